@@ -1,0 +1,22 @@
+# gpuagg: make, make install (PGXS); make test, make demo, make bench.
+# Settings: PG_CONFIG, NVCC, CUDA_ARCHS, WERROR=1.
+EXTENSION = gpuagg
+MODULE_big = gpuagg
+DATA = $(wildcard sql/gpuagg--*.sql)
+SRCS = $(wildcard src/*.c)
+OBJS = $(SRCS:.c=.o)
+EXTRA_CLEAN = $(OBJS:.o=.d) build
+
+PG_CONFIG ?= pg_config
+PG_CPPFLAGS = -Isrc -MMD -MP
+# -O3: the column loops vectorize; contraction off: floats round as core's do.
+PG_CFLAGS = -O3 -ffp-contract=off -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers \
+            $(if $(WERROR),-Werror)
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+
+include kernels/kernels.mk
+include src/server/server.mk
+include test/test.mk
+include $(PGXS)
+
+-include $(OBJS:.o=.d)

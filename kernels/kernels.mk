@@ -1,0 +1,1 @@
+# CUDA kernels: build/libgpuagg_kernels.a, unit tests and benchmark.  Without nvcc the project is CPU-only.
