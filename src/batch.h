@@ -1,0 +1,97 @@
+/*
+ * batch.h
+ *	  A batch: up to `capacity` input rows, column by column.
+ *
+ * The layout is Arrow's: fixed-width values in one array, validity as an
+ * LSB-first bitmap (bit set = not NULL), absent where a column has no NULL in
+ * this batch.  A batch holds only rows that passed WHERE; FILTER clauses are
+ * columns of their own.  Arrays belong to the feed that fills them and are
+ * valid until its next call; engines copy what they keep.
+ */
+#ifndef GPUAGG_BATCH_H
+#define GPUAGG_BATCH_H
+
+#include "postgres.h"
+
+#include "monoid.h"
+
+typedef enum ColumnType
+{
+	COLUMN_I8,					/* bool (0 or 1) and "char" */
+	COLUMN_I16,
+	COLUMN_I32,					/* int4, date */
+	COLUMN_U32,					/* oid, enum */
+	COLUMN_I64,					/* int8, time, timestamp(tz), money */
+	COLUMN_F32,
+	COLUMN_F64,
+	COLUMN_DEC,					/* numeric as int128 times 10^-scale */
+	COLUMN_DATUM				/* anything: a Datum, detoasting left to the reader */
+} ColumnType;
+
+/* Bytes of one value. */
+static inline int
+column_width(ColumnType type)
+{
+	static const int8 width[] = {1, 2, 4, 4, 8, 4, 8, 16, sizeof(Datum)};
+
+	return width[type];
+}
+
+typedef struct Column
+{
+	ColumnType	type;
+	int16		scale;			/* COLUMN_DEC: digits right of the point */
+	void	   *values;			/* nrows values; undefined where NULL or odd */
+	uint64	   *validity;		/* or NULL: no NULLs in this batch */
+
+	/*
+	 * COLUMN_DEC: numerics that do not fit (NaN, infinities, too large, a
+	 * display scale other than `scale`).  odd is a bitmap like validity, or
+	 * NULL for none; odd_values[row] is the original Datum of an odd row. Odd
+	 * rows are valid (not NULL) but have no value in `values`.
+	 */
+	uint64	   *odd;
+	Datum	   *odd_values;
+} Column;
+
+typedef struct Batch
+{
+	int			nrows;
+	int			capacity;
+	int			ncols;
+	Column	   *cols;			/* in AggSpec.cols order */
+} Batch;
+
+static inline bool
+bitmap_get(const uint64 *bits, int i)
+{
+	return (bits[i >> 6] >> (i & 63)) & 1;
+}
+
+static inline void
+bitmap_set(uint64 *bits, int i)
+{
+	bits[i >> 6] |= UINT64CONST(1) << (i & 63);
+}
+
+static inline void
+bitmap_clear(uint64 *bits, int i)
+{
+	bits[i >> 6] &= ~(UINT64CONST(1) << (i & 63));
+}
+
+#define BITMAP_WORDS(n) (((n) + 63) / 64)
+
+static inline bool
+column_is_null(const Column *col, int i)
+{
+	return col->validity && !bitmap_get(col->validity, i);
+}
+
+static inline bool
+column_is_odd(const Column *col, int i)
+{
+	return col->odd && bitmap_get(col->odd, i);
+}
+
+#endif							/* GPUAGG_BATCH_H */

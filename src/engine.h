@@ -1,0 +1,123 @@
+/*
+ * engine.h
+ *	  What reduces batches to groups.
+ *
+ * exec.c drives an engine:
+ *
+ *		open
+ *		{ add_batch, next_groups until it returns false } for each batch
+ *		finish, next_groups until it returns false
+ *		close
+ *
+ * Before finish, next_groups gives only groups that no later row can join
+ * (grouped input); engines that cannot know return false.
+ *
+ * In a parallel plan each participant has an engine.  One that is not the last
+ * to finish hands its groups on by export_groups; the last one takes them by
+ * import_groups before its own finish.
+ *
+ * Memory: everything lives under EngineEnv.cxt; close may be skipped by errors,
+ * so what the context does not free (files, sockets) is released by a context
+ * reset callback.  Memory beyond mem_limit is the engine's to avoid by
+ * spilling.
+ */
+#ifndef GPUAGG_ENGINE_H
+#define GPUAGG_ENGINE_H
+
+#include "postgres.h"
+
+#include "nodes/execnodes.h"
+
+#include "batch.h"
+#include "spec.h"
+#include "strategy.h"
+
+typedef struct Engine Engine;
+
+typedef enum EngineStatus
+{
+	ENGINE_OK,
+	ENGINE_FAILED				/* cannot go on, nothing emitted yet; see Engine.failure */
+} EngineStatus;
+
+typedef struct EngineEnv
+{
+	MemoryContext cxt;			/* lives as long as the engine */
+	EState	   *estate;
+	size_t		mem_limit;		/* bytes: work_mem times hash_mem_multiplier */
+	int			batch_rows;		/* most rows of one batch */
+	double		est_rows;
+	double		est_groups;
+	bool		grouped;		/* the plan promises: equal keys arrive together */
+	bool		parallel;		/* export or import may follow */
+	GpuaggStrategy forced;		/* gpuagg.strategy */
+} EngineEnv;
+
+/* Finished groups, column by column; valid until the next call on the engine. */
+typedef struct GroupBatch
+{
+	int			ngroups;
+	Datum	  **keys;			/* [key][group] */
+	bool	  **keynulls;
+	void	  **slots;			/* [slot]: ngroups * width states */
+	Datum	  **owns;			/* [own][group]: transition values */
+	bool	  **ownnulls;
+} GroupBatch;
+
+/* A byte stream of groups between participants; read returns false at the end. */
+typedef struct GroupSink
+{
+	void		(*write) (struct GroupSink *sink, const void *data, size_t len);
+} GroupSink;
+
+typedef struct GroupSource
+{
+	bool		(*read) (struct GroupSource *source, void *data, size_t len);
+} GroupSource;
+
+/* What EXPLAIN ANALYZE tells. */
+typedef struct EngineStats
+{
+	uint64		rows;
+	uint64		batches;
+	uint64		groups;
+	size_t		mem_peak;
+	uint64		spilled_bytes;
+	int			spill_partitions;
+	int			changes;		/* of strategy */
+	char		strategy[256];	/* with parameters and the way it came about */
+
+	/* CUDA engine only; zero elsewhere */
+	uint64		bytes_to_device;
+	uint64		bytes_from_device;
+	double		copy_ms;
+	double		kernel_ms;
+	size_t		device_memory;
+	int			retries;
+} EngineStats;
+
+typedef struct EngineOps
+{
+	const char *name;			/* as in gpuagg.engine */
+	Engine	   *(*open) (const AggSpec *spec, const EngineEnv *env);
+	EngineStatus (*add_batch) (Engine *engine, const Batch *batch);
+	EngineStatus (*finish) (Engine *engine);
+	bool		(*next_groups) (Engine *engine, GroupBatch *out);
+	EngineStatus (*export_groups) (Engine *engine, GroupSink *sink);
+	EngineStatus (*import_groups) (Engine *engine, GroupSource *source);
+	/* Forgets all rows, for a rescan. */
+	void		(*reset) (Engine *engine);
+	void		(*stats) (Engine *engine, EngineStats *stats);
+	void		(*close) (Engine *engine);
+} EngineOps;
+
+struct Engine
+{
+	const EngineOps *ops;
+	int			errors;			/* MonoidError bits so far; exec.c raises them */
+	char		failure[256];	/* why ENGINE_FAILED */
+};
+
+extern const EngineOps engine_cpu_ops;
+
+#endif							/* GPUAGG_ENGINE_H */

@@ -1,0 +1,41 @@
+/*
+ * feed.h
+ *	  Where batches come from.
+ *
+ * A feed fills the columns of AggSpec.cols with rows that passed the query's
+ * WHERE clause.  It knows nothing of engines.
+ */
+#ifndef GPUAGG_FEED_H
+#define GPUAGG_FEED_H
+
+#include "postgres.h"
+
+#include "commands/explain.h"
+
+#include "batch.h"
+#include "spec.h"
+
+typedef struct Feed Feed;
+
+typedef struct FeedOps
+{
+	const char *name;			/* as in gpuagg.feed */
+
+	/* Fills *batch (owned by the feed) and returns it; NULL at the end. */
+	Batch	   *(*next) (Feed *feed);
+	/* Starts over. */
+	void		(*rescan) (Feed *feed);
+	/* Releases pins, slots and memory; errors skip it, so nothing may depend on it alone. */
+	void		(*end) (Feed *feed);
+	/* Adds the "Feed" line(s). */
+	void		(*explain) (Feed *feed, ExplainState *es);
+} FeedOps;
+
+struct Feed
+{
+	const FeedOps *ops;
+	uint64		rows;			/* delivered since the last rescan */
+	uint64		batches;
+};
+
+#endif							/* GPUAGG_FEED_H */

@@ -1,0 +1,129 @@
+/*
+ * spec.h
+ *	  What a query asks of an engine: columns, keys, slots, own transitions.
+ *
+ * Built once at executor start (exec.c with aggmap.c) from the plan; read by
+ * feeds (which columns to fill) and engines (what to do with them).
+ *
+ * An aggregate becomes one or more slots.  A slot is one monoid over one or
+ * two columns, shared by every aggregate that needs the same one: sum(x) and
+ * avg(x) of an int4 share SUM_I64(x) and COUNT(x).  An aggregate that has no
+ * monoids, and the odd numerics that COLUMN_DEC cannot hold, run their own
+ * transition function (OwnSpec); only the CPU engine can do that.
+ */
+#ifndef GPUAGG_SPEC_H
+#define GPUAGG_SPEC_H
+
+#include "postgres.h"
+
+#include "fmgr.h"
+
+#include "batch.h"
+#include "monoid.h"
+
+typedef struct ColumnSpec
+{
+	int			input;			/* which input expression of the plan */
+	ColumnType	type;
+	int16		scale;			/* COLUMN_DEC */
+	Oid			typid;			/* SQL type of the input */
+	int32		typmod;
+	Oid			collation;
+	int16		typlen;
+	bool		typbyval;
+} ColumnSpec;
+
+typedef enum KeyKind
+{
+	KEY_RAW,					/* integer-like column: equal iff bits are equal */
+	KEY_FLOAT,					/* F32 or F64: -0 = 0, NaN = NaN; shown as first seen */
+	KEY_DATUM					/* COLUMN_DATUM: the type's own hash and equality */
+} KeyKind;
+
+typedef struct KeySpec
+{
+	int			col;
+	KeyKind		kind;
+	Oid			eqfunc;			/* equality function (of the GROUP BY operator) */
+	Oid			hashfunc;		/* its hash function; InvalidOid only if never hashed */
+	Oid			collation;
+} KeySpec;
+
+/* How a row's bin is found, for slots with more than one state a group. */
+typedef enum BinKind
+{
+	BIN_NONE,					/* one state a group */
+	BIN_UNIFORM,				/* width_bucket(col[0], lo, hi, n): 0 .. n + 1 */
+	BIN_THRESHOLDS,				/* width_bucket(col[0], thresholds): 0 .. n */
+	BIN_HLL						/* col[0] is a 64-bit hash; register and rank */
+} BinKind;
+
+typedef struct BinSpec
+{
+	BinKind		kind;
+	double		lo,
+				hi;
+	int			n;
+	const double *thresholds;	/* n of them, ascending */
+} BinSpec;
+
+/*
+ * A row counts for a slot if every column it names is not NULL (and not odd)
+ * there and the filter column is true.  Columns narrower than the monoid's
+ * input widen by C's conversions.  With bins, col[0] gives the bin and col[1],
+ * if any, the input.
+ */
+typedef struct SlotSpec
+{
+	MonoidId	monoid;
+	int			col[2];			/* -1: none */
+	int			filter;			/* a COLUMN_I8 of booleans, or -1 */
+	BinSpec		bins;
+	int			width;			/* states a group: 1, or the number of bins */
+} SlotSpec;
+
+/* An aggregate run by its own transition function over Datum columns. */
+typedef struct OwnSpec
+{
+	Oid			aggfnoid;
+	FmgrInfo	transfn;
+	FmgrInfo	combinefn;		/* fn_oid InvalidOid: cannot be merged */
+	FmgrInfo	serialfn;		/* for internal states only */
+	FmgrInfo	deserialfn;
+	Oid			collation;
+	Oid			transtype;
+	int16		translen;
+	bool		transbyval;
+	Datum		initval;
+	bool		initnull;
+	int			nargs;
+	int			argcol[FUNC_MAX_ARGS];	/* COLUMN_DATUM, or COLUMN_DEC if odd_only */
+	int			filter;			/* column or -1 */
+	bool		odd_only;		/* runs over the odd rows of argcol[0] alone */
+	struct Aggref *aggref;
+} OwnSpec;
+
+typedef struct AggSpec
+{
+	int			ncols;
+	ColumnSpec *cols;
+	int			nkeys;
+	KeySpec    *keys;
+	int			nslots;
+	SlotSpec   *slots;
+	int			nowns;
+	OwnSpec    *owns;
+	bool		ordered;		/* some slot's monoid does not commute: rows of a
+								 * group must be combined in input order */
+} AggSpec;
+
+/* Builders; each returns an index and reuses an equal entry.  In spec.c. */
+extern int	spec_add_column(AggSpec *spec, const ColumnSpec *col);
+extern int	spec_add_slot(AggSpec *spec, MonoidId monoid, int col0, int col1, int filter,
+						  const BinSpec *bins);
+extern int	spec_add_own(AggSpec *spec, const OwnSpec *own);
+
+/* The column type a scalar SQL type travels in; COLUMN_DATUM where none fits better. */
+extern ColumnType spec_column_type(Oid typid, int32 typmod, int16 *scale);
+
+#endif							/* GPUAGG_SPEC_H */
