@@ -45,6 +45,22 @@ typedef enum GpuaggCudaStatus
 	GPUAGG_CUDA_ERROR			/* the CUDA call failed; see gpuagg_cuda_last_error */
 } GpuaggCudaStatus;
 
+/*
+ * How the values of a column are stored.  NATIVE is the operator's own input
+ * type; a narrower number is widened as it is read, so that no widened copy of
+ * the column is needed.  Which pairs exist is stated by each section below.
+ */
+typedef enum GpuaggValueType
+{
+	GPUAGG_VALUE_NATIVE = 0,
+	GPUAGG_VALUE_I8,
+	GPUAGG_VALUE_I16,
+	GPUAGG_VALUE_I32,
+	GPUAGG_VALUE_I64,
+	GPUAGG_VALUE_F32,
+	GPUAGG_VALUE_F64
+} GpuaggValueType;
+
 const char *gpuagg_cuda_last_error(void);
 
 #ifdef __cplusplus

@@ -1,1 +1,64 @@
 # CUDA kernels: build/libgpuagg_kernels.a, unit tests and benchmark.  Without nvcc the project is CPU-only.
+#
+#	NVCC		the compiler; looked for on the PATH and in /usr/local/cuda/bin; "NVCC=" builds without
+#	CUDA_ARCHS	compute capabilities to build for; PTX of the last goes along for newer devices
+#
+#	make kernels		build/libgpuagg_kernels.a, for the server, the tests and the benchmark
+#	make gpu-tests		build/gpu-tests, run by test/gpu.sh
+#	make bench-kernels	test/bench/kernels
+NVCC ?= $(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc))
+CUDA_ARCHS ?= 80 90
+
+# Contraction off: the operators of src/monoid.h round as core's do.
+CUDA_GENCODE = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+               -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
+CUDA_FLAGS = -std=c++17 -O3 -fmad=false $(CUDA_GENCODE) -Isrc -Ikernels \
+             -Xcompiler -fPIC,-Wall,-ffp-contract=off,-fvisibility=hidden $(if $(WERROR),-Werror all-warnings)
+
+KERNEL_LIB = build/libgpuagg_kernels.a
+KERNEL_OBJS = $(patsubst %.cu,build/%.o,$(wildcard kernels/*.cu)) build/kernels/monoid.o
+GPU_TEST_OBJS = $(patsubst %.cu,build/%.o,$(wildcard test/unit/gpu_*.cu))
+KERNEL_BENCH_OBJS = $(patsubst %.cu,build/%.o,$(wildcard test/bench/kernels*.cu))
+
+.PHONY: all kernels gpu-tests bench-kernels
+all: kernels
+
+ifneq ($(NVCC),)
+
+kernels: $(KERNEL_LIB)
+gpu-tests: build/gpu-tests
+bench-kernels: test/bench/kernels
+
+$(KERNEL_LIB): $(KERNEL_OBJS)
+	@rm -f $@
+	ar rcs $@ $^
+
+build/kernels/monoid.o: src/monoid.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O3 -ffp-contract=off -fPIC -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -Isrc -c $< -o $@
+
+build/kernels/%.o: kernels/%.cu
+	@mkdir -p $(@D)
+	$(NVCC) $(CUDA_FLAGS) -MMD -MP -MF build/kernels/$*.d -c $< -o $@
+
+build/test/%.o: test/%.cu
+	@mkdir -p $(@D)
+	$(NVCC) $(CUDA_FLAGS) -MMD -MP -MF build/test/$*.d -c $< -o $@
+
+build/gpu-tests: $(GPU_TEST_OBJS) $(KERNEL_LIB)
+	$(NVCC) $(CUDA_GENCODE) $^ -o $@
+
+test/bench/kernels: $(KERNEL_BENCH_OBJS) $(KERNEL_LIB)
+	$(NVCC) $(CUDA_GENCODE) $^ -o $@
+
+-include $(patsubst %.o,%.d,$(KERNEL_OBJS) $(GPU_TEST_OBJS) $(KERNEL_BENCH_OBJS))
+
+else
+
+kernels:
+	@echo "nvcc not found: building without GPU support (CPU engine only)"
+
+gpu-tests bench-kernels:
+	@echo "nvcc not found: $@ needs the CUDA toolkit" >&2; exit 1
+
+endif

@@ -1,0 +1,68 @@
+/*
+ * common.cu
+ *	  Error text and device facts of the CUDA library.
+ */
+#include "common.cuh"
+
+#include <stdio.h>
+
+#include <mutex>
+
+static thread_local char last_error[512] = "no error";
+
+GPUAGG_API const char *
+gpuagg_cuda_last_error(void)
+{
+	return last_error;
+}
+
+GpuaggCudaStatus
+gpuagg_cuda_fail(cudaError_t err, const char *call, const char *file, int line)
+{
+	snprintf(last_error, sizeof(last_error), "%s (%s) in %s at %s:%d",
+			 cudaGetErrorString(err), cudaGetErrorName(err), call, file, line);
+	return GPUAGG_CUDA_ERROR;
+}
+
+static GpuaggCudaStatus
+read_facts(int device, DeviceFacts *f)
+{
+	int			l2,
+				smem_sm,
+				smem_block;
+
+	CUDA_TRY(cudaDeviceGetAttribute(&f->sms, cudaDevAttrMultiProcessorCount, device));
+	CUDA_TRY(cudaDeviceGetAttribute(&f->major, cudaDevAttrComputeCapabilityMajor, device));
+	CUDA_TRY(cudaDeviceGetAttribute(&f->minor, cudaDevAttrComputeCapabilityMinor, device));
+	CUDA_TRY(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device));
+	CUDA_TRY(cudaDeviceGetAttribute(&smem_sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device));
+	CUDA_TRY(cudaDeviceGetAttribute(&smem_block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+	CUDA_TRY(cudaDeviceGetAttribute(&f->threads_per_sm,
+									cudaDevAttrMaxThreadsPerMultiProcessor, device));
+	f->l2_bytes = l2;
+	f->smem_per_sm = smem_sm;
+	f->smem_per_block = smem_block;
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+gpuagg_device_facts(const DeviceFacts **facts)
+{
+	static const int max_devices = 64;
+	static std::mutex lock;
+	static DeviceFacts known[max_devices];
+	static bool have[max_devices];
+	int			device;
+
+	CUDA_TRY(cudaGetDevice(&device));
+	if (device >= max_devices)
+		return GPUAGG_CUDA_INVALID;
+	std::lock_guard<std::mutex> guard(lock);
+	if (!have[device])
+	{
+		STATUS_TRY(read_facts(device, &known[device]));
+		have[device] = true;
+	}
+	*facts = &known[device];
+	return GPUAGG_CUDA_OK;
+}

@@ -1,0 +1,121 @@
+/*
+ * common.cuh
+ *	  What every kernel file needs: status and error macros, device facts, the
+ *	  carving of a caller's workspace, and the monoid list as C++ types.
+ *
+ * Rules: host functions return GpuaggCudaStatus; the first CUDA error of a
+ * call is kept with its text, file and line for gpuagg_cuda_last_error().
+ * Nothing here allocates device memory or synchronizes.
+ */
+#ifndef GPUAGG_COMMON_CUH
+#define GPUAGG_COMMON_CUH
+
+#include <cuda_runtime.h>
+
+#include "gpuagg_cuda.h"
+
+/* The library is built with hidden visibility; its C API is exported. */
+#define GPUAGG_API extern "C" __attribute__((visibility("default")))
+
+/* Returns GPUAGG_CUDA_ERROR from the calling function if the call failed. */
+#define CUDA_TRY(call) \
+	do { \
+		cudaError_t cuda_try_err = (call); \
+		if (cuda_try_err != cudaSuccess) \
+			return gpuagg_cuda_fail(cuda_try_err, #call, __FILE__, __LINE__); \
+	} while (0)
+
+/* The same for a kernel launch just made. */
+#define CUDA_TRY_LAUNCH(name) \
+	do { \
+		cudaError_t cuda_try_err = cudaGetLastError(); \
+		if (cuda_try_err != cudaSuccess) \
+			return gpuagg_cuda_fail(cuda_try_err, "launch of " name, __FILE__, __LINE__); \
+	} while (0)
+
+#define STATUS_TRY(call) \
+	do { \
+		GpuaggCudaStatus status_try = (call); \
+		if (status_try != GPUAGG_CUDA_OK) \
+			return status_try; \
+	} while (0)
+
+/* Remembers the error for this thread; always GPUAGG_CUDA_ERROR. */
+GpuaggCudaStatus gpuagg_cuda_fail(cudaError_t err, const char *call, const char *file, int line);
+
+/* What the choice of a launch depends on, read once per device. */
+struct DeviceFacts
+{
+	int			sms;
+	int			major;			/* compute capability */
+	int			minor;
+	size_t		l2_bytes;
+	size_t		smem_per_sm;
+	size_t		smem_per_block;	/* with the opt-in above 48 KB */
+	int			threads_per_sm;
+};
+
+/* Facts of the current device. */
+GpuaggCudaStatus gpuagg_device_facts(const DeviceFacts **facts);
+
+/*
+ * Carves a caller's workspace into arrays.  With base NULL it only counts, so
+ * that the code which asks for the size and the code which uses the memory are
+ * the same lines.
+ */
+struct Workspace
+{
+	char	   *base;
+	size_t		used;
+
+	explicit Workspace(void *memory) : base(static_cast<char *>(memory)), used(0) {}
+
+	template <typename T>
+	T *
+	take(size_t count)
+	{
+		size_t		at = (used + 255) & ~(size_t) 255;
+
+		used = at + count * sizeof(T);
+		return base ? reinterpret_cast<T *>(base + at) : nullptr;
+	}
+};
+
+/*
+ * The end of the first half of every function with a workspace: answers the
+ * size question, or refuses a workspace that is too small.
+ */
+#define WORKSPACE_TRY(ws, workspace, workspace_bytes) \
+	do { \
+		if ((workspace) == nullptr) \
+		{ \
+			*(workspace_bytes) = (ws).used > 0 ? (ws).used : 1; \
+			return GPUAGG_CUDA_OK; \
+		} \
+		if (*(workspace_bytes) < (ws).used) \
+			return GPUAGG_CUDA_WORKSPACE; \
+	} while (0)
+
+/*
+ * Each operator of the list as a type, for templates:
+ *	 Input, State, id, commutative, atomic
+ *	 identity(), lift(x), combine(a, b), step(a, x) and error(a, b, r)
+ */
+#define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
+	struct Op_##name \
+	{ \
+		typedef input_t Input; \
+		typedef state_t State; \
+		static constexpr MonoidId id = MONOID_##NAME; \
+		static constexpr bool commutative = (comm) != 0; \
+		static constexpr MonoidAtomic atomic = MONOID_ATOMIC_##atomic_class; \
+		static __host__ __device__ __forceinline__ State identity() { return name##_identity(); } \
+		static __host__ __device__ __forceinline__ State lift(Input x) { return name##_lift(x); } \
+		static __host__ __device__ __forceinline__ State combine(State a, State b) { return name##_combine(a, b); } \
+		static __host__ __device__ __forceinline__ State step(State a, Input x) { return name##_step(a, x); } \
+		static __host__ __device__ __forceinline__ int error(State a, State b, State r) { return name##_error(a, b, r); } \
+	};
+#include "monoid_list.h"
+#undef MONOID
+
+#endif							/* GPUAGG_COMMON_CUH */

@@ -1,0 +1,104 @@
+/*
+ * gpu_main.cu
+ *	  Runs the GPU unit tests; prints one line a test and a last line of counts.
+ *
+ * Exit status: 0 all passed or skipped, 1 a test failed, 2 the harness failed.
+ * Without a usable device every test is skipped by name.
+ */
+#include "gpu_test.h"
+
+#include <stdarg.h>
+
+static GpuTest *tests;
+static int failures_here;
+static bool quick;
+
+GpuTest::GpuTest(const char *test_name, GpuTestFunction function) : name(test_name), run(function), next(nullptr)
+{
+	GpuTest   **place = &tests;
+
+	/* sorted by name: registration order depends on the linker */
+	while (*place && strcmp((*place)->name, test_name) < 0)
+		place = &(*place)->next;
+	next = *place;
+	*place = this;
+}
+
+void
+gpu_test_fail(const char *file, int line, const char *format, ...)
+{
+	va_list		args;
+
+	if (failures_here++ >= 10)
+		return;
+	printf("    %s:%d: ", file, line);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	printf("\n");
+}
+
+bool
+gpu_test_quick()
+{
+	return quick;
+}
+
+static bool
+selected(const GpuTest *test, int argc, char **argv)
+{
+	bool		any = false;
+
+	for (int i = 1; i < argc; i++)
+	{
+		if (argv[i][0] == '-')
+			continue;
+		any = true;
+		if (strstr(test->name, argv[i]))
+			return true;
+	}
+	return !any;
+}
+
+int
+main(int argc, char **argv)
+{
+	int			devices = 0;
+	int			passed = 0,
+				failed = 0,
+				skipped = 0;
+	bool		list = false;
+	bool		usable = cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0;
+
+	for (int i = 1; i < argc; i++)
+	{
+		quick = quick || strcmp(argv[i], "--quick") == 0;
+		list = list || strcmp(argv[i], "-l") == 0;
+	}
+	setvbuf(stdout, nullptr, _IOLBF, 0);
+	for (GpuTest *test = tests; test; test = test->next)
+	{
+		if (!selected(test, argc, argv))
+			continue;
+		if (list)
+		{
+			printf("%s\n", test->name);
+			continue;
+		}
+		if (!usable)
+		{
+			printf("skipped %s (no CUDA device)\n", test->name);
+			skipped++;
+			continue;
+		}
+		failures_here = 0;
+		test->run();
+		CUDA_MUST(cudaDeviceSynchronize());
+		printf("%s %s\n", failures_here ? "FAILED" : "ok", test->name);
+		failed += failures_here > 0;
+		passed += failures_here == 0;
+	}
+	if (!list)
+		printf("gpu tests: %d passed, %d failed, %d skipped\n", passed, failed, skipped);
+	return failed > 0;
+}
