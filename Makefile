@@ -12,11 +12,18 @@ PG_CPPFLAGS = -Isrc -MMD -MP
 # -O3: the column loops vectorize; contraction off: floats round as core's do.
 PG_CFLAGS = -O3 -ffp-contract=off -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers \
             $(if $(WERROR),-Werror)
-PGXS := $(shell $(PG_CONFIG) --pgxs)
+PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
+PGXS_FOUND := $(wildcard $(PGXS))
 
 include kernels/kernels.mk
 include src/server/server.mk
 include test/test.mk
+
+# Without PostgreSQL only the targets that install it first can run.
+ifneq ($(PGXS_FOUND),)
 include $(PGXS)
+else ifneq ($(filter-out test demo bench difftest kernels gpu-tests bench-kernels,$(or $(MAKECMDGOALS),all)),)
+$(error $(PG_CONFIG) or PostgreSQL's server headers not found: install postgresql-server-dev, or set PG_CONFIG)
+endif
 
 -include $(OBJS:.o=.d)

@@ -1,1 +1,46 @@
-# make test, make demo, make bench.
+# The tests, the demo and the benchmark.
+#
+#	make test			everything; PARTS="unit regress" only these (see test/run.sh)
+#	make demo			a tour on real data
+#	make bench			core against gpuagg; ROWS=8000000
+#	make difftest		the differential test alone; N=20000 SEED=1
+#	make strict			all of src/ under -Wall -Wextra -Werror
+#	make unit-tests		build/unit/*, each a C test that needs no PostgreSQL; SANITIZE=1 under sanitizers
+.PHONY: test demo bench difftest strict unit-tests
+
+test:
+	@PG_CONFIG=$(if $(PGXS_FOUND),$(PG_CONFIG)) test/run.sh $(PARTS)
+
+demo:
+	@PG_CONFIG=$(if $(PGXS_FOUND),$(PG_CONFIG)) test/demo.sh
+
+bench:
+	@PG_CONFIG=$(if $(PGXS_FOUND),$(PG_CONFIG)) test/bench/bench.sh $(if $(ROWS),--rows $(ROWS))
+
+difftest:
+	@PG_CONFIG=$(if $(PGXS_FOUND),$(PG_CONFIG)) test/diff/run.sh $(if $(N),--queries $(N)) $(if $(SEED),--seed $(SEED))
+
+# Objects of their own, so that a warning shows again although the library is built.
+STRICT_OBJS = $(SRCS:src/%.c=build/strict/%.o)
+
+strict: $(STRICT_OBJS)
+
+build/strict/%.o: src/%.c
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -g,$(CFLAGS)) -Wall -Wextra -Werror $(CPPFLAGS) -c $< -o $@
+
+# A unit test links every source of src/ that does not include postgres.h.
+UNIT_DIR = build/unit$(if $(SANITIZE),-sanitize)
+UNIT_TESTS = $(patsubst test/unit/%.c,$(UNIT_DIR)/%,$(wildcard test/unit/*_test.c))
+UNIT_LIBS = $(shell grep -L '"postgres.h"' $(wildcard src/*.c))
+UNIT_CFLAGS = -std=gnu11 -g -O2 -ffp-contract=off -Wall -Wextra -Werror -Isrc -Itest/unit \
+              $(if $(SANITIZE),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
+comma = ,
+
+unit-tests: $(UNIT_TESTS)
+
+$(UNIT_DIR)/%: test/unit/%.c $(UNIT_LIBS)
+	@mkdir -p $(@D)
+	$(CC) $(UNIT_CFLAGS) -MMD -MP -MF $@.d $< $(UNIT_LIBS) -o $@ -lm
+
+-include $(STRICT_OBJS:.o=.d) $(UNIT_TESTS:=.d)

@@ -1,0 +1,238 @@
+#!/usr/bin/env bash
+# Runs the tests and counts them.
+#
+#	test/run.sh [part...]
+#
+# Parts, in order (default: all of them):
+#	strict		all of src/ compiles under -Wall -Wextra -Werror
+#	unit		C tests without PostgreSQL
+#	sanitize	the same under AddressSanitizer and UndefinedBehaviorSanitizer
+#	regress		pg_regress: test/sql/*.sql, one after the other in one database;
+#				REGRESS="a b" runs only these
+#	isolation	test/specs/*.spec
+#	tap			test/t/*.pl
+#	diff		the differential test, DIFF_QUERIES queries (default 2000)
+#	docs		README against the catalog
+#	gpu			the GPU tests
+#
+# A part that cannot run here names what it skips.  Ends with one line
+# "N passed, N failed[, N skipped]"; the exit status says whether all passed.
+# Logs are kept in test/results.
+set -uo pipefail
+# shellcheck source=test/pg.sh
+source "$(dirname "${BASH_SOURCE[0]}")/pg.sh"
+
+results=$top/test/results
+passed=0 failed=0 skipped=0
+
+pass() {
+	echo "ok       $1"
+	passed=$((passed + 1))
+}
+
+fail() {
+	echo "FAILED   $1"
+	failed=$((failed + 1))
+}
+
+skip() {
+	echo "skipped  $1: $2"
+	skipped=$((skipped + 1))
+}
+
+# check NAME COMMAND...: one test, its output in test/results/NAME.log
+check() {
+	local name=$1 log=$results/${1//[\/ ]/_}.log
+
+	shift
+	if "$@" >"$log" 2>&1; then
+		pass "$name"
+	else
+		fail "$name"
+		tail -40 "$log"
+	fi
+}
+
+# tap_lines PREFIX: counts the lines of pg_regress (before and since 16), prove
+# -v and the unit tests on stdin; fails if there is none.
+tap_lines() {
+	local prefix=$1 line name any=
+
+	while IFS= read -r line; do
+		case $line in
+		"ok "* | "not ok "*)
+			name=$(sed -E 's/^(not )?ok *[0-9]* *[-+]* *//; s/ +[0-9]+ ms$//' <<<"$line")
+			;;
+		"test "*"... "*)
+			name=$(awk '{print $2}' <<<"$line")
+			[[ $line == *"... ok"* ]] && line="ok $name" || line="not ok $name"
+			;;
+		*) continue ;;
+		esac
+		any=1
+		case $line in
+		"ok "*"# SKIP"*) skip "$prefix/${name%%# SKIP*}" "${name##*# SKIP }" ;;
+		"ok "*) pass "$prefix/$name" ;;
+		*) fail "$prefix/$name" ;;
+		esac
+	done
+	[[ -n $any ]]
+}
+
+part_strict() {
+	check "strict build" make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" strict
+}
+
+part_unit() {
+	local prefix=${1:-unit} dir=$top/build/unit${1:+-$1} t status
+
+	check "$prefix build" make -C "$top" -s -j"$(nproc)" PG_CONFIG="$PG_CONFIG" ${1:+SANITIZE=1} unit-tests
+	for t in "$top"/test/unit/*_test.c; do
+		[[ -e $t ]] || continue
+		t=$(basename "$t" .c)
+		ASAN_OPTIONS=detect_leaks=0 "$dir/$t" >"$results/$prefix-$t.log" 2>&1
+		status=$?
+		tap_lines "$prefix/$t" <"$results/$prefix-$t.log" || [[ $status != 0 ]] || pass "$prefix/$t"
+		if [[ $status != 0 ]]; then
+			fail "$prefix/$t (exit status $status)"
+			grep -v '^ok' "$results/$prefix-$t.log" | tail -40
+		fi
+	done
+}
+
+part_sanitize() {
+	part_unit sanitize
+}
+
+# pg_regress finds expected/ beside its output before 16, and by an option since.
+regress_dirs() {
+	rm -rf "${1:?}"
+	mkdir -p "$1"
+	ln -s "$top/expected" "$1/expected"
+	echo "--inputdir=$top/test --outputdir=$1 --dlpath=$pg_pkglibdir --bindir=$pg_bindir --use-existing"
+	if "$PG_REGRESS" --help | grep -q -e --expecteddir; then
+		echo "--expecteddir=$top"
+	fi
+}
+
+part_regress() {
+	local out=$results/regress tests options
+
+	tests=${REGRESS:-$(cd "$top/test/sql" && ls ./*.sql 2>/dev/null | sed 's|^\./||; s|\.sql$||' | sort)}
+	[[ -n $tests ]] || return 0
+	pg_start "shared_preload_libraries='gpuagg'" max_worker_processes=32 max_parallel_workers=16 jit=off \
+		autovacuum=off || { fail "regress (no cluster)"; return; }
+	options=$(regress_dirs "$out")
+	# shellcheck disable=SC2086
+	"$PG_REGRESS" $options --host="$PGHOST" --port="$PGPORT" --user=postgres --dbname=regress \
+		--load-extension=gpuagg $tests >"$results/regress.log" 2>&1
+	tap_lines regress <"$results/regress.log" || { fail regress; cat "$results/regress.log"; }
+	[[ ! -s $out/regression.diffs ]] || head -200 "$out/regression.diffs"
+	server_alive regress
+	pg_stop
+}
+
+part_isolation() {
+	local out=$results/isolation tests options
+
+	tests=$(cd "$top/test/specs" 2>/dev/null && ls ./*.spec 2>/dev/null | sed 's|^\./||; s|\.spec$||' | sort)
+	[[ -n $tests ]] || return 0
+	pg_start "shared_preload_libraries='gpuagg'" jit=off || { fail "isolation (no cluster)"; return; }
+	options=$(regress_dirs "$out")
+	# shellcheck disable=SC2086
+	"$PG_ISOLATION" $options --host="$PGHOST" --port="$PGPORT" --user=postgres --dbname=isolation \
+		--load-extension=gpuagg $tests >"$results/isolation.log" 2>&1
+	tap_lines isolation <"$results/isolation.log" || { fail isolation; cat "$results/isolation.log"; }
+	[[ ! -s $out/regression.diffs ]] || head -200 "$out/regression.diffs"
+	server_alive isolation
+	pg_stop
+}
+
+# The server must have lived through the part without a crash.
+server_alive() {
+	cp "$pg_root/log" "$results/$1-server.log"
+	if grep -E 'PANIC|was terminated by signal|TRAP' "$results/$1-server.log"; then
+		fail "$1: the server crashed"
+	fi
+}
+
+part_tap() {
+	local work perl t
+
+	work=$(mktemp -d "$pg_tmp/gpuagg-tap.XXXXXX")
+	perl=$pg_libdir/pgxs/src/test/perl
+	cp "$top"/test/t/*.pl "$work" 2>/dev/null || { rm -rf "$work"; return 0; }
+	chmod -R go+rX "$work"
+	[[ $(id -u) == 0 ]] && chown -R nobody:nogroup "$work"
+	for t in "$work"/*.pl; do
+		t=$(basename "$t")
+		(cd "$work" && as_pg TESTDIR="$work" PERL5LIB="$perl" PG_REGRESS="$PG_REGRESS" TMPDIR="$pg_tmp" \
+			PG_TEST_TIMEOUT_DEFAULT=60 TOP="$top" perl "$t") >"$results/tap-${t%.pl}.log" 2>&1
+		status=$?
+		tap_lines "tap/${t%.pl}" < <(sed -n '/^\(not \)\{0,1\}ok /p' "$results/tap-${t%.pl}.log") || status=1
+		if [[ $status != 0 ]]; then
+			fail "tap/${t%.pl} (exit status $status)"
+			tail -30 "$results/tap-${t%.pl}.log"
+		fi
+	done
+	rm -rf "$work"
+}
+
+part_diff() {
+	"$top/test/diff/run.sh" --queries "${DIFF_QUERIES:-2000}" --seed "${DIFF_SEED:-1}" >"$results/diff.log" 2>&1
+	tap_lines diff < <(sed -n '/^\(not \)\{0,1\}ok /p' "$results/diff.log") || fail diff
+	grep -v '^ok ' "$results/diff.log" | tail -60
+}
+
+part_docs() {
+	pg_start "shared_preload_libraries='gpuagg'" || { fail "docs (no cluster)"; return; }
+	"$top/test/docs.sh" >"$results/docs.log" 2>&1
+	tap_lines docs <"$results/docs.log" || fail docs
+	grep -v '^ok ' "$results/docs.log"
+	pg_stop
+}
+
+part_gpu() {
+	local t
+
+	if [[ -e /dev/nvidiactl && -n $(command -v nvcc) ]]; then
+		make -C "$top" -s PG_CONFIG="$PG_CONFIG" gpu-tests >"$results/gpu.log" 2>&1 &&
+			"$top/test/gpu.sh" >>"$results/gpu.log" 2>&1
+		tap_lines gpu <"$results/gpu.log" || fail gpu
+		return
+	fi
+	for t in "$top"/test/unit/gpu_*.cu "$top"/test/gpu/*.sh; do
+		[[ -e $t && $t != */gpu_main.cu ]] && skip "gpu/$(basename "${t%.*}")" "no GPU"
+	done
+}
+
+finish() {
+	pg_stop
+}
+trap finish EXIT
+
+mkdir -p "$results"
+pg_need || exit 2
+parts=("$@")
+[[ $# -gt 0 ]] || parts=(strict unit sanitize regress isolation tap diff docs gpu)
+pg_make_args=
+for part in "${parts[@]}"; do
+	case $part in
+	regress | isolation | tap | diff | docs)
+		if [[ -z ${installed:-} ]]; then
+			check "build and install" pg_install
+			installed=1
+			export GPUAGG_INSTALLED=1
+		fi
+		;;
+	strict | unit | sanitize | gpu) ;;
+	*)
+		echo "no such part: $part" >&2
+		exit 2
+		;;
+	esac
+	echo "# $part"
+	"part_$part"
+done
+echo "$passed passed, $failed failed$([[ $skipped == 0 ]] || echo ", $skipped skipped")"
+[[ $failed == 0 && $passed != 0 ]]
