@@ -255,14 +255,15 @@ sum_dec_error(gpuagg_i128 a, gpuagg_i128 b, gpuagg_i128 r)
 	return (((a ^ r) & (b ^ r)) < 0) ? MONOID_ERR_INT_OVERFLOW : MONOID_ERR_NONE;
 }
 
-MONOID_SCALAR(sum_f32, float, float, 0.0f, x, a + b)
+/* -0 is the identity of IEEE addition: a sum of negative zeros stays one. */
+MONOID_SCALAR(sum_f32, float, float, -0.0f, x, a + b)
 GPUAGG_HD int
 sum_f32_error(float a, float b, float r)
 {
 	return (isinf(r) && !isinf(a) && !isinf(b)) ? MONOID_ERR_OVERFLOW : MONOID_ERR_NONE;
 }
 
-MONOID_SCALAR(sum_f64, double, double, 0.0, x, a + b)
+MONOID_SCALAR(sum_f64, double, double, -0.0, x, a + b)
 GPUAGG_HD int
 sum_f64_error(double a, double b, double r)
 {
