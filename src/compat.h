@@ -1,0 +1,45 @@
+/*
+ * compat.h
+ *	  Every difference between PostgreSQL 15, 16, 17 and 18 that gpuagg meets.
+ *
+ * No other file tests PG_VERSION_NUM.
+ */
+#ifndef GPUAGG_COMPAT_H
+#define GPUAGG_COMPAT_H
+
+#include "postgres.h"
+
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
+#error "gpuagg supports PostgreSQL 15 to 18"
+#endif
+
+#include "commands/explain.h"
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
+#endif
+#include "nodes/pathnodes.h"
+
+/* The GROUP BY clauses left after the planner dropped redundant ones. */
+static inline List *
+compat_group_clause(PlannerInfo *root)
+{
+#if PG_VERSION_NUM >= 160000
+	return root->processed_groupClause;
+#else
+	return root->parse->groupClause;
+#endif
+}
+
+/* The pathkeys of GROUP BY alone, without those of ordered aggregates. */
+static inline List *
+compat_group_pathkeys(PlannerInfo *root)
+{
+#if PG_VERSION_NUM >= 160000
+	if (list_length(root->group_pathkeys) > root->num_groupby_pathkeys)
+		return list_truncate(list_copy(root->group_pathkeys), root->num_groupby_pathkeys);
+#endif
+	return root->group_pathkeys;
+}
+
+#endif							/* GPUAGG_COMPAT_H */

@@ -1,0 +1,174 @@
+/*
+ * spec.c
+ *	  Builds the AggSpec: columns, slots and own transitions, each kept once.
+ *
+ * Arrays grow in the current memory context, which must live as long as the
+ * spec.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "utils/lsyscache.h"
+
+#include "spec.h"
+
+/* Makes room for one more entry in an array that doubles at powers of two. */
+static void *
+spec_grow(void *array, int n, size_t size)
+{
+	if (n == 0)
+		return palloc0(size);
+	if ((n & (n - 1)) == 0)
+		return repalloc(array, 2 * n * size);
+	return array;
+}
+
+int
+spec_add_column(AggSpec *spec, const ColumnSpec *col)
+{
+	for (int i = 0; i < spec->ncols; i++)
+		if (spec->cols[i].input == col->input && spec->cols[i].type == col->type &&
+			spec->cols[i].scale == col->scale)
+			return i;
+	spec->cols = spec_grow(spec->cols, spec->ncols, sizeof(ColumnSpec));
+	spec->cols[spec->ncols] = *col;
+	return spec->ncols++;
+}
+
+static bool
+bins_equal(const BinSpec *a, const BinSpec *b)
+{
+	if (a->kind != b->kind)
+		return false;
+	switch (a->kind)
+	{
+		case BIN_NONE:
+			return true;
+		case BIN_UNIFORM:
+			return a->lo == b->lo && a->hi == b->hi && a->n == b->n;
+		case BIN_THRESHOLDS:
+			return a->n == b->n &&
+				memcmp(a->thresholds, b->thresholds, a->n * sizeof(double)) == 0;
+		case BIN_HLL:
+			return a->n == b->n;
+	}
+	return false;
+}
+
+/* States a group keeps for these bins. */
+static int
+bins_width(const BinSpec *bins)
+{
+	switch (bins->kind)
+	{
+		case BIN_NONE:
+			return 1;
+		case BIN_UNIFORM:
+			return bins->n + 2;
+		case BIN_THRESHOLDS:
+			return bins->n + 1;
+		case BIN_HLL:
+			return bins->n;
+	}
+	return 1;
+}
+
+int
+spec_add_slot(AggSpec *spec, MonoidId monoid, int col0, int col1, int filter,
+			  const BinSpec *bins)
+{
+	static const BinSpec none = {BIN_NONE};
+	SlotSpec   *slot;
+
+	if (bins == NULL)
+		bins = &none;
+	for (int i = 0; i < spec->nslots; i++)
+	{
+		slot = &spec->slots[i];
+		if (slot->monoid == monoid && slot->col[0] == col0 && slot->col[1] == col1 &&
+			slot->filter == filter && bins_equal(&slot->bins, bins))
+			return i;
+	}
+	spec->slots = spec_grow(spec->slots, spec->nslots, sizeof(SlotSpec));
+	slot = &spec->slots[spec->nslots];
+	slot->monoid = monoid;
+	slot->col[0] = col0;
+	slot->col[1] = col1;
+	slot->filter = filter;
+	slot->bins = *bins;
+	slot->width = bins_width(bins);
+	if (!gpuagg_monoids[monoid].commutative)
+		spec->ordered = true;
+	return spec->nslots++;
+}
+
+static bool
+own_equal(const OwnSpec *a, const OwnSpec *b)
+{
+	/* two aggregates with one transition function may differ in their initial states */
+	return a->aggfnoid == b->aggfnoid && a->transfn.fn_oid == b->transfn.fn_oid &&
+		a->collation == b->collation && a->transtype == b->transtype &&
+		a->nargs == b->nargs && a->filter == b->filter && a->odd_only == b->odd_only &&
+		memcmp(a->argcol, b->argcol, a->nargs * sizeof(int)) == 0;
+}
+
+int
+spec_add_own(AggSpec *spec, const OwnSpec *own)
+{
+	for (int i = 0; i < spec->nowns; i++)
+		if (own_equal(&spec->owns[i], own))
+			return i;
+	spec->owns = spec_grow(spec->owns, spec->nowns, sizeof(OwnSpec));
+	spec->owns[spec->nowns] = *own;
+	return spec->nowns++;
+}
+
+/*
+ * Numerics with a declared scale travel as decimals: stored values all have
+ * that display scale.  A negative declared scale displays no digits.
+ */
+static bool
+numeric_scale(int32 typmod, int16 *scale)
+{
+	int			declared;
+
+	if (typmod < (int32) VARHDRSZ)
+		return false;
+	declared = (((typmod - VARHDRSZ) & 0x7ff) ^ 1024) - 1024;
+	*scale = Max(declared, 0);
+	return *scale <= 20;
+}
+
+ColumnType
+spec_column_type(Oid typid, int32 typmod, int16 *scale)
+{
+	*scale = 0;
+	typid = getBaseTypeAndTypmod(typid, &typmod);
+	switch (typid)
+	{
+		case BOOLOID:
+		case CHAROID:
+			return COLUMN_I8;
+		case INT2OID:
+			return COLUMN_I16;
+		case INT4OID:
+		case DATEOID:
+			return COLUMN_I32;
+		case OIDOID:
+			return COLUMN_U32;
+		case INT8OID:
+		case TIMEOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+		case CASHOID:
+			return COLUMN_I64;
+		case FLOAT4OID:
+			return COLUMN_F32;
+		case FLOAT8OID:
+			return COLUMN_F64;
+		case NUMERICOID:
+			return numeric_scale(typmod, scale) ? COLUMN_DEC : COLUMN_DATUM;
+		default:
+			return type_is_enum(typid) ? COLUMN_U32 : COLUMN_DATUM;
+	}
+}
