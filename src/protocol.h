@@ -1,0 +1,329 @@
+/*
+ * protocol.h
+ *	  What backends and the GPU server say to each other.
+ *
+ * Plain C, no PostgreSQL: included by both sides, which always run on one
+ * machine from one installation.  WireHello.version guards against a server
+ * left over from another build.
+ *
+ * A connection is a UNIX stream socket in the data directory.  A message is a
+ * MessageHeader and `length` bytes of body.  The life of a connection:
+ *
+ *		HELLO -> WELCOME			with the arena's file descriptor (SCM_RIGHTS)
+ *		OPEN -> OPENED				a query
+ *		{ BATCH ... -> DONE }		DONE comes for each batch, in order
+ *		FINISH -> FINISHED			all groups are known
+ *		{ FETCH -> GROUPS }
+ *		RESET -> OPENED				the same query from its start, for rescans
+ *		DETACH -> DETACHED			a participant leaves; its rows are counted
+ *
+ * STATUS -> STATUS_REPLY may stand at any point and needs no HELLO.  FAILED may answer
+ * anything: the query is then dead, and so is the connection.  Closing the
+ * socket at any point frees what the connection held.
+ *
+ * Ownership of the arena: it is one mapping of arena_bytes, cut into `buffers`
+ * parts of buffer_bytes.  All of it is the client's after WELCOME.  A part is
+ * the server's from the BATCH or FETCH that names it until the DONE or GROUPS
+ * that names it.  The server never reads a count, an offset or a type from the
+ * arena: those come in messages, and are checked before use.
+ *
+ * Parallel participants of one query OPEN with the same non-zero token: the
+ * first opens the query, the others join it; each has a connection and an
+ * arena of its own.  Who is not the last to end its input sends DETACH; the
+ * last one sends FINISH.
+ */
+#ifndef GPUAGG_PROTOCOL_H
+#define GPUAGG_PROTOCOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "monoid.h"
+
+#define GPUAGG_PROTOCOL_MAGIC 0x47504741u
+#define GPUAGG_PROTOCOL_VERSION 1
+
+/* Relative to the data directory, which is the working directory of both sides. */
+#define GPUAGG_SOCKET_NAME "gpuagg.socket"
+
+#define WIRE_MAX_COLS 48
+#define WIRE_MAX_KEYS 8
+#define WIRE_MAX_SLOTS 48
+#define WIRE_MAX_THRESHOLDS 65536
+#define WIRE_MAX_DEVICES 16
+#define WIRE_MAX_BODY (1u << 20)
+
+/* Bytes of a packed group key. */
+#define WIRE_MAX_KEY_BYTES 16
+
+/* Every array in the arena starts at a multiple of this. */
+#define WIRE_ALIGN 64
+
+typedef enum MessageType
+{
+	/* client to server */
+	MSG_HELLO = 1,
+	MSG_OPEN,
+	MSG_BATCH,
+	MSG_FINISH,
+	MSG_FETCH,
+	MSG_RESET,
+	MSG_DETACH,
+	MSG_STATUS,
+
+	/* server to client */
+	MSG_WELCOME = 64,
+	MSG_OPENED,
+	MSG_DONE,
+	MSG_FINISHED,
+	MSG_GROUPS,
+	MSG_DETACHED,
+	MSG_STATUS_REPLY,
+	MSG_FAILED,
+
+	/* between the server and its supervisor, over the pipe it was started with */
+	MSG_READY = 128,			/* WireStatus: devices are open, the socket listens */
+	MSG_UNAVAILABLE,			/* text: no device; starting again will not help */
+	MSG_LOG,					/* text */
+	MSG_SETTINGS				/* WireSettings, from the supervisor */
+} MessageType;
+
+typedef struct MessageHeader
+{
+	uint32_t	magic;
+	uint32_t	type;
+	uint32_t	length;			/* of the body */
+	uint32_t	reserved;
+} MessageHeader;
+
+typedef struct WireHello
+{
+	uint32_t	version;
+	int32_t		pid;
+} WireHello;
+
+typedef struct WireWelcome
+{
+	uint32_t	version;
+	int32_t		device;
+	uint64_t	arena_bytes;
+	uint32_t	buffer_bytes;
+	uint32_t	buffers;
+	char		device_name[128];
+} WireWelcome;
+
+/* How a column's values travel; the type may differ between batches. */
+typedef enum WireType
+{
+	WIRE_I8,
+	WIRE_I16,
+	WIRE_I32,
+	WIRE_I64,
+	WIRE_I128,
+	WIRE_F32,
+	WIRE_F64,
+	WIRE_TYPES
+} WireType;
+
+static inline int
+wire_width(int type)
+{
+	static const int8_t width[WIRE_TYPES] = {1, 2, 4, 8, 16, 4, 8};
+
+	return width[type];
+}
+
+/*
+ * A group key is packed: each key's `width` low bytes at its offset, after them
+ * one byte with bit k set where key k is NULL (its bytes are then zero) unless
+ * no key has `nullable`.  The rest up to key_bytes (4, 8 or 16) is zero.
+ */
+typedef struct WireKey
+{
+	int16_t		col;
+	uint8_t		width;
+	uint8_t		nullable;
+	uint8_t		offset;
+	uint8_t		pad[3];
+} WireKey;
+
+typedef enum WireBinKind
+{
+	WIRE_BIN_NONE,
+	WIRE_BIN_UNIFORM,
+	WIRE_BIN_THRESHOLDS,
+	WIRE_BIN_HLL,
+	WIRE_BIN_KINDS
+} WireBinKind;
+
+/* SlotSpec of spec.h; thresholds are an offset into the doubles after WireQuery. */
+typedef struct WireSlot
+{
+	int32_t		monoid;
+	int16_t		col[2];
+	int16_t		filter;			/* WIRE_I8 without NULLs, or -1 */
+	int16_t		bin_kind;
+	int32_t		bin_n;
+	int32_t		width;			/* states a group */
+	uint32_t	thresholds;
+	double		lo,
+				hi;
+} WireSlot;
+
+#define WIRE_GROUPED 1			/* equal keys arrive together */
+#define WIRE_ORDERED 2			/* rows of a group must be combined in input order */
+
+typedef struct WireQuery
+{
+	uint64_t	token;			/* 0: nobody joins */
+	double		est_rows;
+	double		est_groups;
+	uint32_t	flags;
+	uint32_t	forced;			/* GpuaggStrategy of gpuagg.strategy */
+	uint16_t	ncols;
+	uint16_t	nkeys;
+	uint16_t	nslots;
+	uint16_t	key_bytes;		/* 0 without keys, else 4, 8 or 16 */
+	uint32_t	null_offset;	/* of the NULL byte in the key; key_bytes if there is none */
+	uint32_t	nthresholds;
+	WireKey		keys[WIRE_MAX_KEYS];
+	WireSlot	slots[WIRE_MAX_SLOTS];
+} WireQuery;
+
+typedef struct WireOpened
+{
+	uint32_t	joined;			/* an open query was joined */
+} WireOpened;
+
+#define WIRE_NO_ARRAY UINT32_MAX
+
+typedef struct WireColumn
+{
+	uint32_t	type;			/* WireType */
+	uint32_t	values;			/* offset in the buffer */
+	uint32_t	validity;		/* LSB-first bits, or WIRE_NO_ARRAY: no NULLs */
+} WireColumn;
+
+typedef struct WireBatch
+{
+	uint32_t	buffer;
+	uint32_t	nrows;
+	uint32_t	bytes;			/* used from the buffer's start */
+	uint32_t	ncols;
+	/* of the keys that travel as integers, over the batch; min > max: unknown */
+	int64_t		key_min[WIRE_MAX_KEYS];
+	int64_t		key_max[WIRE_MAX_KEYS];
+	WireColumn	cols[WIRE_MAX_COLS];
+} WireBatch;
+
+typedef struct WireDone
+{
+	uint32_t	buffer;
+} WireDone;
+
+typedef struct WireFinished
+{
+	uint64_t	ngroups;
+	uint32_t	errors;			/* MonoidError bits */
+	uint32_t	changes;		/* of strategy */
+	uint32_t	retries;		/* table or state growth that ran rows again */
+	uint32_t	pad;
+	uint64_t	bytes_in;
+	uint64_t	memory_peak;	/* device memory of the query */
+	double		copy_ms;
+	double		kernel_ms;
+	char		strategy[192];
+} WireFinished;
+
+typedef struct WireFetch
+{
+	uint64_t	first;
+	uint32_t	max;
+	uint32_t	buffer;
+} WireFetch;
+
+/* Groups first .. first + n - 1: n packed keys, then n * width states a slot. */
+typedef struct WireGroups
+{
+	uint64_t	first;
+	uint32_t	n;
+	uint32_t	buffer;
+	uint32_t	keys;			/* offset in the buffer */
+	uint32_t	slots[WIRE_MAX_SLOTS];
+} WireGroups;
+
+typedef enum WireFailure
+{
+	FAILURE_PROTOCOL,			/* a message made no sense */
+	FAILURE_UNSUPPORTED,		/* no kernel for it */
+	FAILURE_MEMORY,				/* device memory, or its limit */
+	FAILURE_BUSY,				/* too many sessions */
+	FAILURE_DEVICE				/* CUDA said so */
+} WireFailure;
+
+typedef struct WireFailed
+{
+	uint32_t	failure;
+	char		text[252];
+} WireFailed;
+
+typedef struct WireDevice
+{
+	int32_t		ordinal;
+	int32_t		major,
+				minor;			/* compute capability */
+	int32_t		processors;
+	int32_t		threads;		/* resident on the whole device */
+	uint32_t	sessions;
+	uint64_t	memory;
+	uint64_t	limit;			/* what queries may use */
+	uint64_t	used;
+	uint64_t	peak;
+	uint64_t	l2_bytes;
+	uint64_t	shared_bytes;
+	char		name[128];
+} WireDevice;
+
+typedef struct WireStatus
+{
+	int32_t		pid;
+	int32_t		driver;			/* 13000 is 13.0 */
+	uint32_t	ndevices;
+	uint32_t	sessions;		/* connections past HELLO */
+	uint64_t	queries;		/* opened since the start */
+	uint64_t	failures;		/* of them */
+	uint64_t	memory_failures;
+	char		last_error[256];
+	WireDevice	devices[WIRE_MAX_DEVICES];
+} WireStatus;
+
+typedef struct WireSettings
+{
+	uint64_t	memory_limit;	/* bytes a device; 0: four fifths of what is free at start */
+} WireSettings;
+
+/* Bytes of LSB-first bits for n rows, in whole 64-bit words. */
+static inline size_t
+wire_bitmap_bytes(size_t n)
+{
+	return (n + 63) / 64 * 8;
+}
+
+static inline size_t
+wire_align(size_t n)
+{
+	return (n + WIRE_ALIGN - 1) / WIRE_ALIGN * WIRE_ALIGN;
+}
+
+/* Bytes of one group in a GROUPS buffer, alignment gaps aside. */
+static inline size_t
+wire_group_bytes(const WireQuery *q)
+{
+	size_t		bytes = q->key_bytes;
+
+	for (int s = 0; s < q->nslots; s++)
+		bytes += (size_t) q->slots[s].width * gpuagg_monoids[q->slots[s].monoid].state_size;
+	return bytes;
+}
+
+#endif							/* GPUAGG_PROTOCOL_H */

@@ -1,0 +1,132 @@
+/*
+ * arena.c
+ *	  Memory shared with clients.
+ *
+ * An arena is a memfd, mapped and pinned here once and lent to one connection
+ * at a time.  Pinning costs milliseconds, so arenas are kept when a connection
+ * ends, and a few are made ahead.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "server.h"
+
+/* More idle arenas than this are given back to the system. */
+#define ARENAS_KEPT 16
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static Arena *idle;
+static int	nidle;
+
+static void
+arena_free(Arena *arena)
+{
+	if (arena->memory)
+		munmap(arena->memory, arena->bytes);
+	if (arena->fd >= 0)
+		close(arena->fd);
+	free(arena);
+}
+
+/* Sealed against shrinking, so that no client can make the server's reads fault. */
+static bool
+arena_map(Arena *arena)
+{
+	arena->fd = memfd_create("gpuagg", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (arena->fd < 0 || ftruncate(arena->fd, ARENA_BYTES) < 0 ||
+		fcntl(arena->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		return false;
+	arena->memory = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+						 arena->fd, 0);
+	if (arena->memory == MAP_FAILED)
+	{
+		arena->memory = NULL;
+		return false;
+	}
+	arena->bytes = ARENA_BYTES;
+	return true;
+}
+
+static Arena *
+arena_make(DeviceError *error)
+{
+	Arena	   *arena = calloc(1, sizeof(*arena));
+
+	if (arena == NULL)
+	{
+		snprintf(error->text, sizeof(error->text), "out of memory");
+		return NULL;
+	}
+	arena->fd = -1;
+	if (!arena_map(arena))
+	{
+		snprintf(error->text, sizeof(error->text), "could not make shared memory of %zu bytes: %s",
+				 ARENA_BYTES, strerror(errno));
+		arena_free(arena);
+		return NULL;
+	}
+	if (device_ops.pin(arena->memory, arena->bytes, error) != DEVICE_OK)
+	{
+		arena_free(arena);
+		return NULL;
+	}
+	return arena;
+}
+
+bool
+arena_prepare(int count, DeviceError *error)
+{
+	for (int i = 0; i < count; i++)
+	{
+		Arena	   *arena = arena_make(error);
+
+		if (arena == NULL)
+			return false;
+		arena_give(arena);
+	}
+	return true;
+}
+
+Arena *
+arena_take(DeviceError *error)
+{
+	Arena	   *arena;
+
+	pthread_mutex_lock(&lock);
+	arena = idle;
+	if (arena)
+	{
+		idle = arena->next;
+		nidle--;
+	}
+	pthread_mutex_unlock(&lock);
+	return arena ? arena : arena_make(error);
+}
+
+void
+arena_give(Arena *arena)
+{
+	bool		keep;
+
+	pthread_mutex_lock(&lock);
+	keep = nidle < ARENAS_KEPT;
+	if (keep)
+	{
+		arena->next = idle;
+		idle = arena;
+		nidle++;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!keep)
+	{
+		device_ops.unpin(arena->memory);
+		arena_free(arena);
+	}
+}

@@ -1,0 +1,127 @@
+/*
+ * budget.c
+ *	  The devices: how many sessions each has, how much of its memory queries
+ *	  use and may use, and the counters that STATUS tells.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static WireStatus state;
+
+/* Limits as the devices' start found them: four fifths of what was free. */
+static uint64_t default_limit[WIRE_MAX_DEVICES];
+
+void
+budget_start(const WireStatus *devices)
+{
+	state = *devices;
+	state.pid = getpid();
+	for (uint32_t d = 0; d < state.ndevices; d++)
+		default_limit[d] = state.devices[d].limit;
+}
+
+void
+budget_set_limit(uint64_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	for (uint32_t d = 0; d < state.ndevices; d++)
+		state.devices[d].limit = bytes > 0 && bytes < default_limit[d] ? bytes : default_limit[d];
+	pthread_mutex_unlock(&lock);
+}
+
+int
+budget_attach(void)
+{
+	int			best = 0;
+
+	pthread_mutex_lock(&lock);
+	for (uint32_t d = 1; d < state.ndevices; d++)
+		if (state.devices[d].sessions < state.devices[best].sessions)
+			best = d;
+	state.devices[best].sessions++;
+	state.sessions++;
+	pthread_mutex_unlock(&lock);
+	return best;
+}
+
+void
+budget_detach(int device)
+{
+	pthread_mutex_lock(&lock);
+	state.devices[device].sessions--;
+	state.sessions--;
+	pthread_mutex_unlock(&lock);
+}
+
+void
+budget_move(int from, int to)
+{
+	pthread_mutex_lock(&lock);
+	state.devices[from].sessions--;
+	state.devices[to].sessions++;
+	pthread_mutex_unlock(&lock);
+}
+
+bool
+budget_take(int device, uint64_t bytes)
+{
+	WireDevice *d = &state.devices[device];
+	bool		ok;
+
+	pthread_mutex_lock(&lock);
+	ok = d->used + bytes <= d->limit;
+	if (ok)
+	{
+		d->used += bytes;
+		if (d->used > d->peak)
+			d->peak = d->used;
+	}
+	pthread_mutex_unlock(&lock);
+	return ok;
+}
+
+void
+budget_give(int device, uint64_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	state.devices[device].used -= bytes;
+	pthread_mutex_unlock(&lock);
+}
+
+const WireDevice *
+budget_device(int device)
+{
+	return &state.devices[device];
+}
+
+void
+budget_count_query(void)
+{
+	pthread_mutex_lock(&lock);
+	state.queries++;
+	pthread_mutex_unlock(&lock);
+}
+
+void
+budget_count_failure(WireFailure failure, const char *text)
+{
+	pthread_mutex_lock(&lock);
+	state.failures++;
+	if (failure == FAILURE_MEMORY)
+		state.memory_failures++;
+	snprintf(state.last_error, sizeof(state.last_error), "%s", text);
+	pthread_mutex_unlock(&lock);
+}
+
+void
+budget_status(WireStatus *status)
+{
+	pthread_mutex_lock(&lock);
+	*status = state;
+	pthread_mutex_unlock(&lock);
+}

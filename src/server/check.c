@@ -1,0 +1,147 @@
+/*
+ * check.c
+ *	  Whether a message makes sense.
+ *
+ * Nothing that a client sends is used before it passed here, so that a broken
+ * client can waste its own time only.
+ */
+#include <stdio.h>
+
+#include "server.h"
+
+static const char *
+check_keys(const WireQuery *q)
+{
+	int			end = 0;
+
+	if (q->nkeys == 0)
+		return q->key_bytes == 0 ? NULL : "a key size without keys";
+	if (q->key_bytes != 4 && q->key_bytes != 8 && q->key_bytes != 16)
+		return "key size is not 4, 8 or 16";
+	for (int k = 0; k < q->nkeys; k++)
+	{
+		const WireKey *key = &q->keys[k];
+
+		if (key->col < 0 || key->col >= q->ncols)
+			return "key names no column";
+		if (key->width != 1 && key->width != 2 && key->width != 4 && key->width != 8)
+			return "key width";
+		if (key->offset != end)
+			return "key offset";
+		end += key->width;
+		if (key->nullable && q->null_offset >= q->key_bytes)
+			return "nullable key without a NULL byte";
+	}
+	if (end > q->key_bytes || q->null_offset > q->key_bytes ||
+		(q->null_offset < q->key_bytes && q->null_offset < (uint32_t) end))
+		return "keys overlap";
+	return NULL;
+}
+
+static const char *
+check_slot(const WireQuery *q, const WireSlot *slot)
+{
+	if (slot->monoid < 0 || slot->monoid >= MONOID_COUNT_OF_IDS)
+		return "no such operator";
+	for (int c = 0; c < 2; c++)
+		if (slot->col[c] < -1 || slot->col[c] >= q->ncols)
+			return "slot names no column";
+	if (slot->filter < -1 || slot->filter >= q->ncols)
+		return "filter names no column";
+	if (slot->bin_kind < 0 || slot->bin_kind >= WIRE_BIN_KINDS)
+		return "no such kind of bins";
+	if (slot->bin_kind != WIRE_BIN_NONE && slot->col[0] < 0)
+		return "bins without a column";
+	if (slot->width < 1 || slot->width > (1 << 26))
+		return "slot width";
+	switch (slot->bin_kind)
+	{
+		case WIRE_BIN_NONE:
+			return slot->width == 1 ? NULL : "slot width without bins";
+		case WIRE_BIN_UNIFORM:
+			return slot->bin_n >= 1 && slot->width == slot->bin_n + 2 ? NULL : "number of bins";
+		case WIRE_BIN_THRESHOLDS:
+			if (slot->bin_n < 1 || slot->width != slot->bin_n + 1)
+				return "number of thresholds";
+			return slot->thresholds <= q->nthresholds &&
+				(uint32_t) slot->bin_n <= q->nthresholds - slot->thresholds ? NULL : "thresholds";
+		default:
+			return NULL;
+	}
+}
+
+const char *
+check_query(const WireQuery *q, size_t length)
+{
+	const char *wrong;
+
+	if (length < sizeof(*q))
+		return "query is too short";
+	if (q->ncols > WIRE_MAX_COLS || q->nkeys > WIRE_MAX_KEYS || q->nslots > WIRE_MAX_SLOTS)
+		return "too many columns, keys or slots";
+	if (q->nthresholds > WIRE_MAX_THRESHOLDS ||
+		length != sizeof(*q) + q->nthresholds * sizeof(double))
+		return "query length";
+	if (!(q->est_rows >= 0) || !(q->est_groups >= 0))
+		return "estimates";
+	if ((wrong = check_keys(q)) != NULL)
+		return wrong;
+	for (int s = 0; s < q->nslots; s++)
+		if ((wrong = check_slot(q, &q->slots[s])) != NULL)
+			return wrong;
+	if (wire_group_bytes(q) + (q->nslots + 1) * WIRE_ALIGN > ARENA_BUFFER_BYTES)
+		return "a group does not fit a buffer";
+	return NULL;
+}
+
+/* An array of `need` bytes at `at` within the batch's bytes? */
+static bool
+array_fits(const WireBatch *b, uint32_t at, size_t need)
+{
+	return at % WIRE_ALIGN == 0 && at <= b->bytes && need <= b->bytes - at;
+}
+
+const char *
+check_batch(const WireBatch *b, const WireQuery *q, size_t length, size_t buffer_bytes,
+			int buffers)
+{
+	if (length != sizeof(*b))
+		return "batch length";
+	if (b->buffer >= (uint32_t) buffers)
+		return "no such buffer";
+	if (b->bytes > buffer_bytes)
+		return "batch is larger than its buffer";
+	if (b->ncols != q->ncols)
+		return "number of columns";
+	if (b->nrows < 1)
+		return "batch without rows";
+	for (uint32_t c = 0; c < b->ncols; c++)
+	{
+		const WireColumn *col = &b->cols[c];
+
+		if (col->type >= WIRE_TYPES)
+			return "no such type";
+		if (!array_fits(b, col->values, (size_t) b->nrows * wire_width(col->type)))
+			return "values outside the buffer";
+		if (col->validity != WIRE_NO_ARRAY &&
+			!array_fits(b, col->validity, wire_bitmap_bytes(b->nrows)))
+			return "validity outside the buffer";
+	}
+	for (int k = 0; k < q->nkeys; k++)
+	{
+		const WireColumn *col = &b->cols[q->keys[k].col];
+
+		if (wire_width(col->type) != q->keys[k].width)
+			return "key column of another width";
+		if (col->validity != WIRE_NO_ARRAY && !q->keys[k].nullable)
+			return "NULLs in a key that has none";
+	}
+	for (int s = 0; s < q->nslots; s++)
+	{
+		int			f = q->slots[s].filter;
+
+		if (f >= 0 && (b->cols[f].type != WIRE_I8 || b->cols[f].validity != WIRE_NO_ARRAY))
+			return "filter is no boolean without NULLs";
+	}
+	return NULL;
+}

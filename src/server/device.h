@@ -1,0 +1,83 @@
+/*
+ * device.h
+ *	  What the server asks of a GPU.
+ *
+ * Sessions know this table of functions alone.  The server links device_cuda.c;
+ * its tests link a stand-in that computes on the host.
+ *
+ * A lane belongs to a connection: a copy stream and one device buffer for each
+ * buffer of the arena.  A query belongs to one connection or, where participants joined,
+ * to several: calls on it are made under the query's lock (session.c).  Calls on
+ * different lanes and queries come from different threads.
+ *
+ * Every function that can fail returns a DeviceStatus and, unless it is
+ * DEVICE_OK, leaves a text in *error.  DEVICE_LOST means that the device or its
+ * driver is in no state to go on: the server ends, and its supervisor starts
+ * another.
+ *
+ * Device memory is taken from and given back to the budget of server.h.
+ */
+#ifndef GPUAGG_DEVICE_H
+#define GPUAGG_DEVICE_H
+
+#include <stdbool.h>
+
+#include "protocol.h"
+
+typedef enum DeviceStatus
+{
+	DEVICE_OK,
+	DEVICE_UNSUPPORTED,
+	DEVICE_NO_MEMORY,
+	DEVICE_LOST
+} DeviceStatus;
+
+typedef struct DeviceError
+{
+	char		text[256];
+} DeviceError;
+
+typedef struct Lane Lane;
+typedef struct Query Query;
+
+typedef struct DeviceOps
+{
+	/*
+	 * Opens the devices named in `list` ("all", or ordinals with commas) and
+	 * fills ndevices and devices of *status.  DEVICE_UNSUPPORTED: there are none.
+	 */
+	DeviceStatus (*start) (const char *list, WireStatus *status, DeviceError *error);
+
+	/* Makes host memory fit for asynchronous copies. */
+	DeviceStatus (*pin) (void *memory, size_t bytes, DeviceError *error);
+	void		(*unpin) (void *memory);
+
+	DeviceStatus (*lane_open) (Lane **lane, int device, char *arena, size_t buffer_bytes,
+							   int buffers, DeviceError *error);
+	void		(*lane_close) (Lane *lane);
+	/* Starts copying the first `bytes` of a buffer to the device. */
+	DeviceStatus (*copy) (Lane *lane, int buffer, size_t bytes, DeviceError *error);
+	/* Waits until the arena's buffer may be written again. */
+	DeviceStatus (*copy_wait) (Lane *lane, int buffer, double *ms, DeviceError *error);
+
+	/* `q` and `thresholds` outlive the query. */
+	DeviceStatus (*query_open) (Query **query, int device, const WireQuery *q,
+								const double *thresholds, DeviceError *error);
+	void		(*query_close) (Query *query);
+	/* Reduces a batch whose copy was started; the lane's buffer may be reused after. */
+	DeviceStatus (*reduce) (Query *query, Lane *lane, const WireBatch *batch,
+							DeviceError *error);
+	/* Waits for all batches; fills all but bytes_in and copy_ms. */
+	DeviceStatus (*finish) (Query *query, WireFinished *result, DeviceError *error);
+	/* Brings groups to a buffer of the arena, laid out as *out says. */
+	DeviceStatus (*fetch) (Query *query, Lane *lane, const WireGroups *out, DeviceError *error);
+	/* Back to the state after query_open. */
+	DeviceStatus (*reset) (Query *query, DeviceError *error);
+	/* Waits for what this lane's batches started. */
+	DeviceStatus (*sync) (Query *query, DeviceError *error);
+} DeviceOps;
+
+/* Of the device layer that this program was linked with. */
+extern const DeviceOps device_ops;
+
+#endif							/* GPUAGG_DEVICE_H */

@@ -1,0 +1,90 @@
+/*
+ * server.h
+ *	  The GPU server: its parts and what they share.
+ *
+ *	main.c		start, supervisor's pipe, accepting connections
+ *	session.c	a thread for each connection: messages to device calls
+ *	check.c		whether a message makes sense
+ *	arena.c		memory shared with clients
+ *	budget.c	devices: load, memory accounting, counters
+ *	wire.c		sending and receiving
+ *	device.h	the GPU
+ *
+ * No PostgreSQL here.  Threads share nothing but budget.c's counters,
+ * arena.c's free list and session.c's table of joinable queries, each behind
+ * its own lock.
+ */
+#ifndef GPUAGG_SERVER_H
+#define GPUAGG_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "device.h"
+#include "protocol.h"
+
+/* ---- wire.c: whole messages over blocking sockets ---- */
+
+extern bool wire_send(int sock, MessageType type, const void *body, size_t length);
+extern bool wire_send_fd(int sock, MessageType type, const void *body, size_t length, int fd);
+/*
+ * Receives a message of at most `size` bytes of body into `body`.  False: end of
+ * file or an error, or, with *garbage set, something that is no message.
+ */
+extern bool wire_receive(int sock, MessageHeader *header, void *body, size_t size,
+						 bool *garbage);
+
+/* ---- check.c ---- */
+
+/* NULL if the message is sound, else what is wrong with it. */
+extern const char *check_query(const WireQuery *q, size_t length);
+extern const char *check_batch(const WireBatch *b, const WireQuery *q, size_t length,
+							   size_t buffer_bytes, int buffers);
+
+/* ---- arena.c ---- */
+
+typedef struct Arena
+{
+	struct Arena *next;
+	int			fd;
+	char	   *memory;
+	size_t		bytes;
+} Arena;
+
+#define ARENA_BUFFERS 3
+#define ARENA_BUFFER_BYTES (8u << 20)
+#define ARENA_BYTES ((size_t) ARENA_BUFFERS * ARENA_BUFFER_BYTES)
+
+/* Makes `count` arenas ahead, so that first queries need not wait for pinning. */
+extern bool arena_prepare(int count, DeviceError *error);
+extern Arena *arena_take(DeviceError *error);
+extern void arena_give(Arena *arena);
+
+/* ---- budget.c ---- */
+
+extern void budget_start(const WireStatus *devices);
+extern void budget_set_limit(uint64_t bytes);
+/* The device with the fewest sessions gets one more. */
+extern int	budget_attach(void);
+extern void budget_detach(int device);
+extern void budget_move(int from, int to);
+/* False if the device's limit would be passed. */
+extern bool budget_take(int device, uint64_t bytes);
+extern void budget_give(int device, uint64_t bytes);
+extern const WireDevice *budget_device(int device);
+extern void budget_count_query(void);
+extern void budget_count_failure(WireFailure failure, const char *text);
+extern void budget_status(WireStatus *status);
+
+/* ---- session.c ---- */
+
+/* Starts the thread of a connection; closes the socket in the end. */
+extern void session_start(int sock);
+
+/* ---- main.c ---- */
+
+extern void server_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* After DEVICE_LOST: says why and ends the process. */
+extern void server_abandon(const char *reason) __attribute__((noreturn));
+
+#endif							/* GPUAGG_SERVER_H */
