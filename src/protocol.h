@@ -62,30 +62,30 @@
 typedef enum MessageType
 {
 	/* client to server */
-	MSG_HELLO = 1,
-	MSG_OPEN,
-	MSG_BATCH,
-	MSG_FINISH,
-	MSG_FETCH,
-	MSG_RESET,
-	MSG_DETACH,
-	MSG_STATUS,
+	MESSAGE_HELLO = 1,
+	MESSAGE_OPEN,
+	MESSAGE_BATCH,
+	MESSAGE_FINISH,
+	MESSAGE_FETCH,
+	MESSAGE_RESET,
+	MESSAGE_DETACH,
+	MESSAGE_STATUS,
 
 	/* server to client */
-	MSG_WELCOME = 64,
-	MSG_OPENED,
-	MSG_DONE,
-	MSG_FINISHED,
-	MSG_GROUPS,
-	MSG_DETACHED,
-	MSG_STATUS_REPLY,
-	MSG_FAILED,
+	MESSAGE_WELCOME = 64,
+	MESSAGE_OPENED,
+	MESSAGE_DONE,
+	MESSAGE_FINISHED,
+	MESSAGE_GROUPS,
+	MESSAGE_DETACHED,
+	MESSAGE_STATUS_REPLY,
+	MESSAGE_FAILED,
 
 	/* between the server and its supervisor, over the pipe it was started with */
-	MSG_READY = 128,			/* WireStatus: devices are open, the socket listens */
-	MSG_UNAVAILABLE,			/* text: no device; starting again will not help */
-	MSG_LOG,					/* text */
-	MSG_SETTINGS				/* WireSettings, from the supervisor */
+	MESSAGE_READY = 128,			/* WireStatus: devices are open, the socket listens */
+	MESSAGE_UNAVAILABLE,			/* text: no device; starting again will not help */
+	MESSAGE_LOG,					/* text */
+	MESSAGE_SETTINGS				/* WireSettings, from the supervisor */
 } MessageType;
 
 typedef struct MessageHeader

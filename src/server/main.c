@@ -48,7 +48,7 @@ tell(MessageType type, const void *body, size_t length)
 	pthread_mutex_lock(&control_lock);
 	if (control >= 0)
 		wire_send(control, type, body, length);
-	else if (type == MSG_LOG || type == MSG_UNAVAILABLE)
+	else if (type == MESSAGE_LOG || type == MESSAGE_UNAVAILABLE)
 		fprintf(stderr, "gpuagg-server: %.*s\n", (int) length, (const char *) body);
 	pthread_mutex_unlock(&control_lock);
 }
@@ -62,7 +62,7 @@ server_log(const char *format,...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	tell(MSG_LOG, text, strlen(text));
+	tell(MESSAGE_LOG, text, strlen(text));
 }
 
 void
@@ -135,7 +135,7 @@ on_control(void)
 
 	if (!wire_receive(control, &header, &settings, sizeof(settings), &garbage))
 		return false;
-	if (header.type == MSG_SETTINGS && header.length == sizeof(settings))
+	if (header.type == MESSAGE_SETTINGS && header.length == sizeof(settings))
 		budget_set_limit(settings.memory_limit);
 	return true;
 }
@@ -180,7 +180,7 @@ main(int argc, char **argv)
 	started = device_ops.start(options.devices, &status, &error);
 	if (started != DEVICE_OK)
 	{
-		tell(started == DEVICE_UNSUPPORTED ? MSG_UNAVAILABLE : MSG_LOG, error.text,
+		tell(started == DEVICE_UNSUPPORTED ? MESSAGE_UNAVAILABLE : MESSAGE_LOG, error.text,
 			 strlen(error.text));
 		return started == DEVICE_UNSUPPORTED ? 0 : 1;
 	}
@@ -198,7 +198,7 @@ main(int argc, char **argv)
 		return 1;
 	}
 	budget_status(&status);
-	tell(MSG_READY, &status, sizeof(status));
+	tell(MESSAGE_READY, &status, sizeof(status));
 	serve(sock);
 	unlink(options.socket);
 	/* threads and contexts end with the process; running their destructors may block */

@@ -70,9 +70,9 @@ fail(Session *s, WireFailure failure, const char *text)
 {
 	WireFailed	failed = {.failure = failure};
 
-	snprintf(failed.text, sizeof(failed.text), "%s", text);
+	snprintf(failed.text, sizeof(failed.text), "%.250s", text);
 	budget_count_failure(failure, text);
-	wire_send(s->sock, MSG_FAILED, &failed, sizeof(failed));
+	wire_send(s->sock, MESSAGE_FAILED, &failed, sizeof(failed));
 	return false;
 }
 
@@ -254,7 +254,7 @@ open_lane(Session *s)
 static bool
 on_hello(Session *s, size_t length)
 {
-	WireWelcome welcome = {GPUAGG_PROTOCOL_VERSION};
+	WireWelcome welcome = {.version = GPUAGG_PROTOCOL_VERSION};
 	DeviceError error = {""};
 
 	if (length != sizeof(WireHello) || s->body.hello.version != GPUAGG_PROTOCOL_VERSION ||
@@ -269,7 +269,7 @@ on_hello(Session *s, size_t length)
 	welcome.buffer_bytes = ARENA_BUFFER_BYTES;
 	welcome.buffers = ARENA_BUFFERS;
 	memcpy(welcome.device_name, budget_device(s->device)->name, sizeof(welcome.device_name));
-	return wire_send_fd(s->sock, MSG_WELCOME, &welcome, sizeof(welcome), s->arena->fd);
+	return wire_send_fd(s->sock, MESSAGE_WELCOME, &welcome, sizeof(welcome), s->arena->fd);
 }
 
 static bool
@@ -286,7 +286,7 @@ on_open(Session *s, size_t length)
 		return false;
 	s->unfinished = true;
 	opened.joined = joined;
-	return wire_send(s->sock, MSG_OPENED, &opened, sizeof(opened));
+	return wire_send(s->sock, MESSAGE_OPENED, &opened, sizeof(opened));
 }
 
 static bool
@@ -336,7 +336,7 @@ on_batch(Session *s, size_t length)
 	status = device_ops.copy_wait(s->lane, batch.buffer, &ms, &error);
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
-	if (!wire_send(s->sock, MSG_DONE, &done, sizeof(done)))
+	if (!wire_send(s->sock, MESSAGE_DONE, &done, sizeof(done)))
 		return false;
 	s->batch = batch;
 	s->pending = true;
@@ -371,7 +371,7 @@ on_finish(Session *s, size_t length)
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
 	s->unfinished = false;
-	return wire_send(s->sock, MSG_FINISHED, &finished, sizeof(finished));
+	return wire_send(s->sock, MESSAGE_FINISHED, &finished, sizeof(finished));
 }
 
 static bool
@@ -392,7 +392,7 @@ on_detach(Session *s, size_t length)
 		return device_fail(s, status, &error);
 	/* stays a holder until it closes, so that the query outlives the gap to the next one */
 	s->unfinished = false;
-	return wire_send(s->sock, MSG_DETACHED, NULL, 0);
+	return wire_send(s->sock, MESSAGE_DETACHED, NULL, 0);
 }
 
 /* Lays out a chunk of groups; `max` lowered to what fits a buffer. */
@@ -432,7 +432,7 @@ on_fetch(Session *s, size_t length)
 	pthread_mutex_unlock(&q->lock);
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
-	return wire_send(s->sock, MSG_GROUPS, &groups, sizeof(groups));
+	return wire_send(s->sock, MESSAGE_GROUPS, &groups, sizeof(groups));
 }
 
 static bool
@@ -454,7 +454,7 @@ on_reset(Session *s, size_t length)
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
 	s->unfinished = true;
-	return wire_send(s->sock, MSG_OPENED, &opened, sizeof(opened));
+	return wire_send(s->sock, MESSAGE_OPENED, &opened, sizeof(opened));
 }
 
 static bool
@@ -464,12 +464,12 @@ on_message(Session *s, const MessageHeader *header)
 
 	switch (header->type)
 	{
-		case MSG_HELLO:
+		case MESSAGE_HELLO:
 			return on_hello(s, header->length);
-		case MSG_STATUS:
+		case MESSAGE_STATUS:
 			budget_status(&status);
-			return wire_send(s->sock, MSG_STATUS_REPLY, &status, sizeof(status));
-		case MSG_OPEN:
+			return wire_send(s->sock, MESSAGE_STATUS_REPLY, &status, sizeof(status));
+		case MESSAGE_OPEN:
 			return s->arena ? on_open(s, header->length)
 				: fail(s, FAILURE_PROTOCOL, "query without a greeting");
 		default:
@@ -479,16 +479,16 @@ on_message(Session *s, const MessageHeader *header)
 		return fail(s, FAILURE_PROTOCOL, "message without a query");
 	switch (header->type)
 	{
-		case MSG_BATCH:
+		case MESSAGE_BATCH:
 			return s->unfinished ? on_batch(s, header->length)
 				: fail(s, FAILURE_PROTOCOL, "batch after the end");
-		case MSG_FINISH:
+		case MESSAGE_FINISH:
 			return on_finish(s, header->length);
-		case MSG_FETCH:
+		case MESSAGE_FETCH:
 			return on_fetch(s, header->length);
-		case MSG_DETACH:
+		case MESSAGE_DETACH:
 			return on_detach(s, header->length);
-		case MSG_RESET:
+		case MESSAGE_RESET:
 			return on_reset(s, header->length);
 		default:
 			return fail(s, FAILURE_PROTOCOL, "no such message");

@@ -1,0 +1,527 @@
+/*
+ * standin_device.c
+ *	  A device layer that computes on the host, for tests of the server.
+ *
+ * It keeps the contract of device.h (memory budget, copies before reductions,
+ * groups by packed key) with the operators of monoid.h, and can be told to
+ * fail: the first word of the file "gpuagg.fault" in the working directory, read
+ * at every batch, is
+ *
+ *		slow		each batch takes 20 ms
+ *		hang		each batch takes a minute
+ *		segv, abort	the process dies so
+ *		fault		the device is lost
+ *		memory		device memory is exhausted
+ *
+ * The environment variable GPUAGG_STANDIN_DEVICES says how many devices there are (default 2; 0: none).
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bins.h"
+#include "server.h"
+
+struct Lane
+{
+	char	   *arena;
+	char	   *memory;			/* the copies */
+	size_t		buffer_bytes;
+};
+
+struct Query
+{
+	int			device;
+	const WireQuery *q;
+	const double *thresholds;
+	uint64_t	bytes;			/* taken from the budget */
+	uint64_t	peak;
+	uint64_t	ngroups;
+	uint64_t	capacity;
+	uint64_t   *table;			/* 2 * capacity; group number + 1 */
+	char	   *keys;
+	char	   *slots[WIRE_MAX_SLOTS];
+	int			errors;
+	int			retries;
+};
+
+/* ---- operators ---- */
+
+/* One row of a slot's input. */
+typedef struct Row
+{
+	const WireColumn *col[2];
+	const char *base;
+	uint32_t	i;
+} Row;
+
+static int64_t
+read_integer(const Row *r, int c)
+{
+	const char *p = r->base + r->col[c]->values;
+
+	switch (r->col[c]->type)
+	{
+		case WIRE_I8:
+			return ((const int8_t *) p)[r->i];
+		case WIRE_I16:
+			return ((const int16_t *) p)[r->i];
+		case WIRE_I32:
+			return ((const int32_t *) p)[r->i];
+		case WIRE_I64:
+			return ((const int64_t *) p)[r->i];
+		default:
+			return 0;
+	}
+}
+
+static double
+read_double(const Row *r, int c)
+{
+	const char *p = r->base + r->col[c]->values;
+
+	if (r->col[c]->type == WIRE_F64)
+		return ((const double *) p)[r->i];
+	if (r->col[c]->type == WIRE_F32)
+		return ((const float *) p)[r->i];
+	return (double) read_integer(r, c);
+}
+
+static gpuagg_i128
+read_wide(const Row *r)
+{
+	gpuagg_i128 x;
+
+	if (r->col[0]->type != WIRE_I128)
+		return read_integer(r, 0);
+	memcpy(&x, r->base + r->col[0]->values + 16 * (size_t) r->i, 16);
+	return x;
+}
+
+#define INPUT_int8_t(r) (r->col[0] ? (int8_t) read_integer(r, 0) : 1)
+#define INPUT_int32_t(r) ((int32_t) read_integer(r, 0))
+#define INPUT_uint32_t(r) ((uint32_t) read_integer(r, 0))
+#define INPUT_int64_t(r) read_integer(r, 0)
+#define INPUT_float(r) ((float) read_double(r, 0))
+#define INPUT_double(r) read_double(r, 0)
+#define INPUT_gpuagg_i128(r) read_wide(r)
+#define INPUT_gpuagg_f64x2(r) ((gpuagg_f64x2) {read_double(r, 0), read_double(r, 1)})
+#define INPUT_gpuagg_kv(r) ((gpuagg_kv) {read_integer(r, 0), read_integer(r, 1)})
+#define INPUT_gpuagg_mat2(r) ((gpuagg_mat2) {{0}})
+#define INPUT_gpuagg_mat3(r) ((gpuagg_mat3) {{0}})
+#define INPUT_gpuagg_mat4(r) ((gpuagg_mat4) {{0}})
+#define INPUT_gpuagg_mat5(r) ((gpuagg_mat5) {{0}})
+
+#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
+	static int row_##name(void *state, const Row *r) \
+	{ \
+		state_t a, b, s; \
+		input_t x = INPUT_##input_t(r); \
+		memcpy(&a, state, sizeof(a)); \
+		b = name##_lift(x); \
+		s = name##_step(a, x); \
+		memcpy(state, &s, sizeof(s)); \
+		return name##_error(a, b, s); \
+	} \
+	static void fill_##name(char *state, uint64_t n) \
+	{ \
+		state_t s = name##_identity(); \
+		for (uint64_t i = 0; i < n; i++) \
+			memcpy(state + i * sizeof(s), &s, sizeof(s)); \
+	}
+#include "monoid_list.h"
+#undef MONOID
+
+typedef struct Operator
+{
+	int			(*row) (void *state, const Row *r);
+	void		(*fill) (char *state, uint64_t n);
+} Operator;
+
+static const Operator operators[] = {
+#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) {row_##name, fill_##name},
+#include "monoid_list.h"
+#undef MONOID
+};
+
+/* ---- the device ---- */
+
+static DeviceStatus
+say(DeviceError *error, DeviceStatus status, const char *text)
+{
+	snprintf(error->text, sizeof(error->text), "%s", text);
+	return status;
+}
+
+static DeviceStatus
+standin_start(const char *list, WireStatus *status, DeviceError *error)
+{
+	const char *n = getenv("GPUAGG_STANDIN_DEVICES");
+
+	if (strcmp(list, "all") != 0 && list[0] != '0')
+		return say(error, DEVICE_UNSUPPORTED, "no such device");
+	status->ndevices = n ? atoi(n) : 2;
+	if (status->ndevices == 0)
+		return say(error, DEVICE_UNSUPPORTED, "no CUDA device found");
+	status->driver = 13000;
+	for (uint32_t d = 0; d < status->ndevices; d++)
+	{
+		WireDevice *dev = &status->devices[d];
+
+		dev->ordinal = d;
+		dev->major = 9;
+		dev->processors = 132;
+		dev->threads = 132 * 2048;
+		dev->memory = (uint64_t) 1 << 30;
+		dev->limit = dev->memory / 5 * 4;
+		dev->l2_bytes = 50 << 20;
+		dev->shared_bytes = 227 << 10;
+		snprintf(dev->name, sizeof(dev->name), "stand-in");
+	}
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+standin_pin(void *memory, size_t bytes, DeviceError *error)
+{
+	(void) memory, (void) bytes, (void) error;
+	return DEVICE_OK;
+}
+
+static void
+standin_unpin(void *memory)
+{
+	(void) memory;
+}
+
+static DeviceStatus
+standin_lane_open(Lane **lane, int device, char *arena, size_t buffer_bytes, int buffers,
+				  DeviceError *error)
+{
+	Lane	   *l = calloc(1, sizeof(*l));
+
+	(void) device;
+	if (l == NULL || (l->memory = malloc(buffer_bytes * buffers)) == NULL)
+		return say(error, DEVICE_NO_MEMORY, "out of memory");
+	l->arena = arena;
+	l->buffer_bytes = buffer_bytes;
+	*lane = l;
+	return DEVICE_OK;
+}
+
+static void
+standin_lane_close(Lane *lane)
+{
+	free(lane->memory);
+	free(lane);
+}
+
+static DeviceStatus
+standin_copy(Lane *lane, int buffer, size_t bytes, DeviceError *error)
+{
+	(void) error;
+	memcpy(lane->memory + buffer * lane->buffer_bytes, lane->arena + buffer * lane->buffer_bytes,
+		   bytes);
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+standin_copy_wait(Lane *lane, int buffer, double *ms, DeviceError *error)
+{
+	(void) lane, (void) buffer, (void) error;
+	*ms = 0;
+	return DEVICE_OK;
+}
+
+/* ---- groups ---- */
+
+static uint64_t
+hash_key(const char *key, int bytes)
+{
+	uint64_t	h = 0x9e3779b97f4a7c15ULL;
+
+	for (int i = 0; i < bytes; i++)
+		h = (h ^ (unsigned char) key[i]) * 0x100000001b3ULL;
+	return h ^ h >> 29;
+}
+
+static size_t
+slot_bytes(const Query *query, int s)
+{
+	const WireSlot *slot = &query->q->slots[s];
+
+	return (size_t) slot->width * gpuagg_monoids[slot->monoid].state_size;
+}
+
+static uint64_t
+bytes_for(const Query *query, uint64_t capacity)
+{
+	return capacity * (wire_group_bytes(query->q) + 2 * sizeof(uint64_t));
+}
+
+static uint64_t
+probe(const Query *query, const char *key)
+{
+	int			width = query->q->key_bytes;
+	uint64_t	mask = 2 * query->capacity - 1;
+	uint64_t	at = hash_key(key, width) & mask;
+
+	while (query->table[at] != 0 &&
+		   memcmp(query->keys + (query->table[at] - 1) * width, key, width) != 0)
+		at = (at + 1) & mask;
+	return at;
+}
+
+static DeviceStatus
+resize(Query *query, uint64_t capacity, DeviceError *error)
+{
+	int			width = query->q->key_bytes;
+	uint64_t	bytes = bytes_for(query, capacity);
+
+	if (!budget_take(query->device, bytes - query->bytes))
+		return say(error, DEVICE_NO_MEMORY, "device memory limit reached");
+	query->bytes = bytes;
+	query->peak = bytes > query->peak ? bytes : query->peak;
+	query->capacity = capacity;
+	query->keys = realloc(query->keys, capacity * width + 1);
+	free(query->table);
+	query->table = calloc(2 * capacity, sizeof(uint64_t));
+	for (uint64_t g = 0; g < query->ngroups; g++)
+		query->table[probe(query, query->keys + g * width)] = g + 1;
+	for (int s = 0; s < query->q->nslots; s++)
+	{
+		const WireSlot *slot = &query->q->slots[s];
+
+		query->slots[s] = realloc(query->slots[s], capacity * slot_bytes(query, s));
+		operators[slot->monoid].fill(query->slots[s] + query->ngroups * slot_bytes(query, s),
+									 (capacity - query->ngroups) * slot->width);
+	}
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+standin_reset(Query *query, DeviceError *error)
+{
+	query->ngroups = query->q->nkeys == 0 ? 1 : 0;
+	query->errors = query->retries = 0;
+	if (query->capacity > 0)
+		memset(query->table, 0, 2 * query->capacity * sizeof(uint64_t));
+	for (int s = 0; s < query->q->nslots && query->capacity > 0; s++)
+		operators[query->q->slots[s].monoid].fill(query->slots[s],
+												  query->capacity * query->q->slots[s].width);
+	if (query->capacity == 0)
+	{
+		uint64_t	ngroups = query->ngroups;
+		DeviceStatus status;
+
+		/* nothing to keep: every state is the identity */
+		query->ngroups = 0;
+		status = resize(query, 64, error);
+		query->ngroups = ngroups;
+		return status;
+	}
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+standin_query_open(Query **query, int device, const WireQuery *q, const double *thresholds,
+				   DeviceError *error)
+{
+	Query	   *made = calloc(1, sizeof(*made));
+
+	*query = made;
+	made->device = device;
+	made->q = q;
+	made->thresholds = thresholds;
+	for (int s = 0; s < q->nslots; s++)
+		if (q->slots[s].bin_kind == WIRE_BIN_HLL)
+			return say(error, DEVICE_UNSUPPORTED, "no such kind of bins");
+	return standin_reset(made, error);
+}
+
+static void
+standin_query_close(Query *query)
+{
+	budget_give(query->device, query->bytes);
+	for (int s = 0; s < query->q->nslots; s++)
+		free(query->slots[s]);
+	free(query->keys);
+	free(query->table);
+	free(query);
+}
+
+static bool
+valid(const char *base, const WireColumn *col, uint32_t i)
+{
+	return col->validity == WIRE_NO_ARRAY ||
+		((const uint8_t *) (base + col->validity))[i >> 3] >> (i & 7) & 1;
+}
+
+static DeviceStatus
+group_of(Query *query, const WireBatch *batch, const char *base, uint32_t i, uint64_t *group,
+		 DeviceError *error)
+{
+	const WireQuery *q = query->q;
+	char		key[WIRE_MAX_KEY_BYTES] = {0};
+	uint64_t	at;
+
+	*group = 0;
+	if (q->nkeys == 0)
+		return DEVICE_OK;
+	for (int k = 0; k < q->nkeys; k++)
+	{
+		const WireColumn *col = &batch->cols[q->keys[k].col];
+		int			width = q->keys[k].width;
+
+		if (valid(base, col, i))
+			memcpy(key + q->keys[k].offset, base + col->values + (size_t) i * width, width);
+		else
+			key[q->null_offset] |= 1 << k;
+	}
+	if (query->ngroups == query->capacity)
+	{
+		DeviceStatus status = resize(query, 2 * query->capacity, error);
+
+		if (status != DEVICE_OK)
+			return status;
+		query->retries++;
+	}
+	at = probe(query, key);
+	if (query->table[at] == 0)
+	{
+		memcpy(query->keys + query->ngroups * q->key_bytes, key, q->key_bytes);
+		query->table[at] = ++query->ngroups;
+	}
+	*group = query->table[at] - 1;
+	return DEVICE_OK;
+}
+
+static void
+reduce_row(Query *query, int s, const WireBatch *batch, const char *base, uint32_t i,
+		   uint64_t group)
+{
+	const WireSlot *slot = &query->q->slots[s];
+	const double *t = query->thresholds + slot->thresholds;
+	Row			row = {.base = base,.i = i};
+	uint64_t	bin = 0;
+	double		x;
+
+	for (int c = 0; c < 2; c++)
+	{
+		if (slot->col[c] >= 0 && !valid(base, &batch->cols[slot->col[c]], i))
+			return;
+		row.col[c] = slot->col[c] >= 0 ? &batch->cols[slot->col[c]] : NULL;
+	}
+	if (slot->filter >= 0 && (base + batch->cols[slot->filter].values)[i] == 0)
+		return;
+	if (slot->bin_kind != WIRE_BIN_NONE)
+	{
+		x = read_double(&row, 0);
+		bin = slot->bin_kind == WIRE_BIN_UNIFORM ?
+			gpuagg_bin_uniform(x, slot->lo, slot->hi, slot->bin_n) :
+			gpuagg_bin_thresholds(x, t, slot->bin_n);
+		row.col[0] = row.col[1];
+		row.col[1] = NULL;
+	}
+	query->errors |= operators[slot->monoid].row(query->slots[s] + (group * slot->width + bin) *
+												 gpuagg_monoids[slot->monoid].state_size, &row);
+}
+
+/* What the test asked to go wrong. */
+static DeviceStatus
+provoke(DeviceError *error)
+{
+	char		word[32] = "";
+	FILE	   *f = fopen("gpuagg.fault", "r");
+
+	if (f == NULL)
+		return DEVICE_OK;
+	if (fscanf(f, "%31s", word) != 1)
+		word[0] = '\0';
+	fclose(f);
+	if (strcmp(word, "slow") == 0)
+		usleep(20000);
+	else if (strcmp(word, "hang") == 0)
+		sleep(60);
+	else if (strcmp(word, "segv") == 0)
+		raise(SIGSEGV);
+	else if (strcmp(word, "abort") == 0)
+		abort();
+	else if (strcmp(word, "fault") == 0)
+		return say(error, DEVICE_LOST, "an illegal memory access was encountered");
+	else if (strcmp(word, "memory") == 0)
+		return say(error, DEVICE_NO_MEMORY, "device memory limit reached");
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+standin_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error)
+{
+	const char *base = lane->memory + batch->buffer * lane->buffer_bytes;
+	DeviceStatus status = provoke(error);
+
+	for (uint32_t i = 0; i < batch->nrows && status == DEVICE_OK; i++)
+	{
+		uint64_t	group;
+
+		status = group_of(query, batch, base, i, &group, error);
+		for (int s = 0; s < query->q->nslots && status == DEVICE_OK; s++)
+			reduce_row(query, s, batch, base, i, group);
+	}
+	return status;
+}
+
+static DeviceStatus
+standin_finish(Query *query, WireFinished *result, DeviceError *error)
+{
+	(void) error;
+	result->ngroups = query->ngroups;
+	result->errors = query->errors;
+	result->retries = query->retries;
+	result->memory_peak = query->peak;
+	snprintf(result->strategy, sizeof(result->strategy), "%s (stand-in)",
+			 query->q->nkeys == 0 ? "single" : "hash");
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+standin_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
+{
+	char	   *base = lane->arena + out->buffer * lane->buffer_bytes;
+	const WireQuery *q = query->q;
+
+	if (out->first > query->ngroups || out->n > query->ngroups - out->first)
+		return say(error, DEVICE_UNSUPPORTED, "no such groups");
+	memcpy(base + out->keys, query->keys + out->first * q->key_bytes,
+		   (size_t) out->n * q->key_bytes);
+	for (int s = 0; s < q->nslots; s++)
+		memcpy(base + out->slots[s], query->slots[s] + out->first * slot_bytes(query, s),
+			   out->n * slot_bytes(query, s));
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+standin_sync(Query *query, DeviceError *error)
+{
+	(void) query, (void) error;
+	return DEVICE_OK;
+}
+
+const DeviceOps device_ops = {
+	.start = standin_start,
+	.pin = standin_pin,
+	.unpin = standin_unpin,
+	.lane_open = standin_lane_open,
+	.lane_close = standin_lane_close,
+	.copy = standin_copy,
+	.copy_wait = standin_copy_wait,
+	.query_open = standin_query_open,
+	.query_close = standin_query_close,
+	.reduce = standin_reduce,
+	.finish = standin_finish,
+	.fetch = standin_fetch,
+	.reset = standin_reset,
+	.sync = standin_sync,
+};
