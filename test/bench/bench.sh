@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# Core's aggregates against gpuagg on the seven standard queries.
+#
+#	test/bench/bench.sh [--rows N] [--repeat N] [--configs a,b,...] [--set name=value]... [--queries FILE]
+#
+# Configurations, the first being the base of the ratios (default core,cpu):
+#	core, core-parallel			core's aggregates, without and with parallel workers
+#	cpu, cpu-parallel			gpuagg on the CPU engine
+#	cuda, cuda-parallel			gpuagg on the GPU
+# --set adds a setting to all of them, e.g. --set gpuagg.feed=tuples.
+#
+# Runs in a private cluster, or, where PGHOST is set, in the running server it
+# names (which must have the extension preloaded); the table of that row count
+# is kept there between runs.  Checks first that all configurations give equal
+# answers, then prints the median time of each.  Times are the server's own for
+# SELECT count(s) FROM (query) s, so that the client costs nothing; everything
+# is in memory, jit is off and work_mem is 256 MB for all.
+set -uo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+rows=8000000 repeat=3 configs=core,cpu sets=() queries=$here/queries.txt
+while [[ $# -gt 0 ]]; do
+	case $1 in
+	--rows) rows=$2 ;;
+	--repeat) repeat=$2 ;;
+	--configs) configs=$2 ;;
+	--queries) queries=$2 ;;
+	--set) sets+=("$2") ;;
+	*) sed -n '2,21s/^# \{0,1\}//p' "$0" && exit 2 ;;
+	esac
+	shift 2
+done
+IFS=, read -ra configs <<<"$configs"
+work=$(mktemp -d)
+workers=$(nproc)
+
+if [[ -n ${PGHOST:-} ]]; then
+	trap 'rm -rf "$work"' EXIT
+else
+	# shellcheck source=test/pg.sh
+	source "$here/../pg.sh"
+	trap 'pg_stop; rm -rf "$work"' EXIT
+	pg_need && pg_install || exit 1
+	pg_start "shared_preload_libraries='gpuagg'" shared_buffers=1GB max_worker_processes=64 \
+		max_parallel_workers=64 autovacuum=off checkpoint_timeout=1h || exit 1
+fi
+
+# What makes a configuration, as SET commands.
+config_sets() {
+	local s
+
+	echo "SET jit = off; SET work_mem = '256MB';"
+	case $1 in
+	*-parallel)
+		echo "SET max_parallel_workers_per_gather = $workers; SET min_parallel_table_scan_size = 0;
+			ALTER TABLE gpuagg_bench SET (parallel_workers = $workers);"
+		;;
+	*) echo "SET max_parallel_workers_per_gather = 0;" ;;
+	esac
+	case $1 in
+	core*) echo "SET gpuagg.enabled = off;" ;;
+	cpu*) echo "SET gpuagg.require = 'require'; SET gpuagg.engine = 'cpu';" ;;
+	cuda*) echo "SET gpuagg.require = 'require'; SET gpuagg.engine = 'cuda';" ;;
+	*) echo "unknown configuration: $1" >&2 && return 1 ;;
+	esac
+	for s in ${sets[@]+"${sets[@]}"}; do
+		echo "SET ${s%%=*} = '${s#*=}';"
+	done
+}
+
+config_query() {
+	[[ $1 == core* ]] && echo "${2//agg:/}" || echo "${2//agg:/gpu_}"
+}
+
+sql() {
+	psql -XqAt -v ON_ERROR_STOP=1 "$@"
+}
+
+# The query's answer, sorted by its keys, in $work/NAME.
+answer() {
+	local order=
+
+	for ((i = 1; i <= $3; i++)); do
+		order+=${order:+, }$i
+	done
+	{
+		config_sets "$1"
+		echo "COPY ($(config_query "$1" "$2") ${order:+ORDER BY $order}) TO STDOUT (FORMAT csv);"
+	} | sql >"$work/$1"
+}
+
+# One run's time in ms.
+run_once() {
+	{
+		config_sets "$1"
+		echo '\timing on'
+		echo '\o /dev/null'
+		echo "SELECT count(s) FROM ($(config_query "$1" "$2") OFFSET 0) s;"
+	} | sql | awk '/^Time:/ {print $2}'
+}
+
+median() {
+	sort -n | awk '{a[NR] = $1} END {print (a[int((NR + 1) / 2)] + a[int(NR / 2) + 1]) / 2}'
+}
+
+sql -c "CREATE EXTENSION IF NOT EXISTS gpuagg" 2>/dev/null || exit 1
+have=$(sql -c "SELECT count(*) FROM gpuagg_bench" 2>/dev/null)
+if [[ $have != "$rows" ]]; then
+	sql -v rows="$rows" -f "$here/bench.sql" >/dev/null 2>"$work/err" || { cat "$work/err"; exit 1; }
+fi
+
+echo "gpuagg benchmark: $rows rows ($(sql -c "SELECT pg_size_pretty(pg_relation_size('gpuagg_bench'))")), $(nproc) cores," \
+	"$(sql -c "SELECT split_part(version(), ' (', 1)"), median of $repeat"
+printf '%-28s' query
+for c in "${configs[@]}"; do printf '%16s' "$c ms"; done
+for c in "${configs[@]:1}"; do printf '%16s' "$c ratio"; done
+echo
+status=0
+while IFS='|' read -r name query keys; do
+	name=$(xargs <<<"$name") query=$(xargs -0 <<<"$query") keys=$(xargs <<<"$keys")
+	for c in "${configs[@]}"; do
+		answer "$c" "$query" "$keys" || { status=1; continue 2; }
+		if [[ $c != "${configs[0]}" ]] &&
+			! awk -F, -v other="$work/${configs[0]}" -f "$here/compare.awk" "$work/$c"; then
+			echo "$name: the answer of $c is not that of ${configs[0]}"
+			status=1
+		fi
+	done
+	for ((r = 0; r < repeat; r++)); do
+		for c in "${configs[@]}"; do
+			run_once "$c" "$query" >>"$work/$c.ms"
+		done
+	done
+	printf '%-28s' "$name"
+	base=
+	ratios=()
+	for c in "${configs[@]}"; do
+		ms=$(median <"$work/$c.ms")
+		rm "$work/$c.ms"
+		printf '%16.1f' "$ms"
+		if [[ -z $base ]]; then
+			base=$ms
+		else
+			ratios+=("$(awk -v a="$base" -v b="$ms" 'BEGIN {printf "%.2f", a / b}')")
+		fi
+	done
+	for r in ${ratios[@]+"${ratios[@]}"}; do printf '%16s' "$r"; done
+	echo
+done < <(grep -v '^#' "$queries")
+exit $status

@@ -1,0 +1,14 @@
+-- The standard table of the benchmark: :rows rows, every column from a 64-bit
+-- hash of the row number, so that no order in the heap helps anyone.
+DROP TABLE IF EXISTS gpuagg_bench;
+CREATE UNLOGGED TABLE gpuagg_bench (k4 int, k1k int, k1m int, v1 int, v2 float8, v3 numeric(12,2));
+INSERT INTO gpuagg_bench
+SELECT (h & 3)::int,
+       ((h >> 2) & 1048575)::int % 1000,
+       ((h >> 22) & 1073741823)::int % 1000000,
+       (h2 & 1048575)::int - 524288,
+       ((h2 >> 20) & 4294967295)::float8 / 4294967296,
+       ((h >> 8) & 1073741823)::numeric(12) / 100
+FROM (SELECT hashint8extended(i, 1) AS h, hashint8extended(i, 2) AS h2
+      FROM generate_series(1, :rows) i OFFSET 0) s;
+VACUUM (FREEZE, ANALYZE) gpuagg_bench;

@@ -1,0 +1,31 @@
+# Compares two results in CSV, both sorted by their keys: every field equal as
+# text, or as a number within 1e-9 (sums of floats depend on the order of rows).
+# awk -F, -v other=FILE -f compare.awk FILE
+function differ(a, b, d)
+{
+	if (a == b)
+		return 0
+	if (a !~ /^-?[0-9.]+(e[-+]?[0-9]+)?$/ || b !~ /^-?[0-9.]+(e[-+]?[0-9]+)?$/)
+		return 1
+	d = a - b
+	return (d < 0 ? -d : d) > 1e-9 * ((a < 0 ? -a : a) + (b < 0 ? -b : b))
+}
+{
+	if ((getline line < other) <= 0) {
+		print "row " NR " is missing: " $0
+		exit bad = 1
+	}
+	n = split(line, field, ",")
+	for (i = 1; i <= (n > NF ? n : NF); i++)
+		if (differ($i, field[i])) {
+			print "row " NR ": " $0 " is not " line
+			exit bad = 1
+		}
+}
+END {
+	if (!bad && (getline line < other) > 0) {
+		print "one row too many: " line
+		bad = 1
+	}
+	exit bad
+}

@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# make demo: a tour of gpuagg on real flights, in a private cluster that is
+# gone at the end.  Every answer is compared with core's; the exit status says
+# whether all were equal.  COPIES=13 sets how often the 230,770 flights are
+# repeated.
+set -uo pipefail
+# shellcheck source=test/pg.sh
+source "$(dirname "${BASH_SOURCE[0]}")/pg.sh"
+copies=${COPIES:-13}
+work=$(mktemp -d)
+trap 'pg_stop; rm -rf "$work"' EXIT
+bold=$(tput bold 2>/dev/null) plain=$(tput sgr0 2>/dev/null)
+status=0
+
+sql() {
+	psql -Xq -v ON_ERROR_STOP=1 "$@"
+}
+
+heading() {
+	printf '\n%s%s%s\n' "$bold" "$*" "$plain"
+}
+
+# Milliseconds of a query, the best of three, its rows thrown away.
+time_of() {
+	sql -At <<-SQL | awk '/^Time:/ {if (best == "" || $2 < best) best = $2} END {printf "%.0f", best}'
+		$settings
+		\\timing on
+		\\o /dev/null
+		$1;
+		$1;
+		$1;
+	SQL
+}
+
+# ask TITLE QUERY SHOWN: QUERY with agg: before each aggregate; SHOWN selects
+# what is printed of its answer, which is called answer.
+ask() {
+	local title=$1 ours=${2//agg:/gpu_} core=${2//agg:/} shown=$3 a b
+
+	heading "$title"
+	sed 's/^/    /' <<<"$ours;"
+	echo
+	sql -P footer=off -c "WITH answer AS ($ours) $shown"
+	sql -At -c "$settings" -c "EXPLAIN (COSTS OFF) $ours" | sed 's/^/    /'
+	sql -At -c "SELECT * FROM ($ours) s ORDER BY s::text" >"$work/ours"
+	sql -At -c "SELECT * FROM ($core) s ORDER BY s::text" >"$work/core"
+	a=$(time_of "$core")
+	b=$(time_of "$ours")
+	echo
+	if cmp -s "$work/ours" "$work/core"; then
+		printf '    %s rows, all equal to core'\''s.' "$(wc -l <"$work/ours")"
+	else
+		printf '    THE ANSWERS DIFFER.'
+		status=1
+	fi
+	printf '  core %s ms, gpuagg %s ms: %s%s times as fast%s\n' "$a" "$b" "$bold" \
+		"$(awk -v a="$a" -v b="$b" 'BEGIN {printf "%.1f", a / (b > 0 ? b : 1)}')" "$plain"
+}
+
+echo "Building gpuagg and starting a private PostgreSQL ..."
+pg_need && pg_install || exit 1
+pg_start "shared_preload_libraries='gpuagg'" shared_buffers=1GB work_mem=64MB jit=off || exit 1
+# Both sides run in one process, so that two busy cores do not blur the comparison.
+settings="SET max_parallel_workers_per_gather = 0;"
+
+sql <<-SQL
+	ALTER DATABASE postgres SET max_parallel_workers_per_gather = 0;
+	CREATE EXTENSION gpuagg;
+	CREATE TABLE loaded (date timestamp, delay int, distance int, origin text, destination text);
+SQL
+zcat "$top/test/data/flights.csv.gz" | sql -c "\\copy loaded FROM STDIN (FORMAT csv, HEADER)" || exit 1
+sql <<-SQL || exit 1
+	CREATE TABLE flights AS
+	SELECT date + copy * interval '181 days' AS date, delay, distance, origin, destination
+	FROM generate_series(0, $copies - 1) copy, loaded;
+	VACUUM (FREEZE, ANALYZE) flights;
+SQL
+heading "The table"
+echo "    United States domestic flights of 2001, repeated $copies times over later years:"
+sql -P footer=off -c "SELECT count(*) AS flights, pg_size_pretty(pg_relation_size('flights')) AS size,
+	min(date)::date AS first, max(date)::date AS last FROM flights"
+echo "    Each question below is asked twice: with gpu_count, gpu_avg, ... and with core's count, avg, ..."
+
+ask "1. Which airports are the worst?" \
+	"SELECT origin, agg:count(*) AS flights, agg:avg(delay) AS delay, agg:max(delay) AS worst
+FROM flights GROUP BY origin" \
+	"SELECT origin, flights, round(delay, 1) AS \"average delay\", worst FROM answer
+	WHERE flights > 1000 ORDER BY delay DESC LIMIT 6"
+
+ask "2. When should one fly?" \
+	"SELECT date_part('hour', date)::int AS hour, agg:count(*) AS flights, agg:avg(delay) AS delay,
+       agg:stddev(delay) AS spread
+FROM flights GROUP BY 1" \
+	"SELECT hour, flights, round(delay, 1) AS \"average delay\", round(spread, 1) AS spread,
+	repeat('#', greatest(0, round(delay)::int)) AS \"\" FROM answer WHERE hour BETWEEN 5 AND 23 ORDER BY hour"
+
+ask "3. How did it go day by day?" \
+	"SELECT date::date AS day, agg:count(*) AS flights, agg:sum(distance) AS miles,
+       agg:count(*) FILTER (WHERE delay > 60) AS late
+FROM flights GROUP BY 1" \
+	"SELECT * FROM answer ORDER BY late DESC, day LIMIT 5"
+
+heading "4. How are delays distributed?  A histogram in one pass"
+histogram="SELECT gpu_histogram(delay, -60, 180, 24) FROM flights"
+echo "    SELECT * FROM gpu_histogram_bins(-60, 180, ($histogram));"
+echo
+sql -P footer=off -c "SELECT bin, lower, upper, count, bar FROM gpu_histogram_bins(-60, 180, ($histogram))"
+sql -At -c "EXPLAIN (COSTS OFF) $histogram" | sed 's/^/    /'
+core_histogram="SELECT width_bucket(delay, -60, 180, 24) AS bin, count(*) FROM flights WHERE delay IS NOT NULL GROUP BY 1"
+sql -At -c "SELECT bin, count FROM gpu_histogram_bins(-60, 180, ($histogram)) WHERE count > 0 ORDER BY 1" >"$work/ours"
+sql -At -c "$core_histogram ORDER BY 1" >"$work/core"
+a=$(time_of "$core_histogram")
+b=$(time_of "$histogram")
+echo
+if cmp -s "$work/ours" "$work/core"; then
+	printf '    Every bin is equal to that of core'\''s width_bucket with GROUP BY.'
+else
+	printf '    THE ANSWERS DIFFER.'
+	status=1
+fi
+printf '  core %s ms, gpuagg %s ms: %s%s times as fast%s\n' "$a" "$b" "$bold" \
+	"$(awk -v a="$a" -v b="$b" 'BEGIN {printf "%.1f", a / (b > 0 ? b : 1)}')" "$plain"
+
+heading "That was all"
+if [[ $status == 0 ]]; then
+	echo "    Every answer was core's.  The cluster is stopped and its files are removed."
+else
+	echo "    Some answers differ from core's: this is a bug." >&2
+fi
+echo "    README.md says how to install gpuagg into a server of your own."
+exit $status

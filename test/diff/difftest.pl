@@ -1,0 +1,276 @@
+#!/usr/bin/env perl
+# The differential test: random queries over random tables, answered by
+#
+#	core	core's aggregates, the extension disabled
+#	plain	gpu_* aggregates in core's executor (gpuagg.require = forbid)
+#	scan	gpu_* aggregates in the custom scan (gpuagg.require = require), with
+#			random strategy, batch size, memory, feed and parallelism
+#	builtin	core's aggregates taken by the custom scan (gpuagg.replace_builtin)
+#
+# and compared: floats with a tolerance, everything else as text, errors by
+# SQLSTATE.  Everything follows from the seed.  A difference is printed with a
+# script for psql that shows it; --set and --query repeat one query alone.
+#
+# difftest.pl [--seed N] [--queries N] [--set N [--query N]] [--scripts DIR]
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Getopt::Long;
+use IO::Handle;
+use Gen;
+use Session;
+
+my $PER_SET = 25;
+my %option = (seed => 1, queries => 2000, scripts => '.', show => 0);
+GetOptions(\%option, 'seed=i', 'queries=i', 'set=i', 'query=i', 'scripts=s', 'show') or exit 2;
+binmode(STDOUT, ':utf8');
+STDOUT->autoflush(1);
+
+my $session = Session->new(log => "$option{scripts}/diff-psql.log");
+my %count = (core => 0, plain => 0, scan => 0, builtin => 0, refused => 0, errors => 0, mismatches => 0);
+my %refusals;
+
+sub reseed
+{
+	my $n = 2166136261;
+
+	foreach my $part (@_)
+	{
+		$n = (($n ^ $part) * 16777619) & 0xffffffff;
+		$n ^= $n >> 15;
+	}
+	srand($n);
+	rand() for 1 .. 3;
+	return;
+}
+
+sub version_text
+{
+	my ($sql, $variant) = @_;
+
+	if ($variant eq 'core' || $variant eq 'builtin')
+	{
+		$sql =~ s/\bagg://g;
+	}
+	else
+	{
+		$sql =~ s/\bagg:/gpu_/g;
+	}
+	return $sql;
+}
+
+sub variant_settings
+{
+	my ($variant, $query, $scan) = @_;
+
+	return [ 'gpuagg.enabled = off', @{ Gen::core_settings($query) } ] if $variant eq 'core';
+	return [ "gpuagg.require = 'forbid'", @{ Gen::core_settings($query) } ] if $variant eq 'plain';
+	return [ "gpuagg.require = 'require'", ($variant eq 'builtin' ? 'gpuagg.replace_builtin = on' : ()), @$scan ];
+}
+
+# The statements of one variant, the last but the teardown being the query.
+sub variant_script
+{
+	my ($variant, $query, $scan) = @_;
+	my $sql = version_text($query->{sql}, $variant);
+	my @before = ('RESET ALL', 'SET statement_timeout = 60000', map { "SET $_" } @{ variant_settings($variant, $query, $scan) });
+	my @after;
+
+	if ($query->{prepare})
+	{
+		push @before, "PREPARE q(int) AS $sql";
+		push @after, 'DEALLOCATE q';
+		$sql = 'EXECUTE q(1)';
+		push @before, $sql for 1 .. 2;
+	}
+	elsif ($query->{cursor})
+	{
+		push @before, 'BEGIN', "DECLARE c CURSOR FOR $sql", 'FETCH 3 FROM c';
+		push @after, 'COMMIT';
+		return (\@before, 'FETCH ALL FROM c', \@after, 1);
+	}
+	elsif ($query->{ctas})
+	{
+		my @names = map { "o$_" } 0 .. $#{ $query->{float} };
+		push @before, 'DROP TABLE IF EXISTS made', 'CREATE TEMP TABLE made (' . join(', ', @names) . ") AS $sql";
+		$sql = 'SELECT * FROM made';
+	}
+	return (\@before, $sql, \@after, 0);
+}
+
+sub run_variant
+{
+	my ($variant, $query, $scan) = @_;
+	my ($before, $sql, $after, $prefix) = variant_script($variant, $query, $scan);
+	my ($result, @first);
+
+	foreach my $statement (@$before)
+	{
+		$result = $session->run($statement);
+		@first = @{ $result->{rows} } if $prefix && $statement =~ /^FETCH/;
+		last if $result->{state} ne '00000';
+	}
+	if ($result->{state} eq '00000')
+	{
+		$result = $session->run($sql);
+		unshift @{ $result->{rows} }, @first;
+	}
+	$result->{rows} = [] if $result->{state} ne '00000';
+	$session->run($_) foreach @$after;
+	return $result;
+}
+
+sub same_number
+{
+	my ($a, $b) = @_;
+	my ($difference, $scale);
+
+	return 0 if $a !~ /^-?[\d.]+(?:e[-+]?\d+)?$/i || $b !~ /^-?[\d.]+(?:e[-+]?\d+)?$/i;
+	$difference = abs($a - $b);
+	$scale = abs($a) > abs($b) ? abs($a) : abs($b);
+	return $difference <= 1e-9 * $scale || $difference <= 1e-9;
+}
+
+# Compares two results; returns what differs, or undef.
+sub difference
+{
+	my ($query, $reference, $result) = @_;
+	my $float = $query->{float};
+	my @exact = grep { !$float->[$_] } 0 .. $#$float;
+	my $order = sub { join("\x00", (map { $_[0][$_] // '' } @exact), @{ $_[0] }) };
+	my (@a, @b);
+
+	return undef if $query->{may_stop_early} && ($reference->{state} ne '00000') && $query->{sql} =~ /LIMIT/;
+	if ($reference->{state} ne $result->{state})
+	{
+		return "$reference->{state} $reference->{message} | $result->{state} $result->{message}";
+	}
+	@a = sort { $order->($a) cmp $order->($b) } @{ $reference->{rows} };
+	@b = sort { $order->($a) cmp $order->($b) } @{ $result->{rows} };
+	return scalar(@a) . ' rows | ' . scalar(@b) . ' rows' if @a != @b;
+	foreach my $row (0 .. $#a)
+	{
+		foreach my $field (0 .. $#{ $a[$row] })
+		{
+			my ($x, $y) = ($a[$row][$field], $b[$row][$field]);
+
+			next if defined $y && $x eq $y;
+			next if $float->[$field] && same_number($x, $y);
+			return join(' ; ', @{ $a[$row] }) . "\n#   | " . join(' ; ', @{ $b[$row] });
+		}
+	}
+	return undef;
+}
+
+sub write_script
+{
+	my ($file, $tables, $query, $scan, @variants) = @_;
+
+	open(my $out, '>:utf8', $file) or die "$file: $!";
+	print $out "CREATE EXTENSION IF NOT EXISTS gpuagg;\n";
+	print $out "$_", (/\\\.\n\z/ ? '' : ';'), "\n" foreach @{ prelude() }, @{ $tables->{statements} }, @{ $query->{setup} };
+	foreach my $variant (@variants)
+	{
+		my ($before, $sql, $after) = variant_script($variant, $query, $scan);
+		print $out "\n\\echo $variant\n", map { "$_;\n" } @$before, $sql, @$after;
+	}
+	close($out);
+	return;
+}
+
+sub prelude
+{
+	return [
+		'SET client_min_messages = warning',
+		'DROP TYPE IF EXISTS mood CASCADE',
+		"CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')",
+		"CREATE COLLATION IF NOT EXISTS nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+	];
+}
+
+sub run_query
+{
+	my ($set, $number, $tables) = @_;
+	my ($query, $scan, @variants, $reference);
+
+	reseed($option{seed}, $set, $number + 1);
+	$query = Gen::make_query($tables);
+	$scan = Gen::scan_settings($query);
+	@variants = ('scan');
+	push @variants, 'plain' if Types::chance(0.4);
+	push @variants, 'builtin' if Types::chance(0.4);
+	print "-- $set.$number: $query->{sql}\n" if $option{show};
+	$session->run($_) foreach @{ $query->{setup} };
+	$reference = run_variant('core', $query, $scan);
+	$count{core}++;
+	$count{errors}++ if $reference->{state} ne '00000';
+	die "query $set.$number is wrong: $query->{sql}\n$reference->{state} $reference->{message}\n"
+	  if $reference->{state} =~ /^42|^26|^34/;
+	foreach my $variant (@variants)
+	{
+		my $result = run_variant($variant, $query, $scan);
+		my $what;
+
+		if ($variant ne 'plain' && $result->{state} eq '0A000' && $result->{message} =~ /gpuagg|custom scan/i)
+		{
+			$count{refused}++;
+			next;
+		}
+		$count{$variant}++;
+		$what = difference($query, $reference, $result);
+		if ($what)
+		{
+			my $file = "$option{scripts}/diff-$option{seed}-$set-$number.sql";
+
+			$count{mismatches}++;
+			write_script($file, $tables, $query, $scan, 'core', $variant);
+			print "not ok query $set.$number: $variant differs from core\n",
+			  "# $query->{sql}\n# " . join('; ', @$scan) . "\n#     $what\n",
+			  "# again: test/diff/run.sh --seed $option{seed} --set $set --query $number\n# script: $file\n";
+		}
+		if ($result->{state} eq 'LOST')
+		{
+			$session->reconnect;
+			load($tables);
+		}
+	}
+	$session->run($_) foreach @{ $query->{teardown} };
+	return;
+}
+
+sub load
+{
+	my ($tables) = @_;
+
+	foreach my $statement (@{ prelude() }, @{ $tables->{statements} })
+	{
+		my $result = $session->run($statement);
+		die "cannot set up: $statement\n$result->{state} $result->{message}\n" if $result->{state} ne '00000';
+	}
+	return;
+}
+
+my $sets = int(($option{queries} + $PER_SET - 1) / $PER_SET);
+$session->run('CREATE EXTENSION IF NOT EXISTS gpuagg');
+foreach my $set (defined $option{set} ? $option{set} : 0 .. $sets - 1)
+{
+	my $tables;
+
+	reseed($option{seed}, $set, 0);
+	$tables = Gen::make_tables();
+	$session->run('RESET ALL');
+	load($tables);
+	run_query($set, $_, $tables) foreach defined $option{query} ? $option{query} : 0 .. $PER_SET - 1;
+}
+print "# $count{core} queries ($count{errors} raise errors): $count{scan} by the custom scan, $count{plain} plain,",
+  " $count{builtin} with replace_builtin; $count{refused} times refused\n";
+if (!defined $option{query})
+{
+	# A scan that refuses everything would agree with core.
+	my $enough = $count{scan} + $count{builtin} > 4 * $count{refused};
+	print $enough ? 'ok ' : 'not ok ', "the custom scan takes most queries\n";
+	$count{mismatches}++ if !$enough;
+}
+print $count{mismatches} ? 'not ok ' : 'ok ', "$count{core} queries, seed $option{seed}\n";
+exit($count{mismatches} ? 1 : 0);
