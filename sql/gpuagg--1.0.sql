@@ -1,0 +1,197 @@
+/* gpuagg 1.0 */
+
+-- complain if the script is sourced in psql rather than by CREATE EXTENSION
+\echo Use "CREATE EXTENSION gpuagg" to load this file. \quit
+
+/*
+ * Twins of core's aggregates.
+ *
+ * gpu_sum(integer) is sum(integer) under another name: the same transition,
+ * final, combine, (de)serialisation and moving-aggregate functions, the same
+ * initial values and sort operator, read from the catalog because they differ
+ * between server versions.  The library recognises an aggregate by its
+ * transition function and runs it in batches where it can.
+ */
+DO $twins$
+DECLARE
+	twin record;
+	fn text;
+	clauses text;
+BEGIN
+	FOR twin IN
+		WITH family(core, argtypes, comment) AS (VALUES
+			('count', '{"", any}', 'number of rows, or of rows where the argument is not null; 0 without one'),
+			('sum', '{int2, int4, int8, float4, float8, numeric, interval, money}',
+			 'sum of the non-null values; null without one'),
+			('avg', '{int2, int4, int8, float4, float8, numeric, interval}',
+			 'arithmetic mean of the non-null values; null without one'),
+			('min', '{int2, int4, int8, float4, float8, numeric, date, time, timestamp, timestamptz, interval, money, oid, text}',
+			 'smallest non-null value (NaN is the greatest number); null without one'),
+			('max', '{int2, int4, int8, float4, float8, numeric, date, time, timestamp, timestamptz, interval, money, oid, text}',
+			 'greatest non-null value (NaN is the greatest number); null without one'),
+			('stddev', '{int2, int4, int8, float4, float8, numeric}',
+			 'sample standard deviation of the non-null values; null for fewer than two'),
+			('stddev_samp', '{int2, int4, int8, float4, float8, numeric}',
+			 'sample standard deviation of the non-null values; null for fewer than two'),
+			('stddev_pop', '{int2, int4, int8, float4, float8, numeric}',
+			 'population standard deviation of the non-null values; null without one'),
+			('variance', '{int2, int4, int8, float4, float8, numeric}',
+			 'sample variance of the non-null values; null for fewer than two'),
+			('var_samp', '{int2, int4, int8, float4, float8, numeric}',
+			 'sample variance of the non-null values; null for fewer than two'),
+			('var_pop', '{int2, int4, int8, float4, float8, numeric}',
+			 'population variance of the non-null values; null without one'),
+			('corr', '{"float8, float8"}', 'correlation coefficient of the pairs (Y, X) without nulls; null without one'),
+			('covar_pop', '{"float8, float8"}', 'population covariance of the pairs (Y, X) without nulls; null without one'),
+			('covar_samp', '{"float8, float8"}', 'sample covariance of the pairs (Y, X) without nulls; null for fewer than two'),
+			('regr_avgx', '{"float8, float8"}', 'mean of X over the pairs (Y, X) without nulls; null without one'),
+			('regr_avgy', '{"float8, float8"}', 'mean of Y over the pairs (Y, X) without nulls; null without one'),
+			('regr_count', '{"float8, float8"}', 'number of pairs (Y, X) without nulls; 0 without one'),
+			('regr_intercept', '{"float8, float8"}', 'Y intercept of the least-squares line through the pairs (Y, X) without nulls; null without one'),
+			('regr_r2', '{"float8, float8"}', 'square of the correlation coefficient of the pairs (Y, X) without nulls; null without one'),
+			('regr_slope', '{"float8, float8"}', 'slope of the least-squares line through the pairs (Y, X) without nulls; null without one'),
+			('regr_sxx', '{"float8, float8"}', 'sum of squared deviations of X over the pairs (Y, X) without nulls; null without one'),
+			('regr_sxy', '{"float8, float8"}', 'sum of products of deviations of the pairs (Y, X) without nulls; null without one'),
+			('regr_syy', '{"float8, float8"}', 'sum of squared deviations of Y over the pairs (Y, X) without nulls; null without one'),
+			('bit_and', '{int2, int4, int8}', 'bitwise and of the non-null values; null without one'),
+			('bit_or', '{int2, int4, int8}', 'bitwise or of the non-null values; null without one'),
+			('bit_xor', '{int2, int4, int8}', 'bitwise exclusive or of the non-null values; null without one'),
+			('bool_and', '{bool}', 'true if every non-null value is true; null without one'),
+			('bool_or', '{bool}', 'true if some non-null value is true; null without one'),
+			('every', '{bool}', 'true if every non-null value is true; null without one')
+		)
+		SELECT format('gpu_%s(%s)', core, CASE args WHEN '' THEN '*' ELSE args END) AS signature,
+			family.comment || '; as core''s ' || core AS comment,
+			concat_ws(', ', 'SFUNC = ' || aggtransfn, 'STYPE = ' || aggtranstype::regtype,
+				'SSPACE = ' || aggtransspace,
+				'INITCOND = ' || quote_literal(agginitval),
+				'FINALFUNC = ' || nullif(aggfinalfn::oid, 0)::regproc,
+				'COMBINEFUNC = ' || nullif(aggcombinefn::oid, 0)::regproc,
+				'SERIALFUNC = ' || nullif(aggserialfn::oid, 0)::regproc,
+				'DESERIALFUNC = ' || nullif(aggdeserialfn::oid, 0)::regproc,
+				'MSFUNC = ' || nullif(aggmtransfn::oid, 0)::regproc,
+				'MINVFUNC = ' || nullif(aggminvtransfn::oid, 0)::regproc,
+				'MSTYPE = ' || nullif(aggmtranstype, 0)::regtype,
+				'MSSPACE = ' || nullif(aggmtransspace, 0),
+				'MFINALFUNC = ' || nullif(aggmfinalfn::oid, 0)::regproc,
+				'MINITCOND = ' || quote_literal(aggminitval),
+				(SELECT format('SORTOP = OPERATOR(pg_catalog.%s)', oprname) FROM pg_operator WHERE oid = aggsortop),
+				'PARALLEL = SAFE') AS definition
+		FROM family, unnest(family.argtypes::text[]) AS args, pg_aggregate
+		WHERE aggfnoid = to_regprocedure(format('pg_catalog.%I(%s)', core, args))
+	LOOP
+		EXECUTE format('CREATE AGGREGATE %s (%s)', twin.signature, twin.definition);
+		EXECUTE format('COMMENT ON AGGREGATE %s IS %L', twin.signature, twin.comment);
+	END LOOP;
+END
+$twins$;
+
+CREATE AGGREGATE gpu_product(float8) (
+	SFUNC = float8mul, STYPE = float8, COMBINEFUNC = float8mul, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE gpu_product(float8) IS
+'product of the non-null values; null without one; overflow and underflow are errors';
+
+/*
+ * Histograms: the state is the library's own, so that it is one array whatever
+ * the number of rows.
+ */
+CREATE FUNCTION gpuagg_histogram_accum(internal, float8, float8, float8, int4) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_histogram_accum(internal, float8, float8, float8, int4) IS
+'transition function of gpu_histogram; null values change nothing';
+
+CREATE FUNCTION gpuagg_histogram_accum_weighted(internal, float8, float8, float8, int4, float8) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_histogram_accum_weighted(internal, float8, float8, float8, int4, float8) IS
+'transition function of weighted gpu_histogram; null values and null weights change nothing';
+
+CREATE FUNCTION gpuagg_histogram_accum_thresholds(internal, float8, float8[]) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_histogram_accum_thresholds(internal, float8, float8[]) IS
+'transition function of gpu_histogram over thresholds; null values change nothing';
+
+CREATE FUNCTION gpuagg_histogram_combine(internal, internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_histogram_combine(internal, internal) IS
+'combine function of gpu_histogram; a null state is an empty one';
+
+CREATE FUNCTION gpuagg_histogram_serialize(internal) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_histogram_serialize(internal) IS
+'serialisation function of gpu_histogram; null for null';
+
+CREATE FUNCTION gpuagg_histogram_deserialize(bytea, internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_histogram_deserialize(bytea, internal) IS
+'deserialisation function of gpu_histogram; null for null';
+
+CREATE FUNCTION gpuagg_histogram_counts(internal) RETURNS int8[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_histogram_counts(internal) IS
+'final function of gpu_histogram: one count a bin; null for null';
+
+CREATE FUNCTION gpuagg_histogram_weights(internal) RETURNS float8[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_histogram_weights(internal) IS
+'final function of weighted gpu_histogram: one sum a bin; null for null';
+
+CREATE AGGREGATE gpu_histogram(value float8, lo float8, hi float8, nbins int4) (
+	SFUNC = gpuagg_histogram_accum, STYPE = internal, SSPACE = 1024,
+	FINALFUNC = gpuagg_histogram_counts, COMBINEFUNC = gpuagg_histogram_combine,
+	SERIALFUNC = gpuagg_histogram_serialize, DESERIALFUNC = gpuagg_histogram_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE gpu_histogram(float8, float8, float8, int4) IS
+'histogram of nbins equal bins in [lo, hi): nbins + 2 counts, the first of values before lo, the last of values at or past hi and of NaN; lo > hi counts downwards; nulls are skipped; null without a value';
+
+CREATE AGGREGATE gpu_histogram(value float8, lo float8, hi float8, nbins int4, weight float8) (
+	SFUNC = gpuagg_histogram_accum_weighted, STYPE = internal, SSPACE = 1024,
+	FINALFUNC = gpuagg_histogram_weights, COMBINEFUNC = gpuagg_histogram_combine,
+	SERIALFUNC = gpuagg_histogram_serialize, DESERIALFUNC = gpuagg_histogram_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE gpu_histogram(float8, float8, float8, int4, float8) IS
+'histogram of nbins equal bins in [lo, hi): nbins + 2 sums of weight, the first of values before lo, the last of values at or past hi and of NaN; rows with a null value or weight are skipped; null without a row';
+
+CREATE AGGREGATE gpu_histogram(value float8, thresholds float8[]) (
+	SFUNC = gpuagg_histogram_accum_thresholds, STYPE = internal, SSPACE = 1024,
+	FINALFUNC = gpuagg_histogram_counts, COMBINEFUNC = gpuagg_histogram_combine,
+	SERIALFUNC = gpuagg_histogram_serialize, DESERIALFUNC = gpuagg_histogram_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE gpu_histogram(float8, float8[]) IS
+'histogram over ascending thresholds: one count more than thresholds, of the values for which width_bucket(value, thresholds) is 0, 1, ...; nulls are skipped; null without a value';
+
+CREATE FUNCTION gpu_histogram_bins(lo float8, hi float8, counts anyarray,
+	OUT bin int4, OUT lower float8, OUT upper float8, OUT count anyelement, OUT bar text)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 50;
+COMMENT ON FUNCTION gpu_histogram_bins(float8, float8, anyarray) IS
+'a row a bin of gpu_histogram(value, lo, hi, nbins[, weight]): its number, its bounds, its count (bigint) or weight (double precision), and a bar of up to 40 characters scaled to the largest; no row for null';
+
+/*
+ * About the extension.
+ */
+CREATE FUNCTION gpuagg_version() RETURNS text
+	AS $$ SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'gpuagg' $$
+	LANGUAGE sql STABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_version() IS 'version of the installed extension, as text';
+
+CREATE FUNCTION gpuagg_devices(OUT device int4, OUT name text, OUT memory int8, OUT memory_used int8,
+	OUT driver text, OUT sessions int4, OUT state text, OUT last_error text)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 4;
+COMMENT ON FUNCTION gpuagg_devices() IS
+'a row a GPU in use: its number and name, its memory and what the extension holds of it in bytes, the driver, the sessions now served, the state of the server and its last error (null if none); no row without a GPU';
+
+CREATE FUNCTION gpuagg_operators(OUT operator text, OUT input text, OUT state_bytes int4, OUT commutative bool,
+	OUT atomic text, OUT description text)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE ROWS 40;
+COMMENT ON FUNCTION gpuagg_operators() IS 'rows of the view gpuagg_operators; no nulls';
+
+CREATE VIEW gpuagg_operators AS SELECT * FROM gpuagg_operators();
+COMMENT ON VIEW gpuagg_operators IS
+'every operator that aggregates are made of: its input type, the bytes of a state, whether the order of rows does not matter, and how a GPU updates a state (HDW native instruction, CAS compare-and-swap, XCG lock)';
+GRANT SELECT ON gpuagg_operators TO PUBLIC;
