@@ -20,7 +20,7 @@ DECLARE
 BEGIN
 	FOR twin IN
 		WITH family(core, argtypes, comment) AS (VALUES
-			('count', '{"", any}', 'number of rows, or of rows where the argument is not null; 0 without one'),
+			('count', E'{"", "\\"any\\""}', 'number of rows, or of rows where the argument is not null; 0 without one'),
 			('sum', '{int2, int4, int8, float4, float8, numeric, interval, money}',
 			 'sum of the non-null values; null without one'),
 			('avg', '{int2, int4, int8, float4, float8, numeric, interval}',
