@@ -200,7 +200,8 @@ typedef struct WireOpened
 typedef struct WireColumn
 {
 	uint32_t	type;			/* WireType */
-	uint32_t	values;			/* offset in the buffer */
+	uint32_t	values;			/* offset in the buffer, or WIRE_NO_ARRAY: only
+								 * validity matters (COUNT) */
 	uint32_t	validity;		/* LSB-first bits, or WIRE_NO_ARRAY: no NULLs */
 } WireColumn;
 
@@ -208,7 +209,7 @@ typedef struct WireBatch
 {
 	uint32_t	buffer;
 	uint32_t	nrows;
-	uint32_t	bytes;			/* used from the buffer's start */
+	uint32_t	bytes;			/* all arrays lie before this offset */
 	uint32_t	ncols;
 	/* of the keys that travel as integers, over the batch; min > max: unknown */
 	int64_t		key_min[WIRE_MAX_KEYS];

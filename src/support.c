@@ -11,7 +11,6 @@
 #include "monoid.h"
 
 PG_FUNCTION_INFO_V1(gpuagg_operators);
-PG_FUNCTION_INFO_V1(gpuagg_devices);
 
 /* The C types of monoid_list.h's inputs, in SQL. */
 #define SQL_int8_t "boolean"
@@ -60,13 +59,5 @@ gpuagg_operators(PG_FUNCTION_ARGS)
 		row[5] = CStringGetTextDatum(info->text);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row, nulls);
 	}
-	return (Datum) 0;
-}
-
-/* No engine in this library drives a GPU, so no device is in use. */
-Datum
-gpuagg_devices(PG_FUNCTION_ARGS)
-{
-	InitMaterializedSRF(fcinfo, 0);
 	return (Datum) 0;
 }

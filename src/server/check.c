@@ -121,7 +121,8 @@ check_batch(const WireBatch *b, const WireQuery *q, size_t length, size_t buffer
 
 		if (col->type >= WIRE_TYPES)
 			return "no such type";
-		if (!array_fits(b, col->values, (size_t) b->nrows * wire_width(col->type)))
+		if (col->values != WIRE_NO_ARRAY &&
+			!array_fits(b, col->values, (size_t) b->nrows * wire_width(col->type)))
 			return "values outside the buffer";
 		if (col->validity != WIRE_NO_ARRAY &&
 			!array_fits(b, col->validity, wire_bitmap_bytes(b->nrows)))
@@ -131,16 +132,21 @@ check_batch(const WireBatch *b, const WireQuery *q, size_t length, size_t buffer
 	{
 		const WireColumn *col = &b->cols[q->keys[k].col];
 
-		if (wire_width(col->type) != q->keys[k].width)
+		if (wire_width(col->type) != q->keys[k].width || col->values == WIRE_NO_ARRAY)
 			return "key column of another width";
 		if (col->validity != WIRE_NO_ARRAY && !q->keys[k].nullable)
 			return "NULLs in a key that has none";
 	}
 	for (int s = 0; s < q->nslots; s++)
 	{
-		int			f = q->slots[s].filter;
+		const WireSlot *slot = &q->slots[s];
+		int			f = slot->filter;
 
-		if (f >= 0 && (b->cols[f].type != WIRE_I8 || b->cols[f].validity != WIRE_NO_ARRAY))
+		for (int c = 0; c < 2; c++)
+			if (slot->col[c] >= 0 && b->cols[slot->col[c]].values == WIRE_NO_ARRAY &&
+				(slot->monoid != MONOID_COUNT || slot->bin_kind != WIRE_BIN_NONE))
+				return "column without values";
+		if (f >= 0 && (b->cols[f].values == WIRE_NO_ARRAY || b->cols[f].type != WIRE_I8 || b->cols[f].validity != WIRE_NO_ARRAY))
 			return "filter is no boolean without NULLs";
 	}
 	return NULL;

@@ -55,8 +55,8 @@ typedef struct DeviceOps
 	DeviceStatus (*lane_open) (Lane **lane, int device, char *arena, size_t buffer_bytes,
 							   int buffers, DeviceError *error);
 	void		(*lane_close) (Lane *lane);
-	/* Starts copying the first `bytes` of a buffer to the device. */
-	DeviceStatus (*copy) (Lane *lane, int buffer, size_t bytes, DeviceError *error);
+	/* Starts copying a batch's arrays to the device; *bytes says how much. */
+	DeviceStatus (*copy) (Lane *lane, const WireBatch *batch, size_t *bytes, DeviceError *error);
 	/* Waits until the arena's buffer may be written again. */
 	DeviceStatus (*copy_wait) (Lane *lane, int buffer, double *ms, DeviceError *error);
 

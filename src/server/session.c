@@ -323,12 +323,13 @@ on_batch(Session *s, size_t length)
 	DeviceError error = {""};
 	DeviceStatus status;
 	double		ms = 0;
+	size_t		bytes = 0;
 
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
 	if (s->pending && s->batch.buffer == batch.buffer && !reduce_pending(s))
 		return false;
-	status = device_ops.copy(s->lane, batch.buffer, batch.bytes, &error);
+	status = device_ops.copy(s->lane, &batch, &bytes, &error);
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
 	if (!reduce_pending(s))
@@ -341,7 +342,7 @@ on_batch(Session *s, size_t length)
 	s->batch = batch;
 	s->pending = true;
 	pthread_mutex_lock(&q->lock);
-	q->bytes_in += batch.bytes;
+	q->bytes_in += bytes;
 	q->copy_ms += ms;
 	pthread_mutex_unlock(&q->lock);
 	return message_waits(s->sock) ? true : reduce_pending(s);

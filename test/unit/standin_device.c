@@ -119,6 +119,7 @@ read_wide(const Row *r)
 	{ \
 		state_t a, b, s; \
 		input_t x = INPUT_##input_t(r); \
+		(void) r; \
 		memcpy(&a, state, sizeof(a)); \
 		b = name##_lift(x); \
 		s = name##_step(a, x); \
@@ -219,11 +220,13 @@ standin_lane_close(Lane *lane)
 }
 
 static DeviceStatus
-standin_copy(Lane *lane, int buffer, size_t bytes, DeviceError *error)
+standin_copy(Lane *lane, const WireBatch *batch, size_t *bytes, DeviceError *error)
 {
+	size_t		at = batch->buffer * lane->buffer_bytes;
+
 	(void) error;
-	memcpy(lane->memory + buffer * lane->buffer_bytes, lane->arena + buffer * lane->buffer_bytes,
-		   bytes);
+	memcpy(lane->memory + at, lane->arena + at, batch->bytes);
+	*bytes = batch->bytes;
 	return DEVICE_OK;
 }
 

@@ -1,0 +1,260 @@
+/*
+ * cuda_client.c
+ *	  A backend's connection to the GPU server.
+ *
+ * The socket does not block: every wait is on the latch as well, so that
+ * cancel, timeouts and the postmaster's end are served at once.  A server that
+ * dies is an end of file here.  Nothing below raises an error for what the
+ * server does; callers get false and go on without it.
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/fd.h"
+#include "storage/latch.h"
+#include "utils/memutils.h"
+
+#include "cuda_client.h"
+#include "server_state.h"
+
+static bool
+client_fail(Client *client, const char *failure)
+{
+	strlcpy(client->failure, failure, sizeof(client->failure));
+	server_note_error(failure);
+	client_close(client);
+	return false;
+}
+
+void
+client_close(Client *client)
+{
+	if (client->arena)
+		munmap(client->arena, client->welcome.arena_bytes);
+	client->arena = NULL;
+	if (client->sock >= 0)
+	{
+		close(client->sock);
+		ReleaseExternalFD();
+	}
+	client->sock = -1;
+}
+
+static void
+close_callback(void *arg)
+{
+	client_close(arg);
+}
+
+/* ---- sending and receiving ---- */
+
+static void
+wait_for(Client *client, int event)
+{
+	int			rc = WaitLatchOrSocket(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | event,
+									   client->sock, -1, PG_WAIT_EXTENSION);
+
+	if (rc & WL_LATCH_SET)
+		ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+}
+
+static bool
+would_block(void)
+{
+	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+static bool
+send_all(Client *client, const void *data, size_t length)
+{
+	const char *at = data;
+
+	while (length > 0)
+	{
+		ssize_t		n = send(client->sock, at, length, MSG_NOSIGNAL);
+
+		if (n >= 0)
+		{
+			at += n;
+			length -= n;
+		}
+		else if (would_block())
+			wait_for(client, WL_SOCKET_WRITEABLE);
+		else
+			return client_fail(client, "the GPU server ended");
+	}
+	return true;
+}
+
+bool
+client_send(Client *client, MessageType type, const void *body, size_t length)
+{
+	MessageHeader header = {GPUAGG_PROTOCOL_MAGIC, type, length, 0};
+
+	if (client->sock < 0)
+		return false;
+	return send_all(client, &header, sizeof(header)) &&
+		(length == 0 || send_all(client, body, length));
+}
+
+/* Receives bytes and, if one comes along, a file descriptor. */
+static bool
+receive_all(Client *client, void *data, size_t length, int *fd)
+{
+	char	   *at = data;
+
+	while (length > 0)
+	{
+		struct iovec iov = {at, length};
+		union
+		{
+			char		space[CMSG_SPACE(sizeof(int))];
+			struct cmsghdr align;
+		}			control;
+		struct msghdr msg = {.msg_iov = &iov,.msg_iovlen = 1};
+		ssize_t		n;
+
+		if (fd)
+		{
+			msg.msg_control = control.space;
+			msg.msg_controllen = sizeof(control.space);
+		}
+		n = recvmsg(client->sock, &msg, MSG_CMSG_CLOEXEC);
+		if (n < 0 && would_block())
+		{
+			wait_for(client, WL_SOCKET_READABLE);
+			continue;
+		}
+		if (n <= 0)
+			return client_fail(client, "the GPU server ended");
+		if (fd && msg.msg_controllen > 0 && CMSG_FIRSTHDR(&msg)->cmsg_type == SCM_RIGHTS)
+			memcpy(fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
+		at += n;
+		length -= n;
+	}
+	return true;
+}
+
+static bool
+receive_failed(Client *client, size_t length)
+{
+	WireFailed	failed;
+	char		text[256];
+
+	if (length != sizeof(failed))
+		return client_fail(client, "the GPU server sent what makes no sense");
+	if (!receive_all(client, &failed, sizeof(failed), NULL))
+		return false;
+	failed.text[sizeof(failed.text) - 1] = '\0';
+	strlcpy(text, failed.text, sizeof(text));
+	return client_fail(client, text);
+}
+
+static bool
+receive_with_fd(Client *client, MessageType type, void *body, size_t length, int *fd)
+{
+	MessageHeader header;
+
+	if (client->sock < 0 || !receive_all(client, &header, sizeof(header), fd))
+		return false;
+	if (header.magic == GPUAGG_PROTOCOL_MAGIC && header.type == MESSAGE_FAILED)
+		return receive_failed(client, header.length);
+	if (header.magic != GPUAGG_PROTOCOL_MAGIC || header.type != type || header.length != length)
+		return client_fail(client, "the GPU server sent what makes no sense");
+	return length == 0 || receive_all(client, body, length, NULL);
+}
+
+bool
+client_receive(Client *client, MessageType type, void *body, size_t length)
+{
+	return receive_with_fd(client, type, body, length, NULL);
+}
+
+/* ---- connecting ---- */
+
+static bool
+dial(Client *client)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	if (!AcquireExternalFD())
+		return client_fail(client, "too many open files");
+	client->sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (client->sock < 0)
+	{
+		ReleaseExternalFD();
+		return client_fail(client, "could not create a socket");
+	}
+	strcpy(address.sun_path, GPUAGG_SOCKET_NAME);
+	/* a local connect does not wait for the server to accept */
+	if (connect(client->sock, (struct sockaddr *) &address, sizeof(address)) < 0 ||
+		fcntl(client->sock, F_SETFL, O_NONBLOCK) < 0)
+		return client_fail(client, "could not connect to the GPU server");
+	return true;
+}
+
+static bool
+greet(Client *client)
+{
+	WireHello	hello = {GPUAGG_PROTOCOL_VERSION, MyProcPid};
+	WireWelcome *welcome = &client->welcome;
+	int			fd = -1;
+	void	   *arena;
+
+	if (!client_send(client, MESSAGE_HELLO, &hello, sizeof(hello)) ||
+		!receive_with_fd(client, MESSAGE_WELCOME, welcome, sizeof(*welcome), &fd))
+	{
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	if (fd < 0)
+		return client_fail(client, "the GPU server sent no memory");
+	arena = mmap(NULL, welcome->arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (arena == MAP_FAILED)
+		return client_fail(client, "could not map the GPU server's memory");
+	client->arena = arena;
+	welcome->device_name[sizeof(welcome->device_name) - 1] = '\0';
+	return true;
+}
+
+Client *
+client_connect(MemoryContext cxt)
+{
+	Client	   *client = MemoryContextAllocZero(cxt, sizeof(Client));
+
+	client->sock = -1;
+	client->callback.func = close_callback;
+	client->callback.arg = client;
+	MemoryContextRegisterResetCallback(cxt, &client->callback);
+	if (dial(client))
+		greet(client);
+	return client;
+}
+
+bool
+client_status(WireStatus *status)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "GPU server status",
+											  ALLOCSET_SMALL_SIZES);
+	Client	   *client = MemoryContextAllocZero(cxt, sizeof(Client));
+	bool		ok;
+
+	client->sock = -1;
+	client->callback.func = close_callback;
+	client->callback.arg = client;
+	MemoryContextRegisterResetCallback(cxt, &client->callback);
+	ok = dial(client) && client_send(client, MESSAGE_STATUS, NULL, 0) &&
+		client_receive(client, MESSAGE_STATUS_REPLY, status, sizeof(*status));
+	MemoryContextDelete(cxt);
+	return ok;
+}

@@ -1,0 +1,39 @@
+/*
+ * cuda_client.h
+ *	  A backend's connection to the GPU server.
+ */
+#ifndef GPUAGG_CUDA_CLIENT_H
+#define GPUAGG_CUDA_CLIENT_H
+
+#include "postgres.h"
+
+#include "utils/palloc.h"
+
+#include "protocol.h"
+
+/*
+ * Lives in the memory context given to client_connect; reset or deletion of
+ * that context closes it, so errors leave nothing behind.
+ */
+typedef struct Client
+{
+	int			sock;			/* -1: closed */
+	char	   *arena;
+	WireWelcome welcome;
+	char		failure[256];	/* why the last call returned false */
+	MemoryContextCallback callback;
+} Client;
+
+/* Never NULL; client->sock is -1 if there is no server to talk to. */
+extern Client *client_connect(MemoryContext cxt);
+extern void client_close(Client *client);
+
+/* False: the connection is of no use any more, see failure. */
+extern bool client_send(Client *client, MessageType type, const void *body, size_t length);
+/* Receives one message of this type and length. */
+extern bool client_receive(Client *client, MessageType type, void *body, size_t length);
+
+/* Asks the server for its devices and counters. */
+extern bool client_status(WireStatus *status);
+
+#endif							/* GPUAGG_CUDA_CLIENT_H */

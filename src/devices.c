@@ -1,0 +1,56 @@
+/*
+ * devices.c
+ *	  gpuagg_devices(): the GPUs in use and the state of their server.
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "funcapi.h"
+#include "utils/builtins.h"
+
+#include "cuda_client.h"
+#include "server_state.h"
+
+PG_FUNCTION_INFO_V1(gpuagg_devices);
+
+static void
+put_device(ReturnSetInfo *rsinfo, const ServerSnapshot *server, const WireStatus *status,
+		   const WireDevice *device)
+{
+	const char *error = status->last_error[0] ? status->last_error : server->reason;
+	Datum		values[8];
+	bool		nulls[8] = {0};
+
+	values[0] = Int32GetDatum(device->ordinal);
+	values[1] = CStringGetTextDatum(device->name);
+	values[2] = Int64GetDatum(device->memory);
+	values[3] = Int64GetDatum(device->used);
+	values[4] = CStringGetTextDatum(psprintf("%d.%d", status->driver / 1000,
+											 status->driver % 1000 / 10));
+	values[5] = Int32GetDatum(device->sessions);
+	values[6] = CStringGetTextDatum(server_state_name(server->state));
+	nulls[7] = error[0] == '\0';
+	values[7] = nulls[7] ? (Datum) 0 : CStringGetTextDatum(error);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/*
+ * Asks the server where it is ready; else tells what is known of the devices it
+ * had.  No rows where there never was one.
+ */
+Datum
+gpuagg_devices(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	ServerSnapshot server;
+	WireStatus	now;
+	const WireStatus *status = &server.status;
+
+	InitMaterializedSRF(fcinfo, 0);
+	server_snapshot(&server);
+	if (server.state == SERVER_READY && client_status(&now))
+		status = &now;
+	for (uint32 d = 0; d < Min(status->ndevices, WIRE_MAX_DEVICES); d++)
+		put_device(rsinfo, &server, status, &status->devices[d]);
+	return (Datum) 0;
+}
