@@ -1,0 +1,200 @@
+/*
+ * expr.h
+ *	  Vector expressions: what a scan's quals and target list ask, a page at a
+ *	  time.
+ *
+ * A set holds the quals of one scan and its output expressions ("roots") in
+ * stages: stage i is qual i, the last stage all outputs.  Each root is compiled
+ * to operations over vectors of at most EXPR_ROWS rows.  A vector gives each row
+ * one of three states: a value, NULL, or "ask": core must decide this row,
+ * because it may raise an error or has a value out of the ordinary.  Asking is
+ * contagious upwards, except where three-valued logic, CASE or COALESCE never
+ * look.  A row whose root asks is evaluated by core's ExecEvalExpr from the
+ * start, so every error and every odd value is core's own.  A root that cannot
+ * be compiled asks for every row.
+ *
+ * The owner (a feed) fills vectors of table columns before it runs a stage, and
+ * drops the rows that fail a qual by expr_compact.
+ *
+ * Memory: the set and all its vectors live in the context current at creation;
+ * values made by core's functions in set->page_cxt, which the owner resets for
+ * each page.
+ */
+#ifndef GPUAGG_EXPR_H
+#define GPUAGG_EXPR_H
+
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "nodes/execnodes.h"
+
+#include "batch.h"
+
+#define EXPR_ROWS MaxHeapTuplesPerPage
+
+typedef enum VecState
+{
+	VEC_VALUE = 0,
+	VEC_NULL = 1,
+	VEC_ASK = 2
+} VecState;
+
+typedef struct Vec
+{
+	ColumnType	type;
+	int16		scale;			/* COLUMN_DEC: display scale of every value */
+	bool		plain;			/* every row is VEC_VALUE; state is undefined */
+	void	   *values;			/* defined bits for every row, NULL or not */
+	uint8	   *state;			/* VecState of each row */
+
+	AttrNumber	attno;			/* of a table column: filled by the owner */
+	bool		constant;		/* same for all rows: never compacted */
+	int			stage;			/* that computes it */
+	int			last_stage;		/* that reads it last */
+	struct Vec *next;			/* in ExprSet.vecs */
+
+	/* constants: evaluated by core at the first row of a scan */
+	ExprState  *source;
+	Expr	   *expr;			/* what it computes, to share equal expressions */
+	Oid			typid;
+} Vec;
+
+typedef struct ExprOp
+{
+	void		(*run) (const struct ExprOp *op, int n);
+	Vec		   *r;
+	Vec		   *a;
+	Vec		   *b;
+	Vec		   *c;
+	void	   *data;			/* of the operation */
+	struct ExprSet *set;
+	struct ExprOp *next;
+} ExprOp;
+
+typedef struct ExprRoot
+{
+	Expr	   *expr;
+	Vec		   *vec;			/* NULL: core evaluates every row */
+	ExprState  *state;			/* core's */
+	int			stage;
+} ExprRoot;
+
+typedef struct ExprStage
+{
+	ExprOp	   *ops;
+	ExprOp	  **tail;
+	bool		constants_ready;
+} ExprStage;
+
+typedef struct ExprSet
+{
+	PlanState  *parent;			/* the scan: its expression context, its parameters */
+	TupleDesc	desc;
+	MemoryContext cxt;
+	MemoryContext page_cxt;
+	MemoryContext const_cxt;	/* values of constants, until expr_reset */
+	int			nstages;
+	ExprStage  *stages;
+	Vec		   *vecs;
+	int			conditional;	/* compiling: core may skip this part for some rows */
+	Vec		   *case_value;		/* compiling: value of CaseTestExpr */
+
+	/* Makes row i the scan tuple of the parent's expression context. */
+	void		(*load_row) (void *owner, int row);
+	void	   *owner;
+} ExprSet;
+
+/* An empty set of nstages stages. */
+extern ExprSet *expr_set_create(PlanState *parent, TupleDesc desc, int nstages);
+
+/* Compiles an expression into a stage. */
+extern ExprRoot *expr_add_root(ExprSet *set, Expr *expr, int stage);
+
+/* Compiles "column attno as type, scale" into a stage. */
+extern Vec *expr_column(ExprSet *set, AttrNumber attno, ColumnType type, int16 scale, int stage);
+
+/* Forgets the values of constants, for a rescan with other parameters. */
+extern void expr_reset(ExprSet *set);
+
+/* Runs a stage over n > 0 rows; its columns are filled already. */
+extern void expr_run(ExprSet *set, int stage, int n);
+
+/* After a stage: keep only rows sel[0 .. n-1] (ascending) in vectors still needed. */
+extern void expr_compact(ExprSet *set, int stage, const uint16 *sel, int n);
+
+/* Core's answer for one row of the page, in the page context. */
+extern Datum expr_ask(ExprSet *set, ExprRoot *root, int row, bool *isnull);
+
+/*
+ * Is this a numeric expression whose values all have one display scale, but
+ * for odd ones?  Works on any expression, in planner or executor form.
+ */
+extern bool expr_decimal_shape(Node *expr, int16 *scale);
+
+/* For the compiler and the evaluator only. */
+typedef struct ExprFunction
+{
+	Oid			funcid;
+	void		(*run) (const ExprOp *op, int n);
+	ColumnType	result;
+	int			nargs;
+	ColumnType	args[2];
+} ExprFunction;
+
+extern const ExprFunction expr_functions[];
+extern const int expr_nfunctions;
+
+extern void expr_run_and(const ExprOp *op, int n);
+extern void expr_run_or(const ExprOp *op, int n);
+extern void expr_run_not(const ExprOp *op, int n);
+extern void expr_run_isnull(const ExprOp *op, int n);
+extern void expr_run_istrue(const ExprOp *op, int n);
+extern void expr_run_select(const ExprOp *op, int n);
+extern void expr_run_coalesce(const ExprOp *op, int n);
+extern void expr_run_nullif(const ExprOp *op, int n);
+extern void expr_run_distinct(const ExprOp *op, int n);
+extern void expr_run_greatest(const ExprOp *op, int n);
+extern void expr_run_in(const ExprOp *op, int n);
+extern void expr_run_core(const ExprOp *op, int n);
+extern void expr_run_text_equal(const ExprOp *op, int n);
+
+/* Sets r->state from one or two strict arguments. */
+extern void expr_strict(Vec *r, const Vec *a, const Vec *b, int n);
+/* Marks the rows of ask[] in r, unless NULL or asking already. */
+extern void expr_mark_asks(Vec *r, const uint8 *ask, int n);
+
+/* Decimal operations (expr_decimal.c): NULL where funcid is none, or cannot be compiled. */
+extern Vec *expr_compile_decimal(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
+extern Datum expr_make_numeric(gpuagg_i128 value, int scale);
+
+/* Compiler services for expr_decimal.c. */
+extern Vec *expr_compile(ExprSet *set, Expr *expr, int stage);
+extern Vec *expr_new_vec(ExprSet *set, ColumnType type, int16 scale, Oid typid, Expr *expr,
+						 int stage);
+extern ExprOp *expr_emit(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Vec *r,
+						 Vec *a, Vec *b, Vec *c, void *data);
+
+/* A value as a Datum, for rows in state VEC_VALUE; numerics and such in the current context. */
+extern Datum expr_datum(const Vec *vec, int row);
+/* Stores a Datum that is not NULL; returns false if it does not fit the vector's type. */
+extern bool expr_store(const Vec *vec, int row, Datum value);
+
+/* What expr_run_in needs: the list's elements, in the type of the left side. */
+typedef struct ExprInList
+{
+	bool		negate;			/* NOT IN */
+	bool		has_null;
+	int			count;
+	int64	   *ints;			/* ascending */
+	Datum	   *texts;
+} ExprInList;
+
+/* What expr_run_core needs. */
+typedef struct ExprCoreCall
+{
+	Vec		  **args;
+	FunctionCallInfo fcinfo;
+	FmgrInfo	flinfo;
+} ExprCoreCall;
+
+#endif							/* GPUAGG_EXPR_H */

@@ -1,0 +1,743 @@
+/*
+ * expr_compile.c
+ *	  From SQL expressions to vector operations.
+ *
+ * Compilation never fails loudly: what has no vector form returns NULL, and
+ * the root is left to core.  Equal subexpressions are computed once, across
+ * roots and stages: every operation is total and runs over all rows, so an
+ * expression may be shared out of a branch of CASE as well.
+ *
+ * Functions without a row in expr_ops.h are called row by row (expr_run_core)
+ * where core would call them for every row; inside AND, OR, CASE and the like
+ * (set->conditional) they would raise errors that core does not, so they are
+ * left to core with the whole root.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_collation.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "utils/array.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "expr.h"
+#include "expr_time.h"
+#include "spec.h"
+
+ExprSet *
+expr_set_create(PlanState *parent, TupleDesc desc, int nstages)
+{
+	ExprSet    *set = palloc0(sizeof(ExprSet));
+
+	set->parent = parent;
+	set->desc = desc;
+	set->cxt = CurrentMemoryContext;
+	set->page_cxt = AllocSetContextCreate(set->cxt, "gpuagg page", ALLOCSET_DEFAULT_SIZES);
+	set->const_cxt = AllocSetContextCreate(set->cxt, "gpuagg constants", ALLOCSET_SMALL_SIZES);
+	set->nstages = nstages;
+	set->stages = palloc0(nstages * sizeof(ExprStage));
+	for (int i = 0; i < nstages; i++)
+		set->stages[i].tail = &set->stages[i].ops;
+	return set;
+}
+
+Vec *
+expr_new_vec(ExprSet *set, ColumnType type, int16 scale, Oid typid, Expr *expr, int stage)
+{
+	Vec		   *vec = palloc0(sizeof(Vec));
+
+	vec->type = type;
+	vec->scale = scale;
+	vec->typid = typid;
+	vec->expr = expr;
+	vec->stage = vec->last_stage = stage;
+	vec->values = palloc0(EXPR_ROWS * column_width(type));
+	vec->state = palloc0(EXPR_ROWS);
+	vec->next = set->vecs;
+	set->vecs = vec;
+	return vec;
+}
+
+static void
+use_vec(Vec *vec, int stage)
+{
+	if (vec && vec->last_stage < stage)
+		vec->last_stage = stage;
+}
+
+ExprOp *
+expr_emit(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Vec *r, Vec *a, Vec *b,
+		  Vec *c, void *data)
+{
+	ExprOp	   *op = palloc0(sizeof(ExprOp));
+
+	op->run = run;
+	op->r = r;
+	op->a = a;
+	op->b = b;
+	op->c = c;
+	op->data = data;
+	op->set = set;
+	use_vec(a, stage);
+	use_vec(b, stage);
+	use_vec(c, stage);
+	*set->stages[stage].tail = op;
+	set->stages[stage].tail = &op->next;
+	return op;
+}
+
+/* A boolean vector, computed by run. */
+static Vec *
+emit_bool(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Expr *expr, Vec *a, Vec *b,
+		  Vec *c, void *data)
+{
+	Vec		   *r = expr_new_vec(set, COLUMN_I8, 0, BOOLOID, expr, stage);
+
+	expr_emit(set, stage, run, r, a, b, c, data);
+	return r;
+}
+
+Vec *
+expr_column(ExprSet *set, AttrNumber attno, ColumnType type, int16 scale, int stage)
+{
+	Form_pg_attribute att = TupleDescAttr(set->desc, attno - 1);
+	Vec		   *vec;
+
+	for (vec = set->vecs; vec; vec = vec->next)
+		if (vec->attno == attno && vec->type == type && vec->scale == scale)
+		{
+			use_vec(vec, stage);
+			return vec;
+		}
+	vec = expr_new_vec(set, type, scale, att->atttypid, NULL, stage);
+	vec->attno = attno;
+	return vec;
+}
+
+/* ---- constants ------------------------------------------------------------- */
+
+/* Is there anything in the expression that could differ between rows? */
+static bool
+varying_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_Const:
+		case T_Param:
+		case T_FuncExpr:
+		case T_OpExpr:
+		case T_RelabelType:
+		case T_CoerceViaIO:
+		case T_SQLValueFunction:
+		case T_List:
+			return expression_tree_walker(node, varying_walker, context);
+		default:
+			return true;
+	}
+}
+
+static Vec *
+compile_constant(ExprSet *set, Expr *expr, int stage)
+{
+	Oid			typid = exprType((Node *) expr);
+	int16		scale = 0;
+	ColumnType	type;
+	Vec		   *vec;
+
+	if (typid == NUMERICOID && expr_decimal_shape((Node *) expr, &scale))
+		type = COLUMN_DEC;
+	else
+		type = spec_column_type(typid, -1, &scale);
+	vec = expr_new_vec(set, type, scale, typid, expr, stage);
+	vec->constant = true;
+	vec->source = ExecInitExpr(expr, set->parent);
+	return vec;
+}
+
+/* ---- functions and operators ----------------------------------------------- */
+
+static bool
+deterministic(Oid collation)
+{
+	return collation == InvalidOid || collation == C_COLLATION_OID ||
+		collation == DEFAULT_COLLATION_OID || get_collation_isdeterministic(collation);
+}
+
+static const ExprFunction *
+find_function(Oid funcid, int nargs, Vec **args)
+{
+	for (int i = 0; i < expr_nfunctions; i++)
+	{
+		const ExprFunction *f = &expr_functions[i];
+
+		if (f->funcid == funcid && f->nargs == nargs && f->args[0] == args[0]->type &&
+			(nargs == 1 || f->args[1] == args[1]->type))
+			return f;
+	}
+	return NULL;
+}
+
+/* Row by row through core's function manager. */
+static Vec *
+compile_core_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs, Vec **args,
+				  int stage)
+{
+	Oid			typid = exprType((Node *) expr);
+	ExprCoreCall *call;
+	ColumnType	type;
+	int16		scale;
+	Vec		   *r;
+
+	if (set->conditional > 0 || expression_returns_set((Node *) expr) || !func_strict(funcid) ||
+		func_volatile(funcid) == PROVOLATILE_VOLATILE || get_typtype(typid) == TYPTYPE_PSEUDO)
+		return NULL;
+	if (typid == NUMERICOID && expr_decimal_shape((Node *) expr, &scale))
+		type = COLUMN_DEC;
+	else
+		type = spec_column_type(typid, -1, &scale);
+	call = palloc0(sizeof(ExprCoreCall));
+	call->args = palloc(nargs * sizeof(Vec *));
+	memcpy(call->args, args, nargs * sizeof(Vec *));
+	for (int i = 0; i < nargs; i++)
+		use_vec(args[i], stage);
+	fmgr_info(funcid, &call->flinfo);
+	fmgr_info_set_expr((Node *) expr, &call->flinfo);
+	call->fcinfo = palloc0(SizeForFunctionCallInfo(nargs));
+	InitFunctionCallInfoData(*call->fcinfo, &call->flinfo, nargs, collation, NULL, NULL);
+	r = expr_new_vec(set, type, scale, typid, expr, stage);
+	expr_emit(set, stage, expr_run_core, r, NULL, NULL, NULL, call);
+	return r;
+}
+
+/* A call of funcid over compiled arguments; expr is only for sharing and result types. */
+static Vec *
+compile_call_of(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs, Vec **args,
+				int stage)
+{
+	const ExprFunction *f;
+	Vec		   *r;
+
+	if (nargs >= 1 && nargs <= 2 && (f = find_function(funcid, nargs, args)) != NULL)
+	{
+		r = expr_new_vec(set, f->result, 0, InvalidOid, expr, stage);
+		expr_emit(set, stage, f->run, r, args[0], nargs > 1 ? args[1] : NULL, NULL, NULL);
+		return r;
+	}
+	if ((funcid == F_TEXTEQ || funcid == F_TEXTNE || funcid == F_BPCHAREQ ||
+		 funcid == F_BPCHARNE) && deterministic(collation) &&
+		args[0]->type == COLUMN_DATUM && args[1]->type == COLUMN_DATUM)
+	{
+		Oid		   *func = palloc(sizeof(Oid));
+
+		*func = funcid;
+		return emit_bool(set, stage, expr_run_text_equal, expr, args[0], args[1], NULL, func);
+	}
+	return NULL;
+}
+
+static Vec *
+compile_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, int stage)
+{
+	int			nargs = list_length(args);
+	Vec		   *vecs[FUNC_MAX_ARGS];
+	Vec		   *r;
+	int			i = 0;
+	ListCell   *lc;
+
+	if (nargs == 0 || nargs > FUNC_MAX_ARGS)
+		return NULL;
+	r = expr_compile_decimal(set, funcid, expr, args, stage);
+	if (r == NULL)
+		r = expr_compile_time(set, funcid, expr, args, stage);
+	if (r != NULL)
+		return r;
+	foreach(lc, args)
+	{
+		vecs[i] = expr_compile(set, lfirst(lc), stage);
+		if (vecs[i++] == NULL)
+			return NULL;
+	}
+	r = compile_call_of(set, funcid, collation, expr, nargs, vecs, stage);
+	if (r == NULL)
+		r = compile_core_call(set, funcid, collation, expr, nargs, vecs, stage);
+	return r;
+}
+
+/* left IN (constants), left NOT IN (constants) */
+static Vec *
+compile_in(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
+{
+	Oid			func = saop->opfuncid;
+	Const	   *array = lsecond(saop->args);
+	Oid			elemtype;
+	int16		elemlen;
+	bool		elembyval;
+	char		elemalign;
+	Datum	   *elems;
+	bool	   *nulls;
+	int			nelems;
+	Vec		   *left;
+	ExprInList *list;
+	bool		text = false;
+
+	switch (func)
+	{
+		case F_INT2EQ: case F_INT4EQ: case F_INT8EQ: case F_INT24EQ: case F_INT42EQ:
+		case F_INT28EQ: case F_INT82EQ: case F_INT48EQ: case F_INT84EQ:
+		case F_OIDEQ: case F_DATE_EQ: case F_TIMESTAMP_EQ: case F_TIMESTAMPTZ_EQ:
+		case F_INT2NE: case F_INT4NE: case F_INT8NE: case F_INT24NE: case F_INT42NE:
+		case F_INT28NE: case F_INT82NE: case F_INT48NE: case F_INT84NE:
+		case F_OIDNE: case F_DATE_NE: case F_TIMESTAMP_NE: case F_TIMESTAMPTZ_NE:
+			break;
+		case F_TEXTEQ: case F_TEXTNE:
+			text = true;
+			break;
+		default:
+			return NULL;
+	}
+	if (!IsA(array, Const) || array->constisnull || (text && !deterministic(saop->inputcollid)))
+		return NULL;
+	left = expr_compile(set, linitial(saop->args), stage);
+	if (left == NULL || (left->type == COLUMN_DATUM) != text)
+		return NULL;
+	list = palloc0(sizeof(ExprInList));
+	list->negate = !saop->useOr;
+	elemtype = ARR_ELEMTYPE(DatumGetArrayTypeP(array->constvalue));
+	get_typlenbyvalalign(elemtype, &elemlen, &elembyval, &elemalign);
+	deconstruct_array(DatumGetArrayTypeP(array->constvalue), elemtype, elemlen, elembyval,
+					  elemalign, &elems, &nulls, &nelems);
+	if (nelems == 0)
+		return NULL;
+	list->ints = palloc(nelems * sizeof(int64));
+	list->texts = palloc(nelems * sizeof(Datum));
+	for (int i = 0; i < nelems; i++)
+	{
+		int64		v = 0;
+		int			at = list->count;
+
+		if (nulls[i])
+		{
+			list->has_null = true;
+			continue;
+		}
+		list->count++;
+		if (text)
+		{
+			list->texts[at] = PointerGetDatum(PG_DETOAST_DATUM_COPY(elems[i]));
+			continue;
+		}
+		switch (elemlen)
+		{
+			case 2:
+				v = DatumGetInt16(elems[i]);
+				break;
+			case 4:
+				v = elemtype == OIDOID ? (int64) DatumGetObjectId(elems[i]) : DatumGetInt32(elems[i]);
+				break;
+			case 8:
+				v = DatumGetInt64(elems[i]);
+				break;
+		}
+		for (; at > 0 && list->ints[at - 1] > v; at--)
+			list->ints[at] = list->ints[at - 1];
+		list->ints[at] = v;
+	}
+	return emit_bool(set, stage, expr_run_in, (Expr *) saop, left, NULL, NULL, list);
+}
+
+/* ---- logic, CASE and the like ---------------------------------------------- */
+
+static Vec *
+compile_bool(ExprSet *set, BoolExpr *expr, int stage)
+{
+	Vec		   *acc = NULL;
+	ListCell   *lc;
+
+	foreach(lc, expr->args)
+	{
+		Vec		   *vec;
+
+		set->conditional += (acc != NULL);
+		vec = expr_compile(set, lfirst(lc), stage);
+		set->conditional -= (acc != NULL);
+		if (vec == NULL || vec->type != COLUMN_I8)
+			return NULL;
+		if (expr->boolop == NOT_EXPR)
+			return emit_bool(set, stage, expr_run_not, (Expr *) expr, vec, NULL, NULL, NULL);
+		if (acc == NULL)
+			acc = vec;
+		else
+			acc = emit_bool(set, stage, expr->boolop == AND_EXPR ? expr_run_and : expr_run_or,
+							lnext(expr->args, lc) ? NULL : (Expr *) expr, acc, vec, NULL, NULL);
+	}
+	return acc;
+}
+
+static bool
+same_shape(const Vec *a, const Vec *b)
+{
+	return a->type == b->type && a->scale == b->scale;
+}
+
+/* A vector of the same type as another. */
+static Vec *
+new_like(ExprSet *set, const Vec *a, Expr *expr, int stage)
+{
+	return expr_new_vec(set, a->type, a->scale, a->typid, expr, stage);
+}
+
+/*
+ * The result of CASE without ELSE, or of one with ELSE NULL: a constant NULL
+ * of the branch's type and scale.
+ */
+static Vec *
+null_like(ExprSet *set, const Vec *a, CaseExpr *expr, int stage)
+{
+	Vec		   *vec = new_like(set, a, NULL, stage);
+
+	vec->constant = true;
+	vec->source = ExecInitExpr((Expr *) makeNullConst(expr->casetype, -1, expr->casecollid),
+							   set->parent);
+	return vec;
+}
+
+/* Does the expression refer to the value of the CASE around it? */
+static bool
+case_value_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, CaseTestExpr))
+		return true;
+	return expression_tree_walker(node, case_value_walker, context);
+}
+
+static Vec *
+compile_case(ExprSet *set, CaseExpr *expr, int stage)
+{
+	Vec		   *saved = set->case_value;
+	int			n = list_length(expr->args);
+	Vec		  **whens = palloc(n * sizeof(Vec *));
+	Vec		  **thens = palloc(n * sizeof(Vec *));
+	Vec		   *result = NULL;
+
+	if (expr->arg && (set->case_value = expr_compile(set, expr->arg, stage)) == NULL)
+	{
+		set->case_value = saved;
+		return NULL;
+	}
+	set->conditional++;
+	for (int i = 0; i < n; i++)
+	{
+		CaseWhen   *when = list_nth(expr->args, i);
+
+		whens[i] = expr_compile(set, when->expr, stage);
+		thens[i] = whens[i] ? expr_compile(set, when->result, stage) : NULL;
+		if (thens[i] == NULL || whens[i]->type != COLUMN_I8)
+			goto done;
+	}
+	if (expr->defresult == NULL ||
+		(IsA(expr->defresult, Const) && ((Const *) expr->defresult)->constisnull))
+		result = null_like(set, thens[n - 1], expr, stage);
+	else
+		result = expr_compile(set, expr->defresult, stage);
+	for (int i = n - 1; result && i >= 0; i--)
+	{
+		Vec		   *r;
+
+		if (!same_shape(thens[i], result))
+		{
+			result = NULL;
+			break;
+		}
+		r = new_like(set, thens[i], i == 0 && !case_value_walker((Node *) expr, NULL) ?
+					 (Expr *) expr : NULL, stage);
+		expr_emit(set, stage, expr_run_select, r, whens[i], thens[i], result, NULL);
+		result = r;
+	}
+done:
+	set->conditional--;
+	set->case_value = saved;
+	return result;
+}
+
+static Vec *
+compile_coalesce(ExprSet *set, CoalesceExpr *expr, int stage)
+{
+	Vec		   *acc = NULL;
+	ListCell   *lc;
+
+	foreach(lc, expr->args)
+	{
+		Vec		   *vec;
+		Vec		   *r;
+
+		set->conditional += (acc != NULL);
+		vec = expr_compile(set, lfirst(lc), stage);
+		set->conditional -= (acc != NULL);
+		if (vec == NULL)
+			return NULL;
+		if (acc == NULL)
+		{
+			acc = vec;
+			continue;
+		}
+		if (!same_shape(acc, vec))
+			return NULL;
+		r = new_like(set, acc, lnext(expr->args, lc) ? NULL : (Expr *) expr, stage);
+		expr_emit(set, stage, expr_run_coalesce, r, acc, vec, NULL, NULL);
+		acc = r;
+	}
+	return acc;
+}
+
+/* The comparison of GREATEST and LEAST over vectors of one type. */
+static Vec *
+compile_replaces(ExprSet *set, MinMaxOp op, Vec *a, Vec *b, Oid typid, int stage)
+{
+	static const struct
+	{
+		Oid			typid,
+					lt,
+					gt;
+	}			funcs[] = {
+		{INT2OID, F_INT2LT, F_INT2GT},
+		{INT4OID, F_INT4LT, F_INT4GT},
+		{INT8OID, F_INT8LT, F_INT8GT},
+		{FLOAT4OID, F_FLOAT4LT, F_FLOAT4GT},
+		{FLOAT8OID, F_FLOAT8LT, F_FLOAT8GT},
+		{DATEOID, F_DATE_LT, F_DATE_GT},
+		{TIMEOID, F_TIME_LT, F_TIME_GT},
+		{TIMESTAMPOID, F_TIMESTAMP_LT, F_TIMESTAMP_GT},
+		{TIMESTAMPTZOID, F_TIMESTAMPTZ_LT, F_TIMESTAMPTZ_GT},
+		{OIDOID, F_OIDLT, F_OIDGT},
+	};
+
+	for (int i = 0; i < lengthof(funcs); i++)
+		if (funcs[i].typid == typid)
+		{
+			Vec		   *args[2] = {a, b};
+
+			return compile_call_of(set, op == IS_GREATEST ? funcs[i].lt : funcs[i].gt,
+								   InvalidOid, NULL, 2, args, stage);
+		}
+	return NULL;
+}
+
+static Vec *
+compile_minmax(ExprSet *set, MinMaxExpr *expr, int stage)
+{
+	Vec		   *acc = NULL;
+	ListCell   *lc;
+
+	foreach(lc, expr->args)
+	{
+		Vec		   *vec = expr_compile(set, lfirst(lc), stage);
+		Vec		   *replaces;
+		Vec		   *r;
+
+		if (vec == NULL)
+			return NULL;
+		if (acc == NULL)
+		{
+			acc = vec;
+			continue;
+		}
+		if (!same_shape(acc, vec))
+			return NULL;
+		replaces = compile_replaces(set, expr->op, acc, vec, expr->minmaxtype, stage);
+		if (replaces == NULL)
+			return NULL;
+		r = new_like(set, acc, lnext(expr->args, lc) ? NULL : (Expr *) expr, stage);
+		expr_emit(set, stage, expr_run_greatest, r, acc, vec, replaces, NULL);
+		acc = r;
+	}
+	return acc;
+}
+
+/* The equality behind NULLIF and IS DISTINCT FROM; only non-NULL rows of it are looked at. */
+static Vec *
+compile_equality(ExprSet *set, OpExpr *op, Vec **a, Vec **b, int stage)
+{
+	OpExpr	   *plain;
+
+	if (list_length(op->args) != 2 || op->opresulttype == InvalidOid)
+		return NULL;
+	*a = expr_compile(set, linitial(op->args), stage);
+	*b = expr_compile(set, lsecond(op->args), stage);
+	if (*a == NULL || *b == NULL)
+		return NULL;
+	plain = makeNode(OpExpr);
+	memcpy(plain, op, sizeof(OpExpr));
+	NodeSetTag(plain, T_OpExpr);
+	plain->opresulttype = BOOLOID;
+	return compile_call(set, plain->opfuncid, plain->inputcollid, (Expr *) plain, plain->args,
+						stage);
+}
+
+static Vec *
+compile_nullif(ExprSet *set, NullIfExpr *expr, int stage)
+{
+	Vec		   *a,
+			   *b,
+			   *equal,
+			   *r;
+
+	equal = compile_equality(set, (OpExpr *) expr, &a, &b, stage);
+	if (equal == NULL || equal->type != COLUMN_I8)
+		return NULL;
+	r = new_like(set, a, (Expr *) expr, stage);
+	expr_emit(set, stage, expr_run_nullif, r, a, equal, NULL, NULL);
+	return r;
+}
+
+static Vec *
+compile_distinct(ExprSet *set, DistinctExpr *expr, int stage)
+{
+	Vec		   *a,
+			   *b,
+			   *equal;
+
+	equal = compile_equality(set, (OpExpr *) expr, &a, &b, stage);
+	if (equal == NULL || equal->type != COLUMN_I8)
+		return NULL;
+	return emit_bool(set, stage, expr_run_distinct, (Expr *) expr, a, b, equal, NULL);
+}
+
+/* ---- all expressions ------------------------------------------------------- */
+
+static Vec *
+compile_var(ExprSet *set, Var *var, int stage)
+{
+	Form_pg_attribute att;
+	ColumnType	type;
+	int16		scale;
+
+	if (var->varattno <= 0)
+		return NULL;			/* system columns and whole rows */
+	att = TupleDescAttr(set->desc, var->varattno - 1);
+	if (att->attisdropped || att->atttypid != var->vartype)
+		return NULL;			/* core will say so */
+	type = spec_column_type(att->atttypid, att->atttypmod, &scale);
+	return expr_column(set, var->varattno, type, scale, stage);
+}
+
+static Vec *
+compile_test(ExprSet *set, Expr *arg, Expr *expr, int stage)
+{
+	Vec		   *a = expr_compile(set, arg, stage);
+
+	if (a == NULL)
+		return NULL;
+	if (IsA(expr, BooleanTest))
+		return emit_bool(set, stage, expr_run_istrue, expr, a, NULL, NULL, expr);
+	return emit_bool(set, stage, expr_run_isnull, expr, a, NULL, NULL,
+					 ((NullTest *) expr)->nulltesttype == IS_NULL ? NULL : expr);
+}
+
+static Vec *
+compile_node(ExprSet *set, Expr *expr, int stage)
+{
+	switch (nodeTag(expr))
+	{
+		case T_Var:
+			return compile_var(set, (Var *) expr, stage);
+		case T_Const:
+		case T_Param:
+			return compile_constant(set, expr, stage);
+		case T_RelabelType:
+			return expr_compile(set, ((RelabelType *) expr)->arg, stage);
+		case T_FuncExpr:
+			{
+				FuncExpr   *f = (FuncExpr *) expr;
+
+				if (f->funcretset || f->funcvariadic)
+					return NULL;
+				return compile_call(set, f->funcid, f->inputcollid, expr, f->args, stage);
+			}
+		case T_OpExpr:
+			{
+				OpExpr	   *op = (OpExpr *) expr;
+
+				return compile_call(set, op->opfuncid, op->inputcollid, expr, op->args, stage);
+			}
+		case T_ScalarArrayOpExpr:
+			return compile_in(set, (ScalarArrayOpExpr *) expr, stage);
+		case T_BoolExpr:
+			return compile_bool(set, (BoolExpr *) expr, stage);
+		case T_NullTest:
+			if (((NullTest *) expr)->argisrow)
+				return NULL;
+			return compile_test(set, ((NullTest *) expr)->arg, expr, stage);
+		case T_BooleanTest:
+			return compile_test(set, ((BooleanTest *) expr)->arg, expr, stage);
+		case T_CaseExpr:
+			return compile_case(set, (CaseExpr *) expr, stage);
+		case T_CaseTestExpr:
+			return set->case_value;
+		case T_CoalesceExpr:
+			return compile_coalesce(set, (CoalesceExpr *) expr, stage);
+		case T_MinMaxExpr:
+			return compile_minmax(set, (MinMaxExpr *) expr, stage);
+		case T_NullIfExpr:
+			return compile_nullif(set, (NullIfExpr *) expr, stage);
+		case T_DistinctExpr:
+			return compile_distinct(set, (DistinctExpr *) expr, stage);
+		default:
+			return NULL;
+	}
+}
+
+Vec *
+expr_compile(ExprSet *set, Expr *expr, int stage)
+{
+	check_stack_depth();
+	if (set->case_value == NULL || !case_value_walker((Node *) expr, NULL))
+	{
+		for (Vec *vec = set->vecs; vec; vec = vec->next)
+			if (vec->expr && equal(vec->expr, expr))
+			{
+				use_vec(vec, stage);
+				return vec;
+			}
+		if (set->conditional == 0 && !IsA(expr, Const) && !varying_walker((Node *) expr, NULL) &&
+			!contain_volatile_functions((Node *) expr))
+			return compile_constant(set, expr, stage);
+	}
+	return compile_node(set, expr, stage);
+}
+
+ExprRoot *
+expr_add_root(ExprSet *set, Expr *expr, int stage)
+{
+	ExprRoot   *root = palloc0(sizeof(ExprRoot));
+	ExprOp	  **tail = set->stages[stage].tail;
+	Vec		   *vecs = set->vecs;
+
+	root->expr = expr;
+	root->stage = stage;
+	root->state = ExecInitExpr(expr, set->parent);
+	if (contain_volatile_functions((Node *) expr) || contain_subplans((Node *) expr))
+		return root;
+	root->vec = expr_compile(set, expr, stage);
+	if (root->vec)
+		use_vec(root->vec, stage);
+	else
+	{
+		/* forget what was emitted for its parts */
+		*tail = NULL;
+		set->stages[stage].tail = tail;
+		set->vecs = vecs;
+	}
+	return root;
+}

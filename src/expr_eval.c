@@ -1,0 +1,741 @@
+/*
+ * expr_eval.c
+ *	  Vector operations: the loops behind expr_ops.h, three-valued logic, and
+ *	  calls of core's functions.
+ *
+ * Loops run over whole vectors without looking at row states, then states are
+ * set apart, and only if some argument is not plain: most vectors are.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "executor/executor.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "decode_numeric.h"
+#include "expr.h"
+
+/* ---- states ---------------------------------------------------------------- */
+
+void
+expr_strict(Vec *r, const Vec *a, const Vec *b, int n)
+{
+	if (b != NULL && b->plain)
+		b = NULL;
+	if (a->plain)
+	{
+		a = b;
+		b = NULL;
+	}
+	r->plain = (a == NULL);
+	if (r->plain)
+		return;
+	if (b == NULL)
+		memcpy(r->state, a->state, n);
+	else
+		for (int i = 0; i < n; i++)
+			r->state[i] = Max(a->state[i], b->state[i]);
+}
+
+void
+expr_mark_asks(Vec *r, const uint8 *ask, int n)
+{
+	if (r->plain)
+	{
+		memset(r->state, VEC_VALUE, n);
+		r->plain = false;
+	}
+	for (int i = 0; i < n; i++)
+		if (ask[i] && r->state[i] == VEC_VALUE)
+			r->state[i] = VEC_ASK;
+}
+
+static inline uint8
+vec_state(const Vec *vec, int i)
+{
+	return vec->plain ? VEC_VALUE : vec->state[i];
+}
+
+/* ---- scalar functions ------------------------------------------------------ */
+
+static inline bool
+expr_mul_overflows(int64_t a, int64_t b)
+{
+	int64_t		r;
+
+	return __builtin_mul_overflow(a, b, &r);
+}
+
+typedef int8_t ctype_I8;
+typedef int16_t ctype_I16;
+typedef int32_t ctype_I32;
+typedef uint32_t ctype_U32;
+typedef int64_t ctype_I64;
+typedef float ctype_F32;
+typedef double ctype_F64;
+
+#define OP1(FUNC, R, A, askexpr, value) \
+static void \
+run_##FUNC(const ExprOp *op, int n) \
+{ \
+	ctype_##R *restrict rs = op->r->values; \
+	const ctype_##A *restrict as = op->a->values; \
+	uint8		ask[EXPR_ROWS]; \
+	uint8		any = 0; \
+\
+	for (int i = 0; i < n; i++) \
+	{ \
+		ctype_##A a = as[i]; \
+		ctype_##R r = (value); \
+\
+		rs[i] = r; \
+		ask[i] = (askexpr); \
+		any |= ask[i]; \
+	} \
+	expr_strict(op->r, op->a, NULL, n); \
+	if (any) \
+		expr_mark_asks(op->r, ask, n); \
+}
+
+#define OP2(FUNC, R, A, B, askexpr, value) \
+static void \
+run_##FUNC(const ExprOp *op, int n) \
+{ \
+	ctype_##R *restrict rs = op->r->values; \
+	const ctype_##A *as = op->a->values; \
+	const ctype_##B *bs = op->b->values; \
+	uint8		ask[EXPR_ROWS]; \
+	uint8		any = 0; \
+\
+	for (int i = 0; i < n; i++) \
+	{ \
+		ctype_##A a = as[i]; \
+		ctype_##B b = bs[i]; \
+		ctype_##R r = (value); \
+\
+		rs[i] = r; \
+		ask[i] = (askexpr); \
+		any |= ask[i]; \
+	} \
+	expr_strict(op->r, op->a, op->b, n); \
+	if (any) \
+		expr_mark_asks(op->r, ask, n); \
+}
+#include "expr_ops.h"
+#undef OP1
+#undef OP2
+
+#define OP1(FUNC, R, A, askexpr, value) \
+	{FUNC, run_##FUNC, COLUMN_##R, 1, {COLUMN_##A}},
+#define OP2(FUNC, R, A, B, askexpr, value) \
+	{FUNC, run_##FUNC, COLUMN_##R, 2, {COLUMN_##A, COLUMN_##B}},
+const ExprFunction expr_functions[] = {
+#include "expr_ops.h"
+};
+#undef OP1
+#undef OP2
+const int	expr_nfunctions = lengthof(expr_functions);
+
+/* ---- three-valued logic ---------------------------------------------------- */
+
+/*
+ * AND and OR look at their arguments from left to right and stop at `stop`
+ * (false for AND, true for OR), as core does.
+ */
+static inline void
+run_junction(const ExprOp *op, int n, int8 stop)
+{
+	const int8 *a = op->a->values;
+	const int8 *b = op->b->values;
+	int8	   *r = op->r->values;
+
+	op->r->plain = op->a->plain && op->b->plain;
+	if (op->r->plain)
+	{
+		for (int i = 0; i < n; i++)
+			r[i] = stop ? (a[i] | b[i]) : (a[i] & b[i]);
+		return;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		uint8		sa = vec_state(op->a, i);
+		uint8		sb = vec_state(op->b, i);
+		uint8		state;
+
+		if (sa == VEC_VALUE && a[i] == stop)
+			state = VEC_VALUE, r[i] = stop;
+		else if (sa == VEC_ASK || sb == VEC_ASK)
+			state = VEC_ASK;
+		else if (sb == VEC_VALUE && b[i] == stop)
+			state = VEC_VALUE, r[i] = stop;
+		else
+		{
+			state = Max(sa, sb);
+			r[i] = !stop;
+		}
+		op->r->state[i] = state;
+	}
+}
+
+void
+expr_run_and(const ExprOp *op, int n)
+{
+	run_junction(op, n, 0);
+}
+
+void
+expr_run_or(const ExprOp *op, int n)
+{
+	run_junction(op, n, 1);
+}
+
+void
+expr_run_not(const ExprOp *op, int n)
+{
+	const int8 *a = op->a->values;
+	int8	   *r = op->r->values;
+
+	for (int i = 0; i < n; i++)
+		r[i] = !a[i];
+	expr_strict(op->r, op->a, NULL, n);
+}
+
+/* The result of a test that knows NULL from a value: asks only where a asks. */
+static void
+set_known(Vec *r, const Vec *a, int n)
+{
+	r->plain = true;
+	for (int i = 0; i < n; i++)
+		if (vec_state(a, i) == VEC_ASK)
+			r->plain = false;
+	if (!r->plain)
+		for (int i = 0; i < n; i++)
+			r->state[i] = a->state[i] == VEC_ASK ? VEC_ASK : VEC_VALUE;
+}
+
+/* data: NULL for IS NULL, else IS NOT NULL */
+void
+expr_run_isnull(const ExprOp *op, int n)
+{
+	int8	   *r = op->r->values;
+	bool		negate = op->data != NULL;
+
+	for (int i = 0; i < n; i++)
+		r[i] = (vec_state(op->a, i) == VEC_NULL) != negate;
+	set_known(op->r, op->a, n);
+}
+
+/* data: the BooleanTest */
+void
+expr_run_istrue(const ExprOp *op, int n)
+{
+	const int8 *a = op->a->values;
+	int8	   *r = op->r->values;
+	BoolTestType test = ((BooleanTest *) op->data)->booltesttype;
+
+	for (int i = 0; i < n; i++)
+	{
+		bool		null = vec_state(op->a, i) == VEC_NULL;
+		bool		yes = !null && a[i];
+		bool		no = !null && !a[i];
+
+		switch (test)
+		{
+			case IS_TRUE:
+				r[i] = yes;
+				break;
+			case IS_NOT_TRUE:
+				r[i] = !yes;
+				break;
+			case IS_FALSE:
+				r[i] = no;
+				break;
+			case IS_NOT_FALSE:
+				r[i] = !no;
+				break;
+			case IS_UNKNOWN:
+				r[i] = null;
+				break;
+			case IS_NOT_UNKNOWN:
+				r[i] = !null;
+				break;
+		}
+	}
+	set_known(op->r, op->a, n);
+}
+
+/* ---- choosing between vectors ---------------------------------------------- */
+
+/* from[i]: 0 row i of a, 1 of b, 2 asks, 3 NULL */
+static void
+choose(Vec *r, const Vec *a, const Vec *b, const uint8 *from, int n)
+{
+	uint8		odd = 0;
+
+#define CHOOSE(type) \
+	for (int i = 0; i < n; i++) \
+		((type *) r->values)[i] = (from[i] == 1 ? (const type *) b->values : (const type *) a->values)[i]
+	switch (column_width(r->type))
+	{
+		case 1:
+			CHOOSE(int8);
+			break;
+		case 2:
+			CHOOSE(int16);
+			break;
+		case 4:
+			CHOOSE(int32);
+			break;
+		case 8:
+			CHOOSE(int64);
+			break;
+		case 16:
+			CHOOSE(gpuagg_i128);
+			break;
+	}
+#undef CHOOSE
+	for (int i = 0; i < n; i++)
+		odd |= from[i];
+	r->plain = a->plain && b->plain && odd <= 1;
+	if (r->plain)
+		return;
+	for (int i = 0; i < n; i++)
+		r->state[i] = from[i] == 0 ? vec_state(a, i) :
+			from[i] == 1 ? vec_state(b, i) :
+			from[i] == 2 ? VEC_ASK : VEC_NULL;
+}
+
+/* CASE WHEN a THEN b ELSE c */
+void
+expr_run_select(const ExprOp *op, int n)
+{
+	const int8 *cond = op->a->values;
+	uint8		from[EXPR_ROWS];
+
+	for (int i = 0; i < n; i++)
+	{
+		uint8		state = vec_state(op->a, i);
+
+		from[i] = state == VEC_ASK ? 2 : !(state == VEC_VALUE && cond[i]);
+	}
+	choose(op->r, op->b, op->c, from, n);
+}
+
+void
+expr_run_coalesce(const ExprOp *op, int n)
+{
+	uint8		from[EXPR_ROWS];
+
+	for (int i = 0; i < n; i++)
+		from[i] = vec_state(op->a, i) == VEC_NULL;
+	choose(op->r, op->a, op->b, from, n);
+}
+
+/* NULLIF(a, ...) with b: whether they are equal */
+void
+expr_run_nullif(const ExprOp *op, int n)
+{
+	const int8 *equal = op->b->values;
+	uint8		from[EXPR_ROWS];
+
+	for (int i = 0; i < n; i++)
+	{
+		uint8		state = vec_state(op->b, i);
+
+		from[i] = state == VEC_ASK ? 2 : (state == VEC_VALUE && equal[i]) ? 3 : 0;
+	}
+	choose(op->r, op->a, op->a, from, n);
+}
+
+/* a IS DISTINCT FROM b, with c: whether they are equal */
+void
+expr_run_distinct(const ExprOp *op, int n)
+{
+	const int8 *equal = op->c->values;
+	int8	   *r = op->r->values;
+
+	op->r->plain = false;
+	for (int i = 0; i < n; i++)
+	{
+		uint8		sa = vec_state(op->a, i);
+		uint8		sb = vec_state(op->b, i);
+		bool		ask = sa == VEC_ASK || sb == VEC_ASK;
+
+		if (!ask && sa == VEC_VALUE && sb == VEC_VALUE)
+		{
+			ask = vec_state(op->c, i) == VEC_ASK;
+			r[i] = !equal[i];
+		}
+		else
+			r[i] = sa != sb;
+		op->r->state[i] = ask ? VEC_ASK : VEC_VALUE;
+	}
+}
+
+/* GREATEST or LEAST of a and b, with c: whether b replaces a */
+void
+expr_run_greatest(const ExprOp *op, int n)
+{
+	const int8 *replaces = op->c->values;
+	uint8		from[EXPR_ROWS];
+
+	for (int i = 0; i < n; i++)
+	{
+		uint8		sa = vec_state(op->a, i);
+		uint8		sb = vec_state(op->b, i);
+
+		if (sa == VEC_ASK || sb == VEC_ASK)
+			from[i] = 2;
+		else if (sa == VEC_NULL || sb == VEC_NULL)
+			from[i] = sa == VEC_NULL;
+		else
+			from[i] = vec_state(op->c, i) == VEC_ASK ? 2 : replaces[i];
+	}
+	choose(op->r, op->a, op->b, from, n);
+}
+
+/* ---- text, lists ----------------------------------------------------------- */
+
+static inline bool
+text_inline(Datum d)
+{
+	return !VARATT_IS_EXTENDED(DatumGetPointer(d)) || VARATT_IS_SHORT(DatumGetPointer(d));
+}
+
+/* Bytes of a bpchar without the blanks at its end. */
+static inline int
+text_length(Datum d, bool blanks)
+{
+	const char *s = VARDATA_ANY(DatumGetPointer(d));
+	int			len = VARSIZE_ANY_EXHDR(DatumGetPointer(d));
+
+	if (!blanks)
+		while (len > 0 && s[len - 1] == ' ')
+			len--;
+	return len;
+}
+
+static inline bool
+text_equal(Datum a, Datum b, bool blanks)
+{
+	int			len = text_length(a, blanks);
+
+	return len == text_length(b, blanks) &&
+		memcmp(VARDATA_ANY(DatumGetPointer(a)), VARDATA_ANY(DatumGetPointer(b)), len) == 0;
+}
+
+/* Equality of text or bpchar under a deterministic collation; data: the function's OID. */
+void
+expr_run_text_equal(const ExprOp *op, int n)
+{
+	const Datum *a = op->a->values;
+	const Datum *b = op->b->values;
+	int8	   *r = op->r->values;
+	Oid			func = *(Oid *) op->data;
+	bool		blanks = func == F_TEXTEQ || func == F_TEXTNE;
+	bool		negate = func == F_TEXTNE || func == F_BPCHARNE;
+	uint8		ask[EXPR_ROWS];
+	bool		any = false;
+
+	expr_strict(op->r, op->a, op->b, n);
+	for (int i = 0; i < n; i++)
+	{
+		ask[i] = 0;
+		if (vec_state(op->r, i) != VEC_VALUE)
+			continue;
+		if (text_inline(a[i]) && text_inline(b[i]))
+			r[i] = text_equal(a[i], b[i], blanks) != negate;
+		else
+			ask[i] = any = true;
+	}
+	if (any)
+		expr_mark_asks(op->r, ask, n);
+}
+
+static inline bool
+in_ints(const ExprInList *list, int64 v)
+{
+	int			lo = 0,
+				hi = list->count;
+
+	while (lo < hi)
+	{
+		int			mid = (lo + hi) / 2;
+
+		if (list->ints[mid] < v)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < list->count && list->ints[lo] == v;
+}
+
+/* a IN (list) or NOT IN; data: ExprInList */
+void
+expr_run_in(const ExprOp *op, int n)
+{
+	const ExprInList *list = op->data;
+	int8	   *r = op->r->values;
+	uint8		ask[EXPR_ROWS];
+	bool		any = false;
+
+	memset(ask, 0, n);
+	for (int i = 0; i < n; i++)
+	{
+		bool		found = false;
+
+		if (vec_state(op->a, i) != VEC_VALUE)
+			continue;
+		switch (op->a->type)
+		{
+			case COLUMN_I16:
+				found = in_ints(list, ((int16 *) op->a->values)[i]);
+				break;
+			case COLUMN_I32:
+				found = in_ints(list, ((int32 *) op->a->values)[i]);
+				break;
+			case COLUMN_U32:
+				found = in_ints(list, ((uint32 *) op->a->values)[i]);
+				break;
+			case COLUMN_I64:
+				found = in_ints(list, ((int64 *) op->a->values)[i]);
+				break;
+			default:
+				if (!text_inline(((Datum *) op->a->values)[i]))
+					ask[i] = 1;
+				else
+					for (int k = 0; k < list->count && !found; k++)
+						found = text_equal(((Datum *) op->a->values)[i], list->texts[k], true);
+				break;
+		}
+		r[i] = found != list->negate;
+		any |= ask[i];
+	}
+	expr_strict(op->r, op->a, NULL, n);
+	if (any)
+		expr_mark_asks(op->r, ask, n);
+	if (list->has_null)
+	{
+		if (op->r->plain)
+			memset(op->r->state, VEC_VALUE, n);
+		op->r->plain = false;
+		for (int i = 0; i < n; i++)
+			if (op->r->state[i] == VEC_VALUE && r[i] == list->negate)
+				op->r->state[i] = VEC_NULL;
+	}
+}
+
+/* ---- core's functions ------------------------------------------------------ */
+
+Datum
+expr_datum(const Vec *vec, int row)
+{
+	switch (vec->type)
+	{
+		case COLUMN_I8:
+			return CharGetDatum(((int8 *) vec->values)[row]);
+		case COLUMN_I16:
+			return Int16GetDatum(((int16 *) vec->values)[row]);
+		case COLUMN_I32:
+			return Int32GetDatum(((int32 *) vec->values)[row]);
+		case COLUMN_U32:
+			return UInt32GetDatum(((uint32 *) vec->values)[row]);
+		case COLUMN_I64:
+			return Int64GetDatum(((int64 *) vec->values)[row]);
+		case COLUMN_F32:
+			return Float4GetDatum(((float *) vec->values)[row]);
+		case COLUMN_F64:
+			return Float8GetDatum(((double *) vec->values)[row]);
+		case COLUMN_DEC:
+			return expr_make_numeric(((gpuagg_i128 *) vec->values)[row], vec->scale);
+		case COLUMN_DATUM:
+			return ((Datum *) vec->values)[row];
+	}
+	return (Datum) 0;
+}
+
+bool
+expr_store(const Vec *vec, int row, Datum value)
+{
+	switch (vec->type)
+	{
+		case COLUMN_I8:
+			((int8 *) vec->values)[row] = DatumGetChar(value);
+			break;
+		case COLUMN_I16:
+			((int16 *) vec->values)[row] = DatumGetInt16(value);
+			break;
+		case COLUMN_I32:
+			((int32 *) vec->values)[row] = DatumGetInt32(value);
+			break;
+		case COLUMN_U32:
+			((uint32 *) vec->values)[row] = DatumGetUInt32(value);
+			break;
+		case COLUMN_I64:
+			((int64 *) vec->values)[row] = DatumGetInt64(value);
+			break;
+		case COLUMN_F32:
+			((float *) vec->values)[row] = DatumGetFloat4(value);
+			break;
+		case COLUMN_F64:
+			((double *) vec->values)[row] = DatumGetFloat8(value);
+			break;
+		case COLUMN_DEC:
+			{
+				struct varlena *num = PG_DETOAST_DATUM_PACKED(value);
+
+				return decode_numeric((const uint8_t *) VARDATA_ANY(num), VARSIZE_ANY_EXHDR(num),
+									  vec->scale, &((gpuagg_i128 *) vec->values)[row]);
+			}
+		case COLUMN_DATUM:
+			((Datum *) vec->values)[row] = value;
+			break;
+	}
+	return true;
+}
+
+/*
+ * A strict function of core's, row by row.  Only compiled where core would
+ * call it for every row that is left, so its errors may surface here.
+ */
+void
+expr_run_core(const ExprOp *op, int n)
+{
+	ExprCoreCall *call = op->data;
+	FunctionCallInfo fcinfo = call->fcinfo;
+	int			nargs = fcinfo->nargs;
+	MemoryContext old = MemoryContextSwitchTo(op->set->page_cxt);
+
+	op->r->plain = false;
+	for (int i = 0; i < n; i++)
+	{
+		uint8		state = VEC_VALUE;
+		Datum		value;
+
+		for (int k = 0; k < nargs; k++)
+			state = Max(state, vec_state(call->args[k], i));
+		if (state == VEC_VALUE)
+		{
+			for (int k = 0; k < nargs; k++)
+				fcinfo->args[k].value = expr_datum(call->args[k], i);
+			fcinfo->isnull = false;
+			value = FunctionCallInvoke(fcinfo);
+			if (fcinfo->isnull)
+				state = VEC_NULL;
+			else if (!expr_store(op->r, i, value))
+				state = VEC_ASK;
+		}
+		op->r->state[i] = state;
+	}
+	MemoryContextSwitchTo(old);
+}
+
+Datum
+expr_ask(ExprSet *set, ExprRoot *root, int row, bool *isnull)
+{
+	ExprContext *econtext = set->parent->ps_ExprContext;
+	MemoryContext old = MemoryContextSwitchTo(set->page_cxt);
+	Datum		value;
+
+	set->load_row(set->owner, row);
+	value = ExecEvalExpr(root->state, econtext, isnull);
+	MemoryContextSwitchTo(old);
+	return value;
+}
+
+/* ---- running --------------------------------------------------------------- */
+
+/* Fills a constant's vector with core's value. */
+static void
+fill_constant(ExprSet *set, Vec *vec)
+{
+	bool		isnull;
+	Datum		value;
+	MemoryContext old = MemoryContextSwitchTo(set->const_cxt);
+
+	value = ExecEvalExpr(vec->source, set->parent->ps_ExprContext, &isnull);
+	vec->plain = !isnull;
+	memset(vec->state, VEC_NULL, EXPR_ROWS);
+	memset(vec->values, 0, EXPR_ROWS * column_width(vec->type));
+	if (!isnull && vec->type == COLUMN_DATUM)
+	{
+		int16		typlen;
+		bool		typbyval;
+
+		get_typlenbyval(vec->typid, &typlen, &typbyval);
+		value = typlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
+			datumCopy(value, typbyval, typlen);
+	}
+	MemoryContextSwitchTo(old);
+	for (int i = 0; i < EXPR_ROWS && !isnull; i++)
+		if (!expr_store(vec, i, value))
+		{
+			memset(vec->state, VEC_ASK, EXPR_ROWS);
+			vec->plain = false;
+			break;
+		}
+}
+
+void
+expr_reset(ExprSet *set)
+{
+	for (int s = 0; s < set->nstages; s++)
+		set->stages[s].constants_ready = false;
+	MemoryContextReset(set->const_cxt);
+}
+
+void
+expr_run(ExprSet *set, int stage, int n)
+{
+	ExprStage  *st = &set->stages[stage];
+
+	if (!st->constants_ready)
+	{
+		for (Vec *vec = set->vecs; vec; vec = vec->next)
+			if (vec->constant && vec->stage == stage)
+				fill_constant(set, vec);
+		st->constants_ready = true;
+	}
+	for (ExprOp *op = st->ops; op; op = op->next)
+		op->run(op, n);
+}
+
+void
+expr_compact(ExprSet *set, int stage, const uint16 *sel, int n)
+{
+	for (Vec *vec = set->vecs; vec; vec = vec->next)
+	{
+		if (vec->constant || vec->stage > stage || vec->last_stage <= stage)
+			continue;
+#define COMPACT(type) \
+		for (int i = 0; i < n; i++) \
+			((type *) vec->values)[i] = ((type *) vec->values)[sel[i]]
+		switch (column_width(vec->type))
+		{
+			case 1:
+				COMPACT(int8);
+				break;
+			case 2:
+				COMPACT(int16);
+				break;
+			case 4:
+				COMPACT(int32);
+				break;
+			case 8:
+				COMPACT(int64);
+				break;
+			case 16:
+				COMPACT(gpuagg_i128);
+				break;
+		}
+#undef COMPACT
+		if (!vec->plain)
+			for (int i = 0; i < n; i++)
+				vec->state[i] = vec->state[sel[i]];
+	}
+}
