@@ -1,0 +1,49 @@
+#!/usr/bin/env perl
+# Prints the output of one of core's regression tests without what the custom
+# scan may change: plans are dropped, the rows of each result are sorted, floats
+# keep 10 digits, and column widths are squeezed.
+use strict;
+use warnings;
+
+my @rows;
+my $in_result = 0;
+my $is_plan = 0;
+my $previous = '';
+
+while (my $line = <>)
+{
+	chomp $line;
+	$line =~ s/(-?\d+\.\d{9,}(?:e[-+]\d+)?)/sprintf('%.10g', $1)/ge;
+	if ($line =~ /^-[-+]*-$|^-+$/ && $previous =~ /^ /)
+	{
+		$is_plan = $previous =~ /QUERY PLAN/;
+		$in_result = 1;
+		@rows = ();
+		next;
+	}
+	if ($in_result && $line =~ /^\(\d+ rows?\)$/)
+	{
+		print "$_\n" foreach $is_plan ? () : sort @rows;
+		print $is_plan ? "(plan)\n" : "$line\n";
+		$in_result = 0;
+	}
+	elsif ($in_result)
+	{
+		push @rows, squeeze($line);
+	}
+	else
+	{
+		print squeeze($line), "\n" unless $line =~ /QUERY PLAN/;
+	}
+	$previous = $line;
+}
+print map { "$_\n" } $in_result ? @rows : ();
+
+sub squeeze
+{
+	my ($text) = @_;
+
+	$text =~ s/ +/ /g;
+	$text =~ s/ $//;
+	return $text;
+}
