@@ -24,20 +24,29 @@ source_dir=${CORE_SOURCE:-/var/tmp/gpuagg-core-$major}
 results=$top/test/results/core
 trap pg_stop EXIT
 
+# The newest source that the mirrors hold, or else the release's.
 fetch() {
-	local tmp
+	local tmp where options status=1
 
 	tmp=$(mktemp -d)
 	chmod 755 "$tmp"
-	mkdir "$tmp/lists"
-	apt-get indextargets --format 'deb-src [trusted=yes] $(REPO_URI) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' |
-		grep '/debian/ ' | sort -u | head -1 >"$tmp/sources.list"
-	(cd "$tmp" && options=(-qq -o "Dir::Etc::sourcelist=$tmp/sources.list" -o Dir::Etc::sourceparts=- \
-		-o "Dir::State::lists=$tmp/lists" -o APT::Sandbox::User=root) &&
-		apt-get "${options[@]}" update && apt-get "${options[@]}" source --download-only "postgresql-$major") &&
-		mkdir -p "$source_dir" &&
+	options=(-qq -o "Dir::Etc::sourcelist=$tmp/sources.list" -o Dir::Etc::sourceparts=- \
+		-o "Dir::State::lists=$tmp/lists" -o APT::Sandbox::User=root)
+	for where in '/debian[a-z-]*/ ' '/debian/ '; do
+		rm -rf "$tmp/lists"
+		mkdir "$tmp/lists"
+		# shellcheck disable=SC2016
+		apt-get indextargets 'Created-By: Packages' --format \
+			'deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(REPO_URI) $(RELEASE) $(COMPONENT)' |
+			grep "$where" | sort -u >"$tmp/sources.list"
+		(cd "$tmp" && apt-get "${options[@]}" update &&
+			apt-get "${options[@]}" source --download-only "postgresql-$major") 2>"$tmp/err" || continue
+		mkdir -p "$source_dir"
 		tar xf "$tmp"/postgresql-"$major"_*.orig.tar.* -C "$source_dir" --strip-components=1
-	local status=$?
+		status=$?
+		break
+	done
+	[[ $status == 0 ]] || cat "$tmp/err" >&2
 	rm -rf "$tmp"
 	return $status
 }
