@@ -18,7 +18,22 @@
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
 #endif
+#if PG_VERSION_NUM >= 160000
+#include "catalog/pg_proc.h"
+#endif
 #include "nodes/pathnodes.h"
+#include "utils/acl.h"
+
+/* May the role execute the function? */
+static inline AclResult
+compat_proc_aclcheck(Oid function, Oid role)
+{
+#if PG_VERSION_NUM >= 160000
+	return object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE);
+#else
+	return pg_proc_aclcheck(function, role, ACL_EXECUTE);
+#endif
+}
 
 /* The GROUP BY clauses left after the planner dropped redundant ones. */
 static inline List *

@@ -25,6 +25,7 @@
 
 #include "bins.h"
 #include "histogram.h"
+#include "lower.h"
 
 PG_FUNCTION_INFO_V1(gpuagg_histogram_accum);
 PG_FUNCTION_INFO_V1(gpuagg_histogram_accum_weighted);
@@ -353,39 +354,22 @@ gpuagg_histogram_deserialize(PG_FUNCTION_ARGS)
 
 /* ---- results -------------------------------------------------------------- */
 
-/* A one-dimensional array of `n` 8-byte values without NULLs. */
-static ArrayType *
-make_array(Oid elemtype, const void *values, int n)
-{
-	Size		size = ARR_OVERHEAD_NONULLS(1) + (Size) n * 8;
-	ArrayType  *array = palloc0(size);
-
-	SET_VARSIZE(array, size);
-	array->ndim = 1;
-	array->dataoffset = 0;
-	array->elemtype = elemtype;
-	ARR_DIMS(array)[0] = n;
-	ARR_LBOUND(array)[0] = 1;
-	memcpy(ARR_DATA_PTR(array), values, (Size) n * 8);
-	return array;
-}
-
 Datum
 histogram_count_array(const int64 *counts, int width)
 {
-	return PointerGetDatum(make_array(INT8OID, counts, width));
+	return lower_array(INT8OID, counts, width);
 }
 
 Datum
 histogram_weight_array(const double *weights, int width)
 {
-	ArrayType  *array = make_array(FLOAT8OID, weights, width);
-	double	   *w = (double *) ARR_DATA_PTR(array);
+	Datum		array = lower_array(FLOAT8OID, weights, width);
+	double	   *w = (double *) ARR_DATA_PTR((ArrayType *) DatumGetPointer(array));
 
 	/* an empty bin shows 0, also where sums start at -0 */
 	for (int i = 0; i < width; i++)
 		w[i] += 0.0;
-	return PointerGetDatum(array);
+	return array;
 }
 
 Datum

@@ -1,0 +1,793 @@
+/*
+ * aggmap.c
+ *	  From SQL aggregates to slots, and from slot states to SQL results.
+ *
+ * agg_list.h says which aggregates become slots.  The others, and those whose
+ * arguments do not travel in a form that slots take (numerics without a declared
+ * scale, histograms whose bounds are not constant), run their own transition
+ * function as an OwnSpec.
+ *
+ * A numeric column of a declared scale travels as decimals; the few values that
+ * do not fit (odd ones) go through an OwnSpec of their own, whose transition
+ * value is merged with that of the slots by the aggregate's combine function.
+ *
+ * What the catalog says of an aggregate is cached for the session and forgotten
+ * whenever pg_proc changes.  An AggOutput lives in the context in which
+ * aggmap_build was called; aggmap_lower allocates in the current context only.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "catalog/dependency.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_agg.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/expandeddatum.h"
+#include "utils/fmgroids.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "aggmap.h"
+#include "compat.h"
+#include "histogram.h"
+#include "lower.h"
+
+#define MAX_SLOTS 3
+
+/*
+ * Most bins of a grouped histogram that slots keep: a group's states are one
+ * row of a table, so wide ones would make it too sparse for the caches.
+ */
+#define MAX_GROUPED_BINS 4096
+
+/* How slot states become a transition value, or (histograms) the result. */
+typedef enum LowerKind
+{
+	LOWER_OWN,					/* no slots */
+	LOWER_INT,					/* slot 0 is the value */
+	LOWER_COUNTED_INT,			/* slot 1, a 64-bit integer, is the value */
+	LOWER_COUNTED_I32,
+	LOWER_COUNTED_F32,
+	LOWER_COUNTED_F64,
+	LOWER_INT_AVG,				/* bigint[]: count, sum */
+	LOWER_INT8_AVG,				/* internal states of core */
+	LOWER_POLY_VAR,
+	LOWER_NUMERIC_VAR,
+	LOWER_DEC_AVG,
+	LOWER_DEC,					/* slot 1, a decimal, is the value */
+	LOWER_ACCUM,				/* double precision[] of core's layout */
+	LOWER_REGR,
+	LOWER_HIST_UNIFORM,
+	LOWER_HIST_WEIGHTED,
+	LOWER_HIST_THRESHOLDS
+} LowerKind;
+
+/* A monoid over arguments of the aggregate; -1: none. */
+typedef struct SlotUse
+{
+	bool		used;
+	MonoidId	monoid;
+	int			arg[2];
+} SlotUse;
+
+typedef struct AggRow
+{
+	Oid			transfn;		/* InvalidOid for the extension's own */
+	const char *symbol;
+	LowerKind	lower;
+	SlotUse		slots[MAX_SLOTS];
+} AggRow;
+
+#define S0(m) {true, MONOID_##m, {-1, -1}}
+#define S1(m, a) {true, MONOID_##m, {a, -1}}
+#define S2(m, a, b) {true, MONOID_##m, {a, b}}
+#define AGG(fn, lower, ...) {F_##fn, NULL, LOWER_##lower, {__VA_ARGS__}},
+#define AGG_OURS(symbol, lower, ...) {InvalidOid, symbol, LOWER_##lower, {__VA_ARGS__}},
+#define AGG_OWN(fn) {F_##fn, NULL, LOWER_OWN, {{false}}},
+static const AggRow agg_rows[] = {
+#include "agg_list.h"
+};
+#undef S0
+#undef S1
+#undef S2
+#undef AGG
+#undef AGG_OURS
+#undef AGG_OWN
+
+static const AggRow own_row = {InvalidOid, NULL, LOWER_OWN, {{false}}};
+
+struct AggOutput
+{
+	LowerKind	lower;
+	int			slots[MAX_SLOTS];
+	bool		counted;		/* slot 0 says whether the group is empty */
+	int			own;			/* index in AggSpec.owns, or -1 */
+	int			scale;			/* of decimals */
+	int			width;			/* bins of a histogram */
+
+	Oid			transtype;
+	int16		translen;
+	bool		transbyval;
+	Datum		initval;
+	bool		initnull;
+	Oid			collation;
+	FmgrInfo	finalfn;		/* fn_oid InvalidOid: the transition value is the result */
+	int			nfinalargs;
+	FmgrInfo	deserialfn;
+	FmgrInfo	combinefn;
+	AggState   *aggstate;		/* what aggregate functions want as their context */
+};
+
+/* ---- which aggregates ---------------------------------------------------- */
+
+typedef struct AggEntry
+{
+	Oid			aggfnoid;		/* hash key */
+	bool		ours;
+	const AggRow *row;			/* NULL: not run by gpuagg */
+} AggEntry;
+
+static HTAB *agg_cache = NULL;
+static bool agg_cache_valid = false;
+
+static void
+forget_aggregates(Datum arg, int cacheid, uint32 hashvalue)
+{
+	agg_cache_valid = false;
+}
+
+static void
+reset_cache(void)
+{
+	HASHCTL		ctl = {.keysize = sizeof(Oid), .entrysize = sizeof(AggEntry)};
+
+	if (agg_cache == NULL)
+		CacheRegisterSyscacheCallback(PROCOID, forget_aggregates, (Datum) 0);
+	else
+		hash_destroy(agg_cache);
+	agg_cache = hash_create("gpuagg aggregates", 128, &ctl, HASH_ELEM | HASH_BLOBS);
+	agg_cache_valid = true;
+}
+
+static Oid
+transition_function(Oid aggfnoid)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggfnoid));
+	Oid			transfn;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	transfn = ((Form_pg_aggregate) GETSTRUCT(tuple))->aggtransfn;
+	ReleaseSysCache(tuple);
+	return transfn;
+}
+
+/* The link symbol of a C function. */
+static char *
+function_symbol(Oid fn)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(fn));
+	bool		isnull;
+	char	   *symbol;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", fn);
+	symbol = TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull));
+	ReleaseSysCache(tuple);
+	return symbol;
+}
+
+/* The row of an aggregate's transition function, or NULL. */
+static const AggRow *
+find_row(Oid transfn)
+{
+	char	   *symbol = transfn >= FirstNormalObjectId ? function_symbol(transfn) : NULL;
+
+	for (int i = 0; i < lengthof(agg_rows); i++)
+	{
+		const AggRow *row = &agg_rows[i];
+
+		if (symbol ? row->symbol && strcmp(symbol, row->symbol) == 0 : row->transfn == transfn)
+			return row;
+	}
+	return NULL;
+}
+
+static AggEntry
+look_up(Oid aggfnoid)
+{
+	AggEntry   *entry;
+	AggEntry	made = {aggfnoid, false, NULL};
+	Oid			extension;
+	Oid			transfn;
+
+	if (!agg_cache_valid)
+		reset_cache();
+	entry = hash_search(agg_cache, &aggfnoid, HASH_FIND, NULL);
+	if (entry)
+		return *entry;
+
+	if (aggfnoid >= FirstNormalObjectId)
+	{
+		extension = get_extension_oid("gpuagg", true);
+		made.ours = OidIsValid(extension) &&
+			getExtensionOfObject(ProcedureRelationId, aggfnoid) == extension;
+	}
+	transfn = transition_function(aggfnoid);
+	if (OidIsValid(transfn) && (made.ours || aggfnoid < FirstNormalObjectId))
+	{
+		made.row = find_row(transfn);
+		if (made.row == NULL && made.ours)
+			made.row = &own_row;
+	}
+
+	/* the look-ups may have made the cache stale */
+	if (agg_cache_valid)
+		*(AggEntry *) hash_search(agg_cache, &aggfnoid, HASH_ENTER, NULL) = made;
+	return made;
+}
+
+bool
+aggmap_is_ours(Oid aggfnoid)
+{
+	return aggfnoid >= FirstNormalObjectId && look_up(aggfnoid).ours;
+}
+
+/* Can transition values of the aggregate's own function be merged? */
+static bool
+mergeable(Oid aggfnoid)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggfnoid));
+	Form_pg_aggregate form;
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for aggregate %u", aggfnoid);
+	form = (Form_pg_aggregate) GETSTRUCT(tuple);
+	result = OidIsValid(form->aggcombinefn) &&
+		(form->aggtranstype != INTERNALOID ||
+		 (OidIsValid(form->aggserialfn) && OidIsValid(form->aggdeserialfn)));
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+bool
+aggmap_supported(const Aggref *aggref, bool replace_builtin, bool parallel, const char **why)
+{
+	AggEntry	entry = look_up(aggref->aggfnoid);
+	const char *name = get_func_name(aggref->aggfnoid);
+
+	if (!entry.ours && (!replace_builtin || entry.row == NULL))
+		*why = psprintf("aggregate %s is not one that gpuagg runs", name);
+	else if (aggref->aggkind != AGGKIND_NORMAL || aggref->aggdirectargs != NIL)
+		*why = psprintf("ordered-set aggregate %s", name);
+	else if (aggref->aggdistinct != NIL)
+		*why = psprintf("DISTINCT inside %s", name);
+	else if (aggref->aggorder != NIL)
+		*why = psprintf("ORDER BY inside %s", name);
+	else if (aggref->aggvariadic)
+		*why = psprintf("VARIADIC inside %s", name);
+	else if (aggref->agglevelsup != 0 || aggref->aggsplit != AGGSPLIT_SIMPLE)
+		*why = psprintf("%s belongs to another query level", name);
+	else if (parallel && entry.row->lower == LOWER_OWN && !mergeable(aggref->aggfnoid))
+		*why = psprintf("states of %s cannot be merged", name);
+	else
+		return true;
+	return false;
+}
+
+/* ---- building: catalog -------------------------------------------------- */
+
+/* Refuses a function that the role may not execute, as core's executor does. */
+static void
+check_execute(Oid fn, Oid role, ObjectType kind)
+{
+	AclResult	result;
+
+	if (!OidIsValid(fn))
+		return;
+	result = compat_proc_aclcheck(fn, role);
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, kind, get_func_name(fn));
+	InvokeFunctionExecuteHook(fn);
+}
+
+static Oid
+function_owner(Oid fn)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(fn));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", fn);
+	owner = ((Form_pg_proc) GETSTRUCT(tuple))->proowner;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
+/* The user needs the aggregate; its owner needs the parts that will run. */
+static void
+check_permissions(const Aggref *aggref, Form_pg_aggregate form)
+{
+	Oid			owner = function_owner(aggref->aggfnoid);
+
+	check_execute(aggref->aggfnoid, GetUserId(), OBJECT_AGGREGATE);
+	check_execute(form->aggtransfn, owner, OBJECT_FUNCTION);
+	check_execute(form->aggfinalfn, owner, OBJECT_FUNCTION);
+	check_execute(form->aggcombinefn, owner, OBJECT_FUNCTION);
+	check_execute(form->aggserialfn, owner, OBJECT_FUNCTION);
+	check_execute(form->aggdeserialfn, owner, OBJECT_FUNCTION);
+}
+
+/*
+ * Looks up a function that is called with arguments of these types, so that
+ * polymorphic ones can ask what they are called with.
+ */
+static void
+function_info(FmgrInfo *info, Oid fn, Oid result, int nargs, const Oid *types, Oid collation)
+{
+	List	   *args = NIL;
+
+	info->fn_oid = InvalidOid;
+	if (!OidIsValid(fn))
+		return;
+	for (int i = 0; i < nargs; i++)
+	{
+		Param	   *arg = makeNode(Param);
+
+		arg->paramkind = PARAM_EXEC;
+		arg->paramid = -1;
+		arg->paramtype = types[i];
+		arg->paramtypmod = -1;
+		arg->paramcollid = collation;
+		arg->location = -1;
+		args = lappend(args, arg);
+	}
+	fmgr_info(fn, info);
+	fmgr_info_set_expr((Node *) makeFuncExpr(fn, result, args, InvalidOid, collation,
+											 COERCE_EXPLICIT_CALL), info);
+}
+
+/* The initial transition value, in the current context. */
+static Datum
+initial_value(HeapTuple tuple, Oid transtype, bool *isnull)
+{
+	Datum		literal = SysCacheGetAttr(AGGFNOID, tuple, Anum_pg_aggregate_agginitval, isnull);
+	Oid			input;
+	Oid			ioparam;
+
+	if (*isnull)
+		return (Datum) 0;
+	getTypeInputInfo(transtype, &input, &ioparam);
+	return OidInputFunctionCall(input, TextDatumGetCString(literal), ioparam, -1);
+}
+
+/* Fills what does not depend on how the aggregate runs, and *own for one that runs itself. */
+static void
+load_aggregate(AggOutput *out, OwnSpec *own, Aggref *aggref)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggref->aggfnoid));
+	Form_pg_aggregate form;
+	Oid			types[FUNC_MAX_ARGS + 1];
+	Oid			trans = aggref->aggtranstype;
+	Oid			two[2] = {trans, trans};
+	Oid			stored[2] = {BYTEAOID, INTERNALOID};
+	Oid			coll = aggref->inputcollid;
+	int			nargs;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for aggregate %u", aggref->aggfnoid);
+	form = (Form_pg_aggregate) GETSTRUCT(tuple);
+	check_permissions(aggref, form);
+
+	types[0] = trans;
+	nargs = get_aggregate_argtypes(aggref, types + 1);
+	out->transtype = trans;
+	out->collation = coll;
+	get_typlenbyval(trans, &out->translen, &out->transbyval);
+	out->initval = initial_value(tuple, trans, &out->initnull);
+	out->nfinalargs = form->aggfinalextra ? nargs + 1 : 1;
+	function_info(&out->finalfn, form->aggfinalfn, aggref->aggtype, out->nfinalargs, types, coll);
+	function_info(&out->combinefn, form->aggcombinefn, trans, 2, two, coll);
+	function_info(&out->deserialfn, form->aggdeserialfn, INTERNALOID, 2, stored, InvalidOid);
+
+	memset(own, 0, sizeof(*own));
+	own->aggfnoid = aggref->aggfnoid;
+	function_info(&own->transfn, form->aggtransfn, trans, nargs + 1, types, coll);
+	own->combinefn = out->combinefn;
+	function_info(&own->serialfn, form->aggserialfn, BYTEAOID, 1, &types[0], InvalidOid);
+	own->deserialfn = out->deserialfn;
+	own->collation = coll;
+	own->transtype = trans;
+	own->translen = out->translen;
+	own->transbyval = out->transbyval;
+	own->initval = out->initval;
+	own->initnull = out->initnull;
+	own->nargs = list_length(aggref->args);
+	own->aggref = aggref;
+	ReleaseSysCache(tuple);
+}
+
+/* ---- building: columns and slots ----------------------------------------- */
+
+/* An argument's column, as a Datum or in the form that its type travels in. */
+static int
+add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, bool as_datum)
+{
+	Node	   *expr = (Node *) list_nth_node(TargetEntry, aggref->args, i)->expr;
+	ColumnSpec	col = {.input = args[i]};
+
+	col.typid = exprType(expr);
+	col.typmod = exprTypmod(expr);
+	col.collation = exprCollation(expr);
+	get_typlenbyval(col.typid, &col.typlen, &col.typbyval);
+	col.type = spec_column_type(col.typid, col.typmod, &col.scale);
+	if (as_datum)
+	{
+		col.type = COLUMN_DATUM;
+		col.scale = 0;
+	}
+	return spec_add_column(spec, &col);
+}
+
+static int
+add_filter(AggSpec *spec, int filter)
+{
+	ColumnSpec	col = {.input = filter, .type = COLUMN_I8, .typid = BOOLOID, .typmod = -1,
+	.typlen = 1, .typbyval = true};
+
+	return filter < 0 ? -1 : spec_add_column(spec, &col);
+}
+
+/* What may change between rows or executions, or cannot be known yet. */
+static bool
+varies_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_Param:
+			return ((Param *) node)->paramkind != PARAM_EXTERN ||
+				((PlanState *) context)->state->es_param_list_info == NULL;
+		case T_Var:
+		case T_SubPlan:
+		case T_AlternativeSubPlan:
+		case T_Aggref:
+		case T_GroupingFunc:
+		case T_WindowFunc:
+		case T_CurrentOfExpr:
+			return true;
+		default:
+			return expression_tree_walker(node, varies_walker, context);
+	}
+}
+
+/* Evaluates argument i; false if it is not one value for the whole execution. */
+static bool
+fixed_argument(Aggref *aggref, int i, PlanState *parent, ExprContext *econtext, Datum *value)
+{
+	Expr	   *expr = list_nth_node(TargetEntry, aggref->args, i)->expr;
+	bool		isnull;
+
+	if (varies_walker((Node *) expr, parent) || contain_volatile_functions((Node *) expr))
+		return false;
+	*value = ExecEvalExpr(ExecInitExpr(expr, parent), econtext, &isnull);
+	return !isnull;
+}
+
+/*
+ * The bins of a histogram.  False where slots cannot tell them; wrong ones are
+ * among these, so that the transition function raises the error if a row comes.
+ */
+static bool
+histogram_bins(BinSpec *bins, LowerKind lower, Aggref *aggref, PlanState *parent,
+			   ExprContext *econtext)
+{
+	Datum		arg[3];
+	int			nfixed = lower == LOWER_HIST_THRESHOLDS ? 1 : 3;
+
+	memset(bins, 0, sizeof(*bins));
+	for (int i = 0; i < nfixed; i++)
+		if (!fixed_argument(aggref, i + 1, parent, econtext, &arg[i]))
+			return false;
+	if (lower == LOWER_HIST_THRESHOLDS)
+	{
+		bins->kind = BIN_THRESHOLDS;
+		bins->thresholds = histogram_thresholds(DatumGetArrayTypePCopy(arg[0]), &bins->n);
+		return bins->thresholds != NULL;
+	}
+	bins->kind = BIN_UNIFORM;
+	bins->lo = DatumGetFloat8(arg[0]);
+	bins->hi = DatumGetFloat8(arg[1]);
+	bins->n = DatumGetInt32(arg[2]);
+	return histogram_uniform_valid(bins->lo, bins->hi, bins->n);
+}
+
+static bool
+is_histogram(LowerKind lower)
+{
+	return lower == LOWER_HIST_UNIFORM || lower == LOWER_HIST_WEIGHTED ||
+		lower == LOWER_HIST_THRESHOLDS;
+}
+
+/* Adds the slots of a row of agg_list.h; false where its arguments do not suit. */
+static bool
+add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, const int *args,
+		  int filter, PlanState *parent, ExprContext *econtext)
+{
+	BinSpec		bins;
+	bool		binned = is_histogram(row->lower);
+
+	if (row->lower == LOWER_OWN)
+		return false;
+	if (binned)
+	{
+		if (!histogram_bins(&bins, row->lower, aggref, parent, econtext))
+			return false;
+		out->width = histogram_width(&bins);
+		if (spec->nkeys > 0 && out->width > MAX_GROUPED_BINS)
+			return false;
+	}
+	if (row->lower == LOWER_DEC || row->lower == LOWER_DEC_AVG)
+	{
+		Node	   *expr = (Node *) list_nth_node(TargetEntry, aggref->args, 0)->expr;
+		int16		scale;
+
+		if (spec_column_type(exprType(expr), exprTypmod(expr), &scale) != COLUMN_DEC)
+			return false;
+		out->scale = scale;
+	}
+
+	for (int i = 0; i < MAX_SLOTS && row->slots[i].used; i++)
+	{
+		const SlotUse *use = &row->slots[i];
+		int			col[2];
+
+		for (int j = 0; j < 2; j++)
+			col[j] = use->arg[j] < 0 ? -1 : add_argument(spec, aggref, args, use->arg[j], false);
+		out->slots[i] = spec_add_slot(spec, use->monoid, col[0], col[1], filter,
+									  binned && i > 0 ? &bins : NULL);
+	}
+	out->lower = row->lower;
+	out->counted = row->slots[0].monoid == MONOID_COUNT;
+	return true;
+}
+
+AggOutput *
+aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, PlanState *parent,
+			 ExprContext *econtext)
+{
+	AggOutput  *out = palloc0(sizeof(AggOutput));
+	const AggRow *row = look_up(aggref->aggfnoid).row;
+	OwnSpec		own;
+	bool		by_slots;
+
+	load_aggregate(out, &own, aggref);
+	out->own = -1;
+	out->aggstate = makeNode(AggState);
+	out->aggstate->curaggcontext = makeNode(ExprContext);
+	own.filter = add_filter(spec, filter);
+	by_slots = add_slots(out, spec, row ? row : &own_row, aggref, args, own.filter, parent, econtext);
+
+	if (!by_slots || out->lower == LOWER_DEC || out->lower == LOWER_DEC_AVG)
+	{
+		own.odd_only = by_slots;
+		for (int i = 0; i < own.nargs; i++)
+			own.argcol[i] = add_argument(spec, aggref, args, i, !by_slots);
+		out->own = spec_add_own(spec, &own);
+	}
+	return out;
+}
+
+/* ---- lowering -------------------------------------------------------------- */
+
+/* The state of group g in the aggregate's i-th slot. */
+#define STATE(type, i) (((const type *) groups->slots[out->slots[i]])[g])
+
+/* An integer as a value of the transition type. */
+static Datum
+integer_datum(const AggOutput *out, int64 value)
+{
+	switch (out->translen)
+	{
+		case 1:
+			return BoolGetDatum(value & 1);
+		case 2:
+			return Int16GetDatum((int16) value);
+		case 4:
+			return out->transtype == OIDOID ? ObjectIdGetDatum((Oid) value) :
+				Int32GetDatum((int32) value);
+		default:
+			return Int64GetDatum(value);
+	}
+}
+
+/* Calls an aggregate support function; it allocates in the current context. */
+static Datum
+call_support(AggOutput *out, FmgrInfo *fn, int nargs, const NullableDatum *args, bool *isnull)
+{
+	LOCAL_FCINFO(fcinfo, FUNC_MAX_ARGS + 1);
+	Datum		result;
+
+	*isnull = true;
+	InitFunctionCallInfoData(*fcinfo, fn, nargs, out->collation, (Node *) out->aggstate, NULL);
+	for (int i = 0; i < nargs; i++)
+	{
+		if (fn->fn_strict && args[i].isnull)
+			return (Datum) 0;
+		fcinfo->args[i] = args[i];
+	}
+	out->aggstate->curaggcontext->ecxt_per_tuple_memory = CurrentMemoryContext;
+	result = FunctionCallInvoke(fcinfo);
+	*isnull = fcinfo->isnull;
+	return result;
+}
+
+/* An internal state of core from its serialised form. */
+static Datum
+internal_state(AggOutput *out, Datum serialised)
+{
+	NullableDatum args[2] = {{serialised, false}, {(Datum) 0, false}};
+	bool		isnull;
+
+	return call_support(out, &out->deserialfn, 2, args, &isnull);
+}
+
+/* The transition value that the slots of a group stand for. */
+static Datum
+slots_value(AggOutput *out, const GroupBatch *groups, int g)
+{
+	switch (out->lower)
+	{
+		case LOWER_INT:
+			return integer_datum(out, STATE(int64, 0));
+		case LOWER_COUNTED_INT:
+			return integer_datum(out, STATE(int64, 1));
+		case LOWER_COUNTED_I32:
+			return integer_datum(out, STATE(int32, 1));
+		case LOWER_COUNTED_F32:
+			return Float4GetDatum(STATE(float, 1));
+		case LOWER_COUNTED_F64:
+			return Float8GetDatum(STATE(double, 1));
+		case LOWER_INT_AVG:
+			{
+				int64		state[2] = {STATE(int64, 0), STATE(int64, 1)};
+
+				return lower_array(INT8OID, state, 2);
+			}
+		case LOWER_INT8_AVG:
+			return internal_state(out, lower_int8_avg_state(STATE(int64, 0), STATE(gpuagg_i128, 1)));
+		case LOWER_POLY_VAR:
+			return internal_state(out, lower_poly_state(STATE(int64, 0), STATE(gpuagg_i128, 1),
+														STATE(gpuagg_i128, 2)));
+		case LOWER_NUMERIC_VAR:
+			return internal_state(out, lower_numeric_var_state(STATE(int64, 0), STATE(gpuagg_i128, 1),
+															   STATE(gpuagg_i192, 2)));
+		case LOWER_DEC_AVG:
+			return internal_state(out, lower_numeric_avg_state(STATE(int64, 0), STATE(gpuagg_i128, 1),
+															   out->scale));
+		case LOWER_DEC:
+			return lower_decimal(STATE(gpuagg_i128, 1), out->scale);
+		case LOWER_ACCUM:
+			return lower_array(FLOAT8OID, &STATE(gpuagg_accum, 0), 3);
+		case LOWER_REGR:
+			return lower_array(FLOAT8OID, &STATE(gpuagg_regr, 0), 6);
+		case LOWER_OWN:
+		case LOWER_HIST_UNIFORM:
+		case LOWER_HIST_WEIGHTED:
+		case LOWER_HIST_THRESHOLDS:
+			break;
+	}
+	elog(ERROR, "aggregate has no transition value in slots");
+}
+
+/* Merges two transition values, either of which may be NULL for "none". */
+static Datum
+merge_values(AggOutput *out, NullableDatum a, NullableDatum b, bool *isnull)
+{
+	NullableDatum args[2] = {a, b};
+
+	if (a.isnull || b.isnull)
+	{
+		*isnull = a.isnull && b.isnull;
+		return a.isnull ? b.value : a.value;
+	}
+	return call_support(out, &out->combinefn, 2, args, isnull);
+}
+
+static Datum
+transition_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
+{
+	NullableDatum slots = {out->initval, out->initnull};
+	NullableDatum own = {(Datum) 0, true};
+
+	if (out->lower != LOWER_OWN && !(out->counted && STATE(int64, 0) == 0))
+	{
+		slots.value = slots_value(out, groups, g);
+		slots.isnull = false;
+	}
+	if (out->own < 0)
+	{
+		*isnull = slots.isnull;
+		return slots.value;
+	}
+	own.value = groups->owns[out->own][g];
+	own.isnull = groups->ownnulls[out->own][g];
+	if (out->lower == LOWER_OWN)
+	{
+		*isnull = own.isnull;
+		return own.value;
+	}
+	return merge_values(out, slots, own, isnull);
+}
+
+/* A histogram's array, which needs no transition value; NULL if no row counted. */
+static Datum
+histogram_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
+{
+	const char *bins = (const char *) groups->slots[out->slots[1]] +
+		(Size) g * out->width * sizeof(int64);
+
+	*isnull = STATE(int64, 0) == 0;
+	if (*isnull)
+		return (Datum) 0;
+	if (out->lower == LOWER_HIST_WEIGHTED)
+		return histogram_weight_array((const double *) bins, out->width);
+	return histogram_count_array((const int64 *) bins, out->width);
+}
+
+Datum
+aggmap_lower(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
+{
+	NullableDatum args[FUNC_MAX_ARGS + 1];
+
+	if (is_histogram(out->lower))
+		return histogram_value(out, groups, g, isnull);
+
+	args[0].value = transition_value(out, groups, g, isnull);
+	args[0].isnull = *isnull;
+	if (!OidIsValid(out->finalfn.fn_oid))
+		return args[0].value;
+
+	/* final functions must not change what other aggregates may share */
+	args[0].value = MakeExpandedObjectReadOnly(args[0].value, *isnull, out->translen);
+	for (int i = 1; i < out->nfinalargs; i++)
+	{
+		args[i].value = (Datum) 0;
+		args[i].isnull = true;
+	}
+	return call_support(out, &out->finalfn, out->nfinalargs, args, isnull);
+}
+
+void
+aggmap_raise(int errors)
+{
+	if (errors & MONOID_ERR_OVERFLOW)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("value out of range: overflow")));
+	if (errors & MONOID_ERR_UNDERFLOW)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("value out of range: underflow")));
+	if (errors & MONOID_ERR_INT_OVERFLOW)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("sum out of range"),
+				 errhint("Set \"%s\" to off for this query.", "gpuagg.enabled")));
+}
