@@ -115,6 +115,7 @@ typedef struct gpuagg_maxsub_f64
 				prefix,
 				suffix,
 				best;
+	int64_t		flags;			/* GPUAGG_MAXSUB_NAN, _PINF, _NINF seen */
 } gpuagg_maxsub_f64;
 
 typedef struct gpuagg_run
@@ -567,30 +568,139 @@ MONOID_SIMPLE(hll_max, int32_t, int32_t, 0, x, a > b ? a : b)
 
 /* ---- ordered operators ------------------------------------------------- */
 
-/* Maximum sum of a contiguous part; the empty part counts as 0. */
-#define MONOID_MAXSUB(name, num_t, state_t) \
-	GPUAGG_HD state_t name##_identity(void) \
-	{ state_t r = {0, 0, 0, 0}; return r; } \
-	GPUAGG_HD state_t name##_lift(num_t x) \
-	{ num_t p = x > 0 ? x : 0; state_t r = {x, p, p, p}; return r; } \
-	GPUAGG_HD state_t name##_combine(state_t a, state_t b) \
-	{ \
-		state_t r; \
-		num_t cross = a.suffix + b.prefix; \
-		num_t pre = a.total + b.prefix; \
-		num_t suf = a.suffix + b.total; \
-		r.total = a.total + b.total; \
-		r.prefix = a.prefix > pre ? a.prefix : pre; \
-		r.suffix = b.suffix > suf ? b.suffix : suf; \
-		r.best = a.best > b.best ? a.best : b.best; \
-		r.best = r.best > cross ? r.best : cross; \
-		return r; \
-	} \
-	MONOID_PLAIN_STEP(name, num_t, state_t) \
-	MONOID_NO_ERROR(name, state_t)
+/*
+ * Maximum sum of a contiguous part; the empty part counts as 0.  Bentley,
+ * "Programming pearls: algorithm design techniques" (1984), as a monoid.
+ *
+ * Integers: sums saturate.  A sum of a part that leaves the range upwards makes
+ * the answer itself leave it, which best < 0 tells and no combine undoes; one
+ * that leaves it downwards is in no best part.
+ */
+GPUAGG_HD int64_t
+gpuagg_add_sat(int64_t a, int64_t b)
+{
+	int64_t		r = (int64_t) ((uint64_t) a + (uint64_t) b);
 
-MONOID_MAXSUB(maxsub_i64, int64_t, gpuagg_maxsub_i64)
-MONOID_MAXSUB(maxsub_f64, double, gpuagg_maxsub_f64)
+	if (((a ^ r) & (b ^ r)) < 0)
+		return a < 0 ? INT64_MIN : INT64_MAX;
+	return r;
+}
+
+GPUAGG_HD gpuagg_maxsub_i64
+maxsub_i64_identity(void)
+{
+	gpuagg_maxsub_i64 r = {0, 0, 0, 0};
+
+	return r;
+}
+
+GPUAGG_HD gpuagg_maxsub_i64
+maxsub_i64_lift(int64_t x)
+{
+	int64_t		p = x > 0 ? x : 0;
+	gpuagg_maxsub_i64 r = {x, p, p, p};
+
+	return r;
+}
+
+GPUAGG_HD gpuagg_maxsub_i64
+maxsub_i64_combine(gpuagg_maxsub_i64 a, gpuagg_maxsub_i64 b)
+{
+	gpuagg_maxsub_i64 r;
+	int64_t		pre = gpuagg_add_sat(a.total, b.prefix);
+	int64_t		suf = gpuagg_add_sat(a.suffix, b.total);
+	int64_t		cross = (int64_t) ((uint64_t) a.suffix + (uint64_t) b.prefix);
+
+	r.total = gpuagg_add_sat(a.total, b.total);
+	r.prefix = a.prefix > pre ? a.prefix : pre;
+	r.suffix = b.suffix > suf ? b.suffix : suf;
+	r.best = a.best > b.best ? a.best : b.best;
+	r.best = r.best > cross ? r.best : cross;
+	if (a.best < 0 || b.best < 0 || cross < 0)
+		r.best = -1;
+	return r;
+}
+MONOID_PLAIN_STEP(maxsub_i64, int64_t, gpuagg_maxsub_i64)
+
+GPUAGG_HD int
+maxsub_i64_error(gpuagg_maxsub_i64 a, gpuagg_maxsub_i64 b, gpuagg_maxsub_i64 r)
+{
+	(void) a;
+	(void) b;
+	return r.best < 0 ? MONOID_ERR_INT_OVERFLOW : MONOID_ERR_NONE;
+}
+
+/*
+ * Doubles: NaN counts as the greatest sum, as PostgreSQL orders it, and a part
+ * with both infinities sums to NaN.  Which of them occurred is kept in flags,
+ * with 0 in place of NaN and +infinity, so that the rest stays comparable.
+ */
+#define GPUAGG_MAXSUB_NAN 1
+#define GPUAGG_MAXSUB_PINF 2
+#define GPUAGG_MAXSUB_NINF 4
+
+GPUAGG_HD gpuagg_maxsub_f64
+maxsub_f64_identity(void)
+{
+	gpuagg_maxsub_f64 r = {0, 0, 0, 0, 0};
+
+	return r;
+}
+
+GPUAGG_HD gpuagg_maxsub_f64
+maxsub_f64_lift(double x)
+{
+	gpuagg_maxsub_f64 r = {0, 0, 0, 0, 0};
+
+	if (isnan(x))
+		r.flags = GPUAGG_MAXSUB_NAN;
+	else if (isinf(x) && x > 0)
+		r.flags = GPUAGG_MAXSUB_PINF;
+	else
+	{
+		if (isinf(x))
+			r.flags = GPUAGG_MAXSUB_NINF;
+		r.total = x;
+		r.prefix = r.suffix = r.best = x > 0 ? x : 0;
+	}
+	return r;
+}
+
+GPUAGG_HD gpuagg_maxsub_f64
+maxsub_f64_combine(gpuagg_maxsub_f64 a, gpuagg_maxsub_f64 b)
+{
+	gpuagg_maxsub_f64 r;
+	double		pre = a.total + b.prefix;
+	double		suf = a.suffix + b.total;
+	double		cross = a.suffix + b.prefix;
+
+	r.total = a.total + b.total;
+	r.prefix = a.prefix > pre ? a.prefix : pre;
+	r.suffix = b.suffix > suf ? b.suffix : suf;
+	r.best = a.best > b.best ? a.best : b.best;
+	r.best = r.best > cross ? r.best : cross;
+	r.flags = a.flags | b.flags;
+	return r;
+}
+MONOID_PLAIN_STEP(maxsub_f64, double, gpuagg_maxsub_f64)
+
+/* The result; infinite without flags means that finite sums overflowed. */
+GPUAGG_HD double
+maxsub_f64_best(gpuagg_maxsub_f64 s)
+{
+	if ((s.flags & GPUAGG_MAXSUB_NAN) ||
+		((s.flags & GPUAGG_MAXSUB_PINF) && (s.flags & GPUAGG_MAXSUB_NINF)))
+		return NAN;
+	return (s.flags & GPUAGG_MAXSUB_PINF) ? INFINITY : s.best;
+}
+
+GPUAGG_HD int
+maxsub_f64_error(gpuagg_maxsub_f64 a, gpuagg_maxsub_f64 b, gpuagg_maxsub_f64 r)
+{
+	(void) a;
+	(void) b;
+	return (isinf(r.best) && r.flags == 0) ? MONOID_ERR_OVERFLOW : MONOID_ERR_NONE;
+}
 
 GPUAGG_HD gpuagg_run
 longest_run_identity(void)
@@ -625,7 +735,10 @@ longest_run_combine(gpuagg_run a, gpuagg_run b)
 MONOID_PLAIN_STEP(longest_run, int8_t, gpuagg_run)
 MONOID_NO_ERROR(longest_run, gpuagg_run)
 
-/* Longest strictly ascending contiguous run over order-preserving codes. */
+/*
+ * Longest strictly ascending contiguous run over order-preserving codes.  A
+ * NULL between values is the state {1, 0, 0, 0, 0, 0}: in no run, joining none.
+ */
 GPUAGG_HD gpuagg_asc
 longest_asc_identity(void)
 {
