@@ -11,15 +11,11 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_type.h"
 #include "fmgr.h"
-#include "utils/builtins.h"
 #include "utils/datum.h"
-#include "utils/expandeddatum.h"
 #include "utils/lsyscache.h"
-#include "utils/typcache.h"
-#include "varatt.h"
 
+#include "argtype.h"
 #include "compat.h"
 
 typedef struct ArgDatum
@@ -53,22 +49,6 @@ PG_FUNCTION_INFO_V1(gpuagg_arg_serialize);
 PG_FUNCTION_INFO_V1(gpuagg_arg_deserialize);
 PG_FUNCTION_INFO_V1(gpuagg_arg_final);
 
-static TypeCacheEntry *
-arg_type(Oid typid)
-{
-	TypeCacheEntry *type;
-
-	if (!OidIsValid(typid))
-		elog(ERROR, "could not determine input data type");
-	type = lookup_type_cache(typid, TYPECACHE_CMP_PROC_FINFO);
-	if (!OidIsValid(type->cmp_proc_finfo.fn_oid))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("could not identify a comparison function for type %s",
-						format_type_be(typid))));
-	return type;
-}
-
 static ArgTypes *
 arg_types(FunctionCallInfo fcinfo, const ArgState *state)
 {
@@ -77,8 +57,8 @@ arg_types(FunctionCallInfo fcinfo, const ArgState *state)
 	if (types == NULL)
 	{
 		types = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(ArgTypes));
-		types->value = arg_type(state->valuetype);
-		types->key = arg_type(state->keytype);
+		types->value = argtype_comparable(state->valuetype);
+		types->key = argtype_comparable(state->keytype);
 		fcinfo->flinfo->fn_extra = types;
 	}
 	return types;

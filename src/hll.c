@@ -10,9 +10,9 @@
 
 #include "fmgr.h"
 #include "libpq/pqformat.h"
-#include "utils/typcache.h"
-#include "varatt.h"
+#include "utils/memutils.h"
 
+#include "argtype.h"
 #include "compat.h"
 #include "hll.h"
 
@@ -104,16 +104,7 @@ gpuagg_hll_transfn(PG_FUNCTION_ARGS)
 
 	if (type == NULL)
 	{
-		Oid			typid = get_fn_expr_argtype(fcinfo->flinfo, 1);
-
-		if (!OidIsValid(typid))
-			elog(ERROR, "could not determine input data type");
-		type = lookup_type_cache(typid, TYPECACHE_HASH_EXTENDED_PROC_FINFO);
-		if (!OidIsValid(type->hash_extended_proc_finfo.fn_oid))
-			ereport(ERROR,
-					(errcode(ERRCODE_UNDEFINED_FUNCTION),
-					 errmsg("could not identify an extended hash function for type %s",
-							format_type_be(typid))));
+		type = argtype_hashable(get_fn_expr_argtype(fcinfo->flinfo, 1));
 		fcinfo->flinfo->fn_extra = type;
 	}
 	hash = FunctionCall2Coll(&type->hash_extended_proc_finfo, PG_GET_COLLATION(),

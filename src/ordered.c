@@ -11,15 +11,12 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "common/int.h"
 #include "fmgr.h"
 #include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/float.h"
-#include "utils/typcache.h"
-#include "varatt.h"
 
+#include "argtype.h"
 #include "compat.h"
 #include "monoid.h"
 
@@ -160,16 +157,7 @@ gpuagg_longest_ascending_transfn(PG_FUNCTION_ARGS)
 
 	if (type == NULL)
 	{
-		Oid			typid = get_fn_expr_argtype(fcinfo->flinfo, 1);
-
-		if (!OidIsValid(typid))
-			elog(ERROR, "could not determine input data type");
-		type = lookup_type_cache(typid, TYPECACHE_CMP_PROC_FINFO);
-		if (!OidIsValid(type->cmp_proc_finfo.fn_oid))
-			ereport(ERROR,
-					(errcode(ERRCODE_UNDEFINED_FUNCTION),
-					 errmsg("could not identify a comparison function for type %s",
-							format_type_be(typid))));
+		type = argtype_comparable(get_fn_expr_argtype(fcinfo->flinfo, 1));
 		fcinfo->flinfo->fn_extra = type;
 	}
 	ascends = state->current > 0 && !PG_ARGISNULL(1) &&
