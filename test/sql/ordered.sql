@@ -1,0 +1,145 @@
+-- Operators over order, extremes with a payload, sketches: each against a
+-- plain SQL formulation, as ordinary aggregates and in the custom scan.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS gpuagg;
+RESET client_min_messages;
+
+-- Random rows: NULLs, ties, a single row (g = 1), a group of NULLs only (g = 2).
+SELECT setseed(0.5);
+CREATE TABLE ord AS
+SELECT g, i AS ts,
+       CASE WHEN random() < 0.1 THEN NULL ELSE (random() * 20 - 10)::int END AS x,
+       CASE WHEN random() < 0.1 THEN NULL ELSE (random() * 8)::int END AS k,
+       CASE WHEN random() < 0.1 THEN NULL ELSE chr(97 + (random() * 10)::int) END AS s,
+       CASE WHEN random() < 0.1 THEN NULL ELSE random() < 0.7 END AS c
+FROM generate_series(1, 12) g, generate_series(1, 40) i
+WHERE g > 1 OR i = 1
+ORDER BY random();
+UPDATE ord SET x = NULL, k = NULL, s = NULL, c = NULL WHERE g = 2;
+ANALYZE ord;
+
+CREATE VIEW expect_maxsub AS
+WITH p AS (SELECT g, ts, sum(x) OVER (PARTITION BY g ORDER BY ts) AS p FROM ord WHERE x IS NOT NULL),
+     q AS (SELECT g, p, least(0, min(p) OVER (PARTITION BY g ORDER BY ts
+                                              ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS low
+           FROM p)
+SELECT g, greatest(0, max(p - low)) AS r FROM q GROUP BY g;
+
+CREATE VIEW expect_run AS
+WITH m AS (SELECT g, coalesce(c, false) AS c,
+                  row_number() OVER (PARTITION BY g ORDER BY ts)
+                - row_number() OVER (PARTITION BY g, coalesce(c, false) ORDER BY ts) AS island
+           FROM ord),
+     n AS (SELECT g, c, island, count(*) FILTER (WHERE c) AS n FROM m GROUP BY g, c, island)
+SELECT g, max(n) AS r FROM n GROUP BY g;
+
+CREATE VIEW expect_ascending AS
+WITH m AS (SELECT g, ts, x, lag(x) OVER (PARTITION BY g ORDER BY ts) < x AS up FROM ord),
+     n AS (SELECT g, x, count(*) FILTER (WHERE up IS NOT TRUE) OVER (PARTITION BY g ORDER BY ts) AS part
+           FROM m),
+     o AS (SELECT g, part, count(x) AS n FROM n GROUP BY g, part)
+SELECT g, max(n) AS r FROM o GROUP BY g;
+
+CREATE VIEW expect_argmax AS
+SELECT DISTINCT ON (g) g, s AS r FROM ord WHERE k IS NOT NULL ORDER BY g, k DESC, s;
+CREATE VIEW expect_argmin AS
+SELECT DISTINCT ON (g) g, s AS r FROM ord WHERE k IS NOT NULL ORDER BY g, k, s;
+
+CREATE VIEW expect_linear AS
+WITH RECURSIVE n AS (SELECT g, x / 10.0::float8 AS a, k::float8 AS b,
+                            row_number() OVER (PARTITION BY g ORDER BY ts) AS i
+                     FROM ord WHERE x IS NOT NULL AND k IS NOT NULL),
+     f AS (SELECT g, a, b, i FROM n WHERE i = 1
+           UNION ALL
+           SELECT n.g, n.a * f.a, n.a * f.b + n.b, n.i FROM f JOIN n ON n.g = f.g AND n.i = f.i + 1)
+SELECT DISTINCT ON (g) g, ARRAY[a, b] AS r FROM f ORDER BY g, i DESC;
+
+CREATE VIEW actual AS
+SELECT g,
+       gpu_max_subarray_sum(x::int8 ORDER BY ts) AS maxsub,
+       gpu_max_subarray_sum(x::float8 ORDER BY ts) AS maxsubf,
+       gpu_longest_run(c ORDER BY ts) AS run,
+       gpu_longest_ascending_run(x ORDER BY ts) AS ascending,
+       gpu_longest_ascending_run(x::numeric ORDER BY ts) AS ascending_numeric,
+       gpu_compose_linear(x / 10.0::float8, k::float8 ORDER BY ts) AS linear,
+       gpu_argmax(s, k) AS argmax, gpu_argmin(s, k) AS argmin,
+       gpu_last(s, k) AS last, gpu_first(s, k) AS first
+FROM ord GROUP BY g;
+
+CREATE FUNCTION wrong() RETURNS TABLE (g int, what text) LANGUAGE sql AS $$
+    SELECT a.g, v.what
+    FROM actual a
+    LEFT JOIN expect_maxsub m USING (g) LEFT JOIN expect_run r USING (g)
+    LEFT JOIN expect_ascending c USING (g) LEFT JOIN expect_argmax x USING (g)
+    LEFT JOIN expect_argmin n USING (g) LEFT JOIN expect_linear l USING (g),
+    LATERAL (VALUES ('maxsub', maxsub IS NOT DISTINCT FROM m.r),
+                    ('maxsub float8', maxsubf IS NOT DISTINCT FROM m.r::float8),
+                    ('run', run IS NOT DISTINCT FROM r.r),
+                    ('ascending', ascending IS NOT DISTINCT FROM c.r),
+                    ('ascending numeric', ascending_numeric IS NOT DISTINCT FROM c.r),
+                    ('argmax', argmax IS NOT DISTINCT FROM x.r), ('argmin', argmin IS NOT DISTINCT FROM n.r),
+                    ('last', last IS NOT DISTINCT FROM x.r), ('first', first IS NOT DISTINCT FROM n.r),
+                    ('linear', linear IS NOT DISTINCT FROM l.r)) v (what, ok)
+    WHERE NOT v.ok
+$$;
+
+SET gpuagg.require = 'forbid';
+SELECT * FROM wrong();
+SELECT count(*), count(maxsub), count(run), count(argmax), count(linear) FROM actual;
+
+-- Empty input, and edges of the value ranges.
+SELECT gpu_max_subarray_sum(x::int8 ORDER BY ts), gpu_longest_run(c ORDER BY ts),
+       gpu_longest_ascending_run(x ORDER BY ts), gpu_compose_linear(x, x ORDER BY ts),
+       gpu_matrix_product(ARRAY[[x]] ORDER BY ts), gpu_argmax(s, k), gpu_approx_count_distinct(x)
+FROM ord WHERE g = 0;
+SELECT gpu_max_subarray_sum(x ORDER BY i)
+FROM (VALUES (1, -9223372036854775808), (2, -9223372036854775808), (3, 5), (4, -1), (5, 7)) v (i, x);
+SELECT gpu_max_subarray_sum(x ORDER BY i) FROM (VALUES (1, 9223372036854775807), (2, 1)) v (i, x);
+SELECT gpu_max_subarray_sum(x ORDER BY i) FROM (VALUES (1, -1.5::float8), (2, 'NaN'), (3, 7)) v (i, x);
+SELECT gpu_max_subarray_sum(x ORDER BY i) FROM (VALUES (1, '-Infinity'::float8), (2, 2), (3, 7)) v (i, x);
+SELECT gpu_max_subarray_sum(x ORDER BY i) FROM (VALUES (1, 'Infinity'::float8), (2, -2), (3, 7)) v (i, x);
+SELECT gpu_max_subarray_sum(x ORDER BY i) FROM (VALUES (1, 1e308::float8), (2, 1e308)) v (i, x);
+
+-- Extremes with a payload over every promised type; ties and NULL values.
+SELECT gpu_argmax(v, k) FROM (VALUES ('b', 1.0), ('a', 1.00), (NULL, 1), ('z', 0), ('0', NULL)) t (v, k);
+SELECT gpu_argmax(v, k) FROM (VALUES (NULL::text, 2), ('a', 1)) t (v, k);
+SELECT gpu_argmax(i, f) AS "NaN is greatest", gpu_argmin(i, f) FROM (VALUES (1, 'NaN'::float8), (2, 'Infinity'), (3, '-Infinity')) t (i, f);
+SELECT gpu_argmax(v::int4, k), gpu_argmax(v::int8, k), gpu_argmax(v::float8, k), gpu_argmax(v::numeric, k),
+       gpu_argmax(date '2020-01-01' + v, k), gpu_argmax(timestamp '2020-01-01' + v * interval '1 day', k),
+       gpu_argmax(v::text, k)
+FROM (SELECT v, 100 - v AS k FROM generate_series(1, 10) v) t;
+SELECT gpu_argmin(v, k::int8), gpu_argmin(v, k::float8), gpu_argmin(v, k::numeric), gpu_argmin(v, date '2020-01-01' + k),
+       gpu_argmin(v, timestamp '2020-01-01' + k * interval '1 day'), gpu_argmin(v, k::text COLLATE "C")
+FROM (SELECT v, 99 - v AS k FROM generate_series(1, 10) v) t;
+
+-- Matrices.
+SELECT gpu_matrix_product(m ORDER BY i) FROM (VALUES (1, ARRAY[[1,2],[3,4]]::float8[]), (2, NULL), (3, ARRAY[[0,1],[1,0]])) v (i, m);
+SELECT gpu_matrix_product(m ORDER BY i DESC) FROM (VALUES (1, ARRAY[[1,2],[3,4]]::float8[]), (3, ARRAY[[0,1],[1,1]])) v (i, m);
+SELECT gpu_matrix_product(m ORDER BY i) FROM (VALUES (1, ARRAY[[1,2],[3,4]]::float8[]), (2, ARRAY[[1]])) v (i, m);
+SELECT gpu_matrix_product(ARRAY[1,2]::float8[]);
+SELECT gpu_matrix_product(ARRAY[[1,NULL],[2,3]]::float8[]);
+SELECT gpu_matrix_product((SELECT array_agg(r) FROM (SELECT array_agg(1.0::float8) AS r FROM generate_series(1, 6) a, generate_series(1, 6) b GROUP BY a) q));
+-- powers of a 3 by 3, 4 by 4 and 5 by 5 permutation give the identity
+SELECT k, gpu_matrix_product(p ORDER BY i) =
+          (SELECT array_agg(r ORDER BY a) FROM (SELECT a, array_agg((a = b)::int::float8 ORDER BY b) AS r
+                                                FROM generate_series(1, k) a, generate_series(1, k) b GROUP BY a) e) AS identity
+FROM generate_series(3, 5) k, generate_series(1, k) i,
+     LATERAL (SELECT array_agg(r ORDER BY a) AS p
+              FROM (SELECT a, array_agg((a % k + 1 = b)::int::float8 ORDER BY b) AS r
+                    FROM generate_series(1, k) a, generate_series(1, k) b GROUP BY a) e) m
+GROUP BY k ORDER BY k;
+
+-- In windows and with FILTER.
+SELECT ts, gpu_max_subarray_sum(v) OVER (ORDER BY ts), gpu_longest_run(v > 0) OVER (ORDER BY ts), gpu_argmax(ts, v) OVER (ORDER BY ts)
+FROM (VALUES (1, 2::int8), (2, -1), (3, 4), (4, -9), (5, 1)) t (ts, v);
+SELECT gpu_argmax(ts, v) FILTER (WHERE v < 4), gpu_longest_run(v > 0 ORDER BY ts) FILTER (WHERE ts <> 2)
+FROM (VALUES (1, 2::int8), (2, -1), (3, 4), (4, -9), (5, 1)) t (ts, v);
+
+-- Sketches: exact when small, within 3 % (over three standard errors) when large, the same when merged.
+SELECT gpu_approx_count_distinct(x), gpu_approx_count_distinct(s), gpu_approx_count_distinct(k::numeric) FROM ord;
+SELECT n, abs(gpu_approx_count_distinct(i % n) - n) <= 0.03 * n AS close
+FROM (VALUES (100), (1000), (10000), (40000), (100000)) s (n), generate_series(1, 100000) i GROUP BY n ORDER BY n;
+SELECT gpu_approx_count_distinct(ROW(1, 'a')), gpu_approx_count_distinct(ARRAY[1]);
+SELECT gpu_approx_count_distinct(point(1, 2));
+
+DROP TABLE ord CASCADE;
