@@ -171,6 +171,136 @@ COMMENT ON FUNCTION gpu_histogram_bins(float8, float8, anyarray) IS
 'a row a bin of gpu_histogram(value, lo, hi, nbins[, weight]): its number, its bounds, its count (bigint) or weight (double precision), and a bar of up to 40 characters scaled to the largest; no row for null';
 
 /*
+ * Extremes with a payload, operators over order, sketches.
+ */
+CREATE FUNCTION gpuagg_argmax_transfn(internal, anyelement, anycompatible) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION gpuagg_argmin_transfn(internal, anyelement, anycompatible) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION gpuagg_argmax_combine(internal, internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION gpuagg_argmin_combine(internal, internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION gpuagg_arg_serialize(internal) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION gpuagg_arg_deserialize(bytea, internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION gpuagg_arg_final(internal, anyelement, anycompatible) RETURNS anyelement
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+
+CREATE AGGREGATE gpu_argmax(value anyelement, key anycompatible) (
+	SFUNC = gpuagg_argmax_transfn, STYPE = internal,
+	FINALFUNC = gpuagg_arg_final, FINALFUNC_EXTRA,
+	COMBINEFUNC = gpuagg_argmax_combine,
+	SERIALFUNC = gpuagg_arg_serialize, DESERIALFUNC = gpuagg_arg_deserialize,
+	PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_argmax(anyelement, anycompatible) IS
+	'value in the row whose key is largest; NULL keys are skipped, ties go to the smallest value (NULL last), NULL without input';
+CREATE AGGREGATE gpu_argmin(value anyelement, key anycompatible) (
+	SFUNC = gpuagg_argmin_transfn, STYPE = internal,
+	FINALFUNC = gpuagg_arg_final, FINALFUNC_EXTRA,
+	COMBINEFUNC = gpuagg_argmin_combine,
+	SERIALFUNC = gpuagg_arg_serialize, DESERIALFUNC = gpuagg_arg_deserialize,
+	PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_argmin(anyelement, anycompatible) IS
+	'value in the row whose key is smallest; NULL keys are skipped, ties go to the smallest value (NULL last), NULL without input';
+CREATE AGGREGATE gpu_first(value anyelement, key anycompatible) (
+	SFUNC = gpuagg_argmin_transfn, STYPE = internal,
+	FINALFUNC = gpuagg_arg_final, FINALFUNC_EXTRA,
+	COMBINEFUNC = gpuagg_argmin_combine,
+	SERIALFUNC = gpuagg_arg_serialize, DESERIALFUNC = gpuagg_arg_deserialize,
+	PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_first(anyelement, anycompatible) IS
+	'value in the earliest row by key (a time, or anything sortable); otherwise as gpu_argmin';
+CREATE AGGREGATE gpu_last(value anyelement, key anycompatible) (
+	SFUNC = gpuagg_argmax_transfn, STYPE = internal,
+	FINALFUNC = gpuagg_arg_final, FINALFUNC_EXTRA,
+	COMBINEFUNC = gpuagg_argmax_combine,
+	SERIALFUNC = gpuagg_arg_serialize, DESERIALFUNC = gpuagg_arg_deserialize,
+	PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_last(anyelement, anycompatible) IS
+	'value in the latest row by key (a time, or anything sortable); otherwise as gpu_argmax';
+
+/* The following fold rows in the order they arrive: call them with ORDER BY. */
+CREATE FUNCTION gpuagg_maxsub_int8_transfn(internal, int8) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION gpuagg_maxsub_int8_final(internal) RETURNS int8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE gpu_max_subarray_sum(x int8) (
+	SFUNC = gpuagg_maxsub_int8_transfn, STYPE = internal,
+	FINALFUNC = gpuagg_maxsub_int8_final, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_max_subarray_sum(int8) IS
+	'largest sum of consecutive x in ORDER BY order, the empty part counting as 0; NULLs are skipped, NULL without input, "bigint out of range" on overflow';
+
+CREATE FUNCTION gpuagg_maxsub_float8_transfn(internal, float8) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION gpuagg_maxsub_float8_final(internal) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE gpu_max_subarray_sum(x float8) (
+	SFUNC = gpuagg_maxsub_float8_transfn, STYPE = internal,
+	FINALFUNC = gpuagg_maxsub_float8_final, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_max_subarray_sum(float8) IS
+	'largest sum of consecutive x in ORDER BY order, the empty part counting as 0; NULLs are skipped, NaN is the largest sum, NULL without input';
+
+CREATE FUNCTION gpuagg_longest_run_transfn(internal, bool) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION gpuagg_longest_run_final(internal) RETURNS int8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE gpu_longest_run(cond bool) (
+	SFUNC = gpuagg_longest_run_transfn, STYPE = internal,
+	FINALFUNC = gpuagg_longest_run_final, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_longest_run(bool) IS
+	'most consecutive rows, in ORDER BY order, for which cond is true; NULL is not true and ends a run, NULL without input';
+
+CREATE FUNCTION gpuagg_longest_ascending_transfn(internal, anyelement) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION gpuagg_longest_ascending_final(internal) RETURNS int8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE gpu_longest_ascending_run(x anyelement) (
+	SFUNC = gpuagg_longest_ascending_transfn, STYPE = internal,
+	FINALFUNC = gpuagg_longest_ascending_final, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_longest_ascending_run(anyelement) IS
+	'most consecutive rows, in ORDER BY order, in which x strictly ascends; NULL is in no run and ends one, NULL without input';
+
+CREATE FUNCTION gpuagg_compose_linear_transfn(internal, float8, float8) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION gpuagg_compose_linear_final(internal) RETURNS float8[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE gpu_compose_linear(a float8, b float8) (
+	SFUNC = gpuagg_compose_linear_transfn, STYPE = internal,
+	FINALFUNC = gpuagg_compose_linear_final, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_compose_linear(float8, float8) IS
+	'composition of x -> a x + b, first row innermost, as {a, b}; rows with a NULL are skipped, NULL without input';
+
+CREATE FUNCTION gpuagg_matrix_product_transfn(internal, float8[]) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION gpuagg_matrix_product_final(internal) RETURNS float8[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE gpu_matrix_product(m float8[]) (
+	SFUNC = gpuagg_matrix_product_transfn, STYPE = internal,
+	FINALFUNC = gpuagg_matrix_product_final, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_matrix_product(float8[]) IS
+	'product of square matrices of one size, at most 5 by 5, left to right in ORDER BY order; NULL matrices are skipped, NULL without input';
+
+CREATE FUNCTION gpuagg_hll_transfn(internal, "any") RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION gpuagg_hll_combine(internal, internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION gpuagg_hll_serialize(internal) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION gpuagg_hll_deserialize(bytea, internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION gpuagg_hll_final(internal) RETURNS int8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE gpu_approx_count_distinct("any") (
+	SFUNC = gpuagg_hll_transfn, STYPE = internal,
+	FINALFUNC = gpuagg_hll_final, COMBINEFUNC = gpuagg_hll_combine,
+	SERIALFUNC = gpuagg_hll_serialize, DESERIALFUNC = gpuagg_hll_deserialize,
+	PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_approx_count_distinct("any") IS
+	'number of distinct non-NULL values, estimated by HyperLogLog with 2^14 registers (standard error 0.81 %); 0 without input';
+
+/*
  * About the extension.
  */
 CREATE FUNCTION gpuagg_version() RETURNS text
