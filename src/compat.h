@@ -20,6 +20,7 @@
 #endif
 #if PG_VERSION_NUM >= 160000
 #include "catalog/pg_proc.h"
+#include "varatt.h"
 #endif
 #include "nodes/pathnodes.h"
 #include "utils/acl.h"
