@@ -58,4 +58,13 @@ compat_group_pathkeys(PlannerInfo *root)
 	return root->group_pathkeys;
 }
 
+/* From 18 on paths count their disabled nodes instead of adding to the cost. */
+static inline void
+compat_copy_disabled_nodes(Path *path, const Path *child)
+{
+#if PG_VERSION_NUM >= 180000
+	path->disabled_nodes = child->disabled_nodes;
+#endif
+}
+
 #endif							/* GPUAGG_COMPAT_H */

@@ -10,9 +10,10 @@
 
 #include "postgres.h"
 
-#include "commands/explain.h"
+#include "nodes/execnodes.h"
 
 #include "batch.h"
+#include "compat.h"
 #include "spec.h"
 
 typedef struct Feed Feed;
@@ -37,5 +38,12 @@ struct Feed
 	uint64		rows;			/* delivered since the last rescan */
 	uint64		batches;
 };
+
+/*
+ * Rows from any child plan.  resnos[input] is the child's column of an input;
+ * 0 where it is constants[input], evaluated in econtext once there is a row.  Everything lives in the current memory context.
+ */
+extern Feed *feed_tuples_open(PlanState *child, const AggSpec *spec, const int *resnos,
+							  ExprState **constants, ExprContext *econtext, int batch_rows);
 
 #endif							/* GPUAGG_FEED_H */

@@ -1,0 +1,410 @@
+/*
+ * exec.c
+ *	  The custom scan's executor: feed, engine, groups, tuples.
+ *
+ * BeginCustomScan only initializes the child plan; what the query needs (spec,
+ * engine, feed) is opened when the first tuple is asked for, so that EXPLAIN
+ * starts nothing and parameters have their values.  It lives in one memory
+ * context, which is deleted at the end, and when a rescan brings other
+ * parameters to the aggregates.
+ *
+ * An engine that gives up before a group has been emitted is replaced by the
+ * CPU engine and the input is read again, unless other participants share it.
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "executor/nodeHash.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "exec.h"
+#include "gpuagg.h"
+
+static Node *create_state(CustomScan *cscan);
+static void begin_scan(CustomScanState *node, EState *estate, int eflags);
+static TupleTableSlot *exec_scan(CustomScanState *node);
+static void end_scan(CustomScanState *node);
+static void rescan_scan(CustomScanState *node);
+
+const CustomScanMethods gpuagg_scan_methods = {
+	.CustomName = "GpuAgg",
+	.CreateCustomScanState = create_state
+};
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = "GpuAgg",
+	.BeginCustomScan = begin_scan,
+	.ExecCustomScan = exec_scan,
+	.EndCustomScan = end_scan,
+	.ReScanCustomScan = rescan_scan,
+	.EstimateDSMCustomScan = parallel_estimate,
+	.InitializeDSMCustomScan = parallel_initialize,
+	.ReInitializeDSMCustomScan = parallel_reinitialize,
+	.InitializeWorkerCustomScan = parallel_initialize_worker,
+	.ShutdownCustomScan = parallel_shutdown,
+	.ExplainCustomScan = explain_scan
+};
+
+void
+exec_register(void)
+{
+	RegisterCustomScanMethods(&gpuagg_scan_methods);
+}
+
+static Node *
+create_state(CustomScan *cscan)
+{
+	GpuAggState *state = palloc0(sizeof(GpuAggState));
+
+	NodeSetTag(state, T_CustomScanState);
+	state->css.methods = &exec_methods;
+	state->participant = -1;
+	return (Node *) state;
+}
+
+static void
+begin_scan(CustomScanState *node, EState *estate, int eflags)
+{
+	GpuAggState *state = (GpuAggState *) node;
+	CustomScan *cscan = (CustomScan *) node->ss.ps.plan;
+
+	/* the child is read forward, once or anew */
+	eflags &= ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
+	state->plan = plan_decode(cscan);
+	state->child = ExecInitNode(linitial(cscan->custom_plans), estate, eflags);
+	node->custom_ps = list_make1(state->child);
+}
+
+/* ---- opening ----------------------------------------------------------- */
+
+/* Equality functions that compare the bits of integer-like columns. */
+static bool
+compares_bits(Oid eqfunc)
+{
+	switch (eqfunc)
+	{
+		case F_BOOLEQ:
+		case F_CHAREQ:
+		case F_INT2EQ:
+		case F_INT4EQ:
+		case F_INT8EQ:
+		case F_OIDEQ:
+		case F_DATE_EQ:
+		case F_TIME_EQ:
+		case F_TIMESTAMP_EQ:
+		case F_TIMESTAMPTZ_EQ:
+		case F_CASH_EQ:
+		case F_ENUM_EQ:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* A key travels in its natural column where the engine can compare it there. */
+static void
+build_key(GpuAggState *state, AggSpec *spec, int k)
+{
+	GpuAggPlan *plan = state->plan;
+	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
+	Node	   *expr = (Node *) list_nth_node(TargetEntry, cscan->custom_scan_tlist, k)->expr;
+	KeySpec    *key = &spec->keys[k];
+	ColumnSpec	col = {0};
+
+	col.input = plan->key_input[k];
+	col.typid = exprType(expr);
+	col.typmod = exprTypmod(expr);
+	col.collation = exprCollation(expr);
+	get_typlenbyval(col.typid, &col.typlen, &col.typbyval);
+	col.type = spec_column_type(col.typid, col.typmod, &col.scale);
+	key->eqfunc = plan->key_eq[k];
+	key->hashfunc = plan->key_hash[k];
+	key->collation = plan->key_collation[k];
+	if ((col.type == COLUMN_F32 && key->eqfunc == F_FLOAT4EQ) ||
+		(col.type == COLUMN_F64 && key->eqfunc == F_FLOAT8EQ))
+		key->kind = KEY_FLOAT;
+	else if (col.type <= COLUMN_I64 && compares_bits(key->eqfunc))
+		key->kind = KEY_RAW;
+	else
+	{
+		key->kind = KEY_DATUM;
+		col.type = COLUMN_DATUM;
+		col.scale = 0;
+	}
+	key->col = spec_add_column(spec, &col);
+}
+
+/* Translates the plan into a spec; aggregates evaluate their parameters here. */
+static void
+build_spec(GpuAggState *state)
+{
+	GpuAggPlan *plan = state->plan;
+	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
+	AggSpec    *spec = palloc0(sizeof(AggSpec));
+
+	spec->nkeys = plan->nkeys;
+	spec->keys = palloc0(sizeof(KeySpec) * (plan->nkeys + 1));
+	for (int k = 0; k < plan->nkeys; k++)
+		build_key(state, spec, k);
+	state->outputs = palloc0(sizeof(AggOutput *) * (plan->naggs + 1));
+	for (int a = 0; a < plan->naggs; a++)
+	{
+		TargetEntry *tle = list_nth_node(TargetEntry, cscan->custom_scan_tlist, plan->nkeys + a);
+
+		state->outputs[a] = aggmap_build(spec, castNode(Aggref, tle->expr), plan->agg_args[a],
+										 plan->agg_filter[a], &state->css.ss.ps,
+										 state->css.ss.ps.ps_ExprContext);
+	}
+	state->spec = spec;
+}
+
+/* The one place that chooses a feed. */
+static Feed *
+open_feed(GpuAggState *state)
+{
+	GpuAggPlan *plan = state->plan;
+	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
+	ExprState **constants = palloc0(sizeof(ExprState *) * (plan->ninputs + 1));
+	int			n = 0;
+
+	for (int i = 0; i < plan->ninputs; i++)
+	{
+		if (plan->input_resno[i] == 0)
+			constants[i] = ExecInitExpr(list_nth(cscan->custom_exprs, n++), &state->css.ss.ps);
+	}
+	return feed_tuples_open(state->child, state->spec, plan->input_resno, constants,
+							state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
+}
+
+static Engine *
+open_engine(GpuAggState *state, const EngineOps *ops)
+{
+	EngineEnv	env = {0};
+
+	env.cxt = AllocSetContextCreate(state->cxt, "gpuagg engine", ALLOCSET_DEFAULT_SIZES);
+	env.estate = state->css.ss.ps.state;
+	env.mem_limit = get_hash_memory_limit();
+	env.batch_rows = gpuagg_batch_rows;
+	env.est_rows = state->plan->est_rows;
+	env.est_groups = state->plan->est_groups;
+	env.grouped = state->plan->grouped;
+	env.parallel = state->shared != NULL;
+	env.forced = gpuagg_strategy;
+	return ops->open(state->spec, &env);
+}
+
+static void
+open_scan(GpuAggState *state)
+{
+	MemoryContext old;
+	const EngineOps *ops;
+
+	state->cxt = AllocSetContextCreate(state->css.ss.ps.state->es_query_cxt, "GpuAgg",
+									   ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(state->cxt);
+	build_spec(state);
+	ops = gpuagg_choose_engine(state->spec, state->engine_reason, sizeof(state->engine_reason));
+	state->engine = open_engine(state, ops);
+	state->feed = open_feed(state);
+	MemoryContextSwitchTo(old);
+}
+
+static void
+close_scan(GpuAggState *state)
+{
+	if (state->engine)
+		state->engine->ops->close(state->engine);
+	if (state->feed)
+		state->feed->ops->end(state->feed);
+	state->engine = NULL;
+	state->feed = NULL;
+	state->spec = NULL;
+	state->outputs = NULL;
+	if (state->cxt)
+		MemoryContextDelete(state->cxt);
+	state->cxt = NULL;
+}
+
+/* ---- running ----------------------------------------------------------- */
+
+static void
+raise_errors(GpuAggState *state)
+{
+	if (unlikely(state->engine->errors != 0))
+		aggmap_raise(state->engine->errors);
+}
+
+/* The engine gave up: start over with the CPU engine. */
+static void
+fall_back(GpuAggState *state)
+{
+	Engine	   *failed = state->engine;
+	MemoryContext old;
+
+	if (state->emitted || state->shared || failed->ops == &engine_cpu_ops)
+		ereport(ERROR,
+				(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
+				 errmsg("engine \"%s\" failed: %s", failed->ops->name, failed->failure),
+				 errhint("Set \"%s\" to \"cpu\".", "gpuagg.engine")));
+	ereport(DEBUG1, (errmsg_internal("GpuAgg: engine \"%s\" failed: %s", failed->ops->name,
+									 failed->failure)));
+	snprintf(state->engine_reason, sizeof(state->engine_reason), "%s failed: %s",
+			 failed->ops->name, failed->failure);
+	failed->ops->close(failed);
+	state->engine = NULL;
+	old = MemoryContextSwitchTo(state->cxt);
+	state->engine = open_engine(state, &engine_cpu_ops);
+	MemoryContextSwitchTo(old);
+	state->feed->ops->rescan(state->feed);
+	state->finished = false;
+}
+
+/* All input of this process is in the engine. */
+static EngineStatus
+end_of_input(GpuAggState *state)
+{
+	state->finished = true;
+	if (state->shared)
+	{
+		EngineStatus status = parallel_end_of_input(state);
+
+		if (status != ENGINE_OK || state->silent)
+			return status;
+	}
+	return state->engine->ops->finish(state->engine);
+}
+
+/* Runs until there are groups to emit; false when there are no more. */
+static bool
+fetch_groups(GpuAggState *state)
+{
+	if (state->shared && state->participant < 0)
+		parallel_attach(state);
+	if (state->engine == NULL)
+		open_scan(state);
+	state->next_group = 0;
+	state->groups.ngroups = 0;
+	while (!state->silent)
+	{
+		const EngineOps *ops = state->engine->ops;
+		EngineStatus status;
+		Batch	   *batch;
+
+		CHECK_FOR_INTERRUPTS();
+		if (ops->next_groups(state->engine, &state->groups))
+		{
+			raise_errors(state);
+			if (state->groups.ngroups == 0)
+				continue;
+			state->emitted = true;
+			return true;
+		}
+		if (state->finished)
+			break;
+		batch = state->feed->ops->next(state->feed);
+		status = batch ? ops->add_batch(state->engine, batch) : end_of_input(state);
+		if (status == ENGINE_FAILED)
+			fall_back(state);
+		raise_errors(state);
+	}
+	state->groups.ngroups = 0;
+	return false;
+}
+
+/* Puts a group's keys and results into the scan slot. */
+static void
+store_group(GpuAggState *state, TupleTableSlot *slot, int g)
+{
+	GpuAggPlan *plan = state->plan;
+	GroupBatch *groups = &state->groups;
+
+	ExecClearTuple(slot);
+	for (int k = 0; k < plan->nkeys; k++)
+	{
+		slot->tts_values[k] = groups->keys[k][g];
+		slot->tts_isnull[k] = groups->keynulls[k][g];
+	}
+	for (int a = 0; a < plan->naggs; a++)
+		slot->tts_values[plan->nkeys + a] =
+			aggmap_lower(state->outputs[a], groups, g, &slot->tts_isnull[plan->nkeys + a]);
+	ExecStoreVirtualTuple(slot);
+}
+
+static TupleTableSlot *
+exec_scan(CustomScanState *node)
+{
+	GpuAggState *state = (GpuAggState *) node;
+	ExprContext *econtext = node->ss.ps.ps_ExprContext;
+	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+
+	for (;;)
+	{
+		MemoryContext old;
+
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(econtext);
+		if (state->next_group >= state->groups.ngroups && !fetch_groups(state))
+			return NULL;
+		old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+		store_group(state, slot, state->next_group++);
+		MemoryContextSwitchTo(old);
+		econtext->ecxt_scantuple = slot;
+		if (!ExecQual(node->ss.ps.qual, econtext))
+		{
+			InstrCountFiltered1(node, 1);
+			continue;
+		}
+		return node->ss.ps.ps_ProjInfo ? ExecProject(node->ss.ps.ps_ProjInfo) : slot;
+	}
+}
+
+/* ---- rescan and end ---------------------------------------------------- */
+
+static void
+rescan_scan(CustomScanState *node)
+{
+	GpuAggState *state = (GpuAggState *) node;
+	CustomScan *cscan = (CustomScan *) node->ss.ps.plan;
+
+	if (node->ss.ps.chgParam)
+		UpdateChangedParamSet(state->child, node->ss.ps.chgParam);
+	/* constants and aggregates' parameters may have changed */
+	if (state->engine && node->ss.ps.chgParam && cscan->custom_exprs != NIL)
+		close_scan(state);
+	if (state->engine)
+	{
+		state->engine->ops->reset(state->engine);
+		state->feed->ops->rescan(state->feed);
+	}
+	else if (state->child->chgParam == NULL)
+		ExecReScan(state->child);
+	state->next_group = 0;
+	state->groups.ngroups = 0;
+	state->finished = false;
+	state->silent = false;
+	state->emitted = false;
+	state->participant = -1;
+}
+
+static void
+end_scan(CustomScanState *node)
+{
+	GpuAggState *state = (GpuAggState *) node;
+
+	close_scan(state);
+	ExecEndNode(state->child);
+}
+
+bool
+exec_stats(GpuAggState *state, EngineStats *stats)
+{
+	memset(stats, 0, sizeof(*stats));
+	if (state->engine == NULL)
+		return false;
+	state->engine->ops->stats(state->engine, stats);
+	return true;
+}

@@ -1,0 +1,454 @@
+/*
+ * plan.c
+ *	  Offers the planner custom paths for GROUP BY and plain aggregation.
+ *
+ * The create_upper_paths_hook looks at a query's aggregates and keys once and
+ * keeps what it found as node lists (see GroupQuery), shared by all paths of
+ * the query.  Paths are: over the cheapest input; over sorted input, whose
+ * order the groups keep; and, under a Gather, over a partial input that all
+ * participants share.  plan_custom.c turns the chosen one into a plan.
+ *
+ * The planner's own memory context holds everything.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+#include "optimizer/tlist.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+#include "utils/typcache.h"
+
+#include "compat.h"
+#include "gpuagg.h"
+#include "plan.h"
+#include "supported.h"
+
+static create_upper_paths_hook_type prev_create_upper_paths_hook;
+
+/* ---- what the query aggregates --------------------------------------- */
+
+typedef struct CollectContext
+{
+	GroupQuery *query;
+	bool		aggregates;		/* collect Aggrefs, or else bare columns */
+} CollectContext;
+
+/*
+ * Collects distinct Aggrefs; or columns outside of aggregates and keys, which
+ * the planner allows where they depend on the keys.
+ */
+static bool
+collect_walker(Node *node, CollectContext *context)
+{
+	GroupQuery *query = context->query;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref))
+	{
+		if (context->aggregates)
+			query->aggs = list_append_unique(query->aggs, node);
+		return false;
+	}
+	if (!context->aggregates)
+	{
+		if (list_member(query->keys, node))
+			return false;
+		if (IsA(node, Var) || IsA(node, PlaceHolderVar))
+		{
+			query->keys = lappend(query->keys, node);
+			query->key_refs = lappend_int(query->key_refs, 0);
+			query->key_eqops = lappend_oid(query->key_eqops,
+										   lookup_type_cache(exprType(node),
+															 TYPECACHE_EQ_OPR)->eq_opr);
+			return false;
+		}
+	}
+	return expression_tree_walker(node, collect_walker, context);
+}
+
+static void
+collect(GroupQuery *query, bool aggregates)
+{
+	CollectContext context = {query, aggregates};
+
+	collect_walker((Node *) query->target->exprs, &context);
+	collect_walker((Node *) query->having, &context);
+}
+
+static void
+collect_keys(GroupQuery *query)
+{
+	ListCell   *lc;
+
+	foreach(lc, compat_group_clause(query->root))
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+
+		query->keys = lappend(query->keys,
+							  get_sortgroupclause_expr(clause, query->root->processed_tlist));
+		query->key_refs = lappend_int(query->key_refs, clause->tleSortGroupRef);
+		query->key_eqops = lappend_oid(query->key_eqops, clause->eqop);
+	}
+	collect(query, false);
+}
+
+/* ---- inputs ----------------------------------------------------------- */
+
+static int
+add_input(GroupQuery *query, Node *expr, Index sortgroupref)
+{
+	ListCell   *lc;
+
+	foreach(lc, query->inputs)
+	{
+		if (equal(lfirst(lc), expr))
+			return foreach_current_index(lc);
+	}
+	query->inputs = lappend(query->inputs, expr);
+	query->input_refs = lappend_int(query->input_refs, sortgroupref);
+	return list_length(query->inputs) - 1;
+}
+
+/* Expressions whose evaluation cannot fail. */
+static bool
+is_plain(Node *expr)
+{
+	while (IsA(expr, RelabelType))
+		expr = (Node *) ((RelabelType *) expr)->arg;
+	return IsA(expr, Var) || IsA(expr, Const) || IsA(expr, Param);
+}
+
+/*
+ * An argument is evaluated for every row.  Where FILTER excludes a row it must
+ * not be: the filter may be there to keep an error away.
+ */
+static Node *
+guard_argument(Expr *arg, Expr *filter)
+{
+	CaseExpr   *guard;
+	CaseWhen   *when;
+
+	if (filter == NULL || is_plain((Node *) arg))
+		return (Node *) arg;
+	when = makeNode(CaseWhen);
+	when->expr = filter;
+	when->result = arg;
+	when->location = -1;
+	guard = makeNode(CaseExpr);
+	guard->casetype = exprType((Node *) arg);
+	guard->casecollid = exprCollation((Node *) arg);
+	guard->args = list_make1(when);
+	guard->defresult = (Expr *) makeNullConst(guard->casetype, exprTypmod((Node *) arg),
+											  guard->casecollid);
+	guard->location = -1;
+	return (Node *) guard;
+}
+
+/*
+ * The inputs of keys, arguments and filters.  agg_inputs gets a list for each
+ * aggregate: its filter's input or -1, and then its arguments' inputs.
+ */
+static void
+collect_inputs(GroupQuery *query)
+{
+	ListCell   *lc,
+			   *lc2;
+
+	forboth(lc, query->keys, lc2, query->key_refs)
+		query->key_inputs = lappend_int(query->key_inputs,
+										add_input(query, lfirst(lc), lfirst_int(lc2)));
+	foreach(lc, query->aggs)
+	{
+		Aggref	   *aggref = lfirst_node(Aggref, lc);
+		List	   *inputs;
+
+		inputs = list_make1_int(aggref->aggfilter ?
+								add_input(query, (Node *) aggref->aggfilter, 0) : -1);
+		foreach(lc2, aggref->args)
+		{
+			TargetEntry *tle = lfirst_node(TargetEntry, lc2);
+
+			inputs = lappend_int(inputs,
+								 add_input(query, guard_argument(tle->expr, aggref->aggfilter), 0));
+		}
+		query->agg_inputs = lappend(query->agg_inputs, inputs);
+	}
+}
+
+/*
+ * An input that is the same for all rows need not be a column of the child.
+ * Only Consts and Params: evaluating anything else may fail, where a query
+ * without rows would not.
+ */
+bool
+plan_input_is_constant(List *keys, Node *input)
+{
+	while (IsA(input, RelabelType))
+		input = (Node *) ((RelabelType *) input)->arg;
+	return (IsA(input, Const) || IsA(input, Param)) && !list_member(keys, input);
+}
+
+/*
+ * A path that computes the inputs: the path as it is where they are among its
+ * columns, which lets a scan return tuples without projecting them.
+ */
+static Path *
+path_of_inputs(GroupQuery *query, Path *path)
+{
+	PathTarget *target = create_empty_pathtarget();
+	bool		project = false;
+	ListCell   *lc,
+			   *lc2;
+
+	forboth(lc, query->inputs, lc2, query->input_refs)
+	{
+		Node	   *input = lfirst(lc);
+
+		if (plan_input_is_constant(query->keys, input))
+			continue;
+		if (!list_member(path->pathtarget->exprs, input))
+			project = true;
+		add_column_to_pathtarget(target, (Expr *) input, lfirst_int(lc2));
+	}
+	if (!project)
+		return path;
+	return (Path *) create_projection_path(query->root, path->parent, path,
+										   set_pathtarget_cost_width(query->root, target));
+}
+
+/* ---- costs ------------------------------------------------------------ */
+
+/* Bytes that a group takes in an engine, roughly. */
+static double
+group_bytes(GroupQuery *query)
+{
+	double		bytes = 32 + 24 * list_length(query->aggs);
+	ListCell   *lc;
+
+	foreach(lc, query->keys)
+		bytes += get_typavgwidth(exprType(lfirst(lc)), exprTypmod(lfirst(lc)));
+	return bytes;
+}
+
+/* The cost of writing and reading again what exceeds the memory for groups. */
+static Cost
+spill_cost(GroupQuery *query, Path *child)
+{
+	double		memory = get_hash_memory_limit();
+	double		needed = query->groups * group_bytes(query);
+	double		share,
+				pages;
+
+	if (needed <= memory)
+		return 0;
+	share = 1 - memory / needed;
+	pages = child->rows * (child->pathtarget->width + 16) / BLCKSZ;
+	return share * (2 * pages * seq_page_cost + child->rows * cpu_operator_cost);
+}
+
+static void
+cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped)
+{
+	Path	   *path = &cpath->path;
+	QualCost	having;
+	Cost		run;
+
+	cost_qual_eval(&having, query->having, query->root);
+	path->rows = query->groups;
+	if (query->having != NIL)
+		path->rows = clamp_row_est(path->rows *
+								   clauselist_selectivity(query->root, query->having, 0,
+														  JOIN_INNER, NULL));
+	run = child->rows * (gpuagg_row_cost + gpuagg_slot_cost *
+						 (list_length(query->keys) + list_length(query->aggs)));
+	if (!grouped)
+		run += spill_cost(query, child);
+
+	path->startup_cost = gpuagg_startup_cost + having.startup + path->pathtarget->cost.startup;
+	path->startup_cost += grouped ? child->startup_cost : child->total_cost + run;
+	path->total_cost = gpuagg_startup_cost + having.startup + path->pathtarget->cost.startup +
+		child->total_cost + run +
+		query->groups * (cpu_tuple_cost + having.per_tuple) +
+		path->rows * path->pathtarget->cost.per_tuple;
+	compat_copy_disabled_nodes(path, child);
+}
+
+/* ---- paths ------------------------------------------------------------ */
+
+static CustomPath *
+make_path(GroupQuery *query, Path *child, bool grouped)
+{
+	CustomPath *cpath = makeNode(CustomPath);
+
+	cpath->path.pathtype = T_CustomScan;
+	cpath->path.parent = query->grouped_rel;
+	cpath->path.pathtarget = query->target;
+	cpath->path.parallel_safe = query->grouped_rel->consider_parallel && child->parallel_safe;
+	cpath->path.parallel_workers = child->parallel_workers;
+	if (grouped)
+		cpath->path.pathkeys = child->pathkeys;
+	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	cpath->custom_paths = list_make1(child);
+	cpath->custom_private = plan_query_to_list(query, child->rows, grouped);
+	cpath->methods = &gpuagg_path_methods;
+	cost_path(query, cpath, child, grouped);
+	return cpath;
+}
+
+/* Sorted input: groups leave in its order as they complete. */
+static void
+add_grouped_paths(GroupQuery *query)
+{
+	List	   *pathkeys = compat_group_pathkeys(query->root);
+	Path	   *cheapest = query->input_rel->cheapest_total_path;
+	ListCell   *lc;
+
+	if (query->keys == NIL || pathkeys == NIL)
+		return;
+	foreach(lc, query->input_rel->pathlist)
+	{
+		Path	   *path = lfirst(lc);
+		bool		sorted = pathkeys_contained_in(pathkeys, path->pathkeys);
+
+		if (path->param_info != NULL || (!sorted && path != cheapest))
+			continue;
+		path = path_of_inputs(query, path);
+		if (!sorted)
+			path = (Path *) create_sort_path(query->root, query->input_rel, path, pathkeys, -1);
+		add_path(query->grouped_rel, (Path *) make_path(query, path, true));
+	}
+}
+
+/* Participants share a partial input, and the last of them emits all groups. */
+static void
+add_parallel_path(GroupQuery *query)
+{
+	Path	   *partial;
+	CustomPath *cpath;
+	const char *why;
+
+	if (!query->grouped_rel->consider_parallel || query->input_rel->partial_pathlist == NIL)
+		return;
+	if (!supported_parallel(query->aggs, &why))
+	{
+		ereport(DEBUG1, (errmsg_internal("GpuAgg: not in parallel: %s", why)));
+		return;
+	}
+	partial = path_of_inputs(query, linitial(query->input_rel->partial_pathlist));
+	cpath = make_path(query, partial, false);
+	if (!cpath->path.parallel_safe || cpath->path.parallel_workers <= 0)
+		return;
+	cpath->path.parallel_aware = true;
+	/* handing groups on and taking them in */
+	cpath->path.total_cost += query->groups * cpu_tuple_cost;
+	cpath->path.startup_cost += query->groups * cpu_tuple_cost;
+	add_path(query->grouped_rel, (Path *)
+			 create_gather_path(query->root, query->grouped_rel, &cpath->path, query->target,
+								NULL, &cpath->path.rows));
+}
+
+static void
+add_paths(GroupQuery *query)
+{
+	Path	   *cheapest = query->input_rel->cheapest_total_path;
+
+	query->groups = query->keys == NIL ? 1 :
+		estimate_num_groups(query->root, query->keys, cheapest->rows, NULL, NULL);
+	if (gpuagg_require == GPUAGG_REQUIRE)
+	{
+		query->grouped_rel->pathlist = NIL;
+		query->grouped_rel->partial_pathlist = NIL;
+	}
+	add_path(query->grouped_rel,
+			 (Path *) make_path(query, path_of_inputs(query, cheapest), false));
+	add_grouped_paths(query);
+	add_parallel_path(query);
+}
+
+/* ---- the hook ---------------------------------------------------------- */
+
+/* The query is not taken: an error if it had to be, else a note of the reason. */
+static void
+refuse(bool ours, const char *why)
+{
+	if (ours && gpuagg_require == GPUAGG_REQUIRE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("query cannot be executed by the custom scan \"GpuAgg\""),
+				 errdetail("The reason is: %s.", why),
+				 errhint("Set \"%s\" to \"allow\" to execute it without.", "gpuagg.require")));
+	ereport(DEBUG1, (errmsg_internal("GpuAgg: not used: %s", why)));
+	explain_note_refusal(why);
+}
+
+static void
+group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
+			GroupPathExtraData *extra)
+{
+	GroupQuery	query = {0};
+	const char *why = NULL;
+	bool		ours;
+
+	/* the children of partitionwise grouping: taken as a whole by the parent */
+	if (IS_OTHER_REL(input_rel))
+		return;
+	query.root = root;
+	query.input_rel = input_rel;
+	query.grouped_rel = grouped_rel;
+	query.target = grouped_rel->reltarget;
+	query.having = (List *) extra->havingQual;
+	collect(&query, true);
+	if (query.aggs == NIL)
+		return;
+	ours = supported_any_ours(query.aggs);
+	if (!ours && !gpuagg_replace_builtin)
+		return;
+	if (!gpuagg_enabled)
+	{
+		refuse(ours, "gpuagg.enabled is off");
+		return;
+	}
+	if (root->parse->groupingSets == NIL)
+		collect_keys(&query);
+	if (!supported_query(root, query.keys, query.key_eqops, query.aggs, &why))
+	{
+		refuse(ours, why);
+		return;
+	}
+	collect_inputs(&query);
+	add_paths(&query);
+}
+
+static void
+gpuagg_create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+						  RelOptInfo *output_rel, void *extra)
+{
+	const char *why;
+
+	if (prev_create_upper_paths_hook)
+		prev_create_upper_paths_hook(root, stage, input_rel, output_rel, extra);
+	if (gpuagg_require == GPUAGG_FORBID)
+		return;
+	if (stage == UPPERREL_GROUP_AGG && extra != NULL)
+		group_paths(root, input_rel, output_rel, (GroupPathExtraData *) extra);
+	else if (stage == UPPERREL_WINDOW && !supported_window(root, &why))
+		refuse(true, why);
+}
+
+void
+plan_install_hooks(void)
+{
+	prev_create_upper_paths_hook = create_upper_paths_hook;
+	create_upper_paths_hook = gpuagg_create_upper_paths;
+	explain_install_hooks();
+}

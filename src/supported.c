@@ -1,0 +1,138 @@
+/*
+ * supported.c
+ *	  May a query's aggregation be taken by the custom scan, and if not, why.
+ *
+ * Modelled on postgres_fdw's shippable.c: one place answers, and everything
+ * else asks.  Reasons are phrases for errdetail and EXPLAIN, without a full
+ * stop.  What concerns one aggregate alone is answered by aggmap_supported.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_collation.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "aggmap.h"
+#include "gpuagg.h"
+#include "supported.h"
+
+bool
+supported_any_ours(List *aggrefs)
+{
+	ListCell   *lc;
+
+	foreach(lc, aggrefs)
+	{
+		if (aggmap_is_ours(lfirst_node(Aggref, lc)->aggfnoid))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * An aggregate beside one of ours is taken along whatever
+ * gpuagg.replace_builtin says: its answers are the same, and the query would be
+ * lost to the custom scan otherwise.
+ */
+static bool
+supported_aggregates(List *aggrefs, bool parallel, const char **why)
+{
+	bool		builtin = gpuagg_replace_builtin || supported_any_ours(aggrefs);
+	ListCell   *lc;
+
+	foreach(lc, aggrefs)
+	{
+		Aggref	   *aggref = lfirst_node(Aggref, lc);
+
+		if (!aggmap_supported(aggref, builtin, parallel, why))
+			return false;
+		/* equal expressions are evaluated once, which volatile ones must not be */
+		if (contain_volatile_functions((Node *) aggref))
+		{
+			*why = psprintf("volatile function inside %s", get_func_name(aggref->aggfnoid));
+			return false;
+		}
+	}
+	return true;
+}
+
+bool
+supported_key_functions(Oid eqop, Oid type, Oid *eqfunc, Oid *hashfunc)
+{
+	RegProcedure left,
+				right;
+
+	if (!OidIsValid(eqop) || !op_hashjoinable(eqop, type) ||
+		!get_op_hash_functions(eqop, &left, &right))
+		return false;
+	*eqfunc = get_opcode(eqop);
+	*hashfunc = left;
+	return OidIsValid(*eqfunc);
+}
+
+/* A key must have a hash function that goes with its equality. */
+static bool
+supported_keys(List *keys, List *eqops, const char **why)
+{
+	ListCell   *key,
+			   *op;
+
+	forboth(key, keys, op, eqops)
+	{
+		Oid			type = exprType(lfirst(key));
+		Oid			eqfunc,
+					hashfunc;
+
+		if (!supported_key_functions(lfirst_oid(op), type, &eqfunc, &hashfunc))
+		{
+			*why = psprintf("GROUP BY needs a hashable type, and %s is not one",
+							format_type_be(type));
+			return false;
+		}
+	}
+	return true;
+}
+
+bool
+supported_query(PlannerInfo *root, List *keys, List *eqops, List *aggrefs, const char **why)
+{
+	if (root->parse->groupingSets != NIL)
+	{
+		*why = "GROUPING SETS, CUBE and ROLLUP are not supported";
+		return false;
+	}
+	return supported_aggregates(aggrefs, false, why) && supported_keys(keys, eqops, why);
+}
+
+bool
+supported_parallel(List *aggrefs, const char **why)
+{
+	return supported_aggregates(aggrefs, true, why);
+}
+
+/* Finds one of our aggregates used as a window function. */
+static bool
+ours_in_window(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, WindowFunc) && aggmap_is_ours(((WindowFunc *) node)->winfnoid))
+	{
+		*(Oid *) context = ((WindowFunc *) node)->winfnoid;
+		return true;
+	}
+	return expression_tree_walker(node, ours_in_window, context);
+}
+
+bool
+supported_window(PlannerInfo *root, const char **why)
+{
+	Oid			func;
+
+	if (!ours_in_window((Node *) root->processed_tlist, &func))
+		return true;
+	*why = psprintf("%s is used as a window function", get_func_name(func));
+	return false;
+}

@@ -1,0 +1,31 @@
+/*
+ * supported.h
+ *	  May a query's aggregation be taken by the custom scan, and if not, why.
+ */
+#ifndef GPUAGG_SUPPORTED_H
+#define GPUAGG_SUPPORTED_H
+
+#include "postgres.h"
+
+#include "nodes/pathnodes.h"
+
+/* Does any of these aggregates belong to the extension? */
+extern bool supported_any_ours(List *aggrefs);
+
+/*
+ * May this grouping by `keys`, compared by `eqops`, be taken?  If not, *why is
+ * the reason.
+ */
+extern bool supported_query(PlannerInfo *root, List *keys, List *eqops, List *aggrefs,
+							const char **why);
+
+/* May several processes aggregate privately and merge their groups? */
+extern bool supported_parallel(List *aggrefs, const char **why);
+
+/* False if one of the extension's aggregates is a window function. */
+extern bool supported_window(PlannerInfo *root, const char **why);
+
+/* Equality and hash function behind an equality operator; false if it cannot be hashed. */
+extern bool supported_key_functions(Oid eqop, Oid type, Oid *eqfunc, Oid *hashfunc);
+
+#endif							/* GPUAGG_SUPPORTED_H */
