@@ -17,6 +17,7 @@
 #include "exec.h"
 #include "gpuagg.h"
 #include "plan.h"
+#include "server_state.h"
 #include "strategy.h"
 
 PG_MODULE_MAGIC;
@@ -125,6 +126,7 @@ _PG_init(void)
 {
 	define_choices();
 	define_costs();
+	server_state_init();
 	MarkGUCPrefixReserved("gpuagg");
 
 	exec_register();
@@ -142,12 +144,13 @@ gpuagg_choose_engine(const AggSpec *spec, char *reason, size_t reason_size)
 	snprintf(reason, reason_size, "%s", "");
 	if (gpuagg_engine == GPUAGG_ENGINE_CPU)
 		return &engine_cpu_ops;
+	if (server_ready(reason, reason_size))
+		snprintf(reason, reason_size, "no CUDA engine in this build");
 	if (gpuagg_engine == GPUAGG_ENGINE_CUDA)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("the CUDA engine is not available"),
-				 errdetail("The GPU server is not running."),
+				 errdetail("The reason is: %s.", reason),
 				 errhint("Set \"%s\" to \"auto\" or \"cpu\".", "gpuagg.engine")));
-	snprintf(reason, reason_size, "no GPU server");
 	return &engine_cpu_ops;
 }
