@@ -29,7 +29,8 @@ STDOUT->autoflush(1);
 
 my $session = Session->new(log => "$option{scripts}/diff-psql.log");
 my %count = (core => 0, plain => 0, scan => 0, builtin => 0, refused => 0, errors => 0, mismatches => 0);
-my %refusals;
+my @builtin = (
+	'gpuagg.replace_builtin = on', 'gpuagg.startup_cost = 0', 'gpuagg.row_cost = 0', 'gpuagg.slot_cost = 0');
 
 sub reseed
 {
@@ -66,7 +67,7 @@ sub variant_settings
 
 	return [ 'gpuagg.enabled = off', @{ Gen::core_settings($query) } ] if $variant eq 'core';
 	return [ "gpuagg.require = 'forbid'", @{ Gen::core_settings($query) } ] if $variant eq 'plain';
-	return [ "gpuagg.require = 'require'", ($variant eq 'builtin' ? 'gpuagg.replace_builtin = on' : ()), @$scan ];
+	return [ "gpuagg.require = 'require'", ($variant eq 'builtin' ? @builtin : ()), @$scan ];
 }
 
 # The statements of one variant, the last but the teardown being the query.
