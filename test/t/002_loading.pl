@@ -1,0 +1,85 @@
+# The three ways of loading the library, and changes of settings while running.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $plan = 'EXPLAIN (COSTS OFF) SELECT k, gpu_sum(v) FROM t GROUP BY k';
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', "fsync = off\njit = off\nmax_parallel_workers_per_gather = 0\n");
+$node->start;
+$node->safe_psql('postgres', <<SQL);
+CREATE EXTENSION gpuagg;
+CREATE TABLE t AS SELECT i % 10 AS k, i AS v FROM generate_series(1, 200000) i;
+ANALYZE t;
+CREATE ROLE plain;
+GRANT SELECT ON t TO plain;
+SQL
+
+# Only CREATE EXTENSION.
+is($node->safe_psql('postgres', 'SELECT gpu_sum(v) FROM t'), '20000100000', 'aggregates work without preloading');
+is($node->safe_psql('postgres', 'SET ROLE plain; SELECT k, gpu_max(v) FROM t GROUP BY k ORDER BY k LIMIT 1'),
+	'0|200000', 'so they do for a plain role');
+like($node->safe_psql('postgres', "LOAD 'gpuagg'; $plan"), qr/Custom Scan \(GpuAgg\)/, 'the custom scan is there after LOAD');
+like(
+	$node->safe_psql('postgres', "SELECT count(*) FROM gpuagg_devices(); $plan"),
+	qr/Custom Scan \(GpuAgg\)/,
+	'and after a call of a function of the library');
+like(
+	$node->safe_psql('postgres', "SET gpuagg.enabled = off; SELECT count(*) FROM gpuagg_devices(); SHOW gpuagg.enabled; $plan"),
+	qr/off\n.*Aggregate/s,
+	'a setting made before loading is kept');
+
+# session_preload_libraries
+$node->safe_psql('postgres', "ALTER DATABASE postgres SET session_preload_libraries = 'gpuagg'");
+like($node->safe_psql('postgres', $plan), qr/Custom Scan \(GpuAgg\)/, 'session_preload_libraries: the first query is taken');
+like($node->safe_psql('postgres', "SET ROLE plain; $plan"), qr/Custom Scan \(GpuAgg\)/, 'so it is for a plain role');
+$node->safe_psql('postgres', 'ALTER DATABASE postgres RESET session_preload_libraries');
+
+# shared_preload_libraries
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'gpuagg'\n");
+$node->restart;
+like($node->safe_psql('postgres', $plan), qr/Custom Scan \(GpuAgg\)/, 'shared_preload_libraries: the first query is taken');
+
+# A server with the library, a database without the extension.
+$node->safe_psql('postgres', 'CREATE DATABASE other');
+is($node->safe_psql('other', 'SELECT count(*) FROM generate_series(1, 10)'), '10', 'a database without the extension works');
+like(
+	$node->safe_psql('other', "SET gpuagg.replace_builtin = on; SET gpuagg.startup_cost = 0;
+		EXPLAIN (COSTS OFF) SELECT g % 10, count(*) FROM generate_series(1, 1000000) g GROUP BY 1"),
+	qr/Custom Scan \(GpuAgg\)/,
+	'replace_builtin needs no extension');
+
+# Settings follow a reload, in running sessions too.
+my $session = $node->background_psql('postgres');
+like($session->query($plan), qr/Custom Scan/, 'a running session before the reload');
+$node->append_conf('postgresql.conf', "gpuagg.enabled = off\n");
+$node->reload;
+$node->poll_query_until('postgres', "SELECT current_setting('gpuagg.enabled') = 'off'");
+unlike($session->query($plan), qr/Custom Scan/, 'and after it');
+$node->append_conf('postgresql.conf', "gpuagg.enabled = on\ngpuagg.engine = 'nonsense'\n");
+my $log = -s $node->logfile;
+$node->reload;
+$node->wait_for_log(qr/invalid value for parameter "gpuagg.engine": "nonsense"/, $log);
+pass('a bad value in postgresql.conf is reported and the server goes on');
+is($session->query('SELECT gpu_sum(v) FROM t'), '20000100000', 'the session goes on');
+$session->quit;
+$node->append_conf('postgresql.conf', "gpuagg.engine = 'auto'\n");
+
+# The library stays usable after the extension is dropped and made again.
+is($node->safe_psql('postgres', 'DROP EXTENSION gpuagg; CREATE EXTENSION gpuagg; SELECT gpu_sum(v) FROM t'),
+	'20000100000', 'DROP and CREATE EXTENSION in one session');
+$session = $node->background_psql('postgres', on_error_stop => 0);
+like($session->query($plan), qr/Custom Scan/, 'a session that knows the aggregates');
+$node->safe_psql('postgres', 'DROP EXTENSION gpuagg; CREATE EXTENSION gpuagg');
+like($session->query($plan), qr/Custom Scan/, 'knows them under their new identifiers');
+$session->quit;
+$node->safe_psql('postgres', 'CREATE SCHEMA elsewhere; ALTER EXTENSION gpuagg SET SCHEMA elsewhere');
+like(
+	$node->safe_psql('postgres', 'EXPLAIN (COSTS OFF) SELECT k, elsewhere.gpu_sum(v) FROM t GROUP BY k'),
+	qr/Custom Scan/, 'the extension can be moved to another schema');
+is($node->safe_psql('postgres', 'SELECT elsewhere.gpuagg_version()'), '1.0', 'and knows its version there');
+$node->stop;
+done_testing();

@@ -1,0 +1,81 @@
+# A backend that dies amid a custom scan harms nobody and leaves nothing.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', <<CONF);
+shared_preload_libraries = 'gpuagg'
+fsync = off
+jit = off
+gpuagg.require = 'require'
+gpuagg.engine = 'cpu'
+restart_after_crash = on
+CONF
+$node->start;
+$node->safe_psql('postgres', <<SQL);
+CREATE EXTENSION gpuagg;
+CREATE TABLE t AS SELECT (i * 7919::bigint % 1000003)::int AS k, i AS v FROM generate_series(1, 500000) i;
+ANALYZE t;
+SQL
+my $slow = 'SELECT k, gpu_sum(v) FROM t, generate_series(1, 100) GROUP BY k';
+my $other = $node->background_psql('postgres');
+
+# Starts the slow query in a session of its own and waits until it runs.
+sub start_slow
+{
+	my ($settings) = @_;
+	my $session = $node->background_psql('postgres', on_error_stop => 0, on_error_die => 0);
+	my $backend = $session->query('SELECT pg_backend_pid()');
+
+	$session->query($settings);
+	$session->query_until(qr/started/, "\\echo started\n$slow;\n");
+	$node->poll_query_until('postgres',
+		"SELECT state = 'active' AND query LIKE 'SELECT k%' FROM pg_stat_activity WHERE pid = $backend");
+	select(undef, undef, undef, 0.5);
+	return ($session, $backend);
+}
+
+sub gone
+{
+	my ($backend) = @_;
+
+	return $node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $backend");
+}
+
+my ($session, $backend) = start_slow("SET work_mem = '64kB'; SET max_parallel_workers_per_gather = 0");
+$node->safe_psql('postgres', "SELECT pg_terminate_backend($backend)");
+ok(gone($backend), 'a terminated backend goes away');
+eval { $session->quit };
+is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_ls_tmpdir()'), '0', 'its temporary files are gone');
+is($other->query('SELECT gpu_sum(v) FROM t'), '125000250000', 'another session is unharmed');
+
+($session, $backend) = start_slow('SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0;
+	SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0');
+my $worker = $node->safe_psql('postgres', "SELECT min(pid) FROM pg_stat_activity WHERE leader_pid = $backend");
+SKIP:
+{
+	skip 'no parallel worker', 1 if $worker eq '';
+	$node->safe_psql('postgres', "SELECT pg_terminate_backend($worker)");
+	ok( $node->poll_query_until('postgres', "SELECT state <> 'active' FROM pg_stat_activity WHERE pid = $backend"),
+		'a terminated worker ends the query with an error');
+}
+$node->safe_psql('postgres', "SELECT pg_terminate_backend($backend)");
+gone($backend);
+eval { $session->quit };
+is($other->query('SELECT gpu_sum(v) FROM t'), '125000250000', 'another session is unharmed');
+$other->quit;
+
+# A backend killed outright makes PostgreSQL restart all of them, as for any
+# backend; afterwards everything works again.
+($session, $backend) = start_slow("SET work_mem = '64kB'; SET max_parallel_workers_per_gather = 0");
+kill 'KILL', $backend;
+eval { $session->quit };
+$node->poll_query_until('postgres', 'SELECT true');
+is($node->safe_psql('postgres', 'SELECT gpu_sum(v) FROM t'), '125000250000', 'the server answers after a crash');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_ls_tmpdir()'), '0', 'no temporary file survives it');
+$node->stop;
+done_testing();

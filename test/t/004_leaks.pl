@@ -1,0 +1,83 @@
+# Ten thousand executions in one session leave neither memory nor files behind.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', <<CONF);
+shared_preload_libraries = 'gpuagg'
+fsync = off
+jit = off
+gpuagg.require = 'require'
+gpuagg.engine = 'cpu'
+max_parallel_workers_per_gather = 0
+CONF
+$node->start;
+$node->safe_psql('postgres', <<SQL);
+CREATE EXTENSION gpuagg;
+CREATE TABLE t AS SELECT i % 7 AS k, (i % 5)::text AS name, i AS v, i::float8 AS x, i::numeric AS n, i::numeric(10,2) AS d
+FROM generate_series(1, 150) i;
+ANALYZE t;
+CREATE FUNCTION runs(query text, n int) RETURNS void LANGUAGE plpgsql AS \$\$
+BEGIN
+	FOR i IN 1 .. n LOOP
+		EXECUTE query;
+	END LOOP;
+END \$\$;
+-- runs that end in an error, caught
+CREATE FUNCTION failing_runs(query text, n int) RETURNS void LANGUAGE plpgsql AS \$\$
+BEGIN
+	FOR i IN 1 .. n LOOP
+		BEGIN
+			EXECUTE query;
+		EXCEPTION WHEN division_by_zero OR numeric_value_out_of_range THEN
+		END;
+	END LOOP;
+END \$\$;
+SQL
+
+my $session = $node->background_psql('postgres');
+my $backend = $session->query('SELECT pg_backend_pid()');
+
+sub memory { return $session->query('SELECT sum(total_bytes) FROM pg_backend_memory_contexts') }
+
+sub open_files
+{
+	my @files = glob("/proc/$backend/fd/*");
+	return scalar(@files);
+}
+
+# [name, function, query, executions]
+my @cases = (
+	[ 'grouped, many kinds of state', 'runs',
+		'SELECT k, gpu_count(*), gpu_sum(v), gpu_avg(x), gpu_stddev(v), gpu_min(name), gpu_sum(n), gpu_avg(d) FROM t GROUP BY k', 4000 ],
+	[ 'text key', 'runs', 'SELECT name, gpu_sum(v) FROM t GROUP BY name', 2000 ],
+	[ 'no key', 'runs', 'SELECT gpu_sum(v), gpu_max(x) FROM t', 2000 ],
+	[ 'histogram', 'runs', 'SELECT gpu_histogram(x, 0, 100, 50) FROM t', 1000 ],
+	[ 'rescans', 'runs', 'SELECT (SELECT gpu_sum(v) FROM t WHERE k < s) FROM generate_series(1, 5) s', 500 ],
+	[ 'ended by LIMIT', 'runs', 'SELECT k, gpu_sum(v) FROM t GROUP BY k LIMIT 1', 1000 ],
+	[ 'spilled', 'runs', 'SELECT g, gpu_count(*) FROM generate_series(1, 20000) g GROUP BY g', 10 ],
+	[ 'ended by errors', 'failing_runs', 'SELECT k, gpu_sum(1 / (v - 100)) FROM t GROUP BY k', 1000 ],
+	[ 'ended by errors of the aggregate', 'failing_runs', 'SELECT k, gpu_sum(x * 1e306) FROM t GROUP BY k', 1000 ]);
+
+foreach my $case (@cases)
+{
+	my ($name, $function, $query, $n) = @$case;
+	my ($before, $files, $grown);
+
+	$session->query("SET work_mem = '" . ($name eq 'spilled' ? '64kB' : '4MB') . "'");
+	$session->query("SELECT $function(\$q\$$query\$q\$, " . int($n / 10) . ')');
+	$before = memory();
+	$files = open_files();
+	$session->query("SELECT $function(\$q\$$query\$q\$, $n)");
+	$grown = memory() - $before;
+	cmp_ok($grown, '<', 65536, "$name: memory after $n executions");
+	cmp_ok(open_files() - $files, '<=', 2, "$name: open files");
+}
+is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_ls_tmpdir()'), '0', 'no temporary file is left');
+$session->quit;
+$node->stop;
+done_testing();
