@@ -799,6 +799,11 @@ linear_combine(gpuagg_f64x2 a, gpuagg_f64x2 b)
 {
 	gpuagg_f64x2 r;
 
+	/* the identity changes nothing, infinities included: 0 * inf is NaN */
+	if (a.x == 1.0 && a.y == 0.0)
+		return b;
+	if (b.x == 1.0 && b.y == 0.0)
+		return a;
 	r.x = a.x * b.x;
 	r.y = b.x * a.y + b.y;
 	return r;
@@ -815,10 +820,22 @@ MONOID_NO_ERROR(linear, gpuagg_f64x2)
 			r.m[i] = (i / (k) == i % (k)) ? 1.0 : 0.0; \
 		return r; \
 	} \
+	/* skipped by combine, so that infinities stay as they are: 0 * inf is NaN */ \
+	GPUAGG_HD int name##_is_identity(state_t a) \
+	{ \
+		for (int i = 0; i < (k) * (k); i++) \
+			if (a.m[i] != ((i / (k) == i % (k)) ? 1.0 : 0.0)) \
+				return 0; \
+		return 1; \
+	} \
 	GPUAGG_HD state_t name##_lift(state_t x) { return x; } \
 	GPUAGG_HD state_t name##_combine(state_t a, state_t b) \
 	{ \
 		state_t r; \
+		if (name##_is_identity(a)) \
+			return b; \
+		if (name##_is_identity(b)) \
+			return a; \
 		for (int i = 0; i < (k); i++) \
 			for (int j = 0; j < (k); j++) \
 			{ \

@@ -1,0 +1,150 @@
+/*
+ * bins_test.c
+ *	  The bins of histograms against a formulation of their own: a value is in
+ *	  bin i if it lies between edges i - 1 and i.
+ */
+#include "unit.h"
+
+#include "bins.h"
+
+#define ROUNDS 20000
+
+/* The bin of x among n between lo and hi, by its edges; all arithmetic is exact. */
+static int
+bin_by_edges(double x, double lo, double hi, int n)
+{
+	int			sign = lo < hi ? 1 : -1;
+	long double width = ((long double) hi - lo) / n;
+
+	if (isnan(x))
+		return sign > 0 ? n + 1 : 0;
+	if (sign * x < sign * lo)
+		return 0;
+	for (int i = 1; i <= n; i++)
+		if (sign * (long double) x < sign * (lo + i * width))
+			return i;
+	return n + 1;
+}
+
+/* Widths are powers of two and values eighths, so nothing rounds. */
+static void
+uniform_by_edges(void)
+{
+	for (int i = 0; i < ROUNDS; i++)
+	{
+		int			n = 1 << random_below(7);
+		double		width = ldexp(1, (int) random_below(6) - 3);
+		double		lo = (double) (random_below(41) - 20);
+		double		hi = lo + (random_below(2) ? 1 : -1) * n * width;
+		double		x = lo + (double) (random_below(4 * n * 16) - 2 * n * 16) * width / 16;
+
+		CHECK(gpuagg_bin_uniform(x, lo, hi, n) == bin_by_edges(x, lo, hi, n),
+			  "%g in %g .. %g by %d: %d, by edges %d", x, lo, hi, n,
+			  gpuagg_bin_uniform(x, lo, hi, n), bin_by_edges(x, lo, hi, n));
+	}
+}
+
+/* Any bounds, any value: a bin in range, and never one before that of a smaller value. */
+static void
+uniform_in_range_and_monotone(void)
+{
+	for (int i = 0; i < ROUNDS; i++)
+	{
+		uint64_t	bits[4];
+		double		v[4];
+		int			n = 1 + (int) random_below(random_below(2) ? 10 : 1000000);
+		int			a,
+					b;
+
+		for (int j = 0; j < 4; j++)
+		{
+			bits[j] = random_u64();
+			memcpy(&v[j], &bits[j], sizeof(double));
+			if (random_below(4) == 0)
+				v[j] = random_below(2) ? DBL_MAX : -DBL_MAX;
+			if (j < 2 && !isfinite(v[j]))
+				v[j] = j;
+		}
+		if (v[0] == v[1])
+			continue;
+		a = gpuagg_bin_uniform(v[2], v[0], v[1], n);
+		b = gpuagg_bin_uniform(v[3], v[0], v[1], n);
+		CHECK(a >= 0 && a <= n + 1, "%g in %g .. %g by %d: %d", v[2], v[0], v[1], n, a);
+		if (v[2] < v[3])
+			CHECK(v[0] < v[1] ? a <= b : a >= b, "%g and %g in %g .. %g by %d: %d and %d",
+				  v[2], v[3], v[0], v[1], n, a, b);
+	}
+}
+
+/* Answers of core's width_bucket(), which refuses only the NaN at the end. */
+static void
+uniform_examples(void)
+{
+	static const struct
+	{
+		double		x,
+					lo,
+					hi;
+		int			n,
+					bin;
+	}			example[] = {
+		{5.35, 0.024, 10.06, 5, 3},
+		{0, 0, 10, 5, 1},
+		{10, 0, 10, 5, 6},
+		{9.99999999, 0, 10, 5, 5},
+		{-1e-300, 0, 10, 5, 0},
+		{10, 10, 0, 5, 1},
+		{0, 10, 0, 5, 6},
+		{10.5, 10, 0, 5, 0},
+		{INFINITY, 0, 10, 5, 6},
+		{-INFINITY, 0, 10, 5, 0},
+		{INFINITY, 10, 0, 5, 0},
+		{0, -1e308, 1e308, 10, 6},
+		{-1e308, -1e308, 1e308, 10, 1},
+		{9.9e307, -1e308, 1e308, 10, 10},
+		{0, 1e308, -1e308, 10, 6},
+		{0.5, 0, 1, 2147483646, 1073741824},
+		{NAN, 0, 1, 4, 5},
+		{NAN, 1, 0, 4, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(example) / sizeof(example[0]); i++)
+		CHECK(gpuagg_bin_uniform(example[i].x, example[i].lo, example[i].hi, example[i].n) == example[i].bin,
+			  "example %zu: %d", i,
+			  gpuagg_bin_uniform(example[i].x, example[i].lo, example[i].hi, example[i].n));
+}
+
+/* As many thresholds as are not above the value; NaN is above all numbers. */
+static void
+thresholds_by_counting(void)
+{
+	for (int i = 0; i < ROUNDS; i++)
+	{
+		double		t[20];
+		int			n = 1 + (int) random_below(20);
+		double		x = random_below(20) ? (double) random_below(40) / 2 :
+			random_below(2) ? NAN : random_below(2) ? INFINITY : -INFINITY;
+		double		next = (double) random_below(3) - 3;
+		int			expected = 0;
+
+		for (int j = 0; j < n; j++)
+		{
+			t[j] = next += (double) random_below(5) / 2;
+			if (j == n - 1 && random_below(4) == 0)
+				t[j] = NAN;
+			expected += isnan(x) || t[j] <= x;
+		}
+		CHECK(gpuagg_bin_thresholds(x, t, n) == expected, "%g among %d: %d, by counting %d",
+			  x, n, gpuagg_bin_thresholds(x, t, n), expected);
+	}
+}
+
+int
+main(void)
+{
+	RUN("uniform bins by edges", uniform_by_edges);
+	RUN("uniform bins in range and monotone", uniform_in_range_and_monotone);
+	RUN("uniform bins as width_bucket", uniform_examples);
+	RUN("thresholds by counting", thresholds_by_counting);
+	return unit_done();
+}
