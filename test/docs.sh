@@ -18,7 +18,7 @@ table() {
 same() {
 	local out
 
-	if out=$(diff <(sort -u <<<"$2") <(sort -u <<<"$3")); then
+	if out=$(diff <(sed 's/ *$//' <<<"$2" | sort -u) <(sed 's/ *$//' <<<"$3" | sort -u)); then
 		echo "ok $1"
 	else
 		echo "not ok $1"
@@ -56,5 +56,5 @@ same "README: settings" "$(sql "LOAD 'gpuagg'; SELECT name || ' ' || boot_val FR
 
 # Every setting that the text speaks of exists.
 same "README: names of settings" "$(sql "LOAD 'gpuagg'; SELECT name FROM pg_settings WHERE name LIKE 'gpuagg.%'")" \
-	"$(grep -oE '\bgpuagg\.[a-z]+_?[a-z]+' "$top/README.md" | grep -vE '\.(so|control)$' | sort -u)"
+	"$(grep -oE '\bgpuagg\.[a-z_]+' "$top/README.md" | grep -vE '\.(so|control)$' | sort -u)"
 exit $status

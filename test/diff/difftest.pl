@@ -75,7 +75,8 @@ sub variant_script
 {
 	my ($variant, $query, $scan) = @_;
 	my $sql = version_text($query->{sql}, $variant);
-	my @before = ('RESET ALL', 'SET statement_timeout = 60000', map { "SET $_" } @{ variant_settings($variant, $query, $scan) });
+	my @before =
+	  (join("; ", 'RESET ALL', 'SET statement_timeout = 60000', map { "SET $_" } @{ variant_settings($variant, $query, $scan) }));
 	my @after;
 
 	if ($query->{prepare})
@@ -133,13 +134,22 @@ sub same_number
 	return $difference <= 1e-9 * $scale || $difference <= 1e-9;
 }
 
+# Rows sorted by their exact fields first.
+sub in_order
+{
+	my ($exact, $rows) = @_;
+
+	return map { $_->[1] }
+	  sort { $a->[0] cmp $b->[0] }
+	  map { my $row = $_; [ join("\x00", (map { $row->[$_] // '' } @$exact), @$row), $row ] } @$rows;
+}
+
 # Compares two results; returns what differs, or undef.
 sub difference
 {
 	my ($query, $reference, $result) = @_;
 	my $float = $query->{float};
 	my @exact = grep { !$float->[$_] } 0 .. $#$float;
-	my $order = sub { join("\x00", (map { $_[0][$_] // '' } @exact), @{ $_[0] }) };
 	my (@a, @b);
 
 	return undef if $query->{may_stop_early} && ($reference->{state} ne '00000') && $query->{sql} =~ /LIMIT/;
@@ -147,8 +157,8 @@ sub difference
 	{
 		return "$reference->{state} $reference->{message} | $result->{state} $result->{message}";
 	}
-	@a = sort { $order->($a) cmp $order->($b) } @{ $reference->{rows} };
-	@b = sort { $order->($a) cmp $order->($b) } @{ $result->{rows} };
+	@a = in_order(\@exact, $reference->{rows});
+	@b = in_order(\@exact, $result->{rows});
 	return scalar(@a) . ' rows | ' . scalar(@b) . ' rows' if @a != @b;
 	foreach my $row (0 .. $#a)
 	{
