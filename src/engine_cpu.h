@@ -109,6 +109,7 @@ typedef struct CpuEngine
 	PartitionSet *out;
 	PartitionList pending;
 	Partition	in;				/* being read; its files are NULL otherwise */
+	RowReader  *reader;
 
 	bool		finished;
 	uint32		emit_pos;

@@ -11,6 +11,7 @@
 #include "utils/expandeddatum.h"
 #include "utils/memutils.h"
 
+#include "compat.h"
 #include "group_table.h"
 #include "spill.h"
 

@@ -1,0 +1,177 @@
+/*
+ * strategy.c
+ *	  The choice of a strategy; see strategy.h.  Knows neither PostgreSQL nor
+ *	  CUDA.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "strategy.h"
+
+/* Bins that are worth it however few groups there turn out to be. */
+#define SMALL_BINS 65536.0
+/* A sparse range wastes cache: so many bins a group are too many. */
+#define BINS_PER_GROUP 16.0
+/* Partitions are worth their extra pass when the groups are so often too many. */
+#define SORT_OVERFLOW 2.0
+/* GPU: groups beyond the second-level cache go through sort and runs. */
+#define GPU_SORT_OVERFLOW 4.0
+#define MAX_PARTITIONS 256
+#define MAX_SUBHISTOGRAMS 64
+
+const char *
+strategy_name(GpuaggStrategy strategy)
+{
+	static const char *const names[] = {
+		"auto", "single", "segmented", "direct", "hash", "sort"
+	};
+
+	return names[strategy];
+}
+
+static double
+at_least(double x, double least)
+{
+	return x > least ? x : least;
+}
+
+static double
+at_most(double x, double most)
+{
+	return x < most ? x : most;
+}
+
+/* Bytes of a group in a hash table: key, states, and the table's own slots. */
+static double
+hash_group_bytes(const StrategyInput *input)
+{
+	return input->state_bytes + input->key_bytes + 16.0;
+}
+
+/*
+ * The CPU keeps 4 bytes a bin that point to dense rows, the GPU the states
+ * themselves.
+ */
+static double
+bin_bytes(const StrategyDevice *device, const StrategyInput *input)
+{
+	return device->gpu ? input->state_bytes : 4.0;
+}
+
+static bool
+direct_possible(const StrategyDevice *device, const StrategyInput *input)
+{
+	return input->keys_integer && input->range_known && input->key_range < 1e15 &&
+		input->key_range * bin_bytes(device, input) <= device->memory_bytes / 4.0;
+}
+
+static bool
+direct_good(const StrategyDevice *device, const StrategyInput *input)
+{
+	return direct_possible(device, input) &&
+		input->key_range <= at_least(SMALL_BINS, input->groups * BINS_PER_GROUP);
+}
+
+/*
+ * Copies of the bins so that threads rarely meet, after "Compiling Generalized
+ * Histograms for GPU" (Henriksen et al., SC20, section 4): as many as fit, but
+ * no more than contention asks for; passes only where one copy does not fit.
+ */
+static void
+gpu_histogram(const StrategyDevice *device, const StrategyInput *input, StrategyChoice *choice)
+{
+	double		bytes = at_least((double) choice->bins * input->state_bytes, 1);
+	double		fit = device->shared_bytes / bytes;
+	double		contention = device->threads / at_least(device->processors, 1) *
+		at_least(input->race_factor, 1) / at_least((double) choice->bins, 1);
+
+	choice->in_shared = fit >= 0.25;
+	if (choice->in_shared)
+	{
+		choice->subhistograms = (int) at_most(at_least(at_most(fit, contention), 1),
+											  MAX_SUBHISTOGRAMS);
+		choice->passes = fit >= 1 ? 1 : (int) (1 / fit + 0.999);
+		return;
+	}
+	fit = device->l2_bytes / bytes;
+	choice->subhistograms = (int) at_most(at_least(at_most(fit, contention), 1),
+										  MAX_SUBHISTOGRAMS);
+	choice->passes = 1;
+}
+
+static void
+choose(StrategyChoice *choice, GpuaggStrategy strategy, double bins, const char *reason)
+{
+	choice->strategy = strategy;
+	choice->bins = (int64_t) at_most(at_least(bins, 1), 4e18);
+	snprintf(choice->reason, sizeof(choice->reason), "%s", reason);
+}
+
+/* What gpuagg.strategy asks for, where the query allows it. */
+static bool
+choose_forced(const StrategyDevice *device, const StrategyInput *input, StrategyChoice *choice)
+{
+	switch (input->forced)
+	{
+		case STRATEGY_DIRECT:
+			if (!direct_possible(device, input))
+				return false;
+			choose(choice, STRATEGY_DIRECT, input->key_range, "set by gpuagg.strategy");
+			return true;
+		case STRATEGY_HASH:
+		case STRATEGY_SORT:
+			choose(choice, input->forced, input->groups, "set by gpuagg.strategy");
+			return true;
+		case STRATEGY_AUTO:
+		case STRATEGY_SINGLE:
+		case STRATEGY_SEGMENTED:
+			break;
+	}
+	return false;
+}
+
+static void
+choose_keyed(const StrategyDevice *device, const StrategyInput *input, StrategyChoice *choice)
+{
+	double		bytes = input->groups * hash_group_bytes(input);
+	char		reason[128];
+
+	if (direct_good(device, input))
+	{
+		snprintf(reason, sizeof(reason), "keys span %.0f values", input->key_range);
+		choose(choice, STRATEGY_DIRECT, input->key_range, reason);
+	}
+	else if (device->gpu && (input->ordered || bytes > GPU_SORT_OVERFLOW * device->l2_bytes))
+		choose(choice, STRATEGY_SORT, input->groups,
+			   input->ordered ? "an operator depends on row order" : "groups exceed the cache");
+	else if (!device->gpu && bytes > SORT_OVERFLOW * device->memory_bytes && input->range_known &&
+			 input->rows > 0)
+		choose(choice, STRATEGY_SORT, input->groups, "groups exceed the memory");
+	else
+	{
+		snprintf(reason, sizeof(reason), "about %.0f groups", input->groups);
+		choose(choice, STRATEGY_HASH, input->groups, reason);
+	}
+}
+
+void
+strategy_choose(const StrategyDevice *device, const StrategyInput *input, StrategyChoice *choice)
+{
+	memset(choice, 0, sizeof(*choice));
+	choice->subhistograms = 1;
+	choice->passes = 1;
+	if (input->nkeys == 0)
+		choose(choice, STRATEGY_SINGLE, 1, "no keys");
+	else if (input->grouped)
+		choose(choice, STRATEGY_SEGMENTED, 1, "rows arrive grouped");
+	else if (!choose_forced(device, input, choice))
+		choose_keyed(device, input, choice);
+
+	if (choice->strategy == STRATEGY_SORT)
+		choice->passes = (int) at_most(at_least(input->groups * hash_group_bytes(input) * 1.25 /
+												at_least(device->memory_bytes, 1) + 1, 4),
+									   MAX_PARTITIONS);
+	else if (device->gpu &&
+			 (choice->strategy == STRATEGY_DIRECT || choice->strategy == STRATEGY_HASH))
+		gpu_histogram(device, input, choice);
+}
