@@ -13,6 +13,7 @@
 
 #include "bins.h"
 #include "engine_cpu.h"
+#include "hll.h"
 
 /* Runs pay when their mean is at least so long. */
 #define MIN_MEAN_RUN 6
@@ -325,17 +326,40 @@ select_rows(SlotWork *work, const SlotSpec *slot, const GroupTable *table, const
 
 /* ---- bins --------------------------------------------------------------- */
 
-/* work->at: the states of the rows' bins. */
+/* work->at: registers of the hashes; work->input: their ranks. */
 static void
+find_registers(SlotWork *work, const Batch *batch, const SlotSpec *slot, const uint32 *rows, int n)
+{
+	const uint64 *hashes = dense_input(work, batch, slot->col[0], INPUT_int64_t);
+	int32	   *ranks = work->input;
+
+	for (int i = 0; i < n; i++)
+	{
+		int			reg,
+					rank;
+
+		gpuagg_bin_hll(hashes[rows ? rows[i] : i], &reg, &rank);
+		work->at[i] = reg * (sizeof(int32) / 4);
+		ranks[i] = rank;
+	}
+}
+
+/* work->at: the states of the rows' bins.  Returns the input, as given or found. */
+static const void *
 find_bins(SlotWork *work, const GroupTable *table, const Batch *batch, const SlotSpec *slot,
-		  const uint32 *rows, int n)
+		  const uint32 *rows, int n, const void *input)
 {
 	const BinSpec *bins = &slot->bins;
-	const double *x;
+	const double *x = NULL;
 	uint32		cells = gpuagg_monoids[slot->monoid].state_size / 4;
 	uint32	   *at = work->at;
 
-	if (rows)
+	if (bins->kind == BIN_HLL)
+	{
+		find_registers(work, batch, slot, rows, n);
+		input = work->input;
+	}
+	else if (rows)
 	{
 		convert_column(&batch->cols[slot->col[0]], INPUT_double, rows, n, work->binned);
 		x = work->binned;
@@ -348,10 +372,9 @@ find_bins(SlotWork *work, const GroupTable *table, const Batch *batch, const Slo
 	else if (bins->kind == BIN_THRESHOLDS)
 		for (int i = 0; i < n; i++)
 			at[i] = gpuagg_bin_thresholds(x[i], bins->thresholds, bins->n) * cells;
-	else
-		elog(ERROR, "unexpected kind of bins %d", (int) bins->kind);
 	for (int i = 0; i < n; i++)
 		at[i] += table->at[rows ? rows[i] : i];
+	return input;
 }
 
 /* ---- reduction ---------------------------------------------------------- */
@@ -374,7 +397,7 @@ reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 	input = slot_input(work, batch, slot, rows, n);
 	if (slot->bins.kind != BIN_NONE)
 	{
-		find_bins(work, table, batch, slot, rows, n);
+		input = find_bins(work, table, batch, slot, rows, n, input);
 		return loop_rows(slot->monoid, base, work->at, input, n);
 	}
 	if (table->mode == TABLE_SINGLE)
