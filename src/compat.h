@@ -23,7 +23,10 @@
 #include "varatt.h"
 #endif
 #include "nodes/pathnodes.h"
+#include "pgstat.h"
+#include "storage/bufmgr.h"
 #include "utils/acl.h"
+#include "utils/rel.h"
 
 /* May the role execute the function? */
 static inline AclResult
@@ -64,6 +67,27 @@ compat_copy_disabled_nodes(Path *path, const Path *child)
 {
 #if PG_VERSION_NUM >= 180000
 	path->disabled_nodes = child->disabled_nodes;
+#endif
+}
+
+/* old_snapshot_threshold, up to 16: has what the snapshot sees been pruned from the page? */
+static inline void
+compat_test_old_snapshot(Snapshot snapshot, Relation rel, Page page)
+{
+#if PG_VERSION_NUM < 170000
+	TestForOldSnapshot(snapshot, rel, page);
+#endif
+}
+
+/* Counts tuples returned by a scan of a table. */
+static inline void
+compat_count_tuples(Relation rel, int64 n)
+{
+	if (pgstat_should_count_relation(rel))
+#if PG_VERSION_NUM >= 160000
+		rel->pgstat_info->counts.tuples_returned += n;
+#else
+		rel->pgstat_info->t_counts.t_tuples_returned += n;
 #endif
 }
 

@@ -75,7 +75,7 @@ typedef struct ExprRoot
 {
 	Expr	   *expr;
 	Vec		   *vec;			/* NULL: core evaluates every row */
-	ExprState  *state;			/* core's */
+	ExprState  *state;			/* core's; NULL until a row asks */
 	int			stage;
 } ExprRoot;
 
@@ -109,6 +109,10 @@ extern ExprSet *expr_set_create(PlanState *parent, TupleDesc desc, int nstages);
 
 /* Compiles an expression into a stage. */
 extern ExprRoot *expr_add_root(ExprSet *set, Expr *expr, int stage);
+
+/* Compiles a bare column in a form of the caller's choice. */
+extern ExprRoot *expr_add_column_root(ExprSet *set, Var *var, ColumnType type, int16 scale,
+									  int stage);
 
 /* Compiles "column attno as type, scale" into a stage. */
 extern Vec *expr_column(ExprSet *set, AttrNumber attno, ColumnType type, int16 scale, int stage);
@@ -157,6 +161,9 @@ extern void expr_run_greatest(const ExprOp *op, int n);
 extern void expr_run_in(const ExprOp *op, int n);
 extern void expr_run_core(const ExprOp *op, int n);
 extern void expr_run_text_equal(const ExprOp *op, int n);
+
+/* Prepares an expression for core's evaluator. */
+extern ExprState *expr_core_state(ExprSet *set, Expr *expr);
 
 /* Sets r->state from one or two strict arguments. */
 extern void expr_strict(Vec *r, const Vec *a, const Vec *b, int n);

@@ -160,7 +160,7 @@ compile_constant(ExprSet *set, Expr *expr, int stage)
 		type = spec_column_type(typid, -1, &scale);
 	vec = expr_new_vec(set, type, scale, typid, expr, stage);
 	vec->constant = true;
-	vec->source = ExecInitExpr(expr, set->parent);
+	vec->source = expr_core_state(set, expr);
 	return vec;
 }
 
@@ -406,8 +406,8 @@ null_like(ExprSet *set, const Vec *a, CaseExpr *expr, int stage)
 	Vec		   *vec = new_like(set, a, NULL, stage);
 
 	vec->constant = true;
-	vec->source = ExecInitExpr((Expr *) makeNullConst(expr->casetype, -1, expr->casecollid),
-							   set->parent);
+	vec->source = expr_core_state(set, (Expr *) makeNullConst(expr->casetype, -1,
+															  expr->casecollid));
 	return vec;
 }
 
@@ -718,6 +718,19 @@ expr_compile(ExprSet *set, Expr *expr, int stage)
 }
 
 ExprRoot *
+expr_add_column_root(ExprSet *set, Var *var, ColumnType type, int16 scale, int stage)
+{
+	Form_pg_attribute att = TupleDescAttr(set->desc, var->varattno - 1);
+	ExprRoot   *root = palloc0(sizeof(ExprRoot));
+
+	root->expr = (Expr *) var;
+	root->stage = stage;
+	if (!att->attisdropped && att->atttypid == var->vartype)
+		root->vec = expr_column(set, var->varattno, type, scale, stage);
+	return root;
+}
+
+ExprRoot *
 expr_add_root(ExprSet *set, Expr *expr, int stage)
 {
 	ExprRoot   *root = palloc0(sizeof(ExprRoot));
@@ -726,7 +739,6 @@ expr_add_root(ExprSet *set, Expr *expr, int stage)
 
 	root->expr = expr;
 	root->stage = stage;
-	root->state = ExecInitExpr(expr, set->parent);
 	if (contain_volatile_functions((Node *) expr) || contain_subplans((Node *) expr))
 		return root;
 	root->vec = expr_compile(set, expr, stage);

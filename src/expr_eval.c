@@ -635,13 +635,32 @@ expr_run_core(const ExprOp *op, int n)
 	MemoryContextSwitchTo(old);
 }
 
+/* Without just-in-time compilation: few rows ask, if any. */
+ExprState *
+expr_core_state(ExprSet *set, Expr *expr)
+{
+	EState	   *estate = set->parent->state;
+	int			jit_flags = estate->es_jit_flags;
+	MemoryContext old = MemoryContextSwitchTo(set->cxt);
+	ExprState  *state;
+
+	estate->es_jit_flags = 0;
+	state = ExecInitExpr(expr, set->parent);
+	estate->es_jit_flags = jit_flags;
+	MemoryContextSwitchTo(old);
+	return state;
+}
+
 Datum
 expr_ask(ExprSet *set, ExprRoot *root, int row, bool *isnull)
 {
 	ExprContext *econtext = set->parent->ps_ExprContext;
-	MemoryContext old = MemoryContextSwitchTo(set->page_cxt);
+	MemoryContext old;
 	Datum		value;
 
+	if (root->state == NULL)
+		root->state = expr_core_state(set, root->expr);
+	old = MemoryContextSwitchTo(set->page_cxt);
 	set->load_row(set->owner, row);
 	value = ExecEvalExpr(root->state, econtext, isnull);
 	MemoryContextSwitchTo(old);

@@ -46,4 +46,14 @@ struct Feed
 extern Feed *feed_tuples_open(PlanState *child, const AggSpec *spec, const int *resnos,
 							  ExprState **constants, ExprContext *econtext, int batch_rows);
 
+/*
+ * Rows straight from heap pages, without the executor; arguments as above.
+ * Only where feed_heap_refusal, which says why not otherwise, returns NULL.
+ */
+extern Feed *feed_heap_open(PlanState *child, const AggSpec *spec, const int *resnos,
+							ExprState **constants, ExprContext *econtext, int batch_rows);
+extern const char *feed_heap_refusal(PlanState *child);
+/* The "Feed" line, for EXPLAIN before anything is opened. */
+extern void feed_heap_describe(PlanState *child, ExplainState *es);
+
 #endif							/* GPUAGG_FEED_H */

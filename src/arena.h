@@ -1,0 +1,94 @@
+/*
+ * arena.h
+ *	  Copies of by-reference values that live as long as one batch.
+ *
+ * One chunk is filled from the start for each batch; what does not fit goes to a
+ * context that is reset with it.
+ */
+#ifndef GPUAGG_ARENA_H
+#define GPUAGG_ARENA_H
+
+#include "postgres.h"
+
+#include "utils/datum.h"
+#include "utils/memutils.h"
+
+
+#define ARENA_CHUNK (256 * 1024)
+
+typedef struct Arena
+{
+	char	   *chunk;			/* or NULL until a value comes */
+	size_t		used;
+	MemoryContext parent;
+	MemoryContext overflow;
+	bool		overflowed;
+} Arena;
+
+static inline void
+arena_init(Arena *arena, MemoryContext parent)
+{
+	memset(arena, 0, sizeof(*arena));
+	arena->parent = parent;
+	arena->overflow = AllocSetContextCreate(parent, "gpuagg batch", ALLOCSET_DEFAULT_SIZES);
+}
+
+static inline void
+arena_reset(Arena *arena)
+{
+	arena->used = 0;
+	if (arena->overflowed)
+		MemoryContextReset(arena->overflow);
+	arena->overflowed = false;
+}
+
+static inline void *
+arena_alloc(Arena *arena, size_t size)
+{
+	char	   *result;
+
+	if (unlikely(arena->chunk == NULL))
+		arena->chunk = MemoryContextAlloc(arena->parent, ARENA_CHUNK);
+	if (unlikely(arena->used + size > ARENA_CHUNK))
+	{
+		arena->overflowed = true;
+		return MemoryContextAlloc(arena->overflow, size);
+	}
+	result = arena->chunk + arena->used;
+	arena->used += MAXALIGN(size);
+	return result;
+}
+
+/* A copy of a by-reference value, flat, but a toast pointer where it is one. */
+static inline Datum
+arena_copy(Arena *arena, Datum value, int16 typlen)
+{
+	char	   *pointer = DatumGetPointer(value);
+	char	   *copy;
+	size_t		size;
+
+	if (typlen == -1)
+	{
+		if (unlikely(VARATT_IS_EXTERNAL(pointer) && !VARATT_IS_EXTERNAL_ONDISK(pointer)))
+		{
+			/* expanded or indirect: points to memory that may go away */
+			MemoryContext old = MemoryContextSwitchTo(arena->overflow);
+
+			arena->overflowed = true;
+			value = VARATT_IS_EXTERNAL_EXPANDED(pointer) ? datumCopy(value, false, -1) :
+				PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
+			MemoryContextSwitchTo(old);
+			return value;
+		}
+		size = VARSIZE_ANY(pointer);
+	}
+	else if (typlen == -2)
+		size = strlen(pointer) + 1;
+	else
+		size = typlen;
+	copy = arena_alloc(arena, size);
+	memcpy(copy, pointer, size);
+	return PointerGetDatum(copy);
+}
+
+#endif							/* GPUAGG_ARENA_H */

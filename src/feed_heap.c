@@ -1,0 +1,694 @@
+/*
+ * feed_heap.c
+ *	  The feed that reads heap pages itself, instead of the executor.
+ *
+ * Taken where the child plan is a sequential scan of a heap table, or an Append
+ * of such.  The plan nodes below stay what the planner made them: they open the
+ * tables, hold the quals, target lists and scan descriptors, share blocks among
+ * parallel participants and prune partitions; only nobody asks them for tuples.
+ * Pages come from feed_heap_page.c, quals and target lists run as vectors
+ * (expr.h), a page at a time: columns that a qual needs, the qual, the rows that
+ * are left, the next qual, and so on; then the output columns, written in place
+ * into the batch.
+ *
+ * Memory: the feed lives in the context it was opened in; by-reference values
+ * of a batch in batch_cxt; values of one page in the expression set's page_cxt.
+ * Errors release the pin with the resource owner.
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/datum.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "arena.h"
+#include "compat.h"
+#include "feed.h"
+#include "feed_heap.h"
+
+/* One column of the batch. */
+typedef struct HeapOutput
+{
+	Column	   *col;
+	uint64	   *validity;		/* buffers behind the column's bitmaps */
+	uint64	   *odd;
+	int16		typlen;
+	bool		typbyval;
+	ExprState  *constant;		/* or NULL: a column of the scan */
+	int			resno;
+} HeapOutput;
+
+/* How one table yields an output: its root, and whether it writes in place. */
+typedef struct HeapRoot
+{
+	ExprRoot   *root;
+	void	   *values;			/* of root->vec, where it is not redirected */
+	bool		in_place;
+} HeapRoot;
+
+/* One table. */
+typedef struct HeapPart
+{
+	HeapScan   *scan;
+	ExprSet    *set;
+	int			nquals;
+	ExprRoot  **quals;
+	HeapRoot   *outputs;		/* [column of the batch] */
+	HeapColumns *columns;		/* [stage] */
+} HeapPart;
+
+typedef struct HeapFeed
+{
+	Feed		base;
+	PlanState  *child;
+	AppendState *append;		/* child, if it is one */
+	HeapPart  **parts;			/* [subplan of append]; [0] without */
+	HeapPart   *part;			/* being read */
+	ExprContext *econtext;
+	Batch		batch;
+	HeapOutput *outputs;
+	bool		constants_done;
+	bool		begun;
+	bool		done;
+	HeapPage	page;
+	int			next_tuple;		/* of the page */
+	HeapRows	rows;
+	HeapTupleData tuple;		/* for core's evaluator */
+	Arena		arena;
+	MemoryContext cxt;
+} HeapFeed;
+
+/* ---- what can be read ------------------------------------------------------ */
+
+/* One reason not to, or NULL. */
+static const char *
+refuse_leaf(PlanState *node)
+{
+	Relation	rel;
+
+	if (!IsA(node, SeqScanState))
+		return "the input is not a sequential scan";
+	rel = ((SeqScanState *) node)->ss.ss_currentRelation;
+	if (rel->rd_tableam != GetHeapamTableAmRoutine())
+		return "the table's access method is not heap";
+	return NULL;
+}
+
+const char *
+feed_heap_refusal(PlanState *child)
+{
+	const char *why = NULL;
+	EState	   *estate = child->state;
+
+	if (estate->es_epq_active)
+		return "rows are being rechecked";
+	if (estate->es_snapshot == NULL || !IsMVCCSnapshot(estate->es_snapshot))
+		return "the snapshot is not an MVCC snapshot";
+	if (IsA(child, AppendState))
+	{
+		AppendState *append = (AppendState *) child;
+
+		if (append->as_nasyncplans > 0)
+			return "the input has foreign tables";
+		for (int i = 0; i < append->as_nplans && why == NULL; i++)
+			why = refuse_leaf(append->appendplans[i]);
+		return why;
+	}
+	return refuse_leaf(child);
+}
+
+/* ---- compiling a table's quals and outputs --------------------------------- */
+
+static void
+load_row(void *owner, int row)
+{
+	HeapFeed   *feed = owner;
+	HeapPage   *page = &feed->page;
+	SeqScanState *node = feed->part->scan->node;
+	int			t = feed->rows.tuple[row];
+
+	feed->tuple.t_tableOid = RelationGetRelid(node->ss.ss_currentRelation);
+	feed->tuple.t_data = page->tuples[t];
+	feed->tuple.t_len = ItemIdGetLength(PageGetItemId(BufferGetPage(page->buffer),
+													  page->offsets[t]));
+	ItemPointerSet(&feed->tuple.t_self, page->block, page->offsets[t]);
+	ExecStoreBufferHeapTuple(&feed->tuple, node->ss.ss_ScanTupleSlot, page->buffer);
+	node->ss.ps.ps_ExprContext->ecxt_scantuple = node->ss.ss_ScanTupleSlot;
+}
+
+static HeapRoot
+output_root(HeapPart *part, const HeapOutput *output, int stage)
+{
+	TargetEntry *tle = list_nth_node(TargetEntry, part->scan->node->ss.ps.plan->targetlist,
+									 output->resno - 1);
+	Expr	   *expr = tle->expr;
+	HeapRoot	result = {0};
+
+	while (IsA(expr, RelabelType))
+		expr = ((RelabelType *) expr)->arg;
+	/* a bare column is decoded in the form that the engine wants */
+	if (IsA(expr, Var) && ((Var *) expr)->varattno > 0)
+		result.root = expr_add_column_root(part->set, (Var *) expr, output->col->type,
+										   output->col->scale, stage);
+	else
+		result.root = expr_add_root(part->set, tle->expr, stage);
+	return result;
+}
+
+/* Which outputs may be computed into the batch itself: the first to claim a vector. */
+static void
+redirect_outputs(HeapFeed *feed, HeapPart *part)
+{
+	for (int c = 0; c < feed->batch.ncols; c++)
+	{
+		Vec		   *vec = part->outputs[c].root ? part->outputs[c].root->vec : NULL;
+		Column	   *col = &feed->batch.cols[c];
+
+		if (vec == NULL || vec->constant || vec->stage != part->nquals ||
+			vec->type != col->type || vec->scale != col->scale)
+			continue;
+		part->outputs[c].in_place = true;
+		for (int other = 0; other < c; other++)
+			if (part->outputs[other].root && part->outputs[other].root->vec == vec)
+				part->outputs[c].in_place = false;
+		part->outputs[c].values = vec->values;
+	}
+}
+
+static HeapPart *
+create_part(HeapFeed *feed, SeqScanState *node)
+{
+	HeapPart   *part = palloc0(sizeof(HeapPart));
+	List	   *quals = node->ss.ps.plan->qual;
+	int			nattrs = 1;
+	int			q = 0;
+	ListCell   *lc;
+
+	part->scan = heap_scan_create(node);
+	part->nquals = list_length(quals);
+	part->set = expr_set_create(&node->ss.ps, RelationGetDescr(part->scan->rel),
+								part->nquals + 1);
+	part->set->load_row = load_row;
+	part->set->owner = feed;
+	part->quals = palloc0(sizeof(ExprRoot *) * (part->nquals + 1));
+	foreach(lc, quals)
+	{
+		part->quals[q] = expr_add_root(part->set, lfirst(lc), q);
+		q++;
+	}
+	part->outputs = palloc0(sizeof(HeapRoot) * (feed->batch.ncols + 1));
+	for (int c = 0; c < feed->batch.ncols; c++)
+		if (feed->outputs[c].constant == NULL)
+			part->outputs[c] = output_root(part, &feed->outputs[c], part->nquals);
+	redirect_outputs(feed, part);
+	part->columns = palloc0(sizeof(HeapColumns) * (part->nquals + 1));
+	for (int s = 0; s <= part->nquals; s++)
+	{
+		heap_columns_init(part->scan, &part->columns[s], part->set, s);
+		nattrs = Max(nattrs, part->columns[s].nattrs);
+	}
+	part->scan->located = palloc(sizeof(uint8 *) * EXPR_ROWS * nattrs);
+	return part;
+}
+
+/* ---- outputs ---------------------------------------------------------------- */
+
+static void
+store_null(HeapFeed *feed, HeapOutput *output, int row)
+{
+	Column	   *col = output->col;
+
+	if (col->validity == NULL)
+	{
+		memset(output->validity, 0xff, BITMAP_WORDS(feed->batch.capacity) * sizeof(uint64));
+		col->validity = output->validity;
+	}
+	bitmap_clear(col->validity, row);
+}
+
+static void
+store_odd(HeapFeed *feed, HeapOutput *output, Datum value, int row)
+{
+	Column	   *col = output->col;
+	int			words = BITMAP_WORDS(feed->batch.capacity);
+
+	if (col->odd == NULL)
+	{
+		if (output->odd == NULL)
+		{
+			output->odd = MemoryContextAlloc(feed->cxt, words * sizeof(uint64));
+			col->odd_values = MemoryContextAllocZero(feed->cxt,
+													 feed->batch.capacity * sizeof(Datum));
+		}
+		memset(output->odd, 0, words * sizeof(uint64));
+		col->odd = output->odd;
+	}
+	bitmap_set(col->odd, row);
+	col->odd_values[row] = arena_copy(&feed->arena, value, -1);
+}
+
+/* Stores a value, not NULL, into any column. */
+static void
+store_datum(HeapFeed *feed, HeapOutput *output, Datum value, int row)
+{
+	Column	   *col = output->col;
+	Vec			target = {.type = col->type, .scale = col->scale, .values = col->values};
+
+	if (col->type == COLUMN_DATUM && !output->typbyval)
+		value = arena_copy(&feed->arena, value, output->typlen);
+	if (!expr_store(&target, row, value))
+		store_odd(feed, output, value, row);
+}
+
+/* Core's answer for a row. */
+static void
+store_asked(HeapFeed *feed, HeapOutput *output, ExprRoot *root, int i, int row)
+{
+	bool		isnull;
+	Datum		value = expr_ask(feed->part->set, root, i, &isnull);
+
+	if (isnull)
+		store_null(feed, output, row);
+	else
+		store_datum(feed, output, value, row);
+}
+
+/* By-reference values get copies that live as long as the batch. */
+static void
+copy_references(HeapFeed *feed, const HeapOutput *output, const Vec *vec, int at)
+{
+	Datum	   *values = (Datum *) output->col->values + at;
+
+	if (vec->plain)
+		for (int i = 0; i < feed->rows.n; i++)
+			values[i] = arena_copy(&feed->arena, values[i], output->typlen);
+	else
+		for (int i = 0; i < feed->rows.n; i++)
+			if (vec->state[i] == VEC_VALUE)
+				values[i] = arena_copy(&feed->arena, values[i], output->typlen);
+}
+
+/* Decimals beyond the engine's range are odd. */
+static void
+check_decimals(HeapFeed *feed, HeapOutput *output, const Vec *vec, int at)
+{
+	static const gpuagg_i128 limit = (gpuagg_i128) 100000000000000 * 100000000000000;
+	const gpuagg_i128 *values = (gpuagg_i128 *) output->col->values + at;
+
+	if (vec->attno != 0)
+		return;					/* decoding has checked them */
+	for (int i = 0; i < feed->rows.n; i++)
+		if ((values[i] >= limit || values[i] <= -limit) &&
+			(vec->plain || vec->state[i] == VEC_VALUE))
+		{
+			MemoryContext old = MemoryContextSwitchTo(feed->part->set->page_cxt);
+			Datum		value = expr_make_numeric(values[i], vec->scale);
+
+			MemoryContextSwitchTo(old);
+			store_odd(feed, output, value, at + i);
+		}
+}
+
+static void
+store_output(HeapFeed *feed, HeapOutput *output, const HeapRoot *hroot, int at)
+{
+	Column	   *col = output->col;
+	Vec		   *vec = hroot->root->vec;
+	int			n = feed->rows.n;
+	int			width = column_width(col->type);
+	bool		same = vec && vec->type == col->type && vec->scale == col->scale;
+
+	if (same)
+	{
+		if (!hroot->in_place)
+			memcpy((char *) col->values + (size_t) at * width, vec->values, (size_t) n * width);
+		if (col->type == COLUMN_DATUM && !output->typbyval)
+			copy_references(feed, output, vec, at);
+		else if (col->type == COLUMN_DEC)
+			check_decimals(feed, output, vec, at);
+		if (vec->plain)
+			return;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		uint8		state = vec == NULL ? VEC_ASK : vec->plain ? VEC_VALUE : vec->state[i];
+
+		if (state == VEC_NULL)
+			store_null(feed, output, at + i);
+		else if (state == VEC_ASK)
+			store_asked(feed, output, hroot->root, i, at + i);
+		else if (!same)
+		{
+			MemoryContext old = MemoryContextSwitchTo(feed->part->set->page_cxt);
+			Datum		value = expr_datum(vec, i);
+
+			MemoryContextSwitchTo(old);
+			store_datum(feed, output, value, at + i);
+		}
+	}
+}
+
+/* Fills the columns of constants, for all batches to come. */
+static void
+store_constants(HeapFeed *feed)
+{
+	for (int c = 0; c < feed->batch.ncols; c++)
+	{
+		HeapOutput *output = &feed->outputs[c];
+		Column	   *col = output->col;
+		Vec			target = {.type = col->type, .scale = col->scale, .values = col->values};
+		MemoryContext old;
+		bool		isnull;
+		Datum		value;
+
+		if (output->constant == NULL)
+			continue;
+		old = MemoryContextSwitchTo(feed->cxt);
+		value = ExecEvalExpr(output->constant, feed->econtext, &isnull);
+		if (!isnull && output->typlen == -1)
+			value = PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
+		else if (!isnull)
+			value = datumCopy(value, output->typbyval, output->typlen);
+		MemoryContextSwitchTo(old);
+		for (int row = 0; row < feed->batch.capacity; row++)
+		{
+			if (isnull)
+				store_null(feed, output, row);
+			else if (!expr_store(&target, row, value))
+				store_odd(feed, output, value, row);
+		}
+	}
+	feed->constants_done = true;
+}
+
+/* ---- rows ------------------------------------------------------------------- */
+
+/* Drops the rows that fail a qual. */
+static void
+apply_qual(HeapFeed *feed, HeapPart *part, int q)
+{
+	HeapRows   *rows = &feed->rows;
+	Vec		   *vec = part->quals[q]->vec;
+	uint16		sel[EXPR_ROWS];
+	int			n = 0;
+
+	if (vec && vec->plain)
+	{
+		const int8 *values = vec->values;
+
+		for (int i = 0; i < rows->n; i++)
+		{
+			sel[n] = i;
+			n += values[i] != 0;
+		}
+	}
+	else
+	{
+		for (int i = 0; i < rows->n; i++)
+		{
+			uint8		state = vec ? vec->state[i] : VEC_ASK;
+			bool		isnull = false;
+
+			sel[n] = i;
+			if (state == VEC_VALUE)
+				n += ((int8 *) vec->values)[i] != 0;
+			else if (state == VEC_ASK)
+				n += DatumGetBool(expr_ask(part->set, part->quals[q], i, &isnull)) && !isnull;
+		}
+	}
+	InstrCountFiltered1(part->scan->node, rows->n - n);
+	if (n == rows->n)
+		return;
+	for (int i = 0; i < n; i++)
+	{
+		rows->tuple[i] = rows->tuple[sel[i]];
+		rows->data[i] = rows->data[sel[i]];
+	}
+	rows->n = n;
+	if (n > 0)
+		expr_compact(part->set, q, sel, n);
+}
+
+/* Adds up to `room` more tuples of the page to the batch. */
+static void
+add_rows(HeapFeed *feed, HeapPart *part, int room)
+{
+	HeapRows   *rows = &feed->rows;
+	HeapPage   *page = &feed->page;
+	int			at = feed->batch.nrows;
+
+	rows->n = Min(room, page->ntuples - feed->next_tuple);
+	for (int i = 0; i < rows->n; i++)
+	{
+		HeapTupleHeader tuple = page->tuples[feed->next_tuple + i];
+
+		rows->tuple[i] = feed->next_tuple + i;
+		rows->data[i] = (const uint8 *) tuple + tuple->t_hoff;
+	}
+	feed->next_tuple += rows->n;
+	for (int s = 0; s <= part->nquals && rows->n > 0; s++)
+	{
+		if (s == part->nquals)
+			for (int c = 0; c < feed->batch.ncols; c++)
+				if (part->outputs[c].in_place)
+					part->outputs[c].root->vec->values = (char *) feed->batch.cols[c].values +
+						(size_t) at * column_width(feed->batch.cols[c].type);
+		heap_columns_fill(part->scan, &part->columns[s], page, rows);
+		expr_run(part->set, s, rows->n);
+		if (s < part->nquals)
+			apply_qual(feed, part, s);
+	}
+	if (rows->n > 0)
+		for (int c = 0; c < feed->batch.ncols; c++)
+			if (part->outputs[c].root)
+				store_output(feed, &feed->outputs[c], &part->outputs[c], at);
+	feed->batch.nrows += rows->n;
+	MemoryContextReset(part->set->page_cxt);
+}
+
+/* add_rows, counted for the table's plan node as well where that is below an Append. */
+static void
+add_page(HeapFeed *feed)
+{
+	Batch	   *batch = &feed->batch;
+	Instrumentation *instrument = feed->append ? feed->part->scan->node->ss.ps.instrument : NULL;
+	int			before = batch->nrows;
+
+	if (instrument)
+		InstrStartNode(instrument);
+	add_rows(feed, feed->part, batch->capacity - before);
+	if (instrument)
+		InstrStopNode(instrument, batch->nrows - before);
+}
+
+/* Leaves the page: core's slot holds a pin of its own. */
+static void
+leave_page(HeapFeed *feed)
+{
+	heap_page_release(&feed->page);
+	if (feed->part)
+		ExecClearTuple(feed->part->scan->node->ss.ss_ScanTupleSlot);
+	feed->next_tuple = 0;
+}
+
+/* Chooses the next table; false when there are no more. */
+static bool
+next_part(HeapFeed *feed)
+{
+	AppendState *append = feed->append;
+	PlanState  *node = feed->child;
+	int			which = 0;
+
+	if (node->chgParam != NULL)
+		ExecReScan(node);
+	if (append == NULL && feed->begun)
+		return false;
+	if (append)
+	{
+		if (append->as_nplans == 0 || !append->choose_next_subplan(append))
+			return false;
+		append->as_begun = true;
+		which = append->as_whichplan;
+		node = append->appendplans[which];
+		if (node->chgParam != NULL)
+			ExecReScan(node);
+	}
+	feed->begun = true;
+	if (feed->parts[which] == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(feed->cxt);
+
+		feed->parts[which] = create_part(feed, (SeqScanState *) node);
+		MemoryContextSwitchTo(old);
+	}
+	feed->part = feed->parts[which];
+	heap_scan_begin(feed->part->scan);
+	heap_scan_restart(feed->part->scan);
+	return true;
+}
+
+/* Makes sure that the page has tuples left; false at the end of all tables. */
+static bool
+next_tuples(HeapFeed *feed)
+{
+	while (feed->next_tuple >= feed->page.ntuples)
+	{
+		if (feed->part)
+			leave_page(feed);
+		if (feed->part == NULL || !heap_scan_next_page(feed->part->scan, &feed->page))
+		{
+			if (!next_part(feed))
+				return false;
+		}
+	}
+	return true;
+}
+
+static Batch *
+feed_next(Feed *base)
+{
+	HeapFeed   *feed = (HeapFeed *) base;
+	Batch	   *batch = &feed->batch;
+	Instrumentation *instrument = feed->child->instrument;
+
+	if (feed->done)
+		return NULL;
+	if (instrument)
+		InstrStartNode(instrument);
+	arena_reset(&feed->arena);
+	batch->nrows = 0;
+	for (int c = 0; c < batch->ncols; c++)
+		if (feed->outputs[c].constant == NULL)
+			batch->cols[c].validity = batch->cols[c].odd = NULL;
+	while (batch->nrows < batch->capacity)
+	{
+		if (!next_tuples(feed))
+		{
+			feed->done = true;
+			break;
+		}
+		add_page(feed);
+	}
+	if (batch->nrows > 0 && !feed->constants_done)
+		store_constants(feed);
+	if (instrument)
+		InstrStopNode(instrument, batch->nrows);
+	if (batch->nrows == 0)
+		return NULL;
+	base->rows += batch->nrows;
+	base->batches++;
+	return batch;
+}
+
+/* ---- the rest of the feed ----------------------------------------------------- */
+
+static void
+feed_rescan(Feed *base)
+{
+	HeapFeed   *feed = (HeapFeed *) base;
+	int			nparts = feed->append ? feed->append->as_nplans : 1;
+
+	leave_page(feed);
+	if (feed->child->chgParam == NULL)
+		ExecReScan(feed->child);
+	for (int i = 0; i < nparts; i++)
+		if (feed->parts[i])
+			expr_reset(feed->parts[i]->set);
+	feed->part = NULL;
+	feed->begun = false;
+	feed->done = false;
+	base->rows = 0;
+	base->batches = 0;
+}
+
+static void
+feed_end(Feed *base)
+{
+	leave_page((HeapFeed *) base);
+}
+
+void
+feed_heap_describe(PlanState *child, ExplainState *es)
+{
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	appendStringInfoString(&buf, "heap pages of ");
+	if (IsA(child, AppendState))
+		appendStringInfo(&buf, "%d tables", ((AppendState *) child)->as_nplans);
+	else
+		appendStringInfoString(&buf, RelationGetRelationName(((ScanState *) child)->ss_currentRelation));
+	ExplainPropertyText("Feed", buf.data, es);
+}
+
+static void
+feed_explain(Feed *base, ExplainState *es)
+{
+	feed_heap_describe(((HeapFeed *) base)->child, es);
+}
+
+static const FeedOps heap_ops = {
+	.name = "heap",
+	.next = feed_next,
+	.rescan = feed_rescan,
+	.end = feed_end,
+	.explain = feed_explain
+};
+
+static void
+init_outputs(HeapFeed *feed, const AggSpec *spec, const int *resnos, ExprState **constants)
+{
+	int			rows = feed->batch.capacity;
+
+	feed->batch.ncols = spec->ncols;
+	feed->batch.cols = palloc0(sizeof(Column) * (spec->ncols + 1));
+	feed->outputs = palloc0(sizeof(HeapOutput) * (spec->ncols + 1));
+	for (int c = 0; c < spec->ncols; c++)
+	{
+		const ColumnSpec *colspec = &spec->cols[c];
+		HeapOutput *output = &feed->outputs[c];
+		Column	   *col = &feed->batch.cols[c];
+
+		col->type = colspec->type;
+		col->scale = colspec->scale;
+		/* aligned for vector loads and 128-bit integers */
+		col->values = (void *) CACHELINEALIGN(palloc0((size_t) rows * column_width(col->type) +
+													  PG_CACHE_LINE_SIZE));
+		output->col = col;
+		output->validity = palloc0(BITMAP_WORDS(rows) * sizeof(uint64));
+		output->typlen = colspec->typlen;
+		output->typbyval = colspec->typbyval;
+		output->resno = resnos[colspec->input];
+		if (output->resno == 0)
+			output->constant = constants[colspec->input];
+	}
+}
+
+Feed *
+feed_heap_open(PlanState *child, const AggSpec *spec, const int *resnos,
+			   ExprState **constants, ExprContext *econtext, int batch_rows)
+{
+	HeapFeed   *feed = palloc0(sizeof(HeapFeed));
+	int			nparts = 1;
+
+	Assert(feed_heap_refusal(child) == NULL);
+	feed->base.ops = &heap_ops;
+	feed->child = child;
+	feed->econtext = econtext;
+	feed->cxt = CurrentMemoryContext;
+	feed->batch.capacity = batch_rows;
+	feed->page.buffer = InvalidBuffer;
+	arena_init(&feed->arena, feed->cxt);
+	init_outputs(feed, spec, resnos, constants);
+	if (IsA(child, AppendState))
+	{
+		feed->append = (AppendState *) child;
+		nparts = feed->append->as_nplans;
+	}
+	feed->parts = palloc0(sizeof(HeapPart *) * (nparts + 1));
+	return &feed->base;
+}
