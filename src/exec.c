@@ -162,7 +162,15 @@ build_spec(GpuAggState *state)
 	state->spec = spec;
 }
 
-/* The one place that chooses a feed. */
+/* The one place that chooses a feed: NULL for heap pages, else why it is tuples. */
+const char *
+exec_tuples_reason(GpuAggState *state)
+{
+	if (gpuagg_feed == GPUAGG_FEED_TUPLES)
+		return "gpuagg.feed is tuples";
+	return feed_heap_refusal(state->child);
+}
+
 static Feed *
 open_feed(GpuAggState *state)
 {
@@ -176,8 +184,9 @@ open_feed(GpuAggState *state)
 		if (plan->input_resno[i] == 0)
 			constants[i] = ExecInitExpr(list_nth(cscan->custom_exprs, n++), &state->css.ss.ps);
 	}
-	return feed_tuples_open(state->child, state->spec, plan->input_resno, constants,
-							state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
+	return (exec_tuples_reason(state) ? feed_tuples_open : feed_heap_open)
+		(state->child, state->spec, plan->input_resno, constants,
+		 state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
 }
 
 static Engine *

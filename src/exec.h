@@ -51,6 +51,9 @@ typedef struct GpuAggState
 
 extern void exec_register(void);
 
+/* NULL where the feed is heap pages, else why it is tuples. */
+extern const char *exec_tuples_reason(GpuAggState *state);
+
 /* Statistics of this process's engine; false if it has none. */
 extern bool exec_stats(GpuAggState *state, EngineStats *stats);
 

@@ -145,6 +145,21 @@ explain_stats(GpuAggState *state, const EngineStats *stats, ExplainState *es)
 	explain_device(stats, es);
 }
 
+static void
+explain_feed(GpuAggState *state, ExplainState *es)
+{
+	const char *why = exec_tuples_reason(state);
+
+	if (state->feed)
+		state->feed->ops->explain(state->feed, es);
+	else if (why == NULL)
+		feed_heap_describe(state->child, es);
+	else
+		ExplainPropertyText("Feed", "tuples from the child plan", es);
+	if (why != NULL && es->verbose)
+		ExplainPropertyText("Heap Feed", psprintf("no: %s", why), es);
+}
+
 void
 explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 {
@@ -153,10 +168,7 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 
 	explain_keys(state, ancestors, es);
 	explain_engine(state, es);
-	if (state->feed)
-		state->feed->ops->explain(state->feed, es);
-	else
-		ExplainPropertyText("Feed", "tuples from the child plan", es);
+	explain_feed(state, es);
 	if (es->analyze && state->have_stats)
 		explain_stats(state, &state->stats, es);
 	else if (es->analyze && exec_stats(state, &stats))

@@ -172,7 +172,6 @@ extern void expr_mark_asks(Vec *r, const uint8 *ask, int n);
 
 /* Decimal operations (expr_decimal.c): NULL where funcid is none, or cannot be compiled. */
 extern Vec *expr_compile_decimal(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
-extern Datum expr_make_numeric(gpuagg_i128 value, int scale);
 
 /* Compiler services for expr_decimal.c. */
 extern Vec *expr_compile(ExprSet *set, Expr *expr, int stage);

@@ -11,10 +11,7 @@
 
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
-#include "utils/builtins.h"
 #include "utils/fmgroids.h"
-#include "utils/fmgrprotos.h"
-#include "utils/numeric.h"
 
 #include "decode_numeric.h"
 #include "expr.h"
@@ -400,29 +397,4 @@ expr_compile_decimal(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage
 	r = expr_new_vec(set, COLUMN_DEC, run == run_from_int ? 0 : a->scale, NUMERICOID, expr, stage);
 	expr_emit(set, stage, run, r, a, NULL, NULL, NULL);
 	return r;
-}
-
-/* ---- values ---------------------------------------------------------------- */
-
-Datum
-expr_make_numeric(gpuagg_i128 value, int scale)
-{
-	char		buf[64];
-	char	   *p = buf + sizeof(buf);
-	gpuagg_u128 v = value < 0 ? -(gpuagg_u128) value : (gpuagg_u128) value;
-
-	if ((int64) value == value)
-		return NumericGetDatum(int64_div_fast_to_numeric((int64) value, scale));
-	*--p = '\0';
-	for (int digits = 0; v != 0 || digits <= scale; digits++)
-	{
-		if (digits == scale && scale > 0)
-			*--p = '.';
-		*--p = '0' + (int) (v % 10);
-		v /= 10;
-	}
-	if (value < 0)
-		*--p = '-';
-	return DirectFunctionCall3(numeric_in, CStringGetDatum(p), ObjectIdGetDatum(InvalidOid),
-							   Int32GetDatum(-1));
 }

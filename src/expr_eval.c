@@ -19,6 +19,7 @@
 
 #include "decode_numeric.h"
 #include "expr.h"
+#include "lower.h"
 
 /* ---- states ---------------------------------------------------------------- */
 
@@ -552,7 +553,7 @@ expr_datum(const Vec *vec, int row)
 		case COLUMN_F64:
 			return Float8GetDatum(((double *) vec->values)[row]);
 		case COLUMN_DEC:
-			return expr_make_numeric(((gpuagg_i128 *) vec->values)[row], vec->scale);
+			return lower_decimal(((gpuagg_i128 *) vec->values)[row], vec->scale);
 		case COLUMN_DATUM:
 			return ((Datum *) vec->values)[row];
 	}

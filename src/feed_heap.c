@@ -29,6 +29,7 @@
 #include "compat.h"
 #include "feed.h"
 #include "feed_heap.h"
+#include "lower.h"
 
 /* One column of the batch. */
 typedef struct HeapOutput
@@ -306,7 +307,7 @@ check_decimals(HeapFeed *feed, HeapOutput *output, const Vec *vec, int at)
 			(vec->plain || vec->state[i] == VEC_VALUE))
 		{
 			MemoryContext old = MemoryContextSwitchTo(feed->part->set->page_cxt);
-			Datum		value = expr_make_numeric(values[i], vec->scale);
+			Datum		value = lower_decimal(values[i], vec->scale);
 
 			MemoryContextSwitchTo(old);
 			store_odd(feed, output, value, at + i);

@@ -60,6 +60,7 @@ static const struct config_enum_entry strategy_options[] = {
 static const struct config_enum_entry feed_options[] = {
 	{"auto", GPUAGG_FEED_AUTO, false},
 	{"tuples", GPUAGG_FEED_TUPLES, false},
+	{"heap", GPUAGG_FEED_HEAP, false},
 	{NULL, 0, false}
 };
 
@@ -88,7 +89,8 @@ define_choices(void)
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomEnumVariable("gpuagg.feed",
 							 "Chooses where the custom scan takes its rows from.",
-							 NULL, &gpuagg_feed, GPUAGG_FEED_AUTO, feed_options,
+							 "\"heap\", and \"auto\" as well, reads tables without the executor where it can.",
+							 &gpuagg_feed, GPUAGG_FEED_AUTO, feed_options,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpuagg.batch_rows",
 							"Sets the number of rows in a batch.",
