@@ -68,7 +68,7 @@ chmod -R a+rX "$pg_root/regress" "$pg_root/lib" "$pg_root/out"
 [[ $(id -u) == 0 ]] && chown -R nobody:nogroup "$pg_root/regress" "$pg_root/out"
 cd "$pg_root/regress" || exit 1
 [[ -d sql && -e parallel_schedule ]] || exit 1
-options=(--inputdir=. --outputdir="$pg_root/out" --dlpath="$pg_root/lib" --bindir="$pg_bindir" --use-existing)
+options=(--inputdir=. --outputdir="$pg_root/out" --dlpath="$pg_root/lib" --bindir="$pg_bindir")
 "$PG_REGRESS" --help | grep -q -e --expecteddir && options+=(--expecteddir=.)
 as_pg "$PG_REGRESS" "${options[@]}" --host="$PGHOST" --port="$PGPORT" --user=postgres --max-concurrent-tests=20 \
 	--schedule=parallel_schedule >"$results/log" 2>&1

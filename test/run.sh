@@ -109,7 +109,7 @@ regress_dirs() {
 	rm -rf "${1:?}"
 	mkdir -p "$1"
 	ln -s "$top/expected" "$1/expected"
-	echo "--inputdir=$top/test --outputdir=$1 --dlpath=$pg_pkglibdir --bindir=$pg_bindir --use-existing"
+	echo "--inputdir=$top/test --outputdir=$1 --dlpath=$pg_pkglibdir --bindir=$pg_bindir"
 	if "$PG_REGRESS" --help | grep -q -e --expecteddir; then
 		echo "--expecteddir=$top"
 	fi
