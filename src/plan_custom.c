@@ -58,9 +58,10 @@ plan_query_to_list(GroupQuery *query, double rows, bool grouped)
 {
 	List	   *result;
 
+	/* with a decimal point: a Float that looks like an integer is read back as one */
 	result = list_make2(list_make1_int(grouped),
-						list_make2(makeFloat(psprintf("%.0f", rows)),
-								   makeFloat(psprintf("%.0f", query->groups))));
+						list_make2(makeFloat(psprintf("%.1f", rows)),
+								   makeFloat(psprintf("%.1f", query->groups))));
 	result = lappend(result, query->keys);
 	result = lappend(result, query->key_eqops);
 	result = lappend(result, query->key_inputs);
