@@ -277,8 +277,10 @@ aggmap_supported(const Aggref *aggref, bool replace_builtin, bool parallel, cons
 		*why = psprintf("ordered-set aggregate %s", name);
 	else if (aggref->aggdistinct != NIL)
 		*why = psprintf("DISTINCT inside %s", name);
-	else if (aggref->aggorder != NIL)
+	else if (aggref->aggorder != NIL && !entry.ours)
 		*why = psprintf("ORDER BY inside %s", name);
+	else if (aggref->aggorder != NIL && parallel)
+		*why = psprintf("ORDER BY inside %s, and no order between participants", name);
 	else if (aggref->aggvariadic)
 		*why = psprintf("VARIADIC inside %s", name);
 	else if (aggref->agglevelsup != 0 || aggref->aggsplit != AGGSPLIT_SIMPLE)
@@ -417,7 +419,7 @@ load_aggregate(AggOutput *out, OwnSpec *own, Aggref *aggref)
 	own->transbyval = out->transbyval;
 	own->initval = out->initval;
 	own->initnull = out->initnull;
-	own->nargs = list_length(aggref->args);
+	own->nargs = nargs;
 	own->aggref = aggref;
 	ReleaseSysCache(tuple);
 }

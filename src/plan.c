@@ -178,6 +178,9 @@ collect_inputs(GroupQuery *query)
 		{
 			TargetEntry *tle = lfirst_node(TargetEntry, lc2);
 
+			/* what only ORDER BY inside the aggregate needs; the input comes sorted */
+			if (tle->resjunk)
+				continue;
 			inputs = lappend_int(inputs,
 								 add_input(query, guard_argument(tle->expr, aggref->aggfilter), 0));
 		}
@@ -285,6 +288,17 @@ cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped)
 
 /* ---- paths ------------------------------------------------------------ */
 
+/* The order in which groups leave when they do in their input's: that of the keys. */
+static List *
+group_order(GroupQuery *query, Path *child)
+{
+	int			nkeys = list_length(compat_group_pathkeys(query->root));
+
+	if (query->order == NIL || list_length(child->pathkeys) <= nkeys)
+		return child->pathkeys;
+	return list_truncate(list_copy(child->pathkeys), nkeys);
+}
+
 static CustomPath *
 make_path(GroupQuery *query, Path *child, bool grouped)
 {
@@ -296,7 +310,7 @@ make_path(GroupQuery *query, Path *child, bool grouped)
 	cpath->path.parallel_safe = query->grouped_rel->consider_parallel && child->parallel_safe;
 	cpath->path.parallel_workers = child->parallel_workers;
 	if (grouped)
-		cpath->path.pathkeys = child->pathkeys;
+		cpath->path.pathkeys = group_order(query, child);
 	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	cpath->custom_paths = list_make1(child);
 	cpath->custom_private = plan_query_to_list(query, child->rows, grouped);
@@ -326,6 +340,48 @@ add_grouped_paths(GroupQuery *query)
 		if (!sorted)
 			path = (Path *) create_sort_path(query->root, query->input_rel, path, pathkeys, -1);
 		add_path(query->grouped_rel, (Path *) make_path(query, path, true));
+	}
+}
+
+/*
+ * Aggregates with an ORDER BY need each group's rows in that order: the input is
+ * sorted by keys and order together, once for all of them.
+ */
+static void
+add_ordered_paths(GroupQuery *query)
+{
+	List	   *pathkeys = list_copy(compat_group_pathkeys(query->root));
+	Path	   *cheapest = query->input_rel->cheapest_total_path;
+	ListCell   *lc;
+
+	foreach(lc, query->order)
+	{
+		PathKey    *pathkey = lfirst_node(PathKey, lc);
+		bool		redundant = false;
+		ListCell   *lc2;
+
+		foreach(lc2, pathkeys)
+			redundant |= lfirst_node(PathKey, lc2)->pk_eclass == pathkey->pk_eclass;
+		if (!redundant)
+			pathkeys = lappend(pathkeys, pathkey);
+	}
+	foreach(lc, query->input_rel->pathlist)
+	{
+		Path	   *path = lfirst(lc);
+		int			presorted;
+		bool		sorted = pathkeys_count_contained_in(pathkeys, path->pathkeys, &presorted);
+
+		if (path->param_info != NULL)
+			continue;
+		if (!sorted && presorted > 0 && enable_incremental_sort)
+			path = (Path *) create_incremental_sort_path(query->root, query->input_rel, path,
+														 pathkeys, presorted, -1);
+		else if (!sorted && path == cheapest)
+			path = (Path *) create_sort_path(query->root, query->input_rel, path, pathkeys, -1);
+		else if (!sorted)
+			continue;
+		add_path(query->grouped_rel,
+				 (Path *) make_path(query, path_of_inputs(query, path), query->keys != NIL));
 	}
 }
 
@@ -368,6 +424,11 @@ add_paths(GroupQuery *query)
 	{
 		query->grouped_rel->pathlist = NIL;
 		query->grouped_rel->partial_pathlist = NIL;
+	}
+	if (query->order != NIL)
+	{
+		add_ordered_paths(query);
+		return;
 	}
 	add_path(query->grouped_rel,
 			 (Path *) make_path(query, path_of_inputs(query, cheapest), false));
@@ -420,7 +481,8 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 	}
 	if (root->parse->groupingSets == NIL)
 		collect_keys(&query);
-	if (!supported_query(root, query.keys, query.key_eqops, query.aggs, &why))
+	if (!supported_query(root, query.keys, query.key_eqops, query.aggs, &why) ||
+		!supported_order(root, query.aggs, &query.order, &why))
 	{
 		refuse(ours, why);
 		return;

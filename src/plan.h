@@ -61,6 +61,7 @@ typedef struct GroupQuery
 	List	   *agg_inputs;		/* a list each: filter or -1, arguments */
 	List	   *inputs;
 	List	   *input_refs;
+	List	   *order;			/* pathkeys of ORDER BY inside the aggregates, or NIL */
 } GroupQuery;
 
 extern const CustomPathMethods gpuagg_path_methods;

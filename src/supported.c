@@ -11,10 +11,13 @@
 #include "catalog/pg_collation.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "optimizer/tlist.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
 #include "aggmap.h"
+#include "compat.h"
 #include "gpuagg.h"
 #include "supported.h"
 
@@ -104,6 +107,41 @@ supported_query(PlannerInfo *root, List *keys, List *eqops, List *aggrefs, const
 		return false;
 	}
 	return supported_aggregates(aggrefs, false, why) && supported_keys(keys, eqops, why);
+}
+
+/*
+ * All aggregates with an ORDER BY must be served by one sort: *order is the
+ * longest of theirs, and the others must be leading parts of it.
+ */
+bool
+supported_order(PlannerInfo *root, List *aggrefs, List **order, const char **why)
+{
+	ListCell   *lc;
+
+	*order = NIL;
+	foreach(lc, aggrefs)
+	{
+		Aggref	   *aggref = lfirst_node(Aggref, lc);
+		List	   *pathkeys;
+
+		if (aggref->aggorder == NIL)
+			continue;
+		pathkeys = make_pathkeys_for_sortclauses(root, aggref->aggorder, aggref->args);
+		if (pathkeys_contained_in(*order, pathkeys))
+			*order = pathkeys;
+		else if (!pathkeys_contained_in(pathkeys, *order))
+		{
+			*why = psprintf("%s has an ORDER BY that differs from another aggregate's",
+							get_func_name(aggref->aggfnoid));
+			return false;
+		}
+	}
+	if (*order != NIL && !grouping_is_sortable(compat_group_clause(root)))
+	{
+		*why = "ORDER BY inside an aggregate needs GROUP BY keys that can be sorted";
+		return false;
+	}
+	return true;
 }
 
 bool

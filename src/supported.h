@@ -19,6 +19,12 @@ extern bool supported_any_ours(List *aggrefs);
 extern bool supported_query(PlannerInfo *root, List *keys, List *eqops, List *aggrefs,
 							const char **why);
 
+/*
+ * May the aggregates' own ORDER BYs be served by one sort?  *order is then its
+ * pathkeys after those of the grouping keys, or NIL.
+ */
+extern bool supported_order(PlannerInfo *root, List *aggrefs, List **order, const char **why);
+
 /* May several processes aggregate privately and merge their groups? */
 extern bool supported_parallel(List *aggrefs, const char **why);
 

@@ -87,6 +87,41 @@ SET gpuagg.require = 'forbid';
 SELECT * FROM wrong();
 SELECT count(*), count(maxsub), count(run), count(argmax), count(linear) FROM actual;
 
+-- EXPLAIN without the engine, which depends on the machine.
+CREATE FUNCTION plan_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+        CONTINUE WHEN line ~ 'Engine:';
+        RETURN NEXT line;
+    END LOOP;
+END $$;
+
+-- The same in the custom scan, over a sort, over a sorted index and with memory short.
+SET gpuagg.require = 'require';
+SELECT * FROM plan_of('SELECT * FROM actual');
+SELECT * FROM wrong();
+CREATE INDEX ord_idx ON ord (g, ts);
+SET enable_seqscan = off; SET enable_sort = off;
+SELECT * FROM plan_of('SELECT g, gpu_longest_run(c ORDER BY ts) FROM ord GROUP BY g ORDER BY g');
+SELECT * FROM wrong();
+RESET enable_seqscan; RESET enable_sort;
+DROP INDEX ord_idx;
+SET work_mem = '64kB';
+SELECT * FROM wrong();
+RESET work_mem;
+-- without GROUP BY; orders that share a sort; descending, NULLS FIRST, an expression
+SELECT gpu_longest_run(c ORDER BY g, ts), gpu_longest_run(c ORDER BY g), gpu_count(*) FROM (SELECT * FROM ord WHERE g = 3) q;
+SELECT gpu_compose_linear(2, i ORDER BY i DESC NULLS LAST) AS down, gpu_count(*) FROM (VALUES (1), (2), (NULL), (3)) v (i);
+SELECT gpu_compose_linear(2, coalesce(i, 10) ORDER BY -i NULLS FIRST) FROM (VALUES (1), (2), (NULL), (3)) v (i);
+SELECT g % 2 AS odd, gpu_compose_linear(2, i ORDER BY g + i) AS r FROM (VALUES (1, 1), (2, 2), (3, 3), (1, 5), (4, 1)) v (g, i) GROUP BY g % 2 ORDER BY 1;
+-- one sort cannot serve two orders
+SELECT gpu_longest_run(c ORDER BY ts), gpu_longest_run(c ORDER BY x) FROM ord;
+-- sums of floats in their order are core's to the last digit: no row
+SELECT gpu_sum(x::float8 / 3 ORDER BY x) AS here FROM ord WHERE x > 0
+EXCEPT SELECT sum(x::float8 / 3) FROM (SELECT x FROM ord WHERE x > 0 ORDER BY x) q;
+SET gpuagg.require = 'forbid';
+
 -- Empty input, and edges of the value ranges.
 SELECT gpu_max_subarray_sum(x::int8 ORDER BY ts), gpu_longest_run(c ORDER BY ts),
        gpu_longest_ascending_run(x ORDER BY ts), gpu_compose_linear(x, x ORDER BY ts),
@@ -145,3 +180,5 @@ SELECT gpu_approx_count_distinct(point(1, 2));
 
 SET client_min_messages = warning;
 DROP TABLE ord CASCADE;
+DROP FUNCTION plan_of;
+DROP FUNCTION wrong;
