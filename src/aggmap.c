@@ -426,16 +426,9 @@ load_aggregate(AggOutput *out, OwnSpec *own, Aggref *aggref)
 
 /* ---- building: columns and slots ----------------------------------------- */
 
-typedef enum ArgumentForm
-{
-	ARG_TYPED,					/* the form that the type travels in */
-	ARG_COUNTED,				/* the same, but with every value, odd decimals too */
-	ARG_DATUM
-} ArgumentForm;
-
-/* An argument's column. */
+/* An argument's column, as a Datum or in the form that its type travels in. */
 static int
-add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, ArgumentForm form)
+add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, bool as_datum)
 {
 	Node	   *expr = (Node *) list_nth_node(TargetEntry, aggref->args, i)->expr;
 	ColumnSpec	col = {.input = args[i]};
@@ -445,7 +438,7 @@ add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, ArgumentForm
 	col.collation = exprCollation(expr);
 	get_typlenbyval(col.typid, &col.typlen, &col.typbyval);
 	col.type = spec_column_type(col.typid, col.typmod, &col.scale);
-	if (form == ARG_DATUM || (form == ARG_COUNTED && col.type == COLUMN_DEC))
+	if (as_datum)
 	{
 		col.type = COLUMN_DATUM;
 		col.scale = 0;
@@ -568,8 +561,7 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		int			col[2];
 
 		for (int j = 0; j < 2; j++)
-			col[j] = use->arg[j] < 0 ? -1 : add_argument(spec, aggref, args, use->arg[j],
-															  row->lower == LOWER_INT ? ARG_COUNTED : ARG_TYPED);
+			col[j] = use->arg[j] < 0 ? -1 : add_argument(spec, aggref, args, use->arg[j], false);
 		out->slots[i] = spec_add_slot(spec, use->monoid, col[0], col[1], filter,
 									  binned && i > 0 ? &bins : NULL);
 	}
@@ -598,7 +590,7 @@ aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, PlanSta
 	{
 		own.odd_only = by_slots;
 		for (int i = 0; i < own.nargs; i++)
-			own.argcol[i] = add_argument(spec, aggref, args, i, by_slots ? ARG_TYPED : ARG_DATUM);
+			own.argcol[i] = add_argument(spec, aggref, args, i, !by_slots);
 		out->own = spec_add_own(spec, &own);
 	}
 	return out;

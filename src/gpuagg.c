@@ -14,6 +14,7 @@
 #include "utils/guc.h"
 
 #include "engine.h"
+#include "engine_cuda.h"
 #include "exec.h"
 #include "gpuagg.h"
 #include "plan.h"
@@ -119,6 +120,14 @@ define_costs(void)
 							 "Sets the planner's estimate of the cost of one key or aggregate for one row.",
 							 NULL, &gpuagg_slot_cost, 0.0005, 0, DBL_MAX,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomRealVariable("gpuagg.gpu_startup_cost",
+							 "Sets the estimate of the cost of a session with the GPU server.",
+							 NULL, &gpuagg_gpu_startup_cost, 100.0, 0, DBL_MAX,
+							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomRealVariable("gpuagg.gpu_column_cost",
+							 "Sets the estimate of the cost of bringing one value to the GPU and reducing it there.",
+							 NULL, &gpuagg_gpu_column_cost, 0.0001, 0, DBL_MAX,
+							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 }
 
 void		_PG_init(void);
@@ -136,23 +145,36 @@ _PG_init(void)
 }
 
 /*
- * The engine for a query, with the reason for EXPLAIN in `reason` (empty if
- * none is due).  `spec` is NULL before execution, when the aggregates' parts
- * are not known yet.
+ * The engine for a query of so many rows, with the reason or the device for
+ * EXPLAIN in `reason` (empty if none is due).  `spec` is NULL before execution,
+ * when the aggregates' parts are not known yet.
+ *
+ * "cuda" insists on a server, not on every query: what the GPU cannot run goes
+ * to the CPU engine, with the reason.
  */
 const EngineOps *
-gpuagg_choose_engine(const AggSpec *spec, char *reason, size_t reason_size)
+gpuagg_choose_engine(const AggSpec *spec, double rows, char *reason, size_t reason_size)
 {
 	snprintf(reason, reason_size, "%s", "");
 	if (gpuagg_engine == GPUAGG_ENGINE_CPU)
 		return &engine_cpu_ops;
-	if (server_ready(reason, reason_size))
-		snprintf(reason, reason_size, "no CUDA engine in this build");
-	if (gpuagg_engine == GPUAGG_ENGINE_CUDA)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("the CUDA engine is not available"),
-				 errdetail("The reason is: %s.", reason),
-				 errhint("Set \"%s\" to \"auto\" or \"cpu\".", "gpuagg.engine")));
-	return &engine_cpu_ops;
+	if (!server_ready(reason, reason_size))
+	{
+		if (gpuagg_engine == GPUAGG_ENGINE_CUDA)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("the CUDA engine is not available"),
+					 errdetail("The reason is: %s.", reason),
+					 errhint("Set \"%s\" to \"auto\" or \"cpu\".", "gpuagg.engine")));
+		return &engine_cpu_ops;
+	}
+	if (!engine_cuda_usable(spec, reason, reason_size))
+		return &engine_cpu_ops;
+	if (gpuagg_engine == GPUAGG_ENGINE_AUTO && !engine_cuda_cheaper(spec, rows))
+	{
+		snprintf(reason, reason_size, "too few rows for the GPU");
+		return &engine_cpu_ops;
+	}
+	server_device_name(reason, reason_size);
+	return &engine_cuda_ops;
 }

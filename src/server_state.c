@@ -147,6 +147,18 @@ server_ready(char *reason, size_t reason_size)
 }
 
 void
+server_device_name(char *name, size_t size)
+{
+	ServerSnapshot snapshot;
+
+	server_snapshot(&snapshot);
+	if (snapshot.status.ndevices > 1)
+		snprintf(name, size, "%u x %s", snapshot.status.ndevices, snapshot.status.devices[0].name);
+	else
+		strlcpy(name, snapshot.status.devices[0].name, size);
+}
+
+void
 server_note_error(const char *text)
 {
 	SharedServer *s = shared;

@@ -36,6 +36,8 @@ extern void server_state_init(void);
 
 /* Is a server ready?  If not, `reason` says why not in a few words. */
 extern bool server_ready(char *reason, size_t reason_size);
+/* Of the first device, for EXPLAIN. */
+extern void server_device_name(char *name, size_t size);
 extern void server_snapshot(ServerSnapshot *snapshot);
 extern const char *server_state_name(ServerState state);
 

@@ -3,7 +3,7 @@
 #	make server				build/gpuagg-server
 #	make server-standin		build/test/gpuagg-server, the same on a device layer that computes on the host, for tests
 SERVER_CFLAGS = -std=gnu11 -O2 -g -ffp-contract=off -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -Isrc -Isrc/server -Ikernels
-SERVER_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter-out src/server/device_cuda.c,$(wildcard src/server/*.c))) \
+SERVER_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter-out src/server/device_cuda%,$(wildcard src/server/*.c))) \
               build/server/monoid.o
 STANDIN_OBJS = $(SERVER_OBJS) build/server/standin_device.o
 

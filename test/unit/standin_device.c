@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "bins.h"
+#include "hll.h"
 #include "server.h"
 
 struct Lane
@@ -338,9 +339,6 @@ standin_query_open(Query **query, int device, const WireQuery *q, const double *
 	made->device = device;
 	made->q = q;
 	made->thresholds = thresholds;
-	for (int s = 0; s < q->nslots; s++)
-		if (q->slots[s].bin_kind == WIRE_BIN_HLL)
-			return say(error, DEVICE_UNSUPPORTED, "no such kind of bins");
 	return standin_reset(made, error);
 }
 
@@ -419,6 +417,16 @@ reduce_row(Query *query, int s, const WireBatch *batch, const char *base, uint32
 	}
 	if (slot->filter >= 0 && (base + batch->cols[slot->filter].values)[i] == 0)
 		return;
+	if (slot->bin_kind == WIRE_BIN_HLL)
+	{
+		int			reg,
+					rank;
+		int32_t    *registers = (int32_t *) query->slots[s] + group * slot->width;
+
+		gpuagg_bin_hll((uint64_t) read_integer(&row, 0), &reg, &rank);
+		registers[reg] = hll_max_combine(registers[reg], rank);
+		return;
+	}
 	if (slot->bin_kind != WIRE_BIN_NONE)
 	{
 		x = read_double(&row, 0);

@@ -1,0 +1,676 @@
+/*
+ * cuda_query.c
+ *	  A query in the server's terms: which columns travel, and how.
+ *
+ * Integer keys travel as they are and are packed on the device into one key of
+ * 4, 8 or 16 bytes.  Keys of other types, and integer keys that would make that too wide,
+ * travel as dictionary codes, in which NULL is a value like any other.
+ * Arguments travel in their own width, decimals in 64 bits while they fit, and
+ * validity only where a buffer has NULLs.
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "cuda_query.h"
+
+/* Most rows of one buffer, however narrow. */
+#define MAX_BUFFER_ROWS (1 << 20)
+
+/* What an operator's input asks of a column. */
+typedef enum WantKind
+{
+	WANT_INTEGER,
+	WANT_WIDE,
+	WANT_SINGLE,
+	WANT_DOUBLE,
+	WANT_OTHER
+} WantKind;
+
+#define WANT_OF_int8_t WANT_INTEGER
+#define WANT_OF_int32_t WANT_INTEGER
+#define WANT_OF_uint32_t WANT_INTEGER
+#define WANT_OF_int64_t WANT_INTEGER
+#define WANT_OF_gpuagg_kv WANT_INTEGER
+#define WANT_OF_gpuagg_i128 WANT_WIDE
+#define WANT_OF_float WANT_SINGLE
+#define WANT_OF_double WANT_DOUBLE
+#define WANT_OF_gpuagg_f64x2 WANT_DOUBLE
+#define WANT_OF_gpuagg_mat2 WANT_OTHER
+#define WANT_OF_gpuagg_mat3 WANT_OTHER
+#define WANT_OF_gpuagg_mat4 WANT_OTHER
+#define WANT_OF_gpuagg_mat5 WANT_OTHER
+
+static const WantKind want_kind[] = {
+#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) WANT_OF_##input_t,
+#include "monoid_list.h"
+#undef MONOID
+};
+
+/* ---- translation ---- */
+
+static int
+add_column(CudaQuery *query, int col, Travel travel, WireType type, int key)
+{
+	CudaColumn *c;
+
+	for (int i = 0; i < query->ncols; i++)
+	{
+		c = &query->cols[i];
+		if (c->col == col && c->travel == travel && c->type == type)
+		{
+			if (key >= 0)
+				c->key = key;
+			return i;
+		}
+	}
+	if (query->ncols == WIRE_MAX_COLS)
+		return -1;
+	c = &query->cols[query->ncols];
+	memset(c, 0, sizeof(*c));
+	c->col = col;
+	c->travel = travel;
+	c->type = type;
+	c->key = key;
+	return query->ncols++;
+}
+
+/* The width-preserving type of a column, or -1. */
+static int
+native_type(ColumnType type)
+{
+	switch (type)
+	{
+		case COLUMN_I8:
+			return WIRE_I8;
+		case COLUMN_I16:
+			return WIRE_I16;
+		case COLUMN_I32:
+		case COLUMN_U32:
+			return WIRE_I32;
+		case COLUMN_I64:
+			return WIRE_I64;
+		case COLUMN_F32:
+			return WIRE_F32;
+		case COLUMN_F64:
+			return WIRE_F64;
+		case COLUMN_DEC:
+			return WIRE_I128;
+		default:
+			return -1;
+	}
+}
+
+/* The column that feeds an input of this kind, or -1. */
+static int
+add_input(CudaQuery *query, int col, WantKind kind)
+{
+	ColumnType	type = query->spec->cols[col].type;
+	int			native = native_type(type);
+	bool		isfloat = type == COLUMN_F32 || type == COLUMN_F64;
+
+	switch (kind)
+	{
+		case WANT_INTEGER:
+		case WANT_WIDE:
+			if (native < 0 || isfloat || (type == COLUMN_DEC && kind != WANT_WIDE))
+				return -1;
+			/* unsigned values need a wider signed type */
+			return add_column(query, col, TRAVEL_VALUES, type == COLUMN_U32 ? WIRE_I64 : native, -1);
+		case WANT_SINGLE:
+			return type == COLUMN_F32 ? add_column(query, col, TRAVEL_VALUES, WIRE_F32, -1) : -1;
+		case WANT_DOUBLE:
+			if (native < 0 || type == COLUMN_DEC)
+				return -1;
+			return add_column(query, col, TRAVEL_VALUES, isfloat ? native : WIRE_F64, -1);
+		default:
+			return -1;
+	}
+}
+
+static bool
+translate_bins(CudaQuery *query, const SlotSpec *slot, WireSlot *out)
+{
+	static const WireBinKind kinds[] = {WIRE_BIN_NONE, WIRE_BIN_UNIFORM, WIRE_BIN_THRESHOLDS,
+	WIRE_BIN_HLL};
+	const BinSpec *bins = &slot->bins;
+
+	out->bin_kind = kinds[bins->kind];
+	out->bin_n = bins->n;
+	out->width = slot->width;
+	out->lo = bins->lo;
+	out->hi = bins->hi;
+	if (bins->kind == BIN_THRESHOLDS)
+	{
+		if (bins->n > WIRE_MAX_THRESHOLDS - query->wire->nthresholds)
+			return false;
+		out->thresholds = query->wire->nthresholds;
+		query->wire = repalloc(query->wire, sizeof(WireQuery) +
+							   (query->wire->nthresholds + bins->n) * sizeof(double));
+		memcpy((double *) (query->wire + 1) + query->wire->nthresholds, bins->thresholds,
+			   bins->n * sizeof(double));
+		query->wire->nthresholds += bins->n;
+	}
+	return true;
+}
+
+static bool
+translate_slot(CudaQuery *query, const SlotSpec *slot, const char **why)
+{
+	WantKind	kind = want_kind[slot->monoid];
+	WireSlot	out;
+
+	*why = "an operator that the GPU does not have";
+	memset(&out, 0, sizeof(out));
+	out.monoid = slot->monoid;
+	out.col[0] = out.col[1] = out.filter = -1;
+	for (int c = 0; c < 2; c++)
+	{
+		WantKind	input = kind;
+
+		if (slot->col[c] < 0)
+			continue;
+		if (c == 0 && slot->bins.kind != BIN_NONE)
+			input = slot->bins.kind == BIN_HLL ? WANT_INTEGER : WANT_DOUBLE;
+		if (input == WANT_INTEGER && slot->monoid == MONOID_COUNT && slot->bins.kind == BIN_NONE)
+			out.col[c] = add_column(query, slot->col[c], TRAVEL_PRESENCE, WIRE_I8, -1);
+		else
+			out.col[c] = add_input(query, slot->col[c], input);
+		if (out.col[c] < 0)
+			return false;
+	}
+	if (slot->filter >= 0 &&
+		(out.filter = add_column(query, slot->filter, TRAVEL_FILTER, WIRE_I8, -1)) < 0)
+		return false;
+	*why = "too many thresholds for the GPU";
+	if (!translate_bins(query, slot, &out))
+		return false;
+	query->wire->slots[query->wire->nslots++] = out;
+	return true;
+}
+
+/* May this key travel as it is? */
+static bool
+key_is_raw(const AggSpec *spec, const KeySpec *key)
+{
+	return key->kind == KEY_RAW && spec->cols[key->col].type != COLUMN_DEC &&
+		native_type(spec->cols[key->col].type) >= 0;
+}
+
+/*
+ * Which keys travel raw: all that may, unless the packed key would pass 16
+ * bytes; then the widest become codes, from the last.
+ */
+static bool
+choose_raw(const AggSpec *spec, bool *raw)
+{
+	for (int k = 0; k < spec->nkeys; k++)
+		raw[k] = key_is_raw(spec, &spec->keys[k]);
+	for (;;)
+	{
+		int			bytes = 0;
+		int			widest = -1;
+
+		for (int k = 0; k < spec->nkeys; k++)
+		{
+			int			width = column_width(spec->cols[spec->keys[k].col].type);
+
+			bytes += raw[k] ? width : sizeof(int32);
+			if (raw[k] && width > sizeof(int32))
+				widest = k;
+		}
+		for (int k = 0; k < spec->nkeys; k++)
+			if (raw[k])
+			{
+				bytes++;
+				break;
+			}
+		if (bytes <= WIRE_MAX_KEY_BYTES)
+			return true;
+		if (widest < 0)
+			return false;
+		raw[widest] = false;
+	}
+}
+
+static bool
+translate_keys(CudaQuery *query, const char **why)
+{
+	const AggSpec *spec = query->spec;
+	WireQuery  *wire = query->wire;
+	bool		raw[WIRE_MAX_KEYS];
+	bool		nullable = false;
+	int			bytes = 0;
+
+	*why = "group keys too wide for the GPU";
+	if (spec->nkeys > WIRE_MAX_KEYS || !choose_raw(spec, raw))
+		return false;
+	for (int k = 0; k < spec->nkeys; k++)
+	{
+		const KeySpec *key = &spec->keys[k];
+		int			type = raw[k] ? native_type(spec->cols[key->col].type) : WIRE_I32;
+		int			col;
+
+		/* a key of its own, even if a value travels in the same type */
+		col = add_column(query, key->col, raw[k] ? TRAVEL_VALUES : TRAVEL_CODES, type, k);
+		query->keycol[k] = col;
+		wire->keys[k].col = col;
+		wire->keys[k].width = wire_width(type);
+		wire->keys[k].nullable = raw[k];
+		wire->keys[k].offset = bytes;
+		bytes += wire_width(type);
+		nullable |= raw[k];
+	}
+	wire->nkeys = spec->nkeys;
+	wire->key_bytes = bytes + nullable <= 4 ? 4 : bytes + nullable <= 8 ? 8 : 16;
+	if (spec->nkeys == 0)
+		wire->key_bytes = 0;
+	wire->null_offset = nullable ? bytes : wire->key_bytes;
+	return true;
+}
+
+CudaQuery *
+cuda_query_build(const AggSpec *spec, const char **why)
+{
+	CudaQuery  *query = palloc0(sizeof(CudaQuery));
+
+	query->spec = spec;
+	query->wire = palloc0(sizeof(WireQuery));
+	for (int o = 0; o < spec->nowns; o++)
+		if (!spec->owns[o].odd_only)
+		{
+			*why = "an aggregate that only its own functions can compute";
+			return NULL;
+		}
+	*why = "too many aggregates for the GPU";
+	if (spec->nslots > WIRE_MAX_SLOTS || !translate_keys(query, why))
+		return NULL;
+	for (int s = 0; s < spec->nslots; s++)
+		if (!translate_slot(query, &spec->slots[s], why))
+			return NULL;
+	query->wire->ncols = query->ncols;
+	query->wire->flags = spec->ordered ? WIRE_ORDERED : 0;
+	query->wire_bytes = sizeof(WireQuery) + query->wire->nthresholds * sizeof(double);
+	return query;
+}
+
+/* ---- buffers ---- */
+
+static void
+start_buffer(CudaQuery *query)
+{
+	for (int c = 0; c < query->ncols; c++)
+	{
+		CudaColumn *col = &query->cols[c];
+
+		col->has_nulls = false;
+		col->wide = false;
+		col->min = PG_INT64_MAX;
+		col->max = PG_INT64_MIN;
+	}
+}
+
+void
+cuda_query_layout(CudaQuery *query, MemoryContext cxt, uint32 buffer_bytes, int batch_rows)
+{
+	size_t		bits = 1;
+	size_t		at = 0;
+	size_t		rows;
+
+	for (int c = 0; c < query->ncols; c++)
+		bits += 8 * (query->cols[c].travel == TRAVEL_PRESENCE ? 0 :
+					 wire_width(query->cols[c].type)) + 1;
+	rows = (buffer_bytes - 2 * query->ncols * WIRE_ALIGN) / bits * 8;
+	rows = Min(rows, MAX_BUFFER_ROWS) / 64 * 64;
+	query->buffer_rows = rows;
+	for (int c = 0; c < query->ncols; c++)
+	{
+		CudaColumn *col = &query->cols[c];
+
+		col->values = at;
+		if (col->travel != TRAVEL_PRESENCE)
+			at += wire_align(rows * wire_width(col->type));
+		col->validity = at;
+		at += wire_align(wire_bitmap_bytes(rows));
+		if (col->travel == TRAVEL_CODES && col->dict == NULL)
+		{
+			col->dict = dictionary_create(cxt, &query->spec->keys[col->key],
+										  &query->spec->cols[col->col], batch_rows);
+			col->codes = MemoryContextAlloc(cxt, batch_rows * sizeof(int32));
+			col->hashes = MemoryContextAlloc(cxt, batch_rows * sizeof(uint32));
+		}
+	}
+	Assert(at <= buffer_bytes);
+	start_buffer(query);
+}
+
+void
+cuda_query_reset(CudaQuery *query)
+{
+	for (int c = 0; c < query->ncols; c++)
+		if (query->cols[c].dict)
+			dictionary_reset(query->cols[c].dict);
+	start_buffer(query);
+}
+
+bool
+cuda_query_encode(CudaQuery *query, const Batch *batch, size_t mem_limit)
+{
+	for (int c = 0; c < query->ncols; c++)
+	{
+		CudaColumn *col = &query->cols[c];
+
+		if (col->travel != TRAVEL_CODES)
+			continue;
+		dictionary_lookup(col->dict, &batch->cols[col->col], batch->nrows, PG_INT32_MAX, mem_limit,
+						  col->codes, col->hashes);
+		for (int i = 0; i < batch->nrows; i++)
+			if (col->codes[i] == NO_CODE)
+				return false;
+	}
+	return true;
+}
+
+bool
+cuda_query_odd(const CudaQuery *query, const Batch *batch)
+{
+	for (int c = 0; c < query->ncols; c++)
+	{
+		const Column *col = &batch->cols[query->cols[c].col];
+
+		if (query->cols[c].travel != TRAVEL_VALUES || col->type != COLUMN_DEC || !col->odd)
+			continue;
+		for (int w = 0; w < BITMAP_WORDS(batch->nrows); w++)
+		{
+			uint64		bits = col->odd[w];
+
+			if (w == batch->nrows / 64)
+				bits &= (UINT64CONST(1) << (batch->nrows % 64)) - 1;
+			if (bits != 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* ---- filling ---- */
+
+/* Appends n bits of src, starting at bit `from`, behind `at` bits of dst. */
+static void
+append_bits(uint64 *dst, uint32 at, const uint64 *src, int from, int n)
+{
+	for (int done = 0; done < n;)
+	{
+		int			d = (at + done) % 64;
+		int			s = (from + done) % 64;
+		int			take = Min(Min(64 - d, 64 - s), n - done);
+		uint64		mask = take == 64 ? ~UINT64CONST(0) : (UINT64CONST(1) << take) - 1;
+		uint64	   *word = &dst[(at + done) / 64];
+
+		*word = (*word & ~(mask << d)) | ((src[(from + done) / 64] >> s & mask) << d);
+		done += take;
+	}
+}
+
+static bool
+has_null(const Column *in, int from, int n)
+{
+	uint64		word;
+
+	if (in->validity == NULL)
+		return false;
+	for (int i = 0; i < n; i += 64)
+	{
+		int			take = Min(64, n - i);
+
+		word = 0;
+		append_bits(&word, 0, in->validity, from + i, take);
+		if (word != (take == 64 ? ~UINT64CONST(0) : (UINT64CONST(1) << take) - 1))
+			return true;
+	}
+	return false;
+}
+
+static void
+fill_validity(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
+{
+	uint64	   *bits = (uint64 *) (buffer + col->validity);
+
+	if (!has_null(in, from, n))
+	{
+		/* ones from here on, in case a NULL comes later in this buffer */
+		if (col->has_nulls)
+		{
+			static const uint64 ones[1] = {~UINT64CONST(0)};
+
+			for (int i = 0; i < n; i += 64)
+				append_bits(bits, rows + i, ones, 0, Min(64, n - i));
+		}
+		return;
+	}
+	if (!col->has_nulls)
+		memset(bits, 0xff, wire_bitmap_bytes(rows));
+	col->has_nulls = true;
+	append_bits(bits, rows, in->validity, from, n);
+}
+
+#define RANGE(ctype) \
+	do { \
+		const ctype *v = (const ctype *) in->values + from; \
+		ctype lo = v[0], hi = v[0]; \
+		for (int i = 1; i < n; i++) \
+		{ \
+			lo = v[i] < lo ? v[i] : lo; \
+			hi = v[i] > hi ? v[i] : hi; \
+		} \
+		col->min = Min(col->min, (int64) lo); \
+		col->max = Max(col->max, (int64) hi); \
+	} while (0)
+
+#define RANGE_VALID(ctype) \
+	do { \
+		const ctype *v = (const ctype *) in->values; \
+		for (int i = from; i < from + n; i++) \
+			if (bitmap_get(in->validity, i)) \
+			{ \
+				col->min = Min(col->min, (int64) v[i]); \
+				col->max = Max(col->max, (int64) v[i]); \
+			} \
+	} while (0)
+
+#define RANGE_OF(ctype) \
+	if (in->validity) \
+		RANGE_VALID(ctype); \
+	else \
+		RANGE(ctype)
+
+/* Widens the range of a raw key by these rows. */
+static void
+note_range(CudaColumn *col, const Column *in, int from, int n)
+{
+	switch (col->type)
+	{
+		case WIRE_I8:
+			RANGE_OF(int8);
+			break;
+		case WIRE_I16:
+			RANGE_OF(int16);
+			break;
+		case WIRE_I32:
+			RANGE_OF(int32);
+			break;
+		default:
+			RANGE_OF(int64);
+			break;
+	}
+}
+
+#define CONVERT(from_t, to_t) \
+	do { \
+		const from_t *v = (const from_t *) in->values + from; \
+		to_t *out = (to_t *) (buffer + col->values) + rows; \
+		for (int i = 0; i < n; i++) \
+			out[i] = v[i]; \
+	} while (0)
+
+#define CONVERT_TO(to_t) \
+	switch (in->type) \
+	{ \
+		case COLUMN_I8: CONVERT(int8, to_t); break; \
+		case COLUMN_I16: CONVERT(int16, to_t); break; \
+		case COLUMN_I32: CONVERT(int32, to_t); break; \
+		case COLUMN_U32: CONVERT(uint32, to_t); break; \
+		case COLUMN_I64: CONVERT(int64, to_t); break; \
+		default: elog(ERROR, "unexpected column type %d", (int) in->type); \
+	}
+
+/* 64 bits while they do; then what is there already is widened in place. */
+static void
+fill_decimals(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
+{
+	const int128 *v = (const int128 *) in->values + from;
+	int64	   *narrow = (int64 *) (buffer + col->values);
+	int128	   *wide = (int128 *) (buffer + col->values);
+	int			i = 0;
+
+	if (!col->wide)
+	{
+		for (; i < n; i++)
+		{
+			/* what a NULL row holds is undefined, and of no interest */
+			int128		x = column_is_null(in, from + i) ? 0 : v[i];
+
+			if (x != (int64) x)
+				break;
+			narrow[rows + i] = (int64) x;
+		}
+		if (i == n)
+			return;
+		for (int64 j = (int64) rows + i - 1; j >= 0; j--)
+			wide[j] = narrow[j];
+		col->wide = true;
+	}
+	memcpy(wide + rows + i, v + i, (n - i) * sizeof(int128));
+}
+
+static void
+fill_values(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
+{
+	int			width = wire_width(col->type);
+
+	if (in->type == COLUMN_DEC)
+		fill_decimals(col, buffer, rows, in, from, n);
+	else if (native_type(in->type) == col->type)
+		memcpy(buffer + col->values + (size_t) rows * width,
+			   (char *) in->values + (size_t) from * width, (size_t) n * width);
+	else if (col->type == WIRE_I64)
+		CONVERT_TO(int64)
+	else
+		CONVERT_TO(double)
+	if (col->key >= 0)
+		note_range(col, in, from, n);
+	fill_validity(col, buffer, rows, in, from, n);
+}
+
+static void
+fill_filter(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
+{
+	const int8 *v = (const int8 *) in->values + from;
+	int8	   *out = (int8 *) buffer + col->values + rows;
+
+	if (in->validity == NULL)
+		memcpy(out, v, n);
+	else
+		for (int i = 0; i < n; i++)
+			out[i] = bitmap_get(in->validity, from + i) && v[i];
+}
+
+void
+cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const Batch *batch, int from, int n)
+{
+	for (int c = 0; c < query->ncols; c++)
+	{
+		CudaColumn *col = &query->cols[c];
+		const Column *in = &batch->cols[col->col];
+
+		switch (col->travel)
+		{
+			case TRAVEL_VALUES:
+				fill_values(col, buffer, rows, in, from, n);
+				break;
+			case TRAVEL_CODES:
+				memcpy(buffer + col->values + rows * sizeof(int32), col->codes + from,
+					   n * sizeof(int32));
+				col->min = 0;
+				col->max = dictionary_size(col->dict) - 1;
+				break;
+			case TRAVEL_FILTER:
+				fill_filter(col, buffer, rows, in, from, n);
+				break;
+			case TRAVEL_PRESENCE:
+				fill_validity(col, buffer, rows, in, from, n);
+				break;
+		}
+	}
+}
+
+void
+cuda_query_describe(CudaQuery *query, uint32 rows, WireBatch *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->nrows = rows;
+	out->ncols = query->ncols;
+	for (int c = 0; c < query->ncols; c++)
+	{
+		CudaColumn *col = &query->cols[c];
+		bool		dec = query->spec->cols[col->col].type == COLUMN_DEC;
+
+		out->cols[c].type = dec && col->travel == TRAVEL_VALUES && !col->wide ? WIRE_I64 : col->type;
+		out->cols[c].values = col->travel == TRAVEL_PRESENCE ? WIRE_NO_ARRAY : col->values;
+		out->cols[c].validity = col->has_nulls ? col->validity : WIRE_NO_ARRAY;
+		out->bytes = col->validity + wire_align(wire_bitmap_bytes(query->buffer_rows));
+		if (col->key >= 0)
+		{
+			out->key_min[col->key] = col->min;
+			out->key_max[col->key] = col->max;
+		}
+	}
+	start_buffer(query);
+}
+
+/* ---- results ---- */
+
+Datum
+cuda_query_key(const CudaQuery *query, int k, const char *packed, bool *isnull)
+{
+	const WireKey *key = &query->wire->keys[k];
+	const CudaColumn *col = &query->cols[query->keycol[k]];
+	const char *at = packed + key->offset;
+	union
+	{
+		int8		i8;
+		int16		i16;
+		int32		i32;
+		int64		i64;
+	}			v = {0};
+
+	memcpy(&v, at, key->width);
+	if (col->travel == TRAVEL_CODES)
+		return dictionary_value(col->dict, v.i32, isnull);
+	*isnull = key->nullable && (packed[query->wire->null_offset] >> k & 1);
+	if (*isnull)
+		return (Datum) 0;
+	switch (query->spec->cols[col->col].type)
+	{
+		case COLUMN_I8:
+			return CharGetDatum(v.i8);
+		case COLUMN_I16:
+			return Int16GetDatum(v.i16);
+		case COLUMN_I32:
+			return Int32GetDatum(v.i32);
+		case COLUMN_U32:
+			return UInt32GetDatum((uint32) v.i32);
+		default:
+			return Int64GetDatum(v.i64);
+	}
+}

@@ -1,0 +1,78 @@
+/*
+ * cuda_query.h
+ *	  A query in the server's terms: which columns travel, and how.
+ */
+#ifndef GPUAGG_CUDA_QUERY_H
+#define GPUAGG_CUDA_QUERY_H
+
+#include "postgres.h"
+
+#include "batch.h"
+#include "dictionary.h"
+#include "engine.h"
+#include "protocol.h"
+#include "spec.h"
+
+typedef enum Travel
+{
+	TRAVEL_VALUES,				/* as they are, or widened to `type` */
+	TRAVEL_CODES,				/* dictionary codes of a group key */
+	TRAVEL_FILTER,				/* 1 where true, 0 where false or NULL */
+	TRAVEL_PRESENCE				/* validity alone */
+} Travel;
+
+typedef struct CudaColumn
+{
+	int			col;			/* in AggSpec.cols */
+	Travel		travel;
+	WireType	type;			/* COLUMN_DEC: I64 until a value needs more */
+	int			key;			/* which key, or -1 */
+	uint32		values;			/* offsets in a buffer */
+	uint32		validity;
+	Dictionary *dict;			/* TRAVEL_CODES */
+	int32	   *codes;			/* of the batch at hand */
+	uint32	   *hashes;
+
+	/* of the buffer being filled */
+	bool		has_nulls;
+	bool		wide;			/* COLUMN_DEC: I128 so far */
+	int64		min,			/* of a key */
+				max;
+} CudaColumn;
+
+typedef struct CudaQuery
+{
+	const AggSpec *spec;
+	WireQuery  *wire;			/* thresholds follow */
+	size_t		wire_bytes;
+	int			ncols;
+	CudaColumn	cols[WIRE_MAX_COLS];
+	int			keycol[WIRE_MAX_KEYS];	/* of cols */
+	uint32		buffer_rows;	/* that fit a buffer */
+} CudaQuery;
+
+/*
+ * Translates; NULL if the GPU cannot run it, and then *why says why not.
+ * Needs no server, so that EXPLAIN may ask.
+ */
+extern CudaQuery *cuda_query_build(const AggSpec *spec, const char **why);
+
+/* Lays out buffers of this size; dictionaries live in `cxt`. */
+extern void cuda_query_layout(CudaQuery *query, MemoryContext cxt, uint32 buffer_bytes,
+							  int batch_rows);
+
+/* Encodes the batch's dictionary keys; false if they need more than `mem_limit`. */
+extern bool cuda_query_encode(CudaQuery *query, const Batch *batch, size_t mem_limit);
+/* Does the batch hold numerics that only the CPU can add up? */
+extern bool cuda_query_odd(const CudaQuery *query, const Batch *batch);
+/* Appends rows from .. from + n - 1 of the batch behind `rows` rows of the buffer. */
+extern void cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const Batch *batch,
+							int from, int n);
+/* Describes the filled buffer and starts a new one. */
+extern void cuda_query_describe(CudaQuery *query, uint32 rows, WireBatch *out);
+extern void cuda_query_reset(CudaQuery *query);
+
+/* Key `k` of a packed group key. */
+extern Datum cuda_query_key(const CudaQuery *query, int k, const char *packed, bool *isnull);
+
+#endif							/* GPUAGG_CUDA_QUERY_H */

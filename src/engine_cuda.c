@@ -1,0 +1,512 @@
+/*
+ * engine_cuda.c
+ *	  The engine that runs on the GPU server.
+ *
+ * Batches of the executor are gathered into the buffers of the arena; a full
+ * buffer is sent and the next one is filled while the server copies and reduces
+ * it.  Groups are fetched in chunks and handed out where they lie in the
+ * arena.
+ *
+ * Whatever goes wrong at the server (it ends, memory is exhausted, a float sum
+ * overflows) is ENGINE_FAILED with the reason: the executor then starts
+ * over with the CPU engine, which also raises the error that core would raise.
+ *
+ * Groups of several processes, each with a session of its own, meet in a CPU
+ * engine: export writes them as that engine would, import reads them into one
+ * that lives inside the importing engine.
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "cuda_client.h"
+#include "cuda_query.h"
+#include "engine_cuda.h"
+#include "gpuagg.h"
+#include "server_state.h"
+
+#define MAX_BUFFERS 8
+
+double		gpuagg_gpu_startup_cost = 100.0;
+double		gpuagg_gpu_column_cost = 0.0001;
+
+/* Groups handed out at a time. */
+#define FETCH_GROUPS 16384
+
+typedef struct CudaEngine
+{
+	Engine		base;
+	const AggSpec *spec;
+	EngineEnv	env;
+	CudaQuery  *query;			/* NULL: failed before it began */
+	Client	   *client;
+	MemoryContext group_cxt;	/* of the groups handed out last */
+
+	int			buffer;			/* being filled */
+	uint32		rows;			/* in it */
+	bool		busy[MAX_BUFFERS];	/* at the server */
+
+	bool		finished;
+	uint64		next_group;
+	WireFinished result;
+
+	/* where groups meet, and what answers for a query without rows; or NULL */
+	Engine	   *merger;
+
+	uint64		rows_given;
+	uint64		batches;
+	uint64		bytes_from_device;
+	EngineStats past;			/* of what was forgotten by reset */
+} CudaEngine;
+
+static EngineStatus
+fail(CudaEngine *cuda, const char *why)
+{
+	strlcpy(cuda->base.failure, why, sizeof(cuda->base.failure));
+	if (cuda->client)
+		client_close(cuda->client);
+	return ENGINE_FAILED;
+}
+
+static EngineStatus
+client_lost(CudaEngine *cuda)
+{
+	return fail(cuda, cuda->client->failure);
+}
+
+/* ---- opening ---- */
+
+static void
+start_over(CudaEngine *cuda)
+{
+	cuda->buffer = 0;
+	cuda->rows = 0;
+	memset(cuda->busy, 0, sizeof(cuda->busy));
+	cuda->finished = false;
+	cuda->next_group = 0;
+	memset(&cuda->result, 0, sizeof(cuda->result));
+	cuda->rows_given = cuda->batches = cuda->bytes_from_device = 0;
+	if (cuda->merger)
+		cuda->merger->ops->reset(cuda->merger);
+}
+
+static Engine *
+get_merger(CudaEngine *cuda)
+{
+	if (cuda->merger == NULL)
+		cuda->merger = engine_cpu_ops.open(cuda->spec, &cuda->env);
+	return cuda->merger;
+}
+
+/* Connects and opens the query at the server, on first use. */
+static EngineStatus
+ensure_open(CudaEngine *cuda)
+{
+	CudaQuery  *query = cuda->query;
+	WireOpened	opened;
+
+	if (query == NULL || (cuda->client && cuda->client->sock < 0))
+		return ENGINE_FAILED;
+	if (cuda->client)
+		return ENGINE_OK;
+	cuda->client = client_connect(cuda->env.cxt);
+	if (cuda->client->sock < 0)
+		return client_lost(cuda);
+	if (cuda->client->welcome.buffers > MAX_BUFFERS || cuda->client->welcome.buffers < 1)
+		return fail(cuda, "the GPU server sent what makes no sense");
+	cuda_query_layout(query, cuda->env.cxt, cuda->client->welcome.buffer_bytes,
+					  cuda->env.batch_rows);
+	query->wire->est_rows = Max(cuda->env.est_rows, 0);
+	query->wire->est_groups = Max(cuda->env.est_groups, 0);
+	query->wire->forced = cuda->env.forced;
+	if (cuda->env.grouped)
+		query->wire->flags |= WIRE_GROUPED;
+	if (!client_send(cuda->client, MESSAGE_OPEN, query->wire, query->wire_bytes) ||
+		!client_receive(cuda->client, MESSAGE_OPENED, &opened, sizeof(opened)))
+		return client_lost(cuda);
+	return ENGINE_OK;
+}
+
+bool
+engine_cuda_usable(const AggSpec *spec, char *reason, size_t reason_size)
+{
+	const char *why;
+
+	if (!server_ready(reason, reason_size))
+		return false;
+	if (spec == NULL)
+		return true;
+	if (spec->ordered)
+	{
+		strlcpy(reason, "an operator that depends on row order", reason_size);
+		return false;
+	}
+	if (cuda_query_build(spec, &why) != NULL)
+		return true;
+	strlcpy(reason, why, reason_size);
+	return false;
+}
+
+/*
+ * The CPU engine pays for every key and slot of a row, the GPU for every column
+ * that is copied, and for a session.
+ */
+bool
+engine_cuda_cheaper(const AggSpec *spec, double rows)
+{
+	int			columns = spec ? spec->ncols : 2;
+	int			work = spec ? spec->nslots + spec->nkeys : 3;
+	double		cpu = rows * work * gpuagg_slot_cost;
+	double		gpu = gpuagg_gpu_startup_cost + rows * columns * gpuagg_gpu_column_cost;
+
+	return gpu < cpu;
+}
+
+static Engine *
+cuda_open(const AggSpec *spec, const EngineEnv *env)
+{
+	MemoryContext old = MemoryContextSwitchTo(env->cxt);
+	CudaEngine *cuda = palloc0(sizeof(CudaEngine));
+	const char *why = NULL;
+
+	cuda->base.ops = &engine_cuda_ops;
+	cuda->spec = spec;
+	cuda->env = *env;
+	cuda->query = cuda_query_build(spec, &why);
+	if (cuda->query == NULL)
+		fail(cuda, why);
+	cuda->group_cxt = AllocSetContextCreate(env->cxt, "GPU groups", ALLOCSET_DEFAULT_SIZES);
+	start_over(cuda);
+	MemoryContextSwitchTo(old);
+	return &cuda->base;
+}
+
+/* ---- rows ---- */
+
+/* Waits for the oldest batch at the server to be copied. */
+static EngineStatus
+await_done(CudaEngine *cuda)
+{
+	WireDone	done;
+
+	if (!client_receive(cuda->client, MESSAGE_DONE, &done, sizeof(done)))
+		return client_lost(cuda);
+	if (done.buffer >= MAX_BUFFERS || !cuda->busy[done.buffer])
+		return fail(cuda, "the GPU server sent what makes no sense");
+	cuda->busy[done.buffer] = false;
+	return ENGINE_OK;
+}
+
+/* Sends the buffer that was filled, and turns to the next. */
+static EngineStatus
+send_buffer(CudaEngine *cuda)
+{
+	WireBatch	batch;
+
+	if (cuda->rows == 0)
+		return ENGINE_OK;
+	cuda_query_describe(cuda->query, cuda->rows, &batch);
+	batch.buffer = cuda->buffer;
+	if (!client_send(cuda->client, MESSAGE_BATCH, &batch, sizeof(batch)))
+		return client_lost(cuda);
+	cuda->batches++;
+	cuda->busy[cuda->buffer] = true;
+	cuda->buffer = (cuda->buffer + 1) % cuda->client->welcome.buffers;
+	cuda->rows = 0;
+	while (cuda->busy[cuda->buffer])
+		if (await_done(cuda) != ENGINE_OK)
+			return ENGINE_FAILED;
+	return ENGINE_OK;
+}
+
+static EngineStatus
+cuda_add_batch(Engine *engine, const Batch *batch)
+{
+	CudaEngine *cuda = (CudaEngine *) engine;
+	CudaQuery  *query = cuda->query;
+
+	if (ensure_open(cuda) != ENGINE_OK)
+		return ENGINE_FAILED;
+	if (cuda_query_odd(query, batch))
+		return fail(cuda, "numeric values that the GPU cannot hold");
+	if (!cuda_query_encode(query, batch, cuda->env.mem_limit))
+		return fail(cuda, "the dictionary of the group keys is larger than hash memory");
+	for (int from = 0; from < batch->nrows;)
+	{
+		int			n = Min(batch->nrows - from, (int) (query->buffer_rows - cuda->rows));
+
+		cuda_query_fill(query, cuda->client->arena +
+						(size_t) cuda->buffer * cuda->client->welcome.buffer_bytes,
+						cuda->rows, batch, from, n);
+		from += n;
+		cuda->rows += n;
+		if (cuda->rows == query->buffer_rows && send_buffer(cuda) != ENGINE_OK)
+			return ENGINE_FAILED;
+	}
+	cuda->rows_given += batch->nrows;
+	return ENGINE_OK;
+}
+
+/* All groups of this engine's rows are known at the server. */
+static EngineStatus
+finish_device(CudaEngine *cuda)
+{
+	if (ensure_open(cuda) != ENGINE_OK || send_buffer(cuda) != ENGINE_OK)
+		return ENGINE_FAILED;
+	for (int b = 0; b < MAX_BUFFERS;)
+	{
+		if (!cuda->busy[b])
+			b++;
+		else if (await_done(cuda) != ENGINE_OK)
+			return ENGINE_FAILED;
+	}
+	if (!client_send(cuda->client, MESSAGE_FINISH, NULL, 0) ||
+		!client_receive(cuda->client, MESSAGE_FINISHED, &cuda->result, sizeof(cuda->result)))
+		return client_lost(cuda);
+	cuda->next_group = 0;
+	if (cuda->result.errors == 0)
+		return ENGINE_OK;
+	if (!cuda->env.parallel)
+		return fail(cuda, "a sum out of range, which the CPU engine reports");
+	/* the rows of a parallel plan come once: the error stands */
+	cuda->base.errors |= cuda->result.errors;
+	return ENGINE_OK;
+}
+
+/* ---- groups ---- */
+
+/* Brings the next groups to buffer 0, whose old groups are not needed any more. */
+static bool
+fetch_groups(CudaEngine *cuda, WireGroups *groups)
+{
+	uint64		left = cuda->result.ngroups - cuda->next_group;
+	WireFetch	fetch = {cuda->next_group, Min(left, FETCH_GROUPS), 0};
+
+	if (!client_send(cuda->client, MESSAGE_FETCH, &fetch, sizeof(fetch)) ||
+		!client_receive(cuda->client, MESSAGE_GROUPS, groups, sizeof(*groups)))
+		return false;
+	if (groups->first == fetch.first && groups->n >= 1 && groups->n <= fetch.max)
+		return true;
+	strlcpy(cuda->client->failure, "the GPU server sent what makes no sense",
+			sizeof(cuda->client->failure));
+	return false;
+}
+
+static void
+take_keys(CudaEngine *cuda, const char *packed, GroupBatch *out)
+{
+	out->keys = palloc(cuda->spec->nkeys * sizeof(Datum *) + 1);
+	out->keynulls = palloc(cuda->spec->nkeys * sizeof(bool *) + 1);
+	for (int k = 0; k < cuda->spec->nkeys; k++)
+	{
+		out->keys[k] = palloc(out->ngroups * sizeof(Datum));
+		out->keynulls[k] = palloc(out->ngroups * sizeof(bool));
+		for (int g = 0; g < out->ngroups; g++)
+			out->keys[k][g] = cuda_query_key(cuda->query, k,
+											 packed + (size_t) g * cuda->query->wire->key_bytes,
+											 &out->keynulls[k][g]);
+	}
+}
+
+/* Own transitions run over odd rows alone, and a query that got here had none. */
+static void
+take_owns(CudaEngine *cuda, GroupBatch *out)
+{
+	out->owns = palloc(cuda->spec->nowns * sizeof(Datum *) + 1);
+	out->ownnulls = palloc(cuda->spec->nowns * sizeof(bool *) + 1);
+	for (int o = 0; o < cuda->spec->nowns; o++)
+	{
+		out->owns[o] = palloc(out->ngroups * sizeof(Datum));
+		out->ownnulls[o] = palloc(out->ngroups * sizeof(bool));
+		for (int g = 0; g < out->ngroups; g++)
+		{
+			out->owns[o][g] = cuda->spec->owns[o].initval;
+			out->ownnulls[o][g] = cuda->spec->owns[o].initnull;
+		}
+	}
+}
+
+/* The next groups of the server; false at their end. */
+static bool
+next_device_groups(CudaEngine *cuda, GroupBatch *out)
+{
+	WireGroups	groups;
+	MemoryContext old;
+
+	if (cuda->next_group == cuda->result.ngroups)
+		return false;
+	if (!fetch_groups(cuda, &groups))
+		ereport(ERROR,
+				(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
+				 errmsg("lost the GPU server while groups were returned"),
+				 errdetail("%s", cuda->client->failure),
+				 errhint("Run the query again.")));
+	MemoryContextReset(cuda->group_cxt);
+	old = MemoryContextSwitchTo(cuda->group_cxt);
+	out->ngroups = groups.n;
+	take_keys(cuda, cuda->client->arena + groups.keys, out);
+	out->slots = palloc(cuda->spec->nslots * sizeof(void *) + 1);
+	for (int s = 0; s < cuda->spec->nslots; s++)
+		out->slots[s] = cuda->client->arena + groups.slots[s];
+	take_owns(cuda, out);
+	MemoryContextSwitchTo(old);
+	cuda->next_group += groups.n;
+	cuda->bytes_from_device += groups.n * wire_group_bytes(cuda->query->wire);
+	return true;
+}
+
+/* Moves this engine's groups to the merger. */
+static EngineStatus
+merge_own(CudaEngine *cuda)
+{
+	Engine	   *merger = get_merger(cuda);
+	GroupBatch	groups;
+
+	if (cuda->rows_given == 0)
+		return ENGINE_OK;
+	if (finish_device(cuda) != ENGINE_OK)
+		return ENGINE_FAILED;
+	while (next_device_groups(cuda, &groups))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (cuda_merge_groups(merger, &groups) != ENGINE_OK)
+			return fail(cuda, merger->failure);
+	}
+	cuda->base.errors |= merger->errors;
+	return ENGINE_OK;
+}
+
+static EngineStatus
+cuda_finish(Engine *engine)
+{
+	CudaEngine *cuda = (CudaEngine *) engine;
+	EngineStatus status;
+
+	if (cuda->query == NULL)
+		return ENGINE_FAILED;
+	cuda->finished = true;
+	if (cuda->merger == NULL && cuda->rows_given > 0)
+		return finish_device(cuda);
+	status = merge_own(cuda);
+	if (status != ENGINE_OK)
+		return status;
+	status = cuda->merger->ops->finish(cuda->merger);
+	cuda->base.errors |= cuda->merger->errors;
+	return status;
+}
+
+static bool
+cuda_next_groups(Engine *engine, GroupBatch *out)
+{
+	CudaEngine *cuda = (CudaEngine *) engine;
+
+	if (!cuda->finished)
+		return false;
+	if (cuda->merger)
+		return cuda->merger->ops->next_groups(cuda->merger, out);
+	return next_device_groups(cuda, out);
+}
+
+static EngineStatus
+cuda_export_groups(Engine *engine, GroupSink *sink)
+{
+	CudaEngine *cuda = (CudaEngine *) engine;
+
+	if (merge_own(cuda) != ENGINE_OK)
+		return ENGINE_FAILED;
+	return cuda->merger->ops->export_groups(cuda->merger, sink);
+}
+
+static EngineStatus
+cuda_import_groups(Engine *engine, GroupSource *source)
+{
+	Engine	   *merger = get_merger((CudaEngine *) engine);
+
+	return merger->ops->import_groups(merger, source);
+}
+
+/* ---- the rest ---- */
+
+static size_t
+dictionaries_memory(CudaEngine *cuda)
+{
+	size_t		bytes = 0;
+
+	for (int c = 0; cuda->query && c < cuda->query->ncols; c++)
+		if (cuda->query->cols[c].dict)
+			bytes += dictionary_memory(cuda->query->cols[c].dict);
+	return bytes;
+}
+
+static void
+cuda_stats(Engine *engine, EngineStats *stats)
+{
+	CudaEngine *cuda = (CudaEngine *) engine;
+	const WireFinished *r = &cuda->result;
+
+	*stats = cuda->past;
+	stats->rows += cuda->rows_given;
+	stats->batches += cuda->batches;
+	stats->groups += r->ngroups;
+	stats->changes += r->changes;
+	if (r->strategy[0] != '\0')
+		strlcpy(stats->strategy, r->strategy, sizeof(stats->strategy));
+	stats->bytes_to_device += r->bytes_in;
+	stats->bytes_from_device += cuda->bytes_from_device;
+	stats->copy_ms += r->copy_ms;
+	stats->kernel_ms += r->kernel_ms;
+	stats->device_memory = Max(stats->device_memory, r->memory_peak);
+	stats->retries += r->retries;
+	stats->mem_peak = Max(stats->mem_peak, dictionaries_memory(cuda));
+}
+
+static void
+cuda_reset(Engine *engine)
+{
+	CudaEngine *cuda = (CudaEngine *) engine;
+	WireOpened	opened;
+	bool		in_flight = false;
+
+	for (int b = 0; b < MAX_BUFFERS; b++)
+		in_flight |= cuda->busy[b];
+	cuda_stats(engine, &cuda->past);
+	start_over(cuda);
+	if (cuda->client == NULL || cuda->query == NULL)
+		return;
+	cuda_query_reset(cuda->query);
+
+	/* a connection in the middle of something is not worth mending */
+	if (in_flight || cuda->client->sock < 0 ||
+		!client_send(cuda->client, MESSAGE_RESET, NULL, 0) ||
+		!client_receive(cuda->client, MESSAGE_OPENED, &opened, sizeof(opened)))
+	{
+		client_close(cuda->client);
+		cuda->client = NULL;
+	}
+}
+
+static void
+cuda_close(Engine *engine)
+{
+	CudaEngine *cuda = (CudaEngine *) engine;
+
+	if (cuda->client)
+		client_close(cuda->client);
+	if (cuda->merger)
+		cuda->merger->ops->close(cuda->merger);
+}
+
+const EngineOps engine_cuda_ops = {
+	.name = "cuda",
+	.open = cuda_open,
+	.add_batch = cuda_add_batch,
+	.finish = cuda_finish,
+	.next_groups = cuda_next_groups,
+	.export_groups = cuda_export_groups,
+	.import_groups = cuda_import_groups,
+	.reset = cuda_reset,
+	.stats = cuda_stats,
+	.close = cuda_close,
+};

@@ -1,0 +1,163 @@
+/*
+ * device_cuda.h
+ *	  What the files of the CUDA device layer share.
+ *
+ *	device_cuda.c			devices, pinned memory, lanes
+ *	device_cuda_query.c		a query: batches in, groups out
+ *	device_cuda_groups.c	its groups: bins of rows, tables, states
+ *	device_kernels.cu		small kernels
+ *
+ * Plain C on the CUDA run-time.  Device memory is allocated in stream order
+ * from the device's pool, after budget_take().
+ */
+#ifndef GPUAGG_DEVICE_CUDA_H
+#define GPUAGG_DEVICE_CUDA_H
+
+#include <cuda_runtime_api.h>
+
+#include "device_kernels.h"
+#include "gpuagg_cuda.h"
+#include "server.h"
+#include "strategy.h"
+
+struct Lane
+{
+	int			device;
+	cudaStream_t stream;		/* copies */
+	char	   *arena;
+	char	   *memory;			/* on the device, as large as the arena */
+	size_t		buffer_bytes;
+	int			buffers;
+	cudaEvent_t copy_began[ARENA_BUFFERS];
+	cudaEvent_t copied[ARENA_BUFFERS];
+	cudaEvent_t reduced[ARENA_BUFFERS];	/* the buffer may be overwritten */
+};
+
+/* A piece of device memory that grows. */
+typedef struct DeviceMemory
+{
+	void	   *at;
+	size_t		bytes;
+} DeviceMemory;
+
+/* Where the groups of a query are. */
+typedef enum GroupForm
+{
+	FORM_UNKNOWN,				/* no batch yet */
+	FORM_SINGLE,				/* one group */
+	FORM_DIRECT,				/* bin = mixed-radix number of the keys */
+	FORM_HASH					/* bins in the order of a hash table */
+} GroupForm;
+
+/* Histogram calls take so many slots; more take several calls. */
+#define CALL_SLOTS GPUAGG_MAX_SLOTS
+#define MAX_CALLS (WIRE_MAX_SLOTS / CALL_SLOTS + WIRE_MAX_SLOTS + 1)
+
+struct Query
+{
+	int			device;
+	const WireQuery *q;
+	cudaStream_t stream;
+	cudaEvent_t began,			/* of the last batch's reduction */
+				ended;
+	bool		timing;			/* they are recorded and not yet added */
+	double		kernel_ms;
+	uint64_t	memory;			/* taken from the budget */
+	uint64_t	memory_peak;
+	int64_t		rows;
+	int			changes;
+	int			retries;
+
+	double	   *thresholds;		/* on the device */
+	GpuaggHistStatus *status;	/* on the device, MAX_CALLS of them */
+	DeviceMemory workspace;
+	DeviceMemory bins;			/* int32 of each row */
+	DeviceMemory slot_bins;		/* the same for a slot with many bins a group */
+	DeviceMemory ranks;
+	DeviceMemory keys;			/* packed, of each row */
+
+	GroupForm	form;
+	int64_t		capacity;		/* groups that the states have room for */
+	void	   *states[WIRE_MAX_SLOTS];
+	uint64_t	states_bytes;	/* of all of them, as taken from the budget */
+	GpuaggHistChoice choice;	/* of the last call, for EXPLAIN */
+
+	/* FORM_DIRECT */
+	int64_t		min[WIRE_MAX_KEYS];
+	int64_t		extent[WIRE_MAX_KEYS];	/* with the bin of NULLs, the last */
+	int64_t    *present;		/* rows in each bin, on the device */
+
+	/* FORM_HASH */
+	GpuaggGroupTable table;
+	uint64_t	table_bytes;
+
+	/* after finish */
+	int64_t		ngroups;
+	int32_t    *bin_of;			/* FORM_DIRECT: bins that have rows, on the host */
+	char	   *host_keys;		/* FORM_DIRECT: their packed keys */
+	DeviceMemory staging;
+};
+
+/* ---- status ---- */
+
+/* Turns the result of a CUDA call or of the kernel library into a DeviceStatus. */
+extern DeviceStatus cuda_status(cudaError_t err, const char *call, DeviceError *error);
+extern DeviceStatus kernel_status(GpuaggCudaStatus status, const char *call, DeviceError *error);
+
+#define CUDA_CHECK(call) \
+	do { \
+		cudaError_t check_err = (call); \
+		if (check_err != cudaSuccess) \
+			return cuda_status(check_err, #call, error); \
+	} while (0)
+
+#define KERNEL_CHECK(call) \
+	do { \
+		GpuaggCudaStatus check_status = (call); \
+		if (check_status != GPUAGG_CUDA_OK) \
+			return kernel_status(check_status, #call, error); \
+	} while (0)
+
+#define DEVICE_CHECK(call) \
+	do { \
+		DeviceStatus check_status = (call); \
+		if (check_status != DEVICE_OK) \
+			return check_status; \
+	} while (0)
+
+/* ---- memory of a query ---- */
+
+extern DeviceStatus query_alloc(Query *query, size_t bytes, void **at, DeviceError *error);
+extern void query_free(Query *query, void *at, size_t bytes);
+/* At least `bytes`; the content is lost when it grows. */
+extern DeviceStatus query_reserve(Query *query, DeviceMemory *memory, size_t bytes,
+								  DeviceError *error);
+extern void query_release(Query *query, DeviceMemory *memory);
+
+/* ---- device_cuda_groups.c ---- */
+
+/* Bytes of one group's states of slot s. */
+extern size_t slot_state_bytes(const WireQuery *q, int s);
+/* Bins of the batch's rows into query->bins; the states have room for all of them. */
+extern DeviceStatus groups_locate(Query *query, const char *base, const WireBatch *batch,
+								  DeviceError *error);
+/* After the last batch: numbers the groups. */
+extern DeviceStatus groups_finish(Query *query, DeviceError *error);
+extern void groups_forget(Query *query);
+extern DeviceColumn batch_column(const char *base, const WireBatch *batch, int col);
+extern GpuaggColumn kernel_column(const char *base, const WireBatch *batch, int col);
+
+/* ---- device_cuda_query.c ---- */
+
+extern DeviceStatus cuda_query_open(Query **query, int device, const WireQuery *q,
+									const double *thresholds, DeviceError *error);
+extern void cuda_query_close(Query *query);
+extern DeviceStatus cuda_reduce(Query *query, Lane *lane, const WireBatch *batch,
+								DeviceError *error);
+extern DeviceStatus cuda_finish(Query *query, WireFinished *result, DeviceError *error);
+extern DeviceStatus cuda_fetch(Query *query, Lane *lane, const WireGroups *out,
+							   DeviceError *error);
+extern DeviceStatus cuda_reset(Query *query, DeviceError *error);
+extern DeviceStatus cuda_sync(Query *query, DeviceError *error);
+
+#endif							/* GPUAGG_DEVICE_CUDA_H */

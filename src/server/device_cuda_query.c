@@ -1,0 +1,354 @@
+/*
+ * device_cuda_query.c
+ *	  A query on the device: batches in, groups out.
+ *
+ * A query has a stream of its own; all its batches, from whatever lane, are
+ * reduced on it in order.  Copies run on the lanes' streams, and events order the
+ * two.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device_cuda.h"
+
+/* ---- opening and closing ---- */
+
+void
+cuda_query_close(Query *query)
+{
+	if (query->stream)
+		cudaStreamSynchronize(query->stream);
+	groups_forget(query);
+	query_release(query, &query->workspace);
+	query_release(query, &query->bins);
+	query_release(query, &query->slot_bins);
+	query_release(query, &query->ranks);
+	query_release(query, &query->keys);
+	query_release(query, &query->staging);
+	query_free(query, query->thresholds, query->q->nthresholds * sizeof(double));
+	query_free(query, query->status, MAX_CALLS * sizeof(GpuaggHistStatus));
+	if (query->began)
+		cudaEventDestroy(query->began);
+	if (query->ended)
+		cudaEventDestroy(query->ended);
+	if (query->stream)
+		cudaStreamDestroy(query->stream);
+	free(query);
+}
+
+static DeviceStatus
+clear_status(Query *query, DeviceError *error)
+{
+	CUDA_CHECK(cudaMemsetAsync(query->status, 0, MAX_CALLS * sizeof(GpuaggHistStatus),
+							   query->stream));
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+fill_query(Query *query, const double *thresholds, DeviceError *error)
+{
+	size_t		bytes = query->q->nthresholds * sizeof(double);
+
+	CUDA_CHECK(cudaStreamCreateWithFlags(&query->stream, cudaStreamNonBlocking));
+	CUDA_CHECK(cudaEventCreateWithFlags(&query->began, cudaEventDefault));
+	CUDA_CHECK(cudaEventCreateWithFlags(&query->ended, cudaEventBlockingSync));
+	DEVICE_CHECK(query_alloc(query, MAX_CALLS * sizeof(GpuaggHistStatus), (void **) &query->status,
+							 error));
+	DEVICE_CHECK(clear_status(query, error));
+	if (bytes > 0)
+	{
+		DEVICE_CHECK(query_alloc(query, bytes, (void **) &query->thresholds, error));
+		CUDA_CHECK(cudaMemcpyAsync(query->thresholds, thresholds, bytes, cudaMemcpyHostToDevice,
+								   query->stream));
+	}
+	return DEVICE_OK;
+}
+
+DeviceStatus
+cuda_query_open(Query **query, int device, const WireQuery *q, const double *thresholds,
+				DeviceError *error)
+{
+	Query	   *made = calloc(1, sizeof(*made));
+	DeviceStatus status;
+
+	if (made == NULL)
+	{
+		strcpy(error->text, "out of memory in the GPU server");
+		return DEVICE_NO_MEMORY;
+	}
+	made->device = device;
+	made->q = q;
+	status = fill_query(made, thresholds, error);
+	if (status == DEVICE_OK)
+		*query = made;
+	else
+		cuda_query_close(made);
+	return status;
+}
+
+DeviceStatus
+cuda_sync(Query *query, DeviceError *error)
+{
+	CUDA_CHECK(cudaStreamSynchronize(query->stream));
+	return DEVICE_OK;
+}
+
+DeviceStatus
+cuda_reset(Query *query, DeviceError *error)
+{
+	DEVICE_CHECK(cuda_sync(query, error));
+	groups_forget(query);
+	query->rows = 0;
+	query->kernel_ms = 0;
+	query->timing = false;
+	query->changes = query->retries = 0;
+	return clear_status(query, error);
+}
+
+/* ---- batches ---- */
+
+static GpuaggSlot
+kernel_slot(const Query *query, const char *base, const WireBatch *batch, int s)
+{
+	const WireSlot *slot = &query->q->slots[s];
+	GpuaggSlot	out = {.op = (MonoidId) slot->monoid,.states = query->states[s]};
+
+	if (slot->col[0] >= 0)
+		out.x = kernel_column(base, batch, slot->col[0]);
+	if (slot->col[1] >= 0)
+		out.y = kernel_column(base, batch, slot->col[1]);
+	if (slot->filter >= 0)
+		out.filter = (const uint8_t *) base + batch->cols[slot->filter].values;
+	return out;
+}
+
+static DeviceStatus
+update(Query *query, GpuaggHist *hist, const int32_t *bins, int64_t nbins, int call,
+	   const WireBatch *batch, DeviceError *error)
+{
+	size_t		bytes = 0;
+
+	hist->bins.kind = GPUAGG_BIN_INDEX;
+	hist->bins.ncolumns = 1;
+	hist->bins.column[0].values = bins;
+	hist->bins.column[0].type = GPUAGG_VALUE_I32;
+	hist->bins.nbins = nbins;
+	hist->nrows = batch->nrows;
+	hist->first_row = query->rows;
+	hist->status = query->status + call;
+	KERNEL_CHECK(gpuagg_hist_update(hist, NULL, &bytes, query->stream));
+	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
+	bytes = query->workspace.bytes;
+	KERNEL_CHECK(gpuagg_hist_update(hist, query->workspace.at, &bytes, query->stream));
+	KERNEL_CHECK(gpuagg_hist_choose(hist, &query->choice));
+	return DEVICE_OK;
+}
+
+/* All slots with one state a group, in as few calls as they need. */
+static DeviceStatus
+reduce_plain(Query *query, const char *base, const WireBatch *batch, int *call,
+			 DeviceError *error)
+{
+	const WireQuery *q = query->q;
+	int64_t		nbins = query->form == FORM_HASH ? query->ngroups : query->capacity;
+	GpuaggHist	hist = {.nslots = 0};
+
+	if (query->form == FORM_DIRECT)
+	{
+		hist.slot[0].op = MONOID_COUNT;
+		hist.slot[0].states = query->present;
+		hist.nslots = 1;
+	}
+	for (int s = 0; s < q->nslots; s++)
+	{
+		if (q->slots[s].bin_kind != WIRE_BIN_NONE)
+			continue;
+		if (hist.nslots == CALL_SLOTS)
+		{
+			DEVICE_CHECK(update(query, &hist, query->bins.at, nbins, (*call)++, batch, error));
+			memset(&hist, 0, sizeof(hist));
+		}
+		hist.slot[hist.nslots++] = kernel_slot(query, base, batch, s);
+	}
+	if (hist.nslots == 0)
+		return DEVICE_OK;
+	return update(query, &hist, query->bins.at, nbins, (*call)++, batch, error);
+}
+
+/* A slot with many states a group: its bin is group * width + bin. */
+static DeviceStatus
+reduce_binned(Query *query, const char *base, const WireBatch *batch, int s, int *call,
+			  DeviceError *error)
+{
+	const WireSlot *slot = &query->q->slots[s];
+	int64_t		groups = query->form == FORM_HASH ? query->ngroups : query->capacity;
+	size_t		bytes = (size_t) batch->nrows * sizeof(int32_t);
+	GpuaggHist	hist = {.nslots = 1};
+	SlotBins	bins = {
+		.kind = slot->bin_kind,.column = batch_column(base, batch, slot->col[0]),
+		.group = query->form == FORM_SINGLE ? NULL : query->bins.at,
+		.width = slot->width,.n = slot->bin_n,.lo = slot->lo,.hi = slot->hi,
+		.thresholds = query->thresholds + slot->thresholds
+	};
+
+	DEVICE_CHECK(query_reserve(query, &query->slot_bins, bytes, error));
+	hist.slot[0].op = (MonoidId) slot->monoid;
+	hist.slot[0].states = query->states[s];
+	if (slot->filter >= 0)
+		bins.filter = (const uint8_t *) base + batch->cols[slot->filter].values;
+	if (slot->col[1] >= 0)
+		hist.slot[0].x = kernel_column(base, batch, slot->col[1]);
+	if (slot->bin_kind == WIRE_BIN_HLL)
+	{
+		DEVICE_CHECK(query_reserve(query, &query->ranks, bytes, error));
+		bins.rank = query->ranks.at;
+		hist.slot[0].x.values = query->ranks.at;
+		hist.slot[0].x.type = GPUAGG_VALUE_I32;
+	}
+	KERNEL_CHECK(device_slot_bins(&bins, batch->nrows, query->slot_bins.at, query->stream));
+	return update(query, &hist, query->slot_bins.at, groups * slot->width, (*call)++, batch, error);
+}
+
+static DeviceStatus
+add_timing(Query *query, DeviceError *error)
+{
+	float		ms;
+
+	if (!query->timing)
+		return DEVICE_OK;
+	query->timing = false;
+	CUDA_CHECK(cudaEventSynchronize(query->ended));
+	CUDA_CHECK(cudaEventElapsedTime(&ms, query->began, query->ended));
+	query->kernel_ms += ms;
+	return DEVICE_OK;
+}
+
+DeviceStatus
+cuda_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error)
+{
+	const WireQuery *q = query->q;
+	const char *base = lane->memory + batch->buffer * lane->buffer_bytes;
+	int			call = 0;
+
+	DEVICE_CHECK(add_timing(query, error));
+	CUDA_CHECK(cudaStreamWaitEvent(query->stream, lane->copied[batch->buffer], 0));
+	CUDA_CHECK(cudaEventRecord(query->began, query->stream));
+	DEVICE_CHECK(groups_locate(query, base, batch, error));
+	DEVICE_CHECK(reduce_plain(query, base, batch, &call, error));
+	for (int s = 0; s < q->nslots; s++)
+		if (q->slots[s].bin_kind != WIRE_BIN_NONE)
+			DEVICE_CHECK(reduce_binned(query, base, batch, s, &call, error));
+	CUDA_CHECK(cudaEventRecord(query->ended, query->stream));
+	CUDA_CHECK(cudaEventRecord(lane->reduced[batch->buffer], query->stream));
+	query->timing = true;
+	query->rows += batch->nrows;
+	return DEVICE_OK;
+}
+
+/* ---- groups ---- */
+
+static void
+describe(const Query *query, char *text, size_t size)
+{
+	static const char *const places[] = {"", "shared memory", "partitions in shared memory",
+	"global memory"};
+	const GpuaggHistChoice *c = &query->choice;
+	char		how[96] = "";
+
+	if (query->rows > 0 && c->strategy >= GPUAGG_HIST_SHARED && c->strategy <= GPUAGG_HIST_GLOBAL)
+		snprintf(how, sizeof(how), ", histogram in %s", places[c->strategy]);
+	if (how[0] && c->strategy == GPUAGG_HIST_SHARED)
+		snprintf(how + strlen(how), sizeof(how) - strlen(how), ", %d sub-histogram%s, %d pass%s",
+				 c->copies, c->copies == 1 ? "" : "s", c->passes, c->passes == 1 ? "" : "es");
+	if (query->form == FORM_DIRECT)
+		snprintf(text, size, "direct (%lld bins%s)", (long long) query->capacity, how);
+	else if (query->form == FORM_HASH)
+		snprintf(text, size, "hash (%lld groups%s)", (long long) query->ngroups, how);
+	else
+		snprintf(text, size, "single (one group%s)", how);
+}
+
+DeviceStatus
+cuda_finish(Query *query, WireFinished *result, DeviceError *error)
+{
+	GpuaggHistStatus *status;
+	cudaError_t err;
+
+	DEVICE_CHECK(add_timing(query, error));
+	DEVICE_CHECK(groups_finish(query, error));
+	status = malloc(MAX_CALLS * sizeof(*status));
+	if (status == NULL)
+	{
+		strcpy(error->text, "out of memory in the GPU server");
+		return DEVICE_NO_MEMORY;
+	}
+	err = cudaMemcpyAsync(status, query->status, MAX_CALLS * sizeof(*status),
+						  cudaMemcpyDeviceToHost, query->stream);
+	if (err == cudaSuccess)
+		err = cudaStreamSynchronize(query->stream);
+	for (int c = 0; c < MAX_CALLS && err == cudaSuccess; c++)
+		for (int s = 0; s < GPUAGG_MAX_SLOTS; s++)
+			result->errors |= status[c].errors[s];
+	free(status);
+	if (err != cudaSuccess)
+		return cuda_status(err, "copy of the histograms' status", error);
+	result->ngroups = query->ngroups;
+	result->changes = query->changes;
+	result->retries = query->retries;
+	result->memory_peak = query->memory_peak;
+	result->kernel_ms = query->kernel_ms;
+	describe(query, result->strategy, sizeof(result->strategy));
+	return DEVICE_OK;
+}
+
+/* n rows of a slot's states to the host, from their bins if those are not in order. */
+static DeviceStatus
+fetch_states(Query *query, const WireGroups *out, int s, const int32_t *bins, char *to,
+			 DeviceError *error)
+{
+	size_t		row = slot_state_bytes(query->q, s);
+	const char *from = (const char *) query->states[s] + out->first * row;
+
+	if (bins)
+	{
+		DEVICE_CHECK(query_reserve(query, &query->staging, out->n * row, error));
+		KERNEL_CHECK(device_gather(query->states[s], row, bins, out->n, query->staging.at,
+								   query->stream));
+		from = query->staging.at;
+	}
+	CUDA_CHECK(cudaMemcpyAsync(to, from, out->n * row, cudaMemcpyDeviceToHost, query->stream));
+	return DEVICE_OK;
+}
+
+DeviceStatus
+cuda_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
+{
+	const WireQuery *q = query->q;
+	char	   *base = lane->arena + out->buffer * lane->buffer_bytes;
+	const int32_t *bins = NULL;
+
+	if (out->first > (uint64_t) query->ngroups || out->n > query->ngroups - out->first)
+	{
+		strcpy(error->text, "no such groups");
+		return DEVICE_UNSUPPORTED;
+	}
+	if (query->form == FORM_DIRECT)
+	{
+		memcpy(base + out->keys, query->host_keys + out->first * q->key_bytes,
+			   (size_t) out->n * q->key_bytes);
+		DEVICE_CHECK(query_reserve(query, &query->bins, out->n * sizeof(int32_t), error));
+		CUDA_CHECK(cudaMemcpyAsync(query->bins.at, query->bin_of + out->first,
+								   out->n * sizeof(int32_t), cudaMemcpyHostToDevice,
+								   query->stream));
+		bins = query->bins.at;
+	}
+	else if (query->form == FORM_HASH)
+		CUDA_CHECK(cudaMemcpyAsync(base + out->keys,
+								   (char *) query->table.keys + out->first * q->key_bytes,
+								   (size_t) out->n * q->key_bytes, cudaMemcpyDeviceToHost,
+								   query->stream));
+	for (int s = 0; s < q->nslots; s++)
+		DEVICE_CHECK(fetch_states(query, out, s, bins, base + out->slots[s], error));
+	return cuda_sync(query, error);
+}

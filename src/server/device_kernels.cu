@@ -1,0 +1,192 @@
+/*
+ * device_kernels.cu
+ *	  The small kernels of the server; see device_kernels.h.
+ */
+#include "common.cuh"
+
+#include "bins.h"
+#include "device_kernels.h"
+#include "hll.h"
+
+#define THREADS 256
+
+/* Blocks for n items, each thread taking several where there are many. */
+static int
+grid_for(int64_t n)
+{
+	int64_t		blocks = (n + THREADS - 1) / THREADS;
+
+	return (int) (blocks < 4096 ? (blocks > 0 ? blocks : 1) : 4096);
+}
+
+__device__ static bool
+is_valid(const DeviceColumn &c, int64_t i)
+{
+	return c.validity == nullptr || (c.validity[i >> 3] >> (i & 7) & 1);
+}
+
+__device__ static uint64_t
+load_bits(const DeviceColumn &c, int width, int64_t i)
+{
+	switch (width)
+	{
+		case 1:
+			return ((const uint8_t *) c.values)[i];
+		case 2:
+			return ((const uint16_t *) c.values)[i];
+		case 4:
+			return ((const uint32_t *) c.values)[i];
+		default:
+			return ((const uint64_t *) c.values)[i];
+	}
+}
+
+/* ors `bits` into a 16-byte key at a byte offset */
+__device__ static void
+place(uint64_t key[2], uint64_t bits, int offset)
+{
+	int			shift = 8 * (offset & 7);
+
+	if (offset >= 8)
+		key[1] |= bits << shift;
+	else
+	{
+		key[0] |= bits << shift;
+		if (shift > 0)
+			key[1] |= bits >> (64 - shift);
+	}
+}
+
+__global__ static void
+pack_kernel(PackKeys pack, int64_t nrows, void *out)
+{
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < nrows;
+		 i += (int64_t) gridDim.x * blockDim.x)
+	{
+		uint64_t	key[2] = {0, 0};
+		uint64_t	nulls = 0;
+
+		for (int k = 0; k < pack.nkeys; k++)
+		{
+			if (is_valid(pack.column[k], i))
+				place(key, load_bits(pack.column[k], pack.width[k], i), pack.offset[k]);
+			else
+				nulls |= (uint64_t) 1 << k;
+		}
+		if (nulls)
+			place(key, nulls, pack.null_offset);
+		if (pack.key_bytes == 4)
+			((uint32_t *) out)[i] = (uint32_t) key[0];
+		else if (pack.key_bytes == 8)
+			((uint64_t *) out)[i] = key[0];
+		else
+			((ulonglong2 *) out)[i] = make_ulonglong2(key[0], key[1]);
+	}
+}
+
+GpuaggCudaStatus
+device_pack_keys(const PackKeys *pack, int64_t nrows, void *out, gpuagg_stream stream)
+{
+	pack_kernel<<<grid_for(nrows), THREADS, 0, stream>>>(*pack, nrows, out);
+	CUDA_TRY_LAUNCH("pack_kernel");
+	return GPUAGG_CUDA_OK;
+}
+
+/* Rows move in words of 4 bytes, a thread a word, so that writes coalesce. */
+template <bool SCATTER>
+__global__ static void
+move_kernel(const uint32_t *from, size_t words, const int32_t *map, int64_t n, uint32_t *to)
+{
+	int64_t		total = n * (int64_t) words;
+
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < total;
+		 i += (int64_t) gridDim.x * blockDim.x)
+	{
+		int64_t		row = i / words;
+		int64_t		other = map[row] * (int64_t) words + i % words;
+
+		if (!SCATTER)
+			to[i] = from[other];
+		else if (map[row] >= 0)
+			to[other] = from[i];
+	}
+}
+
+GpuaggCudaStatus
+device_scatter(const void *from, size_t row_bytes, const int32_t *map, int64_t n, void *to,
+			   gpuagg_stream stream)
+{
+	if (n == 0)
+		return GPUAGG_CUDA_OK;
+	move_kernel<true><<<grid_for(n * (int64_t) row_bytes / 4), THREADS, 0, stream>>>
+		((const uint32_t *) from, row_bytes / 4, map, n, (uint32_t *) to);
+	CUDA_TRY_LAUNCH("move_kernel");
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_gather(const void *from, size_t row_bytes, const int32_t *map, int64_t n, void *to,
+			  gpuagg_stream stream)
+{
+	if (n == 0)
+		return GPUAGG_CUDA_OK;
+	move_kernel<false><<<grid_for(n * (int64_t) row_bytes / 4), THREADS, 0, stream>>>
+		((const uint32_t *) from, row_bytes / 4, map, n, (uint32_t *) to);
+	CUDA_TRY_LAUNCH("move_kernel");
+	return GPUAGG_CUDA_OK;
+}
+
+__device__ static double
+load_double(const DeviceColumn &c, int64_t i)
+{
+	switch (c.type)
+	{
+		case WIRE_I8:
+			return ((const int8_t *) c.values)[i];
+		case WIRE_I16:
+			return ((const int16_t *) c.values)[i];
+		case WIRE_I32:
+			return ((const int32_t *) c.values)[i];
+		case WIRE_I64:
+			return (double) ((const int64_t *) c.values)[i];
+		case WIRE_F32:
+			return ((const float *) c.values)[i];
+		default:
+			return ((const double *) c.values)[i];
+	}
+}
+
+__global__ static void
+slot_bins_kernel(SlotBins b, int64_t nrows, int32_t *out)
+{
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < nrows;
+		 i += (int64_t) gridDim.x * blockDim.x)
+	{
+		int			group = b.group ? b.group[i] : 0;
+		int			bin = -1;
+
+		if (group >= 0 && is_valid(b.column, i) && (b.filter == nullptr || b.filter[i]))
+		{
+			int			rank = 0;
+
+			if (b.kind == WIRE_BIN_HLL)
+				gpuagg_bin_hll(((const uint64_t *) b.column.values)[i], &bin, &rank);
+			else if (b.kind == WIRE_BIN_UNIFORM)
+				bin = gpuagg_bin_uniform(load_double(b.column, i), b.lo, b.hi, b.n);
+			else
+				bin = gpuagg_bin_thresholds(load_double(b.column, i), b.thresholds, b.n);
+			bin += group * b.width;
+			if (b.rank)
+				b.rank[i] = rank;
+		}
+		out[i] = bin;
+	}
+}
+
+GpuaggCudaStatus
+device_slot_bins(const SlotBins *bins, int64_t nrows, int32_t *out, gpuagg_stream stream)
+{
+	slot_bins_kernel<<<grid_for(nrows), THREADS, 0, stream>>>(*bins, nrows, out);
+	CUDA_TRY_LAUNCH("slot_bins_kernel");
+	return GPUAGG_CUDA_OK;
+}

@@ -1,0 +1,76 @@
+/*
+ * device_kernels.h
+ *	  The small kernels of the server: packing keys, moving states, bins of
+ *	  slots that have many a group.  What reduces is in kernels/.
+ *
+ * All pointers are device pointers; work is queued on the stream.
+ */
+#ifndef GPUAGG_DEVICE_KERNELS_H
+#define GPUAGG_DEVICE_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpuagg_cuda.h"
+#include "protocol.h"
+
+#ifdef __cplusplus
+extern "C"
+{
+#endif
+
+/* A column in a lane's buffer; the pointers may be NULL as in WireColumn. */
+typedef struct DeviceColumn
+{
+	const void *values;
+	const uint8_t *validity;
+	int			type;			/* WireType */
+} DeviceColumn;
+
+typedef struct PackKeys
+{
+	int			nkeys;
+	int			key_bytes;
+	int			null_offset;
+	int			width[WIRE_MAX_KEYS];
+	int			offset[WIRE_MAX_KEYS];
+	DeviceColumn column[WIRE_MAX_KEYS];
+} PackKeys;
+
+/* The packed key of every row; see WireKey. */
+GpuaggCudaStatus device_pack_keys(const PackKeys *pack, int64_t nrows, void *out,
+								  gpuagg_stream stream);
+
+/*
+ * to[map[i]] = from[i] for n rows of row_bytes (a multiple of 4); rows whose map
+ * is negative stay behind.
+ */
+GpuaggCudaStatus device_scatter(const void *from, size_t row_bytes, const int32_t *map, int64_t n,
+								void *to, gpuagg_stream stream);
+/* to[i] = from[map[i]] for n rows of row_bytes (a multiple of 4). */
+GpuaggCudaStatus device_gather(const void *from, size_t row_bytes, const int32_t *map, int64_t n,
+							   void *to, gpuagg_stream stream);
+
+typedef struct SlotBins
+{
+	int			kind;			/* WireBinKind, not NONE */
+	DeviceColumn column;
+	const uint8_t *filter;		/* or NULL */
+	const int32_t *group;		/* of each row; NULL: 0 */
+	int			width;
+	int			n;
+	double		lo,
+				hi;
+	const double *thresholds;
+	int32_t    *rank;			/* WIRE_BIN_HLL: the rank of each row goes here */
+} SlotBins;
+
+/* group * width + bin of every row, -1 where the column is NULL or the filter fails. */
+GpuaggCudaStatus device_slot_bins(const SlotBins *bins, int64_t nrows, int32_t *out,
+								  gpuagg_stream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif							/* GPUAGG_DEVICE_KERNELS_H */
