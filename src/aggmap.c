@@ -426,9 +426,16 @@ load_aggregate(AggOutput *out, OwnSpec *own, Aggref *aggref)
 
 /* ---- building: columns and slots ----------------------------------------- */
 
-/* An argument's column, as a Datum or in the form that its type travels in. */
+/* How an argument travels. */
+typedef enum ArgumentForm
+{
+	FORM_NATURAL,				/* in the column type that suits it */
+	FORM_SCALAR,				/* the same, but numerics as Datums: slots miss odd decimals */
+	FORM_DATUM
+} ArgumentForm;
+
 static int
-add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, bool as_datum)
+add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, ArgumentForm form)
 {
 	Node	   *expr = (Node *) list_nth_node(TargetEntry, aggref->args, i)->expr;
 	ColumnSpec	col = {.input = args[i]};
@@ -437,8 +444,8 @@ add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, bool as_datu
 	col.typmod = exprTypmod(expr);
 	col.collation = exprCollation(expr);
 	get_typlenbyval(col.typid, &col.typlen, &col.typbyval);
-	col.type = spec_column_type(col.typid, col.typmod, &col.scale);
-	if (as_datum)
+	col.type = expr_column_type(expr, &col.scale);
+	if (form == FORM_DATUM || (form == FORM_SCALAR && col.type == COLUMN_DEC))
 	{
 		col.type = COLUMN_DATUM;
 		col.scale = 0;
@@ -534,6 +541,7 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 {
 	BinSpec		bins;
 	bool		binned = is_histogram(row->lower);
+	bool		decimal = row->lower == LOWER_DEC || row->lower == LOWER_DEC_AVG;
 
 	if (row->lower == LOWER_OWN)
 		return false;
@@ -545,12 +553,12 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		if (spec->nkeys > 0 && out->width > MAX_GROUPED_BINS)
 			return false;
 	}
-	if (row->lower == LOWER_DEC || row->lower == LOWER_DEC_AVG)
+	if (decimal)
 	{
 		Node	   *expr = (Node *) list_nth_node(TargetEntry, aggref->args, 0)->expr;
 		int16		scale;
 
-		if (spec_column_type(exprType(expr), exprTypmod(expr), &scale) != COLUMN_DEC)
+		if (expr_column_type(expr, &scale) != COLUMN_DEC)
 			return false;
 		out->scale = scale;
 	}
@@ -561,7 +569,8 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		int			col[2];
 
 		for (int j = 0; j < 2; j++)
-			col[j] = use->arg[j] < 0 ? -1 : add_argument(spec, aggref, args, use->arg[j], false);
+			col[j] = use->arg[j] < 0 ? -1 :
+				add_argument(spec, aggref, args, use->arg[j], decimal ? FORM_NATURAL : FORM_SCALAR);
 		out->slots[i] = spec_add_slot(spec, use->monoid, col[0], col[1], filter,
 									  binned && i > 0 ? &bins : NULL);
 	}
@@ -590,7 +599,8 @@ aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, PlanSta
 	{
 		own.odd_only = by_slots;
 		for (int i = 0; i < own.nargs; i++)
-			own.argcol[i] = add_argument(spec, aggref, args, i, !by_slots);
+			own.argcol[i] = add_argument(spec, aggref, args, i,
+										 by_slots ? FORM_NATURAL : FORM_DATUM);
 		out->own = spec_add_own(spec, &own);
 	}
 	return out;

@@ -142,6 +142,14 @@ expr_decimal_shape(Node *expr, int16 *scale)
 	}
 }
 
+ColumnType
+expr_column_type(Node *expr, int16 *scale)
+{
+	if (exprType(expr) == NUMERICOID && expr_decimal_shape(expr, scale))
+		return COLUMN_DEC;
+	return spec_column_type(exprType(expr), exprTypmod(expr), scale);
+}
+
 /* ---- loops ----------------------------------------------------------------- */
 
 typedef gpuagg_i128 i128;

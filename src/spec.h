@@ -17,6 +17,7 @@
 #include "postgres.h"
 
 #include "fmgr.h"
+#include "nodes/nodes.h"
 
 #include "batch.h"
 #include "monoid.h"
@@ -125,5 +126,11 @@ extern int	spec_add_own(AggSpec *spec, const OwnSpec *own);
 
 /* The column type a scalar SQL type travels in; COLUMN_DATUM where none fits better. */
 extern ColumnType spec_column_type(Oid typid, int32 typmod, int16 *scale);
+
+/*
+ * The same for an expression: one over numerics of declared scale has a known
+ * scale as well.  In expr_decimal.c.
+ */
+extern ColumnType expr_column_type(Node *expr, int16 *scale);
 
 #endif							/* GPUAGG_SPEC_H */
