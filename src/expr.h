@@ -173,7 +173,10 @@ extern void expr_mark_asks(Vec *r, const uint8 *ask, int n);
 /* Decimal operations (expr_decimal.c): NULL where funcid is none, or cannot be compiled. */
 extern Vec *expr_compile_decimal(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 
-/* Compiler services for expr_decimal.c. */
+/* Zeroed memory aligned for vector loads and 128-bit integers, which palloc does not promise. */
+extern void *expr_alloc(size_t size);
+
+/* Compiler services for expr_decimal.c and expr_time.c. */
 extern Vec *expr_compile(ExprSet *set, Expr *expr, int stage);
 extern Vec *expr_new_vec(ExprSet *set, ColumnType type, int16 scale, Oid typid, Expr *expr,
 						 int stage);

@@ -49,6 +49,12 @@ expr_set_create(PlanState *parent, TupleDesc desc, int nstages)
 	return set;
 }
 
+void *
+expr_alloc(size_t size)
+{
+	return (void *) CACHELINEALIGN(palloc0(size + PG_CACHE_LINE_SIZE));
+}
+
 Vec *
 expr_new_vec(ExprSet *set, ColumnType type, int16 scale, Oid typid, Expr *expr, int stage)
 {
@@ -59,7 +65,7 @@ expr_new_vec(ExprSet *set, ColumnType type, int16 scale, Oid typid, Expr *expr, 
 	vec->typid = typid;
 	vec->expr = expr;
 	vec->stage = vec->last_stage = stage;
-	vec->values = palloc0(EXPR_ROWS * column_width(type));
+	vec->values = expr_alloc(EXPR_ROWS * column_width(type));
 	vec->state = palloc0(EXPR_ROWS);
 	vec->next = set->vecs;
 	set->vecs = vec;

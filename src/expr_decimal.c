@@ -353,7 +353,7 @@ compile_two(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 		b = a ? decimal_arg(set, lsecond(args), stage) : NULL;
 		if (b == NULL)
 			return NULL;
-		d = palloc0(sizeof(DecimalArgs));
+		d = expr_alloc(sizeof(DecimalArgs));
 		d->fa = power10(Max(b->scale - a->scale, 0));
 		d->fb = power10(Max(a->scale - b->scale, 0));
 		d->compare = ops[i].compare;

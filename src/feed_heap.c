@@ -656,9 +656,7 @@ init_outputs(HeapFeed *feed, const AggSpec *spec, const int *resnos, ExprState *
 
 		col->type = colspec->type;
 		col->scale = colspec->scale;
-		/* aligned for vector loads and 128-bit integers */
-		col->values = (void *) CACHELINEALIGN(palloc0((size_t) rows * column_width(col->type) +
-													  PG_CACHE_LINE_SIZE));
+		col->values = expr_alloc((size_t) rows * column_width(col->type));
 		output->col = col;
 		output->validity = palloc0(BITMAP_WORDS(rows) * sizeof(uint64));
 		output->typlen = colspec->typlen;

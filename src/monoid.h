@@ -33,8 +33,17 @@
 #define GPUAGG_HD static inline
 #endif
 
+/*
+ * On the host 128-bit values lie where palloc puts them, as core's int128: a
+ * multiple of 8.  Layouts are the same either way.
+ */
+#ifdef __CUDACC__
 typedef __int128 gpuagg_i128;
 typedef unsigned __int128 gpuagg_u128;
+#else
+typedef __int128 gpuagg_i128 __attribute__((aligned(8)));
+typedef unsigned __int128 gpuagg_u128 __attribute__((aligned(8)));
+#endif
 
 /* Error bits of a reduction, or'ed together over all rows. */
 typedef enum MonoidError

@@ -244,6 +244,7 @@ sub run_query
 		{
 			$session->reconnect;
 			load($tables);
+			$session->run($_) foreach @{ $query->{setup} };
 		}
 	}
 	$session->run($_) foreach @{ $query->{teardown} };
