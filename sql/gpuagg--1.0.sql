@@ -175,18 +175,25 @@ COMMENT ON FUNCTION gpu_histogram_bins(float8, float8, anyarray) IS
  */
 CREATE FUNCTION gpuagg_argmax_transfn(internal, anyelement, anycompatible) RETURNS internal
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_argmax_transfn(internal, anyelement, anycompatible) IS 'transition function of gpu_argmax and gpu_last; rows with a null key change nothing';
 CREATE FUNCTION gpuagg_argmin_transfn(internal, anyelement, anycompatible) RETURNS internal
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_argmin_transfn(internal, anyelement, anycompatible) IS 'transition function of gpu_argmin and gpu_first; rows with a null key change nothing';
 CREATE FUNCTION gpuagg_argmax_combine(internal, internal) RETURNS internal
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_argmax_combine(internal, internal) IS 'combine function of gpu_argmax and gpu_last; a null state is an empty one';
 CREATE FUNCTION gpuagg_argmin_combine(internal, internal) RETURNS internal
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_argmin_combine(internal, internal) IS 'combine function of gpu_argmin and gpu_first; a null state is an empty one';
 CREATE FUNCTION gpuagg_arg_serialize(internal) RETURNS bytea
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_arg_serialize(internal) IS 'serialisation function of gpu_argmax, gpu_argmin, gpu_first and gpu_last; null for null';
 CREATE FUNCTION gpuagg_arg_deserialize(bytea, internal) RETURNS internal
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_arg_deserialize(bytea, internal) IS 'deserialisation function of gpu_argmax, gpu_argmin, gpu_first and gpu_last; null for null';
 CREATE FUNCTION gpuagg_arg_final(internal, anyelement, anycompatible) RETURNS anyelement
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_arg_final(internal, anyelement, anycompatible) IS 'final function of gpu_argmax, gpu_argmin, gpu_first and gpu_last; null for null';
 
 CREATE AGGREGATE gpu_argmax(value anyelement, key anycompatible) (
 	SFUNC = gpuagg_argmax_transfn, STYPE = internal,
@@ -224,8 +231,10 @@ COMMENT ON AGGREGATE gpu_last(anyelement, anycompatible) IS
 /* The following fold rows in the order they arrive: call them with ORDER BY. */
 CREATE FUNCTION gpuagg_maxsub_int8_transfn(internal, int8) RETURNS internal
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_maxsub_int8_transfn(internal, int8) IS 'transition function of gpu_max_subarray_sum over bigint; null values change nothing';
 CREATE FUNCTION gpuagg_maxsub_int8_final(internal) RETURNS int8
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_maxsub_int8_final(internal) IS 'final function of gpu_max_subarray_sum over bigint; null for null';
 CREATE AGGREGATE gpu_max_subarray_sum(x int8) (
 	SFUNC = gpuagg_maxsub_int8_transfn, STYPE = internal,
 	FINALFUNC = gpuagg_maxsub_int8_final, PARALLEL = SAFE);
@@ -234,8 +243,10 @@ COMMENT ON AGGREGATE gpu_max_subarray_sum(int8) IS
 
 CREATE FUNCTION gpuagg_maxsub_float8_transfn(internal, float8) RETURNS internal
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_maxsub_float8_transfn(internal, float8) IS 'transition function of gpu_max_subarray_sum over double precision; null values change nothing';
 CREATE FUNCTION gpuagg_maxsub_float8_final(internal) RETURNS float8
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_maxsub_float8_final(internal) IS 'final function of gpu_max_subarray_sum over double precision; null for null';
 CREATE AGGREGATE gpu_max_subarray_sum(x float8) (
 	SFUNC = gpuagg_maxsub_float8_transfn, STYPE = internal,
 	FINALFUNC = gpuagg_maxsub_float8_final, PARALLEL = SAFE);
@@ -244,8 +255,10 @@ COMMENT ON AGGREGATE gpu_max_subarray_sum(float8) IS
 
 CREATE FUNCTION gpuagg_longest_run_transfn(internal, bool) RETURNS internal
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_longest_run_transfn(internal, bool) IS 'transition function of gpu_longest_run; null counts as false';
 CREATE FUNCTION gpuagg_longest_run_final(internal) RETURNS int8
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_longest_run_final(internal) IS 'final function of gpu_longest_run; null for null';
 CREATE AGGREGATE gpu_longest_run(cond bool) (
 	SFUNC = gpuagg_longest_run_transfn, STYPE = internal,
 	FINALFUNC = gpuagg_longest_run_final, PARALLEL = SAFE);
@@ -254,8 +267,10 @@ COMMENT ON AGGREGATE gpu_longest_run(bool) IS
 
 CREATE FUNCTION gpuagg_longest_ascending_transfn(internal, anyelement) RETURNS internal
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_longest_ascending_transfn(internal, anyelement) IS 'transition function of gpu_longest_ascending_run; null ends a run';
 CREATE FUNCTION gpuagg_longest_ascending_final(internal) RETURNS int8
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_longest_ascending_final(internal) IS 'final function of gpu_longest_ascending_run; null for null';
 CREATE AGGREGATE gpu_longest_ascending_run(x anyelement) (
 	SFUNC = gpuagg_longest_ascending_transfn, STYPE = internal,
 	FINALFUNC = gpuagg_longest_ascending_final, PARALLEL = SAFE);
@@ -264,8 +279,10 @@ COMMENT ON AGGREGATE gpu_longest_ascending_run(anyelement) IS
 
 CREATE FUNCTION gpuagg_compose_linear_transfn(internal, float8, float8) RETURNS internal
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_compose_linear_transfn(internal, float8, float8) IS 'transition function of gpu_compose_linear; rows with a null change nothing';
 CREATE FUNCTION gpuagg_compose_linear_final(internal) RETURNS float8[]
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_compose_linear_final(internal) IS 'final function of gpu_compose_linear; null for null';
 CREATE AGGREGATE gpu_compose_linear(a float8, b float8) (
 	SFUNC = gpuagg_compose_linear_transfn, STYPE = internal,
 	FINALFUNC = gpuagg_compose_linear_final, PARALLEL = SAFE);
@@ -274,8 +291,10 @@ COMMENT ON AGGREGATE gpu_compose_linear(float8, float8) IS
 
 CREATE FUNCTION gpuagg_matrix_product_transfn(internal, float8[]) RETURNS internal
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_matrix_product_transfn(internal, float8[]) IS 'transition function of gpu_matrix_product; null matrices change nothing';
 CREATE FUNCTION gpuagg_matrix_product_final(internal) RETURNS float8[]
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_matrix_product_final(internal) IS 'final function of gpu_matrix_product; null for null';
 CREATE AGGREGATE gpu_matrix_product(m float8[]) (
 	SFUNC = gpuagg_matrix_product_transfn, STYPE = internal,
 	FINALFUNC = gpuagg_matrix_product_final, PARALLEL = SAFE);
@@ -284,14 +303,19 @@ COMMENT ON AGGREGATE gpu_matrix_product(float8[]) IS
 
 CREATE FUNCTION gpuagg_hll_transfn(internal, "any") RETURNS internal
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_hll_transfn(internal, "any") IS 'transition function of gpu_approx_count_distinct; null values change nothing';
 CREATE FUNCTION gpuagg_hll_combine(internal, internal) RETURNS internal
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_hll_combine(internal, internal) IS 'combine function of gpu_approx_count_distinct; a null state is an empty one';
 CREATE FUNCTION gpuagg_hll_serialize(internal) RETURNS bytea
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_hll_serialize(internal) IS 'serialisation function of gpu_approx_count_distinct; null for null';
 CREATE FUNCTION gpuagg_hll_deserialize(bytea, internal) RETURNS internal
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_hll_deserialize(bytea, internal) IS 'deserialisation function of gpu_approx_count_distinct; null for null';
 CREATE FUNCTION gpuagg_hll_final(internal) RETURNS int8
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_hll_final(internal) IS 'final function of gpu_approx_count_distinct; 0 for null';
 CREATE AGGREGATE gpu_approx_count_distinct("any") (
 	SFUNC = gpuagg_hll_transfn, STYPE = internal,
 	FINALFUNC = gpuagg_hll_final, COMBINEFUNC = gpuagg_hll_combine,

@@ -115,6 +115,7 @@ struct AggOutput
 	LowerKind	lower;
 	int			slots[MAX_SLOTS];
 	bool		counted;		/* slot 0 says whether the group is empty */
+	bool		decimals;		/* slots leave odd numerics to an OwnSpec */
 	int			own;			/* index in AggSpec.owns, or -1 */
 	int			scale;			/* of decimals */
 	int			width;			/* bins of a histogram */
@@ -426,16 +427,9 @@ load_aggregate(AggOutput *out, OwnSpec *own, Aggref *aggref)
 
 /* ---- building: columns and slots ----------------------------------------- */
 
-/* How an argument travels. */
-typedef enum ArgumentForm
-{
-	FORM_NATURAL,				/* in the column type that suits it */
-	FORM_SCALAR,				/* the same, but numerics as Datums: slots miss odd decimals */
-	FORM_DATUM
-} ArgumentForm;
-
+/* An argument's column, as a Datum or in the form that it travels in. */
 static int
-add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, ArgumentForm form)
+add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, bool as_datum)
 {
 	Node	   *expr = (Node *) list_nth_node(TargetEntry, aggref->args, i)->expr;
 	ColumnSpec	col = {.input = args[i]};
@@ -445,7 +439,7 @@ add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, ArgumentForm
 	col.collation = exprCollation(expr);
 	get_typlenbyval(col.typid, &col.typlen, &col.typbyval);
 	col.type = expr_column_type(expr, &col.scale);
-	if (form == FORM_DATUM || (form == FORM_SCALAR && col.type == COLUMN_DEC))
+	if (as_datum)
 	{
 		col.type = COLUMN_DATUM;
 		col.scale = 0;
@@ -541,7 +535,6 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 {
 	BinSpec		bins;
 	bool		binned = is_histogram(row->lower);
-	bool		decimal = row->lower == LOWER_DEC || row->lower == LOWER_DEC_AVG;
 
 	if (row->lower == LOWER_OWN)
 		return false;
@@ -553,7 +546,7 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		if (spec->nkeys > 0 && out->width > MAX_GROUPED_BINS)
 			return false;
 	}
-	if (decimal)
+	if (row->lower == LOWER_DEC || row->lower == LOWER_DEC_AVG)
 	{
 		Node	   *expr = (Node *) list_nth_node(TargetEntry, aggref->args, 0)->expr;
 		int16		scale;
@@ -569,8 +562,11 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		int			col[2];
 
 		for (int j = 0; j < 2; j++)
-			col[j] = use->arg[j] < 0 ? -1 :
-				add_argument(spec, aggref, args, use->arg[j], decimal ? FORM_NATURAL : FORM_SCALAR);
+		{
+			col[j] = use->arg[j] < 0 ? -1 : add_argument(spec, aggref, args, use->arg[j], false);
+			if (col[j] >= 0 && spec->cols[col[j]].type == COLUMN_DEC)
+				out->decimals = true;
+		}
 		out->slots[i] = spec_add_slot(spec, use->monoid, col[0], col[1], filter,
 									  binned && i > 0 ? &bins : NULL);
 	}
@@ -595,12 +591,11 @@ aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, PlanSta
 	own.filter = add_filter(spec, filter);
 	by_slots = add_slots(out, spec, row ? row : &own_row, aggref, args, own.filter, parent, econtext);
 
-	if (!by_slots || out->lower == LOWER_DEC || out->lower == LOWER_DEC_AVG)
+	if (!by_slots || out->decimals)
 	{
 		own.odd_only = by_slots;
 		for (int i = 0; i < own.nargs; i++)
-			own.argcol[i] = add_argument(spec, aggref, args, i,
-										 by_slots ? FORM_NATURAL : FORM_DATUM);
+			own.argcol[i] = add_argument(spec, aggref, args, i, !by_slots);
 		out->own = spec_add_own(spec, &own);
 	}
 	return out;

@@ -1,0 +1,39 @@
+-- same(query): the query is written with "@" before every aggregate's name.  It
+-- runs as core has it, as plain gpu_* aggregates, in the custom scan, and in the
+-- custom scan with core's own names; says that all rows (or errors) are equal,
+-- or shows what differs.  Order of rows does not matter.
+SET client_min_messages = warning;
+CREATE OR REPLACE FUNCTION pg_temp.answer(query text, require text, builtin bool) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	result text;
+BEGIN
+	PERFORM set_config('gpuagg.require', require, false),
+			set_config('gpuagg.replace_builtin', builtin::text, false);
+	BEGIN
+		EXECUTE format('SELECT count(*) || E'' rows\n'' || coalesce(string_agg(r::text, E''\n'' ORDER BY r::text), '''') FROM (%s) r',
+					   query) INTO result;
+	EXCEPTION WHEN OTHERS THEN
+		result := format('error: %s (%s)', sqlerrm, sqlstate);
+	END;
+	PERFORM set_config('gpuagg.require', 'allow', false), set_config('gpuagg.replace_builtin', 'off', false);
+	RETURN result;
+END $$;
+CREATE OR REPLACE FUNCTION pg_temp.same(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	core text := pg_temp.answer(replace(query, '@', ''), 'allow', false);
+	plain text := pg_temp.answer(replace(query, '@', 'gpu_'), 'forbid', false);
+	custom text := pg_temp.answer(replace(query, '@', 'gpu_'), 'require', false);
+	builtin text := pg_temp.answer(replace(query, '@', ''), 'allow', true);
+BEGIN
+	IF core = plain AND core = custom AND core = builtin THEN
+		RETURN CASE WHEN core LIKE 'error%' THEN core ELSE 'same: ' || split_part(core, E'\n', 1) END;
+	END IF;
+	RETURN format(E'DIFFERENT\ncore %s\nplain %s\ncustom scan %s\ncustom scan, core names %s', core, plain, custom, builtin);
+END $$;
+RESET client_min_messages;
+-- sums of floats in another order may differ in the last digits
+SET extra_float_digits = 0;
+-- so that core's aggregates are taken whatever the size of the input
+SET gpuagg.startup_cost = 0;
+SET gpuagg.row_cost = 0;
+SET gpuagg.slot_cost = 0;
