@@ -1,0 +1,95 @@
+-- The CPU engine stays within work_mem: groups that do not fit go to temporary
+-- files and come back, with exact results.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS gpuagg;
+RESET client_min_messages;
+SET gpuagg.engine = 'cpu';
+SET max_parallel_workers_per_gather = 0;
+
+CREATE TABLE big AS
+SELECT (i * 7919::int8 % 1000000) AS k, i % 1000 AS v, (i % 97)::float8 / 7 AS x
+FROM generate_series(1, 1000000) i;
+ANALYZE big;
+
+-- One number of a JSON plan of the custom scan.
+CREATE FUNCTION explain_number(query text, field text) RETURNS float8 LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) ' || query INTO plan;
+	RETURN jsonb_path_query_first(plan::jsonb, format('$.**."%s"', field)::jsonpath)::float8;
+END $$;
+
+-- 1 M groups in 64 kB.
+SET work_mem = '64kB';
+SET hash_mem_multiplier = 1;
+SET gpuagg.require = 'require';
+CREATE TEMP TABLE ours AS
+SELECT k, gpu_count(*) AS c, gpu_sum(v) AS s, gpu_avg(x) AS a, gpu_max(v) AS m FROM big GROUP BY k;
+RESET gpuagg.require;
+RESET work_mem;
+CREATE TEMP TABLE core AS SELECT k, count(*) AS c, sum(v) AS s, avg(x) AS a, max(v) AS m FROM big GROUP BY k;
+SELECT count(*), (SELECT count(*) FROM (TABLE ours EXCEPT ALL TABLE core) d) AS differ FROM ours;
+DROP TABLE ours, core;
+SET gpuagg.require = 'require';
+SET work_mem = '1MB';
+SELECT explain_number('SELECT k, gpu_count(*), gpu_sum(v) FROM big GROUP BY k', 'Memory') <= 1024 AS within_memory,
+       explain_number('SELECT k, gpu_count(*), gpu_sum(v) FROM big GROUP BY k', 'Spilled') > 0 AS spilled;
+-- A few groups never spill, however many rows.
+SELECT explain_number('SELECT v, gpu_count(*), gpu_sum(k) FROM big GROUP BY v', 'Spilled') AS spilled;
+-- Partitioned from the start.
+SET gpuagg.strategy = 'sort';
+SELECT gpu_count(*), gpu_sum(c), gpu_sum(s), gpu_min(k), gpu_max(k)
+FROM (SELECT k, gpu_count(*) AS c, gpu_sum(v) AS s FROM big GROUP BY k) g;
+RESET gpuagg.strategy;
+
+-- One giant group among many: the partition of one group comes to an end.
+SELECT gpu_count(*), gpu_sum(c), gpu_max(c), gpu_sum(s)
+FROM (SELECT CASE WHEN v < 900 THEN -1 ELSE k END AS kk, gpu_count(*) AS c, gpu_sum(v) AS s
+      FROM big GROUP BY 1) g;
+
+-- Strings and numerics as keys, own transition states, several keys.
+SET work_mem = '256kB';
+CREATE TEMP TABLE ours AS
+SELECT md5((k % 50000)::text) AS s, k % 3 AS k3, gpu_count(*) AS c, gpu_max(v::text) AS t,
+       gpu_sum(v::numeric) AS n, gpu_min(x) AS x
+FROM big WHERE k < 300000 GROUP BY 1, 2;
+RESET gpuagg.require;
+CREATE TEMP TABLE core AS
+SELECT md5((k % 50000)::text) AS s, k % 3 AS k3, count(*) AS c, max(v::text) AS t,
+       sum(v::numeric) AS n, min(x) AS x
+FROM big WHERE k < 300000 GROUP BY 1, 2;
+SELECT count(*), (SELECT count(*) FROM (TABLE ours EXCEPT ALL TABLE core) d) AS differ FROM ours;
+DROP TABLE ours, core;
+
+-- Wide states: a histogram for each of many groups.
+SET gpuagg.require = 'require';
+SET work_mem = '64kB';
+CREATE TEMP TABLE ours AS
+SELECT k % 2000 AS k, gpu_histogram(v, 0, 1000, 100) AS h FROM big GROUP BY 1;
+SET gpuagg.require = 'forbid';
+CREATE TEMP TABLE plain AS
+SELECT k % 2000 AS k, gpu_histogram(v, 0, 1000, 100) AS h FROM big GROUP BY 1;
+SELECT count(*), (SELECT count(*) FROM (TABLE ours EXCEPT ALL TABLE plain) d) AS differ FROM ours;
+DROP TABLE ours, plain;
+
+-- A cursor left open, rescans: files are closed with the scan.
+SET gpuagg.require = 'require';
+BEGIN;
+DECLARE c CURSOR FOR SELECT k, gpu_count(*) FROM big GROUP BY k;
+FETCH 0 FROM c;
+SELECT count(*) FROM (SELECT k, gpu_count(*) FROM big GROUP BY k LIMIT 10) s;
+CLOSE c;
+COMMIT;
+SELECT g, (SELECT gpu_count(*) FROM (SELECT k, gpu_sum(v) FROM big WHERE k % 10 = g GROUP BY k) s)
+FROM generate_series(1, 3) g;
+
+-- Participants of a parallel plan hand on more groups than fit.
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT gpu_count(*), gpu_sum(c), gpu_sum(s), gpu_sum(n), gpu_min(k), gpu_max(k)
+FROM (SELECT k, gpu_count(*) AS c, gpu_sum(v) AS s, gpu_sum(v::numeric) AS n FROM big GROUP BY k) g;
+DROP FUNCTION explain_number;
+DROP TABLE big;
