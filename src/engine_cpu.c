@@ -162,19 +162,29 @@ change_to_sort(CpuEngine *engine)
 
 /* ---- memory ------------------------------------------------------------- */
 
+/* Partitions of a level; their buffers take a quarter of the memory at most. */
+static int
+partition_count(const CpuEngine *engine)
+{
+	int			most = Max(4, Min(engine->env.mem_limit / 4 / FILE_BYTES, 256));
+
+	return Min(Max(engine->choice.passes, 32), most);
+}
+
 /* How many groups may there be now? */
 void
 cpu_budget(CpuEngine *engine)
 {
 	GroupTable *table = engine->table;
 	size_t		files = engine->out ? engine->out->nfiles * FILE_BYTES : 0;
+	size_t		reserve = Max(files, (partition_count(engine) + 1) * FILE_BYTES);
 	size_t		owns = engine->owns ? owns_memory(engine->owns) : 0;
 	size_t		used = group_table_memory(table) + owns + files;
 
 	engine->mem_peak = Max(engine->mem_peak, used);
 	if (table->mode == TABLE_SINGLE || table->mode == TABLE_SEGMENTED)
 		return;
-	group_table_budget(table, engine->env.mem_limit > files ? engine->env.mem_limit - files : 0,
+	group_table_budget(table, engine->env.mem_limit > reserve ? engine->env.mem_limit - reserve : 0,
 					   table->ngroups > 0 ? owns / (double) table->ngroups : 0);
 	if (engine->chosen_from_data)
 		table->max_bins = Max(table->max_bins, most_bins(engine));
@@ -185,13 +195,7 @@ PartitionSet *
 cpu_partitions(CpuEngine *engine)
 {
 	if (!engine->out)
-	{
-		/* at most a quarter of the memory for buffers, as nodeAgg.c */
-		int			most = Max(4, Min(engine->env.mem_limit / 4 / FILE_BYTES, 256));
-		int			n = Max(engine->choice.passes, 32);
-
-		engine->out = partition_set_create(engine->cxt, Min(n, most), engine->level);
-	}
+		engine->out = partition_set_create(engine->cxt, partition_count(engine), engine->level);
 	return engine->out;
 }
 

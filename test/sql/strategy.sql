@@ -26,23 +26,26 @@ FROM generate_series(1, 5000) i;
 ANALYZE strat;
 
 -- Rows of the custom scan's answer that are not core's, and the other way round.
-CREATE FUNCTION differ(keys text, conf text) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE FUNCTION differ(keys text, floats bool, VARIADIC conf text[]) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-	aggs text := '@count(*), @count(v), @sum(v), @avg(v), @min(v), @max(v), @sum(x), @avg(x), @min(x), @max(x),'
-		' @stddev(x), @stddev(v), @corr(x, v), @sum(n), @avg(n), @max(t), @count(*) FILTER (WHERE b),'
-		' @sum(v) FILTER (WHERE x > 0), @bit_xor(v), @bool_or(b)';
+	aggs text := '@count(*), @count(v), @sum(v), @avg(v), @min(v), @max(v), @min(x), @max(x), @stddev(v), @sum(n),'
+		' @avg(n), @max(t), @count(*) FILTER (WHERE b), @sum(v) FILTER (WHERE x > 0), @bit_xor(v), @bool_or(b)';
+	query text;
 	setting text;
 	result bigint;
 BEGIN
-	FOREACH setting IN ARRAY string_to_array(conf, ' ') LOOP
+	FOREACH setting IN ARRAY conf LOOP
 		PERFORM set_config(split_part(setting, '=', 1), split_part(setting, '=', 2), true);
 	END LOOP;
+	IF floats THEN
+		aggs := aggs || ', @sum(x), @avg(x), @stddev(x), @corr(x, v), @covar_pop(v, x)';
+	END IF;
+	query := format('AS SELECT ROW(%s, %s)::text FROM strat GROUP BY %s', keys, aggs, keys);
 	PERFORM set_config('gpuagg.require', 'require', true);
-	EXECUTE format('CREATE TEMP TABLE ours ON COMMIT DROP AS SELECT %s %s FROM strat %s',
-		keys || ', ', replace(aggs, '@', 'gpu_'), 'GROUP BY ' || keys);
+	EXECUTE 'CREATE TEMP TABLE ours ON COMMIT DROP ' || replace(query, '@', 'gpu_');
 	PERFORM set_config('gpuagg.require', 'allow', true);
-	EXECUTE format('CREATE TEMP TABLE core ON COMMIT DROP AS SELECT %s %s FROM strat %s',
-		keys || ', ', replace(aggs, '@', ''), 'GROUP BY ' || keys);
+	PERFORM set_config('work_mem', '64MB', true);
+	EXECUTE 'CREATE TEMP TABLE core ON COMMIT DROP ' || replace(query, '@', '');
 	SELECT (SELECT count(*) FROM (TABLE ours EXCEPT ALL TABLE core) d)
 		+ (SELECT count(*) FROM (TABLE core EXCEPT ALL TABLE ours) d) INTO result;
 	IF (SELECT count(*) FROM core) = 0 THEN
@@ -51,11 +54,12 @@ BEGIN
 	DROP TABLE ours, core;
 	RETURN result;
 END $$;
-
+SET max_parallel_workers_per_gather = 0;
+SET enable_sort = off;
 SELECT *
 FROM (SELECT keys, strategy, rows, mem,
-             differ(keys, 'gpuagg.strategy=' || strategy || ' gpuagg.batch_rows=' || rows
-                          || ' work_mem=' || mem || ' max_parallel_workers_per_gather=0') AS differ
+             differ(keys, true, 'gpuagg.strategy=' || strategy, 'gpuagg.batch_rows=' || rows,
+                    'work_mem=' || mem) AS differ
       FROM unnest(ARRAY['small', 'small, small2', 'sparse', 'run', 'uniq', 'f', 's', 'num', 's, small', 'b, f, num',
                         'run, s', 'uniq, sparse', 'small2, b', 'i % 2, s, num']) keys,
            unnest(ARRAY['auto', 'segmented', 'direct', 'hash', 'sort']) strategy,
@@ -64,9 +68,10 @@ FROM (SELECT keys, strategy, rows, mem,
 WHERE differ <> 0;
 
 -- Sorted below: groups leave as they complete.
+RESET enable_sort;
 SET enable_hashagg = off;
-SELECT keys, differ(keys, 'gpuagg.batch_rows=64 max_parallel_workers_per_gather=0') AS differ
-FROM unnest(ARRAY['small', 'small, small2', 'run', 'uniq', 'f', 's', 'num', 's, small', 'b, f, num']) keys;
+SELECT keys, differ(keys, false, 'gpuagg.batch_rows=64') AS differ
+FROM unnest(ARRAY['small', 'small, small2', 'run', 'uniq', 'f + 0', 's', 'num', 's, small', 'b, f + 0, num']) keys;
 RESET enable_hashagg;
 
 -- What was chosen.
@@ -81,7 +86,6 @@ BEGIN
 	END LOOP;
 END $$;
 SET gpuagg.require = 'require';
-SET max_parallel_workers_per_gather = 0;
 SELECT strategy_of('SELECT gpu_count(*) FROM strat');
 SELECT strategy_of('SELECT small, gpu_count(*) FROM strat GROUP BY small');
 SELECT strategy_of('SELECT small, small2, gpu_count(*) FROM strat GROUP BY small, small2');
