@@ -228,13 +228,37 @@ byte_get(const char *bits, int i)
 	return (bits[i / 8] >> (i % 8)) & 1;
 }
 
+/* One fixed-width value; a call of memcpy for each would cost more than it moves. */
+static inline void
+copy_value(char *to, const char *from, int width)
+{
+	switch (width)
+	{
+		case 1:
+			*to = *from;
+			break;
+		case 2:
+			memcpy(to, from, 2);
+			break;
+		case 4:
+			memcpy(to, from, 4);
+			break;
+		case 8:
+			memcpy(to, from, 8);
+			break;
+		default:
+			memcpy(to, from, 16);
+	}
+}
+
 void
 spill_encode_row(StringInfo record, const AggSpec *spec, const Batch *batch, int i)
 {
 	int			bytes = (spec->ncols + 7) / 8;
 
+	/* room for all fixed-width values, so that those need no checks */
 	resetStringInfo(record);
-	enlargeStringInfo(record, 2 * bytes);
+	enlargeStringInfo(record, 2 * bytes + spec->ncols * sizeof(gpuagg_i128));
 	memset(record->data, 0, 2 * bytes);
 	record->len = 2 * bytes;
 	for (int c = 0; c < spec->ncols; c++)
@@ -248,12 +272,19 @@ spill_encode_row(StringInfo record, const AggSpec *spec, const Batch *batch, int
 		{
 			byte_set(record->data + bytes, c);
 			put_datum(record, col->odd_values[i], false, -1);
+			enlargeStringInfo(record, spec->ncols * sizeof(gpuagg_i128));
 		}
 		else if (col->type == COLUMN_DATUM)
+		{
 			put_datum(record, ((Datum *) col->values)[i], spec->cols[c].typbyval,
 					  spec->cols[c].typlen);
+			enlargeStringInfo(record, spec->ncols * sizeof(gpuagg_i128));
+		}
 		else
-			appendBinaryStringInfo(record, (char *) col->values + (size_t) i * width, width);
+		{
+			copy_value(record->data + record->len, (char *) col->values + (size_t) i * width, width);
+			record->len += width;
+		}
 	}
 }
 
@@ -320,7 +351,7 @@ decode_row(RowReader *reader, int i)
 												   spec->cols[c].typlen);
 		else
 		{
-			memcpy((char *) col->values + (size_t) i * width, pos, width);
+			copy_value((char *) col->values + (size_t) i * width, pos, width);
 			pos += width;
 		}
 	}
