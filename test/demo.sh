@@ -9,7 +9,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/pg.sh"
 copies=${COPIES:-13}
 work=$(mktemp -d)
 trap 'pg_stop; rm -rf "$work"' EXIT
-bold=$(tput bold 2>/dev/null) plain=$(tput sgr0 2>/dev/null)
+bold= plain=
+[[ ! -t 1 ]] || bold=$(tput bold 2>/dev/null) plain=$(tput sgr0 2>/dev/null)
 status=0
 
 sql() {
@@ -92,13 +93,14 @@ ask "2. When should one fly?" \
        agg:stddev(delay) AS spread
 FROM flights GROUP BY 1" \
 	"SELECT hour, flights, round(delay, 1) AS \"average delay\", round(spread, 1) AS spread,
-	repeat('#', greatest(0, round(delay)::int)) AS \"\" FROM answer WHERE hour BETWEEN 5 AND 23 ORDER BY hour"
+	repeat('#', greatest(0, round(delay)::int)) AS bar FROM answer WHERE hour BETWEEN 5 AND 23 ORDER BY hour"
 
 ask "3. How did it go day by day?" \
 	"SELECT date::date AS day, agg:count(*) AS flights, agg:sum(distance) AS miles,
        agg:count(*) FILTER (WHERE delay > 60) AS late
 FROM flights GROUP BY 1" \
-	"SELECT * FROM answer ORDER BY late DESC, day LIMIT 5"
+	"SELECT day, to_char(day, 'Day') AS weekday, flights, miles, late FROM answer
+	WHERE day < '2001-07-01' ORDER BY late DESC, day LIMIT 5"
 
 heading "4. How are delays distributed?  A histogram in one pass"
 histogram="SELECT gpu_histogram(delay, -60, 180, 24) FROM flights"
