@@ -736,7 +736,8 @@ void
 group_table_carry_last(GroupTable *table)
 {
 	const AggSpec *spec = table->spec;
-	MemoryContext old = table->key_cxt;
+	MemoryContext emitted = table->key_cxt;
+	MemoryContext old;
 	uint64	   *words;
 
 	if (table->ngroups <= 1)
@@ -744,7 +745,7 @@ group_table_carry_last(GroupTable *table)
 	memcpy(table->rows, group_row(table, table->ngroups - 1), table->row_size);
 	table->ngroups = 1;
 	words = (uint64 *) table->rows;
-	MemoryContextSwitchTo(table->spare_cxt);
+	old = MemoryContextSwitchTo(table->spare_cxt);
 	for (int k = 0; k < spec->nkeys; k++)
 	{
 		const KeyLayout *key = &table->keys[k];
@@ -753,10 +754,10 @@ group_table_carry_last(GroupTable *table)
 		if (key->word < 0 && !(words[key->null_word] & key->null_bit))
 			words[key->shown] = datumCopy(words[key->shown], col->typbyval, col->typlen);
 	}
-	MemoryContextSwitchTo(table->cxt);
-	MemoryContextReset(old);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(emitted);
 	table->key_cxt = table->spare_cxt;
-	table->spare_cxt = old;
+	table->spare_cxt = emitted;
 }
 
 /* ---- all ---------------------------------------------------------------- */
