@@ -1,0 +1,169 @@
+/*
+ * segmented.cu
+ *	  Host side of the segmented reduction: which instance, which form, how many
+ *	  chunks; plans and the combining of states.
+ *
+ * Forms: few elements take one launch of segmented_small, with a thread, part
+ * of a warp, a warp or a block for each segment by the mean length; all else
+ * takes the load-balanced chunks of segmented_tiles and their fix-up.
+ */
+#include "segmented.cuh"
+
+extern const SegmentedPart segmented_part0, segmented_part1, segmented_part2, segmented_part3,
+	segmented_part4, segmented_part5;
+
+/* At most this many elements and segments are worth a single small launch. */
+static const int64_t small_elements = 1 << 19;
+static const int64_t small_segments = 1 << 20;
+
+/* A longer mean leaves too few blocks at work: the chunks do better. */
+static const int64_t small_mean = 8192;
+
+static const SegmentedInstance *
+find_instance(MonoidId op, GpuaggValueType type)
+{
+	const SegmentedPart parts[SEGMENTED_PARTS] = {segmented_part0, segmented_part1, segmented_part2,
+	segmented_part3, segmented_part4, segmented_part5};
+	int			count;
+	const SegmentedInstance *table = parts[op % SEGMENTED_PARTS] (&count);
+
+	for (int i = 0; i < count; i++)
+		if (table[i].id == op && table[i].type == type)
+			return &table[i];
+	return nullptr;
+}
+
+static bool
+segments_valid(const GpuaggSegments *g)
+{
+	return g->nvalues >= 0 && g->nsegments >= 0 && (g->nsegments == 0 || g->offsets != nullptr) &&
+		(g->nsegments > 0 || g->nvalues == 0) && (g->starts == nullptr) == (g->chunks == 0);
+}
+
+/* Threads for each segment, as segmented_small wants them. */
+static int
+small_lanes_log2(int64_t mean)
+{
+	int			log2 = 0;
+
+	if (mean >= 512)
+		return 8;
+	while (log2 < 5 && (int64_t) 4 << log2 < mean)
+		log2++;
+	return log2;
+}
+
+/* As many chunks as run at once, but none smaller than half a tile. */
+static GpuaggCudaStatus
+choose_chunks(const GpuaggSegments *g, const SegmentedInstance *instance, int *chunks)
+{
+	const DeviceFacts *facts;
+	int			blocks;
+	int64_t		work = g->nvalues + instance->weight * g->nsegments;
+	int64_t		most = work / (instance->tile / 2) + 1;
+
+	STATUS_TRY(gpuagg_device_facts(&facts));
+	STATUS_TRY(instance->occupancy(&blocks));
+	if (blocks < 1)
+		blocks = 1;
+	*chunks = (int) (most < (int64_t) facts->sms * blocks ? most : facts->sms * blocks);
+	return GPUAGG_CUDA_OK;
+}
+
+GPUAGG_API GpuaggCudaStatus
+gpuagg_cuda_segmented_reduce(const GpuaggSegments *g, MonoidId op, GpuaggValueType type,
+							 const void *values, void *states, uint32_t *errors,
+							 void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
+{
+	const SegmentedInstance *instance;
+	SegmentedArgs args = {};
+	Workspace	ws(workspace);
+	int64_t		mean;
+	bool		small;
+
+	if ((unsigned) op >= MONOID_COUNT_OF_IDS || !segments_valid(g))
+		return GPUAGG_CUDA_INVALID;
+	instance = find_instance(op, type);
+	if (instance == nullptr)
+		return GPUAGG_CUDA_UNSUPPORTED;
+	mean = g->nsegments > 0 ? g->nvalues / g->nsegments : 0;
+	small = g->nsegments_device == nullptr && g->nvalues <= small_elements &&
+		g->nsegments <= small_segments && mean <= small_mean;
+	if (!small)
+	{
+		args.chunks = g->chunks;
+		if (args.chunks == 0)
+			STATUS_TRY(choose_chunks(g, instance, &args.chunks));
+		args.carries = ws.take<char>(args.chunks * instance->state_size);
+		args.first_segments = ws.take<int64_t>(args.chunks + 1);
+	}
+	WORKSPACE_TRY(ws, workspace, workspace_bytes);
+	if (g->nsegments == 0)
+		return GPUAGG_CUDA_OK;
+	args.values = values;
+	args.offsets = g->offsets;
+	args.sources = g->sources;
+	args.nsegments = g->nsegments;
+	args.nsegments_device = g->nsegments_device;
+	args.nvalues = g->nvalues;
+	args.states = states;
+	args.errors = errors;
+	args.starts = g->starts;
+	if (small)
+		return instance->run_small(&args, small_lanes_log2(mean), stream);
+	return instance->run(&args, stream);
+}
+
+/* A warp for each chunk's start, and one for the end. */
+static __global__ void
+plan_chunks(SegmentedArgs a, int64_t *starts)
+{
+	int			chunk = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+	int64_t		nsegments = a.nsegments_device ? *a.nsegments_device : a.nsegments;
+
+	if (chunk > a.chunks)
+		return;
+	/* the operators to come differ in weight: 2 suits the common ones */
+	seg_chunk_start(&a, nsegments, 2, chunk, starts + 2 * chunk);
+}
+
+GPUAGG_API GpuaggCudaStatus
+gpuagg_cuda_segments_plan(GpuaggSegments *g, void *workspace, size_t *workspace_bytes,
+						  gpuagg_stream stream)
+{
+	const DeviceFacts *facts;
+	Workspace	ws(workspace);
+	SegmentedArgs args = {};
+	int64_t    *starts;
+	const int	blocks_per_sm = 5;	/* about what the chunk kernels reach */
+	int64_t		most = (g->nvalues + 2 * g->nsegments) / 1024 + 1;
+
+	if (!segments_valid(g))
+		return GPUAGG_CUDA_INVALID;
+	STATUS_TRY(gpuagg_device_facts(&facts));
+	args.chunks = (int) (most < facts->sms * blocks_per_sm ? most : facts->sms * blocks_per_sm);
+	starts = ws.take<int64_t>(2 * (args.chunks + 1));
+	WORKSPACE_TRY(ws, workspace, workspace_bytes);
+	if (g->nsegments == 0)
+		return GPUAGG_CUDA_OK;
+	args.offsets = g->offsets;
+	args.nsegments = g->nsegments;
+	args.nsegments_device = g->nsegments_device;
+	args.nvalues = g->nvalues;
+	plan_chunks<<<args.chunks / 8 + 1, 256, 0, stream>>>(args, starts);
+	CUDA_TRY_LAUNCH("plan_chunks");
+	g->chunks = args.chunks;
+	g->starts = starts;
+	return GPUAGG_CUDA_OK;
+}
+
+GPUAGG_API GpuaggCudaStatus
+gpuagg_cuda_combine(MonoidId op, int64_t n, const void *left, const void *right, void *out,
+					uint32_t *errors, gpuagg_stream stream)
+{
+	if ((unsigned) op >= MONOID_COUNT_OF_IDS || n < 0)
+		return GPUAGG_CUDA_INVALID;
+	if (n == 0)
+		return GPUAGG_CUDA_OK;
+	return find_instance(op, GPUAGG_VALUE_NATIVE)->combine(n, left, right, out, errors, stream);
+}

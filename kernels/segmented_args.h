@@ -1,0 +1,60 @@
+/*
+ * segmented_args.h
+ *	  What the host side of the segmented reduction and its kernels share.
+ */
+#ifndef GPUAGG_SEGMENTED_ARGS_H
+#define GPUAGG_SEGMENTED_ARGS_H
+
+#include "common.cuh"
+
+/* In segmented_small: elements per thread from which the whole block takes over. */
+#define SEG_SMALL_LONG ((int64_t) 64)
+
+/* Kernel arguments; arrays are of the instance's types. */
+struct SegmentedArgs
+{
+	const void *values;
+	const int64_t *offsets;		/* nsegments + 1 */
+	const int64_t *sources;		/* where each segment's values start; NULL: at its offset */
+	int64_t		nsegments;
+	const int64_t *nsegments_device;	/* the true count, if only the device knows it */
+	int64_t		nvalues;		/* offsets[nsegments] - offsets[0] */
+	void	   *states;
+	uint32_t   *errors;
+	int			chunks;
+	const int64_t *starts;		/* (segment, element) of each chunk and of the end; NULL: search */
+	void	   *carries;		/* workspace: one state a chunk */
+	int64_t    *first_segments;	/* workspace: chunks + 1 */
+};
+
+/* The widest word that states of this alignment copy by. */
+template <bool eight> struct SegWord { typedef uint64_t type; };
+template <> struct SegWord<false> { typedef uint32_t type; };
+
+template <class Op>
+struct SegFixup
+{
+	static constexpr int threads = sizeof(typename Op::State) > 64 ? 128 : 512;
+};
+
+/* One operator over one stored type. */
+struct SegmentedInstance
+{
+	MonoidId	id;
+	GpuaggValueType type;
+	size_t		state_size;
+	/* blocks of the chunk kernel that a multiprocessor runs at once */
+	GpuaggCudaStatus (*occupancy) (int *blocks);
+	int			tile;			/* elements */
+	int			weight;			/* of a segment's end */
+	GpuaggCudaStatus (*run) (const SegmentedArgs *args, cudaStream_t stream);
+	GpuaggCudaStatus (*run_small) (const SegmentedArgs *args, int lanes_log2, cudaStream_t stream);
+	GpuaggCudaStatus (*combine) (int64_t n, const void *left, const void *right, void *out,
+								 uint32_t *errors, cudaStream_t stream);
+};
+
+/* The instances are compiled in parts, for parallel builds; see segmented_part.cuh. */
+#define SEGMENTED_PARTS 6
+typedef const SegmentedInstance *(*SegmentedPart) (int *count);
+
+#endif							/* GPUAGG_SEGMENTED_ARGS_H */

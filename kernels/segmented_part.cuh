@@ -1,0 +1,105 @@
+/*
+ * segmented_part.cuh
+ *	  The instances of the segmented reduction whose place in the monoid list is
+ *	  SEGMENTED_PART modulo SEGMENTED_PARTS; segmented_part*.cu include this.
+ */
+#include "segmented.cuh"
+
+template <class Op, class InT>
+static GpuaggCudaStatus
+instance_occupancy(int *blocks)
+{
+	CUDA_TRY(cudaFuncSetAttribute((segmented_tiles<Op, InT>), cudaFuncAttributePreferredSharedMemoryCarveout,
+								  cudaSharedmemCarveoutMaxShared));
+	CUDA_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (segmented_tiles<Op, InT>),
+														   (SegShape<Op, InT>::threads), 0));
+	return GPUAGG_CUDA_OK;
+}
+
+template <class Op, class InT>
+static GpuaggCudaStatus
+instance_run(const SegmentedArgs *args, cudaStream_t stream)
+{
+	const DeviceFacts *facts;
+	cudaLaunchConfig_t config = {};
+	cudaLaunchAttribute early;
+
+	STATUS_TRY(gpuagg_device_facts(&facts));
+	segmented_tiles<Op, InT><<<args->chunks, SegShape<Op, InT>::threads, 0, stream>>>(*args);
+	CUDA_TRY_LAUNCH("segmented_tiles");
+	if (args->chunks == 1)
+		return GPUAGG_CUDA_OK;
+	config.gridDim = dim3(1);
+	config.blockDim = dim3(SegFixup<Op>::threads);
+	config.stream = stream;
+	early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+	early.val.programmaticStreamSerializationAllowed = 1;
+	config.attrs = &early;
+	config.numAttrs = facts->major >= 9 ? 1 : 0;
+	CUDA_TRY(cudaLaunchKernelEx(&config, segmented_fixup<Op>, *args));
+	return GPUAGG_CUDA_OK;
+}
+
+template <class Op, class InT>
+static GpuaggCudaStatus
+instance_run_small(const SegmentedArgs *args, int lanes_log2, cudaStream_t stream)
+{
+	int64_t		groups = 256 >> lanes_log2;
+
+	segmented_small<Op, InT><<<(unsigned) ((args->nsegments + groups - 1) / groups), 256, 0, stream>>>
+		(*args, lanes_log2);
+	CUDA_TRY_LAUNCH("segmented_small");
+	return GPUAGG_CUDA_OK;
+}
+
+template <class Op>
+static GpuaggCudaStatus
+instance_combine(int64_t n, const void *left, const void *right, void *out, uint32_t *errors,
+				 cudaStream_t stream)
+{
+	typedef typename Op::State State;
+	int64_t		blocks = (n + 255) / 256;
+
+	combine_states<Op><<<(unsigned) (blocks < 65536 ? blocks : 65536), 256, 0, stream>>>
+		(n, static_cast<const State *>(left), static_cast<const State *>(right),
+		 static_cast<State *>(out), errors);
+	CUDA_TRY_LAUNCH("combine_states");
+	return GPUAGG_CUDA_OK;
+}
+
+/* Adds an instance if it is this part's. */
+template <class Op, class InT>
+static void
+add_instance(SegmentedInstance *table, int *count, GpuaggValueType type)
+{
+	if constexpr (Op::id % SEGMENTED_PARTS == SEGMENTED_PART)
+		table[(*count)++] = {Op::id, type, sizeof(typename Op::State), instance_occupancy<Op, InT>,
+			SegShape<Op, InT>::tile, SegShape<Op, InT>::weight, instance_run<Op, InT>,
+			instance_run_small<Op, InT>, instance_combine<Op>};
+}
+
+static const SegmentedInstance *
+part_table(int *count)
+{
+	static SegmentedInstance table[MONOID_COUNT_OF_IDS + 8];
+	static const int filled = [] {
+		int			n = 0;
+
+#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
+		add_instance<Op_##name, input_t>(table, &n, GPUAGG_VALUE_NATIVE);
+#include "monoid_list.h"
+#undef MONOID
+#define SEGMENTED_NARROW(name, stored_t, TYPE) add_instance<Op_##name, stored_t>(table, &n, GPUAGG_VALUE_##TYPE);
+#include "segmented_narrow.h"
+#undef SEGMENTED_NARROW
+		return n;
+	} ();
+
+	*count = filled;
+	return table;
+}
+
+#define SEGMENTED_PART_NAME2(n) segmented_part##n
+#define SEGMENTED_PART_NAME(n) SEGMENTED_PART_NAME2(n)
+extern const SegmentedPart SEGMENTED_PART_NAME(SEGMENTED_PART);
+const SegmentedPart SEGMENTED_PART_NAME(SEGMENTED_PART) = part_table;
