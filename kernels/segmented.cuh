@@ -14,8 +14,8 @@
  *				order and stages a result at each mark; a segmented scan over
  *				the threads brings the left part of each thread's first result
  *	inner tile	the same without marks: no segment ends inside
- *	stream		commutative operators in a long segment: each thread folds
- *				every 256th 16-byte vector from registers, one reduction at the end
+ *	stream		commutative operators in a long segment: each thread folds every
+ *				128th 16-byte vector from registers, one reduction at the end
  *
  * What a chunk leaves open goes to the workspace, and segmented_fixup puts the
  * left parts before the first result of each chunk, in chunk order.  The cut
@@ -29,6 +29,15 @@
 
 /* ---- shapes ------------------------------------------------------------ */
 
+#ifndef SEG_ROW4
+#define SEG_ROW4 64
+#endif
+#ifndef SEG_ROW8
+#define SEG_ROW8 64
+#endif
+#ifndef SEG_STAGE
+#define SEG_STAGE 4096
+#endif
 /* Tuning as data; measurements in kernels/README.md. */
 template <class Op, class InT>
 struct SegShape
@@ -36,29 +45,31 @@ struct SegShape
 	typedef typename Op::State State;
 	static constexpr int in_size = sizeof(InT);
 	static constexpr int state_size = sizeof(State);
-	static constexpr int threads = state_size > 64 ? 128 : 256;
+	static constexpr int threads = in_size > 64 ? 64 : 128;
 	static constexpr int warps = threads / 32;
-	/* consecutive elements of a thread: 64 bytes where that is several */
-	static constexpr int items = in_size <= 4 ? 16 : in_size <= 64 ? 64 / in_size : 1;
+	/* consecutive elements of a thread */
+	static constexpr int items = in_size <= 2 ? 32 / in_size : in_size == 4 ? SEG_ROW4 / 4 :
+		in_size <= 16 ? SEG_ROW8 / in_size : in_size <= 64 ? 64 / in_size : 1;
 	static constexpr int tile = threads * items;
 	/* copies to shared memory are of 16 bytes for small elements, else of 8 */
 	static constexpr int unit = in_size <= 16 ? 16 : 8;
-	/* a thread's elements, padded so that the threads' rows meet all banks */
+	/*
+	 * A thread's elements.  So that the threads' rows meet all banks, units of
+	 * 16 bytes change places within their row, and larger elements are padded.
+	 */
 	static constexpr int row = items * in_size;
-	static constexpr int stride = row + ((row / unit) % 2 == 0 ? unit : 0);
-	/* segment ends of a tile: as many results as 16 KB hold */
-	static constexpr int ends = (16384 / state_size < 2048) ? (16384 / state_size) / 8 * 8 : 2048;
-	static constexpr int end_rounds = (ends + threads - 1) / threads;
-	static constexpr int rows_bytes = threads * stride;
-	static constexpr int stage_bytes = ends * state_size;
-	static constexpr int pool_bytes = rows_bytes > stage_bytes ? rows_bytes : stage_bytes;
+	static constexpr int units = row / unit;
+	static constexpr int stride = unit == 8 && units % 2 == 0 ? row + unit : row;
+	/* segment ends of a tile: as many results as 4 KB hold */
+	static constexpr int ends = SEG_STAGE / state_size < 512 ? SEG_STAGE / state_size : 512;
 	/* a stream ignores the order; it must repay the block's reduction at its end */
 	static constexpr bool streams = Op::commutative && in_size <= 16;
-	static constexpr int64_t stream_min = 2 * tile;
+	static constexpr int64_t stream_min = 4 * tile;
 	/* weight of a segment's end against an element, by the bytes each moves */
 	static constexpr int weight_bytes = (8 + state_size) / in_size;
 	static constexpr int weight = weight_bytes < 1 ? 1 : weight_bytes > 8 ? 8 : weight_bytes;
 	static_assert(row % unit == 0, "rows are whole units");
+	static_assert(unit == 8 || (units & (units - 1)) == 0, "places are found by exclusive or");
 };
 
 template <class Op, class InT>
@@ -66,19 +77,38 @@ struct SegShared
 {
 	typedef SegShape<Op, InT> Shape;
 
-	/* the elements' rows, then the staged results */
-	alignas(16) char pool[Shape::pool_bytes];
+	/* the elements' rows: of the tile at work, and of the next on its way */
+	alignas(16) char rows[2][Shape::threads * Shape::stride];
+	/* the results */
+	alignas(16) typename Op::State stage[Shape::ends];
 	/* 0, or 1 + the number of the segment end right after this element */
 	alignas(16) uint16_t marks[Shape::tile];
-	uint32_t	ends[Shape::ends];	/* relative to the tile's first element */
 	alignas(16) typename Op::State totals[Shape::warps];
 	alignas(16) typename Op::State carry;
-	int			total_has_end[Shape::warps];
-	int			count;			/* segment ends in the tile */
+	int64_t		ends[Shape::ends];	/* offsets, from the end of the tile's first segment on */
 	int64_t		cut[4];			/* segment, element of the chunk's start and end */
+	int64_t		after;			/* the first segment end after the tile, if known, or -1 */
+	int64_t		last;			/* the last one in it */
+	int			count;			/* segment ends in the tile */
+	bool		first_empty;	/* the first is where the tile starts */
+	int			total_has_end[Shape::warps];
 };
 
 /* ---- pieces ------------------------------------------------------------ */
+
+/*
+ * First in each kernel: the launches are allowed to overlap the end of the work
+ * before them on the stream, so that their start costs nothing.  They wait here
+ * before they touch memory, and let the next launch do likewise.
+ */
+static __device__ __forceinline__ void
+seg_launch_order()
+{
+#if __CUDA_ARCH__ >= 900
+	cudaTriggerProgrammaticLaunchCompletion();
+	cudaGridDependencySynchronize();
+#endif
+}
 
 /* combine and step that collect the operator's error bits. */
 template <class Op>
@@ -130,13 +160,31 @@ seg_warp_scan(typename Op::State v, unsigned heads, int lane, int *err)
 	unsigned	below = heads & (0xFFFFFFFFu >> (31 - lane));
 	int			start = below ? 31 - __clz(below) : 0;
 
-#pragma unroll 1
+#pragma unroll (sizeof(v) <= 16 ? 5 : 1)
 	for (int d = 1; d < 32; d <<= 1)
 	{
 		typename Op::State left = seg_shfl<true>(v, d);
 
 		if (lane - d >= start)
 			v = seg_combine<Op>(left, v, err);
+	}
+	return v;
+}
+
+/* Folds groups of `lanes` neighbours in lane order; good in each group's lane 0. */
+template <class Op>
+static __device__ __forceinline__ typename Op::State
+seg_warp_reduce(typename Op::State v, int lanes, int *err)
+{
+	int			lane = threadIdx.x & (lanes - 1);
+
+#pragma unroll 1
+	for (int d = 1; d < lanes; d <<= 1)
+	{
+		typename Op::State right = seg_shfl<false>(v, d);
+
+		if ((lane & (2 * d - 1)) == 0)
+			v = seg_combine<Op>(v, right, err);
 	}
 	return v;
 }
@@ -200,7 +248,7 @@ seg_search(const int64_t *offsets, int64_t base, int64_t nsegments, int weight, 
 		high = first + found;
 	while (high - low > 1)
 	{
-		int64_t		step = (high - low + 31) / 33 + 1;
+		int64_t		step = (high - low + 32) / 33;
 
 		probe = low + (lane + 1) * step;
 		before = probe < high && offsets[probe] - base + weight * probe <= diagonal;
@@ -236,6 +284,12 @@ seg_chunk_start(const SegmentedArgs *a, int64_t nsegments, int weight, int chunk
 
 /* ---- a block's walk along its chunk ------------------------------------- */
 
+/*
+ * One tile is at work while the next one's elements and segment ends are on
+ * their way to shared memory.  Barriers of a tile: its data are there; its
+ * ends are counted (mixed tiles); the warps' totals are there; the results are
+ * complete (mixed tiles).
+ */
 template <class Op, class InT>
 struct SegBlock
 {
@@ -249,22 +303,26 @@ struct SegBlock
 				lane,
 				warp;
 	int			err;
-	int64_t		seg,			/* the open segment */
-				elem,			/* the first element not yet taken */
+	int64_t		seg,			/* the segment open where the tile starts */
+				elem,			/* the tile's first element */
 				seg_end,		/* of the chunk */
 				elem_end;
 	int64_t		open;			/* the open segment surely has this many elements left */
-	int			want_elems,		/* size of the next tile, from the last one's */
+	int			want_elems,		/* size of the next mixed tile, from the last one's */
 				want_ends;
+	/* the tile on its way */
+	int			buffer,
+				lead,			/* unused elements before the first */
+				n,				/* elements */
+				ends;			/* segment ends fetched; -1: an inner tile */
 
 	__device__ SegBlock(const SegmentedArgs &args, SegShared<Op, InT> &shared)
-		: a(args), s(shared), tid(threadIdx.x), lane(threadIdx.x & 31), warp(threadIdx.x >> 5), err(0)
+		: a(args), s(shared), tid(threadIdx.x), lane(threadIdx.x & 31), warp(threadIdx.x >> 5), err(0),
+		  buffer(0)
 	{
 	}
 
-	__device__ State *stage() { return reinterpret_cast<State *>(s.pool); }
-
-	/* Address of element e of segment `in` (the open one). */
+	/* Address of element e of segment `in`. */
 	__device__ __forceinline__ const char *
 	address(int64_t e, int64_t in)
 	{
@@ -273,22 +331,40 @@ struct SegBlock
 		return static_cast<const char *>(a.values) + e * Shape::in_size;
 	}
 
-	/* Elements before the one at p that share its 16 bytes. */
+	/*
+	 * Elements before the one at p that share its 128 bytes: a tile fetches
+	 * them too, so that the tiles after it start with a cache line.
+	 */
 	static __device__ __forceinline__ int
 	misfit(const char *p)
 	{
-		if (Shape::in_size >= 16)
-			return 0;
-		return (int) (reinterpret_cast<uintptr_t>(p) & 15) / Shape::in_size;
+		int			bytes = (int) (reinterpret_cast<uintptr_t>(p) & 127);
+
+		return Shape::in_size > 16 || bytes % Shape::in_size != 0 ? 0 : bytes / Shape::in_size;
 	}
 
-	/*
-	 * Starts the copy of n elements from p to the rows, the first going to place
-	 * `lead` (the elements before it in its 16 bytes come along, unused).
-	 */
-	__device__ __forceinline__ void
-	copy_rows(const char *p, int lead, int n)
+	/* Place in a buffer of unit q of row r. */
+	static __device__ __forceinline__ int
+	place(int r, int q)
 	{
+		if constexpr (Shape::unit == 16)
+			q ^= r / (8 / Shape::units) & (Shape::units - 1);
+		return r * Shape::stride + q * Shape::unit;
+	}
+
+	/* Place of byte `at` of the tile. */
+	static __device__ __forceinline__ int
+	place(int at)
+	{
+		return place(at / Shape::row, at % Shape::row / Shape::unit) + at % Shape::unit;
+	}
+
+	/* Starts the copy of n elements from p; `lead` more come along before them. */
+	__device__ __forceinline__ void
+	copy_rows(const char *p)
+	{
+		char	   *to = s.rows[buffer];
+
 		if (Shape::unit == 16 && (reinterpret_cast<uintptr_t>(p) - lead * Shape::in_size) % 16 == 0)
 		{
 			const char *from = p - lead * Shape::in_size;
@@ -300,118 +376,110 @@ struct SegBlock
 				int			at = (r * Shape::threads + tid) * 16;
 
 				if (at < bytes)
-					seg_copy16(s.pool + at + at / Shape::row * (Shape::stride - Shape::row), from + at,
-							   bytes - at < 16 ? bytes - at : 16);
+					seg_copy16(to + place(at), from + at, bytes - at < 16 ? bytes - at : 16);
 			}
 		}
 		else
 			for (int at = tid * 8; at < n * Shape::in_size; at += Shape::threads * 8)
-				seg_copy8(s.pool + at + at / Shape::row * (Shape::stride - Shape::row), p + at);
+				seg_copy8(to + place(at), p + at);
 	}
 
-	/* The same for indirect segments, once the tile's ends are known; waits. */
-	__device__ void
-	gather_rows(int n)
+	/* Chooses the tile at (seg, elem) and starts to fetch it. */
+	__device__ __forceinline__ void
+	fetch()
 	{
-		for (int e = tid; e < n; e += Shape::threads)
+		bool		inner = open >= Shape::tile;
+		const char *p = inner ? address(elem, seg) :
+			static_cast<const char *>(a.values) + elem * Shape::in_size;
+		int			limit = inner ? Shape::tile : want_elems;
+
+		lead = a.sources && !inner ? 0 : misfit(p);
+		limit = limit < Shape::tile - lead ? limit : Shape::tile - lead;
+		n = (int) (elem_end - elem < limit ? elem_end - elem : limit);
+		ends = inner ? -1 : (int) (seg_end - seg < want_ends ? seg_end - seg : want_ends);
+		for (int k = tid; k < ends; k += Shape::threads)
+			seg_copy8(&s.ends[k], a.offsets + seg + 1 + k);
+		if (a.sources == nullptr || inner)
+			copy_rows(p);
+	}
+
+	/* The elements of a mixed tile of indirect segments, once its ends are counted. */
+	__device__ void
+	gather_rows(int64_t first_seg, int64_t first_elem, int elems, int count)
+	{
+		for (int e = tid; e < elems; e += Shape::threads)
 		{
 			int			low = 0,
-						high = s.count;
-			int			at = e * Shape::in_size;
+						high = count;
 			InT			x;
 
 			while (low < high)
 			{
 				int			mid = (low + high) / 2;
 
-				if (s.ends[mid] > (uint32_t) e)
+				if (s.ends[mid] - first_elem > e)
 					high = mid;
 				else
 					low = mid + 1;
 			}
-			memcpy(&x, address(elem + e, seg + low), sizeof(InT));
-			memcpy(s.pool + at + at / Shape::row * (Shape::stride - Shape::row), &x, sizeof(InT));
+			memcpy(&x, address(first_elem + e, first_seg + low), sizeof(InT));
+			memcpy(s.rows[buffer] + place(e * Shape::in_size), &x, sizeof(InT));
 		}
+		__syncthreads();
 	}
 
 	__device__ __forceinline__ void
 	read_row(InT *x)
 	{
-		const char *from = s.pool + tid * Shape::stride;
-
-		if (Shape::unit == 16)
-		{
-			uint4		raw[Shape::row / Shape::unit];
+		typedef typename SegUnit<Shape::unit>::type Unit;
+		Unit		raw[Shape::units];
 
 #pragma unroll
-			for (int q = 0; q < Shape::row / Shape::unit; q++)
-				raw[q] = *reinterpret_cast<const uint4 *>(from + q * 16);
-			memcpy(x, raw, Shape::row);
-		}
-		else
-		{
-			uint64_t	raw[Shape::row / Shape::unit];
-
-#pragma unroll
-			for (int q = 0; q < Shape::row / Shape::unit; q++)
-				raw[q] = *reinterpret_cast<const uint64_t *>(from + q * 8);
-			memcpy(x, raw, Shape::row);
-		}
+		for (int q = 0; q < Shape::units; q++)
+			raw[q] = *reinterpret_cast<const Unit *>(s.rows[buffer] + place(tid, q));
+		memcpy(x, raw, Shape::row);
 	}
 
+	/* The marks of a thread's row, cleared for the next tile. */
 	__device__ __forceinline__ void
-	read_marks(uint16_t *m)
+	take_marks(uint16_t *m)
 	{
-		const char *from = reinterpret_cast<const char *>(s.marks) + tid * Shape::items * 2;
+		typedef typename SegUnit<(Shape::items >= 8 ? 16 : Shape::items * 2)>::type Unit;
+		constexpr int units = Shape::items * 2 / sizeof(Unit);
+		Unit	   *from = reinterpret_cast<Unit *>(s.marks) + tid * units;
+		Unit		raw[units];
 
-		if (Shape::items >= 8)
+#pragma unroll
+		for (int q = 0; q < units; q++)
 		{
-			uint4		raw[(Shape::items + 7) / 8];
-
-#pragma unroll
-			for (int q = 0; q < Shape::items / 8; q++)
-				raw[q] = reinterpret_cast<const uint4 *>(from)[q];
-			memcpy(m, raw, Shape::items * 2);
+			raw[q] = from[q];
+			from[q] = Unit();
 		}
-		else
-#pragma unroll
-			for (int q = 0; q < Shape::items; q++)
-				m[q] = reinterpret_cast<const uint16_t *>(from)[q];
-	}
-
-	/* Folds a row in which no segment ends. */
-	__device__ __forceinline__ State
-	fold_row(const InT *x, int lead, int n)
-	{
-		State		v = Op::identity();
-
-#pragma unroll
-		for (int k = 0; k < Shape::items; k++)
-			if ((unsigned) (tid * Shape::items + k - lead) < (unsigned) n)
-				v = seg_step<Op>(v, (Input) x[k], &err);
-		return v;
+		memcpy(m, raw, Shape::items * 2);
 	}
 
 	/*
-	 * Folds a row and stages the result of each segment that ends in it; the
-	 * first still lacks what came before the row.  *first is its number or -1.
+	 * Folds a row.  With marks, stages the result of each segment that ends in
+	 * it, the first of which still lacks what came before the row; *first is
+	 * its number or -1.  Unless whole, only elements from_item up to to_item count.
 	 */
+	template <bool whole, bool marked>
 	__device__ __forceinline__ State
-	fold_marked_row(const InT *x, int lead, int n, int *first)
+	fold_row(const InT *x, int from_item, int to_item, int *first)
 	{
 		State		v = Op::identity();
-		uint16_t	m[(Shape::items + 7) / 8 * 8];
+		uint16_t	m[Shape::items];
 
-		read_marks(m);
-		*first = -1;
+		if (marked)
+			take_marks(m);
 #pragma unroll
 		for (int k = 0; k < Shape::items; k++)
 		{
-			if ((unsigned) (tid * Shape::items + k - lead) < (unsigned) n)
+			if (whole || (k >= from_item && k < to_item))
 				v = seg_step<Op>(v, (Input) x[k], &err);
-			if (m[k] != 0)
+			if (marked && m[k] != 0)
 			{
-				stage()[m[k] - 1] = v;
+				s.stage[m[k] - 1] = v;
 				*first = *first < 0 ? m[k] - 1 : *first;
 				v = Op::identity();
 			}
@@ -419,12 +487,124 @@ struct SegBlock
 		return v;
 	}
 
-	/* Adds the threads' states, in thread order, to the carry.  Ends with a barrier. */
+	/*
+	 * Marks the last element of each segment that ends in the tile, stages the
+	 * results of empty ones, and finds what is before and after the tile's end.
+	 */
+	__device__ __forceinline__ void
+	mark_ends()
+	{
+		int64_t		limit = elem + n;
+
+		if (tid == 0)
+		{
+			s.first_empty = ends > 0 && s.ends[0] == elem;
+			if (ends == 0 || s.ends[0] > limit)
+			{
+				s.count = 0;
+				s.after = ends == 0 ? -1 : s.ends[0];
+			}
+		}
+		for (int k = tid; k < ends; k += Shape::threads)
+		{
+			int64_t		e = s.ends[k];
+
+			if (e > limit)
+				break;
+			if (e != (k > 0 ? s.ends[k - 1] : elem))
+				s.marks[lead + (int) (e - elem) - 1] = k + 1;
+			else				/* of a tile's first segment, the carry may be all */
+				s.stage[k] = k > 0 ? Op::identity() : s.carry;
+			if (k + 1 == ends || s.ends[k + 1] > limit)
+			{
+				s.count = k + 1;
+				s.last = e;
+				s.after = k + 1 == ends ? -1 : s.ends[k + 1];
+			}
+		}
+	}
+
+	/* Sets the sizes of the next mixed tile from what limited this one. */
+	__device__ __forceinline__ void
+	adapt(int fetched, int count, int taken, bool out_of_ends)
+	{
+		if (out_of_ends)
+		{
+			if (fetched < Shape::ends)
+				want_ends = want_ends * 2;
+			else
+				want_elems = taken + taken / 8 + 32;
+		}
+		else
+		{
+			if (count < want_ends / 4)
+				want_ends = want_ends / 2 > 32 ? want_ends / 2 : 32;
+			want_elems = want_elems * 2;
+		}
+		want_elems = want_elems < Shape::tile ? want_elems : Shape::tile;
+		want_ends = want_ends < Shape::ends ? want_ends : Shape::ends;
+	}
+
+	/* The tile that is there: its work, while the next one is fetched. */
+	__device__ __forceinline__ void
+	work()
+	{
+		int64_t		first_seg = seg;
+		int64_t		first_elem = elem;
+		int			here = n;
+		int			row_start = tid * Shape::items - lead;
+		int			count = 0;
+		int			first = -1;
+		bool		first_empty = false;
+		InT			x[Shape::items];
+		State		v;
+
+		if (ends < 0)
+			open -= n;
+		else
+		{
+			bool		out_of_ends;
+
+			mark_ends();
+			__syncthreads();
+			count = s.count;
+			first_empty = s.first_empty;
+			out_of_ends = count > 0 && count == ends && seg + count < seg_end;
+			if (out_of_ends)
+				here = (int) (s.last - elem);
+			open = elem_end - elem - here;
+			if (s.after >= 0 && s.after - elem - here < open)
+				open = s.after - elem - here;
+			if (out_of_ends)
+				open = 0;
+			if (a.sources != nullptr)
+				gather_rows(first_seg, first_elem, here, count);
+			adapt(ends, count, here, out_of_ends);
+		}
+		read_row(x);
+		seg += count;
+		elem += here;
+		buffer ^= 1;
+		if (!streams_next() && unfinished())
+			fetch();
+		if (row_start < 0 || row_start + Shape::items > here)
+			v = fold_row<false, true>(x, -row_start, here - row_start, &first);
+		else if (count > 0)
+			v = fold_row<true, true>(x, 0, 0, &first);
+		else
+			v = fold_row<true, false>(x, 0, 0, &first);
+		if (count == 0)
+			carry_on(v);
+		else
+			finish(v, first, first_seg, count, first_empty);
+	}
+
+	/* Adds the threads' states, in thread order, to the carry. */
 	__device__ __forceinline__ void
 	carry_on(State v)
 	{
-		v = seg_warp_scan<Op>(v, 0, lane, &err);
-		if (lane == 31)
+		v = seg_warp_reduce<Op>(v, 32, &err);
+		if (lane == 0)
 			s.totals[warp] = v;
 		__syncthreads();
 		if (tid == 0)
@@ -435,25 +615,56 @@ struct SegBlock
 				c = seg_combine<Op>(c, s.totals[w], &err);
 			s.carry = c;
 		}
-		__syncthreads();
 	}
 
-	/* A tile inside the open segment. */
+	/* Completes each thread's first result, writes the results, sets the carry. */
 	__device__ __forceinline__ void
-	inner_tile()
+	finish(State v, int first, int64_t first_seg, int count, bool first_empty)
 	{
-		const char *p = address(elem, seg);
-		int			lead = misfit(p);
-		int			n = (int) (open < Shape::tile - lead ? open : Shape::tile - lead);
-		InT			x[Shape::items];
+		typedef typename SegUnit<(Shape::state_size % 8 == 0 ? 8 : 4)>::type Word;
+		constexpr int words = Shape::state_size / sizeof(Word);
+		unsigned	heads = __ballot_sync(0xFFFFFFFFu, first >= 0);
+		State		left;
 
-		copy_rows(p, lead, n);
-		seg_copy_wait();
+		v = seg_warp_scan<Op>(v, heads, lane, &err);
+		left = seg_shfl<true>(v, 1);
+		if (lane == 31)
+		{
+			s.totals[warp] = v;
+			s.total_has_end[warp] = heads != 0;
+		}
 		__syncthreads();
-		read_row(x);
-		carry_on(fold_row(x, lead, n));
-		elem += n;
-		open -= n;
+		if (first >= 0)
+		{
+			if ((heads & ((1u << lane) - 1)) == 0)
+			{
+				/* no end before in this warp: the warps to the left count */
+				State		before = first_empty ? Op::identity() : s.carry;
+
+				before = seg_fold_warps<Op>(before, s.totals, s.total_has_end, warp, &err);
+				left = lane > 0 ? seg_combine<Op>(before, left, &err) : before;
+			}
+			s.stage[first] = seg_combine<Op>(left, s.stage[first], &err);
+		}
+		__syncthreads();
+		for (int q = tid; q < count * words; q += Shape::threads)
+			reinterpret_cast<Word *>(static_cast<State *>(a.states) + first_seg)[q] =
+				reinterpret_cast<const Word *>(s.stage)[q];
+		/* a tile with ends but without marks has empty segments alone, and no elements before them */
+		if (tid == 0)
+			s.carry = seg_fold_warps<Op>(Op::identity(), s.totals, s.total_has_end, Shape::warps, &err);
+	}
+
+	__device__ __forceinline__ bool
+	unfinished()
+	{
+		return seg < seg_end || elem < elem_end;
+	}
+
+	__device__ __forceinline__ bool
+	streams_next()
+	{
+		return Shape::streams && open >= Shape::stream_min;
 	}
 
 	/* The rest of the open segment (or of the chunk), without shared memory. */
@@ -461,9 +672,10 @@ struct SegBlock
 	stream()
 	{
 		constexpr int per_vector = 16 / Shape::in_size;
-		constexpr int unroll = 4;
+		constexpr int unroll = 8;
 		const char *p = address(elem, seg);
-		int64_t		head = Shape::in_size < 16 ? (per_vector - misfit(p)) % per_vector : 0;
+		constexpr int per_line = 128 / Shape::in_size;
+		int64_t		head = (per_line - misfit(p)) % per_line;
 		bool		aligned = (reinterpret_cast<uintptr_t>(p) + head * Shape::in_size) % 16 == 0;
 		int64_t		vectors = aligned ? (open - head) / per_vector : 0;
 		const uint4 *v = reinterpret_cast<const uint4 *>(p + head * Shape::in_size);
@@ -492,6 +704,8 @@ struct SegBlock
 			acc = seg_step<Op>(acc, (Input) tail[i], &err);
 		elem += open;
 		open = 0;
+		/* the tile before may still be adding up its totals */
+		__syncthreads();
 		carry_on(acc);
 	}
 
@@ -508,189 +722,9 @@ struct SegBlock
 		return acc;
 	}
 
-	/* Reads the next `ends` segment ends, relative to elem, and clears the marks. */
+	/* Takes the chunk's ends, guesses the first tile from its mean length. */
 	__device__ __forceinline__ void
-	load_ends(int ends)
-	{
-#pragma unroll
-		for (int r = 0; r < Shape::end_rounds; r++)
-		{
-			int			k = r * Shape::threads + tid;
-
-			if (k < ends)
-			{
-				int64_t		e = a.offsets[seg + 1 + k] - elem;
-
-				s.ends[k] = e < INT32_MAX ? (uint32_t) e : INT32_MAX;
-			}
-		}
-		for (int q = tid; q < Shape::tile * 2 / 16; q += Shape::threads)
-			reinterpret_cast<uint4 *>(s.marks)[q] = make_uint4(0, 0, 0, 0);
-	}
-
-	/*
-	 * Marks the last element of each segment that ends within n elements and
-	 * finds their count.
-	 */
-	__device__ __forceinline__ void
-	mark_ends(int ends, int lead, int n)
-	{
-		if (tid == 0 && (ends == 0 || s.ends[0] > (uint32_t) n))
-			s.count = 0;
-#pragma unroll
-		for (int r = 0; r < Shape::end_rounds; r++)
-		{
-			int			k = r * Shape::threads + tid;
-
-			if (k < ends)
-			{
-				uint32_t	e = s.ends[k];
-				uint32_t	before = k > 0 ? s.ends[k - 1] : 0;
-
-				if (e <= (uint32_t) n)
-				{
-					if (e > before)
-						s.marks[lead + e - 1] = k + 1;
-					if (k + 1 == ends || s.ends[k + 1] > (uint32_t) n)
-						s.count = k + 1;
-				}
-			}
-		}
-	}
-
-	/* Results of empty segments; the first of a tile may be a whole carry. */
-	__device__ __forceinline__ void
-	stage_empty(int count)
-	{
-#pragma unroll
-		for (int r = 0; r < Shape::end_rounds; r++)
-		{
-			int			k = r * Shape::threads + tid;
-
-			if (k < count && s.ends[k] == (k > 0 ? s.ends[k - 1] : 0))
-				stage()[k] = k > 0 ? Op::identity() : s.carry;
-		}
-	}
-
-	/* Writes the staged results out, word by word. */
-	__device__ __forceinline__ void
-	write_results(int count)
-	{
-		typedef typename SegWord<Shape::state_size % 8 == 0>::type Word;
-		constexpr int words = Shape::state_size / sizeof(Word);
-		const Word *from = reinterpret_cast<const Word *>(s.pool);
-		Word	   *to = reinterpret_cast<Word *>(static_cast<State *>(a.states) + seg);
-
-		for (int q = tid; q < count * words; q += Shape::threads)
-			to[q] = from[q];
-	}
-
-	/* Sets the sizes of the next tile from what limited this one. */
-	__device__ __forceinline__ void
-	adapt(int ends, int count, int taken)
-	{
-		if (count == ends && seg + count < seg_end)
-		{
-			/* out of ends: ask for more of them, or for fewer elements */
-			if (want_ends < Shape::ends)
-				want_ends = want_ends * 2 < Shape::ends ? want_ends * 2 : Shape::ends;
-			else
-				want_elems = taken + taken / 8 + 32;
-		}
-		else
-		{
-			if (count < want_ends / 4)
-				want_ends = want_ends / 2 > 64 ? want_ends / 2 : 64;
-			want_elems = want_elems * 2;
-		}
-		want_elems = want_elems < Shape::tile ? want_elems : Shape::tile;
-	}
-
-	/* A tile with segment ends, perhaps. */
-	__device__ __forceinline__ void
-	mixed_tile()
-	{
-		const char *p = static_cast<const char *>(a.values) + elem * Shape::in_size;
-		int			lead = a.sources ? 0 : misfit(p);
-		int			limit = want_elems < Shape::tile - lead ? want_elems : Shape::tile - lead;
-		int			n = (int) (elem_end - elem < limit ? elem_end - elem : limit);
-		int			ends = (int) (seg_end - seg < want_ends ? seg_end - seg : want_ends);
-		int			count,
-					first = -1;
-		InT			x[Shape::items];
-		State		v;
-
-		if (!a.sources)
-			copy_rows(p, lead, n);
-		load_ends(ends);
-		seg_copy_wait();
-		__syncthreads();
-		mark_ends(ends, lead, n);
-		if (a.sources)
-		{
-			__syncthreads();
-			gather_rows(n);
-			__syncthreads();
-		}
-		read_row(x);
-		__syncthreads();
-		count = s.count;
-		/* out of ends: elements after the last one belong to the next tile */
-		if (count == ends && ends > 0 && seg + ends < seg_end)
-			n = s.ends[ends - 1];
-		open = count < ends ? (int64_t) s.ends[count] - n : seg + count == seg_end ? elem_end - elem - n : 0;
-		if (open > elem_end - elem - n)
-			open = elem_end - elem - n;
-		adapt(ends, count, n);
-		if (count == 0)
-			carry_on(fold_row(x, lead, n));
-		else
-		{
-			v = fold_marked_row(x, lead, n, &first);
-			stage_empty(count);
-			finish_marked(v, first, count);
-		}
-		seg += count;
-		elem += n;
-	}
-
-	/* Completes each thread's first result, writes the results, sets the carry. */
-	__device__ __forceinline__ void
-	finish_marked(State v, int first, int count)
-	{
-		unsigned	heads = __ballot_sync(0xFFFFFFFFu, first >= 0);
-		unsigned	before = heads & ((1u << lane) - 1);
-		State		left,
-					carry;
-
-		v = seg_warp_scan<Op>(v, heads, lane, &err);
-		left = seg_shfl<true>(v, 1);
-		if (lane == 31)
-		{
-			s.totals[warp] = v;
-			s.total_has_end[warp] = heads != 0;
-		}
-		__syncthreads();
-		if (first >= 0)
-		{
-			if (before == 0)
-			{
-				/* nobody in this warp ended a segment before: the warps to the left count */
-				carry = s.ends[0] == 0 ? Op::identity() : s.carry;
-				carry = seg_fold_warps<Op>(carry, s.totals, s.total_has_end, warp, &err);
-				left = lane > 0 ? seg_combine<Op>(carry, left, &err) : carry;
-			}
-			stage()[first] = seg_combine<Op>(left, stage()[first], &err);
-		}
-		__syncthreads();
-		write_results(count);
-		if (tid == Shape::threads - 1)
-			s.carry = seg_fold_warps<Op>(Op::identity(), s.totals, s.total_has_end, Shape::warps, &err);
-		__syncthreads();
-	}
-
-	__device__ __forceinline__ void
-	run()
+	start()
 	{
 		int64_t		elems,
 					segs;
@@ -704,25 +738,38 @@ struct SegBlock
 		open = segs == 0 ? elems : 0;
 		want_elems = Shape::tile;
 		want_ends = Shape::ends;
-		/* a first guess from the chunk's mean length */
 		if (elems * Shape::ends < segs * Shape::tile)
 			want_elems = (int) (elems * Shape::ends / segs) + 32;
 		else if (elems > 0)
-			want_ends = (int) (segs * Shape::tile / elems) + 64;
+			want_ends = (int) (segs * Shape::tile / elems) + 32;
 		want_elems = want_elems < Shape::tile ? want_elems : Shape::tile;
 		want_ends = want_ends < Shape::ends ? want_ends : Shape::ends;
-		while (seg < seg_end || elem < elem_end)
+		for (int q = tid; q < Shape::tile / 2; q += Shape::threads)
+			reinterpret_cast<uint32_t *>(s.marks)[q] = 0;
+	}
+
+	__device__ __forceinline__ void
+	run()
+	{
+		bool		fetched = false;
+
+		start();
+		while (unfinished())
 		{
 			if constexpr (Shape::streams)
-				if (open >= Shape::stream_min)
+				if (streams_next())
 				{
 					stream();
+					fetched = false;
 					continue;
 				}
-			if (open >= Shape::tile)
-				inner_tile();
-			else
-				mixed_tile();
+			if (!fetched)
+				fetch();
+			seg_copy_wait();
+			__syncthreads();
+			work();
+			/* work() fetched the next tile unless a stream comes first */
+			fetched = true;
 		}
 		if (err != 0 && a.errors != nullptr)
 			atomicOr(a.errors, (unsigned) err);
@@ -737,13 +784,12 @@ segmented_tiles(SegmentedArgs a)
 {
 	typedef SegShape<Op, InT> Shape;
 	__shared__ SegShared<Op, InT> s;
-	int64_t		nsegments = a.nsegments_device ? *a.nsegments_device : a.nsegments;
+	int64_t		nsegments = a.nsegments;
 	int			warp = threadIdx.x >> 5;
 
-#if __CUDA_ARCH__ >= 900
-	/* lets the fix-up's block start early; it waits for this grid's end */
-	cudaTriggerProgrammaticLaunchCompletion();
-#endif
+	seg_launch_order();
+	if (a.nsegments_device != nullptr)
+		nsegments = *a.nsegments_device;
 	if (warp < 2)
 	{
 		int64_t		cut[2];
@@ -796,9 +842,7 @@ segmented_fixup(SegmentedArgs a)
 	State		v = Op::identity();
 	State		left;
 
-#if __CUDA_ARCH__ >= 900
-	cudaGridDependencySynchronize();
-#endif
+	seg_launch_order();
 	for (int c = threadIdx.x * each; c < (threadIdx.x + 1) * each && c < a.chunks; c++)
 	{
 		int64_t		s = a.first_segments[c];
@@ -806,10 +850,8 @@ segmented_fixup(SegmentedArgs a)
 
 		if (a.first_segments[c + 1] > s)
 		{
-			if (first < 0)
-				first = s;
-			else
-				states[s] = seg_combine<Op>(v, states[s], &err);
+			states[s] = seg_combine<Op>(v, states[s], &err);
+			first = first < 0 ? s : first;
 			v = carry;
 		}
 		else
@@ -846,7 +888,7 @@ segmented_fixup(SegmentedArgs a)
  * A lane's share of one segment: every `lanes`-th element, or for ordered
  * operators the lane's part of a cut into `lanes` equal parts.
  */
-template <class Op, class InT>
+template <class Op, class InT, int unroll>
 static __device__ __forceinline__ typename Op::State
 seg_fold_lanes(const SegmentedArgs &a, int64_t s, int64_t begin, int64_t end, int lane, int lanes,
 			   int *err)
@@ -858,7 +900,7 @@ seg_fold_lanes(const SegmentedArgs &a, int64_t s, int64_t begin, int64_t end, in
 		x += a.sources[s] - begin;
 	if (Op::commutative)
 	{
-#pragma unroll 4
+#pragma unroll unroll
 		for (int64_t i = begin + lane; i < end; i += lanes)
 			v = seg_step<Op>(v, (typename Op::Input) x[i], err);
 	}
@@ -867,27 +909,9 @@ seg_fold_lanes(const SegmentedArgs &a, int64_t s, int64_t begin, int64_t end, in
 		int64_t		each = (end - begin + lanes - 1) / lanes;
 		int64_t		stop = begin + (lane + 1) * each < end ? begin + (lane + 1) * each : end;
 
-#pragma unroll 2
+#pragma unroll 4
 		for (int64_t i = begin + lane * each; i < stop; i++)
 			v = seg_step<Op>(v, (typename Op::Input) x[i], err);
-	}
-	return v;
-}
-
-/* Folds groups of `lanes` neighbours in lane order; good in each group's lane 0. */
-template <class Op>
-static __device__ __forceinline__ typename Op::State
-seg_warp_reduce(typename Op::State v, int lanes, int *err)
-{
-	int			lane = threadIdx.x & (lanes - 1);
-
-#pragma unroll 1
-	for (int d = 1; d < lanes; d <<= 1)
-	{
-		typename Op::State right = seg_shfl<false>(v, d);
-
-		if (lane + d < lanes)
-			v = seg_combine<Op>(v, right, err);
 	}
 	return v;
 }
@@ -915,6 +939,7 @@ segmented_small(SegmentedArgs a, int lanes_log2)
 				end = 0;
 	State		v = Op::identity();
 
+	seg_launch_order();
 	if (threadIdx.x == 0)
 		long_ones[0] = 0;
 	__syncthreads();
@@ -931,7 +956,7 @@ segmented_small(SegmentedArgs a, int lanes_log2)
 		if (deferred && lane == 0)
 			long_ones[1 + atomicAdd(&long_ones[0], 1)] = (int) (s - first);
 		if (!deferred)
-			v = seg_fold_lanes<Op, InT>(a, s, begin, end, lane, lanes, &err);
+			v = seg_fold_lanes<Op, InT, 8>(a, s, begin, end, lane, lanes, &err);
 		v = seg_warp_reduce<Op>(v, lanes, &err);
 		if (!deferred && lane == 0 && s < a.nsegments)
 			static_cast<State *>(a.states)[s] = v;
@@ -951,7 +976,7 @@ segmented_small(SegmentedArgs a, int lanes_log2)
 		s = first + long_ones[1 + q];
 		begin = a.offsets[s];
 		end = a.offsets[s + 1];
-		v = seg_fold_lanes<Op, InT>(a, s, begin, end, threadIdx.x, 256, &err);
+		v = seg_fold_lanes<Op, InT, 16>(a, s, begin, end, threadIdx.x, 256, &err);
 		v = seg_warp_reduce<Op>(v, 32, &err);
 		if ((threadIdx.x & 31) == 0)
 			totals[threadIdx.x >> 5] = v;

@@ -27,9 +27,12 @@ struct SegmentedArgs
 	int64_t    *first_segments;	/* workspace: chunks + 1 */
 };
 
-/* The widest word that states of this alignment copy by. */
-template <bool eight> struct SegWord { typedef uint64_t type; };
-template <> struct SegWord<false> { typedef uint32_t type; };
+/* The unsigned word of a size. */
+template <int size> struct SegUnit;
+template <> struct SegUnit<2> { typedef uint16_t type; };
+template <> struct SegUnit<4> { typedef uint32_t type; };
+template <> struct SegUnit<8> { typedef uint64_t type; };
+template <> struct SegUnit<16> { typedef uint4 type; };
 
 template <class Op>
 struct SegFixup

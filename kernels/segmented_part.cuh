@@ -16,27 +16,34 @@ instance_occupancy(int *blocks)
 	return GPUAGG_CUDA_OK;
 }
 
+/* Launches a kernel that begins with seg_launch_order(). */
+template <class... Params, class... Args>
+static GpuaggCudaStatus
+launch(void (*kernel) (Params...), unsigned blocks, int threads, cudaStream_t stream, Args... args)
+{
+	const DeviceFacts *facts;
+	cudaLaunchConfig_t config = {};
+	cudaLaunchAttribute overlap;
+
+	STATUS_TRY(gpuagg_device_facts(&facts));
+	config.gridDim = dim3(blocks);
+	config.blockDim = dim3(threads);
+	config.stream = stream;
+	overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+	overlap.val.programmaticStreamSerializationAllowed = 1;
+	config.attrs = &overlap;
+	config.numAttrs = facts->major >= 9 ? 1 : 0;
+	CUDA_TRY(cudaLaunchKernelEx(&config, kernel, args...));
+	return GPUAGG_CUDA_OK;
+}
+
 template <class Op, class InT>
 static GpuaggCudaStatus
 instance_run(const SegmentedArgs *args, cudaStream_t stream)
 {
-	const DeviceFacts *facts;
-	cudaLaunchConfig_t config = {};
-	cudaLaunchAttribute early;
-
-	STATUS_TRY(gpuagg_device_facts(&facts));
-	segmented_tiles<Op, InT><<<args->chunks, SegShape<Op, InT>::threads, 0, stream>>>(*args);
-	CUDA_TRY_LAUNCH("segmented_tiles");
-	if (args->chunks == 1)
-		return GPUAGG_CUDA_OK;
-	config.gridDim = dim3(1);
-	config.blockDim = dim3(SegFixup<Op>::threads);
-	config.stream = stream;
-	early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-	early.val.programmaticStreamSerializationAllowed = 1;
-	config.attrs = &early;
-	config.numAttrs = facts->major >= 9 ? 1 : 0;
-	CUDA_TRY(cudaLaunchKernelEx(&config, segmented_fixup<Op>, *args));
+	STATUS_TRY(launch(segmented_tiles<Op, InT>, args->chunks, SegShape<Op, InT>::threads, stream, *args));
+	if (args->chunks > 1)
+		STATUS_TRY(launch(segmented_fixup<Op>, 1, SegFixup<Op>::threads, stream, *args));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -46,10 +53,8 @@ instance_run_small(const SegmentedArgs *args, int lanes_log2, cudaStream_t strea
 {
 	int64_t		groups = 256 >> lanes_log2;
 
-	segmented_small<Op, InT><<<(unsigned) ((args->nsegments + groups - 1) / groups), 256, 0, stream>>>
-		(*args, lanes_log2);
-	CUDA_TRY_LAUNCH("segmented_small");
-	return GPUAGG_CUDA_OK;
+	return launch(segmented_small<Op, InT>, (unsigned) ((args->nsegments + groups - 1) / groups), 256, stream,
+				  *args, lanes_log2);
 }
 
 template <class Op>

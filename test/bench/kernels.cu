@@ -33,6 +33,12 @@ bench_max_log2()
 	return max_log2;
 }
 
+bool
+bench_quick()
+{
+	return quick;
+}
+
 size_t
 bench_l2_bytes()
 {

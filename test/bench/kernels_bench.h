@@ -68,6 +68,9 @@ size_t		bench_l2_bytes();
 /* The largest problem asked for, as log2 of the elements; 28 unless --max. */
 int			bench_max_log2();
 
+/* Whether --quick was given: fewer repeats, fewer points. */
+bool		bench_quick();
+
 /*
  * Median milliseconds of one call of f(copy), where copy runs through 0 to
  * copies - 1: give each copy its own input when one input fits in the L2

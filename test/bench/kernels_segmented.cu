@@ -1,0 +1,505 @@
+/*
+ * kernels_segmented.cu
+ *	  Parts (a) and (b) of the kernel benchmark: segmented reductions beside
+ *	  cub::DeviceSegmentedReduce and cub::DeviceReduce::ReduceByKey.
+ *
+ * Values come from a hash of their index, so that the host checks results
+ * without copying inputs; they are such that any order of combination gives
+ * the same state.  The roofline counts values, 8-byte offsets and states.
+ */
+#include <cub/device/device_reduce.cuh>
+#include <cub/device/device_segmented_reduce.cuh>
+#include <thrust/iterator/transform_iterator.h>
+
+#include <math.h>
+#include <string.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "common.cuh"
+#include "kernels_bench.h"
+
+/* ---- values ------------------------------------------------------------ */
+
+static __host__ __device__ inline uint64_t
+mix(uint64_t x)
+{
+	x *= 0x9E3779B97F4A7C15ull;
+	x = (x ^ (x >> 32)) * 0xBF58476D1CE4E5B9ull;
+	return x ^ (x >> 29);
+}
+
+static __host__ __device__ inline void value_at(int64_t i, int8_t *x) { *x = (mix(i) & 15) != 0; }
+static __host__ __device__ inline void value_at(int64_t i, int32_t *x) { *x = (int32_t) (mix(i) >> 20); }
+static __host__ __device__ inline void value_at(int64_t i, int64_t *x) { *x = (int64_t) (mix(i) >> 30) - (1ll << 33); }
+static __host__ __device__ inline void value_at(int64_t i, double *x) { *x = (double) (int) (mix(i) & 0xFFFFF) - 524288.0; }
+
+static __host__ __device__ inline void
+value_at(int64_t i, gpuagg_kv *x)
+{
+	x->key = (int64_t) (mix(i) >> 40);
+	x->value = i;
+}
+
+static __host__ __device__ inline void
+value_at(int64_t i, gpuagg_f64x2 *x)
+{
+	uint64_t	h = mix(i);
+
+	x->x = (h >> 40) & 1 ? 1.0 : -1.0;
+	x->y = (double) (int) (h & 1023) - 512.0;
+}
+
+/* Signed permutation matrices: i -> (s i + t) mod k, whose products are exact. */
+template <int k>
+static __host__ __device__ inline void
+matrix_at(int64_t i, double *m)
+{
+	uint64_t	h = mix(i);
+	int			shift = (int) ((h >> 8) % k);
+
+	for (int r = 0; r < k; r++)
+		for (int c = 0; c < k; c++)
+			m[r * k + c] = (h & 1 ? r + shift : 2 * k - r - shift) % k == c ? (h >> (r + 32) & 1 ? 1.0 : -1.0) : 0.0;
+}
+static __host__ __device__ inline void value_at(int64_t i, gpuagg_mat2 *x) { matrix_at<2>(i, x->m); }
+static __host__ __device__ inline void value_at(int64_t i, gpuagg_mat3 *x) { matrix_at<3>(i, x->m); }
+static __host__ __device__ inline void value_at(int64_t i, gpuagg_mat5 *x) { matrix_at<5>(i, x->m); }
+
+template <class InT>
+static __global__ void
+fill_values(InT *x, int64_t n)
+{
+	for (int64_t i = (int64_t) blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
+		value_at(i, x + i);
+}
+
+/* Entry by entry: 0 and -0 are equal. */
+template <class T>
+static bool
+same_state(const T &a, const T &b)
+{
+	return memcmp(&a, &b, sizeof(T)) == 0;
+}
+
+template <class T>
+static bool
+same_doubles(const T &a, const T &b)
+{
+	const double *x = (const double *) &a,
+			   *y = (const double *) &b;
+
+	for (size_t i = 0; i < sizeof(T) / sizeof(double); i++)
+		if (x[i] != y[i])
+			return false;
+	return true;
+}
+static bool same_state(const double &a, const double &b) { return a == b; }
+static bool same_state(const gpuagg_f64x2 &a, const gpuagg_f64x2 &b) { return same_doubles(a, b); }
+static bool same_state(const gpuagg_mat2 &a, const gpuagg_mat2 &b) { return same_doubles(a, b); }
+static bool same_state(const gpuagg_mat3 &a, const gpuagg_mat3 &b) { return same_doubles(a, b); }
+static bool same_state(const gpuagg_mat5 &a, const gpuagg_mat5 &b) { return same_doubles(a, b); }
+
+/* ---- geometries -------------------------------------------------------- */
+
+struct Geometry
+{
+	std::string name;
+	std::vector<int64_t> offsets;
+};
+
+static Geometry
+regular(int64_t n, int log2)
+{
+	Geometry	g = {"2^" + std::to_string(log2) + " segments", {}};
+	int64_t		segments = (int64_t) 1 << log2;
+
+	g.offsets.resize(segments + 1);
+	bench_parallel(segments + 1, [&](int64_t begin, int64_t end) {
+		for (int64_t s = begin; s < end; s++)
+			g.offsets[s] = (int64_t) ((__int128) n * s >> log2);
+	});
+	return g;
+}
+
+/* Segments of the lengths that `length` gives, until n elements are used up. */
+template <class F>
+static Geometry
+irregular(const char *name, int64_t n, F length)
+{
+	Geometry	g = {name, {0}};
+
+	for (int64_t s = 0; g.offsets.back() < n; s++)
+		g.offsets.push_back(std::min(n, g.offsets.back() + length(mix(s))));
+	return g;
+}
+
+static std::vector<Geometry>
+irregular_geometries(int64_t n)
+{
+	std::vector<Geometry> all;
+	int64_t		tiny = std::min<int64_t>(1 << 20, n / 4);
+
+	all.push_back(irregular("uniform 0 to 64", n, [](uint64_t h) { return (int64_t) (h % 65); }));
+	all.push_back(irregular("power law", n, [n](uint64_t h) {
+		double		u = (double) (h >> 12) * 0x1p-52 + 1e-12;
+
+		return std::min<int64_t>((int64_t) (1 / u), n);
+	}));
+	all.push_back(irregular("a giant, 2^20 tiny", n, [n, tiny](uint64_t h) {
+		return h == mix(tiny / 2) ? n - tiny : (int64_t) 1;
+	}));
+	all.push_back(irregular("half empty", n, [](uint64_t h) { return h & 1 ? (int64_t) (h >> 8) % 32 : 0; }));
+	return all;
+}
+
+/* ---- checking ---------------------------------------------------------- */
+
+/*
+ * The CPU monoids over pieces of the elements, in parallel: segments inside a
+ * piece are compared there, the others' partial states are put together after.
+ */
+template <class Op, class InT>
+struct Check
+{
+	typedef typename Op::State State;
+	struct Partial
+	{
+		int64_t		segment;
+		State		state;
+	};
+	static const int pieces = 64;
+
+	const std::vector<int64_t> &offsets;
+	const State *states;
+	std::vector<Partial> partials[pieces];
+	int64_t		wrong[pieces] = {};
+
+	Check(const std::vector<int64_t> &o, const State *s) : offsets(o), states(s) {}
+
+	static State
+	fold(int64_t begin, int64_t end)
+	{
+		State		v = Op::identity();
+
+		for (int64_t i = begin; i < end; i++)
+		{
+			InT			x;
+
+			value_at(i, &x);
+			v = Op::step(v, (typename Op::Input) x);
+		}
+		return v;
+	}
+
+	void
+	piece(int p)
+	{
+		int64_t		nseg = (int64_t) offsets.size() - 1;
+		int64_t		begin = offsets.back() * p / pieces;
+		int64_t		end = offsets.back() * (p + 1) / pieces;
+		int64_t		s = std::lower_bound(offsets.begin() + 1, offsets.end(), begin) - offsets.begin() - 1;
+
+		for (; s < nseg && (offsets[s] < end || p == pieces - 1); s++)
+		{
+			/* one that ends where the piece starts is the piece before's */
+			if (offsets[s] < begin && offsets[s + 1] == begin)
+				continue;
+
+			State		v = fold(std::max(begin, offsets[s]), std::min(end, offsets[s + 1]));
+
+			if (offsets[s] >= begin && offsets[s + 1] <= end)
+				wrong[p] += !same_state(v, states[s]);
+			else
+				partials[p].push_back({s, v});
+		}
+	}
+
+	bool
+	run()
+	{
+		int64_t		bad = 0;
+		int64_t		segment = -1;
+		State		v = Op::identity();
+
+		bench_parallel(pieces, [&](int64_t from, int64_t to) {
+			for (int64_t p = from; p < to; p++)
+				piece((int) p);
+		});
+		for (int p = 0; p < pieces; p++)
+		{
+			bad += wrong[p];
+			for (const Partial &part : partials[p])
+			{
+				if (part.segment != segment)
+				{
+					bad += segment >= 0 && !same_state(v, states[segment]);
+					segment = part.segment;
+					v = Op::identity();
+				}
+				v = Op::combine(v, part.state);
+			}
+		}
+		bad += segment >= 0 && !same_state(v, states[segment]);
+		return bad == 0;
+	}
+};
+
+/* ---- one problem ------------------------------------------------------- */
+
+/* Device side of one size: values, as many copies as leave the L2 cache. */
+template <class InT>
+struct Values
+{
+	int64_t		n;
+	int			copies;
+	BenchMemory memory;
+
+	explicit Values(int64_t count)
+		: n(count), copies(bench_copies(count * sizeof(InT))), memory((size_t) copies * stride() * sizeof(InT))
+	{
+		for (int c = 0; c < copies; c++)
+		{
+			fill_values<<<4096, 256>>>(copy(c), n);
+			CUDA_MUST(cudaGetLastError());
+		}
+	}
+	int64_t stride() const { return (n + 31) / 32 * 32; }
+	InT *copy(int c) const { return memory.as<InT>() + c * stride(); }
+};
+
+/* A host buffer that grows and stays, so that pages are touched once. */
+static void *
+host_buffer(size_t bytes)
+{
+	static std::vector<char> buffer;
+
+	if (buffer.size() < bytes)
+		buffer.resize(bytes);
+	return buffer.data();
+}
+
+template <class Op, class InT>
+struct Problem
+{
+	typedef typename Op::State State;
+
+	const Values<InT> &values;
+	const Geometry &geometry;
+	GpuaggValueType type;
+	int64_t		nseg;
+	BenchMemory offsets;
+	BenchMemory states;
+
+	Problem(const Values<InT> &v, const Geometry &g, GpuaggValueType t)
+		: values(v), geometry(g), type(t), nseg((int64_t) g.offsets.size() - 1),
+		  offsets((nseg + 1) * sizeof(int64_t)), states(nseg * sizeof(State))
+	{
+		CUDA_MUST(cudaMemcpy(offsets.memory, g.offsets.data(), (nseg + 1) * sizeof(int64_t),
+							 cudaMemcpyHostToDevice));
+		CUDA_MUST(cudaMemset(states.memory, 0xA5, nseg * sizeof(State)));
+	}
+
+	bool
+	correct()
+	{
+		State	   *host = (State *) host_buffer(nseg * sizeof(State));
+
+		CUDA_MUST(cudaMemcpy(host, states.memory, nseg * sizeof(State), cudaMemcpyDeviceToHost));
+		return Check<Op, InT>(geometry.offsets, host).run();
+	}
+
+	BenchRow
+	measure(const char *what)
+	{
+		GpuaggSegments segments = {values.n, nseg, nullptr, offsets.as<int64_t>(), nullptr, 0, nullptr};
+		size_t		bytes;
+		BenchRow	row;
+
+		STATUS_MUST(gpuagg_cuda_segmented_reduce(&segments, Op::id, type, values.copy(0), states.memory, nullptr,
+												 nullptr, &bytes, 0));
+
+		BenchMemory workspace(bytes);
+		auto		ours = [&](int copy) {
+			STATUS_MUST(gpuagg_cuda_segmented_reduce(&segments, Op::id, type, values.copy(copy), states.memory,
+													 nullptr, workspace.memory, &bytes, 0));
+		};
+
+		ours(0);
+		row.correct = correct();
+		row.problem = std::string(what) + ", 2^" + std::to_string((int) log2((double) values.n)) + " in " +
+			geometry.name;
+		row.bytes = (double) values.n * sizeof(InT) + (nseg + 1) * 8.0 + (double) nseg * sizeof(State);
+		row.rows = (double) values.n;
+		row.ours_ms = bench_time(values.copies, ours);
+		return row;
+	}
+};
+
+/* Sizes asked for by --max, and the segment counts of each. */
+static std::vector<int>
+sizes(size_t element)
+{
+	std::vector<int> all = {18};
+
+	for (int log2 : {26, 28})
+	{
+		while (((int64_t) element << log2) > ((int64_t) 4 << 30))
+			log2--;
+		log2 = std::min(log2, bench_max_log2());
+		if (log2 > all.back())
+			all.push_back(log2);
+	}
+	return all;
+}
+
+template <class Op, class InT, class Peer>
+static void
+all_geometries(const char *what, GpuaggValueType type, int most_segments, Peer peer)
+{
+	for (int log2 : sizes(sizeof(InT)))
+	{
+		Values<InT> values((int64_t) 1 << log2);
+
+		for (int s = 0; s <= std::min(log2, most_segments); s += bench_quick() ? 6 : 2)
+		{
+			Geometry	g = regular(values.n, s);
+			Problem<Op, InT> problem(values, g, type);
+			BenchRow	row = problem.measure(what);
+
+			peer(problem, &row);
+			bench_print(row);
+		}
+		for (const Geometry &g : irregular_geometries(values.n))
+		{
+			Problem<Op, InT> problem(values, g, type);
+			BenchRow	row = problem.measure(what);
+
+			peer(problem, &row);
+			bench_print(row);
+		}
+	}
+}
+
+/* ---- (a) sums beside cub::DeviceSegmentedReduce ------------------------- */
+
+template <class State>
+struct Plus
+{
+	__device__ __forceinline__ State operator()(State a, State b) const { return a + b; }
+};
+
+static const auto cub_segmented = [](auto &problem, BenchRow *row) {
+	typedef typename std::remove_reference<decltype(problem)>::type P;
+	typedef typename P::State State;
+	size_t		bytes = 0;
+	const int64_t *offsets = problem.offsets.template as<int64_t>();
+	auto		call = [&](void *temp, int copy) {
+		CUDA_MUST(cub::DeviceSegmentedReduce::Reduce(temp, bytes, problem.values.copy(copy),
+													 problem.states.template as<State>(), problem.nseg, offsets,
+													 offsets + 1, Plus<State>(), State(0)));
+	};
+
+	call(nullptr, 0);
+
+	BenchMemory temp(bytes);
+
+	row->peer1 = "CUB segmented";
+	row->peer1_ms = bench_time(problem.values.copies, [&](int copy) { call(temp.memory, copy); });
+};
+
+BENCH_PART(a, "segmented sums; peer cub::DeviceSegmentedReduce")
+{
+	all_geometries<Op_sum_i64, int32_t>("sum int4", GPUAGG_VALUE_I32, 28, cub_segmented);
+	all_geometries<Op_sum_f64, double>("sum float8", GPUAGG_VALUE_NATIVE, 28, cub_segmented);
+}
+
+/* ---- (b) ordered operators beside cub::DeviceReduce::ReduceByKey --------- */
+
+template <class Op>
+struct Combine
+{
+	typedef typename Op::State State;
+	__device__ __forceinline__ State operator()(State a, State b) const { return Op::combine(a, b); }
+};
+
+template <class Op, class InT>
+struct Lift
+{
+	__device__ __forceinline__ typename Op::State operator()(InT x) const { return Op::lift(x); }
+};
+
+/* The key of each element: its segment. */
+static __global__ void
+fill_keys(const int64_t *offsets, int64_t nseg, int64_t n, int32_t *keys)
+{
+	for (int64_t i = (int64_t) blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
+	{
+		int64_t		low = 0,
+					high = nseg;
+
+		while (high - low > 1)
+		{
+			int64_t		mid = (low + high) / 2;
+
+			if (offsets[mid] <= i)
+				low = mid;
+			else
+				high = mid;
+		}
+		keys[i] = (int32_t) low;
+	}
+}
+
+template <class Op, class InT>
+static void
+cub_by_key(Problem<Op, InT> &problem, BenchRow *row)
+{
+	int64_t		n = problem.values.n;
+	BenchMemory keys(n * 4);
+	BenchMemory unique(problem.nseg * 4 + 4);
+	BenchMemory runs(8);
+	size_t		bytes = 0;
+	auto		call = [&](void *temp, int copy) {
+		thrust::transform_iterator<Lift<Op, InT>, const InT *> in(problem.values.copy(copy), Lift<Op, InT>());
+
+		CUDA_MUST(cub::DeviceReduce::ReduceByKey(temp, bytes, keys.as<int32_t>(), unique.as<int32_t>(), in,
+												 problem.states.template as<typename Op::State>(),
+												 runs.as<int64_t>(), Combine<Op>(), n));
+	};
+
+	fill_keys<<<4096, 256>>>(problem.offsets.template as<int64_t>(), problem.nseg, n, keys.as<int32_t>());
+	CUDA_MUST(cudaGetLastError());
+	call(nullptr, 0);
+
+	BenchMemory temp(bytes);
+
+	row->peer1 = "CUB by key";
+	row->peer1_ms = bench_time(problem.values.copies, [&](int copy) { call(temp.memory, copy); });
+}
+
+/* States too large for CUB's tiles. */
+template <class Op, class InT>
+static void
+no_peer(Problem<Op, InT> &, BenchRow *)
+{
+}
+
+BENCH_PART(b, "other operators, up to 2^26 segments; peer cub::DeviceReduce::ReduceByKey over int4 keys")
+{
+	const int	most = 26;
+
+	all_geometries<Op_argmax, gpuagg_kv>("argmax", GPUAGG_VALUE_NATIVE, most, cub_by_key<Op_argmax, gpuagg_kv>);
+	all_geometries<Op_maxsub_i64, int64_t>("max_subarray int8", GPUAGG_VALUE_NATIVE, most,
+										   cub_by_key<Op_maxsub_i64, int64_t>);
+	all_geometries<Op_maxsub_f64, double>("max_subarray float8", GPUAGG_VALUE_NATIVE, most,
+										  no_peer<Op_maxsub_f64, double>);
+	all_geometries<Op_linear, gpuagg_f64x2>("linear", GPUAGG_VALUE_NATIVE, most,
+											cub_by_key<Op_linear, gpuagg_f64x2>);
+	all_geometries<Op_longest_run, int8_t>("longest_run", GPUAGG_VALUE_NATIVE, most,
+										   cub_by_key<Op_longest_run, int8_t>);
+	all_geometries<Op_mat2, gpuagg_mat2>("2x2 product", GPUAGG_VALUE_NATIVE, most, cub_by_key<Op_mat2, gpuagg_mat2>);
+	all_geometries<Op_mat3, gpuagg_mat3>("3x3 product", GPUAGG_VALUE_NATIVE, most, no_peer<Op_mat3, gpuagg_mat3>);
+	all_geometries<Op_mat5, gpuagg_mat5>("5x5 product", GPUAGG_VALUE_NATIVE, most, no_peer<Op_mat5, gpuagg_mat5>);
+}
