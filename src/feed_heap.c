@@ -3,7 +3,7 @@
  *	  The feed that reads heap pages itself, instead of the executor.
  *
  * Taken where the child plan is a sequential scan of a heap table, or an Append
- * of such.  The plan nodes below stay what the planner made them: they open the
+ * of such, perhaps with a projection on top.  The plan nodes below stay what the planner made them: they open the
  * tables, hold the quals, target lists and scan descriptors, share blocks among
  * parallel participants and prune partitions; only nobody asks them for tuples.
  * Pages come from feed_heap_page.c, quals and target lists run as vectors
@@ -47,7 +47,6 @@ typedef struct HeapOutput
 typedef struct HeapRoot
 {
 	ExprRoot   *root;
-	void	   *values;			/* of root->vec, where it is not redirected */
 	bool		in_place;
 } HeapRoot;
 
@@ -66,7 +65,8 @@ typedef struct HeapFeed
 {
 	Feed		base;
 	PlanState  *child;
-	AppendState *append;		/* child, if it is one */
+	ResultState *result;		/* child, if it only projects an Append */
+	AppendState *append;		/* that, or child; or NULL */
 	HeapPart  **parts;			/* [subplan of append]; [0] without */
 	HeapPart   *part;			/* being read */
 	ExprContext *econtext;
@@ -99,27 +99,34 @@ refuse_leaf(PlanState *node)
 	return NULL;
 }
 
+/* The Append, under the projection if there is one; or NULL. */
+static AppendState *
+find_append(PlanState *child)
+{
+	if (IsA(child, ResultState) && ((ResultState *) child)->resconstantqual == NULL &&
+		child->qual == NULL && outerPlanState(child) != NULL)
+		child = outerPlanState(child);
+	return IsA(child, AppendState) ? (AppendState *) child : NULL;
+}
+
 const char *
 feed_heap_refusal(PlanState *child)
 {
 	const char *why = NULL;
 	EState	   *estate = child->state;
+	AppendState *append = find_append(child);
 
 	if (estate->es_epq_active)
 		return "rows are being rechecked";
 	if (estate->es_snapshot == NULL || !IsMVCCSnapshot(estate->es_snapshot))
 		return "the snapshot is not an MVCC snapshot";
-	if (IsA(child, AppendState))
-	{
-		AppendState *append = (AppendState *) child;
-
-		if (append->as_nasyncplans > 0)
-			return "the input has foreign tables";
-		for (int i = 0; i < append->as_nplans && why == NULL; i++)
-			why = refuse_leaf(append->appendplans[i]);
-		return why;
-	}
-	return refuse_leaf(child);
+	if (append == NULL)
+		return refuse_leaf(child);
+	if (append->as_nasyncplans > 0)
+		return "the input has foreign tables";
+	for (int i = 0; i < append->as_nplans && why == NULL; i++)
+		why = refuse_leaf(append->appendplans[i]);
+	return why;
 }
 
 /* ---- compiling a table's quals and outputs --------------------------------- */
@@ -141,23 +148,43 @@ load_row(void *owner, int row)
 	node->ss.ps.ps_ExprContext->ecxt_scantuple = node->ss.ss_ScanTupleSlot;
 }
 
-static HeapRoot
-output_root(HeapPart *part, const HeapOutput *output, int stage)
+/* Columns of an Append are those of its subplans, by number. */
+static Node *
+resolve_outer(Node *node, void *context)
 {
-	TargetEntry *tle = list_nth_node(TargetEntry, part->scan->node->ss.ps.plan->targetlist,
-									 output->resno - 1);
-	Expr	   *expr = tle->expr;
-	HeapRoot	result = {0};
+	List	   *targetlist = context;
 
-	while (IsA(expr, RelabelType))
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var) && ((Var *) node)->varno == OUTER_VAR)
+		return copyObject((Node *) list_nth_node(TargetEntry, targetlist,
+												 ((Var *) node)->varattno - 1)->expr);
+	return expression_tree_mutator(node, resolve_outer, context);
+}
+
+static ExprRoot *
+output_root(HeapFeed *feed, HeapPart *part, const HeapOutput *output, int stage)
+{
+	List	   *targetlist = part->scan->node->ss.ps.plan->targetlist;
+	Expr	   *whole;
+	Expr	   *expr;
+
+	if (feed->result)
+	{
+		List	   *projection = feed->result->ps.plan->targetlist;
+
+		whole = list_nth_node(TargetEntry, projection, output->resno - 1)->expr;
+		whole = (Expr *) resolve_outer((Node *) whole, targetlist);
+	}
+	else
+		whole = list_nth_node(TargetEntry, targetlist, output->resno - 1)->expr;
+	for (expr = whole; IsA(expr, RelabelType);)
 		expr = ((RelabelType *) expr)->arg;
 	/* a bare column is decoded in the form that the engine wants */
 	if (IsA(expr, Var) && ((Var *) expr)->varattno > 0)
-		result.root = expr_add_column_root(part->set, (Var *) expr, output->col->type,
-										   output->col->scale, stage);
-	else
-		result.root = expr_add_root(part->set, tle->expr, stage);
-	return result;
+		return expr_add_column_root(part->set, (Var *) expr, output->col->type,
+									output->col->scale, stage);
+	return expr_add_root(part->set, whole, stage);
 }
 
 /* Which outputs may be computed into the batch itself: the first to claim a vector. */
@@ -176,7 +203,6 @@ redirect_outputs(HeapFeed *feed, HeapPart *part)
 		for (int other = 0; other < c; other++)
 			if (part->outputs[other].root && part->outputs[other].root->vec == vec)
 				part->outputs[c].in_place = false;
-		part->outputs[c].values = vec->values;
 	}
 }
 
@@ -204,7 +230,7 @@ create_part(HeapFeed *feed, SeqScanState *node)
 	part->outputs = palloc0(sizeof(HeapRoot) * (feed->batch.ncols + 1));
 	for (int c = 0; c < feed->batch.ncols; c++)
 		if (feed->outputs[c].constant == NULL)
-			part->outputs[c] = output_root(part, &feed->outputs[c], part->nquals);
+			part->outputs[c].root = output_root(feed, part, &feed->outputs[c], part->nquals);
 	redirect_outputs(feed, part);
 	part->columns = palloc0(sizeof(HeapColumns) * (part->nquals + 1));
 	for (int s = 0; s <= part->nquals; s++)
@@ -510,6 +536,8 @@ next_part(HeapFeed *feed)
 		return false;
 	if (append)
 	{
+		if (append->ps.chgParam != NULL)
+			ExecReScan(&append->ps);
 		if (append->as_nplans == 0 || !append->choose_next_subplan(append))
 			return false;
 		append->as_begun = true;
@@ -619,8 +647,8 @@ feed_heap_describe(PlanState *child, ExplainState *es)
 
 	initStringInfo(&buf);
 	appendStringInfoString(&buf, "heap pages of ");
-	if (IsA(child, AppendState))
-		appendStringInfo(&buf, "%d tables", ((AppendState *) child)->as_nplans);
+	if (find_append(child))
+		appendStringInfo(&buf, "%d tables", find_append(child)->as_nplans);
 	else
 		appendStringInfoString(&buf, RelationGetRelationName(((ScanState *) child)->ss_currentRelation));
 	ExplainPropertyText("Feed", buf.data, es);
@@ -683,10 +711,12 @@ feed_heap_open(PlanState *child, const AggSpec *spec, const int *resnos,
 	feed->page.buffer = InvalidBuffer;
 	arena_init(&feed->arena, feed->cxt);
 	init_outputs(feed, spec, resnos, constants);
-	if (IsA(child, AppendState))
+	feed->append = find_append(child);
+	if (feed->append)
 	{
-		feed->append = (AppendState *) child;
 		nparts = feed->append->as_nplans;
+		if (child != &feed->append->ps)
+			feed->result = (ResultState *) child;
 	}
 	feed->parts = palloc0(sizeof(HeapPart *) * (nparts + 1));
 	return &feed->base;
