@@ -37,8 +37,10 @@
 #include "supervisor.h"
 
 /* A server that lived this long did not die of its start. */
-#define LONG_LIFE_MS 10000
+#define LONG_LIFE_MS 5000
 #define FIRST_PAUSE_MS 200
+/* Between starts of servers that die young: having been ready, and without that. */
+#define LONGEST_READY_PAUSE_MS 1000
 #define LONGEST_PAUSE_MS 30000
 
 typedef struct Child
@@ -211,7 +213,9 @@ bury_server(void)
 		snprintf(reason, sizeof(reason), "the GPU server exited with status %d",
 				 WEXITSTATUS(status));
 	ereport(LOG, (errmsg("%s", reason)));
-	pause_ms = young && pause_ms > 0 ? Min(2 * pause_ms, LONGEST_PAUSE_MS) : FIRST_PAUSE_MS;
+	pause_ms = young && pause_ms > 0 ? 2 * pause_ms : FIRST_PAUSE_MS;
+	pause_ms = Min(pause_ms, snapshot.state == SERVER_READY ? LONGEST_READY_PAUSE_MS :
+				   LONGEST_PAUSE_MS);
 	server_set_state(SERVER_RESTARTING, reason);
 	server_count_restart();
 }

@@ -161,6 +161,7 @@ part_tap() {
 
 	work=$(mktemp -d "$pg_tmp/gpuagg-tap.XXXXXX")
 	perl=$pg_libdir/pgxs/src/test/perl
+	make -C "$top" -s server-standin >/dev/null || fail "tap/server-standin (does not build)"
 	cp "$top"/test/t/*.pl "$work" 2>/dev/null || { rm -rf "$work"; return 0; }
 	chmod -R go+rX "$work"
 	[[ $(id -u) == 0 ]] && chown -R nobody:nogroup "$work"

@@ -2,20 +2,48 @@
 #
 #	make server				build/gpuagg-server
 #	make server-standin		build/test/gpuagg-server, the same on a device layer that computes on the host, for tests
+CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(realpath $(firstword $(shell command -v $(NVCC) 2>/dev/null))))
 SERVER_CFLAGS = -std=gnu11 -O2 -g -ffp-contract=off -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -Isrc -Isrc/server -Ikernels
-SERVER_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter-out src/server/device_cuda%,$(wildcard src/server/*.c))) \
-              build/server/monoid.o
-STANDIN_OBJS = $(SERVER_OBJS) build/server/standin_device.o
+SERVER_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter-out src/server/device_cuda%,$(wildcard src/server/*.c)))
+SERVER_CUDA_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(wildcard src/server/device_cuda*.c)) \
+                   build/server/device_kernels.o build/server/strategy.o
+STANDIN_OBJS = $(SERVER_OBJS) build/server/monoid.o build/server/standin_device.o
 
-.PHONY: server server-standin install-server
+.PHONY: all server server-standin install install-server
+all: server
+install: install-server
 
 server-standin: build/test/gpuagg-server
+
+ifneq ($(NVCC),)
+
+server: build/gpuagg-server
+
+$(SERVER_CUDA_OBJS): SERVER_CFLAGS += -I$(CUDA_HOME)/include
+
+build/server/device_kernels.o: src/server/device_kernels.cu
+	@mkdir -p $(@D)
+	$(NVCC) $(CUDA_FLAGS) -Isrc/server -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+
+build/gpuagg-server: $(SERVER_OBJS) $(SERVER_CUDA_OBJS) $(KERNEL_LIB)
+	$(NVCC) $(CUDA_GENCODE) $^ -lpthread -ldl -lm -o $@
+
+install-server: build/gpuagg-server
+	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)'
+	$(INSTALL_PROGRAM) build/gpuagg-server '$(DESTDIR)$(pkglibdir)/gpuagg-server'
+
+else
+
+server install-server:
+	@echo "nvcc not found: no GPU server is built or installed"
+
+endif
 
 build/server/%.o: src/server/%.c
 	@mkdir -p $(@D)
 	$(CC) $(SERVER_CFLAGS) -c $< -o $@
 
-build/server/monoid.o: src/monoid.c
+build/server/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(SERVER_CFLAGS) -c $< -o $@
 

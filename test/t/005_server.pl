@@ -1,0 +1,236 @@
+# The GPU server with a stand-in for the GPU: supervision, faults, the protocol.
+use strict;
+use warnings;
+use IO::Socket::UNIX;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my $server = "$ENV{TOP}/build/test/gpuagg-server";
+plan skip_all => 'build/test/gpuagg-server is not built' unless -x $server;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', <<CONF);
+shared_preload_libraries = 'gpuagg'
+fsync = off
+jit = off
+max_connections = 100
+gpuagg.server_program = '$server'
+gpuagg.require = 'require'
+gpuagg.engine = 'cuda'
+max_parallel_workers_per_gather = 0
+CONF
+$node->start;
+$node->safe_psql('postgres', <<SQL);
+CREATE EXTENSION gpuagg;
+CREATE TABLE rows AS SELECT i, i % 1000 AS k, (i % 37)::text AS t, i::float8 AS x FROM generate_series(1, 1000000) i;
+ANALYZE rows;
+SQL
+my $fault = $node->data_dir . '/gpuagg.fault';
+my $socket = $node->data_dir . '/gpuagg.socket';
+my $query = 'SELECT sum(c), sum(s), count(*) FROM (SELECT k, t, gpu_count(*) c, gpu_sum(i) s FROM rows GROUP BY k, t) g';
+my $answer = '1000000|500000500000|37000';
+my $engine = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT k, gpu_sum(x) FROM rows GROUP BY k";
+
+# One value of gpuagg_devices().
+sub device
+{
+	my ($what) = @_;
+	return $node->safe_psql('postgres', "SELECT $what FROM gpuagg_devices() WHERE device = 0");
+}
+
+# Waits until the expression over gpuagg_devices() gives the value; the seconds it took.
+sub wait_for_device
+{
+	my ($what, $value, $limit) = @_;
+	my $since = time;
+
+	while (device($what) ne $value)
+	{
+		return 1e9 if time - $since > $limit;
+		usleep(20_000);
+	}
+	return time - $since;
+}
+
+# The process at the other end of the socket.
+sub server_pid
+{
+	my $peer = IO::Socket::UNIX->new(Peer => $socket) or return 0;
+	return unpack('l', $peer->sockopt(17));	# SO_PEERCRED
+}
+
+sub provoke
+{
+	my ($what) = @_;
+	if (defined $what) { append_to_file("$fault.new", "$what\n"); rename("$fault.new", $fault); }
+	else { unlink $fault; }
+	return;
+}
+
+cmp_ok(wait_for_device('state', 'ready', 10), '<', 10, 'the server starts with the cluster');
+my $started = $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()');
+is((stat $socket)[2] & 0777, 0600, 'the socket is for its owner alone');
+is($node->safe_psql('postgres', 'SELECT count(*), min(name) FROM gpuagg_devices()'), '2|stand-in', 'both devices are listed');
+like($node->safe_psql('postgres', $engine), qr/Engine: cuda.*Strategy: hash \(stand-in\)/s, 'queries run there');
+is($node->safe_psql('postgres', $query), $answer, 'with the right answer');
+is($node->safe_psql('postgres',
+		'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; ' . $query),
+	$answer, 'and by several workers');
+
+# The server dies while idle and in the middle of a query.
+foreach my $signal ('KILL', 'SEGV', 'ABRT')
+{
+	my $pid = server_pid();
+	kill $signal, $pid;
+	my $since = time;
+	usleep(1000) while kill(0, $pid) && time - $since < 5;
+	cmp_ok(wait_for_device('state', 'ready', 10), '<', 2, "SIG$signal while idle: the server is back");
+	isnt(server_pid(), $pid, '... as another process');
+	is($node->safe_psql('postgres', $query), $answer, '... and queries run');
+}
+foreach my $what ('segv', 'abort', 'fault')
+{
+	provoke($what);
+	my ($out, $err);
+	$node->psql('postgres', "SET client_min_messages = 'debug1';\n$query;", stdout => \$out, stderr => \$err);
+	provoke(undef);
+	is($out, $answer, "$what in the middle of a query: answered by the CPU engine");
+	like($err, qr/engine "cuda" failed/, '... and said so');
+	cmp_ok(wait_for_device('state', 'ready', 10), '<', 5, '... the server is back');
+}
+like(device('last_error'), qr/./, 'the last error is told');
+
+{
+	provoke('slow');
+	my $psql = $node->background_psql('postgres');
+	my $pid = server_pid();
+	$psql->query_until(qr/started/, "\\echo started\n$query;\n");
+	usleep(300_000);
+	kill 'KILL', $pid;
+	provoke(undef);
+	like($psql->query('SELECT 1'), qr/\Q$answer\E|1/, 'SIGKILL in the middle of a query: the session goes on');
+	$psql->quit;
+	wait_for_device('state', 'ready', 10);
+}
+
+# Device memory is exhausted.
+provoke('memory');
+like($node->safe_psql('postgres', $engine), qr/Engine: cpu \(cuda failed: device memory limit reached\)/,
+	'exhausted device memory: EXPLAIN says that the CPU engine took over');
+provoke(undef);
+$node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.device_memory_limit = '1MB'");
+$node->reload;
+usleep(300_000);
+like($node->safe_psql('postgres', $engine =~ s/k, gpu/i, gpu/r =~ s/BY k/BY i/r), qr/Engine: cpu \(cuda failed: .*memory/,
+	'a limit set by a reload holds');
+$node->safe_psql('postgres', 'ALTER SYSTEM RESET gpuagg.device_memory_limit');
+$node->reload;
+is(device('memory_used'), 0, 'no device memory is left over');
+
+# A backend is cancelled, and killed, in the middle of a query.
+foreach my $how ('pg_cancel_backend', 'pg_terminate_backend')
+{
+	provoke('slow');
+	my $psql = $node->background_psql('postgres', on_error_stop => 0);
+	my $backend = $psql->query('SELECT pg_backend_pid()');
+	$psql->query_until(qr/started/, "\\echo started\n$query;\n");
+	$node->poll_query_until('postgres', 'SELECT sum(sessions) > 0 FROM gpuagg_devices()');
+	$node->safe_psql('postgres', "SELECT $how($backend)");
+	ok( $node->poll_query_until('postgres', 'SELECT sum(sessions) = 0 AND sum(memory_used) = 0 FROM gpuagg_devices()'),
+		"$how: the server frees the session");
+	provoke(undef);
+	eval { $psql->quit; };
+}
+
+# Garbage.
+sub talk
+{
+	my ($bytes) = @_;
+	my $peer = IO::Socket::UNIX->new(Peer => $socket) or return 'no connection';
+	my $reply;
+
+	local $SIG{PIPE} = 'IGNORE';
+	$peer->autoflush(1);
+	print $peer $bytes;
+	shutdown($peer, 1);
+	sysread($peer, $reply, 65536);
+	return $reply // '';
+}
+
+sub message
+{
+	my ($type, $body) = @_;
+	return pack('L4', 0x47504741, $type, length $body, 0) . $body;
+}
+
+srand(20);
+talk(join '', map { chr int rand 256 } 1 .. int rand 4000) foreach 1 .. 50;
+talk(message(int rand 12, join '', map { chr int rand 256 } 1 .. int rand 4000)) foreach 1 .. 50;
+talk(message(1, pack('Ll', 1, $$)) . message(2, "\0" x (4 * rand 1000))) foreach 1 .. 20;
+talk(pack('L4', 0x47504741, 2, 0xffffffff, 0));
+talk(substr(message(1, pack('Ll', 1, $$)), 0, 20));
+like(talk('x' x 64), qr/garbage on the socket/, 'garbage is answered by a failure');
+like(talk(message(3, '')), qr/message without a query/, 'so is a message out of turn');
+is($node->safe_psql('postgres', $query), $answer, 'and the server lives on');
+
+# Many sessions at once.
+{
+	my @children;
+	foreach my $i (1 .. 64)
+	{
+		my ($in, $out, $err) = ('', '', '');
+		push @children, {
+			run => IPC::Run::start(
+				[ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', 'SELECT gpu_count(*), gpu_sum(i) FROM rows WHERE k < 100' ],
+				'<', \$in, '>', \$out, '2>', \$err),
+			out => \$out };
+	}
+	$_->{run}->finish foreach @children;
+	is(scalar(grep { ${ $_->{out} } =~ /^100000\|/ } @children), 64, '64 sessions at once');
+	is(device('memory_used'), 0, '... leave no memory behind');
+}
+
+# Settings.
+$node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.server = off");
+$node->reload;
+my ($rc, $out, $err) = (0);
+foreach (1 .. 50)
+{
+	$rc = $node->psql('postgres', $query, stdout => \$out, stderr => \$err);
+	last if $rc != 0;
+	usleep(50_000);
+}
+like($err, qr/the CUDA engine is not available.*gpuagg.server is off/s, 'engine = cuda without a server is an error');
+is($node->safe_psql('postgres', "SET gpuagg.engine = auto; $query"), $answer, 'engine = auto goes on');
+$node->safe_psql('postgres', "ALTER SYSTEM RESET gpuagg.server; ");
+$node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.server_program = '/nonexistent/server'");
+$node->reload;
+usleep(500_000);
+like($node->safe_psql('postgres', "SET gpuagg.engine = auto; $engine"), qr/Engine: cpu \(no GPU: could not execute/,
+	'a missing program means the CPU engine');
+$node->safe_psql('postgres', 'ALTER SYSTEM RESET gpuagg.server_program');
+$node->reload;
+cmp_ok(wait_for_device('state', 'ready', 10), '<', 10, 'and a reload brings the server back');
+is($node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'), $started, 'the cluster never restarted');
+
+# The postmaster is killed.
+{
+	my $pid = server_pid();
+	$node->kill9;
+	my $since = time;
+	usleep(10_000) while kill(0, $pid) && time - $since < 5;
+	cmp_ok(time - $since, '<', 1, 'the server ends with the postmaster');
+}
+
+# No device.
+$ENV{GPUAGG_STANDIN_DEVICES} = 0;
+unlink $node->data_dir . '/postmaster.pid';
+$node->start;
+like($node->safe_psql('postgres', "SET gpuagg.engine = auto; $engine"), qr/Engine: cpu \(.*GPU/, 'without a device the cluster starts and answers');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM gpuagg_devices()'), 0, 'and no device is listed');
+$node->stop;
+
+done_testing();
