@@ -498,11 +498,26 @@ on_message(Session *s, const MessageHeader *header)
 
 /* ---- the thread ---- */
 
+/*
+ * After a failure the client may still be sending, and writing into the arena:
+ * its end of file says that it has unmapped it.
+ */
+static void
+await_end(int sock)
+{
+	char		dust[4096];
+
+	shutdown(sock, SHUT_WR);
+	while (recv(sock, dust, sizeof(dust), 0) > 0)
+		;
+}
+
 static void
 session_end(Session *s)
 {
 	leave_query(s);
 	drop_lane(s);
+	await_end(s->sock);
 	if (s->arena)
 		arena_give(s->arena);
 	close(s->sock);

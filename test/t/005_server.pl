@@ -227,10 +227,14 @@ is($node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'), $started, 
 
 # No device.
 $ENV{GPUAGG_STANDIN_DEVICES} = 0;
-unlink $node->data_dir . '/postmaster.pid';
-$node->start;
-like($node->safe_psql('postgres', "SET gpuagg.engine = auto; $engine"), qr/Engine: cpu \(.*GPU/, 'without a device the cluster starts and answers');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM gpuagg_devices()'), 0, 'and no device is listed');
-$node->stop;
+my $none = PostgreSQL::Test::Cluster->new('none');
+$none->init;
+$none->append_conf('postgresql.conf', "shared_preload_libraries = 'gpuagg'\nfsync = off\ngpuagg.server_program = '$server'\n");
+$none->start;
+$none->safe_psql('postgres', 'CREATE EXTENSION gpuagg; CREATE TABLE rows AS SELECT i % 5 AS k, i::float8 AS x FROM generate_series(1, 1000) i');
+like($none->safe_psql('postgres', "SET gpuagg.require = 'require'; $engine"), qr/Engine: cpu \(.*GPU/,
+	'without a device the cluster starts and answers');
+is($none->safe_psql('postgres', 'SELECT count(*) FROM gpuagg_devices()'), 0, 'and no device is listed');
+$none->stop;
 
 done_testing();
