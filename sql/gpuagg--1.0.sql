@@ -4,13 +4,23 @@
 \echo Use "CREATE EXTENSION gpuagg" to load this file. \quit
 
 /*
+ * The planner asks the support function of an aggregate's transition function
+ * for its cost, and by that loads the library in time for the same query.
+ */
+CREATE FUNCTION gpuagg_planner_support(internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_planner_support(internal) IS
+'support function that makes the planner load the library; never null';
+
+/*
  * Twins of core's aggregates.
  *
  * gpu_sum(integer) is sum(integer) under another name: the same transition,
  * final, combine, (de)serialisation and moving-aggregate functions, the same
  * initial values and sort operator, read from the catalog because they differ
  * between server versions.  The library recognises an aggregate by its
- * transition function and runs it in batches where it can.
+ * transition function and runs it in batches where it can.  The transition
+ * function has a name of its own, so that it can have the support function.
  */
 DO $twins$
 DECLARE
@@ -62,7 +72,8 @@ BEGIN
 		)
 		SELECT format('gpu_%s(%s)', core, CASE args WHEN '' THEN '*' ELSE args END) AS signature,
 			family.comment || '; as core''s ' || core AS comment,
-			concat_ws(', ', 'SFUNC = ' || aggtransfn, 'STYPE = ' || aggtranstype::regtype,
+			aggtransfn,
+			concat_ws(', ', 'SFUNC = gpuagg_' || proname, 'STYPE = ' || aggtranstype::regtype,
 				'SSPACE = ' || aggtransspace,
 				'INITCOND = ' || quote_literal(agginitval),
 				'FINALFUNC = ' || nullif(aggfinalfn::oid, 0)::regproc,
@@ -76,18 +87,31 @@ BEGIN
 				'MFINALFUNC = ' || nullif(aggmfinalfn::oid, 0)::regproc,
 				'MINITCOND = ' || quote_literal(aggminitval),
 				(SELECT format('SORTOP = OPERATOR(pg_catalog.%s)', oprname) FROM pg_operator WHERE oid = aggsortop),
-				'PARALLEL = SAFE') AS definition
-		FROM family, unnest(family.argtypes::text[]) AS args, pg_aggregate
+				'PARALLEL = SAFE') AS definition,
+			format('%I(%s)', 'gpuagg_' || proname, pg_get_function_identity_arguments(aggtransfn)) AS transition,
+			format('RETURNS %s AS %L LANGUAGE internal %s IMMUTABLE PARALLEL SAFE', prorettype::regtype, prosrc,
+				CASE WHEN proisstrict THEN 'STRICT' END) AS body
+		FROM family, unnest(family.argtypes::text[]) AS args,
+			pg_aggregate JOIN pg_proc ON pg_proc.oid = aggtransfn
 		WHERE aggfnoid = to_regprocedure(format('pg_catalog.%I(%s)', core, args))
 	LOOP
+		IF to_regprocedure(twin.transition) IS NULL THEN
+			EXECUTE format('CREATE FUNCTION %s %s', twin.transition, twin.body);
+			EXECUTE format('COMMENT ON FUNCTION %s IS %L', twin.transition,
+				twin.aggtransfn::regprocedure || ' for the extension''s aggregates');
+		END IF;
 		EXECUTE format('CREATE AGGREGATE %s (%s)', twin.signature, twin.definition);
 		EXECUTE format('COMMENT ON AGGREGATE %s IS %L', twin.signature, twin.comment);
 	END LOOP;
 END
 $twins$;
 
+CREATE FUNCTION gpuagg_float8mul(float8, float8) RETURNS float8
+	AS 'float8mul' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_float8mul(float8, float8) IS
+'float8mul(double precision,double precision) for the extension''s aggregates';
 CREATE AGGREGATE gpu_product(float8) (
-	SFUNC = float8mul, STYPE = float8, COMBINEFUNC = float8mul, PARALLEL = SAFE
+	SFUNC = gpuagg_float8mul, STYPE = float8, COMBINEFUNC = float8mul, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE gpu_product(float8) IS
 'product of the non-null values; null without one; overflow and underflow are errors';
@@ -349,3 +373,18 @@ CREATE VIEW gpuagg_operators AS SELECT * FROM gpuagg_operators();
 COMMENT ON VIEW gpuagg_operators IS
 'every operator that aggregates are made of: its input type, the bytes of a state, whether the order of rows does not matter, and how a GPU updates a state (HDW native instruction, CAS compare-and-swap, XCG lock)';
 GRANT SELECT ON gpuagg_operators TO PUBLIC;
+
+DO $support$
+DECLARE
+	transition regprocedure;
+BEGIN
+	FOR transition IN
+		SELECT DISTINCT aggtransfn::oid
+		FROM pg_aggregate JOIN pg_depend ON objid = aggfnoid AND classid = 'pg_proc'::regclass AND deptype = 'e'
+			JOIN pg_extension x ON x.oid = refobjid AND extname = 'gpuagg'
+		WHERE aggtransfn::oid IN (SELECT objid FROM pg_depend WHERE refobjid = x.oid AND deptype = 'e')
+	LOOP
+		EXECUTE format('ALTER FUNCTION %s SUPPORT gpuagg_planner_support', transition);
+	END LOOP;
+END
+$support$;

@@ -192,11 +192,21 @@ function_symbol(Oid fn)
 	return symbol;
 }
 
-/* The row of an aggregate's transition function, or NULL. */
+/*
+ * The row of an aggregate's transition function, or NULL.  The extension calls
+ * built-in transition functions by names of its own.
+ */
 static const AggRow *
 find_row(Oid transfn)
 {
 	char	   *symbol = transfn >= FirstNormalObjectId ? function_symbol(transfn) : NULL;
+	Oid			builtin = symbol ? fmgr_internal_function(symbol) : InvalidOid;
+
+	if (OidIsValid(builtin))
+	{
+		transfn = builtin;
+		symbol = NULL;
+	}
 
 	for (int i = 0; i < lengthof(agg_rows); i++)
 	{

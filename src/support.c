@@ -10,7 +10,18 @@
 
 #include "monoid.h"
 
+PG_FUNCTION_INFO_V1(gpuagg_planner_support);
 PG_FUNCTION_INFO_V1(gpuagg_operators);
+
+/*
+ * Knows nothing that the planner asks.  That it was called is enough: the
+ * library is loaded, and its hook sees the query being planned.
+ */
+Datum
+gpuagg_planner_support(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_POINTER(NULL);
+}
 
 /* The C types of monoid_list.h's inputs, in SQL. */
 #define SQL_int8_t "boolean"
