@@ -207,9 +207,16 @@ spill_row(CpuEngine *engine, const Batch *batch, int i)
 						&engine->record);
 }
 
-/* All rows, without a look at the table. */
-static void
-spill_batch(CpuEngine *engine, const Batch *batch)
+/* Do rows go to partitions without a look at the table? */
+bool
+cpu_bypasses_table(const CpuEngine *engine)
+{
+	return engine->strategy == STRATEGY_SORT && engine->level == 0;
+}
+
+/* Instead of locating rows: no row has a group, and their keys have hashes. */
+void
+cpu_bypass(CpuEngine *engine, const Batch *batch)
 {
 	GroupTable *table = engine->table;
 
@@ -217,6 +224,14 @@ spill_batch(CpuEngine *engine, const Batch *batch)
 		if (table->dicts[k])
 			dictionary_hash_column(table->dicts[k], &batch->cols[engine->spec->keys[k].col],
 								   batch->nrows, table->hashes[k]);
+	memset(table->at, 0xff, batch->nrows * sizeof(uint32));
+}
+
+static void
+spill_batch(CpuEngine *engine, const Batch *batch)
+{
+	CHECK_FOR_INTERRUPTS();
+	cpu_bypass(engine, batch);
 	for (int i = 0; i < batch->nrows; i++)
 		spill_row(engine, batch, i);
 }
@@ -303,9 +318,8 @@ cpu_absorb(CpuEngine *engine, const Batch *batch)
 {
 	Column	   *cols;
 
-	if (engine->strategy == STRATEGY_SORT && engine->level == 0)
+	if (cpu_bypasses_table(engine))
 	{
-		CHECK_FOR_INTERRUPTS();
 		spill_batch(engine, batch);
 		return;
 	}
@@ -322,7 +336,7 @@ cpu_absorb(CpuEngine *engine, const Batch *batch)
 
 		absorb_part(engine, &part);
 		from += n;
-		if (engine->strategy == STRATEGY_SORT && engine->level == 0 && from < batch->nrows)
+		if (cpu_bypasses_table(engine) && from < batch->nrows)
 		{
 			part = part_of_batch(batch, cols, from, batch->nrows - from);
 			spill_batch(engine, &part);

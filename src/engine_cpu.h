@@ -134,6 +134,8 @@ typedef struct CpuEngine
 extern void cpu_absorb(CpuEngine *engine, const Batch *batch);
 extern void cpu_budget(CpuEngine *engine);
 extern PartitionSet *cpu_partitions(CpuEngine *engine);
+extern bool cpu_bypasses_table(const CpuEngine *engine);
+extern void cpu_bypass(CpuEngine *engine, const Batch *batch);
 extern bool cpu_next_table(CpuEngine *engine);
 
 /* engine_cpu_merge.c */

@@ -261,7 +261,11 @@ take_in(CpuEngine *engine, Intake *intake)
 	for (int i = 0; i < intake->n; i++)
 		take_keys(engine, intake, i);
 	cpu_budget(engine);
-	group_table_locate(table, keys);
+	/* where rows were partitioned unseen, groups must follow them */
+	if (cpu_bypasses_table(engine))
+		cpu_bypass(engine, keys);
+	else
+		group_table_locate(table, keys);
 	for (int i = 0; i < intake->n; i++)
 	{
 		if (table->at[i] != NO_GROUP)

@@ -209,8 +209,8 @@ group_keys_pack(GroupTable *table, const Batch *batch)
 			continue;
 		if (spec->keys[k].kind == KEY_DATUM)
 		{
-			dictionary_lookup(table->dicts[k], col, n, PG_INT32_MAX, table->max_dict_bytes,
-							  table->codes[k], table->hashes[k]);
+			dictionary_lookup(table->dicts[k], col, n, table->frozen ? 0 : PG_INT32_MAX,
+							  table->max_dict_bytes, table->codes[k], table->hashes[k]);
 			codes.values = table->codes[k];
 			col = &codes;
 		}

@@ -138,6 +138,7 @@ group_table_reset(GroupTable *table)
 	table->map = NULL;
 	table->ngroups = table->capacity = table->mask = 0;
 	table->bins = 0;
+	table->frozen = false;
 	for (int k = 0; k < table->spec->nkeys; k++)
 	{
 		table->ranges[k].any = false;
@@ -269,10 +270,10 @@ insert_row(GroupTable *table, const Batch *batch, int i)
 {
 	uint32		at;
 
-	if ((table->ngroups > 0 && table->ngroups >= table->max_groups) ||
+	if (table->frozen || (table->ngroups > 0 && table->ngroups >= table->max_groups) ||
 		(table->mode == TABLE_HASH && lacks_code(table, i)))
 	{
-		table->denied = true;
+		table->denied = table->frozen = true;
 		return NO_GROUP;
 	}
 	at = group_table_add(table);
@@ -681,7 +682,8 @@ locate_dictionary(GroupTable *table, const Batch *batch)
 	const int32 *codes = table->codes[0];
 
 	dictionary_lookup(table->dicts[0], &batch->cols[table->spec->keys[0].col], batch->nrows,
-					  table->max_groups, table->max_dict_bytes, table->codes[0], table->hashes[0]);
+					  table->frozen ? 0 : table->max_groups, table->max_dict_bytes, table->codes[0],
+					  table->hashes[0]);
 	for (int i = 0; i < batch->nrows; i++)
 	{
 		int32		code = codes[i];
@@ -691,6 +693,7 @@ locate_dictionary(GroupTable *table, const Batch *batch)
 		table->at[i] = code == NO_CODE ? NO_GROUP : (uint32) code * table->row_cells;
 		table->denied |= code == NO_CODE;
 	}
+	table->frozen |= table->denied;
 }
 
 /* Each run is a group; the first may go on with the row carried over. */

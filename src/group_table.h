@@ -94,6 +94,8 @@ typedef struct GroupTable
 	uint32		capacity;
 	uint32		max_groups;		/* memory allows no more; at least 1 */
 	size_t		max_dict_bytes;
+	bool		frozen;			/* a group was denied: from now on all new ones are,
+								 * or rows of one group would be in two places */
 
 	/* TABLE_HASH: hash << 32 | row offset */
 	uint64	   *table;
