@@ -52,9 +52,9 @@ typedef struct TimeOp
 	}			cache[DAY_CACHE];
 } TimeOp;
 
-/* Microseconds; years 1 to 200000, well inside what core converts without error. */
-#define TIME_MIN (INT64CONST(-730119) * USECS_PER_DAY)
-#define TIME_MAX (INT64CONST(72000000) * USECS_PER_DAY)
+/* Days of the years 1 to 199000, well inside what core converts without error. */
+#define DAY_MIN INT64CONST(-730119)
+#define DAY_MAX INT64CONST(72000000)
 #define FLOORDIV(x, d) ((x) / (d) - ((x) % (d) < 0))
 
 static bool
@@ -196,11 +196,18 @@ run_time(const ExprOp *op, int n)
 
 	for (int i = 0; i < n; i++)
 	{
-		int64		ts = op->a->type == COLUMN_I32 ?
-			((int32 *) op->a->values)[i] * USECS_PER_DAY : ((int64 *) op->a->values)[i];
+		int64		ts;
 		int64		r = 0;
 
-		ask[i] = unknown || ts < TIME_MIN || ts > TIME_MAX;
+		if (op->a->type == COLUMN_I32)
+		{
+			int32		day = ((int32 *) op->a->values)[i];
+
+			ts = Min(Max(day, DAY_MIN - 1), DAY_MAX + 1) * USECS_PER_DAY;
+		}
+		else
+			ts = ((int64 *) op->a->values)[i];
+		ask[i] = unknown || ts < DAY_MIN * USECS_PER_DAY || ts > DAY_MAX * USECS_PER_DAY;
 		any |= ask[i];
 		if (!ask[i])
 			r = time_answer(t, t->field == FIELD_EPOCH ? ts : ts + offset);

@@ -173,6 +173,9 @@ collect_params(Node *node, List **params)
 {
 	if (node == NULL)
 		return false;
+	/* a subplan's own parameters are none of this node's; the child evaluates it */
+	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan))
+		return false;
 	if (IsA(node, Param))
 	{
 		*params = list_append_unique(*params, node);

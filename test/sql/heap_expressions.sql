@@ -1,0 +1,154 @@
+-- Vector expressions of the heap feed against core: every operator and cast over
+-- the scalar types, and the other kinds of expressions, as group keys, arguments
+-- and conditions, over mild and over extreme values.  Errors must be core's.
+SET client_min_messages = warning;
+SET TimeZone = 'UTC';
+SET extra_float_digits = 3;
+
+CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
+CREATE TABLE mild (id int, i2 int2, i4 int4, i8 int8, f4 float4, f8 float8, n2 numeric(12,2), n0 numeric(8,0),
+    n6 numeric(20,6), nn numeric, b bool, o oid, ch "char", m mood, d date, ts timestamp, tz timestamptz, t time,
+    iv interval, tx text, vc varchar(20), bp char(6), u uuid);
+CREATE TABLE extreme (LIKE mild);
+SELECT FROM setseed(0.5);
+INSERT INTO mild
+SELECT i, CASE WHEN i % 11 > 0 THEN i % 7 - 3 END, CASE WHEN i % 13 > 0 THEN (random() * 40)::int - 20 END,
+    CASE WHEN i % 12 > 0 THEN (random() * 60)::int - 30 END, CASE WHEN i % 9 > 0 THEN (random() * 10)::int / 4.0 END,
+    CASE WHEN i % 10 > 0 THEN (random() * 30)::int / 8.0 - 1 END, CASE WHEN i % 8 > 0 THEN (random() * 1000)::int / 100.0 END,
+    CASE WHEN i % 7 > 0 THEN i % 9 - 4 END, CASE WHEN i % 15 > 0 THEN (random() * 100)::int / 7.0 END,
+    CASE WHEN i % 14 > 0 THEN (i % 5) * 1.0 / (i % 3 + 1) END, CASE WHEN i % 5 > 0 THEN i % 2 = 0 END, i % 6,
+    chr(97 + i % 4)::"char", (enum_range(NULL::mood))[1 + i % 4], date '2020-02-26' + i % 9,
+    timestamp '2019-12-30 23:59:58.5' + i % 10 * interval '7 hours 13 minutes 0.25 seconds',
+    timestamptz '2021-03-27 22:00:00+00' + i % 10 * interval '3 hours 1 second', time '10:00' + i % 5 * interval '1 minute 1 microsecond',
+    i % 4 * interval '1 day', CASE WHEN i % 6 > 0 THEN 'k' || i % 8 END, 'k' || i % 5, 'k' || i % 3, NULL
+FROM generate_series(1, 500) i;
+INSERT INTO extreme
+SELECT i, (ARRAY[-32768, -1, 0, 1, 2, 32767, NULL])[1 + i % 7], (ARRAY[-2147483648, -1, 0, 1, 65536, 2147483647, NULL])[1 + i / 7 % 7],
+    (ARRAY[-9223372036854775808, -1, 0, 1, 4294967296, 9223372036854775807, NULL])[1 + i / 49 % 7],
+    (ARRAY['-Infinity', -0.0, 0, 1e-40, 3e38, 'NaN', 'Infinity', NULL]::float4[])[1 + i % 8],
+    (ARRAY['-Infinity', -0.0, 0, 1e-308, 1.7e308, 'NaN', 'Infinity', 2147483647.5, NULL]::float8[])[1 + i / 8 % 9],
+    (ARRAY[0, 0.01, -9999999999.99, 9999999999.99, 'NaN', NULL]::numeric[])[1 + i % 6],
+    (ARRAY[0, 1, -99999999, 99999999, 'NaN', NULL]::numeric[])[1 + i / 6 % 6],
+    (ARRAY[0, 0.000001, -99999999999999.999999, 99999999999999, NULL]::numeric[])[1 + i / 36 % 5],
+    (ARRAY[0, 1e-20, 1e40, '-Infinity', 'NaN', 1.000, NULL]::numeric[])[1 + i % 7], NULL, (ARRAY[0, 1, 4294967295]::oid[])[1 + i % 3],
+    (ARRAY['', 'a', E'\\377']::"char"[])[1 + i % 3], NULL,
+    (ARRAY['-infinity', '4713-01-01 BC', '0001-12-31 BC', '0001-01-01', '2000-02-29', '5874897-12-31', 'infinity', NULL]::date[])[1 + i % 8],
+    (ARRAY['-infinity', '4713-01-01 BC', '0044-03-15 12:00 BC', '0001-01-01', '1999-12-31 23:59:59.999999', '294276-12-31', 'infinity', NULL]::timestamp[])[1 + i / 8 % 8],
+    (ARRAY['-infinity', '4713-01-01 BC', '1969-12-31', '2000-02-29', '294276-12-31', 'infinity', NULL]::timestamptz[])[1 + i / 64 % 7],
+    (ARRAY['00:00', '24:00', '23:59:59.999999']::time[])[1 + i % 3], (ARRAY['178000000 years', '-1 month 1 day', '1 microsecond']::interval[])[1 + i % 3],
+    (ARRAY['', ' ', 'a', 'ä', repeat('x', 3000), NULL])[1 + i % 6], (ARRAY['', ' ', 'a '])[1 + i % 3], (ARRAY['', ' ', 'a '])[1 + i / 3 % 3],
+    (ARRAY['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff']::uuid[])[1 + i % 2]
+FROM generate_series(0, 1100) i;
+VACUUM ANALYZE mild, extreme;
+
+-- The result of a query with @ for the prefix of aggregates, or its error's code.
+CREATE FUNCTION result_of(q text, prefix text, setting text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    r text;
+BEGIN
+    PERFORM set_config('gpuagg.require', setting, true);
+    EXECUTE 'SELECT string_agg(s::text, chr(10) ORDER BY s::text COLLATE "C") FROM (' ||
+        replace(q, '@', prefix) || ') s' INTO r;
+    RETURN coalesce(r, 'nothing');
+EXCEPTION WHEN OTHERS THEN
+    RETURN SQLSTATE || ' ' || SQLERRM;
+END $$;
+
+-- Says where the heap feed's answer is not core's.
+CREATE FUNCTION differs(q text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    core text := result_of(q, '', 'forbid');
+    ours text := result_of(q, 'gpu_', 'require');
+    line text;
+    heap bool := false;
+BEGIN
+    PERFORM set_config('gpuagg.require', 'require', true);
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || replace(q, '@', 'gpu_') LOOP
+        heap := heap OR line ~ 'Feed: heap pages';
+    END LOOP;
+    IF NOT heap THEN
+        RETURN 'no heap feed: ' || q;
+    ELSIF core IS DISTINCT FROM ours THEN
+        RETURN q || E'\n core: ' || left(core, 300) || E'\n heap: ' || left(ours, 300);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TABLE columns AS
+SELECT attname::text AS col, atttypid AS typ FROM pg_attribute WHERE attrelid = 'mild'::regclass AND attnum > 1;
+
+-- Every operator between two columns, as a key over mild values (where most have
+-- an answer), as a condition or argument over extreme ones (where many raise errors).
+CREATE TABLE expressions AS
+SELECT format('%s %s %s', a.col, op.oprname, b.col) AS e, op.oprresult AS typ
+FROM pg_operator op JOIN columns a ON a.typ = op.oprleft JOIN columns b ON b.typ = op.oprright
+WHERE op.oprcode::oid IN (SELECT oid FROM pg_proc WHERE provolatile <> 'v')
+    AND op.oprname !~ '[~@?#&|]' AND op.oprname NOT IN ('^', '%', '<->') AND (a.col <> b.col OR op.oprname IN ('=', '+', '*', '/'))
+UNION ALL
+SELECT format('%s %s', op.oprname, a.col), op.oprresult
+FROM pg_operator op JOIN columns a ON a.typ = op.oprright WHERE op.oprleft = 0 AND op.oprname IN ('-', '+', '~', '|/')
+UNION ALL
+SELECT format('%s::%s', a.col, format_type(c.casttarget, NULL)), c.casttarget
+FROM pg_cast c JOIN columns a ON a.typ = c.castsource WHERE c.casttarget IN (SELECT typ FROM columns)
+UNION ALL
+SELECT format('%s(%s)', f, a.col), 'float8'::regtype
+FROM columns a, unnest(ARRAY['sqrt', 'exp', 'ln', 'log', 'floor', 'ceil', 'round', 'trunc', 'sign', 'abs']) f
+WHERE a.typ IN ('float8'::regtype, 'numeric'::regtype) OR (f = 'abs' AND a.typ IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype, 'float4'::regtype))
+UNION ALL
+SELECT format('%s(''%s'', %s)', f, field, a.col), 'float8'::regtype
+FROM columns a, unnest(ARRAY['date_trunc', 'date_part']) f,
+    unnest(ARRAY['second', 'MINUTE', 'hour', 'day', 'week', 'month', 'quarter', 'year', 'dow', 'isodow', 'doy', 'epoch', 'century', 'nonsense']) field
+WHERE a.col IN ('d', 'ts', 'tz')
+UNION ALL
+SELECT format('extract(%s FROM %s)', field, a.col), 'float8'::regtype
+FROM columns a,
+    unnest(ARRAY['second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 'year', 'dow', 'isodow', 'doy', 'epoch', 'millennium']) field
+WHERE a.col IN ('d', 'ts', 'tz');
+
+CREATE FUNCTION differences(template text, expressions text[]) RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT d FROM (SELECT differs(replace(template, '$e', e)) AS d FROM unnest(expressions) e OFFSET 0) s WHERE d IS NOT NULL
+$$;
+SELECT count(*) > 400 AS plenty FROM expressions;
+SELECT differences('SELECT $e AS k, @count(*) FROM mild GROUP BY 1', array_agg(e)) FROM expressions;
+SELECT differences('SELECT id % 5, @count($e), @count(*) FROM extreme WHERE $e IS NOT NULL GROUP BY 1', array_agg(e)) FROM expressions
+-- where several rows raise different errors, which comes first may differ
+WHERE e !~ 'date_trunc.* d\)';
+SELECT differences('SELECT id % 5, @sum($e), @min($e) FROM mild WHERE i4 <> 0 AND id > 9 GROUP BY 1', array_agg(e)) FROM expressions
+WHERE typ = 'numeric'::regtype;
+
+-- Everything that is not a call: each line is an expression of mild's or extreme's columns.
+CREATE TABLE others (e text);
+INSERT INTO others VALUES
+('i4 > 0 AND i8 < 5'), ('i4 > 0 OR i8 < 5'), ('NOT (b OR i4 > 2)'), ('b AND NULL'), ('b OR NULL'), ('b IS TRUE'), ('b IS NOT TRUE'), ('b IS FALSE'),
+('b IS NOT FALSE'), ('b IS UNKNOWN'), ('b IS NOT UNKNOWN'), ('i4 IS NULL'), ('tx IS NOT NULL'), ('i4 IS DISTINCT FROM i8'), ('tx IS NOT DISTINCT FROM vc'),
+('f8 IS DISTINCT FROM NULL'), ('i4 <> 0 AND 10 / i4 > 2'), ('i4 = 0 OR 10 / i4 > 2'), ('10 / i4 > 2 AND i4 <> 0'), ('10 / i4 > 2 OR i4 = 0'),
+('CASE WHEN i4 <> 0 THEN 10 / i4 END'), ('CASE WHEN i4 = 0 THEN -1 ELSE 10 / i4 END'), ('CASE i2 WHEN 0 THEN 1 WHEN 1 THEN i4 ELSE i2 * 2 END'),
+('CASE i4 % 3 WHEN 0 THEN ''x'' WHEN 1 THEN tx END'), ('CASE WHEN b THEN n2 ELSE n2 * 2 END'), ('CASE WHEN b THEN n2 ELSE 0 END'), ('CASE WHEN b THEN n2 END'),
+('CASE WHEN b THEN n2 WHEN i4 > 0 THEN n6 END'), ('CASE WHEN i2 > 0 THEN CASE i2 WHEN 1 THEN 10 WHEN 2 THEN CASE i4 WHEN 3 THEN 3 ELSE 4 END END ELSE -1 END'),
+('coalesce(i4, i2, 7)'), ('coalesce(i4, 10 / i2)'), ('coalesce(tx, vc)'), ('coalesce(n2, 0)'), ('coalesce(n2, 0.00)'), ('nullif(i4, i2)'), ('nullif(i4, 3)'), ('nullif(tx, ''k1'')'),
+('nullif(n2, 0)'), ('greatest(i4, i8::int, 3)'), ('least(i4, i8::int, NULL)'), ('greatest(f8, f4)'), ('least(f8, -f8)'), ('least(d, ts::date)'), ('greatest(tx, vc)'), ('greatest(n2, n6)'),
+('i4 IN (1, 2, 3)'), ('i4 NOT IN (1, 2, 3)'), ('i4 IN (1, NULL, 3)'), ('i4 NOT IN (1, NULL)'), ('i8 IN (1, 2, 3)'), ('i2 IN (1, 100000)'), ('tx IN (''k1'', ''k2'', '''')'), ('tx NOT IN (''k1'', NULL)'),
+('d IN (''2020-02-28'', ''2020-02-29'')'), ('ts IN (''2019-12-30 23:59:58.5'')'), ('o IN (1, 4294967295)'), ('f8 IN (1, 2, ''NaN'')'), ('n2 IN (1, 0.01, ''NaN'')'), ('bp IN (''k1'', ''a'')'), ('vc IN (''k1'', ''a '')'),
+('i4 BETWEEN -3 AND 5'), ('i4 BETWEEN SYMMETRIC 5 AND -3'), ('tx LIKE ''k%'''), ('tx LIKE ''%1'''), ('tx NOT LIKE ''k1%'''), ('tx ~ ''^k[12]$'''), ('tx >= ''k3'''), ('tx || vc'), ('upper(tx)'), ('length(tx)'), ('substr(tx, 2)'), ('left(tx, 1)'),
+('bp = ''k1'''), ('bp || ''x'''), ('length(bp)'), ('tx COLLATE "C" < ''k4'''), ('i4 + i8 * 2 - i2'), ('(i4 + 1) * (i4 - 1)'), ('i4 % 5'), ('mod(i8, 7)'), ('i2 & 3 | 4'), ('i4 # 5'), ('i4 << 2'), ('i8 >> 1'), ('~i4'),
+('n2 * (1 - n2)'), ('n2 * (1 - n2) * (1 + n6)'), ('-n2 + n6'), ('n2 / 3'), ('round(n6, 2)'), ('round(n6)'), ('trunc(n6, 1)'), ('ceil(n6)'), ('floor(n2)'), ('n2::numeric(6,1)'), ('n2::int'), ('n2::float8'), ('n6::float4'), ('i4::numeric'), ('i4 * n2'),
+('i8::numeric(20,4)'), ('nn * 2'), ('nn + n2'), ('n2 > n6'), ('n2 = 1.5'), ('n2 >= nn'), ('abs(n2 - 5)'), ('power(f8, 2)'), ('power(2, i4)'), ('f8 ^ 0.5'), ('width_bucket(f8, 0, 3, 10)'), ('width_bucket(f8, 3, 0, 7)'), ('width_bucket(n2, 0, 9, 5)'), ('width_bucket(f8, ARRAY[0, 1, 2]::float8[])'), ('pi() * f8'),
+('d + 1'), ('d - 3'), ('d - date ''2020-01-01'''), ('d > ts'), ('ts <= d'), ('d = tz'), ('ts - ts'), ('ts + interval ''1 month'''), ('ts - interval ''36 hours'''), ('tz + interval ''1 day'''), ('d + interval ''1 hour'''), ('ts::date'), ('d::timestamp'), ('ts > now()'), ('ts < date_trunc(''year'', timestamp ''2020-05-05'')'),
+('date_trunc(''day'', d)'), ('extract(hour FROM ts) * 60 + extract(minute FROM ts)'), ('to_char(ts, ''YYYY'')'), ('m = ''ok'''), ('m > ''sad'''), ('m'), ('ch = ''a'''), ('ch'), ('u'), ('iv'), ('ctid IS NULL'), ('tableoid::regclass'), ('mild IS NULL'), ('id IN (SELECT x.i4 FROM extreme x)');
+SELECT differences('SELECT $e AS k, @count(*), @sum(i4) FROM mild GROUP BY 1', array_agg(e)) FROM others;
+SELECT differences('SELECT @count(*), @count($e), @count(*) FILTER (WHERE ($e) IS NULL) FROM mild WHERE ($e) IS NOT NULL OR id > 400', array_agg(e)) FROM others;
+SELECT differences('SELECT id % 5, @count($e) FROM extreme GROUP BY 1', array_agg(e)) FROM others WHERE e !~ 'mild';
+
+-- Other time zones; parameters.
+SET TimeZone = 'America/New_York';
+SELECT differences('SELECT $e AS k, @count(*) FROM mild GROUP BY 1', array_agg(e)) FROM expressions WHERE e ~ '\mtz\M';
+SET gpuagg.require = 'require';
+PREPARE p(int, text, numeric) AS
+SELECT i4 % $1 AS k, gpu_count(*), gpu_sum(i8 + $1), gpu_sum(n2 * $3) FROM mild WHERE tx <> $2 AND i4 > $1 - 5 GROUP BY 1 ORDER BY 1;
+EXECUTE p(3, 'k1', 1.5);
+EXECUTE p(4, 'k2', NULL);
+SET plan_cache_mode = 'force_generic_plan';
+EXECUTE p(3, 'k1', 1.5);
+EXECUTE p(0, 'k1', 1);
+-- A correlated subquery scans again with other parameters.
+SELECT g, (SELECT gpu_sum(i4 * g) FROM mild WHERE i2 = g AND f8 > g / 2.0) FROM generate_series(-3, 4) g;
