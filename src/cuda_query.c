@@ -205,7 +205,11 @@ static bool
 choose_raw(const AggSpec *spec, bool *raw)
 {
 	for (int k = 0; k < spec->nkeys; k++)
+	{
 		raw[k] = key_is_raw(spec, &spec->keys[k]);
+		if (!raw[k] && spec->cols[spec->keys[k].col].type == COLUMN_DEC)
+			return false;
+	}
 	for (;;)
 	{
 		int			bytes = 0;
@@ -338,6 +342,8 @@ cuda_query_layout(CudaQuery *query, MemoryContext cxt, uint32 buffer_bytes, int 
 										  &query->spec->cols[col->col], batch_rows);
 			col->codes = MemoryContextAlloc(cxt, batch_rows * sizeof(int32));
 			col->hashes = MemoryContextAlloc(cxt, batch_rows * sizeof(uint32));
+			if (query->spec->cols[col->col].type != COLUMN_DATUM)
+				col->datums = MemoryContextAlloc(cxt, batch_rows * sizeof(Datum));
 		}
 	}
 	Assert(at <= buffer_bytes);
@@ -353,17 +359,60 @@ cuda_query_reset(CudaQuery *query)
 	start_buffer(query);
 }
 
+#define TO_DATUMS(ctype, to_datum) \
+	for (int i = 0; i < nrows; i++) \
+		out[i] = to_datum(((const ctype *) in->values)[i])
+
+/* The Datums of a column that has none; what NULL rows hold does not matter. */
+static void
+make_datums(const Column *in, int nrows, Datum *out)
+{
+	switch (in->type)
+	{
+		case COLUMN_I8:
+			TO_DATUMS(int8, CharGetDatum);
+			break;
+		case COLUMN_I16:
+			TO_DATUMS(int16, Int16GetDatum);
+			break;
+		case COLUMN_I32:
+			TO_DATUMS(int32, Int32GetDatum);
+			break;
+		case COLUMN_U32:
+			TO_DATUMS(uint32, UInt32GetDatum);
+			break;
+		case COLUMN_I64:
+			TO_DATUMS(int64, Int64GetDatum);
+			break;
+		case COLUMN_F32:
+			TO_DATUMS(float, Float4GetDatum);
+			break;
+		case COLUMN_F64:
+			TO_DATUMS(double, Float8GetDatum);
+			break;
+		default:
+			elog(ERROR, "unexpected column type %d", (int) in->type);
+	}
+}
+
 bool
 cuda_query_encode(CudaQuery *query, const Batch *batch, size_t mem_limit)
 {
 	for (int c = 0; c < query->ncols; c++)
 	{
 		CudaColumn *col = &query->cols[c];
+		Column		in;
 
 		if (col->travel != TRAVEL_CODES)
 			continue;
-		dictionary_lookup(col->dict, &batch->cols[col->col], batch->nrows, PG_INT32_MAX, mem_limit,
-						  col->codes, col->hashes);
+		in = batch->cols[col->col];
+		if (col->datums)
+		{
+			make_datums(&in, batch->nrows, col->datums);
+			in.values = col->datums;
+		}
+		dictionary_lookup(col->dict, &in, batch->nrows, PG_INT32_MAX, mem_limit, col->codes,
+						  col->hashes);
 		for (int i = 0; i < batch->nrows; i++)
 			if (col->codes[i] == NO_CODE)
 				return false;

@@ -30,6 +30,7 @@ typedef struct CudaColumn
 	uint32		values;			/* offsets in a buffer */
 	uint32		validity;
 	Dictionary *dict;			/* TRAVEL_CODES */
+	Datum	   *datums;			/* what it reads, where the column has no Datums */
 	int32	   *codes;			/* of the batch at hand */
 	uint32	   *hashes;
 

@@ -12,8 +12,10 @@
  * over with the CPU engine, which also raises the error that core would raise.
  *
  * Groups of several processes, each with a session of its own, meet in a CPU
- * engine: export writes them as that engine would, import reads them into one
- * that lives inside the importing engine.
+ * engine, the merger: export writes them as that engine would, import reads
+ * them into one that lives inside the importing engine.  The merger also takes
+ * the batches that the GPU cannot: those with odd numerics, and those with new
+ * keys when the dictionaries of keys have reached their limit.
  */
 #include "postgres.h"
 
@@ -58,6 +60,7 @@ typedef struct CudaEngine
 	uint64		rows_given;
 	uint64		batches;
 	uint64		bytes_from_device;
+	uint64		rows_aside;		/* that the merger took as they came */
 	EngineStats past;			/* of what was forgotten by reset */
 } CudaEngine;
 
@@ -87,7 +90,7 @@ start_over(CudaEngine *cuda)
 	cuda->finished = false;
 	cuda->next_group = 0;
 	memset(&cuda->result, 0, sizeof(cuda->result));
-	cuda->rows_given = cuda->batches = cuda->bytes_from_device = 0;
+	cuda->rows_given = cuda->rows_aside = cuda->batches = cuda->bytes_from_device = 0;
 	if (cuda->merger)
 		cuda->merger->ops->reset(cuda->merger);
 }
@@ -95,8 +98,12 @@ start_over(CudaEngine *cuda)
 static Engine *
 get_merger(CudaEngine *cuda)
 {
+	EngineEnv	env = cuda->env;
+
+	/* equal keys come from several places */
+	env.grouped = false;
 	if (cuda->merger == NULL)
-		cuda->merger = engine_cpu_ops.open(cuda->spec, &cuda->env);
+		cuda->merger = engine_cpu_ops.open(cuda->spec, &env);
 	return cuda->merger;
 }
 
@@ -229,10 +236,13 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 
 	if (ensure_open(cuda) != ENGINE_OK)
 		return ENGINE_FAILED;
-	if (cuda_query_odd(query, batch))
-		return fail(cuda, "numeric values that the GPU cannot hold");
-	if (!cuda_query_encode(query, batch, cuda->env.mem_limit))
-		return fail(cuda, "the dictionary of the group keys is larger than hash memory");
+	/* numerics that the GPU cannot hold, or new keys beyond hash memory */
+	if (cuda_query_odd(query, batch) ||
+		!cuda_query_encode(query, batch, cuda->env.mem_limit / 2))
+	{
+		cuda->rows_aside += batch->nrows;
+		return get_merger(cuda)->ops->add_batch(cuda->merger, batch);
+	}
 	for (int from = 0; from < batch->nrows;)
 	{
 		int			n = Min(batch->nrows - from, (int) (query->buffer_rows - cuda->rows));
@@ -447,7 +457,7 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	const WireFinished *r = &cuda->result;
 
 	*stats = cuda->past;
-	stats->rows += cuda->rows_given;
+	stats->rows += cuda->rows_given + cuda->rows_aside;
 	stats->batches += cuda->batches;
 	stats->groups += r->ngroups;
 	stats->changes += r->changes;
