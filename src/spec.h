@@ -104,6 +104,14 @@ typedef struct OwnSpec
 	struct Aggref *aggref;
 } OwnSpec;
 
+/* ORDER BY inside the aggregates: a column with 64-bit codes (not DEC or DATUM). */
+typedef struct OrderSpec
+{
+	int			col;
+	bool		desc;
+	bool		nulls_first;
+} OrderSpec;
+
 typedef struct AggSpec
 {
 	int			ncols;
@@ -114,6 +122,8 @@ typedef struct AggSpec
 	SlotSpec   *slots;
 	int			nowns;
 	OwnSpec    *owns;
+	int			norder;			/* 0: the input comes in the order that is due */
+	OrderSpec  *order;
 	bool		ordered;		/* some slot's monoid does not commute: rows of a
 								 * group must be combined in input order */
 } AggSpec;

@@ -323,11 +323,10 @@ row_reader_create(const AggSpec *spec, int batch_rows)
 }
 
 static void
-decode_row(RowReader *reader, int i)
+decode_row(RowReader *reader, int i, const char *nulls)
 {
 	const AggSpec *spec = reader->spec;
 	int			bytes = (spec->ncols + 7) / 8;
-	const char *nulls = reader->record.data;
 	const char *pos = nulls + 2 * bytes;
 
 	for (int c = 0; c < spec->ncols; c++)
@@ -357,12 +356,11 @@ decode_row(RowReader *reader, int i)
 	}
 }
 
-const Batch *
-row_reader_next(RowReader *reader, BufFile *file)
+void
+row_reader_begin(RowReader *reader)
 {
 	Batch	   *batch = &reader->batch;
 	size_t		bitmap = BITMAP_WORDS(batch->capacity) * sizeof(uint64);
-	MemoryContext old;
 
 	MemoryContextReset(reader->datum_cxt);
 	for (int c = 0; c < batch->ncols; c++)
@@ -373,10 +371,25 @@ row_reader_next(RowReader *reader, BufFile *file)
 		if (reader->odd[c])
 			memset(reader->odd[c], 0, bitmap);
 	}
-	old = MemoryContextSwitchTo(reader->datum_cxt);
 	batch->nrows = 0;
-	while (batch->nrows < batch->capacity && partition_read(file, &reader->record))
-		decode_row(reader, batch->nrows++);
+}
+
+void
+row_reader_add(RowReader *reader, const char *data)
+{
+	MemoryContext old = MemoryContextSwitchTo(reader->datum_cxt);
+
+	decode_row(reader, reader->batch.nrows++, data);
 	MemoryContextSwitchTo(old);
+}
+
+const Batch *
+row_reader_next(RowReader *reader, BufFile *file)
+{
+	Batch	   *batch = &reader->batch;
+
+	row_reader_begin(reader);
+	while (batch->nrows < batch->capacity && partition_read(file, &reader->record))
+		row_reader_add(reader, reader->record.data);
 	return batch->nrows > 0 ? batch : NULL;
 }

@@ -67,6 +67,9 @@ extern bool partition_read(BufFile *file, StringInfo record);
 
 extern void spill_encode_row(StringInfo record, const AggSpec *spec, const Batch *batch, int i);
 extern RowReader *row_reader_create(const AggSpec *spec, int batch_rows);
+/* Batches made by hand: none yet, and one more row from a record of `data`. */
+extern void row_reader_begin(RowReader *reader);
+extern void row_reader_add(RowReader *reader, const char *data);
 /* The next batch of a file; NULL at its end. */
 extern const Batch *row_reader_next(RowReader *reader, BufFile *file);
 
