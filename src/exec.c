@@ -22,6 +22,7 @@
 #include "utils/memutils.h"
 
 #include "exec.h"
+#include "feed_ordered.h"
 #include "gpuagg.h"
 
 static Node *create_state(CustomScan *cscan);
@@ -138,6 +139,30 @@ build_key(GpuAggState *state, AggSpec *spec, int k)
 	key->col = spec_add_column(spec, &col);
 }
 
+/* The columns that the feed sorts by. */
+static void
+build_order(GpuAggState *state, AggSpec *spec)
+{
+	GpuAggPlan *plan = state->plan;
+	TupleDesc	child = ExecGetResultType(state->child);
+
+	spec->norder = plan->norder;
+	spec->order = palloc0(sizeof(OrderSpec) * (plan->norder + 1));
+	for (int o = 0; o < plan->norder; o++)
+	{
+		ColumnSpec	col = {.input = plan->order[3 * o]};
+
+		col.typid = TupleDescAttr(child, plan->input_resno[col.input] - 1)->atttypid;
+		col.typid = getBaseType(col.typid);
+		col.typmod = -1;
+		get_typlenbyval(col.typid, &col.typlen, &col.typbyval);
+		col.type = spec_column_type(col.typid, col.typmod, &col.scale);
+		spec->order[o].col = spec_add_column(spec, &col);
+		spec->order[o].desc = plan->order[3 * o + 1];
+		spec->order[o].nulls_first = plan->order[3 * o + 2];
+	}
+}
+
 /* Translates the plan into a spec; aggregates evaluate their parameters here. */
 static void
 build_spec(GpuAggState *state)
@@ -150,6 +175,7 @@ build_spec(GpuAggState *state)
 	spec->keys = palloc0(sizeof(KeySpec) * (plan->nkeys + 1));
 	for (int k = 0; k < plan->nkeys; k++)
 		build_key(state, spec, k);
+	build_order(state, spec);
 	state->outputs = palloc0(sizeof(AggOutput *) * (plan->naggs + 1));
 	for (int a = 0; a < plan->naggs; a++)
 	{
@@ -177,6 +203,7 @@ open_feed(GpuAggState *state)
 	GpuAggPlan *plan = state->plan;
 	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
 	ExprState **constants = palloc0(sizeof(ExprState *) * (plan->ninputs + 1));
+	Feed	   *feed;
 	int			n = 0;
 
 	for (int i = 0; i < plan->ninputs; i++)
@@ -184,9 +211,12 @@ open_feed(GpuAggState *state)
 		if (plan->input_resno[i] == 0)
 			constants[i] = ExecInitExpr(list_nth(cscan->custom_exprs, n++), &state->css.ss.ps);
 	}
-	return (exec_tuples_reason(state) ? feed_tuples_open : feed_heap_open)
+	feed = (exec_tuples_reason(state) ? feed_tuples_open : feed_heap_open)
 		(state->child, state->spec, plan->input_resno, constants,
 		 state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
+	if (plan->norder > 0)
+		feed = feed_ordered_open(feed, state->spec, get_hash_memory_limit(), gpuagg_batch_rows);
+	return feed;
 }
 
 static Engine *
@@ -200,7 +230,7 @@ open_engine(GpuAggState *state, const EngineOps *ops)
 	env.batch_rows = gpuagg_batch_rows;
 	env.est_rows = state->plan->est_rows;
 	env.est_groups = state->plan->est_groups;
-	env.grouped = state->plan->grouped;
+	env.grouped = state->plan->grouped || (state->plan->norder > 0 && state->plan->nkeys > 0);
 	env.parallel = state->shared != NULL;
 	env.forced = gpuagg_strategy;
 	return ops->open(state->spec, &env);

@@ -97,7 +97,7 @@ explain_planned_strategy(GpuAggState *state, ExplainState *es)
 	input.forced = gpuagg_strategy;
 	input.nkeys = plan->nkeys;
 	input.keys_integer = keys_integer(state);
-	input.grouped = plan->grouped;
+	input.grouped = plan->grouped || plan->norder > 0;
 	input.rows = plan->est_rows;
 	input.groups = plan->est_groups;
 	input.state_bytes = 16 * plan->naggs;

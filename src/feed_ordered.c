@@ -28,7 +28,7 @@
 #include "spill.h"
 
 #define PARTITIONS 32
-#define MAX_LEVEL 3
+#define MAX_LEVEL 2
 
 /* bigint < bigint */
 #define CODE_ORDER Int8LessOperator
@@ -229,20 +229,35 @@ load_partition(OrderedFeed *feed)
 	return true;
 }
 
+/* Loads the inner feed, which runs in the caller's context: its scans begin there. */
+static void
+load_inner(OrderedFeed *feed)
+{
+	MemoryContext old;
+	Batch	   *batch;
+
+	while ((batch = feed->inner->ops->next(feed->inner)) != NULL)
+	{
+		old = MemoryContextSwitchTo(feed->cxt);
+		load_batch(feed, batch);
+		MemoryContextSwitchTo(old);
+	}
+	feed->loaded = true;
+	old = MemoryContextSwitchTo(feed->cxt);
+	finish_load(feed);
+	MemoryContextSwitchTo(old);
+}
+
 static Batch *
 ordered_next(Feed *base)
 {
 	OrderedFeed *feed = (OrderedFeed *) base;
-	MemoryContext old = MemoryContextSwitchTo(feed->cxt);
+	MemoryContext old;
 	Batch	   *batch;
 
 	if (!feed->loaded)
-	{
-		while ((batch = feed->inner->ops->next(feed->inner)) != NULL)
-			load_batch(feed, batch);
-		feed->loaded = true;
-		finish_load(feed);
-	}
+		load_inner(feed);
+	old = MemoryContextSwitchTo(feed->cxt);
 	for (;;)
 	{
 		batch = feed->sort ? next_tuplesorted(feed) : row_store_gather(feed->store, feed->next);

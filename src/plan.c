@@ -188,6 +188,32 @@ collect_inputs(GroupQuery *query)
 	}
 }
 
+/* The inputs that a feed sorts by, if all of them have codes. */
+static void
+collect_order_inputs(GroupQuery *query)
+{
+	List	   *inputs = NIL;
+	ListCell   *lc;
+
+	if (query->order == NIL)
+		return;
+	foreach(lc, query->order_agg->aggorder)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		Node	   *expr = get_sortgroupclause_expr(clause, query->order_agg->args);
+		bool		desc;
+
+		if (plan_input_is_constant(query->keys, expr))
+			continue;
+		if (!supported_codes(expr, clause->sortop, &desc))
+			return;
+		inputs = lappend_int(inputs, add_input(query, expr, 0));
+		inputs = lappend_int(inputs, desc);
+		inputs = lappend_int(inputs, clause->nulls_first);
+	}
+	query->order_inputs = inputs;
+}
+
 /*
  * An input that is the same for all rows need not be a column of the child.
  * Only Consts and Params: evaluating anything else may fail, where a query
@@ -259,8 +285,21 @@ spill_cost(GroupQuery *query, Path *child)
 	return share * (2 * pages * seq_page_cost + child->rows * cpu_operator_cost);
 }
 
+/* The cost of a feed that sorts by codes: compares, and files beyond its memory. */
+static Cost
+sort_cost(Path *child)
+{
+	double		rows = Max(child->rows, 2.0);
+	double		bytes = rows * (child->pathtarget->width + 40);
+	Cost		cost = 0.25 * cpu_operator_cost * rows * log2(rows);
+
+	if (bytes > get_hash_memory_limit())
+		cost += 2 * bytes / BLCKSZ * seq_page_cost * 0.5;
+	return cost;
+}
+
 static void
-cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped)
+cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, bool sorts)
 {
 	Path	   *path = &cpath->path;
 	QualCost	having;
@@ -274,7 +313,9 @@ cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped)
 														  JOIN_INNER, NULL));
 	run = child->rows * (gpuagg_row_cost + gpuagg_slot_cost *
 						 (list_length(query->keys) + list_length(query->aggs)));
-	if (!grouped)
+	if (sorts)
+		run += sort_cost(child);
+	else if (!grouped)
 		run += spill_cost(query, child);
 
 	path->startup_cost = gpuagg_startup_cost + having.startup + path->pathtarget->cost.startup;
@@ -300,7 +341,7 @@ group_order(GroupQuery *query, Path *child)
 }
 
 static CustomPath *
-make_path(GroupQuery *query, Path *child, bool grouped)
+make_path(GroupQuery *query, Path *child, bool grouped, bool sorts)
 {
 	CustomPath *cpath = makeNode(CustomPath);
 
@@ -313,9 +354,9 @@ make_path(GroupQuery *query, Path *child, bool grouped)
 		cpath->path.pathkeys = group_order(query, child);
 	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	cpath->custom_paths = list_make1(child);
-	cpath->custom_private = plan_query_to_list(query, child->rows, grouped);
+	cpath->custom_private = plan_query_to_list(query, child->rows, grouped, sorts);
 	cpath->methods = &gpuagg_path_methods;
-	cost_path(query, cpath, child, grouped);
+	cost_path(query, cpath, child, grouped, sorts);
 	return cpath;
 }
 
@@ -339,13 +380,13 @@ add_grouped_paths(GroupQuery *query)
 		path = path_of_inputs(query, path);
 		if (!sorted)
 			path = (Path *) create_sort_path(query->root, query->input_rel, path, pathkeys, -1);
-		add_path(query->grouped_rel, (Path *) make_path(query, path, true));
+		add_path(query->grouped_rel, (Path *) make_path(query, path, true, false));
 	}
 }
 
 /*
  * Aggregates with an ORDER BY need each group's rows in that order: the input is
- * sorted by keys and order together, once for all of them.
+ * sorted by keys and order together, once for all of them, below or by the feed.
  */
 static void
 add_ordered_paths(GroupQuery *query)
@@ -381,8 +422,11 @@ add_ordered_paths(GroupQuery *query)
 		else if (!sorted)
 			continue;
 		add_path(query->grouped_rel,
-				 (Path *) make_path(query, path_of_inputs(query, path), query->keys != NIL));
+				 (Path *) make_path(query, path_of_inputs(query, path), query->keys != NIL, false));
 	}
+	if (query->order_inputs != NIL)
+		add_path(query->grouped_rel,
+				 (Path *) make_path(query, path_of_inputs(query, cheapest), false, true));
 }
 
 /* Participants share a partial input, and the last of them emits all groups. */
@@ -401,7 +445,7 @@ add_parallel_path(GroupQuery *query)
 		return;
 	}
 	partial = path_of_inputs(query, linitial(query->input_rel->partial_pathlist));
-	cpath = make_path(query, partial, false);
+	cpath = make_path(query, partial, false, false);
 	if (!cpath->path.parallel_safe || cpath->path.parallel_workers <= 0)
 		return;
 	cpath->path.parallel_aware = true;
@@ -431,7 +475,7 @@ add_paths(GroupQuery *query)
 		return;
 	}
 	add_path(query->grouped_rel,
-			 (Path *) make_path(query, path_of_inputs(query, cheapest), false));
+			 (Path *) make_path(query, path_of_inputs(query, cheapest), false, false));
 	add_grouped_paths(query);
 	add_parallel_path(query);
 }
@@ -482,12 +526,13 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 	if (root->parse->groupingSets == NIL)
 		collect_keys(&query);
 	if (!supported_query(root, query.keys, query.key_eqops, query.aggs, &why) ||
-		!supported_order(root, query.aggs, &query.order, &why))
+		!supported_order(root, query.aggs, &query.order, &query.order_agg, &why))
 	{
 		refuse(ours, why);
 		return;
 	}
 	collect_inputs(&query);
+	collect_order_inputs(&query);
 	add_paths(&query);
 }
 

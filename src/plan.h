@@ -33,6 +33,8 @@ typedef struct GpuAggPlan
 	Oid		   *key_collation;	/* [key] */
 	int		   *agg_filter;		/* [agg] input, or -1 */
 	int		  **agg_args;		/* [agg][argument] input */
+	int			norder;
+	int		   *order;			/* [order] input, descending?, nulls first? */
 	int		   *input_resno;	/* [input] column of the child plan, or 0: a constant */
 } GpuAggPlan;
 
@@ -62,12 +64,14 @@ typedef struct GroupQuery
 	List	   *inputs;
 	List	   *input_refs;
 	List	   *order;			/* pathkeys of ORDER BY inside the aggregates, or NIL */
+	Aggref	   *order_agg;		/* the aggregate whose order it is */
+	List	   *order_inputs;	/* three a column, see GpuAggPlan; NIL if it has no codes */
 } GroupQuery;
 
 extern const CustomPathMethods gpuagg_path_methods;
 
 /* A path's custom_private. */
-extern List *plan_query_to_list(GroupQuery *query, double rows, bool grouped);
+extern List *plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts);
 /* Is the input the same for all rows, and none of the keys? */
 extern bool plan_input_is_constant(List *keys, Node *input);
 

@@ -39,7 +39,8 @@ enum
 	PATH_AGGS,
 	PATH_AGG_INPUTS,
 	PATH_INPUTS,
-	PATH_HAVING
+	PATH_HAVING,
+	PATH_ORDER
 };
 
 /* Order of the lists that a plan carries. */
@@ -50,11 +51,12 @@ enum
 	PLAN_KEY_INPUTS,
 	PLAN_KEY_OIDS,
 	PLAN_AGG_INPUTS,
-	PLAN_INPUT_RESNOS
+	PLAN_INPUT_RESNOS,
+	PLAN_ORDER
 };
 
 List *
-plan_query_to_list(GroupQuery *query, double rows, bool grouped)
+plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 {
 	List	   *result;
 
@@ -68,7 +70,8 @@ plan_query_to_list(GroupQuery *query, double rows, bool grouped)
 	result = lappend(result, query->aggs);
 	result = lappend(result, query->agg_inputs);
 	result = lappend(result, query->inputs);
-	return lappend(result, query->having);
+	result = lappend(result, query->having);
+	return lappend(result, sorts ? query->order_inputs : NIL);
 }
 
 /* Finds every input in the targetlist; NIL if one is missing. */
@@ -243,6 +246,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 									key_oids(keys, list_nth(private, PATH_KEY_EQOPS)));
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_AGG_INPUTS));
 	cscan->custom_private = lappend(cscan->custom_private, resnos);
+	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_ORDER));
 	return &cscan->scan.plan;
 }
 
@@ -276,6 +280,8 @@ plan_decode(const CustomScan *cscan)
 	plan->est_groups = floatVal(lsecond(estimates));
 	plan->key_input = ints_of_list(list_nth(private, PLAN_KEY_INPUTS), 0);
 	plan->input_resno = ints_of_list(list_nth(private, PLAN_INPUT_RESNOS), 0);
+	plan->order = ints_of_list(list_nth(private, PLAN_ORDER), 0);
+	plan->norder = list_length(list_nth(private, PLAN_ORDER)) / 3;
 	plan->ninputs = list_length(list_nth(private, PLAN_INPUT_RESNOS));
 	plan->key_eq = palloc0(sizeof(Oid) * (plan->nkeys + 1));
 	plan->key_hash = palloc0(sizeof(Oid) * (plan->nkeys + 1));

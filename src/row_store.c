@@ -170,7 +170,19 @@ row_store_create(MemoryContext parent, const AggSpec *spec, int batch_rows)
 void
 row_store_clear_rows(RowStore *store)
 {
-	store->n = 0;
+	for (int c = 0; store->capacity > 0 && c < store->spec->ncols; c++)
+	{
+		pfree(store->cols[c].values);
+		pfree(store->cols[c].kinds);
+		store->cols[c].values = NULL;
+		store->cols[c].kinds = NULL;
+	}
+	for (int c = 0; store->capacity > 0 && c < store->ncodes; c++)
+	{
+		pfree(store->codes[c]);
+		store->codes[c] = NULL;
+	}
+	store->n = store->capacity = 0;
 	if (store->sorted)
 		pfree(store->sorted);
 	store->sorted = NULL;

@@ -29,7 +29,7 @@ extern void row_store_sort(RowStore *store);
 extern Batch *row_store_gather(RowStore *store, int64 from);
 /* The rows in the order in which they came, likewise; before sorting. */
 extern Batch *row_store_batch(RowStore *store, int64 from);
-/* Forgets the rows and keeps the room; the first keeps the codes of keys, too. */
+/* Forgets the rows, and the second the codes of keys as well. */
 extern void row_store_clear_rows(RowStore *store);
 extern void row_store_clear(RowStore *store);
 

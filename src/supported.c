@@ -9,12 +9,14 @@
 #include "postgres.h"
 
 #include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "optimizer/tlist.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
 #include "aggmap.h"
 #include "compat.h"
@@ -114,7 +116,7 @@ supported_query(PlannerInfo *root, List *keys, List *eqops, List *aggrefs, const
  * longest of theirs, and the others must be leading parts of it.
  */
 bool
-supported_order(PlannerInfo *root, List *aggrefs, List **order, const char **why)
+supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg, const char **why)
 {
 	ListCell   *lc;
 
@@ -128,7 +130,10 @@ supported_order(PlannerInfo *root, List *aggrefs, List **order, const char **why
 			continue;
 		pathkeys = make_pathkeys_for_sortclauses(root, aggref->aggorder, aggref->args);
 		if (pathkeys_contained_in(*order, pathkeys))
+		{
 			*order = pathkeys;
+			*agg = aggref;
+		}
 		else if (!pathkeys_contained_in(pathkeys, *order))
 		{
 			*why = psprintf("%s has an ORDER BY that differs from another aggregate's",
@@ -142,6 +147,36 @@ supported_order(PlannerInfo *root, List *aggrefs, List **order, const char **why
 		return false;
 	}
 	return true;
+}
+
+/* Types whose columns have codes that compare as their default order does. */
+bool
+supported_codes(Node *expr, Oid sortop, bool *desc)
+{
+	Oid			type = getBaseType(exprType(expr));
+	TypeCacheEntry *entry;
+
+	switch (type)
+	{
+		case BOOLOID:
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case OIDOID:
+		case FLOAT4OID:
+		case FLOAT8OID:
+		case DATEOID:
+		case TIMEOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+		case CASHOID:
+			break;
+		default:
+			return false;
+	}
+	entry = lookup_type_cache(type, TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
+	*desc = sortop == entry->gt_opr;
+	return *desc || sortop == entry->lt_opr;
 }
 
 bool

@@ -21,9 +21,13 @@ extern bool supported_query(PlannerInfo *root, List *keys, List *eqops, List *ag
 
 /*
  * May the aggregates' own ORDER BYs be served by one sort?  *order is then its
- * pathkeys after those of the grouping keys, or NIL.
+ * pathkeys after those of the grouping keys, or NIL, and *agg whose they are.
  */
-extern bool supported_order(PlannerInfo *root, List *aggrefs, List **order, const char **why);
+extern bool supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg,
+							const char **why);
+
+/* May a feed sort by 64-bit codes of the expression?  *desc is set. */
+extern bool supported_codes(Node *expr, Oid sortop, bool *desc);
 
 /* May several processes aggregate privately and merge their groups? */
 extern bool supported_parallel(List *aggrefs, const char **why);
