@@ -6,7 +6,8 @@
 # outside the source tree is written and several trees can be tested at once.
 #
 #	pg_need				checks that PostgreSQL and its headers are there; as root installs what is missing
-#	pg_install			copies PostgreSQL, builds and installs the extension
+#	pg_install			copies PostgreSQL, builds and installs the extension, without its GPU server
+#						unless there is a GPU: that takes minutes to build
 #	pg_start [conf...]	a new cluster with each "name=value" line of settings; sets PGHOST, PGPORT, ...
 #	pg_stop				stops it and removes its data
 #	as_pg command...	runs a command as the user who owns the cluster
@@ -80,6 +81,7 @@ pg_need() {
 }
 
 pg_install() {
+	[[ -e /dev/nvidiactl ]] || local pg_make_args="NVCC= ${pg_make_args:-}"
 	if [[ ! -x $pg_bindir/postgres ]]; then
 		mkdir -p "$pg_bindir" "$pg_pkglibdir" "$pg_sharedir"
 		cp -a "$("$PG_CONFIG" --bindir)"/. "$pg_bindir"/
