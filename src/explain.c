@@ -156,6 +156,8 @@ explain_feed(GpuAggState *state, ExplainState *es)
 		feed_heap_describe(state->child, es);
 	else
 		ExplainPropertyText("Feed", "tuples from the child plan", es);
+	if (state->feed == NULL && state->plan->norder > 0)
+		ExplainPropertyText("Sort", "by keys and order", es);
 	if (why != NULL && es->verbose)
 		ExplainPropertyText("Heap Feed", psprintf("no: %s", why), es);
 }

@@ -115,6 +115,25 @@ SELECT gpu_longest_run(c ORDER BY g, ts), gpu_longest_run(c ORDER BY g), gpu_cou
 SELECT gpu_compose_linear(2, i ORDER BY i DESC NULLS LAST) AS down, gpu_count(*) FROM (VALUES (1), (2), (NULL), (3)) v (i);
 SELECT gpu_compose_linear(2, coalesce(i, 10) ORDER BY -i NULLS FIRST) FROM (VALUES (1), (2), (NULL), (3)) v (i);
 SELECT g % 2 AS odd, gpu_compose_linear(2, i ORDER BY g + i) AS r FROM (VALUES (1, 1), (2, 2), (3, 3), (1, 5), (4, 1)) v (g, i) GROUP BY g % 2 ORDER BY 1;
+-- an order that has no codes is sorted below
+SELECT * FROM plan_of('SELECT gpu_longest_run(c ORDER BY s, ts) FROM ord');
+-- more rows than memory: partitions, a tuplesort of partitions and of everything
+CREATE TABLE big AS SELECT i % 50 AS g, i / 10000 AS h, CASE WHEN i % 7 = 0 THEN NULL ELSE i % 11 END AS x,
+       i AS ts, (i * 7919) % 20011 AS shuffled, 't' || i % 3 AS s FROM generate_series(1, 20000) i;
+SET work_mem = '64kB';
+SET gpuagg.batch_rows = 100;
+CREATE VIEW sorts AS
+SELECT 1 AS n, sum(a) AS a, sum(b) AS b FROM (SELECT gpu_longest_ascending_run(x ORDER BY shuffled, ts DESC) AS a, gpu_max_subarray_sum(5 - x ORDER BY shuffled, ts DESC) AS b FROM big GROUP BY g) q
+UNION ALL SELECT 2, sum(a), sum(b) FROM (SELECT gpu_longest_ascending_run(x ORDER BY shuffled, ts) AS a, gpu_max_subarray_sum(5 - x ORDER BY shuffled DESC, ts) AS b FROM big GROUP BY h, s, g % 2) q
+UNION ALL SELECT 3, gpu_longest_ascending_run(ts ORDER BY x NULLS FIRST, shuffled), gpu_max_subarray_sum(5 - ts % 10 ORDER BY x NULLS FIRST, shuffled) FROM big;
+SET gpuagg.require = 'require';
+CREATE TABLE here AS SELECT * FROM sorts;
+SET gpuagg.require = 'forbid';
+SELECT * FROM sorts ORDER BY n;
+SELECT count(*) AS same FROM here NATURAL JOIN sorts;
+SET gpuagg.require = 'require';
+RESET work_mem;
+RESET gpuagg.batch_rows;
 -- one sort cannot serve two orders
 SELECT gpu_longest_run(c ORDER BY ts), gpu_longest_run(c ORDER BY x) FROM ord;
 -- sums of floats in their order are core's to the last digit: no row
@@ -179,6 +198,6 @@ SELECT gpu_approx_count_distinct(ARRAY[i % 3]), gpu_approx_count_distinct(i % 3)
 SELECT gpu_approx_count_distinct(point(1, 2));
 
 SET client_min_messages = warning;
-DROP TABLE ord CASCADE;
+DROP TABLE ord, big, here CASCADE;
 DROP FUNCTION plan_of;
 DROP FUNCTION wrong;
