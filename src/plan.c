@@ -43,8 +43,8 @@ typedef struct CollectContext
 } CollectContext;
 
 /*
- * Collects distinct Aggrefs; or columns outside of aggregates and keys, which
- * the planner allows where they depend on the keys.
+ * Collects distinct Aggrefs; or columns outside of aggregates and keys, as
+ * further keys.
  */
 static bool
 collect_walker(Node *node, CollectContext *context)
@@ -77,18 +77,26 @@ collect_walker(Node *node, CollectContext *context)
 }
 
 static void
-collect(GroupQuery *query, bool aggregates)
+collect_aggregates(GroupQuery *query)
 {
-	CollectContext context = {query, aggregates};
+	CollectContext context = {query, true};
 
 	collect_walker((Node *) query->target->exprs, &context);
 	collect_walker((Node *) query->having, &context);
 }
 
-static void
+/*
+ * The keys: those of GROUP BY, and columns that the query may use beside them
+ * because they depend on them.  False if more is wanted than the query says:
+ * above window functions or LIMIT the planner may compute an expression from
+ * the columns of its key, of which core then shows any row's.
+ */
+static bool
 collect_keys(GroupQuery *query)
 {
+	CollectContext context = {query, false};
 	ListCell   *lc;
+	int			nkeys;
 
 	foreach(lc, compat_group_clause(query->root))
 	{
@@ -99,7 +107,11 @@ collect_keys(GroupQuery *query)
 		query->key_refs = lappend_int(query->key_refs, clause->tleSortGroupRef);
 		query->key_eqops = lappend_oid(query->key_eqops, clause->eqop);
 	}
-	collect(query, false);
+	collect_walker((Node *) query->root->processed_tlist, &context);
+	collect_walker((Node *) query->having, &context);
+	nkeys = list_length(query->keys);
+	collect_walker((Node *) query->target->exprs, &context);
+	return list_length(query->keys) == nkeys;
 }
 
 /* ---- inputs ----------------------------------------------------------- */
@@ -512,7 +524,7 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 	query.grouped_rel = grouped_rel;
 	query.target = grouped_rel->reltarget;
 	query.having = (List *) extra->havingQual;
-	collect(&query, true);
+	collect_aggregates(&query);
 	if (query.aggs == NIL)
 		return;
 	ours = supported_any_ours(query.aggs);
@@ -523,8 +535,11 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 		refuse(ours, "gpuagg.enabled is off");
 		return;
 	}
-	if (root->parse->groupingSets == NIL)
-		collect_keys(&query);
+	if (root->parse->groupingSets == NIL && !collect_keys(&query))
+	{
+		refuse(ours, "an expression above the aggregation needs a column of its key");
+		return;
+	}
 	if (!supported_query(root, query.keys, query.key_eqops, query.aggs, &why) ||
 		!supported_order(root, query.aggs, &query.order, &query.order_agg, &why))
 	{
