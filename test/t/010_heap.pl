@@ -1,0 +1,100 @@
+# The heap feed on a hot standby, and after cancelled and failed scans.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $conf = <<CONF;
+shared_preload_libraries = 'gpuagg'
+fsync = off
+jit = off
+gpuagg.engine = 'cpu'
+autovacuum = off
+max_parallel_workers_per_gather = 0
+CONF
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 1);
+$primary->append_conf('postgresql.conf', $conf);
+$primary->start;
+$primary->safe_psql('postgres', <<SQL);
+CREATE EXTENSION gpuagg;
+CREATE TABLE rows (id int, k int, v numeric(10,2), t text);
+INSERT INTO rows SELECT i, i % 7, i / 100.0, 't' || i % 3 FROM generate_series(1, 50000) i;
+VACUUM ANALYZE rows;
+SQL
+$primary->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'base', has_streaming => 1);
+$standby->append_conf('postgresql.conf', "hot_standby_feedback = on\nmax_standby_streaming_delay = 30s\n");
+$standby->start;
+
+my $ours = "SET gpuagg.require = 'require'; SELECT k, gpu_count(*), gpu_sum(v), gpu_max(t) FROM rows GROUP BY k ORDER BY k";
+my $core = 'SELECT k, count(*), sum(v), max(t) FROM rows GROUP BY k ORDER BY k';
+
+sub same
+{
+	my ($node, $name) = @_;
+
+	is($node->safe_psql('postgres', $ours), $node->safe_psql('postgres', $core), $name);
+}
+
+like($standby->safe_psql('postgres', "SET gpuagg.require = 'require'; EXPLAIN SELECT gpu_count(*) FROM rows"),
+	qr/Feed: heap pages of rows/, 'the standby reads pages');
+my @changes = (
+	'DELETE FROM rows WHERE id % 10 = 3',
+	'UPDATE rows SET v = v + 1 WHERE id % 4 = 0',
+	'VACUUM rows',
+	"INSERT INTO rows SELECT i, 9, 1, 'new' FROM generate_series(1, 2000) i",
+	'VACUUM FREEZE rows',
+	'BEGIN; DELETE FROM rows WHERE k = 1; ROLLBACK',
+	'ALTER TABLE rows ADD extra int DEFAULT 3',
+	'TRUNCATE rows');
+for my $change (@changes)
+{
+	$primary->safe_psql('postgres', $change);
+	$primary->wait_for_catchup($standby);
+	same($standby, "standby after $change");
+}
+
+# A standby's snapshot must not trust all-visible marks set after it.
+$primary->safe_psql('postgres', "INSERT INTO rows SELECT i, i % 7, 1, 'x' FROM generate_series(1, 10000) i");
+$primary->wait_for_catchup($standby);
+my $session = $standby->background_psql('postgres') if $standby->can('background_psql');
+SKIP:
+{
+	skip 'no interactive sessions in this version', 1 unless $session && $session->can('query_safe');
+	$session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+	my $before = $session->query_safe($ours);
+	$primary->safe_psql('postgres', "INSERT INTO rows SELECT i, 1, 1, 'y' FROM generate_series(1, 3000) i; VACUUM rows");
+	$primary->wait_for_catchup($standby);
+	is($session->query_safe($ours), $before, 'an old snapshot on the standby');
+	$session->quit;
+}
+
+$standby->stop;
+
+# Cancelled, failed and abandoned scans leave no pin behind.
+$primary->safe_psql('postgres', "INSERT INTO rows SELECT i, i % 7, 1, 'x' FROM generate_series(1, 300000) i; ANALYZE rows");
+for my $setting ("SET statement_timeout = '20ms'", 'SET max_parallel_workers_per_gather = 0')
+{
+	for (1 .. 5)
+	{
+		$primary->psql('postgres', <<SQL);
+SET gpuagg.require = 'require';
+$setting;
+SELECT t, gpu_count(*), gpu_sum(v) FROM rows WHERE length(repeat(t, 50)) > 10 GROUP BY t;
+SELECT k, gpu_sum(1 / (id - 200000)) FROM rows GROUP BY k;
+BEGIN;
+DECLARE c CURSOR FOR SELECT k, gpu_count(*) FROM rows GROUP BY k;
+FETCH 1 FROM c;
+COMMIT;
+SQL
+	}
+}
+$primary->safe_psql('postgres', "SET lock_timeout = '5s'; SET statement_timeout = '60s'; DELETE FROM rows; VACUUM FREEZE rows");
+is($primary->safe_psql('postgres', "SELECT pg_relation_size('rows')"), '0', 'vacuum could truncate the table');
+unlike(slurp_file($primary->logfile), qr/refcount leak|still referenced/, 'no pin was leaked');
+
+$primary->stop;
+done_testing();
