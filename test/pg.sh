@@ -28,7 +28,8 @@ fi
 
 # Sets the paths of the PostgreSQL found and of its copy.
 pg_paths() {
-	PG_CONFIG=${PG_CONFIG:-$(command -v pg_config)} || return 1
+	# an absolute path: pg_start puts the copy's pg_config first in PATH
+	PG_CONFIG=$(command -v "${PG_CONFIG:-pg_config}") || return 1
 	pg_libdir=$("$PG_CONFIG" --pkglibdir)
 	if [[ -z ${PREFIX:-} ]]; then
 		PREFIX=$top/tmp_install
@@ -123,4 +124,5 @@ pg_stop() {
 	(cd "$pg_root" && as_pg pg_ctl -D "$pg_root/data" -m immediate -w stop >/dev/null 2>&1)
 	rm -rf "$pg_root"
 	pg_root=
+	unset PGHOST PGPORT PGUSER PGDATABASE
 }
