@@ -57,11 +57,11 @@ RESET enable_seqscan;
 RESET gpuagg.require;
 
 -- partial aggregation by core
-CREATE TABLE par AS SELECT * FROM t;
+CREATE TABLE par AS SELECT t.* FROM t, generate_series(1, 50);
 ANALYZE par;
 ALTER TABLE par SET (parallel_workers = 2);
 SET parallel_setup_cost = 0;
-SET parallel_tuple_cost = 10;
+SET parallel_tuple_cost = 0.1;
 SET min_parallel_table_scan_size = 0;
 SET gpuagg.enabled = off;
 SELECT pg_temp.plan_has('SELECT k, gpu_sum(b), gpu_histogram(d, 0, 4, 8) FROM par GROUP BY k', 'Partial');
