@@ -22,9 +22,11 @@
 #include "catalog/pg_proc.h"
 #include "varatt.h"
 #endif
+#include "executor/instrument.h"
 #include "nodes/pathnodes.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
+#include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/rel.h"
 
@@ -88,6 +90,29 @@ compat_count_tuples(Relation rel, int64 n)
 		rel->pgstat_info->counts.tuples_returned += n;
 #else
 		rel->pgstat_info->t_counts.t_tuples_returned += n;
+#endif
+}
+
+/* What EXPLAIN does with a query where no hook does anything else. */
+static inline void
+compat_explain_one_query(Query *query, int cursor_options, IntoClause *into, ExplainState *es,
+						 const char *source, ParamListInfo params, QueryEnvironment *env)
+{
+#if PG_VERSION_NUM >= 170000
+	standard_ExplainOneQuery(query, cursor_options, into, es, source, params, env);
+#else
+	BufferUsage before = pgBufferUsage;
+	BufferUsage used = {0};
+	instr_time	start,
+				duration;
+	PlannedStmt *plan;
+
+	INSTR_TIME_SET_CURRENT(start);
+	plan = pg_plan_query(query, source, cursor_options, params);
+	INSTR_TIME_SET_CURRENT(duration);
+	INSTR_TIME_SUBTRACT(duration, start);
+	BufferUsageAccumDiff(&used, &pgBufferUsage, &before);
+	ExplainOnePlan(plan, into, es, source, params, env, &duration, es->buffers ? &used : NULL);
 #endif
 }
 

@@ -285,7 +285,7 @@ fall_back(GpuAggState *state)
 	Engine	   *failed = state->engine;
 	MemoryContext old;
 
-	if (state->emitted || state->shared || failed->ops == &engine_cpu_ops)
+	if (state->emitted > 0 || state->shared || failed->ops == &engine_cpu_ops)
 		ereport(ERROR,
 				(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
 				 errmsg("engine \"%s\" failed: %s", failed->ops->name, failed->failure),
@@ -340,7 +340,7 @@ fetch_groups(GpuAggState *state)
 			raise_errors(state);
 			if (state->groups.ngroups == 0)
 				continue;
-			state->emitted = true;
+			state->emitted += state->groups.ngroups;
 			return true;
 		}
 		if (state->finished)
@@ -426,7 +426,7 @@ rescan_scan(CustomScanState *node)
 	state->groups.ngroups = 0;
 	state->finished = false;
 	state->silent = false;
-	state->emitted = false;
+	state->emitted = 0;
 	state->participant = -1;
 }
 
@@ -446,5 +446,7 @@ exec_stats(GpuAggState *state, EngineStats *stats)
 	if (state->engine == NULL)
 		return false;
 	state->engine->ops->stats(state->engine, stats);
+	/* an engine also counts groups that it has handed to other participants */
+	stats->groups = state->emitted;
 	return true;
 }

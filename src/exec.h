@@ -39,7 +39,7 @@ typedef struct GpuAggState
 	int			next_group;
 	bool		finished;		/* all input is reduced */
 	bool		silent;			/* another participant emits the groups */
-	bool		emitted;		/* a group has left: no way back */
+	uint64		emitted;		/* groups that have left: no way back */
 
 	/* In a parallel plan. */
 	GpuAggShared *shared;		/* or NULL: all alone */

@@ -7,8 +7,7 @@
  */
 #include "postgres.h"
 
-#include "miscadmin.h"
-#include "nodes/makefuncs.h"
+#include "executor/nodeHash.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/ruleutils.h"
@@ -32,9 +31,8 @@ explain_keys(GpuAggState *state, List *ancestors, ExplainState *es)
 	for (int k = 0; k < state->plan->nkeys; k++)
 	{
 		TargetEntry *tle = list_nth_node(TargetEntry, cscan->custom_scan_tlist, k);
-		Var		   *var = makeVarFromTargetEntry(INDEX_VAR, tle);
 
-		keys = lappend(keys, deparse_expression((Node *) var, context, prefix, true));
+		keys = lappend(keys, deparse_expression((Node *) tle->expr, context, prefix, true));
 	}
 	ExplainPropertyList("Group Key", keys, es);
 }
@@ -93,7 +91,7 @@ explain_planned_strategy(GpuAggState *state, ExplainState *es)
 	device.processors = device.threads = 1;
 	device.l2_bytes = 1024 * 1024;
 	device.shared_bytes = 32 * 1024;
-	device.memory_bytes = (size_t) work_mem * 1024;
+	device.memory_bytes = get_hash_memory_limit();
 	input.forced = gpuagg_strategy;
 	input.nkeys = plan->nkeys;
 	input.keys_integer = keys_integer(state);
@@ -181,13 +179,51 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 
 /* ---- reasons why a query was not taken --------------------------------- */
 
+static ExplainOneQuery_hook_type prev_explain_one_query_hook;
+
+/* While EXPLAIN (VERBOSE) plans a query: the reasons so far.  NULL otherwise. */
+static StringInfo refusals = NULL;
+
 void
 explain_note_refusal(const char *why)
 {
-	(void) why;
+	if (refusals && strstr(refusals->data, why) == NULL)
+		appendStringInfo(refusals, "%s%s", refusals->len > 0 ? "; " : "", why);
+}
+
+/*
+ * In text format alone: the others have closed the query's group when we get to
+ * it, and their readers expect nothing after it.
+ */
+static void
+explain_one_query(Query *query, int cursorOptions, IntoClause *into, ExplainState *es,
+				  const char *queryString, ParamListInfo params, QueryEnvironment *queryEnv)
+{
+	StringInfo	outer = refusals;
+	StringInfo	mine = es->verbose && es->format == EXPLAIN_FORMAT_TEXT ? makeStringInfo() : NULL;
+
+	refusals = mine;
+	PG_TRY();
+	{
+		if (prev_explain_one_query_hook)
+			prev_explain_one_query_hook(query, cursorOptions, into, es, queryString, params,
+										queryEnv);
+		else
+			compat_explain_one_query(query, cursorOptions, into, es, queryString, params,
+									 queryEnv);
+	}
+	PG_FINALLY();
+	{
+		refusals = outer;
+	}
+	PG_END_TRY();
+	if (mine && mine->len > 0)
+		ExplainPropertyText("GpuAgg", psprintf("not used: %s", mine->data), es);
 }
 
 void
 explain_install_hooks(void)
 {
+	prev_explain_one_query_hook = ExplainOneQuery_hook;
+	ExplainOneQuery_hook = explain_one_query;
 }
