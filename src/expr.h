@@ -173,6 +173,9 @@ extern void expr_mark_asks(Vec *r, const uint8 *ask, int n);
 /* Decimal operations (expr_decimal.c): NULL where funcid is none, or cannot be compiled. */
 extern Vec *expr_compile_decimal(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 
+/* width_bucket (expr_bucket.c), in the same way. */
+extern Vec *expr_compile_bucket(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
+
 /* Zeroed memory aligned for vector loads and 128-bit integers, which palloc does not promise. */
 extern void *expr_alloc(size_t size);
 

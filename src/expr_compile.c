@@ -265,6 +265,8 @@ compile_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, in
 	r = expr_compile_decimal(set, funcid, expr, args, stage);
 	if (r == NULL)
 		r = expr_compile_time(set, funcid, expr, args, stage);
+	if (r == NULL)
+		r = expr_compile_bucket(set, funcid, expr, args, stage);
 	if (r != NULL)
 		return r;
 	foreach(lc, args)
