@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "executor/executor.h"
+#include "optimizer/clauses.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
@@ -636,13 +637,17 @@ expr_run_core(const ExprOp *op, int n)
 	MemoryContextSwitchTo(old);
 }
 
-/* Without just-in-time compilation: few rows ask, if any. */
+/*
+ * Without just-in-time compilation: few rows ask, if any.  A subplan's slots
+ * belong to the query and must live as long.
+ */
 ExprState *
 expr_core_state(ExprSet *set, Expr *expr)
 {
 	EState	   *estate = set->parent->state;
 	int			jit_flags = estate->es_jit_flags;
-	MemoryContext old = MemoryContextSwitchTo(set->cxt);
+	MemoryContext old = MemoryContextSwitchTo(contain_subplans((Node *) expr) ?
+											  estate->es_query_cxt : set->cxt);
 	ExprState  *state;
 
 	estate->es_jit_flags = 0;

@@ -112,7 +112,7 @@ pg_start() {
 		printf '%s\n' "unix_socket_directories='$pg_root/sock'" "listen_addresses=''" "fsync=off" "max_wal_size=4GB"
 		printf '%s\n' "$@"
 	} >>"$pg_root/data/postgresql.conf"
-	(cd "$pg_root" && as_pg pg_ctl -D "$pg_root/data" -c -l "$pg_root/log" -w start >/dev/null) || {
+	(cd "$pg_root" && as_pg pg_ctl -D "$pg_root/data" -l "$pg_root/log" -w start >/dev/null) || {
 		tail -20 "$pg_root/log" >&2
 		return 1
 	}
