@@ -124,7 +124,7 @@ SET work_mem = '64kB';
 SET gpuagg.batch_rows = 100;
 CREATE VIEW sorts AS
 SELECT 1 AS n, sum(a) AS a, sum(b) AS b FROM (SELECT gpu_longest_ascending_run(x ORDER BY shuffled, ts DESC) AS a, gpu_max_subarray_sum(5 - x ORDER BY shuffled, ts DESC) AS b FROM big GROUP BY g) q
-UNION ALL SELECT 2, sum(a), sum(b) FROM (SELECT gpu_longest_ascending_run(x ORDER BY shuffled, ts) AS a, gpu_max_subarray_sum(5 - x ORDER BY shuffled DESC, ts) AS b FROM big GROUP BY h, s, g % 2) q
+UNION ALL SELECT 2, sum(a), sum(b) FROM (SELECT gpu_longest_ascending_run(x ORDER BY shuffled, ts) AS a, gpu_max_subarray_sum(5 - x ORDER BY shuffled) AS b FROM big GROUP BY h, s, g % 2) q
 UNION ALL SELECT 3, gpu_longest_ascending_run(ts ORDER BY x NULLS FIRST, shuffled), gpu_max_subarray_sum(5 - ts % 10 ORDER BY x NULLS FIRST, shuffled) FROM big;
 SET gpuagg.require = 'require';
 CREATE TABLE here AS SELECT * FROM sorts;
