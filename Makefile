@@ -8,9 +8,9 @@ OBJS = $(SRCS:.c=.o)
 EXTRA_CLEAN = $(OBJS:.o=.d) build
 
 PG_CONFIG ?= pg_config
-PG_CPPFLAGS = -Isrc -MMD -MP
+PG_CPPFLAGS = -Isrc
 # -O3: the column loops vectorize; contraction off: floats round as core's do.
-PG_CFLAGS = -O3 -ffp-contract=off -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers \
+PG_CFLAGS = -MMD -MP -O3 -ffp-contract=off -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers \
             $(if $(WERROR),-Werror)
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 PGXS_FOUND := $(wildcard $(PGXS))
@@ -26,4 +26,6 @@ else ifneq ($(filter-out test demo bench difftest kernels gpu-tests bench-kernel
 $(error $(PG_CONFIG) or PostgreSQL's server headers not found: install postgresql-server-dev, or set PG_CONFIG)
 endif
 
+# Header dependencies are those of the objects; bitcode follows its object.
+$(OBJS:.o=.bc): %.bc: %.o
 -include $(OBJS:.o=.d)
