@@ -27,7 +27,9 @@
 #include "row_store.h"
 #include "spill.h"
 
-#define PARTITIONS 32
+/* Files of a partition set: their buffers take an eighth of the memory. */
+#define MIN_PARTITIONS 4
+#define MAX_PARTITIONS 256
 #define MAX_LEVEL 2
 
 /* bigint < bigint */
@@ -171,7 +173,11 @@ overflow(OrderedFeed *feed)
 	if (feed->spec->nkeys == 0 || feed->level >= MAX_LEVEL)
 		begin_tuplesort(feed);
 	else
-		feed->out = partition_set_create(feed->cxt, PARTITIONS, feed->level);
+	{
+		int			n = Min(feed->mem_limit / 8 / BLCKSZ, MAX_PARTITIONS);
+
+		feed->out = partition_set_create(feed->cxt, Max(n, MIN_PARTITIONS), feed->level);
+	}
 	for (int64 from = 0; (batch = row_store_batch(feed->store, from)) != NULL;
 		 from += batch->nrows)
 	{
