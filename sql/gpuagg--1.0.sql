@@ -363,6 +363,20 @@ CREATE FUNCTION gpuagg_devices(OUT device int4, OUT name text, OUT memory int8, 
 COMMENT ON FUNCTION gpuagg_devices() IS
 'a row a GPU in use: its number and name, its memory and what the extension holds of it in bytes, the driver, the sessions now served, the state of the server and its last error (null if none); no row without a GPU';
 
+CREATE FUNCTION gpuagg_progress(OUT pid int4, OUT datid oid, OUT relid oid, OUT blocks_done int8, OUT blocks_total int8,
+	OUT rows int8, OUT groups int8)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 10;
+COMMENT ON FUNCTION gpuagg_progress() IS 'rows of the view gpuagg_progress; relid is 0 before the first table; no nulls';
+
+CREATE VIEW gpuagg_progress AS
+SELECT p.pid, d.datname, p.relid, CASE WHEN d.datname = current_database() THEN p.relid::regclass END AS relation,
+	p.blocks_done, p.blocks_total, p.rows, p.groups
+FROM gpuagg_progress() p LEFT JOIN pg_database d ON d.oid = p.datid;
+COMMENT ON VIEW gpuagg_progress IS
+'scans of tables by the heap feed that run now, one row a process: blocks of the table being read, those this process has read, and rows and groups so far; empty unless gpuagg is in shared_preload_libraries';
+GRANT SELECT ON gpuagg_progress TO PUBLIC;
+
 CREATE FUNCTION gpuagg_operators(OUT operator text, OUT input text, OUT state_bytes int4, OUT commutative bool,
 	OUT atomic text, OUT description text)
 	RETURNS SETOF record

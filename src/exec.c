@@ -24,6 +24,9 @@
 #include "exec.h"
 #include "feed_ordered.h"
 #include "gpuagg.h"
+#include "progress.h"
+
+#define PROGRESS_BATCHES 64
 
 static Node *create_state(CustomScan *cscan);
 static void begin_scan(CustomScanState *node, EState *estate, int eflags);
@@ -318,6 +321,16 @@ end_of_input(GpuAggState *state)
 	return state->engine->ops->finish(state->engine);
 }
 
+/* For the view gpuagg_progress, now and then. */
+static void
+report_groups(GpuAggState *state)
+{
+	EngineStats stats;
+
+	if (exec_stats(state, &stats))
+		progress_groups(stats.groups);
+}
+
 /* Runs until there are groups to emit; false when there are no more. */
 static bool
 fetch_groups(GpuAggState *state)
@@ -350,6 +363,8 @@ fetch_groups(GpuAggState *state)
 		if (status == ENGINE_FAILED)
 			fall_back(state);
 		raise_errors(state);
+		if (batch && state->feed->batches % PROGRESS_BATCHES == 0)
+			report_groups(state);
 	}
 	state->groups.ngroups = 0;
 	return false;

@@ -30,6 +30,7 @@
 #include "feed.h"
 #include "feed_heap.h"
 #include "lower.h"
+#include "progress.h"
 
 /* One column of the batch. */
 typedef struct HeapOutput
@@ -555,7 +556,7 @@ next_part(HeapFeed *feed)
 		MemoryContextSwitchTo(old);
 	}
 	feed->part = feed->parts[which];
-	heap_scan_begin(feed->part->scan);
+	progress_table(RelationGetRelid(feed->part->scan->rel), heap_scan_begin(feed->part->scan));
 	heap_scan_restart(feed->part->scan);
 	return true;
 }
@@ -610,6 +611,7 @@ feed_next(Feed *base)
 		return NULL;
 	base->rows += batch->nrows;
 	base->batches++;
+	progress_update(feed->part ? feed->part->scan->blocks_done : 0, base->rows);
 	return batch;
 }
 
@@ -710,6 +712,7 @@ feed_heap_open(PlanState *child, const AggSpec *spec, const int *resnos,
 	feed->batch.capacity = batch_rows;
 	feed->page.buffer = InvalidBuffer;
 	arena_init(&feed->arena, feed->cxt);
+	progress_start(feed->cxt);
 	init_outputs(feed, spec, resnos, constants);
 	feed->append = find_append(child);
 	if (feed->append)

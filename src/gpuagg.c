@@ -18,6 +18,7 @@
 #include "exec.h"
 #include "gpuagg.h"
 #include "plan.h"
+#include "progress.h"
 #include "server_state.h"
 #include "strategy.h"
 
@@ -138,6 +139,7 @@ _PG_init(void)
 	define_choices();
 	define_costs();
 	server_state_init();
+	progress_init();
 	MarkGUCPrefixReserved("gpuagg");
 
 	exec_register();

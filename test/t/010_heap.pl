@@ -3,6 +3,7 @@ use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use IPC::Run;
 use Test::More;
 
 my $conf = <<CONF;
@@ -73,6 +74,23 @@ SKIP:
 }
 
 $standby->stop;
+
+# A running scan shows its progress.
+$primary->safe_psql('postgres', <<SQL);
+CREATE FUNCTION slow(int) RETURNS int STRICT IMMUTABLE LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.001); RETURN \$1; END';
+SQL
+my ($in, $out, $err) = ('', '', '');
+my $scan = IPC::Run::start(
+	[ 'psql', '-XqAt', '-d', $primary->connstr('postgres') ], '<', \$in, '>', \$out, '2>', \$err);
+$in .= "SET gpuagg.require = 'require'; SELECT k, gpu_sum(slow(id)) FROM rows GROUP BY k;\n";
+$scan->pump_nb;
+ok($primary->poll_query_until('postgres',
+		"SELECT relation = 'rows'::regclass AND blocks_total > 0 AND blocks_done > 0 AND rows > 0 FROM gpuagg_progress"),
+	'gpuagg_progress shows a scan');
+$primary->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM gpuagg_progress");
+ok($primary->poll_query_until('postgres', 'SELECT count(*) = 0 FROM gpuagg_progress'), 'and no longer once it ends');
+$in .= "\\q\n";
+$scan->finish;
 
 # Cancelled, failed and abandoned scans leave no pin behind.
 $primary->safe_psql('postgres', "INSERT INTO rows SELECT i, i % 7, 1, 'x' FROM generate_series(1, 300000) i; ANALYZE rows");
