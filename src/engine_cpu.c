@@ -182,6 +182,8 @@ cpu_budget(CpuEngine *engine)
 	size_t		used = group_table_memory(table) + owns + files;
 
 	engine->mem_peak = Max(engine->mem_peak, used);
+	if (table->mode == TABLE_DIRECT)
+		engine->choice.bins = table->bins;
 	if (table->mode == TABLE_SINGLE || table->mode == TABLE_SEGMENTED)
 		return;
 	group_table_budget(table, engine->env.mem_limit > reserve ? engine->env.mem_limit - reserve : 0,

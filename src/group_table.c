@@ -4,6 +4,10 @@
  */
 #include "postgres.h"
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 #include "port/pg_bitutils.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
@@ -11,6 +15,7 @@
 #include "group_table.h"
 
 #define CACHE_LINE 64
+#define HUGE_PAGE ((size_t) 2 * 1024 * 1024)
 #define MIN_TABLE 256
 /* Maps up to this many bins stay in the first-level cache. */
 #define SMALL_BINS 8192
@@ -218,6 +223,18 @@ group_table_budget(GroupTable *table, size_t bytes, double group_bytes)
 	table->max_groups = groups < 1 ? 1 : (uint32) groups;
 }
 
+/* Large pages spare the random accesses of large tables address translation. */
+static void
+advise_huge(char *start, size_t size)
+{
+#ifdef MADV_HUGEPAGE
+	char	   *from = (char *) TYPEALIGN(HUGE_PAGE, (uintptr_t) start);
+
+	if (size >= 2 * HUGE_PAGE)
+		(void) madvise(from, (start + size - from) & ~(HUGE_PAGE - 1), MADV_HUGEPAGE);
+#endif
+}
+
 static void
 grow_rows(GroupTable *table)
 {
@@ -235,6 +252,7 @@ grow_rows(GroupTable *table)
 	start = (char *) TYPEALIGN(CACHE_LINE, (uintptr_t) table->chunk);
 	if (table->rows && start != table->chunk + shift)
 		memmove(start, table->chunk + shift, table->ngroups * table->row_size);
+	advise_huge(start, size - CACHE_LINE);
 	table->rows = start;
 	table->capacity = capacity;
 }
@@ -379,6 +397,7 @@ new_hash_table(GroupTable *table, size_t size)
 {
 	uint64	   *slots = MemoryContextAllocHuge(table->cxt, size * sizeof(uint64));
 
+	advise_huge((char *) slots, size * sizeof(uint64));
 	memset(slots, 0xff, size * sizeof(uint64));
 	return slots;
 }
@@ -576,6 +595,7 @@ group_table_use_direct(GroupTable *table)
 	table->table = NULL;
 	table->mask = 0;
 	table->map = MemoryContextAllocHuge(table->cxt, bins * sizeof(uint32));
+	advise_huge((char *) table->map, bins * sizeof(uint32));
 	memset(table->map, 0xff, bins * sizeof(uint32));
 	table->bins = bins;
 	table->mode = TABLE_DIRECT;

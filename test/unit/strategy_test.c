@@ -1,0 +1,165 @@
+/*
+ * strategy_test.c
+ *	  The choice of strategies as a table: facts in, strategy out; and what must
+ *	  hold of every choice, on random facts.
+ */
+#include "unit.h"
+
+#include <math.h>
+
+#include "strategy.h"
+
+static const StrategyDevice cpu = {
+	.l2_bytes = 1 << 20, .shared_bytes = 32 << 10, .processors = 1, .threads = 1,
+	.memory_bytes = 8 << 20
+};
+static const StrategyDevice gpu = {
+	.gpu = true, .l2_bytes = 50 << 20, .shared_bytes = 227 << 10, .processors = 132,
+	.threads = 132 * 2048, .memory_bytes = (size_t) 64 << 30
+};
+
+typedef struct Row
+{
+	const char *what;
+	const StrategyDevice *device;
+	StrategyInput input;
+	GpuaggStrategy expected;
+} Row;
+
+/* Shorthand: integer keys of a range known from data. */
+#define INTEGERS(g, range) \
+	.nkeys = 1, .keys_integer = true, .range_known = true, .rows = 1e7, .groups = (g), \
+	.key_range = (range), .state_bytes = 32, .key_bytes = 8
+/* Any keys. */
+#define KEYS(g) \
+	.nkeys = 1, .rows = 1e7, .groups = (g), .state_bytes = 32, .key_bytes = 8
+
+static const Row rows[] = {
+	{"no keys", &cpu, {.nkeys = 0}, STRATEGY_SINGLE},
+	{"no keys whatever is asked", &cpu, {.nkeys = 0, .forced = STRATEGY_HASH}, STRATEGY_SINGLE},
+	{"no keys, GPU", &gpu, {.nkeys = 0, .ordered = true}, STRATEGY_SINGLE},
+	{"grouped rows", &cpu, {INTEGERS(1000, 1000), .grouped = true}, STRATEGY_SEGMENTED},
+	{"grouped rows keep their order", &cpu,
+	{INTEGERS(1000, 1000), .grouped = true, .forced = STRATEGY_HASH}, STRATEGY_SEGMENTED},
+	{"small range", &cpu, {INTEGERS(1000, 1001)}, STRATEGY_DIRECT},
+	{"small range, few groups", &cpu, {INTEGERS(3, 60000)}, STRATEGY_DIRECT},
+	{"dense range of a million", &cpu, {INTEGERS(400000, 500000)}, STRATEGY_DIRECT},
+	{"sparse range", &cpu, {INTEGERS(1000, 200000)}, STRATEGY_HASH},
+	{"map beyond a quarter of the memory", &cpu, {INTEGERS(60000, 600000)}, STRATEGY_HASH},
+	{"astronomic range", &cpu, {INTEGERS(100, 1.8e19)}, STRATEGY_HASH},
+	{"range unknown", &cpu, {.nkeys = 1, .keys_integer = true, .rows = 1e7, .groups = 10,
+	.key_range = 10, .state_bytes = 32, .key_bytes = 8}, STRATEGY_HASH},
+	{"other keys", &cpu, {KEYS(1000)}, STRATEGY_HASH},
+	{"groups beyond the memory, from data", &cpu,
+	{INTEGERS(1e7, 1e15)}, STRATEGY_SORT},
+	{"groups beyond the memory, as planned", &cpu, {KEYS(1e7)}, STRATEGY_HASH},
+	{"hash asked for", &cpu, {INTEGERS(1000, 1001), .forced = STRATEGY_HASH}, STRATEGY_HASH},
+	{"sort asked for", &cpu, {INTEGERS(1000, 1001), .forced = STRATEGY_SORT}, STRATEGY_SORT},
+	{"direct asked for, sparse", &cpu,
+	{INTEGERS(1000, 200000), .forced = STRATEGY_DIRECT}, STRATEGY_DIRECT},
+	{"direct asked for, impossible", &cpu, {KEYS(1000), .forced = STRATEGY_DIRECT}, STRATEGY_HASH},
+	{"segmented asked for, not grouped", &cpu,
+	{KEYS(1000), .forced = STRATEGY_SEGMENTED}, STRATEGY_HASH},
+	{"single asked for, keys", &cpu, {KEYS(1000), .forced = STRATEGY_SINGLE}, STRATEGY_HASH},
+	{"GPU, small range", &gpu, {INTEGERS(1000, 1001)}, STRATEGY_DIRECT},
+	{"GPU, order matters", &gpu, {KEYS(1000), .ordered = true}, STRATEGY_SORT},
+	{"GPU, groups in the cache", &gpu, {KEYS(100000)}, STRATEGY_HASH},
+	{"GPU, groups beyond the cache", &gpu, {KEYS(1e8)}, STRATEGY_SORT}
+};
+
+static void
+table(void)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	{
+		StrategyChoice choice;
+
+		strategy_choose(rows[i].device, &rows[i].input, &choice);
+		CHECK(choice.strategy == rows[i].expected, "%s: %s, expected %s (%s)", rows[i].what,
+			  strategy_name(choice.strategy), strategy_name(rows[i].expected), choice.reason);
+	}
+}
+
+/* Copies and passes of histograms on the GPU. */
+static void
+subhistograms(void)
+{
+	StrategyInput input = {INTEGERS(100, 101)};
+	StrategyChoice few,
+				many,
+				wide;
+
+	strategy_choose(&gpu, &input, &few);
+	CHECK(few.in_shared && few.passes == 1 && few.subhistograms > 1,
+		  "101 bins: %d copies, %d passes", few.subhistograms, few.passes);
+	input.groups = input.key_range = 7000;
+	strategy_choose(&gpu, &input, &many);
+	CHECK(many.in_shared && many.passes == 1 && many.subhistograms == 1,
+		  "7000 bins: %d copies, %d passes", many.subhistograms, many.passes);
+	input.groups = input.key_range = 20000;
+	strategy_choose(&gpu, &input, &many);
+	CHECK(many.in_shared && many.passes == 3, "20000 bins: %d passes", many.passes);
+	input.groups = input.key_range = 1000000;
+	strategy_choose(&gpu, &input, &wide);
+	CHECK(!wide.in_shared && wide.passes == 1, "1M bins: %d passes", wide.passes);
+	input.groups = input.key_range = 1000;
+	input.race_factor = 1;
+	strategy_choose(&gpu, &input, &few);
+	input.race_factor = 32;
+	strategy_choose(&gpu, &input, &many);
+	CHECK(many.subhistograms >= few.subhistograms, "a skewed key wants no fewer copies");
+}
+
+static StrategyInput
+random_input(void)
+{
+	StrategyInput input = {0};
+
+	input.forced = (GpuaggStrategy) random_below(6);
+	input.nkeys = (int) random_below(4);
+	input.keys_integer = random_below(2);
+	input.grouped = random_below(4) == 0;
+	input.ordered = random_below(4) == 0;
+	input.rows = pow(10, random_below(12));
+	input.groups = pow(10, random_below(12));
+	input.range_known = random_below(2);
+	input.key_range = pow(10, random_below(21));
+	input.race_factor = 1 + random_below(32);
+	input.state_bytes = (int) random_below(1000);
+	input.key_bytes = 8;
+	return input;
+}
+
+static void
+invariants(void)
+{
+	for (int i = 0; i < 100000; i++)
+	{
+		const StrategyDevice *device = random_below(2) ? &cpu : &gpu;
+		StrategyInput input = random_input();
+		StrategyChoice choice,
+					again;
+
+		strategy_choose(device, &input, &choice);
+		strategy_choose(device, &input, &again);
+		CHECK(memcmp(&choice, &again, sizeof(choice)) == 0, "not a pure function");
+		CHECK(choice.strategy != STRATEGY_AUTO, "nothing chosen");
+		CHECK((choice.strategy == STRATEGY_SINGLE) == (input.nkeys == 0), "single with keys");
+		CHECK(choice.strategy != STRATEGY_SEGMENTED || input.grouped, "segmented, not grouped");
+		CHECK(choice.strategy != STRATEGY_DIRECT ||
+			  (input.keys_integer && input.range_known && input.key_range <= device->memory_bytes),
+			  "direct over %g values", input.key_range);
+		CHECK(choice.bins >= 1 && choice.subhistograms >= 1 && choice.passes >= 1,
+			  "no bins, copies or passes");
+		CHECK(choice.reason[0] != '\0', "no reason");
+	}
+}
+
+int
+main(void)
+{
+	RUN("strategies by table", table);
+	RUN("copies and passes of histograms", subhistograms);
+	RUN("what holds of every choice", invariants);
+	return unit_done();
+}
