@@ -48,14 +48,13 @@ read_facts(int device, DeviceFacts *f)
 GpuaggCudaStatus
 gpuagg_device_facts(const DeviceFacts **facts)
 {
-	static const int max_devices = 64;
 	static std::mutex lock;
-	static DeviceFacts known[max_devices];
-	static bool have[max_devices];
+	static DeviceFacts known[GPUAGG_MAX_DEVICES];
+	static bool have[GPUAGG_MAX_DEVICES];
 	int			device;
 
 	CUDA_TRY(cudaGetDevice(&device));
-	if (device >= max_devices)
+	if (device >= GPUAGG_MAX_DEVICES)
 		return GPUAGG_CUDA_INVALID;
 	std::lock_guard<std::mutex> guard(lock);
 	if (!have[device])

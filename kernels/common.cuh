@@ -43,6 +43,9 @@
 /* Remembers the error for this thread; always GPUAGG_CUDA_ERROR. */
 GpuaggCudaStatus gpuagg_cuda_fail(cudaError_t err, const char *call, const char *file, int line);
 
+/* Devices whose facts are kept. */
+#define GPUAGG_MAX_DEVICES 64
+
 /* What the choice of a launch depends on, read once per device. */
 struct DeviceFacts
 {

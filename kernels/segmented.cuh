@@ -13,9 +13,9 @@
  *				last elements; each thread folds its own consecutive elements in
  *				order and stages a result at each mark; a segmented scan over
  *				the threads brings the left part of each thread's first result
- *	inner tile	the same without marks: no segment ends inside
- *	stream		commutative operators in a long segment: each thread folds every
- *				128th 16-byte vector from registers, one reduction at the end
+ *	inner tile	the same without marks: no segment ends inside.  If the operator
+ *				commutes, threads keep their own states from inner tile to inner
+ *				tile, and are added up when the next mixed tile comes
  *
  * What a chunk leaves open goes to the workspace, and segmented_fixup puts the
  * left parts before the first result of each chunk, in chunk order.  The cut
@@ -29,15 +29,6 @@
 
 /* ---- shapes ------------------------------------------------------------ */
 
-#ifndef SEG_ROW4
-#define SEG_ROW4 64
-#endif
-#ifndef SEG_ROW8
-#define SEG_ROW8 64
-#endif
-#ifndef SEG_STAGE
-#define SEG_STAGE 4096
-#endif
 /* Tuning as data; measurements in kernels/README.md. */
 template <class Op, class InT>
 struct SegShape
@@ -48,8 +39,8 @@ struct SegShape
 	static constexpr int threads = in_size > 64 ? 64 : 128;
 	static constexpr int warps = threads / 32;
 	/* consecutive elements of a thread */
-	static constexpr int items = in_size <= 2 ? 32 / in_size : in_size == 4 ? SEG_ROW4 / 4 :
-		in_size <= 16 ? SEG_ROW8 / in_size : in_size <= 64 ? 64 / in_size : 1;
+	static constexpr int items = in_size <= 2 ? 32 / in_size : in_size == 4 ? 16 : in_size <= 16 ? 128 / in_size :
+		in_size <= 64 ? 64 / in_size : 1;
 	static constexpr int tile = threads * items;
 	/* copies to shared memory are of 16 bytes for small elements, else of 8 */
 	static constexpr int unit = in_size <= 16 ? 16 : 8;
@@ -60,14 +51,11 @@ struct SegShape
 	static constexpr int row = items * in_size;
 	static constexpr int units = row / unit;
 	static constexpr int stride = unit == 8 && units % 2 == 0 ? row + unit : row;
-	/* segment ends of a tile: as many results as 4 KB hold */
-	static constexpr int ends = SEG_STAGE / state_size < 512 ? SEG_STAGE / state_size : 512;
-	/* a stream ignores the order; it must repay the block's reduction at its end */
-	static constexpr bool streams = Op::commutative && in_size <= 16;
-	static constexpr int64_t stream_min = 4 * tile;
-	/* weight of a segment's end against an element, by the bytes each moves */
-	static constexpr int weight_bytes = (8 + state_size) / in_size;
-	static constexpr int weight = weight_bytes < 1 ? 1 : weight_bytes > 8 ? 8 : weight_bytes;
+	/* segment ends of a tile: as many as leave room for four or five blocks of the widest rows */
+	static constexpr int ends = state_size <= 8 ? 512 : state_size <= 16 ? 384 : state_size <= 24 ? 512 :
+		state_size <= 48 ? 15360 / state_size : 4096 / state_size;
+	/* weight of a segment's end against an element: what a tile full of ends takes longer */
+	static constexpr int weight = in_size <= 8 ? 16 : in_size == 16 ? 8 : 4;
 	static_assert(row % unit == 0, "rows are whole units");
 	static_assert(unit == 8 || (units & (units - 1)) == 0, "places are found by exclusive or");
 };
@@ -310,6 +298,8 @@ struct SegBlock
 	int64_t		open;			/* the open segment surely has this many elements left */
 	int			want_elems,		/* size of the next mixed tile, from the last one's */
 				want_ends;
+	State		kept;			/* this thread's part of the inner tiles since the last mixed one */
+	bool		pending;		/* whether there were any */
 	/* the tile on its way */
 	int			buffer,
 				lead,			/* unused elements before the first */
@@ -318,7 +308,7 @@ struct SegBlock
 
 	__device__ SegBlock(const SegmentedArgs &args, SegShared<Op, InT> &shared)
 		: a(args), s(shared), tid(threadIdx.x), lane(threadIdx.x & 31), warp(threadIdx.x >> 5), err(0),
-		  buffer(0)
+		  kept(Op::identity()), pending(false), buffer(0)
 	{
 	}
 
@@ -459,29 +449,49 @@ struct SegBlock
 	}
 
 	/*
-	 * Folds a row.  With marks, stages the result of each segment that ends in
+	 * Folds a row onto v.  With marks, stages the result of each segment that ends in
 	 * it, the first of which still lacks what came before the row; *first is
 	 * its number or -1.  Unless whole, only elements from_item up to to_item count.
 	 */
 	template <bool whole, bool marked>
 	__device__ __forceinline__ State
-	fold_row(const InT *x, int from_item, int to_item, int *first)
+	fold_row(State v, const InT *x, int from_item, int to_item, int *first)
 	{
-		State		v = Op::identity();
+		constexpr int group = Shape::items < 4 ? Shape::items : 4;
 		uint16_t	m[Shape::items];
 
 		if (marked)
 			take_marks(m);
 #pragma unroll
-		for (int k = 0; k < Shape::items; k++)
+		for (int g = 0; g < Shape::items; g += group)
 		{
-			if (whole || (k >= from_item && k < to_item))
-				v = seg_step<Op>(v, (Input) x[k], &err);
-			if (marked && m[k] != 0)
+			bool		any = false;
+
+			/* most groups of four have no mark at all */
+#pragma unroll
+			for (int k = g; marked && k < g + group; k++)
+				any |= m[k] != 0;
+			if (any)
 			{
-				s.stage[m[k] - 1] = v;
-				*first = *first < 0 ? m[k] - 1 : *first;
-				v = Op::identity();
+#pragma unroll
+				for (int k = g; k < g + group; k++)
+				{
+					if (whole || (k >= from_item && k < to_item))
+						v = seg_step<Op>(v, (Input) x[k], &err);
+					if (m[k] != 0)
+					{
+						s.stage[m[k] - 1] = v;
+						*first = *first < 0 ? m[k] - 1 : *first;
+						v = Op::identity();
+					}
+				}
+			}
+			else
+			{
+#pragma unroll
+				for (int k = g; k < g + group; k++)
+					if (whole || (k >= from_item && k < to_item))
+						v = seg_step<Op>(v, (Input) x[k], &err);
 			}
 		}
 		return v;
@@ -556,15 +566,17 @@ struct SegBlock
 		int			count = 0;
 		int			first = -1;
 		bool		first_empty = false;
+		bool		inner = ends < 0;
 		InT			x[Shape::items];
 		State		v;
 
-		if (ends < 0)
+		if (inner)
 			open -= n;
 		else
 		{
 			bool		out_of_ends;
 
+			flush();
 			mark_ends();
 			__syncthreads();
 			count = s.count;
@@ -585,15 +597,24 @@ struct SegBlock
 		seg += count;
 		elem += here;
 		buffer ^= 1;
-		if (!streams_next() && unfinished())
+		if (unfinished())
 			fetch();
+		v = Op::identity();
+		if constexpr (Op::commutative)
+			if (inner)
+				v = kept;
 		if (row_start < 0 || row_start + Shape::items > here)
-			v = fold_row<false, true>(x, -row_start, here - row_start, &first);
+			v = fold_row<false, true>(v, x, -row_start, here - row_start, &first);
 		else if (count > 0)
-			v = fold_row<true, true>(x, 0, 0, &first);
+			v = fold_row<true, true>(v, x, 0, 0, &first);
 		else
-			v = fold_row<true, false>(x, 0, 0, &first);
-		if (count == 0)
+			v = fold_row<true, false>(v, x, 0, 0, &first);
+		if (Op::commutative && inner)
+		{
+			kept = v;
+			pending = true;
+		}
+		else if (count == 0)
 			carry_on(v);
 		else
 			finish(v, first, first_seg, count, first_empty);
@@ -661,65 +682,16 @@ struct SegBlock
 		return seg < seg_end || elem < elem_end;
 	}
 
-	__device__ __forceinline__ bool
-	streams_next()
-	{
-		return Shape::streams && open >= Shape::stream_min;
-	}
-
-	/* The rest of the open segment (or of the chunk), without shared memory. */
+	/* Adds what commutative inner tiles left in the threads to the carry. */
 	__device__ __forceinline__ void
-	stream()
+	flush()
 	{
-		constexpr int per_vector = 16 / Shape::in_size;
-		constexpr int unroll = 8;
-		const char *p = address(elem, seg);
-		constexpr int per_line = 128 / Shape::in_size;
-		int64_t		head = (per_line - misfit(p)) % per_line;
-		bool		aligned = (reinterpret_cast<uintptr_t>(p) + head * Shape::in_size) % 16 == 0;
-		int64_t		vectors = aligned ? (open - head) / per_vector : 0;
-		const uint4 *v = reinterpret_cast<const uint4 *>(p + head * Shape::in_size);
-		const InT  *tail = reinterpret_cast<const InT *>(p) + (aligned ? head + vectors * per_vector : 0);
-		int64_t		ntail = open - (aligned ? head + vectors * per_vector : 0);
-		State		acc = Op::identity();
-		int64_t		i = tid;
-
-		if (aligned && tid < head)
-			acc = seg_step<Op>(acc, (Input) reinterpret_cast<const InT *>(p)[tid], &err);
-		for (; i + (unroll - 1) * Shape::threads < vectors; i += unroll * Shape::threads)
+		if (Op::commutative && pending)
 		{
-			uint4		raw[unroll];
-
-#pragma unroll
-			for (int u = 0; u < unroll; u++)
-				raw[u] = __ldcs(v + i + u * Shape::threads);
-#pragma unroll
-			for (int u = 0; u < unroll; u++)
-				acc = fold_vector(acc, raw[u]);
+			carry_on(kept);
+			kept = Op::identity();
+			pending = false;
 		}
-		for (; i < vectors; i += Shape::threads)
-			acc = fold_vector(acc, __ldcs(v + i));
-#pragma unroll 4
-		for (i = tid; i < ntail; i += Shape::threads)
-			acc = seg_step<Op>(acc, (Input) tail[i], &err);
-		elem += open;
-		open = 0;
-		/* the tile before may still be adding up its totals */
-		__syncthreads();
-		carry_on(acc);
-	}
-
-	__device__ __forceinline__ State
-	fold_vector(State acc, uint4 raw)
-	{
-		constexpr int per_vector = 16 / Shape::in_size;
-		InT			x[per_vector];
-
-		memcpy(x, &raw, 16);
-#pragma unroll
-		for (int k = 0; k < per_vector; k++)
-			acc = seg_step<Op>(acc, (Input) x[k], &err);
-		return acc;
 	}
 
 	/* Takes the chunk's ends, guesses the first tile from its mean length. */
@@ -751,26 +723,18 @@ struct SegBlock
 	__device__ __forceinline__ void
 	run()
 	{
-		bool		fetched = false;
-
 		start();
+		if (unfinished())
+			fetch();
 		while (unfinished())
 		{
-			if constexpr (Shape::streams)
-				if (streams_next())
-				{
-					stream();
-					fetched = false;
-					continue;
-				}
-			if (!fetched)
-				fetch();
 			seg_copy_wait();
 			__syncthreads();
 			work();
-			/* work() fetched the next tile unless a stream comes first */
-			fetched = true;
 		}
+		/* the last tile may still be adding up its totals */
+		__syncthreads();
+		flush();
 		if (err != 0 && a.errors != nullptr)
 			atomicOr(a.errors, (unsigned) err);
 	}
@@ -783,7 +747,8 @@ __global__ void __launch_bounds__(SegShape<Op, InT>::threads)
 segmented_tiles(SegmentedArgs a)
 {
 	typedef SegShape<Op, InT> Shape;
-	__shared__ SegShared<Op, InT> s;
+	extern __shared__ __align__(16) char seg_memory[];
+	SegShared<Op, InT> &s = *reinterpret_cast<SegShared<Op, InT> *>(seg_memory);
 	int64_t		nsegments = a.nsegments;
 	int			warp = threadIdx.x >> 5;
 
@@ -834,7 +799,10 @@ segmented_fixup(SegmentedArgs a)
 	__shared__ int has_end[threads / 32];
 	const State *carries = static_cast<const State *>(a.carries);
 	State	   *states = static_cast<State *>(a.states);
+	constexpr int batch = sizeof(State) <= 16 ? 4 : 1;
 	int			each = (a.chunks + threads - 1) / threads;
+	int			begin = threadIdx.x * each;
+	int			end = begin + each < a.chunks ? begin + each : a.chunks;
 	int			lane = threadIdx.x & 31;
 	int			warp = threadIdx.x >> 5;
 	int			err = 0;
@@ -843,19 +811,32 @@ segmented_fixup(SegmentedArgs a)
 	State		left;
 
 	seg_launch_order();
-	for (int c = threadIdx.x * each; c < (threadIdx.x + 1) * each && c < a.chunks; c++)
+	for (int c = begin; c < end; c += batch)
 	{
-		int64_t		s = a.first_segments[c];
-		State		carry = carries[c];
+		int64_t		segments[batch + 1];
+		State		open[batch];
 
-		if (a.first_segments[c + 1] > s)
-		{
-			states[s] = seg_combine<Op>(v, states[s], &err);
-			first = first < 0 ? s : first;
-			v = carry;
-		}
-		else
-			v = seg_combine<Op>(v, carry, &err);
+#pragma unroll
+		for (int u = 0; u <= batch; u++)
+			segments[u] = a.first_segments[c + u < a.chunks ? c + u : a.chunks];
+#pragma unroll
+		for (int u = 0; u < batch; u++)
+			open[u] = carries[c + u < a.chunks ? c + u : a.chunks - 1];
+#pragma unroll
+		for (int u = 0; u < batch; u++)
+			if (c + u < end)
+			{
+				if (segments[u + 1] > segments[u])
+				{
+					State	   *state = states + segments[u];
+
+					*state = seg_combine<Op>(v, *state, &err);
+					first = first < 0 ? segments[u] : first;
+					v = open[u];
+				}
+				else
+					v = seg_combine<Op>(v, open[u], &err);
+			}
 	}
 
 	unsigned	heads = __ballot_sync(0xFFFFFFFFu, first >= 0);
@@ -884,10 +865,7 @@ segmented_fixup(SegmentedArgs a)
 
 /* ---- few elements, and states ------------------------------------------ */
 
-/*
- * A lane's share of one segment: every `lanes`-th element, or for ordered
- * operators the lane's part of a cut into `lanes` equal parts.
- */
+/* A lane's share of one segment: every `lanes`-th element, in batches of `unroll` loads. */
 template <class Op, class InT, int unroll>
 static __device__ __forceinline__ typename Op::State
 seg_fold_lanes(const SegmentedArgs &a, int64_t s, int64_t begin, int64_t end, int lane, int lanes,
@@ -895,29 +873,28 @@ seg_fold_lanes(const SegmentedArgs &a, int64_t s, int64_t begin, int64_t end, in
 {
 	const InT  *x = static_cast<const InT *>(a.values);
 	typename Op::State v = Op::identity();
+	int64_t		i = begin + lane;
 
 	if (begin < end && a.sources != nullptr)
 		x += a.sources[s] - begin;
-	if (Op::commutative)
+	for (; i + (unroll - 1) * lanes < end; i += unroll * lanes)
 	{
-#pragma unroll unroll
-		for (int64_t i = begin + lane; i < end; i += lanes)
-			v = seg_step<Op>(v, (typename Op::Input) x[i], err);
-	}
-	else
-	{
-		int64_t		each = (end - begin + lanes - 1) / lanes;
-		int64_t		stop = begin + (lane + 1) * each < end ? begin + (lane + 1) * each : end;
+		InT			batch[unroll];
 
-#pragma unroll 4
-		for (int64_t i = begin + lane * each; i < stop; i++)
-			v = seg_step<Op>(v, (typename Op::Input) x[i], err);
+#pragma unroll
+		for (int u = 0; u < unroll; u++)
+			batch[u] = x[i + u * lanes];
+#pragma unroll
+		for (int u = 0; u < unroll; u++)
+			v = seg_step<Op>(v, (typename Op::Input) batch[u], err);
 	}
+	for (; i < end; i += lanes)
+		v = seg_step<Op>(v, (typename Op::Input) x[i], err);
 	return v;
 }
 
 /*
- * Few elements: one launch, 2^lanes_log2 threads a segment (up to a warp; 8
+ * Few elements of a commutative operator: one launch, 2^lanes_log2 threads a segment (up to a warp; 8
  * means the whole block).  A segment much longer than the mean is left to the
  * whole block, after the others.
  */

@@ -3,23 +3,39 @@
  *	  The instances of the segmented reduction whose place in the monoid list is
  *	  SEGMENTED_PART modulo SEGMENTED_PARTS; segmented_part*.cu include this.
  */
+#include <atomic>
+
 #include "segmented.cuh"
 
+/* Prepares the chunk kernel on the current device, once, and says how many blocks run at once. */
 template <class Op, class InT>
 static GpuaggCudaStatus
 instance_occupancy(int *blocks)
 {
+	static std::atomic<int> known[GPUAGG_MAX_DEVICES];
+	constexpr int bytes = sizeof(SegShared<Op, InT>);
+	int			device;
+
+	CUDA_TRY(cudaGetDevice(&device));
+	if (device >= GPUAGG_MAX_DEVICES)
+		return GPUAGG_CUDA_INVALID;
+	*blocks = known[device];
+	if (*blocks > 0)
+		return GPUAGG_CUDA_OK;
+	CUDA_TRY(cudaFuncSetAttribute((segmented_tiles<Op, InT>), cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
 	CUDA_TRY(cudaFuncSetAttribute((segmented_tiles<Op, InT>), cudaFuncAttributePreferredSharedMemoryCarveout,
 								  cudaSharedmemCarveoutMaxShared));
 	CUDA_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (segmented_tiles<Op, InT>),
-														   (SegShape<Op, InT>::threads), 0));
+														   (SegShape<Op, InT>::threads), bytes));
+	*blocks = *blocks > 0 ? *blocks : 1;
+	known[device] = *blocks;
 	return GPUAGG_CUDA_OK;
 }
 
 /* Launches a kernel that begins with seg_launch_order(). */
 template <class... Params, class... Args>
 static GpuaggCudaStatus
-launch(void (*kernel) (Params...), unsigned blocks, int threads, cudaStream_t stream, Args... args)
+launch(void (*kernel) (Params...), unsigned blocks, int threads, int shared, cudaStream_t stream, Args... args)
 {
 	const DeviceFacts *facts;
 	cudaLaunchConfig_t config = {};
@@ -28,6 +44,7 @@ launch(void (*kernel) (Params...), unsigned blocks, int threads, cudaStream_t st
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	config.gridDim = dim3(blocks);
 	config.blockDim = dim3(threads);
+	config.dynamicSmemBytes = shared;
 	config.stream = stream;
 	overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
 	overlap.val.programmaticStreamSerializationAllowed = 1;
@@ -41,9 +58,10 @@ template <class Op, class InT>
 static GpuaggCudaStatus
 instance_run(const SegmentedArgs *args, cudaStream_t stream)
 {
-	STATUS_TRY(launch(segmented_tiles<Op, InT>, args->chunks, SegShape<Op, InT>::threads, stream, *args));
+	STATUS_TRY(launch(segmented_tiles<Op, InT>, args->chunks, SegShape<Op, InT>::threads,
+					  (int) sizeof(SegShared<Op, InT>), stream, *args));
 	if (args->chunks > 1)
-		STATUS_TRY(launch(segmented_fixup<Op>, 1, SegFixup<Op>::threads, stream, *args));
+		STATUS_TRY(launch(segmented_fixup<Op>, 1, SegFixup<Op>::threads, 0, stream, *args));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -53,8 +71,10 @@ instance_run_small(const SegmentedArgs *args, int lanes_log2, cudaStream_t strea
 {
 	int64_t		groups = 256 >> lanes_log2;
 
-	return launch(segmented_small<Op, InT>, (unsigned) ((args->nsegments + groups - 1) / groups), 256, stream,
-				  *args, lanes_log2);
+	if constexpr (Op::commutative)
+		return launch(segmented_small<Op, InT>, (unsigned) ((args->nsegments + groups - 1) / groups), 256, 0,
+					  stream, *args, lanes_log2);
+	return GPUAGG_CUDA_UNSUPPORTED;
 }
 
 template <class Op>

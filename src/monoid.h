@@ -629,7 +629,26 @@ maxsub_i64_combine(gpuagg_maxsub_i64 a, gpuagg_maxsub_i64 b)
 		r.best = -1;
 	return r;
 }
-MONOID_PLAIN_STEP(maxsub_i64, int64_t, gpuagg_maxsub_i64)
+
+/*
+ * combine with lift(x), shortened: the total is never above the prefix, nor
+ * the suffix above the best.
+ */
+GPUAGG_HD gpuagg_maxsub_i64
+maxsub_i64_step(gpuagg_maxsub_i64 a, int64_t x)
+{
+	gpuagg_maxsub_i64 r;
+	int64_t		suf = (int64_t) ((uint64_t) a.suffix + (uint64_t) x);
+	int			over = x > 0 && suf < 0;
+
+	r.total = gpuagg_add_sat(a.total, x);
+	r.prefix = a.prefix > r.total ? a.prefix : r.total;
+	r.suffix = over ? INT64_MAX : suf > 0 ? suf : 0;
+	r.best = a.best > r.suffix ? a.best : r.suffix;
+	if (a.best < 0 || over)
+		r.best = -1;
+	return r;
+}
 
 GPUAGG_HD int
 maxsub_i64_error(gpuagg_maxsub_i64 a, gpuagg_maxsub_i64 b, gpuagg_maxsub_i64 r)
@@ -691,7 +710,27 @@ maxsub_f64_combine(gpuagg_maxsub_f64 a, gpuagg_maxsub_f64 b)
 	r.flags = a.flags | b.flags;
 	return r;
 }
-MONOID_PLAIN_STEP(maxsub_f64, double, gpuagg_maxsub_f64)
+
+/* As for integers; what is kept in flags counts as 0. */
+GPUAGG_HD gpuagg_maxsub_f64
+maxsub_f64_step(gpuagg_maxsub_f64 a, double x)
+{
+	gpuagg_maxsub_f64 r;
+	double		suf;
+
+	r.flags = a.flags;
+	if (isnan(x) || isinf(x))
+	{
+		r.flags |= isnan(x) ? GPUAGG_MAXSUB_NAN : x > 0 ? GPUAGG_MAXSUB_PINF : GPUAGG_MAXSUB_NINF;
+		x = x < 0 ? x : 0;
+	}
+	suf = a.suffix + x;
+	r.total = a.total + x;
+	r.prefix = a.prefix > r.total ? a.prefix : r.total;
+	r.suffix = suf > 0 ? suf : 0;
+	r.best = a.best > r.suffix ? a.best : r.suffix;
+	return r;
+}
 
 /* The result; infinite without flags means that finite sums overflowed. */
 GPUAGG_HD double
