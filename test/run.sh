@@ -61,7 +61,7 @@ tap_lines() {
 	while IFS= read -r line; do
 		case $line in
 		"ok "* | "not ok "*)
-			name=$(sed -E 's/^(not )?ok *[0-9]* *[-+]* *//; s/ +[0-9]+ ms$//' <<<"$line")
+			name=$(sed -E 's/^(not )?ok *[0-9]* *[-+]* *//; s/ {2,}[0-9]+ ms$//' <<<"$line")
 			;;
 		"test "*"... "*)
 			name=$(awk '{print $2}' <<<"$line")

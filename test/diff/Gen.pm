@@ -203,6 +203,59 @@ sub aggregate
 	return { call => $call, sql => $norm ? sprintf($norm, $call) : $call, float => $float };
 }
 
+# An aggregate that core does not have, as gpu:name: it runs in core's executor
+# for the reference.  "numbered" sources have an "id" to order by.
+sub own_aggregate
+{
+	my ($wild, $from) = @_;
+	my @columns = @{ $from->{columns} };
+	my @forms = ('approx', 'histogram', 'thresholds', 'weights', 'extreme', 'extreme');
+	my ($number, $value, $key, $call, $norm, $float);
+	my $kind;
+
+	push @forms, qw(run ascending subarray linear) if $from->{base} && !$wild;
+	$kind = pick(@forms);
+	$number = pick(grep { $_->{info}{num} == 1 } of_kind('num', @columns));
+	$number = $number->{type} =~ /numeric|int8/ ? "$number->{name}::float8" : $number->{name};
+	$key = pick(of_kind('minmax', @columns));
+	if ($kind eq 'approx')
+	{
+		$call = "gpu:approx_count_distinct(" . ($key->{type} eq 'money' ? '1' : $key->{name}) . ')';
+	}
+	elsif ($kind eq 'histogram')
+	{
+		$call = "gpu:histogram($number, " . pick('-10, 100, 20', '100, -10, 7', '0, 1e300, 3', '-0.5, 3.5, 4') . ')';
+	}
+	elsif ($kind eq 'thresholds')
+	{
+		$call = "gpu:histogram($number, " . pick("'{-5, 0, 0.5, 10}'", "'{0}'") . '::float8[])';
+	}
+	elsif ($kind eq 'weights')
+	{
+		$call = "gpu:histogram($number, 0, 50, 5, " . pick(of_kind('int', @columns))->{name} . ' % 100)';
+	}
+	elsif ($kind eq 'extreme')
+	{
+		$value = pick(of_kind('minmax', @columns));
+		$norm = $value->{info}{norm};
+		$call = 'gpu:' . pick(qw(argmax argmin first last)) . "($value->{name}, $key->{name})";
+	}
+	else
+	{
+		my $int = pick(of_kind('int', @columns))->{name};
+		my %arguments = (
+			run => 'longest_run(' . condition(@columns),
+			ascending => "longest_ascending_run($key->{name}",
+			subarray => "max_subarray_sum(($int % 1000)::int8",
+			linear => "compose_linear(($int % 3)::float8, 1");
+
+		$call = "gpu:$arguments{$kind} ORDER BY "
+		  . (chance(0.5) ? $key->{name} . pick('', ' DESC', ' NULLS FIRST') . ', ' : '') . 'id)';
+	}
+	$call .= ' FILTER (WHERE ' . condition(@columns) . ')' if chance(0.2);
+	return { call => $call, sql => $norm ? sprintf($norm, $call) : $call, float => $float };
+}
+
 # A key: { sql to group by, shown: equal keys print alike }.
 sub key
 {
@@ -265,6 +318,7 @@ sub make_query
 	my $orderly = $from->{orderly} && $serial;
 	my @keys = map { key(@columns) } 1 .. pick(0, 1, 1, 1, 2, 2, 3, 4);
 	my @aggs = map { aggregate($tables->{wild}, $orderly, @columns) } 1 .. pick(1, 1, 2, 3, 5, 8);
+	push @aggs, map { own_aggregate($tables->{wild}, $from) } 1 .. pick(1, 2, 3) if chance(0.25);
 	my $where = chance(0.4) ? condition(@columns) : undef;
 	my (@out, @float, $sql, %query);
 

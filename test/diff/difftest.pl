@@ -50,6 +50,7 @@ sub version_text
 {
 	my ($sql, $variant) = @_;
 
+	$sql =~ s/\bgpu:/gpu_/g;
 	if ($variant eq 'core' || $variant eq 'builtin')
 	{
 		$sql =~ s/\bagg://g;
