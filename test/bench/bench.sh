@@ -6,6 +6,7 @@
 # Configurations, the first being the base of the ratios (default core,cpu):
 #	core, core-parallel			core's aggregates, without and with parallel workers
 #	cpu, cpu-parallel			gpuagg on the CPU engine
+#	cpu-tuples					the same, with rows from the child plan instead of pages
 #	cuda, cuda-parallel			gpuagg on the GPU
 # --set adds a setting to all of them, e.g. --set gpuagg.feed=tuples.
 #
@@ -25,7 +26,7 @@ while [[ $# -gt 0 ]]; do
 	--configs) configs=$2 ;;
 	--queries) queries=$2 ;;
 	--set) sets+=("$2") ;;
-	*) sed -n '2,21s/^# \{0,1\}//p' "$0" && exit 2 ;;
+	*) sed -n '2,22s/^# \{0,1\}//p' "$0" && exit 2 ;;
 	esac
 	shift 2
 done
@@ -62,6 +63,7 @@ config_sets() {
 	cuda*) echo "SET gpuagg.require = 'require'; SET gpuagg.engine = 'cuda';" ;;
 	*) echo "unknown configuration: $1" >&2 && return 1 ;;
 	esac
+	[[ $1 != *-tuples ]] || echo "SET gpuagg.feed = 'tuples';"
 	for s in ${sets[@]+"${sets[@]}"}; do
 		echo "SET ${s%%=*} = '${s#*=}';"
 	done
