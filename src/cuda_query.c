@@ -179,6 +179,9 @@ translate_slot(CudaQuery *query, const SlotSpec *slot, const char **why)
 		if (out.col[c] < 0)
 			return false;
 	}
+	if (slot->monoid == MONOID_MIN_F32 || slot->monoid == MONOID_MAX_F32 ||
+		slot->monoid == MONOID_MIN_F64 || slot->monoid == MONOID_MAX_F64)
+		query->cols[out.col[slot->bins.kind == BIN_NONE ? 0 : 1]].extreme = true;
 	if (slot->filter >= 0 &&
 		(out.filter = add_column(query, slot->filter, TRAVEL_FILTER, WIRE_I8, -1)) < 0)
 		return false;
@@ -354,8 +357,11 @@ void
 cuda_query_reset(CudaQuery *query)
 {
 	for (int c = 0; c < query->ncols; c++)
+	{
+		query->cols[c].negative_zero = false;
 		if (query->cols[c].dict)
 			dictionary_reset(query->cols[c].dict);
+	}
 	start_buffer(query);
 }
 
@@ -602,6 +608,29 @@ fill_decimals(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int 
 	memcpy(wide + rows + i, v + i, (n - i) * sizeof(int128));
 }
 
+/* Is there a -0 among these floats? */
+static bool
+has_negative_zero(const Column *in, int from, int n)
+{
+	bool		any = false;
+
+	if (in->type == COLUMN_F32)
+	{
+		const uint32 *v = (const uint32 *) in->values + from;
+
+		for (int i = 0; i < n; i++)
+			any |= v[i] == 0x80000000u;
+	}
+	else if (in->type == COLUMN_F64)
+	{
+		const uint64 *v = (const uint64 *) in->values + from;
+
+		for (int i = 0; i < n; i++)
+			any |= v[i] == UINT64CONST(0x8000000000000000);
+	}
+	return any;
+}
+
 static void
 fill_values(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
 {
@@ -618,6 +647,8 @@ fill_values(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int fr
 		CONVERT_TO(double)
 	if (col->key >= 0)
 		note_range(col, in, from, n);
+	if (col->extreme && has_negative_zero(in, from, n))
+		col->negative_zero = true;
 	fill_validity(col, buffer, rows, in, from, n);
 }
 
@@ -661,6 +692,15 @@ cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const Batch *batch,
 				break;
 		}
 	}
+}
+
+bool
+cuda_query_zeros(const CudaQuery *query)
+{
+	for (int c = 0; c < query->ncols; c++)
+		if (query->cols[c].negative_zero)
+			return true;
+	return false;
 }
 
 void

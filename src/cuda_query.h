@@ -27,6 +27,7 @@ typedef struct CudaColumn
 	Travel		travel;
 	WireType	type;			/* COLUMN_DEC: I64 until a value needs more */
 	int			key;			/* which key, or -1 */
+	bool		extreme;		/* floats of which a minimum or maximum is taken */
 	uint32		values;			/* offsets in a buffer */
 	uint32		validity;
 	Dictionary *dict;			/* TRAVEL_CODES */
@@ -36,6 +37,7 @@ typedef struct CudaColumn
 
 	/* of the buffer being filled */
 	bool		has_nulls;
+	bool		negative_zero;	/* seen since the start, if `extreme` */
 	bool		wide;			/* COLUMN_DEC: I128 so far */
 	int64		min,			/* of a key */
 				max;
@@ -69,6 +71,11 @@ extern bool cuda_query_odd(const CudaQuery *query, const Batch *batch);
 /* Appends rows from .. from + n - 1 of the batch behind `rows` rows of the buffer. */
 extern void cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const Batch *batch,
 							int from, int n);
+/*
+ * Has a minimum or maximum met -0?  It equals 0, and core returns whichever came
+ * last; the GPU reduces in no such order.
+ */
+extern bool cuda_query_zeros(const CudaQuery *query);
 /* Describes the filled buffer and starts a new one. */
 extern void cuda_query_describe(CudaQuery *query, uint32 rows, WireBatch *out);
 extern void cuda_query_reset(CudaQuery *query);

@@ -121,7 +121,7 @@ struct Engine
 extern const EngineOps engine_cpu_ops;
 
 /* The one place that decides which engine runs a query; in gpuagg.c. */
-extern const EngineOps *gpuagg_choose_engine(const AggSpec *spec, double rows, char *reason,
+extern const EngineOps *gpuagg_choose_engine(const AggSpec *spec, double rows, bool in_order, char *reason,
 											 size_t reason_size);
 
 #endif							/* GPUAGG_ENGINE_H */

@@ -250,6 +250,8 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 		cuda_query_fill(query, cuda->client->arena +
 						(size_t) cuda->buffer * cuda->client->welcome.buffer_bytes,
 						cuda->rows, batch, from, n);
+		if (!cuda->env.parallel && cuda_query_zeros(query))
+			return fail(cuda, "a minimum or maximum of -0 and 0 depends on row order");
 		from += n;
 		cuda->rows += n;
 		if (cuda->rows == query->buffer_rows && send_buffer(cuda) != ENGINE_OK)

@@ -249,8 +249,8 @@ open_scan(GpuAggState *state)
 									   ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(state->cxt);
 	build_spec(state);
-	ops = gpuagg_choose_engine(state->spec, state->plan->est_rows, state->engine_reason,
-							   sizeof(state->engine_reason));
+	ops = gpuagg_choose_engine(state->spec, state->plan->est_rows, plan_in_order(state->plan),
+							   state->engine_reason, sizeof(state->engine_reason));
 	state->engine = open_engine(state, ops);
 	state->feed = open_feed(state);
 	MemoryContextSwitchTo(old);

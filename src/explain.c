@@ -49,7 +49,8 @@ explain_engine(GpuAggState *state, ExplainState *es)
 		strlcpy(reason, state->engine_reason, sizeof(reason));
 	}
 	else
-		ops = gpuagg_choose_engine(NULL, state->plan->est_rows, reason, sizeof(reason));
+		ops = gpuagg_choose_engine(NULL, state->plan->est_rows, plan_in_order(state->plan), reason,
+								   sizeof(reason));
 	if (es->format != EXPLAIN_FORMAT_TEXT)
 	{
 		ExplainPropertyText("Engine", ops->name, es);

@@ -149,13 +149,15 @@ _PG_init(void)
 /*
  * The engine for a query of so many rows, with the reason or the device for
  * EXPLAIN in `reason` (empty if none is due).  `spec` is NULL before execution,
- * when the aggregates' parts are not known yet.
+ * when the aggregates' parts are not known yet.  With in_order the order of rows
+ * or groups matters.
  *
  * "cuda" insists on a server, not on every query: what the GPU cannot run goes
  * to the CPU engine, with the reason.
  */
 const EngineOps *
-gpuagg_choose_engine(const AggSpec *spec, double rows, char *reason, size_t reason_size)
+gpuagg_choose_engine(const AggSpec *spec, double rows, bool in_order, char *reason,
+					 size_t reason_size)
 {
 	snprintf(reason, reason_size, "%s", "");
 	if (gpuagg_engine == GPUAGG_ENGINE_CPU)
@@ -168,6 +170,12 @@ gpuagg_choose_engine(const AggSpec *spec, double rows, char *reason, size_t reas
 					 errmsg("the CUDA engine is not available"),
 					 errdetail("The reason is: %s.", reason),
 					 errhint("Set \"%s\" to \"auto\" or \"cpu\".", "gpuagg.engine")));
+		return &engine_cpu_ops;
+	}
+	if (in_order)
+	{
+		/* groups are expected in that order, and float sums in that of the rows */
+		snprintf(reason, reason_size, "the input is ordered");
 		return &engine_cpu_ops;
 	}
 	if (!engine_cuda_usable(spec, reason, reason_size))

@@ -105,6 +105,8 @@ cuda_start(const char *list, WireStatus *status, DeviceError *error)
 
 	if (driver == NULL)
 		return say(error, DEVICE_UNSUPPORTED, "libcuda.so.1 not found");
+	/* kernels are loaded now, not in somebody's first query */
+	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 	err = cudaGetDeviceCount(&count);
 	if (err == cudaErrorNoDevice || (err == cudaSuccess && count == 0))
 		return say(error, DEVICE_UNSUPPORTED, "no CUDA device found");

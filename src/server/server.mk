@@ -15,7 +15,7 @@ install: install-server
 
 server-standin: build/test/gpuagg-server
 
-ifneq ($(NVCC),)
+ifneq ($(and $(NVCC),$(wildcard kernels/group.cu)),)
 
 server: build/gpuagg-server
 
@@ -35,7 +35,7 @@ install-server: build/gpuagg-server
 else
 
 server install-server:
-	@echo "nvcc not found: no GPU server is built or installed"
+	@echo "nvcc or kernels/group.cu not found: no GPU server is built or installed"
 
 endif
 

@@ -127,12 +127,14 @@ sub run_variant
 sub same_number
 {
 	my ($a, $b) = @_;
-	my ($difference, $scale);
+	my ($difference, $scale, $tolerance);
 
 	return 0 if $a !~ /^-?[\d.]+(?:e[-+]?\d+)?$/i || $b !~ /^-?[\d.]+(?:e[-+]?\d+)?$/i;
 	$difference = abs($a - $b);
 	$scale = abs($a) > abs($b) ? abs($a) : abs($b);
-	return $difference <= 1e-9 * $scale || $difference <= 1e-9;
+	# nine digits at most is what a float4 prints
+	$tolerance = (grep { s/e.*//ir =~ tr/0-9// > 9 } $a, $b) ? 1e-9 : 1e-6;
+	return $difference <= $tolerance * $scale || $difference <= 1e-9;
 }
 
 # Rows sorted by their exact fields first.
