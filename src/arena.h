@@ -13,6 +13,8 @@
 #include "utils/datum.h"
 #include "utils/memutils.h"
 
+#include "compat.h"
+
 
 #define ARENA_CHUNK (256 * 1024)
 

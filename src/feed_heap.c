@@ -3,9 +3,10 @@
  *	  The feed that reads heap pages itself, instead of the executor.
  *
  * Taken where the child plan is a sequential scan of a heap table, or an Append
- * of such, perhaps with a projection on top.  The plan nodes below stay what the planner made them: they open the
- * tables, hold the quals, target lists and scan descriptors, share blocks among
- * parallel participants and prune partitions; only nobody asks them for tuples.
+ * of such, perhaps with a projection on top.  The plan nodes below stay what
+ * the planner made them: they open the tables, hold the quals, target lists and
+ * scan descriptors, share blocks among parallel participants and prune
+ * partitions; only nobody asks them for tuples.
  * Pages come from feed_heap_page.c, quals and target lists run as vectors
  * (expr.h), a page at a time: columns that a qual needs, the qual, the rows that
  * are left, the next qual, and so on; then the output columns, written in place
@@ -285,11 +286,13 @@ store_datum(HeapFeed *feed, HeapOutput *output, Datum value, int row)
 {
 	Column	   *col = output->col;
 	Vec			target = {.type = col->type, .scale = col->scale, .values = col->values};
+	MemoryContext old = MemoryContextSwitchTo(feed->part->set->page_cxt);
 
 	if (col->type == COLUMN_DATUM && !output->typbyval)
 		value = arena_copy(&feed->arena, value, output->typlen);
 	if (!expr_store(&target, row, value))
 		store_odd(feed, output, value, row);
+	MemoryContextSwitchTo(old);
 }
 
 /* Core's answer for a row. */

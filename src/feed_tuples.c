@@ -16,10 +16,9 @@
 #include "utils/datum.h"
 #include "utils/memutils.h"
 
+#include "arena.h"
 #include "decode_numeric.h"
 #include "feed.h"
-
-#define ARENA_CHUNK (256 * 1024)
 
 /* Column arrays are aligned for vector loads and 128-bit integers. */
 #define COLUMN_ALIGN 64
@@ -51,72 +50,9 @@ typedef struct TupleFeed
 	CopyStep   *constants;
 	bool		constants_done;
 	bool		done;
-	char	   *chunk;			/* arena, or NULL until a by-reference value comes */
-	size_t		chunk_used;
-	MemoryContext batch_cxt;
-	bool		batch_cxt_used;
+	Arena		arena;
 	MemoryContext cxt;
 } TupleFeed;
-
-/* ---- the arena --------------------------------------------------------- */
-
-static void *
-arena_alloc(TupleFeed *feed, size_t size)
-{
-	char	   *result;
-
-	if (feed->chunk == NULL)
-		feed->chunk = MemoryContextAlloc(feed->cxt, ARENA_CHUNK);
-	if (feed->chunk_used + size > ARENA_CHUNK)
-	{
-		feed->batch_cxt_used = true;
-		return MemoryContextAlloc(feed->batch_cxt, size);
-	}
-	result = feed->chunk + feed->chunk_used;
-	feed->chunk_used += MAXALIGN(size);
-	return result;
-}
-
-static void
-arena_reset(TupleFeed *feed)
-{
-	feed->chunk_used = 0;
-	if (feed->batch_cxt_used)
-		MemoryContextReset(feed->batch_cxt);
-	feed->batch_cxt_used = false;
-}
-
-/* A copy of a by-reference value that lives as long as the batch. */
-static Datum
-copy_reference(TupleFeed *feed, Datum value, int16 typlen)
-{
-	char	   *pointer = DatumGetPointer(value);
-	char	   *copy;
-	size_t		size;
-
-	if (typlen == -1)
-	{
-		if (VARATT_IS_EXTERNAL(pointer) && !VARATT_IS_EXTERNAL_ONDISK(pointer))
-		{
-			/* expanded or indirect: points to memory that may go away */
-			MemoryContext old = MemoryContextSwitchTo(feed->batch_cxt);
-
-			feed->batch_cxt_used = true;
-			value = VARATT_IS_EXTERNAL_EXPANDED(pointer) ? datumCopy(value, false, -1) :
-				PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
-			MemoryContextSwitchTo(old);
-			return value;
-		}
-		size = VARSIZE_ANY(pointer);
-	}
-	else if (typlen == -2)
-		size = strlen(pointer) + 1;
-	else
-		size = typlen;
-	copy = arena_alloc(feed, size);
-	memcpy(copy, pointer, size);
-	return PointerGetDatum(copy);
-}
 
 /* ---- the copy program -------------------------------------------------- */
 
@@ -154,7 +90,7 @@ store_odd(TupleFeed *feed, CopyStep *step, Datum value, int row)
 	}
 	bitmap_set(col->odd, row);
 	/* a constant outlives the batch as it is */
-	col->odd_values[row] = step->constant ? value : copy_reference(feed, value, -1);
+	col->odd_values[row] = step->constant ? value : arena_copy(&feed->arena, value, -1);
 	((gpuagg_i128 *) col->values)[row] = 0;
 }
 
@@ -165,9 +101,9 @@ store_decimal(TupleFeed *feed, CopyStep *step, Datum value, int row)
 
 	if (unlikely(VARATT_IS_EXTERNAL(numeric) || VARATT_IS_COMPRESSED(numeric)))
 	{
-		MemoryContext old = MemoryContextSwitchTo(feed->batch_cxt);
+		MemoryContext old = MemoryContextSwitchTo(feed->arena.overflow);
 
-		feed->batch_cxt_used = true;
+		feed->arena.overflowed = true;
 		numeric = pg_detoast_datum_packed(numeric);
 		MemoryContextSwitchTo(old);
 	}
@@ -207,7 +143,7 @@ store_value(TupleFeed *feed, CopyStep *step, Datum value, int row)
 			break;
 		case COLUMN_DATUM:
 			((Datum *) values)[row] = step->typbyval ? value :
-				copy_reference(feed, value, step->typlen);
+				arena_copy(&feed->arena, value, step->typlen);
 			break;
 	}
 }
@@ -267,7 +203,7 @@ tuples_next(Feed *base)
 
 	if (feed->done)
 		return NULL;
-	arena_reset(feed);
+	arena_reset(&feed->arena);
 	for (CopyStep *step = feed->steps; step < feed->steps + feed->nsteps; step++)
 	{
 		step->col->validity = NULL;
@@ -316,7 +252,7 @@ tuples_end(Feed *base)
 {
 	TupleFeed  *feed = (TupleFeed *) base;
 
-	MemoryContextDelete(feed->batch_cxt);
+	MemoryContextDelete(feed->arena.overflow);
 }
 
 static void
@@ -349,8 +285,7 @@ feed_tuples_open(PlanState *child, const AggSpec *spec, const int *resnos,
 	feed->child = child;
 	feed->econtext = econtext;
 	feed->cxt = CurrentMemoryContext;
-	feed->batch_cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg batch",
-											ALLOCSET_DEFAULT_SIZES);
+	arena_init(&feed->arena, CurrentMemoryContext);
 	feed->batch.capacity = batch_rows;
 	feed->batch.ncols = spec->ncols;
 	feed->batch.cols = palloc0(sizeof(Column) * (spec->ncols + 1));
