@@ -58,7 +58,9 @@ typedef enum GpuaggValueType
 	GPUAGG_VALUE_I32,
 	GPUAGG_VALUE_I64,
 	GPUAGG_VALUE_F32,
-	GPUAGG_VALUE_F64
+	GPUAGG_VALUE_F64,
+	GPUAGG_VALUE_I128,
+	GPUAGG_VALUE_KV				/* gpuagg_kv */
 } GpuaggValueType;
 
 const char *gpuagg_cuda_last_error(void);
@@ -145,6 +147,193 @@ GpuaggCudaStatus gpuagg_cuda_order_rows(int64_t n, const int32_t *groups, int gr
  */
 GpuaggCudaStatus gpuagg_cuda_combine(MonoidId op, int64_t n, const void *left, const void *right,
 									 void *out, uint32_t *errors, gpuagg_stream stream);
+
+/* ---- generalized histograms --------------------------------------------
+ *
+ * state[bin(row)] = combine(state[bin(row)], lift(value(row))) for every row,
+ * for several operators over the same bins in one pass.
+ *
+ * States live in caller's arrays of the monoid's state type, one per slot, and
+ * accumulate over any number of calls: gpuagg_hist_init once, then
+ * gpuagg_hist_update per batch.  After an update the arrays hold plain states.
+ * To add bins, copy the arrays into larger ones and init the new tail.
+ *
+ * Determinism: integer results are exact.  Float sums, and the moments behind
+ * variances and regressions, are accumulated exactly in fixed point (up to 160
+ * bits, placed by a sample of the batch) and rounded once per batch, so they
+ * are the same on every run; inputs outside that window (more than
+ * about 15 decades below the sampled maximum, infinities, NaN) are combined
+ * one by one in no fixed order.
+ */
+/* A column in Arrow's physical layout. */
+typedef struct GpuaggColumn
+{
+	const void *values;
+	const uint8_t *validity;	/* LSB-first bits, 1 = not NULL; NULL: all valid */
+	GpuaggValueType type;		/* of a key: not NATIVE */
+} GpuaggColumn;
+
+typedef enum GpuaggBinKind
+{
+	GPUAGG_BIN_INDEX,			/* column[0] is the bin, int32; negative: skip the row */
+	GPUAGG_BIN_RANGE,			/* product of integer ranges, first column outermost */
+	GPUAGG_BIN_WIDTH,			/* width_bucket(column[0], lo, hi, count): 0 … count + 1 */
+	GPUAGG_BIN_THRESHOLDS		/* width_bucket(column[0], thresholds) */
+} GpuaggBinKind;
+
+#define GPUAGG_MAX_KEYS 8
+#define GPUAGG_MAX_SLOTS 16
+
+/*
+ * How a row gets its bin.  RANGE: key c contributes key - min[c], or extent[c]
+ * - 1 if it is NULL and null_bin[c] is set (extent[c] then counts one more than
+ * the range).  Rows with another NULL, a failing filter, or a key out of range
+ * are left out; the last kind is counted in GpuaggHistStatus.outside.
+ */
+typedef struct GpuaggBins
+{
+	GpuaggBinKind kind;
+	int			ncolumns;
+	GpuaggColumn column[GPUAGG_MAX_KEYS];
+	int64_t		min[GPUAGG_MAX_KEYS];
+	int64_t		extent[GPUAGG_MAX_KEYS];
+	uint8_t		null_bin[GPUAGG_MAX_KEYS];
+	double		lo,
+				hi;				/* WIDTH: lo > hi counts downwards */
+	int32_t		count;			/* WIDTH: buckets; THRESHOLDS: how many */
+	const double *thresholds;	/* device, ascending */
+	const uint8_t *filter;		/* one byte a row, 0: leave the row out; may be NULL */
+	int64_t		nbins;			/* size of the state arrays, below 2^31 */
+} GpuaggBins;
+
+/*
+ * One operator.  x is the input; the second input y is the Y of a regression
+ * (x the X) or the payload of argmax and argmin, where y.values = NULL means
+ * the row number, first_row + i.  Integer columns may be narrower than the
+ * monoid's input, and float4 may feed float8.  A row with a NULL in x or y is left
+ * out.  COUNT with x.values = NULL counts rows; x.validity then still counts.
+ */
+typedef struct GpuaggSlot
+{
+	MonoidId	op;
+	GpuaggColumn x;
+	GpuaggColumn y;
+	const uint8_t *filter;		/* as in GpuaggBins, for this operator alone */
+	void	   *states;
+} GpuaggSlot;
+
+/* In device memory, zeroed by the caller before the first batch. */
+typedef struct GpuaggHistStatus
+{
+	unsigned long long outside; /* rows whose key lay out of the stated range */
+	uint32_t	errors[GPUAGG_MAX_SLOTS];	/* MonoidError bits of each slot */
+} GpuaggHistStatus;
+
+typedef enum GpuaggHistStrategy
+{
+	GPUAGG_HIST_AUTO,
+	GPUAGG_HIST_SHARED,			/* shared memory: M sub-histograms, S passes */
+	GPUAGG_HIST_PARTITION,		/* partition by bin range, then shared memory */
+	GPUAGG_HIST_GLOBAL			/* device-wide atomics or locks on the states */
+} GpuaggHistStrategy;
+
+typedef struct GpuaggHist
+{
+	GpuaggBins	bins;
+	int			nslots;
+	GpuaggSlot	slot[GPUAGG_MAX_SLOTS];
+	int64_t		nrows;			/* below 2^32 in one call */
+	int64_t		first_row;		/* number of the batch's first row */
+	GpuaggHistStatus *status;
+	GpuaggHistStrategy strategy;	/* AUTO: by the model in hist_model.h */
+} GpuaggHist;
+
+/* What AUTO chose, for EXPLAIN. */
+typedef struct GpuaggHistChoice
+{
+	GpuaggHistStrategy strategy;
+	int			copies;			/* M, sub-histograms a block */
+	int			passes;			/* S, or the partitions */
+	int			bin_bytes;		/* shared memory of one bin */
+} GpuaggHistChoice;
+
+GpuaggCudaStatus gpuagg_hist_init(MonoidId op, void *states, int64_t nbins,
+								  gpuagg_stream stream);
+GpuaggCudaStatus gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice);
+GpuaggCudaStatus gpuagg_hist_update(const GpuaggHist *hist, void *workspace,
+									size_t *workspace_bytes, gpuagg_stream stream);
+
+/*
+ * The bin of every row, as GPUAGG_BIN_INDEX reads it: -1 for rows left out.
+ */
+GpuaggCudaStatus gpuagg_hist_bins(const GpuaggBins *bins, int64_t nrows, int32_t *out,
+								  GpuaggHistStatus *status, gpuagg_stream stream);
+
+/*
+ * Least and greatest non-NULL value of an integer column, into range[0] and
+ * range[1]; INT64_MAX and INT64_MIN if there is none.
+ */
+GpuaggCudaStatus gpuagg_key_range(const GpuaggColumn *column, int64_t nrows,
+								  int64_t *range, gpuagg_stream stream);
+
+/* ---- hash group-by ------------------------------------------------------
+ *
+ * Keys of 4, 8 or 16 bytes, compared as bytes, to dense bins 0, 1, 2, … in
+ * no fixed order.  The table is three pieces of caller's memory: slots, one
+ * copy of each key in bin order, and the counters.
+ *
+ * Every row gets its bin, GPUAGG_GROUP_FILTERED if the filter leaves it out, or
+ * -1 if its key is new and the table is full.
+ * gpuagg_group_status then says GPUAGG_CUDA_FULL: move to a larger table with
+ * gpuagg_group_grow, and look the same batch up again with retry set, which
+ * touches only those rows.  Bins never change, so no row is lost or counted
+ * twice if the histogram is updated after the last retry.
+ */
+#define GPUAGG_GROUP_FILTERED (-2)
+
+typedef struct GpuaggGroupTable
+{
+	int			key_bytes;		/* 4, 8 or 16 */
+	int64_t		capacity;		/* groups; bins are below this */
+	void	   *slots;			/* gpuagg_group_slot_bytes(), any content */
+	void	   *keys;			/* capacity * key_bytes */
+	struct GpuaggGroupCounters *counters;
+} GpuaggGroupTable;
+
+typedef struct GpuaggGroupCounters
+{
+	unsigned long long groups;	/* bins given out, also those beyond capacity */
+	unsigned long long pending; /* rows that got no bin in the last lookup */
+	long long	null_bin;		/* bin of the NULL key, -1 if none yet */
+	unsigned long long reserved;
+} GpuaggGroupCounters;
+
+size_t		gpuagg_group_slot_bytes(int key_bytes, int64_t capacity);
+GpuaggCudaStatus gpuagg_group_init(const GpuaggGroupTable *table, gpuagg_stream stream);
+GpuaggCudaStatus gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys,
+									 const uint8_t *validity, const uint8_t *filter,
+									 int64_t nrows, int retry, int32_t *bins,
+									 gpuagg_stream stream);
+/* Synchronizes the stream.  *groups is exact unless FULL. */
+GpuaggCudaStatus gpuagg_group_status(const GpuaggGroupTable *table, int64_t *groups,
+									 int64_t *pending, int64_t *null_bin,
+									 gpuagg_stream stream);
+/* Copies a table into an empty, larger one; `to` needs no gpuagg_group_init. */
+GpuaggCudaStatus gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGroupTable *to,
+								   gpuagg_stream stream);
+/*
+ * Reorders keys and one optional value column (value_bytes 4 or 8) so that keys
+ * near each other share a part of the table: worth its price where the table does not
+ * fit the L2 cache.  No NULLs, no filter.
+ */
+GpuaggCudaStatus gpuagg_group_partition(int key_bytes, const void *keys, int value_bytes,
+										const void *values, int64_t nrows,
+										void *keys_out, void *values_out, void *workspace,
+										size_t *workspace_bytes, gpuagg_stream stream);
+/* Estimates the distinct keys of a batch from a sample.  Synchronizes. */
+GpuaggCudaStatus gpuagg_group_estimate(int key_bytes, const void *keys, int64_t nrows,
+									   int64_t *distinct, void *workspace,
+									   size_t *workspace_bytes, gpuagg_stream stream);
 
 #ifdef __cplusplus
 }

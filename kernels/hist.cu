@@ -1,0 +1,513 @@
+/*
+ * hist.cu
+ *	  Generalized histograms, host side: checks, the layout of bins in shared
+ *	  memory, the choice of a strategy, and the workspace.
+ */
+#include "hist_kernels.cuh"
+#include "hist_model.h"
+
+/* Threads of kernels need some shared memory of their own. */
+#define SHARED_RESERVE 1024
+
+struct HistPlan
+{
+	HistArgs	args;
+	HistModel	model;
+	PartPlan	part;
+	bool		forms;			/* any slot has a form */
+};
+
+static int
+form_of(MonoidId op)
+{
+	switch (op)
+	{
+#define HIST(NAME, form) case MONOID_##NAME: return HIST_##form;
+#include "hist_list.h"
+#undef HIST
+		default:
+			return HIST_GENERIC;
+	}
+}
+
+/* The column type that is a monoid's own input. */
+static GpuaggValueType
+native_type(MonoidId op)
+{
+	if (op == MONOID_SUM_DEC || op == MONOID_MIN_DEC || op == MONOID_MAX_DEC)
+		return GPUAGG_VALUE_I128;
+	if (op == MONOID_ARGMAX || op == MONOID_ARGMIN)
+		return GPUAGG_VALUE_KV;
+	if (op == MONOID_SUM_F32 || op == MONOID_MIN_F32 || op == MONOID_MAX_F32)
+		return GPUAGG_VALUE_F32;
+	if (op == MONOID_SUM_F64 || op == MONOID_ACCUM_F64 || op == MONOID_REGR_F64 ||
+		op == MONOID_MIN_F64 || op == MONOID_MAX_F64 || op == MONOID_PRODUCT_F64 ||
+		op == MONOID_MOMENTS_F64)
+		return GPUAGG_VALUE_F64;
+	switch (gpuagg_monoids[op].input_size)
+	{
+		case 1:
+			return GPUAGG_VALUE_I8;
+		case 4:
+			return GPUAGG_VALUE_I32;
+		default:
+			return GPUAGG_VALUE_I64;
+	}
+}
+
+static int
+type_bytes(GpuaggValueType type)
+{
+	switch (type)
+	{
+		case GPUAGG_VALUE_I8:
+			return 1;
+		case GPUAGG_VALUE_I16:
+			return 2;
+		case GPUAGG_VALUE_I32:
+		case GPUAGG_VALUE_F32:
+			return 4;
+		case GPUAGG_VALUE_I64:
+		case GPUAGG_VALUE_F64:
+			return 8;
+		default:
+			return 16;
+	}
+}
+
+/* Whether a column of this type may feed the operator. */
+static bool
+type_feeds(GpuaggValueType type, GpuaggValueType native)
+{
+	bool		integer = type >= GPUAGG_VALUE_I8 && type <= GPUAGG_VALUE_I64;
+
+	switch (native)
+	{
+		case GPUAGG_VALUE_F32:
+			return type == GPUAGG_VALUE_F32;
+		case GPUAGG_VALUE_F64:
+			return type == GPUAGG_VALUE_F64 || type == GPUAGG_VALUE_F32;
+		case GPUAGG_VALUE_KV:
+			return integer || type == GPUAGG_VALUE_KV;
+		case GPUAGG_VALUE_I128:
+			return integer || type == GPUAGG_VALUE_I128;
+		default:
+			return integer && type_bytes(type) <= type_bytes(native);
+	}
+}
+
+static GpuaggCudaStatus
+check_bins(const GpuaggBins &b)
+{
+	bool		floats = b.kind == GPUAGG_BIN_WIDTH || b.kind == GPUAGG_BIN_THRESHOLDS;
+
+	if (b.nbins < 1 || b.nbins >= INT32_MAX || b.ncolumns < 1 || b.ncolumns > GPUAGG_MAX_KEYS)
+		return GPUAGG_CUDA_INVALID;
+	for (int c = 0; c < b.ncolumns; c++)
+	{
+		GpuaggValueType t = b.column[c].type;
+
+		if (b.kind == GPUAGG_BIN_INDEX ? t != GPUAGG_VALUE_I32
+			: floats ? t < GPUAGG_VALUE_I8 || t > GPUAGG_VALUE_F64
+			: t < GPUAGG_VALUE_I8 || t > GPUAGG_VALUE_I64)
+			return GPUAGG_CUDA_UNSUPPORTED;
+		if (b.kind == GPUAGG_BIN_INDEX && b.column[c].validity)
+			return GPUAGG_CUDA_UNSUPPORTED;
+	}
+	if (floats && b.nbins < (int64_t) b.count + (b.kind == GPUAGG_BIN_WIDTH ? 2 : 1))
+		return GPUAGG_CUDA_INVALID;
+	if (b.kind == GPUAGG_BIN_RANGE)
+	{
+		int64_t		product = 1;
+
+		for (int c = 0; c < b.ncolumns; c++)
+			if (b.extent[c] < 1 || (product *= b.extent[c]) > b.nbins)
+				return GPUAGG_CUDA_INVALID;
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+static GpuaggCudaStatus
+set_slot(const GpuaggHist *hist, int s, HistSlot &slot)
+{
+	const GpuaggSlot &in = hist->slot[s];
+	GpuaggValueType native;
+
+	slot = HistSlot();
+	if (in.op < 0 || in.op >= MONOID_COUNT_OF_IDS)
+		return GPUAGG_CUDA_INVALID;
+	if (!gpuagg_monoids[in.op].commutative)
+		return GPUAGG_CUDA_UNSUPPORTED;
+	native = native_type(in.op);
+	slot.op = in.op;
+	slot.form = form_of(in.op);
+	slot.x = in.x;
+	slot.y = in.y;
+	slot.filter = in.filter;
+	slot.states = in.states;
+	slot.wide_state = gpuagg_monoids[in.op].state_size == 16;
+	if (slot.x.type == GPUAGG_VALUE_NATIVE)
+		slot.x.type = native;
+	if (slot.y.type == GPUAGG_VALUE_NATIVE)
+		slot.y.type = native == GPUAGG_VALUE_F64 ? native : GPUAGG_VALUE_I64;
+	if (slot.form == HIST_COUNT)
+	{
+		slot.x.values = slot.y.values = nullptr;
+		return GPUAGG_CUDA_OK;
+	}
+	if (slot.x.values == nullptr)
+		return GPUAGG_CUDA_INVALID;
+	if (!type_feeds(slot.x.type, native))
+		return GPUAGG_CUDA_UNSUPPORTED;
+	if (in.op == MONOID_REGR_F64 &&
+		(slot.y.values == nullptr || !type_feeds(slot.y.type, GPUAGG_VALUE_F64)))
+		return GPUAGG_CUDA_INVALID;
+	slot.extend = native == GPUAGG_VALUE_I128 && slot.x.type != native;
+	if (native == GPUAGG_VALUE_KV)
+	{
+		if (slot.x.type == GPUAGG_VALUE_KV)
+			slot.y.values = nullptr;
+		else if (slot.y.values && !type_feeds(slot.y.type, GPUAGG_VALUE_I64))
+			return GPUAGG_CUDA_UNSUPPORTED;
+		/* only a 32-bit key and a row number fit 64 bits */
+		if (type_bytes(slot.x.type) > 4 || slot.y.values || hist->nrows == UINT32_MAX)
+			slot.form = HIST_GENERIC;
+	}
+	else if (in.op != MONOID_REGR_F64)
+		slot.y.values = nullptr, slot.y.validity = nullptr;
+	return GPUAGG_CUDA_OK;
+}
+
+/*
+ * Words and limbs of a slot.  fix_words is the width of float sums; block_bits
+ * bounds the rows of one block, which may all fall into one bin; total_bits
+ * those of the call, whose float sums must fit 128 bits.
+ */
+static void
+size_slot(HistSlot &slot, int fix_words, int block_bits, int total_bits, bool spill, int &words, int &limbs)
+{
+	int			bytes = type_bytes(slot.x.type);
+	int			w = 0,
+				l = 1;
+
+	switch (slot.form)
+	{
+		case HIST_GENERIC:
+			l = 0;
+			break;
+		case HIST_COUNT:
+		case HIST_MAX32:
+			w = 1;
+			break;
+		case HIST_MAX64:
+		case HIST_ARG:
+		case HIST_OR64:
+		case HIST_XOR64:
+			w = 2;
+			break;
+		case HIST_UINT:
+		case HIST_INT:
+			slot.input_words = bytes <= 4 ? 1 : bytes == 8 ? 2 : 4;
+			slot.spill = spill && slot.input_words == 1;
+			slot.words = slot.spill ? 1 : slot.input_words == 1 ? 2
+				: slot.input_words == 2 ? (slot.wide_state ? 3 : 2) : 4;
+			w = slot.words;
+			l = w + slot.spill;
+			break;
+		case HIST_INTSQ:
+			slot.input_words = slot.op == MONOID_SUMSQ_I192 ? 4 : 2;
+			w = l = slot.words = slot.input_words + 1;
+			break;
+		default:
+			slot.words = fix_words;
+			slot.max_shift = 32 * fix_words - 54 - block_bits;
+			if (slot.max_shift > 127 - 54 - total_bits)
+				slot.max_shift = 127 - 54 - total_bits;
+			slot.words2 = (107 + 2 * slot.max_shift + block_bits + 31) / 32;
+			w = slot.form == HIST_FIX ? slot.words
+				: slot.form == HIST_ACCUM ? 1 + slot.words + slot.words2
+				: 1 + 2 * slot.words + 3 * slot.words2;
+			l = w;
+	}
+	slot.word = words;
+	slot.limb = limbs;
+	slot.nlimbs = l;
+	words += w;
+	limbs += l;
+}
+
+static int
+log2_ceil(int64_t n)
+{
+	int			bits = 0;
+
+	while ((int64_t) 1 << bits < n)
+		bits++;
+	return bits;
+}
+
+/* 64-bit words first, so that every plane pair is aligned. */
+static void
+size_slots(HistArgs &args, int fix_words, int block_bits, int total_bits, bool spill)
+{
+	args.words = args.limbs = 0;
+	for (int wide = 1; wide >= 0; wide--)
+		for (int s = 0; s < args.nslots; s++)
+		{
+			bool		is_wide = args.slot[s].form == HIST_MAX64 || args.slot[s].form == HIST_ARG;
+
+			if (is_wide == (wide == 1))
+				size_slot(args.slot[s], fix_words, block_bits, total_bits, spill, args.words,
+						  args.limbs);
+		}
+}
+
+/*
+ * The layout and the strategy.  Float sums take four words where that costs no
+ * further pass, else three; narrow integer sums keep their carries in shared memory likewise.
+ */
+static void
+choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
+{
+	HistArgs   &args = plan.args;
+	HistDevice	dev = {facts.sms, (int) facts.smem_per_block - SHARED_RESERVE};
+	int			bits = log2_ceil(hist->nrows / facts.sms + 4096 * 2);
+	int64_t		best = INT64_MAX;
+	HistModel	m;
+
+	for (int narrow = 0; narrow < 2; narrow++)
+	{
+		HistArgs	trial = args;
+
+		size_slots(trial, narrow ? 3 : 4, bits, log2_ceil(hist->nrows + 1), narrow);
+		plan.forms = trial.words > 0;
+		if (!plan.forms)
+		{
+			args = trial;
+			plan.model.form = HIST_FORM_GLOBAL;
+			return;
+		}
+		m = hist_model(&dev, hist->bins.nbins, trial.words, hist->nrows, 1);
+		/* spilled carries need limbs that the whole device shares */
+		if (narrow && (m.form != HIST_FORM_SHARED || hist->strategy == GPUAGG_HIST_PARTITION))
+			break;
+		if (m.passes < best)
+		{
+			best = m.passes;
+			args = trial;
+			plan.model = m;
+		}
+	}
+	if (hist->strategy == GPUAGG_HIST_SHARED)
+		plan.model.form = HIST_FORM_SHARED;
+	else if (hist->strategy == GPUAGG_HIST_GLOBAL)
+		plan.model.form = HIST_FORM_GLOBAL;
+	else if (hist->strategy == GPUAGG_HIST_PARTITION)
+		plan.model.form = HIST_FORM_PARTITION;
+	if (plan.model.form == HIST_FORM_PARTITION)
+	{
+		int64_t		fit = (dev.shared_bytes / 2 - SHARED_RESERVE) / 4 / args.words & ~1;
+		int64_t		parts = (hist->bins.nbins + fit - 1) / fit;
+
+		if (parts > HIST_MAX_PARTITIONS)
+			plan.model.form = HIST_FORM_GLOBAL;
+		plan.model.partitions = parts;
+		plan.model.pass_bins = ((hist->bins.nbins + parts - 1) / parts + 1) & ~(int64_t) 1;
+		plan.model.log2_copies = 0;
+	}
+	else if (plan.model.form == HIST_FORM_SHARED && plan.model.passes > 1)
+	{
+		int64_t		fit = dev.shared_bytes / 4 / args.words & ~1;
+
+		plan.model.pass_bins = fit;
+		plan.model.passes = (int) ((hist->bins.nbins + fit - 1) / fit);
+	}
+	if (plan.model.form == HIST_FORM_GLOBAL)
+		for (int s = 0; s < args.nslots; s++)
+			args.slot[s].form = HIST_GENERIC;
+}
+
+/* Whether a slot's inputs can be carried along by a partition. */
+static bool
+slot_moves(const HistSlot &slot)
+{
+	bool		numbers_rows = (slot.op == MONOID_ARGMAX || slot.op == MONOID_ARGMIN) &&
+		!slot.y.values && slot.x.type != GPUAGG_VALUE_KV;
+
+	return !slot.filter && !slot.x.validity && !slot.y.validity && !numbers_rows;
+}
+
+static bool
+add_column(PartColumns &cols, const GpuaggColumn &c)
+{
+	if (c.values == nullptr)
+		return true;
+	for (int i = 0; i < cols.n; i++)
+		if (cols.from[i] == c.values && cols.bytes[i] == type_bytes(c.type))
+			return true;
+	if (cols.n == PART_MAX_COLUMNS)
+		return false;
+	cols.from[cols.n] = c.values;
+	cols.bytes[cols.n] = type_bytes(c.type);
+	cols.n++;
+	return true;
+}
+
+/* Columns that the partition carries along, or else row numbers. */
+static void
+plan_columns(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
+{
+	PartColumns &cols = plan.part.columns;
+	bool		all = true;
+
+	plan.part.stage_bytes = 0;
+	cols.n = 0;
+	for (int s = 0; s < plan.args.nslots && all; s++)
+	{
+		const HistSlot &slot = plan.args.slot[s];
+
+		all = slot_moves(slot) && add_column(cols, slot.x) && add_column(cols, slot.y);
+	}
+	if (!all)
+	{
+		cols.n = 0;
+		plan.part.row = ws.take<u32>(hist->nrows);
+		plan.part.stage_bytes = 4;
+	}
+	for (int i = 0; i < cols.n; i++)
+	{
+		cols.to[i] = ws.take<char>(hist->nrows * (size_t) cols.bytes[i]);
+		if (cols.bytes[i] > plan.part.stage_bytes)
+			plan.part.stage_bytes = cols.bytes[i];
+	}
+}
+
+/* The accumulating kernel reads the moved columns. */
+static void
+redirect_columns(HistPlan &plan)
+{
+	PartColumns &cols = plan.part.columns;
+
+	for (int s = 0; s < plan.args.nslots; s++)
+		for (int k = 0; k < 2; k++)
+		{
+			GpuaggColumn &c = k ? plan.args.slot[s].y : plan.args.slot[s].x;
+
+			for (int i = 0; i < cols.n; i++)
+				if (c.values == cols.from[i] && type_bytes(c.type) == cols.bytes[i])
+				{
+					c.values = cols.to[i];
+					break;
+				}
+		}
+}
+
+static void
+plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, Workspace &ws)
+{
+	PartPlan   &part = plan.part;
+	HistArgs   &args = plan.args;
+
+	part = PartPlan();
+	part.parts = (u32) plan.model.partitions;
+	part.part_bins = (u32) plan.model.pass_bins;
+	part.max_item_rows = (u32) (hist->nrows / (2 * facts.sms) + 4096);
+	part.max_splits = (u32) (hist->nrows / part.max_item_rows + 1);
+	part.max_items = part.parts + 2 * part.max_splits;
+	part.start = ws.take<u32>(part.parts);
+	part.cursor = ws.take<u32>(part.parts);
+	part.bin = ws.take<int32_t>(hist->nrows);
+	part.item = ws.take<HistItem>(part.max_items);
+	part.counter = ws.take<u32>(HIST_NCOUNTERS);
+	part.split_done = ws.take<u32>(part.max_splits);
+	part.split_items = ws.take<u32>(part.max_splits);
+	part.unread_status = ws.take<GpuaggHistStatus>(1);
+	plan_columns(hist, plan, ws);
+	args.part_bin = part.bin;
+	args.part_row = part.row;
+	args.item = part.item;
+	args.counter = part.counter;
+	args.split_done = part.split_done;
+	args.split_items = part.split_items;
+	args.limb_bins = part.part_bins;
+	args.limb = ws.take<u64>((size_t) part.max_splits * args.limbs * args.limb_bins);
+}
+
+static GpuaggCudaStatus
+make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
+{
+	plan = HistPlan();
+	if (hist->nslots < 1 || hist->nslots > GPUAGG_MAX_SLOTS || hist->nrows < 0)
+		return GPUAGG_CUDA_INVALID;
+	if (hist->nrows > UINT32_MAX)
+		return GPUAGG_CUDA_UNSUPPORTED;
+	STATUS_TRY(check_bins(hist->bins));
+	plan.args.bins = hist->bins;
+	plan.args.nslots = hist->nslots;
+	plan.args.nrows = (u32) hist->nrows;
+	plan.args.first_row = hist->first_row;
+	plan.args.status = hist->status;
+	for (int s = 0; s < hist->nslots; s++)
+		STATUS_TRY(set_slot(hist, s, plan.args.slot[s]));
+	choose(hist, facts, plan);
+	for (int s = 0; s < hist->nslots; s++)
+		if (plan.args.slot[s].form == HIST_GENERIC || plan.args.slot[s].form == HIST_ACCUM ||
+			plan.args.slot[s].form == HIST_REGR)
+			plan.args.locks = true;
+	plan.args.passes = plan.model.passes;
+	plan.args.pass_bins = (u32) plan.model.pass_bins + (plan.model.pass_bins & 1);
+	plan.args.log2_copies = plan.model.log2_copies;
+	return GPUAGG_CUDA_OK;
+}
+
+GPUAGG_API GpuaggCudaStatus
+gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
+{
+	const DeviceFacts *facts;
+	HistPlan	plan;
+
+	STATUS_TRY(gpuagg_device_facts(&facts));
+	STATUS_TRY(make_plan(hist, *facts, plan));
+	choice->strategy = plan.model.form == HIST_FORM_SHARED ? GPUAGG_HIST_SHARED
+		: plan.model.form == HIST_FORM_PARTITION ? GPUAGG_HIST_PARTITION : GPUAGG_HIST_GLOBAL;
+	choice->copies = 1 << plan.model.log2_copies;
+	choice->passes = choice->strategy == GPUAGG_HIST_PARTITION ? (int) plan.model.partitions
+		: plan.model.passes;
+	choice->bin_bytes = 4 * plan.args.words;
+	return GPUAGG_CUDA_OK;
+}
+
+GPUAGG_API GpuaggCudaStatus
+gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_bytes,
+				   gpuagg_stream stream)
+{
+	const DeviceFacts *facts;
+	HistPlan	plan;
+	HistArgs   &args = plan.args;
+	Workspace	ws(workspace);
+
+	STATUS_TRY(gpuagg_device_facts(&facts));
+	STATUS_TRY(make_plan(hist, *facts, plan));
+	args.window = ws.take<int>(2 * GPUAGG_MAX_SLOTS);
+	args.lock = ws.take<u32>(HIST_LOCKS);
+	if (plan.model.form == HIST_FORM_PARTITION)
+		plan_partition(hist, *facts, plan, ws);
+	else if (plan.model.form == HIST_FORM_SHARED)
+	{
+		args.limb_bins = (u32) hist->bins.nbins + 2;
+		args.limb_bins &= ~1u;
+		args.limb = ws.take<u64>((size_t) args.limbs * args.limb_bins);
+	}
+	WORKSPACE_TRY(ws, workspace, workspace_bytes);
+	if (hist->nrows == 0)
+		return GPUAGG_CUDA_OK;
+
+	STATUS_TRY(hist_launch_prepare(args, *facts, stream));
+	if (plan.model.form == HIST_FORM_SHARED)
+		return hist_launch_shared(args, *facts, stream);
+	if (plan.model.form == HIST_FORM_GLOBAL)
+		return hist_launch_global(args, *facts, stream);
+	STATUS_TRY(hist_launch_split(args, plan.part, *facts, stream));
+	redirect_columns(plan);
+	return hist_launch_partition(args, *facts, stream);
+}

@@ -1,0 +1,510 @@
+/*
+ * hist.cuh
+ *	  Device side of generalized histograms: what a slot looks like to kernels,
+ *	  reading columns, finding bins, and adding to shared memory.
+ *
+ * In shared memory a bin is a few 32-bit words, kept as planes (word w of all
+ * bins, M copies of a bin side by side).  Every form is zero when empty and is
+ * changed by native 32-bit atomics only, except 64-bit maxima:
+ *
+ *	COUNT	one word
+ *	INT		two's complement sum; the carry goes to the next word, past the last
+ *			one ("spill") to the limb in device memory
+ *	FIX		the same, of doubles as multiples of 2^e0; a value spans three words
+ *	ACCUM	COUNT, FIX of x, FIX of x * x (exact, so no cancellation)
+ *	REGR	COUNT, FIX of x, y, and of x * x, y * y, x * y
+ *	MAX32/64 order-preserving codes, complemented for minima
+ *	ARG		code of the key above the complement of the row number
+ *	OR64, XOR64	two words; AND is OR of complements
+ *
+ * Blocks flush words into 64-bit limbs in device memory, where addition, max,
+ * or and xor are native and, being exact, independent of order.  Fold kernels
+ * turn limbs into the monoid's state and combine it with the caller's array by
+ * the monoid's own combine function.  Rows that a form cannot take (infinities,
+ * NaN, doubles outside the window) and operators without a form are combined
+ * with the state directly.
+ */
+#ifndef GPUAGG_HIST_CUH
+#define GPUAGG_HIST_CUH
+
+#include <cuda_runtime.h>
+
+#include "bins.h"
+#include "common.cuh"
+
+typedef unsigned long long u64;
+typedef uint32_t u32;
+
+enum HistSlotForm
+{
+	HIST_GENERIC,
+	HIST_COUNT,
+	HIST_INT,
+	HIST_INTSQ,
+	HIST_UINT,
+	HIST_FIX,
+	HIST_ACCUM,
+	HIST_REGR,
+	HIST_MAX32,
+	HIST_MAX64,
+	HIST_ARG,
+	HIST_OR64,
+	HIST_XOR64
+};
+
+/* A slot as kernels see it. */
+struct HistSlot
+{
+	int			op;
+	int			form;
+	GpuaggColumn x,
+				y;
+	const uint8_t *filter;
+	void	   *states;
+	int			word;			/* first word plane in shared memory */
+	int			limb;			/* first limb plane in device memory */
+	int			nlimbs;
+	int			input_words;	/* INT: 1, 2 or 4 words of input */
+	int			words;			/* words of INT and FIX */
+	int			words2;			/* words of FIX products */
+	int			extend;			/* a narrow column for a 128-bit input */
+	int			wide_state;		/* INT: a 128-bit state */
+	int			spill;			/* INT: the limb past the words takes carries */
+	int			max_shift;		/* FIX: window above 2^e0 */
+};
+
+struct HistItem
+{
+	u32			row0,
+				row1;
+	u32			part;
+	int			split;			/* index of a partition of several items, or -1 */
+};
+
+/* Everything a histogram kernel needs; passed by value. */
+struct HistArgs
+{
+	GpuaggBins	bins;
+	HistSlot	slot[GPUAGG_MAX_SLOTS];
+	int			nslots;
+	u32			nrows;
+	int64_t		first_row;
+	GpuaggHistStatus *status;
+	int			words;			/* word planes in all */
+	int			limbs;			/* limb planes in all */
+	int			log2_copies;
+	int			passes;
+	u32			pass_bins;		/* even */
+	u32			limb_bins;		/* bins of a limb plane */
+	u64		   *limb;			/* limb planes; in partitions: one set a split */
+	int		   *window;			/* e0 of x and y, two a slot */
+	u32		   *lock;			/* HIST_LOCKS of them */
+	bool		locks;			/* some row may need one */
+	/* partitions only */
+	const int32_t *part_bin;
+	const u32  *part_row;		/* row numbers where columns were not moved */
+	const HistItem *item;
+	u32		   *counter;		/* HistCounter */
+	u32		   *split_done;		/* items finished of each split */
+	const u32  *split_items;
+};
+
+enum HistCounter
+{
+	HIST_NITEMS,
+	HIST_NSPLITS,
+	HIST_NEXT,
+	HIST_NCOUNTERS
+};
+
+#define HIST_LOCKS 16384
+#define HIST_SAMPLE 4096
+
+/* A bijection of 64 bits in which every input bit reaches every output bit. */
+static __host__ __device__ __forceinline__ u64
+mix64(u64 x)
+{
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ULL;
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ULL;
+	x ^= x >> 32;
+	return x;
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+static __device__ __forceinline__ bool
+bit_set(const uint8_t *bits, u32 row)
+{
+	return (bits[row >> 3] >> (row & 7)) & 1;
+}
+
+/* One integer or order-free value, sign-extended. */
+static __device__ __forceinline__ int64_t
+load_int(const GpuaggColumn &c, u32 row)
+{
+	switch (c.type)
+	{
+		case GPUAGG_VALUE_I8:
+			return ((const int8_t *) c.values)[row];
+		case GPUAGG_VALUE_I16:
+			return ((const int16_t *) c.values)[row];
+		case GPUAGG_VALUE_I32:
+			return ((const int32_t *) c.values)[row];
+		default:
+			return ((const int64_t *) c.values)[row];
+	}
+}
+
+static __device__ __forceinline__ double
+load_double(const GpuaggColumn &c, u32 row)
+{
+	if (c.type == GPUAGG_VALUE_F32)
+		return ((const float *) c.values)[row];
+	if (c.type == GPUAGG_VALUE_F64)
+		return ((const double *) c.values)[row];
+	return (double) load_int(c, row);
+}
+
+/*
+ * ITEMS values of one column into 64-bit words: integers sign-extended, floats
+ * as the bits of a double.  hi takes the second word of 16-byte values.
+ */
+template <int ITEMS> static __device__ __forceinline__ void
+load_items(const GpuaggColumn &c, const u32 (&row)[ITEMS], u32 ok, u64 (&lo)[ITEMS],
+		   u64 (&hi)[ITEMS])
+{
+#define EACH(expr) \
+	_Pragma("unroll") for (int j = 0; j < ITEMS; j++) lo[j] = (ok >> j & 1) ? (u64) (expr) : 0; \
+	break
+	switch (c.type)
+	{
+		case GPUAGG_VALUE_I8:
+			EACH((int64_t) ((const int8_t *) c.values)[row[j]]);
+		case GPUAGG_VALUE_I16:
+			EACH((int64_t) ((const int16_t *) c.values)[row[j]]);
+		case GPUAGG_VALUE_I32:
+			EACH((int64_t) ((const int32_t *) c.values)[row[j]]);
+		case GPUAGG_VALUE_I64:
+		case GPUAGG_VALUE_F64:
+			EACH(((const u64 *) c.values)[row[j]]);
+		case GPUAGG_VALUE_F32:
+			EACH(__double_as_longlong((double) ((const float *) c.values)[row[j]]));
+		default:
+#pragma unroll
+			for (int j = 0; j < ITEMS; j++)
+				if (ok >> j & 1)
+				{
+					const u64  *p = (const u64 *) c.values + 2 * (size_t) row[j];
+
+					lo[j] = p[0];
+					hi[j] = p[1];
+				}
+	}
+#undef EACH
+}
+
+/* ---- bins --------------------------------------------------------------- */
+
+/* The bin of each row in ok; rows without one leave ok. */
+template <int ITEMS> static __device__ __forceinline__ u32
+find_bins(const GpuaggBins &b, const u32 (&row)[ITEMS], u32 ok, int32_t (&bin)[ITEMS],
+		  GpuaggHistStatus *status)
+{
+	u32			outside = 0;
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		bin[j] = 0;
+		if (b.filter && (ok >> j & 1) && !b.filter[row[j]])
+			ok &= ~(1u << j);
+	}
+	if (b.kind == GPUAGG_BIN_INDEX)
+	{
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			bin[j] = (ok >> j & 1) ? ((const int32_t *) b.column[0].values)[row[j]] : -1;
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+		{
+			if ((ok >> j & 1) && bin[j] >= b.nbins)
+				outside |= 1u << j;
+			if (bin[j] < 0)
+				ok &= ~(1u << j);
+		}
+	}
+	else if (b.kind == GPUAGG_BIN_RANGE)
+	{
+		for (int c = 0; c < b.ncolumns; c++)
+		{
+			u64			v[ITEMS],
+						unused[ITEMS];
+			const GpuaggColumn &col = b.column[c];
+			u64			values = b.extent[c] - (b.null_bin[c] != 0);
+
+			load_items<ITEMS>(col, row, ok, v, unused);
+#pragma unroll
+			for (int j = 0; j < ITEMS; j++)
+			{
+				u64			k = v[j] - (u64) b.min[c];
+
+				if (!(ok >> j & 1))
+					continue;
+				if (col.validity && !bit_set(col.validity, row[j]))
+				{
+					if (!b.null_bin[c])
+						ok &= ~(1u << j);
+					k = values;
+				}
+				else if (k >= values)
+				{
+					outside |= 1u << j;
+					k = 0;
+				}
+				bin[j] = (int32_t) (bin[j] * b.extent[c] + (int64_t) k);
+			}
+		}
+	}
+	else
+	{
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+		{
+			double		x;
+
+			if (!(ok >> j & 1))
+				continue;
+			if (b.column[0].validity && !bit_set(b.column[0].validity, row[j]))
+			{
+				ok &= ~(1u << j);
+				continue;
+			}
+			x = load_double(b.column[0], row[j]);
+			bin[j] = b.kind == GPUAGG_BIN_THRESHOLDS ? gpuagg_bin_thresholds(x, b.thresholds, b.count)
+				: gpuagg_bin_uniform(x, b.lo, b.hi, b.count);
+		}
+	}
+	outside &= ok;
+	if (outside)
+		atomicAdd(&status->outside, (u64) __popc(outside));
+	return ok & ~outside;
+}
+
+/* ---- adding to shared memory --------------------------------------------- */
+
+/*
+ * Add cnt words a, continued by fill (0 or ~0), to the two's complement number
+ * at p, p + plane, …, of `words` words, starting with word w0.  Returns what
+ * is carried out of the last word.  CHECK: w0 + CNT may be above words.
+ */
+template <int CNT, bool CHECK = true> static __device__ __forceinline__ int
+add_words(u32 *p, u32 plane, int words, const u32 (&a)[CNT], u32 fill, int w0)
+{
+	u32			carry = 0;
+	int			w = w0;
+
+	p += (size_t) w0 * plane;
+#pragma unroll
+	for (int i = 0; i < CNT; i++)
+	{
+		u32			s = a[i] + carry;
+		u32			c = s < carry;
+
+		if (CHECK && w == words)
+			return (int) (fill + carry);
+		if (s)
+		{
+			u32			old = atomicAdd(p, s);
+
+			c += (u32) (old + s) < s;
+		}
+		carry = c;
+		p += plane;
+		w++;
+	}
+	while (w < words)
+	{
+		u32			s = fill + carry;
+		u32			old;
+
+		if (s == 0)
+			return 0;
+		old = atomicAdd(p, s);
+		carry = (s < carry) + ((u32) (old + s) < s);
+		p += plane;
+		w++;
+	}
+	return (int) (fill + carry);
+}
+
+/* Where a double lies in a window. */
+struct FixPart
+{
+	u64			m;				/* 53 bits, 0 for zero */
+	int			shift;
+	bool		negative;
+};
+
+/* False if the value has no exact place in the window. */
+static __device__ __forceinline__ bool
+fix_split(u64 bits, int e0, int max_shift, FixPart &f)
+{
+	int			e = (int) (bits >> 52) & 0x7ff;
+
+	f.m = bits & 0xfffffffffffffULL;
+	f.negative = bits >> 63;
+	if (e == 0x7ff)
+		return false;
+	if (e)
+		f.m |= 0x10000000000000ULL;
+	else
+		e = 1;
+	f.shift = e - 1075 - e0;
+	if (f.m == 0)
+	{
+		f.shift = 0;
+		return true;
+	}
+	if (f.shift < 0)
+	{
+		if (f.shift < -52 || (f.m & ((1ULL << -f.shift) - 1)))
+			return false;
+		f.m >>= -f.shift;
+		f.shift = 0;
+	}
+	return f.shift <= max_shift;
+}
+
+template <int CNT> static __device__ __forceinline__ void
+negate_words(u32 (&a)[CNT])
+{
+	u32			c = 1;
+
+#pragma unroll
+	for (int i = 0; i < CNT; i++)
+	{
+		a[i] = ~a[i] + c;
+		c = c && a[i] == 0;
+	}
+}
+
+static __device__ __forceinline__ void
+add_fix(u32 *p, u32 plane, int words, const FixPart &f)
+{
+	int			s = f.shift & 31;
+	u64			lo = f.m << s;
+	u32			a[3] = {(u32) lo, (u32) (lo >> 32), (u32) ((f.m >> 1) >> (63 - s))};
+
+	if (f.m == 0)
+		return;
+	if (f.negative)
+		negate_words(a);
+	/* the window leaves room for all three words */
+	add_words<3, false>(p, plane, words, a, f.negative ? ~0u : 0, f.shift >> 5);
+}
+
+static __device__ __forceinline__ void
+add_product(u32 *p, u32 plane, int words, const FixPart &f, const FixPart &g)
+{
+	int			shift = f.shift + g.shift;
+	int			s = shift & 31;
+	u64			lo = f.m * g.m,
+				hi = __umul64hi(f.m, g.m);
+	bool		negative = f.negative != g.negative;
+	u64			mid = (hi << s) | ((lo >> 1) >> (63 - s));
+	u32			a[5] = {(u32) (lo << s), (u32) ((lo << s) >> 32), (u32) mid, (u32) (mid >> 32),
+		(u32) ((hi >> 1) >> (63 - s))};
+
+	if (f.m == 0 || g.m == 0)
+		return;
+	if (negative)
+		negate_words(a);
+	add_words<5>(p, plane, words, a, negative ? ~0u : 0, shift >> 5);
+}
+
+static __device__ __forceinline__ void
+max_u32(u32 *p, u32 v)
+{
+	if (*(volatile u32 *) p < v)
+		atomicMax(p, v);
+}
+
+/* Few rows raise a maximum, so the compare-and-swap loop hardly runs. */
+static __device__ __forceinline__ void
+max_u64(u64 *p, u64 v)
+{
+	u64			old = *(volatile u64 *) p;
+
+	while (old < v)
+	{
+		u64			seen = atomicCAS(p, old, v);
+
+		if (seen == old)
+			break;
+		old = seen;
+	}
+}
+
+/* ---- codes whose order is the operator's ---------------------------------- */
+
+static __device__ __forceinline__ u64
+order_f64(u64 bits)
+{
+	if ((bits & ~(1ULL << 63)) > 0x7ff0000000000000ULL)
+		bits = 0x7ff8000000000000ULL;
+	return bits >> 63 ? ~bits : bits | 1ULL << 63;
+}
+
+static __device__ __forceinline__ u64
+unorder_f64(u64 code)
+{
+	return code >> 63 ? code & ~(1ULL << 63) : ~code;
+}
+
+/* v: the bits of the float as a double. */
+static __device__ __forceinline__ u32
+order_f32(u64 v)
+{
+	u32			bits = __float_as_uint((float) __longlong_as_double(v));
+
+	if ((bits & 0x7fffffffu) > 0x7f800000u)
+		bits = 0x7fc00000u;
+	return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+
+static __device__ __forceinline__ float
+unorder_f32(u32 code)
+{
+	return __uint_as_float(code >> 31 ? code & 0x7fffffffu : ~code);
+}
+
+/* The greater the code, the better; 0 is the identity's or below it. */
+static __device__ __forceinline__ u64
+max_code(int op, u64 v)
+{
+	switch (op)
+	{
+		case MONOID_MIN_I64:
+			return ~(v ^ 1ULL << 63);
+		case MONOID_MAX_I64:
+			return v ^ 1ULL << 63;
+		case MONOID_MIN_F64:
+			return ~order_f64(v);
+		case MONOID_MAX_F64:
+			return order_f64(v);
+		case MONOID_MIN_I32:
+			return ~((u32) v ^ 0x80000000u) & 0xffffffffu;
+		case MONOID_MAX_I32:
+			return (u32) v ^ 0x80000000u;
+		case MONOID_MIN_F32:
+			return (u32) ~order_f32(v);
+		case MONOID_MAX_F32:
+			return order_f32(v);
+		default:				/* HLL_MAX: ranks are not negative */
+			return (int) v > 0 ? (u32) v : 0;
+	}
+}
+
+#endif							/* GPUAGG_HIST_CUH */

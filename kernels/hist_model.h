@@ -1,0 +1,92 @@
+/*
+ * hist_model.h
+ *	  Which form a generalized histogram takes: the analytic model.
+ *
+ * After Henriksen, Hellfritzsch, Sadayappan and Oancea, "Compiling Generalized
+ * Histograms for GPU" (SC20): sub-histograms M as many as pay for themselves,
+ * passes S as few as fit.  It departs from the paper in three points that
+ * measurements asked for: every operator with a fast form is reduced to native 32-bit atomics in
+ * shared memory, so M only has to spread equal bins of one warp over banks;
+ * initialising and flushing M copies is weighed against the rows of a block; and where S passes
+ * would read the input more often than a partition moves it, the rows are
+ * partitioned by bin range once.
+ *
+ * Plain C, no CUDA, no memory: a pure function, tested as a table.
+ */
+#ifndef GPUAGG_HIST_MODEL_H
+#define GPUAGG_HIST_MODEL_H
+
+#include <stdint.h>
+
+typedef struct HistDevice
+{
+	int			sms;
+	int			shared_bytes;	/* most dynamic shared memory of one block */
+} HistDevice;
+
+typedef enum HistForm
+{
+	HIST_FORM_SHARED,
+	HIST_FORM_PARTITION,
+	HIST_FORM_GLOBAL
+} HistForm;
+
+typedef struct HistModel
+{
+	HistForm	form;
+	int			log2_copies;	/* M = 1 << log2_copies */
+	int			passes;			/* S */
+	int64_t		pass_bins;		/* bins of one pass or partition */
+	int64_t		partitions;
+} HistModel;
+
+/* Copies of a bin beyond a warp's lanes win nothing. */
+#define HIST_MAX_LOG2_COPIES 5
+/* A partition moves a row three times; see the tuning table in README.md. */
+#define HIST_PASSES_PER_PARTITION 4
+#define HIST_MAX_PARTITIONS 16384
+
+/*
+ * nbins bins of bin_words 32-bit words each; row_words32 words of input a row.
+ * race is the sampled race factor RF, bins over distinct bins in use (1 if
+ * not known): equal bins in one warp grow with it.
+ */
+static inline HistModel
+hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, int64_t race)
+{
+	HistModel	m = {HIST_FORM_SHARED, 0, 1, nbins, 1};
+	int64_t		fit = dev->shared_bytes / 4 / bin_words;
+	int64_t		block_rows = nrows / dev->sms + 1;
+	int64_t		distinct = race > 1 ? nbins / race : nbins;
+
+	fit &= ~(int64_t) 1;
+	if (nbins > fit)
+	{
+		m.passes = (int) ((nbins + fit - 1) / fit < 1000000 ? (nbins + fit - 1) / fit : 1000000);
+		m.pass_bins = (nbins + m.passes - 1) / m.passes;
+		m.pass_bins += m.pass_bins & 1;
+		/* halves of a multiprocessor's memory, so that two blocks overlap */
+		m.partitions = (nbins + fit / 2 - 1) / (fit / 2);
+		if (m.passes > HIST_PASSES_PER_PARTITION)
+		{
+			m.form = m.partitions <= HIST_MAX_PARTITIONS ? HIST_FORM_PARTITION : HIST_FORM_GLOBAL;
+			m.pass_bins = (nbins + m.partitions - 1) / m.partitions;
+			m.pass_bins += m.pass_bins & 1;
+		}
+		return m;
+	}
+	if (distinct < 1)
+		distinct = 1;
+	/*
+	 * One more doubling while equal bins still meet in a warp, it fits, and the
+	 * copies' words stay below an eighth of the block's rows.
+	 */
+	while (m.log2_copies < HIST_MAX_LOG2_COPIES &&
+		   nbins << (m.log2_copies + 1) <= fit &&
+		   (distinct << m.log2_copies) < 4096 &&
+		   (nbins * bin_words) << (m.log2_copies + 1) <= block_rows / 8 + 4096)
+		m.log2_copies++;
+	return m;
+}
+
+#endif							/* GPUAGG_HIST_MODEL_H */

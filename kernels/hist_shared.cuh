@@ -1,0 +1,336 @@
+/*
+ * hist_shared.cuh
+ *	  Between shared memory, limbs and states: what the accumulating kernels of
+ *	  hist_kernels.cu and hist_fast.cu have in common.
+ */
+#ifndef GPUAGG_HIST_SHARED_CUH
+#define GPUAGG_HIST_SHARED_CUH
+
+#include "hist_state.cuh"
+
+static __device__ __forceinline__ void
+wait_for_predecessor()
+{
+#if __CUDA_ARCH__ >= 900
+	cudaGridDependencySynchronize();
+#endif
+}
+
+static __device__ __forceinline__ void
+let_successor_start()
+{
+#if __CUDA_ARCH__ >= 900
+	cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+/* ---- adding one row --------------------------------------------------------- */
+
+static __device__ __forceinline__ void
+add_integer(const HistArgs &args, const HistSlot &slot, u32 *p, u32 plane, u32 bin, u64 lo, u64 hi)
+{
+	u32			fill = (slot.input_words == 4 ? (int64_t) hi : (int64_t) lo) < 0 ? ~0u : 0;
+	int			carry;
+
+	if (slot.input_words == 1)
+	{
+		u32			a[1] = {(u32) lo};
+
+		carry = add_words<1>(p, plane, slot.words, a, fill, 0);
+		if (slot.spill && carry)
+			atomicAdd(&args.limb[(slot.limb + slot.words) * (size_t) args.limb_bins + bin],
+					  (u64) (int64_t) carry);
+	}
+	else if (slot.input_words == 2)
+	{
+		u32			a[2] = {(u32) lo, (u32) (lo >> 32)};
+
+		add_words<2>(p, plane, slot.words, a, fill, 0);
+	}
+	else
+	{
+		u32			a[4] = {(u32) lo, (u32) (lo >> 32), (u32) hi, (u32) (hi >> 32)};
+
+		add_words<4>(p, plane, slot.words, a, fill, 0);
+	}
+}
+
+static __device__ __forceinline__ void
+add_square(const HistSlot &slot, u32 *p, u32 plane, u64 v)
+{
+	u64			m = (int64_t) v < 0 ? -v : v;
+	u64			lo = m * m,
+				hi = __umul64hi(m, m);
+
+	if (slot.input_words == 4)
+	{
+		u32			a[4] = {(u32) lo, (u32) (lo >> 32), (u32) hi, (u32) (hi >> 32)};
+
+		add_words<4>(p, plane, slot.words, a, 0, 0);
+	}
+	else
+	{
+		u32			a[2] = {(u32) lo, (u32) (lo >> 32)};
+
+		add_words<2>(p, plane, slot.words, a, 0, 0);
+	}
+}
+
+static __device__ __forceinline__ void
+leave_negative_zero(const HistSlot &slot, u32 bin)
+{
+	if (slot.op == MONOID_SUM_F64)
+	{
+		u64		   *p = (u64 *) slot.states + bin;
+
+		if (__ldcg(p) == 1ULL << 63)
+			atomicCAS(p, 1ULL << 63, 0ULL);
+	}
+	else
+	{
+		u32		   *p = (u32 *) slot.states + bin;
+
+		if (__ldcg(p) == 1u << 31)
+			atomicCAS(p, 1u << 31, 0u);
+	}
+}
+
+/* False: the row does not fit the windows. */
+static __device__ __forceinline__ bool
+add_floats(const HistArgs &args, const HistSlot &slot, int s, u32 *p, u32 plane, u32 bin, u64 lo,
+		   u64 hi)
+{
+	int			w = slot.words,
+				w2 = slot.words2;
+	FixPart		f,
+				g;
+
+	if (!fix_split(lo, args.window[2 * s], slot.max_shift, f))
+		return false;
+	if (slot.form == HIST_FIX)
+	{
+		/* a sum that may come to +0 must not stay at its identity, -0 */
+		if (f.negative != (f.m == 0))
+			leave_negative_zero(slot, bin);
+		add_fix(p, plane, w, f);
+		return true;
+	}
+	if (slot.form == HIST_ACCUM)
+	{
+		atomicAdd(p, 1u);
+		add_fix(p + plane, plane, w, f);
+		add_product(p + (size_t) (1 + w) * plane, plane, w2, f, f);
+		return true;
+	}
+	if (!fix_split(hi, args.window[2 * s + 1], slot.max_shift, g))
+		return false;
+	atomicAdd(p, 1u);
+	add_fix(p + plane, plane, w, f);
+	add_fix(p + (size_t) (1 + w) * plane, plane, w, g);
+	p += (size_t) (1 + 2 * w) * plane;
+	add_product(p, plane, w2, f, f);
+	add_product(p + (size_t) w2 * plane, plane, w2, g, g);
+	add_product(p + (size_t) (2 * w2) * plane, plane, w2, f, g);
+	return true;
+}
+
+/* ---- flush ------------------------------------------------------------------ */
+
+static __device__ __forceinline__ u32
+copies_sum(const u32 *p, u32 bin, int log2_copies)
+{
+	u32			mask = (1u << log2_copies) - 1,
+				sum = 0;
+
+	for (u32 m = 0; m <= mask; m++)
+		sum += p[(bin << log2_copies) | ((m + bin) & mask)];
+	return sum;
+}
+
+/*
+ * Limb k of a slot's bin from its words in shared memory, all copies.  The top
+ * word of a two's complement sum is signed.
+ */
+static __device__ __forceinline__ u64
+limb_of_words(const HistArgs &args, const HistSlot &slot, const u32 *p, u32 plane, u32 bin, int k)
+{
+	int			lc = args.log2_copies;
+	u32			mask = (1u << lc) - 1;
+	u64			r = 0;
+
+	switch (slot.form)
+	{
+		case HIST_MAX64:
+		case HIST_ARG:
+			for (u32 m = 0; m <= mask; m++)
+			{
+				u64			v = ((const u64 *) p)[(bin << lc) | m];
+
+				r = v > r ? v : r;
+			}
+			return r;
+		case HIST_MAX32:
+			for (u32 m = 0; m <= mask; m++)
+			{
+				u32			v = p[(bin << lc) | m];
+
+				r = v > r ? v : r;
+			}
+			return r;
+		case HIST_OR64:
+		case HIST_XOR64:
+			for (u32 m = 0; m <= mask; m++)
+			{
+				u32			at = (bin << lc) | m;
+				u64			v = (u64) p[at + plane] << 32 | p[at];
+
+				r = slot.form == HIST_OR64 ? r | v : r ^ v;
+			}
+			return r;
+		default:
+			break;
+	}
+	if (slot.spill && k == slot.words)
+		return 0;
+	for (u32 m = 0; m <= mask; m++)
+	{
+		u32			v = p[(size_t) k * plane + ((bin << lc) | ((m + bin) & mask))];
+		bool		top = slot.form == HIST_INT ? k == slot.words - 1 && !slot.spill
+			: slot.form == HIST_FIX ? k == slot.words - 1
+			: slot.form == HIST_ACCUM ? k == slot.words || k == slot.words + slot.words2
+			: slot.form == HIST_REGR && k > 0 && (k <= 2 * slot.words ? k % slot.words == 0
+												  : (k - 2 * slot.words) % slot.words2 == 0);
+
+		r += top ? (u64) (int64_t) (int32_t) v : (u64) v;
+	}
+	return r;
+}
+
+static __device__ __forceinline__ void
+flush_limb(const HistSlot &slot, u64 *limb, u64 v)
+{
+	if (v == 0)
+		return;
+	switch (slot.form)
+	{
+		case HIST_MAX32:
+		case HIST_MAX64:
+		case HIST_ARG:
+			atomicMax(limb, v);
+			break;
+		case HIST_OR64:
+			atomicOr(limb, v);
+			break;
+		case HIST_XOR64:
+			atomicXor(limb, v);
+			break;
+		default:
+			atomicAdd(limb, v);
+	}
+}
+
+/* Shared memory into limb planes, from bin `first` (even) of theirs on. */
+static __device__ __noinline__ void
+flush_to_limbs(const HistArgs &args, const u32 *shared, u32 plane, u32 nbins, u64 *limbs,
+			   u32 first)
+{
+	for (int s = 0; s < args.nslots; s++)
+	{
+		const HistSlot &slot = args.slot[s];
+		const u32  *p = shared + (size_t) slot.word * plane;
+
+		/* counts stay below 2^32 in a call: two to a word, half the atomics */
+		if (slot.form == HIST_COUNT)
+		{
+			u64		   *limb = limbs + (size_t) slot.limb * args.limb_bins + first / 2;
+
+			for (u32 b = 2 * threadIdx.x; b < nbins; b += 2 * blockDim.x)
+			{
+				u64			v = copies_sum(p, b, args.log2_copies);
+
+				v |= (u64) copies_sum(p, b + 1, args.log2_copies) << 32;
+				if (v)
+					atomicAdd(limb + b / 2, v);
+			}
+			continue;
+		}
+		for (int k = 0; k < slot.nlimbs; k++)
+		{
+			u64		   *limb = limbs + (size_t) (slot.limb + k) * args.limb_bins + first;
+
+			for (u32 b = threadIdx.x; b < nbins; b += blockDim.x)
+				flush_limb(slot, limb + b, limb_of_words(args, slot, p, plane, b, k));
+		}
+	}
+}
+
+/* Shared memory straight into states: this block owns the bins. */
+static __device__ __noinline__ void
+flush_to_states(const HistArgs &args, const u32 *shared, u32 plane, u32 bin0, u32 nbins)
+{
+	for (int s = 0; s < args.nslots; s++)
+	{
+		const HistSlot &slot = args.slot[s];
+		const u32  *p = shared + (size_t) slot.word * plane;
+
+		if (slot.form == HIST_GENERIC)
+			continue;
+		for (u32 b = threadIdx.x; b < nbins; b += blockDim.x)
+		{
+			u64			limb[HIST_MAX_LIMBS];
+
+			for (int k = 0; k < slot.nlimbs; k++)
+				limb[k] = limb_of_words(args, slot, p, plane, b, k);
+			fold_limbs(args, s, bin0 + b, limb);
+		}
+	}
+}
+
+static __device__ __forceinline__ u64
+read_limb(const HistArgs &args, const HistSlot &slot, const u64 *limbs, u32 bin, int k)
+{
+	if (slot.form == HIST_COUNT)
+		return __ldcg((const u32 *) (limbs + (size_t) slot.limb * args.limb_bins) + bin);
+	return __ldcg(limbs + (size_t) (slot.limb + k) * args.limb_bins + bin);
+}
+
+static __device__ __noinline__ void
+fold_bin(const HistArgs &args, int s, const u64 *limbs, u32 bin0, u32 b)
+{
+	const HistSlot &slot = args.slot[s];
+	u64			limb[HIST_MAX_LIMBS];
+
+	if (slot.form == HIST_GENERIC)
+		return;
+	for (int k = 0; k < slot.nlimbs; k++)
+		limb[k] = read_limb(args, slot, limbs, b, k);
+	fold_limbs(args, s, bin0 + b, limb);
+}
+
+/* A part of a partition that several blocks share; the last of them folds. */
+static __device__ __noinline__ void
+flush_split(const HistArgs &args, const u32 *shared, u32 plane, u32 bin0, u32 n, int split, u32 *last)
+{
+	u64		   *limbs = args.limb + (size_t) split * args.limbs * args.limb_bins;
+
+	flush_to_limbs(args, shared, plane, n, limbs, 0);
+	__threadfence();
+	__syncthreads();
+	if (threadIdx.x == 0)
+		*last = atomicAdd(&args.split_done[split], 1) + 1 == args.split_items[split];
+	__syncthreads();
+	if (!*last)
+		return;
+	__threadfence();
+	for (u32 i = threadIdx.x; i < n * args.nslots; i += blockDim.x)
+		fold_bin(args, i / n, limbs, bin0, i % n);
+}
+
+static __device__ __forceinline__ void
+clear_shared(u32 *shared, size_t words)
+{
+	for (size_t i = threadIdx.x; i < words; i += blockDim.x)
+		shared[i] = 0;
+}
+
+#endif							/* GPUAGG_HIST_SHARED_CUH */

@@ -1,0 +1,641 @@
+/*
+ * hist_state.cuh
+ *	  From limbs to states, and direct changes of states in device memory.
+ *
+ * Both end in the monoid's own combine and error functions.
+ */
+#ifndef GPUAGG_HIST_STATE_CUH
+#define GPUAGG_HIST_STATE_CUH
+
+#include "hist.cuh"
+
+/* MonoidId to operator type. */
+template <int ID> struct OpOf;
+#define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
+	template <> struct OpOf<MONOID_##NAME> \
+	{ \
+		typedef Op_##name type; \
+	};
+#include "monoid_list.h"
+#undef MONOID
+
+/* ---- direct changes ------------------------------------------------------- */
+
+/* A monoid's input from the two words that load_items made. */
+template <typename T> static __device__ __forceinline__ void
+to_input(u64 lo, u64 hi, T &x)
+{
+	x = (T) (int64_t) lo;
+}
+static __device__ __forceinline__ void
+to_input(u64 lo, u64 hi, gpuagg_i128 &x)
+{
+	x = (gpuagg_i128) ((gpuagg_u128) hi << 64 | lo);
+}
+static __device__ __forceinline__ void
+to_input(u64 lo, u64 hi, double &x)
+{
+	x = __longlong_as_double(lo);
+}
+static __device__ __forceinline__ void
+to_input(u64 lo, u64 hi, float &x)
+{
+	x = (float) __longlong_as_double(lo);
+}
+static __device__ __forceinline__ void
+to_input(u64 lo, u64 hi, gpuagg_f64x2 &x)
+{
+	x.x = __longlong_as_double(lo);
+	x.y = __longlong_as_double(hi);
+}
+static __device__ __forceinline__ void
+to_input(u64 lo, u64 hi, gpuagg_kv &x)
+{
+	x.key = lo;
+	x.value = hi;
+}
+
+template <typename T> static __device__ __forceinline__ bool
+same_bits(const T &a, const T &b)
+{
+	const u32  *p = (const u32 *) &a,
+			   *q = (const u32 *) &b;
+	bool		same = true;
+
+#pragma unroll
+	for (int i = 0; i < (int) (sizeof(T) / 4); i++)
+		same = same && p[i] == q[i];
+	return same;
+}
+
+template <int BYTES> struct CasWord;
+template <> struct CasWord<4>
+{
+	typedef unsigned int type;
+};
+template <> struct CasWord<8>
+{
+	typedef unsigned long long type;
+};
+
+/* By compare-and-swap; a stale first guess only costs a turn of the loop. */
+template <typename Op> static __device__ int
+change_cas(typename Op::State *p, const typename Op::State &b)
+{
+	typedef typename Op::State S;
+	typedef typename CasWord<sizeof(S)>::type W;
+	W			old = *(const W *) p;
+
+	for (;;)
+	{
+		S			a,
+					r;
+		W			next,
+					seen;
+
+		memcpy(&a, &old, sizeof(S));
+		r = Op::combine(a, b);
+		memcpy(&next, &r, sizeof(S));
+		if (next == old)
+			return Op::error(a, b, r);
+		seen = atomicCAS((W *) p, old, next);
+		if (seen == old)
+			return Op::error(a, b, r);
+		old = seen;
+	}
+}
+
+/* Under a lock of the bin; states wider than 8 bytes. */
+template <typename Op> static __device__ int
+change_locked(typename Op::State *p, const typename Op::State &b, u32 *lock)
+{
+	typedef typename Op::State S;
+	int			err = 0;
+	bool		done = false;
+
+	while (!done)
+	{
+		if (atomicCAS(lock, 0, 1) == 0)
+		{
+			S			a,
+						r;
+
+			__threadfence();
+			for (int i = 0; i < (int) (sizeof(S) / 8); i++)
+				((u64 *) &a)[i] = __ldcg((const u64 *) p + i);
+			r = Op::combine(a, b);
+			err = Op::error(a, b, r);
+			if (!same_bits(a, r))
+				for (int i = 0; i < (int) (sizeof(S) / 8); i++)
+					__stcg((u64 *) p + i, ((u64 *) &r)[i]);
+			__threadfence();
+			atomicExch(lock, 0);
+			done = true;
+		}
+	}
+	return err;
+}
+
+/* 16-byte states: 128-bit compare-and-swap where the device has it. */
+template <typename Op> static __device__ int
+change_wide(typename Op::State *p, const typename Op::State &b, u32 *lock)
+{
+#if __CUDA_ARCH__ >= 900
+	typedef typename Op::State S;
+	ulonglong2	old = *(const ulonglong2 *) p;
+
+	for (;;)
+	{
+		S			a,
+					r;
+		ulonglong2	next;
+		gpuagg_u128 seen,
+					expect;
+
+		memcpy(&a, &old, 16);
+		r = Op::combine(a, b);
+		memcpy(&next, &r, 16);
+		if (next.x == old.x && next.y == old.y)
+			return Op::error(a, b, r);
+		memcpy(&expect, &old, 16);
+		seen = atomicCAS((gpuagg_u128 *) p, expect, (gpuagg_u128) next.y << 64 | next.x);
+		if (seen == expect)
+			return Op::error(a, b, r);
+		memcpy(&old, &seen, 16);
+	}
+#else
+	return change_locked<Op>(p, b, lock);
+#endif
+}
+
+template <typename Op> static __device__ int
+change_state(void *states, u32 bin, u64 lo, u64 hi, u32 *locks)
+{
+	typedef typename Op::State S;
+	typename Op::Input x;
+	S		   *p = (S *) states + bin;
+	u32		   *lock = locks + (bin & (HIST_LOCKS - 1));
+
+	to_input(lo, hi, x);
+	if constexpr (Op::id == MONOID_COUNT)
+		atomicAdd((u64 *) p, 1ULL);
+	else if constexpr (Op::id == MONOID_SUM_I64)
+		atomicAdd((u64 *) p, (u64) x);
+	else if constexpr (sizeof(S) <= 8)
+		return change_cas<Op>(p, Op::lift(x));
+	else if constexpr (sizeof(S) == 16)
+		return change_wide<Op>(p, Op::lift(x), lock);
+	else
+		return change_locked<Op>(p, Op::lift(x), lock);
+	return 0;
+}
+
+/* One row straight into its state. */
+static __device__ __noinline__ void
+change_row(const HistArgs &args, int s, u32 bin, u64 lo, u64 hi)
+{
+	const HistSlot &slot = args.slot[s];
+	int			err = 0;
+
+	switch (slot.op)
+	{
+#define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
+		case MONOID_##NAME: \
+			if constexpr (Op_##name::commutative) \
+				err = change_state<Op_##name>(slot.states, bin, lo, hi, args.lock); \
+			break;
+#include "monoid_list.h"
+#undef MONOID
+	}
+	if (err)
+		atomicOr(&args.status->errors[s], (u32) err);
+}
+
+/* ---- limbs to states ------------------------------------------------------ */
+
+#define HIST_MAX_LIMBS 40
+#define HIST_BIG 20				/* words of a big integer */
+
+/* Two's complement words from limbs of weight 2^32; fills n words. */
+static __device__ void
+limbs_to_words(const u64 *limb, int nlimbs, u32 *w, int n)
+{
+	gpuagg_i128 carry = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		if (i < nlimbs - 1)
+			carry += limb[i];
+		else if (i == nlimbs - 1)
+			carry += (int64_t) limb[i];
+		w[i] = (u32) carry;
+		carry >>= 32;
+	}
+}
+
+static __device__ bool
+words_absolute(u32 *w, int n)
+{
+	bool		negative = w[n - 1] >> 31;
+	u32			c = 1;
+
+	if (negative)
+		for (int i = 0; i < n; i++)
+		{
+			w[i] = ~w[i] + c;
+			c = c && w[i] == 0;
+		}
+	return negative;
+}
+
+/* The double nearest to w * 2^e, for magnitude w. */
+static __device__ double
+magnitude_to_double(const u32 *w, int n, int e)
+{
+	int			top = n - 1;
+	int			lead;
+	u64			m;
+	u32			below = 0;
+
+	while (top >= 0 && w[top] == 0)
+		top--;
+	if (top < 0)
+		return 0.0;
+	/* the top 64 bits, with a sticky lowest bit */
+	m = (u64) w[top] << 32 | (top > 0 ? w[top - 1] : 0);
+	lead = __clzll(m);
+	if (top > 1)
+	{
+		m <<= lead;
+		if (lead)
+			m |= w[top - 2] >> (32 - lead);
+		below = lead ? w[top - 2] << lead : w[top - 2];
+		for (int i = top - 3; i >= 0; i--)
+			below |= w[i];
+	}
+	else
+		m <<= lead;
+	if (below)
+		m |= 1;
+	return scalbn(__ull2double_rn(m), 32 * (top - 1) - lead + e);
+}
+
+static __device__ double
+words_to_double(const u32 *words, int n, int e)
+{
+	u32			w[HIST_BIG];
+	bool		negative;
+	double		d;
+
+	for (int i = 0; i < n; i++)
+		w[i] = words[i];
+	negative = words_absolute(w, n);
+	d = magnitude_to_double(w, n, e);
+	return negative ? -d : d;
+}
+
+/* r = r + sign * a * b over n words, two's complement; a and b magnitudes. */
+static __device__ void
+multiply_add(u32 *r, int n, const u32 *a, int na, const u32 *b, int nb, bool subtract)
+{
+	u32			p[HIST_BIG];
+	u32			c = subtract;
+
+	for (int i = 0; i < n; i++)
+		p[i] = 0;
+	for (int i = 0; i < na; i++)
+	{
+		u64			carry = 0;
+
+		for (int j = 0; i + j < n; j++)
+		{
+			carry += p[i + j] + (u64) a[i] * (j < nb ? b[j] : 0);
+			p[i + j] = (u32) carry;
+			carry >>= 32;
+		}
+	}
+	for (int i = 0; i < n; i++)
+	{
+		u64			t = (u64) r[i] + (subtract ? ~p[i] : p[i]) + c;
+
+		r[i] = (u32) t;
+		c = (u32) (t >> 32);
+	}
+}
+
+/*
+ * sum(xy) - sum(x) sum(y) / n, exact up to the last division and rounding, from
+ * limbs of the three sums.
+ */
+static __device__ double
+deviation(u64 n, const u64 *lx, const u64 *ly, int words, const u64 *lxy, int words2, int e)
+{
+	u32			x[HIST_BIG],
+				y[HIST_BIG],
+				xy[HIST_BIG],
+				r[HIST_BIG];
+	u32			count[2] = {(u32) n, (u32) (n >> 32)};
+	bool		nx,
+				ny,
+				nxy;
+	int			w = words + 2,
+				w2 = words2 + 2,
+				big = HIST_BIG;
+
+	limbs_to_words(lx, words, x, w);
+	limbs_to_words(ly, words, y, w);
+	limbs_to_words(lxy, words2, xy, w2);
+	nx = words_absolute(x, w);
+	ny = words_absolute(y, w);
+	nxy = words_absolute(xy, w2);
+	for (int i = 0; i < big; i++)
+		r[i] = 0;
+	multiply_add(r, big, xy, w2, count, 2, nxy);
+	multiply_add(r, big, x, w, y, w, nx == ny);
+	return scalbn(words_to_double(r, big, 0) / (double) n, e);
+}
+
+/* The double nearest to s * 2^e. */
+static __device__ __forceinline__ double
+i128_to_double(gpuagg_i128 s, int e)
+{
+	bool		negative = s < 0;
+	gpuagg_u128 m = negative ? -(gpuagg_u128) s : (gpuagg_u128) s;
+	u64			hi = (u64) (m >> 64),
+				lo = (u64) m;
+	double		d;
+
+	if (hi == 0)
+		d = scalbn(__ull2double_rn(lo), e);
+	else
+	{
+		int			lead = __clzll(hi);
+
+		/* the top 64 bits, with a sticky lowest bit */
+		if (lead)
+		{
+			hi = hi << lead | lo >> (64 - lead);
+			lo <<= lead;
+		}
+		d = scalbn(__ull2double_rn(hi | (lo != 0)), e + 64 - lead);
+	}
+	return negative ? -d : d;
+}
+
+/* A FIX sum; hist.cu chose its window so that it fits 128 bits. */
+static __device__ __forceinline__ gpuagg_i128
+fix_total(const u64 *limb, int words)
+{
+	gpuagg_u128 sum = 0;
+
+	for (int i = 0; i < words; i++)
+		sum += (gpuagg_u128) (gpuagg_i128) (int64_t) limb[i] << (32 * i);
+	return (gpuagg_i128) sum;
+}
+
+static __device__ __forceinline__ double
+fix_sum(const u64 *limb, int words, int e0)
+{
+	return i128_to_double(fix_total(limb, words), e0);
+}
+
+/* A sum of products, too wide for 128 bits. */
+static __device__ double
+wide_sum(const u64 *limb, int words, int e)
+{
+	u32			w[HIST_BIG];
+
+	limbs_to_words(limb, words, w, words + 2);
+	return words_to_double(w, words + 2, e);
+}
+
+/* A float sum into its state. */
+static __device__ __forceinline__ void
+fold_fix(const HistArgs &args, int s, u32 bin, gpuagg_i128 total)
+{
+	const HistSlot &slot = args.slot[s];
+	int			err;
+	double		sum;
+
+	if (total == 0)
+		return;
+	sum = i128_to_double(total, args.window[2 * s]);
+	if (slot.op == MONOID_SUM_F32)
+	{
+		float	   *p = (float *) slot.states + bin,
+					a = *p,
+					b = (float) sum,
+					r = sum_f32_combine(a, b);
+
+		*p = r;
+		err = sum_f32_error(a, b, r) | (isinf(b) ? MONOID_ERR_OVERFLOW : 0);
+	}
+	else
+	{
+		double	   *p = (double *) slot.states + bin,
+					a = *p,
+					r = sum_f64_combine(a, sum);
+
+		*p = r;
+		err = sum_f64_error(a, sum, r) | (isinf(sum) ? MONOID_ERR_OVERFLOW : 0);
+	}
+	if (err)
+		atomicOr(&args.status->errors[s], (u32) err);
+}
+
+/* A batch's part of one state; 48 bytes hold every state that has a form. */
+union HistPart
+{
+	int32_t		i32;
+	u32			u;
+	int64_t		i64;
+	gpuagg_i128 i128;
+	gpuagg_i192 i192;
+	float		f32;
+	double		f64;
+	gpuagg_kv	kv;
+	gpuagg_accum accum;
+	gpuagg_moments moments;
+	gpuagg_regr regr;
+};
+
+static __device__ void
+part_of_code(int op, u64 code, int64_t first_row, HistPart &p)
+{
+	switch (op)
+	{
+		case MONOID_MIN_I32:
+			p.i32 = (int32_t) (~(u32) code ^ 0x80000000u);
+			break;
+		case MONOID_MAX_I32:
+			p.i32 = (int32_t) ((u32) code ^ 0x80000000u);
+			break;
+		case MONOID_HLL_MAX:
+			p.i32 = (int32_t) code;
+			break;
+		case MONOID_MIN_F32:
+			p.f32 = unorder_f32(~(u32) code);
+			break;
+		case MONOID_MAX_F32:
+			p.f32 = unorder_f32((u32) code);
+			break;
+		case MONOID_MIN_I64:
+			p.i64 = (int64_t) (~code ^ 1ULL << 63);
+			break;
+		case MONOID_MAX_I64:
+			p.i64 = (int64_t) (code ^ 1ULL << 63);
+			break;
+		case MONOID_MIN_F64:
+			p.f64 = __longlong_as_double(unorder_f64(~code));
+			break;
+		case MONOID_MAX_F64:
+			p.f64 = __longlong_as_double(unorder_f64(code));
+			break;
+		case MONOID_BIT_AND:
+			p.i64 = (int64_t) ~code;
+			break;
+		case MONOID_ARGMAX:
+		case MONOID_ARGMIN:
+			{
+				u32			key = (u32) (code >> 32);
+
+				p.kv.key = (int32_t) ((op == MONOID_ARGMIN ? ~key : key) ^ 0x80000000u);
+				p.kv.value = first_row + (u32) ~(u32) code;
+				break;
+			}
+		default:				/* BIT_OR, BIT_XOR */
+			p.i64 = (int64_t) code;
+	}
+}
+
+/* Returns error bits that the combine functions could not see. */
+static __device__ int
+part_of_floats(const HistSlot &slot, const u64 *limb, int ex, int ey, HistPart &p)
+{
+	int			w = slot.words,
+				w2 = slot.words2;
+	const u64  *x = limb + 1;
+
+	if (slot.form == HIST_ACCUM)
+	{
+		double		n = (double) limb[0],
+					sx = fix_sum(x, w, ex);
+
+		if (slot.op == MONOID_MOMENTS_F64)
+		{
+			p.moments.n = (int64_t) limb[0];
+			p.moments.s = sx;
+			p.moments.ss = wide_sum(x + w, w2, 2 * ex);
+			return 0;
+		}
+		p.accum.n = n;
+		p.accum.sx = sx;
+		p.accum.sxx = deviation(limb[0], x, x, w, x + w, w2, 2 * ex);
+		return isinf(sx) || isinf(p.accum.sxx) ? MONOID_ERR_OVERFLOW : 0;
+	}
+	const u64  *y = x + w,
+			   *xx = y + w,
+			   *yy = xx + w2,
+			   *xy = yy + w2;
+
+	p.regr.n = (double) limb[0];
+	p.regr.sx = fix_sum(x, w, ex);
+	p.regr.sy = fix_sum(y, w, ey);
+	p.regr.sxx = deviation(limb[0], x, x, w, xx, w2, 2 * ex);
+	p.regr.syy = deviation(limb[0], y, y, w, yy, w2, 2 * ey);
+	p.regr.sxy = deviation(limb[0], x, y, w, xy, w2, ex + ey);
+	return isinf(p.regr.sx) || isinf(p.regr.sxx) || isinf(p.regr.sy) || isinf(p.regr.syy) ||
+		isinf(p.regr.sxy) ? MONOID_ERR_OVERFLOW : 0;
+}
+
+static __device__ void
+part_of_integer(const HistSlot &slot, const u64 *limb, HistPart &p)
+{
+	if (slot.op == MONOID_SUMSQ_I192)
+	{
+		u32			w[8];
+
+		limbs_to_words(limb, slot.nlimbs, w, 8);
+		p.i192.lo = (gpuagg_u128) ((u64) w[3] << 32 | w[2]) << 64 | ((u64) w[1] << 32 | w[0]);
+		p.i192.hi = (u64) w[5] << 32 | w[4];
+		p.i192.pad = 0;
+		return;
+	}
+	gpuagg_u128 sum = 0;
+
+	for (int i = 0; i < slot.nlimbs && i < 4; i++)
+		sum += (gpuagg_u128) (gpuagg_i128) (int64_t) limb[i] << (32 * i);
+	if (slot.form == HIST_UINT)
+		p.u = sum > GPUAGG_U24_MAX ? GPUAGG_U24_MAX : (u32) sum;
+	else if (slot.wide_state)
+		p.i128 = (gpuagg_i128) sum;
+	else
+		p.i64 = (int64_t) sum;
+}
+
+template <typename Op> static __device__ __forceinline__ int
+combine_part(void *states, u32 bin, const HistPart &part)
+{
+	if constexpr (Op::commutative && sizeof(typename Op::State) <= sizeof(HistPart))
+	{
+		typedef typename Op::State S;
+		S		   *p = (S *) states + bin;
+		S			a = *p,
+					b,
+					r;
+
+		memcpy(&b, &part, sizeof(S));
+		r = Op::combine(a, b);
+		*p = r;
+		return Op::error(a, b, r);
+	}
+	return 0;
+}
+
+/* Combines the limbs of one slot and bin with the state. */
+static __device__ __noinline__ void
+fold_limbs(const HistArgs &args, int s, u32 bin, const u64 *limb)
+{
+	const HistSlot &slot = args.slot[s];
+	HistPart	part;
+	int			err = 0;
+	u64			any = 0;
+
+	for (int i = 0; i < slot.nlimbs; i++)
+		any |= limb[i];
+	if (any == 0)
+		return;
+	switch (slot.form)
+	{
+		case HIST_COUNT:
+			((int64_t *) slot.states)[bin] += (int64_t) limb[0];
+			return;
+		case HIST_INT:
+		case HIST_INTSQ:
+		case HIST_UINT:
+			part_of_integer(slot, limb, part);
+			break;
+		case HIST_FIX:
+			fold_fix(args, s, bin, fix_total(limb, slot.words));
+			return;
+		case HIST_ACCUM:
+		case HIST_REGR:
+			err = part_of_floats(slot, limb, args.window[2 * s], args.window[2 * s + 1], part);
+			break;
+		default:
+			part_of_code(slot.op, limb[0], args.first_row, part);
+	}
+	switch (slot.op)
+	{
+#define HIST(NAME, form) \
+		case MONOID_##NAME: \
+			err |= combine_part<OpOf<MONOID_##NAME>::type>(slot.states, bin, part); \
+			break;
+#include "hist_list.h"
+#undef HIST
+	}
+	if (err)
+		atomicOr(&args.status->errors[s], (u32) err);
+}
+
+#endif							/* GPUAGG_HIST_STATE_CUH */

@@ -1,0 +1,787 @@
+/*
+ * gpu_hist.cu
+ *	  Generalized histograms against the CPU monoids.
+ *
+ * Every commutative operator, strategy and kind of bins, over sizes around
+ * tile edges, with NULLs, filters, extreme values, and in several batches.
+ */
+#include "gpu_test.h"
+
+#include <math.h>
+
+#include <limits>
+
+#include "bins.h"
+#include "common.cuh"
+
+/* ---- the reference ---------------------------------------------------------- */
+
+/* One input as two words: integers, or the bits of doubles. */
+struct Input
+{
+	uint64_t	lo,
+				hi;
+};
+
+static double
+as_double(uint64_t bits)
+{
+	double		d;
+
+	memcpy(&d, &bits, 8);
+	return d;
+}
+
+static uint64_t
+as_bits(double d)
+{
+	uint64_t	bits;
+
+	memcpy(&bits, &d, 8);
+	return bits;
+}
+
+template <typename T> static void
+host_input(Input in, T &x)
+{
+	x = (T) (int64_t) in.lo;
+}
+static void host_input(Input in, gpuagg_i128 &x) { x = (gpuagg_i128) ((gpuagg_u128) in.hi << 64 | in.lo); }
+static void host_input(Input in, double &x) { x = as_double(in.lo); }
+static void host_input(Input in, float &x) { x = (float) as_double(in.lo); }
+static void host_input(Input in, gpuagg_f64x2 &x) { x.x = as_double(in.lo), x.y = as_double(in.hi); }
+static void host_input(Input in, gpuagg_kv &x) { x.key = in.lo, x.value = in.hi; }
+
+template <typename Op> static void
+host_step(char *states, int64_t bin, Input in)
+{
+	if constexpr (Op::commutative)
+	{
+		typename Op::Input x;
+		typename Op::State *p = (typename Op::State *) states + bin;
+
+		host_input(in, x);
+		*p = Op::step(*p, x);
+	}
+}
+
+static void
+reference_init(MonoidId op, std::vector<char> &states, int64_t nbins)
+{
+	states.resize(nbins * gpuagg_monoids[op].state_size);
+	switch (op)
+	{
+#define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
+		case MONOID_##NAME: \
+			for (int64_t b = 0; b < nbins; b++) \
+				((state_t *) states.data())[b] = Op_##name::identity(); \
+			break;
+#include "monoid_list.h"
+#undef MONOID
+		default:
+			break;
+	}
+}
+
+static void
+reference_step(MonoidId op, std::vector<char> &states, int64_t bin, Input in)
+{
+	switch (op)
+	{
+#define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
+		case MONOID_##NAME: host_step<Op_##name>(states.data(), bin, in); break;
+#include "monoid_list.h"
+#undef MONOID
+		default:
+			break;
+	}
+}
+
+/* Words of a state that are floats, for comparing with a tolerance. */
+static int
+float_words(MonoidId op)
+{
+	switch (op)
+	{
+		case MONOID_SUM_F64:
+		case MONOID_PRODUCT_F64:
+			return 1;
+		case MONOID_ACCUM_F64:
+		case MONOID_MOMENTS_F64:
+			return 3;
+		case MONOID_REGR_F64:
+			return 6;
+		default:
+			return 0;
+	}
+}
+
+static bool
+near_equal(double a, double b, double scale)
+{
+	if (isnan(a) || isnan(b))
+		return isnan(a) && isnan(b);
+	return a == b || fabs(a - b) <= 1e-9 * (fabs(a) + fabs(b)) + 1e-10 * scale;
+}
+
+static bool
+same_state(MonoidId op, const char *a, const char *b, double scale)
+{
+	int			n = float_words(op);
+
+	if (op == MONOID_SUM_F32)
+		return near_equal(*(const float *) a * 1e-4, *(const float *) b * 1e-4, scale * 1e5);
+	if (op == MONOID_MOMENTS_F64 && memcmp(a, b, 8) != 0)
+		return false;
+	if ((op == MONOID_MIN_F64 || op == MONOID_MAX_F64))
+		return near_equal(*(const double *) a, *(const double *) b, 0);
+	if ((op == MONOID_MIN_F32 || op == MONOID_MAX_F32))
+		return near_equal(*(const float *) a, *(const float *) b, 0);
+	if (op == MONOID_SUM_F64 && *(const double *) b == 0 && memcmp(a, b, 8) != 0)
+		return false;
+	for (int i = op == MONOID_MOMENTS_F64; i < n; i++)
+		if (!near_equal(((const double *) a)[i], ((const double *) b)[i], scale))
+			return false;
+	return n > 0 || memcmp(a, b, gpuagg_monoids[op].state_size) == 0;
+}
+
+/* ---- columns ------------------------------------------------------------------ */
+
+struct Column
+{
+	GpuaggValueType type;
+	std::vector<Input> in;
+	std::vector<char> bytes;
+	std::vector<uint8_t> valid;	/* one byte a row; empty: no NULL */
+	DeviceArray<char> *device = nullptr;
+	DeviceArray<uint8_t> *device_valid = nullptr;
+
+	~Column()
+	{
+		delete device;
+		delete device_valid;
+	}
+	void
+	upload(size_t shift)
+	{
+		std::vector<uint8_t> bits((valid.size() + 7) / 8);
+
+		for (size_t i = 0; i < valid.size(); i++)
+			bits[i / 8] |= valid[i] << (i % 8);
+		device = new DeviceArray<char>(bytes, shift);
+		if (!valid.empty())
+			device_valid = new DeviceArray<uint8_t>(bits);
+	}
+	GpuaggColumn
+	get() const
+	{
+		GpuaggColumn c = {device->get(), device_valid ? device_valid->get() : nullptr, type};
+
+		return c;
+	}
+	bool ok(size_t i) const { return valid.empty() || valid[i]; }
+};
+
+static int
+size_of(GpuaggValueType t)
+{
+	return t == GPUAGG_VALUE_I8 ? 1 : t == GPUAGG_VALUE_I16 ? 2
+		: t == GPUAGG_VALUE_I32 || t == GPUAGG_VALUE_F32 ? 4
+		: t == GPUAGG_VALUE_I128 || t == GPUAGG_VALUE_KV ? 16 : 8;
+}
+
+enum Spread
+{
+	PLAIN,						/* small integers, doubles around 100 */
+	EXTREME						/* whole range; infinities, NaN, denormals */
+};
+
+static Input
+random_input(Random &r, GpuaggValueType t, Spread spread)
+{
+	Input		in = {0, 0};
+	bool		special = spread == EXTREME && r.below(16) == 0;
+
+	if (t == GPUAGG_VALUE_F64 || t == GPUAGG_VALUE_F32)
+	{
+		double		d = r.uniform() * 200 - 50;
+		const double specials[] = {INFINITY, -INFINITY, NAN, 0.0, -0.0, 1e-310, 1e30, -1e30, 1e-30};
+
+		if (special)
+			d = specials[r.below(9)];
+		else if (spread == EXTREME)
+			d *= exp2((double) r.below(60) - 30);
+		if (t == GPUAGG_VALUE_F32)
+			d = (float) d;
+		in.lo = as_bits(d);
+		return in;
+	}
+	in.lo = spread == PLAIN ? (uint64_t) ((int64_t) r.below(2001) - 1000) : r.next();
+	if (special)
+		in.lo = r.below(2) ? (uint64_t) INT64_MAX : (uint64_t) INT64_MIN;
+	switch (t)
+	{
+		case GPUAGG_VALUE_I8:
+			in.lo = (uint64_t) (int64_t) (int8_t) in.lo;
+			break;
+		case GPUAGG_VALUE_I16:
+			in.lo = (uint64_t) (int64_t) (int16_t) in.lo;
+			break;
+		case GPUAGG_VALUE_I32:
+			in.lo = (uint64_t) (int64_t) (int32_t) in.lo;
+			break;
+		default:
+			break;
+	}
+	/* decimals leave room for sums; payloads are any integer */
+	if (t == GPUAGG_VALUE_I128)
+		in.hi = spread == PLAIN ? (uint64_t) ((int64_t) in.lo >> 63) : (uint64_t) ((int64_t) r.next() >> 24);
+	else if (t == GPUAGG_VALUE_KV)
+		in.hi = r.below(1000);
+	else
+		in.hi = (uint64_t) ((int64_t) in.lo >> 63);
+	return in;
+}
+
+static void
+fill_column(Column &c, Random &r, GpuaggValueType t, size_t n, Spread spread, bool nulls)
+{
+	c.type = t;
+	c.in.resize(n);
+	c.bytes.resize(n * size_of(t));
+	if (nulls)
+		c.valid.resize(n);
+	for (size_t i = 0; i < n; i++)
+	{
+		Input		in = c.in[i] = random_input(r, t, spread);
+		char	   *p = &c.bytes[i * size_of(t)];
+
+		if (t == GPUAGG_VALUE_F32)
+		{
+			float		f = (float) as_double(in.lo);
+
+			memcpy(p, &f, 4);
+		}
+		else
+			memcpy(p, &in, size_of(t));
+		if (nulls)
+			c.valid[i] = r.below(8) != 0;
+	}
+}
+
+static GpuaggValueType
+own_type(MonoidId op)
+{
+	switch (op)
+	{
+		case MONOID_SUM_DEC:
+		case MONOID_MIN_DEC:
+		case MONOID_MAX_DEC:
+			return GPUAGG_VALUE_I128;
+		case MONOID_ARGMAX:
+		case MONOID_ARGMIN:
+			return GPUAGG_VALUE_KV;
+		case MONOID_SUM_F32:
+		case MONOID_MIN_F32:
+		case MONOID_MAX_F32:
+			return GPUAGG_VALUE_F32;
+		case MONOID_SUM_F64:
+		case MONOID_ACCUM_F64:
+		case MONOID_REGR_F64:
+		case MONOID_MIN_F64:
+		case MONOID_MAX_F64:
+		case MONOID_PRODUCT_F64:
+		case MONOID_MOMENTS_F64:
+			return GPUAGG_VALUE_F64;
+		default:
+			return gpuagg_monoids[op].input_size == 1 ? GPUAGG_VALUE_I8
+				: gpuagg_monoids[op].input_size == 4 ? GPUAGG_VALUE_I32 : GPUAGG_VALUE_I64;
+	}
+}
+
+/* ---- one comparison ------------------------------------------------------------- */
+
+struct Case
+{
+	std::vector<MonoidId> ops;
+	GpuaggHistStrategy strategy;
+	int64_t		nbins;
+	size_t		n;
+	int			batches;
+	Spread		spread;
+	bool		nulls;
+	bool		filter;
+	bool		narrow;			/* narrower columns than the monoids' inputs */
+	bool		skew;			/* nine rows of ten in one bin */
+};
+
+static GpuaggValueType
+column_type(MonoidId op, bool narrow)
+{
+	GpuaggValueType t = own_type(op);
+
+	if (!narrow)
+		return t;
+	if (t == GPUAGG_VALUE_I64 || t == GPUAGG_VALUE_I128)
+		return GPUAGG_VALUE_I32;
+	if (t == GPUAGG_VALUE_I32)
+		return op == MONOID_SATADD_U24 ? t : GPUAGG_VALUE_I16;
+	if (t == GPUAGG_VALUE_KV)
+		return GPUAGG_VALUE_I32;	/* with the row number as payload */
+	return t == GPUAGG_VALUE_F64 ? GPUAGG_VALUE_F32 : t;
+}
+
+struct Batch
+{
+	Column		keys;
+	Column		x[GPUAGG_MAX_SLOTS];
+	Column		y[GPUAGG_MAX_SLOTS];
+	std::vector<uint8_t> filter;
+	DeviceArray<uint8_t> *device_filter = nullptr;
+
+	~Batch() { delete device_filter; }
+};
+
+static void
+run_batch(const Case &c, Random &r, int64_t first_row, std::vector<std::vector<char>> &expect,
+		  std::vector<DeviceArray<char> *> &states, GpuaggHistStatus *status)
+{
+	Batch		b;
+	GpuaggHist	h = GpuaggHist();
+	size_t		bytes = 0;
+
+	fill_column(b.keys, r, GPUAGG_VALUE_I32, c.n, PLAIN, false);
+	for (size_t i = 0; i < c.n; i++)
+	{
+		int32_t		bin = c.skew && r.below(10) ? (int32_t) (c.nbins / 2) : (int32_t) r.below(c.nbins);
+
+		b.keys.in[i].lo = bin;
+		memcpy(&b.keys.bytes[i * 4], &bin, 4);
+	}
+	b.keys.upload(4);
+	if (c.filter)
+	{
+		for (size_t i = 0; i < c.n; i++)
+			b.filter.push_back(r.below(4) ? 1 + (uint8_t) r.below(2) : 0);
+		b.device_filter = new DeviceArray<uint8_t>(b.filter);
+	}
+	h.bins.kind = GPUAGG_BIN_INDEX;
+	h.bins.ncolumns = 1;
+	h.bins.column[0] = b.keys.get();
+	h.bins.nbins = c.nbins;
+	h.nslots = (int) c.ops.size();
+	h.nrows = (int64_t) c.n;
+	h.first_row = first_row;
+	h.status = status;
+	h.strategy = c.strategy;
+	for (size_t s = 0; s < c.ops.size(); s++)
+	{
+		MonoidId	op = c.ops[s];
+		GpuaggValueType t = column_type(op, c.narrow);
+
+		fill_column(b.x[s], r, t, c.n, c.spread, c.nulls);
+		b.x[s].upload(size_of(t));
+		h.slot[s].op = op;
+		h.slot[s].x = b.x[s].get();
+		h.slot[s].filter = b.device_filter && s % 2 ? b.device_filter->get() : nullptr;
+		h.slot[s].states = states[s]->get();
+		if (op == MONOID_REGR_F64)
+		{
+			fill_column(b.y[s], r, t, c.n, c.spread, c.nulls);
+			b.y[s].upload(size_of(t));
+			h.slot[s].y = b.y[s].get();
+		}
+		for (size_t i = 0; i < c.n; i++)
+		{
+			Input		in = b.x[s].in[i];
+
+			if (!b.x[s].ok(i) || (h.slot[s].filter && !b.filter[i]))
+				continue;
+			if (op == MONOID_REGR_F64)
+			{
+				if (!b.y[s].ok(i))
+					continue;
+				in.hi = b.y[s].in[i].lo;
+			}
+			else if (t != GPUAGG_VALUE_KV && own_type(op) == GPUAGG_VALUE_KV)
+				in.hi = first_row + i;
+			reference_step(op, expect[s], (int64_t) b.keys.in[i].lo, in);
+		}
+	}
+	STATUS_MUST(gpuagg_hist_update(&h, nullptr, &bytes, nullptr));
+	DeviceArray<char> workspace(bytes);
+
+	STATUS_MUST(gpuagg_hist_update(&h, workspace.get(), &bytes, nullptr));
+	CUDA_MUST(cudaDeviceSynchronize());
+	CHECK(workspace.guards_intact(), "workspace overrun");
+}
+
+static void
+run_case(const Case &c, uint64_t seed)
+{
+	Random		r(seed);
+	std::vector<std::vector<char>> expect(c.ops.size());
+	std::vector<DeviceArray<char> *> states;
+	DeviceArray<GpuaggHistStatus> status(1);
+	double		scale = c.spread == EXTREME ? 1e60 : 1e4 * (double) c.n * c.batches;
+
+	CUDA_MUST(cudaMemset(status.get(), 0, sizeof(GpuaggHistStatus)));
+	for (size_t s = 0; s < c.ops.size(); s++)
+	{
+		reference_init(c.ops[s], expect[s], c.nbins);
+		states.push_back(new DeviceArray<char>(expect[s].size()));
+		STATUS_MUST(gpuagg_hist_init(c.ops[s], states[s]->get(), c.nbins, nullptr));
+	}
+	for (int k = 0; k < c.batches; k++)
+		run_batch(c, r, 1000 + (int64_t) c.n * k, expect, states, status.get());
+	for (size_t s = 0; s < c.ops.size(); s++)
+	{
+		std::vector<char> got = states[s]->take();
+		size_t		size = gpuagg_monoids[c.ops[s]].state_size;
+		int64_t		bad = -1;
+
+		for (int64_t b = 0; b < c.nbins && bad < 0; b++)
+			if (!same_state(c.ops[s], &got[b * size], &expect[s][b * size], scale))
+				bad = b;
+		CHECK(bad < 0, "%s, strategy %d, %ld bins, %zu rows x %d, spread %d nulls %d filter %d "
+			  "narrow %d skew %d: bin %ld: %016lx %016lx, expected %016lx %016lx",
+			  gpuagg_monoids[c.ops[s]].name, c.strategy, (long) c.nbins, c.n, c.batches, c.spread,
+			  c.nulls, c.filter, c.narrow, c.skew, (long) bad,
+			  bad < 0 ? 0 : *(long *) &got[bad * size],
+			  bad < 0 || size < 16 ? 0 : *(long *) &got[bad * size + 8],
+			  bad < 0 ? 0 : *(long *) &expect[s][bad * size],
+			  bad < 0 || size < 16 ? 0 : *(long *) &expect[s][bad * size + 8]);
+		CHECK(states[s]->guards_intact(), "%s: states overrun", gpuagg_monoids[c.ops[s]].name);
+		delete states[s];
+	}
+}
+
+/* ---- the tests --------------------------------------------------------------------- */
+
+static std::vector<MonoidId>
+all_operators()
+{
+	std::vector<MonoidId> ops;
+
+	for (int op = 0; op < MONOID_COUNT_OF_IDS; op++)
+		if (gpuagg_monoids[op].commutative)
+			ops.push_back((MonoidId) op);
+	return ops;
+}
+
+static const GpuaggHistStrategy strategies[] = {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION,
+	GPUAGG_HIST_GLOBAL, GPUAGG_HIST_AUTO};
+
+GPU_TEST(hist_operators)
+{
+	uint64_t	seed = 1;
+	size_t		n = gpu_test_quick() ? 3001 : 20011;
+
+	for (MonoidId op : all_operators())
+		for (GpuaggHistStrategy strategy : strategies)
+			for (int64_t nbins : {1L, 37L, 5000L})
+				for (int flags = 0; flags < 16; flags++)
+				{
+					if (gpu_test_quick() && flags != 9 && flags != 6)
+						continue;
+					Case		c = {{op}, strategy, nbins, n, 2, flags & 1 ? EXTREME : PLAIN,
+						(flags & 2) != 0, (flags & 2) != 0, (flags & 4) != 0, (flags & 8) != 0};
+
+					/* hundreds of factors leave the range of doubles */
+					if (op == MONOID_PRODUCT_F64 && (nbins < 5000 || c.skew))
+						continue;
+					run_case(c, seed++);
+				}
+}
+
+GPU_TEST(hist_sizes)
+{
+	uint64_t	seed = 1000;
+	std::vector<MonoidId> ops = {MONOID_COUNT, MONOID_SUM_I64, MONOID_SUM_F64, MONOID_MAX_F64};
+
+	for (GpuaggHistStrategy strategy : strategies)
+		for (size_t n : {0, 1, 31, 32, 33, 4095, 4096, 4097, 8191, 8193, 540671, 540673})
+			for (int64_t nbins : {1L, 255L, 20000L, 300001L})
+				if (n < 10000 || !gpu_test_quick())
+					run_case({ops, strategy, nbins, n, 1, PLAIN, true, true, false, n % 2 == 1}, seed++);
+}
+
+GPU_TEST(hist_many_slots)
+{
+	std::vector<MonoidId> ops = all_operators();
+	uint64_t	seed = 2000;
+
+	for (size_t at = 0; at + 8 <= ops.size(); at += 4)
+		for (GpuaggHistStrategy strategy : strategies)
+		{
+			std::vector<MonoidId> some(ops.begin() + at, ops.begin() + at + 8);
+
+			for (MonoidId &op : some)
+				if (op == MONOID_PRODUCT_F64)
+					op = MONOID_COUNT;
+			run_case({some, strategy, 3000, 50021, 2, PLAIN, true, true, at % 8 == 0, false}, seed++);
+		}
+}
+
+/* Float sums come out the same, bit for bit, ten times over. */
+GPU_TEST(hist_repeatable)
+{
+	const int64_t nbins = 1000;
+	const size_t n = gpu_test_quick() ? 20000 : 2000000;
+	Random		r(7);
+	Column		keys,
+				x;
+	std::vector<double> first;
+
+	fill_column(keys, r, GPUAGG_VALUE_I32, n, PLAIN, false);
+	for (size_t i = 0; i < n; i++)
+		((int32_t *) keys.bytes.data())[i] = (int32_t) r.below(nbins);
+	fill_column(x, r, GPUAGG_VALUE_F64, n, PLAIN, false);
+	keys.upload(0);
+	x.upload(0);
+	for (int round = 0; round < 10; round++)
+		for (GpuaggHistStrategy strategy : {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION})
+		{
+			DeviceArray<double> states(nbins);
+			DeviceArray<GpuaggHistStatus> status(1);
+			GpuaggHist	h = GpuaggHist();
+			size_t		bytes = 0;
+
+			CUDA_MUST(cudaMemset(status.get(), 0, sizeof(GpuaggHistStatus)));
+			h.bins.kind = GPUAGG_BIN_INDEX;
+			h.bins.ncolumns = 1;
+			h.bins.column[0] = keys.get();
+			h.bins.nbins = nbins;
+			h.nslots = 1;
+			h.slot[0].op = MONOID_SUM_F64;
+			h.slot[0].x = x.get();
+			h.slot[0].states = states.get();
+			h.nrows = (int64_t) n;
+			h.status = status.get();
+			h.strategy = strategy;
+			STATUS_MUST(gpuagg_hist_init(MONOID_SUM_F64, states.get(), nbins, nullptr));
+			STATUS_MUST(gpuagg_hist_update(&h, nullptr, &bytes, nullptr));
+			DeviceArray<char> workspace(bytes);
+
+			STATUS_MUST(gpuagg_hist_update(&h, workspace.get(), &bytes, nullptr));
+			std::vector<double> got = states.take();
+
+			if (first.empty())
+				first = got;
+			CHECK(memcmp(first.data(), got.data(), nbins * sizeof(double)) == 0,
+				  "round %d, strategy %d differs", round, strategy);
+		}
+}
+
+/* Errors that the monoids state reach the status. */
+GPU_TEST(hist_overflow)
+{
+	for (int k = 0; k < 3; k++)
+	{
+		Column		keys,
+					x;
+		double		v[3][2] = {{1e308, 1e308}, {INFINITY, 1e308}, {1e308, -1e308}};
+		int32_t		zero[2] = {0, 0};
+		DeviceArray<double> states(1);
+		DeviceArray<GpuaggHistStatus> status(1);
+		GpuaggHist	h = GpuaggHist();
+		size_t		bytes = 0;
+
+		keys.type = GPUAGG_VALUE_I32;
+		keys.bytes.assign((char *) zero, (char *) zero + 8);
+		x.type = GPUAGG_VALUE_F64;
+		x.bytes.assign((char *) v[k], (char *) v[k] + 16);
+		keys.upload(0);
+		x.upload(0);
+		CUDA_MUST(cudaMemset(status.get(), 0, sizeof(GpuaggHistStatus)));
+		h.bins.kind = GPUAGG_BIN_INDEX;
+		h.bins.ncolumns = 1;
+		h.bins.column[0] = keys.get();
+		h.bins.nbins = 1;
+		h.nslots = 1;
+		h.slot[0].op = MONOID_SUM_F64;
+		h.slot[0].x = x.get();
+		h.slot[0].states = states.get();
+		h.nrows = 2;
+		h.status = status.get();
+		STATUS_MUST(gpuagg_hist_init(MONOID_SUM_F64, states.get(), 1, nullptr));
+		STATUS_MUST(gpuagg_hist_update(&h, nullptr, &bytes, nullptr));
+		DeviceArray<char> workspace(bytes);
+
+		STATUS_MUST(gpuagg_hist_update(&h, workspace.get(), &bytes, nullptr));
+		CHECK(status.take()[0].errors[0] == (k == 0 ? MONOID_ERR_OVERFLOW : 0),
+			  "case %d: errors %u", k, status.take()[0].errors[0]);
+	}
+}
+
+/* ---- bin functions ---------------------------------------------------------------- */
+
+static void
+check_bins(const char *what, const GpuaggBins &bins, size_t n, const std::vector<int32_t> &expect,
+		   unsigned long long outside)
+{
+	DeviceArray<int32_t> out(n);
+	DeviceArray<GpuaggHistStatus> status(1);
+	size_t		bad = n;
+
+	CUDA_MUST(cudaMemset(status.get(), 0, sizeof(GpuaggHistStatus)));
+	STATUS_MUST(gpuagg_hist_bins(&bins, (int64_t) n, out.get(), status.get(), nullptr));
+	std::vector<int32_t> got = out.take();
+
+	for (size_t i = 0; i < n && bad == n; i++)
+		if (got[i] != expect[i])
+			bad = i;
+	CHECK(bad == n, "%s: row %zu: bin %d, expected %d", what, bad, bad < n ? got[bad] : 0,
+		  bad < n ? expect[bad] : 0);
+	CHECK(status.take()[0].outside == outside, "%s: %llu outside, expected %llu", what,
+		  status.take()[0].outside, outside);
+	CHECK(out.guards_intact(), "%s: overrun", what);
+}
+
+GPU_TEST(hist_bins_range)
+{
+	const size_t n = 10007;
+	const GpuaggValueType types[] = {GPUAGG_VALUE_I8, GPUAGG_VALUE_I16, GPUAGG_VALUE_I32, GPUAGG_VALUE_I64};
+
+	for (int ncols = 1; ncols <= 4; ncols++)
+	{
+		Random		r(40 + ncols);
+		Column		keys[4];
+		GpuaggBins	bins = GpuaggBins();
+		std::vector<int32_t> expect(n, 0);
+		unsigned long long outside = 0;
+		std::vector<uint8_t> gone(n, 0),
+					left(n, 0);
+
+		bins.kind = GPUAGG_BIN_RANGE;
+		bins.ncolumns = ncols;
+		bins.nbins = 1;
+		for (int c = 0; c < ncols; c++)
+		{
+			fill_column(keys[c], r, types[(c + ncols) % 4], n, EXTREME, c != 1);
+			for (size_t i = 0; i < n; i++)
+			{
+				int64_t		v = (int64_t) r.below(11) - 5;
+
+				memcpy(&keys[c].bytes[i * size_of(keys[c].type)], &v, size_of(keys[c].type));
+				keys[c].in[i].lo = v;
+			}
+			keys[c].upload(size_of(keys[c].type));
+			bins.column[c] = keys[c].get();
+			bins.min[c] = -5;
+			bins.null_bin[c] = c == 0;
+			/* the last value of the last column is out of range */
+			bins.extent[c] = (c == ncols - 1 ? 10 : 11) + bins.null_bin[c];
+			bins.nbins *= bins.extent[c];
+			for (size_t i = 0; i < n; i++)
+			{
+				int64_t		k = (int64_t) keys[c].in[i].lo + 5;
+
+				if (!keys[c].ok(i))
+				{
+					k = 11 - (c == ncols - 1);
+					if (!bins.null_bin[c])
+						left[i] = 1;
+				}
+				else if (k >= bins.extent[c] - bins.null_bin[c])
+					gone[i] = 1;
+				expect[i] = (int32_t) (expect[i] * bins.extent[c] + k);
+			}
+		}
+		for (size_t i = 0; i < n; i++)
+		{
+			if (left[i] || gone[i])
+				expect[i] = -1;
+			outside += gone[i] && !left[i];
+		}
+		check_bins("range", bins, n, expect, outside);
+	}
+}
+
+GPU_TEST(hist_bins_width)
+{
+	const size_t n = 20011;
+	const double bounds[][2] = {{0, 100}, {100, 0}, {-1e308, 1e308}, {1e308, -1e308}, {-0.1, 0.3}};
+
+	for (const double *bound : bounds)
+	{
+		Random		r(77);
+		Column		x;
+		GpuaggBins	bins = GpuaggBins();
+		std::vector<int32_t> expect(n);
+
+		fill_column(x, r, GPUAGG_VALUE_F64, n, EXTREME, true);
+		x.upload(8);
+		bins.kind = GPUAGG_BIN_WIDTH;
+		bins.ncolumns = 1;
+		bins.column[0] = x.get();
+		bins.lo = bound[0];
+		bins.hi = bound[1];
+		bins.count = 73;
+		bins.nbins = 75;
+		for (size_t i = 0; i < n; i++)
+		{
+			double		d = as_double(x.in[i].lo);
+
+			expect[i] = x.ok(i) ? gpuagg_bin_uniform(d, bound[0], bound[1], 73) : -1;
+		}
+		check_bins("width", bins, n, expect, 0);
+	}
+}
+
+GPU_TEST(hist_bins_thresholds)
+{
+	const size_t n = 20011;
+
+	for (int count : {1, 2, 37})
+	{
+		Random		r(78);
+		Column		x;
+		GpuaggBins	bins = GpuaggBins();
+		std::vector<int32_t> expect(n);
+		std::vector<double> limits;
+
+		for (int i = 0; i < count; i++)
+			limits.push_back(-40 + i * 5.5);
+		DeviceArray<double> device_limits(limits);
+
+		fill_column(x, r, GPUAGG_VALUE_F32, n, EXTREME, true);
+		x.upload(4);
+		bins.kind = GPUAGG_BIN_THRESHOLDS;
+		bins.ncolumns = 1;
+		bins.column[0] = x.get();
+		bins.thresholds = device_limits.get();
+		bins.count = count;
+		bins.nbins = count + 1;
+		for (size_t i = 0; i < n; i++)
+			expect[i] = x.ok(i) ? gpuagg_bin_thresholds(as_double(x.in[i].lo), limits.data(), count) : -1;
+		check_bins("thresholds", bins, n, expect, 0);
+	}
+}
+
+GPU_TEST(hist_key_range)
+{
+	for (size_t n : {1, 100, 100003})
+	{
+		Random		r(79 + n);
+		Column		x;
+		DeviceArray<int64_t> range(2);
+		int64_t		lo = INT64_MAX,
+					hi = INT64_MIN;
+		GpuaggColumn c;
+
+		fill_column(x, r, GPUAGG_VALUE_I16, n, EXTREME, true);
+		x.upload(2);
+		for (size_t i = 0; i < n; i++)
+			if (x.ok(i))
+			{
+				lo = (int64_t) x.in[i].lo < lo ? (int64_t) x.in[i].lo : lo;
+				hi = (int64_t) x.in[i].lo > hi ? (int64_t) x.in[i].lo : hi;
+			}
+		c = x.get();
+		STATUS_MUST(gpuagg_key_range(&c, (int64_t) n, range.get(), nullptr));
+		std::vector<int64_t> got = range.take();
+
+		CHECK(got[0] == lo && got[1] == hi, "%zu rows: %ld .. %ld", n, (long) got[0], (long) got[1]);
+	}
+}
