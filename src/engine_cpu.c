@@ -629,6 +629,7 @@ static void
 cpu_reset(Engine *base)
 {
 	CpuEngine  *engine = (CpuEngine *) base;
+	StrategyInput input = {.groups = engine->env.est_groups, .rows = engine->env.est_rows};
 
 	close_files(engine);
 	group_table_reset(engine->table);
@@ -639,13 +640,8 @@ cpu_reset(Engine *base)
 	engine->finished = false;
 	engine->emit_pos = engine->emit_end = 0;
 	engine->batch_pos = engine->batch.nrows = 0;
-	if (engine->table->mode == TABLE_HASH)
-	{
-		StrategyInput input = {.groups = engine->env.est_groups, .rows = engine->env.est_rows};
-
-		choose_strategy(engine, &input);
-		engine->chosen_from_data = false;
-	}
+	choose_strategy(engine, &input);
+	engine->chosen_from_data = engine->table->mode != TABLE_HASH;
 }
 
 static void

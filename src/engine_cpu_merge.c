@@ -130,6 +130,8 @@ typedef struct Intake
 	StringInfoData records[IMPORT_GROUPS];
 	const char *rest[IMPORT_GROUPS];	/* after the keys */
 	MemoryContext cxt;			/* Datums of keys */
+	char	   *chunk;
+	char	   *states;			/* of one slot, aligned as records are not */
 } Intake;
 
 static void
@@ -239,13 +241,9 @@ combine_record(CpuEngine *engine, Intake *intake, int i, uint32 at)
 		const SlotSpec *slot = &spec->slots[s];
 		size_t		size = (size_t) slot->width * gpuagg_monoids[slot->monoid].state_size;
 		size_t		off = table->slot_off[s];
-		/* states want alignment, records have none */
-		char	   *states = MemoryContextAllocHuge(intake->cxt, size + 16);
-		char	   *aligned = (char *) TYPEALIGN(16, (uintptr_t) states);
 
-		memcpy(aligned, pos + (off - table->state_off), size);
-		engine->base.errors |= loop_combine(slot->monoid, row + off, aligned, slot->width);
-		pfree(states);
+		memcpy(intake->states, pos + (off - table->state_off), size);
+		engine->base.errors |= loop_combine(slot->monoid, row + off, intake->states, slot->width);
 	}
 }
 
@@ -287,6 +285,8 @@ intake_start(CpuEngine *engine)
 	if (!engine->keys.cols)
 		prepare_key_batch(engine);
 	intake->cxt = AllocSetContextCreate(engine->cxt, "gpuagg import", ALLOCSET_DEFAULT_SIZES);
+	intake->chunk = MemoryContextAllocHuge(engine->cxt, engine->table->row_size + 16);
+	intake->states = (char *) TYPEALIGN(16, (uintptr_t) intake->chunk);
 	return intake;
 }
 
@@ -319,6 +319,7 @@ intake_end(CpuEngine *engine, Intake *intake)
 		if (intake->records[i].data)
 			pfree(intake->records[i].data);
 	MemoryContextDelete(intake->cxt);
+	pfree(intake->chunk);
 	pfree(intake);
 }
 

@@ -617,20 +617,20 @@ group_table_use_direct(GroupTable *table)
 	return true;
 }
 
-/* Twice as wide on the side where the data went out, so that growing stays rare. */
+/* Wider than needed on the side where the data went out, so that growing stays rare. */
 static void
 widen_range(const KeyRange *old, KeyRange *range)
 {
-	uint64		width = (uint64) old->max - (uint64) old->min;
+	uint64		slack = ((uint64) old->max - (uint64) old->min) / 4 + 64;
 
 	if (!old->any)
 		return;
 	if (range->max > old->max)
-		range->max = range->max > (int64) (PG_INT64_MAX - width) ? PG_INT64_MAX
-			: range->max + (int64) width;
+		range->max = range->max > (int64) (PG_INT64_MAX - slack) ? PG_INT64_MAX
+			: range->max + (int64) slack;
 	if (range->min < old->min)
-		range->min = range->min < (int64) (PG_INT64_MIN + width) ? PG_INT64_MIN
-			: range->min - (int64) width;
+		range->min = range->min < (int64) (PG_INT64_MIN + slack) ? PG_INT64_MIN
+			: range->min - (int64) slack;
 }
 
 /* Sees to it that the batch's keys are within the ranges; false: now hashing. */
