@@ -120,3 +120,6 @@ AGG_OWN(BITXOR)
 AGG_OURS("gpuagg_histogram_accum", HIST_UNIFORM, S1(COUNT, 0), S1(COUNT, 0))
 AGG_OURS("gpuagg_histogram_accum_weighted", HIST_WEIGHTED, S2(COUNT, 0, 4), S2(SUM_F64, 0, 4))
 AGG_OURS("gpuagg_histogram_accum_thresholds", HIST_THRESHOLDS, S1(COUNT, 0), S1(COUNT, 0))
+
+/* sketches: the value is its own hash, see hll_value.h */
+AGG_OURS("gpuagg_hll_transfn", HLL, S1(COUNT, 0), S1(HLL_MAX, 0))

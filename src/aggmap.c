@@ -17,6 +17,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/htup_details.h"
 #include "access/transam.h"
 #include "catalog/dependency.h"
@@ -44,6 +46,8 @@
 #include "aggmap.h"
 #include "compat.h"
 #include "histogram.h"
+#include "hll.h"
+#include "hll_value.h"
 #include "lower.h"
 
 #define MAX_SLOTS 3
@@ -73,7 +77,8 @@ typedef enum LowerKind
 	LOWER_REGR,
 	LOWER_HIST_UNIFORM,
 	LOWER_HIST_WEIGHTED,
-	LOWER_HIST_THRESHOLDS
+	LOWER_HIST_THRESHOLDS,
+	LOWER_HLL					/* bigint: the estimate */
 } LowerKind;
 
 /* A monoid over arguments of the aggregate; -1: none. */
@@ -504,7 +509,7 @@ fixed_argument(Aggref *aggref, int i, PlanState *parent, ExprContext *econtext, 
 }
 
 /*
- * The bins of a histogram.  False where slots cannot tell them; wrong ones are
+ * The bins of a histogram or sketch.  False where slots cannot tell them; wrong ones are
  * among these, so that the transition function raises the error if a row comes.
  */
 static bool
@@ -515,6 +520,12 @@ histogram_bins(BinSpec *bins, LowerKind lower, Aggref *aggref, PlanState *parent
 	int			nfixed = lower == LOWER_HIST_THRESHOLDS ? 1 : 3;
 
 	memset(bins, 0, sizeof(*bins));
+	if (lower == LOWER_HLL)
+	{
+		bins->kind = BIN_HLL;
+		bins->n = GPUAGG_HLL_REGISTERS;
+		return hll_value_is_hash(exprType((Node *) linitial_node(TargetEntry, aggref->args)->expr));
+	}
 	for (int i = 0; i < nfixed; i++)
 		if (!fixed_argument(aggref, i + 1, parent, econtext, &arg[i]))
 			return false;
@@ -532,10 +543,10 @@ histogram_bins(BinSpec *bins, LowerKind lower, Aggref *aggref, PlanState *parent
 }
 
 static bool
-is_histogram(LowerKind lower)
+has_bins(LowerKind lower)
 {
 	return lower == LOWER_HIST_UNIFORM || lower == LOWER_HIST_WEIGHTED ||
-		lower == LOWER_HIST_THRESHOLDS;
+		lower == LOWER_HIST_THRESHOLDS || lower == LOWER_HLL;
 }
 
 /* Adds the slots of a row of agg_list.h; false where its arguments do not suit. */
@@ -544,7 +555,7 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		  int filter, PlanState *parent, ExprContext *econtext)
 {
 	BinSpec		bins;
-	bool		binned = is_histogram(row->lower);
+	bool		binned = has_bins(row->lower);
 
 	if (row->lower == LOWER_OWN)
 		return false;
@@ -552,7 +563,7 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 	{
 		if (!histogram_bins(&bins, row->lower, aggref, parent, econtext))
 			return false;
-		out->width = histogram_width(&bins);
+		out->width = bins.kind == BIN_HLL ? bins.n : histogram_width(&bins);
 		if (spec->nkeys > 0 && out->width > MAX_GROUPED_BINS)
 			return false;
 	}
@@ -708,6 +719,7 @@ slots_value(AggOutput *out, const GroupBatch *groups, int g)
 		case LOWER_HIST_UNIFORM:
 		case LOWER_HIST_WEIGHTED:
 		case LOWER_HIST_THRESHOLDS:
+		case LOWER_HLL:
 			break;
 	}
 	elog(ERROR, "aggregate has no transition value in slots");
@@ -753,13 +765,30 @@ transition_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 	return merge_values(out, slots, own, isnull);
 }
 
-/* A histogram's array, which needs no transition value; NULL if no row counted. */
+/* The number of distinct values that a sketch's registers tell. */
 static Datum
-histogram_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
+sketch_value(const int32 *registers)
+{
+	int			counts[GPUAGG_HLL_MAX_RANK + 1] = {0};
+
+	for (int i = 0; i < GPUAGG_HLL_REGISTERS; i++)
+		counts[registers[i]]++;
+	return Int64GetDatum((int64) rint(gpuagg_hll_estimate(counts)));
+}
+
+/*
+ * The result of an aggregate over bins, which needs no transition value.  A
+ * histogram is NULL if no row counted.
+ */
+static Datum
+binned_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 {
 	const char *bins = (const char *) groups->slots[out->slots[1]] +
-		(Size) g * out->width * sizeof(int64);
+		(Size) g * out->width * (out->lower == LOWER_HLL ? sizeof(int32) : sizeof(int64));
 
+	*isnull = false;
+	if (out->lower == LOWER_HLL)
+		return sketch_value((const int32 *) bins);
 	*isnull = STATE(int64, 0) == 0;
 	if (*isnull)
 		return (Datum) 0;
@@ -773,8 +802,8 @@ aggmap_lower(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 {
 	NullableDatum args[FUNC_MAX_ARGS + 1];
 
-	if (is_histogram(out->lower))
-		return histogram_value(out, groups, g, isnull);
+	if (has_bins(out->lower))
+		return binned_value(out, groups, g, isnull);
 
 	args[0].value = transition_value(out, groups, g, isnull);
 	args[0].isnull = *isnull;
