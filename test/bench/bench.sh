@@ -114,7 +114,7 @@ echo "gpuagg benchmark: $rows rows ($(sql -c "SELECT pg_size_pretty(pg_relation_
 	"$(sql -c "SELECT split_part(version(), ' (', 1)"), median of $repeat"
 printf '%-28s' query
 for c in "${configs[@]}"; do printf '%16s' "$c ms"; done
-for c in "${configs[@]:1}"; do printf '%16s' "$c ratio"; done
+for c in "${configs[@]:1}"; do printf '%18s' "$c ratio"; done
 echo
 status=0
 while IFS='|' read -r name query keys; do
@@ -145,7 +145,7 @@ while IFS='|' read -r name query keys; do
 			ratios+=("$(awk -v a="$base" -v b="$ms" 'BEGIN {printf "%.2f", a / b}')")
 		fi
 	done
-	for r in ${ratios[@]+"${ratios[@]}"}; do printf '%16s' "$r"; done
+	for r in ${ratios[@]+"${ratios[@]}"}; do printf '%18s' "$r"; done
 	echo
 done < <(grep -v '^#' "$queries")
 exit $status
