@@ -486,6 +486,76 @@ pack_codes(RowStore *store)
 	return empty ? word : word + 1;
 }
 
+/* Rows that a radix sort is worth, and how many it moves between interrupts. */
+#define RADIX_ROWS 1024
+#define RADIX_STRIDE (1 << 20)
+
+/*
+ * Sorts row numbers by one word each, stably, byte by byte from the lowest; bytes
+ * that are the same everywhere cost a count only.  Its arrays are no more than
+ * the SortRows that row_store_memory counts.
+ */
+static void
+sort_by_radix(RowStore *store)
+{
+	int64		n = store->n;
+	uint64	   *from = MemoryContextAllocHuge(store->cxt, n * sizeof(uint64));
+	uint64	   *to = MemoryContextAllocHuge(store->cxt, n * sizeof(uint64));
+	uint32	   *rows_to = MemoryContextAllocHuge(store->cxt, n * sizeof(uint32));
+	uint32	   *rows_from = store->sorted;
+	uint64		all = 0;
+
+	for (int64 i = 0; i < n; i++)
+	{
+		from[i] = store->codes[0][i];
+		all |= from[i];
+		rows_from[i] = i;
+	}
+	for (int shift = 0; shift < 64 && all >> shift; shift += 8)
+	{
+		uint32		count[256] = {0};
+		uint32		at = 0;
+
+		for (int64 i = 0; i < n; i++)
+			count[from[i] >> shift & 0xFF]++;
+		if (count[from[0] >> shift & 0xFF] == n)
+			continue;
+		for (int b = 0; b < 256; b++)
+		{
+			uint32		here = count[b];
+
+			count[b] = at;
+			at += here;
+		}
+		for (int64 start = 0; start < n; start += RADIX_STRIDE)
+		{
+			int64		end = Min(n, start + RADIX_STRIDE);
+
+			CHECK_FOR_INTERRUPTS();
+			for (int64 i = start; i < end; i++)
+			{
+				uint32		place = count[from[i] >> shift & 0xFF]++;
+
+				to[place] = from[i];
+				rows_to[place] = rows_from[i];
+			}
+		}
+		{
+			uint64	   *words = from;
+			uint32	   *rows = rows_from;
+
+			from = to;
+			to = words;
+			rows_from = rows_to;
+			rows_to = rows;
+		}
+	}
+	store->sorted = rows_from;
+	pfree(rows_to);
+	pfree(from);
+	pfree(to);
+}
+
 void
 row_store_sort(RowStore *store)
 {
@@ -497,7 +567,9 @@ row_store_sort(RowStore *store)
 	nwords = pack_codes(store);
 	CHECK_FOR_INTERRUPTS();
 	store->sorted = MemoryContextAllocHuge(store->cxt, n * sizeof(uint32));
-	if (nwords <= 2)
+	if (nwords == 1 && n >= RADIX_ROWS)
+		sort_by_radix(store);
+	else if (nwords <= 2)
 	{
 		SortRow    *rows = MemoryContextAllocHuge(store->cxt, n * sizeof(SortRow));
 
