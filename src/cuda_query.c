@@ -295,6 +295,9 @@ cuda_query_build(const AggSpec *spec, const char **why)
 	for (int s = 0; s < spec->nslots; s++)
 		if (!translate_slot(query, &spec->slots[s], why))
 			return NULL;
+	*why = "a group too large for the GPU";
+	if (!wire_group_fits(query->wire))
+		return NULL;
 	query->wire->ncols = query->ncols;
 	query->wire->flags = spec->ordered ? WIRE_ORDERED : 0;
 	query->wire_bytes = sizeof(WireQuery) + query->wire->nthresholds * sizeof(double);

@@ -56,6 +56,10 @@
 /* Bytes of a packed group key. */
 #define WIRE_MAX_KEY_BYTES 16
 
+/* Parts of an arena, and their size: a batch, or a chunk of at least one group. */
+#define WIRE_BUFFERS 3
+#define WIRE_BUFFER_BYTES (8u << 20)
+
 /* Every array in the arena starts at a multiple of this. */
 #define WIRE_ALIGN 64
 
@@ -325,6 +329,13 @@ wire_group_bytes(const WireQuery *q)
 	for (int s = 0; s < q->nslots; s++)
 		bytes += (size_t) q->slots[s].width * gpuagg_monoids[q->slots[s].monoid].state_size;
 	return bytes;
+}
+
+/* Does a group fit a buffer, with the gaps that align its arrays? */
+static inline int
+wire_group_fits(const WireQuery *q)
+{
+	return wire_group_bytes(q) + (q->nslots + 1) * WIRE_ALIGN <= WIRE_BUFFER_BYTES;
 }
 
 #endif							/* GPUAGG_PROTOCOL_H */

@@ -89,7 +89,7 @@ check_query(const WireQuery *q, size_t length)
 	for (int s = 0; s < q->nslots; s++)
 		if ((wrong = check_slot(q, &q->slots[s])) != NULL)
 			return wrong;
-	if (wire_group_bytes(q) + (q->nslots + 1) * WIRE_ALIGN > ARENA_BUFFER_BYTES)
+	if (!wire_group_fits(q))
 		return "a group does not fit a buffer";
 	return NULL;
 }

@@ -167,6 +167,60 @@ serve(int sock)
 	}
 }
 
+/* One row through one query: count(*). */
+static DeviceStatus
+run_once(Lane *lane, int device, DeviceError *error)
+{
+	WireQuery	q = {.nslots = 1};
+	WireBatch	batch = {.nrows = 1};
+	WireFinished finished = {0};
+	Query	   *query = NULL;
+	DeviceStatus status;
+	size_t		bytes;
+
+	q.slots[0].monoid = MONOID_COUNT;
+	q.slots[0].col[0] = q.slots[0].col[1] = q.slots[0].filter = -1;
+	q.slots[0].width = 1;
+	status = device_ops.query_open(&query, device, &q, NULL, error);
+	if (status == DEVICE_OK)
+		status = device_ops.copy(lane, &batch, &bytes, error);
+	if (status == DEVICE_OK)
+		status = device_ops.reduce(query, lane, &batch, error);
+	if (status == DEVICE_OK)
+		status = device_ops.finish(query, &finished, error);
+	if (query)
+		device_ops.query_close(query);
+	return status;
+}
+
+/*
+ * Whatever a device does late (loading kernels, growing its pool) it does
+ * here, not in the first query.
+ */
+static bool
+warm_up(const WireStatus *devices, DeviceError *error)
+{
+	Arena	   *arena = arena_take(error);
+	DeviceStatus status = DEVICE_OK;
+
+	if (arena == NULL)
+		return false;
+	for (uint32_t d = 0; d < devices->ndevices && status == DEVICE_OK; d++)
+	{
+		Lane	   *lane = NULL;
+
+		status = device_ops.lane_open(&lane, d, arena->memory, ARENA_BUFFER_BYTES, ARENA_BUFFERS,
+									  error);
+		if (status == DEVICE_OK)
+			status = run_once(lane, d, error);
+		if (lane)
+			device_ops.lane_close(lane);
+	}
+	arena_give(arena);
+	/* a memory limit too low for this is the queries' trouble */
+	return status == DEVICE_OK || status == DEVICE_NO_MEMORY;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -187,6 +241,11 @@ main(int argc, char **argv)
 	budget_start(&status);
 	budget_set_limit(options.memory_limit);
 	if (!arena_prepare(ARENAS_AHEAD, &error))
+	{
+		server_log("%s", error.text);
+		return 1;
+	}
+	if (!warm_up(&status, &error))
 	{
 		server_log("%s", error.text);
 		return 1;

@@ -51,8 +51,8 @@ typedef struct Arena
 	size_t		bytes;
 } Arena;
 
-#define ARENA_BUFFERS 3
-#define ARENA_BUFFER_BYTES (8u << 20)
+#define ARENA_BUFFERS WIRE_BUFFERS
+#define ARENA_BUFFER_BYTES WIRE_BUFFER_BYTES
 #define ARENA_BYTES ((size_t) ARENA_BUFFERS * ARENA_BUFFER_BYTES)
 
 /* Makes `count` arenas ahead, so that first queries need not wait for pinning. */
