@@ -262,6 +262,22 @@ size_slots(HistArgs &args, int fix_words, int block_bits, int total_bits, bool s
 		}
 }
 
+static int
+widest_column(const HistArgs &args)
+{
+	int			widest = 4;
+
+	for (int s = 0; s < args.nslots; s++)
+		for (int k = 0; k < 2; k++)
+		{
+			const GpuaggColumn &c = k ? args.slot[s].y : args.slot[s].x;
+
+			if (c.values && type_bytes(c.type) > widest)
+				widest = type_bytes(c.type);
+		}
+	return widest;
+}
+
 /*
  * The layout and the strategy.  Float sums take four words where that costs no
  * further pass, else three; narrow integer sums keep their carries in shared memory likewise.
@@ -309,7 +325,9 @@ choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		int64_t		fit = (dev.shared_bytes / 2 - SHARED_RESERVE) / 4 / args.words & ~1;
 		int64_t		parts = (hist->bins.nbins + fit - 1) / fit;
 
-		if (parts > HIST_MAX_PARTITIONS)
+		/* on a device with less shared memory a tile may have no room for them */
+		if (parts > HIST_MAX_PARTITIONS ||
+			hist_tile_bytes(widest_column(args), parts) > (size_t) dev.shared_bytes)
 			plan.model.form = HIST_FORM_GLOBAL;
 		plan.model.partitions = parts;
 		plan.model.pass_bins = ((hist->bins.nbins + parts - 1) / parts + 1) & ~(int64_t) 1;

@@ -62,6 +62,16 @@ struct PartPlan
 	GpuaggHistStatus *unread_status;
 };
 
+/* Rows that are sorted by partition in shared memory at a time. */
+#define HIST_TILE 8192
+
+/* Shared memory that takes: the bins, one column, two words a partition. */
+static inline size_t
+hist_tile_bytes(int stage_bytes, size_t parts)
+{
+	return (size_t) HIST_TILE * (stage_bytes + 4) + 2 * parts * sizeof(u32) + 64;
+}
+
 GpuaggCudaStatus hist_launch_split(const HistArgs &args, const PartPlan &plan,
 								   const DeviceFacts &facts, cudaStream_t stream);
 

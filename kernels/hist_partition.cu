@@ -10,8 +10,8 @@
 
 #define ITEMS 8
 #define THREADS 512
-#define TILE_ITEMS 16
-#define TILE (THREADS * TILE_ITEMS)
+#define TILE HIST_TILE
+#define TILE_ITEMS (TILE / THREADS)
 
 /* bin / part_bins by multiplication; exact below 2^32. */
 static __device__ __forceinline__ u32
@@ -372,7 +372,7 @@ launch_split(const HistArgs &args, const PartPlan &plan, const DeviceFacts &fact
 	u64			inverse = ~(u64) 0 / plan.part_bins + 1;
 	size_t		bytes = plan.parts * sizeof(u32);
 	int			most = (int) (bytes < 49152 ? 49152 : bytes);
-	size_t		tile_bytes = (size_t) TILE * (plan.stage_bytes + 4) + 2 * bytes + 64;
+	size_t		tile_bytes = hist_tile_bytes(plan.stage_bytes, plan.parts);
 	HistArgs	scatter_args = args;
 
 	CUDA_TRY(cudaFuncSetAttribute(count_kernel<SIMPLE>, cudaFuncAttributeMaxDynamicSharedMemorySize,

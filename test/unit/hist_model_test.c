@@ -1,0 +1,84 @@
+/*
+ * hist_model_test.c
+ *	  The analytic model of histograms as a table: bins, words, rows and race
+ *	  factor to form, copies and passes.
+ */
+#include "unit.h"
+
+#include "../../kernels/hist_model.h"
+
+/* An H100: 132 multiprocessors, 227 kB for a block less what kernels need. */
+static const HistDevice h100 = {132, 232448 - 1024};
+
+static const struct
+{
+	int64_t		bins;
+	int			words;
+	int64_t		rows;
+	int64_t		race;
+	HistForm	form;
+	int			least_log2,		/* bounds of log2 M */
+				most_log2;
+	int			passes;
+}			table[] = {
+	/* few bins: as many copies as a warp has lanes */
+	{1, 1, 50000000, 1, HIST_FORM_SHARED, 5, 5, 1},
+	{31, 1, 50000000, 1, HIST_FORM_SHARED, 5, 5, 1},
+	{100, 5, 134217728, 1, HIST_FORM_SHARED, 5, 5, 1},
+	/* thousands: equal bins seldom meet, unless the race factor says so */
+	{6137, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 1},
+	{6137, 1, 50000000, 63, HIST_FORM_SHARED, 2, 3, 1},
+	/* few rows do not pay for copies */
+	{2000, 5, 100000, 1, HIST_FORM_SHARED, 0, 0, 1},
+	/* the last that fit, and the first that do not */
+	{57856, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 1},
+	{57857, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 2},
+	{196607, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 4},
+	/* five passes cost more than a partition */
+	{231425, 1, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 5},
+	{1572863, 1, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 28},
+	/* more partitions than a tile can count */
+	{2000000000, 5, 134217728, 1, HIST_FORM_GLOBAL, 0, 0, 172861},
+};
+
+static void
+model_table(void)
+{
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+	{
+		HistModel	m = hist_model(&h100, table[i].bins, table[i].words, table[i].rows, table[i].race);
+
+		CHECK(m.form == table[i].form && m.log2_copies >= table[i].least_log2 &&
+			  m.log2_copies <= table[i].most_log2 && m.passes == table[i].passes,
+			  "%ld bins of %d words, %ld rows, RF %ld: form %d, 2^%d copies, %d passes",
+			  (long) table[i].bins, table[i].words, (long) table[i].rows, (long) table[i].race, m.form,
+			  m.log2_copies, m.passes);
+	}
+}
+
+/* What a pass or partition takes fits, and together they take every bin. */
+static void
+model_covers(void)
+{
+	for (int64_t bins = 1; bins < 2000000000; bins = bins * 5 / 4 + 1)
+		for (int words = 1; words <= 33; words += 4)
+		{
+			HistModel	m = hist_model(&h100, bins, words, 134217728, 1);
+			int64_t		shares = m.form == HIST_FORM_PARTITION ? m.partitions : m.passes;
+
+			if (m.form == HIST_FORM_GLOBAL)
+				continue;
+			CHECK((m.pass_bins << m.log2_copies) * words * 4 <= h100.shared_bytes,
+				  "%ld bins of %d words: a pass of %ld does not fit", (long) bins, words, (long) m.pass_bins);
+			CHECK(m.pass_bins * shares >= bins, "%ld bins of %d words: %ld times %ld", (long) bins, words,
+				  (long) shares, (long) m.pass_bins);
+		}
+}
+
+int
+main(void)
+{
+	RUN("the model's table", model_table);
+	RUN("passes and partitions fit and cover", model_covers);
+	return unit_done();
+}
