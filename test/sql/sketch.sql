@@ -4,7 +4,7 @@ SET gpuagg.startup_cost = 0;
 SET gpuagg.row_cost = 0;
 SET gpuagg.slot_cost = 0;
 CREATE TABLE sketch AS SELECT i, i % 7 AS k, (i * 7919::int8 % 5003)::int4 AS n, (i % 300)::int2 AS s, nullif(i % 100, 0) * 10000000019 AS b,
-	(i % 777 + 4000000000)::oid AS o, date '2000-01-01' + i % 999 AS d, timestamptz '2000-01-01' + i * interval '1 second' AS ts, i % 2 = 0 AS bo,
+	(i % 777 + 4000000000)::oid AS o, date '2000-01-01' + i % 999 AS d, timestamptz '2000-01-01 00:00+00' + i * interval '1 second' AS ts, i % 2 = 0 AS bo,
 	(i % 100) / 4.0::float8 AS f, 'x' || i % 4000 AS tx, (i % 50) / 10.0 AS m
 FROM generate_series(1, 30000) i;
 ANALYZE sketch;
