@@ -112,7 +112,6 @@ static EngineStatus
 ensure_open(CudaEngine *cuda)
 {
 	CudaQuery  *query = cuda->query;
-	WireOpened	opened;
 
 	if (query == NULL || (cuda->client && cuda->client->sock < 0))
 		return ENGINE_FAILED;
@@ -131,7 +130,7 @@ ensure_open(CudaEngine *cuda)
 	if (cuda->env.grouped)
 		query->wire->flags |= WIRE_GROUPED;
 	if (!client_send(cuda->client, MESSAGE_OPEN, query->wire, query->wire_bytes) ||
-		!client_receive(cuda->client, MESSAGE_OPENED, &opened, sizeof(opened)))
+		!client_receive(cuda->client, MESSAGE_OPENED, NULL, 0))
 		return client_lost(cuda);
 	return ENGINE_OK;
 }
@@ -478,7 +477,6 @@ static void
 cuda_reset(Engine *engine)
 {
 	CudaEngine *cuda = (CudaEngine *) engine;
-	WireOpened	opened;
 	bool		in_flight = false;
 
 	for (int b = 0; b < MAX_BUFFERS; b++)
@@ -492,7 +490,7 @@ cuda_reset(Engine *engine)
 	/* a connection in the middle of something is not worth mending */
 	if (in_flight || cuda->client->sock < 0 ||
 		!client_send(cuda->client, MESSAGE_RESET, NULL, 0) ||
-		!client_receive(cuda->client, MESSAGE_OPENED, &opened, sizeof(opened)))
+		!client_receive(cuda->client, MESSAGE_OPENED, NULL, 0))
 	{
 		client_close(cuda->client);
 		cuda->client = NULL;

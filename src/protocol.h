@@ -15,7 +15,6 @@
  *		FINISH -> FINISHED			all groups are known
  *		{ FETCH -> GROUPS }
  *		RESET -> OPENED				the same query from its start, for rescans
- *		DETACH -> DETACHED			a participant leaves; its rows are counted
  *
  * STATUS -> STATUS_REPLY may stand at any point and needs no HELLO.  FAILED may answer
  * anything: the query is then dead, and so is the connection.  Closing the
@@ -27,10 +26,8 @@
  * that names it.  The server never reads a count, an offset or a type from the
  * arena: those come in messages, and are checked before use.
  *
- * Parallel participants of one query OPEN with the same non-zero token: the
- * first opens the query, the others join it; each has a connection and an
- * arena of its own.  Who is not the last to end its input sends DETACH; the
- * last one sends FINISH.
+ * Parallel participants of one query have a connection and a query each; their
+ * groups meet in the backend that emits them (engine_cuda.c).
  */
 #ifndef GPUAGG_PROTOCOL_H
 #define GPUAGG_PROTOCOL_H
@@ -72,7 +69,6 @@ typedef enum MessageType
 	MESSAGE_FINISH,
 	MESSAGE_FETCH,
 	MESSAGE_RESET,
-	MESSAGE_DETACH,
 	MESSAGE_STATUS,
 
 	/* server to client */
@@ -81,7 +77,6 @@ typedef enum MessageType
 	MESSAGE_DONE,
 	MESSAGE_FINISHED,
 	MESSAGE_GROUPS,
-	MESSAGE_DETACHED,
 	MESSAGE_STATUS_REPLY,
 	MESSAGE_FAILED,
 
@@ -179,7 +174,6 @@ typedef struct WireSlot
 
 typedef struct WireQuery
 {
-	uint64_t	token;			/* 0: nobody joins */
 	double		est_rows;
 	double		est_groups;
 	uint32_t	flags;
@@ -193,11 +187,6 @@ typedef struct WireQuery
 	WireKey		keys[WIRE_MAX_KEYS];
 	WireSlot	slots[WIRE_MAX_SLOTS];
 } WireQuery;
-
-typedef struct WireOpened
-{
-	uint32_t	joined;			/* an open query was joined */
-} WireOpened;
 
 #define WIRE_NO_ARRAY UINT32_MAX
 

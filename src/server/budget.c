@@ -58,15 +58,6 @@ budget_detach(int device)
 	pthread_mutex_unlock(&lock);
 }
 
-void
-budget_move(int from, int to)
-{
-	pthread_mutex_lock(&lock);
-	state.devices[from].sessions--;
-	state.devices[to].sessions++;
-	pthread_mutex_unlock(&lock);
-}
-
 bool
 budget_take(int device, uint64_t bytes)
 {

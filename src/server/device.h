@@ -6,8 +6,7 @@
  * its tests link a stand-in that computes on the host.
  *
  * A lane belongs to a connection: a copy stream and one device buffer for each
- * buffer of the arena.  A query belongs to one connection or, where participants joined,
- * to several: calls on it are made under the query's lock (session.c).  Calls on
+ * buffer of the arena.  A query belongs to one connection as well.  Calls on
  * different lanes and queries come from different threads.
  *
  * Every function that can fail returns a DeviceStatus and, unless it is
@@ -73,8 +72,6 @@ typedef struct DeviceOps
 	DeviceStatus (*fetch) (Query *query, Lane *lane, const WireGroups *out, DeviceError *error);
 	/* Back to the state after query_open. */
 	DeviceStatus (*reset) (Query *query, DeviceError *error);
-	/* Waits for what this lane's batches started. */
-	DeviceStatus (*sync) (Query *query, DeviceError *error);
 } DeviceOps;
 
 /* Of the device layer that this program was linked with. */

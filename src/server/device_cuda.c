@@ -376,13 +376,6 @@ query_reset(Query *query, DeviceError *error)
 	return cuda_reset(query, error);
 }
 
-static DeviceStatus
-query_sync(Query *query, DeviceError *error)
-{
-	DEVICE_CHECK(on_device(query->device, error));
-	return cuda_sync(query, error);
-}
-
 const DeviceOps device_ops = {
 	.start = cuda_start,
 	.pin = cuda_pin,
@@ -397,5 +390,4 @@ const DeviceOps device_ops = {
 	.finish = query_finish,
 	.fetch = query_fetch,
 	.reset = query_reset,
-	.sync = query_sync,
 };

@@ -158,6 +158,5 @@ extern DeviceStatus cuda_finish(Query *query, WireFinished *result, DeviceError 
 extern DeviceStatus cuda_fetch(Query *query, Lane *lane, const WireGroups *out,
 							   DeviceError *error);
 extern DeviceStatus cuda_reset(Query *query, DeviceError *error);
-extern DeviceStatus cuda_sync(Query *query, DeviceError *error);
 
 #endif							/* GPUAGG_DEVICE_CUDA_H */

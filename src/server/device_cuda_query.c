@@ -2,9 +2,8 @@
  * device_cuda_query.c
  *	  A query on the device: batches in, groups out.
  *
- * A query has a stream of its own; all its batches, from whatever lane, are
- * reduced on it in order.  Copies run on the lanes' streams, and events order the
- * two.
+ * A query has a stream of its own, on which its batches are reduced in order.
+ * Copies run on the lane's stream, and events order the two.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,7 +86,7 @@ cuda_query_open(Query **query, int device, const WireQuery *q, const double *thr
 	return status;
 }
 
-DeviceStatus
+static DeviceStatus
 cuda_sync(Query *query, DeviceError *error)
 {
 	CUDA_CHECK(cudaStreamSynchronize(query->stream));

@@ -11,8 +11,7 @@
  *	device.h	the GPU
  *
  * No PostgreSQL here.  Threads share nothing but budget.c's counters,
- * arena.c's free list and session.c's table of joinable queries, each behind
- * its own lock.
+ * arena.c's free list and the number of sessions, each behind its own lock.
  */
 #ifndef GPUAGG_SERVER_H
 #define GPUAGG_SERVER_H
@@ -67,7 +66,6 @@ extern void budget_set_limit(uint64_t bytes);
 /* The device with the fewest sessions gets one more. */
 extern int	budget_attach(void);
 extern void budget_detach(int device);
-extern void budget_move(int from, int to);
 /* False if the device's limit would be passed. */
 extern bool budget_take(int device, uint64_t bytes);
 extern void budget_give(int device, uint64_t bytes);

@@ -6,7 +6,7 @@
  * when the next message is there or none is waiting: so the copy of one batch
  * runs while the one before it is reduced.
  *
- * Whatever a session holds (arena, lane, its part in a query) is released in
+ * Whatever a session holds (arena, lane, its query) is released in
  * session_end(), which every way out of the thread passes.
  */
 #include <poll.h>
@@ -22,31 +22,18 @@
 
 #define MAX_SESSIONS 512
 
-/* A query and who takes part in it.  The list, refs and token: under list_lock. */
-typedef struct SharedQuery
-{
-	struct SharedQuery *next;
-	uint64_t	token;
-	int			refs;			/* connections that hold it */
-	int			device;
-	WireQuery	wire;
-	double	   *thresholds;
-
-	pthread_mutex_t lock;		/* the rest */
-	Query	   *query;
-	bool		broken;			/* a participant was lost with its rows */
-	uint64_t	bytes_in;
-	double		copy_ms;
-} SharedQuery;
-
 typedef struct Session
 {
 	int			sock;
 	int			device;			/* -1: not attached */
 	Arena	   *arena;
 	Lane	   *lane;
-	SharedQuery *shared;
-	bool		unfinished;		/* has given rows and not yet left properly */
+	WireQuery	wire;			/* what `query` was opened with */
+	double	   *thresholds;
+	Query	   *query;
+	bool		finished;		/* groups may be fetched, and no batch come */
+	uint64_t	bytes_in;
+	double		copy_ms;
 	bool		pending;		/* `batch` was copied and waits for its reduction */
 	WireBatch	batch;
 	union
@@ -59,8 +46,7 @@ typedef struct Session
 	}			body;
 } Session;
 
-static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
-static SharedQuery *queries;
+static pthread_mutex_t count_lock = PTHREAD_MUTEX_INITIALIZER;
 static int	nsessions;
 
 /* ---- failing ---- */
@@ -92,51 +78,19 @@ device_fail(Session *s, DeviceStatus status, const DeviceError *error)
 	}
 }
 
-/* ---- queries ---- */
-
-static void
-query_release(SharedQuery *q)
-{
-	SharedQuery **at;
-	bool		last;
-
-	pthread_mutex_lock(&list_lock);
-	last = --q->refs == 0;
-	if (last)
-	{
-		for (at = &queries; *at != NULL; at = &(*at)->next)
-			if (*at == q)
-			{
-				*at = q->next;
-				break;
-			}
-	}
-	pthread_mutex_unlock(&list_lock);
-	if (!last)
-		return;
-	if (q->query)
-		device_ops.query_close(q->query);
-	pthread_mutex_destroy(&q->lock);
-	free(q->thresholds);
-	free(q);
-}
+/* ---- the query ---- */
 
 static void
 leave_query(Session *s)
 {
-	SharedQuery *q = s->shared;
-
-	if (q == NULL)
-		return;
-	if (s->unfinished)
-	{
-		pthread_mutex_lock(&q->lock);
-		q->broken = true;
-		pthread_mutex_unlock(&q->lock);
-	}
-	s->shared = NULL;
-	s->unfinished = s->pending = false;
-	query_release(q);
+	if (s->query)
+		device_ops.query_close(s->query);
+	free(s->thresholds);
+	s->query = NULL;
+	s->thresholds = NULL;
+	s->pending = s->finished = false;
+	s->bytes_in = 0;
+	s->copy_ms = 0;
 }
 
 static void
@@ -150,83 +104,20 @@ drop_lane(Session *s)
 	s->device = -1;
 }
 
-/* The open query of this token, with one more reference, or NULL. */
-static SharedQuery *
-query_find(uint64_t token, const WireQuery *wire)
-{
-	SharedQuery *q = NULL;
-
-	if (token == 0)
-		return NULL;
-	for (q = queries; q != NULL; q = q->next)
-		if (q->token == token && memcmp(&q->wire, wire, sizeof(*wire)) == 0)
-		{
-			q->refs++;
-			break;
-		}
-	return q;
-}
-
-static SharedQuery *
-query_make(const WireQuery *wire, int device)
-{
-	SharedQuery *q = calloc(1, sizeof(*q));
-	size_t		bytes = wire->nthresholds * sizeof(double);
-
-	if (q == NULL || (q->thresholds = malloc(bytes + 1)) == NULL)
-	{
-		free(q);
-		return NULL;
-	}
-	memcpy(q->thresholds, wire + 1, bytes);
-	q->wire = *wire;
-	q->token = wire->token;
-	q->device = device;
-	q->refs = 1;
-	pthread_mutex_init(&q->lock, NULL);
-	return q;
-}
-
-/*
- * Joins the query or opens it.  A new query is put on the list with its lock
- * held, so that who joins waits until the device has opened it.
- */
 static bool
-enter_query(Session *s, bool *joined)
+enter_query(Session *s)
 {
-	WireQuery  *wire = &s->body.query;
-	DeviceStatus status = DEVICE_OK;
+	size_t		bytes = s->body.query.nthresholds * sizeof(double);
 	DeviceError error = {""};
-	SharedQuery *q;
+	DeviceStatus status;
 
-	pthread_mutex_lock(&list_lock);
-	q = query_find(wire->token, wire);
-	*joined = q != NULL;
-	if (q == NULL && (q = query_make(wire, s->device)) != NULL)
-	{
-		pthread_mutex_lock(&q->lock);
-		q->next = queries;
-		queries = q;
-	}
-	pthread_mutex_unlock(&list_lock);
-	if (q == NULL)
-		return fail(s, FAILURE_MEMORY, "out of memory");
-	s->shared = q;
-	if (*joined)
-	{
-		pthread_mutex_lock(&q->lock);
-		if (q->query == NULL)
-		{
-			status = DEVICE_NO_MEMORY;
-			snprintf(error.text, sizeof(error.text), "the query that was joined could not be opened");
-		}
-	}
-	else
-	{
-		budget_count_query();
-		status = device_ops.query_open(&q->query, q->device, &q->wire, q->thresholds, &error);
-	}
-	pthread_mutex_unlock(&q->lock);
+	s->thresholds = malloc(bytes + 1);
+	if (s->thresholds == NULL)
+		return fail(s, FAILURE_MEMORY, "out of memory in the GPU server");
+	s->wire = s->body.query;
+	memcpy(s->thresholds, &s->body.query + 1, bytes);
+	budget_count_query();
+	status = device_ops.query_open(&s->query, s->device, &s->wire, s->thresholds, &error);
 	return status == DEVICE_OK ? true : device_fail(s, status, &error);
 }
 
@@ -236,16 +127,10 @@ open_lane(Session *s)
 	DeviceError error = {""};
 	DeviceStatus status;
 
-	/* a joined query may live on another device than this connection was given */
-	if (s->lane && s->device == s->shared->device)
-		return true;
 	if (s->lane)
-		device_ops.lane_close(s->lane);
-	s->lane = NULL;
-	budget_move(s->device, s->shared->device);
-	s->device = s->shared->device;
-	status = device_ops.lane_open(&s->lane, s->shared->device, s->arena->memory,
-								  ARENA_BUFFER_BYTES, ARENA_BUFFERS, &error);
+		return true;
+	status = device_ops.lane_open(&s->lane, s->device, s->arena->memory, ARENA_BUFFER_BYTES,
+								  ARENA_BUFFERS, &error);
 	return status == DEVICE_OK ? true : device_fail(s, status, &error);
 }
 
@@ -276,32 +161,23 @@ static bool
 on_open(Session *s, size_t length)
 {
 	const char *wrong = check_query(&s->body.query, length);
-	WireOpened	opened = {0};
-	bool		joined;
 
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
 	leave_query(s);
-	if (!enter_query(s, &joined) || !open_lane(s))
-		return false;
-	s->unfinished = true;
-	opened.joined = joined;
-	return wire_send(s->sock, MESSAGE_OPENED, &opened, sizeof(opened));
+	return open_lane(s) && enter_query(s) && wire_send(s->sock, MESSAGE_OPENED, NULL, 0);
 }
 
 static bool
 reduce_pending(Session *s)
 {
-	SharedQuery *q = s->shared;
 	DeviceError error = {""};
 	DeviceStatus status;
 
 	if (!s->pending)
 		return true;
 	s->pending = false;
-	pthread_mutex_lock(&q->lock);
-	status = device_ops.reduce(q->query, s->lane, &s->batch, &error);
-	pthread_mutex_unlock(&q->lock);
+	status = device_ops.reduce(s->query, s->lane, &s->batch, &error);
 	return status == DEVICE_OK ? true : device_fail(s, status, &error);
 }
 
@@ -317,8 +193,7 @@ static bool
 on_batch(Session *s, size_t length)
 {
 	WireBatch	batch = s->body.batch;
-	SharedQuery *q = s->shared;
-	const char *wrong = check_batch(&batch, &q->wire, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
+	const char *wrong = check_batch(&batch, &s->wire, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
 	WireDone	done = {batch.buffer};
 	DeviceError error = {""};
 	DeviceStatus status;
@@ -341,59 +216,29 @@ on_batch(Session *s, size_t length)
 		return false;
 	s->batch = batch;
 	s->pending = true;
-	pthread_mutex_lock(&q->lock);
-	q->bytes_in += bytes;
-	q->copy_ms += ms;
-	pthread_mutex_unlock(&q->lock);
+	s->bytes_in += bytes;
+	s->copy_ms += ms;
 	return message_waits(s->sock) ? true : reduce_pending(s);
 }
 
 static bool
 on_finish(Session *s, size_t length)
 {
-	SharedQuery *q = s->shared;
 	WireFinished finished = {0};
 	DeviceError error = {""};
 	DeviceStatus status;
-	bool		broken;
 
 	if (length != 0)
 		return fail(s, FAILURE_PROTOCOL, "finish length");
 	if (!reduce_pending(s))
 		return false;
-	pthread_mutex_lock(&q->lock);
-	broken = q->broken;
-	status = broken ? DEVICE_OK : device_ops.finish(q->query, &finished, &error);
-	finished.bytes_in = q->bytes_in;
-	finished.copy_ms = q->copy_ms;
-	pthread_mutex_unlock(&q->lock);
-	if (broken)
-		return fail(s, FAILURE_DEVICE, "another participant of the query was lost");
+	status = device_ops.finish(s->query, &finished, &error);
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
-	s->unfinished = false;
+	finished.bytes_in = s->bytes_in;
+	finished.copy_ms = s->copy_ms;
+	s->finished = true;
 	return wire_send(s->sock, MESSAGE_FINISHED, &finished, sizeof(finished));
-}
-
-static bool
-on_detach(Session *s, size_t length)
-{
-	SharedQuery *q = s->shared;
-	DeviceError error = {""};
-	DeviceStatus status;
-
-	if (length != 0)
-		return fail(s, FAILURE_PROTOCOL, "detach length");
-	if (!reduce_pending(s))
-		return false;
-	pthread_mutex_lock(&q->lock);
-	status = device_ops.sync(q->query, &error);
-	pthread_mutex_unlock(&q->lock);
-	if (status != DEVICE_OK)
-		return device_fail(s, status, &error);
-	/* stays a holder until it closes, so that the query outlives the gap to the next one */
-	s->unfinished = false;
-	return wire_send(s->sock, MESSAGE_DETACHED, NULL, 0);
 }
 
 /* Lays out a chunk of groups; `max` lowered to what fits a buffer. */
@@ -420,17 +265,14 @@ groups_layout(const WireQuery *q, const WireFetch *fetch)
 static bool
 on_fetch(Session *s, size_t length)
 {
-	SharedQuery *q = s->shared;
 	WireGroups	groups;
 	DeviceError error = {""};
 	DeviceStatus status;
 
-	if (length != sizeof(WireFetch) || s->body.fetch.buffer >= ARENA_BUFFERS || s->unfinished)
+	if (length != sizeof(WireFetch) || s->body.fetch.buffer >= ARENA_BUFFERS || !s->finished)
 		return fail(s, FAILURE_PROTOCOL, "fetch");
-	groups = groups_layout(&q->wire, &s->body.fetch);
-	pthread_mutex_lock(&q->lock);
-	status = device_ops.fetch(q->query, s->lane, &groups, &error);
-	pthread_mutex_unlock(&q->lock);
+	groups = groups_layout(&s->wire, &s->body.fetch);
+	status = device_ops.fetch(s->query, s->lane, &groups, &error);
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
 	return wire_send(s->sock, MESSAGE_GROUPS, &groups, sizeof(groups));
@@ -439,23 +281,18 @@ on_fetch(Session *s, size_t length)
 static bool
 on_reset(Session *s, size_t length)
 {
-	SharedQuery *q = s->shared;
-	WireOpened	opened = {0};
 	DeviceError error = {""};
 	DeviceStatus status;
 
-	if (length != 0 || q->token != 0)
-		return fail(s, FAILURE_PROTOCOL, "reset");
-	s->pending = false;
-	pthread_mutex_lock(&q->lock);
-	q->bytes_in = 0;
-	q->copy_ms = 0;
-	status = device_ops.reset(q->query, &error);
-	pthread_mutex_unlock(&q->lock);
+	if (length != 0)
+		return fail(s, FAILURE_PROTOCOL, "reset length");
+	s->pending = s->finished = false;
+	s->bytes_in = 0;
+	s->copy_ms = 0;
+	status = device_ops.reset(s->query, &error);
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
-	s->unfinished = true;
-	return wire_send(s->sock, MESSAGE_OPENED, &opened, sizeof(opened));
+	return wire_send(s->sock, MESSAGE_OPENED, NULL, 0);
 }
 
 static bool
@@ -476,19 +313,17 @@ on_message(Session *s, const MessageHeader *header)
 		default:
 			break;
 	}
-	if (s->shared == NULL)
+	if (s->query == NULL)
 		return fail(s, FAILURE_PROTOCOL, "message without a query");
 	switch (header->type)
 	{
 		case MESSAGE_BATCH:
-			return s->unfinished ? on_batch(s, header->length)
+			return !s->finished ? on_batch(s, header->length)
 				: fail(s, FAILURE_PROTOCOL, "batch after the end");
 		case MESSAGE_FINISH:
 			return on_finish(s, header->length);
 		case MESSAGE_FETCH:
 			return on_fetch(s, header->length);
-		case MESSAGE_DETACH:
-			return on_detach(s, header->length);
 		case MESSAGE_RESET:
 			return on_reset(s, header->length);
 		default:
@@ -522,9 +357,9 @@ session_end(Session *s)
 		arena_give(s->arena);
 	close(s->sock);
 	free(s);
-	pthread_mutex_lock(&list_lock);
+	pthread_mutex_lock(&count_lock);
 	nsessions--;
-	pthread_mutex_unlock(&list_lock);
+	pthread_mutex_unlock(&count_lock);
 }
 
 static void *
@@ -551,10 +386,10 @@ session_start(int sock)
 	pthread_t	thread;
 	bool		room;
 
-	pthread_mutex_lock(&list_lock);
+	pthread_mutex_lock(&count_lock);
 	room = s != NULL && nsessions < MAX_SESSIONS;
 	nsessions += room;
-	pthread_mutex_unlock(&list_lock);
+	pthread_mutex_unlock(&count_lock);
 	if (!room)
 	{
 		free(s);

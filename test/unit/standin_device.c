@@ -513,13 +513,6 @@ standin_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *erro
 	return DEVICE_OK;
 }
 
-static DeviceStatus
-standin_sync(Query *query, DeviceError *error)
-{
-	(void) query, (void) error;
-	return DEVICE_OK;
-}
-
 const DeviceOps device_ops = {
 	.start = standin_start,
 	.pin = standin_pin,
@@ -534,5 +527,4 @@ const DeviceOps device_ops = {
 	.finish = standin_finish,
 	.fetch = standin_fetch,
 	.reset = standin_reset,
-	.sync = standin_sync,
 };
