@@ -217,8 +217,8 @@ warm_up(const WireStatus *devices, DeviceError *error)
 			device_ops.lane_close(lane);
 	}
 	arena_give(arena);
-	/* a memory limit too low for this is the queries' trouble */
-	return status == DEVICE_OK || status == DEVICE_NO_MEMORY;
+	/* a memory limit too low for this, say, is the queries' trouble */
+	return status != DEVICE_LOST;
 }
 
 int
