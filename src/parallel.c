@@ -393,6 +393,6 @@ parallel_shutdown(CustomScanState *node)
 	state->stats = shared->totals;
 	state->participants = shared->reported;
 	SpinLockRelease(&shared->mutex);
-	state->have_stats = true;
+	state->have_stats = state->participants > 0;
 	state->shared = NULL;
 }
