@@ -361,7 +361,7 @@ sub make_query
 	{
 		$sql .= ' ORDER BY ' . join(', ', map { "$_ " . pick('', 'DESC', 'NULLS FIRST') } 1 .. @keys);
 		$sql .= ' LIMIT ' . int_between(1, 20) if chance(0.5);
-		$query{may_stop_early} = 1;
+		$query{ordered} = 1;
 	}
 	%query = (%query, sql => $sql, float => \@float, orderly => $orderly, serial => $serial, setup => [], teardown => []);
 	if ($from->{view})
@@ -369,7 +369,7 @@ sub make_query
 		push @{ $query{setup} }, "CREATE OR REPLACE TEMP VIEW v AS $from->{view}";
 		push @{ $query{teardown} }, 'DROP VIEW v';
 	}
-	reshape(\%query, $tables) if !$query{may_stop_early};
+	reshape(\%query, $tables) if !$query{ordered};
 	return \%query;
 }
 
