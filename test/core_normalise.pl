@@ -16,7 +16,7 @@ while (my $line = <>)
 	$line =~ s/(-?\d+\.\d{9,}(?:e[-+]\d+)?)/sprintf('%.10g', $1)/ge;
 	if ($line =~ /^-[-+]*-$|^-+$/ && $previous =~ /^ /)
 	{
-		$is_plan = $previous =~ /QUERY PLAN/;
+		$is_plan = $previous =~ /QUERY PLAN|explain_\w+ *$/;
 		$in_result = 1;
 		@rows = ();
 		next;
@@ -33,7 +33,7 @@ while (my $line = <>)
 	}
 	else
 	{
-		print squeeze($line), "\n" unless $line =~ /QUERY PLAN/;
+		print squeeze($line), "\n" unless $line =~ /QUERY PLAN|explain_\w+ *$/;
 	}
 	$previous = $line;
 }
