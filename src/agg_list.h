@@ -123,3 +123,14 @@ AGG_OURS("gpuagg_histogram_accum_thresholds", HIST_THRESHOLDS, S1(COUNT, 0), S1(
 
 /* sketches: the value is its own hash, see hll_value.h */
 AGG_OURS("gpuagg_hll_transfn", HLL, S1(COUNT, 0), S1(HLL_MAX, 0))
+
+/* extremes with a payload, (value, key): codes of both, and the extreme of all keys */
+AGG_OURS("gpuagg_argmax_transfn", ARG, S2(COUNT, 1, 0), S2(ARGMAX, 1, 0), S1(MAX_I64, 1))
+AGG_OURS("gpuagg_argmin_transfn", ARG, S2(COUNT, 1, 0), S2(ARGMIN, 1, 0), S1(MIN_I64, 1))
+
+/* operators over order: the states of ordered.c, or the answer */
+AGG_OURS("gpuagg_maxsub_int8_transfn", MAXSUB_I64, S1(COUNT, 0), S1(MAXSUB_I64, 0))
+AGG_OURS("gpuagg_maxsub_float8_transfn", MAXSUB_F64, S1(COUNT, 0), S1(MAXSUB_F64, 0))
+AGG_OURS("gpuagg_longest_run_transfn", RUN, S1(LONGEST_RUN, 0))
+AGG_OURS("gpuagg_longest_ascending_transfn", ASCENDING, S1(LONGEST_ASC, 0))
+AGG_OURS("gpuagg_compose_linear_transfn", LINEAR, S2(COUNT, 0, 1), S2(LINEAR, 0, 1))

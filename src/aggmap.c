@@ -43,43 +43,18 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "aggmap.h"
+#include "aggmap_internal.h"
 #include "compat.h"
 #include "histogram.h"
 #include "hll.h"
 #include "hll_value.h"
 #include "lower.h"
 
-#define MAX_SLOTS 3
-
 /*
  * Most bins of a grouped histogram that slots keep: a group's states are one
  * row of a table, so wide ones would make it too sparse for the caches.
  */
 #define MAX_GROUPED_BINS 4096
-
-/* How slot states become a transition value, or (histograms) the result. */
-typedef enum LowerKind
-{
-	LOWER_OWN,					/* no slots */
-	LOWER_INT,					/* slot 0 is the value */
-	LOWER_COUNTED_INT,			/* slot 1, a 64-bit integer, is the value */
-	LOWER_COUNTED_I32,
-	LOWER_COUNTED_F32,
-	LOWER_COUNTED_F64,
-	LOWER_INT_AVG,				/* bigint[]: count, sum */
-	LOWER_INT8_AVG,				/* internal states of core */
-	LOWER_POLY_VAR,
-	LOWER_NUMERIC_VAR,
-	LOWER_DEC_AVG,
-	LOWER_DEC,					/* slot 1, a decimal, is the value */
-	LOWER_ACCUM,				/* double precision[] of core's layout */
-	LOWER_REGR,
-	LOWER_HIST_UNIFORM,
-	LOWER_HIST_WEIGHTED,
-	LOWER_HIST_THRESHOLDS,
-	LOWER_HLL					/* bigint: the estimate */
-} LowerKind;
 
 /* A monoid over arguments of the aggregate; -1: none. */
 typedef struct SlotUse
@@ -114,29 +89,6 @@ static const AggRow agg_rows[] = {
 #undef AGG_OWN
 
 static const AggRow own_row = {InvalidOid, NULL, LOWER_OWN, {{false}}};
-
-struct AggOutput
-{
-	LowerKind	lower;
-	int			slots[MAX_SLOTS];
-	bool		counted;		/* slot 0 says whether the group is empty */
-	bool		decimals;		/* slots leave odd numerics to an OwnSpec */
-	int			own;			/* index in AggSpec.owns, or -1 */
-	int			scale;			/* of decimals */
-	int			width;			/* bins of a histogram */
-
-	Oid			transtype;
-	int16		translen;
-	bool		transbyval;
-	Datum		initval;
-	bool		initnull;
-	Oid			collation;
-	FmgrInfo	finalfn;		/* fn_oid InvalidOid: the transition value is the result */
-	int			nfinalargs;
-	FmgrInfo	deserialfn;
-	FmgrInfo	combinefn;
-	AggState   *aggstate;		/* what aggregate functions want as their context */
-};
 
 /* ---- which aggregates ---------------------------------------------------- */
 
@@ -281,6 +233,15 @@ mergeable(Oid aggfnoid)
 	return result;
 }
 
+static bool
+needs_order(const AggRow *row)
+{
+	for (int i = 0; i < MAX_SLOTS && row->slots[i].used; i++)
+		if (!gpuagg_monoids[row->slots[i].monoid].commutative)
+			return true;
+	return false;
+}
+
 bool
 aggmap_supported(const Aggref *aggref, bool replace_builtin, bool parallel, const char **why)
 {
@@ -301,7 +262,8 @@ aggmap_supported(const Aggref *aggref, bool replace_builtin, bool parallel, cons
 		*why = psprintf("VARIADIC inside %s", name);
 	else if (aggref->agglevelsup != 0 || aggref->aggsplit != AGGSPLIT_SIMPLE)
 		*why = psprintf("%s belongs to another query level", name);
-	else if (parallel && entry.row->lower == LOWER_OWN && !mergeable(aggref->aggfnoid))
+	else if (parallel && (entry.row->lower == LOWER_OWN || needs_order(entry.row)) &&
+			 !mergeable(aggref->aggfnoid))
 		*why = psprintf("states of %s cannot be merged", name);
 	else
 		return true;
@@ -542,20 +504,13 @@ histogram_bins(BinSpec *bins, LowerKind lower, Aggref *aggref, PlanState *parent
 	return histogram_uniform_valid(bins->lo, bins->hi, bins->n);
 }
 
-static bool
-has_bins(LowerKind lower)
-{
-	return lower == LOWER_HIST_UNIFORM || lower == LOWER_HIST_WEIGHTED ||
-		lower == LOWER_HIST_THRESHOLDS || lower == LOWER_HLL;
-}
-
 /* Adds the slots of a row of agg_list.h; false where its arguments do not suit. */
 static bool
 add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, const int *args,
 		  int filter, PlanState *parent, ExprContext *econtext)
 {
 	BinSpec		bins;
-	bool		binned = has_bins(row->lower);
+	bool		binned = lower_has_bins(row->lower);
 
 	if (row->lower == LOWER_OWN)
 		return false;
@@ -566,6 +521,14 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		out->width = bins.kind == BIN_HLL ? bins.n : histogram_width(&bins);
 		if (spec->nkeys > 0 && out->width > MAX_GROUPED_BINS)
 			return false;
+	}
+	if (row->lower == LOWER_ARG || row->lower == LOWER_ASCENDING)
+	{
+		ListCell   *lc;
+
+		foreach(lc, aggref->args)
+			if (!spec_type_has_codes(exprType((Node *) lfirst_node(TargetEntry, lc)->expr)))
+				return false;
 	}
 	if (row->lower == LOWER_DEC || row->lower == LOWER_DEC_AVG)
 	{
@@ -587,6 +550,8 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 			col[j] = use->arg[j] < 0 ? -1 : add_argument(spec, aggref, args, use->arg[j], false);
 			if (col[j] >= 0 && spec->cols[col[j]].type == COLUMN_DEC)
 				out->decimals = true;
+			if (row->lower == LOWER_ARG && use->arg[j] == 0)
+				out->value = spec->cols[col[j]].type;
 		}
 		out->slots[i] = spec_add_slot(spec, use->monoid, col[0], col[1], filter,
 									  binned && i > 0 ? &bins : NULL);
@@ -620,220 +585,4 @@ aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, PlanSta
 		out->own = spec_add_own(spec, &own);
 	}
 	return out;
-}
-
-/* ---- lowering -------------------------------------------------------------- */
-
-/* The state of group g in the aggregate's i-th slot. */
-#define STATE(type, i) (((const type *) groups->slots[out->slots[i]])[g])
-
-/* An integer as a value of the transition type. */
-static Datum
-integer_datum(const AggOutput *out, int64 value)
-{
-	switch (out->translen)
-	{
-		case 1:
-			return BoolGetDatum(value & 1);
-		case 2:
-			return Int16GetDatum((int16) value);
-		case 4:
-			return out->transtype == OIDOID ? ObjectIdGetDatum((Oid) value) :
-				Int32GetDatum((int32) value);
-		default:
-			return Int64GetDatum(value);
-	}
-}
-
-/* Calls an aggregate support function; it allocates in the current context. */
-static Datum
-call_support(AggOutput *out, FmgrInfo *fn, int nargs, const NullableDatum *args, bool *isnull)
-{
-	LOCAL_FCINFO(fcinfo, FUNC_MAX_ARGS + 1);
-	Datum		result;
-
-	*isnull = true;
-	InitFunctionCallInfoData(*fcinfo, fn, nargs, out->collation, (Node *) out->aggstate, NULL);
-	for (int i = 0; i < nargs; i++)
-	{
-		if (fn->fn_strict && args[i].isnull)
-			return (Datum) 0;
-		fcinfo->args[i] = args[i];
-	}
-	out->aggstate->curaggcontext->ecxt_per_tuple_memory = CurrentMemoryContext;
-	result = FunctionCallInvoke(fcinfo);
-	*isnull = fcinfo->isnull;
-	return result;
-}
-
-/* An internal state of core from its serialised form. */
-static Datum
-internal_state(AggOutput *out, Datum serialised)
-{
-	NullableDatum args[2] = {{serialised, false}, {(Datum) 0, false}};
-	bool		isnull;
-
-	return call_support(out, &out->deserialfn, 2, args, &isnull);
-}
-
-/* The transition value that the slots of a group stand for. */
-static Datum
-slots_value(AggOutput *out, const GroupBatch *groups, int g)
-{
-	switch (out->lower)
-	{
-		case LOWER_INT:
-			return integer_datum(out, STATE(int64, 0));
-		case LOWER_COUNTED_INT:
-			return integer_datum(out, STATE(int64, 1));
-		case LOWER_COUNTED_I32:
-			return integer_datum(out, STATE(int32, 1));
-		case LOWER_COUNTED_F32:
-			return Float4GetDatum(STATE(float, 1));
-		case LOWER_COUNTED_F64:
-			return Float8GetDatum(STATE(double, 1));
-		case LOWER_INT_AVG:
-			{
-				int64		state[2] = {STATE(int64, 0), STATE(int64, 1)};
-
-				return lower_array(INT8OID, state, 2);
-			}
-		case LOWER_INT8_AVG:
-			return internal_state(out, lower_int8_avg_state(STATE(int64, 0), STATE(gpuagg_i128, 1)));
-		case LOWER_POLY_VAR:
-			return internal_state(out, lower_poly_state(STATE(int64, 0), STATE(gpuagg_i128, 1),
-														STATE(gpuagg_i128, 2)));
-		case LOWER_NUMERIC_VAR:
-			return internal_state(out, lower_numeric_var_state(STATE(int64, 0), STATE(gpuagg_i128, 1),
-															   STATE(gpuagg_i192, 2)));
-		case LOWER_DEC_AVG:
-			return internal_state(out, lower_numeric_avg_state(STATE(int64, 0), STATE(gpuagg_i128, 1),
-															   out->scale));
-		case LOWER_DEC:
-			return lower_decimal(STATE(gpuagg_i128, 1), out->scale);
-		case LOWER_ACCUM:
-			return lower_array(FLOAT8OID, &STATE(gpuagg_accum, 0), 3);
-		case LOWER_REGR:
-			return lower_array(FLOAT8OID, &STATE(gpuagg_regr, 0), 6);
-		case LOWER_OWN:
-		case LOWER_HIST_UNIFORM:
-		case LOWER_HIST_WEIGHTED:
-		case LOWER_HIST_THRESHOLDS:
-		case LOWER_HLL:
-			break;
-	}
-	elog(ERROR, "aggregate has no transition value in slots");
-}
-
-/* Merges two transition values, either of which may be NULL for "none". */
-static Datum
-merge_values(AggOutput *out, NullableDatum a, NullableDatum b, bool *isnull)
-{
-	NullableDatum args[2] = {a, b};
-
-	if (a.isnull || b.isnull)
-	{
-		*isnull = a.isnull && b.isnull;
-		return a.isnull ? b.value : a.value;
-	}
-	return call_support(out, &out->combinefn, 2, args, isnull);
-}
-
-static Datum
-transition_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
-{
-	NullableDatum slots = {out->initval, out->initnull};
-	NullableDatum own = {(Datum) 0, true};
-
-	if (out->lower != LOWER_OWN && !(out->counted && STATE(int64, 0) == 0))
-	{
-		slots.value = slots_value(out, groups, g);
-		slots.isnull = false;
-	}
-	if (out->own < 0)
-	{
-		*isnull = slots.isnull;
-		return slots.value;
-	}
-	own.value = groups->owns[out->own][g];
-	own.isnull = groups->ownnulls[out->own][g];
-	if (out->lower == LOWER_OWN)
-	{
-		*isnull = own.isnull;
-		return own.value;
-	}
-	return merge_values(out, slots, own, isnull);
-}
-
-/* The number of distinct values that a sketch's registers tell. */
-static Datum
-sketch_value(const int32 *registers)
-{
-	int			counts[GPUAGG_HLL_MAX_RANK + 1] = {0};
-
-	for (int i = 0; i < GPUAGG_HLL_REGISTERS; i++)
-		counts[registers[i]]++;
-	return Int64GetDatum((int64) rint(gpuagg_hll_estimate(counts)));
-}
-
-/*
- * The result of an aggregate over bins, which needs no transition value.  A
- * histogram is NULL if no row counted.
- */
-static Datum
-binned_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
-{
-	const char *bins = (const char *) groups->slots[out->slots[1]] +
-		(Size) g * out->width * (out->lower == LOWER_HLL ? sizeof(int32) : sizeof(int64));
-
-	*isnull = false;
-	if (out->lower == LOWER_HLL)
-		return sketch_value((const int32 *) bins);
-	*isnull = STATE(int64, 0) == 0;
-	if (*isnull)
-		return (Datum) 0;
-	if (out->lower == LOWER_HIST_WEIGHTED)
-		return histogram_weight_array((const double *) bins, out->width);
-	return histogram_count_array((const int64 *) bins, out->width);
-}
-
-Datum
-aggmap_lower(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
-{
-	NullableDatum args[FUNC_MAX_ARGS + 1];
-
-	if (has_bins(out->lower))
-		return binned_value(out, groups, g, isnull);
-
-	args[0].value = transition_value(out, groups, g, isnull);
-	args[0].isnull = *isnull;
-	if (!OidIsValid(out->finalfn.fn_oid))
-		return args[0].value;
-
-	/* final functions must not change what other aggregates may share */
-	args[0].value = MakeExpandedObjectReadOnly(args[0].value, *isnull, out->translen);
-	for (int i = 1; i < out->nfinalargs; i++)
-	{
-		args[i].value = (Datum) 0;
-		args[i].isnull = true;
-	}
-	return call_support(out, &out->finalfn, out->nfinalargs, args, isnull);
-}
-
-void
-aggmap_raise(int errors)
-{
-	if (errors & MONOID_ERR_OVERFLOW)
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("value out of range: overflow")));
-	if (errors & MONOID_ERR_UNDERFLOW)
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("value out of range: underflow")));
-	if (errors & MONOID_ERR_INT_OVERFLOW)
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("sum out of range"),
-				 errhint("Set \"%s\" to off for this query.", "gpuagg.enabled")));
 }

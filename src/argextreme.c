@@ -73,6 +73,18 @@ arg_compare(TypeCacheEntry *type, Oid collation, ArgDatum a, ArgDatum b)
 	return DatumGetInt32(FunctionCall2Coll(&type->cmp_proc_finfo, collation, a.value, b.value));
 }
 
+/*
+ * Is a to be taken before b?  Values that are equal but not the same, such as -0
+ * and 0, are told apart by their bits, so that the order of rows does not matter.
+ */
+static bool
+arg_before(TypeCacheEntry *type, Oid collation, ArgDatum a, ArgDatum b)
+{
+	int			c = arg_compare(type, collation, a, b);
+
+	return c != 0 ? c < 0 : type->typbyval && !a.isnull && (int64) a.value < (int64) b.value;
+}
+
 /* Replaces *slot by a copy of *from in cxt. */
 static void
 arg_store(ArgDatum *slot, ArgDatum from, TypeCacheEntry *type, MemoryContext cxt)
@@ -100,7 +112,7 @@ arg_offer(ArgState *state, ArgDatum key, ArgDatum value, int sign, ArgTypes *typ
 			return;
 		if (c == 0)
 		{
-			if (arg_compare(types->value, collation, value, state->value) < 0)
+			if (arg_before(types->value, collation, value, state->value))
 				arg_store(&state->value, value, types->value, cxt);
 			return;
 		}

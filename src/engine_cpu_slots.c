@@ -115,6 +115,27 @@ slots_create(const AggSpec *spec, int batch_rows)
 			break; \
 	}
 
+/* A float where an operator works on codes: one that orders as its type does. */
+#define CODES_OF(FROM) \
+	do { \
+		const FROM *v = (const FROM *) col->values; \
+		int64	   *x = (int64 *) out; \
+		for (int i = 0; i < n; i++) \
+			x[i] = gpuagg_f64_code((double) v[rows ? rows[i] : i] + 0.0); \
+		return; \
+	} while (0)
+
+#define CONVERT_CODES() \
+	switch (col->type) \
+	{ \
+		case COLUMN_F32: \
+			CODES_OF(float); \
+		case COLUMN_F64: \
+			CODES_OF(double); \
+		default: \
+			break; \
+	}
+
 /* Converts a column to a scalar input type; rows NULL means the first n. */
 static void
 convert_column(const Column *col, InputKind kind, const uint32 *rows, int n, void *out)
@@ -133,6 +154,7 @@ convert_column(const Column *col, InputKind kind, const uint32 *rows, int n, voi
 			break;
 		case INPUT_int64_t:
 			CONVERT_INTEGERS(int64);
+			CONVERT_CODES();
 			break;
 		case INPUT_float:
 			CONVERT_FLOATS(float);
@@ -195,22 +217,80 @@ dense_input(SlotWork *work, const Batch *batch, int c, InputKind kind)
 	return w->values;
 }
 
-/* Interleaves two columns to pairs of 8-byte numbers. */
+/* Interleaves two columns to pairs of doubles. */
 static void
-pair_columns(SlotWork *work, const Batch *batch, const int *cols, InputKind kind,
-			 const uint32 *rows, int n)
+pair_doubles(SlotWork *work, const Batch *batch, const int *cols, const uint32 *rows, int n)
 {
-	InputKind	each = kind == INPUT_gpuagg_kv ? INPUT_int64_t : INPUT_double;
-	const uint64 *a = dense_input(work, batch, cols[0], each);
-	const uint64 *b = dense_input(work, batch, cols[1], each);
-	uint64	   *out = work->input;
+	const double *a = dense_input(work, batch, cols[0], INPUT_double);
+	const double *b = dense_input(work, batch, cols[1], INPUT_double);
+	gpuagg_f64x2 *out = work->input;
 
 	for (int i = 0; i < n; i++)
 	{
 		uint32		row = rows ? rows[i] : i;
 
-		out[2 * i] = a[row];
-		out[2 * i + 1] = b[row];
+		out[i].x = a[row];
+		out[i].y = b[row];
+	}
+}
+
+/* Codes of keys, and of the values that go with them, which keep their -0. */
+#define PAIR_CODES(VALUE_T, CODE) \
+	for (int i = 0; i < n; i++) \
+	{ \
+		uint32		row = rows ? rows[i] : i; \
+		out[i].key = keys[row]; \
+		out[i].value = CODE(((const VALUE_T *) values)[row]); \
+	}
+
+static void
+pair_codes(SlotWork *work, const Batch *batch, const int *cols, const uint32 *rows, int n)
+{
+	const int64 *keys = dense_input(work, batch, cols[0], INPUT_int64_t);
+	ColumnType	type = batch->cols[cols[1]].type;
+	const void *values = batch->cols[cols[1]].values;
+	gpuagg_kv  *out = work->input;
+
+	if (type == COLUMN_F32)
+		PAIR_CODES(float, gpuagg_f64_code)
+	else if (type == COLUMN_F64)
+		PAIR_CODES(double, gpuagg_f64_code)
+	else
+	{
+		values = dense_input(work, batch, cols[1], INPUT_int64_t);
+		PAIR_CODES(int64, (int64))
+	}
+}
+
+/* Codes of a column in which NULLs count, with whether there is a value. */
+static void
+present_codes(SlotWork *work, const Batch *batch, int c, const uint32 *rows, int n)
+{
+	const Column *col = &batch->cols[c];
+	const int64 *codes = dense_input(work, batch, c, INPUT_int64_t);
+	gpuagg_kv  *out = work->input;
+
+	for (int i = 0; i < n; i++)
+	{
+		uint32		row = rows ? rows[i] : i;
+
+		out[i].value = !column_is_null(col, row);
+		out[i].key = out[i].value ? codes[row] : 0;
+	}
+}
+
+/* Booleans in which NULL counts as false. */
+static void
+present_booleans(SlotWork *work, const Column *col, const uint32 *rows, int n)
+{
+	const int8 *v = col->values;
+	int8	   *out = work->input;
+
+	for (int i = 0; i < n; i++)
+	{
+		uint32		row = rows ? rows[i] : i;
+
+		out[i] = !column_is_null(col, row) && v[row] != 0;
 	}
 }
 
@@ -223,14 +303,18 @@ slot_input(SlotWork *work, const Batch *batch, const SlotSpec *slot, const uint3
 
 	if (slot->monoid == MONOID_COUNT || c < 0)
 		return NULL;
-	if (kind == INPUT_gpuagg_f64x2 || kind == INPUT_gpuagg_kv)
-	{
-		pair_columns(work, batch, slot->col, kind, rows, n);
-		return work->input;
-	}
-	if (!rows)
+	if (kind == INPUT_gpuagg_f64x2)
+		pair_doubles(work, batch, slot->col, rows, n);
+	else if (slot->monoid == MONOID_LONGEST_ASC)
+		present_codes(work, batch, c, rows, n);
+	else if (kind == INPUT_gpuagg_kv)
+		pair_codes(work, batch, slot->col, rows, n);
+	else if (slot->monoid == MONOID_LONGEST_RUN && batch->cols[c].validity)
+		present_booleans(work, &batch->cols[c], rows, n);
+	else if (!rows)
 		return dense_input(work, batch, c, kind);
-	convert_column(&batch->cols[c], kind, rows, n, work->input);
+	else
+		convert_column(&batch->cols[c], kind, rows, n, work->input);
 	return work->input;
 }
 
@@ -295,7 +379,7 @@ takes_all(const SlotSpec *slot, const GroupTable *table, const Batch *batch)
 	if (table->nmissing > 0 || slot->filter >= 0)
 		return false;
 	for (int c = 0; c < 2; c++)
-		if (slot->col[c] >= 0 &&
+		if (slot->col[c] >= 0 && !slot_takes_nulls(slot) &&
 			(batch->cols[slot->col[c]].validity || batch->cols[slot->col[c]].odd))
 			return false;
 	return true;
@@ -306,20 +390,24 @@ select_rows(SlotWork *work, const SlotSpec *slot, const GroupTable *table, const
 {
 	int			words = BITMAP_WORDS(batch->nrows);
 
+	int			col[2] = {-1, -1};	/* whose NULLs do not count */
+
+	for (int c = 0; c < 2 && !slot_takes_nulls(slot); c++)
+		col[c] = slot->col[c];
 	if (work->selection_valid && work->filter == slot->filter &&
-		work->col[0] == slot->col[0] && work->col[1] == slot->col[1])
+		work->col[0] == col[0] && work->col[1] == col[1])
 		return;
 	memset(work->mask, 0xff, words * sizeof(uint64));
 	for (int c = 0; c < 2; c++)
-		if (slot->col[c] >= 0)
-			mask_column(work->mask, &batch->cols[slot->col[c]], words);
+		if (col[c] >= 0)
+			mask_column(work->mask, &batch->cols[col[c]], words);
 	if (slot->filter >= 0)
 		mask_filter(work->mask, &batch->cols[slot->filter], batch->nrows);
 	for (int i = 0; i < table->nmissing; i++)
 		bitmap_clear(work->mask, table->missing[i]);
 	work->nselected = mask_rows(work->mask, batch->nrows, work->selected);
-	work->col[0] = slot->col[0];
-	work->col[1] = slot->col[1];
+	work->col[0] = col[0];
+	work->col[1] = col[1];
 	work->filter = slot->filter;
 	work->selection_valid = true;
 }

@@ -103,7 +103,7 @@ typedef struct gpuagg_moments
 				ss;
 } gpuagg_moments;
 
-/* An order-preserving key code and a payload code; see kv_none below. */
+/* An order-preserving key code and a payload code; see argmax below. */
 typedef struct gpuagg_kv
 {
 	int64_t		key,
@@ -194,6 +194,38 @@ GPUAGG_HD int
 gpuagg_f64_lt(double a, double b)
 {
 	return !isnan(a) && (isnan(b) || a < b);
+}
+
+/*
+ * Doubles as 64-bit integers in PostgreSQL's order, NaN last; -0 is below 0, so a
+ * key whose order counts is passed as x + 0.0, which makes them equal.
+ */
+GPUAGG_HD int64_t
+gpuagg_f64_code(double x)
+{
+	union
+	{
+		double		f;
+		int64_t		i;
+	}			u;
+
+	u.f = x;
+	if (isnan(x))
+		return 0x7FF8000000000000LL;
+	return u.i >= 0 ? u.i : u.i ^ INT64_MAX;
+}
+
+GPUAGG_HD double
+gpuagg_code_f64(int64_t code)
+{
+	union
+	{
+		double		f;
+		int64_t		i;
+	}			u;
+
+	u.i = code >= 0 ? code : code ^ INT64_MAX;
+	return u.f;
 }
 
 /* Errors of most monoids: none. */
@@ -575,332 +607,7 @@ MONOID_SIMPLE(satadd_u24, uint32_t, uint32_t, 0,
 			  a + b > GPUAGG_U24_MAX ? GPUAGG_U24_MAX : a + b)
 MONOID_SIMPLE(hll_max, int32_t, int32_t, 0, x, a > b ? a : b)
 
-/* ---- ordered operators ------------------------------------------------- */
-
-/*
- * Maximum sum of a contiguous part; the empty part counts as 0.  Bentley,
- * "Programming pearls: algorithm design techniques" (1984), as a monoid.
- *
- * Integers: sums saturate.  A sum of a part that leaves the range upwards makes
- * the answer itself leave it, which best < 0 tells and no combine undoes; one
- * that leaves it downwards is in no best part.
- */
-GPUAGG_HD int64_t
-gpuagg_add_sat(int64_t a, int64_t b)
-{
-	int64_t		r = (int64_t) ((uint64_t) a + (uint64_t) b);
-
-	if (((a ^ r) & (b ^ r)) < 0)
-		return a < 0 ? INT64_MIN : INT64_MAX;
-	return r;
-}
-
-GPUAGG_HD gpuagg_maxsub_i64
-maxsub_i64_identity(void)
-{
-	gpuagg_maxsub_i64 r = {0, 0, 0, 0};
-
-	return r;
-}
-
-GPUAGG_HD gpuagg_maxsub_i64
-maxsub_i64_lift(int64_t x)
-{
-	int64_t		p = x > 0 ? x : 0;
-	gpuagg_maxsub_i64 r = {x, p, p, p};
-
-	return r;
-}
-
-GPUAGG_HD gpuagg_maxsub_i64
-maxsub_i64_combine(gpuagg_maxsub_i64 a, gpuagg_maxsub_i64 b)
-{
-	gpuagg_maxsub_i64 r;
-	int64_t		pre = gpuagg_add_sat(a.total, b.prefix);
-	int64_t		suf = gpuagg_add_sat(a.suffix, b.total);
-	int64_t		cross = (int64_t) ((uint64_t) a.suffix + (uint64_t) b.prefix);
-
-	r.total = gpuagg_add_sat(a.total, b.total);
-	r.prefix = a.prefix > pre ? a.prefix : pre;
-	r.suffix = b.suffix > suf ? b.suffix : suf;
-	r.best = a.best > b.best ? a.best : b.best;
-	r.best = r.best > cross ? r.best : cross;
-	if (a.best < 0 || b.best < 0 || cross < 0)
-		r.best = -1;
-	return r;
-}
-
-/*
- * combine with lift(x), shortened: the total is never above the prefix, nor
- * the suffix above the best.
- */
-GPUAGG_HD gpuagg_maxsub_i64
-maxsub_i64_step(gpuagg_maxsub_i64 a, int64_t x)
-{
-	gpuagg_maxsub_i64 r;
-	int64_t		suf = (int64_t) ((uint64_t) a.suffix + (uint64_t) x);
-	int			over = x > 0 && suf < 0;
-
-	r.total = gpuagg_add_sat(a.total, x);
-	r.prefix = a.prefix > r.total ? a.prefix : r.total;
-	r.suffix = over ? INT64_MAX : suf > 0 ? suf : 0;
-	r.best = a.best > r.suffix ? a.best : r.suffix;
-	if (a.best < 0 || over)
-		r.best = -1;
-	return r;
-}
-
-GPUAGG_HD int
-maxsub_i64_error(gpuagg_maxsub_i64 a, gpuagg_maxsub_i64 b, gpuagg_maxsub_i64 r)
-{
-	(void) a;
-	(void) b;
-	return r.best < 0 ? MONOID_ERR_INT_OVERFLOW : MONOID_ERR_NONE;
-}
-
-/*
- * Doubles: NaN counts as the greatest sum, as PostgreSQL orders it, and a part
- * with both infinities sums to NaN.  Which of them occurred is kept in flags,
- * with 0 in place of NaN and +infinity, so that the rest stays comparable.
- */
-#define GPUAGG_MAXSUB_NAN 1
-#define GPUAGG_MAXSUB_PINF 2
-#define GPUAGG_MAXSUB_NINF 4
-
-GPUAGG_HD gpuagg_maxsub_f64
-maxsub_f64_identity(void)
-{
-	gpuagg_maxsub_f64 r = {0, 0, 0, 0, 0};
-
-	return r;
-}
-
-GPUAGG_HD gpuagg_maxsub_f64
-maxsub_f64_lift(double x)
-{
-	gpuagg_maxsub_f64 r = {0, 0, 0, 0, 0};
-
-	if (isnan(x))
-		r.flags = GPUAGG_MAXSUB_NAN;
-	else if (isinf(x) && x > 0)
-		r.flags = GPUAGG_MAXSUB_PINF;
-	else
-	{
-		if (isinf(x))
-			r.flags = GPUAGG_MAXSUB_NINF;
-		r.total = x;
-		r.prefix = r.suffix = r.best = x > 0 ? x : 0;
-	}
-	return r;
-}
-
-GPUAGG_HD gpuagg_maxsub_f64
-maxsub_f64_combine(gpuagg_maxsub_f64 a, gpuagg_maxsub_f64 b)
-{
-	gpuagg_maxsub_f64 r;
-	double		pre = a.total + b.prefix;
-	double		suf = a.suffix + b.total;
-	double		cross = a.suffix + b.prefix;
-
-	r.total = a.total + b.total;
-	r.prefix = a.prefix > pre ? a.prefix : pre;
-	r.suffix = b.suffix > suf ? b.suffix : suf;
-	r.best = a.best > b.best ? a.best : b.best;
-	r.best = r.best > cross ? r.best : cross;
-	r.flags = a.flags | b.flags;
-	return r;
-}
-
-/* As for integers; what is kept in flags counts as 0. */
-GPUAGG_HD gpuagg_maxsub_f64
-maxsub_f64_step(gpuagg_maxsub_f64 a, double x)
-{
-	gpuagg_maxsub_f64 r;
-	double		suf;
-
-	r.flags = a.flags;
-	if (isnan(x) || isinf(x))
-	{
-		r.flags |= isnan(x) ? GPUAGG_MAXSUB_NAN : x > 0 ? GPUAGG_MAXSUB_PINF : GPUAGG_MAXSUB_NINF;
-		x = x < 0 ? x : 0;
-	}
-	suf = a.suffix + x;
-	r.total = a.total + x;
-	r.prefix = a.prefix > r.total ? a.prefix : r.total;
-	r.suffix = suf > 0 ? suf : 0;
-	r.best = a.best > r.suffix ? a.best : r.suffix;
-	return r;
-}
-
-/* The result; infinite without flags means that finite sums overflowed. */
-GPUAGG_HD double
-maxsub_f64_best(gpuagg_maxsub_f64 s)
-{
-	if ((s.flags & GPUAGG_MAXSUB_NAN) ||
-		((s.flags & GPUAGG_MAXSUB_PINF) && (s.flags & GPUAGG_MAXSUB_NINF)))
-		return NAN;
-	return (s.flags & GPUAGG_MAXSUB_PINF) ? INFINITY : s.best;
-}
-
-GPUAGG_HD int
-maxsub_f64_error(gpuagg_maxsub_f64 a, gpuagg_maxsub_f64 b, gpuagg_maxsub_f64 r)
-{
-	(void) a;
-	(void) b;
-	return (isinf(r.best) && r.flags == 0) ? MONOID_ERR_OVERFLOW : MONOID_ERR_NONE;
-}
-
-GPUAGG_HD gpuagg_run
-longest_run_identity(void)
-{
-	gpuagg_run	r = {0, 0, 0, 0};
-
-	return r;
-}
-
-GPUAGG_HD gpuagg_run
-longest_run_lift(int8_t x)
-{
-	int64_t		p = x != 0;
-	gpuagg_run	r = {1, p, p, p};
-
-	return r;
-}
-
-GPUAGG_HD gpuagg_run
-longest_run_combine(gpuagg_run a, gpuagg_run b)
-{
-	gpuagg_run	r;
-	int64_t		cross = a.suffix + b.prefix;
-
-	r.len = a.len + b.len;
-	r.prefix = a.prefix == a.len ? a.len + b.prefix : a.prefix;
-	r.suffix = b.suffix == b.len ? b.len + a.suffix : b.suffix;
-	r.best = a.best > b.best ? a.best : b.best;
-	r.best = r.best > cross ? r.best : cross;
-	return r;
-}
-MONOID_PLAIN_STEP(longest_run, int8_t, gpuagg_run)
-MONOID_NO_ERROR(longest_run, gpuagg_run)
-
-/*
- * Longest strictly ascending contiguous run over order-preserving codes.  A
- * NULL between values is the state {1, 0, 0, 0, 0, 0}: in no run, joining none.
- */
-GPUAGG_HD gpuagg_asc
-longest_asc_identity(void)
-{
-	gpuagg_asc	r = {0, 0, 0, 0, 0, 0};
-
-	return r;
-}
-
-GPUAGG_HD gpuagg_asc
-longest_asc_lift(int64_t x)
-{
-	gpuagg_asc	r = {1, 1, 1, 1, x, x};
-
-	return r;
-}
-
-GPUAGG_HD gpuagg_asc
-longest_asc_combine(gpuagg_asc a, gpuagg_asc b)
-{
-	gpuagg_asc	r;
-	int			joins;
-
-	if (a.len == 0)
-		return b;
-	if (b.len == 0)
-		return a;
-	joins = a.last < b.first;
-	r.len = a.len + b.len;
-	r.prefix = (joins && a.prefix == a.len) ? a.len + b.prefix : a.prefix;
-	r.suffix = (joins && b.suffix == b.len) ? b.len + a.suffix : b.suffix;
-	r.best = a.best > b.best ? a.best : b.best;
-	if (joins && a.suffix + b.prefix > r.best)
-		r.best = a.suffix + b.prefix;
-	r.first = a.first;
-	r.last = b.last;
-	return r;
-}
-MONOID_PLAIN_STEP(longest_asc, int64_t, gpuagg_asc)
-MONOID_NO_ERROR(longest_asc, gpuagg_asc)
-
-/* (a then b): x -> b.x * (a.x * v + a.y) + b.y; .x is the factor, .y the term. */
-GPUAGG_HD gpuagg_f64x2
-linear_identity(void)
-{
-	gpuagg_f64x2 r = {1.0, 0.0};
-
-	return r;
-}
-
-GPUAGG_HD gpuagg_f64x2
-linear_lift(gpuagg_f64x2 in)
-{
-	return in;
-}
-
-GPUAGG_HD gpuagg_f64x2
-linear_combine(gpuagg_f64x2 a, gpuagg_f64x2 b)
-{
-	gpuagg_f64x2 r;
-
-	/* the identity changes nothing, infinities included: 0 * inf is NaN */
-	if (a.x == 1.0 && a.y == 0.0)
-		return b;
-	if (b.x == 1.0 && b.y == 0.0)
-		return a;
-	r.x = a.x * b.x;
-	r.y = b.x * a.y + b.y;
-	return r;
-}
-MONOID_PLAIN_STEP(linear, gpuagg_f64x2, gpuagg_f64x2)
-MONOID_NO_ERROR(linear, gpuagg_f64x2)
-
-/* Product of k by k matrices, row-major, left to right in input order. */
-#define MONOID_MATRIX(name, k, state_t) \
-	GPUAGG_HD state_t name##_identity(void) \
-	{ \
-		state_t r; \
-		for (int i = 0; i < (k) * (k); i++) \
-			r.m[i] = (i / (k) == i % (k)) ? 1.0 : 0.0; \
-		return r; \
-	} \
-	/* skipped by combine, so that infinities stay as they are: 0 * inf is NaN */ \
-	GPUAGG_HD int name##_is_identity(state_t a) \
-	{ \
-		for (int i = 0; i < (k) * (k); i++) \
-			if (a.m[i] != ((i / (k) == i % (k)) ? 1.0 : 0.0)) \
-				return 0; \
-		return 1; \
-	} \
-	GPUAGG_HD state_t name##_lift(state_t x) { return x; } \
-	GPUAGG_HD state_t name##_combine(state_t a, state_t b) \
-	{ \
-		state_t r; \
-		if (name##_is_identity(a)) \
-			return b; \
-		if (name##_is_identity(b)) \
-			return a; \
-		for (int i = 0; i < (k); i++) \
-			for (int j = 0; j < (k); j++) \
-			{ \
-				double s = 0.0; \
-				for (int l = 0; l < (k); l++) \
-					s += a.m[i * (k) + l] * b.m[l * (k) + j]; \
-				r.m[i * (k) + j] = s; \
-			} \
-		return r; \
-	} \
-	MONOID_PLAIN_STEP(name, state_t, state_t) \
-	MONOID_NO_ERROR(name, state_t)
-
-MONOID_MATRIX(mat2, 2, gpuagg_mat2)
-MONOID_MATRIX(mat3, 3, gpuagg_mat3)
-MONOID_MATRIX(mat4, 4, gpuagg_mat4)
-MONOID_MATRIX(mat5, 5, gpuagg_mat5)
+#include "monoid_ordered.h"
 
 /* The list as data; defined in monoid.c. */
 #ifdef __cplusplus

@@ -50,7 +50,7 @@ MONOID(ARGMIN, argmin, gpuagg_kv, gpuagg_kv, 1, CAS, "smallest key with its valu
 MONOID(MAXSUB_I64, maxsub_i64, int64_t, gpuagg_maxsub_i64, 0, XCG, "maximum subarray sum, integer")
 MONOID(MAXSUB_F64, maxsub_f64, double, gpuagg_maxsub_f64, 0, XCG, "maximum subarray sum, double")
 MONOID(LONGEST_RUN, longest_run, int8_t, gpuagg_run, 0, XCG, "longest run of true")
-MONOID(LONGEST_ASC, longest_asc, int64_t, gpuagg_asc, 0, XCG, "longest strictly ascending run of 64-bit codes")
+MONOID(LONGEST_ASC, longest_asc, gpuagg_kv, gpuagg_asc, 0, XCG, "longest strictly ascending run of 64-bit codes")
 MONOID(LINEAR, linear, gpuagg_f64x2, gpuagg_f64x2, 0, CAS, "composition of x -> a x + b")
 MONOID(MAT2, mat2, gpuagg_mat2, gpuagg_mat2, 0, XCG, "product of 2 by 2 matrices")
 MONOID(MAT3, mat3, gpuagg_mat3, gpuagg_mat3, 0, XCG, "product of 3 by 3 matrices")

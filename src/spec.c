@@ -172,3 +172,27 @@ spec_column_type(Oid typid, int32 typmod, int16 *scale)
 			return type_is_enum(typid) ? COLUMN_U32 : COLUMN_DATUM;
 	}
 }
+
+/* "char" compares without its sign and enums by their labels' order. */
+bool
+spec_type_has_codes(Oid typid)
+{
+	switch (getBaseType(typid))
+	{
+		case BOOLOID:
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case OIDOID:
+		case FLOAT4OID:
+		case FLOAT8OID:
+		case DATEOID:
+		case TIMEOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+		case CASHOID:
+			return true;
+		default:
+			return false;
+	}
+}

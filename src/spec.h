@@ -71,8 +71,9 @@ typedef struct BinSpec
 /*
  * A row counts for a slot if every column it names is not NULL (and not odd)
  * there and the filter column is true.  Columns narrower than the monoid's
- * input widen by C's conversions.  With bins, col[0] gives the bin and col[1],
- * if any, the input.
+ * input widen by C's conversions; where an integer is wanted, floats give their
+ * codes (gpuagg_f64_code).  With bins, col[0] gives the bin and col[1], if any,
+ * the input.  Runs, see slot_takes_nulls, are over col[0] with its NULLs.
  */
 typedef struct SlotSpec
 {
@@ -82,6 +83,13 @@ typedef struct SlotSpec
 	BinSpec		bins;
 	int			width;			/* states a group: 1, or the number of bins */
 } SlotSpec;
+
+/* A NULL ends a run, so it counts: as false, or as a value that joins nothing. */
+static inline bool
+slot_takes_nulls(const SlotSpec *slot)
+{
+	return slot->monoid == MONOID_LONGEST_RUN || slot->monoid == MONOID_LONGEST_ASC;
+}
 
 /* An aggregate run by its own transition function over Datum columns. */
 typedef struct OwnSpec
@@ -137,8 +145,11 @@ extern int	spec_add_own(AggSpec *spec, const OwnSpec *own);
 /* The column type a scalar SQL type travels in; COLUMN_DATUM where none fits better. */
 extern ColumnType spec_column_type(Oid typid, int32 typmod, int16 *scale);
 
+/* Does a scalar SQL type travel as 64-bit codes that compare as its default order does? */
+extern bool spec_type_has_codes(Oid typid);
+
 /*
- * The same for an expression: one over numerics of declared scale has a known
+ * The column type for an expression: one over numerics of declared scale has a known
  * scale as well.  In expr_decimal.c.
  */
 extern ColumnType expr_column_type(Node *expr, int16 *scale);

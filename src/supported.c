@@ -156,24 +156,8 @@ supported_codes(Node *expr, Oid sortop, bool *desc)
 	Oid			type = getBaseType(exprType(expr));
 	TypeCacheEntry *entry;
 
-	switch (type)
-	{
-		case BOOLOID:
-		case INT2OID:
-		case INT4OID:
-		case INT8OID:
-		case OIDOID:
-		case FLOAT4OID:
-		case FLOAT8OID:
-		case DATEOID:
-		case TIMEOID:
-		case TIMESTAMPOID:
-		case TIMESTAMPTZOID:
-		case CASHOID:
-			break;
-		default:
-			return false;
-	}
+	if (!spec_type_has_codes(type))
+		return false;
 	entry = lookup_type_cache(type, TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
 	*desc = sortop == entry->gt_opr;
 	return *desc || sortop == entry->lt_opr;

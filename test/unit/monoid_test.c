@@ -62,7 +62,7 @@ random_uint32_t(MonoidId id)
 static int64_t
 random_int64_t(MonoidId id)
 {
-	if (id == MONOID_LONGEST_ASC || id == MONOID_MAXSUB_I64)
+	if (id == MONOID_MAXSUB_I64)
 		return random_below(7) - 3;
 	return random_below(8) ? (int64_t) random_u64() :
 		random_below(2) ? INT64_MAX : INT64_MIN;
@@ -479,6 +479,7 @@ runs_by_search(void)
 	{
 		int			n = (int) random_below(MAX_ROWS);
 		int64_t		x[MAX_ROWS];
+		int			present[MAX_ROWS];
 		gpuagg_maxsub_i64 sub = maxsub_i64_identity();
 		gpuagg_maxsub_f64 subf = maxsub_f64_identity();
 		gpuagg_run	run = longest_run_identity();
@@ -493,7 +494,8 @@ runs_by_search(void)
 			sub = maxsub_i64_step(sub, x[j]);
 			subf = maxsub_f64_step(subf, (double) x[j]);
 			run = longest_run_step(run, x[j] > -2);
-			asc = longest_asc_step(asc, x[j]);
+			present[j] = random_below(8) != 0;
+			asc = longest_asc_step(asc, (gpuagg_kv) {x[j], present[j]});
 		}
 		for (int from = 0; from < n; from++)
 		{
@@ -505,7 +507,7 @@ runs_by_search(void)
 			{
 				sum += x[to];
 				all = all && x[to] > -2;
-				up = up && (to == from || x[to - 1] < x[to]);
+				up = up && present[to] && (to == from || x[to - 1] < x[to]);
 				best = sum > best ? sum : best;
 				longest = all && to - from + 1 > longest ? to - from + 1 : longest;
 				ascending = up && to - from + 1 > ascending ? to - from + 1 : ascending;

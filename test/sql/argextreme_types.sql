@@ -1,0 +1,81 @@
+-- gpu_argmax and gpu_argmin over every pair of types, in the custom scan against
+-- plain SQL: extreme keys and values, ties, NULLs that win, -0, NaN.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS gpuagg;
+RESET client_min_messages;
+
+CREATE TABLE extremes AS
+SELECT i % 13 AS g,
+       CASE WHEN i % 5 = 0 THEN NULL ELSE (i * 7919 % 11) - 5 END::int2 AS i2,
+       CASE WHEN i % 7 = 0 THEN NULL ELSE (i * 104729 % 9) - 4 END::int4 AS i4,
+       (ARRAY[9223372036854775807, -9223372036854775808, 0, NULL, 7])[1 + i * 31 % 5] AS i8,
+       (ARRAY['-0', '0', 'nan', '-inf', 'inf', '1.5', NULL])[1 + i * 37 % 7]::float4 AS f4,
+       (ARRAY['0', '-0', 'nan', 'inf', '-1e308', NULL])[1 + i * 41 % 6]::float8 AS f8,
+       (ARRAY['infinity', '-infinity', '2026-01-01', NULL])[1 + i * 43 % 4]::date AS d,
+       (ARRAY['infinity', '-infinity', '2026-01-01', NULL])[1 + i * 47 % 4]::timestamp AS ts,
+       (ARRAY['infinity', '-infinity', '2026-01-01', NULL])[1 + i * 53 % 4]::timestamptz AS tz,
+       (ARRAY[1.5, 1.25, NULL])[1 + i * 59 % 3]::numeric(6, 2) AS n,
+       (ARRAY['a', 'B', NULL])[1 + i * 61 % 3] AS s,
+       (ARRAY[true, false, NULL])[1 + i * 67 % 3] AS b
+FROM generate_series(1, 400) i;
+INSERT INTO extremes SELECT 100 + i FROM generate_series(1, 2) i;
+ANALYZE extremes;
+
+-- the pairs whose answer differs; text tells -0 from 0
+CREATE FUNCTION wrong_extremes(names text[]) RETURNS TABLE (value text, key text, aggregate text)
+LANGUAGE plpgsql AS $$
+DECLARE
+    bad bool;
+BEGIN
+    FOREACH value IN ARRAY names LOOP
+        FOREACH key IN ARRAY names LOOP
+            FOREACH aggregate IN ARRAY ARRAY['max', 'min'] LOOP
+                EXECUTE format($q$
+                    WITH ours AS (SELECT g, gpu_arg%3$s(%1$I, %2$I)::text AS r,
+                                         gpu_arg%3$s(%1$I, %2$I) FILTER (WHERE i2 > 0)::text AS f
+                                  FROM extremes GROUP BY g),
+                         ranked AS (SELECT g, i2, %1$I::text AS r,
+                                           rank() OVER (PARTITION BY g ORDER BY %2$I %4$s NULLS LAST, %1$I, (%1$I::text = '-0') DESC) AS n,
+                                           rank() OVER (PARTITION BY g, i2 > 0 ORDER BY %2$I %4$s NULLS LAST, %1$I, (%1$I::text = '-0') DESC) AS m
+                                    FROM extremes WHERE %2$I IS NOT NULL)
+                    SELECT EXISTS (SELECT FROM ours o
+                                   WHERE r IS DISTINCT FROM (SELECT min(r) FROM ranked x WHERE x.g = o.g AND n = 1)
+                                      OR f IS DISTINCT FROM (SELECT min(r) FROM ranked x WHERE x.g = o.g AND m = 1 AND i2 > 0))
+                    $q$, value, key, aggregate, CASE aggregate WHEN 'max' THEN 'DESC' ELSE 'ASC' END) INTO bad;
+                IF bad THEN
+                    RETURN NEXT;
+                END IF;
+            END LOOP;
+        END LOOP;
+    END LOOP;
+END $$;
+
+SET gpuagg.require = 'require';
+SELECT * FROM wrong_extremes(ARRAY['i2', 'i4', 'i8', 'f4', 'f8', 'd', 'ts', 'tz', 'n', 's', 'b']);
+-- the same as ordinary aggregates
+RESET gpuagg.require;
+SET gpuagg.enabled = off;
+SELECT * FROM wrong_extremes(ARRAY['i2', 'i4', 'i8', 'f4', 'f8', 'd', 'ts', 'tz', 'n', 's', 'b']);
+RESET gpuagg.enabled;
+
+-- a value that ties as -0 and 0 does not depend on row order or participants
+SELECT gpu_argmax(v::float8, 1) AS f8, gpu_argmin(v::float4, 1) AS f4 FROM (VALUES (1, '0'), (2, '-0')) r(i, v);
+SELECT gpu_argmax(v::float8, 1) AS f8, gpu_argmin(v::float4, 1) AS f4 FROM (VALUES (1, '-0'), (2, '0')) r(i, v);
+
+-- runs without an ORDER BY take rows as they come, in one process
+SET work_mem = '64kB';
+CREATE TABLE runs AS SELECT i * 7919 % 5000 AS g, CASE WHEN i % 9 > 0 THEN i % 10 < 7 END AS c, i % 17 AS x FROM generate_series(1, 60000) i;
+ANALYZE runs;
+SET gpuagg.require = 'require';
+CREATE TEMP TABLE ours AS SELECT g, gpu_longest_run(c) AS run, gpu_longest_ascending_run(x) AS up, gpu_max_subarray_sum(x - 8::int8) AS best FROM runs GROUP BY g;
+RESET gpuagg.require;
+RESET work_mem;
+SET gpuagg.enabled = off;
+SET enable_sort = off; -- which would not keep the order
+CREATE TEMP TABLE plain AS SELECT g, gpu_longest_run(c) AS run, gpu_longest_ascending_run(x) AS up, gpu_max_subarray_sum(x - 8::int8) AS best FROM runs GROUP BY g;
+RESET gpuagg.enabled;
+RESET enable_sort;
+SELECT count(*), sum(run) > 0 AS some FROM ours JOIN plain USING (g, run, up, best);
+
+DROP TABLE extremes, runs, ours, plain;
+DROP FUNCTION wrong_extremes;
