@@ -93,6 +93,24 @@ compat_count_tuples(Relation rel, int64 n)
 #endif
 }
 
+/*
+ * Pins a block if it is in the given shared buffer.  Counts as a hit like any
+ * other, but does not raise the buffer's usage count.
+ */
+static inline bool
+compat_read_recent_buffer(Relation rel, BlockNumber block, Buffer buffer)
+{
+#if PG_VERSION_NUM >= 160000
+	if (!ReadRecentBuffer(rel->rd_locator, MAIN_FORKNUM, block, buffer))
+#else
+	if (!ReadRecentBuffer(rel->rd_node, MAIN_FORKNUM, block, buffer))
+#endif
+		return false;
+	pgstat_count_buffer_read(rel);
+	pgstat_count_buffer_hit(rel);
+	return true;
+}
+
 /* What EXPLAIN does with a query where no hook does anything else. */
 static inline void
 compat_explain_one_query(Query *query, int cursor_options, IntoClause *into, ExplainState *es,

@@ -142,10 +142,9 @@ load_row(void *owner, int row)
 	int			t = feed->rows.tuple[row];
 
 	feed->tuple.t_tableOid = RelationGetRelid(node->ss.ss_currentRelation);
-	feed->tuple.t_data = page->tuples[t];
-	feed->tuple.t_len = ItemIdGetLength(PageGetItemId(BufferGetPage(page->buffer),
-													  page->offsets[t]));
-	ItemPointerSet(&feed->tuple.t_self, page->block, page->offsets[t]);
+	feed->tuple.t_data = heap_page_tuple(page, t);
+	feed->tuple.t_len = ItemIdGetLength(PageGetItemId((Page) page->start, page->lines[t]));
+	ItemPointerSet(&feed->tuple.t_self, page->block, page->lines[t]);
 	ExecStoreBufferHeapTuple(&feed->tuple, node->ss.ss_ScanTupleSlot, page->buffer);
 	node->ss.ps.ps_ExprContext->ecxt_scantuple = node->ss.ss_ScanTupleSlot;
 }
@@ -473,13 +472,10 @@ add_rows(HeapFeed *feed, HeapPart *part, int room)
 	int			at = feed->batch.nrows;
 
 	rows->n = Min(room, page->ntuples - feed->next_tuple);
+	rows->start = page->start;
 	for (int i = 0; i < rows->n; i++)
-	{
-		HeapTupleHeader tuple = page->tuples[feed->next_tuple + i];
-
 		rows->tuple[i] = feed->next_tuple + i;
-		rows->data[i] = (const uint8 *) tuple + tuple->t_hoff;
-	}
+	memcpy(rows->data, page->data + feed->next_tuple, rows->n * sizeof(uint16));
 	feed->next_tuple += rows->n;
 	for (int s = 0; s <= part->nquals && rows->n > 0; s++)
 	{
@@ -524,6 +520,15 @@ leave_page(HeapFeed *feed)
 	if (feed->part)
 		ExecClearTuple(feed->part->scan->node->ss.ss_ScanTupleSlot);
 	feed->next_tuple = 0;
+}
+
+/* Leaves the table amid a scan of it. */
+static void
+leave_part(HeapFeed *feed)
+{
+	leave_page(feed);
+	if (feed->part)
+		heap_scan_stop(feed->part->scan);
 }
 
 /* Chooses the next table; false when there are no more. */
@@ -626,7 +631,7 @@ feed_rescan(Feed *base)
 	HeapFeed   *feed = (HeapFeed *) base;
 	int			nparts = feed->append ? feed->append->as_nplans : 1;
 
-	leave_page(feed);
+	leave_part(feed);
 	if (feed->child->chgParam == NULL)
 		ExecReScan(feed->child);
 	for (int i = 0; i < nparts; i++)
@@ -642,7 +647,7 @@ feed_rescan(Feed *base)
 static void
 feed_end(Feed *base)
 {
-	leave_page((HeapFeed *) base);
+	leave_part((HeapFeed *) base);
 }
 
 void

@@ -19,20 +19,29 @@ typedef struct HeapPage
 {
 	Buffer		buffer;			/* pinned, or InvalidBuffer */
 	BlockNumber block;
+	const uint8 *start;
 	int			ntuples;
 	bool		has_nulls;		/* some tuple has a null bitmap */
 	int			min_natts;
-	OffsetNumber offsets[EXPR_ROWS];
-	HeapTupleHeader tuples[EXPR_ROWS];
+	OffsetNumber lines[EXPR_ROWS];
+	uint16		tuples[EXPR_ROWS];	/* bytes from start to the header */
+	uint16		data[EXPR_ROWS];	/* bytes from start to the first attribute */
 } HeapPage;
 
 /* Some tuples of a page, the rows of all vectors. */
 typedef struct HeapRows
 {
 	int			n;
+	const uint8 *start;			/* of the page */
 	uint16		tuple[EXPR_ROWS];	/* index into the page's tuples */
-	const uint8 *data[EXPR_ROWS];
+	uint16		data[EXPR_ROWS];	/* bytes from start */
 } HeapRows;
+
+static inline HeapTupleHeader
+heap_page_tuple(const HeapPage *page, int i)
+{
+	return (HeapTupleHeader) (page->start + page->tuples[i]);
+}
 
 /* The columns that a stage of expressions reads first. */
 typedef struct HeapColumns
@@ -57,6 +66,9 @@ typedef struct HeapScan
 	BlockNumber next_block;		/* serial scans */
 	BlockNumber blocks_left;
 	uint64		blocks_done;
+	Buffer		ahead;			/* the page after the one at hand, pinned; or InvalidBuffer */
+	BlockNumber ahead_block;
+	Buffer		last;			/* that was pinned, though not necessarily now */
 	DecodeAttr *attrs;
 	const uint8 **located;		/* [attribute of the stage][EXPR_ROWS] */
 } HeapScan;
@@ -68,6 +80,8 @@ extern void heap_scan_restart(HeapScan *scan);
 /* Reads the next page with any tuples; false at the end.  The page stays pinned. */
 extern bool heap_scan_next_page(HeapScan *scan, HeapPage *page);
 extern void heap_page_release(HeapPage *page);
+/* Gives up the page ahead, if there is one. */
+extern void heap_scan_stop(HeapScan *scan);
 
 /* Prepares the columns of one stage, and fills them for all rows. */
 extern void heap_columns_init(HeapScan *scan, HeapColumns *columns, ExprSet *set, int stage);
