@@ -2,9 +2,10 @@
  * expr_bucket.c
  *	  width_bucket(float8, lo, hi, n) with constant bounds as a vector operation.
  *
- * Core has changed how it rounds within minor releases, so the server at hand
- * is asked: a formula is used only if it gives core's answer for values around
- * every boundary of bins that is probed; else core is called for each row.
+ * Core has changed how it rounds, in minor releases as well, so the server at
+ * hand is asked which formula it has; and that is used only if it gives core's
+ * answer for values around every boundary of bins that is probed, else core is
+ * called for each row.
  */
 #include "postgres.h"
 
@@ -19,51 +20,96 @@
 
 #define MAX_PROBES 500
 
+/*
+ * Older releases multiply first, add 1 and truncate; newer ones divide
+ * first, truncate, see to it that x < hi is not rounded up to hi, and add 1.
+ */
+typedef enum BucketFormula
+{
+	BUCKET_PRODUCT,
+	BUCKET_QUOTIENT
+} BucketFormula;
+
 typedef struct BucketOp
 {
 	double		lo,
 				hi;
 	int			n;
-	bool		quotient_first; /* n * ((x - lo) / (hi - lo)), else (n * (x - lo)) / (hi - lo) */
+	BucketFormula formula;
 } BucketOp;
 
+/* The bucket of a finite x, and some number for any other; without branches, so that loops vectorize. */
 static inline int32
-bucket(const BucketOp *b, double x, bool quotient_first)
+bucket(const BucketOp *b, double x, BucketFormula formula)
 {
 	double		span = b->hi - b->lo;
+	double		n = b->n;
 	double		r;
 
-	if (x < b->lo)
-		return 0;
-	if (x >= b->hi)
-		return b->n + 1;
-	r = quotient_first ? b->n * ((x - b->lo) / span) : (b->n * (x - b->lo)) / span;
-	return (int32) Min(r, b->n - 1) + 1;
+	if (formula == BUCKET_PRODUCT)
+		r = n * (x - b->lo) / span + 1;
+	else
+	{
+		r = n * ((x - b->lo) / span);
+		r = r < n - 1 ? r : n - 1;
+		r = r > 0 ? r : 0;
+		r = (double) (int32) r + 1;
+	}
+	r = x < b->lo ? 0 : r;
+	r = x < b->hi ? r : n + 1;
+	return (int32) r;
+}
+
+static inline uint8
+bucket_rows(const BucketOp *b, const double *x, BucketFormula formula, int32 *restrict r,
+			uint8 *restrict ask, int n)
+{
+	uint8		any = 0;
+
+	for (int i = 0; i < n; i++)
+		r[i] = bucket(b, x[i], formula);
+	for (int i = 0; i < n; i++)
+	{
+		ask[i] = !(x[i] - x[i] == 0);
+		any |= ask[i];
+	}
+	return any;
 }
 
 static void
 run_bucket(const ExprOp *op, int n)
 {
 	const BucketOp *b = op->data;
-	const double *x = op->a->values;
-	int32	   *r = op->r->values;
 	uint8		ask[EXPR_ROWS];
-	uint8		any = 0;
+	uint8		any;
 
-	for (int i = 0; i < n; i++)
-	{
-		ask[i] = !(x[i] - x[i] == 0);
-		any |= ask[i];
-		r[i] = ask[i] ? 0 : bucket(b, x[i], b->quotient_first);
-	}
+	if (b->formula == BUCKET_PRODUCT)
+		any = bucket_rows(b, op->a->values, BUCKET_PRODUCT, op->r->values, ask, n);
+	else
+		any = bucket_rows(b, op->a->values, BUCKET_QUOTIENT, op->r->values, ask, n);
 	expr_strict(op->r, op->a, NULL, n);
 	if (any)
 		expr_mark_asks(op->r, ask, n);
 }
 
+static int32
+core_bucket(double x, double lo, double hi, int n)
+{
+	return DatumGetInt32(DirectFunctionCall4(width_bucket_float8, Float8GetDatum(x),
+											 Float8GetDatum(lo), Float8GetDatum(hi),
+											 Int32GetDatum(n)));
+}
+
+/* Just below 1, adding 1 rounds up to 2. */
+static BucketFormula
+core_formula(void)
+{
+	return core_bucket(nextafter(1, 0), 0, 1, 1) == 2 ? BUCKET_PRODUCT : BUCKET_QUOTIENT;
+}
+
 /* Does the formula agree with core at the boundaries of bins and around them? */
 static bool
-agrees(const BucketOp *b, bool quotient_first)
+agrees(const BucketOp *b)
 {
 	for (int i = 0; i <= MAX_PROBES; i++)
 	{
@@ -73,11 +119,8 @@ agrees(const BucketOp *b, bool quotient_first)
 		for (int side = -1; side <= 1; side++)
 		{
 			double		probe = side == 0 ? x : nextafter(x, side * HUGE_VAL);
-			Datum		core = DirectFunctionCall4(width_bucket_float8, Float8GetDatum(probe),
-												   Float8GetDatum(b->lo), Float8GetDatum(b->hi),
-												   Int32GetDatum(b->n));
 
-			if (DatumGetInt32(core) != bucket(b, probe, quotient_first))
+			if (core_bucket(probe, b->lo, b->hi, b->n) != bucket(b, probe, b->formula))
 				return false;
 		}
 	}
@@ -103,8 +146,8 @@ expr_compile_bucket(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 	if (b.n < 1 || b.n == PG_INT32_MAX || !(b.lo < b.hi) || !isfinite(b.lo) || !isfinite(b.hi) ||
 		!isfinite(b.hi - b.lo) || !isfinite(b.n * (b.hi - b.lo)))
 		return NULL;
-	b.quotient_first = agrees(&b, true);
-	if (!b.quotient_first && !agrees(&b, false))
+	b.formula = core_formula();
+	if (!agrees(&b))
 		return NULL;
 	a = expr_compile(set, linitial(args), stage);
 	if (a == NULL || a->type != COLUMN_F64)

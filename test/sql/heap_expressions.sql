@@ -152,3 +152,17 @@ EXECUTE p(3, 'k1', 1.5);
 EXECUTE p(0, 'k1', 1);
 -- A correlated subquery scans again with other parameters.
 SELECT g, (SELECT gpu_sum(i4 * g) FROM mild WHERE i2 = g AND f8 > g / 2.0) FROM generate_series(-3, 4) g;
+RESET gpuagg.require;
+
+-- width_bucket at the borders of buckets, and the nearest values around them
+CREATE TABLE borders AS
+SELECT lo + (hi - lo) * (i::float8 / n) * (1 + ulps * 1.1e-16) AS x
+FROM (VALUES (0.0::float8, 1.0::float8, 1), (0, 1, 100), (0, 10, 7), (-3, 9, 11), (0.1, 0.7, 30), (-1e300, 1e300, 9)) b(lo, hi, n),
+    generate_series(0, n) i, generate_series(-4, 4) ulps;
+INSERT INTO borders VALUES ('-Infinity'), ('Infinity'), (NULL), (-5e-324), (1e308);
+ANALYZE borders;
+SELECT differences('SELECT $e AS k, @count(*), @sum(x) FROM borders GROUP BY 1',
+    ARRAY['width_bucket(x, 0, 1, 1)', 'width_bucket(x, 0, 1, 100)', 'width_bucket(x, 0, 10, 7)', 'width_bucket(x, -3, 9, 11)',
+    'width_bucket(x, 0.1, 0.7, 30)', 'width_bucket(x, -1e300, 1e300, 9)', 'width_bucket(x, 0, 1, 2147483647)', 'width_bucket(x, 0, 1, 1000003)']);
+INSERT INTO borders VALUES ('NaN');
+SELECT differences('SELECT $e AS k, @count(*) FROM borders GROUP BY 1', ARRAY['width_bucket(x, 0, 1, 100)']);
