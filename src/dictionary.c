@@ -161,7 +161,7 @@ hash_value(Dictionary *dict, Datum value, Datum *detoasted)
 	{
 		struct varlena *v = (struct varlena *) DatumGetPointer(value);
 
-		if (unlikely(VARATT_IS_EXTENDED(v) && !VARATT_IS_SHORT(v)))
+		if (unlikely(VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v)))
 			v = pg_detoast_datum_packed(v);
 		*detoasted = PointerGetDatum(v);
 		return hash_string(VARDATA_ANY(v), value_length(dict->class, VARDATA_ANY(v),

@@ -403,10 +403,11 @@ expr_run_greatest(const ExprOp *op, int n)
 
 /* ---- text, lists ----------------------------------------------------------- */
 
+/* A pointer to a value out of line has a short header too, as far as its first bit goes. */
 static inline bool
 text_inline(Datum d)
 {
-	return !VARATT_IS_EXTENDED(DatumGetPointer(d)) || VARATT_IS_SHORT(DatumGetPointer(d));
+	return !VARATT_IS_EXTERNAL(DatumGetPointer(d)) && !VARATT_IS_COMPRESSED(DatumGetPointer(d));
 }
 
 /* Bytes of a bpchar without the blanks at its end. */
