@@ -11,7 +11,8 @@
 #				REGRESS="a b" runs only these
 #	isolation	test/specs/*.spec
 #	tap			test/t/*.pl
-#	diff		the differential test, DIFF_QUERIES queries (default 2000)
+#	diff		the differential test, DIFF_QUERIES queries (default 2000), and half as
+#				many of the heap feed over tables with a history
 #	docs		README against the catalog
 #	gpu			the GPU tests
 #
@@ -187,9 +188,18 @@ part_tap() {
 }
 
 part_diff() {
-	"$top/test/diff/run.sh" --queries "${DIFF_QUERIES:-2000}" --seed "${DIFF_SEED:-1}" >"$results/diff.log" 2>&1
-	tap_lines diff < <(sed -n '/^\(not \)\{0,1\}ok /p' "$results/diff.log") || fail diff
-	grep -v '^ok ' "$results/diff.log" | tail -60
+	local queries=${DIFF_QUERIES:-2000} seed=${DIFF_SEED:-1}
+
+	diff_test diff --queries "$queries" --seed "$seed"
+	diff_test diff-pages --pages --queries $((queries / 2)) --seed "$seed"
+}
+
+diff_test() {
+	local name=$1
+
+	"$top/test/diff/run.sh" "${@:2}" >"$results/$name.log" 2>&1
+	tap_lines "$name" < <(sed -n '/^\(not \)\{0,1\}ok /p' "$results/$name.log") || fail "$name"
+	grep -v '^ok ' "$results/$name.log" | tail -60
 }
 
 part_docs() {

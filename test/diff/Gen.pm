@@ -3,8 +3,13 @@ package Gen;
 use strict;
 use warnings;
 use Types;
+use Expr;
+use Pages;
 
 BEGIN { *pick = \&Types::pick; *chance = \&Types::chance; *int_between = \&Types::int_between; }
+
+# Set to try the feed that reads pages: tables with a history, base tables only.
+our $pages = 0;
 
 my @sizes = (0, 1, 2, 30, 300, 300, 1000, 3000, 3000, 6000);
 
@@ -20,15 +25,6 @@ sub make_columns
 		push @columns, { name => "$prefix$i", type => $type, info => $Types::types{$type} };
 	}
 	return @columns;
-}
-
-sub copy_text
-{
-	my ($value) = @_;
-
-	return '\N' if !defined $value;
-	$value =~ s/\t/\\t/g;
-	return $value;
 }
 
 # One table: its statements, in order, and its columns.  "j" joins the tables
@@ -56,7 +52,7 @@ sub make_table
 	$copy = "COPY $name (id, dropped, " . join(', ', map { $_->{name} } @columns) . ") FROM STDIN;\n";
 	foreach my $row (1 .. $nrows)
 	{
-		$copy .= join("\t", $row, chance(0.5) ? 'gone' : '\N', map { copy_text($_->($row)) } @makers) . "\n";
+		$copy .= join("\t", $row, chance(0.5) ? 'gone' : '\N', map { Types::copy_text($_->($row)) } @makers) . "\n";
 	}
 	push @statements, $copy . "\\.\n";
 	push @statements, "ALTER TABLE $name DROP COLUMN dropped" if chance(0.5);
@@ -76,8 +72,9 @@ sub make_table
 sub make_tables
 {
 	my $wild = chance(0.3);
-	my $t = make_table('t', 'a', pick(@sizes), $wild);
-	my $d = make_table('d', 'b', int_between(0, 30), 0);
+	my $make = $pages ? \&Pages::make_table : \&make_table;
+	my $t = $make->('t', 'a', pick(@sizes), $wild);
+	my $d = $make->('d', 'b', int_between(0, 30), 0);
 	my @p = (
 		'DROP TABLE IF EXISTS p CASCADE',
 		'CREATE TABLE p (LIKE t) PARTITION BY RANGE (id)',
@@ -87,6 +84,7 @@ sub make_tables
 		'INSERT INTO p SELECT * FROM t',
 		'ANALYZE p');
 
+	@p = Pages::families($t) if $pages;
 	return {
 		wild => $wild,
 		t => $t,
@@ -109,6 +107,7 @@ sub argument
 	my @candidates = of_kind($kind, @columns);
 	my ($column, $sql);
 
+	return Expr::with_property($kind, @columns) if chance($pages ? 0.35 : 0.15);
 	return undef if !@candidates;
 	$column = pick(@candidates);
 	$sql = $column->{name};
@@ -124,6 +123,14 @@ sub argument
 }
 
 sub condition
+{
+	my @columns = @_;
+
+	return Expr::expression('bool', @columns)->{sql} if chance($pages ? 0.35 : 0.15);
+	return simple_condition(@columns);
+}
+
+sub simple_condition
 {
 	my @columns = @_;
 	my @ints = of_kind('int', @columns);
@@ -263,6 +270,14 @@ sub key
 	my $column = pick(@columns);
 	my $sql = $column->{name};
 
+	if (chance($pages ? 0.3 : 0.1))
+	{
+		my $made = Expr::key(@columns);
+
+		# a number alone would be the place of an output column
+		return { sql => $made->{sql}, shown => sprintf($made->{info}{norm} // '%s', $made->{sql}) }
+		  if $made->{sql} =~ /[a-z]/;
+	}
 	if (chance(0.25))
 	{
 		my $int = pick(of_kind('int', @columns));
@@ -287,6 +302,14 @@ sub source
 	@narrow = grep { !$seen{ $_->{name} }++ } @narrow;
 	$narrow = join(', ', map { $_->{name} } @narrow);
 	return { sql => 't', columns => \@tc, orderly => 1, base => 1 } if $tables->{wild} || chance(0.5);
+	return pick(
+		{ sql => 'p', columns => \@tc },
+		{ sql => 'i', columns => \@tc },
+		{ sql => 'ONLY i', columns => \@tc },
+		{ sql => "(SELECT $narrow FROM t WHERE " . condition(@tc) . ') s', columns => \@narrow, orderly => 1 },
+		{ sql => "(SELECT $narrow FROM t UNION ALL SELECT $narrow FROM p) s", columns => \@narrow },
+		{ sql => 'v', columns => \@narrow, view => "SELECT $narrow FROM t WHERE " . condition(@tc), orderly => 1 })
+	  if $pages;
 	return pick(
 		{ sql => 'p', columns => \@tc },
 		{ sql => 't JOIN d ON aj = bj', columns => [ @tc, @dc ] },
@@ -315,7 +338,8 @@ sub make_query
 	my $from = source($tables);
 	my @columns = @{ $from->{columns} };
 	my $serial = $tables->{wild} || chance(0.6);
-	my $orderly = $from->{orderly} && $serial;
+	my $within = $pages && !$tables->{wild} && chance(0.15) ? Pages::own_changes() : undef;
+	my $orderly = $from->{orderly} && $serial && !$within;
 	my @keys = map { key(@columns) } 1 .. pick(0, 1, 1, 1, 2, 2, 3, 4);
 	my @aggs = map { aggregate($tables->{wild}, $orderly, @columns) } 1 .. pick(1, 1, 2, 3, 5, 8);
 	push @aggs, map { own_aggregate($tables->{wild}, $from) } 1 .. pick(1, 2, 3) if chance(0.25);
@@ -369,7 +393,8 @@ sub make_query
 		push @{ $query{setup} }, "CREATE OR REPLACE TEMP VIEW v AS $from->{view}";
 		push @{ $query{teardown} }, 'DROP VIEW v';
 	}
-	reshape(\%query, $tables) if !$query{ordered};
+	$query{within} = $within if $within;
+	reshape(\%query, $tables) if !$query{ordered} && !$within;
 	return \%query;
 }
 
@@ -425,15 +450,17 @@ sub scan_settings
 	my ($query) = @_;
 	my @settings = (
 		"gpuagg.strategy = '" . pick(@strategies) . "'",
-		"gpuagg.feed = '" . pick('auto', 'auto', 'tuples') . "'",
+		"gpuagg.feed = '" . ($pages ? 'heap' : pick('auto', 'auto', 'tuples')) . "'",
 		'gpuagg.batch_rows = ' . pick(64, 128, 1000, 4096, 65536),
 		"work_mem = '" . pick('64kB', '64kB', '256kB', '4MB', '64MB') . "'",
 		'hash_mem_multiplier = ' . pick(1, 2),
 		"plan_cache_mode = '" . pick('auto', 'force_generic_plan', 'force_custom_plan') . "'",
 		'enable_hashagg = ' . pick('on', 'on', 'off'));
 
-	push @settings, 'enable_sort = off' if $query->{orderly};
-	push @settings, 'enable_seqscan = ' . pick('on', 'off'), 'enable_hashjoin = ' . pick('on', 'off') if !$query->{orderly};
+	push @settings, 'enable_sort = off' if $query->{orderly} || $pages;
+	push @settings, map { "$_ = off" } qw(enable_indexscan enable_indexonlyscan enable_bitmapscan) if $pages;
+	push @settings, 'enable_seqscan = ' . ($pages ? 'on' : pick('on', 'off')), 'enable_hashjoin = ' . pick('on', 'off')
+	  if !$query->{orderly};
 	push @settings, @{ parallel_settings($query) };
 	return \@settings;
 }
@@ -448,7 +475,7 @@ sub parallel_settings
 		'max_parallel_workers = ' . pick(8, 8, 8, 0),
 		'parallel_leader_participation = ' . pick('on', 'on', 'off'),
 		'parallel_setup_cost = 0',
-		'parallel_tuple_cost = 0',
+		'parallel_tuple_cost = ' . ($pages ? 0.1 : 0),
 		'min_parallel_table_scan_size = 0',
 		'min_parallel_index_scan_size = 0'
 	];

@@ -58,6 +58,9 @@ sub float_maker
 	};
 }
 
+# Values that go out of line; set for tables whose pages are tried.
+our $long = 0;
+
 # Numerics that fit numeric(precision, scale), or any.
 sub numeric_maker
 {
@@ -72,6 +75,7 @@ sub numeric_maker
 		{
 			return defined $precision ? 'NaN' : pick('NaN', 'Infinity', '-Infinity');
 		}
+		return pick('1e2000', '-3e1500') if $long && !defined $precision && chance(0.01);
 		return pick('0', '1', '1.0', '-2.50', '1e2', '7') if $few && (!defined $precision || $precision >= 5);
 		$digits = defined $precision ? $precision - $scale : pick(1, 3, 8, 20, 60);
 		$text = $digits > 0 ? join('', map { int(rand(10)) } 1 .. int_between(1, $digits)) : '0';
@@ -81,17 +85,29 @@ sub numeric_maker
 	};
 }
 
+# As COPY reads it.
+sub copy_text
+{
+	my ($value) = @_;
+
+	return '\N' if !defined $value;
+	$value =~ s/\t/\\t/g;
+	return $value;
+}
+
 my @words = ('', 'a', 'A', 'b', 'B', 'abc', 'ABC', 'Abc', 'zebra', 'Zebra', "\x{e4}", "\x{c4}", 'ab ', ' ab',
 	'JFK', 'LAX', 'ORD', 'o\'hare', '100%', 'x_y');
 
 sub text_maker
 {
-	my $kind = pick(qw(words words few many long));
+	my $kind = pick(qw(words words few many long), $long ? 'far' : ());
+	my @far = map { join('', map { sprintf('%08x', int(rand(4294967296))) } 1 .. int_between(300, 1000)) } $long ? (1 .. 3) : ();
 
 	return sub {
 		return pick(@words) if $kind eq 'words';
 		return pick('x', 'y', 'z') if $kind eq 'few';
 		return 'k' . int_between(1, 2000) if $kind eq 'many';
+		return chance(0.05) ? pick(@far) : 'near' if $kind eq 'far';
 		return chance(0.1) ? pick('p', 'q') x int_between(1000, 9000) : 'long' . int_between(1, 50);
 	};
 }

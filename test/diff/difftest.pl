@@ -11,7 +11,11 @@
 # SQLSTATE.  Everything follows from the seed.  A difference is printed with a
 # script for psql that shows it; --set and --query repeat one query alone.
 #
-# difftest.pl [--seed N] [--queries N] [--set N [--query N]] [--scripts DIR]
+# --pages tries the heap feed: tables whose pages have a history (Pages.pm), queries
+# of base tables, partitions and inheritance children only; it counts how many of
+# them EXPLAIN says to read pages.
+#
+# difftest.pl [--seed N] [--queries N] [--pages] [--set N [--query N]] [--scripts DIR]
 use strict;
 use warnings;
 use FindBin;
@@ -23,12 +27,17 @@ use Session;
 
 my $PER_SET = 25;
 my %option = (seed => 1, queries => 2000, scripts => '.', show => 0);
-GetOptions(\%option, 'seed=i', 'queries=i', 'set=i', 'query=i', 'scripts=s', 'show') or exit 2;
+GetOptions(\%option, 'seed=i', 'queries=i', 'set=i', 'query=i', 'scripts=s', 'pages', 'show') or exit 2;
+if ($option{pages})
+{
+	$Gen::pages = 1;
+	Pages::add_types();
+}
 binmode(STDOUT, ':utf8');
 STDOUT->autoflush(1);
 
 my $session = Session->new(log => "$option{scripts}/diff-psql.log");
-my %count = (core => 0, plain => 0, scan => 0, builtin => 0, refused => 0, unlimited => 0, errors => 0, mismatches => 0);
+my %count = (core => 0, plain => 0, scan => 0, builtin => 0, refused => 0, unlimited => 0, answered => 0, heap => 0, errors => 0, mismatches => 0);
 my @builtin = (
 	'gpuagg.replace_builtin = on', 'gpuagg.startup_cost = 0', 'gpuagg.row_cost = 0', 'gpuagg.slot_cost = 0');
 
@@ -80,7 +89,12 @@ sub variant_script
 	  (join("; ", 'RESET ALL', 'SET statement_timeout = 60000', map { "SET $_" } @{ variant_settings($variant, $query, $scan) }));
 	my @after;
 
-	if ($query->{prepare})
+	if ($query->{within})
+	{
+		push @before, @{ $query->{within} };
+		push @after, 'ROLLBACK';
+	}
+	elsif ($query->{prepare})
 	{
 		push @before, "PREPARE q(int) AS $sql";
 		push @after, 'DEALLOCATE q';
@@ -118,10 +132,21 @@ sub run_variant
 	{
 		$result = $session->run($sql);
 		unshift @{ $result->{rows} }, @first;
+		$result->{heap} = reads_pages($query, $variant, $sql) 
+		  if $option{pages} && $result->{state} eq '00000' && $variant =~ /scan|builtin/;
 	}
 	$result->{rows} = [] if $result->{state} ne '00000';
 	$session->run($_) foreach @$after;
 	return $result;
+}
+
+# Whether EXPLAIN of the statement, or of the query inside it, names the heap feed.
+sub reads_pages
+{
+	my ($query, $variant, $sql) = @_;
+
+	$sql = version_text($query->{sql}, $variant) if $sql !~ /^EXECUTE/;
+	return scalar grep { $_->[0] =~ /Feed: heap pages/ } @{ $session->run("EXPLAIN (COSTS OFF) $sql")->{rows} };
 }
 
 sub same_number
@@ -242,18 +267,21 @@ sub run_query
 			next;
 		}
 		$count{$variant}++;
+		$count{answered}++ if $variant ne 'plain' && $result->{state} eq '00000';
+		$count{heap}++ if $result->{heap};
 		$what = difference($query, $reference, $result);
 		$what = unlimited_difference($query, $variant, $scan)
 		  if $what && $query->{sql} =~ /LIMIT/ && $reference->{state} ne $result->{state};
 		if ($what)
 		{
 			my $file = "$option{scripts}/diff-$option{seed}-$set-$number.sql";
+			my $mode = $option{pages} ? " --pages" : "";
 
 			$count{mismatches}++;
 			write_script($file, $tables, $query, $scan, 'core', $variant);
 			print "not ok query $set.$number: $variant differs from core\n",
 			  "# $query->{sql}\n# " . join('; ', @$scan) . "\n#     $what\n",
-			  "# again: test/diff/run.sh --seed $option{seed} --set $set --query $number\n# script: $file\n";
+			  "# again: test/diff/run.sh$mode --seed $option{seed} --set $set --query $number\n# script: $file\n";
 		}
 		if ($result->{state} eq 'LOST')
 		{
@@ -299,6 +327,12 @@ if (!defined $option{query})
 	my $enough = $count{scan} + $count{builtin} > 4 * $count{refused};
 	print $enough ? 'ok ' : 'not ok ', "the custom scan takes most queries\n";
 	$count{mismatches}++ if !$enough;
+	if ($option{pages})
+	{
+		$enough = $count{heap} > 0.9 * $count{answered};
+		print $enough ? 'ok ' : 'not ok ', "pages are read\n# by $count{heap} of $count{answered} queries that were answered\n";
+		$count{mismatches}++ if !$enough;
+	}
 }
 print $count{mismatches} ? 'not ok ' : 'ok ', "$count{core} queries, seed $option{seed}\n";
 exit($count{mismatches} ? 1 : 0);

@@ -1,0 +1,204 @@
+# Tables whose pages have a history: columns in any order, dropped, added and
+# retyped between batches of rows; odd type modifiers; values short, long,
+# compressed and out of line; dead, aborted, updated and half-visible rows.
+package Pages;
+use strict;
+use warnings;
+use Types;
+
+BEGIN { *pick = \&Types::pick; *chance = \&Types::chance; *int_between = \&Types::int_between; }
+
+# Types beyond those of Types, as there.
+my %odd = (
+	'numeric(3,-2)' => { make => sub { sub { int_between(-999, 999) * 100 } }, norm => 'trim_scale(%s)', num => 1, minmax => 1 },
+	'numeric(30,28)' => { make => sub { sub { pick(0, 1, '-99.0000000000000000000000000001', '0.5') } }, norm => 'trim_scale(%s)', num => 1, minmax => 1 },
+	'numeric(1000,500)' => { make => sub { sub { pick('1e499', '-1e-500', int_between(-9, 9)) } }, norm => 'trim_scale(%s)', num => 2, minmax => 1 },
+	'varchar(7)' => { make => sub { sub { substr(pick('', 'a', 'abcdefg', 'JFK'), 0, 7) } }, text => 1 },
+	'char(1)' => { make => sub { sub { pick('a', 'b', '') } } },
+	'char(200)' => { make => sub { sub { 'c' x int_between(0, 200) } } },
+	'timestamp(0)' => { make => sub { sub { '2001-02-0' . int_between(1, 9) . ' 10:20:30.6' } }, minmax => 1 },
+	'timestamptz(3)' => { make => sub { sub { '2001-02-0' . int_between(1, 9) . ' 10:20:30.123456+03' } }, minmax => 1 },
+	'time(2)' => { make => sub { sub { '10:20:3' . int_between(0, 9) . '.255' } }, minmax => 1 },
+	timetz => { make => sub { sub { '10:20:30+0' . int_between(0, 9) } }, norm => '(%s AT TIME ZONE \'UTC\')::text' },
+	'interval day to minute' => { make => sub { sub { int_between(0, 50) . ' hours 3 minutes' } }, norm => '(extract(epoch from %s))', num => 2, minmax => 1 },
+	'bit(11)' => { make => sub { sub { pick('00000000000', '10101010101') } } },
+	macaddr => { make => sub { sub { '08:00:2b:01:02:0' . int_between(0, 5) } } },
+	point => { make => sub { sub { '(1,2)' } }, norm => '(%s IS NULL)', nokey => 1 },
+	'mood[]' => { make => sub { sub { pick('{sad}', '{ok,happy}', '{}') } } },
+	tsvector => { make => sub { sub { pick("'fat' 'cat'", "'rat'") } } },
+	'text COLLATE "POSIX"' => { make => sub { Types::text_maker() }, minmax => 1, text => 1 });
+
+# Types that ALTER TABLE turns into another: no rewrite, or one.
+my %wider = (
+	int2 => [ 'int4', 'int8' ],
+	int4 => ['int8'],
+	float4 => ['float8'],
+	date => ['timestamp'],
+	'numeric(12,2)' => [ 'numeric', 'numeric(14,2)', 'numeric(38,10)' ],
+	'numeric(5,0)' => ['numeric(12,2)'],
+	'varchar(7)' => [ 'text', 'varchar' ],
+	'char(4)' => [ 'text', 'varchar' ],
+	'timestamp(0)' => ['timestamp']);
+
+my @kinds = ('', '', '', 'UNLOGGED ', 'TEMP ');
+
+sub add_types
+{
+	%Types::types = (%Types::types, %odd);
+	push @Types::bag, sort keys %odd;
+	$Types::long = 1;
+	return;
+}
+
+sub column
+{
+	my ($name, $type, $wild) = @_;
+	my $info = $Types::types{$type};
+	my $make = $info->{make}->($wild);
+	my $nulls = pick(0, 0, 0.05, 0.3, 0.9, chance(0.2) ? 1 : 0);
+
+	return { name => $name, type => $type, info => $info, value => sub { chance($nulls) ? undef : $make->($_[0]) } };
+}
+
+sub copy
+{
+	my ($name, $columns, @rows) = @_;
+	my $text = "COPY $name (id, " . join(', ', map { $_->{name} } @$columns) . ") FROM STDIN;\n";
+
+	foreach my $row (@rows)
+	{
+		$text .= join("\t", $row, map { Types::copy_text($_->{value}->($row)) } @$columns) . "\n";
+	}
+	return "$text\\.\n";
+}
+
+# One step of a table's history; returns statements, and changes @$columns.
+sub step
+{
+	my ($name, $prefix, $columns, $number, $wild) = @_;
+	my $column = pick(@$columns);
+	my $which = 'id % ' . pick(2, 3, 7, 20) . ' = ' . int_between(0, 1);
+	my %steps = (
+		add => sub {
+			my $new = column("${prefix}n$number", pick(@Types::bag), $wild);
+			my $default = chance(0.6) ? $new->{value}->(1) : undef;
+			splice(@$columns, int_between(1, scalar @$columns), 0, $new);
+			$default =~ s/'/''/g if defined $default;
+			$default =~ s/^\\\\x/\\x/ if defined $default;
+			return "ALTER TABLE $name ADD $new->{name} $new->{type}" . (defined $default ? " DEFAULT '$default'" : '');
+		},
+		junk => sub { "ALTER TABLE $name ADD junk$number " . pick('int DEFAULT 1', 'text DEFAULT \'junk\'', 'bool', 'numeric DEFAULT 1.5') },
+		drop => sub { map { "ALTER TABLE $name DROP IF EXISTS junk$_" } pick(0, 1), int_between(0, $number) },
+		retype => sub {
+			my @can = grep { $wider{ $_->{type} } } @$columns;
+			@can or return ();
+			$column = pick(@can);
+			$column->{type} = pick(@{ $wider{ $column->{type} } });
+			$column->{info} = $Types::types{ $column->{type} };
+			return "ALTER TABLE $name ALTER $column->{name} TYPE $column->{type}";
+		},
+		storage => sub {
+			my @can = grep { $_->{type} =~ /^(?:text|varchar|bytea|numeric$)/ } @$columns;
+			return map { "ALTER TABLE $name ALTER $_->{name} SET STORAGE " . ($_->{type} eq 'numeric' ? 'MAIN' : pick(qw(EXTERNAL EXTERNAL MAIN EXTENDED))) } @can;
+		},
+		update => sub { "UPDATE $name SET $column->{name} = $column->{name} WHERE $which" },
+		clear => sub { "UPDATE $name SET $column->{name} = NULL WHERE $which" },
+		delete => sub { "DELETE FROM $name WHERE $which AND id % 5 = 0" },
+		aborted => sub {
+			('BEGIN', "INSERT INTO $name SELECT * FROM $name", "UPDATE $name SET $column->{name} = NULL WHERE $which", 'ROLLBACK');
+		},
+		savepoint => sub {
+			('BEGIN', "UPDATE $name SET id = id WHERE $which", 'SAVEPOINT s', "DELETE FROM $name WHERE $which",
+				'ROLLBACK TO s', "DELETE FROM $name WHERE $which AND id % 11 = 0", 'COMMIT');
+		},
+		lock => sub { "DO 'BEGIN PERFORM FROM $name WHERE $which FOR UPDATE; END'" },
+		vacuum => sub { pick("VACUUM $name", "VACUUM FREEZE $name", "VACUUM FULL $name") });
+
+	return $steps{ pick(sort keys %steps) }->();
+}
+
+# A table as Gen::make_table makes it.
+sub make_table
+{
+	my ($name, $prefix, $nrows, $wild) = @_;
+	my @columns = map { column("$prefix$_", pick(@Types::bag), $wild) } 1 .. int_between(6, 14);
+	my ($parts, $first) = (pick(1, 2, 3, 4), 1);
+	my $join = column("${prefix}j", 'int4', 0);
+	my (@statements, @declared);
+
+	$join->{value} = sub { int_between(0, 25) };
+	splice(@columns, int_between(0, scalar @columns), 0, $join);
+	@columns = (grep({ $_ != $join } @columns), $join) if chance(0.2);
+	@declared = map { "$_->{name} $_->{type}" } @columns;
+	splice(@declared, int_between(0, scalar @declared), 0, "junk$_ " . pick('int', 'text DEFAULT repeat(\'j\', 30)', 'float8 DEFAULT 1', 'bool'))
+	  foreach 0 .. 1;
+	splice(@declared, int_between(0, scalar @declared), 0, 'id int');
+	push @statements, "DROP TABLE IF EXISTS $name CASCADE",
+	  'CREATE ' . pick(@kinds) . "TABLE $name (" . join(', ', @declared) . ')' . (chance(0.3) ? ' WITH (fillfactor = 60)' : '');
+	push @statements, "CREATE INDEX ON $name (id)" if chance(0.3);
+	foreach my $part (1 .. $parts)
+	{
+		my $last = int($nrows * $part / $parts);
+
+		push @statements, copy($name, \@columns, $first .. $last);
+		$first = $last + 1;
+		push @statements, step($name, $prefix, \@columns, 10 * $part + $_, $wild) foreach 1 .. int_between(0, 3);
+	}
+	push @statements, chance(0.6) ? "VACUUM (ANALYZE, FREEZE) $name" : "ANALYZE $name" if chance(0.8);
+	return { name => $name, columns => \@columns, statements => \@statements, rows => $nrows };
+}
+
+sub shuffled
+{
+	my @list = @_;
+	my @out;
+
+	push @out, splice(@list, int_between(0, $#list), 1) while @list;
+	return @out;
+}
+
+# Statements that put t's rows into partitions (p) and into inheritance children
+# (i) with columns in other orders.
+sub families
+{
+	my ($t) = @_;
+	my @declared = map { "$_->{name} $_->{type}" } @{ $t->{columns} };
+	my $names = join(', ', 'id', map { $_->{name} } @{ $t->{columns} });
+	my $other = sub { my @c = shuffled('id int', @declared, 'extra text'); join(', ', @c) };
+	my $plain = join(', ', 'id int', @declared);
+
+	return (
+		'DROP TABLE IF EXISTS p, i CASCADE',
+		"CREATE TABLE p ($plain) PARTITION BY RANGE (id)",
+		'CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (MINVALUE) TO (100)',
+		'CREATE TABLE p2 (' . $other->() . ')',
+		'ALTER TABLE p2 DROP extra',
+		'ALTER TABLE p ATTACH PARTITION p2 FOR VALUES FROM (100) TO (1000)',
+		'CREATE TABLE p3 PARTITION OF p DEFAULT PARTITION BY LIST (aj)',
+		'CREATE TABLE p31 PARTITION OF p3 FOR VALUES IN (1, 2, 3)',
+		'CREATE UNLOGGED TABLE p32 (' . $other->() . ')',
+		'ALTER TABLE p32 DROP extra',
+		'ALTER TABLE p3 ATTACH PARTITION p32 DEFAULT',
+		"INSERT INTO p ($names) SELECT $names FROM t",
+		"CREATE TABLE i ($plain)",
+		'CREATE TABLE i1 (' . $other->() . ')',
+		'ALTER TABLE i1 INHERIT i',
+		'CREATE TABLE i2 (more int) INHERITS (i)',
+		map({ "INSERT INTO $_->[0] ($names) SELECT $names FROM t WHERE id % 3 = $_->[1]" } [ 'i', 0 ], [ 'i1', 1 ], [ 'i2', 2 ]),
+		chance(0.5) ? 'VACUUM (ANALYZE) p, i, i1, i2' : 'ANALYZE p');
+}
+
+# Changes of the querying transaction itself, seen by the query and rolled back.
+sub own_changes
+{
+	my $which = 'id % ' . pick(2, 3, 7) . ' = 1';
+
+	return pick(
+		[ 'BEGIN', "DELETE FROM t WHERE $which" ],
+		[ 'BEGIN', "UPDATE t SET aj = aj + 1 WHERE $which" ],
+		[ 'BEGIN', 'SAVEPOINT a', "DELETE FROM t WHERE $which", 'ROLLBACK TO a', 'SAVEPOINT b', "UPDATE t SET aj = 3 WHERE $which" ],
+		[ 'BEGIN ISOLATION LEVEL SERIALIZABLE', 'INSERT INTO t SELECT * FROM t WHERE id < 50' ],
+		[ 'BEGIN ISOLATION LEVEL REPEATABLE READ', "DO 'BEGIN PERFORM FROM t WHERE $which FOR UPDATE; END'" ]);
+}
+
+1;
