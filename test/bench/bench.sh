@@ -1,38 +1,45 @@
 #!/usr/bin/env bash
-# Core's aggregates against gpuagg on the seven standard queries.
+# Core's aggregates against gpuagg on the seven standard queries, one with a
+# WHERE, one over real flights (text keys) and TPC-H's query 1 (numerics).
 #
-#	test/bench/bench.sh [--rows N] [--repeat N] [--configs a,b,...] [--set name=value]... [--queries FILE]
+#	test/bench/bench.sh [--rows N] [--repeat N] [--workers N] [--configs a,b,...] [--set name=value]...
+#		[--queries FILE]
 #
-# Configurations, the first being the base of the ratios (default core,cpu):
+# Configurations (default: core, core-parallel, cpu, cpu-parallel, and with a GPU cuda, cuda-parallel):
 #	core, core-parallel			core's aggregates, without and with parallel workers
 #	cpu, cpu-parallel			gpuagg on the CPU engine
 #	cpu-tuples					the same, with rows from the child plan instead of pages
 #	cuda, cuda-parallel			gpuagg on the GPU
-# --set adds a setting to all of them, e.g. --set gpuagg.feed=tuples.
+#	auto, auto-parallel			gpuagg where the planner expects it to win
+# The first is the base of the ratios; core-parallel, if it is there, that of the parallel ones.
+# --workers is how many workers those have (default: as many as there are processors);
+# --set adds a setting to all, e.g. --set gpuagg.feed=tuples.
 #
 # Runs in a private cluster, or, where PGHOST is set, in the running server it
-# names (which must have the extension preloaded); the table of that row count
-# is kept there between runs.  Checks first that all configurations give equal
+# names (which must have the extension preloaded); the tables of that row count
+# are kept there between runs.  Checks first that all configurations give equal
 # answers, then prints the median time of each.  Times are the server's own for
 # SELECT count(s) FROM (query) s, so that the client costs nothing; everything
 # is in memory, jit is off and work_mem is 256 MB for all.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-rows=8000000 repeat=3 configs=core,cpu sets=() queries=$here/queries.txt
+rows=8000000 repeat=5 workers=$(nproc) sets=() queries=$here/queries.txt
+configs=core,core-parallel,cpu,cpu-parallel
+[[ ! -e /dev/nvidiactl ]] || configs+=,cuda,cuda-parallel
 while [[ $# -gt 0 ]]; do
 	case $1 in
 	--rows) rows=$2 ;;
 	--repeat) repeat=$2 ;;
+	--workers) workers=$2 ;;
 	--configs) configs=$2 ;;
 	--queries) queries=$2 ;;
 	--set) sets+=("$2") ;;
-	*) sed -n '2,22s/^# \{0,1\}//p' "$0" && exit 2 ;;
+	*) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" && exit 2 ;;
 	esac
 	shift 2
 done
 IFS=, read -ra configs <<<"$configs"
 work=$(mktemp -d)
-workers=$(nproc)
 
 if [[ -n ${PGHOST:-} ]]; then
 	trap 'rm -rf "$work"' EXIT
@@ -41,7 +48,7 @@ else
 	source "$here/../pg.sh"
 	trap 'pg_stop; rm -rf "$work"' EXIT
 	pg_need && pg_install || exit 1
-	pg_start "shared_preload_libraries='gpuagg'" shared_buffers=1GB max_worker_processes=64 \
+	pg_start "shared_preload_libraries='gpuagg'" shared_buffers=2GB max_worker_processes=64 \
 		max_parallel_workers=64 autovacuum=off checkpoint_timeout=1h || exit 1
 fi
 
@@ -53,7 +60,9 @@ config_sets() {
 	case $1 in
 	*-parallel)
 		echo "SET max_parallel_workers_per_gather = $workers; SET min_parallel_table_scan_size = 0;
-			ALTER TABLE gpuagg_bench SET (parallel_workers = $workers);"
+			ALTER TABLE gpuagg_bench SET (parallel_workers = $workers);
+			ALTER TABLE gpuagg_bench_flights SET (parallel_workers = $workers);
+			ALTER TABLE gpuagg_bench_lineitem SET (parallel_workers = $workers);"
 		;;
 	*) echo "SET max_parallel_workers_per_gather = 0;" ;;
 	esac
@@ -61,6 +70,7 @@ config_sets() {
 	core*) echo "SET gpuagg.enabled = off;" ;;
 	cpu*) echo "SET gpuagg.require = 'require'; SET gpuagg.engine = 'cpu';" ;;
 	cuda*) echo "SET gpuagg.require = 'require'; SET gpuagg.engine = 'cuda';" ;;
+	auto*) ;;
 	*) echo "unknown configuration: $1" >&2 && return 1 ;;
 	esac
 	[[ $1 != *-tuples ]] || echo "SET gpuagg.feed = 'tuples';"
@@ -105,16 +115,26 @@ median() {
 }
 
 sql -c "CREATE EXTENSION IF NOT EXISTS gpuagg" 2>/dev/null || exit 1
-have=$(sql -c "SELECT count(*) FROM gpuagg_bench" 2>/dev/null)
+have=$(sql -c "SELECT (SELECT count(*) FROM gpuagg_bench) + (SELECT count(*) FROM gpuagg_bench_flights) * 0" 2>/dev/null)
 if [[ $have != "$rows" ]]; then
-	sql -v rows="$rows" -f "$here/bench.sql" >/dev/null 2>"$work/err" || { cat "$work/err"; exit 1; }
+	zcat "$here/../data/flights.csv.gz" | sql -v rows="$rows" -f "$here/bench.sql" >/dev/null 2>"$work/err" ||
+		{ cat "$work/err"; exit 1; }
 fi
 
 echo "gpuagg benchmark: $rows rows ($(sql -c "SELECT pg_size_pretty(pg_relation_size('gpuagg_bench'))")), $(nproc) cores," \
 	"$(sql -c "SELECT split_part(version(), ' (', 1)"), median of $repeat"
-printf '%-28s' query
-for c in "${configs[@]}"; do printf '%16s' "$c ms"; done
-for c in "${configs[@]:1}"; do printf '%18s' "$c ratio"; done
+# The configuration that another is compared with.
+base_of() {
+	if [[ $1 == *-parallel && " ${configs[*]} " == *" core-parallel "* ]]; then
+		echo core-parallel
+	else
+		echo "${configs[0]}"
+	fi
+}
+
+printf '%-26s' 'milliseconds'
+for c in "${configs[@]}"; do printf '%15s' "$c"; done
+for c in "${configs[@]}"; do [[ $c == "$(base_of "$c")" ]] || printf '%16s' "$c x"; done
 echo
 status=0
 while IFS='|' read -r name query keys; do
@@ -132,20 +152,18 @@ while IFS='|' read -r name query keys; do
 			run_once "$c" "$query" >>"$work/$c.ms"
 		done
 	done
-	printf '%-28s' "$name"
-	base=
-	ratios=()
+	printf '%-26s' "$name"
+	declare -A ms=()
 	for c in "${configs[@]}"; do
-		ms=$(median <"$work/$c.ms")
+		ms[$c]=$(median <"$work/$c.ms")
 		rm "$work/$c.ms"
-		printf '%16.1f' "$ms"
-		if [[ -z $base ]]; then
-			base=$ms
-		else
-			ratios+=("$(awk -v a="$base" -v b="$ms" 'BEGIN {printf "%.2f", a / b}')")
-		fi
+		printf '%15.1f' "${ms[$c]}"
 	done
-	for r in ${ratios[@]+"${ratios[@]}"}; do printf '%18s' "$r"; done
+	for c in "${configs[@]}"; do
+		base=$(base_of "$c")
+		[[ $c == "$base" ]] || printf '%16s' "$(awk -v a="${ms[$base]}" -v b="${ms[$c]}" 'BEGIN {printf "%.2f", a / b}')"
+	done
 	echo
 done < <(grep -v '^#' "$queries")
+[[ $status != 0 ]] || echo "The answers of all configurations are equal."
 exit $status
