@@ -125,7 +125,7 @@ value_length(ValueClass class, const char *data, int len)
 }
 
 static inline uint64
-load_tail(const char *data, int len)
+load_bytes(const char *data, int len)
 {
 	uint64		x = 0;
 
@@ -133,38 +133,61 @@ load_tail(const char *data, int len)
 	return x;
 }
 
-/* Multiply-and-fold over 8 bytes at a time. */
+/* Fewer than 8 bytes as a number that, with their number, says what they are. */
+static inline uint64
+load_short(const char *data, int len)
+{
+	if (len >= 4)
+		return load_bytes(data, 4) | load_bytes(data + len - 4, 4) << 32;
+	if (len == 0)
+		return 0;
+	return (uint8) data[0] | (uint64) (uint8) data[len / 2] << 8 |
+		(uint64) (uint8) data[len - 1] << 16;
+}
+
+/* Multiply-and-fold over 8 bytes at a time, the last ones overlapping. */
 static inline uint32
 hash_string(const char *data, int len)
 {
 	uint64		h = (uint64) len * UINT64CONST(0x9e3779b97f4a7c15);
+	int			i = 0;
 
-	for (; len >= 8; data += 8, len -= 8)
+	for (; i + 8 < len; i += 8)
 	{
-		uint64		x;
-
-		memcpy(&x, data, 8);
-		h = (h ^ x) * UINT64CONST(0xd6e8feb86659fd93);
+		h = (h ^ load_bytes(data + i, 8)) * UINT64CONST(0xd6e8feb86659fd93);
 		h ^= h >> 32;
 	}
-	h = (h ^ load_tail(data, len)) * UINT64CONST(0xd6e8feb86659fd93);
+	h ^= len >= 8 ? load_bytes(data + len - 8, 8) : load_short(data, len);
+	h *= UINT64CONST(0xd6e8feb86659fd93);
 	h ^= h >> 32;
 	h *= UINT64CONST(0xd6e8feb86659fd93);
 	return (uint32) (h >> 32);
 }
 
+/* Are two strings of one length equal?  Most are short. */
+static inline bool
+equal_bytes(const char *a, const char *b, int len)
+{
+	if (len < 8)
+		return load_short(a, len) == load_short(b, len);
+	if (len <= 16)
+		return load_bytes(a, 8) == load_bytes(b, 8) &&
+			load_bytes(a + len - 8, 8) == load_bytes(b + len - 8, 8);
+	return memcmp(a, b, len) == 0;
+}
+
 /* Detoasts a row's value where needed and hashes it. */
 static inline uint32
-hash_value(Dictionary *dict, Datum value, Datum *detoasted)
+hash_value(Dictionary *dict, ValueClass class, Datum value, Datum *detoasted)
 {
-	if (dict->class != VALUES_BY_FUNCTION)
+	if (class != VALUES_BY_FUNCTION)
 	{
 		struct varlena *v = (struct varlena *) DatumGetPointer(value);
 
 		if (unlikely(VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v)))
 			v = pg_detoast_datum_packed(v);
 		*detoasted = PointerGetDatum(v);
-		return hash_string(VARDATA_ANY(v), value_length(dict->class, VARDATA_ANY(v),
+		return hash_string(VARDATA_ANY(v), value_length(class, VARDATA_ANY(v),
 														VARSIZE_ANY_EXHDR(v)));
 	}
 	/* with a full header, so that neither function has to copy it again */
@@ -174,17 +197,18 @@ hash_value(Dictionary *dict, Datum value, Datum *detoasted)
 	return murmurhash32(DatumGetUInt32(FunctionCall1Coll(&dict->hashfn, dict->collation, value)));
 }
 
+/* Both are as hash_value leaves them. */
 static inline bool
-equal_values(Dictionary *dict, Datum a, Datum b)
+equal_values(Dictionary *dict, ValueClass class, Datum a, Datum b)
 {
-	if (dict->class != VALUES_BY_FUNCTION)
+	if (class != VALUES_BY_FUNCTION)
 	{
-		struct varlena *va = PG_DETOAST_DATUM_PACKED(a);
-		struct varlena *vb = PG_DETOAST_DATUM_PACKED(b);
-		int			la = value_length(dict->class, VARDATA_ANY(va), VARSIZE_ANY_EXHDR(va));
-		int			lb = value_length(dict->class, VARDATA_ANY(vb), VARSIZE_ANY_EXHDR(vb));
+		const char *va = DatumGetPointer(a);
+		const char *vb = DatumGetPointer(b);
+		int			la = value_length(class, VARDATA_ANY(va), VARSIZE_ANY_EXHDR(va));
+		int			lb = value_length(class, VARDATA_ANY(vb), VARSIZE_ANY_EXHDR(vb));
 
-		return la == lb && memcmp(VARDATA_ANY(va), VARDATA_ANY(vb), la) == 0;
+		return la == lb && equal_bytes(VARDATA_ANY(va), VARDATA_ANY(vb), la);
 	}
 	return DatumGetBool(FunctionCall2Coll(&dict->eqfn, dict->collation, a, b));
 }
@@ -194,8 +218,14 @@ bool
 dictionary_equal(Dictionary *dict, Datum a, Datum b)
 {
 	MemoryContext old = MemoryContextSwitchTo(dict->temp_cxt);
-	bool		equal = equal_values(dict, a, b);
+	bool		equal;
 
+	if (dict->class != VALUES_BY_FUNCTION)
+	{
+		a = PointerGetDatum(PG_DETOAST_DATUM_PACKED(a));
+		b = PointerGetDatum(PG_DETOAST_DATUM_PACKED(b));
+	}
+	equal = equal_values(dict, dict->class, a, b);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(dict->temp_cxt);
 	return equal;
@@ -264,7 +294,8 @@ room(const Dictionary *dict, int64 max_codes, size_t max_bytes)
 
 /* Looks one value up, or gives it a code if there is room. */
 static inline int32
-find_value(Dictionary *dict, Datum value, uint32 hash, int64 max_codes, size_t max_bytes)
+find_value(Dictionary *dict, ValueClass class, Datum value, uint32 hash, int64 max_codes,
+		   size_t max_bytes)
 {
 	uint32		pos = hash & dict->mask;
 	int32		code;
@@ -277,7 +308,7 @@ find_value(Dictionary *dict, Datum value, uint32 hash, int64 max_codes, size_t m
 			break;
 		code = (int32) (uint32) slot;
 		if ((uint32) (slot >> 32) == hash &&
-			equal_values(dict, dict->entries[code].value, value))
+			equal_values(dict, class, dict->entries[code].value, value))
 			return code;
 		pos = (pos + 1) & dict->mask;
 	}
@@ -291,12 +322,14 @@ find_value(Dictionary *dict, Datum value, uint32 hash, int64 max_codes, size_t m
 	return code;
 }
 
-/* Fills detoasted and hashes. */
-static void
-hash_column(Dictionary *dict, const Column *col, int nrows, uint32 *hashes)
+/* Fills detoasted and hashes.  With a constant class there is nothing to decide for each row. */
+static inline void
+hash_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows, uint32 *hashes)
 {
 	const Datum *values = col->values;
-	MemoryContext old = MemoryContextSwitchTo(dict->temp_cxt);
+	Datum	   *detoasted = dict->detoasted;
+	const uint64 *slots = dict->slots;
+	uint32		mask = dict->mask;
 
 	for (int i = 0; i < nrows; i++)
 	{
@@ -305,10 +338,21 @@ hash_column(Dictionary *dict, const Column *col, int nrows, uint32 *hashes)
 			hashes[i] = NULL_VALUE_HASH;
 			continue;
 		}
-		hashes[i] = hash_value(dict, values[i], &dict->detoasted[i]);
-		if (dict->slots)
-			__builtin_prefetch(&dict->slots[hashes[i] & dict->mask]);
+		hashes[i] = hash_value(dict, class, values[i], &detoasted[i]);
+		if (slots)
+			__builtin_prefetch(&slots[hashes[i] & mask]);
 	}
+}
+
+static void
+hash_column(Dictionary *dict, const Column *col, int nrows, uint32 *hashes)
+{
+	MemoryContext old = MemoryContextSwitchTo(dict->temp_cxt);
+
+	if (dict->class == VALUES_TEXT)
+		hash_rows(dict, VALUES_TEXT, col, nrows, hashes);
+	else
+		hash_rows(dict, dict->class, col, nrows, hashes);
 	MemoryContextSwitchTo(old);
 }
 
@@ -317,6 +361,23 @@ dictionary_hash_column(Dictionary *dict, const Column *col, int nrows, uint32 *h
 {
 	hash_column(dict, col, nrows, hashes);
 	MemoryContextReset(dict->temp_cxt);
+}
+
+static inline void
+find_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows, int64 max_codes,
+		  size_t max_bytes, int32 *codes, const uint32 *hashes)
+{
+	for (int i = 0; i < nrows; i++)
+	{
+		if (unlikely(column_is_null(col, i)))
+		{
+			if (dict->null_code == NO_CODE && room(dict, max_codes, max_bytes))
+				dict->null_code = add_entry(dict, (Datum) 0, true, NULL_VALUE_HASH);
+			codes[i] = dict->null_code;
+		}
+		else
+			codes[i] = find_value(dict, class, dict->detoasted[i], hashes[i], max_codes, max_bytes);
+	}
 }
 
 void
@@ -329,17 +390,10 @@ dictionary_lookup(Dictionary *dict, const Column *col, int nrows, int64 max_code
 		make_slots(dict, MIN_SLOTS);
 	hash_column(dict, col, nrows, hashes);
 	old = MemoryContextSwitchTo(dict->temp_cxt);
-	for (int i = 0; i < nrows; i++)
-	{
-		if (unlikely(column_is_null(col, i)))
-		{
-			if (dict->null_code == NO_CODE && room(dict, max_codes, max_bytes))
-				dict->null_code = add_entry(dict, (Datum) 0, true, NULL_VALUE_HASH);
-			codes[i] = dict->null_code;
-		}
-		else
-			codes[i] = find_value(dict, dict->detoasted[i], hashes[i], max_codes, max_bytes);
-	}
+	if (dict->class == VALUES_TEXT)
+		find_rows(dict, VALUES_TEXT, col, nrows, max_codes, max_bytes, codes, hashes);
+	else
+		find_rows(dict, dict->class, col, nrows, max_codes, max_bytes, codes, hashes);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(dict->temp_cxt);
 }

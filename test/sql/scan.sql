@@ -128,3 +128,24 @@ SELECT gpu_count(DISTINCT a), gpu_sum(a + (random() * 0)::int) FROM s;
 DROP VIEW sv;
 DROP TABLE target, sp, s;
 DROP FUNCTION same;
+
+-- Strings of every short length that differ in one byte, or by a zero byte at their end.
+CREATE TABLE strings AS
+SELECT overlay(repeat('a', len) PLACING 'b' FROM at FOR 1) AS t, overlay(repeat('a', len) PLACING ' ' FROM at FOR 1)::char(40) AS c,
+    decode(overlay(repeat('00', len) PLACING '01' FROM at * 2 - 1 FOR 2), 'hex') AS b
+FROM generate_series(1, 35) len, generate_series(1, len + 1) at, generate_series(1, 2);
+INSERT INTO strings VALUES ('', '', ''), (repeat('x', 3000), repeat('x', 40), decode(repeat('00', 3000), 'hex')), (NULL, NULL, NULL);
+CREATE FUNCTION same_groups(key text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE
+    ours text;
+    core text;
+BEGIN
+    SET LOCAL gpuagg.require = 'require';
+    EXECUTE format('SELECT md5(string_agg(s::text, '','' ORDER BY s::text COLLATE "C")) FROM (SELECT %1$s, gpu_count(*) FROM strings GROUP BY %1$s) s', key) INTO ours;
+    SET LOCAL gpuagg.require = 'forbid';
+    EXECUTE format('SELECT md5(string_agg(s::text, '','' ORDER BY s::text COLLATE "C")) FROM (SELECT %1$s, count(*) FROM strings GROUP BY %1$s) s', key) INTO core;
+    RETURN ours = core;
+END $$;
+SELECT key, same_groups(key) FROM unnest(ARRAY['t', 'c', 'b', 't, b', 't COLLATE "C"']) key;
+DROP FUNCTION same_groups;
+DROP TABLE strings;
