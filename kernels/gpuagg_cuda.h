@@ -131,15 +131,35 @@ GpuaggCudaStatus gpuagg_cuda_gather(int row_size, const void *in, const int64_t 
 									const int64_t *n_device, void *out, gpuagg_stream stream);
 
 /*
- * Ordered input for operators that do not commute: the permutation that sorts
- * the rows by group, then by order key, equal ones staying in input order.
- * Groups are codes below 2^group_bits; order keys are compared as signed
- * numbers.  sorted_groups may be NULL.  n is below 2^32.
+ * Ordered input for operators that do not commute: the stable permutation that
+ * sorts n rows (below 2^32) by words[0], then words[1] and so on.  A word is a
+ * column of signed integers (I8 to I64) whose values less `min` are below
+ * 2^bits; with 64 bits any value will do.  Narrow words are sorted by together,
+ * so exact ranges are worth their price.
  */
-GpuaggCudaStatus gpuagg_cuda_order_rows(int64_t n, const int32_t *groups, int group_bits,
-										const int64_t *order_keys, int64_t *permutation,
-										int32_t *sorted_groups, void *workspace,
-										size_t *workspace_bytes, gpuagg_stream stream);
+#define GPUAGG_MAX_SORT_WORDS 24
+
+typedef struct GpuaggSortWord
+{
+	const void *values;
+	GpuaggValueType type;
+	int			bits;
+	int			descending;
+	int64_t		min;
+} GpuaggSortWord;
+
+GpuaggCudaStatus gpuagg_cuda_sort_rows(int64_t n, int nwords, const GpuaggSortWord *words,
+									   int64_t *permutation, void *workspace,
+									   size_t *workspace_bytes, gpuagg_stream stream);
+
+/*
+ * The entries of a permutation whose row is to be kept, in their order:
+ * *nselected_device of them in `selected`, which has room for n.
+ */
+GpuaggCudaStatus gpuagg_cuda_select_rows(int64_t n, const int64_t *permutation, const uint8_t *keep,
+										 int64_t *selected, int64_t *nselected_device,
+										 void *workspace, size_t *workspace_bytes,
+										 gpuagg_stream stream);
 
 /*
  * out[i] = combine(left[i], right[i]) for n states, as when a group goes on in

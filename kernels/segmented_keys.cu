@@ -133,50 +133,104 @@ gpuagg_cuda_gather(int row_size, const void *in, const int64_t *index, int64_t n
 
 /* ---- order ------------------------------------------------------------- */
 
+static unsigned
+blocks_for(int64_t n)
+{
+	return (unsigned) ((n + 255) / 256 < 65536 ? (n + 255) / 256 : 65536);
+}
+
 static __global__ void
-number_rows(int64_t n, const int64_t *order_keys, uint64_t *keys, uint32_t *rows)
+number_rows(int64_t n, uint32_t *rows)
 {
 	for (int64_t i = (int64_t) blockIdx.x * blockDim.x + threadIdx.x; i < n;
 		 i += (int64_t) gridDim.x * blockDim.x)
-	{
-		keys[i] = (uint64_t) order_keys[i] ^ ((uint64_t) 1 << 63);
 		rows[i] = (uint32_t) i;
+}
+
+/* The words that one pass sorts by, the first in the highest bits. */
+struct SortPass
+{
+	int			nwords;
+	int			bits;
+	GpuaggSortWord word[GPUAGG_MAX_SORT_WORDS];
+};
+
+__device__ static int64_t
+load_word(const GpuaggSortWord &word, uint32_t row)
+{
+	switch (word.type)
+	{
+		case GPUAGG_VALUE_I8:
+			return static_cast<const int8_t *>(word.values)[row];
+		case GPUAGG_VALUE_I16:
+			return static_cast<const int16_t *>(word.values)[row];
+		case GPUAGG_VALUE_I32:
+			return static_cast<const int32_t *>(word.values)[row];
+		default:
+			return static_cast<const int64_t *>(word.values)[row];
 	}
 }
 
 static __global__ void
-fetch_groups(int64_t n, const int32_t *groups, const uint32_t *rows, uint64_t *keys)
-{
-	for (int64_t i = (int64_t) blockIdx.x * blockDim.x + threadIdx.x; i < n;
-		 i += (int64_t) gridDim.x * blockDim.x)
-		keys[i] = (uint32_t) groups[rows[i]];
-}
-
-static __global__ void
-write_order(int64_t n, const uint64_t *keys, const uint32_t *rows, int64_t *permutation, int32_t *groups)
+make_keys(const __grid_constant__ SortPass pass, int64_t n, const uint32_t *rows, uint64_t *keys)
 {
 	for (int64_t i = (int64_t) blockIdx.x * blockDim.x + threadIdx.x; i < n;
 		 i += (int64_t) gridDim.x * blockDim.x)
 	{
-		permutation[i] = rows[i];
-		if (groups != nullptr)
-			groups[i] = (int32_t) keys[i];
+		uint64_t	key = 0;
+
+		for (int w = 0; w < pass.nwords; w++)
+		{
+			const GpuaggSortWord &word = pass.word[w];
+			int64_t		value = load_word(word, rows[i]);
+			uint64_t	digit = word.bits == 64 ? (uint64_t) value ^ (uint64_t) 1 << 63 :
+				(uint64_t) value - (uint64_t) word.min;
+
+			if (word.descending)
+				digit = ~digit & (word.bits == 64 ? ~(uint64_t) 0 : ((uint64_t) 1 << word.bits) - 1);
+			key = word.bits == 64 ? digit : key << word.bits | digit;
+		}
+		keys[i] = key;
 	}
 }
 
-/* Two stable passes over (key, row): by order key, then by group. */
+static __global__ void
+write_rows(int64_t n, const uint32_t *rows, int64_t *permutation)
+{
+	for (int64_t i = (int64_t) blockIdx.x * blockDim.x + threadIdx.x; i < n;
+		 i += (int64_t) gridDim.x * blockDim.x)
+		permutation[i] = rows[i];
+}
+
+/* The last words before `end` that fit 64 bits together. */
+static SortPass
+last_pass(const GpuaggSortWord *words, int end)
+{
+	SortPass	pass = SortPass();
+	int			from = end;
+
+	while (from > 0 && pass.bits + words[from - 1].bits <= 64)
+		pass.bits += words[--from].bits;
+	for (; from < end; from++)
+		pass.word[pass.nwords++] = words[from];
+	return pass;
+}
+
+/* Stable passes over (key, row), from the last words to the first. */
 GPUAGG_API GpuaggCudaStatus
-gpuagg_cuda_order_rows(int64_t n, const int32_t *groups, int group_bits, const int64_t *order_keys,
-					   int64_t *permutation, int32_t *sorted_groups, void *workspace,
-					   size_t *workspace_bytes, gpuagg_stream stream)
+gpuagg_cuda_sort_rows(int64_t n, int nwords, const GpuaggSortWord *words, int64_t *permutation,
+					  void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
 {
 	Workspace	ws(workspace);
-	unsigned	blocks = (unsigned) ((n + 255) / 256 < 65536 ? (n + 255) / 256 : 65536);
 	size_t		bytes = 0;
 	char	   *temp;
 
-	if (n < 0 || n > UINT32_MAX || group_bits < 0 || group_bits > 31)
+	if (n < 0 || n > UINT32_MAX || nwords < 0 || nwords > GPUAGG_MAX_SORT_WORDS)
 		return GPUAGG_CUDA_INVALID;
+	for (int w = 0; w < nwords; w++)
+		if (words[w].bits < 0 || words[w].bits > 64 || words[w].type < GPUAGG_VALUE_I8 ||
+			words[w].type > GPUAGG_VALUE_I64)
+			return GPUAGG_CUDA_INVALID;
 
 	cub::DoubleBuffer<uint64_t> keys(ws.take<uint64_t>(n), ws.take<uint64_t>(n));
 	cub::DoubleBuffer<uint32_t> rows(ws.take<uint32_t>(n), ws.take<uint32_t>(n));
@@ -186,14 +240,52 @@ gpuagg_cuda_order_rows(int64_t n, const int32_t *groups, int group_bits, const i
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);
 	if (n == 0)
 		return GPUAGG_CUDA_OK;
-	number_rows<<<blocks, 256, 0, stream>>>(n, order_keys, keys.Current(), rows.Current());
+	number_rows<<<blocks_for(n), 256, 0, stream>>>(n, rows.Current());
 	CUDA_TRY_LAUNCH("number_rows");
-	CUDA_TRY(cub::DeviceRadixSort::SortPairs(temp, bytes, keys, rows, n, 0, 64, stream));
-	fetch_groups<<<blocks, 256, 0, stream>>>(n, groups, rows.Current(), keys.Current());
-	CUDA_TRY_LAUNCH("fetch_groups");
-	if (group_bits > 0)
-		CUDA_TRY(cub::DeviceRadixSort::SortPairs(temp, bytes, keys, rows, n, 0, group_bits, stream));
-	write_order<<<blocks, 256, 0, stream>>>(n, keys.Current(), rows.Current(), permutation, sorted_groups);
-	CUDA_TRY_LAUNCH("write_order");
+	for (int end = nwords; end > 0;)
+	{
+		SortPass	pass = last_pass(words, end);
+
+		end -= pass.nwords;
+		if (pass.bits == 0)
+			continue;
+		make_keys<<<blocks_for(n), 256, 0, stream>>>(pass, n, rows.Current(), keys.Current());
+		CUDA_TRY_LAUNCH("make_keys");
+		CUDA_TRY(cub::DeviceRadixSort::SortPairs(temp, bytes, keys, rows, n, 0, pass.bits, stream));
+	}
+	write_rows<<<blocks_for(n), 256, 0, stream>>>(n, rows.Current(), permutation);
+	CUDA_TRY_LAUNCH("write_rows");
+	return GPUAGG_CUDA_OK;
+}
+
+struct KeepRow
+{
+	const uint8_t *keep;
+
+	__device__ __forceinline__ bool
+	operator()(int64_t row) const
+	{
+		return keep[row] != 0;
+	}
+};
+
+GPUAGG_API GpuaggCudaStatus
+gpuagg_cuda_select_rows(int64_t n, const int64_t *permutation, const uint8_t *keep, int64_t *selected,
+						int64_t *nselected_device, void *workspace, size_t *workspace_bytes,
+						gpuagg_stream stream)
+{
+	Workspace	ws(workspace);
+	size_t		bytes = 0;
+	KeepRow		keeps = {keep};
+	char	   *temp;
+
+	if (n < 0)
+		return GPUAGG_CUDA_INVALID;
+	CUDA_TRY(cub::DeviceSelect::If(nullptr, bytes, permutation, selected, nselected_device, n, keeps,
+								   stream));
+	temp = ws.take<char>(bytes);
+	WORKSPACE_TRY(ws, workspace, workspace_bytes);
+	CUDA_TRY(cub::DeviceSelect::If(temp, bytes, permutation, selected, nselected_device, n, keeps,
+								   stream));
 	return GPUAGG_CUDA_OK;
 }

@@ -134,3 +134,6 @@ AGG_OURS("gpuagg_maxsub_float8_transfn", MAXSUB_F64, S1(COUNT, 0), S1(MAXSUB_F64
 AGG_OURS("gpuagg_longest_run_transfn", RUN, S1(LONGEST_RUN, 0))
 AGG_OURS("gpuagg_longest_ascending_transfn", ASCENDING, S1(LONGEST_ASC, 0))
 AGG_OURS("gpuagg_compose_linear_transfn", LINEAR, S2(COUNT, 0, 1), S2(LINEAR, 0, 1))
+
+/* on the GPU alone; MAT2 stands for the size that the first matrix has */
+AGG_OURS("gpuagg_matrix_product_transfn", MATRIX, S1(COUNT, 0), S1(MAT2, 0))

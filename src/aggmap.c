@@ -51,8 +51,9 @@
 #include "lower.h"
 
 /*
- * Most bins of a grouped histogram that slots keep: a group's states are one
- * row of a table, so wide ones would make it too sparse for the caches.
+ * Most bins of a grouped histogram that the CPU engine's slots keep: a group's
+ * states are one row of a table, so wide ones would make it too sparse for the
+ * caches.
  */
 #define MAX_GROUPED_BINS 4096
 
@@ -519,9 +520,11 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		if (!histogram_bins(&bins, row->lower, aggref, parent, econtext))
 			return false;
 		out->width = bins.kind == BIN_HLL ? bins.n : histogram_width(&bins);
-		if (spec->nkeys > 0 && out->width > MAX_GROUPED_BINS)
+		if (spec->nkeys > 0 && out->width > MAX_GROUPED_BINS && !spec->for_gpu)
 			return false;
 	}
+	if (row->lower == LOWER_MATRIX && !spec->for_gpu)
+		return false;
 	if (row->lower == LOWER_ARG || row->lower == LOWER_ASCENDING)
 	{
 		ListCell   *lc;
@@ -557,6 +560,7 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 									  binned && i > 0 ? &bins : NULL);
 	}
 	out->lower = row->lower;
+	out->matrix_size = spec->matrix_size;
 	out->counted = row->slots[0].monoid == MONOID_COUNT;
 	return true;
 }

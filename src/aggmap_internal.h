@@ -40,6 +40,7 @@ typedef enum LowerKind
 	LOWER_MAXSUB_I64,			/* the state is the transition value */
 	LOWER_MAXSUB_F64,
 	LOWER_LINEAR,
+	LOWER_MATRIX,				/* double precision[]: the product */
 	LOWER_RUN,					/* bigint: the longest */
 	LOWER_ASCENDING
 } LowerKind;
@@ -54,6 +55,7 @@ struct AggOutput
 	int			scale;			/* of decimals */
 	int			width;			/* bins of a histogram */
 	ColumnType	value;			/* LOWER_ARG: what its codes stand for */
+	const int  *matrix_size;	/* LOWER_MATRIX: as in AggSpec */
 
 	Oid			transtype;
 	int16		translen;

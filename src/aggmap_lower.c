@@ -19,6 +19,7 @@
 #include "histogram.h"
 #include "hll.h"
 #include "lower.h"
+#include "matrix.h"
 
 /* The state of group g in the aggregate's i-th slot. */
 #define STATE(type, i) (((const type *) groups->slots[out->slots[i]])[g])
@@ -123,6 +124,7 @@ slots_value(AggOutput *out, const GroupBatch *groups, int g)
 		case LOWER_HIST_THRESHOLDS:
 		case LOWER_HLL:
 		case LOWER_ARG:
+		case LOWER_MATRIX:
 		case LOWER_RUN:
 		case LOWER_ASCENDING:
 			break;
@@ -245,6 +247,14 @@ direct_value(AggOutput *out, const GroupBatch *groups, int g, Datum *value, bool
 		*value = binned_value(out, groups, g, isnull);
 	else if (out->lower == LOWER_ARG)
 		*value = arg_value(out, groups, g, isnull);
+	else if (out->lower == LOWER_MATRIX)
+	{
+		int			size = *out->matrix_size;
+
+		*isnull = STATE(int64, 0) == 0;
+		*value = *isnull ? (Datum) 0 :
+			matrix_datum(&STATE(double, 1) + (Size) g * (size * size - 1), size);
+	}
 	else if (out->lower == LOWER_RUN)
 	{
 		*isnull = STATE(gpuagg_run, 0).len == 0;

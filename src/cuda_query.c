@@ -5,14 +5,15 @@
  * Integer keys travel as they are and are packed on the device into one key of
  * 4, 8 or 16 bytes.  Keys of other types, and integer keys that would make that too wide,
  * travel as dictionary codes, in which NULL is a value like any other.
- * Arguments travel in their own width, decimals in 64 bits while they fit, and
- * validity only where a buffer has NULLs.
+ * Arguments travel in their own width, decimals in 64 bits while they fit, floats
+ * that an operator orders by as codes, and validity only where a buffer has NULLs.
  */
 #include "postgres.h"
 
 #include "utils/memutils.h"
 
 #include "cuda_query.h"
+#include "matrix.h"
 
 /* Most rows of one buffer, however narrow. */
 #define MAX_BUFFER_ROWS (1 << 20)
@@ -101,9 +102,9 @@ native_type(ColumnType type)
 	}
 }
 
-/* The column that feeds an input of this kind, or -1. */
+/* The column that feeds an input of this kind, or -1; floats give `codes` for integers. */
 static int
-add_input(CudaQuery *query, int col, WantKind kind)
+add_input(CudaQuery *query, int col, WantKind kind, Travel codes)
 {
 	ColumnType	type = query->spec->cols[col].type;
 	int			native = native_type(type);
@@ -113,8 +114,10 @@ add_input(CudaQuery *query, int col, WantKind kind)
 	{
 		case WANT_INTEGER:
 		case WANT_WIDE:
-			if (native < 0 || isfloat || (type == COLUMN_DEC && kind != WANT_WIDE))
+			if (native < 0 || (type == COLUMN_DEC && kind != WANT_WIDE))
 				return -1;
+			if (isfloat)
+				return kind == WANT_INTEGER ? add_column(query, col, codes, WIRE_I64, -1) : -1;
 			/* unsigned values need a wider signed type */
 			return add_column(query, col, TRAVEL_VALUES, type == COLUMN_U32 ? WIRE_I64 : native, -1);
 		case WANT_SINGLE:
@@ -174,8 +177,13 @@ translate_slot(CudaQuery *query, const SlotSpec *slot, const char **why)
 			input = slot->bins.kind == BIN_HLL ? WANT_INTEGER : WANT_DOUBLE;
 		if (input == WANT_INTEGER && slot->monoid == MONOID_COUNT && slot->bins.kind == BIN_NONE)
 			out.col[c] = add_column(query, slot->col[c], TRAVEL_PRESENCE, WIRE_I8, -1);
+		else if (slot->monoid == MONOID_MAT2)
+			out.col[c] = add_column(query, slot->col[c], TRAVEL_MATRIX, WIRE_MAT5, -1);
+		else if (slot->monoid == MONOID_LONGEST_RUN)
+			out.col[c] = add_column(query, slot->col[c], TRAVEL_FILTER, WIRE_I8, -1);
 		else
-			out.col[c] = add_input(query, slot->col[c], input);
+			out.col[c] = add_input(query, slot->col[c], input,
+								   c == 0 ? TRAVEL_KEY_CODES : TRAVEL_VALUE_CODES);
 		if (out.col[c] < 0)
 			return false;
 	}
@@ -276,6 +284,29 @@ translate_keys(CudaQuery *query, const char **why)
 	return true;
 }
 
+static bool
+translate_order(CudaQuery *query, const char **why)
+{
+	const AggSpec *spec = query->spec;
+	WireQuery  *wire = query->wire;
+
+	*why = "too long an ORDER BY for the GPU";
+	if (spec->norder > WIRE_MAX_ORDER)
+		return false;
+	for (int o = 0; o < spec->norder; o++)
+	{
+		int			col = add_input(query, spec->order[o].col, WANT_INTEGER, TRAVEL_KEY_CODES);
+
+		if (col < 0)
+			return false;
+		wire->order[o].col = col;
+		wire->order[o].desc = spec->order[o].desc;
+		wire->order[o].nulls_first = spec->order[o].nulls_first;
+	}
+	wire->norder = spec->norder;
+	return true;
+}
+
 CudaQuery *
 cuda_query_build(const AggSpec *spec, const char **why)
 {
@@ -295,6 +326,8 @@ cuda_query_build(const AggSpec *spec, const char **why)
 	for (int s = 0; s < spec->nslots; s++)
 		if (!translate_slot(query, &spec->slots[s], why))
 			return NULL;
+	if (spec->ordered && !translate_order(query, why))
+		return NULL;
 	*why = "a group too large for the GPU";
 	if (!wire_group_fits(query->wire))
 		return NULL;
@@ -361,7 +394,7 @@ cuda_query_reset(CudaQuery *query)
 {
 	for (int c = 0; c < query->ncols; c++)
 	{
-		query->cols[c].negative_zero = false;
+		query->cols[c].negative_zero = query->cols[c].sizes_differ = false;
 		if (query->cols[c].dict)
 			dictionary_reset(query->cols[c].dict);
 	}
@@ -449,6 +482,31 @@ cuda_query_odd(const CudaQuery *query, const Batch *batch)
 		}
 	}
 	return false;
+}
+
+bool
+cuda_query_settle(CudaQuery *query, const Batch *batch)
+{
+	int		   *size = query->spec->matrix_size;
+	double		m[MATRIX_MAX * MATRIX_MAX];
+
+	for (int c = 0; c < query->ncols; c++)
+	{
+		const Column *in = &batch->cols[query->cols[c].col];
+
+		if (query->cols[c].travel != TRAVEL_MATRIX)
+			continue;
+		for (int i = 0; i < batch->nrows && *size == 0; i++)
+			if (!column_is_null(in, i))
+				*size = matrix_read(((const Datum *) in->values)[i], m);
+		if (*size < 2)
+			return false;
+		query->cols[c].type = WIRE_MAT2 + *size - 2;
+	}
+	for (int s = 0; s < query->wire->nslots; s++)
+		if (query->wire->slots[s].monoid == MONOID_MAT2)
+			query->wire->slots[s].monoid = MONOID_MAT2 + *size - 2;
+	return true;
 }
 
 /* ---- filling ---- */
@@ -655,6 +713,52 @@ fill_values(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int fr
 	fill_validity(col, buffer, rows, in, from, n);
 }
 
+#define CODES_OF(from_t, expr) \
+	do { \
+		const from_t *v = (const from_t *) in->values + from; \
+		for (int i = 0; i < n; i++) \
+		{ \
+			double		x = v[i]; \
+			out[i] = gpuagg_f64_code(expr); \
+		} \
+	} while (0)
+
+static void
+fill_codes(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
+{
+	int64	   *out = (int64 *) (buffer + col->values) + rows;
+	bool		keys = col->travel == TRAVEL_KEY_CODES;
+
+	if (in->type == COLUMN_F32 && keys)
+		CODES_OF(float, x + 0.0);
+	else if (in->type == COLUMN_F32)
+		CODES_OF(float, x);
+	else if (keys)
+		CODES_OF(double, x + 0.0);
+	else
+		CODES_OF(double, x);
+	fill_validity(col, buffer, rows, in, from, n);
+}
+
+static void
+fill_matrices(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
+{
+	const Datum *v = (const Datum *) in->values + from;
+	int			width = wire_width(col->type);
+	double		m[MATRIX_MAX * MATRIX_MAX];
+
+	for (int i = 0; i < n; i++)
+	{
+		if (column_is_null(in, from + i))
+			continue;
+		if (matrix_read(v[i], m) != 2 + (int) col->type - WIRE_MAT2)
+			col->sizes_differ = true;
+		else
+			memcpy(buffer + col->values + (size_t) (rows + i) * width, m, width);
+	}
+	fill_validity(col, buffer, rows, in, from, n);
+}
+
 static void
 fill_filter(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
 {
@@ -693,6 +797,13 @@ cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const Batch *batch,
 			case TRAVEL_PRESENCE:
 				fill_validity(col, buffer, rows, in, from, n);
 				break;
+			case TRAVEL_KEY_CODES:
+			case TRAVEL_VALUE_CODES:
+				fill_codes(col, buffer, rows, in, from, n);
+				break;
+			case TRAVEL_MATRIX:
+				fill_matrices(col, buffer, rows, in, from, n);
+				break;
 		}
 	}
 }
@@ -702,6 +813,15 @@ cuda_query_zeros(const CudaQuery *query)
 {
 	for (int c = 0; c < query->ncols; c++)
 		if (query->cols[c].negative_zero)
+			return true;
+	return false;
+}
+
+bool
+cuda_query_sizes_differ(const CudaQuery *query)
+{
+	for (int c = 0; c < query->ncols; c++)
+		if (query->cols[c].sizes_differ)
 			return true;
 	return false;
 }

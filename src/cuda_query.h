@@ -18,7 +18,10 @@ typedef enum Travel
 	TRAVEL_VALUES,				/* as they are, or widened to `type` */
 	TRAVEL_CODES,				/* dictionary codes of a group key */
 	TRAVEL_FILTER,				/* 1 where true, 0 where false or NULL */
-	TRAVEL_PRESENCE				/* validity alone */
+	TRAVEL_PRESENCE,			/* validity alone */
+	TRAVEL_KEY_CODES,			/* gpuagg_f64_code of floats, with -0 as 0 */
+	TRAVEL_VALUE_CODES,			/* the same, telling them apart */
+	TRAVEL_MATRIX				/* square matrices out of arrays */
 } Travel;
 
 typedef struct CudaColumn
@@ -37,6 +40,7 @@ typedef struct CudaColumn
 
 	/* of the buffer being filled */
 	bool		has_nulls;
+	bool		sizes_differ;	/* TRAVEL_MATRIX: since the start */
 	bool		negative_zero;	/* seen since the start, if `extreme` */
 	bool		wide;			/* COLUMN_DEC: I128 so far */
 	int64		min,			/* of a key */
@@ -76,6 +80,13 @@ extern void cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const B
  * last; the GPU reduces in no such order.
  */
 extern bool cuda_query_zeros(const CudaQuery *query);
+/*
+ * Settles the size of matrices by the first one of the first batch.  False where
+ * there is none, or of a size that the GPU does not have.
+ */
+extern bool cuda_query_settle(CudaQuery *query, const Batch *batch);
+/* Were there matrices of another size? */
+extern bool cuda_query_sizes_differ(const CudaQuery *query);
 /* Describes the filled buffer and starts a new one. */
 extern void cuda_query_describe(CudaQuery *query, uint32 rows, WireBatch *out);
 extern void cuda_query_reset(CudaQuery *query);

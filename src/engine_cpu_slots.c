@@ -61,14 +61,6 @@ slots_create(const AggSpec *spec, int batch_rows)
 	work->at = palloc(batch_rows * sizeof(uint32));
 	work->binned = palloc(batch_rows * sizeof(double));
 	work->selected = palloc(batch_rows * sizeof(uint32));
-	for (int s = 0; s < spec->nslots; s++)
-	{
-		InputKind	kind = monoid_input_kind[spec->slots[s].monoid];
-
-		if (kind >= INPUT_gpuagg_mat2)
-			elog(ERROR, "monoid %s cannot take columns",
-				 gpuagg_monoids[spec->slots[s].monoid].name);
-	}
 	return work;
 }
 

@@ -34,6 +34,9 @@
 double		gpuagg_gpu_startup_cost = 100.0;
 double		gpuagg_gpu_column_cost = 0.0001;
 
+/* What the CPU engine's feed pays to sort a row, in slots. */
+#define SORT_WORK 16
+
 /* Groups handed out at a time. */
 #define FETCH_GROUPS 16384
 
@@ -107,9 +110,9 @@ get_merger(CudaEngine *cuda)
 	return cuda->merger;
 }
 
-/* Connects and opens the query at the server, on first use. */
+/* Connects and opens the query at the server, on first use: before the first batch. */
 static EngineStatus
-ensure_open(CudaEngine *cuda)
+ensure_open(CudaEngine *cuda, const Batch *first)
 {
 	CudaQuery  *query = cuda->query;
 
@@ -117,6 +120,8 @@ ensure_open(CudaEngine *cuda)
 		return ENGINE_FAILED;
 	if (cuda->client)
 		return ENGINE_OK;
+	if (first && !cuda_query_settle(query, first))
+		return fail(cuda, "matrices of a size that the GPU does not have, or none to begin with");
 	cuda->client = client_connect(cuda->env.cxt);
 	if (cuda->client->sock < 0)
 		return client_lost(cuda);
@@ -144,11 +149,6 @@ engine_cuda_usable(const AggSpec *spec, char *reason, size_t reason_size)
 		return false;
 	if (spec == NULL)
 		return true;
-	if (spec->ordered)
-	{
-		strlcpy(reason, "an operator that depends on row order", reason_size);
-		return false;
-	}
 	if (cuda_query_build(spec, &why) != NULL)
 		return true;
 	strlcpy(reason, why, reason_size);
@@ -167,6 +167,8 @@ engine_cuda_cheaper(const AggSpec *spec, double rows)
 	double		cpu = rows * work * gpuagg_slot_cost;
 	double		gpu = gpuagg_gpu_startup_cost + rows * columns * gpuagg_gpu_column_cost;
 
+	if (spec && spec->norder > 0)
+		cpu += rows * SORT_WORK * gpuagg_slot_cost;
 	return gpu < cpu;
 }
 
@@ -233,12 +235,14 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 	CudaEngine *cuda = (CudaEngine *) engine;
 	CudaQuery  *query = cuda->query;
 
-	if (ensure_open(cuda) != ENGINE_OK)
+	if (ensure_open(cuda, batch) != ENGINE_OK)
 		return ENGINE_FAILED;
 	/* numerics that the GPU cannot hold, or new keys beyond hash memory */
 	if (cuda_query_odd(query, batch) ||
 		!cuda_query_encode(query, batch, cuda->env.mem_limit / 2))
 	{
+		if (cuda->spec->ordered)
+			return fail(cuda, "rows that only the CPU can take, among rows in order");
 		cuda->rows_aside += batch->nrows;
 		return get_merger(cuda)->ops->add_batch(cuda->merger, batch);
 	}
@@ -251,6 +255,8 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 						cuda->rows, batch, from, n);
 		if (!cuda->env.parallel && cuda_query_zeros(query))
 			return fail(cuda, "a minimum or maximum of -0 and 0 depends on row order");
+		if (cuda_query_sizes_differ(query))
+			return fail(cuda, "matrices of several sizes");
 		from += n;
 		cuda->rows += n;
 		if (cuda->rows == query->buffer_rows && send_buffer(cuda) != ENGINE_OK)
@@ -264,7 +270,7 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 static EngineStatus
 finish_device(CudaEngine *cuda)
 {
-	if (ensure_open(cuda) != ENGINE_OK || send_buffer(cuda) != ENGINE_OK)
+	if (ensure_open(cuda, NULL) != ENGINE_OK || send_buffer(cuda) != ENGINE_OK)
 		return ENGINE_FAILED;
 	for (int b = 0; b < MAX_BUFFERS;)
 	{

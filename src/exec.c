@@ -21,6 +21,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "engine_cuda.h"
 #include "exec.h"
 #include "feed_ordered.h"
 #include "gpuagg.h"
@@ -168,12 +169,14 @@ build_order(GpuAggState *state, AggSpec *spec)
 
 /* Translates the plan into a spec; aggregates evaluate their parameters here. */
 static void
-build_spec(GpuAggState *state)
+build_spec(GpuAggState *state, bool for_gpu)
 {
 	GpuAggPlan *plan = state->plan;
 	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
 	AggSpec    *spec = palloc0(sizeof(AggSpec));
 
+	spec->for_gpu = for_gpu;
+	spec->matrix_size = palloc0(sizeof(int));
 	spec->nkeys = plan->nkeys;
 	spec->keys = palloc0(sizeof(KeySpec) * (plan->nkeys + 1));
 	for (int k = 0; k < plan->nkeys; k++)
@@ -217,7 +220,8 @@ open_feed(GpuAggState *state)
 	feed = (exec_tuples_reason(state) ? feed_tuples_open : feed_heap_open)
 		(state->child, state->spec, plan->input_resno, constants,
 		 state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
-	if (plan->norder > 0)
+	/* the GPU sorts for itself */
+	if (plan->norder > 0 && state->engine->ops == &engine_cpu_ops)
 		feed = feed_ordered_open(feed, state->spec, get_hash_memory_limit(), gpuagg_batch_rows);
 	return feed;
 }
@@ -233,24 +237,42 @@ open_engine(GpuAggState *state, const EngineOps *ops)
 	env.batch_rows = gpuagg_batch_rows;
 	env.est_rows = state->plan->est_rows;
 	env.est_groups = state->plan->est_groups;
-	env.grouped = state->plan->grouped || (state->plan->norder > 0 && state->plan->nkeys > 0);
+	env.grouped = state->plan->grouped ||
+		(ops == &engine_cpu_ops && state->plan->norder > 0 && state->plan->nkeys > 0);
 	env.parallel = state->shared != NULL;
 	env.forced = gpuagg_strategy;
 	return ops->open(state->spec, &env);
 }
 
+/* The engine, with the spec that suits it. */
+static const EngineOps *
+choose_engine(GpuAggState *state)
+{
+	const EngineOps *ops;
+	bool		gpu = gpuagg_engine != GPUAGG_ENGINE_CPU &&
+		engine_cuda_usable(NULL, state->engine_reason, sizeof(state->engine_reason));
+
+	build_spec(state, gpu);
+	ops = gpuagg_choose_engine(state->spec, state->plan->est_rows, state->plan->grouped,
+							   state->engine_reason, sizeof(state->engine_reason));
+	if (gpu && ops == &engine_cpu_ops)
+		build_spec(state, false);
+	return ops;
+}
+
+/* Opens spec, engine and feed: those of the CPU engine where `ops` is that, else as chosen. */
 static void
-open_scan(GpuAggState *state)
+open_scan(GpuAggState *state, const EngineOps *ops)
 {
 	MemoryContext old;
-	const EngineOps *ops;
 
 	state->cxt = AllocSetContextCreate(state->css.ss.ps.state->es_query_cxt, "GpuAgg",
 									   ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(state->cxt);
-	build_spec(state);
-	ops = gpuagg_choose_engine(state->spec, state->plan->est_rows, plan_in_order(state->plan),
-							   state->engine_reason, sizeof(state->engine_reason));
+	if (ops == &engine_cpu_ops)
+		build_spec(state, false);
+	else
+		ops = choose_engine(state);
 	state->engine = open_engine(state, ops);
 	state->feed = open_feed(state);
 	MemoryContextSwitchTo(old);
@@ -286,7 +308,6 @@ static void
 fall_back(GpuAggState *state)
 {
 	Engine	   *failed = state->engine;
-	MemoryContext old;
 
 	if (state->emitted > 0 || state->shared || failed->ops == &engine_cpu_ops)
 		ereport(ERROR,
@@ -297,12 +318,9 @@ fall_back(GpuAggState *state)
 									 failed->failure)));
 	snprintf(state->engine_reason, sizeof(state->engine_reason), "%s failed: %s",
 			 failed->ops->name, failed->failure);
-	failed->ops->close(failed);
-	state->engine = NULL;
-	old = MemoryContextSwitchTo(state->cxt);
-	state->engine = open_engine(state, &engine_cpu_ops);
-	MemoryContextSwitchTo(old);
-	state->feed->ops->rescan(state->feed);
+	close_scan(state);
+	ExecReScan(state->child);
+	open_scan(state, &engine_cpu_ops);
 	state->finished = false;
 }
 
@@ -338,7 +356,7 @@ fetch_groups(GpuAggState *state)
 	if (state->shared && state->participant < 0)
 		parallel_attach(state);
 	if (state->engine == NULL)
-		open_scan(state);
+		open_scan(state, NULL);
 	state->next_group = 0;
 	state->groups.ngroups = 0;
 	while (!state->silent)

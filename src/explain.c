@@ -49,7 +49,7 @@ explain_engine(GpuAggState *state, ExplainState *es)
 		strlcpy(reason, state->engine_reason, sizeof(reason));
 	}
 	else
-		ops = gpuagg_choose_engine(NULL, state->plan->est_rows, plan_in_order(state->plan), reason,
+		ops = gpuagg_choose_engine(NULL, state->plan->est_rows, state->plan->grouped, reason,
 								   sizeof(reason));
 	if (es->format != EXPLAIN_FORMAT_TEXT)
 	{
@@ -157,6 +157,8 @@ explain_feed(GpuAggState *state, ExplainState *es)
 		ExplainPropertyText("Feed", "tuples from the child plan", es);
 	if (state->feed == NULL && state->plan->norder > 0)
 		ExplainPropertyText("Sort", "by keys and order", es);
+	else if (state->feed && state->plan->norder > 0 && state->engine->ops != &engine_cpu_ops)
+		ExplainPropertyText("Sort", "on the GPU", es);
 	if (why != NULL && es->verbose)
 		ExplainPropertyText("Heap Feed", psprintf("no: %s", why), es);
 }

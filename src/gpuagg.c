@@ -149,8 +149,8 @@ _PG_init(void)
 /*
  * The engine for a query of so many rows, with the reason or the device for
  * EXPLAIN in `reason` (empty if none is due).  `spec` is NULL before execution,
- * when the aggregates' parts are not known yet.  With in_order the order of rows
- * or groups matters.
+ * when the aggregates' parts are not known yet.  With in_order groups leave in
+ * the order in which their rows come.
  *
  * "cuda" insists on a server, not on every query: what the GPU cannot run goes
  * to the CPU engine, with the reason.
@@ -174,7 +174,7 @@ gpuagg_choose_engine(const AggSpec *spec, double rows, bool in_order, char *reas
 	}
 	if (in_order)
 	{
-		/* groups are expected in that order, and float sums in that of the rows */
+		/* groups are expected in that order */
 		snprintf(reason, reason_size, "the input is ordered");
 		return &engine_cpu_ops;
 	}

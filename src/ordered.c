@@ -18,6 +18,7 @@
 
 #include "argtype.h"
 #include "compat.h"
+#include "matrix.h"
 #include "monoid.h"
 
 PG_FUNCTION_INFO_V1(gpuagg_maxsub_int8_transfn);
@@ -32,8 +33,6 @@ PG_FUNCTION_INFO_V1(gpuagg_compose_linear_transfn);
 PG_FUNCTION_INFO_V1(gpuagg_compose_linear_final);
 PG_FUNCTION_INFO_V1(gpuagg_matrix_product_transfn);
 PG_FUNCTION_INFO_V1(gpuagg_matrix_product_final);
-
-#define MATRIX_MAX 5
 
 /* The aggregate's state in argument 0, or a new one of zeros at its first call. */
 static void *
@@ -280,12 +279,31 @@ matrix_size(ArrayType *array)
 	return k;
 }
 
+int
+matrix_read(Datum value, double *m)
+{
+	ArrayType  *array = DatumGetArrayTypeP(value);
+	int			k = matrix_size(array);
+
+	memcpy(m, ARR_DATA_PTR(array), sizeof(double) * k * k);
+	if ((Pointer) array != DatumGetPointer(value))
+		pfree(array);
+	return k;
+}
+
+Datum
+matrix_datum(const double *m, int size)
+{
+	int			dims[2] = {size, size};
+
+	return PointerGetDatum(float8_array(m, 2, dims));
+}
+
 /* NULL matrices are skipped; the first one fixes the size. */
 Datum
 gpuagg_matrix_product_transfn(PG_FUNCTION_ARGS)
 {
 	MatrixState *state;
-	ArrayType  *array;
 	MatrixState in;
 
 	if (PG_ARGISNULL(1))
@@ -294,9 +312,7 @@ gpuagg_matrix_product_transfn(PG_FUNCTION_ARGS)
 			PG_RETURN_NULL();
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	}
-	array = PG_GETARG_ARRAYTYPE_P(1);
-	in.k = matrix_size(array);
-	memcpy(in.u.m, ARR_DATA_PTR(array), sizeof(double) * in.k * in.k);
+	in.k = matrix_read(PG_GETARG_DATUM(1), in.u.m);
 	state = ordered_state(fcinfo, sizeof(MatrixState));
 	if (state->k == 0)
 		*state = in;
@@ -327,7 +343,6 @@ gpuagg_matrix_product_transfn(PG_FUNCTION_ARGS)
 				break;
 		}
 	}
-	PG_FREE_IF_COPY(array, 1);
 	PG_RETURN_POINTER(state);
 }
 
@@ -335,11 +350,9 @@ Datum
 gpuagg_matrix_product_final(PG_FUNCTION_ARGS)
 {
 	MatrixState *state;
-	int			dims[2];
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	state = (MatrixState *) PG_GETARG_POINTER(0);
-	dims[0] = dims[1] = state->k;
-	PG_RETURN_ARRAYTYPE_P(float8_array(state->u.m, 2, dims));
+	PG_RETURN_DATUM(matrix_datum(state->u.m, state->k));
 }

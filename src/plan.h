@@ -38,13 +38,6 @@ typedef struct GpuAggPlan
 	int		   *input_resno;	/* [input] column of the child plan, or 0: a constant */
 } GpuAggPlan;
 
-/* Do rows reach the engine in an order that it or the plan above relies on? */
-static inline bool
-plan_in_order(const GpuAggPlan *plan)
-{
-	return plan->grouped || plan->norder > 0;
-}
-
 extern void plan_install_hooks(void);
 extern GpuAggPlan *plan_decode(const CustomScan *cscan);
 

@@ -38,7 +38,7 @@
 #include "monoid.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 1
+#define GPUAGG_PROTOCOL_VERSION 2
 
 /* Relative to the data directory, which is the working directory of both sides. */
 #define GPUAGG_SOCKET_NAME "gpuagg.socket"
@@ -46,6 +46,7 @@
 #define WIRE_MAX_COLS 48
 #define WIRE_MAX_KEYS 8
 #define WIRE_MAX_SLOTS 48
+#define WIRE_MAX_ORDER 8
 #define WIRE_MAX_THRESHOLDS 65536
 #define WIRE_MAX_DEVICES 16
 #define WIRE_MAX_BODY (1u << 20)
@@ -121,13 +122,17 @@ typedef enum WireType
 	WIRE_I128,
 	WIRE_F32,
 	WIRE_F64,
+	WIRE_MAT2,					/* k by k doubles, row by row */
+	WIRE_MAT3,
+	WIRE_MAT4,
+	WIRE_MAT5,
 	WIRE_TYPES
 } WireType;
 
 static inline int
 wire_width(int type)
 {
-	static const int8_t width[WIRE_TYPES] = {1, 2, 4, 8, 16, 4, 8};
+	static const uint8_t width[WIRE_TYPES] = {1, 2, 4, 8, 16, 4, 8, 32, 72, 128, 200};
 
 	return width[type];
 }
@@ -155,7 +160,22 @@ typedef enum WireBinKind
 	WIRE_BIN_KINDS
 } WireBinKind;
 
-/* SlotSpec of spec.h; thresholds are an offset into the doubles after WireQuery. */
+/*
+ * What the rows of a group are ordered by, for operators that do not commute:
+ * integers compared as signed numbers.  Equal rows stay in the order in which
+ * they came.
+ */
+typedef struct WireOrder
+{
+	int16_t		col;
+	uint8_t		desc;
+	uint8_t		nulls_first;
+} WireOrder;
+
+/*
+ * SlotSpec of spec.h; thresholds are an offset into the doubles after WireQuery.
+ * NULLs of col[0] count for LONGEST_ASC, as in slot_takes_nulls.
+ */
 typedef struct WireSlot
 {
 	int32_t		monoid;
@@ -170,7 +190,7 @@ typedef struct WireSlot
 } WireSlot;
 
 #define WIRE_GROUPED 1			/* equal keys arrive together */
-#define WIRE_ORDERED 2			/* rows of a group must be combined in input order */
+#define WIRE_ORDERED 2			/* some operator does not commute */
 
 typedef struct WireQuery
 {
@@ -184,6 +204,8 @@ typedef struct WireQuery
 	uint16_t	key_bytes;		/* 0 without keys, else 4, 8 or 16 */
 	uint32_t	null_offset;	/* of the NULL byte in the key; key_bytes if there is none */
 	uint32_t	nthresholds;
+	uint32_t	norder;			/* 0: input order is the order */
+	WireOrder	order[WIRE_MAX_ORDER];
 	WireKey		keys[WIRE_MAX_KEYS];
 	WireSlot	slots[WIRE_MAX_SLOTS];
 } WireQuery;

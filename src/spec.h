@@ -132,6 +132,9 @@ typedef struct AggSpec
 	OwnSpec    *owns;
 	int			norder;			/* 0: the input comes in the order that is due */
 	OrderSpec  *order;
+	bool		for_gpu;		/* slots may be of kinds that the CPU engine does not run: any
+								 * number of bins a group, matrices */
+	int		   *matrix_size;	/* of all matrices; 0 until the engine has seen one */
 	bool		ordered;		/* some slot's monoid does not commute: rows of a
 								 * group must be combined in input order */
 } AggSpec;

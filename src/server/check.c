@@ -54,6 +54,9 @@ check_slot(const WireQuery *q, const WireSlot *slot)
 		return "bins without a column";
 	if (slot->width < 1 || slot->width > (1 << 26))
 		return "slot width";
+	if (!gpuagg_monoids[slot->monoid].commutative &&
+		(!(q->flags & WIRE_ORDERED) || slot->bin_kind != WIRE_BIN_NONE || slot->col[0] < 0))
+		return "ordered operator";
 	switch (slot->bin_kind)
 	{
 		case WIRE_BIN_NONE:
@@ -86,6 +89,11 @@ check_query(const WireQuery *q, size_t length)
 		return "estimates";
 	if ((wrong = check_keys(q)) != NULL)
 		return wrong;
+	if (q->norder > WIRE_MAX_ORDER)
+		return "too many order keys";
+	for (uint32_t o = 0; o < q->norder; o++)
+		if (q->order[o].col < 0 || q->order[o].col >= q->ncols)
+			return "order names no column";
 	for (int s = 0; s < q->nslots; s++)
 		if ((wrong = check_slot(q, &q->slots[s])) != NULL)
 			return wrong;
@@ -99,6 +107,15 @@ static bool
 array_fits(const WireBatch *b, uint32_t at, size_t need)
 {
 	return at % WIRE_ALIGN == 0 && at <= b->bytes && need <= b->bytes - at;
+}
+
+/* Do products of matrices get them in their size, and other operators none? */
+static bool
+suits(int monoid, uint32_t type)
+{
+	if (monoid >= MONOID_MAT2 && monoid <= MONOID_MAT5)
+		return type == (uint32_t) (WIRE_MAT2 + monoid - MONOID_MAT2);
+	return type < WIRE_MAT2;
 }
 
 const char *
@@ -137,15 +154,28 @@ check_batch(const WireBatch *b, const WireQuery *q, size_t length, size_t buffer
 		if (col->validity != WIRE_NO_ARRAY && !q->keys[k].nullable)
 			return "NULLs in a key that has none";
 	}
+	for (uint32_t o = 0; o < q->norder; o++)
+	{
+		const WireColumn *col = &b->cols[q->order[o].col];
+
+		if (col->values == WIRE_NO_ARRAY || col->type > WIRE_I64)
+			return "order column without integers";
+	}
 	for (int s = 0; s < q->nslots; s++)
 	{
 		const WireSlot *slot = &q->slots[s];
 		int			f = slot->filter;
 
 		for (int c = 0; c < 2; c++)
-			if (slot->col[c] >= 0 && b->cols[slot->col[c]].values == WIRE_NO_ARRAY &&
-				(slot->monoid != MONOID_COUNT || slot->bin_kind != WIRE_BIN_NONE))
+		{
+			const WireColumn *col = slot->col[c] >= 0 ? &b->cols[slot->col[c]] : NULL;
+			bool		reads = slot->monoid != MONOID_COUNT || slot->bin_kind != WIRE_BIN_NONE;
+
+			if (col && reads && col->values == WIRE_NO_ARRAY)
 				return "column without values";
+			if (col && reads && !suits(slot->monoid, col->type))
+				return "matrices of another size";
+		}
 		if (f >= 0 && (b->cols[f].values == WIRE_NO_ARRAY || b->cols[f].type != WIRE_I8 || b->cols[f].validity != WIRE_NO_ARRAY))
 			return "filter is no boolean without NULLs";
 	}

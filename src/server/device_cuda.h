@@ -5,6 +5,7 @@
  *	device_cuda.c			devices, pinned memory, lanes
  *	device_cuda_query.c		a query: batches in, groups out
  *	device_cuda_groups.c	its groups: bins of rows, tables, states
+ *	device_cuda_ordered.c	rows that are kept, sorted and reduced in order
  *	device_kernels.cu		small kernels
  *
  * Plain C on the CUDA run-time.  Device memory is allocated in stream order
@@ -53,6 +54,8 @@ typedef enum GroupForm
 #define CALL_SLOTS GPUAGG_MAX_SLOTS
 #define MAX_CALLS (WIRE_MAX_SLOTS / CALL_SLOTS + WIRE_MAX_SLOTS + 1)
 
+typedef struct OrderedRows OrderedRows;
+
 struct Query
 {
 	int			device;
@@ -90,6 +93,8 @@ struct Query
 	/* FORM_HASH */
 	GpuaggGroupTable table;
 	uint64_t	table_bytes;
+
+	OrderedRows *rows_kept;		/* for operators that do not commute, or NULL */
 
 	/* after finish */
 	int64_t		ngroups;
@@ -146,6 +151,17 @@ extern DeviceStatus groups_finish(Query *query, DeviceError *error);
 extern void groups_forget(Query *query);
 extern DeviceColumn batch_column(const char *base, const WireBatch *batch, int col);
 extern GpuaggColumn kernel_column(const char *base, const WireBatch *batch, int col);
+
+/* ---- device_cuda_ordered.c ---- */
+
+/* Does slot s wait for all rows? */
+extern bool slot_is_ordered(const WireQuery *q, int s);
+/* Keeps the batch's rows, whose bins are in query->bins and do not change any more. */
+extern DeviceStatus ordered_keep(Query *query, const char *base, const WireBatch *batch,
+								 DeviceError *error);
+/* Reduces the rows kept, and forgets them. */
+extern DeviceStatus ordered_finish(Query *query, DeviceError *error);
+extern void ordered_forget(Query *query);
 
 /* ---- device_cuda_query.c ---- */
 

@@ -51,12 +51,24 @@ kernel_column(const char *base, const WireBatch *batch, int col)
 {
 	static const GpuaggValueType types[WIRE_TYPES] = {
 		GPUAGG_VALUE_I8, GPUAGG_VALUE_I16, GPUAGG_VALUE_I32, GPUAGG_VALUE_I64,
-		GPUAGG_VALUE_I128, GPUAGG_VALUE_F32, GPUAGG_VALUE_F64
+		GPUAGG_VALUE_I128, GPUAGG_VALUE_F32, GPUAGG_VALUE_F64,
+		GPUAGG_VALUE_NATIVE, GPUAGG_VALUE_NATIVE, GPUAGG_VALUE_NATIVE, GPUAGG_VALUE_NATIVE
 	};
 	DeviceColumn c = batch_column(base, batch, col);
 	GpuaggColumn out = {c.values, c.validity, types[c.type]};
 
 	return out;
+}
+
+/* Histograms number their bins in 31 bits. */
+static int64_t
+most_groups(const WireQuery *q)
+{
+	int32_t		widest = 1;
+
+	for (int s = 0; s < q->nslots; s++)
+		widest = q->slots[s].width > widest ? q->slots[s].width : widest;
+	return (INT32_MAX - 1) / widest;
 }
 
 /* ---- states ---- */
@@ -219,7 +231,8 @@ choose_strategy(const Query *query, double bins)
 	};
 	StrategyChoice choice;
 
-	if (bins > MOST_DIRECT_BINS)
+	/* rows kept in order need bins that do not change */
+	if (bins > MOST_DIRECT_BINS || bins >= most_groups(q) || (q->flags & WIRE_ORDERED))
 		return STRATEGY_HASH;
 	strategy_choose(&device, &input, &choice);
 	return choice.strategy == STRATEGY_DIRECT ? STRATEGY_DIRECT : STRATEGY_HASH;
@@ -329,7 +342,8 @@ start_hash(Query *query, int64_t least, DeviceError *error)
 	double		groups = query->q->est_groups * 1.25;
 	int64_t		capacity = LEAST_CAPACITY;
 
-	while (capacity < least || (capacity < groups && capacity < MOST_FIRST_CAPACITY))
+	while (capacity < least || (capacity < groups && capacity < MOST_FIRST_CAPACITY &&
+								2 * capacity <= most_groups(query->q)))
 		capacity *= 2;
 	query->form = FORM_HASH;
 	DEVICE_CHECK(alloc_table(query, capacity, &query->table, error));

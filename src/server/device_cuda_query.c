@@ -19,6 +19,7 @@ cuda_query_close(Query *query)
 	if (query->stream)
 		cudaStreamSynchronize(query->stream);
 	groups_forget(query);
+	ordered_forget(query);
 	query_release(query, &query->workspace);
 	query_release(query, &query->bins);
 	query_release(query, &query->slot_bins);
@@ -98,6 +99,7 @@ cuda_reset(Query *query, DeviceError *error)
 {
 	DEVICE_CHECK(cuda_sync(query, error));
 	groups_forget(query);
+	ordered_forget(query);
 	query->rows = 0;
 	query->kernel_ms = 0;
 	query->timing = false;
@@ -161,7 +163,7 @@ reduce_plain(Query *query, const char *base, const WireBatch *batch, int *call,
 	}
 	for (int s = 0; s < q->nslots; s++)
 	{
-		if (q->slots[s].bin_kind != WIRE_BIN_NONE)
+		if (q->slots[s].bin_kind != WIRE_BIN_NONE || slot_is_ordered(q, s))
 			continue;
 		if (hist.nslots == CALL_SLOTS)
 		{
@@ -238,6 +240,8 @@ cuda_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error
 	for (int s = 0; s < q->nslots; s++)
 		if (q->slots[s].bin_kind != WIRE_BIN_NONE)
 			DEVICE_CHECK(reduce_binned(query, base, batch, s, &call, error));
+	if (q->flags & WIRE_ORDERED)
+		DEVICE_CHECK(ordered_keep(query, base, batch, error));
 	CUDA_CHECK(cudaEventRecord(query->ended, query->stream));
 	CUDA_CHECK(cudaEventRecord(lane->reduced[batch->buffer], query->stream));
 	query->timing = true;
@@ -266,6 +270,8 @@ describe(const Query *query, char *text, size_t size)
 		snprintf(text, size, "hash (%lld groups%s)", (long long) query->ngroups, how);
 	else
 		snprintf(text, size, "single (one group%s)", how);
+	if (query->q->flags & WIRE_ORDERED)
+		snprintf(text + strlen(text), size - strlen(text), ", segments of sorted rows");
 }
 
 DeviceStatus
@@ -274,6 +280,8 @@ cuda_finish(Query *query, WireFinished *result, DeviceError *error)
 	GpuaggHistStatus *status;
 	cudaError_t err;
 
+	DEVICE_CHECK(add_timing(query, error));
+	DEVICE_CHECK(ordered_finish(query, error));
 	DEVICE_CHECK(add_timing(query, error));
 	DEVICE_CHECK(groups_finish(query, error));
 	status = malloc(MAX_CALLS * sizeof(*status));

@@ -190,3 +190,138 @@ device_slot_bins(const SlotBins *bins, int64_t nrows, int32_t *out, gpuagg_strea
 	CUDA_TRY_LAUNCH("slot_bins_kernel");
 	return GPUAGG_CUDA_OK;
 }
+
+/* ---- rows of operators that do not commute ---- */
+
+__device__ static int64_t
+load_integer(const DeviceColumn &c, int64_t i)
+{
+	switch (c.type)
+	{
+		case WIRE_I8:
+			return ((const int8_t *) c.values)[i];
+		case WIRE_I16:
+			return ((const int16_t *) c.values)[i];
+		case WIRE_I32:
+			return ((const int32_t *) c.values)[i];
+		default:
+			return ((const int64_t *) c.values)[i];
+	}
+}
+
+__device__ static void
+load_input(const PackInput &p, int64_t i, int8_t *out)
+{
+	*out = (int8_t) load_integer(p.column[0], i);
+}
+
+__device__ static void
+load_input(const PackInput &p, int64_t i, int64_t *out)
+{
+	*out = load_integer(p.column[0], i);
+}
+
+__device__ static void
+load_input(const PackInput &p, int64_t i, double *out)
+{
+	*out = load_double(p.column[0], i);
+}
+
+__device__ static void
+load_input(const PackInput &p, int64_t i, gpuagg_f64x2 *out)
+{
+	out->x = load_double(p.column[0], i);
+	out->y = load_double(p.column[1], i);
+}
+
+/* LONGEST_ASC: a code, and whether there is one */
+__device__ static void
+load_input(const PackInput &p, int64_t i, gpuagg_kv *out)
+{
+	out->value = is_valid(p.column[0], i);
+	out->key = out->value ? load_integer(p.column[0], i) : 0;
+}
+
+template <typename Matrix>
+__device__ static void
+load_input(const PackInput &p, int64_t i, Matrix *out)
+{
+	*out = ((const Matrix *) p.column[0].values)[i];
+}
+
+template <typename Input>
+__global__ static void
+inputs_kernel(PackInput pack, int64_t nrows, Input *inputs, uint8_t *keep)
+{
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < nrows;
+		 i += (int64_t) gridDim.x * blockDim.x)
+	{
+		bool		counts = pack.filter == nullptr || pack.filter[i];
+
+		for (int c = 0; c < 2; c++)
+			if (pack.column[c].values && pack.monoid != MONOID_LONGEST_ASC)
+				counts = counts && is_valid(pack.column[c], i);
+		load_input(pack, i, inputs + i);
+		keep[i] = counts;
+	}
+}
+
+template <typename Input>
+static GpuaggCudaStatus
+pack_inputs(const PackInput *pack, int64_t nrows, void *inputs, uint8_t *keep, gpuagg_stream stream)
+{
+	inputs_kernel<<<grid_for(nrows), THREADS, 0, stream>>>(*pack, nrows, (Input *) inputs, keep);
+	CUDA_TRY_LAUNCH("inputs_kernel");
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_pack_inputs(const PackInput *pack, int64_t nrows, void *inputs, uint8_t *keep,
+				   gpuagg_stream stream)
+{
+	switch (pack->monoid)
+	{
+		case MONOID_MAXSUB_I64:
+			return pack_inputs<int64_t>(pack, nrows, inputs, keep, stream);
+		case MONOID_MAXSUB_F64:
+			return pack_inputs<double>(pack, nrows, inputs, keep, stream);
+		case MONOID_LONGEST_RUN:
+			return pack_inputs<int8_t>(pack, nrows, inputs, keep, stream);
+		case MONOID_LONGEST_ASC:
+			return pack_inputs<gpuagg_kv>(pack, nrows, inputs, keep, stream);
+		case MONOID_LINEAR:
+			return pack_inputs<gpuagg_f64x2>(pack, nrows, inputs, keep, stream);
+		case MONOID_MAT2:
+			return pack_inputs<gpuagg_mat2>(pack, nrows, inputs, keep, stream);
+		case MONOID_MAT3:
+			return pack_inputs<gpuagg_mat3>(pack, nrows, inputs, keep, stream);
+		case MONOID_MAT4:
+			return pack_inputs<gpuagg_mat4>(pack, nrows, inputs, keep, stream);
+		case MONOID_MAT5:
+			return pack_inputs<gpuagg_mat5>(pack, nrows, inputs, keep, stream);
+		default:
+			return GPUAGG_CUDA_UNSUPPORTED;
+	}
+}
+
+__global__ static void
+order_kernel(DeviceColumn column, int64_t nrows, int nulls_first, int64_t *codes, int8_t *ranks)
+{
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < nrows;
+		 i += (int64_t) gridDim.x * blockDim.x)
+	{
+		bool		valid = is_valid(column, i);
+
+		codes[i] = valid ? load_integer(column, i) : 0;
+		ranks[i] = valid == (nulls_first != 0);
+	}
+}
+
+GpuaggCudaStatus
+device_pack_order(const DeviceColumn *column, int64_t nrows, int nulls_first, int64_t *codes,
+				  int8_t *ranks, gpuagg_stream stream)
+{
+	order_kernel<<<grid_for(nrows), THREADS, 0, stream>>>(*column, nrows, nulls_first, codes, ranks);
+	CUDA_TRY_LAUNCH("order_kernel");
+	return GPUAGG_CUDA_OK;
+}

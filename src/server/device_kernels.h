@@ -1,7 +1,7 @@
 /*
  * device_kernels.h
- *	  The small kernels of the server: packing keys, moving states, bins of
- *	  slots that have many a group.  What reduces is in kernels/.
+ *	  The small kernels of the server: packing keys and inputs, moving states,
+ *	  bins of slots that have many a group.  What reduces is in kernels/.
  *
  * All pointers are device pointers; work is queued on the stream.
  */
@@ -68,6 +68,25 @@ typedef struct SlotBins
 /* group * width + bin of every row, -1 where the column is NULL or the filter fails. */
 GpuaggCudaStatus device_slot_bins(const SlotBins *bins, int64_t nrows, int32_t *out,
 								  gpuagg_stream stream);
+
+/* What an operator that does not commute reads of a row. */
+typedef struct PackInput
+{
+	int			monoid;
+	DeviceColumn column[2];		/* as in WireSlot; values NULL: none */
+	const uint8_t *filter;		/* or NULL */
+} PackInput;
+
+/*
+ * The monoid's input of every row, and 1 in `keep` where the row counts: no column
+ * is NULL, unless the operator takes NULLs, and the filter holds.
+ */
+GpuaggCudaStatus device_pack_inputs(const PackInput *pack, int64_t nrows, void *inputs,
+									uint8_t *keep, gpuagg_stream stream);
+
+/* An order key in 64 bits, 0 where it is NULL, and the rank that puts NULLs first or last. */
+GpuaggCudaStatus device_pack_order(const DeviceColumn *column, int64_t nrows, int nulls_first,
+								   int64_t *codes, int8_t *ranks, gpuagg_stream stream);
 
 #ifdef __cplusplus
 }

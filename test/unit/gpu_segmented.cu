@@ -505,53 +505,91 @@ GPU_TEST(segmented_by_key)
 		}
 }
 
-/* Shuffled rows of a non-commutative operator, put in order and reduced. */
-GPU_TEST(segmented_order_rows)
+/* The rows that std::stable_sort puts in order, by words of all widths. */
+static std::vector<int64_t>
+sorted_rows(const std::vector<std::vector<int64_t>> &words, const std::vector<bool> &descending)
+{
+	std::vector<int64_t> rows(words[0].size());
+
+	for (size_t i = 0; i < rows.size(); i++)
+		rows[i] = (int64_t) i;
+	std::stable_sort(rows.begin(), rows.end(), [&](int64_t a, int64_t b) {
+		for (size_t w = 0; w < words.size(); w++)
+			if (words[w][a] != words[w][b])
+				return (words[w][a] < words[w][b]) != descending[w];
+		return false;
+	});
+	return rows;
+}
+
+/* Shuffled rows of a non-commutative operator, put in order; some are left out. */
+GPU_TEST(segmented_sort_rows)
 {
 	Random		r(9);
 
 	for (int64_t n : {1, 1000, 100003})
 	{
-		const int	groups = 50;
+		std::vector<std::vector<int64_t>> word(4, std::vector<int64_t>(n));
+		std::vector<bool> descending = {false, true, false, true};
 		std::vector<int32_t> group(n);
-		std::vector<int64_t> order(n);
+		std::vector<int8_t> flag(n);
+		std::vector<uint8_t> keep(n);
 		std::vector<gpuagg_f64x2> values(n);
-		std::vector<int64_t> expected(n);
 		size_t		bytes;
 
 		for (int64_t i = 0; i < n; i++)
 		{
-			group[i] = (int32_t) r.below(groups);
-			order[i] = (int64_t) r.below(100) - 50;
+			word[0][i] = group[i] = (int32_t) r.below(50) - 7;
+			word[1][i] = flag[i] = (int8_t) (r.below(3) - 1);
+			word[2][i] = r.below(3) ? (int64_t) r.below(100) - 50 : r.below(2) ? INT64_MIN : INT64_MAX;
+			word[3][i] = (int64_t) r.below(1000) + ((int64_t) 1 << 40);
+			keep[i] = r.below(4) != 0;
 			make(r, &values[i]);
-			expected[i] = i;
 		}
-		std::stable_sort(expected.begin(), expected.end(), [&](int64_t a, int64_t b) {
-			return group[a] != group[b] ? group[a] < group[b] : order[a] < order[b];
-		});
 
 		DeviceArray<int32_t> d_group(group);
-		DeviceArray<int64_t> d_order(order);
+		DeviceArray<int8_t> d_flag(flag);
+		DeviceArray<int64_t> d_order(word[2]);
+		DeviceArray<int64_t> d_late(word[3]);
+		DeviceArray<uint8_t> d_keep(keep);
 		DeviceArray<int64_t> d_permutation(n);
-		DeviceArray<int32_t> d_sorted(n);
+		DeviceArray<int64_t> d_selected(n);
+		DeviceArray<int64_t> d_nselected(1);
 		DeviceArray<gpuagg_f64x2> d_values(values);
 		DeviceArray<gpuagg_f64x2> d_ordered(n);
+		GpuaggSortWord words[4] = {{d_group.get(), GPUAGG_VALUE_I32, 6, 0, -7},
+								   {d_flag.get(), GPUAGG_VALUE_I8, 2, 1, -1},
+								   {d_order.get(), GPUAGG_VALUE_I64, 64, 0, 0},
+								   {d_late.get(), GPUAGG_VALUE_I64, 10, 1, (int64_t) 1 << 40}};
 
-		STATUS_MUST(gpuagg_cuda_order_rows(n, d_group, 6, d_order, d_permutation, d_sorted, nullptr, &bytes, 0));
+		STATUS_MUST(gpuagg_cuda_sort_rows(n, 4, words, d_permutation, nullptr, &bytes, 0));
 
 		DeviceArray<char> workspace(bytes);
 
-		STATUS_MUST(gpuagg_cuda_order_rows(n, d_group, 6, d_order, d_permutation, d_sorted, workspace.get(),
-										   &bytes, 0));
+		STATUS_MUST(gpuagg_cuda_sort_rows(n, 4, words, d_permutation, workspace.get(), &bytes, 0));
 		STATUS_MUST(gpuagg_cuda_gather(sizeof(gpuagg_f64x2), d_values, d_permutation, n, nullptr, d_ordered, 0));
+		STATUS_MUST(gpuagg_cuda_select_rows(n, d_permutation, d_keep, d_selected, d_nselected, nullptr, &bytes, 0));
 
+		DeviceArray<char> select(bytes);
+
+		STATUS_MUST(gpuagg_cuda_select_rows(n, d_permutation, d_keep, d_selected, d_nselected, select.get(),
+											&bytes, 0));
+
+		std::vector<int64_t> expected = sorted_rows(word, descending);
 		std::vector<int64_t> permutation = d_permutation.take();
-		std::vector<int32_t> sorted = d_sorted.take();
+		std::vector<int64_t> selected = d_selected.take();
 		std::vector<gpuagg_f64x2> ordered = d_ordered.take();
+		std::vector<int64_t> kept;
 
 		CHECK(permutation == expected, "%ld rows: another order", (long) n);
 		for (int64_t i = 0; i < n; i++)
-			CHECK(sorted[i] == group[expected[i]] && same(ordered[i], values[expected[i]]), "row %ld", (long) i);
+		{
+			CHECK(same(ordered[i], values[expected[i]]), "row %ld", (long) i);
+			if (keep[expected[i]])
+				kept.push_back(expected[i]);
+		}
+		selected.resize(d_nselected.take()[0]);
+		CHECK(selected == kept, "%ld rows: other rows kept", (long) n);
 	}
 }
 

@@ -46,7 +46,30 @@ struct Query
 	char	   *slots[WIRE_MAX_SLOTS];
 	int			errors;
 	int			retries;
+
+	/* rows of operators that do not commute, until all are there */
+	struct Kept *kept;
+	uint64_t	nkept;
+	uint64_t	kept_capacity;
+	struct KeptBatch *batches;
 };
+
+/* A batch as it lay in the lane. */
+typedef struct KeptBatch
+{
+	struct KeptBatch *next;
+	WireBatch	batch;
+	char	   *base;
+} KeptBatch;
+
+typedef struct Kept
+{
+	const Query *query;
+	uint64_t	group;
+	uint64_t	number;
+	const KeptBatch *from;
+	uint32_t	i;
+} Kept;
 
 /* ---- operators ---- */
 
@@ -56,6 +79,7 @@ typedef struct Row
 	const WireColumn *col[2];
 	const char *base;
 	uint32_t	i;
+	int			valid;			/* the first column is not NULL */
 } Row;
 
 static int64_t
@@ -101,6 +125,18 @@ read_wide(const Row *r)
 	return x;
 }
 
+#define READ_MATRIX(k) \
+	static gpuagg_mat##k read_mat##k(const Row *r) \
+	{ \
+		gpuagg_mat##k m; \
+		memcpy(&m, r->base + r->col[0]->values + sizeof(m) * r->i, sizeof(m)); \
+		return m; \
+	}
+READ_MATRIX(2)
+READ_MATRIX(3)
+READ_MATRIX(4)
+READ_MATRIX(5)
+
 #define INPUT_int8_t(r) (r->col[0] ? (int8_t) read_integer(r, 0) : 1)
 #define INPUT_int32_t(r) ((int32_t) read_integer(r, 0))
 #define INPUT_uint32_t(r) ((uint32_t) read_integer(r, 0))
@@ -109,11 +145,12 @@ read_wide(const Row *r)
 #define INPUT_double(r) read_double(r, 0)
 #define INPUT_gpuagg_i128(r) read_wide(r)
 #define INPUT_gpuagg_f64x2(r) ((gpuagg_f64x2) {read_double(r, 0), read_double(r, 1)})
-#define INPUT_gpuagg_kv(r) ((gpuagg_kv) {read_integer(r, 0), read_integer(r, 1)})
-#define INPUT_gpuagg_mat2(r) ((gpuagg_mat2) {{0}})
-#define INPUT_gpuagg_mat3(r) ((gpuagg_mat3) {{0}})
-#define INPUT_gpuagg_mat4(r) ((gpuagg_mat4) {{0}})
-#define INPUT_gpuagg_mat5(r) ((gpuagg_mat5) {{0}})
+#define INPUT_gpuagg_kv(r) (r->col[1] ? (gpuagg_kv) {read_integer(r, 0), read_integer(r, 1)} \
+	: (gpuagg_kv) {r->valid ? read_integer(r, 0) : 0, r->valid})
+#define INPUT_gpuagg_mat2(r) read_mat2(r)
+#define INPUT_gpuagg_mat3(r) read_mat3(r)
+#define INPUT_gpuagg_mat4(r) read_mat4(r)
+#define INPUT_gpuagg_mat5(r) read_mat5(r)
 
 #define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
 	static int row_##name(void *state, const Row *r) \
@@ -305,11 +342,26 @@ resize(Query *query, uint64_t capacity, DeviceError *error)
 	return DEVICE_OK;
 }
 
+static void
+forget_rows(Query *query)
+{
+	while (query->batches)
+	{
+		KeptBatch  *b = query->batches;
+
+		query->batches = b->next;
+		free(b->base);
+		free(b);
+	}
+	query->nkept = 0;
+}
+
 static DeviceStatus
 standin_reset(Query *query, DeviceError *error)
 {
 	query->ngroups = query->q->nkeys == 0 ? 1 : 0;
 	query->errors = query->retries = 0;
+	forget_rows(query);
 	if (query->capacity > 0)
 		memset(query->table, 0, 2 * query->capacity * sizeof(uint64_t));
 	for (int s = 0; s < query->q->nslots && query->capacity > 0; s++)
@@ -346,6 +398,8 @@ static void
 standin_query_close(Query *query)
 {
 	budget_give(query->device, query->bytes);
+	forget_rows(query);
+	free(query->kept);
 	for (int s = 0; s < query->q->nslots; s++)
 		free(query->slots[s]);
 	free(query->keys);
@@ -409,9 +463,11 @@ reduce_row(Query *query, int s, const WireBatch *batch, const char *base, uint32
 	uint64_t	bin = 0;
 	double		x;
 
+	row.valid = slot->col[0] >= 0 && valid(base, &batch->cols[slot->col[0]], i);
 	for (int c = 0; c < 2; c++)
 	{
-		if (slot->col[c] >= 0 && !valid(base, &batch->cols[slot->col[c]], i))
+		if (slot->col[c] >= 0 && slot->monoid != MONOID_LONGEST_ASC &&
+			!valid(base, &batch->cols[slot->col[c]], i))
 			return;
 		row.col[c] = slot->col[c] >= 0 ? &batch->cols[slot->col[c]] : NULL;
 	}
@@ -438,6 +494,76 @@ reduce_row(Query *query, int s, const WireBatch *batch, const char *base, uint32
 	}
 	query->errors |= operators[slot->monoid].row(query->slots[s] + (group * slot->width + bin) *
 												 gpuagg_monoids[slot->monoid].state_size, &row);
+}
+
+/* ---- rows in order ---- */
+
+static bool
+ordered(const Query *query, int s)
+{
+	return !gpuagg_monoids[query->q->slots[s].monoid].commutative;
+}
+
+static KeptBatch *
+keep_batch(Query *query, const WireBatch *batch, const char *base)
+{
+	KeptBatch  *b = malloc(sizeof(*b));
+
+	b->batch = *batch;
+	b->base = malloc(batch->bytes);
+	memcpy(b->base, base, batch->bytes);
+	b->next = query->batches;
+	query->batches = b;
+	return b;
+}
+
+static void
+keep_row(Query *query, const KeptBatch *from, uint32_t i, uint64_t group)
+{
+	if (query->nkept == query->kept_capacity)
+	{
+		query->kept_capacity = 2 * query->kept_capacity + 1024;
+		query->kept = realloc(query->kept, query->kept_capacity * sizeof(Kept));
+	}
+	query->kept[query->nkept] = (Kept) {query, group, query->nkept, from, i};
+	query->nkept++;
+}
+
+static int
+compare_kept(const void *x, const void *y)
+{
+	const Kept *a = x,
+			   *b = y;
+	const WireQuery *q = a->query->q;
+
+	if (a->group != b->group)
+		return a->group < b->group ? -1 : 1;
+	for (uint32_t o = 0; o < q->norder; o++)
+	{
+		const WireOrder *order = &q->order[o];
+		Row			ra = {.col = {&a->from->batch.cols[order->col]},.base = a->from->base,.i = a->i};
+		Row			rb = {.col = {&b->from->batch.cols[order->col]},.base = b->from->base,.i = b->i};
+		int			va = valid(ra.base, ra.col[0], a->i);
+		int			vb = valid(rb.base, rb.col[0], b->i);
+
+		if (va != vb)
+			return (va < vb) == order->nulls_first ? -1 : 1;
+		if (va && read_integer(&ra, 0) != read_integer(&rb, 0))
+			return (read_integer(&ra, 0) < read_integer(&rb, 0)) != order->desc ? -1 : 1;
+	}
+	return a->number < b->number ? -1 : 1;
+}
+
+static void
+reduce_kept(Query *query)
+{
+	qsort(query->kept, query->nkept, sizeof(Kept), compare_kept);
+	for (uint64_t r = 0; r < query->nkept; r++)
+		for (int s = 0; s < query->q->nslots; s++)
+			if (ordered(query, s))
+				reduce_row(query, s, &query->kept[r].from->batch, query->kept[r].from->base,
+						   query->kept[r].i, query->kept[r].group);
+	forget_rows(query);
 }
 
 /* What the test asked to go wrong. */
@@ -472,6 +598,7 @@ standin_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *er
 {
 	const char *base = lane->memory + batch->buffer * lane->buffer_bytes;
 	DeviceStatus status = provoke(error);
+	KeptBatch  *kept = query->q->flags & WIRE_ORDERED ? keep_batch(query, batch, base) : NULL;
 
 	for (uint32_t i = 0; i < batch->nrows && status == DEVICE_OK; i++)
 	{
@@ -479,7 +606,10 @@ standin_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *er
 
 		status = group_of(query, batch, base, i, &group, error);
 		for (int s = 0; s < query->q->nslots && status == DEVICE_OK; s++)
-			reduce_row(query, s, batch, base, i, group);
+			if (!ordered(query, s))
+				reduce_row(query, s, batch, base, i, group);
+		if (kept && status == DEVICE_OK)
+			keep_row(query, kept, i, group);
 	}
 	return status;
 }
@@ -488,6 +618,7 @@ static DeviceStatus
 standin_finish(Query *query, WireFinished *result, DeviceError *error)
 {
 	(void) error;
+	reduce_kept(query);
 	result->ngroups = query->ngroups;
 	result->errors = query->errors;
 	result->retries = query->retries;

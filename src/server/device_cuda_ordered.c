@@ -1,0 +1,410 @@
+/*
+ * device_cuda_ordered.c
+ *	  Operators that do not commute: rows are kept until all are there, sorted
+ *	  by group and order, and reduced as segments.
+ *
+ * Of each row stay its bin, its order keys and the operators' inputs, as
+ * structures of arrays that double when they are full.  Rows that do not count for
+ * an operator (NULLs, filters) are marked, and left out when it is reduced.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "device_cuda.h"
+
+/* Rows that there is room for at first, at least. */
+#define LEAST_ROWS (1 << 16)
+
+/* Arrays of rows: bins, two an order key, two a slot. */
+#define MOST_ARRAYS (1 + 2 * WIRE_MAX_ORDER + 2 * WIRE_MAX_SLOTS)
+
+typedef struct KeptSlot
+{
+	int			slot;			/* of the query */
+	int			input;			/* array of inputs */
+	int			keep;			/* array of marks */
+	bool		all;			/* no row was left out so far */
+} KeptSlot;
+
+struct OrderedRows
+{
+	int64_t		n;
+	int64_t		capacity;
+	int			narrays;
+	size_t		width[MOST_ARRAYS];
+	void	   *array[MOST_ARRAYS];
+	int			bins;
+	int			code[WIRE_MAX_ORDER];
+	int			rank[WIRE_MAX_ORDER];	/* 0 or 1: whether NULL comes first or last */
+	bool		has_nulls[WIRE_MAX_ORDER];
+	int			nslots;
+	KeptSlot	slots[WIRE_MAX_SLOTS];
+};
+
+bool
+slot_is_ordered(const WireQuery *q, int s)
+{
+	return !gpuagg_monoids[q->slots[s].monoid].commutative;
+}
+
+/* ---- keeping rows ---- */
+
+static int
+add_array(OrderedRows *rows, size_t width)
+{
+	rows->width[rows->narrays] = width;
+	return rows->narrays++;
+}
+
+static OrderedRows *
+make_rows(const WireQuery *q)
+{
+	OrderedRows *rows = calloc(1, sizeof(*rows));
+
+	if (rows == NULL)
+		return NULL;
+	rows->bins = add_array(rows, sizeof(int32_t));
+	for (uint32_t o = 0; o < q->norder; o++)
+	{
+		rows->code[o] = add_array(rows, sizeof(int64_t));
+		rows->rank[o] = add_array(rows, sizeof(int8_t));
+	}
+	for (int s = 0; s < q->nslots; s++)
+		if (slot_is_ordered(q, s))
+		{
+			KeptSlot   *slot = &rows->slots[rows->nslots++];
+
+			slot->slot = s;
+			slot->input = add_array(rows, gpuagg_monoids[q->slots[s].monoid].input_size);
+			slot->keep = add_array(rows, sizeof(uint8_t));
+			slot->all = true;
+		}
+	return rows;
+}
+
+/* Room for n more rows. */
+static DeviceStatus
+make_room(Query *query, int64_t n, DeviceError *error)
+{
+	OrderedRows *rows = query->rows_kept;
+	int64_t		capacity = rows->capacity > 0 ? rows->capacity : LEAST_ROWS;
+	double		estimate = query->q->est_rows * 1.1;
+
+	if (rows->capacity == 0 && estimate > capacity && estimate < INT32_MAX / 2)
+		capacity = (int64_t) estimate;
+	while (capacity < rows->n + n)
+		capacity *= 2;
+	if (capacity >= INT32_MAX)
+	{
+		strcpy(error->text, "too many rows to sort");
+		return DEVICE_UNSUPPORTED;
+	}
+	if (capacity == rows->capacity)
+		return DEVICE_OK;
+	for (int a = 0; a < rows->narrays; a++)
+	{
+		void	   *larger;
+
+		DEVICE_CHECK(query_alloc(query, capacity * rows->width[a], &larger, error));
+		if (rows->n > 0)
+		{
+			cudaError_t err = cudaMemcpyAsync(larger, rows->array[a], rows->n * rows->width[a],
+											  cudaMemcpyDeviceToDevice, query->stream);
+
+			if (err != cudaSuccess)
+			{
+				query_free(query, larger, capacity * rows->width[a]);
+				return cuda_status(err, "copy of rows", error);
+			}
+		}
+		query_free(query, rows->array[a], rows->capacity * rows->width[a]);
+		rows->array[a] = larger;
+	}
+	rows->capacity = capacity;
+	return DEVICE_OK;
+}
+
+/* Row i of an array. */
+static void *
+at(const OrderedRows *rows, int array, int64_t i)
+{
+	return (char *) rows->array[array] + i * rows->width[array];
+}
+
+static DeviceStatus
+keep_inputs(Query *query, const char *base, const WireBatch *batch, KeptSlot *kept,
+			DeviceError *error)
+{
+	const WireSlot *slot = &query->q->slots[kept->slot];
+	OrderedRows *rows = query->rows_kept;
+	PackInput	pack = {.monoid = slot->monoid};
+
+	for (int c = 0; c < 2; c++)
+		if (slot->col[c] >= 0)
+		{
+			pack.column[c] = batch_column(base, batch, slot->col[c]);
+			if (pack.column[c].validity && slot->monoid != MONOID_LONGEST_ASC)
+				kept->all = false;
+		}
+	if (slot->filter >= 0)
+	{
+		pack.filter = (const uint8_t *) base + batch->cols[slot->filter].values;
+		kept->all = false;
+	}
+	KERNEL_CHECK(device_pack_inputs(&pack, batch->nrows, at(rows, kept->input, rows->n),
+									at(rows, kept->keep, rows->n), query->stream));
+	return DEVICE_OK;
+}
+
+/* The batch's rows, whose bins are known. */
+DeviceStatus
+ordered_keep(Query *query, const char *base, const WireBatch *batch, DeviceError *error)
+{
+	const WireQuery *q = query->q;
+	OrderedRows *rows;
+
+	if (query->rows_kept == NULL && (query->rows_kept = make_rows(q)) == NULL)
+	{
+		strcpy(error->text, "out of memory in the GPU server");
+		return DEVICE_NO_MEMORY;
+	}
+	rows = query->rows_kept;
+	DEVICE_CHECK(make_room(query, batch->nrows, error));
+	CUDA_CHECK(cudaMemcpyAsync(at(rows, rows->bins, rows->n), query->bins.at,
+							   batch->nrows * sizeof(int32_t), cudaMemcpyDeviceToDevice,
+							   query->stream));
+	for (uint32_t o = 0; o < q->norder; o++)
+	{
+		DeviceColumn column = batch_column(base, batch, q->order[o].col);
+
+		rows->has_nulls[o] |= column.validity != NULL;
+		KERNEL_CHECK(device_pack_order(&column, batch->nrows, q->order[o].nulls_first,
+									   at(rows, rows->code[o], rows->n),
+									   at(rows, rows->rank[o], rows->n), query->stream));
+	}
+	for (int s = 0; s < rows->nslots; s++)
+		DEVICE_CHECK(keep_inputs(query, base, batch, &rows->slots[s], error));
+	rows->n += batch->nrows;
+	return DEVICE_OK;
+}
+
+void
+ordered_forget(Query *query)
+{
+	OrderedRows *rows = query->rows_kept;
+
+	if (rows == NULL)
+		return;
+	for (int a = 0; a < rows->narrays; a++)
+		query_free(query, rows->array[a], rows->capacity * rows->width[a]);
+	free(rows);
+	query->rows_kept = NULL;
+}
+
+/* ---- sorting ---- */
+
+/* Scratch memory of ordered_finish. */
+typedef struct Scratch
+{
+	DeviceMemory permutation;
+	DeviceMemory selected;
+	DeviceMemory bins;			/* in order */
+	DeviceMemory offsets;
+	DeviceMemory counts;		/* two int64: a range, or numbers of rows and segments */
+	DeviceMemory inputs;
+	DeviceMemory states;
+	DeviceMemory heads;			/* the bin of each segment */
+} Scratch;
+
+static DeviceStatus
+read_counts(Query *query, Scratch *scratch, int64_t *counts, DeviceError *error)
+{
+	CUDA_CHECK(cudaMemcpyAsync(counts, scratch->counts.at, 2 * sizeof(int64_t),
+							   cudaMemcpyDeviceToHost, query->stream));
+	CUDA_CHECK(cudaStreamSynchronize(query->stream));
+	return DEVICE_OK;
+}
+
+/* The word that sorts by an array of integers, in as few bits as its values need. */
+static DeviceStatus
+describe_word(Query *query, Scratch *scratch, int array, GpuaggValueType type, int descending,
+			  GpuaggSortWord *word, DeviceError *error)
+{
+	OrderedRows *rows = query->rows_kept;
+	GpuaggColumn column = {.values = rows->array[array],.type = type};
+	int64_t		range[2];
+	uint64_t	span;
+
+	KERNEL_CHECK(gpuagg_key_range(&column, rows->n, scratch->counts.at, query->stream));
+	DEVICE_CHECK(read_counts(query, scratch, range, error));
+	span = (uint64_t) range[1] - (uint64_t) range[0];
+	word->values = rows->array[array];
+	word->type = type;
+	word->descending = descending;
+	word->min = range[0];
+	word->bits = span == 0 ? 0 : 64 - __builtin_clzll(span);
+	if (word->bits == 64)
+		word->min = 0;
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+sort_rows(Query *query, Scratch *scratch, DeviceError *error)
+{
+	const WireQuery *q = query->q;
+	OrderedRows *rows = query->rows_kept;
+	GpuaggSortWord words[1 + 2 * WIRE_MAX_ORDER];
+	int			nwords = 0;
+	size_t		bytes = 0;
+
+	DEVICE_CHECK(describe_word(query, scratch, rows->bins, GPUAGG_VALUE_I32, 0, &words[nwords++],
+							   error));
+	for (uint32_t o = 0; o < q->norder; o++)
+	{
+		if (rows->has_nulls[o])
+			DEVICE_CHECK(describe_word(query, scratch, rows->rank[o], GPUAGG_VALUE_I8, 0,
+									   &words[nwords++], error));
+		DEVICE_CHECK(describe_word(query, scratch, rows->code[o], GPUAGG_VALUE_I64,
+								   q->order[o].desc, &words[nwords++], error));
+	}
+	DEVICE_CHECK(query_reserve(query, &scratch->permutation, rows->n * sizeof(int64_t), error));
+	KERNEL_CHECK(gpuagg_cuda_sort_rows(rows->n, nwords, words, scratch->permutation.at, NULL,
+									   &bytes, query->stream));
+	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
+	bytes = query->workspace.bytes;
+	KERNEL_CHECK(gpuagg_cuda_sort_rows(rows->n, nwords, words, scratch->permutation.at,
+									   query->workspace.at, &bytes, query->stream));
+	return DEVICE_OK;
+}
+
+/* ---- reducing ---- */
+
+/* The rows that count for the slot, in order: *n of them in *rows_in_order. */
+static DeviceStatus
+select_rows(Query *query, Scratch *scratch, const KeptSlot *slot, const int64_t **rows_in_order,
+			int64_t *n, DeviceError *error)
+{
+	OrderedRows *rows = query->rows_kept;
+	int64_t		counts[2];
+	size_t		bytes = 0;
+
+	*rows_in_order = scratch->permutation.at;
+	*n = rows->n;
+	if (slot->all)
+		return DEVICE_OK;
+	DEVICE_CHECK(query_reserve(query, &scratch->selected, rows->n * sizeof(int64_t), error));
+	KERNEL_CHECK(gpuagg_cuda_select_rows(rows->n, *rows_in_order, rows->array[slot->keep],
+										 scratch->selected.at, scratch->counts.at, NULL, &bytes,
+										 query->stream));
+	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
+	bytes = query->workspace.bytes;
+	KERNEL_CHECK(gpuagg_cuda_select_rows(rows->n, *rows_in_order, rows->array[slot->keep],
+										 scratch->selected.at, scratch->counts.at,
+										 query->workspace.at, &bytes, query->stream));
+	DEVICE_CHECK(read_counts(query, scratch, counts, error));
+	*rows_in_order = scratch->selected.at;
+	*n = counts[0];
+	return DEVICE_OK;
+}
+
+/* Segments of rows of one bin; their number is known afterwards. */
+static DeviceStatus
+cut_segments(Query *query, Scratch *scratch, const int64_t *rows_in_order, int64_t n,
+			 GpuaggSegments *segments, DeviceError *error)
+{
+	OrderedRows *rows = query->rows_kept;
+	int64_t		counts[2];
+	size_t		bytes = 0;
+
+	DEVICE_CHECK(query_reserve(query, &scratch->bins, n * sizeof(int32_t), error));
+	DEVICE_CHECK(query_reserve(query, &scratch->offsets, (n + 1) * sizeof(int64_t), error));
+	KERNEL_CHECK(gpuagg_cuda_gather(sizeof(int32_t), rows->array[rows->bins], rows_in_order, n, NULL,
+									scratch->bins.at, query->stream));
+	KERNEL_CHECK(gpuagg_cuda_segments_from_keys(sizeof(int32_t), scratch->bins.at, n,
+												scratch->offsets.at, scratch->counts.at, segments,
+												NULL, &bytes, query->stream));
+	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
+	bytes = query->workspace.bytes;
+	KERNEL_CHECK(gpuagg_cuda_segments_from_keys(sizeof(int32_t), scratch->bins.at, n,
+												scratch->offsets.at, scratch->counts.at, segments,
+												query->workspace.at, &bytes, query->stream));
+	DEVICE_CHECK(read_counts(query, scratch, counts, error));
+	segments->nsegments = counts[0];
+	segments->nsegments_device = NULL;
+	DEVICE_CHECK(query_reserve(query, &scratch->heads, counts[0] * sizeof(int32_t), error));
+	KERNEL_CHECK(gpuagg_cuda_gather(sizeof(int32_t), scratch->bins.at, scratch->offsets.at,
+									counts[0], NULL, scratch->heads.at, query->stream));
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+reduce_slot(Query *query, Scratch *scratch, const KeptSlot *slot, DeviceError *error)
+{
+	OrderedRows *rows = query->rows_kept;
+	MonoidId	monoid = query->q->slots[slot->slot].monoid;
+	const MonoidInfo *info = &gpuagg_monoids[monoid];
+	const int64_t *rows_in_order;
+	GpuaggSegments segments;
+	int64_t		n;
+	size_t		bytes = 0;
+
+	DEVICE_CHECK(select_rows(query, scratch, slot, &rows_in_order, &n, error));
+	if (n == 0)
+		return DEVICE_OK;
+	DEVICE_CHECK(cut_segments(query, scratch, rows_in_order, n, &segments, error));
+	DEVICE_CHECK(query_reserve(query, &scratch->inputs, n * info->input_size, error));
+	KERNEL_CHECK(gpuagg_cuda_gather(info->input_size, rows->array[slot->input], rows_in_order, n,
+									NULL, scratch->inputs.at, query->stream));
+	DEVICE_CHECK(query_reserve(query, &scratch->states, segments.nsegments * info->state_size,
+							   error));
+	KERNEL_CHECK(gpuagg_cuda_segmented_reduce(&segments, monoid, GPUAGG_VALUE_NATIVE,
+											  scratch->inputs.at, scratch->states.at, NULL, NULL,
+											  &bytes, query->stream));
+	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
+	bytes = query->workspace.bytes;
+	KERNEL_CHECK(gpuagg_cuda_segmented_reduce(&segments, monoid, GPUAGG_VALUE_NATIVE,
+											  scratch->inputs.at, scratch->states.at, NULL,
+											  query->workspace.at, &bytes, query->stream));
+	KERNEL_CHECK(device_scatter(scratch->states.at, info->state_size, scratch->heads.at,
+								segments.nsegments, query->states[slot->slot], query->stream));
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+reduce_rows(Query *query, Scratch *scratch, DeviceError *error)
+{
+	OrderedRows *rows = query->rows_kept;
+
+	DEVICE_CHECK(query_reserve(query, &scratch->counts, 2 * sizeof(int64_t), error));
+	CUDA_CHECK(cudaEventRecord(query->began, query->stream));
+	DEVICE_CHECK(sort_rows(query, scratch, error));
+	for (int s = 0; s < rows->nslots; s++)
+		DEVICE_CHECK(reduce_slot(query, scratch, &rows->slots[s], error));
+	CUDA_CHECK(cudaEventRecord(query->ended, query->stream));
+	query->timing = true;
+	return DEVICE_OK;
+}
+
+/* All rows are there: their states. */
+DeviceStatus
+ordered_finish(Query *query, DeviceError *error)
+{
+	Scratch		scratch;
+	DeviceStatus status = DEVICE_OK;
+
+	if (query->rows_kept == NULL)
+		return DEVICE_OK;
+	memset(&scratch, 0, sizeof(scratch));
+	if (query->rows_kept->n > 0)
+		status = reduce_rows(query, &scratch, error);
+	query_release(query, &scratch.permutation);
+	query_release(query, &scratch.selected);
+	query_release(query, &scratch.bins);
+	query_release(query, &scratch.offsets);
+	query_release(query, &scratch.counts);
+	query_release(query, &scratch.inputs);
+	query_release(query, &scratch.states);
+	query_release(query, &scratch.heads);
+	ordered_forget(query);
+	return status;
+}
