@@ -169,9 +169,9 @@ sub message
 srand(20);
 talk(join '', map { chr int rand 256 } 1 .. int rand 4000) foreach 1 .. 50;
 talk(message(int rand 12, join '', map { chr int rand 256 } 1 .. int rand 4000)) foreach 1 .. 50;
-talk(message(1, pack('Ll', 1, $$)) . message(2, "\0" x (4 * rand 1000))) foreach 1 .. 20;
+talk(message(1, pack('Ll', 2, $$)) . message(2, "\0" x (4 * rand 1000))) foreach 1 .. 20;
 talk(pack('L4', 0x47504741, 2, 0xffffffff, 0));
-talk(substr(message(1, pack('Ll', 1, $$)), 0, 20));
+talk(substr(message(1, pack('Ll', 2, $$)), 0, 20));
 like(talk('x' x 64), qr/garbage on the socket/, 'garbage is answered by a failure');
 like(talk(message(3, '')), qr/message without a query/, 'so is a message out of turn');
 is($node->safe_psql('postgres', $query), $answer, 'and the server lives on');

@@ -1,0 +1,93 @@
+# Aggregates over order, extremes with a payload and sketches through the GPU
+# server, with a stand-in for the GPU: as ordinary aggregates answer.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $server = "$ENV{TOP}/build/test/gpuagg-server";
+plan skip_all => 'build/test/gpuagg-server is not built' unless -x $server;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', <<CONF);
+shared_preload_libraries = 'gpuagg'
+fsync = off
+jit = off
+gpuagg.server_program = '$server'
+max_parallel_workers_per_gather = 0
+CONF
+$node->start;
+$node->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION gpuagg;
+CREATE TABLE steps AS
+SELECT i::int8 * 7919 % 37 AS g, i AS ts, CASE WHEN i % 11 > 0 THEN i::int8 * 104729 % 1000 - 500 END AS v,
+       CASE WHEN i % 13 > 0 THEN (i::int8 * 31 % 97 - 48) / 8.0 END::float8 AS x,
+       CASE WHEN i % 17 > 0 THEN i::int8 * 53 % 10 < 7 END AS c, i::int8 * 7907 % 50 AS o
+FROM generate_series(1, 60000) i;
+UPDATE steps SET o = NULL WHERE o = 7;
+ANALYZE steps;
+SQL
+$node->poll_query_until('postgres', "SELECT bool_and(state = 'ready') FROM gpuagg_devices()");
+
+my $gpu = "SET gpuagg.require = 'require'; SET gpuagg.engine = 'cuda';";
+
+# A query on the GPU gives what it gives without the custom scan; the plan is returned.
+sub same
+{
+	my ($query, $name) = @_;
+	my $plain = $node->safe_psql('postgres', "SET gpuagg.enabled = off; $query");
+	is($node->safe_psql('postgres', "$gpu $query"), $plain, $name);
+	return $node->safe_psql('postgres', "$gpu EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $query");
+}
+
+my $ordered = 'gpu_max_subarray_sum(v ORDER BY ts), gpu_max_subarray_sum(x ORDER BY ts), gpu_longest_run(c ORDER BY ts), '
+	. 'gpu_longest_ascending_run(v ORDER BY ts), gpu_longest_ascending_run(x ORDER BY ts), gpu_compose_linear(0.5, x ORDER BY ts), '
+	. 'gpu_longest_run(c ORDER BY ts) FILTER (WHERE v > 0), gpu_count(*)';
+foreach my $order ('ts', 'o, ts', 'o DESC NULLS LAST, ts', 'o NULLS FIRST, x DESC, ts', 'x DESC NULLS FIRST, v, c, ts DESC')
+{
+	my $query = "SELECT g, $ordered FROM steps GROUP BY g ORDER BY g" =~ s/ORDER BY ts/ORDER BY $order/gr;
+	my $plan = same($query, "ordered by $order");
+	like($plan, qr/Engine: cuda.*Sort: on the GPU/s, '... on the GPU');
+}
+like(same("SELECT $ordered FROM steps", 'one group'), qr/Engine: cuda/, '... on the GPU');
+same("SELECT $ordered FROM steps WHERE ts < 0", 'no row');
+same("SELECT g, $ordered FROM steps WHERE ts < 0 GROUP BY g", 'no group');
+like(same('SELECT g, gpu_argmax(x, v), gpu_argmin(ts, x), gpu_last(v, o), gpu_first(c, ts) FROM steps GROUP BY g ORDER BY g', 'extremes'),
+	qr/Engine: cuda/, '... on the GPU');
+like(same('SELECT g, gpu_approx_count_distinct(v), gpu_histogram(v, -500, 500, 6000) FROM steps GROUP BY g ORDER BY g', 'wide states'),
+	qr/Engine: cuda/, '... on the GPU');
+
+foreach my $size (2 .. 5)
+{
+	my $matrix = join ',', map { my $r = $_; '[' . join(',', map { $_ == $r ? '0.5' : "x / $_$r" } 1 .. $size) . ']' } 1 .. $size;
+	like(same("SELECT g, gpu_matrix_product(CASE WHEN v > 400 THEN ARRAY[$matrix] END ORDER BY ts) FROM steps WHERE x IS NOT NULL GROUP BY g ORDER BY g",
+			"matrices of size $size"),
+		qr/Engine: cuda/, '... on the GPU');
+}
+like(same('SELECT g, gpu_matrix_product(CASE g WHEN 1 THEN ARRAY[[x]] ELSE ARRAY[[x, 1], [1, 0]] END ORDER BY ts) FROM steps WHERE x IS NOT NULL AND ts < 999 GROUP BY g ORDER BY g',
+		'matrices of a size a group'),
+	qr/Engine: cpu \(cuda failed: matrices of/, '... by the CPU engine');
+
+# Errors are those of the plain aggregate.
+foreach my $bad ('gpu_max_subarray_sum(9223372036854775807 - ts % 2 ORDER BY ts)', 'gpu_max_subarray_sum(1e308 * ts ORDER BY ts)',
+	'gpu_matrix_product(CASE ts % 2 WHEN 0 THEN ARRAY[[1, 2], [3, 4]] ELSE ARRAY[[5]] END ORDER BY ts)', 'gpu_matrix_product(ARRAY[1.5] ORDER BY ts)')
+{
+	my ($plain, $ours);
+
+	$node->psql('postgres', "SET gpuagg.enabled = off; SELECT $bad FROM steps", stderr => \$plain);
+	$node->psql('postgres', "$gpu SELECT $bad FROM steps", stderr => \$ours);
+	like($plain, qr/ERROR/, "$bad is an error");
+	is($ours, $plain, '... and the same one');
+}
+
+# The device gives up in the middle: the CPU engine sorts for itself.
+append_to_file($node->data_dir . '/gpuagg.fault', "memory\n");
+like(same("SELECT g, $ordered FROM steps GROUP BY g ORDER BY g", 'memory is exhausted'), qr/Engine: cpu \(cuda failed.*Sort: in memory/s,
+	'... and the CPU engine sorts');
+unlink $node->data_dir . '/gpuagg.fault';
+
+$node->stop;
+done_testing();
