@@ -505,6 +505,14 @@ histogram_bins(BinSpec *bins, LowerKind lower, Aggref *aggref, PlanState *parent
 	return histogram_uniform_valid(bins->lo, bins->hi, bins->n);
 }
 
+/* Do the last digits of a state depend on the order of its rows, though it commutes? */
+static bool
+depends_on_order(MonoidId monoid)
+{
+	return monoid == MONOID_SUM_F32 || monoid == MONOID_SUM_F64 || monoid == MONOID_ACCUM_F64 ||
+		monoid == MONOID_REGR_F64 || monoid == MONOID_PRODUCT_F64;
+}
+
 /* Adds the slots of a row of agg_list.h; false where its arguments do not suit. */
 static bool
 add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, const int *args,
@@ -556,6 +564,8 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 			if (row->lower == LOWER_ARG && use->arg[j] == 0)
 				out->value = spec->cols[col[j]].type;
 		}
+		if (aggref->aggorder != NIL && depends_on_order(use->monoid))
+			spec->ordered_floats = true;
 		out->slots[i] = spec_add_slot(spec, use->monoid, col[0], col[1], filter,
 									  binned && i > 0 ? &bins : NULL);
 	}

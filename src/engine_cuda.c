@@ -149,6 +149,11 @@ engine_cuda_usable(const AggSpec *spec, char *reason, size_t reason_size)
 		return false;
 	if (spec == NULL)
 		return true;
+	if (spec->ordered_floats)
+	{
+		strlcpy(reason, "a sum of floats has an order", reason_size);
+		return false;
+	}
 	if (cuda_query_build(spec, &why) != NULL)
 		return true;
 	strlcpy(reason, why, reason_size);

@@ -137,6 +137,7 @@ typedef struct AggSpec
 	int		   *matrix_size;	/* of all matrices; 0 until the engine has seen one */
 	bool		ordered;		/* some slot's monoid does not commute: rows of a
 								 * group must be combined in input order */
+	bool		ordered_floats; /* a sum of floats has an ORDER BY, and so its digits */
 } AggSpec;
 
 /* Builders; each returns an index and reuses an equal entry.  In spec.c. */

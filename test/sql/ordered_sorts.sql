@@ -10,7 +10,7 @@ DECLARE
 BEGIN
 	PERFORM set_config('gpuagg.require', require, false);
 	EXECUTE format('SELECT string_agg(r::text, '' '' ORDER BY g) FROM (SELECT g, gpu_max_subarray_sum(x ORDER BY %1$s), gpu_longest_run(c ORDER BY %1$s),
-		gpu_longest_ascending_run(x ORDER BY %1$s), gpu_compose_linear(0.5, x ORDER BY %1$s) FROM sorts GROUP BY g) r', list) INTO answer;
+		gpu_longest_ascending_run(x ORDER BY %1$s), gpu_compose_linear(1 - i %% 2 * 2, x ORDER BY %1$s) FROM sorts GROUP BY g) r', list) INTO answer;
 	RESET gpuagg.require;
 	RETURN answer;
 END $$;

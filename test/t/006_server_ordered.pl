@@ -57,6 +57,8 @@ same("SELECT $ordered FROM steps WHERE ts < 0", 'no row');
 same("SELECT g, $ordered FROM steps WHERE ts < 0 GROUP BY g", 'no group');
 like(same('SELECT g, gpu_argmax(x, v), gpu_argmin(ts, x), gpu_last(v, o), gpu_first(c, ts) FROM steps GROUP BY g ORDER BY g', 'extremes'),
 	qr/Engine: cuda/, '... on the GPU');
+like(same('SELECT g, gpu_sum(x / 3 ORDER BY ts), gpu_longest_run(c ORDER BY ts) FROM steps GROUP BY g ORDER BY g', 'a float sum in order'),
+	qr/Engine: cpu \(a sum of floats has an order\)/, '... to the last digit, by the CPU engine');
 like(same('SELECT g, gpu_approx_count_distinct(v), gpu_histogram(v, -500, 500, 6000) FROM steps GROUP BY g ORDER BY g', 'wide states'),
 	qr/Engine: cuda/, '... on the GPU');
 
