@@ -34,6 +34,7 @@ bool		gpuagg_replace_builtin = false;
 double		gpuagg_startup_cost = 30.0;
 double		gpuagg_row_cost = 0.001;
 double		gpuagg_slot_cost = 0.0005;
+double		gpuagg_page_row_cost = 0.0025;
 
 static const struct config_enum_entry engine_options[] = {
 	{"auto", GPUAGG_ENGINE_AUTO, false},
@@ -120,6 +121,11 @@ define_costs(void)
 	DefineCustomRealVariable("gpuagg.slot_cost",
 							 "Sets the planner's estimate of the cost of one key or aggregate for one row.",
 							 NULL, &gpuagg_slot_cost, 0.0005, 0, DBL_MAX,
+							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomRealVariable("gpuagg.page_row_cost",
+							 "Sets the planner's estimate of the cost of reading one row from a table's pages.",
+							 "Takes the place of cpu_tuple_cost where the custom scan reads the pages itself.",
+							 &gpuagg_page_row_cost, 0.0025, 0, DBL_MAX,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomRealVariable("gpuagg.gpu_startup_cost",
 							 "Sets the estimate of the cost of a session with the GPU server.",

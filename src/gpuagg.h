@@ -40,5 +40,6 @@ extern bool gpuagg_replace_builtin;
 extern double gpuagg_startup_cost;	/* of a custom scan */
 extern double gpuagg_row_cost;		/* feed one row into a batch */
 extern double gpuagg_slot_cost;		/* one slot, one row, CPU engine */
+extern double gpuagg_page_row_cost; /* read one row from a page, instead of cpu_tuple_cost */
 
 #endif							/* GPUAGG_H */

@@ -14,6 +14,8 @@
 
 #include <math.h>
 
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -23,8 +25,10 @@
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
 #include "optimizer/tlist.h"
+#include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
+#include "utils/syscache.h"
 #include "utils/typcache.h"
 
 #include "compat.h"
@@ -310,11 +314,73 @@ sort_cost(Path *child)
 	return cost;
 }
 
+/* Is the table's access method heap? */
+static bool
+is_heap_table(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = ((Form_pg_class) GETSTRUCT(tuple))->relam == HEAP_TABLE_AM_OID;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/*
+ * What the heap feed saves of the cost of a child that it reads in the
+ * executor's place: sequential scans, perhaps under an Append.  *heap becomes
+ * false for any other child.
+ */
+static Cost
+heap_feed_saving(PlannerInfo *root, Path *child, bool *heap)
+{
+	RelOptInfo *rel = child->parent;
+	Cost		saving = 0;
+	double		rows = 0;
+	ListCell   *lc;
+
+	if (IsA(child, ProjectionPath))
+		return heap_feed_saving(root, ((ProjectionPath *) child)->subpath, heap);
+	if (IsA(child, AppendPath))
+	{
+		foreach(lc, ((AppendPath *) child)->subpaths)
+		{
+			rows += ((Path *) lfirst(lc))->rows;
+			saving += heap_feed_saving(root, lfirst(lc), heap);
+		}
+		/* participants may share whole tables among them */
+		return saving * (rows > child->rows ? child->rows / rows : 1);
+	}
+	if (child->pathtype != T_SeqScan || !is_heap_table(planner_rt_fetch(rel->relid, root)->relid))
+	{
+		*heap = false;
+		return 0;
+	}
+	/* a participant of a parallel scan reads its share */
+	saving = rel->tuples * Max(cpu_tuple_cost - gpuagg_page_row_cost, 0);
+	return saving * (rel->rows > child->rows ? child->rows / rel->rows : 1);
+}
+
+static Cost
+child_cost(GroupQuery *query, Path *child)
+{
+	bool		heap = gpuagg_feed != GPUAGG_FEED_TUPLES;
+	Cost		saving;
+
+	if (!heap)
+		return child->total_cost;
+	saving = heap_feed_saving(query->root, child, &heap);
+	return heap ? Max(child->total_cost - saving, child->startup_cost) : child->total_cost;
+}
+
 static void
 cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, bool sorts)
 {
 	Path	   *path = &cpath->path;
 	QualCost	having;
+	Cost		input = child_cost(query, child);
 	Cost		run;
 
 	cost_qual_eval(&having, query->having, query->root);
@@ -331,9 +397,9 @@ cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, bool 
 		run += spill_cost(query, child);
 
 	path->startup_cost = gpuagg_startup_cost + having.startup + path->pathtarget->cost.startup;
-	path->startup_cost += grouped ? child->startup_cost : child->total_cost + run;
+	path->startup_cost += grouped ? child->startup_cost : input + run;
 	path->total_cost = gpuagg_startup_cost + having.startup + path->pathtarget->cost.startup +
-		child->total_cost + run +
+		input + run +
 		query->groups * (cpu_tuple_cost + having.per_tuple) +
 		path->rows * path->pathtarget->cost.per_tuple;
 	compat_copy_disabled_nodes(path, child);

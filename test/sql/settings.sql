@@ -3,7 +3,7 @@
 --
 SELECT name, setting, context, enumvals FROM pg_settings
     WHERE name IN ('gpuagg.enabled', 'gpuagg.engine', 'gpuagg.require', 'gpuagg.strategy', 'gpuagg.batch_rows', 'gpuagg.replace_builtin',
-        'gpuagg.startup_cost', 'gpuagg.row_cost', 'gpuagg.slot_cost')
+        'gpuagg.startup_cost', 'gpuagg.row_cost', 'gpuagg.slot_cost', 'gpuagg.page_row_cost')
     ORDER BY name COLLATE "C";
 SET gpuagg.engine = 'vulkan';
 SET gpuagg.require = 'maybe';
@@ -41,6 +41,31 @@ RESET gpuagg.startup_cost;
 SET gpuagg.row_cost = 1;
 SELECT taken('SELECT k, gpu_sum(v) FROM c GROUP BY k') AS many;
 RESET gpuagg.row_cost;
+-- reading pages is cheaper than asking the executor for rows; not so where that is not what happens
+CREATE FUNCTION cost(query text) RETURNS float8 LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
+    RETURN plan -> 0 -> 'Plan' ->> 'Total Cost';
+END $$;
+CREATE TABLE kinds (k int, v int) PARTITION BY LIST (k);
+CREATE TABLE kinds0 PARTITION OF kinds FOR VALUES IN (0, 1);
+CREATE TABLE kinds1 PARTITION OF kinds FOR VALUES IN (2, 3, 4);
+INSERT INTO kinds SELECT * FROM c;
+ANALYZE kinds;
+CREATE TABLE costs AS
+SELECT query, pages, cost('SELECT k, gpu_sum(v) FROM ' || query || ' GROUP BY k') AS cost
+FROM unnest(ARRAY['c', 'c WHERE v % 2 = 0', 'kinds', 'c JOIN small s USING (k, v)', 'generate_series(1, 9999) AS g(v), LATERAL (SELECT v % 2 AS k OFFSET 0) s']) query,
+    unnest(ARRAY[true, false]) pages
+WHERE set_config('gpuagg.feed', CASE WHEN pages THEN 'auto' ELSE 'tuples' END, false) <> '';
+RESET gpuagg.feed;
+SELECT query, max(cost) FILTER (WHERE NOT pages) - max(cost) FILTER (WHERE pages) AS saved FROM costs GROUP BY query ORDER BY query COLLATE "C";
+SET gpuagg.page_row_cost = 1;
+SELECT cost('SELECT k, gpu_sum(v) FROM c GROUP BY k') - cost AS saved FROM costs WHERE query = 'c' AND NOT pages;
+RESET gpuagg.page_row_cost;
+DROP TABLE kinds, costs;
+DROP FUNCTION cost;
 -- require and forbid
 SET gpuagg.require = 'require';
 SELECT taken('SELECT k, gpu_sum(v) FROM small GROUP BY k') AS few;
