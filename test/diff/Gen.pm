@@ -341,7 +341,9 @@ sub make_query
 	my $within = $pages && !$tables->{wild} && chance(0.15) ? Pages::own_changes() : undef;
 	my $orderly = $from->{orderly} && $serial && !$within;
 	my @keys = map { key(@columns) } 1 .. pick(0, 1, 1, 1, 2, 2, 3, 4);
-	my @aggs = map { aggregate($tables->{wild}, $orderly, @columns) } 1 .. pick(1, 1, 2, 3, 5, 8);
+	# core may sort the rows for it, into another order
+	my $order_by = @keys && chance(0.2);
+	my @aggs = map { aggregate($tables->{wild}, $orderly && !$order_by, @columns) } 1 .. pick(1, 1, 2, 3, 5, 8);
 	push @aggs, map { own_aggregate($tables->{wild}, $from) } 1 .. pick(1, 2, 3) if chance(0.25);
 	my $where = chance(0.4) ? condition(@columns) : undef;
 	my (@out, @float, $sql, %query);
@@ -381,7 +383,7 @@ sub make_query
 	{
 		$sql .= ' HAVING ' . pick('agg:count(*) > ' . int_between(0, 5), 'agg:max(' . pick(of_kind('int', @columns))->{name} . ') > 1');
 	}
-	if (@keys && chance(0.2))
+	if ($order_by)
 	{
 		$sql .= ' ORDER BY ' . join(', ', map { "$_ " . pick('', 'DESC', 'NULLS FIRST') } 1 .. @keys);
 		$sql .= ' LIMIT ' . int_between(1, 20) if chance(0.5);
