@@ -46,7 +46,7 @@ my %queries = (
 	  "SET work_mem = '64kB'; SELECT k, gpu_sum(i) FROM rows, generate_series(1, 20) GROUP BY k",
 	'own transitions' => 'SELECT small, gpu_sum(n) FROM rows, generate_series(1, 100) GROUP BY small',
 	'heap pages' => 'SELECT small, gpu_count(*) FROM rows WHERE md5(md5(md5(md5(i::text)))) > \'a\' GROUP BY small',
-	'heap pages, ordered aggregates' => 'SELECT gpu_longest_run(x > 5 ORDER BY md5(md5(md5(i::text)))) FROM rows',
+	'ordered aggregates' => 'SELECT gpu_longest_run(x > 5 ORDER BY md5(md5(md5(i::text)))) FROM rows',
 	'sorted input' =>
 	  'SET enable_hashagg = off; SELECT k, gpu_sum(i) FROM rows, generate_series(1, 20) GROUP BY k ORDER BY k',
 	'parallel' => 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0;
