@@ -60,7 +60,7 @@ FROM unnest(ARRAY['c', 'c WHERE v % 2 = 0', 'kinds', 'c JOIN small s USING (k, v
     unnest(ARRAY[true, false]) pages
 WHERE set_config('gpuagg.feed', CASE WHEN pages THEN 'auto' ELSE 'tuples' END, false) <> '';
 RESET gpuagg.feed;
-SELECT query, max(cost) FILTER (WHERE NOT pages) - max(cost) FILTER (WHERE pages) AS saved FROM costs GROUP BY query ORDER BY query COLLATE "C";
+SELECT query, sign(max(cost) FILTER (WHERE NOT pages) - max(cost) FILTER (WHERE pages)) AS saved FROM costs GROUP BY query ORDER BY query COLLATE "C";
 SET gpuagg.page_row_cost = 1;
 SELECT cost('SELECT k, gpu_sum(v) FROM c GROUP BY k') - cost AS saved FROM costs WHERE query = 'c' AND NOT pages;
 RESET gpuagg.page_row_cost;
