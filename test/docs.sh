@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Compares README.md's tables with the running server that PGHOST names:
-# functions with the catalog, settings with pg_settings.  Prints "ok" lines.
+# functions with the catalog, settings with pg_settings.  Runs its SQL in a
+# database "readme" that has the table flights: a block of SQL must run, and
+# print what the block right below it says.  Prints "ok" lines.
 set -uo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 status=0
@@ -22,7 +24,7 @@ same() {
 		echo "ok $1"
 	else
 		echo "not ok $1"
-		echo "# < catalog, > README"
+		echo "# < server, > README"
 		echo "$out"
 		status=1
 	fi
@@ -57,4 +59,46 @@ same "README: settings" "$(sql "LOAD 'gpuagg'; SELECT name || ' ' || boot_val FR
 # Every setting that the text speaks of exists.
 same "README: names of settings" "$(sql "LOAD 'gpuagg'; SELECT name FROM pg_settings WHERE name LIKE 'gpuagg.%'")" \
 	"$(grep -oE '\bgpuagg\.[a-z_]+' "$top/README.md" | grep -vE '\.(so|control)$' | sort -u)"
+
+# Writes the blocks of SQL to FOLDER/LINE.sql, and what they are said to print to LINE.out.
+blocks() {
+	awk -v folder="$1" '
+		/^```/ && !inside {
+			inside = 1
+			kind = $0 == "```sql" ? "sql" : $0 == "```" && after == NR - 1 ? "out" : ""
+			if (kind == "sql")
+				line = NR
+			file = sprintf("%s/%04d.%s", folder, line, kind)
+			next
+		}
+		/^```/ { inside = 0; after = kind == "sql" ? NR : 0; next }
+		inside && kind != "" { print > file }
+	' "$top/README.md"
+}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+blocks "$work"
+dropdb --if-exists readme 2>/dev/null
+createdb readme
+export PGDATABASE=readme
+sql "CREATE TABLE flights (date timestamp, delay int, distance int, origin text, destination text)"
+zcat "$top/test/data/flights.csv.gz" | sql "\\copy flights FROM STDIN (FORMAT csv, HEADER)"
+sql "VACUUM ANALYZE flights"
+for block in "$work"/*.sql; do
+	name="README: SQL in line $((10#$(basename "$block" .sql)))"
+	if ! psql -Xq -v ON_ERROR_STOP=1 -P footer=off -f "$block" >"$work/actual" 2>&1; then
+		echo "not ok $name"
+		cat "$work/actual"
+		status=1
+	elif [[ -e ${block%.sql}.out ]]; then
+		same "$name and its answer" "$(sed 's/ *$//' "$work/actual" | grep -n .)" "$(sed 's/ *$//' "${block%.sql}.out" | grep -n .)"
+	else
+		echo "ok $name"
+	fi
+done
+
+# The plan shown, but for the reason why there is no GPU.
+same "README: EXPLAIN" "$(sql "EXPLAIN (COSTS OFF) SELECT origin, gpu_avg(delay) FROM flights GROUP BY origin" | sed 's/(no GPU.*/(no GPU)/' | grep -n .)" \
+	"$(sed -n '/^ Custom Scan (GpuAgg)/,/^```/p' "$top/README.md" | grep -v '^```' | sed 's/^ //; s/(no GPU.*/(no GPU)/' | grep -n .)"
 exit $status

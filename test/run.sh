@@ -13,7 +13,7 @@
 #	tap			test/t/*.pl
 #	diff		the differential test, DIFF_QUERIES queries (default 2000), and half as
 #				many of the heap feed over tables with a history
-#	docs		README against the catalog
+#	docs		README against the catalog; its SQL is run
 #	gpu			the GPU tests
 #
 # A part that cannot run here names what it skips.  Ends with one line
