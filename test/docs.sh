@@ -24,7 +24,7 @@ same() {
 		echo "ok $1"
 	else
 		echo "not ok $1"
-		echo "# < server, > README"
+		echo "# < what there is, > what is written"
 		echo "$out"
 		status=1
 	fi
@@ -59,6 +59,9 @@ same "README: settings" "$(sql "LOAD 'gpuagg'; SELECT name || ' ' || boot_val FR
 # Every setting that the text speaks of exists.
 same "README: names of settings" "$(sql "LOAD 'gpuagg'; SELECT name FROM pg_settings WHERE name LIKE 'gpuagg.%'")" \
 	"$(grep -oE '\bgpuagg\.[a-z_]+' "$top/README.md" | grep -vE '\.(so|control)$' | sort -u)"
+
+# The picture is drawn from the table of times.
+same "README: picture of times" "$(awk -f "$top/test/bench/chart.awk" "$top/README.md")" "$(cat "$top/test/bench/speed.svg")"
 
 # Writes the blocks of SQL to FOLDER/LINE.sql, and what they are said to print to LINE.out.
 blocks() {
