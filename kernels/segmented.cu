@@ -8,7 +8,7 @@
  * segment by the mean length; all else takes the load-balanced chunks of
  * segmented_tiles and their fix-up.
  */
-#include "segmented.cuh"
+#include "segmented_pieces.cuh"
 
 extern const SegmentedPart segmented_part0, segmented_part1, segmented_part2, segmented_part3,
 	segmented_part4, segmented_part5;
@@ -20,7 +20,7 @@ extern const SegmentedPart segmented_part0, segmented_part1, segmented_part2, se
  */
 static const int64_t small_elements = 1 << 19;
 static const int64_t small_mean_least = 8;
-static const int64_t small_mean_most = 8192;
+static const int64_t small_mean_most = 16384;
 static const int64_t tiny_elements = 1 << 14;
 
 static const SegmentedInstance *
@@ -68,8 +68,8 @@ is_small(const GpuaggSegments *g, MonoidId op, int64_t mean)
 }
 
 /*
- * As many chunks as run at once, but none smaller than half a tile.  Two or
- * four times as many took 1 to 12 % longer at 2^26 elements on an H100.
+ * As many chunks as warps run at once, but none smaller than half a tile.  Two
+ * to four times as many took 2 to 13 % longer at 2^26 elements on an H100.
  */
 static GpuaggCudaStatus
 choose_chunks(const GpuaggSegments *g, const SegmentedInstance *instance, int blocks, int *chunks)
@@ -80,7 +80,7 @@ choose_chunks(const GpuaggSegments *g, const SegmentedInstance *instance, int bl
 	int64_t		most;
 
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	most = (int64_t) facts->sms * blocks;
+	most = (int64_t) facts->sms * blocks * instance->warps;
 	*chunks = (int) (least < most ? least : most);
 	return GPUAGG_CUDA_OK;
 }
@@ -110,8 +110,10 @@ gpuagg_cuda_segmented_reduce(const GpuaggSegments *g, MonoidId op, GpuaggValueTy
 		args.chunks = g->chunks;
 		if (args.chunks == 0)
 			STATUS_TRY(choose_chunks(g, instance, blocks, &args.chunks));
-		args.carries = ws.take<char>(args.chunks * instance->state_size);
-		args.first_segments = ws.take<int64_t>(args.chunks + 1);
+		args.blocks = (args.chunks + instance->warps - 1) / instance->warps;
+		args.heads = ws.take<char>(args.blocks * instance->state_size);
+		args.carries = ws.take<char>(args.blocks * instance->state_size);
+		args.head_segments = ws.take<int64_t>(args.blocks);
 	}
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);
 	if (g->nsegments == 0)
@@ -139,10 +141,13 @@ plan_chunks(SegmentedArgs a, int64_t *starts)
 {
 	int			chunk = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
 	int64_t		nsegments = a.nsegments_device ? *a.nsegments_device : a.nsegments;
+	int64_t		cut[4];
 
 	if (chunk > a.chunks)
 		return;
-	seg_chunk_start(&a, nsegments, plan_weight, chunk, starts + 2 * chunk);
+	seg_cut_chunk(a, nsegments, plan_weight, chunk, cut);
+	starts[2 * chunk] = cut[0];
+	starts[2 * chunk + 1] = cut[1];
 }
 
 GPUAGG_API GpuaggCudaStatus
@@ -153,13 +158,13 @@ gpuagg_cuda_segments_plan(GpuaggSegments *g, void *workspace, size_t *workspace_
 	Workspace	ws(workspace);
 	SegmentedArgs args = {};
 	int64_t    *starts;
-	const int	blocks_per_sm = 5;	/* about what the chunk kernels reach */
-	int64_t		most = (g->nvalues + plan_weight * g->nsegments) / 1024 + 1;
+	const int	warps_per_sm = 20;	/* about what the chunk kernels reach */
+	int64_t		most = (g->nvalues + plan_weight * g->nsegments) / 512 + 1;
 
 	if (!segments_valid(g))
 		return GPUAGG_CUDA_INVALID;
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	args.chunks = (int) (most < facts->sms * blocks_per_sm ? most : facts->sms * blocks_per_sm);
+	args.chunks = (int) (most < facts->sms * warps_per_sm ? most : facts->sms * warps_per_sm);
 	starts = ws.take<int64_t>(2 * (args.chunks + 1));
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);
 	if (g->nsegments == 0)

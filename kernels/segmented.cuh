@@ -1,304 +1,76 @@
 /*
  * segmented.cuh
- *	  Segmented reduction over CSR offsets: the kernels' templates.
+ *	  Segmented reduction over CSR offsets: the load-balanced kernel.
  *
  * The work is the merge of two lists: the elements, and the ends of the
  * segments with a weight each.  It is cut into as many equal chunks as the
- * device runs blocks at once, so that neither a giant segment nor a million
- * empty ones can leave a block behind.  Each block finds its chunk's two ends
- * by a search in the offsets and walks it tile by tile, keeping the partial
- * state of the segment that is open ("carry") from tile to tile.
+ * device runs warps at once, so that neither a giant segment nor a million
+ * empty ones can leave a warp behind.  Each warp finds its chunk's two ends by
+ * a search in the offsets and walks it tile by tile, without a barrier beyond
+ * the warp, keeping the partial state of the open segment ("carry") from tile
+ * to tile.
  *
  *	mixed tile	elements go to shared memory, segment ends become marks on their
- *				last elements; each thread folds its own consecutive elements in
+ *				last elements; each lane folds its own consecutive elements in
  *				order and stages a result at each mark; a segmented scan over
- *				the threads brings the left part of each thread's first result
+ *				the lanes brings the left part of each lane's first result
  *	inner tile	the same without marks: no segment ends inside.  If the operator
- *				commutes, threads keep their own states from inner tile to inner
- *				tile, and are added up when the next mixed tile comes
+ *				commutes, lanes keep their own states from tile to tile, and are
+ *				added up when the next mark comes
  *
- * What a chunk leaves open goes to the workspace, and segmented_fixup puts the
- * left parts before the first result of each chunk, in chunk order.  The cut
- * depends on the device and the sizes only: the same input, the same bits.
+ * What the chunks of a block leave open is put together at its end; what a
+ * block leaves open goes to the workspace, and segmented_fixup puts the left
+ * parts before the first result of each block, in order.  The cut depends on
+ * the device and the sizes only: the same input, the same bits.
+ *
+ * Places in a chunk are 32-bit numbers, relative to its start: a chunk has
+ * fewer than 2^31 elements and segments.
  */
 #ifndef GPUAGG_SEGMENTED_CUH
 #define GPUAGG_SEGMENTED_CUH
 
-#include "common.cuh"
-#include "segmented_args.h"
+#include <limits.h>
 
-/* ---- shapes ------------------------------------------------------------ */
+#include "segmented_pieces.cuh"
 
-/* Tuning as data; measurements in kernels/README.md. */
-template <class Op, class InT>
-struct SegShape
-{
-	typedef typename Op::State State;
-	static constexpr int in_size = sizeof(InT);
-	static constexpr int state_size = sizeof(State);
-	static constexpr int threads = in_size > 64 ? 64 : 128;
-	static constexpr int warps = threads / 32;
-	/* consecutive elements of a thread */
-	static constexpr int items = in_size <= 2 ? 32 / in_size : in_size == 4 ? 16 : in_size <= 16 ? 128 / in_size :
-		in_size <= 64 ? 64 / in_size : 1;
-	static constexpr int tile = threads * items;
-	/* copies to shared memory are of 16 bytes for small elements, else of 8 */
-	static constexpr int unit = in_size <= 16 ? 16 : 8;
-	/*
-	 * A thread's elements.  So that the threads' rows meet all banks, units of
-	 * 16 bytes change places within their row, and larger elements are padded.
-	 */
-	static constexpr int row = items * in_size;
-	static constexpr int units = row / unit;
-	static constexpr int stride = unit == 8 && units % 2 == 0 ? row + unit : row;
-	/* segment ends of a tile: as many as leave room for four or five blocks of the widest rows */
-	static constexpr int ends = state_size <= 8 ? 512 : state_size <= 16 ? 384 : state_size <= 24 ? 512 :
-		state_size <= 48 ? 15360 / state_size : 4096 / state_size;
-	/* weight of a segment's end against an element: what a tile full of ends takes longer */
-	static constexpr int weight = in_size <= 8 ? 16 : in_size == 16 ? 8 : 4;
-	static_assert(row % unit == 0, "rows are whole units");
-	static_assert(unit == 8 || (units & (units - 1)) == 0, "places are found by exclusive or");
-};
-
-template <class Op, class InT>
-struct SegShared
-{
-	typedef SegShape<Op, InT> Shape;
-
-	/* the elements' rows: of the tile at work, and of the next on its way */
-	alignas(16) char rows[2][Shape::threads * Shape::stride];
-	/* the results */
-	alignas(16) typename Op::State stage[Shape::ends];
-	/* 0, or 1 + the number of the segment end right after this element */
-	alignas(16) uint16_t marks[Shape::tile];
-	alignas(16) typename Op::State totals[Shape::warps];
-	alignas(16) typename Op::State carry;
-	int64_t		ends[Shape::ends];	/* offsets, from the end of the tile's first segment on */
-	int64_t		cut[4];			/* segment, element of the chunk's start and end */
-	int64_t		after;			/* the first segment end after the tile, if known, or -1 */
-	int64_t		last;			/* the last one in it */
-	int			count;			/* segment ends in the tile */
-	bool		first_empty;	/* the first is where the tile starts */
-	int			total_has_end[Shape::warps];
-};
-
-/* ---- pieces ------------------------------------------------------------ */
-
-/*
- * First in each kernel: the launches are allowed to overlap the end of the work
- * before them on the stream, so that their start costs nothing.  They wait here
- * before they touch memory, and let the next launch do likewise.
- */
-static __device__ __forceinline__ void
-seg_launch_order()
-{
-#if __CUDA_ARCH__ >= 900
-	cudaTriggerProgrammaticLaunchCompletion();
-	cudaGridDependencySynchronize();
-#endif
-}
-
-/* combine and step that collect the operator's error bits. */
-template <class Op>
-static __device__ __forceinline__ typename Op::State
-seg_combine(typename Op::State a, typename Op::State b, int *err)
-{
-	typename Op::State r = Op::combine(a, b);
-
-	*err |= Op::error(a, b, r);
-	return r;
-}
-
-template <class Op>
-static __device__ __forceinline__ typename Op::State
-seg_step(typename Op::State a, typename Op::Input x, int *err)
-{
-	typename Op::State r = Op::step(a, x);
-
-	*err |= Op::error(a, Op::lift(x), r);
-	return r;
-}
-
-/* A state from the lane `delta` below (up) or above (down), word by word. */
-template <bool up, class T>
-static __device__ __forceinline__ T
-seg_shfl(T value, int delta)
-{
-	static_assert(sizeof(T) % 4 == 0, "states are whole words");
-	uint32_t	words[sizeof(T) / 4];
-
-	memcpy(words, &value, sizeof(T));
-#pragma unroll
-	for (unsigned i = 0; i < sizeof(T) / 4; i++)
-		words[i] = up ? __shfl_up_sync(0xFFFFFFFFu, words[i], delta)
-			: __shfl_down_sync(0xFFFFFFFFu, words[i], delta);
-	memcpy(&value, words, sizeof(T));
-	return value;
-}
-
-/*
- * Inclusive scan over a warp in lane order, restarting at each lane whose bit
- * is set in heads: lane l's result folds the lanes from its nearest head (or
- * lane 0) up to itself.
- */
-template <class Op>
-static __device__ __forceinline__ typename Op::State
-seg_warp_scan(typename Op::State v, unsigned heads, int lane, int *err)
-{
-	unsigned	below = heads & (0xFFFFFFFFu >> (31 - lane));
-	int			start = below ? 31 - __clz(below) : 0;
-
-#pragma unroll (sizeof(v) <= 16 ? 5 : 1)
-	for (int d = 1; d < 32; d <<= 1)
-	{
-		typename Op::State left = seg_shfl<true>(v, d);
-
-		if (lane - d >= start)
-			v = seg_combine<Op>(left, v, err);
-	}
-	return v;
-}
-
-/* Folds groups of `lanes` neighbours in lane order; good in each group's lane 0. */
-template <class Op>
-static __device__ __forceinline__ typename Op::State
-seg_warp_reduce(typename Op::State v, int lanes, int *err)
-{
-	int			lane = threadIdx.x & (lanes - 1);
-
-#pragma unroll 1
-	for (int d = 1; d < lanes; d <<= 1)
-	{
-		typename Op::State right = seg_shfl<false>(v, d);
-
-		if ((lane & (2 * d - 1)) == 0)
-			v = seg_combine<Op>(v, right, err);
-	}
-	return v;
-}
-
-/*
- * The state before a warp: the carry, and the totals of the warps before it
- * back to the nearest that had an end.
- */
-template <class Op>
-static __device__ __forceinline__ typename Op::State
-seg_fold_warps(typename Op::State left, const typename Op::State *totals, const int *has_end,
-			   int warps, int *err)
-{
-#pragma unroll 1
-	for (int w = 0; w < warps; w++)
-		left = has_end[w] ? totals[w] : seg_combine<Op>(left, totals[w], err);
-	return left;
-}
-
-static __device__ __forceinline__ void
-seg_copy16(void *to_shared, const void *from, int bytes)
-{
-	asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::
-				 "r"((unsigned) __cvta_generic_to_shared(to_shared)), "l"(from), "r"(bytes));
-}
-
-static __device__ __forceinline__ void
-seg_copy8(void *to_shared, const void *from)
-{
-	asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::
-				 "r"((unsigned) __cvta_generic_to_shared(to_shared)), "l"(from));
-}
-
-static __device__ __forceinline__ void
-seg_copy_wait()
-{
-	asm volatile("cp.async.wait_all;" ::: "memory");
-}
-
-/*
- * By one warp: the greatest segment s in [0, nsegments] with
- * offsets[s] - offsets[0] + weight * s <= diagonal.  Evenly long segments are
- * found at the first look, others in log32(nsegments) more.
- */
-static __device__ __forceinline__ int64_t
-seg_search(const int64_t *offsets, int64_t base, int64_t nsegments, int weight, int64_t total,
-		   int64_t diagonal)
-{
-	int			lane = threadIdx.x & 31;
-	int64_t		low = 0;
-	int64_t		high = nsegments + 1;
-	int64_t		first = (int64_t) ((double) diagonal / (double) (total > 0 ? total : 1) * nsegments) - 15;
-	int64_t		probe = first + lane;
-	bool		before = probe <= 0 ||
-		(probe <= nsegments && offsets[probe] - base + weight * probe <= diagonal);
-	int			found = __popc(__ballot_sync(0xFFFFFFFFu, before));
-
-	if (found > 0 && first + found - 1 > low)
-		low = first + found - 1;
-	if (found < 32 && first + found < high)
-		high = first + found;
-	while (high - low > 1)
-	{
-		int64_t		step = (high - low + 32) / 33;
-
-		probe = low + (lane + 1) * step;
-		before = probe < high && offsets[probe] - base + weight * probe <= diagonal;
-		found = __popc(__ballot_sync(0xFFFFFFFFu, before));
-		low += found * step;
-		if (found < 32 && low + step < high)
-			high = low + step;
-	}
-	return low;
-}
-
-/* Where chunk c starts: a segment and an element. */
-static __device__ __forceinline__ void
-seg_chunk_start(const SegmentedArgs *a, int64_t nsegments, int weight, int chunk, int64_t *cut)
-{
-	int64_t		base = a->offsets[0];
-	int64_t		total = a->nvalues + weight * nsegments;
-	int64_t		diagonal = (total + a->chunks - 1) / a->chunks * chunk;
-	int64_t		s,
-				e;
-
-	diagonal = diagonal < total ? diagonal : total;
-	s = seg_search(a->offsets, base, nsegments, weight, total, diagonal);
-	e = base + diagonal - weight * s;
-	/* inside the weight of segment s's end: its elements are all taken */
-	if (s < nsegments && e > a->offsets[s + 1])
-		e = a->offsets[s + 1];
-	if (s == nsegments)
-		e = base + a->nvalues;
-	cut[0] = s;
-	cut[1] = e;
-}
-
-/* ---- a block's walk along its chunk ------------------------------------- */
+/* ---- a warp's walk along its chunk -------------------------------------- */
 
 /*
  * One tile is at work while the next one's elements and segment ends are on
- * their way to shared memory.  Barriers of a tile: its data are there; its
- * ends are counted (mixed tiles); the warps' totals are there; the results are
- * complete (mixed tiles).
+ * their way to shared memory.
  */
 template <class Op, class InT>
-struct SegBlock
+struct SegWarp
 {
 	typedef SegShape<Op, InT> Shape;
 	typedef typename Op::State State;
 	typedef typename Op::Input Input;
 
+	/* What a tile's marking finds; the same in all lanes. */
+	struct Found
+	{
+		int			count;		/* segment ends */
+		int			filled;		/* those of segments that are not empty here */
+		int			last;		/* the last end */
+		int			after;		/* the end after the tile, if known, or -1 */
+		bool		first_empty;	/* the first end is where the tile starts */
+		bool		tiny;		/* all segments are, and what is after the last: nothing is marked */
+	};
+
 	const SegmentedArgs &a;
 	SegShared<Op, InT> &s;
-	int			tid,
-				lane,
-				warp;
+	int			lane;
 	int			err;
-	int64_t		seg,			/* the segment open where the tile starts */
+	int64_t		seg0,			/* the chunk's start */
+				elem0;
+	int			seg,			/* the segment open where the tile starts */
 				elem,			/* the tile's first element */
 				seg_end,		/* of the chunk */
 				elem_end;
-	int64_t		open;			/* the open segment surely has this many elements left */
+	int			open;			/* the open segment surely has this many elements left */
 	int			want_elems,		/* size of the next mixed tile, from the last one's */
 				want_ends;
-	State		kept;			/* this thread's part of the inner tiles since the last mixed one */
+	State		kept;			/* this lane's part of the tiles since the last mark */
 	bool		pending;		/* whether there were any */
 	/* the tile on its way */
 	int			buffer,
@@ -306,10 +78,27 @@ struct SegBlock
 				n,				/* elements */
 				ends;			/* segment ends fetched; -1: an inner tile */
 
-	__device__ SegBlock(const SegmentedArgs &args, SegShared<Op, InT> &shared)
-		: a(args), s(shared), tid(threadIdx.x), lane(threadIdx.x & 31), warp(threadIdx.x >> 5), err(0),
-		  kept(Op::identity()), pending(false), buffer(0)
+	/* Takes the chunk's cut, guesses the first tile from its mean length. */
+	__device__ __forceinline__
+	SegWarp(const SegmentedArgs &args, SegShared<Op, InT> &shared, const int64_t *cut)
+		: a(args), s(shared), lane(threadIdx.x & 31), err(0), seg0(cut[0]), elem0(cut[1]), seg(0), elem(0),
+		  seg_end((int) (cut[2] - cut[0])), elem_end((int) (cut[3] - cut[1])), want_elems(Shape::tile),
+		  want_ends(Shape::ends), kept(Op::identity()), pending(false), buffer(0)
 	{
+		open = seg_end == 0 ? elem_end : 0;
+		if ((int64_t) elem_end * Shape::ends < (int64_t) seg_end * Shape::tile)
+			want_elems = (int) ((int64_t) elem_end * Shape::ends / seg_end) + 32;
+		else if (elem_end > 0)
+			want_ends = (int) ((int64_t) seg_end * Shape::tile / elem_end) + 32;
+		want_elems = want_elems < Shape::tile ? want_elems : Shape::tile;
+		want_ends = want_ends < Shape::ends ? want_ends : Shape::ends;
+		for (int q = lane; q < 8 * Shape::mark_row; q += 32)
+			reinterpret_cast<uint32_t *>(s.marks)[q] = 0;
+		if (lane == 0)
+		{
+			s.carry = Op::identity();
+			s.head_segment = -1;
+		}
 	}
 
 	/* Address of element e of segment `in`. */
@@ -337,7 +126,9 @@ struct SegBlock
 	static __device__ __forceinline__ int
 	place(int r, int q)
 	{
-		if constexpr (Shape::unit == 16)
+		if constexpr (Shape::unit == 16 && Shape::units >= 8)
+			q ^= r & 7;
+		else if constexpr (Shape::unit == 16)
 			q ^= r / (8 / Shape::units) & (Shape::units - 1);
 		return r * Shape::stride + q * Shape::unit;
 	}
@@ -354,23 +145,28 @@ struct SegBlock
 	copy_rows(const char *p)
 	{
 		char	   *to = s.rows[buffer];
+		const char *from = p - lead * Shape::in_size;
+		int			bytes = (lead + n) * Shape::in_size;
 
-		if (Shape::unit == 16 && (reinterpret_cast<uintptr_t>(p) - lead * Shape::in_size) % 16 == 0)
+		/* what is shorter than a unit starts with a line; see misfit */
+		if (Shape::unit == 16 && (Shape::in_size < 16 || reinterpret_cast<uintptr_t>(from) % 16 == 0))
 		{
-			const char *from = p - lead * Shape::in_size;
-			int			bytes = (lead + n) * Shape::in_size;
-
-#pragma unroll
-			for (int r = 0; r < Shape::row / 16; r++)
+			if (bytes == 32 * Shape::row)
 			{
-				int			at = (r * Shape::threads + tid) * 16;
-
-				if (at < bytes)
+#pragma unroll
+				for (int r = 0; r < Shape::units; r++)
+					seg_copy16(to + place((r * 32 + lane) * 16), from + (r * 32 + lane) * 16, 16);
+			}
+			else
+			{
+#pragma unroll 1
+				for (int at = lane * 16; at < bytes; at += 32 * 16)
 					seg_copy16(to + place(at), from + at, bytes - at < 16 ? bytes - at : 16);
 			}
 		}
 		else
-			for (int at = tid * 8; at < n * Shape::in_size; at += Shape::threads * 8)
+#pragma unroll 1
+			for (int at = lane * 8; at < n * Shape::in_size; at += 32 * 8)
 				seg_copy8(to + place(at), p + at);
 	}
 
@@ -379,25 +175,34 @@ struct SegBlock
 	fetch()
 	{
 		bool		inner = open >= Shape::tile;
-		const char *p = inner ? address(elem, seg) :
-			static_cast<const char *>(a.values) + elem * Shape::in_size;
+		const char *p = inner ? address(elem0 + elem, seg0 + seg) :
+			static_cast<const char *>(a.values) + (elem0 + elem) * Shape::in_size;
 		int			limit = inner ? Shape::tile : want_elems;
 
 		lead = a.sources && !inner ? 0 : misfit(p);
 		limit = limit < Shape::tile - lead ? limit : Shape::tile - lead;
-		n = (int) (elem_end - elem < limit ? elem_end - elem : limit);
-		ends = inner ? -1 : (int) (seg_end - seg < want_ends ? seg_end - seg : want_ends);
-		for (int k = tid; k < ends; k += Shape::threads)
-			seg_copy8(&s.ends[k], a.offsets + seg + 1 + k);
+		n = elem_end - elem < limit ? elem_end - elem : limit;
+		ends = inner ? -1 : seg_end - seg < want_ends ? seg_end - seg : want_ends;
+#pragma unroll 2
+		for (int k = lane; k < ends; k += 32)
+			seg_copy8(&s.ends[k], a.offsets + seg0 + seg + 1 + k);
 		if (a.sources == nullptr || inner)
 			copy_rows(p);
 	}
 
-	/* The elements of a mixed tile of indirect segments, once its ends are counted. */
-	__device__ void
-	gather_rows(int64_t first_seg, int64_t first_elem, int elems, int count)
+	/* End k of the tile, from the chunk's start. */
+	__device__ __forceinline__ int
+	end(int k)
 	{
-		for (int e = tid; e < elems; e += Shape::threads)
+		/* the low words do */
+		return (int) (*reinterpret_cast<const unsigned *>(&s.ends[k]) - (unsigned) elem0);
+	}
+
+	/* The elements of a mixed tile of indirect segments, once its ends are there. */
+	__device__ void
+	gather_rows(int elems, int count)
+	{
+		for (int e = lane; e < elems; e += 32)
 		{
 			int			low = 0,
 						high = count;
@@ -407,15 +212,15 @@ struct SegBlock
 			{
 				int			mid = (low + high) / 2;
 
-				if (s.ends[mid] - first_elem > e)
+				if (end(mid) - elem > e)
 					high = mid;
 				else
 					low = mid + 1;
 			}
-			memcpy(&x, address(first_elem + e, first_seg + low), sizeof(InT));
+			memcpy(&x, address(elem0 + elem + e, seg0 + seg + low), sizeof(InT));
 			memcpy(s.rows[buffer] + place(e * Shape::in_size), &x, sizeof(InT));
 		}
-		__syncthreads();
+		__syncwarp();
 	}
 
 	__device__ __forceinline__ void
@@ -426,18 +231,20 @@ struct SegBlock
 
 #pragma unroll
 		for (int q = 0; q < Shape::units; q++)
-			raw[q] = *reinterpret_cast<const Unit *>(s.rows[buffer] + place(tid, q));
+			raw[q] = *reinterpret_cast<const Unit *>(s.rows[buffer] + place(lane, q));
 		memcpy(x, raw, Shape::row);
 	}
 
-	/* The marks of a thread's row, cleared for the next tile. */
-	__device__ __forceinline__ void
-	take_marks(uint16_t *m)
+	/* The marks of a lane's row as bits, cleared for the next tile. */
+	__device__ __forceinline__ uint32_t
+	take_marks()
 	{
-		typedef typename SegUnit<(Shape::items >= 8 ? 16 : Shape::items * 2)>::type Unit;
-		constexpr int units = Shape::items * 2 / sizeof(Unit);
-		Unit	   *from = reinterpret_cast<Unit *>(s.marks) + tid * units;
+		typedef typename SegUnit<(Shape::mark_row < 16 ? Shape::mark_row : 16)>::type Unit;
+		constexpr int units = Shape::mark_row / sizeof(Unit);
+		Unit	   *from = reinterpret_cast<Unit *>(s.marks) + lane * units;
 		Unit		raw[units];
+		uint32_t	word[Shape::mark_row / 4];
+		uint32_t	bits = 0;
 
 #pragma unroll
 		for (int q = 0; q < units; q++)
@@ -445,102 +252,74 @@ struct SegBlock
 			raw[q] = from[q];
 			from[q] = Unit();
 		}
-		memcpy(m, raw, Shape::items * 2);
+		memcpy(word, raw, Shape::mark_row);
+		/* the product brings the lowest bits of the four bytes together */
+#pragma unroll
+		for (int q = 0; q < Shape::mark_row / 4; q++)
+			bits |= word[q] * 0x10204080u >> 28 << 4 * q;
+		return bits;
 	}
 
 	/*
-	 * Folds a row onto v.  With marks, stages the result of each segment that ends in
-	 * it, the first of which still lacks what came before the row; *first is
-	 * its number or -1.  Unless whole, only elements from_item up to to_item count.
+	 * Marks the last element of each segment that ends in the tile, and notes
+	 * where each one's result will be.
 	 */
-	template <bool whole, bool marked>
-	__device__ __forceinline__ State
-	fold_row(State v, const InT *x, int from_item, int to_item, int *first)
-	{
-		constexpr int group = Shape::items < 4 ? Shape::items : 4;
-		uint16_t	m[Shape::items];
-
-		if (marked)
-			take_marks(m);
-#pragma unroll
-		for (int g = 0; g < Shape::items; g += group)
-		{
-			bool		any = false;
-
-			/* most groups of four have no mark at all */
-#pragma unroll
-			for (int k = g; marked && k < g + group; k++)
-				any |= m[k] != 0;
-			if (any)
-			{
-#pragma unroll
-				for (int k = g; k < g + group; k++)
-				{
-					if (whole || (k >= from_item && k < to_item))
-						v = seg_step<Op>(v, (Input) x[k], &err);
-					if (m[k] != 0)
-					{
-						s.stage[m[k] - 1] = v;
-						*first = *first < 0 ? m[k] - 1 : *first;
-						v = Op::identity();
-					}
-				}
-			}
-			else
-			{
-#pragma unroll
-				for (int k = g; k < g + group; k++)
-					if (whole || (k >= from_item && k < to_item))
-						v = seg_step<Op>(v, (Input) x[k], &err);
-			}
-		}
-		return v;
-	}
-
-	/*
-	 * Marks the last element of each segment that ends in the tile, stages the
-	 * results of empty ones, and finds what is before and after the tile's end.
-	 */
-	__device__ __forceinline__ void
+	__device__ __forceinline__ Found
 	mark_ends()
 	{
-		int64_t		limit = elem + n;
+		Found		f = {0, 0, elem, -1, false, false};
+		int			limit = elem + n;
 
-		if (tid == 0)
+#pragma unroll 1
+		for (int base = 0; base < ends; base += 32)
 		{
-			s.first_empty = ends > 0 && s.ends[0] == elem;
-			if (ends == 0 || s.ends[0] > limit)
+			int			k = base + lane;
+			int			e = k < ends ? end(k) : INT_MAX;
+			int			before = __shfl_up_sync(0xFFFFFFFFu, e, 1);
+			bool		in = e <= limit;
+			int			rank;
+			unsigned	ins,
+						filled;
+
+			before = lane == 0 ? f.last : before;
+			ins = __ballot_sync(0xFFFFFFFFu, in);
+			filled = __ballot_sync(0xFFFFFFFFu, in && e != before);
+			rank = f.filled + __popc(filled & ((1u << lane) - 1));
+			if (in && e != before)
 			{
-				s.count = 0;
-				s.after = ends == 0 ? -1 : s.ends[0];
-			}
-		}
-		for (int k = tid; k < ends; k += Shape::threads)
-		{
-			int64_t		e = s.ends[k];
+				int			at = lead + e - elem - 1;
+				int			r = at / Shape::items;
 
-			if (e > limit)
+				s.marks[r * Shape::mark_row + at % Shape::items] = 1;
+				if (before == elem || (lead + before - elem - 1) / Shape::items != r)
+					s.first[r] = (uint16_t) rank;
+				s.from[k] = (uint16_t) (rank * Shape::state_size + r * Shape::pad);
+			}
+			else if (in)		/* of a tile's first segment, the carry is all */
+				s.from[k] = k > 0 ? Shape::identity_at : Shape::carry_at;
+			if (base == 0)
+				f.first_empty = (ins & 1) != 0 && (filled & 1) == 0;
+			f.count += __popc(ins);
+			f.filled += __popc(filled);
+			if (ins != 0)
+				f.last = __shfl_sync(0xFFFFFFFFu, e, 31 - __clz(ins));
+			if (ins != 0xFFFFFFFFu)
+			{
+				e = __shfl_sync(0xFFFFFFFFu, e, __popc(ins));
+				f.after = e == INT_MAX ? -1 : e;
 				break;
-			if (e != (k > 0 ? s.ends[k - 1] : elem))
-				s.marks[lead + (int) (e - elem) - 1] = k + 1;
-			else				/* of a tile's first segment, the carry may be all */
-				s.stage[k] = k > 0 ? Op::identity() : s.carry;
-			if (k + 1 == ends || s.ends[k + 1] > limit)
-			{
-				s.count = k + 1;
-				s.last = e;
-				s.after = k + 1 == ends ? -1 : s.ends[k + 1];
 			}
 		}
+		return f;
 	}
 
 	/* Sets the sizes of the next mixed tile from what limited this one. */
 	__device__ __forceinline__ void
-	adapt(int fetched, int count, int taken, bool out_of_ends)
+	adapt(int count, int taken, bool out_of_ends)
 	{
 		if (out_of_ends)
 		{
-			if (fetched < Shape::ends)
+			if (ends < Shape::ends)
 				want_ends = want_ends * 2;
 			else
 				want_elems = taken + taken / 8 + 32;
@@ -555,134 +334,265 @@ struct SegBlock
 		want_ends = want_ends < Shape::ends ? want_ends : Shape::ends;
 	}
 
+	/* A row's elements from g on, with marks, and if `partial` with elements that do not count. */
+	template <bool bounded, bool partial>
+	__device__ __forceinline__ State
+	fold_marked(State v, const InT *x, uint32_t valid, uint32_t marks, int g, char **stage)
+	{
+#pragma unroll
+		for (int k = g; k < g + Shape::group; k++)
+		{
+			if (!partial || (valid >> k & 1))
+				v = SegStep<Op, InT, bounded>::step(v, x[k], &err);
+			if (marks >> k & 1)
+			{
+				*reinterpret_cast<State *>(*stage) = v;
+				*stage += Shape::state_size;
+				v = Op::identity();
+			}
+		}
+		return v;
+	}
+
+	/*
+	 * Folds a row onto v.  Elements whose bit in `valid` is clear do not count; at
+	 * each bit of `marks` a result is staged, one after the other.  Where
+	 * `marked` has no bit, no lane has a mark; where `partial` has none, all
+	 * elements of all rows that are used at all count.
+	 */
+	template <bool bounded>
+	__device__ __forceinline__ State
+	fold_row(State v, const InT *x, uint32_t valid, uint32_t marks, uint32_t marked, uint32_t partial,
+			 char *stage)
+	{
+		constexpr int group = Shape::group;
+		constexpr uint32_t bits = (1u << group) - 1;
+
+#pragma unroll
+		for (int g = 0; g < Shape::items; g += group)
+		{
+			if (((marked | partial) >> g & bits) == 0)
+			{
+#pragma unroll
+				for (int k = g; k < g + group; k++)
+					v = SegStep<Op, InT, bounded>::step(v, x[k], &err);
+			}
+			else if (sizeof(State) <= 16 && (partial >> g & bits) == 0)
+				v = fold_marked<bounded, false>(v, x, valid, marks, g, &stage);
+			else
+				v = fold_marked<bounded, true>(v, x, valid, marks, g, &stage);
+		}
+		return v;
+	}
+
 	/* The tile that is there: its work, while the next one is fetched. */
 	__device__ __forceinline__ void
 	work()
 	{
-		int64_t		first_seg = seg;
-		int64_t		first_elem = elem;
+		constexpr uint32_t all = Shape::items == 32 ? 0xFFFFFFFFu : (1u << Shape::items % 32) - 1;
+		Found		found = {0, 0, elem, -1, false, false};
+		int			first_seg = seg;
 		int			here = n;
-		int			row_start = tid * Shape::items - lead;
-		int			count = 0;
-		int			first = -1;
-		bool		first_empty = false;
-		bool		inner = ends < 0;
+		int			from = lane * Shape::items - lead;
+		int			to;
+		uint32_t	marks = 0;
+		uint32_t	valid = all;
+		uint32_t	marked = 0;
+		uint32_t	partial = 0;
+		char	   *results = s.rows[buffer];
+		char	   *stage = results;
+		int			saved = err;
 		InT			x[Shape::items];
-		State		v;
+		State		v = Op::identity();
 
-		if (inner)
+		if (ends < 0)
 			open -= n;
 		else
 		{
-			bool		out_of_ends;
-
-			flush();
-			mark_ends();
-			__syncthreads();
-			count = s.count;
-			first_empty = s.first_empty;
-			out_of_ends = count > 0 && count == ends && seg + count < seg_end;
-			if (out_of_ends)
-				here = (int) (s.last - elem);
-			open = elem_end - elem - here;
-			if (s.after >= 0 && s.after - elem - here < open)
-				open = s.after - elem - here;
-			if (out_of_ends)
-				open = 0;
-			if (a.sources != nullptr)
-				gather_rows(first_seg, first_elem, here, count);
-			adapt(ends, count, here, out_of_ends);
+			here = take_ends(&found);
+			if (Shape::tiny > 0 && found.tiny)
+			{
+				work_tiny(found, here);
+				return;
+			}
 		}
 		read_row(x);
-		seg += count;
+		if (found.count > 0)
+		{
+			marks = take_marks();
+			if (marks != 0)
+				stage += s.first[lane] * Shape::state_size + lane * Shape::pad;
+			marked = __reduce_or_sync(0xFFFFFFFFu, marks);
+			flush();
+		}
+		to = here - from;		/* elements of the row up to the tile's end */
+		if (lead > 0 || here < Shape::tile)
+		{
+			valid = to >= Shape::items ? all : to > 0 ? (1u << to) - 1 : 0;
+			if (from < 0)
+				valid &= -from < Shape::items ? all << -from : 0;
+			partial = __reduce_or_sync(0xFFFFFFFFu, valid != 0 ? all & ~valid : 0);
+		}
+		seg += found.count;
 		elem += here;
 		buffer ^= 1;
+		/* the rows are in registers: their place is free for results */
+		__syncwarp();
 		if (unfinished())
 			fetch();
-		v = Op::identity();
-		if constexpr (Op::commutative)
-			if (inner)
-				v = kept;
-		if (row_start < 0 || row_start + Shape::items > here)
-			v = fold_row<false, true>(v, x, -row_start, here - row_start, &first);
-		else if (count > 0)
-			v = fold_row<true, true>(v, x, 0, 0, &first);
+		if (Op::commutative && found.count == 0)
+			v = kept;
+		if (SegStep<Op, InT, true>::exists &&
+			__all_sync(0xFFFFFFFFu, valid == 0 || SegStep<Op, InT, true>::covers(x)))
+			v = fold_row<true>(v, x, valid, marks, marked, partial, stage);
 		else
-			v = fold_row<true, false>(v, x, 0, 0, &first);
-		if (Op::commutative && inner)
+			v = fold_row<false>(v, x, valid, marks, marked, partial, stage);
+		if (valid == 0)
+		{
+			/* a row that is not used: what was folded is none of the tile's */
+			v = Op::commutative && found.count == 0 ? kept : Op::identity();
+			err = saved;
+		}
+		if (found.count > 0)
+			finish(v, marks, results, stage, first_seg, found);
+		else if (Op::commutative)
 		{
 			kept = v;
 			pending = true;
 		}
-		else if (count == 0)
-			carry_on(v);
 		else
-			finish(v, first, first_seg, count, first_empty);
+			carry_on(v);
 	}
 
-	/* Adds the threads' states, in thread order, to the carry. */
+	/*
+	 * The same where segments are so short that a lane folds each: notes their
+	 * ends in s.from, from the tile's start.  If one is longer, f.tiny is not set.
+	 */
+	__device__ __forceinline__ Found
+	tiny_ends()
+	{
+		Found		f = {0, 0, elem, -1, false, false};
+		int			limit = elem + n;
+		int			longest = 0;
+
+#pragma unroll 1
+		for (int base = 0; base < ends; base += 32)
+		{
+			int			k = base + lane;
+			int			e = k < ends ? end(k) : INT_MAX;
+			int			before = __shfl_up_sync(0xFFFFFFFFu, e, 1);
+			bool		in = e <= limit;
+			unsigned	ins = __ballot_sync(0xFFFFFFFFu, in);
+
+			before = lane == 0 ? f.last : before;
+			if (in)
+			{
+				longest = e - before > longest ? e - before : longest;
+				s.from[k] = (uint16_t) (e - elem);
+			}
+			f.count += __popc(ins);
+			if (ins != 0)
+				f.last = __shfl_sync(0xFFFFFFFFu, e, 31 - __clz(ins));
+			if (ins != 0xFFFFFFFFu)
+			{
+				e = __shfl_sync(0xFFFFFFFFu, e, __popc(ins));
+				f.after = e == INT_MAX ? -1 : e;
+				break;
+			}
+		}
+		longest = __reduce_max_sync(0xFFFFFFFFu, longest);
+		f.tiny = f.count > 0 && longest <= Shape::tiny &&
+			(limit - f.last <= Shape::tiny || (f.count == ends && seg + f.count < seg_end));
+		return f;
+	}
+
+	/* Element i of the tile. */
+	__device__ __forceinline__ Input
+	element(const char *rows, int i)
+	{
+		InT			x;
+
+		memcpy(&x, rows + place(i * Shape::in_size), sizeof(InT));
+		return (Input) x;
+	}
+
+	/* A tile of tiny segments: each by one lane. */
+	__device__ __forceinline__ void
+	work_tiny(const Found &found, int here)
+	{
+		const char *rows = s.rows[buffer];
+		State	   *to = static_cast<State *>(a.states) + seg0 + seg;
+		int			shift = lead;
+		int			last = found.last - elem;
+
+		flush();
+		seg += found.count;
+		elem += here;
+		buffer ^= 1;
+		if (unfinished())
+			fetch();
+		for (int k = lane; k < found.count; k += 32)
+		{
+			State		v = k > 0 ? Op::identity() : s.carry;
+			int			end = shift + s.from[k];
+
+			for (int i = shift + (k > 0 ? s.from[k - 1] : 0); i < end; i++)
+				v = seg_step<Op>(v, element(rows, i), &err);
+			to[k] = v;
+			if (k == 0 && s.head_segment < 0)
+			{
+				s.head = v;
+				s.head_segment = seg0;
+			}
+		}
+		__syncwarp();
+		if (lane == 0)
+		{
+			State		v = Op::identity();
+
+			for (int i = last; i < here; i++)
+				v = seg_step<Op>(v, element(rows, shift + i), &err);
+			s.carry = v;
+		}
+	}
+
+	/* A mixed tile's ends: marks them, and returns how many elements are used. */
+	__device__ __forceinline__ int
+	take_ends(Found *found)
+	{
+		Found		f = {};
+		bool		out_of_ends;
+		int			here;
+
+		if (Shape::tiny > 0 && ends >= 32 && n < ends * Shape::tiny / 2 && a.sources == nullptr)
+			f = tiny_ends();
+		if (!f.tiny)
+			f = mark_ends();
+		out_of_ends = f.count > 0 && f.count == ends && seg + f.count < seg_end;
+		here = out_of_ends ? f.last - elem : n;
+		open = elem_end - elem - here;
+		if (f.after >= 0 && f.after - elem - here < open)
+			open = f.after - elem - here;
+		if (out_of_ends)
+			open = 0;
+		__syncwarp();
+		if (a.sources != nullptr)
+			gather_rows(here, f.count);
+		adapt(f.count, here, out_of_ends);
+		*found = f;
+		return here;
+	}
+
+	/* Adds the lanes' states, in order, to the carry. */
 	__device__ __forceinline__ void
 	carry_on(State v)
 	{
 		v = seg_warp_reduce<Op>(v, 32, &err);
 		if (lane == 0)
-			s.totals[warp] = v;
-		__syncthreads();
-		if (tid == 0)
-		{
-			State		c = s.carry;
-
-			for (int w = 0; w < Shape::warps; w++)
-				c = seg_combine<Op>(c, s.totals[w], &err);
-			s.carry = c;
-		}
+			s.carry = seg_combine<Op>(s.carry, v, &err);
 	}
 
-	/* Completes each thread's first result, writes the results, sets the carry. */
-	__device__ __forceinline__ void
-	finish(State v, int first, int64_t first_seg, int count, bool first_empty)
-	{
-		typedef typename SegUnit<(Shape::state_size % 8 == 0 ? 8 : 4)>::type Word;
-		constexpr int words = Shape::state_size / sizeof(Word);
-		unsigned	heads = __ballot_sync(0xFFFFFFFFu, first >= 0);
-		State		left;
-
-		v = seg_warp_scan<Op>(v, heads, lane, &err);
-		left = seg_shfl<true>(v, 1);
-		if (lane == 31)
-		{
-			s.totals[warp] = v;
-			s.total_has_end[warp] = heads != 0;
-		}
-		__syncthreads();
-		if (first >= 0)
-		{
-			if ((heads & ((1u << lane) - 1)) == 0)
-			{
-				/* no end before in this warp: the warps to the left count */
-				State		before = first_empty ? Op::identity() : s.carry;
-
-				before = seg_fold_warps<Op>(before, s.totals, s.total_has_end, warp, &err);
-				left = lane > 0 ? seg_combine<Op>(before, left, &err) : before;
-			}
-			s.stage[first] = seg_combine<Op>(left, s.stage[first], &err);
-		}
-		__syncthreads();
-		for (int q = tid; q < count * words; q += Shape::threads)
-			reinterpret_cast<Word *>(static_cast<State *>(a.states) + first_seg)[q] =
-				reinterpret_cast<const Word *>(s.stage)[q];
-		/* a tile with ends but without marks has empty segments alone, and no elements before them */
-		if (tid == 0)
-			s.carry = seg_fold_warps<Op>(Op::identity(), s.totals, s.total_has_end, Shape::warps, &err);
-	}
-
-	__device__ __forceinline__ bool
-	unfinished()
-	{
-		return seg < seg_end || elem < elem_end;
-	}
-
-	/* Adds what commutative inner tiles left in the threads to the carry. */
+	/* Adds what commutative tiles left in the lanes to the carry. */
 	__device__ __forceinline__ void
 	flush()
 	{
@@ -694,46 +604,72 @@ struct SegBlock
 		}
 	}
 
-	/* Takes the chunk's ends, guesses the first tile from its mean length. */
+	/*
+	 * Completes each lane's first result, which is at `stage` if the lane has
+	 * marks, writes the results, sets the carry.
+	 */
 	__device__ __forceinline__ void
-	start()
+	finish(State v, uint32_t marks, char *results, char *stage, int first_seg, const Found &found)
 	{
-		int64_t		elems,
-					segs;
+		typedef typename SegUnit<(Shape::state_size % 8 == 0 ? 8 : 4)>::type Word;
+		constexpr int words = Shape::state_size / sizeof(Word);
+		unsigned	heads = __ballot_sync(0xFFFFFFFFu, marks != 0);
+		State	   *first = reinterpret_cast<State *>(stage);
+		State		left;
+		Word	   *to = reinterpret_cast<Word *>(static_cast<State *>(a.states) + seg0 + first_seg);
 
-		seg = s.cut[0];
-		elem = s.cut[1];
-		seg_end = s.cut[2];
-		elem_end = s.cut[3];
-		elems = elem_end - elem;
-		segs = seg_end - seg;
-		open = segs == 0 ? elems : 0;
-		want_elems = Shape::tile;
-		want_ends = Shape::ends;
-		if (elems * Shape::ends < segs * Shape::tile)
-			want_elems = (int) (elems * Shape::ends / segs) + 32;
-		else if (elems > 0)
-			want_ends = (int) (segs * Shape::tile / elems) + 32;
-		want_elems = want_elems < Shape::tile ? want_elems : Shape::tile;
-		want_ends = want_ends < Shape::ends ? want_ends : Shape::ends;
-		for (int q = tid; q < Shape::tile / 2; q += Shape::threads)
-			reinterpret_cast<uint32_t *>(s.marks)[q] = 0;
+		if (lane == 0)
+		{
+			State		c = s.carry;
+
+			if (found.first_empty)
+			{
+				*reinterpret_cast<State *>(results + Shape::carry_at) = c;
+				c = Op::identity();
+			}
+			if (marks != 0)
+				*first = seg_combine<Op>(c, *first, &err);
+			else
+				v = seg_combine<Op>(c, v, &err);
+			if (found.filled < found.count)
+				*reinterpret_cast<State *>(results + Shape::identity_at) = Op::identity();
+		}
+		v = seg_warp_scan<Op>(v, heads, lane, &err);
+		left = seg_shfl<true>(v, 1);
+		if (lane > 0 && marks != 0)
+			*first = seg_combine<Op>(left, *first, &err);
+		__syncwarp();
+		if (lane == 31)
+			s.carry = v;
+		if (lane == 0 && s.head_segment < 0)
+		{
+			s.head = *reinterpret_cast<const State *>(results + s.from[0]);
+			s.head_segment = seg0;
+		}
+#pragma unroll 2
+		for (int q = lane; q < found.count * words; q += 32)
+			to[q] = reinterpret_cast<const Word *>(results + s.from[q / words])[q % words];
+	}
+
+	__device__ __forceinline__ bool
+	unfinished()
+	{
+		return seg < seg_end || elem < elem_end;
 	}
 
 	__device__ __forceinline__ void
 	run()
 	{
-		start();
+		__syncwarp();
 		if (unfinished())
 			fetch();
 		while (unfinished())
 		{
 			seg_copy_wait();
-			__syncthreads();
+			__syncwarp();
 			work();
 		}
-		/* the last tile may still be adding up its totals */
-		__syncthreads();
+		__syncwarp();
 		flush();
 		if (err != 0 && a.errors != nullptr)
 			atomicOr(a.errors, (unsigned) err);
@@ -742,105 +678,145 @@ struct SegBlock
 
 /* ---- kernels ----------------------------------------------------------- */
 
+/* By one thread, once a block's warps are through: puts their chunks together. */
 template <class Op, class InT>
-__global__ void __launch_bounds__(SegShape<Op, InT>::threads)
+static __device__ __forceinline__ void
+seg_close_block(const SegmentedArgs &a, const SegShared<Op, InT> *warps)
+{
+	typedef typename Op::State State;
+	State	   *states = static_cast<State *>(a.states);
+	int			err = 0;
+	int64_t		head = -1;
+	State		v = Op::identity();
+
+#pragma unroll 1
+	for (int w = 0; w < SegShape<Op, InT>::warps; w++)
+	{
+		const SegShared<Op, InT> &s = warps[w];
+
+		v = seg_combine<Op>(v, s.head_segment >= 0 ? s.head : s.carry, &err);
+		if (s.head_segment < 0)
+			continue;
+		if (head < 0)
+		{
+			head = s.head_segment;
+			*(gridDim.x > 1 ? static_cast<State *>(a.heads) + blockIdx.x : states + head) = v;
+		}
+		else
+			states[s.head_segment] = v;
+		v = s.carry;
+	}
+	if (gridDim.x > 1)
+	{
+		static_cast<State *>(a.carries)[blockIdx.x] = v;
+		a.head_segments[blockIdx.x] = head;
+	}
+	if (err != 0 && a.errors != nullptr)
+		atomicOr(a.errors, (unsigned) err);
+}
+
+template <class Op, class InT>
+__global__ void __launch_bounds__(SegShape<Op, InT>::warps * 32)
 segmented_tiles(SegmentedArgs a)
 {
 	typedef SegShape<Op, InT> Shape;
 	extern __shared__ __align__(16) char seg_memory[];
-	SegShared<Op, InT> &s = *reinterpret_cast<SegShared<Op, InT> *>(seg_memory);
+	SegShared<Op, InT> *shared = reinterpret_cast<SegShared<Op, InT> *>(seg_memory);
 	int64_t		nsegments = a.nsegments;
 	int			warp = threadIdx.x >> 5;
+	int			chunk = blockIdx.x * Shape::warps + warp;
+	int64_t		cut[4] = {0, 0, 0, 0};
 
 	seg_launch_order();
 	if (a.nsegments_device != nullptr)
 		nsegments = *a.nsegments_device;
-	if (warp < 2)
+	if (a.starts != nullptr && chunk < a.chunks)
 	{
-		int64_t		cut[2];
-
-		if (a.starts != nullptr)
-		{
-			cut[0] = a.starts[2 * (blockIdx.x + warp)];
-			cut[1] = a.starts[2 * (blockIdx.x + warp) + 1];
-		}
-		else
-			seg_chunk_start(&a, nsegments, Shape::weight, blockIdx.x + warp, cut);
-		if ((threadIdx.x & 31) == 0)
-		{
-			s.cut[2 * warp] = cut[0];
-			s.cut[2 * warp + 1] = cut[1];
-		}
+		for (int i = 0; i < 4; i++)
+			cut[i] = a.starts[2 * chunk + i];
 	}
-	if (threadIdx.x == 0)
-		s.carry = Op::identity();
+	else if (chunk < a.chunks)
+		seg_cut_chunk(a, nsegments, Shape::weight, chunk, cut);
+
+	SegWarp<Op, InT> walk(a, shared[warp], cut);
+
+	walk.run();
 	__syncthreads();
-
-	SegBlock<Op, InT> block(a, s);
-
-	block.run();
 	if (threadIdx.x == 0)
-	{
-		static_cast<typename Op::State *>(a.carries)[blockIdx.x] = s.carry;
-		a.first_segments[blockIdx.x] = s.cut[0];
-		if (blockIdx.x == gridDim.x - 1)
-			a.first_segments[gridDim.x] = nsegments;
-	}
+		seg_close_block<Op, InT>(a, shared);
 }
 
-/* One block: puts what the chunks left open before the next results, in order. */
+/* The state before a warp: the totals of the warps before it back to the nearest that had an end. */
+template <class Op>
+static __device__ __forceinline__ typename Op::State
+seg_fold_warps(const typename Op::State *totals, const int *has_end, int warps, int *err)
+{
+	typename Op::State left = Op::identity();
+
+#pragma unroll 1
+	for (int w = 0; w < warps; w++)
+		left = has_end[w] ? totals[w] : seg_combine<Op>(left, totals[w], err);
+	return left;
+}
+
+/* One block: puts what the blocks left open before the first results after, in order. */
 template <class Op>
 __global__ void __launch_bounds__(SegFixup<Op>::threads)
 segmented_fixup(SegmentedArgs a)
 {
 	typedef typename Op::State State;
 	constexpr int threads = SegFixup<Op>::threads;
+	constexpr int batch = sizeof(State) <= 16 ? 4 : 1;
 	__shared__ alignas(16) State totals[threads / 32];
 	__shared__ int has_end[threads / 32];
-	const State *carries = static_cast<const State *>(a.carries);
 	State	   *states = static_cast<State *>(a.states);
-	constexpr int batch = sizeof(State) <= 16 ? 4 : 1;
-	int			each = (a.chunks + threads - 1) / threads;
+	int			each = (a.blocks + threads - 1) / threads;
 	int			begin = threadIdx.x * each;
-	int			end = begin + each < a.chunks ? begin + each : a.chunks;
+	int			end = begin + each < a.blocks ? begin + each : a.blocks;
 	int			lane = threadIdx.x & 31;
 	int			warp = threadIdx.x >> 5;
 	int			err = 0;
-	int64_t		first = -1;
+	int64_t		first = -1;		/* the first segment that ends in this thread's blocks */
+	State		first_state = Op::identity();
 	State		v = Op::identity();
 	State		left;
+	unsigned	heads;
 
 	seg_launch_order();
 	for (int c = begin; c < end; c += batch)
 	{
-		int64_t		segments[batch + 1];
-		State		open[batch];
+		int64_t		segments[batch];
+		State		head[batch],
+					open[batch];
 
 #pragma unroll
-		for (int u = 0; u <= batch; u++)
-			segments[u] = a.first_segments[c + u < a.chunks ? c + u : a.chunks];
+		for (int u = 0; u < batch; u++)
+		{
+			int			b = c + u < end ? c + u : end - 1;
+
+			segments[u] = a.head_segments[b];
+			head[u] = static_cast<const State *>(a.heads)[b];
+			open[u] = static_cast<const State *>(a.carries)[b];
+		}
 #pragma unroll
 		for (int u = 0; u < batch; u++)
-			open[u] = carries[c + u < a.chunks ? c + u : a.chunks - 1];
-#pragma unroll
-		for (int u = 0; u < batch; u++)
-			if (c + u < end)
+		{
+			if (c + u >= end)
+				break;
+			v = seg_combine<Op>(v, segments[u] >= 0 ? head[u] : open[u], &err);
+			if (segments[u] < 0)
+				continue;
+			if (first < 0)
 			{
-				if (segments[u + 1] > segments[u])
-				{
-					State	   *state = states + segments[u];
-
-					*state = seg_combine<Op>(v, *state, &err);
-					first = first < 0 ? segments[u] : first;
-					v = open[u];
-				}
-				else
-					v = seg_combine<Op>(v, open[u], &err);
+				first = segments[u];
+				first_state = v;
 			}
+			else
+				states[segments[u]] = v;
+			v = open[u];
+		}
 	}
-
-	unsigned	heads = __ballot_sync(0xFFFFFFFFu, first >= 0);
-
+	heads = __ballot_sync(0xFFFFFFFFu, first >= 0);
 	v = seg_warp_scan<Op>(v, heads, lane, &err);
 	left = seg_shfl<true>(v, 1);
 	if (lane == 31)
@@ -853,135 +829,14 @@ segmented_fixup(SegmentedArgs a)
 	{
 		if ((heads & ((1u << lane) - 1)) == 0)
 		{
-			State		before = seg_fold_warps<Op>(Op::identity(), totals, has_end, warp, &err);
+			State		before = seg_fold_warps<Op>(totals, has_end, warp, &err);
 
 			left = lane > 0 ? seg_combine<Op>(before, left, &err) : before;
 		}
-		states[first] = seg_combine<Op>(left, states[first], &err);
+		states[first] = seg_combine<Op>(left, first_state, &err);
 	}
 	if (err != 0 && a.errors != nullptr)
 		atomicOr(a.errors, (unsigned) err);
-}
-
-/* ---- few elements, and states ------------------------------------------ */
-
-/* A lane's share of one segment: every `lanes`-th element, in batches of `unroll` loads. */
-template <class Op, class InT, int unroll>
-static __device__ __forceinline__ typename Op::State
-seg_fold_lanes(const SegmentedArgs &a, int64_t s, int64_t begin, int64_t end, int lane, int lanes,
-			   int *err)
-{
-	const InT  *x = static_cast<const InT *>(a.values);
-	typename Op::State v = Op::identity();
-	int64_t		i = begin + lane;
-
-	if (begin < end && a.sources != nullptr)
-		x += a.sources[s] - begin;
-	for (; i + (unroll - 1) * lanes < end; i += unroll * lanes)
-	{
-		InT			batch[unroll];
-
-#pragma unroll
-		for (int u = 0; u < unroll; u++)
-			batch[u] = x[i + u * lanes];
-#pragma unroll
-		for (int u = 0; u < unroll; u++)
-			v = seg_step<Op>(v, (typename Op::Input) batch[u], err);
-	}
-	for (; i < end; i += lanes)
-		v = seg_step<Op>(v, (typename Op::Input) x[i], err);
-	return v;
-}
-
-/*
- * Few elements of a commutative operator: one launch, 2^lanes_log2 threads a segment (up to a warp; 8
- * means the whole block).  A segment much longer than the mean is left to the
- * whole block, after the others.
- */
-template <class Op, class InT>
-__global__ void __launch_bounds__(256)
-segmented_small(SegmentedArgs a, int lanes_log2)
-{
-	typedef typename Op::State State;
-	typedef typename Op::Input Input;
-	__shared__ alignas(16) State totals[8];
-	__shared__ int long_ones[257];
-	int			groups = 256 >> lanes_log2;
-	int			lanes = lanes_log2 > 5 ? 32 : 1 << lanes_log2;
-	int			err = 0;
-	int			lane = threadIdx.x & (lanes - 1);
-	int64_t		first = (int64_t) blockIdx.x * groups;
-	int64_t		s = first + (threadIdx.x >> lanes_log2);
-	int64_t		begin = 0,
-				end = 0;
-	State		v = Op::identity();
-
-	seg_launch_order();
-	if (threadIdx.x == 0)
-		long_ones[0] = 0;
-	__syncthreads();
-	if (lanes_log2 <= 5)
-	{
-		bool		deferred;
-
-		if (s < a.nsegments)
-		{
-			begin = a.offsets[s];
-			end = a.offsets[s + 1];
-		}
-		deferred = end - begin > (SEG_SMALL_LONG << lanes_log2);
-		if (deferred && lane == 0)
-			long_ones[1 + atomicAdd(&long_ones[0], 1)] = (int) (s - first);
-		if (!deferred)
-			v = seg_fold_lanes<Op, InT, 8>(a, s, begin, end, lane, lanes, &err);
-		v = seg_warp_reduce<Op>(v, lanes, &err);
-		if (!deferred && lane == 0 && s < a.nsegments)
-			static_cast<State *>(a.states)[s] = v;
-		__syncthreads();
-	}
-	else
-	{
-		if (threadIdx.x == 0)
-		{
-			long_ones[0] = 1;
-			long_ones[1] = 0;
-		}
-		__syncthreads();
-	}
-	for (int q = 0; q < long_ones[0]; q++)
-	{
-		s = first + long_ones[1 + q];
-		begin = a.offsets[s];
-		end = a.offsets[s + 1];
-		v = seg_fold_lanes<Op, InT, 16>(a, s, begin, end, threadIdx.x, 256, &err);
-		v = seg_warp_reduce<Op>(v, 32, &err);
-		if ((threadIdx.x & 31) == 0)
-			totals[threadIdx.x >> 5] = v;
-		__syncthreads();
-		if (threadIdx.x == 0)
-		{
-			for (int w = 1; w < 8; w++)
-				v = seg_combine<Op>(v, totals[w], &err);
-			static_cast<State *>(a.states)[s] = v;
-		}
-		__syncthreads();
-	}
-	if (err != 0 && a.errors != nullptr)
-		atomicOr(a.errors, (unsigned) err);
-}
-
-/* Combines two arrays of states, left before right; out may be one of them. */
-template <class Op>
-__global__ void __launch_bounds__(256)
-combine_states(int64_t n, const typename Op::State *left, const typename Op::State *right,
-			   typename Op::State *out, uint32_t *errors)
-{
-	int			err = 0;
-
-	for (int64_t i = (int64_t) blockIdx.x * 256 + threadIdx.x; i < n; i += (int64_t) gridDim.x * 256)
-		out[i] = seg_combine<Op>(left[i], right[i], &err);
-	if (err != 0 && errors != nullptr)
-		atomicOr(errors, (unsigned) err);
 }
 
 #endif							/* GPUAGG_SEGMENTED_CUH */

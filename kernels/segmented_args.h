@@ -21,10 +21,13 @@ struct SegmentedArgs
 	int64_t		nvalues;		/* offsets[nsegments] - offsets[0] */
 	void	   *states;
 	uint32_t   *errors;
-	int			chunks;
+	int			chunks;			/* one for each warp */
+	int			blocks;
 	const int64_t *starts;		/* (segment, element) of each chunk and of the end; NULL: search */
-	void	   *carries;		/* workspace: one state a chunk */
-	int64_t    *first_segments;	/* workspace: chunks + 1 */
+	/* workspace, one a block: */
+	void	   *heads;			/* the first result, without what came before the block */
+	void	   *carries;		/* what is open at the end */
+	int64_t    *head_segments;	/* the segment of the first result, or -1 */
 };
 
 /* The unsigned word of a size. */
@@ -48,6 +51,7 @@ struct SegmentedInstance
 	size_t		state_size;
 	/* blocks of the chunk kernel that a multiprocessor runs at once */
 	GpuaggCudaStatus (*occupancy) (int *blocks);
+	int			warps;			/* of such a block */
 	int			tile;			/* elements */
 	int			weight;			/* of a segment's end */
 	GpuaggCudaStatus (*run) (const SegmentedArgs *args, cudaStream_t stream);

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "segmented.cuh"
+#include "segmented_small.cuh"
 
 /* Prepares the chunk kernel on the current device, once, and says how many blocks run at once. */
 template <class Op, class InT>
@@ -13,7 +14,7 @@ static GpuaggCudaStatus
 instance_occupancy(int *blocks)
 {
 	static std::atomic<int> known[GPUAGG_MAX_DEVICES];
-	constexpr int bytes = sizeof(SegShared<Op, InT>);
+	constexpr int bytes = sizeof(SegShared<Op, InT>) * SegShape<Op, InT>::warps;
 	int			device;
 
 	CUDA_TRY(cudaGetDevice(&device));
@@ -26,7 +27,7 @@ instance_occupancy(int *blocks)
 	CUDA_TRY(cudaFuncSetAttribute((segmented_tiles<Op, InT>), cudaFuncAttributePreferredSharedMemoryCarveout,
 								  cudaSharedmemCarveoutMaxShared));
 	CUDA_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (segmented_tiles<Op, InT>),
-														   (SegShape<Op, InT>::threads), bytes));
+														   (SegShape<Op, InT>::warps * 32), bytes));
 	*blocks = *blocks > 0 ? *blocks : 1;
 	known[device] = *blocks;
 	return GPUAGG_CUDA_OK;
@@ -58,9 +59,11 @@ template <class Op, class InT>
 static GpuaggCudaStatus
 instance_run(const SegmentedArgs *args, cudaStream_t stream)
 {
-	STATUS_TRY(launch(segmented_tiles<Op, InT>, args->chunks, SegShape<Op, InT>::threads,
-					  (int) sizeof(SegShared<Op, InT>), stream, *args));
-	if (args->chunks > 1)
+	constexpr int warps = SegShape<Op, InT>::warps;
+
+	STATUS_TRY(launch(segmented_tiles<Op, InT>, args->blocks, warps * 32,
+					  (int) sizeof(SegShared<Op, InT>) * warps, stream, *args));
+	if (args->blocks > 1)
 		STATUS_TRY(launch(segmented_fixup<Op>, 1, SegFixup<Op>::threads, 0, stream, *args));
 	return GPUAGG_CUDA_OK;
 }
@@ -99,7 +102,7 @@ add_instance(SegmentedInstance *table, int *count, GpuaggValueType type)
 {
 	if constexpr (Op::id % SEGMENTED_PARTS == SEGMENTED_PART)
 		table[(*count)++] = {Op::id, type, sizeof(typename Op::State), instance_occupancy<Op, InT>,
-			SegShape<Op, InT>::tile, SegShape<Op, InT>::weight, instance_run<Op, InT>,
+			SegShape<Op, InT>::warps, SegShape<Op, InT>::tile, SegShape<Op, InT>::weight, instance_run<Op, InT>,
 			instance_run_small<Op, InT>, instance_combine<Op>};
 }
 

@@ -26,6 +26,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __CUDACC__
 #define GPUAGG_HD static __host__ __device__ __forceinline__

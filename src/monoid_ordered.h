@@ -80,6 +80,31 @@ maxsub_i64_step(gpuagg_maxsub_i64 a, int64_t x)
 	return r;
 }
 
+/*
+ * The same without a look at the limits, right for up to 32 inputs from the
+ * identity on whose magnitudes are within the bound.
+ */
+#define maxsub_i64_bound 0x03FFFFFFu
+
+GPUAGG_HD uint32_t
+maxsub_i64_magnitude(int64_t x)
+{
+	return (uint32_t) (x >> 32) + 0x02000000u;
+}
+
+GPUAGG_HD gpuagg_maxsub_i64
+maxsub_i64_bounded_step(gpuagg_maxsub_i64 a, int64_t x)
+{
+	gpuagg_maxsub_i64 r;
+
+	r.total = a.total + x;
+	r.prefix = a.prefix > r.total ? a.prefix : r.total;
+	r.suffix = a.suffix + x;
+	r.suffix = r.suffix > 0 ? r.suffix : 0;
+	r.best = a.best > r.suffix ? a.best : r.suffix;
+	return r;
+}
+
 MONOID_NO_ERROR(maxsub_i64, gpuagg_maxsub_i64)
 
 /*
@@ -149,6 +174,36 @@ maxsub_f64_step(gpuagg_maxsub_f64 a, double x)
 		x = x < 0 ? x : 0;
 	}
 	suf = a.suffix + x;
+	r.total = a.total + x;
+	r.prefix = a.prefix > r.total ? a.prefix : r.total;
+	r.suffix = suf > 0 ? suf : 0;
+	r.best = a.best > r.suffix ? a.best : r.suffix;
+	return r;
+}
+
+/*
+ * The same for up to 32 inputs from the identity on, none of which is NaN or
+ * infinite, nor their sums, as the exponents of their magnitudes are within
+ * the bound.
+ */
+#define maxsub_f64_bound ((uint32_t) (1023 + 1000) << 20)
+
+GPUAGG_HD uint32_t
+maxsub_f64_magnitude(double x)
+{
+	uint64_t	bits;
+
+	memcpy(&bits, &x, sizeof(bits));
+	return (uint32_t) (bits >> 32) & 0x7FFFFFFFu;
+}
+
+GPUAGG_HD gpuagg_maxsub_f64
+maxsub_f64_bounded_step(gpuagg_maxsub_f64 a, double x)
+{
+	gpuagg_maxsub_f64 r;
+	double		suf = a.suffix + x;
+
+	r.flags = a.flags;
 	r.total = a.total + x;
 	r.prefix = a.prefix > r.total ? a.prefix : r.total;
 	r.suffix = suf > 0 ? suf : 0;

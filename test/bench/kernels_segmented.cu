@@ -156,6 +156,23 @@ irregular_geometries(int64_t n)
 
 /* ---- checking ---------------------------------------------------------- */
 
+/* The state of elements begin to end, on the CPU. */
+template <class Op, class InT>
+static typename Op::State
+fold_values(int64_t begin, int64_t end)
+{
+	typename Op::State v = Op::identity();
+
+	for (int64_t i = begin; i < end; i++)
+	{
+		InT			x;
+
+		value_at(i, &x);
+		v = Op::step(v, (typename Op::Input) x);
+	}
+	return v;
+}
+
 /*
  * The CPU monoids over pieces of the elements, in parallel: segments inside a
  * piece are compared there, the others' partial states are put together after.
@@ -178,21 +195,6 @@ struct Check
 
 	Check(const std::vector<int64_t> &o, const State *s) : offsets(o), states(s) {}
 
-	static State
-	fold(int64_t begin, int64_t end)
-	{
-		State		v = Op::identity();
-
-		for (int64_t i = begin; i < end; i++)
-		{
-			InT			x;
-
-			value_at(i, &x);
-			v = Op::step(v, (typename Op::Input) x);
-		}
-		return v;
-	}
-
 	void
 	piece(int p)
 	{
@@ -207,7 +209,7 @@ struct Check
 			if (offsets[s] < begin && offsets[s + 1] == begin)
 				continue;
 
-			State		v = fold(std::max(begin, offsets[s]), std::min(end, offsets[s + 1]));
+			State		v = fold_values<Op, InT>(std::max(begin, offsets[s]), std::min(end, offsets[s + 1]));
 
 			if (offsets[s] >= begin && offsets[s + 1] <= end)
 				wrong[p] += !same_state(v, states[s]);

@@ -428,6 +428,64 @@ GPU_TEST(segmented_extremes)
 	}
 }
 
+/*
+ * Subarray sums with elements beyond the bounds of the shorter steps among
+ * others: near the integers' limits without leaving them, overflow, NaN and
+ * infinities.
+ */
+GPU_TEST(segmented_subarray_limits)
+{
+	const double inf = INFINITY;
+	const double odd[] = {NAN, inf, -inf, 1e307, -1e307};
+	Random		r(11);
+	const int	nseg = 400,
+				length = 30;	/* most rows have a segment's end */
+	std::vector<int64_t> x(nseg * length);
+	std::vector<double> y(nseg * length);
+	std::vector<int64_t> offsets(nseg + 1);
+
+	for (int i = 0; i < nseg * length; i++)
+	{
+		int			segment = i / length;
+
+		x[i] = segment % 7 == 0 && r.below(15) == 0 ? ((int64_t) r.next() >> 5) : (int64_t) r.below(2001) - 1000;
+		if (segment % 50 == 3)
+			x[i] = INT64_MAX - 5;
+		y[i] = segment % 5 == 0 && r.below(20) == 0 ? odd[r.below(5)] : (double) (int) r.below(2001) - 1000;
+	}
+	for (int s = 0; s <= nseg; s++)
+		offsets[s] = s * length;
+
+	DeviceArray<int64_t> d_x(x);
+	DeviceArray<double> d_y(y);
+	DeviceArray<int64_t> d_offsets(offsets);
+	DeviceArray<gpuagg_maxsub_i64> d_sub(nseg);
+	DeviceArray<gpuagg_maxsub_f64> d_subf(nseg);
+	GpuaggSegments segments = {nseg * length, nseg, nullptr, d_offsets, nullptr, 0, nullptr};
+
+	reduce(&segments, MONOID_MAXSUB_I64, GPUAGG_VALUE_NATIVE, d_x, d_sub, nullptr);
+	reduce(&segments, MONOID_MAXSUB_F64, GPUAGG_VALUE_NATIVE, d_y, d_subf, nullptr);
+
+	std::vector<gpuagg_maxsub_i64> sub = d_sub.take();
+	std::vector<gpuagg_maxsub_f64> subf = d_subf.take();
+
+	for (int s = 0; s < nseg; s++)
+	{
+		gpuagg_maxsub_i64 e = maxsub_i64_identity();
+		gpuagg_maxsub_f64 f = maxsub_f64_identity();
+
+		for (int i = s * length; i < (s + 1) * length; i++)
+		{
+			e = maxsub_i64_step(e, x[i]);
+			f = maxsub_f64_step(f, y[i]);
+		}
+		CHECK((e.best < 0) == (s % 50 == 3) && e.best == sub[s].best, "segment %d: %ld, not %ld", s,
+			  (long) sub[s].best, (long) e.best);
+		CHECK(f.flags == subf[s].flags && same(maxsub_f64_best(f), maxsub_f64_best(subf[s])),
+			  "segment %d: %g, not %g", s, maxsub_f64_best(subf[s]), maxsub_f64_best(f));
+	}
+}
+
 template <class Key>
 static void
 check_keys(Random &r, int64_t n, uint64_t distinct, Key (*widen) (uint64_t))

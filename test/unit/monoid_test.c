@@ -519,6 +519,42 @@ runs_by_search(void)
 	}
 }
 
+/* The shorter steps equal the others up to their bounds, which nothing wilder is within. */
+static void
+bounded_steps(void)
+{
+	const int64_t most = ((int64_t) 1 << 57) - 1;
+	const int64_t wild[] = {INT64_MIN, -most - 2, most + 1, INT64_MAX};
+	const double wild_floats[] = {NAN, INFINITY, -INFINITY, DBL_MAX, -DBL_MAX, ldexp(1, 1001)};
+
+	for (int i = 0; i < 4; i++)
+		CHECK(maxsub_i64_magnitude(wild[i]) > maxsub_i64_bound, "integer %d", i);
+	for (int i = 0; i < 6; i++)
+		CHECK(maxsub_f64_magnitude(wild_floats[i]) > maxsub_f64_bound, "double %d", i);
+	for (int i = 0; i < ROUNDS; i++)
+	{
+		gpuagg_maxsub_i64 a = maxsub_i64_identity(),
+					b = a;
+		gpuagg_maxsub_f64 c = maxsub_f64_identity(),
+					d = c;
+
+		for (int j = 0; j < 32; j++)
+		{
+			int64_t		x = random_below(4) ? random_below(2 * most + 1) - most : random_below(2) ? most : -most - 1;
+			double		y = ldexp((double) (random_below(2001) - 1000), i % 2 ? 990 : 0);
+
+			CHECK(maxsub_i64_magnitude(x) <= maxsub_i64_bound, "%ld", (long) x);
+			CHECK(maxsub_f64_magnitude(y) <= maxsub_f64_bound, "%g", y);
+			a = maxsub_i64_step(a, x);
+			b = maxsub_i64_bounded_step(b, x);
+			c = maxsub_f64_step(c, y);
+			d = maxsub_f64_bounded_step(d, y);
+		}
+		CHECK(same_gpuagg_maxsub_i64(a, b) && a.best >= 0, "integers, round %d", i);
+		CHECK(memcmp(&c, &d, sizeof(c)) == 0 && isfinite(c.best), "doubles, round %d", i);
+	}
+}
+
 static void
 compositions_in_order(void)
 {
@@ -567,6 +603,7 @@ main(void)
 	RUN("extremes in the order of floats", extremes_in_the_order_of_floats);
 	RUN("arg extremes by search", arg_extremes_by_search);
 	RUN("runs and subarrays by search", runs_by_search);
+	RUN("steps within bounds", bounded_steps);
 	RUN("compositions in order", compositions_in_order);
 	return unit_done();
 }

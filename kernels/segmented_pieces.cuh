@@ -1,0 +1,329 @@
+/*
+ * segmented_pieces.cuh
+ *	  What the kernels of the segmented reduction are made of: shapes, shared
+ *	  memory, steps, work within a warp, copies to shared memory and the search
+ *	  for a chunk's ends.
+ */
+#ifndef GPUAGG_SEGMENTED_PIECES_CUH
+#define GPUAGG_SEGMENTED_PIECES_CUH
+
+#include "common.cuh"
+#include "segmented_args.h"
+
+/* ---- shapes ------------------------------------------------------------ */
+
+/* Tuning as data; measurements in kernels/README.md. */
+template <class Op, class InT>
+struct SegShape
+{
+	typedef typename Op::State State;
+	static constexpr int in_size = sizeof(InT);
+	static constexpr int state_size = sizeof(State);
+	/* warps of a block; each works on its own, so they are few */
+	static constexpr int warps = 2;
+	/* consecutive elements of a thread, its row: a power of two, at most 32 */
+	static constexpr int items = in_size <= 4 ? 32 : in_size == 8 ? (Op::commutative ? 16 : 32) :
+		in_size == 16 ? 8 : in_size <= 72 ? 4 : in_size <= 128 ? 2 : 1;
+	static constexpr int tile = 32 * items;
+	/* elements between two looks for marks */
+	static constexpr int group = items < 4 ? items : 4;
+	/* the longest segments that one lane folds each; larger states would be written in strides */
+	static constexpr int tiny = state_size <= 8 ? 8 : 0;
+	/* copies to shared memory are of 16 bytes for small elements, else of 8 */
+	static constexpr int unit = in_size <= 16 ? 16 : 8;
+	/*
+	 * So that the threads' rows meet all banks, units of 16 bytes change
+	 * places within their row, and larger elements are padded.
+	 */
+	static constexpr int row = items * in_size;
+	static constexpr int units = row / unit;
+	static constexpr int stride = unit == 8 && units % 2 == 0 ? row + unit : row;
+	/*
+	 * Results take the place of the tile's rows, which are in registers by
+	 * then: a row's results next to each other, rows apart by a pad against
+	 * bank conflicts; then an identity and a carry.  There are as many segment
+	 * ends in a tile as fit, within limits.
+	 */
+	static constexpr int pad = state_size % 16 == 0 ? 16 : state_size % 8 == 0 ? 8 : 4;
+	static constexpr int fit = (32 * stride - 32 * pad) / state_size - 2;
+	static constexpr int most_ends = state_size <= 8 ? 256 : 128;
+	static constexpr int least_ends = state_size <= 48 ? 64 : 16;
+	static constexpr int ends = fit > most_ends ? most_ends : fit < least_ends ? least_ends : fit;
+	static constexpr int identity_at = ends * state_size + 32 * pad;
+	static constexpr int carry_at = identity_at + state_size;
+	static constexpr int results = (carry_at + state_size + 15) / 16 * 16;
+	static constexpr int buffer = results > 32 * stride ? results : 32 * stride;
+	/* bytes of marks of a row */
+	static constexpr int mark_row = items < 4 ? 4 : items;
+	/* weight of a segment's end against an element: what a tile full of ends takes longer */
+	static constexpr int weight = in_size <= 8 ? 16 : in_size == 16 ? 8 : 4;
+	static_assert((items & (items - 1)) == 0 && items <= 32, "a row's marks are a word");
+	static_assert(row % unit == 0, "rows are whole units");
+	static_assert(unit == 8 || (units & (units - 1)) == 0, "places are found by exclusive or");
+	static_assert(buffer < 65536, "places of results have 16 bits");
+};
+
+/* A warp's shared memory. */
+template <class Op, class InT>
+struct SegShared
+{
+	typedef SegShape<Op, InT> Shape;
+
+	/* the elements' rows: of the tile at work, then its results, and of the next tile on its way */
+	alignas(16) char rows[2][Shape::buffer];
+	/* 1 at each element right before a segment's end; all 0 between tiles */
+	alignas(16) uint8_t marks[32 * Shape::mark_row];
+	alignas(16) typename Op::State carry;	/* of the segment that is open */
+	alignas(16) typename Op::State head;	/* the chunk's first result, without what came before the chunk */
+	int64_t		ends[Shape::ends];	/* offsets, from the end of the tile's first segment on */
+	int64_t		head_segment;	/* the segment of head, or -1: no segment ends in the chunk */
+	uint16_t	from[Shape::ends];	/* place in the results of each segment of the tile */
+	uint16_t	first[32];		/* number of the first result of each row that has one */
+};
+
+/* ---- pieces ------------------------------------------------------------ */
+
+/*
+ * First in each kernel: the launches are allowed to overlap the end of the work
+ * before them on the stream, so that their start costs nothing.  They wait here
+ * before they touch memory, and let the next launch do likewise.
+ */
+static __device__ __forceinline__ void
+seg_launch_order()
+{
+#if __CUDA_ARCH__ >= 900
+	cudaTriggerProgrammaticLaunchCompletion();
+	cudaGridDependencySynchronize();
+#endif
+}
+
+/* combine and step that collect the operator's error bits. */
+template <class Op>
+static __device__ __forceinline__ typename Op::State
+seg_combine(typename Op::State a, typename Op::State b, int *err)
+{
+	typename Op::State r = Op::combine(a, b);
+
+	*err |= Op::error(a, b, r);
+	return r;
+}
+
+template <class Op>
+static __device__ __forceinline__ typename Op::State
+seg_step(typename Op::State a, typename Op::Input x, int *err)
+{
+	typename Op::State r = Op::step(a, x);
+
+	*err |= Op::error(a, Op::lift(x), r);
+	return r;
+}
+
+/*
+ * One more element.  Some operators have a shorter step, "bounded", for rows
+ * of elements that cannot lead far from the identity.
+ */
+template <class Op, class InT, bool bounded>
+struct SegStep
+{
+	static constexpr bool exists = !bounded;
+
+	static __device__ __forceinline__ bool covers(const InT *) { return false; }
+
+	static __device__ __forceinline__ typename Op::State
+	step(typename Op::State a, InT x, int *err)
+	{
+		return seg_step<Op>(a, (typename Op::Input) x, err);
+	}
+};
+
+#define SEG_BOUNDED_STEP(name, input_t, items) \
+	template <> \
+	struct SegStep<Op_##name, input_t, true> \
+	{ \
+		static constexpr bool exists = true; \
+		static __device__ __forceinline__ bool \
+		covers(const input_t *x) \
+		{ \
+			uint32_t	most = 0; \
+			_Pragma("unroll") \
+			for (int k = 0; k < (items); k++) \
+				most = max(most, name##_magnitude(x[k])); \
+			return most <= name##_bound; \
+		} \
+		static __device__ __forceinline__ Op_##name::State \
+		step(Op_##name::State a, input_t x, int *) \
+		{ \
+			return name##_bounded_step(a, x); \
+		} \
+	};
+SEG_BOUNDED_STEP(maxsub_i64, int64_t, 32)
+SEG_BOUNDED_STEP(maxsub_f64, double, 32)
+#undef SEG_BOUNDED_STEP
+
+/* A state from the lane `delta` below (up) or above (down), word by word. */
+template <bool up, class T>
+static __device__ __forceinline__ T
+seg_shfl(T value, int delta)
+{
+	static_assert(sizeof(T) % 4 == 0, "states are whole words");
+	uint32_t	words[sizeof(T) / 4];
+
+	memcpy(words, &value, sizeof(T));
+#pragma unroll
+	for (unsigned i = 0; i < sizeof(T) / 4; i++)
+		words[i] = up ? __shfl_up_sync(0xFFFFFFFFu, words[i], delta)
+			: __shfl_down_sync(0xFFFFFFFFu, words[i], delta);
+	memcpy(&value, words, sizeof(T));
+	return value;
+}
+
+/*
+ * Inclusive scan over a warp in lane order, restarting at each lane whose bit
+ * is set in heads: lane l's result folds the lanes from its nearest head (or
+ * lane 0) up to itself.
+ */
+template <class Op>
+static __device__ __forceinline__ typename Op::State
+seg_warp_scan(typename Op::State v, unsigned heads, int lane, int *err)
+{
+	unsigned	below = heads & (0xFFFFFFFFu >> (31 - lane));
+	int			start = below ? 31 - __clz(below) : 0;
+
+#pragma unroll (sizeof(v) <= 16 ? 5 : 1)
+	for (int d = 1; d < 32; d <<= 1)
+	{
+		typename Op::State left = seg_shfl<true>(v, d);
+
+		if (lane - d >= start)
+			v = seg_combine<Op>(left, v, err);
+	}
+	return v;
+}
+
+/* Folds groups of `lanes` neighbours in lane order; good in each group's lane 0. */
+template <class Op>
+static __device__ __forceinline__ typename Op::State
+seg_warp_reduce(typename Op::State v, int lanes, int *err)
+{
+	int			lane = threadIdx.x & (lanes - 1);
+
+#pragma unroll 1
+	for (int d = 1; d < lanes; d <<= 1)
+	{
+		typename Op::State right = seg_shfl<false>(v, d);
+
+		if ((lane & (2 * d - 1)) == 0)
+			v = seg_combine<Op>(v, right, err);
+	}
+	return v;
+}
+
+static __device__ __forceinline__ void
+seg_copy16(void *to_shared, const void *from, int bytes)
+{
+	asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::
+				 "r"((unsigned) __cvta_generic_to_shared(to_shared)), "l"(from), "r"(bytes));
+}
+
+static __device__ __forceinline__ void
+seg_copy8(void *to_shared, const void *from)
+{
+	asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::
+				 "r"((unsigned) __cvta_generic_to_shared(to_shared)), "l"(from));
+}
+
+static __device__ __forceinline__ void
+seg_copy_wait()
+{
+	asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+/* Where the search looks first, from its guess: -2^14 to -8, -4 to 3, 8 to 2^14. */
+static __device__ __forceinline__ int
+seg_look(int lane)
+{
+	return lane < 12 ? -(1 << (14 - lane)) : lane < 20 ? lane - 16 : 1 << (lane - 17);
+}
+
+/*
+ * By one warp: cuts the work, the elements and `weight` for each segment's end,
+ * at two diagonals.  cut[2 * d] is the greatest segment s in [0, nsegments]
+ * with offsets[s] - offsets[0] + weight * s <= diagonal[d], cut[2 * d + 1] the
+ * element.  Evenly long segments are found at the first look, at and around
+ * the mean's place; others in log33 of their distance to it or of nsegments.
+ */
+static __device__ __forceinline__ void
+seg_search(const SegmentedArgs &a, int64_t nsegments, int weight, int64_t total, const int64_t *diagonal,
+		   int64_t *cut)
+{
+	int			lane = threadIdx.x & 31;
+	int64_t		base = a.offsets[0];
+	double		density = (double) nsegments / (double) (total > 0 ? total : 1);
+	int64_t		low[2],
+				high[2],
+				at_high[2];		/* offsets[high] */
+
+#pragma unroll
+	for (int d = 0; d < 2; d++)
+	{
+		int64_t		guess = (int64_t) ((double) diagonal[d] * density);
+		int64_t		probe = guess + seg_look(lane);
+		int64_t		offset = probe > 0 && probe <= nsegments ? a.offsets[probe] : base;
+		bool		before = probe <= 0 || (probe <= nsegments && offset - base + weight * probe <= diagonal[d]);
+		int			found = __popc(__ballot_sync(0xFFFFFFFFu, before));
+
+		offset = __shfl_sync(0xFFFFFFFFu, offset, found & 31);
+		low[d] = found > 0 && guess + seg_look(found - 1) > 0 ? guess + seg_look(found - 1) : 0;
+		high[d] = nsegments + 1;
+		at_high[d] = base + a.nvalues;
+		if (found < 32 && guess + seg_look(found) <= nsegments)
+		{
+			high[d] = guess + seg_look(found);
+			at_high[d] = offset;
+		}
+	}
+	while (high[0] - low[0] > 1 || high[1] - low[1] > 1)
+	{
+#pragma unroll
+		for (int d = 0; d < 2; d++)
+		{
+			int64_t		step = (high[d] - low[d] + 32) / 33;
+			int64_t		probe = low[d] + (lane + 1) * step;
+			int64_t		offset = probe < high[d] ? a.offsets[probe] : base;
+			bool		before = probe < high[d] && offset - base + weight * probe <= diagonal[d];
+			int			found = __popc(__ballot_sync(0xFFFFFFFFu, before));
+
+			offset = __shfl_sync(0xFFFFFFFFu, offset, found & 31);
+			low[d] += found * step;
+			if (found < 32 && low[d] + step < high[d])
+			{
+				high[d] = low[d] + step;
+				at_high[d] = offset;
+			}
+		}
+	}
+#pragma unroll
+	for (int d = 0; d < 2; d++)
+	{
+		int64_t		e = base + diagonal[d] - weight * low[d];
+
+		/* inside the weight of a segment's end its elements are all taken */
+		cut[2 * d] = low[d];
+		cut[2 * d + 1] = low[d] == nsegments ? base + a.nvalues : e < at_high[d] ? e : at_high[d];
+	}
+}
+
+/* Where chunk `chunk` starts and ends: segment, element, segment, element. */
+static __device__ __forceinline__ void
+seg_cut_chunk(const SegmentedArgs &a, int64_t nsegments, int weight, int chunk, int64_t *cut)
+{
+	int64_t		total = a.nvalues + weight * nsegments;
+	int64_t		each = (total + a.chunks - 1) / a.chunks;
+	int64_t		diagonal[2];
+
+	diagonal[0] = each * chunk < total ? each * chunk : total;
+	diagonal[1] = each * (chunk + 1) < total ? each * (chunk + 1) : total;
+	seg_search(a, nsegments, weight, total, diagonal, cut);
+}
+
+#endif							/* GPUAGG_SEGMENTED_PIECES_CUH */

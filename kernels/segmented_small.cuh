@@ -1,0 +1,132 @@
+/*
+ * segmented_small.cuh
+ *	  Kernels beside the chunks: one launch for few elements of a commutative
+ *	  operator, and the combining of states.
+ */
+#ifndef GPUAGG_SEGMENTED_SMALL_CUH
+#define GPUAGG_SEGMENTED_SMALL_CUH
+
+#include "segmented_pieces.cuh"
+
+/* ---- few elements, and states ------------------------------------------ */
+
+/* A lane's share of one segment: every `lanes`-th element, in batches of `unroll` loads. */
+template <class Op, class InT, int unroll>
+static __device__ __forceinline__ typename Op::State
+seg_fold_lanes(const SegmentedArgs &a, int64_t s, int64_t begin, int64_t end, int lane, int lanes,
+			   int *err)
+{
+	const InT  *x = static_cast<const InT *>(a.values);
+	typename Op::State v = Op::identity();
+	int64_t		i = begin + lane;
+
+	if (begin < end && a.sources != nullptr)
+		x += a.sources[s] - begin;
+	for (; i + (unroll - 1) * lanes < end; i += unroll * lanes)
+	{
+		InT			batch[unroll];
+
+#pragma unroll
+		for (int u = 0; u < unroll; u++)
+			batch[u] = x[i + u * lanes];
+#pragma unroll
+		for (int u = 0; u < unroll; u++)
+			v = seg_step<Op>(v, (typename Op::Input) batch[u], err);
+	}
+	for (; i < end; i += lanes)
+		v = seg_step<Op>(v, (typename Op::Input) x[i], err);
+	return v;
+}
+
+/*
+ * Few elements of a commutative operator: one launch, 2^lanes_log2 threads a segment (up to a warp; 8
+ * means the whole block).  A segment much longer than the mean is left to the
+ * whole block, after the others.
+ */
+template <class Op, class InT>
+__global__ void __launch_bounds__(256)
+segmented_small(SegmentedArgs a, int lanes_log2)
+{
+	typedef typename Op::State State;
+	typedef typename Op::Input Input;
+	__shared__ alignas(16) State totals[8];
+	__shared__ int long_ones[257];
+	int			groups = 256 >> lanes_log2;
+	int			lanes = lanes_log2 > 5 ? 32 : 1 << lanes_log2;
+	int			err = 0;
+	int			lane = threadIdx.x & (lanes - 1);
+	int64_t		first = (int64_t) blockIdx.x * groups;
+	int64_t		s = first + (threadIdx.x >> lanes_log2);
+	int64_t		begin = 0,
+				end = 0;
+	State		v = Op::identity();
+
+	seg_launch_order();
+	if (threadIdx.x == 0)
+		long_ones[0] = 0;
+	__syncthreads();
+	if (lanes_log2 <= 5)
+	{
+		bool		deferred;
+
+		if (s < a.nsegments)
+		{
+			begin = a.offsets[s];
+			end = a.offsets[s + 1];
+		}
+		deferred = end - begin > (SEG_SMALL_LONG << lanes_log2);
+		if (deferred && lane == 0)
+			long_ones[1 + atomicAdd(&long_ones[0], 1)] = (int) (s - first);
+		if (!deferred)
+			v = seg_fold_lanes<Op, InT, 8>(a, s, begin, end, lane, lanes, &err);
+		v = seg_warp_reduce<Op>(v, lanes, &err);
+		if (!deferred && lane == 0 && s < a.nsegments)
+			static_cast<State *>(a.states)[s] = v;
+		__syncthreads();
+	}
+	else
+	{
+		if (threadIdx.x == 0)
+		{
+			long_ones[0] = 1;
+			long_ones[1] = 0;
+		}
+		__syncthreads();
+	}
+	for (int q = 0; q < long_ones[0]; q++)
+	{
+		s = first + long_ones[1 + q];
+		begin = a.offsets[s];
+		end = a.offsets[s + 1];
+		v = seg_fold_lanes<Op, InT, 16>(a, s, begin, end, threadIdx.x, 256, &err);
+		v = seg_warp_reduce<Op>(v, 32, &err);
+		if ((threadIdx.x & 31) == 0)
+			totals[threadIdx.x >> 5] = v;
+		__syncthreads();
+		if (threadIdx.x == 0)
+		{
+			for (int w = 1; w < 8; w++)
+				v = seg_combine<Op>(v, totals[w], &err);
+			static_cast<State *>(a.states)[s] = v;
+		}
+		__syncthreads();
+	}
+	if (err != 0 && a.errors != nullptr)
+		atomicOr(a.errors, (unsigned) err);
+}
+
+/* Combines two arrays of states, left before right; out may be one of them. */
+template <class Op>
+__global__ void __launch_bounds__(256)
+combine_states(int64_t n, const typename Op::State *left, const typename Op::State *right,
+			   typename Op::State *out, uint32_t *errors)
+{
+	int			err = 0;
+
+	for (int64_t i = (int64_t) blockIdx.x * 256 + threadIdx.x; i < n; i += (int64_t) gridDim.x * 256)
+		out[i] = seg_combine<Op>(left[i], right[i], &err);
+	if (err != 0 && errors != nullptr)
+		atomicOr(errors, (unsigned) err);
+}
+
+#endif							/* GPUAGG_SEGMENTED_SMALL_CUH */
