@@ -357,11 +357,12 @@ CREATE FUNCTION gpuagg_version() RETURNS text
 COMMENT ON FUNCTION gpuagg_version() IS 'version of the installed extension, as text';
 
 CREATE FUNCTION gpuagg_devices(OUT device int4, OUT name text, OUT memory int8, OUT memory_used int8,
-	OUT driver text, OUT sessions int4, OUT state text, OUT last_error text)
+	OUT driver text, OUT sessions int4, OUT queries int8, OUT failures int8, OUT out_of_memory int8, OUT restarts int4,
+	OUT state text, OUT last_error text)
 	RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 4;
 COMMENT ON FUNCTION gpuagg_devices() IS
-'a row a GPU in use: its number and name, its memory and what the extension holds of it in bytes, the driver, the sessions now served, the state of the server and its last error (null if none); no row without a GPU';
+'a row a GPU in use: its number and name, its memory and what the extension holds of it in bytes, the driver, the sessions now served; of the whole server: queries since its start, those that failed there, those of them that ran out of device memory, how often it was started again, its state and its last error (null if none); no row without a GPU';
 
 CREATE FUNCTION gpuagg_progress(OUT pid int4, OUT datid oid, OUT relid oid, OUT blocks_done int8, OUT blocks_total int8,
 	OUT rows int8, OUT groups int8)

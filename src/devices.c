@@ -18,8 +18,8 @@ put_device(ReturnSetInfo *rsinfo, const ServerSnapshot *server, const WireStatus
 		   const WireDevice *device)
 {
 	const char *error = status->last_error[0] ? status->last_error : server->reason;
-	Datum		values[8];
-	bool		nulls[8] = {0};
+	Datum		values[12];
+	bool		nulls[12] = {0};
 
 	values[0] = Int32GetDatum(device->ordinal);
 	values[1] = CStringGetTextDatum(device->name);
@@ -28,9 +28,13 @@ put_device(ReturnSetInfo *rsinfo, const ServerSnapshot *server, const WireStatus
 	values[4] = CStringGetTextDatum(psprintf("%d.%d", status->driver / 1000,
 											 status->driver % 1000 / 10));
 	values[5] = Int32GetDatum(device->sessions);
-	values[6] = CStringGetTextDatum(server_state_name(server->state));
-	nulls[7] = error[0] == '\0';
-	values[7] = nulls[7] ? (Datum) 0 : CStringGetTextDatum(error);
+	values[6] = Int64GetDatum(status->queries);
+	values[7] = Int64GetDatum(status->failures);
+	values[8] = Int64GetDatum(status->memory_failures);
+	values[9] = Int32GetDatum(server->restarts);
+	values[10] = CStringGetTextDatum(server_state_name(server->state));
+	nulls[11] = error[0] == '\0';
+	values[11] = nulls[11] ? (Datum) 0 : CStringGetTextDatum(error);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 

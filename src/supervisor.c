@@ -147,7 +147,9 @@ start_server(void)
 		return;
 	}
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
-		ereport(ERROR, (errmsg("could not create a socket pair: %m")));
+		ereport(ERROR,
+				(errcode_for_socket_access(),
+				 errmsg("could not create a socket pair: %m")));
 	fcntl(pair[0], F_SETFL, O_NONBLOCK);
 	strlcpy(child.devices, gpuagg_devices_list, sizeof(child.devices));
 	child.started = GetCurrentTimestamp();
@@ -162,7 +164,9 @@ start_server(void)
 	{
 		close(pair[0]);
 		child.pid = 0;
-		ereport(ERROR, (errmsg("could not fork the GPU server: %m")));
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+				 errmsg("could not fork the GPU server: %m")));
 	}
 }
 

@@ -1,14 +1,12 @@
 #!/usr/bin/env bash
 # make demo: a tour of gpuagg on real flights, in a private cluster that is
-# gone at the end.  Every answer is compared with core's; the exit status says
-# whether all were equal.  COPIES=13 sets how often the 230,770 flights are
-# repeated.
+# gone at the end, or, where PGHOST is set, in a database of its own of the
+# running server (which must have the extension preloaded).  Every answer is
+# compared with core's; the exit status says whether all were equal.  COPIES=13
+# sets how often the 230,770 flights are repeated.
 set -uo pipefail
-# shellcheck source=test/pg.sh
-source "$(dirname "${BASH_SOURCE[0]}")/pg.sh"
 copies=${COPIES:-13}
 work=$(mktemp -d)
-trap 'pg_stop; rm -rf "$work"' EXIT
 bold= plain=
 [[ ! -t 1 ]] || bold=$(tput bold 2>/dev/null) plain=$(tput sgr0 2>/dev/null)
 status=0
@@ -58,14 +56,40 @@ ask() {
 		"$(awk -v a="$a" -v b="$b" 'BEGIN {printf "%.1f", a / (b > 0 ? b : 1)}')" "$plain"
 }
 
-echo "Building gpuagg and starting a private PostgreSQL ..."
-pg_need && pg_install || exit 1
-pg_start "shared_preload_libraries='gpuagg'" shared_buffers=1GB work_mem=64MB jit=off || exit 1
+# Until the GPU server has started, or has found no GPU; says which engine there is.
+await_gpu() {
+	local state=
+
+	for _ in $(seq 100); do
+		state=$(sql -At -c "SELECT state FROM gpuagg_devices() LIMIT 1")
+		[[ $state != ready && -e /dev/nvidiactl ]] || break
+		sleep 0.2
+	done
+	if [[ $state == ready ]]; then
+		sql -At -c "SELECT format('    On the GPU: %s, %s, driver %s.', name, pg_size_pretty(memory), driver) FROM gpuagg_devices()"
+	else
+		echo "    On the CPU: no GPU is in use."
+	fi
+}
+
+if [[ -n ${PGHOST:-} ]]; then
+	top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+	trap 'PGDATABASE=postgres sql -c "DROP DATABASE gpuagg_demo"; rm -rf "$work"' EXIT
+	PGDATABASE=postgres sql -c "CREATE DATABASE gpuagg_demo" || exit 1
+	export PGDATABASE=gpuagg_demo
+else
+	# shellcheck source=test/pg.sh
+	source "$(dirname "${BASH_SOURCE[0]}")/pg.sh"
+	trap 'pg_stop; rm -rf "$work"' EXIT
+	echo "Building gpuagg and starting a private PostgreSQL ..."
+	pg_need && pg_install || exit 1
+	pg_start "shared_preload_libraries='gpuagg'" shared_buffers=1GB work_mem=64MB jit=off || exit 1
+fi
 # Both sides run in one process, so that two busy cores do not blur the comparison.
 settings="SET max_parallel_workers_per_gather = 0;"
 
 sql <<-SQL
-	ALTER DATABASE postgres SET max_parallel_workers_per_gather = 0;
+	SELECT format('ALTER DATABASE %I SET max_parallel_workers_per_gather = 0', current_database()) \gexec
 	CREATE EXTENSION gpuagg;
 	CREATE TABLE loaded (date timestamp, delay int, distance int, origin text, destination text);
 SQL
@@ -80,6 +104,7 @@ heading "The table"
 echo "    United States domestic flights of 2001, repeated $copies times over later years:"
 sql -P footer=off -c "SELECT count(*) AS flights, pg_size_pretty(pg_relation_size('flights')) AS size,
 	min(date)::date AS first, max(date)::date AS last FROM flights"
+await_gpu
 echo "    Each question below is asked twice: with gpu_count, gpu_avg, ... and with core's count, avg, ..."
 
 ask "1. Which airports are the worst?" \
@@ -125,7 +150,7 @@ printf '  core %s ms, gpuagg %s ms: %s%s times as fast%s\n' "$a" "$b" "$bold" \
 
 heading "That was all"
 if [[ $status == 0 ]]; then
-	echo "    Every answer was core's.  The cluster is stopped and its files are removed."
+	echo "    Every answer was core's.  What was made for this tour is removed again."
 else
 	echo "    Some answers differ from core's: this is a bug." >&2
 fi

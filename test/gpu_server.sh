@@ -4,19 +4,29 @@
 #
 #	test/gpu_server.sh [part...]
 #
-#	regress		the regression tests with gpuagg.engine = cuda
-#	diff		the differential test likewise; QUERIES (default 1000), SEED
-#	faults		kills of the GPU server, idle and in a query, in a table
+#	regress		the regression tests with gpuagg.engine = cuda; those that choose the CPU engine
+#				once more without that, where only EXPLAIN may differ
+#	diff		the differential test likewise: QUERIES (default 1000) in JOBS processes (default 1),
+#				seeds from SEED on
+#	faults		what goes wrong with the GPU server and around it, in a table
 #	first		times of the first and second GPU query of a fresh backend
-#	bench		test/bench/bench.sh: core, CPU engine and GPU engine; ROWS (default 8000000)
-#	sanitizer	a part of diff with the server under compute-sanitizer; needs to be superuser
-#				and to find compute-sanitizer
+#	bench		test/bench/bench.sh: core, CPU engine and GPU engine; ROWS (default 8000000),
+#				CONFIGS (default core,cpu-tuples,cuda-tuples)
+#	explain		what EXPLAIN ANALYZE says of the benchmark's queries; after bench
+#	demo		test/demo.sh, which must say that it runs on the GPU
+#	sanitizer	a part of diff and of regress (TESTS) with the server under compute-sanitizer; needs to
+#				be superuser and to find compute-sanitizer
+#	postmaster	kills the postmaster, which must take the GPU server along; the cluster is down then
+#
+# Where SERVER_LOG names the cluster's log, the engines that ran the queries of
+# regress and diff are counted, with the reasons for the CPU engine.
 set -uo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=${OUT_DIR:-$(mktemp -d)}
 chmod 777 "$out"
 failed=0
 cuda='-c gpuagg.engine=cuda -c jit=off'
+watching=
 
 sql() {
 	psql -XAtq -v ON_ERROR_STOP=1 "$@"
@@ -38,26 +48,119 @@ await_ready() {
 	echo $((($(date +%s%N) - since) / 1000000))
 }
 
-part_regress() {
-	local tests expected=
+# watch: from now on the server logs the engine of every query, if we can read that.
+watch() {
+	[[ -n ${SERVER_LOG:-} ]] || return
+	sql -c "ALTER SYSTEM SET log_line_prefix = '%a> '" -c 'SELECT pg_reload_conf()' >/dev/null
+	logged=$(stat -c %s "$SERVER_LOG")
+	watching=' -c session_preload_libraries=auto_explain -c auto_explain.log_min_duration=0 -c auto_explain.log_nested_statements=on'
+}
 
+# Queries of custom scans by engine since watch, then the reasons for the CPU engine with the tests they come from.
+engines() {
+	[[ -n ${SERVER_LOG:-} ]] || return
+	tail -c +$((logged + 1)) "$SERVER_LOG" | awk '
+		/^[^\t]/ {test = $0; sub(/> .*/, "", test); sub(/.*\//, "", test)}
+		/^\t *Engine: / {
+			sub(/^\t *Engine: /, ""); engine = $1; n[engine]++
+			if (engine == "cpu") {
+				sub(/^cpu ?/, "")
+				why = $0 == "" ? "(chosen by the test)" : $0
+				reasons[why]++
+				if (!seen[why, test]++) tests[why] = tests[why] " " test
+			}
+		}
+		END {
+			for (e in n) print "custom scans on the " e " engine: " n[e]
+			for (r in reasons) print "  cpu " r ": " reasons[r] ", in" tests[r]
+		}' | cut -c1-"${WIDTH:-200}" | sort
+}
+
+# regress DIR TESTS...: pg_regress with the inputs in DIR/sql and the answers in DIR/expected
+regress() {
+	local dir=$1 expected= debugged rc=0
+
+	shift
 	mkdir -p "$out/regress"
-	ln -sfn "$top/expected" "$out/regress/expected"
-	"$PG_REGRESS" --help | grep -q -e --expecteddir && expected=--expecteddir=$top
-	# settings.sql lists what is set, and here the engine is
-	tests=$(cd "$top/test/sql" && for t in *.sql; do [[ $t != settings.sql && -f $top/expected/${t%.sql}.out ]] && echo "${t%.sql}"; done)
+	ln -sfn "$dir/expected" "$out/regress/expected"
+	"$PG_REGRESS" --help | grep -q -e --expecteddir && expected=--expecteddir=$dir
 	# shellcheck disable=SC2086
-	PGOPTIONS=$cuda "$PG_REGRESS" --inputdir="$top/test" --outputdir="$out/regress" $expected \
+	PGOPTIONS=$cuda$watching "$PG_REGRESS" --inputdir="$dir" --outputdir="$out/regress" $expected \
 		--bindir="$(dirname "$(command -v psql)")" --host="$PGHOST" --port="$PGPORT" --user="$PGUSER" \
-		--dbname=regress --load-extension=gpuagg $tests >"$out/regress.log" 2>&1 || failed=1
+		--dbname=regress --load-extension=gpuagg "$@" >"$out/regress.log" 2>&1 || rc=1
 	grep -E '^(test|ok|not ok)|tests' "$out/regress.log"
+	return $rc
+}
+
+# Names of the regression tests with a line like $1.  settings.sql lists what is set, so it cannot run with
+# other settings; what shows messages for debugging would show those of auto_explain too.
+tests_with() {
+	local t
+
+	for t in "$top"/test/sql/*.sql; do
+		t=$(basename "$t" .sql)
+		if [[ -z $watching ]] || ! grep -q 'client_min_messages = debug' "$top/test/sql/$t.sql"; then
+			[[ $t != settings && -f $top/expected/$t.out ]] && grep -q "$1" "$top/test/sql/$t.sql" && echo "$t"
+		fi
+	done
+}
+
+# Answers without the lines of plans that tell engines apart, and without what depends on their width.
+without_engines() {
+	sed -E '/^ *(Engine|Strategy|Strategy Changes|Memory|Batches|Groups|Spilled|Spill Partitions|Device Memory|To Device|From Device|Retries)[:=]/d
+		/^-+$/d; /^\([0-9]+ rows?\)$/d; s/^ +//; s/ *\+?$//' "$1"
+}
+
+part_regress() {
+	local pinned="SET gpuagg.engine = 'cpu'" dir=$out/inputs tests t differences=
+
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	cp -r "$top/expected" "$top"/test/{sql,include,data} "$dir"
+	[[ -n ${TESTS:-} ]] || regress "$dir" explain || failed=1
+	watch
+	# shellcheck disable=SC2046
+	regress "$dir" ${TESTS:-$(tests_with '')} || failed=1
 	head -"${DIFF_LINES:-100}" "$out/regress/regression.diffs" 2>/dev/null
+	engines
+	[[ -z ${TESTS:-} ]] || return
+	# memory.sql is about the memory of the CPU engine
+	tests=$(tests_with "$pinned" | grep -vx memory)
+	echo "those that choose the CPU engine, without that; only EXPLAIN may differ:" $tests
+	sed -i "s/$pinned/SET gpuagg.engine = 'cuda'/" "$dir"/sql/*.sql "$dir"/expected/*.out
+	[[ -z ${SERVER_LOG:-} ]] || logged=$(stat -c %s "$SERVER_LOG")
+	# shellcheck disable=SC2086
+	regress "$dir" $tests >/dev/null
+	for t in $tests; do
+		differences+=$(diff <(without_engines "$dir/expected/$t.out") <(without_engines "$out/regress/results/$t.out"))
+	done
+	if [[ -n $differences ]]; then
+		echo "not ok: other differences"
+		head -40 <<<"$differences"
+		failed=1
+	else
+		echo "ok: the same but for the engine's own lines of EXPLAIN"
+	fi
+	engines
 }
 
 part_diff() {
-	PGOPTIONS=$cuda perl "$top/test/diff/difftest.pl" --scripts "$out" --queries "${QUERIES:-1000}" \
-		--seed "${SEED:-1}" >"$out/diff.log" 2>&1 || failed=1
-	grep -v '^ok query' "$out/diff.log" | tail -"${DIFF_LINES:-100}"
+	local jobs=${JOBS:-1} seed=${SEED:-1} j pids=()
+
+	watch
+	for ((j = 0; j < jobs; j++)); do
+		mkdir -p "$out/diff$j"
+		chmod 777 "$out/diff$j"
+		sql -c "DROP DATABASE IF EXISTS gpuagg_diff$j" -c "CREATE DATABASE gpuagg_diff$j" 2>/dev/null
+		PGAPPNAME=diff PGDATABASE=gpuagg_diff$j PGOPTIONS=$cuda$watching perl "$top/test/diff/difftest.pl" --scripts "$out/diff$j" \
+			--queries $((${QUERIES:-1000} / jobs)) --seed $((seed + j)) >"$out/diff$j.log" 2>&1 &
+		pids+=($!)
+	done
+	for j in "${pids[@]}"; do
+		wait "$j" || failed=1
+	done
+	cat "$out"/diff[0-9]*.log | grep -v '^ok query' | tail -"${DIFF_LINES:-100}"
+	engines
 }
 
 make_rows() {
@@ -74,43 +177,180 @@ query='SELECT sum(c), sum(s), count(*) FROM (SELECT k, many % 8 AS m, gpu_count(
 settings="SET max_parallel_workers_per_gather = 0; SET gpuagg.require = require; SET gpuagg.engine = auto; SET gpuagg.feed = tuples;
 	SET client_min_messages = debug1;"
 
-# One line of the table: what happened, what the session saw, when the server was back.
-fault() {
-	local name=$1 when=$2 signal=$3 answer seen back
+device() {
+	sql -c "SELECT $1 FROM gpuagg_devices() ORDER BY device LIMIT 1" 2>/dev/null
+}
 
-	if [[ $when == idle ]]; then
-		pkill -"$signal" -x gpuagg-server
-		answer=$(sql -c "$settings $query" 2>"$out/fault.log")
+# Waits until the server was started more than $1 times again; the milliseconds since $2.
+await_restart() {
+	for _ in $(seq 400); do
+		[[ $(device "restarts > $1 AND state = 'ready'") == t ]] && break
+		sleep 0.01
+	done
+	echo $((($(date +%s%N) - $2) / 1000000))
+}
+
+# One line of the table: what happened, what the session saw, when the server was back.
+row() {
+	printf '| %-44s | %-78s | %-9s | %s |\n' "$1" "$2" "$3" \
+		"$([[ $(sql -c 'SELECT pg_postmaster_start_time()') == "$started" ]] && echo unchanged || echo CHANGED)"
+}
+
+# What came of a query whose answer and messages were written to $out/fault.*.
+seen() {
+	local why
+
+	why=$(sed -n 's/.*engine "cuda" failed: //p' "$out/fault.log" | head -1)
+	if [[ $(<"$out/fault.answer") == "$right" ]]; then
+		echo "right answer${why:+, from the CPU engine ($why)}"
 	else
-		sql -c "$settings $query" >"$out/fault.answer" 2>"$out/fault.log" &
-		sleep "$when"
-		pkill -"$signal" -x gpuagg-server
-		wait $!
-		answer=$(<"$out/fault.answer")
+		echo "WRONG: $(head -c 60 "$out/fault.answer") $(head -c 200 "$out/fault.log")"
 	fi
-	seen=$(grep -o 'engine "cuda" failed: .*' "$out/fault.log" | head -1)
-	back=$(await_ready)
-	[[ $answer == "$right" ]] || { answer="WRONG: $answer $(<"$out/fault.log")"; failed=1; }
-	[[ $answer != "$right" ]] || answer='right answer'
-	printf '%-26s | %s%s | back after %s ms\n' "$name" "$answer" "${seen:+, $seen}" "$back"
+}
+
+# fault NAME WHEN SIGNAL: kills the server, idle or so long after the start of a query
+fault() {
+	local restarts since back asked
+
+	restarts=$(device restarts)
+	: >"$out/fault.log"
+	if [[ $2 != idle ]]; then
+		sql -c "$settings $query" >"$out/fault.answer" 2>"$out/fault.log" &
+		asked=$!
+		sleep "$2"
+	fi
+	since=$(date +%s%N)
+	pkill -"$3" -x gpuagg-server
+	back=$(await_restart "$restarts" "$since")
+	if [[ $2 == idle ]]; then
+		sql -c "$settings $query" >"$out/fault.answer" 2>"$out/fault.log"
+	else
+		wait "$asked"
+	fi
+	row "$1" "$(seen)" "$back ms"
 	((back < 2000)) || failed=1
 }
 
-part_faults() {
-	local started
+# The query as it is now, the GPU server being what it is.
+ask() {
+	sql -c "$settings $query" >"$out/fault.answer" 2>"$out/fault.log"
+	row "$1" "$(seen)$2" "${3:--}"
+}
 
+# setting NAME VALUE: for all, by a reload; waits a moment
+setting() {
+	sql -c "ALTER SYSTEM $([[ -n ${2-} ]] && echo "SET $1 = '$2'" || echo "RESET $1")" -c 'SELECT pg_reload_conf()' >/dev/null
+	sleep 0.3
+}
+
+# A program in place of the server, that starts it with a changed environment or something else.
+fault_program() {
+	printf '#!/bin/sh\n%s\n' "$2" >"$out/server.sh"
+	chmod 755 "$out/server.sh"
+	setting gpuagg.server_program "$out/server.sh"
+	for _ in $(seq 100); do
+		[[ $(sql -c "$settings EXPLAIN (COSTS OFF) $query" 2>/dev/null) == *"cpu (no GPU"* ]] && break
+		sleep 0.05
+	done
+	ask "$1" "; EXPLAIN: $(sql -c "SET max_parallel_workers_per_gather = 0; EXPLAIN (COSTS OFF) $query" | sed -n 's/^ *Engine: //p')"
+	setting gpuagg.server_program
+	await_ready >/dev/null
+}
+
+# Sessions and device memory must be gone in a second, whatever became of the backend.
+fault_backend() {
+	local psql
+
+	psql -XAtq -c "$settings $query" >"$out/fault.answer" 2>"$out/fault.log" &
+	psql=$!
+	sleep 0.3
+	sql -c "SELECT $1(pid) FROM pg_stat_activity WHERE query LIKE '%gpu_rows%' AND pid <> pg_backend_pid()" >/dev/null
+	wait $psql
+	for _ in $(seq 50); do
+		[[ $(device 'sessions + memory_used') == 0 ]] && break
+		sleep 0.02
+	done
+	row "$1 in a query" "$(grep -oE '(ERROR|FATAL): .*' "$out/fault.log" | head -1); sessions and device memory left: $(device 'sessions + memory_used')" -
+	[[ $(device 'sessions + memory_used') == 0 ]] || failed=1
+}
+
+fault_garbage() {
+	local socket answered
+
+	socket=$(sql -c 'SHOW data_directory')/gpuagg.socket
+	answered=$(perl -MIO::Socket::UNIX -e '
+		srand(1); my $n = 0;
+		foreach my $i (1 .. 200) {
+			my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die "no connection";
+			my $body = join "", map { chr int rand 256 } 1 .. rand 3000;
+			$body = pack("L4", 0x47504741, $i % 12, length($body), 0) . $body if $i % 2;
+			$body = substr($body, 0, length($body) / 2) if $i % 5 == 0;
+			$SIG{PIPE} = "IGNORE"; $s->autoflush(1); print $s $body; shutdown($s, 1);
+			my $reply; $n++ if sysread($s, $reply, 4096); }
+		print $n' "$socket")
+	ask '200 times garbage, half messages on the socket' "; $answered answered by a failure"
+}
+
+fault_many() {
+	local i right_ones before
+
+	before=$(device queries)
+	rm -f "$out"/many.*
+	for ((i = 0; i < 64; i++)); do
+		sql -c "${settings/engine = auto/engine = cuda} $query" >"$out/many.$i" 2>/dev/null &
+	done
+	wait
+	right_ones=$(grep -lFx "$right" "$out"/many.* | wc -l)
+	row '64 sessions at once' "$right_ones right answers, $(($(device queries) - before)) queries at the server; memory left: $(device memory_used)" -
+	[[ $right_ones == 64 ]] || failed=1
+}
+
+part_faults() {
+	local libdir
+
+	libdir=$(sql -c "SELECT setting FROM pg_config() WHERE name = 'PKGLIBDIR'")
 	make_rows
 	await_ready >/dev/null
 	started=$(sql -c 'SELECT pg_postmaster_start_time()')
-	right=$(sql -c "SET gpuagg.enabled = off; ${query//gpu_count/count}")
+	right=$(sql -c "SET gpuagg.enabled = off; ${query//gpu_count/count}" | tail -1)
+	row fault 'what the session saw' 'back after' | sed 's/unchanged/start time/'
+	fault_many
+	fault_garbage
+	fault_backend pg_cancel_backend
+	fault_backend pg_terminate_backend
+	setting gpuagg.device_memory_limit 26MB
+	ask 'device memory exhausted' "; out_of_memory: $(device out_of_memory)"
+	setting gpuagg.device_memory_limit
 	for signal in KILL SEGV ABRT; do
-		fault "SIG$signal, idle" idle "$signal"
+		fault "SIG$signal of the server, idle" idle "$signal"
 		sleep 1
-		fault "SIG$signal, in a query" 0.3 "$signal"
+		fault "SIG$signal of the server, in a query" "${INTO:-0.3}" "$signal"
 		sleep 5
 	done
-	[[ $(sql -c 'SELECT pg_postmaster_start_time()') == "$started" ]] && echo "cluster start time unchanged" || failed=1
-	sql -c 'SELECT sum(memory_used), sum(sessions) FROM gpuagg_devices()' | sed 's/^/device memory and sessions left: /'
+	fault_program 'no device' "CUDA_VISIBLE_DEVICES= GPUAGG_STANDIN_DEVICES=0 exec ${SERVER:-$libdir/gpuagg-server} \"\$@\""
+	: >"$out/libcuda.so.1"
+	fault_program 'no libcuda' "LD_LIBRARY_PATH=$out GPUAGG_STANDIN_DEVICES=0 exec ${SERVER:-$libdir/gpuagg-server} \"\$@\""
+	setting gpuagg.server_program /nonexistent
+	ask 'no server program' "; EXPLAIN: $(sql -c "SET max_parallel_workers_per_gather = 0; EXPLAIN (COSTS OFF) $query" | sed -n 's/^ *Engine: //p')"
+	setting gpuagg.server_program
+	await_ready >/dev/null
+	ask 'afterwards' "; restarts $(device restarts), sessions $(device sessions), device memory $(device memory_used)"
+	[[ $(sql -c 'SELECT pg_postmaster_start_time()') == "$started" ]] || failed=1
+}
+
+# The server must not outlive the postmaster.
+part_postmaster() {
+	local pid since
+
+	await_ready >/dev/null
+	pid=$(head -1 "$(sql -c 'SHOW data_directory')/postmaster.pid")
+	since=$(date +%s%N)
+	kill -9 "$pid"
+	while pgrep -x gpuagg-server >/dev/null && (($(date +%s%N) - since < 5000000000)); do
+		sleep 0.005
+	done
+	echo "SIGKILL of the postmaster: the GPU server is gone after $((($(date +%s%N) - since) / 1000000)) ms"
+	(($(date +%s%N) - since < 1000000000)) || failed=1
 }
 
 part_first() {
@@ -130,8 +370,27 @@ SQL
 }
 
 part_bench() {
-	"$top/test/bench/bench.sh" --rows "${ROWS:-8000000}" --configs "${CONFIGS:-core,cpu,cuda}" \
-		${FEED:+--set gpuagg.feed=$FEED} || failed=1
+	"$top/test/bench/bench.sh" --rows "${ROWS:-8000000}" --repeat "${REPEAT:-3}" \
+		--configs "${CONFIGS:-core,cpu-tuples,cuda-tuples}" || failed=1
+}
+
+# What EXPLAIN says of the GPU's part in the benchmark's queries.
+part_explain() {
+	local name query feed
+
+	for feed in tuples heap; do
+		while IFS='|' read -r name query _; do
+			echo "$feed, $(xargs <<<"$name"): $(sql -c "SET max_parallel_workers_per_gather = 0; SET gpuagg.engine = cuda;
+				SET work_mem = '256MB'; SET gpuagg.feed = $feed; EXPLAIN (ANALYZE, COSTS OFF) ${query//agg:/gpu_}" |
+				sed -nE 's/^ *((Engine|Strategy|Strategy Changes|To Device|From Device|Device Memory|Copy Time|Kernel Time|Retries|Execution Time): )/\1/p' |
+				paste -sd';')"
+		done < <(grep -v '^#' "$top/test/bench/queries.txt")
+	done
+}
+
+part_demo() {
+	"$top/test/demo.sh" >"$out/demo.log" 2>&1 || failed=1
+	grep -E 'On the|Engine|equal|DIFFER|ERROR' "$out/demo.log"
 }
 
 part_sanitizer() {
@@ -139,18 +398,22 @@ part_sanitizer() {
 
 	libdir=$(sql -c "SELECT setting FROM pg_config() WHERE name = 'PKGLIBDIR'")
 	tool=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+	rm -f "$out"/sanitizer.*.log
 	cat >"$out/server.sh" <<SH
 #!/bin/sh
 exec $tool --tool memcheck --log-file $out/sanitizer.%p.log $libdir/gpuagg-server "\$@"
 SH
 	chmod 755 "$out/server.sh"
-	sql -c "ALTER SYSTEM SET gpuagg.server_program = '$out/server.sh'" -c 'SELECT pg_reload_conf()' >/dev/null
-	sleep 1
+	setting gpuagg.server_program "$out/server.sh"
 	await_ready >/dev/null
 	QUERIES=${QUERIES:-60} part_diff
-	sql -c 'ALTER SYSTEM RESET gpuagg.server_program' -c 'SELECT pg_reload_conf()' >/dev/null
-	sleep 1
-	grep -h '^=' "$out"/sanitizer.*.log | sort | uniq -c | sort -rn | head -60
+	TESTS=${TESTS:-histogram special_floats sketch overflow} part_regress
+	setting gpuagg.server_program
+	await_ready >/dev/null
+	# a server that is stopped leaves no summary: no error at all must be there
+	grep -h '^=' "$out"/sanitizer.*.log | sed 's/0x[0-9a-f]*/0x/g; s/([0-9]*,[0-9]*,[0-9]*)/()/g' | sort | uniq -c | sort -rn | head -40
+	ls -l "$out"/sanitizer.*.log
+	! grep -qE '= (Invalid|Misaligned|Out-of-range|Program hit|Error:)|ERROR SUMMARY: [1-9]' "$out"/sanitizer.*.log || failed=1
 }
 
 sql -c 'SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS gpuagg' || exit 1

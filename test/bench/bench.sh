@@ -10,6 +10,7 @@
 #	cpu, cpu-parallel			gpuagg on the CPU engine
 #	cpu-tuples					the same, with rows from the child plan instead of pages
 #	cuda, cuda-parallel			gpuagg on the GPU
+#	cuda-tuples					the same, with rows from the child plan
 #	auto, auto-parallel			gpuagg where the planner expects it to win
 # The first is the base of the ratios; core-parallel, if it is there, that of the parallel ones.
 # --workers is how many workers those have (default: as many as there are processors);
