@@ -507,4 +507,22 @@ max_code(int op, u64 v)
 	}
 }
 
+/*
+ * Allows a kernel all the shared memory of a block.  The limit is the function's,
+ * not the launch's: set to what one launch needs, it would fail the larger one of
+ * another thread that comes between.
+ */
+template <class... Params>
+static inline cudaError_t
+allow_shared(void (*kernel) (Params...), const DeviceFacts &facts)
+{
+	cudaFuncAttributes own;
+	cudaError_t err = cudaFuncGetAttributes(&own, kernel);
+
+	if (err != cudaSuccess)
+		return err;
+	return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+								(int) (facts.smem_per_block - own.sharedSizeBytes));
+}
+
 #endif							/* GPUAGG_HIST_CUH */

@@ -513,7 +513,7 @@ launch_fast(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts
 	cudaLaunchAttribute attribute = {};
 	cudaError_t err;
 
-	err = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int) bytes);
+	err = allow_shared(kernel, facts);
 	if (err != cudaSuccess)
 		return err;
 	config.gridDim = dim3(args.item ? 2 * facts.sms : facts.sms);

@@ -387,8 +387,7 @@ hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t 
 	STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));
 	if (!taken)
 	{
-		CUDA_TRY(cudaFuncSetAttribute(shared_kernel<ITEMS_GENERIC>,
-									  cudaFuncAttributeMaxDynamicSharedMemorySize, (int) bytes));
+		CUDA_TRY(allow_shared(shared_kernel<ITEMS_GENERIC>, facts));
 		CUDA_TRY(launch(shared_kernel<ITEMS_GENERIC>, facts.sms, THREADS, bytes, early, stream, args));
 	}
 	CUDA_TRY(launch(fold_kernel, (int) (work / 128 + 1 < 8192 ? work / 128 + 1 : 8192), 128, 0, early,
@@ -405,8 +404,7 @@ hist_launch_partition(const HistArgs &args, const DeviceFacts &facts, cudaStream
 	STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));
 	if (taken)
 		return GPUAGG_CUDA_OK;
-	CUDA_TRY(cudaFuncSetAttribute(partition_kernel<ITEMS_GENERIC>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-								  (int) bytes));
+	CUDA_TRY(allow_shared(partition_kernel<ITEMS_GENERIC>, facts));
 	CUDA_TRY(launch(partition_kernel<ITEMS_GENERIC>, 2 * facts.sms, THREADS, bytes, false, stream, args));
 	return GPUAGG_CUDA_OK;
 }

@@ -371,14 +371,11 @@ launch_split(const HistArgs &args, const PartPlan &plan, const DeviceFacts &fact
 {
 	u64			inverse = ~(u64) 0 / plan.part_bins + 1;
 	size_t		bytes = plan.parts * sizeof(u32);
-	int			most = (int) (bytes < 49152 ? 49152 : bytes);
 	size_t		tile_bytes = hist_tile_bytes(plan.stage_bytes, plan.parts);
 	HistArgs	scatter_args = args;
 
-	CUDA_TRY(cudaFuncSetAttribute(count_kernel<SIMPLE>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-								  most));
-	CUDA_TRY(cudaFuncSetAttribute(scatter_kernel<SIMPLE>,
-								  cudaFuncAttributeMaxDynamicSharedMemorySize, (int) tile_bytes));
+	CUDA_TRY(allow_shared(count_kernel<SIMPLE>, facts));
+	CUDA_TRY(allow_shared(scatter_kernel<SIMPLE>, facts));
 	/* rows out of range are reported once, by the count */
 	scatter_args.status = plan.unread_status;
 	CUDA_TRY(cudaMemsetAsync(plan.start, 0, bytes, stream));

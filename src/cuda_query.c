@@ -18,6 +18,16 @@
 /* Most rows of one buffer, however narrow. */
 #define MAX_BUFFER_ROWS (1 << 20)
 
+/*
+ * Buffers are filled no further than this: what a core writes then stays in its
+ * cache until it is copied to the device.  1.1 to 1.2 times as fast for filling
+ * as buffers of 8 MB, where the client's time is what counts.
+ */
+#define FILL_BYTES (2 << 20)
+
+/* With more groups, batches are as large as can be: each costs a pass over the groups. */
+#define MANY_GROUPS 65536
+
 /* What an operator's input asks of a column. */
 typedef enum WantKind
 {
@@ -363,6 +373,8 @@ cuda_query_layout(CudaQuery *query, MemoryContext cxt, uint32 buffer_bytes, int 
 	for (int c = 0; c < query->ncols; c++)
 		bits += 8 * (query->cols[c].travel == TRAVEL_PRESENCE ? 0 :
 					 wire_width(query->cols[c].type)) + 1;
+	if (query->wire->est_groups <= MANY_GROUPS)
+		buffer_bytes = Min(buffer_bytes, FILL_BYTES);
 	rows = (buffer_bytes - 2 * query->ncols * WIRE_ALIGN) / bits * 8;
 	rows = Min(rows, MAX_BUFFER_ROWS) / 64 * 64;
 	query->buffer_rows = rows;
@@ -481,6 +493,15 @@ cuda_query_odd(const CudaQuery *query, const Batch *batch)
 				return true;
 		}
 	}
+	return false;
+}
+
+bool
+cuda_query_needs_batch(const CudaQuery *query)
+{
+	for (int c = 0; c < query->ncols; c++)
+		if (query->cols[c].travel == TRAVEL_MATRIX)
+			return true;
 	return false;
 }
 

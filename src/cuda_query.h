@@ -64,7 +64,7 @@ typedef struct CudaQuery
  */
 extern CudaQuery *cuda_query_build(const AggSpec *spec, const char **why);
 
-/* Lays out buffers of this size; dictionaries live in `cxt`. */
+/* Lays out buffers of this size, the estimates being set; dictionaries live in `cxt`. */
 extern void cuda_query_layout(CudaQuery *query, MemoryContext cxt, uint32 buffer_bytes,
 							  int batch_rows);
 
@@ -80,6 +80,8 @@ extern void cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const B
  * last; the GPU reduces in no such order.
  */
 extern bool cuda_query_zeros(const CudaQuery *query);
+/* Must cuda_query_settle() be called before the query can be opened? */
+extern bool cuda_query_needs_batch(const CudaQuery *query);
 /*
  * Settles the size of matrices by the first one of the first batch.  False where
  * there is none, or of a size that the GPU does not have.

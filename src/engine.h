@@ -115,7 +115,7 @@ struct Engine
 {
 	const EngineOps *ops;
 	int			errors;			/* MonoidError bits so far; exec.c raises them */
-	char		failure[256];	/* why ENGINE_FAILED */
+	char		failure[256];	/* why ENGINE_FAILED, or why open did; else empty */
 };
 
 extern const EngineOps engine_cpu_ops;

@@ -110,7 +110,10 @@ get_merger(CudaEngine *cuda)
 	return cuda->merger;
 }
 
-/* Connects and opens the query at the server, on first use: before the first batch. */
+/*
+ * Connects and opens the query at the server: before the first row where that
+ * can be, else before the first batch, and again after a reset.
+ */
 static EngineStatus
 ensure_open(CudaEngine *cuda, const Batch *first)
 {
@@ -127,10 +130,10 @@ ensure_open(CudaEngine *cuda, const Batch *first)
 		return client_lost(cuda);
 	if (cuda->client->welcome.buffers > MAX_BUFFERS || cuda->client->welcome.buffers < 1)
 		return fail(cuda, "the GPU server sent what makes no sense");
-	cuda_query_layout(query, cuda->env.cxt, cuda->client->welcome.buffer_bytes,
-					  cuda->env.batch_rows);
 	query->wire->est_rows = Max(cuda->env.est_rows, 0);
 	query->wire->est_groups = Max(cuda->env.est_groups, 0);
+	cuda_query_layout(query, cuda->env.cxt, cuda->client->welcome.buffer_bytes,
+					  cuda->env.batch_rows);
 	query->wire->forced = cuda->env.forced;
 	if (cuda->env.grouped)
 		query->wire->flags |= WIRE_GROUPED;
@@ -192,6 +195,8 @@ cuda_open(const AggSpec *spec, const EngineEnv *env)
 		fail(cuda, why);
 	cuda->group_cxt = AllocSetContextCreate(env->cxt, "GPU groups", ALLOCSET_DEFAULT_SIZES);
 	start_over(cuda);
+	if (cuda->query && !cuda_query_needs_batch(cuda->query))
+		ensure_open(cuda, NULL);
 	MemoryContextSwitchTo(old);
 	return &cuda->base;
 }
@@ -427,7 +432,13 @@ cuda_next_groups(Engine *engine, GroupBatch *out)
 	if (!cuda->finished)
 		return false;
 	if (cuda->merger)
-		return cuda->merger->ops->next_groups(cuda->merger, out);
+	{
+		bool		more = cuda->merger->ops->next_groups(cuda->merger, out);
+
+		/* rows that were spilled are combined only now */
+		cuda->base.errors |= cuda->merger->errors;
+		return more;
+	}
 	return next_device_groups(cuda, out);
 }
 

@@ -10,6 +10,7 @@
  *
  * An engine that gives up before a group has been emitted is replaced by the
  * CPU engine and the input is read again, unless other participants share it.
+ * One that does not even open is replaced in any case: no row has been read.
  */
 #include "postgres.h"
 
@@ -260,6 +261,18 @@ choose_engine(GpuAggState *state)
 	return ops;
 }
 
+/* The engine gave up; the CPU engine takes its place. */
+static void
+note_failure(GpuAggState *state)
+{
+	Engine	   *failed = state->engine;
+
+	ereport(DEBUG1, (errmsg_internal("GpuAgg: engine \"%s\" failed: %s", failed->ops->name,
+									 failed->failure)));
+	snprintf(state->engine_reason, sizeof(state->engine_reason), "%s failed: %s",
+			 failed->ops->name, failed->failure);
+}
+
 /* Opens spec, engine and feed: those of the CPU engine where `ops` is that, else as chosen. */
 static void
 open_scan(GpuAggState *state, const EngineOps *ops)
@@ -274,6 +287,13 @@ open_scan(GpuAggState *state, const EngineOps *ops)
 	else
 		ops = choose_engine(state);
 	state->engine = open_engine(state, ops);
+	if (state->engine->failure[0] != '\0')
+	{
+		note_failure(state);
+		state->engine->ops->close(state->engine);
+		build_spec(state, false);
+		state->engine = open_engine(state, &engine_cpu_ops);
+	}
 	state->feed = open_feed(state);
 	MemoryContextSwitchTo(old);
 }
@@ -313,11 +333,9 @@ fall_back(GpuAggState *state)
 		ereport(ERROR,
 				(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
 				 errmsg("engine \"%s\" failed: %s", failed->ops->name, failed->failure),
-				 errhint("Set \"%s\" to \"cpu\".", "gpuagg.engine")));
-	ereport(DEBUG1, (errmsg_internal("GpuAgg: engine \"%s\" failed: %s", failed->ops->name,
-									 failed->failure)));
-	snprintf(state->engine_reason, sizeof(state->engine_reason), "%s failed: %s",
-			 failed->ops->name, failed->failure);
+				 state->shared ? errdetail("The rows of a parallel scan cannot be read again.") : 0,
+				 errhint("Run the query again, or set \"%s\" to \"cpu\".", "gpuagg.engine")));
+	note_failure(state);
 	close_scan(state);
 	ExecReScan(state->child);
 	open_scan(state, &engine_cpu_ops);

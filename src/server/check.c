@@ -166,6 +166,8 @@ check_batch(const WireBatch *b, const WireQuery *q, size_t length, size_t buffer
 		const WireSlot *slot = &q->slots[s];
 		int			f = slot->filter;
 
+		if (slot->bin_kind == WIRE_BIN_HLL && b->cols[slot->col[0]].type > WIRE_I64)
+			return "hashes are no integers";
 		for (int c = 0; c < 2; c++)
 		{
 			const WireColumn *col = slot->col[c] >= 0 ? &b->cols[slot->col[c]] : NULL;

@@ -136,6 +136,22 @@ device_gather(const void *from, size_t row_bytes, const int32_t *map, int64_t n,
 	return GPUAGG_CUDA_OK;
 }
 
+__device__ static int64_t
+load_integer(const DeviceColumn &c, int64_t i)
+{
+	switch (c.type)
+	{
+		case WIRE_I8:
+			return ((const int8_t *) c.values)[i];
+		case WIRE_I16:
+			return ((const int16_t *) c.values)[i];
+		case WIRE_I32:
+			return ((const int32_t *) c.values)[i];
+		default:
+			return ((const int64_t *) c.values)[i];
+	}
+}
+
 __device__ static double
 load_double(const DeviceColumn &c, int64_t i)
 {
@@ -170,7 +186,7 @@ slot_bins_kernel(SlotBins b, int64_t nrows, int32_t *out)
 			int			rank = 0;
 
 			if (b.kind == WIRE_BIN_HLL)
-				gpuagg_bin_hll(((const uint64_t *) b.column.values)[i], &bin, &rank);
+				gpuagg_bin_hll((uint64_t) load_integer(b.column, i), &bin, &rank);
 			else if (b.kind == WIRE_BIN_UNIFORM)
 				bin = gpuagg_bin_uniform(load_double(b.column, i), b.lo, b.hi, b.n);
 			else

@@ -29,6 +29,18 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SELECT plain.grouped, plain.answers = custom.answers AS same FROM pg_temp.sketches('forbid') plain JOIN pg_temp.sketches('require') custom USING (grouped);
+-- types that are their own hash alone, of all widths, since the others keep a query from the GPU
+CREATE FUNCTION pg_temp.own_hashes(require text) RETURNS TABLE (grouped bool, answers text) LANGUAGE plpgsql AS $$
+DECLARE
+	list text := 'gpu_approx_count_distinct(n), gpu_approx_count_distinct(s), gpu_approx_count_distinct(b), gpu_approx_count_distinct(o),
+		gpu_approx_count_distinct(d), gpu_approx_count_distinct(ts), gpu_approx_count_distinct(bo)';
+BEGIN
+	PERFORM set_config('gpuagg.require', require, false);
+	RETURN QUERY EXECUTE format('SELECT false, r::text FROM (SELECT %s FROM sketch) r', list);
+	RETURN QUERY EXECUTE format('SELECT true, string_agg(r::text, '' '' ORDER BY r.k) FROM (SELECT k, %s FROM sketch GROUP BY k) r', list);
+	RESET gpuagg.require;
+END $$;
+SELECT plain.grouped, plain.answers = custom.answers AS same FROM pg_temp.own_hashes('forbid') plain JOIN pg_temp.own_hashes('require') custom USING (grouped);
 -- zeros of both signs are one value, as are NaNs
 SELECT gpu_approx_count_distinct(x) FROM unnest(ARRAY['0', '-0', 'NaN', 'NaN', '1']::float8[]) x;
 -- no value

@@ -32,6 +32,7 @@ my $fault = $node->data_dir . '/gpuagg.fault';
 my $socket = $node->data_dir . '/gpuagg.socket';
 my $query = 'SELECT sum(c), sum(s), count(*) FROM (SELECT k, t, gpu_count(*) c, gpu_sum(i) s FROM rows GROUP BY k, t) g';
 my $answer = '1000000|500000500000|37000';
+my $parallel = 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;';
 my $engine = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT k, gpu_sum(x) FROM rows GROUP BY k";
 
 # One value of gpuagg_devices().
@@ -76,9 +77,16 @@ is((stat $socket)[2] & 0777, 0600, 'the socket is for its owner alone');
 is($node->safe_psql('postgres', 'SELECT count(*), min(name) FROM gpuagg_devices()'), '2|stand-in', 'both devices are listed');
 like($node->safe_psql('postgres', $engine), qr/Engine: cuda.*Strategy: hash \(stand-in\)/s, 'queries run there');
 is($node->safe_psql('postgres', $query), $answer, 'with the right answer');
-is($node->safe_psql('postgres',
-		'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; ' . $query),
-	$answer, 'and by several workers');
+is($node->safe_psql('postgres', "$parallel $query"), $answer, 'and by several workers');
+
+# Keys beyond the memory of dictionaries, whose sums pass the range of floats where the CPU spilled them.
+{
+	my ($out, $err);
+	$node->psql('postgres', "SET work_mem = '64kB'; SET hash_mem_multiplier = 1;
+		SELECT count(*) FROM (SELECT (i / 2)::text, gpu_sum(CASE WHEN i > 900000 THEN 1e308 ELSE 0 END::float8) FROM rows GROUP BY 1) g",
+		stdout => \$out, stderr => \$err);
+	like($err, qr/value out of range: overflow/, 'errors of rows that were spilled are raised');
+}
 
 # The server dies while idle and in the middle of a query.
 foreach my $signal ('KILL', 'SEGV', 'ABRT')
@@ -91,17 +99,51 @@ foreach my $signal ('KILL', 'SEGV', 'ABRT')
 	isnt(server_pid(), $pid, '... as another process');
 	is($node->safe_psql('postgres', $query), $answer, '... and queries run');
 }
+is(device('restarts'), 3, 'the starts are counted');
 foreach my $what ('segv', 'abort', 'fault')
 {
-	provoke($what);
-	my ($out, $err);
-	$node->psql('postgres', "SET client_min_messages = 'debug1';\n$query;", stdout => \$out, stderr => \$err);
-	provoke(undef);
-	is($out, $answer, "$what in the middle of a query: answered by the CPU engine");
-	like($err, qr/engine "cuda" failed/, '... and said so');
-	cmp_ok(wait_for_device('state', 'ready', 10), '<', 5, '... the server is back');
+	foreach my $batch (1, 3)
+	{
+		provoke("$what $batch");
+		my ($out, $err);
+		$node->psql('postgres', "SET client_min_messages = 'debug1';\n$query;", stdout => \$out, stderr => \$err);
+		provoke(undef);
+		is($out, $answer, "$what at batch $batch of a query: answered by the CPU engine");
+		like($err, qr/engine "cuda" failed/, '... and said so');
+		cmp_ok(wait_for_device('state', 'ready', 10), '<', 2, '... the server is back');
+		like(device('last_error'), qr/terminated by signal|exited with status|the GPU server ended|illegal memory access/, '... the error is told');
+	}
 }
-like(device('last_error'), qr/./, 'the last error is told');
+provoke('abort 3');
+like($node->safe_psql('postgres', $engine =~ s/BY k/BY k, t/r), qr/Engine: cpu \(cuda failed: the GPU server ended\)/, 'EXPLAIN says that the server was lost');
+provoke(undef);
+wait_for_device('state', 'ready', 10);
+
+# A parallel scan cannot be read again: a clear error once rows were sent, and the CPU engine before that.
+{
+	my ($out, $err);
+	provoke('abort 2');
+	$node->psql('postgres', "\\set VERBOSITY verbose\n$parallel\n$query;", stdout => \$out, stderr => \$err);
+	provoke(undef);
+	like($err, qr/ERROR: +38000: engine "cuda" failed: the GPU server ended\n.*DETAIL: .*cannot be read again.*HINT: .*"gpuagg.engine"/s,
+		'a server lost by a parallel query is an error that says what to do');
+	wait_for_device('state', 'ready', 10);
+	is($node->safe_psql('postgres', "$parallel $query"), $answer, '... and the next query runs');
+
+	# a supervisor that stands still believes in a server that is dead
+	my ($supervisor) = slurp_file('/proc/' . server_pid() . '/stat') =~ /\) \S (\d+) /;
+	kill 'STOP', $supervisor;
+	kill 'KILL', server_pid();
+	usleep(100_000);
+	foreach my $plan ('', $parallel)
+	{
+		$node->psql('postgres', "SET client_min_messages = 'debug1';\n$plan\n$query;", stdout => \$out, stderr => \$err);
+		is($out, $answer, 'a server gone before the first batch: the CPU engine takes it' . ($plan ? ', in a parallel plan as well' : ''));
+		like($err, qr/engine "cuda" failed: could not connect to the GPU server/, '... and says so');
+	}
+	kill 'CONT', $supervisor;
+	cmp_ok(wait_for_device('state', 'ready', 10), '<', 2, '... and the server is back');
+}
 
 {
 	provoke('slow');
@@ -116,11 +158,27 @@ like(device('last_error'), qr/./, 'the last error is told');
 	wait_for_device('state', 'ready', 10);
 }
 
+# A server that does not answer can be left.
+{
+	my ($out, $err);
+	provoke('hang');
+	$node->psql('postgres', "SET statement_timeout = 500;\n$query;", stdout => \$out, stderr => \$err);
+	provoke(undef);
+	like($err, qr/canceling statement due to statement timeout/, 'a query at a server that hangs can be cancelled');
+	is($node->safe_psql('postgres', $query), $answer, '... and another runs beside it');
+	kill 'KILL', server_pid();
+	usleep(100_000);
+	wait_for_device('state', 'ready', 10);
+}
+
 # Device memory is exhausted.
-provoke('memory');
-like($node->safe_psql('postgres', $engine), qr/Engine: cpu \(cuda failed: device memory limit reached\)/,
+provoke('memory 2');
+is(device('out_of_memory'), 0, 'no query has run out of device memory');
+like($node->safe_psql('postgres', $engine =~ s/BY k/BY k, t/r), qr/Engine: cpu \(cuda failed: device memory limit reached\)/,
 	'exhausted device memory: EXPLAIN says that the CPU engine took over');
 provoke(undef);
+is(device('out_of_memory'), 1, '... and it is counted');
+like(device('last_error'), qr/memory limit reached/, '... and told');
 $node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.device_memory_limit = '1MB'");
 $node->reload;
 usleep(300_000);
@@ -179,6 +237,7 @@ is($node->safe_psql('postgres', $query), $answer, 'and the server lives on');
 # Many sessions at once.
 {
 	my @children;
+	my $before = device('queries');
 	foreach my $i (1 .. 64)
 	{
 		my ($in, $out, $err) = ('', '', '');
@@ -190,6 +249,7 @@ is($node->safe_psql('postgres', $query), $answer, 'and the server lives on');
 	}
 	$_->{run}->finish foreach @children;
 	is(scalar(grep { ${ $_->{out} } =~ /^100000\|/ } @children), 64, '64 sessions at once');
+	is(device('queries') - $before, 64, '... all at the server');
 	is(device('memory_used'), 0, '... leave no memory behind');
 }
 

@@ -4,8 +4,8 @@
  *
  * It keeps the contract of device.h (memory budget, copies before reductions,
  * groups by packed key) with the operators of monoid.h, and can be told to
- * fail: the first word of the file "gpuagg.fault" in the working directory, read
- * at every batch, is
+ * fail: the file "gpuagg.fault" in the working directory, read at every batch, is
+ * a word and perhaps a number n, from which batch of a query on (default: the first)
  *
  *		slow		each batch takes 20 ms
  *		hang		each batch takes a minute
@@ -46,6 +46,7 @@ struct Query
 	char	   *slots[WIRE_MAX_SLOTS];
 	int			errors;
 	int			retries;
+	int			given;			/* batches */
 
 	/* rows of operators that do not commute, until all are there */
 	struct Kept *kept;
@@ -360,7 +361,7 @@ static DeviceStatus
 standin_reset(Query *query, DeviceError *error)
 {
 	query->ngroups = query->q->nkeys == 0 ? 1 : 0;
-	query->errors = query->retries = 0;
+	query->errors = query->retries = query->given = 0;
 	forget_rows(query);
 	if (query->capacity > 0)
 		memset(query->table, 0, 2 * query->capacity * sizeof(uint64_t));
@@ -566,16 +567,17 @@ reduce_kept(Query *query)
 	forget_rows(query);
 }
 
-/* What the test asked to go wrong. */
+/* What the test asked to go wrong, at the query's batch of this number. */
 static DeviceStatus
-provoke(DeviceError *error)
+provoke(int batch, DeviceError *error)
 {
 	char		word[32] = "";
+	int			from = 1;
 	FILE	   *f = fopen("gpuagg.fault", "r");
 
 	if (f == NULL)
 		return DEVICE_OK;
-	if (fscanf(f, "%31s", word) != 1)
+	if (fscanf(f, "%31s %d", word, &from) < 1 || batch < from)
 		word[0] = '\0';
 	fclose(f);
 	if (strcmp(word, "slow") == 0)
@@ -597,7 +599,7 @@ static DeviceStatus
 standin_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error)
 {
 	const char *base = lane->memory + batch->buffer * lane->buffer_bytes;
-	DeviceStatus status = provoke(error);
+	DeviceStatus status = provoke(++query->given, error);
 	KeptBatch  *kept = query->q->flags & WIRE_ORDERED ? keep_batch(query, batch, base) : NULL;
 
 	for (uint32_t i = 0; i < batch->nrows && status == DEVICE_OK; i++)
