@@ -101,14 +101,23 @@ answer() {
 	} | sql >"$work/$1"
 }
 
-# One run's time in ms.
-run_once() {
+# All runs of a query, the configurations by turns, with their times in ms in $work/NAME.ms.  In one session,
+# after a run that does not count: a session that reads a table for the first time maps its pages.
+run_all() {
+	local c r
+
 	{
-		config_sets "$1"
-		echo '\timing on'
-		echo '\o /dev/null'
-		echo "SELECT count(s) FROM ($(config_query "$1" "$2") OFFSET 0) s;"
-	} | sql | awk '/^Time:/ {print $2}'
+		for ((r = 0; r <= repeat; r++)); do
+			for c in "${configs[@]}"; do
+				echo 'RESET ALL;'
+				config_sets "$c"
+				echo "\\echo RUN $r $c"
+				echo '\timing on'
+				echo "SELECT count(s) FROM ($(config_query "$c" "$1") OFFSET 0) s \\g /dev/null"
+				echo '\timing off'
+			done
+		done
+	} | sql | awk -v work="$work" '/^RUN/ {r = $2; c = $3} /^Time:/ && r > 0 {print $2 > (work "/" c ".ms")}'
 }
 
 median() {
@@ -166,11 +175,7 @@ while IFS='|' read -r name query keys; do
 			status=1
 		fi
 	done
-	for ((r = 0; r < repeat; r++)); do
-		for c in "${configs[@]}"; do
-			run_once "$c" "$query" >>"$work/$c.ms"
-		done
-	done
+	run_all "$query"
 	printf '%-26s' "$name"
 	declare -A ms=()
 	for c in "${configs[@]}"; do

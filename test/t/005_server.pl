@@ -83,7 +83,7 @@ is($node->safe_psql('postgres', "$parallel $query"), $answer, 'and by several wo
 {
 	my ($out, $err);
 	$node->psql('postgres', "SET work_mem = '64kB'; SET hash_mem_multiplier = 1;
-		SELECT count(*) FROM (SELECT (i / 2)::text, gpu_sum(CASE WHEN i > 900000 THEN 1e308 ELSE 0 END::float8) FROM rows GROUP BY 1) g",
+		SELECT count(s) FROM (SELECT (i / 2)::text, gpu_sum(CASE WHEN i > 900000 THEN 1e308 ELSE 0 END::float8) AS s FROM rows GROUP BY 1) g",
 		stdout => \$out, stderr => \$err);
 	like($err, qr/value out of range: overflow/, 'errors of rows that were spilled are raised');
 }
