@@ -68,6 +68,9 @@ typedef struct HeapScan
 	uint64		blocks_done;
 	Buffer		ahead;			/* the page after the one at hand, pinned; or InvalidBuffer */
 	BlockNumber ahead_block;
+	const char *fetch;			/* what is left of it to fetch into the cache */
+	const char *fetch_end;
+	int			ncolumns;		/* filled for every row: those of the first stage */
 	Buffer		last;			/* that was pinned, though not necessarily now */
 	DecodeAttr *attrs;
 	const uint8 **located;		/* [attribute of the stage][EXPR_ROWS] */

@@ -271,15 +271,35 @@ collect_tuples(HeapScan *scan, HeapPage *page)
 /* Wider tuples than this are rarely read as a whole. */
 #define NARROW_TUPLE 256
 #define FETCH_BYTES 64
+/* Fetched with each column; the processor has so many fetches under way without waiting. */
+#define COLUMN_FETCHES 20
+
+/*
+ * The page ahead is fetched into the cache bit by bit, while the page at hand
+ * is read: hardware does not foresee the next page, and a burst would stall.
+ */
+static void
+start_fetching(HeapScan *scan, const HeapPage *page)
+{
+	bool		all = BufferIsValid(scan->ahead) && page->ntuples >= BLCKSZ / NARROW_TUPLE;
+
+	scan->fetch = BufferIsValid(scan->ahead) ? BufferGetPage(scan->ahead) : NULL;
+	scan->fetch_end = all ? scan->fetch + BLCKSZ : scan->fetch;
+}
+
+static inline void
+fetch_some(HeapScan *scan, int n)
+{
+	const char *end = scan->fetch + Min(scan->fetch_end - scan->fetch, n * FETCH_BYTES);
+
+	for (; scan->fetch < end; scan->fetch += FETCH_BYTES)
+		__builtin_prefetch(scan->fetch);
+}
 
 /*
  * Where attributes begin, how many there are, and whether any is NULL.  The
  * fields that say so are in the last 8 bytes of a fixed header: after a half of
  * t_ctid come t_infomask2, t_infomask, t_hoff and the first byte of the bitmap.
- *
- * Here is where a page's memory is first touched, so here the page ahead is
- * fetched into the cache: a few lines with each tuple, as bursts would stall.
- * Hardware does not foresee the next page.
  */
 #define HEADER_WORD (offsetof(HeapTupleHeaderData, t_infomask2) - 2)
 #define WORD_NATTS ((uint64) HEAP_NATTS_MASK << 16)
@@ -295,20 +315,15 @@ examine_headers(HeapScan *scan, HeapPage *page)
 	int			natts = (first & WORD_NATTS) >> 16;
 	int			hoff = (first & WORD_HOFF) >> 48;
 	int			n = page->ntuples;
-	const char *fetch = NULL;
-	int			step = 0;
+	int			here = BLCKSZ / FETCH_BYTES - scan->ncolumns * COLUMN_FETCHES;
+	int			each = (here + n - 1) / n;
 
-	if (BufferIsValid(scan->ahead) && n >= BLCKSZ / NARROW_TUPLE)
-	{
-		fetch = BufferGetPage(scan->ahead);
-		step = (BLCKSZ / FETCH_BYTES + n - 1) / n * FETCH_BYTES;
-	}
+	start_fetching(scan, page);
 	for (int i = 0; i < n; i++)
 	{
 		differ |= *(const uint64 *) (words + page->tuples[i]) ^ first;
-		for (int line = 0; line < step; line += FETCH_BYTES)
-			__builtin_prefetch(fetch + line);
-		fetch += step;
+		if (i < here)
+			fetch_some(scan, each);
 	}
 	page->has_nulls = ((first | differ) & WORD_HASNULL) != 0;
 	if (!(differ & (WORD_NATTS | WORD_HOFF)))
@@ -387,6 +402,7 @@ heap_columns_init(HeapScan *scan, HeapColumns *columns, ExprSet *set, int stage)
 	{
 		if (vec->attno == 0 || vec->stage != stage)
 			continue;
+		scan->ncolumns += stage == 0;
 		columns->vecs[columns->nvecs] = vec;
 		columns->attrs[columns->nvecs++] = vec->attno - 1;
 	}
@@ -538,6 +554,7 @@ heap_columns_fill(HeapScan *scan, const HeapColumns *columns, const HeapPage *pa
 			for (int k = 0; k < columns->nvarying; k++)
 				if (columns->varying_slot[k] == columns->slot[v])
 					located = scan->located + (size_t) k * EXPR_ROWS;
+		fetch_some(scan, COLUMN_FETCHES);
 		fill_vec(vec, TupleDescAttr(desc, vec->attno - 1), rows, offset, located);
 	}
 }
