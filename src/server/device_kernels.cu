@@ -209,22 +209,6 @@ device_slot_bins(const SlotBins *bins, int64_t nrows, int32_t *out, gpuagg_strea
 
 /* ---- rows of operators that do not commute ---- */
 
-__device__ static int64_t
-load_integer(const DeviceColumn &c, int64_t i)
-{
-	switch (c.type)
-	{
-		case WIRE_I8:
-			return ((const int8_t *) c.values)[i];
-		case WIRE_I16:
-			return ((const int16_t *) c.values)[i];
-		case WIRE_I32:
-			return ((const int32_t *) c.values)[i];
-		default:
-			return ((const int64_t *) c.values)[i];
-	}
-}
-
 __device__ static void
 load_input(const PackInput &p, int64_t i, int8_t *out)
 {
