@@ -203,3 +203,4 @@ SET gpuagg.feed = 'tuples';
 SELECT feed_of('SELECT gpu_count(*) FROM empty');
 SET gpuagg.feed = 'heap';
 SELECT feed_of('SELECT gpu_count(*) FROM empty');
+DROP FUNCTION agrees;
