@@ -1,6 +1,8 @@
 -- The heap feed and what a session does to its tables: HOT chains, rewrites and
 -- truncations of its own transaction, SET LOCAL, held cursors, scans that start in
 -- the middle of a table, long values as keys, commands seen and not yet seen.
+CREATE SCHEMA heap_tables;
+SET search_path = heap_tables, public;
 SET client_min_messages = warning;
 SET enable_sort = off;
 SET gpuagg.feed = 'heap';
