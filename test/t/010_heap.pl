@@ -1,4 +1,4 @@
-# The heap feed on a hot standby, and after cancelled and failed scans.
+# The heap feed on a hot standby; its progress; pins after cancelled and failed scans.
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
@@ -92,27 +92,38 @@ ok($primary->poll_query_until('postgres', 'SELECT count(*) = 0 FROM gpuagg_progr
 $in .= "\\q\n";
 $scan->finish;
 
-# Cancelled, failed and abandoned scans leave no pin behind.
+# Cancelled, failed and abandoned scans leave no pin behind, while their session
+# and even their transaction goes on.
 $primary->safe_psql('postgres', "INSERT INTO rows SELECT i, i % 7, 1, 'x' FROM generate_series(1, 300000) i; ANALYZE rows");
-for my $setting ("SET statement_timeout = '20ms'", 'SET max_parallel_workers_per_gather = 0')
+$primary->safe_psql('postgres', 'CREATE EXTENSION pg_buffercache');
+$session = $primary->background_psql('postgres', on_error_stop => 0);
+my $long = "SELECT t, gpu_count(*), gpu_sum(v) FROM rows WHERE md5(md5(repeat(t, 50))) > '0' GROUP BY t";
+my $failing = 'SELECT k, gpu_sum(1 / (id - 200000)) FROM rows GROUP BY k';
+my $pins = "SELECT coalesce(sum(pinning_backends), 0) FROM pg_buffercache WHERE relfilenode = pg_relation_filenode('rows')";
+
+# [what, statements, SQLSTATE of the last error]
+for my $case (
+	[ 'cancelled', "SET statement_timeout = '20ms'; $long; SET statement_timeout = 0", '57014' ],
+	[ 'failed', $failing, '22012' ],
+	[ 'failed in a subtransaction', "BEGIN; SAVEPOINT s; $failing; ROLLBACK TO s", '22012' ],
+	[ 'failed after that', "$failing; ROLLBACK", '22012' ],
+	[ 'caught', "DO \$\$ BEGIN PERFORM gpu_sum(1 / (id - 200000)) FROM rows; EXCEPTION WHEN division_by_zero THEN RAISE SQLSTATE '01234'; END \$\$", '01234' ],
+	[ 'cursor', 'BEGIN; DECLARE c CURSOR FOR SELECT k, gpu_count(*) FROM rows GROUP BY k; FETCH 1 FROM c; CLOSE c; SELECT 1 / 0; ROLLBACK', '22012' ],
+	[ 'cursor in a subtransaction', "BEGIN; SAVEPOINT s; DECLARE c CURSOR FOR $failing; FETCH 1 FROM c; ROLLBACK TO s", '22012' ],
+	[ 'row locks and a change', 'ROLLBACK; BEGIN; UPDATE rows SET v = 2 WHERE id < 100; SAVEPOINT s; ' . $failing . '; ROLLBACK', '22012' ])
 {
-	for (1 .. 5)
-	{
-		$primary->psql('postgres', <<SQL);
-SET gpuagg.require = 'require';
-$setting;
-SELECT t, gpu_count(*), gpu_sum(v) FROM rows WHERE length(repeat(t, 50)) > 10 GROUP BY t;
-SELECT k, gpu_sum(1 / (id - 200000)) FROM rows GROUP BY k;
-BEGIN;
-DECLARE c CURSOR FOR SELECT k, gpu_count(*) FROM rows GROUP BY k;
-FETCH 1 FROM c;
-COMMIT;
-SQL
-	}
+	my ($what, $statements, $state) = @$case;
+
+	# one statement a line: each is a message of its own
+	$session->query("SET gpuagg.require = 'require';\nSET gpuagg.feed = 'heap';\n" . ($statements =~ s/;(?![^\$]*\$\$)\s*/;\n/gr) . ';');
+	is($session->query('\echo :LAST_ERROR_SQLSTATE'), $state, "$what: the error");
+	is($primary->safe_psql('postgres', $pins), '0', "$what: no pin is left");
 }
+like($primary->safe_psql('postgres', "SET gpuagg.feed = 'heap'; EXPLAIN $long"), qr/Feed: heap pages of rows/, 'they read pages');
 $primary->safe_psql('postgres', "SET lock_timeout = '5s'; SET statement_timeout = '60s'; DELETE FROM rows; VACUUM FREEZE rows");
 is($primary->safe_psql('postgres', "SELECT pg_relation_size('rows')"), '0', 'vacuum could truncate the table');
 unlike(slurp_file($primary->logfile), qr/refcount leak|still referenced/, 'no pin was leaked');
+$session->quit;
 
 $primary->stop;
 done_testing();
