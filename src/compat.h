@@ -111,6 +111,17 @@ compat_read_recent_buffer(Relation rel, BlockNumber block, Buffer buffer)
 	return true;
 }
 
+/* How many relations a query names; with more than one, EXPLAIN prefixes columns. */
+static inline int
+compat_explain_rtable_size(ExplainState *es)
+{
+#if PG_VERSION_NUM >= 180000
+	return es->rtable_size;		/* without the entry that stands for GROUP BY */
+#else
+	return list_length(es->rtable);
+#endif
+}
+
 /* What EXPLAIN does with a query where no hook does anything else. */
 static inline void
 compat_explain_one_query(Query *query, int cursor_options, IntoClause *into, ExplainState *es,

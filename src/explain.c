@@ -23,7 +23,7 @@ explain_keys(GpuAggState *state, List *ancestors, ExplainState *es)
 	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
 	List	   *context;
 	List	   *keys = NIL;
-	bool		prefix = list_length(es->rtable) > 1 || es->verbose;
+	bool		prefix = compat_explain_rtable_size(es) > 1 || es->verbose;
 
 	if (state->plan->nkeys == 0)
 		return;
