@@ -9,7 +9,7 @@
  * atomic addition, and never waits for another block in between; rows that met a
  * claimed slot come last, when waiting is safe.
  */
-#include "hist.cuh"
+#include "partition.cuh"
 
 #define THREADS 256
 #define ITEMS 4
@@ -103,7 +103,7 @@ same_key(const Slot<WORDS> &s, const Key<WORDS> &k)
 
 /* A slot as this multiprocessor's cache has it: maybe stale, but once full for ever right. */
 template <int WORDS> static __device__ __forceinline__ Slot<WORDS>
-read_slot(const Slot<WORDS> *p)
+read_slot_cached(const Slot<WORDS> *p)
 {
 	Slot<WORDS> s;
 
@@ -124,12 +124,21 @@ read_slot(const Slot<WORDS> *p)
 	return s;
 }
 
-/* The same past the caches; the state is read before the key. */
+/* The same as all see it; a slot of 16 bytes is read and written as one. */
 template <int WORDS> static __device__ __forceinline__ Slot<WORDS>
-read_slot_now(Slot<WORDS> *p)
+read_slot(Slot<WORDS> *p)
 {
 	Slot<WORDS> s;
 
+	if constexpr (WORDS == 1)
+	{
+		u64			hi;
+
+		asm volatile("{ .reg .b128 t; ld.relaxed.gpu.global.b128 t, [%2]; mov.b128 {%0, %1}, t; }"
+					 : "=l"(s.key[0]), "=l"(hi) : "l"(p) : "memory");
+		s.state = (u32) hi;
+		return s;
+	}
 	s.state = *(volatile u32 *) &p->state;
 	__threadfence();
 	for (int i = 0; i < WORDS; i++)
@@ -140,9 +149,15 @@ read_slot_now(Slot<WORDS> *p)
 template <int BYTES, int WORDS> static __device__ __forceinline__ void
 publish(const GroupArgs &args, Slot<WORDS> *p, const Key<WORDS> &k, u32 bin)
 {
+	store_key<BYTES, WORDS>(args.keys, bin, k);
+	if constexpr (WORDS == 1)
+	{
+		asm volatile("{ .reg .b128 t; mov.b128 t, {%0, %1}; st.relaxed.gpu.global.b128 [%2], t; }"
+					 : : "l"(k.w[0]), "l"((u64) bin + SLOT_BIN), "l"(p) : "memory");
+		return;
+	}
 	for (int i = 0; i < WORDS; i++)
 		*(volatile u64 *) &p->key[i] = k.w[i];
-	store_key<BYTES, WORDS>(args.keys, bin, k);
 	__threadfence();
 	*(volatile u32 *) &p->state = bin + SLOT_BIN;
 }
@@ -183,7 +198,7 @@ probe(const GroupArgs &args, const Key<WORDS> &k, u64 &at, int32_t &bin)
 				return CLAIMED;
 			if (seen == SLOT_CLAIMED)
 				return DEFERRED;
-			s = read_slot_now(slots + at);
+			s = read_slot(slots + at);
 		}
 		if (same_key(s, k))
 		{
@@ -294,11 +309,100 @@ reserve_bins(GpuaggGroupCounters *counters, u32 claims)
 	return base + warp_sum[warp] + sum - claims;
 }
 
+/* A thread's rows of a tile, one bit an item each. */
+struct TileRows
+{
+	u32			rows;			/* that take part */
+	u32			nulls;
+	u32			claims;			/* that claimed the slot where they stand */
+	u32			deferred;		/* that met another's claim there */
+};
+
+template <int BYTES, int WORDS> static __device__ __forceinline__ void
+load_rows(const GroupArgs &args, u64 base, Key<WORDS> (&key)[ITEMS], TileRows &t)
+{
+	t.rows = t.nulls = t.claims = t.deferred = 0;
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		u64			r = base + j * THREADS + threadIdx.x;
+
+		if (r < args.nrows && !(args.retry && args.bins[r] != -1) && !(args.filter && !args.filter[r]))
+		{
+			t.rows |= 1u << j;
+			if (args.validity && !bit_set(args.validity, (u32) r))
+				t.nulls |= 1u << j;
+			else
+				key[j] = load_key<BYTES>(args.input, (u32) r);
+		}
+	}
+}
+
+/* Most rows find their key where it belongs: those first, all at a time. */
+template <int WORDS> static __device__ __forceinline__ void
+probe_rows(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], u64 (&at)[ITEMS], int32_t (&bin)[ITEMS],
+		   TileRows &t)
+{
+	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
+	Slot<WORDS> seen[ITEMS];
+	u32			open = t.rows & ~t.nulls;
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		if (open >> j & 1)
+		{
+			at[j] = __umul64hi(hash_key(key[j]), args.nslots);
+			seen[j] = read_slot_cached(slots + at[j]);
+		}
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		bin[j] = -1;
+		if ((open >> j & 1) && seen[j].state >= SLOT_BIN && same_key(seen[j], key[j]))
+		{
+			bin[j] = (int32_t) (seen[j].state - SLOT_BIN);
+			open &= ~(1u << j);
+		}
+	}
+	if (open)
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			if (open >> j & 1)
+			{
+				Found		f = probe(args, key[j], at[j], bin[j]);
+
+				t.claims |= (f == CLAIMED) << j;
+				t.deferred |= (f == DEFERRED) << j;
+			}
+}
+
+/* Bins for the block's claims. */
+template <int BYTES, int WORDS> static __device__ __forceinline__ void
+fill_claims(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], const u64 (&at)[ITEMS],
+			int32_t (&bin)[ITEMS], u32 claims)
+{
+	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
+	u64			id = reserve_bins(args.counters, __popc(claims));
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		if (claims >> j & 1)
+		{
+			if (id < args.capacity)
+			{
+				publish<BYTES, WORDS>(args, slots + at[j], key[j], (u32) id);
+				bin[j] = (int32_t) id;
+			}
+			else
+				atomicExch(&slots[at[j]].state, SLOT_EMPTY);
+			id++;
+		}
+}
+
 template <int BYTES> static __global__ void __launch_bounds__(THREADS)
 lookup_kernel(const __grid_constant__ GroupArgs args)
 {
 	constexpr int WORDS = BYTES == 16 ? 2 : 1;
-	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
 	u32			pending = 0;
 
 	for (u64 base = blockIdx.x * (u64) (THREADS * ITEMS); base < args.nrows;
@@ -307,66 +411,20 @@ lookup_kernel(const __grid_constant__ GroupArgs args)
 		Key<WORDS>	key[ITEMS];
 		u64			at[ITEMS];
 		int32_t		bin[ITEMS];
-		u32			rows = 0,
-					nulls = 0,
-					claims = 0,
-					deferred = 0;
+		TileRows	t;
 
+		load_rows<BYTES, WORDS>(args, base, key, t);
+		probe_rows<WORDS>(args, key, at, bin, t);
+		if (__syncthreads_or(t.claims))
+			fill_claims<BYTES, WORDS>(args, key, at, bin, t.claims);
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			u64			r = base + j * THREADS + threadIdx.x;
-
-			bin[j] = -1;
-			if (r < args.nrows && !(args.retry && args.bins[r] != -1) &&
-				!(args.filter && !args.filter[r]))
-			{
-				rows |= 1u << j;
-				if (args.validity && !bit_set(args.validity, (u32) r))
-					nulls |= 1u << j;
-				else
-					key[j] = load_key<BYTES>(args.input, (u32) r);
-			}
-		}
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			if ((rows & ~nulls) >> j & 1)
-				at[j] = __umul64hi(hash_key(key[j]), args.nslots);
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			if ((rows & ~nulls) >> j & 1)
-			{
-				Found		f = probe(args, key[j], at[j], bin[j]);
-
-				claims |= (f == CLAIMED) << j;
-				deferred |= (f == DEFERRED) << j;
-			}
-		if (__syncthreads_or(claims))
-		{
-			u64			id = reserve_bins(args.counters, __popc(claims));
-
-#pragma unroll
-			for (int j = 0; j < ITEMS; j++)
-				if (claims >> j & 1)
-				{
-					if (id < args.capacity)
-					{
-						publish<BYTES, WORDS>(args, slots + at[j], key[j], (u32) id);
-						bin[j] = (int32_t) id;
-					}
-					else
-						atomicExch(&slots[at[j]].state, SLOT_EMPTY);
-					id++;
-				}
-		}
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-		{
-			if (deferred >> j & 1)
+			if (t.deferred >> j & 1)
 				bin[j] = settle<BYTES, WORDS>(args, key[j], at[j]);
-			if (nulls >> j & 1)
+			if (t.nulls >> j & 1)
 				bin[j] = settle_null<BYTES, WORDS>(args);
-			if (rows >> j & 1)
+			if (t.rows >> j & 1)
 			{
 				args.bins[base + j * THREADS + threadIdx.x] = bin[j];
 				pending += bin[j] < 0;
@@ -533,58 +591,89 @@ gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGroupTable *to, gpua
 
 /* ---- partition by hash ----------------------------------------------------------- */
 
-#define PART_THREADS 512
-#define PART_ITEMS 8
-
-template <int BYTES, bool SCATTER> static __global__ void __launch_bounds__(PART_THREADS, 2)
-partition_keys_kernel(const void *keys, const void *values, int value_bytes, u32 nrows, void *keys_out,
-					  void *values_out, u32 *cursor)
+/* By the top of the hash, so that a partition's keys share a part of the table. */
+template <int WORDS> static __device__ __forceinline__ u32
+partition_of(const Key<WORDS> &k)
 {
-	constexpr int WORDS = BYTES == 16 ? 2 : 1;
+	return (u32) (hash_key(k) >> 56);
+}
+
+template <int BYTES> static __global__ void __launch_bounds__(PART_THREADS, 2)
+count_keys_kernel(const void *keys, u32 nrows, u32 *total)
+{
 	__shared__ u32 count[PARTITIONS];
-	const u64	tile = PART_THREADS * PART_ITEMS;
 
-	for (u64 base = blockIdx.x * tile; base < nrows; base += gridDim.x * tile)
+	for (u32 p = threadIdx.x; p < PARTITIONS; p += PART_THREADS)
+		count[p] = 0;
+	__syncthreads();
+#pragma unroll 8
+	for (u64 r = blockIdx.x * (u64) PART_THREADS + threadIdx.x; r < nrows; r += gridDim.x * (u64) PART_THREADS)
+		atomicAdd(&count[partition_of(load_key<BYTES>(keys, (u32) r))], 1u);
+	__syncthreads();
+	for (u32 p = threadIdx.x; p < PARTITIONS; p += PART_THREADS)
+		if (count[p])
+			atomicAdd(&total[p], count[p]);
+}
+
+/* Numbers a thread's rows in their partitions; returns the partitions in `part`. */
+template <int BYTES> static __device__ __forceinline__ void
+number_keys(const PartTile &t, const void *keys, u64 base, u32 nrows, u32 (&part)[PART_ITEMS / 4], Places &place)
+{
+#pragma unroll
+	for (int h = 0; h < PART_ITEMS; h += 4)
 	{
-		Key<WORDS>	key[PART_ITEMS];
-		u32			place[PART_ITEMS];
-		u32			part[PART_ITEMS];
+		Key<BYTES == 16 ? 2 : 1> key[4];
 
-		for (u32 p = threadIdx.x; p < PARTITIONS; p += blockDim.x)
-			count[p] = 0;
+#pragma unroll
+		for (int j = 0; j < 4; j++)
+			if (base + (h + j) * PART_THREADS + threadIdx.x < nrows)
+				key[j] = load_key<BYTES>(keys, (u32) base + (h + j) * PART_THREADS + threadIdx.x);
+		part[h / 4] = 0;
+#pragma unroll
+		for (int j = 0; j < 4; j++)
+		{
+			u32			at = UNPLACED;
+
+			if (base + (h + j) * PART_THREADS + threadIdx.x < nrows)
+			{
+				u32			p = partition_of(key[j]);
+
+				part[h / 4] |= p << (8 * j);
+				at = atomicAdd(&t.count()[p], 1u);
+			}
+			place.set(h + j, at);
+		}
+	}
+}
+
+template <int BYTES> static __global__ void __launch_bounds__(PART_THREADS, 2)
+move_keys_kernel(const void *keys, const void *values, int value_bytes, u32 nrows, void *keys_out,
+				 void *values_out, u32 *cursor)
+{
+	PartTile	t = {PARTITIONS, (u32) max(BYTES, value_bytes)};
+
+	for (u64 base = blockIdx.x * (u64) PART_TILE; base < nrows; base += gridDim.x * (u64) PART_TILE)
+	{
+		u32			part[PART_ITEMS / 4];
+		Places		place;
+		u32			total;
+
+		part_clear(t);
+		number_keys<BYTES>(t, keys, base, nrows, part, place);
+		total = part_reserve(t, cursor);
 #pragma unroll
 		for (int j = 0; j < PART_ITEMS; j++)
-			if (base + j * PART_THREADS + threadIdx.x < nrows)
-				key[j] = load_key<BYTES>(keys, (u32) (base + j * PART_THREADS + threadIdx.x));
-		__syncthreads();
-#pragma unroll
-		for (int j = 0; j < PART_ITEMS; j++)
-			if (base + j * PART_THREADS + threadIdx.x < nrows)
+			if (place.get(j) != UNPLACED)
 			{
-				part[j] = (u32) (hash_key(key[j]) >> 56);
-				place[j] = atomicAdd(&count[part[j]], 1u);
-			}
-		__syncthreads();
-		for (u32 p = threadIdx.x; p < PARTITIONS; p += blockDim.x)
-			if (count[p])
-				count[p] = atomicAdd(&cursor[p], count[p]);
-		__syncthreads();
-		if (SCATTER)
-#pragma unroll
-			for (int j = 0; j < PART_ITEMS; j++)
-			{
-				u64			r = base + j * PART_THREADS + threadIdx.x;
+				u32			p = part[j / 4] >> (8 * (j % 4)) & 0xff,
+							at = place.get(j) + t.count()[p];
 
-				if (r >= nrows)
-					continue;
-				place[j] += count[part[j]];
-				store_key<BYTES, WORDS>(keys_out, place[j], key[j]);
-				if (value_bytes == 8)
-					((u64 *) values_out)[place[j]] = ((const u64 *) values)[r];
-				else if (value_bytes == 4)
-					((u32 *) values_out)[place[j]] = ((const u32 *) values)[r];
+				place.set(j, at);
+				t.part()[at] = (uint16_t) p;
 			}
-		__syncthreads();
+		part_move_column(t, total, place, keys, base, keys_out, BYTES);
+		if (value_bytes)
+			part_move_column(t, total, place, values, base, values_out, value_bytes);
 	}
 }
 
@@ -607,14 +696,16 @@ partition_keys(const void *keys, const void *values, int value_bytes, u32 nrows,
 			   void *values_out, u32 *cursor, const DeviceFacts &facts, cudaStream_t stream)
 {
 	int			blocks = 2 * facts.sms;
+	size_t		bytes = part_tile_bytes(BYTES > value_bytes ? BYTES : value_bytes, PARTITIONS);
 
+	CUDA_TRY(cudaFuncSetAttribute(move_keys_kernel<BYTES>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+								  (int) bytes));
 	CUDA_TRY(cudaMemsetAsync(cursor, 0, PARTITIONS * sizeof(u32), stream));
-	partition_keys_kernel<BYTES, false><<<blocks, PART_THREADS, 0, stream>>>(keys, values, value_bytes,
-																			 nrows, keys_out, values_out, cursor);
+	count_keys_kernel<BYTES><<<blocks, PART_THREADS, 0, stream>>>(keys, nrows, cursor);
 	first_rows_kernel<<<1, PARTITIONS, 0, stream>>>(cursor);
-	partition_keys_kernel<BYTES, true><<<blocks, PART_THREADS, 0, stream>>>(keys, values, value_bytes,
-																			nrows, keys_out, values_out, cursor);
-	CUDA_TRY_LAUNCH("partition_keys_kernel");
+	move_keys_kernel<BYTES><<<blocks, PART_THREADS, bytes, stream>>>(keys, values, value_bytes, nrows, keys_out,
+																	 values_out, cursor);
+	CUDA_TRY_LAUNCH("move_keys_kernel");
 	return GPUAGG_CUDA_OK;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "hist_kernels.cuh"
 #include "hist_model.h"
+#include "partition.cuh"
 
 /* Threads of kernels need some shared memory of their own. */
 #define SHARED_RESERVE 1024
@@ -179,7 +180,7 @@ set_slot(const GpuaggHist *hist, int s, HistSlot &slot)
 }
 
 /*
- * Words and limbs of a slot.  fix_words is the width of float sums; block_bits
+ * Words and limbs of a slot.  fix_words is the width of float sums, in digits or words; block_bits
  * bounds the rows of one block, which may all fall into one bin; total_bits
  * those of the call, whose float sums must fit 128 bits.
  */
@@ -218,14 +219,19 @@ size_slot(HistSlot &slot, int fix_words, int block_bits, int total_bits, bool sp
 			slot.input_words = slot.op == MONOID_SUMSQ_I192 ? 4 : 2;
 			w = l = slot.words = slot.input_words + 1;
 			break;
+		case HIST_FIX:
+			/* three digits have room for any float4 that comes near the greatest */
+			slot.digits = slot.x.type == GPUAGG_VALUE_F32 ? 3 : fix_words;
+			slot.spill = spill;
+			w = slot.words = slot.digits + !spill;
+			slot.max_shift = min(fix_weight(slot.digits) - 1, 126 - total_bits) - 53;
+			l = slot.digits + 1;
+			break;
 		default:
 			slot.words = fix_words;
-			slot.max_shift = 32 * fix_words - 54 - block_bits;
-			if (slot.max_shift > 127 - 54 - total_bits)
-				slot.max_shift = 127 - 54 - total_bits;
+			slot.max_shift = min(32 * fix_words - block_bits, 127 - total_bits) - 54;
 			slot.words2 = (107 + 2 * slot.max_shift + block_bits + 31) / 32;
-			w = slot.form == HIST_FIX ? slot.words
-				: slot.form == HIST_ACCUM ? 1 + slot.words + slot.words2
+			w = slot.form == HIST_ACCUM ? 1 + slot.words + slot.words2
 				: 1 + 2 * slot.words + 3 * slot.words2;
 			l = w;
 	}
@@ -279,8 +285,9 @@ widest_column(const HistArgs &args)
 }
 
 /*
- * The layout and the strategy.  Float sums take four words where that costs no
- * further pass, else three; narrow integer sums keep their carries in shared memory likewise.
+ * The layout and the strategy.  Float sums take four digits where that costs no
+ * further pass, else three; they and narrow integer sums keep their carries in
+ * shared memory likewise.
  */
 static void
 choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
@@ -322,16 +329,10 @@ choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		plan.model.form = HIST_FORM_PARTITION;
 	if (plan.model.form == HIST_FORM_PARTITION)
 	{
-		int64_t		fit = (dev.shared_bytes / 2 - SHARED_RESERVE) / 4 / args.words & ~1;
-		int64_t		parts = (hist->bins.nbins + fit - 1) / fit;
-
+		hist_model_partition(&dev, hist->bins.nbins, args.words, &plan.model);
 		/* on a device with less shared memory a tile may have no room for them */
-		if (parts > HIST_MAX_PARTITIONS ||
-			hist_tile_bytes(widest_column(args), parts) > (size_t) dev.shared_bytes)
+		if (part_tile_bytes(widest_column(args), plan.model.partitions) > (size_t) dev.shared_bytes)
 			plan.model.form = HIST_FORM_GLOBAL;
-		plan.model.partitions = parts;
-		plan.model.pass_bins = ((hist->bins.nbins + parts - 1) / parts + 1) & ~(int64_t) 1;
-		plan.model.log2_copies = 0;
 	}
 	else if (plan.model.form == HIST_FORM_SHARED && plan.model.passes > 1)
 	{
@@ -349,16 +350,28 @@ choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 static bool
 slot_moves(const HistSlot &slot)
 {
-	bool		numbers_rows = (slot.op == MONOID_ARGMAX || slot.op == MONOID_ARGMIN) &&
-		!slot.y.values && slot.x.type != GPUAGG_VALUE_KV;
+	return !slot.filter && !slot.x.validity && !slot.y.validity;
+}
 
-	return !slot.filter && !slot.x.validity && !slot.y.validity && !numbers_rows;
+/* Whether the row's number is one of them. */
+static bool
+slot_numbers_rows(const HistSlot &slot)
+{
+	return (slot.op == MONOID_ARGMAX || slot.op == MONOID_ARGMIN) && !slot.y.values &&
+		slot.x.type != GPUAGG_VALUE_KV;
+}
+
+/* Whether the column is the bin itself, which moves anyway. */
+static bool
+is_bin(const GpuaggBins &b, const GpuaggColumn &c)
+{
+	return b.kind == GPUAGG_BIN_INDEX && c.values == b.column[0].values && type_bytes(c.type) == 4;
 }
 
 static bool
-add_column(PartColumns &cols, const GpuaggColumn &c)
+add_column(const GpuaggBins &b, PartColumns &cols, const GpuaggColumn &c)
 {
-	if (c.values == nullptr)
+	if (c.values == nullptr || is_bin(b, c))
 		return true;
 	for (int i = 0; i < cols.n; i++)
 		if (cols.from[i] == c.values && cols.bytes[i] == type_bytes(c.type))
@@ -376,22 +389,25 @@ static void
 plan_columns(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 {
 	PartColumns &cols = plan.part.columns;
-	bool		all = true;
+	bool		all = true,
+				numbers = false;
 
-	plan.part.stage_bytes = 0;
+	plan.part.stage_bytes = 4;
 	cols.n = 0;
 	for (int s = 0; s < plan.args.nslots && all; s++)
 	{
 		const HistSlot &slot = plan.args.slot[s];
 
-		all = slot_moves(slot) && add_column(cols, slot.x) && add_column(cols, slot.y);
+		numbers = numbers || slot_numbers_rows(slot);
+		all = slot_moves(slot) && add_column(hist->bins, cols, slot.x) && add_column(hist->bins, cols, slot.y);
 	}
+	if (numbers && !hist_fast_numbers_rows(plan.args))
+		all = false;
+	plan.part.moved = all;
 	if (!all)
-	{
 		cols.n = 0;
+	if (!all || numbers)
 		plan.part.row = ws.take<u32>(hist->nrows);
-		plan.part.stage_bytes = 4;
-	}
 	for (int i = 0; i < cols.n; i++)
 	{
 		cols.to[i] = ws.take<char>(hist->nrows * (size_t) cols.bytes[i]);
@@ -406,11 +422,13 @@ redirect_columns(HistPlan &plan)
 {
 	PartColumns &cols = plan.part.columns;
 
-	for (int s = 0; s < plan.args.nslots; s++)
+	for (int s = 0; s < plan.args.nslots && plan.part.moved; s++)
 		for (int k = 0; k < 2; k++)
 		{
 			GpuaggColumn &c = k ? plan.args.slot[s].y : plan.args.slot[s].x;
 
+			if (c.values && is_bin(plan.args.bins, c))
+				c.values = plan.part.bin;
 			for (int i = 0; i < cols.n; i++)
 				if (c.values == cols.from[i] && type_bytes(c.type) == cols.bytes[i])
 				{
@@ -429,6 +447,7 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	part = PartPlan();
 	part.parts = (u32) plan.model.partitions;
 	part.part_bins = (u32) plan.model.pass_bins;
+	part.shift = log2_ceil(part.part_bins);
 	part.max_item_rows = (u32) (hist->nrows / (2 * facts.sms) + 4096);
 	part.max_splits = (u32) (hist->nrows / part.max_item_rows + 1);
 	part.max_items = part.parts + 2 * part.max_splits;

@@ -9,10 +9,11 @@
  *
  *	COUNT	one word
  *	INT		two's complement sum; the carry goes to the next word, past the last
- *			one ("spill") to the limb in device memory
- *	FIX		the same, of doubles as multiples of 2^e0; a value spans three words
- *	ACCUM	COUNT, FIX of x, FIX of x * x (exact, so no cancellation)
- *	REGR	COUNT, FIX of x, y, and of x * x, y * y, x * y
+ *			one ("spill", FIX too) to the limb in device memory
+ *	FIX		sum of doubles as multiples of 2^e0, in signed digits of 27 bits (see below)
+ *	ACCUM	COUNT, wide sum of x, of x * x (exact, so no cancellation)
+ *	REGR	COUNT, wide sums of x, y, and of x * x, y * y, x * y
+ *			(a wide sum is a two's complement sum in fixed point; a value spans three words)
  *	MAX32/64 order-preserving codes, complemented for minima
  *	ARG		code of the key above the complement of the row number
  *	OR64, XOR64	two words; AND is OR of complements
@@ -65,12 +66,13 @@ struct HistSlot
 	int			limb;			/* first limb plane in device memory */
 	int			nlimbs;
 	int			input_words;	/* INT: 1, 2 or 4 words of input */
-	int			words;			/* words of INT and FIX */
-	int			words2;			/* words of FIX products */
+	int			words;			/* words of INT, FIX and wide sums */
+	int			words2;			/* words of wide sums of products */
+	int			digits;			/* FIX: digits of a value */
 	int			extend;			/* a narrow column for a 128-bit input */
 	int			wide_state;		/* INT: a 128-bit state */
-	int			spill;			/* INT: the limb past the words takes carries */
-	int			max_shift;		/* FIX: window above 2^e0 */
+	int			spill;			/* the limb past the words takes carries */
+	int			max_shift;		/* FIX, wide sums: window above 2^e0 */
 };
 
 struct HistItem
@@ -339,7 +341,7 @@ add_words(u32 *p, u32 plane, int words, const u32 (&a)[CNT], u32 fill, int w0)
 	return (int) (fill + carry);
 }
 
-/* Where a double lies in a window. */
+/* Wide sums: where a double lies in a window. */
 struct FixPart
 {
 	u64			m;				/* 53 bits, 0 for zero */
@@ -422,6 +424,69 @@ add_product(u32 *p, u32 plane, int words, const FixPart &f, const FixPart &g)
 	if (negative)
 		negate_words(a);
 	add_words<5>(p, plane, words, a, negative ? ~0u : 0, shift >> 5);
+}
+
+/*
+ * FIX: a value is cut into signed digits by adding numbers so large that the
+ * sum's last bit is the digit's unit: no exponents to look at, and every digit
+ * is added to its word by itself.  A word overflows after 32 additions at the
+ * earliest; the thread that sees it carries on.  The lowest digit is biased to
+ * be positive, so that its word tells whether a bin was touched at all, and is
+ * narrower, so that this word overflows seldom, too.  A word past the digits
+ * takes the last carries.
+ */
+#define FIX_LOW_BITS 20
+#define FIX_BITS 27
+#define FIX_MAX_DIGITS 4
+
+static __host__ __device__ __forceinline__ int
+fix_weight(int word)
+{
+	return word == 0 ? 0 : FIX_LOW_BITS + FIX_BITS * (word - 1);
+}
+
+/* What carries out of this word are worth in the next. */
+static __device__ __forceinline__ int
+fix_carry(int word)
+{
+	return word == 0 ? 1 << (32 - FIX_LOW_BITS) : 1 << (32 - FIX_BITS);
+}
+
+/* The large number for a digit: 1.5 * 2^52 units, and its bias. */
+static __device__ __forceinline__ double
+fix_magic(int e0, int digit)
+{
+	u64			bits = (u64) (1075 + e0 + fix_weight(digit)) << 52 | 1ULL << 51;
+
+	if (digit == 0)
+		bits += 1 << FIX_LOW_BITS;
+	else if (digit == 1)
+		bits--;
+	return __longlong_as_double(bits);
+}
+
+/* The high word of absolute values starts below this; the top digit fits 27 bits then. */
+static __device__ __forceinline__ u32
+fix_limit(int e0, int max_shift)
+{
+	return (u32) (1023 + 53 + e0 + max_shift) << 20;
+}
+
+/* Cuts off one digit; r keeps the rest. */
+static __device__ __forceinline__ u32
+fix_digit(double &r, double magic)
+{
+	double		t = r + magic;
+
+	r -= t - magic;
+	return (u32) __double2loint(t);
+}
+
+/* Whether an addition of d that made s of old left the range of a word. */
+static __device__ __forceinline__ bool
+fix_overflows(int word, u32 old, u32 d, u32 s)
+{
+	return word == 0 ? s < d : (int) ((old ^ s) & (d ^ s)) < 0;
 }
 
 static __device__ __forceinline__ void

@@ -15,8 +15,9 @@
 enum FastKind
 {
 	FAST_NONE,
-	FAST_FIX_F64,
-	FAST_FIX_F32,
+	FAST_FIX3_F64,				/* by digits of a value */
+	FAST_FIX4_F64,
+	FAST_FIX3_F32,
 	FAST_INT_I32,
 	FAST_INT_I64,
 	FAST_UINT,
@@ -26,6 +27,29 @@ enum FastKind
 	FAST_KINDS
 };
 
+/* Digits of a float sum, 0 for other kinds. */
+static constexpr __host__ __device__ int
+digits_of(int kind)
+{
+	return kind == FAST_FIX4_F64 ? 4 : kind == FAST_FIX3_F64 || kind == FAST_FIX3_F32 ? 3 : 0;
+}
+
+#ifndef FIX_THREADS
+#define FIX_THREADS 512
+#endif
+#ifndef FIX_ITEMS
+#define FIX_ITEMS 4
+#endif
+#ifndef FIX_GROUP
+#define FIX_GROUP 4
+#endif
+#ifndef INT_ITEMS
+#define INT_ITEMS 6
+#endif
+#ifndef ARG_ITEMS
+#define ARG_ITEMS 4
+#endif
+
 /*
  * Threads of a multiprocessor: float sums need 80 registers, or they spill.
  * Partitions run as two blocks, so that one flushes while the other reads.
@@ -33,24 +57,29 @@ enum FastKind
 static constexpr __host__ __device__ int
 sm_threads(int kind)
 {
-	return kind == FAST_FIX_F64 || kind == FAST_FIX_F32 ? 768 : 1024;
+	return digits_of(kind) ? FIX_THREADS : 1024;
 }
 
 /* Rows of a thread in a tile; the next tile is loaded meanwhile. */
 static constexpr __host__ __device__ int
 tile_items(int kind)
 {
-	return kind == FAST_NONE || kind == FAST_INT_I32 || kind == FAST_UINT || kind == FAST_MAX_I32 ||
-		kind == FAST_ARG ? 8 : 4;
+	return digits_of(kind) ? FIX_ITEMS : kind == FAST_NONE ? 8
+		: kind == FAST_INT_I32 || kind == FAST_UINT || kind == FAST_MAX_I32 ? INT_ITEMS
+		: kind == FAST_ARG ? ARG_ITEMS : 4;
 }
 
 template <int KIND> struct FastInput
 {
 	typedef int32_t type;
 };
-template <> struct FastInput<FAST_FIX_F64>
+template <> struct FastInput<FAST_FIX3_F64>
 {
-	typedef u64 type;
+	typedef double type;
+};
+template <> struct FastInput<FAST_FIX4_F64>
+{
+	typedef double type;
 };
 template <> struct FastInput<FAST_INT_I64>
 {
@@ -60,7 +89,7 @@ template <> struct FastInput<FAST_MAX_64>
 {
 	typedef u64 type;
 };
-template <> struct FastInput<FAST_FIX_F32>
+template <> struct FastInput<FAST_FIX3_F32>
 {
 	typedef float type;
 };
@@ -68,188 +97,213 @@ template <> struct FastInput<FAST_FIX_F32>
 struct FastArgs
 {
 	const int32_t *bin;
+	const u32  *row;			/* ARG: row numbers, or NULL: rows are in order */
 	int32_t		min;
 	bool		skip_negative;	/* INDEX: negative bins are no error */
 	int			count;			/* slot numbers, or -1 */
 	int			slot;
 };
 
-/* The seldom case of a carry past three words; v is what the next one gets. */
-static __device__ __noinline__ void
-carry_on(u32 *at, u32 plane, int rest, u32 v, u32 fill)
+/* Where a block adds: planes of its bins in shared memory. */
+struct FastPlace
 {
-	for (; rest > 0 && v != 0; rest--)
-	{
-		u32			old = atomicAdd(at, v);
+	u32		   *count;
+	u32		   *words;
+	u32			word;			/* words begin with this plane */
+	u32			plane;
+	u32			bin0;
+	u32			nbins;
+	int			log2_copies;
+	u32			copy;
+};
 
-		/* v = ~0 is a borrow: it stops where the word was not zero */
-		v = fill + ((u32) (old + v) < v);
-		at += plane;
-	}
-}
+/* ---- adding a tile ------------------------------------------------------------- */
 
 /*
- * The tile's rows with a bin into the words at p.  All rows take a step before
- * any takes the next, so that their atomics overlap.  Only values with their
- * leading bit inside the window are taken; returns the others, zeros included.
+ * All rows of a tile take a step before any takes the next, so that their
+ * atomics overlap.  `in` has one bit an item, whether it has a bin here; at[]
+ * is where in a plane.
  */
-template <int KIND, int ITEMS> static __device__ __forceinline__ u32
-add_fixes(const HistSlot &slot, u32 *(&p)[ITEMS], u32 plane, const u32 (&bin)[ITEMS],
-		  const typename FastInput<KIND>::type (&v)[ITEMS], u32 ok, int e0)
+
+/* A float that has no digits in the window goes straight to its state. */
+static __device__ __noinline__ void
+late_float(const HistArgs &args, int s, u32 bin, double v)
 {
-	u32			a[ITEMS][3];
-	u32			fill[ITEMS],
-				carry[ITEMS];
-	int			rest[ITEMS];
-	u32			late = 0;
+	u64			bits = __double_as_longlong(v);
 
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-	{
-		u64			bits;
-		u32			lo,
-					hi,
-					shift,
-					s;
-
-		if constexpr (KIND == FAST_FIX_F32)
-			bits = __double_as_longlong((double) v[j]);
-		else
-			bits = v[j];
-		lo = (u32) bits;
-		hi = (u32) (bits >> 32);
-		shift = (hi >> 20 & 0x7ff) - (u32) (1075 + e0);
-		/* windows hold neither the exponent 0 nor 0x7ff */
-		if (shift > (u32) slot.max_shift)
-			late |= 1u << j;
-		fill[j] = (u32) ((int32_t) hi >> 31);
-		carry[j] = fill[j] & 1;
-		if ((fill[j] & ok >> j & 1) && shift <= (u32) slot.max_shift)
-			leave_negative_zero(slot, bin[j]);
-		hi = (hi & 0xfffff) | 0x100000;
-		s = shift & 31;
-		a[j][0] = (lo << s) ^ fill[j];
-		a[j][1] = __funnelshift_l(lo, hi, s) ^ fill[j];
-		a[j][2] = __funnelshift_l(hi, 0, s) ^ fill[j];
-		rest[j] = slot.words - 3 - (int) (shift >> 5);
-		p[j] += (shift >> 5) * plane;
-	}
-	late &= ok;
-	ok &= ~late;
-#pragma unroll
-	for (int k = 0; k < 3; k++)
-	{
-		u32			old[ITEMS];
-
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-		{
-			a[j][k] += carry[j];
-			carry[j] = a[j][k] < carry[j];
-			old[j] = ok >> j & 1 ? atomicAdd(p[j] + k * plane, a[j][k]) : 0;
-		}
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			carry[j] += (u32) (old[j] + a[j][k]) < a[j][k];
-	}
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-		if ((ok >> j & 1) && fill[j] + carry[j] != 0)
-			carry_on(p[j] + 3 * plane, plane, rest[j], fill[j] + carry[j], fill[j]);
-	return late;
+	if (bits != 1ULL << 63)
+		change_row(args, s, bin, bits, 0);
 }
 
-/* The same for narrow integers: one word, and seldom a carry. */
-template <int KIND, int ITEMS> static __device__ __forceinline__ void
-add_integers(const HistArgs &args, const HistSlot &slot, u32 *const (&p)[ITEMS], u32 plane,
-			 const u32 (&bin)[ITEMS], const int32_t (&v)[ITEMS], u32 ok)
+template <int DIGITS, int ITEMS, typename T> static __device__ __forceinline__ void
+add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, const double *magic,
+		  u32 limit, const u32 *at, const T *v, u32 in)
 {
+	const HistSlot &slot = args.slot[fast.slot];
+	u32			d[ITEMS][DIGITS],
+				old[ITEMS][DIGITS];
+	u32			late = 0;
+	u32			over = 0;
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		double		r = (double) v[j];
+		u32			hi = (u32) __double2hiint(r);
+		bool		fits = (hi & 0x7fffffff) < limit && hi != 0x80000000;
+
+#pragma unroll
+		for (int k = DIGITS - 1; k >= 0; k--)
+			d[j][k] = fix_digit(r, magic[k]);
+		fits = fits && r == 0;
+#pragma unroll
+		for (int k = 0; k < DIGITS; k++)
+			old[j][k] = 0;
+		if (in >> j & 1)
+		{
+			if (fits)
+			{
+#pragma unroll
+				for (int k = 0; k < DIGITS; k++)
+					old[j][k] = atomicAdd(place.words + k * place.plane + at[j], d[j][k]);
+			}
+			else
+				late |= 1u << j;
+		}
+	}
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		over |= old[j][0] & ~(old[j][0] + d[j][0]);
+#pragma unroll
+		for (int k = 1; k < DIGITS; k++)
+		{
+			u32			s = old[j][k] + d[j][k];
+
+			over |= (old[j][k] ^ s) & (d[j][k] ^ s);
+		}
+	}
+	if ((int) over < 0)
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+#pragma unroll
+			for (int k = 0; k < DIGITS; k++)
+				if ((in & ~late) >> j & 1 && fix_overflows(k, old[j][k], d[j][k], old[j][k] + d[j][k]))
+					carry_digit(args, slot, place.word * place.plane + at[j], place.plane,
+								place.bin0 + (at[j] >> place.log2_copies), k + 1,
+								(int) d[j][k] < 0 ? -fix_carry(k) : fix_carry(k));
+	if (late)
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			if (late >> j & 1)
+				late_float(args, fast.slot, place.bin0 + (at[j] >> place.log2_copies), (double) v[j]);
+}
+
+/* Narrow integers: one word, and seldom a carry. */
+template <int KIND, int ITEMS> static __device__ __forceinline__ void
+add_integers(const HistArgs &args, const FastArgs &fast, const FastPlace &place, const u32 (&at)[ITEMS],
+			 const int32_t (&v)[ITEMS], u32 in)
+{
+	const HistSlot &slot = args.slot[fast.slot];
 	u32			w[ITEMS],
 				old[ITEMS];
+	u32			over = 0;
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		w[j] = KIND == FAST_UINT && (u32) v[j] > GPUAGG_U24_MAX ? GPUAGG_U24_MAX : (u32) v[j];
-		old[j] = ok >> j & 1 ? atomicAdd(p[j], w[j]) : 0;
+		w[j] = KIND == FAST_UINT ? min((u32) v[j], GPUAGG_U24_MAX) : (u32) v[j];
+		old[j] = 0;
+		if (in >> j & 1)
+			old[j] = atomicAdd(place.words + at[j], w[j]);
+		else
+			w[j] = 0;
 	}
+	/* the carry out of the unsigned sum, less one for a negative addend */
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		u32			rest = (KIND == FAST_INT_I32 ? (u32) (v[j] >> 31) : 0) + ((u32) (old[j] + w[j]) < w[j]);
+		u32			s = old[j] + w[j];
 
-		if (rest && (ok >> j & 1))
-		{
-			if (slot.spill)
-				atomicAdd(&args.limb[(slot.limb + 1) * (size_t) args.limb_bins + bin[j]],
-						  (u64) (int64_t) (int32_t) rest);
-			else
-				atomicAdd(p[j] + plane, rest);
-		}
+		over |= KIND == FAST_UINT ? old[j] & ~s : ((old[j] & w[j]) | ((old[j] | w[j]) & ~s)) ^ w[j];
+	}
+	if ((int) over >= 0)
+		return;
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		u32			rest = (KIND == FAST_INT_I32 ? (u32) ((int32_t) w[j] >> 31) : 0) +
+			((u32) (old[j] + w[j]) < w[j]);
+
+		if (rest == 0)
+			continue;
+		if (slot.spill)
+			atomicAdd(&args.limb[(slot.limb + 1) * (size_t) args.limb_bins + place.bin0 + (at[j] >> place.log2_copies)],
+					  (u64) (int64_t) (int32_t) rest);
+		else
+			atomicAdd(place.words + place.plane + at[j], rest);
 	}
 }
 
-/* One row of the other kinds. */
-template <int KIND> static __device__ __forceinline__ void
-add_one(const HistSlot &slot, u32 *p, u32 plane, u32 row, typename FastInput<KIND>::type v)
+/* 64-bit integers, by words with carries. */
+template <int ITEMS> static __device__ __forceinline__ void
+add_wide_integers(const HistArgs &args, const FastArgs &fast, const FastPlace &place, const u32 (&at)[ITEMS],
+				  const u64 (&v)[ITEMS], u32 in)
 {
-	if constexpr (KIND == FAST_INT_I64)
-	{
-		u32			a[2] = {(u32) v, (u32) (v >> 32)};
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		if (in >> j & 1)
+		{
+			u32			a[2] = {(u32) v[j], (u32) (v[j] >> 32)};
 
-		add_words<2>(p, plane, slot.words, a, (int64_t) v < 0 ? ~0u : 0, 0);
-	}
-	else if constexpr (KIND == FAST_MAX_I32)
-		max_u32(p, slot.op == MONOID_MIN_I32 ? ~((u32) v ^ 0x80000000u) : (u32) v ^ 0x80000000u);
-	else if constexpr (KIND == FAST_MAX_64)
-		max_u64((u64 *) p, max_code(slot.op, v));
-	else if constexpr (KIND == FAST_ARG)
-	{
-		u32			key = (u32) v ^ 0x80000000u;
-
-		if (slot.op == MONOID_ARGMIN)
-			key = ~key;
-		max_u64((u64 *) p, (u64) key << 32 | (u32) ~row);
-	}
+			add_words<2>(place.words + at[j], place.plane, args.slot[fast.slot].words, a,
+						 (int64_t) v[j] < 0 ? ~0u : 0, 0);
+		}
 }
 
-/*
- * Rows that the tile did not take, one bit an item: zeros, floats that may be
- * outside the window, and bins that may be out of range.
- */
-template <int KIND> static __device__ __noinline__ void
-late_rows(const HistArgs &args, const FastArgs &fast, u32 *words, u32 plane, u32 bin0, u32 nbins, u64 row,
-		  u32 late, bool report)
+/* 32-bit maxima; most rows only look. */
+template <int ITEMS> static __device__ __forceinline__ void
+add_maxima(const HistArgs &args, const FastArgs &fast, const FastPlace &place, const u32 (&at)[ITEMS],
+		   const int32_t (&v)[ITEMS], u32 in)
 {
-	for (; late; late &= late - 1)
+	u32			flip = args.slot[fast.slot].op == MONOID_MIN_I32 ? 0x7fffffffu : 0x80000000u;
+	u32			seen[ITEMS];
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
 	{
-		u64			r = row + (u64) (__ffs(late) - 1) * blockDim.x;
-		u32			bin = (u32) fast.bin[r] - (u32) fast.min;
-
-		if (bin - bin0 >= nbins)
-		{
-			if (report && bin >= (u32) args.bins.nbins && !(fast.skip_negative && (int32_t) bin < 0))
-				atomicAdd(&args.status->outside, 1ULL);
-		}
-		else if (KIND == FAST_FIX_F64 || KIND == FAST_FIX_F32)
-		{
-			const HistSlot &slot = args.slot[fast.slot];
-			u64			bits = KIND == FAST_FIX_F64 ? ((const u64 *) slot.x.values)[r]
-				: (u64) __double_as_longlong((double) ((const float *) slot.x.values)[r]);
-			u32			copy = threadIdx.x & ((1u << args.log2_copies) - 1);
-
-			FixPart		f;
-
-			if (!fix_split(bits, args.window[2 * fast.slot], slot.max_shift, f))
-			{
-				change_row(args, fast.slot, bin, bits, 0);
-				continue;
-			}
-			if (f.negative != (f.m == 0))
-				leave_negative_zero(slot, bin);
-			add_fix(words + (((bin - bin0) << args.log2_copies) | copy), plane, slot.words, f);
-		}
+		seen[j] = ~0u;
+		if (in >> j & 1)
+			seen[j] = *(volatile u32 *) (place.words + at[j]);
 	}
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		if (seen[j] < ((u32) v[j] ^ flip))
+			atomicMax(place.words + at[j], (u32) v[j] ^ flip);
+}
+
+/* The same of 64 bits: codes of values, or of keys above those of row numbers. */
+template <int ITEMS> static __device__ __forceinline__ void
+add_wide_maxima(const FastPlace &place, const u32 (&at)[ITEMS], const u64 (&code)[ITEMS], u32 in)
+{
+	u64		   *p = (u64 *) place.words;
+	u64			seen[ITEMS];
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		seen[j] = ~0ULL;
+		if (in >> j & 1)
+			seen[j] = *(volatile u64 *) (p + at[j]);
+	}
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		while (seen[j] < code[j])
+		{
+			u64			now = atomicCAS(p + at[j], seen[j], code[j]);
+
+			seen[j] = now == seen[j] ? code[j] : now;
+		}
 }
 
 /* A thread's rows of one tile, loaded ahead of their turn. */
@@ -259,26 +313,40 @@ template <int KIND> struct FastTile
 	static constexpr int ITEMS = tile_items(KIND);
 	u32			bin[ITEMS];
 	T			v[ITEMS];
-	u32			ok;				/* one bit an item */
 
+	/* Rows past the end get a bin that is none. */
 	__device__ __forceinline__ void
-	load(const int32_t *bins, const T *values, u64 base, u64 end, int threads)
+	load(const int32_t *bins, const T *values, u64 base, u64 end, int threads, u32 none)
 	{
 		bool		same = sizeof(T) == 4 && (const void *) values == (const void *) bins;
 		u64			left = base < end ? end - base : 0;
 
 		bins += base + threadIdx.x;
 		values += base + threadIdx.x;
-		ok = 0;
+		if (left >= (u64) ITEMS * threads)
+		{
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			if (j * threads + threadIdx.x < left)
+			for (int j = 0; j < ITEMS; j++)
 			{
-				ok |= 1u << j;
 				bin[j] = (u32) __ldcs(bins + j * threads);
 				if (KIND != FAST_NONE && !same)
 					v[j] = __ldcs(values + j * threads);
 			}
+		}
+		else
+		{
+#pragma unroll
+			for (int j = 0; j < ITEMS; j++)
+			{
+				bin[j] = none;
+				if (j * threads + threadIdx.x < left)
+				{
+					bin[j] = (u32) __ldcs(bins + j * threads);
+					if (KIND != FAST_NONE && !same)
+						v[j] = __ldcs(values + j * threads);
+				}
+			}
+		}
 		if (KIND != FAST_NONE && same)
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
@@ -286,91 +354,143 @@ template <int KIND> struct FastTile
 	}
 };
 
-/* Rows [begin, end) in steps of stride, into bins [bin0, bin0 + nbins). */
+/* Adds a tile whose bins are below place.nbins where `in` says so. */
+template <int KIND> static __device__ __forceinline__ void
+add_tile(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
+		 const double (&magic)[digits_of(KIND) + 1], u32 limit, const u32 (&at)[tile_items(KIND)],
+		 const FastTile<KIND> &tile, u32 in, u64 row)
+{
+	constexpr int ITEMS = tile_items(KIND);
+	constexpr int DIGITS = digits_of(KIND);
+
+	if constexpr (DIGITS > 0)
+#pragma unroll
+		for (int j = 0; j < ITEMS; j += FIX_GROUP)
+			add_fixes<DIGITS, FIX_GROUP>(args, fast, place, magic, limit, at + j, tile.v + j, in >> j);
+	else if constexpr (KIND == FAST_INT_I32 || KIND == FAST_UINT)
+		add_integers<KIND, ITEMS>(args, fast, place, at, tile.v, in);
+	else if constexpr (KIND == FAST_INT_I64)
+		add_wide_integers<ITEMS>(args, fast, place, at, tile.v, in);
+	else if constexpr (KIND == FAST_MAX_I32)
+		add_maxima<ITEMS>(args, fast, place, at, tile.v, in);
+	else if constexpr (KIND == FAST_MAX_64 || KIND == FAST_ARG)
+	{
+		int			op = args.slot[fast.slot].op;
+		u32			flip = op == MONOID_ARGMIN ? 0x7fffffffu : 0x80000000u;
+		u64			code[ITEMS];
+
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			if constexpr (KIND == FAST_MAX_64)
+				code[j] = max_code(op, tile.v[j]);
+			else
+			{
+				u32			number = (u32) row + j * blockDim.x;
+
+				if (fast.row && (in >> j & 1))
+					number = __ldcs(fast.row + row + j * blockDim.x);
+				code[j] = (u64) ((u32) tile.v[j] ^ flip) << 32 | (u32) ~number;
+			}
+		add_wide_maxima<ITEMS>(place, at, code, in);
+	}
+}
+
+/* Rows [begin, end) into the block's bins; clears them first, while the first rows are on their way. */
 template <int KIND, int THREADS> static __device__ __forceinline__ void
 add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 plane, u32 bin0, u32 nbins,
-		  u64 begin, u64 end, u64 stride, bool report)
+		  u64 begin, u64 end, bool report)
 {
 	typedef typename FastInput<KIND>::type T;
 	constexpr int ITEMS = tile_items(KIND);
-	constexpr bool wide = KIND == FAST_MAX_64 || KIND == FAST_ARG;
-	int			e0 = KIND == FAST_FIX_F64 || KIND == FAST_FIX_F32 ? args.window[2 * fast.slot] : 0;
+	constexpr int DIGITS = digits_of(KIND);
+	constexpr u32 step = ITEMS * THREADS;
 	const T    *values = KIND == FAST_NONE ? nullptr : (const T *) args.slot[fast.slot].x.values;
-	u32			copy = threadIdx.x & ((1u << args.log2_copies) - 1);
 	bool		counting = KIND == FAST_NONE || fast.count >= 0;
-	u32		   *count = shared + (counting ? (size_t) args.slot[fast.count].word * plane : 0);
-	u32		   *words = shared + (KIND != FAST_NONE ? (size_t) args.slot[fast.slot].word * plane : 0);
+	u32			origin = (u32) fast.min + bin0;
+	/* outside: at or above the number of bins, as signed numbers where negative ones are skipped */
+	u32			bias = fast.skip_negative ? 0x80000000u : 0;
+	u32			most = report ? (u32) args.bins.nbins - 1 + bias : ~0u;
+	u32			outside = 0;
+	double		magic[DIGITS + 1];
+	u32			limit = 0;
+	FastPlace	place;
 	FastTile<KIND> next;
 
-	next.load(fast.bin, values, begin, end, THREADS);
-	for (u64 base = begin; base < end; base += stride)
+	next.load(fast.bin, values, begin, end, THREADS, origin - 1);
+	clear_shared(shared, (size_t) args.words * plane);
+	place.count = shared + (counting ? (size_t) args.slot[fast.count].word * plane : 0);
+	place.word = KIND != FAST_NONE ? args.slot[fast.slot].word : 0;
+	place.words = shared + place.word * plane;
+	place.plane = plane;
+	place.bin0 = bin0;
+	place.nbins = nbins;
+	place.log2_copies = args.log2_copies;
+	place.copy = threadIdx.x & ((1u << args.log2_copies) - 1);
+	/* windows are needed at once, cleared limbs at the end or for a carry */
+	if (KIND != FAST_NONE && KIND != FAST_MAX_I32)
+		wait_for_predecessor();
+	if (DIGITS > 0)
+	{
+		int			e0 = args.window[2 * fast.slot];
+
+		limit = fix_limit(e0, args.slot[fast.slot].max_shift);
+#pragma unroll
+		for (int k = 0; k < DIGITS; k++)
+			magic[k] = fix_magic(e0, k);
+	}
+	__syncthreads();
+	for (u64 base = begin; base < end; base += step)
 	{
 		FastTile<KIND> tile = next;
-		u32		   *p[ITEMS];
-		u32			ok = 0,
-					late = 0;
+		u32			at[ITEMS];
+		u32			in = 0;
 
-		next.load(fast.bin, values, base + stride, end, THREADS);
+		next.load(fast.bin, values, base + step, end, THREADS, origin - 1);
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			u32			b = tile.bin[j] - (u32) fast.min - bin0;
-			u32			at = (b << args.log2_copies) | copy;
+			u32			b = tile.bin[j] - origin;
 
+			at[j] = (b << place.log2_copies) | place.copy;
 			if (b < nbins)
-				ok |= 1u << j;
-			if (counting && (tile.ok >> j & 1) && b < nbins)
-				atomicAdd(count + at, 1u);
-			p[j] = words + (wide ? 2 * at : at);
-			tile.bin[j] = b + bin0;
+			{
+				in |= 1u << j;
+				if (counting)
+					atomicAdd(place.count + at[j], 1u);
+			}
+			else if (b + bin0 + bias > most && base + j * THREADS + threadIdx.x < end)
+				outside++;
 		}
-		if (report)
-			late = tile.ok & ~ok;
-		ok &= tile.ok;
-		if constexpr (KIND == FAST_FIX_F64 || KIND == FAST_FIX_F32)
-			late |= add_fixes<KIND, ITEMS>(args.slot[fast.slot], p, plane, tile.bin, tile.v, ok, e0);
-		else if constexpr (KIND == FAST_INT_I32 || KIND == FAST_UINT)
-			add_integers<KIND, ITEMS>(args, args.slot[fast.slot], p, plane, tile.bin, tile.v, ok);
-		else if constexpr (KIND != FAST_NONE)
-#pragma unroll
-			for (int j = 0; j < ITEMS; j++)
-				if (ok >> j & 1)
-					add_one<KIND>(args.slot[fast.slot], p[j], plane,
-								  (u32) base + j * THREADS + threadIdx.x, tile.v[j]);
-		if (late)
-			late_rows<KIND>(args, fast, words, plane, bin0, nbins, base + threadIdx.x, late, report);
+		add_tile<KIND>(args, fast, place, magic, limit, at, tile, in, base + threadIdx.x);
 	}
+	if (outside)
+		atomicAdd(&args.status->outside, (u64) outside);
 }
+
+/* ---- the kernels --------------------------------------------------------------- */
 
 template <int KIND> static __global__ void __launch_bounds__(sm_threads(KIND), 1)
 fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast)
 {
 	extern __shared__ __align__(16) u32 shared[];
-	const u64	tile = tile_items(KIND) * sm_threads(KIND);
 	u32			plane = args.pass_bins << args.log2_copies;
+	/* equal shares, each from a line of memory on */
+	u64			lines = ((u64) args.nrows + 31) / 32;
+	u64			begin = lines * blockIdx.x / gridDim.x * 32,
+				end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) args.nrows);
 
 	let_successor_start();
-	clear_shared(shared, (size_t) args.words * plane);
-	__syncthreads();
-	/* windows are needed at once, cleared limbs at the end or for a spilled carry */
-	if (KIND != FAST_NONE && KIND != FAST_MAX_I32)
-		wait_for_predecessor();
 	for (int pass = 0; pass < args.passes; pass++)
 	{
 		u32			bin0 = pass * args.pass_bins;
 		u32			n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
 
-		add_range<KIND, sm_threads(KIND)>(args, fast, shared, plane, bin0, n, blockIdx.x * tile, args.nrows,
-							   gridDim.x * tile, pass == 0);
+		if (pass > 0)
+			__syncthreads();
+		add_range<KIND, sm_threads(KIND)>(args, fast, shared, plane, bin0, n, begin, end, pass == 0);
 		__syncthreads();
 		wait_for_predecessor();
 		flush_to_limbs(args, shared, plane, n, args.limb, bin0);
-		if (pass + 1 < args.passes)
-		{
-			__syncthreads();
-			clear_shared(shared, (size_t) args.words * plane);
-			__syncthreads();
-		}
 	}
 }
 
@@ -378,7 +498,7 @@ fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastA
 template <int KIND> static __device__ void
 flush_fast(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 plane, u32 bin0, u32 n)
 {
-	if constexpr (KIND == FAST_NONE || KIND == FAST_FIX_F64 || KIND == FAST_FIX_F32)
+	if constexpr (KIND == FAST_NONE || digits_of(KIND) > 0)
 	{
 		for (u32 b = threadIdx.x; b < n; b += blockDim.x)
 		{
@@ -391,15 +511,14 @@ flush_fast(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 pl
 			}
 			if (KIND != FAST_NONE)
 			{
-				const HistSlot &slot = args.slot[fast.slot];
-				const u32  *p = shared + (size_t) slot.word * plane + b;
-				gpuagg_u128 sum = 0;
+				const u32  *p = shared + (size_t) args.slot[fast.slot].word * plane + b;
+				gpuagg_u128 sum = p[0];
 
-				for (int w = 0; w < slot.words - 1; w++)
-					sum |= (gpuagg_u128) p[(size_t) w * plane] << (32 * w);
-				sum += (gpuagg_u128) (gpuagg_i128) (int32_t) p[(size_t) (slot.words - 1) * plane]
-					<< (32 * (slot.words - 1));
-				fold_fix(args, fast.slot, bin0 + b, (gpuagg_i128) sum);
+#pragma unroll
+				for (int w = 1; w <= digits_of(KIND); w++)
+					sum += (gpuagg_u128) (gpuagg_i128) (int32_t) p[(size_t) w * plane] << fix_weight(w);
+				if (p[0] != 0 || sum != 0)
+					fold_fix(args, fast.slot, bin0 + b, (gpuagg_i128) sum);
 			}
 		}
 	}
@@ -413,7 +532,6 @@ fast_partition_kernel(const __grid_constant__ HistArgs args, const __grid_consta
 	extern __shared__ __align__(16) u32 shared[];
 	__shared__ u32 next,
 				last;
-	constexpr int threads = sm_threads(KIND) / 2;
 	u32			plane = args.pass_bins;
 	u32			nitems = args.counter[HIST_NITEMS];
 
@@ -422,7 +540,6 @@ fast_partition_kernel(const __grid_constant__ HistArgs args, const __grid_consta
 		__syncthreads();
 		if (threadIdx.x == 0)
 			next = atomicAdd(&args.counter[HIST_NEXT], 1);
-		clear_shared(shared, (size_t) args.words * plane);
 		__syncthreads();
 		if (next >= nitems)
 			return;
@@ -431,8 +548,7 @@ fast_partition_kernel(const __grid_constant__ HistArgs args, const __grid_consta
 		u32			bin0 = item.part * args.pass_bins;
 		u32			n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
 
-		add_range<KIND, threads>(args, fast, shared, plane, bin0, n, item.row0, item.row1,
-								 tile_items(KIND) * threads, false);
+		add_range<KIND, sm_threads(KIND) / 2>(args, fast, shared, plane, bin0, n, item.row0, item.row1, false);
 		__syncthreads();
 		if (item.split < 0)
 			flush_fast<KIND>(args, fast, shared, plane, bin0, n);
@@ -454,7 +570,7 @@ fast_kind(const HistSlot &slot)
 	switch (slot.form)
 	{
 		case HIST_FIX:
-			return t == GPUAGG_VALUE_F64 ? FAST_FIX_F64 : FAST_FIX_F32;
+			return t == GPUAGG_VALUE_F32 ? FAST_FIX3_F32 : slot.digits == 3 ? FAST_FIX3_F64 : FAST_FIX4_F64;
 		case HIST_INT:
 			return t == GPUAGG_VALUE_I32 && slot.words <= 2 ? FAST_INT_I32
 				: t == GPUAGG_VALUE_I64 ? FAST_INT_I64 : FAST_KINDS;
@@ -484,7 +600,7 @@ fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 	const GpuaggBins &b = args.bins;
 	bool		index = b.kind == GPUAGG_BIN_INDEX;
 
-	if (args.nslots > 2 || args.part_row || (!args.item && !hist_simple_bins(b)))
+	if (args.nslots > 2 || (!args.item && !hist_simple_bins(b)))
 		return false;
 	fast.count = fast.slot = -1;
 	for (int s = 0; s < args.nslots; s++)
@@ -500,7 +616,21 @@ fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 	fast.bin = args.item ? args.part_bin : (const int32_t *) b.column[0].values;
 	fast.min = args.item || index ? 0 : (int32_t) b.min[0];
 	fast.skip_negative = index;
-	return kind != FAST_KINDS;
+	fast.row = args.part_row;
+	return kind != FAST_KINDS && (kind == FAST_ARG || !args.part_row);
+}
+
+bool
+hist_fast_numbers_rows(const HistArgs &args)
+{
+	HistArgs	moved = args;
+	FastArgs	fast;
+	int			kind;
+
+	/* as if it were partitioned already */
+	moved.item = (const HistItem *) &moved;
+	moved.part_row = nullptr;
+	return fast_shape(moved, fast, kind) && kind == FAST_ARG;
 }
 
 template <int KIND> static cudaError_t
@@ -534,8 +664,9 @@ launch_kind(int kind, const HistArgs &args, const FastArgs &fast, const DeviceFa
 	switch (kind)
 	{
 #define CASE(k) case k: return launch_fast<k>(args, fast, facts, stream)
-		CASE(FAST_FIX_F64);
-		CASE(FAST_FIX_F32);
+		CASE(FAST_FIX3_F64);
+		CASE(FAST_FIX4_F64);
+		CASE(FAST_FIX3_F32);
 		CASE(FAST_INT_I32);
 		CASE(FAST_INT_I64);
 		CASE(FAST_UINT);

@@ -68,8 +68,12 @@ prepare_kernel(const __grid_constant__ HistArgs args)
 		if (threadIdx.x == 0)
 		{
 			int			least = (best ? best : 1023) + 3 - slot.max_shift;
+			int			most = 2046 - slot.max_shift;
 
-			args.window[k] = min(max(least, 1), 2046 - slot.max_shift) - 1075;
+			/* so have the numbers that cut off digits */
+			if (slot.form == HIST_FIX)
+				most = min(most, 2045 - fix_weight(slot.digits - 1));
+			args.window[k] = min(max(least, 1), most) - 1075;
 		}
 	}
 }
@@ -266,6 +270,7 @@ fold_kernel(const __grid_constant__ HistArgs args)
 {
 	u64			work = (u64) args.bins.nbins * args.nslots;
 
+	let_successor_start();
 	wait_for_predecessor();
 	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < work;
 		 i += (u64) gridDim.x * blockDim.x)

@@ -19,6 +19,8 @@ GpuaggCudaStatus hist_launch_global(const HistArgs &args, const DeviceFacts &fac
 /* Where the shape is a common one; *taken says whether. */
 GpuaggCudaStatus hist_launch_fast(const HistArgs &args, const DeviceFacts &facts,
 								  cudaStream_t stream, bool *taken);
+/* Whether they do so with row numbers and moved columns, too. */
+bool hist_fast_numbers_rows(const HistArgs &args);
 
 /* Bins that are an int32 column less a minimum, with no filter and no NULL. */
 static inline bool
@@ -45,14 +47,16 @@ struct PartColumns
 struct PartPlan
 {
 	u32			parts;
-	u32			part_bins;		/* bins of one partition */
+	u32			part_bins;		/* bins of one partition: 1 << shift */
+	int			shift;
 	u32			max_item_rows;
 	u32			max_items;
 	u32			max_splits;
 	u32		   *start;			/* parts + 1: first row of each */
 	u32		   *cursor;			/* parts */
 	int32_t    *bin;			/* nrows */
-	u32		   *row;			/* nrows; NULL if all columns move */
+	u32		   *row;			/* nrows; NULL if nothing needs row numbers */
+	bool		moved;			/* columns move: all that slots read */
 	PartColumns columns;
 	int			stage_bytes;	/* of the widest thing that moves */
 	HistItem   *item;
@@ -61,16 +65,6 @@ struct PartPlan
 	u32		   *split_items;
 	GpuaggHistStatus *unread_status;
 };
-
-/* Rows that are sorted by partition in shared memory at a time. */
-#define HIST_TILE 8192
-
-/* Shared memory that takes: the bins, one column, two words a partition. */
-static inline size_t
-hist_tile_bytes(int stage_bytes, size_t parts)
-{
-	return (size_t) HIST_TILE * (stage_bytes + 4) + 2 * parts * sizeof(u32) + 64;
-}
 
 GpuaggCudaStatus hist_launch_split(const HistArgs &args, const PartPlan &plan,
 								   const DeviceFacts &facts, cudaStream_t stream);

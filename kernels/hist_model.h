@@ -45,6 +45,29 @@ typedef struct HistModel
 /* A partition moves a row three times; see the tuning table in README.md. */
 #define HIST_PASSES_PER_PARTITION 4
 #define HIST_MAX_PARTITIONS 16384
+/* With fewer, multiprocessors wait for the last; with more, runs get short. */
+#define HIST_GOOD_PARTITIONS 512
+
+/*
+ * Partitions of 2^n bins: as many as keep the device evenly busy, small enough
+ * that two blocks share a multiprocessor's memory, or one, for very many bins.
+ */
+static inline void
+hist_model_partition(const HistDevice *dev, int64_t nbins, int bin_words, HistModel *m)
+{
+	int64_t		two = (dev->shared_bytes / 2 - 1024) / 4 / bin_words,
+				one = dev->shared_bytes / 4 / bin_words,
+				part = 2;
+
+	while (part * 2 <= two && part * HIST_GOOD_PARTITIONS < nbins)
+		part *= 2;
+	while (part * 2 <= one && part * HIST_MAX_PARTITIONS < nbins)
+		part *= 2;
+	m->pass_bins = part;
+	m->partitions = (nbins + part - 1) / part;
+	m->log2_copies = 0;
+	m->form = m->partitions <= HIST_MAX_PARTITIONS ? HIST_FORM_PARTITION : HIST_FORM_GLOBAL;
+}
 
 /*
  * nbins bins of bin_words 32-bit words each; row_words32 words of input a row.
@@ -65,14 +88,8 @@ hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, i
 		m.passes = (int) ((nbins + fit - 1) / fit < 1000000 ? (nbins + fit - 1) / fit : 1000000);
 		m.pass_bins = (nbins + m.passes - 1) / m.passes;
 		m.pass_bins += m.pass_bins & 1;
-		/* halves of a multiprocessor's memory, so that two blocks overlap */
-		m.partitions = (nbins + fit / 2 - 1) / (fit / 2);
 		if (m.passes > HIST_PASSES_PER_PARTITION)
-		{
-			m.form = m.partitions <= HIST_MAX_PARTITIONS ? HIST_FORM_PARTITION : HIST_FORM_GLOBAL;
-			m.pass_bins = (nbins + m.partitions - 1) / m.partitions;
-			m.pass_bins += m.pass_bins & 1;
-		}
+			hist_model_partition(dev, nbins, bin_words, &m);
 		return m;
 	}
 	if (distinct < 1)

@@ -7,18 +7,10 @@
  * histogram that follows does not depend on it.
  */
 #include "hist_kernels.cuh"
+#include "partition.cuh"
 
 #define ITEMS 8
-#define THREADS 512
-#define TILE HIST_TILE
-#define TILE_ITEMS (TILE / THREADS)
-
-/* bin / part_bins by multiplication; exact below 2^32. */
-static __device__ __forceinline__ u32
-part_of(u32 bin, u64 inverse)
-{
-	return (u32) __umul64hi(bin, inverse);
-}
+#define THREADS PART_THREADS
 
 template <int N> static __device__ __forceinline__ u32
 tile_rows(u64 base, u32 nrows, u32 (&row)[N])
@@ -74,7 +66,7 @@ tile_bins(const HistArgs &args, const u32 (&row)[ITEMS], u32 ok, int32_t (&bin)[
 
 /* Rows of each partition, into plan.start. */
 template <bool SIMPLE> static __global__ void __launch_bounds__(THREADS, 2)
-count_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ PartPlan plan, u64 inverse)
+count_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ PartPlan plan)
 {
 	extern __shared__ u32 count[];
 
@@ -92,47 +84,12 @@ count_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Part
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 			if (ok >> j & 1)
-				atomicAdd(&count[part_of(bin[j], inverse)], 1u);
+				atomicAdd(&count[(u32) bin[j] >> plan.shift], 1u);
 	}
 	__syncthreads();
 	for (u32 p = threadIdx.x; p < plan.parts; p += blockDim.x)
 		if (count[p])
 			atomicAdd(&plan.start[p], count[p]);
-}
-
-/* Inclusive prefix sum over the block; sum is left in shared[31]. */
-static __device__ u32
-block_scan(u32 v, u32 *shared)
-{
-	u32			lane = threadIdx.x % 32,
-				warp = threadIdx.x / 32;
-
-	for (int d = 1; d < 32; d *= 2)
-	{
-		u32			t = __shfl_up_sync(~0u, v, d);
-
-		if (lane >= (u32) d)
-			v += t;
-	}
-	__syncthreads();
-	if (lane == 31)
-		shared[warp] = v;
-	__syncthreads();
-	if (warp == 0)
-	{
-		u32			t = lane < blockDim.x / 32 ? shared[lane] : 0;
-
-		for (int d = 1; d < 32; d *= 2)
-		{
-			u32			u = __shfl_up_sync(~0u, t, d);
-
-			if (lane >= (u32) d)
-				t += u;
-		}
-		shared[lane] = t;
-	}
-	__syncthreads();
-	return v + (warp ? shared[warp - 1] : 0);
 }
 
 /* One block of 1024: first rows, and the items with their splits. */
@@ -197,171 +154,68 @@ clear_splits_kernel(const __grid_constant__ HistArgs args)
 		args.limb[i] = 0;
 }
 
-/* No place in the tile: the row takes no part. */
-#define UNPLACED ((uint16_t) 0xffff)
-
-/* 16 bytes aligned to 8. */
-struct Pair
+/* Bins of a tile, and each row's number in its partition of the tile. */
+template <bool SIMPLE> static __device__ __forceinline__ void
+number_rows(const HistArgs &args, const PartTile &t, int shift, u64 base, int32_t (&bin)[PART_ITEMS],
+			Places &place)
 {
-	u64			lo,
-				hi;
-};
-
-/*
- * One column of a tile to its places: through shared memory in partition order,
- * so that runs are written whole.
- */
-template <typename T> static __device__ __forceinline__ void
-move_column(const void *from, void *to, u64 base, u32 n, const uint16_t (&place)[TILE_ITEMS],
-			const int32_t *bin, const u32 *delta, char *stage, u64 inverse)
-{
-	T		   *staged = (T *) stage;
-	const T    *in = (const T *) from + base;
+	u32		   *count = t.count();
 
 #pragma unroll
-	for (int h = 0; h < TILE_ITEMS; h += 8)
+	for (int h = 0; h < PART_ITEMS; h += ITEMS)
 	{
-		T			v[8];
+		u32			row[ITEMS];
+		int32_t		some[ITEMS];
+		u32			ok = tile_rows<ITEMS>(base + h * THREADS, args.nrows, row);
 
+		ok = tile_bins<SIMPLE>(args, row, ok, some);
 #pragma unroll
-		for (int j = 0; j < 8; j++)
-			if ((h + j) * THREADS + threadIdx.x < n && place[h + j] != UNPLACED)
-				v[j] = in[(h + j) * THREADS + threadIdx.x];
-#pragma unroll
-		for (int j = 0; j < 8; j++)
-			if ((h + j) * THREADS + threadIdx.x < n && place[h + j] != UNPLACED)
-				staged[place[h + j]] = v[j];
+		for (int j = 0; j < ITEMS; j++)
+		{
+			bin[h + j] = some[j];
+			place.set(h + j, ok >> j & 1 ? atomicAdd(&count[(u32) some[j] >> shift], 1u) : UNPLACED);
+		}
 	}
-	__syncthreads();
-	for (u32 i = threadIdx.x; i < delta[-1]; i += THREADS)
-		((T *) to)[delta[part_of(bin[i], inverse)] + i] = staged[i];
-	__syncthreads();
 }
 
-/* First places of the tile's partitions, and their distance to device memory's. */
-static __device__ __forceinline__ void
-reserve_places(u32 *count, u32 *delta, u32 parts, u32 *cursor, u32 *scan)
-{
-	u32			each = (parts + THREADS - 1) / THREADS,
-				from = threadIdx.x * each,
-				to = min(from + each, parts),
-				sum = 0,
-				before;
-
-	for (u32 p = from; p < to; p++)
-		sum += count[p];
-	before = block_scan(sum, scan) - sum;
-	for (u32 p = from; p < to; p++)
-	{
-		u32			c = count[p];
-
-		count[p] = before;
-		delta[p] = c;
-		before += c;
-	}
-	if (threadIdx.x == 0)
-		delta[-1] = scan[31];
-	__syncthreads();
-	for (u32 p = threadIdx.x; p < parts; p += THREADS)
-	{
-		u32			c = delta[p];
-
-		if (c)
-			delta[p] = atomicAdd(&cursor[p], c) - count[p];
-	}
-	__syncthreads();
-}
-
-/*
- * Sorts each tile by partition in shared memory and appends the runs to the
- * partitions, with one atomic addition each.
- */
+/* Sorts each tile by partition in shared memory and appends the runs to the partitions. */
 template <bool SIMPLE> static __global__ void __launch_bounds__(THREADS, 2)
-scatter_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ PartPlan plan,
-			   const __grid_constant__ PartColumns columns, int32_t *bin_out, u32 *row_out, u32 parts,
-			   u32 *cursor, u64 inverse)
+scatter_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ PartPlan plan)
 {
-	extern __shared__ __align__(16) char memory[];
-	__shared__ u32 scan[32];
-	char	   *stage = memory;
-	int32_t    *bins = (int32_t *) (memory + TILE * plan.stage_bytes);
-	u32		   *count = (u32 *) (bins + TILE),
-			   *delta = count + parts + 1;
+	PartTile	t = {plan.parts, (u32) plan.stage_bytes};
 
-	for (u64 base = blockIdx.x * (u64) TILE; base < args.nrows; base += gridDim.x * (u64) TILE)
+	for (u64 base = blockIdx.x * (u64) PART_TILE; base < args.nrows; base += gridDim.x * (u64) PART_TILE)
 	{
-		u32			n = (u32) min((u64) TILE, args.nrows - base);
-		int32_t		bin[TILE_ITEMS];
-		uint16_t	place[TILE_ITEMS];
+		int32_t		bin[PART_ITEMS];
+		Places		place;
+		u32			total;
 
-		for (u32 p = threadIdx.x; p < parts; p += THREADS)
-			count[p] = 0;
-		__syncthreads();
+		part_clear(t);
+		number_rows<SIMPLE>(args, t, plan.shift, base, bin, place);
+		total = part_reserve(t, plan.cursor);
 #pragma unroll
-		for (int h = 0; h < TILE_ITEMS; h += ITEMS)
-		{
-			u32			row[ITEMS];
-			int32_t		some[ITEMS];
-			u32			ok = tile_rows<ITEMS>(base + h * THREADS, args.nrows, row);
+		for (int j = 0; j < PART_ITEMS; j++)
+			if (place.get(j) != UNPLACED)
+			{
+				u32			p = (u32) bin[j] >> plan.shift,
+							at = place.get(j) + t.count()[p];
 
-			ok = tile_bins<SIMPLE>(args, row, ok, some);
-#pragma unroll
-			for (int j = 0; j < ITEMS; j++)
-			{
-				bin[h + j] = some[j];
-				place[h + j] = UNPLACED;
-				if (ok >> j & 1)
-					place[h + j] = (uint16_t) atomicAdd(&count[part_of(some[j], inverse)], 1u);
+				place.set(j, at);
+				t.part()[at] = (uint16_t) p;
+				((int32_t *) t.stage())[at] = bin[j];
 			}
-		}
-		__syncthreads();
-		reserve_places(count, delta, parts, cursor, scan);
-#pragma unroll
-		for (int j = 0; j < TILE_ITEMS; j++)
-			if (place[j] != UNPLACED)
-			{
-				place[j] += (uint16_t) count[part_of(bin[j], inverse)];
-				bins[place[j]] = bin[j];
-			}
-		__syncthreads();
-		for (u32 i = threadIdx.x; i < delta[-1]; i += THREADS)
-			bin_out[delta[part_of(bins[i], inverse)] + i] = bins[i];
-		if (row_out)
+		part_write<int32_t>(t, total, plan.bin);
+		if (plan.row)
 		{
 #pragma unroll
-			for (int j = 0; j < TILE_ITEMS; j++)
-				if (place[j] != UNPLACED)
-					((u32 *) stage)[place[j]] = (u32) base + j * THREADS + threadIdx.x;
-			__syncthreads();
-			for (u32 i = threadIdx.x; i < delta[-1]; i += THREADS)
-				row_out[delta[part_of(bins[i], inverse)] + i] = ((u32 *) stage)[i];
+			for (int j = 0; j < PART_ITEMS; j++)
+				if (place.get(j) != UNPLACED)
+					((u32 *) t.stage())[place.get(j)] = (u32) base + j * THREADS + threadIdx.x;
+			part_write<u32>(t, total, plan.row);
 		}
-		for (int c = 0; c < columns.n; c++)
-		{
-			const void *from = columns.from[c];
-			void	   *to = columns.to[c];
-
-#define MOVE(type) move_column<type>(from, to, base, n, place, bins, delta, stage, inverse)
-			switch (columns.bytes[c])
-			{
-				case 1:
-					MOVE(uint8_t);
-					break;
-				case 2:
-					MOVE(uint16_t);
-					break;
-				case 4:
-					MOVE(u32);
-					break;
-				case 8:
-					MOVE(u64);
-					break;
-				default:
-					MOVE(Pair);
-			}
-#undef MOVE
-		}
-		__syncthreads();
+		for (int c = 0; c < plan.columns.n; c++)
+			part_move_column(t, total, place, plan.columns.from[c], base, plan.columns.to[c],
+							 plan.columns.bytes[c]);
 	}
 }
 
@@ -369,9 +223,8 @@ template <bool SIMPLE> static GpuaggCudaStatus
 launch_split(const HistArgs &args, const PartPlan &plan, const DeviceFacts &facts,
 			 cudaStream_t stream)
 {
-	u64			inverse = ~(u64) 0 / plan.part_bins + 1;
 	size_t		bytes = plan.parts * sizeof(u32);
-	size_t		tile_bytes = hist_tile_bytes(plan.stage_bytes, plan.parts);
+	size_t		tile_bytes = part_tile_bytes(plan.stage_bytes, plan.parts);
 	HistArgs	scatter_args = args;
 
 	CUDA_TRY(allow_shared(count_kernel<SIMPLE>, facts));
@@ -379,14 +232,13 @@ launch_split(const HistArgs &args, const PartPlan &plan, const DeviceFacts &fact
 	/* rows out of range are reported once, by the count */
 	scatter_args.status = plan.unread_status;
 	CUDA_TRY(cudaMemsetAsync(plan.start, 0, bytes, stream));
-	count_kernel<SIMPLE><<<2 * facts.sms, THREADS, bytes, stream>>>(args, plan, inverse);
+	count_kernel<SIMPLE><<<2 * facts.sms, THREADS, bytes, stream>>>(args, plan);
 	CUDA_TRY_LAUNCH("count_kernel");
 	plan_kernel<<<1, 1024, 0, stream>>>(plan);
 	CUDA_TRY_LAUNCH("plan_kernel");
 	clear_splits_kernel<<<2 * facts.sms, 512, 0, stream>>>(args);
 	CUDA_TRY_LAUNCH("clear_splits_kernel");
-	scatter_kernel<SIMPLE><<<2 * facts.sms, THREADS, tile_bytes, stream>>>(
-		scatter_args, plan, plan.columns, plan.bin, plan.row, plan.parts, plan.cursor, inverse);
+	scatter_kernel<SIMPLE><<<2 * facts.sms, THREADS, tile_bytes, stream>>>(scatter_args, plan);
 	CUDA_TRY_LAUNCH("scatter_kernel");
 	return GPUAGG_CUDA_OK;
 }

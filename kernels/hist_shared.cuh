@@ -76,23 +76,59 @@ add_square(const HistSlot &slot, u32 *p, u32 plane, u64 v)
 	}
 }
 
-static __device__ __forceinline__ void
-leave_negative_zero(const HistSlot &slot, u32 bin)
+/*
+ * The seldom case of a carry v into word w of the FIX sum at words[at].  It
+ * names shared memory, not a pointer: through generic pointers an addition
+ * would be a compare-and-swap loop, which starves on a hot key's words.
+ */
+static __device__ __noinline__ void
+carry_digit(const HistArgs &args, const HistSlot &slot, u32 at, u32 plane, u32 bin, int w, int v)
 {
-	if (slot.op == MONOID_SUM_F64)
-	{
-		u64		   *p = (u64 *) slot.states + bin;
+	extern __shared__ __align__(16) u32 shared[];
 
-		if (__ldcg(p) == 1ULL << 63)
-			atomicCAS(p, 1ULL << 63, 0ULL);
-	}
-	else
+	/* an overflow may have left the word that tells of rows at zero */
+	if (w == 1)
+		leave_negative_zero(slot, bin);
+	for (; w < slot.words; w++)
 	{
-		u32		   *p = (u32 *) slot.states + bin;
+		u32			old = atomicAdd(&shared[at + w * plane], (u32) v);
 
-		if (__ldcg(p) == 1u << 31)
-			atomicCAS(p, 1u << 31, 0u);
+		if (!fix_overflows(w, old, (u32) v, old + v))
+			return;
+		v = v < 0 ? -fix_carry(w) : fix_carry(w);
 	}
+	if (slot.spill)
+		atomicAdd(&args.limb[(slot.limb + slot.words) * (size_t) args.limb_bins + bin], (u64) (int64_t) v);
+}
+
+/* One double to a FIX sum; false if it has no exact place in the window. */
+static __device__ __forceinline__ bool
+add_digits(const HistArgs &args, const HistSlot &slot, int e0, u32 *p, u32 plane, u32 bin, u64 bits)
+{
+	extern __shared__ __align__(16) u32 shared[];
+	double		r = __longlong_as_double(bits);
+	u32			d[FIX_MAX_DIGITS];
+
+	if (bits == 1ULL << 63)		/* the identity */
+		return true;
+	if (((u32) (bits >> 32) & 0x7fffffff) >= fix_limit(e0, slot.max_shift))
+		return false;
+#pragma unroll
+	for (int k = FIX_MAX_DIGITS - 1; k >= 0; k--)
+		if (k < slot.digits)
+			d[k] = fix_digit(r, fix_magic(e0, k));
+	if (r != 0)
+		return false;
+#pragma unroll
+	for (int k = 0; k < FIX_MAX_DIGITS; k++)
+		if (k < slot.digits)
+		{
+			u32			old = atomicAdd(p + (size_t) k * plane, d[k]);
+
+			if (fix_overflows(k, old, d[k], old + d[k]))
+				carry_digit(args, slot, (u32) (p - shared), plane, bin, k + 1, (int) d[k] < 0 ? -fix_carry(k) : fix_carry(k));
+		}
+	return true;
 }
 
 /* False: the row does not fit the windows. */
@@ -105,16 +141,10 @@ add_floats(const HistArgs &args, const HistSlot &slot, int s, u32 *p, u32 plane,
 	FixPart		f,
 				g;
 
+	if (slot.form == HIST_FIX)
+		return add_digits(args, slot, args.window[2 * s], p, plane, bin, lo);
 	if (!fix_split(lo, args.window[2 * s], slot.max_shift, f))
 		return false;
-	if (slot.form == HIST_FIX)
-	{
-		/* a sum that may come to +0 must not stay at its identity, -0 */
-		if (f.negative != (f.m == 0))
-			leave_negative_zero(slot, bin);
-		add_fix(p, plane, w, f);
-		return true;
-	}
 	if (slot.form == HIST_ACCUM)
 	{
 		atomicAdd(p, 1u);
@@ -142,14 +172,23 @@ copies_sum(const u32 *p, u32 bin, int log2_copies)
 	u32			mask = (1u << log2_copies) - 1,
 				sum = 0;
 
+#pragma unroll 8
 	for (u32 m = 0; m <= mask; m++)
 		sum += p[(bin << log2_copies) | ((m + bin) & mask)];
 	return sum;
 }
 
+/* Blocks begin at different bins, lest all add to the same ones at a time. */
+static __device__ __forceinline__ u32
+rotated(u32 i, u32 n)
+{
+	i += (u32) ((u64) n * blockIdx.x / gridDim.x);
+	return i < n ? i : i - n;
+}
+
 /*
  * Limb k of a slot's bin from its words in shared memory, all copies.  The top
- * word of a two's complement sum is signed.
+ * word of a two's complement sum is signed, and so are the digits above the lowest.
  */
 static __device__ __forceinline__ u64
 limb_of_words(const HistArgs &args, const HistSlot &slot, const u32 *p, u32 plane, u32 bin, int k)
@@ -196,7 +235,7 @@ limb_of_words(const HistArgs &args, const HistSlot &slot, const u32 *p, u32 plan
 	{
 		u32			v = p[(size_t) k * plane + ((bin << lc) | ((m + bin) & mask))];
 		bool		top = slot.form == HIST_INT ? k == slot.words - 1 && !slot.spill
-			: slot.form == HIST_FIX ? k == slot.words - 1
+			: slot.form == HIST_FIX ? k > 0
 			: slot.form == HIST_ACCUM ? k == slot.words || k == slot.words + slot.words2
 			: slot.form == HIST_REGR && k > 0 && (k <= 2 * slot.words ? k % slot.words == 0
 												  : (k - 2 * slot.words) % slot.words2 == 0);
@@ -216,7 +255,9 @@ flush_limb(const HistSlot &slot, u64 *limb, u64 v)
 		case HIST_MAX32:
 		case HIST_MAX64:
 		case HIST_ARG:
-			atomicMax(limb, v);
+			/* most blocks do not have the greatest */
+			if (__ldcg(limb) < v)
+				atomicMax(limb, v);
 			break;
 		case HIST_OR64:
 			atomicOr(limb, v);
@@ -243,9 +284,11 @@ flush_to_limbs(const HistArgs &args, const u32 *shared, u32 plane, u32 nbins, u6
 		if (slot.form == HIST_COUNT)
 		{
 			u64		   *limb = limbs + (size_t) slot.limb * args.limb_bins + first / 2;
+			u32			pairs = (nbins + 1) / 2;
 
-			for (u32 b = 2 * threadIdx.x; b < nbins; b += 2 * blockDim.x)
+			for (u32 i = threadIdx.x; i < pairs; i += blockDim.x)
 			{
+				u32			b = 2 * rotated(i, pairs);
 				u64			v = copies_sum(p, b, args.log2_copies);
 
 				v |= (u64) copies_sum(p, b + 1, args.log2_copies) << 32;
@@ -258,8 +301,12 @@ flush_to_limbs(const HistArgs &args, const u32 *shared, u32 plane, u32 nbins, u6
 		{
 			u64		   *limb = limbs + (size_t) (slot.limb + k) * args.limb_bins + first;
 
-			for (u32 b = threadIdx.x; b < nbins; b += blockDim.x)
+			for (u32 i = threadIdx.x; i < nbins; i += blockDim.x)
+			{
+				u32			b = rotated(i, nbins);
+
 				flush_limb(slot, limb + b, limb_of_words(args, slot, p, plane, b, k));
+			}
 		}
 	}
 }
@@ -329,7 +376,11 @@ flush_split(const HistArgs &args, const u32 *shared, u32 plane, u32 bin0, u32 n,
 static __device__ __forceinline__ void
 clear_shared(u32 *shared, size_t words)
 {
-	for (size_t i = threadIdx.x; i < words; i += blockDim.x)
+	uint4	   *vector = (uint4 *) shared;
+
+	for (size_t i = threadIdx.x; i < words / 4; i += blockDim.x)
+		vector[i] = make_uint4(0, 0, 0, 0);
+	for (size_t i = (words & ~(size_t) 3) + threadIdx.x; i < words; i += blockDim.x)
 		shared[i] = 0;
 }
 

@@ -382,9 +382,9 @@ i128_to_double(gpuagg_i128 s, int e)
 	return negative ? -d : d;
 }
 
-/* A FIX sum; hist.cu chose its window so that it fits 128 bits. */
+/* A wide sum; hist.cu chose its window so that it fits 128 bits. */
 static __device__ __forceinline__ gpuagg_i128
-fix_total(const u64 *limb, int words)
+wide_total(const u64 *limb, int words)
 {
 	gpuagg_u128 sum = 0;
 
@@ -393,10 +393,21 @@ fix_total(const u64 *limb, int words)
 	return (gpuagg_i128) sum;
 }
 
+/* The same of FIX. */
+static __device__ __forceinline__ gpuagg_i128
+fix_total(const u64 *limb, int limbs)
+{
+	gpuagg_u128 sum = 0;
+
+	for (int i = 0; i < limbs; i++)
+		sum += (gpuagg_u128) (gpuagg_i128) (int64_t) limb[i] << fix_weight(i);
+	return (gpuagg_i128) sum;
+}
+
 static __device__ __forceinline__ double
 fix_sum(const u64 *limb, int words, int e0)
 {
-	return i128_to_double(fix_total(limb, words), e0);
+	return i128_to_double(wide_total(limb, words), e0);
 }
 
 /* A sum of products, too wide for 128 bits. */
@@ -409,7 +420,20 @@ wide_sum(const u64 *limb, int words, int e)
 	return words_to_double(w, words + 2, e);
 }
 
-/* A float sum into its state. */
+/* A sum that came to +0 must not stay at its identity, -0. */
+static __device__ __forceinline__ void
+leave_negative_zero(const HistSlot &slot, u32 bin)
+{
+	if (slot.op == MONOID_SUM_F64)
+	{
+		if (__ldcg((u64 *) slot.states + bin) == 1ULL << 63)
+			atomicCAS((u64 *) slot.states + bin, 1ULL << 63, 0ULL);
+	}
+	else if (__ldcg((u32 *) slot.states + bin) == 1u << 31)
+		atomicCAS((u32 *) slot.states + bin, 1u << 31, 0u);
+}
+
+/* A float sum of at least one row that is not -0 into its state. */
 static __device__ __forceinline__ void
 fold_fix(const HistArgs &args, int s, u32 bin, gpuagg_i128 total)
 {
@@ -418,7 +442,10 @@ fold_fix(const HistArgs &args, int s, u32 bin, gpuagg_i128 total)
 	double		sum;
 
 	if (total == 0)
+	{
+		leave_negative_zero(slot, bin);
 		return;
+	}
 	sum = i128_to_double(total, args.window[2 * s]);
 	if (slot.op == MONOID_SUM_F32)
 	{
@@ -616,7 +643,7 @@ fold_limbs(const HistArgs &args, int s, u32 bin, const u64 *limb)
 			part_of_integer(slot, limb, part);
 			break;
 		case HIST_FIX:
-			fold_fix(args, s, bin, fix_total(limb, slot.words));
+			fold_fix(args, s, bin, fix_total(limb, slot.nlimbs));
 			return;
 		case HIST_ACCUM:
 		case HIST_REGR:

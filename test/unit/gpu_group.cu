@@ -46,12 +46,109 @@ random_key(Random &r, int bytes, uint64_t distinct, bool skew)
 	return std::string((char *) w, bytes);
 }
 
+/* What a run of batches has seen, and what it should have. */
 struct Expect
 {
+	int			bytes;			/* of a key */
 	std::map<std::string, int64_t> count;
 	int64_t		nulls = 0;
-	int64_t		left_out = 0;
+	std::map<int64_t, int64_t> got;	/* rows of each bin */
+	std::map<std::string, int64_t> bin_of;
+	int64_t		groups = 0;
+	int64_t		null_bin = -1;
 };
+
+struct Batch
+{
+	std::vector<std::string> key;
+	std::vector<char> keys;
+	std::vector<uint8_t> valid,
+				keep;
+
+	bool is_null(size_t i) const { return !(valid[i / 8] >> (i % 8) & 1); }
+};
+
+static Batch
+random_batch(Random &r, Expect &expect, size_t n, uint64_t distinct, bool nulls, bool filter, bool skew)
+{
+	Batch		b;
+
+	b.keys.resize(n * expect.bytes);
+	b.valid.assign((n + 7) / 8, 0xff);
+	b.keep.assign(n, 1);
+	for (size_t i = 0; i < n; i++)
+	{
+		b.key.push_back(random_key(r, expect.bytes, distinct, skew));
+		memcpy(&b.keys[i * expect.bytes], b.key[i].data(), expect.bytes);
+		if (nulls && r.below(10) == 0)
+			b.valid[i / 8] &= ~(1 << (i % 8));
+		if (filter && r.below(3) == 0)
+			b.keep[i] = 0;
+		if (b.keep[i] && b.is_null(i))
+			expect.nulls++;
+		else if (b.keep[i])
+			expect.count[b.key[i]]++;
+	}
+	return b;
+}
+
+/* Looks a batch up in *table, which grows as often as it is full. */
+static std::vector<int32_t>
+lookup_batch(Table **table, Expect &expect, const Batch &b, bool nulls, bool filter)
+{
+	size_t		n = b.key.size();
+	DeviceArray<char> keys(b.keys, 16);
+	DeviceArray<uint8_t> valid(b.valid),
+				keep(b.keep);
+	DeviceArray<int32_t> bins(n);
+	int64_t		pending;
+
+	for (int tries = 0; tries <= 40; tries++)
+	{
+		STATUS_MUST(gpuagg_group_lookup(&(*table)->t, keys.get(), nulls ? valid.get() : nullptr,
+										filter ? keep.get() : nullptr, (int64_t) n, tries > 0, bins.get(), nullptr));
+		if (gpuagg_group_status(&(*table)->t, &expect.groups, &pending, &expect.null_bin, nullptr) != GPUAGG_CUDA_FULL)
+		{
+			CHECK(bins.guards_intact(), "bins overrun");
+			return bins.take();
+		}
+
+		Table	   *larger = new Table(expect.bytes, (*table)->t.capacity * 2);
+
+		CHECK(pending > 0, "full, but no row pending");
+		STATUS_MUST(gpuagg_group_grow(&(*table)->t, &larger->t, nullptr));
+		CUDA_MUST(cudaDeviceSynchronize());
+		CHECK((*table)->intact(), "table overrun");
+		delete *table;
+		*table = larger;
+	}
+	CHECK(false, "no end of growing");
+	return bins.take();
+}
+
+/* Equal keys have equal bins. */
+static void
+check_batch(Expect &expect, const Batch &b, const std::vector<int32_t> &out)
+{
+	bool		bad = false;
+
+	for (size_t i = 0; i < out.size() && !bad; i++)
+	{
+		if (!b.keep[i])
+			bad = out[i] != GPUAGG_GROUP_FILTERED;
+		else
+		{
+			expect.got[out[i]]++;
+			if (b.is_null(i))
+				bad = out[i] != expect.null_bin;
+			else
+				bad = out[i] < 0 || out[i] >= expect.groups ||
+					expect.bin_of.emplace(b.key[i], out[i]).first->second != out[i];
+		}
+		CHECK(!bad, "%d-byte keys, %zu rows, row %zu: bin %d of %ld (null %ld)", expect.bytes, out.size(), i,
+			  out[i], (long) expect.groups, (long) expect.null_bin);
+	}
+}
 
 /*
  * Batches of rows into a table that starts at `capacity` and grows; checks that
@@ -63,99 +160,27 @@ run_batches(int bytes, uint64_t distinct, size_t n, int batches, int64_t capacit
 {
 	Random		r(seed);
 	Expect		expect;
-	std::map<int64_t, int64_t> got;	/* rows of each bin */
-	std::map<std::string, int64_t> bin_of;
 	Table	   *table = new Table(bytes, capacity);
-	int64_t		groups = 0,
-				pending,
-				null_bin = -1;
-	bool		bad = false;
 
+	expect.bytes = bytes;
 	STATUS_MUST(gpuagg_group_init(&table->t, nullptr));
-	for (int b = 0; b < batches; b++)
+	for (int k = 0; k < batches; k++)
 	{
-		std::vector<char> keys(n * bytes);
-		std::vector<uint8_t> valid((n + 7) / 8, 0xff),
-					keep(n, 1);
-		std::vector<std::string> key(n);
+		Batch		b = random_batch(r, expect, n, distinct, nulls, filter, skew);
 
-		for (size_t i = 0; i < n; i++)
-		{
-			key[i] = random_key(r, bytes, distinct, skew);
-			memcpy(&keys[i * bytes], key[i].data(), bytes);
-			if (nulls && r.below(10) == 0)
-				valid[i / 8] &= ~(1 << (i % 8));
-			if (filter && r.below(3) == 0)
-				keep[i] = 0;
-			if (!keep[i])
-				expect.left_out++;
-			else if (!(valid[i / 8] >> (i % 8) & 1))
-				expect.nulls++;
-			else
-				expect.count[key[i]]++;
-		}
-		DeviceArray<char> device_keys(keys, 16);
-		DeviceArray<uint8_t> device_valid(valid),
-					device_keep(keep);
-		DeviceArray<int32_t> bins(n);
-		int			tries = 0;
-		int			retry = 0;
-
-		for (;;)
-		{
-			STATUS_MUST(gpuagg_group_lookup(&table->t, device_keys.get(), nulls ? device_valid.get() : nullptr,
-											filter ? device_keep.get() : nullptr, (int64_t) n, retry,
-											bins.get(), nullptr));
-			if (gpuagg_group_status(&table->t, &groups, &pending, &null_bin, nullptr) != GPUAGG_CUDA_FULL)
-				break;
-
-			Table	   *larger = new Table(bytes, table->t.capacity * 2);
-
-			CHECK(pending > 0, "full, but no row pending");
-			STATUS_MUST(gpuagg_group_grow(&table->t, &larger->t, nullptr));
-			CUDA_MUST(cudaDeviceSynchronize());
-			CHECK(table->intact(), "table overrun");
-			delete table;
-			table = larger;
-			retry = 1;
-			if (++tries > 40)
-			{
-				CHECK(false, "no end of growing");
-				break;
-			}
-		}
-		std::vector<int32_t> out = bins.take();
-
-		for (size_t i = 0; i < n && !bad; i++)
-		{
-			if (!keep[i])
-				bad = out[i] != GPUAGG_GROUP_FILTERED;
-			else
-			{
-				got[out[i]]++;
-				if (!(valid[i / 8] >> (i % 8) & 1))
-					bad = out[i] != null_bin;
-				else
-				{
-					auto		at = bin_of.emplace(key[i], out[i]);
-
-					bad = out[i] < 0 || out[i] >= groups || at.first->second != out[i];
-				}
-			}
-			CHECK(!bad, "%d-byte keys, %zu rows, batch %d, row %zu: bin %d of %ld (null %ld)", bytes, n, b, i,
-				  out[i], (long) groups, (long) null_bin);
-		}
-		CHECK(bins.guards_intact(), "bins overrun");
+		check_batch(expect, b, lookup_batch(&table, expect, b, nulls, filter));
 	}
-	CHECK(groups == (int64_t) expect.count.size() + (expect.nulls > 0), "%d-byte keys: %ld groups, expected %zu + %d",
-		  bytes, (long) groups, expect.count.size(), expect.nulls > 0);
+	CHECK(expect.groups == (int64_t) expect.count.size() + (expect.nulls > 0),
+		  "%d-byte keys: %ld groups, expected %zu + %d", bytes, (long) expect.groups, expect.count.size(),
+		  expect.nulls > 0);
 	std::vector<char> unique = table->keys.take();
 
-	for (auto &k : bin_of)
-		if (memcmp(&unique[k.second * bytes], k.first.data(), bytes) != 0 || got[k.second] != expect.count[k.first])
+	for (auto &k : expect.bin_of)
+		if (memcmp(&unique[k.second * bytes], k.first.data(), bytes) != 0 ||
+			expect.got[k.second] != expect.count[k.first])
 		{
 			CHECK(false, "%d-byte keys: bin %ld has another key or %ld rows", bytes, (long) k.second,
-				  (long) got[k.second]);
+				  (long) expect.got[k.second]);
 			break;
 		}
 	CHECK(table->intact(), "table overrun");
@@ -188,7 +213,7 @@ GPU_TEST(group_partition)
 {
 	for (int bytes : {4, 8, 16})
 		for (int value_bytes : {0, 4, 8})
-			for (size_t n : {1, 4095, 4097, 100003})
+			for (size_t n : {1, 8191, 8193, 100003})
 			{
 				Random		r(n + bytes);
 				std::vector<char> keys(n * bytes),

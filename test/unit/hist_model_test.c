@@ -75,10 +75,27 @@ model_covers(void)
 		}
 }
 
+/* Enough partitions to keep a device busy, each a power of two of bins. */
+static void
+model_partitions(void)
+{
+	for (int64_t bins = 1000000; bins <= 100000000; bins *= 10)
+	{
+		HistModel	m = hist_model(&h100, bins, 6, 134217728, 1);
+
+		CHECK(m.form == HIST_FORM_PARTITION, "%ld bins: form %d", (long) bins, m.form);
+		CHECK((m.pass_bins & (m.pass_bins - 1)) == 0, "%ld bins: partitions of %ld", (long) bins,
+			  (long) m.pass_bins);
+		CHECK(m.partitions > 256 && m.partitions <= HIST_MAX_PARTITIONS, "%ld bins: %ld partitions",
+			  (long) bins, (long) m.partitions);
+	}
+}
+
 int
 main(void)
 {
 	RUN("the model's table", model_table);
+	RUN("partitions", model_partitions);
 	RUN("passes and partitions fit and cover", model_covers);
 	return unit_done();
 }
