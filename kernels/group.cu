@@ -338,7 +338,7 @@ load_rows(const GroupArgs &args, u64 base, Key<WORDS> (&key)[ITEMS], TileRows &t
 	}
 }
 
-/* Most rows find their key where it belongs: those first, all at a time. */
+/* Most rows find their key, without a claim or a wait. */
 template <int WORDS> static __device__ __forceinline__ void
 probe_rows(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], u64 (&at)[ITEMS], int32_t (&bin)[ITEMS],
 		   TileRows &t)
@@ -349,21 +349,34 @@ probe_rows(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], u64 (&at)[ITEM
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
+	{
+		bin[j] = -1;
 		if (open >> j & 1)
 		{
 			at[j] = __umul64hi(hash_key(key[j]), args.nslots);
 			seen[j] = read_slot_cached(slots + at[j]);
 		}
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-	{
-		bin[j] = -1;
-		if ((open >> j & 1) && seen[j].state >= SLOT_BIN && same_key(seen[j], key[j]))
-		{
-			bin[j] = (int32_t) (seen[j].state - SLOT_BIN);
-			open &= ~(1u << j);
-		}
 	}
+	/* all items go to their next slots together, as far as the slots are full */
+	for (u32 going = open; going;)
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			if (going >> j & 1)
+			{
+				if (seen[j].state < SLOT_BIN)
+					going &= ~(1u << j);
+				else if (same_key(seen[j], key[j]))
+				{
+					bin[j] = (int32_t) (seen[j].state - SLOT_BIN);
+					going &= ~(1u << j);
+					open &= ~(1u << j);
+				}
+				else
+				{
+					at[j] = next_slot(at[j], args.nslots);
+					seen[j] = read_slot_cached(slots + at[j]);
+				}
+			}
 	if (open)
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
@@ -615,37 +628,6 @@ count_keys_kernel(const void *keys, u32 nrows, u32 *total)
 			atomicAdd(&total[p], count[p]);
 }
 
-/* Numbers a thread's rows in their partitions; returns the partitions in `part`. */
-template <int BYTES> static __device__ __forceinline__ void
-number_keys(const PartTile &t, const void *keys, u64 base, u32 nrows, u32 (&part)[PART_ITEMS / 4], Places &place)
-{
-#pragma unroll
-	for (int h = 0; h < PART_ITEMS; h += 4)
-	{
-		Key<BYTES == 16 ? 2 : 1> key[4];
-
-#pragma unroll
-		for (int j = 0; j < 4; j++)
-			if (base + (h + j) * PART_THREADS + threadIdx.x < nrows)
-				key[j] = load_key<BYTES>(keys, (u32) base + (h + j) * PART_THREADS + threadIdx.x);
-		part[h / 4] = 0;
-#pragma unroll
-		for (int j = 0; j < 4; j++)
-		{
-			u32			at = UNPLACED;
-
-			if (base + (h + j) * PART_THREADS + threadIdx.x < nrows)
-			{
-				u32			p = partition_of(key[j]);
-
-				part[h / 4] |= p << (8 * j);
-				at = atomicAdd(&t.count()[p], 1u);
-			}
-			place.set(h + j, at);
-		}
-	}
-}
-
 template <int BYTES> static __global__ void __launch_bounds__(PART_THREADS, 2)
 move_keys_kernel(const void *keys, const void *values, int value_bytes, u32 nrows, void *keys_out,
 				 void *values_out, u32 *cursor)
@@ -654,26 +636,37 @@ move_keys_kernel(const void *keys, const void *values, int value_bytes, u32 nrow
 
 	for (u64 base = blockIdx.x * (u64) PART_TILE; base < nrows; base += gridDim.x * (u64) PART_TILE)
 	{
-		u32			part[PART_ITEMS / 4];
-		Places		place;
+		Key<BYTES == 16 ? 2 : 1> key[PART_ITEMS];
+		u32			part[PART_ITEMS],
+					place[PART_ITEMS];
 		u32			total;
 
+#pragma unroll
+		for (int j = 0; j < PART_ITEMS; j++)
+			if (base + j * PART_THREADS + threadIdx.x < nrows)
+				key[j] = load_key<BYTES>(keys, (u32) base + j * PART_THREADS + threadIdx.x);
 		part_clear(t);
-		number_keys<BYTES>(t, keys, base, nrows, part, place);
+#pragma unroll
+		for (int j = 0; j < PART_ITEMS; j++)
+		{
+			place[j] = UNPLACED;
+			part[j] = partition_of(key[j]);
+			if (base + j * PART_THREADS + threadIdx.x < nrows)
+				place[j] = atomicAdd(&t.count()[part[j]], 1u);
+		}
 		total = part_reserve(t, cursor);
 #pragma unroll
 		for (int j = 0; j < PART_ITEMS; j++)
-			if (place.get(j) != UNPLACED)
+			if (place[j] != UNPLACED)
 			{
-				u32			p = part[j / 4] >> (8 * (j % 4)) & 0xff,
-							at = place.get(j) + t.count()[p];
-
-				place.set(j, at);
-				t.part()[at] = (uint16_t) p;
+				place[j] += t.count()[part[j]];
+				t.part()[place[j]] = (uint16_t) part[j];
 			}
-		part_move_column(t, total, place, keys, base, keys_out, BYTES);
-		if (value_bytes)
-			part_move_column(t, total, place, values, base, values_out, value_bytes);
+		part_move_column<BYTES>(t, total, place, keys, base, keys_out, BYTES);
+		if (value_bytes == 4)
+			part_move_column<4>(t, total, place, values, base, values_out, 4);
+		else if (value_bytes == 8)
+			part_move_column<8>(t, total, place, values, base, values_out, 8);
 	}
 }
 

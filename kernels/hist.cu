@@ -448,7 +448,7 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	part.parts = (u32) plan.model.partitions;
 	part.part_bins = (u32) plan.model.pass_bins;
 	part.shift = log2_ceil(part.part_bins);
-	part.max_item_rows = (u32) (hist->nrows / (2 * facts.sms) + 4096);
+	part.max_item_rows = (u32) (hist->nrows / facts.sms + 4096);
 	part.max_splits = (u32) (hist->nrows / part.max_item_rows + 1);
 	part.max_items = part.parts + 2 * part.max_splits;
 	part.start = ws.take<u32>(part.parts);

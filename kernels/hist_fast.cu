@@ -97,7 +97,7 @@ template <> struct FastInput<FAST_FIX3_F32>
 struct FastArgs
 {
 	const int32_t *bin;
-	const u32  *row;			/* ARG: row numbers, or NULL: rows are in order */
+	const u32  *row;			/* ARG after a partition: row numbers */
 	int32_t		min;
 	bool		skip_negative;	/* INDEX: negative bins are no error */
 	int			count;			/* slot numbers, or -1 */
@@ -197,6 +197,8 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, co
 		for (int j = 0; j < ITEMS; j++)
 			if (late >> j & 1)
 				late_float(args, fast.slot, place.bin0 + (at[j] >> place.log2_copies), (double) v[j]);
+	/* lanes that came apart would stay so, at the price of the others' idle slots */
+	__syncwarp();
 }
 
 /* Narrow integers: one word, and seldom a carry. */
@@ -227,22 +229,21 @@ add_integers(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 
 		over |= KIND == FAST_UINT ? old[j] & ~s : ((old[j] & w[j]) | ((old[j] | w[j]) & ~s)) ^ w[j];
 	}
-	if ((int) over >= 0)
-		return;
+	if ((int) over < 0)
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-	{
-		u32			rest = (KIND == FAST_INT_I32 ? (u32) ((int32_t) w[j] >> 31) : 0) +
-			((u32) (old[j] + w[j]) < w[j]);
+		for (int j = 0; j < ITEMS; j++)
+		{
+			u32			rest = (KIND == FAST_INT_I32 ? (u32) ((int32_t) w[j] >> 31) : 0) +
+				((u32) (old[j] + w[j]) < w[j]);
+			u32			bin = place.bin0 + (at[j] >> place.log2_copies);
 
-		if (rest == 0)
-			continue;
-		if (slot.spill)
-			atomicAdd(&args.limb[(slot.limb + 1) * (size_t) args.limb_bins + place.bin0 + (at[j] >> place.log2_copies)],
-					  (u64) (int64_t) (int32_t) rest);
-		else
-			atomicAdd(place.words + place.plane + at[j], rest);
-	}
+			if (rest && slot.spill)
+				atomicAdd(&args.limb[(slot.limb + 1) * (size_t) args.limb_bins + bin],
+						  (u64) (int64_t) (int32_t) rest);
+			else if (rest)
+				atomicAdd(place.words + place.plane + at[j], rest);
+		}
+	__syncwarp();
 }
 
 /* 64-bit integers, by words with carries. */
@@ -304,6 +305,7 @@ add_wide_maxima(const FastPlace &place, const u32 (&at)[ITEMS], const u64 (&code
 
 			seen[j] = now == seen[j] ? code[j] : now;
 		}
+	__syncwarp();
 }
 
 /* A thread's rows of one tile, loaded ahead of their turn. */
@@ -355,7 +357,7 @@ template <int KIND> struct FastTile
 };
 
 /* Adds a tile whose bins are below place.nbins where `in` says so. */
-template <int KIND> static __device__ __forceinline__ void
+template <int KIND, bool PARTITIONED> static __device__ __forceinline__ void
 add_tile(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 		 const double (&magic)[digits_of(KIND) + 1], u32 limit, const u32 (&at)[tile_items(KIND)],
 		 const FastTile<KIND> &tile, u32 in, u64 row)
@@ -387,7 +389,7 @@ add_tile(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 			{
 				u32			number = (u32) row + j * blockDim.x;
 
-				if (fast.row && (in >> j & 1))
+				if (PARTITIONED && (in >> j & 1))
 					number = __ldcs(fast.row + row + j * blockDim.x);
 				code[j] = (u64) ((u32) tile.v[j] ^ flip) << 32 | (u32) ~number;
 			}
@@ -396,7 +398,7 @@ add_tile(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 }
 
 /* Rows [begin, end) into the block's bins; clears them first, while the first rows are on their way. */
-template <int KIND, int THREADS> static __device__ __forceinline__ void
+template <int KIND, int THREADS, bool PARTITIONED> static __device__ __forceinline__ void
 add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 plane, u32 bin0, u32 nbins,
 		  u64 begin, u64 end, bool report)
 {
@@ -461,7 +463,7 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 plane, u3
 			else if (b + bin0 + bias > most && base + j * THREADS + threadIdx.x < end)
 				outside++;
 		}
-		add_tile<KIND>(args, fast, place, magic, limit, at, tile, in, base + threadIdx.x);
+		add_tile<KIND, PARTITIONED>(args, fast, place, magic, limit, at, tile, in, base + threadIdx.x);
 	}
 	if (outside)
 		atomicAdd(&args.status->outside, (u64) outside);
@@ -487,7 +489,7 @@ fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastA
 
 		if (pass > 0)
 			__syncthreads();
-		add_range<KIND, sm_threads(KIND)>(args, fast, shared, plane, bin0, n, begin, end, pass == 0);
+		add_range<KIND, sm_threads(KIND), false>(args, fast, shared, plane, bin0, n, begin, end, pass == 0);
 		__syncthreads();
 		wait_for_predecessor();
 		flush_to_limbs(args, shared, plane, n, args.limb, bin0);
@@ -548,7 +550,7 @@ fast_partition_kernel(const __grid_constant__ HistArgs args, const __grid_consta
 		u32			bin0 = item.part * args.pass_bins;
 		u32			n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
 
-		add_range<KIND, sm_threads(KIND) / 2>(args, fast, shared, plane, bin0, n, item.row0, item.row1, false);
+		add_range<KIND, sm_threads(KIND) / 2, true>(args, fast, shared, plane, bin0, n, item.row0, item.row1, false);
 		__syncthreads();
 		if (item.split < 0)
 			flush_fast<KIND>(args, fast, shared, plane, bin0, n);
@@ -617,7 +619,7 @@ fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 	fast.min = args.item || index ? 0 : (int32_t) b.min[0];
 	fast.skip_negative = index;
 	fast.row = args.part_row;
-	return kind != FAST_KINDS && (kind == FAST_ARG || !args.part_row);
+	return kind != FAST_KINDS && (!args.part_row || kind == FAST_ARG);
 }
 
 bool

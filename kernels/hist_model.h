@@ -46,7 +46,7 @@ typedef struct HistModel
 #define HIST_PASSES_PER_PARTITION 4
 #define HIST_MAX_PARTITIONS 16384
 /* With fewer, multiprocessors wait for the last; with more, runs get short. */
-#define HIST_GOOD_PARTITIONS 512
+#define HIST_GOOD_PARTITIONS 256
 
 /*
  * Partitions of 2^n bins: as many as keep the device evenly busy, small enough

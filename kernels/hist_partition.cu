@@ -9,7 +9,7 @@
 #include "hist_kernels.cuh"
 #include "partition.cuh"
 
-#define ITEMS 8
+#define ITEMS PART_ITEMS
 #define THREADS PART_THREADS
 
 template <int N> static __device__ __forceinline__ u32
@@ -154,69 +154,61 @@ clear_splits_kernel(const __grid_constant__ HistArgs args)
 		args.limb[i] = 0;
 }
 
-/* Bins of a tile, and each row's number in its partition of the tile. */
-template <bool SIMPLE> static __device__ __forceinline__ void
-number_rows(const HistArgs &args, const PartTile &t, int shift, u64 base, int32_t (&bin)[PART_ITEMS],
-			Places &place)
-{
-	u32		   *count = t.count();
-
-#pragma unroll
-	for (int h = 0; h < PART_ITEMS; h += ITEMS)
-	{
-		u32			row[ITEMS];
-		int32_t		some[ITEMS];
-		u32			ok = tile_rows<ITEMS>(base + h * THREADS, args.nrows, row);
-
-		ok = tile_bins<SIMPLE>(args, row, ok, some);
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-		{
-			bin[h + j] = some[j];
-			place.set(h + j, ok >> j & 1 ? atomicAdd(&count[(u32) some[j] >> shift], 1u) : UNPLACED);
-		}
-	}
-}
-
 /* Sorts each tile by partition in shared memory and appends the runs to the partitions. */
-template <bool SIMPLE> static __global__ void __launch_bounds__(THREADS, 2)
+template <bool SIMPLE, int BYTES> static __global__ void __launch_bounds__(THREADS, 2)
 scatter_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ PartPlan plan)
 {
 	PartTile	t = {plan.parts, (u32) plan.stage_bytes};
 
 	for (u64 base = blockIdx.x * (u64) PART_TILE; base < args.nrows; base += gridDim.x * (u64) PART_TILE)
 	{
-		int32_t		bin[PART_ITEMS];
-		Places		place;
+		int32_t		bin[ITEMS];
+		u32			row[ITEMS];
+		u32			place[ITEMS];
+		u32			ok = tile_rows<ITEMS>(base, args.nrows, row);
 		u32			total;
 
 		part_clear(t);
-		number_rows<SIMPLE>(args, t, plan.shift, base, bin, place);
+		ok = tile_bins<SIMPLE>(args, row, ok, bin);
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			place[j] = ok >> j & 1 ? atomicAdd(&t.count()[(u32) bin[j] >> plan.shift], 1u) : UNPLACED;
 		total = part_reserve(t, plan.cursor);
 #pragma unroll
-		for (int j = 0; j < PART_ITEMS; j++)
-			if (place.get(j) != UNPLACED)
+		for (int j = 0; j < ITEMS; j++)
+			if (place[j] != UNPLACED)
 			{
-				u32			p = (u32) bin[j] >> plan.shift,
-							at = place.get(j) + t.count()[p];
+				u32			p = (u32) bin[j] >> plan.shift;
 
-				place.set(j, at);
-				t.part()[at] = (uint16_t) p;
-				((int32_t *) t.stage())[at] = bin[j];
+				place[j] += t.count()[p];
+				t.part()[place[j]] = (uint16_t) p;
+				((int32_t *) t.stage())[place[j]] = bin[j];
 			}
 		part_write<int32_t>(t, total, plan.bin);
 		if (plan.row)
 		{
 #pragma unroll
-			for (int j = 0; j < PART_ITEMS; j++)
-				if (place.get(j) != UNPLACED)
-					((u32 *) t.stage())[place.get(j)] = (u32) base + j * THREADS + threadIdx.x;
+			for (int j = 0; j < ITEMS; j++)
+				if (place[j] != UNPLACED)
+					((u32 *) t.stage())[place[j]] = (u32) base + j * THREADS + threadIdx.x;
 			part_write<u32>(t, total, plan.row);
 		}
 		for (int c = 0; c < plan.columns.n; c++)
-			part_move_column(t, total, place, plan.columns.from[c], base, plan.columns.to[c],
-							 plan.columns.bytes[c]);
+			part_move_column<BYTES>(t, total, place, plan.columns.from[c], base, plan.columns.to[c],
+									plan.columns.bytes[c]);
 	}
+}
+
+/* The width of all columns, or 0. */
+static int
+columns_width(const PartColumns &columns)
+{
+	int			width = columns.n ? columns.bytes[0] : 4;
+
+	for (int c = 1; c < columns.n; c++)
+		if (columns.bytes[c] != width)
+			width = 0;
+	return width;
 }
 
 template <bool SIMPLE> static GpuaggCudaStatus
@@ -226,9 +218,12 @@ launch_split(const HistArgs &args, const PartPlan &plan, const DeviceFacts &fact
 	size_t		bytes = plan.parts * sizeof(u32);
 	size_t		tile_bytes = part_tile_bytes(plan.stage_bytes, plan.parts);
 	HistArgs	scatter_args = args;
+	int			width = columns_width(plan.columns);
+	void	  (*scatter) (HistArgs, PartPlan) = width == 4 ? scatter_kernel<SIMPLE, 4>
+		: width == 8 ? scatter_kernel<SIMPLE, 8> : scatter_kernel<SIMPLE, 0>;
 
 	CUDA_TRY(allow_shared(count_kernel<SIMPLE>, facts));
-	CUDA_TRY(allow_shared(scatter_kernel<SIMPLE>, facts));
+	CUDA_TRY(allow_shared(scatter, facts));
 	/* rows out of range are reported once, by the count */
 	scatter_args.status = plan.unread_status;
 	CUDA_TRY(cudaMemsetAsync(plan.start, 0, bytes, stream));
@@ -238,7 +233,7 @@ launch_split(const HistArgs &args, const PartPlan &plan, const DeviceFacts &fact
 	CUDA_TRY_LAUNCH("plan_kernel");
 	clear_splits_kernel<<<2 * facts.sms, 512, 0, stream>>>(args);
 	CUDA_TRY_LAUNCH("clear_splits_kernel");
-	scatter_kernel<SIMPLE><<<2 * facts.sms, THREADS, tile_bytes, stream>>>(scatter_args, plan);
+	scatter<<<2 * facts.sms, THREADS, tile_bytes, stream>>>(scatter_args, plan);
 	CUDA_TRY_LAUNCH("scatter_kernel");
 	return GPUAGG_CUDA_OK;
 }

@@ -16,27 +16,14 @@
 
 /*
  * Two blocks run on a multiprocessor, so that one computes while the other
- * waits; tiles of 8192 rows leave runs of a line or more up to 500 partitions.
+ * waits.  More rows of a thread would not stay in registers.
  */
 #define PART_THREADS 512
-#define PART_ITEMS 16
+#define PART_ITEMS 8
 #define PART_TILE (PART_THREADS * PART_ITEMS)
 
 /* No place in the tile: the row takes no part. */
 #define UNPLACED 0xffffu
-
-/* Places of a thread's rows, two to a register. */
-struct Places
-{
-	u32			pair[PART_ITEMS / 2];
-
-	__device__ __forceinline__ u32 get(int j) const { return pair[j / 2] >> (j % 2 * 16) & 0xffff; }
-	__device__ __forceinline__ void
-	set(int j, u32 place)
-	{
-		pair[j / 2] = j % 2 ? (pair[j / 2] & 0xffff) | place << 16 : (pair[j / 2] & 0xffff0000) | place;
-	}
-};
 
 /* 16 bytes aligned to 8. */
 struct Pair
@@ -159,83 +146,85 @@ part_reserve(const PartTile &t, u32 *cursor)
 }
 
 /* What lies in the stage, to device memory; leaves the stage free. */
-template <typename T> static __device__ __noinline__ void
-part_write(PartTile t, u32 total, T *out)
+template <typename T> static __device__ __forceinline__ void
+part_write(const PartTile &t, u32 total, T *out)
 {
 	const T    *staged = (const T *) t.stage();
 	const uint16_t *part = t.part();
 	const u32  *delta = t.delta();
+	T			v[PART_ITEMS];
+	u32			to[PART_ITEMS];
 
 	__syncthreads();
 #pragma unroll
-	for (int h = 0; h < PART_ITEMS; h += 8)
+	for (int j = 0; j < PART_ITEMS; j++)
 	{
-		T			v[8];
-		u32			to[8];
+		u32			i = j * PART_THREADS + threadIdx.x;
 
-#pragma unroll
-		for (int j = 0; j < 8; j++)
+		if (i < total)
 		{
-			u32			i = (h + j) * PART_THREADS + threadIdx.x;
-
-			if (i < total)
-			{
-				v[j] = staged[i];
-				to[j] = delta[part[i]] + i;
-			}
+			v[j] = staged[i];
+			to[j] = delta[part[i]] + i;
 		}
-#pragma unroll
-		for (int j = 0; j < 8; j++)
-			if ((h + j) * PART_THREADS + threadIdx.x < total)
-				out[to[j]] = v[j];
 	}
+#pragma unroll
+	for (int j = 0; j < PART_ITEMS; j++)
+		if (j * PART_THREADS + threadIdx.x < total)
+			out[to[j]] = v[j];
 	__syncthreads();
 }
 
-/* A column of n rows that starts at `in` through the stage. */
-template <typename T> static __device__ __noinline__ void
-part_move(PartTile t, u32 total, Places place, const void *from, u64 base, void *out)
+/* A column through the stage. */
+template <typename T> static __device__ __forceinline__ void
+part_move(const PartTile &t, u32 total, const u32 (&place)[PART_ITEMS], const void *from, u64 base, void *out)
 {
 	const T    *in = (const T *) from + base + threadIdx.x;
 	T		   *staged = (T *) t.stage();
+	T			v[PART_ITEMS];
 
 #pragma unroll
-	for (int h = 0; h < PART_ITEMS; h += 8)
-	{
-		T			v[8];
-
+	for (int j = 0; j < PART_ITEMS; j++)
+		if (place[j] != UNPLACED)
+			v[j] = in[j * PART_THREADS];
 #pragma unroll
-		for (int j = 0; j < 8; j++)
-			if (place.get(h + j) != UNPLACED)
-				v[j] = in[(h + j) * PART_THREADS];
-#pragma unroll
-		for (int j = 0; j < 8; j++)
-			if (place.get(h + j) != UNPLACED)
-				staged[place.get(h + j)] = v[j];
-	}
+	for (int j = 0; j < PART_ITEMS; j++)
+		if (place[j] != UNPLACED)
+			staged[place[j]] = v[j];
 	part_write<T>(t, total, (T *) out);
 }
 
-static __device__ __forceinline__ void
-part_move_column(const PartTile &t, u32 total, const Places &place, const void *from, u64 base, void *out, int bytes)
+/*
+ * BYTES: the width of all columns, or 0 for any.  Code for every width at a
+ * time has too few registers, so the widths that matter have their own.
+ */
+template <int BYTES> static __device__ __forceinline__ void
+part_move_column(const PartTile &t, u32 total, const u32 (&place)[PART_ITEMS], const void *from, u64 base,
+				 void *out, int bytes)
 {
-	switch (bytes)
-	{
-		case 1:
-			part_move<uint8_t>(t, total, place, from, base, out);
-			break;
-		case 2:
-			part_move<uint16_t>(t, total, place, from, base, out);
-			break;
-		case 4:
-			part_move<u32>(t, total, place, from, base, out);
-			break;
-		case 8:
-			part_move<u64>(t, total, place, from, base, out);
-			break;
-		default:
-			part_move<Pair>(t, total, place, from, base, out);
-	}
+	if constexpr (BYTES == 4)
+		part_move<u32>(t, total, place, from, base, out);
+	else if constexpr (BYTES == 8)
+		part_move<u64>(t, total, place, from, base, out);
+	else if constexpr (BYTES == 16)
+		part_move<Pair>(t, total, place, from, base, out);
+	else
+		switch (bytes)
+		{
+			case 1:
+				part_move<uint8_t>(t, total, place, from, base, out);
+				break;
+			case 2:
+				part_move<uint16_t>(t, total, place, from, base, out);
+				break;
+			case 4:
+				part_move<u32>(t, total, place, from, base, out);
+				break;
+			case 8:
+				part_move<u64>(t, total, place, from, base, out);
+				break;
+			default:
+				part_move<Pair>(t, total, place, from, base, out);
+		}
 }
 
 #endif							/* GPUAGG_PARTITION_CUH */

@@ -137,7 +137,8 @@ same_state(MonoidId op, const char *a, const char *b, double scale)
 		return near_equal(*(const double *) a, *(const double *) b, 0);
 	if ((op == MONOID_MIN_F32 || op == MONOID_MAX_F32))
 		return near_equal(*(const float *) a, *(const float *) b, 0);
-	if (op == MONOID_SUM_F64 && *(const double *) b == 0 && memcmp(a, b, 8) != 0)
+	/* zeros with their sign */
+	if (op == MONOID_SUM_F64 && *(const double *) a == 0 && *(const double *) b == 0 && memcmp(a, b, 8) != 0)
 		return false;
 	for (int i = op == MONOID_MOMENTS_F64; i < n; i++)
 		if (!near_equal(((const double *) a)[i], ((const double *) b)[i], scale))
@@ -571,6 +572,105 @@ GPU_TEST(hist_repeatable)
 			CHECK(memcmp(first.data(), got.data(), nbins * sizeof(double)) == 0,
 				  "round %d, strategy %d differs", round, strategy);
 		}
+}
+
+/* Sums of float8 by bins, in one batch. */
+static std::vector<double>
+sum_batch(const std::vector<int32_t> &bins, const std::vector<double> &values, int64_t nbins,
+		  GpuaggHistStrategy strategy)
+{
+	DeviceArray<int32_t> keys(bins);
+	DeviceArray<double> x(values),
+				states(nbins);
+	DeviceArray<GpuaggHistStatus> status(1);
+	GpuaggHist	h = GpuaggHist();
+	size_t		bytes = 0;
+
+	CUDA_MUST(cudaMemset(status.get(), 0, sizeof(GpuaggHistStatus)));
+	h.bins.kind = GPUAGG_BIN_INDEX;
+	h.bins.ncolumns = 1;
+	h.bins.column[0].values = keys.get();
+	h.bins.column[0].type = GPUAGG_VALUE_I32;
+	h.bins.nbins = nbins;
+	h.nslots = 1;
+	h.slot[0].op = MONOID_SUM_F64;
+	h.slot[0].x.values = x.get();
+	h.slot[0].x.type = GPUAGG_VALUE_F64;
+	h.slot[0].states = states.get();
+	h.nrows = (int64_t) values.size();
+	h.status = status.get();
+	h.strategy = strategy;
+	STATUS_MUST(gpuagg_hist_init(MONOID_SUM_F64, states.get(), nbins, nullptr));
+	STATUS_MUST(gpuagg_hist_update(&h, nullptr, &bytes, nullptr));
+	DeviceArray<char> workspace(bytes);
+
+	STATUS_MUST(gpuagg_hist_update(&h, workspace.get(), &bytes, nullptr));
+	return states.take();
+}
+
+/*
+ * Many rows of a hot bin, so that every digit of the sums overflows: the result is the
+ * exact sum, rounded once.
+ */
+GPU_TEST(hist_digits)
+{
+	const size_t n = gpu_test_quick() ? 300000 : 8000000;
+
+	for (GpuaggHistStrategy strategy : {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION})
+		for (int64_t nbins : {1L, 300L, 12000L})
+			for (int sign = 0; sign < 3; sign++)
+			{
+				Random		r(nbins + sign);
+				std::vector<int32_t> bins(n);
+				std::vector<double> values(n);
+				std::vector<gpuagg_i128> expect(nbins, 0);
+				int64_t		bad = -1;
+
+				for (size_t i = 0; i < n; i++)
+				{
+					int64_t		v = (int64_t) (r.next() >> 11);
+
+					if (sign == 1 || (sign == 2 && r.below(2)))
+						v = -v;
+					bins[i] = r.below(4) ? (int32_t) (nbins - 1) : (int32_t) r.below(nbins);
+					values[i] = (double) v;
+					expect[bins[i]] += v;
+				}
+				std::vector<double> got = sum_batch(bins, values, nbins, strategy);
+
+				for (int64_t b = 0; b < nbins && bad < 0; b++)
+					if (got[b] != (double) expect[b])
+						bad = b;
+				CHECK(bad < 0, "strategy %d, %ld bins, sign %d: bin %ld: %.17g, expected %.17g", strategy,
+					  (long) nbins, sign, (long) bad, bad < 0 ? 0 : got[bad], bad < 0 ? 0 : (double) expect[bad]);
+			}
+}
+
+/* A sum of zeros is -0 only if all of them are; of numbers that cancel out, +0. */
+GPU_TEST(hist_zeros)
+{
+	const size_t n = 120000;
+
+	for (GpuaggHistStrategy strategy : strategies)
+	{
+		std::vector<int32_t> bins(n);
+		std::vector<double> values(n);
+
+		for (size_t i = 0; i < n; i++)
+		{
+			double		some[6] = {-0.0, 0.0, i / 6 % 2 ? -0.0 : 0.0, i / 6 % 2 ? 3.25e5 : -3.25e5, 0, -0.0};
+
+			bins[i] = (int32_t) (i % 6);
+			values[i] = some[i % 6];
+		}
+		values[4] = 5;
+		values[n - 2] = -5;
+		std::vector<double> got = sum_batch(bins, values, 7, strategy);
+
+		for (int b = 0; b < 7; b++)
+			CHECK(as_bits(got[b]) == as_bits(b == 0 || b >= 5 ? -0.0 : 0.0), "strategy %d, bin %d: %016lx",
+				  strategy, b, (unsigned long) as_bits(got[b]));
+	}
 }
 
 /* Errors that the monoids state reach the status. */

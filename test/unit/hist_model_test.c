@@ -86,7 +86,7 @@ model_partitions(void)
 		CHECK(m.form == HIST_FORM_PARTITION, "%ld bins: form %d", (long) bins, m.form);
 		CHECK((m.pass_bins & (m.pass_bins - 1)) == 0, "%ld bins: partitions of %ld", (long) bins,
 			  (long) m.pass_bins);
-		CHECK(m.partitions > 256 && m.partitions <= HIST_MAX_PARTITIONS, "%ld bins: %ld partitions",
+		CHECK(m.partitions >= 128 && m.partitions <= HIST_MAX_PARTITIONS, "%ld bins: %ld partitions",
 			  (long) bins, (long) m.partitions);
 	}
 }
