@@ -34,39 +34,22 @@ digits_of(int kind)
 	return kind == FAST_FIX4_F64 ? 4 : kind == FAST_FIX3_F64 || kind == FAST_FIX3_F32 ? 3 : 0;
 }
 
-#ifndef FIX_THREADS
-#define FIX_THREADS 512
-#endif
-#ifndef FIX_ITEMS
-#define FIX_ITEMS 4
-#endif
-#ifndef FIX_GROUP
-#define FIX_GROUP 4
-#endif
-#ifndef INT_ITEMS
-#define INT_ITEMS 6
-#endif
-#ifndef ARG_ITEMS
-#define ARG_ITEMS 4
-#endif
-
 /*
- * Threads of a multiprocessor: float sums need 80 registers, or they spill.
- * Partitions run as two blocks, so that one flushes while the other reads.
+ * Threads of a multiprocessor: float sums need 128 registers, or they spill,
+ * and with fewer rows at a time their atomics do not overlap.  Partitions run
+ * as two blocks, so that one flushes while the other reads.
  */
 static constexpr __host__ __device__ int
 sm_threads(int kind)
 {
-	return digits_of(kind) ? FIX_THREADS : 1024;
+	return digits_of(kind) ? 512 : 1024;
 }
 
-/* Rows of a thread in a tile; the next tile is loaded meanwhile. */
+/* Rows of a thread in a tile, as registers allow; the next tile is loaded meanwhile. */
 static constexpr __host__ __device__ int
 tile_items(int kind)
 {
-	return digits_of(kind) ? FIX_ITEMS : kind == FAST_NONE ? 8
-		: kind == FAST_INT_I32 || kind == FAST_UINT || kind == FAST_MAX_I32 ? INT_ITEMS
-		: kind == FAST_ARG ? ARG_ITEMS : 4;
+	return kind == FAST_NONE ? 8 : kind == FAST_INT_I32 || kind == FAST_UINT || kind == FAST_MAX_I32 ? 6 : 4;
 }
 
 template <int KIND> struct FastInput
@@ -137,7 +120,7 @@ late_float(const HistArgs &args, int s, u32 bin, double v)
 
 template <int DIGITS, int ITEMS, typename T> static __device__ __forceinline__ void
 add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, const double *magic,
-		  u32 limit, const u32 *at, const T *v, u32 in)
+		  u32 limit, const u32 (&at)[ITEMS], const T (&v)[ITEMS], u32 in)
 {
 	const HistSlot &slot = args.slot[fast.slot];
 	u32			d[ITEMS][DIGITS],
@@ -188,16 +171,31 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, co
 		for (int j = 0; j < ITEMS; j++)
 #pragma unroll
 			for (int k = 0; k < DIGITS; k++)
-				if ((in & ~late) >> j & 1 && fix_overflows(k, old[j][k], d[j][k], old[j][k] + d[j][k]))
-					carry_digit(args, slot, place.word * place.plane + at[j], place.plane,
-								place.bin0 + (at[j] >> place.log2_copies), k + 1,
-								(int) d[j][k] < 0 ? -fix_carry(k) : fix_carry(k));
+			{
+				int			carry = (int) d[j][k] < 0 ? -fix_carry(k) : fix_carry(k);
+				int			to = k + 1;
+
+				if (!fix_overflows(k, old[j][k], d[j][k], old[j][k] + d[j][k]))
+					continue;
+				/* the usual case without a call: a middle digit, and its neighbor has room */
+				if (k > 0 && to < DIGITS)
+				{
+					u32			was = atomicAdd(place.words + to * place.plane + at[j], (u32) carry);
+
+					if (!fix_overflows(to, was, (u32) carry, was + carry))
+						continue;
+					carry = carry < 0 ? -fix_carry(to) : fix_carry(to);
+					to++;
+				}
+				carry_digit(args, slot, place.word * place.plane + at[j], place.plane,
+							place.bin0 + (at[j] >> place.log2_copies), to, carry);
+			}
 	if (late)
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 			if (late >> j & 1)
 				late_float(args, fast.slot, place.bin0 + (at[j] >> place.log2_copies), (double) v[j]);
-	/* lanes that came apart would stay so, at the price of the others' idle slots */
+	/* lanes that came apart here would stay so for the rest of the loop */
 	__syncwarp();
 }
 
@@ -366,9 +364,7 @@ add_tile(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 	constexpr int DIGITS = digits_of(KIND);
 
 	if constexpr (DIGITS > 0)
-#pragma unroll
-		for (int j = 0; j < ITEMS; j += FIX_GROUP)
-			add_fixes<DIGITS, FIX_GROUP>(args, fast, place, magic, limit, at + j, tile.v + j, in >> j);
+		add_fixes<DIGITS, ITEMS>(args, fast, place, magic, limit, at, tile.v, in);
 	else if constexpr (KIND == FAST_INT_I32 || KIND == FAST_UINT)
 		add_integers<KIND, ITEMS>(args, fast, place, at, tile.v, in);
 	else if constexpr (KIND == FAST_INT_I64)
