@@ -377,6 +377,7 @@ probe_rows(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], u64 (&at)[ITEM
 					seen[j] = read_slot_cached(slots + at[j]);
 				}
 			}
+	__syncwarp();
 	if (open)
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
@@ -387,6 +388,7 @@ probe_rows(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], u64 (&at)[ITEM
 				t.claims |= (f == CLAIMED) << j;
 				t.deferred |= (f == DEFERRED) << j;
 			}
+	__syncwarp();
 }
 
 /* Bins for the block's claims. */
@@ -494,7 +496,8 @@ grow_kernel(GpuaggGroupTable from, u64 from_slots, GpuaggGroupTable to, u64 to_s
 static u64
 slots_of(int64_t capacity)
 {
-	return (u64) capacity + (u64) capacity / 2 + 64;
+	/* half full at most: lanes of a warp wait for the longest search */
+	return 2 * (u64) capacity + 64;
 }
 
 static bool

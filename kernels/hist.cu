@@ -529,7 +529,7 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 	args.lock = ws.take<u32>(HIST_LOCKS);
 	if (plan.model.form == HIST_FORM_PARTITION)
 		plan_partition(hist, *facts, plan, ws);
-	else if (plan.model.form == HIST_FORM_SHARED)
+	else if (plan.model.form == HIST_FORM_SHARED && !hist_fast_counts(args))
 	{
 		args.limb_bins = (u32) hist->bins.nbins + 2;
 		args.limb_bins &= ~1u;
@@ -539,7 +539,8 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 	if (hist->nrows == 0)
 		return GPUAGG_CUDA_OK;
 
-	STATUS_TRY(hist_launch_prepare(args, *facts, stream));
+	if (plan.model.form != HIST_FORM_SHARED || args.limb)
+		STATUS_TRY(hist_launch_prepare(args, *facts, stream));
 	if (plan.model.form == HIST_FORM_SHARED)
 		return hist_launch_shared(args, *facts, stream);
 	if (plan.model.form == HIST_FORM_GLOBAL)

@@ -98,7 +98,7 @@ struct HistArgs
 	int			passes;
 	u32			pass_bins;		/* even */
 	u32			limb_bins;		/* bins of a limb plane */
-	u64		   *limb;			/* limb planes; in partitions: one set a split */
+	u64		   *limb;			/* limb planes; in partitions: one set a split; NULL: none */
 	int		   *window;			/* e0 of x and y, two a slot */
 	u32		   *lock;			/* HIST_LOCKS of them */
 	bool		locks;			/* some row may need one */

@@ -467,6 +467,27 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 plane, u3
 
 /* ---- the kernels --------------------------------------------------------------- */
 
+/*
+ * Few counts go straight to their states, which are integers that native
+ * atomics change: no limbs to clear and to fold.
+ */
+#define MOST_COUNTS 16384
+
+static __device__ __forceinline__ void
+flush_counts(const HistArgs &args, const u32 *shared, u32 n)
+{
+	u64		   *states = (u64 *) args.slot[0].states;
+
+	for (u32 i = threadIdx.x; i < n; i += blockDim.x)
+	{
+		u32			b = rotated(i, n),
+					c = copies_sum(shared, b, args.log2_copies);
+
+		if (c)
+			atomicAdd(states + b, (u64) c);
+	}
+}
+
 template <int KIND> static __global__ void __launch_bounds__(sm_threads(KIND), 1)
 fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast)
 {
@@ -478,6 +499,9 @@ fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastA
 				end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) args.nrows);
 
 	let_successor_start();
+	/* nothing was prepared that would have waited for the rows */
+	if (KIND == FAST_NONE && args.limb == nullptr)
+		wait_for_predecessor();
 	for (int pass = 0; pass < args.passes; pass++)
 	{
 		u32			bin0 = pass * args.pass_bins;
@@ -488,7 +512,10 @@ fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastA
 		add_range<KIND, sm_threads(KIND), false>(args, fast, shared, plane, bin0, n, begin, end, pass == 0);
 		__syncthreads();
 		wait_for_predecessor();
-		flush_to_limbs(args, shared, plane, n, args.limb, bin0);
+		if (KIND == FAST_NONE && args.limb == nullptr)
+			flush_counts(args, shared, n);
+		else
+			flush_to_limbs(args, shared, plane, n, args.limb, bin0);
 	}
 }
 
@@ -616,6 +643,16 @@ fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 	fast.skip_negative = index;
 	fast.row = args.part_row;
 	return kind != FAST_KINDS && (!args.part_row || kind == FAST_ARG);
+}
+
+bool
+hist_fast_counts(const HistArgs &args)
+{
+	FastArgs	fast;
+	int			kind;
+
+	return args.nslots == 1 && args.passes == 1 && args.bins.nbins <= MOST_COUNTS &&
+		fast_shape(args, fast, kind) && kind == FAST_NONE;
 }
 
 bool

@@ -390,6 +390,8 @@ hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t 
 	bool		taken;
 
 	STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));
+	if (args.limb == nullptr)
+		return GPUAGG_CUDA_OK;
 	if (!taken)
 	{
 		CUDA_TRY(allow_shared(shared_kernel<ITEMS_GENERIC>, facts));

@@ -19,6 +19,8 @@ GpuaggCudaStatus hist_launch_global(const HistArgs &args, const DeviceFacts &fac
 /* Where the shape is a common one; *taken says whether. */
 GpuaggCudaStatus hist_launch_fast(const HistArgs &args, const DeviceFacts &facts,
 								  cudaStream_t stream, bool *taken);
+/* Whether they need neither limbs nor a fold. */
+bool hist_fast_counts(const HistArgs &args);
 /* Whether they do so with row numbers and moved columns, too. */
 bool hist_fast_numbers_rows(const HistArgs &args);
 

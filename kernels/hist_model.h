@@ -43,7 +43,7 @@ typedef struct HistModel
 /* Copies of a bin beyond a warp's lanes win nothing. */
 #define HIST_MAX_LOG2_COPIES 5
 /* A partition moves a row three times; see the tuning table in README.md. */
-#define HIST_PASSES_PER_PARTITION 4
+#define HIST_PASSES_PER_PARTITION 3
 #define HIST_MAX_PARTITIONS 16384
 /* With fewer, multiprocessors wait for the last; with more, runs get short. */
 #define HIST_GOOD_PARTITIONS 256

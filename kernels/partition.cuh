@@ -149,28 +149,35 @@ part_reserve(const PartTile &t, u32 *cursor)
 template <typename T> static __device__ __forceinline__ void
 part_write(const PartTile &t, u32 total, T *out)
 {
+	/* as many at a time as registers allow */
+	constexpr int GROUP = sizeof(T) < 8 ? PART_ITEMS : PART_ITEMS / 2;
 	const T    *staged = (const T *) t.stage();
 	const uint16_t *part = t.part();
 	const u32  *delta = t.delta();
-	T			v[PART_ITEMS];
-	u32			to[PART_ITEMS];
 
 	__syncthreads();
 #pragma unroll
-	for (int j = 0; j < PART_ITEMS; j++)
+	for (int h = 0; h < PART_ITEMS; h += GROUP)
 	{
-		u32			i = j * PART_THREADS + threadIdx.x;
+		T			v[GROUP];
+		u32			to[GROUP];
 
-		if (i < total)
-		{
-			v[j] = staged[i];
-			to[j] = delta[part[i]] + i;
-		}
-	}
 #pragma unroll
-	for (int j = 0; j < PART_ITEMS; j++)
-		if (j * PART_THREADS + threadIdx.x < total)
-			out[to[j]] = v[j];
+		for (int j = 0; j < GROUP; j++)
+		{
+			u32			i = (h + j) * PART_THREADS + threadIdx.x;
+
+			if (i < total)
+			{
+				v[j] = staged[i];
+				to[j] = delta[part[i]] + i;
+			}
+		}
+#pragma unroll
+		for (int j = 0; j < GROUP; j++)
+			if ((h + j) * PART_THREADS + threadIdx.x < total)
+				out[to[j]] = v[j];
+	}
 	__syncthreads();
 }
 

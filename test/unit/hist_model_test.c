@@ -33,9 +33,9 @@ static const struct
 	/* the last that fit, and the first that do not */
 	{57856, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 1},
 	{57857, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 2},
-	{196607, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 4},
-	/* five passes cost more than a partition */
-	{231425, 1, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 5},
+	{173568, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 3},
+	/* four passes cost more than a partition */
+	{173569, 1, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 4},
 	{1572863, 1, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 28},
 	/* more partitions than a tile can count */
 	{2000000000, 5, 134217728, 1, HIST_FORM_GLOBAL, 0, 0, 172861},
