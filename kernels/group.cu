@@ -694,8 +694,7 @@ partition_keys(const void *keys, const void *values, int value_bytes, u32 nrows,
 	int			blocks = 2 * facts.sms;
 	size_t		bytes = part_tile_bytes(BYTES > value_bytes ? BYTES : value_bytes, PARTITIONS);
 
-	CUDA_TRY(cudaFuncSetAttribute(move_keys_kernel<BYTES>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-								  (int) bytes));
+	CUDA_TRY(allow_shared(move_keys_kernel<BYTES>, facts));
 	CUDA_TRY(cudaMemsetAsync(cursor, 0, PARTITIONS * sizeof(u32), stream));
 	count_keys_kernel<BYTES><<<blocks, PART_THREADS, 0, stream>>>(keys, nrows, cursor);
 	first_rows_kernel<<<1, PARTITIONS, 0, stream>>>(cursor);
