@@ -41,15 +41,18 @@ compat_proc_aclcheck(Oid function, Oid role)
 #endif
 }
 
-/* The GROUP BY clauses left after the planner dropped redundant ones. */
+/*
+ * The GROUP BY clauses left after the planner dropped redundant ones; all, if
+ * it dropped all: no rows still make no group.
+ */
 static inline List *
 compat_group_clause(PlannerInfo *root)
 {
 #if PG_VERSION_NUM >= 160000
-	return root->processed_groupClause;
-#else
-	return root->parse->groupClause;
+	if (root->processed_groupClause != NIL)
+		return root->processed_groupClause;
 #endif
+	return root->parse->groupClause;
 }
 
 /* The pathkeys of GROUP BY alone, without those of ordered aggregates. */

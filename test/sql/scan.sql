@@ -37,6 +37,8 @@ SELECT same('SELECT (a + 1) * 2 AS x, @max(f) * 2 + @min(f) AS y FROM s GROUP BY
 SELECT same('SELECT id, t, f, @count(*) c FROM s WHERE id < 100 GROUP BY id');
 SELECT same('SELECT a = 3 AS x, a, @count(*) c FROM s WHERE a = 4 GROUP BY a = 3, a');
 SELECT same('SELECT ''x''::text AS k, @count(*) c FROM s GROUP BY 1');
+SELECT same('SELECT ''x''::text AS k, @count(*) c FROM s WHERE id < 0 GROUP BY 1');
+SELECT same('SELECT a, t, @count(*) c FROM s WHERE a = 4 AND t = ''none'' GROUP BY a, t');
 -- WHERE, HAVING, FILTER; a filter keeps errors of its argument away
 SELECT same('SELECT t, @sum(a) FILTER (WHERE f > 100) x, @sum(a) y FROM s WHERE b % 3 = 0 GROUP BY t');
 SELECT same('SELECT t, @count(*) c FROM s GROUP BY t HAVING @max(f) > 2497 AND t <> ''k4''');
