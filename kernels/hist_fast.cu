@@ -615,7 +615,7 @@ fast_kind(const HistSlot &slot)
 static bool
 plain_count(const HistSlot &slot)
 {
-	return slot.form == HIST_COUNT && !slot.filter && !slot.x.validity;
+	return slot.form == HIST_COUNT && !slot.filter && !slot.x.validity && !slot.y.validity;
 }
 
 /* Whether fast kernels take the histogram; fills in how. */

@@ -155,13 +155,20 @@ struct SegWarp
 			{
 #pragma unroll
 				for (int r = 0; r < Shape::units; r++)
-					seg_copy16(to + place((r * 32 + lane) * 16), from + (r * 32 + lane) * 16, 16);
+					seg_copy16(to + place((r * 32 + lane) * 16), from + (r * 32 + lane) * 16);
 			}
 			else
 			{
+				/* elements behind the tile come along up to the chunk's end, which may be the array's */
+				int			after = elem_end - elem - n;
+				int			there = bytes + (after < 16 ? after : 16) * Shape::in_size;
+
 #pragma unroll 1
 				for (int at = lane * 16; at < bytes; at += 32 * 16)
-					seg_copy16(to + place(at), from + at, bytes - at < 16 ? bytes - at : 16);
+					if (there - at >= 16)
+						seg_copy16(to + place(at), from + at);
+					else
+						seg_copy_rest<Shape::in_size>(to + place(at), from + at, bytes - at);
 			}
 		}
 		else

@@ -219,10 +219,10 @@ seg_warp_reduce(typename Op::State v, int lanes, int *err)
 }
 
 static __device__ __forceinline__ void
-seg_copy16(void *to_shared, const void *from, int bytes)
+seg_copy16(void *to_shared, const void *from)
 {
-	asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::
-				 "r"((unsigned) __cvta_generic_to_shared(to_shared)), "l"(from), "r"(bytes));
+	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::
+				 "r"((unsigned) __cvta_generic_to_shared(to_shared)), "l"(from));
 }
 
 static __device__ __forceinline__ void
@@ -230,6 +230,26 @@ seg_copy8(void *to_shared, const void *from)
 {
 	asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::
 				 "r"((unsigned) __cvta_generic_to_shared(to_shared)), "l"(from));
+}
+
+static __device__ __forceinline__ void
+seg_copy4(void *to_shared, const void *from)
+{
+	asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::
+				 "r"((unsigned) __cvta_generic_to_shared(to_shared)), "l"(from));
+}
+
+/* Fewer than 16 bytes, whole elements of `size` bytes each: nothing behind them is read. */
+template <int size>
+static __device__ __forceinline__ void
+seg_copy_rest(char *to_shared, const char *from, int bytes)
+{
+#pragma unroll 1
+	for (int at = 0; at < bytes; at += size < 4 ? 1 : 4)
+		if constexpr (size >= 4)
+			seg_copy4(to_shared + at, from + at);
+		else
+			to_shared[at] = from[at];
 }
 
 static __device__ __forceinline__ void

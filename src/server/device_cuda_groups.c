@@ -169,7 +169,8 @@ count_bins(const WireQuery *q, const int64_t *lo, const int64_t *hi, int64_t *ex
 
 	for (int k = 0; k < q->nkeys; k++)
 	{
-		double		span = lo[k] > hi[k] ? 1 : (double) hi[k] - (double) lo[k] + 1;
+		/* the difference as an integer: doubles of large keys would round */
+		double		span = lo[k] > hi[k] ? 1 : (double) ((uint64_t) hi[k] - (uint64_t) lo[k]) + 1;
 
 		span += key_has_null_bin(q, k);
 		product *= span;

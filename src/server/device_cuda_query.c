@@ -274,17 +274,14 @@ describe(const Query *query, char *text, size_t size)
 		snprintf(text + strlen(text), size - strlen(text), ", segments of sorted rows");
 }
 
-DeviceStatus
-cuda_finish(Query *query, WireFinished *result, DeviceError *error)
+/* What the kernels noted of all batches: errors of values, and rows without a place. */
+static DeviceStatus
+read_status(Query *query, WireFinished *result, DeviceError *error)
 {
-	GpuaggHistStatus *status;
+	GpuaggHistStatus *status = malloc(MAX_CALLS * sizeof(*status));
+	unsigned long long outside = 0;
 	cudaError_t err;
 
-	DEVICE_CHECK(add_timing(query, error));
-	DEVICE_CHECK(ordered_finish(query, error));
-	DEVICE_CHECK(add_timing(query, error));
-	DEVICE_CHECK(groups_finish(query, error));
-	status = malloc(MAX_CALLS * sizeof(*status));
 	if (status == NULL)
 	{
 		strcpy(error->text, "out of memory in the GPU server");
@@ -295,11 +292,31 @@ cuda_finish(Query *query, WireFinished *result, DeviceError *error)
 	if (err == cudaSuccess)
 		err = cudaStreamSynchronize(query->stream);
 	for (int c = 0; c < MAX_CALLS && err == cudaSuccess; c++)
+	{
+		outside += status[c].outside;
 		for (int s = 0; s < GPUAGG_MAX_SLOTS; s++)
 			result->errors |= status[c].errors[s];
+	}
 	free(status);
 	if (err != cudaSuccess)
 		return cuda_status(err, "copy of the histograms' status", error);
+	if (outside > 0)
+	{
+		/* the ranges come with the batches: it cannot be, but must never cost a row */
+		snprintf(error->text, sizeof(error->text), "%llu keys outside of their range", outside);
+		return DEVICE_UNSUPPORTED;
+	}
+	return DEVICE_OK;
+}
+
+DeviceStatus
+cuda_finish(Query *query, WireFinished *result, DeviceError *error)
+{
+	DEVICE_CHECK(add_timing(query, error));
+	DEVICE_CHECK(ordered_finish(query, error));
+	DEVICE_CHECK(add_timing(query, error));
+	DEVICE_CHECK(groups_finish(query, error));
+	DEVICE_CHECK(read_status(query, result, error));
 	result->ngroups = query->ngroups;
 	result->changes = query->changes;
 	result->retries = query->retries;

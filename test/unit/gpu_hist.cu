@@ -379,14 +379,16 @@ run_batch(const Case &c, Random &r, int64_t first_row, std::vector<std::vector<c
 	{
 		MonoidId	op = c.ops[s];
 		GpuaggValueType t = column_type(op, c.narrow);
+		/* pairs are counted, too, and either of the two may have NULLs alone */
+		bool		pair = op == MONOID_REGR_F64 || (op == MONOID_COUNT && c.nulls);
 
-		fill_column(b.x[s], r, t, c.n, c.spread, c.nulls);
+		fill_column(b.x[s], r, t, c.n, c.spread, c.nulls && (op != MONOID_COUNT || r.below(2)));
 		b.x[s].upload(size_of(t));
 		h.slot[s].op = op;
 		h.slot[s].x = b.x[s].get();
 		h.slot[s].filter = b.device_filter && s % 2 ? b.device_filter->get() : nullptr;
 		h.slot[s].states = states[s]->get();
-		if (op == MONOID_REGR_F64)
+		if (pair)
 		{
 			fill_column(b.y[s], r, t, c.n, c.spread, c.nulls);
 			b.y[s].upload(size_of(t));
@@ -398,7 +400,7 @@ run_batch(const Case &c, Random &r, int64_t first_row, std::vector<std::vector<c
 
 			if (!b.x[s].ok(i) || (h.slot[s].filter && !b.filter[i]))
 				continue;
-			if (op == MONOID_REGR_F64)
+			if (pair)
 			{
 				if (!b.y[s].ok(i))
 					continue;

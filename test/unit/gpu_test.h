@@ -90,14 +90,15 @@ struct Random
 
 /*
  * Device memory of `count` elements that starts `shift` elements after a
- * 256-byte boundary, poisoned, with guard bytes before and after.
+ * 256-byte boundary, poisoned, with guard bytes before and after; with --quick
+ * without, so that compute-sanitizer sees what reads beyond the data.
  */
 template <typename T>
 class DeviceArray
 {
-	static const size_t guard = 256;
 	static const unsigned char poison = 0xA5;
 	char	   *memory;
+	size_t		guard;
 	size_t		lead;			/* bytes before the data */
 	size_t		total;
 
@@ -105,10 +106,10 @@ public:
 	size_t		count;
 
 	explicit DeviceArray(size_t n, size_t shift = 0)
-		: lead(guard + shift * sizeof(T)), count(n)
+		: guard(gpu_test_quick() ? 0 : 256), lead(guard + shift * sizeof(T)), count(n)
 	{
 		total = lead + n * sizeof(T) + guard;
-		CUDA_MUST(cudaMalloc((void **) &memory, total));
+		CUDA_MUST(cudaMalloc((void **) &memory, total > 0 ? total : 1));
 		CUDA_MUST(cudaMemset(memory, poison, total));
 	}
 	explicit DeviceArray(const std::vector<T> &host, size_t shift = 0) : DeviceArray(host.size(), shift)
