@@ -151,7 +151,15 @@ sub simple_condition
 my @regressions = qw(corr covar_pop covar_samp regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope
   regr_sxx regr_sxy regr_syy);
 
-# One aggregate call: { sql with agg:name, float: compare with tolerance }.
+# Whether an expression may be a float4.
+sub is_single
+{
+	my ($sql, @columns) = @_;
+
+	return $sql =~ /float4/ || grep { $_->{type} eq 'float4' && $sql =~ /\b$_->{name}\b/ } @columns;
+}
+
+# One aggregate call: { sql with agg:name, float: compare with tolerance, 2: a wide one }.
 # fragile ones depend on rounding too much unless rows come in order.
 sub aggregate
 {
@@ -173,7 +181,7 @@ sub aggregate
 		$arg = argument('num', @columns) or return aggregate(@_);
 		return aggregate(@_) if $kind eq 'avg' && $arg->{info}{num} > 2;
 		$call = "agg:$kind($arg->{sql})";
-		$float = $arg->{info}{float};
+		$float = $arg->{info}{float} && ($kind eq 'sum' && is_single($arg->{sql}, @columns) ? 2 : 1);
 	}
 	elsif ($kind eq 'minmax')
 	{
@@ -329,7 +337,7 @@ sub source
 # A query: {
 #	setup, teardown	statements around it
 #	sql				with agg:name for each aggregate
-#	float			per output column, whether to compare with tolerance
+#	float			per output column, whether to compare with tolerance: 1, or 2, a wide one
 #	orderly			rounding may not depend on the plan
 # }
 sub make_query
@@ -360,7 +368,7 @@ sub make_query
 	foreach my $agg (@aggs)
 	{
 		push @out, $agg->{sql};
-		push @float, $agg->{float} ? 1 : 0;
+		push @float, $agg->{float} || 0;
 	}
 	if (chance(0.15))
 	{
