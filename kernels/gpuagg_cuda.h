@@ -182,8 +182,9 @@ GpuaggCudaStatus gpuagg_cuda_combine(MonoidId op, int64_t n, const void *left, c
  * variances and regressions, are accumulated exactly in fixed point (up to 160
  * bits, placed by a sample of the batch) and rounded once per batch, so they
  * are the same on every run; inputs outside that window (more than
- * about 15 decades below the sampled maximum, infinities, NaN) are combined
- * one by one in no fixed order.
+ * about 5 decades below the sampled maximum for sums into many bins, 10 into
+ * fewer, 15 for moments; infinities, NaN) are combined one by one in no fixed
+ * order.
  */
 /* A column in Arrow's physical layout. */
 typedef struct GpuaggColumn

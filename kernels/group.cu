@@ -5,15 +5,26 @@
  * Open addressing with linear probing; the slot of a key is its hash scaled to
  * the number of slots, so keys that were partitioned by hash meet in one part of the table.
  * A slot's state is 0 (empty), 1 (claimed, the key is being written) or bin + 2.
- * A block claims slots for all new keys of a tile before it asks for bins with one
- * atomic addition, and never waits for another block in between; rows that met a
+ * A warp claims slots for all new keys of its rows before it asks for bins with one
+ * atomic addition, and never waits for another warp in between; rows that met a
  * claimed slot come last, when waiting is safe.
+ *
+ * Small tables have a cache in shared memory, which every multiprocessor fills
+ * from the rows that it sees: a lookup in device memory, even one that the L1
+ * cache answers, takes a line for each lane.
  */
 #include "partition.cuh"
 
 #define THREADS 256
 #define ITEMS 4
-#define PARTITIONS 256
+#define PARTITIONS 512
+
+/* Threads of a block with a cache: one runs on a multiprocessor. */
+#define CACHE_THREADS 1024
+/* Buckets from its first where a key may lie. */
+#define CACHE_STEPS 8
+/* A cache is of use to tables of this many groups for each of its entries. */
+#define CACHE_GROUPS 2
 
 #define SLOT_EMPTY 0
 #define SLOT_CLAIMED 1
@@ -42,7 +53,7 @@ template <int WORDS> struct Key
 struct GroupArgs
 {
 	void	   *slots;
-	u64			nslots;
+	u32			nslots;
 	u64			capacity;
 	void	   *keys;
 	GpuaggGroupCounters *counters;
@@ -51,7 +62,9 @@ struct GroupArgs
 	const uint8_t *filter;
 	u32			nrows;
 	bool		retry;
+	bool		plain;			/* neither a retry, nor NULLs, nor a filter */
 	int32_t    *bins;
+	u32			buckets;		/* of the cache, or 0 */
 };
 
 template <int BYTES> static __device__ __forceinline__ Key<BYTES == 16 ? 2 : 1>
@@ -126,7 +139,7 @@ read_slot_cached(const Slot<WORDS> *p)
 
 /* The same as all see it; a slot of 16 bytes is read and written as one. */
 template <int WORDS> static __device__ __forceinline__ Slot<WORDS>
-read_slot(Slot<WORDS> *p)
+read_slot(const Slot<WORDS> *p)
 {
 	Slot<WORDS> s;
 
@@ -137,12 +150,14 @@ read_slot(Slot<WORDS> *p)
 		asm volatile("{ .reg .b128 t; ld.relaxed.gpu.global.b128 t, [%2]; mov.b128 {%0, %1}, t; }"
 					 : "=l"(s.key[0]), "=l"(hi) : "l"(p) : "memory");
 		s.state = (u32) hi;
-		return s;
 	}
-	s.state = *(volatile u32 *) &p->state;
-	__threadfence();
-	for (int i = 0; i < WORDS; i++)
-		s.key[i] = *(volatile u64 *) &p->key[i];
+	else
+	{
+		s.state = *(const volatile u32 *) &p->state;
+		__threadfence();
+		for (int i = 0; i < WORDS; i++)
+			s.key[i] = *(const volatile u64 *) &p->key[i];
+	}
 	return s;
 }
 
@@ -154,16 +169,25 @@ publish(const GroupArgs &args, Slot<WORDS> *p, const Key<WORDS> &k, u32 bin)
 	{
 		asm volatile("{ .reg .b128 t; mov.b128 t, {%0, %1}; st.relaxed.gpu.global.b128 [%2], t; }"
 					 : : "l"(k.w[0]), "l"((u64) bin + SLOT_BIN), "l"(p) : "memory");
-		return;
 	}
-	for (int i = 0; i < WORDS; i++)
-		*(volatile u64 *) &p->key[i] = k.w[i];
-	__threadfence();
-	*(volatile u32 *) &p->state = bin + SLOT_BIN;
+	else
+	{
+		for (int i = 0; i < WORDS; i++)
+			*(volatile u64 *) &p->key[i] = k.w[i];
+		__threadfence();
+		*(volatile u32 *) &p->state = bin + SLOT_BIN;
+	}
 }
 
-static __device__ __forceinline__ u64
-next_slot(u64 at, u64 nslots)
+/* The first slot of a hash. */
+static __device__ __forceinline__ u32
+slot_of(u64 hash, u32 nslots)
+{
+	return __umulhi((u32) (hash >> 32), nslots);
+}
+
+static __device__ __forceinline__ u32
+next_slot(u32 at, u32 nslots)
 {
 	return at + 1 < nslots ? at + 1 : 0;
 }
@@ -178,7 +202,7 @@ enum Found
 
 /* Probes without waiting for anybody. */
 template <int WORDS> static __device__ __forceinline__ Found
-probe(const GroupArgs &args, const Key<WORDS> &k, u64 &at, int32_t &bin)
+probe(const GroupArgs &args, const Key<WORDS> &k, u32 &at, int32_t &bin)
 {
 	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
 	Slot<WORDS> s = read_slot(slots + at);
@@ -212,7 +236,7 @@ probe(const GroupArgs &args, const Key<WORDS> &k, u64 &at, int32_t &bin)
 
 /* One row to its end, waiting for claims of others. */
 template <int BYTES, int WORDS> static __device__ __noinline__ int32_t
-settle(const GroupArgs &args, const Key<WORDS> &k, u64 at)
+settle(const GroupArgs &args, const Key<WORDS> &k, u32 at)
 {
 	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
 	int32_t		bin = -1;
@@ -272,16 +296,15 @@ settle_null(const GroupArgs &args)
 	}
 }
 
-/* Bins for the tile's claims, with one addition for the block. */
+/* Bins for the warp's claims, with one addition. */
 static __device__ __forceinline__ u64
 reserve_bins(GpuaggGroupCounters *counters, u32 claims)
 {
-	__shared__ u32 warp_sum[THREADS / 32];
-	__shared__ u64 base;
 	u32			lane = threadIdx.x % 32,
-				warp = threadIdx.x / 32,
 				sum = claims;
+	u64			base = 0;
 
+#pragma unroll
 	for (int d = 1; d < 32; d *= 2)
 	{
 		u32			t = __shfl_up_sync(~0u, sum, d);
@@ -290,30 +313,88 @@ reserve_bins(GpuaggGroupCounters *counters, u32 claims)
 			sum += t;
 	}
 	if (lane == 31)
-		warp_sum[warp] = sum;
-	__syncthreads();
-	if (threadIdx.x == 0)
-	{
-		u32			total = 0;
-
-		for (int w = 0; w < THREADS / 32; w++)
-		{
-			u32			t = warp_sum[w];
-
-			warp_sum[w] = total;
-			total += t;
-		}
-		base = atomicAdd(&counters->groups, (u64) total);
-	}
-	__syncthreads();
-	return base + warp_sum[warp] + sum - claims;
+		base = atomicAdd(&counters->groups, (u64) sum);
+	return __shfl_sync(~0u, base, 31) + sum - claims;
 }
+
+/* ---- the cache --------------------------------------------------------------- */
+
+#define ENTRY_EMPTY 0xffffu
+#define ENTRY_CLAIMED 0xfffeu
+
+/*
+ * Entries of a key and its bin, two to a bucket.  A key lies in the first
+ * bucket that had room for it, from that of its hash on, and stays.
+ */
+struct Cache
+{
+	u32			buckets;
+
+	__device__ __forceinline__ u64 *
+	keys() const
+	{
+		extern __shared__ __align__(16) char part_memory[];
+
+		return (u64 *) part_memory;
+	}
+	__device__ __forceinline__ uint16_t *bins() const { return (uint16_t *) (keys() + 2 * buckets); }
+	__device__ __forceinline__ u32 first(u64 hash) const { return __umulhi((u32) hash, buckets); }
+	__device__ __forceinline__ u32 next(u32 b) const { return b + 1 < buckets ? b + 1 : 0; }
+	__device__ __forceinline__ void
+	clear() const
+	{
+		for (u32 i = threadIdx.x; i < buckets; i += blockDim.x)
+			((u32 *) bins())[i] = ENTRY_EMPTY << 16 | ENTRY_EMPTY;
+		__syncthreads();
+	}
+	/* Both entries of bucket b, if `on`; bins first: one that is there was written after its key. */
+	__device__ __forceinline__ void
+	read(u32 b, bool on, u32 &both, u64 (&k)[2]) const
+	{
+		asm volatile("{ .reg .pred p; setp.ne.u32 p, %5, 0;\n"
+					 "@p ld.volatile.shared.u32 %0, [%3];\n"
+					 "@p ld.volatile.shared.v2.u64 {%1, %2}, [%4]; }"
+					 : "+r"(both), "+l"(k[0]), "+l"(k[1])
+					 : "r"((u32) __cvta_generic_to_shared(bins() + 2 * b)),
+					 "r"((u32) __cvta_generic_to_shared(keys() + 2 * b)), "r"((u32) on));
+	}
+	/* If there is room, and nobody else is writing there. */
+	__device__ __noinline__ void
+	add(u64 key, int32_t bin) const
+	{
+		u32			b = first(hash_key(Key<1>{{key}}));
+
+		for (int i = 0; i < 2 * CACHE_STEPS; i++)
+		{
+			uint16_t   *e = bins() + 2 * b + i % 2;
+			u32			seen = *(volatile uint16_t *) e;
+
+			if (seen == ENTRY_EMPTY)
+				seen = atomicCAS(e, (uint16_t) ENTRY_EMPTY, (uint16_t) ENTRY_CLAIMED);
+			if (seen == ENTRY_EMPTY)
+			{
+				atomicExch(keys() + 2 * b + i % 2, key);
+				__threadfence_block();
+				atomicCAS(e, (uint16_t) ENTRY_CLAIMED, (uint16_t) bin);
+				return;
+			}
+			/* a claim may be this very key's */
+			if (seen == ENTRY_CLAIMED || *(volatile u64 *) (keys() + 2 * b + i % 2) == key)
+				return;
+			if (i % 2)
+				b = next(b);
+		}
+	}
+};
+
+/* ---- lookup ---------------------------------------------------------------- */
 
 /* A thread's rows of a tile, one bit an item each. */
 struct TileRows
 {
 	u32			rows;			/* that take part */
 	u32			nulls;
+	u32			open;			/* without a bin yet, nulls apart */
 	u32			claims;			/* that claimed the slot where they stand */
 	u32			deferred;		/* that met another's claim there */
 };
@@ -325,8 +406,9 @@ load_rows(const GroupArgs &args, u64 base, Key<WORDS> (&key)[ITEMS], TileRows &t
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		u64			r = base + j * THREADS + threadIdx.x;
+		u64			r = base + j * blockDim.x + threadIdx.x;
 
+		key[j] = Key<WORDS>();
 		if (r < args.nrows && !(args.retry && args.bins[r] != -1) && !(args.filter && !args.filter[r]))
 		{
 			t.rows |= 1u << j;
@@ -336,64 +418,134 @@ load_rows(const GroupArgs &args, u64 base, Key<WORDS> (&key)[ITEMS], TileRows &t
 				key[j] = load_key<BYTES>(args.input, (u32) r);
 		}
 	}
+	t.open = t.rows & ~t.nulls;
 }
 
-/* Most rows find their key, without a claim or a wait. */
-template <int WORDS> static __device__ __forceinline__ void
-probe_rows(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], u64 (&at)[ITEMS], int32_t (&bin)[ITEMS],
-		   TileRows &t)
+/* Keys of a tile of which all rows take part; they are read once. */
+template <int BYTES, int WORDS> static __device__ __forceinline__ void
+load_tile(const GroupArgs &args, u64 base, Key<WORDS> (&key)[ITEMS])
 {
-	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		u64			r = base + j * blockDim.x + threadIdx.x;
+
+		if constexpr (BYTES == 4)
+			key[j].w[0] = __ldcs((const u32 *) args.input + r);
+		else
+			for (int i = 0; i < WORDS; i++)
+				key[j].w[i] = __ldcs((const u64 *) args.input + WORDS * r + i);
+	}
+}
+
+static __device__ __forceinline__ void
+find_cached(const Cache &cache, const Key<1> (&key)[ITEMS], int32_t (&bin)[ITEMS], TileRows &t)
+{
+	u32			bucket[ITEMS];
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		bucket[j] = cache.first(hash_key(key[j]));
+	for (int step = 0; step < CACHE_STEPS && __any_sync(~0u, t.open); step++)
+	{
+		u32			both[ITEMS];
+		u64			k[ITEMS][2];
+
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+		{
+			both[j] = ENTRY_EMPTY << 16 | ENTRY_EMPTY;
+			k[j][0] = k[j][1] = 0;
+			cache.read(bucket[j], t.open >> j & 1, both[j], k[j]);
+		}
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+		{
+			u32			b = k[j][0] == key[j].w[0] ? both[j] & 0xffff : ENTRY_EMPTY;
+
+			if (b >= ENTRY_CLAIMED && k[j][1] == key[j].w[0])
+				b = both[j] >> 16;
+			if (b < ENTRY_CLAIMED)
+			{
+				bin[j] = (int32_t) b;
+				t.open &= ~(1u << j);
+			}
+			bucket[j] = cache.next(bucket[j]);
+		}
+	}
+}
+
+/*
+ * Most rows find their key, without a claim or a wait.  All items go to their
+ * next slots together, as far as the slots are full, and no lane leaves before
+ * the last: a loop that each item leaves by itself takes three times as long.
+ * FRESH: past the multiprocessor's cache, where slots that were empty stay so.
+ */
+template <bool FRESH, int WORDS> static __device__ __forceinline__ void
+find_rows(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], u32 (&at)[ITEMS], int32_t (&bin)[ITEMS],
+		  TileRows &t)
+{
+	const Slot<WORDS> *slots = (const Slot<WORDS> *) args.slots;
 	Slot<WORDS> seen[ITEMS];
-	u32			open = t.rows & ~t.nulls;
+	u32			going = t.open;
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		bin[j] = -1;
-		if (open >> j & 1)
+		seen[j] = Slot<WORDS>();
+		if (going >> j & 1)
+			seen[j] = FRESH ? read_slot(slots + at[j]) : read_slot_cached(slots + at[j]);
+	}
+	while (__any_sync(~0u, going))
+	{
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
 		{
-			at[j] = __umul64hi(hash_key(key[j]), args.nslots);
-			seen[j] = read_slot_cached(slots + at[j]);
+			bool		full = seen[j].state >= SLOT_BIN && (going >> j & 1),
+						hit = full && same_key(seen[j], key[j]),
+						on = full && !hit;
+
+			bin[j] = hit ? (int32_t) (seen[j].state - SLOT_BIN) : bin[j];
+			t.open &= ~((u32) hit << j);
+			going &= ~((u32) !on << j);
+			if (on)
+			{
+				at[j] = next_slot(at[j], args.nslots);
+				seen[j] = FRESH ? read_slot(slots + at[j]) : read_slot_cached(slots + at[j]);
+			}
 		}
 	}
-	/* all items go to their next slots together, as far as the slots are full */
-	for (u32 going = open; going;)
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			if (going >> j & 1)
-			{
-				if (seen[j].state < SLOT_BIN)
-					going &= ~(1u << j);
-				else if (same_key(seen[j], key[j]))
-				{
-					bin[j] = (int32_t) (seen[j].state - SLOT_BIN);
-					going &= ~(1u << j);
-					open &= ~(1u << j);
-				}
-				else
-				{
-					at[j] = next_slot(at[j], args.nslots);
-					seen[j] = read_slot_cached(slots + at[j]);
-				}
-			}
-	__syncwarp();
-	if (open)
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			if (open >> j & 1)
-			{
-				Found		f = probe(args, key[j], at[j], bin[j]);
-
-				t.claims |= (f == CLAIMED) << j;
-				t.deferred |= (f == DEFERRED) << j;
-			}
-	__syncwarp();
 }
 
-/* Bins for the block's claims. */
+/* Claims for rows that met an empty slot.  A table that was seen full takes none. */
+template <int WORDS> static __device__ __forceinline__ void
+claim_rows(const GroupArgs &args, const u32 (&at)[ITEMS], TileRows &t)
+{
+	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
+	u32			seen[ITEMS];
+	u64			groups;
+
+	/* from the cache: whether there is room is for reserve_bins to say */
+	asm volatile("ld.global.ca.u64 %0, [%1];" : "=l"(groups) : "l"(&args.counters->groups));
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		if (t.open >> j & 1)
+			seen[j] = groups < args.capacity ? atomicCAS(&slots[at[j]].state, SLOT_EMPTY, SLOT_CLAIMED)
+				: SLOT_CLAIMED;
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		if (t.open >> j & 1)
+		{
+			if (seen[j] == SLOT_EMPTY)
+				t.claims |= 1u << j;
+			else
+				t.deferred |= 1u << j;
+		}
+}
+
+/* Bins for the warp's claims. */
 template <int BYTES, int WORDS> static __device__ __forceinline__ void
-fill_claims(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], const u64 (&at)[ITEMS],
+fill_claims(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], const u32 (&at)[ITEMS],
 			int32_t (&bin)[ITEMS], u32 claims)
 {
 	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
@@ -412,50 +564,117 @@ fill_claims(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], const u64 (&a
 				atomicExch(&slots[at[j]].state, SLOT_EMPTY);
 			id++;
 		}
+	__syncwarp();
 }
 
-template <int BYTES> static __global__ void __launch_bounds__(THREADS)
+/* The rows that the cache does not know.  Returns the warp's claims. */
+template <int BYTES, int WORDS> static __device__ __forceinline__ u32
+look_up(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], bool fresh, int32_t (&bin)[ITEMS], TileRows &t)
+{
+	u32			at[ITEMS];
+	u32			claims;
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		at[j] = slot_of(hash_key(key[j]), args.nslots);
+	if (!fresh)
+		find_rows<false, WORDS>(args, key, at, bin, t);
+	find_rows<true, WORDS>(args, key, at, bin, t);
+	if (!__any_sync(~0u, t.open))
+		return 0;
+	claim_rows<WORDS>(args, at, t);
+	claims = __ballot_sync(~0u, t.claims != 0);
+	if (claims)
+		fill_claims<BYTES, WORDS>(args, key, at, bin, t.claims);
+	if (t.deferred)
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			if (t.deferred >> j & 1)
+				bin[j] = settle<BYTES, WORDS>(args, key[j], at[j]);
+	__syncwarp();
+	return claims;
+}
+
+/* Bins of a tile to memory; returns how many rows got none. */
+template <int BYTES, int WORDS> static __device__ __forceinline__ u32
+store_bins(const GroupArgs &args, u64 base, int32_t (&bin)[ITEMS], const TileRows &t)
+{
+	u32			pending = 0;
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		u64			r = base + j * blockDim.x + threadIdx.x;
+
+		if (t.nulls >> j & 1)
+			bin[j] = settle_null<BYTES, WORDS>(args);
+		if (t.rows >> j & 1)
+		{
+			__stcs(&args.bins[r], bin[j]);
+			pending += bin[j] < 0;
+		}
+		else if (!args.retry && r < args.nrows)
+			args.bins[r] = GPUAGG_GROUP_FILTERED;
+	}
+	__syncwarp();
+	return pending;
+}
+
+template <int BYTES, bool CACHED> static __global__ void __launch_bounds__(CACHED ? CACHE_THREADS : THREADS)
 lookup_kernel(const __grid_constant__ GroupArgs args)
 {
 	constexpr int WORDS = BYTES == 16 ? 2 : 1;
-	u32			pending = 0;
+	u64			tile = blockDim.x * ITEMS,
+				base = blockIdx.x * tile;
+	Cache		cache = {args.buckets};
+	Key<WORDS>	next[ITEMS];
+	u32			pending = 0,
+				claims = 0;
 
-	for (u64 base = blockIdx.x * (u64) (THREADS * ITEMS); base < args.nrows;
-		 base += gridDim.x * (u64) (THREADS * ITEMS))
+	if (args.plain && base + tile <= args.nrows)
+		load_tile<BYTES, WORDS>(args, base, next);
+	if constexpr (CACHED)
+		cache.clear();
+	for (u64 ahead; base < args.nrows; base = ahead)
 	{
 		Key<WORDS>	key[ITEMS];
-		u64			at[ITEMS];
 		int32_t		bin[ITEMS];
-		TileRows	t;
+		TileRows	t = {(1u << ITEMS) - 1, 0, (1u << ITEMS) - 1, 0, 0};
 
-		load_rows<BYTES, WORDS>(args, base, key, t);
-		probe_rows<WORDS>(args, key, at, bin, t);
-		if (__syncthreads_or(t.claims))
-			fill_claims<BYTES, WORDS>(args, key, at, bin, t.claims);
+		if (args.plain && base + tile <= args.nrows)
+#pragma unroll
+			for (int j = 0; j < ITEMS; j++)
+				key[j] = next[j];
+		else
+			load_rows<BYTES, WORDS>(args, base, key, t);
+		ahead = base + gridDim.x * tile;
+		if (args.plain && ahead + tile <= args.nrows)
+			load_tile<BYTES, WORDS>(args, ahead, next);
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
+			bin[j] = -1;
+		if constexpr (CACHED)
+			find_cached(cache, key, bin, t);
+		u32			missed = t.open;
+
+		if (__any_sync(~0u, missed))
 		{
-			if (t.deferred >> j & 1)
-				bin[j] = settle<BYTES, WORDS>(args, key[j], at[j]);
-			if (t.nulls >> j & 1)
-				bin[j] = settle_null<BYTES, WORDS>(args);
-			if (t.rows >> j & 1)
-			{
-				args.bins[base + j * THREADS + threadIdx.x] = bin[j];
-				pending += bin[j] < 0;
-			}
-			else if (!args.retry && base + j * THREADS + threadIdx.x < args.nrows)
-				args.bins[base + j * THREADS + threadIdx.x] = GPUAGG_GROUP_FILTERED;
+			/* where many keys were new, many will be */
+			claims = look_up<BYTES, WORDS>(args, key, !CACHED && __popc(claims) > 8, bin, t);
+			if constexpr (CACHED)
+#pragma unroll
+				for (int j = 0; j < ITEMS; j++)
+					if ((missed >> j & 1) && bin[j] >= 0)
+						cache.add(key[j].w[0], bin[j]);
 		}
-		/* no warp may claim for the next tile while another still waits for a claim */
-		__syncthreads();
+		pending += store_bins<BYTES, WORDS>(args, base, bin, t);
 	}
 	if (pending)
 		atomicAdd(&args.counters->pending, (u64) pending);
 }
 
 template <int BYTES> static __global__ void
-grow_kernel(GpuaggGroupTable from, u64 from_slots, GpuaggGroupTable to, u64 to_slots)
+grow_kernel(GpuaggGroupTable from, u32 from_slots, GpuaggGroupTable to, u32 to_slots)
 {
 	constexpr int WORDS = BYTES == 16 ? 2 : 1;
 	const Slot<WORDS> *old = (const Slot<WORDS> *) from.slots;
@@ -468,13 +687,13 @@ grow_kernel(GpuaggGroupTable from, u64 from_slots, GpuaggGroupTable to, u64 to_s
 	{
 		Slot<WORDS> s = old[i];
 		Key<WORDS>	k;
-		u64			at;
+		u32			at;
 
 		if (s.state < SLOT_BIN)
 			continue;
 		for (int w = 0; w < WORDS; w++)
 			k.w[w] = s.key[w];
-		at = __umul64hi(hash_key(k), to_slots);
+		at = slot_of(hash_key(k), to_slots);
 		while (atomicCAS(&slots[at].state, SLOT_EMPTY, s.state) != SLOT_EMPTY)
 			at = next_slot(at, to_slots);
 		for (int w = 0; w < WORDS; w++)
@@ -493,24 +712,24 @@ grow_kernel(GpuaggGroupTable from, u64 from_slots, GpuaggGroupTable to, u64 to_s
 
 /* ---- the table's interface --------------------------------------------------- */
 
-static u64
+static u32
 slots_of(int64_t capacity)
 {
 	/* half full at most: lanes of a warp wait for the longest search */
-	return 2 * (u64) capacity + 64;
+	return 2 * (u32) capacity + 64;
 }
 
 static bool
 table_valid(const GpuaggGroupTable *t)
 {
 	return (t->key_bytes == 4 || t->key_bytes == 8 || t->key_bytes == 16) && t->capacity > 0 &&
-		t->capacity < INT32_MAX - SLOT_BIN;
+		t->capacity <= INT32_MAX - 64;
 }
 
 GPUAGG_API size_t
 gpuagg_group_slot_bytes(int key_bytes, int64_t capacity)
 {
-	return slots_of(capacity) * (key_bytes == 16 ? sizeof(Slot<2>) : sizeof(Slot<1>));
+	return (size_t) slots_of(capacity) * (key_bytes == 16 ? sizeof(Slot<2>) : sizeof(Slot<1>));
 }
 
 static __global__ void
@@ -529,6 +748,41 @@ gpuagg_group_init(const GpuaggGroupTable *table, gpuagg_stream stream)
 							 stream));
 	init_counters_kernel<<<1, 1, 0, stream>>>(table->counters);
 	CUDA_TRY_LAUNCH("init_counters_kernel");
+	return GPUAGG_CUDA_OK;
+}
+
+static size_t
+cache_bytes(u32 buckets)
+{
+	return buckets * 2 * (sizeof(u64) + sizeof(uint16_t));
+}
+
+/* As many as a block has room for, if that is of use to the table, or 0. */
+static u32
+cache_buckets(const GpuaggGroupTable &table, const DeviceFacts &facts)
+{
+	u32			buckets = (u32) ((facts.smem_per_block - 1024) / cache_bytes(1));
+
+	return table.key_bytes <= 8 && table.capacity <= CACHE_GROUPS * 2 * (int64_t) buckets &&
+		table.capacity <= ENTRY_CLAIMED ? buckets : 0;
+}
+
+/*
+ * As many blocks as run at once: those that would come later would walk the
+ * rows, and so the parts of the table, once more.
+ */
+template <int BYTES, bool CACHED> static GpuaggCudaStatus
+launch_lookup(const GroupArgs &args, const DeviceFacts &facts, cudaStream_t stream)
+{
+	int			threads = CACHED ? CACHE_THREADS : THREADS;
+	size_t		bytes = CACHED ? cache_bytes(args.buckets) : 0;
+	int			blocks;
+
+	if (CACHED)
+		CUDA_TRY(allow_shared(lookup_kernel<BYTES, CACHED>, facts));
+	CUDA_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, lookup_kernel<BYTES, CACHED>, threads, bytes));
+	lookup_kernel<BYTES, CACHED><<<blocks * facts.sms, threads, bytes, stream>>>(args);
+	CUDA_TRY_LAUNCH("lookup_kernel");
 	return GPUAGG_CUDA_OK;
 }
 
@@ -553,18 +807,19 @@ gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8
 	args.filter = filter;
 	args.nrows = (u32) nrows;
 	args.retry = retry != 0;
+	args.plain = !retry && !validity && !filter;
 	args.bins = bins;
 	CUDA_TRY(cudaMemsetAsync(&table->counters->pending, 0, sizeof(table->counters->pending), stream));
 	if (nrows == 0)
 		return GPUAGG_CUDA_OK;
+	args.buckets = cache_buckets(*table, *facts);
+	if (table->key_bytes == 16)
+		return launch_lookup<16, false>(args, *facts, stream);
 	if (table->key_bytes == 4)
-		lookup_kernel<4><<<8 * facts->sms, THREADS, 0, stream>>>(args);
-	else if (table->key_bytes == 8)
-		lookup_kernel<8><<<8 * facts->sms, THREADS, 0, stream>>>(args);
-	else
-		lookup_kernel<16><<<8 * facts->sms, THREADS, 0, stream>>>(args);
-	CUDA_TRY_LAUNCH("lookup_kernel");
-	return GPUAGG_CUDA_OK;
+		return args.buckets ? launch_lookup<4, true>(args, *facts, stream)
+			: launch_lookup<4, false>(args, *facts, stream);
+	return args.buckets ? launch_lookup<8, true>(args, *facts, stream)
+		: launch_lookup<8, false>(args, *facts, stream);
 }
 
 GPUAGG_API GpuaggCudaStatus
@@ -585,7 +840,7 @@ GPUAGG_API GpuaggCudaStatus
 gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGroupTable *to, gpuagg_stream stream)
 {
 	const DeviceFacts *facts;
-	u64			from_slots,
+	u32			from_slots,
 				to_slots;
 
 	if (!table_valid(from) || !table_valid(to) || from->key_bytes != to->key_bytes ||
@@ -611,65 +866,130 @@ gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGroupTable *to, gpua
 template <int WORDS> static __device__ __forceinline__ u32
 partition_of(const Key<WORDS> &k)
 {
-	return (u32) (hash_key(k) >> 56);
+	return (u32) (hash_key(k) >> 32) / (u32) (0x100000000ULL / PARTITIONS);
+}
+
+/* What a row's key, or value, is moved as. */
+template <int BYTES> struct Moved;
+template <> struct Moved<4>
+{
+	typedef u32 type;
+};
+template <> struct Moved<8>
+{
+	typedef u64 type;
+};
+template <> struct Moved<16>
+{
+	typedef Pair type;
+};
+
+static __device__ __forceinline__ Key<1>
+key_of(u64 k)
+{
+	return {{k}};
+}
+static __device__ __forceinline__ Key<2>
+key_of(const Pair &k)
+{
+	return {{k.lo, k.hi}};
 }
 
 template <int BYTES> static __global__ void __launch_bounds__(PART_THREADS, 2)
 count_keys_kernel(const void *keys, u32 nrows, u32 *total)
 {
+	typedef typename Moved<BYTES>::type K;
 	__shared__ u32 count[PARTITIONS];
+	u64			base = blockIdx.x * (u64) PART_TILE;
 
 	for (u32 p = threadIdx.x; p < PARTITIONS; p += PART_THREADS)
 		count[p] = 0;
 	__syncthreads();
-#pragma unroll 8
-	for (u64 r = blockIdx.x * (u64) PART_THREADS + threadIdx.x; r < nrows; r += gridDim.x * (u64) PART_THREADS)
-		atomicAdd(&count[partition_of(load_key<BYTES>(keys, (u32) r))], 1u);
+	/* as many at a time as hide the way to memory */
+	for (; base + PART_TILE <= nrows; base += gridDim.x * (u64) PART_TILE)
+	{
+		K			key[PART_ITEMS];
+
+		part_load<K>(~0u, keys, base, key);
+#pragma unroll
+		for (int j = 0; j < PART_ITEMS; j++)
+			atomicAdd(&count[partition_of(key_of(key[j]))], 1u);
+	}
+	for (u64 r = base + threadIdx.x; r < nrows; r += PART_THREADS)
+		atomicAdd(&count[partition_of(key_of(((const K *) keys)[r]))], 1u);
 	__syncthreads();
 	for (u32 p = threadIdx.x; p < PARTITIONS; p += PART_THREADS)
 		if (count[p])
 			atomicAdd(&total[p], count[p]);
 }
 
-template <int BYTES> static __global__ void __launch_bounds__(PART_THREADS, 2)
-move_keys_kernel(const void *keys, const void *values, int value_bytes, u32 nrows, void *keys_out,
-				 void *values_out, u32 *cursor)
+template <typename K> struct PutKey
 {
-	PartTile	t = {PARTITIONS, (u32) max(BYTES, value_bytes)};
+	K		   *out;
 
-	for (u64 base = blockIdx.x * (u64) PART_TILE; base < nrows; base += gridDim.x * (u64) PART_TILE)
+	__device__ __forceinline__ void operator()(u32 row, const K &key) const { out[row] = key; }
+};
+
+/* The tile's rows before the end, one bit an item. */
+static __device__ __forceinline__ u32
+rows_left(u64 base, u32 nrows)
+{
+	u32			ok = 0;
+
+#pragma unroll
+	for (int j = 0; j < PART_ITEMS; j++)
+		if (base + j * PART_THREADS + threadIdx.x < nrows)
+			ok |= 1u << j;
+	return ok;
+}
+
+/* values_out may be NULL. */
+template <int BYTES, int VALUE_BYTES> static __global__ void __launch_bounds__(PART_THREADS, 1)
+move_keys_kernel(const void *keys, const void *values, u32 nrows, void *keys_out, void *values_out, u32 *cursor)
+{
+	typedef typename Moved<BYTES>::type K;
+	typedef typename Moved<VALUE_BYTES>::type V;
+	PartTile	t = {PARTITIONS, BYTES, VALUE_BYTES};
+	PutKey<K>	put = {(K *) keys_out};
+	u64			base = blockIdx.x * (u64) PART_TILE;
+	u32			ok = rows_left(base, nrows);
+	K			key[PART_ITEMS];
+
+	part_clear(t);
+	part_load<K>(ok, keys, base, key);
+	while (base < nrows)
 	{
-		Key<BYTES == 16 ? 2 : 1> key[PART_ITEMS];
-		u32			part[PART_ITEMS],
-					place[PART_ITEMS];
-		u32			total;
+		V			v[PART_ITEMS];
+		u32			place[PART_ITEMS];	/* and the partition above it */
+		PartRuns	runs;
 
+		if (values_out)
+			part_load<V>(ok, values, base, v);
 #pragma unroll
 		for (int j = 0; j < PART_ITEMS; j++)
-			if (base + j * PART_THREADS + threadIdx.x < nrows)
-				key[j] = load_key<BYTES>(keys, (u32) base + j * PART_THREADS + threadIdx.x);
-		part_clear(t);
-#pragma unroll
-		for (int j = 0; j < PART_ITEMS; j++)
-		{
-			place[j] = UNPLACED;
-			part[j] = partition_of(key[j]);
-			if (base + j * PART_THREADS + threadIdx.x < nrows)
-				place[j] = atomicAdd(&t.count()[part[j]], 1u);
-		}
-		total = part_reserve(t, cursor);
-#pragma unroll
-		for (int j = 0; j < PART_ITEMS; j++)
-			if (place[j] != UNPLACED)
+			if (ok >> j & 1)
 			{
-				place[j] += t.count()[part[j]];
-				t.part()[place[j]] = (uint16_t) part[j];
+				u32			p = partition_of(key_of(key[j]));
+
+				place[j] = p << 16 | atomicAdd(&t.count()[p], 1u);
 			}
-		part_move_column<BYTES>(t, total, place, keys, base, keys_out, BYTES);
-		if (value_bytes == 4)
-			part_move_column<4>(t, total, place, values, base, values_out, 4);
-		else if (value_bytes == 8)
-			part_move_column<8>(t, total, place, values, base, values_out, 8);
+		runs = part_reserve(t, cursor, 0, PARTITIONS - 1);
+#pragma unroll
+		for (int j = 0; j < PART_ITEMS; j++)
+			if (ok >> j & 1)
+			{
+				u32			p = place[j] >> 16;
+
+				place[j] = (place[j] & 0xffff) + t.count()[p];
+				t.part()[place[j]] = (uint16_t) p;
+			}
+		part_stage<K>(t.keys(), ok, place, key);
+		if (values_out)
+			part_stage<V>(t.stage(), ok, place, v);
+		base += gridDim.x * (u64) PART_TILE;
+		ok = rows_left(base, nrows);
+		part_load<K>(ok, keys, base, key);
+		part_write<K, V>(t, runs, put, (V *) values_out);
 	}
 }
 
@@ -687,19 +1007,19 @@ first_rows_kernel(u32 *cursor)
 	cursor[threadIdx.x] = sum;
 }
 
-template <int BYTES> static GpuaggCudaStatus
-partition_keys(const void *keys, const void *values, int value_bytes, u32 nrows, void *keys_out,
-			   void *values_out, u32 *cursor, const DeviceFacts &facts, cudaStream_t stream)
+template <int BYTES, int VALUE_BYTES> static GpuaggCudaStatus
+partition_keys(const void *keys, const void *values, u32 nrows, void *keys_out, void *values_out,
+			   u32 *cursor, const DeviceFacts &facts, cudaStream_t stream)
 {
-	int			blocks = 2 * facts.sms;
-	size_t		bytes = part_tile_bytes(BYTES > value_bytes ? BYTES : value_bytes, PARTITIONS);
+	size_t		bytes = part_tile_bytes(BYTES, VALUE_BYTES, PARTITIONS);
+	void	  (*move) (const void *, const void *, u32, void *, void *, u32 *) = move_keys_kernel<BYTES, VALUE_BYTES>;
 
-	CUDA_TRY(allow_shared(move_keys_kernel<BYTES>, facts));
+	CUDA_TRY(allow_shared(move, facts));
 	CUDA_TRY(cudaMemsetAsync(cursor, 0, PARTITIONS * sizeof(u32), stream));
-	count_keys_kernel<BYTES><<<blocks, PART_THREADS, 0, stream>>>(keys, nrows, cursor);
+	count_keys_kernel<BYTES><<<2 * facts.sms, PART_THREADS, 0, stream>>>(keys, nrows, cursor);
 	first_rows_kernel<<<1, PARTITIONS, 0, stream>>>(cursor);
-	move_keys_kernel<BYTES><<<blocks, PART_THREADS, bytes, stream>>>(keys, values, value_bytes, nrows, keys_out,
-																	 values_out, cursor);
+	move<<<facts.sms, PART_THREADS, bytes, stream>>>(keys, values, nrows, keys_out, values_out,
+																   cursor);
 	CUDA_TRY_LAUNCH("move_keys_kernel");
 	return GPUAGG_CUDA_OK;
 }
@@ -720,16 +1040,16 @@ gpuagg_group_partition(int key_bytes, const void *keys, int value_bytes, const v
 	if (nrows == 0)
 		return GPUAGG_CUDA_OK;
 	if (values == nullptr)
-		value_bytes = 0;
-	if (key_bytes == 4)
-		return partition_keys<4>(keys, values, value_bytes, (u32) nrows, keys_out, values_out, cursor,
-								 *facts, stream);
-	if (key_bytes == 8)
-		return partition_keys<8>(keys, values, value_bytes, (u32) nrows, keys_out, values_out, cursor,
-								 *facts, stream);
-	if (key_bytes == 16)
-		return partition_keys<16>(keys, values, value_bytes, (u32) nrows, keys_out, values_out, cursor,
-								  *facts, stream);
+		values_out = nullptr;
+#define PARTITION(bytes) \
+	if (key_bytes == bytes) \
+		return values_out && value_bytes == 8 \
+			? partition_keys<bytes, 8>(keys, values, (u32) nrows, keys_out, values_out, cursor, *facts, stream) \
+			: partition_keys<bytes, 4>(keys, values, (u32) nrows, keys_out, values_out, cursor, *facts, stream)
+	PARTITION(4);
+	PARTITION(8);
+	PARTITION(16);
+#undef PARTITION
 	return GPUAGG_CUDA_INVALID;
 }
 

@@ -15,6 +15,7 @@ struct HistPlan
 	HistArgs	args;
 	HistModel	model;
 	PartPlan	part;
+	PartPlan	groups;			/* of partitions; no parts: none */
 	bool		forms;			/* any slot has a form */
 };
 
@@ -224,7 +225,7 @@ size_slot(HistSlot &slot, int fix_words, int block_bits, int total_bits, bool sp
 			slot.digits = slot.x.type == GPUAGG_VALUE_F32 ? 3 : fix_words;
 			slot.spill = spill;
 			w = slot.words = slot.digits + !spill;
-			slot.max_shift = min(fix_weight(slot.digits) - 1, 126 - total_bits) - 53;
+			slot.max_shift = min(fix_weight(slot.digits, slot.digits) - 1, 126 - total_bits) - 53;
 			l = slot.digits + 1;
 			break;
 		default:
@@ -284,6 +285,15 @@ widest_column(const HistArgs &args)
 	return widest;
 }
 
+static bool
+only_counts(const HistArgs &args)
+{
+	for (int s = 0; s < args.nslots; s++)
+		if (args.slot[s].form != HIST_COUNT)
+			return false;
+	return true;
+}
+
 /*
  * The layout and the strategy.  Float sums take four digits where that costs no
  * further pass, else three; they and narrow integer sums keep their carries in
@@ -310,7 +320,7 @@ choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 			plan.model.form = HIST_FORM_GLOBAL;
 			return;
 		}
-		m = hist_model(&dev, hist->bins.nbins, trial.words, hist->nrows, 1);
+		m = hist_model(&dev, hist->bins.nbins, trial.words, hist->nrows, 1, only_counts(args));
 		/* spilled carries need limbs that the whole device shares */
 		if (narrow && (m.form != HIST_FORM_SHARED || hist->strategy == GPUAGG_HIST_PARTITION))
 			break;
@@ -331,7 +341,7 @@ choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	{
 		hist_model_partition(&dev, hist->bins.nbins, args.words, &plan.model);
 		/* on a device with less shared memory a tile may have no room for them */
-		if (part_tile_bytes(widest_column(args), plan.model.partitions) > (size_t) dev.shared_bytes)
+		if (part_tile_bytes(sizeof(u32), widest_column(args), plan.model.partitions) > (size_t) dev.shared_bytes)
 			plan.model.form = HIST_FORM_GLOBAL;
 	}
 	else if (plan.model.form == HIST_FORM_SHARED && plan.model.passes > 1)
@@ -390,7 +400,8 @@ plan_columns(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 {
 	PartColumns &cols = plan.part.columns;
 	bool		all = true,
-				numbers = false;
+				numbers = false,
+				bins = false;
 
 	plan.part.stage_bytes = 4;
 	cols.n = 0;
@@ -399,6 +410,7 @@ plan_columns(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 		const HistSlot &slot = plan.args.slot[s];
 
 		numbers = numbers || slot_numbers_rows(slot);
+		bins = bins || is_bin(hist->bins, slot.x) || is_bin(hist->bins, slot.y);
 		all = slot_moves(slot) && add_column(hist->bins, cols, slot.x) && add_column(hist->bins, cols, slot.y);
 	}
 	if (numbers && !hist_fast_numbers_rows(plan.args))
@@ -406,7 +418,11 @@ plan_columns(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 	plan.part.moved = all;
 	if (!all)
 		cols.n = 0;
-	if (!all || numbers)
+	/* a slot that reads them needs whole bins */
+	plan.part.narrow = !(all && bins);
+	plan.part.bin = plan.part.narrow ? (void *) ws.take<uint16_t>(hist->nrows) : ws.take<int32_t>(hist->nrows);
+	plan.part.numbers = !all || numbers;
+	if (plan.part.numbers)
 		plan.part.row = ws.take<u32>(hist->nrows);
 	for (int i = 0; i < cols.n; i++)
 	{
@@ -414,6 +430,32 @@ plan_columns(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 		if (cols.bytes[i] > plan.part.stage_bytes)
 			plan.part.stage_bytes = cols.bytes[i];
 	}
+}
+
+/* Where rows go first if there are too many partitions for one step. */
+static void
+plan_groups(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
+{
+	PartPlan   &groups = plan.groups;
+
+	groups = plan.part;
+	if (plan.part.parts <= PART_MANY)
+	{
+		groups.parts = 0;
+		return;
+	}
+	while (groups.parts > PART_MANY / 2)
+	{
+		groups.shift++;
+		groups.parts = (u32) ((hist->bins.nbins - 1) >> groups.shift) + 1;
+	}
+	groups.narrow = false;
+	groups.cursor = ws.take<u32>(groups.parts);
+	groups.bin = ws.take<int32_t>(hist->nrows);
+	if (groups.numbers)
+		groups.row = ws.take<u32>(hist->nrows);
+	for (int i = 0; i < groups.columns.n; i++)
+		groups.columns.to[i] = ws.take<char>(hist->nrows * (size_t) groups.columns.bytes[i]);
 }
 
 /* The accumulating kernel reads the moved columns. */
@@ -448,24 +490,28 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	part.parts = (u32) plan.model.partitions;
 	part.part_bins = (u32) plan.model.pass_bins;
 	part.shift = log2_ceil(part.part_bins);
-	part.max_item_rows = (u32) (hist->nrows / facts.sms + 4096);
+	part.piece_rows = (u32) (hist->nrows / facts.sms / 8 + 4096);
+	part.max_item_rows = max(4 * part.piece_rows, (u32) (hist->nrows / part.parts / 4 * 5));
 	part.max_splits = (u32) (hist->nrows / part.max_item_rows + 1);
-	part.max_items = part.parts + 2 * part.max_splits;
+	part.max_items = part.parts + part.max_splits + (u32) (hist->nrows / part.piece_rows) + 1;
 	part.start = ws.take<u32>(part.parts);
 	part.cursor = ws.take<u32>(part.parts);
-	part.bin = ws.take<int32_t>(hist->nrows);
 	part.item = ws.take<HistItem>(part.max_items);
 	part.counter = ws.take<u32>(HIST_NCOUNTERS);
 	part.split_done = ws.take<u32>(part.max_splits);
 	part.split_items = ws.take<u32>(part.max_splits);
 	part.unread_status = ws.take<GpuaggHistStatus>(1);
 	plan_columns(hist, plan, ws);
+	plan_groups(hist, plan, ws);
 	args.part_bin = part.bin;
+	args.part_narrow = part.narrow;
 	args.part_row = part.row;
 	args.item = part.item;
 	args.counter = part.counter;
 	args.split_done = part.split_done;
 	args.split_items = part.split_items;
+	args.zero = part.start;
+	args.zeros = part.parts;
 	args.limb_bins = part.part_bins;
 	args.limb = ws.take<u64>((size_t) part.max_splits * args.limbs * args.limb_bins);
 }
@@ -529,7 +575,7 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 	args.lock = ws.take<u32>(HIST_LOCKS);
 	if (plan.model.form == HIST_FORM_PARTITION)
 		plan_partition(hist, *facts, plan, ws);
-	else if (plan.model.form == HIST_FORM_SHARED && !hist_fast_counts(args))
+	else if (plan.model.form == HIST_FORM_SHARED && !hist_fast_directly(args))
 	{
 		args.limb_bins = (u32) hist->bins.nbins + 2;
 		args.limb_bins &= ~1u;
@@ -545,7 +591,7 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 		return hist_launch_shared(args, *facts, stream);
 	if (plan.model.form == HIST_FORM_GLOBAL)
 		return hist_launch_global(args, *facts, stream);
-	STATUS_TRY(hist_launch_split(args, plan.part, *facts, stream));
+	STATUS_TRY(hist_launch_split(args, plan.part, plan.groups, *facts, stream));
 	redirect_columns(plan);
 	return hist_launch_partition(args, *facts, stream);
 }

@@ -10,7 +10,7 @@
  *	COUNT	one word
  *	INT		two's complement sum; the carry goes to the next word, past the last
  *			one ("spill", FIX too) to the limb in device memory
- *	FIX		sum of doubles as multiples of 2^e0, in signed digits of 27 bits (see below)
+ *	FIX		sum of doubles as multiples of 2^e0, in signed digits of 24 or 27 bits (see below)
  *	ACCUM	COUNT, wide sum of x, of x * x (exact, so no cancellation)
  *	REGR	COUNT, wide sums of x, y, and of x * x, y * y, x * y
  *			(a wide sum is a two's complement sum in fixed point; a value spans three words)
@@ -102,8 +102,11 @@ struct HistArgs
 	int		   *window;			/* e0 of x and y, two a slot */
 	u32		   *lock;			/* HIST_LOCKS of them */
 	bool		locks;			/* some row may need one */
+	u32		   *zero;			/* words that the preparation clears */
+	u32			zeros;
 	/* partitions only */
-	const int32_t *part_bin;
+	const void *part_bin;		/* int32 */
+	bool		part_narrow;	/* no: uint16 within the partition */
 	const u32  *part_row;		/* row numbers where columns were not moved */
 	const HistItem *item;
 	u32		   *counter;		/* HistCounter */
@@ -115,6 +118,7 @@ enum HistCounter
 {
 	HIST_NITEMS,
 	HIST_NSPLITS,
+	HIST_NROWS,					/* rows that have a bin */
 	HIST_NEXT,
 	HIST_NCOUNTERS
 };
@@ -434,29 +438,38 @@ add_product(u32 *p, u32 plane, int words, const FixPart &f, const FixPart &g)
  * be positive, so that its word tells whether a bin was touched at all, and is
  * narrower, so that this word overflows seldom, too.  A word past the digits
  * takes the last carries.
+ *
+ * Three digits are as wide as they can be.  Four have bits to spare, so they are
+ * narrower and overflow more seldom: a few bins take many rows each.
  */
 #define FIX_LOW_BITS 20
-#define FIX_BITS 27
 #define FIX_MAX_DIGITS 4
 
+/* Bits of a digit above the lowest, in a sum of so many digits. */
 static __host__ __device__ __forceinline__ int
-fix_weight(int word)
+fix_bits(int digits)
 {
-	return word == 0 ? 0 : FIX_LOW_BITS + FIX_BITS * (word - 1);
+	return digits == 4 ? 24 : 27;
+}
+
+static __host__ __device__ __forceinline__ int
+fix_weight(int digits, int word)
+{
+	return word == 0 ? 0 : FIX_LOW_BITS + fix_bits(digits) * (word - 1);
 }
 
 /* What carries out of this word are worth in the next. */
 static __device__ __forceinline__ int
-fix_carry(int word)
+fix_carry(int digits, int word)
 {
-	return word == 0 ? 1 << (32 - FIX_LOW_BITS) : 1 << (32 - FIX_BITS);
+	return 1 << (32 - (word == 0 ? FIX_LOW_BITS : fix_bits(digits)));
 }
 
 /* The large number for a digit: 1.5 * 2^52 units, and its bias. */
 static __device__ __forceinline__ double
-fix_magic(int e0, int digit)
+fix_magic(int e0, int digits, int digit)
 {
-	u64			bits = (u64) (1075 + e0 + fix_weight(digit)) << 52 | 1ULL << 51;
+	u64			bits = (u64) (1075 + e0 + fix_weight(digits, digit)) << 52 | 1ULL << 51;
 
 	if (digit == 0)
 		bits += 1 << FIX_LOW_BITS;

@@ -79,7 +79,8 @@ template <> struct FastInput<FAST_FIX3_F32>
 
 struct FastArgs
 {
-	const int32_t *bin;
+	const void *bin;			/* int32 */
+	bool		narrow;			/* no: uint16 within a partition */
 	const u32  *row;			/* ARG after a partition: row numbers */
 	int32_t		min;
 	bool		skip_negative;	/* INDEX: negative bins are no error */
@@ -108,6 +109,53 @@ struct FastPlace
  * is where in a plane.
  */
 
+/*
+ * The hot bin of a partition that had to be split: its rows are summed up in
+ * registers, where they do not queue for the same words of memory.
+ */
+#define NO_BIN (~1u)			/* not what rows past the end get */
+
+template <int DIGITS> struct HotBin
+{
+	u32			bin;			/* or NO_BIN */
+	u32			rows;
+	int64_t		digit[DIGITS + 1];
+};
+
+/* The bin that two of three rows have. */
+static __device__ __forceinline__ u32
+hot_bin(const FastArgs &fast, const HistItem &item, u32 bin0)
+{
+	u32			third = (item.row1 - item.row0) / 3,
+				b[3];
+
+	for (int i = 0; i < 3; i++)
+	{
+		u32			row = item.row0 + i * third;
+
+		b[i] = fast.narrow ? ((const uint16_t *) fast.bin)[row] : ((const u32 *) fast.bin)[row] - bin0;
+	}
+	return b[0] == b[1] || b[0] == b[2] ? b[0] : b[1] == b[2] ? b[1] : NO_BIN;
+}
+
+/* What a warp has of the hot bin, to the limbs of the split partition. */
+template <int DIGITS> static __device__ __forceinline__ void
+flush_hot(const HistArgs &args, const FastArgs &fast, HotBin<DIGITS> &hot, u64 *limbs)
+{
+	for (int d = 16; d > 0; d /= 2)
+	{
+		hot.rows += __shfl_xor_sync(~0u, hot.rows, d);
+		for (int k = 0; k < DIGITS; k++)
+			hot.digit[k] += __shfl_xor_sync(~0u, hot.digit[k], d);
+	}
+	if (threadIdx.x % 32 != 0 || hot.rows == 0)
+		return;
+	if (fast.count >= 0)
+		atomicAdd((u32 *) (limbs + (size_t) args.slot[fast.count].limb * args.limb_bins) + hot.bin, hot.rows);
+	for (int k = 0; k < DIGITS; k++)
+		atomicAdd(limbs + (size_t) (args.slot[fast.slot].limb + k) * args.limb_bins + hot.bin, (u64) hot.digit[k]);
+}
+
 /* A float that has no digits in the window goes straight to its state. */
 static __device__ __noinline__ void
 late_float(const HistArgs &args, int s, u32 bin, double v)
@@ -120,7 +168,7 @@ late_float(const HistArgs &args, int s, u32 bin, double v)
 
 template <int DIGITS, int ITEMS, typename T> static __device__ __forceinline__ void
 add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, const double *magic,
-		  u32 limit, const u32 (&at)[ITEMS], const T (&v)[ITEMS], u32 in)
+		  u32 limit, const u32 (&at)[ITEMS], const T (&v)[ITEMS], u32 in, u32 in_hot, HotBin<DIGITS> &hot)
 {
 	const HistSlot &slot = args.slot[fast.slot];
 	u32			d[ITEMS][DIGITS],
@@ -153,6 +201,19 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, co
 			else
 				late |= 1u << j;
 		}
+		else if (in_hot >> j & 1)
+		{
+			if (!fits)
+				late |= 1u << j;
+			else
+#pragma unroll
+				for (int k = 0; k < DIGITS; k++)
+					hot.digit[k] += k == 0 ? (int64_t) d[j][k] : (int64_t) (int32_t) d[j][k];
+			/* nothing was added to memory that could overflow */
+#pragma unroll
+			for (int k = 0; k < DIGITS; k++)
+				d[j][k] = 0;
+		}
 	}
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -172,7 +233,7 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, co
 #pragma unroll
 			for (int k = 0; k < DIGITS; k++)
 			{
-				int			carry = (int) d[j][k] < 0 ? -fix_carry(k) : fix_carry(k);
+				int			carry = (int) d[j][k] < 0 ? -fix_carry(DIGITS, k) : fix_carry(DIGITS, k);
 				int			to = k + 1;
 
 				if (!fix_overflows(k, old[j][k], d[j][k], old[j][k] + d[j][k]))
@@ -184,7 +245,7 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, co
 
 					if (!fix_overflows(to, was, (u32) carry, was + carry))
 						continue;
-					carry = carry < 0 ? -fix_carry(to) : fix_carry(to);
+					carry = carry < 0 ? -fix_carry(DIGITS, to) : fix_carry(DIGITS, to);
 					to++;
 				}
 				carry_digit(args, slot, place.word * place.plane + at[j], place.plane,
@@ -235,7 +296,9 @@ add_integers(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 				((u32) (old[j] + w[j]) < w[j]);
 			u32			bin = place.bin0 + (at[j] >> place.log2_copies);
 
-			if (rest && slot.spill)
+			if (rest && slot.spill && args.limb == nullptr)
+				atomicAdd((u64 *) slot.states + bin, (u64) rest << 32);
+			else if (rest && slot.spill)
 				atomicAdd(&args.limb[(slot.limb + 1) * (size_t) args.limb_bins + bin],
 						  (u64) (int64_t) (int32_t) rest);
 			else if (rest)
@@ -315,21 +378,16 @@ template <int KIND> struct FastTile
 	T			v[ITEMS];
 
 	/* Rows past the end get a bin that is none. */
-	__device__ __forceinline__ void
-	load(const int32_t *bins, const T *values, u64 base, u64 end, int threads, u32 none)
+	template <typename B> __device__ __forceinline__ void
+	load(const B *bins, const T *values, bool with_values, u64 left, int threads, u32 none)
 	{
-		bool		same = sizeof(T) == 4 && (const void *) values == (const void *) bins;
-		u64			left = base < end ? end - base : 0;
-
-		bins += base + threadIdx.x;
-		values += base + threadIdx.x;
 		if (left >= (u64) ITEMS * threads)
 		{
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
 			{
 				bin[j] = (u32) __ldcs(bins + j * threads);
-				if (KIND != FAST_NONE && !same)
+				if (with_values)
 					v[j] = __ldcs(values + j * threads);
 			}
 		}
@@ -342,15 +400,31 @@ template <int KIND> struct FastTile
 				if (j * threads + threadIdx.x < left)
 				{
 					bin[j] = (u32) __ldcs(bins + j * threads);
-					if (KIND != FAST_NONE && !same)
+					if (with_values)
 						v[j] = __ldcs(values + j * threads);
 				}
 			}
 		}
-		if (KIND != FAST_NONE && same)
+	}
+	__device__ __forceinline__ void
+	load(const FastArgs &fast, bool narrow, const T *values, bool with_values, u64 base, u64 end, int threads,
+		 u32 none)
+	{
+		u64			left = base < end ? end - base : 0;
+
+		base += threadIdx.x;
+		if (narrow)
+			load((const uint16_t *) fast.bin + base, values + base, with_values, left, threads, none);
+		else
+			load((const int32_t *) fast.bin + base, values + base, with_values, left, threads, none);
+	}
+	/* Where the bins are the values, too; not while they are on their way. */
+	__device__ __forceinline__ void
+	copy_bins()
+	{
 #pragma unroll
-			for (int j = 0; j < ITEMS; j++)
-				memcpy(&v[j], &bin[j], 4);
+		for (int j = 0; j < ITEMS; j++)
+			memcpy(&v[j], &bin[j], 4);
 	}
 };
 
@@ -358,13 +432,13 @@ template <int KIND> struct FastTile
 template <int KIND, bool PARTITIONED> static __device__ __forceinline__ void
 add_tile(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 		 const double (&magic)[digits_of(KIND) + 1], u32 limit, const u32 (&at)[tile_items(KIND)],
-		 const FastTile<KIND> &tile, u32 in, u64 row)
+		 const FastTile<KIND> &tile, u32 in, u32 in_hot, HotBin<digits_of(KIND)> &hot, u64 row)
 {
 	constexpr int ITEMS = tile_items(KIND);
 	constexpr int DIGITS = digits_of(KIND);
 
 	if constexpr (DIGITS > 0)
-		add_fixes<DIGITS, ITEMS>(args, fast, place, magic, limit, at, tile.v, in);
+		add_fixes<DIGITS, ITEMS>(args, fast, place, magic, limit, at, tile.v, in, in_hot, hot);
 	else if constexpr (KIND == FAST_INT_I32 || KIND == FAST_UINT)
 		add_integers<KIND, ITEMS>(args, fast, place, at, tile.v, in);
 	else if constexpr (KIND == FAST_INT_I64)
@@ -393,18 +467,26 @@ add_tile(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 	}
 }
 
-/* Rows [begin, end) into the block's bins; clears them first, while the first rows are on their way. */
+/*
+ * Rows [begin, end) into the block's bins; clears them first, while the first
+ * rows are on their way.  THREADS of the block, or 0 if not known ahead.  Rows
+ * of a hot bin are not added, but handed back.
+ */
 template <int KIND, int THREADS, bool PARTITIONED> static __device__ __forceinline__ void
 add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 plane, u32 bin0, u32 nbins,
-		  u64 begin, u64 end, bool report)
+		  u64 begin, u64 end, bool report, HotBin<digits_of(KIND)> &hot)
 {
 	typedef typename FastInput<KIND>::type T;
 	constexpr int ITEMS = tile_items(KIND);
 	constexpr int DIGITS = digits_of(KIND);
-	constexpr u32 step = ITEMS * THREADS;
+	const int	threads = THREADS ? THREADS : blockDim.x;
+	const u32	step = ITEMS * threads;
 	const T    *values = KIND == FAST_NONE ? nullptr : (const T *) args.slot[fast.slot].x.values;
 	bool		counting = KIND == FAST_NONE || fast.count >= 0;
-	u32			origin = (u32) fast.min + bin0;
+	bool		narrow = PARTITIONED && fast.narrow;
+	/* or the values are the bins */
+	bool		with_values = KIND != FAST_NONE && (sizeof(T) != 4 || (const void *) values != fast.bin);
+	u32			origin = narrow ? 0 : (u32) fast.min + bin0;
 	/* outside: at or above the number of bins, as signed numbers where negative ones are skipped */
 	u32			bias = fast.skip_negative ? 0x80000000u : 0;
 	u32			most = report ? (u32) args.bins.nbins - 1 + bias : ~0u;
@@ -414,7 +496,7 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 plane, u3
 	FastPlace	place;
 	FastTile<KIND> next;
 
-	next.load(fast.bin, values, begin, end, THREADS, origin - 1);
+	next.load(fast, narrow, values, with_values, begin, end, threads, origin - 1);
 	clear_shared(shared, (size_t) args.words * plane);
 	place.count = shared + (counting ? (size_t) args.slot[fast.count].word * plane : 0);
 	place.word = KIND != FAST_NONE ? args.slot[fast.slot].word : 0;
@@ -434,32 +516,39 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 plane, u3
 		limit = fix_limit(e0, args.slot[fast.slot].max_shift);
 #pragma unroll
 		for (int k = 0; k < DIGITS; k++)
-			magic[k] = fix_magic(e0, k);
+			magic[k] = fix_magic(e0, DIGITS, k);
 	}
 	__syncthreads();
 	for (u64 base = begin; base < end; base += step)
 	{
 		FastTile<KIND> tile = next;
 		u32			at[ITEMS];
-		u32			in = 0;
+		u32			in = 0,
+					in_hot = 0;
 
-		next.load(fast.bin, values, base + step, end, THREADS, origin - 1);
+		next.load(fast, narrow, values, with_values, base + step, end, threads, origin - 1);
+		if (sizeof(T) == 4 && KIND != FAST_NONE && !with_values)
+			tile.copy_bins();
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
 			u32			b = tile.bin[j] - origin;
 
 			at[j] = (b << place.log2_copies) | place.copy;
-			if (b < nbins)
+			if (PARTITIONED && DIGITS > 0 && b == hot.bin)
+				in_hot |= 1u << j;
+			else if (b < nbins)
 			{
 				in |= 1u << j;
 				if (counting)
 					atomicAdd(place.count + at[j], 1u);
 			}
-			else if (b + bin0 + bias > most && base + j * THREADS + threadIdx.x < end)
+			else if (b + bin0 + bias > most && base + j * threads + threadIdx.x < end)
 				outside++;
 		}
-		add_tile<KIND, PARTITIONED>(args, fast, place, magic, limit, at, tile, in, base + threadIdx.x);
+		add_tile<KIND, PARTITIONED>(args, fast, place, magic, limit, at, tile, in, in_hot, hot,
+									base + threadIdx.x);
+		hot.rows += __popc(in_hot);
 	}
 	if (outside)
 		atomicAdd(&args.status->outside, (u64) outside);
@@ -468,23 +557,36 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 plane, u3
 /* ---- the kernels --------------------------------------------------------------- */
 
 /*
- * Few counts go straight to their states, which are integers that native
- * atomics change: no limbs to clear and to fold.
+ * Counts and sums whose states are 64-bit integers go straight to them, by
+ * native atomics: no limbs to clear and to fold.  Many counts do not, because
+ * two of them share an atomic on their way to limbs.
  */
 #define MOST_COUNTS 16384
 
-static __device__ __forceinline__ void
-flush_counts(const HistArgs &args, const u32 *shared, u32 n)
+template <int KIND> static constexpr __host__ __device__ bool
+sums_directly()
 {
-	u64		   *states = (u64 *) args.slot[0].states;
+	return KIND == FAST_NONE || KIND == FAST_INT_I32;
+}
+
+template <int KIND> static __device__ __forceinline__ void
+flush_directly(const HistArgs &args, const u32 *shared, u32 plane, u32 bin0, u32 n)
+{
+	const HistSlot &slot = args.slot[0];
+	u64		   *states = (u64 *) slot.states + bin0;
 
 	for (u32 i = threadIdx.x; i < n; i += blockDim.x)
 	{
-		u32			b = rotated(i, n),
-					c = copies_sum(shared, b, args.log2_copies);
+		u32			b = rotated(i, n);
+		u64			sum = 0;
 
-		if (c)
-			atomicAdd(states + b, (u64) c);
+		if (KIND == FAST_NONE)
+			sum = copies_sum(shared, b, args.log2_copies);
+		else
+			sum = limb_of_words(args, slot, shared, plane, b, 0) +
+				(slot.spill ? 0 : limb_of_words(args, slot, shared, plane, b, 1) << 32);
+		if (sum)
+			atomicAdd(states + b, sum);
 	}
 }
 
@@ -493,6 +595,7 @@ fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastA
 {
 	extern __shared__ __align__(16) u32 shared[];
 	u32			plane = args.pass_bins << args.log2_copies;
+	HotBin<digits_of(KIND)> none = {NO_BIN, 0, {}};
 	/* equal shares, each from a line of memory on */
 	u64			lines = ((u64) args.nrows + 31) / 32;
 	u64			begin = lines * blockIdx.x / gridDim.x * 32,
@@ -500,7 +603,7 @@ fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastA
 
 	let_successor_start();
 	/* nothing was prepared that would have waited for the rows */
-	if (KIND == FAST_NONE && args.limb == nullptr)
+	if (sums_directly<KIND>() && args.limb == nullptr)
 		wait_for_predecessor();
 	for (int pass = 0; pass < args.passes; pass++)
 	{
@@ -509,11 +612,11 @@ fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastA
 
 		if (pass > 0)
 			__syncthreads();
-		add_range<KIND, sm_threads(KIND), false>(args, fast, shared, plane, bin0, n, begin, end, pass == 0);
+		add_range<KIND, sm_threads(KIND), false>(args, fast, shared, plane, bin0, n, begin, end, pass == 0, none);
 		__syncthreads();
 		wait_for_predecessor();
-		if (KIND == FAST_NONE && args.limb == nullptr)
-			flush_counts(args, shared, n);
+		if (sums_directly<KIND>() && args.limb == nullptr)
+			flush_directly<KIND>(args, shared, plane, bin0, n);
 		else
 			flush_to_limbs(args, shared, plane, n, args.limb, bin0);
 	}
@@ -541,7 +644,7 @@ flush_fast(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 pl
 
 #pragma unroll
 				for (int w = 1; w <= digits_of(KIND); w++)
-					sum += (gpuagg_u128) (gpuagg_i128) (int32_t) p[(size_t) w * plane] << fix_weight(w);
+					sum += (gpuagg_u128) (gpuagg_i128) (int32_t) p[(size_t) w * plane] << fix_weight(digits_of(KIND), w);
 				if (p[0] != 0 || sum != 0)
 					fold_fix(args, fast.slot, bin0 + b, (gpuagg_i128) sum);
 			}
@@ -551,7 +654,8 @@ flush_fast(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 pl
 		flush_to_states(args, shared, plane, bin0, n);
 }
 
-template <int KIND> static __global__ void __launch_bounds__(sm_threads(KIND) / 2, 2)
+/* Two blocks a multiprocessor, or one of twice the threads where bins take more than half of its memory. */
+template <int KIND> static __global__ void __launch_bounds__(sm_threads(KIND), 1)
 fast_partition_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast)
 {
 	extern __shared__ __align__(16) u32 shared[];
@@ -573,7 +677,13 @@ fast_partition_kernel(const __grid_constant__ HistArgs args, const __grid_consta
 		u32			bin0 = item.part * args.pass_bins;
 		u32			n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
 
-		add_range<KIND, sm_threads(KIND) / 2, true>(args, fast, shared, plane, bin0, n, item.row0, item.row1, false);
+		HotBin<digits_of(KIND)> hot = {NO_BIN, 0, {}};
+
+		if (digits_of(KIND) > 0 && item.split >= 0)
+			hot.bin = hot_bin(fast, item, bin0);
+		add_range<KIND, 0, true>(args, fast, shared, plane, bin0, n, item.row0, item.row1, false, hot);
+		if (hot.bin != NO_BIN)
+			flush_hot(args, fast, hot, args.limb + (size_t) item.split * args.limbs * args.limb_bins);
 		__syncthreads();
 		if (item.split < 0)
 			flush_fast<KIND>(args, fast, shared, plane, bin0, n);
@@ -638,7 +748,8 @@ fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 			return false;
 	}
 	kind = fast.slot < 0 ? FAST_NONE : fast_kind(args.slot[fast.slot]);
-	fast.bin = args.item ? args.part_bin : (const int32_t *) b.column[0].values;
+	fast.bin = args.item ? args.part_bin : b.column[0].values;
+	fast.narrow = args.item && args.part_narrow;
 	fast.min = args.item || index ? 0 : (int32_t) b.min[0];
 	fast.skip_negative = index;
 	fast.row = args.part_row;
@@ -646,13 +757,15 @@ fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 }
 
 bool
-hist_fast_counts(const HistArgs &args)
+hist_fast_directly(const HistArgs &args)
 {
 	FastArgs	fast;
 	int			kind;
 
-	return args.nslots == 1 && args.passes == 1 && args.bins.nbins <= MOST_COUNTS &&
-		fast_shape(args, fast, kind) && kind == FAST_NONE;
+	if (args.nslots != 1 || !fast_shape(args, fast, kind))
+		return false;
+	return kind == FAST_NONE ? args.bins.nbins <= MOST_COUNTS
+		: kind == FAST_INT_I32 && args.slot[0].op == MONOID_SUM_I64;
 }
 
 bool
@@ -668,12 +781,17 @@ hist_fast_numbers_rows(const HistArgs &args)
 	return fast_shape(moved, fast, kind) && kind == FAST_ARG;
 }
 
+/* Shared memory that kernels declare. */
+#define STATIC_BYTES 64
+
 template <int KIND> static cudaError_t
 launch_fast(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts, cudaStream_t stream)
 {
 	void	  (*kernel) (HistArgs, FastArgs) = args.item ? fast_partition_kernel<KIND>
 		: fast_kernel<KIND>;
 	size_t		bytes = (size_t) args.words * (args.pass_bins << args.log2_copies) * sizeof(u32);
+	/* the system keeps 1 KB of each block */
+	int			blocks = args.item && 2 * (bytes + 1024 + STATIC_BYTES) <= facts.smem_per_sm ? 2 : 1;
 	cudaLaunchConfig_t config = {};
 	cudaLaunchAttribute attribute = {};
 	cudaError_t err;
@@ -681,8 +799,8 @@ launch_fast(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts
 	err = allow_shared(kernel, facts);
 	if (err != cudaSuccess)
 		return err;
-	config.gridDim = dim3(args.item ? 2 * facts.sms : facts.sms);
-	config.blockDim = dim3(args.item ? sm_threads(KIND) / 2 : sm_threads(KIND));
+	config.gridDim = dim3(blocks * facts.sms);
+	config.blockDim = dim3(sm_threads(KIND) / blocks);
 	config.dynamicSmemBytes = bytes;
 	config.stream = stream;
 	attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;

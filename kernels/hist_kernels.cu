@@ -21,11 +21,13 @@ sample_exponent(const HistArgs &args, const GpuaggColumn &c)
 	int			best = 0;
 	u32			samples = args.nrows < HIST_SAMPLE ? args.nrows : HIST_SAMPLE;
 
+	/* one of each 4096th part of the rows, or all */
+#pragma unroll 8
 	for (u32 i = threadIdx.x; i < samples; i += blockDim.x)
 	{
-		u64			from = (u64) args.nrows * i / samples,
-					to = (u64) args.nrows * (i + 1) / samples;
-		u32			row = (u32) (from + mix64(i) % (to - from));
+		u64			from = (u64) args.nrows * i / HIST_SAMPLE,
+					to = (u64) args.nrows * (i + 1) / HIST_SAMPLE;
+		u32			row = samples < HIST_SAMPLE ? i : (u32) (from + __umul64hi(mix64(i), to - from));
 		int			e;
 
 		if (c.validity && !bit_set(c.validity, row))
@@ -49,6 +51,8 @@ prepare_kernel(const __grid_constant__ HistArgs args)
 		args.limb[i] = 0;
 	for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; args.locks && i < HIST_LOCKS; i += gridDim.x * blockDim.x)
 		args.lock[i] = 0;
+	for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < args.zeros; i += gridDim.x * blockDim.x)
+		args.zero[i] = 0;
 	for (int k = blockIdx.x; k < 2 * args.nslots; k += gridDim.x)
 	{
 		const HistSlot &slot = args.slot[k / 2];
@@ -72,7 +76,7 @@ prepare_kernel(const __grid_constant__ HistArgs args)
 
 			/* so have the numbers that cut off digits */
 			if (slot.form == HIST_FIX)
-				most = min(most, 2045 - fix_weight(slot.digits - 1));
+				most = min(most, 2045 - fix_weight(slot.digits, slot.digits - 1));
 			args.window[k] = min(max(least, 1), most) - 1075;
 		}
 	}
@@ -212,7 +216,9 @@ add_rows(const HistArgs &args, u32 *shared, u32 plane, u32 bin0, u32 nbins, u64 
 		{
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
-				bin[j] = (ok >> j & 1) ? args.part_bin[row[j]] : 0;
+				bin[j] = !(ok >> j & 1) ? 0
+					: args.part_narrow ? bin0 + ((const uint16_t *) args.part_bin)[row[j]]
+					: ((const int32_t *) args.part_bin)[row[j]];
 			if (args.part_row)
 #pragma unroll
 				for (int j = 0; j < ITEMS; j++)

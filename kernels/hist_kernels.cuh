@@ -19,8 +19,8 @@ GpuaggCudaStatus hist_launch_global(const HistArgs &args, const DeviceFacts &fac
 /* Where the shape is a common one; *taken says whether. */
 GpuaggCudaStatus hist_launch_fast(const HistArgs &args, const DeviceFacts &facts,
 								  cudaStream_t stream, bool *taken);
-/* Whether they need neither limbs nor a fold. */
-bool hist_fast_counts(const HistArgs &args);
+/* Whether they change states themselves, and need neither limbs nor a fold. */
+bool hist_fast_directly(const HistArgs &args);
 /* Whether they do so with row numbers and moved columns, too. */
 bool hist_fast_numbers_rows(const HistArgs &args);
 
@@ -45,19 +45,28 @@ struct PartColumns
 	void	   *to[PART_MAX_COLUMNS];
 };
 
+/* More partitions take two steps. */
+#ifndef PART_MANY
+#define PART_MANY 512
+#endif
+
 /* What a partition by bin range needs in the workspace. */
 struct PartPlan
 {
 	u32			parts;
 	u32			part_bins;		/* bins of one partition: 1 << shift */
 	int			shift;
-	u32			max_item_rows;
+	u32			max_item_rows;	/* a partition with more is split */
+	u32			piece_rows;		/* into items of at most these */
 	u32			max_items;
 	u32			max_splits;
 	u32		   *start;			/* parts + 1: first row of each */
 	u32		   *cursor;			/* parts */
-	int32_t    *bin;			/* nrows */
-	u32		   *row;			/* nrows; NULL if nothing needs row numbers */
+	void	   *bin;			/* nrows, int32, or uint16 within the partition */
+	bool		narrow;			/* the latter */
+	bool		numbers;		/* something needs the numbers of rows */
+	u32		   *row;			/* nrows of them, or NULL */
+	const u32  *rows;			/* how many there are to move, if not all of the call's */
 	bool		moved;			/* columns move: all that slots read */
 	PartColumns columns;
 	int			stage_bytes;	/* of the widest thing that moves */
@@ -68,7 +77,8 @@ struct PartPlan
 	GpuaggHistStatus *unread_status;
 };
 
-GpuaggCudaStatus hist_launch_split(const HistArgs &args, const PartPlan &plan,
+/* groups: of partitions, where rows go first; no parts: there is no such step. */
+GpuaggCudaStatus hist_launch_split(const HistArgs &args, const PartPlan &plan, const PartPlan &groups,
 								   const DeviceFacts &facts, cudaStream_t stream);
 
 #endif							/* GPUAGG_HIST_KERNELS_CUH */

@@ -42,7 +42,8 @@ typedef struct HistModel
 
 /* Copies of a bin beyond a warp's lanes win nothing. */
 #define HIST_MAX_LOG2_COPIES 5
-/* A partition moves a row three times; see the tuning table in README.md. */
+/* What a partition costs in passes, of counts and of anything else; see the tuning table in README.md. */
+#define HIST_PASSES_OF_COUNTS 4
 #define HIST_PASSES_PER_PARTITION 3
 #define HIST_MAX_PARTITIONS 16384
 /* With fewer, multiprocessors wait for the last; with more, runs get short. */
@@ -70,12 +71,12 @@ hist_model_partition(const HistDevice *dev, int64_t nbins, int bin_words, HistMo
 }
 
 /*
- * nbins bins of bin_words 32-bit words each; row_words32 words of input a row.
+ * nbins bins of bin_words 32-bit words each, which count rows if `counts`.
  * race is the sampled race factor RF, bins over distinct bins in use (1 if
  * not known): equal bins in one warp grow with it.
  */
 static inline HistModel
-hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, int64_t race)
+hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, int64_t race, int counts)
 {
 	HistModel	m = {HIST_FORM_SHARED, 0, 1, nbins, 1};
 	int64_t		fit = dev->shared_bytes / 4 / bin_words;
@@ -88,7 +89,7 @@ hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, i
 		m.passes = (int) ((nbins + fit - 1) / fit < 1000000 ? (nbins + fit - 1) / fit : 1000000);
 		m.pass_bins = (nbins + m.passes - 1) / m.passes;
 		m.pass_bins += m.pass_bins & 1;
-		if (m.passes > HIST_PASSES_PER_PARTITION)
+		if (m.passes > (counts ? HIST_PASSES_OF_COUNTS : HIST_PASSES_PER_PARTITION))
 			hist_model_partition(dev, nbins, bin_words, &m);
 		return m;
 	}

@@ -3,7 +3,9 @@
  *	  One partition of rows by bin range, ahead of a histogram in shared memory.
  *
  * count (rows of each partition) → plan (first rows, work items) → scatter
- * (bins and columns to their partition).  The order of rows inside a partition is not fixed; the
+ * (bins and columns to their partition).  Very many partitions take two
+ * scatters, the first to groups of partitions, so that a tile's rows go to few
+ * places in either.  The order of rows inside a partition is not fixed; the
  * histogram that follows does not depend on it.
  */
 #include "hist_kernels.cuh"
@@ -12,134 +14,193 @@
 #define ITEMS PART_ITEMS
 #define THREADS PART_THREADS
 
-template <int N> static __device__ __forceinline__ u32
-tile_rows(u64 base, u32 nrows, u32 (&row)[N])
+/* A tile's bins on their way, where they are a column: raw values. */
+template <bool SIMPLE> static __device__ __forceinline__ void
+load_bins(const HistArgs &args, u64 base, u32 nrows, int32_t (&bin)[ITEMS])
 {
+	if (SIMPLE)
+	{
+		const int32_t *column = (const int32_t *) args.bins.column[0].values + base + threadIdx.x;
+
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			bin[j] = base + j * THREADS + threadIdx.x < nrows ? __ldcs(column + j * THREADS) : 0;
+	}
+}
+
+/* The minimum of a simple column of bins. */
+static __device__ __forceinline__ u32
+first_value(const GpuaggBins &b)
+{
+	return b.kind == GPUAGG_BIN_INDEX ? 0 : (u32) (int32_t) b.min[0];
+}
+
+/*
+ * Bins of a tile.  SIMPLE: an int32 column less a minimum, loaded before, and
+ * nothing else to look at.
+ */
+template <bool SIMPLE, int N> static __device__ __forceinline__ u32
+tile_bins(const HistArgs &args, u64 base, u32 nrows, int32_t (&bin)[N])
+{
+	u32			row[N];
 	u32			ok = 0;
 
 #pragma unroll
 	for (int j = 0; j < N; j++)
 	{
-		u64			r = base + (u64) j * blockDim.x + threadIdx.x;
+		u64			r = base + j * THREADS + threadIdx.x;
 
 		row[j] = (u32) r;
 		if (r < nrows)
 			ok |= 1u << j;
 	}
-	return ok;
-}
-
-/*
- * Bins of a tile.  SIMPLE: an int32 column less a minimum, and nothing else to
- * look at.
- */
-template <bool SIMPLE> static __device__ __forceinline__ u32
-tile_bins(const HistArgs &args, const u32 (&row)[ITEMS], u32 ok, int32_t (&bin)[ITEMS])
-{
-	if (SIMPLE)
+	if constexpr (!SIMPLE)
+		return find_bins<N>(args.bins, row, ok, bin, args.status);
+	else
 	{
-		const int32_t *column = (const int32_t *) args.bins.column[0].values;
-		bool		index = args.bins.kind == GPUAGG_BIN_INDEX;
-		int32_t		min = index ? 0 : (int32_t) args.bins.min[0];
-		u32			odd = 0;
-
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			if (ok >> j & 1)
-				bin[j] = __ldcs(column + row[j]);
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < N; j++)
 		{
-			bin[j] = (int32_t) ((u32) bin[j] - (u32) min);
-			if ((ok >> j & 1) && (u32) bin[j] >= (u32) args.bins.nbins)
-			{
+			bin[j] = (int32_t) ((u32) bin[j] - first_value(args.bins));
+			if ((u32) bin[j] >= (u32) args.bins.nbins)
 				ok &= ~(1u << j);
-				odd += !index || bin[j] >= 0;
-			}
 		}
-		if (odd)
-			atomicAdd(&args.status->outside, (u64) odd);
 		return ok;
 	}
-	return find_bins<ITEMS>(args.bins, row, ok, bin, args.status);
+}
+
+/* Counts rows of simple bins by partition, four at a time; reports those that have none. */
+static __device__ __forceinline__ void
+count_simple(const HistArgs &args, int shift, u32 *count)
+{
+	const int32_t *column = (const int32_t *) args.bins.column[0].values;
+	bool		index = args.bins.kind == GPUAGG_BIN_INDEX;
+	u32			min = first_value(args.bins),
+				nbins = (u32) args.bins.nbins,
+				lead = ::min((u32) (-(uintptr_t) column % 16 / 4), args.nrows),
+				vectors = (args.nrows - lead) / 4,
+				stride = gridDim.x * THREADS,
+				i = blockIdx.x * THREADS + threadIdx.x,
+				outside = 0;
+	const int4 *vector = (const int4 *) (column + lead);
+	auto		add = [&](int32_t v) {
+		u32			b = (u32) v - min;
+
+		if (b < nbins)
+			atomicAdd(&count[b >> shift], 1u);
+		else
+			outside += !index || (int32_t) b >= 0;
+	};
+	auto		add_four = [&](const int4 &v) { add(v.x), add(v.y), add(v.z), add(v.w); };
+
+	for (; (u64) i + stride < vectors; i += 2 * stride)
+	{
+		int4		a = __ldcs(vector + i),
+					b = __ldcs(vector + i + stride);
+
+		add_four(a);
+		add_four(b);
+	}
+	if (i < vectors)
+		add_four(__ldcs(vector + i));
+	/* what is left at both ends */
+	if (blockIdx.x == 0 && threadIdx.x < args.nrows - 4 * vectors)
+		add(column[threadIdx.x < lead ? threadIdx.x : threadIdx.x + 4 * vectors]);
+	if (outside)
+		atomicAdd(&args.status->outside, (u64) outside);
 }
 
 /* Rows of each partition, into plan.start. */
 template <bool SIMPLE> static __global__ void __launch_bounds__(THREADS, 2)
 count_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ PartPlan plan)
 {
-	extern __shared__ u32 count[];
+	extern __shared__ __align__(16) char part_memory[];
+	u32		   *count = (u32 *) part_memory;
 
 	for (u32 p = threadIdx.x; p < plan.parts; p += blockDim.x)
 		count[p] = 0;
 	__syncthreads();
-	for (u64 base = blockIdx.x * (u64) (ITEMS * THREADS); base < args.nrows;
-		 base += gridDim.x * (u64) (ITEMS * THREADS))
-	{
-		u32			row[ITEMS];
-		int32_t		bin[ITEMS];
-		u32			ok = tile_rows<ITEMS>(base, args.nrows, row);
+	if (SIMPLE)
+		count_simple(args, plan.shift, count);
+	else
+		for (u64 base = blockIdx.x * (u64) (8 * THREADS); base < args.nrows; base += gridDim.x * (u64) (8 * THREADS))
+		{
+			int32_t		bin[8];
+			u32			ok = tile_bins<SIMPLE, 8>(args, base, args.nrows, bin);
 
-		ok = tile_bins<SIMPLE>(args, row, ok, bin);
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			if (ok >> j & 1)
-				atomicAdd(&count[(u32) bin[j] >> plan.shift], 1u);
-	}
+			for (int j = 0; j < 8; j++)
+				if (ok >> j & 1)
+					atomicAdd(&count[(u32) bin[j] >> plan.shift], 1u);
+		}
 	__syncthreads();
 	for (u32 p = threadIdx.x; p < plan.parts; p += blockDim.x)
 		if (count[p])
 			atomicAdd(&plan.start[p], count[p]);
 }
 
-/* One block of 1024: first rows, and the items with their splits. */
+/*
+ * One block of 1024: first rows, and the items with their splits.  Partitions of
+ * more rows than an item may have are cut into smaller items than that, which
+ * come first: they take the longest, as their rows share few bins.
+ */
 static __global__ void __launch_bounds__(1024)
 plan_kernel(const __grid_constant__ PartPlan plan)
 {
-	__shared__ u32 scan[32];
+	__shared__ u32 scan[4][32];
 	u32			rows_before = 0,
-				items_before = 0,
-				splits_before = 0;
+				splits_before = 0,
+				items_before[2] = {0, 0},	/* of whole partitions, of split ones */
+				all[4],
+				pieces = 0;
 
+	for (u32 p = threadIdx.x; p < plan.parts; p += 1024)
+		if (plan.start[p] > plan.max_item_rows)
+			pieces += (plan.start[p] - 1) / plan.piece_rows + 1;
+	block_scan(pieces, scan[3], &items_before[0]);
 	for (u32 base = 0; base < plan.parts; base += 1024)
 	{
 		u32			p = base + threadIdx.x;
 		u32			rows = p < plan.parts ? plan.start[p] : 0;
-		u32			items = (rows + plan.max_item_rows - 1) / plan.max_item_rows;
-		u32			first = rows_before + block_scan(rows, scan) - rows;
+		bool		split = rows > plan.max_item_rows;
+		u32			items = split ? (rows - 1) / plan.piece_rows + 1 : rows > 0;
+		u32			first = rows_before + block_scan(rows, scan[0], &all[0]) - rows,
+					whole = items_before[0] + block_scan(split ? 0 : items, scan[1], &all[1]) - items,
+					piece = items_before[1] + block_scan(split ? items : 0, scan[2], &all[2]) - items,
+					number = splits_before + block_scan(split, scan[3], &all[3]) - split;
+		u32			item = split ? piece : whole;
 
-		rows_before += scan[31];
-		u32			item = items_before + block_scan(items, scan) - items;
-
-		items_before += scan[31];
-		u32			split = splits_before + block_scan(items > 1, scan) - (items > 1);
-
-		splits_before += scan[31];
+		rows_before += all[0];
+		items_before[0] += all[1];
+		items_before[1] += all[2];
+		splits_before += all[3];
 		if (p < plan.parts)
 		{
 			plan.start[p] = plan.cursor[p] = first;
 			for (u32 i = 0; i < items; i++)
 			{
-				HistItem	it;
-
 				/* equal parts, so that no item is a small rest */
-				it.row0 = first + (u32) ((u64) rows * i / items);
-				it.row1 = first + (u32) ((u64) rows * (i + 1) / items);
-				it.part = p;
-				it.split = items > 1 ? (int) split : -1;
-				plan.item[item + i] = it;
+				u32			each = rows / items,
+							more = rows % items;
+
+				plan.item[item + i].row0 = first + i * each + min(i, more);
+				plan.item[item + i].row1 = first + (i + 1) * each + min(i + 1, more);
+				plan.item[item + i].part = p;
+				plan.item[item + i].split = split ? (int) number : -1;
 			}
-			if (items > 1)
+			if (split)
 			{
-				plan.split_items[split] = items;
-				plan.split_done[split] = 0;
+				plan.split_items[number] = items;
+				plan.split_done[number] = 0;
 			}
 		}
+		__syncthreads();
 	}
 	if (threadIdx.x == 0)
 	{
-		plan.counter[HIST_NITEMS] = items_before;
+		plan.counter[HIST_NITEMS] = items_before[0];
 		plan.counter[HIST_NSPLITS] = splits_before;
+		plan.counter[HIST_NROWS] = rows_before;
 		plan.counter[HIST_NEXT] = 0;
 	}
 }
@@ -154,47 +215,95 @@ clear_splits_kernel(const __grid_constant__ HistArgs args)
 		args.limb[i] = 0;
 }
 
-/* Sorts each tile by partition in shared memory and appends the runs to the partitions. */
-template <bool SIMPLE, int BYTES> static __global__ void __launch_bounds__(THREADS, 2)
+/* Where a bin goes: its number in the partition, if that is all a histogram asks for. */
+struct PutBin
+{
+	void	   *out;
+	bool		narrow;
+	u32			mask;
+
+	__device__ __forceinline__ void
+	operator()(u32 row, u32 bin) const
+	{
+		if (narrow)
+			((uint16_t *) out)[row] = (uint16_t) (bin & mask);
+		else
+			((u32 *) out)[row] = bin;
+	}
+};
+
+template <int BYTES> struct PartColumn
+{
+	typedef u32 type;
+};
+template <> struct PartColumn<8>
+{
+	typedef u64 type;
+};
+
+/*
+ * Sorts each tile by partition in shared memory and appends the runs to the
+ * partitions.  With the bins goes the first column, or the numbers of rows,
+ * which come with columns of four bytes only.  MORE columns than that take
+ * registers even where there are none.
+ */
+template <bool SIMPLE, int BYTES, bool MORE> static __global__ void __launch_bounds__(THREADS, 1)
 scatter_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ PartPlan plan)
 {
-	PartTile	t = {plan.parts, (u32) plan.stage_bytes};
+	typedef typename PartColumn<BYTES>::type T;
+	PartTile	t = {plan.parts, sizeof(u32), (u32) plan.stage_bytes};
+	PutBin		put = {plan.bin, plan.narrow, plan.part_bins - 1};
+	bool		numbers = BYTES == 4 && plan.row,
+				column = BYTES != 0 && !numbers && plan.columns.n > 0;
+	T		   *out = numbers ? (T *) plan.row : column ? (T *) plan.columns.to[0] : nullptr;
+	u64			base = blockIdx.x * (u64) PART_TILE;
+	u32			nrows = plan.rows ? *plan.rows : args.nrows;
+	int32_t		bin[ITEMS];
 
-	for (u64 base = blockIdx.x * (u64) PART_TILE; base < args.nrows; base += gridDim.x * (u64) PART_TILE)
+	part_clear(t);
+	load_bins<SIMPLE>(args, base, nrows, bin);
+	for (; base < nrows; base += gridDim.x * (u64) PART_TILE)
 	{
-		int32_t		bin[ITEMS];
-		u32			row[ITEMS];
 		u32			place[ITEMS];
-		u32			ok = tile_rows<ITEMS>(base, args.nrows, row);
-		u32			total;
+		T			v[ITEMS];
+		u32			ok = tile_bins<SIMPLE, ITEMS>(args, base, nrows, bin);
+		u32			least = ~0u,
+					most = 0;
+		PartRuns	runs;
 
-		part_clear(t);
-		ok = tile_bins<SIMPLE>(args, row, ok, bin);
+		if (column)
+			part_load<T>(ok, plan.columns.from[0], base, v);
+		else if (numbers)
+#pragma unroll
+			for (int j = 0; j < ITEMS; j++)
+				v[j] = (T) (base + j * THREADS + threadIdx.x);
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
-			place[j] = ok >> j & 1 ? atomicAdd(&t.count()[(u32) bin[j] >> plan.shift], 1u) : UNPLACED;
-		total = part_reserve(t, plan.cursor);
+			if (ok >> j & 1)
+			{
+				u32			p = (u32) bin[j] >> plan.shift;
+
+				place[j] = atomicAdd(&t.count()[p], 1u);
+				least = min(least, p);
+				most = max(most, p);
+			}
+		runs = part_reserve(t, plan.cursor, least, most);
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
-			if (place[j] != UNPLACED)
+			if (ok >> j & 1)
 			{
 				u32			p = (u32) bin[j] >> plan.shift;
 
 				place[j] += t.count()[p];
 				t.part()[place[j]] = (uint16_t) p;
-				((int32_t *) t.stage())[place[j]] = bin[j];
 			}
-		part_write<int32_t>(t, total, plan.bin);
-		if (plan.row)
-		{
-#pragma unroll
-			for (int j = 0; j < ITEMS; j++)
-				if (place[j] != UNPLACED)
-					((u32 *) t.stage())[place[j]] = (u32) base + j * THREADS + threadIdx.x;
-			part_write<u32>(t, total, plan.row);
-		}
-		for (int c = 0; c < plan.columns.n; c++)
-			part_move_column<BYTES>(t, total, place, plan.columns.from[c], base, plan.columns.to[c],
+		part_stage<int32_t>(t.keys(), ok, place, bin);
+		if (out)
+			part_stage<T>(t.stage(), ok, place, v);
+		load_bins<SIMPLE>(args, base + gridDim.x * (u64) PART_TILE, nrows, bin);
+		part_write<u32, T>(t, runs, put, out);
+		for (int c = column; MORE && c < plan.columns.n; c++)
+			part_move_column<BYTES>(t, runs.total, ok, place, plan.columns.from[c], base, plan.columns.to[c],
 									plan.columns.bytes[c]);
 	}
 }
@@ -212,36 +321,78 @@ columns_width(const PartColumns &columns)
 }
 
 template <bool SIMPLE> static GpuaggCudaStatus
-launch_split(const HistArgs &args, const PartPlan &plan, const DeviceFacts &facts,
+launch_scatter(const HistArgs &args, const PartPlan &plan, const DeviceFacts &facts, cudaStream_t stream)
+{
+	size_t		bytes = part_tile_bytes(sizeof(u32), plan.stage_bytes, plan.parts);
+	int			width = columns_width(plan.columns);
+	bool		one = SIMPLE && plan.columns.n + (plan.row != nullptr) <= 1;
+	void	  (*scatter) (HistArgs, PartPlan) = width == 4 ? scatter_kernel<SIMPLE, 4, true>
+		: width == 8 ? scatter_kernel<SIMPLE, 8, true> : scatter_kernel<SIMPLE, 0, true>;
+
+	if (one && (width == 4 || width == 8))
+		scatter = width == 4 ? scatter_kernel<SIMPLE, 4, !SIMPLE> : scatter_kernel<SIMPLE, 8, !SIMPLE>;
+
+	CUDA_TRY(allow_shared(scatter, facts));
+	scatter<<<facts.sms, THREADS, bytes, stream>>>(args, plan);
+	CUDA_TRY_LAUNCH("scatter_kernel");
+	return GPUAGG_CUDA_OK;
+}
+
+/* All rows of the caller's to `groups` of partitions, and from those to partitions. */
+template <bool SIMPLE> static GpuaggCudaStatus
+launch_two_scatters(const HistArgs &args, const PartPlan &plan, const PartPlan &groups,
+					const DeviceFacts &facts, cudaStream_t stream)
+{
+	HistArgs	grouped = args;
+	PartPlan	second = plan;
+
+	/* a group starts where its first partition does */
+	CUDA_TRY(cudaMemcpy2DAsync(groups.cursor, sizeof(u32), plan.start, sizeof(u32) << (groups.shift - plan.shift),
+							   sizeof(u32), groups.parts, cudaMemcpyDeviceToDevice, stream));
+	STATUS_TRY(launch_scatter<SIMPLE>(args, groups, facts, stream));
+	grouped.bins = GpuaggBins();
+	grouped.bins.kind = GPUAGG_BIN_INDEX;
+	grouped.bins.ncolumns = 1;
+	grouped.bins.column[0].values = groups.bin;
+	grouped.bins.nbins = args.bins.nbins;
+	second.rows = plan.counter + HIST_NROWS;
+	for (int c = 0; c < second.columns.n; c++)
+		second.columns.from[c] = groups.columns.to[c];
+	if (plan.row)
+	{
+		/* a column like any other by now */
+		second.row = nullptr;
+		second.columns.bytes[second.columns.n] = sizeof(u32);
+		second.columns.from[second.columns.n] = groups.row;
+		second.columns.to[second.columns.n++] = plan.row;
+	}
+	return launch_scatter<true>(grouped, second, facts, stream);
+}
+
+template <bool SIMPLE> static GpuaggCudaStatus
+launch_split(const HistArgs &args, const PartPlan &plan, const PartPlan &groups, const DeviceFacts &facts,
 			 cudaStream_t stream)
 {
 	size_t		bytes = plan.parts * sizeof(u32);
-	size_t		tile_bytes = part_tile_bytes(plan.stage_bytes, plan.parts);
 	HistArgs	scatter_args = args;
-	int			width = columns_width(plan.columns);
-	void	  (*scatter) (HistArgs, PartPlan) = width == 4 ? scatter_kernel<SIMPLE, 4>
-		: width == 8 ? scatter_kernel<SIMPLE, 8> : scatter_kernel<SIMPLE, 0>;
 
 	CUDA_TRY(allow_shared(count_kernel<SIMPLE>, facts));
-	CUDA_TRY(allow_shared(scatter, facts));
 	/* rows out of range are reported once, by the count */
 	scatter_args.status = plan.unread_status;
-	CUDA_TRY(cudaMemsetAsync(plan.start, 0, bytes, stream));
 	count_kernel<SIMPLE><<<2 * facts.sms, THREADS, bytes, stream>>>(args, plan);
 	CUDA_TRY_LAUNCH("count_kernel");
 	plan_kernel<<<1, 1024, 0, stream>>>(plan);
 	CUDA_TRY_LAUNCH("plan_kernel");
 	clear_splits_kernel<<<2 * facts.sms, 512, 0, stream>>>(args);
 	CUDA_TRY_LAUNCH("clear_splits_kernel");
-	scatter<<<2 * facts.sms, THREADS, tile_bytes, stream>>>(scatter_args, plan);
-	CUDA_TRY_LAUNCH("scatter_kernel");
-	return GPUAGG_CUDA_OK;
+	return groups.parts ? launch_two_scatters<SIMPLE>(scatter_args, plan, groups, facts, stream)
+		: launch_scatter<SIMPLE>(scatter_args, plan, facts, stream);
 }
 
 GpuaggCudaStatus
-hist_launch_split(const HistArgs &args, const PartPlan &plan, const DeviceFacts &facts,
-				  cudaStream_t stream)
+hist_launch_split(const HistArgs &args, const PartPlan &plan, const PartPlan &groups,
+				  const DeviceFacts &facts, cudaStream_t stream)
 {
-	return hist_simple_bins(args.bins) ? launch_split<true>(args, plan, facts, stream)
-		: launch_split<false>(args, plan, facts, stream);
+	return hist_simple_bins(args.bins) ? launch_split<true>(args, plan, groups, facts, stream)
+		: launch_split<false>(args, plan, groups, facts, stream);
 }

@@ -95,7 +95,7 @@ carry_digit(const HistArgs &args, const HistSlot &slot, u32 at, u32 plane, u32 b
 
 		if (!fix_overflows(w, old, (u32) v, old + v))
 			return;
-		v = v < 0 ? -fix_carry(w) : fix_carry(w);
+		v = v < 0 ? -fix_carry(slot.digits, w) : fix_carry(slot.digits, w);
 	}
 	if (slot.spill)
 		atomicAdd(&args.limb[(slot.limb + slot.words) * (size_t) args.limb_bins + bin], (u64) (int64_t) v);
@@ -116,7 +116,7 @@ add_digits(const HistArgs &args, const HistSlot &slot, int e0, u32 *p, u32 plane
 #pragma unroll
 	for (int k = FIX_MAX_DIGITS - 1; k >= 0; k--)
 		if (k < slot.digits)
-			d[k] = fix_digit(r, fix_magic(e0, k));
+			d[k] = fix_digit(r, fix_magic(e0, slot.digits, k));
 	if (r != 0)
 		return false;
 #pragma unroll
@@ -126,7 +126,8 @@ add_digits(const HistArgs &args, const HistSlot &slot, int e0, u32 *p, u32 plane
 			u32			old = atomicAdd(p + (size_t) k * plane, d[k]);
 
 			if (fix_overflows(k, old, d[k], old + d[k]))
-				carry_digit(args, slot, (u32) (p - shared), plane, bin, k + 1, (int) d[k] < 0 ? -fix_carry(k) : fix_carry(k));
+				carry_digit(args, slot, (u32) (p - shared), plane, bin, k + 1,
+							(int) d[k] < 0 ? -fix_carry(slot.digits, k) : fix_carry(slot.digits, k));
 		}
 	return true;
 }

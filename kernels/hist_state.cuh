@@ -395,12 +395,12 @@ wide_total(const u64 *limb, int words)
 
 /* The same of FIX. */
 static __device__ __forceinline__ gpuagg_i128
-fix_total(const u64 *limb, int limbs)
+fix_total(const u64 *limb, int digits)
 {
 	gpuagg_u128 sum = 0;
 
-	for (int i = 0; i < limbs; i++)
-		sum += (gpuagg_u128) (gpuagg_i128) (int64_t) limb[i] << fix_weight(i);
+	for (int i = 0; i <= digits; i++)
+		sum += (gpuagg_u128) (gpuagg_i128) (int64_t) limb[i] << fix_weight(digits, i);
 	return (gpuagg_i128) sum;
 }
 
@@ -643,7 +643,7 @@ fold_limbs(const HistArgs &args, int s, u32 bin, const u64 *limb)
 			part_of_integer(slot, limb, part);
 			break;
 		case HIST_FIX:
-			fold_fix(args, s, bin, fix_total(limb, slot.nlimbs));
+			fold_fix(args, s, bin, fix_total(limb, slot.digits));
 			return;
 		case HIST_ACCUM:
 		case HIST_REGR:

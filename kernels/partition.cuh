@@ -5,9 +5,11 @@
  *
  * A block counts its tile's rows of each partition, which numbers them;
  * reserves a run in every partition with one atomic addition each; sorts the
- * rows by partition in shared memory; and writes the runs whole.  Columns go
- * one after the other through the same memory.  The order of rows inside a
- * partition is not fixed.
+ * rows by partition in shared memory; and writes the runs whole.  What decides
+ * the partition and the first column go together, further columns one after
+ * the other.  A column's values are asked for before the rows are counted, and
+ * the next tile's keys before this one's rows are written, so that neither is
+ * waited for.  The order of rows inside a partition is not fixed.
  */
 #ifndef GPUAGG_PARTITION_CUH
 #define GPUAGG_PARTITION_CUH
@@ -15,15 +17,12 @@
 #include "hist.cuh"
 
 /*
- * Two blocks run on a multiprocessor, so that one computes while the other
- * waits.  More rows of a thread would not stay in registers.
+ * The larger the tile, the longer the runs, and the fewer lines of memory are
+ * written in two parts.
  */
 #define PART_THREADS 512
-#define PART_ITEMS 8
+#define PART_ITEMS 16
 #define PART_TILE (PART_THREADS * PART_ITEMS)
-
-/* No place in the tile: the row takes no part. */
-#define UNPLACED 0xffffu
 
 /* 16 bytes aligned to 8. */
 struct Pair
@@ -40,38 +39,49 @@ struct Pair
 struct PartTile
 {
 	u32			parts;
-	u32			stage_bytes;	/* of the widest column */
+	u32			key_bytes;		/* of what decides the partition */
+	u32			stage_bytes;	/* of the widest other column */
 
-	/* a column in the order of partitions */
+	/* the keys in the order of partitions */
 	__device__ __forceinline__ char *
-	stage() const
+	keys() const
 	{
 		extern __shared__ __align__(16) char part_memory[];
 
 		return part_memory;
 	}
+	/* another column in that order */
+	__device__ __forceinline__ char *stage() const { return keys() + PART_TILE * key_bytes; }
 	/* rows, then first place of a partition */
 	__device__ __forceinline__ u32 *count() const { return (u32 *) (stage() + PART_TILE * stage_bytes); }
 	/* from places to rows in device memory */
 	__device__ __forceinline__ u32 *delta() const { return count() + parts; }
+	/* first and last partition that got a row, where looking at all would take long */
+	__device__ __forceinline__ u32 *range() const { return delta() + parts; }
 	/* the partition of each place */
-	__device__ __forceinline__ uint16_t *part() const { return (uint16_t *) (delta() + parts); }
+	__device__ __forceinline__ uint16_t *part() const { return (uint16_t *) (range() + 2); }
 };
 
-/* Shared memory of a tile whose columns have up to stage_bytes. */
+/* Shared memory of a tile. */
 static inline __host__ __device__ size_t
-part_tile_bytes(int stage_bytes, size_t parts)
+part_tile_bytes(int key_bytes, int stage_bytes, size_t parts)
 {
-	return (size_t) PART_TILE * (stage_bytes + sizeof(uint16_t)) + 2 * parts * sizeof(u32);
+	return (size_t) PART_TILE * (key_bytes + stage_bytes + sizeof(uint16_t)) + 2 * (parts + 1) * sizeof(u32);
 }
 
-/* Inclusive prefix sum over the block; the sum of all is left in shared[31]. */
+/*
+ * Inclusive prefix sum over the block; the sum of all goes to *total.  A caller
+ * uses `shared` again only past another barrier.
+ */
 static __device__ __forceinline__ u32
-block_scan(u32 v, u32 *shared)
+block_scan(u32 v, u32 *shared, u32 *total)
 {
 	u32			lane = threadIdx.x % 32,
-				warp = threadIdx.x / 32;
+				warp = threadIdx.x / 32,
+				warps = blockDim.x / 32,
+				sums;
 
+#pragma unroll
 	for (int d = 1; d < 32; d *= 2)
 	{
 		u32			t = __shfl_up_sync(~0u, v, d);
@@ -79,27 +89,25 @@ block_scan(u32 v, u32 *shared)
 		if (lane >= (u32) d)
 			v += t;
 	}
-	__syncthreads();
 	if (lane == 31)
 		shared[warp] = v;
 	__syncthreads();
-	if (warp == 0)
+	/* every warp adds up the warps: one barrier less than one warp for all */
+	sums = lane < warps ? shared[lane] : 0;
+#pragma unroll
+	for (int d = 1; d < 32; d *= 2)
 	{
-		u32			t = lane < blockDim.x / 32 ? shared[lane] : 0;
+		u32			t = __shfl_up_sync(~0u, sums, d);
 
-		for (int d = 1; d < 32; d *= 2)
-		{
-			u32			u = __shfl_up_sync(~0u, t, d);
-
-			if (lane >= (u32) d)
-				t += u;
-		}
-		shared[lane] = t;
+		if (lane >= (u32) d)
+			sums += t;
 	}
-	__syncthreads();
-	return v + (warp ? shared[warp - 1] : 0);
+	*total = __shfl_sync(~0u, sums, 31);
+	sums = __shfl_sync(~0u, sums, warp ? warp - 1 : 0);
+	return v + (warp ? sums : 0);
 }
 
+/* Ahead of a block's first tile; part_write does it for the next one. */
 static __device__ __forceinline__ void
 part_clear(const PartTile &t)
 {
@@ -107,31 +115,59 @@ part_clear(const PartTile &t)
 
 	for (u32 p = threadIdx.x; p < t.parts; p += PART_THREADS)
 		count[p] = 0;
+	if (threadIdx.x == 0)
+		t.range()[0] = ~0u, t.range()[1] = 0;
 	__syncthreads();
 }
 
+/* What a tile's rows got: partitions [from, to) have some of `total` rows. */
+struct PartRuns
+{
+	u32			total;
+	u32			from,
+				to;
+};
+
 /*
  * After every row of the tile was counted: first places of the partitions, and
- * their distance to rows in device memory.  Returns the rows that take part.
+ * their distance to rows in device memory.  least and most are of the thread's
+ * own partitions.
  */
-static __device__ __forceinline__ u32
-part_reserve(const PartTile &t, u32 *cursor)
+static __device__ __forceinline__ PartRuns
+part_reserve(const PartTile &t, u32 *cursor, u32 least, u32 most)
 {
 	__shared__ u32 scan[32];
 	u32		   *count = t.count(),
 			   *delta = t.delta();
-	u32			each = (t.parts + PART_THREADS - 1) / PART_THREADS,
-				from = min(threadIdx.x * each, t.parts),
-				to = min(from + each, t.parts),
-				sum = 0,
-				before,
-				total;
+	PartRuns	runs = {0, 0, t.parts};
 
+	if (t.parts > PART_THREADS)
+	{
+		least = __reduce_min_sync(~0u, least);
+		most = __reduce_max_sync(~0u, most);
+		if (threadIdx.x % 32 == 0)
+		{
+			atomicMin(&t.range()[0], least);
+			atomicMax(&t.range()[1], most);
+		}
+	}
 	__syncthreads();
+	if (t.parts > PART_THREADS)
+	{
+		runs.from = min(t.range()[0], t.parts);
+		runs.to = t.range()[1] + 1;
+	}
+
+	u32			n = runs.to > runs.from ? runs.to - runs.from : 0,
+				each = (n + PART_THREADS - 1) / PART_THREADS,
+				from = runs.from + min(threadIdx.x * each, n),
+				to = runs.from + min((threadIdx.x + 1) * each, n),
+				sum = 0,
+				before;
+
 	for (u32 p = from; p < to; p++)
 		sum += count[p];
-	before = block_scan(sum, scan) - sum;
-	total = scan[31];
+	before = block_scan(sum, scan, &runs.total) - sum;
 	for (u32 p = from; p < to; p++)
 	{
 		u32			c = count[p];
@@ -142,15 +178,42 @@ part_reserve(const PartTile &t, u32 *cursor)
 		before += c;
 	}
 	__syncthreads();
-	return total;
+	return runs;
 }
 
-/* What lies in the stage, to device memory; leaves the stage free. */
+/* Values of a column for the tile's rows that take part: a bit of `ok` an item. */
 template <typename T> static __device__ __forceinline__ void
-part_write(const PartTile &t, u32 total, T *out)
+part_load(u32 ok, const void *from, u64 base, T (&v)[PART_ITEMS])
+{
+	const T    *in = (const T *) from + base + threadIdx.x;
+
+#pragma unroll
+	for (int j = 0; j < PART_ITEMS; j++)
+		if (ok >> j & 1)
+			v[j] = in[j * PART_THREADS];
+}
+
+template <typename T> static __device__ __forceinline__ void
+part_stage(char *stage, u32 ok, const u32 (&place)[PART_ITEMS], const T (&v)[PART_ITEMS])
+{
+	T		   *staged = (T *) stage;
+
+#pragma unroll
+	for (int j = 0; j < PART_ITEMS; j++)
+		if (ok >> j & 1)
+			staged[place[j]] = v[j];
+}
+
+/*
+ * What lies in the stages, to device memory: keys by put(row, key), and another
+ * column, unless out is NULL.  Leaves all but the partitions of places free.
+ */
+template <typename K, typename T, typename Put> static __device__ __forceinline__ void
+part_write(const PartTile &t, const PartRuns &runs, const Put &put, T *out)
 {
 	/* as many at a time as registers allow */
-	constexpr int GROUP = sizeof(T) < 8 ? PART_ITEMS : PART_ITEMS / 2;
+	constexpr int GROUP = sizeof(K) + sizeof(T) <= 8 ? 8 : sizeof(K) + sizeof(T) <= 12 ? 4 : 2;
+	const K    *keys = (const K *) t.keys();
 	const T    *staged = (const T *) t.stage();
 	const uint16_t *part = t.part();
 	const u32  *delta = t.delta();
@@ -159,6 +222,7 @@ part_write(const PartTile &t, u32 total, T *out)
 #pragma unroll
 	for (int h = 0; h < PART_ITEMS; h += GROUP)
 	{
+		K			k[GROUP];
 		T			v[GROUP];
 		u32			to[GROUP];
 
@@ -167,37 +231,79 @@ part_write(const PartTile &t, u32 total, T *out)
 		{
 			u32			i = (h + j) * PART_THREADS + threadIdx.x;
 
+			if (i < runs.total)
+			{
+				to[j] = delta[part[i]] + i;
+				k[j] = keys[i];
+				if (out)
+					v[j] = staged[i];
+			}
+		}
+#pragma unroll
+		for (int j = 0; j < GROUP; j++)
+			if ((h + j) * PART_THREADS + threadIdx.x < runs.total)
+			{
+				put(to[j], k[j]);
+				if (out)
+					out[to[j]] = v[j];
+			}
+	}
+	/* first places were read before the barrier */
+	for (u32 p = runs.from + threadIdx.x; p < runs.to; p += PART_THREADS)
+		t.count()[p] = 0;
+	if (threadIdx.x == 0)
+		t.range()[0] = ~0u, t.range()[1] = 0;
+	__syncthreads();
+}
+
+/* A further column through the stage. */
+template <typename T> static __device__ __forceinline__ void
+part_move(const PartTile &t, u32 total, u32 ok, const u32 (&place)[PART_ITEMS], const void *from, u64 base,
+		  void *to)
+{
+	constexpr int GROUP = sizeof(T) <= 8 ? 8 : 4;
+	const T    *in = (const T *) from + base + threadIdx.x;
+	T		   *staged = (T *) t.stage(),
+			   *out = (T *) to;
+
+#pragma unroll
+	for (int h = 0; h < PART_ITEMS; h += GROUP)
+	{
+		T			v[GROUP];
+
+#pragma unroll
+		for (int j = 0; j < GROUP; j++)
+			if (ok >> (h + j) & 1)
+				v[j] = in[(h + j) * PART_THREADS];
+#pragma unroll
+		for (int j = 0; j < GROUP; j++)
+			if (ok >> (h + j) & 1)
+				staged[place[h + j]] = v[j];
+	}
+	__syncthreads();
+#pragma unroll
+	for (int h = 0; h < PART_ITEMS; h += GROUP)
+	{
+		T			w[GROUP];
+		u32			at[GROUP];
+
+#pragma unroll
+		for (int j = 0; j < GROUP; j++)
+		{
+			u32			i = (h + j) * PART_THREADS + threadIdx.x;
+
 			if (i < total)
 			{
-				v[j] = staged[i];
-				to[j] = delta[part[i]] + i;
+				at[j] = t.delta()[t.part()[i]] + i;
+				w[j] = staged[i];
 			}
 		}
 #pragma unroll
 		for (int j = 0; j < GROUP; j++)
 			if ((h + j) * PART_THREADS + threadIdx.x < total)
-				out[to[j]] = v[j];
+				out[at[j]] = w[j];
 	}
 	__syncthreads();
-}
-
-/* A column through the stage. */
-template <typename T> static __device__ __forceinline__ void
-part_move(const PartTile &t, u32 total, const u32 (&place)[PART_ITEMS], const void *from, u64 base, void *out)
-{
-	const T    *in = (const T *) from + base + threadIdx.x;
-	T		   *staged = (T *) t.stage();
-	T			v[PART_ITEMS];
-
-#pragma unroll
-	for (int j = 0; j < PART_ITEMS; j++)
-		if (place[j] != UNPLACED)
-			v[j] = in[j * PART_THREADS];
-#pragma unroll
-	for (int j = 0; j < PART_ITEMS; j++)
-		if (place[j] != UNPLACED)
-			staged[place[j]] = v[j];
-	part_write<T>(t, total, (T *) out);
 }
 
 /*
@@ -205,32 +311,30 @@ part_move(const PartTile &t, u32 total, const u32 (&place)[PART_ITEMS], const vo
  * time has too few registers, so the widths that matter have their own.
  */
 template <int BYTES> static __device__ __forceinline__ void
-part_move_column(const PartTile &t, u32 total, const u32 (&place)[PART_ITEMS], const void *from, u64 base,
-				 void *out, int bytes)
+part_move_column(const PartTile &t, u32 total, u32 ok, const u32 (&place)[PART_ITEMS], const void *from,
+				 u64 base, void *out, int bytes)
 {
 	if constexpr (BYTES == 4)
-		part_move<u32>(t, total, place, from, base, out);
+		part_move<u32>(t, total, ok, place, from, base, out);
 	else if constexpr (BYTES == 8)
-		part_move<u64>(t, total, place, from, base, out);
-	else if constexpr (BYTES == 16)
-		part_move<Pair>(t, total, place, from, base, out);
+		part_move<u64>(t, total, ok, place, from, base, out);
 	else
 		switch (bytes)
 		{
 			case 1:
-				part_move<uint8_t>(t, total, place, from, base, out);
+				part_move<uint8_t>(t, total, ok, place, from, base, out);
 				break;
 			case 2:
-				part_move<uint16_t>(t, total, place, from, base, out);
+				part_move<uint16_t>(t, total, ok, place, from, base, out);
 				break;
 			case 4:
-				part_move<u32>(t, total, place, from, base, out);
+				part_move<u32>(t, total, ok, place, from, base, out);
 				break;
 			case 8:
-				part_move<u64>(t, total, place, from, base, out);
+				part_move<u64>(t, total, ok, place, from, base, out);
 				break;
 			default:
-				part_move<Pair>(t, total, place, from, base, out);
+				part_move<Pair>(t, total, ok, place, from, base, out);
 		}
 }
 

@@ -314,6 +314,7 @@ struct Case
 	bool		filter;
 	bool		narrow;			/* narrower columns than the monoids' inputs */
 	bool		skew;			/* nine rows of ten in one bin */
+	bool		own = false;	/* the bins are the input, too */
 };
 
 static GpuaggValueType
@@ -382,10 +383,15 @@ run_batch(const Case &c, Random &r, int64_t first_row, std::vector<std::vector<c
 		/* pairs are counted, too, and either of the two may have NULLs alone */
 		bool		pair = op == MONOID_REGR_F64 || (op == MONOID_COUNT && c.nulls);
 
-		fill_column(b.x[s], r, t, c.n, c.spread, c.nulls && (op != MONOID_COUNT || r.below(2)));
-		b.x[s].upload(size_of(t));
+		if (c.own)
+			b.x[s].in = b.keys.in;
+		else
+		{
+			fill_column(b.x[s], r, t, c.n, c.spread, c.nulls && (op != MONOID_COUNT || r.below(2)));
+			b.x[s].upload(size_of(t));
+		}
 		h.slot[s].op = op;
-		h.slot[s].x = b.x[s].get();
+		h.slot[s].x = c.own ? b.keys.get() : b.x[s].get();
 		h.slot[s].filter = b.device_filter && s % 2 ? b.device_filter->get() : nullptr;
 		h.slot[s].states = states[s]->get();
 		if (pair)
@@ -524,6 +530,93 @@ GPU_TEST(hist_many_slots)
 					op = MONOID_COUNT;
 			run_case({some, strategy, 3000, 50021, 2, PLAIN, true, true, at % 8 == 0, false}, seed++);
 		}
+}
+
+/* Partitions in two steps, by every way in which rows may move. */
+GPU_TEST(hist_many_bins)
+{
+	const size_t n = gpu_test_quick() ? 9001 : 300007;
+	const bool	yes = true,
+				no = false;
+	const Case	cases[] = {
+		{{MONOID_COUNT}, GPUAGG_HIST_AUTO, 10000001, n, 2, PLAIN, no, no, no, no},
+		{{MONOID_COUNT, MONOID_SUM_F64}, GPUAGG_HIST_AUTO, 3000001, n, 2, EXTREME, no, no, no, no},
+		{{MONOID_COUNT, MONOID_SUM_F64}, GPUAGG_HIST_AUTO, 3000001, n, 2, PLAIN, no, no, no, yes},
+		{{MONOID_COUNT, MONOID_SUM_F64}, GPUAGG_HIST_AUTO, 3000001, n, 1, PLAIN, yes, yes, no, no},
+		{{MONOID_SUM_F64, MONOID_MAX_I32, MONOID_SUM_I64}, GPUAGG_HIST_AUTO, 3000001, n, 1, PLAIN, no, no, no, no},
+		{{MONOID_ARGMAX}, GPUAGG_HIST_AUTO, 5000001, n, 2, EXTREME, no, no, yes, no},
+		{{MONOID_ARGMIN}, GPUAGG_HIST_AUTO, 5000001, n, 1, PLAIN, no, no, no, no},
+		/* sums of one word in several passes, with carries to the states */
+		{{MONOID_SUM_I64}, GPUAGG_HIST_SHARED, 50000, n, 2, EXTREME, no, no, yes, yes},
+		{{MONOID_SUM_I64}, GPUAGG_HIST_SHARED, 150000, n, 2, EXTREME, no, no, yes, no},
+	};
+	uint64_t	seed = 3000;
+
+	for (const Case &c : cases)
+		run_case(c, seed++);
+	for (MonoidId op : {MONOID_SUM_I64, MONOID_SATADD_U24, MONOID_ARGMAX, MONOID_ARGMIN, MONOID_MAX_I32})
+		for (int64_t nbins : {1000L, 200000L, 10000001L})
+			for (GpuaggHistStrategy strategy : {GPUAGG_HIST_AUTO, GPUAGG_HIST_PARTITION})
+				for (size_t slots : {1, 3})
+				{
+					if (slots > 1 && nbins > 1000000)
+						continue;
+					Case		c = {std::vector<MonoidId>(slots, op), strategy, nbins, n, 2, PLAIN, no, no, yes, no};
+
+					c.own = true;
+					run_case(c, seed++);
+				}
+}
+
+/* Rows without a bin are left out; those beyond the last bin are counted, once. */
+GPU_TEST(hist_outside)
+{
+	for (GpuaggHistStrategy strategy : strategies)
+		for (int64_t nbins : {100L, 9000000L})
+			for (size_t n : {1, 3, 4095, 4099, 100002})
+				for (size_t shift = 0; shift < 4; shift++)
+				{
+					Random		r(n + shift);
+					std::vector<int32_t> keys(n);
+					std::vector<int64_t> expect(nbins, 0);
+					unsigned long long outside = 0;
+					DeviceArray<int64_t> states(nbins);
+					DeviceArray<GpuaggHistStatus> status(1);
+					GpuaggHist	h = GpuaggHist();
+					size_t		bytes = 0;
+
+					for (int32_t &k : keys)
+					{
+						k = (int32_t) r.below(nbins);
+						if (r.below(8) == 0)
+							k = r.below(2) ? -1 - (int32_t) r.below(100) : (int32_t) (nbins + r.below(100));
+						outside += k >= nbins;
+						if (k >= 0 && k < nbins)
+							expect[k]++;
+					}
+					DeviceArray<int32_t> device_keys(keys, shift);
+
+					CUDA_MUST(cudaMemset(status.get(), 0, sizeof(GpuaggHistStatus)));
+					h.bins.kind = GPUAGG_BIN_INDEX;
+					h.bins.ncolumns = 1;
+					h.bins.column[0].values = device_keys.get();
+					h.bins.column[0].type = GPUAGG_VALUE_I32;
+					h.bins.nbins = nbins;
+					h.nslots = 1;
+					h.slot[0].op = MONOID_COUNT;
+					h.slot[0].states = states.get();
+					h.nrows = (int64_t) n;
+					h.status = status.get();
+					h.strategy = nbins > 100 && strategy == GPUAGG_HIST_SHARED ? GPUAGG_HIST_AUTO : strategy;
+					STATUS_MUST(gpuagg_hist_init(MONOID_COUNT, states.get(), nbins, nullptr));
+					STATUS_MUST(gpuagg_hist_update(&h, nullptr, &bytes, nullptr));
+					DeviceArray<char> workspace(bytes);
+
+					STATUS_MUST(gpuagg_hist_update(&h, workspace.get(), &bytes, nullptr));
+					CHECK(states.take() == expect && status.take()[0].outside == outside && workspace.guards_intact(),
+						  "strategy %d, %ld bins, %zu rows, shift %zu: %llu outside, expected %llu", strategy,
+						  (long) nbins, n, shift, status.take()[0].outside, outside);
+				}
 }
 
 /* Float sums come out the same, bit for bit, ten times over. */

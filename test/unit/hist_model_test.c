@@ -20,25 +20,28 @@ static const struct
 	int			least_log2,		/* bounds of log2 M */
 				most_log2;
 	int			passes;
+	int			counts;
 }			table[] = {
 	/* few bins: as many copies as a warp has lanes */
-	{1, 1, 50000000, 1, HIST_FORM_SHARED, 5, 5, 1},
-	{31, 1, 50000000, 1, HIST_FORM_SHARED, 5, 5, 1},
-	{100, 5, 134217728, 1, HIST_FORM_SHARED, 5, 5, 1},
+	{1, 1, 50000000, 1, HIST_FORM_SHARED, 5, 5, 1, 0},
+	{31, 1, 50000000, 1, HIST_FORM_SHARED, 5, 5, 1, 0},
+	{100, 5, 134217728, 1, HIST_FORM_SHARED, 5, 5, 1, 0},
 	/* thousands: equal bins seldom meet, unless the race factor says so */
-	{6137, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 1},
-	{6137, 1, 50000000, 63, HIST_FORM_SHARED, 2, 3, 1},
+	{6137, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 1, 0},
+	{6137, 1, 50000000, 63, HIST_FORM_SHARED, 2, 3, 1, 0},
 	/* few rows do not pay for copies */
-	{2000, 5, 100000, 1, HIST_FORM_SHARED, 0, 0, 1},
+	{2000, 5, 100000, 1, HIST_FORM_SHARED, 0, 0, 1, 0},
 	/* the last that fit, and the first that do not */
-	{57856, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 1},
-	{57857, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 2},
-	{173568, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 3},
-	/* four passes cost more than a partition */
-	{173569, 1, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 4},
-	{1572863, 1, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 28},
+	{57856, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 1, 0},
+	{57857, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 2, 0},
+	{173568, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 3, 0},
+	/* four passes cost more than a partition, except of counts */
+	{173569, 1, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 4, 0},
+	{231424, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 4, 1},
+	{231425, 1, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 5, 1},
+	{1572863, 1, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 28, 0},
 	/* more partitions than a tile can count */
-	{2000000000, 5, 134217728, 1, HIST_FORM_GLOBAL, 0, 0, 172861},
+	{2000000000, 5, 134217728, 1, HIST_FORM_GLOBAL, 0, 0, 172861, 0},
 };
 
 static void
@@ -46,7 +49,8 @@ model_table(void)
 {
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 	{
-		HistModel	m = hist_model(&h100, table[i].bins, table[i].words, table[i].rows, table[i].race);
+		HistModel	m = hist_model(&h100, table[i].bins, table[i].words, table[i].rows, table[i].race,
+								   table[i].counts);
 
 		CHECK(m.form == table[i].form && m.log2_copies >= table[i].least_log2 &&
 			  m.log2_copies <= table[i].most_log2 && m.passes == table[i].passes,
@@ -63,7 +67,7 @@ model_covers(void)
 	for (int64_t bins = 1; bins < 2000000000; bins = bins * 5 / 4 + 1)
 		for (int words = 1; words <= 33; words += 4)
 		{
-			HistModel	m = hist_model(&h100, bins, words, 134217728, 1);
+			HistModel	m = hist_model(&h100, bins, words, 134217728, 1, 0);
 			int64_t		shares = m.form == HIST_FORM_PARTITION ? m.partitions : m.passes;
 
 			if (m.form == HIST_FORM_GLOBAL)
@@ -81,7 +85,7 @@ model_partitions(void)
 {
 	for (int64_t bins = 1000000; bins <= 100000000; bins *= 10)
 	{
-		HistModel	m = hist_model(&h100, bins, 6, 134217728, 1);
+		HistModel	m = hist_model(&h100, bins, 6, 134217728, 1, 0);
 
 		CHECK(m.form == HIST_FORM_PARTITION, "%ld bins: form %d", (long) bins, m.form);
 		CHECK((m.pass_bins & (m.pass_bins - 1)) == 0, "%ld bins: partitions of %ld", (long) bins,
