@@ -349,10 +349,12 @@ sub make_query
 	my $within = $pages && !$tables->{wild} && chance(0.15) ? Pages::own_changes() : undef;
 	my $orderly = $from->{orderly} && $serial && !$within;
 	my @keys = map { key(@columns) } 1 .. pick(0, 1, 1, 1, 2, 2, 3, 4);
-	# core may sort the rows for it, into another order
+	# each may sort the rows, into another order
 	my $order_by = @keys && chance(0.2);
-	my @aggs = map { aggregate($tables->{wild}, $orderly && !$order_by, @columns) } 1 .. pick(1, 1, 2, 3, 5, 8);
-	push @aggs, map { own_aggregate($tables->{wild}, $from) } 1 .. pick(1, 2, 3) if chance(0.25);
+	my $sets = @keys && chance(0.04) ? pick('ROLLUP', 'CUBE') : '';
+	my @own = chance(0.25) ? map { own_aggregate($tables->{wild}, $from) } 1 .. pick(1, 2, 3) : ();
+	my $sorts = $order_by || $sets || grep { $_->{call} =~ /ORDER BY/ } @own;
+	my @aggs = map { aggregate($tables->{wild}, $orderly && !$sorts, @columns) } 1 .. pick(1, 1, 2, 3, 5, 8);
 	my $where = chance(0.4) ? condition(@columns) : undef;
 	my (@out, @float, $sql, %query);
 
@@ -365,7 +367,7 @@ sub make_query
 		push @out, $key->{shown};
 		push @float, 0;
 	}
-	foreach my $agg (@aggs)
+	foreach my $agg (@aggs, @own)
 	{
 		push @out, $agg->{sql};
 		push @float, $agg->{float} || 0;
@@ -385,7 +387,7 @@ sub make_query
 	if (@keys)
 	{
 		my $list = join(', ', map { $_->{sql} } @keys);
-		$sql .= ' GROUP BY ' . (chance(0.04) ? pick('ROLLUP', 'CUBE') . "($list)" : $list);
+		$sql .= ' GROUP BY ' . ($sets ? "$sets($list)" : $list);
 	}
 	if (chance(0.15))
 	{
