@@ -29,9 +29,6 @@
 
 #include "server.h"
 
-/* Arenas made before the first client comes. */
-#define ARENAS_AHEAD 4
-
 typedef struct Options
 {
 	const char *devices;

@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "device.h"
 #include "protocol.h"
@@ -48,11 +49,13 @@ typedef struct Arena
 	int			fd;
 	char	   *memory;
 	size_t		bytes;
+	time_t		idle_since;		/* of the monotonic clock */
 } Arena;
 
 #define ARENA_BUFFERS WIRE_BUFFERS
 #define ARENA_BUFFER_BYTES WIRE_BUFFER_BYTES
 #define ARENA_BYTES ((size_t) ARENA_BUFFERS * ARENA_BUFFER_BYTES)
+#define ARENAS_AHEAD 4			/* made before the first session, and never given back */
 
 /* Makes `count` arenas ahead, so that first queries need not wait for pinning. */
 extern bool arena_prepare(int count, DeviceError *error);

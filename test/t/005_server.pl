@@ -253,6 +253,23 @@ is($node->safe_psql('postgres', $query), $answer, 'and the server lives on');
 	is(device('memory_used'), 0, '... leave no memory behind');
 }
 
+# Shared memory that 20 sessions had is there for the next 20: making and pinning it would cost each of them milliseconds.
+{
+	my $pid = server_pid();
+	my $arenas = sub { scalar grep { (readlink($_) // '') =~ /memfd:gpuagg/ } glob "/proc/$pid/fd/*" };
+	my @sessions = map { IO::Socket::UNIX->new(Peer => $socket) or die "no connection: $!" } 1 .. 20;
+	foreach my $session (@sessions)
+	{
+		my $reply;
+		syswrite($session, message(1, pack('Ll', 2, $$)));
+		sysread($session, $reply, 16);
+	}
+	cmp_ok($arenas->(), '>=', 20, '20 sessions have an arena each') or diag "process $pid";
+	close $_ foreach @sessions;
+	usleep(300_000);
+	cmp_ok($arenas->(), '>=', 20, 'arenas are kept for the next sessions');
+}
+
 # Settings.
 $node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.server = off");
 $node->reload;
