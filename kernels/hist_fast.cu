@@ -166,11 +166,40 @@ late_float(const HistArgs &args, int s, u32 bin, double v)
 		change_row(args, s, bin, bits, 0);
 }
 
+/* Carries of the digits that overflowed when d was added to old. */
+template <int DIGITS, int ITEMS> static __device__ __forceinline__ void
+add_carries(const HistArgs &args, const HistSlot &slot, const FastPlace &place, const u32 (&at)[ITEMS],
+			const u32 (&d)[ITEMS][DIGITS], const u32 (&old)[ITEMS][DIGITS])
+{
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+#pragma unroll
+		for (int k = 0; k < DIGITS; k++)
+		{
+			int			carry = (int) d[j][k] < 0 ? -fix_carry(DIGITS, k) : fix_carry(DIGITS, k);
+			int			to = k + 1;
+
+			if (!fix_overflows(k, old[j][k], d[j][k], old[j][k] + d[j][k]))
+				continue;
+			/* the usual case without a call: a middle digit, and its neighbor has room */
+			if (k > 0 && to < DIGITS)
+			{
+				u32			was = atomicAdd(place.words + to * place.plane + at[j], (u32) carry);
+
+				if (!fix_overflows(to, was, (u32) carry, was + carry))
+					continue;
+				carry = carry < 0 ? -fix_carry(DIGITS, to) : fix_carry(DIGITS, to);
+				to++;
+			}
+			carry_digit(args, slot, place.word * place.plane + at[j], place.plane,
+						place.bin0 + (at[j] >> place.log2_copies), to, carry);
+		}
+}
+
 template <int DIGITS, int ITEMS, typename T> static __device__ __forceinline__ void
 add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, const double *magic,
 		  u32 limit, const u32 (&at)[ITEMS], const T (&v)[ITEMS], u32 in, u32 in_hot, HotBin<DIGITS> &hot)
 {
-	const HistSlot &slot = args.slot[fast.slot];
 	u32			d[ITEMS][DIGITS],
 				old[ITEMS][DIGITS];
 	u32			late = 0;
@@ -209,10 +238,6 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, co
 #pragma unroll
 				for (int k = 0; k < DIGITS; k++)
 					hot.digit[k] += k == 0 ? (int64_t) d[j][k] : (int64_t) (int32_t) d[j][k];
-			/* nothing was added to memory that could overflow */
-#pragma unroll
-			for (int k = 0; k < DIGITS; k++)
-				d[j][k] = 0;
 		}
 	}
 #pragma unroll
@@ -228,29 +253,7 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, co
 		}
 	}
 	if ((int) over < 0)
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-#pragma unroll
-			for (int k = 0; k < DIGITS; k++)
-			{
-				int			carry = (int) d[j][k] < 0 ? -fix_carry(DIGITS, k) : fix_carry(DIGITS, k);
-				int			to = k + 1;
-
-				if (!fix_overflows(k, old[j][k], d[j][k], old[j][k] + d[j][k]))
-					continue;
-				/* the usual case without a call: a middle digit, and its neighbor has room */
-				if (k > 0 && to < DIGITS)
-				{
-					u32			was = atomicAdd(place.words + to * place.plane + at[j], (u32) carry);
-
-					if (!fix_overflows(to, was, (u32) carry, was + carry))
-						continue;
-					carry = carry < 0 ? -fix_carry(DIGITS, to) : fix_carry(DIGITS, to);
-					to++;
-				}
-				carry_digit(args, slot, place.word * place.plane + at[j], place.plane,
-							place.bin0 + (at[j] >> place.log2_copies), to, carry);
-			}
+		add_carries<DIGITS, ITEMS>(args, args.slot[fast.slot], place, at, d, old);
 	if (late)
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
@@ -662,7 +665,11 @@ fast_partition_kernel(const __grid_constant__ HistArgs args, const __grid_consta
 	__shared__ u32 next,
 				last;
 	u32			plane = args.pass_bins;
-	u32			nitems = args.counter[HIST_NITEMS];
+	u32			nitems;
+
+	wait_for_predecessor();
+	let_successor_start();
+	nitems = args.counter[HIST_NITEMS];
 
 	for (;;)
 	{
@@ -792,22 +799,11 @@ launch_fast(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts
 	size_t		bytes = (size_t) args.words * (args.pass_bins << args.log2_copies) * sizeof(u32);
 	/* the system keeps 1 KB of each block */
 	int			blocks = args.item && 2 * (bytes + 1024 + STATIC_BYTES) <= facts.smem_per_sm ? 2 : 1;
-	cudaLaunchConfig_t config = {};
-	cudaLaunchAttribute attribute = {};
-	cudaError_t err;
+	cudaError_t err = allow_shared(kernel, facts);
 
-	err = allow_shared(kernel, facts);
 	if (err != cudaSuccess)
 		return err;
-	config.gridDim = dim3(blocks * facts.sms);
-	config.blockDim = dim3(sm_threads(KIND) / blocks);
-	config.dynamicSmemBytes = bytes;
-	config.stream = stream;
-	attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-	attribute.val.programmaticStreamSerializationAllowed = 1;
-	config.attrs = &attribute;
-	config.numAttrs = facts.major >= 9 && !args.item ? 1 : 0;
-	return cudaLaunchKernelEx(&config, kernel, args, fast);
+	return launch_early(kernel, blocks * facts.sms, sm_threads(KIND) / blocks, bytes, facts, stream, args, fast);
 }
 
 static cudaError_t

@@ -291,7 +291,11 @@ partition_kernel(const __grid_constant__ HistArgs args)
 	__shared__ u32 next,
 				last;
 	u32			plane = args.pass_bins;
-	u32			nitems = args.counter[HIST_NITEMS];
+	u32			nitems;
+
+	wait_for_predecessor();
+	let_successor_start();
+	nitems = args.counter[HIST_NITEMS];
 
 	for (;;)
 	{
@@ -361,29 +365,10 @@ bins_kernel(const __grid_constant__ GpuaggBins bins, u32 nrows, int32_t *out, Gp
 
 /* ---- launches ------------------------------------------------------------------- */
 
-/* Launches with leave to start while the predecessor drains. */
-static cudaError_t
-launch(void (*kernel) (HistArgs), int blocks, int threads, size_t shared_bytes, bool early,
-	   cudaStream_t stream, const HistArgs &args)
-{
-	cudaLaunchConfig_t config = {};
-	cudaLaunchAttribute attribute = {};
-
-	config.gridDim = dim3(blocks);
-	config.blockDim = dim3(threads);
-	config.dynamicSmemBytes = shared_bytes;
-	config.stream = stream;
-	attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-	attribute.val.programmaticStreamSerializationAllowed = 1;
-	config.attrs = &attribute;
-	config.numAttrs = early ? 1 : 0;
-	return cudaLaunchKernelEx(&config, kernel, args);
-}
-
 GpuaggCudaStatus
 hist_launch_prepare(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	CUDA_TRY(launch(prepare_kernel, facts.sms, 512, 0, facts.major >= 9, stream, args));
+	CUDA_TRY(launch_early(prepare_kernel, facts.sms, 512, 0, facts, stream, args));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -391,7 +376,6 @@ GpuaggCudaStatus
 hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
 	size_t		bytes = (size_t) args.words * (args.pass_bins << args.log2_copies) * sizeof(u32);
-	bool		early = facts.major >= 9;
 	u64			work = (u64) args.bins.nbins * args.nslots;
 	bool		taken;
 
@@ -401,10 +385,10 @@ hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t 
 	if (!taken)
 	{
 		CUDA_TRY(allow_shared(shared_kernel<ITEMS_GENERIC>, facts));
-		CUDA_TRY(launch(shared_kernel<ITEMS_GENERIC>, facts.sms, THREADS, bytes, early, stream, args));
+		CUDA_TRY(launch_early(shared_kernel<ITEMS_GENERIC>, facts.sms, THREADS, bytes, facts, stream, args));
 	}
-	CUDA_TRY(launch(fold_kernel, (int) (work / 128 + 1 < 8192 ? work / 128 + 1 : 8192), 128, 0, early,
-					stream, args));
+	CUDA_TRY(launch_early(fold_kernel, (int) (work / 128 + 1 < 8192 ? work / 128 + 1 : 8192), 128, 0, facts, stream,
+						  args));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -418,14 +402,15 @@ hist_launch_partition(const HistArgs &args, const DeviceFacts &facts, cudaStream
 	if (taken)
 		return GPUAGG_CUDA_OK;
 	CUDA_TRY(allow_shared(partition_kernel<ITEMS_GENERIC>, facts));
-	CUDA_TRY(launch(partition_kernel<ITEMS_GENERIC>, 2 * facts.sms, THREADS, bytes, false, stream, args));
+	CUDA_TRY(launch_early(partition_kernel<ITEMS_GENERIC>, 2 * facts.sms, THREADS, bytes, facts, stream, args));
 	return GPUAGG_CUDA_OK;
 }
 
 GpuaggCudaStatus
 hist_launch_global(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	CUDA_TRY(launch(global_kernel<4>, 8 * facts.sms, 256, 0, false, stream, args));
+	global_kernel<4><<<8 * facts.sms, 256, 0, stream>>>(args);
+	CUDA_TRY_LAUNCH("global_kernel");
 	return GPUAGG_CUDA_OK;
 }
 

@@ -117,6 +117,8 @@ count_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Part
 	extern __shared__ __align__(16) char part_memory[];
 	u32		   *count = (u32 *) part_memory;
 
+	wait_for_predecessor();
+	let_successor_start();
 	for (u32 p = threadIdx.x; p < plan.parts; p += blockDim.x)
 		count[p] = 0;
 	__syncthreads();
@@ -154,6 +156,8 @@ plan_kernel(const __grid_constant__ PartPlan plan)
 				all[4],
 				pieces = 0;
 
+	wait_for_predecessor();
+	let_successor_start();
 	for (u32 p = threadIdx.x; p < plan.parts; p += 1024)
 		if (plan.start[p] > plan.max_item_rows)
 			pieces += (plan.start[p] - 1) / plan.piece_rows + 1;
@@ -209,8 +213,11 @@ plan_kernel(const __grid_constant__ PartPlan plan)
 static __global__ void
 clear_splits_kernel(const __grid_constant__ HistArgs args)
 {
-	u64			n = (u64) args.counter[HIST_NSPLITS] * args.limbs * args.limb_bins;
+	u64			n;
 
+	wait_for_predecessor();
+	let_successor_start();
+	n = (u64) args.counter[HIST_NSPLITS] * args.limbs * args.limb_bins;
 	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
 		args.limb[i] = 0;
 }
@@ -257,9 +264,12 @@ scatter_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Pa
 				column = BYTES != 0 && !numbers && plan.columns.n > 0;
 	T		   *out = numbers ? (T *) plan.row : column ? (T *) plan.columns.to[0] : nullptr;
 	u64			base = blockIdx.x * (u64) PART_TILE;
-	u32			nrows = plan.rows ? *plan.rows : args.nrows;
+	u32			nrows;
 	int32_t		bin[ITEMS];
 
+	wait_for_predecessor();
+	let_successor_start();
+	nrows = plan.rows ? *plan.rows : args.nrows;
 	part_clear(t);
 	load_bins<SIMPLE>(args, base, nrows, bin);
 	for (; base < nrows; base += gridDim.x * (u64) PART_TILE)
@@ -333,8 +343,7 @@ launch_scatter(const HistArgs &args, const PartPlan &plan, const DeviceFacts &fa
 		scatter = width == 4 ? scatter_kernel<SIMPLE, 4, !SIMPLE> : scatter_kernel<SIMPLE, 8, !SIMPLE>;
 
 	CUDA_TRY(allow_shared(scatter, facts));
-	scatter<<<facts.sms, THREADS, bytes, stream>>>(args, plan);
-	CUDA_TRY_LAUNCH("scatter_kernel");
+	CUDA_TRY(launch_early(scatter, facts.sms, THREADS, bytes, facts, stream, args, plan));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -379,12 +388,9 @@ launch_split(const HistArgs &args, const PartPlan &plan, const PartPlan &groups,
 	CUDA_TRY(allow_shared(count_kernel<SIMPLE>, facts));
 	/* rows out of range are reported once, by the count */
 	scatter_args.status = plan.unread_status;
-	count_kernel<SIMPLE><<<2 * facts.sms, THREADS, bytes, stream>>>(args, plan);
-	CUDA_TRY_LAUNCH("count_kernel");
-	plan_kernel<<<1, 1024, 0, stream>>>(plan);
-	CUDA_TRY_LAUNCH("plan_kernel");
-	clear_splits_kernel<<<2 * facts.sms, 512, 0, stream>>>(args);
-	CUDA_TRY_LAUNCH("clear_splits_kernel");
+	CUDA_TRY(launch_early(count_kernel<SIMPLE>, 2 * facts.sms, THREADS, bytes, facts, stream, args, plan));
+	CUDA_TRY(launch_early(plan_kernel, 1, 1024, 0, facts, stream, plan));
+	CUDA_TRY(launch_early(clear_splits_kernel, 2 * facts.sms, 512, 0, facts, stream, args));
 	return groups.parts ? launch_two_scatters<SIMPLE>(scatter_args, plan, groups, facts, stream)
 		: launch_scatter<SIMPLE>(scatter_args, plan, facts, stream);
 }

@@ -6,23 +6,8 @@
 #ifndef GPUAGG_HIST_SHARED_CUH
 #define GPUAGG_HIST_SHARED_CUH
 
+#include "hist_kernels.cuh"
 #include "hist_state.cuh"
-
-static __device__ __forceinline__ void
-wait_for_predecessor()
-{
-#if __CUDA_ARCH__ >= 900
-	cudaGridDependencySynchronize();
-#endif
-}
-
-static __device__ __forceinline__ void
-let_successor_start()
-{
-#if __CUDA_ARCH__ >= 900
-	cudaTriggerProgrammaticLaunchCompletion();
-#endif
-}
 
 /* ---- adding one row --------------------------------------------------------- */
 

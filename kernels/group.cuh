@@ -1,0 +1,308 @@
+/*
+ * group.cuh
+ *	  Keys and the hash table of group-by, as kernels see them.
+ *
+ * Open addressing with linear probing; the slot of a key is its hash scaled to
+ * the number of slots, so keys that were partitioned by hash meet in one part of the table.
+ * A slot's state is 0 (empty), 1 (claimed, the key is being written) or bin + 2.
+ * A warp claims slots for all new keys of its rows before it asks for bins with one
+ * atomic addition, and never waits for another warp in between; rows that met a
+ * claimed slot come last, when waiting is safe.
+ */
+#ifndef GPUAGG_GROUP_CUH
+#define GPUAGG_GROUP_CUH
+
+#include "hist.cuh"
+
+#define SLOT_EMPTY 0
+#define SLOT_CLAIMED 1
+#define SLOT_BIN 2
+
+/* Keys of 4 and 8 bytes are one word, of 16 bytes two. */
+template <int WORDS> struct Slot;
+template <> struct __align__(16) Slot<1>
+{
+	u64			key[1];
+	u32			state;
+	u32			pad;
+};
+template <> struct __align__(32) Slot<2>
+{
+	u64			key[2];
+	u32			state;
+	u32			pad[3];
+};
+
+template <int WORDS> struct Key
+{
+	u64			w[WORDS];
+};
+
+struct GroupArgs
+{
+	void	   *slots;
+	u32			nslots;
+	u64			capacity;
+	void	   *keys;
+	GpuaggGroupCounters *counters;
+	const void *input;
+	const uint8_t *validity;
+	const uint8_t *filter;
+	u32			nrows;
+	bool		retry;
+	bool		plain;			/* neither a retry, nor NULLs, nor a filter */
+	int32_t    *bins;
+	u32			buckets;		/* of the cache, or 0 */
+};
+
+template <int BYTES> static __device__ __forceinline__ Key<BYTES == 16 ? 2 : 1>
+load_key(const void *keys, u32 row)
+{
+	Key<BYTES == 16 ? 2 : 1> k;
+
+	if constexpr (BYTES == 4)
+		k.w[0] = ((const u32 *) keys)[row];
+	else if constexpr (BYTES == 8)
+		k.w[0] = ((const u64 *) keys)[row];
+	else
+	{
+		k.w[0] = ((const u64 *) keys)[2 * (size_t) row];
+		k.w[1] = ((const u64 *) keys)[2 * (size_t) row + 1];
+	}
+	return k;
+}
+
+template <int BYTES, int WORDS> static __device__ __forceinline__ void
+store_key(void *keys, u64 at, const Key<WORDS> &k)
+{
+	if constexpr (BYTES == 4)
+		((u32 *) keys)[at] = (u32) k.w[0];
+	else
+		for (int i = 0; i < WORDS; i++)
+			((u64 *) keys)[WORDS * at + i] = k.w[i];
+}
+
+template <int WORDS> static __device__ __forceinline__ u64
+hash_key(const Key<WORDS> &k)
+{
+	u64			h = mix64(k.w[0]);
+
+	if constexpr (WORDS == 2)
+		h = mix64(h + k.w[1] * 0x9E3779B97F4A7C15ULL);
+	return h;
+}
+
+template <int WORDS> static __device__ __forceinline__ bool
+same_key(const Slot<WORDS> &s, const Key<WORDS> &k)
+{
+	bool		same = s.key[0] == k.w[0];
+
+	if constexpr (WORDS == 2)
+		same = same && s.key[1] == k.w[1];
+	return same;
+}
+
+/* A slot as this multiprocessor's cache has it: maybe stale, but once full for ever right. */
+template <int WORDS> static __device__ __forceinline__ Slot<WORDS>
+read_slot_cached(const Slot<WORDS> *p)
+{
+	Slot<WORDS> s;
+
+	if constexpr (WORDS == 1)
+	{
+		uint4		a = *(const uint4 *) p;
+
+		s.key[0] = (u64) a.y << 32 | a.x;
+		s.state = a.z;
+	}
+	else
+	{
+		/* the state first: once it names a bin, the key stays */
+		asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(s.state) : "l"(&p->state));
+		asm volatile("ld.global.ca.v2.u64 {%0, %1}, [%2];"
+					 : "=l"(s.key[0]), "=l"(s.key[1]) : "l"(&p->key[0]));
+	}
+	return s;
+}
+
+/* The same as all see it; a slot of 16 bytes is read and written as one. */
+template <int WORDS> static __device__ __forceinline__ Slot<WORDS>
+read_slot(const Slot<WORDS> *p)
+{
+	Slot<WORDS> s;
+
+	if constexpr (WORDS == 1)
+	{
+		u64			hi;
+
+		asm volatile("{ .reg .b128 t; ld.relaxed.gpu.global.b128 t, [%2]; mov.b128 {%0, %1}, t; }"
+					 : "=l"(s.key[0]), "=l"(hi) : "l"(p) : "memory");
+		s.state = (u32) hi;
+	}
+	else
+	{
+		s.state = *(const volatile u32 *) &p->state;
+		__threadfence();
+		for (int i = 0; i < WORDS; i++)
+			s.key[i] = *(const volatile u64 *) &p->key[i];
+	}
+	return s;
+}
+
+template <int BYTES, int WORDS> static __device__ __forceinline__ void
+publish(const GroupArgs &args, Slot<WORDS> *p, const Key<WORDS> &k, u32 bin)
+{
+	store_key<BYTES, WORDS>(args.keys, bin, k);
+	if constexpr (WORDS == 1)
+	{
+		asm volatile("{ .reg .b128 t; mov.b128 t, {%0, %1}; st.relaxed.gpu.global.b128 [%2], t; }"
+					 : : "l"(k.w[0]), "l"((u64) bin + SLOT_BIN), "l"(p) : "memory");
+	}
+	else
+	{
+		for (int i = 0; i < WORDS; i++)
+			*(volatile u64 *) &p->key[i] = k.w[i];
+		__threadfence();
+		*(volatile u32 *) &p->state = bin + SLOT_BIN;
+	}
+}
+
+/* The first slot of a hash. */
+static __device__ __forceinline__ u32
+slot_of(u64 hash, u32 nslots)
+{
+	return __umulhi((u32) (hash >> 32), nslots);
+}
+
+static __device__ __forceinline__ u32
+next_slot(u32 at, u32 nslots)
+{
+	return at + 1 < nslots ? at + 1 : 0;
+}
+
+enum Found
+{
+	FOUND,						/* its bin is known */
+	CLAIMED,					/* this row claimed slot `at` for its key */
+	DEFERRED,					/* met a claimed slot at `at` */
+	NO_ROOM
+};
+
+/* Probes without waiting for anybody. */
+template <int WORDS> static __device__ __forceinline__ Found
+probe(const GroupArgs &args, const Key<WORDS> &k, u32 &at, int32_t &bin)
+{
+	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
+	Slot<WORDS> s = read_slot(slots + at);
+
+	for (;;)
+	{
+		if (s.state < SLOT_BIN)
+		{
+			u32			seen;
+
+			/* a full table takes no claims; most readers do not come here */
+			if (__ldcg(&args.counters->groups) >= args.capacity &&
+				*(volatile u32 *) &slots[at].state == SLOT_EMPTY)
+				return NO_ROOM;
+			seen = atomicCAS(&slots[at].state, SLOT_EMPTY, SLOT_CLAIMED);
+			if (seen == SLOT_EMPTY)
+				return CLAIMED;
+			if (seen == SLOT_CLAIMED)
+				return DEFERRED;
+			s = read_slot(slots + at);
+		}
+		if (same_key(s, k))
+		{
+			bin = (int32_t) (s.state - SLOT_BIN);
+			return FOUND;
+		}
+		at = next_slot(at, args.nslots);
+		s = read_slot(slots + at);
+	}
+}
+
+/* One row to its end, waiting for claims of others.  The key by value: a pointer would keep it in memory. */
+template <int BYTES, int WORDS> static __device__ __noinline__ int32_t
+settle(const GroupArgs &args, Key<WORDS> k, u32 at)
+{
+	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
+	int32_t		bin = -1;
+
+	for (;;)
+	{
+		Found		f = probe(args, k, at, bin);
+
+		if (f == CLAIMED)
+		{
+			u64			id = atomicAdd(&args.counters->groups, 1ULL);
+
+			if (id < args.capacity)
+			{
+				publish<BYTES, WORDS>(args, slots + at, k, (u32) id);
+				return (int32_t) id;
+			}
+			atomicExch(&slots[at].state, SLOT_EMPTY);
+			return -1;
+		}
+		if (f != DEFERRED)
+			return f == FOUND ? bin : -1;
+		while (*(volatile u32 *) &slots[at].state == SLOT_CLAIMED)
+			__nanosleep(20);
+	}
+}
+
+#define NULL_NONE (-1LL)
+#define NULL_CLAIMED (-2LL)
+
+template <int BYTES, int WORDS> static __device__ __noinline__ int32_t
+settle_null(const GroupArgs &args)
+{
+	volatile long long *null_bin = &args.counters->null_bin;
+
+	for (;;)
+	{
+		long long	seen = *null_bin;
+
+		if (seen >= 0)
+			return (int32_t) seen;
+		if (seen == NULL_NONE)
+		{
+			u64			id;
+
+			if (__ldcg(&args.counters->groups) >= args.capacity)
+				return -1;
+			if (atomicCAS((u64 *) null_bin, (u64) NULL_NONE, (u64) NULL_CLAIMED) != (u64) NULL_NONE)
+				continue;
+			id = atomicAdd(&args.counters->groups, 1ULL);
+			if (id < args.capacity)
+				store_key<BYTES, WORDS>(args.keys, id, Key<WORDS>());
+			*null_bin = id < args.capacity ? (long long) id : NULL_NONE;
+			return id < args.capacity ? (int32_t) id : -1;
+		}
+		__nanosleep(20);
+	}
+}
+
+/* Bins for the warp's claims, with one addition. */
+static __device__ __forceinline__ u64
+reserve_bins(GpuaggGroupCounters *counters, u32 claims)
+{
+	u32			lane = threadIdx.x % 32,
+				sum = claims;
+	u64			base = 0;
+
+#pragma unroll
+	for (int d = 1; d < 32; d *= 2)
+	{
+		u32			t = __shfl_up_sync(~0u, sum, d);
+
+		if (lane >= (u32) d)
+			sum += t;
+	}
+	if (lane == 31)
+		base = atomicAdd(&counters->groups, (u64) sum);
+	return __shfl_sync(~0u, base, 31) + sum - claims;
+}
+
+#endif							/* GPUAGG_GROUP_CUH */
