@@ -179,7 +179,7 @@ find_cached(const Cache &cache, const Key<1> (&key)[ITEMS], int32_t (&bin)[ITEMS
 /*
  * Most rows find their key, without a claim or a wait.  All items go to their
  * next slots together, as far as the slots are full, and no lane leaves before
- * the last: a loop that each item leaves by itself takes three times as long.
+ * the last: a loop that each item leaves by itself took half as long again.
  * FRESH: past the multiprocessor's cache, where slots that were empty stay so.
  */
 template <bool FRESH, int WORDS> static __device__ __forceinline__ void
