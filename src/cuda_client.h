@@ -33,6 +33,9 @@ extern bool client_send(Client *client, MessageType type, const void *body, size
 /* Receives one message of this type and length. */
 extern bool client_receive(Client *client, MessageType type, void *body, size_t length);
 
+/* Readies the first `bytes` of so many buffers for writing. */
+extern void client_prepare(Client *client, size_t bytes, double buffers);
+
 /* Asks the server for its devices and counters. */
 extern bool client_status(WireStatus *status);
 

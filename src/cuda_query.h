@@ -56,6 +56,7 @@ typedef struct CudaQuery
 	CudaColumn	cols[WIRE_MAX_COLS];
 	int			keycol[WIRE_MAX_KEYS];	/* of cols */
 	uint32		buffer_rows;	/* that fit a buffer */
+	uint32		buffer_bytes;	/* that they take */
 } CudaQuery;
 
 /*
@@ -67,6 +68,9 @@ extern CudaQuery *cuda_query_build(const AggSpec *spec, const char **why);
 /* Lays out buffers of this size, the estimates being set; dictionaries live in `cxt`. */
 extern void cuda_query_layout(CudaQuery *query, MemoryContext cxt, uint32 buffer_bytes,
 							  int batch_rows);
+
+/* The type of the same width as a column's, or -1. */
+extern int	cuda_native_type(ColumnType type);
 
 /* Encodes the batch's dictionary keys; false if they need more than `mem_limit`. */
 extern bool cuda_query_encode(CudaQuery *query, const Batch *batch, size_t mem_limit);

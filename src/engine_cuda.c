@@ -19,6 +19,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
@@ -134,6 +136,8 @@ ensure_open(CudaEngine *cuda, const Batch *first)
 	query->wire->est_groups = Max(cuda->env.est_groups, 0);
 	cuda_query_layout(query, cuda->env.cxt, cuda->client->welcome.buffer_bytes,
 					  cuda->env.batch_rows);
+	client_prepare(cuda->client, query->buffer_bytes,
+				   floor(query->wire->est_rows / query->buffer_rows));
 	query->wire->forced = cuda->env.forced;
 	if (cuda->env.grouped)
 		query->wire->flags |= WIRE_GROUPED;
