@@ -42,6 +42,7 @@ typedef struct Column
 	ColumnType	type;
 	int16		scale;			/* COLUMN_DEC: digits right of the point */
 	void	   *values;			/* nrows values; undefined where NULL or odd */
+	void	   *memory;			/* the feed's own for them; NULL: they stay, see EngineOps.place */
 	uint64	   *validity;		/* or NULL: no NULLs in this batch */
 
 	/*

@@ -207,16 +207,27 @@ has_negative_zero(const Column *in, int from, int n)
 	return any;
 }
 
+static bool
+travels_as_is(const CudaColumn *col, const Column *in)
+{
+	return col->travel == TRAVEL_VALUES && in->type != COLUMN_DEC &&
+		cuda_native_type(in->type) == col->type;
+}
+
 static void
 fill_values(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
 {
 	int			width = wire_width(col->type);
+	char	   *to = buffer + col->values + (size_t) rows * width;
+	char	   *values = (char *) in->values + (size_t) from * width;
 
 	if (in->type == COLUMN_DEC)
 		fill_decimals(col, buffer, rows, in, from, n);
-	else if (cuda_native_type(in->type) == col->type)
-		memcpy(buffer + col->values + (size_t) rows * width,
-			   (char *) in->values + (size_t) from * width, (size_t) n * width);
+	else if (travels_as_is(col, in))
+	{
+		if (values != to)
+			memcpy(to, values, (size_t) n * width);
+	}
 	else if (col->type == WIRE_I64)
 		CONVERT_TO(int64)
 	else
@@ -285,6 +296,22 @@ fill_filter(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int fr
 	else
 		for (int i = 0; i < n; i++)
 			out[i] = bitmap_get(in->validity, from + i) && v[i];
+}
+
+void
+cuda_query_place(const CudaQuery *query, char *buffer, uint32 rows, Batch *batch)
+{
+	for (int c = 0; c < batch->ncols; c++)
+		if (batch->cols[c].memory)
+			batch->cols[c].values = batch->cols[c].memory;
+	for (int c = 0; c < query->ncols && buffer; c++)
+	{
+		const CudaColumn *col = &query->cols[c];
+		Column	   *out = &batch->cols[col->col];
+
+		if (out->memory && travels_as_is(col, out))
+			out->values = buffer + col->values + (size_t) rows * wire_width(col->type);
+	}
 }
 
 void

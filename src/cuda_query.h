@@ -76,6 +76,11 @@ extern int	cuda_native_type(ColumnType type);
 extern bool cuda_query_encode(CudaQuery *query, const Batch *batch, size_t mem_limit);
 /* Does the batch hold numerics that only the CPU can add up? */
 extern bool cuda_query_odd(const CudaQuery *query, const Batch *batch);
+/*
+ * Points the batch's columns that travel as they are to behind `rows` rows of the
+ * buffer, all others to their own memory; buffer NULL: all.
+ */
+extern void cuda_query_place(const CudaQuery *query, char *buffer, uint32 rows, Batch *batch);
 /* Appends rows from .. from + n - 1 of the batch behind `rows` rows of the buffer. */
 extern void cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const Batch *batch,
 							int from, int n);

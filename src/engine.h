@@ -100,6 +100,11 @@ typedef struct EngineOps
 {
 	const char *name;			/* as in gpuagg.engine */
 	Engine	   *(*open) (const AggSpec *spec, const EngineEnv *env);
+	/*
+	 * May be NULL.  Before the feed fills a batch: points the values of columns
+	 * with memory of their own to where the engine wants them written, or back there.
+	 */
+	void		(*place) (Engine *engine, Batch *batch);
 	EngineStatus (*add_batch) (Engine *engine, const Batch *batch);
 	EngineStatus (*finish) (Engine *engine);
 	bool		(*next_groups) (Engine *engine, GroupBatch *out);

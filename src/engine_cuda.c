@@ -2,9 +2,10 @@
  * engine_cuda.c
  *	  The engine that runs on the GPU server.
  *
- * Batches of the executor are gathered into the buffers of the arena; a full
- * buffer is sent and the next one is filled while the server copies and reduces
- * it.  Groups are fetched in chunks and handed out where they lie in the
+ * Rows are gathered in the buffers of the arena: the feed writes columns that
+ * travel as they are straight into them, others are converted or encoded from
+ * the batch.  A full buffer is sent and the next one is filled while the server
+ * copies and reduces it.  Groups are fetched in chunks and handed out where they lie in the
  * arena.
  *
  * Whatever goes wrong at the server (it ends, memory is exhausted, a float sum
@@ -241,6 +242,22 @@ send_buffer(CudaEngine *cuda)
 		if (await_done(cuda) != ENGINE_OK)
 			return ENGINE_FAILED;
 	return ENGINE_OK;
+}
+
+/* Rows are written into the buffer at once, where a whole batch has room. */
+static void
+cuda_place(Engine *engine, Batch *batch)
+{
+	CudaEngine *cuda = (CudaEngine *) engine;
+	char	   *buffer = NULL;
+
+	if (cuda->query == NULL)
+		return;
+	if (cuda->client && cuda->client->sock >= 0 &&
+		batch->capacity <= cuda->query->buffer_rows - cuda->rows)
+		buffer = cuda->client->arena +
+			(size_t) cuda->buffer * cuda->client->welcome.buffer_bytes;
+	cuda_query_place(cuda->query, buffer, cuda->rows, batch);
 }
 
 static EngineStatus
@@ -537,6 +554,7 @@ cuda_close(Engine *engine)
 const EngineOps engine_cuda_ops = {
 	.name = "cuda",
 	.open = cuda_open,
+	.place = cuda_place,
 	.add_batch = cuda_add_batch,
 	.finish = cuda_finish,
 	.next_groups = cuda_next_groups,

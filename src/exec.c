@@ -394,6 +394,8 @@ fetch_groups(GpuAggState *state)
 		}
 		if (state->finished)
 			break;
+		if (ops->place && state->feed->batch)
+			ops->place(state->engine, state->feed->batch);
 		batch = state->feed->ops->next(state->feed);
 		status = batch ? ops->add_batch(state->engine, batch) : end_of_input(state);
 		if (status == ENGINE_FAILED)

@@ -35,6 +35,7 @@ typedef struct FeedOps
 struct Feed
 {
 	const FeedOps *ops;
+	Batch	   *batch;			/* that next() fills where Column.values says, or NULL */
 	uint64		rows;			/* delivered since the last rescan */
 	uint64		batches;
 };

@@ -702,6 +702,8 @@ init_outputs(HeapFeed *feed, const AggSpec *spec, const int *resnos, ExprState *
 		output->resno = resnos[colspec->input];
 		if (output->resno == 0)
 			output->constant = constants[colspec->input];
+		else
+			col->memory = col->values;
 	}
 }
 
@@ -714,6 +716,7 @@ feed_heap_open(PlanState *child, const AggSpec *spec, const int *resnos,
 
 	Assert(feed_heap_refusal(child) == NULL);
 	feed->base.ops = &heap_ops;
+	feed->base.batch = &feed->batch;
 	feed->child = child;
 	feed->econtext = econtext;
 	feed->cxt = CurrentMemoryContext;

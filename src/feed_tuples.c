@@ -282,6 +282,7 @@ feed_tuples_open(PlanState *child, const AggSpec *spec, const int *resnos,
 	TupleFeed  *feed = palloc0(sizeof(TupleFeed));
 
 	feed->base.ops = &tuples_ops;
+	feed->base.batch = &feed->batch;
 	feed->child = child;
 	feed->econtext = econtext;
 	feed->cxt = CurrentMemoryContext;
@@ -310,7 +311,10 @@ feed_tuples_open(PlanState *child, const AggSpec *spec, const int *resnos,
 		step->col = col;
 		step->validity = alloc_column(BITMAP_WORDS(batch_rows) * sizeof(uint64));
 		if (resno > 0)
+		{
+			col->memory = col->values;
 			feed->natts = Max(feed->natts, resno);
+		}
 		else
 			step->constant = constants[colspec->input];
 	}
