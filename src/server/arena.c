@@ -6,7 +6,7 @@
  * at a time.  Pinning costs milliseconds and holds up whoever else calls the
  * driver, so arenas are kept when a connection ends, and a few are made ahead.
  * The one used last is lent first; those left alone for a minute go back to the
- * system one by one, as connections end.
+ * system.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,7 +23,8 @@
 
 /* However short a time they are idle: 1.5 GB, a query's with 63 parallel workers. */
 #define MOST_IDLE 64
-#define IDLE_SECONDS 60
+
+int			arena_idle_seconds = 60;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Arena *idle;
@@ -116,40 +117,57 @@ arena_take(DeviceError *error)
 
 /* Takes the arena that has been idle the longest from the list, if it is one too many; else NULL. */
 static Arena *
-surplus(time_t now)
+take_surplus(time_t now)
 {
 	Arena	  **last = &idle;
-	Arena	   *oldest;
+	Arena	   *oldest = NULL;
 
-	if (nidle <= ARENAS_AHEAD)
-		return NULL;
-	while ((*last)->next)
-		last = &(*last)->next;
-	oldest = *last;
-	if (nidle <= MOST_IDLE && now - oldest->idle_since < IDLE_SECONDS)
-		return NULL;
-	*last = NULL;
-	nidle--;
+	pthread_mutex_lock(&lock);
+	if (nidle > ARENAS_AHEAD)
+	{
+		while ((*last)->next)
+			last = &(*last)->next;
+		if (nidle > MOST_IDLE || now - (*last)->idle_since >= arena_idle_seconds)
+		{
+			oldest = *last;
+			*last = NULL;
+			nidle--;
+		}
+	}
+	pthread_mutex_unlock(&lock);
 	return oldest;
+}
+
+static time_t
+seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec;
+}
+
+void
+arena_trim(void)
+{
+	time_t		now = seconds_now();
+	Arena	   *arena;
+
+	while ((arena = take_surplus(now)) != NULL)
+	{
+		device_ops.unpin(arena->memory);
+		arena_free(arena);
+	}
 }
 
 void
 arena_give(Arena *arena)
 {
-	struct timespec now;
-	Arena	   *old;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	arena->idle_since = now.tv_sec;
+	arena->idle_since = seconds_now();
 	pthread_mutex_lock(&lock);
 	arena->next = idle;
 	idle = arena;
 	nidle++;
-	old = surplus(now.tv_sec);
 	pthread_mutex_unlock(&lock);
-	if (old)
-	{
-		device_ops.unpin(old->memory);
-		arena_free(old);
-	}
+	arena_trim();
 }

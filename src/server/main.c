@@ -144,12 +144,16 @@ serve(int sock)
 	{
 		struct pollfd p[2] = {{.fd = sock,.events = POLLIN}, {.fd = control,.events = POLLIN}};
 
-		if (poll(p, 2, -1) < 0)
+		int			n = poll(p, 2, arena_idle_seconds * 1000 / 4);
+
+		if (n < 0)
 		{
 			if (errno == EINTR)
 				continue;
 			return;
 		}
+		if (n == 0)
+			arena_trim();
 		if (p[1].revents && !on_control())
 			return;
 		if (p[0].revents)

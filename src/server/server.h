@@ -61,6 +61,9 @@ typedef struct Arena
 extern bool arena_prepare(int count, DeviceError *error);
 extern Arena *arena_take(DeviceError *error);
 extern void arena_give(Arena *arena);
+/* Gives back arenas that were idle for arena_idle_seconds, which tests may shorten. */
+extern void arena_trim(void);
+extern int	arena_idle_seconds;
 
 /* ---- budget.c ---- */
 

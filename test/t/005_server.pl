@@ -22,6 +22,7 @@ gpuagg.require = 'require'
 gpuagg.engine = 'cuda'
 max_parallel_workers_per_gather = 0
 CONF
+$ENV{GPUAGG_STANDIN_IDLE} = 3;
 $node->start;
 $node->safe_psql('postgres', <<SQL);
 CREATE EXTENSION gpuagg;
@@ -253,7 +254,7 @@ is($node->safe_psql('postgres', $query), $answer, 'and the server lives on');
 	is(device('memory_used'), 0, '... leave no memory behind');
 }
 
-# Shared memory that 20 sessions had is there for the next 20: making and pinning it would cost each of them milliseconds.
+# Shared memory that 20 sessions had is there for the next 20, to whom making and pinning it would cost milliseconds.
 {
 	my $pid = server_pid();
 	my $arenas = sub { scalar grep { (readlink($_) // '') =~ /memfd:gpuagg/ } glob "/proc/$pid/fd/*" };
@@ -268,6 +269,12 @@ is($node->safe_psql('postgres', $query), $answer, 'and the server lives on');
 	close $_ foreach @sessions;
 	usleep(300_000);
 	cmp_ok($arenas->(), '>=', 20, 'arenas are kept for the next sessions');
+	foreach (1 .. 100)
+	{
+		last if $arenas->() <= 4;
+		usleep(100_000);
+	}
+	is($arenas->(), 4, '... and given back when nobody needs them');
 }
 
 # Settings.

@@ -199,7 +199,10 @@ static DeviceStatus
 standin_start(const char *list, WireStatus *status, DeviceError *error)
 {
 	const char *n = getenv("GPUAGG_STANDIN_DEVICES");
+	const char *seconds = getenv("GPUAGG_STANDIN_IDLE");
 
+	if (seconds)
+		arena_idle_seconds = atoi(seconds);
 	if (strcmp(list, "all") != 0 && list[0] != '0')
 		return say(error, DEVICE_UNSUPPORTED, "no such device");
 	status->ndevices = n ? atoi(n) : 2;
