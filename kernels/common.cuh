@@ -61,6 +61,47 @@ struct DeviceFacts
 /* Facts of the current device. */
 GpuaggCudaStatus gpuagg_device_facts(const DeviceFacts **facts);
 
+/* ---- launches that overlap the end of the kernel before them on the stream ---- */
+
+static __device__ __forceinline__ void
+wait_for_predecessor()
+{
+#if __CUDA_ARCH__ >= 900
+	cudaGridDependencySynchronize();
+#endif
+}
+
+static __device__ __forceinline__ void
+let_successor_start()
+{
+#if __CUDA_ARCH__ >= 900
+	cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+/*
+ * Launches a kernel with leave to start while its predecessor drains: one that
+ * waits for it before it reads what others wrote, and lets its own successor start.
+ */
+template <class... Params, class... Args>
+static inline cudaError_t
+launch_early(void (*kernel) (Params...), int blocks, int threads, size_t shared_bytes, const DeviceFacts &facts,
+			 cudaStream_t stream, const Args &... args)
+{
+	cudaLaunchConfig_t config = {};
+	cudaLaunchAttribute attribute = {};
+
+	config.gridDim = dim3(blocks);
+	config.blockDim = dim3(threads);
+	config.dynamicSmemBytes = shared_bytes;
+	config.stream = stream;
+	attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+	attribute.val.programmaticStreamSerializationAllowed = 1;
+	config.attrs = &attribute;
+	config.numAttrs = facts.major >= 9 ? 1 : 0;
+	return cudaLaunchKernelEx(&config, kernel, args...);
+}
+
 /*
  * Carves a caller's workspace into arrays.  With base NULL it only counts, so
  * that the code which asks for the size and the code which uses the memory are

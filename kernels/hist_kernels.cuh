@@ -24,45 +24,6 @@ bool hist_fast_directly(const HistArgs &args);
 /* Whether they do so with row numbers and moved columns, too. */
 bool hist_fast_numbers_rows(const HistArgs &args);
 
-static __device__ __forceinline__ void
-wait_for_predecessor()
-{
-#if __CUDA_ARCH__ >= 900
-	cudaGridDependencySynchronize();
-#endif
-}
-
-static __device__ __forceinline__ void
-let_successor_start()
-{
-#if __CUDA_ARCH__ >= 900
-	cudaTriggerProgrammaticLaunchCompletion();
-#endif
-}
-
-/*
- * Launches a kernel with leave to start while its predecessor drains: one that
- * waits for it before it reads what others wrote, and lets its own successor start.
- */
-template <class... Params, class... Args>
-static inline cudaError_t
-launch_early(void (*kernel) (Params...), int blocks, int threads, size_t shared_bytes, const DeviceFacts &facts,
-			 cudaStream_t stream, const Args &... args)
-{
-	cudaLaunchConfig_t config = {};
-	cudaLaunchAttribute attribute = {};
-
-	config.gridDim = dim3(blocks);
-	config.blockDim = dim3(threads);
-	config.dynamicSmemBytes = shared_bytes;
-	config.stream = stream;
-	attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-	attribute.val.programmaticStreamSerializationAllowed = 1;
-	config.attrs = &attribute;
-	config.numAttrs = facts.major >= 9 ? 1 : 0;
-	return cudaLaunchKernelEx(&config, kernel, args...);
-}
-
 /* Bins that are an int32 column less a minimum, with no filter and no NULL. */
 static inline bool
 hist_simple_bins(const GpuaggBins &b)

@@ -39,19 +39,9 @@ static GpuaggCudaStatus
 launch(void (*kernel) (Params...), unsigned blocks, int threads, int shared, cudaStream_t stream, Args... args)
 {
 	const DeviceFacts *facts;
-	cudaLaunchConfig_t config = {};
-	cudaLaunchAttribute overlap;
 
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	config.gridDim = dim3(blocks);
-	config.blockDim = dim3(threads);
-	config.dynamicSmemBytes = shared;
-	config.stream = stream;
-	overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-	overlap.val.programmaticStreamSerializationAllowed = 1;
-	config.attrs = &overlap;
-	config.numAttrs = facts->major >= 9 ? 1 : 0;
-	CUDA_TRY(cudaLaunchKernelEx(&config, kernel, args...));
+	CUDA_TRY(launch_early(kernel, blocks, threads, shared, *facts, stream, args...));
 	return GPUAGG_CUDA_OK;
 }
 

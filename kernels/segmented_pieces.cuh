@@ -91,10 +91,8 @@ struct SegShared
 static __device__ __forceinline__ void
 seg_launch_order()
 {
-#if __CUDA_ARCH__ >= 900
-	cudaTriggerProgrammaticLaunchCompletion();
-	cudaGridDependencySynchronize();
-#endif
+	let_successor_start();
+	wait_for_predecessor();
 }
 
 /* combine and step that collect the operator's error bits. */
