@@ -173,6 +173,35 @@ run_case(const Case &c, uint64_t seed)
 	}
 }
 
+/* One slot over one batch: states made anew, a bin a row from the index. */
+static void
+one_batch(MonoidId op, const GpuaggColumn &index, const GpuaggColumn &x, size_t n, int64_t nbins, void *states,
+		  GpuaggHistStatus *status, GpuaggHistStrategy strategy)
+{
+	GpuaggHist	h = GpuaggHist();
+	size_t		bytes = 0;
+
+	CUDA_MUST(cudaMemset(status, 0, sizeof(GpuaggHistStatus)));
+	h.bins.kind = GPUAGG_BIN_INDEX;
+	h.bins.ncolumns = 1;
+	h.bins.column[0] = index;
+	h.bins.nbins = nbins;
+	h.nslots = 1;
+	h.slot[0].op = op;
+	h.slot[0].x = x;
+	h.slot[0].states = states;
+	h.nrows = (int64_t) n;
+	h.status = status;
+	h.strategy = strategy;
+	STATUS_MUST(gpuagg_hist_init(op, states, nbins, nullptr));
+	STATUS_MUST(gpuagg_hist_update(&h, nullptr, &bytes, nullptr));
+	DeviceArray<char> workspace(bytes);
+
+	STATUS_MUST(gpuagg_hist_update(&h, workspace.get(), &bytes, nullptr));
+	CUDA_MUST(cudaDeviceSynchronize());
+	CHECK(workspace.guards_intact(), "workspace overrun");
+}
+
 /* ---- the tests --------------------------------------------------------------------- */
 
 static std::vector<MonoidId>
@@ -290,8 +319,6 @@ GPU_TEST(hist_outside)
 					unsigned long long outside = 0;
 					DeviceArray<int64_t> states(nbins);
 					DeviceArray<GpuaggHistStatus> status(1);
-					GpuaggHist	h = GpuaggHist();
-					size_t		bytes = 0;
 
 					for (int32_t &k : keys)
 					{
@@ -304,24 +331,9 @@ GPU_TEST(hist_outside)
 					}
 					DeviceArray<int32_t> device_keys(keys, shift);
 
-					CUDA_MUST(cudaMemset(status.get(), 0, sizeof(GpuaggHistStatus)));
-					h.bins.kind = GPUAGG_BIN_INDEX;
-					h.bins.ncolumns = 1;
-					h.bins.column[0].values = device_keys.get();
-					h.bins.column[0].type = GPUAGG_VALUE_I32;
-					h.bins.nbins = nbins;
-					h.nslots = 1;
-					h.slot[0].op = MONOID_COUNT;
-					h.slot[0].states = states.get();
-					h.nrows = (int64_t) n;
-					h.status = status.get();
-					h.strategy = nbins > 100 && strategy == GPUAGG_HIST_SHARED ? GPUAGG_HIST_AUTO : strategy;
-					STATUS_MUST(gpuagg_hist_init(MONOID_COUNT, states.get(), nbins, nullptr));
-					STATUS_MUST(gpuagg_hist_update(&h, nullptr, &bytes, nullptr));
-					DeviceArray<char> workspace(bytes);
-
-					STATUS_MUST(gpuagg_hist_update(&h, workspace.get(), &bytes, nullptr));
-					CHECK(states.take() == expect && status.take()[0].outside == outside && workspace.guards_intact(),
+					one_batch(MONOID_COUNT, {device_keys.get(), nullptr, GPUAGG_VALUE_I32}, GpuaggColumn(), n, nbins, states.get(),
+							  status.get(), nbins > 100 && strategy == GPUAGG_HIST_SHARED ? GPUAGG_HIST_AUTO : strategy);
+					CHECK(states.take() == expect && status.take()[0].outside == outside,
 						  "strategy %d, %ld bins, %zu rows, shift %zu: %llu outside, expected %llu", strategy,
 						  (long) nbins, n, shift, status.take()[0].outside, outside);
 				}
@@ -348,26 +360,8 @@ GPU_TEST(hist_repeatable)
 		{
 			DeviceArray<double> states(nbins);
 			DeviceArray<GpuaggHistStatus> status(1);
-			GpuaggHist	h = GpuaggHist();
-			size_t		bytes = 0;
 
-			CUDA_MUST(cudaMemset(status.get(), 0, sizeof(GpuaggHistStatus)));
-			h.bins.kind = GPUAGG_BIN_INDEX;
-			h.bins.ncolumns = 1;
-			h.bins.column[0] = keys.get();
-			h.bins.nbins = nbins;
-			h.nslots = 1;
-			h.slot[0].op = MONOID_SUM_F64;
-			h.slot[0].x = x.get();
-			h.slot[0].states = states.get();
-			h.nrows = (int64_t) n;
-			h.status = status.get();
-			h.strategy = strategy;
-			STATUS_MUST(gpuagg_hist_init(MONOID_SUM_F64, states.get(), nbins, nullptr));
-			STATUS_MUST(gpuagg_hist_update(&h, nullptr, &bytes, nullptr));
-			DeviceArray<char> workspace(bytes);
-
-			STATUS_MUST(gpuagg_hist_update(&h, workspace.get(), &bytes, nullptr));
+			one_batch(MONOID_SUM_F64, keys.get(), x.get(), n, nbins, states.get(), status.get(), strategy);
 			std::vector<double> got = states.take();
 
 			if (first.empty())
@@ -386,28 +380,9 @@ sum_batch(const std::vector<int32_t> &bins, const std::vector<double> &values, i
 	DeviceArray<double> x(values),
 				states(nbins);
 	DeviceArray<GpuaggHistStatus> status(1);
-	GpuaggHist	h = GpuaggHist();
-	size_t		bytes = 0;
 
-	CUDA_MUST(cudaMemset(status.get(), 0, sizeof(GpuaggHistStatus)));
-	h.bins.kind = GPUAGG_BIN_INDEX;
-	h.bins.ncolumns = 1;
-	h.bins.column[0].values = keys.get();
-	h.bins.column[0].type = GPUAGG_VALUE_I32;
-	h.bins.nbins = nbins;
-	h.nslots = 1;
-	h.slot[0].op = MONOID_SUM_F64;
-	h.slot[0].x.values = x.get();
-	h.slot[0].x.type = GPUAGG_VALUE_F64;
-	h.slot[0].states = states.get();
-	h.nrows = (int64_t) values.size();
-	h.status = status.get();
-	h.strategy = strategy;
-	STATUS_MUST(gpuagg_hist_init(MONOID_SUM_F64, states.get(), nbins, nullptr));
-	STATUS_MUST(gpuagg_hist_update(&h, nullptr, &bytes, nullptr));
-	DeviceArray<char> workspace(bytes);
-
-	STATUS_MUST(gpuagg_hist_update(&h, workspace.get(), &bytes, nullptr));
+	one_batch(MONOID_SUM_F64, {keys.get(), nullptr, GPUAGG_VALUE_I32}, {x.get(), nullptr, GPUAGG_VALUE_F64},
+			  values.size(), nbins, states.get(), status.get(), strategy);
 	return states.take();
 }
 
@@ -487,8 +462,6 @@ GPU_TEST(hist_overflow)
 		int32_t		zero[2] = {0, 0};
 		DeviceArray<double> states(1);
 		DeviceArray<GpuaggHistStatus> status(1);
-		GpuaggHist	h = GpuaggHist();
-		size_t		bytes = 0;
 
 		keys.type = GPUAGG_VALUE_I32;
 		keys.bytes.assign((char *) zero, (char *) zero + 8);
@@ -496,22 +469,7 @@ GPU_TEST(hist_overflow)
 		x.bytes.assign((char *) v[k], (char *) v[k] + 16);
 		keys.upload(0);
 		x.upload(0);
-		CUDA_MUST(cudaMemset(status.get(), 0, sizeof(GpuaggHistStatus)));
-		h.bins.kind = GPUAGG_BIN_INDEX;
-		h.bins.ncolumns = 1;
-		h.bins.column[0] = keys.get();
-		h.bins.nbins = 1;
-		h.nslots = 1;
-		h.slot[0].op = MONOID_SUM_F64;
-		h.slot[0].x = x.get();
-		h.slot[0].states = states.get();
-		h.nrows = 2;
-		h.status = status.get();
-		STATUS_MUST(gpuagg_hist_init(MONOID_SUM_F64, states.get(), 1, nullptr));
-		STATUS_MUST(gpuagg_hist_update(&h, nullptr, &bytes, nullptr));
-		DeviceArray<char> workspace(bytes);
-
-		STATUS_MUST(gpuagg_hist_update(&h, workspace.get(), &bytes, nullptr));
+		one_batch(MONOID_SUM_F64, keys.get(), x.get(), 2, 1, states.get(), status.get(), GPUAGG_HIST_AUTO);
 		CHECK(status.take()[0].errors[0] == (k == 0 ? MONOID_ERR_OVERFLOW : 0),
 			  "case %d: errors %u", k, status.take()[0].errors[0]);
 	}
