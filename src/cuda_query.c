@@ -556,6 +556,7 @@ cuda_query_describe(CudaQuery *query, uint32 rows, WireBatch *out)
 	memset(out, 0, sizeof(*out));
 	out->nrows = rows;
 	out->ncols = query->ncols;
+	out->bytes = query->buffer_bytes;
 	for (int c = 0; c < query->ncols; c++)
 	{
 		CudaColumn *col = &query->cols[c];
@@ -564,7 +565,6 @@ cuda_query_describe(CudaQuery *query, uint32 rows, WireBatch *out)
 		out->cols[c].type = dec && col->travel == TRAVEL_VALUES && !col->wide ? WIRE_I64 : col->type;
 		out->cols[c].values = col->travel == TRAVEL_PRESENCE ? WIRE_NO_ARRAY : col->values;
 		out->cols[c].validity = col->has_nulls ? col->validity : WIRE_NO_ARRAY;
-		out->bytes = col->validity + wire_align(wire_bitmap_bytes(query->buffer_rows));
 		if (col->key >= 0)
 		{
 			out->key_min[col->key] = col->min;

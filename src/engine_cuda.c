@@ -5,8 +5,8 @@
  * Rows are gathered in the buffers of the arena: the feed writes columns that
  * travel as they are straight into them, others are converted or encoded from
  * the batch.  A full buffer is sent and the next one is filled while the server
- * copies and reduces it.  Groups are fetched in chunks and handed out where they lie in the
- * arena.
+ * copies and reduces it.  Groups are fetched in chunks and handed out where they
+ * lie in the arena.
  *
  * Whatever goes wrong at the server (it ends, memory is exhausted, a float sum
  * overflows) is ENGINE_FAILED with the reason: the executor then starts
