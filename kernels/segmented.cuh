@@ -268,6 +268,23 @@ struct SegWarp
 	}
 
 	/*
+	 * Counts ends, one a lane, of which those in `ins` are in the tile; true if
+	 * they are the last, and then it is known what comes after.
+	 */
+	__device__ __forceinline__ bool
+	count_ends(Found *f, int e, unsigned ins)
+	{
+		f->count += __popc(ins);
+		if (ins != 0)
+			f->last = __shfl_sync(0xFFFFFFFFu, e, 31 - __clz(ins));
+		if (ins == 0xFFFFFFFFu)
+			return false;
+		e = __shfl_sync(0xFFFFFFFFu, e, __popc(ins));
+		f->after = e == INT_MAX ? -1 : e;
+		return true;
+	}
+
+	/*
 	 * Marks the last element of each segment that ends in the tile, and notes
 	 * where each one's result will be.
 	 */
@@ -306,16 +323,9 @@ struct SegWarp
 				s.from[k] = k > 0 ? Shape::identity_at : Shape::carry_at;
 			if (base == 0)
 				f.first_empty = (ins & 1) != 0 && (filled & 1) == 0;
-			f.count += __popc(ins);
 			f.filled += __popc(filled);
-			if (ins != 0)
-				f.last = __shfl_sync(0xFFFFFFFFu, e, 31 - __clz(ins));
-			if (ins != 0xFFFFFFFFu)
-			{
-				e = __shfl_sync(0xFFFFFFFFu, e, __popc(ins));
-				f.after = e == INT_MAX ? -1 : e;
+			if (count_ends(&f, e, ins))
 				break;
-			}
 		}
 		return f;
 	}
@@ -497,15 +507,8 @@ struct SegWarp
 				longest = e - before > longest ? e - before : longest;
 				s.from[k] = (uint16_t) (e - elem);
 			}
-			f.count += __popc(ins);
-			if (ins != 0)
-				f.last = __shfl_sync(0xFFFFFFFFu, e, 31 - __clz(ins));
-			if (ins != 0xFFFFFFFFu)
-			{
-				e = __shfl_sync(0xFFFFFFFFu, e, __popc(ins));
-				f.after = e == INT_MAX ? -1 : e;
+			if (count_ends(&f, e, ins))
 				break;
-			}
 		}
 		longest = __reduce_max_sync(0xFFFFFFFFu, longest);
 		f.tiny = f.count > 0 && longest <= Shape::tiny &&
