@@ -288,19 +288,10 @@ settle_null(const GroupArgs &args)
 static __device__ __forceinline__ u64
 reserve_bins(GpuaggGroupCounters *counters, u32 claims)
 {
-	u32			lane = threadIdx.x % 32,
-				sum = claims;
+	u32			sum = warp_scan(claims);
 	u64			base = 0;
 
-#pragma unroll
-	for (int d = 1; d < 32; d *= 2)
-	{
-		u32			t = __shfl_up_sync(~0u, sum, d);
-
-		if (lane >= (u32) d)
-			sum += t;
-	}
-	if (lane == 31)
+	if (threadIdx.x % 32 == 31)
 		base = atomicAdd(&counters->groups, (u64) sum);
 	return __shfl_sync(~0u, base, 31) + sum - claims;
 }

@@ -146,6 +146,23 @@ bit_set(const uint8_t *bits, u32 row)
 	return (bits[row >> 3] >> (row & 7)) & 1;
 }
 
+/* Inclusive prefix sum over the warp. */
+static __device__ __forceinline__ u32
+warp_scan(u32 v)
+{
+	u32			lane = threadIdx.x % 32;
+
+#pragma unroll
+	for (int d = 1; d < 32; d *= 2)
+	{
+		u32			t = __shfl_up_sync(~0u, v, d);
+
+		if (lane >= (u32) d)
+			v += t;
+	}
+	return v;
+}
+
 /* One integer or order-free value, sign-extended. */
 static __device__ __forceinline__ int64_t
 load_int(const GpuaggColumn &c, u32 row)

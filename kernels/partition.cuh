@@ -81,27 +81,12 @@ block_scan(u32 v, u32 *shared, u32 *total)
 				warps = blockDim.x / 32,
 				sums;
 
-#pragma unroll
-	for (int d = 1; d < 32; d *= 2)
-	{
-		u32			t = __shfl_up_sync(~0u, v, d);
-
-		if (lane >= (u32) d)
-			v += t;
-	}
+	v = warp_scan(v);
 	if (lane == 31)
 		shared[warp] = v;
 	__syncthreads();
 	/* every warp adds up the warps: one barrier less than one warp for all */
-	sums = lane < warps ? shared[lane] : 0;
-#pragma unroll
-	for (int d = 1; d < 32; d *= 2)
-	{
-		u32			t = __shfl_up_sync(~0u, sums, d);
-
-		if (lane >= (u32) d)
-			sums += t;
-	}
+	sums = warp_scan(lane < warps ? shared[lane] : 0);
 	*total = __shfl_sync(~0u, sums, 31);
 	sums = __shfl_sync(~0u, sums, warp ? warp - 1 : 0);
 	return v + (warp ? sums : 0);
