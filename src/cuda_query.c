@@ -496,13 +496,27 @@ cuda_query_odd(const CudaQuery *query, const Batch *batch)
 	return false;
 }
 
+static bool
+travels_as(const CudaQuery *query, Travel travel)
+{
+	for (int c = 0; c < query->ncols; c++)
+		if (query->cols[c].travel == travel)
+			return true;
+	return false;
+}
+
+/* Each process has dictionaries of its own. */
+bool
+cuda_query_shareable(const CudaQuery *query)
+{
+	return !query->spec->ordered && !travels_as(query, TRAVEL_CODES) &&
+		!cuda_query_needs_batch(query);
+}
+
 bool
 cuda_query_needs_batch(const CudaQuery *query)
 {
-	for (int c = 0; c < query->ncols; c++)
-		if (query->cols[c].travel == TRAVEL_MATRIX)
-			return true;
-	return false;
+	return travels_as(query, TRAVEL_MATRIX);
 }
 
 bool

@@ -89,6 +89,8 @@ extern void cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const B
  * last; the GPU reduces in no such order.
  */
 extern bool cuda_query_zeros(const CudaQuery *query);
+/* Do rows of several processes mean the same to the server, in whatever order they come? */
+extern bool cuda_query_shareable(const CudaQuery *query);
 /* Must cuda_query_settle() be called before the query can be opened? */
 extern bool cuda_query_needs_batch(const CudaQuery *query);
 /*

@@ -14,7 +14,9 @@
  *
  * In a parallel plan each participant has an engine.  One that is not the last
  * to finish hands its groups on by export_groups; the last one takes them by
- * import_groups before its own finish.
+ * import_groups before its own finish.  Engines of several participants may also
+ * gather their rows in one place: they join before the first row, hand in
+ * after the last, and part; then one of them, the owner, has the groups of all.
  *
  * Memory: everything lives under EngineEnv.cxt; close may be skipped by errors,
  * so what the context does not free (files, sockets) is released by a context
@@ -110,6 +112,15 @@ typedef struct EngineOps
 	bool		(*next_groups) (Engine *engine, GroupBatch *out);
 	EngineStatus (*export_groups) (Engine *engine, GroupSink *sink);
 	EngineStatus (*import_groups) (Engine *engine, GroupSource *source);
+	/*
+	 * May be NULL.  Joins the engines that were given the same number; false if
+	 * this engine stays by itself, or has failed.  Ends what it had joined before.
+	 */
+	bool		(*join) (Engine *engine, uint64 share);
+	/* All rows so far are where they are gathered; *alone: but for some that stayed here. */
+	EngineStatus (*hand_in) (Engine *engine, bool *alone);
+	/* The owner has the groups of all rows that were handed in, others have none of them. */
+	void		(*part) (Engine *engine, bool owner);
 	/* Forgets all rows, for a rescan. */
 	void		(*reset) (Engine *engine);
 	void		(*stats) (Engine *engine, EngineStats *stats);

@@ -12,7 +12,9 @@
  * overflows) is ENGINE_FAILED with the reason: the executor then starts
  * over with the CPU engine, which also raises the error that core would raise.
  *
- * Groups of several processes, each with a session of its own, meet in a CPU
+ * The participants of a parallel scan join one query at the server where they
+ * can; the last of them has the groups of all.  Where each has a query of its own
+ * (keys that travel as codes of a process's dictionary), their groups meet in a CPU
  * engine, the merger: export writes them as that engine would, import reads
  * them into one that lives inside the importing engine.  The merger also takes
  * the batches that the GPU cannot: those with odd numerics, and those with new
@@ -56,6 +58,8 @@ typedef struct CudaEngine
 	uint32		rows;			/* in it */
 	bool		busy[MAX_BUFFERS];	/* at the server */
 
+	bool		joined;			/* the server's query is shared */
+	bool		owner;			/* ... and its groups are this engine's to fetch */
 	bool		finished;
 	uint64		next_group;
 	WireFinished result;
@@ -93,6 +97,7 @@ start_over(CudaEngine *cuda)
 	cuda->buffer = 0;
 	cuda->rows = 0;
 	memset(cuda->busy, 0, sizeof(cuda->busy));
+	cuda->joined = cuda->owner = false;
 	cuda->finished = false;
 	cuda->next_group = 0;
 	memset(&cuda->result, 0, sizeof(cuda->result));
@@ -200,7 +205,8 @@ cuda_open(const AggSpec *spec, const EngineEnv *env)
 		fail(cuda, why);
 	cuda->group_cxt = AllocSetContextCreate(env->cxt, "GPU groups", ALLOCSET_DEFAULT_SIZES);
 	start_over(cuda);
-	if (cuda->query && !cuda_query_needs_batch(cuda->query))
+	if (cuda->query && !cuda_query_needs_batch(cuda->query) &&
+		!(env->parallel && cuda_query_shareable(cuda->query)))
 		ensure_open(cuda, NULL);
 	MemoryContextSwitchTo(old);
 	return &cuda->base;
@@ -219,6 +225,19 @@ await_done(CudaEngine *cuda)
 	if (done.buffer >= MAX_BUFFERS || !cuda->busy[done.buffer])
 		return fail(cuda, "the GPU server sent what makes no sense");
 	cuda->busy[done.buffer] = false;
+	return ENGINE_OK;
+}
+
+static EngineStatus
+await_all(CudaEngine *cuda)
+{
+	for (int b = 0; b < MAX_BUFFERS;)
+	{
+		if (!cuda->busy[b])
+			b++;
+		else if (await_done(cuda) != ENGINE_OK)
+			return ENGINE_FAILED;
+	}
 	return ENGINE_OK;
 }
 
@@ -303,13 +322,8 @@ finish_device(CudaEngine *cuda)
 {
 	if (ensure_open(cuda, NULL) != ENGINE_OK || send_buffer(cuda) != ENGINE_OK)
 		return ENGINE_FAILED;
-	for (int b = 0; b < MAX_BUFFERS;)
-	{
-		if (!cuda->busy[b])
-			b++;
-		else if (await_done(cuda) != ENGINE_OK)
-			return ENGINE_FAILED;
-	}
+	if (await_all(cuda) != ENGINE_OK)
+		return ENGINE_FAILED;
 	if (!client_send(cuda->client, MESSAGE_FINISH, NULL, 0) ||
 		!client_receive(cuda->client, MESSAGE_FINISHED, &cuda->result, sizeof(cuda->result)))
 		return client_lost(cuda);
@@ -405,6 +419,13 @@ next_device_groups(CudaEngine *cuda, GroupBatch *out)
 	return true;
 }
 
+/* Has the server groups for this engine to fetch? */
+static bool
+has_device_groups(const CudaEngine *cuda)
+{
+	return cuda->joined ? cuda->owner : cuda->rows_given > 0;
+}
+
 /* Moves this engine's groups to the merger. */
 static EngineStatus
 merge_own(CudaEngine *cuda)
@@ -412,7 +433,7 @@ merge_own(CudaEngine *cuda)
 	Engine	   *merger = get_merger(cuda);
 	GroupBatch	groups;
 
-	if (cuda->rows_given == 0)
+	if (!has_device_groups(cuda))
 		return ENGINE_OK;
 	if (finish_device(cuda) != ENGINE_OK)
 		return ENGINE_FAILED;
@@ -435,8 +456,14 @@ cuda_finish(Engine *engine)
 	if (cuda->query == NULL)
 		return ENGINE_FAILED;
 	cuda->finished = true;
-	if (cuda->merger == NULL && cuda->rows_given > 0)
-		return finish_device(cuda);
+	if (cuda->merger == NULL && has_device_groups(cuda))
+	{
+		status = finish_device(cuda);
+		/* the merger has the group of no rows */
+		if (status != ENGINE_OK || cuda->result.ngroups > 0 || !cuda->owner)
+			return status;
+		cuda->owner = false;
+	}
 	status = merge_own(cuda);
 	if (status != ENGINE_OK)
 		return status;
@@ -481,6 +508,51 @@ cuda_import_groups(Engine *engine, GroupSource *source)
 	return merger->ops->import_groups(merger, source);
 }
 
+/* ---- one query for several processes ---- */
+
+static bool
+cuda_join(Engine *engine, uint64 share)
+{
+	CudaEngine *cuda = (CudaEngine *) engine;
+	MemoryContext old;
+
+	if (cuda->query == NULL || !cuda_query_shareable(cuda->query))
+		return false;
+	if (cuda->client)
+		client_close(cuda->client);
+	cuda->client = NULL;
+	cuda->query->wire->share = share;
+	old = MemoryContextSwitchTo(cuda->env.cxt);
+	cuda->joined = ensure_open(cuda, NULL) == ENGINE_OK;
+	MemoryContextSwitchTo(old);
+	return cuda->joined;
+}
+
+static EngineStatus
+cuda_hand_in(Engine *engine, bool *alone)
+{
+	CudaEngine *cuda = (CudaEngine *) engine;
+
+	*alone = cuda->merger == NULL;
+	if (ensure_open(cuda, NULL) != ENGINE_OK || send_buffer(cuda) != ENGINE_OK ||
+		await_all(cuda) != ENGINE_OK)
+		return ENGINE_FAILED;
+	if (!client_send(cuda->client, MESSAGE_LEAVE, NULL, 0) ||
+		!client_receive(cuda->client, MESSAGE_LEFT, &cuda->result, sizeof(cuda->result)))
+		return client_lost(cuda);
+	return ENGINE_OK;
+}
+
+static void
+cuda_part(Engine *engine, bool owner)
+{
+	CudaEngine *cuda = (CudaEngine *) engine;
+
+	cuda->owner = owner;
+	if (!owner)
+		client_close(cuda->client);
+}
+
 /* ---- the rest ---- */
 
 static size_t
@@ -520,7 +592,7 @@ static void
 cuda_reset(Engine *engine)
 {
 	CudaEngine *cuda = (CudaEngine *) engine;
-	bool		in_flight = false;
+	bool		in_flight = cuda->joined;	/* the next scan joins anew */
 
 	for (int b = 0; b < MAX_BUFFERS; b++)
 		in_flight |= cuda->busy[b];
@@ -529,6 +601,7 @@ cuda_reset(Engine *engine)
 	if (cuda->client == NULL || cuda->query == NULL)
 		return;
 	cuda_query_reset(cuda->query);
+	cuda->query->wire->share = 0;
 
 	/* a connection in the middle of something is not worth mending */
 	if (in_flight || cuda->client->sock < 0 ||
@@ -560,6 +633,9 @@ const EngineOps engine_cuda_ops = {
 	.next_groups = cuda_next_groups,
 	.export_groups = cuda_export_groups,
 	.import_groups = cuda_import_groups,
+	.join = cuda_join,
+	.hand_in = cuda_hand_in,
+	.part = cuda_part,
 	.reset = cuda_reset,
 	.stats = cuda_stats,
 	.close = cuda_close,

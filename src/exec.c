@@ -273,6 +273,14 @@ note_failure(GpuAggState *state)
 			 failed->ops->name, failed->failure);
 }
 
+/* Before this process's first row; false if the engine failed. */
+static bool
+attach(GpuAggState *state)
+{
+	return state->engine->failure[0] == '\0' &&
+		(state->shared == NULL || parallel_attach(state));
+}
+
 /* Opens spec, engine and feed: those of the CPU engine where `ops` is that, else as chosen. */
 static void
 open_scan(GpuAggState *state, const EngineOps *ops)
@@ -287,12 +295,13 @@ open_scan(GpuAggState *state, const EngineOps *ops)
 	else
 		ops = choose_engine(state);
 	state->engine = open_engine(state, ops);
-	if (state->engine->failure[0] != '\0')
+	if (!attach(state))
 	{
 		note_failure(state);
 		state->engine->ops->close(state->engine);
 		build_spec(state, false);
 		state->engine = open_engine(state, &engine_cpu_ops);
+		attach(state);
 	}
 	state->feed = open_feed(state);
 	MemoryContextSwitchTo(old);
@@ -371,10 +380,14 @@ report_groups(GpuAggState *state)
 static bool
 fetch_groups(GpuAggState *state)
 {
-	if (state->shared && state->participant < 0)
-		parallel_attach(state);
 	if (state->engine == NULL)
 		open_scan(state, NULL);
+	else if (state->shared && state->participant < 0 && !attach(state))
+	{
+		note_failure(state);
+		close_scan(state);
+		open_scan(state, &engine_cpu_ops);
+	}
 	state->next_group = 0;
 	state->groups.ngroups = 0;
 	while (!state->silent)

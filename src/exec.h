@@ -44,6 +44,7 @@ typedef struct GpuAggState
 	/* In a parallel plan. */
 	GpuAggShared *shared;		/* or NULL: all alone */
 	int			participant;	/* number, or -1: not attached */
+	bool		joined;			/* the engine gathers its rows with those of others */
 	bool		have_stats;
 	EngineStats stats;			/* of all participants, once they have shut down */
 	int			participants;
@@ -64,7 +65,7 @@ extern void parallel_reinitialize(CustomScanState *node, ParallelContext *pcxt,
 								  void *coordinate);
 extern void parallel_initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate);
 extern void parallel_shutdown(CustomScanState *node);
-extern void parallel_attach(GpuAggState *state);
+extern bool parallel_attach(GpuAggState *state);
 extern EngineStatus parallel_end_of_input(GpuAggState *state);
 
 /* explain.c */

@@ -9,6 +9,14 @@
  * no number of participants is assumed: the leader alone, workers alone, or one
  * that comes when everything is over, are all right.
  *
+ * Engines that can gather their rows in one place join there (engine.h) and need
+ * no exports: who leaves while another one is still joined leaves at once, and
+ * the last one has all their groups, to emit or, where participants with other
+ * engines are still active, to export.  Then the place is closed: `share`, its
+ * number, counts up, and one that joined meanwhile but is not yet attached joins
+ * the next place.  It is joined before it is counted, so that the place does not
+ * vanish while a participant trusts in it.
+ *
  * That rests on one property of partial plans: when a participant sees their
  * end, what is not yet returned belongs to participants that are still active.
  * So one that attaches after the last one left finds no rows.
@@ -48,6 +56,8 @@ struct GpuAggShared
 	int			active;			/* those that have not left */
 	bool		emitting;		/* the last one has left */
 	int			nexports;
+	uint64		share;			/* number of the place where engines join */
+	int			joined;			/* there, of those that are active */
 	dsm_handle	segment;
 	SharedFileSet fileset;
 	int			reported;		/* participants in totals */
@@ -70,6 +80,8 @@ reset_counters(GpuAggShared *shared)
 	shared->active = 0;
 	shared->emitting = false;
 	shared->nexports = 0;
+	shared->share++;
+	shared->joined = 0;
 	shared->reported = 0;
 	memset(&shared->totals, 0, sizeof(shared->totals));
 }
@@ -81,6 +93,12 @@ parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordina
 	GpuAggShared *shared = coordinate;
 
 	SpinLockInit(&shared->mutex);
+	/* no two scans of a server's life may meet; 0 would be nobody's */
+	if (!pg_strong_random(&shared->share, sizeof(shared->share)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not generate random values")));
+	shared->share = shared->share | UINT64CONST(1) << 63;
 	reset_counters(shared);
 	shared->segment = pcxt->seg ? dsm_segment_handle(pcxt->seg) : DSM_HANDLE_INVALID;
 	SharedFileSetInit(&shared->fileset, pcxt->seg);
@@ -115,16 +133,45 @@ parallel_initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate
 	state->participant = -1;
 }
 
-/* Before a participant reads its first row. */
-void
+/* The number of the place where engines join now. */
+static uint64
+current_share(GpuAggShared *shared)
+{
+	uint64		share;
+
+	SpinLockAcquire(&shared->mutex);
+	share = shared->share;
+	SpinLockRelease(&shared->mutex);
+	return share;
+}
+
+/*
+ * Before a participant reads its first row.  False, and it is not attached, if
+ * its engine failed.
+ */
+bool
 parallel_attach(GpuAggState *state)
 {
 	GpuAggShared *shared = state->shared;
+	Engine	   *engine = state->engine;
 
-	SpinLockAcquire(&shared->mutex);
-	state->participant = shared->attached++;
-	shared->active++;
-	SpinLockRelease(&shared->mutex);
+	while (state->participant < 0)
+	{
+		uint64		share = current_share(shared);
+
+		state->joined = engine->ops->join && engine->ops->join(engine, share);
+		if (engine->failure[0] != '\0')
+			return false;
+		SpinLockAcquire(&shared->mutex);
+		if (!state->joined || shared->share == share)
+		{
+			state->participant = shared->attached++;
+			shared->active++;
+			shared->joined += state->joined;
+		}
+		SpinLockRelease(&shared->mutex);
+	}
+	return true;
 }
 
 /* ---- writing groups ---------------------------------------------------- */
@@ -319,6 +366,38 @@ leave_after_export(GpuAggState *state, const GroupExport *export)
 }
 
 /*
+ * Hands this participant's rows in where it joined others.  The last of these
+ * becomes the owner of all groups; others leave, unless some rows stayed with them.
+ */
+static EngineStatus
+hand_in(GpuAggState *state)
+{
+	GpuAggShared *shared = state->shared;
+	const EngineOps *ops = state->engine->ops;
+	EngineStatus status;
+	bool		alone;
+	bool		owner;
+
+	status = ops->hand_in(state->engine, &alone);
+	if (status != ENGINE_OK)
+		return status;
+	SpinLockAcquire(&shared->mutex);
+	owner = --shared->joined == 0;
+	if (owner)
+		shared->share++;
+	else if (alone)
+	{
+		/* somebody else is active: the one that stays joined */
+		shared->active--;
+		state->silent = true;
+	}
+	SpinLockRelease(&shared->mutex);
+	state->joined = false;
+	ops->part(state->engine, owner);
+	return ENGINE_OK;
+}
+
+/*
  * This participant's input has ended.  Sets state->silent if another one emits
  * the groups; otherwise the engine has all of them, and wants finish.
  */
@@ -328,6 +407,12 @@ parallel_end_of_input(GpuAggState *state)
 	GroupExport export;
 	EngineStatus status;
 
+	if (state->joined)
+	{
+		status = hand_in(state);
+		if (status != ENGINE_OK || state->silent)
+			return status;
+	}
 	if (leave_at_once(state))
 	{
 		if (!state->silent)
@@ -366,7 +451,7 @@ add_stats(EngineStats *total, const EngineStats *stats)
 	total->kernel_ms += stats->kernel_ms;
 	total->device_memory += stats->device_memory;
 	total->retries += stats->retries;
-	if (stats->rows > 0 || total->strategy[0] == '\0')
+	if ((stats->rows > 0 && stats->strategy[0] != '\0') || total->strategy[0] == '\0')
 		strlcpy(total->strategy, stats->strategy, sizeof(total->strategy));
 }
 

@@ -12,6 +12,7 @@
  *		HELLO -> WELCOME			with the arena's file descriptor (SCM_RIGHTS)
  *		OPEN -> OPENED				a query
  *		{ BATCH ... -> DONE }		DONE comes for each batch, in order
+ *		LEAVE -> LEFT				the batches so far are reduced; of a shared query
  *		FINISH -> FINISHED			all groups are known
  *		{ FETCH -> GROUPS }
  *		RESET -> OPENED				the same query from its start, for rescans
@@ -26,8 +27,10 @@
  * that names it.  The server never reads a count, an offset or a type from the
  * arena: those come in messages, and are checked before use.
  *
- * Parallel participants of one query have a connection and a query each; their
- * groups meet in the backend that emits them (engine_cuda.c).
+ * The participants of a parallel scan have a connection each and one query: they
+ * open it with the same `share`, a number drawn for the scan.  The query lives
+ * as long as one of them is connected; the last one to leave finishes and
+ * fetches for all (parallel.c).  After FINISH no batch is taken and no RESET.
  */
 #ifndef GPUAGG_PROTOCOL_H
 #define GPUAGG_PROTOCOL_H
@@ -38,7 +41,7 @@
 #include "monoid.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 2
+#define GPUAGG_PROTOCOL_VERSION 3
 
 /* Relative to the data directory, which is the working directory of both sides. */
 #define GPUAGG_SOCKET_NAME "gpuagg.socket"
@@ -71,6 +74,7 @@ typedef enum MessageType
 	MESSAGE_FETCH,
 	MESSAGE_RESET,
 	MESSAGE_STATUS,
+	MESSAGE_LEAVE,
 
 	/* server to client */
 	MESSAGE_WELCOME = 64,
@@ -80,6 +84,7 @@ typedef enum MessageType
 	MESSAGE_GROUPS,
 	MESSAGE_STATUS_REPLY,
 	MESSAGE_FAILED,
+	MESSAGE_LEFT,				/* WireFinished, but of this connection alone: bytes and times */
 
 	/* between the server and its supervisor, over the pipe it was started with */
 	MESSAGE_READY = 128,			/* WireStatus: devices are open, the socket listens */
@@ -194,6 +199,7 @@ typedef struct WireSlot
 
 typedef struct WireQuery
 {
+	uint64_t	share;			/* of the connections that share the query; 0: of one alone */
 	double		est_rows;
 	double		est_groups;
 	uint32_t	flags;

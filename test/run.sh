@@ -165,8 +165,9 @@ part_tap() {
 	make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-standin >/dev/null || fail "tap/server-standin (does not build)"
 	cp "$top"/test/t/*.pl "$work" 2>/dev/null || { rm -rf "$work"; return 0; }
 	# what the tests run must be where "nobody" can enter
-	mkdir -p "$work/build/test"
+	mkdir -p "$work/build/test" "$work/src"
 	cp "$top/build/test/gpuagg-server" "$work/build/test/"
+	cp "$top/src/protocol.h" "$work/src/"
 	chmod -R go+rX "$work"
 	[[ $(id -u) == 0 ]] && chown -R nobody:nogroup "$work"
 	for t in "$work"/*.pl; do
@@ -181,7 +182,7 @@ part_tap() {
 		tap_lines "tap/${t%.pl}" < <(sed -n '/^\(not \)\{0,1\}ok /p' "$results/tap-${t%.pl}.log") || status=1
 		if [[ $status != 0 ]]; then
 			fail "tap/${t%.pl} (exit status $status)"
-			tail -30 "$results/tap-${t%.pl}.log"
+			tail -n 30 "$results/tap-${t%.pl}.log" "$work/tmp_check/log/regress_log_${t%.pl}"
 		fi
 	done
 	rm -rf "$work"

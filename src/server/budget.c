@@ -35,18 +35,20 @@ budget_set_limit(uint64_t bytes)
 }
 
 int
-budget_attach(void)
+budget_attach(int device)
 {
-	int			best = 0;
-
 	pthread_mutex_lock(&lock);
-	for (uint32_t d = 1; d < state.ndevices; d++)
-		if (state.devices[d].sessions < state.devices[best].sessions)
-			best = d;
-	state.devices[best].sessions++;
+	if (device < 0)
+	{
+		device = 0;
+		for (uint32_t d = 1; d < state.ndevices; d++)
+			if (state.devices[d].sessions < state.devices[device].sessions)
+				device = d;
+	}
+	state.devices[device].sessions++;
 	state.sessions++;
 	pthread_mutex_unlock(&lock);
-	return best;
+	return device;
 }
 
 void

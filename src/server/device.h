@@ -6,8 +6,8 @@
  * its tests link a stand-in that computes on the host.
  *
  * A lane belongs to a connection: a copy stream and one device buffer for each
- * buffer of the arena.  A query belongs to one connection as well.  Calls on
- * different lanes and queries come from different threads.
+ * buffer of the arena.  Several lanes may feed one query.  Calls on different
+ * lanes and queries come from different threads, one at a time on each.
  *
  * Every function that can fail returns a DeviceStatus and, unless it is
  * DEVICE_OK, leaves a text in *error.  DEVICE_LOST means that the device or its
@@ -59,6 +59,9 @@ typedef struct DeviceOps
 	/* Waits until the arena's buffer may be written again. */
 	DeviceStatus (*copy_wait) (Lane *lane, int buffer, double *ms, DeviceError *error);
 
+	/* Waits for the lane's batches to be reduced; the time it took, since the last call. */
+	DeviceStatus (*lane_settle) (Lane *lane, double *kernel_ms, DeviceError *error);
+
 	/* `q` and `thresholds` outlive the query. */
 	DeviceStatus (*query_open) (Query **query, int device, const WireQuery *q,
 								const double *thresholds, DeviceError *error);
@@ -66,7 +69,7 @@ typedef struct DeviceOps
 	/* Reduces a batch whose copy was started; the lane's buffer may be reused after. */
 	DeviceStatus (*reduce) (Query *query, Lane *lane, const WireBatch *batch,
 							DeviceError *error);
-	/* Waits for all batches; fills all but bytes_in and copy_ms. */
+	/* Waits for all batches; fills all but bytes_in and copy_ms; kernel_ms less that of the lanes. */
 	DeviceStatus (*finish) (Query *query, WireFinished *result, DeviceError *error);
 	/* Brings groups to a buffer of the arena, laid out as *out says. */
 	DeviceStatus (*fetch) (Query *query, Lane *lane, const WireGroups *out, DeviceError *error);

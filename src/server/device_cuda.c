@@ -195,30 +195,110 @@ query_reserve(Query *query, DeviceMemory *memory, size_t bytes, DeviceError *err
 
 /* ---- lanes ---- */
 
+/* Streams and events take the driver's lock to make: lanes keep theirs for the next session. */
+#define IDLE_LANES 64
+
+static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
+static Lane *idle_lanes;
+static int	nidle;
+
+static void
+destroy_event(cudaEvent_t event)
+{
+	if (event)
+		cudaEventDestroy(event);
+}
+
+static void
+destroy_lane(Lane *lane)
+{
+	for (int b = 0; b < ARENA_BUFFERS; b++)
+	{
+		destroy_event(lane->copy_began[b]);
+		destroy_event(lane->copied[b]);
+		destroy_event(lane->reduce_began[b]);
+		destroy_event(lane->reduced[b]);
+	}
+	if (lane->stream)
+		cudaStreamDestroy(lane->stream);
+	free(lane);
+}
+
+static DeviceStatus
+make_lane(Lane *lane, DeviceError *error)
+{
+	CUDA_CHECK(cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking));
+	for (int b = 0; b < ARENA_BUFFERS; b++)
+	{
+		CUDA_CHECK(cudaEventCreateWithFlags(&lane->copy_began[b], cudaEventDefault));
+		CUDA_CHECK(cudaEventCreateWithFlags(&lane->copied[b], cudaEventBlockingSync));
+		CUDA_CHECK(cudaEventCreateWithFlags(&lane->reduce_began[b], cudaEventDefault));
+		CUDA_CHECK(cudaEventCreateWithFlags(&lane->reduced[b], cudaEventBlockingSync));
+	}
+	return DEVICE_OK;
+}
+
+/* An idle lane of the device, or NULL. */
+static Lane *
+take_idle(int device)
+{
+	Lane	  **at = &idle_lanes;
+	Lane	   *lane;
+
+	pthread_mutex_lock(&idle_lock);
+	while (*at && (*at)->device != device)
+		at = &(*at)->next;
+	lane = *at;
+	if (lane)
+	{
+		*at = lane->next;
+		nidle--;
+	}
+	pthread_mutex_unlock(&idle_lock);
+	return lane;
+}
+
+static bool
+keep_idle(Lane *lane)
+{
+	bool		room;
+
+	pthread_mutex_lock(&idle_lock);
+	room = nidle < IDLE_LANES;
+	if (room)
+	{
+		lane->next = idle_lanes;
+		idle_lanes = lane;
+		nidle++;
+	}
+	pthread_mutex_unlock(&idle_lock);
+	return room;
+}
+
 static void
 cuda_lane_close(Lane *lane)
 {
+	bool		whole = lane->stream != NULL;
+
 	cudaSetDevice(ordinals[lane->device]);
-	/* nothing that reads the arena or the buffers may go on */
+	/* nothing that reads the arena may go on, and what reads the buffers before they are freed */
 	if (lane->stream)
 		cudaStreamSynchronize(lane->stream);
 	for (int b = 0; b < ARENA_BUFFERS; b++)
 	{
-		if (lane->copy_began[b])
-			cudaEventDestroy(lane->copy_began[b]);
-		if (lane->copied[b])
-			cudaEventDestroy(lane->copied[b]);
-		if (lane->reduced[b])
-			cudaEventDestroy(lane->reduced[b]);
+		whole = whole && lane->reduced[b];
+		if (lane->timing[b])
+			cudaStreamWaitEvent(lane->stream, lane->reduced[b], 0);
+		lane->timing[b] = false;
 	}
 	if (lane->memory)
 	{
 		cudaFreeAsync(lane->memory, lane->stream);
 		budget_give(lane->device, lane->buffers * lane->buffer_bytes);
+		lane->memory = NULL;
 	}
-	if (lane->stream)
-		cudaStreamDestroy(lane->stream);
-	free(lane);
+	if (!whole || !keep_idle(lane))
+		destroy_lane(lane);
 }
 
 static DeviceStatus
@@ -227,14 +307,8 @@ lane_fill(Lane *lane, DeviceError *error)
 	size_t		bytes = lane->buffers * lane->buffer_bytes;
 	cudaError_t err;
 
-	CUDA_CHECK(cudaSetDevice(ordinals[lane->device]));
-	CUDA_CHECK(cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking));
-	for (int b = 0; b < lane->buffers; b++)
-	{
-		CUDA_CHECK(cudaEventCreateWithFlags(&lane->copy_began[b], cudaEventDefault));
-		CUDA_CHECK(cudaEventCreateWithFlags(&lane->copied[b], cudaEventBlockingSync));
-		CUDA_CHECK(cudaEventCreateWithFlags(&lane->reduced[b], cudaEventDisableTiming));
-	}
+	if (lane->stream == NULL)
+		DEVICE_CHECK(make_lane(lane, error));
 	if (!budget_take(lane->device, bytes))
 		return say(error, DEVICE_NO_MEMORY, "gpuagg.device_memory_limit reached");
 	err = cudaMallocAsync((void **) &lane->memory, bytes, lane->stream);
@@ -251,18 +325,19 @@ static DeviceStatus
 cuda_lane_open(Lane **lane, int device, char *arena, size_t buffer_bytes, int buffers,
 			   DeviceError *error)
 {
-	Lane	   *l = calloc(1, sizeof(*l));
+	Lane	   *l = take_idle(device);
 	DeviceStatus status;
 
-	if (l == NULL || buffers > ARENA_BUFFERS)
-	{
-		free(l);
+	CUDA_CHECK(cudaSetDevice(ordinals[device]));
+	if (l == NULL)
+		l = calloc(1, sizeof(*l));
+	if (l == NULL)
 		return say(error, DEVICE_NO_MEMORY, "out of memory");
-	}
 	l->device = device;
 	l->arena = arena;
 	l->buffer_bytes = buffer_bytes;
 	l->buffers = buffers;
+	l->kernel_ms = 0;
 	status = lane_fill(l, error);
 	if (status != DEVICE_OK)
 	{
@@ -321,6 +396,31 @@ cuda_copy_wait(Lane *lane, int buffer, double *ms, DeviceError *error)
 	CUDA_CHECK(cudaEventSynchronize(lane->copied[buffer]));
 	CUDA_CHECK(cudaEventElapsedTime(&elapsed, lane->copy_began[buffer], lane->copied[buffer]));
 	*ms = elapsed;
+	return DEVICE_OK;
+}
+
+DeviceStatus
+lane_add_timing(Lane *lane, int buffer, DeviceError *error)
+{
+	float		ms;
+
+	if (!lane->timing[buffer])
+		return DEVICE_OK;
+	lane->timing[buffer] = false;
+	CUDA_CHECK(cudaEventSynchronize(lane->reduced[buffer]));
+	CUDA_CHECK(cudaEventElapsedTime(&ms, lane->reduce_began[buffer], lane->reduced[buffer]));
+	lane->kernel_ms += ms;
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+cuda_lane_settle(Lane *lane, double *kernel_ms, DeviceError *error)
+{
+	CUDA_CHECK(cudaSetDevice(ordinals[lane->device]));
+	for (int b = 0; b < lane->buffers; b++)
+		DEVICE_CHECK(lane_add_timing(lane, b, error));
+	*kernel_ms = lane->kernel_ms;
+	lane->kernel_ms = 0;
 	return DEVICE_OK;
 }
 
@@ -384,6 +484,7 @@ const DeviceOps device_ops = {
 	.lane_close = cuda_lane_close,
 	.copy = cuda_copy,
 	.copy_wait = cuda_copy_wait,
+	.lane_settle = cuda_lane_settle,
 	.query_open = query_open,
 	.query_close = query_close,
 	.reduce = query_reduce,

@@ -31,7 +31,11 @@ struct Lane
 	int			buffers;
 	cudaEvent_t copy_began[ARENA_BUFFERS];
 	cudaEvent_t copied[ARENA_BUFFERS];
+	cudaEvent_t reduce_began[ARENA_BUFFERS];
 	cudaEvent_t reduced[ARENA_BUFFERS];	/* the buffer may be overwritten */
+	bool		timing[ARENA_BUFFERS];	/* both are recorded and not yet added */
+	double		kernel_ms;
+	Lane	   *next;			/* of the idle ones */
 };
 
 /* A piece of device memory that grows. */
@@ -61,7 +65,7 @@ struct Query
 	int			device;
 	const WireQuery *q;
 	cudaStream_t stream;
-	cudaEvent_t began,			/* of the last batch's reduction */
+	cudaEvent_t began,			/* of what finish does */
 				ended;
 	bool		timing;			/* they are recorded and not yet added */
 	double		kernel_ms;
@@ -129,6 +133,11 @@ extern DeviceStatus kernel_status(GpuaggCudaStatus status, const char *call, Dev
 		if (check_status != DEVICE_OK) \
 			return check_status; \
 	} while (0)
+
+/* ---- lanes ---- */
+
+/* Adds the time of the reduction of the batch that was last in this buffer, which it waits for. */
+extern DeviceStatus lane_add_timing(Lane *lane, int buffer, DeviceError *error);
 
 /* ---- memory of a query ---- */
 

@@ -2,8 +2,9 @@
  * device_cuda_query.c
  *	  A query on the device: batches in, groups out.
  *
- * A query has a stream of its own, on which its batches are reduced in order.
- * Copies run on the lane's stream, and events order the two.
+ * A query has a stream of its own, on which its batches are reduced in the order
+ * in which they come, from one lane or several.  Copies run on the lanes'
+ * streams, and events order the two.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -211,30 +212,17 @@ reduce_binned(Query *query, const char *base, const WireBatch *batch, int s, int
 	return update(query, &hist, query->slot_bins.at, groups * slot->width, (*call)++, batch, error);
 }
 
-static DeviceStatus
-add_timing(Query *query, DeviceError *error)
-{
-	float		ms;
-
-	if (!query->timing)
-		return DEVICE_OK;
-	query->timing = false;
-	CUDA_CHECK(cudaEventSynchronize(query->ended));
-	CUDA_CHECK(cudaEventElapsedTime(&ms, query->began, query->ended));
-	query->kernel_ms += ms;
-	return DEVICE_OK;
-}
-
 DeviceStatus
 cuda_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	const char *base = lane->memory + batch->buffer * lane->buffer_bytes;
+	int			b = batch->buffer;
+	const char *base = lane->memory + b * lane->buffer_bytes;
 	int			call = 0;
 
-	DEVICE_CHECK(add_timing(query, error));
-	CUDA_CHECK(cudaStreamWaitEvent(query->stream, lane->copied[batch->buffer], 0));
-	CUDA_CHECK(cudaEventRecord(query->began, query->stream));
+	DEVICE_CHECK(lane_add_timing(lane, b, error));
+	CUDA_CHECK(cudaStreamWaitEvent(query->stream, lane->copied[b], 0));
+	CUDA_CHECK(cudaEventRecord(lane->reduce_began[b], query->stream));
 	DEVICE_CHECK(groups_locate(query, base, batch, error));
 	DEVICE_CHECK(reduce_plain(query, base, batch, &call, error));
 	for (int s = 0; s < q->nslots; s++)
@@ -242,9 +230,8 @@ cuda_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error
 			DEVICE_CHECK(reduce_binned(query, base, batch, s, &call, error));
 	if (q->flags & WIRE_ORDERED)
 		DEVICE_CHECK(ordered_keep(query, base, batch, error));
-	CUDA_CHECK(cudaEventRecord(query->ended, query->stream));
-	CUDA_CHECK(cudaEventRecord(lane->reduced[batch->buffer], query->stream));
-	query->timing = true;
+	CUDA_CHECK(cudaEventRecord(lane->reduced[b], query->stream));
+	lane->timing[b] = true;
 	query->rows += batch->nrows;
 	return DEVICE_OK;
 }
@@ -309,10 +296,24 @@ read_status(Query *query, WireFinished *result, DeviceError *error)
 	return DEVICE_OK;
 }
 
+/* The time of what ordered_finish did. */
+static DeviceStatus
+add_timing(Query *query, DeviceError *error)
+{
+	float		ms;
+
+	if (!query->timing)
+		return DEVICE_OK;
+	query->timing = false;
+	CUDA_CHECK(cudaEventSynchronize(query->ended));
+	CUDA_CHECK(cudaEventElapsedTime(&ms, query->began, query->ended));
+	query->kernel_ms += ms;
+	return DEVICE_OK;
+}
+
 DeviceStatus
 cuda_finish(Query *query, WireFinished *result, DeviceError *error)
 {
-	DEVICE_CHECK(add_timing(query, error));
 	DEVICE_CHECK(ordered_finish(query, error));
 	DEVICE_CHECK(add_timing(query, error));
 	DEVICE_CHECK(groups_finish(query, error));

@@ -4,18 +4,20 @@
  *
  *	main.c		start, supervisor's pipe, accepting connections
  *	session.c	a thread for each connection: messages to device calls
+ *	queries.c	queries, which connections may share
  *	check.c		whether a message makes sense
  *	arena.c		memory shared with clients
  *	budget.c	devices: load, memory accounting, counters
  *	wire.c		sending and receiving
  *	device.h	the GPU
  *
- * No PostgreSQL here.  Threads share nothing but budget.c's counters,
+ * No PostgreSQL here.  Threads share nothing but queries, budget.c's counters,
  * arena.c's free list and the number of sessions, each behind its own lock.
  */
 #ifndef GPUAGG_SERVER_H
 #define GPUAGG_SERVER_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
@@ -69,8 +71,8 @@ extern int	arena_idle_seconds;
 
 extern void budget_start(const WireStatus *devices);
 extern void budget_set_limit(uint64_t bytes);
-/* The device with the fewest sessions gets one more. */
-extern int	budget_attach(void);
+/* This device, or with -1 the one with the fewest sessions, gets one more. */
+extern int	budget_attach(int device);
 extern void budget_detach(int device);
 /* False if the device's limit would be passed. */
 extern bool budget_take(int device, uint64_t bytes);
@@ -79,6 +81,30 @@ extern const WireDevice *budget_device(int device);
 extern void budget_count_query(void);
 extern void budget_count_failure(WireFailure failure, const char *text);
 extern void budget_status(WireStatus *status);
+
+/* ---- queries.c ---- */
+
+typedef struct OpenQuery
+{
+	struct OpenQuery *next;
+	int			users;			/* connections */
+	int			device;
+	WireQuery	wire;			/* what it was opened with */
+	double	   *thresholds;
+
+	pthread_mutex_t lock;		/* held in every device call on `query` */
+	Query	   *query;
+	bool		finished;		/* groups may be fetched, and no batch come */
+} OpenQuery;
+
+/*
+ * Opens a query on this device, or joins the one with the same `share` on
+ * whichever device it is.  `thresholds` is copied.
+ */
+extern DeviceStatus query_enter(OpenQuery **query, int device, const WireQuery *wire,
+								const double *thresholds, DeviceError *error);
+/* The last one to leave closes it. */
+extern void query_leave(OpenQuery *query);
 
 /* ---- session.c ---- */
 

@@ -6,7 +6,7 @@
  * when the next message is there or none is waiting: so the copy of one batch
  * runs while the one before it is reduced.
  *
- * Whatever a session holds (arena, lane, its query) is released in
+ * Whatever a session holds (arena, lane, its part of a query) is released in
  * session_end(), which every way out of the thread passes.
  */
 #include <poll.h>
@@ -28,12 +28,10 @@ typedef struct Session
 	int			device;			/* -1: not attached */
 	Arena	   *arena;
 	Lane	   *lane;
-	WireQuery	wire;			/* what `query` was opened with */
-	double	   *thresholds;
-	Query	   *query;
-	bool		finished;		/* groups may be fetched, and no batch come */
+	OpenQuery  *query;
 	uint64_t	bytes_in;
 	double		copy_ms;
+	double		kernel_ms;
 	bool		pending;		/* `batch` was copied and waits for its reduction */
 	WireBatch	batch;
 	union
@@ -84,13 +82,11 @@ static void
 leave_query(Session *s)
 {
 	if (s->query)
-		device_ops.query_close(s->query);
-	free(s->thresholds);
+		query_leave(s->query);
 	s->query = NULL;
-	s->thresholds = NULL;
-	s->pending = s->finished = false;
+	s->pending = false;
 	s->bytes_in = 0;
-	s->copy_ms = 0;
+	s->copy_ms = s->kernel_ms = 0;
 }
 
 static void
@@ -104,21 +100,22 @@ drop_lane(Session *s)
 	s->device = -1;
 }
 
+/* A query that others have opened may be on another device than this session. */
 static bool
 enter_query(Session *s)
 {
-	size_t		bytes = s->body.query.nthresholds * sizeof(double);
 	DeviceError error = {""};
 	DeviceStatus status;
 
-	s->thresholds = malloc(bytes + 1);
-	if (s->thresholds == NULL)
-		return fail(s, FAILURE_MEMORY, "out of memory in the GPU server");
-	s->wire = s->body.query;
-	memcpy(s->thresholds, &s->body.query + 1, bytes);
-	budget_count_query();
-	status = device_ops.query_open(&s->query, s->device, &s->wire, s->thresholds, &error);
-	return status == DEVICE_OK ? true : device_fail(s, status, &error);
+	status = query_enter(&s->query, s->device, &s->body.query, (double *) (&s->body.query + 1), &error);
+	if (status != DEVICE_OK)
+		return device_fail(s, status, &error);
+	if (s->query->device != s->device)
+	{
+		drop_lane(s);
+		s->device = budget_attach(s->query->device);
+	}
+	return true;
 }
 
 static bool
@@ -148,7 +145,7 @@ on_hello(Session *s, size_t length)
 	s->arena = arena_take(&error);
 	if (s->arena == NULL)
 		return fail(s, FAILURE_MEMORY, error.text);
-	s->device = budget_attach();
+	s->device = budget_attach(-1);
 	welcome.device = s->device;
 	welcome.arena_bytes = s->arena->bytes;
 	welcome.buffer_bytes = ARENA_BUFFER_BYTES;
@@ -165,7 +162,7 @@ on_open(Session *s, size_t length)
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
 	leave_query(s);
-	return open_lane(s) && enter_query(s) && wire_send(s->sock, MESSAGE_OPENED, NULL, 0);
+	return enter_query(s) && open_lane(s) && wire_send(s->sock, MESSAGE_OPENED, NULL, 0);
 }
 
 static bool
@@ -177,7 +174,14 @@ reduce_pending(Session *s)
 	if (!s->pending)
 		return true;
 	s->pending = false;
-	status = device_ops.reduce(s->query, s->lane, &s->batch, &error);
+	pthread_mutex_lock(&s->query->lock);
+	if (s->query->finished)
+	{
+		pthread_mutex_unlock(&s->query->lock);
+		return fail(s, FAILURE_PROTOCOL, "batch after the end");
+	}
+	status = device_ops.reduce(s->query->query, s->lane, &s->batch, &error);
+	pthread_mutex_unlock(&s->query->lock);
 	return status == DEVICE_OK ? true : device_fail(s, status, &error);
 }
 
@@ -193,7 +197,7 @@ static bool
 on_batch(Session *s, size_t length)
 {
 	WireBatch	batch = s->body.batch;
-	const char *wrong = check_batch(&batch, &s->wire, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
+	const char *wrong = check_batch(&batch, &s->query->wire, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
 	WireDone	done = {batch.buffer};
 	DeviceError error = {""};
 	DeviceStatus status;
@@ -221,23 +225,56 @@ on_batch(Session *s, size_t length)
 	return message_waits(s->sock) ? true : reduce_pending(s);
 }
 
+/* What is to be told of this session's own part. */
+static bool
+settle(Session *s, WireFinished *out)
+{
+	DeviceError error = {""};
+	DeviceStatus status;
+	double		ms;
+
+	if (!reduce_pending(s))
+		return false;
+	status = device_ops.lane_settle(s->lane, &ms, &error);
+	if (status != DEVICE_OK)
+		return device_fail(s, status, &error);
+	out->bytes_in = s->bytes_in;
+	out->copy_ms = s->copy_ms;
+	out->kernel_ms = s->kernel_ms += ms;
+	return true;
+}
+
+static bool
+on_leave(Session *s, size_t length)
+{
+	WireFinished left = {0};
+
+	if (length != 0)
+		return fail(s, FAILURE_PROTOCOL, "leave length");
+	return settle(s, &left) && wire_send(s->sock, MESSAGE_LEFT, &left, sizeof(left));
+}
+
 static bool
 on_finish(Session *s, size_t length)
 {
-	WireFinished finished = {0};
+	WireFinished own = {0},
+				finished = {0};
 	DeviceError error = {""};
 	DeviceStatus status;
 
 	if (length != 0)
 		return fail(s, FAILURE_PROTOCOL, "finish length");
-	if (!reduce_pending(s))
+	if (!settle(s, &own))
 		return false;
-	status = device_ops.finish(s->query, &finished, &error);
+	pthread_mutex_lock(&s->query->lock);
+	s->query->finished = true;
+	status = device_ops.finish(s->query->query, &finished, &error);
+	pthread_mutex_unlock(&s->query->lock);
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
-	finished.bytes_in = s->bytes_in;
-	finished.copy_ms = s->copy_ms;
-	s->finished = true;
+	finished.bytes_in = own.bytes_in;
+	finished.copy_ms = own.copy_ms;
+	finished.kernel_ms += own.kernel_ms;
 	return wire_send(s->sock, MESSAGE_FINISHED, &finished, sizeof(finished));
 }
 
@@ -269,10 +306,17 @@ on_fetch(Session *s, size_t length)
 	DeviceError error = {""};
 	DeviceStatus status;
 
-	if (length != sizeof(WireFetch) || s->body.fetch.buffer >= ARENA_BUFFERS || !s->finished)
+	if (length != sizeof(WireFetch) || s->body.fetch.buffer >= ARENA_BUFFERS)
 		return fail(s, FAILURE_PROTOCOL, "fetch");
-	groups = groups_layout(&s->wire, &s->body.fetch);
-	status = device_ops.fetch(s->query, s->lane, &groups, &error);
+	groups = groups_layout(&s->query->wire, &s->body.fetch);
+	pthread_mutex_lock(&s->query->lock);
+	if (!s->query->finished)
+	{
+		pthread_mutex_unlock(&s->query->lock);
+		return fail(s, FAILURE_PROTOCOL, "fetch before the end");
+	}
+	status = device_ops.fetch(s->query->query, s->lane, &groups, &error);
+	pthread_mutex_unlock(&s->query->lock);
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
 	return wire_send(s->sock, MESSAGE_GROUPS, &groups, sizeof(groups));
@@ -281,15 +325,18 @@ on_fetch(Session *s, size_t length)
 static bool
 on_reset(Session *s, size_t length)
 {
+	WireFinished past = {0};
 	DeviceError error = {""};
 	DeviceStatus status;
 
-	if (length != 0)
-		return fail(s, FAILURE_PROTOCOL, "reset length");
-	s->pending = s->finished = false;
+	if (length != 0 || s->query->wire.share != 0)
+		return fail(s, FAILURE_PROTOCOL, "reset");
+	if (!settle(s, &past))
+		return false;
 	s->bytes_in = 0;
-	s->copy_ms = 0;
-	status = device_ops.reset(s->query, &error);
+	s->copy_ms = s->kernel_ms = 0;
+	s->query->finished = false;
+	status = device_ops.reset(s->query->query, &error);
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
 	return wire_send(s->sock, MESSAGE_OPENED, NULL, 0);
@@ -318,8 +365,9 @@ on_message(Session *s, const MessageHeader *header)
 	switch (header->type)
 	{
 		case MESSAGE_BATCH:
-			return !s->finished ? on_batch(s, header->length)
-				: fail(s, FAILURE_PROTOCOL, "batch after the end");
+			return on_batch(s, header->length);
+		case MESSAGE_LEAVE:
+			return on_leave(s, header->length);
 		case MESSAGE_FINISH:
 			return on_finish(s, header->length);
 		case MESSAGE_FETCH:

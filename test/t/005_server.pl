@@ -27,10 +27,12 @@ $node->start;
 $node->safe_psql('postgres', <<SQL);
 CREATE EXTENSION gpuagg;
 CREATE TABLE rows AS SELECT i, i % 1000 AS k, (i % 37)::text AS t, i::float8 AS x FROM generate_series(1, 1000000) i;
-ANALYZE rows;
+CREATE TABLE odd AS SELECT k, CASE WHEN i % 250000 < 2 THEN 'NaN'::numeric ELSE i END AS n FROM rows;
+ANALYZE rows, odd;
 SQL
 my $fault = $node->data_dir . '/gpuagg.fault';
 my $socket = $node->data_dir . '/gpuagg.socket';
+my ($version) = slurp_file("$ENV{TOP}/src/protocol.h") =~ /PROTOCOL_VERSION (\d+)/;
 my $query = 'SELECT sum(c), sum(s), count(*) FROM (SELECT k, t, gpu_count(*) c, gpu_sum(i) s FROM rows GROUP BY k, t) g';
 my $answer = '1000000|500000500000|37000';
 my $parallel = 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;';
@@ -79,6 +81,23 @@ is($node->safe_psql('postgres', 'SELECT count(*), min(name) FROM gpuagg_devices(
 like($node->safe_psql('postgres', $engine), qr/Engine: cuda.*Strategy: hash \(stand-in\)/s, 'queries run there');
 is($node->safe_psql('postgres', $query), $answer, 'with the right answer');
 is($node->safe_psql('postgres', "$parallel $query"), $answer, 'and by several workers');
+
+# The participants of a parallel scan share one query; where keys travel as a process's own codes, each has one.
+{
+	my $before = device('queries');
+	like($node->safe_psql('postgres', "$parallel $engine"), qr/Workers Launched: 2.*Engine: cuda.*Participants: 3/s, 'a parallel scan has several participants');
+	is(device('queries') - $before, 1, '... and one query at the server');
+	is($node->safe_psql('postgres', "$parallel SELECT count(*), sum(c), sum(s) FROM (SELECT k, gpu_count(*) c, gpu_sum(i) s FROM rows GROUP BY k) g"),
+		'1000|1000000|500000500000', '... with the groups of all');
+	is($node->safe_psql('postgres', "$parallel SELECT gpu_count(*), gpu_sum(i) FROM rows WHERE i < 0"), '0|', '... and the one of no rows');
+	is($node->safe_psql('postgres', "$parallel SELECT gpu_count(*), gpu_sum(i) FROM rows"), '1000000|500000500000', '... or of all rows');
+	is($node->safe_psql('postgres', "$parallel SET gpuagg.batch_rows = 4096; SELECT count(*) FROM (SELECT k, gpu_sum(n) s FROM odd GROUP BY k) a JOIN
+		(SELECT k, sum(n) s FROM odd GROUP BY k) b USING (k, s)"), '1000', '... also where some rows stay with the CPU');
+	is(device('memory_used'), 0, '... and nothing is left behind');
+	$before = device('queries');
+	$node->safe_psql('postgres', "$parallel $engine, t" =~ s/k, gpu_sum/k, t, gpu_sum/r);
+	is(device('queries') - $before, 3, 'a query each where keys are codes of a process');
+}
 
 # Keys beyond the memory of dictionaries, whose sums pass the range of floats where the CPU spilled them.
 {
@@ -130,6 +149,11 @@ wait_for_device('state', 'ready', 10);
 		'a server lost by a parallel query is an error that says what to do');
 	wait_for_device('state', 'ready', 10);
 	is($node->safe_psql('postgres', "$parallel $query"), $answer, '... and the next query runs');
+	provoke('abort 4');
+	$node->psql('postgres', "\\set VERBOSITY verbose\n$parallel\n$engine;", stdout => \$out, stderr => \$err);
+	provoke(undef);
+	like($err, qr/ERROR: +38000: engine "cuda" failed: the GPU server ended/, 'so is one that is shared');
+	wait_for_device('state', 'ready', 10);
 
 	# a supervisor that stands still believes in a server that is dead
 	my ($supervisor) = slurp_file('/proc/' . server_pid() . '/stat') =~ /\) \S (\d+) /;
@@ -230,9 +254,9 @@ sub message
 srand(20);
 talk(join '', map { chr int rand 256 } 1 .. int rand 4000) foreach 1 .. 50;
 talk(message(int rand 12, join '', map { chr int rand 256 } 1 .. int rand 4000)) foreach 1 .. 50;
-talk(message(1, pack('Ll', 2, $$)) . message(2, "\0" x (4 * rand 1000))) foreach 1 .. 20;
+talk(message(1, pack('Ll', $version, $$)) . message(2, "\0" x (4 * rand 1000))) foreach 1 .. 20;
 talk(pack('L4', 0x47504741, 2, 0xffffffff, 0));
-talk(substr(message(1, pack('Ll', 2, $$)), 0, 20));
+talk(substr(message(1, pack('Ll', $version, $$)), 0, 20));
 like(talk('x' x 64), qr/garbage on the socket/, 'garbage is answered by a failure');
 like(talk(message(3, '')), qr/message without a query/, 'so is a message out of turn');
 is($node->safe_psql('postgres', $query), $answer, 'and the server lives on');
@@ -264,7 +288,7 @@ is($node->safe_psql('postgres', $query), $answer, 'and the server lives on');
 	foreach my $session (@sessions)
 	{
 		my $reply;
-		syswrite($session, message(1, pack('Ll', 2, $$)));
+		syswrite($session, message(1, pack('Ll', $version, $$)));
 		sysread($session, $reply, 16);
 	}
 	cmp_ok($arenas->(), '>=', 20, '20 sessions have an arena each') or diag "process $pid";

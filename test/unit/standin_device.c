@@ -280,6 +280,14 @@ standin_copy_wait(Lane *lane, int buffer, double *ms, DeviceError *error)
 	return DEVICE_OK;
 }
 
+static DeviceStatus
+standin_lane_settle(Lane *lane, double *kernel_ms, DeviceError *error)
+{
+	(void) lane, (void) error;
+	*kernel_ms = 0;
+	return DEVICE_OK;
+}
+
 /* ---- groups ---- */
 
 static uint64_t
@@ -657,6 +665,7 @@ const DeviceOps device_ops = {
 	.lane_close = standin_lane_close,
 	.copy = standin_copy,
 	.copy_wait = standin_copy_wait,
+	.lane_settle = standin_lane_settle,
 	.query_open = standin_query_open,
 	.query_close = standin_query_close,
 	.reduce = standin_reduce,
