@@ -32,6 +32,7 @@
 #include "utils/typcache.h"
 
 #include "compat.h"
+#include "estimate.h"
 #include "gpuagg.h"
 #include "plan.h"
 #include "supported.h"
@@ -541,7 +542,7 @@ add_paths(GroupQuery *query)
 	Path	   *cheapest = query->input_rel->cheapest_total_path;
 
 	query->groups = query->keys == NIL ? 1 :
-		estimate_num_groups(query->root, query->keys, cheapest->rows, NULL, NULL);
+		estimate_groups(query->root, query->keys, cheapest->rows);
 	if (gpuagg_require == GPUAGG_REQUIRE)
 	{
 		query->grouped_rel->pathlist = NIL;
