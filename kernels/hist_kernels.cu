@@ -93,6 +93,47 @@ prepare_kernel(const __grid_constant__ HistArgs args)
 		} \
 	break
 
+/*
+ * The same for longer bodies, through one copy of them: eight for each operator
+ * of a call do not fit the instruction cache, which made calls with several nine
+ * times slower.  Rows move up, so that they stay in registers.
+ */
+template <int ITEMS, typename Body> static __device__ __forceinline__ void
+row_after_row(u32 ok, const u32 (&rows)[ITEMS], const int32_t (&bins)[ITEMS], u64 (&lo)[ITEMS],
+			  u64 (&hi)[ITEMS], const Body &body)
+{
+	u32			row[ITEMS];
+	int32_t		bin[ITEMS];
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		row[j] = rows[j];
+		bin[j] = bins[j];
+	}
+#pragma unroll 1
+	for (; ok; ok >>= 1)
+	{
+		if (ok & 1)
+			body(row[0], bin[0], lo[0], hi[0]);
+#pragma unroll
+		for (int j = 0; j + 1 < ITEMS; j++)
+		{
+			row[j] = row[j + 1];
+			bin[j] = bin[j + 1];
+			lo[j] = lo[j + 1];
+			hi[j] = hi[j + 1];
+		}
+	}
+}
+
+#define ROW_AFTER_ROW(body) \
+	row_after_row<ITEMS>(ok, row, bin, lo, hi, [&](u32 r, int32_t b, u64 l, u64 h) { \
+		u32 at = ((u32) b << args.log2_copies) | copy; \
+		body \
+	}); \
+	break
+
 template <int ITEMS> static __device__ __forceinline__ u32
 slot_rows(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok)
 {
@@ -154,39 +195,37 @@ add_slot(const HistArgs &args, int s, u32 *shared, u32 plane, u32 copy, u32 bin0
 			EACH_ROW(add_integer(args, slot, p + at, plane, bin0 + bin[j],
 								 (u32) lo[j] > GPUAGG_U24_MAX ? GPUAGG_U24_MAX : (u32) lo[j], 0););
 		case HIST_INTSQ:
-			EACH_ROW(add_square(slot, p + at, plane, lo[j]););
+			ROW_AFTER_ROW(add_square(slot, p + at, plane, l););
 		case HIST_FIX:
 		case HIST_ACCUM:
 		case HIST_REGR:
-			EACH_ROW(if (!add_floats(args, slot, s, p + at, plane, bin0 + bin[j], lo[j],
-										 hi[j]))
-					 change_row(args, s, bin0 + bin[j], lo[j], hi[j]););
+			ROW_AFTER_ROW(if (!add_floats(args, slot, s, p + at, plane, bin0 + b, l, h))
+							  change_row(args, s, bin0 + b, l, h););
 		case HIST_MAX32:
 			EACH_ROW(max_u32(p + at, (u32) max_code(slot.op, lo[j])););
 		case HIST_MAX64:
-			EACH_ROW(max_u64((u64 *) p + at, max_code(slot.op, lo[j])););
+			ROW_AFTER_ROW(max_u64((u64 *) p + at, max_code(slot.op, l)););
 		case HIST_ARG:
-			EACH_ROW(u32 key = (u32) lo[j] ^ 0x80000000u;
-					 if (slot.op == MONOID_ARGMIN) key = ~key;
-					 max_u64((u64 *) p + at, (u64) key << 32 | (u32) ~row[j]););
+			ROW_AFTER_ROW(u32 key = (u32) l ^ 0x80000000u;
+						  if (slot.op == MONOID_ARGMIN) key = ~key;
+						  max_u64((u64 *) p + at, (u64) key << 32 | (u32) ~r););
 		case HIST_OR64:
 		case HIST_XOR64:
-			EACH_ROW(u64 v = slot.op == MONOID_BIT_AND ? ~lo[j] : lo[j];
-					 for (int k = 0; k < 2; k++)
-					 {
-						 u32 * q = p + at + k * plane;
-						 u32 w = (u32) (v >> (32 * k));
+			ROW_AFTER_ROW(u64 v = slot.op == MONOID_BIT_AND ? ~l : l;
+						  for (int k = 0; k < 2; k++)
+						  {
+							  u32 * q = p + at + k * plane;
+							  u32 w = (u32) (v >> (32 * k));
 
-						 if (slot.form == HIST_XOR64)
-							 atomicXor(q, w);
-						 else if (w & ~*(volatile u32 *) q)
-							 atomicOr(q, w);
-					 });
+							  if (slot.form == HIST_XOR64)
+								  atomicXor(q, w);
+							  else if (w & ~*(volatile u32 *) q)
+								  atomicOr(q, w);
+						  });
 		default:
-#pragma unroll
-			for (int j = 0; j < ITEMS; j++)
-				if (ok >> j & 1)
-					change_row(args, s, bin0 + bin[j], lo[j], hi[j]);
+			row_after_row<ITEMS>(ok, row, bin, lo, hi, [&](u32, int32_t b, u64 l, u64 h) {
+				change_row(args, s, bin0 + b, l, h);
+			});
 	}
 }
 
@@ -248,6 +287,10 @@ shared_kernel(const __grid_constant__ HistArgs args)
 	u32			nbins = (u32) args.bins.nbins;
 	u64			tile = (u64) ITEMS * blockDim.x;
 	u32			plane = args.pass_bins << args.log2_copies;
+	/* an even share, in whole lines of a warp: small batches have fewer tiles than there are blocks */
+	u64			lines = ((u64) args.nrows + 31) / 32,
+				begin = lines * blockIdx.x / gridDim.x * 32,
+				end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) args.nrows);
 
 	let_successor_start();
 	clear_shared(shared, (size_t) args.words * plane);
@@ -258,8 +301,7 @@ shared_kernel(const __grid_constant__ HistArgs args)
 		u32			bin0 = pass * args.pass_bins;
 		u32			n = min(args.pass_bins, nbins - bin0);
 
-		add_rows<ITEMS>(args, shared, plane, bin0, n, blockIdx.x * tile, args.nrows,
-						gridDim.x * tile);
+		add_rows<ITEMS>(args, shared, plane, bin0, n, begin, end, tile);
 		__syncthreads();
 		flush_to_limbs(args, shared, plane, n, args.limb, bin0);
 		if (pass + 1 < args.passes)

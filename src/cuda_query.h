@@ -67,7 +67,7 @@ extern CudaQuery *cuda_query_build(const AggSpec *spec, const char **why);
 
 /* Lays out buffers of this size, the estimates being set; dictionaries live in `cxt`. */
 extern void cuda_query_layout(CudaQuery *query, MemoryContext cxt, uint32 buffer_bytes,
-							  int batch_rows);
+							  int batch_rows, bool parallel);
 
 /* The type of the same width as a column's, or -1. */
 extern int	cuda_native_type(ColumnType type);

@@ -141,7 +141,7 @@ ensure_open(CudaEngine *cuda, const Batch *first)
 	query->wire->est_rows = Max(cuda->env.est_rows, 0);
 	query->wire->est_groups = Max(cuda->env.est_groups, 0);
 	cuda_query_layout(query, cuda->env.cxt, cuda->client->welcome.buffer_bytes,
-					  cuda->env.batch_rows);
+					  cuda->env.batch_rows, cuda->env.parallel);
 	client_prepare(cuda->client, query->buffer_bytes,
 				   floor(query->wire->est_rows / query->buffer_rows));
 	query->wire->forced = cuda->env.forced;
