@@ -94,6 +94,13 @@ is($node->safe_psql('postgres', "$parallel $query"), $answer, 'and by several wo
 	is($node->safe_psql('postgres', "$parallel SET gpuagg.batch_rows = 4096; SELECT count(*) FROM (SELECT k, gpu_sum(n) s FROM odd GROUP BY k) a JOIN
 		(SELECT k, sum(n) s FROM odd GROUP BY k) b USING (k, s)"), '1000', '... also where some rows stay with the CPU');
 	is(device('memory_used'), 0, '... and nothing is left behind');
+	provoke('lane 2');
+	my ($out, $err);
+	$node->psql('postgres', "SET client_min_messages = 'debug1'; SET gpuagg.batch_rows = 1024;
+		$parallel SELECT count(*), sum(c), sum(s) FROM (SELECT k, gpu_count(*) c, gpu_sum(i) s FROM rows GROUP BY k) g", stdout => \$out, stderr => \$err);
+	provoke(undef);
+	is($out, '1000|1000000|500000500000', 'participants without room on the device: with those that have it');
+	like($err, qr/engine "cuda" failed: device memory limit reached/, '... and say so');
 	$before = device('queries');
 	$node->safe_psql('postgres', "$parallel $engine, t" =~ s/k, gpu_sum/k, t, gpu_sum/r);
 	is(device('queries') - $before, 3, 'a query each where keys are codes of a process');

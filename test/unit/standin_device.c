@@ -16,6 +16,7 @@
  * The environment variable GPUAGG_STANDIN_DEVICES says how many devices there are (default 2; 0: none).
  */
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -239,13 +240,60 @@ standin_unpin(void *memory)
 	(void) memory;
 }
 
+/* What the test asked to go wrong, from the one of this number on; empty if nothing. */
+static void
+asked_fault(char word[32], int number)
+{
+	int			from = 1;
+	FILE	   *f = fopen("gpuagg.fault", "r");
+
+	word[0] = '\0';
+	if (f == NULL)
+		return;
+	if (fscanf(f, "%31s %d", word, &from) < 1 || number < from)
+		word[0] = '\0';
+	fclose(f);
+}
+
+/* At the query's batch of this number. */
+static DeviceStatus
+provoke(int batch, DeviceError *error)
+{
+	char		word[32];
+
+	asked_fault(word, batch);
+	if (strcmp(word, "slow") == 0)
+		usleep(20000);
+	else if (strcmp(word, "hang") == 0)
+		sleep(60);
+	else if (strcmp(word, "segv") == 0)
+		raise(SIGSEGV);
+	else if (strcmp(word, "abort") == 0)
+		abort();
+	else if (strcmp(word, "fault") == 0)
+		return say(error, DEVICE_LOST, "an illegal memory access was encountered");
+	else if (strcmp(word, "memory") == 0)
+		return say(error, DEVICE_NO_MEMORY, "device memory limit reached");
+	return DEVICE_OK;
+}
+
+static atomic_int lanes;		/* that are open */
+
 static DeviceStatus
 standin_lane_open(Lane **lane, int device, char *arena, size_t buffer_bytes, int buffers,
 				  DeviceError *error)
 {
 	Lane	   *l = calloc(1, sizeof(*l));
+	char		word[32];
 
 	(void) device;
+	asked_fault(word, atomic_fetch_add(&lanes, 1) + 1);
+	if (strcmp(word, "lane") == 0)
+	{
+		free(l);
+		atomic_fetch_sub(&lanes, 1);
+		return say(error, DEVICE_NO_MEMORY, "device memory limit reached");
+	}
 	if (l == NULL || (l->memory = malloc(buffer_bytes * buffers)) == NULL)
 		return say(error, DEVICE_NO_MEMORY, "out of memory");
 	l->arena = arena;
@@ -259,6 +307,7 @@ standin_lane_close(Lane *lane)
 {
 	free(lane->memory);
 	free(lane);
+	atomic_fetch_sub(&lanes, 1);
 }
 
 static DeviceStatus
@@ -576,34 +625,6 @@ reduce_kept(Query *query)
 				reduce_row(query, s, &query->kept[r].from->batch, query->kept[r].from->base,
 						   query->kept[r].i, query->kept[r].group);
 	forget_rows(query);
-}
-
-/* What the test asked to go wrong, at the query's batch of this number. */
-static DeviceStatus
-provoke(int batch, DeviceError *error)
-{
-	char		word[32] = "";
-	int			from = 1;
-	FILE	   *f = fopen("gpuagg.fault", "r");
-
-	if (f == NULL)
-		return DEVICE_OK;
-	if (fscanf(f, "%31s %d", word, &from) < 1 || batch < from)
-		word[0] = '\0';
-	fclose(f);
-	if (strcmp(word, "slow") == 0)
-		usleep(20000);
-	else if (strcmp(word, "hang") == 0)
-		sleep(60);
-	else if (strcmp(word, "segv") == 0)
-		raise(SIGSEGV);
-	else if (strcmp(word, "abort") == 0)
-		abort();
-	else if (strcmp(word, "fault") == 0)
-		return say(error, DEVICE_LOST, "an illegal memory access was encountered");
-	else if (strcmp(word, "memory") == 0)
-		return say(error, DEVICE_NO_MEMORY, "device memory limit reached");
-	return DEVICE_OK;
 }
 
 static DeviceStatus
