@@ -94,15 +94,21 @@ send_all(Client *client, const void *data, size_t length)
 	return true;
 }
 
+/* In one piece where it is short, so that the server wakes up once. */
 bool
 client_send(Client *client, MessageType type, const void *body, size_t length)
 {
 	MessageHeader header = {GPUAGG_PROTOCOL_MAGIC, type, length, 0};
+	char		piece[4096];
 
 	if (client->sock < 0)
 		return false;
-	return send_all(client, &header, sizeof(header)) &&
-		(length == 0 || send_all(client, body, length));
+	if (length > sizeof(piece) - sizeof(header))
+		return send_all(client, &header, sizeof(header)) && send_all(client, body, length);
+	memcpy(piece, &header, sizeof(header));
+	if (length > 0)
+		memcpy(piece + sizeof(header), body, length);
+	return send_all(client, piece, sizeof(header) + length);
 }
 
 /* Receives bytes and, if one comes along, a file descriptor. */
