@@ -24,6 +24,36 @@ gpuagg_cuda_fail(cudaError_t err, const char *call, const char *file, int line)
 	return GPUAGG_CUDA_ERROR;
 }
 
+static __global__ void
+pair_kernel()
+{
+}
+
+/* Pairs of blocks; none if the library was not built for a device that has clusters. */
+static GpuaggCudaStatus
+read_pairs(DeviceFacts *f)
+{
+	cudaLaunchConfig_t config = {};
+	cudaLaunchAttribute attribute = {};
+	cudaFuncAttributes code;
+
+	f->pairs = 0;
+	CUDA_TRY(cudaFuncGetAttributes(&code, pair_kernel));
+	if (f->major < 9 || code.ptxVersion < 90)
+		return GPUAGG_CUDA_OK;
+	CUDA_TRY(cudaFuncSetAttribute(pair_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int) f->smem_per_block));
+	config.gridDim = dim3(2);
+	config.blockDim = dim3(1024);
+	config.dynamicSmemBytes = f->smem_per_block;
+	attribute.id = cudaLaunchAttributeClusterDimension;
+	attribute.val.clusterDim.x = 2;
+	attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+	config.attrs = &attribute;
+	config.numAttrs = 1;
+	CUDA_TRY(cudaOccupancyMaxActiveClusters(&f->pairs, pair_kernel, &config));
+	return GPUAGG_CUDA_OK;
+}
+
 static GpuaggCudaStatus
 read_facts(int device, DeviceFacts *f)
 {
@@ -42,7 +72,7 @@ read_facts(int device, DeviceFacts *f)
 	f->l2_bytes = l2;
 	f->smem_per_sm = smem_sm;
 	f->smem_per_block = smem_block;
-	return GPUAGG_CUDA_OK;
+	return read_pairs(f);
 }
 
 GpuaggCudaStatus

@@ -56,6 +56,7 @@ struct DeviceFacts
 	size_t		smem_per_sm;
 	size_t		smem_per_block;	/* with the opt-in above 48 KB */
 	int			threads_per_sm;
+	int			pairs;			/* clusters of two blocks, each with a multiprocessor of its own, that run at once */
 };
 
 /* Facts of the current device. */
@@ -82,24 +83,36 @@ let_successor_start()
 /*
  * Launches a kernel with leave to start while its predecessor drains: one that
  * waits for it before it reads what others wrote, and lets its own successor start.
+ * launch_clusters: so many blocks at a time see each other's shared memory.
  */
 template <class... Params, class... Args>
 static inline cudaError_t
-launch_early(void (*kernel) (Params...), int blocks, int threads, size_t shared_bytes, const DeviceFacts &facts,
-			 cudaStream_t stream, const Args &... args)
+launch_clusters(void (*kernel) (Params...), int cluster, int blocks, int threads, size_t shared_bytes,
+				const DeviceFacts &facts, cudaStream_t stream, const Args &... args)
 {
 	cudaLaunchConfig_t config = {};
-	cudaLaunchAttribute attribute = {};
+	cudaLaunchAttribute attribute[2] = {};
 
 	config.gridDim = dim3(blocks);
 	config.blockDim = dim3(threads);
 	config.dynamicSmemBytes = shared_bytes;
 	config.stream = stream;
-	attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-	attribute.val.programmaticStreamSerializationAllowed = 1;
-	config.attrs = &attribute;
-	config.numAttrs = facts.major >= 9 ? 1 : 0;
+	attribute[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+	attribute[0].val.programmaticStreamSerializationAllowed = 1;
+	attribute[1].id = cudaLaunchAttributeClusterDimension;
+	attribute[1].val.clusterDim.x = cluster;
+	attribute[1].val.clusterDim.y = attribute[1].val.clusterDim.z = 1;
+	config.attrs = attribute;
+	config.numAttrs = facts.major < 9 ? 0 : cluster > 1 ? 2 : 1;
 	return cudaLaunchKernelEx(&config, kernel, args...);
+}
+
+template <class... Params, class... Args>
+static inline cudaError_t
+launch_early(void (*kernel) (Params...), int blocks, int threads, size_t shared_bytes, const DeviceFacts &facts,
+			 cudaStream_t stream, const Args &... args)
+{
+	return launch_clusters(kernel, 1, blocks, threads, shared_bytes, facts, stream, args...);
 }
 
 /*

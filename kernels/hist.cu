@@ -201,13 +201,15 @@ size_slot(HistSlot &slot, int fix_words, int block_bits, int total_bits, bool sp
 		case HIST_MAX32:
 			w = 1;
 			break;
+		case HIST_UINT:
+			slot.input_words = slot.words = w = 1;
+			break;
 		case HIST_MAX64:
 		case HIST_ARG:
 		case HIST_OR64:
 		case HIST_XOR64:
 			w = 2;
 			break;
-		case HIST_UINT:
 		case HIST_INT:
 			slot.input_words = bytes <= 4 ? 1 : bytes == 8 ? 2 : 4;
 			slot.spill = spill && slot.input_words == 1;
@@ -285,11 +287,33 @@ widest_column(const HistArgs &args)
 	return widest;
 }
 
-static bool
-only_counts(const HistArgs &args)
+static HistBins
+kind_of_bins(const HistArgs &args)
 {
+	const HistSlot &first = args.slot[0];
+
+	if (hist_look_takes(args))
+		return HIST_BINS_ONE_MAXIMUM;
 	for (int s = 0; s < args.nslots; s++)
 		if (args.slot[s].form != HIST_COUNT)
+			return HIST_BINS_ANY;
+	return args.nslots == 1 && !first.filter && !first.x.validity && !first.y.validity && hist_simple_bins(args.bins)
+		? HIST_BINS_ONE_COUNT : HIST_BINS_COUNTS;
+}
+
+/* Whether the column is the bin itself, which moves anyway. */
+static bool
+is_bin(const GpuaggBins &b, const GpuaggColumn &c)
+{
+	return b.kind == GPUAGG_BIN_INDEX && c.values == b.column[0].values && type_bytes(c.type) == 4;
+}
+
+/* Sums of values that are below the number of bins hardly ever leave a word. */
+static bool
+spills_seldom(const HistArgs &args)
+{
+	for (int s = 0; s < args.nslots; s++)
+		if (args.slot[s].form != HIST_COUNT && !(args.slot[s].form == HIST_INT && is_bin(args.bins, args.slot[s].x)))
 			return false;
 	return true;
 }
@@ -303,7 +327,7 @@ static void
 choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
 	HistArgs   &args = plan.args;
-	HistDevice	dev = {facts.sms, (int) facts.smem_per_block - SHARED_RESERVE};
+	HistDevice	dev = {facts.sms, (int) facts.smem_per_block - SHARED_RESERVE, (int64_t) facts.l2_bytes};
 	int			bits = log2_ceil(hist->nrows / facts.sms + 4096 * 2);
 	int64_t		best = INT64_MAX;
 	HistModel	m;
@@ -320,18 +344,18 @@ choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 			plan.model.form = HIST_FORM_GLOBAL;
 			return;
 		}
-		m = hist_model(&dev, hist->bins.nbins, trial.words, hist->nrows, 1, only_counts(args));
+		m = hist_model(&dev, hist->bins.nbins, trial.words, hist->nrows, 1, kind_of_bins(args));
 		/* spilled carries need limbs that the whole device shares */
 		if (narrow && (m.form != HIST_FORM_SHARED || hist->strategy == GPUAGG_HIST_PARTITION))
 			break;
-		if (m.passes < best)
+		if (m.passes < best || (m.passes == best && spills_seldom(args)))
 		{
 			best = m.passes;
 			args = trial;
 			plan.model = m;
 		}
 	}
-	if (hist->strategy == GPUAGG_HIST_SHARED)
+	if (hist->strategy == GPUAGG_HIST_SHARED && plan.model.form != HIST_FORM_BYTES)
 		plan.model.form = HIST_FORM_SHARED;
 	else if (hist->strategy == GPUAGG_HIST_GLOBAL)
 		plan.model.form = HIST_FORM_GLOBAL;
@@ -371,13 +395,6 @@ slot_numbers_rows(const HistSlot &slot)
 		slot.x.type != GPUAGG_VALUE_KV;
 }
 
-/* Whether the column is the bin itself, which moves anyway. */
-static bool
-is_bin(const GpuaggBins &b, const GpuaggColumn &c)
-{
-	return b.kind == GPUAGG_BIN_INDEX && c.values == b.column[0].values && type_bytes(c.type) == 4;
-}
-
 static bool
 add_column(const GpuaggBins &b, PartColumns &cols, const GpuaggColumn &c)
 {
@@ -401,7 +418,9 @@ plan_columns(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 	PartColumns &cols = plan.part.columns;
 	bool		all = true,
 				numbers = false,
-				bins = false;
+				bins = false,
+				fast,
+				fast_numbers;
 
 	plan.part.stage_bytes = 4;
 	cols.n = 0;
@@ -413,13 +432,14 @@ plan_columns(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 		bins = bins || is_bin(hist->bins, slot.x) || is_bin(hist->bins, slot.y);
 		all = slot_moves(slot) && add_column(hist->bins, cols, slot.x) && add_column(hist->bins, cols, slot.y);
 	}
-	if (numbers && !hist_fast_numbers_rows(plan.args))
+	fast = hist_fast_partitioned(plan.args, &fast_numbers);
+	if (numbers && !fast_numbers)
 		all = false;
 	plan.part.moved = all;
 	if (!all)
 		cols.n = 0;
-	/* a slot that reads them needs whole bins */
-	plan.part.narrow = !(all && bins);
+	/* the general kernel reads a slot's value whole */
+	plan.part.narrow = !(all && bins) || fast;
 	plan.part.bin = plan.part.narrow ? (void *) ws.take<uint16_t>(hist->nrows) : ws.take<int32_t>(hist->nrows);
 	plan.part.numbers = !all || numbers;
 	if (plan.part.numbers)
@@ -551,12 +571,12 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	STATUS_TRY(make_plan(hist, *facts, plan));
-	choice->strategy = plan.model.form == HIST_FORM_SHARED ? GPUAGG_HIST_SHARED
+	choice->strategy = plan.model.form == HIST_FORM_SHARED || plan.model.form == HIST_FORM_BYTES ? GPUAGG_HIST_SHARED
 		: plan.model.form == HIST_FORM_PARTITION ? GPUAGG_HIST_PARTITION : GPUAGG_HIST_GLOBAL;
 	choice->copies = 1 << plan.model.log2_copies;
 	choice->passes = choice->strategy == GPUAGG_HIST_PARTITION ? (int) plan.model.partitions
-		: plan.model.passes;
-	choice->bin_bytes = 4 * plan.args.words;
+		: plan.model.form == HIST_FORM_LOOK ? 1 : plan.model.passes;
+	choice->bin_bytes = plan.model.form == HIST_FORM_BYTES ? 1 : 4 * plan.args.words;
 	return GPUAGG_CUDA_OK;
 }
 
@@ -568,6 +588,7 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 	HistPlan	plan;
 	HistArgs   &args = plan.args;
 	Workspace	ws(workspace);
+	u32		   *bytes = nullptr;
 
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	STATUS_TRY(make_plan(hist, *facts, plan));
@@ -575,7 +596,10 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 	args.lock = ws.take<u32>(HIST_LOCKS);
 	if (plan.model.form == HIST_FORM_PARTITION)
 		plan_partition(hist, *facts, plan, ws);
-	else if (plan.model.form == HIST_FORM_SHARED && !hist_fast_directly(args))
+	else if (plan.model.form == HIST_FORM_BYTES)
+		bytes = ws.take<u32>((size_t) hist_count_blocks(args.nrows, *facts) * args.pass_bins / 4);
+	else if (plan.model.form == HIST_FORM_LOOK ||
+			 (plan.model.form == HIST_FORM_SHARED && !hist_narrow_takes(args, *facts)))
 	{
 		args.limb_bins = (u32) hist->bins.nbins + 2;
 		args.limb_bins &= ~1u;
@@ -585,8 +609,14 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 	if (hist->nrows == 0)
 		return GPUAGG_CUDA_OK;
 
+	if (plan.model.form == HIST_FORM_BYTES)
+		return hist_launch_counts(args, bytes, *facts, stream);
+	if (plan.model.form == HIST_FORM_SHARED && hist_narrow_takes(args, *facts))
+		return hist_launch_narrow(args, *facts, stream);
 	if (plan.model.form != HIST_FORM_SHARED || args.limb)
 		STATUS_TRY(hist_launch_prepare(args, *facts, stream));
+	if (plan.model.form == HIST_FORM_LOOK)
+		return hist_launch_look(args, *facts, stream);
 	if (plan.model.form == HIST_FORM_SHARED)
 		return hist_launch_shared(args, *facts, stream);
 	if (plan.model.form == HIST_FORM_GLOBAL)

@@ -10,6 +10,7 @@
  *	COUNT	one word
  *	INT		two's complement sum; the carry goes to the next word, past the last
  *			one ("spill", FIX too) to the limb in device memory
+ *	UINT	saturating sum: one word, whose carry sets its top bit
  *	FIX		sum of doubles as multiples of 2^e0, in signed digits of 24 or 27 bits (see below)
  *	ACCUM	COUNT, wide sum of x, of x * x (exact, so no cancellation)
  *	REGR	COUNT, wide sums of x, y, and of x * x, y * y, x * y
@@ -122,6 +123,9 @@ enum HistCounter
 	HIST_NEXT,
 	HIST_NCOUNTERS
 };
+
+/* UINT: the word's sum is above all limits. */
+#define UINT_SATURATED 0x80000000u
 
 #define HIST_LOCKS 16384
 #define HIST_SAMPLE 4096
@@ -316,6 +320,38 @@ find_bins(const GpuaggBins &b, const u32 (&row)[ITEMS], u32 ok, int32_t (&bin)[I
 }
 
 /* ---- adding to shared memory --------------------------------------------- */
+
+/*
+ * Atomics at an address within shared memory.  Of a pointer the compiler works
+ * out the window's base again for every row, which takes several times as many
+ * instructions as the addition itself.
+ */
+static __device__ __forceinline__ u32
+shared_address(const void *p)
+{
+	return (u32) __cvta_generic_to_shared(p);
+}
+
+static __device__ __forceinline__ void
+shared_count(u32 at)
+{
+	asm volatile("red.shared.add.u32 [%0], 1;" : : "r"(at) : "memory");
+}
+
+static __device__ __forceinline__ u32
+shared_add(u32 at, u32 v)
+{
+	u32			old;
+
+	asm volatile("atom.shared.add.u32 %0, [%1], %2;" : "=r"(old) : "r"(at), "r"(v) : "memory");
+	return old;
+}
+
+static __device__ __forceinline__ void
+shared_or(u32 at, u32 v)
+{
+	asm volatile("red.shared.or.b32 [%0], %1;" : : "r"(at), "r"(v) : "memory");
+}
 
 /*
  * Add cnt words a, continued by fill (0 or ~0), to the two's complement number

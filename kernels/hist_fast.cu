@@ -93,6 +93,8 @@ struct FastPlace
 {
 	u32		   *count;
 	u32		   *words;
+	u32			count_at;		/* their addresses within shared memory */
+	u32			words_at;
 	u32			word;			/* words begin with this plane */
 	u32			plane;
 	u32			bin0;
@@ -263,7 +265,21 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, co
 	__syncwarp();
 }
 
-/* Narrow integers: one word, and seldom a carry. */
+/* What leaves the first word of a sum. */
+static __device__ __forceinline__ void
+add_rest(const HistArgs &args, const HistSlot &slot, const FastPlace &place, u32 at, u32 rest)
+{
+	if (rest && slot.spill)
+		atomicAdd(&args.limb[(slot.limb + 1) * (size_t) args.limb_bins + place.bin0 + (at >> place.log2_copies)],
+				  (u64) (int64_t) (int32_t) rest);
+	else if (rest)
+		shared_add(place.words_at + (place.plane + at) * (u32) sizeof(u32), rest);
+}
+
+/*
+ * Narrow integers: one word, and seldom a carry.  A saturating sum that was
+ * carried out of its word has reached its limit; the top bit keeps that.
+ */
 template <int KIND, int ITEMS> static __device__ __forceinline__ void
 add_integers(const HistArgs &args, const FastArgs &fast, const FastPlace &place, const u32 (&at)[ITEMS],
 			 const int32_t (&v)[ITEMS], u32 in)
@@ -279,7 +295,7 @@ add_integers(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 		w[j] = KIND == FAST_UINT ? min((u32) v[j], GPUAGG_U24_MAX) : (u32) v[j];
 		old[j] = 0;
 		if (in >> j & 1)
-			old[j] = atomicAdd(place.words + at[j], w[j]);
+			old[j] = shared_add(place.words_at + at[j] * (u32) sizeof(u32), w[j]);
 		else
 			w[j] = 0;
 	}
@@ -295,17 +311,12 @@ add_integers(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			u32			rest = (KIND == FAST_INT_I32 ? (u32) ((int32_t) w[j] >> 31) : 0) +
-				((u32) (old[j] + w[j]) < w[j]);
-			u32			bin = place.bin0 + (at[j] >> place.log2_copies);
+			u32			carry = (u32) (old[j] + w[j]) < w[j];
 
-			if (rest && slot.spill && args.limb == nullptr)
-				atomicAdd((u64 *) slot.states + bin, (u64) rest << 32);
-			else if (rest && slot.spill)
-				atomicAdd(&args.limb[(slot.limb + 1) * (size_t) args.limb_bins + bin],
-						  (u64) (int64_t) (int32_t) rest);
-			else if (rest)
-				atomicAdd(place.words + place.plane + at[j], rest);
+			if (KIND == FAST_INT_I32)
+				add_rest(args, slot, place, at[j], (u32) ((int32_t) w[j] >> 31) + carry);
+			else if (carry)
+				shared_or(place.words_at + at[j] * (u32) sizeof(u32), UINT_SATURATED);
 		}
 	__syncwarp();
 }
@@ -421,13 +432,17 @@ template <int KIND> struct FastTile
 		else
 			load((const int32_t *) fast.bin + base, values + base, with_values, left, threads, none);
 	}
-	/* Where the bins are the values, too; not while they are on their way. */
+	/* Where the bins are the values, too; not while they are on their way.  first: value of bin 0. */
 	__device__ __forceinline__ void
-	copy_bins()
+	copy_bins(u32 first)
 	{
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
-			memcpy(&v[j], &bin[j], 4);
+		{
+			u32			value = bin[j] + first;
+
+			memcpy(&v[j], &value, 4);
+		}
 	}
 };
 
@@ -504,6 +519,8 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 plane, u3
 	place.count = shared + (counting ? (size_t) args.slot[fast.count].word * plane : 0);
 	place.word = KIND != FAST_NONE ? args.slot[fast.slot].word : 0;
 	place.words = shared + place.word * plane;
+	place.count_at = shared_address(place.count);
+	place.words_at = shared_address(place.words);
 	place.plane = plane;
 	place.bin0 = bin0;
 	place.nbins = nbins;
@@ -531,7 +548,7 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 plane, u3
 
 		next.load(fast, narrow, values, with_values, base + step, end, threads, origin - 1);
 		if (sizeof(T) == 4 && KIND != FAST_NONE && !with_values)
-			tile.copy_bins();
+			tile.copy_bins(narrow ? bin0 : 0);
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
@@ -543,7 +560,9 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 plane, u3
 			else if (b < nbins)
 			{
 				in |= 1u << j;
-				if (counting)
+				if (counting && DIGITS == 0)
+					shared_count(place.count_at + at[j] * (u32) sizeof(u32));
+				else if (counting)
 					atomicAdd(place.count + at[j], 1u);
 			}
 			else if (b + bin0 + bias > most && base + j * threads + threadIdx.x < end)
@@ -559,40 +578,6 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 plane, u3
 
 /* ---- the kernels --------------------------------------------------------------- */
 
-/*
- * Counts and sums whose states are 64-bit integers go straight to them, by
- * native atomics: no limbs to clear and to fold.  Many counts do not, because
- * two of them share an atomic on their way to limbs.
- */
-#define MOST_COUNTS 16384
-
-template <int KIND> static constexpr __host__ __device__ bool
-sums_directly()
-{
-	return KIND == FAST_NONE || KIND == FAST_INT_I32;
-}
-
-template <int KIND> static __device__ __forceinline__ void
-flush_directly(const HistArgs &args, const u32 *shared, u32 plane, u32 bin0, u32 n)
-{
-	const HistSlot &slot = args.slot[0];
-	u64		   *states = (u64 *) slot.states + bin0;
-
-	for (u32 i = threadIdx.x; i < n; i += blockDim.x)
-	{
-		u32			b = rotated(i, n);
-		u64			sum = 0;
-
-		if (KIND == FAST_NONE)
-			sum = copies_sum(shared, b, args.log2_copies);
-		else
-			sum = limb_of_words(args, slot, shared, plane, b, 0) +
-				(slot.spill ? 0 : limb_of_words(args, slot, shared, plane, b, 1) << 32);
-		if (sum)
-			atomicAdd(states + b, sum);
-	}
-}
-
 template <int KIND> static __global__ void __launch_bounds__(sm_threads(KIND), 1)
 fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast)
 {
@@ -605,9 +590,6 @@ fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastA
 				end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) args.nrows);
 
 	let_successor_start();
-	/* nothing was prepared that would have waited for the rows */
-	if (sums_directly<KIND>() && args.limb == nullptr)
-		wait_for_predecessor();
 	for (int pass = 0; pass < args.passes; pass++)
 	{
 		u32			bin0 = pass * args.pass_bins;
@@ -618,10 +600,7 @@ fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastA
 		add_range<KIND, sm_threads(KIND), false>(args, fast, shared, plane, bin0, n, begin, end, pass == 0, none);
 		__syncthreads();
 		wait_for_predecessor();
-		if (sums_directly<KIND>() && args.limb == nullptr)
-			flush_directly<KIND>(args, shared, plane, bin0, n);
-		else
-			flush_to_limbs(args, shared, plane, n, args.limb, bin0);
+		flush_to_limbs(args, shared, plane, n, args.limb, bin0);
 	}
 }
 
@@ -764,28 +743,19 @@ fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 }
 
 bool
-hist_fast_directly(const HistArgs &args)
-{
-	FastArgs	fast;
-	int			kind;
-
-	if (args.nslots != 1 || !fast_shape(args, fast, kind))
-		return false;
-	return kind == FAST_NONE ? args.bins.nbins <= MOST_COUNTS
-		: kind == FAST_INT_I32 && args.slot[0].op == MONOID_SUM_I64;
-}
-
-bool
-hist_fast_numbers_rows(const HistArgs &args)
+hist_fast_partitioned(const HistArgs &args, bool *numbers_rows)
 {
 	HistArgs	moved = args;
 	FastArgs	fast;
 	int			kind;
+	bool		taken;
 
 	/* as if it were partitioned already */
 	moved.item = (const HistItem *) &moved;
 	moved.part_row = nullptr;
-	return fast_shape(moved, fast, kind) && kind == FAST_ARG;
+	taken = fast_shape(moved, fast, kind);
+	*numbers_rows = taken && kind == FAST_ARG;
+	return taken;
 }
 
 /* Shared memory that kernels declare. */
@@ -794,13 +764,17 @@ hist_fast_numbers_rows(const HistArgs &args)
 template <int KIND> static cudaError_t
 launch_fast(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts, cudaStream_t stream)
 {
-	void	  (*kernel) (HistArgs, FastArgs) = args.item ? fast_partition_kernel<KIND>
-		: fast_kernel<KIND>;
+	void	  (*kernel) (HistArgs, FastArgs) = fast_partition_kernel<KIND>;
 	size_t		bytes = (size_t) args.words * (args.pass_bins << args.log2_copies) * sizeof(u32);
 	/* the system keeps 1 KB of each block */
 	int			blocks = args.item && 2 * (bytes + 1024 + STATIC_BYTES) <= facts.smem_per_sm ? 2 : 1;
-	cudaError_t err = allow_shared(kernel, facts);
+	cudaError_t err;
 
+	/* counts alone come here partitioned only */
+	if constexpr (KIND != FAST_NONE)
+		if (!args.item)
+			kernel = fast_kernel<KIND>;
+	err = allow_shared(kernel, facts);
 	if (err != cudaSuccess)
 		return err;
 	return launch_early(kernel, blocks * facts.sms, sm_threads(KIND) / blocks, bytes, facts, stream, args, fast);

@@ -415,23 +415,28 @@ hist_launch_prepare(const HistArgs &args, const DeviceFacts &facts, cudaStream_t
 }
 
 GpuaggCudaStatus
+hist_launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
+{
+	u64			work = (u64) args.bins.nbins * args.nslots;
+
+	CUDA_TRY(launch_early(fold_kernel, (int) (work / 128 + 1 < 8192 ? work / 128 + 1 : 8192), 128, 0, facts, stream,
+						  args));
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
 hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
 	size_t		bytes = (size_t) args.words * (args.pass_bins << args.log2_copies) * sizeof(u32);
-	u64			work = (u64) args.bins.nbins * args.nslots;
 	bool		taken;
 
 	STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));
-	if (args.limb == nullptr)
-		return GPUAGG_CUDA_OK;
 	if (!taken)
 	{
 		CUDA_TRY(allow_shared(shared_kernel<ITEMS_GENERIC>, facts));
 		CUDA_TRY(launch_early(shared_kernel<ITEMS_GENERIC>, facts.sms, THREADS, bytes, facts, stream, args));
 	}
-	CUDA_TRY(launch_early(fold_kernel, (int) (work / 128 + 1 < 8192 ? work / 128 + 1 : 8192), 128, 0, facts, stream,
-						  args));
-	return GPUAGG_CUDA_OK;
+	return hist_launch_fold(args, facts, stream);
 }
 
 GpuaggCudaStatus

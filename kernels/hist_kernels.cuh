@@ -11,6 +11,7 @@ GpuaggCudaStatus hist_launch_prepare(const HistArgs &args, const DeviceFacts &fa
 									 cudaStream_t stream);
 GpuaggCudaStatus hist_launch_shared(const HistArgs &args, const DeviceFacts &facts,
 									cudaStream_t stream);
+GpuaggCudaStatus hist_launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
 GpuaggCudaStatus hist_launch_partition(const HistArgs &args, const DeviceFacts &facts,
 									   cudaStream_t stream);
 GpuaggCudaStatus hist_launch_global(const HistArgs &args, const DeviceFacts &facts,
@@ -19,10 +20,20 @@ GpuaggCudaStatus hist_launch_global(const HistArgs &args, const DeviceFacts &fac
 /* Where the shape is a common one; *taken says whether. */
 GpuaggCudaStatus hist_launch_fast(const HistArgs &args, const DeviceFacts &facts,
 								  cudaStream_t stream, bool *taken);
-/* Whether they change states themselves, and need neither limbs nor a fold. */
-bool hist_fast_directly(const HistArgs &args);
-/* Whether they do so with row numbers and moved columns, too. */
-bool hist_fast_numbers_rows(const HistArgs &args);
+/* A lone count in bytes, of a simple column of bins; pass_bins bytes a block. */
+int hist_count_blocks(u32 nrows, const DeviceFacts &facts);
+GpuaggCudaStatus hist_launch_counts(const HistArgs &args, u32 *bytes, const DeviceFacts &facts, cudaStream_t stream);
+/* A maximum by looks at limbs, and whether it can be had so. */
+bool hist_look_takes(const HistArgs &args);
+GpuaggCudaStatus hist_launch_look(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
+/*
+ * Counts and narrow sums that change states themselves, and need neither limbs
+ * nor a fold; whether they take the histogram.
+ */
+bool hist_narrow_takes(const HistArgs &args, const DeviceFacts &facts);
+GpuaggCudaStatus hist_launch_narrow(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
+/* Whether they take partitions, and then whether with row numbers and moved columns, too. */
+bool hist_fast_partitioned(const HistArgs &args, bool *numbers_rows);
 
 /* Bins that are an int32 column less a minimum, with no filter and no NULL. */
 static inline bool

@@ -9,7 +9,8 @@
  * shared memory, so M only has to spread equal bins of one warp over banks;
  * initialising and flushing M copies is weighed against the rows of a block; and where S passes
  * would read the input more often than a partition moves it, the rows are
- * partitioned by bin range once.
+ * partitioned by bin range once.  Two kinds of histogram have a way of their own
+ * there: counts in bytes, and maxima that most rows only look at.
  *
  * Plain C, no CUDA, no memory: a pure function, tested as a table.
  */
@@ -22,12 +23,15 @@ typedef struct HistDevice
 {
 	int			sms;
 	int			shared_bytes;	/* most dynamic shared memory of one block */
+	int64_t		l2_bytes;
 } HistDevice;
 
 typedef enum HistForm
 {
 	HIST_FORM_SHARED,
+	HIST_FORM_BYTES,			/* in shared memory, a byte a bin */
 	HIST_FORM_PARTITION,
+	HIST_FORM_LOOK,				/* maxima in the L2 cache, which most rows only read */
 	HIST_FORM_GLOBAL
 } HistForm;
 
@@ -45,6 +49,18 @@ typedef struct HistModel
 /* What a partition costs in passes, of counts and of anything else; see the tuning table in README.md. */
 #define HIST_PASSES_OF_COUNTS 4
 #define HIST_PASSES_PER_PARTITION 3
+/* What looking at 64-bit maxima in the L2 cache costs in passes. */
+#define HIST_PASSES_OF_MAXIMA 2
+
+/* What the bins are, as far as it decides the form. */
+typedef enum HistBins
+{
+	HIST_BINS_ANY,
+	HIST_BINS_COUNTS,			/* rows are counted, nothing else */
+	HIST_BINS_ONE_COUNT,		/* once, all of them, which bytes can do */
+	HIST_BINS_ONE_MAXIMUM		/* of 64 bits, by native atomics */
+} HistBins;
+
 #define HIST_MAX_PARTITIONS 16384
 /* With fewer, multiprocessors wait for the last; with more, runs get short. */
 #define HIST_GOOD_PARTITIONS 256
@@ -70,13 +86,23 @@ hist_model_partition(const HistDevice *dev, int64_t nbins, int bin_words, HistMo
 	m->form = m->partitions <= HIST_MAX_PARTITIONS ? HIST_FORM_PARTITION : HIST_FORM_GLOBAL;
 }
 
+/* Passes over bins of which so many fit in one; all but the last are multiples of `unit`. */
+static inline void
+hist_model_passes(int64_t nbins, int64_t fit, int64_t unit, HistModel *m)
+{
+	int64_t		passes = (nbins + fit - 1) / fit;
+
+	m->passes = (int) (passes < 1000000 ? passes : 1000000);
+	m->pass_bins = ((nbins + m->passes - 1) / m->passes + unit - 1) / unit * unit;
+}
+
 /*
- * nbins bins of bin_words 32-bit words each, which count rows if `counts`.
+ * nbins bins of bin_words 32-bit words each.
  * race is the sampled race factor RF, bins over distinct bins in use (1 if
  * not known): equal bins in one warp grow with it.
  */
 static inline HistModel
-hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, int64_t race, int counts)
+hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, int64_t race, HistBins kind)
 {
 	HistModel	m = {HIST_FORM_SHARED, 0, 1, nbins, 1};
 	int64_t		fit = dev->shared_bytes / 4 / bin_words;
@@ -86,10 +112,16 @@ hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, i
 	fit &= ~(int64_t) 1;
 	if (nbins > fit)
 	{
-		m.passes = (int) ((nbins + fit - 1) / fit < 1000000 ? (nbins + fit - 1) / fit : 1000000);
-		m.pass_bins = (nbins + m.passes - 1) / m.passes;
-		m.pass_bins += m.pass_bins & 1;
-		if (m.passes > (counts ? HIST_PASSES_OF_COUNTS : HIST_PASSES_PER_PARTITION))
+		hist_model_passes(nbins, fit, 2, &m);
+		if (kind == HIST_BINS_ONE_COUNT)
+		{
+			hist_model_passes(nbins, dev->shared_bytes & ~15, 16, &m);
+			m.form = HIST_FORM_BYTES;
+		}
+		if (kind == HIST_BINS_ONE_MAXIMUM && m.passes > HIST_PASSES_OF_MAXIMA && nbins <= dev->l2_bytes / 2 / 8)
+			m.form = HIST_FORM_LOOK;
+		else if (m.passes > (kind == HIST_BINS_COUNTS || kind == HIST_BINS_ONE_COUNT ? HIST_PASSES_OF_COUNTS
+							 : HIST_PASSES_PER_PARTITION))
 			hist_model_partition(dev, nbins, bin_words, &m);
 		return m;
 	}

@@ -22,6 +22,8 @@ add_integer(const HistArgs &args, const HistSlot &slot, u32 *p, u32 plane, u32 b
 		u32			a[1] = {(u32) lo};
 
 		carry = add_words<1>(p, plane, slot.words, a, fill, 0);
+		if (slot.form == HIST_UINT && carry)
+			atomicOr(p, UINT_SATURATED);
 		if (slot.spill && carry)
 			atomicAdd(&args.limb[(slot.limb + slot.words) * (size_t) args.limb_bins + bin],
 					  (u64) (int64_t) carry);

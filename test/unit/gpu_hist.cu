@@ -5,6 +5,8 @@
  * Every commutative operator, strategy and kind of bins, over sizes around
  * tile edges, with NULLs, filters, extreme values, and in several batches.
  */
+#include <algorithm>
+
 #include "bins.h"
 #include "gpu_hist_reference.h"
 
@@ -283,6 +285,17 @@ GPU_TEST(hist_many_bins)
 		{{MONOID_SUM_F64, MONOID_MAX_I32, MONOID_SUM_I64}, GPUAGG_HIST_AUTO, 3000001, n, 1, PLAIN, no, no, no, no},
 		{{MONOID_ARGMAX}, GPUAGG_HIST_AUTO, 5000001, n, 2, EXTREME, no, no, yes, no},
 		{{MONOID_ARGMIN}, GPUAGG_HIST_AUTO, 5000001, n, 1, PLAIN, no, no, no, no},
+		/* looked at in the L2 cache */
+		{{MONOID_ARGMAX}, GPUAGG_HIST_AUTO, 100001, n, 2, EXTREME, no, no, yes, yes},
+		{{MONOID_ARGMIN}, GPUAGG_HIST_AUTO, 100001, n, 2, PLAIN, no, no, yes, no},
+		{{MONOID_MAX_I32}, GPUAGG_HIST_AUTO, 200001, n, 2, EXTREME, no, no, no, no},
+		{{MONOID_MIN_I32}, GPUAGG_HIST_AUTO, 200001, n, 2, EXTREME, no, no, no, yes},
+		{{MONOID_MAX_I64}, GPUAGG_HIST_AUTO, 200001, n, 2, EXTREME, no, no, no, no},
+		{{MONOID_MIN_F64}, GPUAGG_HIST_AUTO, 200001, n, 2, EXTREME, no, no, no, no},
+		/* a count and a sum at once */
+		{{MONOID_COUNT, MONOID_SUM_I64}, GPUAGG_HIST_AUTO, 700, n, 2, EXTREME, no, no, yes, no},
+		{{MONOID_SATADD_U24, MONOID_COUNT}, GPUAGG_HIST_AUTO, 700, n, 2, PLAIN, no, no, no, no},
+		{{MONOID_COUNT, MONOID_SUM_I64}, GPUAGG_HIST_AUTO, 60000, n, 2, EXTREME, no, no, yes, yes},
 		/* sums of one word in several passes, with carries to the states */
 		{{MONOID_SUM_I64}, GPUAGG_HIST_SHARED, 50000, n, 2, EXTREME, no, no, yes, yes},
 		{{MONOID_SUM_I64}, GPUAGG_HIST_SHARED, 150000, n, 2, EXTREME, no, no, yes, no},
@@ -309,7 +322,7 @@ GPU_TEST(hist_many_bins)
 GPU_TEST(hist_outside)
 {
 	for (GpuaggHistStrategy strategy : strategies)
-		for (int64_t nbins : {100L, 9000000L})
+		for (int64_t nbins : {100L, 70000L, 300000L, 9000000L})
 			for (size_t n : {1, 3, 4095, 4099, 100002})
 				for (size_t shift = 0; shift < 4; shift++)
 				{
@@ -336,6 +349,92 @@ GPU_TEST(hist_outside)
 					CHECK(states.take() == expect && status.take()[0].outside == outside,
 						  "strategy %d, %ld bins, %zu rows, shift %zu: %llu outside, expected %llu", strategy,
 						  (long) nbins, n, shift, status.take()[0].outside, outside);
+				}
+}
+
+/*
+ * Bytes that count rows are full over and over, all four of a word at a time, and
+ * pass on what they had just then.
+ */
+GPU_TEST(hist_full_bytes)
+{
+	const size_t n = gpu_test_quick() ? 400003 : 6000011;
+
+	for (int64_t nbins : {60001L, 300001L})
+		for (int hot : {1, 2, 3, 4, 9})
+		{
+			Random		r(nbins + hot);
+			std::vector<int32_t> keys(n);
+			std::vector<int64_t> expect(nbins, 0);
+			DeviceArray<int64_t> states(nbins);
+			DeviceArray<GpuaggHistStatus> status(1);
+
+			for (int32_t &k : keys)
+			{
+				k = (int32_t) (r.below(16) ? 40000 + r.below(hot) : r.below(2) ? nbins - 1 - r.below(4) : r.below(nbins));
+				expect[k]++;
+			}
+			DeviceArray<int32_t> device_keys(keys, hot % 4);
+
+			one_batch(MONOID_COUNT, {device_keys.get(), nullptr, GPUAGG_VALUE_I32}, GpuaggColumn(), n, nbins, states.get(),
+					  status.get(), GPUAGG_HIST_AUTO);
+			CHECK(states.take() == expect && status.take()[0].outside == 0, "%ld bins, %d hot ones", (long) nbins, hot);
+			CHECK(states.guards_intact(), "states overrun");
+		}
+}
+
+/*
+ * Sums of 32-bit integers whose words overflow either way, from columns that
+ * start anywhere, with rows that have no bin.
+ */
+GPU_TEST(hist_narrow_sums)
+{
+	const size_t n = gpu_test_quick() ? 20003 : 700001;
+
+	for (MonoidId op : {MONOID_SUM_I64, MONOID_SATADD_U24})
+		for (int64_t nbins : {1L, 40L, 9000L, 30000L, 50000L, 100000L})
+			for (int spread = 0; spread < 3; spread++)
+				for (size_t shift : {0, 1, 6, 15})
+				{
+					Random		r(nbins + 16 * spread + shift);
+					std::vector<int32_t> keys(n),
+								values(n);
+					std::vector<int64_t> expect(nbins, 0);
+					unsigned long long outside = 0;
+					DeviceArray<int64_t> states(nbins);
+					DeviceArray<GpuaggHistStatus> status(1);
+
+					for (size_t i = 0; i < n; i++)
+					{
+						keys[i] = (int32_t) (r.below(3) ? r.below(nbins) : nbins / 2);
+						if (r.below(16) == 0)
+							keys[i] = r.below(2) ? -1 - (int32_t) r.below(9) : (int32_t) (nbins + r.below(9));
+						values[i] = spread == 0 ? (int32_t) r.below(100) : spread == 1 ? INT32_MAX - (int32_t) r.below(9)
+							: r.below(2) ? INT32_MIN + (int32_t) r.below(9) : (int32_t) r.below(1000) - 500;
+						if (op == MONOID_SATADD_U24 && values[i] < 0)
+							values[i] = 1;
+						outside += keys[i] >= nbins;
+						if (keys[i] >= 0 && keys[i] < nbins)
+							expect[keys[i]] += op == MONOID_SUM_I64 ? values[i] : std::min(values[i], 0xffffff);
+					}
+					DeviceArray<int32_t> device_keys(keys, shift % 4),
+								device_values(values, shift / 4);
+
+					one_batch(op, {device_keys.get(), nullptr, GPUAGG_VALUE_I32},
+							  {device_values.get(), nullptr, GPUAGG_VALUE_I32}, n, nbins, states.get(), status.get(),
+							  GPUAGG_HIST_AUTO);
+					std::vector<int64_t> got = states.take();
+
+					/* 24-bit sums lie close together */
+					for (int64_t b = nbins - 1; op == MONOID_SATADD_U24 && b >= 0; b--)
+					{
+						got[b] = ((const uint32_t *) got.data())[b];
+						expect[b] = std::min<int64_t>(expect[b], 0xffffff);
+					}
+					CHECK(got == expect && status.take()[0].outside == outside,
+						  "%s, %ld bins, spread %d, shift %zu: %llu outside, expected %llu", gpuagg_monoids[op].name,
+						  (long) nbins, spread, shift, status.take()[0].outside, outside);
+					CHECK(states.guards_intact(), "states overrun");
 				}
 }
 

@@ -7,8 +7,8 @@
 
 #include "../../kernels/hist_model.h"
 
-/* An H100: 132 multiprocessors, 227 kB for a block less what kernels need. */
-static const HistDevice h100 = {132, 232448 - 1024};
+/* An H100: 132 multiprocessors, 227 kB for a block less what kernels need, 50 MB of L2 cache. */
+static const HistDevice h100 = {132, 232448 - 1024, 50 << 20};
 
 static const struct
 {
@@ -20,28 +20,40 @@ static const struct
 	int			least_log2,		/* bounds of log2 M */
 				most_log2;
 	int			passes;
-	int			counts;
+	HistBins	kind;
 }			table[] = {
 	/* few bins: as many copies as a warp has lanes */
-	{1, 1, 50000000, 1, HIST_FORM_SHARED, 5, 5, 1, 0},
-	{31, 1, 50000000, 1, HIST_FORM_SHARED, 5, 5, 1, 0},
-	{100, 5, 134217728, 1, HIST_FORM_SHARED, 5, 5, 1, 0},
+	{1, 1, 50000000, 1, HIST_FORM_SHARED, 5, 5, 1, HIST_BINS_ANY},
+	{31, 1, 50000000, 1, HIST_FORM_SHARED, 5, 5, 1, HIST_BINS_ANY},
+	{100, 5, 134217728, 1, HIST_FORM_SHARED, 5, 5, 1, HIST_BINS_ANY},
 	/* thousands: equal bins seldom meet, unless the race factor says so */
-	{6137, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 1, 0},
-	{6137, 1, 50000000, 63, HIST_FORM_SHARED, 2, 3, 1, 0},
+	{6137, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 1, HIST_BINS_ANY},
+	{6137, 1, 50000000, 63, HIST_FORM_SHARED, 2, 3, 1, HIST_BINS_ANY},
 	/* few rows do not pay for copies */
-	{2000, 5, 100000, 1, HIST_FORM_SHARED, 0, 0, 1, 0},
+	{2000, 5, 100000, 1, HIST_FORM_SHARED, 0, 0, 1, HIST_BINS_ANY},
 	/* the last that fit, and the first that do not */
-	{57856, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 1, 0},
-	{57857, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 2, 0},
-	{173568, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 3, 0},
+	{57856, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 1, HIST_BINS_ANY},
+	{57857, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 2, HIST_BINS_ANY},
+	{173568, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 3, HIST_BINS_ANY},
 	/* four passes cost more than a partition, except of counts */
-	{173569, 1, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 4, 0},
-	{231424, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 4, 1},
-	{231425, 1, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 5, 1},
-	{1572863, 1, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 28, 0},
+	{173569, 1, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 4, HIST_BINS_ANY},
+	{231424, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 4, HIST_BINS_COUNTS},
+	{231425, 1, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 5, HIST_BINS_COUNTS},
+	{1572863, 1, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 28, HIST_BINS_ANY},
+	/* a lone count takes a byte a bin as soon as words do not fit */
+	{57856, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 1, HIST_BINS_ONE_COUNT},
+	{57857, 1, 50000000, 1, HIST_FORM_BYTES, 0, 0, 1, HIST_BINS_ONE_COUNT},
+	{231424, 1, 50000000, 1, HIST_FORM_BYTES, 0, 0, 1, HIST_BINS_ONE_COUNT},
+	{231425, 1, 50000000, 1, HIST_FORM_BYTES, 0, 0, 2, HIST_BINS_ONE_COUNT},
+	{925696, 1, 50000000, 1, HIST_FORM_BYTES, 0, 0, 4, HIST_BINS_ONE_COUNT},
+	{925697, 1, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 5, HIST_BINS_ONE_COUNT},
+	/* a maximum is looked at in the L2 cache while it has room for all of them */
+	{57856, 2, 50000000, 1, HIST_FORM_SHARED, 0, 0, 2, HIST_BINS_ONE_MAXIMUM},
+	{57857, 2, 50000000, 1, HIST_FORM_LOOK, 0, 0, 3, HIST_BINS_ONE_MAXIMUM},
+	{3276800, 2, 50000000, 1, HIST_FORM_LOOK, 0, 0, 114, HIST_BINS_ONE_MAXIMUM},
+	{3276801, 2, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 114, HIST_BINS_ONE_MAXIMUM},
 	/* more partitions than a tile can count */
-	{2000000000, 5, 134217728, 1, HIST_FORM_GLOBAL, 0, 0, 172861, 0},
+	{2000000000, 5, 134217728, 1, HIST_FORM_GLOBAL, 0, 0, 172861, HIST_BINS_ANY},
 };
 
 static void
@@ -50,7 +62,7 @@ model_table(void)
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 	{
 		HistModel	m = hist_model(&h100, table[i].bins, table[i].words, table[i].rows, table[i].race,
-								   table[i].counts);
+								   table[i].kind);
 
 		CHECK(m.form == table[i].form && m.log2_copies >= table[i].least_log2 &&
 			  m.log2_copies <= table[i].most_log2 && m.passes == table[i].passes,
@@ -67,7 +79,7 @@ model_covers(void)
 	for (int64_t bins = 1; bins < 2000000000; bins = bins * 5 / 4 + 1)
 		for (int words = 1; words <= 33; words += 4)
 		{
-			HistModel	m = hist_model(&h100, bins, words, 134217728, 1, 0);
+			HistModel	m = hist_model(&h100, bins, words, 134217728, 1, HIST_BINS_ANY);
 			int64_t		shares = m.form == HIST_FORM_PARTITION ? m.partitions : m.passes;
 
 			if (m.form == HIST_FORM_GLOBAL)
@@ -85,7 +97,7 @@ model_partitions(void)
 {
 	for (int64_t bins = 1000000; bins <= 100000000; bins *= 10)
 	{
-		HistModel	m = hist_model(&h100, bins, 6, 134217728, 1, 0);
+		HistModel	m = hist_model(&h100, bins, 6, 134217728, 1, HIST_BINS_ANY);
 
 		CHECK(m.form == HIST_FORM_PARTITION, "%ld bins: form %d", (long) bins, m.form);
 		CHECK((m.pass_bins & (m.pass_bins - 1)) == 0, "%ld bins: partitions of %ld", (long) bins,

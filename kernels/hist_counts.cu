@@ -1,0 +1,271 @@
+/*
+ * hist_counts.cu
+ *	  Counts of more bins than shared memory has words: a byte a bin.
+ *
+ * A block counts its share of the rows in bytes, four to a word of shared
+ * memory, writes them to the workspace, and a second kernel adds up the blocks'
+ * bytes of each bin.  With so many bins few have 256 rows in one block.  Where
+ * one has, the byte's turn is added to the state at once.
+ *
+ * The word is one number: an addition to a full byte carries into the next
+ * one.  Whoever's atomic carries out of bytes adds 256 to those bytes' states
+ * and takes the carries back out of the word, by another atomic that may itself
+ * carry or borrow, and so on.  A byte's carries out are those that were counted
+ * for it, and carries into it are all taken back, so in the end it has its
+ * rows less 256 for each carry counted, whatever the order.
+ */
+#include "hist_kernels.cuh"
+
+#define THREADS 1024
+/* Vectors of four rows of a thread in a tile; the next tile is loaded meanwhile. */
+#define VECTORS 4
+/* The lowest bit of each byte but the first: where carries out of the others go. */
+#define EDGES 0x01010100u
+
+struct CountArgs
+{
+	const int32_t *column;
+	u32			nrows;
+	u32			min;			/* the value of bin 0 */
+	bool		skip_negative;	/* negative bins are no error */
+	u32			nbins;			/* of the histogram */
+	u32			bin0;			/* first one of the pass */
+	u32			pass_bins;		/* a multiple of 16 */
+	bool		report;			/* rows out of range */
+	u64		   *states;
+	u32		   *bytes;			/* pass_bins of each block */
+	GpuaggHistStatus *status;
+};
+
+/* Rows of a block's share that full bytes of a word have handed on. */
+static __device__ __noinline__ void
+settle_carries(const CountArgs &args, u32 word, u32 old, u32 d)
+{
+	extern __shared__ __align__(16) u32 counts[];
+	u64		   *states = args.states + args.bin0 + 4 * word;
+	u32			now = old + d,
+				carries = (old ^ d ^ now) & EDGES;
+	bool		top = now < old,	/* the last byte's carry leaves the word */
+				add = true;
+
+	for (;;)
+	{
+		u64			rows = add ? 256 : -(u64) 256;
+
+#pragma unroll
+		for (int k = 0; k < 3; k++)
+			if (carries >> (8 * k + 8) & 1)
+				atomicAdd(states + k, rows);
+		if (top)
+			atomicAdd(states + 3, rows);
+		if (carries == 0)
+			return;
+		d = carries;
+		old = atomicAdd(&counts[word], add ? -d : d);
+		now = add ? old - d : old + d;
+		top = add ? old < d : now < old;
+		carries = (old ^ d ^ now) & EDGES;
+		add = !add;
+	}
+}
+
+/* What a block looks at in every row. */
+struct CountRange
+{
+	u32			origin;			/* the value of the pass's first bin */
+	u32			nbins;			/* of the pass */
+	/* outside: at or above the number of bins, as signed numbers where negative ones are skipped */
+	u32			bias;
+	u32			most;
+	u32			bytes;			/* address of the bins in shared memory */
+};
+
+/* N rows, by fours those that are there. */
+template <int N> static __device__ __forceinline__ void
+count_rows(const CountArgs &args, const CountRange &range, const int32_t (&value)[N], const bool (&there)[(N + 3) / 4],
+		   u32 &outside)
+{
+	u32			old[N],
+				d[N];
+	bool		full = false;
+
+#pragma unroll
+	for (int j = 0; j < N; j++)
+	{
+		u32			b = (u32) value[j] - range.origin;
+
+		d[j] = __funnelshift_l(0, 1, 8 * b);
+		old[j] = 0;
+		if (there[j / 4])
+		{
+			if (b < range.nbins)
+				old[j] = shared_add(range.bytes + (b & ~3u), d[j]);
+			else if (b + args.bin0 + range.bias > range.most)
+				outside++;
+		}
+	}
+#pragma unroll
+	for (int j = 0; j < N; j++)
+		full = full || (old[j] & 255 * d[j]) == 255 * d[j];
+	if (full)
+#pragma unroll
+		for (int j = 0; j < N; j++)
+			if ((old[j] & 255 * d[j]) == 255 * d[j])
+				settle_carries(args, ((u32) value[j] - range.origin) / 4, old[j], d[j]);
+	/* lanes that came apart here would stay so for the rest of the loop */
+	__syncwarp();
+}
+
+static __global__ void __launch_bounds__(THREADS, 1)
+count_bytes_kernel(const __grid_constant__ CountArgs args)
+{
+	extern __shared__ __align__(16) u32 counts[];
+	uint4	   *words = (uint4 *) counts;
+	uint4	   *out = (uint4 *) (args.bytes + (size_t) blockIdx.x * (args.pass_bins / 4));
+	u32			lead = min((u32) (-(uintptr_t) args.column % 16 / 4), args.nrows),
+				vectors = (args.nrows - lead) / 4,
+				lines = (vectors + 31) / 32,
+				begin = (u32) ((u64) lines * blockIdx.x / gridDim.x) * 32,
+				end = min((u32) ((u64) lines * (blockIdx.x + 1) / gridDim.x) * 32, vectors);
+	const int4 *vector = (const int4 *) (args.column + lead);
+	CountRange	range = {args.min + args.bin0, min(args.pass_bins, args.nbins - args.bin0),
+		args.skip_negative ? 0x80000000u : 0, ~0u, shared_address(counts)};
+	u32			outside = 0;
+	int4		next[VECTORS];
+	auto		load = [&](u32 at) {
+#pragma unroll
+		for (int k = 0; k < VECTORS; k++)
+			if (at + k * THREADS < end)
+				next[k] = __ldcs(vector + at + k * THREADS);
+	};
+
+	if (args.report)
+		range.most = args.nbins - 1 + range.bias;
+	let_successor_start();
+	wait_for_predecessor();
+	load(begin + threadIdx.x);
+	for (u32 i = threadIdx.x; i < args.pass_bins / 16; i += THREADS)
+		words[i] = make_uint4(0, 0, 0, 0);
+	__syncthreads();
+	for (u32 base = begin; base < end; base += VECTORS * THREADS)
+	{
+		u32			at = base + threadIdx.x;
+		int4		v[VECTORS];
+
+#pragma unroll
+		for (int k = 0; k < VECTORS; k++)
+			v[k] = next[k];
+		load(at + VECTORS * THREADS);
+#pragma unroll
+		for (int k = 0; k < VECTORS; k += 2)
+		{
+			const int32_t value[8] = {v[k].x, v[k].y, v[k].z, v[k].w, v[k + 1].x, v[k + 1].y, v[k + 1].z, v[k + 1].w};
+			const bool	there[2] = {at + k * THREADS < end, at + (k + 1) * THREADS < end};
+
+			count_rows<8>(args, range, value, there, outside);
+		}
+	}
+	/* what is left at both ends of the column */
+	if (blockIdx.x == 0 && threadIdx.x < 32)
+	{
+		const bool	there[1] = {threadIdx.x < args.nrows - 4 * vectors};
+		const int32_t value[1] = {there[0] ? args.column[threadIdx.x + (threadIdx.x < lead ? 0 : 4 * vectors)] : 0};
+
+		count_rows<1>(args, range, value, there, outside);
+	}
+	if (outside)
+		atomicAdd(&args.status->outside, (u64) outside);
+	__syncthreads();
+	for (u32 i = threadIdx.x; i < args.pass_bins / 16; i += THREADS)
+		__stcg(out + i, words[i]);
+}
+
+/* 512 bins a block: a warp sums an eighth of the blocks' bytes. */
+#define FOLD_THREADS 256
+#define FOLD_BINS 512
+
+static __global__ void __launch_bounds__(FOLD_THREADS)
+fold_bytes_kernel(const __grid_constant__ CountArgs args, int blocks)
+{
+	/* of each warp and lane sixteen bins, two to a word: even bytes, odd bytes */
+	__shared__ u32 sums[8][8][33];
+	u32			lane = threadIdx.x % 32,
+				warp = threadIdx.x / 32,
+				vectors = args.pass_bins / 16,
+				column = blockIdx.x * 32 + lane,
+				sum[8] = {0};
+
+	let_successor_start();
+	wait_for_predecessor();
+	if (column < vectors)
+	{
+		const uint4 *in = (const uint4 *) args.bytes + column;
+
+#pragma unroll 8
+		for (int b = warp; b < blocks; b += 8)
+		{
+			uint4		v = __ldcg(in + (size_t) b * vectors);
+			const u32	word[4] = {v.x, v.y, v.z, v.w};
+
+#pragma unroll
+			for (int k = 0; k < 4; k++)
+			{
+				sum[2 * k] += word[k] & 0x00ff00ff;
+				sum[2 * k + 1] += word[k] >> 8 & 0x00ff00ff;
+			}
+		}
+	}
+#pragma unroll
+	for (int k = 0; k < 8; k++)
+		sums[warp][k][lane] = sum[k];
+	__syncthreads();
+	for (u32 i = threadIdx.x; i < FOLD_BINS; i += FOLD_THREADS)
+	{
+		u32			bin = blockIdx.x * FOLD_BINS + i,
+				   	place = i % 16 / 4 * 2 + i % 2,
+					shift = i % 4 / 2 * 16;
+		u64			rows = 0;
+
+#pragma unroll
+		for (int w = 0; w < 8; w++)
+			rows += sums[w][place][i / 16] >> shift & 0xffff;
+		if (rows && bin < args.pass_bins)
+			args.states[args.bin0 + bin] += rows;
+	}
+}
+
+/* Blocks whose bytes a warp can sum in 16 bits. */
+#define MOST_BLOCKS (8 * 256)
+
+int
+hist_count_blocks(u32 nrows, const DeviceFacts &facts)
+{
+	return (int) min((u32) min(facts.sms, MOST_BLOCKS), nrows / 4096 + 1);
+}
+
+GpuaggCudaStatus
+hist_launch_counts(const HistArgs &hist, u32 *bytes, const DeviceFacts &facts, cudaStream_t stream)
+{
+	CountArgs	args = CountArgs();
+	int			blocks = hist_count_blocks(hist.nrows, facts);
+
+	args.column = (const int32_t *) hist.bins.column[0].values;
+	args.nrows = hist.nrows;
+	args.skip_negative = hist.bins.kind == GPUAGG_BIN_INDEX;
+	args.min = args.skip_negative ? 0 : (u32) (int32_t) hist.bins.min[0];
+	args.nbins = (u32) hist.bins.nbins;
+	args.pass_bins = hist.pass_bins;
+	args.states = (u64 *) hist.slot[0].states;
+	args.bytes = bytes;
+	args.status = hist.status;
+	CUDA_TRY(allow_shared(count_bytes_kernel, facts));
+	for (int pass = 0; pass < hist.passes; pass++)
+	{
+		args.bin0 = pass * args.pass_bins;
+		args.report = pass == 0;
+		CUDA_TRY(launch_early(count_bytes_kernel, blocks, THREADS, args.pass_bins, facts, stream, args));
+		CUDA_TRY(launch_early(fold_bytes_kernel, (int) ((args.pass_bins + FOLD_BINS - 1) / FOLD_BINS), FOLD_THREADS, 0,
+							  facts, stream, args, blocks));
+	}
+	return GPUAGG_CUDA_OK;
+}
