@@ -27,7 +27,7 @@ enum NarrowSum
 struct NarrowArgs
 {
 	const int32_t *bin;
-	const int32_t *value;		/* not where the bins are the values, too */
+	const int32_t *value;		/* the same column where the bins are the values, too */
 	u32			nrows;
 	u32			min;			/* the value of bin 0 */
 	bool		skip_negative;	/* negative bins are no error */
@@ -38,7 +38,7 @@ struct NarrowArgs
 	int			log2_copies;
 	bool		paired;			/* clusters of two blocks flush together */
 	int			words;			/* planes in all */
-	int			sum_word;		/* first plane of the sum; counts come before it or after its words */
+	int			sum_word;		/* first planes */
 	int			count_word;
 	bool		spill;			/* the state takes the sum's carries */
 	u64		   *counts;			/* states */
@@ -478,17 +478,19 @@ hist_narrow_takes(const HistArgs &args, const DeviceFacts &facts)
 template <int SUM, bool COUNT> static cudaError_t
 launch_narrow(NarrowArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	void	  (*kernel) (NarrowArgs) = SUM != SUM_NONE && args.value != args.bin ? narrow_kernel<SUM, COUNT, false>
+	/* of a count alone the same kernel */
+	void	  (*kernel) (NarrowArgs) = args.value != args.bin ? narrow_kernel<SUM, COUNT, SUM == SUM_NONE>
 		: narrow_kernel<SUM, COUNT, true>;
 	size_t		bytes = (size_t) args.words * args.plane * sizeof(u32);
 	int			blocks = facts.sms;
 	cudaError_t err = allow_shared(kernel, facts);
+
+	if (err != cudaSuccess)
+		return err;
 	/* if all pairs run at once */
 	args.paired = args.nbins >= LEAST_PAIRED_BINS && args.log2_copies == 0 && facts.pairs >= facts.sms / 2;
 	if (args.paired)
 		blocks &= ~1;
-	if (err != cudaSuccess)
-		return err;
 	return launch_clusters(kernel, args.paired ? 2 : 1, blocks, THREADS, bytes, facts, stream, args);
 }
 
