@@ -131,7 +131,7 @@ irregular(const char *name, int64_t n, F length)
 	Geometry	g = {name, {0}};
 
 	for (int64_t s = 0; g.offsets.back() < n; s++)
-		g.offsets.push_back(std::min(n, g.offsets.back() + length(mix(s))));
+		g.offsets.push_back(std::min(n, g.offsets.back() + length(mix(s + 1))));
 	return g;
 }
 
