@@ -31,7 +31,7 @@
 
 #include <limits.h>
 
-#include "segmented_pieces.cuh"
+#include "segmented_even.cuh"
 
 /* ---- a warp's walk along its chunk -------------------------------------- */
 
@@ -526,11 +526,29 @@ struct SegWarp
 		return (Input) x;
 	}
 
+	/* Writes the states of `count` lanes, by way of the tile's end so that neighbours write neighbours. */
+	__device__ __forceinline__ void
+	store_staged(const State &v, State *to, int count, char *rows)
+	{
+		constexpr int words = Shape::state_size / 8;
+		uint64_t   *staged = reinterpret_cast<uint64_t *>(rows + Shape::stage_at);
+		uint64_t	word[words];
+
+		memcpy(word, &v, sizeof(State));
+		__syncwarp();
+#pragma unroll
+		for (int q = 0; q < words; q++)
+			staged[lane * Shape::staged + q] = word[q];
+		__syncwarp();
+		for (int q = lane; q < count * words; q += 32)
+			reinterpret_cast<uint64_t *>(to)[q] = staged[q / words * Shape::staged + q % words];
+	}
+
 	/* A tile of tiny segments: each by one lane. */
 	__device__ __forceinline__ void
 	work_tiny(const Found &found, int here)
 	{
-		const char *rows = s.rows[buffer];
+		char	   *rows = s.rows[buffer];
 		State	   *to = static_cast<State *>(a.states) + seg0 + seg;
 		int			shift = lead;
 		int			last = found.last - elem;
@@ -541,19 +559,30 @@ struct SegWarp
 		buffer ^= 1;
 		if (unfinished())
 			fetch();
-		for (int k = lane; k < found.count; k += 32)
+		for (int base = 0; base < found.count; base += 32)
 		{
+			int			k = base + lane;
 			State		v = k > 0 ? Op::identity() : s.carry;
-			int			end = shift + s.from[k];
 
-			for (int i = shift + (k > 0 ? s.from[k - 1] : 0); i < end; i++)
-				v = seg_step<Op>(v, element(rows, i), &err);
-			to[k] = v;
+			if (k < found.count)
+			{
+				int			end = shift + s.from[k];
+
+				for (int i = shift + (k > 0 ? s.from[k - 1] : 0); i < end; i++)
+					v = seg_step<Op>(v, element(rows, i), &err);
+			}
 			if (k == 0 && s.head_segment < 0)
 			{
 				s.head = v;
 				s.head_segment = seg0;
 			}
+			if constexpr (Shape::staged == 0)
+			{
+				if (k < found.count)
+					to[k] = v;
+			}
+			else
+				store_staged(v, to + base, found.count - base < 32 ? found.count - base : 32, rows);
 		}
 		__syncwarp();
 		if (lane == 0)
@@ -574,7 +603,8 @@ struct SegWarp
 		bool		out_of_ends;
 		int			here;
 
-		if (Shape::tiny > 0 && ends >= 32 && n < ends * Shape::tiny / 2 && a.sources == nullptr)
+		if (Shape::tiny > 0 && ends >= 32 && n < ends * Shape::tiny / 2 && lead + n <= Shape::tiny_most &&
+			a.sources == nullptr)
 			f = tiny_ends();
 		if (!f.tiny)
 			f = mark_ends();
@@ -738,6 +768,8 @@ segmented_tiles(SegmentedArgs a)
 	int64_t		cut[4] = {0, 0, 0, 0};
 
 	seg_launch_order();
+	if (seg_even_did(a))
+		return;
 	if (a.nsegments_device != nullptr)
 		nsegments = *a.nsegments_device;
 	if (a.starts != nullptr && chunk < a.chunks)
@@ -769,7 +801,10 @@ seg_fold_warps(const typename Op::State *totals, const int *has_end, int warps, 
 	return left;
 }
 
-/* One block: puts what the blocks left open before the first results after, in order. */
+/*
+ * One block: puts what the blocks left open before the first results after, in
+ * order; or what the even form's blocks have of the same segment.
+ */
 template <class Op>
 __global__ void __launch_bounds__(SegFixup<Op>::threads)
 segmented_fixup(SegmentedArgs a)
@@ -793,6 +828,11 @@ segmented_fixup(SegmentedArgs a)
 	unsigned	heads;
 
 	seg_launch_order();
+	if (seg_even_did(a))
+	{
+		seg_even_join<Op>(a, threads, totals);
+		return;
+	}
 	for (int c = begin; c < end; c += batch)
 	{
 		int64_t		segments[batch];

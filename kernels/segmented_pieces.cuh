@@ -27,8 +27,10 @@ struct SegShape
 	static constexpr int tile = 32 * items;
 	/* elements between two looks for marks */
 	static constexpr int group = items < 4 ? items : 4;
-	/* the longest segments that one lane folds each; larger states would be written in strides */
-	static constexpr int tiny = state_size <= 8 ? 8 : 0;
+	/* the longest segments that one lane folds each */
+	static constexpr int tiny = state_size <= 48 ? 8 : 0;
+	/* 64-bit words from one lane's state to the next where they are staged, odd for the banks; 0: they are not */
+	static constexpr int staged = tiny == 0 || state_size <= 8 ? 0 : state_size / 8 | 1;
 	/* copies to shared memory are of 16 bytes for small elements, else of 8 */
 	static constexpr int unit = in_size <= 16 ? 16 : 8;
 	/*
@@ -53,6 +55,9 @@ struct SegShape
 	static constexpr int carry_at = identity_at + state_size;
 	static constexpr int results = (carry_at + state_size + 15) / 16 * 16;
 	static constexpr int buffer = results > 32 * stride ? results : 32 * stride;
+	/* where states of tiny segments are staged, behind their elements, of which there are at most so many */
+	static constexpr int stage_at = buffer - 32 * staged * 8;
+	static constexpr int tiny_most = stage_at / stride * items;
 	/* bytes of marks of a row */
 	static constexpr int mark_row = items < 4 ? 4 : items;
 	/* weight of a segment's end against an element: what a tile full of ends takes longer */
@@ -171,6 +176,22 @@ seg_shfl(T value, int delta)
 	for (unsigned i = 0; i < sizeof(T) / 4; i++)
 		words[i] = up ? __shfl_up_sync(0xFFFFFFFFu, words[i], delta)
 			: __shfl_down_sync(0xFFFFFFFFu, words[i], delta);
+	memcpy(&value, words, sizeof(T));
+	return value;
+}
+
+/* A state from the lane whose number differs in the bits of d. */
+template <class T>
+static __device__ __forceinline__ T
+seg_shfl_xor(T value, int d)
+{
+	static_assert(sizeof(T) % 4 == 0, "states are whole words");
+	uint32_t	words[sizeof(T) / 4];
+
+	memcpy(words, &value, sizeof(T));
+#pragma unroll
+	for (unsigned i = 0; i < sizeof(T) / 4; i++)
+		words[i] = __shfl_xor_sync(0xFFFFFFFFu, words[i], d);
 	memcpy(&value, words, sizeof(T));
 	return value;
 }

@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "gpu_test.h"
+#include "segmented_args.h"
 
 /* ---- inputs and comparison by type -------------------------------------- */
 
@@ -334,6 +335,147 @@ GPU_TEST(segmented_reproducible)
 	check_all(power_law(r, gpu_test_quick() ? 500 : 10000, 16), 600, options);
 	options.planned = true;
 	check_all(random_lengths("again", r, 3000, 64, 1), 601, options);
+}
+
+/* Lengths from `least` on, `spread` of them, with one that is longer. */
+static Geometry
+even_lengths(const char *name, Random &r, int64_t elements, int64_t least, int64_t spread, int64_t longest)
+{
+	Geometry	g = {name, {0}};
+
+	while (g.offsets.back() < elements)
+		g.offsets.push_back(g.offsets.back() + least + (int64_t) r.below(spread));
+	g.offsets.push_back(g.offsets.back() + longest);
+	g.offsets.push_back(g.offsets.back() + least);
+	return g;
+}
+
+/* Where the form for even lengths is tried, with a segment for a thread to many blocks. */
+static std::vector<Geometry>
+even_geometries(Random &r)
+{
+	int64_t		n = (1 << 19) + 10000;
+	std::vector<Geometry> all;
+
+	all.push_back(even_lengths("even, 0 to 4", r, n, 0, 5, 60));
+	all.push_back(even_lengths("even, ones", r, n, 1, 1, 1));
+	all.push_back(even_lengths("even, 0 to 40", r, n, 0, 41, 50));
+	all.push_back(even_lengths("even, sixties", r, n, 60, 10, 65));
+	all.push_back(even_lengths("even, hundreds", r, n, 250, 100, 300));
+	all.push_back(even_lengths("even, thousands", r, n, 3001, 7, 3000));
+	all.push_back(even_lengths("even, ten thousands", r, n, 17001, 700, 17000));
+	all.push_back(from_lengths("even, three", {n / 3, n / 3 + 1, n / 3 - 77}));
+	all.push_back(from_lengths("even, one", {n + 3}));
+	all.push_back(from_lengths("uneven, two", {n / 5, n}));
+	return all;
+}
+
+/* A few operators and types over one geometry. */
+#define CHECK_SOME \
+	{ \
+		EACH_NARROW(CHECK_ONE) \
+		CHECK_ONE(argmax, ARGMAX, gpuagg_kv, gpuagg_kv, gpuagg_kv, GPUAGG_VALUE_NATIVE) \
+	}
+
+/* Tries the even form with few elements, too. */
+struct EvenAnyway
+{
+	int64_t		least;
+
+	EvenAnyway() : least(seg_even_least) { seg_even_least = 0; }
+	~EvenAnyway() { seg_even_least = least; }
+};
+
+GPU_TEST(segmented_even)
+{
+	EvenAnyway	anyway;
+	Random		r(12);
+	Options		options;
+
+	options.repeats = 2;
+	for (const Geometry &geometry : even_geometries(r))
+	{
+		uint64_t	seed = 700;
+
+		if (gpu_test_quick())
+			CHECK_SOME
+		else
+			check_all(geometry, seed, options);
+	}
+	if (gpu_test_quick())
+		return;
+	/* long enough that a longer segment among others is allowed, and left to its warp */
+	for (const Geometry &geometry : {even_lengths("even tens, but one", r, 8000000, 10, 20, 1300),
+									 even_lengths("even hundreds, but one", r, 4500000, 90, 20, 700)})
+	{
+		uint64_t	seed = 750;
+
+		CHECK_SOME
+	}
+}
+
+/*
+ * What is noted in the workspace: calls one after another over even and uneven
+ * lengths and values whose sum overflows in one workspace, whatever was there
+ * before, give what each gives alone.
+ */
+GPU_TEST(segmented_even_turns)
+{
+	EvenAnyway	anyway;
+	Random		r(13);
+	std::vector<Geometry> geometries = {even_lengths("turns, hundreds", r, 1 << 20, 250, 100, 300),
+										even_lengths("turns, uneven", r, 1 << 20, 250, 100, 200000),
+										even_lengths("turns, tens", r, 1 << 20, 20, 20, 30)};
+	DeviceArray<uint64_t> shared(1 << 18);
+
+	for (int round = 0; round < 4; round++)
+		for (const Geometry &g : geometries)
+		{
+			int64_t		n = g.offsets.back();
+			int64_t		nseg = (int64_t) g.offsets.size() - 1;
+			bool		overflow = round == 2;
+			std::vector<double> values(n);
+
+			for (double &x : values)
+				x = (r.uniform() - 0.5) * exp2((double) r.below(40));
+			if (overflow)
+				values[n / 2] = values[n / 2 + 1] = values[n / 2 + 2] = DBL_MAX;
+
+			DeviceArray<double> d_values(values);
+			DeviceArray<int64_t> d_offsets(g.offsets);
+			DeviceArray<double> alone(nseg),
+						again(nseg);
+			DeviceArray<uint32_t> alone_errors(std::vector<uint32_t>(1, 0)),
+						again_errors(std::vector<uint32_t>(1, 0));
+			GpuaggSegments segments = {n, nseg, nullptr, d_offsets, nullptr, 0, nullptr};
+			size_t		bytes = shared.count * sizeof(uint64_t);
+
+			reduce(&segments, MONOID_SUM_F64, GPUAGG_VALUE_NATIVE, d_values, alone, alone_errors);
+			STATUS_MUST(gpuagg_cuda_segmented_reduce(&segments, MONOID_SUM_F64, GPUAGG_VALUE_NATIVE, d_values, again,
+													 again_errors, shared, &bytes, 0));
+
+			std::vector<double> states = alone.take();
+
+			CHECK(memcmp(states.data(), again.take().data(), nseg * sizeof(double)) == 0, "%s, round %d: other bits",
+				  g.name, round);
+			CHECK(alone_errors.take() == again_errors.take(), "%s, round %d: other errors", g.name, round);
+			CHECK((alone_errors.take()[0] != 0) == overflow, "%s, round %d: errors %u", g.name, round,
+				  alone_errors.take()[0]);
+			for (int64_t s = 0; s < nseg; s++)
+			{
+				double		sum = 0,
+							magnitude = 0;
+
+				for (int64_t e = g.offsets[s]; e < g.offsets[s + 1]; e++)
+				{
+					sum += values[e];
+					magnitude += fabs(values[e]);
+				}
+				CHECK(sum == states[s] || fabs(sum - states[s]) <= 1e-12 * magnitude, "%s, segment %ld: %g, not %g",
+					  g.name, (long) s, states[s], sum);
+			}
+		}
+	CHECK(shared.guards_intact(), "workspace overrun");
 }
 
 /* Sums that do depend on the order still give the same bits, and are close. */
