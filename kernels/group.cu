@@ -413,20 +413,6 @@ grow_kernel(GpuaggGroupTable from, u32 from_slots, GpuaggGroupTable to, u32 to_s
 
 /* ---- the table's interface --------------------------------------------------- */
 
-static u32
-slots_of(int64_t capacity)
-{
-	/* half full at most: lanes of a warp wait for the longest search */
-	return 2 * (u32) capacity + 64;
-}
-
-static bool
-table_valid(const GpuaggGroupTable *t)
-{
-	return (t->key_bytes == 4 || t->key_bytes == 8 || t->key_bytes == 16) && t->capacity > 0 &&
-		t->capacity <= INT32_MAX - 64;
-}
-
 GPUAGG_API size_t
 gpuagg_group_slot_bytes(int key_bytes, int64_t capacity)
 {

@@ -296,4 +296,20 @@ reserve_bins(GpuaggGroupCounters *counters, u32 claims)
 	return __shfl_sync(~0u, base, 31) + sum - claims;
 }
 
+/* ---- tables, as the host sees them ---- */
+
+static inline u32
+slots_of(int64_t capacity)
+{
+	/* half full at most: lanes of a warp wait for the longest search */
+	return 2 * (u32) capacity + 64;
+}
+
+static inline bool
+table_valid(const GpuaggGroupTable *t)
+{
+	return (t->key_bytes == 4 || t->key_bytes == 8 || t->key_bytes == 16) && t->capacity > 0 &&
+		t->capacity <= INT32_MAX - 64;
+}
+
 #endif							/* GPUAGG_GROUP_CUH */

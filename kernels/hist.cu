@@ -563,6 +563,22 @@ make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	return GPUAGG_CUDA_OK;
 }
 
+GpuaggCudaStatus
+hist_slots(const GpuaggHist *hist, const DeviceFacts &facts, int digits, HistArgs &args)
+{
+	args = HistArgs();
+	if (hist->nslots < 1 || hist->nslots > GPUAGG_MAX_SLOTS || hist->nrows < 0)
+		return GPUAGG_CUDA_INVALID;
+	args.nslots = hist->nslots;
+	args.nrows = (u32) hist->nrows;
+	args.first_row = hist->first_row;
+	args.status = hist->status;
+	for (int s = 0; s < hist->nslots; s++)
+		STATUS_TRY(set_slot(hist, s, args.slot[s]));
+	size_slots(args, digits, log2_ceil(hist->nrows / facts.sms + 4096 * 2), log2_ceil(hist->nrows + 1), false);
+	return GPUAGG_CUDA_OK;
+}
+
 GPUAGG_API GpuaggCudaStatus
 gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 {

@@ -17,6 +17,9 @@ GpuaggCudaStatus hist_launch_partition(const HistArgs &args, const DeviceFacts &
 GpuaggCudaStatus hist_launch_global(const HistArgs &args, const DeviceFacts &facts,
 									cudaStream_t stream);
 
+/* Slots alone, checked; float sums of so many digits.  For what finds its bins by itself. */
+GpuaggCudaStatus hist_slots(const GpuaggHist *hist, const DeviceFacts &facts, int digits, HistArgs &args);
+
 /* Where the shape is a common one; *taken says whether. */
 GpuaggCudaStatus hist_launch_fast(const HistArgs &args, const DeviceFacts &facts,
 								  cudaStream_t stream, bool *taken);

@@ -191,10 +191,11 @@ part_stage(char *stage, u32 ok, const u32 (&place)[PART_ITEMS], const T (&v)[PAR
 
 /*
  * What lies in the stages, to device memory: keys by put(row, key), and another
- * column, unless out is NULL.  Leaves all but the partitions of places free.
+ * column, unless out is NULL.  Rows past `last` go there.  Leaves all but the
+ * partitions of places free.
  */
 template <typename K, typename T, typename Put> static __device__ __forceinline__ void
-part_write(const PartTile &t, const PartRuns &runs, const Put &put, T *out)
+part_write(const PartTile &t, const PartRuns &runs, const Put &put, T *out, u32 last = ~0u)
 {
 	/* as many at a time as registers allow */
 	constexpr int GROUP = sizeof(K) + sizeof(T) <= 8 ? 8 : sizeof(K) + sizeof(T) <= 12 ? 4 : 2;
@@ -218,7 +219,7 @@ part_write(const PartTile &t, const PartRuns &runs, const Put &put, T *out)
 
 			if (i < runs.total)
 			{
-				to[j] = delta[part[i]] + i;
+				to[j] = min(delta[part[i]] + i, last);
 				k[j] = keys[i];
 				if (out)
 					v[j] = staged[i];

@@ -475,63 +475,59 @@ bench_direct(const int32_t *keys, const double *values, int64_t n, int64_t group
 	bench_print(row);
 }
 
-/* Sparse keys through a hash table, from nothing to counts and sums. */
+/* Sparse keys through a hash table, from nothing to counts and sums; the estimate counts, too. */
 struct HashRun
 {
 	GpuaggGroupTable table = GpuaggGroupTable();
 	BenchMemory slots,
 				unique,
 				counters,
-				bins,
 				count,
-				sum;
-	std::unique_ptr<BenchMemory> keys_moved,
-				values_moved,
+				sum,
+				status;
+	std::unique_ptr<BenchMemory> estimate_workspace,
 				workspace;
-	size_t		workspace_bytes = 0;
-	Update		update;
+	size_t		estimate_bytes = 0,
+				workspace_bytes = 0;
+	GpuaggHist	hist = GpuaggHist();
 	const int64_t *keys;
-	const double *values;
-	int64_t		n;
+	int64_t		n,
+				distinct;
 
-	HashRun(const int64_t *k, const double *v, int64_t rows, int64_t capacity, bool partition)
+	HashRun(const int64_t *k, const double *v, int64_t rows, int64_t capacity)
 		: slots(gpuagg_group_slot_bytes(8, capacity)), unique(capacity * 8),
-		counters(sizeof(GpuaggGroupCounters)), bins(rows * 4), count(capacity * 8), sum(capacity * 8),
-		keys(k), values(v), n(rows)
+		counters(sizeof(GpuaggGroupCounters)), count(capacity * 8), sum(capacity * 8),
+		status(sizeof(GpuaggHistStatus)), keys(k), n(rows)
 	{
 		table.key_bytes = 8;
 		table.capacity = capacity;
 		table.slots = slots.memory;
 		table.keys = unique.memory;
 		table.counters = counters.as<GpuaggGroupCounters>();
-		if (partition)
-		{
-			keys_moved.reset(new BenchMemory(n * 8));
-			values_moved.reset(new BenchMemory(n * 8));
-			STATUS_MUST(gpuagg_group_partition(8, keys, 8, values, n, nullptr, nullptr, nullptr,
-											   &workspace_bytes, nullptr));
-			workspace.reset(new BenchMemory(workspace_bytes));
-		}
-		set_count_sum(update.hist, bins.as<int32_t>(), partition ? values_moved->as<double>() : values, n,
-					  capacity, count.memory, sum.memory);
-		update.prepare();
+		set_count_sum(hist, nullptr, v, n, capacity, count.memory, sum.memory);
+		hist.status = status.as<GpuaggHistStatus>();
+		CUDA_MUST(cudaMemset(hist.status, 0, sizeof(GpuaggHistStatus)));
+		STATUS_MUST(gpuagg_group_estimate(8, keys, n, &distinct, nullptr, &estimate_bytes, nullptr));
+		estimate_workspace.reset(new BenchMemory(estimate_bytes));
+		estimate();
+		STATUS_MUST(gpuagg_group_update(&table, keys, nullptr, nullptr, &hist, distinct, 0, nullptr, &workspace_bytes,
+										nullptr));
+		workspace.reset(new BenchMemory(workspace_bytes));
+	}
+	void
+	estimate()
+	{
+		STATUS_MUST(gpuagg_group_estimate(8, keys, n, &distinct, estimate_workspace->memory, &estimate_bytes, nullptr));
 	}
 	void
 	run()
 	{
-		const void *k = keys;
-
-		if (keys_moved)
-		{
-			STATUS_MUST(gpuagg_group_partition(8, keys, 8, values, n, keys_moved->memory,
-											   values_moved->memory, workspace->memory, &workspace_bytes, nullptr));
-			k = keys_moved->memory;
-		}
+		estimate();
 		STATUS_MUST(gpuagg_group_init(&table, nullptr));
 		STATUS_MUST(gpuagg_hist_init(MONOID_COUNT, count.memory, table.capacity, nullptr));
 		STATUS_MUST(gpuagg_hist_init(MONOID_SUM_F64, sum.memory, table.capacity, nullptr));
-		STATUS_MUST(gpuagg_group_lookup(&table, k, nullptr, nullptr, n, 0, bins.as<int32_t>(), nullptr));
-		update.run();
+		STATUS_MUST(gpuagg_group_update(&table, keys, nullptr, nullptr, &hist, distinct, 0, workspace->memory,
+										&workspace_bytes, nullptr));
 	}
 };
 
@@ -541,20 +537,10 @@ bench_hash(const int64_t *keys, const double *values, int64_t n, int64_t groups,
 {
 	BenchRow	row;
 	char		name[100];
-	size_t		bytes = 0;
-	int64_t		estimate,
-				found,
+	int64_t		found,
 				pending,
 				null_bin;
-
-	STATUS_MUST(gpuagg_group_estimate(8, keys, n, &estimate, nullptr, &bytes, nullptr));
-	{
-		BenchMemory workspace(bytes);
-
-		STATUS_MUST(gpuagg_group_estimate(8, keys, n, &estimate, workspace.memory, &bytes, nullptr));
-	}
-	/* the estimate decides whether to partition; the table is sized to be sure */
-	HashRun		run(keys, values, n, std::min(groups, n) + 1000, estimate > 2000000);
+	HashRun		run(keys, values, n, std::min(groups, n) + 1000);
 	int64_t		capacity = run.table.capacity;
 	std::vector<int64_t> got_count(capacity),
 				unique(capacity);

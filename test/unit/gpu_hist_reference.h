@@ -1,6 +1,6 @@
 /*
  * gpu_hist_reference.h
- *	  For gpu_hist.cu: states as the CPU monoids make them, and random columns
+ *	  For tests of histograms and of group-by: states as the CPU monoids make them, and random columns
  *	  of every type on host and device.
  */
 #ifndef GPUAGG_GPU_HIST_REFERENCE_H

@@ -1,0 +1,602 @@
+/*
+ * group_fused_table.cuh
+ *	  The table in shared memory of group-by as one operation: finding places,
+ *	  adding, and from words to the table of groups and states.
+ */
+#ifndef GPUAGG_GROUP_FUSED_TABLE_CUH
+#define GPUAGG_GROUP_FUSED_TABLE_CUH
+
+#include "group_fused.cuh"
+#include "hist_state.cuh"
+
+#define ITEMS FUSED_ITEMS
+#define THREADS FUSED_THREADS
+
+/* What a warp's lanes look for together: places past the first two. */
+#define SEARCH_LANES 8
+#define SCRATCH_BYTES (THREADS / 32 * SEARCH_LANES * 8)
+
+/* A count's top bit: the lowest digit has wrapped around. */
+#define COUNT_WRAPPED 0x80000000u
+
+/*
+ * Places are hashes, zero where free; the key with that hash has a place of
+ * its own past the end.  Words are planes of `plane` columns; a place has
+ * 1 << log2_copies columns, so that lanes with the same key need not wait.
+ */
+struct FusedTable
+{
+	int			log2_places;
+	int			log2_copies;
+	u32			plane;
+
+	__device__ __forceinline__ u64 *
+	hashes() const
+	{
+		extern __shared__ __align__(16) char part_memory[];
+
+		return (u64 *) (part_memory + SCRATCH_BYTES);
+	}
+	/* ahead of them: a few words of each warp, or a bit for each slot of a partition */
+	__device__ __forceinline__ u64 *scratch() const { return hashes() - SCRATCH_BYTES / 8; }
+	__device__ __forceinline__ u32 places() const { return 1u << log2_places; }
+	__device__ __forceinline__ u32 *counts() const { return (u32 *) (hashes() + places()); }
+	__device__ __forceinline__ u32 *words() const { return counts() + plane; }
+};
+
+static __host__ __device__ __forceinline__ u32
+fused_plane(int log2_places, int log2_copies)
+{
+	return ((1u << log2_places) + 1) << log2_copies;
+}
+
+static __host__ __device__ __forceinline__ size_t
+fused_table_bytes(int kind, int log2_places, int log2_copies)
+{
+	return SCRATCH_BYTES + ((size_t) 8 << log2_places) + (size_t) 4 * (1 + fused_words(kind)) * fused_plane(log2_places, log2_copies);
+}
+
+static __device__ __forceinline__ FusedTable
+fused_table(const FusedArgs &f)
+{
+	return {f.log2_places, f.log2_copies, fused_plane(f.log2_places, f.log2_copies)};
+}
+
+template <int KIND> static __device__ __forceinline__ void
+clear_table(const FusedTable &t)
+{
+	u32		   *p = (u32 *) t.hashes();
+	u32			n = 2 * t.places() + (1 + fused_words(KIND)) * t.plane;
+
+	for (u32 i = threadIdx.x; i < n / 4; i += THREADS)
+		((uint4 *) p)[i] = make_uint4(0, 0, 0, 0);
+	for (u32 i = (n & ~3u) + threadIdx.x; i < n; i += THREADS)
+		p[i] = 0;
+}
+
+/* The window of a float sum. */
+template <int KIND> struct FusedWindow
+{
+	double		magic[fused_digits(KIND) + 1];
+	u32			limit;
+
+	__device__ __forceinline__
+	FusedWindow(const HistArgs &hist, int s)
+	{
+		limit = 0;
+		if constexpr (fused_digits(KIND) > 0)
+		{
+			int			e0 = hist.window[2 * s];
+
+			limit = fix_limit(e0, hist.slot[s].max_shift);
+#pragma unroll
+			for (int k = 0; k < fused_digits(KIND); k++)
+				magic[k] = fix_magic(e0, fused_digits(KIND), k);
+		}
+	}
+	/* Digits of a double; whether it has them all. */
+	__device__ __forceinline__ bool
+	cut(u64 bits, u32 (&d)[fused_digits(KIND) + 1]) const
+	{
+		double		r = __longlong_as_double(bits);
+
+#pragma unroll
+		for (int k = fused_digits(KIND) - 1; k >= 0; k--)
+			d[k] = fix_digit(r, magic[k]);
+		return ((u32) (bits >> 32) & 0x7fffffff) < limit && r == 0;
+	}
+};
+
+#define NEGATIVE_ZERO (1ULL << 63)
+
+/* ---- places ----------------------------------------------------------------------- */
+
+/* One lane's search from the first place of a hash on, to a place that has it or takes it; ~0u: none. */
+static __device__ __forceinline__ u32
+search_place(const FusedTable &t, u64 hash)
+{
+	u32			mask = t.places() - 1,
+				at = (u32) hash & mask & ~1u;
+	u64		   *hashes = t.hashes();
+
+	if (hash == 0)
+		return t.places();
+	for (int step = 0; step < FUSED_STEPS; step++)
+	{
+		u64			seen = *(volatile u64 *) (hashes + at);
+
+		if (seen == 0)
+			seen = atomicCAS(hashes + at, 0ULL, hash);
+		if (seen == hash || seen == 0)
+			return at;
+		at = (at + 1) & mask;
+	}
+	return ~0u;
+}
+
+/*
+ * The searches of a warp's items in `need`, some lanes' worth at a time: each
+ * item by itself would keep the whole warp for as long as its longest search.
+ */
+static __device__ __forceinline__ u32
+search_places(const FusedTable &t, const u64 (&hash)[ITEMS], u32 need, u32 (&at)[ITEMS])
+{
+	u64		   *scratch = t.scratch() + threadIdx.x / 32 * SEARCH_LANES;
+	u32			lane = threadIdx.x % 32,
+				none = 0;
+
+	do
+	{
+		u32			rank[ITEMS],
+					n = 0;
+
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+		{
+			u32			all = __ballot_sync(~0u, need >> j & 1);
+
+			rank[j] = need >> j & 1 ? n + __popc(all & ((1u << lane) - 1)) : SEARCH_LANES;
+			n += __popc(all);
+			if (rank[j] < SEARCH_LANES)
+				scratch[rank[j]] = hash[j];
+		}
+		__syncwarp();
+		if (lane < min(n, SEARCH_LANES))
+			scratch[lane] = search_place(t, scratch[lane]);
+		__syncwarp();
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			if (rank[j] < SEARCH_LANES)
+			{
+				at[j] = (u32) scratch[rank[j]];
+				need &= ~(1u << j);
+				if (at[j] == ~0u)
+				{
+					none |= 1u << j;
+					at[j] = 0;
+				}
+			}
+		__syncwarp();
+	} while (__any_sync(~0u, need));
+	return none;
+}
+
+/*
+ * Places for the hashes in `open`, taken where they have none; returns those
+ * that found none.  Most are one of the two at the first place.
+ */
+static __device__ __forceinline__ u32
+find_places(const FusedTable &t, const u64 (&hash)[ITEMS], u32 open, u32 (&at)[ITEMS])
+{
+	u32			mask = (t.places() - 1) & ~1u,
+				need = 0;
+	ulonglong2	seen[ITEMS];
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		at[j] = (u32) hash[j] & mask;
+		asm volatile("ld.volatile.shared.v2.u64 {%0, %1}, [%2];"
+					 : "=l"(seen[j].x), "=l"(seen[j].y) : "r"((u32) __cvta_generic_to_shared(t.hashes() + at[j])));
+	}
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		bool		second = seen[j].y == hash[j];
+
+		/* hash 0 looks like a free place */
+		if ((seen[j].x != hash[j] && !second) || (u32) hash[j] == 0)
+			need |= 1u << j;
+		at[j] += second;
+	}
+	need &= open;
+	return __any_sync(~0u, need) ? search_places(t, hash, need, at) : 0;
+}
+
+/* ---- adding ----------------------------------------------------------------------- */
+
+/*
+ * The seldom carries of the digits that overflowed when d was added to old.
+ * It names shared memory, not a pointer, as in carry_digit (hist_shared.cuh).
+ */
+static __device__ __noinline__ void
+carry_on(u32 column, u32 places, u32 plane, int digits, int w, int v)
+{
+	extern __shared__ __align__(16) char part_memory[];
+	u32		   *counts = (u32 *) (part_memory + SCRATCH_BYTES) + 2 * places;
+
+	if (w == 1)
+		atomicOr(counts + column, COUNT_WRAPPED);
+	for (; w <= digits; w++)
+	{
+		u32			old = atomicAdd(counts + (1 + w) * plane + column, (u32) v);
+
+		/* the word past the digits has room for carries of all rows */
+		if (w == digits || !fix_overflows(w, old, (u32) v, old + v))
+			return;
+		v = v < 0 ? -fix_carry(digits, w) : fix_carry(digits, w);
+	}
+}
+
+template <int KIND> static __device__ __forceinline__ void
+add_floats(const FusedTable &t, const FusedWindow<KIND> &window, const u32 (&column)[ITEMS],
+		   const u64 (&v)[ITEMS], u32 in, u32 &late)
+{
+	constexpr int DIGITS = fused_digits(KIND);
+	u32			d[ITEMS][DIGITS + 1],
+				old[ITEMS][DIGITS];
+	u32		   *words = t.words();
+	u32			over = 0;
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		bool		fits = window.cut(v[j], d[j]);
+
+#pragma unroll
+		for (int k = 0; k < DIGITS; k++)
+			old[j][k] = 0;
+		if ((in >> j & 1) && v[j] != NEGATIVE_ZERO)
+		{
+			if (fits)
+			{
+#pragma unroll
+				for (int k = 0; k < DIGITS; k++)
+					old[j][k] = atomicAdd(words + k * t.plane + column[j], d[j][k]);
+			}
+			else
+				late = 1;
+		}
+	}
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		over |= old[j][0] & ~(old[j][0] + d[j][0]);
+#pragma unroll
+		for (int k = 1; k < DIGITS; k++)
+		{
+			u32			s = old[j][k] + d[j][k];
+
+			over |= (old[j][k] ^ s) & (d[j][k] ^ s);
+		}
+	}
+	if ((int) over < 0)
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+#pragma unroll
+			for (int k = 0; k < DIGITS; k++)
+				if (fix_overflows(k, old[j][k], d[j][k], old[j][k] + d[j][k]))
+					carry_on(column[j], t.places(), t.plane, DIGITS, k + 1,
+							 (int) d[j][k] < 0 ? -fix_carry(DIGITS, k) : fix_carry(DIGITS, k));
+	__syncwarp();
+}
+
+static __device__ __forceinline__ void
+add_integers(const FusedTable &t, const u32 (&column)[ITEMS], const u64 (&v)[ITEMS], u32 in)
+{
+	u32		   *words = t.words();
+	u32			old[ITEMS];
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		if (in >> j & 1)
+			old[j] = atomicAdd(words + column[j], (u32) v[j]);
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		u32			hi = (u32) (v[j] >> 32);
+
+		if (in >> j & 1)
+		{
+			hi += (u32) (old[j] + (u32) v[j]) < old[j];
+			if (hi)
+				atomicAdd(words + t.plane + column[j], hi);
+		}
+	}
+}
+
+/* The items in `in` to their columns.  late: a value has no place in the window, and was left out. */
+template <int KIND> static __device__ __forceinline__ void
+add_items(const FusedTable &t, const FusedWindow<KIND> &window, const u32 (&column)[ITEMS],
+		  const u64 (&v)[ITEMS], u32 in, u32 &late)
+{
+	u32		   *counts = t.counts();
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		if (in >> j & 1)
+			atomicAdd(counts + column[j], 1u);
+	if constexpr (fused_digits(KIND) > 0)
+		add_floats<KIND>(t, window, column, v, in, late);
+	else if constexpr (KIND == FUSED_INT)
+		add_integers(t, column, v, in);
+}
+
+/* ---- to groups and states ----------------------------------------------------------- */
+
+/* i128_to_double without a loop or a call: products of powers of two round as scalbn does. */
+static __device__ __forceinline__ double
+total_to_double(gpuagg_i128 t, int e0)
+{
+	gpuagg_u128 m = t < 0 ? -(gpuagg_u128) t : (gpuagg_u128) t;
+	u64			hi = (u64) (m >> 64),
+				lo = (u64) m;
+	double		d = __ull2double_rn(lo);
+
+	if (hi)
+	{
+		int			lead = __clzll(hi);
+
+		/* the top 64 bits, with a sticky lowest bit */
+		hi = hi << lead | (lo >> 1) >> (63 - lead);
+		lo <<= lead;
+		d = __ull2double_rn(hi | (lo != 0)) * __longlong_as_double((long long) (1087 - lead) << 52);
+	}
+	d *= e0 >= -1022 ? __longlong_as_double((long long) (1023 + e0) << 52) : __longlong_as_double(1LL << (e0 + 1074));
+	return t < 0 ? -d : d;
+}
+
+/* What a group got. */
+template <int KIND> struct FusedSums
+{
+	u64			count;
+	bool		wrapped;
+	u64			limb[fused_words(KIND) + 1];
+
+	/* Of a place, from all its columns. */
+	__device__ __forceinline__ void
+	read(const FusedTable &t, u32 place)
+	{
+		const u32  *p = t.counts();
+
+		count = 0;
+		wrapped = false;
+#pragma unroll
+		for (int w = 0; w < fused_words(KIND); w++)
+			limb[w] = 0;
+		for (u32 m = 0; m < 1u << t.log2_copies; m++)
+		{
+			u32			at = (place << t.log2_copies) | ((m + place) & ((1u << t.log2_copies) - 1)),
+						c = p[at];
+
+			count += c & ~COUNT_WRAPPED;
+			wrapped = wrapped || c & COUNT_WRAPPED;
+#pragma unroll
+			for (int w = 0; w < fused_words(KIND); w++)
+			{
+				u32			v = p[(1 + w) * t.plane + at];
+
+				limb[w] += fused_digits(KIND) > 0 && w > 0 ? (u64) (int64_t) (int32_t) v : (u64) v;
+			}
+		}
+	}
+	/* A float sum, and whether any row was added at all. */
+	__device__ __forceinline__ gpuagg_i128
+	total(bool &touched) const
+	{
+		gpuagg_u128 sum = limb[0];
+
+#pragma unroll
+		for (int w = 1; w < fused_words(KIND); w++)
+			sum += (gpuagg_u128) (gpuagg_i128) (int64_t) limb[w] << fix_weight(fused_digits(KIND), w);
+		touched = limb[0] != 0 || wrapped || sum != 0;
+		return (gpuagg_i128) sum;
+	}
+	/* Into the states of a new bin, which are identities: they need not be read. */
+	__device__ __forceinline__ void
+	store(const HistArgs &hist, const FusedArgs &f, u32 bin) const
+	{
+		if (f.count >= 0)
+			__stcg((int64_t *) hist.slot[f.count].states + bin, (int64_t) count);
+		if constexpr (KIND == FUSED_INT)
+			__stcg((u64 *) hist.slot[f.slot].states + bin, limb[0] + (limb[1] << 32));
+		else if constexpr (fused_digits(KIND) > 0)
+		{
+			const HistSlot &slot = hist.slot[f.slot];
+			bool		touched;
+			gpuagg_i128 t = total(touched);
+			double		sum = total_to_double(t, hist.window[2 * f.slot]);
+
+			if (!touched)
+				return;
+			if (isinf((float) sum))	/* near an overflow */
+				fold_fix(hist, f.slot, bin, t);
+			else if (slot.op == MONOID_SUM_F32)
+				__stcg((float *) slot.states + bin, t == 0 ? 0.0f : (float) sum);
+			else
+				__stcg((double *) slot.states + bin, t == 0 ? 0.0 : sum);
+		}
+	}
+	/* Into the states of a bin that nobody else changes. */
+	__device__ __forceinline__ void
+	fold(const HistArgs &hist, const FusedArgs &f, u32 bin) const
+	{
+		if (f.count >= 0)
+		{
+			int64_t    *p = (int64_t *) hist.slot[f.count].states + bin;
+
+			__stcg(p, __ldcg(p) + (int64_t) count);
+		}
+		if constexpr (KIND == FUSED_INT)
+		{
+			u64		   *p = (u64 *) hist.slot[f.slot].states + bin;
+
+			__stcg(p, __ldcg(p) + limb[0] + (limb[1] << 32));
+		}
+		else if constexpr (fused_digits(KIND) > 0)
+		{
+			bool		touched;
+			gpuagg_i128 t = total(touched);
+
+			if (touched)
+				fold_fix(hist, f.slot, bin, t);
+		}
+	}
+};
+
+/* One double straight to its state. */
+static __device__ __noinline__ void
+change_float(const HistArgs &hist, int s, int32_t bin, u64 v)
+{
+	const HistSlot &slot = hist.slot[s];
+	int			err = slot.op == MONOID_SUM_F32 ? change_state<Op_sum_f32>(slot.states, (u32) bin, v, 0, nullptr)
+		: change_state<Op_sum_f64>(slot.states, (u32) bin, v, 0, nullptr);
+
+	if (err)
+		atomicOr(&hist.status->errors[s], (u32) err);
+}
+
+/* Where one thread sees a claimed slot: to its end. */
+static __device__ __noinline__ int32_t
+settle_key(const GroupArgs &table, int key_bytes, u64 key, u32 at)
+{
+	return key_bytes == 4 ? settle<4, 1>(table, {{key}}, at) : settle<8, 1>(table, {{key}}, at);
+}
+
+static __device__ __forceinline__ void
+publish_key(const GroupArgs &table, int key_bytes, u32 at, u64 key, u32 bin)
+{
+	if (key_bytes == 4)
+		publish<4, 1>(table, (Slot<1> *) table.slots + at, {{key}}, bin);
+	else
+		publish<8, 1>(table, (Slot<1> *) table.slots + at, {{key}}, bin);
+}
+
+/*
+ * As far as slots are full, all items go to their next ones together.  Where
+ * they stop, at[] is a slot that was free or claimed; those in `open` go on from there.
+ */
+static __device__ __forceinline__ void
+find_known(const GroupArgs &table, const u64 (&hash)[ITEMS], const u64 (&key)[ITEMS], u32 &open,
+		   u32 (&at)[ITEMS], int32_t (&bin)[ITEMS])
+{
+	const Slot<1> *slots = (const Slot<1> *) table.slots;
+	Slot<1>		seen[ITEMS];
+	u32			going = open;
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		bin[j] = -1;
+		at[j] = slot_of(hash[j], table.nslots);
+		seen[j] = Slot<1>();
+		if (going >> j & 1)
+			seen[j] = read_slot(slots + at[j]);
+	}
+	while (__any_sync(~0u, going))
+	{
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+		{
+			bool		full = seen[j].state >= SLOT_BIN && (going >> j & 1),
+						hit = full && seen[j].key[0] == key[j],
+						on = full && !hit;
+
+			bin[j] = hit ? (int32_t) (seen[j].state - SLOT_BIN) : bin[j];
+			open &= ~((u32) hit << j);
+			going &= ~((u32) !on << j);
+			if (on)
+			{
+				at[j] = next_slot(at[j], table.nslots);
+				seen[j] = read_slot(slots + at[j]);
+			}
+		}
+	}
+}
+
+/* Bins for the slots that the warp claimed: they follow each other item by item. */
+static __device__ __forceinline__ void
+fill_claimed(const GroupArgs &table, int key_bytes, const u64 (&key)[ITEMS], const u32 (&at)[ITEMS], u32 claims,
+			 int32_t (&bin)[ITEMS])
+{
+	Slot<1>    *slots = (Slot<1> *) table.slots;
+	u32			claimed[ITEMS],
+				all = 0;
+	u64			id = 0;
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		claimed[j] = __ballot_sync(~0u, claims >> j & 1);
+		all += __popc(claimed[j]);
+	}
+	if (threadIdx.x % 32 == 0 && all)
+		id = atomicAdd(&table.counters->groups, (u64) all);
+	id = __shfl_sync(~0u, id, 0);
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		u64			mine = id + __popc(claimed[j] & ((1u << threadIdx.x % 32) - 1));
+
+		id += __popc(claimed[j]);
+		if (!(claims >> j & 1))
+			continue;
+		if (mine < table.capacity)
+		{
+			publish_key(table, key_bytes, at[j], key[j], (u32) mine);
+			bin[j] = (int32_t) mine;
+		}
+		else
+			atomicExch(&slots[at[j]].state, SLOT_EMPTY);
+	}
+	__syncwarp();
+}
+
+/*
+ * Bins of the keys in `open`, new ones where they have none; -1: no room.
+ * Returns those that surely are new, so that their states are identities.  As
+ * look_up of group.cu, for keys of which most are new.  All lanes of the warp
+ * take part, and no one waits for a slot before all have filled those they claimed.
+ */
+static __device__ __forceinline__ u32
+find_bins_of(const GroupArgs &table, int key_bytes, const u64 (&hash)[ITEMS], const u64 (&key)[ITEMS], u32 open,
+			 int32_t (&bin)[ITEMS])
+{
+	Slot<1>    *slots = (Slot<1> *) table.slots;
+	u32			at[ITEMS],
+				claims = 0;
+
+	find_known(table, hash, key, open, at, bin);
+	if (!__any_sync(~0u, open))
+		return 0;
+
+	bool		room = __ldcg(&table.counters->groups) < table.capacity;
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		if ((open >> j & 1) && room && atomicCAS(&slots[at[j]].state, SLOT_EMPTY, SLOT_CLAIMED) == SLOT_EMPTY)
+			claims |= 1u << j;
+	__syncwarp();
+	fill_claimed(table, key_bytes, key, at, claims, bin);
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		if ((open & ~claims) >> j & 1)
+			bin[j] = settle_key(table, key_bytes, key[j], at[j]);
+	__syncwarp();
+	return claims;
+}
+
+#undef ITEMS
+#undef THREADS
+
+#endif							/* GPUAGG_GROUP_FUSED_TABLE_CUH */

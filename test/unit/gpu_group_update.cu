@@ -1,0 +1,478 @@
+/*
+ * gpu_group_update.cu
+ *	  Group-by as one operation against the CPU monoids: every way it takes,
+ *	  tables that are too small, and estimates that are wrong.
+ */
+#include "gpu_group_table.h"
+#include "gpu_hist_reference.h"
+
+#include <map>
+#include <memory>
+
+struct Case
+{
+	int			key_bytes;
+	std::vector<MonoidId> ops;
+	GpuaggHistStrategy strategy;
+	uint64_t	distinct;
+	size_t		n;
+	int			batches = 1;
+	int64_t		capacity = 0;	/* of the first table; 0: as many as there may be */
+	int64_t		estimate = -1;	/* -1: the truth */
+	Spread		spread = PLAIN;
+	bool		nulls = false;	/* among the keys */
+	bool		filter = false;
+	bool		skew = false;	/* three keys have three quarters of the rows */
+	bool		narrow = false;	/* values of 4 bytes */
+	bool		slot_nulls = false;	/* among the values */
+};
+
+/* Groups by key, the NULL key as an empty string, with their states as bytes. */
+typedef std::map<std::string, std::vector<std::vector<char>>> Groups;
+
+struct Grouping
+{
+	const Case &c;
+	std::unique_ptr<Table> table;
+	std::vector<std::unique_ptr<DeviceArray<char>>> states;
+	DeviceArray<GpuaggHistStatus> status{1};
+	std::map<std::string, int64_t> index;
+	std::vector<std::vector<char>> expect;
+	int64_t		groups = 0,
+				null_bin = -1;
+	int			grown = 0;
+
+	explicit Grouping(const Case &of) : c(of), expect(of.ops.size())
+	{
+		int64_t		most = (int64_t) std::max<uint64_t>(std::min<uint64_t>(c.distinct, c.n * c.batches), 3) + 1;
+
+		CUDA_MUST(cudaMemset(status.get(), 0, sizeof(GpuaggHistStatus)));
+		table.reset(new Table(c.key_bytes, c.capacity ? c.capacity : most));
+		STATUS_MUST(gpuagg_group_init(&table->t, nullptr));
+		make_states(nullptr);
+		for (size_t s = 0; s < c.ops.size(); s++)
+			reference_init(c.ops[s], expect[s], most);
+	}
+	int64_t
+	index_of(const std::string &key)
+	{
+		return index.emplace(key, (int64_t) index.size()).first->second;
+	}
+	/* For the table's capacity, with what there was. */
+	void
+	make_states(const Table *before)
+	{
+		for (size_t s = 0; s < c.ops.size(); s++)
+		{
+			size_t		size = gpuagg_monoids[c.ops[s]].state_size;
+			auto	   *made = new DeviceArray<char>(table->t.capacity * size);
+
+			STATUS_MUST(gpuagg_hist_init(c.ops[s], made->get(), table->t.capacity, nullptr));
+			if (before)
+			{
+				CUDA_MUST(cudaMemcpy(made->get(), states[s]->get(), before->t.capacity * size, cudaMemcpyDeviceToDevice));
+				CHECK(states[s]->guards_intact(), "states overrun");
+				states[s].reset(made);
+			}
+			else
+				states.emplace_back(made);
+		}
+	}
+	void
+	grow()
+	{
+		std::unique_ptr<Table> larger(new Table(c.key_bytes, table->t.capacity * 2));
+
+		STATUS_MUST(gpuagg_group_grow(&table->t, &larger->t, nullptr));
+		CUDA_MUST(cudaDeviceSynchronize());
+		CHECK(table->intact(), "table overrun");
+		table.swap(larger);
+		make_states(larger.get());
+		grown++;
+	}
+	void run(GpuaggHist &h, const void *keys, const uint8_t *valid, const uint8_t *keep);
+	void batch(Random &r, int64_t first_row);
+	Groups got();
+	void check();
+};
+
+/* One batch, as often as the table has to grow. */
+void
+Grouping::run(GpuaggHist &h, const void *keys, const uint8_t *valid, const uint8_t *keep)
+{
+	std::unique_ptr<DeviceArray<char>> workspace;
+	int64_t		estimate = c.estimate >= 0 ? c.estimate : (int64_t) std::min<uint64_t>(c.distinct, c.n);
+
+	for (int tries = 0; tries <= 40; tries++)
+	{
+		size_t		bytes = 0;
+		int64_t		pending;
+
+		for (size_t s = 0; s < c.ops.size(); s++)
+			h.slot[s].states = states[s]->get();
+		STATUS_MUST(gpuagg_group_update(&table->t, keys, valid, keep, &h, estimate, tries > 0, nullptr, &bytes, nullptr));
+		std::unique_ptr<DeviceArray<char>> next(new DeviceArray<char>(bytes));
+
+		if (workspace)
+			CUDA_MUST(cudaMemcpy(next->get(), workspace->get(), std::min(workspace->count, bytes), cudaMemcpyDeviceToDevice));
+		workspace.swap(next);
+		STATUS_MUST(gpuagg_group_update(&table->t, keys, valid, keep, &h, estimate, tries > 0, workspace->get(), &bytes,
+										nullptr));
+		GpuaggCudaStatus status = gpuagg_group_status(&table->t, &groups, &pending, &null_bin, nullptr);
+
+		CHECK(workspace->guards_intact(), "workspace overrun");
+		if (status != GPUAGG_CUDA_FULL)
+		{
+			STATUS_MUST(status);
+			return;
+		}
+		CHECK(pending > 0, "full, but no row pending");
+		grow();
+	}
+	CHECK(false, "no end of growing");
+}
+
+static GpuaggValueType
+value_type(MonoidId op, bool narrow)
+{
+	GpuaggValueType t = own_type(op);
+
+	if (t == GPUAGG_VALUE_KV)
+		return GPUAGG_VALUE_I32;	/* with the row number as payload */
+	return !narrow ? t : t == GPUAGG_VALUE_F64 ? GPUAGG_VALUE_F32 : t == GPUAGG_VALUE_I64 ? GPUAGG_VALUE_I32 : t;
+}
+
+void
+Grouping::batch(Random &r, int64_t first_row)
+{
+	GpuaggHist	h = GpuaggHist();
+	Column		x[GPUAGG_MAX_SLOTS];
+	std::vector<char> keys(c.n * c.key_bytes);
+	std::vector<uint8_t> valid((c.n + 7) / 8, 0xff),
+				keep(c.n, 1);
+
+	h.nslots = (int) c.ops.size();
+	h.nrows = (int64_t) c.n;
+	h.first_row = first_row;
+	h.status = status.get();
+	h.strategy = c.strategy;
+	for (size_t s = 0; s < c.ops.size(); s++)
+	{
+		GpuaggValueType t = value_type(c.ops[s], c.narrow);
+
+		fill_column(x[s], r, t, c.n, c.spread, c.slot_nulls && s % 2);
+		x[s].upload(size_of(t));
+		h.slot[s].op = c.ops[s];
+		h.slot[s].x = x[s].get();
+		if (c.ops[s] == MONOID_COUNT && !c.slot_nulls)
+			h.slot[s].x = GpuaggColumn();
+	}
+	for (size_t i = 0; i < c.n; i++)
+	{
+		std::string key = random_key(r, c.key_bytes, c.distinct, c.skew);
+
+		memcpy(&keys[i * c.key_bytes], key.data(), c.key_bytes);
+		if (c.nulls && r.below(10) == 0)
+		{
+			valid[i / 8] &= ~(1 << (i % 8));
+			key.clear();
+		}
+		if (c.filter && r.below(3) == 0)
+		{
+			keep[i] = 0;
+			continue;
+		}
+		for (size_t s = 0; s < c.ops.size(); s++)
+			if (!h.slot[s].x.validity || x[s].ok(i))
+			{
+				Input		in = x[s].in[i];
+
+				if (own_type(c.ops[s]) == GPUAGG_VALUE_KV)
+					in.hi = first_row + (int64_t) i;
+				reference_step(c.ops[s], expect[s], index_of(key), in);
+			}
+		index_of(key);
+	}
+	DeviceArray<char> device_keys(keys, 16);
+	DeviceArray<uint8_t> device_valid(valid),
+				device_keep(keep);
+
+	run(h, device_keys.get(), c.nulls ? device_valid.get() : nullptr, c.filter ? device_keep.get() : nullptr);
+	CUDA_MUST(cudaDeviceSynchronize());
+}
+
+Groups
+Grouping::got()
+{
+	std::vector<char> unique = table->keys.take();
+	Groups		out;
+
+	for (size_t s = 0; s < c.ops.size(); s++)
+	{
+		std::vector<char> all = states[s]->take();
+		size_t		size = gpuagg_monoids[c.ops[s]].state_size;
+
+		CHECK(states[s]->guards_intact(), "states overrun");
+		for (int64_t b = 0; b < groups; b++)
+		{
+			std::string key(&unique[b * c.key_bytes], b == null_bin ? 0 : c.key_bytes);
+
+			out[key].emplace_back(&all[b * size], &all[b * size] + size);
+			CHECK(out[key].size() == s + 1, "two bins for one key");
+		}
+	}
+	CHECK(table->intact(), "table overrun");
+	return out;
+}
+
+void
+Grouping::check()
+{
+	Groups		have = got();
+	double		scale = c.spread == EXTREME ? 1e60 : 1e4 * (double) c.n * c.batches;
+
+	CHECK(groups == (int64_t) index.size(), "%d-byte keys, %zu rows, %lu distinct, strategy %d, estimate %ld: "
+		  "%ld groups, expected %zu", c.key_bytes, c.n, (unsigned long) c.distinct, c.strategy, (long) c.estimate,
+		  (long) groups, index.size());
+	for (auto &k : index)
+	{
+		auto		h = have.find(k.first);
+
+		CHECK(h != have.end(), "a key is missing");
+		if (h == have.end())
+			return;
+		for (size_t s = 0; s < c.ops.size(); s++)
+		{
+			size_t		size = gpuagg_monoids[c.ops[s]].state_size;
+			const char *want = &expect[s][k.second * size],
+					   *has = h->second[s].data();
+
+			if (same_state(c.ops[s], has, want, scale))
+				continue;
+			CHECK(false, "%s, %d-byte keys, %zu rows, %lu distinct, strategy %d, estimate %ld, spread %d: "
+				  "%016lx, expected %016lx", gpuagg_monoids[c.ops[s]].name, c.key_bytes, c.n, (unsigned long) c.distinct,
+				  c.strategy, (long) c.estimate, c.spread, *(long *) has, *(long *) want);
+			return;
+		}
+	}
+}
+
+static int
+run_case(const Case &c, uint64_t seed)
+{
+	Random		r(seed);
+	Grouping	g(c);
+
+	for (int k = 0; k < c.batches; k++)
+		g.batch(r, 1000 + (int64_t) c.n * k);
+	g.check();
+	return g.grown;
+}
+
+/* ---- the tests ----------------------------------------------------------------------- */
+
+static const GpuaggHistStrategy strategies[] = {GPUAGG_HIST_AUTO, GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION,
+	GPUAGG_HIST_GLOBAL};
+
+static const std::vector<std::vector<MonoidId>> shapes = {
+	{MONOID_COUNT}, {MONOID_COUNT, MONOID_SUM_F64}, {MONOID_SUM_F64}, {MONOID_SUM_I64, MONOID_COUNT},
+	{MONOID_SUM_F32}, {MONOID_SUM_F64, MONOID_MAX_I32, MONOID_ARGMAX, MONOID_COUNT}};
+
+GPU_TEST(group_update_shapes)
+{
+	uint64_t	seed = 1;
+
+	for (auto &ops : shapes)
+		for (GpuaggHistStrategy strategy : strategies)
+			for (int bytes : {4, 8, 16})
+				for (int flags = 0; flags < 32; flags++)
+				{
+					Case		c = {bytes, ops, strategy, 3000, (size_t) (gpu_test_quick() ? 3001 : 40009)};
+
+					if (gpu_test_quick() ? flags != 10 && flags != 21 : flags % 3 != (int) (seed % 3))
+						continue;
+					c.batches = 2;
+					c.spread = flags & 1 ? EXTREME : PLAIN;
+					c.filter = flags & 2;
+					c.skew = flags & 4;
+					c.narrow = flags & 8;
+					c.nulls = flags & 16;
+					run_case(c, seed++);
+				}
+}
+
+GPU_TEST(group_update_sizes)
+{
+	uint64_t	seed = 1000;
+
+	for (GpuaggHistStrategy strategy : strategies)
+		for (size_t n : {0, 1, 2, 31, 33, 2047, 2049, 8191, 8193, 270337, 1200001})
+			for (uint64_t distinct : {1UL, 7UL, 9000UL, 1000000UL})
+				if (n < 10000 || !gpu_test_quick())
+					run_case({8, {MONOID_COUNT, MONOID_SUM_F64}, strategy, distinct, n}, seed++);
+}
+
+/* Tables of one group and more that have to grow, also in the middle of what goes to them. */
+GPU_TEST(group_update_grow)
+{
+	uint64_t	seed = 2000;
+
+	for (auto &ops : shapes)
+		for (GpuaggHistStrategy strategy : strategies)
+			for (int bytes : {4, 8, 16})
+				for (int64_t capacity : {1, 100, 5000})
+				{
+					Case		c = {bytes, ops, strategy, 30000, (size_t) (gpu_test_quick() ? 3000 : 50000)};
+
+					c.capacity = capacity;
+					c.batches = 2;
+					c.filter = true;
+					c.nulls = seed % 2;
+					CHECK(run_case(c, seed++) > 0 || capacity == 5000, "a table of one group did not have to grow");
+				}
+}
+
+/* An estimate decides how, not what. */
+GPU_TEST(group_update_estimates)
+{
+	uint64_t	seed = 3000;
+	const size_t n = gpu_test_quick() ? 20000 : 200000;
+
+	for (GpuaggHistStrategy strategy : {GPUAGG_HIST_AUTO, GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION})
+		for (uint64_t distinct : {1UL, 5000UL, 100000UL, 3000000UL})
+			for (int64_t estimate : {0L, 1L, 5000L, 100000L, 4000000L, 100000000L})
+				for (bool skew : {false, true})
+				{
+					Case		c = {8, {MONOID_COUNT, MONOID_SUM_F64}, strategy, distinct, n};
+
+					c.estimate = estimate;
+					c.skew = skew;
+					c.spread = skew ? EXTREME : PLAIN;
+					run_case(c, seed++);
+				}
+}
+
+/* One key with most rows among many: its partition is cut into pieces. */
+GPU_TEST(group_update_hot)
+{
+	uint64_t	seed = 5000;
+	const size_t n = gpu_test_quick() ? 100000 : 3000000;
+
+	for (auto &ops : shapes)
+		for (int bytes : {4, 8})
+			for (int64_t capacity : {0, 3000})
+			{
+				Case		c = {bytes, ops, GPUAGG_HIST_PARTITION, 100000, n};
+
+				c.skew = true;
+				c.capacity = capacity;
+				c.spread = seed % 2 ? EXTREME : PLAIN;
+				c.filter = bytes == 4;
+				run_case(c, seed++);
+			}
+}
+
+/* Several operators, of which some have no fused form, and NULLs among their inputs. */
+GPU_TEST(group_update_slots)
+{
+	uint64_t	seed = 4000;
+
+	for (MonoidId op : {MONOID_COUNT, MONOID_SUM_F64, MONOID_SUM_I64, MONOID_MAX_F64, MONOID_BIT_XOR, MONOID_ACCUM_F64})
+		for (GpuaggHistStrategy strategy : strategies)
+			for (bool nulls : {false, true})
+			{
+				Case		c = {8, {op, op, op}, strategy, 2000, 30011};
+
+				c.slot_nulls = nulls;
+				c.batches = 2;
+				run_case(c, seed++);
+			}
+}
+
+/* Zeros of both signs: sums keep -0 only where nothing else was added. */
+GPU_TEST(group_update_zeros)
+{
+	const size_t n = 300000;
+
+	for (GpuaggHistStrategy strategy : strategies)
+		for (uint64_t groups : {1UL, 3UL, 1000UL})
+		{
+			std::vector<uint64_t> keys(n);
+			std::vector<double> values(n);
+			std::vector<char> negative(groups, 1);
+			GpuaggHist	h = GpuaggHist();
+			Table		table(8, 2000);
+			DeviceArray<double> sums(2000);
+			DeviceArray<GpuaggHistStatus> status(1);
+			size_t		bytes = 0;
+			int64_t		found,
+						pending,
+						null_bin;
+
+			for (size_t i = 0; i < n; i++)
+			{
+				keys[i] = i % groups;
+				values[i] = i % groups % 2 ? -0.0 : 0.0;
+			}
+			DeviceArray<uint64_t> device_keys(keys);
+			DeviceArray<double> device_values(values);
+
+			CUDA_MUST(cudaMemset(status.get(), 0, sizeof(GpuaggHistStatus)));
+			h.nslots = 1;
+			h.nrows = (int64_t) n;
+			h.status = status.get();
+			h.strategy = strategy;
+			h.slot[0].op = MONOID_SUM_F64;
+			h.slot[0].x.values = device_values.get();
+			h.slot[0].states = sums.get();
+			STATUS_MUST(gpuagg_group_init(&table.t, nullptr));
+			STATUS_MUST(gpuagg_hist_init(MONOID_SUM_F64, sums.get(), 2000, nullptr));
+			STATUS_MUST(gpuagg_group_update(&table.t, device_keys.get(), nullptr, nullptr, &h, groups, 0, nullptr, &bytes,
+											nullptr));
+			DeviceArray<char> workspace(bytes);
+
+			STATUS_MUST(gpuagg_group_update(&table.t, device_keys.get(), nullptr, nullptr, &h, groups, 0,
+											workspace.get(), &bytes, nullptr));
+			STATUS_MUST(gpuagg_group_status(&table.t, &found, &pending, &null_bin, nullptr));
+			CHECK(found == (int64_t) groups, "%ld groups of %lu", (long) found, (unsigned long) groups);
+
+			std::vector<char> unique = table.keys.take();
+			std::vector<double> got = sums.take();
+
+			for (int64_t b = 0; b < found; b++)
+			{
+				uint64_t	key;
+
+				memcpy(&key, &unique[b * 8], 8);
+				CHECK(got[b] == 0 && signbit(got[b]) == (key % 2 == 1), "strategy %d, %lu groups: sum %g of group %lu",
+					  strategy, (unsigned long) groups, got[b], (unsigned long) key);
+			}
+		}
+}
+
+/* Ten times the same bits, whatever bins the keys got.  (GLOBAL adds floats in any order.) */
+GPU_TEST(group_update_repeatable)
+{
+	for (GpuaggHistStrategy strategy : {GPUAGG_HIST_AUTO, GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION})
+		for (uint64_t distinct : {3UL, 5000UL, 200000UL})
+			for (bool skew : {false, true})
+			{
+				Case		c = {8, {MONOID_COUNT, MONOID_SUM_F64}, strategy, distinct,
+					(size_t) (gpu_test_quick() ? 20000 : 700000)};
+				Groups		first;
+
+				c.skew = skew;
+				for (int k = 0; k < (gpu_test_quick() ? 2 : 10); k++)
+				{
+					Random		r(distinct);
+					Grouping	g(c);
+
+					g.batch(r, 0);
+					if (k == 0)
+						first = g.got();
+					else
+						CHECK(g.got() == first, "strategy %d, %lu distinct, run %d differs", strategy,
+							  (unsigned long) distinct, k);
+				}
+			}
+}
