@@ -151,7 +151,7 @@ take_parts(FusedArgs &f, const DeviceFacts &facts, Workspace &ws)
 #define MOST_LOCAL_GROUPS 4000
 #define MOST_SEPARATE_GROUPS 40000
 #define FEW_GROUPS 512
-#define FOUR_DIGITS_GROUPS 2000
+#define FOUR_DIGITS_GROUPS 1000
 /* Room of the call's table for few groups, for others, and for pieces of partitions. */
 #define LOCAL_FEW (1 << 16)
 #define LOCAL_MANY (1 << 20)
@@ -172,11 +172,12 @@ plan_places(FusedPlan &plan, const DeviceFacts &facts, int64_t distinct)
 	f.spill_rows = f.nrows / 8 / f.spills + SPILL_LEAST;
 }
 
-/* The memory to be zero at first, and its size. */
+/* The memory to be zero at first, and its size.  There are no more groups than rows. */
 static void *
-take_local(FusedPlan &plan, Workspace &ws, u32 capacity, size_t &zero_bytes)
+take_local(FusedPlan &plan, Workspace &ws, u32 most, size_t &zero_bytes)
 {
 	FusedArgs  &f = plan.f;
+	u32			capacity = min(most, (f.nrows + 63) & ~63u);
 	size_t		limbs = (size_t) capacity * (1 + fused_words(plan.kind));
 	char	   *zero;
 

@@ -41,8 +41,8 @@ fused_words(int kind)
 	return kind == FUSED_COUNT ? 0 : kind == FUSED_INT ? 2 : fused_digits(kind) + 1;
 }
 
-#define FUSED_THREADS 1024
-#define FUSED_ITEMS 2
+#define FUSED_THREADS 640
+#define FUSED_ITEMS 4
 /* Most places of a table in shared memory. */
 #define FUSED_LOG2_PLACES 13
 /* Groups for each place that a partition is planned for, and steps from the first place of a hash. */

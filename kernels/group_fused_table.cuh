@@ -13,7 +13,7 @@
 #define THREADS FUSED_THREADS
 
 /* What a warp's lanes look for together: places past the first two. */
-#define SEARCH_LANES 8
+#define SEARCH_LANES 16
 #define SCRATCH_BYTES (THREADS / 32 * SEARCH_LANES * 8)
 
 /* A count's top bit: the lowest digit has wrapped around. */
@@ -29,6 +29,7 @@ struct FusedTable
 	int			log2_places;
 	int			log2_copies;
 	u32			plane;
+	u32			base;			/* address of hashes() within shared memory */
 
 	__device__ __forceinline__ u64 *
 	hashes() const
@@ -41,8 +42,35 @@ struct FusedTable
 	__device__ __forceinline__ u64 *scratch() const { return hashes() - SCRATCH_BYTES / 8; }
 	__device__ __forceinline__ u32 places() const { return 1u << log2_places; }
 	__device__ __forceinline__ u32 *counts() const { return (u32 *) (hashes() + places()); }
-	__device__ __forceinline__ u32 *words() const { return counts() + plane; }
+	/* addresses within shared memory, for what is done with every row */
+	__device__ __forceinline__ u32 hash_at(u32 place) const { return base + 8 * place; }
+	__device__ __forceinline__ u32 count_at(u32 column) const { return base + (8 << log2_places) + 4 * column; }
 };
+
+static __device__ __forceinline__ u64
+shared_read(u32 at)
+{
+	u64			v;
+
+	asm volatile("ld.volatile.shared.u64 %0, [%1];" : "=l"(v) : "r"(at) : "memory");
+	return v;
+}
+
+static __device__ __forceinline__ void
+shared_write(u32 at, u64 v)
+{
+	asm volatile("st.volatile.shared.u64 [%0], %1;" : : "r"(at), "l"(v) : "memory");
+}
+
+/* A place that was free is given to the hash; returns what was there. */
+static __device__ __forceinline__ u64
+shared_take(u32 at, u64 hash)
+{
+	u64			old;
+
+	asm volatile("atom.shared.cas.b64 %0, [%1], %2, %3;" : "=l"(old) : "r"(at), "l"(0ULL), "l"(hash) : "memory");
+	return old;
+}
 
 static __host__ __device__ __forceinline__ u32
 fused_plane(int log2_places, int log2_copies)
@@ -59,7 +87,10 @@ fused_table_bytes(int kind, int log2_places, int log2_copies)
 static __device__ __forceinline__ FusedTable
 fused_table(const FusedArgs &f)
 {
-	return {f.log2_places, f.log2_copies, fused_plane(f.log2_places, f.log2_copies)};
+	FusedTable	t = {f.log2_places, f.log2_copies, fused_plane(f.log2_places, f.log2_copies), 0};
+
+	t.base = shared_address(t.hashes());
+	return t;
 }
 
 template <int KIND> static __device__ __forceinline__ void
@@ -117,16 +148,15 @@ search_place(const FusedTable &t, u64 hash)
 {
 	u32			mask = t.places() - 1,
 				at = (u32) hash & mask & ~1u;
-	u64		   *hashes = t.hashes();
 
 	if (hash == 0)
 		return t.places();
 	for (int step = 0; step < FUSED_STEPS; step++)
 	{
-		u64			seen = *(volatile u64 *) (hashes + at);
+		u64			seen = shared_read(t.hash_at(at));
 
 		if (seen == 0)
-			seen = atomicCAS(hashes + at, 0ULL, hash);
+			seen = shared_take(t.hash_at(at), hash);
 		if (seen == hash || seen == 0)
 			return at;
 		at = (at + 1) & mask;
@@ -141,8 +171,8 @@ search_place(const FusedTable &t, u64 hash)
 static __device__ __forceinline__ u32
 search_places(const FusedTable &t, const u64 (&hash)[ITEMS], u32 need, u32 (&at)[ITEMS])
 {
-	u64		   *scratch = t.scratch() + threadIdx.x / 32 * SEARCH_LANES;
-	u32			lane = threadIdx.x % 32,
+	u32			scratch = t.base - SCRATCH_BYTES + threadIdx.x / 32 * SEARCH_LANES * 8,
+				lane = threadIdx.x % 32,
 				none = 0;
 
 	do
@@ -158,17 +188,17 @@ search_places(const FusedTable &t, const u64 (&hash)[ITEMS], u32 need, u32 (&at)
 			rank[j] = need >> j & 1 ? n + __popc(all & ((1u << lane) - 1)) : SEARCH_LANES;
 			n += __popc(all);
 			if (rank[j] < SEARCH_LANES)
-				scratch[rank[j]] = hash[j];
+				shared_write(scratch + 8 * rank[j], hash[j]);
 		}
 		__syncwarp();
 		if (lane < min(n, SEARCH_LANES))
-			scratch[lane] = search_place(t, scratch[lane]);
+			shared_write(scratch + 8 * lane, search_place(t, shared_read(scratch + 8 * lane)));
 		__syncwarp();
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 			if (rank[j] < SEARCH_LANES)
 			{
-				at[j] = (u32) scratch[rank[j]];
+				at[j] = (u32) shared_read(scratch + 8 * rank[j]);
 				need &= ~(1u << j);
 				if (at[j] == ~0u)
 				{
@@ -197,7 +227,7 @@ find_places(const FusedTable &t, const u64 (&hash)[ITEMS], u32 open, u32 (&at)[I
 	{
 		at[j] = (u32) hash[j] & mask;
 		asm volatile("ld.volatile.shared.v2.u64 {%0, %1}, [%2];"
-					 : "=l"(seen[j].x), "=l"(seen[j].y) : "r"((u32) __cvta_generic_to_shared(t.hashes() + at[j])));
+					 : "=l"(seen[j].x), "=l"(seen[j].y) : "r"(t.hash_at(at[j])) : "memory");
 	}
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -215,21 +245,15 @@ find_places(const FusedTable &t, const u64 (&hash)[ITEMS], u32 open, u32 (&at)[I
 
 /* ---- adding ----------------------------------------------------------------------- */
 
-/*
- * The seldom carries of the digits that overflowed when d was added to old.
- * It names shared memory, not a pointer, as in carry_digit (hist_shared.cuh).
- */
+/* The seldom carries of a digit that overflowed, from word w on; `at` is the count's address. */
 static __device__ __noinline__ void
-carry_on(u32 column, u32 places, u32 plane, int digits, int w, int v)
+carry_on(u32 at, u32 plane_bytes, int digits, int w, int v)
 {
-	extern __shared__ __align__(16) char part_memory[];
-	u32		   *counts = (u32 *) (part_memory + SCRATCH_BYTES) + 2 * places;
-
 	if (w == 1)
-		atomicOr(counts + column, COUNT_WRAPPED);
+		shared_or(at, COUNT_WRAPPED);
 	for (; w <= digits; w++)
 	{
-		u32			old = atomicAdd(counts + (1 + w) * plane + column, (u32) v);
+		u32			old = shared_add(at + (1 + w) * plane_bytes, (u32) v);
 
 		/* the word past the digits has room for carries of all rows */
 		if (w == digits || !fix_overflows(w, old, (u32) v, old + v))
@@ -239,13 +263,12 @@ carry_on(u32 column, u32 places, u32 plane, int digits, int w, int v)
 }
 
 template <int KIND> static __device__ __forceinline__ void
-add_floats(const FusedTable &t, const FusedWindow<KIND> &window, const u32 (&column)[ITEMS],
+add_floats(u32 plane_bytes, const FusedWindow<KIND> &window, const u32 (&at)[ITEMS],
 		   const u64 (&v)[ITEMS], u32 in, u32 &late)
 {
 	constexpr int DIGITS = fused_digits(KIND);
 	u32			d[ITEMS][DIGITS + 1],
 				old[ITEMS][DIGITS];
-	u32		   *words = t.words();
 	u32			over = 0;
 
 #pragma unroll
@@ -262,7 +285,7 @@ add_floats(const FusedTable &t, const FusedWindow<KIND> &window, const u32 (&col
 			{
 #pragma unroll
 				for (int k = 0; k < DIGITS; k++)
-					old[j][k] = atomicAdd(words + k * t.plane + column[j], d[j][k]);
+					old[j][k] = shared_add(at[j] + (1 + k) * plane_bytes, d[j][k]);
 			}
 			else
 				late = 1;
@@ -286,21 +309,20 @@ add_floats(const FusedTable &t, const FusedWindow<KIND> &window, const u32 (&col
 #pragma unroll
 			for (int k = 0; k < DIGITS; k++)
 				if (fix_overflows(k, old[j][k], d[j][k], old[j][k] + d[j][k]))
-					carry_on(column[j], t.places(), t.plane, DIGITS, k + 1,
+					carry_on(at[j], plane_bytes, DIGITS, k + 1,
 							 (int) d[j][k] < 0 ? -fix_carry(DIGITS, k) : fix_carry(DIGITS, k));
 	__syncwarp();
 }
 
 static __device__ __forceinline__ void
-add_integers(const FusedTable &t, const u32 (&column)[ITEMS], const u64 (&v)[ITEMS], u32 in)
+add_integers(u32 plane_bytes, const u32 (&at)[ITEMS], const u64 (&v)[ITEMS], u32 in)
 {
-	u32		   *words = t.words();
 	u32			old[ITEMS];
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 		if (in >> j & 1)
-			old[j] = atomicAdd(words + column[j], (u32) v[j]);
+			old[j] = shared_add(at[j] + plane_bytes, (u32) v[j]);
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
@@ -310,7 +332,7 @@ add_integers(const FusedTable &t, const u32 (&column)[ITEMS], const u64 (&v)[ITE
 		{
 			hi += (u32) (old[j] + (u32) v[j]) < old[j];
 			if (hi)
-				atomicAdd(words + t.plane + column[j], hi);
+				shared_add(at[j] + 2 * plane_bytes, hi);
 		}
 	}
 }
@@ -320,16 +342,19 @@ template <int KIND> static __device__ __forceinline__ void
 add_items(const FusedTable &t, const FusedWindow<KIND> &window, const u32 (&column)[ITEMS],
 		  const u64 (&v)[ITEMS], u32 in, u32 &late)
 {
-	u32		   *counts = t.counts();
+	u32			at[ITEMS];
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
+	{
+		at[j] = t.count_at(column[j]);
 		if (in >> j & 1)
-			atomicAdd(counts + column[j], 1u);
+			shared_count(at[j]);
+	}
 	if constexpr (fused_digits(KIND) > 0)
-		add_floats<KIND>(t, window, column, v, in, late);
+		add_floats<KIND>(4 * t.plane, window, at, v, in, late);
 	else if constexpr (KIND == FUSED_INT)
-		add_integers(t, column, v, in);
+		add_integers(4 * t.plane, at, v, in);
 }
 
 /* ---- to groups and states ----------------------------------------------------------- */
