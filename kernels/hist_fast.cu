@@ -485,6 +485,25 @@ add_tile(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 	}
 }
 
+/* Where the block's bins are. */
+template <int KIND> static __device__ __forceinline__ FastPlace
+place_of(const HistArgs &args, const FastArgs &fast, bool counting, u32 *shared, u32 plane, u32 bin0, u32 nbins)
+{
+	FastPlace	place;
+
+	place.count = shared + (counting ? (size_t) args.slot[fast.count].word * plane : 0);
+	place.word = KIND != FAST_NONE ? args.slot[fast.slot].word : 0;
+	place.words = shared + place.word * plane;
+	place.count_at = shared_address(place.count);
+	place.words_at = shared_address(place.words);
+	place.plane = plane;
+	place.bin0 = bin0;
+	place.nbins = nbins;
+	place.log2_copies = args.log2_copies;
+	place.copy = threadIdx.x & ((1u << args.log2_copies) - 1);
+	return place;
+}
+
 /*
  * Rows [begin, end) into the block's bins; clears them first, while the first
  * rows are on their way.  THREADS of the block, or 0 if not known ahead.  Rows
@@ -516,16 +535,7 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 plane, u3
 
 	next.load(fast, narrow, values, with_values, begin, end, threads, origin - 1);
 	clear_shared(shared, (size_t) args.words * plane);
-	place.count = shared + (counting ? (size_t) args.slot[fast.count].word * plane : 0);
-	place.word = KIND != FAST_NONE ? args.slot[fast.slot].word : 0;
-	place.words = shared + place.word * plane;
-	place.count_at = shared_address(place.count);
-	place.words_at = shared_address(place.words);
-	place.plane = plane;
-	place.bin0 = bin0;
-	place.nbins = nbins;
-	place.log2_copies = args.log2_copies;
-	place.copy = threadIdx.x & ((1u << args.log2_copies) - 1);
+	place = place_of<KIND>(args, fast, counting, shared, plane, bin0, nbins);
 	/* windows are needed at once, cleared limbs at the end or for a carry */
 	if (KIND != FAST_NONE && KIND != FAST_MAX_I32)
 		wait_for_predecessor();

@@ -100,7 +100,7 @@ drop_lane(Session *s)
 	s->device = -1;
 }
 
-/* A query that others have opened may be on another device than this session. */
+/* A query that others have opened may be on another device than this connection. */
 static bool
 enter_query(Session *s)
 {
@@ -225,7 +225,7 @@ on_batch(Session *s, size_t length)
 	return message_waits(s->sock) ? true : reduce_pending(s);
 }
 
-/* What is to be told of this session's own part. */
+/* What is to be told of this connection's own part. */
 static bool
 settle(Session *s, WireFinished *out)
 {
