@@ -384,7 +384,8 @@ pieces_kernel(const __grid_constant__ HistArgs hist, const __grid_constant__ Fus
 	FusedSpill	spill = {0, 0, &spilled};
 
 	wait_for_predecessor();
-	if (f.retry || f.head->misfit)
+	/* a retry finds none left, unless the call before it could not plan any */
+	if (f.head->misfit)
 		return;
 
 	FusedWindow<KIND> window(hist, f.slot);
