@@ -176,6 +176,15 @@ find_cached(const Cache &cache, const Key<1> (&key)[ITEMS], int32_t (&bin)[ITEMS
 	}
 }
 
+template <bool FRESH, int WORDS> static __device__ __forceinline__ Slot<WORDS>
+see_slot(const Slot<WORDS> *slot)
+{
+	if constexpr (FRESH)
+		return read_slot(slot);
+	else
+		return read_slot_cached(slot);
+}
+
 /*
  * Most rows find their key, without a claim or a wait.  All items go to their
  * next slots together, as far as the slots are full, and no lane leaves before
@@ -195,7 +204,7 @@ find_rows(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], u32 (&at)[ITEMS
 	{
 		seen[j] = Slot<WORDS>();
 		if (going >> j & 1)
-			seen[j] = FRESH ? read_slot(slots + at[j]) : read_slot_cached(slots + at[j]);
+			seen[j] = see_slot<FRESH>(slots + at[j]);
 	}
 	while (__any_sync(~0u, going))
 	{
@@ -212,7 +221,7 @@ find_rows(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], u32 (&at)[ITEMS
 			if (on)
 			{
 				at[j] = next_slot(at[j], args.nslots);
-				seen[j] = FRESH ? read_slot(slots + at[j]) : read_slot_cached(slots + at[j]);
+				seen[j] = see_slot<FRESH>(slots + at[j]);
 			}
 		}
 	}
@@ -278,8 +287,9 @@ look_up(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], bool fresh, int32
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 		at[j] = slot_of(hash_key(key[j]), args.nslots);
-	if (!fresh)
-		find_rows<false, WORDS>(args, key, at, bin, t);
+	if constexpr (WORDS == 1)
+		if (!fresh)
+			find_rows<false, WORDS>(args, key, at, bin, t);
 	find_rows<true, WORDS>(args, key, at, bin, t);
 	if (!__any_sync(~0u, t.open))
 		return 0;

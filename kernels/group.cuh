@@ -102,26 +102,19 @@ same_key(const Slot<WORDS> &s, const Key<WORDS> &k)
 	return same;
 }
 
-/* A slot as this multiprocessor's cache has it: maybe stale, but once full for ever right. */
-template <int WORDS> static __device__ __forceinline__ Slot<WORDS>
-read_slot_cached(const Slot<WORDS> *p)
+/*
+ * A slot as this multiprocessor's cache has it: maybe stale, but once full for
+ * ever right, as it is written in one piece.  A slot of 32 bytes is not, and
+ * the cache may show a new state beside an old key: it has to be read fresh.
+ */
+static __device__ __forceinline__ Slot<1>
+read_slot_cached(const Slot<1> *p)
 {
-	Slot<WORDS> s;
+	uint4		a = *(const uint4 *) p;
+	Slot<1>		s;
 
-	if constexpr (WORDS == 1)
-	{
-		uint4		a = *(const uint4 *) p;
-
-		s.key[0] = (u64) a.y << 32 | a.x;
-		s.state = a.z;
-	}
-	else
-	{
-		/* the state first: once it names a bin, the key stays */
-		asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(s.state) : "l"(&p->state));
-		asm volatile("ld.global.ca.v2.u64 {%0, %1}, [%2];"
-					 : "=l"(s.key[0]), "=l"(s.key[1]) : "l"(&p->key[0]));
-	}
+	s.key[0] = (u64) a.y << 32 | a.x;
+	s.state = a.z;
 	return s;
 }
 
