@@ -150,15 +150,7 @@ split_kernel(const __grid_constant__ FusedArgs f)
 					atomicAdd(&fine[partition_of_hash(key[j], fine_parts)], 1u);
 			}
 		runs = part_reserve(t, f.cursor, 0, f.parts - 1);
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			if (ok >> j & 1)
-			{
-				u32			p = place[j] >> 16;
-
-				place[j] = (place[j] & 0xffff) + t.count()[p];
-				t.part()[place[j]] = (uint16_t) p;
-			}
+		part_places(t, ok, place);
 		part_stage<u64>(t.keys(), ok, place, key);
 		if (VALUES)
 		{
@@ -337,15 +329,7 @@ split_again_kernel(const __grid_constant__ FusedArgs f)
 				place[j] = p << 16 | atomicAdd(&t.count()[p], 1u);
 			}
 		runs = part_reserve(t, f.fine_rows + first_fine, 0, f.fine - 1);
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			if (ok >> j & 1)
-			{
-				u32			p = place[j] >> 16;
-
-				place[j] = (place[j] & 0xffff) + t.count()[p];
-				t.part()[place[j]] = (uint16_t) p;
-			}
+		part_places(t, ok, place);
 		part_stage<u64>(t.keys(), ok, place, key);
 		if (VALUES)
 			part_stage<u64>(t.stage(), ok, place, v);

@@ -269,7 +269,6 @@ add_floats(u32 plane_bytes, const FusedWindow<KIND> &window, const u32 (&at)[ITE
 	constexpr int DIGITS = fused_digits(KIND);
 	u32			d[ITEMS][DIGITS + 1],
 				old[ITEMS][DIGITS];
-	u32			over = 0;
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -291,19 +290,7 @@ add_floats(u32 plane_bytes, const FusedWindow<KIND> &window, const u32 (&at)[ITE
 				late = 1;
 		}
 	}
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-	{
-		over |= old[j][0] & ~(old[j][0] + d[j][0]);
-#pragma unroll
-		for (int k = 1; k < DIGITS; k++)
-		{
-			u32			s = old[j][k] + d[j][k];
-
-			over |= (old[j][k] ^ s) & (d[j][k] ^ s);
-		}
-	}
-	if ((int) over < 0)
+	if (digits_overflow(old, d))
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 #pragma unroll

@@ -120,15 +120,7 @@ move_keys_kernel(const void *keys, const void *values, u32 nrows, void *keys_out
 				place[j] = p << 16 | atomicAdd(&t.count()[p], 1u);
 			}
 		runs = part_reserve(t, cursor, 0, PARTITIONS - 1);
-#pragma unroll
-		for (int j = 0; j < PART_ITEMS; j++)
-			if (ok >> j & 1)
-			{
-				u32			p = place[j] >> 16;
-
-				place[j] = (place[j] & 0xffff) + t.count()[p];
-				t.part()[place[j]] = (uint16_t) p;
-			}
+		part_places(t, ok, place);
 		part_stage<K>(t.keys(), ok, place, key);
 		if (values_out)
 			part_stage<V>(t.stage(), ok, place, v);

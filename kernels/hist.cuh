@@ -555,6 +555,27 @@ fix_overflows(int word, u32 old, u32 d, u32 s)
 	return word == 0 ? s < d : (int) ((old ^ s) & (d ^ s)) < 0;
 }
 
+/* Whether any of the additions of d to old did, by the top bits of what they would carry. */
+template <int DIGITS, int ITEMS, int ROOM> static __device__ __forceinline__ bool
+digits_overflow(const u32 (&old)[ITEMS][DIGITS], const u32 (&d)[ITEMS][ROOM])
+{
+	u32			over = 0;
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		over |= old[j][0] & ~(old[j][0] + d[j][0]);
+#pragma unroll
+		for (int k = 1; k < DIGITS; k++)
+		{
+			u32			s = old[j][k] + d[j][k];
+
+			over |= (old[j][k] ^ s) & (d[j][k] ^ s);
+		}
+	}
+	return (int) over < 0;
+}
+
 static __device__ __forceinline__ void
 max_u32(u32 *p, u32 v)
 {

@@ -205,7 +205,6 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, co
 	u32			d[ITEMS][DIGITS],
 				old[ITEMS][DIGITS];
 	u32			late = 0;
-	u32			over = 0;
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -242,19 +241,7 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, co
 					hot.digit[k] += k == 0 ? (int64_t) d[j][k] : (int64_t) (int32_t) d[j][k];
 		}
 	}
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-	{
-		over |= old[j][0] & ~(old[j][0] + d[j][0]);
-#pragma unroll
-		for (int k = 1; k < DIGITS; k++)
-		{
-			u32			s = old[j][k] + d[j][k];
-
-			over |= (old[j][k] ^ s) & (d[j][k] ^ s);
-		}
-	}
-	if ((int) over < 0)
+	if (digits_overflow(old, d))
 		add_carries<DIGITS, ITEMS>(args, args.slot[fast.slot], place, at, d, old);
 	if (late)
 #pragma unroll

@@ -178,6 +178,21 @@ part_load(u32 ok, const void *from, u64 base, T (&v)[PART_ITEMS])
 			v[j] = in[j * PART_THREADS];
 }
 
+/* After part_reserve: ranks within their partition, which is above them, to places in the stage. */
+static __device__ __forceinline__ void
+part_places(const PartTile &t, u32 ok, u32 (&place)[PART_ITEMS])
+{
+#pragma unroll
+	for (int j = 0; j < PART_ITEMS; j++)
+		if (ok >> j & 1)
+		{
+			u32			p = place[j] >> 16;
+
+			place[j] = (place[j] & 0xffff) + t.count()[p];
+			t.part()[place[j]] = (uint16_t) p;
+		}
+}
+
 template <typename T> static __device__ __forceinline__ void
 part_stage(char *stage, u32 ok, const u32 (&place)[PART_ITEMS], const T (&v)[PART_ITEMS])
 {
