@@ -20,6 +20,7 @@
 #define GPUAGG_DEVICE_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "protocol.h"
 
@@ -35,6 +36,14 @@ typedef struct DeviceError
 {
 	char		text[256];
 } DeviceError;
+
+/* Leaves the text, and returns the status. */
+static inline DeviceStatus
+device_say(DeviceError *error, DeviceStatus status, const char *text)
+{
+	snprintf(error->text, sizeof(error->text), "%s", text);
+	return status;
+}
 
 typedef struct Lane Lane;
 typedef struct Query Query;

@@ -13,13 +13,6 @@
 /* Server's device number to CUDA's. */
 static int	ordinals[WIRE_MAX_DEVICES];
 
-static DeviceStatus
-say(DeviceError *error, DeviceStatus status, const char *text)
-{
-	snprintf(error->text, sizeof(error->text), "%s", text);
-	return status;
-}
-
 DeviceStatus
 cuda_status(cudaError_t err, const char *call, DeviceError *error)
 {
@@ -104,12 +97,12 @@ cuda_start(const char *list, WireStatus *status, DeviceError *error)
 	cudaError_t err;
 
 	if (driver == NULL)
-		return say(error, DEVICE_UNSUPPORTED, "libcuda.so.1 not found");
+		return device_say(error, DEVICE_UNSUPPORTED, "libcuda.so.1 not found");
 	/* kernels are loaded now, not in somebody's first query */
 	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 	err = cudaGetDeviceCount(&count);
 	if (err == cudaErrorNoDevice || (err == cudaSuccess && count == 0))
-		return say(error, DEVICE_UNSUPPORTED, "no CUDA device found");
+		return device_say(error, DEVICE_UNSUPPORTED, "no CUDA device found");
 	if (err != cudaSuccess)
 	{
 		cuda_status(err, "cudaGetDeviceCount", error);
@@ -124,7 +117,7 @@ cuda_start(const char *list, WireStatus *status, DeviceError *error)
 		ordinals[status->ndevices++] = ordinal;
 	}
 	if (status->ndevices == 0)
-		return say(error, DEVICE_UNSUPPORTED, "gpuagg.devices names no device");
+		return device_say(error, DEVICE_UNSUPPORTED, "gpuagg.devices names no device");
 	return DEVICE_OK;
 }
 
@@ -150,7 +143,7 @@ query_alloc(Query *query, size_t bytes, void **at, DeviceError *error)
 
 	*at = NULL;
 	if (!budget_take(query->device, bytes))
-		return say(error, DEVICE_NO_MEMORY, "gpuagg.device_memory_limit reached");
+		return device_say(error, DEVICE_NO_MEMORY, "gpuagg.device_memory_limit reached");
 	err = cudaMallocAsync(at, bytes > 0 ? bytes : 1, query->stream);
 	if (err != cudaSuccess)
 	{
@@ -310,7 +303,7 @@ lane_fill(Lane *lane, DeviceError *error)
 	if (lane->stream == NULL)
 		DEVICE_CHECK(make_lane(lane, error));
 	if (!budget_take(lane->device, bytes))
-		return say(error, DEVICE_NO_MEMORY, "gpuagg.device_memory_limit reached");
+		return device_say(error, DEVICE_NO_MEMORY, "gpuagg.device_memory_limit reached");
 	err = cudaMallocAsync((void **) &lane->memory, bytes, lane->stream);
 	if (err != cudaSuccess)
 	{
@@ -332,7 +325,7 @@ cuda_lane_open(Lane **lane, int device, char *arena, size_t buffer_bytes, int bu
 	if (l == NULL)
 		l = calloc(1, sizeof(*l));
 	if (l == NULL)
-		return say(error, DEVICE_NO_MEMORY, "out of memory");
+		return device_say(error, DEVICE_NO_MEMORY, "out of memory");
 	l->device = device;
 	l->arena = arena;
 	l->buffer_bytes = buffer_bytes;

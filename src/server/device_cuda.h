@@ -65,9 +65,8 @@ struct Query
 	int			device;
 	const WireQuery *q;
 	cudaStream_t stream;
-	cudaEvent_t began,			/* of what finish does */
+	cudaEvent_t began,			/* of what ordered_finish does; without WIRE_ORDERED NULL */
 				ended;
-	bool		timing;			/* they are recorded and not yet added */
 	double		kernel_ms;
 	uint64_t	memory;			/* taken from the budget */
 	uint64_t	memory_peak;

@@ -24,8 +24,7 @@
 static DeviceStatus
 out_of_memory(DeviceError *error)
 {
-	strcpy(error->text, "out of memory in the GPU server");
-	return DEVICE_NO_MEMORY;
+	return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 }
 
 size_t
@@ -98,10 +97,7 @@ make_states(Query *query, int64_t capacity, DeviceError *error)
 	for (int s = 0; s < q->nslots; s++)
 	{
 		if (capacity * q->slots[s].width >= INT32_MAX)
-		{
-			strcpy(error->text, "too many bins for one histogram");
-			return DEVICE_UNSUPPORTED;
-		}
+			return device_say(error, DEVICE_UNSUPPORTED, "too many bins for one histogram");
 		DEVICE_CHECK(query_alloc(query, capacity * slot_state_bytes(q, s), &query->states[s], error));
 		KERNEL_CHECK(gpuagg_hist_init(q->slots[s].monoid, query->states[s],
 									  capacity * q->slots[s].width, query->stream));

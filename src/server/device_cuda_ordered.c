@@ -95,10 +95,7 @@ make_room(Query *query, int64_t n, DeviceError *error)
 	while (capacity < rows->n + n)
 		capacity *= 2;
 	if (capacity >= INT32_MAX)
-	{
-		strcpy(error->text, "too many rows to sort");
-		return DEVICE_UNSUPPORTED;
-	}
+		return device_say(error, DEVICE_UNSUPPORTED, "too many rows to sort");
 	if (capacity == rows->capacity)
 		return DEVICE_OK;
 	for (int a = 0; a < rows->narrays; a++)
@@ -164,10 +161,7 @@ ordered_keep(Query *query, const char *base, const WireBatch *batch, DeviceError
 	OrderedRows *rows;
 
 	if (query->rows_kept == NULL && (query->rows_kept = make_rows(q)) == NULL)
-	{
-		strcpy(error->text, "out of memory in the GPU server");
-		return DEVICE_NO_MEMORY;
-	}
+		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 	rows = query->rows_kept;
 	DEVICE_CHECK(make_room(query, batch->nrows, error));
 	CUDA_CHECK(cudaMemcpyAsync(at(rows, rows->bins, rows->n), query->bins.at,
@@ -374,6 +368,7 @@ static DeviceStatus
 reduce_rows(Query *query, Scratch *scratch, DeviceError *error)
 {
 	OrderedRows *rows = query->rows_kept;
+	float		ms;
 
 	DEVICE_CHECK(query_reserve(query, &scratch->counts, 2 * sizeof(int64_t), error));
 	CUDA_CHECK(cudaEventRecord(query->began, query->stream));
@@ -381,7 +376,9 @@ reduce_rows(Query *query, Scratch *scratch, DeviceError *error)
 	for (int s = 0; s < rows->nslots; s++)
 		DEVICE_CHECK(reduce_slot(query, scratch, &rows->slots[s], error));
 	CUDA_CHECK(cudaEventRecord(query->ended, query->stream));
-	query->timing = true;
+	CUDA_CHECK(cudaEventSynchronize(query->ended));
+	CUDA_CHECK(cudaEventElapsedTime(&ms, query->began, query->ended));
+	query->kernel_ms += ms;
 	return DEVICE_OK;
 }
 

@@ -52,8 +52,11 @@ fill_query(Query *query, const double *thresholds, DeviceError *error)
 	size_t		bytes = query->q->nthresholds * sizeof(double);
 
 	CUDA_CHECK(cudaStreamCreateWithFlags(&query->stream, cudaStreamNonBlocking));
-	CUDA_CHECK(cudaEventCreateWithFlags(&query->began, cudaEventDefault));
-	CUDA_CHECK(cudaEventCreateWithFlags(&query->ended, cudaEventBlockingSync));
+	if (query->q->flags & WIRE_ORDERED)
+	{
+		CUDA_CHECK(cudaEventCreateWithFlags(&query->began, cudaEventDefault));
+		CUDA_CHECK(cudaEventCreateWithFlags(&query->ended, cudaEventBlockingSync));
+	}
 	DEVICE_CHECK(query_alloc(query, MAX_CALLS * sizeof(GpuaggHistStatus), (void **) &query->status,
 							 error));
 	DEVICE_CHECK(clear_status(query, error));
@@ -74,10 +77,7 @@ cuda_query_open(Query **query, int device, const WireQuery *q, const double *thr
 	DeviceStatus status;
 
 	if (made == NULL)
-	{
-		strcpy(error->text, "out of memory in the GPU server");
-		return DEVICE_NO_MEMORY;
-	}
+		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 	made->device = device;
 	made->q = q;
 	status = fill_query(made, thresholds, error);
@@ -103,7 +103,6 @@ cuda_reset(Query *query, DeviceError *error)
 	ordered_forget(query);
 	query->rows = 0;
 	query->kernel_ms = 0;
-	query->timing = false;
 	query->changes = query->retries = 0;
 	return clear_status(query, error);
 }
@@ -270,10 +269,7 @@ read_status(Query *query, WireFinished *result, DeviceError *error)
 	cudaError_t err;
 
 	if (status == NULL)
-	{
-		strcpy(error->text, "out of memory in the GPU server");
-		return DEVICE_NO_MEMORY;
-	}
+		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 	err = cudaMemcpyAsync(status, query->status, MAX_CALLS * sizeof(*status),
 						  cudaMemcpyDeviceToHost, query->stream);
 	if (err == cudaSuccess)
@@ -296,26 +292,10 @@ read_status(Query *query, WireFinished *result, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* The time of what ordered_finish did. */
-static DeviceStatus
-add_timing(Query *query, DeviceError *error)
-{
-	float		ms;
-
-	if (!query->timing)
-		return DEVICE_OK;
-	query->timing = false;
-	CUDA_CHECK(cudaEventSynchronize(query->ended));
-	CUDA_CHECK(cudaEventElapsedTime(&ms, query->began, query->ended));
-	query->kernel_ms += ms;
-	return DEVICE_OK;
-}
-
 DeviceStatus
 cuda_finish(Query *query, WireFinished *result, DeviceError *error)
 {
 	DEVICE_CHECK(ordered_finish(query, error));
-	DEVICE_CHECK(add_timing(query, error));
 	DEVICE_CHECK(groups_finish(query, error));
 	DEVICE_CHECK(read_status(query, result, error));
 	result->ngroups = query->ngroups;
@@ -354,10 +334,7 @@ cuda_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
 	const int32_t *bins = NULL;
 
 	if (out->first > (uint64_t) query->ngroups || out->n > query->ngroups - out->first)
-	{
-		strcpy(error->text, "no such groups");
-		return DEVICE_UNSUPPORTED;
-	}
+		return device_say(error, DEVICE_UNSUPPORTED, "no such groups");
 	if (query->form == FORM_DIRECT)
 	{
 		memcpy(base + out->keys, query->host_keys + out->first * q->key_bytes,

@@ -4,7 +4,6 @@
  *
  * A query that is not shared is in the list as well, with one user.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,13 +11,6 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of the list and of users */
 static OpenQuery *queries;
-
-static DeviceStatus
-say(DeviceError *error, DeviceStatus status, const char *text)
-{
-	snprintf(error->text, sizeof(error->text), "%s", text);
-	return status;
-}
 
 static bool
 same_query(const OpenQuery *query, const WireQuery *wire, const double *thresholds)
@@ -80,7 +72,7 @@ query_enter(OpenQuery **out, int device, const WireQuery *wire, const double *th
 	OpenQuery  *query = find_or_make(device, wire, thresholds, &is_new);
 
 	if (query == NULL)
-		return say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
+		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 	if (is_new)
 	{
 		budget_count_query();
@@ -90,9 +82,9 @@ query_enter(OpenQuery **out, int device, const WireQuery *wire, const double *th
 	{
 		pthread_mutex_lock(&query->lock);
 		if (query->query == NULL)
-			status = say(error, DEVICE_NO_MEMORY, "the query that is shared could not be opened");
+			status = device_say(error, DEVICE_NO_MEMORY, "the query that is shared could not be opened");
 		else if (!same_query(query, wire, thresholds))
-			status = say(error, DEVICE_UNSUPPORTED, "another query has that number");
+			status = device_say(error, DEVICE_UNSUPPORTED, "another query has that number");
 	}
 	pthread_mutex_unlock(&query->lock);
 	if (status == DEVICE_OK)

@@ -225,7 +225,7 @@ on_batch(Session *s, size_t length)
 	return message_waits(s->sock) ? true : reduce_pending(s);
 }
 
-/* What is to be told of this connection's own part. */
+/* Waits for this connection's own part, and adds it to what is to be told. */
 static bool
 settle(Session *s, WireFinished *out)
 {
@@ -240,7 +240,8 @@ settle(Session *s, WireFinished *out)
 		return device_fail(s, status, &error);
 	out->bytes_in = s->bytes_in;
 	out->copy_ms = s->copy_ms;
-	out->kernel_ms = s->kernel_ms += ms;
+	s->kernel_ms += ms;
+	out->kernel_ms += s->kernel_ms;
 	return true;
 }
 
@@ -257,14 +258,13 @@ on_leave(Session *s, size_t length)
 static bool
 on_finish(Session *s, size_t length)
 {
-	WireFinished own = {0},
-				finished = {0};
+	WireFinished finished = {0};
 	DeviceError error = {""};
 	DeviceStatus status;
 
 	if (length != 0)
 		return fail(s, FAILURE_PROTOCOL, "finish length");
-	if (!settle(s, &own))
+	if (!reduce_pending(s))
 		return false;
 	pthread_mutex_lock(&s->query->lock);
 	s->query->finished = true;
@@ -272,10 +272,7 @@ on_finish(Session *s, size_t length)
 	pthread_mutex_unlock(&s->query->lock);
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
-	finished.bytes_in = own.bytes_in;
-	finished.copy_ms = own.copy_ms;
-	finished.kernel_ms += own.kernel_ms;
-	return wire_send(s->sock, MESSAGE_FINISHED, &finished, sizeof(finished));
+	return settle(s, &finished) && wire_send(s->sock, MESSAGE_FINISHED, &finished, sizeof(finished));
 }
 
 /* Lays out a chunk of groups; `max` lowered to what fits a buffer. */
@@ -335,8 +332,10 @@ on_reset(Session *s, size_t length)
 		return false;
 	s->bytes_in = 0;
 	s->copy_ms = s->kernel_ms = 0;
+	pthread_mutex_lock(&s->query->lock);
 	s->query->finished = false;
 	status = device_ops.reset(s->query->query, &error);
+	pthread_mutex_unlock(&s->query->lock);
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
 	return wire_send(s->sock, MESSAGE_OPENED, NULL, 0);

@@ -190,13 +190,6 @@ static const Operator operators[] = {
 /* ---- the device ---- */
 
 static DeviceStatus
-say(DeviceError *error, DeviceStatus status, const char *text)
-{
-	snprintf(error->text, sizeof(error->text), "%s", text);
-	return status;
-}
-
-static DeviceStatus
 standin_start(const char *list, WireStatus *status, DeviceError *error)
 {
 	const char *n = getenv("GPUAGG_STANDIN_DEVICES");
@@ -205,10 +198,10 @@ standin_start(const char *list, WireStatus *status, DeviceError *error)
 	if (seconds)
 		arena_idle_seconds = atoi(seconds);
 	if (strcmp(list, "all") != 0 && list[0] != '0')
-		return say(error, DEVICE_UNSUPPORTED, "no such device");
+		return device_say(error, DEVICE_UNSUPPORTED, "no such device");
 	status->ndevices = n ? atoi(n) : 2;
 	if (status->ndevices == 0)
-		return say(error, DEVICE_UNSUPPORTED, "no CUDA device found");
+		return device_say(error, DEVICE_UNSUPPORTED, "no CUDA device found");
 	status->driver = 13000;
 	for (uint32_t d = 0; d < status->ndevices; d++)
 	{
@@ -271,9 +264,9 @@ provoke(int batch, DeviceError *error)
 	else if (strcmp(word, "abort") == 0)
 		abort();
 	else if (strcmp(word, "fault") == 0)
-		return say(error, DEVICE_LOST, "an illegal memory access was encountered");
+		return device_say(error, DEVICE_LOST, "an illegal memory access was encountered");
 	else if (strcmp(word, "memory") == 0)
-		return say(error, DEVICE_NO_MEMORY, "device memory limit reached");
+		return device_say(error, DEVICE_NO_MEMORY, "device memory limit reached");
 	return DEVICE_OK;
 }
 
@@ -292,10 +285,10 @@ standin_lane_open(Lane **lane, int device, char *arena, size_t buffer_bytes, int
 	{
 		free(l);
 		atomic_fetch_sub(&lanes, 1);
-		return say(error, DEVICE_NO_MEMORY, "device memory limit reached");
+		return device_say(error, DEVICE_NO_MEMORY, "device memory limit reached");
 	}
 	if (l == NULL || (l->memory = malloc(buffer_bytes * buffers)) == NULL)
-		return say(error, DEVICE_NO_MEMORY, "out of memory");
+		return device_say(error, DEVICE_NO_MEMORY, "out of memory");
 	l->arena = arena;
 	l->buffer_bytes = buffer_bytes;
 	*lane = l;
@@ -383,7 +376,7 @@ resize(Query *query, uint64_t capacity, DeviceError *error)
 	uint64_t	bytes = bytes_for(query, capacity);
 
 	if (!budget_take(query->device, bytes - query->bytes))
-		return say(error, DEVICE_NO_MEMORY, "device memory limit reached");
+		return device_say(error, DEVICE_NO_MEMORY, "device memory limit reached");
 	query->bytes = bytes;
 	query->peak = bytes > query->peak ? bytes : query->peak;
 	query->capacity = capacity;
@@ -669,7 +662,7 @@ standin_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *erro
 	const WireQuery *q = query->q;
 
 	if (out->first > query->ngroups || out->n > query->ngroups - out->first)
-		return say(error, DEVICE_UNSUPPORTED, "no such groups");
+		return device_say(error, DEVICE_UNSUPPORTED, "no such groups");
 	memcpy(base + out->keys, query->keys + out->first * q->key_bytes,
 		   (size_t) out->n * q->key_bytes);
 	for (int s = 0; s < q->nslots; s++)
