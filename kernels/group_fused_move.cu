@@ -101,18 +101,11 @@ tile_bytes(u32 parts)
 	return part_tile_bytes(8, VALUES ? 8 : 0, parts);
 }
 
-struct PutHash
-{
-	u64		   *out;
-
-	__device__ __forceinline__ void operator()(u32 row, const u64 &hash) const { out[row] = hash; }
-};
-
 template <bool VALUES> static __global__ void __launch_bounds__(THREADS, 1)
 split_kernel(const __grid_constant__ FusedArgs f)
 {
 	PartTile	t = tile_of<VALUES>(f.parts);
-	PutHash		put = {f.hash[0]};
+	PutKey<u64> put = {f.hash[0]};
 	u32			fine_parts = f.fine > 1 ? f.parts * f.fine : 0,
 			   *fine = (u32 *) (t.part() + PART_TILE);
 	u64			base = blockIdx.x * (u64) PART_TILE;
@@ -283,7 +276,7 @@ template <bool VALUES> static __global__ void __launch_bounds__(THREADS, 1)
 split_again_kernel(const __grid_constant__ FusedArgs f)
 {
 	PartTile	t = tile_of<VALUES>(f.fine);
-	PutHash		put = {f.hash[1]};
+	PutKey<u64> put = {f.hash[1]};
 	u32		   *first = (u32 *) (t.part() + PART_TILE),
 				tile = blockIdx.x,
 				fine_parts = f.parts * f.fine,

@@ -69,13 +69,6 @@ count_keys_kernel(const void *keys, u32 nrows, u32 *total)
 			atomicAdd(&total[p], count[p]);
 }
 
-template <typename K> struct PutKey
-{
-	K		   *out;
-
-	__device__ __forceinline__ void operator()(u32 row, const K &key) const { out[row] = key; }
-};
-
 /* The tile's rows before the end, one bit an item. */
 static __device__ __forceinline__ u32
 rows_left(u64 base, u32 nrows)

@@ -204,6 +204,14 @@ part_stage(char *stage, u32 ok, const u32 (&place)[PART_ITEMS], const T (&v)[PAR
 			staged[place[j]] = v[j];
 }
 
+/* A put for part_write: keys in a column of their own. */
+template <typename K> struct PutKey
+{
+	K		   *out;
+
+	__device__ __forceinline__ void operator()(u32 row, const K &key) const { out[row] = key; }
+};
+
 /*
  * What lies in the stages, to device memory: keys by put(row, key), and another
  * column, unless out is NULL.  Rows past `last` go there.  Leaves all but the
