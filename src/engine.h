@@ -10,7 +10,8 @@
  *		close
  *
  * Before finish, next_groups gives only groups that no later row can join
- * (grouped input); engines that cannot know return false.
+ * (grouped input); engines that cannot know return false.  It also returns false
+ * when the engine has failed, and then Engine.failure says why.
  *
  * In a parallel plan each participant has an engine.  One that is not the last
  * to finish hands its groups on by export_groups; the last one takes them by
@@ -39,7 +40,7 @@ typedef struct Engine Engine;
 typedef enum EngineStatus
 {
 	ENGINE_OK,
-	ENGINE_FAILED				/* cannot go on, nothing emitted yet; see Engine.failure */
+	ENGINE_FAILED				/* cannot go on; see Engine.failure */
 } EngineStatus;
 
 typedef struct EngineEnv
@@ -131,7 +132,7 @@ struct Engine
 {
 	const EngineOps *ops;
 	int			errors;			/* MonoidError bits so far; exec.c raises them */
-	char		failure[256];	/* why ENGINE_FAILED, or why open did; else empty */
+	char		failure[256];	/* why the engine failed; else empty */
 };
 
 extern const EngineOps engine_cpu_ops;

@@ -390,7 +390,7 @@ take_owns(CudaEngine *cuda, GroupBatch *out)
 	}
 }
 
-/* The next groups of the server; false at their end. */
+/* The next groups of the server; false at their end, or if the engine failed. */
 static bool
 next_device_groups(CudaEngine *cuda, GroupBatch *out)
 {
@@ -400,11 +400,10 @@ next_device_groups(CudaEngine *cuda, GroupBatch *out)
 	if (cuda->next_group == cuda->result.ngroups)
 		return false;
 	if (!fetch_groups(cuda, &groups))
-		ereport(ERROR,
-				(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
-				 errmsg("lost the GPU server while groups were returned"),
-				 errdetail("%s", cuda->client->failure),
-				 errhint("Run the query again.")));
+	{
+		client_lost(cuda);
+		return false;
+	}
 	MemoryContextReset(cuda->group_cxt);
 	old = MemoryContextSwitchTo(cuda->group_cxt);
 	out->ngroups = groups.n;
@@ -444,7 +443,7 @@ merge_own(CudaEngine *cuda)
 			return fail(cuda, merger->failure);
 	}
 	cuda->base.errors |= merger->errors;
-	return ENGINE_OK;
+	return cuda->base.failure[0] == '\0' ? ENGINE_OK : ENGINE_FAILED;
 }
 
 static EngineStatus

@@ -8,7 +8,7 @@
  * context, which is deleted at the end, and when a rescan brings other
  * parameters to the aggregates.
  *
- * An engine that gives up before a group has been emitted is replaced by the
+ * An engine that fails before a group has been emitted is replaced by the
  * CPU engine and the input is read again, unless other participants share it.
  * One that does not even open is replaced in any case: no row has been read.
  */
@@ -332,7 +332,7 @@ raise_errors(GpuAggState *state)
 		aggmap_raise(state->engine->errors);
 }
 
-/* The engine gave up: start over with the CPU engine. */
+/* The engine failed: start over with the CPU engine. */
 static void
 fall_back(GpuAggState *state)
 {
@@ -342,6 +342,7 @@ fall_back(GpuAggState *state)
 		ereport(ERROR,
 				(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
 				 errmsg("engine \"%s\" failed: %s", failed->ops->name, failed->failure),
+				 state->emitted > 0 ? errdetail("Some groups were returned already.") :
 				 state->shared ? errdetail("The rows of a parallel scan cannot be read again.") : 0,
 				 errhint("Run the query again, or set \"%s\" to \"cpu\".", "gpuagg.engine")));
 	note_failure(state);
@@ -404,6 +405,11 @@ fetch_groups(GpuAggState *state)
 				continue;
 			state->emitted += state->groups.ngroups;
 			return true;
+		}
+		if (state->engine->failure[0] != '\0')
+		{
+			fall_back(state);
+			continue;
 		}
 		if (state->finished)
 			break;

@@ -27,7 +27,8 @@ $node->start;
 $node->safe_psql('postgres', <<SQL);
 CREATE EXTENSION gpuagg;
 CREATE TABLE rows AS SELECT i, i % 1000 AS k, (i % 37)::text AS t, i::float8 AS x FROM generate_series(1, 1000000) i;
-CREATE TABLE odd AS SELECT k, CASE WHEN i % 250000 < 2 THEN 'NaN'::numeric ELSE i END AS n FROM rows;
+CREATE TABLE odd (k int, n numeric(12, 2));
+INSERT INTO odd SELECT k, CASE WHEN i % 250000 < 2 THEN 'NaN'::numeric ELSE i END FROM rows;
 ANALYZE rows, odd;
 SQL
 my $fault = $node->data_dir . '/gpuagg.fault';
@@ -37,6 +38,9 @@ my $query = 'SELECT sum(c), sum(s), count(*) FROM (SELECT k, t, gpu_count(*) c, 
 my $answer = '1000000|500000500000|37000';
 my $parallel = 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;';
 my $engine = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT k, gpu_sum(x) FROM rows GROUP BY k";
+
+# Sums of which some rows, with numerics that the GPU cannot hold, stay with the CPU; against core's.
+my $odd = 'SELECT count(*) FROM (SELECT k, gpu_sum(n) s FROM odd GROUP BY k) a JOIN (SELECT k, sum(n) s FROM odd GROUP BY k) b USING (k, s)';
 
 # One value of gpuagg_devices().
 sub device
@@ -91,8 +95,9 @@ is($node->safe_psql('postgres', "$parallel $query"), $answer, 'and by several wo
 		'1000|1000000|500000500000', '... with the groups of all');
 	is($node->safe_psql('postgres', "$parallel SELECT gpu_count(*), gpu_sum(i) FROM rows WHERE i < 0"), '0|', '... and the one of no rows');
 	is($node->safe_psql('postgres', "$parallel SELECT gpu_count(*), gpu_sum(i) FROM rows"), '1000000|500000500000', '... or of all rows');
-	is($node->safe_psql('postgres', "$parallel SET gpuagg.batch_rows = 4096; SELECT count(*) FROM (SELECT k, gpu_sum(n) s FROM odd GROUP BY k) a JOIN
-		(SELECT k, sum(n) s FROM odd GROUP BY k) b USING (k, s)"), '1000', '... also where some rows stay with the CPU');
+	is($node->safe_psql('postgres', "$parallel $odd"), '1000', '... also where some rows stay with the CPU');
+	like($node->safe_psql('postgres', "$parallel EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $odd"),
+		qr/Engine: cuda.*Input Rows: 1000000.*Participants: 3/s, '... of a query on the GPU');
 	is(device('memory_used'), 0, '... and nothing is left behind');
 	provoke('lane 2');
 	my ($out, $err);
@@ -145,6 +150,38 @@ provoke('abort 3');
 like($node->safe_psql('postgres', $engine =~ s/BY k/BY k, t/r), qr/Engine: cpu \(cuda failed: the GPU server ended\)/, 'EXPLAIN says that the server was lost');
 provoke(undef);
 wait_for_device('state', 'ready', 10);
+
+# ... or where groups are returned: while none was, the rows can be read again.
+foreach my $from ('', ' 2')
+{
+	my ($out, $err);
+	provoke("fetch$from");
+	$node->psql('postgres', "\\set VERBOSITY verbose\nSET client_min_messages = 'debug1';\n$query;", stdout => \$out, stderr => \$err);
+	provoke(undef);
+	if ($from eq '')
+	{
+		is($out, $answer, 'lost before the first group came back: answered by the CPU engine');
+		like($err, qr/engine "cuda" failed: the GPU server ended/, '... and said so');
+	}
+	else
+	{
+		like($err, qr/ERROR: +38000: engine "cuda" failed: the GPU server ended\n.*DETAIL: .*returned already.*HINT: .*"gpuagg.engine"/s,
+			'lost between groups: an error that says what to do');
+	}
+	wait_for_device('state', 'ready', 10);
+}
+{
+	provoke('fetch');
+	my ($out, $err);
+	$node->psql('postgres', "SET client_min_messages = 'debug1';\n$odd;", stdout => \$out, stderr => \$err);
+	is($out, '1000', 'lost while groups meet those of odd rows: answered by the CPU engine');
+	like($err, qr/engine "cuda" failed: the GPU server ended/, '... and said so');
+	wait_for_device('state', 'ready', 10);
+	$node->psql('postgres', "$parallel\n$engine;", stderr => \$err);
+	provoke(undef);
+	like($err, qr/engine "cuda" failed: the GPU server ended\n.*cannot be read again/s, '... or, in a parallel plan, an error');
+	wait_for_device('state', 'ready', 10);
+}
 
 # A parallel scan cannot be read again: a clear error once rows were sent, and the CPU engine before that.
 # Participants with a query each: at the first batch, so that none is past it. One query: its second batch

@@ -12,6 +12,7 @@
  *		segv, abort	the process dies so
  *		fault		the device is lost
  *		memory		device memory is exhausted
+ *		fetch		the process dies when groups are fetched: then, n counts fetches
  *
  * The environment variable GPUAGG_STANDIN_DEVICES says how many devices there are (default 2; 0: none).
  */
@@ -48,6 +49,7 @@ struct Query
 	int			errors;
 	int			retries;
 	int			given;			/* batches */
+	int			fetched;		/* times */
 
 	/* rows of operators that do not commute, until all are there */
 	struct Kept *kept;
@@ -414,7 +416,7 @@ static DeviceStatus
 standin_reset(Query *query, DeviceError *error)
 {
 	query->ngroups = query->q->nkeys == 0 ? 1 : 0;
-	query->errors = query->retries = query->given = 0;
+	query->errors = query->retries = query->given = query->fetched = 0;
 	forget_rows(query);
 	if (query->capacity > 0)
 		memset(query->table, 0, 2 * query->capacity * sizeof(uint64_t));
@@ -660,7 +662,11 @@ standin_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *erro
 {
 	char	   *base = lane->arena + out->buffer * lane->buffer_bytes;
 	const WireQuery *q = query->q;
+	char		word[32];
 
+	asked_fault(word, ++query->fetched);
+	if (strcmp(word, "fetch") == 0)
+		abort();
 	if (out->first > query->ngroups || out->n > query->ngroups - out->first)
 		return device_say(error, DEVICE_UNSUPPORTED, "no such groups");
 	memcpy(base + out->keys, query->keys + out->first * q->key_bytes,
