@@ -76,6 +76,23 @@ engines() {
 		}' | cut -c1-"${WIDTH:-200}" | sort
 }
 
+# at_server NAME COMMAND...: the command, which must have brought queries to the GPU server
+at_server() {
+	local name=$1 before n
+
+	shift
+	before=$(sql -c 'SELECT sum(queries) FROM gpuagg_devices()')
+	"$@" || failed=1
+	n=$(($(sql -c 'SELECT sum(queries) FROM gpuagg_devices()') - before))
+	if ((n > 0)); then
+		echo "ok - $name: at the GPU server"
+		echo "# $n queries"
+	else
+		echo "not ok - $name: no query at the GPU server"
+		failed=1
+	fi
+}
+
 # regress DIR TESTS...: pg_regress with the inputs in DIR/sql and the answers in DIR/expected
 regress() {
 	local dir=$1 expected= debugged rc=0
@@ -111,6 +128,11 @@ without_engines() {
 		/^-+$/d; /^\([0-9]+ rows?\)$/d; s/^ +//; s/ *\+?$//' "$1"
 }
 
+# ... where plans may differ
+regress_plans() {
+	regress "$@" >/dev/null || true
+}
+
 part_regress() {
 	local pinned="SET gpuagg.engine = 'cpu'" dir=$out/inputs tests t differences=
 
@@ -120,28 +142,38 @@ part_regress() {
 	[[ -n ${TESTS:-} ]] || regress "$dir" explain || failed=1
 	watch
 	# shellcheck disable=SC2046
-	regress "$dir" ${TESTS:-$(tests_with '')} || failed=1
+	at_server "the tests as they are" regress "$dir" ${TESTS:-$(tests_with '')}
 	head -"${DIFF_LINES:-100}" "$out/regress/regression.diffs" 2>/dev/null
 	engines
 	[[ -z ${TESTS:-} ]] || return
 	# memory.sql is about the memory of the CPU engine
 	tests=$(tests_with "$pinned" | grep -vx memory)
-	echo "those that choose the CPU engine, without that; only EXPLAIN may differ:" $tests
+	echo "without the choice of the CPU engine; only EXPLAIN may differ:" $tests
 	sed -i "s/$pinned/SET gpuagg.engine = 'cuda'/" "$dir"/sql/*.sql "$dir"/expected/*.out
 	[[ -z ${SERVER_LOG:-} ]] || logged=$(stat -c %s "$SERVER_LOG")
 	# shellcheck disable=SC2086
-	regress "$dir" $tests >/dev/null
+	at_server "those that choose the CPU engine, without that" regress_plans "$dir" $tests
 	for t in $tests; do
 		differences+=$(diff <(without_engines "$dir/expected/$t.out") <(without_engines "$out/regress/results/$t.out"))
 	done
 	if [[ -n $differences ]]; then
-		echo "not ok: other differences"
+		echo "not ok - the same answers, plans aside"
 		head -40 <<<"$differences"
 		failed=1
 	else
-		echo "ok: the same but for the engine's own lines of EXPLAIN"
+		echo "ok - the same answers, plans aside"
 	fi
 	engines
+}
+
+# All of these processes must end well.
+await() {
+	local pid rc=0
+
+	for pid in "$@"; do
+		wait "$pid" || rc=1
+	done
+	return $rc
 }
 
 part_diff() {
@@ -156,9 +188,7 @@ part_diff() {
 			--queries $((${QUERIES:-1000} / jobs)) --seed $((seed + j)) >"$out/diff$j.log" 2>&1 &
 		pids+=($!)
 	done
-	for j in "${pids[@]}"; do
-		wait "$j" || failed=1
-	done
+	at_server "random queries" await "${pids[@]}"
 	cat "$out"/diff[0-9]*.log | grep -v '^ok query' | tail -"${DIFF_LINES:-100}"
 	engines
 }

@@ -10,6 +10,8 @@
 #	regress		pg_regress: test/sql/*.sql, one after the other in one database;
 #				REGRESS="a b" runs only these
 #	isolation	test/specs/*.spec
+#	server		the regression tests, and differential ones, through the GPU server with a
+#				stand-in for the GPU (test/gpu_server.sh)
 #	tap			test/t/*.pl
 #	diff		the differential test, DIFF_QUERIES queries (default 2000), and half as
 #				many of the heap feed over tables with a history
@@ -149,6 +151,27 @@ part_isolation() {
 	pg_stop
 }
 
+part_server() {
+	local out=$results/server program status
+
+	check "server build" make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-standin
+	program=$(mktemp -d "$pg_tmp/gpuagg-server.XXXXXX")
+	chmod 755 "$program"
+	cp "$top/build/test/gpuagg-server" "$program"
+	rm -rf "$out"
+	mkdir -p "$out"
+	pg_start "shared_preload_libraries='gpuagg'" "gpuagg.server_program='$program/gpuagg-server'" \
+		max_worker_processes=32 max_parallel_workers=16 jit=off autovacuum=off || { fail "server (no cluster)"; return; }
+	OUT_DIR=$out QUERIES=$((${DIFF_QUERIES:-2000} / 4)) SEED=${DIFF_SEED:-1} \
+		"$top/test/gpu_server.sh" regress diff >"$results/server.log" 2>&1
+	status=$?
+	tap_lines server <"$results/server.log" || status=1
+	[[ $status == 0 ]] || { fail server; tail -n 200 "$results/server.log"; }
+	server_alive server
+	pg_stop
+	rm -rf "$program"
+}
+
 # The server must have lived through the part without a crash.
 server_alive() {
 	cp "$pg_root/log" "$results/$1-server.log"
@@ -233,11 +256,11 @@ trap finish EXIT
 mkdir -p "$results"
 pg_need || exit 2
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(strict unit sanitize regress isolation tap diff docs gpu)
+[[ $# -gt 0 ]] || parts=(strict unit sanitize regress isolation server tap diff docs gpu)
 pg_make_args=
 for part in "${parts[@]}"; do
 	case $part in
-	regress | isolation | tap | diff | docs)
+	regress | isolation | server | tap | diff | docs)
 		if [[ -z ${installed:-} ]]; then
 			check "build and install" pg_install
 			installed=1
