@@ -56,6 +56,16 @@ SELECT * FROM wrong_extremes(ARRAY['i2', 'i4', 'i8', 'f4', 'f8', 'd', 'ts', 'tz'
 RESET gpuagg.require;
 SET gpuagg.enabled = off;
 SELECT * FROM wrong_extremes(ARRAY['i2', 'i4', 'i8', 'f4', 'f8', 'd', 'ts', 'tz', 'n', 's', 'b']);
+-- ... whose states core's parallel plans combine
+ALTER TABLE extremes SET (parallel_workers = 2);
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+EXPLAIN (COSTS OFF) SELECT g, gpu_argmax(s, i2) FROM extremes GROUP BY g;
+SELECT * FROM wrong_extremes(ARRAY['i2', 'f8', 'n', 's', 'b']);
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
 RESET gpuagg.enabled;
 
 -- a value that ties as -0 and 0 does not depend on row order or participants

@@ -8,7 +8,7 @@ SET extra_float_digits = 3;
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
 CREATE TABLE mild (id int, i2 int2, i4 int4, i8 int8, f4 float4, f8 float8, n2 numeric(12,2), n0 numeric(8,0),
     n6 numeric(20,6), nn numeric, b bool, o oid, ch "char", m mood, d date, ts timestamp, tz timestamptz, t time,
-    iv interval, tx text, vc varchar(20), bp char(6), u uuid);
+    iv interval, tx text, vc varchar(20), bp char(6), u uuid, mo money);
 CREATE TABLE extreme (LIKE mild);
 SELECT FROM setseed(0.5);
 INSERT INTO mild
@@ -20,7 +20,7 @@ SELECT i, CASE WHEN i % 11 > 0 THEN i % 7 - 3 END, CASE WHEN i % 13 > 0 THEN (ra
     chr(97 + i % 4)::"char", (enum_range(NULL::mood))[1 + i % 4], date '2020-02-26' + i % 9,
     timestamp '2019-12-30 23:59:58.5' + i % 10 * interval '7 hours 13 minutes 0.25 seconds',
     timestamptz '2021-03-27 22:00:00+00' + i % 10 * interval '3 hours 1 second', time '10:00' + i % 5 * interval '1 minute 1 microsecond',
-    i % 4 * interval '1 day', CASE WHEN i % 6 > 0 THEN 'k' || i % 8 END, 'k' || i % 5, 'k' || i % 3, NULL
+    i % 4 * interval '1 day', CASE WHEN i % 6 > 0 THEN 'k' || i % 8 END, 'k' || i % 5, 'k' || i % 3, NULL, CASE WHEN i % 5 > 0 THEN (i % 9 - 4)::money END
 FROM generate_series(1, 500) i;
 INSERT INTO extreme
 SELECT i, (ARRAY[-32768, -1, 0, 1, 2, 32767, NULL])[1 + i % 7], (ARRAY[-2147483648, -1, 0, 1, 65536, 2147483647, NULL])[1 + i / 7 % 7],
@@ -37,7 +37,8 @@ SELECT i, (ARRAY[-32768, -1, 0, 1, 2, 32767, NULL])[1 + i % 7], (ARRAY[-21474836
     (ARRAY['-infinity', '4713-01-01 BC', '1969-12-31', '2000-02-29', '294276-12-31', 'infinity', NULL]::timestamptz[])[1 + i / 64 % 7],
     (ARRAY['00:00', '24:00', '23:59:59.999999']::time[])[1 + i % 3], (ARRAY['178000000 years', '-1 month 1 day', '1 microsecond']::interval[])[1 + i % 3],
     (ARRAY['', ' ', 'a', 'ä', repeat('x', 3000), NULL])[1 + i % 6], (ARRAY['', ' ', 'a '])[1 + i % 3], (ARRAY['', ' ', 'a '])[1 + i / 3 % 3],
-    (ARRAY['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff']::uuid[])[1 + i % 2]
+    (ARRAY['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff']::uuid[])[1 + i % 2],
+    (ARRAY['-92233720368547758.08', '0.01', '92233720368547758.07']::money[])[1 + i % 3]
 FROM generate_series(0, 1100) i;
 VACUUM ANALYZE mild, extreme;
 
@@ -85,6 +86,14 @@ FROM pg_operator op JOIN columns a ON a.typ = op.oprleft JOIN columns b ON b.typ
 WHERE op.oprcode::oid IN (SELECT oid FROM pg_proc WHERE provolatile <> 'v')
     AND op.oprname !~ '[~@?#&|]' AND op.oprname NOT IN ('^', '%', '<->') AND (a.col <> b.col OR op.oprname IN ('=', '+', '*', '/'))
 UNION ALL
+-- ... and between two values of one type
+SELECT format('%s %s %L::%s', col, op.oprname, c.value, format_type(c.typ, NULL)), op.oprresult
+FROM (VALUES ('2', 'int2'::regtype), ('-1', 'int2'), ('-3', 'int4'), ('5', 'int8'), ('0.5', 'float4'), ('NaN', 'float4'), ('-0.25', 'float8'), ('Infinity', 'float8'),
+    ('t', 'bool'), ('3', 'oid'), ('b', '"char"'), ('ok', 'mood'), ('2020-02-29', 'date'), ('2019-12-31 23:59:59', 'timestamp'), ('2021-03-28 01:00:02+00', 'timestamptz'),
+    ('10:02:00.000002', 'time'), ('2.00', 'money'), ('1.5', 'numeric')) c(value, typ)
+    JOIN columns a ON a.typ = c.typ JOIN pg_operator op ON op.oprleft = c.typ AND op.oprright = c.typ
+WHERE op.oprname IN ('=', '<>', '<', '<=', '>', '>=', '+', '-', '*', '/', '%', '&', '|', '#', '^')
+UNION ALL
 SELECT format('%s %s', op.oprname, a.col), op.oprresult
 FROM pg_operator op JOIN columns a ON a.typ = op.oprright WHERE op.oprleft = 0 AND op.oprname IN ('-', '+', '~', '|/')
 UNION ALL
@@ -94,6 +103,15 @@ UNION ALL
 SELECT format('%s(%s)', f, a.col), 'float8'::regtype
 FROM columns a, unnest(ARRAY['sqrt', 'exp', 'ln', 'log', 'floor', 'ceil', 'round', 'trunc', 'sign', 'abs']) f
 WHERE a.typ IN ('float8'::regtype, 'numeric'::regtype) OR (f = 'abs' AND a.typ IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype, 'float4'::regtype))
+UNION ALL
+-- functions under their other names
+SELECT replace(f, '$c', a.col), 'float8'::regtype
+FROM columns a, unnest(ARRAY['ceiling($c)', 'dround($c)', 'dtrunc($c)', 'dsqrt($c)', 'dexp($c)', 'dlog1($c)', 'dlog10($c)', 'float8abs($c)',
+    'pow($c, 2)', 'dpow($c, 0.5)']) f WHERE a.typ = 'float8'::regtype
+UNION ALL
+SELECT format(f, a.col, (SELECT typname FROM pg_type WHERE oid = a.typ)), a.typ
+FROM columns a, unnest(ARRAY['%2$smod(%1$s, 3::%2$s)', 'mod(%1$s, -2::%2$s)', '%2$sabs(%1$s)', '%2$sum(%1$s)', '%2$sup(%1$s)']) f
+WHERE a.typ IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype)
 UNION ALL
 SELECT format('%s(''%s'', %s)', f, field, a.col), 'float8'::regtype
 FROM columns a, unnest(ARRAY['date_trunc', 'date_part']) f,
@@ -109,7 +127,9 @@ CREATE FUNCTION differences(template text, expressions text[]) RETURNS SETOF tex
     SELECT d FROM (SELECT differs(replace(template, '$e', e)) AS d FROM unnest(expressions) e OFFSET 0) s WHERE d IS NOT NULL
 $$;
 SELECT count(*) > 400 AS plenty FROM expressions;
-SELECT differences('SELECT $e AS k, @count(*) FROM mild GROUP BY 1', array_agg(e)) FROM expressions;
+SELECT differences('SELECT $e AS k, @count(*) FROM mild GROUP BY 1', array_agg(e)) FROM expressions
+-- which has no hash function
+WHERE typ <> 'money'::regtype;
 SELECT differences('SELECT id % 5, @count($e), @count(*) FROM extreme WHERE $e IS NOT NULL GROUP BY 1', array_agg(e)) FROM expressions
 -- where several rows raise different errors, which comes first may differ
 WHERE e !~ 'date_trunc.* d\)';
