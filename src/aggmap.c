@@ -594,6 +594,7 @@ aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, PlanSta
 	if (!by_slots || out->decimals)
 	{
 		own.odd_only = by_slots;
+		Assert(!own.odd_only || own.nargs == 1);
 		for (int i = 0; i < own.nargs; i++)
 			own.argcol[i] = add_argument(spec, aggref, args, i, !by_slots);
 		out->own = spec_add_own(spec, &own);

@@ -184,35 +184,11 @@ advance(OwnWork *work, int o, FunctionCallInfo fcinfo, ExprContext *states, OwnS
 	ResetExprContext(work->temp);
 }
 
-/* A column's value as SQL has it. */
+/* An argument of a row that counts: they come as Datums, or are numerics of which only the odd ones count. */
 static Datum
-column_datum(const Column *col, int i)
+argument(const Column *col, int i)
 {
-	switch (col->type)
-	{
-		case COLUMN_I8:
-			return CharGetDatum(((char *) col->values)[i]);
-		case COLUMN_I16:
-			return Int16GetDatum(((int16 *) col->values)[i]);
-		case COLUMN_I32:
-			return Int32GetDatum(((int32 *) col->values)[i]);
-		case COLUMN_U32:
-			return ObjectIdGetDatum(((Oid *) col->values)[i]);
-		case COLUMN_I64:
-			return Int64GetDatum(((int64 *) col->values)[i]);
-		case COLUMN_F32:
-			return Float4GetDatum(((float *) col->values)[i]);
-		case COLUMN_F64:
-			return Float8GetDatum(((double *) col->values)[i]);
-		case COLUMN_DATUM:
-			return ((Datum *) col->values)[i];
-		case COLUMN_DEC:
-			if (column_is_odd(col, i))
-				return col->odd_values[i];
-			break;
-	}
-	elog(ERROR, "column type %d has no value of its own", (int) col->type);
-	return (Datum) 0;
+	return col->type == COLUMN_DATUM ? ((Datum *) col->values)[i] : col->odd_values[i];
 }
 
 /* Does row i count for the aggregate? */
@@ -256,8 +232,7 @@ owns_advance(OwnWork *work, GroupTable *table, const Batch *batch)
 				const Column *col = &batch->cols[own->argcol[a]];
 
 				fcinfo->args[a + 1].isnull = column_is_null(col, i);
-				fcinfo->args[a + 1].value = fcinfo->args[a + 1].isnull ? (Datum) 0
-					: column_datum(col, i);
+				fcinfo->args[a + 1].value = fcinfo->args[a + 1].isnull ? (Datum) 0 : argument(col, i);
 			}
 			advance(work, o, fcinfo, states_context(work, table, at),
 					&group_owns(table, group_row_at(table, at))[o]);
