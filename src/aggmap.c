@@ -2,10 +2,10 @@
  * aggmap.c
  *	  From SQL aggregates to slots, and from slot states to SQL results.
  *
- * agg_list.h says which aggregates become slots.  The others, and those whose
- * arguments do not travel in a form that slots take (numerics without a declared
- * scale, histograms whose bounds are not constant), run their own transition
- * function as an OwnSpec.
+ * agg_list.h says which aggregates become slots.  The others, whoever made
+ * them, and those whose arguments do not travel in a form that slots take
+ * (numerics without a declared scale, histograms whose bounds are not constant),
+ * run their own transition function as an OwnSpec.
  *
  * A numeric column of a declared scale travels as decimals; the few values that
  * do not fit (odd ones) go through an OwnSpec of their own, whose transition
@@ -28,6 +28,7 @@
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
 #include "executor/executor.h"
+#include "executor/nodeAgg.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -97,7 +98,7 @@ typedef struct AggEntry
 {
 	Oid			aggfnoid;		/* hash key */
 	bool		ours;
-	const AggRow *row;			/* NULL: not run by gpuagg */
+	const AggRow *row;			/* of agg_list.h, or own_row */
 } AggEntry;
 
 static HTAB *agg_cache = NULL;
@@ -180,9 +181,9 @@ static AggEntry
 look_up(Oid aggfnoid)
 {
 	AggEntry   *entry;
-	AggEntry	made = {aggfnoid, false, NULL};
+	AggEntry	made = {aggfnoid, false, &own_row};
+	const AggRow *row;
 	Oid			extension;
-	Oid			transfn;
 
 	if (!agg_cache_valid)
 		reset_cache();
@@ -196,12 +197,11 @@ look_up(Oid aggfnoid)
 		made.ours = OidIsValid(extension) &&
 			getExtensionOfObject(ProcedureRelationId, aggfnoid) == extension;
 	}
-	transfn = transition_function(aggfnoid);
-	if (OidIsValid(transfn) && (made.ours || aggfnoid < FirstNormalObjectId))
+	/* others' may use the same function with another initial value or result */
+	if (made.ours || aggfnoid < FirstNormalObjectId)
 	{
-		made.row = find_row(transfn);
-		if (made.row == NULL && made.ours)
-			made.row = &own_row;
+		row = find_row(transition_function(aggfnoid));
+		made.row = row ? row : &own_row;
 	}
 
 	/* the look-ups may have made the cache stale */
@@ -214,6 +214,19 @@ bool
 aggmap_is_ours(Oid aggfnoid)
 {
 	return aggfnoid >= FirstNormalObjectId && look_up(aggfnoid).ours;
+}
+
+bool
+aggmap_is_listed(Oid aggfnoid)
+{
+	return look_up(aggfnoid).row != &own_row;
+}
+
+bool
+aggmap_runs_itself(Oid aggfnoid, Oid *transfn)
+{
+	*transfn = transition_function(aggfnoid);
+	return look_up(aggfnoid).row->lower == LOWER_OWN;
 }
 
 /* Can transition values of the aggregate's own function be merged? */
@@ -244,14 +257,12 @@ needs_order(const AggRow *row)
 }
 
 bool
-aggmap_supported(const Aggref *aggref, bool replace_builtin, bool parallel, const char **why)
+aggmap_supported(const Aggref *aggref, bool parallel, const char **why)
 {
 	AggEntry	entry = look_up(aggref->aggfnoid);
 	const char *name = get_func_name(aggref->aggfnoid);
 
-	if (!entry.ours && (!replace_builtin || entry.row == NULL))
-		*why = psprintf("aggregate %s is not one that gpuagg runs", name);
-	else if (aggref->aggkind != AGGKIND_NORMAL || aggref->aggdirectargs != NIL)
+	if (aggref->aggkind != AGGKIND_NORMAL || aggref->aggdirectargs != NIL)
 		*why = psprintf("ordered-set aggregate %s", name);
 	else if (aggref->aggdistinct != NIL)
 		*why = psprintf("DISTINCT inside %s", name);
@@ -575,21 +586,33 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 	return true;
 }
 
+/* What final functions may ask of the AggState that calls them; see AggGetAggref and its like. */
+static AggState *
+stand_in(Aggref *aggref)
+{
+	AggState   *aggstate = makeNode(AggState);
+
+	aggstate->curaggcontext = aggstate->tmpcontext = makeNode(ExprContext);
+	aggstate->curaggcontext->ecxt_per_query_memory = CurrentMemoryContext;
+	aggstate->curpertrans = palloc0(sizeof(AggStatePerTransData));
+	aggstate->curpertrans->aggref = aggref;
+	return aggstate;
+}
+
 AggOutput *
 aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, PlanState *parent,
 			 ExprContext *econtext)
 {
 	AggOutput  *out = palloc0(sizeof(AggOutput));
-	const AggRow *row = look_up(aggref->aggfnoid).row;
 	OwnSpec		own;
 	bool		by_slots;
 
 	load_aggregate(out, &own, aggref);
 	out->own = -1;
-	out->aggstate = makeNode(AggState);
-	out->aggstate->curaggcontext = makeNode(ExprContext);
+	out->aggstate = stand_in(aggref);
 	own.filter = add_filter(spec, filter);
-	by_slots = add_slots(out, spec, row ? row : &own_row, aggref, args, own.filter, parent, econtext);
+	by_slots = add_slots(out, spec, look_up(aggref->aggfnoid).row, aggref, args, own.filter, parent,
+						 econtext);
 
 	if (!by_slots || out->decimals)
 	{

@@ -22,6 +22,12 @@
 /* Is this one of the extension's aggregates (gpu_*)? */
 extern bool aggmap_is_ours(Oid aggfnoid);
 
+/* Is it in agg_list.h, as one of core's or ours? */
+extern bool aggmap_is_listed(Oid aggfnoid);
+
+/* Has it no slots, whatever its arguments?  *transfn is its transition function. */
+extern bool aggmap_runs_itself(Oid aggfnoid, Oid *transfn);
+
 /*
  * May this aggregate be taken?  If not, *why is a reason for EXPLAIN and
  * gpuagg.require, e.g. "DISTINCT inside gpu_sum".  Considers the aggregate
@@ -29,8 +35,7 @@ extern bool aggmap_is_ours(Oid aggfnoid);
  * parallel), not keys or plan shape.  *ordered is set where its rows must come
  * in order.
  */
-extern bool aggmap_supported(const Aggref *aggref, bool replace_builtin, bool parallel,
-							 const char **why);
+extern bool aggmap_supported(const Aggref *aggref, bool parallel, const char **why);
 
 /* One aggregate of the query at execution. */
 typedef struct AggOutput AggOutput;

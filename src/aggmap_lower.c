@@ -279,13 +279,12 @@ aggmap_lower(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 	if (direct_value(out, groups, g, &value, isnull))
 		return value;
 
-	args[0].value = transition_value(out, groups, g, isnull);
+	/* nobody may change what other aggregates or expressions share */
+	value = transition_value(out, groups, g, isnull);
+	args[0].value = MakeExpandedObjectReadOnly(value, *isnull, out->translen);
 	args[0].isnull = *isnull;
 	if (!OidIsValid(out->finalfn.fn_oid))
 		return args[0].value;
-
-	/* final functions must not change what other aggregates may share */
-	args[0].value = MakeExpandedObjectReadOnly(args[0].value, *isnull, out->translen);
 	for (int i = 1; i < out->nfinalargs; i++)
 	{
 		args[i].value = (Datum) 0;

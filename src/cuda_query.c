@@ -421,24 +421,12 @@ cuda_query_reset(CudaQuery *query)
 	for (int i = 0; i < nrows; i++) \
 		out[i] = to_datum(((const ctype *) in->values)[i])
 
-/* The Datums of a column that has none; what NULL rows hold does not matter. */
+/* The Datums of a column that has none, of a key whose code is narrower; what NULL rows hold does not matter. */
 static void
 make_datums(const Column *in, int nrows, Datum *out)
 {
 	switch (in->type)
 	{
-		case COLUMN_I8:
-			TO_DATUMS(int8, CharGetDatum);
-			break;
-		case COLUMN_I16:
-			TO_DATUMS(int16, Int16GetDatum);
-			break;
-		case COLUMN_I32:
-			TO_DATUMS(int32, Int32GetDatum);
-			break;
-		case COLUMN_U32:
-			TO_DATUMS(uint32, UInt32GetDatum);
-			break;
 		case COLUMN_I64:
 			TO_DATUMS(int64, Int64GetDatum);
 			break;

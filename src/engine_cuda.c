@@ -145,8 +145,6 @@ ensure_open(CudaEngine *cuda, const Batch *first)
 	client_prepare(cuda->client, query->buffer_bytes,
 				   floor(query->wire->est_rows / query->buffer_rows));
 	query->wire->forced = cuda->env.forced;
-	if (cuda->env.grouped)
-		query->wire->flags |= WIRE_GROUPED;
 	if (!client_send(cuda->client, MESSAGE_OPEN, query->wire, query->wire_bytes) ||
 		!client_receive(cuda->client, MESSAGE_OPENED, NULL, 0))
 		return client_lost(cuda);

@@ -23,6 +23,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "optimizer/plancat.h"
 #include "optimizer/planner.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
@@ -31,6 +32,7 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
+#include "aggmap.h"
 #include "compat.h"
 #include "estimate.h"
 #include "gpuagg.h"
@@ -376,6 +378,20 @@ child_cost(GroupQuery *query, Path *child)
 	return heap ? Max(child->total_cost - saving, child->startup_cost) : child->total_cost;
 }
 
+/* What the transition functions of aggregates without slots cost for a row, as core has it. */
+static Cost
+own_cost(GroupQuery *query)
+{
+	QualCost	cost = {0};
+	ListCell   *lc;
+	Oid			transfn;
+
+	foreach(lc, query->aggs)
+		if (aggmap_runs_itself(lfirst_node(Aggref, lc)->aggfnoid, &transfn))
+			add_function_cost(query->root, transfn, NULL, &cost);
+	return cost.per_tuple;
+}
+
 static void
 cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, bool sorts)
 {
@@ -390,7 +406,7 @@ cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, bool 
 		path->rows = clamp_row_est(path->rows *
 								   clauselist_selectivity(query->root, query->having, 0,
 														  JOIN_INNER, NULL));
-	run = child->rows * (gpuagg_row_cost + gpuagg_slot_cost *
+	run = child->rows * (gpuagg_row_cost + own_cost(query) + gpuagg_slot_cost *
 						 (list_length(query->keys) + list_length(query->aggs)));
 	if (sorts)
 		run += sort_cost(child);

@@ -194,8 +194,7 @@ typedef struct WireSlot
 				hi;
 } WireSlot;
 
-#define WIRE_GROUPED 1			/* equal keys arrive together */
-#define WIRE_ORDERED 2			/* some operator does not commute */
+#define WIRE_ORDERED 1			/* some operator does not commute */
 
 typedef struct WireQuery
 {

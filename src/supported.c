@@ -37,21 +37,37 @@ supported_any_ours(List *aggrefs)
 }
 
 /*
- * An aggregate beside one of ours is taken along whatever
- * gpuagg.replace_builtin says: its answers are the same, and the query would be
- * lost to the custom scan otherwise.
+ * One aggregate of ours, or of core's with gpuagg.replace_builtin, makes the
+ * query one for the custom scan.  The others are taken along whatever they are:
+ * their answers are the same, and the query would be lost to it otherwise.
  */
+static bool
+supported_interest(List *aggrefs, const char **why)
+{
+	ListCell   *lc;
+
+	foreach(lc, aggrefs)
+	{
+		Oid			agg = lfirst_node(Aggref, lc)->aggfnoid;
+
+		if (aggmap_is_ours(agg) || (gpuagg_replace_builtin && aggmap_is_listed(agg)))
+			return true;
+	}
+	*why = psprintf("aggregate %s is not one that gpuagg runs faster",
+					get_func_name(linitial_node(Aggref, aggrefs)->aggfnoid));
+	return false;
+}
+
 static bool
 supported_aggregates(List *aggrefs, bool parallel, const char **why)
 {
-	bool		builtin = gpuagg_replace_builtin || supported_any_ours(aggrefs);
 	ListCell   *lc;
 
 	foreach(lc, aggrefs)
 	{
 		Aggref	   *aggref = lfirst_node(Aggref, lc);
 
-		if (!aggmap_supported(aggref, builtin, parallel, why))
+		if (!aggmap_supported(aggref, parallel, why))
 			return false;
 		/* equal expressions are evaluated once, which volatile ones must not be */
 		if (contain_volatile_functions((Node *) aggref))
@@ -108,7 +124,8 @@ supported_query(PlannerInfo *root, List *keys, List *eqops, List *aggrefs, const
 		*why = "GROUPING SETS, CUBE and ROLLUP are not supported";
 		return false;
 	}
-	return supported_aggregates(aggrefs, false, why) && supported_keys(keys, eqops, why);
+	return supported_interest(aggrefs, why) && supported_aggregates(aggrefs, false, why) &&
+		supported_keys(keys, eqops, why);
 }
 
 /*

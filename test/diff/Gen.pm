@@ -165,7 +165,7 @@ sub aggregate
 {
 	my ($wild, $orderly, @columns) = @_;
 	my ($arg, $call, $norm, $float, $distinct);
-	my $kind = pick(qw(count star sum sum avg minmax minmax minmax stat regr bit bool));
+	my $kind = pick(qw(count star sum sum avg minmax minmax minmax stat regr bit bool other));
 
 	if ($kind eq 'star')
 	{
@@ -209,6 +209,13 @@ sub aggregate
 	{
 		$arg = argument('int', @columns) or return aggregate(@_);
 		$call = 'agg:' . pick(qw(bit_and bit_or bit_xor)) . "($arg->{sql})";
+	}
+	elsif ($kind eq 'other')
+	{
+		# that gpuagg has no operator for, in a form that does not depend on the order of rows
+		my $column = pick(@columns)->{name};
+		($call, $norm) = @{ pick([ "string_agg($column\::text, '+')", 'length(%s)' ], [ "jsonb_agg($column)", 'jsonb_array_length(%s)' ],
+				[ "array_agg($column)", q{(SELECT md5(string_agg(e::text, ',' ORDER BY e::text COLLATE "C")) FROM unnest(%s) e)} ]) };
 	}
 	else
 	{

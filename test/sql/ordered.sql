@@ -132,6 +132,18 @@ SET gpuagg.require = 'forbid';
 SELECT * FROM sorts ORDER BY n;
 SELECT count(*) AS same FROM here NATURAL JOIN sorts;
 SET gpuagg.require = 'require';
+-- sorted anew for other rows, and for the same
+CREATE VIEW again AS
+SELECT p, (SELECT gpu_longest_ascending_run(x ORDER BY shuffled) FROM big WHERE ts % 4 < p) AS best,
+       (SELECT gpu_max_subarray_sum(5 - x ORDER BY shuffled, h) FROM big WHERE g > p + 45) AS few FROM generate_series(0, 3) p
+UNION ALL SELECT p, r, NULL FROM generate_series(0, 3) p LEFT JOIN (SELECT g, gpu_longest_run(x > 3 ORDER BY ts) AS r FROM big GROUP BY g OFFSET 0) q ON g = p;
+SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off;
+CREATE TABLE anew AS SELECT * FROM again;
+SET gpuagg.require = 'forbid';
+SELECT * FROM again ORDER BY p, best;
+TABLE anew EXCEPT ALL TABLE again;
+RESET enable_hashjoin; RESET enable_mergejoin; RESET enable_material;
+SET gpuagg.require = 'require';
 RESET work_mem;
 RESET gpuagg.batch_rows;
 -- one sort cannot serve two orders

@@ -122,7 +122,7 @@ SELECT gpu_count(DISTINCT a) FROM s;
 SELECT a, gpu_count(*) FROM s GROUP BY ROLLUP (a);
 SELECT gpu_count(*) OVER () FROM s;
 SELECT gpu_sum(a + (random() * 0)::int) FROM s;
-SELECT gpu_count(*), string_agg(t, ',') FROM s;
+SELECT gpu_count(*), string_agg(t, ',' ORDER BY t) FROM s;
 SELECT gpu_count(*) FROM s GROUP BY id::bit(8)::varbit;
 RESET gpuagg.require;
 SELECT gpu_count(DISTINCT a), gpu_sum(a + (random() * 0)::int) FROM s;
