@@ -161,6 +161,7 @@ extern void expr_run_greatest(const ExprOp *op, int n);
 extern void expr_run_in(const ExprOp *op, int n);
 extern void expr_run_core(const ExprOp *op, int n);
 extern void expr_run_text_equal(const ExprOp *op, int n);
+extern void expr_run_like(const ExprOp *op, int n);
 
 /* Prepares an expression for core's evaluator. */
 extern ExprState *expr_core_state(ExprSet *set, Expr *expr);
@@ -200,6 +201,15 @@ typedef struct ExprInList
 	int64	   *ints;			/* ascending */
 	Datum	   *texts;
 } ExprInList;
+
+/* What expr_run_like needs: a pattern without wildcards but for a % at its end. */
+typedef struct ExprPattern
+{
+	bool		negate;			/* NOT LIKE */
+	bool		open;			/* there is that % */
+	int			length;
+	const char *bytes;			/* before it */
+} ExprPattern;
 
 /* What expr_run_core needs. */
 typedef struct ExprCoreCall

@@ -24,6 +24,7 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "utils/array.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -225,6 +226,35 @@ compile_core_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs
 	return r;
 }
 
+/* LIKE and NOT LIKE of a literal, or of what begins with one; expr_run_core does the other patterns. */
+static Vec *
+compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, int stage)
+{
+	bool		negate = funcid == F_TEXTNLIKE || funcid == F_BPCHARNLIKE;
+	ExprPattern *pattern;
+	Const	   *right;
+	Vec		   *left;
+	int			literal;
+
+	if (!negate && funcid != F_TEXTLIKE && funcid != F_BPCHARLIKE)
+		return NULL;
+	right = lsecond(args);
+	if (!IsA(right, Const) || right->constisnull || !deterministic(collation))
+		return NULL;
+	pattern = palloc(sizeof(ExprPattern));
+	pattern->negate = negate;
+	pattern->bytes = text_to_cstring(DatumGetTextPP(right->constvalue));
+	literal = strcspn(pattern->bytes, "%_\\");
+	pattern->length = literal;
+	pattern->open = strcmp(pattern->bytes + literal, "%") == 0;
+	if (!pattern->open && pattern->bytes[literal] != '\0')
+		return NULL;
+	left = expr_compile(set, linitial(args), stage);
+	if (left == NULL || left->type != COLUMN_DATUM)
+		return NULL;
+	return emit_bool(set, stage, expr_run_like, expr, left, NULL, NULL, pattern);
+}
+
 /* A call of funcid over compiled arguments; expr is only for sharing and result types. */
 static Vec *
 compile_call_of(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs, Vec **args,
@@ -267,6 +297,8 @@ compile_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, in
 		r = expr_compile_time(set, funcid, expr, args, stage);
 	if (r == NULL)
 		r = expr_compile_bucket(set, funcid, expr, args, stage);
+	if (r == NULL)
+		r = compile_like(set, funcid, collation, expr, args, stage);
 	if (r != NULL)
 		return r;
 	foreach(lc, args)

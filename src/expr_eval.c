@@ -460,6 +460,37 @@ expr_run_text_equal(const ExprOp *op, int n)
 		expr_mark_asks(op->r, ask, n);
 }
 
+/* a LIKE 'literal%' under a deterministic collation, where bytes decide; data: ExprPattern */
+void
+expr_run_like(const ExprOp *op, int n)
+{
+	const ExprPattern *pattern = op->data;
+	const Datum *a = op->a->values;
+	int8	   *r = op->r->values;
+	uint8		ask[EXPR_ROWS];
+	bool		any = false;
+
+	expr_strict(op->r, op->a, NULL, n);
+	for (int i = 0; i < n; i++)
+	{
+		int			len;
+
+		ask[i] = 0;
+		if (vec_state(op->r, i) != VEC_VALUE)
+			continue;
+		if (!text_inline(a[i]))
+		{
+			ask[i] = any = true;
+			continue;
+		}
+		len = text_length(a[i], true);
+		r[i] = ((pattern->open ? len >= pattern->length : len == pattern->length) &&
+				memcmp(VARDATA_ANY(DatumGetPointer(a[i])), pattern->bytes, pattern->length) == 0) != pattern->negate;
+	}
+	if (any)
+		expr_mark_asks(op->r, ask, n);
+}
+
 static inline bool
 in_ints(const ExprInList *list, int64 v)
 {
