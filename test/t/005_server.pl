@@ -29,7 +29,8 @@ CREATE EXTENSION gpuagg;
 CREATE TABLE rows AS SELECT i, i % 1000 AS k, (i % 37)::text AS t, i::float8 AS x FROM generate_series(1, 1000000) i;
 CREATE TABLE odd (k int, n numeric(12, 2));
 INSERT INTO odd SELECT k, CASE WHEN i % 250000 < 2 THEN 'NaN'::numeric ELSE i END FROM rows;
-ANALYZE rows, odd;
+CREATE TABLE few AS SELECT * FROM rows WHERE i <= 1000;
+ANALYZE rows, odd, few;
 SQL
 my $fault = $node->data_dir . '/gpuagg.fault';
 my $socket = $node->data_dir . '/gpuagg.socket';
@@ -86,6 +87,13 @@ like($node->safe_psql('postgres', $engine), qr/Engine: cuda.*Strategy: hash \(st
 is($node->safe_psql('postgres', $query), $answer, 'with the right answer');
 is($node->safe_psql('postgres', "$parallel $query"), $answer, 'and by several workers');
 
+# The planner's choice of engine, on both sides of the crossover.
+like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; $engine"), qr/Engine: cuda/, 'a large query goes to the GPU');
+like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; " . $engine =~ s/rows/few/r), qr/Engine: cpu \(too few rows for the GPU\)/,
+	'... and a small one does not');
+like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; SET gpuagg.gpu_startup_cost = 0; " . $engine =~ s/rows/few/r), qr/Engine: cuda/,
+	'... unless the GPU costs nothing');
+
 # The participants of a parallel scan share one query; where keys travel as a process's own codes, each has one.
 {
 	my $before = device('queries');
@@ -94,6 +102,12 @@ is($node->safe_psql('postgres', "$parallel $query"), $answer, 'and by several wo
 	is($node->safe_psql('postgres', "$parallel SELECT count(*), sum(c), sum(s) FROM (SELECT k, gpu_count(*) c, gpu_sum(i) s FROM rows GROUP BY k) g"),
 		'1000|1000000|500000500000', '... with the groups of all');
 	is($node->safe_psql('postgres', "$parallel SELECT gpu_count(*), gpu_sum(i) FROM rows WHERE i < 0"), '0|', '... and the one of no rows');
+	is($node->safe_psql('postgres', "$parallel SELECT count(*) FROM (SELECT k, gpu_count(*) FROM rows WHERE i < 0 GROUP BY k) g"), '0', '... and no group');
+	{
+		my $err;
+		$node->psql('postgres', "$parallel SELECT k, gpu_sum(CASE WHEN i > 900000 THEN 1e308 ELSE 0 END::float8) FROM rows GROUP BY k", stderr => \$err);
+		like($err, qr/ERROR: +value out of range: overflow/, '... and the errors of all');
+	}
 	is($node->safe_psql('postgres', "$parallel SELECT gpu_count(*), gpu_sum(i) FROM rows"), '1000000|500000500000', '... or of all rows');
 	is($node->safe_psql('postgres', "$parallel $odd"), '1000', '... also where some rows stay with the CPU');
 	like($node->safe_psql('postgres', "$parallel EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $odd"),

@@ -25,7 +25,8 @@ CREATE EXTENSION gpuagg;
 CREATE TABLE steps AS
 SELECT i::int8 * 7919 % 37 AS g, i AS ts, CASE WHEN i % 11 > 0 THEN i::int8 * 104729 % 1000 - 500 END AS v,
        CASE WHEN i % 13 > 0 THEN (i::int8 * 31 % 97 - 48) / 8.0 END::float8 AS x,
-       CASE WHEN i % 17 > 0 THEN i::int8 * 53 % 10 < 7 END AS c, i::int8 * 7907 % 50 AS o
+       CASE WHEN i % 17 > 0 THEN i::int8 * 53 % 10 < 7 END AS c, i::int8 * 7907 % 50 AS o,
+       CASE WHEN i = 30000 THEN 'NaN' ELSE i / 100.0 END::numeric(8, 2) AS n
 FROM generate_series(1, 60000) i;
 UPDATE steps SET o = NULL WHERE o = 7;
 ANALYZE steps;
@@ -61,6 +62,9 @@ like(same('SELECT g, gpu_sum(x / 3 ORDER BY ts), gpu_longest_run(c ORDER BY ts) 
 	qr/Engine: cpu \(a sum of floats has an order\)/, '... to the last digit, by the CPU engine');
 like(same('SELECT g, gpu_approx_count_distinct(v), gpu_histogram(v, -500, 500, 6000) FROM steps GROUP BY g ORDER BY g', 'wide states'),
 	qr/Engine: cuda/, '... on the GPU');
+
+like(same('SELECT g, gpu_longest_run(c ORDER BY ts), gpu_sum(n) FROM steps GROUP BY g ORDER BY g', 'numerics that the GPU cannot hold, among rows in order'),
+	qr/Engine: cpu \(cuda failed: rows that only the CPU can take/, '... by the CPU engine');
 
 foreach my $size (2 .. 5)
 {
