@@ -55,6 +55,8 @@ SET gpuagg.require = require;
 SELECT (SELECT sum(c) FROM unnest(gpu_histogram(x, -10, 90, 100000)) c) = count(x), array_length(gpu_histogram(x, -10, 90, 1000000), 1) FROM h;
 SELECT gpu_histogram(x, 0, 100, 4) FILTER (WHERE w > 1), gpu_histogram(x, 0, 100, 4, w) FILTER (WHERE false) FROM h;
 SELECT k, array_length(gpu_histogram(x, -10, 90, 10000), 1) FROM h GROUP BY k ORDER BY k LIMIT 2;
+-- equal thresholds written twice share their bins, others do not
+SELECT gpu_histogram(x, ARRAY[0, 50]), gpu_histogram(x, '{0,50}'::float8[]), gpu_histogram(x, ARRAY[0, 51]), gpu_histogram(x, ARRAY[50]), gpu_count(*) FROM h;
 PREPARE hist(float8, int) AS SELECT gpu_histogram(x, -$1, $1 * 2, $2) FROM h;
 EXECUTE hist(10, 3);
 SET plan_cache_mode = force_generic_plan;
