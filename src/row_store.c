@@ -198,12 +198,6 @@ row_store_clear(RowStore *store)
 			dictionary_reset(store->dicts[k]);
 }
 
-int64
-row_store_rows(const RowStore *store)
-{
-	return store->n;
-}
-
 static size_t
 row_bytes(const RowStore *store)
 {

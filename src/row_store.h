@@ -21,7 +21,6 @@ typedef struct RowStore RowStore;
 
 extern RowStore *row_store_create(MemoryContext parent, const AggSpec *spec, int batch_rows);
 extern void row_store_append(RowStore *store, const Batch *batch);
-extern int64 row_store_rows(const RowStore *store);
 /* Bytes in use, with what sorting will need. */
 extern size_t row_store_memory(const RowStore *store);
 extern void row_store_sort(RowStore *store);

@@ -28,6 +28,22 @@ SELECT g, x.c FROM generate_series(1, 3) g LEFT JOIN (SELECT k, gpu_count(*) AS 
 -- a scan that was left early is started over
 SELECT g, (SELECT k FROM (SELECT k, gpu_count(*) FROM r GROUP BY k OFFSET 0) x WHERE k >= g ORDER BY k LIMIT 1) FROM generate_series(1, 3) g;
 SELECT g FROM generate_series(1, 3) g WHERE EXISTS (SELECT FROM (SELECT k, gpu_sum(v) AS s FROM r GROUP BY k) x WHERE x.k = g AND s > 0);
+-- partitions, with their own counts of rows
+CREATE TABLE rp (k int, v int) PARTITION BY RANGE (v);
+CREATE TABLE rp1 PARTITION OF rp FOR VALUES FROM (0) TO (300);
+CREATE TABLE rp2 PARTITION OF rp FOR VALUES FROM (300) TO (2000);
+INSERT INTO rp SELECT k, v FROM r;
+ANALYZE rp;
+SELECT g, (SELECT gpu_sum(v) FROM rp WHERE k < g) FROM generate_series(0, 3) g;
+SELECT g, (SELECT gpu_count(*) FROM rp WHERE v < 150 * g) FROM generate_series(0, 3) g;
+CREATE FUNCTION rows_of(query text) RETURNS SETOF int LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
+    RETURN QUERY SELECT n::text::numeric::int FROM jsonb_path_query(plan::jsonb, 'strict $.**."Actual Rows"', '{}', true) n;
+END $$;
+SELECT rows_of('SELECT k, gpu_count(*) FROM rp WHERE k < 5 GROUP BY k');
 -- parallel below the nested loop
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
@@ -57,5 +73,6 @@ SELECT sum(total_bytes) AS before FROM pg_backend_memory_contexts \gset
 SELECT run_many(2000);
 SELECT sum(total_bytes) - :before < 300000 AS kept FROM pg_backend_memory_contexts;
 
-DROP FUNCTION run_many;
+DROP FUNCTION run_many, rows_of;
+DROP TABLE rp;
 DROP TABLE r;
