@@ -49,6 +49,10 @@ typedef struct Vec
 
 	AttrNumber	attno;			/* of a table column: filled by the owner */
 	bool		constant;		/* same for all rows: never compacted */
+	bool		lazy;			/* a constant that an operation fills, if a row wants it: */
+	bool		filled;			/* it has */
+	bool		masked;			/* may ask for the rows that its mask keeps out: not to be shared */
+	const struct ExprMask *mask;
 	int			stage;			/* that computes it */
 	int			last_stage;		/* that reads it last */
 	struct Vec *next;			/* in ExprSet.vecs */
@@ -96,7 +100,7 @@ typedef struct ExprSet
 	int			nstages;
 	ExprStage  *stages;
 	Vec		   *vecs;
-	int			conditional;	/* compiling: core may skip this part for some rows */
+	struct ExprMask *mask;		/* compiling: the rows for which core comes here; NULL: all */
 	Vec		   *case_value;		/* compiling: value of CaseTestExpr */
 
 	/* Makes row i the scan tuple of the parent's expression context. */
@@ -160,6 +164,9 @@ extern void expr_run_distinct(const ExprOp *op, int n);
 extern void expr_run_greatest(const ExprOp *op, int n);
 extern void expr_run_in(const ExprOp *op, int n);
 extern void expr_run_core(const ExprOp *op, int n);
+extern void expr_run_mask(const ExprOp *op, int n);
+extern void expr_run_lazy(const ExprOp *op, int n);
+extern void expr_empty(Vec *vec);
 extern void expr_run_text_equal(const ExprOp *op, int n);
 extern void expr_run_like(const ExprOp *op, int n);
 
@@ -210,6 +217,22 @@ typedef struct ExprPattern
 	int			length;
 	const char *bytes;			/* before it */
 } ExprPattern;
+
+/*
+ * Rows for which core would evaluate a part of CASE, AND, OR or COALESCE: those
+ * of `outer` where cond is one of `accept`.
+ */
+#define MASK_FALSE 1
+#define MASK_TRUE 2
+#define MASK_NULL 4
+
+typedef struct ExprMask
+{
+	const struct ExprMask *outer;	/* NULL: all rows */
+	const Vec  *cond;
+	int			accept;
+	Vec		   *vec;			/* once something needs it */
+} ExprMask;
 
 /* What expr_run_core needs. */
 typedef struct ExprCoreCall

@@ -7,10 +7,10 @@
  * roots and stages: every operation is total and runs over all rows, so an
  * expression may be shared out of a branch of CASE as well.
  *
- * Functions without a row in expr_ops.h are called row by row (expr_run_core)
- * where core would call them for every row; inside AND, OR, CASE and the like
- * (set->conditional) they would raise errors that core does not, so they are
- * left to core with the whole root.
+ * Functions without a row in expr_ops.h are called row by row (expr_run_core),
+ * for the rows for which core would call them: inside AND, OR, CASE and the like
+ * a mask (set->mask) says which these are, so that no error is raised that core
+ * does not raise.  The other rows ask, and nobody listens.
  */
 #include "postgres.h"
 
@@ -66,6 +66,7 @@ expr_new_vec(ExprSet *set, ColumnType type, int16 scale, Oid typid, Expr *expr, 
 	vec->typid = typid;
 	vec->expr = expr;
 	vec->stage = vec->last_stage = stage;
+	vec->mask = set->mask;
 	vec->values = expr_alloc(EXPR_ROWS * column_width(type));
 	vec->state = palloc0(EXPR_ROWS);
 	vec->next = set->vecs;
@@ -93,6 +94,7 @@ expr_emit(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Vec *r, Ve
 	op->c = c;
 	op->data = data;
 	op->set = set;
+	r->masked |= (a && a->masked) || (b && b->masked) || (c && c->masked);
 	use_vec(a, stage);
 	use_vec(b, stage);
 	use_vec(c, stage);
@@ -127,6 +129,44 @@ expr_column(ExprSet *set, AttrNumber attno, ColumnType type, int16 scale, int st
 	vec = expr_new_vec(set, type, scale, att->atttypid, NULL, stage);
 	vec->attno = attno;
 	return vec;
+}
+
+/* ---- conditions -------------------------------------------------------------- */
+
+/* What is compiled next is evaluated by core where cond is one of `accept`; the mask so far. */
+static ExprMask *
+push_mask(ExprSet *set, const Vec *cond, int accept)
+{
+	ExprMask   *outer = set->mask;
+	ExprMask   *mask = palloc0(sizeof(ExprMask));
+
+	mask->outer = outer;
+	mask->cond = cond;
+	mask->accept = accept;
+	set->mask = mask;
+	return outer;
+}
+
+/* The rows of the current mask as booleans; NULL: all. */
+static Vec *
+mask_vec(ExprSet *set, ExprMask *mask, int stage)
+{
+	if (mask == NULL || mask->vec)
+		return mask ? mask->vec : NULL;
+	mask->vec = expr_new_vec(set, COLUMN_I8, 0, BOOLOID, NULL, stage);
+	expr_emit(set, stage, expr_run_mask, mask->vec, mask_vec(set, unconstify(ExprMask *, mask->outer), stage),
+			  unconstify(Vec *, mask->cond), NULL, mask);
+	return mask->vec;
+}
+
+/* The end of a CASE or the like: what it does not look at does not matter if core always comes here. */
+static Vec *
+end_masks(ExprSet *set, ExprMask *outer, Vec *result)
+{
+	set->mask = outer;
+	if (result && outer == NULL)
+		result->masked = false;
+	return result;
 }
 
 /* ---- constants ------------------------------------------------------------- */
@@ -168,6 +208,13 @@ compile_constant(ExprSet *set, Expr *expr, int stage)
 	vec = expr_new_vec(set, type, scale, typid, expr, stage);
 	vec->constant = true;
 	vec->source = expr_core_state(set, expr);
+	if (set->mask && !IsA(expr, Const) && !IsA(expr, Param))
+	{
+		vec->lazy = vec->masked = true;
+		expr_empty(vec);
+		expr_emit(set, stage, expr_run_lazy, vec, mask_vec(set, set->mask, stage), NULL, NULL,
+				  NULL);
+	}
 	return vec;
 }
 
@@ -205,7 +252,7 @@ compile_core_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs
 	int16		scale;
 	Vec		   *r;
 
-	if (set->conditional > 0 || expression_returns_set((Node *) expr) || !func_strict(funcid) ||
+	if (expression_returns_set((Node *) expr) || !func_strict(funcid) ||
 		func_volatile(funcid) == PROVOLATILE_VOLATILE || get_typtype(typid) == TYPTYPE_PSEUDO)
 		return NULL;
 	if (typid == NUMERICOID && expr_decimal_shape((Node *) expr, &scale))
@@ -222,7 +269,10 @@ compile_core_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs
 	call->fcinfo = palloc0(SizeForFunctionCallInfo(nargs));
 	InitFunctionCallInfoData(*call->fcinfo, &call->flinfo, nargs, collation, NULL, NULL);
 	r = expr_new_vec(set, type, scale, typid, expr, stage);
-	expr_emit(set, stage, expr_run_core, r, NULL, NULL, NULL, call);
+	for (int i = 0; i < nargs; i++)
+		r->masked |= args[i]->masked;
+	r->masked |= set->mask != NULL;
+	expr_emit(set, stage, expr_run_core, r, NULL, NULL, mask_vec(set, set->mask, stage), call);
 	return r;
 }
 
@@ -400,6 +450,8 @@ compile_in(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
 static Vec *
 compile_bool(ExprSet *set, BoolExpr *expr, int stage)
 {
+	ExprMask   *outer = set->mask;
+	int			accept = (expr->boolop == AND_EXPR ? MASK_TRUE : MASK_FALSE) | MASK_NULL;
 	Vec		   *acc = NULL;
 	ListCell   *lc;
 
@@ -407,9 +459,10 @@ compile_bool(ExprSet *set, BoolExpr *expr, int stage)
 	{
 		Vec		   *vec;
 
-		set->conditional += (acc != NULL);
+		if (acc)
+			push_mask(set, acc, accept);
 		vec = expr_compile(set, lfirst(lc), stage);
-		set->conditional -= (acc != NULL);
+		set->mask = outer;
 		if (vec == NULL || vec->type != COLUMN_I8)
 			return NULL;
 		if (expr->boolop == NOT_EXPR)
@@ -420,7 +473,7 @@ compile_bool(ExprSet *set, BoolExpr *expr, int stage)
 			acc = emit_bool(set, stage, expr->boolop == AND_EXPR ? expr_run_and : expr_run_or,
 							lnext(expr->args, lc) ? NULL : (Expr *) expr, acc, vec, NULL, NULL);
 	}
-	return acc;
+	return end_masks(set, outer, acc);
 }
 
 static bool
@@ -466,6 +519,7 @@ static Vec *
 compile_case(ExprSet *set, CaseExpr *expr, int stage)
 {
 	Vec		   *saved = set->case_value;
+	ExprMask   *outer = set->mask;
 	int			n = list_length(expr->args);
 	Vec		  **whens = palloc(n * sizeof(Vec *));
 	Vec		  **thens = palloc(n * sizeof(Vec *));
@@ -476,15 +530,20 @@ compile_case(ExprSet *set, CaseExpr *expr, int stage)
 		set->case_value = saved;
 		return NULL;
 	}
-	set->conditional++;
 	for (int i = 0; i < n; i++)
 	{
 		CaseWhen   *when = list_nth(expr->args, i);
+		ExprMask   *before;
 
 		whens[i] = expr_compile(set, when->expr, stage);
-		thens[i] = whens[i] ? expr_compile(set, when->result, stage) : NULL;
-		if (thens[i] == NULL || whens[i]->type != COLUMN_I8)
+		if (whens[i] == NULL || whens[i]->type != COLUMN_I8)
 			goto done;
+		before = push_mask(set, whens[i], MASK_TRUE);
+		thens[i] = expr_compile(set, when->result, stage);
+		if (thens[i] == NULL)
+			goto done;
+		set->mask = before;
+		push_mask(set, whens[i], MASK_FALSE | MASK_NULL);
 	}
 	if (expr->defresult == NULL ||
 		(IsA(expr->defresult, Const) && ((Const *) expr->defresult)->constisnull))
@@ -506,14 +565,14 @@ compile_case(ExprSet *set, CaseExpr *expr, int stage)
 		result = r;
 	}
 done:
-	set->conditional--;
 	set->case_value = saved;
-	return result;
+	return end_masks(set, outer, result);
 }
 
 static Vec *
 compile_coalesce(ExprSet *set, CoalesceExpr *expr, int stage)
 {
+	ExprMask   *outer = set->mask;
 	Vec		   *acc = NULL;
 	ListCell   *lc;
 
@@ -522,9 +581,10 @@ compile_coalesce(ExprSet *set, CoalesceExpr *expr, int stage)
 		Vec		   *vec;
 		Vec		   *r;
 
-		set->conditional += (acc != NULL);
+		if (acc)
+			push_mask(set, acc, MASK_NULL);
 		vec = expr_compile(set, lfirst(lc), stage);
-		set->conditional -= (acc != NULL);
+		set->mask = outer;
 		if (vec == NULL)
 			return NULL;
 		if (acc == NULL)
@@ -538,7 +598,7 @@ compile_coalesce(ExprSet *set, CoalesceExpr *expr, int stage)
 		expr_emit(set, stage, expr_run_coalesce, r, acc, vec, NULL, NULL);
 		acc = r;
 	}
-	return acc;
+	return end_masks(set, outer, acc);
 }
 
 /* The comparison of GREATEST and LEAST over vectors of one type. */
@@ -745,12 +805,12 @@ expr_compile(ExprSet *set, Expr *expr, int stage)
 	if (set->case_value == NULL || !case_value_walker((Node *) expr, NULL))
 	{
 		for (Vec *vec = set->vecs; vec; vec = vec->next)
-			if (vec->expr && equal(vec->expr, expr))
+			if (vec->expr && (!vec->masked || vec->mask == set->mask) && equal(vec->expr, expr))
 			{
 				use_vec(vec, stage);
 				return vec;
 			}
-		if (set->conditional == 0 && !IsA(expr, Const) && !varying_walker((Node *) expr, NULL) &&
+		if (!IsA(expr, Const) && !varying_walker((Node *) expr, NULL) &&
 			!contain_volatile_functions((Node *) expr))
 			return compile_constant(set, expr, stage);
 	}
@@ -782,6 +842,7 @@ expr_add_root(ExprSet *set, Expr *expr, int stage)
 	if (contain_volatile_functions((Node *) expr) || contain_subplans((Node *) expr))
 		return root;
 	root->vec = expr_compile(set, expr, stage);
+	set->mask = NULL;
 	if (root->vec)
 		use_vec(root->vec, stage);
 	else

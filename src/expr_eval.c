@@ -633,14 +633,36 @@ expr_store(const Vec *vec, int row, Datum value)
 	return true;
 }
 
+/* Which rows of mask a (NULL: all) have a value of b that data, an ExprMask, accepts? */
+void
+expr_run_mask(const ExprOp *op, int n)
+{
+	int			accept = ((ExprMask *) op->data)->accept;
+	const int8 *outer = op->a ? op->a->values : NULL;
+	const int8 *cond = op->b->values;
+	int8	   *r = op->r->values;
+
+	op->r->plain = true;
+	for (int i = 0; i < n; i++)
+	{
+		uint8		state = vec_state(op->b, i);
+
+		r[i] = (outer == NULL || outer[i]) &&
+			(state == VEC_NULL ? (accept & MASK_NULL) != 0 :
+			 state == VEC_VALUE && (accept & (MASK_FALSE | MASK_TRUE)) != 0 &&
+			 (accept & (cond[i] ? MASK_TRUE : MASK_FALSE)) != 0);
+	}
+}
+
 /*
- * A strict function of core's, row by row.  Only compiled where core would
- * call it for every row that is left, so its errors may surface here.
+ * A strict function of core's, row by row; with c, for the rows of that mask.
+ * Core would call it for these as well, so its errors may surface here.
  */
 void
 expr_run_core(const ExprOp *op, int n)
 {
 	ExprCoreCall *call = op->data;
+	const int8 *mask = op->c ? op->c->values : NULL;
 	FunctionCallInfo fcinfo = call->fcinfo;
 	int			nargs = fcinfo->nargs;
 	MemoryContext old = MemoryContextSwitchTo(op->set->page_cxt);
@@ -648,7 +670,7 @@ expr_run_core(const ExprOp *op, int n)
 	op->r->plain = false;
 	for (int i = 0; i < n; i++)
 	{
-		uint8		state = VEC_VALUE;
+		uint8		state = mask && !mask[i] ? VEC_ASK : VEC_VALUE;
 		Datum		value;
 
 		for (int k = 0; k < nargs; k++)
@@ -738,11 +760,36 @@ fill_constant(ExprSet *set, Vec *vec)
 		}
 }
 
+/* A lazy constant before anybody wants it. */
+void
+expr_empty(Vec *vec)
+{
+	memset(vec->state, VEC_ASK, EXPR_ROWS);
+	vec->plain = vec->filled = false;
+}
+
+/* A constant that core evaluates only if it comes by; a: for these rows. */
+void
+expr_run_lazy(const ExprOp *op, int n)
+{
+	const int8 *mask = op->a->values;
+
+	for (int i = 0; i < n && !op->r->filled; i++)
+		if (mask[i])
+		{
+			fill_constant(op->set, op->r);
+			op->r->filled = true;
+		}
+}
+
 void
 expr_reset(ExprSet *set)
 {
 	for (int s = 0; s < set->nstages; s++)
 		set->stages[s].constants_ready = false;
+	for (Vec *vec = set->vecs; vec; vec = vec->next)
+		if (vec->lazy)
+			expr_empty(vec);
 	MemoryContextReset(set->const_cxt);
 }
 
@@ -754,7 +801,7 @@ expr_run(ExprSet *set, int stage, int n)
 	if (!st->constants_ready)
 	{
 		for (Vec *vec = set->vecs; vec; vec = vec->next)
-			if (vec->constant && vec->stage == stage)
+			if (vec->constant && !vec->lazy && vec->stage == stage)
 				fill_constant(set, vec);
 		st->constants_ready = true;
 	}

@@ -152,6 +152,10 @@ INSERT INTO others VALUES
 ('i4 BETWEEN -3 AND 5'), ('i4 BETWEEN SYMMETRIC 5 AND -3'), ('tx LIKE ''k%'''), ('tx LIKE ''%1'''), ('tx NOT LIKE ''k1%'''), ('tx ~ ''^k[12]$'''),
 ('tx LIKE ''k1'''), ('tx LIKE '''''), ('tx LIKE ''%'''), ('tx NOT LIKE ''k%'''), ('tx LIKE ''k_%'''), ('tx LIKE ''k\%'''), ('tx LIKE ''k%1'''), ('tx LIKE ''ä%'''), ('tx NOT LIKE ''xx%'''), ('tx LIKE NULL'), ('tx LIKE vc'),
 ('bp LIKE ''k1%'''), ('bp LIKE ''k1'''), ('bp NOT LIKE '' %'''), ('vc LIKE ''a %'''), ('CASE WHEN tx LIKE ''k1%'' THEN 1 WHEN tx LIKE ''k2%'' THEN 2 ELSE 0 END'), ('tx LIKE ''k1%'' OR vc NOT LIKE ''k2%'''),
+('CASE WHEN tx ~ ''^k'' THEN 1 ELSE 0 END'), ('CASE WHEN i4 <> 0 THEN div(10, i4::numeric) END'), ('i4 = 0 OR div(10, i4::numeric) > 2'), ('i4 <> 0 AND div(10, i4::numeric) > 2'), ('div(10, i4::numeric) > 2 OR i4 = 0'),
+('i4 <> 0 AND i2 <> 0 AND div(10, i4::numeric) > div(10, i2::numeric)'), ('coalesce(length(tx), length(vc), div(1, i2::numeric)::int)'), ('CASE WHEN length(tx) > 1 THEN left(tx, 1) WHEN upper(vc) = ''K1'' THEN vc ELSE lower(tx) END'),
+('CASE WHEN i2 > 0 THEN CASE WHEN i4 <> 0 AND div(20, i4::numeric) > 1 THEN upper(tx) ELSE lower(vc) END WHEN b THEN left(vc, -1) END'), ('upper(tx) || coalesce(upper(tx), lower(vc))'),
+('b OR tz > now() - interval ''7 days'''), ('b AND d < current_date'), ('coalesce(d, current_date)'),
 ('i2 IN (2::int2, 1::int2)'), ('i4 IN (3, 1, 2, 1)'), ('tx >= ''k3'''), ('tx || vc'), ('upper(tx)'), ('length(tx)'), ('substr(tx, 2)'), ('left(tx, 1)'),
 ('bp = ''k1'''), ('bp || ''x'''), ('length(bp)'), ('tx COLLATE "C" < ''k4'''), ('i4 + i8 * 2 - i2'), ('(i4 + 1) * (i4 - 1)'), ('i4 % 5'), ('mod(i8, 7)'), ('i2 & 3 | 4'), ('i4 # 5'), ('i4 << 2'), ('i8 >> 1'), ('~i4'),
 ('n2 * (1 - n2)'), ('n2 * (1 - n2) * (1 + n6)'), ('-n2 + n6'), ('n2 / 3'), ('round(n6, 2)'), ('round(n6)'), ('trunc(n6, 1)'), ('ceil(n6)'), ('floor(n2)'), ('n2::numeric(6,1)'), ('n2::int'), ('n2::float8'), ('n6::float4'), ('i4::numeric'), ('i4 * n2'),
@@ -161,6 +165,13 @@ INSERT INTO others VALUES
 SELECT differences('SELECT $e AS k, @count(*), @sum(i4) FROM mild GROUP BY 1', array_agg(e)) FROM others;
 SELECT differences('SELECT @count(*), @count($e), @count(*) FILTER (WHERE ($e) IS NULL) FROM mild WHERE ($e) IS NOT NULL OR id > 400', array_agg(e)) FROM others;
 SELECT differences('SELECT id % 5, @count($e) FROM extreme GROUP BY 1', array_agg(e)) FROM others WHERE e !~ 'mild';
+
+-- A constant that only some rows want, or none.
+SET gpuagg.require = 'require';
+SELECT gpu_sum(CASE WHEN id < -5 THEN 1 / (pg_backend_pid() * 0) ELSE id END) FROM mild;
+SELECT gpu_sum(CASE WHEN id > 490 THEN 1 / (pg_backend_pid() * 0) ELSE id END) FROM mild;
+SELECT g, (SELECT gpu_sum(CASE WHEN id % 2 = 0 THEN 1 + g + pg_backend_pid() * 0 ELSE 0 END) FROM mild WHERE id < 100 + g) FROM generate_series(1, 2) g;
+RESET gpuagg.require;
 
 -- Other time zones; parameters.
 SET TimeZone = 'America/New_York';
