@@ -83,7 +83,7 @@ typedef struct EngineStats
 {
 	uint64		rows;
 	uint64		batches;
-	uint64		groups;
+	uint64		groups;			/* known so far; those of other participants may be among them */
 	size_t		mem_peak;
 	uint64		spilled_bytes;
 	int			spill_partitions;

@@ -655,7 +655,7 @@ cpu_stats(Engine *base, EngineStats *stats)
 	memset(stats, 0, sizeof(*stats));
 	stats->rows = engine->rows;
 	stats->batches = engine->batches;
-	stats->groups = engine->emitted;
+	stats->groups = Max(engine->emitted, table->ngroups);
 	stats->mem_peak = engine->mem_peak;
 	stats->spilled_bytes = engine->spilled_bytes;
 	stats->spill_partitions = engine->spill_partitions;

@@ -28,7 +28,7 @@
 #include "gpuagg.h"
 #include "progress.h"
 
-#define PROGRESS_BATCHES 64
+#define PROGRESS_BATCHES 16
 
 static Node *create_state(CustomScan *cscan);
 static void begin_scan(CustomScanState *node, EState *estate, int eflags);
@@ -373,8 +373,8 @@ report_groups(GpuAggState *state)
 {
 	EngineStats stats;
 
-	if (exec_stats(state, &stats))
-		progress_groups(stats.groups);
+	state->engine->ops->stats(state->engine, &stats);
+	progress_groups(stats.groups);
 }
 
 /* Runs until there are groups to emit; false when there are no more. */

@@ -82,10 +82,10 @@ SQL
 my ($in, $out, $err) = ('', '', '');
 my $scan = IPC::Run::start(
 	[ 'psql', '-XqAt', '-d', $primary->connstr('postgres') ], '<', \$in, '>', \$out, '2>', \$err);
-$in .= "SET gpuagg.require = 'require'; SELECT k, gpu_sum(slow(id)) FROM rows GROUP BY k;\n";
+$in .= "SET gpuagg.require = 'require'; SET gpuagg.batch_rows = 64; SELECT k, gpu_sum(slow(id)) FROM rows GROUP BY k;\n";
 $scan->pump_nb;
 ok($primary->poll_query_until('postgres',
-		"SELECT relation = 'rows'::regclass AND blocks_total > 0 AND blocks_done > 0 AND rows > 0 FROM gpuagg_progress"),
+		"SELECT relation = 'rows'::regclass AND blocks_total > 0 AND blocks_done > 0 AND rows > 0 AND groups > 0 FROM gpuagg_progress"),
 	'gpuagg_progress shows a scan');
 $primary->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM gpuagg_progress");
 ok($primary->poll_query_until('postgres', 'SELECT count(*) = 0 FROM gpuagg_progress'), 'and no longer once it ends');
