@@ -5,13 +5,15 @@
  * The socket does not block: every wait is on the latch as well, so that
  * cancel, timeouts and the postmaster's end are served at once.  A server that
  * dies is an end of file here.  Nothing below raises an error for what the
- * server does; callers get false and go on without it.
+ * server does; callers get false and go on without it.  What it says about
+ * memory is checked before it is used.
  */
 #include "postgres.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -186,6 +188,28 @@ client_receive(Client *client, MessageType type, void *body, size_t length)
 
 /* ---- connecting ---- */
 
+/* A server that has not accepted so many connections is busy; time enough to come round. */
+#define DIAL_TRIES 20
+#define DIAL_MS 5
+
+/* As connect, but waits for the server like everything here. */
+static bool
+dial_socket(Client *client, const struct sockaddr_un *address)
+{
+	for (int i = 0; i < DIAL_TRIES; i++)
+	{
+		if (connect(client->sock, (const struct sockaddr *) address, sizeof(*address)) == 0)
+			return true;
+		if (!would_block())
+			return client_fail(client, "could not connect to the GPU server");
+		if (WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, DIAL_MS,
+					  PG_WAIT_EXTENSION) & WL_LATCH_SET)
+			ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+	return client_fail(client, "the GPU server is busy");
+}
+
 static bool
 dial(Client *client)
 {
@@ -193,18 +217,27 @@ dial(Client *client)
 
 	if (!AcquireExternalFD())
 		return client_fail(client, "too many open files");
-	client->sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	client->sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (client->sock < 0)
 	{
 		ReleaseExternalFD();
 		return client_fail(client, "could not create a socket");
 	}
 	strcpy(address.sun_path, GPUAGG_SOCKET_NAME);
-	/* a local connect does not wait for the server to accept */
-	if (connect(client->sock, (struct sockaddr *) &address, sizeof(address)) < 0 ||
-		fcntl(client->sock, F_SETFL, O_NONBLOCK) < 0)
-		return client_fail(client, "could not connect to the GPU server");
-	return true;
+	return dial_socket(client, &address);
+}
+
+/* Is the memory as large as the server says, and does it stay so? */
+static bool
+arena_is_sound(const WireWelcome *welcome, int fd)
+{
+	struct stat st;
+	int			seals = fcntl(fd, F_GET_SEALS);
+
+	return fstat(fd, &st) == 0 && seals >= 0 && (seals & F_SEAL_SHRINK) != 0 &&
+		welcome->arena_bytes <= (uint64) st.st_size &&
+		welcome->buffers > 0 && welcome->buffer_bytes >= WIRE_BUFFER_BYTES &&
+		welcome->buffers <= welcome->arena_bytes / welcome->buffer_bytes;
 }
 
 static bool
@@ -224,6 +257,11 @@ greet(Client *client)
 	}
 	if (fd < 0)
 		return client_fail(client, "the GPU server sent no memory");
+	if (!arena_is_sound(welcome, fd))
+	{
+		close(fd);
+		return client_fail(client, "the GPU server sent what makes no sense");
+	}
 	arena = mmap(NULL, welcome->arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	if (arena == MAP_FAILED)
@@ -274,7 +312,11 @@ client_status(WireStatus *status)
 	client->callback.arg = client;
 	MemoryContextRegisterResetCallback(cxt, &client->callback);
 	ok = dial(client) && client_send(client, MESSAGE_STATUS, NULL, 0) &&
-		client_receive(client, MESSAGE_STATUS_REPLY, status, sizeof(*status));
+		client_receive(client, MESSAGE_STATUS_REPLY, status, sizeof(*status)) &&
+		status->ndevices <= WIRE_MAX_DEVICES;
+	status->last_error[sizeof(status->last_error) - 1] = '\0';
+	for (int d = 0; d < WIRE_MAX_DEVICES; d++)
+		status->devices[d].name[sizeof(status->devices[d].name) - 1] = '\0';
 	MemoryContextDelete(cxt);
 	return ok;
 }

@@ -582,6 +582,27 @@ cuda_query_describe(CudaQuery *query, uint32 rows, WireBatch *out)
 
 /* ---- results ---- */
 
+/* Are all codes among the packed keys of n groups known? */
+bool
+cuda_query_keys_known(const CudaQuery *query, const char *packed, int n)
+{
+	for (int k = 0; k < query->spec->nkeys; k++)
+	{
+		const CudaColumn *col = &query->cols[query->keycol[k]];
+
+		for (int g = 0; g < n && col->travel == TRAVEL_CODES; g++)
+		{
+			int32		code;
+
+			memcpy(&code, packed + (size_t) g * query->wire->key_bytes + query->wire->keys[k].offset,
+				   sizeof(code));
+			if (code < 0 || code >= dictionary_size(col->dict))
+				return false;
+		}
+	}
+	return true;
+}
+
 Datum
 cuda_query_key(const CudaQuery *query, int k, const char *packed, bool *isnull)
 {

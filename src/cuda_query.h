@@ -105,6 +105,7 @@ extern void cuda_query_describe(CudaQuery *query, uint32 rows, WireBatch *out);
 extern void cuda_query_reset(CudaQuery *query);
 
 /* Key `k` of a packed group key. */
+extern bool cuda_query_keys_known(const CudaQuery *query, const char *packed, int n);
 extern Datum cuda_query_key(const CudaQuery *query, int k, const char *packed, bool *isnull);
 
 #endif							/* GPUAGG_CUDA_QUERY_H */

@@ -325,6 +325,7 @@ finish_device(CudaEngine *cuda)
 	if (!client_send(cuda->client, MESSAGE_FINISH, NULL, 0) ||
 		!client_receive(cuda->client, MESSAGE_FINISHED, &cuda->result, sizeof(cuda->result)))
 		return client_lost(cuda);
+	cuda->result.strategy[sizeof(cuda->result.strategy) - 1] = '\0';
 	cuda->next_group = 0;
 	if (cuda->result.errors == 0)
 		return ENGINE_OK;
@@ -337,6 +338,26 @@ finish_device(CudaEngine *cuda)
 
 /* ---- groups ---- */
 
+/* Do keys and states lie in the buffer, and are the keys of this query? */
+static bool
+groups_are_sound(const CudaEngine *cuda, const WireGroups *groups)
+{
+	const WireQuery *wire = cuda->query->wire;
+	size_t		room = cuda->client->welcome.buffer_bytes;
+
+	if (groups->keys > room || (size_t) groups->n * wire->key_bytes > room - groups->keys)
+		return false;
+	for (int s = 0; s < wire->nslots; s++)
+	{
+		size_t		bytes = (size_t) groups->n * wire->slots[s].width *
+			gpuagg_monoids[wire->slots[s].monoid].state_size;
+
+		if (groups->slots[s] > room || bytes > room - groups->slots[s])
+			return false;
+	}
+	return cuda_query_keys_known(cuda->query, cuda->client->arena + groups->keys, groups->n);
+}
+
 /* Brings the next groups to buffer 0, whose old groups are not needed any more. */
 static bool
 fetch_groups(CudaEngine *cuda, WireGroups *groups)
@@ -347,7 +368,8 @@ fetch_groups(CudaEngine *cuda, WireGroups *groups)
 	if (!client_send(cuda->client, MESSAGE_FETCH, &fetch, sizeof(fetch)) ||
 		!client_receive(cuda->client, MESSAGE_GROUPS, groups, sizeof(*groups)))
 		return false;
-	if (groups->first == fetch.first && groups->n >= 1 && groups->n <= fetch.max)
+	if (groups->first == fetch.first && groups->n >= 1 && groups->n <= fetch.max &&
+		groups_are_sound(cuda, groups))
 		return true;
 	strlcpy(cuda->client->failure, "the GPU server sent what makes no sense",
 			sizeof(cuda->client->failure));
@@ -537,6 +559,7 @@ cuda_hand_in(Engine *engine, bool *alone)
 	if (!client_send(cuda->client, MESSAGE_LEAVE, NULL, 0) ||
 		!client_receive(cuda->client, MESSAGE_LEFT, &cuda->result, sizeof(cuda->result)))
 		return client_lost(cuda);
+	cuda->result.strategy[sizeof(cuda->result.strategy) - 1] = '\0';
 	return ENGINE_OK;
 }
 

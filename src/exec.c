@@ -245,20 +245,54 @@ open_engine(GpuAggState *state, const EngineOps *ops)
 	return ops->open(state->spec, &env);
 }
 
+/* The spec for the CPU engine; participants of a parallel scan must be able to read each other's groups. */
+static void
+build_cpu_spec(GpuAggState *state)
+{
+	build_spec(state, state->shared && parallel_for_gpu(state));
+}
+
+static bool
+gpu_in_sight(GpuAggState *state)
+{
+	return gpuagg_engine != GPUAGG_ENGINE_CPU &&
+		engine_cuda_usable(NULL, state->engine_reason, sizeof(state->engine_reason));
+}
+
 /* The engine, with the spec that suits it. */
 static const EngineOps *
 choose_engine(GpuAggState *state)
 {
 	const EngineOps *ops;
-	bool		gpu = gpuagg_engine != GPUAGG_ENGINE_CPU &&
-		engine_cuda_usable(NULL, state->engine_reason, sizeof(state->engine_reason));
+	bool		gpu = gpu_in_sight(state);
 
-	build_spec(state, gpu);
+	build_spec(state, state->shared ? parallel_for_gpu(state) : gpu);
 	ops = gpuagg_choose_engine(state->spec, state->plan->est_rows, state->plan->grouped,
 							   state->engine_reason, sizeof(state->engine_reason));
 	if (gpu && ops == &engine_cpu_ops)
-		build_spec(state, false);
+		build_cpu_spec(state);
 	return ops;
+}
+
+bool
+exec_chooses_gpu(GpuAggState *state)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "GpuAgg choice",
+											  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	bool		gpu = gpu_in_sight(state);
+
+	if (gpu)
+	{
+		build_spec(state, true);
+		gpu = gpuagg_choose_engine(state->spec, state->plan->est_rows, state->plan->grouped,
+								   state->engine_reason, sizeof(state->engine_reason)) != &engine_cpu_ops;
+	}
+	state->spec = NULL;
+	state->outputs = NULL;
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
+	return gpu;
 }
 
 /* The engine gave up; the CPU engine takes its place. */
@@ -291,7 +325,7 @@ open_scan(GpuAggState *state, const EngineOps *ops)
 									   ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(state->cxt);
 	if (ops == &engine_cpu_ops)
-		build_spec(state, false);
+		build_cpu_spec(state);
 	else
 		ops = choose_engine(state);
 	state->engine = open_engine(state, ops);
@@ -299,7 +333,7 @@ open_scan(GpuAggState *state, const EngineOps *ops)
 	{
 		note_failure(state);
 		state->engine->ops->close(state->engine);
-		build_spec(state, false);
+		build_cpu_spec(state);
 		state->engine = open_engine(state, &engine_cpu_ops);
 		attach(state);
 	}

@@ -55,6 +55,9 @@ extern void exec_register(void);
 /* NULL where the feed is heap pages, else why it is tuples. */
 extern const char *exec_tuples_reason(GpuAggState *state);
 
+/* Will this process run the query on the GPU, as things are?  For parallel.c. */
+extern bool exec_chooses_gpu(GpuAggState *state);
+
 /* Statistics of this process's engine; false if it has none. */
 extern bool exec_stats(GpuAggState *state, EngineStats *stats);
 
@@ -65,6 +68,7 @@ extern void parallel_reinitialize(CustomScanState *node, ParallelContext *pcxt,
 								  void *coordinate);
 extern void parallel_initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate);
 extern void parallel_shutdown(CustomScanState *node);
+extern bool parallel_for_gpu(const GpuAggState *state);
 extern bool parallel_attach(GpuAggState *state);
 extern EngineStatus parallel_end_of_input(GpuAggState *state);
 

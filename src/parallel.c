@@ -55,6 +55,8 @@ struct GpuAggShared
 	int			attached;		/* participants so far */
 	int			active;			/* those that have not left */
 	bool		emitting;		/* the last one has left */
+	bool		for_gpu;		/* AggSpec.for_gpu of all participants */
+	uint32		layout;			/* spec_layout of the first to attach */
 	int			nexports;
 	uint64		share;			/* number of the place where engines join */
 	int			joined;			/* there, of those that are active */
@@ -100,6 +102,7 @@ parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordina
 				 errmsg("could not generate random values")));
 	shared->share = shared->share | UINT64CONST(1) << 63;
 	reset_counters(shared);
+	shared->for_gpu = exec_chooses_gpu(state);
 	shared->segment = pcxt->seg ? dsm_segment_handle(pcxt->seg) : DSM_HANDLE_INVALID;
 	SharedFileSetInit(&shared->fileset, pcxt->seg);
 	state->shared = shared;
@@ -120,6 +123,15 @@ parallel_reinitialize(CustomScanState *node, ParallelContext *pcxt, void *coordi
 	}
 	SharedFileSetDeleteAll(&shared->fileset);
 	reset_counters(shared);
+	/* of an engine that lives on, the spec does as well */
+	if (((GpuAggState *) node)->engine == NULL)
+		shared->for_gpu = exec_chooses_gpu((GpuAggState *) node);
+}
+
+bool
+parallel_for_gpu(const GpuAggState *state)
+{
+	return state->shared->for_gpu;
 }
 
 void
@@ -154,6 +166,8 @@ parallel_attach(GpuAggState *state)
 {
 	GpuAggShared *shared = state->shared;
 	Engine	   *engine = state->engine;
+	uint32		layout = spec_layout(state->spec);
+	bool		agree = true;
 
 	while (state->participant < 0)
 	{
@@ -165,12 +179,17 @@ parallel_attach(GpuAggState *state)
 		SpinLockAcquire(&shared->mutex);
 		if (!state->joined || shared->share == share)
 		{
+			if (shared->attached == 0)
+				shared->layout = layout;
+			agree = shared->layout == layout;
 			state->participant = shared->attached++;
 			shared->active++;
 			shared->joined += state->joined;
 		}
 		SpinLockRelease(&shared->mutex);
 	}
+	if (!agree)
+		elog(ERROR, "participants of a parallel scan disagree about the states of its groups");
 	return true;
 }
 

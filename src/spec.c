@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "common/hashfn.h"
 #include "utils/lsyscache.h"
 
 #include "spec.h"
@@ -110,6 +111,21 @@ own_equal(const OwnSpec *a, const OwnSpec *b)
 		a->collation == b->collation && a->transtype == b->transtype &&
 		a->nargs == b->nargs && a->filter == b->filter && a->odd_only == b->odd_only &&
 		memcmp(a->argcol, b->argcol, a->nargs * sizeof(int)) == 0;
+}
+
+uint32
+spec_layout(const AggSpec *spec)
+{
+	uint32		hash = murmurhash32(spec->nkeys);
+
+	for (int s = 0; s < spec->nslots; s++)
+	{
+		hash = hash_combine(hash, spec->slots[s].monoid);
+		hash = hash_combine(hash, spec->slots[s].width);
+	}
+	for (int o = 0; o < spec->nowns; o++)
+		hash = hash_combine(hash, spec->owns[o].aggfnoid);
+	return hash;
 }
 
 int

@@ -132,13 +132,17 @@ typedef struct AggSpec
 	OwnSpec    *owns;
 	int			norder;			/* 0: the input comes in the order that is due */
 	OrderSpec  *order;
-	bool		for_gpu;		/* slots may be of kinds that the CPU engine does not run: any
-								 * number of bins a group, matrices */
+	bool		for_gpu;		/* slots may be of kinds that the CPU engine does better without,
+								 * any number of bins a group, or does not run: matrices.  All
+								 * participants of a parallel scan say the same. */
 	int		   *matrix_size;	/* of all matrices; 0 until the engine has seen one */
 	bool		ordered;		/* some slot's monoid does not commute: rows of a
 								 * group must be combined in input order */
 	bool		ordered_floats; /* a sum of floats has an ORDER BY, and so its digits */
 } AggSpec;
+
+/* What the exports of participants must have in common. */
+extern uint32 spec_layout(const AggSpec *spec);
 
 /* Builders; each returns an index and reuses an equal entry.  In spec.c. */
 extern int	spec_add_column(AggSpec *spec, const ColumnSpec *col);

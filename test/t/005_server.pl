@@ -120,6 +120,19 @@ like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; SET gpuagg.gpu_st
 	provoke(undef);
 	is($out, '1000|1000000|500000500000', 'participants without room on the device: with those that have it');
 	like($err, qr/engine "cuda" failed: device memory limit reached/, '... and say so');
+	# whose groups have states that the CPU engine would keep in another form
+	foreach my $wide ('gpu_histogram(x, 0, 1000000, 6000)', 'gpu_approx_count_distinct(i)')
+	{
+		my $rows = "SELECT md5(string_agg(h::text, ',' ORDER BY k)) FROM (SELECT k, $wide AS h, gpu_count(*) FROM rows WHERE k < 10 GROUP BY k) g";
+		my $plain = $node->safe_psql('postgres', "SET gpuagg.require = 'forbid'; $rows");
+
+		foreach my $lane (1 .. 3)
+		{
+			provoke("lane $lane");
+			is($node->safe_psql('postgres', "$parallel $rows"), $plain, "... $wide, from lane $lane on");
+			provoke(undef);
+		}
+	}
 	$before = device('queries');
 	$node->safe_psql('postgres', "$parallel $engine, t" =~ s/k, gpu_sum/k, t, gpu_sum/r);
 	is(device('queries') - $before, 3, 'a query each where keys are codes of a process');
@@ -196,6 +209,10 @@ foreach my $from ('', ' 2')
 	like($err, qr/engine "cuda" failed: the GPU server ended\n.*cannot be read again/s, '... or, in a parallel plan, an error');
 	wait_for_device('state', 'ready', 10);
 }
+
+provoke('keys');
+is($node->safe_psql('postgres', $query), $answer, 'keys that the server made up: answered by the CPU engine');
+provoke(undef);
 
 # A parallel scan cannot be read again: a clear error once rows were sent, and the CPU engine before that.
 # Participants with a query each: at the first batch, so that none is past it. One query: its second batch

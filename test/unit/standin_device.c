@@ -13,6 +13,7 @@
  *		fault		the device is lost
  *		memory		device memory is exhausted
  *		fetch		the process dies when groups are fetched: then, n counts fetches
+ *		keys		groups come back with keys that nobody sent
  *
  * The environment variable GPUAGG_STANDIN_DEVICES says how many devices there are (default 2; 0: none).
  */
@@ -671,6 +672,8 @@ standin_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *erro
 		return device_say(error, DEVICE_UNSUPPORTED, "no such groups");
 	memcpy(base + out->keys, query->keys + out->first * q->key_bytes,
 		   (size_t) out->n * q->key_bytes);
+	if (strcmp(word, "keys") == 0)
+		memset(base + out->keys, 0x6f, (size_t) out->n * q->key_bytes);
 	for (int s = 0; s < q->nslots; s++)
 		memcpy(base + out->slots[s], query->slots[s] + out->first * slot_bytes(query, s),
 			   out->n * slot_bytes(query, s));
