@@ -9,7 +9,8 @@
  * parameters to the aggregates.
  *
  * An engine that fails before a group has been emitted is replaced by the
- * CPU engine and the input is read again, unless other participants share it.
+ * CPU engine and the input is read again, unless other participants share it
+ * or volatile functions make it.
  * One that does not even open is replaced in any case: no row has been read.
  */
 #include "postgres.h"
@@ -372,12 +373,13 @@ fall_back(GpuAggState *state)
 {
 	Engine	   *failed = state->engine;
 
-	if (state->emitted > 0 || state->shared || failed->ops == &engine_cpu_ops)
+	if (state->emitted > 0 || state->shared || state->plan->read_once || failed->ops == &engine_cpu_ops)
 		ereport(ERROR,
 				(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
 				 errmsg("engine \"%s\" failed: %s", failed->ops->name, failed->failure),
 				 state->emitted > 0 ? errdetail("Some groups were returned already.") :
-				 state->shared ? errdetail("The rows of a parallel scan cannot be read again.") : 0,
+				 state->shared ? errdetail("The rows of a parallel scan cannot be read again.") :
+				 state->plan->read_once ? errdetail("Volatile functions cannot be called again.") : 0,
 				 errhint("Run the query again, or set \"%s\" to \"cpu\".", "gpuagg.engine")));
 	note_failure(state);
 	close_scan(state);

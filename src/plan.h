@@ -25,6 +25,7 @@ typedef struct GpuAggPlan
 	int			ninputs;
 	int			nconsts;		/* leading expressions of custom_exprs */
 	bool		grouped;		/* equal keys arrive together */
+	bool		read_once;		/* volatile functions: reading the input again would show */
 	double		est_rows;		/* of one participant */
 	double		est_groups;
 	int		   *key_input;		/* [key] */

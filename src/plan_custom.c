@@ -61,7 +61,8 @@ plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 	List	   *result;
 
 	/* with a decimal point: a Float that looks like an integer is read back as one */
-	result = list_make2(list_make1_int(grouped),
+	result = list_make2(list_make2_int(grouped,
+									   contain_volatile_functions((Node *) query->root->parse)),
 						list_make2(makeFloat(psprintf("%.1f", rows)),
 								   makeFloat(psprintf("%.1f", query->groups))));
 	result = lappend(result, query->keys);
@@ -273,9 +274,10 @@ plan_decode(const CustomScan *cscan)
 	List	   *agg_inputs = list_nth(private, PLAN_AGG_INPUTS);
 
 	plan->grouped = linitial_int(flags);
-	plan->nkeys = lsecond_int(flags);
-	plan->naggs = lthird_int(flags);
-	plan->nconsts = lfourth_int(flags);
+	plan->read_once = lsecond_int(flags);
+	plan->nkeys = lthird_int(flags);
+	plan->naggs = lfourth_int(flags);
+	plan->nconsts = list_nth_int(flags, 4);
 	plan->est_rows = floatVal(linitial(estimates));
 	plan->est_groups = floatVal(lsecond(estimates));
 	plan->key_input = ints_of_list(list_nth(private, PLAN_KEY_INPUTS), 0);

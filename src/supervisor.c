@@ -188,6 +188,7 @@ static void
 stop_at_exit(int code, Datum arg)
 {
 	stop_server();
+	server_set_state(SERVER_RESTARTING, "the supervisor ended");
 }
 
 /* The socket pair is closed: collects the dead server and decides what next. */
@@ -377,5 +378,6 @@ gpuagg_supervisor_main(Datum arg)
 		if (child.pid != 0 && (rc & WL_SOCKET_READABLE) && !read_messages())
 			bury_server();
 	}
-	proc_exit(0);
+	/* so that it is started again, unless the cluster shuts down */
+	proc_exit(1);
 }

@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 
+#include "hll.h"
 #include "server.h"
 
 static const char *
@@ -38,6 +39,44 @@ check_keys(const WireQuery *q)
 	return NULL;
 }
 
+/* How many columns an operator's input is made of, but for COUNT, which may do without. */
+#define COLUMNS_OF_int8_t 1
+#define COLUMNS_OF_int32_t 1
+#define COLUMNS_OF_uint32_t 1
+#define COLUMNS_OF_int64_t 1
+#define COLUMNS_OF_float 1
+#define COLUMNS_OF_double 1
+#define COLUMNS_OF_gpuagg_i128 1
+#define COLUMNS_OF_gpuagg_f64x2 2
+#define COLUMNS_OF_gpuagg_kv 1
+#define COLUMNS_OF_gpuagg_mat2 1
+#define COLUMNS_OF_gpuagg_mat3 1
+#define COLUMNS_OF_gpuagg_mat4 1
+#define COLUMNS_OF_gpuagg_mat5 1
+
+static const int columns_of[] = {
+#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) COLUMNS_OF_##input_t,
+#include "monoid_list.h"
+#undef MONOID
+};
+
+/* Are the columns there that the operator reads?  With bins, the first one gives the bin. */
+static bool
+has_columns(const WireSlot *slot)
+{
+	int			n = slot->monoid == MONOID_COUNT ? 0 : columns_of[slot->monoid];
+
+	switch (slot->bin_kind)
+	{
+		case WIRE_BIN_NONE:
+			return (n < 1 || slot->col[0] >= 0) && (n < 2 || slot->col[1] >= 0);
+		case WIRE_BIN_HLL:
+			return slot->col[0] >= 0;
+		default:
+			return slot->col[0] >= 0 && n < 2 && (n < 1 || slot->col[1] >= 0);
+	}
+}
+
 static const char *
 check_slot(const WireQuery *q, const WireSlot *slot)
 {
@@ -50,8 +89,8 @@ check_slot(const WireQuery *q, const WireSlot *slot)
 		return "filter names no column";
 	if (slot->bin_kind < 0 || slot->bin_kind >= WIRE_BIN_KINDS)
 		return "no such kind of bins";
-	if (slot->bin_kind != WIRE_BIN_NONE && slot->col[0] < 0)
-		return "bins without a column";
+	if (!has_columns(slot))
+		return "operator without a column";
 	if (slot->width < 1 || slot->width > (1 << 26))
 		return "slot width";
 	if (!gpuagg_monoids[slot->monoid].commutative &&
@@ -69,7 +108,8 @@ check_slot(const WireQuery *q, const WireSlot *slot)
 			return slot->thresholds <= q->nthresholds &&
 				(uint32_t) slot->bin_n <= q->nthresholds - slot->thresholds ? NULL : "thresholds";
 		default:
-			return NULL;
+			return slot->monoid == MONOID_HLL_MAX && slot->width == GPUAGG_HLL_REGISTERS ? NULL :
+				"registers of another kind";
 	}
 }
 

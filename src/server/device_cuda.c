@@ -126,6 +126,8 @@ cuda_start(const char *list, WireStatus *status, DeviceError *error)
 static DeviceStatus
 cuda_pin(void *memory, size_t bytes, DeviceError *error)
 {
+	/* of a device in use: another one would get a context for it */
+	CUDA_CHECK(cudaSetDevice(ordinals[0]));
 	CUDA_CHECK(cudaHostRegister(memory, bytes, cudaHostRegisterPortable));
 	return DEVICE_OK;
 }
@@ -133,6 +135,7 @@ cuda_pin(void *memory, size_t bytes, DeviceError *error)
 static void
 cuda_unpin(void *memory)
 {
+	cudaSetDevice(ordinals[0]);
 	cudaHostUnregister(memory);
 }
 

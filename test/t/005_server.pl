@@ -102,7 +102,7 @@ like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; SET gpuagg.gpu_st
 	is($node->safe_psql('postgres', "$parallel SELECT count(*), sum(c), sum(s) FROM (SELECT k, gpu_count(*) c, gpu_sum(i) s FROM rows GROUP BY k) g"),
 		'1000|1000000|500000500000', '... with the groups of all');
 	is($node->safe_psql('postgres', "$parallel SELECT gpu_count(*), gpu_sum(i) FROM rows WHERE i < 0"), '0|', '... and the one of no rows');
-	is($node->safe_psql('postgres', "$parallel SELECT count(*) FROM (SELECT k, gpu_count(*) FROM rows WHERE i < 0 GROUP BY k) g"), '0', '... and no group');
+	is($node->safe_psql('postgres', "$parallel SELECT count(c) FROM (SELECT k, gpu_count(*) AS c FROM rows WHERE i < 0 GROUP BY k) g"), '0', '... and no group');
 	{
 		my $err;
 		$node->psql('postgres', "$parallel SELECT k, gpu_sum(CASE WHEN i > 900000 THEN 1e308 ELSE 0 END::float8) FROM rows GROUP BY k", stderr => \$err);
@@ -172,6 +172,20 @@ foreach my $what ('segv', 'abort', 'fault')
 		cmp_ok(wait_for_device('state', 'ready', 10), '<', 2, '... the server is back');
 		like(device('last_error'), qr/terminated by signal|exited with status|the GPU server ended|illegal memory access/, '... the error is told');
 	}
+}
+{
+	my ($out, $err);
+	provoke('abort');
+	$node->psql('postgres', "\\set VERBOSITY verbose\nCREATE TEMP SEQUENCE s; SELECT gpu_max(v) FROM (SELECT nextval('s') AS v FROM rows OFFSET 0) q", stdout => \$out, stderr => \$err);
+	provoke(undef);
+	like($err, qr/ERROR: +38000: engine "cuda" failed: the GPU server ended\n.*DETAIL: .*[Vv]olatile/s, 'an input that cannot be read again: an error');
+	wait_for_device('state', 'ready', 10);
+	my ($supervisor) = slurp_file('/proc/' . server_pid() . '/stat') =~ /\) \S (\d+) /;
+	my $old = server_pid();
+	kill 'TERM', $supervisor;
+	my $since = time;
+	usleep(10_000) while kill(0, $old) && time - $since < 5;
+	cmp_ok(wait_for_device('state', 'ready', 10), '<', 3, 'a supervisor that is told to end comes back, with its server');
 }
 provoke('abort 3');
 like($node->safe_psql('postgres', $engine =~ s/BY k/BY k, t/r), qr/Engine: cpu \(cuda failed: the GPU server ended\)/, 'EXPLAIN says that the server was lost');
@@ -419,7 +433,8 @@ $none->init;
 $none->append_conf('postgresql.conf', "shared_preload_libraries = 'gpuagg'\nfsync = off\ngpuagg.server_program = '$server'\n");
 $none->start;
 $none->safe_psql('postgres', 'CREATE EXTENSION gpuagg; CREATE TABLE rows AS SELECT i % 5 AS k, i::float8 AS x FROM generate_series(1, 1000) i');
-like($none->safe_psql('postgres', "SET gpuagg.require = 'require'; $engine"), qr/Engine: cpu \(.*GPU/,
+foreach (1 .. 100) { last if $none->safe_psql('postgres', $engine) !~ /is starting/; usleep(50_000); }
+like($none->safe_psql('postgres', "SET gpuagg.require = 'require'; $engine"), qr/Engine: cpu \(no GPU: no CUDA device found\)/,
 	'without a device the cluster starts and answers');
 is($none->safe_psql('postgres', 'SELECT count(*) FROM gpuagg_devices()'), 0, 'and no device is listed');
 $none->stop;

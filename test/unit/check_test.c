@@ -1,0 +1,144 @@
+/*
+ * check_test.c
+ *	  What the GPU server refuses: a message that makes sense, changed in one place at a time.
+ */
+#include "unit.h"
+
+#include "server/check.c"
+
+#define BUFFER (1 << 20)
+
+static WireQuery query;
+static WireBatch batch;
+
+/* SELECT k, count(*), sum(v), histogram(x, 0, 1, 8) by an int4 key. */
+static void
+make_good(void)
+{
+	memset(&query, 0, sizeof(query));
+	query.ncols = 3;
+	query.nkeys = 1;
+	query.key_bytes = 8;
+	query.null_offset = 4;
+	query.keys[0] = (WireKey) {.col = 0,.width = 4,.nullable = 1};
+	query.nslots = 3;
+	query.slots[0] = (WireSlot) {.monoid = MONOID_COUNT,.col = {-1, -1},.filter = -1,.width = 1};
+	query.slots[1] = (WireSlot) {.monoid = MONOID_SUM_I64,.col = {1, -1},.filter = -1,.width = 1};
+	query.slots[2] = (WireSlot) {.monoid = MONOID_COUNT,.col = {2, -1},.filter = -1,
+		.bin_kind = WIRE_BIN_UNIFORM,.bin_n = 8,.width = 10,.lo = 0,.hi = 1};
+	memset(&batch, 0, sizeof(batch));
+	batch.nrows = 1000;
+	batch.bytes = 64 << 10;
+	batch.ncols = 3;
+	batch.cols[0] = (WireColumn) {WIRE_I32, 0, WIRE_NO_ARRAY};
+	batch.cols[1] = (WireColumn) {WIRE_I64, 8 << 10, WIRE_NO_ARRAY};
+	batch.cols[2] = (WireColumn) {WIRE_F64, 24 << 10, 40 << 10};
+}
+
+static const char *
+wrong_query(void)
+{
+	return check_query(&query, sizeof(query));
+}
+
+static const char *
+wrong_batch(void)
+{
+	return check_batch(&batch, &query, sizeof(batch), BUFFER, 4);
+}
+
+#define QUERY(change) \
+	do { make_good(); change; CHECK(wrong_query() != NULL, "accepted: %s", #change); } while (0)
+#define BATCH(change) \
+	do { make_good(); change; CHECK(wrong_batch() != NULL, "accepted: %s", #change); } while (0)
+
+static void
+good(void)
+{
+	make_good();
+	CHECK(wrong_query() == NULL, "query: %s", wrong_query());
+	CHECK(wrong_batch() == NULL, "batch: %s", wrong_batch());
+	query.slots[2] = (WireSlot) {.monoid = MONOID_HLL_MAX,.col = {1, -1},.filter = -1,
+		.bin_kind = WIRE_BIN_HLL,.bin_n = GPUAGG_HLL_REGISTERS,.width = GPUAGG_HLL_REGISTERS};
+	CHECK(wrong_query() == NULL, "sketch: %s", wrong_query());
+	query.slots[2] = (WireSlot) {.monoid = MONOID_REGR_F64,.col = {1, 2},.filter = -1,.width = 1};
+	CHECK(wrong_query() == NULL, "two columns: %s", wrong_query());
+}
+
+static void
+queries(void)
+{
+	CHECK(check_query(&query, sizeof(query) - 1) != NULL, "a short query");
+	CHECK(check_query(&query, sizeof(query) + 8) != NULL, "a long query");
+	QUERY(query.ncols = WIRE_MAX_COLS + 1);
+	QUERY(query.nkeys = WIRE_MAX_KEYS + 1);
+	QUERY(query.nslots = WIRE_MAX_SLOTS + 1);
+	QUERY(query.nthresholds = 1);
+	QUERY(query.nthresholds = UINT32_MAX);
+	QUERY(query.est_rows = -1);
+	QUERY(query.est_groups = 0.0 / 0.0);
+	QUERY(query.key_bytes = 5);
+	QUERY(query.key_bytes = 4);
+	QUERY(query.null_offset = 3);
+	QUERY(query.null_offset = 9);
+	QUERY(query.keys[0].col = 3);
+	QUERY(query.keys[0].col = -1);
+	QUERY(query.keys[0].width = 3);
+	QUERY(query.keys[0].offset = 1);
+	QUERY(query.norder = WIRE_MAX_ORDER + 1);
+	QUERY(query.norder = 1; query.order[0].col = 3);
+	QUERY(query.slots[1].monoid = MONOID_COUNT_OF_IDS);
+	QUERY(query.slots[1].monoid = -1);
+	QUERY(query.slots[1].col[0] = 3);
+	QUERY(query.slots[1].col[0] = -1);
+	QUERY(query.slots[1].col[1] = -2);
+	QUERY(query.slots[1].filter = 3);
+	QUERY(query.slots[1].bin_kind = WIRE_BIN_KINDS);
+	QUERY(query.slots[1].width = 2);
+	QUERY(query.slots[1].monoid = MONOID_REGR_F64);
+	QUERY(query.slots[1].monoid = MONOID_MAXSUB_I64);
+	QUERY(query.slots[2].col[0] = -1);
+	QUERY(query.slots[2].width = 9);
+	QUERY(query.slots[2].width = 0);
+	QUERY(query.slots[2].bin_n = 0; query.slots[2].width = 2);
+	QUERY(query.slots[2].monoid = MONOID_SUM_F64);
+	QUERY(query.slots[2].monoid = MONOID_REGR_F64; query.slots[2].col[1] = 1);
+	QUERY(query.slots[2].bin_kind = WIRE_BIN_THRESHOLDS);
+	QUERY(query.slots[2].bin_kind = WIRE_BIN_THRESHOLDS; query.slots[2].width = 9);
+	QUERY(query.slots[2].bin_kind = WIRE_BIN_HLL);
+	QUERY(query.slots[2].bin_kind = WIRE_BIN_HLL; query.slots[2].monoid = MONOID_HLL_MAX; query.slots[2].width = 1);
+	QUERY(query.slots[2].bin_n = 1 << 25; query.slots[2].width = (1 << 25) + 2);
+}
+
+static void
+batches(void)
+{
+	BATCH(batch.buffer = 4);
+	BATCH(batch.bytes = BUFFER + 1);
+	BATCH(batch.ncols = 2);
+	BATCH(batch.nrows = 0);
+	BATCH(batch.nrows = 100000);
+	BATCH(batch.nrows = UINT32_MAX);
+	BATCH(batch.cols[1].type = WIRE_TYPES);
+	BATCH(batch.cols[1].values = 60 << 10);
+	BATCH(batch.cols[1].values = 1);
+	BATCH(batch.cols[1].values = UINT32_MAX - 7);
+	BATCH(batch.cols[1].values = WIRE_NO_ARRAY);
+	BATCH(batch.cols[2].validity = batch.bytes);
+	BATCH(batch.cols[2].validity = 3);
+	BATCH(batch.cols[0].type = WIRE_I64);
+	BATCH(batch.cols[0].values = WIRE_NO_ARRAY);
+	BATCH(query.keys[0].nullable = 0; batch.cols[0].validity = 40 << 10);
+	BATCH(query.slots[1].filter = 1);
+	BATCH(query.norder = 1; query.order[0].col = 2);
+	BATCH(batch.cols[1].type = WIRE_MAT2; batch.nrows = 10);
+}
+
+int
+main(void)
+{
+	RUN("messages that make sense", good);
+	RUN("queries that make none", queries);
+	RUN("batches that make none", batches);
+	return unit_done();
+}
