@@ -181,18 +181,29 @@ extern void expr_mark_asks(Vec *r, const uint8 *ask, int n);
 /* Decimal operations (expr_decimal.c): NULL where funcid is none, or cannot be compiled. */
 extern Vec *expr_compile_decimal(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 
+/* LIKE and IN lists (expr_match.c), in the same way. */
+extern Vec *expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args,
+							  int stage);
+extern Vec *expr_compile_in(ExprSet *set, ScalarArrayOpExpr *saop, int stage);
+
 /* width_bucket (expr_bucket.c), in the same way. */
 extern Vec *expr_compile_bucket(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 
 /* Zeroed memory aligned for vector loads and 128-bit integers, which palloc does not promise. */
 extern void *expr_alloc(size_t size);
 
-/* Compiler services for expr_decimal.c and expr_time.c. */
+/* Compiler services for expr_decimal.c, expr_time.c and expr_match.c. */
 extern Vec *expr_compile(ExprSet *set, Expr *expr, int stage);
 extern Vec *expr_new_vec(ExprSet *set, ColumnType type, int16 scale, Oid typid, Expr *expr,
 						 int stage);
 extern ExprOp *expr_emit(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Vec *r,
 						 Vec *a, Vec *b, Vec *c, void *data);
+
+/* A boolean vector that run computes. */
+extern Vec *expr_emit_bool(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Expr *expr,
+						   Vec *a, Vec *b, Vec *c, void *data);
+/* Are strings of this collation equal only if their bytes are? */
+extern bool expr_deterministic(Oid collation);
 
 /* A value as a Datum, for rows in state VEC_VALUE; numerics and such in the current context. */
 extern Datum expr_datum(const Vec *vec, int row);

@@ -23,8 +23,6 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
-#include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -104,9 +102,9 @@ expr_emit(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Vec *r, Ve
 }
 
 /* A boolean vector, computed by run. */
-static Vec *
-emit_bool(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Expr *expr, Vec *a, Vec *b,
-		  Vec *c, void *data)
+Vec *
+expr_emit_bool(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Expr *expr, Vec *a,
+			   Vec *b, Vec *c, void *data)
 {
 	Vec		   *r = expr_new_vec(set, COLUMN_I8, 0, BOOLOID, expr, stage);
 
@@ -220,8 +218,8 @@ compile_constant(ExprSet *set, Expr *expr, int stage)
 
 /* ---- functions and operators ----------------------------------------------- */
 
-static bool
-deterministic(Oid collation)
+bool
+expr_deterministic(Oid collation)
 {
 	return collation == InvalidOid || collation == C_COLLATION_OID ||
 		collation == DEFAULT_COLLATION_OID || get_collation_isdeterministic(collation);
@@ -276,35 +274,6 @@ compile_core_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs
 	return r;
 }
 
-/* LIKE and NOT LIKE of a literal, or of what begins with one; expr_run_core does the other patterns. */
-static Vec *
-compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, int stage)
-{
-	bool		negate = funcid == F_TEXTNLIKE || funcid == F_BPCHARNLIKE;
-	ExprPattern *pattern;
-	Const	   *right;
-	Vec		   *left;
-	int			literal;
-
-	if (!negate && funcid != F_TEXTLIKE && funcid != F_BPCHARLIKE)
-		return NULL;
-	right = lsecond(args);
-	if (!IsA(right, Const) || right->constisnull || !deterministic(collation))
-		return NULL;
-	pattern = palloc(sizeof(ExprPattern));
-	pattern->negate = negate;
-	pattern->bytes = text_to_cstring(DatumGetTextPP(right->constvalue));
-	literal = strcspn(pattern->bytes, "%_\\");
-	pattern->length = literal;
-	pattern->open = strcmp(pattern->bytes + literal, "%") == 0;
-	if (!pattern->open && pattern->bytes[literal] != '\0')
-		return NULL;
-	left = expr_compile(set, linitial(args), stage);
-	if (left == NULL || left->type != COLUMN_DATUM)
-		return NULL;
-	return emit_bool(set, stage, expr_run_like, expr, left, NULL, NULL, pattern);
-}
-
 /* A call of funcid over compiled arguments; expr is only for sharing and result types. */
 static Vec *
 compile_call_of(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs, Vec **args,
@@ -320,13 +289,13 @@ compile_call_of(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs, 
 		return r;
 	}
 	if ((funcid == F_TEXTEQ || funcid == F_TEXTNE || funcid == F_BPCHAREQ ||
-		 funcid == F_BPCHARNE) && deterministic(collation) &&
+		 funcid == F_BPCHARNE) && expr_deterministic(collation) &&
 		args[0]->type == COLUMN_DATUM && args[1]->type == COLUMN_DATUM)
 	{
 		Oid		   *func = palloc(sizeof(Oid));
 
 		*func = funcid;
-		return emit_bool(set, stage, expr_run_text_equal, expr, args[0], args[1], NULL, func);
+		return expr_emit_bool(set, stage, expr_run_text_equal, expr, args[0], args[1], NULL, func);
 	}
 	return NULL;
 }
@@ -348,7 +317,7 @@ compile_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, in
 	if (r == NULL)
 		r = expr_compile_bucket(set, funcid, expr, args, stage);
 	if (r == NULL)
-		r = compile_like(set, funcid, collation, expr, args, stage);
+		r = expr_compile_like(set, funcid, collation, expr, args, stage);
 	if (r != NULL)
 		return r;
 	foreach(lc, args)
@@ -361,88 +330,6 @@ compile_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, in
 	if (r == NULL)
 		r = compile_core_call(set, funcid, collation, expr, nargs, vecs, stage);
 	return r;
-}
-
-/* left IN (constants), left NOT IN (constants) */
-static Vec *
-compile_in(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
-{
-	Oid			func = saop->opfuncid;
-	Const	   *array = lsecond(saop->args);
-	Oid			elemtype;
-	int16		elemlen;
-	bool		elembyval;
-	char		elemalign;
-	Datum	   *elems;
-	bool	   *nulls;
-	int			nelems;
-	Vec		   *left;
-	ExprInList *list;
-	bool		text = false;
-
-	switch (func)
-	{
-		case F_INT2EQ: case F_INT4EQ: case F_INT8EQ: case F_INT24EQ: case F_INT42EQ:
-		case F_INT28EQ: case F_INT82EQ: case F_INT48EQ: case F_INT84EQ:
-		case F_OIDEQ: case F_DATE_EQ: case F_TIMESTAMP_EQ: case F_TIMESTAMPTZ_EQ:
-		case F_INT2NE: case F_INT4NE: case F_INT8NE: case F_INT24NE: case F_INT42NE:
-		case F_INT28NE: case F_INT82NE: case F_INT48NE: case F_INT84NE:
-		case F_OIDNE: case F_DATE_NE: case F_TIMESTAMP_NE: case F_TIMESTAMPTZ_NE:
-			break;
-		case F_TEXTEQ: case F_TEXTNE:
-			text = true;
-			break;
-		default:
-			return NULL;
-	}
-	if (!IsA(array, Const) || array->constisnull || (text && !deterministic(saop->inputcollid)))
-		return NULL;
-	left = expr_compile(set, linitial(saop->args), stage);
-	if (left == NULL || (left->type == COLUMN_DATUM) != text)
-		return NULL;
-	list = palloc0(sizeof(ExprInList));
-	list->negate = !saop->useOr;
-	elemtype = ARR_ELEMTYPE(DatumGetArrayTypeP(array->constvalue));
-	get_typlenbyvalalign(elemtype, &elemlen, &elembyval, &elemalign);
-	deconstruct_array(DatumGetArrayTypeP(array->constvalue), elemtype, elemlen, elembyval,
-					  elemalign, &elems, &nulls, &nelems);
-	if (nelems == 0)
-		return NULL;
-	list->ints = palloc(nelems * sizeof(int64));
-	list->texts = palloc(nelems * sizeof(Datum));
-	for (int i = 0; i < nelems; i++)
-	{
-		int64		v = 0;
-		int			at = list->count;
-
-		if (nulls[i])
-		{
-			list->has_null = true;
-			continue;
-		}
-		list->count++;
-		if (text)
-		{
-			list->texts[at] = PointerGetDatum(PG_DETOAST_DATUM_COPY(elems[i]));
-			continue;
-		}
-		switch (elemlen)
-		{
-			case 2:
-				v = DatumGetInt16(elems[i]);
-				break;
-			case 4:
-				v = elemtype == OIDOID ? (int64) DatumGetObjectId(elems[i]) : DatumGetInt32(elems[i]);
-				break;
-			case 8:
-				v = DatumGetInt64(elems[i]);
-				break;
-		}
-		for (; at > 0 && list->ints[at - 1] > v; at--)
-			list->ints[at] = list->ints[at - 1];
-		list->ints[at] = v;
-	}
-	return emit_bool(set, stage, expr_run_in, (Expr *) saop, left, NULL, NULL, list);
 }
 
 /* ---- logic, CASE and the like ---------------------------------------------- */
@@ -466,12 +353,12 @@ compile_bool(ExprSet *set, BoolExpr *expr, int stage)
 		if (vec == NULL || vec->type != COLUMN_I8)
 			return NULL;
 		if (expr->boolop == NOT_EXPR)
-			return emit_bool(set, stage, expr_run_not, (Expr *) expr, vec, NULL, NULL, NULL);
+			return expr_emit_bool(set, stage, expr_run_not, (Expr *) expr, vec, NULL, NULL, NULL);
 		if (acc == NULL)
 			acc = vec;
 		else
-			acc = emit_bool(set, stage, expr->boolop == AND_EXPR ? expr_run_and : expr_run_or,
-							lnext(expr->args, lc) ? NULL : (Expr *) expr, acc, vec, NULL, NULL);
+			acc = expr_emit_bool(set, stage, expr->boolop == AND_EXPR ? expr_run_and : expr_run_or,
+								 lnext(expr->args, lc) ? NULL : (Expr *) expr, acc, vec, NULL, NULL);
 	}
 	return end_masks(set, outer, acc);
 }
@@ -711,7 +598,7 @@ compile_distinct(ExprSet *set, DistinctExpr *expr, int stage)
 	equal = compile_equality(set, (OpExpr *) expr, &a, &b, stage);
 	if (equal == NULL || equal->type != COLUMN_I8)
 		return NULL;
-	return emit_bool(set, stage, expr_run_distinct, (Expr *) expr, a, b, equal, NULL);
+	return expr_emit_bool(set, stage, expr_run_distinct, (Expr *) expr, a, b, equal, NULL);
 }
 
 /* ---- all expressions ------------------------------------------------------- */
@@ -740,9 +627,9 @@ compile_test(ExprSet *set, Expr *arg, Expr *expr, int stage)
 	if (a == NULL)
 		return NULL;
 	if (IsA(expr, BooleanTest))
-		return emit_bool(set, stage, expr_run_istrue, expr, a, NULL, NULL, expr);
-	return emit_bool(set, stage, expr_run_isnull, expr, a, NULL, NULL,
-					 ((NullTest *) expr)->nulltesttype == IS_NULL ? NULL : expr);
+		return expr_emit_bool(set, stage, expr_run_istrue, expr, a, NULL, NULL, expr);
+	return expr_emit_bool(set, stage, expr_run_isnull, expr, a, NULL, NULL,
+						  ((NullTest *) expr)->nulltesttype == IS_NULL ? NULL : expr);
 }
 
 static Vec *
@@ -772,7 +659,7 @@ compile_node(ExprSet *set, Expr *expr, int stage)
 				return compile_call(set, op->opfuncid, op->inputcollid, expr, op->args, stage);
 			}
 		case T_ScalarArrayOpExpr:
-			return compile_in(set, (ScalarArrayOpExpr *) expr, stage);
+			return expr_compile_in(set, (ScalarArrayOpExpr *) expr, stage);
 		case T_BoolExpr:
 			return compile_bool(set, (BoolExpr *) expr, stage);
 		case T_NullTest:
@@ -798,6 +685,19 @@ compile_node(ExprSet *set, Expr *expr, int stage)
 	}
 }
 
+/* Does the vector have an answer for every row that core evaluates here? */
+static bool
+may_share(const ExprSet *set, const Vec *vec)
+{
+	const ExprMask *mask = set->mask;
+
+	if (!vec->masked)
+		return true;
+	while (mask && mask != vec->mask)
+		mask = mask->outer;
+	return mask != NULL;
+}
+
 Vec *
 expr_compile(ExprSet *set, Expr *expr, int stage)
 {
@@ -805,7 +705,7 @@ expr_compile(ExprSet *set, Expr *expr, int stage)
 	if (set->case_value == NULL || !case_value_walker((Node *) expr, NULL))
 	{
 		for (Vec *vec = set->vecs; vec; vec = vec->next)
-			if (vec->expr && (!vec->masked || vec->mask == set->mask) && equal(vec->expr, expr))
+			if (vec->expr && may_share(set, vec) && equal(vec->expr, expr))
 			{
 				use_vec(vec, stage);
 				return vec;

@@ -156,6 +156,8 @@ INSERT INTO others VALUES
 ('i4 <> 0 AND i2 <> 0 AND div(10, i4::numeric) > div(10, i2::numeric)'), ('coalesce(length(tx), length(vc), div(1, i2::numeric)::int)'), ('CASE WHEN length(tx) > 1 THEN left(tx, 1) WHEN upper(vc) = ''K1'' THEN vc ELSE lower(tx) END'),
 ('CASE WHEN i2 > 0 THEN CASE WHEN i4 <> 0 AND div(20, i4::numeric) > 1 THEN upper(tx) ELSE lower(vc) END WHEN b THEN left(vc, -1) END'), ('upper(tx) || coalesce(upper(tx), lower(vc))'),
 ('b OR tz > now() - interval ''7 days'''), ('b AND d < current_date'), ('coalesce(d, current_date)'),
+('u IN (''00000000-0000-0000-0000-000000000000'', ''ffffffff-ffff-ffff-ffff-ffffffffffff'')'), ('m IN (''ok'', ''sad'')'), ('ch NOT IN (''a'', ''b'')'), ('t IN (''10:00'', ''24:00'')'), ('f4 NOT IN (1, NULL)'), ('mo IN (''1'', ''-92233720368547758.08'')'),
+('i4 = 1 OR n2 NOT IN (1, 2)'), ('CASE WHEN i4 > 0 THEN upper(bp) IN (''K1'', ''K2'', '''') ELSE b END'), ('extract(year FROM ts) IN (2019, 2020)'), ('i4::numeric / 3 IN (1, 2, 3)'),
 ('i2 IN (2::int2, 1::int2)'), ('i4 IN (3, 1, 2, 1)'), ('tx >= ''k3'''), ('tx || vc'), ('upper(tx)'), ('length(tx)'), ('substr(tx, 2)'), ('left(tx, 1)'),
 ('bp = ''k1'''), ('bp || ''x'''), ('length(bp)'), ('tx COLLATE "C" < ''k4'''), ('i4 + i8 * 2 - i2'), ('(i4 + 1) * (i4 - 1)'), ('i4 % 5'), ('mod(i8, 7)'), ('i2 & 3 | 4'), ('i4 # 5'), ('i4 << 2'), ('i8 >> 1'), ('~i4'),
 ('n2 * (1 - n2)'), ('n2 * (1 - n2) * (1 + n6)'), ('-n2 + n6'), ('n2 / 3'), ('round(n6, 2)'), ('round(n6)'), ('trunc(n6, 1)'), ('ceil(n6)'), ('floor(n2)'), ('n2::numeric(6,1)'), ('n2::int'), ('n2::float8'), ('n6::float4'), ('i4::numeric'), ('i4 * n2'),
