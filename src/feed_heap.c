@@ -24,6 +24,7 @@
 #include "utils/datum.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/ruleutils.h"
 #include "utils/snapmgr.h"
 
 #include "arena.h"
@@ -664,10 +665,45 @@ feed_heap_describe(PlanState *child, ExplainState *es)
 	ExplainPropertyText("Feed", buf.data, es);
 }
 
+/* Adds the expression to what core evaluates row by row, if it is one of these. */
+static List *
+add_row_by_row(List *list, const ExprRoot *root, List *context)
+{
+	if (root == NULL || root->vec != NULL)
+		return list;
+	return lappend(list, deparse_expression((Node *) root->expr, context, false, false));
+}
+
+/* Verbosely: what has no vector form, of the table that was read first. */
+static void
+explain_row_by_row(HeapFeed *feed, ExplainState *es)
+{
+	int			nparts = feed->append ? feed->append->as_nplans : 1;
+	HeapPart   *part = NULL;
+	List	   *context;
+	List	   *list = NIL;
+
+	for (int p = 0; p < nparts && part == NULL; p++)
+		part = feed->parts[p];
+	if (part == NULL)
+		return;
+	context = set_deparse_context_plan(es->deparse_cxt, part->scan->node->ss.ps.plan, NIL);
+	for (int q = 0; q < part->nquals; q++)
+		list = add_row_by_row(list, part->quals[q], context);
+	for (int c = 0; c < feed->batch.ncols; c++)
+		list = add_row_by_row(list, part->outputs[c].root, context);
+	if (list != NIL)
+		ExplainPropertyList("Row by Row", list, es);
+}
+
 static void
 feed_explain(Feed *base, ExplainState *es)
 {
-	feed_heap_describe(((HeapFeed *) base)->child, es);
+	HeapFeed   *feed = (HeapFeed *) base;
+
+	feed_heap_describe(feed->child, es);
+	if (es->verbose)
+		explain_row_by_row(feed, es);
 }
 
 static const FeedOps heap_ops = {

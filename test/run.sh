@@ -240,7 +240,8 @@ part_gpu() {
 	if [[ -e /dev/nvidiactl && -n $(command -v nvcc) ]]; then
 		make -C "$top" -s PG_CONFIG="$PG_CONFIG" gpu-tests >"$results/gpu.log" 2>&1 &&
 			"$top/test/gpu.sh" >>"$results/gpu.log" 2>&1
-		tap_lines gpu <"$results/gpu.log" || fail gpu
+		t=$?
+		tap_lines gpu < <(sed 's/^FAILED /not ok - /' "$results/gpu.log") && [[ $t == 0 ]] || fail "gpu (exit status $t)"
 		return
 	fi
 	for t in "$top"/test/unit/gpu_*.cu "$top"/test/gpu/*.sh; do

@@ -168,6 +168,21 @@ SELECT differences('SELECT $e AS k, @count(*), @sum(i4) FROM mild GROUP BY 1', a
 SELECT differences('SELECT @count(*), @count($e), @count(*) FILTER (WHERE ($e) IS NULL) FROM mild WHERE ($e) IS NOT NULL OR id > 400', array_agg(e)) FROM others;
 SELECT differences('SELECT id % 5, @count($e) FROM extreme GROUP BY 1', array_agg(e)) FROM others WHERE e !~ 'mild';
 
+-- What has no vector form, and is evaluated by core row by row, as EXPLAIN says.
+CREATE FUNCTION row_by_row(e text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE format('EXPLAIN (ANALYZE, VERBOSE, FORMAT JSON) SELECT gpu_count(%s) FROM mild', e) INTO plan;
+    RETURN jsonb_path_query_first(plan::jsonb, 'strict $.**."Row by Row"[0]', '{}', true) #>> '{}';
+EXCEPTION WHEN OTHERS THEN
+    RETURN SQLERRM;
+END $$;
+SET gpuagg.require = 'require';
+SELECT row_by_row(e) FROM others WHERE row_by_row(e) <> '' AND e !~ 'now|current' ORDER BY e COLLATE "C";
+SELECT count(row_by_row(e)) < count(*) / 4 AS few FROM expressions;
+RESET gpuagg.require;
+
 -- A constant that only some rows want, or none.
 SET gpuagg.require = 'require';
 SELECT gpu_sum(CASE WHEN id < -5 THEN 1 / (pg_backend_pid() * 0) ELSE id END) FROM mild;
