@@ -376,10 +376,7 @@ new_like(ExprSet *set, const Vec *a, Expr *expr, int stage)
 	return expr_new_vec(set, a->type, a->scale, a->typid, expr, stage);
 }
 
-/*
- * The result of CASE without ELSE, or of one with ELSE NULL: a constant NULL
- * of the branch's type and scale.
- */
+/* A branch of CASE that is NULL, or ELSE where there is none: of another branch's type and scale. */
 static Vec *
 null_like(ExprSet *set, const Vec *a, CaseExpr *expr, int stage)
 {
@@ -389,6 +386,12 @@ null_like(ExprSet *set, const Vec *a, CaseExpr *expr, int stage)
 	vec->source = expr_core_state(set, (Expr *) makeNullConst(expr->casetype, -1,
 															  expr->casecollid));
 	return vec;
+}
+
+static bool
+is_null(Expr *expr)
+{
+	return expr == NULL || (IsA(expr, Const) && ((Const *) expr)->constisnull);
 }
 
 /* Does the expression refer to the value of the CASE around it? */
@@ -410,6 +413,7 @@ compile_case(ExprSet *set, CaseExpr *expr, int stage)
 	int			n = list_length(expr->args);
 	Vec		  **whens = palloc(n * sizeof(Vec *));
 	Vec		  **thens = palloc(n * sizeof(Vec *));
+	Vec		   *like = NULL;		/* a branch that is not NULL */
 	Vec		   *result = NULL;
 
 	if (expr->arg && (set->case_value = expr_compile(set, expr->arg, stage)) == NULL)
@@ -426,21 +430,24 @@ compile_case(ExprSet *set, CaseExpr *expr, int stage)
 		if (whens[i] == NULL || whens[i]->type != COLUMN_I8)
 			goto done;
 		before = push_mask(set, whens[i], MASK_TRUE);
-		thens[i] = expr_compile(set, when->result, stage);
-		if (thens[i] == NULL)
+		thens[i] = NULL;
+		if (!is_null(when->result) &&
+			(like = thens[i] = expr_compile(set, when->result, stage)) == NULL)
 			goto done;
 		set->mask = before;
 		push_mask(set, whens[i], MASK_FALSE | MASK_NULL);
 	}
-	if (expr->defresult == NULL ||
-		(IsA(expr->defresult, Const) && ((Const *) expr->defresult)->constisnull))
-		result = null_like(set, thens[n - 1], expr, stage);
-	else
-		result = expr_compile(set, expr->defresult, stage);
+	if (!is_null(expr->defresult) &&
+		(like = expr_compile(set, expr->defresult, stage)) == NULL)
+		goto done;
+	if (like)
+		result = is_null(expr->defresult) ? null_like(set, like, expr, stage) : like;
 	for (int i = n - 1; result && i >= 0; i--)
 	{
 		Vec		   *r;
 
+		if (thens[i] == NULL)
+			thens[i] = null_like(set, like, expr, stage);
 		if (!same_shape(thens[i], result))
 		{
 			result = NULL;

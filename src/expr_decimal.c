@@ -99,9 +99,31 @@ function_scale(Oid funcid, List *args, int16 *scale)
 	}
 }
 
+/* Have all of these that are not NULL one scale?  False if all are. */
+static bool
+common_scale(List *exprs, int16 *scale)
+{
+	ListCell   *lc;
+	int16		s;
+
+	*scale = -1;
+	foreach(lc, exprs)
+	{
+		if (lfirst(lc) == NULL ||
+			(IsA(lfirst(lc), Const) && ((Const *) lfirst(lc))->constisnull))
+			continue;
+		if (!expr_decimal_shape(lfirst(lc), &s) || (*scale >= 0 && *scale != s))
+			return false;
+		*scale = s;
+	}
+	return *scale >= 0;
+}
+
 bool
 expr_decimal_shape(Node *expr, int16 *scale)
 {
+	if (exprType(expr) != NUMERICOID)
+		return false;
 	switch (nodeTag(expr))
 	{
 		case T_Var:
@@ -118,25 +140,19 @@ expr_decimal_shape(Node *expr, int16 *scale)
 			return function_scale(((OpExpr *) expr)->opfuncid, ((OpExpr *) expr)->args, scale);
 		case T_CaseExpr:
 			{
-				CaseExpr   *c = (CaseExpr *) expr;
+				List	   *results = list_make1(((CaseExpr *) expr)->defresult);
 				ListCell   *lc;
-				int16		s;
 
-				*scale = -1;
-				if (c->casetype != NUMERICOID)
-					return false;
-				foreach(lc, c->args)
-				{
-					if (!expr_decimal_shape((Node *) ((CaseWhen *) lfirst(lc))->result, &s) ||
-						(*scale >= 0 && *scale != s))
-						return false;
-					*scale = s;
-				}
-				if (c->defresult == NULL ||
-					(IsA(c->defresult, Const) && ((Const *) c->defresult)->constisnull))
-					return true;
-				return expr_decimal_shape((Node *) c->defresult, &s) && s == *scale;
+				foreach(lc, ((CaseExpr *) expr)->args)
+					results = lappend(results, ((CaseWhen *) lfirst(lc))->result);
+				return common_scale(results, scale);
 			}
+		case T_CoalesceExpr:
+			return common_scale(((CoalesceExpr *) expr)->args, scale);
+		case T_MinMaxExpr:
+			return common_scale(((MinMaxExpr *) expr)->args, scale);
+		case T_NullIfExpr:
+			return expr_decimal_shape(linitial(((NullIfExpr *) expr)->args), scale);
 		default:
 			return false;
 	}

@@ -158,6 +158,7 @@ INSERT INTO others VALUES
 ('b OR tz > now() - interval ''7 days'''), ('b AND d < current_date'), ('coalesce(d, current_date)'),
 ('u IN (''00000000-0000-0000-0000-000000000000'', ''ffffffff-ffff-ffff-ffff-ffffffffffff'')'), ('m IN (''ok'', ''sad'')'), ('ch NOT IN (''a'', ''b'')'), ('t IN (''10:00'', ''24:00'')'), ('f4 NOT IN (1, NULL)'), ('mo IN (''1'', ''-92233720368547758.08'')'),
 ('i4 = 1 OR n2 NOT IN (1, 2)'), ('CASE WHEN i4 > 0 THEN upper(bp) IN (''K1'', ''K2'', '''') ELSE b END'), ('extract(year FROM ts) IN (2019, 2020)'), ('i4::numeric / 3 IN (1, 2, 3)'),
+('CASE WHEN b THEN NULL ELSE n2 END'), ('CASE WHEN b THEN NULL WHEN i4 > 0 THEN n2 WHEN i4 < 0 THEN NULL ELSE 1.50 END'), ('coalesce(n2, n2 + 1.00, 7.25)'), ('greatest(n2, n2 * 2, 1.00)'), ('least(n6, -n6)'), ('nullif(n2, n0)'), ('CASE WHEN b THEN NULL WHEN i4 > 0 THEN NULL END'),
 ('i2 IN (2::int2, 1::int2)'), ('i4 IN (3, 1, 2, 1)'), ('tx >= ''k3'''), ('tx || vc'), ('upper(tx)'), ('length(tx)'), ('substr(tx, 2)'), ('left(tx, 1)'),
 ('bp = ''k1'''), ('bp || ''x'''), ('length(bp)'), ('tx COLLATE "C" < ''k4'''), ('i4 + i8 * 2 - i2'), ('(i4 + 1) * (i4 - 1)'), ('i4 % 5'), ('mod(i8, 7)'), ('i2 & 3 | 4'), ('i4 # 5'), ('i4 << 2'), ('i8 >> 1'), ('~i4'),
 ('n2 * (1 - n2)'), ('n2 * (1 - n2) * (1 + n6)'), ('-n2 + n6'), ('n2 / 3'), ('round(n6, 2)'), ('round(n6)'), ('trunc(n6, 1)'), ('ceil(n6)'), ('floor(n2)'), ('n2::numeric(6,1)'), ('n2::int'), ('n2::float8'), ('n6::float4'), ('i4::numeric'), ('i4 * n2'),
@@ -165,6 +166,7 @@ INSERT INTO others VALUES
 ('d + 1'), ('d - 3'), ('d - date ''2020-01-01'''), ('d > ts'), ('ts <= d'), ('d = tz'), ('ts - ts'), ('ts + interval ''1 month'''), ('ts - interval ''36 hours'''), ('tz + interval ''1 day'''), ('d + interval ''1 hour'''), ('ts::date'), ('d::timestamp'), ('ts > now()'), ('ts < date_trunc(''year'', timestamp ''2020-05-05'')'),
 ('date_trunc(''day'', d)'), ('extract(hour FROM ts) * 60 + extract(minute FROM ts)'), ('to_char(ts, ''YYYY'')'), ('m = ''ok'''), ('m > ''sad'''), ('m'), ('ch = ''a'''), ('ch'), ('u'), ('iv'), ('ctid IS NULL'), ('tableoid::regclass'), ('mild IS NULL'), ('id IN (SELECT x.i4 FROM extreme x)');
 SELECT differences('SELECT $e AS k, @count(*), @sum(i4) FROM mild GROUP BY 1', array_agg(e)) FROM others;
+SELECT differences('SELECT id % 5, @sum($e), @avg($e), @min($e), @max($e) FROM extreme GROUP BY 1', array_agg(e)) FROM others WHERE e ~ 'n2|n6' AND e !~ '[<>=]|IN|::(int|float)';
 SELECT differences('SELECT @count(*), @count($e), @count(*) FILTER (WHERE ($e) IS NULL) FROM mild WHERE ($e) IS NOT NULL OR id > 400', array_agg(e)) FROM others;
 SELECT differences('SELECT id % 5, @count($e) FROM extreme GROUP BY 1', array_agg(e)) FROM others WHERE e !~ 'mild';
 
