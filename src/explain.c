@@ -37,6 +37,23 @@ explain_keys(GpuAggState *state, List *ancestors, ExplainState *es)
 	ExplainPropertyList("Group Key", keys, es);
 }
 
+/* Has the query an aggregate without slots, which the GPU cannot run? */
+static bool
+runs_itself(GpuAggState *state)
+{
+	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
+	Oid			transfn;
+
+	for (int a = 0; a < state->plan->naggs; a++)
+	{
+		TargetEntry *tle = list_nth(cscan->custom_scan_tlist, state->plan->nkeys + a);
+
+		if (aggmap_runs_itself(castNode(Aggref, tle->expr)->aggfnoid, &transfn))
+			return true;
+	}
+	return false;
+}
+
 static void
 explain_engine(GpuAggState *state, ExplainState *es)
 {
@@ -51,6 +68,11 @@ explain_engine(GpuAggState *state, ExplainState *es)
 	else
 		ops = gpuagg_choose_engine(NULL, state->plan->est_rows, state->plan->grouped, reason,
 								   sizeof(reason));
+	if (state->engine == NULL && ops != &engine_cpu_ops && runs_itself(state))
+	{
+		ops = &engine_cpu_ops;
+		strlcpy(reason, "an aggregate that only its own functions can compute", sizeof(reason));
+	}
 	if (es->format != EXPLAIN_FORMAT_TEXT)
 	{
 		ExplainPropertyText("Engine", ops->name, es);

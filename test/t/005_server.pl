@@ -91,6 +91,11 @@ is($node->safe_psql('postgres', "$parallel $query"), $answer, 'and by several wo
 like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; $engine"), qr/Engine: cuda/, 'a large query goes to the GPU');
 like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; " . $engine =~ s/rows/few/r), qr/Engine: cpu \(too few rows for the GPU\)/,
 	'... and a small one does not');
+foreach my $explain ('EXPLAIN (COSTS OFF)', 'EXPLAIN (ANALYZE, COSTS OFF)')
+{
+	like($node->safe_psql('postgres', "$explain SELECT k, gpu_count(*), string_agg(t, ',') FROM rows GROUP BY k"),
+		qr/Engine: cpu \(an aggregate that only its own functions can compute\)/, "$explain: another aggregate beside ours");
+}
 like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; SET gpuagg.gpu_startup_cost = 0; " . $engine =~ s/rows/few/r), qr/Engine: cuda/,
 	'... unless the GPU costs nothing');
 
