@@ -111,6 +111,9 @@ typedef struct ExprSet
 /* An empty set of nstages stages. */
 extern ExprSet *expr_set_create(PlanState *parent, TupleDesc desc, int nstages);
 
+/* Quals in the order in which they had best run (expr_order.c); a new list. */
+extern List *expr_order_quals(List *quals);
+
 /* Compiles an expression into a stage. */
 extern ExprRoot *expr_add_root(ExprSet *set, Expr *expr, int stage);
 

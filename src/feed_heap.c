@@ -212,7 +212,7 @@ static HeapPart *
 create_part(HeapFeed *feed, SeqScanState *node)
 {
 	HeapPart   *part = palloc0(sizeof(HeapPart));
-	List	   *quals = node->ss.ps.plan->qual;
+	List	   *quals = expr_order_quals(node->ss.ps.plan->qual);
 	int			nattrs = 1;
 	int			q = 0;
 	ListCell   *lc;

@@ -170,6 +170,11 @@ SELECT differences('SELECT id % 5, @sum($e), @avg($e), @min($e), @max($e) FROM e
 SELECT differences('SELECT @count(*), @count($e), @count(*) FILTER (WHERE ($e) IS NULL) FROM mild WHERE ($e) IS NOT NULL OR id > 400', array_agg(e)) FROM others;
 SELECT differences('SELECT id % 5, @count($e) FROM extreme GROUP BY 1', array_agg(e)) FROM others WHERE e !~ 'mild';
 
+-- Conditions change places where no error comes or goes.
+SELECT differences('SELECT @count(*), @sum(id) FROM extreme WHERE $e', ARRAY['tx LIKE ''%a%'' AND i4 < 5', 'tx LIKE ''a\'' AND i4 = 77', 'i4 = 77 AND tx LIKE ''a\''',
+    '10 / i4 > 2 AND tx LIKE ''%a%'' AND i2 > 0', 'tx LIKE ''%a%'' AND i4 <> 0 AND 10 / i4 > 2 AND i2 > 0', 'i4 <> 0 AND tx LIKE ''%a%'' AND 10 / i4 > 2',
+    'tx ~ ''a'' AND i2 > 0 AND u = ''ffffffff-ffff-ffff-ffff-ffffffffffff'' AND vc IN (''a '', '''') AND f8 > 0', 'upper(tx) <> ''A'' AND b IS NULL AND i8 IN (1, -1)']);
+
 -- What has no vector form, and is evaluated by core row by row, as EXPLAIN says.
 CREATE FUNCTION row_by_row(e text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE

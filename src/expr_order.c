@@ -1,0 +1,117 @@
+/*
+ * expr_order.c
+ *	  The order in which quals run.
+ *
+ * The planner orders quals by the cost of their functions, which knows nothing
+ * of vectors: a comparison and a LIKE cost it the same.  Here those that are
+ * vector operations throughout come first, so that functions are called for the
+ * rows that are left.  Only quals that cannot fail change places, with
+ * neighbours that cannot either, so no error comes or goes.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+
+#include "expr.h"
+
+static bool
+is_like(Oid funcid)
+{
+	return funcid == F_TEXTLIKE || funcid == F_TEXTNLIKE || funcid == F_BPCHARLIKE ||
+		funcid == F_BPCHARNLIKE;
+}
+
+/* A pattern without escapes cannot end with one, which is all that LIKE complains of. */
+static bool
+like_cannot_fail(OpExpr *op)
+{
+	Const	   *pattern = lsecond(op->args);
+
+	return IsA(pattern, Const) && !pattern->constisnull && expr_deterministic(op->inputcollid) &&
+		strchr(text_to_cstring(DatumGetTextPP(pattern->constvalue)), '\\') == NULL &&
+		!contain_leaked_vars(linitial(op->args));
+}
+
+/* Leakproof functions raise no errors; see CREATE FUNCTION. */
+static bool
+cannot_fail(Node *qual)
+{
+	if (contain_volatile_functions(qual) || contain_subplans(qual))
+		return false;
+	if (IsA(qual, OpExpr) && is_like(((OpExpr *) qual)->opfuncid))
+		return like_cannot_fail((OpExpr *) qual);
+	return !contain_leaked_vars(qual);
+}
+
+static bool
+is_vector_function(Oid funcid)
+{
+	for (int i = 0; i < expr_nfunctions; i++)
+		if (expr_functions[i].funcid == funcid)
+			return true;
+	return funcid == F_TEXTEQ || funcid == F_TEXTNE || funcid == F_BPCHAREQ || funcid == F_BPCHARNE;
+}
+
+/* Is there anything in it that is done row by row, as far as one can tell from here? */
+static bool
+row_by_row_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_FuncExpr:
+			if (!is_vector_function(((FuncExpr *) node)->funcid))
+				return true;
+			break;
+		case T_OpExpr:
+			if (!is_vector_function(((OpExpr *) node)->opfuncid))
+				return true;
+			break;
+		case T_ScalarArrayOpExpr:
+			if (!is_vector_function(((ScalarArrayOpExpr *) node)->opfuncid))
+				return true;
+			break;
+		case T_List:
+		case T_Var:
+		case T_Const:
+		case T_Param:
+		case T_RelabelType:
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+			break;
+		default:
+			return true;
+	}
+	return expression_tree_walker(node, row_by_row_walker, context);
+}
+
+List *
+expr_order_quals(List *quals)
+{
+	List	   *result = NIL;
+	List	   *slow = NIL;		/* of the run of quals that cannot fail */
+	ListCell   *lc;
+
+	foreach(lc, quals)
+	{
+		Node	   *qual = lfirst(lc);
+
+		if (!cannot_fail(qual))
+		{
+			result = lappend(list_concat(result, slow), qual);
+			slow = NIL;
+		}
+		else if (row_by_row_walker(qual, NULL))
+			slow = lappend(slow, qual);
+		else
+			result = lappend(result, qual);
+	}
+	return list_concat(result, slow);
+}
