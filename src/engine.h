@@ -94,6 +94,7 @@ typedef struct EngineStats
 	uint64		bytes_to_device;
 	uint64		bytes_from_device;
 	double		copy_ms;
+	uint64		rows_aside;		/* that the CPU reduced beside */
 	double		kernel_ms;
 	size_t		device_memory;
 	int			retries;

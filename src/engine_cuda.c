@@ -605,7 +605,19 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	stats->kernel_ms += r->kernel_ms;
 	stats->device_memory = Max(stats->device_memory, r->memory_peak);
 	stats->retries += r->retries;
+	stats->rows_aside += cuda->rows_aside;
 	stats->mem_peak = Max(stats->mem_peak, dictionaries_memory(cuda));
+	if (cuda->merger)
+	{
+		EngineStats merger;
+
+		cuda->merger->ops->stats(cuda->merger, &merger);
+		stats->mem_peak = Max(stats->mem_peak, dictionaries_memory(cuda) + merger.mem_peak);
+		stats->spilled_bytes = Max(stats->spilled_bytes, merger.spilled_bytes);
+		stats->spill_partitions = Max(stats->spill_partitions, merger.spill_partitions);
+		if (stats->strategy[0] == '\0')
+			strlcpy(stats->strategy, merger.strategy, sizeof(stats->strategy));
+	}
 }
 
 static void

@@ -130,6 +130,9 @@ explain_planned_strategy(GpuAggState *state, ExplainState *es)
 static void
 explain_device(const EngineStats *stats, ExplainState *es)
 {
+	/* numerics that the GPU cannot hold, or new keys beyond hash memory, with their batches */
+	if (stats->rows_aside > 0)
+		ExplainPropertyUInteger("Rows on CPU", NULL, stats->rows_aside, es);
 	if (stats->device_memory == 0)
 		return;
 	ExplainPropertyUInteger("Device Memory", "kB", (stats->device_memory + 1023) / 1024, es);

@@ -468,6 +468,7 @@ add_stats(EngineStats *total, const EngineStats *stats)
 	total->bytes_from_device += stats->bytes_from_device;
 	total->copy_ms += stats->copy_ms;
 	total->kernel_ms += stats->kernel_ms;
+	total->rows_aside += stats->rows_aside;
 	total->device_memory += stats->device_memory;
 	total->retries += stats->retries;
 	if ((stats->rows > 0 && stats->strategy[0] != '\0') || total->strategy[0] == '\0')

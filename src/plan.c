@@ -34,6 +34,7 @@
 
 #include "aggmap.h"
 #include "compat.h"
+#include "engine_cuda.h"
 #include "estimate.h"
 #include "gpuagg.h"
 #include "plan.h"
@@ -392,6 +393,29 @@ own_cost(GroupQuery *query)
 	return cost.per_tuple;
 }
 
+/*
+ * What the engine adds to reading: on the CPU keys, slots, sorting and files; on
+ * the GPU, where one is in sight and may take the query, a session and columns.
+ */
+static Cost
+engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts)
+{
+	Cost		own = own_cost(query);
+	Cost		cpu = child->rows * (own + gpuagg_slot_cost *
+									 (list_length(query->keys) + list_length(query->aggs)));
+	char		reason[256];
+
+	if (sorts)
+		cpu += sort_cost(child);
+	else if (!grouped)
+		cpu += spill_cost(query, child);
+	if (grouped || own > 0 || gpuagg_engine == GPUAGG_ENGINE_CPU ||
+		!engine_cuda_usable(NULL, reason, sizeof(reason)))
+		return cpu;
+	return Min(cpu, gpuagg_gpu_startup_cost +
+			   child->rows * list_length(query->inputs) * gpuagg_gpu_column_cost);
+}
+
 static void
 cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, bool sorts)
 {
@@ -406,12 +430,7 @@ cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, bool 
 		path->rows = clamp_row_est(path->rows *
 								   clauselist_selectivity(query->root, query->having, 0,
 														  JOIN_INNER, NULL));
-	run = child->rows * (gpuagg_row_cost + own_cost(query) + gpuagg_slot_cost *
-						 (list_length(query->keys) + list_length(query->aggs)));
-	if (sorts)
-		run += sort_cost(child);
-	else if (!grouped)
-		run += spill_cost(query, child);
+	run = child->rows * gpuagg_row_cost + engine_cost(query, child, grouped, sorts);
 
 	path->startup_cost = gpuagg_startup_cost + having.startup + path->pathtarget->cost.startup;
 	path->startup_cost += grouped ? child->startup_cost : input + run;
