@@ -42,6 +42,33 @@ expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *arg
 	return expr_emit_bool(set, stage, expr_run_like, expr, left, NULL, NULL, pattern);
 }
 
+/* The elements of a constant list. */
+typedef struct Elements
+{
+	Oid			type;
+	int16		len;
+	bool		byval;
+	int			n;
+	Datum	   *values;
+	bool	   *nulls;
+} Elements;
+
+/* False if the list is no constant, or empty. */
+static bool
+elements_of(ScalarArrayOpExpr *saop, Elements *e)
+{
+	Const	   *array = lsecond(saop->args);
+	char		align;
+
+	if (!IsA(array, Const) || array->constisnull)
+		return false;
+	e->type = ARR_ELEMTYPE(DatumGetArrayTypeP(array->constvalue));
+	get_typlenbyvalalign(e->type, &e->len, &e->byval, &align);
+	deconstruct_array(DatumGetArrayTypeP(array->constvalue), e->type, e->len, e->byval, align,
+					  &e->values, &e->nulls, &e->n);
+	return e->n > 0;
+}
+
 /* Longer lists are left to core, which hashes them. */
 #define MOST_COMPARISONS 16
 
@@ -49,25 +76,12 @@ expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *arg
 static Vec *
 compile_comparisons(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
 {
-	Const	   *array = lsecond(saop->args);
-	Oid			elemtype;
-	int16		elemlen;
-	bool		elembyval;
-	char		elemalign;
-	Datum	   *elems;
-	bool	   *nulls;
-	int			nelems;
 	List	   *comparisons = NIL;
+	Elements	e;
 
-	if (!IsA(array, Const) || array->constisnull)
+	if (!elements_of(saop, &e) || e.n < 2 || e.n > MOST_COMPARISONS)
 		return NULL;
-	elemtype = ARR_ELEMTYPE(DatumGetArrayTypeP(array->constvalue));
-	get_typlenbyvalalign(elemtype, &elemlen, &elembyval, &elemalign);
-	deconstruct_array(DatumGetArrayTypeP(array->constvalue), elemtype, elemlen, elembyval,
-					  elemalign, &elems, &nulls, &nelems);
-	if (nelems < 2 || nelems > MOST_COMPARISONS)
-		return NULL;
-	for (int i = 0; i < nelems; i++)
+	for (int i = 0; i < e.n; i++)
 	{
 		OpExpr	   *compare = makeNode(OpExpr);
 
@@ -76,8 +90,9 @@ compile_comparisons(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
 		compare->opresulttype = BOOLOID;
 		compare->inputcollid = saop->inputcollid;
 		compare->args = list_make2(linitial(saop->args),
-								   makeConst(elemtype, -1, array->constcollid, elemlen,
-											 nulls[i] ? (Datum) 0 : elems[i], nulls[i], elembyval));
+								   makeConst(e.type, -1, ((Const *) lsecond(saop->args))->constcollid,
+											 e.len, e.nulls[i] ? (Datum) 0 : e.values[i], e.nulls[i],
+											 e.byval));
 		compare->location = -1;
 		comparisons = lappend(comparisons, compare);
 	}
@@ -89,14 +104,7 @@ Vec *
 expr_compile_in(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
 {
 	Oid			func = saop->opfuncid;
-	Const	   *array = lsecond(saop->args);
-	Oid			elemtype;
-	int16		elemlen;
-	bool		elembyval;
-	char		elemalign;
-	Datum	   *elems;
-	bool	   *nulls;
-	int			nelems;
+	Elements	e;
 	Vec		   *left;
 	ExprInList *list;
 	bool		text = false;
@@ -116,27 +124,21 @@ expr_compile_in(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
 		default:
 			return compile_comparisons(set, saop, stage);
 	}
-	if (!IsA(array, Const) || array->constisnull || (text && !expr_deterministic(saop->inputcollid)))
+	if ((text && !expr_deterministic(saop->inputcollid)) || !elements_of(saop, &e))
 		return NULL;
 	left = expr_compile(set, linitial(saop->args), stage);
 	if (left == NULL || (left->type == COLUMN_DATUM) != text)
 		return NULL;
 	list = palloc0(sizeof(ExprInList));
 	list->negate = !saop->useOr;
-	elemtype = ARR_ELEMTYPE(DatumGetArrayTypeP(array->constvalue));
-	get_typlenbyvalalign(elemtype, &elemlen, &elembyval, &elemalign);
-	deconstruct_array(DatumGetArrayTypeP(array->constvalue), elemtype, elemlen, elembyval,
-					  elemalign, &elems, &nulls, &nelems);
-	if (nelems == 0)
-		return NULL;
-	list->ints = palloc(nelems * sizeof(int64));
-	list->texts = palloc(nelems * sizeof(Datum));
-	for (int i = 0; i < nelems; i++)
+	list->ints = palloc(e.n * sizeof(int64));
+	list->texts = palloc(e.n * sizeof(Datum));
+	for (int i = 0; i < e.n; i++)
 	{
 		int64		v = 0;
 		int			at = list->count;
 
-		if (nulls[i])
+		if (e.nulls[i])
 		{
 			list->has_null = true;
 			continue;
@@ -144,19 +146,20 @@ expr_compile_in(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
 		list->count++;
 		if (text)
 		{
-			list->texts[at] = PointerGetDatum(PG_DETOAST_DATUM_COPY(elems[i]));
+			list->texts[at] = PointerGetDatum(PG_DETOAST_DATUM_COPY(e.values[i]));
 			continue;
 		}
-		switch (elemlen)
+		switch (e.len)
 		{
 			case 2:
-				v = DatumGetInt16(elems[i]);
+				v = DatumGetInt16(e.values[i]);
 				break;
 			case 4:
-				v = elemtype == OIDOID ? (int64) DatumGetObjectId(elems[i]) : DatumGetInt32(elems[i]);
+				v = e.type == OIDOID ? (int64) DatumGetObjectId(e.values[i]) :
+					DatumGetInt32(e.values[i]);
 				break;
 			case 8:
-				v = DatumGetInt64(elems[i]);
+				v = DatumGetInt64(e.values[i]);
 				break;
 		}
 		for (; at > 0 && list->ints[at - 1] > v; at--)
