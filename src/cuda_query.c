@@ -13,6 +13,7 @@
 #include "utils/memutils.h"
 
 #include "cuda_query.h"
+#include "engine_cuda.h"
 #include "matrix.h"
 
 /* Most rows of one buffer, however narrow. */
@@ -329,7 +330,7 @@ cuda_query_build(const AggSpec *spec, const char **why)
 	for (int o = 0; o < spec->nowns; o++)
 		if (!spec->owns[o].odd_only)
 		{
-			*why = "an aggregate that only its own functions can compute";
+			*why = REASON_OWN_FUNCTIONS;
 			return NULL;
 		}
 	*why = "too many aggregates for the GPU";

@@ -11,6 +11,9 @@
 
 extern const EngineOps engine_cuda_ops;
 
+/* Why the GPU leaves a query with an own transition function to the CPU engine. */
+#define REASON_OWN_FUNCTIONS "an aggregate that only its own functions can compute"
+
 /* May the GPU run this, with the server ready?  If not, `reason` is for EXPLAIN. */
 extern bool engine_cuda_usable(const AggSpec *spec, char *reason, size_t reason_size);
 

@@ -265,12 +265,11 @@ static const EngineOps *
 choose_engine(GpuAggState *state)
 {
 	const EngineOps *ops;
-	bool		gpu = gpu_in_sight(state);
 
-	build_spec(state, state->shared ? parallel_for_gpu(state) : gpu);
+	build_spec(state, state->shared ? parallel_for_gpu(state) : gpu_in_sight(state));
 	ops = gpuagg_choose_engine(state->spec, state->plan->est_rows, state->plan->grouped,
 							   state->engine_reason, sizeof(state->engine_reason));
-	if (gpu && ops == &engine_cpu_ops)
+	if (ops == &engine_cpu_ops && state->spec->for_gpu && state->shared == NULL)
 		build_cpu_spec(state);
 	return ops;
 }

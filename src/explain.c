@@ -12,6 +12,7 @@
 #include "utils/builtins.h"
 #include "utils/ruleutils.h"
 
+#include "engine_cuda.h"
 #include "exec.h"
 #include "gpuagg.h"
 
@@ -71,7 +72,7 @@ explain_engine(GpuAggState *state, ExplainState *es)
 	if (state->engine == NULL && ops != &engine_cpu_ops && runs_itself(state))
 	{
 		ops = &engine_cpu_ops;
-		strlcpy(reason, "an aggregate that only its own functions can compute", sizeof(reason));
+		strlcpy(reason, REASON_OWN_FUNCTIONS, sizeof(reason));
 	}
 	if (es->format != EXPLAIN_FORMAT_TEXT)
 	{

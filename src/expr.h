@@ -207,6 +207,9 @@ extern Vec *expr_emit_bool(ExprSet *set, int stage, void (*run) (const ExprOp *,
 						   Vec *a, Vec *b, Vec *c, void *data);
 /* Are strings of this collation equal only if their bytes are? */
 extern bool expr_deterministic(Oid collation);
+/* = and <> of text and bpchar, which have a vector form, and their LIKE, which may have one. */
+extern bool expr_is_text_equality(Oid funcid);
+extern bool expr_is_like(Oid funcid);
 
 /* A value as a Datum, for rows in state VEC_VALUE; numerics and such in the current context. */
 extern Datum expr_datum(const Vec *vec, int row);

@@ -225,6 +225,12 @@ expr_deterministic(Oid collation)
 		collation == DEFAULT_COLLATION_OID || get_collation_isdeterministic(collation);
 }
 
+bool
+expr_is_text_equality(Oid funcid)
+{
+	return funcid == F_TEXTEQ || funcid == F_TEXTNE || funcid == F_BPCHAREQ || funcid == F_BPCHARNE;
+}
+
 static const ExprFunction *
 find_function(Oid funcid, int nargs, Vec **args)
 {
@@ -288,8 +294,7 @@ compile_call_of(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs, 
 		expr_emit(set, stage, f->run, r, args[0], nargs > 1 ? args[1] : NULL, NULL, NULL);
 		return r;
 	}
-	if ((funcid == F_TEXTEQ || funcid == F_TEXTNE || funcid == F_BPCHAREQ ||
-		 funcid == F_BPCHARNE) && expr_deterministic(collation) &&
+	if (expr_is_text_equality(funcid) && expr_deterministic(collation) &&
 		args[0]->type == COLUMN_DATUM && args[1]->type == COLUMN_DATUM)
 	{
 		Oid		   *func = palloc(sizeof(Oid));

@@ -13,6 +13,13 @@
 
 #include "expr.h"
 
+bool
+expr_is_like(Oid funcid)
+{
+	return funcid == F_TEXTLIKE || funcid == F_TEXTNLIKE || funcid == F_BPCHARLIKE ||
+		funcid == F_BPCHARNLIKE;
+}
+
 /* LIKE and NOT LIKE of a literal, or of what begins with one; expr_run_core does the other patterns. */
 Vec *
 expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, int stage)
@@ -23,7 +30,7 @@ expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *arg
 	Vec		   *left;
 	int			literal;
 
-	if (!negate && funcid != F_TEXTLIKE && funcid != F_BPCHARLIKE)
+	if (!expr_is_like(funcid))
 		return NULL;
 	right = lsecond(args);
 	if (!IsA(right, Const) || right->constisnull || !expr_deterministic(collation))

@@ -15,16 +15,8 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 
 #include "expr.h"
-
-static bool
-is_like(Oid funcid)
-{
-	return funcid == F_TEXTLIKE || funcid == F_TEXTNLIKE || funcid == F_BPCHARLIKE ||
-		funcid == F_BPCHARNLIKE;
-}
 
 /* A pattern without escapes cannot end with one, which is all that LIKE complains of. */
 static bool
@@ -43,7 +35,7 @@ cannot_fail(Node *qual)
 {
 	if (contain_volatile_functions(qual) || contain_subplans(qual))
 		return false;
-	if (IsA(qual, OpExpr) && is_like(((OpExpr *) qual)->opfuncid))
+	if (IsA(qual, OpExpr) && expr_is_like(((OpExpr *) qual)->opfuncid))
 		return like_cannot_fail((OpExpr *) qual);
 	return !contain_leaked_vars(qual);
 }
@@ -54,7 +46,7 @@ is_vector_function(Oid funcid)
 	for (int i = 0; i < expr_nfunctions; i++)
 		if (expr_functions[i].funcid == funcid)
 			return true;
-	return funcid == F_TEXTEQ || funcid == F_TEXTNE || funcid == F_BPCHAREQ || funcid == F_BPCHARNE;
+	return expr_is_text_equality(funcid);
 }
 
 /* Is there anything in it that is done row by row, as far as one can tell from here? */
