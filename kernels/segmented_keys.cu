@@ -5,6 +5,7 @@
  */
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_select.cuh>
+#include <cub/version.cuh>
 #include <thrust/iterator/counting_iterator.h>
 
 #include "common.cuh"
@@ -48,6 +49,9 @@ struct RunHead
 	}
 };
 
+/* Before CUDA 12.9, CUB's selection silently cuts counts off at 32 bits (NVIDIA/cccl pull request 2400). */
+static const int64_t most_selected = CUB_VERSION >= 200800 ? INT64_MAX : INT32_MAX;
+
 static __global__ void
 close_offsets(int64_t *offsets, const int64_t *nsegments, int64_t n)
 {
@@ -67,6 +71,8 @@ gpuagg_cuda_segments_from_keys(int key_size, const void *keys, int64_t n, int64_
 
 	if (n < 1 || (key_size != 1 && key_size != 2 && key_size != 4 && key_size != 8 && key_size != 16))
 		return GPUAGG_CUDA_INVALID;
+	if (n > most_selected)
+		return GPUAGG_CUDA_UNSUPPORTED;
 	CUDA_TRY(cub::DeviceSelect::If(nullptr, bytes, rows, offsets, nsegments_device, n, head, stream));
 	temp = ws.take<char>(bytes);
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);
@@ -281,6 +287,8 @@ gpuagg_cuda_select_rows(int64_t n, const int64_t *permutation, const uint8_t *ke
 
 	if (n < 0)
 		return GPUAGG_CUDA_INVALID;
+	if (n > most_selected)
+		return GPUAGG_CUDA_UNSUPPORTED;
 	CUDA_TRY(cub::DeviceSelect::If(nullptr, bytes, permutation, selected, nselected_device, n, keeps,
 								   stream));
 	temp = ws.take<char>(bytes);
