@@ -748,6 +748,9 @@ seg_close_block(const SegmentedArgs &a, const SegShared<Op, InT> *warps)
 	}
 	if (gridDim.x > 1)
 	{
+		/* read with the others, and not used */
+		if (head < 0)
+			static_cast<State *>(a.heads)[blockIdx.x] = v;
 		static_cast<State *>(a.carries)[blockIdx.x] = v;
 		a.head_segments[blockIdx.x] = head;
 	}

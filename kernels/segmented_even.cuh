@@ -12,7 +12,8 @@
  *
  * Errors are left to the load-balanced form, too: one makes it do the work
  * again, so that the bits reported do not depend on the order of summation
- * here.  Which form gives the states thus depends on the input and sizes alone.
+ * here, but for what only the joining of a segment's pieces overflows, which is
+ * reported as it is.  Which form gives the states thus depends on the input and sizes alone.
  *
  * Lengths within a stretch are 32-bit numbers, as are those allowed.
  */
