@@ -6,8 +6,13 @@
  * the unit tests and the benchmarks alike.
  *
  * Conventions of every function unless its comment says otherwise:
- *	- pointers are device pointers, sizes are element counts in 64 bits (up to
- *	  2^33 elements), alignment is that of the element type only;
+ *	- pointers are device pointers, sizes are element counts in 64 bits: up to 2^33
+ *	  elements for segmented reductions, plans, segments_from_keys, gather and combine;
+ *	  sorts, histograms and hash tables take fewer than 2^32 rows a call (UNSUPPORTED
+ *	  above) and accumulate over calls;
+ *	- alignment is that of the element type; of states and columns of 16 bytes 16 (states
+ *	  that are not aligned are INVALID), of a workspace, slots and keys of tables 256,
+ *	  which is what cudaMalloc gives;
  *	- work is queued on `stream`; nothing synchronizes, nothing allocates;
  *	- scratch memory is the caller's: call with workspace = NULL to learn the
  *	  size in *workspace_bytes, then with memory of at least that size;
@@ -74,7 +79,9 @@ const char *gpuagg_cuda_last_error(void);
  * length, but its elements start at values[sources[s]].
  *
  * A plan (gpuagg_cuda_segments_plan) stores how the work is cut, so that a call
- * for each of several columns need not search the offsets again.
+ * for each of several columns need not search the offsets again.  A call with a plan
+ * takes the load-balanced form always; without one, few elements and even lengths have
+ * faster forms of their own.
  */
 typedef struct GpuaggSegments
 {
@@ -255,7 +262,7 @@ typedef enum GpuaggHistStrategy
 	GPUAGG_HIST_AUTO,
 	GPUAGG_HIST_SHARED,			/* shared memory: M sub-histograms, S passes */
 	GPUAGG_HIST_PARTITION,		/* partition by bin range, then shared memory */
-	GPUAGG_HIST_GLOBAL			/* device-wide atomics or locks on the states */
+	GPUAGG_HIST_GLOBAL			/* states changed in the L2 cache, M copies of them */
 } GpuaggHistStrategy;
 
 typedef struct GpuaggHist
@@ -269,11 +276,15 @@ typedef struct GpuaggHist
 	GpuaggHistStrategy strategy;	/* AUTO: by the model in hist_model.h */
 } GpuaggHist;
 
-/* What AUTO chose, for EXPLAIN. */
+/*
+ * What AUTO chose, for EXPLAIN, of the operators that have a form in shared memory, or of
+ * all if none has.  copies is of rows whose bins are all alike (race factor 1); how often
+ * rows of a warp meet is sampled during the update, and more copies are used then if there is room.
+ */
 typedef struct GpuaggHistChoice
 {
 	GpuaggHistStrategy strategy;
-	int			copies;			/* M, sub-histograms a block */
+	int			copies;			/* M, sub-histograms a block; GLOBAL: of the device */
 	int			passes;			/* S, or the partitions */
 	int			bin_bytes;		/* shared memory of one bin */
 } GpuaggHistChoice;
@@ -281,6 +292,11 @@ typedef struct GpuaggHistChoice
 GpuaggCudaStatus gpuagg_hist_init(MonoidId op, void *states, int64_t nbins,
 								  gpuagg_stream stream);
 GpuaggCudaStatus gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice);
+/*
+ * Operators with a form in shared memory (hist_list.h, and argmax and argmin of keys of up to
+ * 32 bits with the row number as payload) take the strategy chosen; the others change their states
+ * in the L2 cache in any case.
+ */
 GpuaggCudaStatus gpuagg_hist_update(const GpuaggHist *hist, void *workspace,
 									size_t *workspace_bytes, gpuagg_stream stream);
 

@@ -471,11 +471,12 @@ static __device__ __noinline__ void
 change_float(const HistArgs &hist, int s, int32_t bin, u64 v)
 {
 	const HistSlot &slot = hist.slot[s];
-	int			err = slot.op == MONOID_SUM_F32 ? change_state<Op_sum_f32>(slot.states, (u32) bin, v, 0, nullptr)
-		: change_state<Op_sum_f64>(slot.states, (u32) bin, v, 0, nullptr);
+	double		x = __longlong_as_double(v);
+	int			err = slot.op == MONOID_SUM_F32 ? change_cas<Op_sum_f32>((float *) slot.states + bin, (float) x)
+		: change_cas<Op_sum_f64>((double *) slot.states + bin, x);
 
 	if (err)
-		atomicOr(&hist.status->errors[s], (u32) err);
+		atomicOr(&hist.status->errors[slot.number], (u32) err);
 }
 
 /* Where one thread sees a claimed slot: to its end. */

@@ -3,34 +3,25 @@
  *	  Generalized histograms, host side: checks, the layout of bins in shared
  *	  memory, the choice of a strategy, and the workspace.
  */
+#include "hist_change.cuh"
 #include "hist_kernels.cuh"
 #include "hist_model.h"
 #include "partition.cuh"
 
 /* Threads of kernels need some shared memory of their own. */
-#define SHARED_RESERVE 1024
+#define SHARED_RESERVE (256 + HOT_PLACES * (int) sizeof(HotPlace))
 
+/* Operators with a form in one way, the others in the L2 cache: each reads the bins by itself. */
 struct HistPlan
 {
 	HistArgs	args;
 	HistModel	model;
 	PartPlan	part;
 	PartPlan	groups;			/* of partitions; no parts: none */
-	bool		forms;			/* any slot has a form */
+	HistArgs	rest;			/* slots without a form */
+	HistModel	rest_model;
+	void	   *rest_states[GPUAGG_MAX_SLOTS];	/* the caller's */
 };
-
-static int
-form_of(MonoidId op)
-{
-	switch (op)
-	{
-#define HIST(NAME, form) case MONOID_##NAME: return HIST_##form;
-#include "hist_list.h"
-#undef HIST
-		default:
-			return HIST_GENERIC;
-	}
-}
 
 /* The column type that is a monoid's own input. */
 static GpuaggValueType
@@ -98,8 +89,8 @@ type_feeds(GpuaggValueType type, GpuaggValueType native)
 	}
 }
 
-static GpuaggCudaStatus
-check_bins(const GpuaggBins &b)
+GpuaggCudaStatus
+hist_check_bins(const GpuaggBins &b)
 {
 	bool		floats = b.kind == GPUAGG_BIN_WIDTH || b.kind == GPUAGG_BIN_THRESHOLDS;
 
@@ -122,11 +113,21 @@ check_bins(const GpuaggBins &b)
 	{
 		int64_t		product = 1;
 
+		/* no product of what has passed can overflow */
 		for (int c = 0; c < b.ncolumns; c++)
-			if (b.extent[c] < 1 || (product *= b.extent[c]) > b.nbins)
+			if (b.extent[c] < 1 || b.extent[c] > b.nbins || (product *= b.extent[c]) > b.nbins)
 				return GPUAGG_CUDA_INVALID;
 	}
 	return GPUAGG_CUDA_OK;
+}
+
+/* Of 16 bytes, a state is changed in one piece. */
+static size_t
+state_alignment(MonoidId op)
+{
+	size_t		size = gpuagg_monoids[op].state_size;
+
+	return size % 16 == 0 ? 16 : size % 8 == 0 ? 8 : size;
 }
 
 static GpuaggCudaStatus
@@ -140,6 +141,8 @@ set_slot(const GpuaggHist *hist, int s, HistSlot &slot)
 		return GPUAGG_CUDA_INVALID;
 	if (!gpuagg_monoids[in.op].commutative)
 		return GPUAGG_CUDA_UNSUPPORTED;
+	if ((uintptr_t) in.states % state_alignment(in.op) != 0)
+		return GPUAGG_CUDA_INVALID;
 	native = native_type(in.op);
 	slot.op = in.op;
 	slot.form = form_of(in.op);
@@ -147,6 +150,7 @@ set_slot(const GpuaggHist *hist, int s, HistSlot &slot)
 	slot.y = in.y;
 	slot.filter = in.filter;
 	slot.states = in.states;
+	slot.number = s;
 	slot.wide_state = gpuagg_monoids[in.op].state_size == 16;
 	if (slot.x.type == GPUAGG_VALUE_NATIVE)
 		slot.x.type = native;
@@ -194,9 +198,6 @@ size_slot(HistSlot &slot, int fix_words, int block_bits, int total_bits, bool sp
 
 	switch (slot.form)
 	{
-		case HIST_GENERIC:
-			l = 0;
-			break;
 		case HIST_COUNT:
 		case HIST_MAX32:
 			w = 1;
@@ -318,8 +319,17 @@ spills_seldom(const HistArgs &args)
 	return true;
 }
 
+static HistDevice
+hist_device(const DeviceFacts &facts)
+{
+	HistDevice	dev = {facts.sms, facts.threads_per_sm, (int) facts.smem_per_block - SHARED_RESERVE,
+		(int64_t) facts.l2_bytes};
+
+	return dev;
+}
+
 /*
- * The layout and the strategy.  Float sums take four digits where that costs no
+ * The layout and the strategy of slots with a form.  Float sums take four digits where that costs no
  * further pass, else three; they and narrow integer sums keep their carries in
  * shared memory likewise.
  */
@@ -327,7 +337,7 @@ static void
 choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
 	HistArgs   &args = plan.args;
-	HistDevice	dev = {facts.sms, (int) facts.smem_per_block - SHARED_RESERVE, (int64_t) facts.l2_bytes};
+	HistDevice	dev = hist_device(facts);
 	int			bits = log2_ceil(hist->nrows / facts.sms + 4096 * 2);
 	int64_t		best = INT64_MAX;
 	HistModel	m;
@@ -337,13 +347,6 @@ choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		HistArgs	trial = args;
 
 		size_slots(trial, narrow ? 3 : 4, bits, log2_ceil(hist->nrows + 1), narrow);
-		plan.forms = trial.words > 0;
-		if (!plan.forms)
-		{
-			args = trial;
-			plan.model.form = HIST_FORM_GLOBAL;
-			return;
-		}
 		m = hist_model(&dev, hist->bins.nbins, trial.words, hist->nrows, 1, kind_of_bins(args));
 		/* spilled carries need limbs that the whole device shares */
 		if (narrow && (m.form != HIST_FORM_SHARED || hist->strategy == GPUAGG_HIST_PARTITION))
@@ -357,8 +360,6 @@ choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	}
 	if (hist->strategy == GPUAGG_HIST_SHARED && plan.model.form != HIST_FORM_BYTES)
 		plan.model.form = HIST_FORM_SHARED;
-	else if (hist->strategy == GPUAGG_HIST_GLOBAL)
-		plan.model.form = HIST_FORM_GLOBAL;
 	else if (hist->strategy == GPUAGG_HIST_PARTITION)
 		plan.model.form = HIST_FORM_PARTITION;
 	if (plan.model.form == HIST_FORM_PARTITION)
@@ -375,9 +376,6 @@ choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		plan.model.pass_bins = fit;
 		plan.model.passes = (int) ((hist->bins.nbins + fit - 1) / fit);
 	}
-	if (plan.model.form == HIST_FORM_GLOBAL)
-		for (int s = 0; s < args.nslots; s++)
-			args.slot[s].form = HIST_GENERIC;
 }
 
 /* Whether a slot's inputs can be carried along by a partition. */
@@ -536,30 +534,80 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	args.limb = ws.take<u64>((size_t) part.max_splits * args.limbs * args.limb_bins);
 }
 
+/* What the model says, to kernels. */
+static void
+set_model(const HistModel &m, HistArgs &args)
+{
+	args.passes = m.passes;
+	args.pass_bins = (u32) m.pass_bins;
+	args.log2_copies = args.log2_most = m.log2_copies;
+}
+
+/* Copies of the slots without a form. */
+static void
+choose_rest(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
+{
+	HistDevice	dev = hist_device(facts);
+	int			bytes = 0;
+	bool		look = true;
+
+	for (int s = 0; s < plan.rest.nslots; s++)
+	{
+		look = look && mostly_looks(plan.rest.slot[s].op);
+		bytes += gpuagg_monoids[plan.rest.slot[s].op].state_size;
+		plan.rest_states[s] = plan.rest.slot[s].states;
+	}
+	plan.rest_model = hist_model_global(&dev, hist->bins.nbins, bytes, hist->nrows, 1, look);
+	set_model(plan.rest_model, plan.rest);
+	plan.rest.spread = hist_model_spread(&dev);
+	plan.rest.locks = true;
+	/* rows out of range are reported once */
+	plan.rest.report = plan.args.nslots == 0;
+}
+
 static GpuaggCudaStatus
 make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
+	HistArgs   &args = plan.args;
+
 	plan = HistPlan();
 	if (hist->nslots < 1 || hist->nslots > GPUAGG_MAX_SLOTS || hist->nrows < 0)
 		return GPUAGG_CUDA_INVALID;
 	if (hist->nrows > UINT32_MAX)
 		return GPUAGG_CUDA_UNSUPPORTED;
-	STATUS_TRY(check_bins(hist->bins));
-	plan.args.bins = hist->bins;
-	plan.args.nslots = hist->nslots;
-	plan.args.nrows = (u32) hist->nrows;
-	plan.args.first_row = hist->first_row;
-	plan.args.status = hist->status;
+	STATUS_TRY(hist_check_bins(hist->bins));
+	args.bins = hist->bins;
+	args.nrows = (u32) hist->nrows;
+	args.first_row = hist->first_row;
+	args.status = hist->status;
+	args.report = true;
+	plan.rest = args;
 	for (int s = 0; s < hist->nslots; s++)
-		STATUS_TRY(set_slot(hist, s, plan.args.slot[s]));
-	choose(hist, facts, plan);
-	for (int s = 0; s < hist->nslots; s++)
-		if (plan.args.slot[s].form == HIST_GENERIC || plan.args.slot[s].form == HIST_ACCUM ||
-			plan.args.slot[s].form == HIST_REGR)
-			plan.args.locks = true;
-	plan.args.passes = plan.model.passes;
-	plan.args.pass_bins = (u32) plan.model.pass_bins + (plan.model.pass_bins & 1);
-	plan.args.log2_copies = plan.model.log2_copies;
+	{
+		HistSlot	slot;
+
+		STATUS_TRY(set_slot(hist, s, slot));
+		if (slot.form == HIST_GENERIC || hist->strategy == GPUAGG_HIST_GLOBAL)
+			plan.rest.slot[plan.rest.nslots++] = slot;
+		else
+			args.slot[args.nslots++] = slot;
+	}
+	if (args.nslots > 0)
+		choose(hist, facts, plan);
+	if (plan.model.form == HIST_FORM_GLOBAL)
+	{
+		for (int s = 0; s < args.nslots; s++)
+			plan.rest.slot[plan.rest.nslots++] = args.slot[s];
+		args.nslots = 0;
+	}
+	for (int s = 0; s < args.nslots; s++)
+		if (args.slot[s].form == HIST_ACCUM || args.slot[s].form == HIST_REGR)
+			args.locks = true;
+	set_model(plan.model, args);
+	args.pass_bins += args.pass_bins & 1;
+	args.spread = HIST_SPREAD_BINS;
+	if (plan.rest.nslots > 0)
+		choose_rest(hist, facts, plan);
 	return GPUAGG_CUDA_OK;
 }
 
@@ -587,13 +635,80 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	STATUS_TRY(make_plan(hist, *facts, plan));
-	choice->strategy = plan.model.form == HIST_FORM_SHARED || plan.model.form == HIST_FORM_BYTES ? GPUAGG_HIST_SHARED
-		: plan.model.form == HIST_FORM_PARTITION ? GPUAGG_HIST_PARTITION : GPUAGG_HIST_GLOBAL;
+	if (plan.args.nslots == 0)
+	{
+		choice->strategy = GPUAGG_HIST_GLOBAL;
+		choice->copies = 1 << plan.rest_model.log2_copies;
+		choice->passes = plan.rest_model.passes;
+		choice->bin_bytes = 0;
+		return GPUAGG_CUDA_OK;
+	}
+	choice->strategy = plan.model.form == HIST_FORM_PARTITION ? GPUAGG_HIST_PARTITION
+		: plan.model.form == HIST_FORM_LOOK ? GPUAGG_HIST_GLOBAL : GPUAGG_HIST_SHARED;
 	choice->copies = 1 << plan.model.log2_copies;
 	choice->passes = choice->strategy == GPUAGG_HIST_PARTITION ? (int) plan.model.partitions
 		: plan.model.form == HIST_FORM_LOOK ? 1 : plan.model.passes;
 	choice->bin_bytes = plan.model.form == HIST_FORM_BYTES ? 1 : 4 * plan.args.words;
 	return GPUAGG_CUDA_OK;
+}
+
+/* What slots with a form need in the workspace; `bytes` is of counts in bytes alone. */
+static void
+plan_workspace(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, Workspace &ws, u32 **bytes)
+{
+	HistArgs   &args = plan.args;
+
+	*bytes = nullptr;
+	if (plan.model.form == HIST_FORM_PARTITION)
+		plan_partition(hist, facts, plan, ws);
+	else if (plan.model.form == HIST_FORM_BYTES)
+		*bytes = ws.take<u32>((size_t) hist_count_blocks(args.nrows, facts) * args.pass_bins / 4);
+	else if (plan.model.form == HIST_FORM_LOOK || !hist_narrow_takes(args, facts))
+	{
+		args.limb_bins = (u32) hist->bins.nbins + 2;
+		args.limb_bins &= ~1u;
+		args.limb = ws.take<u64>((size_t) args.limbs * args.limb_bins);
+		/* what has no preparation has no sample, either; counts do not slow down on equal bins */
+		if (plan.model.log2_most > plan.model.log2_copies)
+		{
+			args.log2_most = plan.model.log2_most;
+			args.copies = ws.take<int>(1);
+		}
+	}
+}
+
+/* Copies of the states of the others. */
+static void
+plan_rest(HistPlan &plan, Workspace &ws)
+{
+	HistArgs   &rest = plan.rest;
+
+	if (plan.rest_model.log2_most == 0)
+		return;
+	rest.log2_most = plan.rest_model.log2_most;
+	rest.copies = ws.take<int>(1);
+	for (int s = 0; s < rest.nslots; s++)
+		rest.slot[s].states = ws.take<char>((size_t) (rest.bins.nbins << rest.log2_most) *
+											gpuagg_monoids[rest.slot[s].op].state_size);
+}
+
+static GpuaggCudaStatus
+launch_forms(HistPlan &plan, u32 *bytes, const DeviceFacts &facts, cudaStream_t stream)
+{
+	HistArgs   &args = plan.args;
+
+	if (plan.model.form == HIST_FORM_BYTES)
+		return hist_launch_counts(args, bytes, facts, stream);
+	if (plan.model.form == HIST_FORM_SHARED && args.limb == nullptr)
+		return hist_launch_narrow(args, facts, stream);
+	STATUS_TRY(hist_launch_prepare(args, facts, stream));
+	if (plan.model.form == HIST_FORM_LOOK)
+		return hist_launch_look(args, facts, stream);
+	if (plan.model.form == HIST_FORM_SHARED)
+		return hist_launch_shared(args, facts, stream);
+	STATUS_TRY(hist_launch_split(args, plan.part, plan.groups, facts, stream));
+	redirect_columns(plan);
+	return hist_launch_partition(args, facts, stream);
 }
 
 GPUAGG_API GpuaggCudaStatus
@@ -602,42 +717,23 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 {
 	const DeviceFacts *facts;
 	HistPlan	plan;
-	HistArgs   &args = plan.args;
 	Workspace	ws(workspace);
 	u32		   *bytes = nullptr;
 
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	STATUS_TRY(make_plan(hist, *facts, plan));
-	args.window = ws.take<int>(2 * GPUAGG_MAX_SLOTS);
-	args.lock = ws.take<u32>(HIST_LOCKS);
-	if (plan.model.form == HIST_FORM_PARTITION)
-		plan_partition(hist, *facts, plan, ws);
-	else if (plan.model.form == HIST_FORM_BYTES)
-		bytes = ws.take<u32>((size_t) hist_count_blocks(args.nrows, *facts) * args.pass_bins / 4);
-	else if (plan.model.form == HIST_FORM_LOOK ||
-			 (plan.model.form == HIST_FORM_SHARED && !hist_narrow_takes(args, *facts)))
-	{
-		args.limb_bins = (u32) hist->bins.nbins + 2;
-		args.limb_bins &= ~1u;
-		args.limb = ws.take<u64>((size_t) args.limbs * args.limb_bins);
-	}
+	plan.args.window = plan.rest.window = ws.take<int>(2 * GPUAGG_MAX_SLOTS);
+	plan.args.lock = plan.rest.lock = ws.take<u32>(HIST_LOCKS);
+	if (plan.args.nslots > 0)
+		plan_workspace(hist, *facts, plan, ws, &bytes);
+	if (plan.rest.nslots > 0)
+		plan_rest(plan, ws);
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);
 	if (hist->nrows == 0)
 		return GPUAGG_CUDA_OK;
-
-	if (plan.model.form == HIST_FORM_BYTES)
-		return hist_launch_counts(args, bytes, *facts, stream);
-	if (plan.model.form == HIST_FORM_SHARED && hist_narrow_takes(args, *facts))
-		return hist_launch_narrow(args, *facts, stream);
-	if (plan.model.form != HIST_FORM_SHARED || args.limb)
-		STATUS_TRY(hist_launch_prepare(args, *facts, stream));
-	if (plan.model.form == HIST_FORM_LOOK)
-		return hist_launch_look(args, *facts, stream);
-	if (plan.model.form == HIST_FORM_SHARED)
-		return hist_launch_shared(args, *facts, stream);
-	if (plan.model.form == HIST_FORM_GLOBAL)
-		return hist_launch_global(args, *facts, stream);
-	STATUS_TRY(hist_launch_split(args, plan.part, plan.groups, *facts, stream));
-	redirect_columns(plan);
-	return hist_launch_partition(args, *facts, stream);
+	if (plan.args.nslots > 0)
+		STATUS_TRY(launch_forms(plan, bytes, *facts, stream));
+	if (plan.rest.nslots > 0)
+		STATUS_TRY(hist_launch_global(plan.rest, plan.rest_states, *facts, stream));
+	return GPUAGG_CUDA_OK;
 }

@@ -63,6 +63,7 @@ struct HistSlot
 				y;
 	const uint8_t *filter;
 	void	   *states;
+	int			number;			/* among the caller's slots */
 	int			word;			/* first word plane in shared memory */
 	int			limb;			/* first limb plane in device memory */
 	int			nlimbs;
@@ -95,9 +96,13 @@ struct HistArgs
 	GpuaggHistStatus *status;
 	int			words;			/* word planes in all */
 	int			limbs;			/* limb planes in all */
-	int			log2_copies;
+	int			log2_copies;	/* M, unless it is sampled: */
+	int			log2_most;		/* what there is memory for */
+	int		   *copies;			/* log2 of M, by the sampled race factor; NULL: log2_copies */
+	int64_t		spread;			/* what hist_model_copies then takes */
 	int			passes;
-	u32			pass_bins;		/* even */
+	u32			pass_bins;		/* even, if in shared memory */
+	bool		report;			/* rows out of range */
 	u32			limb_bins;		/* bins of a limb plane */
 	u64		   *limb;			/* limb planes; in partitions: one set a split; NULL: none */
 	int		   *window;			/* e0 of x and y, two a slot */
@@ -140,6 +145,13 @@ mix64(u64 x)
 	x *= 0xd6e8feb86659fd93ULL;
 	x ^= x >> 32;
 	return x;
+}
+
+/* log2 of M; to be asked after the preparation has ended. */
+static __device__ __forceinline__ int
+log2_copies(const HistArgs &args)
+{
+	return args.copies ? __ldcg(args.copies) : args.log2_copies;
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -234,7 +246,7 @@ load_items(const GpuaggColumn &c, const u32 (&row)[ITEMS], u32 ok, u64 (&lo)[ITE
 
 /* ---- bins --------------------------------------------------------------- */
 
-/* The bin of each row in ok; rows without one leave ok. */
+/* The bin of each row in ok; rows without one leave ok.  status: where those out of range count, or NULL. */
 template <int ITEMS> static __device__ __forceinline__ u32
 find_bins(const GpuaggBins &b, const u32 (&row)[ITEMS], u32 ok, int32_t (&bin)[ITEMS],
 		  GpuaggHistStatus *status)
@@ -314,7 +326,7 @@ find_bins(const GpuaggBins &b, const u32 (&row)[ITEMS], u32 ok, int32_t (&bin)[I
 		}
 	}
 	outside &= ok;
-	if (outside)
+	if (outside && status)
 		atomicAdd(&status->outside, (u64) __popc(outside));
 	return ok & ~outside;
 }

@@ -158,16 +158,6 @@ flush_hot(const HistArgs &args, const FastArgs &fast, HotBin<DIGITS> &hot, u64 *
 		atomicAdd(limbs + (size_t) (args.slot[fast.slot].limb + k) * args.limb_bins + hot.bin, (u64) hot.digit[k]);
 }
 
-/* A float that has no digits in the window goes straight to its state. */
-static __device__ __noinline__ void
-late_float(const HistArgs &args, int s, u32 bin, double v)
-{
-	u64			bits = __double_as_longlong(v);
-
-	if (bits != 1ULL << 63)
-		change_row(args, s, bin, bits, 0);
-}
-
 /* Carries of the digits that overflowed when d was added to old. */
 template <int DIGITS, int ITEMS> static __device__ __forceinline__ void
 add_carries(const HistArgs &args, const HistSlot &slot, const FastPlace &place, const u32 (&at)[ITEMS],
@@ -198,13 +188,15 @@ add_carries(const HistArgs &args, const HistSlot &slot, const FastPlace &place, 
 		}
 }
 
-template <int DIGITS, int ITEMS, typename T> static __device__ __forceinline__ void
+template <int DIGITS, int ITEMS, bool PARTITIONED, typename T> static __device__ __forceinline__ void
 add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, const double *magic,
 		  u32 limit, const u32 (&at)[ITEMS], const T (&v)[ITEMS], u32 in, u32 in_hot, HotBin<DIGITS> &hot)
 {
 	u32			d[ITEMS][DIGITS],
 				old[ITEMS][DIGITS];
-	u32			late = 0;
+	u32			fit = 0,
+				late;
+	bool		same = true;
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -216,38 +208,52 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, co
 #pragma unroll
 		for (int k = DIGITS - 1; k >= 0; k--)
 			d[j][k] = fix_digit(r, magic[k]);
-		fits = fits && r == 0;
+		fit |= (u32) (fits && r == 0) << j;
+		same = same && at[j] == at[0];
+	}
+	late = (in | in_hot) & ~fit;
+	in &= fit;
+	/* rows of one bin, as of sorted or hot keys, are one addition: four digits fit a word with ease */
+	if (!PARTITIONED && same && in == (1u << ITEMS) - 1)
+	{
+#pragma unroll
+		for (int j = 1; j < ITEMS; j++)
+#pragma unroll
+			for (int k = 0; k < DIGITS; k++)
+				d[0][k] += d[j][k];
+		in = 1;
+	}
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
 #pragma unroll
 		for (int k = 0; k < DIGITS; k++)
 			old[j][k] = 0;
 		if (in >> j & 1)
 		{
-			if (fits)
-			{
 #pragma unroll
-				for (int k = 0; k < DIGITS; k++)
-					old[j][k] = atomicAdd(place.words + k * place.plane + at[j], d[j][k]);
-			}
-			else
-				late |= 1u << j;
+			for (int k = 0; k < DIGITS; k++)
+				old[j][k] = atomicAdd(place.words + k * place.plane + at[j], d[j][k]);
 		}
-		else if (in_hot >> j & 1)
+		else if (in_hot & fit & 1u << j)
 		{
-			if (!fits)
-				late |= 1u << j;
-			else
 #pragma unroll
-				for (int k = 0; k < DIGITS; k++)
-					hot.digit[k] += k == 0 ? (int64_t) d[j][k] : (int64_t) (int32_t) d[j][k];
+			for (int k = 0; k < DIGITS; k++)
+				hot.digit[k] += k == 0 ? (int64_t) d[j][k] : (int64_t) (int32_t) d[j][k];
 		}
 	}
 	if (digits_overflow(old, d))
 		add_carries<DIGITS, ITEMS>(args, args.slot[fast.slot], place, at, d, old);
-	if (late)
+	/* floats that have no digits in the window go straight to their states; -0 is the identity */
+	if (__any_sync(~0u, late))
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
-			if (late >> j & 1)
-				late_float(args, fast.slot, place.bin0 + (at[j] >> place.log2_copies), (double) v[j]);
+		{
+			u64			bits = __double_as_longlong((double) v[j]);
+
+			change_rows<true>(args, fast.slot, place.bin0 + (at[j] >> place.log2_copies),
+							  (late >> j & 1) && bits != 1ULL << 63, bits, 0);
+		}
 	/* lanes that came apart here would stay so for the rest of the loop */
 	__syncwarp();
 }
@@ -257,8 +263,8 @@ static __device__ __forceinline__ void
 add_rest(const HistArgs &args, const HistSlot &slot, const FastPlace &place, u32 at, u32 rest)
 {
 	if (rest && slot.spill)
-		atomicAdd(&args.limb[(slot.limb + 1) * (size_t) args.limb_bins + place.bin0 + (at >> place.log2_copies)],
-				  (u64) (int64_t) (int32_t) rest);
+		add_carry(args.limb + (slot.limb + 1) * (size_t) args.limb_bins, place.bin0 + (at >> place.log2_copies),
+				  (int) rest < 0, 1);
 	else if (rest)
 		shared_add(place.words_at + (place.plane + at) * (u32) sizeof(u32), rest);
 }
@@ -443,7 +449,7 @@ add_tile(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 	constexpr int DIGITS = digits_of(KIND);
 
 	if constexpr (DIGITS > 0)
-		add_fixes<DIGITS, ITEMS>(args, fast, place, magic, limit, at, tile.v, in, in_hot, hot);
+		add_fixes<DIGITS, ITEMS, PARTITIONED>(args, fast, place, magic, limit, at, tile.v, in, in_hot, hot);
 	else if constexpr (KIND == FAST_INT_I32 || KIND == FAST_UINT)
 		add_integers<KIND, ITEMS>(args, fast, place, at, tile.v, in);
 	else if constexpr (KIND == FAST_INT_I64)
@@ -474,8 +480,9 @@ add_tile(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 
 /* Where the block's bins are. */
 template <int KIND> static __device__ __forceinline__ FastPlace
-place_of(const HistArgs &args, const FastArgs &fast, bool counting, u32 *shared, u32 plane, u32 bin0, u32 nbins)
+place_of(const HistArgs &args, const FastArgs &fast, bool counting, u32 *shared, int log2_copies, u32 bin0, u32 nbins)
 {
+	u32			plane = args.pass_bins << log2_copies;
 	FastPlace	place;
 
 	place.count = shared + (counting ? (size_t) args.slot[fast.count].word * plane : 0);
@@ -486,8 +493,8 @@ place_of(const HistArgs &args, const FastArgs &fast, bool counting, u32 *shared,
 	place.plane = plane;
 	place.bin0 = bin0;
 	place.nbins = nbins;
-	place.log2_copies = args.log2_copies;
-	place.copy = threadIdx.x & ((1u << args.log2_copies) - 1);
+	place.log2_copies = log2_copies;
+	place.copy = threadIdx.x & ((1u << log2_copies) - 1);
 	return place;
 }
 
@@ -497,7 +504,7 @@ place_of(const HistArgs &args, const FastArgs &fast, bool counting, u32 *shared,
  * of a hot bin are not added, but handed back.
  */
 template <int KIND, int THREADS, bool PARTITIONED> static __device__ __forceinline__ void
-add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 plane, u32 bin0, u32 nbins,
+add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32 nbins,
 		  u64 begin, u64 end, bool report, HotBin<digits_of(KIND)> &hot)
 {
 	typedef typename FastInput<KIND>::type T;
@@ -521,11 +528,11 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 plane, u3
 	FastTile<KIND> next;
 
 	next.load(fast, narrow, values, with_values, begin, end, threads, origin - 1);
-	clear_shared(shared, (size_t) args.words * plane);
-	place = place_of<KIND>(args, fast, counting, shared, plane, bin0, nbins);
+	clear_shared(shared, (size_t) args.words * (args.pass_bins << (PARTITIONED ? 0 : args.log2_most)));
 	/* windows are needed at once, cleared limbs at the end or for a carry */
-	if (KIND != FAST_NONE && KIND != FAST_MAX_I32)
+	if (!PARTITIONED && (KIND != FAST_MAX_I32 || args.copies))
 		wait_for_predecessor();
+	place = place_of<KIND>(args, fast, counting, shared, PARTITIONED ? 0 : log2_copies(args), bin0, nbins);
 	if (DIGITS > 0)
 	{
 		int			e0 = args.window[2 * fast.slot];
@@ -579,7 +586,6 @@ template <int KIND> static __global__ void __launch_bounds__(sm_threads(KIND), 1
 fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast)
 {
 	extern __shared__ __align__(16) u32 shared[];
-	u32			plane = args.pass_bins << args.log2_copies;
 	HotBin<digits_of(KIND)> none = {NO_BIN, 0, {}};
 	/* equal shares, each from a line of memory on */
 	u64			lines = ((u64) args.nrows + 31) / 32;
@@ -594,10 +600,10 @@ fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastA
 
 		if (pass > 0)
 			__syncthreads();
-		add_range<KIND, sm_threads(KIND), false>(args, fast, shared, plane, bin0, n, begin, end, pass == 0, none);
+		add_range<KIND, sm_threads(KIND), false>(args, fast, shared, bin0, n, begin, end, pass == 0 && args.report, none);
 		__syncthreads();
 		wait_for_predecessor();
-		flush_to_limbs(args, shared, plane, n, args.limb, bin0);
+		flush_to_limbs(args, shared, log2_copies(args), n, args.limb, bin0);
 	}
 }
 
@@ -630,7 +636,7 @@ flush_fast(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 pl
 		}
 	}
 	else
-		flush_to_states(args, shared, plane, bin0, n);
+		flush_to_states(args, shared, bin0, n);
 }
 
 /* Two blocks a multiprocessor, or one of twice the threads where bins take more than half of its memory. */
@@ -664,14 +670,14 @@ fast_partition_kernel(const __grid_constant__ HistArgs args, const __grid_consta
 
 		if (digits_of(KIND) > 0 && item.split >= 0)
 			hot.bin = hot_bin(fast, item, bin0);
-		add_range<KIND, 0, true>(args, fast, shared, plane, bin0, n, item.row0, item.row1, false, hot);
+		add_range<KIND, 0, true>(args, fast, shared, bin0, n, item.row0, item.row1, false, hot);
 		if (hot.bin != NO_BIN)
 			flush_hot(args, fast, hot, args.limb + (size_t) item.split * args.limbs * args.limb_bins);
 		__syncthreads();
 		if (item.split < 0)
 			flush_fast<KIND>(args, fast, shared, plane, bin0, n);
 		else
-			flush_split(args, shared, plane, bin0, n, item.split, &last);
+			flush_split(args, shared, bin0, n, item.split, &last);
 	}
 }
 
@@ -762,7 +768,7 @@ template <int KIND> static cudaError_t
 launch_fast(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts, cudaStream_t stream)
 {
 	void	  (*kernel) (HistArgs, FastArgs) = fast_partition_kernel<KIND>;
-	size_t		bytes = (size_t) args.words * (args.pass_bins << args.log2_copies) * sizeof(u32);
+	size_t		bytes = (size_t) args.words * (args.pass_bins << args.log2_most) * sizeof(u32);
 	/* the system keeps 1 KB of each block */
 	int			blocks = args.item && 2 * (bytes + 1024 + STATIC_BYTES) <= facts.smem_per_sm ? 2 : 1;
 	cudaError_t err;

@@ -1,12 +1,13 @@
 /*
  * hist_kernels.cu
- *	  The kernels of generalized histograms.
+ *	  The kernels of generalized histograms in shared memory.
  *
  * An update is prepare (clear limbs, place the windows of floats) → accumulate
  * → fold.  On devices that can, each starts while its predecessor drains and waits where it needs
  * the predecessor's results.
  */
 #include "hist_kernels.cuh"
+#include "hist_model.h"
 #include "hist_shared.cuh"
 
 #define THREADS 512
@@ -39,7 +40,66 @@ sample_exponent(const HistArgs &args, const GpuaggColumn &c)
 	return best;
 }
 
-static __global__ void
+/* Lines of a warp whose bins are looked at, by so many warps. */
+#define RACE_LINES 128
+#define RACE_WARPS 16
+#define RACE_ITEMS (RACE_LINES / RACE_WARPS)
+
+/*
+ * The race factor, from pairs of rows of a warp with equal bins: were each of D bins as
+ * likely as any other, one pair in D would be equal.  A warp's rows are neighbours,
+ * as where bins are added to, so that sorted ones count as the same.
+ */
+static __device__ void
+sample_race(const HistArgs &args)
+{
+	__shared__ u32 total,
+				equal;
+	u32			lane = threadIdx.x % 32,
+				warp = threadIdx.x / 32,
+				lines = (args.nrows + 31) / 32,
+				samples = min(lines, (u32) RACE_LINES),
+				row[RACE_ITEMS],
+				ok = 0;
+	int32_t		bin[RACE_ITEMS];
+
+	if (threadIdx.x == 0)
+		total = equal = 0;
+	__syncthreads();
+#pragma unroll
+	for (int j = 0; j < RACE_ITEMS; j++)
+	{
+		u32			i = warp * RACE_ITEMS + j;
+		u64			from = (u64) lines * i / RACE_LINES,
+					to = (u64) lines * (i + 1) / RACE_LINES;
+		u64			line = samples < RACE_LINES ? i : from + __umul64hi(mix64(i), to - from);
+
+		row[j] = (u32) line * 32 + lane;
+		if (i < samples && line * 32 + lane < args.nrows)
+			ok |= 1u << j;
+	}
+	ok = find_bins<RACE_ITEMS>(args.bins, row, ok, bin, nullptr);
+#pragma unroll
+	for (int j = 0; j < RACE_ITEMS; j++)
+	{
+		bool		has = ok >> j & 1;
+		u32			rows = __popc(__ballot_sync(~0u, has)),
+					same = __popc(__match_any_sync(~0u, has ? (u32) bin[j] : ~lane)) - 1;
+
+		same = __reduce_add_sync(~0u, same);
+		if (lane == 0 && rows > 1)
+		{
+			atomicAdd(&total, rows * (rows - 1));
+			atomicAdd(&equal, same);
+		}
+	}
+	__syncthreads();
+	if (threadIdx.x == 0)
+		*args.copies = hist_model_copies(equal ? min((int64_t) (total / equal), args.bins.nbins) : args.bins.nbins,
+										 args.spread, args.log2_most);
+}
+
+static __global__ void __launch_bounds__(RACE_WARPS * 32)
 prepare_kernel(const __grid_constant__ HistArgs args)
 {
 	size_t		total = args.item ? 0 : (size_t) args.limbs * args.limb_bins;
@@ -53,6 +113,8 @@ prepare_kernel(const __grid_constant__ HistArgs args)
 		args.lock[i] = 0;
 	for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < args.zeros; i += gridDim.x * blockDim.x)
 		args.zero[i] = 0;
+	if (args.copies && blockIdx.x == gridDim.x - 1)
+		sample_race(args);
 	for (int k = blockIdx.x; k < 2 * args.nslots; k += gridDim.x)
 	{
 		const HistSlot &slot = args.slot[k / 2];
@@ -88,76 +150,25 @@ prepare_kernel(const __grid_constant__ HistArgs args)
 	_Pragma("unroll") for (int j = 0; j < ITEMS; j++) \
 		if (ok >> j & 1) \
 		{ \
-			u32 at = ((u32) bin[j] << args.log2_copies) | copy; \
+			u32 at = ((u32) bin[j] << lc) | copy; \
 			body \
 		} \
 	break
 
-/*
- * The same for longer bodies, through one copy of them: eight for each operator
- * of a call do not fit the instruction cache, which made calls with several nine
- * times slower.  Rows move up, so that they stay in registers.
- */
-template <int ITEMS, typename Body> static __device__ __forceinline__ void
-row_after_row(u32 ok, const u32 (&rows)[ITEMS], const int32_t (&bins)[ITEMS], u64 (&lo)[ITEMS],
-			  u64 (&hi)[ITEMS], const Body &body)
-{
-	u32			row[ITEMS];
-	int32_t		bin[ITEMS];
-
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-	{
-		row[j] = rows[j];
-		bin[j] = bins[j];
-	}
-#pragma unroll 1
-	for (; ok; ok >>= 1)
-	{
-		if (ok & 1)
-			body(row[0], bin[0], lo[0], hi[0]);
-#pragma unroll
-		for (int j = 0; j + 1 < ITEMS; j++)
-		{
-			row[j] = row[j + 1];
-			bin[j] = bin[j + 1];
-			lo[j] = lo[j + 1];
-			hi[j] = hi[j + 1];
-		}
-	}
-}
-
 #define ROW_AFTER_ROW(body) \
-	row_after_row<ITEMS>(ok, row, bin, lo, hi, [&](u32 r, int32_t b, u64 l, u64 h) { \
-		u32 at = ((u32) b << args.log2_copies) | copy; \
+	row_after_row<ITEMS>(ok, row, bin, lo, hi, [&](bool has, u32 r, int32_t b, u64 l, u64 h) { \
+		u32 at = ((u32) b << lc) | copy; \
 		body \
 	}); \
 	break
 
-template <int ITEMS> static __device__ __forceinline__ u32
-slot_rows(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok)
-{
-	const uint8_t *bits[2] = {slot.x.validity, slot.y.validity};
-
-	if (slot.filter)
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			if ((ok >> j & 1) && !slot.filter[row[j]])
-				ok &= ~(1u << j);
-	for (int k = 0; k < 2; k++)
-		if (bits[k])
-#pragma unroll
-			for (int j = 0; j < ITEMS; j++)
-				if ((ok >> j & 1) && !bit_set(bits[k], row[j]))
-					ok &= ~(1u << j);
-	return ok;
-}
-
 /* One slot's rows into shared memory; bins are relative to bin0. */
 template <int ITEMS> static __device__ __forceinline__ void
-add_slot(const HistArgs &args, int s, u32 *shared, u32 plane, u32 copy, u32 bin0,
-		 const u32 (&row)[ITEMS], const int32_t (&bin)[ITEMS], u32 ok)
+add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (&row)[ITEMS],
+		 const int32_t (&bin)[ITEMS], u32 ok)
 {
+	u32			plane = args.pass_bins << lc,
+				copy = threadIdx.x & ((1u << lc) - 1);
 	const HistSlot &slot = args.slot[s];
 	u32		   *p = shared + (size_t) slot.word * plane;
 	u64			lo[ITEMS],
@@ -169,24 +180,10 @@ add_slot(const HistArgs &args, int s, u32 *shared, u32 plane, u32 copy, u32 bin0
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 			if (ok >> j & 1)
-				atomicAdd(&p[((u32) bin[j] << args.log2_copies) | copy], 1u);
+				atomicAdd(&p[((u32) bin[j] << lc) | copy], 1u);
 		return;
 	}
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-		hi[j] = args.first_row + row[j];
-	if (slot.x.values)
-		load_items<ITEMS>(slot.x, row, ok, lo, hi);
-	if (slot.extend)
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			hi[j] = (u64) ((int64_t) lo[j] >> 63);
-	if (slot.y.values)
-	{
-		u64			unused[ITEMS];
-
-		load_items<ITEMS>(slot.y, row, ok, hi, unused);
-	}
+	slot_values<ITEMS>(args, slot, row, ok, lo, hi);
 	switch (slot.form)
 	{
 		case HIST_INT:
@@ -195,24 +192,24 @@ add_slot(const HistArgs &args, int s, u32 *shared, u32 plane, u32 copy, u32 bin0
 			EACH_ROW(add_integer(args, slot, p + at, plane, bin0 + bin[j],
 								 (u32) lo[j] > GPUAGG_U24_MAX ? GPUAGG_U24_MAX : (u32) lo[j], 0););
 		case HIST_INTSQ:
-			ROW_AFTER_ROW(add_square(slot, p + at, plane, l););
+			ROW_AFTER_ROW(if (has) add_square(slot, p + at, plane, l););
 		case HIST_FIX:
 		case HIST_ACCUM:
 		case HIST_REGR:
-			ROW_AFTER_ROW(if (!add_floats(args, slot, s, p + at, plane, bin0 + b, l, h))
-							  change_row(args, s, bin0 + b, l, h););
+			ROW_AFTER_ROW(bool late = has && !add_floats(args, slot, s, p + at, plane, bin0 + b, l, h);
+						  if (__any_sync(~0u, late))
+							  change_rows<true>(args, s, bin0 + b, late, l, h););
 		case HIST_MAX32:
 			EACH_ROW(max_u32(p + at, (u32) max_code(slot.op, lo[j])););
 		case HIST_MAX64:
-			ROW_AFTER_ROW(max_u64((u64 *) p + at, max_code(slot.op, l)););
+			ROW_AFTER_ROW(if (has) max_u64((u64 *) p + at, max_code(slot.op, l)););
 		case HIST_ARG:
 			ROW_AFTER_ROW(u32 key = (u32) l ^ 0x80000000u;
 						  if (slot.op == MONOID_ARGMIN) key = ~key;
-						  max_u64((u64 *) p + at, (u64) key << 32 | (u32) ~r););
-		case HIST_OR64:
-		case HIST_XOR64:
+						  if (has) max_u64((u64 *) p + at, (u64) key << 32 | (u32) ~r););
+		default:				/* OR64, XOR64 */
 			ROW_AFTER_ROW(u64 v = slot.op == MONOID_BIT_AND ? ~l : l;
-						  for (int k = 0; k < 2; k++)
+						  for (int k = 0; has && k < 2; k++)
 						  {
 							  u32 * q = p + at + k * plane;
 							  u32 w = (u32) (v >> (32 * k));
@@ -222,19 +219,14 @@ add_slot(const HistArgs &args, int s, u32 *shared, u32 plane, u32 copy, u32 bin0
 							  else if (w & ~*(volatile u32 *) q)
 								  atomicOr(q, w);
 						  });
-		default:
-			row_after_row<ITEMS>(ok, row, bin, lo, hi, [&](u32, int32_t b, u64 l, u64 h) {
-				change_row(args, s, bin0 + b, l, h);
-			});
 	}
 }
 
 /* Rows [begin, end) in steps of stride tiles, into bins [bin0, bin0 + nbins). */
 template <int ITEMS> static __device__ void
-add_rows(const HistArgs &args, u32 *shared, u32 plane, u32 bin0, u32 nbins, u64 begin, u64 end,
-		 u64 stride)
+add_rows(const HistArgs &args, u32 *shared, int lc, u32 bin0, u32 nbins, u64 begin, u64 end, bool report)
 {
-	u32			copy = threadIdx.x & ((1u << args.log2_copies) - 1);
+	u64			stride = (u64) ITEMS * blockDim.x;
 
 	for (u64 base = begin; base < end; base += stride)
 	{
@@ -264,7 +256,7 @@ add_rows(const HistArgs &args, u32 *shared, u32 plane, u32 bin0, u32 nbins, u64 
 					row[j] = (ok >> j & 1) ? args.part_row[row[j]] : 0;
 		}
 		else
-			ok = find_bins<ITEMS>(args.bins, row, ok, bin, args.status);
+			ok = find_bins<ITEMS>(args.bins, row, ok, bin, report ? args.status : nullptr);
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
@@ -273,7 +265,7 @@ add_rows(const HistArgs &args, u32 *shared, u32 plane, u32 bin0, u32 nbins, u64 
 				ok &= ~(1u << j);
 		}
 		for (int s = 0; s < args.nslots; s++)
-			add_slot<ITEMS>(args, s, shared, plane, copy, bin0, row, bin, ok);
+			add_slot<ITEMS>(args, s, shared, lc, bin0, row, bin, ok);
 	}
 }
 
@@ -285,32 +277,35 @@ shared_kernel(const __grid_constant__ HistArgs args)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	u32			nbins = (u32) args.bins.nbins;
-	u64			tile = (u64) ITEMS * blockDim.x;
-	u32			plane = args.pass_bins << args.log2_copies;
+	size_t		words = (size_t) args.words * (args.pass_bins << args.log2_most);
+	int			lc;
 	/* an even share, in whole lines of a warp: small batches have fewer tiles than there are blocks */
 	u64			lines = ((u64) args.nrows + 31) / 32,
 				begin = lines * blockIdx.x / gridDim.x * 32,
 				end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) args.nrows);
 
 	let_successor_start();
-	clear_shared(shared, (size_t) args.words * plane);
+	hot_begin();
+	clear_shared(shared, words);
 	__syncthreads();
 	wait_for_predecessor();
+	lc = log2_copies(args);
 	for (int pass = 0; pass < args.passes; pass++)
 	{
 		u32			bin0 = pass * args.pass_bins;
 		u32			n = min(args.pass_bins, nbins - bin0);
 
-		add_rows<ITEMS>(args, shared, plane, bin0, n, begin, end, tile);
+		add_rows<ITEMS>(args, shared, lc, bin0, n, begin, end, pass == 0 && args.report);
 		__syncthreads();
-		flush_to_limbs(args, shared, plane, n, args.limb, bin0);
+		flush_to_limbs(args, shared, lc, n, args.limb, bin0);
 		if (pass + 1 < args.passes)
 		{
 			__syncthreads();
-			clear_shared(shared, (size_t) args.words * plane);
+			clear_shared(shared, words);
 			__syncthreads();
 		}
 	}
+	hot_end(args);
 }
 
 static __global__ void
@@ -332,11 +327,11 @@ partition_kernel(const __grid_constant__ HistArgs args)
 	extern __shared__ __align__(16) u32 shared[];
 	__shared__ u32 next,
 				last;
-	u32			plane = args.pass_bins;
 	u32			nitems;
 
 	wait_for_predecessor();
 	let_successor_start();
+	hot_begin();
 	nitems = args.counter[HIST_NITEMS];
 
 	for (;;)
@@ -344,52 +339,23 @@ partition_kernel(const __grid_constant__ HistArgs args)
 		__syncthreads();
 		if (threadIdx.x == 0)
 			next = atomicAdd(&args.counter[HIST_NEXT], 1);
-		clear_shared(shared, (size_t) args.words * plane);
+		clear_shared(shared, (size_t) args.words * args.pass_bins);
 		__syncthreads();
 		if (next >= nitems)
-			return;
+			break;
 
 		HistItem	item = args.item[next];
 		u32			bin0 = item.part * args.pass_bins;
 		u32			n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
 
-		add_rows<ITEMS>(args, shared, plane, bin0, n, item.row0, item.row1, (u64) ITEMS * blockDim.x);
+		add_rows<ITEMS>(args, shared, 0, bin0, n, item.row0, item.row1, false);
 		__syncthreads();
 		if (item.split < 0)
-		{
-			flush_to_states(args, shared, plane, bin0, n);
-			continue;
-		}
-
-		flush_split(args, shared, plane, bin0, n, item.split, &last);
+			flush_to_states(args, shared, bin0, n);
+		else
+			flush_split(args, shared, bin0, n, item.split, &last);
 	}
-}
-
-/* Operators without a form alone, or too many bins for anything else. */
-template <int ITEMS> static __global__ void __launch_bounds__(256)
-global_kernel(const __grid_constant__ HistArgs args)
-{
-	u64			tile = (u64) ITEMS * blockDim.x;
-
-	for (u64 base = blockIdx.x * tile; base < args.nrows; base += gridDim.x * tile)
-	{
-		u32			row[ITEMS];
-		int32_t		bin[ITEMS];
-		u32			ok = 0;
-
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-		{
-			u64			r = base + (u64) j * blockDim.x + threadIdx.x;
-
-			row[j] = (u32) r;
-			if (r < args.nrows)
-				ok |= 1u << j;
-		}
-		ok = find_bins<ITEMS>(args.bins, row, ok, bin, args.status);
-		for (int s = 0; s < args.nslots; s++)
-			add_slot<ITEMS>(args, s, nullptr, 0, 0, 0, row, bin, ok);
-	}
+	hot_end(args);
 }
 
 static __global__ void
@@ -410,7 +376,7 @@ bins_kernel(const __grid_constant__ GpuaggBins bins, u32 nrows, int32_t *out, Gp
 GpuaggCudaStatus
 hist_launch_prepare(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	CUDA_TRY(launch_early(prepare_kernel, facts.sms, 512, 0, facts, stream, args));
+	CUDA_TRY(launch_early(prepare_kernel, facts.sms, RACE_WARPS * 32, 0, facts, stream, args));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -427,7 +393,7 @@ hist_launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t st
 GpuaggCudaStatus
 hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	size_t		bytes = (size_t) args.words * (args.pass_bins << args.log2_copies) * sizeof(u32);
+	size_t		bytes = (size_t) args.words * (args.pass_bins << args.log2_most) * sizeof(u32);
 	bool		taken;
 
 	STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));
@@ -453,22 +419,17 @@ hist_launch_partition(const HistArgs &args, const DeviceFacts &facts, cudaStream
 	return GPUAGG_CUDA_OK;
 }
 
-GpuaggCudaStatus
-hist_launch_global(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
-{
-	global_kernel<4><<<8 * facts.sms, 256, 0, stream>>>(args);
-	CUDA_TRY_LAUNCH("global_kernel");
-	return GPUAGG_CUDA_OK;
-}
-
 GPUAGG_API GpuaggCudaStatus
 gpuagg_hist_bins(const GpuaggBins *bins, int64_t nrows, int32_t *out, GpuaggHistStatus *status,
 				 gpuagg_stream stream)
 {
 	const DeviceFacts *facts;
 
-	if (nrows < 0 || nrows > UINT32_MAX || bins->nbins >= INT32_MAX)
+	if (nrows < 0)
 		return GPUAGG_CUDA_INVALID;
+	if (nrows > UINT32_MAX)
+		return GPUAGG_CUDA_UNSUPPORTED;
+	STATUS_TRY(hist_check_bins(*bins));
 	if (nrows == 0)
 		return GPUAGG_CUDA_OK;
 	STATUS_TRY(gpuagg_device_facts(&facts));
@@ -477,39 +438,7 @@ gpuagg_hist_bins(const GpuaggBins *bins, int64_t nrows, int32_t *out, GpuaggHist
 	return GPUAGG_CUDA_OK;
 }
 
-/* ---- states --------------------------------------------------------------------- */
-
-template <typename Op> static __global__ void
-init_kernel(typename Op::State *states, int64_t n)
-{
-	typename Op::State id = Op::identity();
-
-	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
-		 i += (int64_t) gridDim.x * blockDim.x)
-		states[i] = id;
-}
-
-GPUAGG_API GpuaggCudaStatus
-gpuagg_hist_init(MonoidId op, void *states, int64_t nbins, gpuagg_stream stream)
-{
-	int			blocks = (int) (nbins / 256 + 1 < 4096 ? nbins / 256 + 1 : 4096);
-
-	if (nbins < 0)
-		return GPUAGG_CUDA_INVALID;
-	switch (op)
-	{
-#define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
-		case MONOID_##NAME: \
-			init_kernel<Op_##name><<<blocks, 256, 0, stream>>>((state_t *) states, nbins); \
-			break;
-#include "monoid_list.h"
-#undef MONOID
-		default:
-			return GPUAGG_CUDA_INVALID;
-	}
-	CUDA_TRY_LAUNCH("init_kernel");
-	return GPUAGG_CUDA_OK;
-}
+/* ---- ranges of keys ------------------------------------------------------------ */
 
 static __global__ void
 range_init_kernel(int64_t *range)

@@ -14,8 +14,12 @@ GpuaggCudaStatus hist_launch_shared(const HistArgs &args, const DeviceFacts &fac
 GpuaggCudaStatus hist_launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
 GpuaggCudaStatus hist_launch_partition(const HistArgs &args, const DeviceFacts &facts,
 									   cudaStream_t stream);
-GpuaggCudaStatus hist_launch_global(const HistArgs &args, const DeviceFacts &facts,
+/* Slots without a form; `states` are the caller's where those of the slots are copies. */
+GpuaggCudaStatus hist_launch_global(const HistArgs &args, void *const *states, const DeviceFacts &facts,
 									cudaStream_t stream);
+
+/* Whether the bins make sense. */
+GpuaggCudaStatus hist_check_bins(const GpuaggBins &bins);
 
 /* Slots alone, checked; float sums of so many digits.  For what finds its bins by itself. */
 GpuaggCudaStatus hist_slots(const GpuaggHist *hist, const DeviceFacts &facts, int digits, HistArgs &args);
@@ -38,14 +42,14 @@ GpuaggCudaStatus hist_launch_narrow(const HistArgs &args, const DeviceFacts &fac
 /* Whether they take partitions, and then whether with row numbers and moved columns, too. */
 bool hist_fast_partitioned(const HistArgs &args, bool *numbers_rows);
 
-/* Bins that are an int32 column less a minimum, with no filter and no NULL. */
+/* Bins that are an int32 column less a minimum, in 32 bits, with no filter and no NULL. */
 static inline bool
 hist_simple_bins(const GpuaggBins &b)
 {
 	return !b.filter &&
 		(b.kind == GPUAGG_BIN_INDEX ||
 		 (b.kind == GPUAGG_BIN_RANGE && b.ncolumns == 1 && b.column[0].type == GPUAGG_VALUE_I32 &&
-		  !b.column[0].validity && b.min[0] >= INT32_MIN && b.min[0] <= INT32_MAX &&
+		  !b.column[0].validity && b.min[0] >= INT32_MIN && b.min[0] <= INT32_MAX - (b.nbins - 1) &&
 		  b.extent[0] == b.nbins && !b.null_bin[0]));
 }
 

@@ -10,18 +10,25 @@
  * initialising and flushing M copies is weighed against the rows of a block; and where S passes
  * would read the input more often than a partition moves it, the rows are
  * partitioned by bin range once.  Two kinds of histogram have a way of their own
- * there: counts in bytes, and maxima that most rows only look at.
+ * there: counts in bytes, and maxima that most rows only look at.  Operators without
+ * a fast form have copies in the L2 cache.
  *
- * Plain C, no CUDA, no memory: a pure function, tested as a table.
+ * The race factor is sampled on the device, where no host waits for it: here is what the
+ * memory has room for, and the device picks as many copies of that as rows meet.
+ *
+ * Plain C, no memory: pure functions, tested as a table.
  */
 #ifndef GPUAGG_HIST_MODEL_H
 #define GPUAGG_HIST_MODEL_H
 
-#include <stdint.h>
+#include <stdbool.h>
+
+#include "monoid.h"
 
 typedef struct HistDevice
 {
 	int			sms;
+	int			sm_threads;
 	int			shared_bytes;	/* most dynamic shared memory of one block */
 	int64_t		l2_bytes;
 } HistDevice;
@@ -39,13 +46,19 @@ typedef struct HistModel
 {
 	HistForm	form;
 	int			log2_copies;	/* M = 1 << log2_copies */
+	int			log2_most;		/* M if all rows met */
 	int			passes;			/* S */
 	int64_t		pass_bins;		/* bins of one pass or partition */
 	int64_t		partitions;
 } HistModel;
 
-/* Copies of a bin beyond a warp's lanes win nothing. */
+/* Copies of a bin in shared memory beyond a warp's lanes win nothing. */
 #define HIST_MAX_LOG2_COPIES 5
+/* Equal bins seldom meet in a warp when so many are in use. */
+#define HIST_SPREAD_BINS 4096
+/* In the L2 cache: copies for blocks, and threads that may change a state at a time. */
+#define HIST_MAX_LOG2_GLOBAL 10
+#define HIST_GLOBAL_THREADS 32
 /* What a partition costs in passes, of counts and of anything else; see the tuning table in README.md. */
 #define HIST_PASSES_OF_COUNTS 4
 #define HIST_PASSES_PER_PARTITION 3
@@ -82,7 +95,7 @@ hist_model_partition(const HistDevice *dev, int64_t nbins, int bin_words, HistMo
 		part *= 2;
 	m->pass_bins = part;
 	m->partitions = (nbins + part - 1) / part;
-	m->log2_copies = 0;
+	m->log2_copies = m->log2_most = 0;
 	m->form = m->partitions <= HIST_MAX_PARTITIONS ? HIST_FORM_PARTITION : HIST_FORM_GLOBAL;
 }
 
@@ -96,18 +109,35 @@ hist_model_passes(int64_t nbins, int64_t fit, int64_t unit, HistModel *m)
 	m->pass_bins = ((nbins + m->passes - 1) / m->passes + unit - 1) / unit * unit;
 }
 
+/* log2 of M, at most `most`, so that `distinct` bins are spread over `spread`. */
+GPUAGG_HD int
+hist_model_copies(int64_t distinct, int64_t spread, int most)
+{
+	int			log2 = 0;
+
+	while (log2 < most && distinct << log2 < spread)
+		log2++;
+	return log2;
+}
+
+/* The states that threads in flight should be spread over. */
+static inline int64_t
+hist_model_spread(const HistDevice *dev)
+{
+	return (int64_t) dev->sms * dev->sm_threads / HIST_GLOBAL_THREADS;
+}
+
 /*
  * nbins bins of bin_words 32-bit words each.
- * race is the sampled race factor RF, bins over distinct bins in use (1 if
+ * race is the race factor RF, bins over distinct bins in use (1 if
  * not known): equal bins in one warp grow with it.
  */
 static inline HistModel
 hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, int64_t race, HistBins kind)
 {
-	HistModel	m = {HIST_FORM_SHARED, 0, 1, nbins, 1};
+	HistModel	m = {HIST_FORM_SHARED, 0, 0, 1, nbins, 1};
 	int64_t		fit = dev->shared_bytes / 4 / bin_words;
 	int64_t		block_rows = nrows / dev->sms + 1;
-	int64_t		distinct = race > 1 ? nbins / race : nbins;
 
 	fit &= ~(int64_t) 1;
 	if (nbins > fit)
@@ -125,17 +155,30 @@ hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, i
 			hist_model_partition(dev, nbins, bin_words, &m);
 		return m;
 	}
-	if (distinct < 1)
-		distinct = 1;
-	/*
-	 * One more doubling while equal bins still meet in a warp, it fits, and the
-	 * copies' words stay below an eighth of the block's rows.
-	 */
-	while (m.log2_copies < HIST_MAX_LOG2_COPIES &&
-		   nbins << (m.log2_copies + 1) <= fit &&
-		   (distinct << m.log2_copies) < 4096 &&
-		   (nbins * bin_words) << (m.log2_copies + 1) <= block_rows / 8 + 4096)
-		m.log2_copies++;
+	/* as many as fit, while the copies' words stay below an eighth of the block's rows */
+	while (m.log2_most < HIST_MAX_LOG2_COPIES &&
+		   nbins << (m.log2_most + 1) <= fit &&
+		   (nbins * bin_words) << (m.log2_most + 1) <= block_rows / 8 + 4096)
+		m.log2_most++;
+	m.log2_copies = hist_model_copies(nbins / (race > 1 ? race : 1), HIST_SPREAD_BINS, m.log2_most);
+	return m;
+}
+
+/*
+ * States of bin_bytes a bin that rows change in place: copies of all in a quarter of
+ * the L2 cache.  Where rows mostly look, they win nothing; nor do passes over as
+ * many bins as the cache holds, which take longer than its misses (README.md).
+ */
+static inline HistModel
+hist_model_global(const HistDevice *dev, int64_t nbins, int bin_bytes, int64_t nrows, int64_t race, bool look)
+{
+	HistModel	m = {HIST_FORM_GLOBAL, 0, 0, 1, nbins, 1};
+
+	while (!look && m.log2_most < HIST_MAX_LOG2_GLOBAL &&
+		   nbins << (m.log2_most + 1) <= dev->l2_bytes / 4 / bin_bytes &&
+		   nbins << (m.log2_most + 1) <= nrows / 8)
+		m.log2_most++;
+	m.log2_copies = hist_model_copies(nbins / (race > 1 ? race : 1), hist_model_spread(dev), m.log2_most);
 	return m;
 }
 

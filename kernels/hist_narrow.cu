@@ -85,7 +85,7 @@ add_carries(const NarrowArgs &args, const NarrowPlace &place, const u32 (&v)[4],
 #pragma unroll
 		for (int j = 0; j < 4; j++)
 			if ((int) over[j] < 0)
-				atomicAdd((u64 *) args.sums + (v[j] - args.min), (int) addend[j] < 0 ? -(u64) 1 << 32 : (u64) 1 << 32);
+				add_carry((u64 *) args.sums, v[j] - args.min, (int) addend[j] < 0, (u64) 1 << 32);
 	}
 	else
 #pragma unroll

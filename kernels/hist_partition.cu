@@ -369,7 +369,7 @@ launch_two_scatters(const HistArgs &args, const PartPlan &plan, const PartPlan &
 		second.columns.from[c] = groups.columns.to[c];
 	if (plan.row)
 	{
-		/* a column like any other by now */
+		/* a column like any other by now; numbers come with one more at most */
 		second.row = nullptr;
 		second.columns.bytes[second.columns.n] = sizeof(u32);
 		second.columns.from[second.columns.n] = groups.row;

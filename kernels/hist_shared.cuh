@@ -9,6 +9,98 @@
 #include "hist_kernels.cuh"
 #include "hist_state.cuh"
 
+/* ---- rows of a slot --------------------------------------------------------- */
+
+/* Those of ok that its filter and its inputs' NULLs leave. */
+template <int ITEMS> static __device__ __forceinline__ u32
+slot_rows(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok)
+{
+	const uint8_t *bits[2] = {slot.x.validity, slot.y.validity};
+
+	if (slot.filter)
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			if ((ok >> j & 1) && !slot.filter[row[j]])
+				ok &= ~(1u << j);
+	for (int k = 0; k < 2; k++)
+		if (bits[k])
+#pragma unroll
+			for (int j = 0; j < ITEMS; j++)
+				if ((ok >> j & 1) && !bit_set(bits[k], row[j]))
+					ok &= ~(1u << j);
+	return ok;
+}
+
+/* Their inputs, in the two words that to_input reads. */
+template <int ITEMS> static __device__ __forceinline__ void
+slot_values(const HistArgs &args, const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok, u64 (&lo)[ITEMS],
+			u64 (&hi)[ITEMS])
+{
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		hi[j] = args.first_row + row[j];
+	if (slot.x.values)
+		load_items<ITEMS>(slot.x, row, ok, lo, hi);
+	if (slot.extend)
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			hi[j] = (u64) ((int64_t) lo[j] >> 63);
+	if (slot.y.values)
+	{
+		u64			unused[ITEMS];
+
+		load_items<ITEMS>(slot.y, row, ok, hi, unused);
+	}
+}
+
+/*
+ * body(has, row, bin, lo, hi) for each, by the whole warp: one copy of a long body, since eight
+ * for each operator of a call do not fit the instruction cache, which made calls with
+ * several nine times slower.  Rows move up, so that they stay in registers.
+ */
+template <int ITEMS, typename Body> static __device__ __forceinline__ void
+row_after_row(u32 ok, const u32 (&rows)[ITEMS], const int32_t (&bins)[ITEMS], u64 (&lo)[ITEMS],
+			  u64 (&hi)[ITEMS], const Body &body)
+{
+	u32			row[ITEMS];
+	int32_t		bin[ITEMS];
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		row[j] = rows[j];
+		bin[j] = bins[j];
+	}
+#pragma unroll 1
+	for (; __any_sync(~0u, ok); ok >>= 1)
+	{
+		body(ok & 1, row[0], bin[0], lo[0], hi[0]);
+#pragma unroll
+		for (int j = 0; j + 1 < ITEMS; j++)
+		{
+			row[j] = row[j + 1];
+			bin[j] = bin[j + 1];
+			lo[j] = lo[j + 1];
+			hi[j] = hi[j + 1];
+		}
+	}
+}
+
+/*
+ * A carry, or a borrow, of `unit` from a bin's word to device memory.  Lanes that carry for
+ * the same bin do so at once: a hot key's large numbers carry with every second row.
+ */
+static __device__ __forceinline__ void
+add_carry(u64 *sums, u32 bin, bool borrow, u64 unit)
+{
+	u32			active = __activemask(),
+				peers = __match_any_sync(active, bin),
+				borrows = __ballot_sync(active, borrow) & peers;
+
+	if (threadIdx.x % 32 == (u32) __ffs(peers) - 1)
+		atomicAdd(sums + bin, (u64) (int64_t) (__popc(peers) - 2 * __popc(borrows)) * unit);
+}
+
 /* ---- adding one row --------------------------------------------------------- */
 
 static __device__ __forceinline__ void
@@ -155,14 +247,14 @@ add_floats(const HistArgs &args, const HistSlot &slot, int s, u32 *p, u32 plane,
 /* ---- flush ------------------------------------------------------------------ */
 
 static __device__ __forceinline__ u32
-copies_sum(const u32 *p, u32 bin, int log2_copies)
+copies_sum(const u32 *p, u32 bin, int lc)
 {
-	u32			mask = (1u << log2_copies) - 1,
+	u32			mask = (1u << lc) - 1,
 				sum = 0;
 
 #pragma unroll 8
 	for (u32 m = 0; m <= mask; m++)
-		sum += p[(bin << log2_copies) | ((m + bin) & mask)];
+		sum += p[(bin << lc) | ((m + bin) & mask)];
 	return sum;
 }
 
@@ -175,13 +267,12 @@ rotated(u32 i, u32 n)
 }
 
 /*
- * Limb k of a slot's bin from its words in shared memory, all copies.  The top
+ * Limb k of a slot's bin from its words in shared memory, all 1 << lc copies.  The top
  * word of a two's complement sum is signed, and so are the digits above the lowest.
  */
 static __device__ __forceinline__ u64
-limb_of_words(const HistArgs &args, const HistSlot &slot, const u32 *p, u32 plane, u32 bin, int k)
+limb_of_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, int k)
 {
-	int			lc = args.log2_copies;
 	u32			mask = (1u << lc) - 1;
 	u64			r = 0;
 
@@ -260,9 +351,10 @@ flush_limb(const HistSlot &slot, u64 *limb, u64 v)
 
 /* Shared memory into limb planes, from bin `first` (even) of theirs on. */
 static __device__ __noinline__ void
-flush_to_limbs(const HistArgs &args, const u32 *shared, u32 plane, u32 nbins, u64 *limbs,
-			   u32 first)
+flush_to_limbs(const HistArgs &args, const u32 *shared, int lc, u32 nbins, u64 *limbs, u32 first)
 {
+	u32			plane = args.pass_bins << lc;
+
 	for (int s = 0; s < args.nslots; s++)
 	{
 		const HistSlot &slot = args.slot[s];
@@ -277,9 +369,9 @@ flush_to_limbs(const HistArgs &args, const u32 *shared, u32 plane, u32 nbins, u6
 			for (u32 i = threadIdx.x; i < pairs; i += blockDim.x)
 			{
 				u32			b = 2 * rotated(i, pairs);
-				u64			v = copies_sum(p, b, args.log2_copies);
+				u64			v = copies_sum(p, b, lc);
 
-				v |= (u64) copies_sum(p, b + 1, args.log2_copies) << 32;
+				v |= (u64) copies_sum(p, b + 1, lc) << 32;
 				if (v)
 					atomicAdd(limb + b / 2, v);
 			}
@@ -293,7 +385,7 @@ flush_to_limbs(const HistArgs &args, const u32 *shared, u32 plane, u32 nbins, u6
 			{
 				u32			b = rotated(i, nbins);
 
-				flush_limb(slot, limb + b, limb_of_words(args, slot, p, plane, b, k));
+				flush_limb(slot, limb + b, limb_of_words(slot, p, plane, lc, b, k));
 			}
 		}
 	}
@@ -301,21 +393,21 @@ flush_to_limbs(const HistArgs &args, const u32 *shared, u32 plane, u32 nbins, u6
 
 /* Shared memory straight into states: this block owns the bins. */
 static __device__ __noinline__ void
-flush_to_states(const HistArgs &args, const u32 *shared, u32 plane, u32 bin0, u32 nbins)
+flush_to_states(const HistArgs &args, const u32 *shared, u32 bin0, u32 nbins)
 {
+	u32			plane = args.pass_bins;
+
 	for (int s = 0; s < args.nslots; s++)
 	{
 		const HistSlot &slot = args.slot[s];
 		const u32  *p = shared + (size_t) slot.word * plane;
 
-		if (slot.form == HIST_GENERIC)
-			continue;
 		for (u32 b = threadIdx.x; b < nbins; b += blockDim.x)
 		{
 			u64			limb[HIST_MAX_LIMBS];
 
 			for (int k = 0; k < slot.nlimbs; k++)
-				limb[k] = limb_of_words(args, slot, p, plane, b, k);
+				limb[k] = limb_of_words(slot, p, plane, 0, b, k);
 			fold_limbs(args, s, bin0 + b, limb);
 		}
 	}
@@ -335,8 +427,6 @@ fold_bin(const HistArgs &args, int s, const u64 *limbs, u32 bin0, u32 b)
 	const HistSlot &slot = args.slot[s];
 	u64			limb[HIST_MAX_LIMBS];
 
-	if (slot.form == HIST_GENERIC)
-		return;
 	for (int k = 0; k < slot.nlimbs; k++)
 		limb[k] = read_limb(args, slot, limbs, b, k);
 	fold_limbs(args, s, bin0 + b, limb);
@@ -344,11 +434,11 @@ fold_bin(const HistArgs &args, int s, const u64 *limbs, u32 bin0, u32 b)
 
 /* A part of a partition that several blocks share; the last of them folds. */
 static __device__ __noinline__ void
-flush_split(const HistArgs &args, const u32 *shared, u32 plane, u32 bin0, u32 n, int split, u32 *last)
+flush_split(const HistArgs &args, const u32 *shared, u32 bin0, u32 n, int split, u32 *last)
 {
 	u64		   *limbs = args.limb + (size_t) split * args.limbs * args.limb_bins;
 
-	flush_to_limbs(args, shared, plane, n, limbs, 0);
+	flush_to_limbs(args, shared, 0, n, limbs, 0);
 	__threadfence();
 	__syncthreads();
 	if (threadIdx.x == 0)

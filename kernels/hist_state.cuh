@@ -1,13 +1,11 @@
 /*
  * hist_state.cuh
- *	  From limbs to states, and direct changes of states in device memory.
- *
- * Both end in the monoid's own combine and error functions.
+ *	  From limbs to states, by the monoid's own combine and error functions.
  */
 #ifndef GPUAGG_HIST_STATE_CUH
 #define GPUAGG_HIST_STATE_CUH
 
-#include "hist.cuh"
+#include "hist_change.cuh"
 
 /* MonoidId to operator type. */
 template <int ID> struct OpOf;
@@ -18,198 +16,6 @@ template <int ID> struct OpOf;
 	};
 #include "monoid_list.h"
 #undef MONOID
-
-/* ---- direct changes ------------------------------------------------------- */
-
-/* A monoid's input from the two words that load_items made. */
-template <typename T> static __device__ __forceinline__ void
-to_input(u64 lo, u64 hi, T &x)
-{
-	x = (T) (int64_t) lo;
-}
-static __device__ __forceinline__ void
-to_input(u64 lo, u64 hi, gpuagg_i128 &x)
-{
-	x = (gpuagg_i128) ((gpuagg_u128) hi << 64 | lo);
-}
-static __device__ __forceinline__ void
-to_input(u64 lo, u64 hi, double &x)
-{
-	x = __longlong_as_double(lo);
-}
-static __device__ __forceinline__ void
-to_input(u64 lo, u64 hi, float &x)
-{
-	x = (float) __longlong_as_double(lo);
-}
-static __device__ __forceinline__ void
-to_input(u64 lo, u64 hi, gpuagg_f64x2 &x)
-{
-	x.x = __longlong_as_double(lo);
-	x.y = __longlong_as_double(hi);
-}
-static __device__ __forceinline__ void
-to_input(u64 lo, u64 hi, gpuagg_kv &x)
-{
-	x.key = lo;
-	x.value = hi;
-}
-
-template <typename T> static __device__ __forceinline__ bool
-same_bits(const T &a, const T &b)
-{
-	const u32  *p = (const u32 *) &a,
-			   *q = (const u32 *) &b;
-	bool		same = true;
-
-#pragma unroll
-	for (int i = 0; i < (int) (sizeof(T) / 4); i++)
-		same = same && p[i] == q[i];
-	return same;
-}
-
-template <int BYTES> struct CasWord;
-template <> struct CasWord<4>
-{
-	typedef unsigned int type;
-};
-template <> struct CasWord<8>
-{
-	typedef unsigned long long type;
-};
-
-/* By compare-and-swap; a stale first guess only costs a turn of the loop. */
-template <typename Op> static __device__ int
-change_cas(typename Op::State *p, const typename Op::State &b)
-{
-	typedef typename Op::State S;
-	typedef typename CasWord<sizeof(S)>::type W;
-	W			old = *(const W *) p;
-
-	for (;;)
-	{
-		S			a,
-					r;
-		W			next,
-					seen;
-
-		memcpy(&a, &old, sizeof(S));
-		r = Op::combine(a, b);
-		memcpy(&next, &r, sizeof(S));
-		if (next == old)
-			return Op::error(a, b, r);
-		seen = atomicCAS((W *) p, old, next);
-		if (seen == old)
-			return Op::error(a, b, r);
-		old = seen;
-	}
-}
-
-/* Under a lock of the bin; states wider than 8 bytes. */
-template <typename Op> static __device__ int
-change_locked(typename Op::State *p, const typename Op::State &b, u32 *lock)
-{
-	typedef typename Op::State S;
-	int			err = 0;
-	bool		done = false;
-
-	while (!done)
-	{
-		if (atomicCAS(lock, 0, 1) == 0)
-		{
-			S			a,
-						r;
-
-			__threadfence();
-			for (int i = 0; i < (int) (sizeof(S) / 8); i++)
-				((u64 *) &a)[i] = __ldcg((const u64 *) p + i);
-			r = Op::combine(a, b);
-			err = Op::error(a, b, r);
-			if (!same_bits(a, r))
-				for (int i = 0; i < (int) (sizeof(S) / 8); i++)
-					__stcg((u64 *) p + i, ((u64 *) &r)[i]);
-			__threadfence();
-			atomicExch(lock, 0);
-			done = true;
-		}
-	}
-	return err;
-}
-
-/* 16-byte states: 128-bit compare-and-swap where the device has it. */
-template <typename Op> static __device__ int
-change_wide(typename Op::State *p, const typename Op::State &b, u32 *lock)
-{
-#if __CUDA_ARCH__ >= 900
-	typedef typename Op::State S;
-	ulonglong2	old = *(const ulonglong2 *) p;
-
-	for (;;)
-	{
-		S			a,
-					r;
-		ulonglong2	next;
-		gpuagg_u128 seen,
-					expect;
-
-		memcpy(&a, &old, 16);
-		r = Op::combine(a, b);
-		memcpy(&next, &r, 16);
-		if (next.x == old.x && next.y == old.y)
-			return Op::error(a, b, r);
-		memcpy(&expect, &old, 16);
-		seen = atomicCAS((gpuagg_u128 *) p, expect, (gpuagg_u128) next.y << 64 | next.x);
-		if (seen == expect)
-			return Op::error(a, b, r);
-		memcpy(&old, &seen, 16);
-	}
-#else
-	return change_locked<Op>(p, b, lock);
-#endif
-}
-
-template <typename Op> static __device__ int
-change_state(void *states, u32 bin, u64 lo, u64 hi, u32 *locks)
-{
-	typedef typename Op::State S;
-	typename Op::Input x;
-	S		   *p = (S *) states + bin;
-	u32		   *lock = locks + (bin & (HIST_LOCKS - 1));
-
-	to_input(lo, hi, x);
-	if constexpr (Op::id == MONOID_COUNT)
-		atomicAdd((u64 *) p, 1ULL);
-	else if constexpr (Op::id == MONOID_SUM_I64)
-		atomicAdd((u64 *) p, (u64) x);
-	else if constexpr (sizeof(S) <= 8)
-		return change_cas<Op>(p, Op::lift(x));
-	else if constexpr (sizeof(S) == 16)
-		return change_wide<Op>(p, Op::lift(x), lock);
-	else
-		return change_locked<Op>(p, Op::lift(x), lock);
-	return 0;
-}
-
-/* One row straight into its state. */
-static __device__ __noinline__ void
-change_row(const HistArgs &args, int s, u32 bin, u64 lo, u64 hi)
-{
-	const HistSlot &slot = args.slot[s];
-	int			err = 0;
-
-	switch (slot.op)
-	{
-#define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
-		case MONOID_##NAME: \
-			if constexpr (Op_##name::commutative) \
-				err = change_state<Op_##name>(slot.states, bin, lo, hi, args.lock); \
-			break;
-#include "monoid_list.h"
-#undef MONOID
-	}
-	if (err)
-		atomicOr(&args.status->errors[s], (u32) err);
-}
 
 /* ---- limbs to states ------------------------------------------------------ */
 
@@ -433,7 +239,10 @@ leave_negative_zero(const HistSlot &slot, u32 bin)
 		atomicCAS((u32 *) slot.states + bin, 1u << 31, 0u);
 }
 
-/* A float sum of at least one row that is not -0 into its state. */
+/*
+ * A float sum of at least one row that is not -0 into its state.  Late rows may have
+ * changed that in the L2 cache, so states are read there.
+ */
 static __device__ __forceinline__ void
 fold_fix(const HistArgs &args, int s, u32 bin, gpuagg_i128 total)
 {
@@ -450,7 +259,7 @@ fold_fix(const HistArgs &args, int s, u32 bin, gpuagg_i128 total)
 	if (slot.op == MONOID_SUM_F32)
 	{
 		float	   *p = (float *) slot.states + bin,
-					a = *p,
+					a = __ldcg(p),
 					b = (float) sum,
 					r = sum_f32_combine(a, b);
 
@@ -460,14 +269,14 @@ fold_fix(const HistArgs &args, int s, u32 bin, gpuagg_i128 total)
 	else
 	{
 		double	   *p = (double *) slot.states + bin,
-					a = *p,
+					a = __ldcg(p),
 					r = sum_f64_combine(a, sum);
 
 		*p = r;
 		err = sum_f64_error(a, sum, r) | (isinf(sum) ? MONOID_ERR_OVERFLOW : 0);
 	}
 	if (err)
-		atomicOr(&args.status->errors[s], (u32) err);
+		atomicOr(&args.status->errors[slot.number], (u32) err);
 }
 
 /* A batch's part of one state; 48 bytes hold every state that has a form. */
@@ -607,10 +416,13 @@ combine_part(void *states, u32 bin, const HistPart &part)
 	{
 		typedef typename Op::State S;
 		S		   *p = (S *) states + bin;
-		S			a = *p,
+		S			a,
 					b,
 					r;
 
+#pragma unroll
+		for (int i = 0; i < (int) (sizeof(S) / 4); i++)
+			((u32 *) &a)[i] = __ldcg((const u32 *) p + i);
 		memcpy(&b, &part, sizeof(S));
 		r = Op::combine(a, b);
 		*p = r;
@@ -662,7 +474,7 @@ fold_limbs(const HistArgs &args, int s, u32 bin, const u64 *limb)
 #undef HIST
 	}
 	if (err)
-		atomicOr(&args.status->errors[s], (u32) err);
+		atomicOr(&args.status->errors[slot.number], (u32) err);
 }
 
 #endif							/* GPUAGG_HIST_STATE_CUH */

@@ -8,7 +8,7 @@
 #include "../../kernels/hist_model.h"
 
 /* An H100: 132 multiprocessors, 227 kB for a block less what kernels need, 50 MB of L2 cache. */
-static const HistDevice h100 = {132, 232448 - 1024, 50 << 20};
+static const HistDevice h100 = {132, 2048, 232448 - 1024, 50 << 20};
 
 static const struct
 {
@@ -72,6 +72,62 @@ model_table(void)
 	}
 }
 
+/* What there is memory for bounds what the race factor asks for, and all of it is used when all rows meet. */
+static void
+model_race(void)
+{
+	for (int64_t bins = 1; bins <= 57856; bins = bins * 5 / 4 + 1)
+	{
+		HistModel	unknown = hist_model(&h100, bins, 1, 134217728, 1, HIST_BINS_ANY),
+					all = hist_model(&h100, bins, 1, 134217728, bins, HIST_BINS_ANY);
+
+		CHECK(unknown.log2_copies <= unknown.log2_most && all.log2_copies == all.log2_most &&
+			  all.log2_most == unknown.log2_most, "%ld bins: 2^%d, 2^%d copies of at most 2^%d", (long) bins,
+			  unknown.log2_copies, all.log2_copies, all.log2_most);
+		CHECK(unknown.log2_copies == hist_model_copies(bins, HIST_SPREAD_BINS, unknown.log2_most),
+			  "%ld bins: what the device chooses is another number", (long) bins);
+	}
+	CHECK(hist_model(&h100, 20000, 1, 134217728, 20000, HIST_BINS_ANY).log2_copies == 1, "20000 bins, one in use");
+}
+
+/* States in the L2 cache: copies of few, one of many. */
+static void
+model_global(void)
+{
+	static const struct
+	{
+		int64_t		bins;
+		int			bytes;
+		int64_t		rows;
+		int64_t		race;
+		int			log2_copies,
+					log2_most;
+	}			global[] = {
+		/* a copy for each block of eight a multiprocessor */
+		{1, 16, 134217728, 1, 10, 10},
+		{100, 16, 134217728, 1, 7, 10},
+		/* enough bins, unless few of them are in use */
+		{10000, 16, 134217728, 1, 0, 6},
+		{10000, 16, 134217728, 10000, 6, 6},
+		/* few rows do not pay for the merge */
+		{100, 16, 1000, 1, 0, 0},
+		{1000000, 16, 134217728, 1000000, 0, 0},
+		{10000000, 16, 134217728, 1, 0, 0},
+	};
+
+	CHECK(hist_model_global(&h100, 10, 16, 134217728, 1, true).log2_most == 0, "maxima want copies");
+	for (size_t i = 0; i < sizeof(global) / sizeof(global[0]); i++)
+	{
+		HistModel	m = hist_model_global(&h100, global[i].bins, global[i].bytes, global[i].rows, global[i].race,
+											  false);
+
+		CHECK(m.form == HIST_FORM_GLOBAL && m.log2_copies == global[i].log2_copies &&
+			  m.log2_most == global[i].log2_most && m.passes == 1 && m.pass_bins == global[i].bins,
+			  "%ld bins of %d bytes, %ld rows, RF %ld: 2^%d copies of at most 2^%d", (long) global[i].bins,
+			  global[i].bytes, (long) global[i].rows, (long) global[i].race, m.log2_copies, m.log2_most);
+	}
+}
+
 /* What a pass or partition takes fits, and together they take every bin. */
 static void
 model_covers(void)
@@ -111,6 +167,8 @@ int
 main(void)
 {
 	RUN("the model's table", model_table);
+	RUN("race factors", model_race);
+	RUN("copies in the L2 cache", model_global);
 	RUN("partitions", model_partitions);
 	RUN("passes and partitions fit and cover", model_covers);
 	return unit_done();

@@ -1,0 +1,468 @@
+/*
+ * hist_change.cuh
+ *	  Changes of states in device memory by single rows: of operators that have no form in
+ *	  shared memory, and of floats that come late, beyond the window of a sum.
+ *
+ * Such a change is a compare-and-swap or takes a lock, and those of one state come one after
+ * another, a microsecond each.  So a warp puts rows of a bin together, and a block keeps the
+ * states of hot bins.
+ */
+#ifndef GPUAGG_HIST_CHANGE_CUH
+#define GPUAGG_HIST_CHANGE_CUH
+
+#include "hist.cuh"
+
+/* ---- one state ------------------------------------------------------------ */
+
+/* A monoid's input from the two words that load_items made. */
+template <typename T> static __device__ __forceinline__ void
+to_input(u64 lo, u64 hi, T &x)
+{
+	x = (T) (int64_t) lo;
+}
+static __device__ __forceinline__ void
+to_input(u64 lo, u64 hi, gpuagg_i128 &x)
+{
+	x = (gpuagg_i128) ((gpuagg_u128) hi << 64 | lo);
+}
+static __device__ __forceinline__ void
+to_input(u64 lo, u64 hi, double &x)
+{
+	x = __longlong_as_double(lo);
+}
+static __device__ __forceinline__ void
+to_input(u64 lo, u64 hi, float &x)
+{
+	x = (float) __longlong_as_double(lo);
+}
+static __device__ __forceinline__ void
+to_input(u64 lo, u64 hi, gpuagg_f64x2 &x)
+{
+	x.x = __longlong_as_double(lo);
+	x.y = __longlong_as_double(hi);
+}
+static __device__ __forceinline__ void
+to_input(u64 lo, u64 hi, gpuagg_kv &x)
+{
+	x.key = lo;
+	x.value = hi;
+}
+
+template <typename T> static __device__ __forceinline__ bool
+same_bits(const T &a, const T &b)
+{
+	const u32  *p = (const u32 *) &a,
+			   *q = (const u32 *) &b;
+	bool		same = true;
+
+#pragma unroll
+	for (int i = 0; i < (int) (sizeof(T) / 4); i++)
+		same = same && p[i] == q[i];
+	return same;
+}
+
+template <int BYTES> struct CasWord;
+template <> struct CasWord<4>
+{
+	typedef unsigned int type;
+};
+template <> struct CasWord<8>
+{
+	typedef unsigned long long type;
+};
+
+/* By compare-and-swap; a stale first guess only costs a turn of the loop. */
+template <typename Op> static __device__ int
+change_cas(typename Op::State *p, const typename Op::State &b)
+{
+	typedef typename Op::State S;
+	typedef typename CasWord<sizeof(S)>::type W;
+	W			old = *(const W *) p;
+
+	for (;;)
+	{
+		S			a,
+					r;
+		W			next,
+					seen;
+
+		memcpy(&a, &old, sizeof(S));
+		r = Op::combine(a, b);
+		memcpy(&next, &r, sizeof(S));
+		if (next == old)
+			return Op::error(a, b, r);
+		seen = atomicCAS((W *) p, old, next);
+		if (seen == old)
+			return Op::error(a, b, r);
+		old = seen;
+	}
+}
+
+/* Under a lock of the bin; states wider than 8 bytes. */
+template <typename Op> static __device__ int
+change_locked(typename Op::State *p, const typename Op::State &b, u32 *lock)
+{
+	typedef typename Op::State S;
+	int			err = 0;
+	bool		done = false;
+
+	while (!done)
+	{
+		if (atomicCAS(lock, 0, 1) == 0)
+		{
+			S			a,
+						r;
+
+			__threadfence();
+			for (int i = 0; i < (int) (sizeof(S) / 8); i++)
+				((u64 *) &a)[i] = __ldcg((const u64 *) p + i);
+			r = Op::combine(a, b);
+			err = Op::error(a, b, r);
+			if (!same_bits(a, r))
+				for (int i = 0; i < (int) (sizeof(S) / 8); i++)
+					__stcg((u64 *) p + i, ((u64 *) &r)[i]);
+			__threadfence();
+			atomicExch(lock, 0);
+			done = true;
+		}
+	}
+	return err;
+}
+
+/* 16-byte states: 128-bit compare-and-swap where the device has it. */
+template <typename Op> static __device__ int
+change_wide(typename Op::State *p, const typename Op::State &b, u32 *lock)
+{
+#if __CUDA_ARCH__ >= 900
+	typedef typename Op::State S;
+	ulonglong2	old = *(const ulonglong2 *) p;
+
+	for (;;)
+	{
+		S			a,
+					r;
+		ulonglong2	next;
+		gpuagg_u128 seen,
+					expect;
+
+		memcpy(&a, &old, 16);
+		r = Op::combine(a, b);
+		memcpy(&next, &r, 16);
+		if (next.x == old.x && next.y == old.y)
+			return Op::error(a, b, r);
+		memcpy(&expect, &old, 16);
+		seen = atomicCAS((gpuagg_u128 *) p, expect, (gpuagg_u128) next.y << 64 | next.x);
+		if (seen == expect)
+			return Op::error(a, b, r);
+		memcpy(&old, &seen, 16);
+	}
+#else
+	return change_locked<Op>(p, b, lock);
+#endif
+}
+
+/* A value that is a state, or rows put together, into the state at p. */
+template <typename Op> static __device__ int
+change_state(typename Op::State *p, const typename Op::State &v, u32 *lock)
+{
+	typedef typename Op::State S;
+
+	if constexpr (Op::id == MONOID_COUNT || Op::id == MONOID_SUM_I64)
+		atomicAdd((u64 *) p, (u64) v);
+	else if constexpr (Op::id == MONOID_SUM_F64)
+	{
+		/* what comes late is small, and often lost in a sum that it does not change */
+		double		old = *p;
+
+		if (__double_as_longlong(Op::combine(old, v)) != __double_as_longlong(old))
+			old = atomicAdd(p, v);
+		return Op::error(old, v, Op::combine(old, v));
+	}
+	else if constexpr (sizeof(S) <= 8)
+		return change_cas<Op>(p, v);
+	else if constexpr (sizeof(S) == 16)
+		return change_wide<Op>(p, v, lock);
+	else
+		return change_locked<Op>(p, v, lock);
+	return 0;
+}
+
+static __device__ __forceinline__ u32 *
+bin_lock(const HistArgs &args, u32 bin)
+{
+	return args.lock + (bin & (HIST_LOCKS - 1));
+}
+
+template <typename Op> static __device__ __forceinline__ int
+change_kept_state(const HistArgs &args, void *states, u32 bin, const ulonglong2 (&kept)[3])
+{
+	typedef typename Op::State S;
+
+	if constexpr (Op::commutative)
+	{
+		S			v;
+
+		memcpy(&v, kept, sizeof(S));
+		return change_state<Op>((S *) states + bin, v, bin_lock(args, bin));
+	}
+	return 0;
+}
+
+/* ---- hot bins --------------------------------------------------------------- */
+
+/*
+ * The form of an operator in shared memory, or HIST_GENERIC.
+ */
+static constexpr __host__ __device__ int
+form_of(int op)
+{
+	switch (op)
+	{
+#define HIST(NAME, form) case MONOID_##NAME: return HIST_##form;
+#include "hist_list.h"
+#undef HIST
+		default:
+			return HIST_GENERIC;
+	}
+}
+
+/* Whether rows may be late: beyond the window of a float sum. */
+static constexpr __host__ __device__ bool
+sums_floats(int op)
+{
+	return form_of(op) == HIST_FIX || form_of(op) == HIST_ACCUM || form_of(op) == HIST_REGR;
+}
+
+/* Whether most rows leave a state as it is, so that looking at it is cheaper than anything. */
+static constexpr __host__ __device__ bool
+mostly_looks(int op)
+{
+	return form_of(op) == HIST_MAX32 || form_of(op) == HIST_MAX64 || form_of(op) == HIST_ARG ||
+		form_of(op) == HIST_OR64 || op == MONOID_MIN_DEC || op == MONOID_MAX_DEC;
+}
+
+/* Whether changes queue, but do not retry; floats have no native addition that keeps denormals, and are late seldom. */
+static constexpr __host__ __device__ bool
+adds_natively(int op)
+{
+	return op == MONOID_COUNT || op == MONOID_SUM_I64 || op == MONOID_SUM_F64 || op == MONOID_SUM_F32;
+}
+
+/*
+ * States of bins that a block meets often, in its shared memory, so that a hot key's state in
+ * device memory, where changes come one after another, is changed once a block.  Now and then a
+ * bin that comes takes the place of another, unless that was met lately.
+ */
+#define HOT_PLACES 32
+#define HOT_MOST_HITS 64
+#define HOT_TRIES 16			/* one in so many */
+
+struct HotPlace
+{
+	u32			lock;
+	u32			bin;
+	int			slot;			/* -1: free */
+	int			hits;
+	ulonglong2	state[3];		/* 48 bytes hold every state of a commutative operator */
+};
+
+static __device__ __forceinline__ HotPlace *
+hot_places()
+{
+	__shared__ HotPlace places[HOT_PLACES];
+
+	return places;
+}
+
+/* By the whole block, before the first row; the caller synchronizes. */
+static __device__ __forceinline__ void
+hot_begin()
+{
+	if (threadIdx.x < HOT_PLACES)
+		hot_places()[threadIdx.x] = {0, 0, -1, 0, {}};
+}
+
+/* What was in a place into its state. */
+static __device__ __noinline__ void
+change_kept(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3])
+{
+	const HistSlot &slot = args.slot[s];
+	int			err = 0;
+
+	switch (slot.op)
+	{
+#define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
+		case MONOID_##NAME: \
+			err = change_kept_state<Op_##name>(args, slot.states, bin, kept); \
+			break;
+#include "monoid_list.h"
+#undef MONOID
+	}
+	if (err)
+		atomicOr(&args.status->errors[slot.number], (u32) err);
+}
+
+/* By the whole block, after its last row. */
+static __device__ __forceinline__ void
+hot_end(const HistArgs &args)
+{
+	__syncthreads();
+	if (threadIdx.x < HOT_PLACES && hot_places()[threadIdx.x].slot >= 0)
+		change_kept(args, hot_places()[threadIdx.x].slot, hot_places()[threadIdx.x].bin, hot_places()[threadIdx.x].state);
+}
+
+/* A value into the bin's place if it is hot, else into its state. */
+template <typename Op> static __device__ int
+change_hot(const HistArgs &args, int s, u32 bin, const typename Op::State &v)
+{
+	typedef typename Op::State S;
+	HotPlace   *place = &hot_places()[(bin + s) % HOT_PLACES];
+	volatile HotPlace *seen = place;
+	ulonglong2	kept[3];
+	u32			kept_bin = bin;
+	int			kept_slot = -1;
+	int			err = 0;
+	bool		past = true,
+				wait = seen->bin == bin && seen->slot == s,
+				done = !wait && clock() / 4 % HOT_TRIES != 0;
+
+	while (!done)
+	{
+		if (atomicCAS(&place->lock, 0, 1) == 0)
+		{
+			__threadfence_block();
+			if (seen->slot == s && seen->bin == bin)
+			{
+				S			a,
+							r;
+
+				memcpy(&a, place->state, sizeof(S));
+				r = Op::combine(a, v);
+				err = Op::error(a, v, r);
+				memcpy(place->state, &r, sizeof(S));
+				place->hits = min(place->hits + 1, HOT_MOST_HITS);
+				past = false;
+			}
+			else if (place->hits > 0)
+				place->hits--;
+			else
+			{
+				kept_slot = place->slot;
+				kept_bin = place->bin;
+				memcpy(kept, place->state, sizeof(kept));
+				place->slot = s;
+				place->bin = bin;
+				memcpy(place->state, &v, sizeof(S));
+				past = false;
+			}
+			__threadfence_block();
+			atomicExch(&place->lock, 0);
+			wait = false;
+		}
+		done = !wait;
+	}
+	if (past)
+		err |= change_state<Op>((S *) args.slot[s].states + bin, v, bin_lock(args, bin));
+	if (kept_slot >= 0)
+		change_kept(args, kept_slot, kept_bin, kept);
+	return err;
+}
+
+/* ---- rows --------------------------------------------------------------------- */
+
+/* A state from another lane. */
+template <typename S> static __device__ __forceinline__ S
+shuffle_state(const S &v, int lane)
+{
+	S			r;
+
+#pragma unroll
+	for (int i = 0; i < (int) (sizeof(S) / 4); i++)
+		((u32 *) &r)[i] = __shfl_sync(~0u, ((const u32 *) &v)[i], lane);
+	return r;
+}
+
+/*
+ * A row of each lane that has one, into its state.  Rows of one bin are put together
+ * first, lane by lane with the next of the same bin, in five steps at most, so that a hot
+ * key's state is changed once a warp (Demouth, "Voting and Shuffling to Optimize Atomic
+ * Operations", NVIDIA 2014).  The whole warp must come here.
+ */
+template <typename Op> static __device__ int
+change_together(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
+{
+	typedef typename Op::State S;
+	u32			lane = threadIdx.x % 32,
+				peers = __match_any_sync(~0u, has ? bin : ~0u),
+				rank = __popc(peers & ((1u << lane) - 1)),
+				later = has ? peers & ~1u << lane : 0;
+	bool		first = has && rank == 0;
+	int			err = 0;
+	S			v = Op::identity();
+
+	if (has)
+	{
+		typename Op::Input x;
+
+		to_input(lo, hi, x);
+		v = Op::lift(x);
+	}
+	while (__any_sync(~0u, later))
+	{
+		u32			odd = __ballot_sync(~0u, rank % 2);
+		int			next = later ? __ffs(later) - 1 : (int) lane;
+		S			other = shuffle_state(v, next);
+
+		if (later && rank % 2 == 0)
+		{
+			S			r = Op::combine(v, other);
+
+			err |= Op::error(v, other, r);
+			v = r;
+		}
+		/* who was put together with the one before is done */
+		later &= rank % 2 ? 0 : ~odd;
+		rank /= 2;
+	}
+	if (!first)
+		return err;
+	if constexpr (adds_natively(Op::id))
+		return err | change_state<Op>((S *) args.slot[s].states + bin, v, bin_lock(args, bin));
+	else
+		return err | change_hot<Op>(args, s, bin, v);
+}
+
+/* A row straight into its state. */
+template <typename Op> static __device__ int
+change_alone(const HistArgs &args, int s, u32 bin, u64 lo, u64 hi)
+{
+	typename Op::Input x;
+
+	to_input(lo, hi, x);
+	return change_state<Op>((typename Op::State *) args.slot[s].states + bin, Op::lift(x), bin_lock(args, bin));
+}
+
+/* The same of any operator, or, LATE, of those that can have late rows only. */
+template <bool LATE> static __device__ __noinline__ void
+change_rows(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
+{
+	const HistSlot &slot = args.slot[s];
+	int			err = 0;
+
+	switch (slot.op)
+	{
+#define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
+		case MONOID_##NAME: \
+			if constexpr (Op_##name::commutative && !LATE && mostly_looks(MONOID_##NAME)) \
+				err = has ? change_alone<Op_##name>(args, s, bin, lo, hi) : 0; \
+			else if constexpr (Op_##name::commutative && (!LATE || sums_floats(MONOID_##NAME))) \
+				err = change_together<Op_##name>(args, s, bin, has, lo, hi); \
+			break;
+#include "monoid_list.h"
+#undef MONOID
+	}
+	if (err)
+		atomicOr(&args.status->errors[slot.number], (u32) err);
+}
+
+#endif							/* GPUAGG_HIST_CHANGE_CUH */

@@ -1,0 +1,207 @@
+/*
+ * hist_global.cu
+ *	  Histograms whose states rows change where they are, in the L2 cache: operators that
+ *	  have no form in shared memory, and more bins than a partition can sort.
+ *
+ * M copies of the states, in the workspace, where there is room for them: init (all of them) →
+ * accumulate, a block in the copy of its number → merge.  How many of them are used is sampled
+ * (sample_race): few bins, or a hot one, ask for more.
+ */
+#include "hist_kernels.cuh"
+#include "hist_shared.cuh"
+
+#define THREADS 256
+#define ITEMS 4
+#define BLOCKS 8
+
+/* Rows into the states of this block's copy. */
+static __global__ void __launch_bounds__(THREADS)
+global_kernel(const __grid_constant__ HistArgs args)
+{
+	u64			tile = (u64) ITEMS * THREADS;
+	u32			copy;
+
+	hot_begin();
+	__syncthreads();
+	wait_for_predecessor();
+	let_successor_start();
+	copy = blockIdx.x & ((1u << log2_copies(args)) - 1);
+	for (u64 base = blockIdx.x * tile; base < args.nrows; base += gridDim.x * tile)
+	{
+		u32			row[ITEMS];
+		int32_t		bin[ITEMS];
+		u32			ok = 0;
+
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+		{
+			u64			r = base + (u64) j * THREADS + threadIdx.x;
+
+			row[j] = (u32) r;
+			if (r < args.nrows)
+				ok |= 1u << j;
+		}
+		ok = find_bins<ITEMS>(args.bins, row, ok, bin, args.report ? args.status : nullptr);
+		for (int s = 0; s < args.nslots; s++)
+		{
+			const HistSlot &slot = args.slot[s];
+			u32			in = slot_rows<ITEMS>(slot, row, ok);
+			u64			lo[ITEMS],
+						hi[ITEMS];
+
+			slot_values<ITEMS>(args, slot, row, in, lo, hi);
+			row_after_row<ITEMS>(in, row, bin, lo, hi, [&](bool has, u32, int32_t b, u64 l, u64 h) {
+				change_rows<false>(args, s, copy * (u32) args.bins.nbins + b, has, l, h);
+			});
+		}
+	}
+	hot_end(args);
+}
+
+/* n states for each of 1 << *copies, or of one. */
+template <typename Op> static __global__ void
+init_kernel(typename Op::State *states, int64_t n, const int *copies)
+{
+	typename Op::State id = Op::identity();
+
+	wait_for_predecessor();
+	let_successor_start();
+	if (copies)
+		n <<= __ldcg(copies);
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
+		 i += (int64_t) gridDim.x * blockDim.x)
+		states[i] = id;
+}
+
+/* As many lanes a bin as there are copies, up to a warp. */
+template <typename Op> static __global__ void
+merge_kernel(typename Op::State *states, const typename Op::State *copies, u32 nbins, const int *log2_copies,
+			 uint32_t *errors)
+{
+	typedef typename Op::State S;
+	u32			lane = threadIdx.x % 32;
+	int			err = 0;
+	int			log2,
+				lanes;
+
+	wait_for_predecessor();
+	let_successor_start();
+	log2 = __ldcg(log2_copies);
+	lanes = 1 << min(log2, 5);
+	/* the lanes of a warp leave together */
+	for (u64 first = (blockIdx.x * (u64) blockDim.x + threadIdx.x - lane) / lanes; first < nbins;
+		 first += (u64) gridDim.x * blockDim.x / lanes)
+	{
+		u64			bin = first + lane / lanes;
+		S			v = Op::identity();
+
+#pragma unroll 4
+		for (u32 c = lane % lanes; bin < nbins && c < 1u << log2; c += lanes)
+		{
+			S			other = copies[(u64) c * nbins + bin],
+						r = Op::combine(v, other);
+
+			err |= Op::error(v, other, r);
+			v = r;
+		}
+		for (int d = lanes / 2; d > 0; d /= 2)
+		{
+			S			other = shuffle_state(v, lane ^ d),
+						r = Op::combine(v, other);
+
+			err |= Op::error(v, other, r);
+			v = r;
+		}
+		if (bin < nbins && lane % lanes == 0)
+		{
+			S			old = states[bin],
+						r = Op::combine(old, v);
+
+			err |= Op::error(old, v, r);
+			states[bin] = r;
+		}
+	}
+	if (err)
+		atomicOr(errors, (u32) err);
+}
+
+static int
+blocks_for(int64_t threads)
+{
+	int64_t		blocks = threads / THREADS + 1;
+
+	return (int) (blocks < 4096 ? blocks : 4096);
+}
+
+/* ---- launches ------------------------------------------------------------------- */
+
+static GpuaggCudaStatus
+launch_init(int op, void *states, int64_t n, int64_t most, const int *copies, const DeviceFacts &facts,
+			cudaStream_t stream)
+{
+	switch (op)
+	{
+#define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
+		case MONOID_##NAME: \
+			CUDA_TRY(launch_early(init_kernel<Op_##name>, blocks_for(most), THREADS, 0, facts, stream, \
+								  (state_t *) states, n, copies)); \
+			return GPUAGG_CUDA_OK;
+#include "monoid_list.h"
+#undef MONOID
+		default:
+			return GPUAGG_CUDA_INVALID;
+	}
+}
+
+template <typename Op> static GpuaggCudaStatus
+launch_merge_of(const HistArgs &args, const HistSlot &slot, void *states, const DeviceFacts &facts, cudaStream_t stream)
+{
+	typedef typename Op::State S;
+
+	if constexpr (Op::commutative)
+		CUDA_TRY(launch_early(merge_kernel<Op>, blocks_for(args.bins.nbins << min(args.log2_most, 5)), THREADS, 0, facts,
+							  stream, (S *) states, (const S *) slot.states, (u32) args.bins.nbins,
+							  (const int *) args.copies, &args.status->errors[slot.number]));
+	return GPUAGG_CUDA_OK;
+}
+
+static GpuaggCudaStatus
+launch_merge(const HistArgs &args, const HistSlot &slot, void *states, const DeviceFacts &facts, cudaStream_t stream)
+{
+	switch (slot.op)
+	{
+#define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
+		case MONOID_##NAME: \
+			return launch_merge_of<Op_##name>(args, slot, states, facts, stream);
+#include "monoid_list.h"
+#undef MONOID
+		default:
+			return GPUAGG_CUDA_INVALID;
+	}
+}
+
+GpuaggCudaStatus
+hist_launch_global(const HistArgs &args, void *const *states, const DeviceFacts &facts, cudaStream_t stream)
+{
+	u32			nbins = (u32) args.bins.nbins;
+
+	STATUS_TRY(hist_launch_prepare(args, facts, stream));
+	for (int s = 0; args.copies && s < args.nslots; s++)
+		STATUS_TRY(launch_init(args.slot[s].op, args.slot[s].states, nbins, (int64_t) nbins << args.log2_most, args.copies,
+							   facts, stream));
+	CUDA_TRY(launch_early(global_kernel, BLOCKS * facts.sms, THREADS, 0, facts, stream, args));
+	for (int s = 0; args.copies && s < args.nslots; s++)
+		STATUS_TRY(launch_merge(args, args.slot[s], states[s], facts, stream));
+	return GPUAGG_CUDA_OK;
+}
+
+GPUAGG_API GpuaggCudaStatus
+gpuagg_hist_init(MonoidId op, void *states, int64_t nbins, gpuagg_stream stream)
+{
+	const DeviceFacts *facts;
+
+	if (nbins < 0)
+		return GPUAGG_CUDA_INVALID;
+	STATUS_TRY(gpuagg_device_facts(&facts));
+	return launch_init(op, states, nbins, nbins, nullptr, *facts, stream);
+}
