@@ -1,7 +1,8 @@
 /*
  * kernels.cu
  *	  The kernel benchmark's main program: measures the read bandwidth, runs the
- *	  parts and prints the table.  Exit status 1 if any result was wrong.
+ *	  parts and prints the table.  Exit status 1 if any result was wrong; an aim
+ *	  that is missed is marked, and counted in the line at the end of its part.
  */
 #include "kernels_bench.h"
 
@@ -15,6 +16,20 @@ static BenchPart *parts;
 static bool quick;
 static int	max_log2 = 28;
 static int	wrong_rows;
+
+/* What the line at the end of a part says. */
+struct Summary
+{
+	int			rows = 0;
+	int			aimed = 0;		/* rows with an aim, */
+	int			missed = 0;		/* and with one they miss */
+	double		least = 1e300;	/* of the roofline, where that is the aim */
+	std::string least_row;
+	double		furthest = 1e300;	/* share of an aim that is reached */
+	std::string furthest_row;
+};
+
+static Summary summary;
 
 BenchPart::BenchPart(char part, const char *part_title, BenchFunction function)
 	: letter(part), title(part_title), run(function), next(nullptr)
@@ -80,13 +95,19 @@ bench_time(int copies, const std::function<void(int)> &f)
 		CUDA_MUST(cudaEventRecord(stop));
 		CUDA_MUST(cudaEventSynchronize(stop));
 		CUDA_MUST(cudaEventElapsedTime(&ms, start, stop));
-		/* the first two runs warm up and choose the batch */
+		times.push_back(ms / batch);
+		/* the first two runs warm up, and choose the batch and the repeats */
 		if (r < 0)
 			batch = ms / batch >= 0.2 ? 1 : std::max(batch, (int) std::min(100.0, 0.5 * batch / ms + 1));
-		else
-			times.push_back(ms / batch);
-		if (r == -1 && ms > 500)
-			repeats = 2;
+		if (r == -1)
+		{
+			if (times[1] > 50)
+				repeats = 3;
+			if (times[1] > 250)
+				repeats = 1;
+			else
+				times.clear();
+		}
 	}
 	CUDA_MUST(cudaEventDestroy(start));
 	CUDA_MUST(cudaEventDestroy(stop));
@@ -148,15 +169,101 @@ print_peer(const BenchRow &row, const char *name, double ms)
 		printf(" | %s %.4f ms, x%.2f", name, ms, ms / row.ours_ms);
 }
 
+/* How much of the aim is reached: 1 or more if it is. */
+static double
+reached(const BenchRow &row, const BenchAim &aim, double roof_percent)
+{
+	switch (aim.of)
+	{
+		case BENCH_ROOFLINE:
+			return roof_percent / aim.value;
+		case BENCH_RATE:
+			return row.rows / row.ours_ms * 1e-6 / aim.value;
+		case BENCH_PEER1:
+			return row.peer1_ms / row.ours_ms / aim.value;
+		case BENCH_PEER2:
+			return row.peer2_ms / row.ours_ms / aim.value;
+		default:
+			return aim.value / row.ours_ms;
+	}
+}
+
+static void
+print_aim(const BenchRow &row, const BenchAim &aim)
+{
+	switch (aim.of)
+	{
+		case BENCH_ROOFLINE:
+			printf(" | aim %.0f%%", aim.value);
+			break;
+		case BENCH_RATE:
+			printf(" | aim %.1f G rows/s", aim.value);
+			break;
+		case BENCH_PEER1:
+			printf(" | aim x%g of %s", aim.value, row.peer1);
+			break;
+		case BENCH_PEER2:
+			printf(" | aim x%g of %s", aim.value, row.peer2);
+			break;
+		default:
+			printf(" | aim %.4f ms", aim.value);
+	}
+}
+
+static void
+print_aims(const BenchRow &row, double roof_percent)
+{
+	bool		missed = false;
+
+	summary.rows++;
+	for (const BenchAim &aim : row.aims)
+	{
+		double		share = reached(row, aim, roof_percent);
+
+		print_aim(row, aim);
+		if (!(share >= 1))
+		{
+			printf(" MISSED");
+			missed = true;
+		}
+		if (share < summary.furthest)
+		{
+			summary.furthest = share;
+			summary.furthest_row = row.problem;
+		}
+		if (aim.of == BENCH_ROOFLINE && roof_percent < summary.least)
+		{
+			summary.least = roof_percent;
+			summary.least_row = row.problem;
+		}
+	}
+	summary.aimed += !row.aims.empty();
+	summary.missed += missed;
+}
+
+static void
+print_summary(char letter)
+{
+	printf("(%c) in sum: %d rows, %d with aims, %d of them missed", letter, summary.rows, summary.aimed,
+		   summary.missed);
+	if (!summary.least_row.empty())
+		printf(" | least of the roofline, where aimed at: %.1f%%, %s", summary.least, summary.least_row.c_str());
+	if (!summary.furthest_row.empty())
+		printf(" | least share of an aim: %.2f, %s", summary.furthest, summary.furthest_row.c_str());
+	printf("\n");
+}
+
 void
 bench_print(const BenchRow &row)
 {
-	double		roof_ms = row.bytes / bench_read_bandwidth() * 1e3;
+	double		roof_percent = 100 * row.bytes / bench_read_bandwidth() * 1e3 / row.ours_ms;
 
 	printf("%-46s %10.4f ms %6.1f G rows/s %7.0f GB/s %5.1f%%", row.problem.c_str(), row.ours_ms,
-		   row.rows / row.ours_ms * 1e-6, row.bytes / row.ours_ms * 1e-6, 100 * roof_ms / row.ours_ms);
+		   row.rows / row.ours_ms * 1e-6, row.bytes / row.ours_ms * 1e-6, roof_percent);
 	print_peer(row, row.peer1, row.peer1_ms);
 	print_peer(row, row.peer2, row.peer2_ms);
+	print_peer(row, row.published, row.published_ms);
+	print_aims(row, roof_percent);
 	printf("%s\n", row.correct ? "" : " | WRONG");
 	wrong_rows += !row.correct;
 }
@@ -171,6 +278,22 @@ bench_parallel(int64_t n, const std::function<void(int64_t, int64_t)> &f)
 		threads.emplace_back(f, n * w / workers, n * (w + 1) / workers);
 	for (std::thread &t : threads)
 		t.join();
+}
+
+void
+BenchHost::reserve(size_t bytes)
+{
+	if (bytes <= size)
+		return;
+	free(memory);
+	memory = (char *) malloc(bytes);
+	if (memory == nullptr)
+	{
+		fprintf(stderr, "out of host memory: %zu bytes\n", bytes);
+		exit(2);
+	}
+	size = bytes;
+	bench_parallel((int64_t) bytes, [&](int64_t begin, int64_t end) { memset(memory + begin, 0, end - begin); });
 }
 
 int
@@ -203,7 +326,9 @@ main(int argc, char **argv)
 		if (!letters.empty() && letters.find(part->letter) == std::string::npos)
 			continue;
 		printf("\n(%c) %s\n", part->letter, part->title);
+		summary = Summary();
 		part->run();
+		print_summary(part->letter);
 	}
 	if (wrong_rows > 0)
 		printf("\n%d wrong results\n", wrong_rows);

@@ -3,10 +3,10 @@
  *	  Harness of the kernel benchmark: parts, timing, the table.
  *
  * A file test/bench/kernels_*.cu defines a part with BENCH_PART(a, "title")
- * { ... }.  Each row of the table is one problem: our time, the roofline and
- * the peers' times.  Check the result before you time it.  Arguments of the
- * executable choose parts by letter; --quick lowers the repeats, --max=N
- * bounds the elements (2^N).
+ * { ... }.  Each row of the table is one problem: our time, the roofline, the
+ * peers' times and the aims set for it.  Check the result before you time it.
+ * Arguments of the executable choose parts by letter; --quick lowers the
+ * repeats, --max=N bounds the elements (2^N).
  */
 #ifndef GPUAGG_KERNELS_BENCH_H
 #define GPUAGG_KERNELS_BENCH_H
@@ -18,6 +18,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "gpuagg_cuda.h"
 
@@ -75,8 +76,8 @@ bool		bench_quick();
  * Median milliseconds of one call of f(copy), where copy runs through 0 to
  * copies - 1: give each copy its own input when one input fits in the L2
  * cache (bench_copies).  Short calls are timed in batches, so that gaps
- * between launches are not counted.  A call longer than half a second is
- * repeated twice only.
+ * between launches are not counted.  A call longer than 50 ms is repeated
+ * three times only, and one longer than 250 ms needs no warm runs before.
  */
 double		bench_time(int copies, const std::function<void(int)> &f);
 
@@ -95,6 +96,59 @@ struct BenchMemory
 	template <typename T> T *as() const { return (T *) memory; }
 };
 
+/* Runs f(begin, end) over [0, n) in parallel on the host's cores, for checks. */
+void		bench_parallel(int64_t n, const std::function<void(int64_t, int64_t)> &f);
+
+/*
+ * Host memory that grows and stays, so that pages are touched once, and by all
+ * cores.  Its content is lost when it grows.
+ */
+struct BenchHost
+{
+	char	   *memory = nullptr;
+	size_t		size = 0;
+
+	BenchHost() {}
+	BenchHost(const BenchHost &) = delete;
+	BenchHost &operator=(const BenchHost &) = delete;
+	~BenchHost() { free(memory); }
+	void		reserve(size_t bytes);
+
+	template <typename T>
+	T *
+	room(int64_t n)
+	{
+		reserve(n * sizeof(T));
+		return (T *) memory;
+	}
+
+	/* A copy of n elements of device memory. */
+	template <typename T>
+	const T *
+	fetch(const void *device, int64_t n)
+	{
+		reserve(n * sizeof(T));
+		CUDA_MUST(cudaMemcpy(memory, device, n * sizeof(T), cudaMemcpyDeviceToHost));
+		return (const T *) memory;
+	}
+};
+
+/* What a row is to reach: at least so much of the first three, at most so many ms. */
+enum BenchAimOf
+{
+	BENCH_ROOFLINE,				/* per cent of the roofline */
+	BENCH_RATE,					/* G rows/s */
+	BENCH_PEER1,				/* times as fast as the first peer, */
+	BENCH_PEER2,				/* or as the second */
+	BENCH_MS
+};
+
+struct BenchAim
+{
+	BenchAimOf	of;
+	double		value;
+};
+
 /* One line of the table. */
 struct BenchRow
 {
@@ -106,12 +160,12 @@ struct BenchRow
 	double		peer1_ms = 0;
 	const char *peer2 = nullptr;
 	double		peer2_ms = 0;
+	const char *published = nullptr;	/* a time measured elsewhere, and where */
+	double		published_ms = 0;
+	std::vector<BenchAim> aims;
 	bool		correct = true;	/* our result equals the CPU monoids' */
 };
 
 void		bench_print(const BenchRow &row);
-
-/* Runs f(begin, end) over [0, n) in parallel on the host's cores, for checks. */
-void		bench_parallel(int64_t n, const std::function<void(int64_t, int64_t)> &f);
 
 #endif							/* GPUAGG_KERNELS_BENCH_H */
