@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <mutex>
 #include <vector>
 
 #include "common.cuh"
@@ -126,7 +127,7 @@ regular(int64_t n, int log2)
 /* Segments of the lengths that `length` gives, until n elements are used up. */
 template <class F>
 static Geometry
-irregular(const char *name, int64_t n, F length)
+irregular(const std::string &name, int64_t n, F length)
 {
 	Geometry	g = {name, {0}};
 
@@ -147,7 +148,7 @@ irregular_geometries(int64_t n)
 
 		return std::min<int64_t>((int64_t) (1 / u), n);
 	}));
-	all.push_back(irregular("a giant, 2^20 tiny", n, [n, tiny](uint64_t h) {
+	all.push_back(irregular("a giant, 2^" + std::to_string((int) log2((double) tiny)) + " tiny", n, [n, tiny](uint64_t h) {
 		return h == mix(tiny / 2) ? n - tiny : (int64_t) 1;
 	}));
 	all.push_back(irregular("half empty", n, [](uint64_t h) { return h & 1 ? (int64_t) (h >> 8) % 32 : 0; }));
@@ -191,9 +192,25 @@ struct Check
 	const std::vector<int64_t> &offsets;
 	const State *states;
 	std::vector<Partial> partials[pieces];
-	int64_t		wrong[pieces] = {};
+	int64_t		wrong[pieces + 1] = {}; /* the last: segments of several pieces */
+	int64_t		first_wrong = INT64_MAX;
+	std::mutex	lock;
 
 	Check(const std::vector<int64_t> &o, const State *s) : offsets(o), states(s) {}
+
+	void
+	compare(int p, int64_t segment, const State &expect)
+	{
+		if (same_state(expect, states[segment]))
+			return;
+		wrong[p]++;
+		if (wrong[p] == 1)
+		{
+			std::lock_guard<std::mutex> guard(lock);
+
+			first_wrong = std::min(first_wrong, segment);
+		}
+	}
 
 	void
 	piece(int p)
@@ -212,7 +229,7 @@ struct Check
 			State		v = fold_values<Op, InT>(std::max(begin, offsets[s]), std::min(end, offsets[s + 1]));
 
 			if (offsets[s] >= begin && offsets[s + 1] <= end)
-				wrong[p] += !same_state(v, states[s]);
+				compare(p, s, v);
 			else
 				partials[p].push_back({s, v});
 		}
@@ -230,20 +247,25 @@ struct Check
 				piece((int) p);
 		});
 		for (int p = 0; p < pieces; p++)
-		{
-			bad += wrong[p];
 			for (const Partial &part : partials[p])
 			{
 				if (part.segment != segment)
 				{
-					bad += segment >= 0 && !same_state(v, states[segment]);
+					if (segment >= 0)
+						compare(pieces, segment, v);
 					segment = part.segment;
 					v = Op::identity();
 				}
 				v = Op::combine(v, part.state);
 			}
-		}
-		bad += segment >= 0 && !same_state(v, states[segment]);
+		if (segment >= 0)
+			compare(pieces, segment, v);
+		for (int64_t w : wrong)
+			bad += w;
+		if (bad > 0)
+			printf("%lld of %zu segments differ from the CPU monoids, the first is %lld, of elements %lld to %lld\n",
+				   (long long) bad, offsets.size() - 1, (long long) first_wrong, (long long) offsets[first_wrong],
+				   (long long) offsets[first_wrong + 1]);
 		return bad == 0;
 	}
 };
@@ -271,16 +293,7 @@ struct Values
 	InT *copy(int c) const { return memory.as<InT>() + c * stride(); }
 };
 
-/* A host buffer that grows and stays, so that pages are touched once. */
-static void *
-host_buffer(size_t bytes)
-{
-	static std::vector<char> buffer;
-
-	if (buffer.size() < bytes)
-		buffer.resize(bytes);
-	return buffer.data();
-}
+static BenchHost host_states;
 
 template <class Op, class InT>
 struct Problem
@@ -300,16 +313,15 @@ struct Problem
 	{
 		CUDA_MUST(cudaMemcpy(offsets.memory, g.offsets.data(), (nseg + 1) * sizeof(int64_t),
 							 cudaMemcpyHostToDevice));
-		CUDA_MUST(cudaMemset(states.memory, 0xA5, nseg * sizeof(State)));
+		poison();
 	}
+
+	void poison() { CUDA_MUST(cudaMemset(states.memory, 0xA5, nseg * sizeof(State))); }
 
 	bool
 	correct()
 	{
-		State	   *host = (State *) host_buffer(nseg * sizeof(State));
-
-		CUDA_MUST(cudaMemcpy(host, states.memory, nseg * sizeof(State), cudaMemcpyDeviceToHost));
-		return Check<Op, InT>(geometry.offsets, host).run();
+		return Check<Op, InT>(geometry.offsets, host_states.fetch<State>(states.memory, nseg)).run();
 	}
 
 	BenchRow
@@ -339,48 +351,83 @@ struct Problem
 	}
 };
 
-/* Sizes asked for by --max, and the segment counts of each. */
+/* The largest column; 5 by 5 matrices alone have more at 2^28. */
+static const int64_t most_bytes = (int64_t) 24 << 30;
+
+/* An operator over all geometries, and its aims. */
+struct Line
+{
+	const char *what;
+	GpuaggValueType type;
+	int			most_segments;	/* log2 */
+	double		roofline;		/* per cent aimed at from 2^26 elements on, up to 2^26 segments; 0: none */
+	bool		beat_peer;		/* not slower than the peer from 2^26 elements on, nor by 10 % at 2^18 */
+};
+
+/* Sizes as bounded by --max and the memory, as log2. */
 static std::vector<int>
-sizes(size_t element)
+sizes(const char *what, size_t element)
 {
 	std::vector<int> all = {18};
 
-	for (int log2 : {26, 28})
+	for (int wanted : {26, 28})
 	{
-		while (((int64_t) element << log2) > ((int64_t) 4 << 30))
-			log2--;
-		log2 = std::min(log2, bench_max_log2());
-		if (log2 > all.back())
-			all.push_back(log2);
+		int			log2 = std::min(wanted, bench_max_log2());
+		int			fitting = log2;
+
+		while (((int64_t) element << fitting) > most_bytes)
+			fitting--;
+		if (fitting < log2)
+			printf("%s: 2^%d elements have %.1f GB, too much beside states and the peer's buffers; "
+				   "2^%d is the most measured\n", what, log2, (double) ((int64_t) element << log2) * 1e-9, fitting);
+		if (fitting > all.back())
+			all.push_back(fitting);
 	}
 	return all;
 }
 
+static void
+set_aims(const Line &line, int64_t n, int64_t nseg, BenchRow *row)
+{
+	const int64_t large = (int64_t) 1 << 26;
+
+	if (line.roofline > 0 && n >= large && nseg <= large)
+		row->aims.push_back({BENCH_ROOFLINE, line.roofline});
+	if (line.beat_peer && n >= large)
+		row->aims.push_back({BENCH_PEER1, 1.0});
+	else if (line.beat_peer && n <= 1 << 18)
+		row->aims.push_back({BENCH_PEER1, 0.9});
+}
+
 template <class Op, class InT, class Peer>
 static void
-all_geometries(const char *what, GpuaggValueType type, int most_segments, Peer peer)
+one_geometry(const Line &line, const Values<InT> &values, const Geometry &g, Peer peer)
 {
-	for (int log2 : sizes(sizeof(InT)))
+	Problem<Op, InT> problem(values, g, line.type);
+	BenchRow	row = problem.measure(line.what);
+
+	problem.poison();
+	peer(problem, &row);
+	/* the peer's states, too, of small problems; by key an empty segment has none */
+	if (values.n <= 1 << 18 && std::adjacent_find(g.offsets.begin(), g.offsets.end()) == g.offsets.end() &&
+		!problem.correct())
+		printf("these are states of the peer %s\n", row.peer1);
+	set_aims(line, values.n, problem.nseg, &row);
+	bench_print(row);
+}
+
+template <class Op, class InT, class Peer>
+static void
+all_geometries(const Line &line, Peer peer)
+{
+	for (int log2 : sizes(line.what, sizeof(InT)))
 	{
 		Values<InT> values((int64_t) 1 << log2);
 
-		for (int s = 0; s <= std::min(log2, most_segments); s += bench_quick() ? 6 : 2)
-		{
-			Geometry	g = regular(values.n, s);
-			Problem<Op, InT> problem(values, g, type);
-			BenchRow	row = problem.measure(what);
-
-			peer(problem, &row);
-			bench_print(row);
-		}
+		for (int s = 0; s <= std::min(log2, line.most_segments); s += bench_quick() ? 6 : 2)
+			one_geometry<Op>(line, values, regular(values.n, s), peer);
 		for (const Geometry &g : irregular_geometries(values.n))
-		{
-			Problem<Op, InT> problem(values, g, type);
-			BenchRow	row = problem.measure(what);
-
-			peer(problem, &row);
-			bench_print(row);
-		}
+			one_geometry<Op>(line, values, g, peer);
 	}
 }
 
@@ -413,8 +460,8 @@ static const auto cub_segmented = [](auto &problem, BenchRow *row) {
 
 BENCH_PART(a, "segmented sums; peer cub::DeviceSegmentedReduce")
 {
-	all_geometries<Op_sum_i64, int32_t>("sum int4", GPUAGG_VALUE_I32, 28, cub_segmented);
-	all_geometries<Op_sum_f64, double>("sum float8", GPUAGG_VALUE_NATIVE, 28, cub_segmented);
+	all_geometries<Op_sum_i64, int32_t>({"sum int4", GPUAGG_VALUE_I32, 28, 85, true}, cub_segmented);
+	all_geometries<Op_sum_f64, double>({"sum float8", GPUAGG_VALUE_NATIVE, 28, 85, true}, cub_segmented);
 }
 
 /* ---- (b) ordered operators beside cub::DeviceReduce::ReduceByKey --------- */
@@ -481,27 +528,21 @@ cub_by_key(Problem<Op, InT> &problem, BenchRow *row)
 	row->peer1_ms = bench_time(problem.values.copies, [&](int copy) { call(temp.memory, copy); });
 }
 
-/* States too large for CUB's tiles. */
 template <class Op, class InT>
 static void
-no_peer(Problem<Op, InT> &, BenchRow *)
+beside_cub(const char *what, double roofline)
 {
+	all_geometries<Op, InT>({what, GPUAGG_VALUE_NATIVE, 26, roofline, false}, cub_by_key<Op, InT>);
 }
 
 BENCH_PART(b, "other operators, up to 2^26 segments; peer cub::DeviceReduce::ReduceByKey over int4 keys")
 {
-	const int	most = 26;
-
-	all_geometries<Op_argmax, gpuagg_kv>("argmax", GPUAGG_VALUE_NATIVE, most, cub_by_key<Op_argmax, gpuagg_kv>);
-	all_geometries<Op_maxsub_i64, int64_t>("max_subarray int8", GPUAGG_VALUE_NATIVE, most,
-										   cub_by_key<Op_maxsub_i64, int64_t>);
-	all_geometries<Op_maxsub_f64, double>("max_subarray float8", GPUAGG_VALUE_NATIVE, most,
-										  no_peer<Op_maxsub_f64, double>);
-	all_geometries<Op_linear, gpuagg_f64x2>("linear", GPUAGG_VALUE_NATIVE, most,
-											cub_by_key<Op_linear, gpuagg_f64x2>);
-	all_geometries<Op_longest_run, int8_t>("longest_run", GPUAGG_VALUE_NATIVE, most,
-										   cub_by_key<Op_longest_run, int8_t>);
-	all_geometries<Op_mat2, gpuagg_mat2>("2x2 product", GPUAGG_VALUE_NATIVE, most, cub_by_key<Op_mat2, gpuagg_mat2>);
-	all_geometries<Op_mat3, gpuagg_mat3>("3x3 product", GPUAGG_VALUE_NATIVE, most, no_peer<Op_mat3, gpuagg_mat3>);
-	all_geometries<Op_mat5, gpuagg_mat5>("5x5 product", GPUAGG_VALUE_NATIVE, most, no_peer<Op_mat5, gpuagg_mat5>);
+	beside_cub<Op_argmax, gpuagg_kv>("argmax", 60);
+	beside_cub<Op_maxsub_i64, int64_t>("max_subarray int8", 60);
+	beside_cub<Op_maxsub_f64, double>("max_subarray float8", 60);
+	beside_cub<Op_linear, gpuagg_f64x2>("linear", 60);
+	beside_cub<Op_longest_run, int8_t>("longest_run", 0);
+	beside_cub<Op_mat2, gpuagg_mat2>("2x2 product", 0);
+	beside_cub<Op_mat3, gpuagg_mat3>("3x3 product", 0);
+	beside_cub<Op_mat5, gpuagg_mat5>("5x5 product", 0);
 }
