@@ -4,7 +4,8 @@
  *	  on generalized histograms, and group-by.
  *
  * Peers are CUB's DeviceHistogram, CUB's radix sort followed by ReduceByKey,
- * and plain atomics in device memory.
+ * and plain atomics in device memory.  Each does what ours does: the same
+ * operator over the same rows, from nothing to the states.
  */
 #include "kernels_bench.h"
 
@@ -14,7 +15,9 @@
 #include <math.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "monoid.h"
@@ -110,26 +113,36 @@ make_groups(int32_t *dense, int64_t *sparse, double *values, int64_t n, int64_t 
 static const int64_t c_rows = 50000000;
 static const int c_copies = 3;	/* inputs in turn, so that none stays in the L2 cache */
 
+static const int c_sizes = 12;
+static const int32_t c_bins[c_sizes] = {31, 127, 505, 2041, 6137, 12281, 24569, 49145, 196607, 393215, 786431,
+	1572863};
+
+/* What the CUDA prototype of the SC20 paper's authors takes at race factor 1, on an H200, in ms. */
+static const double sc20_hdw[c_sizes] = {.083, .076, .075, .077, .079, .083, .163, .311, .549, .520, .554, .587};
+static const double sc20_cas[c_sizes] = {.152, .145, .146, .147, .150, .152, .378, .636, 1.63, 1.64, 1.64, 1.45};
+static const double sc20_xcg[c_sizes] = {.499, .501, .506, .507, .858, 1.09, 1.75, 2.98, 5.46, 4.19, 3.93, 4.18};
+
 struct OpRow
 {
 	const char *name;
 	MonoidId	op;
+	const double *sc20;
 };
 
 static const OpRow c_ops[] = {
-	{"HDW count", MONOID_COUNT},
-	{"HDW int32 add", MONOID_SUM_I64},
-	{"CAS saturating add", MONOID_SATADD_U24},
-	{"XCG argmax", MONOID_ARGMAX},
+	{"HDW count", MONOID_COUNT, sc20_hdw},
+	{"HDW int32 add", MONOID_SUM_I64, sc20_hdw},
+	{"CAS saturating add", MONOID_SATADD_U24, sc20_cas},
+	{"XCG argmax", MONOID_ARGMAX, sc20_xcg},
 };
 
 template <typename State, typename Step> static std::vector<State>
-host_histogram(const std::vector<int32_t> &in, int32_t bins, State identity, Step step,
+host_histogram(const int32_t *in, int32_t bins, State identity, Step step,
 			   State (*combine) (State, State))
 {
 	const int	shards = 16;
 	std::vector<std::vector<State>> part(shards);
-	int64_t		n = (int64_t) in.size();
+	const int64_t n = c_rows;
 
 	bench_parallel(shards, [&](int64_t b, int64_t e) {
 		for (int64_t s = b; s < e; s++)
@@ -146,7 +159,7 @@ host_histogram(const std::vector<int32_t> &in, int32_t bins, State identity, Ste
 }
 
 static bool
-check_states(MonoidId op, const std::vector<int32_t> &in, int32_t bins, const void *states)
+check_states(MonoidId op, const int32_t *in, int32_t bins, const void *states)
 {
 	std::vector<char> got((size_t) bins * gpuagg_monoids[op].state_size);
 	auto		same = [&](auto expect) {
@@ -195,51 +208,141 @@ struct Update
 	void run() { STATUS_MUST(gpuagg_hist_update(&hist, workspace->memory, &bytes, nullptr)); }
 };
 
-struct KeyValueMax
+/* Input of argmax beside the key: its value and its row. */
+struct __align__(8) ValueRow
 {
-	__device__ int64_t operator()(int64_t a, int64_t b) const { return a > b ? a : b; }
+	int32_t		value;
+	int32_t		row;
 };
 
-/* Sort (index, payload) and reduce; the payload is the index or the row. */
-static double
-sort_reduce_ms(const int32_t *const *in, int32_t bins, MonoidId op)
+static __global__ void
+make_value_rows(const int32_t *in, int64_t n, ValueRow *out)
 {
-	int			bits = (int) ceil(log2((double) bins));
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
+		 i += (int64_t) gridDim.x * blockDim.x)
+		out[i] = {in[i], (int32_t) i};
+}
+
+/* The largest value, ties to the first row. */
+struct ArgMax
+{
+	__host__ __device__ ValueRow
+	operator()(const ValueRow &a, const ValueRow &b) const
+	{
+		if (a.value != b.value)
+			return a.value > b.value ? a : b;
+		return a.row <= b.row ? a : b;
+	}
+};
+
+struct ToInt64
+{
+	__host__ __device__ int64_t operator()(int32_t x) const { return x; }
+};
+
+struct ToSaturated
+{
+	__host__ __device__ uint32_t operator()(int32_t x) const { return satadd_u24_lift((uint32_t) x); }
+};
+
+struct AddSaturated
+{
+	__host__ __device__ uint32_t operator()(uint32_t a, uint32_t b) const { return satadd_u24_combine(a, b); }
+};
+
+/* Sorts (index, value) by the bits of the index and reduces each bin's values, as `lift` makes them, by `op`. */
+template <class State, class Lift, class Op> static double
+sort_pairs_ms(const int32_t *const *in, int bits, Lift lift, Op op)
+{
 	BenchMemory keys(c_rows * 4),
 				vals(c_rows * 4),
 				unique(c_rows * 4),
-				out(c_rows * 8),
+				out(c_rows * sizeof(State)),
 				runs(8);
 	size_t		sort_bytes = 0,
 				reduce_bytes = 0;
 	int32_t    *k = keys.as<int32_t>(),
 			   *v = vals.as<int32_t>();
-	auto		reduce = [&](void *tmp, size_t &bytes) {
-		if (op == MONOID_COUNT)
-			CUDA_MUST(cub::DeviceRunLengthEncode::Encode(tmp, bytes, k, unique.as<int32_t>(),
-														 out.as<int32_t>(), runs.as<int32_t>(), (int) c_rows));
-		else if (op == MONOID_ARGMAX)
-			CUDA_MUST(cub::DeviceReduce::ReduceByKey(tmp, bytes, k, unique.as<int32_t>(), v, out.as<int64_t>(),
-													 runs.as<int32_t>(), KeyValueMax(), (int) c_rows));
-		else
-			CUDA_MUST(cub::DeviceReduce::ReduceByKey(tmp, bytes, k, unique.as<int32_t>(), v, out.as<int64_t>(),
-													 runs.as<int32_t>(), ::cuda::std::plus<>(), (int) c_rows));
-	};
-	auto		sort = [&](void *tmp, size_t &bytes, const int32_t *input) {
-		if (op == MONOID_COUNT)
-			CUDA_MUST(cub::DeviceRadixSort::SortKeys(tmp, bytes, input, k, c_rows, 0, bits));
-		else
-			CUDA_MUST(cub::DeviceRadixSort::SortPairs(tmp, bytes, input, k, input, v, c_rows, 0, bits));
+	auto		lifted = thrust::make_transform_iterator((const int32_t *) v, lift);
+	auto		call = [&](void *tmp, const int32_t *input) {
+		CUDA_MUST(cub::DeviceRadixSort::SortPairs(tmp, sort_bytes, input, k, input, v, c_rows, 0, bits));
+		CUDA_MUST(cub::DeviceReduce::ReduceByKey(tmp, reduce_bytes, k, unique.as<int32_t>(), lifted, out.as<State>(),
+												 runs.as<int32_t>(), op, (int) c_rows));
 	};
 
-	sort(nullptr, sort_bytes, in[0]);
-	reduce(nullptr, reduce_bytes);
+	call(nullptr, in[0]);
+	BenchMemory tmp(std::max(sort_bytes, reduce_bytes));
+
+	return bench_time(c_copies, [&](int c) { call(tmp.memory, in[c]); });
+}
+
+/* The same for a count, which needs no values. */
+static double
+sort_count_ms(const int32_t *const *in, int bits)
+{
+	BenchMemory keys(c_rows * 4),
+				unique(c_rows * 4),
+				out(c_rows * 4),
+				runs(8);
+	size_t		sort_bytes = 0,
+				count_bytes = 0;
+	auto		call = [&](void *tmp, const int32_t *input) {
+		CUDA_MUST(cub::DeviceRadixSort::SortKeys(tmp, sort_bytes, input, keys.as<int32_t>(), c_rows, 0, bits));
+		CUDA_MUST(cub::DeviceRunLengthEncode::Encode(tmp, count_bytes, keys.as<int32_t>(), unique.as<int32_t>(),
+													 out.as<int32_t>(), runs.as<int32_t>(), (int) c_rows));
+	};
+
+	call(nullptr, in[0]);
+	BenchMemory tmp(std::max(sort_bytes, count_bytes));
+
+	return bench_time(c_copies, [&](int c) { call(tmp.memory, in[c]); });
+}
+
+/* The same for argmax, whose row numbers must be written before they can be sorted along. */
+static double
+sort_argmax_ms(const int32_t *const *in, int bits)
+{
+	BenchMemory keys(c_rows * 4),
+				unsorted(c_rows * sizeof(ValueRow)),
+				sorted(c_rows * sizeof(ValueRow)),
+				unique(c_rows * 4),
+				out(c_rows * sizeof(ValueRow)),
+				runs(8);
+	size_t		sort_bytes = 0,
+				reduce_bytes = 0;
+	int32_t    *k = keys.as<int32_t>();
+	auto		call = [&](void *tmp, const int32_t *input) {
+		CUDA_MUST(cub::DeviceRadixSort::SortPairs(tmp, sort_bytes, input, k, unsorted.as<ValueRow>(),
+												  sorted.as<ValueRow>(), c_rows, 0, bits));
+		CUDA_MUST(cub::DeviceReduce::ReduceByKey(tmp, reduce_bytes, k, unique.as<int32_t>(), sorted.as<ValueRow>(),
+												 out.as<ValueRow>(), runs.as<int32_t>(), ArgMax(), (int) c_rows));
+	};
+
+	call(nullptr, in[0]);
 	BenchMemory tmp(std::max(sort_bytes, reduce_bytes));
 
 	return bench_time(c_copies, [&](int c) {
-		sort(tmp.memory, sort_bytes, in[c]);
-		reduce(tmp.memory, reduce_bytes);
+		make_value_rows<<<4096, 256>>>(in[c], c_rows, unsorted.as<ValueRow>());
+		call(tmp.memory, in[c]);
 	});
+}
+
+static double
+sort_reduce_ms(const int32_t *const *in, int32_t bins, MonoidId op)
+{
+	int			bits = (int) ceil(log2((double) bins));
+
+	switch (op)
+	{
+		case MONOID_COUNT:
+			return sort_count_ms(in, bits);
+		case MONOID_SUM_I64:
+			return sort_pairs_ms<int64_t>(in, bits, ToInt64(), ::cuda::std::plus<>());
+		case MONOID_SATADD_U24:
+			return sort_pairs_ms<uint32_t>(in, bits, ToSaturated(), AddSaturated());
+		default:
+			return sort_argmax_ms(in, bits);
+	}
 }
 
 static double
@@ -258,13 +361,82 @@ cub_histogram_ms(const int32_t *const *in, int32_t bins)
 	});
 }
 
+/*
+ * What a histogram is to reach.  CUB has a histogram of counts only, so that is
+ * what sums are held against, too.
+ */
+static void
+set_histogram_aims(const OpRow &op, int race, int size, double race1_ms, BenchRow *row)
+{
+	bool		hdw = op.op == MONOID_COUNT || op.op == MONOID_SUM_I64;
+
+	if (hdw && c_bins[size] <= 24569)
+		row->aims.push_back({BENCH_ROOFLINE, 85});
+	else if (hdw && c_bins[size] <= 49145)
+		row->aims.push_back({BENCH_ROOFLINE, 65});
+	else if (hdw)
+		row->aims.push_back({BENCH_PEER2, 10});
+	else
+		row->aims.push_back({BENCH_PEER1, c_bins[size] <= 24569 ? 5.0 : 3.0});
+	if (race == 1)
+	{
+		row->published = "SC20 (H200)";
+		row->published_ms = op.sc20[size];
+		row->aims.push_back({BENCH_MS, op.sc20[size]});
+	}
+	else
+		row->aims.push_back({BENCH_MS, 2 * race1_ms});
+}
+
+/* One row of the table; its time. */
+static double
+bench_histogram(const OpRow &op, int race, int size, int32_t *const *in, double race1_ms)
+{
+	int32_t		bins = c_bins[size];
+	BenchMemory states((size_t) bins * gpuagg_monoids[op.op].state_size);
+	Update		u;
+	BenchRow	row;
+	static BenchHost host;
+
+	for (int c = 0; c < c_copies; c++)
+		make_indices<<<4096, 256>>>(in[c], c_rows, bins, race, (uint64_t) c << 40);
+	u.hist.bins.kind = GPUAGG_BIN_INDEX;
+	u.hist.bins.ncolumns = 1;
+	u.hist.bins.column[0].values = in[0];
+	u.hist.bins.column[0].type = GPUAGG_VALUE_I32;
+	u.hist.bins.nbins = bins;
+	u.hist.nslots = 1;
+	u.hist.nrows = c_rows;
+	u.hist.slot[0].op = op.op;
+	u.hist.slot[0].x = u.hist.bins.column[0];
+	u.hist.slot[0].states = states.memory;
+	u.prepare();
+	STATUS_MUST(gpuagg_hist_init(op.op, states.memory, bins, nullptr));
+	u.run();
+	row.correct = check_states(op.op, host.fetch<int32_t>(in[0], c_rows), bins, states.memory);
+	row.ours_ms = bench_time(c_copies, [&](int c) {
+		u.hist.bins.column[0].values = u.hist.slot[0].x.values = in[c];
+		u.run();
+	});
+	row.problem = std::string(op.name) + ", RF " + std::to_string(race) + ", " + std::to_string(bins) + " bins";
+	row.bytes = c_rows * 4.0 + (double) bins * gpuagg_monoids[op.op].state_size;
+	row.rows = c_rows;
+	row.peer1 = "sort + reduce";
+	row.peer1_ms = sort_reduce_ms(in, bins, op.op);
+	if (op.op == MONOID_COUNT || op.op == MONOID_SUM_I64)
+	{
+		row.peer2 = op.op == MONOID_COUNT ? "cub histogram" : "cub histogram (counts)";
+		row.peer2_ms = cub_histogram_ms(in, bins);
+	}
+	set_histogram_aims(op, race, size, race1_ms, &row);
+	bench_print(row);
+	return row.ours_ms;
+}
+
 BENCH_PART(c, "histograms of 50 M int32, as in SC20")
 {
-	static const int32_t sizes[] = {31, 127, 505, 2041, 6137, 12281, 24569, 49145, 196607, 393215, 786431,
-		1572863};
 	std::vector<std::unique_ptr<BenchMemory>> memory;
-	const int32_t *in[c_copies];
-	std::vector<int32_t> host(c_rows);
+	int32_t    *in[c_copies];
 
 	for (int c = 0; c < c_copies; c++)
 	{
@@ -272,51 +444,14 @@ BENCH_PART(c, "histograms of 50 M int32, as in SC20")
 		in[c] = memory[c]->as<int32_t>();
 	}
 	for (const OpRow &op : c_ops)
-		for (int race : {1, 63})
-			for (int32_t bins : sizes)
-			{
-				BenchMemory states((size_t) bins * gpuagg_monoids[op.op].state_size);
-				Update		u;
-				BenchRow	row;
-				char		name[100];
+	{
+		double		race1_ms[c_sizes] = {};
 
-				for (int c = 0; c < c_copies; c++)
-					make_indices<<<4096, 256>>>((int32_t *) in[c], c_rows, bins, race, (uint64_t) c << 40);
-				CUDA_MUST(cudaMemcpy(host.data(), in[0], c_rows * 4, cudaMemcpyDeviceToHost));
-				u.hist.bins.kind = GPUAGG_BIN_INDEX;
-				u.hist.bins.ncolumns = 1;
-				u.hist.bins.column[0].values = in[0];
-				u.hist.bins.column[0].type = GPUAGG_VALUE_I32;
-				u.hist.bins.nbins = bins;
-				u.hist.nslots = 1;
-				u.hist.nrows = c_rows;
-				u.hist.slot[0].op = op.op;
-				u.hist.slot[0].x = u.hist.bins.column[0];
-				u.hist.slot[0].states = states.memory;
-				u.prepare();
-				STATUS_MUST(gpuagg_hist_init(op.op, states.memory, bins, nullptr));
-				u.run();
-				row.correct = check_states(op.op, host, bins, states.memory);
-				row.ours_ms = bench_time(c_copies, [&](int c) {
-					u.hist.bins.column[0].values = u.hist.slot[0].x.values = in[c];
-					u.run();
-				});
-				snprintf(name, sizeof(name), "%s, RF %d, %d bins", op.name, race, bins);
-				row.problem = name;
-				row.bytes = c_rows * 4.0 + (double) bins * gpuagg_monoids[op.op].state_size;
-				row.rows = c_rows;
-				if (op.op == MONOID_COUNT)
-				{
-					row.peer2 = "cub histogram";
-					row.peer2_ms = cub_histogram_ms(in, bins);
-				}
-				if (race == 1)
-				{
-					row.peer1 = "sort + reduce";
-					row.peer1_ms = sort_reduce_ms(in, bins, op.op);
-				}
-				bench_print(row);
-			}
+		for (int size = 0; size < c_sizes; size++)
+			race1_ms[size] = bench_histogram(op, 1, size, in, 0);
+		for (int size = 0; size < c_sizes; size++)
+			bench_histogram(op, 63, size, in, race1_ms[size]);
+	}
 }
 
 /* ---- part d ------------------------------------------------------------------- */
@@ -352,6 +487,78 @@ plain_atomics(const int32_t *keys, const double *values, int64_t n, unsigned lon
 	}
 }
 
+/* A hash table as one writes it first: open addressing, key 0 for none, atomics in device memory. */
+struct __align__(32) TableEntry
+{
+	unsigned long long key;
+	unsigned long long count;
+	double		sum;
+};
+
+static __global__ void
+table_atomics(const int64_t *keys, const double *values, int64_t n, TableEntry *table, uint64_t size)
+{
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
+		 i += (int64_t) gridDim.x * blockDim.x)
+	{
+		unsigned long long key = (unsigned long long) keys[i];
+		uint64_t	at = __umul64hi(mix(key), size);
+
+		for (;; at = at + 1 == size ? 0 : at + 1)
+		{
+			unsigned long long seen = *(volatile unsigned long long *) &table[at].key;
+
+			if (seen == 0)
+				seen = atomicCAS(&table[at].key, 0ULL, key);
+			if (seen == 0 || seen == key)
+				break;
+		}
+		atomicAdd(&table[at].count, 1ULL);
+		atomicAdd(&table[at].sum, values[i]);
+	}
+}
+
+static __global__ void
+table_totals(const TableEntry *table, int64_t size, unsigned long long *totals)
+{
+	unsigned long long groups = 0,
+				rows = 0;
+
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < size;
+		 i += (int64_t) gridDim.x * blockDim.x)
+	{
+		groups += table[i].key != 0;
+		rows += table[i].count;
+	}
+	atomicAdd(&totals[0], groups);
+	atomicAdd(&totals[1], rows);
+}
+
+/* From an empty table of two places a group; no key is 0. */
+static double
+table_atomics_ms(const int64_t *keys, const double *values, int64_t n, int64_t groups)
+{
+	uint64_t	size = 2 * (uint64_t) groups;
+	BenchMemory table(size * sizeof(TableEntry)),
+				totals(16);
+	unsigned long long got[2];
+	double		ms = bench_time(1, [&](int) {
+		CUDA_MUST(cudaMemsetAsync(table.memory, 0, size * sizeof(TableEntry), nullptr));
+		table_atomics<<<2048, 256>>>(keys, values, n, table.as<TableEntry>(), size);
+	});
+
+	CUDA_MUST(cudaMemset(totals.memory, 0, 16));
+	table_totals<<<2048, 256>>>(table.as<TableEntry>(), (int64_t) size, totals.as<unsigned long long>());
+	CUDA_MUST(cudaMemcpy(got, totals.memory, 16, cudaMemcpyDeviceToHost));
+	if ((int64_t) got[0] != groups || (int64_t) got[1] != n)
+	{
+		fprintf(stderr, "hash table of plain atomics: %llu groups and %llu rows, expected %lld and %lld\n", got[0],
+				got[1], (long long) groups, (long long) n);
+		exit(2);
+	}
+	return ms;
+}
+
 /* Sort pairs by key and reduce equal keys to count and sum. */
 template <typename Key> static double
 sort_group_ms(const Key *keys, const double *values, int64_t n, int bits)
@@ -379,48 +586,121 @@ sort_group_ms(const Key *keys, const double *values, int64_t n, int bits)
 	});
 }
 
-/*
- * Groups whose number divides by `step`, by the CPU monoids in row order.
- * bin_of gives the bin of a group, -1 if the device has none.
- */
-static bool
-check_groups(const std::vector<int32_t> &group, int64_t groups, const std::vector<int64_t> &count,
-			 const std::vector<double> &sum, const std::function<int64_t(int64_t)> &bin_of)
+/* The rows' groups, what the CPU monoids make of them, and the device's results, all on the host. */
+struct GroupCheck
 {
-	/* powers of two, so that the loop over rows needs no division */
-	int			skip = groups > 1000000 ? (int) log2((double) groups / 1000000) : 0;
-	int64_t		step = (int64_t) 1 << skip;
-	int64_t		some = (groups + step - 1) >> skip;
-	std::vector<CountSum> expect(some, CountSum{0, sum_f64_identity()});
-	std::vector<char> bad(64, 0);
+	const int32_t *group;		/* of each row */
+	int64_t		n;
+	int64_t		groups = 0;
+	int64_t		distinct = 0;	/* groups that have rows */
+	BenchHost	rows,
+				expect,
+				count,
+				sum,
+				unique,
+				where;
 
-	bench_parallel(64, [&](int64_t b, int64_t e) {
-		for (int64_t i = 0; i < (int64_t) group.size(); i++)
-		{
-			int64_t		g = group[i];
-			int64_t		shard = g >> skip & 63;
+	/* Every group in row order, each thread a range of groups. */
+	void
+	prepare(const int32_t *dense, int64_t nrows, int64_t ngroups)
+	{
+		std::atomic<int64_t> found{0};
+		CountSum   *e = expect.room<CountSum>(ngroups);
 
-			if (shard >= b && shard < e && (g & (step - 1)) == 0)
+		n = nrows;
+		groups = ngroups;
+		group = rows.fetch<int32_t>(dense, n);
+		bench_parallel(groups, [&](int64_t begin, int64_t end) {
+			int64_t		mine = 0;
+
+			for (int64_t g = begin; g < end; g++)
+				e[g] = {count_identity(), sum_f64_identity()};
+			for (int64_t i = 0; i < n && begin < end; i++)
+				if (group[i] >= begin && group[i] < end)
+				{
+					CountSum   &s = e[group[i]];
+
+					s.count = count_step(s.count, 0);
+					s.sum = sum_f64_step(s.sum, value_of(i));
+				}
+			for (int64_t g = begin; g < end; g++)
+				mine += e[g].count > 0;
+			found += mine;
+		});
+		distinct = found;
+	}
+
+	/* The bin of each group from the keys of `found` bins; -1 if it has none. */
+	const int32_t *
+	bins_of_keys(const void *device_keys, int64_t found)
+	{
+		const int64_t *key = unique.fetch<int64_t>(device_keys, found);
+		int32_t    *bin = where.room<int32_t>(groups);
+		std::atomic<int64_t> foreign{0};
+
+		bench_parallel(groups, [&](int64_t begin, int64_t end) { std::fill(bin + begin, bin + end, -1); });
+		bench_parallel(found, [&](int64_t begin, int64_t end) {
+			for (int64_t b = begin; b < end; b++)
 			{
-				CountSum   &s = expect[g >> skip];
+				int64_t		g = (int64_t) unmix((uint64_t) key[b]) - 1;
 
-				s.count = count_step(s.count, 0);
-				s.sum = sum_f64_step(s.sum, value_of(i));
+				if (g >= 0 && g < groups)
+					__atomic_store_n(&bin[g], (int32_t) b, __ATOMIC_RELAXED);
+				else
+					foreign++;
 			}
-		}
-		for (int64_t k = 0; k < some; k++)
-			if ((k & 63) >= b && (k & 63) < e)
+		});
+		if (foreign > 0 || found != distinct)
+			printf("%lld groups, %lld of them with keys that no row has, expected %lld\n", (long long) found,
+				   (long long) foreign, (long long) distinct);
+		return foreign > 0 || found != distinct ? nullptr : bin;
+	}
+
+	/* Every group; bin gives the place of each, NULL: its own number. */
+	bool
+	same(const void *device_count, const void *device_sum, int64_t nbins, const int32_t *bin)
+	{
+		const int64_t *c = count.fetch<int64_t>(device_count, nbins);
+		const double *s = sum.fetch<double>(device_sum, nbins);
+		const CountSum *e = (const CountSum *) expect.memory;
+		std::atomic<int64_t> wrong{0};
+		std::mutex	lock;
+
+		bench_parallel(groups, [&](int64_t begin, int64_t end) {
+			for (int64_t g = begin; g < end; g++)
 			{
-				int64_t		bin = bin_of(k << skip);
+				int64_t		b = bin ? bin[g] : g;
 
-				if (expect[k].count == 0 ? bin >= 0 && count[bin] != 0
-					: bin < 0 || count[bin] != expect[k].count ||
-					fabs(sum[bin] - expect[k].sum) > 1e-9 * fabs(expect[k].sum))
-					bad[k & 63] = 1;
+				if (b < 0 ? e[g].count == 0 : c[b] == e[g].count && fabs(s[b] - e[g].sum) <= 1e-9 * fabs(e[g].sum))
+					continue;
+				if (wrong++ > 0)
+					continue;
+				std::lock_guard<std::mutex> guard(lock);
+
+				printf("group %lld: bin %lld, count %lld, sum %.17g, expected %lld, %.17g\n", (long long) g,
+					   (long long) b, b < 0 ? 0LL : (long long) c[b], b < 0 ? 0.0 : s[b], (long long) e[g].count,
+					   e[g].sum);
 			}
-	});
-	return std::count(bad.begin(), bad.end(), 1) == 0;
-}
+		});
+		if (wrong > 0)
+			printf("%lld of %lld groups differ from the CPU monoids\n", (long long) wrong, (long long) groups);
+		return wrong == 0;
+	}
+};
+
+static const int64_t d_rows = (int64_t) 1 << 27;
+
+/* G rows/s aimed at over uniform keys; over Zipf 1.5, half of what uniform keys reach. */
+struct GroupAim
+{
+	int64_t		groups;
+	double		direct;
+	double		hash;
+};
+
+static const GroupAim d_aims[] = {
+	{4, 200, 120}, {100, 200, 120}, {10000, 200, 120}, {1000000, 100, 40}, {10000000, 40, 25}, {100000000, 40, 25},
+};
 
 static void
 set_count_sum(GpuaggHist &h, const int32_t *bins, const double *values, int64_t n, int64_t groups,
@@ -441,29 +721,31 @@ set_count_sum(GpuaggHist &h, const int32_t *bins, const double *values, int64_t 
 	h.slot[1].states = sum;
 }
 
-static void
-bench_direct(const int32_t *keys, const double *values, int64_t n, int64_t groups, bool zipf,
-			 const std::vector<int32_t> &group)
+static std::string
+group_problem(const char *kind, bool zipf, int64_t groups)
 {
+	return std::string(kind) + (zipf ? ", zipf, " : ", uniform, ") + std::to_string(groups) + " groups";
+}
+
+/* Each of the two returns G rows/s; `aim` is what to reach. */
+static double
+bench_direct(const int32_t *keys, const double *values, bool zipf, GroupCheck *check, double aim)
+{
+	int64_t		n = check->n,
+				groups = check->groups;
 	BenchMemory count(groups * 8),
 				sum(groups * 8);
 	Update		u;
 	BenchRow	row;
-	char		name[100];
-	std::vector<int64_t> got_count(groups);
-	std::vector<double> got_sum(groups);
 
 	set_count_sum(u.hist, keys, values, n, groups, count.memory, sum.memory);
 	u.prepare();
 	STATUS_MUST(gpuagg_hist_init(MONOID_COUNT, count.memory, groups, nullptr));
 	STATUS_MUST(gpuagg_hist_init(MONOID_SUM_F64, sum.memory, groups, nullptr));
 	u.run();
-	CUDA_MUST(cudaMemcpy(got_count.data(), count.memory, groups * 8, cudaMemcpyDeviceToHost));
-	CUDA_MUST(cudaMemcpy(got_sum.data(), sum.memory, groups * 8, cudaMemcpyDeviceToHost));
-	row.correct = check_groups(group, groups, got_count, got_sum, [](int64_t g) { return g; });
+	row.correct = check->same(count.memory, sum.memory, groups, nullptr);
 	row.ours_ms = bench_time(1, [&](int) { u.run(); });
-	snprintf(name, sizeof(name), "direct, %s, %ld groups", zipf ? "zipf" : "uniform", (long) groups);
-	row.problem = name;
+	row.problem = group_problem("direct", zipf, groups);
 	row.bytes = n * 12.0 + groups * 16.0;
 	row.rows = (double) n;
 	row.peer1 = "atomics";
@@ -472,7 +754,10 @@ bench_direct(const int32_t *keys, const double *values, int64_t n, int64_t group
 	});
 	row.peer2 = "sort + reduce";
 	row.peer2_ms = sort_group_ms<int32_t>(keys, values, n, (int) ceil(log2((double) groups)));
+	if (n == d_rows)
+		row.aims.push_back({BENCH_RATE, aim});
 	bench_print(row);
+	return row.rows / row.ours_ms * 1e-6;
 }
 
 /* Sparse keys through a hash table, from nothing to counts and sums; the estimate counts, too. */
@@ -531,63 +816,62 @@ struct HashRun
 	}
 };
 
-static void
-bench_hash(const int64_t *keys, const double *values, int64_t n, int64_t groups, bool zipf,
-		   const std::vector<int32_t> &group)
+static double
+bench_hash(const int64_t *keys, const double *values, bool zipf, GroupCheck *check, double aim)
 {
 	BenchRow	row;
-	char		name[100];
+	int64_t		n = check->n;
 	int64_t		found,
 				pending,
 				null_bin;
-	HashRun		run(keys, values, n, std::min(groups, n) + 1000);
-	int64_t		capacity = run.table.capacity;
-	std::vector<int64_t> got_count(capacity),
-				unique(capacity);
-	std::vector<double> got_sum(capacity);
-	std::vector<int64_t> where(groups, -1);
+	HashRun		run(keys, values, n, std::min(check->groups, n) + 1000);
+	GpuaggCudaStatus status;
 
 	run.run();
-	row.correct = gpuagg_group_status(&run.table, &found, &pending, &null_bin, nullptr) == GPUAGG_CUDA_OK;
-	CUDA_MUST(cudaMemcpy(got_count.data(), run.count.memory, capacity * 8, cudaMemcpyDeviceToHost));
-	CUDA_MUST(cudaMemcpy(got_sum.data(), run.sum.memory, capacity * 8, cudaMemcpyDeviceToHost));
-	CUDA_MUST(cudaMemcpy(unique.data(), run.unique.memory, capacity * 8, cudaMemcpyDeviceToHost));
-	for (int64_t b = 0; b < found; b++)
+	status = gpuagg_group_status(&run.table, &found, &pending, &null_bin, nullptr);
+	row.correct = status == GPUAGG_CUDA_OK;
+	if (row.correct)
 	{
-		int64_t		g = (int64_t) unmix(unique[b]) - 1;
+		const int32_t *bin = check->bins_of_keys(run.unique.memory, found);
 
-		if (g < 0 || g >= groups || where[g] >= 0)
-			row.correct = false;
-		else
-			where[g] = b;
+		row.correct = bin != nullptr && check->same(run.count.memory, run.sum.memory, found, bin);
 	}
-	row.correct = row.correct &&
-		check_groups(group, groups, got_count, got_sum, [&](int64_t g) { return where[g]; });
+	else
+		printf("status %d (%s), %lld rows pending\n", (int) status, gpuagg_cuda_last_error(), (long long) pending);
 	row.ours_ms = bench_time(1, [&](int) { run.run(); });
-	snprintf(name, sizeof(name), "hash, %s, %ld groups", zipf ? "zipf" : "uniform", (long) groups);
-	row.problem = name;
-	row.bytes = n * 16.0 + found * 24.0;
+	row.problem = group_problem("hash", zipf, check->groups);
+	row.bytes = n * 16.0 + check->distinct * 24.0;
 	row.rows = (double) n;
+	row.peer1 = "atomics";
+	row.peer1_ms = table_atomics_ms(keys, values, n, check->distinct);
 	row.peer2 = "sort + reduce";
 	row.peer2_ms = sort_group_ms<int64_t>(keys, values, n, 64);
+	if (n == d_rows)
+		row.aims.push_back({BENCH_RATE, aim});
 	bench_print(row);
+	return row.rows / row.ours_ms * 1e-6;
 }
 
-BENCH_PART(d, "group-by of 2^27 rows: count(*), sum(float8)")
+BENCH_PART(d, "group-by of 2^27 rows, or as --max says: count(*), sum(float8)")
 {
-	int64_t		n = (int64_t) 1 << std::min(27, bench_max_log2());
+	const int	points = sizeof(d_aims) / sizeof(d_aims[0]);
+	int64_t		n = std::min(d_rows, (int64_t) 1 << bench_max_log2());
 	BenchMemory dense(n * 4),
 				sparse(n * 8),
 				values(n * 8);
-	std::vector<int32_t> group(n);
+	GroupCheck	check;
+	double		direct[points],
+				hash[points];
 
 	for (bool zipf : {false, true})
-		for (int64_t groups : {4L, 100L, 10000L, 1000000L, 10000000L, 100000000L})
+		for (int p = 0; p < points; p++)
 		{
 			make_groups<<<4096, 256>>>(dense.as<int32_t>(), sparse.as<int64_t>(), values.as<double>(), n,
-									   groups, zipf);
-			CUDA_MUST(cudaMemcpy(group.data(), dense.memory, n * 4, cudaMemcpyDeviceToHost));
-			bench_direct(dense.as<int32_t>(), values.as<double>(), n, groups, zipf, group);
-			bench_hash(sparse.as<int64_t>(), values.as<double>(), n, groups, zipf, group);
+									   d_aims[p].groups, zipf);
+			check.prepare(dense.as<int32_t>(), n, d_aims[p].groups);
+			direct[p] = bench_direct(dense.as<int32_t>(), values.as<double>(), zipf, &check,
+									 zipf ? direct[p] / 2 : d_aims[p].direct);
+			hash[p] = bench_hash(sparse.as<int64_t>(), values.as<double>(), zipf, &check,
+								 zipf ? hash[p] / 2 : d_aims[p].hash);
 		}
 }
