@@ -4,9 +4,11 @@
 #	test/gpu.sh [--sanitize] [name...]
 #
 # Runs build/gpu-tests (made by `make gpu-tests`), whole or the tests whose
-# names contain an argument.  --sanitize repeats them at reduced sizes under
-# compute-sanitizer's memcheck, racecheck and initcheck.  Without a GPU every
-# test is named and counted as skipped.  GPU_TESTS names another executable.
+# names contain an argument.  --sanitize repeats them at reduced sizes (the
+# executable's --quick) under compute-sanitizer's memcheck, racecheck and
+# initcheck; for the last with --unpoisoned, as memory that is set to a poison
+# counts as initialized.  Without a GPU every test is named and counted as
+# skipped.  GPU_TESTS names another executable.
 set -u
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tests=${GPU_TESTS:-$top/build/gpu-tests}
@@ -24,6 +26,8 @@ fi
 status=0
 for tool in memcheck racecheck initcheck; do
     echo "compute-sanitizer --tool $tool"
-    compute-sanitizer --tool "$tool" --error-exitcode 3 "$tests" --quick "$@" || status=$?
+    options=(--quick)
+    [[ $tool == initcheck ]] && options+=(--unpoisoned)
+    compute-sanitizer --tool "$tool" --error-exitcode 3 "$tests" "${options[@]}" "$@" || status=$?
 done
 exit "$status"

@@ -11,7 +11,10 @@
 
 static GpuTest *tests;
 static int failures_here;
+static bool skipped_here;
+static char skip_reason[200];
 static bool quick;
+static bool unpoisoned;
 
 GpuTest::GpuTest(const char *test_name, GpuTestFunction function) : name(test_name), run(function), next(nullptr)
 {
@@ -44,6 +47,62 @@ gpu_test_quick()
 	return quick;
 }
 
+bool
+gpu_test_unpoisoned()
+{
+	return unpoisoned;
+}
+
+void
+gpu_test_skip(const char *format, ...)
+{
+	va_list		args;
+
+	skipped_here = true;
+	va_start(args, format);
+	vsnprintf(skip_reason, sizeof(skip_reason), format, args);
+	va_end(args);
+}
+
+bool
+gpu_test_has_memory(size_t bytes)
+{
+	const size_t spare = (size_t) 1 << 28;
+	size_t		there,
+				all;
+
+	CUDA_MUST(cudaMemGetInfo(&there, &all));
+	if (there >= bytes + spare)
+		return true;
+	gpu_test_skip("needs %zu MB of device memory, %zu MB are free", (bytes + spare) >> 20, there >> 20);
+	return false;
+}
+
+/* Runs one test, prints what came of it and counts it. */
+static void
+run_test(const GpuTest *test, int *passed, int *failed, int *skipped)
+{
+	failures_here = 0;
+	skipped_here = false;
+	test->run();
+	CUDA_MUST(cudaDeviceSynchronize());
+	if (failures_here > 0)
+	{
+		printf("FAILED %s\n", test->name);
+		(*failed)++;
+	}
+	else if (skipped_here)
+	{
+		printf("skipped %s (%s)\n", test->name, skip_reason);
+		(*skipped)++;
+	}
+	else
+	{
+		printf("ok %s\n", test->name);
+		(*passed)++;
+	}
+}
+
 static bool
 selected(const GpuTest *test, int argc, char **argv)
 {
@@ -73,6 +132,7 @@ main(int argc, char **argv)
 	for (int i = 1; i < argc; i++)
 	{
 		quick = quick || strcmp(argv[i], "--quick") == 0;
+		unpoisoned = unpoisoned || strcmp(argv[i], "--unpoisoned") == 0;
 		list = list || strcmp(argv[i], "-l") == 0;
 	}
 	setvbuf(stdout, nullptr, _IOLBF, 0);
@@ -91,12 +151,7 @@ main(int argc, char **argv)
 			skipped++;
 			continue;
 		}
-		failures_here = 0;
-		test->run();
-		CUDA_MUST(cudaDeviceSynchronize());
-		printf("%s %s\n", failures_here ? "FAILED" : "ok", test->name);
-		failed += failures_here > 0;
-		passed += failures_here == 0;
+		run_test(test, &passed, &failed, &skipped);
 	}
 	if (!list)
 		printf("gpu tests: %d passed, %d failed, %d skipped\n", passed, failed, skipped);

@@ -5,7 +5,8 @@
  * A file test/unit/gpu_*.cu defines tests with GPU_TEST(name) { ... } and
  * checks with CHECK(condition, format, ...).  Device memory comes from
  * DeviceArray, which poisons what it allocates and guards both ends.
- * Arguments of the executable select tests by substring; -l lists them.
+ * Arguments of the executable select tests by substring; -l lists them, --quick
+ * and --unpoisoned are for compute-sanitizer (see below).
  */
 #ifndef GPUAGG_GPU_TEST_H
 #define GPUAGG_GPU_TEST_H
@@ -68,6 +69,19 @@ void		gpu_test_fail(const char *file, int line, const char *format, ...)
 /* True when run with --quick, as under compute-sanitizer. */
 bool		gpu_test_quick();
 
+/*
+ * True when run with --unpoisoned, as under initcheck, which takes a memset for
+ * an initialization and then sees nothing.
+ */
+bool		gpu_test_unpoisoned();
+
+/* Says why the running test is left out; it counts as skipped unless a check of it failed.  Return after it. */
+void		gpu_test_skip(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
+
+/* Whether the device has so many bytes free, with some to spare; if not, the test is skipped. */
+bool		gpu_test_has_memory(size_t bytes);
+
 /* Reproducible random numbers (splitmix64). */
 struct Random
 {
@@ -91,7 +105,9 @@ struct Random
 /*
  * Device memory of `count` elements that starts `shift` elements after a
  * 256-byte boundary, poisoned, with guard bytes before and after; with --quick
- * without, so that compute-sanitizer sees what reads beyond the data.
+ * without, so that compute-sanitizer sees what reads beyond the data.  With
+ * --unpoisoned what lies before a shifted start is poisoned all the same: kernels
+ * fetch whole lines of memory from before an unaligned start, and use none of it.
  */
 template <typename T>
 class DeviceArray
@@ -106,11 +122,11 @@ public:
 	size_t		count;
 
 	explicit DeviceArray(size_t n, size_t shift = 0)
-		: guard(gpu_test_quick() ? 0 : 256), lead(guard + shift * sizeof(T)), count(n)
+		: guard(gpu_test_quick() || gpu_test_unpoisoned() ? 0 : 256), lead(guard + shift * sizeof(T)), count(n)
 	{
 		total = lead + n * sizeof(T) + guard;
 		CUDA_MUST(cudaMalloc((void **) &memory, total > 0 ? total : 1));
-		CUDA_MUST(cudaMemset(memory, poison, total));
+		CUDA_MUST(cudaMemset(memory, poison, gpu_test_unpoisoned() ? lead : total));
 	}
 	explicit DeviceArray(const std::vector<T> &host, size_t shift = 0) : DeviceArray(host.size(), shift)
 	{
@@ -129,17 +145,22 @@ public:
 		if (!host.empty())
 			CUDA_MUST(cudaMemcpy(get(), host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
 	}
-	/* Waits for the device, then copies back. */
+	/*
+	 * Waits for the device, then copies back the first n elements.  Of an array
+	 * that is filled in part, only that part should be asked for: initcheck reports
+	 * copies of what nobody wrote.
+	 */
 	std::vector<T>
-	take() const
+	take(size_t n) const
 	{
-		std::vector<T> host(count);
+		std::vector<T> host(n < count ? n : count);
 
 		CUDA_MUST(cudaDeviceSynchronize());
-		if (count > 0)
-			CUDA_MUST(cudaMemcpy(host.data(), get(), count * sizeof(T), cudaMemcpyDeviceToHost));
+		if (!host.empty())
+			CUDA_MUST(cudaMemcpy(host.data(), get(), host.size() * sizeof(T), cudaMemcpyDeviceToHost));
 		return host;
 	}
+	std::vector<T> take() const { return take(count); }
 	/* Whether nothing was written before or after the data. */
 	bool
 	guards_intact() const
@@ -147,8 +168,10 @@ public:
 		std::vector<unsigned char> edge(lead + guard);
 
 		CUDA_MUST(cudaDeviceSynchronize());
-		CUDA_MUST(cudaMemcpy(edge.data(), memory, lead, cudaMemcpyDeviceToHost));
-		CUDA_MUST(cudaMemcpy(edge.data() + lead, memory + total - guard, guard, cudaMemcpyDeviceToHost));
+		if (lead > 0)
+			CUDA_MUST(cudaMemcpy(edge.data(), memory, lead, cudaMemcpyDeviceToHost));
+		if (guard > 0)
+			CUDA_MUST(cudaMemcpy(edge.data() + lead, memory + total - guard, guard, cudaMemcpyDeviceToHost));
 		for (unsigned char c : edge)
 			if (c != poison)
 				return false;

@@ -1,0 +1,407 @@
+/*
+ * gpu_segmented_test.h
+ *	  For the tests of segmented reductions: random inputs, comparison of states,
+ *	  geometries, and the check of one operator over one geometry.
+ */
+#ifndef GPUAGG_GPU_SEGMENTED_TEST_H
+#define GPUAGG_GPU_SEGMENTED_TEST_H
+
+#include <math.h>
+
+#include <algorithm>
+
+#include "gpu_test.h"
+#include "segmented_args.h"
+
+/* ---- inputs and comparison by type -------------------------------------- */
+
+static inline void make(Random &r, int8_t *x) { *x = (int8_t) (r.below(8) != 0); }
+static inline void make(Random &r, int16_t *x) { *x = (int16_t) r.next(); }
+static inline void make(Random &r, uint32_t *x) { *x = (uint32_t) r.below(1 << 22); }
+static inline void make(Random &r, int32_t *x) { *x = (int32_t) r.next(); }
+static inline void make(Random &r, int64_t *x) { *x = (int64_t) r.next() >> (20 + r.below(43)); }
+static inline void make(Random &r, gpuagg_i128 *x) { *x = ((gpuagg_i128) (int64_t) r.next() << 20) + (int64_t) r.next(); }
+static inline void make(Random &r, float *x) { *x = (float) ((int) r.below(2001) - 1000); }
+static inline void make(Random &r, double *x) { *x = (double) ((int) r.below(2000001) - 1000000); }
+static inline void make(Random &r, gpuagg_kv *x) { *x = {(int64_t) r.below(1000), (int64_t) r.next()}; }
+
+static inline void
+make(Random &r, gpuagg_f64x2 *x)
+{
+	x->x = r.below(2) ? 1.0 : -1.0;
+	x->y = (double) ((int) r.below(2001) - 1000);
+}
+
+/* A signed permutation matrix: products are exact. */
+static inline void
+make_matrix(Random &r, double *m, int k)
+{
+	int			column[5] = {0, 1, 2, 3, 4};
+
+	std::fill(m, m + k * k, 0.0);
+	for (int i = 0; i < k; i++)
+	{
+		std::swap(column[i], column[i + (int) r.below(k - i)]);
+		m[i * k + column[i]] = r.below(2) ? 1.0 : -1.0;
+	}
+}
+static inline void make(Random &r, gpuagg_mat2 *x) { make_matrix(r, x->m, 2); }
+static inline void make(Random &r, gpuagg_mat3 *x) { make_matrix(r, x->m, 3); }
+static inline void make(Random &r, gpuagg_mat4 *x) { make_matrix(r, x->m, 4); }
+static inline void make(Random &r, gpuagg_mat5 *x) { make_matrix(r, x->m, 5); }
+
+/* Equal up to rounding in proportion to the largest, if all that is expected is finite. */
+static inline bool
+close_doubles(const double *a, const double *b, int n)
+{
+	double		scale = 0;
+
+	for (int i = 0; i < n; i++)
+		scale = fmax(scale, fabs(a[i]));
+	for (int i = 0; i < n; i++)
+		if (!(a[i] == b[i] || (isnan(a[i]) && isnan(b[i])) ||
+			  (isfinite(scale) && fabs(a[i] - b[i]) <= 1e-9 * scale)))
+			return false;
+	return true;
+}
+
+/* Bytes, unless the type says otherwise: NaN equals NaN, 0 equals -0. */
+template <class T>
+static inline bool
+same(const T &a, const T &b)
+{
+	return memcmp(&a, &b, sizeof(T)) == 0;
+}
+static inline bool same(const float &a, const float &b) { return a == b || (isnan(a) && isnan(b)); }
+static inline bool same(const double &a, const double &b) { return close_doubles(&a, &b, 1); }
+static inline bool same(const gpuagg_accum &a, const gpuagg_accum &b) { return close_doubles(&a.n, &b.n, 3); }
+static inline bool same(const gpuagg_regr &a, const gpuagg_regr &b) { return close_doubles(&a.n, &b.n, 6); }
+static inline bool same(const gpuagg_moments &a, const gpuagg_moments &b) { return a.n == b.n && close_doubles(&a.s, &b.s, 2); }
+static inline bool
+same(const gpuagg_maxsub_f64 &a, const gpuagg_maxsub_f64 &b)
+{
+	return a.flags == b.flags && close_doubles(&a.total, &b.total, 4);
+}
+static inline bool same(const gpuagg_f64x2 &a, const gpuagg_f64x2 &b) { return close_doubles(&a.x, &b.x, 2); }
+static inline bool same(const gpuagg_mat2 &a, const gpuagg_mat2 &b) { return close_doubles(a.m, b.m, 4); }
+static inline bool same(const gpuagg_mat3 &a, const gpuagg_mat3 &b) { return close_doubles(a.m, b.m, 9); }
+static inline bool same(const gpuagg_mat4 &a, const gpuagg_mat4 &b) { return close_doubles(a.m, b.m, 16); }
+static inline bool same(const gpuagg_mat5 &a, const gpuagg_mat5 &b) { return close_doubles(a.m, b.m, 25); }
+
+/* ---- geometries -------------------------------------------------------- */
+
+struct Geometry
+{
+	const char *name;
+	std::vector<int64_t> offsets;	/* from 0 */
+};
+
+static inline Geometry
+from_lengths(const char *name, const std::vector<int64_t> &lengths)
+{
+	Geometry	g = {name, {0}};
+
+	for (int64_t n : lengths)
+		g.offsets.push_back(g.offsets.back() + n);
+	return g;
+}
+
+static inline Geometry
+random_lengths(const char *name, Random &r, int segments, int64_t limit, int empty_in_8)
+{
+	std::vector<int64_t> lengths;
+
+	for (int i = 0; i < segments; i++)
+		lengths.push_back((int) r.below(8) < empty_in_8 ? 0 : (int64_t) r.below(limit + 1));
+	return from_lengths(name, lengths);
+}
+
+/* Lengths 2^u: few long, many short. */
+static inline Geometry
+power_law(Random &r, int segments, int bits)
+{
+	std::vector<int64_t> lengths;
+
+	for (int i = 0; i < segments; i++)
+		lengths.push_back((int64_t) exp2(-log2(r.uniform() + 1e-9)) & (((int64_t) 1 << bits) - 1));
+	return from_lengths("power law", lengths);
+}
+
+/* Those that only the chunks take are larger than segmented_small's limits. */
+static inline std::vector<Geometry>
+geometries(Random &r, bool large)
+{
+	std::vector<Geometry> all;
+	std::vector<int64_t> giant(20000, 1);
+	int			scale = large ? (gpu_test_quick() ? 1 : 8) : 1;
+
+	giant[7777] = 600000 / (gpu_test_quick() ? 4 : 1);
+	all.push_back(from_lengths("one empty", {0}));
+	all.push_back(from_lengths("one element", {1}));
+	all.push_back(from_lengths("empties", std::vector<int64_t>(5000, 0)));
+	all.push_back(from_lengths("ones", std::vector<int64_t>(9001, 1)));
+	for (int64_t tile : {512, 1024, 2048, 4096})
+		for (int64_t n : {tile - 1, tile, tile + 1})
+			all.push_back(from_lengths("tile edge", {n, 0, n, n}));
+	all.push_back(from_lengths("one long", {20021 * scale}));
+	all.push_back(from_lengths("two long", {12011 * scale, 0, 0, 9000 * scale}));
+	all.push_back(random_lengths("0 to 64", r, 2200 * scale, 64, 0));
+	all.push_back(random_lengths("half empty", r, 8000 * scale, 4, 4));
+	all.push_back(random_lengths("mostly empty", r, 8000 * scale, 20, 7));
+	all.push_back(random_lengths("hundreds", r, 160 * scale, 900, 1));
+	all.push_back(power_law(r, 2000 * scale, 14));
+	if (large)
+		all.push_back(from_lengths("a giant and tiny ones", giant));
+	return all;
+}
+
+/* ---- one operator ------------------------------------------------------ */
+
+struct Options
+{
+	bool		planned = false;
+	bool		indirect = false;
+	bool		device_count = false;
+	int			repeats = 1;
+};
+
+static inline void
+reduce(const GpuaggSegments *segments, MonoidId op, GpuaggValueType type, const void *values, void *states,
+	   uint32_t *errors)
+{
+	size_t		bytes;
+
+	STATUS_MUST(gpuagg_cuda_segmented_reduce(segments, op, type, values, states, errors, nullptr, &bytes, 0));
+
+	DeviceArray<char> workspace(bytes);
+
+	STATUS_MUST(gpuagg_cuda_segmented_reduce(segments, op, type, values, states, errors, workspace.get(),
+											 &bytes, 0));
+	CUDA_MUST(cudaDeviceSynchronize());
+	CHECK(workspace.guards_intact(), "workspace overrun");
+}
+
+template <class InT, class In, class State>
+static inline void
+check_monoid(const char *name, MonoidId op, GpuaggValueType type, State (*identity) (), State (*step) (State, In),
+			 const Geometry &g, uint64_t seed, Options o = Options())
+{
+	Random		r(seed);
+	int64_t		nseg = (int64_t) g.offsets.size() - 1;
+	int64_t		n = g.offsets.back();
+	int64_t		lead = (int64_t) r.below(5);	/* offsets[0] */
+	std::vector<InT> values(n + lead);
+	std::vector<int64_t> offsets(g.offsets);
+	std::vector<int64_t> sources(nseg);
+	std::vector<State> first;
+
+	for (InT &x : values)
+		make(r, &x);
+	for (int64_t &e : offsets)
+		e += lead;
+	for (int64_t s = 0; s < nseg; s++)
+	{
+		int64_t		length = offsets[s + 1] - offsets[s];
+
+		sources[s] = o.indirect ? (int64_t) r.below(n + lead - length + 1) : offsets[s];
+	}
+
+	DeviceArray<InT> d_values(values, r.below(4));
+	DeviceArray<int64_t> d_offsets(offsets);
+	DeviceArray<int64_t> d_sources(sources);
+	DeviceArray<int64_t> d_count(std::vector<int64_t>(1, nseg));
+	GpuaggSegments segments = {n, nseg, nullptr, d_offsets, o.indirect ? d_sources.get() : nullptr, 0, nullptr};
+	size_t		plan_bytes = 1;
+
+	if (o.device_count)
+	{
+		segments.nsegments_device = d_count;
+		segments.nsegments = nseg + 1000;
+	}
+	if (o.planned)
+		STATUS_MUST(gpuagg_cuda_segments_plan(&segments, nullptr, &plan_bytes, 0));
+
+	DeviceArray<char> plan(plan_bytes);
+
+	if (o.planned)
+		STATUS_MUST(gpuagg_cuda_segments_plan(&segments, plan.get(), &plan_bytes, 0));
+	for (int repeat = 0; repeat < o.repeats; repeat++)
+	{
+		DeviceArray<State> d_states(nseg, r.below(2));
+		DeviceArray<uint32_t> d_errors(std::vector<uint32_t>(1, 0));
+
+		reduce(&segments, op, type, d_values, d_states, d_errors);
+
+		std::vector<State> states = d_states.take();
+
+		CHECK(d_states.guards_intact(), "%s, %s: results overrun", name, g.name);
+		if (repeat == 0)
+			first = states;
+		CHECK(memcmp(first.data(), states.data(), nseg * sizeof(State)) == 0, "%s, %s: other bits on another run",
+			  name, g.name);
+	}
+	for (int64_t s = 0; s < nseg; s++)
+	{
+		State		expected = identity();
+
+		for (int64_t e = 0; e < offsets[s + 1] - offsets[s]; e++)
+			expected = step(expected, (In) values[sources[s] + e]);
+		CHECK(same(expected, first[s]), "%s, %s, segment %ld of %ld (%ld elements): wrong state", name, g.name,
+			  (long) s, (long) nseg, (long) (offsets[s + 1] - offsets[s]));
+	}
+}
+
+/* The stored types beside the native one: name, NAME, input, state, stored type, its enum. */
+#define EACH_NARROW(CALL) \
+	CALL(sum_i64, SUM_I64, int64_t, int64_t, int16_t, GPUAGG_VALUE_I16) \
+	CALL(sum_i64, SUM_I64, int64_t, int64_t, int32_t, GPUAGG_VALUE_I32) \
+	CALL(sum_f64, SUM_F64, double, double, float, GPUAGG_VALUE_F32) \
+	CALL(accum_f64, ACCUM_F64, double, gpuagg_accum, float, GPUAGG_VALUE_F32)
+
+#define CHECK_ONE(name, NAME, input_t, state_t, stored_t, type) \
+	check_monoid<stored_t, input_t, state_t>(#name, MONOID_##NAME, type, name##_identity, name##_step, \
+											 geometry, seed++, options);
+
+/* ---- even lengths ------------------------------------------------------ */
+
+/* Lengths from `least` on, `spread` of them, with one that is longer. */
+static inline Geometry
+even_lengths(const char *name, Random &r, int64_t elements, int64_t least, int64_t spread, int64_t longest)
+{
+	Geometry	g = {name, {0}};
+
+	while (g.offsets.back() < elements)
+		g.offsets.push_back(g.offsets.back() + least + (int64_t) r.below(spread));
+	g.offsets.push_back(g.offsets.back() + longest);
+	g.offsets.push_back(g.offsets.back() + least);
+	return g;
+}
+
+/* Tries the even form with few elements, too. */
+struct EvenAnyway
+{
+	int64_t		least;
+
+	EvenAnyway() : least(seg_even_least) { seg_even_least = 0; }
+	~EvenAnyway() { seg_even_least = least; }
+};
+
+/* ---- which form did the work ---------------------------------------------- */
+
+/* A plan of the segments for as long as it lives, if `planned`. */
+struct Plan
+{
+	size_t		bytes;
+	DeviceArray<char> memory;
+
+	static size_t
+	size(GpuaggSegments *segments, bool planned)
+	{
+		size_t		bytes = 1;
+
+		if (planned)
+			STATUS_MUST(gpuagg_cuda_segments_plan(segments, nullptr, &bytes, 0));
+		return bytes;
+	}
+
+	Plan(GpuaggSegments *segments, bool planned) : bytes(size(segments, planned)), memory(bytes)
+	{
+		if (planned)
+			STATUS_MUST(gpuagg_cuda_segments_plan(segments, memory.get(), &bytes, 0));
+	}
+};
+
+enum SegForm
+{
+	SEG_FORM_SMALL,				/* a single launch */
+	SEG_FORM_CHUNKS,			/* the load-balanced chunks, nothing else tried */
+	SEG_FORM_EVEN,				/* the form for even lengths */
+	SEG_FORM_UNEVEN,			/* the same tried, but the lengths were not even */
+	SEG_FORM_AGAIN,				/* the same, but there was an error */
+	SEG_FORM_UNCLEAR			/* what is noted makes no sense */
+};
+static const char *const seg_form_names[] = {"the small form", "chunks", "the even form", "chunks after uneven lengths",
+	"chunks after an error", "an unclear note"};
+
+struct SegRan
+{
+	SegForm		form;
+	bool		lone;			/* the even form's warps took items: a thread for each segment */
+	bool		pieces;			/* several blocks for each segment */
+};
+
+/* Bytes of workspace that the call asks for, with and without a try of the even form. */
+static inline size_t
+seg_workspace(const GpuaggSegments *segments, MonoidId op, GpuaggValueType type, bool even)
+{
+	int64_t		least = seg_even_least;
+	size_t		bytes = 0;
+
+	if (!even)
+		seg_even_least = INT64_MAX;
+	STATUS_MUST(gpuagg_cuda_segmented_reduce(segments, op, type, nullptr, nullptr, nullptr, nullptr, &bytes, 0));
+	seg_even_least = least;
+	return bytes;
+}
+
+/*
+ * The note that the even form's kernels left, which is what the workspace has
+ * behind all that is there without them, at the next multiple of 256 bytes: a
+ * word for each block that looked at the lengths and one for errors, in copies,
+ * and the items taken.
+ */
+static inline void
+seg_read_note(const DeviceArray<char> &workspace, size_t without, SegRan *ran)
+{
+	size_t		at = (without + 255) / 256 * 256;
+	std::vector<uint32_t> note(SEG_SEEN_ALL);
+	bool		uneven = false;
+
+	CUDA_MUST(cudaDeviceSynchronize());
+	for (int c = 0; c < SEG_SEEN_COPIES; c++)
+		CUDA_MUST(cudaMemcpy(&note[c * SEG_SEEN_STRIDE], workspace.get() + at + c * SEG_SEEN_STRIDE * 4,
+							 SEG_SEEN_WORDS * 4, cudaMemcpyDeviceToHost));
+	CUDA_MUST(cudaMemcpy(&note[SEG_TAKEN_AT], workspace.get() + at + SEG_TAKEN_AT * 4, 4, cudaMemcpyDeviceToHost));
+	for (int w = 0; w < SEG_LOOK_BLOCKS; w++)
+		uneven = uneven || note[w] != 0;
+	ran->form = uneven ? SEG_FORM_UNEVEN : note[SEG_LOOK_BLOCKS] ? SEG_FORM_AGAIN : SEG_FORM_EVEN;
+	for (int c = 0; c < SEG_SEEN_COPIES; c++)
+		for (int w = 0; w < SEG_SEEN_WORDS; w++)
+			if (note[c * SEG_SEEN_STRIDE + w] > 1 || note[c * SEG_SEEN_STRIDE + w] != note[w])
+				ran->form = SEG_FORM_UNCLEAR;
+	ran->lone = note[SEG_TAKEN_AT] > 0;
+	ran->pieces = workspace.count > at + SEG_SEEN_ALL * sizeof(uint32_t);
+}
+
+/* Reduces, and says which form did the work. */
+static inline SegRan
+reduce_and_look(const GpuaggSegments *segments, MonoidId op, GpuaggValueType type, const void *values, void *states,
+				uint32_t *errors)
+{
+	SegRan		ran = {SEG_FORM_SMALL, false, false};
+	size_t		bytes = seg_workspace(segments, op, type, true);
+	size_t		without = seg_workspace(segments, op, type, false);
+	DeviceArray<char> workspace(bytes);
+
+	STATUS_MUST(gpuagg_cuda_segmented_reduce(segments, op, type, values, states, errors, workspace.get(), &bytes, 0));
+	CUDA_MUST(cudaDeviceSynchronize());
+	CHECK(workspace.guards_intact(), "workspace overrun");
+	if (bytes > without)
+		seg_read_note(workspace, without, &ran);
+	else if (bytes > 1)
+		ran.form = SEG_FORM_CHUNKS;
+	return ran;
+}
+
+/* The start of a state, for messages. */
+template <class State>
+static unsigned long
+seg_first_word(const State &state)
+{
+	unsigned long word = 0;
+
+	memcpy(&word, &state, std::min(sizeof(word), sizeof(State)));
+	return word;
+}
+
+#endif							/* GPUAGG_GPU_SEGMENTED_TEST_H */
