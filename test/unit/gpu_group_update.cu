@@ -376,6 +376,106 @@ GPU_TEST(group_update_hot)
 			}
 }
 
+/* The key that has this hash (hist.cuh). */
+static uint64_t
+key_of_hash(uint64_t x)
+{
+	for (int k = 0; k < 2; k++)
+	{
+		x ^= x >> 32;
+		x *= 0xcfee444d8b59a89bull;
+	}
+	return x ^ x >> 32;
+}
+
+/*
+ * Rows i of key keys[i % keys.size()] and value i % keys.size() % 1000, in a table
+ * of `capacity`, by partitions, as if there were hardly any keys.
+ */
+static void
+many_keys(const std::vector<uint64_t> &keys, size_t n, int64_t capacity)
+{
+	std::unordered_map<uint64_t, size_t> index;
+	std::vector<uint64_t> row_keys(n);
+	std::vector<double> values(n);
+	GpuaggHist	h = GpuaggHist();
+	Table		table(8, capacity);
+	DeviceArray<int64_t> counts(capacity);
+	DeviceArray<double> sums(capacity);
+	DeviceArray<GpuaggHistStatus> status(1);
+	size_t		bytes = 0,
+				bad = 0;
+	int64_t		found,
+				pending,
+				null_bin;
+
+	for (size_t k = 0; k < keys.size(); k++)
+		index[keys[k]] = k;
+	for (size_t i = 0; i < n; i++)
+	{
+		row_keys[i] = keys[i % keys.size()];
+		values[i] = (double) (i % keys.size() % 1000);
+	}
+	DeviceArray<uint64_t> device_keys(row_keys);
+	DeviceArray<double> device_values(values);
+
+	CUDA_MUST(cudaMemset(status.get(), 0, sizeof(GpuaggHistStatus)));
+	h.nslots = 2;
+	h.nrows = (int64_t) n;
+	h.status = status.get();
+	h.strategy = GPUAGG_HIST_PARTITION;
+	h.slot[0].op = MONOID_COUNT;
+	h.slot[0].states = counts.get();
+	h.slot[1].op = MONOID_SUM_F64;
+	h.slot[1].x.values = device_values.get();
+	h.slot[1].states = sums.get();
+	STATUS_MUST(gpuagg_group_init(&table.t, nullptr));
+	STATUS_MUST(gpuagg_hist_init(MONOID_COUNT, counts.get(), capacity, nullptr));
+	STATUS_MUST(gpuagg_hist_init(MONOID_SUM_F64, sums.get(), capacity, nullptr));
+	STATUS_MUST(gpuagg_group_update(&table.t, device_keys.get(), nullptr, nullptr, &h, 1, 0, nullptr, &bytes, nullptr));
+	DeviceArray<char> workspace(bytes);
+
+	STATUS_MUST(gpuagg_group_update(&table.t, device_keys.get(), nullptr, nullptr, &h, 1, 0, workspace.get(), &bytes,
+									nullptr));
+	STATUS_MUST(gpuagg_group_status(&table.t, &found, &pending, &null_bin, nullptr));
+	CHECK(found == (int64_t) keys.size(), "%ld groups of %zu", (long) found, keys.size());
+	CHECK(workspace.guards_intact() && table.intact(), "overrun");
+
+	std::vector<char> unique = table.keys.take();
+	std::vector<int64_t> count = counts.take();
+	std::vector<double> sum = sums.take();
+
+	for (int64_t b = 0; b < found; b++)
+	{
+		uint64_t	key;
+		size_t		k,
+					rows;
+
+		memcpy(&key, &unique[b * 8], 8);
+		k = index.count(key) ? index[key] : keys.size();
+		rows = k < keys.size() ? n / keys.size() + (k < n % keys.size()) : 0;
+		bad += k == keys.size() || count[b] != (int64_t) rows || sum[b] != (double) rows * (double) (k % 1000);
+	}
+	CHECK(bad == 0, "%zu of %ld groups are wrong", bad, (long) found);
+}
+
+/* Partitions of more keys than a table holds are halved; a cut one, too, if the call's table is full. */
+GPU_TEST(group_update_halves)
+{
+	std::vector<uint64_t> keys;
+
+	if (gpu_test_quick())
+		return;
+	for (uint64_t k = 0; k < 3500000; k++)
+		keys.push_back(k * 0x9E3779B97F4A7C15ull);
+	many_keys(keys, 4000000, 4000000);
+	keys.clear();
+	/* all in the first of the partitions, in a table so large that they have room there */
+	for (uint64_t k = 0; k < 140000; k++)
+		keys.push_back(key_of_hash((k * 100) << 32 | (uint32_t) (k * 2654435761u)));
+	many_keys(keys, 300000, 60000000);
+}
+
 /* Several operators, of which some have no fused form, and NULLs among their inputs. */
 GPU_TEST(group_update_slots)
 {
