@@ -4,6 +4,7 @@
  */
 #include "gpu_group_table.h"
 
+#include <algorithm>
 #include <map>
 
 /* What a run of batches has seen, and what it should have. */
@@ -133,7 +134,9 @@ run_batches(int bytes, uint64_t distinct, size_t n, int batches, int64_t capacit
 	CHECK(expect.groups == (int64_t) expect.count.size() + (expect.nulls > 0),
 		  "%d-byte keys: %ld groups, expected %zu + %d", bytes, (long) expect.groups, expect.count.size(),
 		  expect.nulls > 0);
-	std::vector<char> unique = table->keys.take();
+	CHECK(expect.nulls == 0 || expect.got[expect.null_bin] == expect.nulls, "%d-byte keys: %ld rows in the bin of NULL, "
+		  "expected %ld", bytes, (long) expect.got[expect.null_bin], (long) expect.nulls);
+	std::vector<char> unique = table->keys.take(std::min(expect.groups, table->t.capacity) * bytes);
 
 	for (auto &k : expect.bin_of)
 		if (memcmp(&unique[k.second * bytes], k.first.data(), bytes) != 0 ||
