@@ -22,7 +22,7 @@ struct Input
 				hi;
 };
 
-static double
+static inline double
 as_double(uint64_t bits)
 {
 	double		d;
@@ -31,7 +31,7 @@ as_double(uint64_t bits)
 	return d;
 }
 
-static uint64_t
+static inline uint64_t
 as_bits(double d)
 {
 	uint64_t	bits;
@@ -40,18 +40,18 @@ as_bits(double d)
 	return bits;
 }
 
-template <typename T> static void
+template <typename T> static inline void
 host_input(Input in, T &x)
 {
 	x = (T) (int64_t) in.lo;
 }
-static void host_input(Input in, gpuagg_i128 &x) { x = (gpuagg_i128) ((gpuagg_u128) in.hi << 64 | in.lo); }
-static void host_input(Input in, double &x) { x = as_double(in.lo); }
-static void host_input(Input in, float &x) { x = (float) as_double(in.lo); }
-static void host_input(Input in, gpuagg_f64x2 &x) { x.x = as_double(in.lo), x.y = as_double(in.hi); }
-static void host_input(Input in, gpuagg_kv &x) { x.key = in.lo, x.value = in.hi; }
+static inline void host_input(Input in, gpuagg_i128 &x) { x = (gpuagg_i128) ((gpuagg_u128) in.hi << 64 | in.lo); }
+static inline void host_input(Input in, double &x) { x = as_double(in.lo); }
+static inline void host_input(Input in, float &x) { x = (float) as_double(in.lo); }
+static inline void host_input(Input in, gpuagg_f64x2 &x) { x.x = as_double(in.lo), x.y = as_double(in.hi); }
+static inline void host_input(Input in, gpuagg_kv &x) { x.key = in.lo, x.value = in.hi; }
 
-template <typename Op> static void
+template <typename Op> static inline void
 host_step(char *states, int64_t bin, Input in)
 {
 	if constexpr (Op::commutative)
@@ -64,7 +64,7 @@ host_step(char *states, int64_t bin, Input in)
 	}
 }
 
-static void
+static inline void
 reference_init(MonoidId op, std::vector<char> &states, int64_t nbins)
 {
 	states.resize(nbins * gpuagg_monoids[op].state_size);
@@ -82,7 +82,7 @@ reference_init(MonoidId op, std::vector<char> &states, int64_t nbins)
 	}
 }
 
-static void
+static inline void
 reference_step(MonoidId op, std::vector<char> &states, int64_t bin, Input in)
 {
 	switch (op)
@@ -96,53 +96,155 @@ reference_step(MonoidId op, std::vector<char> &states, int64_t bin, Input in)
 	}
 }
 
-/* Words of a state that are floats, for comparing with a tolerance. */
-static int
-float_words(MonoidId op)
+/* ---- how far two float states may lie apart --------------------------------------- */
+
+/* Sums over the rows of one bin, of absolute values: what a float state's error is measured by. */
+struct HistScale
 {
-	switch (op)
-	{
-		case MONOID_SUM_F64:
-		case MONOID_PRODUCT_F64:
-			return 1;
-		case MONOID_ACCUM_F64:
-		case MONOID_MOMENTS_F64:
-			return 3;
-		case MONOID_REGR_F64:
-			return 6;
-		default:
-			return 0;
-	}
+	double		n = 0,
+				x = 0,
+				y = 0,
+				xx = 0,
+				yy = 0,
+				sum = -0.0;		/* of the values themselves: the reference of sum_f32 */
+};
+
+/* Whether a state has float words that rounding may change. */
+static inline bool
+is_rounded(MonoidId op)
+{
+	return op == MONOID_SUM_F32 || op == MONOID_SUM_F64 || op == MONOID_PRODUCT_F64 ||
+		op == MONOID_ACCUM_F64 || op == MONOID_MOMENTS_F64 || op == MONOID_REGR_F64;
 }
 
-static bool
-near_equal(double a, double b, double scale)
+static inline void
+scale_step(MonoidId op, HistScale &scale, Input in)
 {
+	double		x = as_double(in.lo),
+				y = op == MONOID_REGR_F64 ? as_double(in.hi) : 0;
+
+	scale.n++;
+	scale.sum += x;
+	scale.x += fabs(x);
+	scale.y += fabs(y);
+	scale.xx += x * x;
+	scale.yy += y * y;
+}
+
+/*
+ * The same up to the rounding of n additions, in whatever order, on either side: each is
+ * off by at most n units of 2^-53 of the sum of absolute values, `scale`.  The kernels are
+ * better than that (exact in fixed point, rounded once a batch; rows outside the window
+ * one by one), so it is the reference, which goes on row by row, that may need it.  Its
+ * errors do not all point the same way: of many rows, 1e-12 is more than ever was needed.
+ * A row that is lost or counted twice is seen unless it is smaller than that.
+ */
+static inline bool
+near_sum(double a, double b, double n, double scale)
+{
+	double		unit = 2 * (n + 4) * 0x1p-53;
+
 	if (isnan(a) || isnan(b))
 		return isnan(a) && isnan(b);
-	return a == b || fabs(a - b) <= 1e-9 * (fabs(a) + fabs(b)) + 1e-10 * scale;
+	if (isinf(a) || isinf(b))
+		return a == b;
+	return fabs(a - b) <= (unit < 1e-12 ? unit : 1e-12) * scale + 1e-320;
 }
 
-static bool
-same_state(MonoidId op, const char *a, const char *b, double scale)
+/*
+ * Deviations, updated row by row (Youngs and Cramer) or by parts (Chan): a term's error is
+ * a few units of the sum of squares, whatever is left of that about the mean.
+ */
+static inline bool
+near_deviation(double a, double b, double n, double scale)
 {
-	int			n = float_words(op);
+	return near_sum(a, b, 8 * n + 32, scale);
+}
 
-	if (op == MONOID_SUM_F32)
-		return near_equal(*(const float *) a * 1e-4, *(const float *) b * 1e-4, scale * 1e5);
-	if (op == MONOID_MOMENTS_F64 && memcmp(a, b, 8) != 0)
+/* One step in single precision is 2^-24; the reference is in double precision. */
+static inline bool
+near_single(float a, const HistScale &scale)
+{
+	double		unit = 2 * (scale.n + 4) * 0x1p-24,
+				b = scale.sum;
+
+	if (isnan(a) || isnan(b))
+		return isnan(a) && isnan(b);
+	if (isinf(a) || isinf(b))
+		return a == b;
+	if (a == 0 && b == 0)
+		return signbit(a) == signbit(b);
+	return fabs(a - b) <= (unit < 1e-5 ? unit : 1e-5) * scale.x + 1e-40;
+}
+
+static inline bool
+near_moments(MonoidId op, const char *a, const char *b, const HistScale &s)
+{
+	double		p[6],
+				q[6];
+
+	memcpy(p, a, gpuagg_monoids[op].state_size);
+	memcpy(q, b, gpuagg_monoids[op].state_size);
+	/* the number of rows, an integer or a double */
+	if (memcmp(p, q, 8) != 0 || !near_sum(p[1], q[1], s.n, s.x))
 		return false;
-	if ((op == MONOID_MIN_F64 || op == MONOID_MAX_F64))
-		return near_equal(*(const double *) a, *(const double *) b, 0);
-	if ((op == MONOID_MIN_F32 || op == MONOID_MAX_F32))
-		return near_equal(*(const float *) a, *(const float *) b, 0);
-	/* zeros with their sign */
-	if (op == MONOID_SUM_F64 && *(const double *) a == 0 && *(const double *) b == 0 && memcmp(a, b, 8) != 0)
+	if (op == MONOID_MOMENTS_F64)
+		return near_sum(p[2], q[2], s.n, s.xx);
+	if (!near_deviation(p[2], q[2], s.n, s.xx))
 		return false;
-	for (int i = op == MONOID_MOMENTS_F64; i < n; i++)
-		if (!near_equal(((const double *) a)[i], ((const double *) b)[i], scale))
+	return op == MONOID_ACCUM_F64 ||
+		(near_sum(p[3], q[3], s.n, s.y) && near_deviation(p[4], q[4], s.n, s.yy) &&
+		 near_deviation(p[5], q[5], s.n, sqrt(s.xx) * sqrt(s.yy)));
+}
+
+/* Extremes: -0 or 0, as they come; one NaN or another. */
+template <typename T> static inline bool
+same_extreme(const char *a, const char *b)
+{
+	T			p,
+				q;
+
+	memcpy(&p, a, sizeof(T));
+	memcpy(&q, b, sizeof(T));
+	return p == q || (isnan(p) && isnan(q));
+}
+
+/* Whether state a is what it should be, b; scale is that of the bin if the operator rounds. */
+static inline bool
+same_state(MonoidId op, const char *a, const char *b, const HistScale *scale)
+{
+	double		p,
+				q;
+	float		f;
+
+	if (op != MONOID_SUM_F32 && memcmp(a, b, gpuagg_monoids[op].state_size) == 0)
+		return true;
+	switch (op)
+	{
+		case MONOID_MIN_F32:
+		case MONOID_MAX_F32:
+			return same_extreme<float>(a, b);
+		case MONOID_MIN_F64:
+		case MONOID_MAX_F64:
+			return same_extreme<double>(a, b);
+		case MONOID_ACCUM_F64:
+		case MONOID_MOMENTS_F64:
+		case MONOID_REGR_F64:
+			return near_moments(op, a, b, *scale);
+		case MONOID_SUM_F32:
+			memcpy(&f, a, 4);
+			return near_single(f, *scale);
+		case MONOID_SUM_F64:
+		case MONOID_PRODUCT_F64:
+			memcpy(&p, a, 8);
+			memcpy(&q, b, 8);
+			if (op == MONOID_PRODUCT_F64)
+				return near_sum(p, q, scale->n, fabs(q));
+			/* zeros with their sign: two that are equal would be the same bytes */
+			return (p != 0 || q != 0) && near_sum(p, q, scale->n, scale->x);
+		default:
 			return false;
-	return n > 0 || memcmp(a, b, gpuagg_monoids[op].state_size) == 0;
+	}
 }
 
 /* ---- columns ------------------------------------------------------------------ */
@@ -182,7 +284,7 @@ struct Column
 	bool ok(size_t i) const { return valid.empty() || valid[i]; }
 };
 
-static int
+static inline int
 size_of(GpuaggValueType t)
 {
 	return t == GPUAGG_VALUE_I8 ? 1 : t == GPUAGG_VALUE_I16 ? 2
@@ -193,14 +295,27 @@ size_of(GpuaggValueType t)
 enum Spread
 {
 	PLAIN,						/* small integers, doubles around 100 */
-	EXTREME						/* whole range; infinities, NaN, denormals */
+	EXTREME,					/* whole range; infinities, NaN, denormals */
+	EDGES						/* integers: the least and the greatest, 0 and their neighbors alone */
 };
 
-static Input
+/* Any of the integers at either end of a type of so many bits, or of those about 0. */
+static inline int64_t
+edge(Random &r, int bits)
+{
+	int64_t		least = INT64_MIN >> (64 - bits),
+				greatest = INT64_MAX >> (64 - bits);
+	const int64_t all[] = {least, least + 1, -1, 0, 1, greatest - 1, greatest};
+
+	return all[r.below(7)];
+}
+
+static inline Input
 random_input(Random &r, GpuaggValueType t, Spread spread)
 {
 	Input		in = {0, 0};
 	bool		special = spread == EXTREME && r.below(16) == 0;
+	int			bits = size_of(t) < 8 ? 8 * size_of(t) : 64;
 
 	if (t == GPUAGG_VALUE_F64 || t == GPUAGG_VALUE_F32)
 	{
@@ -217,25 +332,16 @@ random_input(Random &r, GpuaggValueType t, Spread spread)
 		return in;
 	}
 	in.lo = spread == PLAIN ? (uint64_t) ((int64_t) r.below(2001) - 1000) : r.next();
+	/* as the column has it, sign-extended */
+	in.lo = (uint64_t) ((int64_t) (in.lo << (64 - bits)) >> (64 - bits));
 	if (special)
-		in.lo = r.below(2) ? (uint64_t) INT64_MAX : (uint64_t) INT64_MIN;
-	switch (t)
-	{
-		case GPUAGG_VALUE_I8:
-			in.lo = (uint64_t) (int64_t) (int8_t) in.lo;
-			break;
-		case GPUAGG_VALUE_I16:
-			in.lo = (uint64_t) (int64_t) (int16_t) in.lo;
-			break;
-		case GPUAGG_VALUE_I32:
-			in.lo = (uint64_t) (int64_t) (int32_t) in.lo;
-			break;
-		default:
-			break;
-	}
+		in.lo = (uint64_t) (r.below(2) ? INT64_MAX >> (64 - bits) : INT64_MIN >> (64 - bits));
+	if (spread == EDGES)
+		in.lo = (uint64_t) edge(r, bits);
 	/* decimals leave room for sums; payloads are any integer */
 	if (t == GPUAGG_VALUE_I128)
-		in.hi = spread == PLAIN ? (uint64_t) ((int64_t) in.lo >> 63) : (uint64_t) ((int64_t) r.next() >> 24);
+		in.hi = spread == PLAIN ? (uint64_t) ((int64_t) in.lo >> 63)
+			: spread == EXTREME ? (uint64_t) ((int64_t) r.next() >> 24) : (uint64_t) edge(r, 64);
 	else if (t == GPUAGG_VALUE_KV)
 		in.hi = r.below(1000);
 	else
@@ -243,7 +349,7 @@ random_input(Random &r, GpuaggValueType t, Spread spread)
 	return in;
 }
 
-static void
+static inline void
 fill_column(Column &c, Random &r, GpuaggValueType t, size_t n, Spread spread, bool nulls)
 {
 	c.type = t;
@@ -269,7 +375,7 @@ fill_column(Column &c, Random &r, GpuaggValueType t, size_t n, Spread spread, bo
 	}
 }
 
-static GpuaggValueType
+static inline GpuaggValueType
 own_type(MonoidId op)
 {
 	switch (op)

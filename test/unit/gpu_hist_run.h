@@ -1,0 +1,277 @@
+/*
+ * gpu_hist_run.h
+ *	  What the tests of gpuagg_hist_update share: slots with random columns, states as
+ *	  they should be and as the device made them, and the call itself.
+ *
+ * A HistBatch makes columns for a list of SlotCase.  HistExpected takes each of its rows that
+ * has a bin, by the CPU monoids; HistActual holds the arrays that the device fills, and
+ * compares.  One HistExpected serves any number of Actuals, one a strategy.
+ */
+#ifndef GPUAGG_GPU_HIST_RUN_H
+#define GPUAGG_GPU_HIST_RUN_H
+
+#include <memory>
+#include <string>
+
+#include "gpu_hist_reference.h"
+
+static const GpuaggHistStrategy strategies[] = {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION,
+	GPUAGG_HIST_GLOBAL, GPUAGG_HIST_AUTO};
+
+/* One operator and how its columns are made. */
+struct SlotCase
+{
+	MonoidId	op;
+	GpuaggValueType type;		/* of x */
+	bool		nulls = false;	/* in x */
+	bool		filter = false;
+	Spread		spread = PLAIN;
+	GpuaggValueType second = GPUAGG_VALUE_NATIVE;	/* type of y; NATIVE: there is none */
+	bool		second_nulls = false;
+	bool		own = false;	/* x is the first column of the bins */
+};
+
+/* Of the operator's own input, and a second one where it takes pairs. */
+static inline SlotCase
+plain_slot(MonoidId op)
+{
+	SlotCase	c = {op, own_type(op)};
+
+	if (op == MONOID_REGR_F64)
+		c.second = GPUAGG_VALUE_F64;
+	return c;
+}
+
+/* ---- states ------------------------------------------------------------------------ */
+
+struct HistExpected
+{
+	std::vector<SlotCase> slots;
+	int64_t		nbins;
+	std::vector<std::vector<char>> states;
+	std::vector<std::vector<HistScale>> scales; /* empty where nothing rounds */
+	unsigned long long outside = 0;
+	std::vector<uint32_t> errors;
+
+	HistExpected(const std::vector<SlotCase> &of, int64_t bins)
+		: slots(of), nbins(bins), states(of.size()), scales(of.size()), errors(of.size(), 0)
+	{
+		for (size_t s = 0; s < slots.size(); s++)
+		{
+			reference_init(slots[s].op, states[s], nbins);
+			if (is_rounded(slots[s].op))
+				scales[s].resize(nbins);
+		}
+	}
+	void
+	step(size_t s, int64_t bin, Input in)
+	{
+		reference_step(slots[s].op, states[s], bin, in);
+		if (!scales[s].empty())
+			scale_step(slots[s].op, scales[s][bin], in);
+	}
+	/* The first bin whose state is not what it should be, or -1. */
+	int64_t
+	first_bad(size_t s, const std::vector<char> &got) const
+	{
+		size_t		size = gpuagg_monoids[slots[s].op].state_size;
+
+		if (scales[s].empty() && got == states[s])
+			return -1;
+		for (int64_t b = 0; b < nbins; b++)
+			if (!same_state(slots[s].op, &got[b * size], &states[s][b * size], scales[s].empty() ? nullptr : &scales[s][b]))
+				return b;
+		return -1;
+	}
+};
+
+/* A state's bytes, by words. */
+static inline std::string
+state_text(MonoidId op, const char *state)
+{
+	size_t		size = gpuagg_monoids[op].state_size;
+	std::string text;
+	char		word[40];
+
+	for (size_t at = 0; at < size; at += 8)
+	{
+		uint64_t	bits = 0;
+
+		memcpy(&bits, state + at, size - at < 8 ? size - at : 8);
+		snprintf(word, sizeof(word), "%s%016lx", at ? " " : "", (unsigned long) bits);
+		text += word;
+	}
+	return text;
+}
+
+struct HistActual
+{
+	std::vector<std::unique_ptr<DeviceArray<char>>> states;
+	DeviceArray<GpuaggHistStatus> status{1};
+
+	/* States start `shift` bytes after a multiple of 256. */
+	explicit HistActual(const HistExpected &e, size_t shift = 0)
+	{
+		CUDA_MUST(cudaMemset(status.get(), 0, sizeof(GpuaggHistStatus)));
+		for (size_t s = 0; s < e.slots.size(); s++)
+		{
+			states.emplace_back(new DeviceArray<char>(e.states[s].size(), shift));
+			STATUS_MUST(gpuagg_hist_init(e.slots[s].op, states[s]->get(), e.nbins, nullptr));
+		}
+	}
+	void
+	attach(GpuaggHist &h) const
+	{
+		h.status = status.get();
+		for (size_t s = 0; s < states.size(); s++)
+			h.slot[s].states = states[s]->get();
+	}
+	void
+	check(const HistExpected &e, const char *what) const
+	{
+		const GpuaggHistStatus told = status.take()[0];
+
+		CHECK(told.outside == e.outside, "%s: %llu rows outside, expected %llu", what, told.outside, e.outside);
+		for (size_t s = 0; s < e.slots.size(); s++)
+		{
+			MonoidId	op = e.slots[s].op;
+			size_t		size = gpuagg_monoids[op].state_size;
+			std::vector<char> got = states[s]->take();
+			int64_t		bad = e.first_bad(s, got);
+
+			CHECK(bad < 0, "%s: slot %zu, %s: bin %ld of %ld, %g rows: %s, expected %s", what, s,
+				  gpuagg_monoids[op].name, (long) bad, (long) e.nbins,
+				  bad < 0 || e.scales[s].empty() ? -1 : e.scales[s][bad].n,
+				  bad < 0 ? "" : state_text(op, &got[bad * size]).c_str(),
+				  bad < 0 ? "" : state_text(op, &e.states[s][bad * size]).c_str());
+			CHECK(told.errors[s] == e.errors[s], "%s: slot %zu, %s: error bits %u, expected %u", what, s,
+				  gpuagg_monoids[op].name, told.errors[s], e.errors[s]);
+			CHECK(states[s]->guards_intact(), "%s: slot %zu, %s: states overrun", what, s, gpuagg_monoids[op].name);
+		}
+	}
+};
+
+/* ---- rows -------------------------------------------------------------------------- */
+
+struct HistBatch
+{
+	std::vector<SlotCase> slots;
+	size_t		n;
+	Column		x[GPUAGG_MAX_SLOTS];
+	Column		y[GPUAGG_MAX_SLOTS];
+	const Column *own = nullptr;
+	std::vector<uint8_t> filter;
+	std::unique_ptr<DeviceArray<uint8_t>> device_filter;
+
+	/* Columns of n rows; those of odd slots start `shift` elements further on. */
+	HistBatch(Random &r, const std::vector<SlotCase> &of, size_t rows, size_t shift = 0, const Column *bins = nullptr)
+		: slots(of), n(rows), own(bins)
+	{
+		for (size_t i = 0; i < n; i++)
+			filter.push_back(r.below(4) ? 1 + (uint8_t) r.below(2) : 0);
+		device_filter.reset(new DeviceArray<uint8_t>(filter));
+		for (size_t s = 0; s < slots.size(); s++)
+		{
+			const SlotCase &c = slots[s];
+			size_t		first = 1 + (s % 2 ? shift : 0);
+
+			if (!c.own)
+			{
+				fill_column(x[s], r, c.type, n, c.spread, c.nulls);
+				x[s].upload(size_of(c.type) * first);
+			}
+			if (c.second != GPUAGG_VALUE_NATIVE)
+			{
+				fill_column(y[s], r, c.second, n, c.spread, c.second_nulls);
+				y[s].upload(size_of(c.second) * first);
+			}
+		}
+	}
+	void
+	attach(GpuaggHist &h, int64_t first_row) const
+	{
+		h.nslots = (int) slots.size();
+		h.nrows = (int64_t) n;
+		h.first_row = first_row;
+		for (size_t s = 0; s < slots.size(); s++)
+		{
+			GpuaggSlot &slot = h.slot[s];
+
+			slot.op = slots[s].op;
+			slot.x = slots[s].own ? own->get() : x[s].get();
+			slot.y = slots[s].second != GPUAGG_VALUE_NATIVE ? y[s].get() : GpuaggColumn();
+			slot.filter = slots[s].filter ? device_filter->get() : nullptr;
+		}
+	}
+	/* Row i of slot s, if it counts. */
+	bool
+	input(size_t s, size_t i, int64_t first_row, Input &in) const
+	{
+		const SlotCase &c = slots[s];
+		const Column &column = c.own ? *own : x[s];
+		bool		second = c.second != GPUAGG_VALUE_NATIVE;
+
+		if (!column.ok(i) || (c.filter && !filter[i]) || (second && !y[s].ok(i)))
+			return false;
+		in = column.in[i];
+		if (second && c.type != GPUAGG_VALUE_KV)
+			in.hi = y[s].in[i].lo;
+		else if (c.type != GPUAGG_VALUE_KV && own_type(c.op) == GPUAGG_VALUE_KV)
+			in.hi = (uint64_t) first_row + i;
+		return true;
+	}
+	/* bin: of each row; negative: none. */
+	void
+	expect(HistExpected &e, const std::vector<int32_t> &bin, int64_t first_row) const
+	{
+		for (size_t s = 0; s < slots.size(); s++)
+			for (size_t i = 0; i < n; i++)
+			{
+				Input		in;
+
+				if (bin[i] >= 0 && input(s, i, first_row, in))
+					e.step(s, bin[i], in);
+			}
+	}
+};
+
+/* ---- the call ---------------------------------------------------------------------- */
+
+static inline void
+hist_update(const GpuaggHist &h)
+{
+	size_t		bytes = 0;
+
+	STATUS_MUST(gpuagg_hist_update(&h, nullptr, &bytes, nullptr));
+	DeviceArray<char> workspace(bytes);
+
+	STATUS_MUST(gpuagg_hist_update(&h, workspace.get(), &bytes, nullptr));
+	CUDA_MUST(cudaDeviceSynchronize());
+	CHECK(workspace.guards_intact(), "workspace overrun");
+}
+
+/* One slot over one batch: states made anew, a bin a row from the index. */
+static inline void
+one_batch(MonoidId op, const GpuaggColumn &index, const GpuaggColumn &x, size_t n, int64_t nbins, void *states,
+		  GpuaggHistStatus *status, GpuaggHistStrategy strategy, const GpuaggColumn &y = GpuaggColumn())
+{
+	GpuaggHist	h = GpuaggHist();
+
+	CUDA_MUST(cudaMemset(status, 0, sizeof(GpuaggHistStatus)));
+	h.bins.kind = GPUAGG_BIN_INDEX;
+	h.bins.ncolumns = 1;
+	h.bins.column[0] = index;
+	h.bins.nbins = nbins;
+	h.nslots = 1;
+	h.slot[0].op = op;
+	h.slot[0].x = x;
+	h.slot[0].y = y;
+	h.slot[0].states = states;
+	h.nrows = (int64_t) n;
+	h.status = status;
+	h.strategy = strategy;
+	STATUS_MUST(gpuagg_hist_init(op, states, nbins, nullptr));
+	hist_update(h);
+}
+
+#endif							/* GPUAGG_GPU_HIST_RUN_H */
