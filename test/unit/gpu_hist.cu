@@ -83,7 +83,7 @@ run_batch(const HistCase &c, const std::vector<SlotCase> &slots, Random &r, int6
 	}
 	keys.upload(4);
 
-	HistBatch		batch(r, slots, c.n, 0, &keys);
+	HistBatch	batch(r, slots, c.n, 0, &keys);
 
 	h.bins.kind = GPUAGG_BIN_INDEX;
 	h.bins.ncolumns = 1;
@@ -101,8 +101,8 @@ run_case(const HistCase &c, uint64_t seed)
 {
 	Random		r(seed);
 	std::vector<SlotCase> slots = slots_of(c, r);
-	HistExpected	expected(slots, c.nbins);
-	HistActual		actual(expected);
+	HistExpected expected(slots, c.nbins);
+	HistActual	actual(slots, c.nbins);
 	char		what[160];
 
 	for (int k = 0; k < c.batches; k++)
@@ -138,7 +138,7 @@ GPU_TEST(hist_operators)
 				{
 					if (gpu_test_quick() && flags != 9 && flags != 6)
 						continue;
-					HistCase		c = {{op}, strategy, nbins, n, 2, flags & 1 ? EXTREME : PLAIN,
+					HistCase	c = {{op}, strategy, nbins, n, 2, flags & 1 ? EXTREME : PLAIN,
 						(flags & 2) != 0, (flags & 2) != 0, (flags & 4) != 0, (flags & 8) != 0};
 
 					/* many or extreme factors leave the range of doubles, here or there as they come */
@@ -217,7 +217,7 @@ GPU_TEST(hist_many_bins)
 				{
 					if (slots > 1 && nbins > 1000000)
 						continue;
-					HistCase		c = {std::vector<MonoidId>(slots, op), strategy, nbins, n, 2, PLAIN, no, no, yes, no};
+					HistCase	c = {std::vector<MonoidId>(slots, op), strategy, nbins, n, 2, PLAIN, no, no, yes, no};
 
 					c.own = true;
 					run_case(c, seed++);

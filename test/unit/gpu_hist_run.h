@@ -110,13 +110,13 @@ struct HistActual
 	DeviceArray<GpuaggHistStatus> status{1};
 
 	/* States start `shift` bytes after a multiple of 256. */
-	explicit HistActual(const HistExpected &e, size_t shift = 0)
+	HistActual(const std::vector<SlotCase> &slots, int64_t nbins, size_t shift = 0)
 	{
 		CUDA_MUST(cudaMemset(status.get(), 0, sizeof(GpuaggHistStatus)));
-		for (size_t s = 0; s < e.slots.size(); s++)
+		for (const SlotCase &c : slots)
 		{
-			states.emplace_back(new DeviceArray<char>(e.states[s].size(), shift));
-			STATUS_MUST(gpuagg_hist_init(e.slots[s].op, states[s]->get(), e.nbins, nullptr));
+			states.emplace_back(new DeviceArray<char>(nbins * gpuagg_monoids[c.op].state_size, shift));
+			STATUS_MUST(gpuagg_hist_init(c.op, states.back()->get(), nbins, nullptr));
 		}
 	}
 	void
