@@ -163,7 +163,7 @@ struct HistBatch
 	std::vector<uint8_t> filter;
 	std::unique_ptr<DeviceArray<uint8_t>> device_filter;
 
-	/* Columns of n rows; those of odd slots start `shift` elements further on. */
+	/* Columns of n rows, which start 1 + shift elements after a multiple of 256 bytes. */
 	HistBatch(Random &r, const std::vector<SlotCase> &of, size_t rows, size_t shift = 0, const Column *bins = nullptr)
 		: slots(of), n(rows), own(bins)
 	{
@@ -173,7 +173,7 @@ struct HistBatch
 		for (size_t s = 0; s < slots.size(); s++)
 		{
 			const SlotCase &c = slots[s];
-			size_t		first = 1 + (s % 2 ? shift : 0);
+			size_t		first = 1 + shift;
 
 			if (!c.own)
 			{

@@ -1,0 +1,714 @@
+/*
+ * gpu_hist_bins.cu
+ *	  Bins from keys: gpuagg_hist_bins by itself, and gpuagg_hist_update with the bin
+ *	  function fused in, over every kind of bins, number of bins and strategy.
+ */
+#include <algorithm>
+#include <limits>
+
+#include "bins.h"
+#include "gpu_hist_run.h"
+
+/* ---- bin functions ---------------------------------------------------------------- */
+
+static void
+check_bins(const char *what, const GpuaggBins &bins, size_t n, const std::vector<int32_t> &expect,
+		   unsigned long long outside)
+{
+	DeviceArray<int32_t> out(n);
+	DeviceArray<GpuaggHistStatus> status(1);
+	size_t		bad = n;
+
+	CUDA_MUST(cudaMemset(status.get(), 0, sizeof(GpuaggHistStatus)));
+	STATUS_MUST(gpuagg_hist_bins(&bins, (int64_t) n, out.get(), status.get(), nullptr));
+	std::vector<int32_t> got = out.take();
+
+	for (size_t i = 0; i < n && bad == n; i++)
+		if (got[i] != expect[i])
+			bad = i;
+	CHECK(bad == n, "%s: row %zu: bin %d, expected %d", what, bad, bad < n ? got[bad] : 0,
+		  bad < n ? expect[bad] : 0);
+	CHECK(status.take()[0].outside == outside, "%s: %llu outside, expected %llu", what,
+		  status.take()[0].outside, outside);
+	CHECK(out.guards_intact(), "%s: overrun", what);
+}
+
+GPU_TEST(hist_bins_range)
+{
+	const size_t n = 10007;
+	const GpuaggValueType types[] = {GPUAGG_VALUE_I8, GPUAGG_VALUE_I16, GPUAGG_VALUE_I32, GPUAGG_VALUE_I64};
+
+	for (int ncols = 1; ncols <= 4; ncols++)
+	{
+		Random		r(40 + ncols);
+		Column		keys[4];
+		GpuaggBins	bins = GpuaggBins();
+		std::vector<int32_t> expect(n, 0);
+		unsigned long long outside = 0;
+		std::vector<uint8_t> gone(n, 0),
+					left(n, 0);
+
+		bins.kind = GPUAGG_BIN_RANGE;
+		bins.ncolumns = ncols;
+		bins.nbins = 1;
+		for (int c = 0; c < ncols; c++)
+		{
+			fill_column(keys[c], r, types[(c + ncols) % 4], n, EXTREME, c != 1);
+			for (size_t i = 0; i < n; i++)
+			{
+				int64_t		v = (int64_t) r.below(11) - 5;
+
+				memcpy(&keys[c].bytes[i * size_of(keys[c].type)], &v, size_of(keys[c].type));
+				keys[c].in[i].lo = v;
+			}
+			keys[c].upload(size_of(keys[c].type));
+			bins.column[c] = keys[c].get();
+			bins.min[c] = -5;
+			bins.null_bin[c] = c == 0;
+			/* the last value of the last column is out of range */
+			bins.extent[c] = (c == ncols - 1 ? 10 : 11) + bins.null_bin[c];
+			bins.nbins *= bins.extent[c];
+			for (size_t i = 0; i < n; i++)
+			{
+				int64_t		k = (int64_t) keys[c].in[i].lo + 5;
+
+				if (!keys[c].ok(i))
+				{
+					k = 11 - (c == ncols - 1);
+					if (!bins.null_bin[c])
+						left[i] = 1;
+				}
+				else if (k >= bins.extent[c] - bins.null_bin[c])
+					gone[i] = 1;
+				expect[i] = (int32_t) (expect[i] * bins.extent[c] + k);
+			}
+		}
+		for (size_t i = 0; i < n; i++)
+		{
+			if (left[i] || gone[i])
+				expect[i] = -1;
+			outside += gone[i] && !left[i];
+		}
+		check_bins("range", bins, n, expect, outside);
+	}
+}
+
+GPU_TEST(hist_bins_width)
+{
+	const size_t n = 20011;
+	const double bounds[][2] = {{0, 100}, {100, 0}, {-1e308, 1e308}, {1e308, -1e308}, {-0.1, 0.3}};
+
+	for (const double *bound : bounds)
+	{
+		Random		r(77);
+		Column		x;
+		GpuaggBins	bins = GpuaggBins();
+		std::vector<int32_t> expect(n);
+
+		fill_column(x, r, GPUAGG_VALUE_F64, n, EXTREME, true);
+		x.upload(8);
+		bins.kind = GPUAGG_BIN_WIDTH;
+		bins.ncolumns = 1;
+		bins.column[0] = x.get();
+		bins.lo = bound[0];
+		bins.hi = bound[1];
+		bins.count = 73;
+		bins.nbins = 75;
+		for (size_t i = 0; i < n; i++)
+		{
+			double		d = as_double(x.in[i].lo);
+
+			expect[i] = x.ok(i) ? gpuagg_bin_uniform(d, bound[0], bound[1], 73) : -1;
+		}
+		check_bins("width", bins, n, expect, 0);
+	}
+}
+
+GPU_TEST(hist_bins_thresholds)
+{
+	const size_t n = 20011;
+
+	for (int count : {1, 2, 37})
+	{
+		Random		r(78);
+		Column		x;
+		GpuaggBins	bins = GpuaggBins();
+		std::vector<int32_t> expect(n);
+		std::vector<double> limits;
+
+		for (int i = 0; i < count; i++)
+			limits.push_back(-40 + i * 5.5);
+		DeviceArray<double> device_limits(limits);
+
+		fill_column(x, r, GPUAGG_VALUE_F32, n, EXTREME, true);
+		x.upload(4);
+		bins.kind = GPUAGG_BIN_THRESHOLDS;
+		bins.ncolumns = 1;
+		bins.column[0] = x.get();
+		bins.thresholds = device_limits.get();
+		bins.count = count;
+		bins.nbins = count + 1;
+		for (size_t i = 0; i < n; i++)
+			expect[i] = x.ok(i) ? gpuagg_bin_thresholds(as_double(x.in[i].lo), limits.data(), count) : -1;
+		check_bins("thresholds", bins, n, expect, 0);
+	}
+}
+
+GPU_TEST(hist_key_range)
+{
+	for (size_t n : {1, 100, 100003})
+	{
+		Random		r(79 + n);
+		Column		x;
+		DeviceArray<int64_t> range(2);
+		int64_t		lo = INT64_MAX,
+					hi = INT64_MIN;
+		GpuaggColumn c;
+
+		fill_column(x, r, GPUAGG_VALUE_I16, n, EXTREME, true);
+		x.upload(2);
+		for (size_t i = 0; i < n; i++)
+			if (x.ok(i))
+			{
+				lo = (int64_t) x.in[i].lo < lo ? (int64_t) x.in[i].lo : lo;
+				hi = (int64_t) x.in[i].lo > hi ? (int64_t) x.in[i].lo : hi;
+			}
+		c = x.get();
+		STATUS_MUST(gpuagg_key_range(&c, (int64_t) n, range.get(), nullptr));
+		std::vector<int64_t> got = range.take();
+
+		CHECK(got[0] == lo && got[1] == hi, "%zu rows: %ld .. %ld", n, (long) got[0], (long) got[1]);
+	}
+}
+
+/* ---- updates with the bin function fused in ----------------------------------------- */
+
+/* One column of a range: values min to min + extent - 1. */
+struct RangeKey
+{
+	GpuaggValueType type;
+	int64_t		min;
+	int64_t		extent;
+	bool		nulls;
+	bool		null_bin;
+};
+
+/* Keys of n rows, the bin of each as the host finds it, and how many are out of range. */
+struct HistKeys
+{
+	size_t		n;
+	Random		r;
+	bool		skew;			/* half of the rows in one bin, or a sixteenth */
+	Column		column[3];
+	GpuaggBins	bins = GpuaggBins();
+	std::vector<int32_t> bin;
+	unsigned long long outside = 0;
+	std::vector<uint8_t> filter;	/* empty: none */
+	std::vector<double> limits;
+	std::unique_ptr<DeviceArray<uint8_t>> device_filter;
+	std::unique_ptr<DeviceArray<double>> device_limits;
+	std::string text;
+
+	HistKeys(size_t rows, int64_t nbins, bool filtered, uint64_t seed) : n(rows), r(seed), skew(seed % 2), bin(rows, -1)
+	{
+		bins.nbins = nbins;
+		if (!filtered)
+			return;
+		for (size_t i = 0; i < n; i++)
+			filter.push_back(r.below(4) ? 1 + (uint8_t) r.below(255) : 0);
+		device_filter.reset(new DeviceArray<uint8_t>(filter));
+		bins.filter = device_filter->get();
+		text = "filter, ";
+	}
+	bool is_hot() { return skew ? r.below(2) : r.below(16) == 0; }
+	bool in_filter(size_t i) const { return filter.empty() || filter[i]; }
+	void		index();
+	void		range(const std::vector<RangeKey> &keys);
+	void		width(GpuaggValueType type, double lo, double hi, bool nulls);
+	void		thresholds(GpuaggValueType type, bool nulls);
+
+private:
+	void		floats(GpuaggValueType type, bool nulls);
+	void		put(int c, size_t i, int64_t v);
+	void		take(int c, bool nulls);
+};
+
+void
+HistKeys::put(int c, size_t i, int64_t v)
+{
+	column[c].in[i].lo = (uint64_t) v;
+	memcpy(&column[c].bytes[i * size_of(column[c].type)], &v, size_of(column[c].type));
+}
+
+/* A column that is full, to the device. */
+void
+HistKeys::take(int c, bool nulls)
+{
+	if (nulls)
+	{
+		column[c].valid.resize(n);
+		for (size_t i = 0; i < n; i++)
+			column[c].valid[i] = r.below(8) != 0;
+	}
+	column[c].upload(size_of(column[c].type));
+	bins.column[c] = column[c].get();
+	bins.ncolumns = c + 1;
+}
+
+/* Bins as they are; negative ones are skipped. */
+void
+HistKeys::index()
+{
+	bins.kind = GPUAGG_BIN_INDEX;
+	fill_column(column[0], r, GPUAGG_VALUE_I32, n, PLAIN, false);
+	for (size_t i = 0; i < n; i++)
+	{
+		int64_t		v = is_hot() ? bins.nbins / 3 : (int64_t) r.below(bins.nbins);
+
+		if (r.below(16) == 0)
+			v = r.below(2) ? -1 - (int64_t) r.below(100) : bins.nbins + (int64_t) r.below(100);
+		if (r.below(1000) == 0)
+			v = r.below(2) ? INT32_MIN : INT32_MAX;
+		put(0, i, v);
+		if (!in_filter(i))
+			continue;
+		if (v >= bins.nbins)
+			outside++;
+		else if (v >= 0)
+			bin[i] = (int32_t) v;
+	}
+	take(0, false);
+	text += "index";
+}
+
+/* Any value of a type that is out of the key's range; if there is none, the least that is in it. */
+static int64_t
+out_of_range(Random &r, const RangeKey &k)
+{
+	int			bits = 8 * size_of(k.type);
+	int64_t		least = INT64_MIN >> (64 - bits),
+				greatest = INT64_MAX >> (64 - bits);
+	gpuagg_i128 first = k.min,
+				end = first + k.extent,
+				some[6] = {first - 1, first - 1 - (int64_t) r.below(1000), end, end + (int64_t) r.below(1000), least, greatest};
+	uint64_t	from = r.below(6);
+
+	for (int i = 0; i < 6; i++)
+	{
+		gpuagg_i128 v = some[(from + i) % 6];
+
+		if (v >= least && v <= greatest && (v < first || v >= end))
+			return (int64_t) v;
+	}
+	return k.min;
+}
+
+/* Hot rows have the same key in all columns; some are out of range in one or more. */
+void
+HistKeys::range(const std::vector<RangeKey> &keys)
+{
+	char		some[120];
+	std::vector<int64_t> at(n, 0);
+	std::vector<uint8_t> left(n, 0),
+				gone(n, 0),
+				hot(n, 0);
+
+	bins.kind = GPUAGG_BIN_RANGE;
+	for (size_t i = 0; i < n; i++)
+		hot[i] = is_hot();
+	for (size_t c = 0; c < keys.size(); c++)
+	{
+		const RangeKey &k = keys[c];
+		int			bits = 8 * size_of(k.type);
+		int64_t		first = std::max(k.min, INT64_MIN >> (64 - bits)),
+					end = (int64_t) std::min<gpuagg_i128>((gpuagg_i128) k.min + k.extent, INT64_MAX >> (64 - bits));
+		uint64_t	values = (uint64_t) end - (uint64_t) first;
+
+		fill_column(column[c], r, k.type, n, PLAIN, false);
+		for (size_t i = 0; i < n; i++)
+			put((int) c, i, r.below(24) == 0 ? out_of_range(r, k)
+				: first + (int64_t) (hot[i] ? values / 3 : r.below(values)));
+		take((int) c, k.nulls);
+		bins.min[c] = k.min;
+		bins.null_bin[c] = k.null_bin;
+		bins.extent[c] = k.extent + k.null_bin;
+		for (size_t i = 0; i < n; i++)
+		{
+			gpuagg_i128 v = (gpuagg_i128) (int64_t) column[c].in[i].lo - k.min;
+
+			if (!column[c].ok(i))
+			{
+				left[i] |= !k.null_bin;
+				v = k.extent;
+			}
+			else if (v < 0 || v >= k.extent)
+			{
+				gone[i] = 1;
+				v = 0;
+			}
+			at[i] = at[i] * bins.extent[c] + (int64_t) v;
+		}
+		snprintf(some, sizeof(some), "%s%zu-byte key from %ld, %ld values%s%s", c ? ", " : "", (size_t) size_of(k.type), (long) k.min,
+				 (long) k.extent, k.nulls ? ", NULLs" : "", k.null_bin ? " with a bin" : "");
+		text += some;
+	}
+	for (size_t i = 0; i < n; i++)
+	{
+		if (!in_filter(i) || left[i])
+			continue;
+		if (gone[i])
+			outside++;
+		else
+			bin[i] = (int32_t) at[i];
+	}
+}
+
+/* Numbers from -10 to 1010, some of them far away, infinite or NaN. */
+void
+HistKeys::floats(GpuaggValueType type, bool nulls)
+{
+	const double specials[] = {INFINITY, -INFINITY, NAN, 1e30, -1e30, -0.0, 0, 1000, -1};
+
+	fill_column(column[0], r, type, n, PLAIN, false);
+	for (size_t i = 0; i < n; i++)
+	{
+		double		d = is_hot() ? 333.25 : r.uniform() * 1020 - 10;
+		float		f;
+
+		if (type < GPUAGG_VALUE_F32)
+		{
+			put(0, i, (int64_t) (r.below(40) ? d : d * 25));
+			continue;
+		}
+		if (r.below(40) == 0)
+			d = specials[r.below(9)];
+		f = (float) d;
+		if (type == GPUAGG_VALUE_F32)
+			memcpy(&column[0].bytes[i * 4], &f, 4);
+		else
+			memcpy(&column[0].bytes[i * 8], &d, 8);
+		column[0].in[i].lo = as_bits(type == GPUAGG_VALUE_F32 ? f : d);
+	}
+	take(0, nulls);
+}
+
+static double
+as_number(const Column &c, size_t i)
+{
+	return c.type < GPUAGG_VALUE_F32 ? (double) (int64_t) c.in[i].lo : as_double(c.in[i].lo);
+}
+
+void
+HistKeys::width(GpuaggValueType type, double lo, double hi, bool nulls)
+{
+	char		some[120];
+
+	bins.kind = GPUAGG_BIN_WIDTH;
+	bins.lo = lo;
+	bins.hi = hi;
+	bins.count = (int32_t) bins.nbins - 2;
+	floats(type, nulls);
+	for (size_t i = 0; i < n; i++)
+		if (in_filter(i) && column[0].ok(i))
+			bin[i] = gpuagg_bin_uniform(as_number(column[0], i), lo, hi, bins.count);
+	snprintf(some, sizeof(some), "width from %g to %g, type %d%s", lo, hi, type, nulls ? ", NULLs" : "");
+	text += some;
+}
+
+/* Limits from 0 to 1000, some of them twice. */
+void
+HistKeys::thresholds(GpuaggValueType type, bool nulls)
+{
+	char		some[120];
+
+	bins.kind = GPUAGG_BIN_THRESHOLDS;
+	bins.count = (int32_t) bins.nbins - 1;
+	for (int i = 0; i < bins.count; i++)
+		limits.push_back(i % 7 == 6 ? limits.back() : 1000.0 * i / bins.count);
+	device_limits.reset(new DeviceArray<double>(limits));
+	bins.thresholds = device_limits->get();
+	floats(type, nulls);
+	for (size_t i = 0; i < n; i++)
+		if (in_filter(i) && column[0].ok(i))
+			bin[i] = gpuagg_bin_thresholds(as_number(column[0], i), limits.data(), bins.count);
+	snprintf(some, sizeof(some), "%d thresholds, type %d%s", bins.count, type, nulls ? ", NULLs" : "");
+	text += some;
+}
+
+/* The same rows by each strategy. */
+static void
+update_all_ways(const HistKeys &keys, const std::vector<SlotCase> &slots, size_t shift,
+				const std::vector<GpuaggHistStrategy> &ways)
+{
+	Random		r(keys.n + slots.size());
+	HistBatch	batch(r, slots, keys.n, shift, &keys.column[0]);
+	HistExpected expected(slots, keys.bins.nbins);
+
+	expected.outside = keys.outside;
+	batch.expect(expected, keys.bin, 77);
+	for (GpuaggHistStrategy strategy : ways)
+	{
+		HistActual	actual(slots, keys.bins.nbins);
+		GpuaggHist	h = GpuaggHist();
+		char		what[300];
+
+		h.bins = keys.bins;
+		h.strategy = strategy;
+		batch.attach(h, 77);
+		actual.attach(h);
+		hist_update(h);
+		snprintf(what, sizeof(what), "%s, %ld bins, strategy %d, %zu rows, %zu slots%s", keys.text.c_str(),
+				 (long) keys.bins.nbins, strategy, keys.n, slots.size(), slots[0].own ? " of the key itself" : "");
+		actual.check(expected, what);
+	}
+}
+
+/* What the kernels tell apart: with NULLs none of the special forms takes the slots. */
+static std::vector<std::vector<SlotCase>>
+slot_sets(bool nulls)
+{
+	const SlotCase count = {MONOID_COUNT, GPUAGG_VALUE_I8, nulls},
+				sum = {MONOID_SUM_F64, GPUAGG_VALUE_F64, nulls},
+				narrow = {MONOID_SUM_I64, GPUAGG_VALUE_I32, nulls, false, EXTREME};
+
+	return {
+		{count},
+		{narrow},
+		{sum},
+		{count, sum},
+		{{MONOID_SATADD_U24, GPUAGG_VALUE_I32, nulls}},
+		{{MONOID_ARGMAX, GPUAGG_VALUE_I32, nulls}},
+		{{MONOID_ACCUM_F64, GPUAGG_VALUE_F64, nulls}},
+		{{MONOID_MAX_I32, GPUAGG_VALUE_I32, nulls, false, EXTREME}},
+		{count, narrow},
+		{{MONOID_MIN_F64, GPUAGG_VALUE_F64, nulls, false, EXTREME}},
+		{{MONOID_COUNT, GPUAGG_VALUE_I8, true}, {MONOID_SUM_I64, GPUAGG_VALUE_I16, nulls, true},
+			{MONOID_SUM_F64, GPUAGG_VALUE_F32, true}, {MONOID_MAX_I64, GPUAGG_VALUE_I64, nulls, false, EXTREME},
+			{MONOID_ARGMIN, GPUAGG_VALUE_I64, nulls, false, PLAIN, GPUAGG_VALUE_I64, nulls}, {MONOID_BIT_XOR, GPUAGG_VALUE_I64}},
+	};
+}
+
+/* The key itself is what is added up. */
+static std::vector<std::vector<SlotCase>>
+own_sets()
+{
+	std::vector<std::vector<SlotCase>> sets;
+
+	for (MonoidId op : {MONOID_SUM_I64, MONOID_SATADD_U24, MONOID_ARGMIN, MONOID_MAX_I32})
+	{
+		SlotCase	slot = {op, GPUAGG_VALUE_I32};
+
+		slot.own = true;
+		sets.push_back({slot});
+		sets.push_back({{MONOID_COUNT, GPUAGG_VALUE_I8}, slot});
+	}
+	return sets;
+}
+
+static const std::vector<GpuaggHistStrategy> every_way(strategies, strategies + 4);
+
+/*
+ * Not all ways where they take long: hundreds of passes, or half of the rows waiting for
+ * one state.
+ */
+static std::vector<GpuaggHistStrategy>
+ways_for(int64_t nbins, const HistKeys &keys, uint64_t seed)
+{
+	if (nbins >= 1000000 && seed % 4 != 0)
+		return {GPUAGG_HIST_PARTITION, GPUAGG_HIST_AUTO};
+	if (keys.skew)
+		return {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION, GPUAGG_HIST_AUTO};
+	return every_way;
+}
+
+/* Rows, and numbers of bins for every form: copies, one pass, several, bytes or looks, partitions. */
+static size_t
+key_rows()
+{
+	return gpu_test_quick() ? 2003 : 60007;
+}
+
+static std::vector<int64_t>
+key_bins()
+{
+	if (gpu_test_quick())
+		return {300};
+	return {300, 12000, 50000, 200000, 1000000};
+}
+
+/* An int32 key with one range and no NULL, which the fast kernels read as it is. */
+GPU_TEST(hist_update_simple_range)
+{
+	uint64_t	seed = 100;
+
+	for (int64_t nbins : key_bins())
+	{
+		const int64_t least[] = {-7, INT32_MIN, INT32_MAX - nbins + 1, 1000000};
+		auto		sets = slot_sets(false),
+					own = own_sets();
+
+		sets.insert(sets.end(), own.begin(), own.end());
+		for (size_t k = 0; k < sets.size(); k++, seed++)
+		{
+			HistKeys	keys(key_rows(), nbins, false, seed);
+
+			keys.range({{GPUAGG_VALUE_I32, least[seed % 4], nbins, false, false}});
+			update_all_ways(keys, sets[k], seed / 2 % 2, ways_for(nbins, keys, seed));
+		}
+	}
+}
+
+/* The n-th of the ranges that take the general way, with at most nbins bins. */
+static std::vector<RangeKey>
+general_range(uint64_t n, int64_t nbins)
+{
+	const GpuaggValueType i8 = GPUAGG_VALUE_I8,
+				i16 = GPUAGG_VALUE_I16,
+				i32 = GPUAGG_VALUE_I32,
+				i64 = GPUAGG_VALUE_I64;
+	int64_t		root = (int64_t) sqrt((double) nbins);
+
+	switch (n % 9)
+	{
+		case 0:
+			return {{i32, -1000000, nbins - 1, true, true}};
+		case 1:
+			return {{i64, INT64_MIN + 12345, nbins, false, false}};
+		case 2:
+			return {{i64, INT64_MAX - nbins + 1, nbins, true, false}};
+		case 3:
+			/* below any int32 */
+			return {{i32, (int64_t) INT32_MIN - 5, nbins, false, false}};
+		case 4:
+			/* fewer than there are states */
+			return {{i32, 5, nbins - 7, false, false}};
+		case 5:
+			return {{i16, -3, std::min<int64_t>(root, 30000), true, true},
+				{i32, INT32_MAX - root + 3, root - 2, false, false}};
+		case 6:
+			return {{i8, -5, 11, false, false}, {i64, (int64_t) 3 << 40, nbins / 11 / 5, true, false}, {i16, 100, 4, true, true}};
+		case 7:
+			return {{i64, INT64_MIN, nbins - 1, false, true}};
+		default:
+			return {{i16, -20000, std::min<int64_t>(nbins, 40000), true, false}};
+	}
+}
+
+/* Every other kind of range: other types, NULLs with and without a bin, several columns, filters. */
+GPU_TEST(hist_update_range)
+{
+	uint64_t	seed = 200;
+
+	for (int64_t nbins : key_bins())
+	{
+		for (int nulls = 0; nulls < 2; nulls++)
+			for (const auto &slots : slot_sets(nulls))
+			{
+				HistKeys	keys(key_rows(), nbins, seed % 4 == 0, seed);
+
+				keys.range(general_range(seed, nbins));
+				update_all_ways(keys, slots, 0, ways_for(nbins, keys, seed));
+				seed++;
+			}
+		/* next time other sets have the skew */
+		seed++;
+	}
+}
+
+/* A simple range or index but for the filter; indexes that are negative or too large. */
+GPU_TEST(hist_update_filter)
+{
+	uint64_t	seed = 300;
+
+	for (int64_t nbins : key_bins())
+		for (const auto &slots : slot_sets(false))
+		{
+			HistKeys	keys(key_rows(), nbins, seed % 3 != 0, seed);
+
+			if (seed % 2)
+				keys.range({{GPUAGG_VALUE_I32, -99, nbins, false, false}});
+			else
+				keys.index();
+			update_all_ways(keys, slots, 0, ways_for(nbins, keys, seed));
+			seed++;
+		}
+}
+
+/* Buckets of equal width, upwards and downwards. */
+GPU_TEST(hist_update_width)
+{
+	const double bounds[][2] = {{0, 1000}, {1000, 0}, {-5, 333.25}, {1e30, -1e30}};
+	const GpuaggValueType types[] = {GPUAGG_VALUE_F64, GPUAGG_VALUE_F32, GPUAGG_VALUE_I32, GPUAGG_VALUE_I64, GPUAGG_VALUE_I16};
+	uint64_t	seed = 400;
+
+	for (int64_t nbins : key_bins())
+		for (const auto &slots : slot_sets(seed % 2))
+		{
+			HistKeys	keys(key_rows(), nbins, seed % 5 == 0, seed);
+
+			keys.width(types[seed % 5], bounds[seed % 4][0], bounds[seed % 4][1], seed % 3 == 0);
+			update_all_ways(keys, slots, 0, ways_for(nbins, keys, seed));
+			seed++;
+		}
+}
+
+/* Buckets between thresholds, up to a million of them. */
+GPU_TEST(hist_update_thresholds)
+{
+	const GpuaggValueType types[] = {GPUAGG_VALUE_F64, GPUAGG_VALUE_F32, GPUAGG_VALUE_I32, GPUAGG_VALUE_I64, GPUAGG_VALUE_I16};
+	uint64_t	seed = 500;
+
+	for (int64_t nbins : key_bins())
+		for (const auto &slots : slot_sets(seed % 2))
+		{
+			HistKeys	keys(key_rows(), nbins, seed % 5 == 0, seed);
+
+			keys.thresholds(types[seed % 5], seed % 3 == 0);
+			update_all_ways(keys, slots, 0, ways_for(nbins, keys, seed));
+			seed++;
+		}
+}
+
+/* So many bins that partitions take two scatters; fewer with --quick, and those forms only. */
+GPU_TEST(hist_update_many_bins)
+{
+	const int64_t nbins = gpu_test_quick() ? 1000001 : 10000001;
+	const std::vector<GpuaggHistStrategy> ways = {GPUAGG_HIST_AUTO, GPUAGG_HIST_PARTITION};
+	auto		sets = slot_sets(false);
+	uint64_t	seed = 601;
+
+	for (size_t k : {0, 3, 5})
+	{
+		HistKeys	simple(key_rows(), nbins, false, seed++),
+					general(key_rows(), nbins, k == 3, seed++),
+					filtered(key_rows(), nbins, true, seed++);
+
+		simple.range({{GPUAGG_VALUE_I32, -5000000, nbins, false, false}});
+		update_all_ways(simple, sets[k], 0, ways);
+		if (gpu_test_quick())
+			continue;
+		general.range(general_range(k == 0 ? 2 : k == 3 ? 6 : 5, nbins));
+		update_all_ways(general, sets[k], 0, k == 0 && !general.skew ? every_way : ways);
+		filtered.index();
+		update_all_ways(filtered, sets[k], 0, ways);
+	}
+}
+
+/*
+ * A range that goes on where int32 ends: keys from the other end of int32 are out of it,
+ * not in the bins past the end.
+ */
+GPU_TEST(hist_update_range_past_int32)
+{
+	const std::vector<GpuaggHistStrategy> ways(strategies, strategies + (gpu_test_quick() ? 2 : 4));
+	uint64_t	seed = 700;
+
+	for (int64_t nbins : gpu_test_quick() ? std::vector<int64_t>{1000} : std::vector<int64_t>{1000, 60000, 300000, 1000000})
+		for (const auto &slots : slot_sets(false))
+		{
+			HistKeys	keys(key_rows(), nbins, false, seed++);
+
+			keys.range({{GPUAGG_VALUE_I32, INT32_MAX - 500, nbins, false, false}});
+			update_all_ways(keys, slots, 0, ways);
+		}
+}
