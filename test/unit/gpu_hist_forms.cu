@@ -1,0 +1,567 @@
+/*
+ * gpu_hist_forms.cu
+ *	  Which form a histogram takes, and what only some forms have to get right: the ends
+ *	  of integers, pairs of 64 bits, up to sixteen slots, batches by different strategies,
+ *	  more than 2^31 rows.
+ */
+#include <algorithm>
+
+#include "gpu_hist_run.h"
+
+/* ---- indexed rows by any slots ------------------------------------------------------- */
+
+struct IndexedRows
+{
+	Column		keys;
+	std::vector<int32_t> bin;
+
+	/* Half of the rows in one bin if `skew`. */
+	IndexedRows(Random &r, size_t n, int64_t nbins, bool skew) : bin(n)
+	{
+		fill_column(keys, r, GPUAGG_VALUE_I32, n, PLAIN, false);
+		for (size_t i = 0; i < n; i++)
+		{
+			bin[i] = (int32_t) (skew && r.below(2) ? nbins / 2 : r.below(nbins));
+			keys.in[i].lo = (uint64_t) bin[i];
+			memcpy(&keys.bytes[i * 4], &bin[i], 4);
+		}
+		keys.upload(4);
+	}
+	void
+	attach(GpuaggHist &h, int64_t nbins) const
+	{
+		h.bins.kind = GPUAGG_BIN_INDEX;
+		h.bins.ncolumns = 1;
+		h.bins.column[0] = keys.get();
+		h.bins.nbins = nbins;
+	}
+};
+
+struct BatchSize
+{
+	size_t		n;
+	GpuaggHistStrategy strategy;
+};
+
+/* Batches one after another into the same states. */
+static void
+run_batches(const std::vector<SlotCase> &slots, int64_t nbins, const std::vector<BatchSize> &batches, bool skew, uint64_t seed)
+{
+	Random		r(seed);
+	HistExpected expected(slots, nbins);
+	HistActual	actual(slots, nbins);
+	int64_t		first_row = 100;
+	std::string text;
+
+	for (const BatchSize &b : batches)
+	{
+		IndexedRows rows(r, b.n, nbins, skew);
+		HistBatch	batch(r, slots, b.n, 0, &rows.keys);
+		GpuaggHist	h = GpuaggHist();
+
+		rows.attach(h, nbins);
+		batch.attach(h, first_row);
+		batch.expect(expected, rows.bin, first_row);
+		h.strategy = b.strategy;
+		actual.attach(h);
+		hist_update(h);
+		first_row += (int64_t) b.n;
+		text += std::to_string(b.n) + " rows by strategy " + std::to_string(b.strategy) + ", ";
+	}
+	text += std::to_string(slots.size()) + " slots" + (skew ? ", half of the rows in a bin" : "");
+	actual.check(expected, text.c_str());
+}
+
+/* ---- the choice ----------------------------------------------------------------------- */
+
+enum ChoiceBins
+{
+	SIMPLE,						/* an index */
+	SIMPLE_RANGE,				/* an int32 key without NULLs */
+	RANGE_I64					/* a key that fast kernels do not read */
+};
+
+struct FormCase
+{
+	std::vector<SlotCase> slots;
+	ChoiceBins	bins;
+	int64_t		nbins;
+	GpuaggHistStrategy strategy;	/* what is chosen */
+	int			passes;			/* or partitions; -1: any */
+	int			bin_bytes;		/* -1: any */
+};
+
+static const SlotCase count_slot = {MONOID_COUNT, GPUAGG_VALUE_I8},
+			narrow_slot = {MONOID_SUM_I64, GPUAGG_VALUE_I32},
+			sum_slot = {MONOID_SUM_F64, GPUAGG_VALUE_F64},
+			arg_slot = {MONOID_ARGMAX, GPUAGG_VALUE_I32},
+			wide_arg_slot = {MONOID_ARGMAX, GPUAGG_VALUE_I64},
+			max_slot = {MONOID_MAX_I32, GPUAGG_VALUE_I32},
+			accum_slot = {MONOID_ACCUM_F64, GPUAGG_VALUE_F64},
+			product_slot = {MONOID_PRODUCT_F64, GPUAGG_VALUE_F64},
+			decimal_slot = {MONOID_MIN_DEC, GPUAGG_VALUE_I128};
+
+/*
+ * 231,424 bytes of shared memory for bins: 57,856 words.  A sum of int32 takes two of them,
+ * or one that spills; one of doubles five, or three; an argmax two.
+ */
+static std::vector<FormCase>
+form_cases(int64_t l2_bytes)
+{
+	const GpuaggHistStrategy shared = GPUAGG_HIST_SHARED,
+				partition = GPUAGG_HIST_PARTITION,
+				global = GPUAGG_HIST_GLOBAL;
+	const SlotCase nulls = {MONOID_COUNT, GPUAGG_VALUE_I8, true};
+	const int64_t looks = l2_bytes / 2 / 8;
+
+	return {
+		/* counts: a word, then a byte a bin, then partitions */
+		{{count_slot}, SIMPLE, 31, shared, 1, 4},
+		{{count_slot}, SIMPLE, 57856, shared, 1, 4},
+		{{count_slot}, SIMPLE, 57857, shared, 1, 1},
+		{{count_slot}, SIMPLE_RANGE, 231424, shared, 1, 1},
+		{{count_slot}, SIMPLE, 231425, shared, 2, 1},
+		{{count_slot}, SIMPLE, 925696, shared, 4, 1},
+		{{count_slot}, SIMPLE, 925697, partition, 227, 4},
+		/* bytes cannot leave rows out, nor find bins */
+		{{nulls}, SIMPLE, 57857, shared, 2, 4},
+		{{nulls}, SIMPLE, 231424, shared, 4, 4},
+		{{nulls}, SIMPLE, 231425, partition, 227, 4},
+		{{count_slot}, RANGE_I64, 231424, shared, 4, 4},
+		/* two words, one that spills in one pass or in fewer than two take, partitions */
+		{{narrow_slot}, SIMPLE, 28928, shared, 1, 8},
+		{{narrow_slot}, SIMPLE, 28929, shared, 1, 4},
+		{{narrow_slot}, SIMPLE_RANGE, 57857, shared, 2, 4},
+		{{narrow_slot}, SIMPLE, 173568, shared, 3, 4},
+		{{narrow_slot}, SIMPLE, 173569, partition, 170, 8},
+		/* four digits and a word for carries, or three digits that spill */
+		{{sum_slot}, SIMPLE, 11570, shared, 1, 20},
+		{{sum_slot}, SIMPLE, 11571, shared, 1, 12},
+		{{sum_slot}, SIMPLE, 19285, shared, 2, 20},
+		{{sum_slot}, SIMPLE, 23141, shared, 2, 12},
+		{{sum_slot}, SIMPLE, 57852, shared, 3, 12},
+		{{sum_slot}, SIMPLE, 57853, partition, 226, 20},
+		{{count_slot, sum_slot}, SIMPLE, 9642, shared, 1, 24},
+		{{count_slot, sum_slot}, RANGE_I64, 9643, shared, 1, 16},
+		{{count_slot, sum_slot}, SIMPLE, 1000000, partition, -1, 24},
+		/* a maximum alone is looked at in the L2 cache */
+		{{arg_slot}, SIMPLE, 57856, shared, 2, 8},
+		{{arg_slot}, SIMPLE, 57857, global, 1, 8},
+		{{arg_slot}, SIMPLE_RANGE, looks, global, 1, 8},
+		{{arg_slot}, SIMPLE, looks + 1, partition, -1, 8},
+		{{arg_slot}, RANGE_I64, 57857, shared, 3, 8},
+		{{arg_slot}, RANGE_I64, 86785, partition, -1, 8},
+		{{arg_slot, count_slot}, SIMPLE, 57857, partition, -1, 12},
+		{{max_slot}, SIMPLE, 115712, shared, 2, 4},
+		{{max_slot}, SIMPLE, 115713, global, 1, 4},
+		{{max_slot}, RANGE_I64, 173568, shared, 3, 4},
+		{{max_slot}, RANGE_I64, 173569, partition, -1, 4},
+		/* no form in shared memory; beside one that has, none for itself */
+		{{wide_arg_slot}, SIMPLE, 1000, global, -1, 0},
+		{{product_slot, decimal_slot}, SIMPLE, 1000, global, -1, 0},
+		{{product_slot, count_slot}, SIMPLE, 1000, shared, 1, 4},
+		/* more partitions than a tile can count */
+		{{sum_slot}, SIMPLE, 2000000000, global, -1, -1},
+	};
+}
+
+/* The bins of a case over a column of keys. */
+static void
+set_bins(GpuaggHist &h, ChoiceBins bins, int64_t nbins, const void *keys)
+{
+	h.bins = GpuaggBins();
+	h.bins.kind = bins == SIMPLE ? GPUAGG_BIN_INDEX : GPUAGG_BIN_RANGE;
+	h.bins.ncolumns = 1;
+	h.bins.column[0] = {keys, nullptr, bins == RANGE_I64 ? GPUAGG_VALUE_I64 : GPUAGG_VALUE_I32};
+	h.bins.extent[0] = h.bins.nbins = nbins;
+}
+
+/* AUTO takes the form that the model promises, and a forced strategy is taken. */
+GPU_TEST(hist_choice)
+{
+	const DeviceFacts *facts;
+	DeviceArray<uint64_t> columns(3 * 64);
+	DeviceArray<GpuaggHistStatus> status(1);
+	GpuaggHistChoice choice;
+
+	STATUS_MUST(gpuagg_device_facts(&facts));
+	for (const FormCase &f : form_cases((int64_t) facts->l2_bytes))
+	{
+		GpuaggHist	h = GpuaggHist();
+
+		/* nothing is read: columns only differ */
+		set_bins(h, f.bins, f.nbins, columns.get());
+		h.nslots = (int) f.slots.size();
+		h.nrows = 50000000;
+		h.status = status.get();
+		for (int s = 0; s < h.nslots; s++)
+		{
+			h.slot[s].op = f.slots[s].op;
+			h.slot[s].x = {columns.get() + 64, f.slots[s].nulls ? (const uint8_t *) (columns.get() + 128) : nullptr,
+				f.slots[s].type};
+			h.slot[s].states = columns.get();
+		}
+		STATUS_MUST(gpuagg_hist_choose(&h, &choice));
+		/* the figures are those of an H100's or H200's shared memory */
+		if (facts->smem_per_block == 232448)
+			CHECK(choice.strategy == f.strategy && (f.passes < 0 || choice.passes == f.passes) &&
+				  (f.bin_bytes < 0 || choice.bin_bytes == f.bin_bytes),
+				  "%s and %d more, bins %d, %ld of them: strategy %d, %d passes, %d bytes a bin; expected %d, %d, %d",
+				  gpuagg_monoids[f.slots[0].op].name, h.nslots - 1, f.bins, (long) f.nbins, choice.strategy, choice.passes,
+				  choice.bin_bytes, f.strategy, f.passes, f.bin_bytes);
+		if (f.nbins > 1000000 || f.strategy == GPUAGG_HIST_GLOBAL)
+			continue;
+		for (GpuaggHistStrategy strategy : {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION, GPUAGG_HIST_GLOBAL})
+		{
+			h.strategy = strategy;
+			STATUS_MUST(gpuagg_hist_choose(&h, &choice));
+			CHECK(choice.strategy == strategy, "%s, %ld bins: strategy %d, %d was asked for",
+				  gpuagg_monoids[f.slots[0].op].name, (long) f.nbins, choice.strategy, strategy);
+		}
+	}
+}
+
+/* The same numbers of bins with rows in them: the last and the first of each form. */
+GPU_TEST(hist_form_edges)
+{
+	const DeviceFacts *facts;
+	const size_t n = gpu_test_quick() ? 2003 : 50021;
+	uint64_t	seed = 8000;
+
+	STATUS_MUST(gpuagg_device_facts(&facts));
+	for (const FormCase &f : form_cases((int64_t) facts->l2_bytes))
+	{
+		if (f.bins != SIMPLE || f.nbins > (gpu_test_quick() ? 60000 : 10000000))
+			continue;
+		/* too many factors leave the range of doubles */
+		run_batches(f.slots, f.nbins, {{n, GPUAGG_HIST_AUTO}, {n / 7, GPUAGG_HIST_AUTO}},
+					f.slots[0].op != MONOID_PRODUCT_F64, seed++);
+	}
+}
+
+/* ---- ends of integers ------------------------------------------------------------------ */
+
+/*
+ * Columns of nothing but the least and greatest values: sums wrap as the monoids' do, wider
+ * ones and squares are exact, an argmax of least keys is a row all the same, and none of it
+ * is an error.
+ */
+GPU_TEST(hist_integer_edges)
+{
+	const size_t n = gpu_test_quick() ? 1003 : 7001;
+	const MonoidId ops[] = {MONOID_SUM_I64, MONOID_SUM_I128, MONOID_SUMSQ_I128, MONOID_SUMSQ_I192, MONOID_MIN_I32,
+		MONOID_MAX_I32, MONOID_MIN_I64, MONOID_MAX_I64, MONOID_MIN_DEC, MONOID_MAX_DEC, MONOID_BIT_AND, MONOID_BIT_OR,
+		MONOID_BIT_XOR, MONOID_SATADD_U24, MONOID_HLL_MAX, MONOID_ARGMAX, MONOID_ARGMIN};
+	const GpuaggValueType types[] = {GPUAGG_VALUE_I8, GPUAGG_VALUE_I16, GPUAGG_VALUE_I32, GPUAGG_VALUE_I64, GPUAGG_VALUE_I128};
+	uint64_t	seed = 9000;
+
+	for (MonoidId op : ops)
+		for (GpuaggValueType type : types)
+		{
+			GpuaggValueType own = own_type(op);
+			bool		pair = own == GPUAGG_VALUE_KV;
+
+			if (pair ? type == GPUAGG_VALUE_I128 : size_of(type) > size_of(own))
+				continue;
+			for (int64_t nbins : {1L, 500L, 60000L})
+				for (GpuaggHistStrategy strategy : strategies)
+				{
+					bool		global = strategy == GPUAGG_HIST_GLOBAL;
+					/* not too many that wait for each other */
+					size_t		rows = nbins == 1 && global ? n / 10 : n;
+
+					if (nbins > 500 && (gpu_test_quick() || global || strategy == GPUAGG_HIST_PARTITION))
+						continue;
+					run_batches({{op, type, false, false, EDGES}}, nbins, {{rows, strategy}, {rows / 2, strategy}},
+								nbins > 1 && !global, seed++);
+				}
+		}
+}
+
+/* The same value in all rows, so that sums go as far as they can either way. */
+GPU_TEST(hist_integer_sums)
+{
+	const size_t n = gpu_test_quick() ? 5003 : 300007;
+	const MonoidId ops[] = {MONOID_SUM_I64, MONOID_SUM_I128, MONOID_SUMSQ_I192};
+
+	for (MonoidId op : ops)
+		for (int64_t value : {INT64_MIN, INT64_MAX, (int64_t) -1, (int64_t) INT32_MIN, (int64_t) INT32_MAX})
+			for (GpuaggHistStrategy strategy : {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION, GPUAGG_HIST_AUTO})
+				for (int64_t nbins : {1L, 3L})
+				{
+					bool		fits = value >= INT32_MIN && value <= INT32_MAX;
+					std::vector<int64_t> wide(n, value);
+					std::vector<int32_t> narrow(n, (int32_t) value),
+								bin(n);
+					HistExpected expected({{op, fits ? GPUAGG_VALUE_I32 : GPUAGG_VALUE_I64}}, nbins);
+
+					for (size_t i = 0; i < n; i++)
+					{
+						bin[i] = (int32_t) (i % 7 % nbins);
+						expected.step(0, bin[i], Input{(uint64_t) value, 0});
+					}
+					DeviceArray<int32_t> device_bin(bin),
+								device_narrow(narrow);
+					DeviceArray<int64_t> device_wide(wide);
+					HistActual	actual(expected.slots, nbins);
+					GpuaggColumn x = {device_wide.get(), nullptr, GPUAGG_VALUE_I64};
+					char		what[120];
+
+					if (fits)
+						x = {device_narrow.get(), nullptr, GPUAGG_VALUE_I32};
+					one_batch(op, {device_bin.get(), nullptr, GPUAGG_VALUE_I32}, x, n, nbins, actual.states[0]->get(),
+							  actual.status.get(), strategy);
+					snprintf(what, sizeof(what), "%zu times %ld, strategy %d", n, (long) value, strategy);
+					actual.check(expected, what);
+				}
+}
+
+/*
+ * A sum of decimals that leaves 128 bits says so: each batch keeps to the bound that the
+ * caller has to keep, and the third goes past the end, either way.
+ */
+GPU_TEST(hist_decimal_overflow)
+{
+	const gpuagg_i128 most = ((gpuagg_i128) 1 << 126) - 1;
+
+	for (GpuaggHistStrategy strategy : strategies)
+		for (int sign : {1, -1})
+		{
+			const int64_t nbins = 3;
+			std::vector<int32_t> bins = {1};
+			std::vector<Input> values(1);
+			DeviceArray<int32_t> device_bins(bins);
+			HistExpected expected({{MONOID_SUM_DEC, GPUAGG_VALUE_I128}}, nbins);
+			HistActual	actual(expected.slots, nbins);
+			char		what[80];
+
+			values[0].lo = (uint64_t) (gpuagg_u128) (sign * most);
+			values[0].hi = (uint64_t) ((gpuagg_u128) (sign * most) >> 64);
+			DeviceArray<Input> device_values(values);
+
+			for (int batch = 0; batch < 3; batch++)
+			{
+				GpuaggHist	h = GpuaggHist();
+
+				h.bins.kind = GPUAGG_BIN_INDEX;
+				h.bins.ncolumns = 1;
+				h.bins.column[0] = {device_bins.get(), nullptr, GPUAGG_VALUE_I32};
+				h.bins.nbins = nbins;
+				h.nslots = 1;
+				h.nrows = 1;
+				h.slot[0].op = MONOID_SUM_DEC;
+				h.slot[0].x = {device_values.get(), nullptr, GPUAGG_VALUE_I128};
+				h.strategy = strategy;
+				actual.attach(h);
+				hist_update(h);
+				expected.step(0, 1, values[0]);
+				expected.errors[0] = batch == 2 ? MONOID_ERR_INT_OVERFLOW : 0;
+				snprintf(what, sizeof(what), "sign %d, strategy %d, batch %d", sign, strategy, batch);
+				actual.check(expected, what);
+			}
+		}
+}
+
+/* ---- pairs, many slots, many batches ----------------------------------------------------- */
+
+/* Argmax and argmin with keys and payloads that 64 bits do not hold, and of pairs as such. */
+GPU_TEST(hist_arg_pairs)
+{
+	const size_t n = gpu_test_quick() ? 1003 : 3001;
+	const GpuaggValueType none = GPUAGG_VALUE_NATIVE;
+	uint64_t	seed = 10000;
+
+	for (MonoidId op : {MONOID_ARGMAX, MONOID_ARGMIN})
+		for (int spread : {PLAIN, EXTREME, EDGES})
+			for (int nulls = 0; nulls < 4; nulls++)
+			{
+				bool		first = nulls & 1,
+							second = nulls & 2;
+				const SlotCase cases[] = {
+					{op, GPUAGG_VALUE_I64, first, false, (Spread) spread, none},
+					{op, GPUAGG_VALUE_I64, first, true, (Spread) spread, GPUAGG_VALUE_I64, second},
+					{op, GPUAGG_VALUE_I32, first, false, (Spread) spread, GPUAGG_VALUE_I32, second},
+					{op, GPUAGG_VALUE_I16, first, false, (Spread) spread, GPUAGG_VALUE_I8, second},
+					{op, GPUAGG_VALUE_KV, first, false, (Spread) spread, none},
+				};
+
+				for (const SlotCase &c : cases)
+					for (GpuaggHistStrategy strategy : strategies)
+						run_batches({c}, seed % 2 ? 300 : 9000, {{n, strategy}, {n / 3, strategy}}, false, seed), seed++;
+				/* beside a key that has a form, whose kernels then serve both */
+				for (GpuaggHistStrategy strategy : strategies)
+					run_batches({cases[1], {op, GPUAGG_VALUE_I32}, count_slot, cases[4]}, 700, {{n, strategy}}, false, seed++);
+			}
+}
+
+/* Nine to sixteen slots. */
+GPU_TEST(hist_sixteen_slots)
+{
+	const size_t n = gpu_test_quick() ? 1003 : 8009;
+	std::vector<SlotCase> all;
+	uint64_t	seed = 11000;
+
+	for (int op = 0; op < MONOID_COUNT_OF_IDS; op++)
+		if (gpuagg_monoids[op].commutative && op != MONOID_PRODUCT_F64)
+		{
+			SlotCase	slot = plain_slot((MonoidId) op);
+
+			slot.nulls = op % 3 == 0;
+			slot.filter = op % 4 == 1;
+			all.push_back(slot);
+		}
+	for (size_t slots : {9, 12, 13, GPUAGG_MAX_SLOTS})
+		for (int64_t nbins : {200L, 3000L, 100001L})
+			for (GpuaggHistStrategy strategy : strategies)
+			{
+				std::vector<SlotCase> some;
+
+				/* hundreds of passes */
+				if (nbins > 3000 && (strategy == GPUAGG_HIST_SHARED || gpu_test_quick()))
+					continue;
+				for (size_t s = 0; s < slots; s++)
+				{
+					SlotCase	slot = all[(seed + 5 * s) % all.size()];
+
+					/* every other time nothing but columns, which move */
+					slot.nulls = slot.nulls && seed % 2;
+					slot.filter = slot.filter && seed % 2;
+					some.push_back(slot);
+				}
+				run_batches(some, nbins, {{n, strategy}}, strategy != GPUAGG_HIST_GLOBAL, seed++);
+			}
+	/* the same operator sixteen times, over columns of its own each */
+	for (GpuaggHistStrategy strategy : strategies)
+		run_batches(std::vector<SlotCase>(16, narrow_slot), 1000, {{n, strategy}}, false, seed++);
+}
+
+/*
+ * Columns of all widths that move with their rows, eight of them, and nine, which are more than a
+ * partition carries along; in one scatter and in two.
+ */
+GPU_TEST(hist_moved_columns)
+{
+	const size_t n = gpu_test_quick() ? 2003 : 50021;
+	std::vector<SlotCase> slots = {count_slot, {MONOID_SUM_I64, GPUAGG_VALUE_I8}, {MONOID_SUM_I64, GPUAGG_VALUE_I16},
+		narrow_slot, {MONOID_SUM_I128, GPUAGG_VALUE_I64}, plain_slot(MONOID_SUM_F32), sum_slot, decimal_slot,
+		{MONOID_ARGMAX, GPUAGG_VALUE_KV}};
+	uint64_t	seed = 13000;
+
+	for (int columns = 8; columns < 10; columns++)
+	{
+		for (int64_t nbins : {1L, 3000L, 1000001L})
+			if (nbins <= (gpu_test_quick() ? 3000 : 1000001))
+				run_batches(slots, nbins, {{n, GPUAGG_HIST_PARTITION}}, false, seed++);
+		slots.push_back({MONOID_MAX_I64, GPUAGG_VALUE_I64});
+	}
+}
+
+/* Batches of other sizes by other strategies go on with the states of those before. */
+GPU_TEST(hist_batches)
+{
+	const bool	quick = gpu_test_quick();
+	const size_t large = quick ? 5003 : 60011;
+	const GpuaggHistStrategy shared = GPUAGG_HIST_SHARED,
+				partition = GPUAGG_HIST_PARTITION,
+				global = GPUAGG_HIST_GLOBAL,
+				automatic = GPUAGG_HIST_AUTO;
+	const std::vector<BatchSize> series[] = {
+		{{large, shared}, {1, partition}, {777, global}, {large / 3, partition}},
+		{{5, partition}, {large, automatic}, {0, shared}, {33, shared}},
+		{{1000, global}, {large, partition}, {4097, shared}, {31, automatic}},
+	};
+	const SlotCase extreme = {MONOID_SUM_F64, GPUAGG_VALUE_F64, false, false, EXTREME};
+	const std::vector<SlotCase> sets[] = {{count_slot}, {narrow_slot}, {count_slot, sum_slot}, {extreme}, {accum_slot},
+		{plain_slot(MONOID_MOMENTS_F64)}, {plain_slot(MONOID_REGR_F64)}, {arg_slot}, {max_slot},
+		{{MONOID_SATADD_U24, GPUAGG_VALUE_I32}}, {plain_slot(MONOID_SUM_F32), wide_arg_slot},
+		{plain_slot(MONOID_SUM_DEC), plain_slot(MONOID_BIT_AND), count_slot}};
+	uint64_t	seed = 12000;
+
+	for (const auto &batches : series)
+		for (const auto &slots : sets)
+			for (int64_t nbins : {100L, 20000L, 200000L})
+				if (nbins <= (quick ? 100 : 200000))
+					run_batches(slots, nbins, batches, true, seed++);
+}
+
+/* ---- more than 2^31 rows ------------------------------------------------------------------ */
+
+/*
+ * Every 32nd row has one of the bins in turn, the others are in the hot one.  The value says
+ * which bin it belongs to.
+ */
+#define BIG_STEP 7919
+#define BIG_HOT_VALUE (-125)
+
+static __host__ __device__ int8_t
+big_value(int32_t bin)
+{
+	return (int8_t) (bin % 251 - 125);
+}
+
+static __global__ void
+big_rows(int32_t *bins, int8_t *values, int64_t n, int32_t nbins, int32_t hot)
+{
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
+	{
+		int32_t		bin = i % 32 == 31 ? (int32_t) (i / 32 * BIG_STEP % nbins) : hot;
+
+		bins[i] = bin;
+		values[i] = i % 32 == 31 ? big_value(bin) : BIG_HOT_VALUE;
+	}
+}
+
+/* Counts and sums of int8, the hot bin's count above 2^31 and its sum below -2^38. */
+GPU_TEST(hist_beyond_2_31)
+{
+	const int64_t n = ((int64_t) 1 << 31) + ((int64_t) 1 << 27) + 12345;
+	const int64_t scattered = n / 32;
+	/* columns, and a partition of them */
+	const size_t need = (size_t) n * 5 + (size_t) n * 4;
+
+	if (gpu_test_quick())
+	{
+		gpu_test_skip("takes more rows than --quick has time for");
+		return;
+	}
+	if (!gpu_test_has_memory(need))
+		return;
+	DeviceArray<int32_t> bins(n);
+	DeviceArray<int8_t> values(n);
+
+	for (int64_t nbins : {1000L, 200003L})
+	{
+		int32_t		hot = (int32_t) (nbins / 2);
+		std::vector<int64_t> counts(nbins, 0),
+					sums(nbins);
+
+		big_rows<<<2048, 256>>>(bins.get(), values.get(), n, (int32_t) nbins, hot);
+		CUDA_MUST(cudaGetLastError());
+		for (int64_t k = 0; k < nbins; k++)
+			counts[k * BIG_STEP % nbins] = scattered / nbins + (k < scattered % nbins);
+		for (int64_t b = 0; b < nbins; b++)
+			sums[b] = counts[b] * big_value((int32_t) b);
+		counts[hot] += n - scattered;
+		sums[hot] += (n - scattered) * BIG_HOT_VALUE;
+		for (GpuaggHistStrategy strategy : {GPUAGG_HIST_AUTO, GPUAGG_HIST_PARTITION})
+			for (MonoidId op : {MONOID_COUNT, MONOID_SUM_I64})
+			{
+				const std::vector<int64_t> &expect = op == MONOID_COUNT ? counts : sums;
+				DeviceArray<int64_t> states(nbins);
+				DeviceArray<GpuaggHistStatus> status(1);
+				int64_t		bad = -1;
+
+				one_batch(op, {bins.get(), nullptr, GPUAGG_VALUE_I32}, {values.get(), nullptr, GPUAGG_VALUE_I8}, (size_t) n,
+						  nbins, states.get(), status.get(), strategy);
+				std::vector<int64_t> got = states.take();
+
+				for (int64_t b = 0; b < nbins && bad < 0; b++)
+					if (got[b] != expect[b])
+						bad = b;
+				CHECK(bad < 0, "%s, %ld bins, strategy %d: bin %ld has %ld, expected %ld (the hot bin is %d)",
+					  gpuagg_monoids[op].name, (long) nbins, strategy, (long) bad, bad < 0 ? 0 : (long) got[bad],
+					  bad < 0 ? 0 : (long) expect[bad], hot);
+				CHECK(status.take()[0].outside == 0, "%llu rows outside", status.take()[0].outside);
+			}
+	}
+}
