@@ -30,7 +30,7 @@ struct Case
 };
 
 /* What the errors of a float state are in proportion to: the finite inputs of one group and slot. */
-struct Magnitude
+struct GroupMagnitude
 {
 	double		sum = 0,		/* exact enough for a sum in single precision */
 				x = 0,
@@ -48,7 +48,7 @@ struct Grouping
 	DeviceArray<GpuaggHistStatus> status{1};
 	std::unordered_map<std::string, int64_t> index;
 	std::vector<std::vector<char>> expect;
-	std::vector<std::vector<Magnitude>> magnitude;
+	std::vector<std::vector<GroupMagnitude>> magnitude;
 	int64_t		groups = 0,
 				null_bin = -1;
 	int			grown = 0;
@@ -192,7 +192,7 @@ Grouping::expect_row(size_t s, int64_t group, Input in)
 	if (t == GPUAGG_VALUE_F64 || t == GPUAGG_VALUE_F32)
 	{
 		double		v = as_double(in.lo);
-		Magnitude  &m = magnitude[s][group];
+		GroupMagnitude  &m = magnitude[s][group];
 
 		m.sum += v;
 		m.x += isfinite(v) ? fabs(v) : 0;
@@ -293,7 +293,7 @@ within(double a, double b, double tolerance)
  * precision, and may be added row by row.
  */
 static bool
-state_is(MonoidId op, const char *has, const char *want, const Magnitude &m)
+state_is(MonoidId op, const char *has, const char *want, const GroupMagnitude &m)
 {
 	const double *a = (const double *) has;
 	const double *b = (const double *) want;
@@ -343,7 +343,7 @@ Grouping::check()
 			size_t		size = gpuagg_monoids[c.ops[s]].state_size;
 			const char *want = &expect[s][k.second * size],
 					   *has = h->second[s].data();
-			const Magnitude &m = magnitude[s][k.second];
+			const GroupMagnitude &m = magnitude[s][k.second];
 			uint64_t	words[2] = {0, 0};
 
 			if (state_is(c.ops[s], has, want, m))
