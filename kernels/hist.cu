@@ -9,7 +9,7 @@
 #include "partition.cuh"
 
 /* Threads of kernels need some shared memory of their own. */
-#define SHARED_RESERVE (256 + HOT_PLACES * (int) sizeof(HotPlace))
+#define SHARED_RESERVE 1024
 
 /* Operators with a form in one way, the others in the L2 cache: each reads the bins by itself. */
 struct HistPlan
@@ -320,9 +320,10 @@ spills_seldom(const HistArgs &args)
 }
 
 static HistDevice
-hist_device(const DeviceFacts &facts)
+hist_device(const DeviceFacts &facts, const HistArgs &args)
 {
-	HistDevice	dev = {facts.sms, facts.threads_per_sm, (int) facts.smem_per_block - SHARED_RESERVE,
+	HistDevice	dev = {facts.sms, facts.threads_per_sm,
+		(int) facts.smem_per_block - SHARED_RESERVE - (args.locks ? (int) HOT_BYTES : 0),
 		(int64_t) facts.l2_bytes};
 
 	return dev;
@@ -337,7 +338,7 @@ static void
 choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
 	HistArgs   &args = plan.args;
-	HistDevice	dev = hist_device(facts);
+	HistDevice	dev = hist_device(facts, args);
 	int			bits = log2_ceil(hist->nrows / facts.sms + 4096 * 2);
 	int64_t		best = INT64_MAX;
 	HistModel	m;
@@ -547,7 +548,7 @@ set_model(const HistModel &m, HistArgs &args)
 static void
 choose_rest(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
-	HistDevice	dev = hist_device(facts);
+	HistDevice	dev = hist_device(facts, plan.rest);
 	int			bytes = 0;
 	bool		look = true;
 
@@ -592,6 +593,9 @@ make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		else
 			args.slot[args.nslots++] = slot;
 	}
+	for (int s = 0; s < args.nslots; s++)
+		if (args.slot[s].form == HIST_ACCUM || args.slot[s].form == HIST_REGR)
+			args.locks = true;
 	if (args.nslots > 0)
 		choose(hist, facts, plan);
 	if (plan.model.form == HIST_FORM_GLOBAL)
@@ -600,9 +604,6 @@ make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 			plan.rest.slot[plan.rest.nslots++] = args.slot[s];
 		args.nslots = 0;
 	}
-	for (int s = 0; s < args.nslots; s++)
-		if (args.slot[s].form == HIST_ACCUM || args.slot[s].form == HIST_REGR)
-			args.locks = true;
 	set_model(plan.model, args);
 	args.pass_bins += args.pass_bins & 1;
 	args.spread = HIST_SPREAD_BINS;

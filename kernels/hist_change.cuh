@@ -266,20 +266,29 @@ struct HotPlace
 	ulonglong2	state[3];		/* 48 bytes hold every state of a commutative operator */
 };
 
-static __device__ __forceinline__ HotPlace *
-hot_places()
-{
-	__shared__ HotPlace places[HOT_PLACES];
+#define HOT_BYTES (HOT_PLACES * sizeof(HotPlace))
 
-	return places;
+/* Words of shared memory before them, the bins'. */
+static __host__ __device__ __forceinline__ u32
+words_before_hot(const HistArgs &args)
+{
+	return (args.words * (args.pass_bins << args.log2_most) + 3) & ~3u;
 }
 
-/* By the whole block, before the first row; the caller synchronizes. */
-static __device__ __forceinline__ void
-hot_begin()
+static __device__ __forceinline__ HotPlace *
+hot_places(const HistArgs &args)
 {
-	if (threadIdx.x < HOT_PLACES)
-		hot_places()[threadIdx.x] = {0, 0, -1, 0, {}};
+	extern __shared__ __align__(16) u32 shared[];
+
+	return (HotPlace *) (shared + words_before_hot(args));
+}
+
+/* By the whole block, before the first row, where there are places; the caller synchronizes. */
+static __device__ __forceinline__ void
+hot_begin(const HistArgs &args)
+{
+	if (args.locks && threadIdx.x < HOT_PLACES)
+		hot_places(args)[threadIdx.x] = {0, 0, -1, 0, {}};
 }
 
 /* What was in a place into its state. */
@@ -306,9 +315,11 @@ change_kept(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3])
 static __device__ __forceinline__ void
 hot_end(const HistArgs &args)
 {
+	const HotPlace *place = hot_places(args) + threadIdx.x;
+
 	__syncthreads();
-	if (threadIdx.x < HOT_PLACES && hot_places()[threadIdx.x].slot >= 0)
-		change_kept(args, hot_places()[threadIdx.x].slot, hot_places()[threadIdx.x].bin, hot_places()[threadIdx.x].state);
+	if (args.locks && threadIdx.x < HOT_PLACES && place->slot >= 0)
+		change_kept(args, place->slot, place->bin, place->state);
 }
 
 /* A value into the bin's place if it is hot, else into its state. */
@@ -316,7 +327,7 @@ template <typename Op> static __device__ int
 change_hot(const HistArgs &args, int s, u32 bin, const typename Op::State &v)
 {
 	typedef typename Op::State S;
-	HotPlace   *place = &hot_places()[(bin + s) % HOT_PLACES];
+	HotPlace   *place = &hot_places(args)[(bin + s) % HOT_PLACES];
 	volatile HotPlace *seen = place;
 	ulonglong2	kept[3];
 	u32			kept_bin = bin;
@@ -442,8 +453,22 @@ change_alone(const HistArgs &args, int s, u32 bin, u64 lo, u64 hi)
 	return change_state<Op>((typename Op::State *) args.slot[s].states + bin, Op::lift(x), bin_lock(args, bin));
 }
 
-/* The same of any operator, or, LATE, of those that can have late rows only. */
-template <bool LATE> static __device__ __noinline__ void
+/* Which operators there may be. */
+enum HistChange
+{
+	CHANGE_ANY,
+	CHANGE_LATE,				/* those that have late rows */
+	CHANGE_SUMS					/* plain float sums, which need no places */
+};
+
+static constexpr __host__ __device__ bool
+changes(HistChange which, int op)
+{
+	return which == CHANGE_ANY || (which == CHANGE_LATE && sums_floats(op)) || form_of(op) == HIST_FIX;
+}
+
+/* The same of any operator. */
+template <HistChange WHICH> static __device__ __noinline__ void
 change_rows(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
 {
 	const HistSlot &slot = args.slot[s];
@@ -453,9 +478,9 @@ change_rows(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
 	{
 #define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
 		case MONOID_##NAME: \
-			if constexpr (Op_##name::commutative && !LATE && mostly_looks(MONOID_##NAME)) \
+			if constexpr (Op_##name::commutative && changes(WHICH, MONOID_##NAME) && mostly_looks(MONOID_##NAME)) \
 				err = has ? change_alone<Op_##name>(args, s, bin, lo, hi) : 0; \
-			else if constexpr (Op_##name::commutative && (!LATE || sums_floats(MONOID_##NAME))) \
+			else if constexpr (Op_##name::commutative && changes(WHICH, MONOID_##NAME)) \
 				err = change_together<Op_##name>(args, s, bin, has, lo, hi); \
 			break;
 #include "monoid_list.h"

@@ -251,7 +251,7 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, co
 		{
 			u64			bits = __double_as_longlong((double) v[j]);
 
-			change_rows<true>(args, fast.slot, place.bin0 + (at[j] >> place.log2_copies),
+			change_rows<CHANGE_SUMS>(args, fast.slot, place.bin0 + (at[j] >> place.log2_copies),
 							  (late >> j & 1) && bits != 1ULL << 63, bits, 0);
 		}
 	/* lanes that came apart here would stay so for the rest of the loop */

@@ -21,7 +21,7 @@ global_kernel(const __grid_constant__ HistArgs args)
 	u64			tile = (u64) ITEMS * THREADS;
 	u32			copy;
 
-	hot_begin();
+	hot_begin(args);
 	__syncthreads();
 	wait_for_predecessor();
 	let_successor_start();
@@ -51,7 +51,7 @@ global_kernel(const __grid_constant__ HistArgs args)
 
 			slot_values<ITEMS>(args, slot, row, in, lo, hi);
 			row_after_row<ITEMS>(in, row, bin, lo, hi, [&](bool has, u32, int32_t b, u64 l, u64 h) {
-				change_rows<false>(args, s, copy * (u32) args.bins.nbins + b, has, l, h);
+				change_rows<CHANGE_ANY>(args, s, copy * (u32) args.bins.nbins + b, has, l, h);
 			});
 		}
 	}
@@ -189,7 +189,7 @@ hist_launch_global(const HistArgs &args, void *const *states, const DeviceFacts 
 	for (int s = 0; args.copies && s < args.nslots; s++)
 		STATUS_TRY(launch_init(args.slot[s].op, args.slot[s].states, nbins, (int64_t) nbins << args.log2_most, args.copies,
 							   facts, stream));
-	CUDA_TRY(launch_early(global_kernel, BLOCKS * facts.sms, THREADS, 0, facts, stream, args));
+	CUDA_TRY(launch_early(global_kernel, BLOCKS * facts.sms, THREADS, HOT_BYTES, facts, stream, args));
 	for (int s = 0; args.copies && s < args.nslots; s++)
 		STATUS_TRY(launch_merge(args, args.slot[s], states[s], facts, stream));
 	return GPUAGG_CUDA_OK;

@@ -198,7 +198,7 @@ add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (
 		case HIST_REGR:
 			ROW_AFTER_ROW(bool late = has && !add_floats(args, slot, s, p + at, plane, bin0 + b, l, h);
 						  if (__any_sync(~0u, late))
-							  change_rows<true>(args, s, bin0 + b, late, l, h););
+							  change_rows<CHANGE_LATE>(args, s, bin0 + b, late, l, h););
 		case HIST_MAX32:
 			EACH_ROW(max_u32(p + at, (u32) max_code(slot.op, lo[j])););
 		case HIST_MAX64:
@@ -285,7 +285,7 @@ shared_kernel(const __grid_constant__ HistArgs args)
 				end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) args.nrows);
 
 	let_successor_start();
-	hot_begin();
+	hot_begin(args);
 	clear_shared(shared, words);
 	__syncthreads();
 	wait_for_predecessor();
@@ -331,7 +331,7 @@ partition_kernel(const __grid_constant__ HistArgs args)
 
 	wait_for_predecessor();
 	let_successor_start();
-	hot_begin();
+	hot_begin(args);
 	nitems = args.counter[HIST_NITEMS];
 
 	for (;;)
@@ -393,7 +393,7 @@ hist_launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t st
 GpuaggCudaStatus
 hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	size_t		bytes = (size_t) args.words * (args.pass_bins << args.log2_most) * sizeof(u32);
+	size_t		bytes = words_before_hot(args) * sizeof(u32) + (args.locks ? HOT_BYTES : 0);
 	bool		taken;
 
 	STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));
@@ -408,7 +408,7 @@ hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t 
 GpuaggCudaStatus
 hist_launch_partition(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	size_t		bytes = (size_t) args.words * args.pass_bins * sizeof(u32);
+	size_t		bytes = words_before_hot(args) * sizeof(u32) + (args.locks ? HOT_BYTES : 0);
 	bool		taken;
 
 	STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));

@@ -24,8 +24,7 @@
 
 #include "engine_cpu.h"
 
-/* Caches of a core, for strategy.c; typical of servers. */
-#define L1_BYTES (32 * 1024)
+/* The cache of a core, for strategy.c; typical of servers. */
 #define L2_BYTES (1024 * 1024)
 
 /* Rows of a batch of own transitions until the size of their states is known. */
@@ -54,9 +53,6 @@ choose_strategy(CpuEngine *engine, StrategyInput *input)
 {
 	StrategyDevice device = {
 		.l2_bytes = L2_BYTES,
-		.shared_bytes = L1_BYTES,
-		.processors = 1,
-		.threads = 1,
 		.memory_bytes = engine->env.mem_limit
 	};
 

@@ -112,9 +112,7 @@ explain_planned_strategy(GpuAggState *state, ExplainState *es)
 	StrategyInput input = {0};
 	StrategyChoice choice = {0};
 
-	device.processors = device.threads = 1;
 	device.l2_bytes = 1024 * 1024;
-	device.shared_bytes = 32 * 1024;
 	device.memory_bytes = get_hash_memory_limit();
 	input.forced = gpuagg_strategy;
 	input.nkeys = plan->nkeys;

@@ -17,7 +17,6 @@
 /* GPU: groups beyond the second-level cache go through sort and runs. */
 #define GPU_SORT_OVERFLOW 4.0
 #define MAX_PARTITIONS 256
-#define MAX_SUBHISTOGRAMS 64
 
 const char *
 strategy_name(GpuaggStrategy strategy)
@@ -70,33 +69,6 @@ direct_good(const StrategyDevice *device, const StrategyInput *input)
 {
 	return direct_possible(device, input) &&
 		input->key_range <= at_least(SMALL_BINS, input->groups * BINS_PER_GROUP);
-}
-
-/*
- * Copies of the bins so that threads rarely meet, after "Compiling Generalized
- * Histograms for GPU" (Henriksen et al., SC20, section 4): as many as fit, but
- * no more than contention asks for; passes only where one copy does not fit.
- */
-static void
-gpu_histogram(const StrategyDevice *device, const StrategyInput *input, StrategyChoice *choice)
-{
-	double		bytes = at_least((double) choice->bins * input->state_bytes, 1);
-	double		fit = device->shared_bytes / bytes;
-	double		contention = device->threads / at_least(device->processors, 1) *
-		at_least(input->race_factor, 1) / at_least((double) choice->bins, 1);
-
-	choice->in_shared = fit >= 0.25;
-	if (choice->in_shared)
-	{
-		choice->subhistograms = (int) at_most(at_least(at_most(fit, contention), 1),
-											  MAX_SUBHISTOGRAMS);
-		choice->passes = fit >= 1 ? 1 : (int) (1 / fit + 0.999);
-		return;
-	}
-	fit = device->l2_bytes / bytes;
-	choice->subhistograms = (int) at_most(at_least(at_most(fit, contention), 1),
-										  MAX_SUBHISTOGRAMS);
-	choice->passes = 1;
 }
 
 static void
@@ -158,7 +130,6 @@ void
 strategy_choose(const StrategyDevice *device, const StrategyInput *input, StrategyChoice *choice)
 {
 	memset(choice, 0, sizeof(*choice));
-	choice->subhistograms = 1;
 	choice->passes = 1;
 	if (input->nkeys == 0)
 		choose(choice, STRATEGY_SINGLE, 1, "no keys");
@@ -171,7 +142,4 @@ strategy_choose(const StrategyDevice *device, const StrategyInput *input, Strate
 		choice->passes = (int) at_most(at_least(input->groups * hash_group_bytes(input) * 1.25 /
 												at_least(device->memory_bytes, 1) + 1, 4),
 									   MAX_PARTITIONS);
-	else if (device->gpu &&
-			 (choice->strategy == STRATEGY_DIRECT || choice->strategy == STRATEGY_HASH))
-		gpu_histogram(device, input, choice);
 }

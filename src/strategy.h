@@ -26,9 +26,6 @@ typedef struct StrategyDevice
 {
 	bool		gpu;
 	size_t		l2_bytes;		/* CPU: L2 of one core */
-	size_t		shared_bytes;	/* GPU: shared memory a block may use; CPU: L1 data cache */
-	int			processors;		/* SMs, or 1 */
-	int			threads;		/* resident threads of all processors, or 1 */
 	size_t		memory_bytes;	/* what the states and tables may use */
 } StrategyDevice;
 
@@ -45,7 +42,6 @@ typedef struct StrategyInput
 	bool		range_known;	/* key_range is from data */
 	double		key_range;		/* product of (max - min + 2) over the keys */
 	double		mean_run;		/* mean length of runs of equal keys in the sample; 0 unknown */
-	double		race_factor;	/* share of the most frequent key in a sample of a warp, 1..32 */
 	int			state_bytes;	/* of one group, all slots */
 	int			key_bytes;
 } StrategyInput;
@@ -54,9 +50,7 @@ typedef struct StrategyChoice
 {
 	GpuaggStrategy strategy;
 	int64_t		bins;			/* direct: how many; hash: the table's first size */
-	int			subhistograms;	/* GPU: M, private copies a block (or of the device) */
-	int			passes;			/* GPU: S; CPU sort: number of partitions */
-	bool		in_shared;		/* GPU: bins live in shared memory */
+	int			passes;			/* sort: number of partitions */
 	char		reason[128];	/* one line for EXPLAIN */
 } StrategyChoice;
 

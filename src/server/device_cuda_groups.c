@@ -218,12 +218,11 @@ choose_strategy(const Query *query, double bins)
 	const WireQuery *q = query->q;
 	const WireDevice *d = budget_device(query->device);
 	StrategyDevice device = {
-		.gpu = true,.l2_bytes = d->l2_bytes,.shared_bytes = d->shared_bytes,
-		.processors = d->processors,.threads = d->threads,.memory_bytes = d->limit
+		.gpu = true,.l2_bytes = d->l2_bytes,.memory_bytes = d->limit
 	};
 	StrategyInput input = {
 		.forced = q->forced,.nkeys = q->nkeys,.keys_integer = true,.rows = q->est_rows,
-		.groups = q->est_groups,.range_known = true,.key_range = bins,.race_factor = 1,
+		.groups = q->est_groups,.range_known = true,.key_range = bins,
 		.state_bytes = (int) wire_group_bytes(q),.key_bytes = q->key_bytes
 	};
 	StrategyChoice choice;

@@ -10,12 +10,10 @@
 #include "strategy.h"
 
 static const StrategyDevice cpu = {
-	.l2_bytes = 1 << 20, .shared_bytes = 32 << 10, .processors = 1, .threads = 1,
-	.memory_bytes = 8 << 20
+	.l2_bytes = 1 << 20, .memory_bytes = 8 << 20
 };
 static const StrategyDevice gpu = {
-	.gpu = true, .l2_bytes = 50 << 20, .shared_bytes = 227 << 10, .processors = 132,
-	.threads = 132 * 2048, .memory_bytes = (size_t) 64 << 30
+	.gpu = true, .l2_bytes = 50 << 20, .memory_bytes = (size_t) 64 << 30
 };
 
 typedef struct Row
@@ -80,36 +78,6 @@ table(void)
 	}
 }
 
-/* Copies and passes of histograms on the GPU. */
-static void
-subhistograms(void)
-{
-	StrategyInput input = {INTEGERS(100, 101)};
-	StrategyChoice few,
-				many,
-				wide;
-
-	strategy_choose(&gpu, &input, &few);
-	CHECK(few.in_shared && few.passes == 1 && few.subhistograms > 1,
-		  "101 bins: %d copies, %d passes", few.subhistograms, few.passes);
-	input.groups = input.key_range = 7000;
-	strategy_choose(&gpu, &input, &many);
-	CHECK(many.in_shared && many.passes == 1 && many.subhistograms == 1,
-		  "7000 bins: %d copies, %d passes", many.subhistograms, many.passes);
-	input.groups = input.key_range = 20000;
-	strategy_choose(&gpu, &input, &many);
-	CHECK(many.in_shared && many.passes == 3, "20000 bins: %d passes", many.passes);
-	input.groups = input.key_range = 1000000;
-	strategy_choose(&gpu, &input, &wide);
-	CHECK(!wide.in_shared && wide.passes == 1, "1M bins: %d passes", wide.passes);
-	input.groups = input.key_range = 1000;
-	input.race_factor = 1;
-	strategy_choose(&gpu, &input, &few);
-	input.race_factor = 32;
-	strategy_choose(&gpu, &input, &many);
-	CHECK(many.subhistograms >= few.subhistograms, "a skewed key wants no fewer copies");
-}
-
 static StrategyInput
 random_input(void)
 {
@@ -124,7 +92,6 @@ random_input(void)
 	input.groups = pow(10, random_below(12));
 	input.range_known = random_below(2);
 	input.key_range = pow(10, random_below(21));
-	input.race_factor = 1 + random_below(32);
 	input.state_bytes = (int) random_below(1000);
 	input.key_bytes = 8;
 	return input;
@@ -149,8 +116,8 @@ invariants(void)
 		CHECK(choice.strategy != STRATEGY_DIRECT ||
 			  (input.keys_integer && input.range_known && input.key_range <= device->memory_bytes),
 			  "direct over %g values", input.key_range);
-		CHECK(choice.bins >= 1 && choice.subhistograms >= 1 && choice.passes >= 1,
-			  "no bins, copies or passes");
+		CHECK(choice.bins >= 1 && choice.passes >= 1,
+			  "no bins or passes");
 		CHECK(choice.reason[0] != '\0', "no reason");
 	}
 }
@@ -159,7 +126,6 @@ int
 main(void)
 {
 	RUN("strategies by table", table);
-	RUN("copies and passes of histograms", subhistograms);
 	RUN("what holds of every choice", invariants);
 	return unit_done();
 }
