@@ -194,13 +194,9 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, co
 {
 	u32			d[ITEMS][DIGITS],
 				old[ITEMS][DIGITS];
-	u32			fit = 0,
-				late;
+	u32			late = 0;
 	bool		same = true;
-
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-	{
+	auto		cut = [&](int j) {
 		double		r = (double) v[j];
 		u32			hi = (u32) __double2hiint(r);
 		bool		fits = (hi & 0x7fffffff) < limit && hi != 0x80000000;
@@ -208,39 +204,59 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, co
 #pragma unroll
 		for (int k = DIGITS - 1; k >= 0; k--)
 			d[j][k] = fix_digit(r, magic[k]);
-		fit |= (u32) (fits && r == 0) << j;
-		same = same && at[j] == at[0];
-	}
-	late = (in | in_hot) & ~fit;
-	in &= fit;
-	/* rows of one bin, as of sorted or hot keys, are one addition: four digits fit a word with ease */
-	if (!PARTITIONED && same && in == (1u << ITEMS) - 1)
-	{
-#pragma unroll
-		for (int j = 1; j < ITEMS; j++)
-#pragma unroll
-			for (int k = 0; k < DIGITS; k++)
-				d[0][k] += d[j][k];
-		in = 1;
-	}
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-	{
+		fits = fits && r == 0;
+		if (((in | in_hot) >> j & 1) && !fits)
+			late |= 1u << j;
+	};
+	auto		add = [&](int j) {
 #pragma unroll
 		for (int k = 0; k < DIGITS; k++)
 			old[j][k] = 0;
-		if (in >> j & 1)
+		if (in & ~late & 1u << j)
 		{
 #pragma unroll
 			for (int k = 0; k < DIGITS; k++)
 				old[j][k] = atomicAdd(place.words + k * place.plane + at[j], d[j][k]);
 		}
-		else if (in_hot & fit & 1u << j)
+		else if (in_hot & ~late & 1u << j)
 		{
 #pragma unroll
 			for (int k = 0; k < DIGITS; k++)
 				hot.digit[k] += k == 0 ? (int64_t) d[j][k] : (int64_t) (int32_t) d[j][k];
 		}
+	};
+
+	/* partitions have their hot bin in registers, and are faster row by row */
+	if constexpr (PARTITIONED)
+	{
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+		{
+			cut(j);
+			add(j);
+		}
+	}
+	else
+	{
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+		{
+			cut(j);
+			same = same && at[j] == at[0];
+		}
+		/* rows of one bin, as of sorted or hot keys, are one addition: four digits fit a word with ease */
+		if (same && late == 0 && in == (1u << ITEMS) - 1)
+		{
+#pragma unroll
+			for (int j = 1; j < ITEMS; j++)
+#pragma unroll
+				for (int k = 0; k < DIGITS; k++)
+					d[0][k] += d[j][k];
+			in = 1;
+		}
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			add(j);
 	}
 	if (digits_overflow(old, d))
 		add_carries<DIGITS, ITEMS>(args, args.slot[fast.slot], place, at, d, old);

@@ -24,6 +24,7 @@ struct HistCase
 	bool		narrow;			/* narrower columns than the monoids' inputs */
 	bool		skew;			/* nine rows of ten in one bin */
 	bool		own = false;	/* the bins are the input, too */
+	bool		sorted = false;	/* by bin, so that the rows of a warp have one or two */
 };
 
 static GpuaggValueType
@@ -78,6 +79,8 @@ run_batch(const HistCase &c, const std::vector<SlotCase> &slots, Random &r, int6
 	for (size_t i = 0; i < c.n; i++)
 	{
 		bins[i] = c.skew && r.below(10) ? (int32_t) (c.nbins / 2) : (int32_t) r.below(c.nbins);
+		if (c.sorted)
+			bins[i] = (int32_t) (i * c.nbins / c.n);
 		keys.in[i].lo = bins[i];
 		memcpy(&keys.bytes[i * 4], &bins[i], 4);
 	}
@@ -108,8 +111,8 @@ run_case(const HistCase &c, uint64_t seed)
 	for (int k = 0; k < c.batches; k++)
 		run_batch(c, slots, r, 1000 + (int64_t) c.n * k, expected, actual);
 	snprintf(what, sizeof(what), "strategy %d, %ld bins, %zu rows x %d, spread %d nulls %d filter %d narrow %d "
-			 "skew %d own %d", c.strategy, (long) c.nbins, c.n, c.batches, c.spread, c.nulls, c.filter, c.narrow,
-			 c.skew, c.own);
+			 "skew %d own %d sorted %d", c.strategy, (long) c.nbins, c.n, c.batches, c.spread, c.nulls, c.filter, c.narrow,
+			 c.skew, c.own, c.sorted);
 	actual.check(expected, what);
 }
 
@@ -124,6 +127,35 @@ all_operators()
 		if (gpuagg_monoids[op].commutative)
 			ops.push_back((MonoidId) op);
 	return ops;
+}
+
+/*
+ * Rows of a warp that share a bin, one or a hot one: what is put together before it is
+ * added, the copies that the sample asks for, and those of states without a form.
+ */
+GPU_TEST(hist_clustered)
+{
+	const size_t n = gpu_test_quick() ? 40009 : 300007;
+	const std::vector<MonoidId> calls[] = {{MONOID_COUNT, MONOID_SUM_F64}, {MONOID_SUM_F64}, {MONOID_SUM_F32},
+		{MONOID_ACCUM_F64}, {MONOID_REGR_F64}, {MONOID_SUM_I64}, {MONOID_SUM_DEC}, {MONOID_MAX_DEC}, {MONOID_ARGMAX},
+		{MONOID_COUNT, MONOID_MIN_DEC}, {MONOID_PRODUCT_F64}};
+	uint64_t	seed = 4000;
+
+	for (const std::vector<MonoidId> &ops : calls)
+		for (int64_t nbins : {3L, 700L, 3000L, 5000L, 70000L})
+			for (int flags = 0; flags < 8; flags++)
+			{
+				HistCase	c = {ops, GPUAGG_HIST_AUTO, nbins, n, 1, flags & 1 ? EXTREME : PLAIN, (flags & 2) != 0, false,
+					false, (flags & 4) == 0};
+
+				c.sorted = (flags & 4) != 0;
+				/* many or extreme factors leave the range of doubles, here or there as they come */
+				if (ops[0] == MONOID_PRODUCT_F64 && (nbins < 70000 || flags & 1 || c.skew))
+					continue;
+				if (!gpu_test_quick() || flags % 3 == 0)
+					run_case(c, seed);
+				seed++;
+			}
 }
 
 GPU_TEST(hist_operators)
@@ -309,6 +341,9 @@ GPU_TEST(hist_narrow_sums)
 					unsigned long long outside = 0;
 					DeviceArray<int64_t> states(nbins);
 					DeviceArray<GpuaggHistStatus> status(1);
+
+					/* 24-bit sums take half of it, and all is looked at */
+					CUDA_MUST(cudaMemset(states.get(), 0, nbins * sizeof(int64_t)));
 
 					for (size_t i = 0; i < n; i++)
 					{
