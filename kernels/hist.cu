@@ -11,6 +11,13 @@
 /* Threads of kernels need some shared memory of their own. */
 #define SHARED_RESERVE 1024
 
+/* Hot places of a warp: at least so many where rows may be late, more where there is room. */
+#define HOT_LEAST 4
+#define HOT_MOST 64
+#define HOT_RESERVE (HOT_LEAST * HIST_THREADS / 32 * (int) sizeof(HotPlace))
+/* The same of states in the L2 cache, which have copies, too. */
+#define HOT_GLOBAL 8
+
 /* Operators with a form in one way, the others in the L2 cache: each reads the bins by itself. */
 struct HistPlan
 {
@@ -323,7 +330,7 @@ static HistDevice
 hist_device(const DeviceFacts &facts, const HistArgs &args)
 {
 	HistDevice	dev = {facts.sms, facts.threads_per_sm,
-		(int) facts.smem_per_block - SHARED_RESERVE - (args.locks ? (int) HOT_BYTES : 0),
+		(int) facts.smem_per_block - SHARED_RESERVE - (args.locks ? HOT_RESERVE : 0),
 		(int64_t) facts.l2_bytes};
 
 	return dev;
@@ -519,7 +526,6 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	part.counter = ws.take<u32>(HIST_NCOUNTERS);
 	part.split_done = ws.take<u32>(part.max_splits);
 	part.split_items = ws.take<u32>(part.max_splits);
-	part.unread_status = ws.take<GpuaggHistStatus>(1);
 	plan_columns(hist, plan, ws);
 	plan_groups(hist, plan, ws);
 	args.part_bin = part.bin;
@@ -562,6 +568,7 @@ choose_rest(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	set_model(plan.rest_model, plan.rest);
 	plan.rest.spread = hist_model_spread(&dev);
 	plan.rest.locks = true;
+	plan.rest.hot_places = look ? 0 : HOT_GLOBAL;
 	/* rows out of range are reported once */
 	plan.rest.report = plan.args.nslots == 0;
 }
@@ -678,6 +685,16 @@ plan_workspace(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	}
 }
 
+static void
+plan_hot_places(const DeviceFacts &facts, HistArgs &args, int most)
+{
+	if (!args.locks)
+		return;
+	args.hot_places = most;
+	while (args.hot_places > HOT_LEAST && bytes_with_hot(args, HIST_THREADS) > facts.smem_per_block - SHARED_RESERVE)
+		args.hot_places /= 2;
+}
+
 /* Copies of the states of the others. */
 static void
 plan_rest(HistPlan &plan, Workspace &ws)
@@ -726,7 +743,10 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 	plan.args.window = plan.rest.window = ws.take<int>(2 * GPUAGG_MAX_SLOTS);
 	plan.args.lock = plan.rest.lock = ws.take<u32>(HIST_LOCKS);
 	if (plan.args.nslots > 0)
+	{
 		plan_workspace(hist, *facts, plan, ws, &bytes);
+		plan_hot_places(*facts, plan.args, plan.model.form == HIST_FORM_PARTITION ? HOT_LEAST : HOT_MOST);
+	}
 	if (plan.rest.nslots > 0)
 		plan_rest(plan, ws);
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);

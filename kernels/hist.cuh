@@ -107,7 +107,8 @@ struct HistArgs
 	u64		   *limb;			/* limb planes; in partitions: one set a split; NULL: none */
 	int		   *window;			/* e0 of x and y, two a slot */
 	u32		   *lock;			/* HIST_LOCKS of them */
-	bool		locks;			/* some row may need one, or a hot place (hist_change.cuh) */
+	bool		locks;			/* some row may need one */
+	int			hot_places;		/* of a warp, a power of two, or 0; see hist_change.cuh */
 	u32		   *zero;			/* words that the preparation clears */
 	u32			zeros;
 	/* partitions only */

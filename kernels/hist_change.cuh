@@ -193,21 +193,6 @@ bin_lock(const HistArgs &args, u32 bin)
 	return args.lock + (bin & (HIST_LOCKS - 1));
 }
 
-template <typename Op> static __device__ __forceinline__ int
-change_kept_state(const HistArgs &args, void *states, u32 bin, const ulonglong2 (&kept)[3])
-{
-	typedef typename Op::State S;
-
-	if constexpr (Op::commutative)
-	{
-		S			v;
-
-		memcpy(&v, kept, sizeof(S));
-		return change_state<Op>((S *) states + bin, v, bin_lock(args, bin));
-	}
-	return 0;
-}
-
 /* ---- hot bins --------------------------------------------------------------- */
 
 /*
@@ -248,52 +233,89 @@ adds_natively(int op)
 	return op == MONOID_COUNT || op == MONOID_SUM_I64 || op == MONOID_SUM_F64 || op == MONOID_SUM_F32;
 }
 
+/* Whether it is neither, and hot bins have places. */
+static constexpr __host__ __device__ bool
+uses_places(int op)
+{
+	return !mostly_looks(op) && !adds_natively(op);
+}
+
 /*
- * States of bins that a block meets often, in its shared memory, so that a hot key's state in
- * device memory, where changes come one after another, is changed once a block.  Now and then a
- * bin that comes takes the place of another, unless that was met lately.
+ * States of bins that a warp meets often, in shared memory, so that a hot key's state in
+ * device memory, where changes come one after another, is changed once a block.  A bin of several
+ * rows of a warp, or now and then any, takes the place of another, unless that was met lately.
+ * A warp has args.hot_places of them to itself, behind the bins' words.
  */
-#define HOT_PLACES 32
 #define HOT_MOST_HITS 64
 #define HOT_TRIES 16			/* one in so many */
 
 struct HotPlace
 {
-	u32			lock;
 	u32			bin;
 	int			slot;			/* -1: free */
 	int			hits;
 	ulonglong2	state[3];		/* 48 bytes hold every state of a commutative operator */
 };
 
-#define HOT_BYTES (HOT_PLACES * sizeof(HotPlace))
-
-/* Words of shared memory before them, the bins'. */
+/* Words of shared memory before them. */
 static __host__ __device__ __forceinline__ u32
 words_before_hot(const HistArgs &args)
 {
 	return (args.words * (args.pass_bins << args.log2_most) + 3) & ~3u;
 }
 
+/* Shared memory of a block, in bytes. */
+static inline size_t
+bytes_with_hot(const HistArgs &args, int threads)
+{
+	return words_before_hot(args) * sizeof(u32) + (size_t) (threads / 32) * args.hot_places * sizeof(HotPlace);
+}
+
 static __device__ __forceinline__ HotPlace *
-hot_places(const HistArgs &args)
+hot_places(const HistArgs &args, u32 warp)
 {
 	extern __shared__ __align__(16) u32 shared[];
 
-	return (HotPlace *) (shared + words_before_hot(args));
+	return (HotPlace *) (shared + words_before_hot(args)) + warp * args.hot_places;
 }
 
-/* By the whole block, before the first row, where there are places; the caller synchronizes. */
+/* By the whole block, before the first row. */
 static __device__ __forceinline__ void
 hot_begin(const HistArgs &args)
 {
-	if (args.locks && threadIdx.x < HOT_PLACES)
-		hot_places(args)[threadIdx.x] = {0, 0, -1, 0, {}};
+	HotPlace   *place = hot_places(args, threadIdx.x / 32);
+
+	for (int i = threadIdx.x % 32; i < args.hot_places; i += 32)
+	{
+		place[i].slot = -1;
+		place[i].hits = 0;
+	}
+	__syncwarp();
 }
 
-/* What was in a place into its state. */
+template <typename Op> static __device__ __forceinline__ int
+put_kept_state(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3], ulonglong2 (*into)[3])
+{
+	if constexpr (Op::commutative && uses_places(Op::id))
+	{
+		typename Op::State a,
+					v,
+					r;
+
+		memcpy(&v, kept, sizeof(v));
+		if (!into)
+			return change_state<Op>((typename Op::State *) args.slot[s].states + bin, v, bin_lock(args, bin));
+		memcpy(&a, *into, sizeof(a));
+		r = Op::combine(a, v);
+		memcpy(*into, &r, sizeof(r));
+		return Op::error(a, v, r);
+	}
+	return 0;
+}
+
+/* What was in a place: to another's that has the same bin, or, without one, to the bin's state. */
 static __device__ __noinline__ void
-change_kept(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3])
+put_kept(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3], ulonglong2 (*into)[3])
 {
 	const HistSlot &slot = args.slot[s];
 	int			err = 0;
@@ -302,7 +324,7 @@ change_kept(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3])
 	{
 #define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
 		case MONOID_##NAME: \
-			err = change_kept_state<Op_##name>(args, slot.states, bin, kept); \
+			err = put_kept_state<Op_##name>(args, s, bin, kept, into); \
 			break;
 #include "monoid_list.h"
 #undef MONOID
@@ -311,71 +333,85 @@ change_kept(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3])
 		atomicOr(&args.status->errors[slot.number], (u32) err);
 }
 
-/* By the whole block, after its last row. */
+/* By the whole block, after its last row: what its warps have of a bin at once. */
 static __device__ __forceinline__ void
 hot_end(const HistArgs &args)
 {
-	const HotPlace *place = hot_places(args) + threadIdx.x;
-
 	__syncthreads();
-	if (args.locks && threadIdx.x < HOT_PLACES && place->slot >= 0)
-		change_kept(args, place->slot, place->bin, place->state);
+	if ((int) threadIdx.x < args.hot_places)
+	{
+		HotPlace	all;
+
+		all.slot = -1;
+		for (u32 warp = 0; warp < blockDim.x / 32; warp++)
+		{
+			const HotPlace &one = hot_places(args, warp)[threadIdx.x];
+
+			if (one.slot < 0)
+				continue;
+			if (one.slot == all.slot && one.bin == all.bin)
+				put_kept(args, one.slot, one.bin, one.state, &all.state);
+			else
+			{
+				if (all.slot >= 0)
+					put_kept(args, all.slot, all.bin, all.state, nullptr);
+				all = one;
+			}
+		}
+		if (all.slot >= 0)
+			put_kept(args, all.slot, all.bin, all.state, nullptr);
+	}
 }
 
-/* A value into the bin's place if it is hot, else into its state. */
+/*
+ * A value of each lane that has one into its bin's place, if that is hot, else into its state.
+ * The whole warp must come here; of two bins that share a place, the first lane's may take it,
+ * at once if several rows of the warp have that bin.
+ */
 template <typename Op> static __device__ int
-change_hot(const HistArgs &args, int s, u32 bin, const typename Op::State &v)
+change_hot(const HistArgs &args, int s, u32 bin, bool has, bool several, const typename Op::State &v)
 {
 	typedef typename Op::State S;
-	HotPlace   *place = &hot_places(args)[(bin + s) % HOT_PLACES];
-	volatile HotPlace *seen = place;
-	ulonglong2	kept[3];
-	u32			kept_bin = bin;
-	int			kept_slot = -1;
+	u32			lane = threadIdx.x % 32,
+				at = (bin + s) & (args.hot_places - 1),
+				same = __match_any_sync(~0u, has ? at : ~lane);
+	bool		past = has;
 	int			err = 0;
-	bool		past = true,
-				wait = seen->bin == bin && seen->slot == s,
-				done = !wait && clock() / 4 % HOT_TRIES != 0;
 
-	while (!done)
+	if (has && args.hot_places > 0 && (same & ((1u << lane) - 1)) == 0)
 	{
-		if (atomicCAS(&place->lock, 0, 1) == 0)
-		{
-			__threadfence_block();
-			if (seen->slot == s && seen->bin == bin)
-			{
-				S			a,
-							r;
+		HotPlace   *place = hot_places(args, threadIdx.x / 32) + at;
 
-				memcpy(&a, place->state, sizeof(S));
-				r = Op::combine(a, v);
-				err = Op::error(a, v, r);
-				memcpy(place->state, &r, sizeof(S));
-				place->hits = min(place->hits + 1, HOT_MOST_HITS);
-				past = false;
-			}
-			else if (place->hits > 0)
+		if (place->slot == s && place->bin == bin)
+		{
+			S			a,
+						r;
+
+			memcpy(&a, place->state, sizeof(S));
+			r = Op::combine(a, v);
+			err = Op::error(a, v, r);
+			memcpy(place->state, &r, sizeof(S));
+			place->hits = min(place->hits + 1, HOT_MOST_HITS);
+			past = false;
+		}
+		else if (several || place->slot < 0 || clock() / 4 % HOT_TRIES == 0)
+		{
+			if (place->hits > 0)
 				place->hits--;
 			else
 			{
-				kept_slot = place->slot;
-				kept_bin = place->bin;
-				memcpy(kept, place->state, sizeof(kept));
+				if (place->slot >= 0)
+					put_kept(args, place->slot, place->bin, place->state, nullptr);
 				place->slot = s;
 				place->bin = bin;
 				memcpy(place->state, &v, sizeof(S));
 				past = false;
 			}
-			__threadfence_block();
-			atomicExch(&place->lock, 0);
-			wait = false;
 		}
-		done = !wait;
 	}
 	if (past)
 		err |= change_state<Op>((S *) args.slot[s].states + bin, v, bin_lock(args, bin));
-	if (kept_slot >= 0)
-		change_kept(args, kept_slot, kept_bin, kept);
+	__syncwarp();
 	return err;
 }
 
@@ -435,12 +471,11 @@ change_together(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
 		later &= rank % 2 ? 0 : ~odd;
 		rank /= 2;
 	}
-	if (!first)
-		return err;
-	if constexpr (adds_natively(Op::id))
-		return err | change_state<Op>((S *) args.slot[s].states + bin, v, bin_lock(args, bin));
-	else
-		return err | change_hot<Op>(args, s, bin, v);
+	if constexpr (uses_places(Op::id))
+		err |= change_hot<Op>(args, s, bin, first, (peers & (peers - 1)) != 0, v);
+	else if (first)
+		err |= change_state<Op>((S *) args.slot[s].states + bin, v, bin_lock(args, bin));
+	return err;
 }
 
 /* A row straight into its state. */

@@ -10,7 +10,7 @@
 #include "hist_kernels.cuh"
 #include "hist_shared.cuh"
 
-#define THREADS 256
+#define THREADS HIST_GLOBAL_BLOCK
 #define ITEMS 4
 #define BLOCKS 8
 
@@ -189,7 +189,7 @@ hist_launch_global(const HistArgs &args, void *const *states, const DeviceFacts 
 	for (int s = 0; args.copies && s < args.nslots; s++)
 		STATUS_TRY(launch_init(args.slot[s].op, args.slot[s].states, nbins, (int64_t) nbins << args.log2_most, args.copies,
 							   facts, stream));
-	CUDA_TRY(launch_early(global_kernel, BLOCKS * facts.sms, THREADS, HOT_BYTES, facts, stream, args));
+	CUDA_TRY(launch_early(global_kernel, BLOCKS * facts.sms, THREADS, bytes_with_hot(args, THREADS), facts, stream, args));
 	for (int s = 0; args.copies && s < args.nslots; s++)
 		STATUS_TRY(launch_merge(args, args.slot[s], states[s], facts, stream));
 	return GPUAGG_CUDA_OK;

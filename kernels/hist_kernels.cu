@@ -10,7 +10,7 @@
 #include "hist_model.h"
 #include "hist_shared.cuh"
 
-#define THREADS 512
+#define THREADS HIST_THREADS
 #define ITEMS_GENERIC 8
 
 /* ---- prepare ------------------------------------------------------------- */
@@ -393,7 +393,7 @@ hist_launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t st
 GpuaggCudaStatus
 hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	size_t		bytes = words_before_hot(args) * sizeof(u32) + (args.locks ? HOT_BYTES : 0);
+	size_t		bytes = bytes_with_hot(args, THREADS);
 	bool		taken;
 
 	STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));
@@ -408,7 +408,7 @@ hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t 
 GpuaggCudaStatus
 hist_launch_partition(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	size_t		bytes = words_before_hot(args) * sizeof(u32) + (args.locks ? HOT_BYTES : 0);
+	size_t		bytes = bytes_with_hot(args, THREADS);
 	bool		taken;
 
 	STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));

@@ -7,6 +7,10 @@
 
 #include "hist.cuh"
 
+/* Threads of a block of the general kernels in shared memory, and of those in the L2 cache. */
+#define HIST_THREADS 512
+#define HIST_GLOBAL_BLOCK 256
+
 GpuaggCudaStatus hist_launch_prepare(const HistArgs &args, const DeviceFacts &facts,
 									 cudaStream_t stream);
 GpuaggCudaStatus hist_launch_shared(const HistArgs &args, const DeviceFacts &facts,
@@ -90,7 +94,6 @@ struct PartPlan
 	u32		   *counter;
 	u32		   *split_done;
 	u32		   *split_items;
-	GpuaggHistStatus *unread_status;
 };
 
 /* groups: of partitions, where rows go first; no parts: there is no such step. */

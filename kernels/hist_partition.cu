@@ -387,7 +387,7 @@ launch_split(const HistArgs &args, const PartPlan &plan, const PartPlan &groups,
 
 	CUDA_TRY(allow_shared(count_kernel<SIMPLE>, facts));
 	/* rows out of range are reported once, by the count */
-	scatter_args.status = plan.unread_status;
+	scatter_args.status = nullptr;
 	CUDA_TRY(launch_early(count_kernel<SIMPLE>, 2 * facts.sms, THREADS, bytes, facts, stream, args, plan));
 	CUDA_TRY(launch_early(plan_kernel, 1, 1024, 0, facts, stream, plan));
 	CUDA_TRY(launch_early(clear_splits_kernel, 2 * facts.sms, 512, 0, facts, stream, args));
