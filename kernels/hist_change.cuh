@@ -333,10 +333,15 @@ put_kept(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3], ulon
 		atomicOr(&args.status->errors[slot.number], (u32) err);
 }
 
-/* By the whole block, after its last row: what its warps have of a bin at once. */
+/*
+ * By the whole block, after its last row of bins that others fold or go on to change: empties the
+ * places, what its warps have of a bin at once.
+ */
 static __device__ __forceinline__ void
 hot_end(const HistArgs &args)
 {
+	if (args.hot_places == 0)
+		return;
 	__syncthreads();
 	if ((int) threadIdx.x < args.hot_places)
 	{
@@ -345,10 +350,13 @@ hot_end(const HistArgs &args)
 		all.slot = -1;
 		for (u32 warp = 0; warp < blockDim.x / 32; warp++)
 		{
-			const HotPlace &one = hot_places(args, warp)[threadIdx.x];
+			HotPlace   &place = hot_places(args, warp)[threadIdx.x];
+			HotPlace	one = place;
 
 			if (one.slot < 0)
 				continue;
+			place.slot = -1;
+			place.hits = 0;
 			if (one.slot == all.slot && one.bin == all.bin)
 				put_kept(args, one.slot, one.bin, one.state, &all.state);
 			else
@@ -361,12 +369,13 @@ hot_end(const HistArgs &args)
 		if (all.slot >= 0)
 			put_kept(args, all.slot, all.bin, all.state, nullptr);
 	}
+	__syncthreads();
 }
 
 /*
  * A value of each lane that has one into its bin's place, if that is hot, else into its state.
- * The whole warp must come here; of two bins that share a place, the first lane's may take it,
- * at once if several rows of the warp have that bin.
+ * The whole warp must come here; of bins that share a place, one may take it, at once if several
+ * rows of the warp have that bin.
  */
 template <typename Op> static __device__ int
 change_hot(const HistArgs &args, int s, u32 bin, bool has, bool several, const typename Op::State &v)
@@ -374,11 +383,12 @@ change_hot(const HistArgs &args, int s, u32 bin, bool has, bool several, const t
 	typedef typename Op::State S;
 	u32			lane = threadIdx.x % 32,
 				at = (bin + s) & (args.hot_places - 1),
-				same = __match_any_sync(~0u, has ? at : ~lane);
+				same = __match_any_sync(~0u, has ? at : ~lane),
+				hot = __ballot_sync(~0u, has && several) & same;
 	bool		past = has;
 	int			err = 0;
 
-	if (has && args.hot_places > 0 && (same & ((1u << lane) - 1)) == 0)
+	if (has && args.hot_places > 0 && lane == (u32) __ffs(hot ? hot : same) - 1)
 	{
 		HotPlace   *place = hot_places(args, threadIdx.x / 32) + at;
 

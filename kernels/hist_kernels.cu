@@ -342,7 +342,7 @@ partition_kernel(const __grid_constant__ HistArgs args)
 		clear_shared(shared, (size_t) args.words * args.pass_bins);
 		__syncthreads();
 		if (next >= nitems)
-			break;
+			return;
 
 		HistItem	item = args.item[next];
 		u32			bin0 = item.part * args.pass_bins;
@@ -350,12 +350,13 @@ partition_kernel(const __grid_constant__ HistArgs args)
 
 		add_rows<ITEMS>(args, shared, 0, bin0, n, item.row0, item.row1, false);
 		__syncthreads();
+		/* before anybody folds */
+		hot_end(args);
 		if (item.split < 0)
 			flush_to_states(args, shared, bin0, n);
 		else
 			flush_split(args, shared, bin0, n, item.split, &last);
 	}
-	hot_end(args);
 }
 
 static __global__ void
