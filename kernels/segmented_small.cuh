@@ -22,20 +22,19 @@ seg_fold_lanes(const SegmentedArgs &a, int64_t s, int64_t begin, int64_t end, in
 
 	if (begin < end && a.sources != nullptr)
 		x += a.sources[s] - begin;
-	/* the last batch is one, too: its loads overlap like those of the others */
-	for (; i < end; i += unroll * lanes)
+	for (; i + (unroll - 1) * lanes < end; i += unroll * lanes)
 	{
 		InT			batch[unroll];
 
 #pragma unroll
 		for (int u = 0; u < unroll; u++)
-			if (i + u * lanes < end)
-				batch[u] = x[i + u * lanes];
+			batch[u] = x[i + u * lanes];
 #pragma unroll
 		for (int u = 0; u < unroll; u++)
-			if (i + u * lanes < end)
-				v = seg_step<Op>(v, (typename Op::Input) batch[u], err);
+			v = seg_step<Op>(v, (typename Op::Input) batch[u], err);
 	}
+	for (; i < end; i += lanes)
+		v = seg_step<Op>(v, (typename Op::Input) x[i], err);
 	return v;
 }
 
