@@ -195,9 +195,7 @@ bin_lock(const HistArgs &args, u32 bin)
 
 /* ---- hot bins --------------------------------------------------------------- */
 
-/*
- * The form of an operator in shared memory, or HIST_GENERIC.
- */
+/* The form of an operator in shared memory, or HIST_GENERIC. */
 static constexpr __host__ __device__ int
 form_of(int op)
 {
@@ -226,7 +224,7 @@ mostly_looks(int op)
 		form_of(op) == HIST_OR64 || op == MONOID_MIN_DEC || op == MONOID_MAX_DEC;
 }
 
-/* Whether changes queue, but do not retry; floats have no native addition that keeps denormals, and are late seldom. */
+/* Whether changes need no places: native additions, and those of float4, which are late seldom. */
 static constexpr __host__ __device__ bool
 adds_natively(int op)
 {

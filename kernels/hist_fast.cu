@@ -496,9 +496,9 @@ add_tile(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 
 /* Where the block's bins are. */
 template <int KIND> static __device__ __forceinline__ FastPlace
-place_of(const HistArgs &args, const FastArgs &fast, bool counting, u32 *shared, int log2_copies, u32 bin0, u32 nbins)
+place_of(const HistArgs &args, const FastArgs &fast, bool counting, u32 *shared, int lc, u32 bin0, u32 nbins)
 {
-	u32			plane = args.pass_bins << log2_copies;
+	u32			plane = args.pass_bins << lc;
 	FastPlace	place;
 
 	place.count = shared + (counting ? (size_t) args.slot[fast.count].word * plane : 0);
@@ -509,8 +509,8 @@ place_of(const HistArgs &args, const FastArgs &fast, bool counting, u32 *shared,
 	place.plane = plane;
 	place.bin0 = bin0;
 	place.nbins = nbins;
-	place.log2_copies = log2_copies;
-	place.copy = threadIdx.x & ((1u << log2_copies) - 1);
+	place.log2_copies = lc;
+	place.copy = threadIdx.x & ((1u << lc) - 1);
 	return place;
 }
 

@@ -10,7 +10,7 @@
 #include "hist_kernels.cuh"
 #include "hist_shared.cuh"
 
-#define THREADS HIST_GLOBAL_BLOCK
+#define THREADS 256
 #define ITEMS 4
 #define BLOCKS 8
 

@@ -7,9 +7,8 @@
 
 #include "hist.cuh"
 
-/* Threads of a block of the general kernels in shared memory, and of those in the L2 cache. */
+/* Threads of a block of the general kernels in shared memory. */
 #define HIST_THREADS 512
-#define HIST_GLOBAL_BLOCK 256
 
 GpuaggCudaStatus hist_launch_prepare(const HistArgs &args, const DeviceFacts &facts,
 									 cudaStream_t stream);

@@ -7,6 +7,15 @@
 
 #include "gpu_hist_run.h"
 
+/* Slots of the sets below. */
+static const SlotCase count = {MONOID_COUNT, GPUAGG_VALUE_I8},
+			sum = {MONOID_SUM_F64, GPUAGG_VALUE_F64},
+			sum_single = {MONOID_SUM_F64, GPUAGG_VALUE_F32},
+			single = {MONOID_SUM_F32, GPUAGG_VALUE_F32},
+			accum = {MONOID_ACCUM_F64, GPUAGG_VALUE_F64},
+			moments = {MONOID_MOMENTS_F64, GPUAGG_VALUE_F64},
+			regr = plain_slot(MONOID_REGR_F64);
+
 /* ---- exact sums -------------------------------------------------------------------- */
 
 /* Sums of float8 by bins, in one batch. */
@@ -265,13 +274,6 @@ GPU_TEST(hist_repeatable)
 {
 	const size_t n = gpu_test_quick() ? 20000 : 400000;
 	const int	rounds = gpu_test_quick() ? 2 : 10;
-	const SlotCase count = {MONOID_COUNT, GPUAGG_VALUE_I8},
-				sum = {MONOID_SUM_F64, GPUAGG_VALUE_F64},
-				sum_single = {MONOID_SUM_F64, GPUAGG_VALUE_F32},
-				single = {MONOID_SUM_F32, GPUAGG_VALUE_F32},
-				accum = {MONOID_ACCUM_F64, GPUAGG_VALUE_F64},
-				moments = {MONOID_MOMENTS_F64, GPUAGG_VALUE_F64},
-				regr = plain_slot(MONOID_REGR_F64);
 	const std::vector<SlotCase> sets[] = {{sum}, {count, sum}, {sum_single}, {single}, {accum}, {moments}, {regr},
 		{sum, moments, single, accum}};
 
@@ -548,13 +550,6 @@ check_late(const LateRows &rows, const std::vector<SlotCase> &slots, GpuaggHistS
 GPU_TEST(hist_late_rows)
 {
 	const size_t n = gpu_test_quick() ? 3001 : 100003;
-	const SlotCase count = {MONOID_COUNT, GPUAGG_VALUE_I8},
-				sum = {MONOID_SUM_F64, GPUAGG_VALUE_F64},
-				sum_single = {MONOID_SUM_F64, GPUAGG_VALUE_F32},
-				single = {MONOID_SUM_F32, GPUAGG_VALUE_F32},
-				accum = {MONOID_ACCUM_F64, GPUAGG_VALUE_F64},
-				moments = {MONOID_MOMENTS_F64, GPUAGG_VALUE_F64},
-				regr = plain_slot(MONOID_REGR_F64);
 	const std::vector<SlotCase> sets[] = {{sum}, {count, sum}, {sum_single}, {single, count}, {accum}, {moments}, {regr},
 		{sum, count, accum, moments, regr}};
 
@@ -595,8 +590,6 @@ GPU_TEST(hist_late_rows)
 GPU_TEST(hist_late_boundaries)
 {
 	const int64_t nbins = gpu_test_quick() ? 300001 : 5000001;
-	const SlotCase count = {MONOID_COUNT, GPUAGG_VALUE_I8},
-				sum = {MONOID_SUM_F64, GPUAGG_VALUE_F64};
 	LateRows	rows(2, nbins, false, 0, 70);
 
 	for (int64_t b = 1024; b + 1 < nbins; b += 1024)
