@@ -33,8 +33,19 @@ seg_fold_lanes(const SegmentedArgs &a, int64_t s, int64_t begin, int64_t end, in
 		for (int u = 0; u < unroll; u++)
 			v = seg_step<Op>(v, (typename Op::Input) batch[u], err);
 	}
-	for (; i < end; i += lanes)
-		v = seg_step<Op>(v, (typename Op::Input) x[i], err);
+	if (i < end)
+	{
+		InT			batch[unroll];
+
+		/* what is left at once, too; past the end the first of it again */
+#pragma unroll
+		for (int u = 0; u < unroll; u++)
+			batch[u] = x[i + u * lanes < end ? i + u * lanes : i];
+#pragma unroll
+		for (int u = 0; u < unroll; u++)
+			if (i + u * lanes < end)
+				v = seg_step<Op>(v, (typename Op::Input) batch[u], err);
+	}
 	return v;
 }
 
