@@ -214,6 +214,7 @@ size_slot(HistSlot &slot, int fix_words, int block_bits, int total_bits, bool sp
 			break;
 		case HIST_MAX64:
 		case HIST_ARG:
+		case HIST_CAS:
 		case HIST_OR64:
 		case HIST_XOR64:
 			w = 2;
@@ -271,7 +272,8 @@ size_slots(HistArgs &args, int fix_words, int block_bits, int total_bits, bool s
 	for (int wide = 1; wide >= 0; wide--)
 		for (int s = 0; s < args.nslots; s++)
 		{
-			bool		is_wide = args.slot[s].form == HIST_MAX64 || args.slot[s].form == HIST_ARG;
+			int			form = args.slot[s].form;
+			bool		is_wide = form == HIST_MAX64 || form == HIST_ARG || form == HIST_CAS;
 
 			if (is_wide == (wide == 1))
 				size_slot(args.slot[s], fix_words, block_bits, total_bits, spill, args.words,

@@ -5,7 +5,7 @@
  *
  * In shared memory a bin is a few 32-bit words, kept as planes (word w of all
  * bins, M copies of a bin side by side).  Every form is zero when empty and is
- * changed by native 32-bit atomics only, except 64-bit maxima:
+ * changed by native 32-bit atomics only, except 64-bit maxima and CAS:
  *
  *	COUNT	one word
  *	INT		two's complement sum; the carry goes to the next word, past the last
@@ -18,9 +18,12 @@
  *	MAX32/64 order-preserving codes, complemented for minima
  *	ARG		code of the key above the complement of the row number
  *	OR64, XOR64	two words; AND is OR of complements
+ *	CAS		the state itself, exclusive-or the identity's bits, changed by compare-and-swap
+ *			of 64 bits with what the operator's combine function makes of it
  *
  * Blocks flush words into 64-bit limbs in device memory, where addition, max,
- * or and xor are native and, being exact, independent of order.  Fold kernels
+ * or and xor are native and, being exact, independent of order (those of CAS are
+ * combined there by compare-and-swap, too).  Fold kernels
  * turn limbs into the monoid's state and combine it with the caller's array by
  * the monoid's own combine function.  Rows that a form cannot take (infinities,
  * NaN, doubles outside the window) and operators without a form are combined
@@ -51,7 +54,8 @@ enum HistSlotForm
 	HIST_MAX64,
 	HIST_ARG,
 	HIST_OR64,
-	HIST_XOR64
+	HIST_XOR64,
+	HIST_CAS
 };
 
 /* A slot as kernels see it. */

@@ -71,31 +71,57 @@ template <> struct CasWord<8>
 	typedef unsigned long long type;
 };
 
+/* One state into another; returns error bits. */
+template <typename Op> static __device__ __forceinline__ int
+combine_into(typename Op::State &a, const typename Op::State &b)
+{
+	typename Op::State r = Op::combine(a, b);
+	int			err = Op::error(a, b, r);
+
+	a = r;
+	return err;
+}
+
+/*
+ * One compare-and-swap of a state, whose bits are in *p, exclusive-or `empty`, where they
+ * were `old`.  False: they are others by now, which old then has.
+ */
+template <typename Op, typename W> static __device__ __forceinline__ bool
+try_change(W *p, W &old, W empty, const typename Op::State &b, int &err)
+{
+	typedef typename Op::State S;
+	W			bits = old ^ empty,
+				next = 0,
+				seen = old;
+	S			a,
+				r;
+
+	memcpy(&a, &bits, sizeof(S));
+	r = Op::combine(a, b);
+	memcpy(&next, &r, sizeof(S));
+	next ^= empty;
+	if (next != old)
+		seen = atomicCAS(p, old, next);
+	if (seen == old)
+	{
+		err |= Op::error(a, b, r);
+		return true;
+	}
+	old = seen;
+	return false;
+}
+
 /* By compare-and-swap; a stale first guess only costs a turn of the loop. */
 template <typename Op> static __device__ int
 change_cas(typename Op::State *p, const typename Op::State &b)
 {
-	typedef typename Op::State S;
-	typedef typename CasWord<sizeof(S)>::type W;
+	typedef typename CasWord<sizeof(typename Op::State)>::type W;
 	W			old = *(const W *) p;
+	int			err = 0;
 
-	for (;;)
-	{
-		S			a,
-					r;
-		W			next,
-					seen;
-
-		memcpy(&a, &old, sizeof(S));
-		r = Op::combine(a, b);
-		memcpy(&next, &r, sizeof(S));
-		if (next == old)
-			return Op::error(a, b, r);
-		seen = atomicCAS((W *) p, old, next);
-		if (seen == old)
-			return Op::error(a, b, r);
-		old = seen;
-	}
+	while (!try_change<Op>((W *) p, old, (W) 0, b, err))
+		;
+	return err;
 }
 
 /* Under a lock of the bin; states wider than 8 bytes. */
@@ -297,16 +323,16 @@ put_kept_state(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3]
 	if constexpr (Op::commutative && uses_places(Op::id))
 	{
 		typename Op::State a,
-					v,
-					r;
+					v;
+		int			err;
 
 		memcpy(&v, kept, sizeof(v));
 		if (!into)
 			return change_state<Op>((typename Op::State *) args.slot[s].states + bin, v, bin_lock(args, bin));
 		memcpy(&a, *into, sizeof(a));
-		r = Op::combine(a, v);
-		memcpy(*into, &r, sizeof(r));
-		return Op::error(a, v, r);
+		err = combine_into<Op>(a, v);
+		memcpy(*into, &a, sizeof(a));
+		return err;
 	}
 	return 0;
 }
@@ -392,13 +418,11 @@ change_hot(const HistArgs &args, int s, u32 bin, bool has, bool several, const t
 
 		if (place->slot == s && place->bin == bin)
 		{
-			S			a,
-						r;
+			S			a;
 
 			memcpy(&a, place->state, sizeof(S));
-			r = Op::combine(a, v);
-			err = Op::error(a, v, r);
-			memcpy(place->state, &r, sizeof(S));
+			err = combine_into<Op>(a, v);
+			memcpy(place->state, &a, sizeof(S));
 			place->hits = min(place->hits + 1, HOT_MOST_HITS);
 			past = false;
 		}
@@ -425,6 +449,16 @@ change_hot(const HistArgs &args, int s, u32 bin, bool has, bool several, const t
 
 /* ---- rows --------------------------------------------------------------------- */
 
+/* One of a single row. */
+template <typename Op> static __device__ __forceinline__ typename Op::State
+lift_row(u64 lo, u64 hi)
+{
+	typename Op::Input x;
+
+	to_input(lo, hi, x);
+	return Op::lift(x);
+}
+
 /* A state from another lane. */
 template <typename S> static __device__ __forceinline__ S
 shuffle_state(const S &v, int lane)
@@ -438,47 +472,48 @@ shuffle_state(const S &v, int lane)
 }
 
 /*
- * A row of each lane that has one, into its state.  Rows of one bin are put together
- * first, lane by lane with the next of the same bin, in five steps at most, so that a hot
- * key's state is changed once a warp (Demouth, "Voting and Shuffling to Optimize Atomic
- * Operations", NVIDIA 2014).  The whole warp must come here.
+ * The values of each lane's peers into that of the first of them, lane by lane with the
+ * next, in five steps at most (Demouth, "Voting and Shuffling to Optimize Atomic Operations",
+ * NVIDIA 2014).  A lane is among its own peers, or has none and no value.  The whole warp must come here.
+ */
+template <typename Op> static __device__ __forceinline__ int
+put_together(u32 peers, typename Op::State &v)
+{
+	u32			lane = threadIdx.x % 32,
+				rank = __popc(peers & ((1u << lane) - 1)),
+				later = peers & ~1u << lane;
+	int			err = 0;
+
+	while (__any_sync(~0u, later))
+	{
+		u32			odd = __ballot_sync(~0u, rank % 2);
+		int			next = later ? __ffs(later) - 1 : (int) lane;
+		typename Op::State other = shuffle_state(v, next);
+
+		if (later && rank % 2 == 0)
+			err |= combine_into<Op>(v, other);
+		/* who was put together with the one before is done */
+		later &= rank % 2 ? 0 : ~odd;
+		rank /= 2;
+	}
+	return err;
+}
+
+/*
+ * A row of each lane that has one, into its state.  Rows of one bin are put together first, so
+ * that a hot key's state is changed once a warp.  The whole warp must come here.
  */
 template <typename Op> static __device__ int
 change_together(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
 {
 	typedef typename Op::State S;
-	u32			lane = threadIdx.x % 32,
-				peers = __match_any_sync(~0u, has ? bin : ~0u),
-				rank = __popc(peers & ((1u << lane) - 1)),
-				later = has ? peers & ~1u << lane : 0;
-	bool		first = has && rank == 0;
-	int			err = 0;
-	S			v = Op::identity();
+	u32			same = __match_any_sync(~0u, has ? bin : ~0u),
+				peers = has ? same : 0;
+	bool		first = has && threadIdx.x % 32 == (u32) __ffs(peers) - 1;
+	int			err;
+	S			v = has ? lift_row<Op>(lo, hi) : Op::identity();
 
-	if (has)
-	{
-		typename Op::Input x;
-
-		to_input(lo, hi, x);
-		v = Op::lift(x);
-	}
-	while (__any_sync(~0u, later))
-	{
-		u32			odd = __ballot_sync(~0u, rank % 2);
-		int			next = later ? __ffs(later) - 1 : (int) lane;
-		S			other = shuffle_state(v, next);
-
-		if (later && rank % 2 == 0)
-		{
-			S			r = Op::combine(v, other);
-
-			err |= Op::error(v, other, r);
-			v = r;
-		}
-		/* who was put together with the one before is done */
-		later &= rank % 2 ? 0 : ~odd;
-		rank /= 2;
-	}
+	err = put_together<Op>(peers, v);
 	if constexpr (uses_places(Op::id))
 		err |= change_hot<Op>(args, s, bin, first, (peers & (peers - 1)) != 0, v);
 	else if (first)
@@ -490,10 +525,7 @@ change_together(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
 template <typename Op> static __device__ int
 change_alone(const HistArgs &args, int s, u32 bin, u64 lo, u64 hi)
 {
-	typename Op::Input x;
-
-	to_input(lo, hi, x);
-	return change_state<Op>((typename Op::State *) args.slot[s].states + bin, Op::lift(x), bin_lock(args, bin));
+	return change_state<Op>((typename Op::State *) args.slot[s].states + bin, lift_row<Op>(lo, hi), bin_lock(args, bin));
 }
 
 /* Which operators there may be. */

@@ -97,29 +97,11 @@ merge_kernel(typename Op::State *states, const typename Op::State *copies, u32 n
 
 #pragma unroll 4
 		for (u32 c = lane % lanes; bin < nbins && c < 1u << log2; c += lanes)
-		{
-			S			other = copies[(u64) c * nbins + bin],
-						r = Op::combine(v, other);
-
-			err |= Op::error(v, other, r);
-			v = r;
-		}
+			err |= combine_into<Op>(v, copies[(u64) c * nbins + bin]);
 		for (int d = lanes / 2; d > 0; d /= 2)
-		{
-			S			other = shuffle_state(v, lane ^ d),
-						r = Op::combine(v, other);
-
-			err |= Op::error(v, other, r);
-			v = r;
-		}
+			err |= combine_into<Op>(v, shuffle_state(v, lane ^ d));
 		if (bin < nbins && lane % lanes == 0)
-		{
-			S			old = states[bin],
-						r = Op::combine(old, v);
-
-			err |= Op::error(old, v, r);
-			states[bin] = r;
-		}
+			err |= combine_into<Op>(states[bin], v);
 	}
 	if (err)
 		atomicOr(errors, (u32) err);

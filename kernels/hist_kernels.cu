@@ -207,6 +207,9 @@ add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (
 			ROW_AFTER_ROW(u32 key = (u32) l ^ 0x80000000u;
 						  if (slot.op == MONOID_ARGMIN) key = ~key;
 						  if (has) max_u64((u64 *) p + at, (u64) key << 32 | (u32) ~r););
+		case HIST_CAS:
+			add_kept<ITEMS>(args, slot, (u64 *) p, lc, bin, lo, hi, ok);
+			break;
 		default:				/* OR64, XOR64 */
 			ROW_AFTER_ROW(u64 v = slot.op == MONOID_BIT_AND ? ~l : l;
 						  for (int k = 0; has && k < 2; k++)

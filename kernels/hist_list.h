@@ -3,8 +3,9 @@
  *	  The operators that have a fast form in histograms.
  *
  * HIST(NAME, form): MONOID_NAME is accumulated in shared memory in the form
- * HIST_form (hist.cuh).  Operators not listed work through their combine
- * function with compare-and-swap or locks on the states themselves.
+ * HIST_form (hist.cuh).  CAS takes any commutative operator whose state has at most 8 bytes.
+ * Operators not listed work through their combine function with compare-and-swap or locks
+ * on the states in device memory.
  */
 HIST(COUNT, COUNT)
 HIST(SUM_I64, INT)
@@ -32,3 +33,4 @@ HIST(BIT_OR, OR64)
 HIST(BIT_XOR, XOR64)
 HIST(ARGMAX, ARG)
 HIST(ARGMIN, ARG)
+HIST(PRODUCT_F64, CAS)

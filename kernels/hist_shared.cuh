@@ -278,6 +278,8 @@ limb_of_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, in
 
 	switch (slot.form)
 	{
+		case HIST_CAS:			/* flush_kept puts copies together */
+			return ((const u64 *) p)[bin];
 		case HIST_MAX64:
 		case HIST_ARG:
 			for (u32 m = 0; m <= mask; m++)
@@ -349,6 +351,37 @@ flush_limb(const HistSlot &slot, u64 *limb, u64 v)
 	}
 }
 
+/* Form CAS: each bin's copies together, and into its limb. */
+template <typename Op> static __device__ __forceinline__ int
+flush_kept(const u64 *p, int lc, u32 nbins, u64 *limb)
+{
+	u32			mask = (1u << lc) - 1;
+	int			err = 0;
+
+	for (u32 i = threadIdx.x; i < nbins; i += blockDim.x)
+	{
+		u32			b = rotated(i, nbins);
+		u64			old,
+					any = 0;
+		typename Op::State v = Op::identity();
+
+		for (u32 m = 0; m <= mask; m++)
+		{
+			u64			bits = p[(b << lc) | ((m + b) & mask)];
+
+			any |= bits;
+			if (bits)
+				err |= combine_into<Op>(v, kept_state<Op>(bits));
+		}
+		if (any == 0)
+			continue;
+		old = __ldcg(limb + b);
+		while (!try_change<Op>(limb + b, old, identity_bits<Op>(), v, err))
+			;
+	}
+	return err;
+}
+
 /* Shared memory into limb planes, from bin `first` (even) of theirs on. */
 static __device__ __noinline__ void
 flush_to_limbs(const HistArgs &args, const u32 *shared, int lc, u32 nbins, u64 *limbs, u32 first)
@@ -375,6 +408,18 @@ flush_to_limbs(const HistArgs &args, const u32 *shared, int lc, u32 nbins, u64 *
 				if (v)
 					atomicAdd(limb + b / 2, v);
 			}
+			continue;
+		}
+		if (slot.form == HIST_CAS)
+		{
+			int			err = 0;
+
+			with_cas_operator(slot.op, [&](auto op) {
+				err = flush_kept<decltype(op)>((const u64 *) p, lc, nbins,
+											   limbs + (size_t) slot.limb * args.limb_bins + first);
+			});
+			if (err)
+				atomicOr(&args.status->errors[slot.number], (u32) err);
 			continue;
 		}
 		for (int k = 0; k < slot.nlimbs; k++)

@@ -5,7 +5,7 @@
 #ifndef GPUAGG_HIST_STATE_CUH
 #define GPUAGG_HIST_STATE_CUH
 
-#include "hist_change.cuh"
+#include "hist_cas.cuh"
 
 /* MonoidId to operator type. */
 template <int ID> struct OpOf;
@@ -339,7 +339,7 @@ part_of_code(int op, u64 code, int64_t first_row, HistPart &p)
 				p.kv.value = first_row + (u32) ~(u32) code;
 				break;
 			}
-		default:				/* BIT_OR, BIT_XOR */
+		default:				/* BIT_OR, BIT_XOR; of form CAS, as it is kept */
 			p.i64 = (int64_t) code;
 	}
 }
@@ -423,7 +423,10 @@ combine_part(void *states, u32 bin, const HistPart &part)
 #pragma unroll
 		for (int i = 0; i < (int) (sizeof(S) / 4); i++)
 			((u32 *) &a)[i] = __ldcg((const u32 *) p + i);
-		memcpy(&b, &part, sizeof(S));
+		if constexpr (form_of(Op::id) == HIST_CAS)
+			b = kept_state<Op>((u64) part.i64);
+		else
+			memcpy(&b, &part, sizeof(S));
 		r = Op::combine(a, b);
 		*p = r;
 		return Op::error(a, b, r);

@@ -54,6 +54,9 @@ slots_of(const HistCase &c, Random &r)
 		SlotCase	slot = {c.ops[s], column_type(c.ops[s], c.narrow), c.nulls, c.filter && s % 2, c.spread};
 
 		slot.own = c.own;
+		/* many or extreme factors leave the range of doubles, here or there as they come */
+		if (slot.op == MONOID_PRODUCT_F64 && (c.nbins < 5000 || c.skew || c.spread == EXTREME))
+			slot.spread = FACTORS;
 		/* pairs are counted, too, and either of the two may have NULLs alone */
 		if (slot.op == MONOID_COUNT)
 			slot.nulls = c.nulls && r.below(2);
@@ -138,7 +141,7 @@ GPU_TEST(hist_clustered)
 	const size_t n = gpu_test_quick() ? 40009 : 300007;
 	const std::vector<MonoidId> calls[] = {{MONOID_COUNT, MONOID_SUM_F64}, {MONOID_SUM_F64}, {MONOID_SUM_F32},
 		{MONOID_ACCUM_F64}, {MONOID_REGR_F64}, {MONOID_SUM_I64}, {MONOID_SUM_DEC}, {MONOID_MAX_DEC}, {MONOID_ARGMAX},
-		{MONOID_COUNT, MONOID_MIN_DEC}, {MONOID_PRODUCT_F64}};
+		{MONOID_COUNT, MONOID_MIN_DEC}, {MONOID_PRODUCT_F64}, {MONOID_ACCUM_F64, MONOID_PRODUCT_F64}};
 	uint64_t	seed = 4000;
 
 	for (const std::vector<MonoidId> &ops : calls)
@@ -149,9 +152,6 @@ GPU_TEST(hist_clustered)
 					false, (flags & 4) == 0};
 
 				c.sorted = (flags & 4) != 0;
-				/* many or extreme factors leave the range of doubles, here or there as they come */
-				if (ops[0] == MONOID_PRODUCT_F64 && (nbins < 70000 || flags & 1 || c.skew))
-					continue;
 				if (!gpu_test_quick() || flags % 3 == 0)
 					run_case(c, seed);
 				seed++;
@@ -173,9 +173,6 @@ GPU_TEST(hist_operators)
 					HistCase	c = {{op}, strategy, nbins, n, 2, flags & 1 ? EXTREME : PLAIN,
 						(flags & 2) != 0, (flags & 2) != 0, (flags & 4) != 0, (flags & 8) != 0};
 
-					/* many or extreme factors leave the range of doubles, here or there as they come */
-					if (op == MONOID_PRODUCT_F64 && (nbins < 5000 || c.skew || c.spread == EXTREME))
-						continue;
 					run_case(c, seed++);
 				}
 }
@@ -202,9 +199,6 @@ GPU_TEST(hist_many_slots)
 		{
 			std::vector<MonoidId> some(ops.begin() + at, ops.begin() + at + 8);
 
-			for (MonoidId &op : some)
-				if (op == MONOID_PRODUCT_F64)
-					op = MONOID_COUNT;
 			run_case({some, strategy, 3000, 50021, 2, PLAIN, true, true, at % 8 == 0, false}, seed++);
 		}
 }

@@ -656,6 +656,64 @@ static const FloatError float_errors[] = {
 	{MONOID_PRODUCT_F64, {INFINITY, 0}, {}, 0},
 };
 
+/*
+ * Two factors whose product is an error, or none for all that it looks like: taken by one thread, warp
+ * or block, or by several, with rows of the same bin or of others between them, or in two batches.
+ */
+GPU_TEST(hist_product_errors)
+{
+	const size_t n = gpu_test_quick() ? 5003 : 100003;
+	const size_t next_batch = 0;
+
+	for (const FloatError &e : float_errors)
+		for (int64_t nbins : {1L, 300L, 60000L, 200000L})
+			for (GpuaggHistStrategy strategy : strategies)
+				for (size_t apart : {(size_t) 1, (size_t) 2, (size_t) 32, n, next_batch})
+				{
+					size_t		bins = nbins < 37 ? nbins : 37,
+								second = apart < n ? apart * bins : (n - 1) / bins * bins;
+					std::vector<int32_t> bin(n);
+					std::vector<double> x(n, 1.0);
+					HistExpected expected({plain_slot(MONOID_PRODUCT_F64)}, nbins);
+					HistActual	actual(expected.slots, nbins);
+					char		what[160];
+
+					if (e.op != MONOID_PRODUCT_F64 || (gpu_test_quick() && nbins == 60000))
+						continue;
+					for (size_t i = 0; i < n; i++)
+						bin[i] = (int32_t) (i % bins * (nbins / bins));
+					DeviceArray<int32_t> device_bin(bin);
+
+					for (int batch = 0; batch < (apart == next_batch ? 2 : 1); batch++)
+					{
+						GpuaggHist	h = GpuaggHist();
+
+						x[0] = e.x[batch];
+						if (apart != next_batch)
+							x[second] = e.x[1];
+						DeviceArray<double> device_x(x);
+
+						h.bins.kind = GPUAGG_BIN_INDEX;
+						h.bins.ncolumns = 1;
+						h.bins.column[0] = {device_bin.get(), nullptr, GPUAGG_VALUE_I32};
+						h.bins.nbins = nbins;
+						h.nslots = 1;
+						h.nrows = (int64_t) n;
+						h.slot[0].op = MONOID_PRODUCT_F64;
+						h.slot[0].x = {device_x.get(), nullptr, GPUAGG_VALUE_F64};
+						h.strategy = strategy;
+						actual.attach(h);
+						hist_update(h);
+						for (size_t i = 0; i < n; i++)
+							expected.step(0, bin[i], Input{as_bits(x[i]), 0});
+					}
+					expected.errors[0] = e.errors;
+					snprintf(what, sizeof(what), "%g and %g, %zu rows of the bin apart, strategy %d", e.x[0], e.x[1], apart,
+							 strategy);
+					actual.check(expected, what);
+				}
+}
+
 /* Errors that the monoids state reach the status: two rows in a bin, others in the bins beside it. */
 GPU_TEST(hist_float_errors)
 {

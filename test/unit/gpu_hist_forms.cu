@@ -98,7 +98,7 @@ static const SlotCase count_slot = {MONOID_COUNT, GPUAGG_VALUE_I8},
 			wide_arg_slot = {MONOID_ARGMAX, GPUAGG_VALUE_I64},
 			max_slot = {MONOID_MAX_I32, GPUAGG_VALUE_I32},
 			accum_slot = {MONOID_ACCUM_F64, GPUAGG_VALUE_F64},
-			product_slot = {MONOID_PRODUCT_F64, GPUAGG_VALUE_F64},
+			product_slot = plain_slot(MONOID_PRODUCT_F64),
 			decimal_slot = {MONOID_MIN_DEC, GPUAGG_VALUE_I128};
 
 /*
@@ -156,10 +156,16 @@ form_cases(int64_t l2_bytes)
 		{{max_slot}, SIMPLE, 115713, global, 1, 4},
 		{{max_slot}, RANGE_I64, 173568, shared, 3, 4},
 		{{max_slot}, RANGE_I64, 173569, partition, -1, 4},
+		/* the state itself */
+		{{product_slot}, SIMPLE, 28928, shared, 1, 8},
+		{{product_slot}, SIMPLE, 28929, shared, 2, 8},
+		{{product_slot}, SIMPLE_RANGE, 86784, shared, 3, 8},
+		{{product_slot}, SIMPLE, 86785, partition, 170, 8},
+		{{count_slot, product_slot}, SIMPLE, 1000, shared, 1, 12},
 		/* no form in shared memory; beside one that has, none for itself */
 		{{wide_arg_slot}, SIMPLE, 1000, global, -1, 0},
-		{{product_slot, decimal_slot}, SIMPLE, 1000, global, -1, 0},
-		{{product_slot, count_slot}, SIMPLE, 1000, shared, 1, 4},
+		{{wide_arg_slot, decimal_slot}, SIMPLE, 1000, global, -1, 0},
+		{{decimal_slot, count_slot}, SIMPLE, 1000, shared, 1, 4},
 		/* more partitions than a tile can count */
 		{{sum_slot}, SIMPLE, 2000000000, global, -1, -1},
 	};
@@ -233,9 +239,7 @@ GPU_TEST(hist_form_edges)
 	{
 		if (f.bins != SIMPLE || f.nbins > (gpu_test_quick() ? 60000 : 10000000))
 			continue;
-		/* too many factors leave the range of doubles */
-		run_batches(f.slots, f.nbins, {{n, GPUAGG_HIST_AUTO}, {n / 7, GPUAGG_HIST_AUTO}},
-					f.slots[0].op != MONOID_PRODUCT_F64, seed++);
+		run_batches(f.slots, f.nbins, {{n, GPUAGG_HIST_AUTO}, {n / 7, GPUAGG_HIST_AUTO}}, true, seed++);
 	}
 }
 
@@ -402,7 +406,7 @@ GPU_TEST(hist_sixteen_slots)
 	uint64_t	seed = 11000;
 
 	for (int op = 0; op < MONOID_COUNT_OF_IDS; op++)
-		if (gpuagg_monoids[op].commutative && op != MONOID_PRODUCT_F64)
+		if (gpuagg_monoids[op].commutative)
 		{
 			SlotCase	slot = plain_slot((MonoidId) op);
 
@@ -456,6 +460,25 @@ GPU_TEST(hist_moved_columns)
 	}
 }
 
+/*
+ * Products beside other slots, of columns that move with a partition and of such that do not, where a
+ * bin's rows are few, meet in a warp, or are so many that blocks share its partition.
+ */
+GPU_TEST(hist_products)
+{
+	const size_t n = gpu_test_quick() ? 40009 : 300007;
+	const SlotCase some = {MONOID_PRODUCT_F64, GPUAGG_VALUE_F32, true, true, FACTORS};
+	uint64_t	seed = 14000;
+
+	for (const std::vector<SlotCase> &slots : {std::vector<SlotCase>{product_slot},
+			 std::vector<SlotCase>{count_slot, product_slot, some, product_slot}})
+		for (int64_t nbins : {1L, 700L, 20000L, 100001L})
+			for (GpuaggHistStrategy strategy : strategies)
+				for (bool skew : {false, true})
+					if (!gpu_test_quick() || nbins == 700 || strategy == GPUAGG_HIST_PARTITION)
+						run_batches(slots, nbins, {{n, strategy}, {n / 7, strategy}}, skew, seed++);
+}
+
 /* Batches of other sizes by other strategies go on with the states of those before. */
 GPU_TEST(hist_batches)
 {
@@ -473,7 +496,7 @@ GPU_TEST(hist_batches)
 	const SlotCase extreme = {MONOID_SUM_F64, GPUAGG_VALUE_F64, false, false, EXTREME};
 	const std::vector<SlotCase> sets[] = {{count_slot}, {narrow_slot}, {count_slot, sum_slot}, {extreme}, {accum_slot},
 		{plain_slot(MONOID_MOMENTS_F64)}, {plain_slot(MONOID_REGR_F64)}, {arg_slot}, {max_slot},
-		{{MONOID_SATADD_U24, GPUAGG_VALUE_I32}}, {plain_slot(MONOID_SUM_F32), wide_arg_slot},
+		{{MONOID_SATADD_U24, GPUAGG_VALUE_I32}}, {product_slot}, {plain_slot(MONOID_SUM_F32), wide_arg_slot},
 		{plain_slot(MONOID_SUM_DEC), plain_slot(MONOID_BIT_AND), count_slot}};
 	uint64_t	seed = 12000;
 

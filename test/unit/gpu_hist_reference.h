@@ -296,7 +296,8 @@ enum Spread
 {
 	PLAIN,						/* small integers, doubles around 100 */
 	EXTREME,					/* whole range; infinities, NaN, denormals */
-	EDGES						/* integers: the least and the greatest, 0 and their neighbors alone */
+	EDGES,						/* integers: the least and the greatest, 0 and their neighbors alone */
+	FACTORS						/* doubles: 1, now and then 2 or a half, of either sign; products are exact in any order */
 };
 
 /* Any of the integers at either end of a type of so many bits, or of those about 0. */
@@ -322,7 +323,9 @@ random_input(Random &r, GpuaggValueType t, Spread spread)
 		double		d = r.uniform() * 200 - 50;
 		const double specials[] = {INFINITY, -INFINITY, NAN, 0.0, -0.0, 1e-310, 1e30, -1e30, 1e-30};
 
-		if (special)
+		if (spread == FACTORS)
+			d = (r.below(2) ? 1 : -1) * exp2(r.below(8) ? 0 : r.below(2) ? 1 : -1);
+		else if (special)
 			d = specials[r.below(9)];
 		else if (spread == EXTREME)
 			d *= exp2((double) r.below(60) - 30);

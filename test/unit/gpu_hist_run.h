@@ -31,7 +31,7 @@ struct SlotCase
 	bool		own = false;	/* x is the first column of the bins */
 };
 
-/* Of the operator's own input, and a second one where it takes pairs. */
+/* Of the operator's own input, and a second one where it takes pairs; products stay in range. */
 static inline SlotCase
 plain_slot(MonoidId op)
 {
@@ -39,6 +39,8 @@ plain_slot(MonoidId op)
 
 	if (op == MONOID_REGR_F64)
 		c.second = GPUAGG_VALUE_F64;
+	if (op == MONOID_PRODUCT_F64)
+		c.spread = FACTORS;
 	return c;
 }
 

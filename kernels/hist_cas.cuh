@@ -1,0 +1,142 @@
+/*
+ * hist_cas.cuh
+ *	  States themselves in shared memory, changed by compare-and-swap: what operators do
+ *	  whose states have at most 8 bytes, and no form that native atomics change.
+ *
+ * Changes of one place come one after another, so rows of one bin are put together first, a
+ * thread's and then the warp's, but only where neighbors say that they meet: where they do
+ * not, looking for equals in the warp takes longer than changing a place.
+ */
+#ifndef GPUAGG_HIST_CAS_CUH
+#define GPUAGG_HIST_CAS_CUH
+
+#include "hist_change.cuh"
+
+/* Lanes that lost a place to others so often are put together. */
+#define CAS_TRIES 3
+
+/* What bits of a state are kept exclusive-or, so that none of them is set in an empty place. */
+template <typename Op> static __device__ __forceinline__ u64
+identity_bits()
+{
+	typename Op::State id = Op::identity();
+	u64			bits = 0;
+
+	static_assert(sizeof(id) <= sizeof(bits) && Op::commutative, "has no form CAS");
+	memcpy(&bits, &id, sizeof(id));
+	return bits;
+}
+
+template <typename Op> static __device__ __forceinline__ typename Op::State
+kept_state(u64 kept)
+{
+	typename Op::State v;
+
+	kept ^= identity_bits<Op>();
+	memcpy(&v, &kept, sizeof(v));
+	return v;
+}
+
+/* body(Op()) of the operator, if its form is CAS. */
+template <typename Body> static __device__ __forceinline__ void
+with_cas_operator(int op, const Body &body)
+{
+	switch (op)
+	{
+#define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
+		case MONOID_##NAME: \
+			if constexpr (form_of(MONOID_##NAME) == HIST_CAS) \
+				body(Op_##name()); \
+			break;
+#include "monoid_list.h"
+#undef MONOID
+	}
+}
+
+/*
+ * A value of each lane that has one into its place.  Who loses it to others tries again with
+ * what they left there; crowded: put together first.  The whole warp must come here.
+ */
+template <typename Op> static __device__ __forceinline__ int
+change_place(u64 *place, u32 bin, bool has, bool crowded, typename Op::State v)
+{
+	u64			old = has ? *(volatile u64 *) place : 0;
+	int			err = 0;
+
+	for (int tries = crowded ? CAS_TRIES : 0; __any_sync(~0u, has); tries++)
+	{
+		if (tries == CAS_TRIES)
+		{
+			u32			same = __match_any_sync(~0u, has ? bin : ~0u),
+						peers = has ? same : 0;
+
+			err |= put_together<Op>(peers, v);
+			has = has && threadIdx.x % 32 == (u32) __ffs(peers) - 1;
+		}
+		if (has)
+			has = !try_change<Op>(place, old, identity_bits<Op>(), v, err);
+	}
+	return err;
+}
+
+/*
+ * Rows, one of each thread after another, into the thread's copy of 1 << lc.  If more neighbors
+ * than copies keep apart have the same bin, as where rows are sorted or of a hot bin, a thread
+ * takes its later rows of that bin along.
+ */
+template <typename Op, int ITEMS> static __device__ __forceinline__ int
+change_places(u64 *p, int lc, u32 ok, const int32_t (&bins)[ITEMS], const u64 (&lo)[ITEMS], const u64 (&hi)[ITEMS])
+{
+	u32			copy = threadIdx.x & ((1u << lc) - 1),
+				bin[ITEMS];
+	typename Op::State v[ITEMS];
+	int			err = 0;
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		bin[j] = (u32) bins[j];
+		v[j] = lift_row<Op>(lo[j], hi[j]);
+	}
+#pragma unroll 1
+	for (; __any_sync(~0u, ok); ok >>= 1)
+	{
+		bool		has = ok & 1;
+		u32			neighbor = __shfl_xor_sync(~0u, has ? bin[0] : ~0u, 1);
+		bool		crowded = __popc(__ballot_sync(~0u, has && bin[0] == neighbor)) > 1 << lc >> 2;
+
+		if (crowded && has)
+#pragma unroll
+			for (int j = 1; j < ITEMS; j++)
+				if ((ok >> j & 1) && bin[j] == bin[0])
+				{
+					err |= combine_into<Op>(v[0], v[j]);
+					ok &= ~(1u << j);
+				}
+		err |= change_place<Op>(p + ((bin[0] << lc) | copy), bin[0], has, crowded, v[0]);
+		/* rows move up, so that they stay in registers */
+#pragma unroll
+		for (int j = 0; j + 1 < ITEMS; j++)
+		{
+			bin[j] = bin[j + 1];
+			v[j] = v[j + 1];
+		}
+	}
+	return err;
+}
+
+/* The same of a slot's operator. */
+template <int ITEMS> static __device__ __forceinline__ void
+add_kept(const HistArgs &args, const HistSlot &slot, u64 *p, int lc, const int32_t (&bin)[ITEMS], const u64 (&lo)[ITEMS],
+		 const u64 (&hi)[ITEMS], u32 ok)
+{
+	int			err = 0;
+
+	with_cas_operator(slot.op, [&](auto op) {
+		err = change_places<decltype(op), ITEMS>(p, lc, ok, bin, lo, hi);
+	});
+	if (err)
+		atomicOr(&args.status->errors[slot.number], (u32) err);
+}
+
+#endif							/* GPUAGG_HIST_CAS_CUH */
