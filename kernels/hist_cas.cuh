@@ -66,13 +66,7 @@ change_place(u64 *place, u32 bin, bool has, bool crowded, typename Op::State v)
 	for (int tries = crowded ? CAS_TRIES : 0; __any_sync(~0u, has); tries++)
 	{
 		if (tries == CAS_TRIES)
-		{
-			u32			same = __match_any_sync(~0u, has ? bin : ~0u),
-						peers = has ? same : 0;
-
-			err |= put_together<Op>(peers, v);
-			has = has && threadIdx.x % 32 == (u32) __ffs(peers) - 1;
-		}
+			err |= put_together<Op>(__match_any_sync(~0u, has ? bin : ~0u), has, v);
 		if (has)
 			has = !try_change<Op>(place, old, identity_bits<Op>(), v, err);
 	}
@@ -127,8 +121,8 @@ change_places(u64 *p, int lc, u32 ok, const int32_t (&bins)[ITEMS], const u64 (&
 
 /* The same of a slot's operator. */
 template <int ITEMS> static __device__ __forceinline__ void
-add_kept(const HistArgs &args, const HistSlot &slot, u64 *p, int lc, const int32_t (&bin)[ITEMS], const u64 (&lo)[ITEMS],
-		 const u64 (&hi)[ITEMS], u32 ok)
+add_kept(const HistArgs &args, const HistSlot &slot, u64 *p, int lc, u32 ok, const int32_t (&bin)[ITEMS],
+		 const u64 (&lo)[ITEMS], const u64 (&hi)[ITEMS])
 {
 	int			err = 0;
 

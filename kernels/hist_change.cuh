@@ -472,18 +472,19 @@ shuffle_state(const S &v, int lane)
 }
 
 /*
- * The values of each lane's peers into that of the first of them, lane by lane with the
- * next, in five steps at most (Demouth, "Voting and Shuffling to Optimize Atomic Operations",
- * NVIDIA 2014).  A lane is among its own peers, or has none and no value.  The whole warp must come here.
+ * Values of lanes that are each other's peers into that of the first of them, which then is who still
+ * has one; lane by lane with the next, in five steps at most (Demouth, "Voting and Shuffling to
+ * Optimize Atomic Operations", NVIDIA 2014).  The whole warp must come here.
  */
 template <typename Op> static __device__ __forceinline__ int
-put_together(u32 peers, typename Op::State &v)
+put_together(u32 peers, bool &has, typename Op::State &v)
 {
 	u32			lane = threadIdx.x % 32,
 				rank = __popc(peers & ((1u << lane) - 1)),
-				later = peers & ~1u << lane;
+				later = has ? peers & ~1u << lane : 0;
 	int			err = 0;
 
+	has = has && rank == 0;
 	while (__any_sync(~0u, later))
 	{
 		u32			odd = __ballot_sync(~0u, rank % 2);
@@ -507,16 +508,14 @@ template <typename Op> static __device__ int
 change_together(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
 {
 	typedef typename Op::State S;
-	u32			same = __match_any_sync(~0u, has ? bin : ~0u),
-				peers = has ? same : 0;
-	bool		first = has && threadIdx.x % 32 == (u32) __ffs(peers) - 1;
+	u32			peers = __match_any_sync(~0u, has ? bin : ~0u);
 	int			err;
 	S			v = has ? lift_row<Op>(lo, hi) : Op::identity();
 
-	err = put_together<Op>(peers, v);
+	err = put_together<Op>(peers, has, v);
 	if constexpr (uses_places(Op::id))
-		err |= change_hot<Op>(args, s, bin, first, (peers & (peers - 1)) != 0, v);
-	else if (first)
+		err |= change_hot<Op>(args, s, bin, has, (peers & (peers - 1)) != 0, v);
+	else if (has)
 		err |= change_state<Op>((S *) args.slot[s].states + bin, v, bin_lock(args, bin));
 	return err;
 }

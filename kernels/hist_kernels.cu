@@ -208,7 +208,7 @@ add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (
 						  if (slot.op == MONOID_ARGMIN) key = ~key;
 						  if (has) max_u64((u64 *) p + at, (u64) key << 32 | (u32) ~r););
 		case HIST_CAS:
-			add_kept<ITEMS>(args, slot, (u64 *) p, lc, bin, lo, hi, ok);
+			add_kept<ITEMS>(args, slot, (u64 *) p, lc, ok, bin, lo, hi);
 			break;
 		default:				/* OR64, XOR64 */
 			ROW_AFTER_ROW(u64 v = slot.op == MONOID_BIT_AND ? ~l : l;

@@ -5,8 +5,8 @@
  * After Henriksen, Hellfritzsch, Sadayappan and Oancea, "Compiling Generalized
  * Histograms for GPU" (SC20): sub-histograms M as many as pay for themselves,
  * passes S as few as fit.  It departs from the paper in three points that
- * measurements asked for: every operator with a fast form is reduced to native 32-bit atomics in
- * shared memory, so M only has to spread equal bins of one warp over banks;
+ * measurements asked for: operators with a fast form are reduced to native 32-bit atomics in
+ * shared memory, or put equal bins of a warp together, so M only has to spread those over banks;
  * initialising and flushing M copies is weighed against the rows of a block; and where S passes
  * would read the input more often than a partition moves it, the rows are
  * partitioned by bin range once.  Two kinds of histogram have a way of their own

@@ -1,7 +1,7 @@
 /*
  * kernels_skew.cu
  *	  Part (e) of the kernel benchmark: histograms whose rows meet, because they are sorted or
- *	  most are of one bin, and of operators and values that have no form in shared memory.
+ *	  most are of one bin, and of operators and values that no native atomic of shared memory adds.
  *
  * The peer sorts rows by bin and reduces them with the same operator, which no distribution
  * slows down.  What is looked for are cliffs: rows that take many times as long as uniform ones.
