@@ -524,7 +524,8 @@ change_together(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
 template <typename Op> static __device__ int
 change_alone(const HistArgs &args, int s, u32 bin, u64 lo, u64 hi)
 {
-	return change_state<Op>((typename Op::State *) args.slot[s].states + bin, lift_row<Op>(lo, hi), bin_lock(args, bin));
+	return change_state<Op>((typename Op::State *) args.slot[s].states + bin, lift_row<Op>(lo, hi),
+							bin_lock(args, bin));
 }
 
 /* Which operators there may be. */

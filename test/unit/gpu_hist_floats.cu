@@ -668,10 +668,10 @@ GPU_TEST(hist_product_errors)
 	for (const FloatError &e : float_errors)
 		for (int64_t nbins : {1L, 300L, 60000L, 200000L})
 			for (GpuaggHistStrategy strategy : strategies)
-				for (size_t apart : {(size_t) 1, (size_t) 2, (size_t) 32, n, next_batch})
+				for (size_t apart : {(size_t) 1, (size_t) 2, (size_t) 32, (size_t) 512, n, next_batch})
 				{
 					size_t		bins = nbins < 37 ? nbins : 37,
-								second = apart < n ? apart * bins : (n - 1) / bins * bins;
+								second = apart * bins < n ? apart * bins : (n - 1) / bins * bins;
 					std::vector<int32_t> bin(n);
 					std::vector<double> x(n, 1.0);
 					HistExpected expected({plain_slot(MONOID_PRODUCT_F64)}, nbins);
@@ -708,8 +708,8 @@ GPU_TEST(hist_product_errors)
 							expected.step(0, bin[i], Input{as_bits(x[i]), 0});
 					}
 					expected.errors[0] = e.errors;
-					snprintf(what, sizeof(what), "%g and %g, %zu rows of the bin apart, strategy %d", e.x[0], e.x[1], apart,
-							 strategy);
+					snprintf(what, sizeof(what), "%g and %g, %zu rows of the bin apart, strategy %d", e.x[0], e.x[1],
+							 apart, strategy);
 					actual.check(expected, what);
 				}
 }

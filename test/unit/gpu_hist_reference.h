@@ -297,7 +297,7 @@ enum Spread
 	PLAIN,						/* small integers, doubles around 100 */
 	EXTREME,					/* whole range; infinities, NaN, denormals */
 	EDGES,						/* integers: the least and the greatest, 0 and their neighbors alone */
-	FACTORS						/* doubles: 1, now and then 2 or a half, of either sign; products are exact in any order */
+	FACTORS						/* doubles: 1, seldom 2 or a half, of either sign; products are exact in any order */
 };
 
 /* Any of the integers at either end of a type of so many bits, or of those about 0. */
