@@ -115,6 +115,26 @@ launch_early(void (*kernel) (Params...), int blocks, int threads, size_t shared_
 	return launch_clusters(kernel, 1, blocks, threads, shared_bytes, facts, stream, args...);
 }
 
+/* Launches blocks that wait for each other, so that all of them run at once or none does. */
+template <class... Params, class... Args>
+static inline cudaError_t
+launch_together(void (*kernel) (Params...), int blocks, int threads, size_t shared_bytes, cudaStream_t stream,
+				const Args &... args)
+{
+	cudaLaunchConfig_t config = {};
+	cudaLaunchAttribute attribute = {};
+
+	config.gridDim = dim3(blocks);
+	config.blockDim = dim3(threads);
+	config.dynamicSmemBytes = shared_bytes;
+	config.stream = stream;
+	attribute.id = cudaLaunchAttributeCooperative;
+	attribute.val.cooperative = 1;
+	config.attrs = &attribute;
+	config.numAttrs = 1;
+	return cudaLaunchKernelEx(&config, kernel, args...);
+}
+
 /*
  * Carves a caller's workspace into arrays.  With base NULL it only counts, so
  * that the code which asks for the size and the code which uses the memory are

@@ -262,7 +262,8 @@ typedef enum GpuaggHistStrategy
 	GPUAGG_HIST_AUTO,
 	GPUAGG_HIST_SHARED,			/* shared memory: M sub-histograms, S passes */
 	GPUAGG_HIST_PARTITION,		/* partition by bin range, then shared memory */
-	GPUAGG_HIST_GLOBAL			/* states changed in the L2 cache, M copies of them */
+	GPUAGG_HIST_GLOBAL,			/* states changed in the L2 cache, M copies of them */
+	GPUAGG_HIST_EXCHANGE		/* shared memory of all multiprocessors together, rows exchanged through the L2 cache */
 } GpuaggHistStrategy;
 
 typedef struct GpuaggHist

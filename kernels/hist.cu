@@ -25,6 +25,7 @@ struct HistPlan
 	HistModel	model;
 	PartPlan	part;
 	PartPlan	groups;			/* of partitions; no parts: none */
+	HistExchange exchange;		/* instead of the partition, if rows are even */
 	HistArgs	rest;			/* slots without a form */
 	HistModel	rest_model;
 	void	   *rest_states[GPUAGG_MAX_SLOTS];	/* the caller's */
@@ -338,6 +339,23 @@ hist_device(const DeviceFacts &facts, const HistArgs &args)
 	return dev;
 }
 
+/* An exchange where there would be a partition; sums of three digits, for registers. */
+static void
+choose_exchange(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, int block_bits)
+{
+	bool		always = hist->strategy == GPUAGG_HIST_EXCHANGE;
+	HistArgs	trial = plan.args;
+
+	if (!always && (hist->strategy != GPUAGG_HIST_AUTO || plan.model.form != HIST_FORM_PARTITION))
+		return;
+	size_slots(trial, 3, block_bits, log2_ceil(hist->nrows + 1), false);
+	if (!hist_exchange_takes(trial, facts, always))
+		return;
+	plan.args = trial;
+	plan.exchange.owners = facts.sms;
+	plan.model.form = HIST_FORM_PARTITION;
+}
+
 /*
  * The layout and the strategy of slots with a form.  Float sums take four digits where that costs no
  * further pass, else three; they and narrow integer sums keep their carries in
@@ -368,6 +386,7 @@ choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 			plan.model = m;
 		}
 	}
+	choose_exchange(hist, facts, plan, bits);
 	if (hist->strategy == GPUAGG_HIST_SHARED && plan.model.form != HIST_FORM_BYTES)
 		plan.model.form = HIST_FORM_SHARED;
 	else if (hist->strategy == GPUAGG_HIST_PARTITION)
@@ -448,7 +467,9 @@ plan_columns(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 		cols.n = 0;
 	/* the general kernel reads a slot's value whole */
 	plan.part.narrow = !(all && bins) || fast;
-	plan.part.bin = plan.part.narrow ? (void *) ws.take<uint16_t>(hist->nrows) : ws.take<int32_t>(hist->nrows);
+	/* an exchange puts bins of rows there, too */
+	plan.part.bin = plan.part.narrow && !plan.exchange.owners ? (void *) ws.take<uint16_t>(hist->nrows)
+		: ws.take<int32_t>(hist->nrows);
 	plan.part.numbers = !all || numbers;
 	if (plan.part.numbers)
 		plan.part.row = ws.take<u32>(hist->nrows);
@@ -513,6 +534,7 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 {
 	PartPlan   &part = plan.part;
 	HistArgs   &args = plan.args;
+	size_t		exchange_zeros;
 
 	part = PartPlan();
 	part.parts = (u32) plan.model.partitions;
@@ -522,13 +544,21 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	part.max_item_rows = max(4 * part.piece_rows, (u32) (hist->nrows / part.parts / 4 * 5));
 	part.max_splits = (u32) (hist->nrows / part.max_item_rows + 1);
 	part.max_items = part.parts + part.max_splits + (u32) (hist->nrows / part.piece_rows) + 1;
-	part.start = ws.take<u32>(part.parts);
+	exchange_zeros = plan.exchange.owners ? hist_exchange_zeros(args) : 0;
+	args.zeros = (u32) exchange_zeros + part.parts;
+	args.zero = ws.take<u32>(args.zeros);
+	part.start = args.zero ? args.zero + exchange_zeros : nullptr;
 	part.cursor = ws.take<u32>(part.parts);
 	part.item = ws.take<HistItem>(part.max_items);
 	part.counter = ws.take<u32>(HIST_NCOUNTERS);
 	part.split_done = ws.take<u32>(part.max_splits);
 	part.split_items = ws.take<u32>(part.max_splits);
 	plan_columns(hist, plan, ws);
+	if (plan.exchange.owners)
+	{
+		hist_exchange_plan(args, facts, hist->strategy == GPUAGG_HIST_EXCHANGE, args.zero, part, plan.exchange, ws);
+		args.exchanged = plan.exchange.taken;
+	}
 	plan_groups(hist, plan, ws);
 	args.part_bin = part.bin;
 	args.part_narrow = part.narrow;
@@ -537,8 +567,6 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	args.counter = part.counter;
 	args.split_done = part.split_done;
 	args.split_items = part.split_items;
-	args.zero = part.start;
-	args.zeros = part.parts;
 	args.limb_bins = part.part_bins;
 	args.limb = ws.take<u64>((size_t) part.max_splits * args.limbs * args.limb_bins);
 }
@@ -653,7 +681,8 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 		choice->bin_bytes = 0;
 		return GPUAGG_CUDA_OK;
 	}
-	choice->strategy = plan.model.form == HIST_FORM_PARTITION ? GPUAGG_HIST_PARTITION
+	choice->strategy = plan.exchange.owners ? GPUAGG_HIST_EXCHANGE
+		: plan.model.form == HIST_FORM_PARTITION ? GPUAGG_HIST_PARTITION
 		: plan.model.form == HIST_FORM_LOOK ? GPUAGG_HIST_GLOBAL : GPUAGG_HIST_SHARED;
 	choice->copies = 1 << plan.model.log2_copies;
 	choice->passes = choice->strategy == GPUAGG_HIST_PARTITION ? (int) plan.model.partitions
@@ -726,6 +755,8 @@ launch_forms(HistPlan &plan, u32 *bytes, const DeviceFacts &facts, cudaStream_t 
 		return hist_launch_look(args, facts, stream);
 	if (plan.model.form == HIST_FORM_SHARED)
 		return hist_launch_shared(args, facts, stream);
+	if (plan.exchange.owners)
+		STATUS_TRY(hist_launch_exchange(args, plan.exchange, facts, stream));
 	STATUS_TRY(hist_launch_split(args, plan.part, plan.groups, facts, stream));
 	redirect_columns(plan);
 	return hist_launch_partition(args, facts, stream);

@@ -123,6 +123,7 @@ struct HistArgs
 	u32		   *counter;		/* HistCounter */
 	u32		   *split_done;		/* items finished of each split */
 	const u32  *split_items;
+	const u32  *exchanged;		/* not 0: rows went by an exchange; or NULL */
 };
 
 enum HistCounter

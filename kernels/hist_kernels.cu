@@ -356,7 +356,7 @@ partition_kernel(const __grid_constant__ HistArgs args)
 		/* before anybody folds */
 		hot_end(args);
 		if (item.split < 0)
-			flush_to_states(args, shared, bin0, n);
+			flush_to_states(args, shared, args.pass_bins, n, [=](u32 b) { return bin0 + b; });
 		else
 			flush_split(args, shared, bin0, n, item.split, &last);
 	}

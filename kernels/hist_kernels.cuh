@@ -95,6 +95,41 @@ struct PartPlan
 	u32		   *split_items;
 };
 
+/* Rounds under way at a time; so many queues each multiprocessor has. */
+#define EXCHANGE_ROUNDS 5
+
+/* What an exchange through the L2 cache needs in the workspace; see hist_exchange.cu. */
+struct HistExchange
+{
+	u32			owners;			/* multiprocessors; 0: there is no exchange */
+	u32			magic;			/* divides by them */
+	u32			mask;			/* of bits that are a number below them */
+	u32			local;			/* bins of each, */
+	u32			plane;			/* and with places for hot ones */
+	bool		always;			/* whatever the sample says */
+	uint16_t   *key;			/* queues: where in the plane, */
+	u64		   *value;			/* and values */
+	u32		   *cursor;			/* rows of each */
+	u32		   *produced;		/* blocks that are done with a round's tile, */
+	u32		   *consumed;		/* with its queue */
+	u32		   *nlate;			/* rows that are put off */
+	u32		   *late_bin;
+	u64		   *late_value;
+	u32		   *hot;			/* hot bins */
+	u32		   *taken;			/* whether the sample says so */
+	u64		   *limb;			/* of hot bins */
+};
+
+/* Whether slots, with float sums of three digits, take it; always: if at all possible. */
+bool hist_exchange_takes(const HistArgs &args, const DeviceFacts &facts, bool always);
+/* The workspace, and words in it that the preparation is to clear. */
+size_t hist_exchange_zeros(const HistArgs &args);
+void hist_exchange_plan(const HistArgs &args, const DeviceFacts &facts, bool always, u32 *zeros, const PartPlan &part,
+						HistExchange &exchange, Workspace &ws);
+/* Takes all rows, or none, which *exchange.taken tells the partition. */
+GpuaggCudaStatus hist_launch_exchange(const HistArgs &partitioned, const HistExchange &exchange,
+									  const DeviceFacts &facts, cudaStream_t stream);
+
 /* groups: of partitions, where rows go first; no parts: there is no such step. */
 GpuaggCudaStatus hist_launch_split(const HistArgs &args, const PartPlan &plan, const PartPlan &groups,
 								   const DeviceFacts &facts, cudaStream_t stream);

@@ -110,6 +110,13 @@ count_simple(const HistArgs &args, int shift, u32 *count)
 		atomicAdd(&args.status->outside, (u64) outside);
 }
 
+/* Whether there is nothing to partition. */
+static __device__ __forceinline__ bool
+exchanged(const HistArgs &args)
+{
+	return args.exchanged && __ldcg(args.exchanged);
+}
+
 /* Rows of each partition, into plan.start. */
 template <bool SIMPLE> static __global__ void __launch_bounds__(THREADS, 2)
 count_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ PartPlan plan)
@@ -119,6 +126,8 @@ count_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Part
 
 	wait_for_predecessor();
 	let_successor_start();
+	if (exchanged(args))
+		return;
 	for (u32 p = threadIdx.x; p < plan.parts; p += blockDim.x)
 		count[p] = 0;
 	__syncthreads();
@@ -269,6 +278,8 @@ scatter_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Pa
 
 	wait_for_predecessor();
 	let_successor_start();
+	if (exchanged(args))
+		return;
 	nrows = plan.rows ? *plan.rows : args.nrows;
 	part_clear(t);
 	load_bins<SIMPLE>(args, base, nrows, bin);

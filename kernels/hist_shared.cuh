@@ -436,12 +436,10 @@ flush_to_limbs(const HistArgs &args, const u32 *shared, int lc, u32 nbins, u64 *
 	}
 }
 
-/* Shared memory straight into states: this block owns the bins. */
-static __device__ __noinline__ void
-flush_to_states(const HistArgs &args, const u32 *shared, u32 bin0, u32 nbins)
+/* Shared memory straight into states: this block owns the bins, whose numbers are bin_of(place). */
+template <typename BinOf> static __device__ __noinline__ void
+flush_to_states(const HistArgs &args, const u32 *shared, u32 plane, u32 nbins, const BinOf &bin_of)
 {
-	u32			plane = args.pass_bins;
-
 	for (int s = 0; s < args.nslots; s++)
 	{
 		const HistSlot &slot = args.slot[s];
@@ -453,7 +451,7 @@ flush_to_states(const HistArgs &args, const u32 *shared, u32 bin0, u32 nbins)
 
 			for (int k = 0; k < slot.nlimbs; k++)
 				limb[k] = limb_of_words(slot, p, plane, 0, b, k);
-			fold_limbs(args, s, bin0 + b, limb);
+			fold_limbs(args, s, bin_of(b), limb);
 		}
 	}
 }

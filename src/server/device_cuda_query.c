@@ -241,11 +241,11 @@ static void
 describe(const Query *query, char *text, size_t size)
 {
 	static const char *const places[] = {"", "shared memory", "partitions in shared memory",
-	"global memory"};
+	"global memory", "shared memory of all multiprocessors"};
 	const GpuaggHistChoice *c = &query->choice;
 	char		how[96] = "";
 
-	if (query->rows > 0 && c->strategy >= GPUAGG_HIST_SHARED && c->strategy <= GPUAGG_HIST_GLOBAL)
+	if (query->rows > 0 && c->strategy >= GPUAGG_HIST_SHARED && c->strategy <= GPUAGG_HIST_EXCHANGE)
 		snprintf(how, sizeof(how), ", histogram in %s", places[c->strategy]);
 	if (how[0] && c->strategy == GPUAGG_HIST_SHARED)
 		snprintf(how + strlen(how), sizeof(how) - strlen(how), ", %d sub-histogram%s, %d pass%s",
