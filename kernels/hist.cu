@@ -28,7 +28,6 @@ struct HistPlan
 	HistExchange exchange;		/* instead of the partition, if rows are even */
 	HistArgs	rest;			/* slots without a form */
 	HistModel	rest_model;
-	void	   *rest_states[GPUAGG_MAX_SLOTS];	/* the caller's */
 };
 
 /* The column type that is a monoid's own input. */
@@ -592,7 +591,6 @@ choose_rest(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	{
 		look = look && mostly_looks(plan.rest.slot[s].op);
 		bytes += gpuagg_monoids[plan.rest.slot[s].op].state_size;
-		plan.rest_states[s] = plan.rest.slot[s].states;
 	}
 	plan.rest_model = hist_model_global(&dev, hist->bins.nbins, bytes, hist->nrows, 1, look);
 	set_model(plan.rest_model, plan.rest);
@@ -631,7 +629,7 @@ make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 			args.slot[args.nslots++] = slot;
 	}
 	for (int s = 0; s < args.nslots; s++)
-		if (args.slot[s].form == HIST_ACCUM || args.slot[s].form == HIST_REGR)
+		if (late_locks(args.slot[s].op))
 			args.locks = true;
 	if (args.nslots > 0)
 		choose(hist, facts, plan);
@@ -726,6 +724,46 @@ plan_hot_places(const DeviceFacts &facts, HistArgs &args, int most)
 		args.hot_places /= 2;
 }
 
+/* Room for 1 << most copies of a slot's states; the states themselves are the first. */
+static void
+plan_copies(HistArgs &args, int s, int most, int *log2, Workspace &ws)
+{
+	size_t		more = (size_t) ((args.bins.nbins << most) - args.bins.nbins);
+
+	args.extra[s].states = ws.take<char>(more * gpuagg_monoids[args.slot[s].op].state_size);
+	args.extra[s].log2 = log2;
+	args.extra[s].log2_most = most;
+}
+
+/* Copies of the states that late rows change under locks. */
+static void
+plan_late(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, Workspace &ws)
+{
+	HistArgs   &args = plan.args;
+	HistDevice	dev = hist_device(facts, args);
+	int			blocks = (plan.model.form == HIST_FORM_PARTITION ? HIST_PARTITION_BLOCKS : 1) * facts.sms,
+				bytes = 0,
+				most;
+	int		   *log2;
+
+	if (!args.locks)
+		return;
+	for (int s = 0; s < args.nslots; s++)
+		if (late_locks(args.slot[s].op))
+			bytes += gpuagg_monoids[args.slot[s].op].state_size;
+	most = hist_model_global(&dev, hist->bins.nbins, bytes, hist->nrows, 1, false).log2_most;
+	/* a block changes one of them */
+	while (1 << most > blocks)
+		most--;
+	if (most == 0)
+		return;
+	args.late_threads = (int64_t) blocks * HIST_THREADS;
+	log2 = ws.take<int>(GPUAGG_MAX_SLOTS);
+	for (int s = 0; s < args.nslots; s++)
+		if (late_locks(args.slot[s].op))
+			plan_copies(args, s, most, log2 + s, ws);
+}
+
 /* Copies of the states of the others. */
 static void
 plan_rest(HistPlan &plan, Workspace &ws)
@@ -737,8 +775,7 @@ plan_rest(HistPlan &plan, Workspace &ws)
 	rest.log2_most = plan.rest_model.log2_most;
 	rest.copies = ws.take<int>(1);
 	for (int s = 0; s < rest.nslots; s++)
-		rest.slot[s].states = ws.take<char>((size_t) (rest.bins.nbins << rest.log2_most) *
-											gpuagg_monoids[rest.slot[s].op].state_size);
+		plan_copies(rest, s, rest.log2_most, rest.copies, ws);
 }
 
 static GpuaggCudaStatus
@@ -753,13 +790,18 @@ launch_forms(HistPlan &plan, u32 *bytes, const DeviceFacts &facts, cudaStream_t 
 	STATUS_TRY(hist_launch_prepare(args, facts, stream));
 	if (plan.model.form == HIST_FORM_LOOK)
 		return hist_launch_look(args, facts, stream);
+	STATUS_TRY(hist_launch_init_copies(args, facts, stream));
 	if (plan.model.form == HIST_FORM_SHARED)
-		return hist_launch_shared(args, facts, stream);
-	if (plan.exchange.owners)
-		STATUS_TRY(hist_launch_exchange(args, plan.exchange, facts, stream));
-	STATUS_TRY(hist_launch_split(args, plan.part, plan.groups, facts, stream));
-	redirect_columns(plan);
-	return hist_launch_partition(args, facts, stream);
+		STATUS_TRY(hist_launch_shared(args, facts, stream));
+	else
+	{
+		if (plan.exchange.owners)
+			STATUS_TRY(hist_launch_exchange(args, plan.exchange, facts, stream));
+		STATUS_TRY(hist_launch_split(args, plan.part, plan.groups, facts, stream));
+		redirect_columns(plan);
+		STATUS_TRY(hist_launch_partition(args, facts, stream));
+	}
+	return hist_launch_merge_copies(args, facts, stream);
 }
 
 GPUAGG_API GpuaggCudaStatus
@@ -779,6 +821,7 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 	{
 		plan_workspace(hist, *facts, plan, ws, &bytes);
 		plan_hot_places(*facts, plan.args, plan.model.form == HIST_FORM_PARTITION ? HOT_LEAST : HOT_MOST);
+		plan_late(hist, *facts, plan, ws);
 	}
 	if (plan.rest.nslots > 0)
 		plan_rest(plan, ws);
@@ -788,6 +831,6 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 	if (plan.args.nslots > 0)
 		STATUS_TRY(launch_forms(plan, bytes, *facts, stream));
 	if (plan.rest.nslots > 0)
-		STATUS_TRY(hist_launch_global(plan.rest, plan.rest_states, *facts, stream));
+		STATUS_TRY(hist_launch_global(plan.rest, *facts, stream));
 	return GPUAGG_CUDA_OK;
 }

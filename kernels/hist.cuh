@@ -81,6 +81,14 @@ struct HistSlot
 	int			max_shift;		/* FIX, wide sums: window above 2^e0 */
 };
 
+/* Copies of a slot's states, for changes by rows; see state_at. */
+struct HistCopies
+{
+	void	   *states;			/* NULL: none */
+	int		   *log2;			/* of how many are used, the slot's own states counted, */
+	int			log2_most;		/* and of how many there are */
+};
+
 struct HistItem
 {
 	u32			row0,
@@ -94,6 +102,7 @@ struct HistArgs
 {
 	GpuaggBins	bins;
 	HistSlot	slot[GPUAGG_MAX_SLOTS];
+	HistCopies	extra[GPUAGG_MAX_SLOTS];
 	int			nslots;
 	u32			nrows;
 	int64_t		first_row;
@@ -111,6 +120,7 @@ struct HistArgs
 	u64		   *limb;			/* limb planes; in partitions: one set a split; NULL: none */
 	int		   *window;			/* e0 of x and y, two a slot */
 	u32		   *lock;			/* HIST_LOCKS of them */
+	int64_t		late_threads;	/* that may change states' copies at a time, where those are of late rows; or 0 */
 	bool		locks;			/* some row may need one */
 	int			hot_places;		/* of a warp, a power of two, or 0; see hist_change.cuh */
 	u32		   *zero;			/* words that the preparation clears */
@@ -138,7 +148,8 @@ enum HistCounter
 /* UINT: the word's sum is above all limits. */
 #define UINT_SATURATED 0x80000000u
 
-#define HIST_LOCKS 16384
+#define HIST_LOG2_LOCKS 14
+#define HIST_LOCKS (1 << HIST_LOG2_LOCKS)
 #define HIST_SAMPLE 4096
 
 /* A bijection of 64 bits in which every input bit reaches every output bit. */

@@ -124,6 +124,20 @@ change_cas(typename Op::State *p, const typename Op::State &b)
 	return err;
 }
 
+/*
+ * Between a lock and what it guards.  __threadfence is a sequentially consistent fence, which is
+ * slower (PTX ISA, "membar, fence") and more than locks need.
+ */
+static __device__ __forceinline__ void
+fence_lock()
+{
+#if __CUDA_ARCH__ >= 700
+	asm volatile("fence.acq_rel.gpu;" : : : "memory");
+#else
+	__threadfence();
+#endif
+}
+
 /* Under a lock of the bin; states wider than 8 bytes. */
 template <typename Op> static __device__ int
 change_locked(typename Op::State *p, const typename Op::State &b, u32 *lock)
@@ -139,7 +153,7 @@ change_locked(typename Op::State *p, const typename Op::State &b, u32 *lock)
 			S			a,
 						r;
 
-			__threadfence();
+			fence_lock();
 			for (int i = 0; i < (int) (sizeof(S) / 8); i++)
 				((u64 *) &a)[i] = __ldcg((const u64 *) p + i);
 			r = Op::combine(a, b);
@@ -147,7 +161,7 @@ change_locked(typename Op::State *p, const typename Op::State &b, u32 *lock)
 			if (!same_bits(a, r))
 				for (int i = 0; i < (int) (sizeof(S) / 8); i++)
 					__stcg((u64 *) p + i, ((u64 *) &r)[i]);
-			__threadfence();
+			fence_lock();
 			atomicExch(lock, 0);
 			done = true;
 		}
@@ -213,10 +227,46 @@ change_state(typename Op::State *p, const typename Op::State &v, u32 *lock)
 	return 0;
 }
 
+/* Spread, so that copies of a state have different ones, whatever the number of bins. */
 static __device__ __forceinline__ u32 *
 bin_lock(const HistArgs &args, u32 bin)
 {
-	return args.lock + (bin & (HIST_LOCKS - 1));
+	return args.lock + (bin * 0x9e3779b1u >> (32 - HIST_LOG2_LOCKS));
+}
+
+/*
+ * The state that rows of this block change instead of the bin's, counted on over the bins' states and
+ * their copies.  The preparation must have ended.
+ */
+static __device__ __forceinline__ u32
+bin_of_block(const HistArgs &args, int s, u32 bin)
+{
+	const HistCopies &extra = args.extra[s];
+
+	return extra.states ? bin + (blockIdx.x & ((1u << *extra.log2) - 1)) * (u32) args.bins.nbins : bin;
+}
+
+/* Where it is.  The first copy are the states themselves. */
+template <typename Op> static __device__ __forceinline__ typename Op::State *
+state_at(const HistArgs &args, int s, u32 bin)
+{
+	typedef typename Op::State S;
+	u32			nbins = (u32) args.bins.nbins;
+	S		   *p = (S *) args.slot[s].states;
+
+	if (bin >= nbins)
+	{
+		p = (S *) args.extra[s].states;
+		bin -= nbins;
+	}
+	return p + bin;
+}
+
+/* A value into that state. */
+template <typename Op> static __device__ __forceinline__ int
+change_bin(const HistArgs &args, int s, u32 bin, const typename Op::State &v)
+{
+	return change_state<Op>(state_at<Op>(args, s, bin), v, bin_lock(args, bin));
 }
 
 /* ---- hot bins --------------------------------------------------------------- */
@@ -250,6 +300,13 @@ mostly_looks(int op)
 		form_of(op) == HIST_OR64 || op == MONOID_MIN_DEC || op == MONOID_MAX_DEC;
 }
 
+/* Whether they take locks, so that states have copies. */
+static constexpr __host__ __device__ bool
+late_locks(int op)
+{
+	return form_of(op) == HIST_ACCUM || form_of(op) == HIST_REGR;
+}
+
 /* Whether changes need no places: native additions, and those of float4, which are late seldom. */
 static constexpr __host__ __device__ bool
 adds_natively(int op)
@@ -275,7 +332,7 @@ uses_places(int op)
 
 struct HotPlace
 {
-	u32			bin;
+	u32			bin;			/* of the state or of the copy that the block changes */
 	int			slot;			/* -1: free */
 	int			hits;
 	ulonglong2	state[3];		/* 48 bytes hold every state of a commutative operator */
@@ -328,7 +385,7 @@ put_kept_state(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3]
 
 		memcpy(&v, kept, sizeof(v));
 		if (!into)
-			return change_state<Op>((typename Op::State *) args.slot[s].states + bin, v, bin_lock(args, bin));
+			return change_bin<Op>(args, s, bin, v);
 		memcpy(&a, *into, sizeof(a));
 		err = combine_into<Op>(a, v);
 		memcpy(*into, &a, sizeof(a));
@@ -442,7 +499,7 @@ change_hot(const HistArgs &args, int s, u32 bin, bool has, bool several, const t
 		}
 	}
 	if (past)
-		err |= change_state<Op>((S *) args.slot[s].states + bin, v, bin_lock(args, bin));
+		err |= change_bin<Op>(args, s, bin, v);
 	__syncwarp();
 	return err;
 }
@@ -516,7 +573,7 @@ change_together(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
 	if constexpr (uses_places(Op::id))
 		err |= change_hot<Op>(args, s, bin, has, (peers & (peers - 1)) != 0, v);
 	else if (has)
-		err |= change_state<Op>((S *) args.slot[s].states + bin, v, bin_lock(args, bin));
+		err |= change_bin<Op>(args, s, bin, v);
 	return err;
 }
 
@@ -524,8 +581,7 @@ change_together(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
 template <typename Op> static __device__ int
 change_alone(const HistArgs &args, int s, u32 bin, u64 lo, u64 hi)
 {
-	return change_state<Op>((typename Op::State *) args.slot[s].states + bin, lift_row<Op>(lo, hi),
-							bin_lock(args, bin));
+	return change_bin<Op>(args, s, bin, lift_row<Op>(lo, hi));
 }
 
 /* Which operators there may be. */

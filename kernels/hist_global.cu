@@ -3,9 +3,10 @@
  *	  Histograms whose states rows change where they are, in the L2 cache: operators that
  *	  have no form in shared memory, and more bins than a partition can sort.
  *
- * M copies of the states, in the workspace, where there is room for them: init (all of them) →
- * accumulate, a block in the copy of its number → merge.  How many of them are used is sampled
- * (sample_race): few bins, or a hot one, ask for more.
+ * M copies of the states, where the workspace has room for them: init (all but the first, which
+ * are the states themselves) → accumulate, a block in the copy of its number → merge.  How many of
+ * them are used is sampled (sample_race): few bins, or a hot one, ask for more.  Sums in shared
+ * memory have them for rows that come late.
  */
 #include "hist_kernels.cuh"
 #include "hist_shared.cuh"
@@ -58,7 +59,7 @@ global_kernel(const __grid_constant__ HistArgs args)
 	hot_end(args);
 }
 
-/* n states for each of 1 << *copies, or of one. */
+/* n states: of each of 1 << *copies but the first, or at all. */
 template <typename Op> static __global__ void
 init_kernel(typename Op::State *states, int64_t n, const int *copies)
 {
@@ -67,13 +68,13 @@ init_kernel(typename Op::State *states, int64_t n, const int *copies)
 	wait_for_predecessor();
 	let_successor_start();
 	if (copies)
-		n <<= __ldcg(copies);
+		n *= (1 << __ldcg(copies)) - 1;
 	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
 		 i += (int64_t) gridDim.x * blockDim.x)
 		states[i] = id;
 }
 
-/* As many lanes a bin as there are copies, up to a warp. */
+/* As many lanes a bin as there are copies, the states counted, up to a warp. */
 template <typename Op> static __global__ void
 merge_kernel(typename Op::State *states, const typename Op::State *copies, u32 nbins, const int *log2_copies,
 			 uint32_t *errors)
@@ -87,6 +88,8 @@ merge_kernel(typename Op::State *states, const typename Op::State *copies, u32 n
 	wait_for_predecessor();
 	let_successor_start();
 	log2 = __ldcg(log2_copies);
+	if (log2 == 0)
+		return;
 	lanes = 1 << min(log2, 5);
 	/* the lanes of a warp leave together */
 	for (u64 first = (blockIdx.x * (u64) blockDim.x + threadIdx.x - lane) / lanes; first < nbins;
@@ -96,7 +99,7 @@ merge_kernel(typename Op::State *states, const typename Op::State *copies, u32 n
 		S			v = Op::identity();
 
 #pragma unroll 4
-		for (u32 c = lane % lanes; bin < nbins && c < 1u << log2; c += lanes)
+		for (u32 c = lane % lanes; bin < nbins && c < (1u << log2) - 1; c += lanes)
 			err |= combine_into<Op>(v, copies[(u64) c * nbins + bin]);
 		for (int d = lanes / 2; d > 0; d /= 2)
 			err |= combine_into<Op>(v, shuffle_state(v, lane ^ d));
@@ -118,15 +121,15 @@ blocks_for(int64_t threads)
 /* ---- launches ------------------------------------------------------------------- */
 
 static GpuaggCudaStatus
-launch_init(int op, void *states, int64_t n, int64_t most, const int *copies, const DeviceFacts &facts,
+launch_init(int op, void *states, int64_t n, const int *copies, int blocks, const DeviceFacts &facts,
 			cudaStream_t stream)
 {
 	switch (op)
 	{
 #define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
 		case MONOID_##NAME: \
-			CUDA_TRY(launch_early(init_kernel<Op_##name>, blocks_for(most), THREADS, 0, facts, stream, \
-								  (state_t *) states, n, copies)); \
+			CUDA_TRY(launch_early(init_kernel<Op_##name>, blocks, THREADS, 0, facts, stream, (state_t *) states, n, \
+								  copies)); \
 			return GPUAGG_CUDA_OK;
 #include "monoid_list.h"
 #undef MONOID
@@ -136,25 +139,25 @@ launch_init(int op, void *states, int64_t n, int64_t most, const int *copies, co
 }
 
 template <typename Op> static GpuaggCudaStatus
-launch_merge_of(const HistArgs &args, const HistSlot &slot, void *states, const DeviceFacts &facts, cudaStream_t stream)
+launch_merge_of(const HistArgs &args, int s, int blocks, const DeviceFacts &facts, cudaStream_t stream)
 {
 	typedef typename Op::State S;
 
 	if constexpr (Op::commutative)
-		CUDA_TRY(launch_early(merge_kernel<Op>, blocks_for(args.bins.nbins << min(args.log2_most, 5)), THREADS, 0, facts,
-							  stream, (S *) states, (const S *) slot.states, (u32) args.bins.nbins,
-							  (const int *) args.copies, &args.status->errors[slot.number]));
+		CUDA_TRY(launch_early(merge_kernel<Op>, blocks, THREADS, 0, facts, stream, (S *) args.slot[s].states,
+							  (const S *) args.extra[s].states, (u32) args.bins.nbins,
+							  (const int *) args.extra[s].log2, &args.status->errors[args.slot[s].number]));
 	return GPUAGG_CUDA_OK;
 }
 
 static GpuaggCudaStatus
-launch_merge(const HistArgs &args, const HistSlot &slot, void *states, const DeviceFacts &facts, cudaStream_t stream)
+launch_merge(const HistArgs &args, int s, int blocks, const DeviceFacts &facts, cudaStream_t stream)
 {
-	switch (slot.op)
+	switch (args.slot[s].op)
 	{
 #define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
 		case MONOID_##NAME: \
-			return launch_merge_of<Op_##name>(args, slot, states, facts, stream);
+			return launch_merge_of<Op_##name>(args, s, blocks, facts, stream);
 #include "monoid_list.h"
 #undef MONOID
 		default:
@@ -162,19 +165,47 @@ launch_merge(const HistArgs &args, const HistSlot &slot, void *states, const Dev
 	}
 }
 
-GpuaggCudaStatus
-hist_launch_global(const HistArgs &args, void *const *states, const DeviceFacts &facts, cudaStream_t stream)
+/* Often no copy is used, so no more blocks start than run at once. */
+static int
+blocks_for_copies(const HistArgs &args, int log2, const DeviceFacts &facts)
 {
-	u32			nbins = (u32) args.bins.nbins;
+	return min(blocks_for(args.bins.nbins << log2), BLOCKS * facts.sms);
+}
 
-	STATUS_TRY(hist_launch_prepare(args, facts, stream));
-	for (int s = 0; args.copies && s < args.nslots; s++)
-		STATUS_TRY(launch_init(args.slot[s].op, args.slot[s].states, nbins, (int64_t) nbins << args.log2_most, args.copies,
-							   facts, stream));
-	CUDA_TRY(launch_early(global_kernel, BLOCKS * facts.sms, THREADS, bytes_with_hot(args, THREADS), facts, stream, args));
-	for (int s = 0; args.copies && s < args.nslots; s++)
-		STATUS_TRY(launch_merge(args, args.slot[s], states[s], facts, stream));
+GpuaggCudaStatus
+hist_launch_init_copies(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
+{
+	for (int s = 0; s < args.nslots; s++)
+	{
+		const HistCopies &extra = args.extra[s];
+
+		if (extra.states)
+			STATUS_TRY(launch_init(args.slot[s].op, extra.states, args.bins.nbins, extra.log2,
+								   blocks_for_copies(args, extra.log2_most, facts), facts, stream));
+	}
 	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+hist_launch_merge_copies(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
+{
+	for (int s = 0; s < args.nslots; s++)
+	{
+		const HistCopies &extra = args.extra[s];
+
+		if (extra.states)
+			STATUS_TRY(launch_merge(args, s, blocks_for_copies(args, min(extra.log2_most, 5), facts), facts, stream));
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+hist_launch_global(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
+{
+	STATUS_TRY(hist_launch_prepare(args, facts, stream));
+	STATUS_TRY(hist_launch_init_copies(args, facts, stream));
+	CUDA_TRY(launch_early(global_kernel, BLOCKS * facts.sms, THREADS, bytes_with_hot(args, THREADS), facts, stream, args));
+	return hist_launch_merge_copies(args, facts, stream);
 }
 
 GPUAGG_API GpuaggCudaStatus
@@ -185,5 +216,5 @@ gpuagg_hist_init(MonoidId op, void *states, int64_t nbins, gpuagg_stream stream)
 	if (nbins < 0)
 		return GPUAGG_CUDA_INVALID;
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	return launch_init(op, states, nbins, nbins, nullptr, *facts, stream);
+	return launch_init(op, states, nbins, nullptr, blocks_for(nbins), *facts, stream);
 }

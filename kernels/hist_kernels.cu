@@ -3,8 +3,9 @@
  *	  The kernels of generalized histograms in shared memory.
  *
  * An update is prepare (clear limbs, place the windows of floats) → accumulate
- * → fold.  On devices that can, each starts while its predecessor drains and waits where it needs
- * the predecessor's results.
+ * → fold.  States that late rows change under locks have copies (hist_global.cu), made after the
+ * preparation, which samples how many, and merged after the fold.  On devices that can, each
+ * starts while its predecessor drains and waits where it needs the predecessor's results.
  */
 #include "hist_kernels.cuh"
 #include "hist_model.h"
@@ -15,31 +16,6 @@
 
 /* ---- prepare ------------------------------------------------------------- */
 
-/* Greatest exponent among sampled finite values of a column, as stored. */
-static __device__ int
-sample_exponent(const HistArgs &args, const GpuaggColumn &c)
-{
-	int			best = 0;
-	u32			samples = args.nrows < HIST_SAMPLE ? args.nrows : HIST_SAMPLE;
-
-	/* one of each 4096th part of the rows, or all */
-#pragma unroll 8
-	for (u32 i = threadIdx.x; i < samples; i += blockDim.x)
-	{
-		u64			from = (u64) args.nrows * i / HIST_SAMPLE,
-					to = (u64) args.nrows * (i + 1) / HIST_SAMPLE;
-		u32			row = samples < HIST_SAMPLE ? i : (u32) (from + __umul64hi(mix64(i), to - from));
-		int			e;
-
-		if (c.validity && !bit_set(c.validity, row))
-			continue;
-		e = (int) ((u64) __double_as_longlong(load_double(c, row)) >> 52) & 0x7ff;
-		if (e != 0x7ff && e > best)
-			best = e;
-	}
-	return best;
-}
-
 /* Lines of a warp whose bins are looked at, by so many warps. */
 #define RACE_LINES 128
 #define RACE_WARPS 16
@@ -48,9 +24,9 @@ sample_exponent(const HistArgs &args, const GpuaggColumn &c)
 /*
  * The race factor, from pairs of rows of a warp with equal bins: were each of D bins as
  * likely as any other, one pair in D would be equal.  A warp's rows are neighbours,
- * as where bins are added to, so that sorted ones count as the same.
+ * as where bins are added to, so that sorted ones count as the same.  Returns D.
  */
-static __device__ void
+static __device__ int64_t
 sample_race(const HistArgs &args)
 {
 	__shared__ u32 total,
@@ -94,9 +70,133 @@ sample_race(const HistArgs &args)
 		}
 	}
 	__syncthreads();
+	return equal ? min((int64_t) (total / equal), args.bins.nbins) : args.bins.nbins;
+}
+
+/* Sampled values of a thread. */
+#define SAMPLE_ITEMS (HIST_SAMPLE / (RACE_WARPS * 32))
+
+/* A thread's rows of the sample: one of each 4096th part, or all. */
+static __device__ __forceinline__ u32
+sample_rows(u32 nrows, u32 (&row)[SAMPLE_ITEMS])
+{
+	u32			samples = min(nrows, (u32) HIST_SAMPLE),
+				ok = 0;
+
+#pragma unroll
+	for (int j = 0; j < SAMPLE_ITEMS; j++)
+	{
+		u32			i = j * RACE_WARPS * 32 + threadIdx.x;
+		u64			from = (u64) nrows * i / HIST_SAMPLE,
+					to = (u64) nrows * (i + 1) / HIST_SAMPLE;
+
+		row[j] = samples < HIST_SAMPLE ? i : (u32) (from + __umul64hi(mix64(i), to - from));
+		if (i < samples)
+			ok |= 1u << j;
+	}
+	return ok;
+}
+
+/* A column's values, as stored; zero for NULLs. */
+static __device__ __forceinline__ void
+sample_values(const GpuaggColumn &c, const u32 (&row)[SAMPLE_ITEMS], u32 ok, u64 (&v)[SAMPLE_ITEMS])
+{
+	u64			unused[SAMPLE_ITEMS];
+
+	if (c.validity)
+#pragma unroll
+		for (int j = 0; j < SAMPLE_ITEMS; j++)
+			if ((ok >> j & 1) && !bit_set(c.validity, row[j]))
+				ok &= ~(1u << j);
+	load_items<SAMPLE_ITEMS>(c, row, ok, v, unused);
+}
+
+/* e0 of a window that starts three bits above the greatest exponent among sampled finite values. */
+static __device__ int
+place_window(const HistSlot &slot, const u64 (&v)[SAMPLE_ITEMS])
+{
+	__shared__ u32 best;
+	u32			own = 0;
+	int			least,
+				most = 2046 - slot.max_shift;
+
+#pragma unroll
+	for (int j = 0; j < SAMPLE_ITEMS; j++)
+	{
+		u32			e = (u32) (v[j] >> 52) & 0x7ff;
+
+		if (e != 0x7ff)
+			own = max(own, e);
+	}
+	own = __reduce_max_sync(~0u, own);
+	__syncthreads();
 	if (threadIdx.x == 0)
-		*args.copies = hist_model_copies(equal ? min((int64_t) (total / equal), args.bins.nbins) : args.bins.nbins,
-										 args.spread, args.log2_most);
+		best = 0;
+	__syncthreads();
+	if (threadIdx.x % 32 == 0)
+		atomicMax(&best, own);
+	__syncthreads();
+	least = (best ? (int) best : 1023) + 3 - slot.max_shift;
+	/* all exponents are those of numbers; so have to be those of the numbers that cut off digits */
+	if (slot.form == HIST_FIX)
+		most = min(most, 2045 - fix_weight(slot.digits, slot.digits - 1));
+	return min(max(least, 1), most) - 1075;
+}
+
+/* The windows of a slot of floats, and how many copies of its states late rows change. */
+static __device__ void
+sample_floats(const HistArgs &args, int s)
+{
+	__shared__ u32 late;
+	const HistSlot &slot = args.slot[s];
+	const HistCopies &extra = args.extra[s];
+	u32			row[SAMPLE_ITEMS],
+				ok = sample_rows(args.nrows, row),
+				own = 0;
+	u64			x[SAMPLE_ITEMS],
+				y[SAMPLE_ITEMS];
+	bool		pairs = slot.form == HIST_REGR;
+	int			ex,
+				ey = 0;
+	FixPart		unused;
+
+	sample_values(slot.x, row, ok, x);
+	if (pairs)
+		sample_values(slot.y, row, ok, y);
+	if (threadIdx.x == 0)
+		late = 0;
+	ex = place_window(slot, x);
+	if (pairs)
+		ey = place_window(slot, y);
+	if (threadIdx.x == 0)
+	{
+		args.window[2 * s] = ex;
+		args.window[2 * s + 1] = ey;
+	}
+	if (!extra.states || !args.late_threads)
+		return;
+	ok = slot_rows<SAMPLE_ITEMS>(slot, row, ok);
+#pragma unroll
+	for (int j = 0; j < SAMPLE_ITEMS; j++)
+		if ((ok >> j & 1) && !(fix_split(x[j], ex, slot.max_shift, unused) &&
+							   (!pairs || fix_split(y[j], ey, slot.max_shift, unused))))
+			own++;
+	own = __reduce_add_sync(~0u, own);
+	if (threadIdx.x % 32 == 0 && own)
+		atomicAdd(&late, own);
+	__syncthreads();
+	if (late == 0)
+	{
+		if (threadIdx.x == 0)
+			*extra.log2 = 0;
+		return;
+	}
+
+	int64_t		distinct = sample_race(args);
+
+	if (threadIdx.x == 0)
+		*extra.log2 = hist_model_late(distinct, late, min(args.nrows, (u32) HIST_SAMPLE), args.late_threads,
+									  extra.log2_most);
 }
 
 static __global__ void __launch_bounds__(RACE_WARPS * 32)
@@ -114,34 +214,19 @@ prepare_kernel(const __grid_constant__ HistArgs args)
 	for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < args.zeros; i += gridDim.x * blockDim.x)
 		args.zero[i] = 0;
 	if (args.copies && blockIdx.x == gridDim.x - 1)
-		sample_race(args);
-	for (int k = blockIdx.x; k < 2 * args.nslots; k += gridDim.x)
 	{
-		const HistSlot &slot = args.slot[k / 2];
-		__shared__ int best;
+		int64_t		distinct = sample_race(args);
 
-		if (slot.form != HIST_FIX && slot.form != HIST_ACCUM && slot.form != HIST_REGR)
-			continue;
-		if (k % 2 == 1 && slot.form != HIST_REGR)
-			continue;
-		__syncthreads();
 		if (threadIdx.x == 0)
-			best = 0;
-		__syncthreads();
-		atomicMax(&best, sample_exponent(args, k % 2 ? slot.y : slot.x));
-		__syncthreads();
-		/* three bits above the sample's maximum, and all exponents those of numbers */
-		if (threadIdx.x == 0)
-		{
-			int			least = (best ? best : 1023) + 3 - slot.max_shift;
-			int			most = 2046 - slot.max_shift;
-
-			/* so have the numbers that cut off digits */
-			if (slot.form == HIST_FIX)
-				most = min(most, 2045 - fix_weight(slot.digits, slot.digits - 1));
-			args.window[k] = min(max(least, 1), most) - 1075;
-		}
+			*args.copies = hist_model_copies(distinct, args.spread, args.log2_most);
 	}
+	for (int s = blockIdx.x; s < args.nslots; s += gridDim.x)
+		if (sums_floats(args.slot[s].op))
+		{
+			/* all have read what the sample before left in shared memory */
+			__syncthreads();
+			sample_floats(args, s);
+		}
 }
 
 /* ---- accumulate ------------------------------------------------------------ */
@@ -198,7 +283,7 @@ add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (
 		case HIST_REGR:
 			ROW_AFTER_ROW(bool late = has && !add_floats(args, slot, s, p + at, plane, bin0 + b, l, h);
 						  if (__any_sync(~0u, late))
-							  change_rows<CHANGE_LATE>(args, s, bin0 + b, late, l, h););
+							  change_rows<CHANGE_LATE>(args, s, bin_of_block(args, s, bin0 + b), late, l, h););
 		case HIST_MAX32:
 			EACH_ROW(max_u32(p + at, (u32) max_code(slot.op, lo[j])););
 		case HIST_MAX64:
@@ -419,7 +504,8 @@ hist_launch_partition(const HistArgs &args, const DeviceFacts &facts, cudaStream
 	if (taken)
 		return GPUAGG_CUDA_OK;
 	CUDA_TRY(allow_shared(partition_kernel<ITEMS_GENERIC>, facts));
-	CUDA_TRY(launch_early(partition_kernel<ITEMS_GENERIC>, 2 * facts.sms, THREADS, bytes, facts, stream, args));
+	CUDA_TRY(launch_early(partition_kernel<ITEMS_GENERIC>, HIST_PARTITION_BLOCKS * facts.sms, THREADS, bytes, facts,
+						  stream, args));
 	return GPUAGG_CUDA_OK;
 }
 

@@ -7,8 +7,9 @@
 
 #include "hist.cuh"
 
-/* Threads of a block of the general kernels in shared memory. */
+/* Threads of a block of the general kernels in shared memory; blocks a multiprocessor of that for partitions. */
 #define HIST_THREADS 512
+#define HIST_PARTITION_BLOCKS 2
 
 GpuaggCudaStatus hist_launch_prepare(const HistArgs &args, const DeviceFacts &facts,
 									 cudaStream_t stream);
@@ -17,9 +18,11 @@ GpuaggCudaStatus hist_launch_shared(const HistArgs &args, const DeviceFacts &fac
 GpuaggCudaStatus hist_launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
 GpuaggCudaStatus hist_launch_partition(const HistArgs &args, const DeviceFacts &facts,
 									   cudaStream_t stream);
-/* Slots without a form; `states` are the caller's where those of the slots are copies. */
-GpuaggCudaStatus hist_launch_global(const HistArgs &args, void *const *states, const DeviceFacts &facts,
-									cudaStream_t stream);
+/* Slots without a form. */
+GpuaggCudaStatus hist_launch_global(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
+/* Copies of states: before rows, and after all that changes the states. */
+GpuaggCudaStatus hist_launch_init_copies(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
+GpuaggCudaStatus hist_launch_merge_copies(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
 
 /* Whether the bins make sense. */
 GpuaggCudaStatus hist_check_bins(const GpuaggBins &bins);

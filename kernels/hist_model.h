@@ -59,6 +59,8 @@ typedef struct HistModel
 /* In the L2 cache: copies for blocks, and threads that may change a state at a time. */
 #define HIST_MAX_LOG2_GLOBAL 10
 #define HIST_GLOBAL_THREADS 32
+/* The change of a state under a lock by a late row takes as long as so many rows that are not late. */
+#define HIST_LATE_ROWS 4
 /* What a partition costs in passes, of counts and of anything else; see the tuning table in README.md. */
 #define HIST_PASSES_OF_COUNTS 4
 #define HIST_PASSES_PER_PARTITION 3
@@ -125,6 +127,19 @@ static inline int64_t
 hist_model_spread(const HistDevice *dev)
 {
 	return (int64_t) dev->sms * dev->sm_threads / HIST_GLOBAL_THREADS;
+}
+
+/*
+ * log2 of the copies of states that late rows change under locks, at most `most`, if `late` of
+ * `sampled` rows are: `distinct` states are spread so that each of `threads` has one for itself, or each
+ * of those that change one at a time.
+ */
+GPUAGG_HD int
+hist_model_late(int64_t distinct, int64_t late, int64_t sampled, int64_t threads, int most)
+{
+	int64_t		busy = threads * HIST_LATE_ROWS * late / sampled;
+
+	return hist_model_copies(distinct, busy < threads ? busy : threads, most);
 }
 
 /*

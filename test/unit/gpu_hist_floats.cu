@@ -622,6 +622,133 @@ GPU_TEST(hist_late_boundaries)
 		}
 }
 
+/* How rows of BinadeRows are spread over the bins. */
+enum BinadeOrder
+{
+	BINADES_MIXED,
+	BINADES_SORTED,
+	BINADES_HOT,				/* nine of ten in the last bin */
+	BINADES_FEW_LATE,			/* the exponent of the first bin for nearly all rows */
+	BINADES_OVERFLOW,			/* two rows, likely not of the sample, whose squares are infinite */
+	BINADES_ORDERS
+};
+
+/*
+ * The exponent of an x is its bin's, of ten over 80 binades: rows of most bins are late, and of a bin's
+ * rows none is small beside the others.  No y is late.
+ */
+struct BinadeRows
+{
+	std::vector<int32_t> bin;
+	std::vector<double> x,
+				y;
+
+	BinadeRows(size_t n, int64_t nbins, BinadeOrder order);
+};
+
+BinadeRows::BinadeRows(size_t n, int64_t nbins, BinadeOrder order) : bin(n), x(n), y(n)
+{
+	Random		r(n + (uint64_t) (nbins + order));
+
+	for (size_t i = 0; i < n; i++)
+	{
+		bin[i] = (int32_t) (order == BINADES_SORTED ? i * nbins / n
+							: order == BINADES_HOT && r.below(10) ? nbins - 1 : r.below(nbins));
+		x[i] = ldexp(r.uniform() + 0.5, order == BINADES_FEW_LATE && r.below(10000) ? 0 : bin[i] % 10 * -8);
+		y[i] = r.uniform() - 0.5;
+	}
+	if (order == BINADES_OVERFLOW)
+		for (size_t i : {n / 3, n / 3 * 2})
+		{
+			bin[i] = 1;
+			x[i] = i == n / 3 ? 1e200 : -1e200;
+		}
+}
+
+/* A slot of the test below: of x and y, or of y and x. */
+struct BinadeSlot
+{
+	SlotCase	slot;
+	bool		swapped = false;
+};
+
+static const std::vector<BinadeSlot> binade_sets[] = {{{accum}}, {{regr}},
+	{{count}, {accum, true}, {accum}, {sum}, {moments}, {regr, true}, {regr}}};
+
+/* Two batches of the rows, into states that are aligned to 16 bytes and no more. */
+static void
+check_binades(const BinadeRows &rows, int64_t nbins, BinadeOrder order, const std::vector<BinadeSlot> &set)
+{
+	DeviceArray<int32_t> bin(rows.bin);
+	DeviceArray<double> x(rows.x),
+				y(rows.y);
+	std::vector<SlotCase> slots;
+
+	for (const BinadeSlot &b : set)
+		slots.push_back(b.slot);
+
+	HistExpected expect(slots, nbins);
+
+	for (size_t s = 0; s < slots.size(); s++)
+	{
+		for (size_t i = 0; i < 2 * rows.x.size(); i++)
+		{
+			uint64_t	one = as_bits(rows.x[i % rows.x.size()]),
+						two = as_bits(rows.y[i % rows.x.size()]);
+
+			expect.step(s, rows.bin[i % rows.x.size()], set[s].swapped ? Input{two, one} : Input{one, two});
+		}
+		/* of x, and of pairs, which have x either way */
+		if (order == BINADES_OVERFLOW && (slots[s].op == MONOID_REGR_F64 ||
+										  (slots[s].op == MONOID_ACCUM_F64 && !set[s].swapped)))
+			expect.errors[s] = MONOID_ERR_OVERFLOW;
+	}
+	for (GpuaggHistStrategy strategy : strategies)
+	{
+		HistActual	actual(slots, nbins, 16);
+		GpuaggHist	h = GpuaggHist();
+		char		what[100];
+
+		h.bins.kind = GPUAGG_BIN_INDEX;
+		h.bins.ncolumns = 1;
+		h.bins.column[0] = {bin.get(), nullptr, GPUAGG_VALUE_I32};
+		h.bins.nbins = nbins;
+		h.nslots = (int) slots.size();
+		h.nrows = (int64_t) rows.x.size();
+		h.strategy = strategy;
+		for (size_t s = 0; s < slots.size(); s++)
+		{
+			GpuaggColumn one = {x.get(), nullptr, GPUAGG_VALUE_F64},
+						two = {y.get(), nullptr, GPUAGG_VALUE_F64};
+
+			h.slot[s].op = slots[s].op;
+			h.slot[s].x = set[s].swapped ? two : one;
+			h.slot[s].y = slots[s].op != MONOID_REGR_F64 ? GpuaggColumn() : set[s].swapped ? one : two;
+		}
+		actual.attach(h);
+		hist_update(h);
+		hist_update(h);
+		snprintf(what, sizeof(what), "strategy %d, %ld bins, order %d, %zu slots", strategy, (long) nbins, order,
+				 slots.size());
+		actual.check(expect, what);
+	}
+}
+
+/*
+ * Late rows of many blocks, whose states have copies, of some slots and not of others; in few and many
+ * bins, in one, in a partition of several blocks, and where the sample may see none of them.
+ */
+GPU_TEST(hist_late_copies)
+{
+	const size_t n = gpu_test_quick() ? 24000 : 100000;
+
+	for (int64_t nbins : {10L, 300L, 5000L})
+		for (int order = 0; order < BINADES_ORDERS; order++)
+			for (const auto &set : binade_sets)
+				if (nbins <= (int64_t) n / 16)
+					check_binades(BinadeRows(n, nbins, (BinadeOrder) order), nbins, (BinadeOrder) order, set);
+}
+
 /* ---- error bits ------------------------------------------------------------------------ */
 
 struct FloatError

@@ -90,6 +90,35 @@ model_race(void)
 	CHECK(hist_model(&h100, 20000, 1, 134217728, 20000, HIST_BINS_ANY).log2_copies == 1, "20000 bins, one in use");
 }
 
+/* Copies for late rows: none without such rows, more the more of them are, and no more than threads need. */
+static void
+model_late(void)
+{
+	const int64_t threads = 132 * 512;
+
+	for (int64_t bins = 1; bins <= 200000; bins = bins * 3 / 2 + 1)
+	{
+		int			before = 0;
+
+		CHECK(hist_model_late(bins, 0, 4096, threads, 7) == 0, "%ld bins: copies for no late rows", (long) bins);
+		for (int64_t late = 1; late <= 4096; late *= 2)
+		{
+			int			log2 = hist_model_late(bins, late, 4096, threads, 7);
+
+			CHECK(log2 >= before && log2 <= 7 && (log2 == 0 || bins << (log2 - 1) < threads),
+				  "%ld bins, %ld late rows: 2^%d copies, 2^%d for half of them", (long) bins, (long) late, log2,
+				  before);
+			before = log2;
+		}
+	}
+	CHECK(hist_model_late(1000, 1, 4096, threads, 7) == 0, "1000 bins, one late row");
+	CHECK(hist_model_late(1, 1, 4096, threads, 7) > 0, "one late row of the only bin");
+	CHECK(hist_model_late(1000, 3072, 4096, threads, 7) == 7, "1000 bins, three of four rows");
+	CHECK(hist_model_late(10000, 3072, 4096, threads, 7) == 3, "10000 bins, three of four rows");
+	CHECK(hist_model_late(100000, 3072, 4096, threads, 7) == 0, "100000 bins, three of four rows");
+	CHECK(hist_model_late(2, 5, 5, threads, 4) == 4, "five rows, all of them late");
+}
+
 /* States in the L2 cache: copies of few, one of many. */
 static void
 model_global(void)
@@ -168,6 +197,7 @@ main(void)
 {
 	RUN("the model's table", model_table);
 	RUN("race factors", model_race);
+	RUN("copies for late rows", model_late);
 	RUN("copies in the L2 cache", model_global);
 	RUN("partitions", model_partitions);
 	RUN("passes and partitions fit and cover", model_covers);
