@@ -684,7 +684,7 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 		: plan.model.form == HIST_FORM_LOOK ? GPUAGG_HIST_GLOBAL : GPUAGG_HIST_SHARED;
 	choice->copies = 1 << plan.model.log2_copies;
 	choice->passes = choice->strategy == GPUAGG_HIST_PARTITION ? (int) plan.model.partitions
-		: plan.model.form == HIST_FORM_LOOK ? 1 : plan.model.passes;
+		: plan.model.form == HIST_FORM_LOOK || plan.exchange.owners ? 1 : plan.model.passes;
 	choice->bin_bytes = plan.model.form == HIST_FORM_BYTES ? 1 : 4 * plan.args.words;
 	return GPUAGG_CUDA_OK;
 }

@@ -12,7 +12,8 @@
  *
  * A sample finds hot bins first.  Their rows stay in the block, which has places for them, and a
  * last kernel adds up the blocks'.  If the sample says that rows crowd in few owners all the same
- * (neighbouring rows of few bins), they are partitioned instead.  Rows for which a queue has no
+ * (neighbouring rows of few bins), or that floats are too far apart for a window, rows are
+ * partitioned instead.  Rows for which a queue has no
  * room though it said nothing of that kind, and floats outside the window, are put off: a kernel
  * of its own changes their states one by one.
  */
@@ -47,6 +48,7 @@
 #define SAMPLE_CELLS (1 << SAMPLE_LOG2_CELLS)
 #define HOT_SAMPLES 32			/* of all samples: a hot bin */
 #define CROWD_SAMPLES 16		/* of a window's, for one owner: a crowd */
+#define LATE_SAMPLES 128		/* of all samples: too many to put off */
 
 /* Of a bin among rows that were put off: no count has it. */
 #define UNCOUNTED 0x80000000u
@@ -201,7 +203,25 @@ find_hot(const u32 (&bin)[SAMPLE_ITEMS], u32 nbins, u32 *cell, u32 *hot)
 	}
 }
 
-/* One block: hot bins, and whether owners get alike.  Its predecessor has waited for who wrote the rows. */
+/* Of a thread's samples, floats that have no place in the window. */
+static __device__ __forceinline__ u32
+late_samples(const HistArgs &args, const FastArgs &fast, const u64 (&value)[SAMPLE_ITEMS])
+{
+	const HistSlot &slot = args.slot[fast.slot];
+	int			e0 = args.window[2 * fast.slot];
+	u32			late = 0;
+
+#pragma unroll
+	for (int j = 0; j < SAMPLE_ITEMS; j++)
+	{
+		FixPart		unused;
+
+		late += !fix_split(value[j], e0, slot.max_shift, unused);
+	}
+	return late;
+}
+
+/* One block: hot bins, whether owners get alike, and whether values are near each other.  Its predecessor has waited for who wrote the rows. */
 static __global__ void __launch_bounds__(SAMPLE_THREADS)
 sample_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast,
 			  const __grid_constant__ HistExchange x)
@@ -211,8 +231,10 @@ sample_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Fas
 				load[WINDOWS_AT_ONCE * MOST_OWNERS];
 	__shared__ __align__(8) u32 hot[HOT_BINS];
 	const int32_t *column = (const int32_t *) fast.bin;
+	const u64  *values = (const u64 *) args.slot[fast.slot].x.values;
 	u32			nbins = (u32) args.bins.nbins,
 				bin[SAMPLE_ITEMS];
+	u64			value[SAMPLE_ITEMS];
 	u64			window = min((u64) args.nrows, (u64) x.owners * TILE);
 	bool		crowd = false;
 
@@ -224,9 +246,11 @@ sample_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Fas
 	for (int j = 0; j < SAMPLE_ITEMS; j++)
 	{
 		u32			i = j * SAMPLE_THREADS + threadIdx.x;
-		u64			from = (args.nrows - window) * (i / SAMPLES_A_WINDOW) / (SAMPLE_WINDOWS - 1);
+		u64			from = (args.nrows - window) * (i / SAMPLES_A_WINDOW) / (SAMPLE_WINDOWS - 1),
+					row = from + __umul64hi(mix64(i), window);
 
-		bin[j] = (u32) column[from + __umul64hi(mix64(i), window)] - (u32) fast.min;
+		bin[j] = (u32) column[row] - (u32) fast.min;
+		value[j] = values[row];
 	}
 	__syncthreads();
 	find_hot(bin, nbins, cell, hot);
@@ -249,10 +273,16 @@ sample_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Fas
 	}
 	crowd = __syncthreads_or(crowd);
 	wait_for_predecessor();
+	if (threadIdx.x == 0)
+		load[0] = 0;
+	__syncthreads();
+	if (args.slot[fast.slot].form == HIST_FIX)
+		atomicAdd(&load[0], late_samples(args, fast, value));
+	__syncthreads();
 	if (threadIdx.x < HOT_BINS)
 		x.hot[threadIdx.x] = hot[threadIdx.x];
 	if (threadIdx.x == 0)
-		*x.taken = x.always || !crowd;
+		*x.taken = x.always || !(crowd || load[0] >= LATE_SAMPLES);
 }
 
 /* ---- shared memory --------------------------------------------------------------- */

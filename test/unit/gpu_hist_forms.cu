@@ -93,6 +93,7 @@ struct FormCase
 
 static const SlotCase count_slot = {MONOID_COUNT, GPUAGG_VALUE_I8},
 			narrow_slot = {MONOID_SUM_I64, GPUAGG_VALUE_I32},
+			long_slot = {MONOID_SUM_I64, GPUAGG_VALUE_I64},
 			sum_slot = {MONOID_SUM_F64, GPUAGG_VALUE_F64},
 			arg_slot = {MONOID_ARGMAX, GPUAGG_VALUE_I32},
 			wide_arg_slot = {MONOID_ARGMAX, GPUAGG_VALUE_I64},
@@ -103,13 +104,14 @@ static const SlotCase count_slot = {MONOID_COUNT, GPUAGG_VALUE_I8},
 
 /*
  * 231,424 bytes of shared memory for bins: 57,856 words.  A sum of int32 takes two of them,
- * or one that spills; one of doubles five, or three; an argmax two.
+ * or one that spills; one of doubles five, or three, or four where rows are exchanged; an argmax two.
  */
 static std::vector<FormCase>
 form_cases(int64_t l2_bytes)
 {
 	const GpuaggHistStrategy shared = GPUAGG_HIST_SHARED,
 				partition = GPUAGG_HIST_PARTITION,
+				exchange = GPUAGG_HIST_EXCHANGE,
 				global = GPUAGG_HIST_GLOBAL;
 	const SlotCase nulls = {MONOID_COUNT, GPUAGG_VALUE_I8, true};
 	const int64_t looks = l2_bytes / 2 / 8;
@@ -140,10 +142,14 @@ form_cases(int64_t l2_bytes)
 		{{sum_slot}, SIMPLE, 19285, shared, 2, 20},
 		{{sum_slot}, SIMPLE, 23141, shared, 2, 12},
 		{{sum_slot}, SIMPLE, 57852, shared, 3, 12},
-		{{sum_slot}, SIMPLE, 57853, partition, 226, 20},
+		{{sum_slot}, SIMPLE, 57853, exchange, 1, 16},
+		{{sum_slot}, RANGE_I64, 57853, partition, 226, 20},
+		{{long_slot}, SIMPLE, 100000, exchange, 1, 8},
 		{{count_slot, sum_slot}, SIMPLE, 9642, shared, 1, 24},
 		{{count_slot, sum_slot}, RANGE_I64, 9643, shared, 1, 16},
-		{{count_slot, sum_slot}, SIMPLE, 1000000, partition, -1, 24},
+		{{count_slot, sum_slot}, SIMPLE, 1000000, exchange, 1, 20},
+		{{count_slot, sum_slot}, SIMPLE, 5000000, partition, -1, 24},
+		{{count_slot, sum_slot, sum_slot}, SIMPLE, 1000000, partition, -1, -1},
 		/* a maximum alone is looked at in the L2 cache */
 		{{arg_slot}, SIMPLE, 57856, shared, 2, 8},
 		{{arg_slot}, SIMPLE, 57857, global, 1, 8},

@@ -16,7 +16,7 @@
 #include "gpu_hist_reference.h"
 
 static const GpuaggHistStrategy strategies[] = {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION,
-	GPUAGG_HIST_GLOBAL, GPUAGG_HIST_AUTO};
+	GPUAGG_HIST_GLOBAL, GPUAGG_HIST_EXCHANGE, GPUAGG_HIST_AUTO};
 
 /* One operator and how its columns are made. */
 struct SlotCase

@@ -1,0 +1,230 @@
+/*
+ * gpu_hist_exchange.cu
+ *	  Histograms whose rows multiprocessors exchange: bins of every owner, rows at the ends of
+ *	  tiles and rounds, hot bins, crowds that have no room in a queue.
+ */
+#include "common.cuh"
+#include "gpu_hist_run.h"
+
+/* Rows of a block's tile, as hist_exchange.cu has it. */
+#define TILE 3328
+
+static const SlotCase count = {MONOID_COUNT, GPUAGG_VALUE_I8},
+			sum = {MONOID_SUM_F64, GPUAGG_VALUE_F64},
+			sum_extreme = {MONOID_SUM_F64, GPUAGG_VALUE_F64, false, false, EXTREME},
+			sum_long = {MONOID_SUM_I64, GPUAGG_VALUE_I64, false, false, EXTREME},
+			sum_wide = {MONOID_SUM_I128, GPUAGG_VALUE_I64, false, false, EXTREME},
+			sum_decimal = {MONOID_SUM_DEC, GPUAGG_VALUE_I64, false, false, EDGES};
+
+enum RowOrder
+{
+	EVEN,
+	SORTED,
+	HOT,						/* half of the rows in one bin, a quarter in three others */
+	STRIDE,						/* in every 132nd bin */
+	CROWD						/* in many bins of one owner */
+};
+
+static const char *const order_names[] = {"even", "sorted", "hot", "stride", "crowd"};
+
+/* A bin whose owner is the first, by the formula of hist_exchange.cu. */
+static int64_t
+crowd_bin(int64_t local, int64_t owners)
+{
+	int64_t		mask = 0;
+
+	while (2 * mask + 1 < owners)
+		mask = 2 * mask + 1;
+	return local * owners + (owners - (local & mask)) % owners;
+}
+
+static int32_t
+bin_of_row(Random &r, size_t i, size_t n, int64_t nbins, int64_t owners, RowOrder order)
+{
+	int64_t		any = (int64_t) r.below((uint64_t) nbins);
+
+	switch (order)
+	{
+		case SORTED:
+			return (int32_t) ((__int128) i * nbins / n);
+		case HOT:
+			return (int32_t) (r.below(2) ? nbins / 2 : r.below(2) ? nbins / 3 * (int64_t) r.below(3) : any);
+		case STRIDE:
+			return (int32_t) (any - any % 132);
+		case CROWD:
+			any = crowd_bin(any / owners, owners);
+			return (int32_t) (any < nbins ? any : 0);
+		default:
+			return (int32_t) any;
+	}
+}
+
+/* Keys start at `first`; a few are out of the range. */
+struct ExchangeRows
+{
+	Column		keys;
+	std::vector<int32_t> bin;
+	unsigned long long outside = 0;
+
+	ExchangeRows(Random &r, size_t n, int64_t nbins, int64_t owners, RowOrder order, int32_t first) : bin(n)
+	{
+		keys.type = GPUAGG_VALUE_I32;
+		keys.in.resize(n);
+		keys.bytes.resize(n * 4);
+		for (size_t i = 0; i < n; i++)
+		{
+			int32_t		key;
+
+			bin[i] = bin_of_row(r, i, n, nbins, owners, order);
+			key = bin[i] + first;
+			if (r.below(1000) == 0)
+			{
+				/* below the first, which is skipped if that is 0 */
+				bool		above = r.below(2);
+
+				key = above ? first + (int32_t) nbins : first - 1;
+				outside += above || first != 0;
+				bin[i] = -1;
+			}
+			memcpy(&keys.bytes[i * 4], &key, 4);
+		}
+		keys.upload(4);
+	}
+};
+
+/* Few rows twice, so that states are not new; by an exchange, if so it is to be. */
+static void
+check_exchange(const std::vector<SlotCase> &slots, size_t n, int64_t nbins, RowOrder order, int32_t first,
+			   GpuaggHistStrategy strategy, bool taken, uint64_t seed)
+{
+	const DeviceFacts *facts;
+	Random		r(seed);
+	HistExpected expected(slots, nbins);
+	HistActual	actual(slots, nbins);
+	char		text[200];
+
+	STATUS_MUST(gpuagg_device_facts(&facts));
+	ExchangeRows rows(r, n, nbins, facts->sms, order, first);
+	HistBatch	batch(r, slots, n);
+
+	for (int again = 0; again < (n < TILE + 2 ? 2 : 1); again++)
+	{
+		GpuaggHist	h = GpuaggHist();
+		GpuaggHistChoice choice;
+
+		h.bins.kind = first ? GPUAGG_BIN_RANGE : GPUAGG_BIN_INDEX;
+		h.bins.ncolumns = 1;
+		h.bins.column[0] = rows.keys.get();
+		h.bins.min[0] = first;
+		h.bins.extent[0] = h.bins.nbins = nbins;
+		batch.attach(h, 0);
+		batch.expect(expected, rows.bin, 0);
+		expected.outside += rows.outside;
+		h.strategy = strategy;
+		actual.attach(h);
+		STATUS_MUST(gpuagg_hist_choose(&h, &choice));
+		if (facts->smem_per_block == 232448)
+			CHECK((choice.strategy == GPUAGG_HIST_EXCHANGE) == taken, "%zu rows, %ld bins: strategy %d", n, (long) nbins,
+				  choice.strategy);
+		hist_update(h);
+	}
+	snprintf(text, sizeof(text), "%zu rows, %s, keys from %d, strategy %d, %zu slots", n, order_names[order], first,
+			 strategy, slots.size());
+	actual.check(expected, text);
+}
+
+/* Every form that takes it, rows at the ends of tiles and rounds, bins at those of owners. */
+GPU_TEST(hist_exchange)
+{
+	const std::vector<SlotCase> sets[] = {{count, sum}, {sum}, {sum_extreme, count}, {sum_long}, {count, sum_wide},
+		{sum_decimal, count}};
+	const DeviceFacts *facts;
+	uint64_t	seed = 20000;
+
+	STATUS_MUST(gpuagg_device_facts(&facts));
+	const size_t round = (size_t) facts->sms * TILE;
+
+	for (const auto &slots : sets)
+	{
+		for (int64_t nbins : {1L, 131L, 132L, 133L, 30001L})
+			for (size_t n : {(size_t) 1, (size_t) 33, (size_t) TILE - 1, (size_t) TILE, (size_t) TILE + 1, (size_t) 50021})
+				check_exchange(slots, n, nbins, EVEN, n % 2 ? 0 : -17, GPUAGG_HIST_EXCHANGE, true, seed++);
+		if (!gpu_test_quick())
+			for (size_t n : {round, round + 1, 7 * round + 12345})
+				check_exchange(slots, n, n % 2 ? 1000003 : 30001, EVEN, 0, GPUAGG_HIST_EXCHANGE, true, seed++);
+	}
+}
+
+/* Rows that are not even: hot bins keep to their blocks, and what has no room changes states. */
+GPU_TEST(hist_exchange_skew)
+{
+	const size_t n = gpu_test_quick() ? 500001 : 3000011;
+	const std::vector<SlotCase> sets[] = {{count, sum}, {sum_extreme}, {sum_long, count}, {count, sum_wide}};
+	uint64_t	seed = 21000;
+
+	for (const auto &slots : sets)
+		for (RowOrder order : {SORTED, HOT, STRIDE, CROWD})
+			for (int64_t nbins : {100L, 200003L})
+				check_exchange(slots, n, nbins, order, 5, GPUAGG_HIST_EXCHANGE, true, seed++);
+}
+
+/* AUTO takes it from so many rows on, but partitions rows that crowd, or have values far apart. */
+GPU_TEST(hist_exchange_auto)
+{
+	const size_t least = (size_t) 1 << 23;
+	uint64_t	seed = 22000;
+
+	check_exchange({count, sum}, least, 300007, HOT, 0, GPUAGG_HIST_AUTO, true, seed++);
+	check_exchange({sum_long}, least, 300007, CROWD, 0, GPUAGG_HIST_AUTO, true, seed++);
+	check_exchange({sum_extreme, count}, least, 300007, EVEN, 0, GPUAGG_HIST_AUTO, true, seed++);
+	if (gpu_test_quick())
+		return;
+	check_exchange({count, sum}, least - 1, 300007, EVEN, 0, GPUAGG_HIST_AUTO, false, seed++);
+	/* more bins than all multiprocessors have room for, and an operator that it does not take */
+	check_exchange({count, sum}, least, 2000003, EVEN, 0, GPUAGG_HIST_AUTO, false, seed++);
+	check_exchange({count, {MONOID_SUM_I64, GPUAGG_VALUE_I32}}, least, 300007, EVEN, 0, GPUAGG_HIST_AUTO, false, seed++);
+}
+
+/* Sums that overflow every digit, of many rows of hot bins and of bins that are not. */
+GPU_TEST(hist_exchange_digits)
+{
+	const size_t n = gpu_test_quick() ? 300000 : 4000000;
+
+	for (int64_t nbins : {1L, 50L, 3000L})
+		for (int sign = 0; sign < 3; sign++)
+		{
+			Random		r(nbins + sign);
+			std::vector<int32_t> bins(n);
+			std::vector<double> values(n);
+			std::vector<gpuagg_i128> expect(nbins, 0);
+			int64_t		bad = -1;
+
+			for (size_t i = 0; i < n; i++)
+			{
+				int64_t		v = (int64_t) (r.next() >> 11);
+
+				if (sign == 1 || (sign == 2 && r.below(2)))
+					v = -v;
+				bins[i] = (int32_t) r.below(nbins);
+				values[i] = (double) v;
+				expect[bins[i]] += v;
+			}
+			DeviceArray<int32_t> keys(bins);
+			DeviceArray<double> x(values),
+						states(nbins);
+			DeviceArray<GpuaggHistStatus> status(1);
+
+			for (int run = 0; run < 2; run++)
+			{
+				one_batch(MONOID_SUM_F64, {keys.get(), nullptr, GPUAGG_VALUE_I32}, {x.get(), nullptr, GPUAGG_VALUE_F64}, n,
+						  nbins, states.get(), status.get(), GPUAGG_HIST_EXCHANGE);
+				std::vector<double> got = states.take();
+
+				for (int64_t b = 0; b < nbins && bad < 0; b++)
+					if (got[b] != (double) expect[b])
+						bad = b;
+				CHECK(bad < 0, "%ld bins, sign %d: bin %ld: %.17g, expected %.17g", (long) nbins, sign, (long) bad,
+					  bad < 0 ? 0 : got[bad], bad < 0 ? 0 : (double) expect[bad]);
+			}
+		}
+}
