@@ -13,42 +13,10 @@
  * A sample finds hot bins first.  Their rows stay in the block, which has places for them, and a
  * last kernel adds up the blocks'.  If the sample says that rows crowd in few owners all the same
  * (neighbouring rows of few bins), or that floats are too far apart for a window, rows are
- * partitioned instead.  Rows for which a queue has no
- * room though it said nothing of that kind, and floats outside the window, are put off: a kernel
- * of its own changes their states one by one.
+ * partitioned instead.  Rows for which a queue has no room though it said nothing of that kind, and
+ * floats outside the window, are put off: a kernel of its own changes their states one by one.
  */
-#include "hist_fast.cuh"
-
-/* Of a block: 28 warps, which leaves 72 registers a thread. */
-#define PRODUCERS 416
-#define RESERVERS 32			/* one warp: queues' rows for a tile, and announcements */
-#define CONSUMERS 224
-#define CONSUMER_GROUPS 2		/* every other round each, as adding waits for rows */
-#define THREADS (PRODUCERS + RESERVERS + CONSUMER_GROUPS * CONSUMERS)
-
-#define ITEMS 8
-#define TILE (PRODUCERS * ITEMS)
-/* A queue's room: as many rows as come to four owners. */
-#define ROOM (4 * TILE)
-/* Five a lane of a warp; there are fewer, so that the last one's first place is the end. */
-#define MOST_OWNERS 160
-#define OWNERS_A_LANE (MOST_OWNERS / 32)
-
-/* Hot bins: a table of buckets of two, and copies of their words. */
-#define HOT_LOG2_BUCKETS 6
-#define HOT_BINS (2 << HOT_LOG2_BUCKETS)
-#define HOT_LOG2_COPIES 2
-#define HOT_PLACES (HOT_BINS << HOT_LOG2_COPIES)
-
-#define SAMPLE_THREADS 1024
-#define SAMPLE_ITEMS 8
-#define SAMPLE_WINDOWS 64
-#define SAMPLES_A_WINDOW (SAMPLE_THREADS * SAMPLE_ITEMS / SAMPLE_WINDOWS)
-#define SAMPLE_LOG2_CELLS 12
-#define SAMPLE_CELLS (1 << SAMPLE_LOG2_CELLS)
-#define HOT_SAMPLES 32			/* of all samples: a hot bin */
-#define CROWD_SAMPLES 16		/* of a window's, for one owner: a crowd */
-#define LATE_SAMPLES 128		/* of all samples: too many to put off */
+#include "hist_exchange.cuh"
 
 /* Of a bin among rows that were put off: no count has it. */
 #define UNCOUNTED 0x80000000u
@@ -93,69 +61,7 @@ wait_for(const u32 *count, u32 least)
 	while (v < least);
 }
 
-/* ---- owners ---------------------------------------------------------------------- */
-
-/* n / owners, for n below 2^32 / owners. */
-static __device__ __forceinline__ u32
-by_owners(const HistExchange &x, u32 n)
-{
-	return __umulhi(n, x.magic);
-}
-
-/*
- * Neighbouring bins have different owners, as rows that are sorted come in runs; and so have
- * multiples of a number, as each row of bins begins elsewhere.
- */
-static __device__ __forceinline__ u32
-first_owner(const HistExchange &x, u32 local)
-{
-	return local & x.mask;
-}
-
-struct Owned
-{
-	u32			owner;
-	u32			local;			/* among its bins */
-};
-
-static __device__ __forceinline__ Owned
-owner_of(const HistExchange &x, u32 bin)
-{
-	u32			local = by_owners(x, bin),
-				owner = bin - local * x.owners + first_owner(x, local);
-
-	return {owner < x.owners ? owner : owner - x.owners, local};
-}
-
-static __device__ __forceinline__ u32
-bin_of(const HistExchange &x, u32 owner, u32 local)
-{
-	u32			first = first_owner(x, local);
-
-	return local * x.owners + owner - first + (owner < first ? x.owners : 0);
-}
-
-static __device__ __forceinline__ u32
-hot_bucket(u32 bin)
-{
-	return bin * 0x9e3779b1u >> (32 - HOT_LOG2_BUCKETS);
-}
-
-/* The place of a bin among the hot ones, or HOT_BINS. */
-static __device__ __forceinline__ u32
-hot_place(const u32 *hot, u32 bin)
-{
-	u32			bucket = hot_bucket(bin);
-	uint2		two = ((const uint2 *) hot)[bucket];
-
-	return two.x == bin ? 2 * bucket : two.y == bin ? 2 * bucket + 1 : HOT_BINS;
-}
-
-static __device__ __forceinline__ u32
-bin_of_place(const HistExchange &x, const u32 *hot, u32 owner, u32 at)
-{
-	return at < x.local ? bin_of(x, owner, at) : hot[(at - x.local) >> HOT_LOG2_COPIES];
-}
+/* ---- shared memory --------------------------------------------------------------- */
 
 /* A plane of a block's words: of its own bins, then of hot ones. */
 struct ExchangePlace : FastPlace
@@ -169,123 +75,6 @@ struct ExchangePlace : FastPlace
 		return bin_of_place(*x, hot, blockIdx.x, at);
 	}
 };
-
-/* ---- the sample -------------------------------------------------------------------- */
-
-static __device__ __forceinline__ u32
-sample_cell(u32 bin)
-{
-	return bin * 0x85ebca6bu >> (32 - SAMPLE_LOG2_CELLS);
-}
-
-/* Bins that many samples have, those of most first.  Cells may be shared, so some may be hot by mistake. */
-static __device__ __forceinline__ void
-find_hot(const u32 (&bin)[SAMPLE_ITEMS], u32 nbins, u32 *cell, u32 *hot)
-{
-#pragma unroll
-	for (int j = 0; j < SAMPLE_ITEMS; j++)
-		if (bin[j] < nbins)
-			atomicAdd(&cell[sample_cell(bin[j])], 1u);
-	__syncthreads();
-	for (u32 least = 64 * HOT_SAMPLES; least >= HOT_SAMPLES; least /= 4)
-	{
-#pragma unroll
-		for (int j = 0; j < SAMPLE_ITEMS; j++)
-			if (bin[j] < nbins && cell[sample_cell(bin[j])] >= least)
-			{
-				u32		   *bucket = hot + 2 * hot_bucket(bin[j]),
-							old = atomicCAS(bucket, NO_BIN, bin[j]);
-
-				if (old != NO_BIN && old != bin[j])
-					atomicCAS(bucket + 1, NO_BIN, bin[j]);
-			}
-		__syncthreads();
-	}
-}
-
-/* Of a thread's samples, floats that have no place in the window. */
-static __device__ __forceinline__ u32
-late_samples(const HistArgs &args, const FastArgs &fast, const u64 (&value)[SAMPLE_ITEMS])
-{
-	const HistSlot &slot = args.slot[fast.slot];
-	int			e0 = args.window[2 * fast.slot];
-	u32			late = 0;
-
-#pragma unroll
-	for (int j = 0; j < SAMPLE_ITEMS; j++)
-	{
-		FixPart		unused;
-
-		late += !fix_split(value[j], e0, slot.max_shift, unused);
-	}
-	return late;
-}
-
-/* One block: hot bins, whether owners get alike, and whether values are near each other.  Its predecessor has waited for who wrote the rows. */
-static __global__ void __launch_bounds__(SAMPLE_THREADS)
-sample_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast,
-			  const __grid_constant__ HistExchange x)
-{
-	constexpr int WINDOWS_AT_ONCE = SAMPLE_THREADS / SAMPLES_A_WINDOW;
-	__shared__ u32 cell[SAMPLE_CELLS],
-				load[WINDOWS_AT_ONCE * MOST_OWNERS];
-	__shared__ __align__(8) u32 hot[HOT_BINS];
-	const int32_t *column = (const int32_t *) fast.bin;
-	const u64  *values = (const u64 *) args.slot[fast.slot].x.values;
-	u32			nbins = (u32) args.bins.nbins,
-				bin[SAMPLE_ITEMS];
-	u64			value[SAMPLE_ITEMS];
-	u64			window = min((u64) args.nrows, (u64) x.owners * TILE);
-	bool		crowd = false;
-
-	for (u32 i = threadIdx.x; i < SAMPLE_CELLS; i += SAMPLE_THREADS)
-		cell[i] = 0;
-	if (threadIdx.x < HOT_BINS)
-		hot[threadIdx.x] = NO_BIN;
-#pragma unroll
-	for (int j = 0; j < SAMPLE_ITEMS; j++)
-	{
-		u32			i = j * SAMPLE_THREADS + threadIdx.x;
-		u64			from = (args.nrows - window) * (i / SAMPLES_A_WINDOW) / (SAMPLE_WINDOWS - 1),
-					row = from + __umul64hi(mix64(i), window);
-
-		bin[j] = (u32) column[row] - (u32) fast.min;
-		value[j] = values[row];
-	}
-	__syncthreads();
-	find_hot(bin, nbins, cell, hot);
-#pragma unroll 1
-	for (int j = 0; j < SAMPLE_ITEMS; j++)
-	{
-		for (u32 i = threadIdx.x; i < WINDOWS_AT_ONCE * MOST_OWNERS; i += SAMPLE_THREADS)
-			load[i] = 0;
-		__syncthreads();
-		if (bin[0] < nbins && hot_place(hot, bin[0]) == HOT_BINS)
-			atomicAdd(&load[threadIdx.x / SAMPLES_A_WINDOW * MOST_OWNERS + owner_of(x, bin[0]).owner], 1u);
-		__syncthreads();
-		for (u32 i = threadIdx.x; i < WINDOWS_AT_ONCE * MOST_OWNERS; i += SAMPLE_THREADS)
-			crowd = crowd || load[i] >= CROWD_SAMPLES;
-		/* so that they stay in registers */
-#pragma unroll
-		for (int k = 0; k + 1 < SAMPLE_ITEMS; k++)
-			bin[k] = bin[k + 1];
-		__syncthreads();
-	}
-	crowd = __syncthreads_or(crowd);
-	wait_for_predecessor();
-	if (threadIdx.x == 0)
-		load[0] = 0;
-	__syncthreads();
-	if (args.slot[fast.slot].form == HIST_FIX)
-		atomicAdd(&load[0], late_samples(args, fast, value));
-	__syncthreads();
-	if (threadIdx.x < HOT_BINS)
-		x.hot[threadIdx.x] = hot[threadIdx.x];
-	if (threadIdx.x == 0)
-		*x.taken = x.always || !(crowd || load[0] >= LATE_SAMPLES);
-}
-
-/* ---- shared memory --------------------------------------------------------------- */
 
 /* Behind the bins' words, for two tiles at a time where one is counted while the other is written. */
 struct ExchangeTile
@@ -935,7 +724,7 @@ launch_exchange(const HistArgs &args, const FastArgs &fast, const HistExchange &
 				cudaStream_t stream)
 {
 	CUDA_TRY(allow_shared(exchange_kernel<KIND>, facts));
-	CUDA_TRY(launch_early(sample_kernel, 1, SAMPLE_THREADS, 0, facts, stream, args, fast, x));
+	STATUS_TRY(hist_launch_exchange_sample(args, fast, x, facts, stream));
 	CUDA_TRY(launch_together(exchange_kernel<KIND>, x.owners, THREADS, exchange_bytes(args, x), stream, args, fast, x));
 	CUDA_TRY(launch_early(late_kernel, 4 * facts.sms, 256, 0, facts, stream, args, fast, x));
 	CUDA_TRY(launch_early(fold_hot_kernel, 1, 2 * HOT_BINS, 0, facts, stream, args, x));

@@ -1,0 +1,140 @@
+/*
+ * hist_exchange_sample.cu
+ *	  What an exchange asks of a sample: hot bins, whether rows crowd in few owners, and whether
+ *	  floats fit a window.
+ *
+ * Samples are taken from windows of as many neighbouring rows as blocks work on at a time, since
+ * what counts is how many of those go to one owner.
+ */
+#include "hist_exchange.cuh"
+
+#define SAMPLE_THREADS 1024
+#define SAMPLE_ITEMS 8
+#define SAMPLE_WINDOWS 64
+#define SAMPLES_A_WINDOW (SAMPLE_THREADS * SAMPLE_ITEMS / SAMPLE_WINDOWS)
+#define SAMPLE_LOG2_CELLS 12
+#define SAMPLE_CELLS (1 << SAMPLE_LOG2_CELLS)
+#define HOT_SAMPLES 32			/* of all samples: a hot bin */
+#define CROWD_SAMPLES 16		/* of a window's, for one owner: a crowd */
+#define LATE_SAMPLES 128		/* of all samples: too many to put off */
+
+static __device__ __forceinline__ u32
+sample_cell(u32 bin)
+{
+	return bin * 0x85ebca6bu >> (32 - SAMPLE_LOG2_CELLS);
+}
+
+/* Bins that many samples have, those of most first.  Cells may be shared, so some may be hot by mistake. */
+static __device__ __forceinline__ void
+find_hot(const u32 (&bin)[SAMPLE_ITEMS], u32 nbins, u32 *cell, u32 *hot)
+{
+#pragma unroll
+	for (int j = 0; j < SAMPLE_ITEMS; j++)
+		if (bin[j] < nbins)
+			atomicAdd(&cell[sample_cell(bin[j])], 1u);
+	__syncthreads();
+	for (u32 least = 64 * HOT_SAMPLES; least >= HOT_SAMPLES; least /= 4)
+	{
+#pragma unroll
+		for (int j = 0; j < SAMPLE_ITEMS; j++)
+			if (bin[j] < nbins && cell[sample_cell(bin[j])] >= least)
+			{
+				u32		   *bucket = hot + 2 * hot_bucket(bin[j]),
+							old = atomicCAS(bucket, NO_BIN, bin[j]);
+
+				if (old != NO_BIN && old != bin[j])
+					atomicCAS(bucket + 1, NO_BIN, bin[j]);
+			}
+		__syncthreads();
+	}
+}
+
+/* Of a thread's samples, floats that have no place in the window. */
+static __device__ __forceinline__ u32
+late_samples(const HistArgs &args, const FastArgs &fast, const u64 (&value)[SAMPLE_ITEMS])
+{
+	const HistSlot &slot = args.slot[fast.slot];
+	int			e0 = args.window[2 * fast.slot];
+	u32			late = 0;
+
+#pragma unroll
+	for (int j = 0; j < SAMPLE_ITEMS; j++)
+	{
+		FixPart		unused;
+
+		late += !fix_split(value[j], e0, slot.max_shift, unused);
+	}
+	return late;
+}
+
+/* One block: hot bins, whether owners get alike, and whether values are near each other.  Its predecessor has waited for who wrote the rows. */
+static __global__ void __launch_bounds__(SAMPLE_THREADS)
+sample_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast,
+			  const __grid_constant__ HistExchange x)
+{
+	constexpr int WINDOWS_AT_ONCE = SAMPLE_THREADS / SAMPLES_A_WINDOW;
+	__shared__ u32 cell[SAMPLE_CELLS],
+				load[WINDOWS_AT_ONCE * MOST_OWNERS];
+	__shared__ __align__(8) u32 hot[HOT_BINS];
+	const int32_t *column = (const int32_t *) fast.bin;
+	const u64  *values = (const u64 *) args.slot[fast.slot].x.values;
+	u32			nbins = (u32) args.bins.nbins,
+				bin[SAMPLE_ITEMS];
+	u64			value[SAMPLE_ITEMS];
+	u64			window = min((u64) args.nrows, (u64) x.owners * TILE);
+	bool		crowd = false;
+
+	for (u32 i = threadIdx.x; i < SAMPLE_CELLS; i += SAMPLE_THREADS)
+		cell[i] = 0;
+	if (threadIdx.x < HOT_BINS)
+		hot[threadIdx.x] = NO_BIN;
+#pragma unroll
+	for (int j = 0; j < SAMPLE_ITEMS; j++)
+	{
+		u32			i = j * SAMPLE_THREADS + threadIdx.x;
+		u64			from = (args.nrows - window) * (i / SAMPLES_A_WINDOW) / (SAMPLE_WINDOWS - 1),
+					row = from + __umul64hi(mix64(i), window);
+
+		bin[j] = (u32) column[row] - (u32) fast.min;
+		value[j] = values[row];
+	}
+	__syncthreads();
+	find_hot(bin, nbins, cell, hot);
+#pragma unroll 1
+	for (int j = 0; j < SAMPLE_ITEMS; j++)
+	{
+		for (u32 i = threadIdx.x; i < WINDOWS_AT_ONCE * MOST_OWNERS; i += SAMPLE_THREADS)
+			load[i] = 0;
+		__syncthreads();
+		if (bin[0] < nbins && hot_place(hot, bin[0]) == HOT_BINS)
+			atomicAdd(&load[threadIdx.x / SAMPLES_A_WINDOW * MOST_OWNERS + owner_of(x, bin[0]).owner], 1u);
+		__syncthreads();
+		for (u32 i = threadIdx.x; i < WINDOWS_AT_ONCE * MOST_OWNERS; i += SAMPLE_THREADS)
+			crowd = crowd || load[i] >= CROWD_SAMPLES;
+		/* so that they stay in registers */
+#pragma unroll
+		for (int k = 0; k + 1 < SAMPLE_ITEMS; k++)
+			bin[k] = bin[k + 1];
+		__syncthreads();
+	}
+	crowd = __syncthreads_or(crowd);
+	wait_for_predecessor();
+	if (threadIdx.x == 0)
+		load[0] = 0;
+	__syncthreads();
+	if (args.slot[fast.slot].form == HIST_FIX)
+		atomicAdd(&load[0], late_samples(args, fast, value));
+	__syncthreads();
+	if (threadIdx.x < HOT_BINS)
+		x.hot[threadIdx.x] = hot[threadIdx.x];
+	if (threadIdx.x == 0)
+		*x.taken = x.always || !(crowd || load[0] >= LATE_SAMPLES);
+}
+
+GpuaggCudaStatus
+hist_launch_exchange_sample(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
+							const DeviceFacts &facts, cudaStream_t stream)
+{
+	CUDA_TRY(launch_early(sample_kernel, 1, SAMPLE_THREADS, 0, facts, stream, args, fast, x));
+	return GPUAGG_CUDA_OK;
+}
