@@ -191,7 +191,8 @@ GpuaggCudaStatus gpuagg_cuda_combine(MonoidId op, int64_t n, const void *left, c
  * are the same on every run; inputs outside that window (more than
  * about 5 decades below the sampled maximum for sums into many bins, 10 into
  * fewer, 15 for moments; infinities, NaN) are combined one by one in no fixed
- * order.
+ * order.  So are rows of an EXCHANGE that crowd in the bins of few multiprocessors though its
+ * sample did not show it.
  */
 /* A column in Arrow's physical layout. */
 typedef struct GpuaggColumn

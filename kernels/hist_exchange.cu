@@ -412,8 +412,8 @@ load_queue(const uint16_t *key, const u64 *value, u32 row, u32 n, u32 (&at)[4], 
  * carries are added here, and rows without a place in the window put off.
  */
 static __device__ __forceinline__ void
-add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x, const ExchangePlace &place, const double (&magic)[4],
-			u32 limit, const u32 (&at)[4], const double (&v)[4], u32 in)
+add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x, const ExchangePlace &place,
+			const double (&magic)[4], u32 limit, const u32 (&at)[4], const double (&v)[4], u32 in)
 {
 	constexpr int DIGITS = digits_of(FAST_FIX3_F64);
 	u32			d[4][DIGITS],

@@ -67,7 +67,10 @@ late_samples(const HistArgs &args, const FastArgs &fast, const u64 (&value)[SAMP
 	return late;
 }
 
-/* One block: hot bins, whether owners get alike, and whether values are near each other.  Its predecessor has waited for who wrote the rows. */
+/*
+ * One block: hot bins, whether owners get alike, and whether values are near each other.  Its
+ * predecessor has waited for who wrote the rows.
+ */
 static __global__ void __launch_bounds__(SAMPLE_THREADS)
 sample_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast,
 			  const __grid_constant__ HistExchange x)

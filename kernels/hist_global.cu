@@ -204,7 +204,8 @@ hist_launch_global(const HistArgs &args, const DeviceFacts &facts, cudaStream_t 
 {
 	STATUS_TRY(hist_launch_prepare(args, facts, stream));
 	STATUS_TRY(hist_launch_init_copies(args, facts, stream));
-	CUDA_TRY(launch_early(global_kernel, BLOCKS * facts.sms, THREADS, bytes_with_hot(args, THREADS), facts, stream, args));
+	CUDA_TRY(launch_early(global_kernel, BLOCKS * facts.sms, THREADS, bytes_with_hot(args, THREADS), facts, stream,
+						  args));
 	return hist_launch_merge_copies(args, facts, stream);
 }
 

@@ -9,9 +9,9 @@
  * shared memory, or put equal bins of a warp together, so M only has to spread those over banks;
  * initialising and flushing M copies is weighed against the rows of a block; and where S passes
  * would read the input more often than a partition moves it, the rows are
- * partitioned by bin range once.  Two kinds of histogram have a way of their own
- * there: counts in bytes, and maxima that most rows only look at.  Operators without
- * a fast form have copies in the L2 cache.
+ * partitioned by bin range once, or exchanged where hist_exchange.cu takes them.  Two kinds
+ * of histogram have a way of their own there: counts in bytes, and maxima that most rows only
+ * look at.  Operators without a fast form have copies in the L2 cache.
  *
  * The race factor is sampled on the device, where no host waits for it: here is what the
  * memory has room for, and the device picks as many copies of that as rows meet.

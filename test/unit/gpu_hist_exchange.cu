@@ -158,7 +158,7 @@ GPU_TEST(hist_exchange)
 /* Rows that are not even: hot bins keep to their blocks, and what has no room changes states. */
 GPU_TEST(hist_exchange_skew)
 {
-	const size_t n = gpu_test_quick() ? 500001 : 3000011;
+	const size_t n = gpu_test_quick() ? 500001 : 1200011;
 	const std::vector<SlotCase> sets[] = {{count, sum}, {sum_extreme}, {sum_long, count}, {count, sum_wide}};
 	uint64_t	seed = 21000;
 
@@ -177,12 +177,8 @@ GPU_TEST(hist_exchange_auto)
 	check_exchange({count, sum}, least, 300007, HOT, 0, GPUAGG_HIST_AUTO, true, seed++);
 	check_exchange({sum_long}, least, 300007, CROWD, 0, GPUAGG_HIST_AUTO, true, seed++);
 	check_exchange({sum_extreme, count}, least, 300007, EVEN, 0, GPUAGG_HIST_AUTO, true, seed++);
-	if (gpu_test_quick())
-		return;
-	check_exchange({count, sum}, least - 1, 300007, EVEN, 0, GPUAGG_HIST_AUTO, false, seed++);
-	/* more bins than all multiprocessors have room for, and an operator that it does not take */
-	check_exchange({count, sum}, least, 2000003, EVEN, 0, GPUAGG_HIST_AUTO, false, seed++);
-	check_exchange({count, {MONOID_SUM_I64, GPUAGG_VALUE_I32}}, least, 300007, EVEN, 0, GPUAGG_HIST_AUTO, false, seed++);
+	if (!gpu_test_quick())
+		check_exchange({count, sum}, least - 1, 300007, EVEN, 0, GPUAGG_HIST_AUTO, false, seed++);
 }
 
 /* Sums that overflow every digit, of many rows of hot bins and of bins that are not. */

@@ -285,7 +285,8 @@ GPU_TEST(hist_repeatable)
 			break;
 		rows.check_order_matters();
 		for (const auto &slots : sets)
-			for (GpuaggHistStrategy strategy : {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION, GPUAGG_HIST_EXCHANGE, GPUAGG_HIST_AUTO})
+			for (GpuaggHistStrategy strategy : {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION, GPUAGG_HIST_EXCHANGE,
+												GPUAGG_HIST_AUTO})
 			{
 				std::vector<std::vector<char>> first;
 
