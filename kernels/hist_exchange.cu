@@ -408,6 +408,36 @@ load_queue(const uint16_t *key, const u64 *value, u32 row, u32 n, u32 (&at)[4], 
 }
 
 /*
+ * Carries of digits d that were added to old.  The word past the digits has room for any number
+ * of rows of a call.  Returns whose lowest word overflowed, which is seldom.
+ */
+template <int DIGITS> static __device__ __forceinline__ u32
+carry_doubles(const ExchangePlace &place, const u32 (&at)[4], const u32 (&d)[4][DIGITS], const u32 (&old)[4][DIGITS])
+{
+	u32			lowest = 0;
+
+#pragma unroll
+	for (int j = 0; j < 4; j++)
+	{
+		u32		   *top = place.words + DIGITS * place.plane + at[j];
+
+		if (fix_overflows(0, old[j][0], d[j][0], old[j][0] + d[j][0]))
+			lowest |= 1u << j;
+		if (fix_overflows(1, old[j][1], d[j][1], old[j][1] + d[j][1]))
+		{
+			u32			carry = (u32) ((int) d[j][1] < 0 ? -fix_carry(DIGITS, 1) : fix_carry(DIGITS, 1)),
+						was = atomicAdd(top - place.plane, carry);
+
+			if (fix_overflows(2, was, carry, was + carry))
+				atomicAdd(top, (u32) ((int) carry < 0 ? -fix_carry(DIGITS, 2) : fix_carry(DIGITS, 2)));
+		}
+		if (fix_overflows(2, old[j][2], d[j][2], old[j][2] + d[j][2]))
+			atomicAdd(top, (u32) ((int) d[j][2] < 0 ? -fix_carry(DIGITS, 2) : fix_carry(DIGITS, 2)));
+	}
+	return lowest;
+}
+
+/*
  * Sums of doubles, as add_fixes in hist_fast.cuh, without any call, which would take registers:
  * carries are added here, and rows without a place in the window put off.
  */
@@ -456,25 +486,7 @@ add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x, c
 				old[j][k] = atomicAdd(place.words + k * place.plane + at[j], d[j][k]);
 		}
 	if (digits_overflow(old, d))
-#pragma unroll
-		for (int j = 0; j < 4; j++)
-		{
-			u32		   *top = place.words + DIGITS * place.plane + at[j];
-
-			if (fix_overflows(0, old[j][0], d[j][0], old[j][0] + d[j][0]))
-				lowest |= 1u << j;
-			if (fix_overflows(1, old[j][1], d[j][1], old[j][1] + d[j][1]))
-			{
-				u32			carry = (u32) ((int) d[j][1] < 0 ? -fix_carry(DIGITS, 1) : fix_carry(DIGITS, 1)),
-							was = atomicAdd(top - place.plane, carry);
-
-				if (fix_overflows(2, was, carry, was + carry))
-					atomicAdd(top, (u32) ((int) carry < 0 ? -fix_carry(DIGITS, 2) : fix_carry(DIGITS, 2)));
-			}
-			/* the word past the digits has room for any number of rows of a call */
-			if (fix_overflows(2, old[j][2], d[j][2], old[j][2] + d[j][2]))
-				atomicAdd(top, (u32) ((int) d[j][2] < 0 ? -fix_carry(DIGITS, 2) : fix_carry(DIGITS, 2)));
-		}
+		lowest = carry_doubles<DIGITS>(place, at, d, old);
 #pragma unroll 1
 	for (; lowest; lowest &= lowest - 1)
 	{
@@ -517,14 +529,7 @@ consume(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 r
 	place.x = &x;
 	place.hot = exchange_tile(args, x).hot;
 	if (DIGITS > 0)
-	{
-		int			e0 = args.window[2 * fast.slot];
-
-		limit = fix_limit(e0, args.slot[fast.slot].max_shift);
-#pragma unroll
-		for (int k = 0; k < DIGITS; k++)
-			magic[k] = fix_magic(e0, DIGITS, k);
-	}
+		limit = window_of<DIGITS>(args, fast, magic);
 	for (u32 round = group; round < rounds; round += CONSUMER_GROUPS)
 	{
 		u32			queues = round % EXCHANGE_ROUNDS,

@@ -48,14 +48,7 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 		wait_for_predecessor();
 	place = place_of<KIND>(args, fast, counting, shared, PARTITIONED ? 0 : log2_copies(args), bin0, nbins);
 	if (DIGITS > 0)
-	{
-		int			e0 = args.window[2 * fast.slot];
-
-		limit = fix_limit(e0, args.slot[fast.slot].max_shift);
-#pragma unroll
-		for (int k = 0; k < DIGITS; k++)
-			magic[k] = fix_magic(e0, DIGITS, k);
-	}
+		limit = window_of<DIGITS>(args, fast, magic);
 	__syncthreads();
 	for (u64 base = begin; base < end; base += step)
 	{

@@ -133,6 +133,17 @@ struct BenchHost
 	}
 };
 
+/* A bijection of 64 bits, for data that looks random (the finalizer of MurmurHash3). */
+static __host__ __device__ inline uint64_t
+bench_mix(uint64_t x)
+{
+	x ^= x >> 33;
+	x *= 0xff51afd7ed558ccdULL;
+	x ^= x >> 33;
+	x *= 0xc4ceb9fe1a85ec53ULL;
+	return x ^ x >> 33;
+}
+
 /* What a row is to reach: at least so much of the first three, at most so many ms. */
 enum BenchAimOf
 {

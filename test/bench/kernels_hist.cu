@@ -22,17 +22,7 @@
 
 #include "monoid.h"
 
-static __host__ __device__ inline uint64_t
-mix(uint64_t x)
-{
-	x ^= x >> 33;
-	x *= 0xff51afd7ed558ccdULL;
-	x ^= x >> 33;
-	x *= 0xc4ceb9fe1a85ec53ULL;
-	return x ^ x >> 33;
-}
-
-/* The inverse of mix. */
+/* The inverse of bench_mix. */
 static inline uint64_t
 unmix(uint64_t x)
 {
@@ -53,7 +43,7 @@ make_indices(int32_t *out, int64_t n, int32_t bins, int32_t race, uint64_t seed)
 
 	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
 		 i += (int64_t) gridDim.x * blockDim.x)
-		out[i] = (int32_t) (mix(seed + i) % distinct) * race;
+		out[i] = (int32_t) (bench_mix(seed + i) % distinct) * race;
 }
 
 /*
@@ -63,7 +53,7 @@ make_indices(int32_t *out, int64_t n, int32_t bins, int32_t race, uint64_t seed)
 static __device__ int64_t
 group_of(int64_t i, int64_t groups, bool zipf)
 {
-	uint64_t	r = mix(i + 77);
+	uint64_t	r = bench_mix(i + 77);
 
 	if (!zipf)
 		return (int64_t) (r % groups);
@@ -75,9 +65,9 @@ group_of(int64_t i, int64_t groups, bool zipf)
 					k,
 					ratio;
 
-		r = mix(r + 1);
+		r = bench_mix(r + 1);
 		v = (double) (r >> 11) * 0x1p-53;
-		r = mix(r + 1);
+		r = bench_mix(r + 1);
 		x = 1.0 - u * (1.0 - 1.0 / sqrt((double) groups + 1.0));
 		k = floor(1.0 / (x * x));
 		if (k < 1 || k > groups)
@@ -91,7 +81,7 @@ group_of(int64_t i, int64_t groups, bool zipf)
 static __host__ __device__ inline double
 value_of(int64_t i)
 {
-	return (double) (mix(i ^ 0x5555555555ULL) >> 11) * 0x1p-53 * 1000.0;
+	return (double) (bench_mix(i ^ 0x5555555555ULL) >> 11) * 0x1p-53 * 1000.0;
 }
 
 static __global__ void
@@ -103,7 +93,7 @@ make_groups(int32_t *dense, int64_t *sparse, double *values, int64_t n, int64_t 
 		int64_t		g = group_of(i, groups, zipf);
 
 		dense[i] = (int32_t) g;
-		sparse[i] = (int64_t) mix(g + 1);
+		sparse[i] = (int64_t) bench_mix(g + 1);
 		values[i] = value_of(i);
 	}
 }
@@ -502,7 +492,7 @@ table_atomics(const int64_t *keys, const double *values, int64_t n, TableEntry *
 		 i += (int64_t) gridDim.x * blockDim.x)
 	{
 		unsigned long long key = (unsigned long long) keys[i];
-		uint64_t	at = __umul64hi(mix(key), size);
+		uint64_t	at = __umul64hi(bench_mix(key), size);
 
 		for (;; at = at + 1 == size ? 0 : at + 1)
 		{

@@ -38,40 +38,30 @@ enum Values
 	WHOLE
 };
 
-static __host__ __device__ inline uint64_t
-mix(uint64_t x)
-{
-	x ^= x >> 33;
-	x *= 0xff51afd7ed558ccdULL;
-	x ^= x >> 33;
-	x *= 0xc4ceb9fe1a85ec53ULL;
-	return x ^ x >> 33;
-}
-
 static __host__ __device__ inline int32_t
 bin_of(int64_t i, int64_t n, int64_t bins, Shape shape)
 {
-	uint64_t	r = mix(i + 1);
+	uint64_t	r = bench_mix(i + 1);
 
 	if (shape == SORTED)
 		return (int32_t) (i * bins / n);
-	return (int32_t) (shape == HOT && mix(r) % 10 ? bins / 2 : r % bins);
+	return (int32_t) (shape == HOT && bench_mix(r) % 10 ? bins / 2 : r % bins);
 }
 
 static __host__ __device__ inline void
 value_of(int64_t i, Values kind, double *v)
 {
-	uint64_t	r = mix(i ^ 0x5555555555ULL);
+	uint64_t	r = bench_mix(i ^ 0x5555555555ULL);
 	double		u = (double) (r >> 11) * 0x1p-53;
 
 	*v = kind == ONE_TO_TWO ? 1 + u : kind == NEAR_ONE ? 1 + (u - 0.5) * 1e-9
-		: (1 + u) * exp2((double) (mix(r) % 80) - 40);
+		: (1 + u) * exp2((double) (bench_mix(r) % 80) - 40);
 }
 
 static __host__ __device__ inline void
 value_of(int64_t i, Values kind, int64_t *v)
 {
-	*v = (int64_t) mix(i ^ 0x5555555555ULL);
+	*v = (int64_t) bench_mix(i ^ 0x5555555555ULL);
 }
 
 template <typename T> static __global__ void

@@ -41,7 +41,7 @@ GPU_TEST(hist_digits)
 {
 	const size_t n = gpu_test_quick() ? 300000 : 8000000;
 
-	for (GpuaggHistStrategy strategy : {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION})
+	for (GpuaggHistStrategy strategy : {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION, GPUAGG_HIST_EXCHANGE})
 		for (int64_t nbins : {1L, 300L, 12000L})
 			for (int sign = 0; sign < 3; sign++)
 			{
