@@ -131,11 +131,7 @@ change_cas(typename Op::State *p, const typename Op::State &b)
 static __device__ __forceinline__ void
 fence_lock()
 {
-#if __CUDA_ARCH__ >= 700
 	asm volatile("fence.acq_rel.gpu;" : : : "memory");
-#else
-	__threadfence();
-#endif
 }
 
 /* Under a lock of the bin; states wider than 8 bytes. */

@@ -159,41 +159,43 @@ struct Producer
 
 		return row >= args.nrows ? 0 : (u32) min((u64) TILE, args.nrows - row);
 	}
-	__device__ __forceinline__ void
-	load_bins(u32 round)
+	/* load(j) for each of the thread's rows of a tile that there are; those as bits. */
+	template <typename Load> __device__ __forceinline__ u32
+	each_row(u32 round, const Load &load) const
 	{
-		const u32  *from = (const u32 *) fast.bin + first(round) + t;
-		u32			n = rows(round);
+		u32			n = rows(round),
+					there = (1u << ITEMS) - 1;
 
-		in = n == TILE ? (1u << ITEMS) - 1 : 0;
 		if (n == TILE)
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
-				bin[j] = __ldcs(from + j * PRODUCERS);
+				load(j);
 		else
+		{
+			there = 0;
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
 				if (j * PRODUCERS + t < n)
 				{
-					bin[j] = __ldcs(from + j * PRODUCERS);
-					in |= 1u << j;
+					load(j);
+					there |= 1u << j;
 				}
+		}
+		return there;
+	}
+	__device__ __forceinline__ void
+	load_bins(u32 round)
+	{
+		const u32  *from = (const u32 *) fast.bin + first(round) + t;
+
+		in = each_row(round, [&](int j) { bin[j] = __ldcs(from + j * PRODUCERS); });
 	}
 	__device__ __forceinline__ void
 	load_values(u32 round)
 	{
 		const u64  *from = (const u64 *) args.slot[fast.slot].x.values + first(round) + t;
-		u32			n = rows(round);
 
-		if (n == TILE)
-#pragma unroll
-			for (int j = 0; j < ITEMS; j++)
-				value[j] = __ldcs(from + j * PRODUCERS);
-		else
-#pragma unroll
-			for (int j = 0; j < ITEMS; j++)
-				if (j * PRODUCERS + t < n)
-					value[j] = __ldcs(from + j * PRODUCERS);
+		each_row(round, [&](int j) { value[j] = __ldcs(from + j * PRODUCERS); });
 	}
 	/* Where the rows of bin[] go, and their number for each owner. */
 	__device__ __forceinline__ void
@@ -372,9 +374,9 @@ reserve(const HistArgs &args, const HistExchange &x, u32 rounds)
 
 /* Four neighbouring rows of a queue; neighbours in it often have one bin. */
 template <int KIND> static __device__ __forceinline__ u32
-load_queue(const uint16_t *key, const u64 *value, u32 row, u32 n, u32 (&at)[4], FastTile<KIND> &tile)
+load_queue(const uint16_t *key, const u64 *value, u32 row, u32 n, u32 (&at)[4],
+		   typename FastInput<KIND>::type (&out)[4])
 {
-	typedef typename FastInput<KIND>::type T;
 	u64			v[4];
 	u32			in = 0;
 
@@ -403,7 +405,7 @@ load_queue(const uint16_t *key, const u64 *value, u32 row, u32 n, u32 (&at)[4], 
 		}
 #pragma unroll
 	for (int j = 0; j < 4; j++)
-		memcpy(&tile.v[j], &v[j], sizeof(T));
+		memcpy(&out[j], &v[j], sizeof(u64));
 	return in;
 }
 
@@ -542,9 +544,9 @@ consume(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 r
 		n = min(__ldcg(x.cursor + queues * MOST_OWNERS + blockIdx.x), (u32) ROOM);
 		for (u32 base = 0; base < n; base += 4 * CONSUMERS)
 		{
-			FastTile<KIND> tile;
+			typename FastInput<KIND>::type v[4];
 			u32			at[4],
-						in = load_queue<KIND>(x.key + queue, x.value + queue, base + 4 * t, n, at, tile);
+						in = load_queue<KIND>(x.key + queue, x.value + queue, base + 4 * t, n, at, v);
 
 			if (fast.count >= 0)
 #pragma unroll
@@ -552,9 +554,9 @@ consume(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 r
 					if (in >> j & 1)
 						atomicAdd(place.count + at[j], 1u);
 			if constexpr (DIGITS > 0)
-				add_doubles(args, fast, x, place, magic, limit, at, tile.v, in);
+				add_doubles(args, fast, x, place, magic, limit, at, v, in);
 			else
-				add_wide_integers<4>(args, fast, place, at, tile.v, in);
+				add_wide_integers<4>(args, fast, place, at, v, in);
 		}
 		barrier_wait(QUEUED + group, CONSUMERS);
 		if (t == 0)
@@ -694,7 +696,7 @@ hist_exchange_takes(const HistArgs &args, const DeviceFacts &facts, bool always)
 
 /* What prepare_kernel clears, in words: limbs of hot bins, rows of queues, counts. */
 #define QUEUE_WORDS (EXCHANGE_ROUNDS * MOST_OWNERS)
-#define COUNT_WORDS (2 * EXCHANGE_ROUNDS + 2)
+#define COUNT_WORDS (2 * EXCHANGE_ROUNDS + 1)
 
 size_t
 hist_exchange_zeros(const HistArgs &args)
