@@ -9,6 +9,7 @@
 #include <mutex>
 
 static thread_local char last_error[512] = "no error";
+static thread_local cudaError_t last_code = cudaSuccess;
 
 GPUAGG_API const char *
 gpuagg_cuda_last_error(void)
@@ -16,11 +17,20 @@ gpuagg_cuda_last_error(void)
 	return last_error;
 }
 
+GPUAGG_API int
+gpuagg_cuda_last_error_code(void)
+{
+	return (int) last_code;
+}
+
 GpuaggCudaStatus
 gpuagg_cuda_fail(cudaError_t err, const char *call, const char *file, int line)
 {
+	last_code = err;
 	snprintf(last_error, sizeof(last_error), "%s (%s) in %s at %s:%d",
 			 cudaGetErrorString(err), cudaGetErrorName(err), call, file, line);
+	/* the next launch's check is not to find this one's error */
+	cudaGetLastError();
 	return GPUAGG_CUDA_ERROR;
 }
 
@@ -29,17 +39,21 @@ pair_kernel()
 {
 }
 
-/* Pairs of blocks; none if the library was not built for a device that has clusters. */
+/*
+ * What the code that runs was compiled for: __CUDA_ARCH__ is its PTX version, whether the device took
+ * machine code made of that or makes its own.  Then pairs of blocks, where there are clusters.
+ */
 static GpuaggCudaStatus
-read_pairs(DeviceFacts *f)
+read_code(DeviceFacts *f)
 {
 	cudaLaunchConfig_t config = {};
 	cudaLaunchAttribute attribute = {};
 	cudaFuncAttributes code;
 
-	f->pairs = 0;
 	CUDA_TRY(cudaFuncGetAttributes(&code, pair_kernel));
-	if (f->major < 9 || code.ptxVersion < 90)
+	f->built_for_90 = f->major >= 9 && code.ptxVersion >= 90;
+	f->pairs = 0;
+	if (!f->built_for_90)
 		return GPUAGG_CUDA_OK;
 	CUDA_TRY(cudaFuncSetAttribute(pair_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int) f->smem_per_block));
 	config.gridDim = dim3(2);
@@ -72,7 +86,7 @@ read_facts(int device, DeviceFacts *f)
 	f->l2_bytes = l2;
 	f->smem_per_sm = smem_sm;
 	f->smem_per_block = smem_block;
-	return read_pairs(f);
+	return read_code(f);
 }
 
 GpuaggCudaStatus

@@ -56,6 +56,7 @@ struct DeviceFacts
 	size_t		smem_per_sm;
 	size_t		smem_per_block;	/* with the opt-in above 48 KB */
 	int			threads_per_sm;
+	bool		built_for_90;	/* and so is the code that runs: it waits for predecessors, and has 128-bit atomics */
 	int			pairs;			/* clusters of two blocks, each with a multiprocessor of its own, that run at once */
 };
 
@@ -82,7 +83,8 @@ let_successor_start()
 
 /*
  * Launches a kernel with leave to start while its predecessor drains: one that
- * waits for it before it reads what others wrote, and lets its own successor start.
+ * waits for it before it reads what others wrote, and lets its own successor start.  Only
+ * where the code that runs was compiled with these waits.
  * launch_clusters: so many blocks at a time see each other's shared memory.
  */
 template <class... Params, class... Args>
@@ -103,7 +105,7 @@ launch_clusters(void (*kernel) (Params...), int cluster, int blocks, int threads
 	attribute[1].val.clusterDim.x = cluster;
 	attribute[1].val.clusterDim.y = attribute[1].val.clusterDim.z = 1;
 	config.attrs = attribute;
-	config.numAttrs = facts.major < 9 ? 0 : cluster > 1 ? 2 : 1;
+	config.numAttrs = !facts.built_for_90 ? 0 : cluster > 1 ? 2 : 1;
 	return cudaLaunchKernelEx(&config, kernel, args...);
 }
 

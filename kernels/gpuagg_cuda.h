@@ -18,7 +18,8 @@
  *	  size in *workspace_bytes, then with memory of at least that size;
  *	- the result is the first error met, GPUAGG_CUDA_OK otherwise; the text of
  *	  the last CUDA error of this thread (call, file, line) is
- *	  gpuagg_cuda_last_error();
+ *	  gpuagg_cuda_last_error(), its code gpuagg_cuda_last_error_code(): memory that
+ *	  could not be had and a launch that did not fit leave the device as it was;
  *	- the same input on the same device gives the same bits on every run,
  *	  except where a function says that float atomics are used.
  *
@@ -47,7 +48,8 @@ typedef enum GpuaggCudaStatus
 	GPUAGG_CUDA_UNSUPPORTED,	/* no instance for this operator or shape */
 	GPUAGG_CUDA_WORKSPACE,		/* workspace_bytes is too small */
 	GPUAGG_CUDA_FULL,			/* a table or output is full; see the function */
-	GPUAGG_CUDA_ERROR			/* the CUDA call failed; see gpuagg_cuda_last_error */
+	GPUAGG_CUDA_ERROR,			/* the CUDA call failed; see gpuagg_cuda_last_error */
+	GPUAGG_CUDA_DEGENERATE		/* too many keys collide under a table's seed; see gpuagg_group_status */
 } GpuaggCudaStatus;
 
 /*
@@ -68,7 +70,9 @@ typedef enum GpuaggValueType
 	GPUAGG_VALUE_KV				/* gpuagg_kv */
 } GpuaggValueType;
 
+/* Text of the last CUDA error of this thread, and its cudaError_t; 0 before the first one. */
 const char *gpuagg_cuda_last_error(void);
+int			gpuagg_cuda_last_error_code(void);
 
 /* ---- segmented reductions ---------------------------------------------- */
 
@@ -327,6 +331,13 @@ GpuaggCudaStatus gpuagg_key_range(const GpuaggColumn *column, int64_t nrows,
  * gpuagg_group_grow, and look the same batch up again with retry set, which
  * touches only those rows.  Bins never change, so no row is lost or counted
  * twice if the histogram is updated after the last retry.
+ *
+ * Keys are hashed with the table's seed (key_hash.h).  It should be random where keys come
+ * from whoever may wish to make them collide.  A search is bounded: a row that has passed too many
+ * slots gets -1, too, and gpuagg_group_status says GPUAGG_CUDA_DEGENERATE.  Random
+ * hashes never come to that.  The table is as it was; move to one of another seed with gpuagg_group_grow
+ * (the capacity may stay the same), and retry.  If that one is DEGENERATE before its first
+ * lookup it lacks keys: go back to the old one, and take yet another seed.
  */
 #define GPUAGG_GROUP_FILTERED (-2)
 
@@ -334,6 +345,7 @@ typedef struct GpuaggGroupTable
 {
 	int			key_bytes;		/* 4, 8 or 16 */
 	int64_t		capacity;		/* groups; bins are below this */
+	uint64_t	seed;			/* of the hash; the same in all calls for this table */
 	void	   *slots;			/* gpuagg_group_slot_bytes(), any content */
 	void	   *keys;			/* capacity * key_bytes */
 	struct GpuaggGroupCounters *counters;
@@ -344,7 +356,7 @@ typedef struct GpuaggGroupCounters
 	unsigned long long groups;	/* bins given out, also those beyond capacity */
 	unsigned long long pending; /* rows that got no bin in the last lookup */
 	long long	null_bin;		/* bin of the NULL key, -1 if none yet */
-	unsigned long long reserved;
+	unsigned long long lost;	/* searches that were given up since init or grow; not 0: DEGENERATE */
 } GpuaggGroupCounters;
 
 size_t		gpuagg_group_slot_bytes(int key_bytes, int64_t capacity);
@@ -353,11 +365,11 @@ GpuaggCudaStatus gpuagg_group_lookup(const GpuaggGroupTable *table, const void *
 									 const uint8_t *validity, const uint8_t *filter,
 									 int64_t nrows, int retry, int32_t *bins,
 									 gpuagg_stream stream);
-/* Synchronizes the stream.  *groups is exact unless FULL. */
+/* FULL, DEGENERATE or OK.  Synchronizes the stream.  *groups is exact unless FULL. */
 GpuaggCudaStatus gpuagg_group_status(const GpuaggGroupTable *table, int64_t *groups,
 									 int64_t *pending, int64_t *null_bin,
 									 gpuagg_stream stream);
-/* Copies a table into an empty, larger one; `to` needs no gpuagg_group_init. */
+/* Copies a table into an empty one, no smaller, maybe of another seed; `to` needs no gpuagg_group_init. */
 GpuaggCudaStatus gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGroupTable *to,
 								   gpuagg_stream stream);
 /*
@@ -372,6 +384,9 @@ GpuaggCudaStatus gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGro
  * again with retry set and else the same arguments, which handles the rows that
  * are left.  Ask for the size of the workspace again: if it grew, copy what was
  * in the smaller one to its start.  No row is lost or counted twice.
+ *
+ * The seed must be the same in a retry.  If gpuagg_group_status says DEGENERATE, states
+ * are not to be used: start again with another seed, from empty tables and states.
  */
 GpuaggCudaStatus gpuagg_group_update(const GpuaggGroupTable *table, const void *keys,
 									 const uint8_t *validity, const uint8_t *filter,
@@ -380,16 +395,16 @@ GpuaggCudaStatus gpuagg_group_update(const GpuaggGroupTable *table, const void *
 									 gpuagg_stream stream);
 /*
  * Reorders keys and one optional value column (value_bytes 4 or 8) so that keys
- * near each other share a part of the table: worth its price where the table does not
+ * near each other share a part of the table of that seed: worth its price where the table does not
  * fit the L2 cache.  No NULLs, no filter.
  */
-GpuaggCudaStatus gpuagg_group_partition(int key_bytes, const void *keys, int value_bytes,
-										const void *values, int64_t nrows,
+GpuaggCudaStatus gpuagg_group_partition(int key_bytes, uint64_t seed, const void *keys,
+										int value_bytes, const void *values, int64_t nrows,
 										void *keys_out, void *values_out, void *workspace,
 										size_t *workspace_bytes, gpuagg_stream stream);
 /* Estimates the distinct keys of a batch from a sample.  Synchronizes. */
-GpuaggCudaStatus gpuagg_group_estimate(int key_bytes, const void *keys, int64_t nrows,
-									   int64_t *distinct, void *workspace,
+GpuaggCudaStatus gpuagg_group_estimate(int key_bytes, uint64_t seed, const void *keys,
+									   int64_t nrows, int64_t *distinct, void *workspace,
 									   size_t *workspace_bytes, gpuagg_stream stream);
 
 #ifdef __cplusplus

@@ -61,9 +61,9 @@ struct Cache
 	}
 	/* If there is room, and nobody else is writing there. */
 	__device__ __noinline__ void
-	add(u64 key, int32_t bin) const
+	add(const GpuaggHashKey &hash, u64 key, int32_t bin) const
 	{
-		u32			b = first(hash_key(Key<1>{{key}}));
+		u32			b = first(gpuagg_hash64(&hash, key));
 
 		for (int i = 0; i < 2 * CACHE_STEPS; i++)
 		{
@@ -140,13 +140,14 @@ load_tile(const GroupArgs &args, u64 base, Key<WORDS> (&key)[ITEMS])
 }
 
 static __device__ __forceinline__ void
-find_cached(const Cache &cache, const Key<1> (&key)[ITEMS], int32_t (&bin)[ITEMS], TileRows &t)
+find_cached(const Cache &cache, const GpuaggHashKey &hash, const Key<1> (&key)[ITEMS], int32_t (&bin)[ITEMS],
+			TileRows &t)
 {
 	u32			bucket[ITEMS];
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
-		bucket[j] = cache.first(hash_key(key[j]));
+		bucket[j] = cache.first(hash_key(hash, key[j]));
 	for (int step = 0; step < CACHE_STEPS && __any_sync(~0u, t.open); step++)
 	{
 		u32			both[ITEMS];
@@ -190,6 +191,7 @@ see_slot(const Slot<WORDS> *slot)
  * next slots together, as far as the slots are full, and no lane leaves before
  * the last: a loop that each item leaves by itself took half as long again.
  * FRESH: past the multiprocessor's cache, where slots that were empty stay so.
+ * What has passed GROUP_MOST_PROBES slots stops, too, and goes on, or is lost, in settle.
  */
 template <bool FRESH, int WORDS> static __device__ __forceinline__ void
 find_rows(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], u32 (&at)[ITEMS], int32_t (&bin)[ITEMS],
@@ -206,7 +208,7 @@ find_rows(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], u32 (&at)[ITEMS
 		if (going >> j & 1)
 			seen[j] = see_slot<FRESH>(slots + at[j]);
 	}
-	while (__any_sync(~0u, going))
+	for (u32 probes = 0; probes < GROUP_MOST_PROBES && __any_sync(~0u, going); probes++)
 	{
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
@@ -286,7 +288,7 @@ look_up(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], bool fresh, int32
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
-		at[j] = slot_of(hash_key(key[j]), args.nslots);
+		at[j] = slot_of(hash_key(args.hash, key[j]), args.nslots);
 	if constexpr (WORDS == 1)
 		if (!fresh)
 			find_rows<false, WORDS>(args, key, at, bin, t);
@@ -331,7 +333,7 @@ store_bins(const GroupArgs &args, u64 base, int32_t (&bin)[ITEMS], const TileRow
 	return pending;
 }
 
-template <int BYTES, bool CACHED> static __global__ void __launch_bounds__(CACHED ? CACHE_THREADS : THREADS)
+template <int BYTES, bool CACHED> static __global__ void __launch_bounds__(CACHED ? CACHE_THREADS : THREADS, CACHED ? 1 : 0)
 lookup_kernel(const __grid_constant__ GroupArgs args)
 {
 	constexpr int WORDS = BYTES == 16 ? 2 : 1;
@@ -365,7 +367,7 @@ lookup_kernel(const __grid_constant__ GroupArgs args)
 		for (int j = 0; j < ITEMS; j++)
 			bin[j] = -1;
 		if constexpr (CACHED)
-			find_cached(cache, key, bin, t);
+			find_cached(cache, args.hash, key, bin, t);
 		u32			missed = t.open;
 
 		if (__any_sync(~0u, missed))
@@ -376,7 +378,7 @@ lookup_kernel(const __grid_constant__ GroupArgs args)
 #pragma unroll
 				for (int j = 0; j < ITEMS; j++)
 					if ((missed >> j & 1) && bin[j] >= 0)
-						cache.add(key[j].w[0], bin[j]);
+						cache.add(args.hash, key[j].w[0], bin[j]);
 		}
 		pending += store_bins<BYTES, WORDS>(args, base, bin, t);
 	}
@@ -384,31 +386,36 @@ lookup_kernel(const __grid_constant__ GroupArgs args)
 		atomicAdd(&args.counters->pending, (u64) pending);
 }
 
+/* All of `to` but its count of lost keys, which is zero at first. */
 template <int BYTES> static __global__ void
-grow_kernel(GpuaggGroupTable from, u32 from_slots, GpuaggGroupTable to, u32 to_slots)
+grow_kernel(const __grid_constant__ GroupArgs from, const __grid_constant__ GroupArgs to)
 {
 	constexpr int WORDS = BYTES == 16 ? 2 : 1;
 	const Slot<WORDS> *old = (const Slot<WORDS> *) from.slots;
 	Slot<WORDS> *slots = (Slot<WORDS> *) to.slots;
-	u64			groups = min(from.counters->groups, (u64) from.capacity);
+	u64			groups = min(from.counters->groups, from.capacity);
 	u64			stride = (u64) gridDim.x * blockDim.x,
 				first = blockIdx.x * (u64) blockDim.x + threadIdx.x;
 
-	for (u64 i = first; i < from_slots; i += stride)
+	for (u64 i = first; i < from.nslots; i += stride)
 	{
 		Slot<WORDS> s = old[i];
 		Key<WORDS>	k;
-		u32			at;
+		u32			at,
+					probes = 0;
 
 		if (s.state < SLOT_BIN)
 			continue;
 		for (int w = 0; w < WORDS; w++)
 			k.w[w] = s.key[w];
-		at = slot_of(hash_key(k), to_slots);
-		while (atomicCAS(&slots[at].state, SLOT_EMPTY, s.state) != SLOT_EMPTY)
-			at = next_slot(at, to_slots);
-		for (int w = 0; w < WORDS; w++)
-			slots[at].key[w] = k.w[w];
+		at = slot_of(hash_key(to.hash, k), to.nslots);
+		while (atomicCAS(&slots[at].state, SLOT_EMPTY, s.state) != SLOT_EMPTY && ++probes < GROUP_MOST_PROBES)
+			at = next_slot(at, to.nslots);
+		if (probes == GROUP_MOST_PROBES)
+			atomicOr(&to.counters->lost, GROUP_BROKEN);
+		else
+			for (int w = 0; w < WORDS; w++)
+				slots[at].key[w] = k.w[w];
 	}
 	for (u64 i = first; i < groups; i += stride)
 		store_key<BYTES, WORDS>(to.keys, i, load_key<BYTES>(from.keys, (u32) i));
@@ -417,7 +424,8 @@ grow_kernel(GpuaggGroupTable from, u32 from_slots, GpuaggGroupTable to, u32 to_s
 		to.counters->groups = groups;
 		to.counters->pending = 0;
 		to.counters->null_bin = from.counters->null_bin;
-		to.counters->reserved = 0;
+		if (from.counters->lost & GROUP_BROKEN)
+			atomicOr(&to.counters->lost, GROUP_BROKEN);
 	}
 }
 
@@ -432,7 +440,7 @@ gpuagg_group_slot_bytes(int key_bytes, int64_t capacity)
 static __global__ void
 init_counters_kernel(GpuaggGroupCounters *counters)
 {
-	counters->groups = counters->pending = counters->reserved = 0;
+	counters->groups = counters->pending = counters->lost = 0;
 	counters->null_bin = NULL_NONE;
 }
 
@@ -489,16 +497,11 @@ gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8
 					gpuagg_stream stream)
 {
 	const DeviceFacts *facts;
-	GroupArgs	args = GroupArgs();
+	GroupArgs	args = group_args(table);
 
 	if (!table_valid(table) || nrows < 0 || nrows > UINT32_MAX)
 		return GPUAGG_CUDA_INVALID;
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	args.slots = table->slots;
-	args.nslots = slots_of(table->capacity);
-	args.capacity = (u64) table->capacity;
-	args.keys = table->keys;
-	args.counters = table->counters;
 	args.input = keys;
 	args.validity = validity;
 	args.filter = filter;
@@ -530,29 +533,28 @@ gpuagg_group_status(const GpuaggGroupTable *table, int64_t *groups, int64_t *pen
 	*groups = c.groups < (unsigned long long) table->capacity ? (int64_t) c.groups : table->capacity;
 	*pending = (int64_t) c.pending;
 	*null_bin = c.null_bin;
-	return c.pending ? GPUAGG_CUDA_FULL : GPUAGG_CUDA_OK;
+	return c.lost ? GPUAGG_CUDA_DEGENERATE : c.pending ? GPUAGG_CUDA_FULL : GPUAGG_CUDA_OK;
 }
 
 GPUAGG_API GpuaggCudaStatus
 gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGroupTable *to, gpuagg_stream stream)
 {
 	const DeviceFacts *facts;
-	u32			from_slots,
-				to_slots;
+	GroupArgs	old = group_args(from),
+				made = group_args(to);
 
 	if (!table_valid(from) || !table_valid(to) || from->key_bytes != to->key_bytes ||
 		to->capacity < from->capacity)
 		return GPUAGG_CUDA_INVALID;
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	from_slots = slots_of(from->capacity);
-	to_slots = slots_of(to->capacity);
+	CUDA_TRY(cudaMemsetAsync(&to->counters->lost, 0, sizeof(to->counters->lost), stream));
 	CUDA_TRY(cudaMemsetAsync(to->slots, 0, gpuagg_group_slot_bytes(to->key_bytes, to->capacity), stream));
 	if (from->key_bytes == 4)
-		grow_kernel<4><<<8 * facts->sms, 256, 0, stream>>>(*from, from_slots, *to, to_slots);
+		grow_kernel<4><<<8 * facts->sms, 256, 0, stream>>>(old, made);
 	else if (from->key_bytes == 8)
-		grow_kernel<8><<<8 * facts->sms, 256, 0, stream>>>(*from, from_slots, *to, to_slots);
+		grow_kernel<8><<<8 * facts->sms, 256, 0, stream>>>(old, made);
 	else
-		grow_kernel<16><<<8 * facts->sms, 256, 0, stream>>>(*from, from_slots, *to, to_slots);
+		grow_kernel<16><<<8 * facts->sms, 256, 0, stream>>>(old, made);
 	CUDA_TRY_LAUNCH("grow_kernel");
 	return GPUAGG_CUDA_OK;
 }

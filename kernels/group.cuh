@@ -8,15 +8,26 @@
  * A warp claims slots for all new keys of its rows before it asks for bins with one
  * atomic addition, and never waits for another warp in between; rows that met a
  * claimed slot come last, when waiting is safe.
+ *
+ * No search goes further than GROUP_MOST_PROBES slots.  Tables are half full at most, so that
+ * a search of random hashes among 2^31 groups passes about a hundred at the longest; where it is
+ * more, keys collide that were made to.  Such a row gets no bin and is counted as
+ * lost, and the caller takes another seed.
  */
 #ifndef GPUAGG_GROUP_CUH
 #define GPUAGG_GROUP_CUH
 
 #include "hist.cuh"
+#include "key_hash.h"
 
 #define SLOT_EMPTY 0
 #define SLOT_CLAIMED 1
 #define SLOT_BIN 2
+
+#define GROUP_MOST_PROBES 1024
+
+/* Of GpuaggGroupCounters.lost: the table lacks keys that have bins. */
+#define GROUP_BROKEN (1ULL << 63)
 
 /* Keys of 4 and 8 bytes are one word, of 16 bytes two. */
 template <int WORDS> struct Slot;
@@ -43,6 +54,7 @@ struct GroupArgs
 	void	   *slots;
 	u32			nslots;
 	u64			capacity;
+	GpuaggHashKey hash;
 	void	   *keys;
 	GpuaggGroupCounters *counters;
 	const void *input;
@@ -83,13 +95,12 @@ store_key(void *keys, u64 at, const Key<WORDS> &k)
 }
 
 template <int WORDS> static __device__ __forceinline__ u64
-hash_key(const Key<WORDS> &k)
+hash_key(const GpuaggHashKey &hash, const Key<WORDS> &k)
 {
-	u64			h = mix64(k.w[0]);
-
 	if constexpr (WORDS == 2)
-		h = mix64(h + k.w[1] * 0x9E3779B97F4A7C15ULL);
-	return h;
+		return gpuagg_hash128(&hash, k.w[0], k.w[1]);
+	else
+		return gpuagg_hash64(&hash, k.w[0]);
 }
 
 template <int WORDS> static __device__ __forceinline__ bool
@@ -164,7 +175,7 @@ publish(const GroupArgs &args, Slot<WORDS> *p, const Key<WORDS> &k, u32 bin)
 static __device__ __forceinline__ u32
 slot_of(u64 hash, u32 nslots)
 {
-	return __umulhi((u32) (hash >> 32), nslots);
+	return gpuagg_hash_slot(hash, nslots);
 }
 
 static __device__ __forceinline__ u32
@@ -173,22 +184,34 @@ next_slot(u32 at, u32 nslots)
 	return at + 1 < nslots ? at + 1 : 0;
 }
 
+/* Rows, one bit each, whose searches have gone on for too long. */
+static __device__ __forceinline__ void
+lose_rows(GpuaggGroupCounters *counters, u32 rows)
+{
+	if (rows)
+		atomicAdd(&counters->lost, (u64) __popc(rows));
+}
+
 enum Found
 {
 	FOUND,						/* its bin is known */
 	CLAIMED,					/* this row claimed slot `at` for its key */
 	DEFERRED,					/* met a claimed slot at `at` */
-	NO_ROOM
+	NO_ROOM,
+	LOST						/* passed GROUP_MOST_PROBES slots */
 };
 
-/* Probes without waiting for anybody. */
+/*
+ * Probes without waiting for anybody.  bin: -1 at first, and less by one with each slot
+ * that is passed, which takes no register more; the bin if it is FOUND.
+ */
 template <int WORDS> static __device__ __forceinline__ Found
 probe(const GroupArgs &args, const Key<WORDS> &k, u32 &at, int32_t &bin)
 {
 	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
 	Slot<WORDS> s = read_slot(slots + at);
 
-	for (;;)
+	for (; bin >= -GROUP_MOST_PROBES; bin--)
 	{
 		if (s.state < SLOT_BIN)
 		{
@@ -213,9 +236,13 @@ probe(const GroupArgs &args, const Key<WORDS> &k, u32 &at, int32_t &bin)
 		at = next_slot(at, args.nslots);
 		s = read_slot(slots + at);
 	}
+	return LOST;
 }
 
-/* One row to its end, waiting for claims of others.  The key by value: a pointer would keep it in memory. */
+/*
+ * One row to its end, waiting for claims of others; -1: it gets no bin.  The key by value: a pointer
+ * would keep it in memory.
+ */
 template <int BYTES, int WORDS> static __device__ __noinline__ int32_t
 settle(const GroupArgs &args, Key<WORDS> k, u32 at)
 {
@@ -238,6 +265,8 @@ settle(const GroupArgs &args, Key<WORDS> k, u32 at)
 			atomicExch(&slots[at].state, SLOT_EMPTY);
 			return -1;
 		}
+		if (f == LOST)
+			lose_rows(args.counters, 1);
 		if (f != DEFERRED)
 			return f == FOUND ? bin : -1;
 		while (*(volatile u32 *) &slots[at].state == SLOT_CLAIMED)
@@ -303,6 +332,21 @@ table_valid(const GpuaggGroupTable *t)
 {
 	return (t->key_bytes == 4 || t->key_bytes == 8 || t->key_bytes == 16) && t->capacity > 0 &&
 		t->capacity <= INT32_MAX - 64;
+}
+
+/* What kernels know of a table. */
+static inline GroupArgs
+group_args(const GpuaggGroupTable *t)
+{
+	GroupArgs	args = GroupArgs();
+
+	args.slots = t->slots;
+	args.nslots = slots_of(t->capacity);
+	args.capacity = (u64) t->capacity;
+	args.hash = gpuagg_hash_key(t->seed);
+	args.keys = t->keys;
+	args.counters = t->counters;
+	return args;
 }
 
 #endif							/* GPUAGG_GROUP_CUH */

@@ -270,11 +270,7 @@ make_plan(const GpuaggGroupTable *table, const void *keys, const uint8_t *validi
 		hist->strategy == GPUAGG_HIST_GLOBAL ||
 		(hist->strategy == GPUAGG_HIST_AUTO && distinct > MOST_LOCAL_GROUPS && distinct <= MOST_SEPARATE_GROUPS))
 		plan.kind = FUSED_KINDS;
-	f.table.slots = table->slots;
-	f.table.nslots = slots_of(table->capacity);
-	f.table.capacity = (u64) table->capacity;
-	f.table.keys = table->keys;
-	f.table.counters = table->counters;
+	f.table = group_args(table);
 	f.key_bytes = table->key_bytes;
 	f.keys = keys;
 	f.filter = filter;

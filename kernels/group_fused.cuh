@@ -60,6 +60,8 @@ struct FusedItem
 };
 
 #define FUSED_DONE (~0u)
+/* Bits of hashes by which partitions are halved, at most: keys that are equal in all of them were made to be. */
+#define FUSED_MOST_DEPTH 24
 
 /* Zero at first. */
 struct FusedHead
@@ -130,18 +132,6 @@ struct FusedArgs
 
 /* ---- rows ------------------------------------------------------------------- */
 
-/* The inverse of mix64. */
-static __device__ __forceinline__ u64
-unmix64(u64 x)
-{
-	x ^= x >> 32;
-	x *= 0xcfee444d8b59a89bULL;
-	x ^= x >> 32;
-	x *= 0xcfee444d8b59a89bULL;
-	x ^= x >> 32;
-	return x;
-}
-
 /* A value as it was loaded, to 64 bits: floats as doubles, integers extended. */
 static __device__ __forceinline__ u64
 widen(GpuaggValueType type, u64 v)
@@ -211,7 +201,13 @@ partition_of_hash(u64 hash, u32 parts)
 static __device__ __forceinline__ u64
 hash_of_row(const FusedArgs &f, u64 row)
 {
-	return mix64(f.key_bytes == 4 ? ((const u32 *) f.keys)[row] : ((const u64 *) f.keys)[row]);
+	return gpuagg_hash64(&f.table.hash, f.key_bytes == 4 ? ((const u32 *) f.keys)[row] : ((const u64 *) f.keys)[row]);
+}
+
+static __device__ __forceinline__ u64
+key_of_hash(const FusedArgs &f, u64 hash)
+{
+	return gpuagg_unhash64(&f.table.hash, hash);
 }
 
 /* ---- launches ----------------------------------------------------------------- */

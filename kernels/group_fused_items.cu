@@ -79,7 +79,7 @@ add_item(const FusedArgs &f, const FusedTable &t, const FusedWindow<KIND> &windo
 
 /* Places from `from` on: their keys; returns those that are taken. */
 static __device__ __forceinline__ u32
-keys_of(const FusedTable &t, u32 from, u64 (&hash)[ITEMS], u64 (&key)[ITEMS])
+keys_of(const FusedArgs &f, const FusedTable &t, u32 from, u64 (&hash)[ITEMS], u64 (&key)[ITEMS])
 {
 	u32			open = 0;
 
@@ -89,7 +89,7 @@ keys_of(const FusedTable &t, u32 from, u64 (&hash)[ITEMS], u64 (&key)[ITEMS])
 		u32			place = from + j * THREADS + threadIdx.x;
 
 		hash[j] = place < t.places() ? t.hashes()[place] : 0;
-		key[j] = unmix64(hash[j]);
+		key[j] = key_of_hash(f, hash[j]);
 		if (hash[j] != 0 || (place == t.places() && t.counts()[place] != 0))
 			open |= 1u << j;
 	}
@@ -146,7 +146,7 @@ store_new_places(const HistArgs &hist, const FusedArgs &f, const FusedTable &t, 
 		u32			slot[ITEMS],
 					seen[ITEMS],
 					taken[ITEMS],
-					open = keys_of(t, from, hash, key),
+					open = keys_of(f, t, from, hash, key),
 					bin = 0,
 					n = 0;
 
@@ -175,10 +175,15 @@ store_new_places(const HistArgs &hist, const FusedArgs &f, const FusedTable &t, 
 			bin += __popc(taken[j]);
 			if (!(open >> j & 1))
 				continue;
-			while (seen[j] != SLOT_EMPTY)
+			for (u32 probes = 0; seen[j] != SLOT_EMPTY && probes < GROUP_MOST_PROBES; probes++)
 			{
 				slot[j] = next_slot(slot[j], f.table.nslots);
 				seen[j] = atomicCAS(&slots[slot[j]].state, SLOT_EMPTY, SLOT_CLAIMED);
+			}
+			if (seen[j] != SLOT_EMPTY)
+			{
+				atomicOr(&f.table.counters->lost, GROUP_BROKEN);
+				continue;
 			}
 			publish_key(f.table, f.key_bytes, slot[j], key[j], mine);
 			sums.read(t, from + j * THREADS + threadIdx.x);
@@ -225,7 +230,7 @@ store_places(const HistArgs &hist, const FusedArgs &f, const FusedTable &t)
 		u64			hash[ITEMS],
 					key[ITEMS];
 		int32_t		bin[ITEMS];
-		u32			open = keys_of(t, from, hash, key),
+		u32			open = keys_of(f, t, from, hash, key),
 					fresh;
 
 		if (!__any_sync(~0u, open))
@@ -233,7 +238,8 @@ store_places(const HistArgs &hist, const FusedArgs &f, const FusedTable &t)
 		fresh = find_bins_of(f.table, f.key_bytes, hash, key, open, bin);
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
-			if (open >> j & 1)
+			/* without a bin: lost, which makes the call fail */
+			if ((open >> j & 1) && bin[j] >= 0)
 			{
 				FusedSums<KIND> sums;
 
@@ -258,7 +264,7 @@ look_up_places(const FusedArgs &f, const FusedTable &t, u32 *bin_of_zero)
 		u64			hash[ITEMS],
 					key[ITEMS];
 		int32_t		bin[ITEMS];
-		u32			open = keys_of(t, from, hash, key);
+		u32			open = keys_of(f, t, from, hash, key);
 
 		if (!__any_sync(~0u, open))
 			continue;
@@ -312,7 +318,7 @@ add_late(const HistArgs &hist, const FusedArgs &f, const FusedItem &item, const 
 			u32			d[fused_digits(KIND) + 1];
 
 			if (part.has(hash) && v != NEGATIVE_ZERO && !window.cut(v, d))
-				change_float(hist, f.slot, settle_key(f.table, f.key_bytes, unmix64(hash), slot_of(hash, f.table.nslots)), v);
+				change_late(hist, f, hash, v);
 		}
 	}
 }
@@ -365,6 +371,13 @@ take_item(const HistArgs &hist, const FusedArgs &f, const FusedTable &t, const F
 		late = __syncthreads_or(late);
 		if (over)
 		{
+			if (item.depth >= FUSED_MOST_DEPTH)
+			{
+				/* nothing of the part was changed, but it never will fit */
+				if (threadIdx.x == 0)
+					lose_rows(f.table.counters, 1);
+				return false;
+			}
 			item.depth++;
 			__syncthreads();
 			continue;

@@ -136,7 +136,7 @@ split_kernel(const __grid_constant__ FusedArgs f)
 			{
 				u32			p;
 
-				key[j] = mix64(key[j]);
+				key[j] = gpuagg_hash64(&f.table.hash, key[j]);
 				p = partition_of_hash(key[j], f.parts);
 				place[j] = p << 16 | atomicAdd(&t.count()[p], 1u);
 				if (fine_parts)

@@ -262,7 +262,7 @@ add_range(const FusedArgs &f, const FusedTable &t, const FusedWindow<KIND> &wind
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
 			{
-				hash[j] = mix64(hash[j]);
+				hash[j] = gpuagg_hash64(&f.table.hash, hash[j]);
 				if (KIND != FUSED_COUNT)
 					v[j] = widen(f.type, v[j]);
 			}
@@ -451,7 +451,7 @@ finish_kernel(const __grid_constant__ HistArgs hist, const __grid_constant__ Fus
 				count[j] = f.limb[id];
 				hash[j] = ((const u64 *) f.local.keys)[id];
 			}
-			key[j] = unmix64(hash[j]);
+			key[j] = key_of_hash(f, hash[j]);
 			if (count[j])
 				open |= 1u << j;
 		}
@@ -519,7 +519,7 @@ late_kernel(const __grid_constant__ HistArgs hist, const __grid_constant__ Fused
 				if (v == NEGATIVE_ZERO || window.cut(v, d))
 					continue;
 				hash = RAW ? hash_of_row(f, r) : f.hash[from][r];
-				change_float(hist, f.slot, settle_key(f.table, f.key_bytes, unmix64(hash), slot_of(hash, f.table.nslots)), v);
+				change_late(hist, f, hash, v);
 			}
 		}
 	}

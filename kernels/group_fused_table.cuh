@@ -486,6 +486,17 @@ settle_key(const GroupArgs &table, int key_bytes, u64 key, u32 at)
 	return key_bytes == 4 ? settle<4, 1>(table, {{key}}, at) : settle<8, 1>(table, {{key}}, at);
 }
 
+/* A value without a place in the window to the state of its key, which exists. */
+static __device__ __forceinline__ void
+change_late(const HistArgs &hist, const FusedArgs &f, u64 hash, u64 v)
+{
+	int32_t		bin = settle_key(f.table, f.key_bytes, key_of_hash(f, hash), slot_of(hash, f.table.nslots));
+
+	/* -1: lost, which makes the call fail */
+	if (bin >= 0)
+		change_float(hist, f.slot, bin, v);
+}
+
 static __device__ __forceinline__ void
 publish_key(const GroupArgs &table, int key_bytes, u32 at, u64 key, u32 bin)
 {
@@ -498,6 +509,7 @@ publish_key(const GroupArgs &table, int key_bytes, u32 at, u64 key, u32 bin)
 /*
  * As far as slots are full, all items go to their next ones together.  Where
  * they stop, at[] is a slot that was free or claimed; those in `open` go on from there.
+ * So do those that have passed GROUP_MOST_PROBES slots.
  */
 static __device__ __forceinline__ void
 find_known(const GroupArgs &table, const u64 (&hash)[ITEMS], const u64 (&key)[ITEMS], u32 &open,
@@ -516,7 +528,7 @@ find_known(const GroupArgs &table, const u64 (&hash)[ITEMS], const u64 (&key)[IT
 		if (going >> j & 1)
 			seen[j] = read_slot(slots + at[j]);
 	}
-	while (__any_sync(~0u, going))
+	for (u32 probes = 0; probes < GROUP_MOST_PROBES && __any_sync(~0u, going); probes++)
 	{
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
@@ -576,7 +588,7 @@ fill_claimed(const GroupArgs &table, int key_bytes, const u64 (&key)[ITEMS], con
 }
 
 /*
- * Bins of the keys in `open`, new ones where they have none; -1: no room.
+ * Bins of the keys in `open`, new ones where they have none; -1: no room, or lost.
  * Returns those that surely are new, so that their states are identities.  As
  * look_up of group.cu, for keys of which most are new.  All lanes of the warp
  * take part, and no one waits for a slot before all have filled those they claimed.

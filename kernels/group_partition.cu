@@ -10,9 +10,9 @@
 
 /* By the top of the hash, so that a partition's keys share a part of the table. */
 template <int WORDS> static __device__ __forceinline__ u32
-partition_of(const Key<WORDS> &k)
+partition_of(const GpuaggHashKey &hash, const Key<WORDS> &k)
 {
-	return (u32) (hash_key(k) >> 32) / (u32) (0x100000000ULL / PARTITIONS);
+	return (u32) (hash_key(hash, k) >> 32) / (u32) (0x100000000ULL / PARTITIONS);
 }
 
 /* What a row's key, or value, is moved as. */
@@ -42,7 +42,7 @@ key_of(const Pair &k)
 }
 
 template <int BYTES> static __global__ void __launch_bounds__(PART_THREADS, 2)
-count_keys_kernel(const void *keys, u32 nrows, u32 *total)
+count_keys_kernel(const __grid_constant__ GpuaggHashKey hash, const void *keys, u32 nrows, u32 *total)
 {
 	typedef typename Moved<BYTES>::type K;
 	__shared__ u32 count[PARTITIONS];
@@ -59,10 +59,10 @@ count_keys_kernel(const void *keys, u32 nrows, u32 *total)
 		part_load<K>(~0u, keys, base, key);
 #pragma unroll
 		for (int j = 0; j < PART_ITEMS; j++)
-			atomicAdd(&count[partition_of(key_of(key[j]))], 1u);
+			atomicAdd(&count[partition_of(hash, key_of(key[j]))], 1u);
 	}
 	for (u64 r = base + threadIdx.x; r < nrows; r += PART_THREADS)
-		atomicAdd(&count[partition_of(key_of(((const K *) keys)[r]))], 1u);
+		atomicAdd(&count[partition_of(hash, key_of(((const K *) keys)[r]))], 1u);
 	__syncthreads();
 	for (u32 p = threadIdx.x; p < PARTITIONS; p += PART_THREADS)
 		if (count[p])
@@ -84,7 +84,8 @@ rows_left(u64 base, u32 nrows)
 
 /* values_out may be NULL. */
 template <int BYTES, int VALUE_BYTES> static __global__ void __launch_bounds__(PART_THREADS, 1)
-move_keys_kernel(const void *keys, const void *values, u32 nrows, void *keys_out, void *values_out, u32 *cursor)
+move_keys_kernel(const __grid_constant__ GpuaggHashKey hash, const void *keys, const void *values, u32 nrows,
+				 void *keys_out, void *values_out, u32 *cursor)
 {
 	typedef typename Moved<BYTES>::type K;
 	typedef typename Moved<VALUE_BYTES>::type V;
@@ -108,7 +109,7 @@ move_keys_kernel(const void *keys, const void *values, u32 nrows, void *keys_out
 		for (int j = 0; j < PART_ITEMS; j++)
 			if (ok >> j & 1)
 			{
-				u32			p = partition_of(key_of(key[j]));
+				u32			p = partition_of(hash, key_of(key[j]));
 
 				place[j] = p << 16 | atomicAdd(&t.count()[p], 1u);
 			}
@@ -139,30 +140,30 @@ first_rows_kernel(u32 *cursor)
 }
 
 template <int BYTES, int VALUE_BYTES> static GpuaggCudaStatus
-partition_keys(const void *keys, const void *values, u32 nrows, void *keys_out, void *values_out,
-			   u32 *cursor, const DeviceFacts &facts, cudaStream_t stream)
+partition_keys(const GpuaggHashKey &hash, const void *keys, const void *values, u32 nrows, void *keys_out,
+			   void *values_out, u32 *cursor, const DeviceFacts &facts, cudaStream_t stream)
 {
 	size_t		bytes = part_tile_bytes(BYTES, VALUE_BYTES, PARTITIONS);
-	void	  (*move) (const void *, const void *, u32, void *, void *, u32 *) = move_keys_kernel<BYTES, VALUE_BYTES>;
+	void	  (*move) (GpuaggHashKey, const void *, const void *, u32, void *, void *, u32 *) = move_keys_kernel<BYTES, VALUE_BYTES>;
 
 	CUDA_TRY(allow_shared(move, facts));
 	CUDA_TRY(cudaMemsetAsync(cursor, 0, PARTITIONS * sizeof(u32), stream));
-	count_keys_kernel<BYTES><<<2 * facts.sms, PART_THREADS, 0, stream>>>(keys, nrows, cursor);
+	count_keys_kernel<BYTES><<<2 * facts.sms, PART_THREADS, 0, stream>>>(hash, keys, nrows, cursor);
 	first_rows_kernel<<<1, PARTITIONS, 0, stream>>>(cursor);
-	move<<<facts.sms, PART_THREADS, bytes, stream>>>(keys, values, nrows, keys_out, values_out,
-																   cursor);
+	move<<<facts.sms, PART_THREADS, bytes, stream>>>(hash, keys, values, nrows, keys_out, values_out, cursor);
 	CUDA_TRY_LAUNCH("move_keys_kernel");
 	return GPUAGG_CUDA_OK;
 }
 
 GPUAGG_API GpuaggCudaStatus
-gpuagg_group_partition(int key_bytes, const void *keys, int value_bytes, const void *values,
-					   int64_t nrows, void *keys_out, void *values_out, void *workspace,
+gpuagg_group_partition(int key_bytes, uint64_t seed, const void *keys, int value_bytes,
+					   const void *values, int64_t nrows, void *keys_out, void *values_out, void *workspace,
 					   size_t *workspace_bytes, gpuagg_stream stream)
 {
 	const DeviceFacts *facts;
 	Workspace	ws(workspace);
 	u32		   *cursor = ws.take<u32>(PARTITIONS);
+	GpuaggHashKey hash = gpuagg_hash_key(seed);
 
 	if (nrows < 0 || nrows > UINT32_MAX || (values && value_bytes != 4 && value_bytes != 8))
 		return GPUAGG_CUDA_INVALID;
@@ -175,8 +176,8 @@ gpuagg_group_partition(int key_bytes, const void *keys, int value_bytes, const v
 #define PARTITION(bytes) \
 	if (key_bytes == bytes) \
 		return values_out && value_bytes == 8 \
-			? partition_keys<bytes, 8>(keys, values, (u32) nrows, keys_out, values_out, cursor, *facts, stream) \
-			: partition_keys<bytes, 4>(keys, values, (u32) nrows, keys_out, values_out, cursor, *facts, stream)
+			? partition_keys<bytes, 8>(hash, keys, values, (u32) nrows, keys_out, values_out, cursor, *facts, stream) \
+			: partition_keys<bytes, 4>(hash, keys, values, (u32) nrows, keys_out, values_out, cursor, *facts, stream)
 	PARTITION(4);
 	PARTITION(8);
 	PARTITION(16);
@@ -211,7 +212,8 @@ static __global__ void
 count_bins_kernel(const int32_t *bins, u32 n, u32 *count)
 {
 	for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
-		atomicAdd(&count[bins[i]], 1u);
+		if (bins[i] >= 0)
+			atomicAdd(&count[bins[i]], 1u);
 }
 
 static __global__ void
@@ -244,8 +246,8 @@ chao_estimate(int64_t seen, const EstimateCounts &c, int64_t samples, int64_t nr
 }
 
 GPUAGG_API GpuaggCudaStatus
-gpuagg_group_estimate(int key_bytes, const void *keys, int64_t nrows, int64_t *distinct,
-					  void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
+gpuagg_group_estimate(int key_bytes, uint64_t seed, const void *keys, int64_t nrows,
+					  int64_t *distinct, void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
 {
 	Workspace	ws(workspace);
 	u32			samples = (u32) (nrows < ESTIMATE_ROWS ? nrows : ESTIMATE_ROWS);
@@ -255,6 +257,7 @@ gpuagg_group_estimate(int key_bytes, const void *keys, int64_t nrows, int64_t *d
 	char	   *sample;
 	int32_t    *bins;
 	u32		   *count;
+	GpuaggCudaStatus status;
 	int64_t		seen,
 				pending,
 				null_bin;
@@ -263,6 +266,7 @@ gpuagg_group_estimate(int key_bytes, const void *keys, int64_t nrows, int64_t *d
 		return GPUAGG_CUDA_INVALID;
 	table.key_bytes = key_bytes;
 	table.capacity = ESTIMATE_ROWS;
+	table.seed = seed;
 	table.slots = ws.take<char>(gpuagg_group_slot_bytes(key_bytes, ESTIMATE_ROWS));
 	table.keys = ws.take<char>((size_t) ESTIMATE_ROWS * key_bytes);
 	table.counters = ws.take<GpuaggGroupCounters>(1);
@@ -289,7 +293,10 @@ gpuagg_group_estimate(int key_bytes, const void *keys, int64_t nrows, int64_t *d
 	count_counts_kernel<<<64, 256, 0, stream>>>(count, ESTIMATE_ROWS, device_counts);
 	CUDA_TRY_LAUNCH("count_counts_kernel");
 	CUDA_TRY(cudaMemcpyAsync(&counts, device_counts, sizeof(counts), cudaMemcpyDeviceToHost, stream));
-	STATUS_TRY(gpuagg_group_status(&table, &seen, &pending, &null_bin, stream));
+	status = gpuagg_group_status(&table, &seen, &pending, &null_bin, stream);
+	/* an estimate can do without keys that were lost */
+	if (status != GPUAGG_CUDA_OK && status != GPUAGG_CUDA_DEGENERATE)
+		return status;
 	*distinct = chao_estimate(seen, counts, samples, nrows);
 	return GPUAGG_CUDA_OK;
 }

@@ -686,7 +686,7 @@ hist_exchange_takes(const HistArgs &args, const DeviceFacts &facts, bool always)
 		(!always && args.nrows < LEAST_ROWS))
 		return false;
 	/* without 128-bit compare-and-swap they would need locks */
-	if (args.slot[fast.slot].wide_state && facts.major < 9)
+	if (args.slot[fast.slot].wide_state && !facts.built_for_90)
 		return false;
 	if (args.bins.nbins > (int64_t) facts.sms << 16)
 		return false;

@@ -64,6 +64,7 @@ struct Query
 {
 	int			device;
 	const WireQuery *q;
+	uint64_t	seed;			/* of the hash of its keys */
 	cudaStream_t stream;
 	cudaEvent_t began,			/* of what ordered_finish does; without WIRE_ORDERED NULL */
 				ended;

@@ -323,6 +323,7 @@ alloc_table(Query *query, int64_t capacity, GpuaggGroupTable *table, DeviceError
 
 	table->key_bytes = query->q->key_bytes;
 	table->capacity = capacity;
+	table->seed = query->seed;
 	DEVICE_CHECK(query_alloc(query, table_bytes(table), &at, error));
 	table->slots = at;
 	table->keys = (char *) at + slots;

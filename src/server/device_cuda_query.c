@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "device_cuda.h"
 
@@ -80,6 +81,12 @@ cuda_query_open(Query **query, int device, const WireQuery *q, const double *thr
 		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 	made->device = device;
 	made->q = q;
+	/* nobody is to know which keys collide; so few bytes come at once or, early in the system's life, not at all */
+	if (getrandom(&made->seed, sizeof(made->seed), GRND_NONBLOCK) != sizeof(made->seed))
+	{
+		free(made);
+		return device_say(error, DEVICE_UNSUPPORTED, "could not generate random values");
+	}
 	status = fill_query(made, thresholds, error);
 	if (status == DEVICE_OK)
 		*query = made;

@@ -782,7 +782,7 @@ struct HashRun
 		set_count_sum(hist, nullptr, v, n, capacity, count.memory, sum.memory);
 		hist.status = status.as<GpuaggHistStatus>();
 		CUDA_MUST(cudaMemset(hist.status, 0, sizeof(GpuaggHistStatus)));
-		STATUS_MUST(gpuagg_group_estimate(8, keys, n, &distinct, nullptr, &estimate_bytes, nullptr));
+		STATUS_MUST(gpuagg_group_estimate(8, table.seed, keys, n, &distinct, nullptr, &estimate_bytes, nullptr));
 		estimate_workspace.reset(new BenchMemory(estimate_bytes));
 		estimate();
 		STATUS_MUST(gpuagg_group_update(&table, keys, nullptr, nullptr, &hist, distinct, 0, nullptr, &workspace_bytes,
@@ -792,7 +792,7 @@ struct HashRun
 	void
 	estimate()
 	{
-		STATUS_MUST(gpuagg_group_estimate(8, keys, n, &distinct, estimate_workspace->memory, &estimate_bytes, nullptr));
+		STATUS_MUST(gpuagg_group_estimate(8, table.seed, keys, n, &distinct, estimate_workspace->memory, &estimate_bytes, nullptr));
 	}
 	void
 	run()

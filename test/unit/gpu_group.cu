@@ -198,11 +198,11 @@ GPU_TEST(group_partition)
 							out(n * bytes),
 							out_values(n * value_bytes);
 
-				STATUS_MUST(gpuagg_group_partition(bytes, in.get(), value_bytes, value_bytes ? in_values.get() : nullptr,
+				STATUS_MUST(gpuagg_group_partition(bytes, 7, in.get(), value_bytes, value_bytes ? in_values.get() : nullptr,
 												   (int64_t) n, out.get(), out_values.get(), nullptr, &bytes_needed, nullptr));
 				DeviceArray<char> workspace(bytes_needed);
 
-				STATUS_MUST(gpuagg_group_partition(bytes, in.get(), value_bytes, value_bytes ? in_values.get() : nullptr,
+				STATUS_MUST(gpuagg_group_partition(bytes, 7, in.get(), value_bytes, value_bytes ? in_values.get() : nullptr,
 												   (int64_t) n, out.get(), out_values.get(), workspace.get(),
 												   &bytes_needed, nullptr));
 				std::vector<char> got = out.take(),
@@ -239,10 +239,10 @@ GPU_TEST(group_estimate)
 			continue;
 		DeviceArray<uint64_t> device_keys(keys);
 
-		STATUS_MUST(gpuagg_group_estimate(8, device_keys.get(), (int64_t) n, &estimate, nullptr, &bytes, nullptr));
+		STATUS_MUST(gpuagg_group_estimate(8, 7, device_keys.get(), (int64_t) n, &estimate, nullptr, &bytes, nullptr));
 		DeviceArray<char> workspace(bytes);
 
-		STATUS_MUST(gpuagg_group_estimate(8, device_keys.get(), (int64_t) n, &estimate, workspace.get(), &bytes, nullptr));
+		STATUS_MUST(gpuagg_group_estimate(8, 7, device_keys.get(), (int64_t) n, &estimate, workspace.get(), &bytes, nullptr));
 		CHECK((double) estimate > 0.7 * truth && (double) estimate < 1.4 * truth, "%lu distinct of %zu: estimate %ld",
 			  (unsigned long) distinct, n, (long) estimate);
 	}
