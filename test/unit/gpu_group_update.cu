@@ -5,6 +5,7 @@
  */
 #include "gpu_group_table.h"
 #include "gpu_hist_reference.h"
+#include "key_hash.h"
 
 #include <map>
 #include <memory>
@@ -478,16 +479,13 @@ GPU_TEST(group_update_hot)
 			}
 }
 
-/* The key that has this hash (hist.cuh). */
+/* The key that has this hash in tables of seed 0. */
 static uint64_t
 key_of_hash(uint64_t x)
 {
-	for (int k = 0; k < 2; k++)
-	{
-		x ^= x >> 32;
-		x *= 0xcfee444d8b59a89bull;
-	}
-	return x ^ x >> 32;
+	const GpuaggHashKey k = gpuagg_hash_key(0);
+
+	return gpuagg_unhash64(&k, x);
 }
 
 /*

@@ -1,0 +1,327 @@
+/*
+ * gpu_group_crafted.cu
+ *	  Hash group-by over keys that were made to collide under a table's seed:
+ *	  every call ends soon, none gives a wrong bin, and another seed mends it.
+ */
+#include "gpu_group_table.h"
+#include "key_hash.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+
+#define SEED 99
+#define OTHER_SEED 100
+
+/* So many that some search passes more slots than any is allowed to. */
+#define COLLIDING 6000
+
+/* Keys one after another, as their bytes. */
+struct Keys
+{
+	int			bytes;
+	std::vector<char> data;
+
+	explicit Keys(int of) : bytes(of) {}
+	size_t size() const { return data.size() / bytes; }
+	std::string operator[](size_t i) const { return std::string(&data[i * bytes], bytes); }
+	void
+	add(const void *key)
+	{
+		data.insert(data.end(), (const char *) key, (const char *) key + bytes);
+	}
+};
+
+/* Different keys whose hashes fall into one slot of tables with `capacity` groups and the seed. */
+static Keys
+colliding_keys(int bytes, uint64_t seed, int64_t capacity)
+{
+	const GpuaggHashKey k = gpuagg_hash_key(seed);
+	Keys		keys(bytes);
+
+	for (uint64_t i = 0; keys.size() < COLLIDING; i++)
+	{
+		uint64_t	w[2] = {i, i};
+
+		if (bytes == 8)
+			w[0] = gpuagg_unhash64(&k, 0x1234567ull << 36 | i * 2654435761u % (1u << 31));
+		else if (bytes == 16)
+			w[0] = gpuagg_unhash64(&k, 77 - i * k.mul[2]);
+		else if (gpuagg_hash_slot(gpuagg_hash64(&k, i), (uint32_t) (2 * capacity + 64)) != 5)
+			continue;
+		keys.add(w);
+	}
+	return keys;
+}
+
+struct Lookup
+{
+	GpuaggCudaStatus status;
+	int64_t		groups,
+				pending,
+				null_bin;
+	std::vector<int32_t> bins;
+};
+
+static Lookup
+look_up(const Table &table, const Keys &keys, int retry, DeviceArray<int32_t> &bins)
+{
+	DeviceArray<char> device_keys(keys.data);
+	Lookup		l;
+
+	STATUS_MUST(gpuagg_group_lookup(&table.t, device_keys.get(), nullptr, nullptr, (int64_t) keys.size(), retry,
+									bins.get(), nullptr));
+	l.status = gpuagg_group_status(&table.t, &l.groups, &l.pending, &l.null_bin, nullptr);
+	l.bins = bins.take();
+	CHECK(bins.guards_intact() && table.intact(), "overrun");
+	return l;
+}
+
+/* Each key that has a bin has one of its own, where the table has that key. */
+static void
+check_bins(const Table &table, const Keys &keys, const Lookup &l)
+{
+	std::vector<char> unique = table.keys.take((size_t) l.groups * keys.bytes);
+	std::set<int32_t> seen;
+	int64_t		without = 0;
+
+	for (size_t i = 0; i < keys.size(); i++)
+	{
+		int32_t		b = l.bins[i];
+
+		if (b == -1)
+		{
+			without++;
+			continue;
+		}
+		if (b < 0 || b >= l.groups || !seen.insert(b).second ||
+			std::string(&unique[(size_t) b * keys.bytes], keys.bytes) != keys[i])
+		{
+			CHECK(false, "%d-byte keys, row %zu: bin %d of %ld is not its own", keys.bytes, i, b, (long) l.groups);
+			return;
+		}
+	}
+	CHECK(without == l.pending, "%d-byte keys: %ld rows without a bin, %ld pending", keys.bytes, (long) without,
+		  (long) l.pending);
+}
+
+static const int64_t capacities[] = {10000, 100000};	/* with a cache in shared memory, and without */
+
+/* A lookup fails cleanly, and goes on in a table of another seed, no larger. */
+GPU_TEST(group_crafted_lookup)
+{
+	for (int bytes : {4, 8, 16})
+		for (int64_t capacity : capacities)
+		{
+			if (gpu_test_quick() && bytes == 4 && capacity != capacities[0])
+				continue;
+
+			Keys		keys = colliding_keys(bytes, SEED, capacity);
+			DeviceArray<int32_t> bins(keys.size());
+			Table		table(bytes, capacity),
+						other(bytes, capacity);
+
+			table.t.seed = SEED;
+			other.t.seed = OTHER_SEED;
+			STATUS_MUST(gpuagg_group_init(&table.t, nullptr));
+
+			Lookup		first = look_up(table, keys, 0, bins);
+
+			CHECK(first.status == GPUAGG_CUDA_DEGENERATE && first.pending > 0 && first.groups > 0,
+				  "%d-byte keys: status %d, %ld pending of %zu", bytes, first.status, (long) first.pending, keys.size());
+			check_bins(table, keys, first);
+
+			STATUS_MUST(gpuagg_group_grow(&table.t, &other.t, nullptr));
+
+			Lookup		second = look_up(other, keys, 1, bins);
+
+			CHECK(second.status == GPUAGG_CUDA_OK && second.pending == 0 && second.groups == (int64_t) keys.size(),
+				  "%d-byte keys, another seed: status %d, %ld groups of %zu", bytes, second.status, (long) second.groups,
+				  keys.size());
+			check_bins(other, keys, second);
+			for (size_t i = 0; i < keys.size(); i++)
+				if (first.bins[i] >= 0 && first.bins[i] != second.bins[i])
+				{
+					CHECK(false, "%d-byte keys, row %zu: bin %d became %d", bytes, i, first.bins[i], second.bins[i]);
+					break;
+				}
+		}
+}
+
+/* Keys that collide under the new seed, not the old: the new table says so, the old is as it was. */
+GPU_TEST(group_crafted_grow)
+{
+	for (int bytes : {8, 16})
+	{
+		const int64_t capacity = 10000;
+		Keys		keys = colliding_keys(bytes, SEED, capacity);
+		DeviceArray<int32_t> bins(keys.size());
+		Table		table(bytes, capacity),
+					bad(bytes, capacity),
+					worse(bytes, capacity),
+					good(bytes, 2 * capacity);
+		int64_t		groups,
+					pending,
+					null_bin;
+
+		table.t.seed = OTHER_SEED;
+		bad.t.seed = worse.t.seed = SEED;
+		good.t.seed = OTHER_SEED + 1;
+		STATUS_MUST(gpuagg_group_init(&table.t, nullptr));
+
+		Lookup		first = look_up(table, keys, 0, bins);
+
+		CHECK(first.status == GPUAGG_CUDA_OK, "status %d", first.status);
+		check_bins(table, keys, first);
+		STATUS_MUST(gpuagg_group_grow(&table.t, &bad.t, nullptr));
+		CHECK(gpuagg_group_status(&bad.t, &groups, &pending, &null_bin, nullptr) == GPUAGG_CUDA_DEGENERATE,
+			  "%d-byte keys: nothing was lost", bytes);
+		/* what lacks keys stays so */
+		STATUS_MUST(gpuagg_group_grow(&bad.t, &worse.t, nullptr));
+		CHECK(gpuagg_group_status(&worse.t, &groups, &pending, &null_bin, nullptr) == GPUAGG_CUDA_DEGENERATE,
+			  "%d-byte keys: a table that lacks keys became whole", bytes);
+		STATUS_MUST(gpuagg_group_grow(&table.t, &good.t, nullptr));
+
+		Lookup		again = look_up(good, keys, 0, bins);
+
+		CHECK(again.status == GPUAGG_CUDA_OK && again.bins == first.bins, "%d-byte keys: status %d, or other bins",
+			  bytes, again.status);
+	}
+}
+
+GPU_TEST(group_crafted_estimate)
+{
+	for (int bytes : {4, 8, 16})
+	{
+		Keys		keys = colliding_keys(bytes, SEED, 65536);
+
+		for (uint64_t seed : {SEED, OTHER_SEED})
+		{
+			DeviceArray<char> device_keys(keys.data);
+			size_t		needed = 0;
+			int64_t		distinct = -1,
+						n = (int64_t) keys.size();
+
+			STATUS_MUST(gpuagg_group_estimate(bytes, seed, device_keys.get(), n, &distinct, nullptr, &needed, nullptr));
+			DeviceArray<char> workspace(needed);
+
+			STATUS_MUST(gpuagg_group_estimate(bytes, seed, device_keys.get(), n, &distinct, workspace.get(), &needed,
+											  nullptr));
+			CHECK(seed == SEED ? distinct > 0 && distinct <= n : distinct == n, "%d-byte keys, seed %lu: estimate %ld of %ld",
+				  bytes, (unsigned long) seed, (long) distinct, (long) n);
+		}
+	}
+}
+
+/* Counts and integer sums by key as one operation; what the status is, and checks them if that is OK. */
+static GpuaggCudaStatus
+update(const Keys &keys, uint64_t seed, int64_t capacity, int64_t distinct, GpuaggHistStrategy strategy, int calls)
+{
+	Table		table(8, capacity);
+	DeviceArray<char> device_keys(keys.data);
+	DeviceArray<int64_t> counts(capacity),
+				sums(capacity);
+	DeviceArray<GpuaggHistStatus> status(1);
+	std::vector<int64_t> values(keys.size());
+	std::unique_ptr<DeviceArray<char>> workspace;
+	GpuaggHist	h = GpuaggHist();
+	GpuaggCudaStatus result = GPUAGG_CUDA_OK;
+	int64_t		found = 0,
+				pending,
+				null_bin;
+
+	for (size_t i = 0; i < values.size(); i++)
+		values[i] = (int64_t) i + 1;
+	DeviceArray<int64_t> device_values(values);
+
+	CUDA_MUST(cudaMemset(status.get(), 0, sizeof(GpuaggHistStatus)));
+	table.t.seed = seed;
+	h.nslots = 2;
+	h.nrows = (int64_t) keys.size();
+	h.status = status.get();
+	h.strategy = strategy;
+	h.slot[0].op = MONOID_COUNT;
+	h.slot[0].states = counts.get();
+	h.slot[1].op = MONOID_SUM_I64;
+	h.slot[1].x.values = device_values.get();
+	h.slot[1].x.type = GPUAGG_VALUE_I64;
+	h.slot[1].states = sums.get();
+	STATUS_MUST(gpuagg_group_init(&table.t, nullptr));
+	STATUS_MUST(gpuagg_hist_init(MONOID_COUNT, counts.get(), capacity, nullptr));
+	STATUS_MUST(gpuagg_hist_init(MONOID_SUM_I64, sums.get(), capacity, nullptr));
+	for (int call = 0; call < calls && result == GPUAGG_CUDA_OK; call++)
+	{
+		size_t		bytes = 0;
+
+		STATUS_MUST(gpuagg_group_update(&table.t, device_keys.get(), nullptr, nullptr, &h, distinct, 0, nullptr, &bytes,
+										nullptr));
+		workspace.reset(new DeviceArray<char>(bytes));
+		STATUS_MUST(gpuagg_group_update(&table.t, device_keys.get(), nullptr, nullptr, &h, distinct, 0,
+										workspace->get(), &bytes, nullptr));
+		result = gpuagg_group_status(&table.t, &found, &pending, &null_bin, nullptr);
+		CHECK(workspace->guards_intact() && table.intact() && counts.guards_intact() && sums.guards_intact(), "overrun");
+	}
+	if (result != GPUAGG_CUDA_OK)
+		return result;
+	CHECK(found == (int64_t) keys.size(), "strategy %d: %ld groups of %zu", strategy, (long) found, keys.size());
+
+	std::vector<char> unique = table.keys.take((size_t) found * 8);
+	std::vector<int64_t> count = counts.take((size_t) found),
+				sum = sums.take((size_t) found);
+	std::map<std::string, int64_t> value;
+
+	for (size_t i = 0; i < keys.size(); i++)
+		value[keys[i]] = values[i];
+	for (int64_t b = 0; b < found; b++)
+	{
+		int64_t		v = value[std::string(&unique[(size_t) b * 8], 8)];
+
+		if (v == 0 || count[b] != calls || sum[b] != calls * v)
+		{
+			CHECK(false, "strategy %d, bin %ld: count %ld, sum %ld, expected %d and %ld", strategy, (long) b, (long) count[b],
+				  (long) sum[b], calls, (long) (calls * v));
+			break;
+		}
+	}
+	return result;
+}
+
+/*
+ * As one operation: into an empty table and into one that has the keys.  Under the keys' own seed
+ * a call may fail, but ends, and gives no wrong answer; under another it works.
+ */
+GPU_TEST(group_crafted_update)
+{
+	const GpuaggHashKey k = gpuagg_hash_key(SEED);
+	Keys		one_slot = colliding_keys(8, SEED, 10000);
+	Keys		one_place(8);
+	uint64_t	zero = gpuagg_unhash64(&k, 0);
+
+	/* all in one place of tables in shared memory, whichever halves partitions are cut into */
+	for (uint64_t i = 0; i < (1u << 19); i += gpu_test_quick() ? 64 : 8)
+	{
+		uint64_t	key = gpuagg_unhash64(&k, i << 45 | 0x1234);
+
+		one_place.add(&key);
+	}
+	/* and the one whose hash is zero, which has a place of its own */
+	one_slot.add(&zero);
+	one_place.add(&zero);
+	for (GpuaggHistStrategy strategy : {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION, GPUAGG_HIST_GLOBAL})
+		for (int calls : {1, 2})
+			for (const Keys *keys : {&one_slot, &one_place})
+			{
+				int64_t		capacity = (int64_t) keys->size() + 1000;
+				GpuaggCudaStatus own = update(*keys, SEED, capacity, 1000, strategy, calls);
+				GpuaggCudaStatus other = update(*keys, OTHER_SEED, capacity, 1000, strategy, calls);
+
+				CHECK(own == GPUAGG_CUDA_OK || own == GPUAGG_CUDA_DEGENERATE, "strategy %d: status %d", strategy, own);
+				CHECK(other == GPUAGG_CUDA_OK, "strategy %d, another seed: status %d", strategy, other);
+				/* what certainly has no room */
+				CHECK(own == GPUAGG_CUDA_DEGENERATE || keys != &one_slot || strategy != GPUAGG_HIST_GLOBAL,
+					  "%zu keys of one slot: status %d", keys->size(), own);
+				CHECK(own == GPUAGG_CUDA_DEGENERATE || keys != &one_place || strategy != GPUAGG_HIST_PARTITION ||
+					  gpu_test_quick(), "%zu keys of one place: status %d", keys->size(), own);
+			}
+}
