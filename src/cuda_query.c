@@ -10,6 +10,9 @@
  */
 #include "postgres.h"
 
+#include <float.h>
+#include <math.h>
+
 #include "utils/memutils.h"
 
 #include "cuda_query.h"
@@ -170,6 +173,47 @@ translate_bins(CudaQuery *query, const SlotSpec *slot, WireSlot *out)
 	return true;
 }
 
+/*
+ * Below which magnitude no partial result of an operator's n inputs overflows, in whatever order,
+ * for n up to 2^40.  A sum stays below n times the magnitude.  Youngs and
+ * Cramer's sums (monoid.h) have the square of x * n - sum(x), which is below 2^511 in magnitude, and
+ * add no more than 8 x * x at a time; combining adds up to n * x * x.
+ */
+static double
+safe_magnitude(MonoidId monoid)
+{
+	switch (monoid)
+	{
+		case MONOID_SUM_F32:
+			return ldexp(1, FLT_MAX_EXP - 1 - 40);
+		case MONOID_SUM_F64:
+			return ldexp(1, DBL_MAX_EXP - 1 - 40);
+		case MONOID_ACCUM_F64:
+		case MONOID_REGR_F64:
+		case MONOID_MOMENTS_F64:
+			return ldexp(1, DBL_MAX_EXP / 2 - 2 - 40);
+		default:
+			return 0;
+	}
+}
+
+/* For cuda_query_large: what a slot asks of the floats it adds up. */
+static void
+note_safe(CudaQuery *query, const SlotSpec *slot, const WireSlot *out)
+{
+	double		safe = safe_magnitude(slot->monoid);
+
+	if (safe == 0)
+		return;
+	for (int c = slot->bins.kind == BIN_NONE ? 0 : 1; c < 2; c++)
+		if (out->col[c] >= 0)
+		{
+			CudaColumn *col = &query->cols[out->col[c]];
+
+			col->safe = col->safe == 0 ? safe : Min(col->safe, safe);
+		}
+}
+
 static bool
 translate_slot(CudaQuery *query, const SlotSpec *slot, const char **why)
 {
@@ -203,6 +247,7 @@ translate_slot(CudaQuery *query, const SlotSpec *slot, const char **why)
 	if (slot->monoid == MONOID_MIN_F32 || slot->monoid == MONOID_MAX_F32 ||
 		slot->monoid == MONOID_MIN_F64 || slot->monoid == MONOID_MAX_F64)
 		query->cols[out.col[slot->bins.kind == BIN_NONE ? 0 : 1]].extreme = true;
+	note_safe(query, slot, &out);
 	if (slot->filter >= 0 &&
 		(out.filter = add_column(query, slot->filter, TRAVEL_FILTER, WIRE_I8, -1)) < 0)
 		return false;
@@ -486,6 +531,72 @@ cuda_query_odd(const CudaQuery *query, const Batch *batch)
 				return true;
 		}
 	}
+	return false;
+}
+
+#define LARGE_FLOATS(bits_t, float_t, bits_of_limit) \
+	do { \
+		const bits_t *v = (const bits_t *) in->values; \
+		const bits_t top = (bits_t) 1 << (8 * sizeof(bits_t) - 1); \
+		const bits_t carry = top - (bits_of_limit); \
+		bits_t		any = 0; \
+		/* the top bit of a sum is set where the magnitude reaches the limit */ \
+		for (int i = 0; i < n; i++) \
+			any |= (v[i] & (bits_t) ~top) + carry; \
+		if (likely(!(any & top))) \
+			return false; \
+		/* infinities and NaN never overflow, and what a NULL row holds is undefined */ \
+		for (int i = 0; i < n; i++) \
+		{ \
+			float_t		x = ((const float_t *) in->values)[i]; \
+			if (!isinf(x) && fabs(x) >= safe && !column_is_null(in, i)) \
+				return true; \
+		} \
+		return false; \
+	} while (0)
+
+/* Has one of n rows a finite value of that magnitude or a larger one? */
+static bool
+has_large(const Column *in, int n, double safe)
+{
+	union
+	{
+		double		f;
+		uint64		bits;
+	}			wide = {safe};
+	union
+	{
+		float		f;
+		uint32		bits;
+	}			single;
+
+	if (in->type == COLUMN_F64)
+		LARGE_FLOATS(uint64, double, wide.bits);
+	if (in->type != COLUMN_F32 || safe > FLT_MAX)
+		return false;
+	single.f = (float) safe;
+	LARGE_FLOATS(uint32, float, single.bits);
+}
+
+bool
+cuda_query_large(const CudaQuery *query, const Batch *batch)
+{
+	for (int c = 0; c < query->ncols; c++)
+	{
+		const CudaColumn *col = &query->cols[c];
+
+		if (col->safe > 0 && has_large(&batch->cols[col->col], batch->nrows, col->safe))
+			return true;
+	}
+	return false;
+}
+
+bool
+cuda_query_multiplies(const CudaQuery *query)
+{
+	for (int s = 0; s < query->wire->nslots; s++)
+		if (query->wire->slots[s].monoid == MONOID_PRODUCT_F64)
+			return true;
 	return false;
 }
 

@@ -31,6 +31,7 @@ typedef struct CudaColumn
 	WireType	type;			/* COLUMN_DEC: I64 until a value needs more */
 	int			key;			/* which key, or -1 */
 	bool		extreme;		/* floats of which a minimum or maximum is taken */
+	double		safe;			/* floats below this, in magnitude, never make a sum overflow; 0: of no sum */
 	uint32		values;			/* offsets in a buffer */
 	uint32		validity;
 	Dictionary *dict;			/* TRAVEL_CODES */
@@ -76,6 +77,13 @@ extern int	cuda_native_type(ColumnType type);
 extern bool cuda_query_encode(CudaQuery *query, const Batch *batch, size_t mem_limit);
 /* Does the batch hold numerics that only the CPU can add up? */
 extern bool cuda_query_odd(const CudaQuery *query, const Batch *batch);
+/*
+ * Does the batch hold floats so large that a sum or a variance of them might overflow on the
+ * way?  Whether it does depends on the order of rows, which the GPU does not keep.
+ */
+extern bool cuda_query_large(const CudaQuery *query, const Batch *batch);
+/* Is there a product?  Its factors may overflow in one order and not in another. */
+extern bool cuda_query_multiplies(const CudaQuery *query);
 /*
  * Points the batch's columns that travel as they are to behind `rows` rows of the
  * buffer, all others to their own memory; buffer NULL: all.

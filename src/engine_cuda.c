@@ -8,6 +8,11 @@
  * copies and reduces it.  Groups are fetched in chunks and handed out where they
  * lie in the arena.
  *
+ * Core adds floats up in the order of rows, and raises an error if a sum leaves the range of
+ * its type on the way; the GPU adds up exactly, in no order, and would not see that.  So it never
+ * gets floats that are large enough for it (cuda_query_large): a serial scan starts over, and in a
+ * parallel one the merger takes such batches, whose sums then meet as core's workers' do.
+ *
  * Whatever goes wrong at the server (it ends, memory is exhausted, a float sum
  * overflows) is ENGINE_FAILED with the reason: the executor then starts
  * over with the CPU engine, which also raises the error that core would raise.
@@ -17,7 +22,7 @@
  * (keys that travel as codes of a process's dictionary), their groups meet in a CPU
  * engine, the merger: export writes them as that engine would, import reads
  * them into one that lives inside the importing engine.  The merger also takes
- * the batches that the GPU cannot: those with odd numerics, and those with new
+ * the batches that the GPU cannot: those with odd numerics or large floats, and those with new
  * keys when the dictionaries of keys have reached their limit.
  */
 #include "postgres.h"
@@ -201,6 +206,12 @@ cuda_open(const AggSpec *spec, const EngineEnv *env)
 	cuda->query = cuda_query_build(spec, &why);
 	if (cuda->query == NULL)
 		fail(cuda, why);
+	else if (env->parallel && cuda_query_multiplies(cuda->query))
+	{
+		/* nobody could start over */
+		fail(cuda, "whether a product overflows depends on the order of rows, and the scan is parallel");
+		cuda->query = NULL;
+	}
 	cuda->group_cxt = AllocSetContextCreate(env->cxt, "GPU groups", ALLOCSET_DEFAULT_SIZES);
 	start_over(cuda);
 	if (cuda->query && !cuda_query_needs_batch(cuda->query) &&
@@ -282,17 +293,25 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 {
 	CudaEngine *cuda = (CudaEngine *) engine;
 	CudaQuery  *query = cuda->query;
+	EngineStatus status;
+	bool		large;
 
 	if (ensure_open(cuda, batch) != ENGINE_OK)
 		return ENGINE_FAILED;
-	/* numerics that the GPU cannot hold, or new keys beyond hash memory */
-	if (cuda_query_odd(query, batch) ||
+	large = cuda_query_large(query, batch);
+	if (large && !cuda->env.parallel)
+		return fail(cuda, "floats so large that the order of rows decides on an overflow");
+	/* numerics or floats that the GPU cannot add up, or new keys beyond hash memory */
+	if (large || cuda_query_odd(query, batch) ||
 		!cuda_query_encode(query, batch, cuda->env.mem_limit / 2))
 	{
 		if (cuda->spec->ordered)
 			return fail(cuda, "rows that only the CPU can take, among rows in order");
 		cuda->rows_aside += batch->nrows;
-		return get_merger(cuda)->ops->add_batch(cuda->merger, batch);
+		status = get_merger(cuda)->ops->add_batch(cuda->merger, batch);
+		/* whoever emits the groups sees only what this process exports */
+		cuda->base.errors |= cuda->merger->errors;
+		return status;
 	}
 	for (int from = 0; from < batch->nrows;)
 	{
