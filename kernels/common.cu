@@ -9,6 +9,7 @@
 #include <mutex>
 
 static thread_local char last_error[512] = "no error";
+static thread_local cudaError_t last_code = cudaSuccess;
 
 GPUAGG_API const char *
 gpuagg_cuda_last_error(void)
@@ -16,9 +17,16 @@ gpuagg_cuda_last_error(void)
 	return last_error;
 }
 
+GPUAGG_API int
+gpuagg_cuda_last_code(void)
+{
+	return last_code;
+}
+
 GpuaggCudaStatus
 gpuagg_cuda_fail(cudaError_t err, const char *call, const char *file, int line)
 {
+	last_code = err;
 	snprintf(last_error, sizeof(last_error), "%s (%s) in %s at %s:%d",
 			 cudaGetErrorString(err), cudaGetErrorName(err), call, file, line);
 	return GPUAGG_CUDA_ERROR;

@@ -18,7 +18,7 @@
  *	  size in *workspace_bytes, then with memory of at least that size;
  *	- the result is the first error met, GPUAGG_CUDA_OK otherwise; the text of
  *	  the last CUDA error of this thread (call, file, line) is
- *	  gpuagg_cuda_last_error();
+ *	  gpuagg_cuda_last_error(), its code gpuagg_cuda_last_code();
  *	- the same input on the same device gives the same bits on every run,
  *	  except where a function says that float atomics are used.
  *
@@ -69,6 +69,8 @@ typedef enum GpuaggValueType
 } GpuaggValueType;
 
 const char *gpuagg_cuda_last_error(void);
+/* The same as a cudaError_t: memory that was not to be had, say, concerns one call alone. */
+int			gpuagg_cuda_last_code(void);
 
 /* ---- segmented reductions ---------------------------------------------- */
 
