@@ -114,7 +114,8 @@ struct Query
 	GroupStates groups;
 	KeyRanges	ranges;			/* FORM_DIRECT */
 	HashTable	hash;			/* FORM_HASH */
-	int64_t		ngroups;		/* FORM_HASH: with rows; else known after groups_finish */
+	int64_t		found;			/* FORM_HASH: groups in the table */
+	int64_t		ngroups;		/* FORM_HASH: those of batches that were reduced; else known after groups_finish */
 
 	GpuaggHistChoice choice;	/* of the last call, for EXPLAIN */
 	OrderedRows *rows_kept;		/* for operators that do not commute, or NULL */
@@ -171,6 +172,8 @@ extern void query_release(Query *query, DeviceMemory *memory);
 
 /* ---- device_cuda_groups.c ---- */
 
+/* Of one histogram, which tests may make fewer. */
+extern int64_t cuda_most_bins;
 /* Bytes of one group's states of slot s. */
 extern size_t slot_state_bytes(const WireQuery *q, int s);
 /*

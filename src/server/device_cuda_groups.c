@@ -64,6 +64,8 @@ kernel_column(const char *base, const WireBatch *batch, int col)
 }
 
 /* Histograms number their bins in 31 bits, and tables their groups in a few less. */
+int64_t		cuda_most_bins = INT32_MAX - 64;
+
 static int64_t
 most_groups(const WireQuery *q)
 {
@@ -71,7 +73,7 @@ most_groups(const WireQuery *q)
 
 	for (int s = 0; s < q->nslots; s++)
 		widest = q->slots[s].width > widest ? q->slots[s].width : widest;
-	return (INT32_MAX - 64) / widest;
+	return cuda_most_bins / widest;
 }
 
 /* ---- states ---- */
@@ -450,9 +452,8 @@ grow_hash(Query *query, DeviceError *error)
 }
 
 /*
- * Bins of packed keys, growing as often as needed.  New keys count as groups only
- * when all rows have bins: where that fails there are keys without rows in the
- * table, and no groups of theirs.
+ * Bins of packed keys, growing as often as needed.  Where that fails there are
+ * keys without rows in the table, beyond the query's ngroups.
  */
 static DeviceStatus
 look_up(Query *query, const void *keys, int64_t n, int32_t *bins, DeviceError *error)
@@ -469,7 +470,7 @@ look_up(Query *query, const void *keys, int64_t n, int32_t *bins, DeviceError *e
 		status = gpuagg_group_status(&query->hash.table, &groups, &pending, &null_bin, query->stream);
 		if (status == GPUAGG_CUDA_OK)
 		{
-			query->ngroups = groups;
+			query->found = groups;
 			return DEVICE_OK;
 		}
 		if (status != GPUAGG_CUDA_FULL)
@@ -576,7 +577,7 @@ move_to_hash(Query *query, OldBins *old, DeviceError *error)
 		return status;
 	}
 	replace_groups(query, FORM_HASH, &hash, &states);
-	query->ngroups = ngroups;
+	query->ngroups = query->found = ngroups;
 	return DEVICE_OK;
 }
 
@@ -719,7 +720,7 @@ groups_finish(Query *query, DeviceError *error)
 	const WireQuery *q = query->q;
 
 	if (query->form == FORM_SINGLE)
-		query->ngroups = 1;
+		query->ngroups = query->rows > 0;
 	if (query->form != FORM_DIRECT)
 		return DEVICE_OK;
 	free(query->bin_of);
@@ -743,6 +744,6 @@ groups_forget(Query *query)
 	free(query->host_keys);
 	query->bin_of = NULL;
 	query->host_keys = NULL;
-	query->ngroups = 0;
+	query->ngroups = query->found = 0;
 	query->form = FORM_UNKNOWN;
 }

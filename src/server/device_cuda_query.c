@@ -144,7 +144,7 @@ typedef struct Pass
 static int64_t
 bins_in_use(const Query *query)
 {
-	return query->form == FORM_HASH ? query->ngroups : query->groups.capacity;
+	return query->form == FORM_HASH ? query->found : query->groups.capacity;
 }
 
 static DeviceStatus
@@ -306,6 +306,7 @@ cuda_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error
 	CUDA_CHECK(cudaEventRecord(lane->reduced[b], query->stream));
 	lane->timing[b] = true;
 	query->rows += batch->nrows;
+	query->ngroups = query->found;
 	return DEVICE_OK;
 }
 
