@@ -18,9 +18,9 @@ gpuagg_cuda_last_error(void)
 }
 
 GPUAGG_API int
-gpuagg_cuda_last_error_code(void)
+gpuagg_cuda_last_code(void)
 {
-	return (int) last_code;
+	return last_code;
 }
 
 GpuaggCudaStatus

@@ -18,7 +18,7 @@
  *	  size in *workspace_bytes, then with memory of at least that size;
  *	- the result is the first error met, GPUAGG_CUDA_OK otherwise; the text of
  *	  the last CUDA error of this thread (call, file, line) is
- *	  gpuagg_cuda_last_error(), its code gpuagg_cuda_last_error_code(): memory that
+ *	  gpuagg_cuda_last_error(), its code gpuagg_cuda_last_code(): memory that
  *	  could not be had and a launch that did not fit leave the device as it was;
  *	- the same input on the same device gives the same bits on every run,
  *	  except where a function says that float atomics are used.
@@ -72,7 +72,7 @@ typedef enum GpuaggValueType
 
 /* Text of the last CUDA error of this thread, and its cudaError_t; 0 before the first one. */
 const char *gpuagg_cuda_last_error(void);
-int			gpuagg_cuda_last_error_code(void);
+int			gpuagg_cuda_last_code(void);
 
 /* ---- segmented reductions ---------------------------------------------- */
 

@@ -1,7 +1,7 @@
 # CUDA kernels: build/libgpuagg_kernels.a, unit tests and benchmark.  Without nvcc the project is CPU-only.
 #
 #	NVCC		the compiler; looked for on the PATH and in /usr/local/cuda/bin; "NVCC=" builds without
-#	CUDA_ARCHS	compute capabilities to build for; PTX of the last goes along for newer devices
+#	CUDA_ARCHS	compute capabilities to build for, ascending; PTX of the last goes along for newer devices
 #
 #	make kernels		build/libgpuagg_kernels.a, for the server, the tests and the benchmark
 #	make gpu-tests		build/gpu-tests, run by test/gpu.sh

@@ -299,6 +299,13 @@ client_prepare(Client *client, size_t bytes, double buffers)
 #endif
 }
 
+static void
+end_texts(WireDevice *device)
+{
+	device->name[sizeof(device->name) - 1] = '\0';
+	device->note[sizeof(device->note) - 1] = '\0';
+}
+
 bool
 client_status(WireStatus *status)
 {
@@ -313,10 +320,13 @@ client_status(WireStatus *status)
 	MemoryContextRegisterResetCallback(cxt, &client->callback);
 	ok = dial(client) && client_send(client, MESSAGE_STATUS, NULL, 0) &&
 		client_receive(client, MESSAGE_STATUS_REPLY, status, sizeof(*status)) &&
-		status->ndevices <= WIRE_MAX_DEVICES;
+		status->ndevices <= WIRE_MAX_DEVICES && status->nskipped <= WIRE_MAX_DEVICES;
 	status->last_error[sizeof(status->last_error) - 1] = '\0';
 	for (int d = 0; d < WIRE_MAX_DEVICES; d++)
-		status->devices[d].name[sizeof(status->devices[d].name) - 1] = '\0';
+	{
+		end_texts(&status->devices[d]);
+		end_texts(&status->skipped[d]);
+	}
 	MemoryContextDelete(cxt);
 	return ok;
 }

@@ -207,6 +207,19 @@ has_negative_zero(const Column *in, int from, int n)
 	return any;
 }
 
+bool
+cuda_query_batch_zeros(CudaQuery *query, const Batch *batch)
+{
+	for (int c = 0; c < query->ncols; c++)
+	{
+		CudaColumn *col = &query->cols[c];
+
+		if (col->extreme && has_negative_zero(&batch->cols[col->col], 0, batch->nrows))
+			col->negative_zero = true;
+	}
+	return cuda_query_zeros(query);
+}
+
 static bool
 travels_as_is(const CudaColumn *col, const Column *in)
 {

@@ -108,6 +108,14 @@ extern bool cuda_query_needs_batch(const CudaQuery *query);
 extern bool cuda_query_settle(CudaQuery *query, const Batch *batch);
 /* Were there matrices of another size? */
 extern bool cuda_query_sizes_differ(const CudaQuery *query);
+/* As cuda_query_zeros, with what a batch holds that does not travel. */
+extern bool cuda_query_batch_zeros(CudaQuery *query, const Batch *batch);
+/*
+ * Makes a batch, in the current memory context, of rows from .. from + n - 1 of
+ * a buffer that was described so; `from` is a multiple of 64.
+ */
+extern void cuda_query_unfill(const CudaQuery *query, const char *buffer, const WireBatch *wire,
+							  int from, int n, Batch *out);
 /* Describes the filled buffer and starts a new one. */
 extern void cuda_query_describe(CudaQuery *query, uint32 rows, WireBatch *out);
 extern void cuda_query_reset(CudaQuery *query);

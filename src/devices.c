@@ -15,9 +15,9 @@ PG_FUNCTION_INFO_V1(gpuagg_devices);
 
 static void
 put_device(ReturnSetInfo *rsinfo, const ServerSnapshot *server, const WireStatus *status,
-		   const WireDevice *device)
+		   const WireDevice *device, bool skipped)
 {
-	const char *error = status->last_error[0] ? status->last_error : server->reason;
+	const char *error = skipped ? "" : status->last_error[0] ? status->last_error : server->reason;
 	Datum		values[12];
 	bool		nulls[12] = {0};
 
@@ -32,7 +32,9 @@ put_device(ReturnSetInfo *rsinfo, const ServerSnapshot *server, const WireStatus
 	values[7] = Int64GetDatum(status->failures);
 	values[8] = Int64GetDatum(status->memory_failures);
 	values[9] = Int32GetDatum(server->restarts);
-	values[10] = CStringGetTextDatum(server_state_name(server->state));
+	values[10] = CStringGetTextDatum(skipped ? "not used" : server_state_name(server->state));
+	if (error[0] == '\0')
+		error = device->note;
 	nulls[11] = error[0] == '\0';
 	values[11] = nulls[11] ? (Datum) 0 : CStringGetTextDatum(error);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
@@ -55,6 +57,8 @@ gpuagg_devices(PG_FUNCTION_ARGS)
 	if (server.state == SERVER_READY && client_status(&now))
 		status = &now;
 	for (uint32 d = 0; d < Min(status->ndevices, WIRE_MAX_DEVICES); d++)
-		put_device(rsinfo, &server, status, &status->devices[d]);
+		put_device(rsinfo, &server, status, &status->devices[d], false);
+	for (uint32 d = 0; d < Min(status->nskipped, WIRE_MAX_DEVICES); d++)
+		put_device(rsinfo, &server, status, &status->skipped[d], true);
 	return (Datum) 0;
 }

@@ -13,8 +13,8 @@
  * gets floats that are large enough for it (cuda_query_large): a serial scan starts over, and in a
  * parallel one the merger takes such batches, whose sums then meet as core's workers' do.
  *
- * Whatever goes wrong at the server (it ends, memory is exhausted, a float sum
- * overflows) is ENGINE_FAILED with the reason: the executor then starts
+ * Whatever goes wrong at the server (it ends, a float sum overflows) is
+ * ENGINE_FAILED with the reason: the executor then starts
  * over with the CPU engine, which also raises the error that core would raise.
  *
  * The participants of a parallel scan join one query at the server where they
@@ -22,8 +22,10 @@
  * (keys that travel as codes of a process's dictionary), their groups meet in a CPU
  * engine, the merger: export writes them as that engine would, import reads
  * them into one that lives inside the importing engine.  The merger also takes
- * the batches that the GPU cannot: those with odd numerics or large floats, and those with new
- * keys when the dictionaries of keys have reached their limit.
+ * the batches that the GPU cannot: those with odd numerics or large floats, those with new
+ * keys when the dictionaries of keys have reached their limit, and all from the one on
+ * that the server had no room for.  Rows of that one and of others that were under
+ * way are read back from the arena, where they lie until the server has taken them.
  */
 #include "postgres.h"
 
@@ -62,6 +64,8 @@ typedef struct CudaEngine
 	int			buffer;			/* being filled */
 	uint32		rows;			/* in it */
 	bool		busy[MAX_BUFFERS];	/* at the server */
+	WireBatch	sent[MAX_BUFFERS];	/* what lies in those that are */
+	bool		full;			/* the server takes no more batches */
 
 	bool		joined;			/* the server's query is shared */
 	bool		owner;			/* ... and its groups are this engine's to fetch */
@@ -102,6 +106,7 @@ start_over(CudaEngine *cuda)
 	cuda->buffer = 0;
 	cuda->rows = 0;
 	memset(cuda->busy, 0, sizeof(cuda->busy));
+	cuda->full = false;
 	cuda->joined = cuda->owner = false;
 	cuda->finished = false;
 	cuda->next_group = 0;
@@ -223,7 +228,56 @@ cuda_open(const AggSpec *spec, const EngineEnv *env)
 
 /* ---- rows ---- */
 
-/* Waits for the oldest batch at the server to be copied. */
+/* These rows stay with the CPU. */
+static EngineStatus
+set_aside(CudaEngine *cuda, const Batch *batch)
+{
+	Engine	   *merger = get_merger(cuda);
+
+	if (cuda->spec->ordered)
+		return fail(cuda, "rows that only the CPU can take, among rows in order");
+	if (!cuda->env.parallel && cuda_query_batch_zeros(cuda->query, batch))
+		return fail(cuda, "a minimum or maximum of -0 and 0 depends on row order");
+	cuda->rows_aside += batch->nrows;
+	if (merger->ops->add_batch(merger, batch) != ENGINE_OK)
+		return fail(cuda, merger->failure);
+	/* whoever emits the groups sees only what this process exports */
+	cuda->base.errors |= merger->errors;
+	return ENGINE_OK;
+}
+
+/* The server had no room for the rows of this buffer. */
+static EngineStatus
+take_back(CudaEngine *cuda, int buffer)
+{
+	const WireBatch *wire = &cuda->sent[buffer];
+	const char *from = cuda->client->arena + (size_t) buffer * cuda->client->welcome.buffer_bytes;
+	int			rows = cuda->env.batch_rows / 64 * 64;
+	EngineStatus status = ENGINE_OK;
+	MemoryContext cxt,
+				old;
+
+	if (cuda->spec->ordered)
+		return fail(cuda, "the GPU has no room for all rows in order");
+	cuda->full = true;
+	cuda->rows_given -= wire->nrows;
+	cxt = AllocSetContextCreate(cuda->env.cxt, "GPU rows read back", ALLOCSET_DEFAULT_SIZES);
+	for (uint32 r = 0; r < wire->nrows && status == ENGINE_OK; r += rows)
+	{
+		Batch		batch;
+
+		CHECK_FOR_INTERRUPTS();
+		old = MemoryContextSwitchTo(cxt);
+		cuda_query_unfill(cuda->query, from, wire, r, Min(wire->nrows - r, rows), &batch);
+		MemoryContextSwitchTo(old);
+		status = set_aside(cuda, &batch);
+		MemoryContextReset(cxt);
+	}
+	MemoryContextDelete(cxt);
+	return status;
+}
+
+/* Waits for the oldest batch at the server to be taken, or not. */
 static EngineStatus
 await_done(CudaEngine *cuda)
 {
@@ -234,7 +288,7 @@ await_done(CudaEngine *cuda)
 	if (done.buffer >= MAX_BUFFERS || !cuda->busy[done.buffer])
 		return fail(cuda, "the GPU server sent what makes no sense");
 	cuda->busy[done.buffer] = false;
-	return ENGINE_OK;
+	return done.taken ? ENGINE_OK : take_back(cuda, done.buffer);
 }
 
 static EngineStatus
@@ -254,13 +308,13 @@ await_all(CudaEngine *cuda)
 static EngineStatus
 send_buffer(CudaEngine *cuda)
 {
-	WireBatch	batch;
+	WireBatch  *batch = &cuda->sent[cuda->buffer];
 
 	if (cuda->rows == 0)
 		return ENGINE_OK;
-	cuda_query_describe(cuda->query, cuda->rows, &batch);
-	batch.buffer = cuda->buffer;
-	if (!client_send(cuda->client, MESSAGE_BATCH, &batch, sizeof(batch)))
+	cuda_query_describe(cuda->query, cuda->rows, batch);
+	batch->buffer = cuda->buffer;
+	if (!client_send(cuda->client, MESSAGE_BATCH, batch, sizeof(*batch)))
 		return client_lost(cuda);
 	cuda->batches++;
 	cuda->busy[cuda->buffer] = true;
@@ -281,7 +335,7 @@ cuda_place(Engine *engine, Batch *batch)
 
 	if (cuda->query == NULL)
 		return;
-	if (cuda->client && cuda->client->sock >= 0 &&
+	if (cuda->client && cuda->client->sock >= 0 && !cuda->full &&
 		batch->capacity <= cuda->query->buffer_rows - cuda->rows)
 		buffer = cuda->client->arena +
 			(size_t) cuda->buffer * cuda->client->welcome.buffer_bytes;
@@ -293,7 +347,6 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 {
 	CudaEngine *cuda = (CudaEngine *) engine;
 	CudaQuery  *query = cuda->query;
-	EngineStatus status;
 	bool		large;
 
 	if (ensure_open(cuda, batch) != ENGINE_OK)
@@ -301,18 +354,10 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 	large = cuda_query_large(query, batch);
 	if (large && !cuda->env.parallel)
 		return fail(cuda, "floats so large that the order of rows decides on an overflow");
-	/* numerics or floats that the GPU cannot add up, or new keys beyond hash memory */
-	if (large || cuda_query_odd(query, batch) ||
+	/* no room at the server, numerics or floats that the GPU cannot add up, or new keys beyond hash memory */
+	if (cuda->full || large || cuda_query_odd(query, batch) ||
 		!cuda_query_encode(query, batch, cuda->env.mem_limit / 2))
-	{
-		if (cuda->spec->ordered)
-			return fail(cuda, "rows that only the CPU can take, among rows in order");
-		cuda->rows_aside += batch->nrows;
-		status = get_merger(cuda)->ops->add_batch(cuda->merger, batch);
-		/* whoever emits the groups sees only what this process exports */
-		cuda->base.errors |= cuda->merger->errors;
-		return status;
-	}
+		return set_aside(cuda, batch);
 	for (int from = 0; from < batch->nrows;)
 	{
 		int			n = Min(batch->nrows - from, (int) (query->buffer_rows - cuda->rows));
@@ -326,20 +371,27 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 			return fail(cuda, "matrices of several sizes");
 		from += n;
 		cuda->rows += n;
+		cuda->rows_given += n;
 		if (cuda->rows == query->buffer_rows && send_buffer(cuda) != ENGINE_OK)
 			return ENGINE_FAILED;
 	}
-	cuda->rows_given += batch->nrows;
 	return ENGINE_OK;
+}
+
+/* All rows are at the server, or with the merger. */
+static EngineStatus
+flush(CudaEngine *cuda)
+{
+	if (ensure_open(cuda, NULL) != ENGINE_OK || send_buffer(cuda) != ENGINE_OK)
+		return ENGINE_FAILED;
+	return await_all(cuda);
 }
 
 /* All groups of this engine's rows are known at the server. */
 static EngineStatus
 finish_device(CudaEngine *cuda)
 {
-	if (ensure_open(cuda, NULL) != ENGINE_OK || send_buffer(cuda) != ENGINE_OK)
-		return ENGINE_FAILED;
-	if (await_all(cuda) != ENGINE_OK)
+	if (flush(cuda) != ENGINE_OK)
 		return ENGINE_FAILED;
 	if (!client_send(cuda->client, MESSAGE_FINISH, NULL, 0) ||
 		!client_receive(cuda->client, MESSAGE_FINISHED, &cuda->result, sizeof(cuda->result)))
@@ -494,6 +546,9 @@ cuda_finish(Engine *engine)
 	if (cuda->query == NULL)
 		return ENGINE_FAILED;
 	cuda->finished = true;
+	/* rows that come back make a merger */
+	if (has_device_groups(cuda) && flush(cuda) != ENGINE_OK)
+		return ENGINE_FAILED;
 	if (cuda->merger == NULL && has_device_groups(cuda))
 	{
 		status = finish_device(cuda);
@@ -571,10 +626,9 @@ cuda_hand_in(Engine *engine, bool *alone)
 {
 	CudaEngine *cuda = (CudaEngine *) engine;
 
-	*alone = cuda->merger == NULL;
-	if (ensure_open(cuda, NULL) != ENGINE_OK || send_buffer(cuda) != ENGINE_OK ||
-		await_all(cuda) != ENGINE_OK)
+	if (flush(cuda) != ENGINE_OK)
 		return ENGINE_FAILED;
+	*alone = cuda->merger == NULL;
 	if (!client_send(cuda->client, MESSAGE_LEAVE, NULL, 0) ||
 		!client_receive(cuda->client, MESSAGE_LEFT, &cuda->result, sizeof(cuda->result)))
 		return client_lost(cuda);

@@ -24,7 +24,9 @@
  * Ownership of the arena: it is one mapping of arena_bytes, cut into `buffers`
  * parts of buffer_bytes.  All of it is the client's after WELCOME.  A part is
  * the server's from the BATCH or FETCH that names it until the DONE or GROUPS
- * that names it.  The server never reads a count, an offset or a type from the
+ * that names it.  A batch whose groups or rows the device has no room for is not
+ * taken, nor is any after it: the client keeps their rows, and the server the
+ * groups of those before.  The server never reads a count, an offset or a type from the
  * arena: those come in messages, and are checked before use.
  *
  * The participants of a parallel scan have a connection each and one query: they
@@ -41,7 +43,7 @@
 #include "monoid.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 3
+#define GPUAGG_PROTOCOL_VERSION 4
 
 /* Relative to the data directory, which is the working directory of both sides. */
 #define GPUAGG_SOCKET_NAME "gpuagg.socket"
@@ -240,6 +242,7 @@ typedef struct WireBatch
 typedef struct WireDone
 {
 	uint32_t	buffer;
+	uint32_t	taken;			/* 0: there is no room for its rows, which are the client's again */
 } WireDone;
 
 typedef struct WireFinished
@@ -303,6 +306,7 @@ typedef struct WireDevice
 	uint64_t	l2_bytes;
 	uint64_t	shared_bytes;
 	char		name[128];
+	char		note[200];		/* why it is not used, or what could be better; may be empty */
 } WireDevice;
 
 typedef struct WireStatus
@@ -315,7 +319,11 @@ typedef struct WireStatus
 	uint64_t	failures;		/* of them */
 	uint64_t	memory_failures;
 	char		last_error[256];
+	uint32_t	nskipped;
+	uint32_t	pad;
 	WireDevice	devices[WIRE_MAX_DEVICES];
+	WireDevice	skipped[WIRE_MAX_DEVICES];	/* that cannot be used: no more than ordinal, name and
+											 * memory is known, and the note */
 } WireStatus;
 
 typedef struct WireSettings

@@ -67,7 +67,7 @@ budget_take(int device, uint64_t bytes)
 	bool		ok;
 
 	pthread_mutex_lock(&lock);
-	ok = d->used + bytes <= d->limit;
+	ok = d->used <= d->limit && bytes <= d->limit - d->used;
 	if (ok)
 	{
 		d->used += bytes;

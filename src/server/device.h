@@ -29,6 +29,7 @@ typedef enum DeviceStatus
 	DEVICE_OK,
 	DEVICE_UNSUPPORTED,
 	DEVICE_NO_MEMORY,
+	DEVICE_FULL,				/* of reduce alone: see there */
 	DEVICE_LOST
 } DeviceStatus;
 
@@ -75,7 +76,12 @@ typedef struct DeviceOps
 	DeviceStatus (*query_open) (Query **query, int device, const WireQuery *q,
 								const double *thresholds, DeviceError *error);
 	void		(*query_close) (Query *query);
-	/* Reduces a batch whose copy was started; the lane's buffer may be reused after. */
+	/*
+	 * Reduces a batch whose copy was started; the lane's buffer may be reused after.
+	 * DEVICE_FULL: there is no room for its groups or rows; none of its rows was
+	 * counted, and the query has the groups of the batches before.  Any other
+	 * failure leaves a query that can only be closed.
+	 */
 	DeviceStatus (*reduce) (Query *query, Lane *lane, const WireBatch *batch,
 							DeviceError *error);
 	/* Waits for all batches; fills all but bytes_in and copy_ms; kernel_ms less that of the lanes. */

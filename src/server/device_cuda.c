@@ -13,16 +13,46 @@
 /* Server's device number to CUDA's. */
 static int	ordinals[WIRE_MAX_DEVICES];
 
+/*
+ * What an error means for those who go on.  Errors that concern one call leave
+ * the context as it was; all others stay with it until the process ends.
+ */
+static DeviceStatus
+status_of(cudaError_t err)
+{
+	switch (err)
+	{
+		case cudaErrorMemoryAllocation:
+			return DEVICE_NO_MEMORY;
+		case cudaErrorInvalidValue:
+		case cudaErrorInvalidConfiguration:
+		case cudaErrorLaunchOutOfResources:
+		case cudaErrorCooperativeLaunchTooLarge:
+		case cudaErrorInvalidDeviceFunction:
+		case cudaErrorNoKernelImageForDevice:
+		case cudaErrorUnsupportedPtxVersion:
+		case cudaErrorNotSupported:
+			return DEVICE_UNSUPPORTED;
+		default:
+			return DEVICE_LOST;
+	}
+}
+
+/* The runtime keeps the last error, which the next launch would take for its own. */
+static DeviceStatus
+forget_error(DeviceStatus status)
+{
+	if (status != DEVICE_LOST)
+		cudaGetLastError();
+	return status;
+}
+
 DeviceStatus
 cuda_status(cudaError_t err, const char *call, DeviceError *error)
 {
 	snprintf(error->text, sizeof(error->text), "%s (%s) in %.100s", cudaGetErrorString(err),
 			 cudaGetErrorName(err), call);
-	if (err != cudaErrorMemoryAllocation)
-		return DEVICE_LOST;
-	/* running out of memory leaves the device as it was */
-	cudaGetLastError();
-	return DEVICE_NO_MEMORY;
+	return forget_error(status_of(err));
 }
 
 DeviceStatus
@@ -31,7 +61,7 @@ kernel_status(GpuaggCudaStatus status, const char *call, DeviceError *error)
 	if (status == GPUAGG_CUDA_ERROR)
 	{
 		snprintf(error->text, sizeof(error->text), "%.250s", gpuagg_cuda_last_error());
-		return DEVICE_LOST;
+		return forget_error(status_of((cudaError_t) gpuagg_cuda_last_code()));
 	}
 	snprintf(error->text, sizeof(error->text), "not supported by the GPU (%d from %.150s)",
 			 (int) status, call);
@@ -58,35 +88,105 @@ is_listed(const char *list, int ordinal)
 	return false;
 }
 
-/* Makes the context, which takes most of the start's time, and reads the facts. */
+/* Facts that are known without a context. */
 static DeviceStatus
-open_device(int ordinal, WireDevice *device, DeviceError *error)
+describe_device(int ordinal, WireDevice *device, DeviceError *error)
 {
 	struct cudaDeviceProp prop;
-	cudaMemPool_t pool;
-	uint64_t	keep = UINT64_MAX;
-	size_t		free_bytes,
-				total;
 
-	CUDA_CHECK(cudaSetDevice(ordinal));
-	CUDA_CHECK(cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync));
-	CUDA_CHECK(cudaFree(NULL));
 	CUDA_CHECK(cudaGetDeviceProperties(&prop, ordinal));
-	CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total));
-	/* freed memory stays in the pool: giving it back costs a synchronization */
-	CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, ordinal));
-	CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep));
 	device->ordinal = ordinal;
 	device->major = prop.major;
 	device->minor = prop.minor;
 	device->processors = prop.multiProcessorCount;
 	device->threads = prop.multiProcessorCount * prop.maxThreadsPerMultiProcessor;
-	device->memory = total;
-	device->limit = free_bytes / 5 * 4;
+	device->memory = prop.totalGlobalMem;
 	device->l2_bytes = prop.l2CacheSize;
 	device->shared_bytes = prop.sharedMemPerBlockOptin;
 	snprintf(device->name, sizeof(device->name), "%.127s", prop.name);
 	return DEVICE_OK;
+}
+
+/*
+ * Are there kernels for this device?  If they are only there as PTX, the driver
+ * compiles them whenever the server starts, unless its cache has them.
+ */
+static DeviceStatus
+probe_kernels(WireDevice *device, DeviceError *error)
+{
+	int			capability = 10 * device->major + device->minor;
+	int			binary,
+				ptx;
+	DeviceStatus status = DEVICE_OK;
+	GpuaggCudaStatus found = device_kernel_versions(&binary, &ptx);
+
+	if (found != GPUAGG_CUDA_OK)
+		status = kernel_status(found, "device_kernel_versions", error);
+	if (status == DEVICE_OK && binary > ptx)
+		snprintf(device->note, sizeof(device->note),
+				 "kernels for compute capability %d.%d are compiled at each start; build with CUDA_ARCHS=\"... %d\"",
+				 device->major, device->minor, capability);
+	return status;
+}
+
+/* Makes the context, which takes most of the start's time, and reads the facts. */
+static DeviceStatus
+open_device(WireDevice *device, DeviceError *error)
+{
+	cudaMemPool_t pool;
+	uint64_t	keep = UINT64_MAX;
+	size_t		free_bytes,
+				total;
+
+	CUDA_CHECK(cudaSetDevice(device->ordinal));
+	CUDA_CHECK(cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync));
+	CUDA_CHECK(cudaFree(NULL));
+	DEVICE_CHECK(probe_kernels(device, error));
+	CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total));
+	/* freed memory stays in the pool: giving it back costs a synchronization */
+	CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, device->ordinal));
+	CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep));
+	device->memory = total;
+	device->limit = free_bytes / 5 * 4;
+	return DEVICE_OK;
+}
+
+/*
+ * Opens a device, or notes why it is left alone: the others serve without it.
+ * Of an old one no context is made, which would load kernels that it does not have.
+ */
+static DeviceStatus
+try_device(int ordinal, WireStatus *status)
+{
+	WireDevice	device = {0};
+	DeviceError error = {""};
+	DeviceStatus opened;
+
+	device.ordinal = ordinal;
+	opened = describe_device(ordinal, &device, &error);
+	if (opened == DEVICE_OK && 10 * device.major + device.minor < GPUAGG_LEAST_CAPABILITY)
+	{
+		opened = DEVICE_UNSUPPORTED;
+		snprintf(error.text, sizeof(error.text),
+				 "compute capability %d.%d is below %d.%d, the least that gpuagg was built for",
+				 device.major, device.minor, GPUAGG_LEAST_CAPABILITY / 10,
+				 GPUAGG_LEAST_CAPABILITY % 10);
+	}
+	if (opened == DEVICE_OK)
+		opened = open_device(&device, &error);
+	if (opened == DEVICE_OK)
+	{
+		if (device.note[0] != '\0')
+			server_log("GPU %d (%s): %s", ordinal, device.name, device.note);
+		ordinals[status->ndevices] = ordinal;
+		status->devices[status->ndevices++] = device;
+		return DEVICE_OK;
+	}
+	snprintf(device.note, sizeof(device.note), "not used: %.180s", error.text);
+	server_log("GPU %d (%s): %s", ordinal, device.name, device.note);
+	if (status->nskipped < WIRE_MAX_DEVICES)
+		status->skipped[status->nskipped++] = device;
+	return opened;
 }
 
 static DeviceStatus
@@ -95,6 +195,8 @@ cuda_start(const char *list, WireStatus *status, DeviceError *error)
 	void	   *driver = dlopen("libcuda.so.1", RTLD_NOW);
 	int			count = 0;
 	cudaError_t err;
+	DeviceStatus opened,
+				worst = DEVICE_OK;
 
 	if (driver == NULL)
 		return device_say(error, DEVICE_UNSUPPORTED, "libcuda.so.1 not found");
@@ -113,8 +215,15 @@ cuda_start(const char *list, WireStatus *status, DeviceError *error)
 	{
 		if (!is_listed(list, ordinal))
 			continue;
-		DEVICE_CHECK(open_device(ordinal, &status->devices[status->ndevices], error));
-		ordinals[status->ndevices++] = ordinal;
+		opened = try_device(ordinal, status);
+		worst = opened > worst ? opened : worst;
+	}
+	if (status->ndevices == 0 && status->nskipped > 0)
+	{
+		/* what is not for good may be better at the next start */
+		snprintf(error->text, sizeof(error->text), "%.60s: %.180s", status->skipped[0].name,
+				 status->skipped[0].note);
+		return worst;
 	}
 	if (status->ndevices == 0)
 		return device_say(error, DEVICE_UNSUPPORTED, "gpuagg.devices names no device");
@@ -139,21 +248,24 @@ cuda_unpin(void *memory)
 	cudaHostUnregister(memory);
 }
 
-DeviceStatus
-query_alloc(Query *query, size_t bytes, void **at, DeviceError *error)
+/* Memory and its account, or neither. */
+static DeviceStatus
+take_memory(Query *query, size_t bytes, DeviceMemory *memory, DeviceError *error)
 {
 	cudaError_t err;
 
-	*at = NULL;
+	memory->at = NULL;
+	memory->bytes = 0;
 	if (!budget_take(query->device, bytes))
 		return device_say(error, DEVICE_NO_MEMORY, "gpuagg.device_memory_limit reached");
-	err = cudaMallocAsync(at, bytes > 0 ? bytes : 1, query->stream);
+	err = cudaMallocAsync(&memory->at, bytes > 0 ? bytes : 1, query->stream);
 	if (err != cudaSuccess)
 	{
-		*at = NULL;
+		memory->at = NULL;
 		budget_give(query->device, bytes);
 		return cuda_status(err, "cudaMallocAsync", error);
 	}
+	memory->bytes = bytes;
 	query->memory += bytes;
 	if (query->memory > query->memory_peak)
 		query->memory_peak = query->memory;
@@ -161,19 +273,13 @@ query_alloc(Query *query, size_t bytes, void **at, DeviceError *error)
 }
 
 void
-query_free(Query *query, void *at, size_t bytes)
-{
-	if (at == NULL)
-		return;
-	cudaFreeAsync(at, query->stream);
-	budget_give(query->device, bytes);
-	query->memory -= bytes;
-}
-
-void
 query_release(Query *query, DeviceMemory *memory)
 {
-	query_free(query, memory->at, memory->bytes);
+	if (memory->at == NULL)
+		return;
+	cudaFreeAsync(memory->at, query->stream);
+	budget_give(query->device, memory->bytes);
+	query->memory -= memory->bytes;
 	memory->at = NULL;
 	memory->bytes = 0;
 }
@@ -184,8 +290,30 @@ query_reserve(Query *query, DeviceMemory *memory, size_t bytes, DeviceError *err
 	if (memory->at != NULL && memory->bytes >= bytes)
 		return DEVICE_OK;
 	query_release(query, memory);
-	DEVICE_CHECK(query_alloc(query, bytes, &memory->at, error));
-	memory->bytes = bytes;
+	return take_memory(query, bytes, memory, error);
+}
+
+DeviceStatus
+query_extend(Query *query, DeviceMemory *memory, size_t used, size_t bytes, DeviceError *error)
+{
+	DeviceMemory larger;
+
+	if (memory->at != NULL && memory->bytes >= bytes)
+		return DEVICE_OK;
+	DEVICE_CHECK(take_memory(query, bytes, &larger, error));
+	if (used > 0)
+	{
+		cudaError_t err = cudaMemcpyAsync(larger.at, memory->at, used, cudaMemcpyDeviceToDevice,
+										  query->stream);
+
+		if (err != cudaSuccess)
+		{
+			query_release(query, &larger);
+			return cuda_status(err, "copy to larger memory", error);
+		}
+	}
+	query_release(query, memory);
+	*memory = larger;
 	return DEVICE_OK;
 }
 
@@ -430,7 +558,7 @@ on_device(int device, DeviceError *error)
 }
 
 static DeviceStatus
-query_open(Query **query, int device, const WireQuery *q, const double *thresholds,
+device_query_open(Query **query, int device, const WireQuery *q, const double *thresholds,
 		   DeviceError *error)
 {
 	DEVICE_CHECK(on_device(device, error));
@@ -438,35 +566,35 @@ query_open(Query **query, int device, const WireQuery *q, const double *threshol
 }
 
 static void
-query_close(Query *query)
+device_query_close(Query *query)
 {
 	cudaSetDevice(ordinals[query->device]);
 	cuda_query_close(query);
 }
 
 static DeviceStatus
-query_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error)
+device_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error)
 {
 	DEVICE_CHECK(on_device(query->device, error));
 	return cuda_reduce(query, lane, batch, error);
 }
 
 static DeviceStatus
-query_finish(Query *query, WireFinished *result, DeviceError *error)
+device_finish(Query *query, WireFinished *result, DeviceError *error)
 {
 	DEVICE_CHECK(on_device(query->device, error));
 	return cuda_finish(query, result, error);
 }
 
 static DeviceStatus
-query_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
+device_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
 {
 	DEVICE_CHECK(on_device(query->device, error));
 	return cuda_fetch(query, lane, out, error);
 }
 
 static DeviceStatus
-query_reset(Query *query, DeviceError *error)
+device_reset(Query *query, DeviceError *error)
 {
 	DEVICE_CHECK(on_device(query->device, error));
 	return cuda_reset(query, error);
@@ -481,10 +609,10 @@ const DeviceOps device_ops = {
 	.copy = cuda_copy,
 	.copy_wait = cuda_copy_wait,
 	.lane_settle = cuda_lane_settle,
-	.query_open = query_open,
-	.query_close = query_close,
-	.reduce = query_reduce,
-	.finish = query_finish,
-	.fetch = query_fetch,
-	.reset = query_reset,
+	.query_open = device_query_open,
+	.query_close = device_query_close,
+	.reduce = device_reduce,
+	.finish = device_finish,
+	.fetch = device_fetch,
+	.reset = device_reset,
 };

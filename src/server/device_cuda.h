@@ -2,7 +2,7 @@
  * device_cuda.h
  *	  What the files of the CUDA device layer share.
  *
- *	device_cuda.c			devices, pinned memory, lanes
+ *	device_cuda.c			devices, pinned memory, lanes, memory of queries
  *	device_cuda_query.c		a query: batches in, groups out
  *	device_cuda_groups.c	its groups: bins of rows, tables, states
  *	device_cuda_ordered.c	rows that are kept, sorted and reduced in order
@@ -38,7 +38,11 @@ struct Lane
 	Lane	   *next;			/* of the idle ones */
 };
 
-/* A piece of device memory that grows. */
+/*
+ * A piece of device memory and what it took from the budget.  Only
+ * query_reserve and query_release change it, so that memory and account agree
+ * whatever fails.
+ */
 typedef struct DeviceMemory
 {
 	void	   *at;
@@ -53,6 +57,28 @@ typedef enum GroupForm
 	FORM_DIRECT,				/* bin = mixed-radix number of the keys */
 	FORM_HASH					/* bins in the order of a hash table */
 } GroupForm;
+
+/* The bins of FORM_DIRECT: key k is one of `extent` values from `min` on. */
+typedef struct KeyRanges
+{
+	int64_t		min[WIRE_MAX_KEYS];
+	int64_t		extent[WIRE_MAX_KEYS];	/* with the bin of NULLs, the last */
+} KeyRanges;
+
+/* The states of all groups. */
+typedef struct GroupStates
+{
+	int64_t		capacity;		/* groups that there is room for */
+	DeviceMemory slot[WIRE_MAX_SLOTS];
+	DeviceMemory present;		/* FORM_DIRECT: int64 rows in each bin */
+} GroupStates;
+
+/* FORM_HASH: a table, and the memory that it was cut from. */
+typedef struct HashTable
+{
+	GpuaggGroupTable table;
+	DeviceMemory memory;
+} HashTable;
 
 /* Histogram calls take so many slots; more take several calls. */
 #define CALL_SLOTS GPUAGG_MAX_SLOTS
@@ -75,41 +101,37 @@ struct Query
 	int			changes;
 	int			retries;
 
-	double	   *thresholds;		/* on the device */
-	GpuaggHistStatus *status;	/* on the device, MAX_CALLS of them */
+	DeviceMemory thresholds;
+	DeviceMemory status;		/* MAX_CALLS of GpuaggHistStatus */
 	DeviceMemory workspace;
 	DeviceMemory bins;			/* int32 of each row */
 	DeviceMemory slot_bins;		/* the same for a slot with many bins a group */
 	DeviceMemory ranks;
 	DeviceMemory keys;			/* packed, of each row */
+	DeviceMemory staging;
 
+	/* change together, and only when everything that a change needs has been had */
 	GroupForm	form;
-	int64_t		capacity;		/* groups that the states have room for */
-	void	   *states[WIRE_MAX_SLOTS];
-	uint64_t	states_bytes;	/* of all of them, as taken from the budget */
+	GroupStates groups;
+	KeyRanges	ranges;			/* FORM_DIRECT */
+	HashTable	hash;			/* FORM_HASH */
+	int64_t		found;			/* FORM_HASH: groups in the table */
+	int64_t		ngroups;		/* FORM_HASH: those of batches that were reduced; else known after groups_finish */
+
 	GpuaggHistChoice choice;	/* of the last call, for EXPLAIN */
-
-	/* FORM_DIRECT */
-	int64_t		min[WIRE_MAX_KEYS];
-	int64_t		extent[WIRE_MAX_KEYS];	/* with the bin of NULLs, the last */
-	int64_t    *present;		/* rows in each bin, on the device */
-
-	/* FORM_HASH */
-	GpuaggGroupTable table;
-	uint64_t	table_bytes;
-
 	OrderedRows *rows_kept;		/* for operators that do not commute, or NULL */
 
 	/* after finish */
-	int64_t		ngroups;
 	int32_t    *bin_of;			/* FORM_DIRECT: bins that have rows, on the host */
 	char	   *host_keys;		/* FORM_DIRECT: their packed keys */
-	DeviceMemory staging;
 };
 
 /* ---- status ---- */
 
-/* Turns the result of a CUDA call or of the kernel library into a DeviceStatus. */
+/*
+ * Turns the result of a CUDA call or of the kernel library into a DeviceStatus:
+ * DEVICE_LOST only where the context is of no use any more.
+ */
 extern DeviceStatus cuda_status(cudaError_t err, const char *call, DeviceError *error);
 extern DeviceStatus kernel_status(GpuaggCudaStatus status, const char *call, DeviceError *error);
 
@@ -141,18 +163,24 @@ extern DeviceStatus lane_add_timing(Lane *lane, int buffer, DeviceError *error);
 
 /* ---- memory of a query ---- */
 
-extern DeviceStatus query_alloc(Query *query, size_t bytes, void **at, DeviceError *error);
-extern void query_free(Query *query, void *at, size_t bytes);
-/* At least `bytes`; the content is lost when it grows. */
+/* At least `bytes`; the content is lost when it grows, and if that fails. */
 extern DeviceStatus query_reserve(Query *query, DeviceMemory *memory, size_t bytes,
 								  DeviceError *error);
+/* Grows memory whose first `used` bytes stay; if that fails, nothing has changed. */
+extern DeviceStatus query_extend(Query *query, DeviceMemory *memory, size_t used, size_t bytes,
+								 DeviceError *error);
 extern void query_release(Query *query, DeviceMemory *memory);
 
 /* ---- device_cuda_groups.c ---- */
 
+/* Of one histogram, which tests may make fewer. */
+extern int64_t cuda_most_bins;
 /* Bytes of one group's states of slot s. */
 extern size_t slot_state_bytes(const WireQuery *q, int s);
-/* Bins of the batch's rows into query->bins; the states have room for all of them. */
+/*
+ * Bins of the batch's rows into query->bins; the states have room for all of
+ * them.  If that fails, the groups and states of earlier batches are intact.
+ */
 extern DeviceStatus groups_locate(Query *query, const char *base, const WireBatch *batch,
 								  DeviceError *error);
 /* After the last batch: numbers the groups. */
@@ -165,7 +193,12 @@ extern GpuaggColumn kernel_column(const char *base, const WireBatch *batch, int 
 
 /* Does slot s wait for all rows? */
 extern bool slot_is_ordered(const WireQuery *q, int s);
-/* Keeps the batch's rows, whose bins are in query->bins and do not change any more. */
+/* Makes room for the rows of a batch; if that fails, nothing has changed. */
+extern DeviceStatus ordered_make_room(Query *query, int64_t nrows, DeviceError *error);
+/*
+ * Keeps the batch's rows, for which there is room, and whose bins are in
+ * query->bins and do not change any more.
+ */
 extern DeviceStatus ordered_keep(Query *query, const char *base, const WireBatch *batch,
 								 DeviceError *error);
 /* Reduces the rows kept, and forgets them. */

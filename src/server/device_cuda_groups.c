@@ -3,9 +3,10 @@
  *	  The groups of a query on the device: bins of rows, tables, states.
  *
  * Every slot has one array of states, `capacity` groups long, whatever the
- * form.  Growth allocates larger arrays and moves the states; the bins of
- * a hash table never change, those of a direct table do when a key leaves the
- * range.  Which form is taken is strategy.c's choice; what it calls sort runs as a
+ * form.  Growth makes larger arrays and moves the states; the bins of a hash
+ * table never change, those of a direct table do when a key leaves the range.
+ * What a change needs is made beside what there is and takes its place at the end:
+ * a change that fails has changed nothing.  Which form is taken is strategy.c's choice; what it calls sort runs as a
  * hash table here.
  */
 #include <limits.h>
@@ -17,6 +18,9 @@
 /* Groups that a hash table is made for when nothing is known, at least and at most. */
 #define LEAST_CAPACITY 4096
 #define MOST_FIRST_CAPACITY (1 << 20)
+
+/* Groups that growth adds at least, where it must do with little memory. */
+#define LEAST_GROWTH 4096
 
 /* Direct bins beyond this would make the list of groups long to build. */
 #define MOST_DIRECT_BINS (1 << 22)
@@ -59,7 +63,9 @@ kernel_column(const char *base, const WireBatch *batch, int col)
 	return out;
 }
 
-/* Histograms number their bins in 31 bits. */
+/* Histograms number their bins in 31 bits, and tables their groups in a few less. */
+int64_t		cuda_most_bins = INT32_MAX - 64;
+
 static int64_t
 most_groups(const WireQuery *q)
 {
@@ -67,48 +73,57 @@ most_groups(const WireQuery *q)
 
 	for (int s = 0; s < q->nslots; s++)
 		widest = q->slots[s].width > widest ? q->slots[s].width : widest;
-	return (INT32_MAX - 1) / widest;
+	return cuda_most_bins / widest;
 }
 
 /* ---- states ---- */
 
 static void
-free_states(Query *query)
+release_states(Query *query, GroupStates *states)
 {
 	for (int s = 0; s < query->q->nslots; s++)
-	{
-		query_free(query, query->states[s], query->capacity * slot_state_bytes(query->q, s));
-		query->states[s] = NULL;
-	}
-	query_free(query, query->present, query->capacity * sizeof(int64_t));
-	query->present = NULL;
-	query->capacity = 0;
+		query_release(query, &states->slot[s]);
+	query_release(query, &states->present);
+	states->capacity = 0;
 }
 
-/* Arrays of identities; what was there is the caller's. */
 static DeviceStatus
-make_states(Query *query, int64_t capacity, DeviceError *error)
+fill_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
+			DeviceError *error)
 {
 	const WireQuery *q = query->q;
 
-	memset(query->states, 0, sizeof(query->states));
-	query->present = NULL;
-	query->capacity = capacity;
+	if (capacity > most_groups(q))
+		return device_say(error, DEVICE_UNSUPPORTED, "too many bins for one histogram");
 	for (int s = 0; s < q->nslots; s++)
 	{
-		if (capacity * q->slots[s].width >= INT32_MAX)
-			return device_say(error, DEVICE_UNSUPPORTED, "too many bins for one histogram");
-		DEVICE_CHECK(query_alloc(query, capacity * slot_state_bytes(q, s), &query->states[s], error));
-		KERNEL_CHECK(gpuagg_hist_init(q->slots[s].monoid, query->states[s],
+		DEVICE_CHECK(query_reserve(query, &states->slot[s], capacity * slot_state_bytes(q, s), error));
+		KERNEL_CHECK(gpuagg_hist_init(q->slots[s].monoid, states->slot[s].at,
 									  capacity * q->slots[s].width, query->stream));
 	}
-	if (query->form == FORM_DIRECT)
+	if (form == FORM_DIRECT)
 	{
-		DEVICE_CHECK(query_alloc(query, capacity * sizeof(int64_t), (void **) &query->present,
-								 error));
-		CUDA_CHECK(cudaMemsetAsync(query->present, 0, capacity * sizeof(int64_t), query->stream));
+		size_t		bytes = capacity * sizeof(int64_t);
+
+		DEVICE_CHECK(query_reserve(query, &states->present, bytes, error));
+		CUDA_CHECK(cudaMemsetAsync(states->present.at, 0, bytes, query->stream));
 	}
+	states->capacity = capacity;
 	return DEVICE_OK;
+}
+
+/* Arrays of identities, or none. */
+static DeviceStatus
+make_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
+			DeviceError *error)
+{
+	DeviceStatus status;
+
+	memset(states, 0, sizeof(*states));
+	status = fill_states(query, form, capacity, states, error);
+	if (status != DEVICE_OK)
+		release_states(query, states);
+	return status;
 }
 
 /* Bins of one array to those of another. */
@@ -122,31 +137,21 @@ move_array(Query *query, const void *from, void *to, size_t row_bytes, const int
 	return DEVICE_OK;
 }
 
-/* New states of `capacity` groups, with from_bins[i] of the old ones at to_bins[i]. */
+/* from_bins[i] of the query's states to to_bins[i] of others. */
 static DeviceStatus
-move_states(Query *query, int64_t capacity, const int32_t *from_bins, const int32_t *to_bins,
+move_states(Query *query, GroupStates *to, const int32_t *from_bins, const int32_t *to_bins,
 			int64_t n, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	void	   *old[WIRE_MAX_SLOTS];
-	int64_t    *old_present = query->present;
-	int64_t		old_capacity = query->capacity;
-	DeviceStatus status;
+	GroupStates *from = &query->groups;
 
-	memcpy(old, query->states, sizeof(old));
-	status = make_states(query, capacity, error);
 	for (int s = 0; s < q->nslots; s++)
-	{
-		if (status == DEVICE_OK)
-			status = move_array(query, old[s], query->states[s], slot_state_bytes(q, s), from_bins,
-								to_bins, n, error);
-		query_free(query, old[s], old_capacity * slot_state_bytes(q, s));
-	}
-	if (status == DEVICE_OK && query->present)
-		status = move_array(query, old_present, query->present, sizeof(int64_t), from_bins,
-							to_bins, n, error);
-	query_free(query, old_present, old_capacity * sizeof(int64_t));
-	return status;
+		DEVICE_CHECK(move_array(query, from->slot[s].at, to->slot[s].at, slot_state_bytes(q, s),
+								from_bins, to_bins, n, error));
+	if (to->present.at)
+		DEVICE_CHECK(move_array(query, from->present.at, to->present.at, sizeof(int64_t), from_bins,
+								to_bins, n, error));
+	return DEVICE_OK;
 }
 
 /* ---- direct bins ---- */
@@ -205,10 +210,12 @@ widen_ranges(const WireQuery *q, const WireBatch *batch, int64_t *lo, int64_t *h
 static void
 current_ranges(const Query *query, int64_t *lo, int64_t *hi)
 {
+	const KeyRanges *ranges = &query->ranges;
+
 	for (int k = 0; k < query->q->nkeys; k++)
 	{
-		lo[k] = query->min[k];
-		hi[k] = query->min[k] + query->extent[k] - 1 - key_has_null_bin(query->q, k);
+		lo[k] = ranges->min[k];
+		hi[k] = ranges->min[k] + ranges->extent[k] - 1 - key_has_null_bin(query->q, k);
 	}
 }
 
@@ -238,13 +245,13 @@ static GpuaggBins
 direct_bins(const Query *query, const char *base, const WireBatch *batch)
 {
 	const WireQuery *q = query->q;
-	GpuaggBins	bins = {.kind = GPUAGG_BIN_RANGE,.ncolumns = q->nkeys,.nbins = query->capacity};
+	GpuaggBins	bins = {.kind = GPUAGG_BIN_RANGE,.ncolumns = q->nkeys,.nbins = query->groups.capacity};
 
 	for (int k = 0; k < q->nkeys; k++)
 	{
 		bins.column[k] = kernel_column(base, batch, q->keys[k].col);
-		bins.min[k] = query->min[k];
-		bins.extent[k] = query->extent[k];
+		bins.min[k] = query->ranges.min[k];
+		bins.extent[k] = query->ranges.extent[k];
 		bins.null_bin[k] = key_has_null_bin(q, k);
 	}
 	return bins;
@@ -255,15 +262,16 @@ static void
 direct_key(const Query *query, int64_t bin, char *key)
 {
 	const WireQuery *q = query->q;
+	const KeyRanges *ranges = &query->ranges;
 
 	memset(key, 0, q->key_bytes);
 	for (int k = q->nkeys - 1; k >= 0; k--)
 	{
-		int64_t		digit = bin % query->extent[k];
-		int64_t		value = query->min[k] + digit;
+		int64_t		digit = bin % ranges->extent[k];
+		int64_t		value = ranges->min[k] + digit;
 
-		bin /= query->extent[k];
-		if (key_has_null_bin(q, k) && digit == query->extent[k] - 1)
+		bin /= ranges->extent[k];
+		if (key_has_null_bin(q, k) && digit == ranges->extent[k] - 1)
 			key[q->null_offset] |= 1 << k;
 		else
 			memcpy(key + q->keys[k].offset, &value, q->keys[k].width);
@@ -274,21 +282,22 @@ direct_key(const Query *query, int64_t bin, char *key)
 static DeviceStatus
 list_present(Query *query, int32_t **list, int64_t *n, DeviceError *error)
 {
-	size_t		bytes = query->capacity * sizeof(int64_t);
+	int64_t		capacity = query->groups.capacity;
+	size_t		bytes = capacity * sizeof(int64_t);
 	int64_t    *counts = malloc(bytes);
 	cudaError_t err;
 
-	*list = malloc(query->capacity * sizeof(int32_t));
+	*list = malloc(capacity * sizeof(int32_t));
 	*n = 0;
 	if (counts == NULL || *list == NULL)
 	{
 		free(counts);
 		return out_of_memory(error);
 	}
-	err = cudaMemcpyAsync(counts, query->present, bytes, cudaMemcpyDeviceToHost, query->stream);
+	err = cudaMemcpyAsync(counts, query->groups.present.at, bytes, cudaMemcpyDeviceToHost, query->stream);
 	if (err == cudaSuccess)
 		err = cudaStreamSynchronize(query->stream);
-	for (int64_t b = 0; err == cudaSuccess && b < query->capacity; b++)
+	for (int64_t b = 0; err == cudaSuccess && b < capacity; b++)
 		if (counts[b] > 0)
 			(*list)[(*n)++] = (int32_t) b;
 	free(counts);
@@ -307,84 +316,146 @@ upload(Query *query, DeviceMemory *memory, const void *host, size_t bytes, Devic
 
 /* ---- the hash table ---- */
 
+/* What the kernels ask of slots and keys. */
+#define TABLE_ALIGN 256
+
 static size_t
-table_bytes(const GpuaggGroupTable *table)
+table_align(size_t bytes)
 {
-	return gpuagg_group_slot_bytes(table->key_bytes, table->capacity) +
-		table->capacity * table->key_bytes + sizeof(GpuaggGroupCounters) + 2 * WIRE_ALIGN;
+	return (bytes + TABLE_ALIGN - 1) / TABLE_ALIGN * TABLE_ALIGN;
+}
+
+static void
+release_hash(Query *query, HashTable *hash)
+{
+	query_release(query, &hash->memory);
+	memset(hash, 0, sizeof(*hash));
 }
 
 /* One allocation, cut in three; init of the table is the caller's. */
 static DeviceStatus
-alloc_table(Query *query, int64_t capacity, GpuaggGroupTable *table, DeviceError *error)
+make_hash(Query *query, int64_t capacity, HashTable *hash, DeviceError *error)
 {
-	size_t		slots = wire_align(gpuagg_group_slot_bytes(query->q->key_bytes, capacity));
-	void	   *at;
+	int			key_bytes = query->q->key_bytes;
+	size_t		slots = table_align(gpuagg_group_slot_bytes(key_bytes, capacity));
+	size_t		keys = table_align(capacity * key_bytes);
+	char	   *at;
 
-	table->key_bytes = query->q->key_bytes;
-	table->capacity = capacity;
-	table->seed = query->seed;
-	DEVICE_CHECK(query_alloc(query, table_bytes(table), &at, error));
-	table->slots = at;
-	table->keys = (char *) at + slots;
-	table->counters = (GpuaggGroupCounters *)
-		((char *) table->keys + wire_align(capacity * table->key_bytes));
+	memset(hash, 0, sizeof(*hash));
+	DEVICE_CHECK(query_reserve(query, &hash->memory, slots + keys + sizeof(GpuaggGroupCounters), error));
+	at = hash->memory.at;
+	hash->table.key_bytes = key_bytes;
+	hash->table.capacity = capacity;
+	hash->table.seed = query->seed;
+	hash->table.slots = at;
+	hash->table.keys = at + slots;
+	hash->table.counters = (GpuaggGroupCounters *) (at + slots + keys);
 	return DEVICE_OK;
 }
 
-/* A table for the estimate, but for `least` groups in any case. */
+/* A table, and states to go with it. */
 static DeviceStatus
-start_hash(Query *query, int64_t least, DeviceError *error)
+make_both(Query *query, int64_t capacity, HashTable *hash, GroupStates *states, DeviceError *error)
 {
-	double		groups = query->q->est_groups * 1.25;
-	int64_t		capacity = LEAST_CAPACITY;
-
-	while (capacity < least || (capacity < groups && capacity < MOST_FIRST_CAPACITY &&
-								2 * capacity <= most_groups(query->q)))
-		capacity *= 2;
-	query->form = FORM_HASH;
-	DEVICE_CHECK(alloc_table(query, capacity, &query->table, error));
-	KERNEL_CHECK(gpuagg_group_init(&query->table, query->stream));
-	return DEVICE_OK;
-}
-
-static DeviceStatus
-copy_on_device(Query *query, void *to, const void *from, size_t bytes, DeviceError *error)
-{
-	CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, query->stream));
-	return DEVICE_OK;
-}
-
-/* A table of four times the size, with the states that go with it. */
-static DeviceStatus
-grow_hash(Query *query, DeviceError *error)
-{
-	GpuaggGroupTable old = query->table;
-	const WireQuery *q = query->q;
-	void	   *old_states[WIRE_MAX_SLOTS];
-	int64_t		old_capacity = query->capacity;
-	GpuaggGroupTable table;
 	DeviceStatus status;
 
-	DEVICE_CHECK(alloc_table(query, old.capacity * 4, &table, error));
-	query->table = table;
-	KERNEL_CHECK(gpuagg_group_grow(&old, &query->table, query->stream));
-	query_free(query, old.slots, table_bytes(&old));
-	query->retries++;
-	memcpy(old_states, query->states, sizeof(old_states));
-	status = make_states(query, query->table.capacity, error);
-	for (int s = 0; s < q->nslots; s++)
-	{
-		size_t		bytes = old_capacity * slot_state_bytes(q, s);
-
-		if (status == DEVICE_OK)
-			status = copy_on_device(query, query->states[s], old_states[s], bytes, error);
-		query_free(query, old_states[s], bytes);
-	}
+	DEVICE_CHECK(make_hash(query, capacity, hash, error));
+	status = make_states(query, FORM_HASH, capacity, states, error);
+	if (status != DEVICE_OK)
+		release_hash(query, hash);
 	return status;
 }
 
-/* Bins of packed keys, growing as often as needed. */
+/*
+ * The same for `capacity` groups, or as many as there is memory for, but for
+ * `least` in any case.
+ */
+static DeviceStatus
+make_room(Query *query, int64_t capacity, int64_t least, HashTable *hash, GroupStates *states,
+		  DeviceError *error)
+{
+	int64_t		most = most_groups(query->q);
+	DeviceStatus status;
+
+	if (least > most)
+		return device_say(error, DEVICE_UNSUPPORTED, "too many bins for one histogram");
+	capacity = capacity < least ? least : capacity > most ? most : capacity;
+	while ((status = make_both(query, capacity, hash, states, error)) == DEVICE_NO_MEMORY &&
+		   capacity > least)
+		capacity = capacity - least < LEAST_GROWTH ? least : least + (capacity - least) / 2;
+	return status;
+}
+
+/* A first table: for n groups at least, and for the estimate if there is room. */
+static DeviceStatus
+start_hash(Query *query, int64_t n, HashTable *hash, GroupStates *states, DeviceError *error)
+{
+	double		groups = query->q->est_groups * 1.25;
+	int64_t		capacity = LEAST_CAPACITY;
+	GpuaggCudaStatus status;
+
+	while (capacity < 2 * n || (capacity < groups && capacity < MOST_FIRST_CAPACITY))
+		capacity *= 2;
+	DEVICE_CHECK(make_room(query, capacity, n + 1, hash, states, error));
+	status = gpuagg_group_init(&hash->table, query->stream);
+	if (status == GPUAGG_CUDA_OK)
+		return DEVICE_OK;
+	release_hash(query, hash);
+	release_states(query, states);
+	return kernel_status(status, "gpuagg_group_init", error);
+}
+
+/* The keys and the states of the query's groups to a larger table, which has none. */
+static DeviceStatus
+move_groups(Query *query, HashTable *hash, GroupStates *states, DeviceError *error)
+{
+	KERNEL_CHECK(gpuagg_group_grow(&query->hash.table, &hash->table, query->stream));
+	for (int s = 0; s < query->q->nslots; s++)
+		CUDA_CHECK(cudaMemcpyAsync(states->slot[s].at, query->groups.slot[s].at,
+								   query->ngroups * slot_state_bytes(query->q, s),
+								   cudaMemcpyDeviceToDevice, query->stream));
+	return DEVICE_OK;
+}
+
+/* The query's table and states give way to these. */
+static void
+replace_groups(Query *query, GroupForm form, HashTable *hash, GroupStates *states)
+{
+	release_hash(query, &query->hash);
+	release_states(query, &query->groups);
+	query->form = form;
+	query->groups = *states;
+	if (hash)
+		query->hash = *hash;
+}
+
+/* A table of four times the size, or of what can be, with the states that go with it. */
+static DeviceStatus
+grow_hash(Query *query, DeviceError *error)
+{
+	int64_t		old = query->hash.table.capacity;
+	HashTable	hash;
+	GroupStates states;
+	DeviceStatus status;
+
+	DEVICE_CHECK(make_room(query, 4 * old, old + (old < LEAST_GROWTH ? 1 : LEAST_GROWTH), &hash, &states,
+						   error));
+	status = move_groups(query, &hash, &states, error);
+	if (status != DEVICE_OK)
+	{
+		release_hash(query, &hash);
+		release_states(query, &states);
+		return status;
+	}
+	replace_groups(query, FORM_HASH, &hash, &states);
+	query->retries++;
+	return DEVICE_OK;
+}
+
+/*
+ * Bins of packed keys, growing as often as needed.  Where that fails there are
+ * keys without rows in the table, beyond the query's ngroups.
+ */
 static DeviceStatus
 look_up(Query *query, const void *keys, int64_t n, int32_t *bins, DeviceError *error)
 {
@@ -395,12 +466,12 @@ look_up(Query *query, const void *keys, int64_t n, int32_t *bins, DeviceError *e
 					pending,
 					null_bin;
 
-		KERNEL_CHECK(gpuagg_group_lookup(&query->table, keys, NULL, NULL, n, retry, bins,
+		KERNEL_CHECK(gpuagg_group_lookup(&query->hash.table, keys, NULL, NULL, n, retry, bins,
 										 query->stream));
-		status = gpuagg_group_status(&query->table, &groups, &pending, &null_bin, query->stream);
+		status = gpuagg_group_status(&query->hash.table, &groups, &pending, &null_bin, query->stream);
 		if (status == GPUAGG_CUDA_OK)
 		{
-			query->ngroups = groups;
+			query->found = groups;
 			return DEVICE_OK;
 		}
 		if (status != GPUAGG_CUDA_FULL)
@@ -411,20 +482,20 @@ look_up(Query *query, const void *keys, int64_t n, int32_t *bins, DeviceError *e
 
 /* ---- changing form ---- */
 
-/* A direct table before its key ranges change: its bins in use and their keys. */
+/* What a direct table leaves behind: its bins in use, and where they go. */
 typedef struct OldBins
 {
-	int64_t		min[WIRE_MAX_KEYS];
-	int64_t		extent[WIRE_MAX_KEYS];
 	int64_t		n;
 	int32_t    *list;			/* on the host */
 	DeviceMemory from;			/* the same, on the device */
+	DeviceMemory to;
 } OldBins;
 
 static int32_t
-moved_bin(const Query *query, const OldBins *old, int64_t bin)
+moved_bin(const Query *query, const KeyRanges *ranges, int64_t bin)
 {
 	const WireQuery *q = query->q;
+	const KeyRanges *old = &query->ranges;
 	int64_t		moved = 0;
 	int64_t		factor = 1;
 
@@ -434,30 +505,60 @@ moved_bin(const Query *query, const OldBins *old, int64_t bin)
 
 		bin /= old->extent[k];
 		if (key_has_null_bin(q, k) && digit == old->extent[k] - 1)
-			digit = query->extent[k] - 1;
+			digit = ranges->extent[k] - 1;
 		else
-			digit += old->min[k] - query->min[k];
+			digit += old->min[k] - ranges->min[k];
 		moved += digit * factor;
-		factor *= query->extent[k];
+		factor *= ranges->extent[k];
 	}
 	return (int32_t) moved;
 }
 
-/* To direct bins of the ranges that are set already. */
+/* To `bins` direct bins of these ranges. */
 static DeviceStatus
-move_to_direct(Query *query, OldBins *old, int64_t bins, DeviceMemory *to, DeviceError *error)
+move_to_direct(Query *query, OldBins *old, const KeyRanges *ranges, int64_t bins,
+			   DeviceError *error)
 {
+	GroupStates states;
+	DeviceStatus status;
+
 	for (int64_t i = 0; i < old->n; i++)
-		old->list[i] = moved_bin(query, old, old->list[i]);
-	DEVICE_CHECK(upload(query, to, old->list, old->n * sizeof(int32_t), error));
-	return move_states(query, bins, old->from.at, to->at, old->n, error);
+		old->list[i] = moved_bin(query, ranges, old->list[i]);
+	DEVICE_CHECK(upload(query, &old->to, old->list, old->n * sizeof(int32_t), error));
+	DEVICE_CHECK(make_states(query, FORM_DIRECT, bins, &states, error));
+	status = move_states(query, &states, old->from.at, old->to.at, old->n, error);
+	if (status != DEVICE_OK)
+	{
+		release_states(query, &states);
+		return status;
+	}
+	replace_groups(query, FORM_DIRECT, NULL, &states);
+	query->ranges = *ranges;
+	return DEVICE_OK;
+}
+
+/* Bins for the old keys in a new table, which has room for all, and their states. */
+static DeviceStatus
+fill_hash(Query *query, OldBins *old, HashTable *hash, GroupStates *states, int64_t *ngroups,
+		  DeviceError *error)
+{
+	int64_t		pending,
+				null_bin;
+
+	KERNEL_CHECK(gpuagg_group_lookup(&hash->table, query->keys.at, NULL, NULL, old->n, 0, old->to.at,
+									 query->stream));
+	KERNEL_CHECK(gpuagg_group_status(&hash->table, ngroups, &pending, &null_bin, query->stream));
+	return move_states(query, states, old->from.at, old->to.at, old->n, error);
 }
 
 static DeviceStatus
-move_to_hash(Query *query, OldBins *old, DeviceMemory *to, DeviceError *error)
+move_to_hash(Query *query, OldBins *old, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	char	   *keys = malloc(old->n * q->key_bytes + 1);
+	HashTable	hash;
+	GroupStates states;
+	int64_t		ngroups;
 	DeviceStatus status;
 
 	if (keys == NULL)
@@ -467,52 +568,54 @@ move_to_hash(Query *query, OldBins *old, DeviceMemory *to, DeviceError *error)
 	status = upload(query, &query->keys, keys, old->n * q->key_bytes, error);
 	free(keys);
 	DEVICE_CHECK(status);
-	DEVICE_CHECK(query_reserve(query, to, old->n * sizeof(int32_t), error));
-	/* large enough at once: growing would move states that are not there yet */
-	DEVICE_CHECK(start_hash(query, 2 * old->n, error));
-	DEVICE_CHECK(look_up(query, query->keys.at, old->n, to->at, error));
-	return move_states(query, query->table.capacity, old->from.at, to->at, old->n, error);
+	DEVICE_CHECK(query_reserve(query, &old->to, old->n * sizeof(int32_t), error));
+	DEVICE_CHECK(start_hash(query, old->n, &hash, &states, error));
+	status = fill_hash(query, old, &hash, &states, &ngroups, error);
+	if (status != DEVICE_OK)
+	{
+		release_hash(query, &hash);
+		release_states(query, &states);
+		return status;
+	}
+	replace_groups(query, FORM_HASH, &hash, &states);
+	query->ngroups = query->found = ngroups;
+	return DEVICE_OK;
 }
 
 /* The range of a key left the bins: a larger direct table, or a hash table. */
 static DeviceStatus
-leave_range(Query *query, const WireBatch *batch, OldBins *old, DeviceMemory *to,
-			DeviceError *error)
+leave_range(Query *query, const WireBatch *batch, OldBins *old, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	int64_t		lo[WIRE_MAX_KEYS],
-				hi[WIRE_MAX_KEYS],
-				extent[WIRE_MAX_KEYS];
+	KeyRanges	ranges;
+	int64_t		hi[WIRE_MAX_KEYS];
 	double		bins;
 
 	DEVICE_CHECK(list_present(query, &old->list, &old->n, error));
 	DEVICE_CHECK(upload(query, &old->from, old->list, old->n * sizeof(int32_t), error));
-	memcpy(old->min, query->min, sizeof(old->min));
-	memcpy(old->extent, query->extent, sizeof(old->extent));
-	current_ranges(query, lo, hi);
-	widen_ranges(q, batch, lo, hi);
+	current_ranges(query, ranges.min, hi);
+	widen_ranges(q, batch, ranges.min, hi);
 	/* room above: keys of time or of a dictionary go on growing */
 	for (int k = 0; k < q->nkeys; k++)
-		if (lo[k] <= hi[k] && hi[k] < INT64_MAX / 4 && lo[k] > INT64_MIN / 4)
-			hi[k] += hi[k] - lo[k];
-	query->changes++;
-	bins = count_bins(q, lo, hi, extent);
+		if (ranges.min[k] <= hi[k] && hi[k] < INT64_MAX / 4 && ranges.min[k] > INT64_MIN / 4)
+			hi[k] += hi[k] - ranges.min[k];
+	bins = count_bins(q, ranges.min, hi, ranges.extent);
 	if (choose_strategy(query, bins) != STRATEGY_DIRECT)
-		return move_to_hash(query, old, to, error);
-	memcpy(query->min, lo, sizeof(lo));
-	memcpy(query->extent, extent, sizeof(extent));
-	return move_to_direct(query, old, (int64_t) bins, to, error);
+		DEVICE_CHECK(move_to_hash(query, old, error));
+	else
+		DEVICE_CHECK(move_to_direct(query, old, &ranges, (int64_t) bins, error));
+	query->changes++;
+	return DEVICE_OK;
 }
 
 static DeviceStatus
 rebuild_direct(Query *query, const WireBatch *batch, DeviceError *error)
 {
 	OldBins		old = {.list = NULL};
-	DeviceMemory to = {0};
-	DeviceStatus status = leave_range(query, batch, &old, &to, error);
+	DeviceStatus status = leave_range(query, batch, &old, error);
 
 	query_release(query, &old.from);
-	query_release(query, &to);
+	query_release(query, &old.to);
 	free(old.list);
 	return status;
 }
@@ -522,31 +625,35 @@ static DeviceStatus
 choose_form(Query *query, const WireBatch *batch, DeviceError *error)
 {
 	const WireQuery *q = query->q;
+	GroupForm	form = FORM_SINGLE;
+	KeyRanges	ranges;
+	HashTable	hash = {.memory = {0}};
+	GroupStates states;
 	int64_t		hi[WIRE_MAX_KEYS];
-	double		bins;
+	double		bins = 1;
 
-	if (q->nkeys == 0)
-	{
-		query->form = FORM_SINGLE;
-		return make_states(query, 1, error);
-	}
 	for (int k = 0; k < q->nkeys; k++)
 	{
-		query->min[k] = INT64_MAX;
+		ranges.min[k] = INT64_MAX;
 		hi[k] = INT64_MIN;
 	}
-	widen_ranges(q, batch, query->min, hi);
+	widen_ranges(q, batch, ranges.min, hi);
 	for (int k = 0; k < q->nkeys; k++)
-		if (query->min[k] > hi[k])
-			query->min[k] = hi[k] = 0;
-	bins = count_bins(q, query->min, hi, query->extent);
-	if (choose_strategy(query, bins) == STRATEGY_DIRECT)
+		if (ranges.min[k] > hi[k])
+			ranges.min[k] = hi[k] = 0;
+	if (q->nkeys > 0)
 	{
-		query->form = FORM_DIRECT;
-		return make_states(query, (int64_t) bins, error);
+		bins = count_bins(q, ranges.min, hi, ranges.extent);
+		form = choose_strategy(query, bins) == STRATEGY_DIRECT ? FORM_DIRECT : FORM_HASH;
 	}
-	DEVICE_CHECK(start_hash(query, 0, error));
-	return make_states(query, query->table.capacity, error);
+	if (form == FORM_HASH)
+		DEVICE_CHECK(start_hash(query, 0, &hash, &states, error));
+	else
+		DEVICE_CHECK(make_states(query, form, (int64_t) bins, &states, error));
+	replace_groups(query, form, &hash, &states);
+	if (form == FORM_DIRECT)
+		query->ranges = ranges;
+	return DEVICE_OK;
 }
 
 /* ---- rows to bins ---- */
@@ -573,7 +680,7 @@ locate_direct(Query *query, const char *base, const WireBatch *batch, DeviceErro
 {
 	GpuaggBins	bins = direct_bins(query, base, batch);
 
-	KERNEL_CHECK(gpuagg_hist_bins(&bins, batch->nrows, query->bins.at, query->status,
+	KERNEL_CHECK(gpuagg_hist_bins(&bins, batch->nrows, query->bins.at, query->status.at,
 								  query->stream));
 	return DEVICE_OK;
 }
@@ -613,13 +720,8 @@ groups_finish(Query *query, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 
-	if (query->form == FORM_UNKNOWN && q->nkeys == 0)
-	{
-		query->form = FORM_SINGLE;
-		DEVICE_CHECK(make_states(query, 1, error));
-	}
 	if (query->form == FORM_SINGLE)
-		query->ngroups = 1;
+		query->ngroups = query->rows > 0;
 	if (query->form != FORM_DIRECT)
 		return DEVICE_OK;
 	free(query->bin_of);
@@ -637,13 +739,12 @@ groups_finish(Query *query, DeviceError *error)
 void
 groups_forget(Query *query)
 {
-	free_states(query);
-	query_free(query, query->table.slots, table_bytes(&query->table));
-	memset(&query->table, 0, sizeof(query->table));
+	release_states(query, &query->groups);
+	release_hash(query, &query->hash);
 	free(query->bin_of);
 	free(query->host_keys);
 	query->bin_of = NULL;
 	query->host_keys = NULL;
-	query->ngroups = 0;
+	query->ngroups = query->found = 0;
 	query->form = FORM_UNKNOWN;
 }

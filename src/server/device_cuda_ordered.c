@@ -14,6 +14,8 @@
 
 /* Rows that there is room for at first, at least. */
 #define LEAST_ROWS (1 << 16)
+/* Bins and permutations number rows in 31 bits. */
+#define MOST_ROWS (INT32_MAX - 1)
 
 /* Arrays of rows: bins, two an order key, two a slot. */
 #define MOST_ARRAYS (1 + 2 * WIRE_MAX_ORDER + 2 * WIRE_MAX_SLOTS)
@@ -29,10 +31,10 @@ typedef struct KeptSlot
 struct OrderedRows
 {
 	int64_t		n;
-	int64_t		capacity;
+	int64_t		capacity;		/* that every array has room for */
 	int			narrays;
 	size_t		width[MOST_ARRAYS];
-	void	   *array[MOST_ARRAYS];
+	DeviceMemory array[MOST_ARRAYS];
 	int			bins;
 	int			code[WIRE_MAX_ORDER];
 	int			rank[WIRE_MAX_ORDER];	/* 0 or 1: whether NULL comes first or last */
@@ -82,41 +84,35 @@ make_rows(const WireQuery *q)
 	return rows;
 }
 
-/* Room for n more rows. */
-static DeviceStatus
-make_room(Query *query, int64_t n, DeviceError *error)
+/* Rows that there shall be room for, so that n more have it. */
+static int64_t
+wanted_capacity(const OrderedRows *rows, double est_rows, int64_t n)
 {
-	OrderedRows *rows = query->rows_kept;
 	int64_t		capacity = rows->capacity > 0 ? rows->capacity : LEAST_ROWS;
-	double		estimate = query->q->est_rows * 1.1;
+	double		estimate = est_rows * 1.1;
 
-	if (rows->capacity == 0 && estimate > capacity && estimate < INT32_MAX / 2)
+	if (rows->capacity == 0 && estimate > capacity && estimate < MOST_ROWS / 2)
 		capacity = (int64_t) estimate;
 	while (capacity < rows->n + n)
 		capacity *= 2;
-	if (capacity >= INT32_MAX)
+	/* the last step is as large as it can be */
+	return capacity > MOST_ROWS && rows->n + n <= MOST_ROWS ? MOST_ROWS : capacity;
+}
+
+DeviceStatus
+ordered_make_room(Query *query, int64_t nrows, DeviceError *error)
+{
+	OrderedRows *rows = query->rows_kept;
+	int64_t		capacity;
+
+	if (rows == NULL && (rows = query->rows_kept = make_rows(query->q)) == NULL)
+		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
+	capacity = wanted_capacity(rows, query->q->est_rows, nrows);
+	if (capacity > MOST_ROWS)
 		return device_say(error, DEVICE_UNSUPPORTED, "too many rows to sort");
-	if (capacity == rows->capacity)
-		return DEVICE_OK;
 	for (int a = 0; a < rows->narrays; a++)
-	{
-		void	   *larger;
-
-		DEVICE_CHECK(query_alloc(query, capacity * rows->width[a], &larger, error));
-		if (rows->n > 0)
-		{
-			cudaError_t err = cudaMemcpyAsync(larger, rows->array[a], rows->n * rows->width[a],
-											  cudaMemcpyDeviceToDevice, query->stream);
-
-			if (err != cudaSuccess)
-			{
-				query_free(query, larger, capacity * rows->width[a]);
-				return cuda_status(err, "copy of rows", error);
-			}
-		}
-		query_free(query, rows->array[a], rows->capacity * rows->width[a]);
-		rows->array[a] = larger;
-	}
+		DEVICE_CHECK(query_extend(query, &rows->array[a], rows->n * rows->width[a],
+								  capacity * rows->width[a], error));
 	rows->capacity = capacity;
 	return DEVICE_OK;
 }
@@ -125,7 +121,7 @@ make_room(Query *query, int64_t n, DeviceError *error)
 static void *
 at(const OrderedRows *rows, int array, int64_t i)
 {
-	return (char *) rows->array[array] + i * rows->width[array];
+	return (char *) rows->array[array].at + i * rows->width[array];
 }
 
 static DeviceStatus
@@ -153,17 +149,12 @@ keep_inputs(Query *query, const char *base, const WireBatch *batch, KeptSlot *ke
 	return DEVICE_OK;
 }
 
-/* The batch's rows, whose bins are known. */
 DeviceStatus
 ordered_keep(Query *query, const char *base, const WireBatch *batch, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	OrderedRows *rows;
+	OrderedRows *rows = query->rows_kept;
 
-	if (query->rows_kept == NULL && (query->rows_kept = make_rows(q)) == NULL)
-		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
-	rows = query->rows_kept;
-	DEVICE_CHECK(make_room(query, batch->nrows, error));
 	CUDA_CHECK(cudaMemcpyAsync(at(rows, rows->bins, rows->n), query->bins.at,
 							   batch->nrows * sizeof(int32_t), cudaMemcpyDeviceToDevice,
 							   query->stream));
@@ -190,7 +181,7 @@ ordered_forget(Query *query)
 	if (rows == NULL)
 		return;
 	for (int a = 0; a < rows->narrays; a++)
-		query_free(query, rows->array[a], rows->capacity * rows->width[a]);
+		query_release(query, &rows->array[a]);
 	free(rows);
 	query->rows_kept = NULL;
 }
@@ -225,14 +216,14 @@ describe_word(Query *query, Scratch *scratch, int array, GpuaggValueType type, i
 			  GpuaggSortWord *word, DeviceError *error)
 {
 	OrderedRows *rows = query->rows_kept;
-	GpuaggColumn column = {.values = rows->array[array],.type = type};
+	GpuaggColumn column = {.values = rows->array[array].at,.type = type};
 	int64_t		range[2];
 	uint64_t	span;
 
 	KERNEL_CHECK(gpuagg_key_range(&column, rows->n, scratch->counts.at, query->stream));
 	DEVICE_CHECK(read_counts(query, scratch, range, error));
 	span = (uint64_t) range[1] - (uint64_t) range[0];
-	word->values = rows->array[array];
+	word->values = rows->array[array].at;
 	word->type = type;
 	word->descending = descending;
 	word->min = range[0];
@@ -287,12 +278,12 @@ select_rows(Query *query, Scratch *scratch, const KeptSlot *slot, const int64_t 
 	if (slot->all)
 		return DEVICE_OK;
 	DEVICE_CHECK(query_reserve(query, &scratch->selected, rows->n * sizeof(int64_t), error));
-	KERNEL_CHECK(gpuagg_cuda_select_rows(rows->n, *rows_in_order, rows->array[slot->keep],
+	KERNEL_CHECK(gpuagg_cuda_select_rows(rows->n, *rows_in_order, rows->array[slot->keep].at,
 										 scratch->selected.at, scratch->counts.at, NULL, &bytes,
 										 query->stream));
 	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
 	bytes = query->workspace.bytes;
-	KERNEL_CHECK(gpuagg_cuda_select_rows(rows->n, *rows_in_order, rows->array[slot->keep],
+	KERNEL_CHECK(gpuagg_cuda_select_rows(rows->n, *rows_in_order, rows->array[slot->keep].at,
 										 scratch->selected.at, scratch->counts.at,
 										 query->workspace.at, &bytes, query->stream));
 	DEVICE_CHECK(read_counts(query, scratch, counts, error));
@@ -312,7 +303,7 @@ cut_segments(Query *query, Scratch *scratch, const int64_t *rows_in_order, int64
 
 	DEVICE_CHECK(query_reserve(query, &scratch->bins, n * sizeof(int32_t), error));
 	DEVICE_CHECK(query_reserve(query, &scratch->offsets, (n + 1) * sizeof(int64_t), error));
-	KERNEL_CHECK(gpuagg_cuda_gather(sizeof(int32_t), rows->array[rows->bins], rows_in_order, n, NULL,
+	KERNEL_CHECK(gpuagg_cuda_gather(sizeof(int32_t), rows->array[rows->bins].at, rows_in_order, n, NULL,
 									scratch->bins.at, query->stream));
 	KERNEL_CHECK(gpuagg_cuda_segments_from_keys(sizeof(int32_t), scratch->bins.at, n,
 												scratch->offsets.at, scratch->counts.at, segments,
@@ -347,7 +338,7 @@ reduce_slot(Query *query, Scratch *scratch, const KeptSlot *slot, DeviceError *e
 		return DEVICE_OK;
 	DEVICE_CHECK(cut_segments(query, scratch, rows_in_order, n, &segments, error));
 	DEVICE_CHECK(query_reserve(query, &scratch->inputs, n * info->input_size, error));
-	KERNEL_CHECK(gpuagg_cuda_gather(info->input_size, rows->array[slot->input], rows_in_order, n,
+	KERNEL_CHECK(gpuagg_cuda_gather(info->input_size, rows->array[slot->input].at, rows_in_order, n,
 									NULL, scratch->inputs.at, query->stream));
 	DEVICE_CHECK(query_reserve(query, &scratch->states, segments.nsegments * info->state_size,
 							   error));
@@ -360,7 +351,7 @@ reduce_slot(Query *query, Scratch *scratch, const KeptSlot *slot, DeviceError *e
 											  scratch->inputs.at, scratch->states.at, NULL,
 											  query->workspace.at, &bytes, query->stream));
 	KERNEL_CHECK(device_scatter(scratch->states.at, info->state_size, scratch->heads.at,
-								segments.nsegments, query->states[slot->slot], query->stream));
+								segments.nsegments, query->groups.slot[slot->slot].at, query->stream));
 	return DEVICE_OK;
 }
 

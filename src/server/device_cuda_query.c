@@ -15,6 +15,18 @@
 
 /* ---- opening and closing ---- */
 
+/* Memory that batches share, and that each of them may find gone. */
+static void
+release_scratch(Query *query)
+{
+	query_release(query, &query->workspace);
+	query_release(query, &query->bins);
+	query_release(query, &query->slot_bins);
+	query_release(query, &query->ranks);
+	query_release(query, &query->keys);
+	query_release(query, &query->staging);
+}
+
 void
 cuda_query_close(Query *query)
 {
@@ -22,14 +34,9 @@ cuda_query_close(Query *query)
 		cudaStreamSynchronize(query->stream);
 	groups_forget(query);
 	ordered_forget(query);
-	query_release(query, &query->workspace);
-	query_release(query, &query->bins);
-	query_release(query, &query->slot_bins);
-	query_release(query, &query->ranks);
-	query_release(query, &query->keys);
-	query_release(query, &query->staging);
-	query_free(query, query->thresholds, query->q->nthresholds * sizeof(double));
-	query_free(query, query->status, MAX_CALLS * sizeof(GpuaggHistStatus));
+	release_scratch(query);
+	query_release(query, &query->thresholds);
+	query_release(query, &query->status);
 	if (query->began)
 		cudaEventDestroy(query->began);
 	if (query->ended)
@@ -42,7 +49,7 @@ cuda_query_close(Query *query)
 static DeviceStatus
 clear_status(Query *query, DeviceError *error)
 {
-	CUDA_CHECK(cudaMemsetAsync(query->status, 0, MAX_CALLS * sizeof(GpuaggHistStatus),
+	CUDA_CHECK(cudaMemsetAsync(query->status.at, 0, MAX_CALLS * sizeof(GpuaggHistStatus),
 							   query->stream));
 	return DEVICE_OK;
 }
@@ -58,13 +65,12 @@ fill_query(Query *query, const double *thresholds, DeviceError *error)
 		CUDA_CHECK(cudaEventCreateWithFlags(&query->began, cudaEventDefault));
 		CUDA_CHECK(cudaEventCreateWithFlags(&query->ended, cudaEventBlockingSync));
 	}
-	DEVICE_CHECK(query_alloc(query, MAX_CALLS * sizeof(GpuaggHistStatus), (void **) &query->status,
-							 error));
+	DEVICE_CHECK(query_reserve(query, &query->status, MAX_CALLS * sizeof(GpuaggHistStatus), error));
 	DEVICE_CHECK(clear_status(query, error));
 	if (bytes > 0)
 	{
-		DEVICE_CHECK(query_alloc(query, bytes, (void **) &query->thresholds, error));
-		CUDA_CHECK(cudaMemcpyAsync(query->thresholds, thresholds, bytes, cudaMemcpyHostToDevice,
+		DEVICE_CHECK(query_reserve(query, &query->thresholds, bytes, error));
+		CUDA_CHECK(cudaMemcpyAsync(query->thresholds.at, thresholds, bytes, cudaMemcpyHostToDevice,
 								   query->stream));
 	}
 	return DEVICE_OK;
@@ -120,7 +126,7 @@ static GpuaggSlot
 kernel_slot(const Query *query, const char *base, const WireBatch *batch, int s)
 {
 	const WireSlot *slot = &query->q->slots[s];
-	GpuaggSlot	out = {.op = (MonoidId) slot->monoid,.states = query->states[s]};
+	GpuaggSlot	out = {.op = (MonoidId) slot->monoid,.states = query->groups.slot[s].at};
 
 	if (slot->col[0] >= 0)
 		out.x = kernel_column(base, batch, slot->col[0]);
@@ -131,12 +137,32 @@ kernel_slot(const Query *query, const char *base, const WireBatch *batch, int s)
 	return out;
 }
 
+/*
+ * The calls of a batch are made twice: the first time to learn what memory they
+ * need, so that nothing has to be had once the first of them has changed a state.
+ */
+typedef struct Pass
+{
+	bool		sizing;
+	size_t		workspace;		/* what the largest call needs */
+	int			call;
+} Pass;
+
+static int64_t
+bins_in_use(const Query *query)
+{
+	return query->form == FORM_HASH ? query->found : query->groups.capacity;
+}
+
 static DeviceStatus
-update(Query *query, GpuaggHist *hist, const int32_t *bins, int64_t nbins, int call,
+update(Query *query, Pass *pass, GpuaggHist *hist, const int32_t *bins, int64_t nbins,
 	   const WireBatch *batch, DeviceError *error)
 {
-	size_t		bytes = 0;
+	size_t		bytes = query->workspace.bytes;
 
+	for (int s = 0; s < hist->nslots; s++)
+		if (hist->slot[s].states == NULL)
+			return device_say(error, DEVICE_UNSUPPORTED, "no memory for the states of a group");
 	hist->bins.kind = GPUAGG_BIN_INDEX;
 	hist->bins.ncolumns = 1;
 	hist->bins.column[0].values = bins;
@@ -144,10 +170,13 @@ update(Query *query, GpuaggHist *hist, const int32_t *bins, int64_t nbins, int c
 	hist->bins.nbins = nbins;
 	hist->nrows = batch->nrows;
 	hist->first_row = query->rows;
-	hist->status = query->status + call;
-	KERNEL_CHECK(gpuagg_hist_update(hist, NULL, &bytes, query->stream));
-	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
-	bytes = query->workspace.bytes;
+	hist->status = (GpuaggHistStatus *) query->status.at + pass->call++;
+	if (pass->sizing)
+	{
+		KERNEL_CHECK(gpuagg_hist_update(hist, NULL, &bytes, query->stream));
+		pass->workspace = bytes > pass->workspace ? bytes : pass->workspace;
+		return DEVICE_OK;
+	}
 	KERNEL_CHECK(gpuagg_hist_update(hist, query->workspace.at, &bytes, query->stream));
 	KERNEL_CHECK(gpuagg_hist_choose(hist, &query->choice));
 	return DEVICE_OK;
@@ -155,17 +184,16 @@ update(Query *query, GpuaggHist *hist, const int32_t *bins, int64_t nbins, int c
 
 /* All slots with one state a group, in as few calls as they need. */
 static DeviceStatus
-reduce_plain(Query *query, const char *base, const WireBatch *batch, int *call,
-			 DeviceError *error)
+reduce_plain(Query *query, Pass *pass, const char *base, const WireBatch *batch, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	int64_t		nbins = query->form == FORM_HASH ? query->ngroups : query->capacity;
+	int64_t		nbins = bins_in_use(query);
 	GpuaggHist	hist = {.nslots = 0};
 
 	if (query->form == FORM_DIRECT)
 	{
 		hist.slot[0].op = MONOID_COUNT;
-		hist.slot[0].states = query->present;
+		hist.slot[0].states = query->groups.present.at;
 		hist.nslots = 1;
 	}
 	for (int s = 0; s < q->nslots; s++)
@@ -174,35 +202,35 @@ reduce_plain(Query *query, const char *base, const WireBatch *batch, int *call,
 			continue;
 		if (hist.nslots == CALL_SLOTS)
 		{
-			DEVICE_CHECK(update(query, &hist, query->bins.at, nbins, (*call)++, batch, error));
+			DEVICE_CHECK(update(query, pass, &hist, query->bins.at, nbins, batch, error));
 			memset(&hist, 0, sizeof(hist));
 		}
 		hist.slot[hist.nslots++] = kernel_slot(query, base, batch, s);
 	}
 	if (hist.nslots == 0)
 		return DEVICE_OK;
-	return update(query, &hist, query->bins.at, nbins, (*call)++, batch, error);
+	return update(query, pass, &hist, query->bins.at, nbins, batch, error);
 }
 
 /* A slot with many states a group: its bin is group * width + bin. */
 static DeviceStatus
-reduce_binned(Query *query, const char *base, const WireBatch *batch, int s, int *call,
+reduce_binned(Query *query, Pass *pass, const char *base, const WireBatch *batch, int s,
 			  DeviceError *error)
 {
 	const WireSlot *slot = &query->q->slots[s];
-	int64_t		groups = query->form == FORM_HASH ? query->ngroups : query->capacity;
+	int64_t		nbins = bins_in_use(query) * slot->width;
 	size_t		bytes = (size_t) batch->nrows * sizeof(int32_t);
 	GpuaggHist	hist = {.nslots = 1};
 	SlotBins	bins = {
 		.kind = slot->bin_kind,.column = batch_column(base, batch, slot->col[0]),
 		.group = query->form == FORM_SINGLE ? NULL : query->bins.at,
 		.width = slot->width,.n = slot->bin_n,.lo = slot->lo,.hi = slot->hi,
-		.thresholds = query->thresholds + slot->thresholds
+		.thresholds = (const double *) query->thresholds.at + slot->thresholds
 	};
 
 	DEVICE_CHECK(query_reserve(query, &query->slot_bins, bytes, error));
 	hist.slot[0].op = (MonoidId) slot->monoid;
-	hist.slot[0].states = query->states[s];
+	hist.slot[0].states = query->groups.slot[s].at;
 	if (slot->filter >= 0)
 		bins.filter = (const uint8_t *) base + batch->cols[slot->filter].values;
 	if (slot->col[1] >= 0)
@@ -214,31 +242,78 @@ reduce_binned(Query *query, const char *base, const WireBatch *batch, int s, int
 		hist.slot[0].x.values = query->ranks.at;
 		hist.slot[0].x.type = GPUAGG_VALUE_I32;
 	}
-	KERNEL_CHECK(device_slot_bins(&bins, batch->nrows, query->slot_bins.at, query->stream));
-	return update(query, &hist, query->slot_bins.at, groups * slot->width, (*call)++, batch, error);
+	if (!pass->sizing)
+		KERNEL_CHECK(device_slot_bins(&bins, batch->nrows, query->slot_bins.at, query->stream));
+	return update(query, pass, &hist, query->slot_bins.at, nbins, batch, error);
+}
+
+static DeviceStatus
+reduce_slots(Query *query, Pass *pass, const char *base, const WireBatch *batch, DeviceError *error)
+{
+	const WireQuery *q = query->q;
+
+	DEVICE_CHECK(reduce_plain(query, pass, base, batch, error));
+	for (int s = 0; s < q->nslots; s++)
+		if (q->slots[s].bin_kind != WIRE_BIN_NONE)
+			DEVICE_CHECK(reduce_binned(query, pass, base, batch, s, error));
+	return DEVICE_OK;
+}
+
+/* Bins of the batch's rows, and all memory that it needs; no state changes. */
+static DeviceStatus
+prepare(Query *query, const char *base, const WireBatch *batch, DeviceError *error)
+{
+	Pass		pass = {.sizing = true};
+
+	DEVICE_CHECK(groups_locate(query, base, batch, error));
+	DEVICE_CHECK(reduce_slots(query, &pass, base, batch, error));
+	DEVICE_CHECK(query_reserve(query, &query->workspace, pass.workspace, error));
+	if (query->q->flags & WIRE_ORDERED)
+		DEVICE_CHECK(ordered_make_room(query, batch->nrows, error));
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+apply(Query *query, const char *base, const WireBatch *batch, DeviceError *error)
+{
+	Pass		pass = {.sizing = false};
+
+	DEVICE_CHECK(reduce_slots(query, &pass, base, batch, error));
+	if (query->q->flags & WIRE_ORDERED)
+		DEVICE_CHECK(ordered_keep(query, base, batch, error));
+	return DEVICE_OK;
+}
+
+/* A batch that was not reduced: nothing may go on reading the lane's buffer. */
+static DeviceStatus
+give_up_batch(Query *query, DeviceStatus status, DeviceError *error)
+{
+	cudaError_t err = cudaStreamSynchronize(query->stream);
+
+	return err == cudaSuccess ? status : cuda_status(err, "cudaStreamSynchronize", error);
 }
 
 DeviceStatus
 cuda_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error)
 {
-	const WireQuery *q = query->q;
 	int			b = batch->buffer;
 	const char *base = lane->memory + b * lane->buffer_bytes;
-	int			call = 0;
+	DeviceStatus status;
 
 	DEVICE_CHECK(lane_add_timing(lane, b, error));
 	CUDA_CHECK(cudaStreamWaitEvent(query->stream, lane->copied[b], 0));
 	CUDA_CHECK(cudaEventRecord(lane->reduce_began[b], query->stream));
-	DEVICE_CHECK(groups_locate(query, base, batch, error));
-	DEVICE_CHECK(reduce_plain(query, base, batch, &call, error));
-	for (int s = 0; s < q->nslots; s++)
-		if (q->slots[s].bin_kind != WIRE_BIN_NONE)
-			DEVICE_CHECK(reduce_binned(query, base, batch, s, &call, error));
-	if (q->flags & WIRE_ORDERED)
-		DEVICE_CHECK(ordered_keep(query, base, batch, error));
+	status = prepare(query, base, batch, error);
+	if (status == DEVICE_NO_MEMORY || status == DEVICE_UNSUPPORTED)
+		return give_up_batch(query, DEVICE_FULL, error);
+	if (status == DEVICE_OK)
+		status = apply(query, base, batch, error);
+	if (status != DEVICE_OK)
+		return give_up_batch(query, status, error);
 	CUDA_CHECK(cudaEventRecord(lane->reduced[b], query->stream));
 	lane->timing[b] = true;
 	query->rows += batch->nrows;
+	query->ngroups = query->found;
 	return DEVICE_OK;
 }
 
@@ -258,7 +333,7 @@ describe(const Query *query, char *text, size_t size)
 		snprintf(how + strlen(how), sizeof(how) - strlen(how), ", %d sub-histogram%s, %d pass%s",
 				 c->copies, c->copies == 1 ? "" : "s", c->passes, c->passes == 1 ? "" : "es");
 	if (query->form == FORM_DIRECT)
-		snprintf(text, size, "direct (%lld bins%s)", (long long) query->capacity, how);
+		snprintf(text, size, "direct (%lld bins%s)", (long long) query->groups.capacity, how);
 	else if (query->form == FORM_HASH)
 		snprintf(text, size, "hash (%lld groups%s)", (long long) query->ngroups, how);
 	else
@@ -277,7 +352,7 @@ read_status(Query *query, WireFinished *result, DeviceError *error)
 
 	if (status == NULL)
 		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
-	err = cudaMemcpyAsync(status, query->status, MAX_CALLS * sizeof(*status),
+	err = cudaMemcpyAsync(status, query->status.at, MAX_CALLS * sizeof(*status),
 						  cudaMemcpyDeviceToHost, query->stream);
 	if (err == cudaSuccess)
 		err = cudaStreamSynchronize(query->stream);
@@ -304,6 +379,8 @@ cuda_finish(Query *query, WireFinished *result, DeviceError *error)
 {
 	DEVICE_CHECK(ordered_finish(query, error));
 	DEVICE_CHECK(groups_finish(query, error));
+	/* groups that are fetched may need it */
+	release_scratch(query);
 	DEVICE_CHECK(read_status(query, result, error));
 	result->ngroups = query->ngroups;
 	result->changes = query->changes;
@@ -320,12 +397,12 @@ fetch_states(Query *query, const WireGroups *out, int s, const int32_t *bins, ch
 			 DeviceError *error)
 {
 	size_t		row = slot_state_bytes(query->q, s);
-	const char *from = (const char *) query->states[s] + out->first * row;
+	const char *from = (const char *) query->groups.slot[s].at + out->first * row;
 
 	if (bins)
 	{
 		DEVICE_CHECK(query_reserve(query, &query->staging, out->n * row, error));
-		KERNEL_CHECK(device_gather(query->states[s], row, bins, out->n, query->staging.at,
+		KERNEL_CHECK(device_gather(query->groups.slot[s].at, row, bins, out->n, query->staging.at,
 								   query->stream));
 		from = query->staging.at;
 	}
@@ -354,7 +431,7 @@ cuda_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
 	}
 	else if (query->form == FORM_HASH)
 		CUDA_CHECK(cudaMemcpyAsync(base + out->keys,
-								   (char *) query->table.keys + out->first * q->key_bytes,
+								   (char *) query->hash.table.keys + out->first * q->key_bytes,
 								   (size_t) out->n * q->key_bytes, cudaMemcpyDeviceToHost,
 								   query->stream));
 	for (int s = 0; s < q->nslots; s++)

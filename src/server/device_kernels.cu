@@ -92,6 +92,17 @@ device_pack_keys(const PackKeys *pack, int64_t nrows, void *out, gpuagg_stream s
 	return GPUAGG_CUDA_OK;
 }
 
+GpuaggCudaStatus
+device_kernel_versions(int *binary, int *ptx)
+{
+	cudaFuncAttributes code;
+
+	CUDA_TRY(cudaFuncGetAttributes(&code, pack_kernel));
+	*binary = code.binaryVersion;
+	*ptx = code.ptxVersion;
+	return GPUAGG_CUDA_OK;
+}
+
 /* Rows move in words of 4 bytes, a thread a word, so that writes coalesce. */
 template <bool SCATTER>
 __global__ static void

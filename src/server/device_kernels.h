@@ -19,6 +19,12 @@ extern "C"
 {
 #endif
 
+/*
+ * What the kernels that the current device runs were compiled for, ten times
+ * major plus minor: their binary, and the PTX that this was compiled from.
+ */
+GpuaggCudaStatus device_kernel_versions(int *binary, int *ptx);
+
 /* A column in a lane's buffer; the pointers may be NULL as in WireColumn. */
 typedef struct DeviceColumn
 {

@@ -251,6 +251,11 @@ main(int argc, char **argv)
 		server_log("%s", error.text);
 		return 1;
 	}
+	if (!watchdog_start())
+	{
+		server_log("could not start a thread");
+		return 1;
+	}
 	sock = listen_at(options.socket);
 	if (sock < 0)
 	{

@@ -1,6 +1,6 @@
 /*
  * queries.c
- *	  Queries, and the connections that share them.
+ *	  Queries, the connections that share them, and device calls on them.
  *
  * A query that is not shared is in the list as well, with one user.
  */
@@ -63,6 +63,15 @@ find_or_make(int device, const WireQuery *wire, const double *thresholds, bool *
 	return query;
 }
 
+/* What the query failed with, or DEVICE_OK. */
+static DeviceStatus
+earlier_failure(const OpenQuery *query, DeviceError *error)
+{
+	if (query->failed != DEVICE_OK)
+		*error = query->failure;
+	return query->failed;
+}
+
 DeviceStatus
 query_enter(OpenQuery **out, int device, const WireQuery *wire, const double *thresholds,
 			DeviceError *error)
@@ -76,7 +85,8 @@ query_enter(OpenQuery **out, int device, const WireQuery *wire, const double *th
 	if (is_new)
 	{
 		budget_count_query();
-		status = device_ops.query_open(&query->query, device, &query->wire, query->thresholds, error);
+		status = WATCHED(device_ops.query_open(&query->query, device, &query->wire,
+											   query->thresholds, error));
 	}
 	else
 	{
@@ -85,6 +95,8 @@ query_enter(OpenQuery **out, int device, const WireQuery *wire, const double *th
 			status = device_say(error, DEVICE_NO_MEMORY, "the query that is shared could not be opened");
 		else if (!same_query(query, wire, thresholds))
 			status = device_say(error, DEVICE_UNSUPPORTED, "another query has that number");
+		else
+			status = earlier_failure(query, error);
 	}
 	pthread_mutex_unlock(&query->lock);
 	if (status == DEVICE_OK)
@@ -113,8 +125,101 @@ query_leave(OpenQuery *query)
 	if (!last)
 		return;
 	if (query->query)
+	{
+		watch_begin();
 		device_ops.query_close(query->query);
+		watch_end(DEVICE_OK);
+	}
 	pthread_mutex_destroy(&query->lock);
 	free(query->thresholds);
 	free(query);
+}
+
+/* ---- device calls ---- */
+
+/* Takes the query for a call, if it has not failed and stands at this point of its life. */
+static DeviceStatus
+take_query(OpenQuery *query, bool finished, const char *out_of_order, DeviceError *error)
+{
+	DeviceStatus status;
+
+	pthread_mutex_lock(&query->lock);
+	status = earlier_failure(query, error);
+	if (status == DEVICE_OK && query->finished != finished)
+		status = device_say(error, DEVICE_UNSUPPORTED, out_of_order);
+	if (status != DEVICE_OK)
+		pthread_mutex_unlock(&query->lock);
+	return status;
+}
+
+/* After the call: what it left behind is of no use if it failed. */
+static DeviceStatus
+give_query(OpenQuery *query, DeviceStatus status, const DeviceError *error)
+{
+	if (status == DEVICE_FULL)
+		atomic_store(&query->full, true);
+	else if (status != DEVICE_OK)
+	{
+		query->failed = status;
+		query->failure = *error;
+	}
+	pthread_mutex_unlock(&query->lock);
+	return status;
+}
+
+DeviceStatus
+query_reduce(OpenQuery *query, Lane *lane, const WireBatch *batch, DeviceError *error)
+{
+	DeviceStatus status = take_query(query, false, "batch after the end", error);
+
+	if (status != DEVICE_OK)
+		return status;
+	if (atomic_load(&query->full))
+		status = DEVICE_FULL;
+	else
+	{
+		status = WATCHED(device_ops.reduce(query->query, lane, batch, error));
+		if (status == DEVICE_FULL)
+			budget_count_failure(FAILURE_MEMORY, error->text);
+	}
+	return give_query(query, status, error);
+}
+
+DeviceStatus
+query_finish(OpenQuery *query, WireFinished *result, DeviceError *error)
+{
+	DeviceStatus status = take_query(query, false, "a second end", error);
+
+	if (status != DEVICE_OK)
+		return status;
+	query->finished = true;
+	status = WATCHED(device_ops.finish(query->query, result, error));
+	return give_query(query, status, error);
+}
+
+DeviceStatus
+query_fetch(OpenQuery *query, Lane *lane, const WireGroups *out, DeviceError *error)
+{
+	DeviceStatus status = take_query(query, true, "fetch before the end", error);
+
+	if (status != DEVICE_OK)
+		return status;
+	status = WATCHED(device_ops.fetch(query->query, lane, out, error));
+	return give_query(query, status, error);
+}
+
+DeviceStatus
+query_reset(OpenQuery *query, DeviceError *error)
+{
+	DeviceStatus status;
+
+	pthread_mutex_lock(&query->lock);
+	status = earlier_failure(query, error);
+	if (status == DEVICE_OK)
+	{
+		query->finished = false;
+		atomic_store(&query->full, false);
+		status = WATCHED(device_ops.reset(query->query, error));
+	}
+	return give_query(query, status, error);
 }

@@ -8,16 +8,18 @@
  *	check.c		whether a message makes sense
  *	arena.c		memory shared with clients
  *	budget.c	devices: load, memory accounting, counters
+ *	watchdog.c	ends the server when a device call does not return
  *	wire.c		sending and receiving
  *	device.h	the GPU
  *
  * No PostgreSQL here.  Threads share nothing but queries, budget.c's counters,
- * arena.c's free list and the number of sessions, each behind its own lock.
+ * arena.c's free list, watchdog.c's list and the number of sessions, each behind its own lock.
  */
 #ifndef GPUAGG_SERVER_H
 #define GPUAGG_SERVER_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
@@ -92,9 +94,13 @@ typedef struct OpenQuery
 	WireQuery	wire;			/* what it was opened with */
 	double	   *thresholds;
 
-	pthread_mutex_t lock;		/* held in every device call on `query` */
+	atomic_bool full;			/* no batch is taken any more */
+
+	pthread_mutex_t lock;		/* of what follows; held in every device call on `query` */
 	Query	   *query;
 	bool		finished;		/* groups may be fetched, and no batch come */
+	DeviceStatus failed;		/* DEVICE_OK, or what every further call returns ... */
+	DeviceError failure;		/* ... and its text */
 } OpenQuery;
 
 /*
@@ -105,6 +111,34 @@ extern DeviceStatus query_enter(OpenQuery **query, int device, const WireQuery *
 								const double *thresholds, DeviceError *error);
 /* The last one to leave closes it. */
 extern void query_leave(OpenQuery *query);
+
+/*
+ * As device_ops' functions, one call at a time.  A query that failed stays failed,
+ * for all who share it.  A message out of order is DEVICE_UNSUPPORTED and harms nobody.
+ */
+extern DeviceStatus query_reduce(OpenQuery *query, Lane *lane, const WireBatch *batch,
+								 DeviceError *error);
+extern DeviceStatus query_finish(OpenQuery *query, WireFinished *result, DeviceError *error);
+extern DeviceStatus query_fetch(OpenQuery *query, Lane *lane, const WireGroups *out,
+								DeviceError *error);
+extern DeviceStatus query_reset(OpenQuery *query, DeviceError *error);
+
+/* ---- watchdog.c ---- */
+
+/*
+ * Device calls of threads that asked to be watched stand between watch_begin and
+ * watch_end, which returns its argument.  One that takes watchdog_seconds, which
+ * tests may shorten, has lost the device: the server ends.
+ */
+extern int	watchdog_seconds;
+extern bool watchdog_start(void);
+/* Of the calling thread; false: out of memory. */
+extern bool watch_thread(void);
+extern void unwatch_thread(void);
+extern void watch_begin(void);
+extern DeviceStatus watch_end(DeviceStatus status);
+
+#define WATCHED(call) (watch_begin(), watch_end(call))
 
 /* ---- session.c ---- */
 

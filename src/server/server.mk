@@ -19,7 +19,7 @@ ifneq ($(and $(NVCC),$(wildcard kernels/group.cu)),)
 
 server: build/gpuagg-server
 
-$(SERVER_CUDA_OBJS): SERVER_CFLAGS += -I$(CUDA_HOME)/include
+$(SERVER_CUDA_OBJS): SERVER_CFLAGS += -I$(CUDA_HOME)/include -DGPUAGG_LEAST_CAPABILITY=$(patsubst %a,%,$(firstword $(CUDA_ARCHS)))
 
 build/server/device_kernels.o: src/server/device_kernels.cu
 	@mkdir -p $(@D)

@@ -4,7 +4,8 @@
  *
  * A batch's copy is started as soon as its message is read, and reduced only
  * when the next message is there or none is waiting: so the copy of one batch
- * runs while the one before it is reduced.
+ * runs while the one before it is reduced.  Only then is it known whether there is
+ * room for it, and DONE sent: until then its rows stay where they lie.
  *
  * Whatever a session holds (arena, lane, its part of a query) is released in
  * session_end(), which every way out of the thread passes.
@@ -93,7 +94,11 @@ static void
 drop_lane(Session *s)
 {
 	if (s->lane)
+	{
+		watch_begin();
 		device_ops.lane_close(s->lane);
+		watch_end(DEVICE_OK);
+	}
 	s->lane = NULL;
 	if (s->device >= 0)
 		budget_detach(s->device);
@@ -126,8 +131,8 @@ open_lane(Session *s)
 
 	if (s->lane)
 		return true;
-	status = device_ops.lane_open(&s->lane, s->device, s->arena->memory, ARENA_BUFFER_BYTES,
-								  ARENA_BUFFERS, &error);
+	status = WATCHED(device_ops.lane_open(&s->lane, s->device, s->arena->memory,
+										  ARENA_BUFFER_BYTES, ARENA_BUFFERS, &error));
 	return status == DEVICE_OK ? true : device_fail(s, status, &error);
 }
 
@@ -142,7 +147,9 @@ on_hello(Session *s, size_t length)
 	if (length != sizeof(WireHello) || s->body.hello.version != GPUAGG_PROTOCOL_VERSION ||
 		s->arena != NULL)
 		return fail(s, FAILURE_PROTOCOL, "greeting of another version");
+	watch_begin();
 	s->arena = arena_take(&error);
+	watch_end(DEVICE_OK);
 	if (s->arena == NULL)
 		return fail(s, FAILURE_MEMORY, error.text);
 	s->device = budget_attach(-1);
@@ -166,6 +173,14 @@ on_open(Session *s, size_t length)
 }
 
 static bool
+send_done(Session *s, uint32_t buffer, bool taken)
+{
+	WireDone	done = {buffer, taken};
+
+	return wire_send(s->sock, MESSAGE_DONE, &done, sizeof(done));
+}
+
+static bool
 reduce_pending(Session *s)
 {
 	DeviceError error = {""};
@@ -174,15 +189,10 @@ reduce_pending(Session *s)
 	if (!s->pending)
 		return true;
 	s->pending = false;
-	pthread_mutex_lock(&s->query->lock);
-	if (s->query->finished)
-	{
-		pthread_mutex_unlock(&s->query->lock);
-		return fail(s, FAILURE_PROTOCOL, "batch after the end");
-	}
-	status = device_ops.reduce(s->query->query, s->lane, &s->batch, &error);
-	pthread_mutex_unlock(&s->query->lock);
-	return status == DEVICE_OK ? true : device_fail(s, status, &error);
+	status = query_reduce(s->query, s->lane, &s->batch, &error);
+	if (status != DEVICE_OK && status != DEVICE_FULL)
+		return device_fail(s, status, &error);
+	return send_done(s, s->batch.buffer, status == DEVICE_OK);
 }
 
 static bool
@@ -198,7 +208,6 @@ on_batch(Session *s, size_t length)
 {
 	WireBatch	batch = s->body.batch;
 	const char *wrong = check_batch(&batch, &s->query->wire, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
-	WireDone	done = {batch.buffer};
 	DeviceError error = {""};
 	DeviceStatus status;
 	double		ms = 0;
@@ -208,16 +217,16 @@ on_batch(Session *s, size_t length)
 		return fail(s, FAILURE_PROTOCOL, wrong);
 	if (s->pending && s->batch.buffer == batch.buffer && !reduce_pending(s))
 		return false;
-	status = device_ops.copy(s->lane, &batch, &bytes, &error);
+	if (atomic_load(&s->query->full))
+		return reduce_pending(s) && send_done(s, batch.buffer, false);
+	status = WATCHED(device_ops.copy(s->lane, &batch, &bytes, &error));
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
 	if (!reduce_pending(s))
 		return false;
-	status = device_ops.copy_wait(s->lane, batch.buffer, &ms, &error);
+	status = WATCHED(device_ops.copy_wait(s->lane, batch.buffer, &ms, &error));
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
-	if (!wire_send(s->sock, MESSAGE_DONE, &done, sizeof(done)))
-		return false;
 	s->batch = batch;
 	s->pending = true;
 	s->bytes_in += bytes;
@@ -235,7 +244,7 @@ settle(Session *s, WireFinished *out)
 
 	if (!reduce_pending(s))
 		return false;
-	status = device_ops.lane_settle(s->lane, &ms, &error);
+	status = WATCHED(device_ops.lane_settle(s->lane, &ms, &error));
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
 	out->bytes_in = s->bytes_in;
@@ -266,10 +275,7 @@ on_finish(Session *s, size_t length)
 		return fail(s, FAILURE_PROTOCOL, "finish length");
 	if (!reduce_pending(s))
 		return false;
-	pthread_mutex_lock(&s->query->lock);
-	s->query->finished = true;
-	status = device_ops.finish(s->query->query, &finished, &error);
-	pthread_mutex_unlock(&s->query->lock);
+	status = query_finish(s->query, &finished, &error);
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
 	return settle(s, &finished) && wire_send(s->sock, MESSAGE_FINISHED, &finished, sizeof(finished));
@@ -306,14 +312,7 @@ on_fetch(Session *s, size_t length)
 	if (length != sizeof(WireFetch) || s->body.fetch.buffer >= ARENA_BUFFERS)
 		return fail(s, FAILURE_PROTOCOL, "fetch");
 	groups = groups_layout(&s->query->wire, &s->body.fetch);
-	pthread_mutex_lock(&s->query->lock);
-	if (!s->query->finished)
-	{
-		pthread_mutex_unlock(&s->query->lock);
-		return fail(s, FAILURE_PROTOCOL, "fetch before the end");
-	}
-	status = device_ops.fetch(s->query->query, s->lane, &groups, &error);
-	pthread_mutex_unlock(&s->query->lock);
+	status = query_fetch(s->query, s->lane, &groups, &error);
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
 	return wire_send(s->sock, MESSAGE_GROUPS, &groups, sizeof(groups));
@@ -332,10 +331,7 @@ on_reset(Session *s, size_t length)
 		return false;
 	s->bytes_in = 0;
 	s->copy_ms = s->kernel_ms = 0;
-	pthread_mutex_lock(&s->query->lock);
-	s->query->finished = false;
-	status = device_ops.reset(s->query->query, &error);
-	pthread_mutex_unlock(&s->query->lock);
+	status = query_reset(s->query, &error);
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
 	return wire_send(s->sock, MESSAGE_OPENED, NULL, 0);
@@ -404,6 +400,7 @@ session_end(Session *s)
 		arena_give(s->arena);
 	close(s->sock);
 	free(s);
+	unwatch_thread();
 	pthread_mutex_lock(&count_lock);
 	nsessions--;
 	pthread_mutex_unlock(&count_lock);
@@ -416,9 +413,12 @@ session_main(void *arg)
 	MessageHeader header;
 	bool		garbage = false;
 
-	while (wire_receive(s->sock, &header, &s->body, sizeof(s->body), &garbage))
-		if (!on_message(s, &header))
-			break;
+	if (!watch_thread())
+		fail(s, FAILURE_MEMORY, "out of memory in the GPU server");
+	else
+		while (wire_receive(s->sock, &header, &s->body, sizeof(s->body), &garbage))
+			if (!on_message(s, &header))
+				break;
 	if (garbage)
 		fail(s, FAILURE_PROTOCOL, "garbage on the socket");
 	session_end(s);

@@ -297,15 +297,15 @@ provoke(undef);
 # Device memory is exhausted.
 provoke('memory 2');
 is(device('out_of_memory'), 0, 'no query has run out of device memory');
-like($node->safe_psql('postgres', $engine =~ s/BY k/BY k, t/r), qr/Engine: cpu \(cuda failed: device memory limit reached\)/,
-	'exhausted device memory: EXPLAIN says that the CPU engine took over');
+like($node->safe_psql('postgres', $engine =~ s/BY k/BY k, t/r), qr/Engine: cuda.*Rows on CPU: [1-9]/s,
+	'exhausted device memory: EXPLAIN says how many rows the CPU took');
 provoke(undef);
 is(device('out_of_memory'), 1, '... and it is counted');
 like(device('last_error'), qr/memory limit reached/, '... and told');
 $node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.device_memory_limit = '1MB'");
 $node->reload;
 usleep(300_000);
-like($node->safe_psql('postgres', $engine =~ s/k, gpu/i, gpu/r =~ s/BY k/BY i/r), qr/Engine: cpu \(cuda failed: .*memory/,
+like($node->safe_psql('postgres', $engine =~ s/k, gpu/i, gpu/r =~ s/BY k/BY i/r), qr/Engine: cuda.*Rows on CPU: [1-9]/s,
 	'a limit set by a reload holds');
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET gpuagg.device_memory_limit');
 $node->reload;

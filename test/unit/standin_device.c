@@ -11,7 +11,8 @@
  *		hang		each batch takes a minute
  *		segv, abort	the process dies so
  *		fault		the device is lost
- *		memory		device memory is exhausted
+ *		memory		there is no memory for the batch
+ *		launch		a kernel cannot be launched, when states have changed
  *		fetch		the process dies when groups are fetched: then, n counts fetches
  *		keys		groups come back with keys that nobody sent
  *
@@ -200,6 +201,8 @@ standin_start(const char *list, WireStatus *status, DeviceError *error)
 
 	if (seconds)
 		arena_idle_seconds = atoi(seconds);
+	if ((seconds = getenv("GPUAGG_STANDIN_WATCHDOG")) != NULL)
+		watchdog_seconds = atoi(seconds);
 	if (strcmp(list, "all") != 0 && list[0] != '0')
 		return device_say(error, DEVICE_UNSUPPORTED, "no such device");
 	status->ndevices = n ? atoi(n) : 2;
@@ -269,7 +272,9 @@ provoke(int batch, DeviceError *error)
 	else if (strcmp(word, "fault") == 0)
 		return device_say(error, DEVICE_LOST, "an illegal memory access was encountered");
 	else if (strcmp(word, "memory") == 0)
-		return device_say(error, DEVICE_NO_MEMORY, "device memory limit reached");
+		return device_say(error, DEVICE_FULL, "device memory limit reached");
+	else if (strcmp(word, "launch") == 0)
+		return device_say(error, DEVICE_UNSUPPORTED, "too many resources requested for launch");
 	return DEVICE_OK;
 }
 
@@ -623,24 +628,43 @@ reduce_kept(Query *query)
 	forget_rows(query);
 }
 
+/* Forgets the groups from `ngroups` on, which have no rows. */
+static void
+forget_groups(Query *query, uint64_t ngroups)
+{
+	memset(query->table, 0, 2 * query->capacity * sizeof(uint64_t));
+	query->ngroups = ngroups;
+	for (uint64_t g = 0; g < ngroups; g++)
+		query->table[probe(query, query->keys + g * query->q->key_bytes)] = g + 1;
+}
+
 static DeviceStatus
 standin_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error)
 {
 	const char *base = lane->memory + batch->buffer * lane->buffer_bytes;
+	uint64_t   *groups = malloc(batch->nrows * sizeof(uint64_t));
+	uint64_t	before = query->ngroups;
 	DeviceStatus status = provoke(++query->given, error);
-	KeptBatch  *kept = query->q->flags & WIRE_ORDERED ? keep_batch(query, batch, base) : NULL;
+	KeptBatch  *kept = NULL;
 
+	/* first all groups, then all rows: a batch is taken whole or not at all */
+	for (uint32_t i = 0; i < batch->nrows && status == DEVICE_OK; i++)
+		if ((status = group_of(query, batch, base, i, &groups[i], error)) != DEVICE_OK)
+		{
+			forget_groups(query, before);
+			status = DEVICE_FULL;
+		}
+	if (status == DEVICE_OK && query->q->flags & WIRE_ORDERED)
+		kept = keep_batch(query, batch, base);
 	for (uint32_t i = 0; i < batch->nrows && status == DEVICE_OK; i++)
 	{
-		uint64_t	group;
-
-		status = group_of(query, batch, base, i, &group, error);
-		for (int s = 0; s < query->q->nslots && status == DEVICE_OK; s++)
+		for (int s = 0; s < query->q->nslots; s++)
 			if (!ordered(query, s))
-				reduce_row(query, s, batch, base, i, group);
-		if (kept && status == DEVICE_OK)
-			keep_row(query, kept, i, group);
+				reduce_row(query, s, batch, base, i, groups[i]);
+		if (kept)
+			keep_row(query, kept, i, groups[i]);
 	}
+	free(groups);
 	return status;
 }
 

@@ -1,0 +1,173 @@
+# A GPU server that has no room for a batch, that fails in the middle of one, or that does not come back.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my $server = "$ENV{TOP}/build/test/gpuagg-server";
+plan skip_all => 'build/test/gpuagg-server is not built' unless -x $server;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', <<CONF);
+shared_preload_libraries = 'gpuagg'
+fsync = off
+jit = off
+gpuagg.server_program = '$server'
+gpuagg.require = 'require'
+gpuagg.engine = 'cuda'
+max_parallel_workers_per_gather = 0
+CONF
+$ENV{GPUAGG_STANDIN_WATCHDOG} = 3;
+$node->start;
+
+# Every type that a column travels in, with NULLs here and there, a value beyond 64 bits and integers that no double holds.
+$node->safe_psql('postgres', <<SQL);
+CREATE EXTENSION gpuagg;
+CREATE TABLE rows AS SELECT i, i % 1000 AS k, (i % 900)::int2 AS k2,
+	CASE WHEN i % 11 > 0 THEN 'group ' || i % 37 END AS t, CASE WHEN i % 13 > 0 THEN i % 5 > 1 END AS b,
+	CASE WHEN i % 7 > 0 THEN 9223372036854775000 + i % 800 END AS big,
+	CASE WHEN i % 17 > 0 THEN (i % 1024)::float4 / 4 END AS f, CASE WHEN i % 19 > 0 THEN (i % 4096)::float8 / 8 END AS x,
+	CASE WHEN i % 23 > 0 THEN (i % 5000)::numeric(12, 2) / 4 END::numeric(12, 2) AS n,
+	CASE WHEN i % 50000 = 0 THEN 1e20 + i ELSE i END::numeric(30, 2) AS wide,
+	(i % 3000000000)::oid AS o, date '2024-01-01' + i % 366 AS d
+FROM generate_series(1, 400000) i;
+ANALYZE rows;
+SQL
+my $fault = $node->data_dir . '/gpuagg.fault';
+my $parallel = 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;';
+
+sub device
+{
+	my ($what) = @_;
+	return $node->safe_psql('postgres', "SELECT $what FROM gpuagg_devices() WHERE device = 0");
+}
+
+sub provoke
+{
+	my ($what) = @_;
+	if (defined $what) { append_to_file("$fault.new", "$what\n"); rename("$fault.new", $fault); }
+	else { unlink $fault; }
+	return;
+}
+
+sub wait_until_ready
+{
+	for (1 .. 500)
+	{
+		return 1 if device('state') eq 'ready';
+		usleep(20_000);
+	}
+	return 0;
+}
+
+ok(wait_until_ready(), 'the server starts');
+my $pid = $node->safe_psql('postgres', 'SELECT restarts FROM gpuagg_devices() WHERE device = 0');
+
+# What travels: keys, arguments, filters, counts, bins, codes and payloads.
+my %query = (
+	'integer keys' => 'SELECT k, gpu_count(*), gpu_count(t), gpu_count(b), gpu_sum(big), gpu_avg(i), gpu_min(d), gpu_max(o) FROM rows GROUP BY k',
+	'narrow keys, which are arguments as well' => 'SELECT k2, b, gpu_sum(k2), gpu_count(b) FILTER (WHERE b), gpu_sum(i) FILTER (WHERE NOT b) FROM rows GROUP BY k2, b',
+	'floats' => 'SELECT k, gpu_sum(x), gpu_min(f), gpu_max(x), gpu_avg(f) FROM rows GROUP BY k',
+	'decimals' => 'SELECT k, gpu_sum(n), gpu_avg(n), gpu_min(n), gpu_sum(wide) FROM rows GROUP BY k',
+	'text as a key' => 'SELECT t, gpu_count(*), gpu_sum(i) FROM rows GROUP BY t',
+	'keys of each kind' => 'SELECT x, t, gpu_count(*), gpu_count(x), gpu_max(x) FROM rows GROUP BY x, t',
+	'wide keys' => 'SELECT big, i / 1000 AS j, k, gpu_count(*), gpu_sum(big) FROM rows GROUP BY big, i / 1000, k',
+	'oids and dates' => 'SELECT o % 500 AS o, d, gpu_count(*), gpu_sum(i) FROM rows GROUP BY o % 500, d',
+	'histograms' => "SELECT k, gpu_histogram(x, 0, 500, 40), gpu_histogram(big, 9223372036854775000, 9223372036854775800, 5) FROM rows WHERE k < 50 GROUP BY k",
+	'sketches' => 'SELECT k, gpu_approx_count_distinct(i), gpu_approx_count_distinct(t) FROM rows WHERE k < 20 GROUP BY k',
+	'extremes with payloads' => 'SELECT k, gpu_argmax(i, x), gpu_argmin(d, f) FROM rows GROUP BY k',
+	'no keys' => 'SELECT gpu_count(*), gpu_sum(i), gpu_sum(x), gpu_max(n) FROM rows',
+	'no rows' => 'SELECT gpu_count(*), gpu_sum(i) FROM rows WHERE i < 0',
+);
+foreach my $name (sort keys %query)
+{
+	my $rows = "SELECT count(*), md5(string_agg(g::text, ',' ORDER BY g::text)) FROM ($query{$name}) g";
+	my $plain = $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $rows");
+
+	foreach my $from (1, 2, 4)
+	{
+		foreach my $plan ('', $parallel)
+		{
+			my $what = "$name, no room from batch $from on" . ($plan ? ', in parallel' : '');
+			my ($out, $err);
+
+			provoke("memory $from");
+			$node->psql('postgres', "SET gpuagg.batch_rows = 1000; $plan $rows", stdout => \$out, stderr => \$err);
+			provoke(undef);
+			is($out, $plain, $what) or diag($err);
+		}
+	}
+}
+is(device('restarts'), $pid, 'the server lives on');
+is(device('memory_used'), 0, '... without memory left behind');
+
+# Some rows there and some here.
+{
+	my $explain = 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF)';
+
+	provoke('memory 3');
+	like($node->safe_psql('postgres', "$explain $query{decimals}"), qr/Engine: cuda.*Input Rows: 400000.*Rows on CPU: [1-9]\d{4,5}\b/s,
+		'some rows stay with the CPU');
+	like($node->safe_psql('postgres', "$parallel $explain $query{decimals}"),
+		qr/Engine: cuda.*Input Rows: 400000.*Participants: 3.*Rows on CPU: [1-9]\d{4,5}\b/s, '... and in a parallel plan');
+	provoke('memory');
+	like($node->safe_psql('postgres', "$parallel $explain $query{decimals}"), qr/Engine: cuda.*Rows on CPU: 400000\b/s, '... or all of them');
+	provoke(undef);
+	like($node->safe_psql('postgres', "$parallel $explain $query{decimals}"), qr/Engine: cuda(?!.*Rows on CPU)/s, '... or none');
+}
+
+# Rows in order do not mix: the CPU engine starts over.
+{
+	my $rows = 'SELECT count(*), sum(s) FROM (SELECT k, gpu_max_subarray_sum(i % 100 - 50 ORDER BY i) AS s FROM rows GROUP BY k) g';
+	my $plain = $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $rows");
+
+	provoke('memory 2');
+	is($node->safe_psql('postgres', $rows), $plain, 'no room for rows in order');
+	provoke(undef);
+}
+
+# A rescan starts with a server that has room again.
+{
+	my $rows = 'SELECT j, c, s FROM (VALUES (1), (2), (3)) v(j), LATERAL (SELECT count(*) AS c, sum(s) AS s FROM (SELECT k, gpu_sum(i) AS s FROM rows WHERE i % 3 < j GROUP BY k) g) l ORDER BY j';
+	my $plain = $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $rows");
+
+	provoke('memory 2');
+	is($node->safe_psql('postgres', $rows), $plain, 'rescans without room');
+	provoke(undef);
+}
+
+# A query of which a batch was reduced in part is of no use to anybody, and harms nobody else.
+{
+	my ($out, $err);
+	my $rows = "SELECT count(*), sum(c) FROM (SELECT k, gpu_count(*) AS c FROM rows GROUP BY k) g";
+
+	provoke('launch 2');
+	is($node->safe_psql('postgres', $rows), '1000|400000', 'a failed launch: the CPU engine starts over');
+	$node->psql('postgres', "SET gpuagg.batch_rows = 1000; $parallel $rows", stdout => \$out, stderr => \$err);
+	provoke(undef);
+	like($err, qr/engine "cuda" failed: too many resources requested for launch\n.*cannot be read again/s, '... or a clear error, in a parallel plan');
+	is($out, '', '... and no answer');
+	is($node->safe_psql('postgres', "$parallel $rows"), '1000|400000', 'the next query runs');
+	is(device('restarts'), $pid, '... at the same server');
+	is(device('memory_used'), 0, '... without memory left behind');
+}
+
+# A call that does not come back: the server ends, and another one starts.
+{
+	my $since = time;
+
+	provoke('hang');
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM (SELECT k, gpu_sum(i) FROM rows GROUP BY k) g'), '1000',
+		'a device that hangs: the CPU engine answers');
+	provoke(undef);
+	cmp_ok(time - $since, '<', 20, '... within the deadline');
+	wait_until_ready();
+	is(device('restarts'), $pid + 1, '... and the server was started again');
+	like(slurp_file($node->logfile), qr/ending because of a device error: a call of the GPU does not return/, '... which the log explains');
+}
+
+$node->stop;
+done_testing();

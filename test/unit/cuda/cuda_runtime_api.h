@@ -1,0 +1,99 @@
+/*
+ * cuda_runtime_api.h
+ *	  What the server's device layer uses of the CUDA run time, declared for
+ *	  the stub (cuda_stub.c), so that tests need no CUDA.
+ *
+ * Names, values and meaning are those of the CUDA run-time API.
+ */
+#ifndef GPUAGG_STUB_CUDA_RUNTIME_API_H
+#define GPUAGG_STUB_CUDA_RUNTIME_API_H
+
+#include <stddef.h>
+
+typedef enum cudaError
+{
+	cudaSuccess = 0,
+	cudaErrorInvalidValue = 1,
+	cudaErrorMemoryAllocation = 2,
+	cudaErrorInvalidConfiguration = 9,
+	cudaErrorInvalidDeviceFunction = 98,
+	cudaErrorNoDevice = 100,
+	cudaErrorNoKernelImageForDevice = 209,
+	cudaErrorUnsupportedPtxVersion = 222,
+	cudaErrorIllegalAddress = 700,
+	cudaErrorLaunchOutOfResources = 701,
+	cudaErrorCooperativeLaunchTooLarge = 720,
+	cudaErrorNotSupported = 801
+} cudaError_t;
+
+typedef struct CUstream_st *cudaStream_t;
+typedef struct CUevent_st *cudaEvent_t;
+typedef struct CUmemPool_st *cudaMemPool_t;
+
+typedef enum cudaMemcpyKind
+{
+	cudaMemcpyHostToHost,
+	cudaMemcpyHostToDevice,
+	cudaMemcpyDeviceToHost,
+	cudaMemcpyDeviceToDevice
+} cudaMemcpyKind;
+
+typedef enum cudaMemPoolAttr
+{
+	cudaMemPoolAttrReleaseThreshold = 4
+} cudaMemPoolAttr;
+
+enum
+{
+	cudaStreamNonBlocking = 1,
+	cudaEventDefault = 0,
+	cudaEventBlockingSync = 1,
+	cudaDeviceScheduleBlockingSync = 4,
+	cudaHostRegisterPortable = 1
+};
+
+struct cudaDeviceProp
+{
+	char		name[256];
+	size_t		totalGlobalMem;
+	size_t		sharedMemPerBlockOptin;
+	int			major;
+	int			minor;
+	int			multiProcessorCount;
+	int			maxThreadsPerMultiProcessor;
+	int			l2CacheSize;
+};
+
+extern const char *cudaGetErrorName(cudaError_t err);
+extern const char *cudaGetErrorString(cudaError_t err);
+extern cudaError_t cudaGetLastError(void);
+
+extern cudaError_t cudaGetDeviceCount(int *count);
+extern cudaError_t cudaDriverGetVersion(int *version);
+extern cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device);
+extern cudaError_t cudaSetDevice(int device);
+extern cudaError_t cudaSetDeviceFlags(unsigned flags);
+extern cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total);
+extern cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device);
+extern cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void *value);
+
+extern cudaError_t cudaFree(void *at);
+extern cudaError_t cudaMallocAsync(void **at, size_t bytes, cudaStream_t stream);
+extern cudaError_t cudaFreeAsync(void *at, cudaStream_t stream);
+extern cudaError_t cudaHostRegister(void *at, size_t bytes, unsigned flags);
+extern cudaError_t cudaHostUnregister(void *at);
+extern cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+								   cudaStream_t stream);
+extern cudaError_t cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream_t stream);
+
+extern cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
+extern cudaError_t cudaStreamDestroy(cudaStream_t stream);
+extern cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+extern cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
+extern cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags);
+extern cudaError_t cudaEventDestroy(cudaEvent_t event);
+extern cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+extern cudaError_t cudaEventSynchronize(cudaEvent_t event);
+extern cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t began, cudaEvent_t ended);
+
+#endif							/* GPUAGG_STUB_CUDA_RUNTIME_API_H */

@@ -1,0 +1,352 @@
+/*
+ * cuda_stub.c
+ *	  A CUDA run time that works in host memory; see cuda_stub.h.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_stub.h"
+
+int			stub_devices = 1;
+int			stub_capability[STUB_MAX_DEVICES] = {90, 90, 90, 90};
+int			stub_binary = 90;
+int			stub_ptx = 90;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int	counts[STUB_CALLS];
+static int	live;
+static cudaError_t sticky;
+static struct
+{
+	StubCall	call;
+	int			n;				/* 0: none */
+	bool		on;
+	cudaError_t err;
+	bool		happened;
+}			fault;
+
+static _Thread_local cudaError_t last;
+
+void
+stub_fail(StubCall call, int n, bool on, cudaError_t err)
+{
+	pthread_mutex_lock(&lock);
+	memset(counts, 0, sizeof(counts));
+	sticky = cudaSuccess;
+	fault.call = call;
+	fault.n = n;
+	fault.on = on;
+	fault.err = err;
+	fault.happened = false;
+	pthread_mutex_unlock(&lock);
+}
+
+void
+stub_mend(void)
+{
+	bool		happened = fault.happened;
+
+	stub_fail(STUB_ALLOC, 0, false, cudaSuccess);
+	fault.happened = happened;
+	last = cudaSuccess;
+}
+
+int
+stub_count(StubCall call)
+{
+	return counts[call];
+}
+
+bool
+stub_has_failed(void)
+{
+	return fault.happened;
+}
+
+int
+stub_live(void)
+{
+	return live;
+}
+
+/* What a call of this kind returns, apart from what it does. */
+static cudaError_t
+happen(StubCall call)
+{
+	cudaError_t err;
+
+	pthread_mutex_lock(&lock);
+	err = sticky;
+	counts[call]++;
+	if (err == cudaSuccess && fault.n > 0 && call == fault.call &&
+		(counts[call] == fault.n || (fault.on && counts[call] > fault.n)))
+	{
+		err = fault.err;
+		fault.happened = true;
+		if (err == cudaErrorIllegalAddress)
+			sticky = err;
+	}
+	pthread_mutex_unlock(&lock);
+	if (err != cudaSuccess)
+		last = err;
+	return err;
+}
+
+cudaError_t
+stub_launch(void)
+{
+	/* also the error of a call before it, if nobody took that */
+	happen(STUB_LAUNCH);
+	return cudaGetLastError();
+}
+
+/* ---- errors ---- */
+
+const char *
+cudaGetErrorName(cudaError_t err)
+{
+	switch (err)
+	{
+		case cudaErrorMemoryAllocation:
+			return "cudaErrorMemoryAllocation";
+		case cudaErrorLaunchOutOfResources:
+			return "cudaErrorLaunchOutOfResources";
+		case cudaErrorIllegalAddress:
+			return "cudaErrorIllegalAddress";
+		default:
+			return "cudaError";
+	}
+}
+
+const char *
+cudaGetErrorString(cudaError_t err)
+{
+	return err == cudaErrorMemoryAllocation ? "out of memory" : "an error of the stub";
+}
+
+cudaError_t
+cudaGetLastError(void)
+{
+	cudaError_t err = last;
+
+	last = sticky;
+	return err;
+}
+
+/* ---- devices ---- */
+
+cudaError_t
+cudaGetDeviceCount(int *count)
+{
+	*count = stub_devices;
+	return cudaSuccess;
+}
+
+cudaError_t
+cudaDriverGetVersion(int *version)
+{
+	*version = 13000;
+	return cudaSuccess;
+}
+
+cudaError_t
+cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
+{
+	memset(prop, 0, sizeof(*prop));
+	strcpy(prop->name, "stub");
+	prop->totalGlobalMem = (size_t) 1 << 30;
+	prop->sharedMemPerBlockOptin = 227 << 10;
+	prop->major = stub_capability[device] / 10;
+	prop->minor = stub_capability[device] % 10;
+	prop->multiProcessorCount = 132;
+	prop->maxThreadsPerMultiProcessor = 2048;
+	prop->l2CacheSize = 50 << 20;
+	return cudaSuccess;
+}
+
+cudaError_t
+cudaSetDevice(int device)
+{
+	(void) device;
+	return sticky;
+}
+
+cudaError_t
+cudaSetDeviceFlags(unsigned flags)
+{
+	(void) flags;
+	return sticky;
+}
+
+cudaError_t
+cudaMemGetInfo(size_t *free_bytes, size_t *total)
+{
+	*total = (size_t) 1 << 30;
+	*free_bytes = *total;
+	return sticky;
+}
+
+cudaError_t
+cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device)
+{
+	(void) device;
+	*pool = NULL;
+	return sticky;
+}
+
+cudaError_t
+cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void *value)
+{
+	(void) pool, (void) attr, (void) value;
+	return sticky;
+}
+
+/* ---- memory ---- */
+
+cudaError_t
+cudaFree(void *at)
+{
+	(void) at;
+	return sticky;
+}
+
+/* What is there before it is written is no zero. */
+cudaError_t
+cudaMallocAsync(void **at, size_t bytes, cudaStream_t stream)
+{
+	cudaError_t err = happen(STUB_ALLOC);
+
+	(void) stream;
+	if (err != cudaSuccess)
+		return err;
+	*at = aligned_alloc(256, (bytes + 255) / 256 * 256);
+	memset(*at, 0x5a, bytes < 65536 ? bytes : 65536);
+	__atomic_fetch_add(&live, 1, __ATOMIC_SEQ_CST);
+	return cudaSuccess;
+}
+
+/* With the context lost as well, so that tests may see what the server would forget. */
+cudaError_t
+cudaFreeAsync(void *at, cudaStream_t stream)
+{
+	(void) stream;
+	free(at);
+	__atomic_fetch_sub(&live, 1, __ATOMIC_SEQ_CST);
+	return sticky;
+}
+
+cudaError_t
+cudaHostRegister(void *at, size_t bytes, unsigned flags)
+{
+	(void) at, (void) bytes, (void) flags;
+	return happen(STUB_OTHER);
+}
+
+cudaError_t
+cudaHostUnregister(void *at)
+{
+	(void) at;
+	return sticky;
+}
+
+cudaError_t
+cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
+{
+	cudaError_t err = happen(STUB_COPY);
+
+	(void) kind, (void) stream;
+	if (err == cudaSuccess && bytes > 0)
+		memcpy(to, from, bytes);
+	return err;
+}
+
+cudaError_t
+cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream_t stream)
+{
+	cudaError_t err = happen(STUB_COPY);
+
+	(void) stream;
+	if (err == cudaSuccess && bytes > 0)
+		memset(at, value, bytes);
+	return err;
+}
+
+/* ---- streams and events: memory of their own, so that leaks and use after the end show ---- */
+
+cudaError_t
+cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+	cudaError_t err = happen(STUB_OTHER);
+
+	(void) flags;
+	if (err == cudaSuccess)
+		*stream = malloc(1);
+	return err;
+}
+
+cudaError_t
+cudaStreamDestroy(cudaStream_t stream)
+{
+	free(stream);
+	return sticky;
+}
+
+cudaError_t
+cudaStreamSynchronize(cudaStream_t stream)
+{
+	*(volatile char *) stream = 0;
+	return happen(STUB_OTHER);
+}
+
+cudaError_t
+cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
+{
+	(void) flags;
+	*(volatile char *) stream = 0;
+	*(volatile char *) event = 0;
+	return happen(STUB_OTHER);
+}
+
+cudaError_t
+cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
+	cudaError_t err = happen(STUB_OTHER);
+
+	(void) flags;
+	if (err == cudaSuccess)
+		*event = malloc(1);
+	return err;
+}
+
+cudaError_t
+cudaEventDestroy(cudaEvent_t event)
+{
+	free(event);
+	return sticky;
+}
+
+cudaError_t
+cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+	*(volatile char *) stream = 0;
+	*(volatile char *) event = 0;
+	return happen(STUB_OTHER);
+}
+
+cudaError_t
+cudaEventSynchronize(cudaEvent_t event)
+{
+	*(volatile char *) event = 0;
+	return happen(STUB_OTHER);
+}
+
+cudaError_t
+cudaEventElapsedTime(float *ms, cudaEvent_t began, cudaEvent_t ended)
+{
+	*(volatile char *) began = 0;
+	*(volatile char *) ended = 0;
+	*ms = 1;
+	return happen(STUB_OTHER);
+}

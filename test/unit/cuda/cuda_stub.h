@@ -1,0 +1,46 @@
+/*
+ * cuda_stub.h
+ *	  A CUDA run time that works in host memory, at once and in order, and fails when it is told to.
+ */
+#ifndef GPUAGG_CUDA_STUB_H
+#define GPUAGG_CUDA_STUB_H
+
+#include <stdbool.h>
+
+#include "cuda_runtime_api.h"
+
+typedef enum StubCall
+{
+	STUB_ALLOC,					/* device memory */
+	STUB_COPY,					/* copies and fills */
+	STUB_LAUNCH,				/* a function of the kernel library */
+	STUB_OTHER,					/* streams and events */
+	STUB_CALLS
+} StubCall;
+
+/* One device for each entry; ten times major plus minor. */
+#define STUB_MAX_DEVICES 4
+extern int	stub_devices;
+extern int	stub_capability[STUB_MAX_DEVICES];
+/* What device_kernel_versions tells of the current device, and whether it finds a kernel at all. */
+extern int	stub_binary;
+extern int	stub_ptx;
+
+/*
+ * From now on the n-th call of this kind (1 is the next), and if `on` is set all
+ * after it, returns this error.  An illegal address stays, for every call, until
+ * stub_mend().
+ */
+extern void stub_fail(StubCall call, int n, bool on, cudaError_t err);
+extern void stub_mend(void);
+/* Calls of this kind since the last stub_fail or stub_mend. */
+extern int	stub_count(StubCall call);
+/* Was an error returned since the last stub_fail? */
+extern bool stub_has_failed(void);
+/* Pieces of device memory that were not freed. */
+extern int	stub_live(void);
+
+/* For cuda_stub_kernels.c: what a launch returns. */
+extern cudaError_t stub_launch(void);
+
+#endif							/* GPUAGG_CUDA_STUB_H */

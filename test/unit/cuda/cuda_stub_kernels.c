@@ -1,0 +1,601 @@
+/*
+ * cuda_stub_kernels.c
+ *	  The kernel library and the server's small kernels on the host, row by row
+ *	  with the operators of monoid.h, for tests of the device layer.
+ *
+ * Each function is one launch of the stub.  What the headers leave undefined (a
+ * hash table's order, workspaces) is as simple as it can be, but memory is asked
+ * for as the real library asks for it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bins.h"
+#include "cuda_stub.h"
+#include "device_kernels.h"
+#include "hll.h"
+
+#define WORKSPACE 4096
+
+static _Thread_local cudaError_t last_code;
+
+const char *
+gpuagg_cuda_last_error(void)
+{
+	return cudaGetErrorName(last_code);
+}
+
+int
+gpuagg_cuda_last_code(void)
+{
+	return last_code;
+}
+
+#define LAUNCH() \
+	do { \
+		cudaError_t launch_err = stub_launch(); \
+		if (launch_err != cudaSuccess) \
+		{ \
+			last_code = launch_err; \
+			return GPUAGG_CUDA_ERROR; \
+		} \
+	} while (0)
+
+/* Answers how much memory is wanted; writes to all of it later, so that too little shows. */
+#define SIZE(workspace, workspace_bytes) \
+	do { \
+		if ((workspace) == NULL) \
+		{ \
+			*(workspace_bytes) = WORKSPACE; \
+			return GPUAGG_CUDA_OK; \
+		} \
+		if (*(workspace_bytes) < WORKSPACE) \
+			return GPUAGG_CUDA_WORKSPACE; \
+		memset(workspace, 0x77, WORKSPACE); \
+	} while (0)
+
+GpuaggCudaStatus
+device_kernel_versions(int *binary, int *ptx)
+{
+	LAUNCH();
+	*binary = stub_binary;
+	*ptx = stub_ptx;
+	return GPUAGG_CUDA_OK;
+}
+
+/* ---- values ---- */
+
+typedef struct Input
+{
+	GpuaggColumn x;
+	GpuaggColumn y;
+	int64_t		row;			/* in the batch */
+	int64_t		number;			/* of all */
+} Input;
+
+static bool
+is_valid(const uint8_t *validity, int64_t i)
+{
+	return validity == NULL || (validity[i >> 3] >> (i & 7) & 1);
+}
+
+static int64_t
+load_integer(const GpuaggColumn *c, int64_t i)
+{
+	switch (c->type)
+	{
+		case GPUAGG_VALUE_I8:
+			return ((const int8_t *) c->values)[i];
+		case GPUAGG_VALUE_I16:
+			return ((const int16_t *) c->values)[i];
+		case GPUAGG_VALUE_I32:
+			return ((const int32_t *) c->values)[i];
+		default:
+			return ((const int64_t *) c->values)[i];
+	}
+}
+
+static double
+load_double(const GpuaggColumn *c, int64_t i)
+{
+	if (c->type == GPUAGG_VALUE_F64)
+		return ((const double *) c->values)[i];
+	if (c->type == GPUAGG_VALUE_F32)
+		return ((const float *) c->values)[i];
+	return (double) load_integer(c, i);
+}
+
+#define INPUT_int8_t(r) (int8_t) ((r)->x.values ? load_integer(&(r)->x, (r)->row) : 1)
+#define INPUT_int32_t(r) (int32_t) load_integer(&(r)->x, (r)->row)
+#define INPUT_uint32_t(r) (uint32_t) load_integer(&(r)->x, (r)->row)
+#define INPUT_int64_t(r) load_integer(&(r)->x, (r)->row)
+#define INPUT_gpuagg_i128(r) (gpuagg_i128) load_integer(&(r)->x, (r)->row)
+#define INPUT_float(r) (float) load_double(&(r)->x, (r)->row)
+#define INPUT_double(r) load_double(&(r)->x, (r)->row)
+#define INPUT_gpuagg_f64x2(r) ((gpuagg_f64x2) {load_double(&(r)->x, (r)->row), load_double(&(r)->y, (r)->row)})
+#define INPUT_gpuagg_kv(r) ((gpuagg_kv) {load_integer(&(r)->x, (r)->row), \
+	(r)->y.values ? load_integer(&(r)->y, (r)->row) : (r)->number})
+#define INPUT_gpuagg_mat2(r) ((const gpuagg_mat2 *) (r)->x.values)[(r)->row]
+#define INPUT_gpuagg_mat3(r) ((const gpuagg_mat3 *) (r)->x.values)[(r)->row]
+#define INPUT_gpuagg_mat4(r) ((const gpuagg_mat4 *) (r)->x.values)[(r)->row]
+#define INPUT_gpuagg_mat5(r) ((const gpuagg_mat5 *) (r)->x.values)[(r)->row]
+
+/*
+ * Of each operator: a state with a row more, n identities, and a state with a
+ * packed input more.
+ */
+#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
+	static int row_##name(void *state, const Input *r) \
+	{ \
+		state_t a, b, s; \
+		input_t x = INPUT_##input_t(r); \
+		memcpy(&a, state, sizeof(a)); \
+		b = name##_lift(x); \
+		s = name##_step(a, x); \
+		memcpy(state, &s, sizeof(s)); \
+		return name##_error(a, b, s); \
+	} \
+	static void fill_##name(char *state, int64_t n) \
+	{ \
+		state_t s = name##_identity(); \
+		for (int64_t i = 0; i < n; i++) \
+			memcpy(state + i * sizeof(s), &s, sizeof(s)); \
+	} \
+	static void step_##name(char *state, const char *input) \
+	{ \
+		state_t s; \
+		input_t x; \
+		memcpy(&s, state, sizeof(s)); \
+		memcpy(&x, input, sizeof(x)); \
+		s = name##_step(s, x); \
+		memcpy(state, &s, sizeof(s)); \
+	}
+#include "monoid_list.h"
+#undef MONOID
+
+static const struct
+{
+	int			(*row) (void *state, const Input *r);
+	void		(*fill) (char *state, int64_t n);
+	void		(*step) (char *state, const char *input);
+}			operators[] = {
+#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) {row_##name, fill_##name, step_##name},
+#include "monoid_list.h"
+#undef MONOID
+};
+
+/* ---- histograms ---- */
+
+GpuaggCudaStatus
+gpuagg_hist_init(MonoidId op, void *states, int64_t nbins, gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	operators[op].fill(states, nbins);
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
+{
+	(void) hist;
+	memset(choice, 0, sizeof(*choice));
+	choice->strategy = GPUAGG_HIST_GLOBAL;
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_bytes,
+				   gpuagg_stream stream)
+{
+	const int32_t *bins = hist->bins.column[0].values;
+
+	(void) stream;
+	SIZE(workspace, workspace_bytes);
+	LAUNCH();
+	for (int s = 0; s < hist->nslots; s++)
+	{
+		const GpuaggSlot *slot = &hist->slot[s];
+
+		for (int64_t i = 0; i < hist->nrows; i++)
+		{
+			Input		in = {slot->x, slot->y, i, hist->first_row + i};
+
+			if (bins[i] < 0 || bins[i] >= hist->bins.nbins || (slot->filter && !slot->filter[i]) ||
+				!is_valid(slot->x.validity, i) || !is_valid(slot->y.validity, i))
+				continue;
+			hist->status->errors[s] |=
+				operators[slot->op].row((char *) slot->states +
+										(size_t) bins[i] * gpuagg_monoids[slot->op].state_size, &in);
+		}
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+gpuagg_hist_bins(const GpuaggBins *bins, int64_t nrows, int32_t *out, GpuaggHistStatus *status,
+				 gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < nrows; i++)
+	{
+		int64_t		bin = 0;
+
+		for (int c = 0; c < bins->ncolumns && bin >= 0; c++)
+		{
+			int64_t		digit = bins->extent[c] - 1;
+
+			if (is_valid(bins->column[c].validity, i))
+			{
+				digit = load_integer(&bins->column[c], i) - bins->min[c];
+				if (digit < 0 || digit >= bins->extent[c] - bins->null_bin[c])
+				{
+					status->outside++;
+					digit = -1;
+				}
+			}
+			else if (!bins->null_bin[c])
+				digit = -1;
+			bin = digit < 0 ? -1 : bin * bins->extent[c] + digit;
+		}
+		out[i] = (int32_t) bin;
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+gpuagg_key_range(const GpuaggColumn *column, int64_t nrows, int64_t *range, gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	range[0] = INT64_MAX;
+	range[1] = INT64_MIN;
+	for (int64_t i = 0; i < nrows; i++)
+		if (is_valid(column->validity, i))
+		{
+			int64_t		v = load_integer(column, i);
+
+			range[0] = v < range[0] ? v : range[0];
+			range[1] = v > range[1] ? v : range[1];
+		}
+	return GPUAGG_CUDA_OK;
+}
+
+/* ---- hash group-by: linear probing over numbers of groups ---- */
+
+static int64_t
+slots_of(int64_t capacity)
+{
+	return 2 * capacity + 64;
+}
+
+size_t
+gpuagg_group_slot_bytes(int key_bytes, int64_t capacity)
+{
+	(void) key_bytes;
+	return slots_of(capacity) * sizeof(int32_t);
+}
+
+static void
+clear_table(const GpuaggGroupTable *table)
+{
+	memset(table->slots, 0xff, gpuagg_group_slot_bytes(table->key_bytes, table->capacity));
+	table->counters->groups = table->counters->pending = 0;
+	table->counters->null_bin = -1;
+}
+
+GpuaggCudaStatus
+gpuagg_group_init(const GpuaggGroupTable *table, gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	clear_table(table);
+	return GPUAGG_CUDA_OK;
+}
+
+/* The bin of a key, new or not; -1 if it is new and there is no room. */
+static int32_t
+find_or_add(const GpuaggGroupTable *table, const char *key)
+{
+	int			width = table->key_bytes;
+	int32_t    *slots = table->slots;
+	char	   *keys = table->keys;
+	uint64_t	h = 0xcbf29ce484222325ULL;
+	int64_t		at;
+
+	for (int i = 0; i < width; i++)
+		h = (h ^ (unsigned char) key[i]) * 0x100000001b3ULL;
+	at = (int64_t) ((h ^ h >> 32) % slots_of(table->capacity));
+	while (slots[at] >= 0 && memcmp(keys + (size_t) slots[at] * width, key, width) != 0)
+		at = (at + 1) % slots_of(table->capacity);
+	if (slots[at] >= 0)
+		return slots[at];
+	/* as the real one, it goes on counting */
+	if (table->counters->groups >= (uint64_t) table->capacity)
+	{
+		table->counters->groups++;
+		return -1;
+	}
+	slots[at] = (int32_t) table->counters->groups++;
+	memcpy(keys + (size_t) slots[at] * width, key, width);
+	return slots[at];
+}
+
+GpuaggCudaStatus
+gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8_t *validity,
+					const uint8_t *filter, int64_t nrows, int retry, int32_t *bins,
+					gpuagg_stream stream)
+{
+	(void) validity, (void) filter, (void) stream;
+	LAUNCH();
+	table->counters->pending = 0;
+	for (int64_t i = 0; i < nrows; i++)
+	{
+		if (retry && bins[i] != -1)
+			continue;
+		bins[i] = find_or_add(table, (const char *) keys + i * table->key_bytes);
+		table->counters->pending += bins[i] < 0;
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+gpuagg_group_status(const GpuaggGroupTable *table, int64_t *groups, int64_t *pending,
+					int64_t *null_bin, gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	*groups = table->counters->groups < (uint64_t) table->capacity ?
+		(int64_t) table->counters->groups : table->capacity;
+	*pending = (int64_t) table->counters->pending;
+	*null_bin = table->counters->null_bin;
+	return *pending > 0 ? GPUAGG_CUDA_FULL : GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGroupTable *to, gpuagg_stream stream)
+{
+	int64_t		groups = from->counters->groups < (uint64_t) from->capacity ?
+		(int64_t) from->counters->groups : from->capacity;
+
+	(void) stream;
+	LAUNCH();
+	clear_table(to);
+	for (int64_t g = 0; g < groups; g++)
+		find_or_add(to, (const char *) from->keys + g * from->key_bytes);
+	return GPUAGG_CUDA_OK;
+}
+
+/* ---- rows in order ---- */
+
+typedef struct Sort
+{
+	int			nwords;
+	const GpuaggSortWord *words;
+} Sort;
+
+static _Thread_local Sort sorting;
+
+static int
+compare_rows(const void *a, const void *b)
+{
+	int64_t		x = *(const int64_t *) a;
+	int64_t		y = *(const int64_t *) b;
+
+	for (int w = 0; w < sorting.nwords; w++)
+	{
+		GpuaggColumn column = {.values = sorting.words[w].values,.type = sorting.words[w].type};
+		int64_t		u = load_integer(&column, x);
+		int64_t		v = load_integer(&column, y);
+
+		if (u != v)
+			return (u < v) != sorting.words[w].descending ? -1 : 1;
+	}
+	return x < y ? -1 : x > y;
+}
+
+GpuaggCudaStatus
+gpuagg_cuda_sort_rows(int64_t n, int nwords, const GpuaggSortWord *words, int64_t *permutation,
+					  void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
+{
+	(void) stream;
+	SIZE(workspace, workspace_bytes);
+	LAUNCH();
+	for (int64_t i = 0; i < n; i++)
+		permutation[i] = i;
+	sorting = (Sort) {nwords, words};
+	qsort(permutation, n, sizeof(int64_t), compare_rows);
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+gpuagg_cuda_select_rows(int64_t n, const int64_t *permutation, const uint8_t *keep,
+						int64_t *selected, int64_t *nselected_device, void *workspace,
+						size_t *workspace_bytes, gpuagg_stream stream)
+{
+	(void) stream;
+	SIZE(workspace, workspace_bytes);
+	LAUNCH();
+	*nselected_device = 0;
+	for (int64_t i = 0; i < n; i++)
+		if (keep[permutation[i]])
+			selected[(*nselected_device)++] = permutation[i];
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+gpuagg_cuda_gather(int row_size, const void *in, const int64_t *index, int64_t n,
+				   const int64_t *n_device, void *out, gpuagg_stream stream)
+{
+	(void) n_device, (void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < n; i++)
+		memcpy((char *) out + i * row_size, (const char *) in + index[i] * row_size, row_size);
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+gpuagg_cuda_segments_from_keys(int key_size, const void *keys, int64_t n, int64_t *offsets,
+							   int64_t *nsegments_device, GpuaggSegments *segments,
+							   void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
+{
+	int64_t		nsegments = 0;
+
+	(void) stream;
+	SIZE(workspace, workspace_bytes);
+	LAUNCH();
+	for (int64_t i = 0; i < n; i++)
+		if (i == 0 || memcmp((const char *) keys + (i - 1) * key_size,
+							 (const char *) keys + i * key_size, key_size) != 0)
+			offsets[nsegments++] = i;
+	offsets[nsegments] = n;
+	*nsegments_device = nsegments;
+	memset(segments, 0, sizeof(*segments));
+	segments->nvalues = n;
+	segments->nsegments = n;
+	segments->nsegments_device = nsegments_device;
+	segments->offsets = offsets;
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+gpuagg_cuda_segmented_reduce(const GpuaggSegments *segments, MonoidId op, GpuaggValueType type,
+							 const void *values, void *states, uint32_t *errors, void *workspace,
+							 size_t *workspace_bytes, gpuagg_stream stream)
+{
+	(void) type, (void) errors, (void) stream;
+	SIZE(workspace, workspace_bytes);
+	LAUNCH();
+	for (int64_t s = 0; s < segments->nsegments; s++)
+	{
+		char	   *state = (char *) states + s * gpuagg_monoids[op].state_size;
+
+		operators[op].fill(state, 1);
+		for (int64_t i = segments->offsets[s]; i < segments->offsets[s + 1]; i++)
+			operators[op].step(state, (const char *) values + i * gpuagg_monoids[op].input_size);
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+/* ---- the server's small kernels ---- */
+
+static GpuaggColumn
+column_of(const DeviceColumn *c)
+{
+	static const GpuaggValueType types[WIRE_TYPES] = {
+		GPUAGG_VALUE_I8, GPUAGG_VALUE_I16, GPUAGG_VALUE_I32, GPUAGG_VALUE_I64,
+		GPUAGG_VALUE_I128, GPUAGG_VALUE_F32, GPUAGG_VALUE_F64
+	};
+
+	return (GpuaggColumn) {c->values, c->validity, types[c->type]};
+}
+
+GpuaggCudaStatus
+device_pack_keys(const PackKeys *pack, int64_t nrows, void *out, gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	memset(out, 0, nrows * pack->key_bytes);
+	for (int64_t i = 0; i < nrows; i++)
+	{
+		char	   *key = (char *) out + i * pack->key_bytes;
+
+		for (int k = 0; k < pack->nkeys; k++)
+			if (is_valid(pack->column[k].validity, i))
+				memcpy(key + pack->offset[k],
+					   (const char *) pack->column[k].values + i * pack->width[k], pack->width[k]);
+			else
+				key[pack->null_offset] |= 1 << k;
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_scatter(const void *from, size_t row_bytes, const int32_t *map, int64_t n, void *to,
+			   gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < n; i++)
+		if (map[i] >= 0)
+			memcpy((char *) to + map[i] * row_bytes, (const char *) from + i * row_bytes, row_bytes);
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_gather(const void *from, size_t row_bytes, const int32_t *map, int64_t n, void *to,
+			  gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < n; i++)
+		memcpy((char *) to + i * row_bytes, (const char *) from + map[i] * row_bytes, row_bytes);
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_slot_bins(const SlotBins *b, int64_t nrows, int32_t *out, gpuagg_stream stream)
+{
+	GpuaggColumn column = column_of(&b->column);
+
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < nrows; i++)
+	{
+		int			group = b->group ? b->group[i] : 0;
+		int			bin,
+					rank = 0;
+
+		out[i] = -1;
+		if (group < 0 || !is_valid(b->column.validity, i) || (b->filter && !b->filter[i]))
+			continue;
+		if (b->kind == WIRE_BIN_HLL)
+			gpuagg_bin_hll((uint64_t) load_integer(&column, i), &bin, &rank);
+		else if (b->kind == WIRE_BIN_UNIFORM)
+			bin = gpuagg_bin_uniform(load_double(&column, i), b->lo, b->hi, b->n);
+		else
+			bin = gpuagg_bin_thresholds(load_double(&column, i), b->thresholds, b->n);
+		out[i] = group * b->width + bin;
+		if (b->rank)
+			b->rank[i] = rank;
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_pack_inputs(const PackInput *pack, int64_t nrows, void *inputs, uint8_t *keep,
+				   gpuagg_stream stream)
+{
+	GpuaggColumn column = column_of(&pack->column[0]);
+
+	(void) stream;
+	LAUNCH();
+	/* the integers of MAXSUB_I64 are what the tests send */
+	if (pack->monoid != MONOID_MAXSUB_I64)
+		return GPUAGG_CUDA_UNSUPPORTED;
+	for (int64_t i = 0; i < nrows; i++)
+	{
+		((int64_t *) inputs)[i] = load_integer(&column, i);
+		keep[i] = is_valid(column.validity, i) && (pack->filter == NULL || pack->filter[i]);
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_pack_order(const DeviceColumn *order, int64_t nrows, int nulls_first, int64_t *codes,
+				  int8_t *ranks, gpuagg_stream stream)
+{
+	GpuaggColumn column = column_of(order);
+
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < nrows; i++)
+	{
+		bool		valid = is_valid(column.validity, i);
+
+		codes[i] = valid ? load_integer(&column, i) : 0;
+		ranks[i] = valid == (nulls_first != 0);
+	}
+	return GPUAGG_CUDA_OK;
+}

@@ -1,0 +1,518 @@
+/*
+ * device_test.c
+ *	  The CUDA device layer over a stub of the run time: every call of a set of
+ *	  queries fails once, or from some point on.
+ *
+ * Whatever fails, a query of three participants has the right groups of the
+ * batches that were taken, or every participant gets the same failure; all
+ * memory is given back; a query beside it does not notice.
+ */
+#include <pthread.h>
+
+#include "cuda/cases.h"
+#include "cuda/cuda_stub.h"
+#include "device_cuda.h"
+
+#define PARTICIPANTS 3
+#define BUFFER_BYTES (1 << 20)
+
+/* ---- what the server's main file has ---- */
+
+static char log_text[1024];
+
+void
+server_log(const char *format,...)
+{
+	va_list		args;
+
+	va_start(args, format);
+	vsnprintf(log_text, sizeof(log_text), format, args);
+	va_end(args);
+}
+
+void
+server_abandon(const char *reason)
+{
+	printf("Bail out! the server ends: %s\n", reason);
+	exit(1);
+}
+
+void *
+stub_dlopen(const char *name, int flags)
+{
+	(void) name, (void) flags;
+	return log_text;
+}
+
+/* ---- a run of a query ---- */
+
+typedef struct Run
+{
+	const Case *c;
+	OpenQuery  *query[PARTICIPANTS];
+	Lane	   *lane[PARTICIPANTS];
+	char	   *arena[PARTICIPANTS];
+	uint32_t	taken;			/* batches, a bit each */
+	DeviceStatus status;
+	DeviceError error;
+	WireFinished finished;
+	char	   *groups;			/* key and states of each, by key */
+	size_t		group_bytes;
+} Run;
+
+/* Fills in status and error; later calls are not made. */
+static bool
+went_well(Run *run, DeviceStatus status, const DeviceError *error)
+{
+	run->status = status;
+	run->error = *error;
+	return status == DEVICE_OK;
+}
+
+static bool
+open_run(Run *run)
+{
+	DeviceError error = {""};
+	WireQuery	wire = run->c->q;
+
+	wire.share = 4711;
+	for (int p = 0; p < PARTICIPANTS; p++)
+	{
+		if (!went_well(run, query_enter(&run->query[p], 0, &wire, run->c->thresholds, &error), &error))
+			return false;
+		if (!went_well(run, device_ops.lane_open(&run->lane[p], 0, run->arena[p], BUFFER_BYTES,
+												 ARENA_BUFFERS, &error), &error))
+			return false;
+	}
+	return true;
+}
+
+/* After a failure of the query, every participant gets it, whatever is asked. */
+static void
+check_stays_failed(Run *run, int buffer)
+{
+	WireBatch	batch;
+	WireFinished finished;
+	WireGroups	groups = {0};
+	DeviceError error = {""};
+
+	make_batch(run->c, 0, buffer, run->arena[0] + buffer * BUFFER_BYTES, &batch);
+	for (int p = 0; p < PARTICIPANTS; p++)
+	{
+		CHECK(query_reduce(run->query[p], run->lane[p], &batch, &error) == run->status, "a batch after the failure");
+		CHECK(strcmp(error.text, run->error.text) == 0, "another text: %s", error.text);
+		CHECK(query_finish(run->query[p], &finished, &error) == run->status, "an end after the failure");
+		CHECK(query_fetch(run->query[p], run->lane[p], &groups, &error) == run->status, "a fetch after the failure");
+	}
+}
+
+static bool
+give_batch(Run *run, int b)
+{
+	int			p = b % PARTICIPANTS;
+	int			buffer = b / PARTICIPANTS % ARENA_BUFFERS;
+	WireBatch	batch;
+	DeviceError error = {""};
+	DeviceStatus status;
+	size_t		bytes;
+	double		ms;
+
+	make_batch(run->c, b, buffer, run->arena[p] + buffer * BUFFER_BYTES, &batch);
+	if (!went_well(run, device_ops.copy(run->lane[p], &batch, &bytes, &error), &error) ||
+		!went_well(run, device_ops.copy_wait(run->lane[p], buffer, &ms, &error), &error))
+		return false;
+	status = query_reduce(run->query[p], run->lane[p], &batch, &error);
+	if (status == DEVICE_FULL)
+	{
+		CHECK(error.text[0] != '\0' || atomic_load(&run->query[p]->full), "no reason");
+		return true;
+	}
+	if (!went_well(run, status, &error))
+	{
+		check_stays_failed(run, buffer);
+		return false;
+	}
+	run->taken |= 1u << b;
+	return true;
+}
+
+static int
+compare_keys(const void *a, const void *b)
+{
+	int32_t		x,
+				y;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return x < y ? -1 : x > y;
+}
+
+static bool
+fetch_groups(Run *run)
+{
+	const WireQuery *q = &run->c->q;
+	size_t		key_bytes = q->key_bytes;
+	uint64_t	fits = (BUFFER_BYTES - (q->nslots + 1) * WIRE_ALIGN) / wire_group_bytes(q);
+	DeviceError error = {""};
+
+	run->group_bytes = wire_group_bytes(q);
+	run->groups = malloc(run->group_bytes * run->finished.ngroups + 1);
+	for (uint64_t first = 0; first < run->finished.ngroups;)
+	{
+		uint64_t	left = run->finished.ngroups - first;
+		WireGroups	out = {.first = first,.n = left < fits ? left : fits};
+		size_t		at = wire_align(out.n * key_bytes);
+
+		for (int s = 0; s < q->nslots; s++)
+		{
+			out.slots[s] = at;
+			at += wire_align(out.n * slot_state_bytes(q, s));
+		}
+		if (!went_well(run, query_fetch(run->query[0], run->lane[0], &out, &error), &error))
+			return false;
+		for (uint32_t g = 0; g < out.n; g++)
+		{
+			char	   *to = run->groups + (first + g) * run->group_bytes;
+
+			memcpy(to, run->arena[0] + out.keys + g * key_bytes, key_bytes);
+			to += key_bytes;
+			for (int s = 0; s < q->nslots; s++)
+			{
+				memcpy(to, run->arena[0] + out.slots[s] + g * slot_state_bytes(q, s), slot_state_bytes(q, s));
+				to += slot_state_bytes(q, s);
+			}
+		}
+		first += out.n;
+	}
+	if (key_bytes > 0)
+		qsort(run->groups, run->finished.ngroups, run->group_bytes, compare_keys);
+	return true;
+}
+
+/* The batches of `wanted`; those taken are in run->taken. */
+static void
+do_run(Run *run, const Case *c, uint32_t wanted)
+{
+	static char *arenas[PARTICIPANTS];
+	bool		ok;
+	DeviceError error = {""};
+
+	memset(run, 0, sizeof(*run));
+	run->c = c;
+	for (int p = 0; p < PARTICIPANTS; p++)
+	{
+		if (arenas[p] == NULL)
+			arenas[p] = malloc(ARENA_BUFFERS * BUFFER_BYTES);
+		run->arena[p] = arenas[p];
+	}
+	ok = open_run(run);
+	for (int b = 0; b < c->nbatches && ok; b++)
+		if (wanted >> b & 1)
+			ok = give_batch(run, b);
+	for (int p = 0; p < PARTICIPANTS && ok; p++)
+	{
+		double		ms;
+
+		ok = went_well(run, device_ops.lane_settle(run->lane[p], &ms, &error), &error);
+	}
+	if (ok)
+		ok = went_well(run, query_finish(run->query[0], &run->finished, &error), &error);
+	if (ok)
+		fetch_groups(run);
+	for (int p = 0; p < PARTICIPANTS; p++)
+	{
+		if (run->query[p])
+			query_leave(run->query[p]);
+		if (run->lane[p])
+			device_ops.lane_close(run->lane[p]);
+	}
+}
+
+/* ---- checks ---- */
+
+static uint64_t
+used(void)
+{
+	return budget_device(0)->used;
+}
+
+static void
+check_counts_and_sums(const Run *run, const char *what)
+{
+	int			n;
+	Expected   *expected = expect(run->c, run->taken, &n);
+
+	CHECK((uint64_t) n == run->finished.ngroups, "%s: %d groups expected, not %d", what, n,
+		  (int) run->finished.ngroups);
+	CHECK(run->finished.errors == 0, "%s: errors", what);
+	for (int g = 0; g < n && (uint64_t) g < run->finished.ngroups; g++)
+	{
+		const char *at = run->groups + g * run->group_bytes;
+		int32_t		key = 0;
+		int64_t		state[2];
+
+		memcpy(&key, at, run->c->q.key_bytes);
+		memcpy(state, at + run->c->q.key_bytes, sizeof(state));
+		CHECK(key == expected[g].key && state[0] == expected[g].count && state[1] == expected[g].sum,
+			  "%s: group %d: key %d count %d sum %d, expected %d %d %d", what, g, key, (int) state[0],
+			  (int) state[1], expected[g].key, (int) expected[g].count, (int) expected[g].sum);
+	}
+	free(expected);
+}
+
+/* A run that ended well: its groups are those of a run without faults over the batches taken. */
+static void
+check_right(const Run *run, const Run *whole, const char *what)
+{
+	Run			again;
+	const Run  *right = whole;
+
+	check_counts_and_sums(run, what);
+	if (run->taken != whole->taken)
+	{
+		do_run(&again, run->c, run->taken);
+		right = &again;
+	}
+	CHECK(right->status == DEVICE_OK && right->taken == run->taken, "%s: the run to compare with", what);
+	CHECK(run->finished.ngroups == right->finished.ngroups &&
+		  (run->finished.ngroups == 0 ||
+		   memcmp(run->groups, right->groups, run->group_bytes * run->finished.ngroups) == 0),
+		  "%s: other groups than without the fault", what);
+	if (right == &again)
+		free(again.groups);
+}
+
+typedef struct Fault
+{
+	StubCall	call;
+	cudaError_t err;
+	bool		on;
+	DeviceStatus status;		/* what it may end in, but for well */
+} Fault;
+
+static const Fault faults[] = {
+	{STUB_ALLOC, cudaErrorMemoryAllocation, false, DEVICE_NO_MEMORY},
+	{STUB_ALLOC, cudaErrorMemoryAllocation, true, DEVICE_NO_MEMORY},
+	{STUB_ALLOC, cudaErrorIllegalAddress, true, DEVICE_LOST},
+	{STUB_COPY, cudaErrorInvalidValue, false, DEVICE_UNSUPPORTED},
+	{STUB_COPY, cudaErrorIllegalAddress, true, DEVICE_LOST},
+	{STUB_LAUNCH, cudaErrorMemoryAllocation, false, DEVICE_NO_MEMORY},
+	{STUB_LAUNCH, cudaErrorLaunchOutOfResources, false, DEVICE_UNSUPPORTED},
+	{STUB_LAUNCH, cudaErrorLaunchOutOfResources, true, DEVICE_UNSUPPORTED},
+	{STUB_LAUNCH, cudaErrorIllegalAddress, true, DEVICE_LOST},
+	{STUB_OTHER, cudaErrorIllegalAddress, true, DEVICE_LOST},
+};
+
+static int	runs;
+static int	refused;			/* runs that ended well without some of their batches */
+
+static void
+run_with_fault(const Case *c, const Run *whole, const Fault *fault, int n)
+{
+	Case		small;
+	Run			run;
+	OpenQuery  *beside = NULL;
+	Lane	   *lane = NULL;
+	WireBatch	batch;
+	WireFinished finished = {0};
+	DeviceError error = {""};
+	char		what[160];
+	static char *arena;
+	size_t		bytes;
+	uint64_t	used_before;
+	int			live_before;
+
+	snprintf(what, sizeof(what), "%s, call %d of kind %d, error %d%s", c->name, n, fault->call, fault->err,
+			 fault->on ? " and on" : "");
+	if (arena == NULL)
+		arena = malloc(ARENA_BUFFERS * BUFFER_BYTES);
+	make_case(1, &small);
+	CHECK(query_enter(&beside, 0, &small.q, small.thresholds, &error) == DEVICE_OK &&
+		  device_ops.lane_open(&lane, 0, arena, BUFFER_BYTES, ARENA_BUFFERS, &error) == DEVICE_OK,
+		  "%s: the query beside it: %s", what, error.text);
+	make_batch(&small, 0, 0, arena, &batch);
+	CHECK(device_ops.copy(lane, &batch, &bytes, &error) == DEVICE_OK &&
+		  query_reduce(beside, lane, &batch, &error) == DEVICE_OK, "%s: the batch beside it: %s", what, error.text);
+	used_before = used();
+	live_before = stub_live();
+
+	stub_fail(fault->call, n, fault->on, fault->err);
+	do_run(&run, c, ~0u);
+	stub_mend();
+
+	runs++;
+	CHECK(used() == used_before, "%s: %d bytes stay in the budget", what, (int) (used() - used_before));
+	CHECK(stub_live() == live_before, "%s: %d pieces of memory stay", what, stub_live() - live_before);
+	CHECK(run.status == DEVICE_OK || run.status == fault->status, "%s: status %d, %s", what, run.status,
+		  run.error.text);
+	CHECK(run.status == DEVICE_OK || run.error.text[0] != '\0', "%s: no text", what);
+	if (run.status == DEVICE_OK)
+	{
+		refused += run.taken != whole->taken;
+		check_right(&run, whole, what);
+	}
+	free(run.groups);
+
+	CHECK(query_reduce(beside, lane, &batch, &error) == DEVICE_OK &&
+		  query_finish(beside, &finished, &error) == DEVICE_OK && finished.ngroups == 50,
+		  "%s: the query beside it ends with %s", what, error.text);
+	query_leave(beside);
+	device_ops.lane_close(lane);
+	CHECK(used() == 0 && stub_live() == 0, "%s: something is left in the end", what);
+}
+
+static Case current;
+
+static void
+every_call_fails(void)
+{
+	Run			whole;
+	int			calls[STUB_CALLS];
+
+	stub_fail(STUB_ALLOC, 0, false, cudaSuccess);
+	do_run(&whole, &current, ~0u);
+	for (int k = 0; k < STUB_CALLS; k++)
+		calls[k] = stub_count(k);
+	CHECK(whole.status == DEVICE_OK && whole.taken == (1u << current.nbatches) - 1, "without faults: %s",
+		  whole.error.text);
+	CHECK(used() == 0 && stub_live() == 0, "without faults: something is left");
+	check_counts_and_sums(&whole, "without faults");
+	for (size_t f = 0; f < sizeof(faults) / sizeof(faults[0]); f++)
+		for (int n = 1; n <= calls[faults[f].call]; n++)
+			run_with_fault(&current, &whole, &faults[f], n);
+	free(whole.groups);
+}
+
+/* ---- limits ---- */
+
+/* Memory of every size up to what the query needs. */
+static void
+little_memory(void)
+{
+	uint64_t	enough;
+	Run			run,
+				whole;
+	int			ended = 0;
+
+	for (int i = 0; make_case(i, &current); i++)
+	{
+		do_run(&whole, &current, ~0u);
+		enough = whole.finished.memory_peak + PARTICIPANTS * ARENA_BUFFERS * BUFFER_BYTES;
+		for (int part = 1; part <= 16; part++)
+		{
+			uint64_t	limit = PARTICIPANTS * ARENA_BUFFERS * BUFFER_BYTES + whole.finished.memory_peak / 16 * part;
+
+			budget_set_limit(limit < enough ? limit : enough);
+			do_run(&run, &current, ~0u);
+			budget_set_limit(0);
+			CHECK(run.status == DEVICE_OK || run.status == DEVICE_NO_MEMORY, "%s: status %d, %s", current.name,
+				  run.status, run.error.text);
+			CHECK(used() == 0 && stub_live() == 0, "%s: something is left", current.name);
+			if (run.status == DEVICE_OK)
+			{
+				ended++;
+				check_right(&run, &whole, current.name);
+			}
+			free(run.groups);
+		}
+		free(whole.groups);
+	}
+	CHECK(ended > 60, "only %d runs ended well", ended);
+}
+
+/* Growth goes up to the most bins, not only by fours, and ends there with the groups so far. */
+static void
+most_bins(void)
+{
+	Run			run;
+	int64_t		most = cuda_most_bins;
+	int			n;
+
+	make_case(4, &current);
+	free(expect(&current, ~0u, &n));
+	cuda_most_bins = n;
+	do_run(&run, &current, ~0u);
+	CHECK(run.status == DEVICE_OK && run.taken == (1u << current.nbatches) - 1 && run.finished.ngroups == (uint64_t) n,
+		  "as many groups as bins: %s", run.error.text);
+	check_counts_and_sums(&run, "as many groups as bins");
+	free(run.groups);
+
+	cuda_most_bins = n - 1;
+	do_run(&run, &current, ~0u);
+	CHECK(run.status == DEVICE_OK && run.taken == (1u << (current.nbatches - 1)) - 1, "one bin too few: taken %x, %s",
+		  run.taken, run.error.text);
+	check_counts_and_sums(&run, "one bin too few");
+	free(run.groups);
+
+	/* histograms so wide that there is room for few groups, or none */
+	make_case(5, &current);
+	for (int groups = 0; groups < 21; groups++)
+	{
+		cuda_most_bins = groups * 32;
+		do_run(&run, &current, ~0u);
+		CHECK(run.status == DEVICE_OK && (run.taken != 0) == (groups >= 20), "%d groups: taken %x, %s", groups,
+			  run.taken, run.error.text);
+		check_counts_and_sums(&run, "wide histograms");
+		free(run.groups);
+	}
+	cuda_most_bins = most;
+	CHECK(used() == 0 && stub_live() == 0, "something is left");
+}
+
+/* ---- devices ---- */
+
+static DeviceStatus
+start(int devices, int first, int second, WireStatus *status, DeviceError *error)
+{
+	memset(status, 0, sizeof(*status));
+	error->text[0] = log_text[0] = '\0';
+	stub_devices = devices;
+	stub_capability[0] = first;
+	stub_capability[1] = second;
+	return device_ops.start("all", status, error);
+}
+
+static void
+devices(void)
+{
+	WireStatus	status;
+	DeviceError error;
+
+	CHECK(start(2, 75, 90, &status, &error) == DEVICE_OK && status.ndevices == 1 && status.devices[0].ordinal == 1,
+		  "an old device beside a good one: %s", error.text);
+	CHECK(status.nskipped == 1 && status.skipped[0].ordinal == 0 &&
+		  strstr(status.skipped[0].note, "capability 7.5 is below 8.0"), "%s", status.skipped[0].note);
+	CHECK(strstr(log_text, "7.5") != NULL, "not logged");
+	CHECK(start(1, 75, 0, &status, &error) == DEVICE_UNSUPPORTED && strstr(error.text, "7.5"), "an old device alone: %s",
+		  error.text);
+
+	/* a binary made of PTX at the start */
+	stub_binary = 120;
+	CHECK(start(1, 120, 0, &status, &error) == DEVICE_OK && strstr(status.devices[0].note, "CUDA_ARCHS=\"... 120\""), "%s",
+		  status.devices[0].note);
+	stub_binary = 90;
+
+	/* neither binary nor PTX */
+	stub_fail(STUB_LAUNCH, 1, false, cudaErrorNoKernelImageForDevice);
+	CHECK(start(2, 90, 90, &status, &error) == DEVICE_OK && status.ndevices == 1 && status.nskipped == 1 &&
+		  status.devices[0].ordinal == 1, "a device without kernels");
+	stub_fail(STUB_LAUNCH, 1, true, cudaErrorMemoryAllocation);
+	CHECK(start(1, 90, 0, &status, &error) == DEVICE_NO_MEMORY, "a device that is busy may be tried again");
+	stub_mend();
+
+	CHECK(start(1, 90, 0, &status, &error) == DEVICE_OK && status.ndevices == 1 && status.nskipped == 0 &&
+		  status.devices[0].note[0] == '\0', "a device");
+	budget_start(&status);
+}
+
+int
+main(void)
+{
+	RUN("devices that can be used, and others", devices);
+	for (int i = 0; make_case(i, &current); i++)
+		RUN(current.name, every_call_fails);
+	printf("# %d runs, %d of them without some batches\n", runs, refused);
+	RUN("little memory", little_memory);
+	RUN("the most bins", most_bins);
+	return unit_done();
+}
