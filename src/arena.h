@@ -13,8 +13,8 @@
 #include "utils/datum.h"
 #include "utils/memutils.h"
 
+#include "batch.h"
 #include "compat.h"
-
 
 #define ARENA_CHUNK (256 * 1024)
 
@@ -25,6 +25,7 @@ typedef struct Arena
 	MemoryContext parent;
 	MemoryContext overflow;
 	bool		overflowed;
+	size_t		bytes;			/* of the values, as they are once detoasted */
 } Arena;
 
 static inline void
@@ -39,6 +40,7 @@ static inline void
 arena_reset(Arena *arena)
 {
 	arena->used = 0;
+	arena->bytes = 0;
 	if (arena->overflowed)
 		MemoryContextReset(arena->overflow);
 	arena->overflowed = false;
@@ -61,17 +63,22 @@ arena_alloc(Arena *arena, size_t size)
 	return result;
 }
 
-/* A copy of a by-reference value, flat, but a toast pointer where it is one. */
+/*
+ * A copy of a by-reference value, flat, but a toast pointer where it is one.
+ * Whoever reads the batch may detoast it, so that counts as well.
+ */
 static inline Datum
 arena_copy(Arena *arena, Datum value, int16 typlen)
 {
 	char	   *pointer = DatumGetPointer(value);
+	size_t		bytes = datum_bytes(value, typlen);
+	size_t		size = bytes;
 	char	   *copy;
-	size_t		size;
 
-	if (typlen == -1)
+	arena->bytes += bytes;
+	if (typlen == -1 && unlikely(VARATT_IS_EXTERNAL(pointer) || VARATT_IS_COMPRESSED(pointer)))
 	{
-		if (unlikely(VARATT_IS_EXTERNAL(pointer) && !VARATT_IS_EXTERNAL_ONDISK(pointer)))
+		if (VARATT_IS_EXTERNAL(pointer) && !VARATT_IS_EXTERNAL_ONDISK(pointer))
 		{
 			/* expanded or indirect: points to memory that may go away */
 			MemoryContext old = MemoryContextSwitchTo(arena->overflow);
@@ -84,10 +91,6 @@ arena_copy(Arena *arena, Datum value, int16 typlen)
 		}
 		size = VARSIZE_ANY(pointer);
 	}
-	else if (typlen == -2)
-		size = strlen(pointer) + 1;
-	else
-		size = typlen;
 	copy = arena_alloc(arena, size);
 	memcpy(copy, pointer, size);
 	return PointerGetDatum(copy);

@@ -13,7 +13,16 @@
 
 #include "postgres.h"
 
+#include "access/detoast.h"
+
+#include "compat.h"
 #include "monoid.h"
+
+/*
+ * A batch ends after the row with which its by-reference values, detoasted,
+ * reach so many bytes: what is done for a batch at a time may detoast them all.
+ */
+#define BATCH_BYTES (1024 * 1024)
 
 typedef enum ColumnType
 {
@@ -93,6 +102,23 @@ static inline bool
 column_is_odd(const Column *col, int i)
 {
 	return col->odd && bitmap_get(col->odd, i);
+}
+
+/* Bytes of a by-reference value once it is detoasted. */
+static inline size_t
+datum_bytes(Datum value, int16 typlen)
+{
+	const char *pointer = DatumGetPointer(value);
+
+	if (typlen == -1)
+	{
+		if (likely(VARATT_IS_4B_U(pointer)))
+			return VARSIZE_4B(pointer);
+		if (likely(!VARATT_IS_1B_E(pointer) && VARATT_IS_1B(pointer)))
+			return VARSIZE_1B(pointer);
+		return toast_raw_datum_size(value);
+	}
+	return typlen == -2 ? strlen(pointer) + 1 : (size_t) typlen;
 }
 
 #endif							/* GPUAGG_BATCH_H */

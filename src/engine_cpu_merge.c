@@ -127,6 +127,7 @@ cpu_spill_table(CpuEngine *engine)
 typedef struct Intake
 {
 	int			n;
+	size_t		bytes;			/* of these records */
 	StringInfoData records[IMPORT_GROUPS];
 	const char *rest[IMPORT_GROUPS];	/* after the keys */
 	MemoryContext cxt;			/* Datums of keys */
@@ -274,7 +275,14 @@ take_in(CpuEngine *engine, Intake *intake)
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(intake->cxt);
+	/* long keys and states leave no long buffers behind */
+	for (int i = 0; i < intake->n && intake->bytes >= BATCH_BYTES; i++)
+	{
+		pfree(intake->records[i].data);
+		intake->records[i].data = NULL;
+	}
 	intake->n = 0;
+	intake->bytes = 0;
 }
 
 static Intake *
@@ -290,14 +298,15 @@ intake_start(CpuEngine *engine)
 	return intake;
 }
 
-/* The buffer of the next record; wide states are taken in a few at a time. */
+/* The buffer of the next record; wide states and long values are taken in a few at a time. */
 static StringInfo
 intake_slot(CpuEngine *engine, Intake *intake)
 {
 	int			most = (1024 * 1024) / engine->table->row_size;
 	StringInfo	record;
 
-	if (intake->n > 0 && intake->n >= Min(engine->keys.capacity, Max(most, 1)))
+	if (intake->n > 0 && (intake->n >= Min(engine->keys.capacity, Max(most, 1)) ||
+						  intake->bytes >= BATCH_BYTES))
 		take_in(engine, intake);
 	record = &intake->records[intake->n];
 	if (!record->data)
@@ -339,6 +348,7 @@ cpu_import_groups(Engine *base, GroupSource *source)
 		if (!source->read(source, record->data, len))
 			elog(ERROR, "groups of another participant end within a record");
 		record->len = len;
+		intake->bytes += len;
 		intake->n++;
 	}
 	intake_end(engine, intake);
@@ -350,8 +360,12 @@ void
 cpu_read_states(CpuEngine *engine, BufFile *file)
 {
 	Intake	   *intake = intake_start(engine);
+	StringInfo	record;
 
-	while (partition_read(file, intake_slot(engine, intake)))
+	while (partition_read(file, record = intake_slot(engine, intake)))
+	{
+		intake->bytes += record->len;
 		intake->n++;
+	}
 	intake_end(engine, intake);
 }

@@ -202,7 +202,7 @@ exec_tuples_reason(GpuAggState *state)
 {
 	if (gpuagg_feed == GPUAGG_FEED_TUPLES)
 		return "gpuagg.feed is tuples";
-	return feed_heap_refusal(state->child);
+	return feed_heap_refusal(state->child, state->plan->read_once);
 }
 
 static Feed *

@@ -32,6 +32,9 @@
 
 #define EXPR_ROWS MaxHeapTuplesPerPage
 
+/* Values of one page that vectors hold, at most, but for the one that goes beyond. */
+#define EXPR_PAGE_BYTES BATCH_BYTES
+
 typedef enum VecState
 {
 	VEC_VALUE = 0,
@@ -133,7 +136,7 @@ extern void expr_run(ExprSet *set, int stage, int n);
 /* After a stage: keep only rows sel[0 .. n-1] (ascending) in vectors still needed. */
 extern void expr_compact(ExprSet *set, int stage, const uint16 *sel, int n);
 
-/* Core's answer for one row of the page, in the page context. */
+/* Core's answer for one row of the page; by-reference values are valid until the next one. */
 extern Datum expr_ask(ExprSet *set, ExprRoot *root, int row, bool *isnull);
 
 /*

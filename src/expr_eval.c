@@ -18,7 +18,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "decode_numeric.h"
+#include "column_writer.h"
 #include "expr.h"
 #include "lower.h"
 
@@ -596,41 +596,7 @@ expr_datum(const Vec *vec, int row)
 bool
 expr_store(const Vec *vec, int row, Datum value)
 {
-	switch (vec->type)
-	{
-		case COLUMN_I8:
-			((int8 *) vec->values)[row] = DatumGetChar(value);
-			break;
-		case COLUMN_I16:
-			((int16 *) vec->values)[row] = DatumGetInt16(value);
-			break;
-		case COLUMN_I32:
-			((int32 *) vec->values)[row] = DatumGetInt32(value);
-			break;
-		case COLUMN_U32:
-			((uint32 *) vec->values)[row] = DatumGetUInt32(value);
-			break;
-		case COLUMN_I64:
-			((int64 *) vec->values)[row] = DatumGetInt64(value);
-			break;
-		case COLUMN_F32:
-			((float *) vec->values)[row] = DatumGetFloat4(value);
-			break;
-		case COLUMN_F64:
-			((double *) vec->values)[row] = DatumGetFloat8(value);
-			break;
-		case COLUMN_DEC:
-			{
-				struct varlena *num = PG_DETOAST_DATUM_PACKED(value);
-
-				return decode_numeric((const uint8_t *) VARDATA_ANY(num), VARSIZE_ANY_EXHDR(num),
-									  vec->scale, &((gpuagg_i128 *) vec->values)[row]);
-			}
-		case COLUMN_DATUM:
-			((Datum *) vec->values)[row] = value;
-			break;
-	}
-	return true;
+	return column_store(vec->type, vec->scale, vec->values, row, value);
 }
 
 /* Which rows of mask a (NULL: all) have a value of b that data, an ExprMask, accepts? */
@@ -656,7 +622,9 @@ expr_run_mask(const ExprOp *op, int n)
 
 /*
  * A strict function of core's, row by row; with c, for the rows of that mask.
- * Core would call it for these as well, so its errors may surface here.
+ * Core would call it for these as well, so its errors may surface here.  When
+ * its results have filled the page's memory, the rows that are left ask: their
+ * values are made one at a time.
  */
 void
 expr_run_core(const ExprOp *op, int n)
@@ -673,6 +641,8 @@ expr_run_core(const ExprOp *op, int n)
 		uint8		state = mask && !mask[i] ? VEC_ASK : VEC_VALUE;
 		Datum		value;
 
+		if (unlikely(MemoryContextMemAllocated(op->set->page_cxt, false) > EXPR_PAGE_BYTES))
+			state = VEC_ASK;
 		for (int k = 0; k < nargs; k++)
 			state = Max(state, vec_state(call->args[k], i));
 		if (state == VEC_VALUE)
@@ -715,16 +685,12 @@ Datum
 expr_ask(ExprSet *set, ExprRoot *root, int row, bool *isnull)
 {
 	ExprContext *econtext = set->parent->ps_ExprContext;
-	MemoryContext old;
-	Datum		value;
 
 	if (root->state == NULL)
 		root->state = expr_core_state(set, root->expr);
-	old = MemoryContextSwitchTo(set->page_cxt);
+	ResetExprContext(econtext);
 	set->load_row(set->owner, row);
-	value = ExecEvalExpr(root->state, econtext, isnull);
-	MemoryContextSwitchTo(old);
-	return value;
+	return ExecEvalExprSwitchContext(root->state, econtext, isnull);
 }
 
 /* ---- running --------------------------------------------------------------- */

@@ -49,11 +49,12 @@ extern Feed *feed_tuples_open(PlanState *child, const AggSpec *spec, const int *
 
 /*
  * Rows straight from heap pages, without the executor; arguments as above.
- * Only where feed_heap_refusal, which says why not otherwise, returns NULL.
+ * Only where feed_heap_refusal, which says why not otherwise, returns NULL;
+ * volatile_query: something in the query is volatile, be it in a subplan.
  */
 extern Feed *feed_heap_open(PlanState *child, const AggSpec *spec, const int *resnos,
 							ExprState **constants, ExprContext *econtext, int batch_rows);
-extern const char *feed_heap_refusal(PlanState *child);
+extern const char *feed_heap_refusal(PlanState *child, bool volatile_query);
 /* The "Feed" line, for EXPLAIN before anything is opened. */
 extern void feed_heap_describe(PlanState *child, ExplainState *es);
 

@@ -13,7 +13,8 @@
  * into the batch.
  *
  * Memory: the feed lives in the context it was opened in; by-reference values
- * of a batch in batch_cxt; values of one page in the expression set's page_cxt.
+ * of a batch in its arena, whose bytes end a batch; values of one page in the
+ * expression set's page_cxt.
  * Errors release the pin with the resource owner.
  */
 #include "postgres.h"
@@ -21,13 +22,15 @@
 #include "access/tableam.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
-#include "utils/datum.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
 #include "utils/snapmgr.h"
 
 #include "arena.h"
+#include "column_writer.h"
 #include "compat.h"
 #include "feed.h"
 #include "feed_heap.h"
@@ -37,11 +40,7 @@
 /* One column of the batch. */
 typedef struct HeapOutput
 {
-	Column	   *col;
-	uint64	   *validity;		/* buffers behind the column's bitmaps */
-	uint64	   *odd;
-	int16		typlen;
-	bool		typbyval;
+	ColumnWriter writer;
 	ExprState  *constant;		/* or NULL: a column of the scan */
 	int			resno;
 } HeapOutput;
@@ -61,6 +60,7 @@ typedef struct HeapPart
 	int			nquals;
 	ExprRoot  **quals;
 	HeapRoot   *outputs;		/* [column of the batch] */
+	List	   *checks;			/* ExprRoots that core would evaluate as well, for their errors */
 	HeapColumns *columns;		/* [stage] */
 } HeapPart;
 
@@ -80,6 +80,7 @@ typedef struct HeapFeed
 	bool		done;
 	HeapPage	page;
 	int			next_tuple;		/* of the page */
+	int			slice;			/* tuples to take at a time: few where values are long */
 	HeapRows	rows;
 	HeapTupleData tuple;		/* for core's evaluator */
 	Arena		arena;
@@ -88,9 +89,29 @@ typedef struct HeapFeed
 
 /* ---- what can be read ------------------------------------------------------ */
 
+/*
+ * Expressions here are evaluated a page at a time, once for each use or never,
+ * and by core again where vectors ask: a volatile one would tell.  What a
+ * subplan calls is not seen from here, so it counts if anything in the query is.
+ */
+static const char *
+refuse_expressions(PlanState *node, bool volatile_query)
+{
+	Node	   *exprs[] = {(Node *) node->plan->targetlist, (Node *) node->plan->qual};
+
+	for (int i = 0; i < lengthof(exprs); i++)
+	{
+		if (contain_volatile_functions(exprs[i]))
+			return "the input calls a volatile function";
+		if (volatile_query && contain_subplans(exprs[i]))
+			return "the input has a subplan, and the query calls a volatile function";
+	}
+	return NULL;
+}
+
 /* One reason not to, or NULL. */
 static const char *
-refuse_leaf(PlanState *node)
+refuse_leaf(PlanState *node, bool volatile_query)
 {
 	Relation	rel;
 
@@ -99,7 +120,7 @@ refuse_leaf(PlanState *node)
 	rel = ((SeqScanState *) node)->ss.ss_currentRelation;
 	if (rel->rd_tableam != GetHeapamTableAmRoutine())
 		return "the table's access method is not heap";
-	return NULL;
+	return refuse_expressions(node, volatile_query);
 }
 
 /* The Append, under the projection if there is one; or NULL. */
@@ -113,7 +134,7 @@ find_append(PlanState *child)
 }
 
 const char *
-feed_heap_refusal(PlanState *child)
+feed_heap_refusal(PlanState *child, bool volatile_query)
 {
 	const char *why = NULL;
 	EState	   *estate = child->state;
@@ -124,11 +145,13 @@ feed_heap_refusal(PlanState *child)
 	if (estate->es_snapshot == NULL || !IsMVCCSnapshot(estate->es_snapshot))
 		return "the snapshot is not an MVCC snapshot";
 	if (append == NULL)
-		return refuse_leaf(child);
+		return refuse_leaf(child, volatile_query);
 	if (append->as_nasyncplans > 0)
 		return "the input has foreign tables";
+	if (child != &append->ps)
+		why = refuse_expressions(child, volatile_query);
 	for (int i = 0; i < append->as_nplans && why == NULL; i++)
-		why = refuse_leaf(append->appendplans[i]);
+		why = refuse_leaf(append->appendplans[i], volatile_query);
 	return why;
 }
 
@@ -164,28 +187,71 @@ resolve_outer(Node *node, void *context)
 	return expression_tree_mutator(node, resolve_outer, context);
 }
 
+/* Column resno of the feed's child, over the table's columns. */
+static Expr *
+output_expr(const HeapFeed *feed, const HeapPart *part, int resno)
+{
+	List	   *targetlist = part->scan->node->ss.ps.plan->targetlist;
+	Expr	   *expr;
+
+	if (feed->result == NULL)
+		return list_nth_node(TargetEntry, targetlist, resno - 1)->expr;
+	expr = list_nth_node(TargetEntry, feed->result->ps.plan->targetlist, resno - 1)->expr;
+	return (Expr *) resolve_outer((Node *) expr, targetlist);
+}
+
+static Expr *
+strip_relabels(Expr *expr)
+{
+	while (IsA(expr, RelabelType))
+		expr = ((RelabelType *) expr)->arg;
+	return expr;
+}
+
+static void
+add_check(HeapPart *part, Expr *expr)
+{
+	Expr	   *bare = strip_relabels(expr);
+
+	if (!IsA(bare, Var) && !IsA(bare, Const))
+		part->checks = lappend(part->checks, expr_add_root(part->set, expr, part->nquals));
+}
+
+/*
+ * Core computes all targets of a plan node.  Those that no output shows, or only
+ * as part of an expression that may pass over them, can still raise errors.
+ */
+static void
+add_checks(HeapFeed *feed, HeapPart *part)
+{
+	List	   *top = feed->child->plan->targetlist;
+	Bitmapset  *shown = NULL;
+	ListCell   *lc;
+
+	for (int c = 0; c < feed->batch.ncols; c++)
+		if (feed->outputs[c].constant == NULL)
+			shown = bms_add_member(shown, feed->outputs[c].resno);
+	if (feed->append)
+		foreach(lc, part->scan->node->ss.ps.plan->targetlist)
+			if (feed->result || !bms_is_member(lfirst_node(TargetEntry, lc)->resno, shown))
+				add_check(part, lfirst_node(TargetEntry, lc)->expr);
+	if (feed->append == NULL || feed->result)
+		foreach(lc, top)
+			if (!bms_is_member(lfirst_node(TargetEntry, lc)->resno, shown))
+				add_check(part, output_expr(feed, part, lfirst_node(TargetEntry, lc)->resno));
+	bms_free(shown);
+}
+
 static ExprRoot *
 output_root(HeapFeed *feed, HeapPart *part, const HeapOutput *output, int stage)
 {
-	List	   *targetlist = part->scan->node->ss.ps.plan->targetlist;
-	Expr	   *whole;
-	Expr	   *expr;
+	Expr	   *whole = output_expr(feed, part, output->resno);
+	Expr	   *expr = strip_relabels(whole);
 
-	if (feed->result)
-	{
-		List	   *projection = feed->result->ps.plan->targetlist;
-
-		whole = list_nth_node(TargetEntry, projection, output->resno - 1)->expr;
-		whole = (Expr *) resolve_outer((Node *) whole, targetlist);
-	}
-	else
-		whole = list_nth_node(TargetEntry, targetlist, output->resno - 1)->expr;
-	for (expr = whole; IsA(expr, RelabelType);)
-		expr = ((RelabelType *) expr)->arg;
 	/* a bare column is decoded in the form that the engine wants */
 	if (IsA(expr, Var) && ((Var *) expr)->varattno > 0)
-		return expr_add_column_root(part->set, (Var *) expr, output->col->type,
-									output->col->scale, stage);
+		return expr_add_column_root(part->set, (Var *) expr, output->writer.col->type,
+									output->writer.col->scale, stage);
 	return expr_add_root(part->set, whole, stage);
 }
 
@@ -229,6 +295,7 @@ create_part(HeapFeed *feed, SeqScanState *node)
 		part->quals[q] = expr_add_root(part->set, lfirst(lc), q);
 		q++;
 	}
+	add_checks(feed, part);
 	part->outputs = palloc0(sizeof(HeapRoot) * (feed->batch.ncols + 1));
 	for (int c = 0; c < feed->batch.ncols; c++)
 		if (feed->outputs[c].constant == NULL)
@@ -246,53 +313,11 @@ create_part(HeapFeed *feed, SeqScanState *node)
 
 /* ---- outputs ---------------------------------------------------------------- */
 
-static void
-store_null(HeapFeed *feed, HeapOutput *output, int row)
+/* Has the batch as many bytes as it may? */
+static inline bool
+batch_is_full(const HeapFeed *feed)
 {
-	Column	   *col = output->col;
-
-	if (col->validity == NULL)
-	{
-		memset(output->validity, 0xff, BITMAP_WORDS(feed->batch.capacity) * sizeof(uint64));
-		col->validity = output->validity;
-	}
-	bitmap_clear(col->validity, row);
-}
-
-static void
-store_odd(HeapFeed *feed, HeapOutput *output, Datum value, int row)
-{
-	Column	   *col = output->col;
-	int			words = BITMAP_WORDS(feed->batch.capacity);
-
-	if (col->odd == NULL)
-	{
-		if (output->odd == NULL)
-		{
-			output->odd = MemoryContextAlloc(feed->cxt, words * sizeof(uint64));
-			col->odd_values = MemoryContextAllocZero(feed->cxt,
-													 feed->batch.capacity * sizeof(Datum));
-		}
-		memset(output->odd, 0, words * sizeof(uint64));
-		col->odd = output->odd;
-	}
-	bitmap_set(col->odd, row);
-	col->odd_values[row] = arena_copy(&feed->arena, value, -1);
-}
-
-/* Stores a value, not NULL, into any column. */
-static void
-store_datum(HeapFeed *feed, HeapOutput *output, Datum value, int row)
-{
-	Column	   *col = output->col;
-	Vec			target = {.type = col->type, .scale = col->scale, .values = col->values};
-	MemoryContext old = MemoryContextSwitchTo(feed->part->set->page_cxt);
-
-	if (col->type == COLUMN_DATUM && !output->typbyval)
-		value = arena_copy(&feed->arena, value, output->typlen);
-	if (!expr_store(&target, row, value))
-		store_odd(feed, output, value, row);
-	MemoryContextSwitchTo(old);
+	return feed->arena.bytes >= BATCH_BYTES;
 }
 
 /* Core's answer for a row. */
@@ -303,36 +328,41 @@ store_asked(HeapFeed *feed, HeapOutput *output, ExprRoot *root, int i, int row)
 	Datum		value = expr_ask(feed->part->set, root, i, &isnull);
 
 	if (isnull)
-		store_null(feed, output, row);
+		column_write_null(&output->writer, row);
 	else
-		store_datum(feed, output, value, row);
+		column_write(&output->writer, row, value);
 }
 
-/* By-reference values get copies that live as long as the batch. */
-static void
-copy_references(HeapFeed *feed, const HeapOutput *output, const Vec *vec, int at)
+/*
+ * By-reference values get copies that live as long as the batch; returns how
+ * many rows were done when it was full.
+ */
+static int
+copy_references(HeapFeed *feed, const HeapOutput *output, const Vec *vec, int at, int n)
 {
-	Datum	   *values = (Datum *) output->col->values + at;
+	Datum	   *values = (Datum *) output->writer.col->values + at;
 
-	if (vec->plain)
-		for (int i = 0; i < feed->rows.n; i++)
-			values[i] = arena_copy(&feed->arena, values[i], output->typlen);
-	else
-		for (int i = 0; i < feed->rows.n; i++)
-			if (vec->state[i] == VEC_VALUE)
-				values[i] = arena_copy(&feed->arena, values[i], output->typlen);
+	for (int i = 0; i < n; i++)
+	{
+		if (!vec->plain && vec->state[i] != VEC_VALUE)
+			continue;
+		values[i] = arena_copy(&feed->arena, values[i], output->writer.typlen);
+		if (unlikely(batch_is_full(feed)))
+			return i + 1;
+	}
+	return n;
 }
 
 /* Decimals beyond the engine's range are odd. */
 static void
-check_decimals(HeapFeed *feed, HeapOutput *output, const Vec *vec, int at)
+check_decimals(HeapFeed *feed, HeapOutput *output, const Vec *vec, int at, int n)
 {
 	static const gpuagg_i128 limit = (gpuagg_i128) 100000000000000 * 100000000000000;
-	const gpuagg_i128 *values = (gpuagg_i128 *) output->col->values + at;
+	const gpuagg_i128 *values = (gpuagg_i128 *) output->writer.col->values + at;
 
 	if (vec->attno != 0)
 		return;					/* decoding has checked them */
-	for (int i = 0; i < feed->rows.n; i++)
+	for (int i = 0; i < n; i++)
 		if ((values[i] >= limit || values[i] <= -limit) &&
 			(vec->plain || vec->state[i] == VEC_VALUE))
 		{
@@ -340,16 +370,19 @@ check_decimals(HeapFeed *feed, HeapOutput *output, const Vec *vec, int at)
 			Datum		value = lower_decimal(values[i], vec->scale);
 
 			MemoryContextSwitchTo(old);
-			store_odd(feed, output, value, at + i);
+			column_write_odd(&output->writer, at + i, value);
 		}
 }
 
-static void
-store_output(HeapFeed *feed, HeapOutput *output, const HeapRoot *hroot, int at)
+/*
+ * Stores an output of the first n rows; returns how many rows were done when
+ * the batch was full.
+ */
+static int
+store_output(HeapFeed *feed, HeapOutput *output, const HeapRoot *hroot, int at, int n)
 {
-	Column	   *col = output->col;
+	Column	   *col = output->writer.col;
 	Vec		   *vec = hroot->root->vec;
-	int			n = feed->rows.n;
 	int			width = column_width(col->type);
 	bool		same = vec && vec->type == col->type && vec->scale == col->scale;
 
@@ -357,19 +390,19 @@ store_output(HeapFeed *feed, HeapOutput *output, const HeapRoot *hroot, int at)
 	{
 		if (!hroot->in_place)
 			memcpy((char *) col->values + (size_t) at * width, vec->values, (size_t) n * width);
-		if (col->type == COLUMN_DATUM && !output->typbyval)
-			copy_references(feed, output, vec, at);
+		if (col->type == COLUMN_DATUM && !output->writer.typbyval)
+			n = copy_references(feed, output, vec, at, n);
 		else if (col->type == COLUMN_DEC)
-			check_decimals(feed, output, vec, at);
+			check_decimals(feed, output, vec, at, n);
 		if (vec->plain)
-			return;
+			return n;
 	}
 	for (int i = 0; i < n; i++)
 	{
 		uint8		state = vec == NULL ? VEC_ASK : vec->plain ? VEC_VALUE : vec->state[i];
 
 		if (state == VEC_NULL)
-			store_null(feed, output, at + i);
+			column_write_null(&output->writer, at + i);
 		else if (state == VEC_ASK)
 			store_asked(feed, output, hroot->root, i, at + i);
 		else if (!same)
@@ -378,9 +411,14 @@ store_output(HeapFeed *feed, HeapOutput *output, const HeapRoot *hroot, int at)
 			Datum		value = expr_datum(vec, i);
 
 			MemoryContextSwitchTo(old);
-			store_datum(feed, output, value, at + i);
+			column_write(&output->writer, at + i, value);
 		}
+		else
+			continue;
+		if (unlikely(batch_is_full(feed)))
+			return i + 1;
 	}
+	return n;
 }
 
 /* Fills the columns of constants, for all batches to come. */
@@ -388,31 +426,9 @@ static void
 store_constants(HeapFeed *feed)
 {
 	for (int c = 0; c < feed->batch.ncols; c++)
-	{
-		HeapOutput *output = &feed->outputs[c];
-		Column	   *col = output->col;
-		Vec			target = {.type = col->type, .scale = col->scale, .values = col->values};
-		MemoryContext old;
-		bool		isnull;
-		Datum		value;
-
-		if (output->constant == NULL)
-			continue;
-		old = MemoryContextSwitchTo(feed->cxt);
-		value = ExecEvalExpr(output->constant, feed->econtext, &isnull);
-		if (!isnull && output->typlen == -1)
-			value = PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
-		else if (!isnull)
-			value = datumCopy(value, output->typbyval, output->typlen);
-		MemoryContextSwitchTo(old);
-		for (int row = 0; row < feed->batch.capacity; row++)
-		{
-			if (isnull)
-				store_null(feed, output, row);
-			else if (!expr_store(&target, row, value))
-				store_odd(feed, output, value, row);
-		}
-	}
+		if (feed->outputs[c].constant)
+			column_write_constant(&feed->outputs[c].writer, feed->outputs[c].constant,
+								  feed->econtext);
 	feed->constants_done = true;
 }
 
@@ -451,7 +467,6 @@ apply_qual(HeapFeed *feed, HeapPart *part, int q)
 				n += DatumGetBool(expr_ask(part->set, part->quals[q], i, &isnull)) && !isnull;
 		}
 	}
-	InstrCountFiltered1(part->scan->node, rows->n - n);
 	if (n == rows->n)
 		return;
 	for (int i = 0; i < n; i++)
@@ -464,37 +479,80 @@ apply_qual(HeapFeed *feed, HeapPart *part, int q)
 		expr_compact(part->set, q, sel, n);
 }
 
-/* Adds up to `room` more tuples of the page to the batch. */
+/* Raises the errors of what core evaluates although no output needs it. */
+static void
+run_checks(HeapFeed *feed, HeapPart *part)
+{
+	ListCell   *lc;
+
+	foreach(lc, part->checks)
+	{
+		ExprRoot   *root = lfirst(lc);
+		bool		isnull;
+
+		for (int i = 0; i < feed->rows.n; i++)
+			if (root->vec == NULL || (!root->vec->plain && root->vec->state[i] == VEC_ASK))
+				expr_ask(part->set, root, i, &isnull);
+	}
+}
+
+/* Computes and stores the outputs of the rows that are left; returns how many the batch has taken. */
+static int
+store_outputs(HeapFeed *feed, HeapPart *part)
+{
+	int			at = feed->batch.nrows;
+	int			n = feed->rows.n;
+
+	run_checks(feed, part);
+	for (int c = 0; c < feed->batch.ncols; c++)
+		if (part->outputs[c].root)
+			n = store_output(feed, &feed->outputs[c], &part->outputs[c], at, n);
+	return n;
+}
+
+/*
+ * Adds up to `room` more tuples of the page to the batch.  Where long values
+ * fill it before, the tuples behind are left, to be looked at again, and fewer
+ * are taken from then on.
+ */
 static void
 add_rows(HeapFeed *feed, HeapPart *part, int room)
 {
 	HeapRows   *rows = &feed->rows;
 	HeapPage   *page = &feed->page;
-	int			at = feed->batch.nrows;
+	int			first = feed->next_tuple;
+	int			n = Min(Min(room, feed->slice), page->ntuples - first);
+	int			added = 0;
 
-	rows->n = Min(room, page->ntuples - feed->next_tuple);
+	rows->n = n;
 	rows->start = page->start;
-	for (int i = 0; i < rows->n; i++)
-		rows->tuple[i] = feed->next_tuple + i;
-	memcpy(rows->data, page->data + feed->next_tuple, rows->n * sizeof(uint16));
-	feed->next_tuple += rows->n;
+	for (int i = 0; i < n; i++)
+		rows->tuple[i] = first + i;
+	memcpy(rows->data, page->data + first, n * sizeof(uint16));
 	for (int s = 0; s <= part->nquals && rows->n > 0; s++)
 	{
 		if (s == part->nquals)
 			for (int c = 0; c < feed->batch.ncols; c++)
 				if (part->outputs[c].in_place)
 					part->outputs[c].root->vec->values = (char *) feed->batch.cols[c].values +
-						(size_t) at * column_width(feed->batch.cols[c].type);
+						(size_t) feed->batch.nrows * column_width(feed->batch.cols[c].type);
 		heap_columns_fill(part->scan, &part->columns[s], page, rows);
 		expr_run(part->set, s, rows->n);
 		if (s < part->nquals)
 			apply_qual(feed, part, s);
 	}
 	if (rows->n > 0)
-		for (int c = 0; c < feed->batch.ncols; c++)
-			if (part->outputs[c].root)
-				store_output(feed, &feed->outputs[c], &part->outputs[c], at);
-	feed->batch.nrows += rows->n;
+		added = store_outputs(feed, part);
+	if (added < rows->n)
+	{
+		n = rows->tuple[added - 1] + 1 - first;
+		feed->slice = n;
+	}
+	else if (!batch_is_full(feed))
+		feed->slice = Min(feed->slice * 2, EXPR_ROWS);
+	feed->next_tuple += n;
+	feed->batch.nrows += added;
+	InstrCountFiltered1(part->scan->node, n - added);
 	MemoryContextReset(part->set->page_cxt);
 }
 
@@ -602,8 +660,8 @@ feed_next(Feed *base)
 	batch->nrows = 0;
 	for (int c = 0; c < batch->ncols; c++)
 		if (feed->outputs[c].constant == NULL)
-			batch->cols[c].validity = batch->cols[c].odd = NULL;
-	while (batch->nrows < batch->capacity)
+			column_begin(&feed->outputs[c].writer);
+	while (batch->nrows < batch->capacity && !batch_is_full(feed))
 	{
 		if (!next_tuples(feed))
 		{
@@ -717,27 +775,20 @@ static const FeedOps heap_ops = {
 static void
 init_outputs(HeapFeed *feed, const AggSpec *spec, const int *resnos, ExprState **constants)
 {
-	int			rows = feed->batch.capacity;
-
 	feed->batch.ncols = spec->ncols;
 	feed->batch.cols = palloc0(sizeof(Column) * (spec->ncols + 1));
 	feed->outputs = palloc0(sizeof(HeapOutput) * (spec->ncols + 1));
 	for (int c = 0; c < spec->ncols; c++)
 	{
-		const ColumnSpec *colspec = &spec->cols[c];
 		HeapOutput *output = &feed->outputs[c];
 		Column	   *col = &feed->batch.cols[c];
+		int			input = spec->cols[c].input;
 
-		col->type = colspec->type;
-		col->scale = colspec->scale;
-		col->values = expr_alloc((size_t) rows * column_width(col->type));
-		output->col = col;
-		output->validity = palloc0(BITMAP_WORDS(rows) * sizeof(uint64));
-		output->typlen = colspec->typlen;
-		output->typbyval = colspec->typbyval;
-		output->resno = resnos[colspec->input];
+		column_writer_init(&output->writer, col, &spec->cols[c], feed->batch.capacity,
+						   &feed->arena);
+		output->resno = resnos[input];
 		if (output->resno == 0)
-			output->constant = constants[colspec->input];
+			output->constant = constants[input];
 		else
 			col->memory = col->values;
 	}
@@ -750,13 +801,13 @@ feed_heap_open(PlanState *child, const AggSpec *spec, const int *resnos,
 	HeapFeed   *feed = palloc0(sizeof(HeapFeed));
 	int			nparts = 1;
 
-	Assert(feed_heap_refusal(child) == NULL);
 	feed->base.ops = &heap_ops;
 	feed->base.batch = &feed->batch;
 	feed->child = child;
 	feed->econtext = econtext;
 	feed->cxt = CurrentMemoryContext;
 	feed->batch.capacity = batch_rows;
+	feed->slice = EXPR_ROWS;
 	feed->page.buffer = InvalidBuffer;
 	arena_init(&feed->arena, feed->cxt);
 	progress_start(feed->cxt);

@@ -146,7 +146,7 @@ next_tuplesorted(OrderedFeed *feed)
 	int			att = row_store_ncodes(feed->store) + 1;
 
 	row_reader_begin(reader);
-	while (reader->batch.nrows < reader->batch.capacity &&
+	while (!row_reader_full(reader) &&
 		   tuplesort_gettupleslot(feed->sort, true, false, feed->sorted, NULL))
 	{
 		bool		isnull;

@@ -55,14 +55,30 @@ enum
 	PLAN_ORDER
 };
 
+/*
+ * Is anything in the query volatile?  Sublinks have become subplans by now,
+ * which expressions only refer to.
+ */
+static bool
+query_is_volatile(PlannerInfo *root)
+{
+	ListCell   *lc;
+
+	if (contain_volatile_functions((Node *) root->parse))
+		return true;
+	foreach(lc, root->glob->subroots)
+		if (contain_volatile_functions((Node *) lfirst_node(PlannerInfo, lc)->parse))
+			return true;
+	return false;
+}
+
 List *
 plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 {
 	List	   *result;
 
 	/* with a decimal point: a Float that looks like an integer is read back as one */
-	result = list_make2(list_make2_int(grouped,
-									   contain_volatile_functions((Node *) query->root->parse)),
+	result = list_make2(list_make2_int(grouped, query_is_volatile(query->root)),
 						list_make2(makeFloat(psprintf("%.1f", rows)),
 								   makeFloat(psprintf("%.1f", query->groups))));
 	result = lappend(result, query->keys);

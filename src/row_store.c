@@ -52,6 +52,7 @@ struct RowStore
 	uint64	  **codes;			/* [code][row] */
 	Dictionary **dicts;			/* [key]; NULL where not KEY_DATUM */
 	uint32	   *sorted;			/* row numbers in order, or NULL */
+	bool		toasted;		/* some values would grow by detoasting */
 
 	/* one batch */
 	uint64	  **batch_codes;
@@ -186,6 +187,7 @@ row_store_clear_rows(RowStore *store)
 	if (store->sorted)
 		pfree(store->sorted);
 	store->sorted = NULL;
+	store->toasted = false;
 	MemoryContextReset(store->datum_cxt);
 }
 
@@ -415,7 +417,13 @@ append_column(RowStore *store, int c, const Column *col, int n)
 			memcpy(values + (size_t) i * width, &copy, sizeof(Datum));
 		}
 		else if (copies)
-			((Datum *) values)[i] = datumCopy(((Datum *) col->values)[i], false, spec->typlen);
+		{
+			copy = datumCopy(((Datum *) col->values)[i], false, spec->typlen);
+			((Datum *) values)[i] = copy;
+			if (spec->typlen == -1 && (VARATT_IS_EXTERNAL(DatumGetPointer(copy)) ||
+									   VARATT_IS_COMPRESSED(DatumGetPointer(copy))))
+				store->toasted = true;
+		}
 	}
 }
 
@@ -656,12 +664,36 @@ gather_column(RowStore *store, int c, const uint32 *rows, int n)
 	}
 }
 
+/* How many of n rows, at least one, may be detoasted together? */
+static int
+rows_of_bytes(const RowStore *store, const uint32 *rows, int n)
+{
+	size_t		bytes = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		for (int c = 0; c < store->spec->ncols; c++)
+		{
+			const ColumnSpec *spec = &store->spec->cols[c];
+			const StoredColumn *col = &store->cols[c];
+
+			if (spec->type == COLUMN_DATUM && !spec->typbyval && col->kinds[rows[i]] == ROW_VALUE)
+				bytes += datum_bytes(((Datum *) col->values)[rows[i]], spec->typlen);
+		}
+		if (bytes >= BATCH_BYTES)
+			return i + 1;
+	}
+	return n;
+}
+
 static Batch *
 gather(RowStore *store, const uint32 *rows, int64 from)
 {
 	Batch	   *batch = &store->batch;
 
 	batch->nrows = Min(store->batch_rows, store->n - from);
+	if (store->toasted)
+		batch->nrows = rows_of_bytes(store, rows, batch->nrows);
 	for (int c = 0; c < batch->ncols; c++)
 		gather_column(store, c, rows, batch->nrows);
 	return batch;
@@ -682,7 +714,7 @@ row_store_batch(RowStore *store, int64 from)
 	if (from >= store->n)
 		return NULL;
 	rows = palloc(store->batch_rows * sizeof(uint32));
-	for (int i = 0; i < store->batch_rows; i++)
+	for (int i = 0; i < Min(store->batch_rows, store->n - from); i++)
 		rows[i] = from + i;
 	batch = gather(store, rows, from);
 	pfree(rows);

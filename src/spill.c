@@ -322,6 +322,16 @@ row_reader_create(const AggSpec *spec, int batch_rows)
 	return reader;
 }
 
+/* A by-reference value, which counts for the batch. */
+static Datum
+read_reference(RowReader *reader, const char **pos, int16 typlen)
+{
+	Datum		value = get_datum(pos, false, typlen);
+
+	reader->bytes += datum_bytes(value, typlen);
+	return value;
+}
+
 static void
 decode_row(RowReader *reader, int i, const char *nulls)
 {
@@ -343,11 +353,12 @@ decode_row(RowReader *reader, int i, const char *nulls)
 		{
 			bitmap_set(reader->odd[c], i);
 			col->odd = reader->odd[c];
-			col->odd_values[i] = get_datum(&pos, false, -1);
+			col->odd_values[i] = read_reference(reader, &pos, -1);
 		}
+		else if (col->type == COLUMN_DATUM && !spec->cols[c].typbyval)
+			((Datum *) col->values)[i] = read_reference(reader, &pos, spec->cols[c].typlen);
 		else if (col->type == COLUMN_DATUM)
-			((Datum *) col->values)[i] = get_datum(&pos, spec->cols[c].typbyval,
-												   spec->cols[c].typlen);
+			((Datum *) col->values)[i] = get_datum(&pos, true, spec->cols[c].typlen);
 		else
 		{
 			copy_value((char *) col->values + (size_t) i * width, pos, width);
@@ -372,6 +383,7 @@ row_reader_begin(RowReader *reader)
 			memset(reader->odd[c], 0, bitmap);
 	}
 	batch->nrows = 0;
+	reader->bytes = 0;
 }
 
 void
@@ -389,7 +401,7 @@ row_reader_next(RowReader *reader, BufFile *file)
 	Batch	   *batch = &reader->batch;
 
 	row_reader_begin(reader);
-	while (batch->nrows < batch->capacity && partition_read(file, &reader->record))
+	while (!row_reader_full(reader) && partition_read(file, &reader->record))
 		row_reader_add(reader, reader->record.data);
 	return batch->nrows > 0 ? batch : NULL;
 }

@@ -52,6 +52,7 @@ typedef struct RowReader
 	uint64	  **validity;		/* [column] */
 	uint64	  **odd;
 	StringInfoData record;
+	size_t		bytes;			/* of the batch's by-reference values, detoasted */
 } RowReader;
 
 extern PartitionSet *partition_set_create(MemoryContext cxt, int n, int level);
@@ -70,6 +71,13 @@ extern RowReader *row_reader_create(const AggSpec *spec, int batch_rows);
 /* Batches made by hand: none yet, and one more row from a record of `data`. */
 extern void row_reader_begin(RowReader *reader);
 extern void row_reader_add(RowReader *reader, const char *data);
+/* Must the batch end? */
+static inline bool
+row_reader_full(const RowReader *reader)
+{
+	return reader->batch.nrows >= reader->batch.capacity || reader->bytes >= BATCH_BYTES;
+}
+
 /* The next batch of a file; NULL at its end. */
 extern const Batch *row_reader_next(RowReader *reader, BufFile *file);
 
