@@ -19,6 +19,7 @@
 #include "postgres.h"
 
 #include "access/tableam.h"
+#include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/datum.h"
@@ -180,7 +181,8 @@ output_root(HeapFeed *feed, HeapPart *part, const HeapOutput *output, int stage)
 	}
 	else
 		whole = list_nth_node(TargetEntry, targetlist, output->resno - 1)->expr;
-	for (expr = whole; IsA(expr, RelabelType);)
+	/* a boolean made of bits that were none is for the compiler */
+	for (expr = whole; IsA(expr, RelabelType) && exprType((Node *) expr) != BOOLOID;)
 		expr = ((RelabelType *) expr)->arg;
 	/* a bare column is decoded in the form that the engine wants */
 	if (IsA(expr, Var) && ((Var *) expr)->varattno > 0)
@@ -220,7 +222,7 @@ create_part(HeapFeed *feed, SeqScanState *node)
 	part->scan = heap_scan_create(node);
 	part->nquals = list_length(quals);
 	part->set = expr_set_create(&node->ss.ps, RelationGetDescr(part->scan->rel),
-								part->nquals + 1);
+								part->nquals + 1, feed->base.subplans);
 	part->set->load_row = load_row;
 	part->set->owner = feed;
 	part->quals = palloc0(sizeof(ExprRoot *) * (part->nquals + 1));
