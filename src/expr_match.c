@@ -63,24 +63,29 @@ typedef struct Elements
 	bool	   *nulls;
 } Elements;
 
-/* False if the list is no constant, or empty. */
-static bool
-elements_of(ScalarArrayOpExpr *saop, Elements *e)
-{
-	Const	   *array = lsecond(saop->args);
-	char		align;
-
-	if (!IsA(array, Const) || array->constisnull)
-		return false;
-	e->type = ARR_ELEMTYPE(DatumGetArrayTypeP(array->constvalue));
-	get_typlenbyvalalign(e->type, &e->len, &e->byval, &align);
-	deconstruct_array(DatumGetArrayTypeP(array->constvalue), e->type, e->len, e->byval, align,
-					  &e->values, &e->nulls, &e->n);
-	return e->n > 0;
-}
-
 /* Longer lists are left to core, which hashes them. */
 #define MOST_COMPARISONS 16
+#define MOST_ELEMENTS (1 << 20)
+
+/* False if the list is no constant, or has none or too many. */
+static bool
+elements_of(ScalarArrayOpExpr *saop, int most, Elements *e)
+{
+	Const	   *con = lsecond(saop->args);
+	ArrayType  *array;
+	char		align;
+
+	if (!IsA(con, Const) || con->constisnull)
+		return false;
+	array = DatumGetArrayTypeP(con->constvalue);
+	e->n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	if (e->n == 0 || e->n > most)
+		return false;
+	e->type = ARR_ELEMTYPE(array);
+	get_typlenbyvalalign(e->type, &e->len, &e->byval, &align);
+	deconstruct_array(array, e->type, e->len, e->byval, align, &e->values, &e->nulls, &e->n);
+	return true;
+}
 
 /* left IN (constants) of other types: as the comparisons that it stands for. */
 static Vec *
@@ -89,7 +94,7 @@ compile_comparisons(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
 	List	   *comparisons = NIL;
 	Elements	e;
 
-	if (!elements_of(saop, &e) || e.n < 2 || e.n > MOST_COMPARISONS)
+	if (!elements_of(saop, MOST_COMPARISONS, &e) || e.n < 2)
 		return NULL;
 	for (int i = 0; i < e.n; i++)
 	{
@@ -286,21 +291,26 @@ collect_texts(InList *list, const Elements *e)
 	list->texts = NULL;
 }
 
-/* Equality, or its negation, of values whose column has integers that are equal if they are. */
+/*
+ * Is this left = ANY (list) or left <> ALL (list), of values that are equal if
+ * their integers, or bytes but for blanks, are?  The other two, = ALL and <> ANY,
+ * ask something else.
+ */
 static bool
-is_integer_equality(Oid funcid)
+is_membership(const ScalarArrayOpExpr *saop)
 {
-	switch (funcid)
+	switch (saop->opfuncid)
 	{
 		case F_INT2EQ: case F_INT4EQ: case F_INT8EQ: case F_INT24EQ: case F_INT42EQ:
 		case F_INT28EQ: case F_INT82EQ: case F_INT48EQ: case F_INT84EQ: case F_OIDEQ:
 		case F_DATE_EQ: case F_TIME_EQ: case F_TIMESTAMP_EQ: case F_TIMESTAMPTZ_EQ:
-		case F_CASH_EQ: case F_ENUM_EQ:
+		case F_CASH_EQ: case F_ENUM_EQ: case F_TEXTEQ: case F_BPCHAREQ:
+			return saop->useOr;
 		case F_INT2NE: case F_INT4NE: case F_INT8NE: case F_INT24NE: case F_INT42NE:
 		case F_INT28NE: case F_INT82NE: case F_INT48NE: case F_INT84NE: case F_OIDNE:
 		case F_DATE_NE: case F_TIME_NE: case F_TIMESTAMP_NE: case F_TIMESTAMPTZ_NE:
-		case F_CASH_NE: case F_ENUM_NE:
-			return true;
+		case F_CASH_NE: case F_ENUM_NE: case F_TEXTNE: case F_BPCHARNE:
+			return !saop->useOr;
 		default:
 			return false;
 	}
@@ -318,9 +328,9 @@ expr_compile_in(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
 	Vec		   *left;
 	InList	   *list;
 
-	if (!text && !is_integer_equality(func))
+	if (!is_membership(saop))
 		return compile_comparisons(set, saop, stage);
-	if ((text && !expr_deterministic(saop->inputcollid)) || !elements_of(saop, &e))
+	if ((text && !expr_deterministic(saop->inputcollid)) || !elements_of(saop, MOST_ELEMENTS, &e))
 		return NULL;
 	if (!text)
 		memcpy(types, expr_find_function(func)->args, sizeof(types));
