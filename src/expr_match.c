@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
@@ -94,7 +95,9 @@ compile_comparisons(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
 	List	   *comparisons = NIL;
 	Elements	e;
 
-	if (!elements_of(saop, MOST_COMPARISONS, &e) || e.n < 2)
+	/* calls of a user's function would be counted, which those of a list are not */
+	if (saop->opfuncid >= FirstNormalObjectId || !elements_of(saop, MOST_COMPARISONS, &e) ||
+		e.n < 2)
 		return NULL;
 	for (int i = 0; i < e.n; i++)
 	{
