@@ -222,6 +222,7 @@ open_feed(GpuAggState *state)
 	feed = (exec_tuples_reason(state) ? feed_tuples_open : feed_heap_open)
 		(state->child, state->spec, plan->input_resno, constants,
 		 state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
+	feed->subplans = &state->subplans;
 	/* the GPU sorts for itself */
 	if (plan->norder > 0 && state->engine->ops == &engine_cpu_ops)
 		feed = feed_ordered_open(feed, state->spec, get_hash_memory_limit(), gpuagg_batch_rows);

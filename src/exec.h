@@ -25,6 +25,7 @@ typedef struct GpuAggState
 	CustomScanState css;		/* must be first */
 	GpuAggPlan *plan;
 	PlanState  *child;
+	ExprSubplans subplans;		/* of the child's expressions, for all rescans */
 
 	/* Set up when the first tuple is asked for, in cxt. */
 	MemoryContext cxt;

@@ -34,6 +34,10 @@
 
 /* Values of one page that vectors hold, at most, but for the one that goes beyond. */
 #define EXPR_PAGE_BYTES BATCH_BYTES
+/* Bytes of a table's vectors; what would take more is left to core. */
+#define EXPR_MEMORY (4 * 1024 * 1024)
+/* Lists of a set's vectors by the hash of what they compute. */
+#define EXPR_BUCKETS 256
 
 typedef enum VecState
 {
@@ -52,7 +56,7 @@ typedef struct Vec
 
 	AttrNumber	attno;			/* of a table column: filled by the owner */
 	bool		constant;		/* same for all rows: never compacted */
-	bool		lazy;			/* a constant that an operation fills, if a row wants it: */
+	bool		lazy;			/* a constant that an operation fills; asks until then */
 	bool		filled;			/* it has */
 	bool		masked;			/* may ask for the rows that its mask keeps out: not to be shared */
 	const struct ExprMask *mask;
@@ -60,9 +64,13 @@ typedef struct Vec
 	int			last_stage;		/* that reads it last */
 	struct Vec *next;			/* in ExprSet.vecs */
 
+	/* to share equal expressions; see expr_share.c */
+	Expr	   *expr;			/* what it computes, or NULL */
+	uint32		hash;			/* of expr or attno */
+	struct Vec *same_bucket;	/* in ExprSet.shared */
+
 	/* constants: evaluated by core at the first row of a scan */
 	ExprState  *source;
-	Expr	   *expr;			/* what it computes, to share equal expressions */
 	Oid			typid;
 } Vec;
 
@@ -93,6 +101,17 @@ typedef struct ExprStage
 	bool		constants_ready;
 } ExprStage;
 
+/*
+ * Core's states of expressions with subplans.  A subplan belongs to its plan
+ * node until the query ends, so these are made once, not for each rescan.
+ */
+typedef struct ExprSubplans
+{
+	List	   *nodes;			/* PlanState that the expression belongs to */
+	List	   *exprs;
+	List	   *states;
+} ExprSubplans;
+
 typedef struct ExprSet
 {
 	PlanState  *parent;			/* the scan: its expression context, its parameters */
@@ -103,16 +122,24 @@ typedef struct ExprSet
 	int			nstages;
 	ExprStage  *stages;
 	Vec		   *vecs;
-	struct ExprMask *mask;		/* compiling: the rows for which core comes here; NULL: all */
-	Vec		   *case_value;		/* compiling: value of CaseTestExpr */
+	Vec		   *shared[EXPR_BUCKETS];
+	size_t		bytes;			/* of all vectors */
+	ExprSubplans *subplans;
+
+	/* while a root is compiled */
+	struct ExprMask *mask;		/* the rows for which core comes here; NULL: all */
+	Vec		   *case_value;		/* value of CaseTestExpr */
+	struct facts_hash *facts;	/* what is known of its nodes */
+	bool		failed;			/* something has no vector form */
 
 	/* Makes row i the scan tuple of the parent's expression context. */
 	void		(*load_row) (void *owner, int row);
 	void	   *owner;
 } ExprSet;
 
-/* An empty set of nstages stages. */
-extern ExprSet *expr_set_create(PlanState *parent, TupleDesc desc, int nstages);
+/* An empty set of nstages stages; subplans outlives it. */
+extern ExprSet *expr_set_create(PlanState *parent, TupleDesc desc, int nstages,
+								ExprSubplans *subplans);
 
 /* Quals in the order in which they had best run (expr_order.c); a new list. */
 extern List *expr_order_quals(List *quals);
@@ -168,10 +195,11 @@ extern void expr_run_coalesce(const ExprOp *op, int n);
 extern void expr_run_nullif(const ExprOp *op, int n);
 extern void expr_run_distinct(const ExprOp *op, int n);
 extern void expr_run_greatest(const ExprOp *op, int n);
-extern void expr_run_in(const ExprOp *op, int n);
 extern void expr_run_core(const ExprOp *op, int n);
 extern void expr_run_mask(const ExprOp *op, int n);
 extern void expr_run_lazy(const ExprOp *op, int n);
+extern void expr_run_param(const ExprOp *op, int n);
+extern void expr_run_relabel(const ExprOp *op, int n);
 extern void expr_empty(Vec *vec);
 extern void expr_run_text_equal(const ExprOp *op, int n);
 extern void expr_run_like(const ExprOp *op, int n);
@@ -198,8 +226,15 @@ extern Vec *expr_compile_bucket(ExprSet *set, Oid funcid, Expr *expr, List *args
 /* Zeroed memory aligned for vector loads and 128-bit integers, which palloc does not promise. */
 extern void *expr_alloc(size_t size);
 
-/* Compiler services for expr_decimal.c, expr_time.c and expr_match.c. */
+/*
+ * Compiler services.  A vector that expr_compile returns has the column type of
+ * the expression's SQL type (numerics: COLUMN_DEC or COLUMN_DATUM), whatever its
+ * operands were before casts that change no bits.  NULL means that the root is
+ * left to core.
+ */
 extern Vec *expr_compile(ExprSet *set, Expr *expr, int stage);
+/* As expr_compile, for an operation that takes vectors of this type only: NULL for another. */
+extern Vec *expr_compile_as(ExprSet *set, Expr *expr, ColumnType type, int stage);
 extern Vec *expr_new_vec(ExprSet *set, ColumnType type, int16 scale, Oid typid, Expr *expr,
 						 int stage);
 extern ExprOp *expr_emit(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Vec *r,
@@ -214,20 +249,70 @@ extern bool expr_deterministic(Oid collation);
 extern bool expr_is_text_equality(Oid funcid);
 extern bool expr_is_like(Oid funcid);
 
+/*
+ * Equal expressions (expr_share.c).  Between begin and end a root is compiled;
+ * end forgets all vectors made since, if it failed.
+ */
+typedef struct NodeFacts
+{
+	Node	   *node;			/* hash key */
+	uint32		hash;			/* equal() nodes have equal hashes */
+	bool		varying;		/* may differ between rows */
+	bool		case_value;		/* holds a CaseTestExpr */
+	char		status;			/* of simplehash.h */
+} NodeFacts;
+
+extern void expr_share_begin(ExprSet *set, Expr *root);
+extern void expr_share_end(ExprSet *set, Vec *vecs);
+extern NodeFacts expr_facts(ExprSet *set, Expr *expr);
+/* Makes a vector findable by its expr or attno. */
+extern void expr_share(ExprSet *set, Vec *vec);
+extern Vec *expr_find(ExprSet *set, Expr *expr);
+extern Vec *expr_find_column(ExprSet *set, AttrNumber attno, ColumnType type, int16 scale);
+
+/* The row of expr_ops.h for a function, or NULL. */
+extern const ExprFunction *expr_find_function(Oid funcid);
+
 /* A value as a Datum, for rows in state VEC_VALUE; numerics and such in the current context. */
 extern Datum expr_datum(const Vec *vec, int row);
 /* Stores a Datum that is not NULL; returns false if it does not fit the vector's type. */
 extern bool expr_store(const Vec *vec, int row, Datum value);
 
-/* What expr_run_in needs: the list's elements, in the type of the left side. */
-typedef struct ExprInList
+/* A pointer to a value out of line has a short header too, as far as its first bit goes. */
+static inline bool
+expr_text_inline(Datum d)
 {
-	bool		negate;			/* NOT IN */
-	bool		has_null;
-	int			count;
-	int64	   *ints;			/* ascending */
-	Datum	   *texts;
-} ExprInList;
+	return !VARATT_IS_EXTERNAL(DatumGetPointer(d)) && !VARATT_IS_COMPRESSED(DatumGetPointer(d));
+}
+
+/* Bytes of a text; of a bpchar without the blanks at its end. */
+static inline int
+expr_text_length(Datum d, bool blanks)
+{
+	const char *s = VARDATA_ANY(DatumGetPointer(d));
+	int			len = VARSIZE_ANY_EXHDR(DatumGetPointer(d));
+
+	if (!blanks)
+		while (len > 0 && s[len - 1] == ' ')
+			len--;
+	return len;
+}
+
+/* Equality of texts or bpchars inline, under a deterministic collation. */
+static inline bool
+expr_text_equal(Datum a, Datum b, bool blanks)
+{
+	int			len = expr_text_length(a, blanks);
+
+	return len == expr_text_length(b, blanks) &&
+		memcmp(VARDATA_ANY(DatumGetPointer(a)), VARDATA_ANY(DatumGetPointer(b)), len) == 0;
+}
+
+static inline uint8
+expr_state(const Vec *vec, int i)
+{
+	return vec->plain ? VEC_VALUE : vec->state[i];
+}
 
 /* What expr_run_like needs: a pattern without wildcards but for a % at its end. */
 typedef struct ExprPattern
@@ -260,6 +345,7 @@ typedef struct ExprCoreCall
 	Vec		  **args;
 	FunctionCallInfo fcinfo;
 	FmgrInfo	flinfo;
+	bool		counted;		/* in pg_stat_user_functions */
 } ExprCoreCall;
 
 #endif							/* GPUAGG_EXPR_H */

@@ -149,8 +149,8 @@ expr_compile_bucket(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 	b.formula = core_formula();
 	if (!agrees(&b))
 		return NULL;
-	a = expr_compile(set, linitial(args), stage);
-	if (a == NULL || a->type != COLUMN_F64)
+	a = expr_compile_as(set, linitial(args), COLUMN_F64, stage);
+	if (a == NULL)
 		return NULL;
 	data = palloc(sizeof(BucketOp));
 	*data = b;

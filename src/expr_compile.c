@@ -3,14 +3,17 @@
  *	  From SQL expressions to vector operations.
  *
  * Compilation never fails loudly: what has no vector form returns NULL, and
- * the root is left to core.  Equal subexpressions are computed once, across
- * roots and stages: every operation is total and runs over all rows, so an
- * expression may be shared out of a branch of CASE as well.
+ * the root is left to core; so is one whose vectors would take more than
+ * EXPR_MEMORY, and one nested too deeply for the stack.  Equal subexpressions are
+ * computed once (expr_share.c), across roots and stages: every operation is total
+ * and runs over all rows, so an expression may be shared out of a branch of CASE
+ * as well.
  *
  * Functions without a row in expr_ops.h are called row by row (expr_run_core),
  * for the rows for which core would call them: inside AND, OR, CASE and the like
  * a mask (set->mask) says which these are, so that no error is raised that core
- * does not raise.  The other rows ask, and nobody listens.
+ * does not raise.  The other rows ask, and nobody listens.  An initplan is run by
+ * core for the first row that needs it; rows before that ask as well.
  */
 #include "postgres.h"
 
@@ -27,12 +30,13 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "compat.h"
 #include "expr.h"
 #include "expr_time.h"
 #include "spec.h"
 
 ExprSet *
-expr_set_create(PlanState *parent, TupleDesc desc, int nstages)
+expr_set_create(PlanState *parent, TupleDesc desc, int nstages, ExprSubplans *subplans)
 {
 	ExprSet    *set = palloc0(sizeof(ExprSet));
 
@@ -41,6 +45,7 @@ expr_set_create(PlanState *parent, TupleDesc desc, int nstages)
 	set->cxt = CurrentMemoryContext;
 	set->page_cxt = AllocSetContextCreate(set->cxt, "gpuagg page", ALLOCSET_DEFAULT_SIZES);
 	set->const_cxt = AllocSetContextCreate(set->cxt, "gpuagg constants", ALLOCSET_SMALL_SIZES);
+	set->subplans = subplans;
 	set->nstages = nstages;
 	set->stages = palloc0(nstages * sizeof(ExprStage));
 	for (int i = 0; i < nstages; i++)
@@ -69,6 +74,9 @@ expr_new_vec(ExprSet *set, ColumnType type, int16 scale, Oid typid, Expr *expr, 
 	vec->state = palloc0(EXPR_ROWS);
 	vec->next = set->vecs;
 	set->vecs = vec;
+	set->bytes += EXPR_ROWS * (column_width(type) + 1);
+	if (expr)
+		expr_share(set, vec);
 	return vec;
 }
 
@@ -116,16 +124,17 @@ Vec *
 expr_column(ExprSet *set, AttrNumber attno, ColumnType type, int16 scale, int stage)
 {
 	Form_pg_attribute att = TupleDescAttr(set->desc, attno - 1);
-	Vec		   *vec;
+	Vec		   *vec = expr_find_column(set, attno, type, scale);
 
-	for (vec = set->vecs; vec; vec = vec->next)
-		if (vec->attno == attno && vec->type == type && vec->scale == scale)
-		{
-			use_vec(vec, stage);
-			return vec;
-		}
-	vec = expr_new_vec(set, type, scale, att->atttypid, NULL, stage);
-	vec->attno = attno;
+	if (vec == NULL)
+	{
+		vec = expr_new_vec(set, type, scale, att->atttypid, NULL, stage);
+		vec->attno = attno;
+		/* there are only so many columns, and no root can do without its own */
+		set->bytes -= EXPR_ROWS * (column_width(type) + 1);
+		expr_share(set, vec);
+	}
+	use_vec(vec, stage);
 	return vec;
 }
 
@@ -169,28 +178,6 @@ end_masks(ExprSet *set, ExprMask *outer, Vec *result)
 
 /* ---- constants ------------------------------------------------------------- */
 
-/* Is there anything in the expression that could differ between rows? */
-static bool
-varying_walker(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	switch (nodeTag(node))
-	{
-		case T_Const:
-		case T_Param:
-		case T_FuncExpr:
-		case T_OpExpr:
-		case T_RelabelType:
-		case T_CoerceViaIO:
-		case T_SQLValueFunction:
-		case T_List:
-			return expression_tree_walker(node, varying_walker, context);
-		default:
-			return true;
-	}
-}
-
 static Vec *
 compile_constant(ExprSet *set, Expr *expr, int stage)
 {
@@ -206,7 +193,15 @@ compile_constant(ExprSet *set, Expr *expr, int stage)
 	vec = expr_new_vec(set, type, scale, typid, expr, stage);
 	vec->constant = true;
 	vec->source = expr_core_state(set, expr);
-	if (set->mask && !IsA(expr, Const) && !IsA(expr, Param))
+	if (IsA(expr, Const) || (IsA(expr, Param) && ((Param *) expr)->paramkind == PARAM_EXTERN))
+		return vec;
+	if (IsA(expr, Param))
+	{
+		vec->lazy = true;
+		expr_empty(vec);
+		expr_emit(set, stage, expr_run_param, vec, NULL, NULL, NULL, expr);
+	}
+	else if (set->mask)
 	{
 		vec->lazy = vec->masked = true;
 		expr_empty(vec);
@@ -231,18 +226,27 @@ expr_is_text_equality(Oid funcid)
 	return funcid == F_TEXTEQ || funcid == F_TEXTNE || funcid == F_BPCHAREQ || funcid == F_BPCHARNE;
 }
 
-static const ExprFunction *
-find_function(Oid funcid, int nargs, Vec **args)
+const ExprFunction *
+expr_find_function(Oid funcid)
 {
 	for (int i = 0; i < expr_nfunctions; i++)
-	{
-		const ExprFunction *f = &expr_functions[i];
-
-		if (f->funcid == funcid && f->nargs == nargs && f->args[0] == args[0]->type &&
-			(nargs == 1 || f->args[1] == args[1]->type))
-			return f;
-	}
+		if (expr_functions[i].funcid == funcid)
+			return &expr_functions[i];
 	return NULL;
+}
+
+/* The operation for a function over arguments of the types that it declares, or NULL. */
+static const ExprFunction *
+find_operation(Oid funcid, int nargs, Vec **args)
+{
+	const ExprFunction *f = expr_find_function(funcid);
+
+	if (f == NULL || f->nargs != nargs)
+		return NULL;
+	for (int i = 0; i < nargs; i++)
+		if (args[i]->type != f->args[i])
+			return NULL;
+	return f;
 }
 
 /* Row by row through core's function manager. */
@@ -272,6 +276,7 @@ compile_core_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs
 	fmgr_info_set_expr((Node *) expr, &call->flinfo);
 	call->fcinfo = palloc0(SizeForFunctionCallInfo(nargs));
 	InitFunctionCallInfoData(*call->fcinfo, &call->flinfo, nargs, collation, NULL, NULL);
+	call->counted = pgstat_track_functions > call->flinfo.fn_stats;
 	r = expr_new_vec(set, type, scale, typid, expr, stage);
 	for (int i = 0; i < nargs; i++)
 		r->masked |= args[i]->masked;
@@ -288,7 +293,7 @@ compile_call_of(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs, 
 	const ExprFunction *f;
 	Vec		   *r;
 
-	if (nargs >= 1 && nargs <= 2 && (f = find_function(funcid, nargs, args)) != NULL)
+	if ((f = find_operation(funcid, nargs, args)) != NULL)
 	{
 		r = expr_new_vec(set, f->result, 0, InvalidOid, expr, stage);
 		expr_emit(set, stage, f->run, r, args[0], nargs > 1 ? args[1] : NULL, NULL, NULL);
@@ -399,17 +404,6 @@ is_null(Expr *expr)
 	return expr == NULL || (IsA(expr, Const) && ((Const *) expr)->constisnull);
 }
 
-/* Does the expression refer to the value of the CASE around it? */
-static bool
-case_value_walker(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, CaseTestExpr))
-		return true;
-	return expression_tree_walker(node, case_value_walker, context);
-}
-
 static Vec *
 compile_case(ExprSet *set, CaseExpr *expr, int stage)
 {
@@ -458,7 +452,7 @@ compile_case(ExprSet *set, CaseExpr *expr, int stage)
 			result = NULL;
 			break;
 		}
-		r = new_like(set, thens[i], i == 0 && !case_value_walker((Node *) expr, NULL) ?
+		r = new_like(set, thens[i], i == 0 && !expr_facts(set, (Expr *) expr).case_value ?
 					 (Expr *) expr : NULL, stage);
 		expr_emit(set, stage, expr_run_select, r, whens[i], thens[i], result, NULL);
 		result = r;
@@ -644,6 +638,35 @@ compile_test(ExprSet *set, Expr *arg, Expr *expr, int stage)
 						  ((NullTest *) expr)->nulltesttype == IS_NULL ? NULL : expr);
 }
 
+/* Is the column type that of the SQL type? */
+static bool
+suits(const Vec *vec, Oid typid)
+{
+	int16		scale;
+
+	if (vec->type == COLUMN_DEC)
+		return getBaseType(typid) == NUMERICOID;
+	return vec->type == spec_column_type(typid, -1, &scale);
+}
+
+/* A cast that changes no bits, though it may change what they mean: oid to int4, float8 to timestamp. */
+static Vec *
+compile_relabel(ExprSet *set, RelabelType *relabel, int stage)
+{
+	Vec		   *a = expr_compile(set, relabel->arg, stage);
+	Oid			to = getBaseType(relabel->resulttype);
+	int16		scale;
+	Vec		   *r;
+
+	if (a == NULL || (suits(a, to) && (to != BOOLOID || getBaseType(exprType((Node *) relabel->arg)) == BOOLOID)))
+		return a;
+	if (a->type == COLUMN_DEC)
+		return NULL;
+	r = expr_new_vec(set, spec_column_type(to, -1, &scale), 0, to, (Expr *) relabel, stage);
+	expr_emit(set, stage, expr_run_relabel, r, a, NULL, NULL, NULL);
+	return r;
+}
+
 static Vec *
 compile_node(ExprSet *set, Expr *expr, int stage)
 {
@@ -655,7 +678,7 @@ compile_node(ExprSet *set, Expr *expr, int stage)
 		case T_Param:
 			return compile_constant(set, expr, stage);
 		case T_RelabelType:
-			return expr_compile(set, ((RelabelType *) expr)->arg, stage);
+			return compile_relabel(set, (RelabelType *) expr, stage);
 		case T_FuncExpr:
 			{
 				FuncExpr   *f = (FuncExpr *) expr;
@@ -697,36 +720,44 @@ compile_node(ExprSet *set, Expr *expr, int stage)
 	}
 }
 
-/* Does the vector have an answer for every row that core evaluates here? */
-static bool
-may_share(const ExprSet *set, const Vec *vec)
-{
-	const ExprMask *mask = set->mask;
-
-	if (!vec->masked)
-		return true;
-	while (mask && mask != vec->mask)
-		mask = mask->outer;
-	return mask != NULL;
-}
-
 Vec *
 expr_compile(ExprSet *set, Expr *expr, int stage)
 {
-	check_stack_depth();
-	if (set->case_value == NULL || !case_value_walker((Node *) expr, NULL))
+	NodeFacts	facts;
+	Vec		   *vec = NULL;
+
+	CHECK_FOR_INTERRUPTS();
+	if (set->failed || stack_is_too_deep())
 	{
-		for (Vec *vec = set->vecs; vec; vec = vec->next)
-			if (vec->expr && may_share(set, vec) && equal(vec->expr, expr))
-			{
-				use_vec(vec, stage);
-				return vec;
-			}
-		if (!IsA(expr, Const) && !varying_walker((Node *) expr, NULL) &&
-			!contain_volatile_functions((Node *) expr))
-			return compile_constant(set, expr, stage);
+		set->failed = true;
+		return NULL;
 	}
-	return compile_node(set, expr, stage);
+	facts = expr_facts(set, expr);
+	if (set->case_value == NULL || !facts.case_value)
+	{
+		vec = expr_find(set, expr);
+		if (vec)
+		{
+			use_vec(vec, stage);
+			return vec;
+		}
+		if (!facts.varying && !set->failed)
+			vec = compile_constant(set, expr, stage);
+	}
+	if (vec == NULL && !set->failed)
+		vec = compile_node(set, expr, stage);
+	/* without this one the root has no vector, so its other parts need none */
+	if (vec == NULL || !suits(vec, exprType((Node *) expr)) || set->bytes > EXPR_MEMORY)
+		set->failed = true;
+	return set->failed ? NULL : vec;
+}
+
+Vec *
+expr_compile_as(ExprSet *set, Expr *expr, ColumnType type, int stage)
+{
+	Vec		   *vec = expr_compile(set, expr, stage);
+
+	return vec && vec->type == type ? vec : NULL;
 }
 
 ExprRoot *
@@ -748,21 +779,29 @@ expr_add_root(ExprSet *set, Expr *expr, int stage)
 	ExprRoot   *root = palloc0(sizeof(ExprRoot));
 	ExprOp	  **tail = set->stages[stage].tail;
 	Vec		   *vecs = set->vecs;
+	MemoryContext cxt,
+				old;
 
 	root->expr = expr;
 	root->stage = stage;
 	if (contain_volatile_functions((Node *) expr) || contain_subplans((Node *) expr))
 		return root;
+	/* a context of its own, as what was made of its parts goes if the whole fails */
+	cxt = AllocSetContextCreate(set->cxt, "gpuagg expression", ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(cxt);
+	expr_share_begin(set, expr);
 	root->vec = expr_compile(set, expr, stage);
 	set->mask = NULL;
+	set->case_value = NULL;
+	expr_share_end(set, vecs);
+	MemoryContextSwitchTo(old);
 	if (root->vec)
-		use_vec(root->vec, stage);
-	else
 	{
-		/* forget what was emitted for its parts */
-		*tail = NULL;
-		set->stages[stage].tail = tail;
-		set->vecs = vecs;
+		use_vec(root->vec, stage);
+		return root;
 	}
+	*tail = NULL;
+	set->stages[stage].tail = tail;
+	MemoryContextDelete(cxt);
 	return root;
 }

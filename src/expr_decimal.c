@@ -10,6 +10,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/fmgroids.h"
 
@@ -124,6 +125,7 @@ expr_decimal_shape(Node *expr, int16 *scale)
 {
 	if (exprType(expr) != NUMERICOID)
 		return false;
+	check_stack_depth();
 	switch (nodeTag(expr))
 	{
 		case T_Var:
@@ -325,15 +327,6 @@ run_to_float8(const ExprOp *op, int n)
 
 /* ---- compiling ------------------------------------------------------------- */
 
-/* Compiles an argument that must be a decimal. */
-static Vec *
-decimal_arg(ExprSet *set, Expr *arg, int stage)
-{
-	Vec		   *vec = expr_compile(set, arg, stage);
-
-	return (vec && vec->type == COLUMN_DEC) ? vec : NULL;
-}
-
 static Vec *
 compile_two(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 {
@@ -363,11 +356,13 @@ compile_two(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 	{
 		if (ops[i].funcid != funcid)
 			continue;
-		if (!ops[i].compare && !expr_decimal_shape((Node *) expr, &scale))
-			return NULL;
-		a = decimal_arg(set, linitial(args), stage);
-		b = a ? decimal_arg(set, lsecond(args), stage) : NULL;
+		a = expr_compile_as(set, linitial(args), COLUMN_DEC, stage);
+		b = a ? expr_compile_as(set, lsecond(args), COLUMN_DEC, stage) : NULL;
 		if (b == NULL)
+			return NULL;
+		if (!ops[i].compare)
+			scale = funcid == F_NUMERIC_MUL ? a->scale + b->scale : Max(a->scale, b->scale);
+		if (scale > DECIMAL_MAX_SCALE)
 			return NULL;
 		d = expr_alloc(sizeof(DecimalArgs));
 		d->fa = power10(Max(b->scale - a->scale, 0));
@@ -390,22 +385,28 @@ expr_compile_decimal(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage
 	switch (funcid)
 	{
 		case F_NUMERIC_INT2:
+			a = expr_compile_as(set, linitial(args), COLUMN_I16, stage);
+			run = run_from_int;
+			break;
 		case F_NUMERIC_INT4:
+			a = expr_compile_as(set, linitial(args), COLUMN_I32, stage);
+			run = run_from_int;
+			break;
 		case F_NUMERIC_INT8:
-			a = expr_compile(set, linitial(args), stage);
+			a = expr_compile_as(set, linitial(args), COLUMN_I64, stage);
 			run = run_from_int;
 			break;
 		case F_NUMERIC_UMINUS:
-			a = decimal_arg(set, linitial(args), stage);
+			a = expr_compile_as(set, linitial(args), COLUMN_DEC, stage);
 			run = run_negate;
 			break;
 		case F_NUMERIC_ABS:
 		case F_ABS_NUMERIC:
-			a = decimal_arg(set, linitial(args), stage);
+			a = expr_compile_as(set, linitial(args), COLUMN_DEC, stage);
 			run = run_abs;
 			break;
 		case F_FLOAT8_NUMERIC:
-			a = decimal_arg(set, linitial(args), stage);
+			a = expr_compile_as(set, linitial(args), COLUMN_DEC, stage);
 			if (a == NULL || a->scale > 22)
 				return NULL;
 			r = expr_new_vec(set, COLUMN_F64, 0, FLOAT8OID, expr, stage);

@@ -10,6 +10,7 @@
 
 #include <math.h>
 
+#include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "optimizer/clauses.h"
 #include "utils/builtins.h"
@@ -19,6 +20,7 @@
 #include "utils/memutils.h"
 
 #include "column_writer.h"
+#include "compat.h"
 #include "expr.h"
 #include "lower.h"
 
@@ -55,12 +57,6 @@ expr_mark_asks(Vec *r, const uint8 *ask, int n)
 	for (int i = 0; i < n; i++)
 		if (ask[i] && r->state[i] == VEC_VALUE)
 			r->state[i] = VEC_ASK;
-}
-
-static inline uint8
-vec_state(const Vec *vec, int i)
-{
-	return vec->plain ? VEC_VALUE : vec->state[i];
 }
 
 /* ---- scalar functions ------------------------------------------------------ */
@@ -165,8 +161,8 @@ run_junction(const ExprOp *op, int n, int8 stop)
 	}
 	for (int i = 0; i < n; i++)
 	{
-		uint8		sa = vec_state(op->a, i);
-		uint8		sb = vec_state(op->b, i);
+		uint8		sa = expr_state(op->a, i);
+		uint8		sb = expr_state(op->b, i);
 		uint8		state;
 
 		if (sa == VEC_VALUE && a[i] == stop)
@@ -213,7 +209,7 @@ set_known(Vec *r, const Vec *a, int n)
 {
 	r->plain = true;
 	for (int i = 0; i < n; i++)
-		if (vec_state(a, i) == VEC_ASK)
+		if (expr_state(a, i) == VEC_ASK)
 			r->plain = false;
 	if (!r->plain)
 		for (int i = 0; i < n; i++)
@@ -228,7 +224,7 @@ expr_run_isnull(const ExprOp *op, int n)
 	bool		negate = op->data != NULL;
 
 	for (int i = 0; i < n; i++)
-		r[i] = (vec_state(op->a, i) == VEC_NULL) != negate;
+		r[i] = (expr_state(op->a, i) == VEC_NULL) != negate;
 	set_known(op->r, op->a, n);
 }
 
@@ -242,7 +238,7 @@ expr_run_istrue(const ExprOp *op, int n)
 
 	for (int i = 0; i < n; i++)
 	{
-		bool		null = vec_state(op->a, i) == VEC_NULL;
+		bool		null = expr_state(op->a, i) == VEC_NULL;
 		bool		yes = !null && a[i];
 		bool		no = !null && !a[i];
 
@@ -307,8 +303,8 @@ choose(Vec *r, const Vec *a, const Vec *b, const uint8 *from, int n)
 	if (r->plain)
 		return;
 	for (int i = 0; i < n; i++)
-		r->state[i] = from[i] == 0 ? vec_state(a, i) :
-			from[i] == 1 ? vec_state(b, i) :
+		r->state[i] = from[i] == 0 ? expr_state(a, i) :
+			from[i] == 1 ? expr_state(b, i) :
 			from[i] == 2 ? VEC_ASK : VEC_NULL;
 }
 
@@ -321,7 +317,7 @@ expr_run_select(const ExprOp *op, int n)
 
 	for (int i = 0; i < n; i++)
 	{
-		uint8		state = vec_state(op->a, i);
+		uint8		state = expr_state(op->a, i);
 
 		from[i] = state == VEC_ASK ? 2 : !(state == VEC_VALUE && cond[i]);
 	}
@@ -334,7 +330,7 @@ expr_run_coalesce(const ExprOp *op, int n)
 	uint8		from[EXPR_ROWS];
 
 	for (int i = 0; i < n; i++)
-		from[i] = vec_state(op->a, i) == VEC_NULL;
+		from[i] = expr_state(op->a, i) == VEC_NULL;
 	choose(op->r, op->a, op->b, from, n);
 }
 
@@ -347,7 +343,7 @@ expr_run_nullif(const ExprOp *op, int n)
 
 	for (int i = 0; i < n; i++)
 	{
-		uint8		state = vec_state(op->b, i);
+		uint8		state = expr_state(op->b, i);
 
 		from[i] = state == VEC_ASK ? 2 : (state == VEC_VALUE && equal[i]) ? 3 : 0;
 	}
@@ -364,13 +360,13 @@ expr_run_distinct(const ExprOp *op, int n)
 	op->r->plain = false;
 	for (int i = 0; i < n; i++)
 	{
-		uint8		sa = vec_state(op->a, i);
-		uint8		sb = vec_state(op->b, i);
+		uint8		sa = expr_state(op->a, i);
+		uint8		sb = expr_state(op->b, i);
 		bool		ask = sa == VEC_ASK || sb == VEC_ASK;
 
 		if (!ask && sa == VEC_VALUE && sb == VEC_VALUE)
 		{
-			ask = vec_state(op->c, i) == VEC_ASK;
+			ask = expr_state(op->c, i) == VEC_ASK;
 			r[i] = !equal[i];
 		}
 		else
@@ -388,49 +384,20 @@ expr_run_greatest(const ExprOp *op, int n)
 
 	for (int i = 0; i < n; i++)
 	{
-		uint8		sa = vec_state(op->a, i);
-		uint8		sb = vec_state(op->b, i);
+		uint8		sa = expr_state(op->a, i);
+		uint8		sb = expr_state(op->b, i);
 
 		if (sa == VEC_ASK || sb == VEC_ASK)
 			from[i] = 2;
 		else if (sa == VEC_NULL || sb == VEC_NULL)
 			from[i] = sa == VEC_NULL;
 		else
-			from[i] = vec_state(op->c, i) == VEC_ASK ? 2 : replaces[i];
+			from[i] = expr_state(op->c, i) == VEC_ASK ? 2 : replaces[i];
 	}
 	choose(op->r, op->a, op->b, from, n);
 }
 
-/* ---- text, lists ----------------------------------------------------------- */
-
-/* A pointer to a value out of line has a short header too, as far as its first bit goes. */
-static inline bool
-text_inline(Datum d)
-{
-	return !VARATT_IS_EXTERNAL(DatumGetPointer(d)) && !VARATT_IS_COMPRESSED(DatumGetPointer(d));
-}
-
-/* Bytes of a bpchar without the blanks at its end. */
-static inline int
-text_length(Datum d, bool blanks)
-{
-	const char *s = VARDATA_ANY(DatumGetPointer(d));
-	int			len = VARSIZE_ANY_EXHDR(DatumGetPointer(d));
-
-	if (!blanks)
-		while (len > 0 && s[len - 1] == ' ')
-			len--;
-	return len;
-}
-
-static inline bool
-text_equal(Datum a, Datum b, bool blanks)
-{
-	int			len = text_length(a, blanks);
-
-	return len == text_length(b, blanks) &&
-		memcmp(VARDATA_ANY(DatumGetPointer(a)), VARDATA_ANY(DatumGetPointer(b)), len) == 0;
-}
+/* ---- text ----------------------------------------------------------------- */
 
 /* Equality of text or bpchar under a deterministic collation; data: the function's OID. */
 void
@@ -449,10 +416,10 @@ expr_run_text_equal(const ExprOp *op, int n)
 	for (int i = 0; i < n; i++)
 	{
 		ask[i] = 0;
-		if (vec_state(op->r, i) != VEC_VALUE)
+		if (expr_state(op->r, i) != VEC_VALUE)
 			continue;
-		if (text_inline(a[i]) && text_inline(b[i]))
-			r[i] = text_equal(a[i], b[i], blanks) != negate;
+		if (expr_text_inline(a[i]) && expr_text_inline(b[i]))
+			r[i] = expr_text_equal(a[i], b[i], blanks) != negate;
 		else
 			ask[i] = any = true;
 	}
@@ -476,92 +443,19 @@ expr_run_like(const ExprOp *op, int n)
 		int			len;
 
 		ask[i] = 0;
-		if (vec_state(op->r, i) != VEC_VALUE)
+		if (expr_state(op->r, i) != VEC_VALUE)
 			continue;
-		if (!text_inline(a[i]))
+		if (!expr_text_inline(a[i]))
 		{
 			ask[i] = any = true;
 			continue;
 		}
-		len = text_length(a[i], true);
+		len = expr_text_length(a[i], true);
 		r[i] = ((pattern->open ? len >= pattern->length : len == pattern->length) &&
 				memcmp(VARDATA_ANY(DatumGetPointer(a[i])), pattern->bytes, pattern->length) == 0) != pattern->negate;
 	}
 	if (any)
 		expr_mark_asks(op->r, ask, n);
-}
-
-static inline bool
-in_ints(const ExprInList *list, int64 v)
-{
-	int			lo = 0,
-				hi = list->count;
-
-	while (lo < hi)
-	{
-		int			mid = (lo + hi) / 2;
-
-		if (list->ints[mid] < v)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < list->count && list->ints[lo] == v;
-}
-
-/* a IN (list) or NOT IN; data: ExprInList */
-void
-expr_run_in(const ExprOp *op, int n)
-{
-	const ExprInList *list = op->data;
-	int8	   *r = op->r->values;
-	uint8		ask[EXPR_ROWS];
-	bool		any = false;
-
-	memset(ask, 0, n);
-	for (int i = 0; i < n; i++)
-	{
-		bool		found = false;
-
-		if (vec_state(op->a, i) != VEC_VALUE)
-			continue;
-		switch (op->a->type)
-		{
-			case COLUMN_I16:
-				found = in_ints(list, ((int16 *) op->a->values)[i]);
-				break;
-			case COLUMN_I32:
-				found = in_ints(list, ((int32 *) op->a->values)[i]);
-				break;
-			case COLUMN_U32:
-				found = in_ints(list, ((uint32 *) op->a->values)[i]);
-				break;
-			case COLUMN_I64:
-				found = in_ints(list, ((int64 *) op->a->values)[i]);
-				break;
-			default:
-				if (!text_inline(((Datum *) op->a->values)[i]))
-					ask[i] = 1;
-				else
-					for (int k = 0; k < list->count && !found; k++)
-						found = text_equal(((Datum *) op->a->values)[i], list->texts[k], true);
-				break;
-		}
-		r[i] = found != list->negate;
-		any |= ask[i];
-	}
-	expr_strict(op->r, op->a, NULL, n);
-	if (any)
-		expr_mark_asks(op->r, ask, n);
-	if (list->has_null)
-	{
-		if (op->r->plain)
-			memset(op->r->state, VEC_VALUE, n);
-		op->r->plain = false;
-		for (int i = 0; i < n; i++)
-			if (op->r->state[i] == VEC_VALUE && r[i] == list->negate)
-				op->r->state[i] = VEC_NULL;
-	}
 }
 
 /* ---- core's functions ------------------------------------------------------ */
@@ -599,6 +493,25 @@ expr_store(const Vec *vec, int row, Datum value)
 	return column_store(vec->type, vec->scale, vec->values, row, value);
 }
 
+/* The Datums of a as values of another type; "char" has more than two values that are true. */
+void
+expr_run_relabel(const ExprOp *op, int n)
+{
+	bool		truth = op->r->typid == BOOLOID;
+
+	expr_strict(op->r, op->a, NULL, n);
+	if (!truth && op->a->type != COLUMN_DATUM && op->r->type != COLUMN_DATUM)
+		memcpy(op->r->values, op->a->values, (size_t) n * column_width(op->r->type));
+	else
+		for (int i = 0; i < n; i++)
+			if (expr_state(op->r, i) == VEC_VALUE)
+			{
+				Datum		value = expr_datum(op->a, i);
+
+				expr_store(op->r, i, truth ? BoolGetDatum(DatumGetBool(value)) : value);
+			}
+}
+
 /* Which rows of mask a (NULL: all) have a value of b that data, an ExprMask, accepts? */
 void
 expr_run_mask(const ExprOp *op, int n)
@@ -611,13 +524,26 @@ expr_run_mask(const ExprOp *op, int n)
 	op->r->plain = true;
 	for (int i = 0; i < n; i++)
 	{
-		uint8		state = vec_state(op->b, i);
+		uint8		state = expr_state(op->b, i);
 
 		r[i] = (outer == NULL || outer[i]) &&
 			(state == VEC_NULL ? (accept & MASK_NULL) != 0 :
 			 state == VEC_VALUE && (accept & (MASK_FALSE | MASK_TRUE)) != 0 &&
 			 (accept & (cond[i] ? MASK_TRUE : MASK_FALSE)) != 0);
 	}
+}
+
+/* A call that pg_stat_user_functions sees. */
+static Datum
+call_counted(FunctionCallInfo fcinfo)
+{
+	PgStat_FunctionCallUsage usage;
+	Datum		value;
+
+	pgstat_init_function_usage(fcinfo, &usage);
+	value = FunctionCallInvoke(fcinfo);
+	pgstat_end_function_usage(&usage, true);
+	return value;
 }
 
 /*
@@ -644,13 +570,13 @@ expr_run_core(const ExprOp *op, int n)
 		if (unlikely(MemoryContextMemAllocated(op->set->page_cxt, false) > EXPR_PAGE_BYTES))
 			state = VEC_ASK;
 		for (int k = 0; k < nargs; k++)
-			state = Max(state, vec_state(call->args[k], i));
+			state = Max(state, expr_state(call->args[k], i));
 		if (state == VEC_VALUE)
 		{
 			for (int k = 0; k < nargs; k++)
 				fcinfo->args[k].value = expr_datum(call->args[k], i);
 			fcinfo->isnull = false;
-			value = FunctionCallInvoke(fcinfo);
+			value = call->counted ? call_counted(fcinfo) : FunctionCallInvoke(fcinfo);
 			if (fcinfo->isnull)
 				state = VEC_NULL;
 			else if (!expr_store(op->r, i, value))
@@ -661,23 +587,39 @@ expr_run_core(const ExprOp *op, int n)
 	MemoryContextSwitchTo(old);
 }
 
-/*
- * Without just-in-time compilation: few rows ask, if any.  A subplan's slots
- * belong to the query and must live as long.
- */
+/* The state that the query has already of an expression with subplans, or a new one. */
+static ExprState *
+subplan_state(ExprSet *set, Expr *expr)
+{
+	ExprSubplans *known = set->subplans;
+	MemoryContext old;
+	ListCell   *node,
+			   *other,
+			   *state;
+
+	forthree(node, known->nodes, other, known->exprs, state, known->states)
+		if (lfirst(node) == set->parent && equal(lfirst(other), expr))
+			return lfirst(state);
+	old = MemoryContextSwitchTo(set->parent->state->es_query_cxt);
+	known->nodes = lappend(known->nodes, set->parent);
+	known->exprs = lappend(known->exprs, copyObject(expr));
+	known->states = lappend(known->states, ExecInitExpr(llast(known->exprs), set->parent));
+	MemoryContextSwitchTo(old);
+	return llast(known->states);
+}
+
+/* Without just-in-time compilation: few rows ask, if any. */
 ExprState *
 expr_core_state(ExprSet *set, Expr *expr)
 {
 	EState	   *estate = set->parent->state;
 	int			jit_flags = estate->es_jit_flags;
-	MemoryContext old = MemoryContextSwitchTo(contain_subplans((Node *) expr) ?
-											  estate->es_query_cxt : set->cxt);
 	ExprState  *state;
 
 	estate->es_jit_flags = 0;
-	state = ExecInitExpr(expr, set->parent);
+	state = contain_subplans((Node *) expr) ? subplan_state(set, expr) :
+		ExecInitExpr(expr, set->parent);
 	estate->es_jit_flags = jit_flags;
-	MemoryContextSwitchTo(old);
 	return state;
 }
 
@@ -685,9 +627,11 @@ Datum
 expr_ask(ExprSet *set, ExprRoot *root, int row, bool *isnull)
 {
 	ExprContext *econtext = set->parent->ps_ExprContext;
+	MemoryContext old = MemoryContextSwitchTo(set->cxt);
 
 	if (root->state == NULL)
 		root->state = expr_core_state(set, root->expr);
+	MemoryContextSwitchTo(old);
 	ResetExprContext(econtext);
 	set->load_row(set->owner, row);
 	return ExecEvalExprSwitchContext(root->state, econtext, isnull);
@@ -746,6 +690,19 @@ expr_run_lazy(const ExprOp *op, int n)
 			fill_constant(op->set, op->r);
 			op->r->filled = true;
 		}
+}
+
+/* The value of an initplan, data, once core has run it; of any other parameter at once. */
+void
+expr_run_param(const ExprOp *op, int n)
+{
+	Param	   *param = op->data;
+	ExprContext *econtext = op->set->parent->ps_ExprContext;
+
+	if (op->r->filled || econtext->ecxt_param_exec_vals[param->paramid].execPlan != NULL)
+		return;
+	fill_constant(op->set, op->r);
+	op->r->filled = true;
 }
 
 void

@@ -196,7 +196,8 @@ run_time(const ExprOp *op, int n)
 
 	for (int i = 0; i < n; i++)
 	{
-		int64		ts;
+		int64		ts,
+					local;
 		int64		r = 0;
 
 		if (op->a->type == COLUMN_I32)
@@ -207,10 +208,13 @@ run_time(const ExprOp *op, int n)
 		}
 		else
 			ts = ((int64 *) op->a->values)[i];
-		ask[i] = unknown || ts < DAY_MIN * USECS_PER_DAY || ts > DAY_MAX * USECS_PER_DAY;
+		/* far from where adding the offset could overflow, and then by the local year */
+		ask[i] = unknown || ts < 2 * DAY_MIN * USECS_PER_DAY || ts > DAY_MAX * USECS_PER_DAY;
+		local = ask[i] ? 0 : ts + offset;
+		ask[i] |= local < DAY_MIN * USECS_PER_DAY || local > DAY_MAX * USECS_PER_DAY;
 		any |= ask[i];
 		if (!ask[i])
-			r = time_answer(t, t->field == FIELD_EPOCH ? ts : ts + offset);
+			r = time_answer(t, t->field == FIELD_EPOCH ? ts : local);
 		switch (op->r->type)
 		{
 			case COLUMN_DEC:
@@ -272,7 +276,8 @@ expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 		if (time_functions[i].result == COLUMN_I64 &&
 			(field == FIELD_EPOCH || field > FIELD_YEAR))
 			return NULL;		/* core will say so */
-		a = expr_compile(set, lsecond(args), stage);
+		a = expr_compile_as(set, lsecond(args),
+							time_functions[i].argtype == DATEOID ? COLUMN_I32 : COLUMN_I64, stage);
 		if (a == NULL)
 			return NULL;
 		if (time_functions[i].result == COLUMN_DEC)

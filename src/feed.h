@@ -14,6 +14,7 @@
 
 #include "batch.h"
 #include "compat.h"
+#include "expr.h"
 #include "spec.h"
 
 typedef struct Feed Feed;
@@ -38,6 +39,7 @@ struct Feed
 	Batch	   *batch;			/* that next() fills where Column.values says, or NULL */
 	uint64		rows;			/* delivered since the last rescan */
 	uint64		batches;
+	ExprSubplans *subplans;		/* set by the owner after opening; outlives the feed */
 };
 
 /*

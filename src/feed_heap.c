@@ -20,6 +20,7 @@
 #include "postgres.h"
 
 #include "access/tableam.h"
+#include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -200,10 +201,11 @@ output_expr(const HeapFeed *feed, const HeapPart *part, int resno)
 	return (Expr *) resolve_outer((Node *) expr, targetlist);
 }
 
+/* A boolean made of bits that were none is for the compiler. */
 static Expr *
 strip_relabels(Expr *expr)
 {
-	while (IsA(expr, RelabelType))
+	while (IsA(expr, RelabelType) && exprType((Node *) expr) != BOOLOID)
 		expr = ((RelabelType *) expr)->arg;
 	return expr;
 }
@@ -286,7 +288,7 @@ create_part(HeapFeed *feed, SeqScanState *node)
 	part->scan = heap_scan_create(node);
 	part->nquals = list_length(quals);
 	part->set = expr_set_create(&node->ss.ps, RelationGetDescr(part->scan->rel),
-								part->nquals + 1);
+								part->nquals + 1, feed->base.subplans);
 	part->set->load_row = load_row;
 	part->set->owner = feed;
 	part->quals = palloc0(sizeof(ExprRoot *) * (part->nquals + 1));

@@ -139,13 +139,14 @@ add_input(GroupQuery *query, Node *expr, Index sortgroupref)
 	return list_length(query->inputs) - 1;
 }
 
-/* Expressions whose evaluation cannot fail. */
+/* Expressions whose evaluation cannot fail; that of an initplan can. */
 static bool
 is_plain(Node *expr)
 {
 	while (IsA(expr, RelabelType))
 		expr = (Node *) ((RelabelType *) expr)->arg;
-	return IsA(expr, Var) || IsA(expr, Const) || IsA(expr, Param);
+	return IsA(expr, Var) || IsA(expr, Const) ||
+		(IsA(expr, Param) && ((Param *) expr)->paramkind == PARAM_EXTERN);
 }
 
 /*

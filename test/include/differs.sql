@@ -1,0 +1,35 @@
+-- differs(query): says where the heap feed's answer, or error, is not core's, else NULL; @ is the
+-- prefix of aggregates.
+CREATE FUNCTION pg_temp.result_of(q text, prefix text, setting text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    r text;
+BEGIN
+    PERFORM set_config('gpuagg.require', setting, true);
+    EXECUTE 'SELECT string_agg(s::text, chr(10) ORDER BY s::text COLLATE "C") FROM (' ||
+        replace(q, '@', prefix) || ') s' INTO r;
+    RETURN coalesce(r, 'nothing');
+EXCEPTION WHEN OTHERS THEN
+    RETURN SQLSTATE || ' ' || SQLERRM;
+END $$;
+CREATE FUNCTION pg_temp.differs(q text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    core text := pg_temp.result_of(q, '', 'forbid');
+    ours text := pg_temp.result_of(q, 'gpu_', 'require');
+    line text;
+    heap bool := false;
+BEGIN
+    PERFORM set_config('gpuagg.require', 'require', true);
+    BEGIN
+        FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || replace(q, '@', 'gpu_') LOOP
+            heap := heap OR line ~ 'Feed: heap pages';
+        END LOOP;
+    EXCEPTION WHEN OTHERS THEN
+        heap := ours = SQLSTATE || ' ' || SQLERRM;	-- in planning
+    END;
+    IF NOT heap THEN
+        RETURN 'no heap feed: ' || q;
+    ELSIF core IS DISTINCT FROM ours THEN
+        RETURN q || E'\n core: ' || left(core, 300) || E'\n heap: ' || left(ours, 300);
+    END IF;
+    RETURN NULL;
+END $$;
