@@ -61,6 +61,7 @@ typedef struct CudaEngine
 	bool		joined;			/* the server's query is shared */
 	bool		owner;			/* ... and its groups are this engine's to fetch */
 	bool		finished;
+	bool		variants;		/* equal keys that look different were met */
 	uint64		next_group;
 	WireFinished result;
 
@@ -98,7 +99,7 @@ start_over(CudaEngine *cuda)
 	cuda->rows = 0;
 	memset(cuda->busy, 0, sizeof(cuda->busy));
 	cuda->joined = cuda->owner = false;
-	cuda->finished = false;
+	cuda->finished = cuda->variants = false;
 	cuda->next_group = 0;
 	memset(&cuda->result, 0, sizeof(cuda->result));
 	cuda->rows_given = cuda->rows_aside = cuda->batches = cuda->bytes_from_device = 0;
@@ -277,17 +278,40 @@ cuda_place(Engine *engine, Batch *batch)
 	cuda_query_place(cuda->query, buffer, cuda->rows, batch);
 }
 
+/*
+ * Encodes the batch's keys.  *aside: the merger must take it, as it has numerics
+ * that the GPU cannot hold, new keys beyond hash memory, or equal keys that look
+ * different, which groups must show as their first rows have them.  The last
+ * starts over on the CPU engine where it can, since the merger meets rows in
+ * another order than they came.  Groups of one key all look as in the dictionary
+ * unless the merger has some.
+ */
+static EngineStatus
+encode(CudaEngine *cuda, const Batch *batch, bool *aside)
+{
+	bool		variants;
+	bool		known = cuda_query_encode(cuda->query, batch, cuda->env.mem_limit / 2, &variants);
+
+	*aside = !known || cuda_query_odd(cuda->query, batch);
+	cuda->variants |= variants;
+	if (cuda->variants && (*aside || cuda->merger || cuda->spec->nkeys > 1) &&
+		!cuda->env.parallel && !cuda->env.read_once)
+		return fail(cuda, "equal keys that look different");
+	*aside |= variants && cuda->spec->nkeys > 1;
+	return ENGINE_OK;
+}
+
 static EngineStatus
 cuda_add_batch(Engine *engine, const Batch *batch)
 {
 	CudaEngine *cuda = (CudaEngine *) engine;
 	CudaQuery  *query = cuda->query;
 
-	if (ensure_open(cuda, batch) != ENGINE_OK)
+	bool		aside;
+
+	if (ensure_open(cuda, batch) != ENGINE_OK || encode(cuda, batch, &aside) != ENGINE_OK)
 		return ENGINE_FAILED;
-	/* numerics that the GPU cannot hold, or new keys beyond hash memory */
-	if (cuda_query_odd(query, batch) ||
-		!cuda_query_encode(query, batch, cuda->env.mem_limit / 2))
+	if (aside)
 	{
 		if (cuda->spec->ordered)
 			return fail(cuda, "rows that only the CPU can take, among rows in order");

@@ -48,6 +48,7 @@ typedef struct KeySpec
 	Oid			eqfunc;			/* equality function (of the GROUP BY operator) */
 	Oid			hashfunc;		/* its hash function; InvalidOid only if never hashed */
 	Oid			collation;
+	bool		varies;			/* equal values may look different, as 1.0 and 1.00 */
 } KeySpec;
 
 /* How a row's bin is found, for slots with more than one state a group. */
