@@ -35,7 +35,7 @@ ANALYZE looks;
 CREATE FUNCTION differ(keys text, VARIADIC conf text[] DEFAULT '{}') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	segmented bool := 'gpuagg.strategy=segmented' = ANY (conf);
-	query text := format('AS SELECT ROW(%s)::text AS keys, @count(*) AS c, @sum(i) AS s, @max(t) AS m FROM %s GROUP BY %1$s', keys,
+	query text := format('AS SELECT ROW(%s)::text AS keys, @count(*) AS c, @sum(i) AS s, @max(i) AS m FROM %s GROUP BY %1$s', keys,
 						 CASE WHEN segmented THEN format('(SELECT * FROM looks ORDER BY %s OFFSET 0) q', keys) ELSE 'looks' END);
 	setting text;
 	line text;
