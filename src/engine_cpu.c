@@ -148,7 +148,7 @@ static void
 change_to_sort(CpuEngine *engine)
 {
 	if (engine->env.forced != STRATEGY_AUTO || engine->level > 0 || engine->table->nwords == 0 ||
-		!owns_mergeable(engine->spec))
+		!owns_spillable(engine->spec))
 		return;
 	cpu_spill_table(engine);
 	engine->strategy = STRATEGY_SORT;

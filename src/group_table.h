@@ -40,6 +40,7 @@ typedef struct OwnState
 	bool		isnull;
 	bool		notrans;		/* strict, and no input yet */
 	bool		fresh;			/* value is the aggregate's initial one */
+	bool		combined;		/* with another one */
 } OwnState;
 
 typedef enum TableMode

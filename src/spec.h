@@ -96,6 +96,7 @@ slot_takes_nulls(const SlotSpec *slot)
 typedef struct OwnSpec
 {
 	Oid			aggfnoid;
+	bool		builtin;		/* core's or ours: combining states gives what rows would */
 	FmgrInfo	transfn;
 	FmgrInfo	combinefn;		/* fn_oid InvalidOid: cannot be merged */
 	FmgrInfo	serialfn;		/* for internal states only */
