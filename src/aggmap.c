@@ -399,6 +399,7 @@ load_aggregate(AggOutput *out, OwnSpec *own, Aggref *aggref)
 
 	memset(own, 0, sizeof(*own));
 	own->aggfnoid = aggref->aggfnoid;
+	own->builtin = aggref->aggfnoid < FirstNormalObjectId || aggmap_is_ours(aggref->aggfnoid);
 	function_info(&own->transfn, form->aggtransfn, trans, nargs + 1, types, coll);
 	own->combinefn = out->combinefn;
 	function_info(&own->serialfn, form->aggserialfn, BYTEAOID, 1, &types[0], InvalidOid);

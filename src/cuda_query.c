@@ -442,6 +442,8 @@ cuda_query_layout(CudaQuery *query, MemoryContext cxt, uint32 buffer_bytes, int 
 										  &query->spec->cols[col->col], batch_rows);
 			col->codes = MemoryContextAlloc(cxt, batch_rows * sizeof(int32));
 			col->hashes = MemoryContextAlloc(cxt, batch_rows * sizeof(uint32));
+			if (query->spec->keys[col->key].varies)
+				dictionary_watch_variants(col->dict);
 			if (query->spec->cols[col->col].type != COLUMN_DATUM)
 				col->datums = MemoryContextAlloc(cxt, batch_rows * sizeof(Datum));
 		}
@@ -488,8 +490,11 @@ make_datums(const Column *in, int nrows, Datum *out)
 }
 
 bool
-cuda_query_encode(CudaQuery *query, const Batch *batch, size_t mem_limit)
+cuda_query_encode(CudaQuery *query, const Batch *batch, size_t mem_limit, bool *variants)
 {
+	bool		known = true;
+
+	*variants = false;
 	for (int c = 0; c < query->ncols; c++)
 	{
 		CudaColumn *col = &query->cols[c];
@@ -506,10 +511,10 @@ cuda_query_encode(CudaQuery *query, const Batch *batch, size_t mem_limit)
 		dictionary_lookup(col->dict, &in, batch->nrows, PG_INT32_MAX, mem_limit, col->codes,
 						  col->hashes);
 		for (int i = 0; i < batch->nrows; i++)
-			if (col->codes[i] == NO_CODE)
-				return false;
+			known &= col->codes[i] != NO_CODE;
+		*variants |= dictionary_met_variant(col->dict);
 	}
-	return true;
+	return known;
 }
 
 bool

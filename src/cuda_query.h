@@ -73,8 +73,13 @@ extern void cuda_query_layout(CudaQuery *query, MemoryContext cxt, uint32 buffer
 /* The type of the same width as a column's, or -1. */
 extern int	cuda_native_type(ColumnType type);
 
-/* Encodes the batch's dictionary keys; false if they need more than `mem_limit`. */
-extern bool cuda_query_encode(CudaQuery *query, const Batch *batch, size_t mem_limit);
+/*
+ * Encodes the batch's dictionary keys; false if they need more than `mem_limit`.
+ * *variants: some key equals one of its dictionary that looks different, which
+ * its code does not tell.
+ */
+extern bool cuda_query_encode(CudaQuery *query, const Batch *batch, size_t mem_limit,
+							  bool *variants);
 /* Does the batch hold numerics that only the CPU can add up? */
 extern bool cuda_query_odd(const CudaQuery *query, const Batch *batch);
 /*

@@ -8,7 +8,7 @@
  */
 #include "postgres.h"
 
-#include "common/hashfn.h"
+#include "common/pg_prng.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -46,6 +46,9 @@ struct Dictionary
 	Oid			collation;
 	int16		typlen;
 	bool		typbyval;
+	bool		watches;		/* look out for variants */
+	bool		variant;		/* the last lookup met one */
+	HashSeed	seed;			/* stays: partitions of spilled rows depend on it */
 	int			n;
 	int			capacity;
 	Entry	   *entries;
@@ -55,6 +58,14 @@ struct Dictionary
 	size_t		value_bytes;
 	Datum	   *detoasted;		/* [row] of a batch */
 };
+
+HashSeed
+hash_seed_random(void)
+{
+	uint64		mask = pg_prng_uint64(&pg_global_prng_state);
+
+	return hash_seed(mask, pg_prng_uint64(&pg_global_prng_state));
+}
 
 static bool
 bytes_decide(Oid collation)
@@ -90,6 +101,7 @@ dictionary_create(MemoryContext parent, const KeySpec *key, const ColumnSpec *co
 	dict->typlen = col->typlen;
 	dict->typbyval = col->typbyval;
 	dict->null_code = NO_CODE;
+	dict->seed = hash_seed_random();
 	fmgr_info_cxt(key->eqfunc, &dict->eqfn, cxt);
 	if (OidIsValid(key->hashfunc))
 		fmgr_info_cxt(key->hashfunc, &dict->hashfn, cxt);
@@ -124,55 +136,15 @@ value_length(ValueClass class, const char *data, int len)
 	return len;
 }
 
-static inline uint64
-load_bytes(const char *data, int len)
-{
-	uint64		x = 0;
-
-	memcpy(&x, data, len);
-	return x;
-}
-
-/* Fewer than 8 bytes as a number that, with their number, says what they are. */
-static inline uint64
-load_short(const char *data, int len)
-{
-	if (len >= 4)
-		return load_bytes(data, 4) | load_bytes(data + len - 4, 4) << 32;
-	if (len == 0)
-		return 0;
-	return (uint8) data[0] | (uint64) (uint8) data[len / 2] << 8 |
-		(uint64) (uint8) data[len - 1] << 16;
-}
-
-/* Multiply-and-fold over 8 bytes at a time, the last ones overlapping. */
-static inline uint32
-hash_string(const char *data, int len)
-{
-	uint64		h = (uint64) len * UINT64CONST(0x9e3779b97f4a7c15);
-	int			i = 0;
-
-	for (; i + 8 < len; i += 8)
-	{
-		h = (h ^ load_bytes(data + i, 8)) * UINT64CONST(0xd6e8feb86659fd93);
-		h ^= h >> 32;
-	}
-	h ^= len >= 8 ? load_bytes(data + len - 8, 8) : load_short(data, len);
-	h *= UINT64CONST(0xd6e8feb86659fd93);
-	h ^= h >> 32;
-	h *= UINT64CONST(0xd6e8feb86659fd93);
-	return (uint32) (h >> 32);
-}
-
 /* Are two strings of one length equal?  Most are short. */
 static inline bool
 equal_bytes(const char *a, const char *b, int len)
 {
 	if (len < 8)
-		return load_short(a, len) == load_short(b, len);
+		return hash_load_short(a, len) == hash_load_short(b, len);
 	if (len <= 16)
-		return load_bytes(a, 8) == load_bytes(b, 8) &&
-			load_bytes(a + len - 8, 8) == load_bytes(b + len - 8, 8);
+		return hash_load(a, 8) == hash_load(b, 8) &&
+			hash_load(a + len - 8, 8) == hash_load(b + len - 8, 8);
 	return memcmp(a, b, len) == 0;
 }
 
@@ -187,14 +159,15 @@ hash_value(Dictionary *dict, ValueClass class, Datum value, Datum *detoasted)
 		if (unlikely(VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v)))
 			v = pg_detoast_datum_packed(v);
 		*detoasted = PointerGetDatum(v);
-		return hash_string(VARDATA_ANY(v), value_length(class, VARDATA_ANY(v),
-														VARSIZE_ANY_EXHDR(v)));
+		return hash_string(dict->seed, VARDATA_ANY(v), value_length(class, VARDATA_ANY(v),
+																	VARSIZE_ANY_EXHDR(v)));
 	}
 	/* with a full header, so that neither function has to copy it again */
 	if (dict->typlen == -1)
 		value = PointerGetDatum(PG_DETOAST_DATUM(value));
 	*detoasted = value;
-	return murmurhash32(DatumGetUInt32(FunctionCall1Coll(&dict->hashfn, dict->collation, value)));
+	return hash_finish(hash_fold(dict->seed, DatumGetUInt32(FunctionCall1Coll(&dict->hashfn,
+																			  dict->collation, value))));
 }
 
 /* Both are as hash_value leaves them. */
@@ -231,6 +204,41 @@ dictionary_equal(Dictionary *dict, Datum a, Datum b)
 	return equal;
 }
 
+/* Do two values look alike?  Both are as hash_value leaves them. */
+static inline bool
+same_image(const Dictionary *dict, Datum a, Datum b)
+{
+	const char *va = DatumGetPointer(a);
+	const char *vb = DatumGetPointer(b);
+
+	if (dict->typbyval)
+		return a == b;
+	if (dict->typlen == -1)
+		return VARSIZE_ANY_EXHDR(va) == VARSIZE_ANY_EXHDR(vb) &&
+			memcmp(VARDATA_ANY(va), VARDATA_ANY(vb), VARSIZE_ANY_EXHDR(va)) == 0;
+	if (dict->typlen == -2)
+		return strcmp(va, vb) == 0;
+	return memcmp(va, vb, dict->typlen) == 0;
+}
+
+bool
+dictionary_shows(const Dictionary *dict, int32 code, Datum value)
+{
+	return datum_image_eq(dict->entries[code].value, value, dict->typbyval, dict->typlen);
+}
+
+void
+dictionary_watch_variants(Dictionary *dict)
+{
+	dict->watches = true;
+}
+
+bool
+dictionary_met_variant(const Dictionary *dict)
+{
+	return dict->variant;
+}
+
 static void
 insert_slot(Dictionary *dict, uint32 hash, int32 code)
 {
@@ -262,7 +270,7 @@ add_entry(Dictionary *dict, Datum value, bool isnull, uint32 hash)
 
 	if (dict->n == dict->capacity)
 	{
-		int			capacity = Max(dict->capacity * 2, 64);
+		int			capacity = (int) Min(Max((int64) dict->capacity * 2, 64), PG_INT32_MAX);
 
 		if (dict->entries)
 			dict->entries = repalloc_huge(dict->entries, capacity * sizeof(Entry));
@@ -289,7 +297,8 @@ add_entry(Dictionary *dict, Datum value, bool isnull, uint32 hash)
 static inline bool
 room(const Dictionary *dict, int64 max_codes, size_t max_bytes)
 {
-	return dict->n == 0 || (dict->n < max_codes && dictionary_memory(dict) < max_bytes);
+	return dict->n == 0 ||
+		(dict->n < Min(max_codes, PG_INT32_MAX) && dictionary_memory(dict) < max_bytes);
 }
 
 /* Looks one value up, or gives it a code if there is room. */
@@ -309,7 +318,12 @@ find_value(Dictionary *dict, ValueClass class, Datum value, uint32 hash, int64 m
 		code = (int32) (uint32) slot;
 		if ((uint32) (slot >> 32) == hash &&
 			equal_values(dict, class, dict->entries[code].value, value))
+		{
+			if (class != VALUES_TEXT && unlikely(dict->watches) &&
+				!same_image(dict, dict->entries[code].value, value))
+				dict->variant = true;
 			return code;
+		}
 		pos = (pos + 1) & dict->mask;
 	}
 	if (!room(dict, max_codes, max_bytes))
@@ -388,6 +402,7 @@ dictionary_lookup(Dictionary *dict, const Column *col, int nrows, int64 max_code
 
 	if (!dict->slots)
 		make_slots(dict, MIN_SLOTS);
+	dict->variant = false;
 	hash_column(dict, col, nrows, hashes);
 	old = MemoryContextSwitchTo(dict->temp_cxt);
 	if (dict->class == VALUES_TEXT)

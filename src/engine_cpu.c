@@ -148,7 +148,7 @@ static void
 change_to_sort(CpuEngine *engine)
 {
 	if (engine->env.forced != STRATEGY_AUTO || engine->level > 0 || engine->table->nwords == 0 ||
-		!owns_mergeable(engine->spec))
+		!owns_spillable(engine->spec))
 		return;
 	cpu_spill_table(engine);
 	engine->strategy = STRATEGY_SORT;
@@ -162,9 +162,9 @@ change_to_sort(CpuEngine *engine)
 static int
 partition_count(const CpuEngine *engine)
 {
-	int			most = Max(4, Min(engine->env.mem_limit / 4 / FILE_BYTES, 256));
+	size_t		most = Min(engine->env.mem_limit / 4 / FILE_BYTES, 256);
 
-	return Min(Max(engine->choice.passes, 32), most);
+	return Min(Max(engine->choice.passes, 32), Max((int) most, 4));
 }
 
 /* How many groups may there be now? */
@@ -345,6 +345,21 @@ cpu_absorb(CpuEngine *engine, const Batch *batch)
 }
 
 /*
+ * Grouped input: how many rows may become groups before these are handed out?
+ * Their states shall fit the memory, and their offsets 32 bits; a multiple of 64.
+ */
+static int
+segment_rows(const CpuEngine *engine)
+{
+	const GroupTable *table = engine->table;
+	size_t		rows = engine->env.mem_limit / table->row_size;
+
+	/* one group more is carried over from the rows before */
+	rows = Min(rows, NO_GROUP / table->row_cells - 1);
+	return Min(Max(rows, 64), 1 << 20) / 64 * 64;
+}
+
+/*
  * Grouped input: reduces the next rows of engine->batch; the groups but the
  * last are complete.  Wide states are made for a few rows at a time.
  */
@@ -352,8 +367,7 @@ static void
 reduce_segments(CpuEngine *engine)
 {
 	GroupTable *table = engine->table;
-	int			most = Max(engine->env.mem_limit / table->row_size, 64) / 64 * 64;
-	int			n = Min(most, engine->batch.nrows - engine->batch_pos);
+	int			n = Min(segment_rows(engine), engine->batch.nrows - engine->batch_pos);
 	Column	   *cols = palloc(Max(engine->batch.ncols, 1) * sizeof(Column));
 	Batch		part = part_of_batch(&engine->batch, cols, engine->batch_pos, n);
 

@@ -74,7 +74,7 @@ extern void owns_combine(OwnWork *work, GroupTable *table, char *row, int own, D
 						 bool isnull);
 extern Datum owns_serialize(OwnWork *work, int own, Datum value);
 extern Datum owns_deserialize(OwnWork *work, int own, Datum bytes);
-extern bool owns_mergeable(const AggSpec *spec);
+extern bool owns_spillable(const AggSpec *spec);
 extern size_t owns_memory(const OwnWork *work);
 /* Segmented: groups but the last are done with. */
 extern void owns_carry_last(OwnWork *work);

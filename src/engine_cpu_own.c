@@ -79,7 +79,17 @@ owns_create(const AggSpec *spec, MemoryContext cxt)
 	return work;
 }
 
-/* Initial states; by-reference ones are copied when first used. */
+/* An initial state; a by-reference one is copied when first used. */
+static void
+init_state(const OwnSpec *own, OwnState *state)
+{
+	state->value = own->initval;
+	state->isnull = own->initnull;
+	state->notrans = own->initnull;
+	state->fresh = true;
+	state->combined = false;
+}
+
 void
 owns_init_row(void *arg, char *row)
 {
@@ -87,14 +97,7 @@ owns_init_row(void *arg, char *row)
 	OwnState   *states = group_owns(table, row);
 
 	for (int o = 0; o < table->spec->nowns; o++)
-	{
-		const OwnSpec *own = &table->spec->owns[o];
-
-		states[o].value = own->initval;
-		states[o].isnull = own->initnull;
-		states[o].notrans = own->initnull;
-		states[o].fresh = true;
-	}
+		init_state(&table->spec->owns[o], &states[o]);
 }
 
 /* Where the states of a row live. */
@@ -242,14 +245,19 @@ owns_advance(OwnWork *work, GroupTable *table, const Batch *batch)
 
 /* ---- merging ------------------------------------------------------------ */
 
+/*
+ * May states leave for files and be combined with rows that come later?  That
+ * must not show in a plan that core would not combine states in, so others'
+ * aggregates are not trusted with it.
+ */
 bool
-owns_mergeable(const AggSpec *spec)
+owns_spillable(const AggSpec *spec)
 {
 	for (int o = 0; o < spec->nowns; o++)
 	{
 		const OwnSpec *own = &spec->owns[o];
 
-		if (!OidIsValid(own->combinefn.fn_oid))
+		if (!own->builtin || !OidIsValid(own->combinefn.fn_oid))
 			return false;
 		if (own->transtype == INTERNALOID && (!OidIsValid(own->serialfn.fn_oid) ||
 											  !OidIsValid(own->deserialfn.fn_oid)))
@@ -258,15 +266,29 @@ owns_mergeable(const AggSpec *spec)
 	return true;
 }
 
-/* Combines a partial state with a row's. */
+/*
+ * Combines a partial state with a row's.  Core begins with the initial value and
+ * combines one partial state after the other with it.  So a row's state that
+ * came of transitions is the first of these, whatever its transition function
+ * makes of NULLs: one that is NULL leaves the initial value to a strict function.
+ */
 void
 owns_combine(OwnWork *work, GroupTable *table, char *row, int own, Datum value, bool isnull)
 {
 	FunctionCallInfo fcinfo = work->calls[own].combine;
+	OwnState   *state = &group_owns(table, row)[own];
 
+	if (!state->combined && !state->fresh && fcinfo->flinfo->fn_strict)
+	{
+		if (!state->isnull)
+			state->notrans = false;
+		else
+			init_state(&work->spec->owns[own], state);
+	}
+	state->combined = true;
 	fcinfo->args[1].value = value;
 	fcinfo->args[1].isnull = isnull;
-	advance(work, own, fcinfo, work->states, &group_owns(table, row)[own]);
+	advance(work, own, fcinfo, work->states, state);
 }
 
 /* The serialized form of an internal state, in temporary memory (owns_end_temp). */

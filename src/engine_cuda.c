@@ -70,6 +70,7 @@ typedef struct CudaEngine
 	bool		joined;			/* the server's query is shared */
 	bool		owner;			/* ... and its groups are this engine's to fetch */
 	bool		finished;
+	bool		variants;		/* equal keys that look different were met */
 	uint64		next_group;
 	WireFinished result;
 
@@ -108,7 +109,7 @@ start_over(CudaEngine *cuda)
 	memset(cuda->busy, 0, sizeof(cuda->busy));
 	cuda->full = false;
 	cuda->joined = cuda->owner = false;
-	cuda->finished = false;
+	cuda->finished = cuda->variants = false;
 	cuda->next_group = 0;
 	memset(&cuda->result, 0, sizeof(cuda->result));
 	cuda->rows_given = cuda->rows_aside = cuda->batches = cuda->bytes_from_device = 0;
@@ -259,6 +260,9 @@ take_back(CudaEngine *cuda, int buffer)
 
 	if (cuda->spec->ordered)
 		return fail(cuda, "the GPU has no room for all rows in order");
+	for (int k = 0; k < cuda->spec->nkeys; k++)
+		if (cuda->spec->keys[k].varies && !cuda->env.parallel && !cuda->env.read_once)
+			return fail(cuda, "no room on the GPU, and equal keys may look different");
 	cuda->full = true;
 	cuda->rows_given -= wire->nrows;
 	cxt = AllocSetContextCreate(cuda->env.cxt, "GPU rows read back", ALLOCSET_DEFAULT_SIZES);
@@ -342,21 +346,47 @@ cuda_place(Engine *engine, Batch *batch)
 	cuda_query_place(cuda->query, buffer, cuda->rows, batch);
 }
 
+/*
+ * Encodes the batch's keys.  *aside: the merger must take it, as it has numerics
+ * that the GPU cannot hold, new keys beyond hash memory, or equal keys that look
+ * different, which groups must show as their first rows have them.  The last
+ * starts over on the CPU engine where it can, since the merger meets rows in
+ * another order than they came.  Groups of one key all look as in the dictionary
+ * unless the merger has some.
+ */
+static EngineStatus
+encode(CudaEngine *cuda, const Batch *batch, bool *aside)
+{
+	bool		variants;
+	bool		known = cuda_query_encode(cuda->query, batch, cuda->env.mem_limit / 2, &variants);
+
+	*aside = !known || cuda_query_odd(cuda->query, batch);
+	cuda->variants |= variants;
+	if (cuda->variants && (*aside || cuda->merger || cuda->spec->nkeys > 1) &&
+		!cuda->env.parallel && !cuda->env.read_once)
+		return fail(cuda, "equal keys that look different");
+	*aside |= variants && cuda->spec->nkeys > 1;
+	return ENGINE_OK;
+}
+
 static EngineStatus
 cuda_add_batch(Engine *engine, const Batch *batch)
 {
 	CudaEngine *cuda = (CudaEngine *) engine;
 	CudaQuery  *query = cuda->query;
-	bool		large;
+	bool		aside,
+				large;
 
 	if (ensure_open(cuda, batch) != ENGINE_OK)
+		return ENGINE_FAILED;
+	if (cuda->full)
+		return set_aside(cuda, batch);
+	if (encode(cuda, batch, &aside) != ENGINE_OK)
 		return ENGINE_FAILED;
 	large = cuda_query_large(query, batch);
 	if (large && !cuda->env.parallel)
 		return fail(cuda, "floats so large that the order of rows decides on an overflow");
-	/* no room at the server, numerics or floats that the GPU cannot add up, or new keys beyond hash memory */
-	if (cuda->full || large || cuda_query_odd(query, batch) ||
-		!cuda_query_encode(query, batch, cuda->env.mem_limit / 2))
+	if (aside || large)
 		return set_aside(cuda, batch);
 	for (int from = 0; from < batch->nrows;)
 	{

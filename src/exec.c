@@ -15,6 +15,7 @@
  */
 #include "postgres.h"
 
+#include "access/nbtree.h"
 #include "executor/executor.h"
 #include "executor/nodeHash.h"
 #include "miscadmin.h"
@@ -22,6 +23,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/typcache.h"
 
 #include "engine_cuda.h"
 #include "exec.h"
@@ -112,6 +114,31 @@ compares_bits(Oid eqfunc)
 	}
 }
 
+/*
+ * May values of a key be equal and look different?  Asks the type's btree
+ * operator class, as nbtree does before it deduplicates; without an answer they
+ * may.
+ */
+static bool
+key_varies(Oid type, Oid eqfunc, Oid collation)
+{
+	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);
+	Oid			eqop,
+				proc;
+
+	/* its operator class trusts that all are padded alike */
+	if (eqfunc == F_BPCHAREQ || !OidIsValid(entry->btree_opf))
+		return true;
+	eqop = get_opfamily_member(entry->btree_opf, entry->btree_opintype, entry->btree_opintype,
+							   BTEqualStrategyNumber);
+	if (!OidIsValid(eqop) || get_opcode(eqop) != eqfunc)
+		return true;
+	proc = get_opfamily_proc(entry->btree_opf, entry->btree_opintype, entry->btree_opintype,
+							 BTEQUALIMAGE_PROC);
+	return !OidIsValid(proc) ||
+		!DatumGetBool(OidFunctionCall1Coll(proc, collation, ObjectIdGetDatum(entry->btree_opintype)));
+}
+
 /* A key travels in its natural column where the engine can compare it there. */
 static void
 build_key(GpuAggState *state, AggSpec *spec, int k)
@@ -142,6 +169,7 @@ build_key(GpuAggState *state, AggSpec *spec, int k)
 		col.type = COLUMN_DATUM;
 		col.scale = 0;
 	}
+	key->varies = key->kind != KEY_RAW && key_varies(col.typid, key->eqfunc, key->collation);
 	key->col = spec_add_column(spec, &col);
 }
 
@@ -243,6 +271,7 @@ open_engine(GpuAggState *state, const EngineOps *ops)
 	env.grouped = state->plan->grouped ||
 		(ops == &engine_cpu_ops && state->plan->norder > 0 && state->plan->nkeys > 0);
 	env.parallel = state->shared != NULL;
+	env.read_once = state->plan->read_once;
 	env.forced = gpuagg_strategy;
 	return ops->open(state->spec, &env);
 }

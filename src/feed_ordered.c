@@ -114,7 +114,8 @@ begin_tuplesort(OrderedFeed *feed)
 	}
 	feed->tuplesorted = true;
 	feed->sort = tuplesort_begin_heap(feed->desc, ncodes, atts, ops, collations, nulls_first,
-									  feed->mem_limit / 1024, NULL, TUPLESORT_NONE);
+									  (int) Min(feed->mem_limit / 1024, MAX_KILOBYTES), NULL,
+									  TUPLESORT_NONE);
 }
 
 static void
@@ -174,9 +175,9 @@ overflow(OrderedFeed *feed)
 		begin_tuplesort(feed);
 	else
 	{
-		int			n = Min(feed->mem_limit / 8 / BLCKSZ, MAX_PARTITIONS);
+		size_t		n = Min(feed->mem_limit / 8 / BLCKSZ, MAX_PARTITIONS);
 
-		feed->out = partition_set_create(feed->cxt, Max(n, MIN_PARTITIONS), feed->level);
+		feed->out = partition_set_create(feed->cxt, Max((int) n, MIN_PARTITIONS), feed->level);
 	}
 	for (int64 from = 0; (batch = row_store_batch(feed->store, from)) != NULL;
 		 from += batch->nrows)
@@ -201,7 +202,8 @@ load_batch(OrderedFeed *feed, const Batch *batch)
 	else
 	{
 		row_store_append(feed->store, batch);
-		if (row_store_memory(feed->store) > feed->mem_limit)
+		if (row_store_memory(feed->store) > feed->mem_limit ||
+			!row_store_has_room(feed->store, feed->batch_rows))
 			overflow(feed);
 	}
 }

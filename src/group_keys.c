@@ -4,7 +4,8 @@
  *
  * Each key gets a field of a 64-bit word: its bits (floats normalised, so that
  * equal values have equal bits), or the dictionary's code.  A NULL has zero in
- * its field and a bit of its own.  Rows with equal words are one group.
+ * its field and a bit of its own.  Rows with equal words are one group, and
+ * what they do not tell of its first row's values is kept beside them.
  */
 #include "postgres.h"
 
@@ -91,6 +92,15 @@ take_bits(int *used, int *nwords, int bits, int *shift)
 	return w;
 }
 
+/* Does a row keep the value to show apart?  Of one Datum key the dictionary has it. */
+static bool
+keeps_value(const AggSpec *spec, const KeySpec *key, bool segmented)
+{
+	if (key->kind == KEY_DATUM)
+		return segmented || (key->varies && spec->nkeys > 1);
+	return key->kind == KEY_FLOAT;
+}
+
 /*
  * Decides where keys are in a row.  With `segmented`, Datum keys are kept as
  * they are, as nothing needs their codes.
@@ -128,7 +138,7 @@ group_keys_layout(GroupTable *table, bool segmented)
 	}
 	table->nhead = table->nwords;
 	for (int k = 0; k < spec->nkeys; k++)
-		if (spec->keys[k].kind == KEY_FLOAT || (spec->keys[k].kind == KEY_DATUM && segmented))
+		if (keeps_value(spec, &spec->keys[k], segmented))
 			table->keys[k].shown = table->nhead++;
 	pfree(used);
 }
@@ -361,6 +371,27 @@ group_keys_bins(GroupTable *table, const Batch *batch)
 	}
 }
 
+/* A value to show for its code: the dictionary's own where that looks alike. */
+static Datum
+value_to_show(GroupTable *table, int k, int32 code, Datum value)
+{
+	const ColumnSpec *col = &table->spec->cols[table->spec->keys[k].col];
+	MemoryContext old;
+	bool		isnull;
+
+	if (dictionary_shows(table->dicts[k], code, value))
+		return dictionary_value(table->dicts[k], code, &isnull);
+	old = MemoryContextSwitchTo(table->key_cxt);
+	if (col->typlen == -1)
+		value = PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
+	else
+		value = datumCopy(value, col->typbyval, col->typlen);
+	MemoryContextSwitchTo(old);
+	if (!col->typbyval)
+		table->shown_bytes += 16 + datumGetSize(value, false, col->typlen);
+	return value;
+}
+
 /* Writes the keys of batch row i to a blank row. */
 void
 group_keys_store(GroupTable *table, char *row, const Batch *batch, int i)
@@ -376,6 +407,9 @@ group_keys_store(GroupTable *table, char *row, const Batch *batch, int i)
 		if (spec->keys[k].kind == KEY_DATUM && key->word >= 0)
 		{
 			words[key->word] |= (uint64) (uint32) table->codes[k][i] << key->shift;
+			if (key->shown >= 0 && !column_is_null(col, i))
+				words[key->shown] = value_to_show(table, k, table->codes[k][i],
+												  ((Datum *) col->values)[i]);
 			continue;
 		}
 		if (column_is_null(col, i))
@@ -466,8 +500,12 @@ group_key_datum(const GroupTable *table, const char *row, int key, bool *isnull)
 
 	if (spec->kind == KEY_DATUM && layout->word >= 0)
 	{
-		bits = (((const uint64 *) row)[layout->word] >> layout->shift) & layout->mask;
-		return dictionary_value(table->dicts[key], (int32) bits, isnull);
+		const uint64 *words = (const uint64 *) row;
+		Datum		value;
+
+		bits = (words[layout->word] >> layout->shift) & layout->mask;
+		value = dictionary_value(table->dicts[key], (int32) bits, isnull);
+		return layout->shown >= 0 && !*isnull ? (Datum) words[layout->shown] : value;
 	}
 	bits = group_key_value(table, row, key, isnull);
 	if (*isnull)
@@ -500,8 +538,8 @@ group_key_datum(const GroupTable *table, const char *row, int key, bool *isnull)
 }
 
 /*
- * A hash of a key that does not depend on codes, so that rows and groups of
- * all participants of one key go to the same partition.
+ * A hash of a key that depends neither on codes nor on the table's present seed,
+ * so that all rows and groups of one key go to the same partition.
  */
 uint64
 group_keys_spill_hash(const GroupTable *table, const Batch *batch, int i)
@@ -520,7 +558,7 @@ group_keys_spill_hash(const GroupTable *table, const Batch *batch, int i)
 			h = table->hashes[k][i];
 		else
 			h = column_key_bits(col, i);
-		hash = mix64(hash * 31 + h);
+		hash = hash_fold(table->spill_seed, hash ^ h);
 	}
 	return hash;
 }
@@ -548,7 +586,7 @@ group_keys_row_hash(const GroupTable *table, const char *row)
 		}
 		else if (words[key->null_word] & key->null_bit)
 			h = NULL_HASH;
-		hash = mix64(hash * 31 + h);
+		hash = hash_fold(table->spill_seed, hash ^ h);
 	}
 	return hash;
 }

@@ -23,6 +23,13 @@
 #define SMALL_ROWS (512 * 1024)
 /* Runs are used when so many rows of a sample equal the row before. */
 #define RUN_SAMPLE 128
+/*
+ * No row is so far from its place by chance: the longest run of a table of a
+ * billion rows, three quarters full, is half as long.
+ */
+#ifndef MAX_PROBES
+#define MAX_PROBES 1024
+#endif
 
 /* Slot states follow the own states; a state of 16-byte integers is aligned. */
 static void
@@ -92,6 +99,8 @@ group_table_create(MemoryContext parent, const AggSpec *spec, TableMode mode, bo
 	table->mode = mode;
 	table->batch_rows = batch_rows;
 	table->max_groups = segmented ? PG_INT32_MAX : 1;
+	table->seed = hash_seed_random();
+	table->spill_seed = hash_seed_random();
 	table->key_cxt = AllocSetContextCreate(cxt, "gpuagg keys", ALLOCSET_SMALL_SIZES);
 	table->spare_cxt = AllocSetContextCreate(cxt, "gpuagg keys", ALLOCSET_SMALL_SIZES);
 	group_keys_layout(table, segmented);
@@ -143,6 +152,7 @@ group_table_reset(GroupTable *table)
 	table->map = NULL;
 	table->ngroups = table->capacity = table->mask = 0;
 	table->bins = 0;
+	table->seed_groups = 0;
 	table->frozen = false;
 	for (int k = 0; k < table->spec->nkeys; k++)
 	{
@@ -152,6 +162,7 @@ group_table_reset(GroupTable *table)
 	}
 	MemoryContextReset(table->key_cxt);
 	MemoryContextReset(table->spare_cxt);
+	table->shown_bytes = 0;
 	if (table->mode == TABLE_DIRECT)
 		table->mode = TABLE_HASH;
 }
@@ -168,10 +179,11 @@ hash_size(double groups)
 	return size;
 }
 
-size_t
-group_table_dict_memory(const GroupTable *table)
+/* What the values of Datum keys take outside of the rows. */
+static size_t
+values_memory(const GroupTable *table)
 {
-	size_t		bytes = 0;
+	size_t		bytes = table->shown_bytes;
 
 	for (int k = 0; k < table->spec->nkeys; k++)
 		if (table->dicts[k])
@@ -182,7 +194,7 @@ group_table_dict_memory(const GroupTable *table)
 size_t
 group_table_memory(const GroupTable *table)
 {
-	size_t		bytes = table->capacity * table->row_size + group_table_dict_memory(table);
+	size_t		bytes = table->capacity * table->row_size + values_memory(table);
 
 	if (table->table)
 		bytes += ((size_t) table->mask + 1) * sizeof(uint64);
@@ -196,7 +208,7 @@ group_table_memory(const GroupTable *table)
 void
 group_table_budget(GroupTable *table, size_t bytes, double group_bytes)
 {
-	size_t		dict = group_table_dict_memory(table);
+	size_t		dict = values_memory(table);
 	size_t		fixed = dict + table->bins * sizeof(uint32);
 	double		avail = bytes > fixed ? bytes - fixed : 0;
 	double		row = table->row_size + group_bytes;
@@ -373,13 +385,25 @@ expand_runs(GroupTable *table)
 /* ---- hash --------------------------------------------------------------- */
 
 static inline uint32
-hash_words(const GroupTable *table, int nwords, int i)
+hash_words(const GroupTable *table, HashSeed seed, int nwords, int i)
 {
-	uint64		h = mix64(table->words[0][i]);
+	uint64		h = hash_fold(seed, table->words[0][i]);
 
 	for (int w = 1; w < nwords; w++)
-		h = mix64(h ^ table->words[w][i]);
-	return (uint32) h;
+		h = hash_fold(seed, h ^ table->words[w][i]);
+	return hash_finish(h);
+}
+
+/* The same of a group. */
+static uint32
+hash_group(const GroupTable *table, uint32 group)
+{
+	const uint64 *words = (const uint64 *) group_row(table, group);
+	uint64		h = hash_fold(table->seed, words[0]);
+
+	for (int w = 1; w < table->nwords; w++)
+		h = hash_fold(table->seed, h ^ words[w]);
+	return hash_finish(h);
 }
 
 static void
@@ -418,34 +442,51 @@ grow_hash(GroupTable *table)
 	table->mask = mask;
 }
 
-/* Changes over to TABLE_HASH, sized for so many groups where memory allows. */
-void
-group_table_use_hash(GroupTable *table, double groups)
+/* A new table of this size, with all groups. */
+static void
+fill_hash_table(GroupTable *table, size_t size)
 {
-	size_t		size = hash_size(Max(Min(groups, table->max_groups), table->ngroups + 1));
-
-	if (table->map)
-		pfree(table->map);
-	table->map = NULL;
-	table->bins = 0;
 	if (table->table)
 		pfree(table->table);
 	table->table = new_hash_table(table, size);
 	table->mask = size - 1;
-	table->mode = TABLE_HASH;
 	for (uint32 g = 0; g < table->ngroups; g++)
-	{
-		const uint64 *words = (const uint64 *) group_row(table, g);
-		uint64		h = mix64(words[0]);
-
-		for (int w = 1; w < table->nwords; w++)
-			h = mix64(h ^ words[w]);
-		table_insert(table->table, table->mask, (h << 32) | (g * table->row_cells));
-	}
+		table_insert(table->table, table->mask,
+					 (uint64) hash_group(table, g) << 32 | (g * table->row_cells));
 }
 
+/* Changes over to TABLE_HASH, sized for so many groups where memory allows. */
+void
+group_table_use_hash(GroupTable *table, double groups)
+{
+	if (table->map)
+		pfree(table->map);
+	table->map = NULL;
+	table->bins = 0;
+	table->mode = TABLE_HASH;
+	fill_hash_table(table, hash_size(Max(Min(groups, table->max_groups), table->ngroups + 1)));
+}
+
+/*
+ * Rows crowd together: places all anew by another seed, by which packed keys
+ * `from` .. n - 1 then have their hashes as well.  Once for each doubling of the
+ * groups, so that a seed that is no better does not cost more than it may.
+ */
+static void
+change_seed(GroupTable *table, int nwords, int from, int n)
+{
+	if (table->ngroups < table->seed_groups * 2)
+		return;
+	table->seed = hash_seed_random();
+	table->seed_groups = table->ngroups;
+	fill_hash_table(table, (size_t) table->mask + 1);
+	for (int i = from; i < n; i++)
+		table->hash[i] = hash_words(table, table->seed, nwords, i);
+}
+
+/* The i-th of n packed keys, which is of batch row `row`. */
 static inline uint32
-probe(GroupTable *table, const Batch *batch, int nwords, int i, int row)
+probe(GroupTable *table, const Batch *batch, int nwords, int i, int n, int row)
 {
 	uint32		hash = table->hash[i];
 	uint32		pos = hash & table->mask;
@@ -470,6 +511,7 @@ probe(GroupTable *table, const Batch *batch, int nwords, int i, int row)
 		pos = (pos + 1) & table->mask;
 	}
 	{
+		uint32		probes = (pos - hash) & table->mask;
 		uint32		at = insert_row(table, batch, row);
 
 		if (at == NO_GROUP)
@@ -481,6 +523,8 @@ probe(GroupTable *table, const Batch *batch, int nwords, int i, int row)
 		}
 		else
 			table->table[pos] = ((uint64) hash << 32) | at;
+		if (unlikely(probes > MAX_PROBES))
+			change_seed(table, nwords, i + 1, n);
 		return at;
 	}
 }
@@ -499,8 +543,10 @@ static inline void
 locate_hash_words(GroupTable *table, const Batch *batch, int nwords, int n, const uint32 *rows,
 				  uint32 *out)
 {
+	HashSeed	seed = table->seed;
+
 	for (int i = 0; i < n; i++)
-		table->hash[i] = hash_words(table, nwords, i);
+		table->hash[i] = hash_words(table, seed, nwords, i);
 	if (table->ngroups * table->row_size > SMALL_ROWS)
 	{
 		for (int i = 0; i < n; i++)
@@ -514,7 +560,7 @@ locate_hash_words(GroupTable *table, const Batch *batch, int nwords, int n, cons
 		}
 	}
 	for (int i = 0; i < n; i++)
-		out[i] = probe(table, batch, nwords, i, rows ? rows[i] : i);
+		out[i] = probe(table, batch, nwords, i, n, rows ? rows[i] : i);
 }
 
 static void

@@ -16,6 +16,10 @@
  *	hash		open addressing on packed key words
  *	dictionary	one key of any type: its code is the row number
  *
+ * Equal keys need not look alike: 1.0 and 1.00, -0 and 0.  A group shows those
+ * of its first row.  Where codes are the groups, the dictionary has them; else
+ * each row of the table keeps what its words do not tell.
+ *
  * Memory: everything lives under `cxt`, a child of the engine's context.
  */
 #ifndef GPUAGG_GROUP_TABLE_H
@@ -36,6 +40,7 @@ typedef struct OwnState
 	bool		isnull;
 	bool		notrans;		/* strict, and no input yet */
 	bool		fresh;			/* value is the aggregate's initial one */
+	bool		combined;		/* with another one */
 } OwnState;
 
 typedef enum TableMode
@@ -71,7 +76,7 @@ typedef struct GroupTable
 {
 	const AggSpec *spec;
 	MemoryContext cxt;
-	MemoryContext key_cxt;		/* TABLE_SEGMENTED: Datums of key columns */
+	MemoryContext key_cxt;		/* Datums of key columns that rows show */
 	MemoryContext spare_cxt;	/* its other half, for the group carried over */
 	TableMode	mode;
 	int			batch_rows;
@@ -94,13 +99,17 @@ typedef struct GroupTable
 	uint32		capacity;
 	uint32		max_groups;		/* memory allows no more; at least 1 */
 	size_t		max_dict_bytes;
+	size_t		shown_bytes;	/* of Datums to show beside the dictionaries' */
 	bool		frozen;			/* a group was denied: from now on all new ones are,
 								 * or rows of one group would be in two places */
 
 	/* TABLE_HASH: hash << 32 | row offset */
 	uint64	   *table;
 	uint32		mask;
+	HashSeed	seed;			/* drawn anew where rows crowd together */
+	uint32		seed_groups;	/* groups when it was drawn last */
 
+	HashSeed	spill_seed;		/* stays: partitions of spilled rows depend on it */
 
 	/* TABLE_DIRECT: row offsets */
 	uint32	   *map;
@@ -156,7 +165,6 @@ extern GroupTable *group_table_create(MemoryContext parent, const AggSpec *spec,
 extern void group_table_reset(GroupTable *table);
 extern void group_table_budget(GroupTable *table, size_t bytes, double group_bytes);
 extern size_t group_table_memory(const GroupTable *table);
-extern size_t group_table_dict_memory(const GroupTable *table);
 extern uint32 group_table_add(GroupTable *table);
 extern void group_table_locate(GroupTable *table, const Batch *batch);
 extern void group_table_use_hash(GroupTable *table, double groups);
@@ -176,16 +184,5 @@ extern Datum group_key_datum(const GroupTable *table, const char *row, int key, 
 extern uint64 group_key_value(const GroupTable *table, const char *row, int key, bool *isnull);
 extern uint64 group_keys_spill_hash(const GroupTable *table, const Batch *batch, int i);
 extern uint64 group_keys_row_hash(const GroupTable *table, const char *row);
-
-static inline uint64
-mix64(uint64 x)
-{
-	x ^= x >> 32;
-	x *= UINT64CONST(0xd6e8feb86659fd93);
-	x ^= x >> 32;
-	x *= UINT64CONST(0xd6e8feb86659fd93);
-	x ^= x >> 32;
-	return x;
-}
 
 #endif							/* GPUAGG_GROUP_TABLE_H */

@@ -51,6 +51,7 @@ struct RowStore
 	int			ncodes;
 	uint64	  **codes;			/* [code][row] */
 	Dictionary **dicts;			/* [key]; NULL where not KEY_DATUM */
+	HashSeed	seed;			/* of row_store_key_hashes */
 	uint32	   *sorted;			/* row numbers in order, or NULL */
 	bool		toasted;		/* some values would grow by detoasting */
 
@@ -129,6 +130,7 @@ row_store_create(MemoryContext parent, const AggSpec *spec, int batch_rows)
 	store->spec = spec;
 	store->cxt = cxt;
 	store->batch_rows = batch_rows;
+	store->seed = hash_seed_random();
 	store->datum_cxt = AllocSetContextCreate(cxt, "gpuagg row store values",
 											 ALLOCSET_DEFAULT_SIZES);
 	store->cols = palloc0((spec->ncols + 1) * sizeof(StoredColumn));
@@ -222,6 +224,12 @@ row_store_memory(const RowStore *store)
 	return bytes;
 }
 
+bool
+row_store_has_room(const RowStore *store, int rows)
+{
+	return store->n + rows <= (int64) PG_UINT32_MAX;
+}
+
 /* ---- codes -------------------------------------------------------------- */
 
 /* Maps a double to an integer that orders as PostgreSQL does: -0 = 0, NaN last. */
@@ -300,7 +308,13 @@ row_store_codes(RowStore *store, const Batch *batch)
 			dictionary_lookup(store->dicts[k], col, n, PG_INT32_MAX, SIZE_MAX,
 							  store->dict_codes, store->dict_hashes);
 			for (int i = 0; i < n; i++)
+			{
+				if (store->dict_codes[i] == NO_CODE)
+					ereport(ERROR,
+							(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+							 errmsg("too many distinct GROUP BY keys for an aggregate with ORDER BY")));
 				out[i] = (uint32) store->dict_codes[i];
+			}
 			continue;
 		}
 		column_codes(col, n, out);
@@ -351,8 +365,8 @@ row_store_key_hashes(RowStore *store, const Batch *batch)
 		else
 			column_codes(col, n, codes);
 		for (int i = 0; i < n; i++)
-			store->hashes[i] = mix64(store->hashes[i] ^
-									 (column_is_null(col, i) ? 0 : codes[i] + k + 1));
+			store->hashes[i] = hash_fold(store->seed, store->hashes[i] ^
+										 (column_is_null(col, i) ? 0 : codes[i] + k + 1));
 	}
 	return store->hashes;
 }

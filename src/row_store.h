@@ -20,6 +20,8 @@
 typedef struct RowStore RowStore;
 
 extern RowStore *row_store_create(MemoryContext parent, const AggSpec *spec, int batch_rows);
+/* May so many rows be appended at all?  They are numbered in 32 bits. */
+extern bool row_store_has_room(const RowStore *store, int rows);
 extern void row_store_append(RowStore *store, const Batch *batch);
 /* Bytes in use, with what sorting will need. */
 extern size_t row_store_memory(const RowStore *store);

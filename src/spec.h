@@ -48,6 +48,7 @@ typedef struct KeySpec
 	Oid			eqfunc;			/* equality function (of the GROUP BY operator) */
 	Oid			hashfunc;		/* its hash function; InvalidOid only if never hashed */
 	Oid			collation;
+	bool		varies;			/* equal values may look different, as 1.0 and 1.00 */
 } KeySpec;
 
 /* How a row's bin is found, for slots with more than one state a group. */
@@ -95,6 +96,7 @@ slot_takes_nulls(const SlotSpec *slot)
 typedef struct OwnSpec
 {
 	Oid			aggfnoid;
+	bool		builtin;		/* core's or ours: combining states gives what rows would */
 	FmgrInfo	transfn;
 	FmgrInfo	combinefn;		/* fn_oid InvalidOid: cannot be merged */
 	FmgrInfo	serialfn;		/* for internal states only */

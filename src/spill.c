@@ -12,7 +12,6 @@
 #include "utils/memutils.h"
 
 #include "compat.h"
-#include "group_table.h"
 #include "spill.h"
 
 /* ---- partitions --------------------------------------------------------- */
@@ -46,6 +45,17 @@ write_record(PartitionSet *set, BufFile **file, const StringInfo record)
 	BufFileWrite(*file, &len, sizeof(len));
 	BufFileWrite(*file, record->data, len);
 	set->bytes += sizeof(len) + len;
+}
+
+static inline uint64
+mix64(uint64 x)
+{
+	x ^= x >> 32;
+	x *= UINT64CONST(0xd6e8feb86659fd93);
+	x ^= x >> 32;
+	x *= UINT64CONST(0xd6e8feb86659fd93);
+	x ^= x >> 32;
+	return x;
 }
 
 /* Other bits of the hash at each level, so that a partition splits again. */

@@ -42,8 +42,8 @@ typedef struct StrategyInput
 	bool		range_known;	/* key_range is from data */
 	double		key_range;		/* product of (max - min + 2) over the keys */
 	double		mean_run;		/* mean length of runs of equal keys in the sample; 0 unknown */
-	int			state_bytes;	/* of one group, all slots */
-	int			key_bytes;
+	size_t		state_bytes;	/* of one group, all slots */
+	size_t		key_bytes;
 } StrategyInput;
 
 typedef struct StrategyChoice

@@ -1,0 +1,83 @@
+/*
+ * keyed_hash.h
+ *	  A hash that nobody can predict: multiply and fold under a random seed.
+ *
+ * Whoever chooses the keys of a table could make them collide under a known
+ * hash.  Each table, dictionary and row store therefore draws a seed of its own,
+ * and hashes never leave the process.  Not for what is shown or stored: that
+ * must not depend on the seed.
+ *
+ * Knows nothing of PostgreSQL, so that it is tested without.
+ */
+#ifndef GPUAGG_KEYED_HASH_H
+#define GPUAGG_KEYED_HASH_H
+
+#include <stdint.h>
+#include <string.h>
+
+typedef struct HashSeed
+{
+	uint64_t	mask;			/* hides the value */
+	uint64_t	multiplier;		/* odd */
+} HashSeed;
+
+/* A seed of 128 random bits. */
+static inline HashSeed
+hash_seed(uint64_t a, uint64_t b)
+{
+	HashSeed	seed = {a, b | 1};
+
+	return seed;
+}
+
+/* One step: both halves of the product, where each bit of x counts. */
+static inline uint64_t
+hash_fold(HashSeed seed, uint64_t x)
+{
+	unsigned __int128 product = (unsigned __int128) (x ^ seed.mask) * seed.multiplier;
+
+	return (uint64_t) (product >> 64) ^ (uint64_t) product;
+}
+
+/* The 32 bits of a table's hash, all of them good, from those of hash_fold. */
+static inline uint32_t
+hash_finish(uint64_t h)
+{
+	return (uint32_t) (h * UINT64_C(0xd6e8feb86659fd93) >> 32);
+}
+
+static inline uint64_t
+hash_load(const char *data, int len)
+{
+	uint64_t	x = 0;
+
+	memcpy(&x, data, len);
+	return x;
+}
+
+/* Fewer than 8 bytes as a number that, with their number, says what they are. */
+static inline uint64_t
+hash_load_short(const char *data, int len)
+{
+	if (len >= 4)
+		return hash_load(data, 4) | hash_load(data + len - 4, 4) << 32;
+	if (len == 0)
+		return 0;
+	return (uint8_t) data[0] | (uint64_t) (uint8_t) data[len / 2] << 8 |
+		(uint64_t) (uint8_t) data[len - 1] << 16;
+}
+
+/* A string, 8 bytes at a time, the last ones overlapping. */
+static inline uint32_t
+hash_string(HashSeed seed, const char *data, int len)
+{
+	uint64_t	h = (uint64_t) len * UINT64_C(0x9e3779b97f4a7c15);
+	int			i = 0;
+
+	for (; i + 8 < len; i += 8)
+		h = hash_fold(seed, h ^ hash_load(data + i, 8));
+	return hash_finish(hash_fold(seed, h ^ (len >= 8 ? hash_load(data + len - 8, 8) :
+											hash_load_short(data, len))));
+}
+
+#endif							/* GPUAGG_KEYED_HASH_H */

@@ -1,0 +1,135 @@
+-- Equal keys need not look alike: each group shows those of its first row, in
+-- every strategy, from files, and between participants.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS gpuagg;
+SET max_parallel_workers_per_gather = 0;
+SET gpuagg.startup_cost = 0;
+SET gpuagg.row_cost = 0;
+SET gpuagg.slot_cost = 0;
+RESET client_min_messages;
+CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+
+-- How a value looks depends on the group: v equal ones in so many looks.
+CREATE DOMAIN price AS numeric;
+CREATE TYPE pair AS (n numeric, t text);
+CREATE TABLE looks AS
+SELECT g, g % 3 AS m, CASE g % 7 WHEN 6 THEN NULL ELSE (1.5::numeric(30, 10))::text::numeric END AS zeros, s.i,
+       round(1.5, (g % 5 + 1)::int) AS num,
+       round(2, (g % 4)::int)::price AS dom,
+       CASE g % 3 WHEN 0 THEN '1 day' WHEN 1 THEN '24:00:00' ELSE '23:59:60' END::interval AS iv,
+       CASE WHEN g % 2 = 0 THEN '-0' ELSE '0' END::float8 AS f8,
+       CASE WHEN g % 3 = 0 THEN '-0' ELSE '0' END::float4 AS f4,
+       CASE g % 4 WHEN 0 THEN 'key' WHEN 1 THEN 'KEY' WHEN 2 THEN 'Key' ELSE 'kEy' END COLLATE nocase AS nc,
+       ('b' || repeat(' ', (g % 5)::int))::bpchar AS bp,
+       jsonb_build_object('a', round(1, (g % 3)::int)) AS js,
+       ARRAY[round(1, (g % 3)::int), NULL, round(0, (g % 2)::int)] AS arr,
+       ROW(round(7, (g % 4)::int), 'x')::pair AS rec,
+       numrange(round(1, (g % 2)::int), round(2, (g % 3)::int)) AS ran,
+       repeat('9', 3000)::numeric + round(3, (g % 1000)::int) AS wide,
+       -- no look but one: their rows keep nothing apart
+       'text ' || g % 2 AS t, (g % 2)::int2 AS small, g % 11 = 0 AS b
+FROM generate_series(0, 599) g, generate_series(1, 5) s(i);
+ANALYZE looks;
+
+-- Rows of one answer that are not among the other's, both ways.
+CREATE FUNCTION differ(keys text, VARIADIC conf text[] DEFAULT '{}') RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	segmented bool := 'gpuagg.strategy=segmented' = ANY (conf);
+	query text := format('AS SELECT ROW(%s)::text AS keys, @count(*) AS c, @sum(i) AS s, @max(i) AS m FROM %s GROUP BY %1$s', keys,
+						 CASE WHEN segmented THEN format('(SELECT * FROM looks ORDER BY %s OFFSET 0) q', keys) ELSE 'looks' END);
+	setting text;
+	line text;
+	result text;
+BEGIN
+	PERFORM set_config('gpuagg.enabled', 'off', true);
+	EXECUTE 'CREATE TEMP TABLE core ON COMMIT DROP ' || replace(query, '@', '');
+	PERFORM set_config('gpuagg.enabled', 'on', true);
+	FOREACH setting IN ARRAY conf LOOP
+		PERFORM set_config(split_part(setting, '=', 1), split_part(setting, '=', 2), true);
+	END LOOP;
+	PERFORM set_config('gpuagg.require', 'require', true);
+	EXECUTE 'CREATE TEMP TABLE ours ON COMMIT DROP ' || replace(query, '@', 'gpu_');
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) CREATE TEMP TABLE ours2 ' || replace(query, '@', 'gpu_') LOOP
+		segmented := segmented AND line !~ 'Strategy: segmented';
+	END LOOP;
+	IF segmented THEN
+		RETURN 'not segmented';
+	END IF;
+	PERFORM set_config('gpuagg.require', 'allow', true);
+	SELECT (SELECT count(*) FROM (TABLE ours EXCEPT ALL TABLE core) d) || ' of ' || count(*) INTO result FROM core;
+	DROP TABLE ours, core;
+	FOREACH setting IN ARRAY conf LOOP
+		EXECUTE format('RESET %s', split_part(setting, '=', 1));
+	END LOOP;
+	RETURN result;
+END $$;
+
+-- Two keys: the group, and one that looks as the group has it.
+SELECT key, differ('g, ' || key) AS hash,
+       differ(key || ', g', 'gpuagg.strategy=sort') AS sort,
+       differ('g, ' || key, 'gpuagg.batch_rows=64', 'work_mem=64kB', 'hash_mem_multiplier=1') AS spilled,
+       differ('g, ' || key, 'gpuagg.strategy=segmented', 'gpuagg.batch_rows=64') AS segmented,
+       differ('m, ' || key || ', g, small, b, zeros', 'gpuagg.batch_rows=256') AS several
+FROM unnest(ARRAY['num', 'dom', 'iv', 'f8', 'f4', 'nc', 'bp', 'js', 'arr', 'rec', 'ran', 'wide', 't', 'num, iv, f8, nc, js']) key;
+-- One key, and keys whose group has several looks: that of its first row.
+SELECT key, differ(key) AS alone, differ('m, ' || key) AS first,
+       differ('m, ' || key, 'gpuagg.strategy=sort', 'gpuagg.batch_rows=64') AS sort,
+       differ('m, ' || key, 'gpuagg.batch_rows=64', 'work_mem=64kB', 'hash_mem_multiplier=1') AS spilled
+FROM unnest(ARRAY['num', 'dom', 'iv', 'f8', 'f4', 'nc', 'bp', 'js', 'arr', 'rec', 'ran', 't']) key;
+
+-- More groups than memory, whose states leave for files as well, with looks of
+-- their own: a few thousand groups that share each value.
+CREATE TABLE many AS
+SELECT g, round(g % 10, (g % 7)::int) AS num, CASE WHEN g % 2 = 0 THEN '-0' ELSE '0' END::float8 AS f8, g * 3 AS v
+FROM generate_series(1, 60000) g, generate_series(1, 2);
+ANALYZE many;
+SET work_mem = '64kB';
+SET hash_mem_multiplier = 1;
+SET gpuagg.require = 'require';
+CREATE TEMP TABLE ours AS SELECT g, num::text AS num, f8::text AS f8, gpu_sum(v) AS s FROM (SELECT g, num, f8, gpu_sum(v) AS v FROM many GROUP BY g, num, f8) q GROUP BY 1, 2, 3;
+RESET gpuagg.require;
+RESET work_mem;
+RESET hash_mem_multiplier;
+SET gpuagg.enabled = off;
+CREATE TEMP TABLE core AS SELECT g, num::text AS num, f8::text AS f8, sum(v) AS s FROM many GROUP BY 1, 2, 3;
+SELECT count(*), (SELECT count(*) FROM (TABLE ours EXCEPT ALL TABLE core) d) AS differ FROM ours;
+RESET gpuagg.enabled;
+DROP TABLE ours, core;
+
+-- Participants hand on what their groups show.
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET gpuagg.require = 'require';
+SELECT gpu_count(*), gpu_count(*) FILTER (WHERE scale(num) <> g % 7 OR (f8::text = '-0') <> (g % 2 = 0)) AS differ, gpu_sum(s)
+FROM (SELECT g, num, f8, gpu_sum(v) AS s FROM many GROUP BY g, num, f8) q;
+SET work_mem = '64kB';
+SELECT gpu_count(*), gpu_count(*) FILTER (WHERE scale(num) <> g % 7 OR (f8::text = '-0') <> (g % 2 = 0)) AS differ, gpu_sum(s)
+FROM (SELECT g, num, f8, gpu_sum(v) AS s FROM many GROUP BY g, num, f8) q;
+RESET work_mem;
+SET max_parallel_workers_per_gather = 0;
+
+-- Columns that depend on a primary key, and those that GROUP BY names for nothing.
+CREATE TABLE goods (id int PRIMARY KEY, price numeric, since interval, weight float8, name text COLLATE nocase);
+INSERT INTO goods VALUES (1, 1.0, '1 day', '-0', 'Tea'), (2, 1.00, '24:00:00', '0', 'tea'), (3, 1.000, '1 day', '0', 'TEA'),
+	(4, NULL, NULL, NULL, NULL);
+CREATE TABLE sales AS SELECT i % 5 AS id, i AS n FROM generate_series(1, 40) i;
+ANALYZE goods, sales;
+SELECT id, price, since, weight, name, gpu_count(*), gpu_sum(n) FROM goods JOIN sales USING (id) GROUP BY goods.id ORDER BY id;
+SELECT id, price, since, weight, name, gpu_count(*) FROM goods JOIN sales USING (id) GROUP BY name, weight, since, price, goods.id
+ORDER BY id;
+SELECT goods.id, price, since, weight, name, gpu_sum(n) FROM sales LEFT JOIN goods USING (id) GROUP BY goods.id ORDER BY 1;
+SET enable_hashagg = off;
+SELECT id, price, since, weight, name, gpu_count(*) FROM goods JOIN sales USING (id) GROUP BY goods.id ORDER BY id;
+RESET enable_hashagg;
+
+-- The query with which it was seen first.
+SELECT a, i, n, gpu_count(*) FROM (VALUES (1, '1 day'::interval, 1.0), (2, '24:00:00', 1.00), (3, '1 day', 1.000)) v(a, i, n)
+GROUP BY a, i, n ORDER BY a;
+RESET gpuagg.require;
+DROP FUNCTION differ;
+DROP TABLE looks, many, goods, sales;
+DROP DOMAIN price;
+DROP TYPE pair;
+DROP COLLATION nocase;
