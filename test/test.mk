@@ -35,7 +35,6 @@ UNIT_TESTS = $(patsubst test/unit/%.c,$(UNIT_DIR)/%,$(wildcard test/unit/*_test.
 UNIT_LIBS = $(shell grep -L '"postgres.h"' $(wildcard src/*.c))
 UNIT_CFLAGS = -std=gnu11 -g -O2 -ffp-contract=off -Wall -Wextra -Werror -Isrc -Itest/unit \
               $(if $(SANITIZE),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
-comma = ,
 
 unit-tests: $(UNIT_TESTS)
 
