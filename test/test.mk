@@ -43,3 +43,19 @@ $(UNIT_DIR)/%: test/unit/%.c $(UNIT_LIBS)
 	$(CC) $(UNIT_CFLAGS) -MMD -MP -MF $@.d $< $(UNIT_LIBS) -o $@ -lm
 
 -include $(STRICT_OBJS:.o=.d) $(UNIT_TESTS:=.d)
+
+# Programs of test/fuzz.sh; the server is the one with the stand-in, under sanitizers.
+FUZZ_CFLAGS = $(filter-out -Werror,$(UNIT_CFLAGS)) -Isrc/server -Ikernels
+FUZZ_SERVER = $(filter-out src/server/device_cuda%,$(wildcard src/server/*.c)) test/unit/standin_device.c src/monoid.c
+FUZZ_HEADERS = $(wildcard src/*.h src/server/*.h test/unit/*.h)
+
+.PHONY: fuzz-programs
+fuzz-programs: build/fuzz/gpuagg-server build/fuzz/attack build/fuzz/proxy
+
+build/fuzz/gpuagg-server: $(FUZZ_SERVER) $(FUZZ_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(FUZZ_CFLAGS) -fno-omit-frame-pointer -fsanitize=address,undefined $(FUZZ_SERVER) -o $@ -lpthread -lm
+
+build/fuzz/%: test/fuzz/%.c src/monoid.c $(FUZZ_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(FUZZ_CFLAGS) $< src/monoid.c -o $@ -lpthread -lm

@@ -20,6 +20,7 @@
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -45,6 +46,7 @@ typedef struct Connection
 	int			arena_fd;
 	bool		deaf;			/* never reads */
 	int			step;			/* messages sent */
+	bool		finished;		/* groups may be fetched */
 	WireQuery	query;
 	uint8_t		types[WIRE_MAX_COLS];
 	double		thresholds[64];
@@ -376,7 +378,7 @@ static size_t
 make_message(Connection *c, int type)
 {
 	WireHello	hello = {GPUAGG_PROTOCOL_VERSION, (int) getpid()};
-	WireFetch	fetch = {random_below(20), between(1, 100), random_below(WIRE_BUFFERS)};
+	WireFetch	fetch = {chance(0.8) ? 0 : random_below(20), between(1, 100), random_below(WIRE_BUFFERS)};
 
 	switch (type)
 	{
@@ -534,8 +536,10 @@ next_type(Connection *c)
 		return MESSAGE_HELLO;
 	if (c->step == 1)
 		return MESSAGE_OPEN;
-	if (c->step < 8 && chance(0.8))
+	if (c->step < 8 && !c->finished && chance(0.8))
 		return MESSAGE_BATCH;
+	if (c->finished && chance(0.6))
+		return MESSAGE_FETCH;
 	switch (random_below(8))
 	{
 		case 0:
@@ -544,8 +548,8 @@ next_type(Connection *c)
 		case 2:
 			return MESSAGE_FINISH;
 		case 3:
-		case 4:
 			return MESSAGE_FETCH;
+		case 4:
 		case 5:
 			return MESSAGE_RESET;
 		case 6:
@@ -604,6 +608,7 @@ attack(Connection *c)
 	}
 	send_message(c, type, mutate);
 	c->step++;
+	c->finished = type == MESSAGE_FINISH || (c->finished && type != MESSAGE_OPEN && type != MESSAGE_RESET);
 	if (chance(0.02))
 		shutdown(c->sock, chance(0.5) ? SHUT_WR : SHUT_RD);
 	if (!c->deaf)

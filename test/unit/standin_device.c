@@ -614,7 +614,8 @@ compare_kept(const void *x, const void *y)
 static void
 reduce_kept(Query *query)
 {
-	qsort(query->kept, query->nkept, sizeof(Kept), compare_kept);
+	if (query->nkept > 0)
+		qsort(query->kept, query->nkept, sizeof(Kept), compare_kept);
 	for (uint64_t r = 0; r < query->nkept; r++)
 		for (int s = 0; s < query->q->nslots; s++)
 			if (ordered(query, s))
