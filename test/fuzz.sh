@@ -144,7 +144,7 @@ SQL
 	[[ $(grep -c '' "$work/expected") == 10 ]]
 	say $? "expected answers"
 	rm -f "$pg_root/data/gpuagg.fuzz"
-	session plain clean "$serial"
+	session plain clean "$serial" && [[ $(sort -u "$work/clean.out" | grep -c '') == 10 ]]
 	say $? "answers with nothing changed"
 	served=$(psql -XAtqc 'SELECT sum(queries) FROM gpuagg_devices()')
 	((served > 0))
@@ -166,9 +166,9 @@ SQL
 		[[ $(psql -XAtqc 'SELECT state FROM gpuagg_devices() LIMIT 1') == ready ]] && break
 		sleep 0.1
 	done
-	session plain after "$serial"
+	session plain after "$serial" && [[ $(sort -u "$work/after.out" | grep -c '') == 10 ]]
 	say $? "answers after that"
-	! grep -E 'PANIC|was terminated by signal|TRAP' "$pg_root/log"
+	! grep -E "PANIC|TRAP|AddressSanitizer|runtime error|process \(PID [0-9]*\) was terminated by signal" "$pg_root/log"
 	say $? "the backends live"
 	answered=$(cat "$work"/[sp][0-9]*.out | grep -c '^[1-8]|')
 	errors=$(cat "$work"/[sp][0-9]*.err | grep -c 'ERROR:')

@@ -339,6 +339,23 @@ fill_values(char *at, int type, uint32_t n)
 		}
 }
 
+/* Does the query need no more of the column than which values are NULL? */
+static bool
+only_counted(const WireQuery *q, int col)
+{
+	for (int k = 0; k < q->nkeys; k++)
+		if (q->keys[k].col == col)
+			return false;
+	for (uint32_t o = 0; o < q->norder; o++)
+		if (q->order[o].col == col)
+			return false;
+	for (int s = 0; s < q->nslots; s++)
+		if ((q->slots[s].monoid != MONOID_COUNT || q->slots[s].bin_kind != WIRE_BIN_NONE) &&
+			(q->slots[s].col[0] == col || q->slots[s].col[1] == col))
+			return false;
+	return true;
+}
+
 static size_t
 make_batch(Connection *c, WireBatch *b)
 {
@@ -356,7 +373,9 @@ make_batch(Connection *c, WireBatch *b)
 		for (int k = 0; k < c->query.nkeys; k++)
 			nulls &= c->query.keys[k].col != (int) i || c->query.keys[k].nullable;
 		b->cols[i] = (WireColumn) {c->types[i], at, WIRE_NO_ARRAY};
-		if (c->arena)
+		if (only_counted(&c->query, i))
+			b->cols[i].values = WIRE_NO_ARRAY;
+		else if (c->arena)
 			fill_values(c->arena + (size_t) b->buffer * WIRE_BUFFER_BYTES + at, c->types[i], n);
 		at += wire_align((size_t) n * wire_width(c->types[i]));
 		if (nulls)

@@ -92,6 +92,8 @@ read_integer(const Row *r, int c)
 {
 	const char *p = r->base + r->col[c]->values;
 
+	if (r->col[c]->values == WIRE_NO_ARRAY)
+		return 0;				/* COUNT, of which only validity matters */
 	switch (r->col[c]->type)
 	{
 		case WIRE_I8:
