@@ -1,5 +1,5 @@
 # gpuagg: make, make install (PGXS); make test, make demo, make bench.
-# Settings: PG_CONFIG, NVCC, CUDA_ARCHS, WERROR=1.
+# Settings: PG_CONFIG, NVCC, CUDA_ARCHS, WERROR=1, SANITIZE=1 (for test/sanitize.sh, which builds a copy of the tree).
 EXTENSION = gpuagg
 MODULE_big = gpuagg
 DATA = $(wildcard sql/gpuagg--*.sql)
@@ -11,7 +11,10 @@ PG_CONFIG ?= pg_config
 PG_CPPFLAGS = -Isrc
 # -O3: the column loops vectorize; contraction off: floats round as core's do.
 PG_CFLAGS = -MMD -MP -O3 -ffp-contract=off -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers \
-            $(if $(WERROR),-Werror)
+            $(if $(WERROR),-Werror) $(SANITIZE_FLAGS)
+SHLIB_LINK = $(SANITIZE_FLAGS)
+SANITIZE_FLAGS = $(if $(SANITIZE),-O1 -fno-omit-frame-pointer -fsanitize=address$(comma)undefined)
+comma = ,
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 PGXS_FOUND := $(wildcard $(PGXS))
 

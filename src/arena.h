@@ -16,7 +16,12 @@
 #include "batch.h"
 #include "compat.h"
 
+#ifndef __SANITIZE_ADDRESS__
 #define ARENA_CHUNK (256 * 1024)
+#else
+/* nothing fits: each value is a chunk of its own, whose use after arena_reset is reported */
+#define ARENA_CHUNK 0
+#endif
 
 typedef struct Arena
 {

@@ -144,7 +144,11 @@ receive_all(Client *client, void *data, size_t length, int *fd)
 		if (n <= 0)
 			return client_fail(client, "the GPU server ended");
 		if (fd && msg.msg_controllen > 0 && CMSG_FIRSTHDR(&msg)->cmsg_type == SCM_RIGHTS)
+		{
+			if (*fd >= 0)
+				close(*fd);
 			memcpy(fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
+		}
 		at += n;
 		length -= n;
 	}
@@ -237,6 +241,7 @@ arena_is_sound(const WireWelcome *welcome, int fd)
 	return fstat(fd, &st) == 0 && seals >= 0 && (seals & F_SEAL_SHRINK) != 0 &&
 		welcome->arena_bytes <= (uint64) st.st_size &&
 		welcome->buffers > 0 && welcome->buffer_bytes >= WIRE_BUFFER_BYTES &&
+		welcome->buffer_bytes % WIRE_ALIGN == 0 &&
 		welcome->buffers <= welcome->arena_bytes / welcome->buffer_bytes;
 }
 

@@ -439,21 +439,23 @@ finish_device(CudaEngine *cuda)
 
 /* ---- groups ---- */
 
-/* Do keys and states lie in the buffer, and are the keys of this query? */
+/* Do keys and states lie in the buffer, aligned, and are the keys of this query? */
 static bool
 groups_are_sound(const CudaEngine *cuda, const WireGroups *groups)
 {
 	const WireQuery *wire = cuda->query->wire;
 	size_t		room = cuda->client->welcome.buffer_bytes;
 
-	if (groups->keys > room || (size_t) groups->n * wire->key_bytes > room - groups->keys)
+	if (groups->keys % WIRE_ALIGN != 0 || groups->keys > room ||
+		(size_t) groups->n * wire->key_bytes > room - groups->keys)
 		return false;
 	for (int s = 0; s < wire->nslots; s++)
 	{
 		size_t		bytes = (size_t) groups->n * wire->slots[s].width *
 			gpuagg_monoids[wire->slots[s].monoid].state_size;
 
-		if (groups->slots[s] > room || bytes > room - groups->slots[s])
+		if (groups->slots[s] % WIRE_ALIGN != 0 || groups->slots[s] > room ||
+			bytes > room - groups->slots[s])
 			return false;
 	}
 	return cuda_query_keys_known(cuda->query, cuda->client->arena + groups->keys, groups->n);

@@ -35,7 +35,6 @@ UNIT_TESTS = $(patsubst test/unit/%.c,$(UNIT_DIR)/%,$(wildcard test/unit/*_test.
 UNIT_LIBS = $(shell grep -L '"postgres.h"' $(wildcard src/*.c))
 UNIT_CFLAGS = -std=gnu11 -g -O2 -ffp-contract=off -Wall -Wextra -Werror -Isrc -Itest/unit \
               $(if $(SANITIZE),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
-comma = ,
 
 unit-tests: $(UNIT_TESTS)
 
@@ -53,3 +52,19 @@ $(UNIT_DIR)/device_test $(UNIT_DIR)/session_test: $(UNIT_DIR)/%: test/unit/%.c $
 	$(CC) $(UNIT_CFLAGS) $(STUB_CFLAGS) $< $(STUB_SRCS) $(UNIT_LIBS) -o $@ -lpthread -lm
 
 -include $(STRICT_OBJS:.o=.d) $(UNIT_TESTS:=.d)
+
+# Programs of test/fuzz.sh; the server is the one with the stand-in, under sanitizers.
+FUZZ_CFLAGS = $(filter-out -Werror,$(UNIT_CFLAGS)) -Isrc/server -Ikernels
+FUZZ_SERVER = $(filter-out src/server/device_cuda%,$(wildcard src/server/*.c)) test/unit/standin_device.c src/monoid.c
+FUZZ_HEADERS = $(wildcard src/*.h src/server/*.h test/unit/*.h)
+
+.PHONY: fuzz-programs
+fuzz-programs: build/fuzz/gpuagg-server build/fuzz/attack build/fuzz/proxy
+
+build/fuzz/gpuagg-server: $(FUZZ_SERVER) $(FUZZ_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(FUZZ_CFLAGS) -fno-omit-frame-pointer -fsanitize=address,undefined $(FUZZ_SERVER) -o $@ -lpthread -lm
+
+build/fuzz/%: test/fuzz/%.c src/monoid.c $(FUZZ_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(FUZZ_CFLAGS) $< src/monoid.c -o $@ -lpthread -lm

@@ -5,6 +5,7 @@
  * Nothing that a client sends is used before it passed here, so that a broken
  * client can waste its own time only.
  */
+#include <math.h>
 #include <stdio.h>
 
 #include "hll.h"
@@ -101,7 +102,10 @@ check_slot(const WireQuery *q, const WireSlot *slot)
 		case WIRE_BIN_NONE:
 			return slot->width == 1 ? NULL : "slot width without bins";
 		case WIRE_BIN_UNIFORM:
-			return slot->bin_n >= 1 && slot->width == slot->bin_n + 2 ? NULL : "number of bins";
+			if (slot->bin_n < 1 || slot->width != slot->bin_n + 2)
+				return "number of bins";
+			/* with other bounds gpuagg_bin_uniform leaves the bins */
+			return isfinite(slot->lo) && isfinite(slot->hi) && slot->lo != slot->hi ? NULL : "bounds of bins";
 		case WIRE_BIN_THRESHOLDS:
 			if (slot->bin_n < 1 || slot->width != slot->bin_n + 1)
 				return "number of thresholds";

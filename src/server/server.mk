@@ -3,7 +3,8 @@
 #	make server				build/gpuagg-server
 #	make server-standin		build/test/gpuagg-server, the same on a device layer that computes on the host, for tests
 CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(realpath $(firstword $(shell command -v $(NVCC) 2>/dev/null))))
-SERVER_CFLAGS = -std=gnu11 -O2 -g -ffp-contract=off -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -Isrc -Isrc/server -Ikernels
+SERVER_CFLAGS = -std=gnu11 -O2 -g -ffp-contract=off -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -Isrc -Isrc/server -Ikernels \
+                $(SANITIZE_FLAGS)
 SERVER_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter-out src/server/device_cuda%,$(wildcard src/server/*.c)))
 SERVER_CUDA_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(wildcard src/server/device_cuda*.c)) \
                    build/server/device_kernels.o build/server/strategy.o
@@ -53,6 +54,6 @@ build/server/standin_device.o: test/unit/standin_device.c
 
 build/test/gpuagg-server: $(STANDIN_OBJS)
 	@mkdir -p $(@D)
-	$(CC) $^ -lpthread -lm -o $@
+	$(CC) $(SANITIZE_FLAGS) $^ -lpthread -lm -o $@
 
 -include $(wildcard build/server/*.d)

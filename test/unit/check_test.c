@@ -100,6 +100,9 @@ queries(void)
 	QUERY(query.slots[2].col[0] = -1);
 	QUERY(query.slots[2].width = 9);
 	QUERY(query.slots[2].width = 0);
+	QUERY(query.slots[2].hi = query.slots[2].lo);
+	QUERY(query.slots[2].lo = 0.0 / 0.0);
+	QUERY(query.slots[2].hi = 1.0 / 0.0);
 	QUERY(query.slots[2].bin_n = 0; query.slots[2].width = 2);
 	QUERY(query.slots[2].monoid = MONOID_SUM_F64);
 	QUERY(query.slots[2].monoid = MONOID_REGR_F64; query.slots[2].col[1] = 1);

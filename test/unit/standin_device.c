@@ -93,6 +93,8 @@ read_integer(const Row *r, int c)
 {
 	const char *p = r->base + r->col[c]->values;
 
+	if (r->col[c]->values == WIRE_NO_ARRAY)
+		return 0;				/* COUNT, of which only validity matters */
 	switch (r->col[c]->type)
 	{
 		case WIRE_I8:
@@ -619,7 +621,8 @@ compare_kept(const void *x, const void *y)
 static void
 reduce_kept(Query *query)
 {
-	qsort(query->kept, query->nkept, sizeof(Kept), compare_kept);
+	if (query->nkept > 0)
+		qsort(query->kept, query->nkept, sizeof(Kept), compare_kept);
 	for (uint64_t r = 0; r < query->nkept; r++)
 		for (int s = 0; s < query->q->nslots; s++)
 			if (ordered(query, s))

@@ -1,0 +1,917 @@
+/*
+ * attack.c
+ *	  Fuzzes the GPU server: mutated messages from several connections.
+ *
+ *	attack SOCKET PID SECONDS SEED
+ *
+ * Attackers hold valid conversations with random queries and batches, of which some share a
+ * query, and change them anywhere: bytes, fields, lengths, the order and the number of messages,
+ * descriptors sent along, half a message, no reading, an end at any point, writing in the arena
+ * while the server reads it.  Between them a well-behaved client asks queries whose answers it
+ * knows.  Now and then all attackers close, after which the server must hold no session, device
+ * memory, thread or descriptor more than before.
+ *
+ * Prints figures and TAP.  What is sent follows from SEED alone; when it arrives does not.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hll.h"
+#include "protocol.h"
+#include "unit.h"
+
+#define CONNECTIONS 12
+#define MOST_BODY (sizeof(WireQuery) + WIRE_MAX_THRESHOLDS * sizeof(double))
+/* A server that leaves a well-behaved client alone for so long hangs. */
+#define PATIENCE_S 60
+/* Arenas that the server may keep (arena.c), each with its descriptor. */
+#define KEPT_ARENAS 66
+
+typedef struct Connection
+{
+	int			sock;			/* -1: closed */
+	char	   *arena;
+	int			arena_fd;
+	bool		deaf;			/* never reads */
+	int			step;			/* messages sent */
+	bool		finished;		/* groups may be fetched */
+	WireQuery	query;
+	uint8_t		types[WIRE_MAX_COLS];
+	double		thresholds[64];
+} Connection;
+
+static const char *socket_path;
+static pid_t server;
+static Connection connections[CONNECTIONS];
+static Connection shared[4];	/* the queries that attackers share, by number - 1 */
+static bool shared_made[4];
+static uint64_t sent,
+			mutated,
+			answers[256],
+			conversations,
+			checks;
+static char body[MOST_BODY];
+
+static bool
+chance(double p)
+{
+	return random_unit() < p;
+}
+
+static int
+between(int low, int high)
+{
+	return low + (int) random_below(high - low + 1);
+}
+
+static void
+give_up(const char *what)
+{
+	CHECK(false, "%s (after %llu messages)", what, (unsigned long long) sent);
+}
+
+/* ---- connections ---- */
+
+static int
+dial(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct timeval patience = {PATIENCE_S, 0};
+	int			sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	strncpy(address.sun_path, socket_path, sizeof(address.sun_path) - 1);
+	if (connect(sock, (struct sockaddr *) &address, sizeof(address)) < 0)
+	{
+		close(sock);
+		return -1;
+	}
+	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	return sock;
+}
+
+static void
+hang_up(Connection *c)
+{
+	if (c->arena)
+		munmap(c->arena, (size_t) WIRE_BUFFERS * WIRE_BUFFER_BYTES);
+	if (c->arena_fd >= 0)
+		close(c->arena_fd);
+	if (c->sock >= 0)
+		close(c->sock);
+	memset(c, 0, sizeof(*c));
+	c->sock = c->arena_fd = -1;
+}
+
+static bool
+receive_bytes(int sock, void *data, size_t length, int *fd)
+{
+	char	   *at = data;
+
+	while (length > 0)
+	{
+		struct iovec iov = {at, length};
+		char		space[CMSG_SPACE(sizeof(int))];
+		struct msghdr msg = {.msg_iov = &iov,.msg_iovlen = 1,.msg_control = space,.msg_controllen = sizeof(space)};
+		ssize_t		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		if (CMSG_FIRSTHDR(&msg) && fd && *fd < 0)
+			memcpy(fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
+		at += n;
+		length -= n;
+	}
+	return true;
+}
+
+/* The type of the next message, whose body goes to `to`; 0 at the end or after waiting too long. */
+static int
+receive_message(Connection *c, void *to, size_t size, size_t *length)
+{
+	MessageHeader header;
+	int			fd = -1;
+
+	if (!receive_bytes(c->sock, &header, sizeof(header), &fd))
+		return 0;
+	if (header.magic != GPUAGG_PROTOCOL_MAGIC || header.reserved != 0 || header.length > size ||
+		header.type < MESSAGE_WELCOME || header.type > MESSAGE_LEFT)
+	{
+		give_up("the server sent what is no message");
+		return 0;
+	}
+	answers[header.type]++;
+	*length = header.length;
+	if (!receive_bytes(c->sock, to, header.length, &fd))
+		return 0;
+	if (fd >= 0)
+	{
+		if (header.type != MESSAGE_WELCOME || c->arena)
+			give_up("a descriptor with a message that has none");
+		c->arena_fd = fd;
+		if (ftruncate(fd, 4096) == 0)
+			give_up("a client can shrink its arena");
+		c->arena = mmap(NULL, (size_t) WIRE_BUFFERS * WIRE_BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (c->arena == MAP_FAILED)
+			c->arena = NULL;
+	}
+	return header.type;
+}
+
+/* ---- random queries and batches that make sense ---- */
+
+static int
+pick_column(Connection *c, int least, int most)
+{
+	int			from = random_below(c->query.ncols);
+
+	for (int i = 0; i < c->query.ncols; i++)
+	{
+		int			col = (from + i) % c->query.ncols;
+
+		if (c->types[col] >= least && c->types[col] <= most)
+			return col;
+	}
+	return -1;
+}
+
+static void
+make_keys(Connection *c)
+{
+	WireQuery  *q = &c->query;
+	int			end = 0;
+	bool		nullable = false;
+
+	for (int k = between(0, 3); k > 0; k--)
+	{
+		int			col = pick_column(c, WIRE_I8, WIRE_I64);
+		WireKey    *key = &q->keys[q->nkeys];
+
+		if (col < 0 || end + wire_width(c->types[col]) > WIRE_MAX_KEY_BYTES - 1)
+			break;
+		*key = (WireKey) {.col = col,.width = wire_width(c->types[col]),.nullable = chance(0.5),.offset = end};
+		nullable |= key->nullable;
+		end += key->width;
+		q->nkeys++;
+	}
+	if (q->nkeys == 0)
+		return;
+	q->key_bytes = end + nullable <= 4 ? 4 : end + nullable <= 8 ? 8 : 16;
+	q->null_offset = nullable ? end : q->key_bytes;
+}
+
+static void
+make_bins(Connection *c, WireSlot *slot)
+{
+	WireQuery  *q = &c->query;
+
+	slot->col[1] = slot->monoid == MONOID_COUNT ? -1 : slot->col[0];
+	if (chance(0.5))
+	{
+		slot->bin_kind = WIRE_BIN_UNIFORM;
+		slot->bin_n = between(1, 50);
+		slot->width = slot->bin_n + 2;
+		slot->lo = -random_unit() * 100;
+		slot->hi = random_unit() * 100 + 1;
+		return;
+	}
+	slot->bin_kind = WIRE_BIN_THRESHOLDS;
+	slot->bin_n = between(1, 8);
+	slot->width = slot->bin_n + 1;
+	slot->thresholds = q->nthresholds;
+	for (int i = 0; i < slot->bin_n; i++)
+		c->thresholds[q->nthresholds++] = i * 10 + random_unit();
+}
+
+static bool
+make_slot(Connection *c, WireSlot *slot)
+{
+	WireQuery  *q = &c->query;
+	int			monoid = random_below(MONOID_COUNT_OF_IDS);
+	bool		matrix = monoid >= MONOID_MAT2 && monoid <= MONOID_MAT5;
+	int			type = matrix ? WIRE_MAT2 + monoid - MONOID_MAT2 : -1;
+
+	*slot = (WireSlot) {.monoid = monoid,.col = {-1, -1},.filter = -1,.width = 1};
+	slot->col[0] = matrix ? pick_column(c, type, type) : pick_column(c, WIRE_I8, WIRE_F64);
+	if (slot->col[0] < 0)
+		return false;
+	if (monoid == MONOID_REGR_F64 || monoid == MONOID_LINEAR ||
+		((monoid == MONOID_ARGMAX || monoid == MONOID_ARGMIN) && chance(0.8)))
+		slot->col[1] = pick_column(c, WIRE_I8, WIRE_F64);
+	if (!gpuagg_monoids[monoid].commutative)
+		q->flags |= WIRE_ORDERED;
+	else if (monoid == MONOID_HLL_MAX)
+	{
+		slot->col[0] = pick_column(c, WIRE_I8, WIRE_I64);
+		slot->bin_kind = WIRE_BIN_HLL;
+		slot->bin_n = slot->width = GPUAGG_HLL_REGISTERS;
+	}
+	else if (slot->col[1] < 0 && q->nthresholds < 50 && chance(0.2))
+		make_bins(c, slot);
+	return slot->col[0] >= 0;
+}
+
+static void
+make_query(Connection *c)
+{
+	WireQuery  *q = &c->query;
+	int			nslots = between(1, 6);
+
+	memset(q, 0, sizeof(*q));
+	q->ncols = between(1, 8);
+	for (int i = 0; i < q->ncols; i++)
+		c->types[i] = chance(0.15) ? between(WIRE_MAT2, WIRE_MAT5) : between(WIRE_I8, WIRE_F64);
+	make_keys(c);
+	for (int s = 0; s < nslots; s++)
+		if (make_slot(c, &q->slots[q->nslots]))
+			q->nslots++;
+		else
+			memset(&q->slots[q->nslots], 0, sizeof(WireSlot));
+	if (q->flags & WIRE_ORDERED)
+		for (int o = between(0, 2); o > 0; o--)
+		{
+			int			col = pick_column(c, WIRE_I8, WIRE_I64);
+
+			if (col >= 0)
+				q->order[q->norder++] = (WireOrder) {.col = col,.desc = chance(0.5),.nulls_first = chance(0.5)};
+		}
+	q->est_rows = random_below(1000000);
+	q->est_groups = random_below(1000);
+}
+
+/* A query of its own, or one of those that are shared. */
+static void
+choose_query(Connection *c)
+{
+	int			n = random_below(4);
+	Connection *s = &shared[n];
+
+	if (chance(0.6))
+	{
+		make_query(c);
+		return;
+	}
+	if (!shared_made[n] || chance(0.02))
+	{
+		make_query(s);
+		s->query.share = n + 1;
+		shared_made[n] = true;
+	}
+	c->query = s->query;
+	memcpy(c->types, s->types, sizeof(c->types));
+	memcpy(c->thresholds, s->thresholds, sizeof(c->thresholds));
+}
+
+static void
+fill_values(char *at, int type, uint32_t n)
+{
+	static const double special[] = {0, -0.0, 1e308, -1e308, INFINITY, -INFINITY, NAN, 5e-324};
+	int			kind = random_below(4);
+
+	if (kind == 0 && type != WIRE_F32 && type != WIRE_F64)
+		memset(at, between(0, 255), (size_t) n * wire_width(type));
+	else
+		for (uint32_t i = 0; i < n * (uint32_t) (wire_width(type) > 16 ? wire_width(type) / 8 : 1); i++)
+		{
+			double		x = kind == 1 ? special[random_below(8)] : (double) between(-20, 20);
+			int64_t		v = kind == 1 ? (int64_t) random_u64() : between(-20, 20);
+
+			if (type == WIRE_F32)
+				((float *) at)[i] = (float) x;
+			else if (type >= WIRE_F64)
+				((double *) at)[i] = x;
+			else
+				memcpy(at + (size_t) i * wire_width(type), (int64_t[2]) {v, v >> 63}, wire_width(type));
+		}
+}
+
+/* Does the query need no more of the column than which values are NULL? */
+static bool
+only_counted(const WireQuery *q, int col)
+{
+	for (int k = 0; k < q->nkeys; k++)
+		if (q->keys[k].col == col)
+			return false;
+	for (uint32_t o = 0; o < q->norder; o++)
+		if (q->order[o].col == col)
+			return false;
+	for (int s = 0; s < q->nslots; s++)
+		if ((q->slots[s].monoid != MONOID_COUNT || q->slots[s].bin_kind != WIRE_BIN_NONE) &&
+			(q->slots[s].col[0] == col || q->slots[s].col[1] == col))
+			return false;
+	return true;
+}
+
+static size_t
+make_batch(Connection *c, WireBatch *b)
+{
+	uint32_t	n = chance(0.05) ? between(1000, 20000) : between(1, 300);
+	size_t		at = 0;
+
+	memset(b, 0, sizeof(*b));
+	b->buffer = random_below(WIRE_BUFFERS);
+	b->nrows = n;
+	b->ncols = c->query.ncols;
+	for (uint32_t i = 0; i < b->ncols; i++)
+	{
+		bool		nulls = chance(0.5);
+
+		for (int k = 0; k < c->query.nkeys; k++)
+			nulls &= c->query.keys[k].col != (int) i || c->query.keys[k].nullable;
+		b->cols[i] = (WireColumn) {c->types[i], at, WIRE_NO_ARRAY};
+		if (only_counted(&c->query, i))
+			b->cols[i].values = WIRE_NO_ARRAY;
+		else if (c->arena)
+			fill_values(c->arena + (size_t) b->buffer * WIRE_BUFFER_BYTES + at, c->types[i], n);
+		at += wire_align((size_t) n * wire_width(c->types[i]));
+		if (nulls)
+		{
+			b->cols[i].validity = at;
+			if (c->arena)
+				memset(c->arena + (size_t) b->buffer * WIRE_BUFFER_BYTES + at, between(0, 255), wire_bitmap_bytes(n));
+			at += wire_align(wire_bitmap_bytes(n));
+		}
+	}
+	b->bytes = at;
+	for (int k = 0; k < c->query.nkeys; k++)
+		b->key_min[k] = 1;
+	return sizeof(*b);
+}
+
+/* A message of this type, as a well-behaved client would send it; the length of its body. */
+static size_t
+make_message(Connection *c, int type)
+{
+	WireHello	hello = {GPUAGG_PROTOCOL_VERSION, (int) getpid()};
+	WireFetch	fetch = {chance(0.8) ? 0 : random_below(20), between(1, 100), random_below(WIRE_BUFFERS)};
+
+	switch (type)
+	{
+		case MESSAGE_HELLO:
+			memcpy(body, &hello, sizeof(hello));
+			return sizeof(hello);
+		case MESSAGE_OPEN:
+			choose_query(c);
+			memcpy(body, &c->query, sizeof(WireQuery));
+			memcpy(body + sizeof(WireQuery), c->thresholds, c->query.nthresholds * sizeof(double));
+			return sizeof(WireQuery) + c->query.nthresholds * sizeof(double);
+		case MESSAGE_BATCH:
+			return make_batch(c, (WireBatch *) body);
+		case MESSAGE_FETCH:
+			memcpy(body, &fetch, sizeof(fetch));
+			return sizeof(fetch);
+		default:
+			return 0;
+	}
+}
+
+/* ---- mutation ---- */
+
+static uint64_t
+interesting(void)
+{
+	static const uint64_t values[] = {0, 1, 2, 3, 7, 8, 16, 63, 64, 65, 127, 128, 255, 256, 4096, 65535, 65536, 0x7fff,
+		0x8000, INT32_MAX, (uint64_t) INT32_MAX + 1, UINT32_MAX, UINT32_MAX - 63, INT64_MAX, (uint64_t) INT64_MAX + 1,
+		UINT64_MAX, WIRE_BUFFER_BYTES, WIRE_BUFFER_BYTES - 64, WIRE_MAX_BODY, 0x7ff0000000000000, 0x7ff8000000000000};
+
+	return chance(0.2) ? random_u64() : values[random_below(sizeof(values) / sizeof(values[0]))];
+}
+
+static void
+mutate_bytes(char *at, size_t length)
+{
+	if (length == 0)
+		return;
+	for (int n = chance(0.7) ? 1 : between(2, 12); n > 0; n--)
+	{
+		int			width = 1 << random_below(4);
+		size_t		where = random_below(length) / width * width;
+		uint64_t	value = interesting();
+
+		if (chance(0.3))
+			at[random_below(length)] ^= 1 << random_below(8);
+		else if (where + width <= length)
+			memcpy(at + where, &value, width);
+	}
+}
+
+/* What of a query matters is at its start and in its slots; most of its bytes are unused. */
+static void
+mutate_query(Connection *c, size_t length)
+{
+	size_t		used = offsetof(WireQuery, slots) + c->query.nslots * sizeof(WireSlot);
+
+	mutate_bytes(body, chance(0.8) && used < length ? used : length);
+}
+
+static int
+a_descriptor(void)
+{
+	switch (random_below(3))
+	{
+		case 0:
+			return open("/dev/null", O_RDWR | O_CLOEXEC);
+		case 1:
+			return memfd_create("attack", MFD_CLOEXEC);
+		default:
+			return dial();
+	}
+}
+
+/* Sends without waiting: a server that is behind takes what it takes. */
+static void
+send_bytes(Connection *c, const void *data, size_t length, int nfds)
+{
+	struct iovec iov = {(void *) data, length};
+	char		space[CMSG_SPACE(8 * sizeof(int))] = {0};
+	struct msghdr msg = {.msg_iov = &iov,.msg_iovlen = 1};
+	int			fds[8];
+
+	if (length == 0)
+		return;
+	if (nfds > 0)
+	{
+		struct cmsghdr *cmsg;
+
+		for (int i = 0; i < nfds; i++)
+			if ((fds[i] = a_descriptor()) < 0)
+				fds[i] = dup(2);
+		msg.msg_control = space;
+		msg.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
+		cmsg = CMSG_FIRSTHDR(&msg);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(nfds * sizeof(int));
+		memcpy(CMSG_DATA(cmsg), fds, nfds * sizeof(int));
+	}
+	(void) !sendmsg(c->sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	for (int i = 0; i < nfds; i++)
+		close(fds[i]);
+}
+
+static void
+send_message(Connection *c, int type, bool mutate)
+{
+	static char message[sizeof(MessageHeader) + MOST_BODY];
+	size_t		length = make_message(c, type);
+	size_t		total = sizeof(MessageHeader) + length;
+	MessageHeader header = {GPUAGG_PROTOCOL_MAGIC, type, length, 0};
+	int			times = 1;
+
+	if (mutate)
+	{
+		mutated++;
+		switch (random_below(10))
+		{
+			case 0:
+				mutate_bytes((char *) &header, sizeof(header));
+				break;
+			case 1:
+				header.length = chance(0.5) ? interesting() : length + between(-8, 8);
+				break;
+			case 2:
+				header.type = chance(0.8) ? between(0, 9) : between(60, 140);
+				break;
+			case 3:
+				times = between(2, 60);
+				break;
+			case 4:
+				total = random_below(total);	/* half of it */
+				break;
+			default:
+				type == MESSAGE_OPEN ? mutate_query(c, length) : mutate_bytes(body, length);
+		}
+	}
+	memcpy(message, &header, sizeof(header));
+	memcpy(message + sizeof(header), body, length);
+	for (int i = 0; i < times; i++)
+	{
+		sent++;
+		send_bytes(c, message, total, mutate && chance(0.1) ? between(1, 8) : 0);
+	}
+}
+
+/* ---- attackers ---- */
+
+/* The message that comes next in a sound conversation. */
+static int
+next_type(Connection *c)
+{
+	if (c->step == 0)
+		return MESSAGE_HELLO;
+	if (c->step == 1)
+		return MESSAGE_OPEN;
+	if (c->step < 8 && !c->finished && chance(0.8))
+		return MESSAGE_BATCH;
+	if (c->finished && chance(0.6))
+		return MESSAGE_FETCH;
+	switch (random_below(8))
+	{
+		case 0:
+			return MESSAGE_LEAVE;
+		case 1:
+		case 2:
+			return MESSAGE_FINISH;
+		case 3:
+			return MESSAGE_FETCH;
+		case 4:
+		case 5:
+			return MESSAGE_RESET;
+		case 6:
+			return MESSAGE_STATUS;
+		default:
+			return MESSAGE_OPEN;
+	}
+}
+
+/* Reads what has come, waiting a little if an answer is due. */
+static void
+read_answers(Connection *c, int wait_ms)
+{
+	static char answer[WIRE_MAX_BODY];
+	size_t		length;
+	struct pollfd p = {.fd = c->sock,.events = POLLIN};
+
+	while (c->sock >= 0 && poll(&p, 1, wait_ms) > 0)
+	{
+		int			type = receive_message(c, answer, sizeof(answer), &length);
+
+		if (type == 0 || type == MESSAGE_FAILED)
+		{
+			/* sometimes it stays, and goes on sending to a session that failed */
+			if (type == 0 || chance(0.8))
+				hang_up(c);
+			return;
+		}
+		wait_ms = 0;
+	}
+}
+
+static void
+attack(Connection *c)
+{
+	bool		mutate = c->step > 0 ? chance(0.15) : chance(0.03);
+	int			type = mutate && chance(0.2) ? between(1, 8) : next_type(c);
+
+	if (c->sock < 0)
+	{
+		c->sock = dial();
+		if (c->sock < 0)
+		{
+			give_up("cannot connect to the server");
+			return;
+		}
+		c->deaf = chance(0.05);
+		conversations++;
+		return;
+	}
+	if (c->arena && chance(0.1))
+	{
+		size_t		where = random_below((size_t) WIRE_BUFFERS * WIRE_BUFFER_BYTES - 65536);
+
+		memset(c->arena + where, between(0, 255), between(1, 65536));
+	}
+	send_message(c, type, mutate);
+	c->step++;
+	c->finished = type == MESSAGE_FINISH || (c->finished && type != MESSAGE_OPEN && type != MESSAGE_RESET);
+	if (chance(0.02))
+		shutdown(c->sock, chance(0.5) ? SHUT_WR : SHUT_RD);
+	if (!c->deaf)
+		read_answers(c, mutate ? 2 : 20);
+	if (c->sock >= 0 && (chance(0.03) || c->step > 60))
+		hang_up(c);
+}
+
+/* ---- the well-behaved client ---- */
+
+#define KEYS 16
+
+typedef struct Expected
+{
+	int64_t		count[KEYS + 1];	/* the last one is of NULL */
+	int64_t		sum[KEYS + 1];
+	int64_t		min[KEYS + 1];
+} Expected;
+
+static void
+expect_none(Expected *e)
+{
+	memset(e, 0, sizeof(*e));
+	for (int k = 0; k <= KEYS; k++)
+		e->min[k] = INT64_MAX;
+}
+
+static bool
+ask(Connection *c, int type, size_t length, int answer, void *to, size_t size)
+{
+	char		message[sizeof(MessageHeader) + sizeof(WireQuery)];
+	static char other[WIRE_MAX_BODY];
+	MessageHeader header = {GPUAGG_PROTOCOL_MAGIC, type, length, 0};
+	size_t		got;
+	int			came;
+
+	memcpy(message, &header, sizeof(header));
+	memcpy(message + sizeof(header), body, length);
+	if (send(c->sock, message, sizeof(header) + length, MSG_NOSIGNAL) != (ssize_t) (sizeof(header) + length))
+		return false;
+	came = receive_message(c, other, sizeof(other), &got);
+	if (came != answer || got != size)
+	{
+		CHECK(false, "answer %d of %zu bytes to message %d, not %d of %zu: %s", came, got, type, answer, size,
+			  came == MESSAGE_FAILED ? ((WireFailed *) other)->text : came == 0 ? strerror(errno) : "");
+		return false;
+	}
+	memcpy(to, other, size);
+	return true;
+}
+
+static bool
+send_rows(Connection *c, Expected *e)
+{
+	WireBatch	b = {.buffer = random_below(WIRE_BUFFERS),.nrows = between(1, 5000),.ncols = 2};
+	char	   *base = c->arena + (size_t) b.buffer * WIRE_BUFFER_BYTES;
+	size_t		keys_end = wire_align(b.nrows * sizeof(int32_t));
+	uint8_t    *validity = (uint8_t *) base + keys_end;
+	size_t		values = keys_end + wire_align(wire_bitmap_bytes(b.nrows));
+	WireDone	done;
+
+	b.cols[0] = (WireColumn) {WIRE_I32, 0, keys_end};
+	b.cols[1] = (WireColumn) {WIRE_I64, values, WIRE_NO_ARRAY};
+	b.bytes = values + wire_align(b.nrows * sizeof(int64_t));
+	b.key_max[0] = KEYS - 1;
+	memset(validity, 0, wire_bitmap_bytes(b.nrows));
+	for (uint32_t i = 0; i < b.nrows; i++)
+	{
+		int			key = random_below(KEYS);
+		int64_t		value = (int64_t) random_u64() >> 20;
+		int			group = chance(0.1) ? KEYS : key;
+
+		((int32_t *) base)[i] = key;
+		((int64_t *) (base + values))[i] = value;
+		if (group != KEYS)
+			validity[i >> 3] |= 1 << (i & 7);
+		e->count[group]++;
+		e->sum[group] += value;
+		e->min[group] = value < e->min[group] ? value : e->min[group];
+	}
+	memcpy(body, &b, sizeof(b));
+	return ask(c, MESSAGE_BATCH, sizeof(b), MESSAGE_DONE, &done, sizeof(done)) && done.buffer == b.buffer;
+}
+
+static bool
+right_groups(Connection *c, const Expected *e)
+{
+	WireFinished finished;
+	WireFetch	fetch = {.max = KEYS + 1,.buffer = 1};
+	WireGroups	groups;
+	char	   *base = c->arena + WIRE_BUFFER_BYTES;
+	uint64_t	present = 0;
+	uint32_t	right = 0;
+
+	for (int k = 0; k <= KEYS; k++)
+		present += e->count[k] > 0;
+	if (!ask(c, MESSAGE_FINISH, 0, MESSAGE_FINISHED, &finished, sizeof(finished)))
+		return false;
+	memcpy(body, &fetch, sizeof(fetch));
+	if (finished.ngroups != present)
+	{
+		CHECK(false, "%llu groups, not %llu", (unsigned long long) finished.ngroups, (unsigned long long) present);
+		return false;
+	}
+	fetch.max = present;
+	memcpy(body, &fetch, sizeof(fetch));
+	if (!ask(c, MESSAGE_FETCH, sizeof(fetch), MESSAGE_GROUPS, &groups, sizeof(groups)))
+		return false;
+	for (uint32_t g = 0; g < groups.n && g < present; g++)
+	{
+		const char *key = base + groups.keys + g * 8;
+		int32_t		k;
+
+		memcpy(&k, key, sizeof(k));
+		k = key[4] ? KEYS : k;
+		right += k >= 0 && k <= KEYS && ((int64_t *) (base + groups.slots[0]))[g] == e->count[k] &&
+			((int64_t *) (base + groups.slots[1]))[g] == e->sum[k] &&
+			((int64_t *) (base + groups.slots[2]))[g] == e->min[k];
+	}
+	CHECK(right == present, "%u of %llu groups are right", right, (unsigned long long) present);
+	return right == present;
+}
+
+/* A whole conversation, with a reset in the middle. */
+static bool
+behave_well(void)
+{
+	Connection	c = {.sock = dial(),.arena_fd = -1};
+	WireHello	hello = {GPUAGG_PROTOCOL_VERSION, (int) getpid()};
+	WireWelcome welcome;
+	WireFinished left;
+	WireQuery	q = {.ncols = 2,.nkeys = 1,.nslots = 3,.key_bytes = 8,.null_offset = 4};
+	Expected	e;
+	bool		right;
+
+	q.keys[0] = (WireKey) {.col = 0,.width = 4,.nullable = 1};
+	q.slots[0] = (WireSlot) {.monoid = MONOID_COUNT,.col = {-1, -1},.filter = -1,.width = 1};
+	q.slots[1] = (WireSlot) {.monoid = MONOID_SUM_I64,.col = {1, -1},.filter = -1,.width = 1};
+	q.slots[2] = (WireSlot) {.monoid = MONOID_MIN_I64,.col = {1, -1},.filter = -1,.width = 1};
+	memcpy(body, &hello, sizeof(hello));
+	right = c.sock >= 0 && ask(&c, MESSAGE_HELLO, sizeof(hello), MESSAGE_WELCOME, &welcome, sizeof(welcome)) && c.arena;
+	memcpy(body, &q, sizeof(q));
+	right = right && ask(&c, MESSAGE_OPEN, sizeof(q), MESSAGE_OPENED, NULL, 0);
+	for (int pass = 0; pass < 2 && right; pass++)
+	{
+		expect_none(&e);
+		for (int i = between(1, 6); i > 0 && right; i--)
+			right = send_rows(&c, &e);
+		if (right && chance(0.3))
+			right = ask(&c, MESSAGE_LEAVE, 0, MESSAGE_LEFT, &left, sizeof(left));
+		right = right && right_groups(&c, &e) && ask(&c, MESSAGE_RESET, 0, MESSAGE_OPENED, NULL, 0);
+	}
+	hang_up(&c);
+	checks++;
+	if (!right)
+		give_up("a well-behaved client did not get its answer");
+	return right;
+}
+
+/* ---- what is left when nobody is connected ---- */
+
+static int
+descriptors(void)
+{
+	char		path[64];
+	int			n = 0;
+	DIR		   *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int) server);
+	dir = opendir(path);
+	while (dir && readdir(dir))
+		n++;
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+/* A line of /proc/PID/status: "Threads" or "VmRSS" (kB). */
+static long
+of_process(const char *what)
+{
+	char		path[64];
+	char		line[256];
+	long		value = -1;
+	FILE	   *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int) server);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f))
+		if (strncmp(line, what, strlen(what)) == 0)
+			value = atol(line + strlen(what) + 1);
+	if (f)
+		fclose(f);
+	return value;
+}
+
+static bool
+nothing_held(WireStatus *status)
+{
+	Connection	c = {.sock = dial(),.arena_fd = -1};
+	bool		ok = c.sock >= 0 && ask(&c, MESSAGE_STATUS, 0, MESSAGE_STATUS_REPLY, status, sizeof(*status));
+	uint64_t	held = status->sessions;
+
+	hang_up(&c);
+	for (uint32_t d = 0; d < status->ndevices; d++)
+		held += status->devices[d].used + status->devices[d].sessions;
+	return ok && held == 0;
+}
+
+static bool
+quiet(int descriptors_before)
+{
+	WireStatus	status = {0};
+
+	for (int i = 0; i < CONNECTIONS; i++)
+		hang_up(&connections[i]);
+	for (int i = 0; i < PATIENCE_S * 100; i++)
+	{
+		if (nothing_held(&status) && of_process("Threads:") <= 2 &&
+			descriptors() <= descriptors_before + KEPT_ARENAS)
+			return true;
+		usleep(10000);
+	}
+	CHECK(false, "%u sessions, %llu and %llu bytes of device memory, %ld threads, %d descriptors (%d before) are left",
+		  status.sessions, (unsigned long long) status.devices[0].used, (unsigned long long) status.devices[1].used,
+		  of_process("Threads:"), descriptors(), descriptors_before);
+	return false;
+}
+
+static double seconds;
+
+static void
+fuzz(void)
+{
+	double		end = time(NULL) + seconds;
+	int			before;
+	long		memory = 0;
+	uint64_t	rounds = 0;
+
+	for (int i = 0; i < CONNECTIONS; i++)
+		connections[i].sock = connections[i].arena_fd = -1;
+	if (!behave_well())
+		return;
+	before = descriptors();
+	for (; time(NULL) < end && unit_failures == 0; rounds++)
+	{
+		attack(&connections[random_below(CONNECTIONS)]);
+		if (rounds % 150 == 149)
+			behave_well();
+		if (rounds % 5000 == 4999)
+		{
+			quiet(before);
+			memory = memory ? memory : of_process("VmRSS:");
+		}
+	}
+	quiet(before);
+	behave_well();
+	CHECK(kill(server, 0) == 0, "the server is gone");
+	printf("# %llu conversations, %llu messages, %llu of them mutated; %llu queries checked; "
+		   "answers: %llu welcome, %llu opened, %llu done, %llu left, %llu finished, %llu groups, %llu failed\n"
+		   "# server's memory: %ld kB after the first 5000 rounds, %ld kB after %llu\n",
+		   (unsigned long long) conversations, (unsigned long long) sent, (unsigned long long) mutated,
+		   (unsigned long long) checks, (unsigned long long) answers[MESSAGE_WELCOME],
+		   (unsigned long long) answers[MESSAGE_OPENED], (unsigned long long) answers[MESSAGE_DONE],
+		   (unsigned long long) answers[MESSAGE_LEFT], (unsigned long long) answers[MESSAGE_FINISHED],
+		   (unsigned long long) answers[MESSAGE_GROUPS], (unsigned long long) answers[MESSAGE_FAILED],
+		   memory, of_process("VmRSS:"), (unsigned long long) rounds);
+	for (int type = MESSAGE_WELCOME; type <= MESSAGE_LEFT; type++)
+		CHECK(answers[type] > 0, "no answer of type %d came", type);
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc != 5)
+	{
+		fprintf(stderr, "usage: attack SOCKET PID SECONDS SEED\n");
+		return 2;
+	}
+	socket_path = argv[1];
+	server = atoi(argv[2]);
+	seconds = atof(argv[3]);
+	unit_random_state = strtoull(argv[4], NULL, 10);
+	signal(SIGPIPE, SIG_IGN);
+	RUN("mutated messages to the GPU server", fuzz);
+	return unit_done();
+}
