@@ -52,7 +52,6 @@ sub lazy_int
 {
 	my ($column, $a) = @_;
 
-	Tally::draw('subqueries that are not reached');
 	return pick(
 		"CASE WHEN $column IS NULL AND $column IS NOT NULL THEN " . failing() . " ELSE $a END",
 		"CASE WHEN $column IS NULL OR $column IS NOT NULL THEN $a ELSE " . failing() . ' END',

@@ -49,6 +49,8 @@ sub around
 	if ($form =~ /^(?:correlated|rescan|lateral|nested)$/)
 	{
 		my $agg = Gen::aggregate(0, 0, @tc);
+		Tally::begin_query();
+		Tally::draw("form $form");
 		my $condition = Gen::condition(@tc);
 		my $int = pick(Gen::of_kind('int', @tc))->{name};
 		my $join = pick('aj = d.bj', 'aj = d.bj', 'aj < d.bj', "aj % 20 NOT IN (SELECT id FROM d x WHERE x.id > 10 OR x.id = d.bj)");
@@ -125,11 +127,13 @@ sub fill
 	my $times = $form eq 'prepared' ? pick(1, 2, 7) : $form =~ /function/ ? pick(1, 2) : 1;
 	my @places;
 
+	Tally::draw_from(Values::literals($query->{sql}));
 	$query->{sql} = Values::render(
 		$query->{sql},
 		sub {
 			my ($type, $literal) = @_;
 
+			Tally::draw(Values::is_odd($type, $literal) ? 'odd constants' : 'constants');
 			if ($variables && chance(0.7))
 			{
 				my @values = ($literal, map { $type =~ /\[\]$/ || chance(0.5) ? $literal : Values::literal($type) } 2 .. $times);
@@ -323,6 +327,11 @@ sub scan_settings
 		"plan_cache_mode = '" . pick('auto', 'force_generic_plan', 'force_custom_plan') . "'",
 		'enable_hashagg = ' . pick('on', 'on', 'off'));
 
+	foreach my $extreme ('batch_rows = 64', 'batch_rows = 1048576', q{work_mem = '64kB'}, q{GB'}, q{work_mem = '2147483647kB'})
+	{
+		Tally::draw("setting $extreme") if grep { /\Q$extreme\E$/ } @settings;
+	}
+	Tally::draw('parallel') if !$query->{serial};
 	push @settings, 'enable_sort = off' if $query->{orderly} || $pages;
 	push @settings, map { "$_ = off" } qw(enable_indexscan enable_indexonlyscan enable_bitmapscan) if $pages;
 	push @settings, 'enable_seqscan = ' . ($pages ? 'on' : pick('on', 'off')), 'enable_hashjoin = ' . pick('on', 'off')

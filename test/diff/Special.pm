@@ -33,7 +33,7 @@ sub volatile_values
 		'agg:count(*) FILTER (WHERE x < x)', 'agg:max((x <> x)::int)', 'agg:count(x)', 'agg:bool_and(x = x)',
 		'agg:sum(CASE WHEN x > x THEN 1 ELSE 0 END)', 'agg:count(nullif(x, x))', 'agg:min((x = x)::int)');
 
-	push @calls, 'agg:sum(x - x)' x 3 if $x !~ /text|clock/;
+	push @calls, ('agg:sum(x - x)') x 3 if $x !~ /text|clock/;
 	if (chance(0.3))
 	{
 		return {

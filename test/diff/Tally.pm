@@ -41,6 +41,29 @@ sub draw
 	return;
 }
 
+# What the text of a query shows of itself.
+my %shown = (
+	q{users' aggregates} => qr/\b(?:lossy_sum|null_sum|unsafe_sum|wide_avg|strict_max|bag)\(/,
+	'keys that look different' => qr/= ANY \(array_agg/,
+	'subqueries that are not reached' => qr/count\(\*\) - count\(\*\)|generate_series\(1, [12]\) i/,
+	'subplans' => qr/xid|IN \(SELECT|ANY \(SELECT/,
+	'own aggregates' => qr/gpu:/,
+	'ordered aggregates' => qr/gpu:\w+\([^()]*(?:\([^()]*\)[^()]*)*ORDER BY/);
+
+sub draw_from
+{
+	my ($sql) = @_;
+
+	draw(grep { $sql =~ $shown{$_} } keys %shown);
+	while ($sql =~ /(?:IN \(|ARRAY\[)([^()\[\]]*)[)\]]/g)
+	{
+		my $n = 1 + ($1 =~ tr/,//);
+
+		draw('IN of ' . ($n < 10 ? '1 to 9' : $n < 1000 ? '10 to 999' : '1000 and more'));
+	}
+	return;
+}
+
 sub drawn { return sort keys %drawn; }
 
 # A query was answered by the custom scan, with so many rows.

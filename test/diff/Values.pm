@@ -7,7 +7,6 @@
 package Values;
 use strict;
 use warnings;
-use Tally;
 use Types;
 
 BEGIN { *pick = \&Types::pick; *chance = \&Types::chance; *int_between = \&Types::int_between; }
@@ -87,14 +86,18 @@ sub constant
 {
 	my ($type, $literal) = @_;
 
-	if (!defined $literal)
-	{
-		my $odd = chance(0.3);
-
-		$literal = literal($type, $odd);
-		Tally::draw($odd ? 'odd constants' : 'constants');
-	}
+	$literal //= literal($type, chance(0.3));
 	return "$BEGIN$type$MIDDLE$literal$END";
+}
+
+# Is a literal one of the odd values of its type, or NULL?
+sub is_odd
+{
+	my ($type, $literal) = @_;
+
+	return 0 if !$values{$type};
+	return 1 if $literal =~ /^NULL/;
+	return scalar grep { $literal eq (ref $_ ? "($$_)::$type" : "'$_'::$type") } @{ $values{$type}[1] };
 }
 
 sub int_constant
@@ -155,7 +158,6 @@ sub in_list
 
 	@list = reverse @list if chance(0.3);
 	splice(@list, int_between(0, $#list), 1, 'NULL') if chance(0.2);
-	Tally::draw('IN of ' . ($n < 10 ? '1 to 9' : $n < 1000 ? '10 to 999' : '1000 and more'));
 	# a parameter or variable may be an array
 	if (chance(0.3))
 	{

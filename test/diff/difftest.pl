@@ -19,8 +19,8 @@
 # rows, and taken each path of the extension, often enough (floors below).  The
 # paths are those of the very runs that are compared: auto_explain shows their plans.
 #
-# --avoid 'FEATURE|FEATURE' leaves out queries with a feature whose name the pattern
-# matches, as the report at the end names them.
+# --avoid 'PATTERN|PATTERN' leaves out queries that match: the SQL, a setting, or a
+# feature, as the report at the end names them.  Nothing is asked of shares then.
 #
 # Modules: Types (column types), Values (constants), Tables, Pages (tables with a
 # history), Expr (expressions), Gen (queries), Special (queries made for one thing),
@@ -279,7 +279,7 @@ sub run_query
 	@variants = ('scan');
 	push @variants, 'plain' if Types::chance(0.4);
 	push @variants, 'builtin' if Types::chance(0.4);
-	if (defined $option{avoid} && grep { /$option{avoid}/ } Tally::drawn(), @$scan)
+	if (defined $option{avoid} && grep { /$option{avoid}/ } Tally::drawn(), @$scan, $query->{sql})
 	{
 		$count{avoided}++;
 		return;
