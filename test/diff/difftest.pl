@@ -212,7 +212,7 @@ sub write_script
 	my ($file, $tables, $query, $scan, @variants) = @_;
 
 	open(my $out, '>:utf8', $file) or die "$file: $!";
-	print $out "CREATE EXTENSION IF NOT EXISTS gpuagg;\n";
+	print $out map { "CREATE EXTENSION IF NOT EXISTS $_;\n" } "gpuagg", $Types::types{citext} ? "citext" : ();
 	print $out "$_", (/\\\.\n\z/ ? '' : ';'), "\n" foreach Tables::fixtures(), @{ $tables->{statements} }, @{ $query->{setup} };
 	foreach my $variant (@variants)
 	{
