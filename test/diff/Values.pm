@@ -151,7 +151,7 @@ my %array_type = (int => 'int4', oid => 'oid', text => 'text', stamp => 'timesta
 sub in_list
 {
 	my ($kind, $sql) = @_;
-	my $n = pick(1, 2, 3, 8, 9, 10, 33, 100, 300, chance(0.2) ? 1000 : 20, chance(0.06) ? 10000 : 5);
+	my $n = pick(1, 2, 3, 8, 9, 10, 33, 100, 300, 1000, chance(0.3) ? 10000 : 20);
 	my $first = int_between(0, 30);
 	my @list = map { $element{$kind}->($_) } $first .. $first + $n - 1;
 	my $type = $array_type{$kind};
