@@ -233,7 +233,7 @@ sub report_difference
 	$count{mismatches}++;
 	write_script($file, $tables, $query, $scan, 'core', $variant);
 	print "not ok query $set.$number: $variant differs from core\n",
-	  '# ' . substr($query->{sql}, 0, 3000) . "\n# ", join('; ', @$scan) . "\n#     $what\n",
+	  '# ' . substr(($query->{view} ? "$query->{view} ; " : '') . $query->{sql}, 0, 3000) . "\n# ", join('; ', @$scan) . "\n#     $what\n",
 	  '# features: ' . join(', ', Tally::drawn()) . "\n",
 	  "# again: test/diff/run.sh$mode --seed $option{seed} --set $set --query $number\n# script: $file\n";
 	return;
@@ -279,7 +279,7 @@ sub run_query
 	@variants = ('scan');
 	push @variants, 'plain' if Types::chance(0.4);
 	push @variants, 'builtin' if Types::chance(0.4);
-	if (defined $option{avoid} && grep { /$option{avoid}/ } Tally::drawn(), @$scan, $query->{sql})
+	if (defined $option{avoid} && grep { /$option{avoid}/ } Tally::drawn(), @$scan, $query->{sql}, $query->{view} // "")
 	{
 		$count{avoided}++;
 		return;
