@@ -23,6 +23,7 @@ sub reshape
 	my ($query, $tables) = @_;
 	my $form = chance(0.5) ? 'plain' : chance(0.35) && !$tables->{wild} ? pick(@around) : pick(@statement);
 
+	$form = 'execute_into' if $form eq 'plain' && chance(0.2);
 	$form = 'plain' if $query->{within} || ($query->{only_forms} && !grep { $_ eq $form } @{ $query->{only_forms} });
 	$form = 'plain' if $form eq 'execute_into' && $query->{sql} =~ / GROUP BY | HAVING /;
 	$form = 'prepared' if $query->{ordered} && grep { $_ eq $form } @around;
@@ -33,6 +34,9 @@ sub reshape
 	$query->{cursor} = 'steps' if $form eq 'cursor' && $query->{cursor} eq 'changes' && $tables->{wild};
 	Tally::draw("form $form", $query->{cursor} ? "cursor $query->{cursor}" : ());
 	fill($query, $form);
+	# core folds constants when it plans, and meets their errors there
+	push @{ $query->{settings} }, "plan_cache_mode = '" . pick('auto', 'force_generic_plan', 'force_custom_plan') . "'"
+	  if @{ $query->{places} };
 	return;
 }
 
@@ -311,6 +315,9 @@ sub script
 
 # ---- settings ---------------------------------------------------------------
 
+# The setting that makes serial plans run in a worker, as this server names it.
+our $in_worker;
+
 my @strategies = qw(auto auto auto single segmented direct hash sort);
 
 # Settings for the custom scan's turn.
@@ -324,7 +331,6 @@ sub scan_settings
 		'gpuagg.batch_rows = ' . pick(64, 64, 128, 1000, 4096, 65536, chance(0.1) ? 1048576 : 4096),
 		"work_mem = '" . pick('64kB', '64kB', '64kB', '256kB', '4MB', '64MB', pick('64kB', '1GB', '16GB', '200GB', '2147483647kB')) . "'",
 		'hash_mem_multiplier = ' . pick(1, 2, chance(0.1) ? 1000 : 1),
-		"plan_cache_mode = '" . pick('auto', 'force_generic_plan', 'force_custom_plan') . "'",
 		'enable_hashagg = ' . pick('on', 'on', 'off'));
 
 	foreach my $extreme ('batch_rows = 64', 'batch_rows = 1048576', q{work_mem = '64kB'}, q{GB'}, q{work_mem = '2147483647kB'})
@@ -336,6 +342,8 @@ sub scan_settings
 	push @settings, map { "$_ = off" } qw(enable_indexscan enable_indexonlyscan enable_bitmapscan) if $pages;
 	push @settings, 'enable_seqscan = ' . ($pages ? 'on' : pick('on', 'off')), 'enable_hashjoin = ' . pick('on', 'off')
 	  if !$query->{orderly};
+	push @settings, 'enable_partitionwise_aggregate = on' if chance(0.2);
+	push @settings, "$in_worker = on" if $in_worker && !$query->{serial} && chance(0.1);
 	push @settings, @{ parallel_settings($query) };
 	return \@settings;
 }

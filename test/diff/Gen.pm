@@ -436,7 +436,7 @@ sub make_query
 	if ($from->{view})
 	{
 		push @{ $query{setup} }, 'CREATE OR REPLACE TEMP VIEW ' . Values::literals($from->{view});
-		push @{ $query{teardown} }, 'DROP VIEW v';
+		push @{ $query{teardown} }, 'DROP VIEW IF EXISTS v';
 	}
 	$query{within} = $within if $within;
 	$query{settings} = [ "timezone = '" . pick('Etc/GMT+8', 'America/New_York', 'Asia/Kolkata') . "'" ] if chance(0.3);

@@ -110,34 +110,61 @@ sub variant_script
 	return Forms::script($query, version_text($query->{sql}, $variant), version_text($query->{view} // '', $variant));
 }
 
-# A statement without which the test would not try what it says.
+# A statement without which the test would not try what it says.  Dies as "LOST"
+# where the connection breaks.
 sub must
 {
 	my ($sql) = @_;
 	my $result = $session->run($sql);
 
-	die 'cannot run: ' . substr($sql, 0, 2000) . "\n$result->{state} $result->{message}\n" if $result->{state} !~ /^(?:00000|LOST)$/;
+	die "LOST\n" if $result->{state} eq 'LOST';
+	die 'cannot run: ' . substr($sql, 0, 2000) . "\n$result->{state} $result->{message}\n" if $result->{state} ne '00000';
 	return $result;
+}
+
+# Does something, and again where the server crashes meanwhile, by another's query.
+sub surely
+{
+	my ($what) = @_;
+
+	foreach my $try (1 .. 5)
+	{
+		return if eval { $what->(); 1 };
+		die $@ if $@ ne "LOST\n";
+		$session->reconnect;
+	}
+	die "the server crashes\n";
 }
 
 # Runs a variant; watched: notes the paths that it took.
 sub run_variant
 {
 	my ($variant, $query, $scan, $watched) = @_;
-	my ($failed, @rows);
-	my @settings = (@{ variant_settings($variant, $query, $scan) }, $watched ? @watch : ());
+	my $answer = eval { run_script($variant, $query, $scan, $watched) };
 
-	$failed = must(join(' \\; ', 'RESET ALL', map { "SET $_" } @settings))->{state} eq 'LOST' ? { state => 'LOST', message => '' } : undef;
+	return $answer if $answer;
+	die $@ if $@ ne "LOST\n";
+	return { state => 'LOST', message => '', rows => [] };
+}
+
+sub run_script
+{
+	my ($variant, $query, $scan, $watched) = @_;
+	my @settings = (@{ variant_settings($variant, $query, $scan) }, $watched ? @watch : ());
+	my ($failed, @rows);
+
+	must(join(' \\; ', 'RESET ALL', map { "SET $_" } @settings));
 	$session->messages;
 	foreach my $step (variant_script($variant, $query, $scan))
 	{
 		my ($role, $sql) = @$step;
 		my $result;
 
-		next if $failed && ($role ne 'after' || $failed->{state} eq 'LOST');
+		next if $failed && $role ne 'after';
 		$result = $role eq 'must' ? must($sql) : $session->run($sql);
+		die "LOST\n" if $result->{state} eq 'LOST';
 		push @rows, @{ $result->{rows} } if $role eq 'rows';
-		$failed = $result if $result->{state} eq 'LOST' || $role =~ /ask|rows/ && $result->{state} ne '00000';
+		$failed = $result if $role =~ /ask|rows/ && $result->{state} ne '00000';
 	}
 	Tally::watch($session->messages) if $watched && !$failed;
 	return $failed ? { state => $failed->{state}, message => $failed->{message}, rows => [] } : { state => '00000', message => '', rows => \@rows };
@@ -245,8 +272,7 @@ sub recover
 	my ($tables, $query) = @_;
 
 	$session->reconnect;
-	load($tables);
-	must($_) foreach @{ $query->{setup} };
+	surely(sub { start(); load($tables); must($_) foreach @{ $query->{setup} } });
 	return;
 }
 
@@ -285,7 +311,7 @@ sub run_query
 		return;
 	}
 	print "-- $set.$number: $query->{sql}\n" if $option{show};
-	must($_) foreach @{ $query->{setup} };
+	surely(sub { must($_) foreach @{ $query->{setup} } });
 	$reference = run_surely('core', $query, $scan, $tables);
 	$count{core}++;
 	$count{errors}++ if $reference->{state} ne '00000';
@@ -310,7 +336,7 @@ sub run_query
 		  if $what && $query->{sql} =~ /LIMIT \d+\z/ && $query->{form} eq 'plain' && $reference->{state} ne $result->{state};
 		report_difference($what, $variant, $set, $number, $tables, $query, $scan) if $what;
 	}
-	must($_) foreach @{ $query->{teardown} };
+	surely(sub { must($_) foreach @{ $query->{teardown} } });
 	return;
 }
 
@@ -338,30 +364,36 @@ sub load
 	return;
 }
 
+# What a session needs.
+sub start
+{
+	must($_) foreach 'SET client_min_messages = warning', 'CREATE EXTENSION IF NOT EXISTS gpuagg', "LOAD 'auto_explain'", "LOAD 'gpuagg'";
+	return;
+}
+
 # What all sets share: made once, by the seed alone.
 sub prepare
 {
-	must('SET client_min_messages = warning');
-	must($_) foreach 'CREATE EXTENSION IF NOT EXISTS gpuagg', "LOAD 'auto_explain'", 'LOAD \'gpuagg\'';
+	start();
 	if (@{ must("SELECT FROM pg_available_extensions WHERE name = 'citext'")->{rows} })
 	{
 		must('CREATE EXTENSION IF NOT EXISTS citext');
-		Types::add_citext();
+		Types::add_citext() if !$Types::types{citext};
 	}
+	$Forms::in_worker = must(q{SELECT name FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')})->{rows}[0][0];
 	build([ Tables::fixtures() ], \@Tables::fixture_checks);
 	return;
 }
 
 my $sets = int(($option{queries} + $PER_SET - 1) / $PER_SET);
-prepare();
+surely(\&prepare);
 foreach my $set (defined $option{set} ? $option{set} : 0 .. $sets - 1)
 {
 	my $tables;
 
 	reseed($option{seed}, $set, 0);
 	$tables = Tables::make_tables();
-	must('RESET ALL');
-	load($tables);
+	surely(sub { start(); must('RESET ALL'); load($tables) });
 	run_query($set, $_, $tables) foreach defined $option{query} ? $option{query} : 0 .. $PER_SET - 1;
 }
 print "# $count{core} queries ($count{errors} raise errors): $count{scan} by the custom scan, $count{plain} plain,",

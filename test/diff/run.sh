@@ -4,14 +4,14 @@
 #
 #	run.sh [--jobs N] [--queries N] [--seed S] ...
 #
-# --jobs N runs N tests side by side, each in a database of its own
-# (gpuagg_diff_<seed>), with seeds from S on, and divides the queries among them; the
+# A test runs in a database of its own, gpuagg_diff_<seed>.  --jobs N runs N tests
+# side by side, with seeds from S on, and divides the queries among them; the
 # differences of all, and the sum of their figures, are printed.  All other arguments
 # are those of difftest.pl.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 results=$here/../results
-jobs=1 seed=1 queries=2000 rest=()
+pages= jobs=1 seed=1 queries=2000 rest=()
 
 while [[ $# -gt 0 ]]; do
 	case $1 in
@@ -20,6 +20,7 @@ while [[ $# -gt 0 ]]; do
 	--queries) queries=$2 ;;
 	--scripts) results=$2 ;;
 	--pages | --show)
+		[[ $1 == --pages ]] && pages=-pages
 		rest+=("$1")
 		shift
 		continue
@@ -68,37 +69,52 @@ sum_up() {
 		}' "$@"
 }
 
+sql() {
+	psql -Xq -v ON_ERROR_STOP=1 -d "$database" -c 'SET client_min_messages = warning' "$@"
+}
+
+# databases COMMAND...: the command, with databases for all seeds
+databases() {
+	local j status=0
+
+	for ((j = seed; j < seed + jobs; j++)); do
+		sql -c "DROP DATABASE IF EXISTS gpuagg_diff_$j" -c "CREATE DATABASE gpuagg_diff_$j" || return 1
+	done
+	"$@" || status=1
+	for ((j = seed; j < seed + jobs; j++)); do
+		sql -c "DROP DATABASE IF EXISTS gpuagg_diff_$j"
+	done
+	return $status
+}
+
+alone() {
+	PGDATABASE=gpuagg_diff_$seed one "$seed" "$queries"
+}
+
 several() {
 	local j pids=() logs=() failed=0
 
 	for ((j = seed; j < seed + jobs; j++)); do
-		psql -Xq -v ON_ERROR_STOP=1 -d "${PGDATABASE:-postgres}" -c 'SET client_min_messages = warning' \
-			-c "DROP DATABASE IF EXISTS gpuagg_diff_$j" -c "CREATE DATABASE gpuagg_diff_$j" || return 1
-	done
-	for ((j = seed; j < seed + jobs; j++)); do
-		logs+=("$results/diff-$j.log")
-		PGDATABASE=gpuagg_diff_$j one "$j" $(((queries + jobs - 1) / jobs)) >"$results/diff-$j.log" 2>&1 &
+		logs+=("$results/diff$pages-$j.log")
+		PGDATABASE=gpuagg_diff_$j one "$j" $(((queries + jobs - 1) / jobs)) >"$results/diff$pages-$j.log" 2>&1 &
 		pids+=($!)
 	done
 	for j in "${!pids[@]}"; do
 		wait "${pids[j]}" && continue
 		failed=$((failed + 1))
-		grep -vE '^ok |^#   ' "${logs[j]}"
+		grep -vE '^ok |^#   [^ ].* %' "${logs[j]}"
 	done
 	sum_up "${logs[@]}"
-	[[ $failed == 0 ]] && echo -n 'ok ' || echo -n "not ok "
+	[[ $failed == 0 ]] && echo -n 'ok ' || echo -n 'not ok '
 	echo "$jobs tests side by side, seeds $seed to $((seed + jobs - 1)); $failed failed"
-	for ((j = seed; j < seed + jobs; j++)); do
-		psql -Xq -d "${PGDATABASE:-postgres}" -c "DROP DATABASE IF EXISTS gpuagg_diff_$j"
-	done
 	[[ $failed == 0 ]]
 }
 
-status=0
+database=${PGDATABASE:-postgres} status=0
 if ((jobs > 1)); then
-	several || status=1
+	databases several || status=1
 else
-	one "$seed" "$queries" || status=1
+	databases alone || status=1
 fi
 if [[ -n ${pg_root:-} ]] && grep -E 'PANIC|was terminated by signal|TRAP' "$pg_root/log"; then
 	cp "$pg_root/log" "$results/diff-server.log"
