@@ -16,6 +16,7 @@
 
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -48,7 +49,34 @@ typedef struct CollectContext
 {
 	GroupQuery *query;
 	bool		aggregates;		/* collect Aggrefs, or else bare columns */
+	bool		undetermined;	/* a bare column may differ within a group */
 } CollectContext;
+
+/*
+ * Do the keys of GROUP BY determine the column?  The planner drops keys that
+ * others determine; the parser's rule for columns that need not be keys is that
+ * the table's primary key is among them.
+ */
+static bool
+is_determined(GroupQuery *query, Node *node)
+{
+	PlannerInfo *root = query->root;
+	RangeTblEntry *rte;
+	List	   *constraints = NIL;
+	ListCell   *lc;
+
+	foreach(lc, root->parse->groupClause)
+	{
+		if (equal(get_sortgroupclause_expr(lfirst(lc), root->processed_tlist), node))
+			return true;
+	}
+	if (!IsA(node, Var) || ((Var *) node)->varlevelsup > 0)
+		return false;
+	rte = planner_rt_fetch(((Var *) node)->varno, root);
+	return rte->rtekind == RTE_RELATION &&
+		check_functional_grouping(rte->relid, ((Var *) node)->varno, 0, query->keys,
+								  &constraints);
+}
 
 /*
  * Collects distinct Aggrefs; or columns outside of aggregates and keys, as
@@ -73,6 +101,8 @@ collect_walker(Node *node, CollectContext *context)
 			return false;
 		if (IsA(node, Var) || IsA(node, PlaceHolderVar))
 		{
+			if (!is_determined(query, node))
+				context->undetermined = true;
 			query->keys = lappend(query->keys, node);
 			query->key_refs = lappend_int(query->key_refs, 0);
 			query->key_eqops = lappend_oid(query->key_eqops,
@@ -87,7 +117,7 @@ collect_walker(Node *node, CollectContext *context)
 static void
 collect_aggregates(GroupQuery *query)
 {
-	CollectContext context = {query, true};
+	CollectContext context = {query, true, false};
 
 	collect_walker((Node *) query->target->exprs, &context);
 	collect_walker((Node *) query->having, &context);
@@ -95,14 +125,15 @@ collect_aggregates(GroupQuery *query)
 
 /*
  * The keys: those of GROUP BY, and columns that the query may use beside them
- * because they depend on them.  False if more is wanted than the query says:
- * above window functions or LIMIT the planner may compute an expression from
- * the columns of its key, of which core then shows any row's.
+ * because they depend on them.  False if more is wanted than the query says: the
+ * planner may compute an expression from the columns of its key, of which core
+ * then shows any row's, above window functions or LIMIT, and where a subquery in
+ * the expression has become an InitPlan for each of its copies.
  */
 static bool
 collect_keys(GroupQuery *query)
 {
-	CollectContext context = {query, false};
+	CollectContext context = {query, false, false};
 	ListCell   *lc;
 	int			nkeys;
 
@@ -119,7 +150,7 @@ collect_keys(GroupQuery *query)
 	collect_walker((Node *) query->having, &context);
 	nkeys = list_length(query->keys);
 	collect_walker((Node *) query->target->exprs, &context);
-	return list_length(query->keys) == nkeys;
+	return list_length(query->keys) == nkeys && !context.undetermined;
 }
 
 /* ---- inputs ----------------------------------------------------------- */

@@ -1,97 +1,16 @@
-# Random tables and random queries over them.
+# Random queries over the tables of a set.
 package Gen;
 use strict;
 use warnings;
-use Types;
 use Expr;
-use Pages;
+use Forms;
+use Special;
+use Tables;
+use Tally;
+use Types;
+use Values;
 
-BEGIN { *pick = \&Types::pick; *chance = \&Types::chance; *int_between = \&Types::int_between; }
-
-# Set to try the feed that reads pages: tables with a history, base tables only.
-our $pages = 0;
-
-my @sizes = (0, 1, 2, 30, 300, 300, 1000, 3000, 3000, 6000);
-
-# A column: { name, type (a key of %Types::types), info }.
-sub make_columns
-{
-	my ($prefix, $count) = @_;
-	my @columns;
-
-	foreach my $i (1 .. $count)
-	{
-		my $type = pick(@Types::bag);
-		push @columns, { name => "$prefix$i", type => $type, info => $Types::types{$type} };
-	}
-	return @columns;
-}
-
-# One table: its statements, in order, and its columns.  "j" joins the tables
-# of a set and "id" numbers the rows.
-sub make_table
-{
-	my ($name, $prefix, $nrows, $wild) = @_;
-	my @columns = make_columns($prefix, int_between(6, 12));
-	my (@makers, @statements, $copy);
-
-	unshift @columns, { name => "${prefix}j", type => 'int4', info => $Types::types{int4} };
-	foreach my $column (@columns)
-	{
-		my $make = $column->{info}{make}->($wild);
-		my $nulls = pick(0, 0, 0.05, 0.3, chance(0.1) ? 1 : 0);
-		$column->{not_null} = $nulls == 0 && chance(0.3);
-		push @makers, sub { chance($nulls) ? undef : $make->($_[0]) };
-	}
-	$makers[0] = sub { int_between(0, 25) };
-	push @statements, "DROP TABLE IF EXISTS $name CASCADE";
-	push @statements,
-	    "CREATE TABLE $name (id int, dropped text, "
-	  . join(', ', map { "$_->{name} $_->{type}" . ($_->{not_null} ? ' NOT NULL' : '') } @columns) . ')'
-	  . (chance(0.2) ? ' WITH (fillfactor = 60)' : '');
-	$copy = "COPY $name (id, dropped, " . join(', ', map { $_->{name} } @columns) . ") FROM STDIN;\n";
-	foreach my $row (1 .. $nrows)
-	{
-		$copy .= join("\t", $row, chance(0.5) ? 'gone' : '\N', map { Types::copy_text($_->($row)) } @makers) . "\n";
-	}
-	push @statements, $copy . "\\.\n";
-	push @statements, "ALTER TABLE $name DROP COLUMN dropped" if chance(0.5);
-	if (chance(0.4))
-	{
-		push @statements, "ALTER TABLE $name ADD COLUMN ${prefix}late int DEFAULT 7";
-		push @columns, { name => "${prefix}late", type => 'int4', info => $Types::types{int4} };
-		push @statements, "UPDATE $name SET ${prefix}late = id % 3 WHERE id % 5 = 0";
-	}
-	push @statements, "DELETE FROM $name WHERE id % " . pick(3, 10, 50) . ' = 1' if chance(0.4);
-	push @statements, "CREATE INDEX ON $name (" . pick(grep { !$_->{info}{nokey} } @columns)->{name} . ')' if chance(0.5);
-	push @statements, chance(0.5) ? "VACUUM (ANALYZE, FREEZE) $name" : "ANALYZE $name" if chance(0.8);
-	return { name => $name, columns => \@columns, statements => \@statements, rows => $nrows };
-}
-
-# A set of tables: t (the fact table), d (small), p (t's rows in partitions).
-sub make_tables
-{
-	my $wild = chance(0.3);
-	my $make = $pages ? \&Pages::make_table : \&make_table;
-	my $t = $make->('t', 'a', pick(@sizes), $wild);
-	my $d = $make->('d', 'b', int_between(0, 30), 0);
-	my @p = (
-		'DROP TABLE IF EXISTS p CASCADE',
-		'CREATE TABLE p (LIKE t) PARTITION BY RANGE (id)',
-		'CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (MINVALUE) TO (100)',
-		'CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (100) TO (2000)',
-		'CREATE TABLE p3 PARTITION OF p DEFAULT',
-		'INSERT INTO p SELECT * FROM t',
-		'ANALYZE p');
-
-	@p = Pages::families($t) if $pages;
-	return {
-		wild => $wild,
-		t => $t,
-		d => $d,
-		statements => [ @{ $t->{statements} }, @{ $d->{statements} }, @p ]
-	};
-}
+BEGIN { *pick = \&Types::pick; *chance = \&Types::chance; *int_between = \&Types::int_between; *constant = \&Values::constant; }
 
 sub of_kind
 {
@@ -107,10 +26,12 @@ sub argument
 	my @candidates = of_kind($kind, @columns);
 	my ($column, $sql);
 
-	return Expr::with_property($kind, @columns) if chance($pages ? 0.35 : 0.15);
+	return Expr::with_property($kind, @columns) if chance($Tables::pages ? 0.35 : 0.15);
 	return undef if !@candidates;
 	$column = pick(@candidates);
 	$sql = $column->{name};
+	return { sql => chosen_constant($column, @columns), info => $column->{info}, type => '' }
+	  if chance(0.12) && Values::bare_type($column->{type});
 	if ($column->{info}{int} && chance(0.2))
 	{
 		my $other = pick(of_kind('int', @columns));
@@ -122,11 +43,22 @@ sub argument
 	return { sql => $sql, info => $column->{info}, type => $column->{type} };
 }
 
+# A constant in the place of a column: alone, or for some of the rows.
+sub chosen_constant
+{
+	my ($column, @columns) = @_;
+	my $constant = constant(Values::bare_type($column->{type}));
+
+	return $constant if chance(0.4);
+	return "coalesce($column->{name}, $constant)" if chance(0.3);
+	return 'CASE WHEN ' . simple_condition(@columns) . " THEN $constant ELSE $column->{name} END";
+}
+
 sub condition
 {
 	my @columns = @_;
 
-	return Expr::expression('bool', @columns)->{sql} if chance($pages ? 0.35 : 0.15);
+	return Expr::expression('bool', @columns)->{sql} if chance($Tables::pages ? 0.35 : 0.15);
 	return simple_condition(@columns);
 }
 
@@ -138,14 +70,35 @@ sub simple_condition
 	my @texts = of_kind('text', @columns);
 	my $any = pick(@columns);
 	my $int = pick(@ints);
+	my $any_type = Values::bare_type($any->{type});
 	my @forms = (
-		"$any->{name} IS NOT NULL", "$any->{name} IS NULL", "$int->{name} > " . int_between(-5, 10),
-		"$int->{name} BETWEEN -3 AND " . int_between(0, 500), "$int->{name} % 3 = 0", "$int->{name} IN (0, 1, 2, 7)", 'true');
+		"$any->{name} IS NOT NULL", "$any->{name} IS NULL",
+		"$int->{name} > " . Values::int_constant(-5, 10),
+		"$int->{name} BETWEEN -3 AND " . Values::int_constant(0, 500),
+		"$int->{name} % 3 = 0", "$int->{name} IN (0, 1, 2, 7)", 'true');
+
+	push @forms, "$any->{name} " . pick('=', '<>', 'IS DISTINCT FROM') . ' ' . constant($any_type) if $any_type && chance(0.5);
+	return Values::in_list('int', $int->{name}) if chance(0.06);
+	return Values::in_list(listed($any), $any->{name}) if listed($any) && chance(0.3);
 
 	push @forms, pick(@bools)->{name} if @bools;
 	push @forms, pick(@texts)->{name} . ' < ' . pick("'b'", "'JFK'") if @texts;
 	push @forms, $int->{name} . ' > 0 AND ' . $any->{name} . ' IS NOT NULL', $int->{name} . ' > 5 OR ' . $any->{name} . ' IS NULL';
 	return pick(@forms);
+}
+
+# The kind of list that a column may be looked up in.
+sub listed
+{
+	my ($type) = ($_[0]{type});
+
+	return
+	    $type =~ /^(?:text|varchar|wide text)/ ? 'text'
+	  : $type =~ /^timestamp\b/ ? 'stamp'
+	  : $type eq 'oid' ? 'oid'
+	  : $type =~ /^numeric(?:\(|$)/ ? 'num'
+	  : $type =~ /^float/ ? 'float'
+	  : undef;
 }
 
 my @regressions = qw(corr covar_pop covar_samp regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope
@@ -214,7 +167,9 @@ sub aggregate
 	{
 		# that gpuagg has no operator for, in a form that does not depend on the order of rows
 		my $column = pick(@columns)->{name};
-		($call, $norm) = @{ pick([ "string_agg($column\::text, '+')", 'length(%s)' ], [ "jsonb_agg($column)", 'jsonb_array_length(%s)' ],
+		my $int = '(' . pick(of_kind('int', @columns))->{name} . ' % 1000)::int4';
+		my $own = chance(0.5) ? own_function($int) : undef;
+		($call, $norm) = $own ? @$own : @{ pick([ "string_agg($column\::text, '+')", 'length(%s)' ], [ "jsonb_agg($column)", 'jsonb_array_length(%s)' ],
 				[ "array_agg($column)", q{(SELECT md5(string_agg(e::text, ',' ORDER BY e::text COLLATE "C")) FROM unnest(%s) e)} ]) };
 	}
 	else
@@ -223,6 +178,15 @@ sub aggregate
 	}
 	$call .= ' FILTER (WHERE ' . condition(@columns) . ')' if chance(0.2);
 	return { call => $call, sql => $norm ? sprintf($norm, $call) : $call, float => $float };
+}
+
+# A user's aggregate, and how to print its answer.
+sub own_function
+{
+	my ($int) = @_;
+
+	return pick([ "lossy_sum($int)" ], [ "lossy_sum($int)" ], [ "null_sum($int)" ], [ "unsafe_sum($int)" ],
+		[ "wide_avg($int)", 'trim_scale(%s)' ], [ "strict_max(nullif($int, 3)::text)" ], [ "bag(abs($int) % 20)" ]);
 }
 
 # An aggregate that core does not have, as gpu:name: it runs in core's executor
@@ -246,15 +210,17 @@ sub own_aggregate
 	}
 	elsif ($kind eq 'histogram')
 	{
-		$call = "gpu:histogram($number, " . pick('-10, 100, 20', '100, -10, 7', '0, 1e300, 3', '-0.5, 3.5, 4') . ')';
+		my ($low, $high, $bins) = @{ pick([ -10, 100, 20 ], [ 100, -10, 7 ], [ 0, '1e300', 3 ], [ -0.5, 3.5, 4 ]) };
+		$call = "gpu:histogram($number, " . constant('float8', $low) . ', '
+		  . (chance(0.05) ? constant('float8') : constant('float8', $high)) . ", $bins)";
 	}
 	elsif ($kind eq 'thresholds')
 	{
-		$call = "gpu:histogram($number, " . pick("'{-5, 0, 0.5, 10}'", "'{0}'") . '::float8[])';
+		$call = "gpu:histogram($number, " . constant('float8[]', pick("'{-5, 0, 0.5, 10}'", "'{0}'") . '::float8[]') . ')';
 	}
 	elsif ($kind eq 'weights')
 	{
-		$call = "gpu:histogram($number, 0, 50, 5, " . pick(of_kind('int', @columns))->{name} . ' % 100)';
+		$call = "gpu:histogram($number, 0, " . constant('float8', 50) . ', 5, ' . pick(of_kind('int', @columns))->{name} . ' % 100)';
 	}
 	elsif ($kind eq 'extreme')
 	{
@@ -278,20 +244,44 @@ sub own_aggregate
 	return { call => $call, sql => $norm ? sprintf($norm, $call) : $call, float => $float };
 }
 
-# A key: { sql to group by, shown: equal keys print alike }.
+# Whether a group's key, whose equal values may look different, looks like one of
+# the group's rows.
+sub looks_like_a_row
+{
+	my ($sql) = @_;
+
+	return qq{(concat($sql) COLLATE "C" = ANY (array_agg(concat($sql) COLLATE "C")))};
+}
+
+# A key: { sql to group by, shown: equal keys print alike }; by_image: it may be
+# shown by whether it looks like one of its rows.
 sub key
 {
-	my @columns = grep { !$_->{info}{nokey} } @_;
+	my ($by_image, @columns) = @_;
+	@columns = grep { !$_->{info}{nokey} } @columns;
 	my $column = pick(@columns);
 	my $sql = $column->{name};
+	my $type = Values::bare_type($column->{type});
+	my $shown;
 
-	if (chance($pages ? 0.3 : 0.1))
+	if ($type && chance(0.06))
+	{
+		my $constant = constant($type);
+
+		Tally::draw('constants as keys');
+		return { sql => $constant, shown => $type =~ /^(?:text|varchar|bytea|jsonb)/ ? "md5($constant\::text)" : $constant };
+	}
+	$sql = chosen_constant($column, @columns) if $type && chance(0.06);
+	$shown = $column->{info}{norm} ? sprintf($column->{info}{norm}, $sql) : $sql;
+	return { sql => $sql, shown => looks_like_a_row($sql) } if $column->{info}{loose} && $by_image && chance(0.5);
+
+	if (chance($Tables::pages ? 0.3 : 0.1))
 	{
 		my $made = Expr::key(@columns);
 
 		# a number alone would be the place of an output column
 		return { sql => $made->{sql}, shown => sprintf($made->{info}{norm} // '%s', $made->{sql}) }
-		  if $made->{sql} =~ /[a-z]/;
+		  if Values::literals($made->{sql}) =~ /[a-z]/;
 	}
 	if (chance(0.25))
 	{
@@ -300,10 +290,22 @@ sub key
 			"$int->{name}::numeric / 2", "($int->{name} % 3)::text", "$int->{name}::float8");
 		return { sql => $sql, shown => $sql };
 	}
-	return { sql => $sql, shown => $column->{info}{norm} ? sprintf($column->{info}{norm}, $sql) : $sql };
+	return { sql => $sql, shown => $shown, lossy => $column->{info}{lossy} };
 }
 
-# FROM clause: { sql, columns, orderly: rows come in one order whatever the plan }.
+# A second arm of a UNION ALL, with constants for some of the columns.
+sub arm
+{
+	my ($from, @columns) = @_;
+
+	return 'SELECT ' . join(', ', map {
+			my $type = Values::bare_type($_->{type});
+			$type && $_->{type} !~ /COLLATE/ && chance(0.2) ? constant($type) . " AS $_->{name}" : $_->{name} } @columns)
+	  . " FROM $from";
+}
+
+# FROM clause: { sql, columns, orderly: rows come in one order whatever the plan,
+# base: t itself, key: a primary key that the columns "of" depend on }.
 sub source
 {
 	my ($tables) = @_;
@@ -311,29 +313,33 @@ sub source
 	my @tc = @{ $t->{columns} };
 	my @dc = @{ $d->{columns} };
 	my @narrow = ((grep { $_->{info}{int} } @tc)[0], grep { chance(0.5) } @tc);
+	my @oid = { name => 'tableoid', type => 'oid', info => $Types::types{oid} };
+	my $barrier = pick('', ' WITH (security_barrier)');
 	my %seen;
-	my $narrow;
+	my ($narrow, @both);
 
 	@narrow = grep { !$seen{ $_->{name} }++ } @narrow;
 	$narrow = join(', ', map { $_->{name} } @narrow);
-	return { sql => 't', columns => \@tc, orderly => 1, base => 1 } if $tables->{wild} || chance(0.5);
-	return pick(
-		{ sql => 'p', columns => \@tc },
-		{ sql => 'i', columns => \@tc },
-		{ sql => 'ONLY i', columns => \@tc },
+	return { sql => 't', columns => [ @tc, chance(0.1) ? @oid : () ], orderly => 1, base => 1, $t->{key} ? (key => 'id', of => \@tc) : () }
+	  if $tables->{wild} || chance(0.45);
+	@both = (
+		{ sql => 'p', columns => [ @tc, chance(0.3) ? @oid : () ] },
 		{ sql => "(SELECT $narrow FROM t WHERE " . condition(@tc) . ') s', columns => \@narrow, orderly => 1 },
-		{ sql => "(SELECT $narrow FROM t UNION ALL SELECT $narrow FROM p) s", columns => \@narrow },
-		{ sql => 'v', columns => \@narrow, view => "SELECT $narrow FROM t WHERE " . condition(@tc), orderly => 1 })
-	  if $pages;
+		{ sql => "(SELECT $narrow FROM t UNION ALL " . arm(pick('p', 'p', 't'), @narrow) . ') s', columns => \@narrow, is => 'UNION ALL' },
+		{ sql => "(SELECT $narrow FROM t WHERE " . condition(@tc) . ' UNION ALL ' . arm('t', @narrow) . ') s', columns => \@narrow, is => 'UNION ALL' },
+		{ sql => 'v', columns => \@narrow, view => "v$barrier AS SELECT $narrow FROM t WHERE " . condition(@tc), orderly => 1, is => 'views' });
+	return pick(@both, { sql => 'i', columns => \@tc }, { sql => 'ONLY i', columns => \@tc }) if $Tables::pages;
 	return pick(
-		{ sql => 'p', columns => \@tc },
-		{ sql => 't JOIN d ON aj = bj', columns => [ @tc, @dc ] },
+		@both,
+		{ sql => 't JOIN d ON aj = bj', columns => [ @tc, @dc ], $d->{key} ? (key => 'd.id', of => \@dc) : () },
 		{ sql => 't LEFT JOIN d ON aj = bj AND d.id % 2 = 0', columns => [ @tc, @dc ] },
-		{ sql => "(SELECT $narrow FROM t WHERE " . condition(@tc) . ') s', columns => \@narrow, orderly => 1 },
 		{ sql => "(SELECT $narrow FROM t WHERE " . condition(@tc) . ' OFFSET 0) s', columns => \@narrow, orderly => 1 },
-		{ sql => "(SELECT $narrow FROM t UNION ALL SELECT $narrow FROM p) s", columns => \@narrow },
-		{ sql => 'c', with => "WITH c AS MATERIALIZED (SELECT $narrow FROM t)", columns => \@narrow, orderly => 1 },
-		{ sql => 'v', columns => \@narrow, view => "SELECT $narrow FROM t WHERE " . condition(@tc), orderly => 1 },
+		{ sql => 'c', with => "WITH c AS MATERIALIZED (SELECT $narrow FROM t)", columns => \@narrow, orderly => 1, is => 'WITH' },
+		{ sql => 'c', with => "WITH c AS NOT MATERIALIZED (SELECT $narrow FROM t)", columns => \@narrow, orderly => 1, is => 'WITH' },
+		{ sql => '(SELECT * FROM c UNION ALL SELECT * FROM c) s', with => "WITH c AS (SELECT $narrow FROM t)", columns => \@narrow, is => 'WITH' },
+		{ sql => 't TABLESAMPLE ' . pick('SYSTEM', 'BERNOULLI') . ' (60) REPEATABLE (3)', columns => \@tc, orderly => 1, is => 'TABLESAMPLE' },
+		{ sql => 'w', columns => [ Tables::wide_columns() ], is => 'wide values' },
+		{ sql => 'o', columns => [ Tables::odd_columns() ], is => 'odd values' },
 		{
 			sql => 'generate_series(1, ' . pick(5, 500, 3000) . ') g(n)',
 			columns => [ { name => 'n', type => 'int4', info => $Types::types{int4} } ],
@@ -350,14 +356,19 @@ sub source
 sub make_query
 {
 	my ($tables) = @_;
+
+	Tally::begin_query();
+	return Special::make_query($tables) if !$tables->{wild} && chance(0.12);
+
 	my $from = source($tables);
 	my @columns = @{ $from->{columns} };
 	my $serial = $tables->{wild} || chance(0.6);
-	my $within = $pages && !$tables->{wild} && chance(0.15) ? Pages::own_changes() : undef;
+	my $within = $Tables::pages && !$tables->{wild} && chance(0.15) ? Pages::own_changes() : undef;
 	my $orderly = $from->{orderly} && $serial && !$within;
-	my @keys = map { key(@columns) } 1 .. pick(0, 1, 1, 1, 2, 2, 3, 4);
+	my $nkeys = pick(0, 1, 1, 1, 2, 2, 3, 4);
 	# each may sort the rows, into another order
-	my $order_by = @keys && chance(0.2);
+	my $order_by = $nkeys && chance(0.2);
+	my @keys = map { key(!$order_by, @columns) } 1 .. $nkeys;
 	my $sets = @keys && chance(0.04) ? pick('ROLLUP', 'CUBE') : '';
 	my @own = chance(0.25) ? map { own_aggregate($tables->{wild}, $from) } 1 .. pick(1, 2, 3) : ();
 	my $sorts = $order_by || $sets || grep { $_->{call} =~ /ORDER BY/ } @own;
@@ -374,6 +385,19 @@ sub make_query
 		push @out, $key->{shown};
 		push @float, 0;
 	}
+	if ($from->{key} && !$order_by && chance(0.1))
+	{
+		my @dependent = map { $_->{name} } grep { $_->{type} !~ /wide/ } @{ $from->{of} };
+
+		Tally::draw('columns that depend on a key');
+		push @keys, { sql => $from->{key} };
+		push @out, $from->{key}, @dependent;
+		push @float, (0) x (1 + @dependent);
+		$sets = '';
+	}
+	Tally::draw('GROUP BY ' . (@keys > 1 ? 'several keys' : @keys ? 'one key' : 'nothing'));
+	Tally::draw($from->{is}) if $from->{is};
+	Tally::draw('partitions') if $from->{sql} eq 'p';
 	foreach my $agg (@aggs, @own)
 	{
 		push @out, $agg->{sql};
@@ -398,119 +422,26 @@ sub make_query
 	}
 	if (chance(0.15))
 	{
-		$sql .= ' HAVING ' . pick('agg:count(*) > ' . int_between(0, 5), 'agg:max(' . pick(of_kind('int', @columns))->{name} . ') > 1');
+		$sql .= ' HAVING ' . pick('agg:count(*) > ' . Values::int_constant(0, 5),
+			'agg:max(' . pick(of_kind('int', @columns))->{name} . ') > ' . Values::int_constant(0, 3));
 	}
 	if ($order_by)
 	{
 		$sql .= ' ORDER BY ' . join(', ', map { "$_ " . pick('', 'DESC', 'NULLS FIRST') } 1 .. @keys);
-		$sql .= ' LIMIT ' . int_between(1, 20) if chance(0.5);
+		# which of equal rows come before a limit is open
+		$sql .= ' LIMIT ' . int_between(1, 20) if chance(0.5) && !grep { $_->{lossy} } @keys;
 		$query{ordered} = 1;
 	}
 	%query = (%query, sql => $sql, float => \@float, orderly => $orderly, serial => $serial, setup => [], teardown => []);
 	if ($from->{view})
 	{
-		push @{ $query{setup} }, "CREATE OR REPLACE TEMP VIEW v AS $from->{view}";
-		push @{ $query{teardown} }, 'DROP VIEW v';
+		push @{ $query{setup} }, 'CREATE OR REPLACE TEMP VIEW ' . Values::literals($from->{view});
+		push @{ $query{teardown} }, 'DROP VIEW IF EXISTS v';
 	}
 	$query{within} = $within if $within;
-	reshape(\%query, $tables) if !$query{ordered} && !$within;
+	$query{settings} = [ "timezone = '" . pick('Etc/GMT+8', 'America/New_York', 'Asia/Kolkata') . "'" ] if chance(0.3);
+	Forms::reshape(\%query, $tables);
 	return \%query;
-}
-
-# Puts some queries inside another statement.
-sub reshape
-{
-	my ($query, $tables) = @_;
-	my $how = pick((undef) x 12, qw(prepared prepared cursor ctas correlated subquery lateral));
-
-	return if !defined $how || $tables->{wild};
-	if ($how eq 'prepared' && $query->{sql} =~ s/ > 1\b/ > \$1/)
-	{
-		$query->{prepare} = 1;
-	}
-	elsif ($how eq 'cursor')
-	{
-		$query->{cursor} = 1;
-	}
-	elsif ($how eq 'ctas')
-	{
-		$query->{ctas} = 1;
-	}
-	elsif ($how eq 'correlated' || $how eq 'lateral')
-	{
-		my @tc = @{ $tables->{t}{columns} };
-		my @dc = @{ $tables->{d}{columns} };
-		my $agg = aggregate(0, 0, @tc);
-		my $inner = "FROM t WHERE aj = d.bj AND " . condition(@tc);
-
-		$query->{sql} =
-		  $how eq 'correlated'
-		  ? "SELECT d.id, (SELECT $agg->{sql} $inner) FROM d"
-		  : "SELECT d.id, x.a FROM d CROSS JOIN LATERAL (SELECT $agg->{sql} AS a $inner GROUP BY aj) x";
-		$query->{float} = [ 0, $agg->{float} ];
-		$query->{orderly} = 0;
-	}
-	elsif ($how eq 'subquery')
-	{
-		my @float = @{ $query->{float} };
-		my $names = join(', ', map { "o$_" } 0 .. $#float);
-
-		return if $query->{sql} =~ /^WITH/;
-		$query->{sql} = "SELECT * FROM ($query->{sql}) s($names) WHERE o0 IS NOT NULL OR o0 IS NULL";
-	}
-	return;
-}
-
-my @strategies = qw(auto auto auto single segmented direct hash sort);
-
-# Settings for the custom scan's turn.
-sub scan_settings
-{
-	my ($query) = @_;
-	my @settings = (
-		"gpuagg.strategy = '" . pick(@strategies) . "'",
-		"gpuagg.feed = '" . ($pages ? 'heap' : pick('auto', 'auto', 'tuples')) . "'",
-		'gpuagg.batch_rows = ' . pick(64, 128, 1000, 4096, 65536),
-		"work_mem = '" . pick('64kB', '64kB', '256kB', '4MB', '64MB') . "'",
-		'hash_mem_multiplier = ' . pick(1, 2),
-		"plan_cache_mode = '" . pick('auto', 'force_generic_plan', 'force_custom_plan') . "'",
-		'enable_hashagg = ' . pick('on', 'on', 'off'));
-
-	push @settings, 'enable_sort = off' if $query->{orderly} || $pages;
-	push @settings, map { "$_ = off" } qw(enable_indexscan enable_indexonlyscan enable_bitmapscan) if $pages;
-	push @settings, 'enable_seqscan = ' . ($pages ? 'on' : pick('on', 'off')), 'enable_hashjoin = ' . pick('on', 'off')
-	  if !$query->{orderly};
-	push @settings, @{ parallel_settings($query) };
-	return \@settings;
-}
-
-sub parallel_settings
-{
-	my ($query) = @_;
-
-	return ['max_parallel_workers_per_gather = 0'] if $query->{serial};
-	return [
-		'max_parallel_workers_per_gather = ' . pick(1, 2, 3),
-		'max_parallel_workers = ' . pick(8, 8, 8, 0),
-		'parallel_leader_participation = ' . pick('on', 'on', 'off'),
-		'parallel_setup_cost = 0',
-		'parallel_tuple_cost = ' . ($pages ? 0.1 : 0),
-		'min_parallel_table_scan_size = 0',
-		'min_parallel_index_scan_size = 0'
-	];
-}
-
-# Settings of the reference: rows in heap order where that matters.
-sub core_settings
-{
-	my ($query) = @_;
-
-	return [ 'max_parallel_workers_per_gather = 0', "work_mem = '64MB'" ] if !$query->{orderly};
-	return [
-		'max_parallel_workers_per_gather = 0', "work_mem = '64MB'",
-		'enable_sort = off', 'enable_indexscan = off',
-		'enable_bitmapscan = off', 'enable_indexonlyscan = off'
-	];
 }
 
 1;

@@ -72,12 +72,18 @@ sub copy
 	return "$text\\.\n";
 }
 
-# One step of a table's history; returns statements, and changes @$columns.
+# One step of a table's history; returns statements, and changes @$columns and the ids in %$alive.
 sub step
 {
-	my ($name, $prefix, $columns, $number, $wild) = @_;
+	my ($name, $prefix, $columns, $alive, $number, $wild) = @_;
 	my $column = pick(@$columns);
-	my $which = 'id % ' . pick(2, 3, 7, 20) . ' = ' . int_between(0, 1);
+	my ($divisor, $rest) = (pick(2, 3, 7, 20), int_between(0, 1));
+	my $which = "id % $divisor = $rest";
+	my $delete = sub {
+		my ($other) = @_;
+		delete $alive->{$_} foreach grep { $_ % $divisor == $rest && $_ % $other == 0 } keys %$alive;
+		return "DELETE FROM $name WHERE $which AND id % $other = 0";
+	};
 	my %steps = (
 		add => sub {
 			my $new = column("${prefix}n$number", pick(@Types::bag), $wild);
@@ -103,13 +109,13 @@ sub step
 		},
 		update => sub { "UPDATE $name SET $column->{name} = $column->{name} WHERE $which" },
 		clear => sub { "UPDATE $name SET $column->{name} = NULL WHERE $which" },
-		delete => sub { "DELETE FROM $name WHERE $which AND id % 5 = 0" },
+		delete => sub { $delete->(5) },
 		aborted => sub {
 			('BEGIN', "INSERT INTO $name SELECT * FROM $name", "UPDATE $name SET $column->{name} = NULL WHERE $which", 'ROLLBACK');
 		},
 		savepoint => sub {
 			('BEGIN', "UPDATE $name SET id = id WHERE $which", 'SAVEPOINT s', "DELETE FROM $name WHERE $which",
-				'ROLLBACK TO s', "DELETE FROM $name WHERE $which AND id % 11 = 0", 'COMMIT');
+				'ROLLBACK TO s', $delete->(11), 'COMMIT');
 		},
 		lock => sub { "DO 'BEGIN PERFORM FROM $name WHERE $which FOR UPDATE; END'" },
 		vacuum => sub { pick("VACUUM $name", "VACUUM FREEZE $name", "VACUUM FULL $name") });
@@ -124,7 +130,7 @@ sub make_table
 	my @columns = map { column("$prefix$_", pick(@Types::bag), $wild) } 1 .. int_between(6, 14);
 	my ($parts, $first) = (pick(1, 2, 3, 4), 1);
 	my $join = column("${prefix}j", 'int4', 0);
-	my (@statements, @declared);
+	my (@statements, @declared, %alive);
 
 	$join->{value} = sub { int_between(0, 25) };
 	splice(@columns, int_between(0, scalar @columns), 0, $join);
@@ -141,11 +147,17 @@ sub make_table
 		my $last = int($nrows * $part / $parts);
 
 		push @statements, copy($name, \@columns, $first .. $last);
+		$alive{$_} = 1 foreach $first .. $last;
 		$first = $last + 1;
-		push @statements, step($name, $prefix, \@columns, 10 * $part + $_, $wild) foreach 1 .. int_between(0, 3);
+		push @statements, step($name, $prefix, \@columns, \%alive, 10 * $part + $_, $wild) foreach 1 .. int_between(0, 3);
 	}
 	push @statements, chance(0.6) ? "VACUUM (ANALYZE, FREEZE) $name" : "ANALYZE $name" if chance(0.8);
-	return { name => $name, columns => \@columns, statements => \@statements, rows => $nrows };
+	return {
+		name => $name,
+		columns => \@columns,
+		statements => \@statements,
+		checks => [ [ "SELECT count(*) FROM $name", scalar keys %alive ] ]
+	};
 }
 
 sub shuffled
@@ -155,6 +167,14 @@ sub shuffled
 
 	push @out, splice(@list, int_between(0, $#list), 1) while @list;
 	return @out;
+}
+
+# The families hold t's rows.
+sub family_checks
+{
+	my ($t) = @_;
+
+	return map { [ "SELECT count(*) FROM $_", $t->{checks}[0][1] ] } qw(p i);
 }
 
 # Statements that put t's rows into partitions (p) and into inheritance children

@@ -1,5 +1,6 @@
 # A psql session driven through pipes.  Statements go in, rows come out as
-# lines of fields; errors come back as SQLSTATE and message.
+# lines of fields; errors come back as SQLSTATE and message, messages of other
+# levels (plans that auto_explain reports, for one) as text.
 package Session;
 use strict;
 use warnings;
@@ -8,10 +9,11 @@ use IPC::Open2;
 our $FIELD = "\x1f";
 my $END = '@@END@@';
 
+# log: a file of this session alone, for psql's messages
 sub new
 {
 	my ($class, %args) = @_;
-	my $self = bless { log => $args{log} || '/dev/null', script => [] }, $class;
+	my $self = bless { log => $args{log} }, $class;
 
 	$self->connect;
 	return $self;
@@ -24,9 +26,10 @@ sub connect
 
 	local $SIG{PIPE} = 'IGNORE';
 	open(my $saved, '>&', \*STDERR) or die $!;
-	open(STDERR, '>>', $self->{log}) or die "$self->{log}: $!";
+	open(STDERR, '>', $self->{log}) or die "$self->{log}: $!";
 	$self->{pid} = open2($self->{out}, $self->{in}, @command);
 	open(STDERR, '>&', $saved) or die $!;
+	open($self->{messages}, '<', $self->{log}) or die "$self->{log}: $!";
 	binmode($self->{in}, ':utf8');
 	binmode($self->{out}, ':utf8');
 	$self->{in}->autoflush(1);
@@ -40,8 +43,9 @@ sub reconnect
 
 	close($self->{in});
 	close($self->{out});
+	close($self->{messages});
 	waitpid($self->{pid}, 0);
-	foreach my $try (1 .. 60)
+	foreach my $try (1 .. 120)
 	{
 		last if system("psql -Xqc 'SELECT 1' >/dev/null 2>&1") == 0;
 		sleep 1;
@@ -50,8 +54,24 @@ sub reconnect
 	return;
 }
 
-# Runs one statement.  Returns { state, message, rows => [[field...]...] };
-# state is '00000' on success and 'LOST' when the connection broke.
+# What psql has said since the last call: it writes messages at once, so those of
+# a statement are there when its end is.
+sub messages
+{
+	my ($self) = @_;
+	my $text = '';
+
+	seek($self->{messages}, 0, 1);
+	while (my $line = readline($self->{messages}))
+	{
+		$text .= $line;
+	}
+	return $text;
+}
+
+# Runs one statement, or several joined by "\;".  Returns { state, message,
+# rows => [[field...]...] }; state is '00000' on success and 'LOST' when the
+# connection broke.
 sub run
 {
 	my ($self, $sql) = @_;

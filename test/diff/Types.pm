@@ -100,13 +100,16 @@ my @words = ('', 'a', 'A', 'b', 'B', 'abc', 'ABC', 'Abc', 'zebra', 'Zebra', "\x{
 
 sub text_maker
 {
-	my $kind = pick(qw(words words few many long), $long ? 'far' : ());
+	my $kind = pick(qw(words words few many long steps), $long ? 'far' : ());
+	my $step = pick(50, 300, 1000);
 	my @far = map { join('', map { sprintf('%08x', int(rand(4294967296))) } 1 .. int_between(300, 1000)) } $long ? (1 .. 3) : ();
 
 	return sub {
 		return pick(@words) if $kind eq 'words';
 		return pick('x', 'y', 'z') if $kind eq 'few';
 		return 'k' . int_between(1, 2000) if $kind eq 'many';
+		# as long as a batch is, or shorter: the next batch's are longer
+		return 'd' x (8 + 6 * int($_[0] / $step)) . int_between(1, 9) if $kind eq 'steps';
 		return chance(0.05) ? pick(@far) : 'near' if $kind eq 'far';
 		return chance(0.1) ? pick('p', 'q') x int_between(1000, 9000) : 'long' . int_between(1, 50);
 	};
@@ -122,6 +125,8 @@ sub timestamp_text
 #	decl	type as in CREATE TABLE (the name by default)
 #	make	sub(wild) returning a maker: sub(row number) returning text
 #	norm	expression of %s that prints equal values alike
+#	lossy	... and some that are not equal
+#	loose	equal values may look different
 #	num		1: an argument of sum, avg, stddev; 2: of sum and avg; 3: of sum only
 #	minmax	has min and max
 #	float	its aggregates round: compare with tolerance
@@ -145,10 +150,12 @@ our %types = (
 		int => 1,
 		freq => 5
 	},
-	float4 => { make => sub { float_maker($_[0], 1) }, norm => '(%s + 0)', num => 1, minmax => 1, float => 1, freq => 3 },
-	float8 => { make => sub { float_maker($_[0], 0) }, norm => '(%s + 0)', num => 1, minmax => 1, float => 1, freq => 5 },
-	numeric => { make => sub { numeric_maker() }, norm => 'trim_scale(%s)', num => 1, minmax => 1, freq => 3 },
+	float4 => { make => sub { float_maker($_[0], 1) }, loose => 1, norm => '(%s + 0)', num => 1, minmax => 1, float => 1, freq => 3 },
+	float8 => { make => sub { float_maker($_[0], 0) }, loose => 1, norm => '(%s + 0)', num => 1, minmax => 1, float => 1, freq => 5 },
+	numeric => { make => sub { numeric_maker() }, loose => 1, norm => 'trim_scale(%s)', num => 1, minmax => 1, freq => 3 },
 	'numeric(12,2)' => { make => sub { numeric_maker(12, 2) }, norm => 'trim_scale(%s)', num => 1, minmax => 1, freq => 3 },
+	'numeric(10,2)' => { make => sub { numeric_maker(10, 2) }, norm => 'trim_scale(%s)', num => 1, minmax => 1, freq => 1 },
+	'numeric(40,2)' => { make => sub { numeric_maker(40, 2) }, norm => 'trim_scale(%s)', num => 1, minmax => 1, freq => 1 },
 	'numeric(5,0)' => { make => sub { numeric_maker(5, 0) }, norm => 'trim_scale(%s)', num => 1, minmax => 1, freq => 1 },
 	'numeric(38,10)' => { make => sub { numeric_maker(38, 10) }, norm => 'trim_scale(%s)', num => 1, minmax => 1, freq => 1 },
 	'numeric(20,6)' => { make => sub { numeric_maker(20, 6) }, norm => 'trim_scale(%s)', num => 1, minmax => 1, freq => 1 },
@@ -156,7 +163,7 @@ our %types = (
 	date => {
 		make => sub {
 			my $odd = chance(0.2);
-			sub { $odd && chance(0.1) ? pick('infinity', '-infinity', '0044-03-15 BC') : substr(timestamp_text(), 0, 10) }
+			sub { $odd && chance(0.1) ? pick('infinity', '-infinity', '0044-03-15 BC', '0001-12-31 BC') : substr(timestamp_text(), 0, 10) }
 		},
 		minmax => 1,
 		freq => 2
@@ -164,13 +171,20 @@ our %types = (
 	time => { make => sub { sub { substr(timestamp_text(), 11) } }, minmax => 1, freq => 1 },
 	timestamp => {
 		make => sub {
-			my $odd = chance(0.2);
-			sub { $odd && chance(0.1) ? pick('infinity', '-infinity') : timestamp_text() }
+			my @odd = pick([], [], [], [ 'infinity', '-infinity' ], [ '0001-06-01 10:00:00 BC', '0044-03-15 BC', '0001-01-01' ]);
+			sub { @{ $odd[0] } && chance(0.1) ? pick(@{ $odd[0] }) : timestamp_text() }
 		},
 		minmax => 1,
 		freq => 2
 	},
-	timestamptz => { make => sub { sub { timestamp_text() . '+00' } }, minmax => 1, freq => 2 },
+	timestamptz => {
+		make => sub {
+			my @odd = pick([], [], ['infinity'], [ '0001-06-01 10:00:00+00 BC', '0001-01-01 00:00:00+00', '0001-12-31 23:59:59+00 BC' ]);
+			sub { @{ $odd[0] } && chance(0.1) ? pick(@{ $odd[0] }) : timestamp_text() . '+00' }
+		},
+		minmax => 1,
+		freq => 2
+	},
 	interval => {
 		make => sub {
 			sub {
@@ -178,6 +192,7 @@ our %types = (
 			}
 		},
 		norm => '(extract(epoch from justify_interval(%s)))',
+		loose => 1,
 		num => 2,
 		minmax => 1,
 		freq => 1
@@ -188,20 +203,38 @@ our %types = (
 	'text COLLATE "C"' => { make => sub { text_maker() }, minmax => 1, text => 1, freq => 1 },
 	'text COLLATE "en-x-icu"' => { make => sub { text_maker() }, minmax => 1, text => 1, freq => 1 },
 	'text COLLATE nocase' =>
-	  { make => sub { text_maker() }, norm => 'lower(%s COLLATE "C.utf8")', minmax => 1, freq => 1 },
+	  { make => sub { text_maker() }, loose => 1, norm => 'lower(%s COLLATE "C.utf8")', minmax => 1, freq => 1 },
 	varchar => { make => sub { text_maker() }, text => 1, freq => 1 },
 	'char(4)' => { make => sub { sub { pick('a', 'ab', 'abcd', '') } }, freq => 1 },
+	bpchar => { make => sub { sub { pick('a', 'a ', 'a  ', 'b', 'b ', '') } }, loose => 1, norm => '%s::text', freq => 1 },
+	'numeric[]' => { make => sub { sub { pick('{1.0}', '{1.00}', '{1,2}', '{1.0,2.00}') } }, loose => 1, lossy => 1, norm => 'cardinality(%s)', freq => 1 },
+	numrange => { make => sub { sub { pick('[1.0,2)', '[1.00,2.0)', 'empty') } }, loose => 1, lossy => 1, norm => 'isempty(%s)', freq => 1 },
+	pair => { make => sub { sub { pick('(1,1.0)', '(1,1.00)', '(2,1)', '(2,1.0)') } }, loose => 1, lossy => 1, norm => '((%s).a)', freq => 1 },
+	small => { make => sub { int_maker(-32768, 32767) }, int => 1, num => 1, minmax => 1, freq => 1 },
 	'"char"' => { make => sub { sub { pick('a', 'b', 'c') } }, freq => 1 },
 	name => { make => sub { sub { pick('pg', 'my', 'lite') } }, freq => 1 },
 	uuid => { make => sub { sub { sprintf('00000000-0000-4000-8000-%012d', int_between(0, 30)) } }, freq => 1 },
 	bytea => { make => sub { sub { sprintf('\\\\x%04x', int_between(0, 30)) } }, freq => 1 },
 	inet => { make => sub { sub { '10.0.0.' . int_between(0, 20) . pick('', '/24') } }, freq => 1 },
-	jsonb => { make => sub { sub { pick('{"a": 1}', '{"a": 1.0}', '[]', '"x"') } }, norm => '(%s::text = \'{}\')', freq => 1, nokey => 1 },
+	jsonb => { make => sub { sub { pick('{"a": 1}', '{"a": 1.0}', '[]', '"x"') } }, lossy => 1, norm => '(%s::text = \'{}\')', loose => 1, freq => 1 },
 	'int4[]' => { make => sub { sub { pick('{}', '{1}', '{1,2}', '{NULL}') } }, freq => 1 },
 	mood => { make => sub { sub { pick('sad', 'ok', 'happy') } }, freq => 1 },
 	int4range => { make => sub { sub { pick('[1,5)', 'empty', '[2,)') } }, freq => 1 },
 	varbit => { make => sub { sub { pick('0', '1', '101') } }, freq => 1 });
 
+# columns of wide values, which are shown by their hash
+our $wide = { norm => 'md5(%s)', minmax => 0, freq => 0 };
+
+my %citext = (make => sub { sub { pick('a', 'A', 'aB', 'Ab', 'b') } }, loose => 1, norm => 'lower(%s::text)');
+
 our @bag = map { ($_) x $types{$_}{freq} } sort keys %types;
+
+# Where contrib is installed.
+sub add_citext
+{
+	$types{citext} = \%citext;
+	push @bag, 'citext';
+	return;
+}
 
 1;

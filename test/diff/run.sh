@@ -1,8 +1,35 @@
 #!/usr/bin/env bash
 # Runs the differential test in a private cluster, or in the running server that
-# PGHOST names.  Arguments as of difftest.pl, e.g. --queries 20000 --seed 7.
+# PGHOST names; there it needs psql and perl alone.
+#
+#	run.sh [--jobs N] [--queries N] [--seed S] ...
+#
+# A test runs in a database of its own, gpuagg_diff_<seed>.  --jobs N runs N tests
+# side by side, with seeds from S on, and divides the queries among them; the
+# differences of all, and the sum of their figures, are printed.  All other arguments
+# are those of difftest.pl.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+results=$here/../results
+pages= jobs=1 seed=1 queries=2000 rest=()
+
+while [[ $# -gt 0 ]]; do
+	case $1 in
+	--jobs) jobs=$2 ;;
+	--seed) seed=$2 ;;
+	--queries) queries=$2 ;;
+	--scripts) results=$2 ;;
+	--pages | --show)
+		[[ $1 == --pages ]] && pages=-pages
+		rest+=("$1")
+		shift
+		continue
+		;;
+	*) rest+=("$1" "$2") ;;
+	esac
+	shift 2 || exit 2
+done
+
 if [[ -z ${PGHOST:-} ]]; then
 	# shellcheck source=test/pg.sh
 	source "$here/../pg.sh"
@@ -11,10 +38,84 @@ if [[ -z ${PGHOST:-} ]]; then
 	pg_start "shared_preload_libraries='gpuagg'" max_worker_processes=32 max_parallel_workers=16 jit=off \
 		autovacuum=off || exit 1
 fi
-results=$here/../results
 mkdir -p "$results"
-status=0
-perl "$here/difftest.pl" --scripts "$results" "$@" || status=1
+
+# one SEED QUERIES: a test alone, in the database that PGDATABASE names
+one() {
+	perl "$here/difftest.pl" --scripts "$results" --seed "$1" --queries "$2" ${rest[@]+"${rest[@]}"}
+}
+
+# Adds up the reports of several tests: lines "#   name  n  share %  ..." and "# n answers ...".
+sum_up() {
+	awk '
+		/^# [0-9]+ (answers|runs|queries)/ {
+			kind = $3; total[kind] += $2
+			if (kind == "queries") { match($0, /\([0-9]+ raise/); errors += substr($0, RSTART + 1, RLENGTH - 7) }
+			next
+		}
+		/^#   .* %/ {
+			name = substr($0, 5, 28); sub(/ +$/, "", name); n = substr($0, 33, 7) + 0
+			if (!((kind, name) in sum)) order[++lines] = kind SUBSEP name
+			sum[kind, name] += n
+		}
+		END {
+			printf("# all: %d queries, %d raise errors; %d answers of the custom scan, %d watched runs\n",
+				total["queries"], errors, total["answers"], total["runs"])
+			for (i = 1; i <= lines; i++) {
+				split(order[i], part, SUBSEP)
+				printf("#   %-32s %7d  %5.1f %% of %s\n", part[2], sum[order[i]],
+					total[part[1]] ? 100 * sum[order[i]] / total[part[1]] : 0, part[1])
+			}
+		}' "$@"
+}
+
+sql() {
+	psql -Xq -v ON_ERROR_STOP=1 -d "$database" -c 'SET client_min_messages = warning' "$@"
+}
+
+# databases COMMAND...: the command, with databases for all seeds
+databases() {
+	local j status=0
+
+	for ((j = seed; j < seed + jobs; j++)); do
+		sql -c "DROP DATABASE IF EXISTS gpuagg_diff_$j" -c "CREATE DATABASE gpuagg_diff_$j" || return 1
+	done
+	"$@" || status=1
+	for ((j = seed; j < seed + jobs; j++)); do
+		sql -c "DROP DATABASE IF EXISTS gpuagg_diff_$j"
+	done
+	return $status
+}
+
+alone() {
+	PGDATABASE=gpuagg_diff_$seed one "$seed" "$queries"
+}
+
+several() {
+	local j pids=() logs=() failed=0
+
+	for ((j = seed; j < seed + jobs; j++)); do
+		logs+=("$results/diff$pages-$j.log")
+		PGDATABASE=gpuagg_diff_$j one "$j" $(((queries + jobs - 1) / jobs)) >"$results/diff$pages-$j.log" 2>&1 &
+		pids+=($!)
+	done
+	for j in "${!pids[@]}"; do
+		wait "${pids[j]}" && continue
+		failed=$((failed + 1))
+		grep -vE '^ok |^#   [^ ].* %' "${logs[j]}"
+	done
+	sum_up "${logs[@]}"
+	[[ $failed == 0 ]] && echo -n 'ok ' || echo -n 'not ok '
+	echo "$jobs tests side by side, seeds $seed to $((seed + jobs - 1)); $failed failed"
+	[[ $failed == 0 ]]
+}
+
+database=${PGDATABASE:-postgres} status=0
+if ((jobs > 1)); then
+	databases several || status=1
+else
+	databases alone || status=1
+fi
 if [[ -n ${pg_root:-} ]] && grep -E 'PANIC|was terminated by signal|TRAP' "$pg_root/log"; then
 	cp "$pg_root/log" "$results/diff-server.log"
 	echo "not ok the server lives"

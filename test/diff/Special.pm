@@ -1,0 +1,195 @@
+# Queries made for one thing each, which random ones would seldom be: how often
+# functions are called, what is never evaluated, states that meet again.
+package Special;
+use strict;
+use warnings;
+use Expr;
+use Tables;
+use Tally;
+use Types;
+use Values;
+
+BEGIN { *pick = \&Types::pick; *chance = \&Types::chance; *int_between = \&Types::int_between; *constant = \&Values::constant; }
+
+sub some
+{
+	my ($n, @list) = @_;
+	my @out;
+
+	push @out, splice(@list, int(rand(@list)), 1) while @list && $n-- > 0;
+	return @out;
+}
+
+# Answers that do not depend on what random() returns, as long as it is asked once
+# for each row.
+sub volatile_values
+{
+	my ($t, @ints) = @_;
+	my $x = pick('random()', '(random() * 1000)::numeric(10,2)', '(random() * 1000)::int', 'random()::text', 'clock_timestamp()');
+	my $from = pick(
+		"(SELECT $x x, aj FROM t UNION ALL SELECT $x, aj FROM t) s", "(SELECT $x x, aj FROM t) s",
+		"(SELECT $x x, aj FROM t OFFSET 0) s", "(SELECT $x x, aj FROM t WHERE $ints[0] > 0) s", "(SELECT $x x, aj FROM p) s");
+	my @calls = (
+		'agg:count(*) FILTER (WHERE x < x)', 'agg:max((x <> x)::int)', 'agg:count(x)', 'agg:bool_and(x = x)',
+		'agg:sum(CASE WHEN x > x THEN 1 ELSE 0 END)', 'agg:count(nullif(x, x))', 'agg:min((x = x)::int)');
+
+	push @calls, ('agg:sum(x - x)') x 3 if $x !~ /text|clock/;
+	if (chance(0.3))
+	{
+		return {
+			sql => "SELECT agg:sum((x <> s)::int), agg:bool_and(x = m) FROM (SELECT x, agg:min(x) s, agg:max(x) m FROM $from GROUP BY x) z",
+			float => [ 0, 0 ] };
+	}
+	my @out = some(int_between(1, 4), @calls);
+	my $sql = join(', ', @out) . " FROM $from" . pick('', '', ' WHERE x = x', ' WHERE aj > 3');
+
+	return chance(0.5) ? { sql => "SELECT $sql", float => [ (0) x @out ] } : { sql => "SELECT aj, $sql GROUP BY aj", float => [ (0) x (1 + @out) ] };
+}
+
+# A sequence tells how often a function was called.
+sub volatile_calls
+{
+	my ($t, @ints) = @_;
+	my $int = "($ints[0] % 1000)::int8";
+	my $x = pick("nextval('sq')", "nextval('sq')", "bump($int)");
+	my ($condition, $arm) = (Gen::simple_condition(@{ $t->{columns} }), chance(0.5) ? "SELECT $x, aj FROM t" : "SELECT 1, 2");
+	my $from = pick(
+		"(SELECT $x x, aj FROM t OFFSET 0) s", "(SELECT $x x, aj FROM t) s", "(SELECT $x x, aj FROM t WHERE $condition) s",
+		"(SELECT $x x, aj FROM t UNION ALL $arm) s", "t WHERE bump(7) = 7", "t WHERE $condition AND bump(aj) >= 0", "(SELECT aj, id x FROM t WHERE bump(id) % 2 = 0) s");
+	my ($sql, @out);
+
+	if ($from =~ /^t /)
+	{
+		@out = ('agg:count(*)', "agg:sum($ints[0] % 1000)");
+	}
+	else
+	{
+		@out = pick([ 'agg:count(*)', 'agg:sum(x)' ], ['agg:count(*)'], [ 'agg:count(aj)', 'agg:max(x)', 'agg:min(x)', 'agg:sum(x + x)' ], ['agg:sum(aj)']);
+		@out = @{ $out[0] };
+	}
+	$sql = 'SELECT ' . join(', ', @out) . " FROM $from";
+	if (chance(0.25))
+	{
+		@out = (1, 2);
+		$sql = "SELECT k, agg:count(*) FROM (SELECT nextval('sq') % 3 AS k FROM t" . pick('', ' OFFSET 0') . ') s GROUP BY k';
+		$sql = "SELECT nextval('sq') % 3 AS k, agg:count(*) FROM t GROUP BY 1" if chance(0.3);
+	}
+	return {
+		sql => $sql,
+		float => [ (0) x @out ],
+		reset => ['ALTER SEQUENCE sq RESTART'],
+		also => ['SELECT last_value, is_called FROM sq'],
+		orderly => 1,
+		only_forms => [qw(plain prepared function do_block made subquery)]
+	};
+}
+
+# What would raise an error is behind a condition that keeps it from being evaluated.
+sub not_reached
+{
+	my ($t, @ints) = @_;
+	my $f = pick(Expr::failing(), Expr::failing(), 'id / (id - id)', '1 / (aj - aj)', "'x'::text::int");
+	my $int = "($ints[0] % 100)";
+	my @args = (
+		"CASE WHEN id < 0 THEN $f ELSE $int END", "CASE WHEN id > 0 THEN $int ELSE $f END", "coalesce(id, $f)", "coalesce(id, $int, $f)",
+		"CASE WHEN id > 0 OR $f = 1 THEN $int END", "CASE WHEN id < 0 AND $f = 1 THEN 1 ELSE $int END", "CASE id WHEN id THEN $int WHEN $f THEN 1 END");
+	my @calls = (
+		map({ 'agg:' . pick(qw(sum max count)) . "($_)" } @args),
+		"agg:sum($f) FILTER (WHERE id < 0)", "agg:count(*) FILTER (WHERE id > 0 OR $f = 1)", "agg:bool_or(id < 0 AND $f = 1)");
+	my @out = some(int_between(1, 3), @calls);
+	my $sql = join(', ', @out) . ' FROM t';
+
+	return { sql => "SELECT $args[2], $sql WHERE id % 2 = 0 GROUP BY 1", float => [ (0) x (1 + @out) ] } if chance(0.3);
+	return { sql => "SELECT agg:max($f), agg:sum($f), $sql WHERE id < 0", float => [ (0) x (2 + @out) ] } if chance(0.3);
+	return { sql => "SELECT $sql WHERE id > 0 OR $f = 1", float => [ (0) x @out ] } if chance(0.3);
+	return { sql => "SELECT $sql", float => [ (0) x @out ] };
+}
+
+# Histograms whose bounds are errors, over no rows.
+sub bounds
+{
+	my ($t, @ints) = @_;
+	my $bad = pick("current_setting('nope.nope')::float8", Expr::failing() . '::float8', "'NaN'::float8", 'NULL::float8', '0', constant('float8'), "'x'::text::float8");
+	my $bins = pick(10, 10, 10, 0, -1, 'NULL', 'length(repeat(\'x\', 3))');
+	my $empty = pick(' WHERE id < 0', ' WHERE false', ' WHERE NULL');
+	my $call = pick("gpu:histogram(aj, 0, $bad, $bins)", "gpu:histogram(aj, $bad, 10, $bins)", "gpu:histogram(aj, 0, $bad, $bins, id)");
+
+	return { sql => "SELECT agg:count(*), $call FROM t$empty", float => [ 0, 0 ] } if chance(0.4);
+	return { sql => "SELECT aj, $call, agg:count(*) FROM t$empty GROUP BY aj", float => [ 0, 0, 0 ] } if chance(0.3);
+	return { sql => "SELECT aj, $call FILTER (WHERE id < 0), agg:count(*) FROM t GROUP BY aj", float => [ 0, 0, 0 ] } if chance(0.6);
+	return { sql => "SELECT gpu:histogram(NULL::float8, 0, $bad, $bins), agg:count(*) FROM t$empty", float => [ 0, 0 ] };
+}
+
+# A FILTER keeps rows from being evaluated, in arguments and in ORDER BY.
+sub filtered
+{
+	my ($t, @ints) = @_;
+	my $order = pick('id', '1 / (id % 3), id', '10 / aj, id', 'aj, id');
+	my $filter = ' FILTER (WHERE ' . pick('id % 3 <> 0 AND aj <> 0', 'aj <> 0 AND id % 3 > 0') . ')';
+	my @calls = (
+		"gpu:longest_run((aj + id) % 2 = 0 ORDER BY $order)$filter", "gpu:max_subarray_sum((10 / aj - 3)::int8 ORDER BY $order)$filter",
+		"gpu:longest_ascending_run(100 / aj ORDER BY $order)$filter", "agg:sum(100 / aj)$filter", "gpu:argmax(100 / aj, 1 / (id % 3) + id)$filter",
+		"agg:max(100 / (id % 3))$filter", "gpu:approx_count_distinct(100 / aj)$filter", "gpu:histogram(100 / aj, 0, 100, 7)$filter",
+		"agg:count(*)$filter");
+	my @out = some(int_between(1, 4), @calls);
+	my $sql = join(', ', @out) . ' FROM t';
+
+	return chance(0.5) ? { sql => "SELECT $sql", float => [ (0) x @out ] } : { sql => "SELECT id % 7, $sql GROUP BY 1", float => [ (0) x (1 + @out) ] };
+}
+
+# Users' aggregates over many groups: more than 64 kB hold.
+sub many_states
+{
+	my ($t, @ints) = @_;
+	my $int = "($ints[0] % 1000)::int4";
+	my $key = pick('id / 2', 'id % 2500', 'id', "id % 1000, aj", 'aj');
+	my @calls = map { $_->[1] ? sprintf($_->[1], $_->[0]) : $_->[0] } map { Gen::own_function($int) } 1 .. int_between(1, 3);
+	my @keys = split(/, /, $key);
+
+	push @calls, 'agg:count(*)', pick("agg:sum($int)", 'agg:max(id)');
+	return { sql => "SELECT $key, " . join(', ', @calls) . ' FROM ' . pick('t', 't', 'p') . " GROUP BY $key", float => [ (0) x (@keys + @calls) ], serial => chance(0.7) };
+}
+
+# Batches whose values are longer than those of all batches before, with constants
+# among the arguments that no column of the engine can hold.
+sub longer_values
+{
+	my ($t, @ints) = @_;
+	my $text = 'repeat(' . pick("'d'", "'xy'") . ', 8 + (id / ' . pick(64, 300, 1000) . ') * 6)';
+	my $type = pick('numeric', 'numeric(10,2)', 'numeric(40,2)', 'text', 'float8');
+	my $constant = constant($type, Values::literal($type, 1));
+	my @calls = (
+		"left(agg:max($text), 40)", "agg:sum(length($text))", "length(string_agg($text, '+'))", "left(gpu:last($text, id), 40)",
+		$type eq 'text' ? "agg:min($constant)" : 'agg:' . pick(qw(sum min max avg)) . "($constant)",
+		$type eq 'text' ? "agg:count($constant)" : 'agg:' . pick(qw(sum max)) . "(CASE WHEN id % 3 = 0 THEN $constant END)");
+	my $key = pick('id % 5', 'aj', "left($text, 9)", "md5($text)");
+	my @out = some(4, @calls);
+
+	return { sql => "SELECT $key, " . join(', ', @out) . " FROM t GROUP BY 1", float => [ 0, map { /avg|sum\(length/ ? 1 : 0 } @out ] };
+}
+
+my %kinds = (
+	'volatile values' => \&volatile_values,
+	'volatile calls' => \&volatile_calls,
+	'never evaluated' => \&not_reached,
+	'histogram bounds' => \&bounds,
+	'errors behind FILTER' => \&filtered,
+	'users\' states' => \&many_states,
+	'longer values' => \&longer_values);
+
+# One of them, as Gen::make_query makes queries.
+sub make_query
+{
+	my ($tables) = @_;
+	my $kind = pick(sort keys %kinds);
+	my $t = $tables->{t};
+	my @ints = map { $_->{name} } grep { $_->{info}{int} } @{ $t->{columns} };
+	my $query = $kinds{$kind}->($t, @ints[ int(rand(@ints)), 0 ]);
+
+	Tally::draw($kind);
+	$query = { orderly => 0, serial => 1, setup => [], teardown => [], %$query };
+	Forms::reshape($query, $tables);
+	return $query;
+}
+
+1;

@@ -1,0 +1,198 @@
+# Random tables, and those that are the same for all sets.
+package Tables;
+use strict;
+use warnings;
+use Pages;
+use Types;
+use Values;
+
+BEGIN { *pick = \&Types::pick; *chance = \&Types::chance; *int_between = \&Types::int_between; }
+
+# Set to try the feed that reads pages: tables with a history, base tables only.
+our $pages = 0;
+
+my @sizes = (0, 1, 2, 30, 300, 300, 1000, 3000, 3000, 6000);
+
+# A column: { name, type (a key of %Types::types), info }.
+sub make_columns
+{
+	my ($prefix, $count) = @_;
+	my @columns;
+
+	foreach my $i (1 .. $count)
+	{
+		my $type = pick(@Types::bag);
+		push @columns, { name => "$prefix$i", type => $type, info => $Types::types{$type} };
+	}
+	return @columns;
+}
+
+# One table: its statements, in order, and its columns.  "j" joins the tables
+# of a set and "id" numbers the rows.  checks: queries with the one value that
+# each must return, so that nobody tests over tables that do not hold what they
+# should.
+sub make_table
+{
+	my ($name, $prefix, $nrows, $wild) = @_;
+	my @columns = make_columns($prefix, int_between(6, 12));
+	my (@makers, @statements, @rows, @checks, $copy, $key);
+
+	unshift @columns, { name => "${prefix}j", type => 'int4', info => $Types::types{int4} };
+	foreach my $column (@columns)
+	{
+		my $make = $column->{info}{make}->($wild);
+		my $nulls = pick(0, 0, 0.05, 0.3, chance(0.1) ? 1 : 0);
+		$column->{not_null} = $nulls == 0 && chance(0.3);
+		push @makers, sub { chance($nulls) ? undef : $make->($_[0]) };
+	}
+	$makers[0] = sub { int_between(0, 25) };
+	push @statements, "DROP TABLE IF EXISTS $name CASCADE";
+	push @statements,
+	    "CREATE TABLE $name (id int, dropped text, "
+	  . join(', ', map { "$_->{name} $_->{type}" . ($_->{not_null} ? ' NOT NULL' : '') } @columns) . ')'
+	  . (chance(0.2) ? ' WITH (fillfactor = 60)' : '');
+	$copy = "COPY $name (id, dropped, " . join(', ', map { $_->{name} } @columns) . ") FROM STDIN;\n";
+	foreach my $row (1 .. $nrows)
+	{
+		my @values = map { $_->($row) } @makers;
+
+		$rows[$row] = [ map { defined } @values ];
+		$copy .= join("\t", $row, chance(0.5) ? 'gone' : '\N', map { Types::copy_text($_) } @values) . "\n";
+	}
+	push @statements, $copy . "\\.\n";
+	push @statements, "ALTER TABLE $name DROP COLUMN dropped" if chance(0.5);
+	my @copied = @columns;
+	if (chance(0.4))
+	{
+		push @statements, "ALTER TABLE $name ADD COLUMN ${prefix}late int DEFAULT 7";
+		push @columns, { name => "${prefix}late", type => 'int4', info => $Types::types{int4} };
+		push @statements, "UPDATE $name SET ${prefix}late = id % 3 WHERE id % 5 = 0";
+	}
+	my $deleted = chance(0.4) ? pick(3, 10, 50) : 0;
+	push @statements, "DELETE FROM $name WHERE id % $deleted = 1" if $deleted;
+	$key = chance(0.4);
+	push @statements, "ALTER TABLE $name ADD PRIMARY KEY (id)" if $key;
+	push @statements, "CREATE INDEX ON $name (" . pick(grep { !$_->{info}{nokey} } @columns)->{name} . ')' if chance(0.5);
+	push @statements, chance(0.5) ? "VACUUM (ANALYZE, FREEZE) $name" : "ANALYZE $name" if chance(0.8);
+
+	my @alive = grep { !$deleted || $_ % $deleted != 1 } 1 .. $nrows;
+	push @checks, [ "SELECT count(*) FROM $name", scalar @alive ];
+	foreach my $i (0 .. $#copied)
+	{
+		push @checks, [ "SELECT count($copied[$i]{name}) FROM $name", scalar grep { $rows[$_][$i] } @alive ];
+	}
+	return { name => $name, columns => \@columns, statements => \@statements, checks => \@checks, key => $key };
+}
+
+# A set of tables: t (the fact table), d (small), p (t's rows in partitions).
+sub make_tables
+{
+	my $wild = chance(0.3);
+	my $make = $pages ? \&Pages::make_table : \&make_table;
+	my $t = $make->('t', 'a', pick(@sizes), $wild);
+	my $d = $make->('d', 'b', int_between(0, 30), 0);
+	my @p = (
+		'DROP TABLE IF EXISTS p CASCADE',
+		'CREATE TABLE p (LIKE t) PARTITION BY RANGE (id)',
+		'CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (MINVALUE) TO (100)',
+		'CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (100) TO (2000)',
+		'CREATE TABLE p3 PARTITION OF p DEFAULT',
+		'INSERT INTO p SELECT * FROM t',
+		'ANALYZE p');
+	my @family = $pages ? Pages::family_checks($t) : [ 'SELECT count(*) FROM p', $t->{checks}[0][1] ];
+
+	@p = Pages::families($t) if $pages;
+	return {
+		wild => $wild,
+		t => $t,
+		d => $d,
+		statements => [ @{ $t->{statements} }, @{ $d->{statements} }, @p ],
+		checks => [ @{ $t->{checks} }, @{ $d->{checks} }, @family ]
+	};
+}
+
+# The table of wide values: compressed, out of line, some of them alike.
+my @wide = (
+	'DROP TABLE IF EXISTS w CASCADE',
+	'CREATE TABLE w (id int PRIMARY KEY, wj int4, w1 text, w2 text, w3 numeric, w4 bytea)',
+	'ALTER TABLE w ALTER w2 SET STORAGE EXTERNAL',
+	q{INSERT INTO w SELECT i, i % 10, repeat(md5((i % 50)::text), 1024), nullif(repeat(md5((i % 7)::text), 300), repeat(md5('3'), 300)),
+		(10::numeric ^ (i % 9 * 400)) + i % 3, decode(repeat(md5((i % 20)::text), 100 + i % 20), 'hex')
+		FROM generate_series(1, 240) i},
+	'VACUUM (ANALYZE) w');
+our @fixture_checks = (
+	[ 'SELECT count(*) FROM w', 240 ],
+	[ 'SELECT sum(length(w1)) FROM w', 240 * 32768 ],
+	[ 'SELECT count(w2) FROM w', 206 ],
+	[ 'SELECT count(DISTINCT w4) FROM w', 20 ],
+	[ 'SELECT count(*) FROM o', 150 ],
+	[ "SELECT count(*) FROM pg_aggregate WHERE aggtransfn::regproc::text IN ('lossy_add', 'plain_add', 'bag_add')", 4 ]);
+
+sub wide_columns
+{
+	return map { { name => $_->[0], type => $_->[1], info => $Types::types{ $_->[1] } // $Types::wide } }
+	  [ 'wj', 'int4' ], [ 'w1', 'wide text' ], [ 'w2', 'wide text' ], [ 'w3', 'numeric' ], [ 'w4', 'wide bytea' ];
+}
+
+# The table of odd values: a column of each type, that holds all values of Values.
+my @odd_types = grep { $Types::types{$_} } sort keys %{ { Values::all_values() } };
+my $odd_rows = 150;
+
+sub odd_table
+{
+	my %values = Values::all_values();
+	my $n = 0;
+	my @columns = map { my $type = $_; ('o' . ++$n) . ' ' . $type } @odd_types;
+	my @rows = map {
+		my $row = $_;
+		"($row, " . join(', ', map { my @v = @{ $values{ $odd_types[$_] } }; $row % 11 == $_ % 11 ? 'NULL' : $v[ ($row + $_) % @v ] } 0 .. $#odd_types) . ')'
+	} 1 .. $odd_rows;
+
+	return ('DROP TABLE IF EXISTS o CASCADE', 'CREATE TABLE o (id int, ' . join(', ', @columns) . ')', 'INSERT INTO o VALUES ' . join(', ', @rows), 'VACUUM (ANALYZE) o');
+}
+
+sub odd_columns
+{
+	my $n = 0;
+
+	return map { { name => 'o' . ++$n, type => $_, info => $Types::types{$_} } } @odd_types;
+}
+
+# A user's aggregates.  The answer of none depends on the order of rows, as long
+# as their own functions alone are called: "lossy" ends as NULL where any row is 7.
+my @aggregates = (
+	q{CREATE OR REPLACE FUNCTION lossy_add(int8, int4) RETURNS int8 STRICT LANGUAGE plpgsql AS
+		'BEGIN RETURN CASE WHEN $2 % 100 <> 7 THEN $1 + $2 END; END'},
+	q{CREATE OR REPLACE FUNCTION plain_add(int8, int4) RETURNS int8 PARALLEL SAFE LANGUAGE plpgsql AS
+		'BEGIN RETURN $1 + coalesce($2, 1); END'},
+	q{CREATE OR REPLACE AGGREGATE lossy_sum(int4) (sfunc = lossy_add, stype = int8, initcond = '0', combinefunc = int8pl)},
+	q{CREATE OR REPLACE AGGREGATE null_sum(int4) (sfunc = plain_add, stype = int8, initcond = '0', combinefunc = int8pl, parallel = safe)},
+	q{CREATE OR REPLACE AGGREGATE unsafe_sum(int4) (sfunc = plain_add, stype = int8, initcond = '0', combinefunc = int8pl)},
+	q{CREATE OR REPLACE AGGREGATE strict_max(text) (sfunc = text_larger, stype = text, combinefunc = text_larger, parallel = safe)},
+	q{CREATE OR REPLACE AGGREGATE wide_avg(int8) (sfunc = int8_avg_accum, stype = internal, finalfunc = numeric_poly_avg,
+		combinefunc = int8_avg_combine, serialfunc = int8_avg_serialize, deserialfunc = int8_avg_deserialize, parallel = safe)},
+	q{CREATE OR REPLACE FUNCTION bag_add(text[], int4) RETURNS text[] LANGUAGE sql AS 'SELECT $1 || repeat(''b'', $2)'},
+	q{CREATE OR REPLACE FUNCTION bag_size(text[]) RETURNS int LANGUAGE sql AS 'SELECT length(array_to_string($1, '''')) + 1000 * cardinality($1)'},
+	q{CREATE OR REPLACE AGGREGATE bag(int4) (sfunc = bag_add, stype = text[], initcond = '{}', finalfunc = bag_size)});
+
+# What all sets need.
+sub fixtures
+{
+	return (
+		'SET client_min_messages = warning',
+		'DROP TABLE IF EXISTS t, d, p CASCADE',
+		'DROP TYPE IF EXISTS mood, pair CASCADE',
+		'DROP DOMAIN IF EXISTS small CASCADE',
+		"CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')",
+		'CREATE TYPE pair AS (a int, n numeric)',
+		'CREATE DOMAIN small AS int4 CHECK (VALUE > -100000)',
+		"CREATE COLLATION IF NOT EXISTS nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
+		'CREATE SEQUENCE IF NOT EXISTS sq',
+		q{CREATE OR REPLACE FUNCTION bump(int8) RETURNS int8 VOLATILE LANGUAGE plpgsql AS
+			'BEGIN PERFORM nextval(''sq''); RETURN $1; END'},
+		@aggregates,
+		@wide,
+		odd_table());
+}
+
+1;
