@@ -242,6 +242,7 @@ open_engine(GpuAggState *state, const EngineOps *ops)
 	env.grouped = state->plan->grouped ||
 		(ops == &engine_cpu_ops && state->plan->norder > 0 && state->plan->nkeys > 0);
 	env.parallel = state->shared != NULL;
+	env.read_once = state->plan->read_once;
 	env.forced = gpuagg_strategy;
 	return ops->open(state->spec, &env);
 }
