@@ -121,11 +121,12 @@ same_key(const Slot<WORDS> &s, const Key<WORDS> &k)
 static __device__ __forceinline__ Slot<1>
 read_slot_cached(const Slot<1> *p)
 {
-	uint4		a = *(const uint4 *) p;
+	u64			hi;
 	Slot<1>		s;
 
-	s.key[0] = (u64) a.y << 32 | a.x;
-	s.state = a.z;
+	/* one access of 16 bytes, of which the words of a vector need not be */
+	asm("{ .reg .b128 t; ld.global.b128 t, [%2]; mov.b128 {%0, %1}, t; }" : "=l"(s.key[0]), "=l"(hi) : "l"(p));
+	s.state = (u32) hi;
 	return s;
 }
 

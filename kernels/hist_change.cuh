@@ -165,13 +165,31 @@ change_locked(typename Op::State *p, const typename Op::State &b, u32 *lock)
 	return err;
 }
 
-/* 16-byte states: 128-bit compare-and-swap where the device has it. */
+/*
+ * 16 bytes as one access to memory, which cannot be torn; of a vector of two words, the words might be
+ * of two times.  A multiprocessor's cache may answer, so what is read may be old.
+ */
+static __device__ __forceinline__ ulonglong2
+load_whole(const void *p)
+{
+	ulonglong2	v;
+
+	asm volatile("{ .reg .b128 t; ld.global.b128 t, [%2]; mov.b128 {%0, %1}, t; }"
+				 : "=l"(v.x), "=l"(v.y) : "l"(p) : "memory");
+	return v;
+}
+
+/*
+ * 16-byte states: 128-bit compare-and-swap where the device has it.  A state that b does not change is
+ * not written, so the first look must be of a state that was: an old one will do, as combining
+ * with it then, too, would not have changed it, and its place among all changes is free.
+ */
 template <typename Op> static __device__ int
 change_wide(typename Op::State *p, const typename Op::State &b, u32 *lock)
 {
 #if __CUDA_ARCH__ >= 900
 	typedef typename Op::State S;
-	ulonglong2	old = *(const ulonglong2 *) p;
+	ulonglong2	old = load_whole(p);
 
 	for (;;)
 	{

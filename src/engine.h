@@ -53,7 +53,7 @@ typedef struct EngineEnv
 	double		est_groups;
 	bool		grouped;		/* the plan promises: equal keys arrive together */
 	bool		parallel;		/* export or import may follow */
-	bool		read_once;		/* the rows cannot be read again after a failure */
+	bool		read_once;		/* nobody can start over: the input has volatile functions */
 	GpuaggStrategy forced;		/* gpuagg.strategy */
 } EngineEnv;
 

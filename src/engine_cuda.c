@@ -10,8 +10,8 @@
  *
  * Core adds floats up in the order of rows, and raises an error if a sum leaves the range of
  * its type on the way; the GPU adds up exactly, in no order, and would not see that.  So it never
- * gets floats that are large enough for it (cuda_query_large): a serial scan starts over, and in a
- * parallel one the merger takes such batches, whose sums then meet as core's workers' do.
+ * gets floats that are large enough for it (cuda_query_large): a serial scan starts over, and where that
+ * cannot be, as in a parallel one, the merger takes such batches, whose sums then meet as core's workers' do.
  *
  * Whatever goes wrong at the server (it ends, a float sum overflows) is
  * ENGINE_FAILED with the reason: the executor then starts
@@ -384,7 +384,7 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 	if (encode(cuda, batch, &aside) != ENGINE_OK)
 		return ENGINE_FAILED;
 	large = cuda_query_large(query, batch);
-	if (large && !cuda->env.parallel)
+	if (large && !cuda->env.parallel && !cuda->env.read_once)
 		return fail(cuda, "floats so large that the order of rows decides on an overflow");
 	if (aside || large)
 		return set_aside(cuda, batch);

@@ -184,7 +184,7 @@ part_diff() {
 		mkdir -p "$out/diff$j"
 		chmod 777 "$out/diff$j"
 		sql -c "DROP DATABASE IF EXISTS gpuagg_diff$j" -c "CREATE DATABASE gpuagg_diff$j" 2>/dev/null
-		PGAPPNAME=diff PGDATABASE=gpuagg_diff$j PGOPTIONS=$cuda$watching perl "$top/test/diff/difftest.pl" --scripts "$out/diff$j" \
+		PGAPPNAME=diff PGDATABASE=gpuagg_diff$j PGOPTIONS=$cuda$watching perl "$top/test/diff/difftest.pl" --gpu --scripts "$out/diff$j" \
 			--queries $((${QUERIES:-1000} / jobs)) --seed $((seed + j)) >"$out/diff$j.log" 2>&1 &
 		pids+=($!)
 	done

@@ -118,6 +118,8 @@ sub around
 		$sql = 'SELECT * FROM q WHERE o0 IS NOT NULL OR o0 IS NULL';
 	}
 	$query->{sql} = "$with$sql";
+	# what is asked about columns is asked of the query as it was
+	$query->{constant} = [] if "@float" ne "@{ $query->{float} }" || $form =~ /^(?:correlated|lateral|exists)$/;
 	$query->{float} = \@float;
 	return;
 }
@@ -129,11 +131,14 @@ sub fill
 	my ($query, $form) = @_;
 	my $variables = $form =~ /^(?:prepared|function|sql_function|do_block|execute_into)$/;
 	my $times = $form eq 'prepared' ? pick(1, 2, 7) : $form =~ /function/ ? pick(1, 2) : 1;
+	my @constant = grep { $_ } @{ $query->{constant} // [] };
 	my @places;
+	my @texts;
 
 	Tally::draw_from(Values::literals($query->{sql}));
-	$query->{sql} = Values::render(
-		$query->{sql},
+	# what is asked about columns has the same places as their aggregates
+	@texts = split /\x04/, Values::render(
+		join("\x04", $query->{sql}, map { @$_ } @constant),
 		sub {
 			my ($type, $literal) = @_;
 
@@ -153,6 +158,8 @@ sub fill
 			}
 			return Values::literals("\x01$type\x02$literal\x03");
 		});
+	$query->{sql} = shift @texts;
+	@$_ = splice(@texts, 0, 2) foreach @constant;
 	$query->{places} = \@places;
 	$query->{times} = $times;
 	return;

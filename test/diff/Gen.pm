@@ -112,12 +112,22 @@ sub is_single
 	return $sql =~ /float4/ || grep { $_->{type} eq 'float4' && $sql =~ /\b$_->{name}\b/ } @columns;
 }
 
-# One aggregate call: { sql with agg:name, float: compare with tolerance, 2: a wide one }.
+# Whether all values of a column are equal, among the rows that a regression over these columns takes.
+sub constant_of
+{
+	my ($filter, @pair) = @_;
+	my $rows = 'FILTER (WHERE ' . join(' AND ', (map { "($_) IS NOT NULL" } @pair), $filter ? "($filter)" : ()) . ')';
+
+	return '(' . join(' OR ', map { "min($_) $rows = max($_) $rows" } @pair) . ')';
+}
+
+# One aggregate call: { sql with agg:name, float: compare with tolerance, 2: a wide one; constant: SQL
+# that says whether the answer hangs on a deviation of equal values }.
 # fragile ones depend on rounding too much unless rows come in order.
 sub aggregate
 {
 	my ($wild, $orderly, @columns) = @_;
-	my ($arg, $call, $norm, $float, $distinct);
+	my ($arg, $call, $norm, $float, $filter, @pair);
 	my $kind = pick(qw(count star sum sum avg minmax minmax minmax stat regr bit bool other));
 
 	if ($kind eq 'star')
@@ -157,6 +167,7 @@ sub aggregate
 		my ($x, $y) = map { my $c = pick(@numbers); $c->{type} =~ /numeric/ ? "$c->{name}::float8" : $c->{name} } 1 .. 2;
 		$call = 'agg:' . pick(@regressions) . "($y, $x)";
 		$float = 1;
+		@pair = ($x, $y) if $call =~ /corr|intercept|r2|slope/;
 	}
 	elsif ($kind eq 'bit')
 	{
@@ -176,8 +187,9 @@ sub aggregate
 	{
 		$call = 'agg:' . pick(qw(bool_and bool_or every)) . '(' . condition(@columns) . ')';
 	}
-	$call .= ' FILTER (WHERE ' . condition(@columns) . ')' if chance(0.2);
-	return { call => $call, sql => $norm ? sprintf($norm, $call) : $call, float => $float };
+	$filter = condition(@columns) if chance(0.2);
+	$call .= " FILTER (WHERE $filter)" if $filter;
+	return { call => $call, sql => $norm ? sprintf($norm, $call) : $call, float => $float, constant => @pair ? constant_of($filter, @pair) : undef };
 }
 
 # A user's aggregate, and how to print its answer.
@@ -351,6 +363,7 @@ sub source
 #	setup, teardown	statements around it
 #	sql				with agg:name for each aggregate
 #	float			per output column, whether to compare with tolerance: 1, or 2, a wide one
+#	constant		per output column, [its sql, what to ask instead: see aggregate], or undef
 #	orderly			rounding may not depend on the plan
 # }
 sub make_query
@@ -374,7 +387,7 @@ sub make_query
 	my $sorts = $order_by || $sets || grep { $_->{call} =~ /ORDER BY/ } @own;
 	my @aggs = map { aggregate($tables->{wild}, $orderly && !$sorts, @columns) } 1 .. pick(1, 1, 2, 3, 5, 8);
 	my $where = chance(0.4) ? condition(@columns) : undef;
-	my (@out, @float, $sql, %query);
+	my (@out, @float, @constant, $sql, %query);
 
 	if (@keys && chance(0.1))
 	{
@@ -400,6 +413,7 @@ sub make_query
 	Tally::draw('partitions') if $from->{sql} eq 'p';
 	foreach my $agg (@aggs, @own)
 	{
+		$constant[@out] = [ $agg->{sql}, $agg->{constant} ] if $agg->{constant};
 		push @out, $agg->{sql};
 		push @float, $agg->{float} || 0;
 	}
@@ -432,7 +446,7 @@ sub make_query
 		$sql .= ' LIMIT ' . int_between(1, 20) if chance(0.5) && !grep { $_->{lossy} } @keys;
 		$query{ordered} = 1;
 	}
-	%query = (%query, sql => $sql, float => \@float, orderly => $orderly, serial => $serial, setup => [], teardown => []);
+	%query = (%query, sql => $sql, float => \@float, constant => \@constant, orderly => $orderly, serial => $serial, setup => [], teardown => []);
 	if ($from->{view})
 	{
 		push @{ $query{setup} }, 'CREATE OR REPLACE TEMP VIEW ' . Values::literals($from->{view});

@@ -89,6 +89,11 @@ is(answer("$parallel SELECT gpu_sum(CASE WHEN i < 3 THEN 1.7e308 ELSE x END) FRO
 is(answer("$parallel SELECT gpu_avg(CASE WHEN i < 3 THEN (1 - i % 2 * 2) * 1e200 ELSE x END) FROM f"), 'ERROR:  value out of range: overflow',
 	'... or their squares');
 
+# So they do where volatile functions could not be called again.
+my $once = 'SELECT gpu_sum(CASE WHEN i = 7 THEN 1e300 ELSE r END), gpu_count(*) FROM (SELECT i, random() AS r FROM f OFFSET 0) s';
+like($node->safe_psql('postgres', "$gpu $explain $once"), qr/Engine: cuda.*Rows on CPU: \d+/s, 'and with volatile functions');
+is($node->safe_psql('postgres', "$gpu $once"), '1e+300|100000', '... with an answer');
+
 # Products overflow in one order and not in another; nobody could start over.
 my $product = 'SELECT gpu_product(CASE i % 2 WHEN 0 THEN 1.01 ELSE 1 / 1.01 END::float8) FROM f';
 $plan = $node->safe_psql('postgres', "$parallel $explain $product");
