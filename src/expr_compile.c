@@ -658,7 +658,9 @@ compile_relabel(ExprSet *set, RelabelType *relabel, int stage)
 	int16		scale;
 	Vec		   *r;
 
-	if (a == NULL || (suits(a, to) && (to != BOOLOID || getBaseType(exprType((Node *) relabel->arg)) == BOOLOID)))
+	/* of "char", as wide as bool, only some bits are a bool's */
+	if (a == NULL ||
+		(suits(a, to) && (to != BOOLOID || getBaseType(exprType((Node *) relabel->arg)) == to)))
 		return a;
 	if (a->type == COLUMN_DEC)
 		return NULL;

@@ -13,7 +13,6 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/datum.h"
-#include "utils/lsyscache.h"
 
 #include "expr.h"
 

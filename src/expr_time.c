@@ -6,8 +6,8 @@
  * Fields of the time of day are plain divisions.  Those of the calendar go
  * through core's j2date once a day: a small direct-mapped table keeps the
  * answers of recent days.  Timestamps with time zone are taken while the
- * session's time zone has one fixed offset.  Infinities, years before 1 and
- * the ends of the range ask core.
+ * session's time zone has one fixed offset.  Infinities, local years before 1
+ * and the ends of the range ask core.
  */
 #include "postgres.h"
 

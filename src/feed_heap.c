@@ -63,7 +63,12 @@ typedef struct HeapPart
 	HeapRoot   *outputs;		/* [column of the batch] */
 	List	   *checks;			/* ExprRoots that core would evaluate as well, for their errors */
 	HeapColumns *columns;		/* [stage] */
+	int			which;			/* of the Append's subplans */
+	MemoryContext cxt;			/* of all this; NULL: kept until the feed ends */
 } HeapPart;
+
+/* Of so many tables everything is kept for rescans; of others only while they are read. */
+#define KEPT_PARTS 64
 
 typedef struct HeapFeed
 {
@@ -73,6 +78,7 @@ typedef struct HeapFeed
 	AppendState *append;		/* that, or child; or NULL */
 	HeapPart  **parts;			/* [subplan of append]; [0] without */
 	HeapPart   *part;			/* being read */
+	int			nkept;
 	ExprContext *econtext;
 	Batch		batch;
 	HeapOutput *outputs;
@@ -592,6 +598,20 @@ leave_part(HeapFeed *feed)
 		heap_scan_stop(feed->part->scan);
 }
 
+/* After a table has been left. */
+static void
+forget_part(HeapFeed *feed)
+{
+	HeapPart   *part = feed->part;
+
+	feed->part = NULL;
+	if (part && part->cxt)
+	{
+		feed->parts[part->which] = NULL;
+		MemoryContextDelete(part->cxt);
+	}
+}
+
 /* Chooses the next table; false when there are no more. */
 static bool
 next_part(HeapFeed *feed)
@@ -617,11 +637,18 @@ next_part(HeapFeed *feed)
 			ExecReScan(node);
 	}
 	feed->begun = true;
+	forget_part(feed);
 	if (feed->parts[which] == NULL)
 	{
-		MemoryContext old = MemoryContextSwitchTo(feed->cxt);
+		bool		keep = feed->nkept < KEPT_PARTS;
+		MemoryContext cxt = keep ? feed->cxt :
+			AllocSetContextCreate(feed->cxt, "gpuagg table", ALLOCSET_DEFAULT_SIZES);
+		MemoryContext old = MemoryContextSwitchTo(cxt);
 
 		feed->parts[which] = create_part(feed, (SeqScanState *) node);
+		feed->parts[which]->which = which;
+		feed->parts[which]->cxt = keep ? NULL : cxt;
+		feed->nkept += keep;
 		MemoryContextSwitchTo(old);
 	}
 	feed->part = feed->parts[which];
@@ -698,7 +725,7 @@ feed_rescan(Feed *base)
 	for (int i = 0; i < nparts; i++)
 		if (feed->parts[i])
 			expr_reset(feed->parts[i]->set);
-	feed->part = NULL;
+	forget_part(feed);
 	feed->begun = false;
 	feed->done = false;
 	base->rows = 0;

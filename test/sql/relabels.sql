@@ -86,7 +86,7 @@ SET gpuagg.require = require;
 SELECT gpu_sum(o::int4::numeric), gpu_min(o::int4), gpu_max(o::int4), gpu_min(a::oid), gpu_max(a::oid) FROM relabels;
 SELECT gpu_count(*) FILTER (WHERE a::oid IN (4294967295, 5)), gpu_count(*) FILTER (WHERE o::int4 IN (-1, 5)) FROM relabels;
 -- the casts themselves cost no row by row evaluation
-CREATE FUNCTION row_by_row(q text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+CREATE FUNCTION pg_temp.uncompiled(q text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
     line text;
 BEGIN
@@ -94,10 +94,9 @@ BEGIN
         IF line ~ 'Row by Row' THEN RETURN NEXT trim(line); END IF;
     END LOOP;
 END $$;
-SELECT row_by_row('SELECT o::int4 + 1, gpu_count(*) FROM relabels WHERE a::oid IN (1, 2, 5) AND f8::timestamp <> ''2020-01-01'' AND rc::oid > 0 GROUP BY 1');
-SELECT row_by_row('SELECT gpu_sum((ARRAY[id, 1])[1]) FROM relabels');
+SELECT pg_temp.uncompiled('SELECT o::int4 + 1, gpu_count(*) FROM relabels WHERE a::oid IN (1, 2, 5) AND f8::timestamp <> ''2020-01-01'' AND rc::oid > 0 GROUP BY 1');
+SELECT pg_temp.uncompiled('SELECT gpu_sum((ARRAY[id, 1])[1]) FROM relabels');
 
-DROP FUNCTION row_by_row;
 DROP TABLE relabels, relabel_exprs;
 DROP DOMAIN relabel_oid, relabel_num, relabel_dmood;
 DROP TYPE relabel_mood;
