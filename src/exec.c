@@ -303,9 +303,12 @@ choose_engine(GpuAggState *state)
 	return ops;
 }
 
+/* Looks ahead: leaves what is open, if anything is, as it was. */
 bool
 exec_chooses_gpu(GpuAggState *state)
 {
+	AggSpec    *spec = state->spec;
+	AggOutput **outputs = state->outputs;
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "GpuAgg choice",
 											  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
@@ -317,8 +320,8 @@ exec_chooses_gpu(GpuAggState *state)
 		gpu = gpuagg_choose_engine(state->spec, state->plan->est_rows, state->plan->grouped,
 								   state->engine_reason, sizeof(state->engine_reason)) != &engine_cpu_ops;
 	}
-	state->spec = NULL;
-	state->outputs = NULL;
+	state->spec = spec;
+	state->outputs = outputs;
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);
 	return gpu;
