@@ -129,6 +129,9 @@ key_varies(Oid type, Oid eqfunc, Oid collation)
 	/* its operator class trusts that all are padded alike */
 	if (eqfunc == F_BPCHAREQ || !OidIsValid(entry->btree_opf))
 		return true;
+	/* no collation was to be had: it is not asked about */
+	if (!OidIsValid(collation) && type_is_collatable(type))
+		return true;
 	eqop = get_opfamily_member(entry->btree_opf, entry->btree_opintype, entry->btree_opintype,
 							   BTEqualStrategyNumber);
 	if (!OidIsValid(eqop) || get_opcode(eqop) != eqfunc)
