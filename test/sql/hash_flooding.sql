@@ -4,7 +4,7 @@
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;
-SET gpuagg.engine = 'cpu';
+SET gpuagg.engine TO cpu;
 SET max_parallel_workers_per_gather = 0;
 SET enable_sort = off;
 CREATE FUNCTION wrap(x numeric) RETURNS numeric IMMUTABLE LANGUAGE sql AS $$ SELECT mod(mod(x, 18446744073709551616) + 18446744073709551616, 18446744073709551616) $$;
