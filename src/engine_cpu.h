@@ -141,6 +141,7 @@ extern bool cpu_next_table(CpuEngine *engine);
 /* engine_cpu_merge.c */
 extern EngineStatus cpu_export_groups(Engine *base, GroupSink *sink);
 extern EngineStatus cpu_import_groups(Engine *base, GroupSource *source);
+extern int	cpu_record_states(const GroupTable *table);
 extern void cpu_spill_table(CpuEngine *engine);
 extern void cpu_read_states(CpuEngine *engine, BufFile *file);
 

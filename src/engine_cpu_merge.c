@@ -60,6 +60,20 @@ put_own(CpuEngine *engine, StringInfo record, char *row, int o)
 		put_datum(record, state->value, own->transbyval, own->translen);
 }
 
+/* Bytes of all slot states in a record, which must be one piece of memory. */
+int
+cpu_record_states(const GroupTable *table)
+{
+	size_t		bytes = table->row_size - table->state_off;
+
+	if (bytes > MaxAllocSize / 2)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("states of one group need %zu bytes", bytes),
+				 errdetail("At most %zu bytes can be merged.", (size_t) MaxAllocSize / 2)));
+	return (int) bytes;
+}
+
 /* engine->record: the row. */
 static void
 encode_group(CpuEngine *engine, char *row)
@@ -72,7 +86,7 @@ encode_group(CpuEngine *engine, char *row)
 		put_key(engine, record, row, k);
 	for (int o = 0; o < engine->spec->nowns; o++)
 		put_own(engine, record, row, o);
-	appendBinaryStringInfo(record, row + table->state_off, table->row_size - table->state_off);
+	appendBinaryStringInfo(record, row + table->state_off, cpu_record_states(table));
 }
 
 /* Hands all groups on; the engine is of no further use but for its statistics. */

@@ -59,7 +59,7 @@ encode_group(RecordSource *source, int g)
 	const GroupTable *table = source->cpu->table;
 	const AggSpec *spec = source->cpu->spec;
 	StringInfo	record = &source->record;
-	int			width = table->row_size - table->state_off;
+	int			width = cpu_record_states(table);
 	char	   *states;
 	uint32		len = 0;
 

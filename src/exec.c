@@ -129,6 +129,9 @@ key_varies(Oid type, Oid eqfunc, Oid collation)
 	/* its operator class trusts that all are padded alike */
 	if (eqfunc == F_BPCHAREQ || !OidIsValid(entry->btree_opf))
 		return true;
+	/* no collation was to be had: it is not asked about */
+	if (!OidIsValid(collation) && type_is_collatable(type))
+		return true;
 	eqop = get_opfamily_member(entry->btree_opf, entry->btree_opintype, entry->btree_opintype,
 							   BTEqualStrategyNumber);
 	if (!OidIsValid(eqop) || get_opcode(eqop) != eqfunc)
@@ -304,9 +307,12 @@ choose_engine(GpuAggState *state)
 	return ops;
 }
 
+/* Looks ahead: leaves what is open, if anything is, as it was. */
 bool
 exec_chooses_gpu(GpuAggState *state)
 {
+	AggSpec    *spec = state->spec;
+	AggOutput **outputs = state->outputs;
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "GpuAgg choice",
 											  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
@@ -318,8 +324,8 @@ exec_chooses_gpu(GpuAggState *state)
 		gpu = gpuagg_choose_engine(state->spec, state->plan->est_rows, state->plan->grouped,
 								   state->engine_reason, sizeof(state->engine_reason)) != &engine_cpu_ops;
 	}
-	state->spec = NULL;
-	state->outputs = NULL;
+	state->spec = spec;
+	state->outputs = outputs;
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);
 	return gpu;

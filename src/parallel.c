@@ -88,6 +88,16 @@ reset_counters(GpuAggShared *shared)
 	memset(&shared->totals, 0, sizeof(shared->totals));
 }
 
+/*
+ * Must the specs of all participants suit the GPU?  An engine that lives on, of a
+ * scan that was parallel before, keeps the spec that it has.
+ */
+static bool
+choose_for_gpu(GpuAggState *state)
+{
+	return state->engine ? state->spec->for_gpu : exec_chooses_gpu(state);
+}
+
 void
 parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
@@ -102,7 +112,7 @@ parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordina
 				 errmsg("could not generate random values")));
 	shared->share = shared->share | UINT64CONST(1) << 63;
 	reset_counters(shared);
-	shared->for_gpu = exec_chooses_gpu(state);
+	shared->for_gpu = choose_for_gpu(state);
 	shared->segment = pcxt->seg ? dsm_segment_handle(pcxt->seg) : DSM_HANDLE_INVALID;
 	SharedFileSetInit(&shared->fileset, pcxt->seg);
 	state->shared = shared;
@@ -123,9 +133,7 @@ parallel_reinitialize(CustomScanState *node, ParallelContext *pcxt, void *coordi
 	}
 	SharedFileSetDeleteAll(&shared->fileset);
 	reset_counters(shared);
-	/* of an engine that lives on, the spec does as well */
-	if (((GpuAggState *) node)->engine == NULL)
-		shared->for_gpu = exec_chooses_gpu((GpuAggState *) node);
+	shared->for_gpu = choose_for_gpu((GpuAggState *) node);
 }
 
 bool

@@ -4,7 +4,7 @@
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;
-SET gpuagg.engine = 'cpu';
+SET gpuagg.engine TO cpu;
 SET max_parallel_workers_per_gather = 0;
 SET enable_sort = off;
 CREATE FUNCTION wrap(x numeric) RETURNS numeric IMMUTABLE LANGUAGE sql AS $$ SELECT mod(mod(x, 18446744073709551616) + 18446744073709551616, 18446744073709551616) $$;
@@ -19,14 +19,13 @@ CREATE FUNCTION signed(x numeric) RETURNS bigint IMMUTABLE LANGUAGE sql AS
 	$$ SELECT (CASE WHEN x >= 9223372036854775808 THEN x - 18446744073709551616 ELSE x END)::bigint $$;
 SELECT count(*) FILTER (WHERE unmix(mix(x)) = x) AS inverted FROM generate_series(0::numeric, 18446744073709551615, 18446744073709551615 / 99) x;
 
--- 40,000 keys whose hashes end in 32 zeros, each of them 50 times; and pairs whose common hash is zero.
-CREATE TABLE flood AS SELECT i, signed(unmix(unmix(i * 4294967296))) AS k FROM generate_series(1, 40000) i;
-INSERT INTO flood SELECT i, k FROM flood, generate_series(1, 49);
-CREATE TABLE pairs AS SELECT i::bigint AS a, signed(wrap(-31 * mix(i))) AS b FROM generate_series(1, 20000) i;
+-- 20,000 keys whose hashes end in 32 zeros, of which each comes 200 times; and pairs whose common hash is zero.
+CREATE TABLE flood AS SELECT i, signed(unmix(unmix(i * 4294967296))) AS k FROM generate_series(1, 20000) i;
+CREATE TABLE pairs AS SELECT i::bigint AS a, signed(wrap(-31 * mix(i))) AS b FROM generate_series(1, 10000) i;
 ANALYZE flood, pairs;
 SET statement_timeout = '20s';
 SET gpuagg.require = 'require';
-SELECT gpu_count(*), gpu_sum(c), gpu_sum(s) FROM (SELECT k, gpu_count(*) AS c, gpu_sum(i) AS s FROM flood GROUP BY k) q;
+SELECT gpu_count(*), gpu_sum(c), gpu_sum(s) FROM (SELECT k, gpu_count(*) AS c, gpu_sum(i) AS s FROM flood, generate_series(1, 200) GROUP BY k) q;
 SELECT gpu_count(*), gpu_sum(c) FROM (SELECT a, b, gpu_count(*) AS c FROM pairs GROUP BY a, b) q;
 RESET statement_timeout;
 

@@ -9,7 +9,7 @@ SET gpuagg.slot_cost = 0;
 RESET client_min_messages;
 CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 
--- How a value looks depends on the group: v equal ones in so many looks.
+-- How a value looks depends on its group.
 CREATE DOMAIN price AS numeric;
 CREATE TYPE pair AS (n numeric, t text);
 CREATE TABLE looks AS
@@ -79,19 +79,19 @@ FROM unnest(ARRAY['num', 'dom', 'iv', 'f8', 'f4', 'nc', 'bp', 'js', 'arr', 'rec'
 
 -- More groups than memory, whose states leave for files as well, with looks of
 -- their own: a few thousand groups that share each value.
-CREATE TABLE many AS
+CREATE TABLE looks_many AS
 SELECT g, round(g % 10, (g % 7)::int) AS num, CASE WHEN g % 2 = 0 THEN '-0' ELSE '0' END::float8 AS f8, g * 3 AS v
 FROM generate_series(1, 60000) g, generate_series(1, 2);
-ANALYZE many;
+ANALYZE looks_many;
 SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;
 SET gpuagg.require = 'require';
-CREATE TEMP TABLE ours AS SELECT g, num::text AS num, f8::text AS f8, gpu_sum(v) AS s FROM (SELECT g, num, f8, gpu_sum(v) AS v FROM many GROUP BY g, num, f8) q GROUP BY 1, 2, 3;
+CREATE TEMP TABLE ours AS SELECT g, num::text AS num, f8::text AS f8, gpu_sum(v) AS s FROM (SELECT g, num, f8, gpu_sum(v) AS v FROM looks_many GROUP BY g, num, f8) q GROUP BY 1, 2, 3;
 RESET gpuagg.require;
 RESET work_mem;
 RESET hash_mem_multiplier;
 SET gpuagg.enabled = off;
-CREATE TEMP TABLE core AS SELECT g, num::text AS num, f8::text AS f8, sum(v) AS s FROM many GROUP BY 1, 2, 3;
+CREATE TEMP TABLE core AS SELECT g, num::text AS num, f8::text AS f8, sum(v) AS s FROM looks_many GROUP BY 1, 2, 3;
 SELECT count(*), (SELECT count(*) FROM (TABLE ours EXCEPT ALL TABLE core) d) AS differ FROM ours;
 RESET gpuagg.enabled;
 DROP TABLE ours, core;
@@ -103,25 +103,25 @@ SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET gpuagg.require = 'require';
 SELECT gpu_count(*), gpu_count(*) FILTER (WHERE scale(num) <> g % 7 OR (f8::text = '-0') <> (g % 2 = 0)) AS differ, gpu_sum(s)
-FROM (SELECT g, num, f8, gpu_sum(v) AS s FROM many GROUP BY g, num, f8) q;
+FROM (SELECT g, num, f8, gpu_sum(v) AS s FROM looks_many GROUP BY g, num, f8) q;
 SET work_mem = '64kB';
 SELECT gpu_count(*), gpu_count(*) FILTER (WHERE scale(num) <> g % 7 OR (f8::text = '-0') <> (g % 2 = 0)) AS differ, gpu_sum(s)
-FROM (SELECT g, num, f8, gpu_sum(v) AS s FROM many GROUP BY g, num, f8) q;
+FROM (SELECT g, num, f8, gpu_sum(v) AS s FROM looks_many GROUP BY g, num, f8) q;
 RESET work_mem;
 SET max_parallel_workers_per_gather = 0;
 
 -- Columns that depend on a primary key, and those that GROUP BY names for nothing.
-CREATE TABLE goods (id int PRIMARY KEY, price numeric, since interval, weight float8, name text COLLATE nocase);
-INSERT INTO goods VALUES (1, 1.0, '1 day', '-0', 'Tea'), (2, 1.00, '24:00:00', '0', 'tea'), (3, 1.000, '1 day', '0', 'TEA'),
+CREATE TABLE looks_goods (id int PRIMARY KEY, price numeric, since interval, weight float8, name text COLLATE nocase);
+INSERT INTO looks_goods VALUES (1, 1.0, '1 day', '-0', 'Tea'), (2, 1.00, '24:00:00', '0', 'tea'), (3, 1.000, '1 day', '0', 'TEA'),
 	(4, NULL, NULL, NULL, NULL);
-CREATE TABLE sales AS SELECT i % 5 AS id, i AS n FROM generate_series(1, 40) i;
-ANALYZE goods, sales;
-SELECT id, price, since, weight, name, gpu_count(*), gpu_sum(n) FROM goods JOIN sales USING (id) GROUP BY goods.id ORDER BY id;
-SELECT id, price, since, weight, name, gpu_count(*) FROM goods JOIN sales USING (id) GROUP BY name, weight, since, price, goods.id
+CREATE TABLE looks_sales AS SELECT i % 5 AS id, i AS n FROM generate_series(1, 40) i;
+ANALYZE looks_goods, looks_sales;
+SELECT id, price, since, weight, name, gpu_count(*), gpu_sum(n) FROM looks_goods JOIN looks_sales USING (id) GROUP BY looks_goods.id ORDER BY id;
+SELECT id, price, since, weight, name, gpu_count(*) FROM looks_goods JOIN looks_sales USING (id) GROUP BY name, weight, since, price, looks_goods.id
 ORDER BY id;
-SELECT goods.id, price, since, weight, name, gpu_sum(n) FROM sales LEFT JOIN goods USING (id) GROUP BY goods.id ORDER BY 1;
+SELECT looks_goods.id, price, since, weight, name, gpu_sum(n) FROM looks_sales LEFT JOIN looks_goods USING (id) GROUP BY looks_goods.id ORDER BY 1;
 SET enable_hashagg = off;
-SELECT id, price, since, weight, name, gpu_count(*) FROM goods JOIN sales USING (id) GROUP BY goods.id ORDER BY id;
+SELECT id, price, since, weight, name, gpu_count(*) FROM looks_goods JOIN looks_sales USING (id) GROUP BY looks_goods.id ORDER BY id;
 RESET enable_hashagg;
 
 -- The query with which it was seen first.
@@ -129,7 +129,7 @@ SELECT a, i, n, gpu_count(*) FROM (VALUES (1, '1 day'::interval, 1.0), (2, '24:0
 GROUP BY a, i, n ORDER BY a;
 RESET gpuagg.require;
 DROP FUNCTION differ;
-DROP TABLE looks, many, goods, sales;
+DROP TABLE looks, looks_many, looks_goods, looks_sales;
 DROP DOMAIN price;
 DROP TYPE pair;
 DROP COLLATION nocase;

@@ -55,7 +55,7 @@ BEGIN
 			set_config('gpuagg.batch_rows', '4096', true), set_config('enable_seqscan', 'on', true);
 	RETURN NEXT format('%s answers, that differ: %s', n, coalesce(bad::text, 'none'));
 END $$;
-SET gpuagg.engine = 'cpu';
+SET gpuagg.engine TO cpu;
 SELECT * FROM differ('SELECT @count(*), @sum(v), @max(t) FROM bounds', 'on', '{auto,hash}');
 SELECT * FROM differ('SELECT g, @count(*), @sum(v), @avg(n) FROM bounds GROUP BY g', 'on', '{auto,direct,hash,sort}');
 SELECT * FROM differ('SELECT k, t, @count(*), @sum(n), @max(v) FROM bounds GROUP BY k, t', 'on', '{auto,hash,sort}');
