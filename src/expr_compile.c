@@ -206,7 +206,8 @@ compile_constant(ExprSet *set, Expr *expr, int stage)
 	vec = expr_new_vec(set, type, scale, typid, expr, stage);
 	vec->constant = true;
 	vec->source = expr_core_state(set, expr);
-	if (set->mask && !IsA(expr, Const) && !IsA(expr, Param))
+	if (set->mask && !IsA(expr, Const) &&
+		!(IsA(expr, Param) && ((Param *) expr)->paramkind == PARAM_EXTERN))
 	{
 		vec->lazy = vec->masked = true;
 		expr_empty(vec);
