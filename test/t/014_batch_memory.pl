@@ -23,10 +23,10 @@ gpuagg.engine = 'cpu'
 max_parallel_workers_per_gather = 0
 CONF
 $node->start;
-# 400 values of 1 MB, which a batch would hold together
+# 200 values of 1 MB, which a batch would hold together
 $node->safe_psql('postgres', <<SQL);
 CREATE EXTENSION gpuagg;
-CREATE TABLE wide AS SELECT repeat(md5((i % 50)::text), 32768) AS k, i % 7 AS g FROM generate_series(1, 400) i;
+CREATE TABLE wide AS SELECT repeat(md5((i % 50)::text), 32768) AS k, i % 7 AS g FROM generate_series(1, 200) i;
 ANALYZE wide;
 SQL
 
