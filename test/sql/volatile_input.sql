@@ -35,6 +35,13 @@ SET min_parallel_table_scan_size = 0;
 SELECT gpu_sum(x - x) FROM (SELECT random() AS x FROM volatile_rows UNION ALL SELECT random() FROM volatile_rows) s;
 SET max_parallel_workers_per_gather = 0;
 
+-- as keys: one alone, and two that are equal, which are not one
+SELECT count(*), sum(c), bool_or(a IS DISTINCT FROM b) FROM (SELECT random() < 0.5 AS a, random() + 0 < 0.5 AS b, gpu_count(*) AS c FROM volatile_rows GROUP BY 1, 2) s;
+SELECT random() < 0.5 AS a, random() < 0.5 AS b, gpu_count(*) FROM volatile_rows GROUP BY 1, 2;
+SET gpuagg.require = 'allow';
+SELECT count(*), sum(c), bool_or(a IS DISTINCT FROM b) FROM (SELECT random() < 0.5 AS a, random() < 0.5 AS b, gpu_count(*) AS c FROM volatile_rows GROUP BY 1, 2) s;
+SET gpuagg.require = 'require';
+
 -- what EXPLAIN says; what is only above the aggregation does no harm
 CREATE FUNCTION pg_temp.feed(q text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
