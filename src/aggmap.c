@@ -4,8 +4,8 @@
  *
  * agg_list.h says which aggregates become slots.  The others, whoever made
  * them, and those whose arguments do not travel in a form that slots take
- * (numerics without a declared scale, histograms whose bounds are not constant),
- * run their own transition function as an OwnSpec.
+ * (numerics without a declared scale, histograms whose bounds are not constant or
+ * may fail to evaluate), run their own transition function as an OwnSpec.
  *
  * A numeric column of a declared scale travels as decimals; the few values that
  * do not fit (odd ones) go through an OwnSpec of their own, whose transition
@@ -446,7 +446,10 @@ add_filter(AggSpec *spec, int filter)
 	return filter < 0 ? -1 : spec_add_column(spec, &col);
 }
 
-/* What may change between rows or executions, or cannot be known yet. */
+/*
+ * What may change between rows or executions, cannot be known yet, or may raise
+ * an error.  Leakproof functions raise none; see CREATE FUNCTION.
+ */
 static bool
 varies_walker(Node *node, void *context)
 {
@@ -454,23 +457,36 @@ varies_walker(Node *node, void *context)
 		return false;
 	switch (nodeTag(node))
 	{
+		case T_Const:
+			return false;
 		case T_Param:
 			return ((Param *) node)->paramkind != PARAM_EXTERN ||
 				((PlanState *) context)->state->es_param_list_info == NULL;
-		case T_Var:
-		case T_SubPlan:
-		case T_AlternativeSubPlan:
-		case T_Aggref:
-		case T_GroupingFunc:
-		case T_WindowFunc:
-		case T_CurrentOfExpr:
-			return true;
+		case T_FuncExpr:
+			if (!get_func_leakproof(((FuncExpr *) node)->funcid))
+				return true;
+			break;
+		case T_OpExpr:
+			if (!get_func_leakproof(((OpExpr *) node)->opfuncid))
+				return true;
+			break;
+		case T_ArrayExpr:
+			if (((ArrayExpr *) node)->multidims)
+				return true;
+			break;
+		case T_RelabelType:
+		case T_List:
+			break;
 		default:
-			return expression_tree_walker(node, varies_walker, context);
+			return true;
 	}
+	return expression_tree_walker(node, varies_walker, context);
 }
 
-/* Evaluates argument i; false if it is not one value for the whole execution. */
+/*
+ * Evaluates argument i, before it is known whether any row will ask for it;
+ * false if it is not one value for the whole execution, to be had without fail.
+ */
 static bool
 fixed_argument(Aggref *aggref, int i, PlanState *parent, ExprContext *econtext, Datum *value)
 {

@@ -43,8 +43,8 @@ typedef struct AggOutput AggOutput;
 /*
  * Adds what the aggregate needs to *spec.  args[i] and filter are input
  * expression numbers (filter -1: none); argument i of the Aggref is input
- * args[i].  Constant parameters (histogram bounds) are evaluated and checked
- * here.  The result is allocated in the current context.
+ * args[i].  Constant parameters (histogram bounds) whose evaluation cannot
+ * fail are evaluated here.  The result is allocated in the current context.
  */
 extern AggOutput *aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter,
 							   PlanState *parent, ExprContext *econtext);

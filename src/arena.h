@@ -68,6 +68,30 @@ arena_alloc(Arena *arena, size_t size)
 	return result;
 }
 
+/* A copy of a varlena that is out of line, compressed or expanded. */
+static pg_noinline pg_attribute_unused() Datum
+arena_copy_toasted(Arena *arena, Datum value)
+{
+	char	   *pointer = DatumGetPointer(value);
+	char	   *copy;
+
+	arena->bytes += datum_bytes(value, -1);
+	if (VARATT_IS_EXTERNAL(pointer) && !VARATT_IS_EXTERNAL_ONDISK(pointer))
+	{
+		/* expanded or indirect: points to memory that may go away */
+		MemoryContext old = MemoryContextSwitchTo(arena->overflow);
+
+		arena->overflowed = true;
+		value = VARATT_IS_EXTERNAL_EXPANDED(pointer) ? datumCopy(value, false, -1) :
+			PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
+		MemoryContextSwitchTo(old);
+		return value;
+	}
+	copy = arena_alloc(arena, VARSIZE_ANY(pointer));
+	memcpy(copy, pointer, VARSIZE_ANY(pointer));
+	return PointerGetDatum(copy);
+}
+
 /*
  * A copy of a by-reference value, flat, but a toast pointer where it is one.
  * Whoever reads the batch may detoast it, so that counts as well.
@@ -76,26 +100,21 @@ static inline Datum
 arena_copy(Arena *arena, Datum value, int16 typlen)
 {
 	char	   *pointer = DatumGetPointer(value);
-	size_t		bytes = datum_bytes(value, typlen);
-	size_t		size = bytes;
 	char	   *copy;
+	size_t		size;
 
-	arena->bytes += bytes;
-	if (typlen == -1 && unlikely(VARATT_IS_EXTERNAL(pointer) || VARATT_IS_COMPRESSED(pointer)))
+	if (typlen == -1)
 	{
-		if (VARATT_IS_EXTERNAL(pointer) && !VARATT_IS_EXTERNAL_ONDISK(pointer))
-		{
-			/* expanded or indirect: points to memory that may go away */
-			MemoryContext old = MemoryContextSwitchTo(arena->overflow);
-
-			arena->overflowed = true;
-			value = VARATT_IS_EXTERNAL_EXPANDED(pointer) ? datumCopy(value, false, -1) :
-				PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
-			MemoryContextSwitchTo(old);
-			return value;
-		}
-		size = VARSIZE_ANY(pointer);
+		if (VARATT_IS_1B(pointer) && !VARATT_IS_1B_E(pointer))
+			size = VARSIZE_1B(pointer);
+		else if (likely(VARATT_IS_4B_U(pointer)))
+			size = VARSIZE_4B(pointer);
+		else
+			return arena_copy_toasted(arena, value);
 	}
+	else
+		size = datum_bytes(value, typlen);
+	arena->bytes += size;
 	copy = arena_alloc(arena, size);
 	memcpy(copy, pointer, size);
 	return PointerGetDatum(copy);

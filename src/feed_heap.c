@@ -349,12 +349,14 @@ static int
 copy_references(HeapFeed *feed, const HeapOutput *output, const Vec *vec, int at, int n)
 {
 	Datum	   *values = (Datum *) output->writer.col->values + at;
+	const uint8 *state = vec->plain ? NULL : vec->state;
+	int16		typlen = output->writer.typlen;
 
 	for (int i = 0; i < n; i++)
 	{
-		if (!vec->plain && vec->state[i] != VEC_VALUE)
+		if (state && state[i] != VEC_VALUE)
 			continue;
-		values[i] = arena_copy(&feed->arena, values[i], output->writer.typlen);
+		values[i] = arena_copy(&feed->arena, values[i], typlen);
 		if (unlikely(batch_is_full(feed)))
 			return i + 1;
 	}

@@ -170,7 +170,7 @@ add_input(GroupQuery *query, Node *expr, Index sortgroupref)
 	return list_length(query->inputs) - 1;
 }
 
-/* Expressions whose evaluation cannot fail; that of an initplan can. */
+/* Expressions whose evaluation cannot fail; a parameter may stand for a subquery to be run. */
 static bool
 is_plain(Node *expr)
 {
@@ -240,6 +240,89 @@ collect_inputs(GroupQuery *query)
 	}
 }
 
+/* Is the expression in the ORDER BY of an aggregate? */
+static bool
+orders_by(const Aggref *aggref, Node *expr)
+{
+	ListCell   *lc;
+
+	foreach(lc, aggref->aggorder)
+		if (equal(get_sortgroupclause_expr(lfirst_node(SortGroupClause, lc), aggref->args), expr))
+			return true;
+	return false;
+}
+
+/*
+ * The filter of the rows for which some aggregate looks at an expression of its
+ * ORDER BY; NULL: all rows.
+ */
+static Expr *
+order_filter(List *aggs, Node *expr)
+{
+	List	   *filters = NIL;
+	ListCell   *lc;
+
+	foreach(lc, aggs)
+	{
+		Aggref	   *aggref = lfirst_node(Aggref, lc);
+
+		if (!orders_by(aggref, expr))
+			continue;
+		if (aggref->aggfilter == NULL)
+			return NULL;
+		filters = list_append_unique(filters, aggref->aggfilter);
+	}
+	return list_length(filters) > 1 ? makeBoolExpr(OR_EXPR, filters, -1) : linitial(filters);
+}
+
+/*
+ * One sort serves all aggregates with an ORDER BY, over rows that the filters
+ * of some or all of them exclude.  For rows that no aggregate looks at, what it
+ * sorts by is NULL.  Equal expressions are shared; others that the query says
+ * are equal are not told apart from here, and the query is refused.
+ */
+static bool
+guard_order(GroupQuery *query, const char **why)
+{
+	Aggref	   *agg = query->order_agg;
+	bool		guarded = false;
+	ListCell   *lc,
+			   *lc2;
+
+	if (query->order == NIL)
+		return true;
+	foreach(lc, agg->args)
+	{
+		TargetEntry *tle = copyObject(lfirst_node(TargetEntry, lc));
+
+		if (get_sortgroupref_clause_noerr(tle->ressortgroupref, agg->aggorder) != NULL)
+		{
+			Expr	   *filter = order_filter(query->aggs, (Node *) tle->expr);
+			Node	   *guard = guard_argument(tle->expr, filter);
+
+			guarded |= guard != (Node *) tle->expr;
+			tle->expr = (Expr *) guard;
+		}
+		query->order_targets = lappend(query->order_targets, tle);
+	}
+	if (!guarded)
+		return true;
+	foreach(lc, query->aggs)
+	{
+		Aggref	   *aggref = lfirst_node(Aggref, lc);
+
+		foreach(lc2, aggref->aggorder)
+			if (!orders_by(agg, get_sortgroupclause_expr(lfirst(lc2), aggref->args)))
+			{
+				*why = psprintf("%s has an ORDER BY that differs from another aggregate's",
+								get_func_name(aggref->aggfnoid));
+				return false;
+			}
+	}
+	query->order = make_pathkeys_for_sortclauses(query->root, agg->aggorder, query->order_targets);
+	return true;
+}
+
 /* The inputs that a feed sorts by, if all of them have codes. */
 static void
 collect_order_inputs(GroupQuery *query)
@@ -252,7 +335,7 @@ collect_order_inputs(GroupQuery *query)
 	foreach(lc, query->order_agg->aggorder)
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Node	   *expr = get_sortgroupclause_expr(clause, query->order_agg->args);
+		Node	   *expr = get_sortgroupclause_expr(clause, query->order_targets);
 		bool		desc;
 
 		if (plan_input_is_constant(query->keys, expr))
@@ -678,7 +761,8 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 		return;
 	}
 	if (!supported_query(root, query.keys, query.key_eqops, query.aggs, &why) ||
-		!supported_order(root, query.aggs, &query.order, &query.order_agg, &why))
+		!supported_order(root, query.aggs, &query.order, &query.order_agg, &why) ||
+		!guard_order(&query, &why))
 	{
 		refuse(ours, why);
 		return;

@@ -65,7 +65,8 @@ typedef struct GroupQuery
 	List	   *inputs;
 	List	   *input_refs;
 	List	   *order;			/* pathkeys of ORDER BY inside the aggregates, or NIL */
-	Aggref	   *order_agg;		/* the aggregate whose order it is */
+	Aggref	   *order_agg;		/* the aggregate whose order it is, */
+	List	   *order_targets;	/* and its arguments, NULL where all filters exclude a row */
 	List	   *order_inputs;	/* three a column, see GpuAggPlan; NIL if it has no codes */
 } GroupQuery;
 

@@ -11,6 +11,7 @@
 
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/plancat.h"
 #include "optimizer/tlist.h"
@@ -56,16 +57,20 @@ enum
 };
 
 /*
- * Is anything in the query volatile?  Sublinks have become subplans by now,
- * which expressions only refer to.
+ * Is anything in the query volatile?  Sublinks of this level have become subplans
+ * by now, which expressions only refer to: if there are any, all that the planner
+ * knows of count.
  */
 static bool
 query_is_volatile(PlannerInfo *root)
 {
+	Query	   *parse = root->parse;
 	ListCell   *lc;
 
-	if (contain_volatile_functions((Node *) root->parse))
+	if (contain_volatile_functions((Node *) parse))
 		return true;
+	if (!contain_subplans((Node *) parse->targetList) && !contain_subplans((Node *) parse->jointree))
+		return false;
 	foreach(lc, root->glob->subroots)
 		if (contain_volatile_functions((Node *) lfirst_node(PlannerInfo, lc)->parse))
 			return true;

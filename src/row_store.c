@@ -26,6 +26,9 @@ enum
 	ROW_ODD						/* the Datum is where the value would be */
 };
 
+/* Rows that there is room for at first. */
+#define FIRST_ROWS 8192
+
 typedef struct StoredColumn
 {
 	char	   *values;
@@ -384,7 +387,7 @@ grow_array(RowStore *store, void *array, size_t bytes)
 static void
 grow(RowStore *store, int64 rows)
 {
-	int64		capacity = Max(store->capacity, 2 * store->batch_rows);
+	int64		capacity = Max(store->capacity, FIRST_ROWS);
 
 	if (rows <= store->capacity)
 		return;

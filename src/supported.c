@@ -93,6 +93,24 @@ supported_key_functions(Oid eqop, Oid type, Oid *eqfunc, Oid *hashfunc)
 	return OidIsValid(*eqfunc);
 }
 
+/* Is one of the keys volatile and there again?  Equal expressions are evaluated once. */
+static bool
+volatile_twice(List *keys)
+{
+	ListCell   *key,
+			   *other;
+
+	foreach(key, keys)
+	{
+		for_each_cell(other, keys, lnext(keys, key))
+		{
+			if (equal(lfirst(key), lfirst(other)) && contain_volatile_functions(lfirst(key)))
+				return true;
+		}
+	}
+	return false;
+}
+
 /* A key must have a hash function that goes with its equality. */
 static bool
 supported_keys(List *keys, List *eqops, const char **why)
@@ -100,6 +118,11 @@ supported_keys(List *keys, List *eqops, const char **why)
 	ListCell   *key,
 			   *op;
 
+	if (volatile_twice(keys))
+	{
+		*why = "GROUP BY has the same volatile expression twice";
+		return false;
+	}
 	forboth(key, keys, op, eqops)
 	{
 		Oid			type = exprType(lfirst(key));
