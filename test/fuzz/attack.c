@@ -895,7 +895,7 @@ fuzz(void)
 		   (unsigned long long) answers[MESSAGE_LEFT], (unsigned long long) answers[MESSAGE_FINISHED],
 		   (unsigned long long) answers[MESSAGE_GROUPS], (unsigned long long) answers[MESSAGE_FAILED],
 		   memory, of_process("VmRSS:"), (unsigned long long) rounds);
-	for (int type = MESSAGE_WELCOME; type <= MESSAGE_LEFT; type++)
+	for (int type = MESSAGE_WELCOME; type <= MESSAGE_LEFT && rounds > 2000; type++)
 		CHECK(answers[type] > 0, "no answer of type %d came", type);
 }
 
