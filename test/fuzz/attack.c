@@ -726,7 +726,6 @@ right_groups(Connection *c, const Expected *e)
 		present += e->count[k] > 0;
 	if (!ask(c, MESSAGE_FINISH, 0, MESSAGE_FINISHED, &finished, sizeof(finished)))
 		return false;
-	memcpy(body, &fetch, sizeof(fetch));
 	if (finished.ngroups != present)
 	{
 		CHECK(false, "%llu groups, not %llu", (unsigned long long) finished.ngroups, (unsigned long long) present);
