@@ -675,7 +675,8 @@ ask(Connection *c, int type, size_t length, int answer, void *to, size_t size)
 			  came == MESSAGE_FAILED ? ((WireFailed *) other)->text : came == 0 ? strerror(errno) : "");
 		return false;
 	}
-	memcpy(to, other, size);
+	if (size > 0)
+		memcpy(to, other, size);
 	return true;
 }
 
