@@ -43,14 +43,14 @@ say() {
 no_reports() {
 	local reports
 
-	reports=$(cat "$1"/{asan,ubsan}.* 2>/dev/null)
+	reports=$(cat "$1"/asan.* 2>/dev/null; grep -a -A12 'runtime error:' "$1/log")
 	[[ -z $reports ]] && return 0
 	head -80 <<<"$reports" | sed 's/^/# /'
 	return 1
 }
 
 part_server() {
-	ASAN_OPTIONS=allocator_may_return_null=1:log_path=$work/asan UBSAN_OPTIONS=print_stacktrace=1:log_path=$work/ubsan \
+	ASAN_OPTIONS=allocator_may_return_null=1:log_path=$work/asan UBSAN_OPTIONS=print_stacktrace=1 \
 		"$dir/gpuagg-server" --memory-limit $((32 << 20)) --socket "$work/socket" 2>"$work/log" &
 	server=$!
 	for _ in $(seq 300); do

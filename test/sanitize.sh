@@ -6,6 +6,7 @@
 #
 # DIFF_QUERIES (default 2000), DIFF_SEED, FUZZ_SECONDS and REGRESS as of test/run.sh.  Passes if no sanitizer
 # reported anything and all tests passed; reports are kept in test/results/sanitize.
+# Undefined behaviour ends the process, so that its test fails, and is said in the server's log.
 #
 # The installed PostgreSQL is not built so, but runs with AddressSanitizer's library, and
 # test/sanitize/palloc.c lets it see each chunk of a memory context (PostgreSQL 15 alone): a read
@@ -32,7 +33,8 @@ copy_tree() {
 	cp -p "$copy/test/sanitize/palloc.c" "$copy/src/sanitize_palloc.c"
 }
 
-# Puts a script in the place of "postgres" that starts it with AddressSanitizer's library, which must come first.
+# Puts a script in the place of "postgres" that starts it with AddressSanitizer's library, which must come first, and
+# with the other one's, which reads its options before postgres writes over the environment.
 preload() {
 	local real=$pg_bindir/postgres.real
 
@@ -40,7 +42,7 @@ preload() {
 	gcc -shared -fPIC -o "$pg_pkglibdir/nls.so" "$top/test/sanitize/nls.c" || return 1
 	cat >"$pg_bindir/postgres" <<SCRIPT
 #!/bin/sh
-LD_PRELOAD="$(gcc -print-file-name=libasan.so) $pg_pkglibdir/nls.so" exec "$real" "\$@"
+LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so) $pg_pkglibdir/nls.so" exec "$real" "\$@"
 SCRIPT
 	chmod 755 "$pg_bindir/postgres"
 }
@@ -54,8 +56,7 @@ run_parts() {
 	# core's code is not checked, but does not find what was freed either
 	ASAN_OPTIONS+=:max_free_fill_size=1048576:free_fill_byte=127
 	ASAN_OPTIONS+=:handle_segv=$segv:handle_sigbus=$segv:log_path=$reports/asan
-	UBSAN_OPTIONS=print_stacktrace=1:log_path=$reports/ubsan
-	export ASAN_OPTIONS UBSAN_OPTIONS
+	export ASAN_OPTIONS UBSAN_OPTIONS=print_stacktrace=1
 	REGRESS=${REGRESS:-$tests} "$copy/test/run.sh" "$@" || failed=1
 }
 
