@@ -13,7 +13,7 @@ PG_CPPFLAGS = -Isrc
 PG_CFLAGS = -MMD -MP -O3 -ffp-contract=off -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers \
             $(if $(WERROR),-Werror) $(SANITIZE_FLAGS)
 SHLIB_LINK = $(SANITIZE_FLAGS)
-SANITIZE_FLAGS = $(if $(SANITIZE),-O1 -fno-omit-frame-pointer -fsanitize=address$(comma)undefined)
+SANITIZE_FLAGS = $(if $(SANITIZE),-O1 -fno-omit-frame-pointer -fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined)
 comma = ,
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 PGXS_FOUND := $(wildcard $(PGXS))

@@ -166,7 +166,8 @@ receive_failed(Client *client, size_t length)
 	if (!receive_all(client, &failed, sizeof(failed), NULL))
 		return false;
 	failed.text[sizeof(failed.text) - 1] = '\0';
-	strlcpy(text, failed.text, sizeof(text));
+	/* an empty text would pass for success */
+	strlcpy(text, failed.text[0] != '\0' ? failed.text : "the GPU server failed without a reason", sizeof(text));
 	return client_fail(client, text);
 }
 

@@ -15,10 +15,10 @@ const InputKind monoid_input_kind[MONOID_COUNT_OF_IDS] = {
 #undef MONOID
 };
 
-/*
- * MONOID_COUNT's steps do not depend on the input, and the compiler drops the
- * loads; error bits of monoids without errors fold away likewise.
- */
+/* MONOID_COUNT's steps do not depend on the input, which may be NULL. */
+#define INPUT_AT(NAME, input_t, i) (MONOID_##NAME == MONOID_COUNT ? (input_t) {0} : x[i])
+
+/* Error bits of monoids without errors fold away. */
 #define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
 static int \
 name##_rows(char *base, const uint32 *at, const void *input, int n) \
@@ -29,8 +29,8 @@ name##_rows(char *base, const uint32 *at, const void *input, int n) \
 	{ \
 		state_t    *state = (state_t *) (base + (size_t) at[i] * 4); \
 		state_t		a = *state; \
-		state_t		r = name##_step(a, x[i]); \
-		errors |= name##_error(a, name##_lift(x[i]), r); \
+		state_t		r = name##_step(a, INPUT_AT(NAME, input_t, i)); \
+		errors |= name##_error(a, name##_lift(INPUT_AT(NAME, input_t, i)), r); \
 		*state = r; \
 	} \
 	return errors; \
@@ -51,8 +51,8 @@ name##_runs(char *base, const uint32 *at, const uint32 *start, int nruns, const 
 		a = *state; \
 		for (uint32 i = start[r]; i < end; i++) \
 		{ \
-			state_t		b = name##_step(a, x[i]); \
-			errors |= name##_error(a, name##_lift(x[i]), b); \
+			state_t		b = name##_step(a, INPUT_AT(NAME, input_t, i)); \
+			errors |= name##_error(a, name##_lift(INPUT_AT(NAME, input_t, i)), b); \
 			a = b; \
 		} \
 		*state = a; \

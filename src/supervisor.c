@@ -54,6 +54,7 @@ typedef struct Child
 	{
 		MessageHeader header;
 		char		bytes[sizeof(MessageHeader) + sizeof(WireStatus)];
+		uint64		align;			/* of the body, after a header of 16 bytes */
 	}			in;
 } Child;
 

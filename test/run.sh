@@ -13,6 +13,8 @@
 #	server		the regression tests, and differential ones, through the GPU server with a
 #				stand-in for the GPU (test/gpu_server.sh)
 #	tap			test/t/*.pl
+#	fuzz		mutated messages to the GPU server and to backends (test/fuzz.sh), FUZZ_SECONDS each
+#				(default 5) from FUZZ_SEED on (default 1)
 #	diff		the differential test, DIFF_QUERIES queries (default 2000), and half as
 #				many of the heap feed over tables with a history
 #	docs		README against the catalog; its SQL is run
@@ -226,6 +228,12 @@ diff_test() {
 	grep -v '^ok ' "$results/$name.log" | tail -60
 }
 
+part_fuzz() {
+	"$top/test/fuzz.sh" "${FUZZ_SECONDS:-5}" "${FUZZ_SEED:-1}" >"$results/fuzz.log" 2>&1
+	tap_lines fuzz <"$results/fuzz.log" || fail fuzz
+	grep -v '^ok ' "$results/fuzz.log"
+}
+
 part_docs() {
 	pg_start "shared_preload_libraries='gpuagg'" || { fail "docs (no cluster)"; return; }
 	"$top/test/docs.sh" >"$results/docs.log" 2>&1
@@ -258,11 +266,11 @@ trap finish EXIT
 mkdir -p "$results"
 pg_need || exit 2
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(strict unit sanitize regress isolation server tap diff docs gpu)
+[[ $# -gt 0 ]] || parts=(strict unit sanitize regress isolation server tap fuzz diff docs gpu)
 pg_make_args=
 for part in "${parts[@]}"; do
 	case $part in
-	regress | isolation | server | tap | diff | docs)
+	regress | isolation | server | tap | fuzz | diff | docs)
 		if [[ -z ${installed:-} ]]; then
 			check "build and install" pg_install
 			installed=1

@@ -2,17 +2,18 @@
 # The extension and the GPU server (with the stand-in for the GPU) under AddressSanitizer and
 # UndefinedBehaviorSanitizer: parts of test/run.sh, in a copy of the tree that is built so.
 #
-#	test/sanitize.sh [part...]		parts of test/run.sh, default: regress server tap diff
+#	test/sanitize.sh [part...]		parts of test/run.sh, default: regress tap fuzz diff
 #
-# DIFF_QUERIES (default 2000), DIFF_SEED and REGRESS as of test/run.sh.  Passes if no sanitizer
+# DIFF_QUERIES (default 2000), DIFF_SEED, FUZZ_SECONDS and REGRESS as of test/run.sh.  Passes if no sanitizer
 # reported anything and all tests passed; reports are kept in test/results/sanitize.
+# Undefined behaviour ends the process, so that its test fails, and is said in the server's log.
 #
 # The installed PostgreSQL is not built so, but runs with AddressSanitizer's library, and
 # test/sanitize/palloc.c lets it see each chunk of a memory context (PostgreSQL 15 alone): a read
 # of what a reset or pfree freed, or beyond a chunk, is found in the extension's code and in the
 # C library's functions wherever they are called from.
 #
-# Regression tests that state sizes of memory are left out: here each chunk takes more.
+# The regression test that states sizes of memory is left out: here each chunk takes another size.
 set -uo pipefail
 # shellcheck source=test/pg.sh
 source "$(dirname "${BASH_SOURCE[0]}")/pg.sh"
@@ -26,13 +27,14 @@ trap 'rm -rf "$reports"' EXIT
 # The tree as it is, beside the objects of the last time.
 copy_tree() {
 	mkdir -p "$copy"
-	find "$copy" -type f ! -name '*.o' ! -name '*.d' ! -name '*.so' ! -path '*/tmp_install/*' ! -path '*/build/*' -delete
+	(cd "$copy" && find . -type f ! -name '*.o' ! -name '*.d' ! -name '*.so' ! -path './tmp_install/*' ! -path './build/*' -delete)
 	(cd "$top" && tar cf - --exclude='*.o' --exclude='*.d' --exclude='*.so' --exclude='*.bc' --exclude=test/results \
 		Makefile ./*.control META.json README.md LICENSE expected kernels sql src test) | tar xf - -C "$copy" || return 1
 	cp -p "$copy/test/sanitize/palloc.c" "$copy/src/sanitize_palloc.c"
 }
 
-# Puts a script in the place of "postgres" that starts it with AddressSanitizer's library, which must come first.
+# Puts a script in the place of "postgres" that starts it with AddressSanitizer's library, which must come first, and
+# with the other one's, which reads its options before postgres writes over the environment.
 preload() {
 	local real=$pg_bindir/postgres.real
 
@@ -40,7 +42,7 @@ preload() {
 	gcc -shared -fPIC -o "$pg_pkglibdir/nls.so" "$top/test/sanitize/nls.c" || return 1
 	cat >"$pg_bindir/postgres" <<SCRIPT
 #!/bin/sh
-LD_PRELOAD="$(gcc -print-file-name=libasan.so) $pg_pkglibdir/nls.so" exec "$real" "\$@"
+LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so) $pg_pkglibdir/nls.so" exec "$real" "\$@"
 SCRIPT
 	chmod 755 "$pg_bindir/postgres"
 }
@@ -54,8 +56,7 @@ run_parts() {
 	# core's code is not checked, but does not find what was freed either
 	ASAN_OPTIONS+=:max_free_fill_size=1048576:free_fill_byte=127
 	ASAN_OPTIONS+=:handle_segv=$segv:handle_sigbus=$segv:log_path=$reports/asan
-	UBSAN_OPTIONS=print_stacktrace=1:log_path=$reports/ubsan
-	export ASAN_OPTIONS UBSAN_OPTIONS
+	export ASAN_OPTIONS UBSAN_OPTIONS=print_stacktrace=1
 	REGRESS=${REGRESS:-$tests} "$copy/test/run.sh" "$@" || failed=1
 }
 
@@ -69,9 +70,9 @@ copy_tree || exit 2
 tests=$(cd "$copy/test/sql" && ls ./*.sql | sed 's|^\./||; s|\.sql$||' | grep -vx memory)
 unset PREFIX GPUAGG_INSTALLED
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(regress server tap diff)
+[[ $# -gt 0 ]] || parts=(regress tap fuzz diff)
 for part in "${parts[@]}"; do
-	run_parts "$([[ $part == tap || $part == server ]] && echo 0 || echo 1)" "$part"
+	run_parts "$([[ $part == tap ]] && echo 0 || echo 1)" "$part"
 done
 cp -r "$copy/test/results" "$results/run" 2>/dev/null
 n=$(find "$reports" -type f | wc -l)

@@ -675,7 +675,8 @@ ask(Connection *c, int type, size_t length, int answer, void *to, size_t size)
 			  came == MESSAGE_FAILED ? ((WireFailed *) other)->text : came == 0 ? strerror(errno) : "");
 		return false;
 	}
-	memcpy(to, other, size);
+	if (size > 0)
+		memcpy(to, other, size);
 	return true;
 }
 
@@ -726,7 +727,6 @@ right_groups(Connection *c, const Expected *e)
 		present += e->count[k] > 0;
 	if (!ask(c, MESSAGE_FINISH, 0, MESSAGE_FINISHED, &finished, sizeof(finished)))
 		return false;
-	memcpy(body, &fetch, sizeof(fetch));
 	if (finished.ngroups != present)
 	{
 		CHECK(false, "%llu groups, not %llu", (unsigned long long) finished.ngroups, (unsigned long long) present);
@@ -895,7 +895,7 @@ fuzz(void)
 		   (unsigned long long) answers[MESSAGE_LEFT], (unsigned long long) answers[MESSAGE_FINISHED],
 		   (unsigned long long) answers[MESSAGE_GROUPS], (unsigned long long) answers[MESSAGE_FAILED],
 		   memory, of_process("VmRSS:"), (unsigned long long) rounds);
-	for (int type = MESSAGE_WELCOME; type <= MESSAGE_LEFT; type++)
+	for (int type = MESSAGE_WELCOME; type <= MESSAGE_LEFT && rounds > 2000; type++)
 		CHECK(answers[type] > 0, "no answer of type %d came", type);
 }
 

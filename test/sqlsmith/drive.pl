@@ -68,10 +68,19 @@ sub value_of
 	return '(' . one_of(@{ $constants{$type} || ['NULL'] }) . ")::" . ($type =~ /^any/ ? 'int' : $type);
 }
 
-# Something to aggregate: a column, or an expression over it, with its type.
+# What is the same in each row, or in none: constants that no column type of the extension holds among them.
+my @alone = (
+	[ q{'NaN'::numeric(10,2)}, 'numeric' ], [ '123456789012345678901234567890.12::numeric(40,2)', 'numeric' ], [ '1.5::numeric(6,3)', 'numeric' ],
+	[ q{(SELECT 'NaN'::numeric)}, 'numeric' ], [ '(SELECT count(*) FROM few)', 'bigint' ], [ q{'-0'::float8}, 'double precision' ], [ 'NULL::int', 'integer' ],
+	[ 'random()', 'double precision' ], [ q{'x'::text}, 'text' ], [ 'now()', 'timestamp with time zone' ], [ '2147483647', 'integer' ],
+	[ q{'1 day'::interval}, 'interval' ], [ 'true', 'boolean' ]);
+
+# Something to aggregate: a column, or an expression over it, with its type; seldom none.
 sub argument
 {
 	my ($columns) = @_;
+
+	return one_of(@alone)->@* if chance(0.08);
 	my ($name, $type) = @{ one_of(@$columns) };
 	my $sql = "s.$name";
 
