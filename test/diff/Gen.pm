@@ -361,7 +361,7 @@ sub make_query
 	my ($tables) = @_;
 
 	Tally::begin_query();
-	return Special::make_query($tables) if !$tables->{wild} && chance(0.18);
+	return Special::make_query($tables) if !$tables->{wild} && chance(0.2);
 
 	my $from = source($tables);
 	my @columns = @{ $from->{columns} };

@@ -27,7 +27,8 @@ sub volatile_values
 	my ($t, @ints) = @_;
 	my $x = pick('random()', '(random() * 1000)::numeric(10,2)', '(random() * 1000)::int', 'random()::text', 'clock_timestamp()');
 	my $from = pick(
-		"(SELECT $x x, aj FROM t UNION ALL SELECT $x, aj FROM t) s", "(SELECT $x x, aj FROM t) s",
+		("(SELECT $x x, aj FROM t UNION ALL SELECT $x, aj FROM t) s") x 3,
+		"(SELECT $x x, aj FROM t) s",
 		"(SELECT $x x, aj FROM t OFFSET 0) s", "(SELECT $x x, aj FROM t WHERE $ints[0] > 0) s", "(SELECT $x x, aj FROM p) s");
 	my @calls = (
 		'agg:count(*) FILTER (WHERE x < x)', 'agg:max((x <> x)::int)', 'agg:count(x)', 'agg:bool_and(x = x)',
@@ -184,7 +185,7 @@ my %kinds = (
 sub make_query
 {
 	my ($tables) = @_;
-	my $kind = pick(sort(keys %kinds), 'longer values');
+	my $kind = pick(sort(keys %kinds), 'longer values', 'volatile values', 'volatile calls');
 	my $t = $tables->{t};
 	my @ints = map { $_->{name} } grep { $_->{info}{int} } @{ $t->{columns} };
 	my $query = $kinds{$kind}->($t, @ints[ int(rand(@ints)), 0 ]);
