@@ -166,30 +166,13 @@ part_regress() {
 	engines
 }
 
-# All of these processes must end well.
-await() {
-	local pid rc=0
-
-	for pid in "$@"; do
-		wait "$pid" || rc=1
-	done
-	return $rc
-}
-
 part_diff() {
-	local jobs=${JOBS:-1} seed=${SEED:-1} j pids=()
-
 	watch
-	for ((j = 0; j < jobs; j++)); do
-		mkdir -p "$out/diff$j"
-		chmod 777 "$out/diff$j"
-		sql -c "DROP DATABASE IF EXISTS gpuagg_diff$j" -c "CREATE DATABASE gpuagg_diff$j" 2>/dev/null
-		PGAPPNAME=diff PGDATABASE=gpuagg_diff$j PGOPTIONS=$cuda$watching perl "$top/test/diff/difftest.pl" --gpu --scripts "$out/diff$j" \
-			--queries $((${QUERIES:-1000} / jobs)) --seed $((seed + j)) >"$out/diff$j.log" 2>&1 &
-		pids+=($!)
-	done
-	at_server "random queries" await "${pids[@]}"
-	cat "$out"/diff[0-9]*.log | grep -v '^ok query' | tail -"${DIFF_LINES:-100}"
+	mkdir -p "$out/diff"
+	chmod 777 "$out/diff"
+	PGAPPNAME=diff PGOPTIONS=$cuda$watching at_server "random queries" "$top/test/diff/run.sh" --gpu --scripts "$out/diff" \
+		--jobs "${JOBS:-1}" --queries "${QUERIES:-1000}" --seed "${SEED:-1}" >"$out/diff.log" 2>&1
+	tail -"${DIFF_LINES:-200}" "$out/diff.log"
 	engines
 }
 

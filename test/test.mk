@@ -3,7 +3,7 @@
 #	make test			everything; PARTS="unit regress" only these (see test/run.sh)
 #	make demo			a tour on real data
 #	make bench			core against gpuagg; ROWS=8000000
-#	make difftest		the differential test alone; N=20000 SEED=1; PAGES=1 of the heap feed
+#	make difftest		the differential test alone; N=20000 SEED=1; PAGES=1 of the heap feed; JOBS=16 side by side
 #	make strict			all of src/ under -Wall -Wextra -Werror
 #	make unit-tests		build/unit/*, each a C test that needs no PostgreSQL; SANITIZE=1 under sanitizers
 .PHONY: test demo bench difftest strict unit-tests
@@ -18,7 +18,7 @@ bench:
 	@PG_CONFIG=$(if $(PGXS_FOUND),$(PG_CONFIG)) test/bench/bench.sh $(if $(ROWS),--rows $(ROWS))
 
 difftest:
-	@PG_CONFIG=$(if $(PGXS_FOUND),$(PG_CONFIG)) test/diff/run.sh $(if $(N),--queries $(N)) $(if $(SEED),--seed $(SEED)) $(if $(PAGES),--pages)
+	@PG_CONFIG=$(if $(PGXS_FOUND),$(PG_CONFIG)) test/diff/run.sh $(if $(N),--queries $(N)) $(if $(SEED),--seed $(SEED)) $(if $(PAGES),--pages) $(if $(JOBS),--jobs $(JOBS))
 
 # Objects of their own, so that a warning shows again although the library is built.
 STRICT_OBJS = $(SRCS:src/%.c=build/strict/%.o)

@@ -335,7 +335,8 @@ sub scan_settings
 	my @settings = (
 		"gpuagg.strategy = '" . pick(@strategies) . "'",
 		"gpuagg.feed = '" . ($pages ? 'heap' : pick('auto', 'heap', 'tuples')) . "'",
-		'gpuagg.batch_rows = ' . pick(64, 64, 128, 1000, 4096, 65536, chance(0.1) ? 1048576 : 4096),
+		'gpuagg.batch_rows = '
+		  . ($query->{small_batches} ? pick(64, 64, 128, 1000) : pick(64, 64, 128, 1000, 4096, 65536, chance(0.1) ? 1048576 : 4096)),
 		"work_mem = '" . pick('64kB', '64kB', '64kB', '256kB', '4MB', '64MB', pick('64kB', '1GB', '16GB', '200GB', '2147483647kB')) . "'",
 		'hash_mem_multiplier = ' . pick(1, 2, chance(0.1) ? 1000 : 1),
 		'enable_hashagg = ' . pick('on', 'on', 'off'));

@@ -47,8 +47,11 @@ sub argument
 sub chosen_constant
 {
 	my ($column, @columns) = @_;
-	my $constant = constant(Values::bare_type($column->{type}));
+	my $type = Values::bare_type($column->{type});
+	my $constant;
 
+	$type = pick($type, 'numeric(10,2)', 'numeric(40,2)') if $type =~ /^numeric(?:\(|$)/;
+	$constant = constant($type, Values::literal($type, chance(0.5)));
 	return $constant if chance(0.4);
 	return "coalesce($column->{name}, $constant)" if chance(0.3);
 	return 'CASE WHEN ' . simple_condition(@columns) . " THEN $constant ELSE $column->{name} END";
@@ -371,7 +374,7 @@ sub make_query
 	my ($tables) = @_;
 
 	Tally::begin_query();
-	return Special::make_query($tables) if !$tables->{wild} && chance(0.12);
+	return Special::make_query($tables) if !$tables->{wild} && chance(0.2);
 
 	my $from = source($tables);
 	my @columns = @{ $from->{columns} };

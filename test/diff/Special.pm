@@ -27,7 +27,8 @@ sub volatile_values
 	my ($t, @ints) = @_;
 	my $x = pick('random()', '(random() * 1000)::numeric(10,2)', '(random() * 1000)::int', 'random()::text', 'clock_timestamp()');
 	my $from = pick(
-		"(SELECT $x x, aj FROM t UNION ALL SELECT $x, aj FROM t) s", "(SELECT $x x, aj FROM t) s",
+		("(SELECT $x x, aj FROM t UNION ALL SELECT $x, aj FROM t) s") x 3,
+		"(SELECT $x x, aj FROM t) s",
 		"(SELECT $x x, aj FROM t OFFSET 0) s", "(SELECT $x x, aj FROM t WHERE $ints[0] > 0) s", "(SELECT $x x, aj FROM p) s");
 	my @calls = (
 		'agg:count(*) FILTER (WHERE x < x)', 'agg:max((x <> x)::int)', 'agg:count(x)', 'agg:bool_and(x = x)',
@@ -150,22 +151,25 @@ sub many_states
 	return { sql => "SELECT $key, " . join(', ', @calls) . ' FROM ' . pick('t', 't', 'p') . " GROUP BY $key", float => [ (0) x (@keys + @calls) ], serial => chance(0.7) };
 }
 
-# Batches whose values are longer than those of all batches before, with constants
-# among the arguments that no column of the engine can hold.
+# Small batches whose values are longer than those of the batches before, with
+# constants among the arguments that no column of the engine can hold: what lives as
+# long as a batch, and what lives as long as the query.
 sub longer_values
 {
 	my ($t, @ints) = @_;
 	my $text = 'repeat(' . pick("'d'", "'xy'") . ', 8 + (id / ' . pick(64, 300, 1000) . ') * 6)';
-	my $type = pick('numeric', 'numeric(10,2)', 'numeric(40,2)', 'text', 'float8');
+	my $type = pick('numeric(10,2)', 'numeric(40,2)', 'numeric(40,2)', 'numeric', 'text', 'float8');
 	my $constant = constant($type, Values::literal($type, 1));
-	my @calls = (
-		"left(agg:max($text), 40)", "agg:sum(length($text))", "length(string_agg($text, '+'))", "left(gpu:last($text, id), 40)",
-		$type eq 'text' ? "agg:min($constant)" : 'agg:' . pick(qw(sum min max avg)) . "($constant)",
-		$type eq 'text' ? "agg:count($constant)" : 'agg:' . pick(qw(sum max)) . "(CASE WHEN id % 3 = 0 THEN $constant END)");
-	my $key = pick('id % 5', 'aj', "left($text, 9)", "md5($text)");
-	my @out = some(4, @calls);
+	my $of_text = pick("left(agg:max($text), 40)", "left(agg:min($text), 40)", "length(string_agg($text, '+'))", "left(gpu:last($text, id), 40)");
+	my $of_constant = $type eq 'text' ? pick('left(agg:min(%s), 40)', 'agg:count(%s)', 'left(gpu:first(%s, id), 40)') : pick(qw(agg:sum(%s) agg:min(%s) agg:max(%s) agg:avg(%s) agg:count(%s)));
+	my $key = pick('id % 5', 'aj', "left($text, 9)", "md5($text)", 'id % 3, ' . "left($text, 12)");
+	my @out = (split(/, (?=left)/, $key), $of_text, sprintf($of_constant, $constant), pick("agg:sum(length($text))", 'agg:count(*)', sprintf($of_constant, "CASE WHEN id % 3 = 0 THEN $constant END")));
 
-	return { sql => "SELECT $key, " . join(', ', @out) . " FROM t GROUP BY 1", float => [ 0, map { /avg|sum\(length/ ? 1 : 0 } @out ] };
+	return {
+		sql => 'SELECT ' . join(', ', @out) . ' FROM ' . pick('t', 't', 't', '(SELECT id, aj FROM t OFFSET 0) t') . " GROUP BY $key",
+		float => [ map { /avg|sum\(length/ ? 1 : 0 } @out ],
+		small_batches => 1
+	};
 }
 
 my %kinds = (
@@ -181,7 +185,7 @@ my %kinds = (
 sub make_query
 {
 	my ($tables) = @_;
-	my $kind = pick(sort keys %kinds);
+	my $kind = pick(sort(keys %kinds), 'longer values', 'volatile values', 'volatile calls');
 	my $t = $tables->{t};
 	my @ints = map { $_->{name} } grep { $_->{info}{int} } @{ $t->{columns} };
 	my $query = $kinds{$kind}->($t, @ints[ int(rand(@ints)), 0 ]);

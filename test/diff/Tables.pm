@@ -11,7 +11,7 @@ BEGIN { *pick = \&Types::pick; *chance = \&Types::chance; *int_between = \&Types
 # Set to try the feed that reads pages: tables with a history, base tables only.
 our $pages = 0;
 
-my @sizes = (0, 1, 2, 30, 300, 300, 1000, 3000, 3000, 6000);
+my @sizes = (0, 1, 2, 30, 300, 1000, 1000, 3000, 3000, 6000);
 
 # A column: { name, type (a key of %Types::types), info }.
 sub make_columns

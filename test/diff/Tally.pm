@@ -16,15 +16,47 @@ my ($watched, %took) = (0);
 
 # The least share of answered runs, in percent, of each feature, and of watched
 # runs of each path: about a third of what random queries have.
-our (%features, %paths);
+my (%features, %paths);
 
-# Sets the floors, for tables with pages of a history or for all.
+my %usual = (
+	'with rows' => 60,
+	'GROUP BY nothing' => 5, 'GROUP BY one key' => 12, 'GROUP BY several keys' => 18,
+	'IN of 1 to 9' => 6, 'IN of 10 to 999' => 2.2, 'IN of 1000 and more' => 0.6,
+	'UNION ALL' => 1, views => 0.8, partitions => 0.7,
+	constants => 18, 'odd constants' => 2.8, 'constants as keys' => 1.6, 'subqueries as constants' => 3.5,
+	parameters => 2.3, variables => 2.5,
+	expressions => 15, subplans => 0.4, 'subqueries that are not reached' => 0.7,
+	(map { ("cursor $_" => 0.3) } qw(beside changes held_at_once hold scroll steps two)),
+	(map { ("form $_" => 0.3) } qw(correlated exists execute_into lateral nested made rescan subquery union view with_twice)),
+	'form cursor' => 3, 'form do_block' => 1.4, 'form function' => 1.8, 'form prepared' => 4, 'form sql_function' => 1, 'form plain' => 16,
+	(map { ($_ => 0.4) } 'errors behind FILTER', 'histogram bounds', 'longer values', 'never evaluated', 'volatile calls', 'volatile values', q{users' states}),
+	'keys that look different' => 2.5, 'ordered aggregates' => 1, 'own aggregates' => 8, q{users' aggregates} => 4,
+	parallel => 8,
+	q{setting GB'} => 1, 'setting batch_rows = 1048576' => 0.6, 'setting batch_rows = 64' => 10, q{setting work_mem = '64kB'} => 15,
+	q{setting work_mem = '2147483647kB'} => 0.3);
+my %of_random_tables = (
+	TABLESAMPLE => 0.6, WITH => 2, 'columns that depend on a key' => 0.5, 'odd values' => 0.7, 'wide values' => 0.7);
+
+my %cpu_paths = (
+	'feed heap' => 12, 'feed tuples' => 15, spilled => 4, 'several batches' => 10,
+	'strategy single' => 6, 'strategy direct' => 3, 'strategy hash' => 12, 'strategy segmented' => 6, 'strategy sort' => 3);
+
+# Sets the floors, for tables with pages of a history or for random ones, and for
+# the engine that the session chooses.
 sub expect
 {
 	my ($pages) = @_;
 
-	%features = ('with rows' => 60);
-	%paths = ('custom scan' => 90, $pages ? ('feed heap' => 60) : ());
+	%features = (%usual, $pages ? () : %of_random_tables);
+	%paths = ('custom scan' => 90, rescans => 2, 'workers launched' => 1.5);
+	if (($ENV{PGOPTIONS} // '') =~ /gpuagg\.engine=cuda/)
+	{
+		%paths = (%paths, 'engine cuda' => 12, 'feed heap' => 12, 'feed tuples' => 15);
+	}
+	else
+	{
+		%paths = (%paths, %cpu_paths, $pages ? ('feed heap' => 50, 'feed tuples' => 0, 'strategy segmented' => 0) : ());
+	}
 	return;
 }
 
@@ -125,7 +157,7 @@ sub report
 		my $enough = !$judged || percent($n, $whole) >= $floor;
 
 		push @low, $name if !$enough;
-		printf("#   %-28s %6d  %5.1f %%%s%s%s\n", $name, $n, percent($n, $whole),
+		printf("#   %-36s %6d  %5.1f %%%s%s%s\n", $name, $n, percent($n, $whole),
 			defined $floor ? sprintf('  at least %g %%', $floor) : '',
 			$more, $enough ? '' : '  TOO FEW');
 	};

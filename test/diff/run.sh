@@ -54,7 +54,7 @@ sum_up() {
 			next
 		}
 		/^#   .* %/ {
-			name = substr($0, 5, 28); sub(/ +$/, "", name); n = substr($0, 33, 7) + 0
+			name = substr($0, 5, 36); sub(/ +$/, "", name); n = substr($0, 41, 7) + 0
 			if (!((kind, name) in sum)) order[++lines] = kind SUBSEP name
 			sum[kind, name] += n
 		}
@@ -63,7 +63,7 @@ sum_up() {
 				total["queries"], errors, total["answers"], total["runs"])
 			for (i = 1; i <= lines; i++) {
 				split(order[i], part, SUBSEP)
-				printf("#   %-32s %7d  %5.1f %% of %s\n", part[2], sum[order[i]],
+				printf("#   %-36s %7d  %5.1f %% of %s\n", part[2], sum[order[i]],
 					total[part[1]] ? 100 * sum[order[i]] / total[part[1]] : 0, part[1])
 			}
 		}' "$@"
