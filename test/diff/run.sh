@@ -19,7 +19,7 @@ while [[ $# -gt 0 ]]; do
 	--seed) seed=$2 ;;
 	--queries) queries=$2 ;;
 	--scripts) results=$2 ;;
-	--pages | --show)
+	--pages | --gpu | --show)
 		[[ $1 == --pages ]] && pages=-pages
 		rest+=("$1")
 		shift
