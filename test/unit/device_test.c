@@ -418,6 +418,9 @@ little_memory(void)
 				ended++;
 				check_right(&run, &whole, current.name);
 			}
+			/* four times the table is too much then, and less does */
+			CHECK(current.key != key_distinct || part < 12 || run.taken == whole.taken,
+				  "%s: taken %x with %d sixteenths of the memory", current.name, run.taken, part);
 			free(run.groups);
 		}
 		free(whole.groups);
