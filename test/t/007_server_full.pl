@@ -21,6 +21,7 @@ gpuagg.engine = 'cuda'
 max_parallel_workers_per_gather = 0
 CONF
 $ENV{GPUAGG_STANDIN_WATCHDOG} = 3;
+$ENV{GPUAGG_STANDIN_SKIPPED} = 'not used: too old';
 $node->start;
 
 # Every type that a column travels in, with NULLs here and there, a value beyond 64 bits and integers that no double holds.
@@ -65,6 +66,9 @@ sub wait_until_ready
 
 ok(wait_until_ready(), 'the server starts');
 my $restarts = $node->safe_psql('postgres', 'SELECT restarts FROM gpuagg_devices() WHERE device = 0');
+
+is($node->safe_psql('postgres', 'SELECT device, name, state, last_error FROM gpuagg_devices() WHERE device > 1'),
+	'7|stand-in|not used|not used: too old', 'a device that is not used is listed, with the reason');
 
 # What travels: keys, arguments, filters, counts, bins, codes and payloads.
 my %query = (
