@@ -8,8 +8,9 @@
  * copies and reduces it.  Groups are fetched in chunks and handed out where they
  * lie in the arena.
  *
- * Whatever goes wrong at the server (it ends, a float sum overflows) is ENGINE_FAILED with the reason: the executor then starts
- * over with the CPU engine, which also raises the error that core would raise.
+ * Whatever goes wrong at the server (it ends, a float sum overflows) is
+ * ENGINE_FAILED with the reason: the executor then starts over with the CPU
+ * engine, which also raises the error that core would raise.
  *
  * The participants of a parallel scan join one query at the server where they
  * can; the last of them has the groups of all.  Where each has a query of its own
@@ -216,6 +217,19 @@ cuda_open(const AggSpec *spec, const EngineEnv *env)
 
 /* ---- rows ---- */
 
+/*
+ * A sum that left its range here might not where all rows are added in order; the
+ * rows of a parallel plan come once, and there the error stands.
+ */
+static EngineStatus
+note_merger_errors(CudaEngine *cuda)
+{
+	if (cuda->merger->errors != 0 && !cuda->env.parallel)
+		return fail(cuda, "a sum out of range, which the CPU engine reports");
+	cuda->base.errors |= cuda->merger->errors;
+	return ENGINE_OK;
+}
+
 /* These rows stay with the CPU. */
 static EngineStatus
 set_aside(CudaEngine *cuda, const Batch *batch)
@@ -227,9 +241,9 @@ set_aside(CudaEngine *cuda, const Batch *batch)
 	if (!cuda->env.parallel && cuda_query_batch_zeros(cuda->query, batch))
 		return fail(cuda, "a minimum or maximum of -0 and 0 depends on row order");
 	cuda->rows_aside += batch->nrows;
-	if (merger->ops->add_batch(merger, batch) == ENGINE_OK)
-		return ENGINE_OK;
-	return fail(cuda, merger->failure);
+	if (merger->ops->add_batch(merger, batch) != ENGINE_OK)
+		return fail(cuda, merger->failure);
+	return note_merger_errors(cuda);
 }
 
 /* The server had no room for the rows of this buffer. */
@@ -515,8 +529,9 @@ merge_own(CudaEngine *cuda)
 		if (cuda_merge_groups(merger, &groups) != ENGINE_OK)
 			return fail(cuda, merger->failure);
 	}
-	cuda->base.errors |= merger->errors;
-	return cuda->base.failure[0] == '\0' ? ENGINE_OK : ENGINE_FAILED;
+	if (cuda->base.failure[0] != '\0')
+		return ENGINE_FAILED;
+	return note_merger_errors(cuda);
 }
 
 static EngineStatus
@@ -543,8 +558,7 @@ cuda_finish(Engine *engine)
 	if (status != ENGINE_OK)
 		return status;
 	status = cuda->merger->ops->finish(cuda->merger);
-	cuda->base.errors |= cuda->merger->errors;
-	return status;
+	return status == ENGINE_OK ? note_merger_errors(cuda) : fail(cuda, cuda->merger->failure);
 }
 
 static bool
