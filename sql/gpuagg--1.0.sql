@@ -362,7 +362,7 @@ CREATE FUNCTION gpuagg_devices(OUT device int4, OUT name text, OUT memory int8, 
 	RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 4;
 COMMENT ON FUNCTION gpuagg_devices() IS
-'a row a GPU in use: its number and name, its memory and what the extension holds of it in bytes, the driver, the sessions now served; of the whole server: queries since its start, those that failed there, those of them that ran out of device memory, how often it was started again, its state and its last error (null if none); no row without a GPU';
+'a row a GPU in use: its number and name, its memory and what the extension holds of it in bytes, the driver, the sessions now served; of the whole server: queries since its start, those that failed there or had no room for all rows, those of them that ran out of device memory or bins, how often it was started again, its state and its last error (null if none), or a note on this GPU; a row as well for a GPU that cannot be used, with the state "not used" and the reason as its last error; no row without a GPU';
 
 CREATE FUNCTION gpuagg_progress(OUT pid int4, OUT datid oid, OUT relid oid, OUT blocks_done int8, OUT blocks_total int8,
 	OUT rows int8, OUT groups int8)

@@ -229,6 +229,19 @@ cuda_open(const AggSpec *spec, const EngineEnv *env)
 
 /* ---- rows ---- */
 
+/*
+ * A sum that left its range here might not where all rows are added in order; the
+ * rows of a parallel plan come once, and there the error stands.
+ */
+static EngineStatus
+note_merger_errors(CudaEngine *cuda)
+{
+	if (cuda->merger->errors != 0 && !cuda->env.parallel)
+		return fail(cuda, "a sum out of range, which the CPU engine reports");
+	cuda->base.errors |= cuda->merger->errors;
+	return ENGINE_OK;
+}
+
 /* These rows stay with the CPU. */
 static EngineStatus
 set_aside(CudaEngine *cuda, const Batch *batch)
@@ -242,9 +255,7 @@ set_aside(CudaEngine *cuda, const Batch *batch)
 	cuda->rows_aside += batch->nrows;
 	if (merger->ops->add_batch(merger, batch) != ENGINE_OK)
 		return fail(cuda, merger->failure);
-	/* whoever emits the groups sees only what this process exports */
-	cuda->base.errors |= merger->errors;
-	return ENGINE_OK;
+	return note_merger_errors(cuda);
 }
 
 /* The server had no room for the rows of this buffer. */
@@ -565,8 +576,9 @@ merge_own(CudaEngine *cuda)
 		if (cuda_merge_groups(merger, &groups) != ENGINE_OK)
 			return fail(cuda, merger->failure);
 	}
-	cuda->base.errors |= merger->errors;
-	return cuda->base.failure[0] == '\0' ? ENGINE_OK : ENGINE_FAILED;
+	if (cuda->base.failure[0] != '\0')
+		return ENGINE_FAILED;
+	return note_merger_errors(cuda);
 }
 
 static EngineStatus
@@ -593,8 +605,7 @@ cuda_finish(Engine *engine)
 	if (status != ENGINE_OK)
 		return status;
 	status = cuda->merger->ops->finish(cuda->merger);
-	cuda->base.errors |= cuda->merger->errors;
-	return status;
+	return status == ENGINE_OK ? note_merger_errors(cuda) : fail(cuda, cuda->merger->failure);
 }
 
 static bool

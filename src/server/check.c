@@ -102,12 +102,12 @@ check_slot(const WireQuery *q, const WireSlot *slot)
 		case WIRE_BIN_NONE:
 			return slot->width == 1 ? NULL : "slot width without bins";
 		case WIRE_BIN_UNIFORM:
-			if (slot->bin_n < 1 || slot->width != slot->bin_n + 2)
+			if (slot->bin_n < 1 || slot->bin_n != slot->width - 2)
 				return "number of bins";
 			/* with other bounds gpuagg_bin_uniform leaves the bins */
 			return isfinite(slot->lo) && isfinite(slot->hi) && slot->lo != slot->hi ? NULL : "bounds of bins";
 		case WIRE_BIN_THRESHOLDS:
-			if (slot->bin_n < 1 || slot->width != slot->bin_n + 1)
+			if (slot->bin_n < 1 || slot->bin_n != slot->width - 1)
 				return "number of thresholds";
 			return slot->thresholds <= q->nthresholds &&
 				(uint32_t) slot->bin_n <= q->nthresholds - slot->thresholds ? NULL : "thresholds";
@@ -153,13 +153,28 @@ array_fits(const WireBatch *b, uint32_t at, size_t need)
 	return at % WIRE_ALIGN == 0 && at <= b->bytes && need <= b->bytes - at;
 }
 
-/* Do products of matrices get them in their size, and other operators none? */
+/*
+ * Do products of matrices get them in their size, and other operators none?  Of
+ * operators whose rows are kept, the server reads the input itself: integers
+ * or doubles, in the widths that it knows of either.
+ */
 static bool
 suits(int monoid, uint32_t type)
 {
 	if (monoid >= MONOID_MAT2 && monoid <= MONOID_MAT5)
 		return type == (uint32_t) (WIRE_MAT2 + monoid - MONOID_MAT2);
+	if (monoid == MONOID_MAXSUB_I64 || monoid == MONOID_LONGEST_RUN || monoid == MONOID_LONGEST_ASC)
+		return type <= WIRE_I64;
+	if (!gpuagg_monoids[monoid].commutative)
+		return type <= WIRE_I64 || type == WIRE_F32 || type == WIRE_F64;
 	return type < WIRE_MAT2;
+}
+
+/* Values that a bin is found by, as a number. */
+static bool
+has_bin(uint32_t type)
+{
+	return type <= WIRE_I64 || type == WIRE_F32 || type == WIRE_F64;
 }
 
 const char *
@@ -193,7 +208,8 @@ check_batch(const WireBatch *b, const WireQuery *q, size_t length, size_t buffer
 	{
 		const WireColumn *col = &b->cols[q->keys[k].col];
 
-		if (wire_width(col->type) != q->keys[k].width || col->values == WIRE_NO_ARRAY)
+		if (col->type > WIRE_I64 || wire_width(col->type) != q->keys[k].width ||
+			col->values == WIRE_NO_ARRAY)
 			return "key column of another width";
 		if (col->validity != WIRE_NO_ARRAY && !q->keys[k].nullable)
 			return "NULLs in a key that has none";
@@ -212,6 +228,8 @@ check_batch(const WireBatch *b, const WireQuery *q, size_t length, size_t buffer
 
 		if (slot->bin_kind == WIRE_BIN_HLL && b->cols[slot->col[0]].type > WIRE_I64)
 			return "hashes are no integers";
+		if (slot->bin_kind != WIRE_BIN_NONE && !has_bin(b->cols[slot->col[0]].type))
+			return "bins of what is no number";
 		for (int c = 0; c < 2; c++)
 		{
 			const WireColumn *col = slot->col[c] >= 0 ? &b->cols[slot->col[c]] : NULL;

@@ -449,10 +449,11 @@ static DeviceStatus
 cuda_lane_open(Lane **lane, int device, char *arena, size_t buffer_bytes, int buffers,
 			   DeviceError *error)
 {
-	Lane	   *l = take_idle(device);
+	Lane	   *l;
 	DeviceStatus status;
 
 	CUDA_CHECK(cudaSetDevice(ordinals[device]));
+	l = take_idle(device);
 	if (l == NULL)
 		l = calloc(1, sizeof(*l));
 	if (l == NULL)

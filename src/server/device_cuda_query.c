@@ -391,18 +391,40 @@ cuda_finish(Query *query, WireFinished *result, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* n rows of a slot's states to the host, from their bins if those are not in order. */
+/* Memory to gather n groups of direct bins, with their bins in it. */
 static DeviceStatus
-fetch_states(Query *query, const WireGroups *out, int s, const int32_t *bins, char *to,
-			 DeviceError *error)
+prepare_gather(Query *query, const WireGroups *out, DeviceError *error)
+{
+	size_t		bytes = out->n * sizeof(int32_t);
+	size_t		row = 0;
+
+	for (int s = 0; s < query->q->nslots; s++)
+		row = slot_state_bytes(query->q, s) > row ? slot_state_bytes(query->q, s) : row;
+	DEVICE_CHECK(query_reserve(query, &query->bins, bytes, error));
+	DEVICE_CHECK(query_reserve(query, &query->staging, out->n * row, error));
+	CUDA_CHECK(cudaMemcpyAsync(query->bins.at, query->bin_of + out->first, bytes,
+							   cudaMemcpyHostToDevice, query->stream));
+	return DEVICE_OK;
+}
+
+/* n rows of a slot's states to the host. */
+static DeviceStatus
+fetch_states(Query *query, const WireGroups *out, int s, bool gather, char *to, DeviceError *error)
 {
 	size_t		row = slot_state_bytes(query->q, s);
-	const char *from = (const char *) query->groups.slot[s].at + out->first * row;
+	const char *states = query->groups.slot[s].at;
+	const char *from = states + out->first * row;
 
-	if (bins)
+	if (query->form == FORM_DIRECT && !gather)
 	{
-		DEVICE_CHECK(query_reserve(query, &query->staging, out->n * row, error));
-		KERNEL_CHECK(device_gather(query->groups.slot[s].at, row, bins, out->n, query->staging.at,
+		for (uint32_t g = 0; g < out->n; g++)
+			CUDA_CHECK(cudaMemcpyAsync(to + g * row, states + query->bin_of[out->first + g] * row,
+									   row, cudaMemcpyDeviceToHost, query->stream));
+		return DEVICE_OK;
+	}
+	if (gather)
+	{
+		KERNEL_CHECK(device_gather(states, row, query->bins.at, out->n, query->staging.at,
 								   query->stream));
 		from = query->staging.at;
 	}
@@ -415,19 +437,21 @@ cuda_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	char	   *base = lane->arena + out->buffer * lane->buffer_bytes;
-	const int32_t *bins = NULL;
+	bool		gather = query->form == FORM_DIRECT;
 
 	if (out->first > (uint64_t) query->ngroups || out->n > query->ngroups - out->first)
 		return device_say(error, DEVICE_UNSUPPORTED, "no such groups");
-	if (query->form == FORM_DIRECT)
+	if (gather)
 	{
+		DeviceStatus status = prepare_gather(query, out, error);
+
 		memcpy(base + out->keys, query->host_keys + out->first * q->key_bytes,
 			   (size_t) out->n * q->key_bytes);
-		DEVICE_CHECK(query_reserve(query, &query->bins, out->n * sizeof(int32_t), error));
-		CUDA_CHECK(cudaMemcpyAsync(query->bins.at, query->bin_of + out->first,
-								   out->n * sizeof(int32_t), cudaMemcpyHostToDevice,
-								   query->stream));
-		bins = query->bins.at;
+		/* one by one, where there is no memory: what was reduced can be had */
+		if (status == DEVICE_NO_MEMORY)
+			gather = false;
+		else
+			DEVICE_CHECK(status);
 	}
 	else if (query->form == FORM_HASH)
 		CUDA_CHECK(cudaMemcpyAsync(base + out->keys,
@@ -435,6 +459,6 @@ cuda_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
 								   (size_t) out->n * q->key_bytes, cudaMemcpyDeviceToHost,
 								   query->stream));
 	for (int s = 0; s < q->nslots; s++)
-		DEVICE_CHECK(fetch_states(query, out, s, bins, base + out->slots[s], error));
+		DEVICE_CHECK(fetch_states(query, out, s, gather, base + out->slots[s], error));
 	return cuda_sync(query, error);
 }

@@ -135,6 +135,17 @@ query_leave(OpenQuery *query)
 	free(query);
 }
 
+DeviceStatus
+query_failure(OpenQuery *query, DeviceError *error)
+{
+	DeviceStatus status;
+
+	pthread_mutex_lock(&query->lock);
+	status = earlier_failure(query, error);
+	pthread_mutex_unlock(&query->lock);
+	return status;
+}
+
 /* ---- device calls ---- */
 
 /* Takes the query for a call, if it has not failed and stands at this point of its life. */

@@ -122,6 +122,8 @@ extern DeviceStatus query_finish(OpenQuery *query, WireFinished *result, DeviceE
 extern DeviceStatus query_fetch(OpenQuery *query, Lane *lane, const WireGroups *out,
 								DeviceError *error);
 extern DeviceStatus query_reset(OpenQuery *query, DeviceError *error);
+/* What it failed with, or DEVICE_OK. */
+extern DeviceStatus query_failure(OpenQuery *query, DeviceError *error);
 
 /* ---- watchdog.c ---- */
 

@@ -209,22 +209,25 @@ on_batch(Session *s, size_t length)
 	WireBatch	batch = s->body.batch;
 	const char *wrong = check_batch(&batch, &s->query->wire, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
 	DeviceError error = {""};
-	DeviceStatus status;
+	DeviceStatus status = DEVICE_OK;
 	double		ms = 0;
 	size_t		bytes = 0;
+	bool		full;
 
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
 	if (s->pending && s->batch.buffer == batch.buffer && !reduce_pending(s))
 		return false;
-	if (atomic_load(&s->query->full))
-		return reduce_pending(s) && send_done(s, batch.buffer, false);
-	status = WATCHED(device_ops.copy(s->lane, &batch, &bytes, &error));
+	/* what will not be taken need not be copied */
+	full = atomic_load(&s->query->full);
+	if (!full)
+		status = WATCHED(device_ops.copy(s->lane, &batch, &bytes, &error));
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
 	if (!reduce_pending(s))
 		return false;
-	status = WATCHED(device_ops.copy_wait(s->lane, batch.buffer, &ms, &error));
+	if (!full)
+		status = WATCHED(device_ops.copy_wait(s->lane, batch.buffer, &ms, &error));
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
 	s->batch = batch;
@@ -258,9 +261,15 @@ static bool
 on_leave(Session *s, size_t length)
 {
 	WireFinished left = {0};
+	DeviceError error = {""};
+	DeviceStatus status;
 
 	if (length != 0)
 		return fail(s, FAILURE_PROTOCOL, "leave length");
+	/* rows that this one gave may be lost by another's failure */
+	status = query_failure(s->query, &error);
+	if (status != DEVICE_OK)
+		return device_fail(s, status, &error);
 	return settle(s, &left) && wire_send(s->sock, MESSAGE_LEFT, &left, sizeof(left));
 }
 

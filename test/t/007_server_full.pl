@@ -21,6 +21,7 @@ gpuagg.engine = 'cuda'
 max_parallel_workers_per_gather = 0
 CONF
 $ENV{GPUAGG_STANDIN_WATCHDOG} = 3;
+$ENV{GPUAGG_STANDIN_SKIPPED} = 'not used: too old';
 $node->start;
 
 # Every type that a column travels in, with NULLs here and there, a value beyond 64 bits and integers that no double holds.
@@ -32,7 +33,7 @@ CREATE TABLE rows AS SELECT i, i % 1000 AS k, (i % 900)::int2 AS k2,
 	CASE WHEN i % 17 > 0 THEN (i % 1024)::float4 / 4 END AS f, CASE WHEN i % 19 > 0 THEN (i % 4096)::float8 / 8 END AS x,
 	CASE WHEN i % 23 > 0 THEN (i % 5000)::numeric(12, 2) / 4 END::numeric(12, 2) AS n,
 	CASE WHEN i % 50000 = 0 THEN 1e20 + i ELSE i END::numeric(30, 2) AS wide,
-	(i % 3000000000)::oid AS o, date '2024-01-01' + i % 366 AS d
+	(4294967295 - i % 500)::oid AS o, date '2024-01-01' + i % 366 AS d
 FROM generate_series(1, 400000) i;
 ANALYZE rows;
 SQL
@@ -64,7 +65,10 @@ sub wait_until_ready
 }
 
 ok(wait_until_ready(), 'the server starts');
-my $pid = $node->safe_psql('postgres', 'SELECT restarts FROM gpuagg_devices() WHERE device = 0');
+my $restarts = $node->safe_psql('postgres', 'SELECT restarts FROM gpuagg_devices() WHERE device = 0');
+
+is($node->safe_psql('postgres', 'SELECT device, name, state, last_error FROM gpuagg_devices() WHERE device > 1'),
+	'7|stand-in|not used|not used: too old', 'a device that is not used is listed, with the reason');
 
 # What travels: keys, arguments, filters, counts, bins, codes and payloads.
 my %query = (
@@ -75,7 +79,7 @@ my %query = (
 	'text as a key' => 'SELECT t, gpu_count(*), gpu_sum(i) FROM rows GROUP BY t',
 	'keys of each kind' => 'SELECT x, t, gpu_count(*), gpu_count(x), gpu_max(x) FROM rows GROUP BY x, t',
 	'wide keys' => 'SELECT big, i / 1000 AS j, k, gpu_count(*), gpu_sum(big) FROM rows GROUP BY big, i / 1000, k',
-	'oids and dates' => 'SELECT o % 500 AS o, d, gpu_count(*), gpu_sum(i) FROM rows GROUP BY o % 500, d',
+	'oids and dates' => 'SELECT o, d, gpu_count(*), gpu_max(o) FROM rows GROUP BY o, d',
 	'histograms' => "SELECT k, gpu_histogram(x, 0, 500, 40), gpu_histogram(big, 9223372036854775000, 9223372036854775800, 5) FROM rows WHERE k < 50 GROUP BY k",
 	'sketches' => 'SELECT k, gpu_approx_count_distinct(i), gpu_approx_count_distinct(t) FROM rows WHERE k < 20 GROUP BY k',
 	'extremes with payloads' => 'SELECT k, gpu_argmax(i, x), gpu_argmin(d, f) FROM rows GROUP BY k',
@@ -87,7 +91,7 @@ foreach my $name (sort keys %query)
 	my $rows = "SELECT count(*), md5(string_agg(g::text, ',' ORDER BY g::text)) FROM ($query{$name}) g";
 	my $plain = $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $rows");
 
-	foreach my $from (1, 2, 4)
+	foreach my $from (1, 3)
 	{
 		foreach my $plan ('', $parallel)
 		{
@@ -101,7 +105,7 @@ foreach my $name (sort keys %query)
 		}
 	}
 }
-is(device('restarts'), $pid, 'the server lives on');
+is(device('restarts'), $restarts, 'the server lives on');
 is(device('memory_used'), 0, '... without memory left behind');
 
 # Some rows there and some here.
@@ -129,6 +133,16 @@ is(device('memory_used'), 0, '... without memory left behind');
 	provoke(undef);
 }
 
+# Sums that leave their range only where some rows are added apart: core's answer is a sum.
+{
+	my $rows = 'SELECT sum(s) FROM (SELECT gpu_sum(CASE WHEN i = 1 THEN -1.5e308 WHEN i > 300000 AND i % 10 = 0 THEN 2e304 ELSE 0 END::float8) AS s FROM rows) g';
+	my $plain = $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $rows");
+
+	provoke('memory 2');
+	is($node->safe_psql('postgres', $rows), $plain, 'a sum out of range in a part of the rows');
+	provoke(undef);
+}
+
 # A rescan starts with a server that has room again.
 {
 	my $rows = 'SELECT j, c, s FROM (VALUES (1), (2), (3)) v(j), LATERAL (SELECT count(*) AS c, sum(s) AS s FROM (SELECT k, gpu_sum(i) AS s FROM rows WHERE i % 3 < j GROUP BY k) g) l ORDER BY j';
@@ -151,7 +165,7 @@ is(device('memory_used'), 0, '... without memory left behind');
 	like($err, qr/engine "cuda" failed: too many resources requested for launch\n.*cannot be read again/s, '... or a clear error, in a parallel plan');
 	is($out, '', '... and no answer');
 	is($node->safe_psql('postgres', "$parallel $rows"), '1000|400000', 'the next query runs');
-	is(device('restarts'), $pid, '... at the same server');
+	is(device('restarts'), $restarts, '... at the same server');
 	is(device('memory_used'), 0, '... without memory left behind');
 }
 
@@ -160,12 +174,12 @@ is(device('memory_used'), 0, '... without memory left behind');
 	my $since = time;
 
 	provoke('hang');
-	is($node->safe_psql('postgres', 'SELECT count(*) FROM (SELECT k, gpu_sum(i) FROM rows GROUP BY k) g'), '1000',
+	is($node->safe_psql('postgres', 'SELECT count(*), sum(c) FROM (SELECT k, gpu_count(*) AS c FROM rows GROUP BY k) g'), '1000|400000',
 		'a device that hangs: the CPU engine answers');
 	provoke(undef);
 	cmp_ok(time - $since, '<', 20, '... within the deadline');
-	wait_until_ready();
-	is(device('restarts'), $pid + 1, '... and the server was started again');
+	ok($node->poll_query_until('postgres', "SELECT restarts = $restarts + 1 FROM gpuagg_devices() WHERE device = 0"),
+		'... and the server was started again');
 	like(slurp_file($node->logfile), qr/ending because of a device error: a call of the GPU does not return/, '... which the log explains');
 }
 

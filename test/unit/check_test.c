@@ -110,6 +110,10 @@ queries(void)
 	QUERY(query.slots[2].bin_kind = WIRE_BIN_THRESHOLDS; query.slots[2].width = 9);
 	QUERY(query.slots[2].bin_kind = WIRE_BIN_HLL);
 	QUERY(query.slots[2].bin_kind = WIRE_BIN_HLL; query.slots[2].monoid = MONOID_HLL_MAX; query.slots[2].width = 1);
+	QUERY(query.slots[2].bin_n = INT32_MAX);
+	QUERY(query.slots[2].lo = 0.0 / 0.0);
+	QUERY(query.slots[2].hi = 1.0 / 0.0);
+	QUERY(query.slots[2].lo = query.slots[2].hi);
 	QUERY(query.slots[2].bin_n = 1 << 25; query.slots[2].width = (1 << 25) + 2);
 }
 
@@ -135,6 +139,11 @@ batches(void)
 	BATCH(query.slots[1].filter = 1);
 	BATCH(query.norder = 1; query.order[0].col = 2);
 	BATCH(batch.cols[1].type = WIRE_MAT2; batch.nrows = 10);
+	BATCH(batch.cols[0].type = WIRE_F32);
+	BATCH(batch.cols[2].type = WIRE_I128; batch.nrows = 10);
+	BATCH(query.flags = WIRE_ORDERED; query.slots[1].monoid = MONOID_MAXSUB_I64; batch.cols[1].type = WIRE_F32);
+	BATCH(query.flags = WIRE_ORDERED; query.slots[1].monoid = MONOID_MAXSUB_F64; batch.cols[1].type = WIRE_I128;
+		  batch.nrows = 10);
 }
 
 int

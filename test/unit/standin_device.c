@@ -16,7 +16,8 @@
  *		fetch		the process dies when groups are fetched: then, n counts fetches
  *		keys		groups come back with keys that nobody sent
  *
- * The environment variable GPUAGG_STANDIN_DEVICES says how many devices there are (default 2; 0: none).
+ * The environment variable GPUAGG_STANDIN_DEVICES says how many devices there are (default 2; 0: none);
+ * GPUAGG_STANDIN_SKIPPED is the note of another that cannot be used.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -200,6 +201,7 @@ standin_start(const char *list, WireStatus *status, DeviceError *error)
 {
 	const char *n = getenv("GPUAGG_STANDIN_DEVICES");
 	const char *seconds = getenv("GPUAGG_STANDIN_IDLE");
+	const char *note;
 
 	if (seconds)
 		arena_idle_seconds = atoi(seconds);
@@ -211,6 +213,13 @@ standin_start(const char *list, WireStatus *status, DeviceError *error)
 	if (status->ndevices == 0)
 		return device_say(error, DEVICE_UNSUPPORTED, "no CUDA device found");
 	status->driver = 13000;
+	if ((note = getenv("GPUAGG_STANDIN_SKIPPED")) != NULL)
+	{
+		status->nskipped = 1;
+		status->skipped[0].ordinal = 7;
+		snprintf(status->skipped[0].name, sizeof(status->skipped[0].name), "stand-in");
+		snprintf(status->skipped[0].note, sizeof(status->skipped[0].note), "%s", note);
+	}
 	for (uint32_t d = 0; d < status->ndevices; d++)
 	{
 		WireDevice *dev = &status->devices[d];

@@ -1,0 +1,358 @@
+/*
+ * session_test.c
+ *	  The GPU server's sessions over a stub of the CUDA run time: three
+ *	  connections share a query, of which every allocation and launch fails.
+ *
+ * Either all batches are answered, and the groups are those of the batches taken;
+ * or one connection is told of a failure, and the others the same when they ask
+ * next.  The server goes on, a query beside it has its groups, and nothing is
+ * left when all have gone.
+ */
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cuda/cases.h"
+#include "cuda/cuda_stub.h"
+
+#define PARTICIPANTS 3
+
+void
+server_log(const char *format,...)
+{
+	(void) format;
+}
+
+/* No fault here loses the device. */
+void
+server_abandon(const char *reason)
+{
+	printf("Bail out! the server ends: %s\n", reason);
+	exit(1);
+}
+
+void *
+stub_dlopen(const char *name, int flags)
+{
+	(void) name, (void) flags;
+	return &stub_devices;
+}
+
+/* ---- a client ---- */
+
+typedef struct Peer
+{
+	int			sock;
+	char	   *arena;
+	WireFailed	failed;			/* what the last answer was, if its text is not empty */
+} Peer;
+
+/* The welcome, which brings the arena. */
+static bool
+receive_welcome(Peer *peer)
+{
+	struct
+	{
+		MessageHeader header;
+		WireWelcome welcome;
+	}			message;
+	struct iovec iov = {&message, sizeof(message)};
+	union
+	{
+		char		space[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	}			control;
+	struct msghdr msg = {.msg_iov = &iov,.msg_iovlen = 1,.msg_control = control.space,
+		.msg_controllen = sizeof(control.space)
+	};
+	int			fd;
+
+	if (recvmsg(peer->sock, &msg, MSG_WAITALL) != sizeof(message) || CMSG_FIRSTHDR(&msg) == NULL)
+		return false;
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
+	peer->arena = mmap(NULL, message.welcome.arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	return peer->arena != MAP_FAILED;
+}
+
+static bool
+peer_open(Peer *peer)
+{
+	WireHello	hello = {GPUAGG_PROTOCOL_VERSION, 0};
+	int			ends[2];
+
+	memset(peer, 0, sizeof(*peer));
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
+		return false;
+	session_start(ends[1]);
+	peer->sock = ends[0];
+	return wire_send(peer->sock, MESSAGE_HELLO, &hello, sizeof(hello)) && receive_welcome(peer);
+}
+
+static void
+peer_close(Peer *peer)
+{
+	if (peer->arena)
+		munmap(peer->arena, ARENA_BYTES);
+	close(peer->sock);
+}
+
+/* Says something, and gets an answer of this type, or a failure. */
+static bool
+ask(Peer *peer, MessageType type, const void *body, size_t length, MessageType wanted, void *answer,
+	size_t size)
+{
+	MessageHeader header;
+	bool		garbage;
+	union
+	{
+		WireFailed	failed;
+		char		bytes[sizeof(WireStatus)];
+	}			in;
+
+	peer->failed.text[0] = '\0';
+	if (!wire_send(peer->sock, type, body, length) ||
+		!wire_receive(peer->sock, &header, &in, sizeof(in), &garbage))
+	{
+		strcpy(peer->failed.text, "the connection was closed");
+		return false;
+	}
+	if (header.type == MESSAGE_FAILED && header.length == sizeof(WireFailed))
+	{
+		peer->failed = in.failed;
+		CHECK(in.failed.text[0] != '\0', "a failure without a text");
+		return false;
+	}
+	CHECK(header.type == (uint32_t) wanted && header.length == size, "an answer of type %u, not %d", header.type,
+		  wanted);
+	memcpy(answer, &in, size);
+	return true;
+}
+
+static bool
+open_query(Peer *peer, const Case *c, uint64_t share)
+{
+	struct
+	{
+		WireQuery	q;
+		double		thresholds[8];
+	}			body = {.q = c->q};
+
+	body.q.share = share;
+	memcpy(body.thresholds, c->thresholds, sizeof(body.thresholds));
+	return ask(peer, MESSAGE_OPEN, &body, sizeof(WireQuery) + c->q.nthresholds * sizeof(double), MESSAGE_OPENED,
+			   &body, 0);
+}
+
+static bool
+give_batch(Peer *peer, const Case *c, int b, bool *taken)
+{
+	WireBatch	batch;
+	WireDone	done = {0};
+	int			buffer = b % ARENA_BUFFERS;
+
+	make_batch(c, b, buffer, peer->arena + (size_t) buffer * ARENA_BUFFER_BYTES, &batch);
+	if (!ask(peer, MESSAGE_BATCH, &batch, sizeof(batch), MESSAGE_DONE, &done, sizeof(done)))
+		return false;
+	CHECK(done.buffer == (uint32_t) buffer, "another buffer is done");
+	*taken = done.taken != 0;
+	return true;
+}
+
+/* Rows and sum of v of all groups. */
+static bool
+sum_groups(Peer *peer, uint64_t *ngroups, int64_t *count, int64_t *sum)
+{
+	WireFinished finished;
+
+	*count = *sum = 0;
+	if (!ask(peer, MESSAGE_FINISH, NULL, 0, MESSAGE_FINISHED, &finished, sizeof(finished)))
+		return false;
+	*ngroups = finished.ngroups;
+	for (uint64_t first = 0; first < finished.ngroups;)
+	{
+		WireFetch	fetch = {first, finished.ngroups - first, 0};
+		WireGroups	groups;
+
+		if (!ask(peer, MESSAGE_FETCH, &fetch, sizeof(fetch), MESSAGE_GROUPS, &groups, sizeof(groups)))
+			return false;
+		for (uint32_t g = 0; g < groups.n; g++)
+		{
+			*count += ((int64_t *) (peer->arena + groups.slots[0]))[g];
+			*sum += ((int64_t *) (peer->arena + groups.slots[1]))[g];
+		}
+		CHECK(groups.n > 0, "no groups were fetched");
+		if (groups.n == 0)
+			return false;
+		first += groups.n;
+	}
+	return true;
+}
+
+static void
+check_groups(Peer *peer, const Case *c, uint32_t batches, const char *what)
+{
+	uint64_t	ngroups;
+	int64_t		count,
+				sum,
+				right_count = 0,
+				right_sum = 0;
+	int			n;
+	Expected   *right = expect(c, batches, &n);
+
+	for (int g = 0; g < n; g++)
+	{
+		right_count += right[g].count;
+		right_sum += right[g].sum;
+	}
+	free(right);
+	if (!sum_groups(peer, &ngroups, &count, &sum))
+		return;
+	CHECK(ngroups == (uint64_t) n && count == right_count && sum == right_sum,
+		  "%s: %d groups of %d rows, sum %d; not %d, %d, %d", what, (int) ngroups, (int) count, (int) sum, n,
+		  (int) right_count, (int) right_sum);
+}
+
+/* ---- three of them ---- */
+
+static int	runs;
+static int	failures;
+static int	refusals;
+
+/* Those that have not failed are told what the other was, when they ask. */
+static void
+check_all_fail(Peer *peers, const Case *c, int first, const char *what)
+{
+	WireFinished left;
+	bool		taken;
+
+	for (int p = 0; p < PARTICIPANTS; p++)
+	{
+		if (p == first)
+			continue;
+		CHECK(!(p % 2 ? give_batch(&peers[p], c, 0, &taken) :
+				ask(&peers[p], MESSAGE_LEAVE, NULL, 0, MESSAGE_LEFT, &left, sizeof(left))),
+			  "%s: a query that failed is answered", what);
+		CHECK(strcmp(peers[p].failed.text, peers[first].failed.text) == 0 &&
+			  peers[p].failed.failure == peers[first].failed.failure, "%s: \"%s\" is another failure than \"%s\"", what,
+			  peers[p].failed.text, peers[first].failed.text);
+	}
+	failures++;
+}
+
+/* Who failed in the query, or -1. */
+static int
+run_shared(Peer *peers, const Case *c, const char *what)
+{
+	uint32_t	batches = 0;
+	WireFinished left;
+	bool		taken;
+
+	for (int b = 0; b < c->nbatches; b++)
+	{
+		if (!give_batch(&peers[b % PARTICIPANTS], c, b, &taken))
+			return b % PARTICIPANTS;
+		batches |= (uint32_t) taken << b;
+		refusals += !taken;
+	}
+	for (int p = 0; p < PARTICIPANTS; p++)
+		if (!ask(&peers[p], MESSAGE_LEAVE, NULL, 0, MESSAGE_LEFT, &left, sizeof(left)))
+			return p;
+	check_groups(&peers[0], c, batches, what);
+	return peers[0].failed.text[0] ? 0 : -1;
+}
+
+/* Sessions end on threads of their own. */
+static bool
+is_empty(void)
+{
+	for (int i = 0; i < 5000; i++)
+	{
+		WireStatus	status;
+
+		budget_status(&status);
+		if (status.sessions == 0 && status.devices[0].used == 0 && stub_live() == 0)
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+/* The calls of each kind are counted in *calls if there is no fault. */
+static void
+run_with_fault(const Case *c, StubCall call, int n, bool on, cudaError_t err, int *calls)
+{
+	Case		small;
+	Peer		beside,
+				peers[PARTICIPANTS];
+	bool		taken,
+				opened = true;
+	int			failed = -1;
+	char		what[128];
+
+	snprintf(what, sizeof(what), "%s, call %d of kind %d, error %d%s", c->name, n, call, err, on ? " and on" : "");
+	make_case(1, &small);
+	CHECK(peer_open(&beside) && open_query(&beside, &small, 0) && give_batch(&beside, &small, 0, &taken) && taken,
+		  "%s: the query beside it: %s", what, beside.failed.text);
+	for (int p = 0; p < PARTICIPANTS; p++)
+		CHECK(peer_open(&peers[p]), "%s: a greeting", what);
+	stub_fail(call, n, on, err);
+	for (int p = 0; p < PARTICIPANTS && opened; p++)
+		opened = open_query(&peers[p], c, 99);
+	if (opened)
+		failed = run_shared(peers, c, what);
+	for (int k = 0; k < STUB_CALLS && calls; k++)
+		calls[k] = stub_count(k);
+	stub_mend();
+	if (failed >= 0)
+		check_all_fail(peers, c, failed, what);
+	CHECK(calls == NULL || (opened && failed < 0), "without faults: a failure");
+	CHECK(give_batch(&beside, &small, 1, &taken) && taken, "%s: the query beside it: %s", what, beside.failed.text);
+	check_groups(&beside, &small, 3, "the query beside it");
+	for (int p = 0; p < PARTICIPANTS; p++)
+		peer_close(&peers[p]);
+	peer_close(&beside);
+	CHECK(is_empty(), "%s: something is left", what);
+	runs++;
+}
+
+static Case current;
+
+static void
+every_call_fails(void)
+{
+	static const struct
+	{
+		StubCall	call;
+		bool		on;
+		cudaError_t err;
+	}			faults[] = {
+		{STUB_ALLOC, false, cudaErrorMemoryAllocation},
+		{STUB_ALLOC, true, cudaErrorMemoryAllocation},
+		{STUB_LAUNCH, false, cudaErrorLaunchOutOfResources},
+		{STUB_LAUNCH, false, cudaErrorMemoryAllocation},
+	};
+	int			calls[STUB_CALLS];
+
+	run_with_fault(&current, STUB_ALLOC, 0, false, cudaSuccess, calls);
+	for (size_t f = 0; f < sizeof(faults) / sizeof(faults[0]); f++)
+		for (int n = 1; n <= calls[faults[f].call]; n++)
+			run_with_fault(&current, faults[f].call, n, faults[f].on, faults[f].err, NULL);
+}
+
+int
+main(void)
+{
+	WireStatus	status = {0};
+	DeviceError error = {""};
+
+	if (device_ops.start("all", &status, &error) != DEVICE_OK)
+		return 1;
+	budget_start(&status);
+	for (int i = 0; make_case(i, &current); i++)
+		/* rows of all participants in one order are no query that sessions share */
+		if (!(current.q.flags & WIRE_ORDERED))
+			RUN(current.name, every_call_fails);
+	printf("# %d runs: in %d the query failed, %d batches were not taken\n", runs, failures, refusals);
+	return unit_done();
+}
