@@ -295,7 +295,7 @@ dial(Client *client)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
-	if (nsessions == MOST_SESSIONS)
+	if (client_full())
 		return client_fail(client, "this process has too many sessions at the GPU server");
 	if (!AcquireExternalFD())
 		return client_fail(client, "too many open files");
@@ -367,9 +367,24 @@ client_connect(MemoryContext cxt)
 {
 	Client	   *client = client_create(cxt, gpuagg_server_timeout);
 
+	client_reconnect(client);
+	return client;
+}
+
+void
+client_reconnect(Client *client)
+{
+	Assert(client->sock < 0);
+	client->patience = gpuagg_server_timeout;
+	client->failure[0] = '\0';
 	if (dial(client))
 		greet(client);
-	return client;
+}
+
+bool
+client_full(void)
+{
+	return nsessions >= MOST_SESSIONS;
 }
 
 /*

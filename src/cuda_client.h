@@ -35,6 +35,10 @@ typedef struct Client
  * gpuagg.server_timeout is as good as a server that ended.
  */
 extern Client *client_connect(MemoryContext cxt);
+/* As client_connect, by a client that was closed. */
+extern void client_reconnect(Client *client);
+/* Has this process as many sessions as it may have? */
+extern bool client_full(void);
 extern void client_close(Client *client);
 
 /* False: the connection is of no use any more, see failure. */
