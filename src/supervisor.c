@@ -83,6 +83,7 @@ typedef struct Child
 	{
 		MessageHeader header;
 		char		bytes[sizeof(MessageHeader) + sizeof(WireStatus)];
+		uint64		align;
 	}			in;
 } Child;
 

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -203,6 +204,19 @@ trim_main(void *arg)
 
 /* ---- the start ---- */
 
+/* A session takes two file descriptors; 1,024 in all is a usual limit to begin with. */
+static void
+raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+	{
+		limit.rlim_cur = limit.rlim_max;
+		(void) setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
 /* One row through one query: count(*). */
 static DeviceStatus
 run_once(Lane *lane, int device, DeviceError *error)
@@ -286,6 +300,7 @@ main(int argc, char **argv)
 	int			sock;
 
 	signal(SIGPIPE, SIG_IGN);
+	raise_file_limit();
 	budget_set_limit(options.memory_limit);
 	arena_set_limit(options.pinned_limit);
 	if (!control_start(options.control, options.socket))
