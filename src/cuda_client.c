@@ -295,8 +295,6 @@ dial(Client *client)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
-	if (client_full())
-		return client_fail(client, "this process has too many sessions at the GPU server");
 	if (!AcquireExternalFD())
 		return client_fail(client, "too many open files");
 	client->sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -377,7 +375,11 @@ client_reconnect(Client *client)
 	Assert(client->sock < 0);
 	client->patience = gpuagg_server_timeout;
 	client->failure[0] = '\0';
-	if (dial(client))
+	/* no trouble of the server, so it is not noted there */
+	if (client_full())
+		strlcpy(client->failure, "this process has too many sessions at the GPU server",
+				sizeof(client->failure));
+	else if (dial(client))
 		greet(client);
 }
 

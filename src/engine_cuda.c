@@ -824,6 +824,9 @@ cuda_close(Engine *engine)
 
 	if (cuda->client)
 		client_close(cuda->client);
+	if (cuda->spool)
+		cuda_spool_free(cuda->spool);
+	cuda->spool = NULL;
 	if (cuda->merger)
 		cuda->merger->ops->close(cuda->merger);
 }

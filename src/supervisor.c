@@ -58,6 +58,10 @@
  */
 #define BEAT_MS 1000
 #define MISSED_BEATS 10
+#define FEWEST_BEATS 3			/* where gpuagg.server_timeout is shorter */
+
+/* No device is taken for hung before it has ended nothing for so long. */
+#define LEAST_STALL_MS 10000
 
 /* A killed process is looked for so often: at first, and when it takes long. */
 #define REAP_MS 10
@@ -312,11 +316,12 @@ stop_at_exit(int code, Datum arg)
 static void
 on_pong(const WirePong *pong)
 {
+	/* twice: who waited for that has gone on without it */
+	uint64		limit = Max(2 * (uint64) gpuagg_server_timeout, LEAST_STALL_MS);
 	char		verdict[160];
 
 	child.unanswered = 0;
-	/* twice: who waited for that has gone on without it */
-	if (gpuagg_server_timeout == 0 || pong->stalled_ms < 2 * (uint64) gpuagg_server_timeout)
+	if (gpuagg_server_timeout == 0 || pong->stalled_ms < limit)
 		return;
 	snprintf(verdict, sizeof(verdict), "a GPU has ended nothing for %d s",
 			 (int) Min(pong->stalled_ms / 1000, INT_MAX));
@@ -418,7 +423,7 @@ beat(void)
 		return;
 	child.next_beat = now_ms() + BEAT_MS;
 	if (gpuagg_server_timeout > 0)
-		most = Min(most, gpuagg_server_timeout / BEAT_MS + 1);
+		most = Min(most, Max(gpuagg_server_timeout / BEAT_MS, FEWEST_BEATS));
 	if (child.unanswered >= most)
 	{
 		snprintf(verdict, sizeof(verdict), "the GPU server did not answer for %d s",

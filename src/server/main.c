@@ -83,8 +83,15 @@ still_runs(int pid)
 	char		own[32] = "";
 	const char *name;
 	const char *end;
+	struct stat here,
+				there;
 	FILE	   *f;
 
+	/* of another cluster; a process on its way out has no directory any more */
+	snprintf(path, sizeof(path), "/proc/%d/cwd", pid);
+	if (stat(".", &here) == 0 && stat(path, &there) == 0 &&
+		(here.st_dev != there.st_dev || here.st_ino != there.st_ino))
+		return false;
 	if ((f = fopen("/proc/self/comm", "r")) == NULL)
 		return false;
 	if (fgets(own, sizeof(own), f))
