@@ -140,6 +140,32 @@ is($node->safe_psql('postgres', "CREATE FUNCTION total() RETURNS text LANGUAGE p
 	$psql->quit;
 }
 
+# Many of them, left in the middle and rescanned, in one transaction: memory, files and sessions come back.
+{
+	my $psql = $node->background_psql('postgres');
+	my $backend = $psql->query('SELECT pg_backend_pid()');
+	my $files = sub { scalar(my @files = glob "/proc/$backend/fd/*") };
+	my $memory = 'SELECT sum(total_bytes) FROM pg_backend_memory_contexts';
+	my $loop = 'CREATE FUNCTION leave_early(times int) RETURNS int LANGUAGE plpgsql AS $$
+		DECLARE r record; n int := 0;
+		BEGIN
+			FOR t IN 1 .. times LOOP
+				FOR r IN SELECT i, gpu_sum(x) FROM few GROUP BY i LOOP n := n + 1; EXIT; END LOOP;
+				FOR r IN SELECT o.i, l.s FROM few o, LATERAL (SELECT k, gpu_sum(i) AS s FROM few WHERE i < 100 * o.i GROUP BY k) l WHERE o.i <= 5 LOOP n := n + 1; END LOOP;
+			END LOOP;
+			RETURN n;
+		END $$';
+
+	$psql->query($loop);
+	$psql->query("SET work_mem = '64kB'; SET hash_mem_multiplier = 1; SELECT leave_early(20)");
+	my ($open, $bytes) = ($files->(), $psql->query($memory));
+	is($psql->query('SELECT leave_early(300)'), 300 * (1 + 99 + 199 + 299 + 399 + 499), 'cursors left in the middle');
+	cmp_ok($files->() - $open, '<=', 2, '... leave no file open');
+	cmp_ok($psql->query($memory) - $bytes, '<', 65536, '... nor memory');
+	is(devices('sum(sessions), sum(memory_used)'), '0|0', '... nor sessions');
+	$psql->quit;
+}
+
 # The server is lost between two fetches: that is of no interest any more.
 {
 	my $psql = $node->background_psql('postgres');
