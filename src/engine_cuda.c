@@ -50,6 +50,9 @@ double		gpuagg_gpu_column_cost = 0.0001;
 /* ... and brought here at a time, in bytes, when a session is given back. */
 #define SPOOL_BYTES (1 << 20)
 
+/* Device memory that is not kept for a rescan when all groups were fetched. */
+#define LARGE_QUERY (16 << 20)
+
 typedef struct CudaEngine
 {
 	Engine		base;
@@ -583,7 +586,11 @@ next_device_groups(CudaEngine *cuda, GroupBatch *out)
 
 	cuda->lent_slots = NULL;
 	if (cuda->next_group == cuda->result.ngroups)
+	{
+		if (has_session(cuda) && cuda->result.memory_peak >= LARGE_QUERY)
+			hang_up(cuda);
 		return false;
+	}
 	if (cuda->spool)
 	{
 		if (!cuda_spool_get(cuda->spool, &groups, &buffer))

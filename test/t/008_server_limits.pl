@@ -176,6 +176,16 @@ is($node->safe_psql('postgres', "CREATE FUNCTION total() RETURNS text LANGUAGE p
 	wait_for_devices('bool_and(state = \'ready\')', 't', 10);
 }
 
+# A large query gives its memory back when its groups were fetched, whatever its plan still does with them.
+{
+	my $held = 'SELECT a.n, m.used FROM (SELECT count(h) AS n FROM (SELECT i, gpu_sum(k), gpu_histogram(x, 0, 200000, 4) AS h FROM rows GROUP BY i) g OFFSET 0) a,
+		LATERAL (SELECT sum(memory_used) AS used FROM gpuagg_devices() WHERE a.n > 0) m';
+	my $before = devices('max(queries)');
+
+	is($node->safe_psql('postgres', $held), '200000|0', 'a large query holds no memory once its groups were fetched');
+	is(devices('max(queries)') - $before, 1, '... on the GPU');
+}
+
 # ---- how many sessions ----
 
 # A query has at most 16: sessions of scans that are done make room, others leave the rest to the CPU engine.
