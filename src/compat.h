@@ -148,4 +148,13 @@ compat_explain_one_query(Query *query, int cursor_options, IntoClause *into, Exp
 #endif
 }
 
+/* Of ExecutorRun and its hook: up to 17 there was also execute_once. */
+#if PG_VERSION_NUM >= 180000
+#define COMPAT_EXECUTOR_RUN_PARAMS QueryDesc *query, ScanDirection direction, uint64 count
+#define COMPAT_EXECUTOR_RUN_ARGS query, direction, count
+#else
+#define COMPAT_EXECUTOR_RUN_PARAMS QueryDesc *query, ScanDirection direction, uint64 count, bool once
+#define COMPAT_EXECUTOR_RUN_ARGS query, direction, count, once
+#endif
+
 #endif							/* GPUAGG_COMPAT_H */

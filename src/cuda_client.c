@@ -3,8 +3,8 @@
  *	  A backend's connection to the GPU server.
  *
  * The socket does not block: every wait is on the latch as well, so that
- * cancel, timeouts and the postmaster's end are served at once.  A server that
- * dies is an end of file here.  Nothing below raises an error for what the
+ * cancel, timeouts and the postmaster's end are served at once, and ends with
+ * gpuagg.server_timeout.  A server that dies is an end of file here.  Nothing below raises an error for what the
  * server does; callers get false and go on without it.  What it says about
  * memory is checked before it is used.
  */
@@ -26,6 +26,17 @@
 #include "cuda_client.h"
 #include "server_state.h"
 
+/*
+ * Sessions of this process: a plan with a thousand partitions has as many custom scans.
+ * The others use the CPU engine.
+ */
+#define MOST_SESSIONS 16
+
+/* The server tells its state without asking a device. */
+#define STATUS_PATIENCE_MS 5000
+
+static int	nsessions;
+
 static bool
 client_fail(Client *client, const char *failure)
 {
@@ -41,10 +52,14 @@ client_close(Client *client)
 	if (client->arena)
 		munmap(client->arena, client->welcome.arena_bytes);
 	client->arena = NULL;
+	if (client->arena_fd >= 0)
+		close(client->arena_fd);
+	client->arena_fd = -1;
 	if (client->sock >= 0)
 	{
 		close(client->sock);
 		ReleaseExternalFD();
+		nsessions--;
 	}
 	client->sock = -1;
 }
@@ -57,21 +72,66 @@ close_callback(void *arg)
 
 /* ---- sending and receiving ---- */
 
-static void
+/* How long this answer may still take in ms; -1: no end. */
+static long
+time_left(Client *client)
+{
+	instr_time	now;
+
+	if (client->patience == 0)
+		return -1;
+	INSTR_TIME_SET_CURRENT(now);
+	if (!client->waiting)
+		client->since = now;
+	client->waiting = true;
+	INSTR_TIME_SUBTRACT(now, client->since);
+	return Max(client->patience - (long) INSTR_TIME_GET_MILLISEC(now), 0);
+}
+
+/* False, with the connection closed, when the server has taken too long. */
+static bool
 wait_for(Client *client, int event)
 {
-	int			rc = WaitLatchOrSocket(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | event,
-									   client->sock, -1, PG_WAIT_EXTENSION);
+	long		left = time_left(client);
+	char		failure[64];
+	int			rc;
 
+	if (left == 0)
+	{
+		snprintf(failure, sizeof(failure), "the GPU server did not answer within %d ms",
+				 client->patience);
+		return client_fail(client, failure);
+	}
+	rc = WaitLatchOrSocket(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | event |
+						   (left > 0 ? WL_TIMEOUT : 0),
+						   client->sock, left, PG_WAIT_EXTENSION);
 	if (rc & WL_LATCH_SET)
 		ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();
+	return true;
 }
 
 static bool
 would_block(void)
 {
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+/* The server closed the connection: it may have said why. */
+static bool
+hung_up(Client *client)
+{
+	struct
+	{
+		MessageHeader header;
+		WireFailed	failed;
+	}			last;
+
+	if (recv(client->sock, &last, sizeof(last), MSG_DONTWAIT) != sizeof(last) ||
+		last.header.magic != GPUAGG_PROTOCOL_MAGIC || last.header.type != MESSAGE_FAILED)
+		return client_fail(client, "the GPU server ended");
+	last.failed.text[sizeof(last.failed.text) - 1] = '\0';
+	return client_fail(client, last.failed.text);
 }
 
 static bool
@@ -88,10 +148,10 @@ send_all(Client *client, const void *data, size_t length)
 			at += n;
 			length -= n;
 		}
-		else if (would_block())
-			wait_for(client, WL_SOCKET_WRITEABLE);
-		else
-			return client_fail(client, "the GPU server ended");
+		else if (!would_block())
+			return hung_up(client);
+		else if (!wait_for(client, WL_SOCKET_WRITEABLE))
+			return false;
 	}
 	return true;
 }
@@ -105,6 +165,7 @@ client_send(Client *client, MessageType type, const void *body, size_t length)
 
 	if (client->sock < 0)
 		return false;
+	client->waiting = false;
 	if (length > sizeof(piece) - sizeof(header))
 		return send_all(client, &header, sizeof(header)) && send_all(client, body, length);
 	memcpy(piece, &header, sizeof(header));
@@ -113,9 +174,26 @@ client_send(Client *client, MessageType type, const void *body, size_t length)
 	return send_all(client, piece, sizeof(header) + length);
 }
 
-/* Receives bytes and, if one comes along, a file descriptor. */
+/*
+ * The descriptor that came with a message is the client's at once: what follows
+ * may be cancelled.
+ */
+static void
+take_fd(Client *client, struct msghdr *msg)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c))
+	{
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		if (client->arena_fd >= 0)
+			close(client->arena_fd);
+		memcpy(&client->arena_fd, CMSG_DATA(c), sizeof(int));
+	}
+}
+
+/* Receives bytes and, with `fd`, a file descriptor if one comes along. */
 static bool
-receive_all(Client *client, void *data, size_t length, int *fd)
+receive_all(Client *client, void *data, size_t length, bool fd)
 {
 	char	   *at = data;
 
@@ -138,17 +216,14 @@ receive_all(Client *client, void *data, size_t length, int *fd)
 		n = recvmsg(client->sock, &msg, MSG_CMSG_CLOEXEC);
 		if (n < 0 && would_block())
 		{
-			wait_for(client, WL_SOCKET_READABLE);
+			if (!wait_for(client, WL_SOCKET_READABLE))
+				return false;
 			continue;
 		}
 		if (n <= 0)
 			return client_fail(client, "the GPU server ended");
-		if (fd && msg.msg_controllen > 0 && CMSG_FIRSTHDR(&msg)->cmsg_type == SCM_RIGHTS)
-		{
-			if (*fd >= 0)
-				close(*fd);
-			memcpy(fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
-		}
+		if (fd)
+			take_fd(client, &msg);
 		at += n;
 		length -= n;
 	}
@@ -163,7 +238,7 @@ receive_failed(Client *client, size_t length)
 
 	if (length != sizeof(failed))
 		return client_fail(client, "the GPU server sent what makes no sense");
-	if (!receive_all(client, &failed, sizeof(failed), NULL))
+	if (!receive_all(client, &failed, sizeof(failed), false))
 		return false;
 	failed.text[sizeof(failed.text) - 1] = '\0';
 	/* an empty text would pass for success */
@@ -172,23 +247,24 @@ receive_failed(Client *client, size_t length)
 }
 
 static bool
-receive_with_fd(Client *client, MessageType type, void *body, size_t length, int *fd)
+receive(Client *client, MessageType type, void *body, size_t length, bool fd)
 {
 	MessageHeader header;
 
+	client->waiting = false;
 	if (client->sock < 0 || !receive_all(client, &header, sizeof(header), fd))
 		return false;
 	if (header.magic == GPUAGG_PROTOCOL_MAGIC && header.type == MESSAGE_FAILED)
 		return receive_failed(client, header.length);
 	if (header.magic != GPUAGG_PROTOCOL_MAGIC || header.type != type || header.length != length)
 		return client_fail(client, "the GPU server sent what makes no sense");
-	return length == 0 || receive_all(client, body, length, NULL);
+	return length == 0 || receive_all(client, body, length, false);
 }
 
 bool
 client_receive(Client *client, MessageType type, void *body, size_t length)
 {
-	return receive_with_fd(client, type, body, length, NULL);
+	return receive(client, type, body, length, false);
 }
 
 /* ---- connecting ---- */
@@ -228,6 +304,7 @@ dial(Client *client)
 		ReleaseExternalFD();
 		return client_fail(client, "could not create a socket");
 	}
+	nsessions++;
 	strcpy(address.sun_path, GPUAGG_SOCKET_NAME);
 	return dial_socket(client, &address);
 }
@@ -251,44 +328,67 @@ greet(Client *client)
 {
 	WireHello	hello = {GPUAGG_PROTOCOL_VERSION, MyProcPid};
 	WireWelcome *welcome = &client->welcome;
-	int			fd = -1;
 	void	   *arena;
 
 	if (!client_send(client, MESSAGE_HELLO, &hello, sizeof(hello)) ||
-		!receive_with_fd(client, MESSAGE_WELCOME, welcome, sizeof(*welcome), &fd))
-	{
-		if (fd >= 0)
-			close(fd);
+		!receive(client, MESSAGE_WELCOME, welcome, sizeof(*welcome), true))
 		return false;
-	}
-	if (fd < 0)
+	if (client->arena_fd < 0)
 		return client_fail(client, "the GPU server sent no memory");
-	if (!arena_is_sound(welcome, fd))
-	{
-		close(fd);
+	if (!arena_is_sound(welcome, client->arena_fd))
 		return client_fail(client, "the GPU server sent what makes no sense");
-	}
-	arena = mmap(NULL, welcome->arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
+	arena = mmap(NULL, welcome->arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+				 client->arena_fd, 0);
 	if (arena == MAP_FAILED)
 		return client_fail(client, "could not map the GPU server's memory");
 	client->arena = arena;
+	close(client->arena_fd);
+	client->arena_fd = -1;
 	welcome->device_name[sizeof(welcome->device_name) - 1] = '\0';
 	return true;
+}
+
+/* Not connected yet. */
+static Client *
+client_create(MemoryContext cxt, int patience)
+{
+	Client	   *client = MemoryContextAllocZero(cxt, sizeof(Client));
+
+	client->sock = client->arena_fd = -1;
+	client->patience = patience;
+	client->callback.func = close_callback;
+	client->callback.arg = client;
+	MemoryContextRegisterResetCallback(cxt, &client->callback);
+	return client;
 }
 
 Client *
 client_connect(MemoryContext cxt)
 {
-	Client	   *client = MemoryContextAllocZero(cxt, sizeof(Client));
+	Client	   *client = client_create(cxt, gpuagg_server_timeout);
 
-	client->sock = -1;
-	client->callback.func = close_callback;
-	client->callback.arg = client;
-	MemoryContextRegisterResetCallback(cxt, &client->callback);
-	if (dial(client))
-		greet(client);
+	client_reconnect(client);
 	return client;
+}
+
+void
+client_reconnect(Client *client)
+{
+	Assert(client->sock < 0);
+	client->patience = gpuagg_server_timeout;
+	client->failure[0] = '\0';
+	/* no trouble of the server, so it is not noted there */
+	if (client_full())
+		strlcpy(client->failure, "this process has too many sessions at the GPU server",
+				sizeof(client->failure));
+	else if (dial(client))
+		greet(client);
+}
+
+bool
+client_full(void)
+{
+	return nsessions >= MOST_SESSIONS;
 }
 
 /*
@@ -317,13 +417,11 @@ client_status(WireStatus *status)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "GPU server status",
 											  ALLOCSET_SMALL_SIZES);
-	Client	   *client = MemoryContextAllocZero(cxt, sizeof(Client));
+	int			patience = gpuagg_server_timeout > 0 ?
+		Min(gpuagg_server_timeout, STATUS_PATIENCE_MS) : STATUS_PATIENCE_MS;
+	Client	   *client = client_create(cxt, patience);
 	bool		ok;
 
-	client->sock = -1;
-	client->callback.func = close_callback;
-	client->callback.arg = client;
-	MemoryContextRegisterResetCallback(cxt, &client->callback);
 	ok = dial(client) && client_send(client, MESSAGE_STATUS, NULL, 0) &&
 		client_receive(client, MESSAGE_STATUS_REPLY, status, sizeof(*status)) &&
 		status->ndevices <= WIRE_MAX_DEVICES && status->nskipped <= WIRE_MAX_DEVICES;

@@ -54,8 +54,13 @@ gpuagg_devices(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	server_snapshot(&server);
-	if (server.state == SERVER_READY && client_status(&now))
-		status = &now;
+	if (server.state == SERVER_READY)
+	{
+		if (client_status(&now))
+			status = &now;
+		else
+			server_snapshot(&server);	/* with the reason */
+	}
 	for (uint32 d = 0; d < Min(status->ndevices, WIRE_MAX_DEVICES); d++)
 		put_device(rsinfo, &server, status, &status->devices[d], false);
 	for (uint32 d = 0; d < Min(status->nskipped, WIRE_MAX_DEVICES); d++)

@@ -32,11 +32,13 @@
 #include <math.h>
 
 #include "executor/executor.h"
+#include "lib/ilist.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "cuda_client.h"
 #include "cuda_query.h"
+#include "cuda_spool.h"
 #include "engine_cuda.h"
 #include "gpuagg.h"
 #include "server_state.h"
@@ -52,14 +54,26 @@ double		gpuagg_gpu_column_cost = 0.0001;
 /* Groups handed out at a time. */
 #define FETCH_GROUPS 16384
 
+/* ... and brought here at a time, in bytes, when a session is given back. */
+#define SPOOL_BYTES (1 << 20)
+
+/* Device memory that is not kept for a rescan when all groups were fetched. */
+#define LARGE_QUERY (16 << 20)
+
 typedef struct CudaEngine
 {
 	Engine		base;
 	const AggSpec *spec;
 	EngineEnv	env;
 	CudaQuery  *query;			/* NULL: failed before it began */
-	Client	   *client;
+	Client	   *client;			/* NULL: not connected yet, or not any more */
+	Client	   *spare;			/* one that was closed */
+	dlist_node	node;			/* of `engines` */
+	MemoryContextCallback callback;
+
 	MemoryContext group_cxt;	/* of the groups handed out last */
+	WireGroups	lent;			/* those groups: their states lie in the arena */
+	void	  **lent_slots;		/* ... and are handed out by these; or NULL */
 
 	int			buffer;			/* being filled */
 	uint32		rows;			/* in it */
@@ -72,6 +86,7 @@ typedef struct CudaEngine
 	bool		finished;
 	bool		variants;		/* equal keys that look different were met */
 	uint64		next_group;
+	CudaSpool  *spool;			/* of groups whose session was given back; or NULL */
 	WireFinished result;
 
 	/* where groups meet, and what answers for a query without rows; or NULL */
@@ -83,6 +98,9 @@ typedef struct CudaEngine
 	uint64		rows_aside;		/* that the merger took as they came */
 	EngineStats past;			/* of what was forgotten by reset */
 } CudaEngine;
+
+/* Of this process. */
+static dlist_head engines = DLIST_STATIC_INIT(engines);
 
 static EngineStatus
 fail(CudaEngine *cuda, const char *why)
@@ -99,6 +117,132 @@ client_lost(CudaEngine *cuda)
 	return fail(cuda, cuda->client->failure);
 }
 
+/* ---- giving sessions back ---- */
+
+static bool fetch_groups(CudaEngine *cuda, WireGroups *groups, uint32 most);
+
+/* Closes the session; the engine may connect again. */
+static void
+hang_up(CudaEngine *cuda)
+{
+	client_close(cuda->client);
+	cuda->spare = cuda->client;
+	cuda->client = NULL;
+}
+
+/* How far the arrays of these groups reach in their buffer. */
+static size_t
+groups_end(const CudaEngine *cuda, const WireGroups *groups)
+{
+	const WireQuery *wire = cuda->query->wire;
+	size_t		end = groups->keys + (size_t) groups->n * wire->key_bytes;
+
+	for (int s = 0; s < wire->nslots; s++)
+		end = Max(end, groups->slots[s] + (size_t) groups->n * wire->slots[s].width *
+				  gpuagg_monoids[wire->slots[s].monoid].state_size);
+	return end;
+}
+
+/* Groups that were handed out stay where the arena is not. */
+static void
+keep_lent(CudaEngine *cuda)
+{
+	char	   *copy;
+
+	if (cuda->lent_slots == NULL)
+		return;
+	copy = MemoryContextAlloc(cuda->group_cxt, groups_end(cuda, &cuda->lent) + 1);
+	memcpy(copy, cuda->client->arena, groups_end(cuda, &cuda->lent));
+	for (int s = 0; s < cuda->spec->nslots; s++)
+		cuda->lent_slots[s] = copy + cuda->lent.slots[s];
+	cuda->lent_slots = NULL;
+}
+
+/* Brings all groups that are left; false, with the reason, if the server is lost. */
+static bool
+spool_groups(CudaEngine *cuda)
+{
+	uint64		next = cuda->next_group;
+	uint32		most = Max(SPOOL_BYTES / Max(wire_group_bytes(cuda->query->wire), 1), 1);
+	CudaSpool  *spool = cuda_spool_create(cuda->env.cxt, cuda->env.mem_limit / 2);
+
+	while (cuda->next_group < cuda->result.ngroups)
+	{
+		WireGroups	groups;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!fetch_groups(cuda, &groups, most))
+		{
+			cuda_spool_free(spool);
+			client_lost(cuda);
+			return false;
+		}
+		cuda_spool_put(spool, &groups, cuda->client->arena, groups_end(cuda, &groups));
+		cuda->next_group += groups.n;
+	}
+	cuda->next_group = next;
+	cuda->spool = spool;
+	return true;
+}
+
+static bool
+has_session(const CudaEngine *cuda)
+{
+	return cuda->client && cuda->client->sock >= 0;
+}
+
+/* Is nothing left at the server that this engine will ask for? */
+static bool
+is_exhausted(const CudaEngine *cuda)
+{
+	return cuda->finished && (cuda->merger || cuda->next_group == cuda->result.ngroups);
+}
+
+/* Sessions of engines that are done, of whatever query, for another one to have room. */
+static void
+release_all(void)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &engines)
+	{
+		CudaEngine *cuda = dlist_container(CudaEngine, node, iter.cur);
+
+		if (!has_session(cuda) || !is_exhausted(cuda))
+			continue;
+		keep_lent(cuda);
+		hang_up(cuda);
+	}
+}
+
+void
+engine_cuda_release(EState *estate, bool in_steps)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &engines)
+	{
+		CudaEngine *cuda = dlist_container(CudaEngine, node, iter.cur);
+		bool		empty = !cuda->finished && !cuda->joined && cuda->batches == 0 &&
+			cuda->rows == 0;
+
+		if (cuda->env.estate != estate || !has_session(cuda))
+			continue;
+		if (!empty && !is_exhausted(cuda) && !(in_steps && cuda->finished))
+			continue;
+		keep_lent(cuda);
+		if (!empty && !is_exhausted(cuda) && !spool_groups(cuda))
+			continue;
+		hang_up(cuda);
+	}
+}
+
+static void
+forget_engine(void *arg)
+{
+	dlist_delete(&((CudaEngine *) arg)->node);
+}
+
 /* ---- opening ---- */
 
 static void
@@ -111,6 +255,10 @@ start_over(CudaEngine *cuda)
 	cuda->joined = cuda->owner = false;
 	cuda->finished = cuda->variants = false;
 	cuda->next_group = 0;
+	cuda->lent_slots = NULL;
+	if (cuda->spool)
+		cuda_spool_free(cuda->spool);
+	cuda->spool = NULL;
 	memset(&cuda->result, 0, sizeof(cuda->result));
 	cuda->rows_given = cuda->rows_aside = cuda->batches = cuda->bytes_from_device = 0;
 	if (cuda->merger)
@@ -129,6 +277,17 @@ get_merger(CudaEngine *cuda)
 	return cuda->merger;
 }
 
+static void
+connect_to_server(CudaEngine *cuda)
+{
+	if (client_full())
+		release_all();
+	if (cuda->spare)
+		client_reconnect(cuda->spare);
+	cuda->client = cuda->spare ? cuda->spare : client_connect(cuda->env.cxt);
+	cuda->spare = NULL;
+}
+
 /*
  * Connects and opens the query at the server: before the first row where that
  * can be, else before the first batch, and again after a reset.
@@ -144,7 +303,7 @@ ensure_open(CudaEngine *cuda, const Batch *first)
 		return ENGINE_OK;
 	if (first && !cuda_query_settle(query, first))
 		return fail(cuda, "matrices of a size that the GPU does not have, or none to begin with");
-	cuda->client = client_connect(cuda->env.cxt);
+	connect_to_server(cuda);
 	if (cuda->client->sock < 0)
 		return client_lost(cuda);
 	if (cuda->client->welcome.buffers > MAX_BUFFERS || cuda->client->welcome.buffers < 1)
@@ -209,6 +368,10 @@ cuda_open(const AggSpec *spec, const EngineEnv *env)
 	cuda->base.ops = &engine_cuda_ops;
 	cuda->spec = spec;
 	cuda->env = *env;
+	cuda->callback.func = forget_engine;
+	cuda->callback.arg = cuda;
+	dlist_push_tail(&engines, &cuda->node);
+	MemoryContextRegisterResetCallback(env->cxt, &cuda->callback);
 	cuda->query = cuda_query_build(spec, &why);
 	if (cuda->query == NULL)
 		fail(cuda, why);
@@ -472,12 +635,15 @@ groups_are_sound(const CudaEngine *cuda, const WireGroups *groups)
 	return cuda_query_keys_known(cuda->query, cuda->client->arena + groups->keys, groups->n);
 }
 
-/* Brings the next groups to buffer 0, whose old groups are not needed any more. */
+/*
+ * Brings at most so many of the next groups to buffer 0, whose old groups are not
+ * needed any more.
+ */
 static bool
-fetch_groups(CudaEngine *cuda, WireGroups *groups)
+fetch_groups(CudaEngine *cuda, WireGroups *groups, uint32 most)
 {
 	uint64		left = cuda->result.ngroups - cuda->next_group;
-	WireFetch	fetch = {cuda->next_group, Min(left, FETCH_GROUPS), 0};
+	WireFetch	fetch = {cuda->next_group, Min(left, Min(most, FETCH_GROUPS)), 0};
 
 	if (!client_send(cuda->client, MESSAGE_FETCH, &fetch, sizeof(fetch)) ||
 		!client_receive(cuda->client, MESSAGE_GROUPS, groups, sizeof(*groups)))
@@ -529,11 +695,24 @@ static bool
 next_device_groups(CudaEngine *cuda, GroupBatch *out)
 {
 	WireGroups	groups;
+	const char *buffer;
 	MemoryContext old;
 
+	cuda->lent_slots = NULL;
 	if (cuda->next_group == cuda->result.ngroups)
+	{
+		if (has_session(cuda) && cuda->result.memory_peak >= LARGE_QUERY)
+			hang_up(cuda);
 		return false;
-	if (!fetch_groups(cuda, &groups))
+	}
+	if (cuda->spool)
+	{
+		if (!cuda_spool_get(cuda->spool, &groups, &buffer))
+			elog(ERROR, "groups of the GPU server are missing");
+	}
+	else if (fetch_groups(cuda, &groups, FETCH_GROUPS))
+		buffer = cuda->client->arena;
+	else
 	{
 		client_lost(cuda);
 		return false;
@@ -541,12 +720,14 @@ next_device_groups(CudaEngine *cuda, GroupBatch *out)
 	MemoryContextReset(cuda->group_cxt);
 	old = MemoryContextSwitchTo(cuda->group_cxt);
 	out->ngroups = groups.n;
-	take_keys(cuda, cuda->client->arena + groups.keys, out);
+	take_keys(cuda, buffer + groups.keys, out);
 	out->slots = palloc(cuda->spec->nslots * sizeof(void *) + 1);
 	for (int s = 0; s < cuda->spec->nslots; s++)
-		out->slots[s] = cuda->client->arena + groups.slots[s];
+		out->slots[s] = unconstify(char *, buffer) + groups.slots[s];
 	take_owns(cuda, out);
 	MemoryContextSwitchTo(old);
+	cuda->lent = groups;
+	cuda->lent_slots = cuda->spool ? NULL : out->slots;
 	cuda->next_group += groups.n;
 	cuda->bytes_from_device += groups.n * wire_group_bytes(cuda->query->wire);
 	return true;
@@ -655,8 +836,7 @@ cuda_join(Engine *engine, uint64 share)
 	if (cuda->query == NULL || !cuda_query_shareable(cuda->query))
 		return false;
 	if (cuda->client)
-		client_close(cuda->client);
-	cuda->client = NULL;
+		hang_up(cuda);
 	cuda->query->wire->share = share;
 	old = MemoryContextSwitchTo(cuda->env.cxt);
 	cuda->joined = ensure_open(cuda, NULL) == ENGINE_OK;
@@ -746,19 +926,18 @@ cuda_reset(Engine *engine)
 		in_flight |= cuda->busy[b];
 	cuda_stats(engine, &cuda->past);
 	start_over(cuda);
-	if (cuda->client == NULL || cuda->query == NULL)
+	if (cuda->query == NULL)
 		return;
 	cuda_query_reset(cuda->query);
 	cuda->query->wire->share = 0;
+	if (cuda->client == NULL)
+		return;
 
 	/* a connection in the middle of something is not worth mending */
 	if (in_flight || cuda->client->sock < 0 ||
 		!client_send(cuda->client, MESSAGE_RESET, NULL, 0) ||
 		!client_receive(cuda->client, MESSAGE_OPENED, NULL, 0))
-	{
-		client_close(cuda->client);
-		cuda->client = NULL;
-	}
+		hang_up(cuda);
 }
 
 static void
@@ -768,6 +947,9 @@ cuda_close(Engine *engine)
 
 	if (cuda->client)
 		client_close(cuda->client);
+	if (cuda->spool)
+		cuda_spool_free(cuda->spool);
+	cuda->spool = NULL;
 	if (cuda->merger)
 		cuda->merger->ops->close(cuda->merger);
 }

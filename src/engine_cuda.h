@@ -27,4 +27,11 @@ extern EngineStatus cuda_merge_groups(Engine *cpu, const GroupBatch *groups);
 extern double gpuagg_gpu_startup_cost;
 extern double gpuagg_gpu_column_cost;
 
+/*
+ * After a run of the executor: the query's engines that need no session any more
+ * close theirs; with in_steps, those that still have groups at the server bring
+ * them here first.
+ */
+extern void engine_cuda_release(EState *estate, bool in_steps);
+
 #endif							/* GPUAGG_ENGINE_CUDA_H */

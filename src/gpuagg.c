@@ -13,6 +13,7 @@
 #include "fmgr.h"
 #include "utils/guc.h"
 
+#include "cursor.h"
 #include "engine.h"
 #include "engine_cuda.h"
 #include "exec.h"
@@ -150,6 +151,7 @@ _PG_init(void)
 
 	exec_register();
 	plan_install_hooks();
+	cursor_install_hooks();
 }
 
 /*

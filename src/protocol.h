@@ -6,8 +6,8 @@
  * machine from one installation.  WireHello.version guards against a server
  * left over from another build.
  *
- * A connection is a UNIX stream socket in the data directory.  A message is a
- * MessageHeader and `length` bytes of body.  The life of a connection:
+ * A connection is a UNIX stream socket.  A message is a MessageHeader and
+ * `length` bytes of body.  The life of a connection:
  *
  *		HELLO -> WELCOME			with the arena's file descriptor (SCM_RIGHTS)
  *		OPEN -> OPENED				a query
@@ -45,8 +45,12 @@
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
 #define GPUAGG_PROTOCOL_VERSION 4
 
-/* Relative to the data directory, which is the working directory of both sides. */
-#define GPUAGG_SOCKET_NAME "gpuagg.socket"
+/*
+ * Relative to the data directory, which is the working directory of both sides.
+ * What lies in pg_stat_tmp is read neither by pg_basebackup nor by pg_rewind,
+ * which know no sockets; PostgreSQL leaves it to extensions.
+ */
+#define GPUAGG_SOCKET_NAME "pg_stat_tmp/gpuagg.socket"
 
 #define WIRE_MAX_COLS 48
 #define WIRE_MAX_KEYS 8
@@ -92,7 +96,9 @@ typedef enum MessageType
 	MESSAGE_READY = 128,			/* WireStatus: devices are open, the socket listens */
 	MESSAGE_UNAVAILABLE,			/* text: no device; starting again will not help */
 	MESSAGE_LOG,					/* text */
-	MESSAGE_SETTINGS				/* WireSettings, from the supervisor */
+	MESSAGE_SETTINGS,				/* WireSettings, from the supervisor */
+	MESSAGE_PING,					/* from the supervisor, from the start on */
+	MESSAGE_PONG					/* WirePong, at once, whatever devices do */
 } MessageType;
 
 typedef struct MessageHeader
@@ -329,7 +335,13 @@ typedef struct WireStatus
 typedef struct WireSettings
 {
 	uint64_t	memory_limit;	/* bytes a device; 0: four fifths of what is free at start */
+	uint64_t	pinned_limit;	/* bytes of all arenas */
 } WireSettings;
+
+typedef struct WirePong
+{
+	uint64_t	stalled_ms;		/* how long a device has been at work without ending anything */
+} WirePong;
 
 /* Bytes of LSB-first bits for n rows, in whole 64-bit words. */
 static inline size_t

@@ -25,6 +25,8 @@ bool		gpuagg_server = true;
 char	   *gpuagg_server_program;
 char	   *gpuagg_devices_list;
 int			gpuagg_device_memory_limit = 0;
+int			gpuagg_pinned_memory_limit = 4096;
+int			gpuagg_server_timeout = 60000;
 
 /* Set in the postmaster and inherited by fork; NULL where the library was loaded later. */
 static SharedServer *shared;
@@ -80,6 +82,16 @@ define_settings(void)
 							"Zero: four fifths of what is free when the server starts.",
 							&gpuagg_device_memory_limit, 0, 0, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpuagg.pinned_memory_limit",
+							"Sets the most memory that the GPU server pins for what sessions send.",
+							"A session takes 24 MB; one for which there is no room uses the CPU engine.",
+							&gpuagg_pinned_memory_limit, 4096, 24, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpuagg.server_timeout",
+							"Sets how long a query waits for one answer of the GPU server.",
+							"After that it goes on with the CPU engine.  Zero: for ever.",
+							&gpuagg_server_timeout, 60000, 0, INT_MAX,
+							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
 }
 
 void

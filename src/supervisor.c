@@ -8,6 +8,11 @@
  * A server that finds no device is not started again before settings are
  * reloaded.
  *
+ * A server that does not answer pings, or that says that a device has ended
+ * nothing for long, is killed.  The next one is started when the process is
+ * gone, with what it held of the devices' memory.  Nothing here waits for that
+ * without an end: a process that is stuck in a driver cannot be killed.
+ *
  * The server's life is tied to this process by PR_SET_PDEATHSIG, and this
  * process ends with the postmaster.  It exits with status 0 or 1 only: anything else
  * would make the postmaster restart the cluster.  It touches no database.
@@ -15,6 +20,7 @@
 #include "postgres.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -23,6 +29,7 @@
 
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "portability/instr_time.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
@@ -30,7 +37,6 @@
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
-#include "utils/timestamp.h"
 
 #include "protocol.h"
 #include "server_state.h"
@@ -42,12 +48,39 @@
 /* Between starts of servers that die young: having been ready, and without that. */
 #define LONGEST_READY_PAUSE_MS 1000
 #define LONGEST_PAUSE_MS 30000
+/* So many deaths in a row are not mended by starting again at once. */
+#define MANY_YOUNG_DEATHS 20
+
+/*
+ * A ping each so often; after so many without an answer the server is hung.
+ * Beats are counted rather than time: what stops everything for a while stops
+ * this process as well.
+ */
+#define BEAT_MS 1000
+#define MISSED_BEATS 10
+#define FEWEST_BEATS 3			/* where gpuagg.server_timeout is shorter */
+
+/* No device is taken for hung before it has ended nothing for so long. */
+#define LEAST_STALL_MS 10000
+
+/* A killed process is looked for so often: at first, and when it takes long. */
+#define REAP_MS 10
+#define SLOW_REAP_MS 500
+/* It takes long from here on, and is not waited for any longer at exit. */
+#define DEATH_MS 5000
 
 typedef struct Child
 {
 	pid_t		pid;			/* 0: none */
-	int			sock;
-	TimestampTz started;
+	int			sock;			/* -1: closed; it was killed, and is about to be gone */
+	int64		started;		/* ms, as now_ms() */
+	int64		killed;
+	int64		next_beat;
+	int			unanswered;		/* beats since the last answer */
+	bool		wanted;			/* it was killed, but not because of settings */
+	bool		slow;			/* ... and takes long to die; said so */
+	bool		was_ready;		/* when it was killed */
+	char		verdict[160];	/* why it was killed; empty: it ended by itself */
 	char		devices[256];	/* as it was started with */
 	int			filled;			/* bytes of the message that is arriving */
 	union
@@ -58,8 +91,9 @@ typedef struct Child
 	}			in;
 } Child;
 
-static Child child;
+static Child child = {.sock = -1};
 static int	pause_ms;
+static int	young_deaths;		/* in a row */
 
 PGDLLEXPORT void gpuagg_supervisor_main(Datum arg);
 
@@ -76,6 +110,15 @@ supervisor_register(void)
 	worker.bgw_start_time = BgWorkerStart_PostmasterStart;
 	worker.bgw_restart_time = 1;
 	RegisterBackgroundWorker(&worker);
+}
+
+static int64
+now_ms(void)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	return (int64) INSTR_TIME_GET_MILLISEC(now);
 }
 
 /* ---- starting and ending ---- */
@@ -99,9 +142,10 @@ static void
 run_server(const char *path, int sock, pid_t parent)
 {
 	char		limit[32];
+	char		pinned[32];
 	char		fd[16];
 	const char *argv[] = {"gpuagg-server", "--devices", gpuagg_devices_list, "--memory-limit",
-	limit, "--control", fd, NULL};
+	limit, "--pinned-limit", pinned, "--control", fd, NULL};
 	sigset_t	none;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -116,6 +160,7 @@ run_server(const char *path, int sock, pid_t parent)
 		if (i != sock)
 			close(i);
 	snprintf(limit, sizeof(limit), "%lld", (long long) gpuagg_device_memory_limit << 20);
+	snprintf(pinned, sizeof(pinned), "%lld", (long long) gpuagg_pinned_memory_limit << 20);
 	snprintf(fd, sizeof(fd), "%d", sock);
 	execv(path, (char *const *) argv);
 	_exit(127);
@@ -153,9 +198,13 @@ start_server(void)
 				 errmsg("could not create a socket pair: %m")));
 	fcntl(pair[0], F_SETFL, O_NONBLOCK);
 	strlcpy(child.devices, gpuagg_devices_list, sizeof(child.devices));
-	child.started = GetCurrentTimestamp();
+	child.started = now_ms();
+	child.next_beat = child.started + BEAT_MS;
 	child.sock = pair[0];
 	child.filled = 0;
+	child.unanswered = 0;
+	child.wanted = child.slow = false;
+	child.verdict[0] = '\0';
 	server_set_state(SERVER_STARTING, NULL);
 	child.pid = fork();
 	if (child.pid == 0)
@@ -164,6 +213,7 @@ start_server(void)
 	if (child.pid < 0)
 	{
 		close(pair[0]);
+		child.sock = -1;
 		child.pid = 0;
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
@@ -171,62 +221,112 @@ start_server(void)
 	}
 }
 
-/* Ends the server if it runs; whoever used it sees end of file. */
+/*
+ * Kills the server; whoever used it sees end of file.  try_reap() finds it gone.
+ * The verdict is NULL if it did not hang: it has closed the socket pair without
+ * dying, or settings are to blame, and then it is not `wanted`.
+ */
 static void
-stop_server(void)
+kill_server(const char *verdict, bool wanted)
 {
-	if (child.pid == 0)
+	ServerSnapshot snapshot;
+
+	if (child.sock < 0)
 		return;
 	kill(child.pid, SIGKILL);
-	while (waitpid(child.pid, NULL, 0) < 0 && errno == EINTR)
-		;
 	close(child.sock);
-	child.pid = 0;
+	child.sock = -1;
+	child.killed = now_ms();
+	child.wanted = wanted;
 	unlink(GPUAGG_SOCKET_NAME);
+	strlcpy(child.verdict, verdict ? verdict : "", sizeof(child.verdict));
+	if (verdict)
+		ereport(LOG, (errmsg("%s, and is killed", verdict)));
+	server_snapshot(&snapshot);
+	child.was_ready = snapshot.state == SERVER_READY;
+	if (wanted && snapshot.state != SERVER_UNAVAILABLE)
+		server_set_state(SERVER_RESTARTING, verdict ? verdict : "the GPU server ended");
 }
 
+/* The server is gone: what next? */
 static void
-stop_at_exit(int code, Datum arg)
+bury_server(int status)
 {
-	stop_server();
-	server_set_state(SERVER_RESTARTING, "the supervisor ended");
-}
-
-/* The socket pair is closed: collects the dead server and decides what next. */
-static void
-bury_server(void)
-{
-	int			status = 0;
-	bool		young = !TimestampDifferenceExceeds(child.started, GetCurrentTimestamp(),
-													LONG_LIFE_MS);
+	bool		young = now_ms() - child.started < LONG_LIFE_MS;
 	ServerSnapshot snapshot;
 	char		reason[256];
 
-	/* whoever closed the pipe without dying is no use either */
-	kill(child.pid, SIGKILL);
-	while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR)
-		;
-	close(child.sock);
 	child.pid = 0;
-	unlink(GPUAGG_SOCKET_NAME);
 	server_snapshot(&snapshot);
-	if (snapshot.state == SERVER_UNAVAILABLE)
+	if (!child.wanted || snapshot.state == SERVER_UNAVAILABLE || snapshot.state == SERVER_OFF)
 		return;
-	if (WIFSIGNALED(status))
+	if (child.verdict[0] != '\0')
+		snprintf(reason, sizeof(reason), "%s, and was killed", child.verdict);
+	else if (WIFSIGNALED(status))
 		snprintf(reason, sizeof(reason), "the GPU server was terminated by signal %d: %s",
 				 WTERMSIG(status), pg_strsignal(WTERMSIG(status)));
 	else
 		snprintf(reason, sizeof(reason), "the GPU server exited with status %d",
 				 WEXITSTATUS(status));
 	ereport(LOG, (errmsg("%s", reason)));
+	young_deaths = young ? young_deaths + 1 : 0;
 	pause_ms = young && pause_ms > 0 ? 2 * pause_ms : FIRST_PAUSE_MS;
-	pause_ms = Min(pause_ms, snapshot.state == SERVER_READY ? LONGEST_READY_PAUSE_MS :
-				   LONGEST_PAUSE_MS);
+	pause_ms = Min(pause_ms, child.was_ready && young_deaths < MANY_YOUNG_DEATHS ?
+				   LONGEST_READY_PAUSE_MS : LONGEST_PAUSE_MS);
 	server_set_state(SERVER_RESTARTING, reason);
 	server_count_restart();
 }
 
+/* Is a server gone that was killed?  Says so if it does not die. */
+static bool
+try_reap(int *status)
+{
+	pid_t		pid = waitpid(child.pid, status, WNOHANG);
+	char		reason[256];
+
+	if (pid == child.pid || (pid < 0 && errno == ECHILD))
+		return true;
+	if (!child.slow && now_ms() - child.killed > DEATH_MS)
+	{
+		child.slow = true;
+		snprintf(reason, sizeof(reason), "the GPU server, process %d, was killed but does not end",
+				 (int) child.pid);
+		ereport(LOG,
+				(errmsg("%s", reason),
+				 errhint("It may be stuck in the driver of a GPU.")));
+		server_note_error(reason);
+	}
+	return false;
+}
+
+static void
+stop_at_exit(int code, Datum arg)
+{
+	int			status = 0;
+
+	kill_server(NULL, false);
+	while (child.pid != 0 && !try_reap(&status) && now_ms() - child.killed <= DEATH_MS)
+		pg_usleep(REAP_MS * 1000L);
+	child.pid = 0;
+	server_set_state(SERVER_RESTARTING, "the supervisor ended");
+}
+
 /* ---- messages ---- */
+
+static void
+on_pong(const WirePong *pong)
+{
+	/* twice: who waited for that has gone on without it */
+	uint64		limit = Max(2 * (uint64) gpuagg_server_timeout, LEAST_STALL_MS);
+	char		verdict[160];
+
+	child.unanswered = 0;
+	if (gpuagg_server_timeout == 0 || pong->stalled_ms < limit)
+		return;
+	snprintf(verdict, sizeof(verdict), "a GPU has ended nothing for %d s",
+			 (int) Min(pong->stalled_ms / 1000, INT_MAX));
+	kill_server(verdict, true);
+}
 
 static void
 on_message(const MessageHeader *header, const char *body)
@@ -251,6 +351,10 @@ on_message(const MessageHeader *header, const char *body)
 		case MESSAGE_UNAVAILABLE:
 			give_up(text);
 			break;
+		case MESSAGE_PONG:
+			if (header->length == sizeof(WirePong))
+				on_pong((const WirePong *) body);
+			break;
 		case MESSAGE_LOG:
 			server_note_error(text);
 			ereport(LOG, (errmsg("GPU server: %s", text)));
@@ -264,7 +368,7 @@ on_message(const MessageHeader *header, const char *body)
 static bool
 read_messages(void)
 {
-	for (;;)
+	while (child.sock >= 0)
 	{
 		size_t		want = sizeof(MessageHeader);
 		ssize_t		n;
@@ -290,6 +394,7 @@ read_messages(void)
 		else if (n == 0 || errno != EINTR)
 			return false;
 	}
+	return true;
 }
 
 static void
@@ -300,10 +405,34 @@ send_settings(void)
 		MessageHeader header;
 		WireSettings settings;
 	}			message = {{GPUAGG_PROTOCOL_MAGIC, MESSAGE_SETTINGS, sizeof(WireSettings), 0},
-	{(uint64) gpuagg_device_memory_limit << 20}};
+	{(uint64) gpuagg_device_memory_limit << 20, (uint64) gpuagg_pinned_memory_limit << 20}};
 
-	/* a server that takes no 24 bytes is about to be found dead */
+	/* a server that takes so few bytes no more is about to be found dead or hung */
 	(void) send(child.sock, &message, sizeof(message), MSG_NOSIGNAL);
+}
+
+/* Sends a ping if it is time for one and none is on its way; a server without answer is killed. */
+static void
+beat(void)
+{
+	static const MessageHeader ping = {GPUAGG_PROTOCOL_MAGIC, MESSAGE_PING, 0, 0};
+	int			most = MISSED_BEATS;
+	char		verdict[160];
+
+	if (child.sock < 0 || now_ms() < child.next_beat)
+		return;
+	child.next_beat = now_ms() + BEAT_MS;
+	if (gpuagg_server_timeout > 0)
+		most = Min(most, Max(gpuagg_server_timeout / BEAT_MS, FEWEST_BEATS));
+	if (child.unanswered >= most)
+	{
+		snprintf(verdict, sizeof(verdict), "the GPU server did not answer for %d s",
+				 most * BEAT_MS / 1000);
+		kill_server(verdict, true);
+		return;
+	}
+	if (child.unanswered++ == 0)
+		(void) send(child.sock, &ping, sizeof(ping), MSG_NOSIGNAL);
 }
 
 /* ---- the loop ---- */
@@ -317,18 +446,18 @@ reload(void)
 	strlcpy(program, gpuagg_server_program, sizeof(program));
 	ProcessConfigFile(PGC_SIGHUP);
 	server_snapshot(&snapshot);
-	if (child.pid != 0 &&
+	if (child.sock >= 0 &&
 		(!gpuagg_server || strcmp(child.devices, gpuagg_devices_list) != 0 ||
 		 strcmp(program, gpuagg_server_program) != 0))
 	{
-		stop_server();
+		kill_server(NULL, false);
 		pause_ms = 0;
 	}
-	else if (child.pid != 0)
+	else if (child.sock >= 0)
 		send_settings();
 	if (!gpuagg_server)
 		server_set_state(SERVER_OFF, "");
-	else if (child.pid == 0)
+	else if (child.sock < 0)
 		server_set_state(SERVER_STARTING, "");
 }
 
@@ -337,16 +466,34 @@ static long
 start_if_due(void)
 {
 	ServerSnapshot snapshot;
-	long		waited;
+	int64		waited;
 
 	server_snapshot(&snapshot);
 	if (child.pid != 0 || snapshot.state == SERVER_OFF || snapshot.state == SERVER_UNAVAILABLE)
 		return -1;
-	waited = TimestampDifferenceMilliseconds(child.started, GetCurrentTimestamp());
+	waited = now_ms() - child.started;
 	if (child.started != 0 && waited < pause_ms)
 		return pause_ms - waited;
 	start_server();
 	return -1;
+}
+
+/* Does what is due; how long until something will be, or -1. */
+static long
+do_what_is_due(void)
+{
+	int			status = 0;
+	long		timeout;
+
+	beat();
+	if (child.pid != 0 && child.sock < 0)
+	{
+		if (!try_reap(&status))
+			return child.slow ? SLOW_REAP_MS : REAP_MS;
+		bury_server(status);
+	}
+	timeout = start_if_due();
+	return child.sock >= 0 ? Max(child.next_beat - now_ms(), 0) : timeout;
 }
 
 void
@@ -361,23 +508,24 @@ gpuagg_supervisor_main(Datum arg)
 	server_set_state(gpuagg_server ? SERVER_STARTING : SERVER_OFF, "");
 	while (!ShutdownRequestPending)
 	{
-		long		timeout = start_if_due();
+		long		timeout = do_what_is_due();
 		int			events = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH |
-			(timeout >= 0 ? WL_TIMEOUT : 0) | (child.pid != 0 ? WL_SOCKET_READABLE : 0);
+			(timeout >= 0 ? WL_TIMEOUT : 0) | (child.sock >= 0 ? WL_SOCKET_READABLE : 0);
 		int			rc = WaitLatchOrSocket(MyLatch, events,
-										   child.pid != 0 ? child.sock : PGINVALID_SOCKET,
+										   child.sock >= 0 ? child.sock : PGINVALID_SOCKET,
 										   timeout, PG_WAIT_EXTENSION);
 
 		if (rc & WL_LATCH_SET)
 			ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
+		/* what was said first: an answer may have waited for this process */
+		if (child.sock >= 0 && !read_messages())
+			kill_server(NULL, true);
 		if (ConfigReloadPending)
 		{
 			ConfigReloadPending = false;
 			reload();
 		}
-		if (child.pid != 0 && (rc & WL_SOCKET_READABLE) && !read_messages())
-			bury_server();
 	}
 	/* so that it is started again, unless the cluster shuts down */
 	proc_exit(1);

@@ -294,7 +294,7 @@ fault_backend() {
 fault_garbage() {
 	local socket answered
 
-	socket=$(sql -c 'SHOW data_directory')/gpuagg.socket
+	socket=$(sql -c 'SHOW data_directory')/pg_stat_tmp/gpuagg.socket
 	answered=$(perl -MIO::Socket::UNIX -e '
 		srand(1); my $n = 0;
 		foreach my $i (1 .. 200) {

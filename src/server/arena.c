@@ -29,7 +29,10 @@ int			arena_idle_seconds = 60;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Arena *idle;
 static int	nidle;
+static uint64_t made;			/* bytes of all arenas, idle or not */
+static uint64_t limit = UINT64_MAX;
 
+/* Unmaps what is not pinned. */
 static void
 arena_free(Arena *arena)
 {
@@ -59,8 +62,31 @@ arena_map(Arena *arena)
 	return true;
 }
 
+/* Counts one more arena; false if that is too many. */
+static bool
+take_room(DeviceError *error)
+{
+	bool		ok;
+
+	pthread_mutex_lock(&lock);
+	ok = made + ARENA_BYTES <= limit;
+	made += ok ? ARENA_BYTES : 0;
+	pthread_mutex_unlock(&lock);
+	if (!ok)
+		snprintf(error->text, sizeof(error->text), "gpuagg.pinned_memory_limit reached");
+	return ok;
+}
+
+static void
+give_room(void)
+{
+	pthread_mutex_lock(&lock);
+	made -= ARENA_BYTES;
+	pthread_mutex_unlock(&lock);
+}
+
 static Arena *
-arena_make(DeviceError *error)
+map_and_pin(DeviceError *error)
 {
 	Arena	   *arena = calloc(1, sizeof(*arena));
 
@@ -90,10 +116,17 @@ arena_prepare(int count, DeviceError *error)
 {
 	for (int i = 0; i < count; i++)
 	{
-		Arena	   *arena = arena_make(error);
+		Arena	   *arena;
 
+		/* fewer, where the limit asks for that */
+		if (!take_room(error))
+			return true;
+		arena = map_and_pin(error);
 		if (arena == NULL)
+		{
+			give_room();
 			return false;
+		}
 		arena_give(arena);
 	}
 	return true;
@@ -112,7 +145,28 @@ arena_take(DeviceError *error)
 		nidle--;
 	}
 	pthread_mutex_unlock(&lock);
-	return arena ? arena : arena_make(error);
+	if (arena || !take_room(error))
+		return arena;
+	arena = map_and_pin(error);
+	if (arena == NULL)
+		give_room();
+	return arena;
+}
+
+void
+arena_discard(Arena *arena)
+{
+	device_ops.unpin(arena->memory);
+	arena_free(arena);
+	give_room();
+}
+
+void
+arena_set_limit(uint64_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	limit = bytes;
+	pthread_mutex_unlock(&lock);
 }
 
 /* Takes the arena that has been idle the longest from the list, if it is one too many; else NULL. */
@@ -123,11 +177,12 @@ take_surplus(time_t now)
 	Arena	   *oldest = NULL;
 
 	pthread_mutex_lock(&lock);
-	if (nidle > ARENAS_AHEAD)
+	if (nidle > ARENAS_AHEAD || (nidle > 0 && made > limit))
 	{
 		while ((*last)->next)
 			last = &(*last)->next;
-		if (nidle > MOST_IDLE || now - (*last)->idle_since >= arena_idle_seconds)
+		if (nidle > MOST_IDLE || made > limit ||
+			now - (*last)->idle_since >= arena_idle_seconds)
 		{
 			oldest = *last;
 			*last = NULL;
@@ -154,10 +209,7 @@ arena_trim(void)
 	Arena	   *arena;
 
 	while ((arena = take_surplus(now)) != NULL)
-	{
-		device_ops.unpin(arena->memory);
-		arena_free(arena);
-	}
+		arena_discard(arena);
 }
 
 void

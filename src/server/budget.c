@@ -16,21 +16,36 @@ static WireStatus state;
 /* Limits as the devices' start found them: four fifths of what was free. */
 static uint64_t default_limit[WIRE_MAX_DEVICES];
 
+/* gpuagg.device_memory_limit, which may be set before the devices are there. */
+static uint64_t asked_limit;
+
+/* With the lock held. */
+static void
+apply_limit(void)
+{
+	for (uint32_t d = 0; d < state.ndevices; d++)
+		state.devices[d].limit = asked_limit > 0 && asked_limit < default_limit[d] ?
+			asked_limit : default_limit[d];
+}
+
 void
 budget_start(const WireStatus *devices)
 {
+	pthread_mutex_lock(&lock);
 	state = *devices;
 	state.pid = getpid();
 	for (uint32_t d = 0; d < state.ndevices; d++)
 		default_limit[d] = state.devices[d].limit;
+	apply_limit();
+	pthread_mutex_unlock(&lock);
 }
 
 void
 budget_set_limit(uint64_t bytes)
 {
 	pthread_mutex_lock(&lock);
-	for (uint32_t d = 0; d < state.ndevices; d++)
-		state.devices[d].limit = bytes > 0 && bytes < default_limit[d] ? bytes : default_limit[d];
+	asked_limit = bytes;
+	apply_limit();
 	pthread_mutex_unlock(&lock);
 }
 

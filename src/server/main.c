@@ -2,11 +2,13 @@
  * main.c
  *	  gpuagg-server: the process that owns the GPUs.
  *
- *	gpuagg-server [--devices LIST] [--memory-limit BYTES] [--control FD] [--socket PATH]
+ *	gpuagg-server [--devices LIST] [--memory-limit BYTES] [--pinned-limit BYTES] [--control FD]
+ *				  [--socket PATH]
  *
  * Started by the supervisor in the data directory, with a socket pair as
  * --control: the server says over it that it is ready, or why it cannot be, and
- * takes settings from it.  End of file there means that the supervisor is gone.
+ * takes settings and pings from it (control.c).  End of file there means that the
+ * supervisor is gone.
  * Without --control it runs by hand, for debuggers, and logs to standard error.
  *
  * Exit status: 0 when told to stop or when no device can be used (said over
@@ -15,13 +17,11 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <poll.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -29,50 +29,22 @@
 
 #include "server.h"
 
+/* How long a server of before may take to die. */
+#define PREDECESSOR_MS 30000
+
 typedef struct Options
 {
 	const char *devices;
 	const char *socket;
 	uint64_t	memory_limit;
+	uint64_t	pinned_limit;
+	int			control;
 } Options;
-
-static int	control = -1;
-static pthread_mutex_t control_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static void
-tell(MessageType type, const void *body, size_t length)
-{
-	pthread_mutex_lock(&control_lock);
-	if (control >= 0)
-		wire_send(control, type, body, length);
-	else if (type == MESSAGE_LOG || type == MESSAGE_UNAVAILABLE)
-		fprintf(stderr, "gpuagg-server: %.*s\n", (int) length, (const char *) body);
-	pthread_mutex_unlock(&control_lock);
-}
-
-void
-server_log(const char *format,...)
-{
-	char		text[512];
-	va_list		args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	tell(MESSAGE_LOG, text, strlen(text));
-}
-
-void
-server_abandon(const char *reason)
-{
-	server_log("ending because of a device error: %s", reason);
-	_exit(2);
-}
 
 static Options
 read_options(int argc, char **argv)
 {
-	Options		options = {"all", GPUAGG_SOCKET_NAME, 0};
+	Options		options = {"all", GPUAGG_SOCKET_NAME, 0, UINT64_MAX, -1};
 
 	for (int i = 1; i < argc; i += 2)
 	{
@@ -87,8 +59,10 @@ read_options(int argc, char **argv)
 			options.socket = argv[i + 1];
 		else if (strcmp(argv[i], "--memory-limit") == 0)
 			options.memory_limit = strtoull(argv[i + 1], NULL, 10);
+		else if (strcmp(argv[i], "--pinned-limit") == 0)
+			options.pinned_limit = strtoull(argv[i + 1], NULL, 10);
 		else if (strcmp(argv[i], "--control") == 0)
-			control = atoi(argv[i + 1]);
+			options.control = atoi(argv[i + 1]);
 		else
 		{
 			fprintf(stderr, "gpuagg-server: unknown option %s\n", argv[i]);
@@ -98,73 +72,155 @@ read_options(int argc, char **argv)
 	return options;
 }
 
-/* A socket that only this user may connect to. */
+/* ---- the server before this one ---- */
+
+/* Is it a process of this program that has not given back what it held? */
+static bool
+still_runs(int pid)
+{
+	char		path[64];
+	char		line[64] = "";
+	char		own[32] = "";
+	const char *name;
+	const char *end;
+	struct stat here,
+				there;
+	FILE	   *f;
+
+	/* of another cluster; a process on its way out has no directory any more */
+	snprintf(path, sizeof(path), "/proc/%d/cwd", pid);
+	if (stat(".", &here) == 0 && stat(path, &there) == 0 &&
+		(here.st_dev != there.st_dev || here.st_ino != there.st_ino))
+		return false;
+	if ((f = fopen("/proc/self/comm", "r")) == NULL)
+		return false;
+	if (fgets(own, sizeof(own), f))
+		own[strcspn(own, "\n")] = '\0';
+	fclose(f);
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if ((f = fopen(path, "r")) == NULL)
+		return false;
+	if (fgets(line, sizeof(line), f) == NULL)
+		line[0] = '\0';
+	fclose(f);
+	/* "1234 (gpuagg-server) S ..."; a zombie holds nothing */
+	name = strchr(line, '(');
+	end = strrchr(line, ')');
+	return name && end && end > name && (size_t) (end - name - 1) == strlen(own) &&
+		strncmp(name + 1, own, end - name - 1) == 0 && end[1] == ' ' &&
+		end[2] != 'Z' && end[2] != 'X';
+}
+
+/*
+ * After a crash of the cluster the server of before may still be dying, and
+ * holding memory of the devices, which this one is about to measure.  A process
+ * that cannot die, in a driver that is stuck, is not waited for for ever.
+ */
+static void
+await_predecessor(const char *socket)
+{
+	char		path[128];
+	int			pid = 0;
+	FILE	   *f;
+
+	snprintf(path, sizeof(path), "%s.pid", socket);
+	if ((f = fopen(path, "r")) != NULL)
+	{
+		if (fscanf(f, "%d", &pid) != 1)
+			pid = 0;
+		fclose(f);
+	}
+	for (int ms = 0; pid > 0 && pid != getpid() && still_runs(pid); ms += 20)
+	{
+		if (ms >= PREDECESSOR_MS)
+		{
+			server_log("the server of before, process %d, does not end", pid);
+			break;
+		}
+		usleep(20000);
+	}
+	if ((f = fopen(path, "w")) == NULL || fprintf(f, "%d\n", (int) getpid()) < 0)
+		server_log("could not write \"%s\": %s", path, strerror(errno));
+	if (f)
+		fclose(f);
+}
+
+/* ---- connections ---- */
+
+/* A socket that only this user may connect to, or -1 and errno. */
 static int
 listen_at(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int			sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int			sock;
 	mode_t		mask;
 	bool		ok;
 
-	if (sock < 0 || strlen(path) >= sizeof(address.sun_path))
+	if (strlen(path) >= sizeof(address.sun_path))
+	{
+		errno = ENAMETOOLONG;
 		return -1;
+	}
 	strcpy(address.sun_path, path);
+	sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (sock < 0)
+		return -1;
 	unlink(path);
 	mask = umask(0177);
 	ok = bind(sock, (struct sockaddr *) &address, sizeof(address)) == 0;
 	umask(mask);
 	if (!ok || listen(sock, 128) < 0)
 	{
+		int			err = errno;
+
 		close(sock);
+		errno = err;
 		return -1;
 	}
 	return sock;
 }
 
-/* False when the supervisor is gone. */
-static bool
-on_control(void)
-{
-	MessageHeader header;
-	WireSettings settings;
-	bool		garbage;
-
-	if (!wire_receive(control, &header, &settings, sizeof(settings), &garbage))
-		return false;
-	if (header.type == MESSAGE_SETTINGS && header.length == sizeof(settings))
-		budget_set_limit(settings.memory_limit);
-	return true;
-}
-
+/* Returns when no connection can be accepted any more, with errno. */
 static void
 serve(int sock)
 {
 	for (;;)
 	{
-		struct pollfd p[2] = {{.fd = sock,.events = POLLIN}, {.fd = control,.events = POLLIN}};
+		int			client = accept4(sock, NULL, NULL, SOCK_CLOEXEC);
 
-		int			n = poll(p, 2, arena_idle_seconds * 1000 / 4);
-
-		if (n < 0)
-		{
-			if (errno == EINTR)
-				continue;
+		if (client >= 0)
+			session_start(client);
+		else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+			usleep(10000);
+		else if (errno != EINTR && errno != ECONNABORTED && errno != EAGAIN)
 			return;
-		}
-		if (n == 0)
-			arena_trim();
-		if (p[1].revents && !on_control())
-			return;
-		if (p[0].revents)
-		{
-			int			client = accept4(sock, NULL, NULL, SOCK_CLOEXEC);
+	}
+}
 
-			if (client >= 0)
-				session_start(client);
-			else if (errno == EMFILE || errno == ENFILE)
-				usleep(10000);
-		}
+/* Gives back memory that nobody needs: a driver may take its time for that. */
+static void *
+trim_main(void *arg)
+{
+	for (;;)
+	{
+		usleep(arena_idle_seconds * 1000000LL / 4);
+		arena_trim();
+	}
+	return arg;
+}
+
+/* ---- the start ---- */
+
+/* A session takes two file descriptors; 1,024 in all is a usual limit to begin with. */
+static void
+raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+	{
+		limit.rlim_cur = limit.rlim_max;
+		(void) setrlimit(RLIMIT_NOFILE, &limit);
 	}
 }
 
@@ -222,50 +278,61 @@ warm_up(const WireStatus *devices, DeviceError *error)
 	return status != DEVICE_LOST;
 }
 
+/* What is wrong, or NULL: devices are open, and everything is ready for sessions. */
+static const char *
+open_devices(const Options *options, WireStatus *status, DeviceError *error)
+{
+	DeviceStatus started = device_ops.start(options->devices, status, error);
+
+	if (started == DEVICE_UNSUPPORTED)
+	{
+		control_tell(MESSAGE_UNAVAILABLE, error->text, strlen(error->text));
+		server_end(0);
+	}
+	if (started != DEVICE_OK)
+		return error->text;
+	budget_start(status);
+	if (!arena_prepare(ARENAS_AHEAD, error) || !warm_up(status, error))
+		return error->text;
+	return NULL;
+}
+
 int
 main(int argc, char **argv)
 {
 	Options		options = read_options(argc, argv);
 	WireStatus	status = {0};
 	DeviceError error = {""};
-	DeviceStatus started;
+	const char *wrong;
 	int			sock;
 
 	signal(SIGPIPE, SIG_IGN);
-	started = device_ops.start(options.devices, &status, &error);
-	if (started != DEVICE_OK)
-	{
-		tell(started == DEVICE_UNSUPPORTED ? MESSAGE_UNAVAILABLE : MESSAGE_LOG, error.text,
-			 strlen(error.text));
-		return started == DEVICE_UNSUPPORTED ? 0 : 1;
-	}
-	budget_start(&status);
+	raise_file_limit();
 	budget_set_limit(options.memory_limit);
-	if (!arena_prepare(ARENAS_AHEAD, &error))
+	arena_set_limit(options.pinned_limit);
+	if (!control_start(options.control, options.socket))
+		server_end(1);
+	await_predecessor(options.socket);
+	wrong = open_devices(&options, &status, &error);
+	if (wrong)
 	{
-		server_log("%s", error.text);
-		return 1;
-	}
-	if (!warm_up(&status, &error))
-	{
-		server_log("%s", error.text);
-		return 1;
-	}
-	if (!watchdog_start())
-	{
-		server_log("could not start a thread");
-		return 1;
+		server_log("%s", wrong);
+		server_end(1);
 	}
 	sock = listen_at(options.socket);
 	if (sock < 0)
 	{
 		server_log("could not listen at \"%s\": %s", options.socket, strerror(errno));
-		return 1;
+		server_end(1);
+	}
+	if (!thread_start(trim_main, NULL))
+	{
+		server_log("could not start a thread: %s", strerror(errno));
+		server_end(1);
 	}
 	budget_status(&status);
-	tell(MESSAGE_READY, &status, sizeof(status));
+	control_tell(MESSAGE_READY, &status, sizeof(status));
 	serve(sock);
-	unlink(options.socket);
-	/* threads and contexts end with the process; running their destructors may block */
-	_exit(0);
+	server_log("could not accept connections: %s", strerror(errno));
+	server_end(1);
 }

@@ -85,8 +85,8 @@ query_enter(OpenQuery **out, int device, const WireQuery *wire, const double *th
 	if (is_new)
 	{
 		budget_count_query();
-		status = WATCHED(device_ops.query_open(&query->query, device, &query->wire,
-											   query->thresholds, error));
+		status = device_ops.query_open(&query->query, device, &query->wire,
+									   query->thresholds, error);
 	}
 	else
 	{
@@ -125,11 +125,7 @@ query_leave(OpenQuery *query)
 	if (!last)
 		return;
 	if (query->query)
-	{
-		watch_begin();
 		device_ops.query_close(query->query);
-		watch_end(DEVICE_OK);
-	}
 	pthread_mutex_destroy(&query->lock);
 	free(query->thresholds);
 	free(query);
@@ -189,7 +185,7 @@ query_reduce(OpenQuery *query, Lane *lane, const WireBatch *batch, DeviceError *
 		status = DEVICE_FULL;
 	else
 	{
-		status = WATCHED(device_ops.reduce(query->query, lane, batch, error));
+		status = device_ops.reduce(query->query, lane, batch, error);
 		if (status == DEVICE_FULL)
 			budget_count_failure(FAILURE_MEMORY, error->text);
 	}
@@ -204,7 +200,7 @@ query_finish(OpenQuery *query, WireFinished *result, DeviceError *error)
 	if (status != DEVICE_OK)
 		return status;
 	query->finished = true;
-	status = WATCHED(device_ops.finish(query->query, result, error));
+	status = device_ops.finish(query->query, result, error);
 	return give_query(query, status, error);
 }
 
@@ -215,7 +211,7 @@ query_fetch(OpenQuery *query, Lane *lane, const WireGroups *out, DeviceError *er
 
 	if (status != DEVICE_OK)
 		return status;
-	status = WATCHED(device_ops.fetch(query->query, lane, out, error));
+	status = device_ops.fetch(query->query, lane, out, error);
 	return give_query(query, status, error);
 }
 
@@ -230,7 +226,7 @@ query_reset(OpenQuery *query, DeviceError *error)
 	{
 		query->finished = false;
 		atomic_store(&query->full, false);
-		status = WATCHED(device_ops.reset(query->query, error));
+		status = device_ops.reset(query->query, error);
 	}
 	return give_query(query, status, error);
 }

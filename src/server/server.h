@@ -2,18 +2,20 @@
  * server.h
  *	  The GPU server: its parts and what they share.
  *
- *	main.c		start, supervisor's pipe, accepting connections
+ *	main.c		start, accepting connections
+ *	control.c	the pipe to the supervisor
+ *	watch.c		how long devices have ended nothing
  *	session.c	a thread for each connection: messages to device calls
  *	queries.c	queries, which connections may share
  *	check.c		whether a message makes sense
  *	arena.c		memory shared with clients
  *	budget.c	devices: load, memory accounting, counters
- *	watchdog.c	ends the server when a device call does not return
  *	wire.c		sending and receiving
  *	device.h	the GPU
  *
  * No PostgreSQL here.  Threads share nothing but queries, budget.c's counters,
- * arena.c's free list, watchdog.c's list and the number of sessions, each behind its own lock.
+ * arena.c's free list, watch.c's list and the number of sessions, each behind its
+ * own lock.
  */
 #ifndef GPUAGG_SERVER_H
 #define GPUAGG_SERVER_H
@@ -29,14 +31,18 @@
 
 /* ---- wire.c: whole messages over blocking sockets ---- */
 
+/* Also false where the peer does not read (SO_SNDTIMEO of the socket). */
 extern bool wire_send(int sock, MessageType type, const void *body, size_t length);
 extern bool wire_send_fd(int sock, MessageType type, const void *body, size_t length, int fd);
 /*
- * Receives a message of at most `size` bytes of body into `body`.  False: end of
- * file or an error, or, with *garbage set, something that is no message.
+ * Receives a message of at most `size` bytes of body into `body`; waits so long
+ * for its first byte (-1: for ever), and WIRE_REST_MS at a time for the others.
+ * False: end of file, nothing came or an error, or, with *garbage set, something
+ * that is no message.
  */
-extern bool wire_receive(int sock, MessageHeader *header, void *body, size_t size,
+extern bool wire_receive(int sock, MessageHeader *header, void *body, size_t size, int wait_ms,
 						 bool *garbage);
+#define WIRE_REST_MS 30000
 
 /* ---- check.c ---- */
 
@@ -63,8 +69,13 @@ typedef struct Arena
 
 /* Makes `count` arenas ahead, so that first queries need not wait for pinning. */
 extern bool arena_prepare(int count, DeviceError *error);
+/* NULL if there is no memory, or the limit would be passed. */
 extern Arena *arena_take(DeviceError *error);
 extern void arena_give(Arena *arena);
+/* Instead of arena_give, where a client may still write into it. */
+extern void arena_discard(Arena *arena);
+/* The most bytes of all arenas; those above it go when sessions end. */
+extern void arena_set_limit(uint64_t bytes);
 /* Gives back arenas that were idle for arena_idle_seconds, which tests may shorten. */
 extern void arena_trim(void);
 extern int	arena_idle_seconds;
@@ -72,6 +83,7 @@ extern int	arena_idle_seconds;
 /* ---- budget.c ---- */
 
 extern void budget_start(const WireStatus *devices);
+/* May come before the start. */
 extern void budget_set_limit(uint64_t bytes);
 /* This device, or with -1 the one with the fewest sessions, gets one more. */
 extern int	budget_attach(int device);
@@ -125,32 +137,38 @@ extern DeviceStatus query_reset(OpenQuery *query, DeviceError *error);
 /* What it failed with, or DEVICE_OK. */
 extern DeviceStatus query_failure(OpenQuery *query, DeviceError *error);
 
-/* ---- watchdog.c ---- */
+/* ---- watch.c ---- */
 
-/*
- * Device calls of threads that asked to be watched stand between watch_begin and
- * watch_end, which returns its argument.  One that takes watchdog_seconds, which
- * tests may shorten, has lost the device: the server ends.
- */
-extern int	watchdog_seconds;
-extern bool watchdog_start(void);
-/* Of the calling thread; false: out of memory. */
-extern bool watch_thread(void);
-extern void unwatch_thread(void);
-extern void watch_begin(void);
-extern DeviceStatus watch_end(DeviceStatus status);
+/* Something that a session does for a message. */
+typedef struct Watch
+{
+	struct Watch *next;
+	int			place;
+	int64_t		since;
+} Watch;
 
-#define WATCHED(call) (watch_begin(), watch_end(call))
+/* device -1: none yet */
+extern void watch_begin(Watch *watch, int device);
+extern void watch_end(Watch *watch);
+/* How long the worst device has been at work without ending anything; 0 where none is. */
+extern uint64_t watch_stalled_ms(void);
 
 /* ---- session.c ---- */
 
 /* Starts the thread of a connection; closes the socket in the end. */
 extern void session_start(int sock);
 
-/* ---- main.c ---- */
+/* ---- control.c ---- */
 
+/* Starts the thread that reads the supervisor's pipe; fd -1: there is none. */
+extern bool control_start(int fd, const char *socket);
+extern void control_tell(MessageType type, const void *body, size_t length);
 extern void server_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Removes the socket and ends the process. */
+extern void server_end(int status) __attribute__((noreturn));
 /* After DEVICE_LOST: says why and ends the process. */
 extern void server_abandon(const char *reason) __attribute__((noreturn));
+/* False, and errno, if there is no thread to be had. */
+extern bool thread_start(void *(*main) (void *), void *arg);
 
 #endif							/* GPUAGG_SERVER_H */

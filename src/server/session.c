@@ -10,6 +10,7 @@
  * Whatever a session holds (arena, lane, its part of a query) is released in
  * session_end(), which every way out of the thread passes.
  */
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -17,11 +18,17 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "server.h"
 
 #define MAX_SESSIONS 512
+
+/* How long a connection may take to greet, to read an answer, and to end after a failure. */
+#define GREET_MS 10000
+#define SEND_SECONDS 30
+#define END_MS 10000
 
 typedef struct Session
 {
@@ -35,6 +42,7 @@ typedef struct Session
 	double		kernel_ms;
 	bool		pending;		/* `batch` was copied and waits for its reduction */
 	WireBatch	batch;
+	Watch		watch;			/* of the message at hand */
 	union
 	{
 		WireHello	hello;
@@ -131,8 +139,8 @@ open_lane(Session *s)
 
 	if (s->lane)
 		return true;
-	status = WATCHED(device_ops.lane_open(&s->lane, s->device, s->arena->memory,
-										  ARENA_BUFFER_BYTES, ARENA_BUFFERS, &error));
+	status = device_ops.lane_open(&s->lane, s->device, s->arena->memory, ARENA_BUFFER_BYTES,
+								  ARENA_BUFFERS, &error);
 	return status == DEVICE_OK ? true : device_fail(s, status, &error);
 }
 
@@ -221,13 +229,13 @@ on_batch(Session *s, size_t length)
 	/* what will not be taken need not be copied */
 	full = atomic_load(&s->query->full);
 	if (!full)
-		status = WATCHED(device_ops.copy(s->lane, &batch, &bytes, &error));
+		status = device_ops.copy(s->lane, &batch, &bytes, &error);
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
 	if (!reduce_pending(s))
 		return false;
 	if (!full)
-		status = WATCHED(device_ops.copy_wait(s->lane, batch.buffer, &ms, &error));
+		status = device_ops.copy_wait(s->lane, batch.buffer, &ms, &error);
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
 	s->batch = batch;
@@ -247,7 +255,7 @@ settle(Session *s, WireFinished *out)
 
 	if (!reduce_pending(s))
 		return false;
-	status = WATCHED(device_ops.lane_settle(s->lane, &ms, &error));
+	status = device_ops.lane_settle(s->lane, &ms, &error);
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
 	out->bytes_in = s->bytes_in;
@@ -387,29 +395,51 @@ on_message(Session *s, const MessageHeader *header)
 
 /*
  * After a failure the client may still be sending, and writing into the arena:
- * its end of file says that it has unmapped it.
+ * its end of file says that it has unmapped it.  False if that does not come.
  */
-static void
+static bool
 await_end(int sock)
 {
+	struct pollfd p = {.fd = sock,.events = POLLIN};
+	struct timespec start,
+				now;
 	char		dust[4096];
+	int			left = END_MS;
 
 	shutdown(sock, SHUT_WR);
-	while (recv(sock, dust, sizeof(dust), 0) > 0)
-		;
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	while (left > 0)
+	{
+		ssize_t		n = recv(sock, dust, sizeof(dust), MSG_DONTWAIT);
+
+		if (n == 0)
+			return true;
+		if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+			return true;		/* reset by the peer */
+		if (n < 0)
+			poll(&p, 1, left);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		left = END_MS - (now.tv_sec - start.tv_sec) * 1000 - (now.tv_nsec - start.tv_nsec) / 1000000;
+	}
+	return false;
 }
 
 static void
 session_end(Session *s)
 {
+	watch_begin(&s->watch, s->device);
 	leave_query(s);
 	drop_lane(s);
-	await_end(s->sock);
-	if (s->arena)
-		arena_give(s->arena);
+	watch_end(&s->watch);
+	if (await_end(s->sock))
+	{
+		if (s->arena)
+			arena_give(s->arena);
+	}
+	else if (s->arena)
+		arena_discard(s->arena);
 	close(s->sock);
 	free(s);
-	unwatch_thread();
 	pthread_mutex_lock(&count_lock);
 	nsessions--;
 	pthread_mutex_unlock(&count_lock);
@@ -421,25 +451,44 @@ session_main(void *arg)
 	Session    *s = arg;
 	MessageHeader header;
 	bool		garbage = false;
+	bool		go_on = true;
 
-	if (!watch_thread())
-		fail(s, FAILURE_MEMORY, "out of memory in the GPU server");
-	else
-		while (wire_receive(s->sock, &header, &s->body, sizeof(s->body), &garbage))
-			if (!on_message(s, &header))
-				break;
+	/* a session that has greeted may be idle for as long as its query likes */
+	while (go_on && wire_receive(s->sock, &header, &s->body, sizeof(s->body),
+								 s->arena ? -1 : GREET_MS, &garbage))
+	{
+		watch_begin(&s->watch, s->device);
+		go_on = on_message(s, &header);
+		watch_end(&s->watch);
+	}
 	if (garbage)
 		fail(s, FAILURE_PROTOCOL, "garbage on the socket");
 	session_end(s);
 	return NULL;
 }
 
+/* The thread that accepts connections waits for nobody. */
+static void
+refuse(int sock, const char *text)
+{
+	struct
+	{
+		MessageHeader header;
+		WireFailed	failed;
+	}			message = {{GPUAGG_PROTOCOL_MAGIC, MESSAGE_FAILED, sizeof(WireFailed), 0},
+	{.failure = FAILURE_BUSY}};
+
+	snprintf(message.failed.text, sizeof(message.failed.text), "%s", text);
+	budget_count_failure(FAILURE_BUSY, text);
+	(void) send(sock, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
+	close(sock);
+}
+
 void
 session_start(int sock)
 {
+	struct timeval patience = {.tv_sec = SEND_SECONDS};
 	Session    *s = calloc(1, sizeof(*s));
-	pthread_attr_t attr;
-	pthread_t	thread;
 	bool		room;
 
 	pthread_mutex_lock(&count_lock);
@@ -449,15 +498,17 @@ session_start(int sock)
 	if (!room)
 	{
 		free(s);
-		close(sock);
-		budget_count_failure(FAILURE_BUSY, "too many sessions");
+		refuse(sock, "too many sessions at the GPU server");
 		return;
 	}
 	s->sock = sock;
 	s->device = -1;
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	if (pthread_create(&thread, &attr, session_main, s) != 0)
-		session_end(s);
-	pthread_attr_destroy(&attr);
+	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (thread_start(session_main, s))
+		return;
+	free(s);
+	pthread_mutex_lock(&count_lock);
+	nsessions--;
+	pthread_mutex_unlock(&count_lock);
+	refuse(sock, "no thread for another session at the GPU server");
 }

@@ -3,6 +3,7 @@
  *	  Whole messages over blocking sockets.
  */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -73,15 +74,23 @@ wire_send(int sock, MessageType type, const void *body, size_t length)
 	return wire_send_fd(sock, type, body, length, -1);
 }
 
+/* Waits so long for the first byte, and for each further part WIRE_REST_MS. */
 static bool
-receive_all(int sock, void *data, size_t length)
+receive_all(int sock, void *data, size_t length, int wait_ms)
 {
 	char	   *at = data;
 
 	while (length > 0)
 	{
-		ssize_t		n = recv(sock, at, length, 0);
+		struct pollfd p = {.fd = sock,.events = POLLIN};
+		ssize_t		n = recv(sock, at, length, MSG_DONTWAIT);
 
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		{
+			if (poll(&p, 1, at == data ? wait_ms : WIRE_REST_MS) == 0)
+				return false;
+			continue;
+		}
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -93,10 +102,10 @@ receive_all(int sock, void *data, size_t length)
 }
 
 bool
-wire_receive(int sock, MessageHeader *header, void *body, size_t size, bool *garbage)
+wire_receive(int sock, MessageHeader *header, void *body, size_t size, int wait_ms, bool *garbage)
 {
 	*garbage = false;
-	if (!receive_all(sock, header, sizeof(*header)))
+	if (!receive_all(sock, header, sizeof(*header), wait_ms))
 		return false;
 	if (header->magic != GPUAGG_PROTOCOL_MAGIC || header->reserved != 0 ||
 		header->length > size)
@@ -104,5 +113,5 @@ wire_receive(int sock, MessageHeader *header, void *body, size_t size, bool *gar
 		*garbage = true;
 		return false;
 	}
-	return receive_all(sock, body, header->length);
+	return receive_all(sock, body, header->length, WIRE_REST_MS);
 }

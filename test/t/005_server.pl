@@ -33,7 +33,7 @@ CREATE TABLE few AS SELECT * FROM rows WHERE i <= 1000;
 ANALYZE rows, odd, few;
 SQL
 my $fault = $node->data_dir . '/gpuagg.fault';
-my $socket = $node->data_dir . '/gpuagg.socket';
+my $socket = $node->data_dir . '/pg_stat_tmp/gpuagg.socket';
 my ($version) = slurp_file("$ENV{TOP}/src/protocol.h") =~ /PROTOCOL_VERSION (\d+)/;
 my $query = 'SELECT sum(c), sum(s), count(*) FROM (SELECT k, t, gpu_count(*) c, gpu_sum(i) s FROM rows GROUP BY k, t) g';
 my $answer = '1000000|500000500000|37000';

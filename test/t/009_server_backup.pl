@@ -1,0 +1,74 @@
+# Backup and rewind tools meet the GPU server's socket in the data directory.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $server = "$ENV{TOP}/build/test/gpuagg-server";
+plan skip_all => 'build/test/gpuagg-server is not built' unless -x $server;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(allows_streaming => 1);
+$node->append_conf('postgresql.conf', <<CONF);
+shared_preload_libraries = 'gpuagg'
+fsync = off
+wal_log_hints = on
+wal_keep_size = '256MB'
+gpuagg.server_program = '$server'
+CONF
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION gpuagg; CREATE TABLE rows AS SELECT i FROM generate_series(1, 1000) i');
+
+sub ready
+{
+	my ($node) = @_;
+	return $node->poll_query_until('postgres', "SELECT count(*) = 2 AND bool_and(state = 'ready') FROM gpuagg_devices()");
+}
+
+sub sockets { return grep { -S $_ } glob($_[0]->data_dir . '/*'), glob($_[0]->data_dir . '/*/*') }
+
+# A base backup says nothing, and has no socket.
+ok(ready($node), 'the server is ready');
+is(scalar(sockets($node)), 1, '... at its socket in the data directory');
+my ($out, $err);
+my $backup = $node->backup_dir . '/b';
+mkdir $node->backup_dir;
+ok(IPC::Run::run([ 'pg_basebackup', '-D', $backup, '-h', $node->host, '-p', $node->port, '--checkpoint', 'fast', '--no-sync' ],
+	'>', \$out, '2>', \$err), 'pg_basebackup');
+is($err, '', '... without a warning');
+ok(-d "$backup/pg_stat_tmp" && !-e "$backup/pg_stat_tmp/gpuagg.socket", '... and without the socket');
+
+# A standby has a server of its own.
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'b', has_streaming => 1);
+$standby->start;
+$node->wait_for_catchup($standby);
+ok(ready($standby), 'a standby has a server of its own');
+is($standby->safe_psql('postgres', "SET gpuagg.engine = 'cuda'; SET gpuagg.require = 'require'; SELECT gpu_sum(i) FROM rows"), '500500',
+	'... which runs queries');
+
+# The standby takes over; the old primary is rewound to it while its server runs.
+$standby->promote;
+$standby->safe_psql('postgres', 'INSERT INTO rows VALUES (5); CHECKPOINT');
+$node->safe_psql('postgres', 'INSERT INTO rows VALUES (7)');
+$node->stop('fast');
+# what a crash would have left
+ok(scalar(sockets($standby)) == 1, 'the source has a socket');
+ok(IPC::Run::run([ 'pg_rewind', '--target-pgdata', $node->data_dir, '--source-server', $standby->connstr('postgres'), '--no-sync' ],
+	'>', \$out, '2>', \$err), 'pg_rewind from a running server') or diag $err;
+unlike($err, qr/gpuagg|warning|error/, '... without a complaint');
+my $port = $node->port;
+$node->append_conf('postgresql.conf', "port = $port\nunix_socket_directories = '" . $node->host . "'\n");
+$node->start;
+is($node->safe_psql('postgres', 'SELECT sum(i) FROM rows'), '500505', '... and the rewound server starts');
+ok(ready($node), '... with a GPU server');
+
+# What a crash leaves does not keep the next server from starting.
+$node->stop('immediate');
+$node->start;
+ok(ready($node), 'a server after a crash');
+$node->stop;
+$standby->stop;
+done_testing();

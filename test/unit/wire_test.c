@@ -1,0 +1,174 @@
+/*
+ * wire_test.c
+ *	  Messages of the GPU server from peers that send half, nothing or nonsense, or never read.
+ */
+#include "unit.h"
+
+#include <pthread.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include "server/server.h"
+
+#undef WIRE_REST_MS
+#define WIRE_REST_MS 100
+
+#include "server/wire.c"
+
+static int	pair[2];
+static MessageHeader header;
+static char body[64];
+static bool garbage;
+
+static void
+open_pair(void)
+{
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0, "socketpair");
+}
+
+static void
+close_pair(void)
+{
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static int64_t
+now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void
+test_whole(void)
+{
+	open_pair();
+	CHECK(wire_send(pair[0], MESSAGE_LOG, "abc", 3), "send");
+	CHECK(wire_send(pair[0], MESSAGE_PING, NULL, 0), "send without a body");
+	CHECK(wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage), "receive");
+	CHECK(header.type == MESSAGE_LOG && header.length == 3 && memcmp(body, "abc", 3) == 0, "body");
+	CHECK(wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage), "receive");
+	CHECK(header.type == MESSAGE_PING && header.length == 0, "no body");
+	close_pair();
+}
+
+static void
+test_silent(void)
+{
+	int64_t		since = now_ms();
+
+	open_pair();
+	CHECK(!wire_receive(pair[1], &header, body, sizeof(body), 50, &garbage), "nothing came");
+	CHECK(!garbage && now_ms() - since >= 50 && now_ms() - since < 5000, "within the time");
+	close_pair();
+}
+
+/* The rest has a time of its own, however long the first byte may take. */
+static void
+test_half(void)
+{
+	MessageHeader whole = {GPUAGG_PROTOCOL_MAGIC, MESSAGE_LOG, 20, 0};
+
+	for (size_t n = 1; n < sizeof(whole) + 20; n++)
+	{
+		char		bytes[sizeof(whole) + 20] = {0};
+
+		if (n > 3 && n < sizeof(whole) + 18 && n != sizeof(whole))
+			continue;
+		memcpy(bytes, &whole, sizeof(whole));
+		open_pair();
+		CHECK(write(pair[0], bytes, n) == (ssize_t) n, "write");
+		CHECK(!wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage) && !garbage,
+			  "%zu bytes and silence", n);
+		close_pair();
+		open_pair();
+		CHECK(write(pair[0], bytes, n) == (ssize_t) n, "write");
+		shutdown(pair[0], SHUT_WR);
+		CHECK(!wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage) && !garbage,
+			  "%zu bytes and the end", n);
+		close_pair();
+	}
+}
+
+static void *
+send_slowly(void *arg)
+{
+	const char *bytes = arg;
+
+	for (size_t n = 0; n < sizeof(MessageHeader) + 3; n++)
+	{
+		usleep(20000);
+		if (write(pair[0], bytes + n, 1) != 1)
+			break;
+	}
+	return NULL;
+}
+
+/* Slower in all than the time for one part. */
+static void
+test_slow(void)
+{
+	MessageHeader whole = {GPUAGG_PROTOCOL_MAGIC, MESSAGE_LOG, 3, 0};
+	char		bytes[sizeof(whole) + 3];
+	pthread_t	thread;
+
+	memcpy(bytes, &whole, sizeof(whole));
+	memcpy(bytes + sizeof(whole), "abc", 3);
+	open_pair();
+	CHECK(pthread_create(&thread, NULL, send_slowly, bytes) == 0, "thread");
+	CHECK(wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage), "byte by byte");
+	CHECK(memcmp(body, "abc", 3) == 0, "body");
+	pthread_join(thread, NULL);
+	close_pair();
+}
+
+static void
+test_nonsense(void)
+{
+	static const MessageHeader wrong[] = {
+		{GPUAGG_PROTOCOL_MAGIC + 1, MESSAGE_LOG, 3, 0},
+		{GPUAGG_PROTOCOL_MAGIC, MESSAGE_LOG, sizeof(body) + 1, 0},
+		{GPUAGG_PROTOCOL_MAGIC, MESSAGE_LOG, UINT32_MAX, 0},
+		{GPUAGG_PROTOCOL_MAGIC, MESSAGE_LOG, 3, 1},
+	};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+	{
+		open_pair();
+		CHECK(write(pair[0], &wrong[i], sizeof(wrong[i])) == sizeof(wrong[i]), "write");
+		CHECK(!wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage) && garbage,
+			  "header %zu", i);
+		close_pair();
+	}
+}
+
+static void
+test_deaf(void)
+{
+	struct timeval patience = {.tv_usec = 100000};
+	int64_t		since = now_ms();
+	int			sent = 0;
+
+	open_pair();
+	setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	while (sent < 1000000 && wire_send(pair[0], MESSAGE_LOG, body, sizeof(body)))
+		sent++;
+	CHECK(sent < 1000000, "a peer that never reads is given up");
+	CHECK(now_ms() - since < 5000, "soon");
+	close_pair();
+}
+
+int
+main(void)
+{
+	RUN("whole messages", test_whole);
+	RUN("a peer that sends nothing", test_silent);
+	RUN("a peer that sends half", test_half);
+	RUN("a peer that sends byte by byte", test_slow);
+	RUN("a peer that sends nonsense", test_nonsense);
+	RUN("a peer that never reads", test_deaf);
+	return unit_done();
+}
