@@ -179,7 +179,16 @@ sketch_value(const int32 *registers)
 	int			counts[GPUAGG_HLL_MAX_RANK + 1] = {0};
 
 	for (int i = 0; i < GPUAGG_HLL_REGISTERS; i++)
-		counts[registers[i]]++;
+	{
+		uint32		rank = registers[i];
+
+		/* they may come from another process */
+		if (unlikely(rank > GPUAGG_HLL_MAX_RANK))
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("rank %u of a sketch is out of range", rank)));
+		counts[rank]++;
+	}
 	return Int64GetDatum((int64) rint(gpuagg_hll_estimate(counts)));
 }
 

@@ -27,6 +27,8 @@ trap 'rm -rf "$reports"' EXIT
 # The tree as it is, beside the objects of the last time.
 copy_tree() {
 	mkdir -p "$copy"
+	# made with other flags, perhaps
+	cmp -s "$top/Makefile" "$copy/Makefile" || find "$copy" -name '*.o' -delete
 	(cd "$copy" && find . -type f ! -name '*.o' ! -name '*.d' ! -name '*.so' ! -path './tmp_install/*' ! -path './build/*' -delete)
 	(cd "$top" && tar cf - --exclude='*.o' --exclude='*.d' --exclude='*.so' --exclude='*.bc' --exclude=test/results \
 		Makefile ./*.control META.json README.md LICENSE expected kernels sql src test) | tar xf - -C "$copy" || return 1
