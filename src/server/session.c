@@ -103,9 +103,7 @@ drop_lane(Session *s)
 {
 	if (s->lane)
 	{
-		watch_begin();
-		device_ops.lane_close(s->lane);
-		watch_end(DEVICE_OK);
+			device_ops.lane_close(s->lane);
 	}
 	s->lane = NULL;
 	if (s->device >= 0)
@@ -155,9 +153,7 @@ on_hello(Session *s, size_t length)
 	if (length != sizeof(WireHello) || s->body.hello.version != GPUAGG_PROTOCOL_VERSION ||
 		s->arena != NULL)
 		return fail(s, FAILURE_PROTOCOL, "greeting of another version");
-	watch_begin();
 	s->arena = arena_take(&error);
-	watch_end(DEVICE_OK);
 	if (s->arena == NULL)
 		return fail(s, FAILURE_MEMORY, error.text);
 	s->device = budget_attach(-1);

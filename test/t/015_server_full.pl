@@ -4,7 +4,7 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(time usleep);
+use Time::HiRes qw(usleep);
 
 my $server = "$ENV{TOP}/build/test/gpuagg-server";
 plan skip_all => 'build/test/gpuagg-server is not built' unless -x $server;
