@@ -15,6 +15,7 @@ $node->append_conf('postgresql.conf', <<CONF);
 shared_preload_libraries = 'gpuagg'
 fsync = off
 jit = off
+synchronize_seqscans = off
 gpuagg.server_program = '$server'
 gpuagg.require = 'require'
 gpuagg.engine = 'cuda'
