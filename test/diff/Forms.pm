@@ -34,6 +34,8 @@ sub reshape
 	$query->{cursor} = 'steps' if $form eq 'cursor' && $query->{cursor} eq 'changes' && $tables->{wild};
 	Tally::draw("form $form", $query->{cursor} ? "cursor $query->{cursor}" : ());
 	fill($query, $form);
+	# a Gather runs the subqueries that are below it, whether or not they are reached
+	$query->{serial} = 1 if grep { $_ eq 'subqueries that are not reached' } Tally::drawn();
 	# core folds constants when it plans, and meets their errors there
 	push @{ $query->{settings} }, "plan_cache_mode = '" . pick('auto', 'force_generic_plan', 'force_custom_plan') . "'"
 	  if @{ $query->{places} };
@@ -113,7 +115,7 @@ sub around
 	{
 		my $barrier = pick('', ' WITH (security_barrier)');
 
-		$query->{view} = "q($names)$barrier AS " . Values::literals("$with$sql");
+		$query->{view} = "q($names)$barrier AS " . literals("$with$sql");
 		$with = '';
 		$sql = 'SELECT * FROM q WHERE o0 IS NOT NULL OR o0 IS NULL';
 	}
@@ -122,6 +124,22 @@ sub around
 	$query->{constant} = [] if "@float" ne "@{ $query->{float} }" || $form =~ /^(?:correlated|lateral|exists)$/;
 	$query->{float} = \@float;
 	return;
+}
+
+# The query with literals in all places.
+sub literals
+{
+	my ($sql) = @_;
+
+	Tally::draw_from(Values::literals($sql));
+	return Values::render(
+		$sql,
+		sub {
+			my ($type, $literal) = @_;
+
+			Tally::draw(Values::is_odd($type, $literal) ? 'odd constants' : 'constants');
+			return $literal =~ /^-/ ? "($literal)" : $literal;
+		});
 }
 
 # Fills the places: parameters and variables are listed in the query, each with
