@@ -43,8 +43,10 @@ preload() {
 	[[ -e $real ]] || mv "$pg_bindir/postgres" "$real" || return 1
 	gcc -shared -fPIC -o "$pg_pkglibdir/nls.so" "$top/test/sanitize/nls.c" || return 1
 	cat >"$pg_bindir/postgres" <<SCRIPT
-#!/bin/sh
-LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so) $pg_pkglibdir/nls.so" exec "$real" "\$@"
+#!/bin/bash
+export LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so) $pg_pkglibdir/nls.so"
+# pg_ctl restart starts what the server says that its name was
+exec -a "$pg_bindir/postgres" "$real" "\$@"
 SCRIPT
 	chmod 755 "$pg_bindir/postgres"
 }
