@@ -112,7 +112,7 @@ ask(Peer *peer, MessageType type, const void *body, size_t length, MessageType w
 
 	peer->failed.text[0] = '\0';
 	if (!wire_send(peer->sock, type, body, length) ||
-		!wire_receive(peer->sock, &header, &in, sizeof(in), &garbage))
+		!wire_receive(peer->sock, &header, &in, sizeof(in), -1, &garbage))
 	{
 		strcpy(peer->failed.text, "the connection was closed");
 		return false;
