@@ -42,8 +42,8 @@ $(UNIT_DIR)/%: test/unit/%.c $(UNIT_LIBS)
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) -MMD -MP -MF $@.d $< $(UNIT_LIBS) -o $@ -lm
 
-# The server without its main file, over a stub of the CUDA run time and kernels on the host.
-STUB_SRCS = $(filter-out src/server/main.c,$(wildcard src/server/*.c)) $(wildcard test/unit/cuda/*.c)
+# The server without its start and its supervisor, over a stub of the CUDA run time and kernels on the host.
+STUB_SRCS = $(filter-out src/server/main.c src/server/control.c,$(wildcard src/server/*.c)) $(wildcard test/unit/cuda/*.c)
 STUB_CFLAGS = -Isrc/server -Ikernels -Itest/unit/cuda -Ddlopen=stub_dlopen -DGPUAGG_LEAST_CAPABILITY=80
 
 $(UNIT_DIR)/device_test $(UNIT_DIR)/session_test: $(UNIT_DIR)/%: test/unit/%.c $(STUB_SRCS) $(UNIT_LIBS) \

@@ -96,18 +96,3 @@ control_start(int fd, const char *socket)
 	socket_path = socket;
 	return fd < 0 || thread_start(control_main, NULL);
 }
-
-bool
-thread_start(void *(*main) (void *), void *arg)
-{
-	pthread_attr_t attr;
-	pthread_t	thread;
-	int			err;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	err = pthread_create(&thread, &attr, main, arg);
-	pthread_attr_destroy(&attr);
-	errno = err;
-	return err == 0;
-}

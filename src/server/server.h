@@ -157,6 +157,8 @@ extern uint64_t watch_stalled_ms(void);
 
 /* Starts the thread of a connection; closes the socket in the end. */
 extern void session_start(int sock);
+/* A detached thread; false, and errno, if there is none to be had. */
+extern bool thread_start(void *(*main) (void *), void *arg);
 
 /* ---- control.c ---- */
 
@@ -168,7 +170,5 @@ extern void server_log(const char *format, ...) __attribute__((format(printf, 1,
 extern void server_end(int status) __attribute__((noreturn));
 /* After DEVICE_LOST: says why and ends the process. */
 extern void server_abandon(const char *reason) __attribute__((noreturn));
-/* False, and errno, if there is no thread to be had. */
-extern bool thread_start(void *(*main) (void *), void *arg);
 
 #endif							/* GPUAGG_SERVER_H */

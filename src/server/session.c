@@ -480,6 +480,21 @@ refuse(int sock, const char *text)
 	close(sock);
 }
 
+bool
+thread_start(void *(*main) (void *), void *arg)
+{
+	pthread_attr_t attr;
+	pthread_t	thread;
+	int			err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	err = pthread_create(&thread, &attr, main, arg);
+	pthread_attr_destroy(&attr);
+	errno = err;
+	return err == 0;
+}
+
 void
 session_start(int sock)
 {
