@@ -55,7 +55,7 @@ sub expect
 	}
 	else
 	{
-		%paths = (%paths, %cpu_paths, $pages ? ('feed heap' => 75, 'feed tuples' => 0, 'strategy segmented' => 2) : ());
+		%paths = (%paths, %cpu_paths, $pages ? ('feed heap' => 60, 'feed tuples' => 0, 'strategy segmented' => 1) : ());
 	}
 	return;
 }
