@@ -336,8 +336,7 @@ GpuaggCudaStatus gpuagg_key_range(const GpuaggColumn *column, int64_t nrows,
  * from whoever may wish to make them collide.  A search is bounded: a row that has passed too many
  * slots gets -1, too, and gpuagg_group_status says GPUAGG_CUDA_DEGENERATE.  Random
  * hashes never come to that.  The table is as it was; move to one of another seed with gpuagg_group_grow
- * (the capacity may stay the same), and retry.  If that one is DEGENERATE before its first
- * lookup it lacks keys: go back to the old one, and take yet another seed.
+ * (the capacity may stay the same), and retry.
  */
 #define GPUAGG_GROUP_FILTERED (-2)
 
@@ -369,7 +368,7 @@ GpuaggCudaStatus gpuagg_group_lookup(const GpuaggGroupTable *table, const void *
 GpuaggCudaStatus gpuagg_group_status(const GpuaggGroupTable *table, int64_t *groups,
 									 int64_t *pending, int64_t *null_bin,
 									 gpuagg_stream stream);
-/* Copies a table into an empty one, no smaller, maybe of another seed; `to` needs no gpuagg_group_init. */
+/* Copies a table into an empty one, no smaller, maybe of another seed, which must not be known to those who choose keys; `to` needs no gpuagg_group_init. */
 GpuaggCudaStatus gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGroupTable *to,
 								   gpuagg_stream stream);
 /*

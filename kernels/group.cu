@@ -386,7 +386,6 @@ lookup_kernel(const __grid_constant__ GroupArgs args)
 		atomicAdd(&args.counters->pending, (u64) pending);
 }
 
-/* All of `to` but its count of lost keys, which is zero at first. */
 template <int BYTES> static __global__ void
 grow_kernel(const __grid_constant__ GroupArgs from, const __grid_constant__ GroupArgs to)
 {
@@ -401,21 +400,17 @@ grow_kernel(const __grid_constant__ GroupArgs from, const __grid_constant__ Grou
 	{
 		Slot<WORDS> s = old[i];
 		Key<WORDS>	k;
-		u32			at,
-					probes = 0;
+		u32			at;
 
 		if (s.state < SLOT_BIN)
 			continue;
 		for (int w = 0; w < WORDS; w++)
 			k.w[w] = s.key[w];
 		at = slot_of(hash_key(to.hash, k), to.nslots);
-		while (atomicCAS(&slots[at].state, SLOT_EMPTY, s.state) != SLOT_EMPTY && ++probes < GROUP_MOST_PROBES)
+		while (atomicCAS(&slots[at].state, SLOT_EMPTY, s.state) != SLOT_EMPTY)
 			at = next_slot(at, to.nslots);
-		if (probes == GROUP_MOST_PROBES)
-			atomicOr(&to.counters->lost, GROUP_BROKEN);
-		else
-			for (int w = 0; w < WORDS; w++)
-				slots[at].key[w] = k.w[w];
+		for (int w = 0; w < WORDS; w++)
+			slots[at].key[w] = k.w[w];
 	}
 	for (u64 i = first; i < groups; i += stride)
 		store_key<BYTES, WORDS>(to.keys, i, load_key<BYTES>(from.keys, (u32) i));
@@ -424,8 +419,7 @@ grow_kernel(const __grid_constant__ GroupArgs from, const __grid_constant__ Grou
 		to.counters->groups = groups;
 		to.counters->pending = 0;
 		to.counters->null_bin = from.counters->null_bin;
-		if (from.counters->lost & GROUP_BROKEN)
-			atomicOr(&to.counters->lost, GROUP_BROKEN);
+		to.counters->lost = 0;
 	}
 }
 
@@ -502,6 +496,7 @@ gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8
 	if (!table_valid(table) || nrows < 0 || nrows > UINT32_MAX)
 		return GPUAGG_CUDA_INVALID;
 	STATUS_TRY(gpuagg_device_facts(&facts));
+	args.most_probes = GROUP_MOST_PROBES;
 	args.input = keys;
 	args.validity = validity;
 	args.filter = filter;
@@ -547,7 +542,6 @@ gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGroupTable *to, gpua
 		to->capacity < from->capacity)
 		return GPUAGG_CUDA_INVALID;
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	CUDA_TRY(cudaMemsetAsync(&to->counters->lost, 0, sizeof(to->counters->lost), stream));
 	CUDA_TRY(cudaMemsetAsync(to->slots, 0, gpuagg_group_slot_bytes(to->key_bytes, to->capacity), stream));
 	if (from->key_bytes == 4)
 		grow_kernel<4><<<8 * facts->sms, 256, 0, stream>>>(old, made);

@@ -9,10 +9,12 @@
  * atomic addition, and never waits for another warp in between; rows that met a
  * claimed slot come last, when waiting is safe.
  *
- * No search goes further than GROUP_MOST_PROBES slots.  Tables are half full at most, so that
- * a search of random hashes among 2^31 groups passes about a hundred at the longest; where it is
- * more, keys collide that were made to.  Such a row gets no bin and is counted as
- * lost, and the caller takes another seed.
+ * No search of gpuagg_group_lookup goes further than GROUP_MOST_PROBES slots.  Tables are half
+ * full at most, so that a search of random hashes among 2^31 groups passes about a hundred at the
+ * longest; where it is more, keys collide that were made to.  Such a row gets no bin and is
+ * counted as lost, and the caller takes another seed.  gpuagg_group_update fills a table
+ * partition by partition, and while it has room for some of them only, their keys
+ * crowd a part of it: there a search may pass all groups.
  */
 #ifndef GPUAGG_GROUP_CUH
 #define GPUAGG_GROUP_CUH
@@ -25,9 +27,6 @@
 #define SLOT_BIN 2
 
 #define GROUP_MOST_PROBES 1024
-
-/* Of GpuaggGroupCounters.lost: the table lacks keys that have bins. */
-#define GROUP_BROKEN (1ULL << 63)
 
 /* Keys of 4 and 8 bytes are one word, of 16 bytes two. */
 template <int WORDS> struct Slot;
@@ -55,6 +54,7 @@ struct GroupArgs
 	u32			nslots;
 	u64			capacity;
 	GpuaggHashKey hash;
+	int32_t		most_probes;	/* of one search */
 	void	   *keys;
 	GpuaggGroupCounters *counters;
 	const void *input;
@@ -199,7 +199,7 @@ enum Found
 	CLAIMED,					/* this row claimed slot `at` for its key */
 	DEFERRED,					/* met a claimed slot at `at` */
 	NO_ROOM,
-	LOST						/* passed GROUP_MOST_PROBES slots */
+	LOST						/* passed args.most_probes slots */
 };
 
 /*
@@ -212,7 +212,7 @@ probe(const GroupArgs &args, const Key<WORDS> &k, u32 &at, int32_t &bin)
 	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
 	Slot<WORDS> s = read_slot(slots + at);
 
-	for (; bin >= -GROUP_MOST_PROBES; bin--)
+	for (; bin >= -args.most_probes; bin--)
 	{
 		if (s.state < SLOT_BIN)
 		{
@@ -345,6 +345,7 @@ group_args(const GpuaggGroupTable *t)
 	args.nslots = slots_of(t->capacity);
 	args.capacity = (u64) t->capacity;
 	args.hash = gpuagg_hash_key(t->seed);
+	args.most_probes = INT32_MAX - 1;
 	args.keys = t->keys;
 	args.counters = t->counters;
 	return args;

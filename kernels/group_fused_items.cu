@@ -175,15 +175,10 @@ store_new_places(const HistArgs &hist, const FusedArgs &f, const FusedTable &t, 
 			bin += __popc(taken[j]);
 			if (!(open >> j & 1))
 				continue;
-			for (u32 probes = 0; seen[j] != SLOT_EMPTY && probes < GROUP_MOST_PROBES; probes++)
+			while (seen[j] != SLOT_EMPTY)
 			{
 				slot[j] = next_slot(slot[j], f.table.nslots);
 				seen[j] = atomicCAS(&slots[slot[j]].state, SLOT_EMPTY, SLOT_CLAIMED);
-			}
-			if (seen[j] != SLOT_EMPTY)
-			{
-				atomicOr(&f.table.counters->lost, GROUP_BROKEN);
-				continue;
 			}
 			publish_key(f.table, f.key_bytes, slot[j], key[j], mine);
 			sums.read(t, from + j * THREADS + threadIdx.x);

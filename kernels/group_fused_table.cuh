@@ -509,7 +509,6 @@ publish_key(const GroupArgs &table, int key_bytes, u32 at, u64 key, u32 bin)
 /*
  * As far as slots are full, all items go to their next ones together.  Where
  * they stop, at[] is a slot that was free or claimed; those in `open` go on from there.
- * So do those that have passed GROUP_MOST_PROBES slots.
  */
 static __device__ __forceinline__ void
 find_known(const GroupArgs &table, const u64 (&hash)[ITEMS], const u64 (&key)[ITEMS], u32 &open,
@@ -528,7 +527,7 @@ find_known(const GroupArgs &table, const u64 (&hash)[ITEMS], const u64 (&key)[IT
 		if (going >> j & 1)
 			seen[j] = read_slot(slots + at[j]);
 	}
-	for (u32 probes = 0; probes < GROUP_MOST_PROBES && __any_sync(~0u, going); probes++)
+	while (__any_sync(~0u, going))
 	{
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)

@@ -121,7 +121,7 @@ sub around
 	}
 	$query->{sql} = "$with$sql";
 	# what is asked about columns is asked of the query as it was
-	$query->{constant} = [] if "@float" ne "@{ $query->{float} }" || $form =~ /^(?:correlated|lateral|exists)$/;
+	$query->{constant} = [] if $form =~ /^(?:correlated|rescan|nested|lateral|exists)$/;
 	$query->{float} = \@float;
 	return;
 }
@@ -368,7 +368,8 @@ sub scan_settings
 	push @settings, map { "$_ = off" } qw(enable_indexscan enable_indexonlyscan enable_bitmapscan) if $pages;
 	push @settings, 'enable_seqscan = ' . ($pages ? 'on' : pick('on', 'off')), 'enable_hashjoin = ' . pick('on', 'off')
 	  if !$query->{orderly};
-	push @settings, 'enable_partitionwise_aggregate = on' if chance(0.2);
+	# combined, the states of these give another answer, in core as well
+	push @settings, 'enable_partitionwise_aggregate = on' if chance(0.2) && $query->{sql} !~ /\b(?:lossy|null|unsafe)_sum\(/;
 	push @settings, "$in_worker = on" if $in_worker && !$query->{serial} && chance(0.1);
 	push @settings, @{ parallel_settings($query) };
 	return \@settings;

@@ -170,7 +170,7 @@ sub aggregate
 		my ($x, $y) = map { my $c = pick(@numbers); $c->{type} =~ /numeric/ ? "$c->{name}::float8" : $c->{name} } 1 .. 2;
 		$call = 'agg:' . pick(@regressions) . "($y, $x)";
 		$float = 1;
-		@pair = ($x, $y) if $call =~ /corr|intercept|r2|slope/;
+		@pair = ($x, $y) if $call =~ /corr|covar|intercept|r2|slope|sxy/;
 	}
 	elsif ($kind eq 'bit')
 	{
