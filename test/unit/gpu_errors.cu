@@ -21,7 +21,7 @@ GPU_TEST(error_code)
 	/* memory that is nobody's: refused by the call itself, so that the device stays as it is */
 	broken.slots = (void *) (uintptr_t) 4096;
 	CHECK(gpuagg_group_init(&broken, nullptr) == GPUAGG_CUDA_ERROR, "a table at no address was made");
-	CHECK(gpuagg_cuda_last_error_code() == cudaErrorInvalidValue, "code %d: %s", gpuagg_cuda_last_error_code(),
+	CHECK(gpuagg_cuda_last_code() == cudaErrorInvalidValue, "code %d: %s", gpuagg_cuda_last_code(),
 		  gpuagg_cuda_last_error());
 	CHECK(strstr(gpuagg_cuda_last_error(), "cudaErrorInvalidValue") != nullptr, "text: %s", gpuagg_cuda_last_error());
 	CHECK(cudaPeekAtLastError() == cudaSuccess, "the error is left to the next call");
