@@ -553,13 +553,13 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 
 	if (ensure_open(cuda, batch) != ENGINE_OK)
 		return ENGINE_FAILED;
+	large = cuda_query_large(query, batch);
+	if (large && !cuda->env.parallel && !cuda->env.read_once)
+		return fail(cuda, "floats so large that the order of rows decides on an overflow");
 	if (cuda->full)
 		return set_aside(cuda, batch);
 	if (encode(cuda, batch, &aside) != ENGINE_OK)
 		return ENGINE_FAILED;
-	large = cuda_query_large(query, batch);
-	if (large && !cuda->env.parallel && !cuda->env.read_once)
-		return fail(cuda, "floats so large that the order of rows decides on an overflow");
 	if (aside || large)
 		return set_aside(cuda, batch);
 	for (int from = 0; from < batch->nrows;)

@@ -30,7 +30,12 @@ status_of(cudaError_t err)
 		case cudaErrorCooperativeLaunchTooLarge:
 		case cudaErrorInvalidDeviceFunction:
 		case cudaErrorNoKernelImageForDevice:
+			/* the driver cannot make code of the PTX */
+		case cudaErrorInvalidKernelImage:
+		case cudaErrorInvalidPtx:
+		case cudaErrorJitCompilerNotFound:
 		case cudaErrorUnsupportedPtxVersion:
+		case cudaErrorJitCompilationDisabled:
 		case cudaErrorNotSupported:
 			return DEVICE_UNSUPPORTED;
 		default:
@@ -38,21 +43,17 @@ status_of(cudaError_t err)
 	}
 }
 
-/* The runtime keeps the last error, which the next launch would take for its own. */
-static DeviceStatus
-forget_error(DeviceStatus status)
-{
-	if (status != DEVICE_LOST)
-		cudaGetLastError();
-	return status;
-}
-
 DeviceStatus
 cuda_status(cudaError_t err, const char *call, DeviceError *error)
 {
 	snprintf(error->text, sizeof(error->text), "%s (%s) in %.100s", cudaGetErrorString(err),
 			 cudaGetErrorName(err), call);
-	return forget_error(status_of(err));
+	/*
+	 * The run time keeps a thread's last error, which the next launch would take for
+	 * its own, be it on another device.  What stays with a context comes back by itself.
+	 */
+	cudaGetLastError();
+	return status_of(err);
 }
 
 DeviceStatus
@@ -61,7 +62,7 @@ kernel_status(GpuaggCudaStatus status, const char *call, DeviceError *error)
 	if (status == GPUAGG_CUDA_ERROR)
 	{
 		snprintf(error->text, sizeof(error->text), "%.250s", gpuagg_cuda_last_error());
-		return forget_error(status_of((cudaError_t) gpuagg_cuda_last_code()));
+		return status_of((cudaError_t) gpuagg_cuda_last_code());
 	}
 	snprintf(error->text, sizeof(error->text), "not supported by the GPU (%d from %.150s)",
 			 (int) status, call);
@@ -560,7 +561,7 @@ on_device(int device, DeviceError *error)
 
 static DeviceStatus
 device_query_open(Query **query, int device, const WireQuery *q, const double *thresholds,
-		   DeviceError *error)
+				  DeviceError *error)
 {
 	DEVICE_CHECK(on_device(device, error));
 	return cuda_query_open(query, device, q, thresholds, error);

@@ -143,6 +143,22 @@ is(device('memory_used'), 0, '... without memory left behind');
 	provoke(undef);
 }
 
+# ... and one that leaves its range only where all are added up in order: core's answer is an error.
+# The other columns make batches small, so that the lack of room is known before the large values come.
+{
+	my $rows = 'SELECT gpu_sum(CASE i WHEN 1 THEN 5e295 WHEN 390000 THEN 1.7976931348623157e308 WHEN 390001 THEN -1.7976931348623157e308 ELSE 0 END::float8), gpu_sum(i), gpu_sum(x), gpu_sum(f), gpu_sum(big), gpu_sum(n) FROM rows';
+
+	foreach my $what (undef, 'memory 2')
+	{
+		my ($out, $err);
+
+		provoke($what);
+		$node->psql('postgres', $rows, stdout => \$out, stderr => \$err);
+		like($err, qr/ERROR:  value out of range: overflow/, 'large floats among others') or diag($out);
+	}
+	provoke(undef);
+}
+
 # A rescan starts with a server that has room again.
 {
 	my $rows = 'SELECT j, c, s FROM (VALUES (1), (2), (3)) v(j), LATERAL (SELECT count(*) AS c, sum(s) AS s FROM (SELECT k, gpu_sum(i) AS s FROM rows WHERE i % 3 < j GROUP BY k) g) l ORDER BY j';

@@ -506,6 +506,14 @@ devices(void)
 		  status.devices[0].ordinal == 1, "a device without kernels");
 	stub_fail(STUB_LAUNCH, 1, true, cudaErrorMemoryAllocation);
 	CHECK(start(1, 90, 0, &status, &error) == DEVICE_NO_MEMORY, "a device that is busy may be tried again");
+	stub_fail(STUB_OTHER, 1, true, cudaErrorJitCompilerNotFound);
+	CHECK(start(1, 120, 0, &status, &error) == DEVICE_UNSUPPORTED, "PTX that the driver cannot compile");
+
+	/* what the second one said is not to be taken for the first one's in a launch */
+	stub_fail(STUB_OTHER, 2, false, cudaErrorDevicesUnavailable);
+	CHECK(start(2, 90, 90, &status, &error) == DEVICE_OK && status.ndevices == 1 && status.nskipped == 1 &&
+		  status.devices[0].ordinal == 0, "a device that somebody else has for himself");
+	CHECK(cudaGetLastError() == cudaSuccess, "the error stays behind");
 	stub_mend();
 
 	CHECK(start(1, 90, 0, &status, &error) == DEVICE_OK && status.ndevices == 1 && status.nskipped == 0 &&

@@ -7,6 +7,9 @@
  * or one connection is told of a failure, and the others the same when they ask
  * next.  The server goes on, a query beside it has its groups, and nothing is
  * left when all have gone.
+ *
+ * Then all three at once, with as many batches under way as there are buffers,
+ * while the query runs out of room: what DONE said is what was counted.
  */
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -14,6 +17,7 @@
 
 #include "cuda/cases.h"
 #include "cuda/cuda_stub.h"
+#include "device_cuda.h"
 
 #define PARTICIPANTS 3
 
@@ -340,6 +344,138 @@ every_call_fails(void)
 			run_with_fault(&current, faults[f].call, n, faults[f].on, faults[f].err, NULL);
 }
 
+/* ---- batches under way ---- */
+
+#define PIPELINED_BATCHES 24
+
+typedef struct Sender
+{
+	pthread_t	thread;
+	Peer		peer;
+	const Case *c;
+	int			first;			/* of its batches; then every third */
+	uint32_t	taken;
+	const char *wrong;
+} Sender;
+
+static const char *
+await_answer(Sender *s, int b)
+{
+	WireDone	done;
+	WireBatch	batch;
+	MessageHeader header;
+	bool		garbage;
+	int			buffer = b / PARTICIPANTS % ARENA_BUFFERS;
+	char	   *there = s->peer.arena + (size_t) buffer * ARENA_BUFFER_BYTES;
+	char	   *rows;
+	bool		same;
+
+	if (!wire_receive(s->peer.sock, &header, &done, sizeof(done), -1, &garbage) || header.type != MESSAGE_DONE)
+		return "no answer to a batch";
+	if (done.buffer != (uint32_t) buffer)
+		return "answers in another order";
+	if (done.taken && b != s->first && !(s->taken >> (b - PARTICIPANTS) & 1))
+		return "a batch was taken after one that was not";
+	s->taken |= (uint32_t) (done.taken != 0) << b;
+	rows = calloc(1, ARENA_BUFFER_BYTES);
+	make_batch(s->c, b, buffer, rows, &batch);
+	same = memcmp(rows, there, batch.bytes) == 0;
+	free(rows);
+	/* nobody reads them any more */
+	memset(there, 0xaa, batch.bytes);
+	return same ? NULL : "rows were changed";
+}
+
+static void *
+send_all(void *arg)
+{
+	Sender	   *s = arg;
+	int			waiting = s->first;
+
+	for (int b = s->first; b < s->c->nbatches && s->wrong == NULL; b += PARTICIPANTS)
+	{
+		WireBatch	batch;
+		int			buffer = b / PARTICIPANTS % ARENA_BUFFERS;
+
+		if (b - waiting == ARENA_BUFFERS * PARTICIPANTS)
+		{
+			s->wrong = await_answer(s, waiting);
+			waiting += PARTICIPANTS;
+		}
+		/* also what lies between the arrays */
+		memset(s->peer.arena + (size_t) buffer * ARENA_BUFFER_BYTES, 0, (size_t) s->c->nrows * 64);
+		make_batch(s->c, b, buffer, s->peer.arena + (size_t) buffer * ARENA_BUFFER_BYTES, &batch);
+		if (!wire_send(s->peer.sock, MESSAGE_BATCH, &batch, sizeof(batch)))
+			s->wrong = "the connection was closed";
+	}
+	for (; waiting < s->c->nbatches && s->wrong == NULL; waiting += PARTICIPANTS)
+		s->wrong = await_answer(s, waiting);
+	return NULL;
+}
+
+/* Returns the batches that were taken. */
+static uint32_t
+run_at_once(const Case *c, const char *what)
+{
+	Sender		senders[PARTICIPANTS];
+	WireFinished left;
+	uint32_t	taken = 0;
+
+	memset(senders, 0, sizeof(senders));
+	for (int p = 0; p < PARTICIPANTS; p++)
+	{
+		senders[p].c = c;
+		senders[p].first = p;
+		CHECK(peer_open(&senders[p].peer) && open_query(&senders[p].peer, c, 7), "%s: %s", what,
+			  senders[p].peer.failed.text);
+	}
+	for (int p = 0; p < PARTICIPANTS; p++)
+		pthread_create(&senders[p].thread, NULL, send_all, &senders[p]);
+	for (int p = 0; p < PARTICIPANTS; p++)
+	{
+		pthread_join(senders[p].thread, NULL);
+		CHECK(senders[p].wrong == NULL, "%s: %s", what, senders[p].wrong);
+		taken |= senders[p].taken;
+	}
+	for (int p = 0; p < PARTICIPANTS; p++)
+		CHECK(ask(&senders[p].peer, MESSAGE_LEAVE, NULL, 0, MESSAGE_LEFT, &left, sizeof(left)), "%s: %s", what,
+			  senders[p].peer.failed.text);
+	check_groups(&senders[0].peer, c, taken, what);
+	for (int p = 0; p < PARTICIPANTS; p++)
+		peer_close(&senders[p].peer);
+	CHECK(is_empty(), "%s: something is left", what);
+	return taken;
+}
+
+static void
+many_under_way(void)
+{
+	int64_t		most = cuda_most_bins;
+	uint32_t	all = (1u << PIPELINED_BATCHES) - 1;
+	char		what[64];
+
+	make_case(4, &current);
+	current.nbatches = PIPELINED_BATCHES;
+	CHECK(run_at_once(&current, "room for all") == all, "some batches were not taken");
+	for (int part = 1; part < 8; part++)
+	{
+		uint32_t	taken;
+
+		snprintf(what, sizeof(what), "room for %d eighths", part);
+		cuda_most_bins = (int64_t) PIPELINED_BATCHES * current.nrows / 8 * part;
+		taken = run_at_once(&current, what);
+		CHECK(taken != 0 && taken != all, "%s: taken %x", what, taken);
+	}
+	cuda_most_bins = most;
+	for (int n = 4 * PARTICIPANTS; n < 4 * PARTICIPANTS + 20; n++)
+	{
+		snprintf(what, sizeof(what), "no memory at allocation %d", n);
+		stub_fail(STUB_ALLOC, n, true, cudaErrorMemoryAllocation);
+		run_at_once(&current, what);
+		stub_mend();
+	}
+}
+
 int
 main(void)
 {
@@ -353,6 +489,7 @@ main(void)
 		/* rows of all participants in one order are no query that sessions share */
 		if (!(current.q.flags & WIRE_ORDERED))
 			RUN(current.name, every_call_fails);
+	RUN("many batches under way", many_under_way);
 	printf("# %d runs: in %d the query failed, %d batches were not taken\n", runs, failures, refusals);
 	return unit_done();
 }

@@ -14,7 +14,7 @@ typedef enum StubCall
 	STUB_ALLOC,					/* device memory */
 	STUB_COPY,					/* copies and fills */
 	STUB_LAUNCH,				/* a function of the kernel library */
-	STUB_OTHER,					/* streams and events */
+	STUB_OTHER,					/* streams, events and a device's context */
 	STUB_CALLS
 } StubCall;
 
