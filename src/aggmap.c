@@ -229,20 +229,21 @@ aggmap_runs_itself(Oid aggfnoid, Oid *transfn)
 	return look_up(aggfnoid).row->lower == LOWER_OWN;
 }
 
-/* Can transition values of the aggregate's own function be merged? */
+/* Can transition values of the aggregate's own function be merged?  As in preprocess_aggref. */
 static bool
-mergeable(Oid aggfnoid)
+mergeable(const Aggref *aggref)
 {
-	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggfnoid));
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggref->aggfnoid));
 	Form_pg_aggregate form;
 	bool		result;
 
 	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for aggregate %u", aggfnoid);
+		elog(ERROR, "cache lookup failed for aggregate %u", aggref->aggfnoid);
 	form = (Form_pg_aggregate) GETSTRUCT(tuple);
 	result = OidIsValid(form->aggcombinefn) &&
 		(form->aggtranstype != INTERNALOID ||
-		 (OidIsValid(form->aggserialfn) && OidIsValid(form->aggdeserialfn)));
+		 (OidIsValid(form->aggserialfn) && OidIsValid(form->aggdeserialfn) &&
+		  compat_agg_args_can_travel(unconstify(Aggref *, aggref))));
 	ReleaseSysCache(tuple);
 	return result;
 }
@@ -275,7 +276,7 @@ aggmap_supported(const Aggref *aggref, bool parallel, const char **why)
 	else if (aggref->agglevelsup != 0 || aggref->aggsplit != AGGSPLIT_SIMPLE)
 		*why = psprintf("%s belongs to another query level", name);
 	else if (parallel && (entry.row->lower == LOWER_OWN || needs_order(entry.row)) &&
-			 !mergeable(aggref->aggfnoid))
+			 !mergeable(aggref))
 		*why = psprintf("states of %s cannot be merged", name);
 	else
 		return true;

@@ -24,6 +24,7 @@
 #endif
 #include "executor/instrument.h"
 #include "nodes/pathnodes.h"
+#include "parser/parse_agg.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
 #include "tcop/tcopprot.h"
@@ -38,6 +39,20 @@ compat_proc_aclcheck(Oid function, Oid role)
 	return object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE);
 #else
 	return pg_proc_aclcheck(function, role, ACL_EXECUTE);
+#endif
+}
+
+/*
+ * Do the types of an aggregate's arguments have the functions that its serialized
+ * states need?  Before version 16 no such function looks at them.
+ */
+static inline bool
+compat_agg_args_can_travel(Aggref *aggref)
+{
+#if PG_VERSION_NUM >= 160000
+	return agg_args_support_sendreceive(aggref);
+#else
+	return true;
 #endif
 }
 

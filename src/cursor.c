@@ -27,11 +27,13 @@ run_and_release(COMPAT_EXECUTOR_RUN_PARAMS)
 		standard_ExecutorRun(COMPAT_EXECUTOR_RUN_ARGS);
 
 	/*
-	 * With a count there may be another run.  Without one there is none that
-	 * goes on, and groups that a LIMIT did not ask for are not worth bringing here.
+	 * With a count there may be another run, and a cursor that can go back may do
+	 * so.  Otherwise there is none that goes on, and groups that a LIMIT did not
+	 * ask for are forgotten.
 	 */
 	if (ActivePortal && ActivePortal->queryDesc == query && query->estate)
-		engine_cuda_release(query->estate, count > 0);
+		engine_cuda_release(query->estate, count > 0 ||
+							(ActivePortal->cursorOptions & CURSOR_OPT_SCROLL) != 0);
 }
 
 void

@@ -16,6 +16,7 @@
 #include "executor/nodeAgg.h"
 #include "utils/datum.h"
 #include "utils/expandeddatum.h"
+#include "utils/fmgroids.h"
 #include "utils/memutils.h"
 
 #include "engine_cpu.h"
@@ -248,7 +249,8 @@ owns_advance(OwnWork *work, GroupTable *table, const Batch *batch)
 /*
  * May states leave for files and be combined with rows that come later?  That
  * must not show in a plan that core would not combine states in, so others'
- * aggregates are not trusted with it.
+ * aggregates are not trusted with it, nor the send and receive functions of the
+ * types of which array_agg makes arrays.
  */
 bool
 owns_spillable(const AggSpec *spec)
@@ -258,6 +260,9 @@ owns_spillable(const AggSpec *spec)
 		const OwnSpec *own = &spec->owns[o];
 
 		if (!own->builtin || !OidIsValid(own->combinefn.fn_oid))
+			return false;
+		if (own->transfn.fn_oid == F_ARRAY_AGG_TRANSFN ||
+			own->transfn.fn_oid == F_ARRAY_AGG_ARRAY_TRANSFN)
 			return false;
 		if (own->transtype == INTERNALOID && (!OidIsValid(own->serialfn.fn_oid) ||
 											  !OidIsValid(own->deserialfn.fn_oid)))

@@ -228,11 +228,16 @@ engine_cuda_release(EState *estate, bool in_steps)
 
 		if (cuda->env.estate != estate || !has_session(cuda))
 			continue;
-		if (!empty && !is_exhausted(cuda) && !(in_steps && cuda->finished))
+		if (!empty && !cuda->finished)
 			continue;
 		keep_lent(cuda);
-		if (!empty && !is_exhausted(cuda) && !spool_groups(cuda))
-			continue;
+		if (!empty && !is_exhausted(cuda))
+		{
+			if (!in_steps)
+				cuda->next_group = cuda->result.ngroups;
+			else if (!spool_groups(cuda))
+				continue;
+		}
 		hang_up(cuda);
 	}
 }

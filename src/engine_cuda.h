@@ -28,9 +28,9 @@ extern double gpuagg_gpu_startup_cost;
 extern double gpuagg_gpu_column_cost;
 
 /*
- * After a run of the executor: the query's engines that need no session any more
- * close theirs; with in_steps, those that still have groups at the server bring
- * them here first.
+ * After a run of the executor: the query's engines whose input is complete, or has
+ * not begun, close their sessions.  With in_steps, those that still have groups at
+ * the server bring them here first; else nobody will ask for them.
  */
 extern void engine_cuda_release(EState *estate, bool in_steps);
 

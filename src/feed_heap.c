@@ -622,8 +622,6 @@ next_part(HeapFeed *feed)
 	PlanState  *node = feed->child;
 	int			which = 0;
 
-	if (node->chgParam != NULL)
-		ExecReScan(node);
 	if (append == NULL && feed->begun)
 		return false;
 	if (append)
@@ -685,6 +683,9 @@ feed_next(Feed *base)
 
 	if (feed->done)
 		return NULL;
+	/* as in ExecProcNode: a node whose time is running cannot be rescanned */
+	if (feed->child->chgParam != NULL)
+		ExecReScan(feed->child);
 	if (instrument)
 		InstrStartNode(instrument);
 	arena_reset(&feed->arena);

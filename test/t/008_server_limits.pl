@@ -134,6 +134,10 @@ is($node->safe_psql('postgres', "CREATE FUNCTION total() RETURNS text LANGUAGE p
 	is($psql->query('FETCH 2 FROM o') . "\n" . $psql->query('FETCH ALL FROM o'), "1|\n2|1\n3|3\n4|6\n5|10", 'rescans between two fetches');
 	is(devices('sum(sessions)'), 0, '... hold no session');
 	$psql->query('ROLLBACK');
+	$psql->query("BEGIN; DECLARE l NO SCROLL CURSOR FOR $sums LIMIT 3; DECLARE e CURSOR FOR SELECT EXISTS ($sums);");
+	is($psql->query('FETCH ALL FROM l') . "\n" . $psql->query('FETCH ALL FROM e'), "1|300004\n2|300008\n3|300012\nt", 'cursors whose query leaves groups behind');
+	is(devices('sum(sessions)'), 0, '... hold no session at their end');
+	$psql->query('COMMIT');
 	$psql->query("BEGIN; DECLARE h CURSOR WITH HOLD FOR $sums; FETCH 1 FROM h; COMMIT");
 	is(scalar(my @rest = split /\n/, $psql->query('FETCH ALL FROM h')), 49999, 'a cursor that outlives its transaction');
 	$psql->query('CLOSE h');
