@@ -1,0 +1,116 @@
+# Rows that come once, of volatile functions, at the GPU server; and rows that come back from it and are spilled.
+use strict;
+use warnings;
+use IO::Socket::UNIX;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $server = "$ENV{TOP}/build/test/gpuagg-server";
+plan skip_all => 'build/test/gpuagg-server is not built' unless -x $server;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', <<CONF);
+shared_preload_libraries = 'gpuagg'
+fsync = off
+jit = off
+gpuagg.server_program = '$server'
+gpuagg.require = 'require'
+gpuagg.engine = 'cuda'
+max_parallel_workers_per_gather = 0
+CONF
+$node->start;
+$node->safe_psql('postgres', <<SQL);
+CREATE EXTENSION gpuagg;
+CREATE TABLE rows AS SELECT i, CASE WHEN i % 11 > 0 THEN repeat('x', i % 30) END AS t, md5(i::text)::uuid AS u,
+	('name' || i % 7)::name AS c, make_interval(secs => i) AS v, i::numeric AS n
+FROM generate_series(1, 100000) i;
+ANALYZE rows;
+SQL
+my $fault = $node->data_dir . '/gpuagg.fault';
+
+sub wait_until_ready
+{
+	for (1 .. 500)
+	{
+		return 1 if $node->safe_psql('postgres', 'SELECT state FROM gpuagg_devices() WHERE device = 0') eq 'ready';
+		usleep(20_000);
+	}
+	return 0;
+}
+
+# The answers of the custom scan at the server and of core.
+sub compare
+{
+	my ($query, $name) = @_;
+	my ($out, $err, $core);
+
+	$node->psql('postgres', "SET work_mem = '64kB'; $query", stdout => \$out, stderr => \$err);
+	(my $plain = $query) =~ s/gpu_//g;
+	$core = $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $plain");
+	return is($out, $core, $name) || diag($err);
+}
+
+ok(wait_until_ready(), 'the server starts');
+
+# Of a value that is only counted no more than its presence travels; a spill copies values.
+foreach my $from (1, 2)
+{
+	append_to_file($fault, "memory $from\n");
+	compare('SELECT count(*), sum(a), sum(b), sum(c), sum(d), sum(e) FROM (SELECT i, gpu_count(t) AS a, gpu_count(u) AS b,
+		gpu_count(c) AS c, gpu_count(v) AS d, gpu_count(n) AS e FROM rows GROUP BY i) g', "counts that come back are spilled, from batch $from on");
+	unlink $fault;
+}
+
+# What makes the CPU engine start over where it can is no error where it cannot.
+compare('SELECT gpu_max(v), gpu_min(v) FROM (SELECT -floor(random() * 0.9) AS v FROM rows OFFSET 0) s', 'minus zeros that come once');
+compare('SELECT gpu_max(v), gpu_count(*) FROM (SELECT i, (random() * 0)::int + i AS v FROM rows OFFSET 0) s', 'integers that come once');
+compare('SELECT k, gpu_sum(v) FROM (SELECT (n * CASE WHEN i % 2 = 0 THEN 1 ELSE 1.0 END) % 10 AS k, i + (random() * 0)::int AS v FROM rows OFFSET 0) r GROUP BY k ORDER BY k',
+	'keys that may look different');
+foreach my $query (
+	"SELECT gpu_sum(v) FROM (SELECT 1e308 + random() * 0 AS v FROM rows OFFSET 0) s",
+	"SELECT gpu_product(v) FROM (SELECT CASE WHEN i < 4 THEN 1e200 ELSE 1 END + random() * 0 AS v FROM rows OFFSET 0) s")
+{
+	my ($out, $err);
+
+	$node->psql('postgres', $query, stdout => \$out, stderr => \$err);
+	like($err, qr/value out of range: overflow/, "an overflow of rows that come once: $query");
+}
+# the first product overflows only in another order
+is($node->safe_psql('postgres', 'SELECT gpu_product(v) FROM (SELECT CASE i WHEN 1 THEN 1e200 WHEN 2 THEN 1e-300 WHEN 3 THEN 1e200 ELSE 1 END + random() * 0 AS v FROM rows OFFSET 0) s'),
+	'1e+100', 'a product of rows that come once');
+{
+	my $rows = '(SELECT random() * 0 + i AS v, i FROM rows OFFSET 0) s';
+
+	append_to_file($fault, "memory 2\n");
+	is($node->safe_psql('postgres', "SET gpuagg.batch_rows = 64; SELECT gpu_longest_run(v > 0 ORDER BY i) FROM $rows"), 100000,
+		'rows in order that come once, where there is no room');
+	unlink $fault;
+}
+
+# Between two scans of a query the server goes, and the rows of the second come once.
+{
+	my $socket = $node->data_dir . '/pg_stat_tmp/gpuagg.socket';
+	my $peer = IO::Socket::UNIX->new(Peer => $socket) or die "no connection";
+	my $pid = unpack('l', $peer->sockopt(17));	# SO_PEERCRED
+
+	close $peer;
+	$node->safe_psql('postgres', <<SQL);
+CREATE FUNCTION kill_server(j int) RETURNS int LANGUAGE plpgsql AS \$\$
+BEGIN
+	IF j = 2 THEN
+		COPY (SELECT 1) TO PROGRAM 'cat >/dev/null; kill -9 $pid; sleep 0.1';
+	END IF;
+	RETURN j;
+END \$\$;
+SQL
+	my ($out, $err);
+	$node->psql('postgres', 'SELECT j, c FROM (SELECT kill_server(j) AS j FROM generate_series(1, 3) j OFFSET 0) o,
+		LATERAL (SELECT gpu_count(*) AS c FROM (SELECT random() FROM rows WHERE i > 10 * o.j OFFSET 0) r) s', stdout => \$out, stderr => \$err);
+	is($out, "1|99990\n2|99980\n3|99970", 'a server that goes before a rescan') or diag($err);
+}
+
+$node->stop;
+done_testing();
