@@ -792,14 +792,12 @@ merge_own(CudaEngine *cuda)
 }
 
 static EngineStatus
-cuda_finish(Engine *engine)
+finish(CudaEngine *cuda)
 {
-	CudaEngine *cuda = (CudaEngine *) engine;
 	EngineStatus status;
 
 	if (cuda->query == NULL)
 		return ENGINE_FAILED;
-	cuda->finished = true;
 	/* rows that come back make a merger */
 	if (has_device_groups(cuda) && flush(cuda) != ENGINE_OK)
 		return ENGINE_FAILED;
@@ -816,6 +814,17 @@ cuda_finish(Engine *engine)
 		return status;
 	status = cuda->merger->ops->finish(cuda->merger);
 	return status == ENGINE_OK ? note_merger_errors(cuda) : fail(cuda, cuda->merger->failure);
+}
+
+static EngineStatus
+cuda_finish(Engine *engine)
+{
+	CudaEngine *cuda = (CudaEngine *) engine;
+	EngineStatus status = finish(cuda);
+
+	/* not before: functions of the keys' types may run queries, for which sessions are given back */
+	cuda->finished = status == ENGINE_OK;
+	return status;
 }
 
 static bool

@@ -90,6 +90,44 @@ is($node->safe_psql('postgres', 'SELECT gpu_product(v) FROM (SELECT CASE i WHEN 
 	unlink $fault;
 }
 
+# While an engine moves its groups to the CPU, functions of its keys run queries that need more sessions than a process has.
+$node->safe_psql('postgres', <<SQL);
+CREATE TABLE few AS SELECT i::float8 AS x FROM generate_series(1, 100) i;
+CREATE TYPE number;
+CREATE FUNCTION number_in(cstring) RETURNS number LANGUAGE internal IMMUTABLE STRICT AS 'int4in';
+CREATE FUNCTION number_out(number) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT AS 'int4out';
+CREATE TYPE number (INPUT = number_in, OUTPUT = number_out, LIKE = int4);
+CREATE CAST (int AS number) WITHOUT FUNCTION;
+CREATE CAST (number AS int) WITHOUT FUNCTION;
+CREATE FUNCTION many_sums() RETURNS float8 LANGUAGE plpgsql AS \$\$
+DECLARE
+	total float8;
+BEGIN
+	EXECUTE 'SELECT sum(v) FROM (' ||
+		(SELECT string_agg('SELECT gpu_sum(x) AS v FROM few', ' UNION ALL ') FROM generate_series(1, 20)) || ') q' INTO total;
+	RETURN total;
+END \$\$;
+CREATE FUNCTION number_hash(number) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT AS \$\$
+BEGIN
+	IF \$1::int = 1500 THEN
+		PERFORM many_sums();
+	END IF;
+	RETURN hashint4(\$1::int);
+END \$\$;
+CREATE FUNCTION number_eq(number, number) RETURNS bool LANGUAGE internal IMMUTABLE STRICT AS 'int4eq';
+CREATE OPERATOR = (LEFTARG = number, RIGHTARG = number, FUNCTION = number_eq, HASHES);
+CREATE OPERATOR CLASS number_ops DEFAULT FOR TYPE number USING hash AS OPERATOR 1 =, FUNCTION 1 number_hash(number);
+CREATE TABLE numbers AS SELECT (i % 20000)::int::number AS k, (CASE WHEN i = 99000 THEN 'NaN'::numeric ELSE i END)::numeric(12, 2) AS n
+FROM generate_series(1, 100000) i;
+ANALYZE few, numbers;
+SQL
+{
+	my ($out, $err);
+
+	$node->psql('postgres', 'SELECT count(k::text), sum(c), count(*) FILTER (WHERE s = \'NaN\') FROM (SELECT k, gpu_count(*) AS c, gpu_sum(n) AS s FROM numbers GROUP BY k) q', stdout => \$out, stderr => \$err);
+	is($out, '20000|100000|1', 'queries inside a merge') or diag($err);
+}
+
 # Between two scans of a query the server goes, and the rows of the second come once.
 {
 	my $socket = $node->data_dir . '/pg_stat_tmp/gpuagg.socket';
