@@ -128,6 +128,27 @@ SQL
 	is($out, '20000|100000|1', 'queries inside a merge') or diag($err);
 }
 
+# One participant reads a table whole, has all its groups spilled and meets an overflow only when it exports them.
+$node->safe_psql('postgres', <<SQL);
+CREATE TABLE once AS SELECT i % 100000 AS k, CASE i % 100000 WHEN 90007 THEN 1.7e308 ELSE 1 END::float8 AS x FROM generate_series(0, 199999) i;
+CREATE TABLE longer AS SELECT i % 100000 + 1000000 AS k, 1::float8 AS x FROM generate_series(0, 599999) i;
+ALTER TABLE once SET (parallel_workers = 0);
+ALTER TABLE longer SET (parallel_workers = 0);
+ANALYZE once, longer;
+SQL
+foreach my $engine ('cuda', 'cpu')
+{
+	my ($out, $err);
+
+	append_to_file($fault, "memory 1\n");
+	$node->psql('postgres', "SET gpuagg.engine = $engine; SET work_mem = '64kB'; SET parallel_leader_participation = off; SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0;
+		SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+		SELECT max(s) FROM (SELECT k, gpu_sum(x) AS s FROM (SELECT * FROM once UNION ALL SELECT * FROM longer) u GROUP BY k) g",
+		stdout => \$out, stderr => \$err);
+	unlink $fault;
+	like($err, qr/value out of range: overflow/, "an overflow in the groups that a participant exports, engine $engine") or diag($out);
+}
+
 # Between two scans of a query the server goes, and the rows of the second come once.
 {
 	my $socket = $node->data_dir . '/pg_stat_tmp/gpuagg.socket';
