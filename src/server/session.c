@@ -102,9 +102,7 @@ static void
 drop_lane(Session *s)
 {
 	if (s->lane)
-	{
-			device_ops.lane_close(s->lane);
-	}
+		device_ops.lane_close(s->lane);
 	s->lane = NULL;
 	if (s->device >= 0)
 		budget_detach(s->device);
