@@ -128,7 +128,8 @@ hung_up(Client *client)
 	}			last;
 
 	if (recv(client->sock, &last, sizeof(last), MSG_DONTWAIT) != sizeof(last) ||
-		last.header.magic != GPUAGG_PROTOCOL_MAGIC || last.header.type != MESSAGE_FAILED)
+		last.header.magic != GPUAGG_PROTOCOL_MAGIC || last.header.type != MESSAGE_FAILED ||
+		last.failed.text[0] == '\0')
 		return client_fail(client, "the GPU server ended");
 	last.failed.text[sizeof(last.failed.text) - 1] = '\0';
 	return client_fail(client, last.failed.text);

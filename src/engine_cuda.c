@@ -117,6 +117,13 @@ client_lost(CudaEngine *cuda)
 	return fail(cuda, cuda->client->failure);
 }
 
+/* May the executor start over with the CPU engine?  Rows of a parallel plan, or of volatile functions, come once. */
+static bool
+can_start_over(const CudaEngine *cuda)
+{
+	return !cuda->env.parallel && !cuda->env.read_once;
+}
+
 /* ---- giving sessions back ---- */
 
 static bool fetch_groups(CudaEngine *cuda, WireGroups *groups, uint32 most);
@@ -363,6 +370,26 @@ engine_cuda_cheaper(const AggSpec *spec, double rows)
 	return gpu < cpu;
 }
 
+/* Why rows that come once are not for the GPU: half-way it may find that only the CPU engine has the answer. */
+static const char *
+too_risky(const CudaEngine *cuda)
+{
+	const AggSpec *spec = cuda->spec;
+
+	if (can_start_over(cuda))
+		return NULL;
+	if (cuda_query_multiplies(cuda->query))
+		return "whether a product overflows depends on the order of rows, and they come once";
+	if (cuda->env.parallel)
+		return NULL;
+	if (spec->ordered)
+		return "rows in order must all have room on the GPU, and they come once";
+	for (int k = 0; k < spec->nkeys; k++)
+		if (spec->keys[k].varies)
+			return "equal keys may look different, and rows come once";
+	return NULL;
+}
+
 static Engine *
 cuda_open(const AggSpec *spec, const EngineEnv *env)
 {
@@ -378,14 +405,10 @@ cuda_open(const AggSpec *spec, const EngineEnv *env)
 	dlist_push_tail(&engines, &cuda->node);
 	MemoryContextRegisterResetCallback(env->cxt, &cuda->callback);
 	cuda->query = cuda_query_build(spec, &why);
+	if (cuda->query && (why = too_risky(cuda)) != NULL)
+		cuda->query = NULL;
 	if (cuda->query == NULL)
 		fail(cuda, why);
-	else if (env->parallel && cuda_query_multiplies(cuda->query))
-	{
-		/* nobody could start over */
-		fail(cuda, "whether a product overflows depends on the order of rows, and the scan is parallel");
-		cuda->query = NULL;
-	}
 	cuda->group_cxt = AllocSetContextCreate(env->cxt, "GPU groups", ALLOCSET_DEFAULT_SIZES);
 	start_over(cuda);
 	if (cuda->query && !cuda_query_needs_batch(cuda->query) &&
@@ -398,13 +421,13 @@ cuda_open(const AggSpec *spec, const EngineEnv *env)
 /* ---- rows ---- */
 
 /*
- * A sum that left its range here might not where all rows are added in order; the
- * rows of a parallel plan come once, and there the error stands.
+ * A sum that left its range here might not where all rows are added in order.  Where
+ * rows come once the error stands.
  */
 static EngineStatus
 note_merger_errors(CudaEngine *cuda)
 {
-	if (cuda->merger->errors != 0 && !cuda->env.parallel)
+	if (cuda->merger->errors != 0 && can_start_over(cuda))
 		return fail(cuda, "a sum out of range, which the CPU engine reports");
 	cuda->base.errors |= cuda->merger->errors;
 	return ENGINE_OK;
@@ -418,7 +441,7 @@ set_aside(CudaEngine *cuda, const Batch *batch)
 
 	if (cuda->spec->ordered)
 		return fail(cuda, "rows that only the CPU can take, among rows in order");
-	if (!cuda->env.parallel && cuda_query_batch_zeros(cuda->query, batch))
+	if (can_start_over(cuda) && cuda_query_batch_zeros(cuda->query, batch))
 		return fail(cuda, "a minimum or maximum of -0 and 0 depends on row order");
 	cuda->rows_aside += batch->nrows;
 	if (merger->ops->add_batch(merger, batch) != ENGINE_OK)
@@ -440,7 +463,7 @@ take_back(CudaEngine *cuda, int buffer)
 	if (cuda->spec->ordered)
 		return fail(cuda, "the GPU has no room for all rows in order");
 	for (int k = 0; k < cuda->spec->nkeys; k++)
-		if (cuda->spec->keys[k].varies && !cuda->env.parallel && !cuda->env.read_once)
+		if (cuda->spec->keys[k].varies && can_start_over(cuda))
 			return fail(cuda, "no room on the GPU, and equal keys may look different");
 	cuda->full = true;
 	cuda->rows_given -= wire->nrows;
@@ -542,7 +565,7 @@ encode(CudaEngine *cuda, const Batch *batch, bool *aside)
 	*aside = !known || cuda_query_odd(cuda->query, batch);
 	cuda->variants |= variants;
 	if (cuda->variants && (*aside || cuda->merger || cuda->spec->nkeys > 1) &&
-		!cuda->env.parallel && !cuda->env.read_once)
+		can_start_over(cuda))
 		return fail(cuda, "equal keys that look different");
 	*aside |= variants && cuda->spec->nkeys > 1;
 	return ENGINE_OK;
@@ -556,10 +579,17 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 	bool		aside,
 				large;
 
-	if (ensure_open(cuda, batch) != ENGINE_OK)
-		return ENGINE_FAILED;
+	if (!cuda->full && ensure_open(cuda, batch) != ENGINE_OK)
+	{
+		/* a session that was given back, or lost before a rescan, and there is none now */
+		if (can_start_over(cuda))
+			return ENGINE_FAILED;
+		cuda->base.failure[0] = '\0';
+		cuda->full = true;
+		return set_aside(cuda, batch);
+	}
 	large = cuda_query_large(query, batch);
-	if (large && !cuda->env.parallel && !cuda->env.read_once)
+	if (large && can_start_over(cuda))
 		return fail(cuda, "floats so large that the order of rows decides on an overflow");
 	if (cuda->full)
 		return set_aside(cuda, batch);
@@ -574,7 +604,7 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 		cuda_query_fill(query, cuda->client->arena +
 						(size_t) cuda->buffer * cuda->client->welcome.buffer_bytes,
 						cuda->rows, batch, from, n);
-		if (!cuda->env.parallel && cuda_query_zeros(query))
+		if (can_start_over(cuda) && cuda_query_zeros(query))
 			return fail(cuda, "a minimum or maximum of -0 and 0 depends on row order");
 		if (cuda_query_sizes_differ(query))
 			return fail(cuda, "matrices of several sizes");
@@ -609,9 +639,8 @@ finish_device(CudaEngine *cuda)
 	cuda->next_group = 0;
 	if (cuda->result.errors == 0)
 		return ENGINE_OK;
-	if (!cuda->env.parallel)
+	if (can_start_over(cuda))
 		return fail(cuda, "a sum out of range, which the CPU engine reports");
-	/* the rows of a parallel plan come once: the error stands */
 	cuda->base.errors |= cuda->result.errors;
 	return ENGINE_OK;
 }
@@ -768,14 +797,12 @@ merge_own(CudaEngine *cuda)
 }
 
 static EngineStatus
-cuda_finish(Engine *engine)
+finish(CudaEngine *cuda)
 {
-	CudaEngine *cuda = (CudaEngine *) engine;
 	EngineStatus status;
 
 	if (cuda->query == NULL)
 		return ENGINE_FAILED;
-	cuda->finished = true;
 	/* rows that come back make a merger */
 	if (has_device_groups(cuda) && flush(cuda) != ENGINE_OK)
 		return ENGINE_FAILED;
@@ -792,6 +819,17 @@ cuda_finish(Engine *engine)
 		return status;
 	status = cuda->merger->ops->finish(cuda->merger);
 	return status == ENGINE_OK ? note_merger_errors(cuda) : fail(cuda, cuda->merger->failure);
+}
+
+static EngineStatus
+cuda_finish(Engine *engine)
+{
+	CudaEngine *cuda = (CudaEngine *) engine;
+	EngineStatus status = finish(cuda);
+
+	/* not before: functions of the keys' types may run queries, for which sessions are given back */
+	cuda->finished = status == ENGINE_OK;
+	return status;
 }
 
 static bool
@@ -819,7 +857,10 @@ cuda_export_groups(Engine *engine, GroupSink *sink)
 
 	if (merge_own(cuda) != ENGINE_OK)
 		return ENGINE_FAILED;
-	return cuda->merger->ops->export_groups(cuda->merger, sink);
+	if (cuda->merger->ops->export_groups(cuda->merger, sink) != ENGINE_OK)
+		return fail(cuda, cuda->merger->failure);
+	/* what was spilled is combined only now */
+	return note_merger_errors(cuda);
 }
 
 static EngineStatus

@@ -453,7 +453,11 @@ parallel_end_of_input(GpuAggState *state)
 		return status;
 	if (leave_after_export(state, &export))
 	{
+		int			errors = state->engine->errors;
+
+		/* what the export met is still to be raised */
 		state->engine->ops->reset(state->engine);
+		state->engine->errors = errors;
 		return import_all(state);
 	}
 	state->silent = true;

@@ -147,6 +147,21 @@ await_predecessor(const char *socket)
 
 /* ---- connections ---- */
 
+/* What the data directory was copied with may leave out directories whose content is not worth copying. */
+static void
+make_directory(const char *socket)
+{
+	const char *end = strrchr(socket, '/');
+	char		path[128];
+
+	if (end && end > socket && (size_t) (end - socket) < sizeof(path))
+	{
+		snprintf(path, sizeof(path), "%.*s", (int) (end - socket), socket);
+		/* usually there; if it cannot be made, no socket can either, which is said then */
+		(void) mkdir(path, 0700);
+	}
+}
+
 /* A socket that only this user may connect to, or -1 and errno. */
 static int
 listen_at(const char *path)
@@ -312,6 +327,7 @@ main(int argc, char **argv)
 	arena_set_limit(options.pinned_limit);
 	if (!control_start(options.control, options.socket))
 		server_end(1);
+	make_directory(options.socket);
 	await_predecessor(options.socket);
 	wrong = open_devices(&options, &status, &error);
 	if (wrong)

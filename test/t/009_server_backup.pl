@@ -70,5 +70,12 @@ $node->stop('immediate');
 $node->start;
 ok(ready($node), 'a server after a crash');
 $node->stop;
+
+# Nor does a copy of the data directory without what is empty in it.
+unlink glob($node->data_dir . '/pg_stat_tmp/*');
+rmdir $node->data_dir . '/pg_stat_tmp' or die "could not remove pg_stat_tmp: $!";
+$node->start;
+ok(ready($node), 'a server without the directory of its socket');
+$node->stop;
 $standby->stop;
 done_testing();
