@@ -1,5 +1,5 @@
--- IN lists and conditions of any length: right, in time that grows with them, in
--- memory that does not, and cancelled when asked to.
+-- IN lists and conditions of any length: right, in time that grows with them, and in
+-- memory that does not.
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/differs.sql'
 \i :include
