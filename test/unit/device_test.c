@@ -209,6 +209,7 @@ static void
 do_run(Run *run, const Case *c, uint32_t wanted)
 {
 	static char *arenas[PARTICIPANTS];
+	static uint64_t last_seed;
 	bool		ok;
 	DeviceError error = {""};
 
@@ -221,6 +222,11 @@ do_run(Run *run, const Case *c, uint32_t wanted)
 		run->arena[p] = arenas[p];
 	}
 	ok = run->opened = open_run(run);
+	if (ok)
+	{
+		CHECK(run->query[0]->query->seed != last_seed, "two queries hash alike");
+		last_seed = run->query[0]->query->seed;
+	}
 	for (int b = 0; b < c->nbatches && ok; b++)
 		if (wanted >> b & 1)
 			ok = give_batch(run, b);
