@@ -332,7 +332,7 @@ GpuaggCudaStatus gpuagg_key_range(const GpuaggColumn *column, int64_t nrows,
  * touches only those rows.  Bins never change, so no row is lost or counted
  * twice if the histogram is updated after the last retry.
  *
- * Keys are hashed with the table's seed (key_hash.h).  It should be random where keys come
+ * Keys are hashed with the table's seed (gpu_hash.h).  It should be random where keys come
  * from whoever may wish to make them collide.  A search is bounded: a row that has passed too many
  * slots gets -1, too, and gpuagg_group_status says GPUAGG_CUDA_DEGENERATE.  Random
  * hashes never come to that.  The table is as it was; move to one of another seed with gpuagg_group_grow

@@ -19,8 +19,8 @@
 #ifndef GPUAGG_GROUP_CUH
 #define GPUAGG_GROUP_CUH
 
+#include "gpu_hash.h"
 #include "hist.cuh"
-#include "key_hash.h"
 
 #define SLOT_EMPTY 0
 #define SLOT_CLAIMED 1

@@ -12,7 +12,7 @@
 #include "postgres.h"
 
 #include "batch.h"
-#include "keyed_hash.h"
+#include "cpu_hash.h"
 #include "spec.h"
 
 typedef struct Dictionary Dictionary;

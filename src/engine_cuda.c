@@ -40,16 +40,9 @@
 #include "cuda_query.h"
 #include "cuda_spool.h"
 #include "engine_cuda.h"
-#include "gpuagg.h"
 #include "server_state.h"
 
 #define MAX_BUFFERS 8
-
-double		gpuagg_gpu_startup_cost = 100.0;
-double		gpuagg_gpu_column_cost = 0.0001;
-
-/* What the CPU engine's feed pays to sort a row, in slots. */
-#define SORT_WORK 16
 
 /* Groups handed out at a time. */
 #define FETCH_GROUPS 16384
@@ -331,43 +324,6 @@ ensure_open(CudaEngine *cuda, const Batch *first)
 		!client_receive(cuda->client, MESSAGE_OPENED, NULL, 0))
 		return client_lost(cuda);
 	return ENGINE_OK;
-}
-
-bool
-engine_cuda_usable(const AggSpec *spec, char *reason, size_t reason_size)
-{
-	const char *why;
-
-	if (!server_ready(reason, reason_size))
-		return false;
-	if (spec == NULL)
-		return true;
-	if (spec->ordered_floats)
-	{
-		strlcpy(reason, "a sum of floats has an order", reason_size);
-		return false;
-	}
-	if (cuda_query_build(spec, &why) != NULL)
-		return true;
-	strlcpy(reason, why, reason_size);
-	return false;
-}
-
-/*
- * The CPU engine pays for every key and slot of a row, the GPU for every column
- * that is copied, and for a session.
- */
-bool
-engine_cuda_cheaper(const AggSpec *spec, double rows)
-{
-	int			columns = spec ? spec->ncols : 2;
-	int			work = spec ? spec->nslots + spec->nkeys : 3;
-	double		cpu = rows * work * gpuagg_slot_cost;
-	double		gpu = gpuagg_gpu_startup_cost + rows * columns * gpuagg_gpu_column_cost;
-
-	if (spec && spec->norder > 0)
-		cpu += rows * SORT_WORK * gpuagg_slot_cost;
-	return gpu < cpu;
 }
 
 /* Why rows that come once are not for the GPU: half-way it may find that only the CPU engine has the answer. */

@@ -1,6 +1,6 @@
 /*
  * gpuagg.c
- *	  Library entry: settings, hooks, and the choice of the engine.
+ *	  Library entry: settings and hooks.
  *
  * The library may be loaded by shared_preload_libraries, by
  * session_preload_libraries, or by the first use of one of its functions; all
@@ -14,7 +14,6 @@
 #include "utils/guc.h"
 
 #include "cursor.h"
-#include "engine.h"
 #include "engine_cuda.h"
 #include "exec.h"
 #include "gpuagg.h"
@@ -152,47 +151,4 @@ _PG_init(void)
 	exec_register();
 	plan_install_hooks();
 	cursor_install_hooks();
-}
-
-/*
- * The engine for a query of so many rows, with the reason or the device for
- * EXPLAIN in `reason` (empty if none is due).  `spec` is NULL before execution,
- * when the aggregates' parts are not known yet.  With in_order groups leave in
- * the order in which their rows come.
- *
- * "cuda" insists on a server, not on every query: what the GPU cannot run goes
- * to the CPU engine, with the reason.
- */
-const EngineOps *
-gpuagg_choose_engine(const AggSpec *spec, double rows, bool in_order, char *reason,
-					 size_t reason_size)
-{
-	snprintf(reason, reason_size, "%s", "");
-	if (gpuagg_engine == GPUAGG_ENGINE_CPU)
-		return &engine_cpu_ops;
-	if (!server_ready(reason, reason_size))
-	{
-		if (gpuagg_engine == GPUAGG_ENGINE_CUDA)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("the CUDA engine is not available"),
-					 errdetail("The reason is: %s.", reason),
-					 errhint("Set \"%s\" to \"auto\" or \"cpu\".", "gpuagg.engine")));
-		return &engine_cpu_ops;
-	}
-	if (in_order)
-	{
-		/* groups are expected in that order */
-		snprintf(reason, reason_size, "the input is ordered");
-		return &engine_cpu_ops;
-	}
-	if (!engine_cuda_usable(spec, reason, reason_size))
-		return &engine_cpu_ops;
-	if (gpuagg_engine == GPUAGG_ENGINE_AUTO && !engine_cuda_cheaper(spec, rows))
-	{
-		snprintf(reason, reason_size, "too few rows for the GPU");
-		return &engine_cpu_ops;
-	}
-	server_device_name(reason, reason_size);
-	return &engine_cuda_ops;
 }

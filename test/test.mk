@@ -36,22 +36,24 @@ UNIT_LIBS = $(shell grep -L '"postgres.h"' $(wildcard src/*.c))
 UNIT_CFLAGS = -std=gnu11 -g -O2 -ffp-contract=off -Wall -Wextra -Werror -Isrc -Itest/unit \
               $(if $(SANITIZE),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
 
+# What a test may include.  One call of the compiler makes all of its objects, and would write the dependencies of one alone.
+UNIT_INCLUDES = $(wildcard src/*.h src/server/*.[ch] kernels/*.h test/unit/*.h test/unit/cuda/*.h)
+
 unit-tests: $(UNIT_TESTS)
 
-$(UNIT_DIR)/%: test/unit/%.c $(UNIT_LIBS)
+$(UNIT_DIR)/%: test/unit/%.c $(UNIT_LIBS) $(UNIT_INCLUDES)
 	@mkdir -p $(@D)
-	$(CC) $(UNIT_CFLAGS) -MMD -MP -MF $@.d $< $(UNIT_LIBS) -o $@ -lm
+	$(CC) $(UNIT_CFLAGS) $< $(UNIT_LIBS) -o $@ -lm
 
 # The server without its start and its supervisor, over a stub of the CUDA run time and kernels on the host.
 STUB_SRCS = $(filter-out src/server/main.c src/server/control.c,$(wildcard src/server/*.c)) $(wildcard test/unit/cuda/*.c)
 STUB_CFLAGS = -Isrc/server -Ikernels -Itest/unit/cuda -Ddlopen=stub_dlopen -DGPUAGG_LEAST_CAPABILITY=80
 
-$(UNIT_DIR)/device_test $(UNIT_DIR)/session_test: $(UNIT_DIR)/%: test/unit/%.c $(STUB_SRCS) $(UNIT_LIBS) \
-		$(wildcard test/unit/cuda/*.h src/server/*.h kernels/gpuagg_cuda.h)
+$(UNIT_DIR)/device_test $(UNIT_DIR)/session_test: $(UNIT_DIR)/%: test/unit/%.c $(STUB_SRCS) $(UNIT_LIBS) $(UNIT_INCLUDES)
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) $(STUB_CFLAGS) $< $(STUB_SRCS) $(UNIT_LIBS) -o $@ -lpthread -lm
 
--include $(STRICT_OBJS:.o=.d) $(UNIT_TESTS:=.d)
+-include $(STRICT_OBJS:.o=.d)
 
 # Programs of test/fuzz.sh; the server is the one with the stand-in, under sanitizers.
 FUZZ_CFLAGS = $(filter-out -Werror,$(UNIT_CFLAGS)) -Isrc/server -Ikernels

@@ -96,6 +96,24 @@ SELECT count(*), (SELECT count(*) FROM (TABLE ours EXCEPT ALL TABLE core) d) AS 
 RESET gpuagg.enabled;
 DROP TABLE ours, core;
 
+-- What is kept beside the groups counts as memory: of 6,000 groups, one value in 600 looks of 1.5 kB each.
+CREATE FUNCTION spilled(query text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) ' || query INTO plan;
+	RETURN coalesce(jsonb_path_query_first(plan::jsonb, '$.**."Spilled"')::float8 > 0, false);
+END $$;
+SET gpuagg.require = 'require';
+SET work_mem = '1MB';
+SET hash_mem_multiplier = 1;
+SELECT key, spilled(format('SELECT k, %s, gpu_count(*) FROM (SELECT g * 10 + j AS k, looks.* FROM looks, generate_series(0, 9) j WHERE i = 1 OFFSET 0) q GROUP BY k, %1$s', key))
+FROM unnest(ARRAY['t', 'num', 'wide']) key;
+RESET hash_mem_multiplier;
+RESET work_mem;
+RESET gpuagg.require;
+DROP FUNCTION spilled;
+
 -- Participants hand on what their groups show.
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;

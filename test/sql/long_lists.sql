@@ -1,5 +1,5 @@
--- IN lists and conditions of any length: right, in time that grows with them, in
--- memory that does not, and cancelled when asked to.
+-- IN lists and conditions of any length: right, in time that grows with them, and in
+-- memory that does not.
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/differs.sql'
 \i :include
@@ -82,6 +82,10 @@ BEGIN
 END $$;
 SELECT pg_temp.within('SELECT gpu_max(pg_temp.megabytes(i)) FROM lists WHERE i < 3 AND i4 <> ALL (ARRAY[' || pg_temp.of_many('-$', ', ', 200000) || '])', 10) AS ints;
 SELECT pg_temp.within('SELECT gpu_max(pg_temp.megabytes(i)) FROM lists WHERE i < 3 AND (i > 0 OR ' || pg_temp.of_many('(x = $ AND y = $)', ' OR ', 12000) || ')', 20) AS terms;
+-- texts are looked up, not compared with one after the other: 2 * 10^10 comparisons
+CREATE TABLE list_texts AS SELECT i, 'text ' || lpad(i::text, 8, '0') AS t FROM generate_series(1, 100000) i;
+SELECT pg_temp.within('SELECT gpu_count(*) FROM list_texts WHERE t <> ALL (''{' || (SELECT string_agg('none ' || lpad(i::text, 8, '0'), ',') FROM generate_series(1, 200000) i) || '}'')', 10, 200000) AS texts;
+DROP TABLE list_texts;
 -- many roots, each too large, forget what was made of their parts
 SELECT pg_temp.within(replace('SELECT gpu_max(pg_temp.megabytes(i)), $ FROM lists WHERE i < 3', '$',
     pg_temp.of_many('gpu_sum(CASE ' || pg_temp.of_many('WHEN x = $ OR y = 1 + $ THEN $', ' ', 1000) || ' ELSE 1 END)', ', ', 40)), 20) AS roots;

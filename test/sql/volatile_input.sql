@@ -56,6 +56,7 @@ END $$;
 SELECT pg_temp.feed($$SELECT gpu_count(*) FROM (SELECT nextval('volatile_seq') FROM volatile_rows OFFSET 0) s$$);
 SELECT pg_temp.feed($$SELECT gpu_count(*) FROM volatile_rows WHERE random() < 2$$);
 SELECT pg_temp.feed($$SELECT gpu_sum(x - x) FROM (SELECT random() + i AS x FROM volatile_rows UNION ALL SELECT i FROM volatile_rows) s$$);
+SELECT pg_temp.feed($$SELECT gpu_count(*) FROM (SELECT i FROM volatile_rows UNION ALL SELECT i FROM volatile_rows) s GROUP BY random() < 0.5$$);
 SELECT pg_temp.feed($$SELECT gpu_count(*) FROM volatile_rows r WHERE (SELECT random() > r.i OFFSET 0)$$);
 SELECT pg_temp.feed($$SELECT g, gpu_sum(i), random() FROM volatile_rows GROUP BY g$$);
 SELECT pg_temp.feed($$SELECT gpu_count(*) FROM volatile_rows r WHERE (SELECT r.i > count(*) FROM volatile_rows OFFSET 0)$$);

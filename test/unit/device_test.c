@@ -191,11 +191,25 @@ fetch_groups(Run *run)
 	return true;
 }
 
+/* A query whose groups wait to be fetched, for however long, holds these and nothing else. */
+static void
+check_finished_memory(const Query *query)
+{
+	size_t		groups = query->hash.memory.bytes + query->groups.present.bytes;
+
+	for (int s = 0; s < query->q->nslots; s++)
+		groups += query->groups.slot[s].bytes;
+	CHECK(query->rows_kept == NULL, "rows in order are kept");
+	CHECK(query->memory == groups + query->thresholds.bytes + query->status.bytes,
+		  "%zu bytes, %zu of them groups", (size_t) query->memory, groups);
+}
+
 /* The batches of `wanted`; those taken are in run->taken. */
 static void
 do_run(Run *run, const Case *c, uint32_t wanted)
 {
 	static char *arenas[PARTICIPANTS];
+	static uint64_t last_seed;
 	bool		ok;
 	DeviceError error = {""};
 
@@ -208,6 +222,11 @@ do_run(Run *run, const Case *c, uint32_t wanted)
 		run->arena[p] = arenas[p];
 	}
 	ok = run->opened = open_run(run);
+	if (ok)
+	{
+		CHECK(run->query[0]->query->seed != last_seed, "two queries hash alike");
+		last_seed = run->query[0]->query->seed;
+	}
 	for (int b = 0; b < c->nbatches && ok; b++)
 		if (wanted >> b & 1)
 			ok = give_batch(run, b);
@@ -220,7 +239,10 @@ do_run(Run *run, const Case *c, uint32_t wanted)
 	if (ok)
 		ok = went_well(run, query_finish(run->query[0], &run->finished, &error), &error);
 	if (ok)
+	{
+		check_finished_memory(run->query[0]->query);
 		fetch_groups(run);
+	}
 	for (int p = 0; p < PARTICIPANTS; p++)
 	{
 		if (run->query[p])

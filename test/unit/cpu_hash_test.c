@@ -1,11 +1,11 @@
 /*
- * keyed_hash_test.c
+ * cpu_hash_test.c
  *	  The hash of tables and dictionaries: few probes for keys of every pattern,
  *	  and for those that collide under an unkeyed hash.
  */
 #include "unit.h"
 
-#include "keyed_hash.h"
+#include "cpu_hash.h"
 
 #define KEYS 200000
 #define SLOTS (1 << 19)

@@ -1,16 +1,17 @@
 /*
- * keyed_hash.h
- *	  A hash that nobody can predict: multiply and fold under a random seed.
+ * cpu_hash.h
+ *	  The keyed hash of the CPU engine's tables: multiply and fold under a random seed.
  *
  * Whoever chooses the keys of a table could make them collide under a known
  * hash.  Each table, dictionary and row store therefore draws a seed of its own,
  * and hashes never leave the process.  Not for what is shown or stored: that
  * must not depend on the seed.
  *
- * Knows nothing of PostgreSQL, so that it is tested without.
+ * Not a bijection, as that of the GPU's tables is (gpu_hash.h).  Knows nothing of
+ * PostgreSQL, so that it is tested without.
  */
-#ifndef GPUAGG_KEYED_HASH_H
-#define GPUAGG_KEYED_HASH_H
+#ifndef GPUAGG_CPU_HASH_H
+#define GPUAGG_CPU_HASH_H
 
 #include <stdint.h>
 #include <string.h>
@@ -80,4 +81,4 @@ hash_string(HashSeed seed, const char *data, int len)
 											hash_load_short(data, len))));
 }
 
-#endif							/* GPUAGG_KEYED_HASH_H */
+#endif							/* GPUAGG_CPU_HASH_H */

@@ -1,10 +1,10 @@
 /*
- * key_hash_test.c
+ * gpu_hash_test.c
  *	  The keyed hash of group keys, in a table with linear probing as the GPU's.
  */
 #include "unit.h"
 
-#include "key_hash.h"
+#include "gpu_hash.h"
 
 #define KEYS 20000
 #define SLOTS (2 * KEYS + 64)

@@ -1,6 +1,6 @@
 /*
- * key_hash.h
- *	  The keyed hash of group keys, for gcc and nvcc.
+ * gpu_hash.h
+ *	  The keyed hash of the GPU's tables of groups, for gcc and nvcc.
  *
  * A bijection of 64 bits: two rounds of multiplication and exclusive-or of the
  * upper half, as in mix functions, but with secret odd multipliers and a secret word
@@ -14,9 +14,12 @@
  *
  * It is no cryptographic function: who sees hashes can find the seed.  They
  * never leave the process, and each query draws a seed of its own.
+ *
+ * A bijection, so that kernels may keep the hash alone and have the key back from it
+ * (group_fused.cuh).  The CPU engine's tables hash by cpu_hash.h, in fewer steps.
  */
-#ifndef GPUAGG_KEY_HASH_H
-#define GPUAGG_KEY_HASH_H
+#ifndef GPUAGG_GPU_HASH_H
+#define GPUAGG_GPU_HASH_H
 
 #include <stdint.h>
 
@@ -108,4 +111,4 @@ gpuagg_hash_slot(uint64_t hash, uint32_t nslots)
 	return (uint32_t) ((hash >> 32) * nslots >> 32);
 }
 
-#endif							/* GPUAGG_KEY_HASH_H */
+#endif							/* GPUAGG_GPU_HASH_H */
