@@ -20,6 +20,7 @@
 #include "postgres.h"
 
 #include "access/tableam.h"
+#include "access/transam.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
@@ -130,6 +131,35 @@ refuse_leaf(PlanState *node, bool volatile_query)
 	return refuse_expressions(node, volatile_query);
 }
 
+static bool
+is_users_function(Oid funcid, void *context)
+{
+	return funcid >= FirstNormalObjectId;
+}
+
+/* Is there what a user would see called more often, or wait for? */
+static bool
+repeats_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) ||
+		check_functions_in_node(node, is_users_function, context))
+		return true;
+	return expression_tree_walker(node, repeats_walker, context);
+}
+
+/*
+ * Above an Append each column of the projection is an expression of its own over
+ * the table's columns: what a table's target list computes is part of all of them.
+ */
+static const char *
+refuse_projected(PlanState *node)
+{
+	return repeats_walker((Node *) node->plan->targetlist, NULL) ?
+		"a projection above the tables would repeat calls or subplans of their target lists" : NULL;
+}
+
 /* The Append, under the projection if there is one; or NULL. */
 static AppendState *
 find_append(PlanState *child)
@@ -158,7 +188,11 @@ feed_heap_refusal(PlanState *child, bool volatile_query)
 	if (child != &append->ps)
 		why = refuse_expressions(child, volatile_query);
 	for (int i = 0; i < append->as_nplans && why == NULL; i++)
+	{
 		why = refuse_leaf(append->appendplans[i], volatile_query);
+		if (why == NULL && child != &append->ps)
+			why = refuse_projected(append->appendplans[i]);
+	}
 	return why;
 }
 
