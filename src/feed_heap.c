@@ -45,13 +45,16 @@ typedef struct HeapOutput
 	ColumnWriter writer;
 	ExprState  *constant;		/* or NULL: a column of the scan */
 	int			resno;
+	int			previous;		/* output of the same resno in another form, or -1 */
 } HeapOutput;
 
-/* How one table yields an output: its root, and whether it writes in place. */
+/* How one table yields an output. */
 typedef struct HeapRoot
 {
 	ExprRoot   *root;
-	bool		in_place;
+	bool		in_place;		/* it is computed into the batch */
+	bool		follows;		/* written with the output before, as core computes it once for all */
+	int			next;			/* output that follows this one, or -1 */
 } HeapRoot;
 
 /* One table. */
@@ -316,6 +319,23 @@ redirect_outputs(HeapFeed *feed, HeapPart *part)
 	}
 }
 
+/* Outputs of one column that is left to core, such as a key that is summed as well, are written together. */
+static void
+join_outputs(HeapFeed *feed, HeapPart *part)
+{
+	for (int c = 0; c < feed->batch.ncols; c++)
+	{
+		HeapRoot   *hroot = &part->outputs[c];
+		int			previous = feed->outputs[c].previous;
+
+		hroot->next = -1;
+		if (previous < 0 || hroot->root->vec || part->outputs[previous].root->vec)
+			continue;
+		hroot->follows = true;
+		part->outputs[previous].next = c;
+	}
+}
+
 static HeapPart *
 create_part(HeapFeed *feed, SeqScanState *node)
 {
@@ -343,6 +363,7 @@ create_part(HeapFeed *feed, SeqScanState *node)
 		if (feed->outputs[c].constant == NULL)
 			part->outputs[c].root = output_root(feed, part, &feed->outputs[c], part->nquals);
 	redirect_outputs(feed, part);
+	join_outputs(feed, part);
 	part->columns = palloc0(sizeof(HeapColumns) * (part->nquals + 1));
 	for (int s = 0; s <= part->nquals; s++)
 	{
@@ -362,17 +383,21 @@ batch_is_full(const HeapFeed *feed)
 	return feed->arena.bytes >= BATCH_BYTES;
 }
 
-/* Core's answer for a row. */
+/* Core's answer for a row, for output c and those that follow. */
 static void
-store_asked(HeapFeed *feed, HeapOutput *output, ExprRoot *root, int i, int row)
+store_asked(HeapFeed *feed, int c, int i, int row)
 {
+	const HeapRoot *roots = feed->part->outputs;
 	bool		isnull;
-	Datum		value = expr_ask(feed->part->set, root, i, &isnull);
+	Datum		value = expr_ask(feed->part->set, roots[c].root, i, &isnull);
 
-	if (isnull)
-		column_write_null(&output->writer, row);
-	else
-		column_write(&output->writer, row, value);
+	for (; c >= 0; c = roots[c].next)
+	{
+		if (isnull)
+			column_write_null(&feed->outputs[c].writer, row);
+		else
+			column_write(&feed->outputs[c].writer, row, value);
+	}
 }
 
 /*
@@ -419,12 +444,14 @@ check_decimals(HeapFeed *feed, HeapOutput *output, const Vec *vec, int at, int n
 }
 
 /*
- * Stores an output of the first n rows; returns how many rows were done when
+ * Stores output c of the first n rows; returns how many rows were done when
  * the batch was full.
  */
 static int
-store_output(HeapFeed *feed, HeapOutput *output, const HeapRoot *hroot, int at, int n)
+store_output(HeapFeed *feed, int c, int at, int n)
 {
+	HeapOutput *output = &feed->outputs[c];
+	const HeapRoot *hroot = &feed->part->outputs[c];
 	Column	   *col = output->writer.col;
 	Vec		   *vec = hroot->root->vec;
 	int			width = column_width(col->type);
@@ -448,7 +475,7 @@ store_output(HeapFeed *feed, HeapOutput *output, const HeapRoot *hroot, int at, 
 		if (state == VEC_NULL)
 			column_write_null(&output->writer, at + i);
 		else if (state == VEC_ASK)
-			store_asked(feed, output, hroot->root, i, at + i);
+			store_asked(feed, c, i, at + i);
 		else if (!same)
 		{
 			MemoryContext old = MemoryContextSwitchTo(feed->part->set->page_cxt);
@@ -549,8 +576,8 @@ store_outputs(HeapFeed *feed, HeapPart *part)
 
 	run_checks(feed, part);
 	for (int c = 0; c < feed->batch.ncols; c++)
-		if (part->outputs[c].root)
-			n = store_output(feed, &feed->outputs[c], &part->outputs[c], at, n);
+		if (part->outputs[c].root && !part->outputs[c].follows)
+			n = store_output(feed, c, at, n);
 	return n;
 }
 
@@ -852,10 +879,16 @@ init_outputs(HeapFeed *feed, const AggSpec *spec, const int *resnos, ExprState *
 		column_writer_init(&output->writer, col, &spec->cols[c], feed->batch.capacity,
 						   &feed->arena);
 		output->resno = resnos[input];
+		output->previous = -1;
 		if (output->resno == 0)
+		{
 			output->constant = constants[input];
-		else
-			col->memory = col->values;
+			continue;
+		}
+		col->memory = col->values;
+		for (int other = 0; other < c; other++)
+			if (feed->outputs[other].resno == output->resno)
+				output->previous = other;
 	}
 }
 
