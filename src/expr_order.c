@@ -15,8 +15,52 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 
 #include "expr.h"
+
+static bool
+is_leaky(Oid funcid, void *context)
+{
+	return !get_func_leakproof(funcid);
+}
+
+/*
+ * Leakproof functions raise no errors; see CREATE FUNCTION.  Others may, over
+ * constants as well, and a parameter may stand for a subquery to be run.
+ */
+static bool
+can_fail(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_Param:
+			return ((Param *) node)->paramkind == PARAM_EXEC;
+		case T_MinMaxExpr:
+			return contain_leaked_vars(node) || expression_tree_walker(node, can_fail, context);
+		case T_FuncExpr:
+		case T_OpExpr:
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+		case T_ScalarArrayOpExpr:
+		case T_List:
+		case T_Var:
+		case T_Const:
+		case T_RelabelType:
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_CaseExpr:
+		case T_CaseTestExpr:
+		case T_CoalesceExpr:
+			return check_functions_in_node(node, is_leaky, context) ||
+				expression_tree_walker(node, can_fail, context);
+		default:
+			return true;
+	}
+}
 
 /* A pattern without escapes cannot end with one, which is all that LIKE complains of. */
 static bool
@@ -26,18 +70,17 @@ like_cannot_fail(OpExpr *op)
 
 	return IsA(pattern, Const) && !pattern->constisnull && expr_deterministic(op->inputcollid) &&
 		strchr(text_to_cstring(DatumGetTextPP(pattern->constvalue)), '\\') == NULL &&
-		!contain_leaked_vars(linitial(op->args));
+		!can_fail(linitial(op->args), NULL);
 }
 
-/* Leakproof functions raise no errors; see CREATE FUNCTION. */
 static bool
 cannot_fail(Node *qual)
 {
-	if (contain_volatile_functions(qual) || contain_subplans(qual))
+	if (contain_volatile_functions(qual))
 		return false;
 	if (IsA(qual, OpExpr) && expr_is_like(((OpExpr *) qual)->opfuncid))
 		return like_cannot_fail((OpExpr *) qual);
-	return !contain_leaked_vars(qual);
+	return !can_fail(qual, NULL);
 }
 
 static bool

@@ -20,6 +20,7 @@
 #include "postgres.h"
 
 #include "access/tableam.h"
+#include "access/transam.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
@@ -44,13 +45,16 @@ typedef struct HeapOutput
 	ColumnWriter writer;
 	ExprState  *constant;		/* or NULL: a column of the scan */
 	int			resno;
+	int			previous;		/* output of the same resno in another form, or -1 */
 } HeapOutput;
 
-/* How one table yields an output: its root, and whether it writes in place. */
+/* How one table yields an output. */
 typedef struct HeapRoot
 {
 	ExprRoot   *root;
-	bool		in_place;
+	bool		in_place;		/* it is computed into the batch */
+	bool		follows;		/* written with the output before, as core computes it once for all */
+	int			next;			/* output that follows this one, or -1 */
 } HeapRoot;
 
 /* One table. */
@@ -130,6 +134,35 @@ refuse_leaf(PlanState *node, bool volatile_query)
 	return refuse_expressions(node, volatile_query);
 }
 
+static bool
+is_users_function(Oid funcid, void *context)
+{
+	return funcid >= FirstNormalObjectId;
+}
+
+/* Is there what a user would see called more often, or wait for? */
+static bool
+repeats_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) ||
+		check_functions_in_node(node, is_users_function, context))
+		return true;
+	return expression_tree_walker(node, repeats_walker, context);
+}
+
+/*
+ * Above an Append each column of the projection is an expression of its own over
+ * the table's columns: what a table's target list computes is part of all of them.
+ */
+static const char *
+refuse_projected(PlanState *node)
+{
+	return repeats_walker((Node *) node->plan->targetlist, NULL) ?
+		"a projection above the tables would repeat calls or subplans of their target lists" : NULL;
+}
+
 /* The Append, under the projection if there is one; or NULL. */
 static AppendState *
 find_append(PlanState *child)
@@ -158,7 +191,11 @@ feed_heap_refusal(PlanState *child, bool volatile_query)
 	if (child != &append->ps)
 		why = refuse_expressions(child, volatile_query);
 	for (int i = 0; i < append->as_nplans && why == NULL; i++)
+	{
 		why = refuse_leaf(append->appendplans[i], volatile_query);
+		if (why == NULL && child != &append->ps)
+			why = refuse_projected(append->appendplans[i]);
+	}
 	return why;
 }
 
@@ -282,6 +319,23 @@ redirect_outputs(HeapFeed *feed, HeapPart *part)
 	}
 }
 
+/* Outputs of one column that is left to core, such as a key that is summed as well, are written together. */
+static void
+join_outputs(HeapFeed *feed, HeapPart *part)
+{
+	for (int c = 0; c < feed->batch.ncols; c++)
+	{
+		HeapRoot   *hroot = &part->outputs[c];
+		int			previous = feed->outputs[c].previous;
+
+		hroot->next = -1;
+		if (previous < 0 || hroot->root->vec || part->outputs[previous].root->vec)
+			continue;
+		hroot->follows = true;
+		part->outputs[previous].next = c;
+	}
+}
+
 static HeapPart *
 create_part(HeapFeed *feed, SeqScanState *node)
 {
@@ -309,6 +363,7 @@ create_part(HeapFeed *feed, SeqScanState *node)
 		if (feed->outputs[c].constant == NULL)
 			part->outputs[c].root = output_root(feed, part, &feed->outputs[c], part->nquals);
 	redirect_outputs(feed, part);
+	join_outputs(feed, part);
 	part->columns = palloc0(sizeof(HeapColumns) * (part->nquals + 1));
 	for (int s = 0; s <= part->nquals; s++)
 	{
@@ -328,17 +383,21 @@ batch_is_full(const HeapFeed *feed)
 	return feed->arena.bytes >= BATCH_BYTES;
 }
 
-/* Core's answer for a row. */
+/* Core's answer for a row, for output c and those that follow. */
 static void
-store_asked(HeapFeed *feed, HeapOutput *output, ExprRoot *root, int i, int row)
+store_asked(HeapFeed *feed, int c, int i, int row)
 {
+	const HeapRoot *roots = feed->part->outputs;
 	bool		isnull;
-	Datum		value = expr_ask(feed->part->set, root, i, &isnull);
+	Datum		value = expr_ask(feed->part->set, roots[c].root, i, &isnull);
 
-	if (isnull)
-		column_write_null(&output->writer, row);
-	else
-		column_write(&output->writer, row, value);
+	for (; c >= 0; c = roots[c].next)
+	{
+		if (isnull)
+			column_write_null(&feed->outputs[c].writer, row);
+		else
+			column_write(&feed->outputs[c].writer, row, value);
+	}
 }
 
 /*
@@ -385,12 +444,14 @@ check_decimals(HeapFeed *feed, HeapOutput *output, const Vec *vec, int at, int n
 }
 
 /*
- * Stores an output of the first n rows; returns how many rows were done when
+ * Stores output c of the first n rows; returns how many rows were done when
  * the batch was full.
  */
 static int
-store_output(HeapFeed *feed, HeapOutput *output, const HeapRoot *hroot, int at, int n)
+store_output(HeapFeed *feed, int c, int at, int n)
 {
+	HeapOutput *output = &feed->outputs[c];
+	const HeapRoot *hroot = &feed->part->outputs[c];
 	Column	   *col = output->writer.col;
 	Vec		   *vec = hroot->root->vec;
 	int			width = column_width(col->type);
@@ -414,7 +475,7 @@ store_output(HeapFeed *feed, HeapOutput *output, const HeapRoot *hroot, int at, 
 		if (state == VEC_NULL)
 			column_write_null(&output->writer, at + i);
 		else if (state == VEC_ASK)
-			store_asked(feed, output, hroot->root, i, at + i);
+			store_asked(feed, c, i, at + i);
 		else if (!same)
 		{
 			MemoryContext old = MemoryContextSwitchTo(feed->part->set->page_cxt);
@@ -515,8 +576,8 @@ store_outputs(HeapFeed *feed, HeapPart *part)
 
 	run_checks(feed, part);
 	for (int c = 0; c < feed->batch.ncols; c++)
-		if (part->outputs[c].root)
-			n = store_output(feed, &feed->outputs[c], &part->outputs[c], at, n);
+		if (part->outputs[c].root && !part->outputs[c].follows)
+			n = store_output(feed, c, at, n);
 	return n;
 }
 
@@ -819,10 +880,16 @@ init_outputs(HeapFeed *feed, const AggSpec *spec, const int *resnos, ExprState *
 		column_writer_init(&output->writer, col, &spec->cols[c], feed->batch.capacity,
 						   &feed->arena);
 		output->resno = resnos[input];
+		output->previous = -1;
 		if (output->resno == 0)
+		{
 			output->constant = constants[input];
-		else
-			col->memory = col->values;
+			continue;
+		}
+		col->memory = col->values;
+		for (int other = 0; other < c; other++)
+			if (feed->outputs[other].resno == output->resno)
+				output->previous = other;
 	}
 }
 

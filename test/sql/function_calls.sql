@@ -22,7 +22,9 @@ CREATE TABLE call_queries AS SELECT row_number() OVER () AS n, q FROM unnest(ARR
     'SELECT @sum(call_pl(a)) FROM calls', 'SELECT @sum(call_pl(y)) FROM calls', 'SELECT call_pl(a), @count(*) FROM calls GROUP BY 1', 'SELECT @count(*) FROM calls WHERE call_pl(a) > 2 AND call_pl(id) > 500',
     'SELECT @sum(CASE WHEN a = 1 THEN call_pl(a) ELSE call_sql(a) END) FROM calls', 'SELECT @sum(coalesce(y, call_pl(a))) FROM calls', 'SELECT @count(*) FROM calls WHERE a = 1 OR call_pl(y) = 2',
     'SELECT @sum(call_pl(call_definer(a))) FROM calls', 'SELECT @sum(call_null(y)) FROM calls', 'SELECT @sum(call_sql(y)) FROM calls', 'SELECT @sum(call_abs(a)) FROM calls', 'SELECT @count(*) FROM calls WHERE a === y',
-    'SELECT @count(*) FROM calls WHERE a === ANY (ARRAY[1, 2])', 'SELECT @sum(call_pl(a)) FILTER (WHERE a > 3) FROM calls', 'SELECT @sum(call_pl(a)) FROM calls WHERE id > 5000', 'SELECT @sum(CASE WHEN a > 10 THEN call_pl(a) END) FROM calls']) q;
+    'SELECT @count(*) FROM calls WHERE a === ANY (ARRAY[1, 2])', 'SELECT @sum(call_pl(a)) FILTER (WHERE a > 3) FROM calls', 'SELECT @sum(call_pl(a)) FROM calls WHERE id > 5000', 'SELECT @sum(CASE WHEN a > 10 THEN call_pl(a) END) FROM calls',
+    'SELECT call_null(y)::numeric(10,2), @sum(call_null(y)::numeric(10,2)) FROM calls GROUP BY 1',
+    'SELECT @sum(x * 2), @max(x + 1) FROM (SELECT call_null(y) AS x FROM calls UNION ALL SELECT call_null(a) FROM calls) s', 'SELECT @sum(x * 2), @max(x + 1) FROM (SELECT (SELECT max(call_pl(v)) FROM (VALUES (1), (a)) w(v)) AS x FROM calls UNION ALL SELECT a FROM calls) s']) q;
 CREATE FUNCTION pg_temp.counts(q text, prefix text, setting text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     before text;

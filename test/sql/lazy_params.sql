@@ -7,8 +7,8 @@ SET gpuagg.engine = cpu;
 SET max_parallel_workers_per_gather = 0;
 SET enable_sort = off;
 
-CREATE TABLE lazy AS SELECT i AS id, i % 10 AS a, CASE WHEN i % 7 > 0 THEN i % 4 END AS y, i % 3 = 0 AS b FROM generate_series(1, 2000) i;
-CREATE TABLE lazy_parts (id int, a int, y int, b bool) PARTITION BY RANGE (id);
+CREATE TABLE lazy AS SELECT i AS id, i % 10 AS a, CASE WHEN i % 7 > 0 THEN i % 4 END AS y, i % 3 = 0 AS b, 'x' || i AS x FROM generate_series(1, 2000) i;
+CREATE TABLE lazy_parts (id int, a int, y int, b bool, x text) PARTITION BY RANGE (id);
 CREATE TABLE lazy_parts1 PARTITION OF lazy_parts FOR VALUES FROM (0) TO (1000);
 CREATE TABLE lazy_parts2 PARTITION OF lazy_parts FOR VALUES FROM (1000) TO (3000);
 INSERT INTO lazy_parts SELECT * FROM lazy;
@@ -38,7 +38,8 @@ CREATE TABLE lazy_queries AS SELECT * FROM unnest(ARRAY[
     'SELECT @sum($s) FROM none', 'SELECT @sum(v + $s), @count(*) FROM none', 'SELECT @count(*) FROM none WHERE v > $s', 'SELECT @sum(a + $s) FROM $t',
     'SELECT @count(*) FROM $t WHERE a > 100 AND (a + $s) > 0', 'SELECT @count(*) FROM $t WHERE (b OR b IS NOT NULL) IS TRUE OR $s > 0', 'SELECT @sum(CASE WHEN a = 9 AND y IS NULL AND id > 5000 THEN $s END) FROM $t',
     'SELECT @sum(nullif(a, CASE WHEN a < 0 THEN $s END)) FROM $t', 'SELECT @sum(greatest(a, CASE WHEN a < 0 THEN $s END)) FROM $t', 'SELECT @sum(a::numeric(10,2) + CASE WHEN a < 0 THEN $s::numeric(10,2) ELSE 0.00 END) FROM $t',
-    'SELECT @sum(CASE WHEN a IN (1, 2, 3) OR a > 3 OR a = 0 THEN 1 ELSE $s END) FROM $t']) q;
+    'SELECT @sum(CASE WHEN a IN (1, 2, 3) OR a > 3 OR a = 0 THEN 1 ELSE $s END) FROM $t',
+    'SELECT @count(*) FROM $t WHERE x LIKE ''%z%'' AND a > $s', 'SELECT @count(*) FROM $t WHERE greatest(a, $s) < 0 AND x = ''z''']) q;
 SELECT pg_temp.differs(q) FROM (SELECT replace(replace(l.q, '$s', s), '$t', t) q FROM lazy_queries l, failing, unnest('{lazy,lazy_parts}'::text[]) t) x WHERE pg_temp.differs(q) IS NOT NULL;
 -- and where the initplan has a value, at the first row or later, or is NULL
 SELECT pg_temp.differs(q) FROM (SELECT replace(replace(l.q, '$s', s), '$t', t) q FROM lazy_queries l, unnest('{(SELECT max(v) FROM two),(SELECT v FROM none)}'::text[]) s,
@@ -66,6 +67,8 @@ SET plan_cache_mode = force_generic_plan;
 PREPARE lazy_query(int) AS SELECT gpu_sum(CASE WHEN a > 100 THEN a / $1 ELSE a END), gpu_count(*) FILTER (WHERE a > 100 AND 1 / $1 > 0) FROM lazy;
 EXECUTE lazy_query(0);
 EXECUTE lazy_query(1);
+PREPARE lazy_order(int) AS SELECT gpu_count(*) FROM lazy WHERE x LIKE '%z%' AND a > 1 / $1;
+EXECUTE lazy_order(0);
 PREPARE lazy_constant(int) AS SELECT gpu_sum(CASE WHEN a > 8 THEN 1 / $1 ELSE a END) FROM lazy;
 EXECUTE lazy_constant(1);
 EXECUTE lazy_constant(0);
