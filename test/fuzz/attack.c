@@ -361,7 +361,13 @@ make_batch(Connection *c, WireBatch *b)
 {
 	uint32_t	n = chance(0.05) ? between(1000, 20000) : between(1, 300);
 	size_t		at = 0;
+	size_t		row_bytes = 1;
 
+	/* values and bitmaps of all columns, and what aligns them, fit the buffer */
+	for (uint32_t i = 0; i < c->query.ncols; i++)
+		row_bytes += wire_width(c->types[i]) + 1;
+	if (n > (WIRE_BUFFER_BYTES - 2 * WIRE_ALIGN * WIRE_MAX_COLS) / row_bytes)
+		n = (WIRE_BUFFER_BYTES - 2 * WIRE_ALIGN * WIRE_MAX_COLS) / row_bytes;
 	memset(b, 0, sizeof(*b));
 	b->buffer = random_below(WIRE_BUFFERS);
 	b->nrows = n;
