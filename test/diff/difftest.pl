@@ -45,6 +45,7 @@ use Tally;
 my $PER_SET = 25;
 my %option = (seed => 1, queries => 2000, scripts => '.', show => 0);
 GetOptions(\%option, 'seed=i', 'queries=i', 'set=i', 'query=i', 'scripts=s', 'pages', 'gpu', 'avoid=s', 'show') or exit 2;
+$Gen::gpu = $option{gpu};
 if ($option{pages})
 {
 	$Tables::pages = 1;
