@@ -16,9 +16,7 @@ SELECT pg_temp.same('SELECT u, a, @count(*) FROM t GROUP BY u, a');
 
 -- A subquery in the key becomes one in each of its copies, so that the expression is not the key's any more.
 SELECT pg_temp.same('SELECT a % 2 + (SELECT 10), @count(*) FROM t GROUP BY a % 2 + (SELECT 10)');
-SET gpuagg.require = 'require';
-SELECT (a % 2 + (SELECT 10)) + 0 AS k, gpu_count(*) FROM t GROUP BY a % 2 + (SELECT 10) ORDER BY 1;
-RESET gpuagg.require;
+-- (refused up to 17; from 18 on the planner keeps the key together, and it is taken)
 SELECT (a % 2 + (SELECT 10)) + 0 AS k, gpu_count(*) FROM t GROUP BY a % 2 + (SELECT 10) ORDER BY 1;
 SELECT gpu_count(*) FROM t GROUP BY a % 2 + (SELECT 10) HAVING a % 2 + (SELECT 10) > 10;
 -- a key that is a column stays one

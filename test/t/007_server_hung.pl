@@ -1,6 +1,7 @@
 # A GPU server, a device or a peer that does not answer holds up nobody for long.
 use strict;
 use warnings;
+use File::Spec;
 use IO::Socket::UNIX;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -11,7 +12,7 @@ my $server = "$ENV{TOP}/build/test/gpuagg-server";
 plan skip_all => 'build/test/gpuagg-server is not built' unless -x $server;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
-my $dir = PostgreSQL::Test::Utils::tempdir;
+my $dir = File::Spec->rel2abs(PostgreSQL::Test::Utils::tempdir);
 
 # A library that spoils system calls where a file asks for it: SIGKILL does nothing, as to a process that
 # is stuck in a driver; a message with a file descriptor stops after its header.

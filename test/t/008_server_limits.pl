@@ -1,6 +1,7 @@
 # What sessions of the GPU server hold, how many there may be, and when it is started.
 use strict;
 use warnings;
+use File::Spec;
 use IO::Socket::UNIX;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -284,7 +285,7 @@ is($node->safe_psql('postgres', "CREATE FUNCTION total() RETURNS text LANGUAGE p
 # ---- when it is started ----
 
 # A program that is started and ends: how often, in a while.
-my $dir = PostgreSQL::Test::Utils::tempdir;
+my $dir = File::Spec->rel2abs(PostgreSQL::Test::Utils::tempdir);
 sub starts
 {
 	my ($script, $seconds) = @_;
