@@ -450,8 +450,8 @@ sub make_query
 	if ($order_by)
 	{
 		$sql .= ' ORDER BY ' . join(', ', map { "$_ " . pick('', 'DESC', 'NULLS FIRST') } 1 .. @keys);
-		# which of equal rows come before a limit is open
-		$sql .= ' LIMIT ' . int_between(1, 20) if chance(0.5) && !grep { $_->{lossy} } @keys;
+		# which of equal rows come before a limit is open: also of a key that is NULL and of one that a set leaves out
+		$sql .= ' LIMIT ' . int_between(1, 20) if chance(0.5) && !$sets && !grep { $_->{lossy} } @keys;
 		$query{ordered} = 1;
 	}
 	%query = (%query, sql => $sql, float => \@float, constant => \@constant, orderly => $orderly, serial => $serial, setup => [], teardown => []);

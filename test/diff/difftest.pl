@@ -225,7 +225,7 @@ sub difference
 	my (@a, @b);
 
 	# where several rows have errors, or one has several, which is met first may differ
-	return undef if $reference->{state} =~ /^2[12]/ && $result->{state} =~ /^2[12]/;
+	return undef if $reference->{state} =~ /^(?:2[12]|0A)/ && $result->{state} =~ /^(?:2[12]|0A)/;
 	# EXISTS stops at the first group, before or after the group that has an error
 	return undef if $query->{form} eq 'exists' && "$reference->{state} $result->{state}" =~ /\b2[12]/;
 	if ($reference->{state} ne $result->{state})
