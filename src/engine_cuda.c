@@ -497,7 +497,7 @@ cuda_place(Engine *engine, Batch *batch)
 
 	if (cuda->query == NULL)
 		return;
-	if (cuda->client && cuda->client->sock >= 0 && !cuda->full &&
+	if (has_session(cuda) && !cuda->full &&
 		batch->capacity <= cuda->query->buffer_rows - cuda->rows)
 		buffer = cuda->client->arena +
 			(size_t) cuda->buffer * cuda->client->welcome.buffer_bytes;
