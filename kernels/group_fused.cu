@@ -179,11 +179,14 @@ take_local(FusedPlan &plan, Workspace &ws, u32 most, size_t &zero_bytes)
 	FusedArgs  &f = plan.f;
 	u32			capacity = min(most, (f.nrows + 63) & ~63u);
 	size_t		limbs = (size_t) capacity * (1 + fused_words(plan.kind));
+	GpuaggGroupTable local = GpuaggGroupTable();
 	char	   *zero;
 
-	f.local.nslots = slots_of(capacity);
-	f.local.capacity = capacity;
-	f.local.keys = ws.take<u64>(capacity);
+	/* searched by local_hash of hashes: its own seed is not used */
+	local.key_bytes = sizeof(u64);
+	local.capacity = capacity;
+	local.keys = ws.take<u64>(capacity);
+	f.local = group_args(&local);
 	zero_bytes = 256 + limbs * sizeof(u64) + (size_t) f.local.nslots * sizeof(Slot<1>);
 	zero = ws.take<char>(zero_bytes);
 	f.local.counters = (GpuaggGroupCounters *) zero;

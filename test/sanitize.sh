@@ -36,7 +36,7 @@ copy_tree() {
 }
 
 # Puts a script in the place of "postgres" that starts it with AddressSanitizer's library, which must come first, and
-# with the other one's, which reads its options before postgres writes over the environment.
+# with the other one's, which reads its options before postgres writes over the environment; a test's own come after.
 preload() {
 	local real=$pg_bindir/postgres.real
 
@@ -44,7 +44,7 @@ preload() {
 	gcc -shared -fPIC -o "$pg_pkglibdir/nls.so" "$top/test/sanitize/nls.c" || return 1
 	cat >"$pg_bindir/postgres" <<SCRIPT
 #!/bin/bash
-export LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so) $pg_pkglibdir/nls.so"
+export LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so) $pg_pkglibdir/nls.so \${LD_PRELOAD:-}"
 # pg_ctl restart starts what the server says that its name was
 exec -a "$pg_bindir/postgres" "$real" "\$@"
 SCRIPT
