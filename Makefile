@@ -3,7 +3,8 @@
 EXTENSION = gpuagg
 MODULE_big = gpuagg
 DATA = $(wildcard sql/gpuagg--*.sql)
-SRCS = $(wildcard src/*.c)
+# src/server/ is a program of its own.
+SRCS = $(filter-out src/server/%,$(wildcard src/*.c src/*/*.c))
 OBJS = $(SRCS:.c=.o)
 EXTRA_CLEAN = $(OBJS:.o=.d) build
 

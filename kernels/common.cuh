@@ -194,7 +194,7 @@ struct Workspace
 		static __host__ __device__ __forceinline__ State step(State a, Input x) { return name##_step(a, x); } \
 		static __host__ __device__ __forceinline__ int error(State a, State b, State r) { return name##_error(a, b, r); } \
 	};
-#include "monoid_list.h"
+#include "operators/monoid_list.h"
 #undef MONOID
 
 #endif							/* GPUAGG_COMMON_CUH */

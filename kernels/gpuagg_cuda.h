@@ -32,7 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "monoid.h"
+#include "operators/monoid.h"
 
 #ifdef __cplusplus
 extern "C"

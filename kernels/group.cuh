@@ -19,7 +19,7 @@
 #ifndef GPUAGG_GROUP_CUH
 #define GPUAGG_GROUP_CUH
 
-#include "gpu_hash.h"
+#include "operators/gpu_hash.h"
 #include "hist.cuh"
 
 #define SLOT_EMPTY 0

@@ -34,7 +34,7 @@
 
 #include <cuda_runtime.h>
 
-#include "bins.h"
+#include "operators/bins.h"
 #include "common.cuh"
 
 typedef unsigned long long u64;

@@ -48,7 +48,7 @@ with_cas_operator(int op, const Body &body)
 			if constexpr (form_of(MONOID_##NAME) == HIST_CAS) \
 				body(Op_##name()); \
 			break;
-#include "monoid_list.h"
+#include "operators/monoid_list.h"
 #undef MONOID
 	}
 }

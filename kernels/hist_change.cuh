@@ -421,7 +421,7 @@ put_kept(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3], ulon
 		case MONOID_##NAME: \
 			err = put_kept_state<Op_##name>(args, s, bin, kept, into); \
 			break;
-#include "monoid_list.h"
+#include "operators/monoid_list.h"
 #undef MONOID
 	}
 	if (err)
@@ -628,7 +628,7 @@ change_rows(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
 			else if constexpr (Op_##name::commutative && changes(WHICH, MONOID_##NAME)) \
 				err = change_together<Op_##name>(args, s, bin, has, lo, hi); \
 			break;
-#include "monoid_list.h"
+#include "operators/monoid_list.h"
 #undef MONOID
 	}
 	if (err)

@@ -131,7 +131,7 @@ launch_init(int op, void *states, int64_t n, const int *copies, int blocks, cons
 			CUDA_TRY(launch_early(init_kernel<Op_##name>, blocks, THREADS, 0, facts, stream, (state_t *) states, n, \
 								  copies)); \
 			return GPUAGG_CUDA_OK;
-#include "monoid_list.h"
+#include "operators/monoid_list.h"
 #undef MONOID
 		default:
 			return GPUAGG_CUDA_INVALID;
@@ -158,7 +158,7 @@ launch_merge(const HistArgs &args, int s, int blocks, const DeviceFacts &facts, 
 #define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
 		case MONOID_##NAME: \
 			return launch_merge_of<Op_##name>(args, s, blocks, facts, stream);
-#include "monoid_list.h"
+#include "operators/monoid_list.h"
 #undef MONOID
 		default:
 			return GPUAGG_CUDA_INVALID;

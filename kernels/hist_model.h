@@ -23,7 +23,7 @@
 
 #include <stdbool.h>
 
-#include "monoid.h"
+#include "operators/monoid.h"
 
 typedef struct HistDevice
 {

@@ -14,7 +14,7 @@ template <int ID> struct OpOf;
 	{ \
 		typedef Op_##name type; \
 	};
-#include "monoid_list.h"
+#include "operators/monoid_list.h"
 #undef MONOID
 
 /* ---- limbs to states ------------------------------------------------------ */

@@ -9,7 +9,7 @@
 NVCC ?= $(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc))
 CUDA_ARCHS ?= 80 90
 
-# Contraction off: the operators of src/monoid.h round as core's do.
+# Contraction off: the operators of src/operators/monoid.h round as core's do.
 CUDA_GENCODE = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
                -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
 CUDA_FLAGS = -std=c++17 -O3 -fmad=false $(CUDA_GENCODE) -Isrc -Ikernels \
@@ -33,7 +33,7 @@ $(KERNEL_LIB): $(KERNEL_OBJS)
 	@rm -f $@
 	ar rcs $@ $^
 
-build/kernels/monoid.o: src/monoid.c
+build/kernels/monoid.o: src/operators/monoid.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O3 -ffp-contract=off -fPIC -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -Isrc -c $< -o $@
 

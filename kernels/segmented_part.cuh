@@ -128,7 +128,7 @@ part_table(int *count)
 
 #define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
 		add_instance<Op_##name, input_t>(table, &n, GPUAGG_VALUE_NATIVE);
-#include "monoid_list.h"
+#include "operators/monoid_list.h"
 #undef MONOID
 #define SEGMENTED_NARROW(name, stored_t, TYPE) add_instance<Op_##name, stored_t>(table, &n, GPUAGG_VALUE_##TYPE);
 #include "segmented_narrow.h"

@@ -15,8 +15,8 @@
 
 #include "access/detoast.h"
 
-#include "compat.h"
-#include "monoid.h"
+#include "common/compat.h"
+#include "operators/monoid.h"
 
 /*
  * A batch ends after the row with which its by-reference values, detoasted,
@@ -51,17 +51,17 @@ typedef struct Column
 	ColumnType	type;
 	int16		scale;			/* COLUMN_DEC: digits right of the point */
 	void	   *values;			/* nrows values; undefined where NULL or odd */
-	void	   *memory;			/* the feed's own for them; NULL: they stay, see EngineOps.place */
+	void	   *memory;			/* the feed's own for them; NULL: they stay, see EngineOps.bind_buffers */
 	uint64	   *validity;		/* or NULL: no NULLs in this batch */
 
 	/*
 	 * COLUMN_DEC: numerics that do not fit (NaN, infinities, too large, a
 	 * display scale other than `scale`).  odd is a bitmap like validity, or
-	 * NULL for none; odd_values[row] is the original Datum of an odd row. Odd
+	 * NULL for none; unrepresentable_values[row] is the original Datum of an odd row. Odd
 	 * rows are valid (not NULL) but have no value in `values`.
 	 */
-	uint64	   *odd;
-	Datum	   *odd_values;
+	uint64	   *unrepresentable;
+	Datum	   *unrepresentable_values;
 } Column;
 
 typedef struct Batch
@@ -99,9 +99,9 @@ column_is_null(const Column *col, int i)
 }
 
 static inline bool
-column_is_odd(const Column *col, int i)
+column_is_unrepresentable(const Column *col, int i)
 {
-	return col->odd && bitmap_get(col->odd, i);
+	return col->unrepresentable && bitmap_get(col->unrepresentable, i);
 }
 
 /* Bytes of a by-reference value once it is detoasted. */

@@ -64,8 +64,8 @@ typedef struct GroupBatch
 	Datum	  **keys;			/* [key][group] */
 	bool	  **keynulls;
 	void	  **slots;			/* [slot]: ngroups * width states */
-	Datum	  **owns;			/* [own][group]: transition values */
-	bool	  **ownnulls;
+	Datum	  **fallbacks;			/* [own][group]: transition values */
+	bool	  **fallback_nulls;
 } GroupBatch;
 
 /* A byte stream of groups between participants; read returns false at the end. */
@@ -109,7 +109,7 @@ typedef struct EngineOps
 	 * May be NULL.  Before the feed fills a batch: points the values of columns
 	 * with memory of their own to where the engine wants them written, or back there.
 	 */
-	void		(*place) (Engine *engine, Batch *batch);
+	void		(*bind_buffers) (Engine *engine, Batch *batch);
 	EngineStatus (*add_batch) (Engine *engine, const Batch *batch);
 	EngineStatus (*finish) (Engine *engine);
 	bool		(*next_groups) (Engine *engine, GroupBatch *out);
@@ -121,9 +121,9 @@ typedef struct EngineOps
 	 */
 	bool		(*join) (Engine *engine, uint64 share);
 	/* All rows so far are where they are gathered; *alone: but for some that stayed here. */
-	EngineStatus (*hand_in) (Engine *engine, bool *alone);
+	EngineStatus (*flush) (Engine *engine, bool *alone);
 	/* The owner has the groups of all rows that were handed in, others have none of them. */
-	void		(*part) (Engine *engine, bool owner);
+	void		(*detach) (Engine *engine, bool owner);
 	/* Forgets all rows, for a rescan. */
 	void		(*reset) (Engine *engine);
 	void		(*stats) (Engine *engine, EngineStats *stats);

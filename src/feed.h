@@ -13,8 +13,8 @@
 #include "nodes/execnodes.h"
 
 #include "batch.h"
-#include "compat.h"
-#include "expr.h"
+#include "common/compat.h"
+#include "expr/expr.h"
 #include "spec.h"
 
 typedef struct Feed Feed;

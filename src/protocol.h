@@ -40,7 +40,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "monoid.h"
+#include "operators/monoid.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
 #define GPUAGG_PROTOCOL_VERSION 4

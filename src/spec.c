@@ -104,12 +104,12 @@ spec_add_slot(AggSpec *spec, MonoidId monoid, int col0, int col1, int filter,
 }
 
 static bool
-own_equal(const OwnSpec *a, const OwnSpec *b)
+fallback_equal(const FallbackAgg *a, const FallbackAgg *b)
 {
 	/* two aggregates with one transition function may differ in their initial states */
 	return a->aggfnoid == b->aggfnoid && a->transfn.fn_oid == b->transfn.fn_oid &&
 		a->collation == b->collation && a->transtype == b->transtype &&
-		a->nargs == b->nargs && a->filter == b->filter && a->odd_only == b->odd_only &&
+		a->nargs == b->nargs && a->filter == b->filter && a->unrepresentable_only == b->unrepresentable_only &&
 		memcmp(a->argcol, b->argcol, a->nargs * sizeof(int)) == 0;
 }
 
@@ -123,20 +123,20 @@ spec_layout(const AggSpec *spec)
 		hash = hash_combine(hash, spec->slots[s].monoid);
 		hash = hash_combine(hash, spec->slots[s].width);
 	}
-	for (int o = 0; o < spec->nowns; o++)
-		hash = hash_combine(hash, spec->owns[o].aggfnoid);
+	for (int o = 0; o < spec->nfallbacks; o++)
+		hash = hash_combine(hash, spec->fallbacks[o].aggfnoid);
 	return hash;
 }
 
 int
-spec_add_own(AggSpec *spec, const OwnSpec *own)
+spec_add_fallback(AggSpec *spec, const FallbackAgg *fallback)
 {
-	for (int i = 0; i < spec->nowns; i++)
-		if (own_equal(&spec->owns[i], own))
+	for (int i = 0; i < spec->nfallbacks; i++)
+		if (fallback_equal(&spec->fallbacks[i], fallback))
 			return i;
-	spec->owns = spec_grow(spec->owns, spec->nowns, sizeof(OwnSpec));
-	spec->owns[spec->nowns] = *own;
-	return spec->nowns++;
+	spec->fallbacks = spec_grow(spec->fallbacks, spec->nfallbacks, sizeof(FallbackAgg));
+	spec->fallbacks[spec->nfallbacks] = *fallback;
+	return spec->nfallbacks++;
 }
 
 /*

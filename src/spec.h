@@ -9,7 +9,7 @@
  * two columns, shared by every aggregate that needs the same one: sum(x) and
  * avg(x) of an int4 share SUM_I64(x) and COUNT(x).  An aggregate that has no
  * monoids, and the odd numerics that COLUMN_DEC cannot hold, run their own
- * transition function (OwnSpec); only the CPU engine can do that.
+ * transition function (FallbackAgg); only the CPU engine can do that.
  */
 #ifndef GPUAGG_SPEC_H
 #define GPUAGG_SPEC_H
@@ -20,7 +20,7 @@
 #include "nodes/nodes.h"
 
 #include "batch.h"
-#include "monoid.h"
+#include "operators/monoid.h"
 
 typedef struct ColumnSpec
 {
@@ -93,7 +93,7 @@ slot_takes_nulls(const SlotSpec *slot)
 }
 
 /* An aggregate run by its own transition function over Datum columns. */
-typedef struct OwnSpec
+typedef struct FallbackAgg
 {
 	Oid			aggfnoid;
 	bool		builtin;		/* core's or ours: combining states gives what rows would */
@@ -108,11 +108,11 @@ typedef struct OwnSpec
 	Datum		initval;
 	bool		initnull;
 	int			nargs;
-	int			argcol[FUNC_MAX_ARGS];	/* COLUMN_DATUM, or COLUMN_DEC if odd_only */
+	int			argcol[FUNC_MAX_ARGS];	/* COLUMN_DATUM, or COLUMN_DEC if unrepresentable_only */
 	int			filter;			/* column or -1 */
-	bool		odd_only;		/* runs over the odd rows of argcol[0] alone */
+	bool		unrepresentable_only;		/* runs over the odd rows of argcol[0] alone */
 	struct Aggref *aggref;
-} OwnSpec;
+} FallbackAgg;
 
 /* ORDER BY inside the aggregates: a column with 64-bit codes (not DEC or DATUM). */
 typedef struct OrderSpec
@@ -130,8 +130,8 @@ typedef struct AggSpec
 	KeySpec    *keys;
 	int			nslots;
 	SlotSpec   *slots;
-	int			nowns;
-	OwnSpec    *owns;
+	int			nfallbacks;
+	FallbackAgg    *fallbacks;
 	int			norder;			/* 0: the input comes in the order that is due */
 	OrderSpec  *order;
 	bool		for_gpu;		/* slots may be of kinds that the CPU engine does better without,
@@ -150,7 +150,7 @@ extern uint32 spec_layout(const AggSpec *spec);
 extern int	spec_add_column(AggSpec *spec, const ColumnSpec *col);
 extern int	spec_add_slot(AggSpec *spec, MonoidId monoid, int col0, int col1, int filter,
 						  const BinSpec *bins);
-extern int	spec_add_own(AggSpec *spec, const OwnSpec *own);
+extern int	spec_add_fallback(AggSpec *spec, const FallbackAgg *fallback);
 
 /* The column type a scalar SQL type travels in; COLUMN_DATUM where none fits better. */
 extern ColumnType spec_column_type(Oid typid, int32 typmod, int16 *scale);

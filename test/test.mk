@@ -32,12 +32,12 @@ build/strict/%.o: src/%.c
 # A unit test links every source of src/ that does not include postgres.h.
 UNIT_DIR = build/unit$(if $(SANITIZE),-sanitize)
 UNIT_TESTS = $(patsubst test/unit/%.c,$(UNIT_DIR)/%,$(wildcard test/unit/*_test.c))
-UNIT_LIBS = $(shell grep -L '"postgres.h"' $(wildcard src/*.c))
+UNIT_LIBS = $(shell grep -L '"postgres.h"' $(SRCS))
 UNIT_CFLAGS = -std=gnu11 -g -O2 -ffp-contract=off -Wall -Wextra -Werror -Isrc -Itest/unit \
               $(if $(SANITIZE),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
 
 # What a test may include.  One call of the compiler makes all of its objects, and would write the dependencies of one alone.
-UNIT_INCLUDES = $(wildcard src/*.h src/server/*.[ch] kernels/*.h test/unit/*.h test/unit/cuda/*.h)
+UNIT_INCLUDES = $(wildcard src/*.h src/*/*.h src/server/*.c kernels/*.h test/unit/*.h test/unit/cuda/*.h)
 
 unit-tests: $(UNIT_TESTS)
 
@@ -47,7 +47,7 @@ $(UNIT_DIR)/%: test/unit/%.c $(UNIT_LIBS) $(UNIT_INCLUDES)
 
 # The server without its start and its supervisor, over a stub of the CUDA run time and kernels on the host.
 STUB_SRCS = $(filter-out src/server/main.c src/server/control.c,$(wildcard src/server/*.c)) $(wildcard test/unit/cuda/*.c)
-STUB_CFLAGS = -Isrc/server -Ikernels -Itest/unit/cuda -Ddlopen=stub_dlopen -DGPUAGG_LEAST_CAPABILITY=80
+STUB_CFLAGS = -Ikernels -Itest/unit/cuda -Ddlopen=stub_dlopen -DGPUAGG_LEAST_CAPABILITY=80
 
 $(UNIT_DIR)/device_test $(UNIT_DIR)/session_test: $(UNIT_DIR)/%: test/unit/%.c $(STUB_SRCS) $(UNIT_LIBS) $(UNIT_INCLUDES)
 	@mkdir -p $(@D)
@@ -56,9 +56,9 @@ $(UNIT_DIR)/device_test $(UNIT_DIR)/session_test: $(UNIT_DIR)/%: test/unit/%.c $
 -include $(STRICT_OBJS:.o=.d)
 
 # Programs of test/fuzz.sh; the server is the one with the stand-in, under sanitizers.
-FUZZ_CFLAGS = $(filter-out -Werror,$(UNIT_CFLAGS)) -Isrc/server -Ikernels
-FUZZ_SERVER = $(filter-out src/server/device_cuda%,$(wildcard src/server/*.c)) test/unit/standin_device.c src/monoid.c
-FUZZ_HEADERS = $(wildcard src/*.h src/server/*.h test/unit/*.h)
+FUZZ_CFLAGS = $(filter-out -Werror,$(UNIT_CFLAGS)) -Ikernels
+FUZZ_SERVER = $(filter-out src/server/device_cuda%,$(wildcard src/server/*.c)) test/unit/standin_device.c src/operators/monoid.c
+FUZZ_HEADERS = $(wildcard src/*.h src/*/*.h test/unit/*.h)
 
 .PHONY: fuzz-programs
 fuzz-programs: build/fuzz/gpuagg-server build/fuzz/attack build/fuzz/proxy
@@ -67,6 +67,6 @@ build/fuzz/gpuagg-server: $(FUZZ_SERVER) $(FUZZ_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(FUZZ_CFLAGS) -fno-omit-frame-pointer -fsanitize=address,undefined $(FUZZ_SERVER) -o $@ -lpthread -lm
 
-build/fuzz/%: test/fuzz/%.c src/monoid.c $(FUZZ_HEADERS)
+build/fuzz/%: test/fuzz/%.c src/operators/monoid.c $(FUZZ_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(FUZZ_CFLAGS) $< src/monoid.c -o $@ -lpthread -lm
+	$(CC) $(FUZZ_CFLAGS) $< src/operators/monoid.c -o $@ -lpthread -lm

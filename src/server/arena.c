@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "server.h"
+#include "server/server.h"
 
 /* However short a time they are idle: 1.5 GB, a query's with 63 parallel workers. */
 #define MOST_IDLE 64

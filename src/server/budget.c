@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server.h"
+#include "server/server.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static WireStatus state;

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "hll.h"
-#include "server.h"
+#include "operators/hll.h"
+#include "server/server.h"
 
 static const char *
 check_keys(const WireQuery *q)
@@ -57,7 +57,7 @@ check_keys(const WireQuery *q)
 
 static const int columns_of[] = {
 #define MONOID(NAME, name, input_t, state_t, comm, atomic, text) COLUMNS_OF_##input_t,
-#include "monoid_list.h"
+#include "operators/monoid_list.h"
 #undef MONOID
 };
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server.h"
+#include "server/server.h"
 
 static int	control = -1;
 static const char *socket_path;

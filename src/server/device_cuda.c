@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device_cuda.h"
+#include "server/device_cuda.h"
 
 /* Server's device number to CUDA's. */
 static int	ordinals[WIRE_MAX_DEVICES];

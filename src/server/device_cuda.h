@@ -16,9 +16,9 @@
 
 #include <cuda_runtime_api.h>
 
-#include "device_kernels.h"
+#include "server/device_kernels.h"
 #include "gpuagg_cuda.h"
-#include "server.h"
+#include "server/server.h"
 #include "strategy.h"
 
 struct Lane

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device_cuda.h"
+#include "server/device_cuda.h"
 
 /* Groups that a hash table is made for when nothing is known, at least and at most. */
 #define LEAST_CAPACITY 4096

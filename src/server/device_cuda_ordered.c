@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device_cuda.h"
+#include "server/device_cuda.h"
 
 /* Rows that there is room for at first, at least. */
 #define LEAST_ROWS (1 << 16)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "device_cuda.h"
+#include "server/device_cuda.h"
 
 /* ---- opening and closing ---- */
 

@@ -4,9 +4,9 @@
  */
 #include "common.cuh"
 
-#include "bins.h"
-#include "device_kernels.h"
-#include "hll.h"
+#include "operators/bins.h"
+#include "server/device_kernels.h"
+#include "operators/hll.h"
 
 #define THREADS 256
 

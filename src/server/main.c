@@ -27,7 +27,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "server.h"
+#include "server/server.h"
 
 /* How long a server of before may take to die. */
 #define PREDECESSOR_MS 30000

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server.h"
+#include "server/server.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of the list and of users */
 static OpenQuery *queries;

@@ -26,7 +26,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "device.h"
+#include "server/device.h"
 #include "protocol.h"
 
 /* ---- wire.c: whole messages over blocking sockets ---- */

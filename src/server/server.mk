@@ -3,7 +3,7 @@
 #	make server				build/gpuagg-server
 #	make server-standin		build/test/gpuagg-server, the same on a device layer that computes on the host, for tests
 CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(realpath $(firstword $(shell command -v $(NVCC) 2>/dev/null))))
-SERVER_CFLAGS = -std=gnu11 -O2 -g -ffp-contract=off -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -Isrc -Isrc/server -Ikernels \
+SERVER_CFLAGS = -std=gnu11 -O2 -g -ffp-contract=off -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -Isrc -Ikernels \
                 $(SANITIZE_FLAGS)
 SERVER_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter-out src/server/device_cuda%,$(wildcard src/server/*.c)))
 SERVER_CUDA_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(wildcard src/server/device_cuda*.c)) \
@@ -24,7 +24,7 @@ $(SERVER_CUDA_OBJS): SERVER_CFLAGS += -I$(CUDA_HOME)/include -DGPUAGG_LEAST_CAPA
 
 build/server/device_kernels.o: src/server/device_kernels.cu
 	@mkdir -p $(@D)
-	$(NVCC) $(CUDA_FLAGS) -Isrc/server -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+	$(NVCC) $(CUDA_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
 build/gpuagg-server: $(SERVER_OBJS) $(SERVER_CUDA_OBJS) $(KERNEL_LIB)
 	$(NVCC) $(CUDA_GENCODE) $^ -lpthread -ldl -lm -o $@
@@ -44,7 +44,9 @@ build/server/%.o: src/server/%.c
 	@mkdir -p $(@D)
 	$(CC) $(SERVER_CFLAGS) -c $< -o $@
 
-build/server/%.o: src/%.c
+build/server/strategy.o: src/strategy.c
+build/server/monoid.o: src/operators/monoid.c
+build/server/strategy.o build/server/monoid.o:
 	@mkdir -p $(@D)
 	$(CC) $(SERVER_CFLAGS) -c $< -o $@
 

@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "server.h"
+#include "server/server.h"
 
 #define MAX_SESSIONS 512
 

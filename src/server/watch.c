@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "server.h"
+#include "server/server.h"
 
 /*
  * New sessions may go on for a while at a device whose kernels hang: what has

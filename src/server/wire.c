@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "server.h"
+#include "server/server.h"
 
 static bool
 send_all(int sock, struct msghdr *msg)

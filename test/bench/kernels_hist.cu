@@ -20,7 +20,7 @@
 #include <mutex>
 #include <vector>
 
-#include "monoid.h"
+#include "operators/monoid.h"
 
 /* The inverse of bench_mix. */
 static inline uint64_t

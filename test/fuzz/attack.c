@@ -28,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hll.h"
+#include "operators/hll.h"
 #include "protocol.h"
 #include "unit.h"
 

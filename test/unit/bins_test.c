@@ -5,7 +5,7 @@
  */
 #include "unit.h"
 
-#include "bins.h"
+#include "operators/bins.h"
 
 #define ROUNDS 20000
 

@@ -12,7 +12,7 @@
 
 #include "cuda/cases.h"
 #include "cuda/cuda_stub.h"
-#include "device_cuda.h"
+#include "server/device_cuda.h"
 
 #define PARTICIPANTS 3
 #define BUFFER_BYTES (1 << 20)

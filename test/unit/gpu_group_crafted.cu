@@ -4,7 +4,7 @@
  *	  every call ends soon, none gives a wrong bin, and another seed mends it.
  */
 #include "gpu_group_table.h"
-#include "gpu_hash.h"
+#include "operators/gpu_hash.h"
 
 #include <algorithm>
 #include <map>

@@ -5,7 +5,7 @@
  */
 #include "gpu_group_table.h"
 #include "gpu_hist_reference.h"
-#include "gpu_hash.h"
+#include "operators/gpu_hash.h"
 
 #include <map>
 #include <memory>

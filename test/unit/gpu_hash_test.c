@@ -4,7 +4,7 @@
  */
 #include "unit.h"
 
-#include "gpu_hash.h"
+#include "operators/gpu_hash.h"
 
 #define KEYS 20000
 #define SLOTS (2 * KEYS + 64)

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "bins.h"
+#include "operators/bins.h"
 #include "gpu_hist_run.h"
 
 /* ---- bin functions ---------------------------------------------------------------- */

@@ -75,7 +75,7 @@ reference_init(MonoidId op, std::vector<char> &states, int64_t nbins)
 			for (int64_t b = 0; b < nbins; b++) \
 				((state_t *) states.data())[b] = Op_##name::identity(); \
 			break;
-#include "monoid_list.h"
+#include "operators/monoid_list.h"
 #undef MONOID
 		default:
 			break;
@@ -89,7 +89,7 @@ reference_step(MonoidId op, std::vector<char> &states, int64_t bin, Input in)
 	{
 #define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
 		case MONOID_##NAME: host_step<Op_##name>(states.data(), bin, in); break;
-#include "monoid_list.h"
+#include "operators/monoid_list.h"
 #undef MONOID
 		default:
 			break;

@@ -28,7 +28,7 @@ struct SlotCase
 	Spread		spread = PLAIN;
 	GpuaggValueType second = GPUAGG_VALUE_NATIVE;	/* type of y; NATIVE: there is none */
 	bool		second_nulls = false;
-	bool		own = false;	/* x is the first column of the bins */
+	bool		fallback = false;	/* x is the first column of the bins */
 };
 
 /* Of the operator's own input, and a second one where it takes pairs; products stay in range. */
@@ -161,13 +161,13 @@ struct HistBatch
 	size_t		n;
 	Column		x[GPUAGG_MAX_SLOTS];
 	Column		y[GPUAGG_MAX_SLOTS];
-	const Column *own = nullptr;
+	const Column *fallback = nullptr;
 	std::vector<uint8_t> filter;
 	std::unique_ptr<DeviceArray<uint8_t>> device_filter;
 
 	/* Columns of n rows, which start 1 + shift elements after a multiple of 256 bytes. */
 	HistBatch(Random &r, const std::vector<SlotCase> &of, size_t rows, size_t shift = 0, const Column *bins = nullptr)
-		: slots(of), n(rows), own(bins)
+		: slots(of), n(rows), fallback(bins)
 	{
 		for (size_t i = 0; i < n; i++)
 			filter.push_back(r.below(4) ? 1 + (uint8_t) r.below(2) : 0);
@@ -177,7 +177,7 @@ struct HistBatch
 			const SlotCase &c = slots[s];
 			size_t		first = 1 + shift;
 
-			if (!c.own)
+			if (!c.fallback)
 			{
 				fill_column(x[s], r, c.type, n, c.spread, c.nulls);
 				x[s].upload(size_of(c.type) * first);
@@ -200,7 +200,7 @@ struct HistBatch
 			GpuaggSlot &slot = h.slot[s];
 
 			slot.op = slots[s].op;
-			slot.x = slots[s].own ? own->get() : x[s].get();
+			slot.x = slots[s].fallback ? fallback->get() : x[s].get();
 			slot.y = slots[s].second != GPUAGG_VALUE_NATIVE ? y[s].get() : GpuaggColumn();
 			slot.filter = slots[s].filter ? device_filter->get() : nullptr;
 		}
@@ -210,7 +210,7 @@ struct HistBatch
 	input(size_t s, size_t i, int64_t first_row, Input &in) const
 	{
 		const SlotCase &c = slots[s];
-		const Column &column = c.own ? *own : x[s];
+		const Column &column = c.fallback ? *fallback : x[s];
 		bool		second = c.second != GPUAGG_VALUE_NATIVE;
 
 		if (!column.ok(i) || (c.filter && !filter[i]) || (second && !y[s].ok(i)))

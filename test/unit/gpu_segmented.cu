@@ -16,7 +16,7 @@ check_all(const Geometry &geometry, uint64_t seed, Options options)
 {
 #define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
 	CHECK_ONE(name, NAME, input_t, state_t, input_t, GPUAGG_VALUE_NATIVE)
-#include "monoid_list.h"
+#include "operators/monoid_list.h"
 #undef MONOID
 	EACH_NARROW(CHECK_ONE)
 }

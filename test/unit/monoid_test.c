@@ -10,7 +10,7 @@
  */
 #include "unit.h"
 
-#include "monoid.h"
+#include "operators/monoid.h"
 
 #define ROUNDS 3000
 
@@ -249,7 +249,7 @@ SAME_MATRIX(5)
 		CHECK(MONOID_ATOMIC_##atomic == MONOID_ATOMIC_XCG || sizeof(state_t) <= 16, \
 			  "a state of more than 16 bytes cannot be updated by compare-and-swap"); \
 	}
-#include "monoid_list.h"
+#include "operators/monoid_list.h"
 #undef MONOID
 
 /* ---- what they compute ---------------------------------------------------------- */
@@ -593,7 +593,7 @@ main(void)
 {
 #define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
 	RUN("laws of " #name, laws_##name);
-#include "monoid_list.h"
+#include "operators/monoid_list.h"
 #undef MONOID
 	RUN("wide integers by schoolbook arithmetic", integers_by_wider_arithmetic);
 	RUN("overflow of decimals", decimal_overflow_is_told);

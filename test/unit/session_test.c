@@ -17,7 +17,7 @@
 
 #include "cuda/cases.h"
 #include "cuda/cuda_stub.h"
-#include "device_cuda.h"
+#include "server/device_cuda.h"
 
 #define PARTICIPANTS 3
 
@@ -103,7 +103,7 @@ peer_close(Peer *peer)
 
 /* Says something, and gets an answer of this type, or a failure. */
 static bool
-ask(Peer *peer, MessageType type, const void *body, size_t length, MessageType wanted, void *answer,
+fallback(Peer *peer, MessageType type, const void *body, size_t length, MessageType wanted, void *answer,
 	size_t size)
 {
 	MessageHeader header;
@@ -144,7 +144,7 @@ open_query(Peer *peer, const Case *c, uint64_t share)
 
 	body.q.share = share;
 	memcpy(body.thresholds, c->thresholds, sizeof(body.thresholds));
-	return ask(peer, MESSAGE_OPEN, &body, sizeof(WireQuery) + c->q.nthresholds * sizeof(double), MESSAGE_OPENED,
+	return fallback(peer, MESSAGE_OPEN, &body, sizeof(WireQuery) + c->q.nthresholds * sizeof(double), MESSAGE_OPENED,
 			   &body, 0);
 }
 
@@ -156,7 +156,7 @@ give_batch(Peer *peer, const Case *c, int b, bool *taken)
 	int			buffer = b % ARENA_BUFFERS;
 
 	make_batch(c, b, buffer, peer->arena + (size_t) buffer * ARENA_BUFFER_BYTES, &batch);
-	if (!ask(peer, MESSAGE_BATCH, &batch, sizeof(batch), MESSAGE_DONE, &done, sizeof(done)))
+	if (!fallback(peer, MESSAGE_BATCH, &batch, sizeof(batch), MESSAGE_DONE, &done, sizeof(done)))
 		return false;
 	CHECK(done.buffer == (uint32_t) buffer, "another buffer is done");
 	*taken = done.taken != 0;
@@ -170,7 +170,7 @@ sum_groups(Peer *peer, uint64_t *ngroups, int64_t *count, int64_t *sum)
 	WireFinished finished;
 
 	*count = *sum = 0;
-	if (!ask(peer, MESSAGE_FINISH, NULL, 0, MESSAGE_FINISHED, &finished, sizeof(finished)))
+	if (!fallback(peer, MESSAGE_FINISH, NULL, 0, MESSAGE_FINISHED, &finished, sizeof(finished)))
 		return false;
 	*ngroups = finished.ngroups;
 	for (uint64_t first = 0; first < finished.ngroups;)
@@ -178,7 +178,7 @@ sum_groups(Peer *peer, uint64_t *ngroups, int64_t *count, int64_t *sum)
 		WireFetch	fetch = {first, finished.ngroups - first, 0};
 		WireGroups	groups;
 
-		if (!ask(peer, MESSAGE_FETCH, &fetch, sizeof(fetch), MESSAGE_GROUPS, &groups, sizeof(groups)))
+		if (!fallback(peer, MESSAGE_FETCH, &fetch, sizeof(fetch), MESSAGE_GROUPS, &groups, sizeof(groups)))
 			return false;
 		for (uint32_t g = 0; g < groups.n; g++)
 		{
@@ -235,7 +235,7 @@ check_all_fail(Peer *peers, const Case *c, int first, const char *what)
 		if (p == first)
 			continue;
 		CHECK(!(p % 2 ? give_batch(&peers[p], c, 0, &taken) :
-				ask(&peers[p], MESSAGE_LEAVE, NULL, 0, MESSAGE_LEFT, &left, sizeof(left))),
+				fallback(&peers[p], MESSAGE_LEAVE, NULL, 0, MESSAGE_LEFT, &left, sizeof(left))),
 			  "%s: a query that failed is answered", what);
 		CHECK(strcmp(peers[p].failed.text, peers[first].failed.text) == 0 &&
 			  peers[p].failed.failure == peers[first].failed.failure, "%s: \"%s\" is another failure than \"%s\"", what,
@@ -260,7 +260,7 @@ run_shared(Peer *peers, const Case *c, const char *what)
 		refusals += !taken;
 	}
 	for (int p = 0; p < PARTICIPANTS; p++)
-		if (!ask(&peers[p], MESSAGE_LEAVE, NULL, 0, MESSAGE_LEFT, &left, sizeof(left)))
+		if (!fallback(&peers[p], MESSAGE_LEAVE, NULL, 0, MESSAGE_LEFT, &left, sizeof(left)))
 			return p;
 	check_groups(&peers[0], c, batches, what);
 	return peers[0].failed.text[0] ? 0 : -1;
@@ -438,7 +438,7 @@ run_at_once(const Case *c, const char *what)
 		taken |= senders[p].taken;
 	}
 	for (int p = 0; p < PARTICIPANTS; p++)
-		CHECK(ask(&senders[p].peer, MESSAGE_LEAVE, NULL, 0, MESSAGE_LEFT, &left, sizeof(left)), "%s: %s", what,
+		CHECK(fallback(&senders[p].peer, MESSAGE_LEAVE, NULL, 0, MESSAGE_LEFT, &left, sizeof(left)), "%s: %s", what,
 			  senders[p].peer.failed.text);
 	check_groups(&senders[0].peer, c, taken, what);
 	for (int p = 0; p < PARTICIPANTS; p++)

@@ -26,9 +26,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bins.h"
-#include "hll.h"
-#include "server.h"
+#include "operators/bins.h"
+#include "operators/hll.h"
+#include "server/server.h"
 
 struct Lane
 {
@@ -179,7 +179,7 @@ READ_MATRIX(5)
 		for (uint64_t i = 0; i < n; i++) \
 			memcpy(state + i * sizeof(s), &s, sizeof(s)); \
 	}
-#include "monoid_list.h"
+#include "operators/monoid_list.h"
 #undef MONOID
 
 typedef struct Operator
@@ -190,7 +190,7 @@ typedef struct Operator
 
 static const Operator operators[] = {
 #define MONOID(NAME, name, input_t, state_t, comm, atomic, text) {row_##name, fill_##name},
-#include "monoid_list.h"
+#include "operators/monoid_list.h"
 #undef MONOID
 };
 
@@ -653,10 +653,10 @@ standin_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *er
 {
 	const char *base = lane->memory + batch->buffer * lane->buffer_bytes;
 	/* one row without columns is what the server itself tries a device with at its start */
-	bool		own = batch->nrows == 1 && batch->bytes == 0;
+	bool		fallback = batch->nrows == 1 && batch->bytes == 0;
 	uint64_t   *groups = malloc(batch->nrows * sizeof(uint64_t));
 	uint64_t	before = query->ngroups;
-	DeviceStatus status = own ? DEVICE_OK : provoke(++query->given, error);
+	DeviceStatus status = fallback ? DEVICE_OK : provoke(++query->given, error);
 	KeptBatch  *kept = NULL;
 
 	/* first all groups, then all rows: a batch is taken whole or not at all */

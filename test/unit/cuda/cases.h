@@ -6,8 +6,8 @@
 #ifndef GPUAGG_CUDA_CASES_H
 #define GPUAGG_CUDA_CASES_H
 
-#include "hll.h"
-#include "server.h"
+#include "operators/hll.h"
+#include "server/server.h"
 #include "strategy.h"
 #include "unit.h"
 

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bins.h"
+#include "operators/bins.h"
 #include "cuda_stub.h"
-#include "device_kernels.h"
-#include "hll.h"
+#include "server/device_kernels.h"
+#include "operators/hll.h"
 
 #define WORKSPACE 4096
 
@@ -150,7 +150,7 @@ load_double(const GpuaggColumn *c, int64_t i)
 		s = name##_step(s, x); \
 		memcpy(state, &s, sizeof(s)); \
 	}
-#include "monoid_list.h"
+#include "operators/monoid_list.h"
 #undef MONOID
 
 static const struct
@@ -160,7 +160,7 @@ static const struct
 	void		(*step) (char *state, const char *input);
 }			operators[] = {
 #define MONOID(NAME, name, input_t, state_t, comm, atomic, text) {row_##name, fill_##name, step_##name},
-#include "monoid_list.h"
+#include "operators/monoid_list.h"
 #undef MONOID
 };
 

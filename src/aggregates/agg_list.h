@@ -1,0 +1,139 @@
+/*
+ * agg_list.h
+ *	  Every aggregate that gpuagg runs, by its transition function.
+ *
+ * The includer defines these macros before including this file, and undefines
+ * them after:
+ *
+ * AGG(transition function, lowering, slots...)
+ *		A built-in transition function, as in F_... of fmgroids.h, whose
+ *		aggregates become slots: up to three of S0(monoid), S1(monoid, argument),
+ *		S2(monoid, argument, argument).  A row counts for a slot if all of its
+ *		arguments are not NULL.  The lowering (a FinalizeKind of aggmap.c) says how
+ *		the states become a value of the transition type.  Where the first slot
+ *		is COUNT and its count 0, the transition value is the aggregate's initial
+ *		one instead.
+ *
+ * AGG_OURS(transition function, lowering, slots...)
+ *		The same for the extension's own C functions, by link symbol; the slots'
+ *		bins come from the arguments, as the lowering says.
+ *
+ * AGG_FALLBACK(transition function)
+ *		A built-in function that the CPU engine runs as it is.
+ *
+ * An aggregate of the extension without a row runs as by AGG_FALLBACK.
+ */
+
+/* counts and sums */
+AGG(INT8INC, INT, S0(COUNT))
+AGG(INT8INC_ANY, INT, S1(COUNT, 0))
+AGG(INT8INC_FLOAT8_FLOAT8, INT, S2(COUNT, 0, 1))
+AGG(INT2_SUM, COUNTED_INT, S1(COUNT, 0), S1(SUM_I64, 0))
+AGG(INT4_SUM, COUNTED_INT, S1(COUNT, 0), S1(SUM_I64, 0))
+AGG(FLOAT4PL, COUNTED_F32, S1(COUNT, 0), S1(SUM_F32, 0))
+AGG(FLOAT8PL, COUNTED_F64, S1(COUNT, 0), S1(SUM_F64, 0))
+AGG(FLOAT8MUL, COUNTED_F64, S1(COUNT, 0), S1(PRODUCT_F64, 0))
+AGG_FALLBACK(CASH_PL)
+AGG_FALLBACK(INTERVAL_PL)
+
+/* averages, variances and regression, with the sums that share their states */
+AGG(INT2_AVG_ACCUM, INT_AVG, S1(COUNT, 0), S1(SUM_I64, 0))
+AGG(INT4_AVG_ACCUM, INT_AVG, S1(COUNT, 0), S1(SUM_I64, 0))
+AGG(INT8_AVG_ACCUM, INT8_AVG, S1(COUNT, 0), S1(SUM_I128, 0))
+AGG(INT2_ACCUM, POLY_VAR, S1(COUNT, 0), S1(SUM_I128, 0), S1(SUMSQ_I128, 0))
+AGG(INT4_ACCUM, POLY_VAR, S1(COUNT, 0), S1(SUM_I128, 0), S1(SUMSQ_I128, 0))
+AGG(INT8_ACCUM, NUMERIC_VAR, S1(COUNT, 0), S1(SUM_I128, 0), S1(SUMSQ_I192, 0))
+AGG(NUMERIC_AVG_ACCUM, DEC_AVG, S1(COUNT, 0), S1(SUM_DEC, 0))
+AGG(FLOAT4_ACCUM, ACCUM, S1(ACCUM_F64, 0))
+AGG(FLOAT8_ACCUM, ACCUM, S1(ACCUM_F64, 0))
+AGG(FLOAT8_REGR_ACCUM, REGR, S2(REGR_F64, 1, 0))
+AGG_FALLBACK(NUMERIC_ACCUM)
+#ifdef F_INTERVAL_AVG_ACCUM
+AGG_FALLBACK(INTERVAL_AVG_ACCUM)
+#else
+AGG_FALLBACK(INTERVAL_ACCUM)
+#endif
+
+/* extremes */
+AGG(INT2SMALLER, COUNTED_I32, S1(COUNT, 0), S1(MIN_I32, 0))
+AGG(INT2LARGER, COUNTED_I32, S1(COUNT, 0), S1(MAX_I32, 0))
+AGG(INT4SMALLER, COUNTED_I32, S1(COUNT, 0), S1(MIN_I32, 0))
+AGG(INT4LARGER, COUNTED_I32, S1(COUNT, 0), S1(MAX_I32, 0))
+AGG(DATE_SMALLER, COUNTED_I32, S1(COUNT, 0), S1(MIN_I32, 0))
+AGG(DATE_LARGER, COUNTED_I32, S1(COUNT, 0), S1(MAX_I32, 0))
+AGG(OIDSMALLER, COUNTED_INT, S1(COUNT, 0), S1(MIN_I64, 0))
+AGG(OIDLARGER, COUNTED_INT, S1(COUNT, 0), S1(MAX_I64, 0))
+AGG(INT8SMALLER, COUNTED_INT, S1(COUNT, 0), S1(MIN_I64, 0))
+AGG(INT8LARGER, COUNTED_INT, S1(COUNT, 0), S1(MAX_I64, 0))
+AGG(TIME_SMALLER, COUNTED_INT, S1(COUNT, 0), S1(MIN_I64, 0))
+AGG(TIME_LARGER, COUNTED_INT, S1(COUNT, 0), S1(MAX_I64, 0))
+AGG(TIMESTAMP_SMALLER, COUNTED_INT, S1(COUNT, 0), S1(MIN_I64, 0))
+AGG(TIMESTAMP_LARGER, COUNTED_INT, S1(COUNT, 0), S1(MAX_I64, 0))
+AGG(TIMESTAMPTZ_SMALLER, COUNTED_INT, S1(COUNT, 0), S1(MIN_I64, 0))
+AGG(TIMESTAMPTZ_LARGER, COUNTED_INT, S1(COUNT, 0), S1(MAX_I64, 0))
+AGG(CASHSMALLER, COUNTED_INT, S1(COUNT, 0), S1(MIN_I64, 0))
+AGG(CASHLARGER, COUNTED_INT, S1(COUNT, 0), S1(MAX_I64, 0))
+AGG(FLOAT4SMALLER, COUNTED_F32, S1(COUNT, 0), S1(MIN_F32, 0))
+AGG(FLOAT4LARGER, COUNTED_F32, S1(COUNT, 0), S1(MAX_F32, 0))
+AGG(FLOAT8SMALLER, COUNTED_F64, S1(COUNT, 0), S1(MIN_F64, 0))
+AGG(FLOAT8LARGER, COUNTED_F64, S1(COUNT, 0), S1(MAX_F64, 0))
+AGG(NUMERIC_SMALLER, DEC, S1(COUNT, 0), S1(MIN_DEC, 0))
+AGG(NUMERIC_LARGER, DEC, S1(COUNT, 0), S1(MAX_DEC, 0))
+AGG_FALLBACK(TEXT_SMALLER)
+AGG_FALLBACK(TEXT_LARGER)
+AGG_FALLBACK(BPCHAR_SMALLER)
+AGG_FALLBACK(BPCHAR_LARGER)
+AGG_FALLBACK(INTERVAL_SMALLER)
+AGG_FALLBACK(INTERVAL_LARGER)
+AGG_FALLBACK(TIMETZ_SMALLER)
+AGG_FALLBACK(TIMETZ_LARGER)
+AGG_FALLBACK(ENUM_SMALLER)
+AGG_FALLBACK(ENUM_LARGER)
+AGG_FALLBACK(ARRAY_SMALLER)
+AGG_FALLBACK(ARRAY_LARGER)
+AGG_FALLBACK(NETWORK_SMALLER)
+AGG_FALLBACK(NETWORK_LARGER)
+AGG_FALLBACK(PG_LSN_SMALLER)
+AGG_FALLBACK(PG_LSN_LARGER)
+AGG_FALLBACK(TIDSMALLER)
+AGG_FALLBACK(TIDLARGER)
+AGG_FALLBACK(XID8_SMALLER)
+AGG_FALLBACK(XID8_LARGER)
+
+/* bits */
+AGG(INT2AND, COUNTED_INT, S1(COUNT, 0), S1(BIT_AND, 0))
+AGG(INT4AND, COUNTED_INT, S1(COUNT, 0), S1(BIT_AND, 0))
+AGG(INT8AND, COUNTED_INT, S1(COUNT, 0), S1(BIT_AND, 0))
+AGG(INT2OR, COUNTED_INT, S1(COUNT, 0), S1(BIT_OR, 0))
+AGG(INT4OR, COUNTED_INT, S1(COUNT, 0), S1(BIT_OR, 0))
+AGG(INT8OR, COUNTED_INT, S1(COUNT, 0), S1(BIT_OR, 0))
+AGG(INT2XOR, COUNTED_INT, S1(COUNT, 0), S1(BIT_XOR, 0))
+AGG(INT4XOR, COUNTED_INT, S1(COUNT, 0), S1(BIT_XOR, 0))
+AGG(INT8XOR, COUNTED_INT, S1(COUNT, 0), S1(BIT_XOR, 0))
+AGG(BOOLAND_STATEFUNC, COUNTED_INT, S1(COUNT, 0), S1(BIT_AND, 0))
+AGG(BOOLOR_STATEFUNC, COUNTED_INT, S1(COUNT, 0), S1(BIT_OR, 0))
+AGG_FALLBACK(BITAND)
+AGG_FALLBACK(BITOR)
+AGG_FALLBACK(BITXOR)
+
+/* histograms: (value, lo, hi, nbins[, weight]) and (value, thresholds) */
+AGG_OURS("gpuagg_histogram_accum", HIST_UNIFORM, S1(COUNT, 0), S1(COUNT, 0))
+AGG_OURS("gpuagg_histogram_accum_weighted", HIST_WEIGHTED, S2(COUNT, 0, 4), S2(SUM_F64, 0, 4))
+AGG_OURS("gpuagg_histogram_accum_thresholds", HIST_THRESHOLDS, S1(COUNT, 0), S1(COUNT, 0))
+
+/* sketches: the value is its own hash, see hll_value.h */
+AGG_OURS("gpuagg_hll_transfn", HLL, S1(COUNT, 0), S1(HLL_MAX, 0))
+
+/* extremes with a payload, (value, key): codes of both, and the extreme of all keys */
+AGG_OURS("gpuagg_argmax_transfn", ARG, S2(COUNT, 1, 0), S2(ARGMAX, 1, 0), S1(MAX_I64, 1))
+AGG_OURS("gpuagg_argmin_transfn", ARG, S2(COUNT, 1, 0), S2(ARGMIN, 1, 0), S1(MIN_I64, 1))
+
+/* operators over order: the states of ordered.c, or the answer */
+AGG_OURS("gpuagg_maxsub_int8_transfn", MAXSUB_I64, S1(COUNT, 0), S1(MAXSUB_I64, 0))
+AGG_OURS("gpuagg_maxsub_float8_transfn", MAXSUB_F64, S1(COUNT, 0), S1(MAXSUB_F64, 0))
+AGG_OURS("gpuagg_longest_run_transfn", RUN, S1(LONGEST_RUN, 0))
+AGG_OURS("gpuagg_longest_ascending_transfn", ASCENDING, S1(LONGEST_ASC, 0))
+AGG_OURS("gpuagg_compose_linear_transfn", LINEAR, S2(COUNT, 0, 1), S2(LINEAR, 0, 1))
+
+/* on the GPU alone; MAT2 stands for the size that the first matrix has */
+AGG_OURS("gpuagg_matrix_product_transfn", MATRIX, S1(COUNT, 0), S1(MAT2, 0))

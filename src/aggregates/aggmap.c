@@ -1,0 +1,644 @@
+/*
+ * aggmap.c
+ *	  From SQL aggregates to slots, and from slot states to SQL results.
+ *
+ * agg_list.h says which aggregates become slots.  The others, whoever made
+ * them, and those whose arguments do not travel in a form that slots take
+ * (numerics without a declared scale, histograms whose bounds are not constant or
+ * may fail to evaluate), run their own transition function as an FallbackAgg.
+ *
+ * A numeric column of a declared scale travels as decimals; the few values that
+ * do not fit (odd ones) go through an FallbackAgg of their own, whose transition
+ * value is merged with that of the slots by the aggregate's combine function.
+ *
+ * What the catalog says of an aggregate is cached for the session and forgotten
+ * whenever pg_proc changes.  An AggOutput lives in the context in which
+ * aggmap_build was called; aggmap_finalize allocates in the current context only.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "catalog/dependency.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "executor/executor.h"
+#include "executor/nodeAgg.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_agg.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/expandeddatum.h"
+#include "utils/fmgroids.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "aggregates/aggmap_internal.h"
+#include "common/compat.h"
+#include "aggregates/histogram.h"
+#include "operators/hll.h"
+#include "aggregates/hll_value.h"
+#include "aggregates/finalize.h"
+
+/*
+ * Most bins of a grouped histogram that the CPU engine's slots keep: a group's
+ * states are one row of a table, so wide ones would make it too sparse for the
+ * caches.
+ */
+#define MAX_GROUPED_BINS 4096
+
+/* A monoid over arguments of the aggregate; -1: none. */
+typedef struct SlotUse
+{
+	bool		used;
+	MonoidId	monoid;
+	int			arg[2];
+} SlotUse;
+
+typedef struct AggRow
+{
+	Oid			transfn;		/* InvalidOid for the extension's own */
+	const char *symbol;
+	FinalizeKind	finalize;
+	SlotUse		slots[MAX_SLOTS];
+} AggRow;
+
+#define S0(m) {true, MONOID_##m, {-1, -1}}
+#define S1(m, a) {true, MONOID_##m, {a, -1}}
+#define S2(m, a, b) {true, MONOID_##m, {a, b}}
+#define AGG(fn, finalize, ...) {F_##fn, NULL, FINALIZE_##finalize, {__VA_ARGS__}},
+#define AGG_OURS(symbol, finalize, ...) {InvalidOid, symbol, FINALIZE_##finalize, {__VA_ARGS__}},
+#define AGG_FALLBACK(fn) {F_##fn, NULL, FINALIZE_OWN, {{false}}},
+static const AggRow agg_rows[] = {
+#include "aggregates/agg_list.h"
+};
+#undef S0
+#undef S1
+#undef S2
+#undef AGG
+#undef AGG_OURS
+#undef AGG_FALLBACK
+
+static const AggRow fallback_row = {InvalidOid, NULL, FINALIZE_OWN, {{false}}};
+
+/* ---- which aggregates ---------------------------------------------------- */
+
+typedef struct AggEntry
+{
+	Oid			aggfnoid;		/* hash key */
+	bool		ours;
+	const AggRow *row;			/* of agg_list.h, or fallback_row */
+} AggEntry;
+
+static HTAB *agg_cache = NULL;
+static bool agg_cache_valid = false;
+
+static void
+forget_aggregates(Datum arg, int cacheid, uint32 hashvalue)
+{
+	agg_cache_valid = false;
+}
+
+static void
+reset_cache(void)
+{
+	HASHCTL		ctl = {.keysize = sizeof(Oid), .entrysize = sizeof(AggEntry)};
+
+	if (agg_cache == NULL)
+		CacheRegisterSyscacheCallback(PROCOID, forget_aggregates, (Datum) 0);
+	else
+		hash_destroy(agg_cache);
+	agg_cache = hash_create("gpuagg aggregates", 128, &ctl, HASH_ELEM | HASH_BLOBS);
+	agg_cache_valid = true;
+}
+
+static Oid
+transition_function(Oid aggfnoid)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggfnoid));
+	Oid			transfn;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	transfn = ((Form_pg_aggregate) GETSTRUCT(tuple))->aggtransfn;
+	ReleaseSysCache(tuple);
+	return transfn;
+}
+
+/* The link symbol of a C function. */
+static char *
+function_symbol(Oid fn)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(fn));
+	bool		isnull;
+	char	   *symbol;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", fn);
+	symbol = TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull));
+	ReleaseSysCache(tuple);
+	return symbol;
+}
+
+/*
+ * The row of an aggregate's transition function, or NULL.  The extension calls
+ * built-in transition functions by names of its own.
+ */
+static const AggRow *
+find_row(Oid transfn)
+{
+	char	   *symbol = transfn >= FirstNormalObjectId ? function_symbol(transfn) : NULL;
+	Oid			builtin = symbol ? fmgr_internal_function(symbol) : InvalidOid;
+
+	if (OidIsValid(builtin))
+	{
+		transfn = builtin;
+		symbol = NULL;
+	}
+
+	for (int i = 0; i < lengthof(agg_rows); i++)
+	{
+		const AggRow *row = &agg_rows[i];
+
+		if (symbol ? row->symbol && strcmp(symbol, row->symbol) == 0 : row->transfn == transfn)
+			return row;
+	}
+	return NULL;
+}
+
+static AggEntry
+look_up(Oid aggfnoid)
+{
+	AggEntry   *entry;
+	AggEntry	made = {aggfnoid, false, &fallback_row};
+	const AggRow *row;
+	Oid			extension;
+
+	if (!agg_cache_valid)
+		reset_cache();
+	entry = hash_search(agg_cache, &aggfnoid, HASH_FIND, NULL);
+	if (entry)
+		return *entry;
+
+	if (aggfnoid >= FirstNormalObjectId)
+	{
+		extension = get_extension_oid("gpuagg", true);
+		made.ours = OidIsValid(extension) &&
+			getExtensionOfObject(ProcedureRelationId, aggfnoid) == extension;
+	}
+	/* others' may use the same function with another initial value or result */
+	if (made.ours || aggfnoid < FirstNormalObjectId)
+	{
+		row = find_row(transition_function(aggfnoid));
+		made.row = row ? row : &fallback_row;
+	}
+
+	/* the look-ups may have made the cache stale */
+	if (agg_cache_valid)
+		*(AggEntry *) hash_search(agg_cache, &aggfnoid, HASH_ENTER, NULL) = made;
+	return made;
+}
+
+bool
+aggmap_is_ours(Oid aggfnoid)
+{
+	return aggfnoid >= FirstNormalObjectId && look_up(aggfnoid).ours;
+}
+
+bool
+aggmap_is_listed(Oid aggfnoid)
+{
+	return look_up(aggfnoid).row != &fallback_row;
+}
+
+bool
+aggmap_runs_itself(Oid aggfnoid, Oid *transfn)
+{
+	*transfn = transition_function(aggfnoid);
+	return look_up(aggfnoid).row->finalize == FINALIZE_OWN;
+}
+
+/* Can transition values of the aggregate's own function be merged?  As in preprocess_aggref. */
+static bool
+mergeable(const Aggref *aggref)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggref->aggfnoid));
+	Form_pg_aggregate form;
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for aggregate %u", aggref->aggfnoid);
+	form = (Form_pg_aggregate) GETSTRUCT(tuple);
+	result = OidIsValid(form->aggcombinefn) &&
+		(form->aggtranstype != INTERNALOID ||
+		 (OidIsValid(form->aggserialfn) && OidIsValid(form->aggdeserialfn) &&
+		  compat_agg_args_can_travel(unconstify(Aggref *, aggref))));
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+static bool
+needs_order(const AggRow *row)
+{
+	for (int i = 0; i < MAX_SLOTS && row->slots[i].used; i++)
+		if (!gpuagg_monoids[row->slots[i].monoid].commutative)
+			return true;
+	return false;
+}
+
+bool
+aggmap_supported(const Aggref *aggref, bool parallel, const char **why)
+{
+	AggEntry	entry = look_up(aggref->aggfnoid);
+	const char *name = get_func_name(aggref->aggfnoid);
+
+	if (aggref->aggkind != AGGKIND_NORMAL || aggref->aggdirectargs != NIL)
+		*why = psprintf("ordered-set aggregate %s", name);
+	else if (aggref->aggdistinct != NIL)
+		*why = psprintf("DISTINCT inside %s", name);
+	else if (aggref->aggorder != NIL && !entry.ours)
+		*why = psprintf("ORDER BY inside %s", name);
+	else if (aggref->aggorder != NIL && parallel)
+		*why = psprintf("ORDER BY inside %s, and no order between participants", name);
+	else if (aggref->aggvariadic)
+		*why = psprintf("VARIADIC inside %s", name);
+	else if (aggref->agglevelsup != 0 || aggref->aggsplit != AGGSPLIT_SIMPLE)
+		*why = psprintf("%s belongs to another query level", name);
+	else if (parallel && (entry.row->finalize == FINALIZE_OWN || needs_order(entry.row)) &&
+			 !mergeable(aggref))
+		*why = psprintf("states of %s cannot be merged", name);
+	else
+		return true;
+	return false;
+}
+
+/* ---- building: catalog -------------------------------------------------- */
+
+/* Refuses a function that the role may not execute, as core's executor does. */
+static void
+check_execute(Oid fn, Oid role, ObjectType kind)
+{
+	AclResult	result;
+
+	if (!OidIsValid(fn))
+		return;
+	result = compat_proc_aclcheck(fn, role);
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, kind, get_func_name(fn));
+	InvokeFunctionExecuteHook(fn);
+}
+
+static Oid
+function_owner(Oid fn)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(fn));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", fn);
+	owner = ((Form_pg_proc) GETSTRUCT(tuple))->proowner;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
+/* The user needs the aggregate; its owner needs the parts that will run. */
+static void
+check_permissions(const Aggref *aggref, Form_pg_aggregate form)
+{
+	Oid			owner = function_owner(aggref->aggfnoid);
+
+	check_execute(aggref->aggfnoid, GetUserId(), OBJECT_AGGREGATE);
+	check_execute(form->aggtransfn, owner, OBJECT_FUNCTION);
+	check_execute(form->aggfinalfn, owner, OBJECT_FUNCTION);
+	check_execute(form->aggcombinefn, owner, OBJECT_FUNCTION);
+	check_execute(form->aggserialfn, owner, OBJECT_FUNCTION);
+	check_execute(form->aggdeserialfn, owner, OBJECT_FUNCTION);
+}
+
+/*
+ * Looks up a function that is called with arguments of these types, so that
+ * polymorphic ones can ask what they are called with.
+ */
+static void
+function_info(FmgrInfo *info, Oid fn, Oid result, int nargs, const Oid *types, Oid collation)
+{
+	List	   *args = NIL;
+
+	info->fn_oid = InvalidOid;
+	if (!OidIsValid(fn))
+		return;
+	for (int i = 0; i < nargs; i++)
+	{
+		Param	   *arg = makeNode(Param);
+
+		arg->paramkind = PARAM_EXEC;
+		arg->paramid = -1;
+		arg->paramtype = types[i];
+		arg->paramtypmod = -1;
+		arg->paramcollid = collation;
+		arg->location = -1;
+		args = lappend(args, arg);
+	}
+	fmgr_info(fn, info);
+	fmgr_info_set_expr((Node *) makeFuncExpr(fn, result, args, InvalidOid, collation,
+											 COERCE_EXPLICIT_CALL), info);
+}
+
+/* The initial transition value, in the current context. */
+static Datum
+initial_value(HeapTuple tuple, Oid transtype, bool *isnull)
+{
+	Datum		literal = SysCacheGetAttr(AGGFNOID, tuple, Anum_pg_aggregate_agginitval, isnull);
+	Oid			input;
+	Oid			ioparam;
+
+	if (*isnull)
+		return (Datum) 0;
+	getTypeInputInfo(transtype, &input, &ioparam);
+	return OidInputFunctionCall(input, TextDatumGetCString(literal), ioparam, -1);
+}
+
+/* Fills what does not depend on how the aggregate runs, and *own for one that runs itself. */
+static void
+load_aggregate(AggOutput *out, FallbackAgg *fallback, Aggref *aggref)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggref->aggfnoid));
+	Form_pg_aggregate form;
+	Oid			types[FUNC_MAX_ARGS + 1];
+	Oid			trans = aggref->aggtranstype;
+	Oid			two[2] = {trans, trans};
+	Oid			stored[2] = {BYTEAOID, INTERNALOID};
+	Oid			coll = aggref->inputcollid;
+	int			nargs;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for aggregate %u", aggref->aggfnoid);
+	form = (Form_pg_aggregate) GETSTRUCT(tuple);
+	check_permissions(aggref, form);
+
+	types[0] = trans;
+	nargs = get_aggregate_argtypes(aggref, types + 1);
+	out->transtype = trans;
+	out->collation = coll;
+	get_typlenbyval(trans, &out->translen, &out->transbyval);
+	out->initval = initial_value(tuple, trans, &out->initnull);
+	out->nfinalargs = form->aggfinalextra ? nargs + 1 : 1;
+	function_info(&out->finalfn, form->aggfinalfn, aggref->aggtype, out->nfinalargs, types, coll);
+	function_info(&out->combinefn, form->aggcombinefn, trans, 2, two, coll);
+	function_info(&out->deserialfn, form->aggdeserialfn, INTERNALOID, 2, stored, InvalidOid);
+
+	memset(fallback, 0, sizeof(*fallback));
+	fallback->aggfnoid = aggref->aggfnoid;
+	fallback->builtin = aggref->aggfnoid < FirstNormalObjectId || aggmap_is_ours(aggref->aggfnoid);
+	function_info(&fallback->transfn, form->aggtransfn, trans, nargs + 1, types, coll);
+	fallback->combinefn = out->combinefn;
+	function_info(&fallback->serialfn, form->aggserialfn, BYTEAOID, 1, &types[0], InvalidOid);
+	fallback->deserialfn = out->deserialfn;
+	fallback->collation = coll;
+	fallback->transtype = trans;
+	fallback->translen = out->translen;
+	fallback->transbyval = out->transbyval;
+	fallback->initval = out->initval;
+	fallback->initnull = out->initnull;
+	fallback->nargs = nargs;
+	fallback->aggref = aggref;
+	ReleaseSysCache(tuple);
+}
+
+/* ---- building: columns and slots ----------------------------------------- */
+
+/* An argument's column, as a Datum or in the form that it travels in. */
+static int
+add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, bool as_datum)
+{
+	Node	   *expr = (Node *) list_nth_node(TargetEntry, aggref->args, i)->expr;
+	ColumnSpec	col = {.input = args[i]};
+
+	col.typid = exprType(expr);
+	col.typmod = exprTypmod(expr);
+	col.collation = exprCollation(expr);
+	get_typlenbyval(col.typid, &col.typlen, &col.typbyval);
+	col.type = expr_column_type(expr, &col.scale);
+	if (as_datum)
+	{
+		col.type = COLUMN_DATUM;
+		col.scale = 0;
+	}
+	return spec_add_column(spec, &col);
+}
+
+static int
+add_filter(AggSpec *spec, int filter)
+{
+	ColumnSpec	col = {.input = filter, .type = COLUMN_I8, .typid = BOOLOID, .typmod = -1,
+	.typlen = 1, .typbyval = true};
+
+	return filter < 0 ? -1 : spec_add_column(spec, &col);
+}
+
+/*
+ * What may change between rows or executions, cannot be known yet, or may raise
+ * an error.  Leakproof functions raise none; see CREATE FUNCTION.
+ */
+static bool
+varies_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_Const:
+			return false;
+		case T_Param:
+			return ((Param *) node)->paramkind != PARAM_EXTERN ||
+				((PlanState *) context)->state->es_param_list_info == NULL;
+		case T_FuncExpr:
+			if (!get_func_leakproof(((FuncExpr *) node)->funcid))
+				return true;
+			break;
+		case T_OpExpr:
+			if (!get_func_leakproof(((OpExpr *) node)->opfuncid))
+				return true;
+			break;
+		case T_ArrayExpr:
+			if (((ArrayExpr *) node)->multidims)
+				return true;
+			break;
+		case T_RelabelType:
+		case T_List:
+			break;
+		default:
+			return true;
+	}
+	return expression_tree_walker(node, varies_walker, context);
+}
+
+/*
+ * Evaluates argument i, before it is known whether any row will ask for it;
+ * false if it is not one value for the whole execution, to be had without fail.
+ */
+static bool
+fixed_argument(Aggref *aggref, int i, PlanState *parent, ExprContext *econtext, Datum *value)
+{
+	Expr	   *expr = list_nth_node(TargetEntry, aggref->args, i)->expr;
+	bool		isnull;
+
+	if (varies_walker((Node *) expr, parent) || contain_volatile_functions((Node *) expr))
+		return false;
+	*value = ExecEvalExpr(ExecInitExpr(expr, parent), econtext, &isnull);
+	return !isnull;
+}
+
+/*
+ * The bins of a histogram or sketch.  False where slots cannot tell them; wrong ones are
+ * among these, so that the transition function raises the error if a row comes.
+ */
+static bool
+histogram_bins(BinSpec *bins, FinalizeKind finalize, Aggref *aggref, PlanState *parent,
+			   ExprContext *econtext)
+{
+	Datum		arg[3];
+	int			nfixed = finalize == FINALIZE_HIST_THRESHOLDS ? 1 : 3;
+
+	memset(bins, 0, sizeof(*bins));
+	if (finalize == FINALIZE_HLL)
+	{
+		bins->kind = BIN_HLL;
+		bins->n = GPUAGG_HLL_REGISTERS;
+		return hll_value_is_hash(exprType((Node *) linitial_node(TargetEntry, aggref->args)->expr));
+	}
+	for (int i = 0; i < nfixed; i++)
+		if (!fixed_argument(aggref, i + 1, parent, econtext, &arg[i]))
+			return false;
+	if (finalize == FINALIZE_HIST_THRESHOLDS)
+	{
+		bins->kind = BIN_THRESHOLDS;
+		bins->thresholds = histogram_thresholds(DatumGetArrayTypePCopy(arg[0]), &bins->n);
+		return bins->thresholds != NULL;
+	}
+	bins->kind = BIN_UNIFORM;
+	bins->lo = DatumGetFloat8(arg[0]);
+	bins->hi = DatumGetFloat8(arg[1]);
+	bins->n = DatumGetInt32(arg[2]);
+	return histogram_uniform_valid(bins->lo, bins->hi, bins->n);
+}
+
+/* Do the last digits of a state depend on the order of its rows, though it commutes? */
+static bool
+depends_on_order(MonoidId monoid)
+{
+	return monoid == MONOID_SUM_F32 || monoid == MONOID_SUM_F64 || monoid == MONOID_ACCUM_F64 ||
+		monoid == MONOID_REGR_F64 || monoid == MONOID_PRODUCT_F64;
+}
+
+/* Adds the slots of a row of agg_list.h; false where its arguments do not suit. */
+static bool
+add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, const int *args,
+		  int filter, PlanState *parent, ExprContext *econtext)
+{
+	BinSpec		bins;
+	bool		binned = finalize_has_bins(row->finalize);
+
+	if (row->finalize == FINALIZE_OWN)
+		return false;
+	if (binned)
+	{
+		if (!histogram_bins(&bins, row->finalize, aggref, parent, econtext))
+			return false;
+		out->width = bins.kind == BIN_HLL ? bins.n : histogram_width(&bins);
+		if (spec->nkeys > 0 && out->width > MAX_GROUPED_BINS && !spec->for_gpu)
+			return false;
+	}
+	if (row->finalize == FINALIZE_MATRIX && !spec->for_gpu)
+		return false;
+	if (row->finalize == FINALIZE_ARG || row->finalize == FINALIZE_ASCENDING)
+	{
+		ListCell   *lc;
+
+		foreach(lc, aggref->args)
+			if (!spec_type_has_codes(exprType((Node *) lfirst_node(TargetEntry, lc)->expr)))
+				return false;
+	}
+	if (row->finalize == FINALIZE_DEC || row->finalize == FINALIZE_DEC_AVG)
+	{
+		Node	   *expr = (Node *) list_nth_node(TargetEntry, aggref->args, 0)->expr;
+		int16		scale;
+
+		if (expr_column_type(expr, &scale) != COLUMN_DEC)
+			return false;
+		out->scale = scale;
+	}
+
+	for (int i = 0; i < MAX_SLOTS && row->slots[i].used; i++)
+	{
+		const SlotUse *use = &row->slots[i];
+		int			col[2];
+
+		for (int j = 0; j < 2; j++)
+		{
+			col[j] = use->arg[j] < 0 ? -1 : add_argument(spec, aggref, args, use->arg[j], false);
+			if (col[j] >= 0 && spec->cols[col[j]].type == COLUMN_DEC)
+				out->decimals = true;
+			if (row->finalize == FINALIZE_ARG && use->arg[j] == 0)
+				out->value = spec->cols[col[j]].type;
+		}
+		if (aggref->aggorder != NIL && depends_on_order(use->monoid))
+			spec->ordered_floats = true;
+		out->slots[i] = spec_add_slot(spec, use->monoid, col[0], col[1], filter,
+									  binned && i > 0 ? &bins : NULL);
+	}
+	out->finalize = row->finalize;
+	out->matrix_size = spec->matrix_size;
+	out->counted = row->slots[0].monoid == MONOID_COUNT;
+	return true;
+}
+
+/* What final functions may ask of the AggState that calls them; see AggGetAggref and its like. */
+static AggState *
+stand_in(Aggref *aggref)
+{
+	AggState   *aggstate = makeNode(AggState);
+
+	aggstate->curaggcontext = aggstate->tmpcontext = makeNode(ExprContext);
+	aggstate->curaggcontext->ecxt_per_query_memory = CurrentMemoryContext;
+	aggstate->curpertrans = palloc0(sizeof(AggStatePerTransData));
+	aggstate->curpertrans->aggref = aggref;
+	return aggstate;
+}
+
+AggOutput *
+aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, PlanState *parent,
+			 ExprContext *econtext)
+{
+	AggOutput  *out = palloc0(sizeof(AggOutput));
+	FallbackAgg		fallback;
+	bool		by_slots;
+
+	load_aggregate(out, &fallback, aggref);
+	out->fallback = -1;
+	out->aggstate = stand_in(aggref);
+	fallback.filter = add_filter(spec, filter);
+	by_slots = add_slots(out, spec, look_up(aggref->aggfnoid).row, aggref, args, fallback.filter, parent,
+						 econtext);
+
+	if (!by_slots || out->decimals)
+	{
+		fallback.unrepresentable_only = by_slots;
+		Assert(!fallback.unrepresentable_only || fallback.nargs == 1);
+		for (int i = 0; i < fallback.nargs; i++)
+			fallback.argcol[i] = add_argument(spec, aggref, args, i, !by_slots);
+		out->fallback = spec_add_fallback(spec, &fallback);
+	}
+	return out;
+}

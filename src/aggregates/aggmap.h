@@ -1,0 +1,61 @@
+/*
+ * aggmap.h
+ *	  From SQL aggregates to slots, and from slot states to SQL results.
+ *
+ * An aggregate is recognised by its transition function, so gpu_sum(int4) and
+ * core's sum(int4) are one row of agg_list.h.  What a row says: which monoids
+ * over which arguments, and how the states become a value of the aggregate's
+ * own transition type; the aggregate's own final function does the rest, so
+ * that every digit is core's.
+ */
+#ifndef GPUAGG_AGGMAP_H
+#define GPUAGG_AGGMAP_H
+
+#include "postgres.h"
+
+#include "nodes/execnodes.h"
+#include "nodes/primnodes.h"
+
+#include "engine.h"
+#include "spec.h"
+
+/* Is this one of the extension's aggregates (gpu_*)? */
+extern bool aggmap_is_ours(Oid aggfnoid);
+
+/* Is it in agg_list.h, as one of core's or ours? */
+extern bool aggmap_is_listed(Oid aggfnoid);
+
+/* Has it no slots, whatever its arguments?  *transfn is its transition function. */
+extern bool aggmap_runs_itself(Oid aggfnoid, Oid *transfn);
+
+/*
+ * May this aggregate be taken?  If not, *why is a reason for EXPLAIN and
+ * gpuagg.require, e.g. "DISTINCT inside gpu_sum".  Considers the aggregate
+ * alone (kind, DISTINCT, ORDER BY, direct arguments, mergeability if
+ * parallel), not keys or plan shape.  *ordered is set where its rows must come
+ * in order.
+ */
+extern bool aggmap_supported(const Aggref *aggref, bool parallel, const char **why);
+
+/* One aggregate of the query at execution. */
+typedef struct AggOutput AggOutput;
+
+/*
+ * Adds what the aggregate needs to *spec.  args[i] and filter are input
+ * expression numbers (filter -1: none); argument i of the Aggref is input
+ * args[i].  Constant parameters (histogram bounds) whose evaluation cannot
+ * fail are evaluated here.  The result is allocated in the current context.
+ */
+extern AggOutput *aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter,
+							   PlanState *parent, ExprContext *econtext);
+
+/*
+ * The aggregate's value for group `g` of *groups, in the current (per-tuple)
+ * memory context.
+ */
+extern Datum aggmap_finalize(AggOutput *out, const GroupBatch *groups, int g, bool *isnull);
+
+/* Raises the errors that MonoidError bits stand for, worded like core's. */
+extern void aggmap_raise(int errors);
+
+#endif							/* GPUAGG_AGGMAP_H */

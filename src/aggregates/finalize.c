@@ -1,0 +1,321 @@
+/*
+ * finalize.c
+ *	  From slot states to SQL results.
+ *
+ * Most states become core's own transition value, and the aggregate's final
+ * function does the rest; histograms, sketches, runs and extremes with a payload
+ * give their result at once.  Allocates in the current context only.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_type.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/expandeddatum.h"
+
+#include "aggregates/aggmap_internal.h"
+#include "aggregates/histogram.h"
+#include "operators/hll.h"
+#include "aggregates/finalize.h"
+#include "aggregates/matrix.h"
+
+/* The state of group g in the aggregate's i-th slot. */
+#define STATE(type, i) (((const type *) groups->slots[out->slots[i]])[g])
+
+/* An integer as a value of the transition type. */
+static Datum
+integer_datum(const AggOutput *out, int64 value)
+{
+	switch (out->translen)
+	{
+		case 1:
+			return BoolGetDatum(value & 1);
+		case 2:
+			return Int16GetDatum((int16) value);
+		case 4:
+			return out->transtype == OIDOID ? ObjectIdGetDatum((Oid) value) :
+				Int32GetDatum((int32) value);
+		default:
+			return Int64GetDatum(value);
+	}
+}
+
+/* Calls an aggregate support function; it allocates in the current context. */
+static Datum
+call_support(AggOutput *out, FmgrInfo *fn, int nargs, const NullableDatum *args, bool *isnull)
+{
+	LOCAL_FCINFO(fcinfo, FUNC_MAX_ARGS + 1);
+	Datum		result;
+
+	*isnull = true;
+	InitFunctionCallInfoData(*fcinfo, fn, nargs, out->collation, (Node *) out->aggstate, NULL);
+	for (int i = 0; i < nargs; i++)
+	{
+		if (fn->fn_strict && args[i].isnull)
+			return (Datum) 0;
+		fcinfo->args[i] = args[i];
+	}
+	out->aggstate->curaggcontext->ecxt_per_tuple_memory = CurrentMemoryContext;
+	result = FunctionCallInvoke(fcinfo);
+	*isnull = fcinfo->isnull;
+	return result;
+}
+
+/* An internal state of core from its serialised form. */
+static Datum
+internal_state(AggOutput *out, Datum serialised)
+{
+	NullableDatum args[2] = {{serialised, false}, {(Datum) 0, false}};
+	bool		isnull;
+
+	return call_support(out, &out->deserialfn, 2, args, &isnull);
+}
+
+/* The transition value that the slots of a group stand for. */
+static Datum
+slots_value(AggOutput *out, const GroupBatch *groups, int g)
+{
+	switch (out->finalize)
+	{
+		case FINALIZE_INT:
+			return integer_datum(out, STATE(int64, 0));
+		case FINALIZE_COUNTED_INT:
+			return integer_datum(out, STATE(int64, 1));
+		case FINALIZE_COUNTED_I32:
+			return integer_datum(out, STATE(int32, 1));
+		case FINALIZE_COUNTED_F32:
+			return Float4GetDatum(STATE(float, 1));
+		case FINALIZE_COUNTED_F64:
+			return Float8GetDatum(STATE(double, 1));
+		case FINALIZE_INT_AVG:
+			{
+				int64		state[2] = {STATE(int64, 0), STATE(int64, 1)};
+
+				return finalize_array(INT8OID, state, 2);
+			}
+		case FINALIZE_INT8_AVG:
+			return internal_state(out, lower_int8_avg_state(STATE(int64, 0), STATE(gpuagg_i128, 1)));
+		case FINALIZE_POLY_VAR:
+			return internal_state(out, finalize_poly_state(STATE(int64, 0), STATE(gpuagg_i128, 1),
+														STATE(gpuagg_i128, 2)));
+		case FINALIZE_NUMERIC_VAR:
+			return internal_state(out, finalize_numeric_var_state(STATE(int64, 0), STATE(gpuagg_i128, 1),
+															   STATE(gpuagg_i192, 2)));
+		case FINALIZE_DEC_AVG:
+			return internal_state(out, finalize_numeric_avg_state(STATE(int64, 0), STATE(gpuagg_i128, 1),
+															   out->scale));
+		case FINALIZE_DEC:
+			return decimal_to_numeric(STATE(gpuagg_i128, 1), out->scale);
+		case FINALIZE_ACCUM:
+			return finalize_array(FLOAT8OID, &STATE(gpuagg_accum, 0), 3);
+		case FINALIZE_REGR:
+			return finalize_array(FLOAT8OID, &STATE(gpuagg_regr, 0), 6);
+		case FINALIZE_MAXSUB_I64:
+			return PointerGetDatum(&STATE(gpuagg_maxsub_i64, 1));
+		case FINALIZE_MAXSUB_F64:
+			return PointerGetDatum(&STATE(gpuagg_maxsub_f64, 1));
+		case FINALIZE_LINEAR:
+			return PointerGetDatum(&STATE(gpuagg_f64x2, 1));
+		case FINALIZE_OWN:
+		case FINALIZE_HIST_UNIFORM:
+		case FINALIZE_HIST_WEIGHTED:
+		case FINALIZE_HIST_THRESHOLDS:
+		case FINALIZE_HLL:
+		case FINALIZE_ARG:
+		case FINALIZE_MATRIX:
+		case FINALIZE_RUN:
+		case FINALIZE_ASCENDING:
+			break;
+	}
+	elog(ERROR, "aggregate has no transition value in slots");
+}
+
+/* Merges two transition values, either of which may be NULL for "none". */
+static Datum
+merge_values(AggOutput *out, NullableDatum a, NullableDatum b, bool *isnull)
+{
+	NullableDatum args[2] = {a, b};
+
+	if (a.isnull || b.isnull)
+	{
+		*isnull = a.isnull && b.isnull;
+		return a.isnull ? b.value : a.value;
+	}
+	return call_support(out, &out->combinefn, 2, args, isnull);
+}
+
+static Datum
+transition_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
+{
+	NullableDatum slots = {out->initval, out->initnull};
+	NullableDatum fallback = {(Datum) 0, true};
+
+	if (out->finalize != FINALIZE_OWN && !(out->counted && STATE(int64, 0) == 0))
+	{
+		slots.value = slots_value(out, groups, g);
+		slots.isnull = false;
+	}
+	if (out->fallback < 0)
+	{
+		*isnull = slots.isnull;
+		return slots.value;
+	}
+	fallback.value = groups->fallbacks[out->fallback][g];
+	fallback.isnull = groups->fallback_nulls[out->fallback][g];
+	if (out->finalize == FINALIZE_OWN)
+	{
+		*isnull = fallback.isnull;
+		return fallback.value;
+	}
+	return merge_values(out, slots, fallback, isnull);
+}
+
+/* The number of distinct values that a sketch's registers tell. */
+static Datum
+sketch_value(const int32 *registers)
+{
+	int			counts[GPUAGG_HLL_MAX_RANK + 1] = {0};
+
+	for (int i = 0; i < GPUAGG_HLL_REGISTERS; i++)
+	{
+		uint32		rank = registers[i];
+
+		/* they may come from another process */
+		if (unlikely(rank > GPUAGG_HLL_MAX_RANK))
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("rank %u of a sketch is out of range", rank)));
+		counts[rank]++;
+	}
+	return Int64GetDatum((int64) rint(gpuagg_hll_estimate(counts)));
+}
+
+/* A histogram is NULL if no row counted. */
+static Datum
+binned_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
+{
+	const char *bins = (const char *) groups->slots[out->slots[1]] +
+		(Size) g * out->width * (out->finalize == FINALIZE_HLL ? sizeof(int32) : sizeof(int64));
+
+	*isnull = false;
+	if (out->finalize == FINALIZE_HLL)
+		return sketch_value((const int32 *) bins);
+	*isnull = STATE(int64, 0) == 0;
+	if (*isnull)
+		return (Datum) 0;
+	if (out->finalize == FINALIZE_HIST_WEIGHTED)
+		return histogram_weight_array((const double *) bins, out->width);
+	return histogram_count_array((const int64 *) bins, out->width);
+}
+
+/* The value that a code stands for in a column of this type. */
+static Datum
+code_datum(ColumnType type, int64 code)
+{
+	switch (type)
+	{
+		case COLUMN_I8:
+			return BoolGetDatum(code != 0);
+		case COLUMN_I16:
+			return Int16GetDatum((int16) code);
+		case COLUMN_I32:
+			return Int32GetDatum((int32) code);
+		case COLUMN_U32:
+			return UInt32GetDatum((uint32) code);
+		case COLUMN_I64:
+			return Int64GetDatum(code);
+		case COLUMN_F32:
+			return Float4GetDatum((float4) gpuagg_code_f64(code));
+		case COLUMN_F64:
+			return Float8GetDatum(gpuagg_code_f64(code));
+		default:
+			elog(ERROR, "column type %d has no 64-bit codes", (int) type);
+	}
+}
+
+/*
+ * Of the rows with the extreme key, the smallest value.  Slot 1 knows only rows
+ * whose value is not NULL: if none of them has the key of slot 2, it is NULL.
+ */
+static Datum
+arg_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
+{
+	gpuagg_kv	kv = STATE(gpuagg_kv, 1);
+
+	*isnull = STATE(int64, 0) == 0 || kv.key != STATE(int64, 2);
+	return *isnull ? (Datum) 0 : code_datum(out->value, kv.value);
+}
+
+/* The results that need no transition value; false where there is none of these. */
+static bool
+direct_value(AggOutput *out, const GroupBatch *groups, int g, Datum *value, bool *isnull)
+{
+	if (finalize_has_bins(out->finalize))
+		*value = binned_value(out, groups, g, isnull);
+	else if (out->finalize == FINALIZE_ARG)
+		*value = arg_value(out, groups, g, isnull);
+	else if (out->finalize == FINALIZE_MATRIX)
+	{
+		int			size = *out->matrix_size;
+
+		*isnull = STATE(int64, 0) == 0;
+		*value = *isnull ? (Datum) 0 :
+			matrix_datum(&STATE(double, 1) + (Size) g * (size * size - 1), size);
+	}
+	else if (out->finalize == FINALIZE_RUN)
+	{
+		*isnull = STATE(gpuagg_run, 0).len == 0;
+		*value = Int64GetDatum(STATE(gpuagg_run, 0).best);
+	}
+	else if (out->finalize == FINALIZE_ASCENDING)
+	{
+		*isnull = STATE(gpuagg_asc, 0).len == 0;
+		*value = Int64GetDatum(STATE(gpuagg_asc, 0).best);
+	}
+	else
+		return false;
+	return true;
+}
+
+Datum
+aggmap_finalize(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
+{
+	NullableDatum args[FUNC_MAX_ARGS + 1];
+	Datum		value;
+
+	if (direct_value(out, groups, g, &value, isnull))
+		return value;
+
+	/* nobody may change what other aggregates or expressions share */
+	value = transition_value(out, groups, g, isnull);
+	args[0].value = MakeExpandedObjectReadOnly(value, *isnull, out->translen);
+	args[0].isnull = *isnull;
+	if (!OidIsValid(out->finalfn.fn_oid))
+		return args[0].value;
+	for (int i = 1; i < out->nfinalargs; i++)
+	{
+		args[i].value = (Datum) 0;
+		args[i].isnull = true;
+	}
+	return call_support(out, &out->finalfn, out->nfinalargs, args, isnull);
+}
+
+void
+aggmap_raise(int errors)
+{
+	if (errors & MONOID_ERR_OVERFLOW)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("value out of range: overflow")));
+	if (errors & MONOID_ERR_UNDERFLOW)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("value out of range: underflow")));
+	if (errors & MONOID_ERR_INT_OVERFLOW)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("sum out of range"),
+				 errhint("Set \"%s\" to off for this query.", "gpuagg.enabled")));
+}

@@ -1,0 +1,348 @@
+/*
+ * hll.c
+ *	  gpu_approx_count_distinct as an ordinary aggregate.
+ *
+ * The state is a HyperLogLog sketch (hll.h) in the aggregate's context.  It
+ * starts as a small hash table of (register, rank) pairs, so that many small
+ * groups cost little, and becomes the array of registers when that would be as
+ * large.  New pairs wait in the state until some are there to be put in
+ * together, because registers of many groups are not in the caches and misses
+ * that do not depend on each other overlap.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "libpq/pqformat.h"
+#include "utils/memutils.h"
+
+#include "aggregates/argtype.h"
+#include "common/compat.h"
+#include "operators/hll.h"
+#include "aggregates/hll_value.h"
+
+#define HLL_SPARSE_START 8
+#define HLL_SPARSE_MAX (GPUAGG_HLL_REGISTERS / (int) sizeof(uint32))
+
+#define HLL_PENDING 26			/* the state is two cache lines with it */
+
+typedef struct HllState
+{
+	int			npending;
+	uint32		pending[HLL_PENDING];	/* as sparse, not in there yet */
+	int			nsparse;		/* entries in use, or -1: dense */
+	int			capacity;		/* of sparse: a power of two, a quarter of it free */
+	uint32	   *sparse;			/* register << 8 | rank, found by register; 0: free */
+	uint8	   *dense;			/* GPUAGG_HLL_REGISTERS ranks */
+} HllState;
+
+PG_FUNCTION_INFO_V1(gpuagg_hll_transfn);
+PG_FUNCTION_INFO_V1(gpuagg_hll_combine);
+PG_FUNCTION_INFO_V1(gpuagg_hll_serialize);
+PG_FUNCTION_INFO_V1(gpuagg_hll_deserialize);
+PG_FUNCTION_INFO_V1(gpuagg_hll_final);
+
+static HllState *
+hll_new(MemoryContext cxt)
+{
+	HllState   *state = MemoryContextAlloc(cxt, sizeof(HllState));
+
+	state->npending = 0;
+	state->nsparse = 0;
+	state->capacity = HLL_SPARSE_START;
+	state->sparse = MemoryContextAllocZero(cxt, sizeof(uint32) * state->capacity);
+	state->dense = NULL;
+	return state;
+}
+
+static void
+hll_make_dense(HllState *state)
+{
+	state->dense = MemoryContextAllocZero(GetMemoryChunkContext(state), GPUAGG_HLL_REGISTERS);
+	for (int i = 0; i < state->capacity; i++)
+		if (state->sparse[i])
+			state->dense[state->sparse[i] >> 8] = state->sparse[i] & 0xFF;
+	pfree(state->sparse);
+	state->sparse = NULL;
+	state->nsparse = -1;
+}
+
+/* The entry of a register, or the free one where it belongs. */
+static uint32 *
+hll_entry(HllState *state, uint32 reg)
+{
+	uint32		mask = state->capacity - 1;
+	uint32		at = reg & mask;
+
+	while (state->sparse[at] && state->sparse[at] >> 8 != reg)
+		at = (at + 1) & mask;
+	return &state->sparse[at];
+}
+
+static void
+hll_grow(HllState *state)
+{
+	uint32	   *old = state->sparse;
+	int			n = state->capacity;
+
+	state->capacity *= 2;
+	state->sparse = MemoryContextAllocZero(GetMemoryChunkContext(state),
+										   sizeof(uint32) * state->capacity);
+	for (int i = 0; i < n; i++)
+		if (old[i])
+			*hll_entry(state, old[i] >> 8) = old[i];
+	pfree(old);
+}
+
+/* Raises one register to `rank` if it is lower. */
+static void
+hll_raise(HllState *state, int reg, int rank)
+{
+	if (state->nsparse >= 0)
+	{
+		uint32	   *entry = hll_entry(state, reg);
+
+		if (*entry || (state->nsparse + 1) * 4 <= state->capacity * 3)
+		{
+			state->nsparse += *entry == 0;
+			*entry = (uint32) reg << 8 | Max(*entry & 0xFF, (uint32) rank);
+			return;
+		}
+		if (state->capacity * 2 < HLL_SPARSE_MAX)
+		{
+			hll_grow(state);
+			state->nsparse++;
+			*hll_entry(state, reg) = (uint32) reg << 8 | rank;
+			return;
+		}
+		hll_make_dense(state);
+	}
+	if (state->dense[reg] < rank)
+		state->dense[reg] = rank;
+}
+
+/* Puts in what waits; due before anything else is done with a state. */
+static void
+hll_flush(HllState *state)
+{
+	int			i = 0;
+
+	for (; i < state->npending && state->nsparse >= 0; i++)
+		hll_raise(state, state->pending[i] >> 8, state->pending[i] & 0xFF);
+	for (; i < state->npending; i++)
+	{
+		uint8	   *reg = &state->dense[state->pending[i] >> 8];
+		uint8		rank = state->pending[i] & 0xFF;
+
+		*reg = Max(*reg, rank);
+	}
+	state->npending = 0;
+}
+
+static inline void
+hll_add(HllState *state, int reg, int rank)
+{
+	if (state->npending == HLL_PENDING)
+		hll_flush(state);
+	state->pending[state->npending++] = (uint32) reg << 8 | rank;
+}
+
+/* How many registers hold each rank. */
+static void
+hll_count_ranks(HllState *state, int *counts)
+{
+	int			part[4][GPUAGG_HLL_MAX_RANK + 1] = {{0}};
+
+	hll_flush(state);
+	if (state->nsparse >= 0)
+	{
+		part[0][0] = GPUAGG_HLL_REGISTERS - state->nsparse;
+		for (int i = 0; i < state->capacity; i++)
+			if (state->sparse[i])
+				part[0][state->sparse[i] & 0xFF]++;
+	}
+	else
+	{
+		/* neighbours often have one rank: counters of their own do not wait for each other */
+		for (int i = 0; i < GPUAGG_HLL_REGISTERS; i += 4)
+			for (int j = 0; j < 4; j++)
+				part[j][state->dense[i + j]]++;
+	}
+	for (int k = 0; k <= GPUAGG_HLL_MAX_RANK; k++)
+		counts[k] = part[0][k] + part[1][k] + part[2][k] + part[3][k];
+}
+
+bool
+hll_value_is_hash(Oid type)
+{
+	switch (type)
+	{
+		case BOOLOID:
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case OIDOID:
+		case DATEOID:
+		case TIMEOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* The value of such a type in 64 bits, as a column of it widens. */
+static uint64
+hll_value(Oid type, Datum value)
+{
+	switch (type)
+	{
+		case BOOLOID:
+			return DatumGetBool(value);
+		case INT2OID:
+			return (uint64) (int64) DatumGetInt16(value);
+		case INT4OID:
+		case DATEOID:
+			return (uint64) (int64) DatumGetInt32(value);
+		case OIDOID:
+			return DatumGetObjectId(value);
+		default:
+			return (uint64) DatumGetInt64(value);
+	}
+}
+
+Datum
+gpuagg_hll_transfn(PG_FUNCTION_ARGS)
+{
+	MemoryContext cxt;
+	TypeCacheEntry *type = fcinfo->flinfo->fn_extra;
+	HllState   *state;
+	uint64		hash;
+	int			reg,
+				rank;
+
+	if (!AggCheckCallContext(fcinfo, &cxt))
+		elog(ERROR, "gpuagg_hll_transfn called in non-aggregate context");
+	state = PG_ARGISNULL(0) ? hll_new(cxt) : (HllState *) PG_GETARG_POINTER(0);
+	if (PG_ARGISNULL(1))
+		PG_RETURN_POINTER(state);
+
+	if (type == NULL)
+	{
+		type = argtype_hashable(get_fn_expr_argtype(fcinfo->flinfo, 1));
+		fcinfo->flinfo->fn_extra = type;
+	}
+	if (hll_value_is_hash(type->type_id))
+		hash = hll_value(type->type_id, PG_GETARG_DATUM(1));
+	else
+		hash = DatumGetUInt64(FunctionCall2Coll(&type->hash_extended_proc_finfo, PG_GET_COLLATION(),
+												PG_GETARG_DATUM(1), Int64GetDatum(0)));
+	gpuagg_bin_hll(hash, &reg, &rank);
+	hll_add(state, reg, rank);
+	PG_RETURN_POINTER(state);
+}
+
+static void
+hll_merge(HllState *into, HllState *from)
+{
+	hll_flush(into);
+	hll_flush(from);
+	if (from->nsparse > 0)
+	{
+		for (int i = 0; i < from->capacity; i++)
+			if (from->sparse[i])
+				hll_raise(into, from->sparse[i] >> 8, from->sparse[i] & 0xFF);
+	}
+	if (from->nsparse < 0)
+	{
+		if (into->nsparse >= 0)
+			hll_make_dense(into);
+		for (int i = 0; i < GPUAGG_HLL_REGISTERS; i++)
+			into->dense[i] = Max(into->dense[i], from->dense[i]);
+	}
+}
+
+Datum
+gpuagg_hll_combine(PG_FUNCTION_ARGS)
+{
+	MemoryContext cxt;
+	HllState   *into;
+
+	if (!AggCheckCallContext(fcinfo, &cxt))
+		elog(ERROR, "gpuagg_hll_combine called in non-aggregate context");
+	if (PG_ARGISNULL(1))
+	{
+		if (PG_ARGISNULL(0))
+			PG_RETURN_NULL();
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	}
+	into = PG_ARGISNULL(0) ? hll_new(cxt) : (HllState *) PG_GETARG_POINTER(0);
+	hll_merge(into, (HllState *) PG_GETARG_POINTER(1));
+	PG_RETURN_POINTER(into);
+}
+
+/* Wire form: nsparse, then that many pairs, or all registers if it is -1. */
+Datum
+gpuagg_hll_serialize(PG_FUNCTION_ARGS)
+{
+	HllState   *state = (HllState *) PG_GETARG_POINTER(0);
+	StringInfoData buf;
+
+	if (!AggCheckCallContext(fcinfo, NULL))
+		elog(ERROR, "gpuagg_hll_serialize called in non-aggregate context");
+	hll_flush(state);
+	pq_begintypsend(&buf);
+	pq_sendint32(&buf, state->nsparse);
+	if (state->nsparse > 0)
+	{
+		for (int i = 0; i < state->capacity; i++)
+			if (state->sparse[i])
+				pq_sendint32(&buf, state->sparse[i]);
+	}
+	if (state->nsparse < 0)
+		pq_sendbytes(&buf, (char *) state->dense, GPUAGG_HLL_REGISTERS);
+	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
+}
+
+Datum
+gpuagg_hll_deserialize(PG_FUNCTION_ARGS)
+{
+	bytea	   *bytes;
+	HllState   *state;
+	StringInfoData buf;
+	int			n;
+
+	if (!AggCheckCallContext(fcinfo, NULL))
+		elog(ERROR, "gpuagg_hll_deserialize called in non-aggregate context");
+	bytes = PG_GETARG_BYTEA_PP(0);
+	initStringInfo(&buf);
+	appendBinaryStringInfo(&buf, VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));
+	state = hll_new(CurrentMemoryContext);
+	n = (int) pq_getmsgint(&buf, 4);
+	for (int i = 0; i < n; i++)
+	{
+		uint32		entry = pq_getmsgint(&buf, 4);
+
+		hll_raise(state, entry >> 8, entry & 0xFF);
+	}
+	if (n < 0)
+	{
+		hll_make_dense(state);
+		pq_copymsgbytes(&buf, (char *) state->dense, GPUAGG_HLL_REGISTERS);
+	}
+	pq_getmsgend(&buf);
+	PG_RETURN_POINTER(state);
+}
+
+Datum
+gpuagg_hll_final(PG_FUNCTION_ARGS)
+{
+	HllState   *state = PG_ARGISNULL(0) ? NULL : (HllState *) PG_GETARG_POINTER(0);
+	int			counts[GPUAGG_HLL_MAX_RANK + 1];
+
+	if (state == NULL)
+		PG_RETURN_INT64(0);
+	hll_count_ranks(state, counts);
+	PG_RETURN_INT64((int64) rint(gpuagg_hll_estimate(counts)));
+}

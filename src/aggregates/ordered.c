@@ -1,0 +1,358 @@
+/*
+ * ordered.c
+ *	  Aggregates whose operator does not commute, as ordinary aggregates:
+ *	  gpu_max_subarray_sum, gpu_longest_run, gpu_longest_ascending_run,
+ *	  gpu_compose_linear and gpu_matrix_product.
+ *
+ * Call them with ORDER BY: rows are folded in the order they arrive.  They have
+ * no combine function, because a parallel plan does not keep the order.
+ * States live in the aggregate's context.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "utils/array.h"
+#include "utils/datum.h"
+#include "utils/float.h"
+
+#include "aggregates/argtype.h"
+#include "common/compat.h"
+#include "aggregates/matrix.h"
+#include "operators/monoid.h"
+
+PG_FUNCTION_INFO_V1(gpuagg_maxsub_int8_transfn);
+PG_FUNCTION_INFO_V1(gpuagg_maxsub_int8_final);
+PG_FUNCTION_INFO_V1(gpuagg_maxsub_float8_transfn);
+PG_FUNCTION_INFO_V1(gpuagg_maxsub_float8_final);
+PG_FUNCTION_INFO_V1(gpuagg_longest_run_transfn);
+PG_FUNCTION_INFO_V1(gpuagg_longest_run_final);
+PG_FUNCTION_INFO_V1(gpuagg_longest_ascending_transfn);
+PG_FUNCTION_INFO_V1(gpuagg_longest_ascending_final);
+PG_FUNCTION_INFO_V1(gpuagg_compose_linear_transfn);
+PG_FUNCTION_INFO_V1(gpuagg_compose_linear_final);
+PG_FUNCTION_INFO_V1(gpuagg_matrix_product_transfn);
+PG_FUNCTION_INFO_V1(gpuagg_matrix_product_final);
+
+/* The aggregate's state in argument 0, or a new one of zeros at its first call. */
+static void *
+ordered_state(FunctionCallInfo fcinfo, Size size)
+{
+	MemoryContext cxt;
+
+	if (!AggCheckCallContext(fcinfo, &cxt))
+		elog(ERROR, "aggregate function called in non-aggregate context");
+	if (PG_ARGISNULL(0))
+		return MemoryContextAllocZero(cxt, size);
+	return PG_GETARG_POINTER(0);
+}
+
+/* ---- maximum subarray sum ---------------------------------------------- */
+
+/*
+ * NULLs are skipped; the empty subarray counts as 0; no row at all gives NULL.
+ * The monoid's state tells overflow, see maxsub_i64 in monoid.h.
+ */
+Datum
+gpuagg_maxsub_int8_transfn(PG_FUNCTION_ARGS)
+{
+	gpuagg_maxsub_i64 *state;
+
+	if (PG_ARGISNULL(1))
+	{
+		if (PG_ARGISNULL(0))
+			PG_RETURN_NULL();
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	}
+	state = ordered_state(fcinfo, sizeof(gpuagg_maxsub_i64));
+	*state = maxsub_i64_step(*state, PG_GETARG_INT64(1));
+	PG_RETURN_POINTER(state);
+}
+
+Datum
+gpuagg_maxsub_int8_final(PG_FUNCTION_ARGS)
+{
+	gpuagg_maxsub_i64 *state;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	state = (gpuagg_maxsub_i64 *) PG_GETARG_POINTER(0);
+	if (state->best < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("bigint out of range")));
+	PG_RETURN_INT64(state->best);
+}
+
+Datum
+gpuagg_maxsub_float8_transfn(PG_FUNCTION_ARGS)
+{
+	gpuagg_maxsub_f64 *state;
+
+	if (PG_ARGISNULL(1))
+	{
+		if (PG_ARGISNULL(0))
+			PG_RETURN_NULL();
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	}
+	state = ordered_state(fcinfo, sizeof(gpuagg_maxsub_f64));
+	*state = maxsub_f64_step(*state, PG_GETARG_FLOAT8(1));
+	PG_RETURN_POINTER(state);
+}
+
+Datum
+gpuagg_maxsub_float8_final(PG_FUNCTION_ARGS)
+{
+	double		best;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	best = maxsub_f64_best(*(gpuagg_maxsub_f64 *) PG_GETARG_POINTER(0));
+	if (isinf(best) && ((gpuagg_maxsub_f64 *) PG_GETARG_POINTER(0))->flags == 0)
+		float_overflow_error();
+	PG_RETURN_FLOAT8(best);
+}
+
+/* ---- runs --------------------------------------------------------------- */
+
+/* A NULL condition is not true and ends a run; no row at all gives NULL. */
+Datum
+gpuagg_longest_run_transfn(PG_FUNCTION_ARGS)
+{
+	gpuagg_run *state = ordered_state(fcinfo, sizeof(gpuagg_run));
+	bool		holds = !PG_ARGISNULL(1) && PG_GETARG_BOOL(1);
+
+	*state = longest_run_step(*state, holds);
+	PG_RETURN_POINTER(state);
+}
+
+Datum
+gpuagg_longest_run_final(PG_FUNCTION_ARGS)
+{
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	PG_RETURN_INT64(((gpuagg_run *) PG_GETARG_POINTER(0))->best);
+}
+
+/*
+ * Any type with a btree order; strictly ascending.  NULL compares with nothing:
+ * it ends a run and is in none.
+ */
+typedef struct AscendingState
+{
+	int64		current;
+	int64		best;
+	Datum		last;			/* if current > 0 */
+} AscendingState;
+
+Datum
+gpuagg_longest_ascending_transfn(PG_FUNCTION_ARGS)
+{
+	AscendingState *state = ordered_state(fcinfo, sizeof(AscendingState));
+	TypeCacheEntry *type = fcinfo->flinfo->fn_extra;
+	Datum		x = PG_GETARG_DATUM(1);
+	bool		ascends;
+	MemoryContext cxt;
+
+	if (type == NULL)
+	{
+		type = argtype_comparable(get_fn_expr_argtype(fcinfo->flinfo, 1));
+		fcinfo->flinfo->fn_extra = type;
+	}
+	ascends = state->current > 0 && !PG_ARGISNULL(1) &&
+		DatumGetInt32(FunctionCall2Coll(&type->cmp_proc_finfo, PG_GET_COLLATION(),
+										state->last, x)) < 0;
+	if (!type->typbyval && state->current > 0)
+		pfree(DatumGetPointer(state->last));
+	if (PG_ARGISNULL(1))
+		state->current = 0;
+	else
+	{
+		AggCheckCallContext(fcinfo, &cxt);
+		if (type->typbyval)
+			state->last = x;
+		else
+		{
+			MemoryContext old = MemoryContextSwitchTo(cxt);
+
+			state->last = datumCopy(x, false, type->typlen);
+			MemoryContextSwitchTo(old);
+		}
+		state->current = ascends ? state->current + 1 : 1;
+		state->best = Max(state->best, state->current);
+	}
+	PG_RETURN_POINTER(state);
+}
+
+Datum
+gpuagg_longest_ascending_final(PG_FUNCTION_ARGS)
+{
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	PG_RETURN_INT64(((AscendingState *) PG_GETARG_POINTER(0))->best);
+}
+
+/* ---- linear maps and matrices ------------------------------------------- */
+
+/* Rows in which a or b is NULL are skipped. */
+Datum
+gpuagg_compose_linear_transfn(PG_FUNCTION_ARGS)
+{
+	gpuagg_f64x2 *state;
+	gpuagg_f64x2 in;
+
+	if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
+	{
+		if (PG_ARGISNULL(0))
+			PG_RETURN_NULL();
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	}
+	in.x = PG_GETARG_FLOAT8(1);
+	in.y = PG_GETARG_FLOAT8(2);
+	state = ordered_state(fcinfo, sizeof(gpuagg_f64x2));
+	*state = PG_ARGISNULL(0) ? in : linear_step(*state, in);
+	PG_RETURN_POINTER(state);
+}
+
+static ArrayType *
+float8_array(const double *values, int ndim, int *dims)
+{
+	int			lbs[2] = {1, 1};
+	int			n = ndim == 2 ? dims[0] * dims[1] : dims[0];
+	Datum	   *elems = palloc(sizeof(Datum) * n);
+
+	for (int i = 0; i < n; i++)
+		elems[i] = Float8GetDatum(values[i]);
+	return construct_md_array(elems, NULL, ndim, dims, lbs, FLOAT8OID, sizeof(float8),
+							  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE);
+}
+
+Datum
+gpuagg_compose_linear_final(PG_FUNCTION_ARGS)
+{
+	gpuagg_f64x2 *state;
+	double		values[2];
+	int			dims[1] = {2};
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	state = (gpuagg_f64x2 *) PG_GETARG_POINTER(0);
+	values[0] = state->x;
+	values[1] = state->y;
+	PG_RETURN_ARRAYTYPE_P(float8_array(values, 1, dims));
+}
+
+typedef struct MatrixState
+{
+	int			k;
+	union
+	{
+		double		m[MATRIX_MAX * MATRIX_MAX];
+		gpuagg_mat2 m2;
+		gpuagg_mat3 m3;
+		gpuagg_mat4 m4;
+		gpuagg_mat5 m5;
+	}			u;
+} MatrixState;
+
+/* Checks the shape and returns k. */
+static int
+matrix_size(ArrayType *array)
+{
+	int			k;
+
+	if (ARR_NDIM(array) != 2 || ARR_DIMS(array)[0] != ARR_DIMS(array)[1])
+		ereport(ERROR,
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+				 errmsg("matrix must be a square two-dimensional array")));
+	k = ARR_DIMS(array)[0];
+	if (k > MATRIX_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("matrix has %d rows", k),
+				 errdetail("gpu_matrix_product multiplies matrices of at most %d rows.",
+						   MATRIX_MAX)));
+	if (array_contains_nulls(array))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("matrix must not contain nulls")));
+	return k;
+}
+
+int
+matrix_read(Datum value, double *m)
+{
+	ArrayType  *array = DatumGetArrayTypeP(value);
+	int			k = matrix_size(array);
+
+	memcpy(m, ARR_DATA_PTR(array), sizeof(double) * k * k);
+	if ((Pointer) array != DatumGetPointer(value))
+		pfree(array);
+	return k;
+}
+
+Datum
+matrix_datum(const double *m, int size)
+{
+	int			dims[2] = {size, size};
+
+	return PointerGetDatum(float8_array(m, 2, dims));
+}
+
+/* NULL matrices are skipped; the first one fixes the size. */
+Datum
+gpuagg_matrix_product_transfn(PG_FUNCTION_ARGS)
+{
+	MatrixState *state;
+	MatrixState in;
+
+	if (PG_ARGISNULL(1))
+	{
+		if (PG_ARGISNULL(0))
+			PG_RETURN_NULL();
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	}
+	in.k = matrix_read(PG_GETARG_DATUM(1), in.u.m);
+	state = ordered_state(fcinfo, sizeof(MatrixState));
+	if (state->k == 0)
+		*state = in;
+	else if (state->k != in.k)
+		ereport(ERROR,
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+				 errmsg("cannot multiply matrices of different sizes"),
+				 errdetail("A %d by %d matrix follows one of %d by %d.",
+						   in.k, in.k, state->k, state->k)));
+	else
+	{
+		switch (in.k)
+		{
+			case 1:
+				state->u.m[0] *= in.u.m[0];
+				break;
+			case 2:
+				state->u.m2 = mat2_step(state->u.m2, in.u.m2);
+				break;
+			case 3:
+				state->u.m3 = mat3_step(state->u.m3, in.u.m3);
+				break;
+			case 4:
+				state->u.m4 = mat4_step(state->u.m4, in.u.m4);
+				break;
+			default:
+				state->u.m5 = mat5_step(state->u.m5, in.u.m5);
+				break;
+		}
+	}
+	PG_RETURN_POINTER(state);
+}
+
+Datum
+gpuagg_matrix_product_final(PG_FUNCTION_ARGS)
+{
+	MatrixState *state;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	state = (MatrixState *) PG_GETARG_POINTER(0);
+	PG_RETURN_DATUM(matrix_datum(state->u.m, state->k));
+}

@@ -1,0 +1,123 @@
+/*
+ * arena.h
+ *	  Copies of by-reference values that live as long as one batch.
+ *
+ * One chunk is filled from the start for each batch; what does not fit goes to a
+ * context that is reset with it.
+ */
+#ifndef GPUAGG_ARENA_H
+#define GPUAGG_ARENA_H
+
+#include "postgres.h"
+
+#include "utils/datum.h"
+#include "utils/memutils.h"
+
+#include "batch.h"
+#include "common/compat.h"
+
+#ifndef __SANITIZE_ADDRESS__
+#define ARENA_CHUNK (256 * 1024)
+#else
+/* nothing fits: each value is a chunk of its own, whose use after arena_reset is reported */
+#define ARENA_CHUNK 0
+#endif
+
+typedef struct Arena
+{
+	char	   *chunk;			/* or NULL until a value comes */
+	size_t		used;
+	MemoryContext parent;
+	MemoryContext overflow;
+	bool		overflowed;
+	size_t		bytes;			/* of the values, as they are once detoasted */
+} Arena;
+
+static inline void
+arena_init(Arena *arena, MemoryContext parent)
+{
+	memset(arena, 0, sizeof(*arena));
+	arena->parent = parent;
+	arena->overflow = AllocSetContextCreate(parent, "gpuagg batch", ALLOCSET_DEFAULT_SIZES);
+}
+
+static inline void
+arena_reset(Arena *arena)
+{
+	arena->used = 0;
+	arena->bytes = 0;
+	if (arena->overflowed)
+		MemoryContextReset(arena->overflow);
+	arena->overflowed = false;
+}
+
+static inline void *
+arena_alloc(Arena *arena, size_t size)
+{
+	char	   *result;
+
+	if (unlikely(arena->chunk == NULL))
+		arena->chunk = MemoryContextAlloc(arena->parent, ARENA_CHUNK);
+	if (unlikely(arena->used + size > ARENA_CHUNK))
+	{
+		arena->overflowed = true;
+		return MemoryContextAlloc(arena->overflow, size);
+	}
+	result = arena->chunk + arena->used;
+	arena->used += MAXALIGN(size);
+	return result;
+}
+
+/* A copy of a varlena that is out of line, compressed or expanded. */
+static pg_noinline pg_attribute_unused() Datum
+arena_copy_toasted(Arena *arena, Datum value)
+{
+	char	   *pointer = DatumGetPointer(value);
+	char	   *copy;
+
+	arena->bytes += datum_bytes(value, -1);
+	if (VARATT_IS_EXTERNAL(pointer) && !VARATT_IS_EXTERNAL_ONDISK(pointer))
+	{
+		/* expanded or indirect: points to memory that may go away */
+		MemoryContext old = MemoryContextSwitchTo(arena->overflow);
+
+		arena->overflowed = true;
+		value = VARATT_IS_EXTERNAL_EXPANDED(pointer) ? datumCopy(value, false, -1) :
+			PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
+		MemoryContextSwitchTo(old);
+		return value;
+	}
+	copy = arena_alloc(arena, VARSIZE_ANY(pointer));
+	memcpy(copy, pointer, VARSIZE_ANY(pointer));
+	return PointerGetDatum(copy);
+}
+
+/*
+ * A copy of a by-reference value, flat, but a toast pointer where it is one.
+ * Whoever reads the batch may detoast it, so that counts as well.
+ */
+static inline Datum
+arena_copy(Arena *arena, Datum value, int16 typlen)
+{
+	char	   *pointer = DatumGetPointer(value);
+	char	   *copy;
+	size_t		size;
+
+	if (typlen == -1)
+	{
+		if (VARATT_IS_1B(pointer) && !VARATT_IS_1B_E(pointer))
+			size = VARSIZE_1B(pointer);
+		else if (likely(VARATT_IS_4B_U(pointer)))
+			size = VARSIZE_4B(pointer);
+		else
+			return arena_copy_toasted(arena, value);
+	}
+	else
+		size = datum_bytes(value, typlen);
+	arena->bytes += size;
+	copy = arena_alloc(arena, size);
+	memcpy(copy, pointer, size);
+	return PointerGetDatum(copy);
+}
+
+#endif							/* GPUAGG_ARENA_H */

@@ -1,0 +1,88 @@
+/*
+ * column_writer.c
+ *	  Writes SQL values into a column of a batch; see column_writer.h.
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "utils/datum.h"
+#include "utils/memutils.h"
+
+#include "columns/column_writer.h"
+
+/* Column arrays are aligned for vector loads and 128-bit integers. */
+#define COLUMN_ALIGN 64
+
+static void *
+alloc_column(size_t size)
+{
+	return (void *) TYPEALIGN(COLUMN_ALIGN, palloc0(size + COLUMN_ALIGN));
+}
+
+void
+column_writer_init(ColumnWriter *writer, Column *col, const ColumnSpec *spec, int capacity,
+				   Arena *arena)
+{
+	col->type = spec->type;
+	col->scale = spec->scale;
+	col->values = alloc_column((size_t) capacity * column_width(spec->type));
+	writer->col = col;
+	writer->capacity = capacity;
+	writer->typlen = spec->typlen;
+	writer->typbyval = spec->typbyval;
+	writer->arena = arena;
+	writer->cxt = CurrentMemoryContext;
+	writer->validity = palloc0(BITMAP_WORDS(capacity) * sizeof(uint64));
+}
+
+/* Points an odd row to its value, which stays the caller's. */
+static void
+set_unrepresentable(ColumnWriter *writer, int row, Datum value)
+{
+	Column	   *col = writer->col;
+	size_t		bytes = BITMAP_WORDS(writer->capacity) * sizeof(uint64);
+
+	if (col->unrepresentable == NULL)
+	{
+		if (writer->unrepresentable == NULL)
+		{
+			writer->unrepresentable = MemoryContextAlloc(writer->cxt, bytes);
+			col->unrepresentable_values = MemoryContextAllocZero(writer->cxt,
+													 writer->capacity * sizeof(Datum));
+		}
+		memset(writer->unrepresentable, 0, bytes);
+		col->unrepresentable = writer->unrepresentable;
+	}
+	bitmap_set(col->unrepresentable, row);
+	col->unrepresentable_values[row] = value;
+}
+
+void
+column_write_unrepresentable(ColumnWriter *writer, int row, Datum value)
+{
+	set_unrepresentable(writer, row, arena_copy(writer->arena, value, -1));
+}
+
+void
+column_write_constant(ColumnWriter *writer, ExprState *constant, ExprContext *econtext)
+{
+	Column	   *col = writer->col;
+	bool		isnull;
+	Datum		value = ExecEvalExprSwitchContext(constant, econtext, &isnull);
+
+	if (!isnull && !writer->typbyval)
+	{
+		MemoryContext old = MemoryContextSwitchTo(writer->cxt);
+
+		value = writer->typlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
+			datumCopy(value, false, writer->typlen);
+		MemoryContextSwitchTo(old);
+	}
+	for (int row = 0; row < writer->capacity; row++)
+	{
+		if (isnull)
+			column_write_null(writer, row);
+		else if (!column_store(col->type, col->scale, col->values, row, value))
+			set_unrepresentable(writer, row, value);
+	}
+}

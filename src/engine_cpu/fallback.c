@@ -1,0 +1,394 @@
+/*
+ * fallback.c
+ *	  Aggregates run by their own transition functions, as nodeAgg.c runs them.
+ *
+ * States live in an ExprContext's per-tuple memory, which transition functions
+ * find through a stand-in AggState.  Grouped input needs three contexts: one
+ * for the group carried over from the batch before, one for the group that may
+ * be carried over to the next, one for those in between; so finished groups
+ * are freed while the open one stays.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "executor/nodeAgg.h"
+#include "utils/datum.h"
+#include "utils/expandeddatum.h"
+#include "utils/fmgroids.h"
+#include "utils/memutils.h"
+
+#include "engine_cpu/engine_cpu.h"
+
+typedef struct FallbackCall
+{
+	AggStatePerTransData pertrans;
+	FunctionCallInfo trans;
+	FunctionCallInfo combine;
+	FunctionCallInfo serial;
+	FunctionCallInfo deserial;
+} FallbackCall;
+
+struct FallbackWork
+{
+	const AggSpec *spec;
+	AggState   *aggstate;
+	ExprContext *temp;			/* per input row */
+	ExprContext *states;
+	ExprContext *carry[2];		/* segmented: of row 0, of the last row */
+	FallbackCall    *calls;
+};
+
+static FunctionCallInfo
+prepare_call(FallbackWork *work, const FmgrInfo *function, int nargs, Oid collation)
+{
+	FunctionCallInfo fcinfo = palloc0(SizeForFunctionCallInfo(nargs));
+
+	InitFunctionCallInfoData(*fcinfo, unconstify(FmgrInfo *, function), nargs, collation,
+							 (Node *) work->aggstate, NULL);
+	return fcinfo;
+}
+
+FallbackWork *
+fallbacks_create(const AggSpec *spec, MemoryContext cxt)
+{
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	FallbackWork    *work = palloc0(sizeof(FallbackWork));
+
+	work->spec = spec;
+	work->aggstate = makeNode(AggState);
+	work->temp = CreateStandaloneExprContext();
+	work->states = CreateStandaloneExprContext();
+	work->carry[0] = CreateStandaloneExprContext();
+	work->carry[1] = CreateStandaloneExprContext();
+	work->aggstate->tmpcontext = work->temp;
+	work->aggstate->curaggcontext = work->states;
+	work->calls = palloc0(spec->nfallbacks * sizeof(FallbackCall));
+	for (int o = 0; o < spec->nfallbacks; o++)
+	{
+		const FallbackAgg *fallback = &spec->fallbacks[o];
+		FallbackCall    *call = &work->calls[o];
+
+		call->pertrans.aggref = fallback->aggref;
+		call->trans = prepare_call(work, &fallback->transfn, fallback->nargs + 1, fallback->collation);
+		call->combine = prepare_call(work, &fallback->combinefn, 2, fallback->collation);
+		call->serial = prepare_call(work, &fallback->serialfn, 1, InvalidOid);
+		call->deserial = prepare_call(work, &fallback->deserialfn, 2, InvalidOid);
+	}
+	MemoryContextSwitchTo(old);
+	return work;
+}
+
+/* An initial state; a by-reference one is copied when first used. */
+static void
+init_state(const FallbackAgg *fallback, FallbackState *state)
+{
+	state->value = fallback->initval;
+	state->isnull = fallback->initnull;
+	state->notrans = fallback->initnull;
+	state->fresh = true;
+	state->combined = false;
+}
+
+void
+fallbacks_init_row(void *arg, char *row)
+{
+	GroupTable *table = arg;
+	FallbackState   *states = group_fallbacks(table, row);
+
+	for (int o = 0; o < table->spec->nfallbacks; o++)
+		init_state(&table->spec->fallbacks[o], &states[o]);
+}
+
+/* Where the states of a row live. */
+static ExprContext *
+states_context(FallbackWork *work, const GroupTable *table, uint32 at)
+{
+	if (table->mode != TABLE_SEGMENTED)
+		return work->states;
+	if (at == 0)
+		return work->carry[0];
+	if (at == (table->ngroups - 1) * table->row_cells)
+		return work->carry[1];
+	return work->states;
+}
+
+/* A by-reference transition value that is not yet in the states' context. */
+static Datum
+keep_value(const FallbackAgg *fallback, MemoryContext cxt, Datum value, bool isnull, const FallbackState *state)
+{
+	if (!isnull)
+	{
+		MemoryContext old = MemoryContextSwitchTo(cxt);
+
+		if (!(DatumIsReadWriteExpandedObject(value, false, fallback->translen) &&
+			  MemoryContextGetParent(DatumGetEOHP(value)->eoh_context) == cxt))
+			value = datumCopy(value, fallback->transbyval, fallback->translen);
+		MemoryContextSwitchTo(old);
+	}
+	else
+		value = (Datum) 0;
+	if (!state->isnull)
+	{
+		if (DatumIsReadWriteExpandedObject(state->value, false, fallback->translen))
+			DeleteExpandedObject(state->value);
+		else
+			pfree(DatumGetPointer(state->value));
+	}
+	return value;
+}
+
+/* One transition (or combination): arguments after the first are set. */
+static void
+advance(FallbackWork *work, int o, FunctionCallInfo fcinfo, ExprContext *states, FallbackState *state)
+{
+	const FallbackAgg *fallback = &work->spec->fallbacks[o];
+	MemoryContext cxt = states->ecxt_per_tuple_memory;
+	MemoryContext old;
+	Datum		value;
+
+	if (state->fresh)
+	{
+		old = MemoryContextSwitchTo(cxt);
+		if (!state->isnull)
+			state->value = datumCopy(state->value, fallback->transbyval, fallback->translen);
+		MemoryContextSwitchTo(old);
+		state->fresh = false;
+	}
+	if (fcinfo->flinfo->fn_strict)
+	{
+		for (int a = 1; a < fcinfo->nargs; a++)
+			if (fcinfo->args[a].isnull)
+				return;
+		if (state->notrans)
+		{
+			old = MemoryContextSwitchTo(cxt);
+			state->value = datumCopy(fcinfo->args[1].value, fallback->transbyval, fallback->translen);
+			MemoryContextSwitchTo(old);
+			state->isnull = false;
+			state->notrans = false;
+			return;
+		}
+		if (state->isnull)
+			return;
+	}
+	work->aggstate->curaggcontext = states;
+	work->aggstate->curpertrans = &work->calls[o].pertrans;
+	old = MemoryContextSwitchTo(work->temp->ecxt_per_tuple_memory);
+	fcinfo->args[0].value = state->value;
+	fcinfo->args[0].isnull = state->isnull;
+	fcinfo->isnull = false;
+	value = FunctionCallInvoke(fcinfo);
+	if (!fallback->transbyval && DatumGetPointer(value) != DatumGetPointer(state->value))
+		value = keep_value(fallback, cxt, value, fcinfo->isnull, state);
+	state->value = value;
+	state->isnull = fcinfo->isnull;
+	MemoryContextSwitchTo(old);
+	ResetExprContext(work->temp);
+}
+
+/* An argument of a row that counts: they come as Datums, or are numerics of which only the odd ones count. */
+static Datum
+argument(const Column *col, int i)
+{
+	return col->type == COLUMN_DATUM ? ((Datum *) col->values)[i] : col->unrepresentable_values[i];
+}
+
+/* Does row i count for the aggregate? */
+static inline bool
+row_counts(const FallbackAgg *fallback, const Batch *batch, int i)
+{
+	if (fallback->unrepresentable_only)
+	{
+		const Column *col = &batch->cols[fallback->argcol[0]];
+
+		if (column_is_null(col, i) || !column_is_unrepresentable(col, i))
+			return false;
+	}
+	if (fallback->filter >= 0)
+	{
+		const Column *col = &batch->cols[fallback->filter];
+
+		return !column_is_null(col, i) && ((int8 *) col->values)[i] != 0;
+	}
+	return true;
+}
+
+void
+fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch)
+{
+	for (int o = 0; o < work->spec->nfallbacks; o++)
+	{
+		const FallbackAgg *fallback = &work->spec->fallbacks[o];
+		FunctionCallInfo fcinfo = work->calls[o].trans;
+
+		if (fallback->unrepresentable_only && !batch->cols[fallback->argcol[0]].unrepresentable)
+			continue;
+		for (int i = 0; i < batch->nrows; i++)
+		{
+			uint32		at = table->at[i];
+
+			if (at == NO_GROUP || !row_counts(fallback, batch, i))
+				continue;
+			for (int a = 0; a < fallback->nargs; a++)
+			{
+				const Column *col = &batch->cols[fallback->argcol[a]];
+
+				fcinfo->args[a + 1].isnull = column_is_null(col, i);
+				fcinfo->args[a + 1].value = fcinfo->args[a + 1].isnull ? (Datum) 0 : argument(col, i);
+			}
+			advance(work, o, fcinfo, states_context(work, table, at),
+					&group_fallbacks(table, group_row_at(table, at))[o]);
+		}
+	}
+}
+
+/* ---- merging ------------------------------------------------------------ */
+
+/*
+ * May states leave for files and be combined with rows that come later?  That
+ * must not show in a plan that core would not combine states in, so others'
+ * aggregates are not trusted with it, nor the send and receive functions of the
+ * types of which array_agg makes arrays.
+ */
+bool
+fallbacks_spillable(const AggSpec *spec)
+{
+	for (int o = 0; o < spec->nfallbacks; o++)
+	{
+		const FallbackAgg *fallback = &spec->fallbacks[o];
+
+		if (!fallback->builtin || !OidIsValid(fallback->combinefn.fn_oid))
+			return false;
+		if (fallback->transfn.fn_oid == F_ARRAY_AGG_TRANSFN ||
+			fallback->transfn.fn_oid == F_ARRAY_AGG_ARRAY_TRANSFN)
+			return false;
+		if (fallback->transtype == INTERNALOID && (!OidIsValid(fallback->serialfn.fn_oid) ||
+											  !OidIsValid(fallback->deserialfn.fn_oid)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Combines a partial state with a row's.  Core begins with the initial value and
+ * combines one partial state after the other with it.  So a row's state that
+ * came of transitions is the first of these, whatever its transition function
+ * makes of NULLs: one that is NULL leaves the initial value to a strict function.
+ */
+void
+fallbacks_combine(FallbackWork *work, GroupTable *table, char *row, int fallback, Datum value, bool isnull)
+{
+	FunctionCallInfo fcinfo = work->calls[fallback].combine;
+	FallbackState   *state = &group_fallbacks(table, row)[fallback];
+
+	if (!state->combined && !state->fresh && fcinfo->flinfo->fn_strict)
+	{
+		if (!state->isnull)
+			state->notrans = false;
+		else
+			init_state(&work->spec->fallbacks[fallback], state);
+	}
+	state->combined = true;
+	fcinfo->args[1].value = value;
+	fcinfo->args[1].isnull = isnull;
+	advance(work, fallback, fcinfo, work->states, state);
+}
+
+/* The serialized form of an internal state, in temporary memory (fallbacks_end_temp). */
+Datum
+fallbacks_serialize(FallbackWork *work, int fallback, Datum value)
+{
+	FunctionCallInfo fcinfo = work->calls[fallback].serial;
+	MemoryContext old = MemoryContextSwitchTo(work->temp->ecxt_per_tuple_memory);
+	Datum		result;
+
+	work->aggstate->curaggcontext = work->states;
+	work->aggstate->curpertrans = &work->calls[fallback].pertrans;
+	fcinfo->args[0].value = value;
+	fcinfo->args[0].isnull = false;
+	fcinfo->isnull = false;
+	result = FunctionCallInvoke(fcinfo);
+	if (fcinfo->isnull)
+		elog(ERROR, "serialization function %u returned NULL", fcinfo->flinfo->fn_oid);
+	result = PointerGetDatum(PG_DETOAST_DATUM(result));
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+/*
+ * The state of a serialized form.  The result may live in temporary memory, as
+ * in nodeAgg.c: combine functions copy what they keep.
+ */
+Datum
+fallbacks_deserialize(FallbackWork *work, int fallback, Datum bytes)
+{
+	FunctionCallInfo fcinfo = work->calls[fallback].deserial;
+	MemoryContext old = MemoryContextSwitchTo(work->temp->ecxt_per_tuple_memory);
+	Datum		result;
+
+	work->aggstate->curaggcontext = work->states;
+	work->aggstate->curpertrans = &work->calls[fallback].pertrans;
+	fcinfo->args[0].value = bytes;
+	fcinfo->args[0].isnull = false;
+	fcinfo->args[1].value = (Datum) 0;
+	fcinfo->args[1].isnull = true;
+	fcinfo->isnull = false;
+	result = FunctionCallInvoke(fcinfo);
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+MemoryContext
+fallbacks_temp(FallbackWork *work)
+{
+	return work->temp->ecxt_per_tuple_memory;
+}
+
+void
+fallbacks_end_temp(FallbackWork *work)
+{
+	ResetExprContext(work->temp);
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+size_t
+fallbacks_memory(const FallbackWork *work)
+{
+	return MemoryContextMemAllocated(work->states->ecxt_per_tuple_memory, true) +
+		MemoryContextMemAllocated(work->carry[0]->ecxt_per_tuple_memory, true) +
+		MemoryContextMemAllocated(work->carry[1]->ecxt_per_tuple_memory, true);
+}
+
+/* The last of several rows is about to become row 0. */
+void
+fallbacks_carry_last(FallbackWork *work)
+{
+	ExprContext *done = work->carry[0];
+
+	ReScanExprContext(done);
+	ReScanExprContext(work->states);
+	work->carry[0] = work->carry[1];
+	work->carry[1] = done;
+}
+
+void
+fallbacks_reset(FallbackWork *work)
+{
+	ReScanExprContext(work->states);
+	ReScanExprContext(work->carry[0]);
+	ReScanExprContext(work->carry[1]);
+	ReScanExprContext(work->temp);
+}
+
+/* Runs what transition functions registered to be called at the end. */
+void
+fallbacks_end(FallbackWork *work)
+{
+	FreeExprContext(work->states, true);
+	FreeExprContext(work->carry[0], true);
+	FreeExprContext(work->carry[1], true);
+	FreeExprContext(work->temp, true);
+}

@@ -1,0 +1,111 @@
+/*
+ * loops.c
+ *	  The loops over rows and states, one set for each monoid of the list.
+ *
+ * Rows are taken in input order with one state a group, so that float sums are
+ * those of core's serial aggregation bit for bit.
+ */
+#include "postgres.h"
+
+#include "engine_cpu/engine_cpu.h"
+
+const InputKind monoid_input_kind[MONOID_COUNT_OF_IDS] = {
+#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) INPUT_##input_t,
+#include "operators/monoid_list.h"
+#undef MONOID
+};
+
+/* MONOID_COUNT's steps do not depend on the input, which may be NULL. */
+#define INPUT_AT(NAME, input_t, i) (MONOID_##NAME == MONOID_COUNT ? (input_t) {0} : x[i])
+
+/* Error bits of monoids without errors fold away. */
+#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
+static int \
+name##_rows(char *base, const uint32 *at, const void *input, int n) \
+{ \
+	const input_t *x = (const input_t *) input; \
+	int			errors = 0; \
+	for (int i = 0; i < n; i++) \
+	{ \
+		state_t    *state = (state_t *) (base + (size_t) at[i] * 4); \
+		state_t		a = *state; \
+		state_t		r = name##_step(a, INPUT_AT(NAME, input_t, i)); \
+		errors |= name##_error(a, name##_lift(INPUT_AT(NAME, input_t, i)), r); \
+		*state = r; \
+	} \
+	return errors; \
+} \
+static int \
+name##_runs(char *base, const uint32 *at, const uint32 *start, int nruns, const void *input) \
+{ \
+	const input_t *x = (const input_t *) input; \
+	int			errors = 0; \
+	for (int r = 0; r < nruns; r++) \
+	{ \
+		state_t    *state; \
+		state_t		a; \
+		uint32		end = start[r + 1]; \
+		if (at[r] == NO_GROUP) \
+			continue; \
+		state = (state_t *) (base + (size_t) at[r] * 4); \
+		a = *state; \
+		for (uint32 i = start[r]; i < end; i++) \
+		{ \
+			state_t		b = name##_step(a, INPUT_AT(NAME, input_t, i)); \
+			errors |= name##_error(a, name##_lift(INPUT_AT(NAME, input_t, i)), b); \
+			a = b; \
+		} \
+		*state = a; \
+	} \
+	return errors; \
+} \
+static int \
+name##_combine_all(char *to, const char *from, int n) \
+{ \
+	state_t    *a = (state_t *) to; \
+	const state_t *b = (const state_t *) from; \
+	int			errors = 0; \
+	for (int i = 0; i < n; i++) \
+	{ \
+		state_t		r = name##_combine(a[i], b[i]); \
+		errors |= name##_error(a[i], b[i], r); \
+		a[i] = r; \
+	} \
+	return errors; \
+}
+#include "operators/monoid_list.h"
+#undef MONOID
+
+typedef struct Loops
+{
+	int			(*rows) (char *base, const uint32 *at, const void *input, int n);
+	int			(*runs) (char *base, const uint32 *at, const uint32 *start, int nruns,
+						 const void *input);
+	int			(*combine) (char *to, const char *from, int n);
+} Loops;
+
+static const Loops loops[MONOID_COUNT_OF_IDS] = {
+#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
+	{name##_rows, name##_runs, name##_combine_all},
+#include "operators/monoid_list.h"
+#undef MONOID
+};
+
+int
+loop_rows(MonoidId id, char *base, const uint32 *at, const void *input, int n)
+{
+	return loops[id].rows(base, at, input, n);
+}
+
+int
+loop_runs(MonoidId id, char *base, const uint32 *at, const uint32 *start, int nruns,
+		  const void *input)
+{
+	return loops[id].runs(base, at, start, nruns, input);
+}
+
+int
+loop_combine(MonoidId id, char *to, const char *from, int n)
+{
+	return loops[id].combine(to, from, n);
+}

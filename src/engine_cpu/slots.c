@@ -1,0 +1,511 @@
+/*
+ * slots.c
+ *	  Slots of a batch: which rows count, what they contribute, in which bin.
+ *
+ * Where every row counts, the loops run on the batch's own arrays (widened
+ * once a batch if the monoid's input is wider).  Otherwise the rows that count
+ * are selected, and inputs and states gathered, so that the loops stay free of
+ * tests.
+ */
+#include "postgres.h"
+
+#include "port/pg_bitutils.h"
+
+#include "operators/bins.h"
+#include "engine_cpu/engine_cpu.h"
+#include "operators/hll.h"
+
+/* Runs pay when their mean is at least so long. */
+#define MIN_MEAN_RUN 6
+
+/* A column widened to a monoid's input, kept for the slots that follow. */
+typedef struct Widened
+{
+	InputKind	kind;
+	bool		valid;
+	void	   *values;
+} Widened;
+
+struct SlotWork
+{
+	const AggSpec *spec;
+	MemoryContext cxt;
+	int			batch_rows;
+	Widened    *widened;		/* [column] */
+	uint64	   *mask;
+	void	   *input;			/* gathered or paired inputs */
+	uint32	   *at;				/* gathered states, or states by bin */
+	double	   *binned;			/* gathered values to find bins of */
+
+	/* the rows selected last, and for what */
+	uint32	   *selected;
+	int			nselected;
+	int			col[2];
+	int			filter;
+	bool		selection_valid;
+};
+
+SlotWork *
+slots_create(const AggSpec *spec, int batch_rows)
+{
+	SlotWork   *work = palloc0(sizeof(SlotWork));
+	size_t		input_size = sizeof(gpuagg_f64x2);
+
+	work->spec = spec;
+	work->cxt = CurrentMemoryContext;
+	work->batch_rows = batch_rows;
+	work->widened = palloc0(Max(spec->ncols, 1) * sizeof(Widened));
+	work->mask = palloc(BITMAP_WORDS(batch_rows) * sizeof(uint64));
+	work->input = palloc(batch_rows * input_size + 16);
+	work->input = (void *) TYPEALIGN(16, (uintptr_t) work->input);
+	work->at = palloc(batch_rows * sizeof(uint32));
+	work->binned = palloc(batch_rows * sizeof(double));
+	work->selected = palloc(batch_rows * sizeof(uint32));
+	return work;
+}
+
+/* ---- inputs ------------------------------------------------------------- */
+
+#define CONVERT(FROM, TO) \
+	do { \
+		const FROM *v = (const FROM *) col->values; \
+		TO		   *x = (TO *) out; \
+		if (rows) \
+			for (int i = 0; i < n; i++) \
+				x[i] = (TO) v[rows[i]]; \
+		else \
+			for (int i = 0; i < n; i++) \
+				x[i] = (TO) v[i]; \
+		return; \
+	} while (0)
+
+#define CONVERT_INTEGERS(TO) \
+	switch (col->type) \
+	{ \
+		case COLUMN_I8: \
+			CONVERT(int8, TO); \
+		case COLUMN_I16: \
+			CONVERT(int16, TO); \
+		case COLUMN_I32: \
+			CONVERT(int32, TO); \
+		case COLUMN_U32: \
+			CONVERT(uint32, TO); \
+		case COLUMN_I64: \
+			CONVERT(int64, TO); \
+		default: \
+			break; \
+	}
+
+#define CONVERT_FLOATS(TO) \
+	switch (col->type) \
+	{ \
+		case COLUMN_F32: \
+			CONVERT(float, TO); \
+		case COLUMN_F64: \
+			CONVERT(double, TO); \
+		default: \
+			break; \
+	}
+
+/* A float where an operator works on codes: one that orders as its type does. */
+#define CODES_OF(FROM) \
+	do { \
+		const FROM *v = (const FROM *) col->values; \
+		int64	   *x = (int64 *) out; \
+		for (int i = 0; i < n; i++) \
+			x[i] = gpuagg_f64_code((double) v[rows ? rows[i] : i] + 0.0); \
+		return; \
+	} while (0)
+
+#define CONVERT_CODES() \
+	switch (col->type) \
+	{ \
+		case COLUMN_F32: \
+			CODES_OF(float); \
+		case COLUMN_F64: \
+			CODES_OF(double); \
+		default: \
+			break; \
+	}
+
+/* Converts a column to a scalar input type; rows NULL means the first n. */
+static void
+convert_column(const Column *col, InputKind kind, const uint32 *rows, int n, void *out)
+{
+	switch (kind)
+	{
+		case INPUT_int8_t:
+			if (col->type == COLUMN_I8)
+				CONVERT(int8, int8);
+			break;
+		case INPUT_int32_t:
+			CONVERT_INTEGERS(int32);
+			break;
+		case INPUT_uint32_t:
+			CONVERT_INTEGERS(uint32);
+			break;
+		case INPUT_int64_t:
+			CONVERT_INTEGERS(int64);
+			CONVERT_CODES();
+			break;
+		case INPUT_float:
+			CONVERT_FLOATS(float);
+			break;
+		case INPUT_double:
+			CONVERT_FLOATS(double);
+			CONVERT_INTEGERS(double);
+			break;
+		case INPUT_gpuagg_i128:
+			if (col->type == COLUMN_DEC)
+				CONVERT(gpuagg_i128, gpuagg_i128);
+			CONVERT_INTEGERS(gpuagg_i128);
+			break;
+		default:
+			break;
+	}
+	elog(ERROR, "column type %d cannot be monoid input %d", (int) col->type, (int) kind);
+}
+
+static bool
+column_has_kind(ColumnType type, InputKind kind)
+{
+	switch (kind)
+	{
+		case INPUT_int8_t:
+			return type == COLUMN_I8;
+		case INPUT_int32_t:
+			return type == COLUMN_I32;
+		case INPUT_uint32_t:
+			return type == COLUMN_U32 || type == COLUMN_I32;
+		case INPUT_int64_t:
+			return type == COLUMN_I64;
+		case INPUT_float:
+			return type == COLUMN_F32;
+		case INPUT_double:
+			return type == COLUMN_F64;
+		case INPUT_gpuagg_i128:
+			return type == COLUMN_DEC;
+		default:
+			return false;
+	}
+}
+
+/* All rows of a column in the monoid's input type. */
+static const void *
+dense_input(SlotWork *work, const Batch *batch, int c, InputKind kind)
+{
+	const Column *col = &batch->cols[c];
+	Widened    *w = &work->widened[c];
+
+	if (column_has_kind(col->type, kind))
+		return col->values;
+	if (w->valid && w->kind == kind)
+		return w->values;
+	if (!w->values)
+		w->values = MemoryContextAlloc(work->cxt, work->batch_rows * sizeof(gpuagg_i128));
+	convert_column(col, kind, NULL, batch->nrows, w->values);
+	w->kind = kind;
+	w->valid = true;
+	return w->values;
+}
+
+/* Interleaves two columns to pairs of doubles. */
+static void
+pair_doubles(SlotWork *work, const Batch *batch, const int *cols, const uint32 *rows, int n)
+{
+	const double *a = dense_input(work, batch, cols[0], INPUT_double);
+	const double *b = dense_input(work, batch, cols[1], INPUT_double);
+	gpuagg_f64x2 *out = work->input;
+
+	for (int i = 0; i < n; i++)
+	{
+		uint32		row = rows ? rows[i] : i;
+
+		out[i].x = a[row];
+		out[i].y = b[row];
+	}
+}
+
+/* Codes of keys, and of the values that go with them, which keep their -0. */
+#define PAIR_CODES(VALUE_T, CODE) \
+	for (int i = 0; i < n; i++) \
+	{ \
+		uint32		row = rows ? rows[i] : i; \
+		out[i].key = keys[row]; \
+		out[i].value = CODE(((const VALUE_T *) values)[row]); \
+	}
+
+static void
+pair_codes(SlotWork *work, const Batch *batch, const int *cols, const uint32 *rows, int n)
+{
+	const int64 *keys = dense_input(work, batch, cols[0], INPUT_int64_t);
+	ColumnType	type = batch->cols[cols[1]].type;
+	const void *values = batch->cols[cols[1]].values;
+	gpuagg_kv  *out = work->input;
+
+	if (type == COLUMN_F32)
+		PAIR_CODES(float, gpuagg_f64_code)
+	else if (type == COLUMN_F64)
+		PAIR_CODES(double, gpuagg_f64_code)
+	else
+	{
+		values = dense_input(work, batch, cols[1], INPUT_int64_t);
+		PAIR_CODES(int64, (int64))
+	}
+}
+
+/* Codes of a column in which NULLs count, with whether there is a value. */
+static void
+present_codes(SlotWork *work, const Batch *batch, int c, const uint32 *rows, int n)
+{
+	const Column *col = &batch->cols[c];
+	const int64 *codes = dense_input(work, batch, c, INPUT_int64_t);
+	gpuagg_kv  *out = work->input;
+
+	for (int i = 0; i < n; i++)
+	{
+		uint32		row = rows ? rows[i] : i;
+
+		out[i].value = !column_is_null(col, row);
+		out[i].key = out[i].value ? codes[row] : 0;
+	}
+}
+
+/* Booleans in which NULL counts as false. */
+static void
+present_booleans(SlotWork *work, const Column *col, const uint32 *rows, int n)
+{
+	const int8 *v = col->values;
+	int8	   *out = work->input;
+
+	for (int i = 0; i < n; i++)
+	{
+		uint32		row = rows ? rows[i] : i;
+
+		out[i] = !column_is_null(col, row) && v[row] != 0;
+	}
+}
+
+/* The input of the rows in `rows` (NULL: all n), or NULL where none is read. */
+static const void *
+slot_input(SlotWork *work, const Batch *batch, const SlotSpec *slot, const uint32 *rows, int n)
+{
+	InputKind	kind = monoid_input_kind[slot->monoid];
+	int			c = slot->bins.kind == BIN_NONE ? slot->col[0] : slot->col[1];
+
+	if (slot->monoid == MONOID_COUNT || c < 0)
+		return NULL;
+	if (kind == INPUT_gpuagg_f64x2)
+		pair_doubles(work, batch, slot->col, rows, n);
+	else if (slot->monoid == MONOID_LONGEST_ASC)
+		present_codes(work, batch, c, rows, n);
+	else if (kind == INPUT_gpuagg_kv)
+		pair_codes(work, batch, slot->col, rows, n);
+	else if (slot->monoid == MONOID_LONGEST_RUN && batch->cols[c].validity)
+		present_booleans(work, &batch->cols[c], rows, n);
+	else if (!rows)
+		return dense_input(work, batch, c, kind);
+	else
+		convert_column(&batch->cols[c], kind, rows, n, work->input);
+	return work->input;
+}
+
+/* ---- selections --------------------------------------------------------- */
+
+static void
+mask_column(uint64 *mask, const Column *col, int words)
+{
+	if (col->validity)
+		for (int w = 0; w < words; w++)
+			mask[w] &= col->validity[w];
+	if (col->unrepresentable)
+		for (int w = 0; w < words; w++)
+			mask[w] &= ~col->unrepresentable[w];
+}
+
+static void
+mask_filter(uint64 *mask, const Column *col, int nrows)
+{
+	const int8 *v = col->values;
+
+	for (int w = 0; w < BITMAP_WORDS(nrows); w++)
+	{
+		int			n = Min(64, nrows - w * 64);
+		uint64		bits = 0;
+
+		for (int i = 0; i < n; i++)
+			bits |= (uint64) (v[w * 64 + i] != 0) << i;
+		mask[w] &= bits;
+	}
+	if (col->validity)
+		for (int w = 0; w < BITMAP_WORDS(nrows); w++)
+			mask[w] &= col->validity[w];
+}
+
+/* Row numbers of the set bits. */
+static int
+mask_rows(const uint64 *mask, int nrows, uint32 *rows)
+{
+	int			n = 0;
+
+	for (int w = 0; w < BITMAP_WORDS(nrows); w++)
+	{
+		uint64		bits = mask[w];
+
+		if (w == nrows / 64)
+			bits &= (UINT64CONST(1) << (nrows % 64)) - 1;
+		if (bits == PG_UINT64_MAX)
+			for (int i = 0; i < 64; i++)
+				rows[n++] = w * 64 + i;
+		else
+			for (; bits != 0; bits &= bits - 1)
+				rows[n++] = w * 64 + pg_rightmost_one_pos64(bits);
+	}
+	return n;
+}
+
+/* Does every row of the batch count for the slot? */
+static bool
+takes_all(const SlotSpec *slot, const GroupTable *table, const Batch *batch)
+{
+	if (table->nmissing > 0 || slot->filter >= 0)
+		return false;
+	for (int c = 0; c < 2; c++)
+		if (slot->col[c] >= 0 && !slot_takes_nulls(slot) &&
+			(batch->cols[slot->col[c]].validity || batch->cols[slot->col[c]].unrepresentable))
+			return false;
+	return true;
+}
+
+static void
+select_rows(SlotWork *work, const SlotSpec *slot, const GroupTable *table, const Batch *batch)
+{
+	int			words = BITMAP_WORDS(batch->nrows);
+
+	int			col[2] = {-1, -1};	/* whose NULLs do not count */
+
+	for (int c = 0; c < 2 && !slot_takes_nulls(slot); c++)
+		col[c] = slot->col[c];
+	if (work->selection_valid && work->filter == slot->filter &&
+		work->col[0] == col[0] && work->col[1] == col[1])
+		return;
+	memset(work->mask, 0xff, words * sizeof(uint64));
+	for (int c = 0; c < 2; c++)
+		if (col[c] >= 0)
+			mask_column(work->mask, &batch->cols[col[c]], words);
+	if (slot->filter >= 0)
+		mask_filter(work->mask, &batch->cols[slot->filter], batch->nrows);
+	for (int i = 0; i < table->nmissing; i++)
+		bitmap_clear(work->mask, table->missing[i]);
+	work->nselected = mask_rows(work->mask, batch->nrows, work->selected);
+	work->col[0] = col[0];
+	work->col[1] = col[1];
+	work->filter = slot->filter;
+	work->selection_valid = true;
+}
+
+/* ---- bins --------------------------------------------------------------- */
+
+/* work->at: registers of the hashes; work->input: their ranks. */
+static void
+find_registers(SlotWork *work, const Batch *batch, const SlotSpec *slot, const uint32 *rows, int n)
+{
+	const uint64 *hashes = dense_input(work, batch, slot->col[0], INPUT_int64_t);
+	int32	   *ranks = work->input;
+
+	for (int i = 0; i < n; i++)
+	{
+		int			reg,
+					rank;
+
+		gpuagg_bin_hll(hashes[rows ? rows[i] : i], &reg, &rank);
+		work->at[i] = reg * (sizeof(int32) / 4);
+		ranks[i] = rank;
+	}
+}
+
+/* work->at: the states of the rows' bins.  Returns the input, as given or found. */
+static const void *
+find_bins(SlotWork *work, const GroupTable *table, const Batch *batch, const SlotSpec *slot,
+		  const uint32 *rows, int n, const void *input)
+{
+	const BinSpec *bins = &slot->bins;
+	const double *x = NULL;
+	uint32		cells = gpuagg_monoids[slot->monoid].state_size / 4;
+	uint32	   *at = work->at;
+
+	if (bins->kind == BIN_HLL)
+	{
+		find_registers(work, batch, slot, rows, n);
+		input = work->input;
+	}
+	else if (rows)
+	{
+		convert_column(&batch->cols[slot->col[0]], INPUT_double, rows, n, work->binned);
+		x = work->binned;
+	}
+	else
+		x = dense_input(work, batch, slot->col[0], INPUT_double);
+	if (bins->kind == BIN_UNIFORM)
+		for (int i = 0; i < n; i++)
+			at[i] = gpuagg_bin_uniform(x[i], bins->lo, bins->hi, bins->n) * cells;
+	else if (bins->kind == BIN_THRESHOLDS)
+		for (int i = 0; i < n; i++)
+			at[i] = gpuagg_bin_thresholds(x[i], bins->thresholds, bins->n) * cells;
+	for (int i = 0; i < n; i++)
+		at[i] += table->at[rows ? rows[i] : i];
+	return input;
+}
+
+/* ---- reduction ---------------------------------------------------------- */
+
+static int
+reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
+{
+	const SlotSpec *slot = &work->spec->slots[s];
+	char	   *base = table->rows + table->slot_off[s];
+	const uint32 *rows = NULL;
+	int			n = batch->nrows;
+	const void *input;
+
+	if (!takes_all(slot, table, batch))
+	{
+		select_rows(work, slot, table, batch);
+		rows = work->selected;
+		n = work->nselected;
+	}
+	input = slot_input(work, batch, slot, rows, n);
+	if (slot->bins.kind != BIN_NONE)
+	{
+		input = find_bins(work, table, batch, slot, rows, n, input);
+		return loop_rows(slot->monoid, base, work->at, input, n);
+	}
+	if (table->mode == TABLE_SINGLE)
+	{
+		uint32		start[2] = {0, n};
+
+		return loop_runs(slot->monoid, base, table->run_at, start, 1, input);
+	}
+	if (rows)
+	{
+		for (int i = 0; i < n; i++)
+			work->at[i] = table->at[rows[i]];
+		return loop_rows(slot->monoid, base, work->at, input, n);
+	}
+	if (table->nruns > 0 && table->mean_run >= MIN_MEAN_RUN)
+		return loop_runs(slot->monoid, base, table->run_at, table->run_start, table->nruns, input);
+	return loop_rows(slot->monoid, base, table->at, input, n);
+}
+
+int
+slots_reduce(SlotWork *work, GroupTable *table, const Batch *batch)
+{
+	int			errors = 0;
+
+	work->selection_valid = false;
+	for (int c = 0; c < work->spec->ncols; c++)
+		work->widened[c].valid = false;
+	for (int s = 0; s < work->spec->nslots; s++)
+		errors |= reduce_slot(work, table, batch, s);
+	return errors;
+}

@@ -1,0 +1,364 @@
+/*
+ * fill.c
+ *	  Columns of a batch to their arrays in a buffer of the arena.
+ */
+#include "postgres.h"
+
+#include "engine_cuda/query.h"
+#include "aggregates/matrix.h"
+
+/* ---- validity ---- */
+
+/* Appends n bits of src, starting at bit `from`, behind `at` bits of dst. */
+static void
+append_bits(uint64 *dst, uint32 at, const uint64 *src, int from, int n)
+{
+	for (int done = 0; done < n;)
+	{
+		int			d = (at + done) % 64;
+		int			s = (from + done) % 64;
+		int			take = Min(Min(64 - d, 64 - s), n - done);
+		uint64		mask = take == 64 ? ~UINT64CONST(0) : (UINT64CONST(1) << take) - 1;
+		uint64	   *word = &dst[(at + done) / 64];
+
+		*word = (*word & ~(mask << d)) | ((src[(from + done) / 64] >> s & mask) << d);
+		done += take;
+	}
+}
+
+static bool
+has_null(const Column *in, int from, int n)
+{
+	uint64		word;
+
+	if (in->validity == NULL)
+		return false;
+	for (int i = 0; i < n; i += 64)
+	{
+		int			take = Min(64, n - i);
+
+		word = 0;
+		append_bits(&word, 0, in->validity, from + i, take);
+		if (word != (take == 64 ? ~UINT64CONST(0) : (UINT64CONST(1) << take) - 1))
+			return true;
+	}
+	return false;
+}
+
+static void
+fill_validity(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
+{
+	uint64	   *bits = (uint64 *) (buffer + col->validity);
+
+	if (!has_null(in, from, n))
+	{
+		/* ones from here on, in case a NULL comes later in this buffer */
+		if (col->has_nulls)
+		{
+			static const uint64 ones[1] = {~UINT64CONST(0)};
+
+			for (int i = 0; i < n; i += 64)
+				append_bits(bits, rows + i, ones, 0, Min(64, n - i));
+		}
+		return;
+	}
+	if (!col->has_nulls)
+		memset(bits, 0xff, wire_bitmap_bytes(rows));
+	col->has_nulls = true;
+	append_bits(bits, rows, in->validity, from, n);
+}
+
+/* ---- values ---- */
+
+#define RANGE(ctype) \
+	do { \
+		const ctype *v = (const ctype *) in->values + from; \
+		ctype lo = v[0], hi = v[0]; \
+		for (int i = 1; i < n; i++) \
+		{ \
+			lo = v[i] < lo ? v[i] : lo; \
+			hi = v[i] > hi ? v[i] : hi; \
+		} \
+		col->min = Min(col->min, (int64) lo); \
+		col->max = Max(col->max, (int64) hi); \
+	} while (0)
+
+#define RANGE_VALID(ctype) \
+	do { \
+		const ctype *v = (const ctype *) in->values; \
+		for (int i = from; i < from + n; i++) \
+			if (bitmap_get(in->validity, i)) \
+			{ \
+				col->min = Min(col->min, (int64) v[i]); \
+				col->max = Max(col->max, (int64) v[i]); \
+			} \
+	} while (0)
+
+#define RANGE_OF(ctype) \
+	if (in->validity) \
+		RANGE_VALID(ctype); \
+	else \
+		RANGE(ctype)
+
+/* Widens the range of a raw key by these rows. */
+static void
+note_range(CudaColumn *col, const Column *in, int from, int n)
+{
+	switch (col->type)
+	{
+		case WIRE_I8:
+			RANGE_OF(int8);
+			break;
+		case WIRE_I16:
+			RANGE_OF(int16);
+			break;
+		case WIRE_I32:
+			RANGE_OF(int32);
+			break;
+		default:
+			RANGE_OF(int64);
+			break;
+	}
+}
+
+#define CONVERT(from_t, to_t) \
+	do { \
+		const from_t *v = (const from_t *) in->values + from; \
+		to_t *out = (to_t *) (buffer + col->values) + rows; \
+		for (int i = 0; i < n; i++) \
+			out[i] = v[i]; \
+	} while (0)
+
+#define CONVERT_TO(to_t) \
+	switch (in->type) \
+	{ \
+		case COLUMN_I8: CONVERT(int8, to_t); break; \
+		case COLUMN_I16: CONVERT(int16, to_t); break; \
+		case COLUMN_I32: CONVERT(int32, to_t); break; \
+		case COLUMN_U32: CONVERT(uint32, to_t); break; \
+		case COLUMN_I64: CONVERT(int64, to_t); break; \
+		default: elog(ERROR, "unexpected column type %d", (int) in->type); \
+	}
+
+/*
+ * Copies the low halves; false if some value does not fit 64 bits.  What a NULL
+ * row holds is undefined, and of no interest.
+ */
+static bool
+narrow_decimals(int64 *out, const Column *in, int from, int n)
+{
+	const int128 *v = (const int128 *) in->values + from;
+	int64		unrepresentable = 0;		/* not 0: a high half is not the low one's sign */
+
+	if (in->validity == NULL)
+		for (int i = 0; i < n; i++)
+		{
+			out[i] = (int64) v[i];
+			unrepresentable |= (int64) (v[i] >> 64) ^ (out[i] >> 63);
+		}
+	else
+		for (int i = 0; i < n; i++)
+		{
+			out[i] = (int64) v[i];
+			if (bitmap_get(in->validity, from + i))
+				unrepresentable |= (int64) (v[i] >> 64) ^ (out[i] >> 63);
+		}
+	return unrepresentable == 0;
+}
+
+/* 64 bits while they do; then what is there already is widened in place. */
+static void
+fill_decimals(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
+{
+	int64	   *narrow = (int64 *) (buffer + col->values);
+	int128	   *wide = (int128 *) (buffer + col->values);
+
+	if (!col->wide)
+	{
+		if (narrow_decimals(narrow + rows, in, from, n))
+			return;
+		for (int64 j = (int64) rows - 1; j >= 0; j--)
+			wide[j] = narrow[j];
+		col->wide = true;
+	}
+	memcpy(wide + rows, (const int128 *) in->values + from, n * sizeof(int128));
+}
+
+/* Is there a -0 among these floats? */
+static bool
+has_negative_zero(const Column *in, int from, int n)
+{
+	bool		any = false;
+
+	if (in->type == COLUMN_F32)
+	{
+		const uint32 *v = (const uint32 *) in->values + from;
+
+		for (int i = 0; i < n; i++)
+			any |= v[i] == 0x80000000u;
+	}
+	else if (in->type == COLUMN_F64)
+	{
+		const uint64 *v = (const uint64 *) in->values + from;
+
+		for (int i = 0; i < n; i++)
+			any |= v[i] == UINT64CONST(0x8000000000000000);
+	}
+	return any;
+}
+
+bool
+cuda_query_batch_zeros(CudaQuery *query, const Batch *batch)
+{
+	for (int c = 0; c < query->ncols; c++)
+	{
+		CudaColumn *col = &query->cols[c];
+
+		if (col->extreme && has_negative_zero(&batch->cols[col->col], 0, batch->nrows))
+			col->negative_zero = true;
+	}
+	return cuda_query_zeros(query);
+}
+
+static bool
+travels_as_is(const CudaColumn *col, const Column *in)
+{
+	return col->travel == TRAVEL_VALUES && in->type != COLUMN_DEC &&
+		cuda_native_type(in->type) == col->type;
+}
+
+static void
+fill_values(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
+{
+	int			width = wire_width(col->type);
+	char	   *to = buffer + col->values + (size_t) rows * width;
+	char	   *values = (char *) in->values + (size_t) from * width;
+
+	if (in->type == COLUMN_DEC)
+		fill_decimals(col, buffer, rows, in, from, n);
+	else if (travels_as_is(col, in))
+	{
+		if (values != to)
+			memcpy(to, values, (size_t) n * width);
+	}
+	else if (col->type == WIRE_I64)
+		CONVERT_TO(int64)
+	else
+		CONVERT_TO(double)
+	if (col->key >= 0)
+		note_range(col, in, from, n);
+	if (col->extreme && has_negative_zero(in, from, n))
+		col->negative_zero = true;
+	fill_validity(col, buffer, rows, in, from, n);
+}
+
+#define CODES_OF(from_t, expr) \
+	do { \
+		const from_t *v = (const from_t *) in->values + from; \
+		for (int i = 0; i < n; i++) \
+		{ \
+			double		x = v[i]; \
+			out[i] = gpuagg_f64_code(expr); \
+		} \
+	} while (0)
+
+static void
+fill_codes(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
+{
+	int64	   *out = (int64 *) (buffer + col->values) + rows;
+	bool		keys = col->travel == TRAVEL_KEY_CODES;
+
+	if (in->type == COLUMN_F32 && keys)
+		CODES_OF(float, x + 0.0);
+	else if (in->type == COLUMN_F32)
+		CODES_OF(float, x);
+	else if (keys)
+		CODES_OF(double, x + 0.0);
+	else
+		CODES_OF(double, x);
+	fill_validity(col, buffer, rows, in, from, n);
+}
+
+static void
+fill_matrices(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
+{
+	const Datum *v = (const Datum *) in->values + from;
+	int			width = wire_width(col->type);
+	double		m[MATRIX_MAX * MATRIX_MAX];
+
+	for (int i = 0; i < n; i++)
+	{
+		if (column_is_null(in, from + i))
+			continue;
+		if (matrix_read(v[i], m) != 2 + (int) col->type - WIRE_MAT2)
+			col->sizes_differ = true;
+		else
+			memcpy(buffer + col->values + (size_t) (rows + i) * width, m, width);
+	}
+	fill_validity(col, buffer, rows, in, from, n);
+}
+
+static void
+fill_filter(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
+{
+	const int8 *v = (const int8 *) in->values + from;
+	int8	   *out = (int8 *) buffer + col->values + rows;
+
+	if (in->validity == NULL)
+		memcpy(out, v, n);
+	else
+		for (int i = 0; i < n; i++)
+			out[i] = bitmap_get(in->validity, from + i) && v[i];
+}
+
+void
+cuda_query_bind_buffers(const CudaQuery *query, char *buffer, uint32 rows, Batch *batch)
+{
+	for (int c = 0; c < batch->ncols; c++)
+		if (batch->cols[c].memory)
+			batch->cols[c].values = batch->cols[c].memory;
+	for (int c = 0; c < query->ncols && buffer; c++)
+	{
+		const CudaColumn *col = &query->cols[c];
+		Column	   *out = &batch->cols[col->col];
+
+		if (out->memory && travels_as_is(col, out))
+			out->values = buffer + col->values + (size_t) rows * wire_width(col->type);
+	}
+}
+
+void
+cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const Batch *batch, int from, int n)
+{
+	for (int c = 0; c < query->ncols; c++)
+	{
+		CudaColumn *col = &query->cols[c];
+		const Column *in = &batch->cols[col->col];
+
+		switch (col->travel)
+		{
+			case TRAVEL_VALUES:
+				fill_values(col, buffer, rows, in, from, n);
+				break;
+			case TRAVEL_CODES:
+				memcpy(buffer + col->values + rows * sizeof(int32), col->codes + from,
+					   n * sizeof(int32));
+				col->min = 0;
+				col->max = dictionary_size(col->dict) - 1;
+				break;
+			case TRAVEL_FILTER:
+				fill_filter(col, buffer, rows, in, from, n);
+				break;
+			case TRAVEL_PRESENCE:
+				fill_validity(col, buffer, rows, in, from, n);
+				break;
+			case TRAVEL_KEY_CODES:
+			case TRAVEL_VALUE_CODES:
+				fill_codes(col, buffer, rows, in, from, n);
+				break;
+			case TRAVEL_MATRIX:
+				fill_matrices(col, buffer, rows, in, from, n);
+				break;
+		}
+	}
+}

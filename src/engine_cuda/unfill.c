@@ -1,0 +1,228 @@
+/*
+ * unfill.c
+ *	  Rows of a buffer of the arena as a batch again, for the CPU engine: those
+ *	  that the GPU server had no room for.
+ *
+ * cuda_fill.c backwards.  A column of the batch may travel in several forms; it
+ * is read from the one that lost the least.  What did get lost is what no operator
+ * of the query reads: values of which only the validity counts, floats that an
+ * integer becomes anyway.
+ */
+#include "postgres.h"
+
+#include "engine_cuda/query.h"
+
+/* How good a form is to read a column's values from: 0 is best. */
+static int
+form_rank(const CudaColumn *col, ColumnType type)
+{
+	switch (col->travel)
+	{
+		case TRAVEL_VALUES:
+			if ((WireType) cuda_native_type(type) == col->type)
+				return 0;
+			return col->type == WIRE_I64 ? 1 : 5;
+		case TRAVEL_CODES:
+			return 2;
+		case TRAVEL_VALUE_CODES:
+			return 3;
+		case TRAVEL_KEY_CODES:
+			return 4;
+		case TRAVEL_FILTER:
+			return 6;
+		default:
+			return 7;
+	}
+}
+
+/* Among the query's columns, the one to read spec column c from; -1: none. */
+static int
+best_form(const CudaQuery *query, int c)
+{
+	ColumnType	type = query->spec->cols[c].type;
+	int			best = -1;
+
+	for (int i = 0; i < query->ncols; i++)
+		if (query->cols[i].col == c &&
+			(best < 0 || form_rank(&query->cols[i], type) < form_rank(&query->cols[best], type)))
+			best = i;
+	return best;
+}
+
+/* The validity of spec column c, if some form of it has one. */
+static uint64 *
+read_validity(const CudaQuery *query, int c, const char *buffer, const WireBatch *wire, int from, int n)
+{
+	for (int i = 0; i < query->ncols; i++)
+		if (query->cols[i].col == c && wire->cols[i].validity != WIRE_NO_ARRAY)
+		{
+			uint64	   *bits = palloc(BITMAP_WORDS(n) * sizeof(uint64));
+
+			Assert(from % 64 == 0);
+			memcpy(bits, buffer + wire->cols[i].validity + from / 8, BITMAP_WORDS(n) * sizeof(uint64));
+			if (n % 64 != 0)
+				bits[n / 64] &= (UINT64CONST(1) << n % 64) - 1;
+			return bits;
+		}
+	return NULL;
+}
+
+#define CONVERT(to_t, from_t, expr) \
+	do { \
+		const from_t *v = (const from_t *) values; \
+		for (int i = 0; i < n; i++) \
+		{ \
+			from_t		x = v[i]; \
+			((to_t *) out->values)[i] = (to_t) (expr); \
+		} \
+	} while (0)
+
+/* The integer that became this double; of large ones, one that becomes it as well. */
+static int64
+integer_of(double x)
+{
+	return x >= 9223372036854775808.0 ? PG_INT64_MAX : (int64) x;
+}
+
+static void
+narrow(Column *out, const char *values, WireType type, int n)
+{
+	switch (out->type)
+	{
+		case COLUMN_I8:
+			CONVERT(int8, double, x);
+			break;
+		case COLUMN_I16:
+			CONVERT(int16, double, x);
+			break;
+		case COLUMN_I32:
+			CONVERT(int32, double, x);
+			break;
+		case COLUMN_U32:
+			if (type == WIRE_I64)
+				CONVERT(uint32, int64, x);
+			else
+				CONVERT(uint32, double, x);
+			break;
+		case COLUMN_I64:
+			CONVERT(int64, double, integer_of(x));
+			break;
+		default:
+			elog(ERROR, "unexpected column type %d", (int) out->type);
+	}
+}
+
+/* Dictionary codes, of which one may stand for NULL. */
+static void
+read_codes(const Dictionary *dict, const int32 *codes, int n, Column *out)
+{
+	uint64	   *bits = palloc0(BITMAP_WORDS(n) * sizeof(uint64));
+
+	for (int i = 0; i < n; i++)
+	{
+		bool		isnull;
+		Datum		value = dictionary_value(dict, codes[i], &isnull);
+
+		if (isnull)
+			continue;
+		bitmap_set(bits, i);
+		switch (out->type)
+		{
+			case COLUMN_I64:
+				((int64 *) out->values)[i] = DatumGetInt64(value);
+				break;
+			case COLUMN_F32:
+				((float *) out->values)[i] = DatumGetFloat4(value);
+				break;
+			case COLUMN_F64:
+				((double *) out->values)[i] = DatumGetFloat8(value);
+				break;
+			case COLUMN_DATUM:
+				((Datum *) out->values)[i] = value;
+				break;
+			default:
+				elog(ERROR, "unexpected column type %d", (int) out->type);
+		}
+	}
+	out->validity = bits;
+}
+
+static void
+read_values(const CudaColumn *col, const char *values, WireType type, int n, Column *out)
+{
+	switch (col->travel)
+	{
+		case TRAVEL_VALUES:
+			if (out->type == COLUMN_DEC && type == WIRE_I64)
+				CONVERT(int128, int64, x);
+			else if ((WireType) cuda_native_type(out->type) == type)
+				memcpy(out->values, values, (size_t) n * wire_width(type));
+			else
+				narrow(out, values, type, n);
+			break;
+		case TRAVEL_CODES:
+			read_codes(col->dict, (const int32 *) values, n, out);
+			break;
+		case TRAVEL_KEY_CODES:
+		case TRAVEL_VALUE_CODES:
+			if (out->type == COLUMN_F32)
+				CONVERT(float, int64, gpuagg_code_f64(x));
+			else
+				CONVERT(double, int64, gpuagg_code_f64(x));
+			break;
+		case TRAVEL_FILTER:
+			memcpy(out->values, values, n);
+			break;
+		case TRAVEL_PRESENCE:
+			break;
+		case TRAVEL_MATRIX:
+			elog(ERROR, "matrices are not read back");
+	}
+}
+
+/*
+ * Some value of a column of which only the validity travelled.  No operator reads it,
+ * but a spill of the rows copies it.
+ */
+static void
+put_some_value(const ColumnSpec *spec, int n, Datum *out)
+{
+	char	   *value;
+
+	if (spec->typbyval)
+		return;
+	value = palloc0(spec->typlen == -1 ? VARHDRSZ : spec->typlen == -2 ? 1 : spec->typlen);
+	if (spec->typlen == -1)
+		SET_VARSIZE(value, VARHDRSZ);
+	for (int i = 0; i < n; i++)
+		out[i] = PointerGetDatum(value);
+}
+
+void
+cuda_query_unfill(const CudaQuery *query, const char *buffer, const WireBatch *wire, int from, int n,
+				  Batch *out)
+{
+	const AggSpec *spec = query->spec;
+
+	out->nrows = out->capacity = n;
+	out->ncols = spec->ncols;
+	out->cols = palloc0(spec->ncols * sizeof(Column));
+	for (int c = 0; c < spec->ncols; c++)
+	{
+		Column	   *col = &out->cols[c];
+		int			i = best_form(query, c);
+
+		col->type = spec->cols[c].type;
+		col->scale = spec->cols[c].scale;
+		col->values = palloc0((size_t) n * column_width(col->type));
+		col->validity = read_validity(query, c, buffer, wire, from, n);
+		if (i < 0)
+			col->validity = palloc0(BITMAP_WORDS(n) * sizeof(uint64));
+		else if (wire->cols[i].values != WIRE_NO_ARRAY)
+			read_values(&query->cols[i],
+						buffer + wire->cols[i].values + (size_t) from * wire_width(wire->cols[i].type),
+						wire->cols[i].type, n, col);
+		else if (col->type == COLUMN_DATUM)
+			put_some_value(&spec->cols[c], n, col->values);
+	}
+}

@@ -1,0 +1,160 @@
+/*
+ * bucket.c
+ *	  width_bucket(float8, lo, hi, n) with constant bounds as a vector operation.
+ *
+ * Core has changed how it rounds, in minor releases as well, so the server at
+ * hand is asked which formula it has; and that is used only if it gives core's
+ * answer for values around every boundary of bins that is probed, else core is
+ * called for each row.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_type.h"
+#include "nodes/primnodes.h"
+#include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
+
+#include "expr/expr.h"
+
+#define MAX_PROBES 500
+
+/*
+ * Older releases multiply first, add 1 and truncate; newer ones divide
+ * first, truncate, see to it that x < hi is not rounded up to hi, and add 1.
+ */
+typedef enum BucketFormula
+{
+	BUCKET_PRODUCT,
+	BUCKET_QUOTIENT
+} BucketFormula;
+
+typedef struct BucketOp
+{
+	double		lo,
+				hi;
+	int			n;
+	BucketFormula formula;
+} BucketOp;
+
+/* The bucket of a finite x, and some number for any other; without branches, so that loops vectorize. */
+static inline int32
+bucket(const BucketOp *b, double x, BucketFormula formula)
+{
+	double		span = b->hi - b->lo;
+	double		n = b->n;
+	double		r;
+
+	if (formula == BUCKET_PRODUCT)
+		r = n * (x - b->lo) / span + 1;
+	else
+	{
+		r = n * ((x - b->lo) / span);
+		r = r < n - 1 ? r : n - 1;
+		r = r > 0 ? r : 0;
+		r = (double) (int32) r + 1;
+	}
+	r = x < b->lo ? 0 : r;
+	r = x < b->hi ? r : n + 1;
+	return (int32) r;
+}
+
+static inline uint8
+bucket_rows(const BucketOp *b, const double *x, BucketFormula formula, int32 *restrict r,
+			uint8 *restrict fallback, int n)
+{
+	uint8		any = 0;
+
+	for (int i = 0; i < n; i++)
+		r[i] = bucket(b, x[i], formula);
+	for (int i = 0; i < n; i++)
+	{
+		fallback[i] = !(x[i] - x[i] == 0);
+		any |= fallback[i];
+	}
+	return any;
+}
+
+static void
+run_bucket(const ExprOp *op, int n)
+{
+	const BucketOp *b = op->data;
+	uint8		fallback[EXPR_ROWS];
+	uint8		any;
+
+	if (b->formula == BUCKET_PRODUCT)
+		any = bucket_rows(b, op->a->values, BUCKET_PRODUCT, op->r->values, fallback, n);
+	else
+		any = bucket_rows(b, op->a->values, BUCKET_QUOTIENT, op->r->values, fallback, n);
+	expr_strict(op->r, op->a, NULL, n);
+	if (any)
+		expr_mark_fallback(op->r, fallback, n);
+}
+
+static int32
+core_bucket(double x, double lo, double hi, int n)
+{
+	return DatumGetInt32(DirectFunctionCall4(width_bucket_float8, Float8GetDatum(x),
+											 Float8GetDatum(lo), Float8GetDatum(hi),
+											 Int32GetDatum(n)));
+}
+
+/* Just below 1, adding 1 rounds up to 2. */
+static BucketFormula
+core_formula(void)
+{
+	return core_bucket(nextafter(1, 0), 0, 1, 1) == 2 ? BUCKET_PRODUCT : BUCKET_QUOTIENT;
+}
+
+/* Does the formula agree with core at the boundaries of bins and around them? */
+static bool
+agrees(const BucketOp *b)
+{
+	for (int i = 0; i <= MAX_PROBES; i++)
+	{
+		int			bin = (int) ((double) b->n * i / MAX_PROBES);
+		double		x = b->lo + (b->hi - b->lo) * bin / b->n;
+
+		for (int side = -1; side <= 1; side++)
+		{
+			double		probe = side == 0 ? x : nextafter(x, side * HUGE_VAL);
+
+			if (core_bucket(probe, b->lo, b->hi, b->n) != bucket(b, probe, b->formula))
+				return false;
+		}
+	}
+	return true;
+}
+
+Vec *
+expr_compile_bucket(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
+{
+	BucketOp	b;
+	BucketOp   *data;
+	Vec		   *a,
+			   *r;
+
+	if (funcid != F_WIDTH_BUCKET_FLOAT8_FLOAT8_FLOAT8_INT4)
+		return NULL;
+	for (int i = 1; i < 4; i++)
+		if (!IsA(list_nth(args, i), Const) || ((Const *) list_nth(args, i))->constisnull)
+			return NULL;
+	b.lo = DatumGetFloat8(((Const *) lsecond(args))->constvalue);
+	b.hi = DatumGetFloat8(((Const *) lthird(args))->constvalue);
+	b.n = DatumGetInt32(((Const *) lfourth(args))->constvalue);
+	if (b.n < 1 || b.n == PG_INT32_MAX || !(b.lo < b.hi) || !isfinite(b.lo) || !isfinite(b.hi) ||
+		!isfinite(b.hi - b.lo) || !isfinite(b.n * (b.hi - b.lo)))
+		return NULL;
+	b.formula = core_formula();
+	if (!agrees(&b))
+		return NULL;
+	a = expr_compile_as(set, linitial(args), COLUMN_F64, stage);
+	if (a == NULL)
+		return NULL;
+	data = palloc(sizeof(BucketOp));
+	*data = b;
+	r = expr_new_vec(set, COLUMN_I32, 0, INT4OID, expr, stage);
+	expr_emit(set, stage, run_bucket, r, a, NULL, NULL, data);
+	return r;
+}

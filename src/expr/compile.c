@@ -1,0 +1,809 @@
+/*
+ * compile.c
+ *	  From SQL expressions to vector operations.
+ *
+ * Compilation never fails loudly: what has no vector form returns NULL, and
+ * the root is left to core; so is one whose vectors would take more than
+ * EXPR_MEMORY, and one nested too deeply for the stack.  Equal subexpressions are
+ * computed once (expr_share.c), across roots and stages: every operation is total
+ * and runs over all rows, so an expression may be shared out of a branch of CASE
+ * as well.
+ *
+ * Functions without a row in expr_ops.h are called row by row (expr_run_core),
+ * for the rows for which core would call them: inside AND, OR, CASE and the like
+ * a mask (set->mask) says which these are, so that no error is raised that core
+ * does not raise.  The other rows ask, and nobody listens.  An initplan is run by
+ * core for the first row that needs it; rows before that ask as well.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_collation.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "common/compat.h"
+#include "expr/expr.h"
+#include "expr/time_fields.h"
+#include "spec.h"
+
+ExprSet *
+expr_set_create(PlanState *parent, TupleDesc desc, int nstages, ExprSubplans *subplans)
+{
+	ExprSet    *set = palloc0(sizeof(ExprSet));
+
+	set->parent = parent;
+	set->desc = desc;
+	set->cxt = CurrentMemoryContext;
+	set->page_cxt = AllocSetContextCreate(set->cxt, "gpuagg page", ALLOCSET_DEFAULT_SIZES);
+	set->const_cxt = AllocSetContextCreate(set->cxt, "gpuagg constants", ALLOCSET_SMALL_SIZES);
+	set->subplans = subplans;
+	set->nstages = nstages;
+	set->stages = palloc0(nstages * sizeof(ExprStage));
+	for (int i = 0; i < nstages; i++)
+		set->stages[i].tail = &set->stages[i].ops;
+	return set;
+}
+
+void *
+expr_alloc(size_t size)
+{
+	return (void *) CACHELINEALIGN(palloc0(size + PG_CACHE_LINE_SIZE));
+}
+
+Vec *
+expr_new_vec(ExprSet *set, ColumnType type, int16 scale, Oid typid, Expr *expr, int stage)
+{
+	Vec		   *vec = palloc0(sizeof(Vec));
+
+	vec->type = type;
+	vec->scale = scale;
+	vec->typid = typid;
+	vec->expr = expr;
+	vec->stage = vec->last_stage = stage;
+	vec->mask = set->mask;
+	vec->values = expr_alloc(EXPR_ROWS * column_width(type));
+	vec->state = palloc0(EXPR_ROWS);
+	vec->next = set->vecs;
+	set->vecs = vec;
+	set->bytes += EXPR_ROWS * (column_width(type) + 1);
+	if (expr)
+		expr_share(set, vec);
+	return vec;
+}
+
+static void
+use_vec(Vec *vec, int stage)
+{
+	if (vec && vec->last_stage < stage)
+		vec->last_stage = stage;
+}
+
+ExprOp *
+expr_emit(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Vec *r, Vec *a, Vec *b,
+		  Vec *c, void *data)
+{
+	ExprOp	   *op = palloc0(sizeof(ExprOp));
+
+	op->run = run;
+	op->r = r;
+	op->a = a;
+	op->b = b;
+	op->c = c;
+	op->data = data;
+	op->set = set;
+	r->masked |= (a && a->masked) || (b && b->masked) || (c && c->masked);
+	use_vec(a, stage);
+	use_vec(b, stage);
+	use_vec(c, stage);
+	*set->stages[stage].tail = op;
+	set->stages[stage].tail = &op->next;
+	return op;
+}
+
+/* A boolean vector, computed by run. */
+Vec *
+expr_emit_bool(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Expr *expr, Vec *a,
+			   Vec *b, Vec *c, void *data)
+{
+	Vec		   *r = expr_new_vec(set, COLUMN_I8, 0, BOOLOID, expr, stage);
+
+	expr_emit(set, stage, run, r, a, b, c, data);
+	return r;
+}
+
+Vec *
+expr_column(ExprSet *set, AttrNumber attno, ColumnType type, int16 scale, int stage)
+{
+	Form_pg_attribute att = TupleDescAttr(set->desc, attno - 1);
+	Vec		   *vec = expr_find_column(set, attno, type, scale);
+
+	if (vec == NULL)
+	{
+		vec = expr_new_vec(set, type, scale, att->atttypid, NULL, stage);
+		vec->attno = attno;
+		/* there are only so many columns, and no root can do without its own */
+		set->bytes -= EXPR_ROWS * (column_width(type) + 1);
+		expr_share(set, vec);
+	}
+	use_vec(vec, stage);
+	return vec;
+}
+
+/* ---- conditions -------------------------------------------------------------- */
+
+/* What is compiled next is evaluated by core where cond is one of `accept`; the mask so far. */
+static ExprMask *
+push_mask(ExprSet *set, const Vec *cond, int accept)
+{
+	ExprMask   *outer = set->mask;
+	ExprMask   *mask = palloc0(sizeof(ExprMask));
+
+	mask->outer = outer;
+	mask->cond = cond;
+	mask->accept = accept;
+	set->mask = mask;
+	return outer;
+}
+
+/* The rows of the current mask as booleans; NULL: all. */
+static Vec *
+mask_vec(ExprSet *set, ExprMask *mask, int stage)
+{
+	if (mask == NULL || mask->vec)
+		return mask ? mask->vec : NULL;
+	mask->vec = expr_new_vec(set, COLUMN_I8, 0, BOOLOID, NULL, stage);
+	expr_emit(set, stage, expr_run_mask, mask->vec, mask_vec(set, unconstify(ExprMask *, mask->outer), stage),
+			  unconstify(Vec *, mask->cond), NULL, mask);
+	return mask->vec;
+}
+
+/* The end of a CASE or the like: what it does not look at does not matter if core always comes here. */
+static Vec *
+end_masks(ExprSet *set, ExprMask *outer, Vec *result)
+{
+	set->mask = outer;
+	if (result && outer == NULL)
+		result->masked = false;
+	return result;
+}
+
+/* ---- constants ------------------------------------------------------------- */
+
+static Vec *
+compile_constant(ExprSet *set, Expr *expr, int stage)
+{
+	Oid			typid = exprType((Node *) expr);
+	int16		scale = 0;
+	ColumnType	type;
+	Vec		   *vec;
+
+	if (typid == NUMERICOID && expr_decimal_shape((Node *) expr, &scale))
+		type = COLUMN_DEC;
+	else
+		type = spec_column_type(typid, -1, &scale);
+	vec = expr_new_vec(set, type, scale, typid, expr, stage);
+	vec->constant = true;
+	vec->source = expr_core_state(set, expr);
+	if (IsA(expr, Const) || (IsA(expr, Param) && ((Param *) expr)->paramkind == PARAM_EXTERN))
+		return vec;
+	if (IsA(expr, Param))
+	{
+		vec->lazy = true;
+		expr_empty(vec);
+		expr_emit(set, stage, expr_run_param, vec, NULL, NULL, NULL, expr);
+	}
+	else if (set->mask)
+	{
+		vec->lazy = vec->masked = true;
+		expr_empty(vec);
+		expr_emit(set, stage, expr_run_lazy, vec, mask_vec(set, set->mask, stage), NULL, NULL,
+				  NULL);
+	}
+	return vec;
+}
+
+/* ---- functions and operators ----------------------------------------------- */
+
+bool
+expr_deterministic(Oid collation)
+{
+	return collation == InvalidOid || collation == C_COLLATION_OID ||
+		collation == DEFAULT_COLLATION_OID || get_collation_isdeterministic(collation);
+}
+
+bool
+expr_is_text_equality(Oid funcid)
+{
+	return funcid == F_TEXTEQ || funcid == F_TEXTNE || funcid == F_BPCHAREQ || funcid == F_BPCHARNE;
+}
+
+const ExprFunction *
+expr_find_function(Oid funcid)
+{
+	for (int i = 0; i < expr_nfunctions; i++)
+		if (expr_functions[i].funcid == funcid)
+			return &expr_functions[i];
+	return NULL;
+}
+
+/* The operation for a function over arguments of the types that it declares, or NULL. */
+static const ExprFunction *
+find_operation(Oid funcid, int nargs, Vec **args)
+{
+	const ExprFunction *f = expr_find_function(funcid);
+
+	if (f == NULL || f->nargs != nargs)
+		return NULL;
+	for (int i = 0; i < nargs; i++)
+		if (args[i]->type != f->args[i])
+			return NULL;
+	return f;
+}
+
+/* Row by row through core's function manager. */
+static Vec *
+compile_core_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs, Vec **args,
+				  int stage)
+{
+	Oid			typid = exprType((Node *) expr);
+	ExprCoreCall *call;
+	ColumnType	type;
+	int16		scale;
+	Vec		   *r;
+
+	if (expression_returns_set((Node *) expr) || !func_strict(funcid) ||
+		func_volatile(funcid) == PROVOLATILE_VOLATILE || get_typtype(typid) == TYPTYPE_PSEUDO)
+		return NULL;
+	if (typid == NUMERICOID && expr_decimal_shape((Node *) expr, &scale))
+		type = COLUMN_DEC;
+	else
+		type = spec_column_type(typid, -1, &scale);
+	call = palloc0(sizeof(ExprCoreCall));
+	call->args = palloc(nargs * sizeof(Vec *));
+	memcpy(call->args, args, nargs * sizeof(Vec *));
+	for (int i = 0; i < nargs; i++)
+		use_vec(args[i], stage);
+	fmgr_info(funcid, &call->flinfo);
+	fmgr_info_set_expr((Node *) expr, &call->flinfo);
+	call->fcinfo = palloc0(SizeForFunctionCallInfo(nargs));
+	InitFunctionCallInfoData(*call->fcinfo, &call->flinfo, nargs, collation, NULL, NULL);
+	call->counted = pgstat_track_functions > call->flinfo.fn_stats;
+	r = expr_new_vec(set, type, scale, typid, expr, stage);
+	for (int i = 0; i < nargs; i++)
+		r->masked |= args[i]->masked;
+	r->masked |= set->mask != NULL;
+	expr_emit(set, stage, expr_run_core, r, NULL, NULL, mask_vec(set, set->mask, stage), call);
+	return r;
+}
+
+/* A call of funcid over compiled arguments; expr is only for sharing and result types. */
+static Vec *
+compile_call_of(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs, Vec **args,
+				int stage)
+{
+	const ExprFunction *f;
+	Vec		   *r;
+
+	if ((f = find_operation(funcid, nargs, args)) != NULL)
+	{
+		r = expr_new_vec(set, f->result, 0, InvalidOid, expr, stage);
+		expr_emit(set, stage, f->run, r, args[0], nargs > 1 ? args[1] : NULL, NULL, NULL);
+		return r;
+	}
+	if (expr_is_text_equality(funcid) && expr_deterministic(collation) &&
+		args[0]->type == COLUMN_DATUM && args[1]->type == COLUMN_DATUM)
+	{
+		Oid		   *func = palloc(sizeof(Oid));
+
+		*func = funcid;
+		return expr_emit_bool(set, stage, expr_run_text_equal, expr, args[0], args[1], NULL, func);
+	}
+	return NULL;
+}
+
+static Vec *
+compile_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, int stage)
+{
+	int			nargs = list_length(args);
+	Vec		   *vecs[FUNC_MAX_ARGS];
+	Vec		   *r;
+	int			i = 0;
+	ListCell   *lc;
+
+	if (nargs == 0 || nargs > FUNC_MAX_ARGS)
+		return NULL;
+	r = expr_compile_decimal(set, funcid, expr, args, stage);
+	if (r == NULL)
+		r = expr_compile_time(set, funcid, expr, args, stage);
+	if (r == NULL)
+		r = expr_compile_bucket(set, funcid, expr, args, stage);
+	if (r == NULL)
+		r = expr_compile_like(set, funcid, collation, expr, args, stage);
+	if (r != NULL)
+		return r;
+	foreach(lc, args)
+	{
+		vecs[i] = expr_compile(set, lfirst(lc), stage);
+		if (vecs[i++] == NULL)
+			return NULL;
+	}
+	r = compile_call_of(set, funcid, collation, expr, nargs, vecs, stage);
+	if (r == NULL)
+		r = compile_core_call(set, funcid, collation, expr, nargs, vecs, stage);
+	return r;
+}
+
+/* ---- logic, CASE and the like ---------------------------------------------- */
+
+static Vec *
+compile_bool(ExprSet *set, BoolExpr *expr, int stage)
+{
+	ExprMask   *outer = set->mask;
+	int			accept = (expr->boolop == AND_EXPR ? MASK_TRUE : MASK_FALSE) | MASK_NULL;
+	Vec		   *acc = NULL;
+	ListCell   *lc;
+
+	foreach(lc, expr->args)
+	{
+		Vec		   *vec;
+
+		if (acc)
+			push_mask(set, acc, accept);
+		vec = expr_compile(set, lfirst(lc), stage);
+		set->mask = outer;
+		if (vec == NULL || vec->type != COLUMN_I8)
+			return NULL;
+		if (expr->boolop == NOT_EXPR)
+			return expr_emit_bool(set, stage, expr_run_not, (Expr *) expr, vec, NULL, NULL, NULL);
+		if (acc == NULL)
+			acc = vec;
+		else
+			acc = expr_emit_bool(set, stage, expr->boolop == AND_EXPR ? expr_run_and : expr_run_or,
+								 lnext(expr->args, lc) ? NULL : (Expr *) expr, acc, vec, NULL, NULL);
+	}
+	return end_masks(set, outer, acc);
+}
+
+static bool
+same_shape(const Vec *a, const Vec *b)
+{
+	return a->type == b->type && a->scale == b->scale;
+}
+
+/* A vector of the same type as another. */
+static Vec *
+new_like(ExprSet *set, const Vec *a, Expr *expr, int stage)
+{
+	return expr_new_vec(set, a->type, a->scale, a->typid, expr, stage);
+}
+
+/* A branch of CASE that is NULL, or ELSE where there is none: of another branch's type and scale. */
+static Vec *
+null_like(ExprSet *set, const Vec *a, CaseExpr *expr, int stage)
+{
+	Vec		   *vec = new_like(set, a, NULL, stage);
+
+	vec->constant = true;
+	vec->source = expr_core_state(set, (Expr *) makeNullConst(expr->casetype, -1,
+															  expr->casecollid));
+	return vec;
+}
+
+static bool
+is_null(Expr *expr)
+{
+	return expr == NULL || (IsA(expr, Const) && ((Const *) expr)->constisnull);
+}
+
+static Vec *
+compile_case(ExprSet *set, CaseExpr *expr, int stage)
+{
+	Vec		   *saved = set->case_value;
+	ExprMask   *outer = set->mask;
+	int			n = list_length(expr->args);
+	Vec		  **whens = palloc(n * sizeof(Vec *));
+	Vec		  **thens = palloc(n * sizeof(Vec *));
+	Vec		   *like = NULL;		/* a branch that is not NULL */
+	Vec		   *result = NULL;
+
+	if (expr->arg && (set->case_value = expr_compile(set, expr->arg, stage)) == NULL)
+	{
+		set->case_value = saved;
+		return NULL;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		CaseWhen   *when = list_nth(expr->args, i);
+		ExprMask   *before;
+
+		whens[i] = expr_compile(set, when->expr, stage);
+		if (whens[i] == NULL || whens[i]->type != COLUMN_I8)
+			goto done;
+		before = push_mask(set, whens[i], MASK_TRUE);
+		thens[i] = NULL;
+		if (!is_null(when->result) &&
+			(like = thens[i] = expr_compile(set, when->result, stage)) == NULL)
+			goto done;
+		set->mask = before;
+		push_mask(set, whens[i], MASK_FALSE | MASK_NULL);
+	}
+	if (!is_null(expr->defresult) &&
+		(like = expr_compile(set, expr->defresult, stage)) == NULL)
+		goto done;
+	if (like)
+		result = is_null(expr->defresult) ? null_like(set, like, expr, stage) : like;
+	for (int i = n - 1; result && i >= 0; i--)
+	{
+		Vec		   *r;
+
+		if (thens[i] == NULL)
+			thens[i] = null_like(set, like, expr, stage);
+		if (!same_shape(thens[i], result))
+		{
+			result = NULL;
+			break;
+		}
+		r = new_like(set, thens[i], i == 0 && !expr_facts(set, (Expr *) expr).case_value ?
+					 (Expr *) expr : NULL, stage);
+		expr_emit(set, stage, expr_run_select, r, whens[i], thens[i], result, NULL);
+		result = r;
+	}
+done:
+	set->case_value = saved;
+	return end_masks(set, outer, result);
+}
+
+static Vec *
+compile_coalesce(ExprSet *set, CoalesceExpr *expr, int stage)
+{
+	ExprMask   *outer = set->mask;
+	Vec		   *acc = NULL;
+	ListCell   *lc;
+
+	foreach(lc, expr->args)
+	{
+		Vec		   *vec;
+		Vec		   *r;
+
+		if (acc)
+			push_mask(set, acc, MASK_NULL);
+		vec = expr_compile(set, lfirst(lc), stage);
+		set->mask = outer;
+		if (vec == NULL)
+			return NULL;
+		if (acc == NULL)
+		{
+			acc = vec;
+			continue;
+		}
+		if (!same_shape(acc, vec))
+			return NULL;
+		r = new_like(set, acc, lnext(expr->args, lc) ? NULL : (Expr *) expr, stage);
+		expr_emit(set, stage, expr_run_coalesce, r, acc, vec, NULL, NULL);
+		acc = r;
+	}
+	return end_masks(set, outer, acc);
+}
+
+/* The comparison of GREATEST and LEAST over vectors of one type. */
+static Vec *
+compile_replaces(ExprSet *set, MinMaxOp op, Vec *a, Vec *b, Oid typid, int stage)
+{
+	static const struct
+	{
+		Oid			typid,
+					lt,
+					gt;
+	}			funcs[] = {
+		{INT2OID, F_INT2LT, F_INT2GT},
+		{INT4OID, F_INT4LT, F_INT4GT},
+		{INT8OID, F_INT8LT, F_INT8GT},
+		{FLOAT4OID, F_FLOAT4LT, F_FLOAT4GT},
+		{FLOAT8OID, F_FLOAT8LT, F_FLOAT8GT},
+		{DATEOID, F_DATE_LT, F_DATE_GT},
+		{TIMEOID, F_TIME_LT, F_TIME_GT},
+		{TIMESTAMPOID, F_TIMESTAMP_LT, F_TIMESTAMP_GT},
+		{TIMESTAMPTZOID, F_TIMESTAMPTZ_LT, F_TIMESTAMPTZ_GT},
+		{OIDOID, F_OIDLT, F_OIDGT},
+	};
+
+	for (int i = 0; i < lengthof(funcs); i++)
+		if (funcs[i].typid == typid)
+		{
+			Vec		   *args[2] = {a, b};
+
+			return compile_call_of(set, op == IS_GREATEST ? funcs[i].lt : funcs[i].gt,
+								   InvalidOid, NULL, 2, args, stage);
+		}
+	return NULL;
+}
+
+static Vec *
+compile_minmax(ExprSet *set, MinMaxExpr *expr, int stage)
+{
+	Vec		   *acc = NULL;
+	ListCell   *lc;
+
+	foreach(lc, expr->args)
+	{
+		Vec		   *vec = expr_compile(set, lfirst(lc), stage);
+		Vec		   *replaces;
+		Vec		   *r;
+
+		if (vec == NULL)
+			return NULL;
+		if (acc == NULL)
+		{
+			acc = vec;
+			continue;
+		}
+		if (!same_shape(acc, vec))
+			return NULL;
+		replaces = compile_replaces(set, expr->op, acc, vec, expr->minmaxtype, stage);
+		if (replaces == NULL)
+			return NULL;
+		r = new_like(set, acc, lnext(expr->args, lc) ? NULL : (Expr *) expr, stage);
+		expr_emit(set, stage, expr_run_greatest, r, acc, vec, replaces, NULL);
+		acc = r;
+	}
+	return acc;
+}
+
+/* The equality behind NULLIF and IS DISTINCT FROM; only non-NULL rows of it are looked at. */
+static Vec *
+compile_equality(ExprSet *set, OpExpr *op, Vec **a, Vec **b, int stage)
+{
+	OpExpr	   *plain;
+
+	if (list_length(op->args) != 2 || op->opresulttype == InvalidOid)
+		return NULL;
+	*a = expr_compile(set, linitial(op->args), stage);
+	*b = expr_compile(set, lsecond(op->args), stage);
+	if (*a == NULL || *b == NULL)
+		return NULL;
+	plain = makeNode(OpExpr);
+	memcpy(plain, op, sizeof(OpExpr));
+	NodeSetTag(plain, T_OpExpr);
+	plain->opresulttype = BOOLOID;
+	return compile_call(set, plain->opfuncid, plain->inputcollid, (Expr *) plain, plain->args,
+						stage);
+}
+
+static Vec *
+compile_nullif(ExprSet *set, NullIfExpr *expr, int stage)
+{
+	Vec		   *a,
+			   *b,
+			   *equal,
+			   *r;
+
+	equal = compile_equality(set, (OpExpr *) expr, &a, &b, stage);
+	if (equal == NULL || equal->type != COLUMN_I8)
+		return NULL;
+	r = new_like(set, a, (Expr *) expr, stage);
+	expr_emit(set, stage, expr_run_nullif, r, a, equal, NULL, NULL);
+	return r;
+}
+
+static Vec *
+compile_distinct(ExprSet *set, DistinctExpr *expr, int stage)
+{
+	Vec		   *a,
+			   *b,
+			   *equal;
+
+	equal = compile_equality(set, (OpExpr *) expr, &a, &b, stage);
+	if (equal == NULL || equal->type != COLUMN_I8)
+		return NULL;
+	return expr_emit_bool(set, stage, expr_run_distinct, (Expr *) expr, a, b, equal, NULL);
+}
+
+/* ---- all expressions ------------------------------------------------------- */
+
+static Vec *
+compile_var(ExprSet *set, Var *var, int stage)
+{
+	Form_pg_attribute att;
+	ColumnType	type;
+	int16		scale;
+
+	if (var->varattno <= 0)
+		return NULL;			/* system columns and whole rows */
+	att = TupleDescAttr(set->desc, var->varattno - 1);
+	if (att->attisdropped || att->atttypid != var->vartype)
+		return NULL;			/* core will say so */
+	type = spec_column_type(att->atttypid, att->atttypmod, &scale);
+	return expr_column(set, var->varattno, type, scale, stage);
+}
+
+static Vec *
+compile_test(ExprSet *set, Expr *arg, Expr *expr, int stage)
+{
+	Vec		   *a = expr_compile(set, arg, stage);
+
+	if (a == NULL)
+		return NULL;
+	if (IsA(expr, BooleanTest))
+		return expr_emit_bool(set, stage, expr_run_istrue, expr, a, NULL, NULL, expr);
+	return expr_emit_bool(set, stage, expr_run_isnull, expr, a, NULL, NULL,
+						  ((NullTest *) expr)->nulltesttype == IS_NULL ? NULL : expr);
+}
+
+/* Is the column type that of the SQL type? */
+static bool
+suits(const Vec *vec, Oid typid)
+{
+	int16		scale;
+
+	if (vec->type == COLUMN_DEC)
+		return getBaseType(typid) == NUMERICOID;
+	return vec->type == spec_column_type(typid, -1, &scale);
+}
+
+/* A cast that changes no bits, though it may change what they mean: oid to int4, float8 to timestamp. */
+static Vec *
+compile_relabel(ExprSet *set, RelabelType *relabel, int stage)
+{
+	Vec		   *a = expr_compile(set, relabel->arg, stage);
+	Oid			to = getBaseType(relabel->resulttype);
+	int16		scale;
+	Vec		   *r;
+
+	/* of "char", as wide as bool, only some bits are a bool's */
+	if (a == NULL ||
+		(suits(a, to) && (to != BOOLOID || getBaseType(exprType((Node *) relabel->arg)) == to)))
+		return a;
+	if (a->type == COLUMN_DEC)
+		return NULL;
+	r = expr_new_vec(set, spec_column_type(to, -1, &scale), 0, to, (Expr *) relabel, stage);
+	expr_emit(set, stage, expr_run_relabel, r, a, NULL, NULL, NULL);
+	return r;
+}
+
+static Vec *
+compile_node(ExprSet *set, Expr *expr, int stage)
+{
+	switch (nodeTag(expr))
+	{
+		case T_Var:
+			return compile_var(set, (Var *) expr, stage);
+		case T_Const:
+		case T_Param:
+			return compile_constant(set, expr, stage);
+		case T_RelabelType:
+			return compile_relabel(set, (RelabelType *) expr, stage);
+		case T_FuncExpr:
+			{
+				FuncExpr   *f = (FuncExpr *) expr;
+
+				if (f->funcretset || f->funcvariadic)
+					return NULL;
+				return compile_call(set, f->funcid, f->inputcollid, expr, f->args, stage);
+			}
+		case T_OpExpr:
+			{
+				OpExpr	   *op = (OpExpr *) expr;
+
+				return compile_call(set, op->opfuncid, op->inputcollid, expr, op->args, stage);
+			}
+		case T_ScalarArrayOpExpr:
+			return expr_compile_in(set, (ScalarArrayOpExpr *) expr, stage);
+		case T_BoolExpr:
+			return compile_bool(set, (BoolExpr *) expr, stage);
+		case T_NullTest:
+			if (((NullTest *) expr)->argisrow)
+				return NULL;
+			return compile_test(set, ((NullTest *) expr)->arg, expr, stage);
+		case T_BooleanTest:
+			return compile_test(set, ((BooleanTest *) expr)->arg, expr, stage);
+		case T_CaseExpr:
+			return compile_case(set, (CaseExpr *) expr, stage);
+		case T_CaseTestExpr:
+			return set->case_value;
+		case T_CoalesceExpr:
+			return compile_coalesce(set, (CoalesceExpr *) expr, stage);
+		case T_MinMaxExpr:
+			return compile_minmax(set, (MinMaxExpr *) expr, stage);
+		case T_NullIfExpr:
+			return compile_nullif(set, (NullIfExpr *) expr, stage);
+		case T_DistinctExpr:
+			return compile_distinct(set, (DistinctExpr *) expr, stage);
+		default:
+			return NULL;
+	}
+}
+
+Vec *
+expr_compile(ExprSet *set, Expr *expr, int stage)
+{
+	NodeFacts	facts;
+	Vec		   *vec = NULL;
+
+	CHECK_FOR_INTERRUPTS();
+	if (set->failed || stack_is_too_deep())
+	{
+		set->failed = true;
+		return NULL;
+	}
+	facts = expr_facts(set, expr);
+	if (set->case_value == NULL || !facts.case_value)
+	{
+		vec = expr_find(set, expr);
+		if (vec)
+		{
+			use_vec(vec, stage);
+			return vec;
+		}
+		if (!facts.varying && !set->failed)
+			vec = compile_constant(set, expr, stage);
+	}
+	if (vec == NULL && !set->failed)
+		vec = compile_node(set, expr, stage);
+	/* without this one the root has no vector, so its other parts need none */
+	if (vec == NULL || !suits(vec, exprType((Node *) expr)) || set->bytes > EXPR_MEMORY)
+		set->failed = true;
+	return set->failed ? NULL : vec;
+}
+
+Vec *
+expr_compile_as(ExprSet *set, Expr *expr, ColumnType type, int stage)
+{
+	Vec		   *vec = expr_compile(set, expr, stage);
+
+	return vec && vec->type == type ? vec : NULL;
+}
+
+ExprRoot *
+expr_add_column_root(ExprSet *set, Var *var, ColumnType type, int16 scale, int stage)
+{
+	Form_pg_attribute att = TupleDescAttr(set->desc, var->varattno - 1);
+	ExprRoot   *root = palloc0(sizeof(ExprRoot));
+
+	root->expr = (Expr *) var;
+	root->stage = stage;
+	if (!att->attisdropped && att->atttypid == var->vartype)
+		root->vec = expr_column(set, var->varattno, type, scale, stage);
+	return root;
+}
+
+ExprRoot *
+expr_add_root(ExprSet *set, Expr *expr, int stage)
+{
+	ExprRoot   *root = palloc0(sizeof(ExprRoot));
+	ExprOp	  **tail = set->stages[stage].tail;
+	Vec		   *vecs = set->vecs;
+	MemoryContext cxt,
+				old;
+
+	root->expr = expr;
+	root->stage = stage;
+	if (contain_volatile_functions((Node *) expr) || contain_subplans((Node *) expr))
+		return root;
+	/* a context of its own, as what was made of its parts goes if the whole fails */
+	cxt = AllocSetContextCreate(set->cxt, "gpuagg expression", ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(cxt);
+	expr_share_begin(set, expr);
+	root->vec = expr_compile(set, expr, stage);
+	set->mask = NULL;
+	set->case_value = NULL;
+	expr_share_end(set, vecs);
+	MemoryContextSwitchTo(old);
+	if (root->vec)
+	{
+		use_vec(root->vec, stage);
+		return root;
+	}
+	*tail = NULL;
+	set->stages[stage].tail = tail;
+	MemoryContextDelete(cxt);
+	return root;
+}

@@ -1,0 +1,425 @@
+/*
+ * decimal.c
+ *	  Exact numeric arithmetic on 128-bit integers of a scale known beforehand.
+ *
+ * In core, a sum has the larger display scale of its arguments and a product
+ * the sum of theirs, so where columns have a declared scale, that of an
+ * expression is known without looking at a value.  Rows that leave 128 bits,
+ * and odd values, ask core.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/fmgroids.h"
+
+#include "operators/decode_numeric.h"
+#include "expr/expr.h"
+#include "expr/time_fields.h"
+#include "spec.h"
+
+/* Scales beyond this leave too few digits to the left of the point. */
+#define DECIMAL_MAX_SCALE 24
+
+/* ---- scales ---------------------------------------------------------------- */
+
+/* The display scale of a numeric constant that is not odd. */
+static bool
+const_scale(Const *con, int16 *scale)
+{
+	struct varlena *num;
+	gpuagg_i128 value;
+
+	if (con->constisnull)
+		return false;
+	num = PG_DETOAST_DATUM(con->constvalue);
+	for (int s = 0; s <= DECIMAL_MAX_SCALE; s++)
+		if (decode_numeric((uint8_t *) VARDATA_ANY(num), VARSIZE_ANY_EXHDR(num), s, &value))
+		{
+			*scale = s;
+			return true;
+		}
+	return false;
+}
+
+static bool
+const_int4(Node *node, int32 *value)
+{
+	if (!IsA(node, Const) || ((Const *) node)->constisnull)
+		return false;
+	*value = DatumGetInt32(((Const *) node)->constvalue);
+	return true;
+}
+
+static bool
+function_scale(Oid funcid, List *args, int16 *scale)
+{
+	Node	   *first = args ? linitial(args) : NULL;
+	int16		s1,
+				s2;
+	int32		n;
+
+	switch (funcid)
+	{
+		case F_NUMERIC_ADD:
+		case F_NUMERIC_SUB:
+		case F_NUMERIC_MUL:
+			if (!expr_decimal_shape(first, &s1) || !expr_decimal_shape(lsecond(args), &s2))
+				return false;
+			*scale = funcid == F_NUMERIC_MUL ? s1 + s2 : Max(s1, s2);
+			return *scale <= DECIMAL_MAX_SCALE;
+		case F_NUMERIC_UMINUS:
+		case F_NUMERIC_UPLUS:
+		case F_NUMERIC_ABS:
+		case F_ABS_NUMERIC:
+			return expr_decimal_shape(first, scale);
+		case F_NUMERIC_INT2:
+		case F_NUMERIC_INT4:
+		case F_NUMERIC_INT8:
+			*scale = 0;
+			return true;
+		case F_ROUND_NUMERIC_INT4:
+		case F_TRUNC_NUMERIC_INT4:
+			if (!const_int4(lsecond(args), &n) || n > DECIMAL_MAX_SCALE)
+				return false;
+			*scale = Max(n, 0);
+			return true;
+		case F_ROUND_NUMERIC:
+		case F_TRUNC_NUMERIC:
+		case F_CEIL_NUMERIC:
+		case F_CEILING_NUMERIC:
+		case F_FLOOR_NUMERIC:
+			*scale = 0;
+			return true;
+		case F_NUMERIC_NUMERIC_INT4:
+			return const_int4(lsecond(args), &n) &&
+				spec_column_type(NUMERICOID, n, scale) == COLUMN_DEC;
+		default:
+			return expr_extract_scale(funcid, args, scale);
+	}
+}
+
+/* Have all of these that are not NULL one scale?  False if all are. */
+static bool
+common_scale(List *exprs, int16 *scale)
+{
+	ListCell   *lc;
+	int16		s;
+
+	*scale = -1;
+	foreach(lc, exprs)
+	{
+		if (lfirst(lc) == NULL ||
+			(IsA(lfirst(lc), Const) && ((Const *) lfirst(lc))->constisnull))
+			continue;
+		if (!expr_decimal_shape(lfirst(lc), &s) || (*scale >= 0 && *scale != s))
+			return false;
+		*scale = s;
+	}
+	return *scale >= 0;
+}
+
+bool
+expr_decimal_shape(Node *expr, int16 *scale)
+{
+	if (exprType(expr) != NUMERICOID)
+		return false;
+	check_stack_depth();
+	switch (nodeTag(expr))
+	{
+		case T_Var:
+			return spec_column_type(exprType(expr), exprTypmod(expr), scale) == COLUMN_DEC;
+		case T_Const:
+			return ((Const *) expr)->consttype == NUMERICOID && const_scale((Const *) expr, scale);
+		case T_RelabelType:
+			return exprType(expr) == NUMERICOID &&
+				expr_decimal_shape((Node *) ((RelabelType *) expr)->arg, scale);
+		case T_FuncExpr:
+			return function_scale(((FuncExpr *) expr)->funcid, ((FuncExpr *) expr)->args, scale);
+		case T_OpExpr:
+			set_opfuncid((OpExpr *) expr);
+			return function_scale(((OpExpr *) expr)->opfuncid, ((OpExpr *) expr)->args, scale);
+		case T_CaseExpr:
+			{
+				List	   *results = list_make1(((CaseExpr *) expr)->defresult);
+				ListCell   *lc;
+
+				foreach(lc, ((CaseExpr *) expr)->args)
+					results = lappend(results, ((CaseWhen *) lfirst(lc))->result);
+				return common_scale(results, scale);
+			}
+		case T_CoalesceExpr:
+			return common_scale(((CoalesceExpr *) expr)->args, scale);
+		case T_MinMaxExpr:
+			return common_scale(((MinMaxExpr *) expr)->args, scale);
+		case T_NullIfExpr:
+			return expr_decimal_shape(linitial(((NullIfExpr *) expr)->args), scale);
+		default:
+			return false;
+	}
+}
+
+ColumnType
+expr_column_type(Node *expr, int16 *scale)
+{
+	if (exprType(expr) == NUMERICOID && expr_decimal_shape(expr, scale))
+		return COLUMN_DEC;
+	return spec_column_type(exprType(expr), exprTypmod(expr), scale);
+}
+
+/* ---- loops ----------------------------------------------------------------- */
+
+typedef gpuagg_i128 i128;
+
+static i128
+power10(int n)
+{
+	i128		r = 1;
+
+	while (n-- > 0)
+		r *= 10;
+	return r;
+}
+
+/* a * b; returns whether it leaves 128 bits */
+static inline bool
+mul_i128(i128 a, i128 b, i128 *r)
+{
+	if ((int64) a == a && (int64) b == b)
+	{
+		*r = (i128) (int64) a * (int64) b;
+		return false;
+	}
+	return __builtin_mul_overflow(a, b, r);
+}
+
+/* Factors that bring the arguments of an operation to one scale. */
+typedef struct DecimalArgs
+{
+	i128		fa,
+				fb;
+	int			compare;		/* comparisons: bit 0 "<", bit 1 "=", bit 2 ">" */
+} DecimalArgs;
+
+#define DECIMAL_LOOP(...) \
+	const DecimalArgs *d = op->data; \
+	const i128 *as = op->a->values; \
+	const i128 *bs = op->b ? op->b->values : NULL; \
+	uint8		fallback[EXPR_ROWS]; \
+	uint8		any = 0; \
+\
+	(void) d; (void) bs; \
+	for (int i = 0; i < n; i++) \
+	{ \
+		uint8		over = 0; \
+		__VA_ARGS__ \
+		fallback[i] = over; \
+		any |= over; \
+	} \
+	expr_strict(op->r, op->a, op->b, n); \
+	if (any) \
+		expr_mark_fallback(op->r, fallback, n)
+
+static void
+run_add(const ExprOp *op, int n)
+{
+	DECIMAL_LOOP({
+		i128		a, b;
+
+		over |= mul_i128(as[i], d->fa, &a);
+		over |= mul_i128(bs[i], d->fb, &b);
+		over |= __builtin_add_overflow(a, b, &((i128 *) op->r->values)[i]);
+	});
+}
+
+static void
+run_sub(const ExprOp *op, int n)
+{
+	DECIMAL_LOOP({
+		i128		a, b;
+
+		over |= mul_i128(as[i], d->fa, &a);
+		over |= mul_i128(bs[i], d->fb, &b);
+		over |= __builtin_sub_overflow(a, b, &((i128 *) op->r->values)[i]);
+	});
+}
+
+static void
+run_mul(const ExprOp *op, int n)
+{
+	DECIMAL_LOOP({
+		over |= mul_i128(as[i], bs[i], &((i128 *) op->r->values)[i]);
+	});
+}
+
+static void
+run_compare(const ExprOp *op, int n)
+{
+	DECIMAL_LOOP({
+		i128		a, b;
+
+		over |= mul_i128(as[i], d->fa, &a);
+		over |= mul_i128(bs[i], d->fb, &b);
+		((int8 *) op->r->values)[i] = (d->compare >> (a < b ? 0 : a == b ? 1 : 2)) & 1;
+	});
+}
+
+static void
+run_negate(const ExprOp *op, int n)
+{
+	DECIMAL_LOOP({
+		over |= __builtin_sub_overflow((i128) 0, as[i], &((i128 *) op->r->values)[i]);
+	});
+}
+
+static void
+run_abs(const ExprOp *op, int n)
+{
+	DECIMAL_LOOP({
+		i128		a = as[i];
+
+		over |= __builtin_sub_overflow((i128) 0, a, &((i128 *) op->r->values)[i]);
+		if (a >= 0)
+			((i128 *) op->r->values)[i] = a;
+	});
+}
+
+static void
+run_from_int(const ExprOp *op, int n)
+{
+	i128	   *r = op->r->values;
+
+	switch (op->a->type)
+	{
+		case COLUMN_I16:
+			for (int i = 0; i < n; i++)
+				r[i] = ((int16 *) op->a->values)[i];
+			break;
+		case COLUMN_I32:
+			for (int i = 0; i < n; i++)
+				r[i] = ((int32 *) op->a->values)[i];
+			break;
+		default:
+			for (int i = 0; i < n; i++)
+				r[i] = ((int64 *) op->a->values)[i];
+			break;
+	}
+	expr_strict(op->r, op->a, NULL, n);
+}
+
+/*
+ * Numerics to float8: correctly rounded where both the integer and the power
+ * of ten are exact in a double, as then one division rounds once.
+ */
+static void
+run_to_float8(const ExprOp *op, int n)
+{
+	double		divisor = (double) power10(op->a->scale);
+
+	DECIMAL_LOOP({
+		i128		a = as[i];
+
+		over = a > (INT64CONST(1) << 53) || a < -(INT64CONST(1) << 53);
+		((double *) op->r->values)[i] = (double) (int64) a / divisor;
+	});
+}
+
+/* ---- compiling ------------------------------------------------------------- */
+
+static Vec *
+compile_two(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
+{
+	static const struct
+	{
+		Oid			funcid;
+		void		(*run) (const ExprOp *op, int n);
+		int			compare;
+	}			ops[] = {
+		{F_NUMERIC_ADD, run_add},
+		{F_NUMERIC_SUB, run_sub},
+		{F_NUMERIC_MUL, run_mul},
+		{F_NUMERIC_LT, run_compare, 1},
+		{F_NUMERIC_EQ, run_compare, 2},
+		{F_NUMERIC_LE, run_compare, 3},
+		{F_NUMERIC_GT, run_compare, 4},
+		{F_NUMERIC_NE, run_compare, 5},
+		{F_NUMERIC_GE, run_compare, 6},
+	};
+	Vec		   *a,
+			   *b,
+			   *r;
+	DecimalArgs *d;
+	int16		scale = 0;
+
+	for (int i = 0; i < lengthof(ops); i++)
+	{
+		if (ops[i].funcid != funcid)
+			continue;
+		a = expr_compile_as(set, linitial(args), COLUMN_DEC, stage);
+		b = a ? expr_compile_as(set, lsecond(args), COLUMN_DEC, stage) : NULL;
+		if (b == NULL)
+			return NULL;
+		if (!ops[i].compare)
+			scale = funcid == F_NUMERIC_MUL ? a->scale + b->scale : Max(a->scale, b->scale);
+		if (scale > DECIMAL_MAX_SCALE)
+			return NULL;
+		d = expr_alloc(sizeof(DecimalArgs));
+		d->fa = power10(Max(b->scale - a->scale, 0));
+		d->fb = power10(Max(a->scale - b->scale, 0));
+		d->compare = ops[i].compare;
+		r = expr_new_vec(set, d->compare ? COLUMN_I8 : COLUMN_DEC, scale, NUMERICOID, expr, stage);
+		expr_emit(set, stage, ops[i].run, r, a, b, NULL, d);
+		return r;
+	}
+	return NULL;
+}
+
+Vec *
+expr_compile_decimal(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
+{
+	void		(*run) (const ExprOp *op, int n);
+	Vec		   *a,
+			   *r;
+
+	switch (funcid)
+	{
+		case F_NUMERIC_INT2:
+			a = expr_compile_as(set, linitial(args), COLUMN_I16, stage);
+			run = run_from_int;
+			break;
+		case F_NUMERIC_INT4:
+			a = expr_compile_as(set, linitial(args), COLUMN_I32, stage);
+			run = run_from_int;
+			break;
+		case F_NUMERIC_INT8:
+			a = expr_compile_as(set, linitial(args), COLUMN_I64, stage);
+			run = run_from_int;
+			break;
+		case F_NUMERIC_UMINUS:
+			a = expr_compile_as(set, linitial(args), COLUMN_DEC, stage);
+			run = run_negate;
+			break;
+		case F_NUMERIC_ABS:
+		case F_ABS_NUMERIC:
+			a = expr_compile_as(set, linitial(args), COLUMN_DEC, stage);
+			run = run_abs;
+			break;
+		case F_FLOAT8_NUMERIC:
+			a = expr_compile_as(set, linitial(args), COLUMN_DEC, stage);
+			if (a == NULL || a->scale > 22)
+				return NULL;
+			r = expr_new_vec(set, COLUMN_F64, 0, FLOAT8OID, expr, stage);
+			expr_emit(set, stage, run_to_float8, r, a, NULL, NULL, NULL);
+			return r;
+		default:
+			if (list_length(args) == 2)
+				return compile_two(set, funcid, expr, args, stage);
+			return NULL;
+	}
+	if (a == NULL)
+		return NULL;
+	r = expr_new_vec(set, COLUMN_DEC, run == run_from_int ? 0 : a->scale, NUMERICOID, expr, stage);
+	expr_emit(set, stage, run, r, a, NULL, NULL, NULL);
+	return r;
+}

@@ -1,0 +1,768 @@
+/*
+ * eval.c
+ *	  Vector operations: the loops behind expr_ops.h, three-valued logic, and
+ *	  calls of core's functions.
+ *
+ * Loops run over whole vectors without looking at row states, then states are
+ * set apart, and only if some argument is not plain: most vectors are.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "optimizer/clauses.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "columns/column_writer.h"
+#include "common/compat.h"
+#include "expr/expr.h"
+#include "aggregates/finalize.h"
+
+/* ---- states ---------------------------------------------------------------- */
+
+void
+expr_strict(Vec *r, const Vec *a, const Vec *b, int n)
+{
+	if (b != NULL && b->all_values)
+		b = NULL;
+	if (a->all_values)
+	{
+		a = b;
+		b = NULL;
+	}
+	r->all_values = (a == NULL);
+	if (r->all_values)
+		return;
+	if (b == NULL)
+		memcpy(r->state, a->state, n);
+	else
+		for (int i = 0; i < n; i++)
+			r->state[i] = Max(a->state[i], b->state[i]);
+}
+
+void
+expr_mark_fallback(Vec *r, const uint8 *fallback, int n)
+{
+	if (r->all_values)
+	{
+		memset(r->state, VEC_VALUE, n);
+		r->all_values = false;
+	}
+	for (int i = 0; i < n; i++)
+		if (fallback[i] && r->state[i] == VEC_VALUE)
+			r->state[i] = VEC_FALLBACK;
+}
+
+/* ---- scalar functions ------------------------------------------------------ */
+
+static inline bool
+expr_mul_overflows(int64_t a, int64_t b)
+{
+	int64_t		r;
+
+	return __builtin_mul_overflow(a, b, &r);
+}
+
+typedef int8_t ctype_I8;
+typedef int16_t ctype_I16;
+typedef int32_t ctype_I32;
+typedef uint32_t ctype_U32;
+typedef int64_t ctype_I64;
+typedef float ctype_F32;
+typedef double ctype_F64;
+
+#define OP1(FUNC, R, A, askexpr, value) \
+static void \
+run_##FUNC(const ExprOp *op, int n) \
+{ \
+	ctype_##R *restrict rs = op->r->values; \
+	const ctype_##A *restrict as = op->a->values; \
+	uint8		fallback[EXPR_ROWS]; \
+	uint8		any = 0; \
+\
+	for (int i = 0; i < n; i++) \
+	{ \
+		ctype_##A a = as[i]; \
+		ctype_##R r = (value); \
+\
+		rs[i] = r; \
+		fallback[i] = (askexpr); \
+		any |= fallback[i]; \
+	} \
+	expr_strict(op->r, op->a, NULL, n); \
+	if (any) \
+		expr_mark_fallback(op->r, fallback, n); \
+}
+
+#define OP2(FUNC, R, A, B, askexpr, value) \
+static void \
+run_##FUNC(const ExprOp *op, int n) \
+{ \
+	ctype_##R *restrict rs = op->r->values; \
+	const ctype_##A *as = op->a->values; \
+	const ctype_##B *bs = op->b->values; \
+	uint8		fallback[EXPR_ROWS]; \
+	uint8		any = 0; \
+\
+	for (int i = 0; i < n; i++) \
+	{ \
+		ctype_##A a = as[i]; \
+		ctype_##B b = bs[i]; \
+		ctype_##R r = (value); \
+\
+		rs[i] = r; \
+		fallback[i] = (askexpr); \
+		any |= fallback[i]; \
+	} \
+	expr_strict(op->r, op->a, op->b, n); \
+	if (any) \
+		expr_mark_fallback(op->r, fallback, n); \
+}
+#include "expr/ops.h"
+#undef OP1
+#undef OP2
+
+#define OP1(FUNC, R, A, askexpr, value) \
+	{FUNC, run_##FUNC, COLUMN_##R, 1, {COLUMN_##A}},
+#define OP2(FUNC, R, A, B, askexpr, value) \
+	{FUNC, run_##FUNC, COLUMN_##R, 2, {COLUMN_##A, COLUMN_##B}},
+const ExprFunction expr_functions[] = {
+#include "expr/ops.h"
+};
+#undef OP1
+#undef OP2
+const int	expr_nfunctions = lengthof(expr_functions);
+
+/* ---- three-valued logic ---------------------------------------------------- */
+
+/*
+ * AND and OR look at their arguments from left to right and stop at `stop`
+ * (false for AND, true for OR), as core does.
+ */
+static inline void
+run_junction(const ExprOp *op, int n, int8 stop)
+{
+	const int8 *a = op->a->values;
+	const int8 *b = op->b->values;
+	int8	   *r = op->r->values;
+
+	op->r->all_values = op->a->all_values && op->b->all_values;
+	if (op->r->all_values)
+	{
+		for (int i = 0; i < n; i++)
+			r[i] = stop ? (a[i] | b[i]) : (a[i] & b[i]);
+		return;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		uint8		sa = expr_state(op->a, i);
+		uint8		sb = expr_state(op->b, i);
+		uint8		state;
+
+		if (sa == VEC_VALUE && a[i] == stop)
+			state = VEC_VALUE, r[i] = stop;
+		else if (sa == VEC_FALLBACK || sb == VEC_FALLBACK)
+			state = VEC_FALLBACK;
+		else if (sb == VEC_VALUE && b[i] == stop)
+			state = VEC_VALUE, r[i] = stop;
+		else
+		{
+			state = Max(sa, sb);
+			r[i] = !stop;
+		}
+		op->r->state[i] = state;
+	}
+}
+
+void
+expr_run_and(const ExprOp *op, int n)
+{
+	run_junction(op, n, 0);
+}
+
+void
+expr_run_or(const ExprOp *op, int n)
+{
+	run_junction(op, n, 1);
+}
+
+void
+expr_run_not(const ExprOp *op, int n)
+{
+	const int8 *a = op->a->values;
+	int8	   *r = op->r->values;
+
+	for (int i = 0; i < n; i++)
+		r[i] = !a[i];
+	expr_strict(op->r, op->a, NULL, n);
+}
+
+/* The result of a test that knows NULL from a value: asks only where a asks. */
+static void
+set_known(Vec *r, const Vec *a, int n)
+{
+	r->all_values = true;
+	for (int i = 0; i < n; i++)
+		if (expr_state(a, i) == VEC_FALLBACK)
+			r->all_values = false;
+	if (!r->all_values)
+		for (int i = 0; i < n; i++)
+			r->state[i] = a->state[i] == VEC_FALLBACK ? VEC_FALLBACK : VEC_VALUE;
+}
+
+/* data: NULL for IS NULL, else IS NOT NULL */
+void
+expr_run_isnull(const ExprOp *op, int n)
+{
+	int8	   *r = op->r->values;
+	bool		negate = op->data != NULL;
+
+	for (int i = 0; i < n; i++)
+		r[i] = (expr_state(op->a, i) == VEC_NULL) != negate;
+	set_known(op->r, op->a, n);
+}
+
+/* data: the BooleanTest */
+void
+expr_run_istrue(const ExprOp *op, int n)
+{
+	const int8 *a = op->a->values;
+	int8	   *r = op->r->values;
+	BoolTestType test = ((BooleanTest *) op->data)->booltesttype;
+
+	for (int i = 0; i < n; i++)
+	{
+		bool		null = expr_state(op->a, i) == VEC_NULL;
+		bool		yes = !null && a[i];
+		bool		no = !null && !a[i];
+
+		switch (test)
+		{
+			case IS_TRUE:
+				r[i] = yes;
+				break;
+			case IS_NOT_TRUE:
+				r[i] = !yes;
+				break;
+			case IS_FALSE:
+				r[i] = no;
+				break;
+			case IS_NOT_FALSE:
+				r[i] = !no;
+				break;
+			case IS_UNKNOWN:
+				r[i] = null;
+				break;
+			case IS_NOT_UNKNOWN:
+				r[i] = !null;
+				break;
+		}
+	}
+	set_known(op->r, op->a, n);
+}
+
+/* ---- choosing between vectors ---------------------------------------------- */
+
+/* from[i]: 0 row i of a, 1 of b, 2 asks, 3 NULL */
+static void
+choose(Vec *r, const Vec *a, const Vec *b, const uint8 *from, int n)
+{
+	uint8		unrepresentable = 0;
+
+#define CHOOSE(type) \
+	for (int i = 0; i < n; i++) \
+		((type *) r->values)[i] = (from[i] == 1 ? (const type *) b->values : (const type *) a->values)[i]
+	switch (column_width(r->type))
+	{
+		case 1:
+			CHOOSE(int8);
+			break;
+		case 2:
+			CHOOSE(int16);
+			break;
+		case 4:
+			CHOOSE(int32);
+			break;
+		case 8:
+			CHOOSE(int64);
+			break;
+		case 16:
+			CHOOSE(gpuagg_i128);
+			break;
+	}
+#undef CHOOSE
+	for (int i = 0; i < n; i++)
+		unrepresentable |= from[i];
+	r->all_values = a->all_values && b->all_values && unrepresentable <= 1;
+	if (r->all_values)
+		return;
+	for (int i = 0; i < n; i++)
+		r->state[i] = from[i] == 0 ? expr_state(a, i) :
+			from[i] == 1 ? expr_state(b, i) :
+			from[i] == 2 ? VEC_FALLBACK : VEC_NULL;
+}
+
+/* CASE WHEN a THEN b ELSE c */
+void
+expr_run_select(const ExprOp *op, int n)
+{
+	const int8 *cond = op->a->values;
+	uint8		from[EXPR_ROWS];
+
+	for (int i = 0; i < n; i++)
+	{
+		uint8		state = expr_state(op->a, i);
+
+		from[i] = state == VEC_FALLBACK ? 2 : !(state == VEC_VALUE && cond[i]);
+	}
+	choose(op->r, op->b, op->c, from, n);
+}
+
+void
+expr_run_coalesce(const ExprOp *op, int n)
+{
+	uint8		from[EXPR_ROWS];
+
+	for (int i = 0; i < n; i++)
+		from[i] = expr_state(op->a, i) == VEC_NULL;
+	choose(op->r, op->a, op->b, from, n);
+}
+
+/* NULLIF(a, ...) with b: whether they are equal */
+void
+expr_run_nullif(const ExprOp *op, int n)
+{
+	const int8 *equal = op->b->values;
+	uint8		from[EXPR_ROWS];
+
+	for (int i = 0; i < n; i++)
+	{
+		uint8		state = expr_state(op->b, i);
+
+		from[i] = state == VEC_FALLBACK ? 2 : (state == VEC_VALUE && equal[i]) ? 3 : 0;
+	}
+	choose(op->r, op->a, op->a, from, n);
+}
+
+/* a IS DISTINCT FROM b, with c: whether they are equal */
+void
+expr_run_distinct(const ExprOp *op, int n)
+{
+	const int8 *equal = op->c->values;
+	int8	   *r = op->r->values;
+
+	op->r->all_values = false;
+	for (int i = 0; i < n; i++)
+	{
+		uint8		sa = expr_state(op->a, i);
+		uint8		sb = expr_state(op->b, i);
+		bool		fallback = sa == VEC_FALLBACK || sb == VEC_FALLBACK;
+
+		if (!fallback && sa == VEC_VALUE && sb == VEC_VALUE)
+		{
+			fallback = expr_state(op->c, i) == VEC_FALLBACK;
+			r[i] = !equal[i];
+		}
+		else
+			r[i] = sa != sb;
+		op->r->state[i] = fallback ? VEC_FALLBACK : VEC_VALUE;
+	}
+}
+
+/* GREATEST or LEAST of a and b, with c: whether b replaces a */
+void
+expr_run_greatest(const ExprOp *op, int n)
+{
+	const int8 *replaces = op->c->values;
+	uint8		from[EXPR_ROWS];
+
+	for (int i = 0; i < n; i++)
+	{
+		uint8		sa = expr_state(op->a, i);
+		uint8		sb = expr_state(op->b, i);
+
+		if (sa == VEC_FALLBACK || sb == VEC_FALLBACK)
+			from[i] = 2;
+		else if (sa == VEC_NULL || sb == VEC_NULL)
+			from[i] = sa == VEC_NULL;
+		else
+			from[i] = expr_state(op->c, i) == VEC_FALLBACK ? 2 : replaces[i];
+	}
+	choose(op->r, op->a, op->b, from, n);
+}
+
+/* ---- text ----------------------------------------------------------------- */
+
+/* Equality of text or bpchar under a deterministic collation; data: the function's OID. */
+void
+expr_run_text_equal(const ExprOp *op, int n)
+{
+	const Datum *a = op->a->values;
+	const Datum *b = op->b->values;
+	int8	   *r = op->r->values;
+	Oid			func = *(Oid *) op->data;
+	bool		blanks = func == F_TEXTEQ || func == F_TEXTNE;
+	bool		negate = func == F_TEXTNE || func == F_BPCHARNE;
+	uint8		fallback[EXPR_ROWS];
+	bool		any = false;
+
+	expr_strict(op->r, op->a, op->b, n);
+	for (int i = 0; i < n; i++)
+	{
+		fallback[i] = 0;
+		if (expr_state(op->r, i) != VEC_VALUE)
+			continue;
+		if (expr_text_inline(a[i]) && expr_text_inline(b[i]))
+			r[i] = expr_text_equal(a[i], b[i], blanks) != negate;
+		else
+			fallback[i] = any = true;
+	}
+	if (any)
+		expr_mark_fallback(op->r, fallback, n);
+}
+
+/* a LIKE 'literal%' under a deterministic collation, where bytes decide; data: ExprPattern */
+void
+expr_run_like(const ExprOp *op, int n)
+{
+	const ExprPattern *pattern = op->data;
+	const Datum *a = op->a->values;
+	int8	   *r = op->r->values;
+	uint8		fallback[EXPR_ROWS];
+	bool		any = false;
+
+	expr_strict(op->r, op->a, NULL, n);
+	for (int i = 0; i < n; i++)
+	{
+		int			len;
+
+		fallback[i] = 0;
+		if (expr_state(op->r, i) != VEC_VALUE)
+			continue;
+		if (!expr_text_inline(a[i]))
+		{
+			fallback[i] = any = true;
+			continue;
+		}
+		len = expr_text_length(a[i], true);
+		r[i] = ((pattern->open ? len >= pattern->length : len == pattern->length) &&
+				memcmp(VARDATA_ANY(DatumGetPointer(a[i])), pattern->bytes, pattern->length) == 0) != pattern->negate;
+	}
+	if (any)
+		expr_mark_fallback(op->r, fallback, n);
+}
+
+/* ---- core's functions ------------------------------------------------------ */
+
+Datum
+expr_datum(const Vec *vec, int row)
+{
+	switch (vec->type)
+	{
+		case COLUMN_I8:
+			return CharGetDatum(((int8 *) vec->values)[row]);
+		case COLUMN_I16:
+			return Int16GetDatum(((int16 *) vec->values)[row]);
+		case COLUMN_I32:
+			return Int32GetDatum(((int32 *) vec->values)[row]);
+		case COLUMN_U32:
+			return UInt32GetDatum(((uint32 *) vec->values)[row]);
+		case COLUMN_I64:
+			return Int64GetDatum(((int64 *) vec->values)[row]);
+		case COLUMN_F32:
+			return Float4GetDatum(((float *) vec->values)[row]);
+		case COLUMN_F64:
+			return Float8GetDatum(((double *) vec->values)[row]);
+		case COLUMN_DEC:
+			return decimal_to_numeric(((gpuagg_i128 *) vec->values)[row], vec->scale);
+		case COLUMN_DATUM:
+			return ((Datum *) vec->values)[row];
+	}
+	return (Datum) 0;
+}
+
+bool
+expr_store(const Vec *vec, int row, Datum value)
+{
+	return column_store(vec->type, vec->scale, vec->values, row, value);
+}
+
+/* The Datums of a as values of another type; "char" has more than two values that are true. */
+void
+expr_run_relabel(const ExprOp *op, int n)
+{
+	bool		truth = op->r->typid == BOOLOID;
+
+	expr_strict(op->r, op->a, NULL, n);
+	if (!truth && op->a->type != COLUMN_DATUM && op->r->type != COLUMN_DATUM)
+		memcpy(op->r->values, op->a->values, (size_t) n * column_width(op->r->type));
+	else
+		for (int i = 0; i < n; i++)
+			if (expr_state(op->r, i) == VEC_VALUE)
+			{
+				Datum		value = expr_datum(op->a, i);
+
+				expr_store(op->r, i, truth ? BoolGetDatum(DatumGetBool(value)) : value);
+			}
+}
+
+/* Which rows of mask a (NULL: all) have a value of b that data, an ExprMask, accepts? */
+void
+expr_run_mask(const ExprOp *op, int n)
+{
+	int			accept = ((ExprMask *) op->data)->accept;
+	const int8 *outer = op->a ? op->a->values : NULL;
+	const int8 *cond = op->b->values;
+	int8	   *r = op->r->values;
+
+	op->r->all_values = true;
+	for (int i = 0; i < n; i++)
+	{
+		uint8		state = expr_state(op->b, i);
+
+		r[i] = (outer == NULL || outer[i]) &&
+			(state == VEC_NULL ? (accept & MASK_NULL) != 0 :
+			 state == VEC_VALUE && (accept & (MASK_FALSE | MASK_TRUE)) != 0 &&
+			 (accept & (cond[i] ? MASK_TRUE : MASK_FALSE)) != 0);
+	}
+}
+
+/* A call that pg_stat_user_functions sees. */
+static Datum
+call_counted(FunctionCallInfo fcinfo)
+{
+	PgStat_FunctionCallUsage usage;
+	Datum		value;
+
+	pgstat_init_function_usage(fcinfo, &usage);
+	value = FunctionCallInvoke(fcinfo);
+	pgstat_end_function_usage(&usage, true);
+	return value;
+}
+
+/*
+ * A strict function of core's, row by row; with c, for the rows of that mask.
+ * Core would call it for these as well, so its errors may surface here.  When
+ * its results have filled the page's memory, the rows that are left ask: their
+ * values are made one at a time.
+ */
+void
+expr_run_core(const ExprOp *op, int n)
+{
+	ExprCoreCall *call = op->data;
+	const int8 *mask = op->c ? op->c->values : NULL;
+	FunctionCallInfo fcinfo = call->fcinfo;
+	int			nargs = fcinfo->nargs;
+	MemoryContext old = MemoryContextSwitchTo(op->set->page_cxt);
+
+	op->r->all_values = false;
+	for (int i = 0; i < n; i++)
+	{
+		uint8		state = mask && !mask[i] ? VEC_FALLBACK : VEC_VALUE;
+		Datum		value;
+
+		if (unlikely(MemoryContextMemAllocated(op->set->page_cxt, false) > EXPR_PAGE_BYTES))
+			state = VEC_FALLBACK;
+		for (int k = 0; k < nargs; k++)
+			state = Max(state, expr_state(call->args[k], i));
+		if (state == VEC_VALUE)
+		{
+			for (int k = 0; k < nargs; k++)
+				fcinfo->args[k].value = expr_datum(call->args[k], i);
+			fcinfo->isnull = false;
+			value = call->counted ? call_counted(fcinfo) : FunctionCallInvoke(fcinfo);
+			if (fcinfo->isnull)
+				state = VEC_NULL;
+			else if (!expr_store(op->r, i, value))
+				state = VEC_FALLBACK;
+		}
+		op->r->state[i] = state;
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* The state that the query has already of an expression with subplans, or a new one. */
+static ExprState *
+subplan_state(ExprSet *set, Expr *expr)
+{
+	ExprSubplans *known = set->subplans;
+	MemoryContext old;
+	ListCell   *node,
+			   *other,
+			   *state;
+
+	forthree(node, known->nodes, other, known->exprs, state, known->states)
+		if (lfirst(node) == set->parent && equal(lfirst(other), expr))
+			return lfirst(state);
+	old = MemoryContextSwitchTo(set->parent->state->es_query_cxt);
+	known->nodes = lappend(known->nodes, set->parent);
+	known->exprs = lappend(known->exprs, copyObject(expr));
+	known->states = lappend(known->states, ExecInitExpr(llast(known->exprs), set->parent));
+	MemoryContextSwitchTo(old);
+	return llast(known->states);
+}
+
+/* Without just-in-time compilation: few rows ask, if any. */
+ExprState *
+expr_core_state(ExprSet *set, Expr *expr)
+{
+	EState	   *estate = set->parent->state;
+	int			jit_flags = estate->es_jit_flags;
+	ExprState  *state;
+
+	estate->es_jit_flags = 0;
+	state = contain_subplans((Node *) expr) ? subplan_state(set, expr) :
+		ExecInitExpr(expr, set->parent);
+	estate->es_jit_flags = jit_flags;
+	return state;
+}
+
+Datum
+expr_evaluate_scalar(ExprSet *set, ExprRoot *root, int row, bool *isnull)
+{
+	ExprContext *econtext = set->parent->ps_ExprContext;
+	MemoryContext old = MemoryContextSwitchTo(set->cxt);
+
+	if (root->state == NULL)
+		root->state = expr_core_state(set, root->expr);
+	MemoryContextSwitchTo(old);
+	ResetExprContext(econtext);
+	set->load_row(set->owner, row);
+	return ExecEvalExprSwitchContext(root->state, econtext, isnull);
+}
+
+/* ---- running --------------------------------------------------------------- */
+
+/* Fills a constant's vector with core's value. */
+static void
+fill_constant(ExprSet *set, Vec *vec)
+{
+	bool		isnull;
+	Datum		value;
+	MemoryContext old = MemoryContextSwitchTo(set->const_cxt);
+
+	value = ExecEvalExpr(vec->source, set->parent->ps_ExprContext, &isnull);
+	vec->all_values = !isnull;
+	memset(vec->state, VEC_NULL, EXPR_ROWS);
+	memset(vec->values, 0, EXPR_ROWS * column_width(vec->type));
+	if (!isnull && vec->type == COLUMN_DATUM)
+	{
+		int16		typlen;
+		bool		typbyval;
+
+		get_typlenbyval(vec->typid, &typlen, &typbyval);
+		value = typlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
+			datumCopy(value, typbyval, typlen);
+	}
+	MemoryContextSwitchTo(old);
+	for (int i = 0; i < EXPR_ROWS && !isnull; i++)
+		if (!expr_store(vec, i, value))
+		{
+			memset(vec->state, VEC_FALLBACK, EXPR_ROWS);
+			vec->all_values = false;
+			break;
+		}
+}
+
+/* A lazy constant before anybody wants it. */
+void
+expr_empty(Vec *vec)
+{
+	memset(vec->state, VEC_FALLBACK, EXPR_ROWS);
+	vec->all_values = vec->filled = false;
+}
+
+/* A constant that core evaluates only if it comes by; a: for these rows. */
+void
+expr_run_lazy(const ExprOp *op, int n)
+{
+	const int8 *mask = op->a->values;
+
+	for (int i = 0; i < n && !op->r->filled; i++)
+		if (mask[i])
+		{
+			fill_constant(op->set, op->r);
+			op->r->filled = true;
+		}
+}
+
+/* The value of an initplan, data, once core has run it; of any other parameter at once. */
+void
+expr_run_param(const ExprOp *op, int n)
+{
+	Param	   *param = op->data;
+	ExprContext *econtext = op->set->parent->ps_ExprContext;
+
+	if (op->r->filled || econtext->ecxt_param_exec_vals[param->paramid].execPlan != NULL)
+		return;
+	fill_constant(op->set, op->r);
+	op->r->filled = true;
+}
+
+void
+expr_reset(ExprSet *set)
+{
+	for (int s = 0; s < set->nstages; s++)
+		set->stages[s].constants_ready = false;
+	for (Vec *vec = set->vecs; vec; vec = vec->next)
+		if (vec->lazy)
+			expr_empty(vec);
+	MemoryContextReset(set->const_cxt);
+}
+
+void
+expr_run(ExprSet *set, int stage, int n)
+{
+	ExprStage  *st = &set->stages[stage];
+
+	if (!st->constants_ready)
+	{
+		for (Vec *vec = set->vecs; vec; vec = vec->next)
+			if (vec->constant && !vec->lazy && vec->stage == stage)
+				fill_constant(set, vec);
+		st->constants_ready = true;
+	}
+	for (ExprOp *op = st->ops; op; op = op->next)
+		op->run(op, n);
+}
+
+void
+expr_compact(ExprSet *set, int stage, const uint16 *sel, int n)
+{
+	for (Vec *vec = set->vecs; vec; vec = vec->next)
+	{
+		if (vec->constant || vec->stage > stage || vec->last_stage <= stage)
+			continue;
+#define COMPACT(type) \
+		for (int i = 0; i < n; i++) \
+			((type *) vec->values)[i] = ((type *) vec->values)[sel[i]]
+		switch (column_width(vec->type))
+		{
+			case 1:
+				COMPACT(int8);
+				break;
+			case 2:
+				COMPACT(int16);
+				break;
+			case 4:
+				COMPACT(int32);
+				break;
+			case 8:
+				COMPACT(int64);
+				break;
+			case 16:
+				COMPACT(gpuagg_i128);
+				break;
+		}
+#undef COMPACT
+		if (!vec->all_values)
+			for (int i = 0; i < n; i++)
+				vec->state[i] = vec->state[sel[i]];
+	}
+}

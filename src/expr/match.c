@@ -1,0 +1,355 @@
+/*
+ * match.c
+ *	  Vector forms of what is compared with constants: IN lists, LIKE patterns.
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+
+#include "expr/expr.h"
+#include "spec.h"
+
+bool
+expr_is_like(Oid funcid)
+{
+	return funcid == F_TEXTLIKE || funcid == F_TEXTNLIKE || funcid == F_BPCHARLIKE ||
+		funcid == F_BPCHARNLIKE;
+}
+
+/* LIKE and NOT LIKE of a literal, or of what begins with one; expr_run_core does the other patterns. */
+Vec *
+expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, int stage)
+{
+	bool		negate = funcid == F_TEXTNLIKE || funcid == F_BPCHARNLIKE;
+	ExprPattern *pattern;
+	Const	   *right;
+	Vec		   *left;
+	int			literal;
+
+	if (!expr_is_like(funcid))
+		return NULL;
+	right = lsecond(args);
+	if (!IsA(right, Const) || right->constisnull || !expr_deterministic(collation))
+		return NULL;
+	pattern = palloc(sizeof(ExprPattern));
+	pattern->negate = negate;
+	pattern->bytes = text_to_cstring(DatumGetTextPP(right->constvalue));
+	literal = strcspn(pattern->bytes, "%_\\");
+	pattern->length = literal;
+	pattern->open = strcmp(pattern->bytes + literal, "%") == 0;
+	if (!pattern->open && pattern->bytes[literal] != '\0')
+		return NULL;
+	left = expr_compile_as(set, linitial(args), COLUMN_DATUM, stage);
+	if (left == NULL)
+		return NULL;
+	return expr_emit_bool(set, stage, expr_run_like, expr, left, NULL, NULL, pattern);
+}
+
+/* The elements of a constant list. */
+typedef struct Elements
+{
+	Oid			type;
+	int16		len;
+	bool		byval;
+	int			n;
+	Datum	   *values;
+	bool	   *nulls;
+} Elements;
+
+/* Longer lists are left to core, which hashes them. */
+#define MOST_COMPARISONS 16
+#define MOST_ELEMENTS (1 << 20)
+
+/* False if the list is no constant, or has none or too many. */
+static bool
+elements_of(ScalarArrayOpExpr *saop, int most, Elements *e)
+{
+	Const	   *con = lsecond(saop->args);
+	ArrayType  *array;
+	char		align;
+
+	if (!IsA(con, Const) || con->constisnull)
+		return false;
+	array = DatumGetArrayTypeP(con->constvalue);
+	e->n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	if (e->n == 0 || e->n > most)
+		return false;
+	e->type = ARR_ELEMTYPE(array);
+	get_typlenbyvalalign(e->type, &e->len, &e->byval, &align);
+	deconstruct_array(array, e->type, e->len, e->byval, align, &e->values, &e->nulls, &e->n);
+	return true;
+}
+
+/* left IN (constants) of other types: as the comparisons that it stands for. */
+static Vec *
+compile_comparisons(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
+{
+	List	   *comparisons = NIL;
+	Elements	e;
+
+	/* calls of a user's function would be counted, which those of a list are not */
+	if (saop->opfuncid >= FirstNormalObjectId || !elements_of(saop, MOST_COMPARISONS, &e) ||
+		e.n < 2)
+		return NULL;
+	for (int i = 0; i < e.n; i++)
+	{
+		OpExpr	   *compare = makeNode(OpExpr);
+
+		compare->opno = saop->opno;
+		compare->opfuncid = saop->opfuncid;
+		compare->opresulttype = BOOLOID;
+		compare->inputcollid = saop->inputcollid;
+		compare->args = list_make2(linitial(saop->args),
+								   makeConst(e.type, -1, ((Const *) lsecond(saop->args))->constcollid,
+											 e.len, e.nulls[i] ? (Datum) 0 : e.values[i], e.nulls[i],
+											 e.byval));
+		compare->location = -1;
+		comparisons = lappend(comparisons, compare);
+	}
+	return expr_compile(set, makeBoolExpr(saop->useOr ? OR_EXPR : AND_EXPR, comparisons, -1), stage);
+}
+
+/* ---- lists of integers and of texts ----------------------------------------- */
+
+/* Bytes decide, those of a bpchar without the blanks at its end. */
+static uint32
+hash_text(Datum text, bool blanks)
+{
+	return hash_bytes((const unsigned char *) VARDATA_ANY(DatumGetPointer(text)),
+					  expr_text_length(text, blanks));
+}
+
+typedef struct ListText
+{
+	Datum		text;
+	uint32		hash;
+	char		status;			/* of simplehash.h */
+} ListText;
+
+/* The elements that are not NULL, as the operator compares them. */
+typedef struct InList
+{
+	bool		negate;			/* NOT IN */
+	bool		has_null;
+	bool		blanks;			/* those at the end of a text count */
+	int			count;
+	int64	   *ints;			/* ascending */
+	Datum	   *texts;
+	struct texts_hash *hashed;	/* instead of texts, if they are many */
+} InList;
+
+/* private_data: InList */
+#define SH_PREFIX texts
+#define SH_ELEMENT_TYPE ListText
+#define SH_KEY_TYPE Datum
+#define SH_KEY text
+#define SH_HASH_KEY(table, key) hash_text(key, ((InList *) (table)->private_data)->blanks)
+#define SH_EQUAL(table, a, b) expr_text_equal(a, b, ((InList *) (table)->private_data)->blanks)
+#define SH_STORE_HASH
+#define SH_GET_HASH(table, entry) ((entry)->hash)
+#define SH_SCOPE static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+/* Fewer texts are compared with one after the other. */
+#define LEAST_HASHED 12
+
+static inline bool
+in_ints(const InList *list, int64 v)
+{
+	int			lo = 0,
+				hi = list->count;
+
+	while (lo < hi)
+	{
+		int			mid = lo + (hi - lo) / 2;
+
+		if (list->ints[mid] < v)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < list->count && list->ints[lo] == v;
+}
+
+static inline bool
+in_texts(const InList *list, Datum text)
+{
+	if (list->hashed)
+		return texts_lookup(list->hashed, text) != NULL;
+	for (int k = 0; k < list->count; k++)
+		if (expr_text_equal(text, list->texts[k], list->blanks))
+			return true;
+	return false;
+}
+
+/* a IN (list) or NOT IN; data: InList */
+static void
+run_in(const ExprOp *op, int n)
+{
+	const InList *list = op->data;
+	int8	   *r = op->r->values;
+	uint8		fallback[EXPR_ROWS];
+	bool		any = false;
+
+#define FIND(condition) \
+	for (int i = 0; i < n; i++) \
+		if (expr_state(op->a, i) == VEC_VALUE) \
+			r[i] = (condition) != list->negate
+	switch (op->a->type)
+	{
+		case COLUMN_I16:
+			FIND(in_ints(list, ((int16 *) op->a->values)[i]));
+			break;
+		case COLUMN_I32:
+			FIND(in_ints(list, ((int32 *) op->a->values)[i]));
+			break;
+		case COLUMN_U32:
+			FIND(in_ints(list, ((uint32 *) op->a->values)[i]));
+			break;
+		case COLUMN_I64:
+			FIND(in_ints(list, ((int64 *) op->a->values)[i]));
+			break;
+		default:
+			memset(fallback, 0, n);
+			for (int i = 0; i < n; i++)
+			{
+				Datum		text = ((Datum *) op->a->values)[i];
+
+				if (expr_state(op->a, i) != VEC_VALUE)
+					continue;
+				if (expr_text_inline(text))
+					r[i] = in_texts(list, text) != list->negate;
+				else
+					fallback[i] = any = true;
+			}
+			break;
+	}
+#undef FIND
+	expr_strict(op->r, op->a, NULL, n);
+	if (any)
+		expr_mark_fallback(op->r, fallback, n);
+	if (list->has_null)
+	{
+		if (op->r->all_values)
+			memset(op->r->state, VEC_VALUE, n);
+		op->r->all_values = false;
+		for (int i = 0; i < n; i++)
+			if (op->r->state[i] == VEC_VALUE && r[i] == list->negate)
+				op->r->state[i] = VEC_NULL;
+	}
+}
+
+static int
+compare_int64(const void *a, const void *b)
+{
+	int64		x = *(const int64 *) a;
+	int64		y = *(const int64 *) b;
+
+	return (x > y) - (x < y);
+}
+
+static void
+collect_ints(InList *list, const Elements *e, ColumnType type)
+{
+	list->ints = palloc(e->n * sizeof(int64));
+	for (int i = 0; i < e->n; i++)
+	{
+		if (e->nulls[i])
+			continue;
+		list->ints[list->count++] = type == COLUMN_I16 ? DatumGetInt16(e->values[i]) :
+			type == COLUMN_I32 ? DatumGetInt32(e->values[i]) :
+			type == COLUMN_U32 ? (int64) DatumGetUInt32(e->values[i]) : DatumGetInt64(e->values[i]);
+	}
+	qsort(list->ints, list->count, sizeof(int64), compare_int64);
+}
+
+static void
+collect_texts(InList *list, const Elements *e)
+{
+	bool		found;
+
+	list->texts = palloc(e->n * sizeof(Datum));
+	for (int i = 0; i < e->n; i++)
+		if (!e->nulls[i])
+			list->texts[list->count++] = PointerGetDatum(PG_DETOAST_DATUM_PACKED(e->values[i]));
+	if (list->count < LEAST_HASHED)
+		return;
+	list->hashed = texts_create(CurrentMemoryContext, list->count, list);
+	for (int i = 0; i < list->count; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		texts_insert(list->hashed, list->texts[i], &found);
+	}
+	pfree(list->texts);
+	list->texts = NULL;
+}
+
+/*
+ * Is this left = ANY (list) or left <> ALL (list), of values that are equal if
+ * their integers, or bytes but for blanks, are?  The other two, = ALL and <> ANY,
+ * ask something else.
+ */
+static bool
+is_membership(const ScalarArrayOpExpr *saop)
+{
+	switch (saop->opfuncid)
+	{
+		case F_INT2EQ: case F_INT4EQ: case F_INT8EQ: case F_INT24EQ: case F_INT42EQ:
+		case F_INT28EQ: case F_INT82EQ: case F_INT48EQ: case F_INT84EQ: case F_OIDEQ:
+		case F_DATE_EQ: case F_TIME_EQ: case F_TIMESTAMP_EQ: case F_TIMESTAMPTZ_EQ:
+		case F_CASH_EQ: case F_ENUM_EQ: case F_TEXTEQ: case F_BPCHAREQ:
+			return saop->useOr;
+		case F_INT2NE: case F_INT4NE: case F_INT8NE: case F_INT24NE: case F_INT42NE:
+		case F_INT28NE: case F_INT82NE: case F_INT48NE: case F_INT84NE: case F_OIDNE:
+		case F_DATE_NE: case F_TIME_NE: case F_TIMESTAMP_NE: case F_TIMESTAMPTZ_NE:
+		case F_CASH_NE: case F_ENUM_NE: case F_TEXTNE: case F_BPCHARNE:
+			return !saop->useOr;
+		default:
+			return false;
+	}
+}
+
+/* left IN (constants), left NOT IN (constants) */
+Vec *
+expr_compile_in(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
+{
+	Oid			func = saop->opfuncid;
+	bool		text = expr_is_text_equality(func);
+	ColumnType	types[2] = {COLUMN_DATUM, COLUMN_DATUM};
+	int16		scale;
+	Elements	e;
+	Vec		   *left;
+	InList	   *list;
+
+	if (!is_membership(saop))
+		return compile_comparisons(set, saop, stage);
+	if ((text && !expr_deterministic(saop->inputcollid)) || !elements_of(saop, MOST_ELEMENTS, &e))
+		return NULL;
+	if (!text)
+		memcpy(types, expr_find_function(func)->args, sizeof(types));
+	left = expr_compile_as(set, linitial(saop->args), types[0], stage);
+	if (left == NULL || spec_column_type(e.type, -1, &scale) != types[1])
+		return NULL;
+	list = palloc0(sizeof(InList));
+	list->negate = !saop->useOr;
+	list->blanks = func == F_TEXTEQ || func == F_TEXTNE;
+	for (int i = 0; i < e.n; i++)
+		list->has_null |= e.nulls[i];
+	if (text)
+		collect_texts(list, &e);
+	else
+		collect_ints(list, &e, types[1]);
+	pfree(e.values);
+	pfree(e.nulls);
+	return expr_emit_bool(set, stage, run_in, (Expr *) saop, left, NULL, NULL, list);
+}

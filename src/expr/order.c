@@ -1,0 +1,152 @@
+/*
+ * order.c
+ *	  The order in which quals run.
+ *
+ * The planner orders quals by the cost of their functions, which knows nothing
+ * of vectors: a comparison and a LIKE cost it the same.  Here those that are
+ * vector operations throughout come first, so that functions are called for the
+ * rows that are left.  Only quals that cannot fail change places, with
+ * neighbours that cannot either, so no error comes or goes.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "expr/expr.h"
+
+static bool
+is_leaky(Oid funcid, void *context)
+{
+	return !get_func_leakproof(funcid);
+}
+
+/*
+ * Leakproof functions raise no errors; see CREATE FUNCTION.  Others may, over
+ * constants as well, and a parameter may stand for a subquery to be run.
+ */
+static bool
+can_fail(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_Param:
+			return ((Param *) node)->paramkind == PARAM_EXEC;
+		case T_MinMaxExpr:
+			return contain_leaked_vars(node) || expression_tree_walker(node, can_fail, context);
+		case T_FuncExpr:
+		case T_OpExpr:
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+		case T_ScalarArrayOpExpr:
+		case T_List:
+		case T_Var:
+		case T_Const:
+		case T_RelabelType:
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_CaseExpr:
+		case T_CaseTestExpr:
+		case T_CoalesceExpr:
+			return check_functions_in_node(node, is_leaky, context) ||
+				expression_tree_walker(node, can_fail, context);
+		default:
+			return true;
+	}
+}
+
+/* A pattern without escapes cannot end with one, which is all that LIKE complains of. */
+static bool
+like_cannot_fail(OpExpr *op)
+{
+	Const	   *pattern = lsecond(op->args);
+
+	return IsA(pattern, Const) && !pattern->constisnull && expr_deterministic(op->inputcollid) &&
+		strchr(text_to_cstring(DatumGetTextPP(pattern->constvalue)), '\\') == NULL &&
+		!can_fail(linitial(op->args), NULL);
+}
+
+static bool
+cannot_fail(Node *qual)
+{
+	if (contain_volatile_functions(qual))
+		return false;
+	if (IsA(qual, OpExpr) && expr_is_like(((OpExpr *) qual)->opfuncid))
+		return like_cannot_fail((OpExpr *) qual);
+	return !can_fail(qual, NULL);
+}
+
+static bool
+is_vector_function(Oid funcid)
+{
+	for (int i = 0; i < expr_nfunctions; i++)
+		if (expr_functions[i].funcid == funcid)
+			return true;
+	return expr_is_text_equality(funcid);
+}
+
+/* Is there anything in it that is done row by row, as far as one can tell from here? */
+static bool
+row_by_row_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_FuncExpr:
+			if (!is_vector_function(((FuncExpr *) node)->funcid))
+				return true;
+			break;
+		case T_OpExpr:
+			if (!is_vector_function(((OpExpr *) node)->opfuncid))
+				return true;
+			break;
+		case T_ScalarArrayOpExpr:
+			if (!is_vector_function(((ScalarArrayOpExpr *) node)->opfuncid))
+				return true;
+			break;
+		case T_List:
+		case T_Var:
+		case T_Const:
+		case T_Param:
+		case T_RelabelType:
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+			break;
+		default:
+			return true;
+	}
+	return expression_tree_walker(node, row_by_row_walker, context);
+}
+
+List *
+expr_order_quals(List *quals)
+{
+	List	   *result = NIL;
+	List	   *slow = NIL;		/* of the run of quals that cannot fail */
+	ListCell   *lc;
+
+	foreach(lc, quals)
+	{
+		Node	   *qual = lfirst(lc);
+
+		if (!cannot_fail(qual))
+		{
+			result = lappend(list_concat(result, slow), qual);
+			slow = NIL;
+		}
+		else if (row_by_row_walker(qual, NULL))
+			slow = lappend(slow, qual);
+		else
+			result = lappend(result, qual);
+	}
+	return list_concat(result, slow);
+}

@@ -1,0 +1,224 @@
+/*
+ * share.c
+ *	  Finds the vector of an expression that has been compiled before.
+ *
+ * Nodes of the root being compiled are hashed bottom-up, each once, and what
+ * the compiler asks of every node is noted on the way; so compiling takes time
+ * in proportion to the expression.  Vectors are kept in buckets by hash; those
+ * of a root that failed are taken out again, newest first.
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/datum.h"
+
+#include "expr/expr.h"
+
+#define SH_PREFIX facts
+#define SH_ELEMENT_TYPE NodeFacts
+#define SH_KEY_TYPE Node *
+#define SH_KEY node
+#define SH_HASH_KEY(table, key) hash_bytes((const unsigned char *) &(key), sizeof(Node *))
+#define SH_EQUAL(table, a, b) ((a) == (b))
+#define SH_SCOPE static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+typedef struct FactsContext
+{
+	facts_hash *facts;
+	NodeFacts	sum;			/* of the children so far */
+} FactsContext;
+
+static uint32
+hash_const(const Const *con)
+{
+	if (con->constisnull)
+		return 0;
+	if (con->constbyval)
+		return hash_bytes((const unsigned char *) &con->constvalue, sizeof(Datum));
+	return hash_bytes((const unsigned char *) DatumGetPointer(con->constvalue),
+					  (int) datumGetSize(con->constvalue, false, con->constlen));
+}
+
+/* Of some fields that equal() compares, without the children. */
+static uint32
+hash_node(Node *node)
+{
+	uint32		field = 0;
+
+	switch (nodeTag(node))
+	{
+		case T_Var:
+			field = ((Var *) node)->varattno;
+			break;
+		case T_Const:
+			field = hash_combine(((Const *) node)->consttype, hash_const((Const *) node));
+			break;
+		case T_Param:
+			field = hash_combine(((Param *) node)->paramkind, ((Param *) node)->paramid);
+			break;
+		case T_FuncExpr:
+			field = ((FuncExpr *) node)->funcid;
+			break;
+		case T_OpExpr:
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+			field = ((OpExpr *) node)->opno;
+			break;
+		case T_ScalarArrayOpExpr:
+			field = hash_combine(((ScalarArrayOpExpr *) node)->opno,
+								 ((ScalarArrayOpExpr *) node)->useOr);
+			break;
+		case T_BoolExpr:
+			field = ((BoolExpr *) node)->boolop;
+			break;
+		case T_NullTest:
+			field = ((NullTest *) node)->nulltesttype;
+			break;
+		case T_BooleanTest:
+			field = ((BooleanTest *) node)->booltesttype;
+			break;
+		case T_RelabelType:
+			field = ((RelabelType *) node)->resulttype;
+			break;
+		default:
+			break;
+	}
+	return hash_combine(murmurhash32(nodeTag(node)), murmurhash32(field));
+}
+
+/* Could the node itself, whatever its children, differ between rows? */
+static bool
+is_varying(Node *node)
+{
+	switch (nodeTag(node))
+	{
+		case T_Const:
+		case T_Param:
+		case T_FuncExpr:
+		case T_OpExpr:
+		case T_RelabelType:
+		case T_CoerceViaIO:
+		case T_SQLValueFunction:
+			return false;
+		default:
+			return true;
+	}
+}
+
+static bool
+facts_walker(Node *node, FactsContext *up)
+{
+	FactsContext mine = {.facts = up->facts};
+	NodeFacts  *entry;
+	bool		found;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, List))
+		return expression_tree_walker(node, facts_walker, up);
+	CHECK_FOR_INTERRUPTS();
+	mine.sum.hash = hash_node(node);
+	mine.sum.varying = is_varying(node);
+	mine.sum.case_value = IsA(node, CaseTestExpr);
+	if (stack_is_too_deep() || expression_tree_walker(node, facts_walker, &mine))
+		return true;
+	entry = facts_insert(up->facts, node, &found);
+	entry->hash = mine.sum.hash;
+	entry->varying = mine.sum.varying;
+	entry->case_value = mine.sum.case_value;
+	up->sum.hash = hash_combine(up->sum.hash, mine.sum.hash);
+	up->sum.varying |= mine.sum.varying;
+	up->sum.case_value |= mine.sum.case_value;
+	return false;
+}
+
+NodeFacts
+expr_facts(ExprSet *set, Expr *expr)
+{
+	NodeFacts  *entry = facts_lookup(set->facts, (Node *) expr);
+	FactsContext context = {.facts = set->facts};
+
+	/* the compiler makes nodes as well */
+	if (entry == NULL && !facts_walker((Node *) expr, &context))
+		entry = facts_lookup(set->facts, (Node *) expr);
+	if (entry == NULL)
+	{
+		set->failed = true;
+		return context.sum;
+	}
+	return *entry;
+}
+
+void
+expr_share_begin(ExprSet *set, Expr *root)
+{
+	set->failed = false;
+	set->facts = facts_create(CurrentMemoryContext, 32, NULL);
+	expr_facts(set, root);
+}
+
+void
+expr_share_end(ExprSet *set, Vec *vecs)
+{
+	facts_destroy(set->facts);
+	set->facts = NULL;
+	while (set->failed && set->vecs != vecs)
+	{
+		Vec		   *vec = set->vecs;
+
+		if (vec->expr || vec->attno)
+			set->shared[vec->hash % EXPR_BUCKETS] = vec->same_bucket;
+		if (vec->attno == 0)
+			set->bytes -= EXPR_ROWS * (column_width(vec->type) + 1);
+		set->vecs = vec->next;
+	}
+}
+
+void
+expr_share(ExprSet *set, Vec *vec)
+{
+	Vec		  **bucket;
+
+	vec->hash = vec->attno ? murmurhash32(vec->attno) : expr_facts(set, vec->expr).hash;
+	bucket = &set->shared[vec->hash % EXPR_BUCKETS];
+	vec->same_bucket = *bucket;
+	*bucket = vec;
+}
+
+/* Does the vector have an answer for every row that core evaluates here? */
+static bool
+may_share(const ExprSet *set, const Vec *vec)
+{
+	const ExprMask *mask = set->mask;
+
+	if (!vec->masked)
+		return true;
+	while (mask && mask != vec->mask)
+		mask = mask->outer;
+	return mask != NULL;
+}
+
+Vec *
+expr_find(ExprSet *set, Expr *expr)
+{
+	uint32		hash = expr_facts(set, expr).hash;
+
+	for (Vec *vec = set->shared[hash % EXPR_BUCKETS]; vec; vec = vec->same_bucket)
+		if (vec->hash == hash && vec->expr && may_share(set, vec) && equal(vec->expr, expr))
+			return vec;
+	return NULL;
+}
+
+Vec *
+expr_find_column(ExprSet *set, AttrNumber attno, ColumnType type, int16 scale)
+{
+	for (Vec *vec = set->shared[murmurhash32(attno) % EXPR_BUCKETS]; vec; vec = vec->same_bucket)
+		if (vec->attno == attno && vec->type == type && vec->scale == scale)
+			return vec;
+	return NULL;
+}

@@ -1,0 +1,739 @@
+/*
+ * row_store.c
+ *	  Rows kept in memory, column by column, and sorted by keys and order.
+ *
+ * Codes of a row: masks of the keys that are NULL, one code a key, and for
+ * each order column whether it is NULL and its code.  Before sorting, the codes
+ * that vary are packed into as few 64-bit words as their ranges need, mostly
+ * one or two, and these are sorted with the row's number, which also makes the
+ * sort stable.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "utils/datum.h"
+#include "utils/memutils.h"
+
+#include "groups/table.h"
+#include "groups/row_store.h"
+
+/* What a column's byte says of a row. */
+enum
+{
+	ROW_VALUE,
+	ROW_NULL,
+	ROW_UNREPRESENTABLE						/* the Datum is where the value would be */
+};
+
+/* Rows that there is room for at first. */
+#define FIRST_ROWS 8192
+
+typedef struct StoredColumn
+{
+	char	   *values;
+	uint8	   *kinds;
+} StoredColumn;
+
+typedef struct SortRow
+{
+	uint64		word[2];
+	uint32		row;
+} SortRow;
+
+struct RowStore
+{
+	const AggSpec *spec;
+	MemoryContext cxt;
+	MemoryContext datum_cxt;	/* by-reference values */
+	int			batch_rows;
+	int64		n;
+	int64		capacity;
+	StoredColumn *cols;
+	int			nmasks;
+	int			ncodes;
+	uint64	  **codes;			/* [code][row] */
+	Dictionary **dicts;			/* [key]; NULL where not KEY_DATUM */
+	HashSeed	seed;			/* of row_store_key_hashes */
+	uint32	   *sorted;			/* row numbers in order, or NULL */
+	bool		toasted;		/* some values would grow by detoasting */
+
+	/* one batch */
+	uint64	  **batch_codes;
+	int32	   *dict_codes;
+	uint32	   *dict_hashes;
+	uint64	   *hashes;
+	Batch		batch;
+	uint64	  **validity;
+	uint64	  **unrepresentable;
+	Datum	  **unrepresentable_values;
+};
+
+#define ST_SORT sort_one_word
+#define ST_ELEMENT_TYPE SortRow
+#define ST_COMPARE(a, b) \
+	((a)->word[0] != (b)->word[0] ? ((a)->word[0] < (b)->word[0] ? -1 : 1) : \
+	 ((a)->row < (b)->row ? -1 : (a)->row > (b)->row))
+#define ST_SCOPE static
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+#define ST_SORT sort_two_words
+#define ST_ELEMENT_TYPE SortRow
+#define ST_COMPARE(a, b) \
+	((a)->word[0] != (b)->word[0] ? ((a)->word[0] < (b)->word[0] ? -1 : 1) : \
+	 (a)->word[1] != (b)->word[1] ? ((a)->word[1] < (b)->word[1] ? -1 : 1) : \
+	 ((a)->row < (b)->row ? -1 : (a)->row > (b)->row))
+#define ST_SCOPE static
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/* Compares by all words of packed codes; for the rare rows that need over two. */
+typedef struct WordArrays
+{
+	int			nwords;
+	uint64	  **words;
+} WordArrays;
+
+static inline int
+compare_words(const uint32 *a, const uint32 *b, const WordArrays *arrays)
+{
+	for (int w = 0; w < arrays->nwords; w++)
+	{
+		uint64		x = arrays->words[w][*a];
+		uint64		y = arrays->words[w][*b];
+
+		if (x != y)
+			return x < y ? -1 : 1;
+	}
+	return *a < *b ? -1 : *a > *b;
+}
+
+#define ST_SORT sort_many_words
+#define ST_ELEMENT_TYPE uint32
+#define ST_COMPARE(a, b, arg) compare_words(a, b, arg)
+#define ST_COMPARE_ARG_TYPE WordArrays
+#define ST_SCOPE static
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/* ---- life --------------------------------------------------------------- */
+
+RowStore *
+row_store_create(MemoryContext parent, const AggSpec *spec, int batch_rows)
+{
+	MemoryContext cxt = AllocSetContextCreate(parent, "gpuagg row store", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	RowStore   *store = palloc0(sizeof(RowStore));
+	int			words = BITMAP_WORDS(batch_rows);
+
+	store->spec = spec;
+	store->cxt = cxt;
+	store->batch_rows = batch_rows;
+	store->seed = hash_seed_random();
+	store->datum_cxt = AllocSetContextCreate(cxt, "gpuagg row store values",
+											 ALLOCSET_DEFAULT_SIZES);
+	store->cols = palloc0((spec->ncols + 1) * sizeof(StoredColumn));
+	store->nmasks = BITMAP_WORDS(spec->nkeys);
+	store->ncodes = store->nmasks + spec->nkeys + 2 * spec->norder;
+	store->codes = palloc0(store->ncodes * sizeof(uint64 *));
+	store->batch_codes = palloc(store->ncodes * sizeof(uint64 *));
+	for (int c = 0; c < store->ncodes; c++)
+		store->batch_codes[c] = palloc(batch_rows * sizeof(uint64));
+	store->dict_codes = palloc(batch_rows * sizeof(int32));
+	store->dict_hashes = palloc(batch_rows * sizeof(uint32));
+	store->hashes = palloc(batch_rows * sizeof(uint64));
+	store->dicts = palloc0((spec->nkeys + 1) * sizeof(Dictionary *));
+	for (int k = 0; k < spec->nkeys; k++)
+		if (spec->keys[k].kind == KEY_DATUM)
+			store->dicts[k] = dictionary_create(cxt, &spec->keys[k], &spec->cols[spec->keys[k].col],
+												batch_rows);
+	store->batch.capacity = batch_rows;
+	store->batch.ncols = spec->ncols;
+	store->batch.cols = palloc0((spec->ncols + 1) * sizeof(Column));
+	store->validity = palloc((spec->ncols + 1) * sizeof(uint64 *));
+	store->unrepresentable = palloc((spec->ncols + 1) * sizeof(uint64 *));
+	store->unrepresentable_values = palloc((spec->ncols + 1) * sizeof(Datum *));
+	for (int c = 0; c < spec->ncols; c++)
+	{
+		Column	   *col = &store->batch.cols[c];
+
+		col->type = spec->cols[c].type;
+		col->scale = spec->cols[c].scale;
+		col->values = palloc(batch_rows * column_width(col->type) + 64);
+		col->values = (void *) TYPEALIGN(64, (uintptr_t) col->values);
+		store->validity[c] = palloc(words * sizeof(uint64));
+		store->unrepresentable[c] = palloc(words * sizeof(uint64));
+		store->unrepresentable_values[c] = col->type == COLUMN_DEC ? palloc(batch_rows * sizeof(Datum)) : NULL;
+	}
+	MemoryContextSwitchTo(old);
+	return store;
+}
+
+void
+row_store_clear_rows(RowStore *store)
+{
+	for (int c = 0; store->capacity > 0 && c < store->spec->ncols; c++)
+	{
+		pfree(store->cols[c].values);
+		pfree(store->cols[c].kinds);
+		store->cols[c].values = NULL;
+		store->cols[c].kinds = NULL;
+	}
+	for (int c = 0; store->capacity > 0 && c < store->ncodes; c++)
+	{
+		pfree(store->codes[c]);
+		store->codes[c] = NULL;
+	}
+	store->n = store->capacity = 0;
+	if (store->sorted)
+		pfree(store->sorted);
+	store->sorted = NULL;
+	store->toasted = false;
+	MemoryContextReset(store->datum_cxt);
+}
+
+void
+row_store_clear(RowStore *store)
+{
+	row_store_clear_rows(store);
+	for (int k = 0; k < store->spec->nkeys; k++)
+		if (store->dicts[k])
+			dictionary_reset(store->dicts[k]);
+}
+
+static size_t
+row_bytes(const RowStore *store)
+{
+	size_t		bytes = store->ncodes * sizeof(uint64);
+
+	for (int c = 0; c < store->spec->ncols; c++)
+		bytes += column_width(store->spec->cols[c].type) + 1;
+	return bytes;
+}
+
+size_t
+row_store_memory(const RowStore *store)
+{
+	size_t		bytes = store->n * (row_bytes(store) + sizeof(SortRow) + sizeof(uint32));
+
+	bytes += MemoryContextMemAllocated(store->datum_cxt, false);
+	for (int k = 0; k < store->spec->nkeys; k++)
+		if (store->dicts[k])
+			bytes += dictionary_memory(store->dicts[k]);
+	return bytes;
+}
+
+bool
+row_store_has_room(const RowStore *store, int rows)
+{
+	return store->n + rows <= (int64) PG_UINT32_MAX;
+}
+
+/* ---- codes -------------------------------------------------------------- */
+
+/* Maps a double to an integer that orders as PostgreSQL does: -0 = 0, NaN last. */
+static inline uint64
+float_code(double x)
+{
+	uint64		bits;
+
+	if (isnan(x))
+		return PG_UINT64_MAX;
+	if (x == 0.0)
+		x = 0.0;
+	memcpy(&bits, &x, sizeof(bits));
+	return (bits >> 63) ? ~bits : bits | UINT64CONST(0x8000000000000000);
+}
+
+#define SIGN_BIT UINT64CONST(0x8000000000000000)
+
+static void
+column_codes(const Column *col, int n, uint64 *codes)
+{
+	switch (col->type)
+	{
+#define CODES(type, expr) \
+		for (int i = 0; i < n; i++) \
+		{ \
+			type		x = ((const type *) col->values)[i]; \
+			codes[i] = (expr); \
+		} \
+		break
+
+		case COLUMN_I8:
+			CODES(int8, (uint64) (int64) x ^ SIGN_BIT);
+		case COLUMN_I16:
+			CODES(int16, (uint64) (int64) x ^ SIGN_BIT);
+		case COLUMN_I32:
+			CODES(int32, (uint64) (int64) x ^ SIGN_BIT);
+		case COLUMN_U32:
+			CODES(uint32, (uint64) x);
+		case COLUMN_I64:
+			CODES(int64, (uint64) x ^ SIGN_BIT);
+		case COLUMN_F32:
+			CODES(float, float_code(x));
+		case COLUMN_F64:
+			CODES(double, float_code(x));
+#undef CODES
+		case COLUMN_DEC:
+		case COLUMN_DATUM:
+			elog(ERROR, "column type %d has no 64-bit codes", (int) col->type);
+	}
+}
+
+int
+row_store_ncodes(const RowStore *store)
+{
+	return store->ncodes;
+}
+
+uint64 **
+row_store_codes(RowStore *store, const Batch *batch)
+{
+	const AggSpec *spec = store->spec;
+	uint64	  **codes = store->batch_codes;
+	int			n = batch->nrows;
+
+	for (int m = 0; m < store->nmasks; m++)
+		memset(codes[m], 0, n * sizeof(uint64));
+	for (int k = 0; k < spec->nkeys; k++)
+	{
+		const Column *col = &batch->cols[spec->keys[k].col];
+		uint64	   *out = codes[store->nmasks + k];
+
+		if (store->dicts[k])
+		{
+			/* NULL has a code of its own */
+			dictionary_lookup(store->dicts[k], col, n, PG_INT32_MAX, SIZE_MAX,
+							  store->dict_codes, store->dict_hashes);
+			for (int i = 0; i < n; i++)
+			{
+				if (store->dict_codes[i] == NO_CODE)
+					ereport(ERROR,
+							(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+							 errmsg("too many distinct GROUP BY keys for an aggregate with ORDER BY")));
+				out[i] = (uint32) store->dict_codes[i];
+			}
+			continue;
+		}
+		column_codes(col, n, out);
+		for (int i = 0; col->validity && i < n; i++)
+			if (column_is_null(col, i))
+			{
+				codes[k / 64][i] |= UINT64CONST(1) << (k % 64);
+				out[i] = 0;
+			}
+	}
+	for (int o = 0; o < spec->norder; o++)
+	{
+		const OrderSpec *order = &spec->order[o];
+		const Column *col = &batch->cols[order->col];
+		uint64	   *nulls = codes[store->nmasks + spec->nkeys + 2 * o];
+		uint64	   *out = codes[store->nmasks + spec->nkeys + 2 * o + 1];
+
+		column_codes(col, n, out);
+		for (int i = 0; i < n; i++)
+		{
+			bool		isnull = column_is_null(col, i);
+
+			nulls[i] = isnull != order->nulls_first;
+			out[i] = isnull ? 0 : order->desc ? ~out[i] : out[i];
+		}
+	}
+	return codes;
+}
+
+const uint64 *
+row_store_key_hashes(RowStore *store, const Batch *batch)
+{
+	const AggSpec *spec = store->spec;
+	int			n = batch->nrows;
+
+	memset(store->hashes, 0, n * sizeof(uint64));
+	for (int k = 0; k < spec->nkeys; k++)
+	{
+		const Column *col = &batch->cols[spec->keys[k].col];
+		uint64	   *codes = store->batch_codes[0];
+
+		if (store->dicts[k])
+		{
+			dictionary_hash_column(store->dicts[k], col, n, store->dict_hashes);
+			for (int i = 0; i < n; i++)
+				codes[i] = store->dict_hashes[i];
+		}
+		else
+			column_codes(col, n, codes);
+		for (int i = 0; i < n; i++)
+			store->hashes[i] = hash_fold(store->seed, store->hashes[i] ^
+										 (column_is_null(col, i) ? 0 : codes[i] + k + 1));
+	}
+	return store->hashes;
+}
+
+/* ---- rows in ------------------------------------------------------------ */
+
+static void *
+grow_array(RowStore *store, void *array, size_t bytes)
+{
+	if (array == NULL)
+		return MemoryContextAllocHuge(store->cxt, bytes);
+	return repalloc_huge(array, bytes);
+}
+
+static void
+grow(RowStore *store, int64 rows)
+{
+	int64		capacity = Max(store->capacity, FIRST_ROWS);
+
+	if (rows <= store->capacity)
+		return;
+	while (capacity < rows)
+		capacity += capacity / 2;
+	for (int c = 0; c < store->spec->ncols; c++)
+	{
+		StoredColumn *col = &store->cols[c];
+
+		col->values = grow_array(store, col->values,
+								 capacity * column_width(store->spec->cols[c].type));
+		col->kinds = grow_array(store, col->kinds, capacity);
+	}
+	for (int c = 0; c < store->ncodes; c++)
+		store->codes[c] = grow_array(store, store->codes[c], capacity * sizeof(uint64));
+	store->capacity = capacity;
+}
+
+/* Values of by-reference columns and odd numerics are copied. */
+static void
+append_column(RowStore *store, int c, const Column *col, int n)
+{
+	const ColumnSpec *spec = &store->spec->cols[c];
+	StoredColumn *to = &store->cols[c];
+	int			width = column_width(col->type);
+	char	   *values = to->values + store->n * width;
+	uint8	   *kinds = to->kinds + store->n;
+	bool		copies = col->type == COLUMN_DATUM && !spec->typbyval;
+
+	memcpy(values, col->values, (size_t) n * width);
+	memset(kinds, ROW_VALUE, n);
+	if (!col->validity && !col->unrepresentable && !copies)
+		return;
+	for (int i = 0; i < n; i++)
+	{
+		Datum		copy;
+
+		if (column_is_null(col, i))
+			kinds[i] = ROW_NULL;
+		else if (column_is_unrepresentable(col, i))
+		{
+			kinds[i] = ROW_UNREPRESENTABLE;
+			copy = datumCopy(col->unrepresentable_values[i], false, -1);
+			memcpy(values + (size_t) i * width, &copy, sizeof(Datum));
+		}
+		else if (copies)
+		{
+			copy = datumCopy(((Datum *) col->values)[i], false, spec->typlen);
+			((Datum *) values)[i] = copy;
+			if (spec->typlen == -1 && (VARATT_IS_EXTERNAL(DatumGetPointer(copy)) ||
+									   VARATT_IS_COMPRESSED(DatumGetPointer(copy))))
+				store->toasted = true;
+		}
+	}
+}
+
+void
+row_store_append(RowStore *store, const Batch *batch)
+{
+	MemoryContext old;
+	uint64	  **codes;
+
+	grow(store, store->n + batch->nrows);
+	codes = row_store_codes(store, batch);
+	for (int c = 0; c < store->ncodes; c++)
+		memcpy(store->codes[c] + store->n, codes[c], batch->nrows * sizeof(uint64));
+	old = MemoryContextSwitchTo(store->datum_cxt);
+	for (int c = 0; c < batch->ncols; c++)
+		append_column(store, c, &batch->cols[c], batch->nrows);
+	MemoryContextSwitchTo(old);
+	store->n += batch->nrows;
+}
+
+/* ---- sorting ------------------------------------------------------------ */
+
+/*
+ * Packs the codes into words, in place, leading codes uppermost; returns how
+ * many words there are.  A code takes the bits that its range needs.
+ */
+static int
+pack_codes(RowStore *store)
+{
+	int			word = 0;
+	int			left = 64;
+	bool		empty = true;
+
+	for (int c = 0; c < store->ncodes; c++)
+	{
+		uint64	   *codes = store->codes[c];
+		uint64		min = codes[0],
+					max = codes[0];
+		int			bits;
+
+		for (int64 i = 1; i < store->n; i++)
+		{
+			min = Min(min, codes[i]);
+			max = Max(max, codes[i]);
+		}
+		if (min == max)
+			continue;
+		bits = pg_leftmost_one_pos64(max - min) + 1;
+		if (!empty && bits > left)
+		{
+			word++;
+			left = 64;
+			empty = true;
+		}
+		/* word <= c, so nothing is overwritten before it is read */
+		for (int64 i = 0; i < store->n; i++)
+			store->codes[word][i] = empty ? codes[i] - min :
+				store->codes[word][i] << bits | (codes[i] - min);
+		left -= bits;
+		empty = false;
+	}
+	return empty ? word : word + 1;
+}
+
+/* Rows that a radix sort is worth, and how many it moves between interrupts. */
+#define RADIX_ROWS 1024
+#define RADIX_STRIDE (1 << 20)
+
+/*
+ * Sorts row numbers by one word each, stably, byte by byte from the lowest; bytes
+ * that are the same everywhere cost a count only.  Its arrays are no more than
+ * the SortRows that row_store_memory counts.
+ */
+static void
+sort_by_radix(RowStore *store)
+{
+	int64		n = store->n;
+	uint64	   *from = MemoryContextAllocHuge(store->cxt, n * sizeof(uint64));
+	uint64	   *to = MemoryContextAllocHuge(store->cxt, n * sizeof(uint64));
+	uint32	   *rows_to = MemoryContextAllocHuge(store->cxt, n * sizeof(uint32));
+	uint32	   *rows_from = store->sorted;
+	uint64		all = 0;
+
+	for (int64 i = 0; i < n; i++)
+	{
+		from[i] = store->codes[0][i];
+		all |= from[i];
+		rows_from[i] = i;
+	}
+	for (int shift = 0; shift < 64 && all >> shift; shift += 8)
+	{
+		uint32		count[256] = {0};
+		uint32		at = 0;
+
+		for (int64 i = 0; i < n; i++)
+			count[from[i] >> shift & 0xFF]++;
+		if (count[from[0] >> shift & 0xFF] == n)
+			continue;
+		for (int b = 0; b < 256; b++)
+		{
+			uint32		here = count[b];
+
+			count[b] = at;
+			at += here;
+		}
+		for (int64 start = 0; start < n; start += RADIX_STRIDE)
+		{
+			int64		end = Min(n, start + RADIX_STRIDE);
+
+			CHECK_FOR_INTERRUPTS();
+			for (int64 i = start; i < end; i++)
+			{
+				uint32		place = count[from[i] >> shift & 0xFF]++;
+
+				to[place] = from[i];
+				rows_to[place] = rows_from[i];
+			}
+		}
+		{
+			uint64	   *words = from;
+			uint32	   *rows = rows_from;
+
+			from = to;
+			to = words;
+			rows_from = rows_to;
+			rows_to = rows;
+		}
+	}
+	store->sorted = rows_from;
+	pfree(rows_to);
+	pfree(from);
+	pfree(to);
+}
+
+void
+row_store_sort(RowStore *store)
+{
+	int64		n = store->n;
+	int			nwords;
+
+	if (n == 0)
+		return;
+	nwords = pack_codes(store);
+	CHECK_FOR_INTERRUPTS();
+	store->sorted = MemoryContextAllocHuge(store->cxt, n * sizeof(uint32));
+	if (nwords == 1 && n >= RADIX_ROWS)
+		sort_by_radix(store);
+	else if (nwords <= 2)
+	{
+		SortRow    *rows = MemoryContextAllocHuge(store->cxt, n * sizeof(SortRow));
+
+		for (int64 i = 0; i < n; i++)
+		{
+			rows[i].word[0] = nwords > 0 ? store->codes[0][i] : 0;
+			rows[i].word[1] = nwords > 1 ? store->codes[1][i] : 0;
+			rows[i].row = i;
+		}
+		if (nwords == 2)
+			sort_two_words(rows, n);
+		else
+			sort_one_word(rows, n);
+		for (int64 i = 0; i < n; i++)
+			store->sorted[i] = rows[i].row;
+		pfree(rows);
+	}
+	else
+	{
+		WordArrays	arrays = {nwords, store->codes};
+
+		for (int64 i = 0; i < n; i++)
+			store->sorted[i] = i;
+		sort_many_words(store->sorted, n, &arrays);
+	}
+}
+
+/* ---- rows out ----------------------------------------------------------- */
+
+static void
+gather_values(const char *values, char *to, const uint32 *rows, int n, int width)
+{
+	switch (width)
+	{
+#define GATHER(type) \
+		for (int i = 0; i < n; i++) \
+			((type *) to)[i] = ((const type *) values)[rows[i]]; \
+		break
+
+		case 1:
+			GATHER(uint8);
+		case 2:
+			GATHER(uint16);
+		case 4:
+			GATHER(uint32);
+		case 8:
+			GATHER(uint64);
+#undef GATHER
+		default:
+			for (int i = 0; i < n; i++)
+				memcpy(to + (size_t) i * width, values + (size_t) rows[i] * width, width);
+			break;
+	}
+}
+
+static void
+gather_column(RowStore *store, int c, const uint32 *rows, int n)
+{
+	Column	   *col = &store->batch.cols[c];
+	const StoredColumn *from = &store->cols[c];
+	int			width = column_width(col->type);
+
+	gather_values(from->values, col->values, rows, n, width);
+	col->validity = NULL;
+	col->unrepresentable = NULL;
+	for (int i = 0; i < n; i++)
+	{
+		uint8		kind = from->kinds[rows[i]];
+
+		if (kind == ROW_NULL)
+		{
+			if (!col->validity)
+			{
+				memset(store->validity[c], 0xff, BITMAP_WORDS(store->batch_rows) * sizeof(uint64));
+				col->validity = store->validity[c];
+			}
+			bitmap_clear(col->validity, i);
+		}
+		else if (kind == ROW_UNREPRESENTABLE)
+		{
+			if (!col->unrepresentable)
+			{
+				memset(store->unrepresentable[c], 0, BITMAP_WORDS(store->batch_rows) * sizeof(uint64));
+				col->unrepresentable = store->unrepresentable[c];
+				col->unrepresentable_values = store->unrepresentable_values[c];
+			}
+			bitmap_set(col->unrepresentable, i);
+			memcpy(&col->unrepresentable_values[i], (char *) col->values + (size_t) i * width, sizeof(Datum));
+		}
+	}
+}
+
+/* How many of n rows, at least one, may be detoasted together? */
+static int
+rows_of_bytes(const RowStore *store, const uint32 *rows, int n)
+{
+	size_t		bytes = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		for (int c = 0; c < store->spec->ncols; c++)
+		{
+			const ColumnSpec *spec = &store->spec->cols[c];
+			const StoredColumn *col = &store->cols[c];
+
+			if (spec->type == COLUMN_DATUM && !spec->typbyval && col->kinds[rows[i]] == ROW_VALUE)
+				bytes += datum_bytes(((Datum *) col->values)[rows[i]], spec->typlen);
+		}
+		if (bytes >= BATCH_BYTES)
+			return i + 1;
+	}
+	return n;
+}
+
+static Batch *
+gather(RowStore *store, const uint32 *rows, int64 from)
+{
+	Batch	   *batch = &store->batch;
+
+	batch->nrows = Min(store->batch_rows, store->n - from);
+	if (store->toasted)
+		batch->nrows = rows_of_bytes(store, rows, batch->nrows);
+	for (int c = 0; c < batch->ncols; c++)
+		gather_column(store, c, rows, batch->nrows);
+	return batch;
+}
+
+Batch *
+row_store_gather(RowStore *store, int64 from)
+{
+	return from < store->n ? gather(store, store->sorted + from, from) : NULL;
+}
+
+Batch *
+row_store_batch(RowStore *store, int64 from)
+{
+	uint32	   *rows;
+	Batch	   *batch;
+
+	if (from >= store->n)
+		return NULL;
+	rows = palloc(store->batch_rows * sizeof(uint32));
+	for (int i = 0; i < Min(store->batch_rows, store->n - from); i++)
+		rows[i] = from + i;
+	batch = gather(store, rows, from);
+	pfree(rows);
+	return batch;
+}

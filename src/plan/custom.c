@@ -1,0 +1,326 @@
+/*
+ * custom.c
+ *	  From the chosen custom path to a CustomScan, and its private lists.
+ *
+ * Path and plan carry nodes only, as the planner copies them and ships them to
+ * parallel workers; plan_decode gives the executor arrays instead.  No range
+ * table index is ever stored in custom_private, where it would not be adjusted
+ * when plans of subqueries are joined.
+ */
+#include "postgres.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/plancat.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "utils/builtins.h"
+
+#include "plan/plan.h"
+#include "plan/supported.h"
+
+static Plan *plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
+							  List *tlist, List *clauses, List *custom_plans);
+
+const CustomPathMethods gpuagg_path_methods = {
+	.CustomName = "GpuAgg",
+	.PlanCustomPath = plan_custom_path
+};
+
+/* Order of the lists that a path carries. */
+enum
+{
+	PATH_FLAGS,
+	PATH_ESTIMATES,
+	PATH_KEYS,
+	PATH_KEY_EQOPS,
+	PATH_KEY_INPUTS,
+	PATH_AGGS,
+	PATH_AGG_INPUTS,
+	PATH_INPUTS,
+	PATH_HAVING,
+	PATH_ORDER
+};
+
+/* Order of the lists that a plan carries. */
+enum
+{
+	PLAN_FLAGS,
+	PLAN_ESTIMATES,
+	PLAN_KEY_INPUTS,
+	PLAN_KEY_OIDS,
+	PLAN_AGG_INPUTS,
+	PLAN_INPUT_RESNOS,
+	PLAN_ORDER
+};
+
+/*
+ * Is anything in the query volatile?  Sublinks of this level have become subplans
+ * by now, which expressions only refer to: if there are any, all that the planner
+ * knows of count.
+ */
+static bool
+query_is_volatile(PlannerInfo *root)
+{
+	Query	   *parse = root->parse;
+	ListCell   *lc;
+
+	if (contain_volatile_functions((Node *) parse))
+		return true;
+	if (!contain_subplans((Node *) parse->targetList) && !contain_subplans((Node *) parse->jointree))
+		return false;
+	foreach(lc, root->glob->subroots)
+		if (contain_volatile_functions((Node *) lfirst_node(PlannerInfo, lc)->parse))
+			return true;
+	return false;
+}
+
+List *
+plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
+{
+	List	   *result;
+
+	/* with a decimal point: a Float that looks like an integer is read back as one */
+	result = list_make2(list_make2_int(grouped, query_is_volatile(query->root)),
+						list_make2(makeFloat(psprintf("%.1f", rows)),
+								   makeFloat(psprintf("%.1f", query->groups))));
+	result = lappend(result, query->keys);
+	result = lappend(result, query->key_eqops);
+	result = lappend(result, query->key_inputs);
+	result = lappend(result, query->aggs);
+	result = lappend(result, query->agg_inputs);
+	result = lappend(result, query->inputs);
+	result = lappend(result, query->having);
+	return lappend(result, sorts ? query->order_inputs : NIL);
+}
+
+/* Finds every input in the targetlist; NIL if one is missing. */
+static List *
+match_inputs(List *keys, List *inputs, List *targetlist)
+{
+	List	   *resnos = NIL;
+	ListCell   *lc;
+
+	foreach(lc, inputs)
+	{
+		TargetEntry *tle;
+
+		if (plan_input_is_constant(keys, lfirst(lc)))
+		{
+			resnos = lappend_int(resnos, 0);
+			continue;
+		}
+		tle = tlist_member(lfirst(lc), targetlist);
+		if (tle == NULL)
+			return NIL;
+		resnos = lappend_int(resnos, tle->resno);
+	}
+	return resnos;
+}
+
+/*
+ * A scan that returns all columns of its table need not project: give it the
+ * physical targetlist where that has all we need.  Core does so itself for
+ * other parents (use_physical_tlist), but asks exact targets for custom scans.
+ */
+static void
+use_physical_targetlist(PlannerInfo *root, Plan *child, List *keys, List *inputs)
+{
+	RelOptInfo *rel;
+	List	   *physical;
+	Index		relid;
+
+	switch (nodeTag(child))
+	{
+		case T_SeqScan:
+		case T_SampleScan:
+		case T_IndexScan:
+		case T_BitmapHeapScan:
+		case T_TidScan:
+		case T_TidRangeScan:
+		case T_SubqueryScan:
+		case T_FunctionScan:
+		case T_ValuesScan:
+		case T_CteScan:
+			break;
+		default:
+			return;
+	}
+	relid = ((Scan *) child)->scanrelid;
+	rel = root->simple_rel_array[relid];
+	if (rel == NULL || rel->reloptkind != RELOPT_BASEREL)
+		return;
+	physical = build_physical_tlist(root, rel);
+	if (physical != NIL && (inputs == NIL || match_inputs(keys, inputs, physical) != NIL))
+		child->targetlist = physical;
+}
+
+/* Keys, then aggregates: what the scan emits before projection. */
+static List *
+scan_targetlist(List *keys, List *aggs)
+{
+	List	   *tlist = NIL;
+	List	   *exprs = list_concat_copy(keys, aggs);
+	ListCell   *lc;
+
+	foreach(lc, exprs)
+		tlist = lappend(tlist, makeTargetEntry(copyObject(lfirst(lc)), list_length(tlist) + 1,
+											   NULL, false));
+	return tlist;
+}
+
+/* Equality function, hash function and collation of each key. */
+static List *
+key_oids(List *keys, List *eqops)
+{
+	List	   *oids = NIL;
+	ListCell   *lc,
+			   *lc2;
+
+	forboth(lc, keys, lc2, eqops)
+	{
+		Oid			eqfunc,
+					hashfunc;
+
+		if (!supported_key_functions(lfirst_oid(lc2), exprType(lfirst(lc)), &eqfunc, &hashfunc))
+			elog(ERROR, "grouping operator %u is not hashable", lfirst_oid(lc2));
+		oids = lappend_oid(oids, eqfunc);
+		oids = lappend_oid(oids, hashfunc);
+		oids = lappend_oid(oids, exprCollation(lfirst(lc)));
+	}
+	return oids;
+}
+
+static bool
+collect_params(Node *node, List **params)
+{
+	if (node == NULL)
+		return false;
+	/* a subplan's own parameters are none of this node's; the child evaluates it */
+	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan))
+		return false;
+	if (IsA(node, Param))
+	{
+		*params = list_append_unique(*params, node);
+		return false;
+	}
+	return expression_tree_walker(node, collect_params, params);
+}
+
+/*
+ * Constant inputs, and the aggregates' Params: aggregates evaluate parameters
+ * of their own (the bounds of a histogram), and the planner and executor must
+ * know that this node depends on them.
+ */
+static List *
+custom_expressions(List *keys, List *inputs, List *aggs, int *nconsts)
+{
+	List	   *exprs = NIL;
+	List	   *params = NIL;
+	ListCell   *lc;
+
+	foreach(lc, inputs)
+	{
+		if (plan_input_is_constant(keys, lfirst(lc)))
+			exprs = lappend(exprs, copyObject(lfirst(lc)));
+	}
+	*nconsts = list_length(exprs);
+	collect_params((Node *) aggs, &params);
+	return list_concat(exprs, copyObject(params));
+}
+
+static Plan *
+plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist,
+				 List *clauses, List *custom_plans)
+{
+	CustomScan *cscan = makeNode(CustomScan);
+	List	   *private = best_path->custom_private;
+	List	   *keys = list_nth(private, PATH_KEYS);
+	List	   *aggs = list_nth(private, PATH_AGGS);
+	List	   *inputs = list_nth(private, PATH_INPUTS);
+	Plan	   *child = linitial(custom_plans);
+	List	   *resnos;
+	List	   *flags;
+	int			nconsts;
+
+	use_physical_targetlist(root, child, keys, inputs);
+	resnos = match_inputs(keys, inputs, child->targetlist);
+	if (resnos == NIL && inputs != NIL)
+		elog(ERROR, "input of an aggregate not found in the child plan");
+
+	cscan->scan.plan.targetlist = tlist;
+	cscan->scan.plan.qual = list_nth(private, PATH_HAVING);
+	cscan->flags = best_path->flags;
+	cscan->custom_plans = custom_plans;
+	cscan->custom_scan_tlist = scan_targetlist(keys, aggs);
+	cscan->custom_exprs = custom_expressions(keys, inputs, aggs, &nconsts);
+	cscan->methods = &gpuagg_scan_methods;
+
+	flags = list_copy(list_nth(private, PATH_FLAGS));
+	flags = lappend_int(flags, list_length(keys));
+	flags = lappend_int(flags, list_length(aggs));
+	flags = lappend_int(flags, nconsts);
+	cscan->custom_private = list_make2(flags, list_nth(private, PATH_ESTIMATES));
+	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_KEY_INPUTS));
+	cscan->custom_private = lappend(cscan->custom_private,
+									key_oids(keys, list_nth(private, PATH_KEY_EQOPS)));
+	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_AGG_INPUTS));
+	cscan->custom_private = lappend(cscan->custom_private, resnos);
+	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_ORDER));
+	return &cscan->scan.plan;
+}
+
+static int *
+ints_of_list(List *list, int skip)
+{
+	int		   *array = palloc0(sizeof(int) * Max(list_length(list), 1));
+	ListCell   *lc;
+	int			n = 0;
+
+	for_each_from(lc, list, skip)
+		array[n++] = lfirst_int(lc);
+	return array;
+}
+
+GpuAggPlan *
+plan_decode(const CustomScan *cscan)
+{
+	List	   *private = cscan->custom_private;
+	GpuAggPlan *plan = palloc0(sizeof(GpuAggPlan));
+	List	   *flags = list_nth(private, PLAN_FLAGS);
+	List	   *estimates = list_nth(private, PLAN_ESTIMATES);
+	List	   *oids = list_nth(private, PLAN_KEY_OIDS);
+	List	   *agg_inputs = list_nth(private, PLAN_AGG_INPUTS);
+
+	plan->grouped = linitial_int(flags);
+	plan->read_once = lsecond_int(flags);
+	plan->nkeys = lthird_int(flags);
+	plan->naggs = lfourth_int(flags);
+	plan->nconsts = list_nth_int(flags, 4);
+	plan->est_rows = floatVal(linitial(estimates));
+	plan->est_groups = floatVal(lsecond(estimates));
+	plan->key_input = ints_of_list(list_nth(private, PLAN_KEY_INPUTS), 0);
+	plan->input_resno = ints_of_list(list_nth(private, PLAN_INPUT_RESNOS), 0);
+	plan->order = ints_of_list(list_nth(private, PLAN_ORDER), 0);
+	plan->norder = list_length(list_nth(private, PLAN_ORDER)) / 3;
+	plan->ninputs = list_length(list_nth(private, PLAN_INPUT_RESNOS));
+	plan->key_eq = palloc0(sizeof(Oid) * (plan->nkeys + 1));
+	plan->key_hash = palloc0(sizeof(Oid) * (plan->nkeys + 1));
+	plan->key_collation = palloc0(sizeof(Oid) * (plan->nkeys + 1));
+	for (int k = 0; k < plan->nkeys; k++)
+	{
+		plan->key_eq[k] = list_nth_oid(oids, 3 * k);
+		plan->key_hash[k] = list_nth_oid(oids, 3 * k + 1);
+		plan->key_collation[k] = list_nth_oid(oids, 3 * k + 2);
+	}
+	plan->agg_filter = palloc0(sizeof(int) * (plan->naggs + 1));
+	plan->agg_args = palloc0(sizeof(int *) * (plan->naggs + 1));
+	for (int a = 0; a < plan->naggs; a++)
+	{
+		plan->agg_filter[a] = linitial_int(list_nth(agg_inputs, a));
+		plan->agg_args[a] = ints_of_list(list_nth(agg_inputs, a), 1);
+	}
+	return plan;
+}

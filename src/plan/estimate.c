@@ -1,0 +1,202 @@
+/*
+ * estimate.c
+ *	  How many groups a query will have.
+ *
+ * Core takes an expression for as diverse as the columns in it: a histogram of
+ * 100 bins over a unique column would have as many groups as rows, and nobody
+ * would merge so many from parallel workers.  Some expressions have few values
+ * whatever their columns hold; their number bounds core's estimate.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/selfuncs.h"
+
+#include "plan/estimate.h"
+
+/* More values than this are no bound worth having. */
+#define MOST_VALUES 1e15
+
+static double values_of(Node *expr);
+
+/* A constant that is not NULL, or NULL. */
+static Const *
+constant(Node *expr)
+{
+	return expr && IsA(expr, Const) && !((Const *) expr)->constisnull ? (Const *) expr : NULL;
+}
+
+/* Values of extract(field) and date_part(field); 0: no bound. */
+static double
+values_of_field(Node *arg)
+{
+	static const struct
+	{
+		const char *name;
+		int			values;
+	}			fields[] = {
+		{"month", 12}, {"day", 31}, {"hour", 24}, {"minute", 60}, {"quarter", 4},
+		{"dow", 7}, {"isodow", 7}, {"doy", 366}, {"week", 53}
+	};
+	Const	   *name = constant(arg);
+
+	for (int i = 0; name && i < lengthof(fields); i++)
+		if (pg_strcasecmp(TextDatumGetCString(name->constvalue), fields[i].name) == 0)
+			return fields[i].values;
+	return 0;
+}
+
+/* Values of x % c. */
+static double
+values_of_modulus(Node *arg)
+{
+	Const	   *c = constant(arg);
+	int64		modulus;
+
+	if (c == NULL)
+		return 0;
+	modulus = c->consttype == INT8OID ? DatumGetInt64(c->constvalue) :
+		c->consttype == INT4OID ? DatumGetInt32(c->constvalue) : DatumGetInt16(c->constvalue);
+	return Max(2 * fabs((double) modulus) - 1, 1);
+}
+
+static double
+values_of_array_buckets(Node *arg)
+{
+	Const	   *thresholds = constant(arg);
+	ArrayType  *array;
+
+	if (thresholds == NULL)
+		return 0;
+	array = DatumGetArrayTypeP(thresholds->constvalue);
+	return ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)) + 1.0;
+}
+
+/* As many as combinations of the arguments' values. */
+static double
+values_of_all(List *args)
+{
+	double		values = 1;
+	ListCell   *lc;
+
+	foreach(lc, args)
+		values *= values_of(lfirst(lc));
+	return values;
+}
+
+static double
+values_of_call(Oid funcid, List *args)
+{
+	switch (funcid)
+	{
+		case F_WIDTH_BUCKET_FLOAT8_FLOAT8_FLOAT8_INT4:
+		case F_WIDTH_BUCKET_NUMERIC_NUMERIC_NUMERIC_INT4:
+			return constant(lfourth(args)) ?
+				Max(DatumGetInt32(constant(lfourth(args))->constvalue), 0) + 2.0 : 0;
+		case F_WIDTH_BUCKET_ANYCOMPATIBLE_ANYCOMPATIBLEARRAY:
+			return values_of_array_buckets(lsecond(args));
+		case F_DATE_PART_TEXT_DATE:
+		case F_DATE_PART_TEXT_TIME:
+		case F_DATE_PART_TEXT_TIMETZ:
+		case F_DATE_PART_TEXT_TIMESTAMP:
+		case F_DATE_PART_TEXT_TIMESTAMPTZ:
+		case F_EXTRACT_TEXT_DATE:
+		case F_EXTRACT_TEXT_TIME:
+		case F_EXTRACT_TEXT_TIMETZ:
+		case F_EXTRACT_TEXT_TIMESTAMP:
+		case F_EXTRACT_TEXT_TIMESTAMPTZ:
+			return values_of_field(linitial(args));
+		case F_INT2MOD:
+		case F_INT4MOD:
+		case F_INT8MOD:
+			return values_of_modulus(lsecond(args));
+		default:
+			return args == NIL ? 0 : values_of_all(args);
+	}
+}
+
+/* One of these: as many as they have together. */
+static double
+values_of_any(List *choices)
+{
+	double		values = 0;
+	ListCell   *lc;
+
+	foreach(lc, choices)
+	{
+		Node	   *choice = lfirst(lc);
+		double		more = values_of(IsA(choice, CaseWhen) ?
+									 (Node *) ((CaseWhen *) choice)->result : choice);
+
+		if (more == 0)
+			return 0;
+		values += more;
+	}
+	return values;
+}
+
+/*
+ * The most values that an expression without volatile functions may have, NULL
+ * apart; 0: there is no bound.
+ */
+static double
+values_of(Node *expr)
+{
+	if (exprType(expr) == BOOLOID)
+		return 2;
+	switch (nodeTag(expr))
+	{
+		case T_Const:
+			return 1;
+		case T_RelabelType:
+			return values_of((Node *) ((RelabelType *) expr)->arg);
+		case T_CoerceViaIO:
+			return values_of((Node *) ((CoerceViaIO *) expr)->arg);
+		case T_FuncExpr:
+			return ((FuncExpr *) expr)->funcretset ? 0 :
+				values_of_call(((FuncExpr *) expr)->funcid, ((FuncExpr *) expr)->args);
+		case T_OpExpr:
+			set_opfuncid((OpExpr *) expr);
+			return values_of_call(((OpExpr *) expr)->opfuncid, ((OpExpr *) expr)->args);
+		case T_CaseExpr:
+			return values_of_any(lappend(list_copy(((CaseExpr *) expr)->args),
+										 ((CaseExpr *) expr)->defresult));
+		case T_CoalesceExpr:
+			return values_of_any(((CoalesceExpr *) expr)->args);
+		default:
+			return 0;
+	}
+}
+
+double
+estimate_groups(PlannerInfo *root, List *keys, double rows)
+{
+	double		groups = estimate_num_groups(root, keys, rows, NULL, NULL);
+	double		bound = 1;
+	List	   *others = NIL;
+	ListCell   *lc;
+
+	foreach(lc, keys)
+	{
+		/* as it is: evaluating what is stable in it might fail, where no row would */
+		Node	   *key = lfirst(lc);
+		double		values = contain_volatile_functions(key) ? 0 : values_of(key);
+
+		if (values > 0)
+			bound = Min(bound * (values + 1), MOST_VALUES);	/* and NULL */
+		else
+			others = lappend(others, lfirst(lc));
+	}
+	if (list_length(others) == list_length(keys))
+		return groups;
+	if (others != NIL)
+		bound *= estimate_num_groups(root, others, rows, NULL, NULL);
+	return clamp_row_est(Min(groups, bound));
+}

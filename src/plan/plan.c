@@ -1,0 +1,797 @@
+/*
+ * plan.c
+ *	  Offers the planner custom paths for GROUP BY and plain aggregation.
+ *
+ * The create_upper_paths_hook looks at a query's aggregates and keys once and
+ * keeps what it found as node lists (see GroupQuery), shared by all paths of
+ * the query.  Paths are: over the cheapest input; over sorted input, whose
+ * order the groups keep; and, under a Gather, over a partial input that all
+ * participants share.  plan_custom.c turns the chosen one into a plan.
+ *
+ * The planner's own memory context holds everything.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/plancat.h"
+#include "optimizer/planner.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+
+#include "aggregates/aggmap.h"
+#include "common/compat.h"
+#include "engine_cuda/engine_cuda.h"
+#include "plan/estimate.h"
+#include "gpuagg.h"
+#include "plan/plan.h"
+#include "plan/supported.h"
+
+static create_upper_paths_hook_type prev_create_upper_paths_hook;
+
+/* ---- what the query aggregates --------------------------------------- */
+
+typedef struct CollectContext
+{
+	GroupQuery *query;
+	bool		aggregates;		/* collect Aggrefs, or else bare columns */
+	bool		undetermined;	/* a bare column may differ within a group */
+} CollectContext;
+
+/*
+ * Do the keys of GROUP BY determine the column?  The planner drops keys that
+ * others determine; the parser's rule for columns that need not be keys is that
+ * the table's primary key is among them.
+ */
+static bool
+is_determined(GroupQuery *query, Node *node)
+{
+	PlannerInfo *root = query->root;
+	RangeTblEntry *rte;
+	List	   *constraints = NIL;
+	ListCell   *lc;
+
+	foreach(lc, root->parse->groupClause)
+	{
+		if (equal(get_sortgroupclause_expr(lfirst(lc), root->processed_tlist), node))
+			return true;
+	}
+	if (!IsA(node, Var) || ((Var *) node)->varlevelsup > 0)
+		return false;
+	rte = planner_rt_fetch(((Var *) node)->varno, root);
+	return rte->rtekind == RTE_RELATION &&
+		check_functional_grouping(rte->relid, ((Var *) node)->varno, 0, query->keys,
+								  &constraints);
+}
+
+/*
+ * Collects distinct Aggrefs; or columns outside of aggregates and keys, as
+ * further keys.
+ */
+static bool
+collect_walker(Node *node, CollectContext *context)
+{
+	GroupQuery *query = context->query;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref))
+	{
+		if (context->aggregates)
+			query->aggs = list_append_unique(query->aggs, node);
+		return false;
+	}
+	if (!context->aggregates)
+	{
+		if (list_member(query->keys, node))
+			return false;
+		if (IsA(node, Var) || IsA(node, PlaceHolderVar))
+		{
+			if (!is_determined(query, node))
+				context->undetermined = true;
+			query->keys = lappend(query->keys, node);
+			query->key_refs = lappend_int(query->key_refs, 0);
+			query->key_eqops = lappend_oid(query->key_eqops,
+										   lookup_type_cache(exprType(node),
+															 TYPECACHE_EQ_OPR)->eq_opr);
+			return false;
+		}
+	}
+	return expression_tree_walker(node, collect_walker, context);
+}
+
+static void
+collect_aggregates(GroupQuery *query)
+{
+	CollectContext context = {query, true, false};
+
+	collect_walker((Node *) query->target->exprs, &context);
+	collect_walker((Node *) query->having, &context);
+}
+
+/*
+ * The keys: those of GROUP BY, and columns that the query may use beside them
+ * because they depend on them.  False if more is wanted than the query says: the
+ * planner may compute an expression from the columns of its key, of which core
+ * then shows any row's, above window functions or LIMIT, and where a subquery in
+ * the expression has become an InitPlan for each of its copies.
+ */
+static bool
+collect_keys(GroupQuery *query)
+{
+	CollectContext context = {query, false, false};
+	ListCell   *lc;
+	int			nkeys;
+
+	foreach(lc, compat_group_clause(query->root))
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+
+		query->keys = lappend(query->keys,
+							  get_sortgroupclause_expr(clause, query->root->processed_tlist));
+		query->key_refs = lappend_int(query->key_refs, clause->tleSortGroupRef);
+		query->key_eqops = lappend_oid(query->key_eqops, clause->eqop);
+	}
+	collect_walker((Node *) query->root->processed_tlist, &context);
+	collect_walker((Node *) query->having, &context);
+	nkeys = list_length(query->keys);
+	collect_walker((Node *) query->target->exprs, &context);
+	return list_length(query->keys) == nkeys && !context.undetermined;
+}
+
+/* ---- inputs ----------------------------------------------------------- */
+
+static int
+add_input(GroupQuery *query, Node *expr, Index sortgroupref)
+{
+	ListCell   *lc;
+
+	foreach(lc, query->inputs)
+	{
+		if (equal(lfirst(lc), expr))
+			return foreach_current_index(lc);
+	}
+	query->inputs = lappend(query->inputs, expr);
+	query->input_refs = lappend_int(query->input_refs, sortgroupref);
+	return list_length(query->inputs) - 1;
+}
+
+/* Expressions whose evaluation cannot fail; a parameter may stand for a subquery to be run. */
+static bool
+is_plain(Node *expr)
+{
+	while (IsA(expr, RelabelType))
+		expr = (Node *) ((RelabelType *) expr)->arg;
+	return IsA(expr, Var) || IsA(expr, Const) ||
+		(IsA(expr, Param) && ((Param *) expr)->paramkind == PARAM_EXTERN);
+}
+
+/*
+ * An argument is evaluated for every row.  Where FILTER excludes a row it must
+ * not be: the filter may be there to keep an error away.
+ */
+static Node *
+guard_argument(Expr *arg, Expr *filter)
+{
+	CaseExpr   *guard;
+	CaseWhen   *when;
+
+	if (filter == NULL || is_plain((Node *) arg))
+		return (Node *) arg;
+	when = makeNode(CaseWhen);
+	when->expr = filter;
+	when->result = arg;
+	when->location = -1;
+	guard = makeNode(CaseExpr);
+	guard->casetype = exprType((Node *) arg);
+	guard->casecollid = exprCollation((Node *) arg);
+	guard->args = list_make1(when);
+	guard->defresult = (Expr *) makeNullConst(guard->casetype, exprTypmod((Node *) arg),
+											  guard->casecollid);
+	guard->location = -1;
+	return (Node *) guard;
+}
+
+/*
+ * The inputs of keys, arguments and filters.  agg_inputs gets a list for each
+ * aggregate: its filter's input or -1, and then its arguments' inputs.
+ */
+static void
+collect_inputs(GroupQuery *query)
+{
+	ListCell   *lc,
+			   *lc2;
+
+	forboth(lc, query->keys, lc2, query->key_refs)
+		query->key_inputs = lappend_int(query->key_inputs,
+										add_input(query, lfirst(lc), lfirst_int(lc2)));
+	foreach(lc, query->aggs)
+	{
+		Aggref	   *aggref = lfirst_node(Aggref, lc);
+		List	   *inputs;
+
+		inputs = list_make1_int(aggref->aggfilter ?
+								add_input(query, (Node *) aggref->aggfilter, 0) : -1);
+		foreach(lc2, aggref->args)
+		{
+			TargetEntry *tle = lfirst_node(TargetEntry, lc2);
+
+			/* what only ORDER BY inside the aggregate needs; the input comes sorted */
+			if (tle->resjunk)
+				continue;
+			inputs = lappend_int(inputs,
+								 add_input(query, guard_argument(tle->expr, aggref->aggfilter), 0));
+		}
+		query->agg_inputs = lappend(query->agg_inputs, inputs);
+	}
+}
+
+/* Is the expression in the ORDER BY of an aggregate? */
+static bool
+orders_by(const Aggref *aggref, Node *expr)
+{
+	ListCell   *lc;
+
+	foreach(lc, aggref->aggorder)
+		if (equal(get_sortgroupclause_expr(lfirst_node(SortGroupClause, lc), aggref->args), expr))
+			return true;
+	return false;
+}
+
+/*
+ * The filter of the rows for which some aggregate looks at an expression of its
+ * ORDER BY; NULL: all rows.
+ */
+static Expr *
+order_filter(List *aggs, Node *expr)
+{
+	List	   *filters = NIL;
+	ListCell   *lc;
+
+	foreach(lc, aggs)
+	{
+		Aggref	   *aggref = lfirst_node(Aggref, lc);
+
+		if (!orders_by(aggref, expr))
+			continue;
+		if (aggref->aggfilter == NULL)
+			return NULL;
+		filters = list_append_unique(filters, aggref->aggfilter);
+	}
+	return list_length(filters) > 1 ? makeBoolExpr(OR_EXPR, filters, -1) : linitial(filters);
+}
+
+/*
+ * One sort serves all aggregates with an ORDER BY, over rows that the filters
+ * of some or all of them exclude.  For rows that no aggregate looks at, what it
+ * sorts by is NULL.  Equal expressions are shared; others that the query says
+ * are equal are not told apart from here, and the query is refused.
+ */
+static bool
+guard_order(GroupQuery *query, const char **why)
+{
+	Aggref	   *agg = query->order_agg;
+	bool		guarded = false;
+	ListCell   *lc,
+			   *lc2;
+
+	if (query->order == NIL)
+		return true;
+	foreach(lc, agg->args)
+	{
+		TargetEntry *tle = copyObject(lfirst_node(TargetEntry, lc));
+
+		if (get_sortgroupref_clause_noerr(tle->ressortgroupref, agg->aggorder) != NULL)
+		{
+			Expr	   *filter = order_filter(query->aggs, (Node *) tle->expr);
+			Node	   *guard = guard_argument(tle->expr, filter);
+
+			guarded |= guard != (Node *) tle->expr;
+			tle->expr = (Expr *) guard;
+		}
+		query->order_targets = lappend(query->order_targets, tle);
+	}
+	if (!guarded)
+		return true;
+	foreach(lc, query->aggs)
+	{
+		Aggref	   *aggref = lfirst_node(Aggref, lc);
+
+		foreach(lc2, aggref->aggorder)
+			if (!orders_by(agg, get_sortgroupclause_expr(lfirst(lc2), aggref->args)))
+			{
+				*why = psprintf("%s has an ORDER BY that differs from another aggregate's",
+								get_func_name(aggref->aggfnoid));
+				return false;
+			}
+	}
+	query->order = make_pathkeys_for_sortclauses(query->root, agg->aggorder, query->order_targets);
+	return true;
+}
+
+/* The inputs that a feed sorts by, if all of them have codes. */
+static void
+collect_order_inputs(GroupQuery *query)
+{
+	List	   *inputs = NIL;
+	ListCell   *lc;
+
+	if (query->order == NIL)
+		return;
+	foreach(lc, query->order_agg->aggorder)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		Node	   *expr = get_sortgroupclause_expr(clause, query->order_targets);
+		bool		desc;
+
+		if (plan_input_is_constant(query->keys, expr))
+			continue;
+		if (!supported_codes(expr, clause->sortop, &desc))
+			return;
+		inputs = lappend_int(inputs, add_input(query, expr, 0));
+		inputs = lappend_int(inputs, desc);
+		inputs = lappend_int(inputs, clause->nulls_first);
+	}
+	query->order_inputs = inputs;
+}
+
+/*
+ * An input that is the same for all rows need not be a column of the child.
+ * Only Consts and Params: evaluating anything else may fail, where a query
+ * without rows would not.
+ */
+bool
+plan_input_is_constant(List *keys, Node *input)
+{
+	while (IsA(input, RelabelType))
+		input = (Node *) ((RelabelType *) input)->arg;
+	return (IsA(input, Const) || IsA(input, Param)) && !list_member(keys, input);
+}
+
+/*
+ * A path that computes the inputs: the path as it is where they are among its
+ * columns, which lets a scan return tuples without projecting them.
+ */
+static Path *
+path_of_inputs(GroupQuery *query, Path *path)
+{
+	PathTarget *target = create_empty_pathtarget();
+	bool		project = false;
+	ListCell   *lc,
+			   *lc2;
+
+	forboth(lc, query->inputs, lc2, query->input_refs)
+	{
+		Node	   *input = lfirst(lc);
+
+		if (plan_input_is_constant(query->keys, input))
+			continue;
+		if (!list_member(path->pathtarget->exprs, input))
+			project = true;
+		add_column_to_pathtarget(target, (Expr *) input, lfirst_int(lc2));
+	}
+	if (!project)
+		return path;
+	return (Path *) create_projection_path(query->root, path->parent, path,
+										   set_pathtarget_cost_width(query->root, target));
+}
+
+/* ---- costs ------------------------------------------------------------ */
+
+/* Bytes that a group takes in an engine, roughly. */
+static double
+group_bytes(GroupQuery *query)
+{
+	double		bytes = 32 + 24 * list_length(query->aggs);
+	ListCell   *lc;
+
+	foreach(lc, query->keys)
+		bytes += get_typavgwidth(exprType(lfirst(lc)), exprTypmod(lfirst(lc)));
+	return bytes;
+}
+
+/* The cost of writing and reading again what exceeds the memory for groups. */
+static Cost
+spill_cost(GroupQuery *query, Path *child)
+{
+	double		memory = get_hash_memory_limit();
+	double		needed = query->groups * group_bytes(query);
+	double		share,
+				pages;
+
+	if (needed <= memory)
+		return 0;
+	share = 1 - memory / needed;
+	pages = child->rows * (child->pathtarget->width + 16) / BLCKSZ;
+	return share * (2 * pages * seq_page_cost + child->rows * cpu_operator_cost);
+}
+
+/* The cost of a feed that sorts by codes: compares, and files beyond its memory. */
+static Cost
+sort_cost(Path *child)
+{
+	double		rows = Max(child->rows, 2.0);
+	double		bytes = rows * (child->pathtarget->width + 40);
+	Cost		cost = 0.25 * cpu_operator_cost * rows * log2(rows);
+
+	if (bytes > get_hash_memory_limit())
+		cost += 2 * bytes / BLCKSZ * seq_page_cost * 0.5;
+	return cost;
+}
+
+/* Is the table's access method heap? */
+static bool
+is_heap_table(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = ((Form_pg_class) GETSTRUCT(tuple))->relam == HEAP_TABLE_AM_OID;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/*
+ * What the heap feed saves of the cost of a child that it reads in the
+ * executor's place: sequential scans, perhaps under an Append.  *heap becomes
+ * false for any other child.
+ */
+static Cost
+heap_feed_saving(PlannerInfo *root, Path *child, bool *heap)
+{
+	RelOptInfo *rel = child->parent;
+	Cost		saving = 0;
+	double		rows = 0;
+	ListCell   *lc;
+
+	if (IsA(child, ProjectionPath))
+		return heap_feed_saving(root, ((ProjectionPath *) child)->subpath, heap);
+	if (IsA(child, AppendPath))
+	{
+		foreach(lc, ((AppendPath *) child)->subpaths)
+		{
+			rows += ((Path *) lfirst(lc))->rows;
+			saving += heap_feed_saving(root, lfirst(lc), heap);
+		}
+		/* participants may share whole tables among them */
+		return saving * (rows > child->rows ? child->rows / rows : 1);
+	}
+	if (child->pathtype != T_SeqScan ||
+		!is_heap_table(planner_rt_fetch(rel->relid, root)->relid) ||
+		contain_volatile_functions((Node *) child->pathtarget) ||
+		contain_volatile_functions((Node *) rel->baserestrictinfo))
+	{
+		*heap = false;
+		return 0;
+	}
+	/* a participant of a parallel scan reads its share */
+	saving = rel->tuples * Max(cpu_tuple_cost - gpuagg_page_row_cost, 0);
+	return saving * (rel->rows > child->rows ? child->rows / rel->rows : 1);
+}
+
+static Cost
+child_cost(GroupQuery *query, Path *child)
+{
+	bool		heap = gpuagg_feed != GPUAGG_FEED_TUPLES;
+	Cost		saving;
+
+	if (!heap)
+		return child->total_cost;
+	saving = heap_feed_saving(query->root, child, &heap);
+	return heap ? Max(child->total_cost - saving, child->startup_cost) : child->total_cost;
+}
+
+/* What the transition functions of aggregates without slots cost for a row, as core has it. */
+static Cost
+fallback_cost(GroupQuery *query)
+{
+	QualCost	cost = {0};
+	ListCell   *lc;
+	Oid			transfn;
+
+	foreach(lc, query->aggs)
+		if (aggmap_runs_itself(lfirst_node(Aggref, lc)->aggfnoid, &transfn))
+			add_function_cost(query->root, transfn, NULL, &cost);
+	return cost.per_tuple;
+}
+
+/*
+ * What the engine adds to reading: on the CPU keys, slots, sorting and files; on
+ * the GPU, where one is in sight and may take the query, a session and columns.
+ */
+static Cost
+engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts)
+{
+	Cost		fallback = fallback_cost(query);
+	Cost		cpu = child->rows * (fallback + gpuagg_slot_cost *
+									 (list_length(query->keys) + list_length(query->aggs)));
+	char		reason[256];
+
+	if (sorts)
+		cpu += sort_cost(child);
+	else if (!grouped)
+		cpu += spill_cost(query, child);
+	if (grouped || fallback > 0 || gpuagg_engine == GPUAGG_ENGINE_CPU ||
+		!engine_cuda_usable(NULL, reason, sizeof(reason)))
+		return cpu;
+	return Min(cpu, gpuagg_gpu_startup_cost +
+			   child->rows * list_length(query->inputs) * gpuagg_gpu_column_cost);
+}
+
+static void
+cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, bool sorts)
+{
+	Path	   *path = &cpath->path;
+	QualCost	having;
+	Cost		input = child_cost(query, child);
+	Cost		run;
+
+	cost_qual_eval(&having, query->having, query->root);
+	path->rows = query->groups;
+	if (query->having != NIL)
+		path->rows = clamp_row_est(path->rows *
+								   clauselist_selectivity(query->root, query->having, 0,
+														  JOIN_INNER, NULL));
+	run = child->rows * gpuagg_row_cost + engine_cost(query, child, grouped, sorts);
+
+	path->startup_cost = gpuagg_startup_cost + having.startup + path->pathtarget->cost.startup;
+	path->startup_cost += grouped ? child->startup_cost : input + run;
+	path->total_cost = gpuagg_startup_cost + having.startup + path->pathtarget->cost.startup +
+		input + run +
+		query->groups * (cpu_tuple_cost + having.per_tuple) +
+		path->rows * path->pathtarget->cost.per_tuple;
+	compat_copy_disabled_nodes(path, child);
+}
+
+/* ---- paths ------------------------------------------------------------ */
+
+/* The order in which groups leave when they do in their input's: that of the keys. */
+static List *
+group_order(GroupQuery *query, Path *child)
+{
+	int			nkeys = list_length(compat_group_pathkeys(query->root));
+
+	if (query->order == NIL || list_length(child->pathkeys) <= nkeys)
+		return child->pathkeys;
+	return list_truncate(list_copy(child->pathkeys), nkeys);
+}
+
+static CustomPath *
+make_path(GroupQuery *query, Path *child, bool grouped, bool sorts)
+{
+	CustomPath *cpath = makeNode(CustomPath);
+
+	cpath->path.pathtype = T_CustomScan;
+	cpath->path.parent = query->grouped_rel;
+	cpath->path.pathtarget = query->target;
+	cpath->path.parallel_safe = query->grouped_rel->consider_parallel && child->parallel_safe;
+	cpath->path.parallel_workers = child->parallel_workers;
+	if (grouped)
+		cpath->path.pathkeys = group_order(query, child);
+	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	cpath->custom_paths = list_make1(child);
+	cpath->custom_private = plan_query_to_list(query, child->rows, grouped, sorts);
+	cpath->methods = &gpuagg_path_methods;
+	cost_path(query, cpath, child, grouped, sorts);
+	return cpath;
+}
+
+/* Sorted input: groups leave in its order as they complete. */
+static void
+add_grouped_paths(GroupQuery *query)
+{
+	List	   *pathkeys = compat_group_pathkeys(query->root);
+	Path	   *cheapest = query->input_rel->cheapest_total_path;
+	ListCell   *lc;
+
+	if (query->keys == NIL || pathkeys == NIL)
+		return;
+	foreach(lc, query->input_rel->pathlist)
+	{
+		Path	   *path = lfirst(lc);
+		bool		sorted = pathkeys_contained_in(pathkeys, path->pathkeys);
+
+		if (path->param_info != NULL || (!sorted && path != cheapest))
+			continue;
+		path = path_of_inputs(query, path);
+		if (!sorted)
+			path = (Path *) create_sort_path(query->root, query->input_rel, path, pathkeys, -1);
+		add_path(query->grouped_rel, (Path *) make_path(query, path, true, false));
+	}
+}
+
+/*
+ * Aggregates with an ORDER BY need each group's rows in that order: the input is
+ * sorted by keys and order together, once for all of them, below or by the feed.
+ */
+static void
+add_ordered_paths(GroupQuery *query)
+{
+	List	   *pathkeys = list_copy(compat_group_pathkeys(query->root));
+	Path	   *cheapest = query->input_rel->cheapest_total_path;
+	ListCell   *lc;
+
+	foreach(lc, query->order)
+	{
+		PathKey    *pathkey = lfirst_node(PathKey, lc);
+		bool		redundant = false;
+		ListCell   *lc2;
+
+		foreach(lc2, pathkeys)
+			redundant |= lfirst_node(PathKey, lc2)->pk_eclass == pathkey->pk_eclass;
+		if (!redundant)
+			pathkeys = lappend(pathkeys, pathkey);
+	}
+	foreach(lc, query->input_rel->pathlist)
+	{
+		Path	   *path = lfirst(lc);
+		int			presorted;
+		bool		sorted = pathkeys_count_contained_in(pathkeys, path->pathkeys, &presorted);
+
+		if (path->param_info != NULL)
+			continue;
+		if (!sorted && presorted > 0 && enable_incremental_sort)
+			path = (Path *) create_incremental_sort_path(query->root, query->input_rel, path,
+														 pathkeys, presorted, -1);
+		else if (!sorted && path == cheapest)
+			path = (Path *) create_sort_path(query->root, query->input_rel, path, pathkeys, -1);
+		else if (!sorted)
+			continue;
+		add_path(query->grouped_rel,
+				 (Path *) make_path(query, path_of_inputs(query, path), query->keys != NIL, false));
+	}
+	if (query->order_inputs != NIL)
+		add_path(query->grouped_rel,
+				 (Path *) make_path(query, path_of_inputs(query, cheapest), false, true));
+}
+
+/* Participants share a partial input, and the last of them emits all groups. */
+static void
+add_parallel_path(GroupQuery *query)
+{
+	Path	   *partial;
+	CustomPath *cpath;
+	const char *why;
+
+	if (!query->grouped_rel->consider_parallel || query->input_rel->partial_pathlist == NIL)
+		return;
+	if (!supported_parallel(query->aggs, &why))
+	{
+		ereport(DEBUG1, (errmsg_internal("GpuAgg: not in parallel: %s", why)));
+		return;
+	}
+	partial = path_of_inputs(query, linitial(query->input_rel->partial_pathlist));
+	cpath = make_path(query, partial, false, false);
+	if (!cpath->path.parallel_safe || cpath->path.parallel_workers <= 0)
+		return;
+	cpath->path.parallel_aware = true;
+	/* handing groups on and taking them in */
+	cpath->path.total_cost += query->groups * cpu_tuple_cost;
+	cpath->path.startup_cost += query->groups * cpu_tuple_cost;
+	add_path(query->grouped_rel, (Path *)
+			 create_gather_path(query->root, query->grouped_rel, &cpath->path, query->target,
+								NULL, &cpath->path.rows));
+}
+
+static void
+add_paths(GroupQuery *query)
+{
+	Path	   *cheapest = query->input_rel->cheapest_total_path;
+
+	query->groups = query->keys == NIL ? 1 :
+		estimate_groups(query->root, query->keys, cheapest->rows);
+	if (gpuagg_require == GPUAGG_REQUIRE)
+	{
+		query->grouped_rel->pathlist = NIL;
+		query->grouped_rel->partial_pathlist = NIL;
+	}
+	if (query->order != NIL)
+	{
+		add_ordered_paths(query);
+		return;
+	}
+	add_path(query->grouped_rel,
+			 (Path *) make_path(query, path_of_inputs(query, cheapest), false, false));
+	add_grouped_paths(query);
+	add_parallel_path(query);
+}
+
+/* ---- the hook ---------------------------------------------------------- */
+
+/* The query is not taken: an error if it had to be, else a note of the reason. */
+static void
+refuse(bool ours, const char *why)
+{
+	if (ours && gpuagg_require == GPUAGG_REQUIRE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("query cannot be executed by the custom scan \"GpuAgg\""),
+				 errdetail("The reason is: %s.", why),
+				 errhint("Set \"%s\" to \"allow\" to execute it without.", "gpuagg.require")));
+	ereport(DEBUG1, (errmsg_internal("GpuAgg: not used: %s", why)));
+	explain_note_refusal(why);
+}
+
+static void
+group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
+			GroupPathExtraData *extra)
+{
+	GroupQuery	query = {0};
+	const char *why = NULL;
+	bool		ours;
+
+	/* the children of partitionwise grouping: taken as a whole by the parent */
+	if (IS_OTHER_REL(input_rel))
+		return;
+	query.root = root;
+	query.input_rel = input_rel;
+	query.grouped_rel = grouped_rel;
+	query.target = grouped_rel->reltarget;
+	query.having = (List *) extra->havingQual;
+	collect_aggregates(&query);
+	if (query.aggs == NIL)
+		return;
+	ours = supported_any_ours(query.aggs);
+	if (!ours && !gpuagg_replace_builtin)
+		return;
+	if (!gpuagg_enabled)
+	{
+		refuse(ours, "gpuagg.enabled is off");
+		return;
+	}
+	if (root->parse->groupingSets == NIL && !collect_keys(&query))
+	{
+		refuse(ours, "an expression above the aggregation needs a column of its key");
+		return;
+	}
+	if (!supported_query(root, query.keys, query.key_eqops, query.aggs, &why) ||
+		!supported_order(root, query.aggs, &query.order, &query.order_agg, &why) ||
+		!guard_order(&query, &why))
+	{
+		refuse(ours, why);
+		return;
+	}
+	collect_inputs(&query);
+	collect_order_inputs(&query);
+	add_paths(&query);
+}
+
+static void
+gpuagg_create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+						  RelOptInfo *output_rel, void *extra)
+{
+	const char *why;
+
+	if (prev_create_upper_paths_hook)
+		prev_create_upper_paths_hook(root, stage, input_rel, output_rel, extra);
+	if (gpuagg_require == GPUAGG_FORBID)
+		return;
+	if (stage == UPPERREL_GROUP_AGG && extra != NULL)
+		group_paths(root, input_rel, output_rel, (GroupPathExtraData *) extra);
+	else if (stage == UPPERREL_WINDOW && !supported_window(root, &why))
+		refuse(true, why);
+}
+
+void
+plan_install_hooks(void)
+{
+	prev_create_upper_paths_hook = create_upper_paths_hook;
+	create_upper_paths_hook = gpuagg_create_upper_paths;
+	explain_install_hooks();
+}

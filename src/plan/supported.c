@@ -1,0 +1,235 @@
+/*
+ * supported.c
+ *	  May a query's aggregation be taken by the custom scan, and if not, why.
+ *
+ * Modelled on postgres_fdw's shippable.c: one place answers, and everything
+ * else asks.  Reasons are phrases for errdetail and EXPLAIN, without a full
+ * stop.  What concerns one aggregate alone is answered by aggmap_supported.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "optimizer/tlist.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "aggregates/aggmap.h"
+#include "common/compat.h"
+#include "gpuagg.h"
+#include "plan/supported.h"
+
+bool
+supported_any_ours(List *aggrefs)
+{
+	ListCell   *lc;
+
+	foreach(lc, aggrefs)
+	{
+		if (aggmap_is_ours(lfirst_node(Aggref, lc)->aggfnoid))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * One aggregate of ours, or of core's with gpuagg.replace_builtin, makes the
+ * query one for the custom scan.  The others are taken along whatever they are:
+ * their answers are the same, and the query would be lost to it otherwise.
+ */
+static bool
+supported_interest(List *aggrefs, const char **why)
+{
+	ListCell   *lc;
+
+	foreach(lc, aggrefs)
+	{
+		Oid			agg = lfirst_node(Aggref, lc)->aggfnoid;
+
+		if (aggmap_is_ours(agg) || (gpuagg_replace_builtin && aggmap_is_listed(agg)))
+			return true;
+	}
+	*why = psprintf("aggregate %s is not one that gpuagg runs faster",
+					get_func_name(linitial_node(Aggref, aggrefs)->aggfnoid));
+	return false;
+}
+
+static bool
+supported_aggregates(List *aggrefs, bool parallel, const char **why)
+{
+	ListCell   *lc;
+
+	foreach(lc, aggrefs)
+	{
+		Aggref	   *aggref = lfirst_node(Aggref, lc);
+
+		if (!aggmap_supported(aggref, parallel, why))
+			return false;
+		/* equal expressions are evaluated once, which volatile ones must not be */
+		if (contain_volatile_functions((Node *) aggref))
+		{
+			*why = psprintf("volatile function inside %s", get_func_name(aggref->aggfnoid));
+			return false;
+		}
+	}
+	return true;
+}
+
+bool
+supported_key_functions(Oid eqop, Oid type, Oid *eqfunc, Oid *hashfunc)
+{
+	RegProcedure left,
+				right;
+
+	if (!OidIsValid(eqop) || !op_hashjoinable(eqop, type) ||
+		!get_op_hash_functions(eqop, &left, &right))
+		return false;
+	*eqfunc = get_opcode(eqop);
+	*hashfunc = left;
+	return OidIsValid(*eqfunc);
+}
+
+/* Is one of the keys volatile and there again?  Equal expressions are evaluated once. */
+static bool
+volatile_twice(List *keys)
+{
+	ListCell   *key,
+			   *other;
+
+	foreach(key, keys)
+	{
+		for_each_cell(other, keys, lnext(keys, key))
+		{
+			if (equal(lfirst(key), lfirst(other)) && contain_volatile_functions(lfirst(key)))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* A key must have a hash function that goes with its equality. */
+static bool
+supported_keys(List *keys, List *eqops, const char **why)
+{
+	ListCell   *key,
+			   *op;
+
+	if (volatile_twice(keys))
+	{
+		*why = "GROUP BY has the same volatile expression twice";
+		return false;
+	}
+	forboth(key, keys, op, eqops)
+	{
+		Oid			type = exprType(lfirst(key));
+		Oid			eqfunc,
+					hashfunc;
+
+		if (!supported_key_functions(lfirst_oid(op), type, &eqfunc, &hashfunc))
+		{
+			*why = psprintf("GROUP BY needs a hashable type, and %s is not one",
+							format_type_be(type));
+			return false;
+		}
+	}
+	return true;
+}
+
+bool
+supported_query(PlannerInfo *root, List *keys, List *eqops, List *aggrefs, const char **why)
+{
+	if (root->parse->groupingSets != NIL)
+	{
+		*why = "GROUPING SETS, CUBE and ROLLUP are not supported";
+		return false;
+	}
+	return supported_interest(aggrefs, why) && supported_aggregates(aggrefs, false, why) &&
+		supported_keys(keys, eqops, why);
+}
+
+/*
+ * All aggregates with an ORDER BY must be served by one sort: *order is the
+ * longest of theirs, and the others must be leading parts of it.
+ */
+bool
+supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg, const char **why)
+{
+	ListCell   *lc;
+
+	*order = NIL;
+	foreach(lc, aggrefs)
+	{
+		Aggref	   *aggref = lfirst_node(Aggref, lc);
+		List	   *pathkeys;
+
+		if (aggref->aggorder == NIL)
+			continue;
+		pathkeys = make_pathkeys_for_sortclauses(root, aggref->aggorder, aggref->args);
+		if (pathkeys_contained_in(*order, pathkeys))
+		{
+			*order = pathkeys;
+			*agg = aggref;
+		}
+		else if (!pathkeys_contained_in(pathkeys, *order))
+		{
+			*why = psprintf("%s has an ORDER BY that differs from another aggregate's",
+							get_func_name(aggref->aggfnoid));
+			return false;
+		}
+	}
+	if (*order != NIL && !grouping_is_sortable(compat_group_clause(root)))
+	{
+		*why = "ORDER BY inside an aggregate needs GROUP BY keys that can be sorted";
+		return false;
+	}
+	return true;
+}
+
+/* Types whose columns have codes that compare as their default order does. */
+bool
+supported_codes(Node *expr, Oid sortop, bool *desc)
+{
+	Oid			type = getBaseType(exprType(expr));
+	TypeCacheEntry *entry;
+
+	if (!spec_type_has_codes(type))
+		return false;
+	entry = lookup_type_cache(type, TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
+	*desc = sortop == entry->gt_opr;
+	return *desc || sortop == entry->lt_opr;
+}
+
+bool
+supported_parallel(List *aggrefs, const char **why)
+{
+	return supported_aggregates(aggrefs, true, why);
+}
+
+/* Finds one of our aggregates used as a window function. */
+static bool
+ours_in_window(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, WindowFunc) && aggmap_is_ours(((WindowFunc *) node)->winfnoid))
+	{
+		*(Oid *) context = ((WindowFunc *) node)->winfnoid;
+		return true;
+	}
+	return expression_tree_walker(node, ours_in_window, context);
+}
+
+bool
+supported_window(PlannerInfo *root, const char **why)
+{
+	Oid			func;
+
+	if (!ours_in_window((Node *) root->processed_tlist, &func))
+		return true;
+	*why = psprintf("%s is used as a window function", get_func_name(func));
+	return false;
+}

@@ -1,0 +1,532 @@
+/*
+ * supervisor.c
+ *	  The background worker that keeps the GPU server running.
+ *
+ * It starts gpuagg-server with fork and exec, reads what the server says over a
+ * socket pair, tells backends through shared memory, and starts it again when
+ * it dies: at once the first time, then with growing pauses while it dies young.
+ * A server that finds no device is not started again before settings are
+ * reloaded.
+ *
+ * A server that does not answer pings, or that says that a device has ended
+ * nothing for long, is killed.  The next one is started when the process is
+ * gone, with what it held of the devices' memory.  Nothing here waits for that
+ * without an end: a process that is stuck in a driver cannot be killed.
+ *
+ * The server's life is tied to this process by PR_SET_PDEATHSIG, and this
+ * process ends with the postmaster.  It exits with status 0 or 1 only: anything else
+ * would make the postmaster restart the cluster.  It touches no database.
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "portability/instr_time.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "tcop/tcopprot.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+
+#include "protocol.h"
+#include "supervisor/state.h"
+#include "supervisor/supervisor.h"
+
+/* A server that lived this long did not die of its start. */
+#define LONG_LIFE_MS 5000
+#define FIRST_PAUSE_MS 200
+/* Between starts of servers that die young: having been ready, and without that. */
+#define LONGEST_READY_PAUSE_MS 1000
+#define LONGEST_PAUSE_MS 30000
+/* So many deaths in a row are not mended by starting again at once. */
+#define MANY_YOUNG_DEATHS 20
+
+/*
+ * A ping each so often; after so many without an answer the server is hung.
+ * Beats are counted rather than time: what stops everything for a while stops
+ * this process as well.
+ */
+#define BEAT_MS 1000
+#define MISSED_BEATS 10
+#define FEWEST_BEATS 3			/* where gpuagg.server_timeout is shorter */
+
+/* No device is taken for hung before it has ended nothing for so long. */
+#define LEAST_STALL_MS 10000
+
+/* A killed process is looked for so often: at first, and when it takes long. */
+#define REAP_MS 10
+#define SLOW_REAP_MS 500
+/* It takes long from here on, and is not waited for any longer at exit. */
+#define DEATH_MS 5000
+
+typedef struct Child
+{
+	pid_t		pid;			/* 0: none */
+	int			sock;			/* -1: closed; it was killed, and is about to be gone */
+	int64		started;		/* ms, as now_ms() */
+	int64		killed;
+	int64		next_beat;
+	int			unanswered;		/* beats since the last answer */
+	bool		wanted;			/* it was killed, but not because of settings */
+	bool		slow;			/* ... and takes long to die; said so */
+	bool		was_ready;		/* when it was killed */
+	char		verdict[160];	/* why it was killed; empty: it ended by itself */
+	char		devices[256];	/* as it was started with */
+	int			filled;			/* bytes of the message that is arriving */
+	union
+	{
+		MessageHeader header;
+		char		bytes[sizeof(MessageHeader) + sizeof(WireStatus)];
+		uint64		align;			/* of the body, after a header of 16 bytes */
+	}			in;
+} Child;
+
+static Child child = {.sock = -1};
+static int	pause_ms;
+static int	young_deaths;		/* in a row */
+
+PGDLLEXPORT void gpuagg_supervisor_main(Datum arg);
+
+void
+supervisor_register(void)
+{
+	BackgroundWorker worker = {0};
+
+	strlcpy(worker.bgw_name, "gpuagg supervisor", BGW_MAXLEN);
+	strlcpy(worker.bgw_type, "gpuagg supervisor", BGW_MAXLEN);
+	strlcpy(worker.bgw_library_name, "gpuagg", BGW_MAXLEN);
+	strlcpy(worker.bgw_function_name, "gpuagg_supervisor_main", BGW_MAXLEN);
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
+	worker.bgw_start_time = BgWorkerStart_PostmasterStart;
+	worker.bgw_restart_time = 1;
+	RegisterBackgroundWorker(&worker);
+}
+
+static int64
+now_ms(void)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	return (int64) INSTR_TIME_GET_MILLISEC(now);
+}
+
+/* ---- starting and ending ---- */
+
+static void
+program_path(char *path)
+{
+	char		dir[MAXPGPATH];
+
+	if (gpuagg_server_program[0] != '\0')
+	{
+		strlcpy(path, gpuagg_server_program, MAXPGPATH);
+		return;
+	}
+	get_pkglib_path(my_exec_path, dir);
+	snprintf(path, MAXPGPATH, "%s/gpuagg-server", dir);
+}
+
+/* In the forked child: nothing of PostgreSQL may run here. */
+static void
+run_server(const char *path, int sock, pid_t parent)
+{
+	char		limit[32];
+	char		pinned[32];
+	char		fd[16];
+	const char *argv[] = {"gpuagg-server", "--devices", gpuagg_devices_list, "--memory-limit",
+	limit, "--pinned-limit", pinned, "--control", fd, NULL};
+	sigset_t	none;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(0);
+	setsid();
+	for (int s = 1; s < NSIG; s++)
+		signal(s, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	for (int i = 3; i < 4096; i++)
+		if (i != sock)
+			close(i);
+	snprintf(limit, sizeof(limit), "%lld", (long long) gpuagg_device_memory_limit << 20);
+	snprintf(pinned, sizeof(pinned), "%lld", (long long) gpuagg_pinned_memory_limit << 20);
+	snprintf(fd, sizeof(fd), "%d", sock);
+	execv(path, (char *const *) argv);
+	_exit(127);
+}
+
+static void
+give_up(const char *reason)
+{
+	ServerSnapshot before;
+
+	server_snapshot(&before);
+	if (before.state != SERVER_UNAVAILABLE || strcmp(before.reason, reason) != 0)
+		ereport(LOG, (errmsg("gpuagg runs without a GPU: %s", reason)));
+	server_set_state(SERVER_UNAVAILABLE, reason);
+}
+
+static void
+start_server(void)
+{
+	char		path[MAXPGPATH];
+	char		reason[256];
+	int			pair[2];
+	pid_t		parent = getpid();
+
+	program_path(path);
+	if (access(path, X_OK) != 0)
+	{
+		snprintf(reason, sizeof(reason), "could not execute \"%.150s\": %m", path);
+		give_up(reason);
+		return;
+	}
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
+		ereport(ERROR,
+				(errcode_for_socket_access(),
+				 errmsg("could not create a socket pair: %m")));
+	fcntl(pair[0], F_SETFL, O_NONBLOCK);
+	strlcpy(child.devices, gpuagg_devices_list, sizeof(child.devices));
+	child.started = now_ms();
+	child.next_beat = child.started + BEAT_MS;
+	child.sock = pair[0];
+	child.filled = 0;
+	child.unanswered = 0;
+	child.wanted = child.slow = false;
+	child.verdict[0] = '\0';
+	server_set_state(SERVER_STARTING, NULL);
+	child.pid = fork();
+	if (child.pid == 0)
+		run_server(path, pair[1], parent);
+	close(pair[1]);
+	if (child.pid < 0)
+	{
+		close(pair[0]);
+		child.sock = -1;
+		child.pid = 0;
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+				 errmsg("could not fork the GPU server: %m")));
+	}
+}
+
+/*
+ * Kills the server; whoever used it sees end of file.  try_reap() finds it gone.
+ * The verdict is NULL if it did not hang: it has closed the socket pair without
+ * dying, or settings are to blame, and then it is not `wanted`.
+ */
+static void
+kill_server(const char *verdict, bool wanted)
+{
+	ServerSnapshot snapshot;
+
+	if (child.sock < 0)
+		return;
+	kill(child.pid, SIGKILL);
+	close(child.sock);
+	child.sock = -1;
+	child.killed = now_ms();
+	child.wanted = wanted;
+	unlink(GPUAGG_SOCKET_NAME);
+	strlcpy(child.verdict, verdict ? verdict : "", sizeof(child.verdict));
+	if (verdict)
+		ereport(LOG, (errmsg("%s, and is killed", verdict)));
+	server_snapshot(&snapshot);
+	child.was_ready = snapshot.state == SERVER_READY;
+	if (wanted && snapshot.state != SERVER_UNAVAILABLE)
+		server_set_state(SERVER_RESTARTING, verdict ? verdict : "the GPU server ended");
+}
+
+/* The server is gone: what next? */
+static void
+bury_server(int status)
+{
+	bool		young = now_ms() - child.started < LONG_LIFE_MS;
+	ServerSnapshot snapshot;
+	char		reason[256];
+
+	child.pid = 0;
+	server_snapshot(&snapshot);
+	if (!child.wanted || snapshot.state == SERVER_UNAVAILABLE || snapshot.state == SERVER_OFF)
+		return;
+	if (child.verdict[0] != '\0')
+		snprintf(reason, sizeof(reason), "%s, and was killed", child.verdict);
+	else if (WIFSIGNALED(status))
+		snprintf(reason, sizeof(reason), "the GPU server was terminated by signal %d: %s",
+				 WTERMSIG(status), pg_strsignal(WTERMSIG(status)));
+	else
+		snprintf(reason, sizeof(reason), "the GPU server exited with status %d",
+				 WEXITSTATUS(status));
+	ereport(LOG, (errmsg("%s", reason)));
+	young_deaths = young ? young_deaths + 1 : 0;
+	pause_ms = young && pause_ms > 0 ? 2 * pause_ms : FIRST_PAUSE_MS;
+	pause_ms = Min(pause_ms, child.was_ready && young_deaths < MANY_YOUNG_DEATHS ?
+				   LONGEST_READY_PAUSE_MS : LONGEST_PAUSE_MS);
+	server_set_state(SERVER_RESTARTING, reason);
+	server_count_restart();
+}
+
+/* Is a server gone that was killed?  Says so if it does not die. */
+static bool
+try_reap(int *status)
+{
+	pid_t		pid = waitpid(child.pid, status, WNOHANG);
+	char		reason[256];
+
+	if (pid == child.pid || (pid < 0 && errno == ECHILD))
+		return true;
+	if (!child.slow && now_ms() - child.killed > DEATH_MS)
+	{
+		child.slow = true;
+		snprintf(reason, sizeof(reason), "the GPU server, process %d, was killed but does not end",
+				 (int) child.pid);
+		ereport(LOG,
+				(errmsg("%s", reason),
+				 errhint("It may be stuck in the driver of a GPU.")));
+		server_note_error(reason);
+	}
+	return false;
+}
+
+static void
+stop_at_exit(int code, Datum arg)
+{
+	int			status = 0;
+
+	kill_server(NULL, false);
+	while (child.pid != 0 && !try_reap(&status) && now_ms() - child.killed <= DEATH_MS)
+		pg_usleep(REAP_MS * 1000L);
+	child.pid = 0;
+	server_set_state(SERVER_RESTARTING, "the supervisor ended");
+}
+
+/* ---- messages ---- */
+
+static void
+on_pong(const WirePong *pong)
+{
+	/* twice: who waited for that has gone on without it */
+	uint64		limit = Max(2 * (uint64) gpuagg_server_timeout, LEAST_STALL_MS);
+	char		verdict[160];
+
+	child.unanswered = 0;
+	if (gpuagg_server_timeout == 0 || pong->stalled_ms < limit)
+		return;
+	snprintf(verdict, sizeof(verdict), "a GPU has ended nothing for %d s",
+			 (int) Min(pong->stalled_ms / 1000, INT_MAX));
+	kill_server(verdict, true);
+}
+
+static void
+on_message(const MessageHeader *header, const char *body)
+{
+	char		text[256];
+	size_t		length = Min(header->length, sizeof(text) - 1);
+
+	memcpy(text, body, length);
+	text[length] = '\0';
+	switch (header->type)
+	{
+		case MESSAGE_READY:
+			if (header->length == sizeof(WireStatus))
+			{
+				const WireStatus *status = (const WireStatus *) body;
+
+				server_set_ready(status);
+				ereport(LOG, (errmsg("GPU server is ready with %u device(s), the first is %s",
+									 status->ndevices, status->devices[0].name)));
+			}
+			break;
+		case MESSAGE_UNAVAILABLE:
+			give_up(text);
+			break;
+		case MESSAGE_PONG:
+			if (header->length == sizeof(WirePong))
+				on_pong((const WirePong *) body);
+			break;
+		case MESSAGE_LOG:
+			server_note_error(text);
+			ereport(LOG, (errmsg("GPU server: %s", text)));
+			break;
+		default:
+			break;
+	}
+}
+
+/* Takes what has arrived; false at the end of file or of sense. */
+static bool
+read_messages(void)
+{
+	while (child.sock >= 0)
+	{
+		size_t		want = sizeof(MessageHeader);
+		ssize_t		n;
+
+		if (child.filled >= (int) sizeof(MessageHeader))
+		{
+			want += child.in.header.length;
+			if (child.in.header.magic != GPUAGG_PROTOCOL_MAGIC ||
+				want > sizeof(child.in))
+				return false;
+		}
+		if (child.filled == (int) want)
+		{
+			on_message(&child.in.header, child.in.bytes + sizeof(MessageHeader));
+			child.filled = 0;
+			continue;
+		}
+		n = recv(child.sock, child.in.bytes + child.filled, want - child.filled, 0);
+		if (n > 0)
+			child.filled += n;
+		else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return true;
+		else if (n == 0 || errno != EINTR)
+			return false;
+	}
+	return true;
+}
+
+static void
+send_settings(void)
+{
+	struct
+	{
+		MessageHeader header;
+		WireSettings settings;
+	}			message = {{GPUAGG_PROTOCOL_MAGIC, MESSAGE_SETTINGS, sizeof(WireSettings), 0},
+	{(uint64) gpuagg_device_memory_limit << 20, (uint64) gpuagg_pinned_memory_limit << 20}};
+
+	/* a server that takes so few bytes no more is about to be found dead or hung */
+	(void) send(child.sock, &message, sizeof(message), MSG_NOSIGNAL);
+}
+
+/* Sends a ping if it is time for one and none is on its way; a server without answer is killed. */
+static void
+beat(void)
+{
+	static const MessageHeader ping = {GPUAGG_PROTOCOL_MAGIC, MESSAGE_PING, 0, 0};
+	int			most = MISSED_BEATS;
+	char		verdict[160];
+
+	if (child.sock < 0 || now_ms() < child.next_beat)
+		return;
+	child.next_beat = now_ms() + BEAT_MS;
+	if (gpuagg_server_timeout > 0)
+		most = Min(most, Max(gpuagg_server_timeout / BEAT_MS, FEWEST_BEATS));
+	if (child.unanswered >= most)
+	{
+		snprintf(verdict, sizeof(verdict), "the GPU server did not answer for %d s",
+				 most * BEAT_MS / 1000);
+		kill_server(verdict, true);
+		return;
+	}
+	if (child.unanswered++ == 0)
+		(void) send(child.sock, &ping, sizeof(ping), MSG_NOSIGNAL);
+}
+
+/* ---- the loop ---- */
+
+static void
+reload(void)
+{
+	char		program[MAXPGPATH];
+	ServerSnapshot snapshot;
+
+	strlcpy(program, gpuagg_server_program, sizeof(program));
+	ProcessConfigFile(PGC_SIGHUP);
+	server_snapshot(&snapshot);
+	if (child.sock >= 0 &&
+		(!gpuagg_server || strcmp(child.devices, gpuagg_devices_list) != 0 ||
+		 strcmp(program, gpuagg_server_program) != 0))
+	{
+		kill_server(NULL, false);
+		pause_ms = 0;
+	}
+	else if (child.sock >= 0)
+		send_settings();
+	if (!gpuagg_server)
+		server_set_state(SERVER_OFF, "");
+	else if (child.sock < 0)
+		server_set_state(SERVER_STARTING, "");
+}
+
+/* Starts a server if one is due; else how long to wait for that, or -1. */
+static long
+start_if_due(void)
+{
+	ServerSnapshot snapshot;
+	int64		waited;
+
+	server_snapshot(&snapshot);
+	if (child.pid != 0 || snapshot.state == SERVER_OFF || snapshot.state == SERVER_UNAVAILABLE)
+		return -1;
+	waited = now_ms() - child.started;
+	if (child.started != 0 && waited < pause_ms)
+		return pause_ms - waited;
+	start_server();
+	return -1;
+}
+
+/* Does what is due; how long until something will be, or -1. */
+static long
+do_what_is_due(void)
+{
+	int			status = 0;
+	long		timeout;
+
+	beat();
+	if (child.pid != 0 && child.sock < 0)
+	{
+		if (!try_reap(&status))
+			return child.slow ? SLOW_REAP_MS : REAP_MS;
+		bury_server(status);
+	}
+	timeout = start_if_due();
+	return child.sock >= 0 ? Max(child.next_beat - now_ms(), 0) : timeout;
+}
+
+void
+gpuagg_supervisor_main(Datum arg)
+{
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+	pqsignal(SIGCHLD, SIG_DFL);
+	BackgroundWorkerUnblockSignals();
+	before_shmem_exit(stop_at_exit, 0);
+
+	server_set_state(gpuagg_server ? SERVER_STARTING : SERVER_OFF, "");
+	while (!ShutdownRequestPending)
+	{
+		long		timeout = do_what_is_due();
+		int			events = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH |
+			(timeout >= 0 ? WL_TIMEOUT : 0) | (child.sock >= 0 ? WL_SOCKET_READABLE : 0);
+		int			rc = WaitLatchOrSocket(MyLatch, events,
+										   child.sock >= 0 ? child.sock : PGINVALID_SOCKET,
+										   timeout, PG_WAIT_EXTENSION);
+
+		if (rc & WL_LATCH_SET)
+			ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		/* what was said first: an answer may have waited for this process */
+		if (child.sock >= 0 && !read_messages())
+			kill_server(NULL, true);
+		if (ConfigReloadPending)
+		{
+			ConfigReloadPending = false;
+			reload();
+		}
+	}
+	/* so that it is started again, unless the cluster shuts down */
+	proc_exit(1);
+}
