@@ -15,36 +15,14 @@
 
 #include "access/detoast.h"
 
+#include "column_types.h"
 #include "common/compat.h"
-#include "operators/monoid.h"
 
 /*
  * A batch ends after the row with which its by-reference values, detoasted,
  * reach so many bytes: what is done for a batch at a time may detoast them all.
  */
 #define BATCH_BYTES (1024 * 1024)
-
-typedef enum ColumnType
-{
-	COLUMN_I8,					/* bool (0 or 1) and "char" */
-	COLUMN_I16,
-	COLUMN_I32,					/* int4, date */
-	COLUMN_U32,					/* oid, enum */
-	COLUMN_I64,					/* int8, time, timestamp(tz), money */
-	COLUMN_F32,
-	COLUMN_F64,
-	COLUMN_DEC,					/* numeric as int128 times 10^-scale */
-	COLUMN_DATUM				/* anything: a Datum, detoasting left to the reader */
-} ColumnType;
-
-/* Bytes of one value. */
-static inline int
-column_width(ColumnType type)
-{
-	static const int8 width[] = {1, 2, 4, 4, 8, 4, 8, 16, sizeof(Datum)};
-
-	return width[type];
-}
 
 typedef struct Column
 {

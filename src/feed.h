@@ -14,7 +14,6 @@
 
 #include "batch.h"
 #include "common/compat.h"
-#include "expr/expr.h"
 #include "spec.h"
 
 typedef struct Feed Feed;
@@ -39,7 +38,7 @@ struct Feed
 	Batch	   *batch;			/* that next() fills where Column.values says, or NULL */
 	uint64		rows;			/* delivered since the last rescan */
 	uint64		batches;
-	ExprSubplans *subplans;		/* set by the owner after opening; outlives the feed */
+	struct ExprSubplans *subplans;	/* set by the owner after opening; outlives the feed */
 };
 
 /*

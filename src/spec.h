@@ -158,10 +158,4 @@ extern ColumnType spec_column_type(Oid typid, int32 typmod, int16 *scale);
 /* Does a scalar SQL type travel as 64-bit codes that compare as its default order does? */
 extern bool spec_type_has_codes(Oid typid);
 
-/*
- * The column type for an expression: one over numerics of declared scale has a known
- * scale as well.  In expr_decimal.c.
- */
-extern ColumnType expr_column_type(Node *expr, int16 *scale);
-
 #endif							/* GPUAGG_SPEC_H */

@@ -47,6 +47,7 @@
 #include "aggregates/aggmap_internal.h"
 #include "common/compat.h"
 #include "aggregates/histogram.h"
+#include "expr/expr.h"
 #include "operators/hll.h"
 #include "aggregates/hll_value.h"
 #include "aggregates/finalize.h"

@@ -16,10 +16,11 @@
 #include "utils/expandeddatum.h"
 
 #include "aggregates/aggmap_internal.h"
-#include "aggregates/histogram.h"
-#include "operators/hll.h"
 #include "aggregates/finalize.h"
+#include "aggregates/histogram.h"
 #include "aggregates/matrix.h"
+#include "columns/decimal.h"
+#include "operators/hll.h"
 
 /* The state of group g in the aggregate's i-th slot. */
 #define STATE(type, i) (((const type *) groups->slots[out->slots[i]])[g])
@@ -216,20 +217,16 @@ code_datum(ColumnType type, int64 code)
 {
 	switch (type)
 	{
-		case COLUMN_I8:
-			return BoolGetDatum(code != 0);
-		case COLUMN_I16:
-			return Int16GetDatum((int16) code);
-		case COLUMN_I32:
-			return Int32GetDatum((int32) code);
-		case COLUMN_U32:
-			return UInt32GetDatum((uint32) code);
-		case COLUMN_I64:
-			return Int64GetDatum(code);
-		case COLUMN_F32:
-			return Float4GetDatum((float4) gpuagg_code_f64(code));
-		case COLUMN_F64:
-			return Float8GetDatum(gpuagg_code_f64(code));
+#define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
+		case COLUMN_##NAME: \
+			return to_datum((value_t) code);
+		COLUMN_INTEGERS(X)
+#undef X
+#define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
+		case COLUMN_##NAME: \
+			return to_datum((value_t) gpuagg_code_f64(code));
+		COLUMN_FLOATS(X)
+#undef X
 		default:
 			elog(ERROR, "column type %d has no 64-bit codes", (int) type);
 	}

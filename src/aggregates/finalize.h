@@ -12,9 +12,6 @@
 /* A one-dimensional array of `n` 8-byte values of a pass-by-value type, no NULLs. */
 extern Datum finalize_array(Oid elemtype, const void *values, int n);
 
-/* value times 10^-scale as a numeric that displays `scale` digits. */
-extern Datum decimal_to_numeric(gpuagg_i128 value, int scale);
-
 /*
  * Serialised forms of core's internal transition states, of `n` inputs: those of
  * sum and avg over bigint, of variance over smallint and integer, of variance

@@ -14,9 +14,9 @@
 
 #include "nodes/execnodes.h"
 
-#include "columns/arena.h"
 #include "batch.h"
-#include "operators/decode_numeric.h"
+#include "columns/arena.h"
+#include "columns/column_value.h"
 #include "spec.h"
 
 typedef struct ColumnWriter
@@ -62,60 +62,6 @@ column_write_null(ColumnWriter *writer, int row)
 		col->validity = writer->validity;
 	}
 	bitmap_clear(col->validity, row);
-}
-
-/* Decodes a numeric; false if it does not fit. */
-static inline bool
-column_store_decimal(int16 scale, gpuagg_i128 *to, Datum value)
-{
-	struct varlena *stored = (struct varlena *) DatumGetPointer(value);
-	struct varlena *numeric = stored;
-	bool		fits;
-
-	if (unlikely(VARATT_IS_EXTERNAL(stored) || VARATT_IS_COMPRESSED(stored)))
-		numeric = pg_detoast_datum_packed(stored);
-	fits = decode_numeric((const uint8_t *) VARDATA_ANY(numeric), VARSIZE_ANY_EXHDR(numeric),
-						  scale, to);
-	if (unlikely(numeric != stored))
-		pfree(numeric);
-	return fits;
-}
-
-/*
- * Stores a value that is not NULL into an array of a column's type, a
- * by-reference one as the pointer that it is; false if it does not fit.
- */
-static inline bool
-column_store(ColumnType type, int16 scale, void *values, int row, Datum value)
-{
-	switch (type)
-	{
-		case COLUMN_I8:
-			((int8 *) values)[row] = DatumGetChar(value);
-			break;
-		case COLUMN_I16:
-			((int16 *) values)[row] = DatumGetInt16(value);
-			break;
-		case COLUMN_I32:
-		case COLUMN_U32:
-			((int32 *) values)[row] = DatumGetInt32(value);
-			break;
-		case COLUMN_I64:
-			((int64 *) values)[row] = DatumGetInt64(value);
-			break;
-		case COLUMN_F32:
-			((float *) values)[row] = DatumGetFloat4(value);
-			break;
-		case COLUMN_F64:
-			((double *) values)[row] = DatumGetFloat8(value);
-			break;
-		case COLUMN_DEC:
-			return column_store_decimal(scale, (gpuagg_i128 *) values + row, value);
-		case COLUMN_DATUM:
-			((Datum *) values)[row] = value;
-			break;
-	}
-	return true;
 }
 
 /* Writes a value that is not NULL. */

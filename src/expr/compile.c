@@ -29,6 +29,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/typcache.h"
 
 #include "common/compat.h"
 #include "expr/expr.h"
@@ -494,37 +495,16 @@ compile_coalesce(ExprSet *set, CoalesceExpr *expr, int stage)
 	return end_masks(set, outer, acc);
 }
 
-/* The comparison of GREATEST and LEAST over vectors of one type. */
+/* Whether b replaces a in GREATEST or LEAST, by the comparison that core's are made of. */
 static Vec *
 compile_replaces(ExprSet *set, MinMaxOp op, Vec *a, Vec *b, Oid typid, int stage)
 {
-	static const struct
-	{
-		Oid			typid,
-					lt,
-					gt;
-	}			funcs[] = {
-		{INT2OID, F_INT2LT, F_INT2GT},
-		{INT4OID, F_INT4LT, F_INT4GT},
-		{INT8OID, F_INT8LT, F_INT8GT},
-		{FLOAT4OID, F_FLOAT4LT, F_FLOAT4GT},
-		{FLOAT8OID, F_FLOAT8LT, F_FLOAT8GT},
-		{DATEOID, F_DATE_LT, F_DATE_GT},
-		{TIMEOID, F_TIME_LT, F_TIME_GT},
-		{TIMESTAMPOID, F_TIMESTAMP_LT, F_TIMESTAMP_GT},
-		{TIMESTAMPTZOID, F_TIMESTAMPTZ_LT, F_TIMESTAMPTZ_GT},
-		{OIDOID, F_OIDLT, F_OIDGT},
-	};
+	TypeCacheEntry *type = lookup_type_cache(typid, TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
+	Oid			opr = op == IS_GREATEST ? type->lt_opr : type->gt_opr;
+	Vec		   *args[2] = {a, b};
 
-	for (int i = 0; i < lengthof(funcs); i++)
-		if (funcs[i].typid == typid)
-		{
-			Vec		   *args[2] = {a, b};
-
-			return compile_call_of(set, op == IS_GREATEST ? funcs[i].lt : funcs[i].gt,
-								   InvalidOid, NULL, 2, args, stage);
-		}
-	return NULL;
+	return OidIsValid(opr) ?
+		compile_call_of(set, get_opcode(opr), InvalidOid, NULL, 2, args, stage) : NULL;
 }
 
 static Vec *

@@ -292,18 +292,15 @@ run_from_int(const ExprOp *op, int n)
 
 	switch (op->a->type)
 	{
-		case COLUMN_I16:
-			for (int i = 0; i < n; i++)
-				r[i] = ((int16 *) op->a->values)[i];
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			for (int i = 0; i < n; i++) \
+				r[i] = ((const value_t *) op->a->values)[i]; \
 			break;
-		case COLUMN_I32:
-			for (int i = 0; i < n; i++)
-				r[i] = ((int32 *) op->a->values)[i];
-			break;
+		COLUMN_INTEGERS(X)
+#undef X
 		default:
-			for (int i = 0; i < n; i++)
-				r[i] = ((int64 *) op->a->values)[i];
-			break;
+			elog(ERROR, "column type %d is no integer", (int) op->a->type);
 	}
 	expr_strict(op->r, op->a, NULL, n);
 }

@@ -19,10 +19,9 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "columns/column_writer.h"
+#include "columns/column_value.h"
 #include "common/compat.h"
 #include "expr/expr.h"
-#include "aggregates/finalize.h"
 
 /* ---- states ---------------------------------------------------------------- */
 
@@ -69,27 +68,23 @@ expr_mul_overflows(int64_t a, int64_t b)
 	return __builtin_mul_overflow(a, b, &r);
 }
 
-typedef int8_t ctype_I8;
-typedef int16_t ctype_I16;
-typedef int32_t ctype_I32;
-typedef uint32_t ctype_U32;
-typedef int64_t ctype_I64;
-typedef float ctype_F32;
-typedef double ctype_F64;
+#define X(NAME, value_t, ...) typedef value_t value_##NAME;
+COLUMN_SCALARS(X)
+#undef X
 
 #define OP1(FUNC, R, A, askexpr, value) \
 static void \
 run_##FUNC(const ExprOp *op, int n) \
 { \
-	ctype_##R *restrict rs = op->r->values; \
-	const ctype_##A *restrict as = op->a->values; \
+	value_##R *restrict rs = op->r->values; \
+	const value_##A *restrict as = op->a->values; \
 	uint8		fallback[EXPR_ROWS]; \
 	uint8		any = 0; \
 \
 	for (int i = 0; i < n; i++) \
 	{ \
-		ctype_##A a = as[i]; \
-		ctype_##R r = (value); \
+		value_##A a = as[i]; \
+		value_##R r = (value); \
 \
 		rs[i] = r; \
 		fallback[i] = (askexpr); \
@@ -104,17 +99,17 @@ run_##FUNC(const ExprOp *op, int n) \
 static void \
 run_##FUNC(const ExprOp *op, int n) \
 { \
-	ctype_##R *restrict rs = op->r->values; \
-	const ctype_##A *as = op->a->values; \
-	const ctype_##B *bs = op->b->values; \
+	value_##R *restrict rs = op->r->values; \
+	const value_##A *as = op->a->values; \
+	const value_##B *bs = op->b->values; \
 	uint8		fallback[EXPR_ROWS]; \
 	uint8		any = 0; \
 \
 	for (int i = 0; i < n; i++) \
 	{ \
-		ctype_##A a = as[i]; \
-		ctype_##B b = bs[i]; \
-		ctype_##R r = (value); \
+		value_##A a = as[i]; \
+		value_##B b = bs[i]; \
+		value_##R r = (value); \
 \
 		rs[i] = r; \
 		fallback[i] = (askexpr); \
@@ -463,28 +458,7 @@ expr_run_like(const ExprOp *op, int n)
 Datum
 expr_datum(const Vec *vec, int row)
 {
-	switch (vec->type)
-	{
-		case COLUMN_I8:
-			return CharGetDatum(((int8 *) vec->values)[row]);
-		case COLUMN_I16:
-			return Int16GetDatum(((int16 *) vec->values)[row]);
-		case COLUMN_I32:
-			return Int32GetDatum(((int32 *) vec->values)[row]);
-		case COLUMN_U32:
-			return UInt32GetDatum(((uint32 *) vec->values)[row]);
-		case COLUMN_I64:
-			return Int64GetDatum(((int64 *) vec->values)[row]);
-		case COLUMN_F32:
-			return Float4GetDatum(((float *) vec->values)[row]);
-		case COLUMN_F64:
-			return Float8GetDatum(((double *) vec->values)[row]);
-		case COLUMN_DEC:
-			return decimal_to_numeric(((gpuagg_i128 *) vec->values)[row], vec->scale);
-		case COLUMN_DATUM:
-			return ((Datum *) vec->values)[row];
-	}
-	return (Datum) 0;
+	return column_datum(vec->type, vec->scale, vec->values, row);
 }
 
 bool

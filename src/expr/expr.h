@@ -172,6 +172,12 @@ extern Datum expr_evaluate_scalar(ExprSet *set, ExprRoot *root, int row, bool *i
  */
 extern bool expr_decimal_shape(Node *expr, int16 *scale);
 
+/*
+ * The column type that an expression travels in; a numeric expression over columns
+ * and constants of known scales has one as well.
+ */
+extern ColumnType expr_column_type(Node *expr, int16 *scale);
+
 /* For the compiler and the evaluator only. */
 typedef struct ExprFunction
 {

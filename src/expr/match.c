@@ -207,18 +207,12 @@ run_in(const ExprOp *op, int n)
 			r[i] = (condition) != list->negate
 	switch (op->a->type)
 	{
-		case COLUMN_I16:
-			FIND(in_ints(list, ((int16 *) op->a->values)[i]));
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			FIND(in_ints(list, ((const value_t *) op->a->values)[i])); \
 			break;
-		case COLUMN_I32:
-			FIND(in_ints(list, ((int32 *) op->a->values)[i]));
-			break;
-		case COLUMN_U32:
-			FIND(in_ints(list, ((uint32 *) op->a->values)[i]));
-			break;
-		case COLUMN_I64:
-			FIND(in_ints(list, ((int64 *) op->a->values)[i]));
-			break;
+		COLUMN_INTEGERS(X)
+#undef X
 		default:
 			memset(fallback, 0, n);
 			for (int i = 0; i < n; i++)
@@ -258,6 +252,21 @@ compare_int64(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static int64
+integer_of(ColumnType type, Datum value)
+{
+	switch (type)
+	{
+#define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
+		case COLUMN_##NAME: \
+			return from_datum(value);
+		COLUMN_INTEGERS(X)
+#undef X
+		default:
+			elog(ERROR, "column type %d is no integer", (int) type);
+	}
+}
+
 static void
 collect_ints(InList *list, const Elements *e, ColumnType type)
 {
@@ -266,9 +275,7 @@ collect_ints(InList *list, const Elements *e, ColumnType type)
 	{
 		if (e->nulls[i])
 			continue;
-		list->ints[list->count++] = type == COLUMN_I16 ? DatumGetInt16(e->values[i]) :
-			type == COLUMN_I32 ? DatumGetInt32(e->values[i]) :
-			type == COLUMN_U32 ? (int64) DatumGetUInt32(e->values[i]) : DatumGetInt64(e->values[i]);
+		list->ints[list->count++] = integer_of(type, e->values[i]);
 	}
 	qsort(list->ints, list->count, sizeof(int64), compare_int64);
 }
