@@ -14,7 +14,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
-#include "expr/expr.h"
+#include "expr/internal.h"
 #include "spec.h"
 
 bool
@@ -24,7 +24,7 @@ expr_is_like(Oid funcid)
 		funcid == F_BPCHARNLIKE;
 }
 
-/* LIKE and NOT LIKE of a literal, or of what begins with one; expr_run_core does the other patterns. */
+/* LIKE and NOT LIKE with a pattern 'literal' or 'literal%'; others are core's, row by row. */
 Vec *
 expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, int stage)
 {
@@ -64,7 +64,7 @@ typedef struct Elements
 	bool	   *nulls;
 } Elements;
 
-/* Longer lists are left to core, which hashes them. */
+/* A list of more elements takes the scalar fallback; core hashes long ones. */
 #define MOST_COMPARISONS 16
 #define MOST_ELEMENTS (1 << 20)
 
@@ -88,14 +88,14 @@ elements_of(ScalarArrayOpExpr *saop, int most, Elements *e)
 	return true;
 }
 
-/* left IN (constants) of other types: as the comparisons that it stands for. */
+/* Other operators with ANY or ALL, and lists of other types: OR or AND of comparisons. */
 static Vec *
 compile_comparisons(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
 {
 	List	   *comparisons = NIL;
 	Elements	e;
 
-	/* calls of a user's function would be counted, which those of a list are not */
+	/* pg_stat_user_functions would count calls of a user's function, but not those of a list */
 	if (saop->opfuncid >= FirstNormalObjectId || !elements_of(saop, MOST_COMPARISONS, &e) ||
 		e.n < 2)
 		return NULL;
@@ -303,8 +303,7 @@ collect_texts(InList *list, const Elements *e)
 
 /*
  * Is this left = ANY (list) or left <> ALL (list), of values that are equal if
- * their integers, or bytes but for blanks, are?  The other two, = ALL and <> ANY,
- * ask something else.
+ * their integers, or bytes but for blanks, are?  = ALL and <> ANY are no membership.
  */
 static bool
 is_membership(const ScalarArrayOpExpr *saop)
