@@ -49,7 +49,7 @@ runs_itself(GpuAggState *state)
 	{
 		TargetEntry *tle = list_nth(cscan->custom_scan_tlist, state->plan->nkeys + a);
 
-		if (aggmap_runs_itself(castNode(Aggref, tle->expr)->aggfnoid, &transfn))
+		if (aggmap_is_fallback(castNode(Aggref, tle->expr)->aggfnoid, &transfn))
 			return true;
 	}
 	return false;

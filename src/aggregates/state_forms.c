@@ -1,12 +1,11 @@
 /*
- * finalize_numeric.c
- *	  Wide integers and decimals as numerics and as core's transition states.
+ * state_forms.c
+ *	  Transition values as core keeps or serializes them.
  *
- * Core's aggregates that answer in numeric keep internal states.  What may be
- * relied on is their serialised form, which parallel plans exchange: this file
- * writes that form (numeric.c of PostgreSQL 15 to 18), and the aggregate's own
- * deserialisation and final functions do the rest, so that every digit is
- * core's.
+ * Core's aggregates that return numeric keep internal states.  Their layout is
+ * private to numeric.c, but not their serialized form, which parallel plans exchange.
+ * This file writes that form (of PostgreSQL 15 to 18); the aggregate's own
+ * deserialization and final functions do the rest, so that every digit is core's.
  *
  * Results are palloc'd in the current context.
  */
@@ -17,11 +16,11 @@
 #include "libpq/pqformat.h"
 #include "utils/array.h"
 
-#include "aggregates/finalize.h"
+#include "aggregates/state_forms.h"
 #include "columns/decimal.h"
 
 Datum
-finalize_array(Oid elemtype, const void *values, int n)
+form_array(Oid elemtype, const void *values, int n)
 {
 	Size		size = ARR_OVERHEAD_NONULLS(1) + (Size) n * sizeof(int64);
 	ArrayType  *array = palloc0(size);
@@ -69,7 +68,7 @@ send_numeric_tail(StringInfo buf, int64 n, int scale)
 }
 
 Datum
-lower_int8_avg_state(int64 n, gpuagg_i128 sum)
+form_int8_avg(int64 n, gpuagg_i128 sum)
 {
 	StringInfoData buf;
 
@@ -80,7 +79,7 @@ lower_int8_avg_state(int64 n, gpuagg_i128 sum)
 }
 
 Datum
-finalize_poly_state(int64 n, gpuagg_i128 sum, gpuagg_i128 sumsq)
+form_poly_var(int64 n, gpuagg_i128 sum, gpuagg_i128 sumsq)
 {
 	StringInfoData buf;
 
@@ -92,7 +91,7 @@ finalize_poly_state(int64 n, gpuagg_i128 sum, gpuagg_i128 sumsq)
 }
 
 Datum
-finalize_numeric_var_state(int64 n, gpuagg_i128 sum, gpuagg_i192 sumsq)
+form_numeric_var(int64 n, gpuagg_i128 sum, gpuagg_i192 sumsq)
 {
 	StringInfoData buf;
 	Decimal		dec;
@@ -107,7 +106,7 @@ finalize_numeric_var_state(int64 n, gpuagg_i128 sum, gpuagg_i192 sumsq)
 }
 
 Datum
-finalize_numeric_avg_state(int64 n, gpuagg_i128 sum, int scale)
+form_numeric_avg(int64 n, gpuagg_i128 sum, int scale)
 {
 	StringInfoData buf;
 
