@@ -19,8 +19,8 @@
 #include "common/compat.h"
 
 /*
- * A batch ends after the row with which its by-reference values, detoasted,
- * reach so many bytes: what is done for a batch at a time may detoast them all.
+ * A feed ends a batch after the row with which its by-reference values, detoasted,
+ * reach so many bytes, because an engine may detoast all values of a batch at once.
  */
 #define BATCH_BYTES (1024 * 1024)
 
@@ -28,15 +28,16 @@ typedef struct Column
 {
 	ColumnType	type;
 	int16		scale;			/* COLUMN_DEC: digits right of the point */
-	void	   *values;			/* nrows values; undefined where NULL or odd */
-	void	   *memory;			/* the feed's own for them; NULL: they stay, see EngineOps.bind_buffers */
+	void	   *values;			/* nrows values; undefined where NULL or unrepresentable */
+	void	   *memory;			/* the feed's array for them; NULL: EngineOps.bind_buffers may not
+								 * point `values` elsewhere */
 	uint64	   *validity;		/* or NULL: no NULLs in this batch */
 
 	/*
-	 * COLUMN_DEC: numerics that do not fit (NaN, infinities, too large, a
-	 * display scale other than `scale`).  odd is a bitmap like validity, or
-	 * NULL for none; unrepresentable_values[row] is the original Datum of an odd row. Odd
-	 * rows are valid (not NULL) but have no value in `values`.
+	 * COLUMN_DEC: numerics that a decimal of this scale cannot represent (NaN,
+	 * infinities, too large ones, another display scale).  A bitmap like validity, or
+	 * NULL for none.  Such rows are not NULL, but have no value in `values`;
+	 * unrepresentable_values[row] is their Datum.
 	 */
 	uint64	   *unrepresentable;
 	Datum	   *unrepresentable_values;

@@ -2,17 +2,17 @@
  * column_types.h
  *	  The types of a batch's columns, one row each.
  *
- * A row holds all that depends on the type alone.  Loops that are compiled once for
- * each type are expanded from these lists as well, so that a new row reaches all of
- * them; which SQL types travel in a column type is a table of spec.c.
+ * Conversions and the loops that are compiled once for each type are expanded from
+ * these lists, so a new row reaches all of them.  Which SQL types travel in a column
+ * type is a table of spec.c.
  *
  * X(NAME, value_t, bits_t, WIRE, from_datum, to_datum)
  *
  *	NAME		the type is COLUMN_NAME
  *	value_t		C type of a value
  *	bits_t		unsigned integer as wide as it
- *	WIRE		type of values on their way to the GPU server: see protocol.h,
- *				which whoever expands it includes; -1 if they do not travel
+ *	WIRE		WireType (protocol.h) in which values are sent to the GPU server;
+ *				-1: they are sent in other forms, as dictionary codes
  *	from_datum, to_datum
  *				as in postgres.h; decimals and Datums are cases of their own
  */

@@ -1,9 +1,8 @@
 /*
  * spec.c
- *	  Builds the AggSpec: columns, slots and own transitions, each kept once.
+ *	  Builds the AggSpec: columns, slots and fallback aggregates, each kept once.
  *
- * Arrays grow in the current memory context, which must live as long as the
- * spec.
+ * Arrays are allocated in the current memory context.
  */
 #include "postgres.h"
 
@@ -109,7 +108,8 @@ fallback_equal(const FallbackAgg *a, const FallbackAgg *b)
 	/* two aggregates with one transition function may differ in their initial states */
 	return a->aggfnoid == b->aggfnoid && a->transfn.fn_oid == b->transfn.fn_oid &&
 		a->collation == b->collation && a->transtype == b->transtype &&
-		a->nargs == b->nargs && a->filter == b->filter && a->unrepresentable_only == b->unrepresentable_only &&
+		a->nargs == b->nargs && a->filter == b->filter &&
+		a->unrepresentable_only == b->unrepresentable_only &&
 		memcmp(a->argcol, b->argcol, a->nargs * sizeof(int)) == 0;
 }
 

@@ -2,10 +2,9 @@
  * column_writer.h
  *	  Writes SQL values into a column of a batch; for every feed.
  *
- * A writer owns what is behind one column: its array, its bitmaps, and where
- * copies of by-reference values live.  Values of rows are copied to the arena
- * that lasts for one batch; a constant is copied once and lasts as long as the
- * writer.
+ * A writer has the arrays and bitmaps of one column.  By-reference values are copied
+ * to the arena, which lasts for one batch; a constant is copied once, and its copy
+ * lasts as long as the writer.
  */
 #ifndef GPUAGG_COLUMN_WRITER_H
 #define GPUAGG_COLUMN_WRITER_H
@@ -26,7 +25,7 @@ typedef struct ColumnWriter
 	int16		typlen;
 	bool		typbyval;
 	Arena	   *arena;			/* of the batch's by-reference values */
-	MemoryContext cxt;			/* lives as long as the writer */
+	MemoryContext cxt;			/* of the writer */
 	uint64	   *validity;		/* buffers behind the column's bitmaps */
 	uint64	   *unrepresentable;
 } ColumnWriter;
@@ -35,15 +34,15 @@ typedef struct ColumnWriter
 extern void column_writer_init(ColumnWriter *writer, Column *col, const ColumnSpec *spec,
 							   int capacity, Arena *arena);
 /*
- * Fills all rows, for all batches to come, with the value of an expression.
- * The column must not be begun again.
+ * Fills all rows with the value of an expression, for all batches: column_begin must
+ * not be called afterwards.
  */
 extern void column_write_constant(ColumnWriter *writer, ExprState *constant,
 								  ExprContext *econtext);
-/* A numeric that is not NULL and does not fit the column's decimals. */
+/* Writes a numeric that the column's decimals cannot represent. */
 extern void column_write_unrepresentable(ColumnWriter *writer, int row, Datum value);
 
-/* Before the first row of a batch: no NULLs and no odd values yet. */
+/* Starts a batch, without NULLs and unrepresentable values. */
 static inline void
 column_begin(ColumnWriter *writer)
 {
