@@ -79,32 +79,20 @@ slots_create(const AggSpec *spec, int batch_rows)
 		return; \
 	} while (0)
 
-#define CONVERT_INTEGERS(TO) \
-	switch (col->type) \
-	{ \
-		case COLUMN_I8: \
-			CONVERT(int8, TO); \
-		case COLUMN_I16: \
-			CONVERT(int16, TO); \
-		case COLUMN_I32: \
-			CONVERT(int32, TO); \
-		case COLUMN_U32: \
-			CONVERT(uint32, TO); \
-		case COLUMN_I64: \
-			CONVERT(int64, TO); \
-		default: \
-			break; \
-	}
+#define CONVERT_CASE(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			CONVERT(value_t, to_t);
 
-#define CONVERT_FLOATS(TO) \
-	switch (col->type) \
+#define CONVERT_COLUMNS(COLUMNS, TO) \
 	{ \
-		case COLUMN_F32: \
-			CONVERT(float, TO); \
-		case COLUMN_F64: \
-			CONVERT(double, TO); \
-		default: \
-			break; \
+		typedef TO	to_t; \
+\
+		switch (col->type) \
+		{ \
+			COLUMNS(CONVERT_CASE) \
+			default: \
+				break; \
+		} \
 	}
 
 /* A float where an operator works on codes: one that orders as its type does. */
@@ -117,16 +105,9 @@ slots_create(const AggSpec *spec, int batch_rows)
 		return; \
 	} while (0)
 
-#define CONVERT_CODES() \
-	switch (col->type) \
-	{ \
-		case COLUMN_F32: \
-			CODES_OF(float); \
-		case COLUMN_F64: \
-			CODES_OF(double); \
-		default: \
-			break; \
-	}
+#define CODES_CASE(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			CODES_OF(value_t);
 
 /* Converts a column to a scalar input type; rows NULL means the first n. */
 static void
@@ -139,26 +120,31 @@ convert_column(const Column *col, InputKind kind, const uint32 *rows, int n, voi
 				CONVERT(int8, int8);
 			break;
 		case INPUT_int32_t:
-			CONVERT_INTEGERS(int32);
+			CONVERT_COLUMNS(COLUMN_INTEGERS, int32);
 			break;
 		case INPUT_uint32_t:
-			CONVERT_INTEGERS(uint32);
+			CONVERT_COLUMNS(COLUMN_INTEGERS, uint32);
 			break;
 		case INPUT_int64_t:
-			CONVERT_INTEGERS(int64);
-			CONVERT_CODES();
+			CONVERT_COLUMNS(COLUMN_INTEGERS, int64);
+			switch (col->type)
+			{
+				COLUMN_FLOATS(CODES_CASE)
+				default:
+					break;
+			}
 			break;
 		case INPUT_float:
-			CONVERT_FLOATS(float);
+			CONVERT_COLUMNS(COLUMN_FLOATS, float);
 			break;
 		case INPUT_double:
-			CONVERT_FLOATS(double);
-			CONVERT_INTEGERS(double);
+			CONVERT_COLUMNS(COLUMN_FLOATS, double);
+			CONVERT_COLUMNS(COLUMN_INTEGERS, double);
 			break;
 		case INPUT_gpuagg_i128:
 			if (col->type == COLUMN_DEC)
 				CONVERT(gpuagg_i128, gpuagg_i128);
-			CONVERT_INTEGERS(gpuagg_i128);
+			CONVERT_COLUMNS(COLUMN_INTEGERS, gpuagg_i128);
 			break;
 		default:
 			break;

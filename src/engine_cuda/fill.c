@@ -129,15 +129,18 @@ note_range(CudaColumn *col, const Column *in, int from, int n)
 			out[i] = v[i]; \
 	} while (0)
 
+#define CONVERT_CASE(NAME, value_t, ...) \
+		case COLUMN_##NAME: CONVERT(value_t, target_t); break;
+
 #define CONVERT_TO(to_t) \
-	switch (in->type) \
 	{ \
-		case COLUMN_I8: CONVERT(int8, to_t); break; \
-		case COLUMN_I16: CONVERT(int16, to_t); break; \
-		case COLUMN_I32: CONVERT(int32, to_t); break; \
-		case COLUMN_U32: CONVERT(uint32, to_t); break; \
-		case COLUMN_I64: CONVERT(int64, to_t); break; \
-		default: elog(ERROR, "unexpected column type %d", (int) in->type); \
+		typedef to_t target_t; \
+\
+		switch (in->type) \
+		{ \
+			COLUMN_INTEGERS(CONVERT_CASE) \
+			default: elog(ERROR, "unexpected column type %d", (int) in->type); \
+		} \
 	}
 
 /*

@@ -15,6 +15,7 @@
 
 #include "utils/memutils.h"
 
+#include "columns/column_value.h"
 #include "engine_cuda/query.h"
 #include "engine_cuda/engine_cuda.h"
 #include "aggregates/matrix.h"
@@ -96,26 +97,11 @@ add_column(CudaQuery *query, int col, Travel travel, WireType type, int key)
 int
 cuda_native_type(ColumnType type)
 {
-	switch (type)
-	{
-		case COLUMN_I8:
-			return WIRE_I8;
-		case COLUMN_I16:
-			return WIRE_I16;
-		case COLUMN_I32:
-		case COLUMN_U32:
-			return WIRE_I32;
-		case COLUMN_I64:
-			return WIRE_I64;
-		case COLUMN_F32:
-			return WIRE_F32;
-		case COLUMN_F64:
-			return WIRE_F64;
-		case COLUMN_DEC:
-			return WIRE_I128;
-		default:
-			return -1;
-	}
+#define X(NAME, value_t, bits_t, WIRE, ...) WIRE,
+	static const int wire[] = {COLUMN_TYPES(X)};
+#undef X
+
+	return wire[type];
 }
 
 /* The column that feeds an input of this kind, or -1; floats give `codes` for integers. */
@@ -124,7 +110,7 @@ add_input(CudaQuery *query, int col, WantKind kind, Travel codes)
 {
 	ColumnType	type = query->spec->cols[col].type;
 	int			native = cuda_native_type(type);
-	bool		isfloat = type == COLUMN_F32 || type == COLUMN_F64;
+	bool		isfloat = column_is_float(type);
 
 	switch (kind)
 	{
@@ -475,15 +461,12 @@ make_datums(const Column *in, int nrows, Datum *out)
 {
 	switch (in->type)
 	{
-		case COLUMN_I64:
-			TO_DATUMS(int64, Int64GetDatum);
+#define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
+		case COLUMN_##NAME: \
+			TO_DATUMS(value_t, to_datum); \
 			break;
-		case COLUMN_F32:
-			TO_DATUMS(float, Float4GetDatum);
-			break;
-		case COLUMN_F64:
-			TO_DATUMS(double, Float8GetDatum);
-			break;
+		COLUMN_SCALARS(X)
+#undef X
 		default:
 			elog(ERROR, "unexpected column type %d", (int) in->type);
 	}
@@ -726,31 +709,17 @@ cuda_query_key(const CudaQuery *query, int k, const char *packed, bool *isnull)
 	const WireKey *key = &query->wire->keys[k];
 	const CudaColumn *col = &query->cols[query->keycol[k]];
 	const char *at = packed + key->offset;
-	union
-	{
-		int8		i8;
-		int16		i16;
-		int32		i32;
-		int64		i64;
-	}			v = {0};
+	uint64		bits = 0;		/* little-endian, as the server's */
+	int32		code;
 
-	memcpy(&v, at, key->width);
 	if (col->travel == TRAVEL_CODES)
-		return dictionary_value(col->dict, v.i32, isnull);
+	{
+		memcpy(&code, at, sizeof(code));
+		return dictionary_value(col->dict, code, isnull);
+	}
 	*isnull = key->nullable && (packed[query->wire->null_offset] >> k & 1);
 	if (*isnull)
 		return (Datum) 0;
-	switch (query->spec->cols[col->col].type)
-	{
-		case COLUMN_I8:
-			return CharGetDatum(v.i8);
-		case COLUMN_I16:
-			return Int16GetDatum(v.i16);
-		case COLUMN_I32:
-			return Int32GetDatum(v.i32);
-		case COLUMN_U32:
-			return UInt32GetDatum((uint32) v.i32);
-		default:
-			return Int64GetDatum(v.i64);
-	}
+	memcpy(&bits, at, key->width);
+	return column_bits_datum(query->spec->cols[col->col].type, bits);
 }

@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "columns/column_value.h"
 #include "engine_cuda/query.h"
 
 /* How good a form is to read a column's values from: 0 is best. */
@@ -89,24 +90,15 @@ narrow(Column *out, const char *values, WireType type, int n)
 {
 	switch (out->type)
 	{
-		case COLUMN_I8:
-			CONVERT(int8, double, x);
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			if (type == WIRE_I64) \
+				CONVERT(value_t, int64, x); \
+			else \
+				CONVERT(value_t, double, integer_of(x)); \
 			break;
-		case COLUMN_I16:
-			CONVERT(int16, double, x);
-			break;
-		case COLUMN_I32:
-			CONVERT(int32, double, x);
-			break;
-		case COLUMN_U32:
-			if (type == WIRE_I64)
-				CONVERT(uint32, int64, x);
-			else
-				CONVERT(uint32, double, x);
-			break;
-		case COLUMN_I64:
-			CONVERT(int64, double, integer_of(x));
-			break;
+		COLUMN_INTEGERS(X)
+#undef X
 		default:
 			elog(ERROR, "unexpected column type %d", (int) out->type);
 	}
@@ -126,23 +118,7 @@ read_codes(const Dictionary *dict, const int32 *codes, int n, Column *out)
 		if (isnull)
 			continue;
 		bitmap_set(bits, i);
-		switch (out->type)
-		{
-			case COLUMN_I64:
-				((int64 *) out->values)[i] = DatumGetInt64(value);
-				break;
-			case COLUMN_F32:
-				((float *) out->values)[i] = DatumGetFloat4(value);
-				break;
-			case COLUMN_F64:
-				((double *) out->values)[i] = DatumGetFloat8(value);
-				break;
-			case COLUMN_DATUM:
-				((Datum *) out->values)[i] = value;
-				break;
-			default:
-				elog(ERROR, "unexpected column type %d", (int) out->type);
-		}
+		column_store(out->type, out->scale, out->values, i, value);
 	}
 	out->validity = bits;
 }

@@ -15,6 +15,7 @@
 #include "aggregates/aggmap.h"
 #include "common/compat.h"
 #include "engine.h"
+#include "expr/expr.h"
 #include "feed.h"
 #include "plan/plan.h"
 

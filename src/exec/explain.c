@@ -49,7 +49,7 @@ runs_itself(GpuAggState *state)
 	{
 		TargetEntry *tle = list_nth(cscan->custom_scan_tlist, state->plan->nkeys + a);
 
-		if (aggmap_runs_itself(castNode(Aggref, tle->expr)->aggfnoid, &transfn))
+		if (aggmap_is_fallback(castNode(Aggref, tle->expr)->aggfnoid, &transfn))
 			return true;
 	}
 	return false;
@@ -96,8 +96,8 @@ keys_integer(GpuAggState *state)
 	{
 		TargetEntry *tle = list_nth_node(TargetEntry, cscan->custom_scan_tlist, k);
 
-		if (spec_column_type(exprType((Node *) tle->expr), exprTypmod((Node *) tle->expr),
-							 &scale) > COLUMN_I64)
+		if (!column_is_integer(spec_column_type(exprType((Node *) tle->expr),
+												exprTypmod((Node *) tle->expr), &scale)))
 			return false;
 	}
 	return true;

@@ -11,6 +11,7 @@
 
 #include "utils/datum.h"
 
+#include "columns/column_value.h"
 #include "groups/table.h"
 
 #define NULL_HASH UINT64CONST(0x9e3779b97f4a7c15)
@@ -41,40 +42,36 @@ double_bits(double v)
 	return bits;
 }
 
+/* The bits of an integer or float, which show it as it was seen. */
+static uint64
+column_raw_bits(const Column *col, int i)
+{
+	switch (col->type)
+	{
+#define X(NAME, value_t, bits_t, ...) \
+		case COLUMN_##NAME: \
+			return ((const bits_t *) col->values)[i];
+		COLUMN_SCALARS(X)
+#undef X
+		default:
+			elog(ERROR, "column type %d is no packed key", (int) col->type);
+	}
+}
+
 /* Value of row i as it is packed, unless it is NULL or a dictionary's. */
 static uint64
 column_key_bits(const Column *col, int i)
 {
 	switch (col->type)
 	{
-		case COLUMN_I8:
-			return ((const uint8 *) col->values)[i];
-		case COLUMN_I16:
-			return ((const uint16 *) col->values)[i];
-		case COLUMN_I32:
-		case COLUMN_U32:
-			return ((const uint32 *) col->values)[i];
-		case COLUMN_I64:
-			return ((const uint64 *) col->values)[i];
-		case COLUMN_F32:
-			return float_bits(((const float *) col->values)[i]);
-		case COLUMN_F64:
-			return double_bits(((const double *) col->values)[i]);
-		case COLUMN_DEC:
-		case COLUMN_DATUM:
-			break;
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			return value_t##_bits(((const value_t *) col->values)[i]);
+		COLUMN_FLOATS(X)
+#undef X
+		default:
+			return column_raw_bits(col, i);
 	}
-	elog(ERROR, "column type %d is no packed key", (int) col->type);
-	return 0;
-}
-
-/* The bits that show a float as it was seen. */
-static uint64
-column_raw_bits(const Column *col, int i)
-{
-	if (col->type == COLUMN_F32)
-		return ((const uint32 *) col->values)[i];
-	return ((const uint64 *) col->values)[i];
 }
 
 /* First word from *used with `bits` free; adds a word if there is none. */
@@ -159,27 +156,19 @@ pack_column(const Column *col, int n, uint64 *out, int shift, bool first)
 {
 	switch (col->type)
 	{
-		case COLUMN_I8:
-			PACK_LOOP(uint8, v[i]);
+#define X(NAME, value_t, bits_t, ...) \
+		case COLUMN_##NAME: \
+			PACK_LOOP(bits_t, v[i]); \
 			break;
-		case COLUMN_I16:
-			PACK_LOOP(uint16, v[i]);
+		COLUMN_INTEGERS(X)
+#undef X
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			PACK_LOOP(value_t, value_t##_bits(v[i])); \
 			break;
-		case COLUMN_I32:
-		case COLUMN_U32:
-			PACK_LOOP(uint32, v[i]);
-			break;
-		case COLUMN_I64:
-			PACK_LOOP(uint64, v[i]);
-			break;
-		case COLUMN_F32:
-			PACK_LOOP(float, float_bits(v[i]));
-			break;
-		case COLUMN_F64:
-			PACK_LOOP(double, double_bits(v[i]));
-			break;
-		case COLUMN_DEC:
-		case COLUMN_DATUM:
+		COLUMN_FLOATS(X)
+#undef X
+		default:
 			elog(ERROR, "column type %d is no packed key", (int) col->type);
 	}
 }
@@ -275,21 +264,12 @@ column_range(const Column *col, int n, KeyRange *range)
 
 	switch (col->type)
 	{
-		case COLUMN_I8:
-			RANGE_LOOP(int8);
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			RANGE_LOOP(value_t); \
 			break;
-		case COLUMN_I16:
-			RANGE_LOOP(int16);
-			break;
-		case COLUMN_I32:
-			RANGE_LOOP(int32);
-			break;
-		case COLUMN_U32:
-			RANGE_LOOP(uint32);
-			break;
-		case COLUMN_I64:
-			RANGE_LOOP(int64);
-			break;
+		COLUMN_INTEGERS(X)
+#undef X
 		default:
 			elog(ERROR, "column type %d has no range", (int) col->type);
 	}
@@ -350,21 +330,12 @@ group_keys_bins(GroupTable *table, const Batch *batch)
 
 		switch (col->type)
 		{
-			case COLUMN_I8:
-				BIN_CASE(int8);
+#define X(NAME, value_t, ...) \
+			case COLUMN_##NAME: \
+				BIN_CASE(value_t); \
 				break;
-			case COLUMN_I16:
-				BIN_CASE(int16);
-				break;
-			case COLUMN_I32:
-				BIN_CASE(int32);
-				break;
-			case COLUMN_U32:
-				BIN_CASE(uint32);
-				break;
-			case COLUMN_I64:
-				BIN_CASE(int64);
-				break;
+			COLUMN_INTEGERS(X)
+#undef X
 			default:
 				elog(ERROR, "column type %d has no range", (int) col->type);
 		}
@@ -510,31 +481,7 @@ group_key_datum(const GroupTable *table, const char *row, int key, bool *isnull)
 	bits = group_key_value(table, row, key, isnull);
 	if (*isnull)
 		return (Datum) 0;
-	switch (table->spec->cols[spec->col].type)
-	{
-		case COLUMN_I8:
-			return CharGetDatum((char) bits);
-		case COLUMN_I16:
-			return Int16GetDatum((int16) bits);
-		case COLUMN_I32:
-			return Int32GetDatum((int32) bits);
-		case COLUMN_U32:
-			return ObjectIdGetDatum((Oid) bits);
-		case COLUMN_F32:
-			{
-				uint32		low = (uint32) bits;
-				float		v;
-
-				memcpy(&v, &low, sizeof(v));
-				return Float4GetDatum(v);
-			}
-		case COLUMN_I64:
-		case COLUMN_F64:
-		case COLUMN_DEC:
-		case COLUMN_DATUM:
-			break;
-	}
-	return (Datum) bits;
+	return column_bits_datum(table->spec->cols[spec->col].type, bits);
 }
 
 /*

@@ -264,23 +264,18 @@ column_codes(const Column *col, int n, uint64 *codes)
 		} \
 		break
 
-		case COLUMN_I8:
-			CODES(int8, (uint64) (int64) x ^ SIGN_BIT);
-		case COLUMN_I16:
-			CODES(int16, (uint64) (int64) x ^ SIGN_BIT);
-		case COLUMN_I32:
-			CODES(int32, (uint64) (int64) x ^ SIGN_BIT);
-		case COLUMN_U32:
-			CODES(uint32, (uint64) x);
-		case COLUMN_I64:
-			CODES(int64, (uint64) x ^ SIGN_BIT);
-		case COLUMN_F32:
-			CODES(float, float_code(x));
-		case COLUMN_F64:
-			CODES(double, float_code(x));
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			CODES(value_t, (uint64) (int64) x ^ SIGN_BIT);
+		COLUMN_INTEGERS(X)
+#undef X
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			CODES(value_t, float_code(x));
+		COLUMN_FLOATS(X)
+#undef X
 #undef CODES
-		case COLUMN_DEC:
-		case COLUMN_DATUM:
+		default:
 			elog(ERROR, "column type %d has no 64-bit codes", (int) col->type);
 	}
 }

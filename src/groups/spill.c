@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "common/hashfn.h"
 #include "utils/datum.h"
 #include "utils/expandeddatum.h"
 #include "utils/memutils.h"
@@ -47,22 +48,11 @@ write_record(PartitionSet *set, BufFile **file, const StringInfo record)
 	set->bytes += sizeof(len) + len;
 }
 
-static inline uint64
-mix64(uint64 x)
-{
-	x ^= x >> 32;
-	x *= UINT64CONST(0xd6e8feb86659fd93);
-	x ^= x >> 32;
-	x *= UINT64CONST(0xd6e8feb86659fd93);
-	x ^= x >> 32;
-	return x;
-}
-
-/* Other bits of the hash at each level, so that a partition splits again. */
+/* Each level hashes anew, so that a partition splits again. */
 static Partition *
 hash_partition(PartitionSet *set, uint64 hash)
 {
-	hash = mix64(hash + (uint64) set->level * UINT64CONST(0x9e3779b97f4a7c15));
+	hash = hash_bytes_extended((const unsigned char *) &hash, sizeof(hash), set->level);
 	return &set->parts[hash % set->n];
 }
 

@@ -614,12 +614,11 @@ row_key(const GroupTable *table, const char *row, int k, bool *isnull)
 
 	switch (table->spec->cols[table->spec->keys[k].col].type)
 	{
-		case COLUMN_I8:
-			return (int8) bits;
-		case COLUMN_I16:
-			return (int16) bits;
-		case COLUMN_I32:
-			return (int32) bits;
+#define X(NAME, value_t, bits_t, ...) \
+		case COLUMN_##NAME: \
+			return (value_t) (bits_t) bits;
+		COLUMN_INTEGERS(X)
+#undef X
 		default:
 			return (int64) bits;
 	}
