@@ -58,11 +58,13 @@ typedef enum GroupForm
 	FORM_HASH					/* bins in the order of a hash table */
 } GroupForm;
 
-/* The bins of FORM_DIRECT: key k is one of `extent` values from `min` on. */
+/* The bins of FORM_DIRECT: key k is one of min .. max, or NULL once a batch had NULLs. */
 typedef struct KeyRanges
 {
 	int64_t		min[WIRE_MAX_KEYS];
-	int64_t		extent[WIRE_MAX_KEYS];	/* with the bin of NULLs, the last */
+	int64_t		max[WIRE_MAX_KEYS];
+	bool		has_null[WIRE_MAX_KEYS];
+	int64_t		extent[WIRE_MAX_KEYS];	/* values, and if has_null the bin of NULLs behind them */
 } KeyRanges;
 
 /* The states of all groups. */
@@ -70,7 +72,7 @@ typedef struct GroupStates
 {
 	int64_t		capacity;		/* groups that there is room for */
 	DeviceMemory slot[WIRE_MAX_SLOTS];
-	DeviceMemory present;		/* FORM_DIRECT: int64 rows in each bin */
+	DeviceMemory present;		/* FORM_DIRECT without a count_slot: int64 rows in each bin */
 } GroupStates;
 
 /* FORM_HASH: a table, and the memory that it was cut from. */
@@ -90,6 +92,7 @@ struct Query
 {
 	int			device;
 	const WireQuery *q;
+	int			count_slot;		/* of count(*), which shows the direct bins that have rows; or -1 */
 	uint64_t	seed;			/* of the hash of its keys */
 	cudaStream_t stream;
 	cudaEvent_t began,			/* of what ordered_finish does; without WIRE_ORDERED NULL */
@@ -186,6 +189,11 @@ extern DeviceStatus groups_locate(Query *query, const char *base, const WireBatc
 /* After the last batch: numbers the groups. */
 extern DeviceStatus groups_finish(Query *query, DeviceError *error);
 extern void groups_forget(Query *query);
+/*
+ * n packed keys of `from` bytes each, without a NULL, at the start of memory that has
+ * room for n of `to` bytes, become such.
+ */
+extern void lengthen_keys(char *keys, size_t n, int from, int to);
 extern DeviceColumn batch_column(const char *base, const WireBatch *batch, int col);
 extern GpuaggColumn kernel_column(const char *base, const WireBatch *batch, int col);
 

@@ -101,7 +101,7 @@ fill_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
 		KERNEL_CHECK(gpuagg_hist_init(q->slots[s].monoid, states->slot[s].at,
 									  capacity * q->slots[s].width, query->stream));
 	}
-	if (form == FORM_DIRECT)
+	if (form == FORM_DIRECT && query->count_slot < 0)
 	{
 		size_t		bytes = capacity * sizeof(int64_t);
 
@@ -156,33 +156,33 @@ move_states(Query *query, GroupStates *to, const int32_t *from_bins, const int32
 
 /* ---- direct bins ---- */
 
-static bool
-key_has_null_bin(const WireQuery *q, int k)
-{
-	return q->keys[k].nullable != 0;
-}
-
-/* Bins of the ranges lo..hi of the keys; more than can be if they do not fit 62 bits. */
+/* Sets the extents of the ranges; the number of their bins, which may be more than there can be. */
 static double
-count_bins(const WireQuery *q, const int64_t *lo, const int64_t *hi, int64_t *extent)
+count_bins(const WireQuery *q, KeyRanges *ranges)
 {
 	double		product = 1;
 
 	for (int k = 0; k < q->nkeys; k++)
 	{
 		/* the difference as an integer: doubles of large keys would round */
-		double		span = lo[k] > hi[k] ? 1 : (double) ((uint64_t) hi[k] - (uint64_t) lo[k]) + 1;
+		double		span = (double) ((uint64_t) ranges->max[k] - (uint64_t) ranges->min[k]) + 1 + ranges->has_null[k];
 
-		span += key_has_null_bin(q, k);
 		product *= span;
-		extent[k] = product < 1e15 ? (int64_t) span : 0;
+		ranges->extent[k] = product < 1e15 ? (int64_t) span : 0;
 	}
 	return product;
 }
 
-/* Widens lo..hi by the keys of the batch; true if that changed them. */
+/* Does the batch have NULLs in key k?  Clients send a validity bitmap only then. */
 static bool
-widen_ranges(const WireQuery *q, const WireBatch *batch, int64_t *lo, int64_t *hi)
+key_has_nulls(const WireQuery *q, const WireBatch *batch, int k)
+{
+	return batch->cols[q->keys[k].col].validity != WIRE_NO_ARRAY;
+}
+
+/* Widens the ranges by the keys of the batch; true if that changed them. */
+static bool
+widen_ranges(const WireQuery *q, const WireBatch *batch, KeyRanges *ranges)
 {
 	bool		wider = false;
 
@@ -191,32 +191,15 @@ widen_ranges(const WireQuery *q, const WireBatch *batch, int64_t *lo, int64_t *h
 		int64_t		min = batch->key_min[k];
 		int64_t		max = batch->key_max[k];
 
-		if (min > max)
+		if (key_has_nulls(q, batch, k) && !ranges->has_null[k])
+			ranges->has_null[k] = wider = true;
+		if (min > max || (min >= ranges->min[k] && max <= ranges->max[k]))
 			continue;
-		if (lo[k] > hi[k])
-		{
-			lo[k] = min;
-			hi[k] = max;
-			wider = true;
-			continue;
-		}
-		wider |= min < lo[k] || max > hi[k];
-		lo[k] = min < lo[k] ? min : lo[k];
-		hi[k] = max > hi[k] ? max : hi[k];
+		wider = true;
+		ranges->min[k] = min < ranges->min[k] ? min : ranges->min[k];
+		ranges->max[k] = max > ranges->max[k] ? max : ranges->max[k];
 	}
 	return wider;
-}
-
-static void
-current_ranges(const Query *query, int64_t *lo, int64_t *hi)
-{
-	const KeyRanges *ranges = &query->ranges;
-
-	for (int k = 0; k < query->q->nkeys; k++)
-	{
-		lo[k] = ranges->min[k];
-		hi[k] = ranges->min[k] + ranges->extent[k] - 1 - key_has_null_bin(query->q, k);
-	}
 }
 
 static GpuaggStrategy
@@ -252,30 +235,39 @@ direct_bins(const Query *query, const char *base, const WireBatch *batch)
 		bins.column[k] = kernel_column(base, batch, q->keys[k].col);
 		bins.min[k] = query->ranges.min[k];
 		bins.extent[k] = query->ranges.extent[k];
-		bins.null_bin[k] = key_has_null_bin(q, k);
+		bins.null_bin[k] = query->ranges.has_null[k];
 	}
 	return bins;
 }
 
-/* The packed key of a direct bin. */
+/* The packed key of a direct bin; key_bytes may leave no byte for NULLs if no key is NULL. */
 static void
-direct_key(const Query *query, int64_t bin, char *key)
+direct_key(const Query *query, int64_t bin, char *key, int key_bytes)
 {
 	const WireQuery *q = query->q;
 	const KeyRanges *ranges = &query->ranges;
 
-	memset(key, 0, q->key_bytes);
+	memset(key, 0, key_bytes);
 	for (int k = q->nkeys - 1; k >= 0; k--)
 	{
 		int64_t		digit = bin % ranges->extent[k];
 		int64_t		value = ranges->min[k] + digit;
 
 		bin /= ranges->extent[k];
-		if (key_has_null_bin(q, k) && digit == ranges->extent[k] - 1)
+		if (ranges->has_null[k] && digit == ranges->extent[k] - 1)
 			key[q->null_offset] |= 1 << k;
 		else
 			memcpy(key + q->keys[k].offset, &value, q->keys[k].width);
 	}
+}
+
+/* FORM_DIRECT: how many rows each bin has. */
+static const DeviceMemory *
+row_counts(const Query *query)
+{
+	const GroupStates *states = &query->groups;
+
+	return query->count_slot < 0 ? &states->present : &states->slot[query->count_slot];
 }
 
 /* The bins that rows fell into, ascending, in malloc'ed memory. */
@@ -294,7 +286,7 @@ list_present(Query *query, int32_t **list, int64_t *n, DeviceError *error)
 		free(counts);
 		return out_of_memory(error);
 	}
-	err = cudaMemcpyAsync(counts, query->groups.present.at, bytes, cudaMemcpyDeviceToHost, query->stream);
+	err = cudaMemcpyAsync(counts, row_counts(query)->at, bytes, cudaMemcpyDeviceToHost, query->stream);
 	if (err == cudaSuccess)
 		err = cudaStreamSynchronize(query->stream);
 	for (int64_t b = 0; err == cudaSuccess && b < capacity; b++)
@@ -332,19 +324,47 @@ release_hash(Query *query, HashTable *hash)
 	memset(hash, 0, sizeof(*hash));
 }
 
-/* One allocation, cut in three; init of the table is the caller's. */
+/* Bytes of a packed key while no key has been NULL: the byte for NULLs may be one too many for 4 or 8. */
+static int
+narrow_key_bytes(const WireQuery *q)
+{
+	const WireKey *last = &q->keys[q->nkeys - 1];
+	int			end = last->offset + last->width;
+
+	return end <= 4 ? 4 : end <= 8 ? 8 : 16;
+}
+
+/*
+ * Bytes of a key in a hash table.  Rows kept in order need bins that do not change, so
+ * that their table has keys of full length from the start.
+ */
+static int
+table_key_bytes(const WireQuery *q, bool null_keys)
+{
+	return null_keys || (q->flags & WIRE_ORDERED) ? q->key_bytes : narrow_key_bytes(q);
+}
+
+void
+lengthen_keys(char *keys, size_t n, int from, int to)
+{
+	for (size_t i = n; i-- > 0 && from < to;)
+	{
+		memmove(keys + i * to, keys + i * from, from);
+		memset(keys + i * to + from, 0, to - from);
+	}
+}
+
+/* One allocation, cut in three, for keys of hash->table.key_bytes; init of the table is the caller's. */
 static DeviceStatus
 make_hash(Query *query, int64_t capacity, HashTable *hash, DeviceError *error)
 {
-	int			key_bytes = query->q->key_bytes;
+	int			key_bytes = hash->table.key_bytes;
 	size_t		slots = table_align(gpuagg_group_slot_bytes(key_bytes, capacity));
 	size_t		keys = table_align(capacity * key_bytes);
 	char	   *at;
 
-	memset(hash, 0, sizeof(*hash));
 	DEVICE_CHECK(query_reserve(query, &hash->memory, slots + keys + sizeof(GpuaggGroupCounters), error));
 	at = hash->memory.at;
-	hash->table.key_bytes = key_bytes;
 	hash->table.capacity = capacity;
 	hash->table.seed = query->seed;
 	hash->table.slots = at;
@@ -362,7 +382,7 @@ make_both(Query *query, int64_t capacity, HashTable *hash, GroupStates *states, 
 	DEVICE_CHECK(make_hash(query, capacity, hash, error));
 	status = make_states(query, FORM_HASH, capacity, states, error);
 	if (status != DEVICE_OK)
-		release_hash(query, hash);
+		query_release(query, &hash->memory);
 	return status;
 }
 
@@ -434,7 +454,7 @@ static DeviceStatus
 grow_hash(Query *query, DeviceError *error)
 {
 	int64_t		old = query->hash.table.capacity;
-	HashTable	hash;
+	HashTable	hash = {.table = {.key_bytes = query->hash.table.key_bytes}};
 	GroupStates states;
 	DeviceStatus status;
 
@@ -482,7 +502,7 @@ look_up(Query *query, const void *keys, int64_t n, int32_t *bins, DeviceError *e
 
 /* ---- changing form ---- */
 
-/* What a direct table leaves behind: its bins in use, and where they go. */
+/* The groups there are when the form changes: their bins, and where they go. */
 typedef struct OldBins
 {
 	int64_t		n;
@@ -504,7 +524,7 @@ moved_bin(const Query *query, const KeyRanges *ranges, int64_t bin)
 		int64_t		digit = bin % old->extent[k];
 
 		bin /= old->extent[k];
-		if (key_has_null_bin(q, k) && digit == old->extent[k] - 1)
+		if (old->has_null[k] && digit == old->extent[k] - 1)
 			digit = ranges->extent[k] - 1;
 		else
 			digit += old->min[k] - ranges->min[k];
@@ -551,21 +571,39 @@ fill_hash(Query *query, OldBins *old, HashTable *hash, GroupStates *states, int6
 	return move_states(query, states, old->from.at, old->to.at, old->n, error);
 }
 
+/* Packed keys of the old groups, of this length, in malloc'ed memory. */
 static DeviceStatus
-move_to_hash(Query *query, OldBins *old, DeviceError *error)
+read_keys(Query *query, const OldBins *old, int key_bytes, char **keys, DeviceError *error)
 {
-	const WireQuery *q = query->q;
-	char	   *keys = malloc(old->n * q->key_bytes + 1);
-	HashTable	hash;
+	int			had = query->hash.table.key_bytes;
+
+	*keys = malloc(old->n * key_bytes + 1);
+	if (*keys == NULL)
+		return out_of_memory(error);
+	if (query->form == FORM_DIRECT)
+	{
+		for (int64_t i = 0; i < old->n; i++)
+			direct_key(query, old->list[i], *keys + i * key_bytes, key_bytes);
+		return DEVICE_OK;
+	}
+	CUDA_CHECK(cudaMemcpyAsync(*keys, query->hash.table.keys, old->n * had, cudaMemcpyDeviceToHost, query->stream));
+	CUDA_CHECK(cudaStreamSynchronize(query->stream));
+	lengthen_keys(*keys, old->n, had, key_bytes);
+	return DEVICE_OK;
+}
+
+/* To a hash table whose keys are as long as these need. */
+static DeviceStatus
+move_to_hash(Query *query, OldBins *old, bool null_keys, DeviceError *error)
+{
+	HashTable	hash = {.table = {.key_bytes = table_key_bytes(query->q, null_keys)}};
+	char	   *keys;
 	GroupStates states;
 	int64_t		ngroups;
-	DeviceStatus status;
+	DeviceStatus status = read_keys(query, old, hash.table.key_bytes, &keys, error);
 
-	if (keys == NULL)
-		return out_of_memory(error);
-	for (int64_t i = 0; i < old->n; i++)
-		direct_key(query, old->list[i], keys + i * q->key_bytes);
-	status = upload(query, &query->keys, keys, old->n * q->key_bytes, error);
+	if (status == DEVICE_OK)
+		status = upload(query, &query->keys, keys, old->n * hash.table.key_bytes, error);
 	free(keys);
 	DEVICE_CHECK(status);
 	DEVICE_CHECK(query_reserve(query, &old->to, old->n * sizeof(int32_t), error));
@@ -582,38 +620,75 @@ move_to_hash(Query *query, OldBins *old, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* The range of a key left the bins: a larger direct table, or a hash table. */
+static bool
+has_null_keys(const WireQuery *q, const WireBatch *batch)
+{
+	for (int k = 0; k < q->nkeys; k++)
+		if (key_has_nulls(q, batch, k))
+			return true;
+	return false;
+}
+
+/* A key left the bins, being out of its range or the first NULL: a larger direct table, or a hash table. */
 static DeviceStatus
-leave_range(Query *query, const WireBatch *batch, OldBins *old, DeviceError *error)
+leave_direct(Query *query, const WireBatch *batch, OldBins *old, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	KeyRanges	ranges;
-	int64_t		hi[WIRE_MAX_KEYS];
+	const KeyRanges *had = &query->ranges;
+	KeyRanges	ranges = *had;
+	bool		null_keys = false;
 	double		bins;
 
 	DEVICE_CHECK(list_present(query, &old->list, &old->n, error));
 	DEVICE_CHECK(upload(query, &old->from, old->list, old->n * sizeof(int32_t), error));
-	current_ranges(query, ranges.min, hi);
-	widen_ranges(q, batch, ranges.min, hi);
-	/* room above: keys of time or of a dictionary go on growing */
+	widen_ranges(q, batch, &ranges);
 	for (int k = 0; k < q->nkeys; k++)
-		if (ranges.min[k] <= hi[k] && hi[k] < INT64_MAX / 4 && ranges.min[k] > INT64_MIN / 4)
-			hi[k] += hi[k] - ranges.min[k];
-	bins = count_bins(q, ranges.min, hi, ranges.extent);
+	{
+		null_keys |= ranges.has_null[k];
+		/* room above: keys of time or of a dictionary go on growing */
+		if ((ranges.min[k] < had->min[k] || ranges.max[k] > had->max[k]) &&
+			ranges.max[k] < INT64_MAX / 4 && ranges.min[k] > INT64_MIN / 4)
+			ranges.max[k] += ranges.max[k] - ranges.min[k];
+	}
+	bins = count_bins(q, &ranges);
 	if (choose_strategy(query, bins) != STRATEGY_DIRECT)
-		DEVICE_CHECK(move_to_hash(query, old, error));
+		DEVICE_CHECK(move_to_hash(query, old, null_keys, error));
 	else
 		DEVICE_CHECK(move_to_direct(query, old, &ranges, (int64_t) bins, error));
 	query->changes++;
 	return DEVICE_OK;
 }
 
+/* The first NULL among the keys of a hash table that has no byte for it: one with longer keys. */
 static DeviceStatus
-rebuild_direct(Query *query, const WireBatch *batch, DeviceError *error)
+leave_narrow_keys(Query *query, OldBins *old, DeviceError *error)
 {
-	OldBins		old = {.list = NULL};
-	DeviceStatus status = leave_range(query, batch, &old, error);
+	old->n = query->ngroups;
+	old->list = malloc(old->n * sizeof(int32_t) + 1);
+	if (old->list == NULL)
+		return out_of_memory(error);
+	for (int64_t i = 0; i < old->n; i++)
+		old->list[i] = (int32_t) i;
+	DEVICE_CHECK(upload(query, &old->from, old->list, old->n * sizeof(int32_t), error));
+	DEVICE_CHECK(move_to_hash(query, old, true, error));
+	query->retries++;
+	return DEVICE_OK;
+}
 
+/* Changes the form, if it has no bins for the keys of this batch. */
+static DeviceStatus
+fit_form(Query *query, const WireBatch *batch, DeviceError *error)
+{
+	const WireQuery *q = query->q;
+	KeyRanges	ranges = query->ranges;
+	OldBins		old = {.list = NULL};
+	DeviceStatus status = DEVICE_OK;
+
+	if (query->form == FORM_DIRECT && widen_ranges(q, batch, &ranges))
+		status = leave_direct(query, batch, &old, error);
+	else if (query->form == FORM_HASH && has_null_keys(q, batch) &&
+			 query->hash.table.key_bytes < table_key_bytes(q, true))
+		status = leave_narrow_keys(query, &old, error);
 	query_release(query, &old.from);
 	query_release(query, &old.to);
 	free(old.list);
@@ -626,28 +701,30 @@ choose_form(Query *query, const WireBatch *batch, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	GroupForm	form = FORM_SINGLE;
-	KeyRanges	ranges;
+	KeyRanges	ranges = {.extent = {0}};
 	HashTable	hash = {.memory = {0}};
 	GroupStates states;
-	int64_t		hi[WIRE_MAX_KEYS];
 	double		bins = 1;
 
 	for (int k = 0; k < q->nkeys; k++)
 	{
 		ranges.min[k] = INT64_MAX;
-		hi[k] = INT64_MIN;
+		ranges.max[k] = INT64_MIN;
 	}
-	widen_ranges(q, batch, ranges.min, hi);
+	widen_ranges(q, batch, &ranges);
 	for (int k = 0; k < q->nkeys; k++)
-		if (ranges.min[k] > hi[k])
-			ranges.min[k] = hi[k] = 0;
+		if (ranges.min[k] > ranges.max[k])
+			ranges.min[k] = ranges.max[k] = 0;
 	if (q->nkeys > 0)
 	{
-		bins = count_bins(q, ranges.min, hi, ranges.extent);
+		bins = count_bins(q, &ranges);
 		form = choose_strategy(query, bins) == STRATEGY_DIRECT ? FORM_DIRECT : FORM_HASH;
 	}
 	if (form == FORM_HASH)
+	{
+		hash.table.key_bytes = table_key_bytes(q, has_null_keys(q, batch));
 		DEVICE_CHECK(start_hash(query, 0, &hash, &states, error));
+	}
 	else
 		DEVICE_CHECK(make_states(query, form, (int64_t) bins, &states, error));
 	replace_groups(query, form, &hash, &states);
@@ -662,7 +739,8 @@ static DeviceStatus
 locate_hash(Query *query, const char *base, const WireBatch *batch, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	PackKeys	pack = {.nkeys = q->nkeys,.key_bytes = q->key_bytes,.null_offset = q->null_offset};
+	PackKeys	pack = {.nkeys = q->nkeys,.key_bytes = query->hash.table.key_bytes,
+	.null_offset = q->null_offset};
 
 	for (int k = 0; k < q->nkeys; k++)
 	{
@@ -670,7 +748,7 @@ locate_hash(Query *query, const char *base, const WireBatch *batch, DeviceError 
 		pack.offset[k] = q->keys[k].offset;
 		pack.column[k] = batch_column(base, batch, q->keys[k].col);
 	}
-	DEVICE_CHECK(query_reserve(query, &query->keys, (size_t) batch->nrows * q->key_bytes, error));
+	DEVICE_CHECK(query_reserve(query, &query->keys, (size_t) batch->nrows * pack.key_bytes, error));
 	KERNEL_CHECK(device_pack_keys(&pack, batch->nrows, query->keys.at, query->stream));
 	return look_up(query, query->keys.at, batch->nrows, query->bins.at, error);
 }
@@ -688,18 +766,11 @@ locate_direct(Query *query, const char *base, const WireBatch *batch, DeviceErro
 DeviceStatus
 groups_locate(Query *query, const char *base, const WireBatch *batch, DeviceError *error)
 {
-	int64_t		lo[WIRE_MAX_KEYS],
-				hi[WIRE_MAX_KEYS];
-
 	DEVICE_CHECK(query_reserve(query, &query->bins, (size_t) batch->nrows * sizeof(int32_t), error));
 	if (query->form == FORM_UNKNOWN)
 		DEVICE_CHECK(choose_form(query, batch, error));
-	if (query->form == FORM_DIRECT)
-	{
-		current_ranges(query, lo, hi);
-		if (widen_ranges(query->q, batch, lo, hi))
-			DEVICE_CHECK(rebuild_direct(query, batch, error));
-	}
+	else
+		DEVICE_CHECK(fit_form(query, batch, error));
 	switch (query->form)
 	{
 		case FORM_DIRECT:
@@ -732,7 +803,7 @@ groups_finish(Query *query, DeviceError *error)
 	if (query->host_keys == NULL)
 		return out_of_memory(error);
 	for (int64_t i = 0; i < query->ngroups; i++)
-		direct_key(query, query->bin_of[i], query->host_keys + i * q->key_bytes);
+		direct_key(query, query->bin_of[i], query->host_keys + i * q->key_bytes, q->key_bytes);
 	return DEVICE_OK;
 }
 

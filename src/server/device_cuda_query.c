@@ -76,6 +76,21 @@ fill_query(Query *query, const double *thresholds, DeviceError *error)
 	return DEVICE_OK;
 }
 
+/* The slot that counts all rows, or -1. */
+static int
+find_count(const WireQuery *q)
+{
+	for (int s = 0; s < q->nslots; s++)
+	{
+		const WireSlot *slot = &q->slots[s];
+
+		if (slot->monoid == MONOID_COUNT && slot->bin_kind == WIRE_BIN_NONE && slot->col[0] < 0 &&
+			slot->col[1] < 0 && slot->filter < 0)
+			return s;
+	}
+	return -1;
+}
+
 DeviceStatus
 cuda_query_open(Query **query, int device, const WireQuery *q, const double *thresholds,
 				DeviceError *error)
@@ -87,6 +102,7 @@ cuda_query_open(Query **query, int device, const WireQuery *q, const double *thr
 		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 	made->device = device;
 	made->q = q;
+	made->count_slot = find_count(q);
 	/* nobody is to know which keys collide; so few bytes come at once or, early in the system's life, not at all */
 	if (getrandom(&made->seed, sizeof(made->seed), GRND_NONBLOCK) != sizeof(made->seed))
 	{
@@ -190,7 +206,7 @@ reduce_plain(Query *query, Pass *pass, const char *base, const WireBatch *batch,
 	int64_t		nbins = bins_in_use(query);
 	GpuaggHist	hist = {.nslots = 0};
 
-	if (query->form == FORM_DIRECT)
+	if (query->form == FORM_DIRECT && query->count_slot < 0)
 	{
 		hist.slot[0].op = MONOID_COUNT;
 		hist.slot[0].states = query->groups.present.at;
@@ -438,6 +454,7 @@ cuda_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
 	const WireQuery *q = query->q;
 	char	   *base = lane->arena + out->buffer * lane->buffer_bytes;
 	bool		gather = query->form == FORM_DIRECT;
+	int			had = query->hash.table.key_bytes;
 
 	if (out->first > (uint64_t) query->ngroups || out->n > query->ngroups - out->first)
 		return device_say(error, DEVICE_UNSUPPORTED, "no such groups");
@@ -455,10 +472,12 @@ cuda_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
 	}
 	else if (query->form == FORM_HASH)
 		CUDA_CHECK(cudaMemcpyAsync(base + out->keys,
-								   (char *) query->hash.table.keys + out->first * q->key_bytes,
-								   (size_t) out->n * q->key_bytes, cudaMemcpyDeviceToHost,
-								   query->stream));
+								   (char *) query->hash.table.keys + out->first * had,
+								   (size_t) out->n * had, cudaMemcpyDeviceToHost, query->stream));
 	for (int s = 0; s < q->nslots; s++)
 		DEVICE_CHECK(fetch_states(query, out, s, gather, base + out->slots[s], error));
-	return cuda_sync(query, error);
+	DEVICE_CHECK(cuda_sync(query, error));
+	if (query->form == FORM_HASH)
+		lengthen_keys(base + out->keys, out->n, had, q->key_bytes);
+	return DEVICE_OK;
 }

@@ -138,14 +138,31 @@ give_batch(Run *run, int b)
 	return true;
 }
 
-static int
-compare_keys(const void *a, const void *b)
+/* A packed key of at most 8 bytes, as a number. */
+static uint64_t
+read_key(const void *from, size_t key_bytes)
 {
-	int32_t		x,
-				y;
+	uint64_t	key = 0;
 
-	memcpy(&x, a, sizeof(x));
-	memcpy(&y, b, sizeof(y));
+	memcpy(&key, from, key_bytes);
+	return key;
+}
+
+static int
+compare_short_keys(const void *a, const void *b)
+{
+	uint64_t	x = read_key(a, 4);
+	uint64_t	y = read_key(b, 4);
+
+	return x < y ? -1 : x > y;
+}
+
+static int
+compare_long_keys(const void *a, const void *b)
+{
+	uint64_t	x = read_key(a, 8);
+	uint64_t	y = read_key(b, 8);
+
 	return x < y ? -1 : x > y;
 }
 
@@ -187,7 +204,8 @@ fetch_groups(Run *run)
 		first += out.n;
 	}
 	if (key_bytes > 0)
-		qsort(run->groups, run->finished.ngroups, run->group_bytes, compare_keys);
+		qsort(run->groups, run->finished.ngroups, run->group_bytes,
+			  key_bytes == 4 ? compare_short_keys : compare_long_keys);
 	return true;
 }
 
@@ -202,6 +220,25 @@ check_finished_memory(const Query *query)
 	CHECK(query->rows_kept == NULL, "rows in order are kept");
 	CHECK(query->memory == groups + query->thresholds.bytes + query->status.bytes,
 		  "%zu bytes, %zu of them groups", (size_t) query->memory, groups);
+}
+
+/* Keys are as long as the NULLs among them need, and rows are counted once. */
+static void
+check_form(const Run *run)
+{
+	const Query *query = run->query[0]->query;
+	const Case *c = run->c;
+	bool		nulls = c->first_null > 0 && run->taken >> c->first_null != 0;
+	bool		all = run->taken == (1u << c->nbatches) - 1;
+
+	/* a batch that is not taken may have changed the form */
+	if (query->form == FORM_HASH && (all || nulls))
+		CHECK(query->hash.table.key_bytes == (nulls || c->q.flags & WIRE_ORDERED ? c->q.key_bytes : 4),
+			  "%s: keys of %d bytes in the table", c->name, query->hash.table.key_bytes);
+	if (query->form == FORM_DIRECT && (all || nulls))
+		CHECK(query->ranges.has_null[0] == nulls, "%s: a bin for NULLs", c->name);
+	CHECK((query->groups.present.at != NULL) == (query->form == FORM_DIRECT && c->q.slots[0].col[0] >= 0),
+		  "%s: rows are counted twice, or not at all", c->name);
 }
 
 /* The batches of `wanted`; those taken are in run->taken. */
@@ -241,6 +278,7 @@ do_run(Run *run, const Case *c, uint32_t wanted)
 	if (ok)
 	{
 		check_finished_memory(run->query[0]->query);
+		check_form(run);
 		fetch_groups(run);
 	}
 	for (int p = 0; p < PARTICIPANTS; p++)
@@ -272,14 +310,13 @@ check_counts_and_sums(const Run *run, const char *what)
 	for (int g = 0; g < n && (uint64_t) g < run->finished.ngroups; g++)
 	{
 		const char *at = run->groups + g * run->group_bytes;
-		int32_t		key = 0;
+		uint64_t	key = read_key(at, run->c->q.key_bytes);
 		int64_t		state[2];
 
-		memcpy(&key, at, run->c->q.key_bytes);
 		memcpy(state, at + run->c->q.key_bytes, sizeof(state));
 		CHECK(key == expected[g].key && state[0] == expected[g].count && state[1] == expected[g].sum,
-			  "%s: group %d: key %d count %d sum %d, expected %d %d %d", what, g, key, (int) state[0],
-			  (int) state[1], expected[g].key, (int) expected[g].count, (int) expected[g].sum);
+			  "%s: group %d: key %llx count %d sum %d, expected %llx %d %d", what, g, (unsigned long long) key,
+			  (int) state[0], (int) state[1], (unsigned long long) expected[g].key, (int) expected[g].count, (int) expected[g].sum);
 	}
 	free(expected);
 }
@@ -441,7 +478,7 @@ little_memory(void)
 				check_right(&run, &whole, current.name);
 			}
 			/* four times the table is too much then, and less does */
-			CHECK(current.key != key_distinct || part < 12 || run.taken == whole.taken,
+			CHECK(current.key != key_distinct || current.first_null > 0 || part < 12 || run.taken == whole.taken,
 				  "%s: taken %x with %d sixteenths of the memory", current.name, run.taken, part);
 			free(run.groups);
 		}

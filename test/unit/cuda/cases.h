@@ -19,6 +19,7 @@ typedef struct Case
 	int			nbatches;
 	int			nrows;			/* of each batch */
 	int32_t		(*key) (int batch, int row);
+	int			first_null;		/* batch from which on each 10th key is NULL; 0: the key is not nullable */
 	WireQuery	q;
 	double		thresholds[8];
 } Case;
@@ -26,7 +27,7 @@ typedef struct Case
 /* Columns of every batch, one after the other. */
 enum
 {
-	COL_KEY,					/* int4 */
+	COL_KEY,					/* int4, see first_null */
 	COL_V,						/* int8, NULL in each 7th row */
 	COL_X,						/* float8, whose sums are exact */
 	COL_ORDER,					/* int8 */
@@ -45,13 +46,26 @@ row_has_v(int row)
 	return row % 7 != 3;
 }
 
+static bool
+row_has_key(const Case *c, int batch, int row)
+{
+	return c->first_null == 0 || batch < c->first_null || row % 10 != 4;
+}
+
+static void
+set_bit(uint8_t *bits, int i, bool value)
+{
+	bits[i >> 3] |= value << (i & 7);
+}
+
 /* Writes the rows, and describes them. */
 __attribute__((unused)) static void
 make_batch(const Case *c, int b, int buffer, char *to, WireBatch *batch)
 {
 	static const uint32_t types[COLS] = {WIRE_I32, WIRE_I64, WIRE_F64, WIRE_I64};
 	uint32_t	at = 0;
-	uint8_t    *bits;
+	uint8_t    *bits,
+			   *key_bits;
 
 	memset(batch, 0, sizeof(*batch));
 	batch->buffer = buffer;
@@ -65,8 +79,13 @@ make_batch(const Case *c, int b, int buffer, char *to, WireBatch *batch)
 	batch->cols[COL_V].validity = at;
 	bits = (uint8_t *) to + at;
 	at += wire_align(wire_bitmap_bytes(c->nrows));
+	key_bits = (uint8_t *) to + at;
+	if (c->first_null > 0 && b >= c->first_null)
+		batch->cols[COL_KEY].validity = at;
+	at += wire_align(wire_bitmap_bytes(c->nrows));
 	batch->bytes = at;
 	memset(bits, 0, wire_bitmap_bytes(c->nrows));
+	memset(key_bits, 0, wire_bitmap_bytes(c->nrows));
 	batch->key_min[0] = INT64_MAX;
 	batch->key_max[0] = INT64_MIN;
 	for (int r = 0; r < c->nrows; r++)
@@ -77,13 +96,16 @@ make_batch(const Case *c, int b, int buffer, char *to, WireBatch *batch)
 		((int64_t *) (to + batch->cols[COL_V].values))[r] = row_v(b, r);
 		((double *) (to + batch->cols[COL_X].values))[r] = (b * 131 + r * 17) % 512 * 0.25;
 		((int64_t *) (to + batch->cols[COL_ORDER].values))[r] = (r * 37) % 101;
-		bits[r >> 3] |= row_has_v(r) << (r & 7);
+		set_bit(bits, r, row_has_v(r));
+		set_bit(key_bits, r, row_has_key(c, b, r));
+		if (!row_has_key(c, b, r))
+			continue;
 		batch->key_min[0] = key < batch->key_min[0] ? key : batch->key_min[0];
 		batch->key_max[0] = key > batch->key_max[0] ? key : batch->key_max[0];
 	}
 }
 
-/* ---- the queries: count(*) and sum(v) first, in all of them ---- */
+/* ---- the queries: the number of rows and sum(v) first, in all of them ---- */
 
 static void
 add_slot(WireQuery *q, MonoidId monoid, int x)
@@ -138,6 +160,14 @@ static int32_t
 key_spread(int batch, int row)
 {
 	return (batch + row) % 20 * 1000;
+}
+
+static void
+set_nullable(Case *c, int first_null)
+{
+	c->first_null = first_null;
+	c->q.key_bytes = 8;
+	c->q.keys[0].nullable = 1;
 }
 
 /* The n-th query; false after the last. */
@@ -219,6 +249,48 @@ make_case(int n, Case *c)
 			q->order[0] = (WireOrder) {.col = COL_ORDER,.desc = 1};
 			add_slot(q, MONOID_MAXSUB_I64, COL_V);
 			return true;
+		case 9:
+			c->name = "a hash table of which the last batch has the first NULL";
+			q->forced = STRATEGY_HASH;
+			c->key = key_distinct;
+			set_nullable(c, 5);
+			return true;
+		case 10:
+			c->name = "a nullable key without NULLs";
+			q->forced = STRATEGY_HASH;
+			c->key = key_distinct;
+			set_nullable(c, 6);
+			return true;
+		case 11:
+			c->name = "direct bins, and a first NULL";
+			q->forced = STRATEGY_DIRECT;
+			set_nullable(c, 2);
+			return true;
+		case 12:
+			c->name = "direct bins to a hash table, and a first NULL";
+			c->key = key_scattered;
+			set_nullable(c, 3);
+			return true;
+		case 13:
+			c->name = "direct bins with NULLs to a hash table";
+			c->key = key_shifting;
+			c->nbatches = 4;
+			set_nullable(c, 1);
+			return true;
+		case 14:
+			c->name = "direct bins without count(*)";
+			q->forced = STRATEGY_DIRECT;
+			q->slots[0].col[0] = COL_ORDER;
+			c->key = key_shifting;
+			set_nullable(c, 4);
+			return true;
+		case 15:
+			c->name = "rows in order, and a first NULL";
+			c->key = key_spread;
+			q->flags = WIRE_ORDERED;
+			add_slot(q, MONOID_MAXSUB_I64, COL_V);
+			set_nullable(c, 3);
+			return true;
 		default:
 			return false;
 	}
@@ -228,7 +300,7 @@ make_case(int n, Case *c)
 
 typedef struct Expected
 {
-	int32_t		key;
+	uint64_t	key;			/* as packed */
 	int64_t		count;
 	int64_t		sum;
 } Expected;
@@ -236,10 +308,19 @@ typedef struct Expected
 static int
 compare_expected(const void *a, const void *b)
 {
-	int32_t		x = ((const Expected *) a)->key;
-	int32_t		y = ((const Expected *) b)->key;
+	uint64_t	x = ((const Expected *) a)->key;
+	uint64_t	y = ((const Expected *) b)->key;
 
 	return x < y ? -1 : x > y;
+}
+
+/* The packed key of a row, as a number. */
+static uint64_t
+packed_key(const Case *c, int b, int r)
+{
+	if (c->q.nkeys == 0)
+		return 0;
+	return row_has_key(c, b, r) ? (uint32_t) c->key(b, r) : (uint64_t) 1 << 8 * c->q.null_offset;
 }
 
 /* Groups of these batches (a bit each), by key, in malloc'ed memory. */
@@ -252,7 +333,7 @@ expect(const Case *c, uint32_t batches, int *ngroups)
 
 	for (int b = 0; b < c->nbatches; b++)
 		for (int r = 0; r < c->nrows && batches >> b & 1; r++)
-			rows[n++] = (Expected) {c->q.nkeys ? c->key(b, r) : 0, 1, row_has_v(r) ? row_v(b, r) : 0};
+			rows[n++] = (Expected) {packed_key(c, b, r), 1, row_has_v(r) ? row_v(b, r) : 0};
 	qsort(rows, n, sizeof(*rows), compare_expected);
 	for (int i = 0; i < n; i++)
 		if (groups > 0 && rows[groups - 1].key == rows[i].key)
