@@ -153,7 +153,8 @@ wire_width(int type)
 /*
  * A group key is packed: each key's `width` low bytes at its offset, after them
  * one byte with bit k set where key k is NULL (its bytes are then zero) unless
- * no key has `nullable`.  The rest up to key_bytes (4, 8 or 16) is zero.
+ * no key has `nullable`.  The rest up to key_bytes (4, 8 or 16) is zero.  That is how
+ * groups come back; the server's own tables have shorter keys until the first NULL.
  */
 typedef struct WireKey
 {

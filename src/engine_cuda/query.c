@@ -4,7 +4,8 @@
  *
  * Integer keys travel as they are and are packed on the device into one key of
  * 4, 8 or 16 bytes.  Keys of other types, and integer keys that would make that too wide,
- * travel as dictionary codes, in which NULL is a value like any other.
+ * travel as dictionary codes, in which NULL is a value like any other.  Keys of 16 bytes
+ * have no room for NULLs.
  * Arguments travel in their own width, decimals in 64 bits while they fit, floats
  * that an operator orders by as codes, and validity only where a buffer has NULLs.
  */
@@ -267,11 +268,13 @@ key_is_raw(const AggSpec *spec, const KeySpec *key)
 }
 
 /*
- * Which keys travel raw: all that may, unless the packed key would pass 16
- * bytes; then the widest become codes, from the last.
+ * Which keys travel as they are: all that may, unless the packed key would pass 16
+ * bytes; then the widest become codes, from the last.  *nulls: there is a byte for the
+ * NULLs of those keys.  Where it would be the seventeenth there is none, and batches with a
+ * NULL key go to the merger (cuda_query_null_keys); rows in order cannot go there.
  */
 static bool
-choose_raw(const AggSpec *spec, bool *raw)
+choose_raw(const AggSpec *spec, bool *raw, bool *nulls)
 {
 	for (int k = 0; k < spec->nkeys; k++)
 	{
@@ -284,21 +287,19 @@ choose_raw(const AggSpec *spec, bool *raw)
 		int			bytes = 0;
 		int			widest = -1;
 
+		*nulls = false;
 		for (int k = 0; k < spec->nkeys; k++)
 		{
 			int			width = column_width(spec->cols[spec->keys[k].col].type);
 
 			bytes += raw[k] ? width : sizeof(int32);
+			*nulls |= raw[k];
 			if (raw[k] && width > sizeof(int32))
 				widest = k;
 		}
-		for (int k = 0; k < spec->nkeys; k++)
-			if (raw[k])
-			{
-				bytes++;
-				break;
-			}
-		if (bytes <= WIRE_MAX_KEY_BYTES)
+		if (bytes == WIRE_MAX_KEY_BYTES && !spec->ordered)
+			*nulls = false;
+		if (bytes + *nulls <= WIRE_MAX_KEY_BYTES)
 			return true;
 		if (widest < 0)
 			return false;
@@ -312,11 +313,11 @@ translate_keys(CudaQuery *query, const char **why)
 	const AggSpec *spec = query->spec;
 	WireQuery  *wire = query->wire;
 	bool		raw[WIRE_MAX_KEYS];
-	bool		nullable = false;
+	bool		nulls;
 	int			bytes = 0;
 
 	*why = "group keys too wide for the GPU";
-	if (spec->nkeys > WIRE_MAX_KEYS || !choose_raw(spec, raw))
+	if (spec->nkeys > WIRE_MAX_KEYS || !choose_raw(spec, raw, &nulls))
 		return false;
 	for (int k = 0; k < spec->nkeys; k++)
 	{
@@ -329,16 +330,15 @@ translate_keys(CudaQuery *query, const char **why)
 		query->keycol[k] = col;
 		wire->keys[k].col = col;
 		wire->keys[k].width = wire_width(type);
-		wire->keys[k].nullable = raw[k];
+		wire->keys[k].nullable = raw[k] && nulls;
 		wire->keys[k].offset = bytes;
 		bytes += wire_width(type);
-		nullable |= raw[k];
 	}
 	wire->nkeys = spec->nkeys;
-	wire->key_bytes = bytes + nullable <= 4 ? 4 : bytes + nullable <= 8 ? 8 : 16;
+	wire->key_bytes = bytes + nulls <= 4 ? 4 : bytes + nulls <= 8 ? 8 : 16;
 	if (spec->nkeys == 0)
 		wire->key_bytes = 0;
-	wire->null_offset = nullable ? bytes : wire->key_bytes;
+	wire->null_offset = nulls ? bytes : wire->key_bytes;
 	return true;
 }
 

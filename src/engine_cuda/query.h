@@ -80,6 +80,8 @@ extern int	cuda_native_type(ColumnType type);
  */
 extern bool cuda_query_encode(CudaQuery *query, const Batch *batch, size_t mem_limit,
 							  bool *variants);
+/* Does the batch hold a NULL in a key that has no bit for it? */
+extern bool cuda_query_null_keys(const CudaQuery *query, const Batch *batch);
 /* Does the batch hold numerics that only the CPU can add up? */
 extern bool cuda_query_unrepresentable(const CudaQuery *query, const Batch *batch);
 /*
