@@ -75,8 +75,7 @@ on_control(const MessageHeader *header, const WireSettings *settings)
 	}
 }
 
-/* Until the supervisor is gone. */
-static void *
+void *
 control_main(void *arg)
 {
 	MessageHeader header;
@@ -89,10 +88,9 @@ control_main(void *arg)
 	return arg;
 }
 
-bool
-control_start(int fd, const char *socket)
+void
+control_init(int fd, const char *socket)
 {
 	control = fd;
 	socket_path = socket;
-	return fd < 0 || thread_start(control_main, NULL);
 }

@@ -53,7 +53,8 @@ typedef struct DeviceOps
 {
 	/*
 	 * Opens the devices named in `list` ("all", or ordinals with commas) and
-	 * fills ndevices and devices of *status.  DEVICE_UNSUPPORTED: there are none.
+	 * fills ndevices, devices, nskipped and skipped of *status, with notes for the log.
+	 * DEVICE_UNSUPPORTED: there are none.
 	 */
 	DeviceStatus (*start) (const char *list, WireStatus *status, DeviceError *error);
 

@@ -2,12 +2,15 @@
  * device_cuda.h
  *	  What the files of the CUDA device layer share.
  *
- *	device_cuda.c			devices, pinned memory, lanes, memory of queries
+ *	device_cuda.c			device_ops: the start, pinned memory
  *	device_cuda_query.c		a query: batches in, groups out
  *	device_cuda_groups.c	its groups: bins of rows, tables, states
  *	device_cuda_ordered.c	rows that are kept, sorted and reduced in order
+ *	device_cuda_lanes.c		copies, and the buffers on the device
+ *	device_cuda_common.c	errors, numbers of devices, memory of queries, columns
  *	device_kernels.cu		small kernels
  *
+ * Each calls those below it alone; groups and ordered do not call each other, and neither calls lanes.
  * Plain C on the CUDA run-time.  Device memory is allocated in stream order
  * from the device's pool, after budget_take().
  */
@@ -129,7 +132,7 @@ struct Query
 	char	   *host_keys;		/* FORM_DIRECT: their packed keys */
 };
 
-/* ---- status ---- */
+/* ---- device_cuda_common.c: errors ---- */
 
 /*
  * Turns the result of a CUDA call or of the kernel library into a DeviceStatus:
@@ -159,12 +162,14 @@ extern DeviceStatus kernel_status(GpuaggCudaStatus status, const char *call, Dev
 			return check_status; \
 	} while (0)
 
-/* ---- lanes ---- */
+/* ---- ... the numbers of devices ---- */
 
-/* Adds the time of the reduction of the batch that was last in this buffer, which it waits for. */
-extern DeviceStatus lane_add_timing(Lane *lane, int buffer, DeviceError *error);
+/* CUDA's number of each device of the server. */
+extern int	cuda_ordinals[WIRE_MAX_DEVICES];
+/* Makes it the device of this thread's calls; threads come with any. */
+extern cudaError_t cuda_select(int device);
 
-/* ---- memory of a query ---- */
+/* ---- ... memory of a query ---- */
 
 /* At least `bytes`; the content is lost when it grows, and if that fails. */
 extern DeviceStatus query_reserve(Query *query, DeviceMemory *memory, size_t bytes,
@@ -174,12 +179,31 @@ extern DeviceStatus query_extend(Query *query, DeviceMemory *memory, size_t used
 								 DeviceError *error);
 extern void query_release(Query *query, DeviceMemory *memory);
 
-/* ---- device_cuda_groups.c ---- */
+/* ---- ... columns and slots ---- */
 
-/* Of one histogram, which tests may make fewer. */
-extern int64_t cuda_most_bins;
+/* A column of a batch whose buffer starts at `base` on the device. */
+extern DeviceColumn batch_column(const char *base, const WireBatch *batch, int col);
+extern GpuaggColumn kernel_column(const char *base, const WireBatch *batch, int col);
 /* Bytes of one group's states of slot s. */
 extern size_t slot_state_bytes(const WireQuery *q, int s);
+/* Is slot s reduced when all rows are there, as its operator does not commute? */
+extern bool slot_is_ordered(const WireQuery *q, int s);
+
+/* ---- device_cuda_lanes.c ---- */
+
+extern DeviceStatus cuda_lane_open(Lane **lane, int device, char *arena, size_t buffer_bytes,
+								   int buffers, DeviceError *error);
+extern void cuda_lane_close(Lane *lane);
+extern DeviceStatus cuda_copy(Lane *lane, const WireBatch *batch, size_t *bytes, DeviceError *error);
+extern DeviceStatus cuda_copy_wait(Lane *lane, int buffer, double *ms, DeviceError *error);
+extern DeviceStatus cuda_lane_settle(Lane *lane, double *kernel_ms, DeviceError *error);
+/* Waits for the reduction of the batch that was last in this buffer, and adds its time. */
+extern DeviceStatus lane_add_timing(Lane *lane, int buffer, DeviceError *error);
+
+/* ---- device_cuda_groups.c ---- */
+
+/* The most bins of one histogram; tests may lower it. */
+extern int64_t cuda_most_bins;
 /*
  * Bins of the batch's rows into query->bins; the states have room for all of
  * them.  If that fails, the groups and states of earlier batches are intact.
@@ -188,19 +212,16 @@ extern DeviceStatus groups_locate(Query *query, const char *base, const WireBatc
 								  DeviceError *error);
 /* After the last batch: numbers the groups. */
 extern DeviceStatus groups_finish(Query *query, DeviceError *error);
+/* Back to FORM_UNKNOWN, with all memory released. */
 extern void groups_forget(Query *query);
 /*
  * n packed keys of `from` bytes each, without a NULL, at the start of memory that has
  * room for n of `to` bytes, become such.
  */
 extern void lengthen_keys(char *keys, size_t n, int from, int to);
-extern DeviceColumn batch_column(const char *base, const WireBatch *batch, int col);
-extern GpuaggColumn kernel_column(const char *base, const WireBatch *batch, int col);
 
 /* ---- device_cuda_ordered.c ---- */
 
-/* Does slot s wait for all rows? */
-extern bool slot_is_ordered(const WireQuery *q, int s);
 /* Makes room for the rows of a batch; if that fails, nothing has changed. */
 extern DeviceStatus ordered_make_room(Query *query, int64_t nrows, DeviceError *error);
 /*
@@ -211,9 +232,10 @@ extern DeviceStatus ordered_keep(Query *query, const char *base, const WireBatch
 								 DeviceError *error);
 /* Reduces the rows kept, and forgets them. */
 extern DeviceStatus ordered_finish(Query *query, DeviceError *error);
+/* Releases the rows kept. */
 extern void ordered_forget(Query *query);
 
-/* ---- device_cuda_query.c ---- */
+/* ---- device_cuda_query.c: functions of device_ops ---- */
 
 extern DeviceStatus cuda_query_open(Query **query, int device, const WireQuery *q,
 									const double *thresholds, DeviceError *error);

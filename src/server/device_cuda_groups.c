@@ -31,38 +31,6 @@ out_of_memory(DeviceError *error)
 	return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 }
 
-size_t
-slot_state_bytes(const WireQuery *q, int s)
-{
-	return (size_t) q->slots[s].width * gpuagg_monoids[q->slots[s].monoid].state_size;
-}
-
-DeviceColumn
-batch_column(const char *base, const WireBatch *batch, int col)
-{
-	const WireColumn *c = &batch->cols[col];
-	DeviceColumn out = {0};
-
-	out.values = c->values == WIRE_NO_ARRAY ? NULL : base + c->values;
-	out.validity = c->validity == WIRE_NO_ARRAY ? NULL : (const uint8_t *) base + c->validity;
-	out.type = c->type;
-	return out;
-}
-
-GpuaggColumn
-kernel_column(const char *base, const WireBatch *batch, int col)
-{
-	static const GpuaggValueType types[WIRE_TYPES] = {
-		GPUAGG_VALUE_I8, GPUAGG_VALUE_I16, GPUAGG_VALUE_I32, GPUAGG_VALUE_I64,
-		GPUAGG_VALUE_I128, GPUAGG_VALUE_F32, GPUAGG_VALUE_F64,
-		GPUAGG_VALUE_NATIVE, GPUAGG_VALUE_NATIVE, GPUAGG_VALUE_NATIVE, GPUAGG_VALUE_NATIVE
-	};
-	DeviceColumn c = batch_column(base, batch, col);
-	GpuaggColumn out = {c.values, c.validity, types[c.type]};
-
-	return out;
-}
-
 /* Histograms number their bins in 31 bits, and tables their groups in a few less. */
 int64_t		cuda_most_bins = INT32_MAX - 64;
 

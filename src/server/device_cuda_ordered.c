@@ -43,12 +43,6 @@ struct OrderedRows
 	KeptSlot	slots[WIRE_MAX_SLOTS];
 };
 
-bool
-slot_is_ordered(const WireQuery *q, int s)
-{
-	return !gpuagg_monoids[q->slots[s].monoid].commutative;
-}
-
 /* ---- keeping rows ---- */
 
 static int

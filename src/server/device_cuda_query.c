@@ -30,6 +30,7 @@ release_scratch(Query *query)
 void
 cuda_query_close(Query *query)
 {
+	cuda_select(query->device);
 	if (query->stream)
 		cudaStreamSynchronize(query->stream);
 	groups_forget(query);
@@ -95,15 +96,17 @@ DeviceStatus
 cuda_query_open(Query **query, int device, const WireQuery *q, const double *thresholds,
 				DeviceError *error)
 {
-	Query	   *made = calloc(1, sizeof(*made));
+	Query	   *made;
 	DeviceStatus status;
 
+	CUDA_CHECK(cuda_select(device));
+	made = calloc(1, sizeof(*made));
 	if (made == NULL)
 		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 	made->device = device;
 	made->q = q;
 	made->count_slot = find_count(q);
-	/* nobody is to know which keys collide; so few bytes come at once or, early in the system's life, not at all */
+	/* so that no client can choose keys that collide; before the system has random values, not at all */
 	if (getrandom(&made->seed, sizeof(made->seed), GRND_NONBLOCK) != sizeof(made->seed))
 	{
 		free(made);
@@ -127,6 +130,7 @@ cuda_sync(Query *query, DeviceError *error)
 DeviceStatus
 cuda_reset(Query *query, DeviceError *error)
 {
+	CUDA_CHECK(cuda_select(query->device));
 	DEVICE_CHECK(cuda_sync(query, error));
 	groups_forget(query);
 	ordered_forget(query);
@@ -316,6 +320,7 @@ cuda_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error
 	const char *base = lane->memory + b * lane->buffer_bytes;
 	DeviceStatus status;
 
+	CUDA_CHECK(cuda_select(query->device));
 	DEVICE_CHECK(lane_add_timing(lane, b, error));
 	CUDA_CHECK(cudaStreamWaitEvent(query->stream, lane->copied[b], 0));
 	CUDA_CHECK(cudaEventRecord(lane->reduce_began[b], query->stream));
@@ -393,6 +398,7 @@ read_status(Query *query, WireFinished *result, DeviceError *error)
 DeviceStatus
 cuda_finish(Query *query, WireFinished *result, DeviceError *error)
 {
+	CUDA_CHECK(cuda_select(query->device));
 	DEVICE_CHECK(ordered_finish(query, error));
 	DEVICE_CHECK(groups_finish(query, error));
 	/* groups that are fetched may need it */
@@ -456,6 +462,7 @@ cuda_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
 	bool		gather = query->form == FORM_DIRECT;
 	int			had = query->hash.table.key_bytes;
 
+	CUDA_CHECK(cuda_select(query->device));
 	if (out->first > (uint64_t) query->ngroups || out->n > query->ngroups - out->first)
 		return device_say(error, DEVICE_UNSUPPORTED, "no such groups");
 	if (gather)

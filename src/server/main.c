@@ -293,12 +293,23 @@ warm_up(const WireStatus *devices, DeviceError *error)
 	return status != DEVICE_LOST;
 }
 
+/* What there is to say of devices that are used, and why others are not. */
+static void
+log_notes(const WireDevice *devices, uint32_t n)
+{
+	for (uint32_t d = 0; d < n; d++)
+		if (devices[d].note[0] != '\0')
+			server_log("GPU %d (%s): %s", devices[d].ordinal, devices[d].name, devices[d].note);
+}
+
 /* What is wrong, or NULL: devices are open, and everything is ready for sessions. */
 static const char *
 open_devices(const Options *options, WireStatus *status, DeviceError *error)
 {
 	DeviceStatus started = device_ops.start(options->devices, status, error);
 
+	log_notes(status->devices, status->ndevices);
+	log_notes(status->skipped, status->nskipped);
 	if (started == DEVICE_UNSUPPORTED)
 	{
 		control_tell(MESSAGE_UNAVAILABLE, error->text, strlen(error->text));
@@ -325,7 +336,8 @@ main(int argc, char **argv)
 	raise_file_limit();
 	budget_set_limit(options.memory_limit);
 	arena_set_limit(options.pinned_limit);
-	if (!control_start(options.control, options.socket))
+	control_init(options.control, options.socket);
+	if (options.control >= 0 && !thread_start(control_main, NULL))
 		server_end(1);
 	make_directory(options.socket);
 	await_predecessor(options.socket);

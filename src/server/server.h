@@ -162,8 +162,10 @@ extern bool thread_start(void *(*main) (void *), void *arg);
 
 /* ---- control.c ---- */
 
-/* Starts the thread that reads the supervisor's pipe; fd -1: there is none. */
-extern bool control_start(int fd, const char *socket);
+/* The pipe to the supervisor (-1: there is none), and the socket that server_end removes. */
+extern void control_init(int fd, const char *socket);
+/* Main function of the thread that reads the pipe; ends the process when the supervisor is gone. */
+extern void *control_main(void *arg);
 extern void control_tell(MessageType type, const void *body, size_t length);
 extern void server_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Removes the socket and ends the process. */

@@ -19,18 +19,6 @@
 
 /* ---- what the server's main file has ---- */
 
-static char log_text[1024];
-
-void
-server_log(const char *format,...)
-{
-	va_list		args;
-
-	va_start(args, format);
-	vsnprintf(log_text, sizeof(log_text), format, args);
-	va_end(args);
-}
-
 void
 server_abandon(const char *reason)
 {
@@ -42,7 +30,7 @@ void *
 stub_dlopen(const char *name, int flags)
 {
 	(void) name, (void) flags;
-	return log_text;
+	return &stub_devices;
 }
 
 /* ---- a run of a query ---- */
@@ -532,7 +520,7 @@ static DeviceStatus
 start(int devices, int first, int second, WireStatus *status, DeviceError *error)
 {
 	memset(status, 0, sizeof(*status));
-	error->text[0] = log_text[0] = '\0';
+	error->text[0] = '\0';
 	stub_devices = devices;
 	stub_capability[0] = first;
 	stub_capability[1] = second;
@@ -549,7 +537,6 @@ devices(void)
 		  "an old device beside a good one: %s", error.text);
 	CHECK(status.nskipped == 1 && status.skipped[0].ordinal == 0 &&
 		  strstr(status.skipped[0].note, "capability 7.5 is below 8.0"), "%s", status.skipped[0].note);
-	CHECK(strstr(log_text, "7.5") != NULL, "not logged");
 	CHECK(start(1, 75, 0, &status, &error) == DEVICE_UNSUPPORTED && strstr(error.text, "7.5"), "an old device alone: %s",
 		  error.text);
 

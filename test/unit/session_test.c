@@ -21,12 +21,6 @@
 
 #define PARTICIPANTS 3
 
-void
-server_log(const char *format,...)
-{
-	(void) format;
-}
-
 /* No fault here loses the device. */
 void
 server_abandon(const char *reason)
