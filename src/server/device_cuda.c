@@ -29,7 +29,7 @@ is_listed(const char *list, int ordinal)
 	return false;
 }
 
-/* Facts that are known without a context. */
+/* Facts that need no context. */
 static DeviceStatus
 describe_device(int ordinal, WireDevice *device, DeviceError *error)
 {
@@ -49,8 +49,8 @@ describe_device(int ordinal, WireDevice *device, DeviceError *error)
 }
 
 /*
- * Are there kernels for this device?  If they are only there as PTX, the driver
- * compiles them whenever the server starts, unless its cache has them.
+ * Are there kernels for this device?  If there is only PTX for it, the driver compiles
+ * them at every start of the server, unless its cache has them.
  */
 static DeviceStatus
 probe_kernels(WireDevice *device, DeviceError *error)
@@ -84,7 +84,7 @@ open_device(WireDevice *device, DeviceError *error)
 	CUDA_CHECK(cudaFree(NULL));
 	DEVICE_CHECK(probe_kernels(device, error));
 	CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total));
-	/* freed memory stays in the pool: giving it back costs a synchronization */
+	/* keep freed memory in the pool: releasing it to the system synchronizes the device */
 	CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, device->ordinal));
 	CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep));
 	device->memory = total;
@@ -93,8 +93,8 @@ open_device(WireDevice *device, DeviceError *error)
 }
 
 /*
- * Opens a device, or notes why it is left alone: the others serve without it.
- * Of an old one no context is made, which would load kernels that it does not have.
+ * Opens a device, or notes why it is not used; the others serve without it.
+ * On an old one no context is made, as that would fail to load the kernels.
  */
 static DeviceStatus
 try_device(int ordinal, WireStatus *status)
@@ -158,7 +158,7 @@ cuda_start(const char *list, WireStatus *status, DeviceError *error)
 	}
 	if (status->ndevices == 0 && status->nskipped > 0)
 	{
-		/* what is not for good may be better at the next start */
+		/* the worst status: the supervisor tries again unless no start can succeed */
 		snprintf(error->text, sizeof(error->text), "%.60s: %.180s", status->skipped[0].name,
 				 status->skipped[0].note);
 		return worst;

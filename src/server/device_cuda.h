@@ -42,9 +42,8 @@ struct Lane
 };
 
 /*
- * A piece of device memory and what it took from the budget.  Only
- * query_reserve and query_release change it, so that memory and account agree
- * whatever fails.
+ * A piece of device memory and its bytes in the budget.  Only query_reserve, query_extend
+ * and query_release change it, so that memory and budget agree whatever fails.
  */
 typedef struct DeviceMemory
 {
@@ -52,7 +51,7 @@ typedef struct DeviceMemory
 	size_t		bytes;
 } DeviceMemory;
 
-/* Where the groups of a query are. */
+/* How the groups of a query are stored. */
 typedef enum GroupForm
 {
 	FORM_UNKNOWN,				/* no batch yet */
@@ -70,7 +69,7 @@ typedef struct KeyRanges
 	int64_t		extent[WIRE_MAX_KEYS];	/* values, and if has_null the bin of NULLs behind them */
 } KeyRanges;
 
-/* The states of all groups. */
+/* The states of all groups, by bin. */
 typedef struct GroupStates
 {
 	int64_t		capacity;		/* groups that there is room for */
@@ -78,7 +77,7 @@ typedef struct GroupStates
 	DeviceMemory present;		/* FORM_DIRECT without a count_slot: int64 rows in each bin */
 } GroupStates;
 
-/* FORM_HASH: a table, and the memory that it was cut from. */
+/* FORM_HASH: a table, and the allocation that its arrays lie in. */
 typedef struct HashTable
 {
 	GpuaggGroupTable table;
@@ -98,7 +97,7 @@ struct Query
 	int			count_slot;		/* of count(*), which shows the direct bins that have rows; or -1 */
 	uint64_t	seed;			/* of the hash of its keys */
 	cudaStream_t stream;
-	cudaEvent_t began,			/* of what ordered_finish does; without WIRE_ORDERED NULL */
+	cudaEvent_t began,			/* of ordered_finish; NULL without WIRE_ORDERED */
 				ended;
 	double		kernel_ms;
 	uint64_t	memory;			/* taken from the budget */
@@ -116,18 +115,18 @@ struct Query
 	DeviceMemory keys;			/* packed, of each row */
 	DeviceMemory staging;
 
-	/* change together, and only when everything that a change needs has been had */
+	/* change together, as the last step of a change */
 	GroupForm	form;
 	GroupStates groups;
 	KeyRanges	ranges;			/* FORM_DIRECT */
 	HashTable	hash;			/* FORM_HASH */
 	int64_t		found;			/* FORM_HASH: groups in the table */
-	int64_t		ngroups;		/* FORM_HASH: those of batches that were reduced; else known after groups_finish */
+	int64_t		ngroups;		/* FORM_HASH: groups of batches that were reduced; else set by groups_finish */
 
 	GpuaggHistChoice choice;	/* of the last call, for EXPLAIN */
 	OrderedRows *rows_kept;		/* for operators that do not commute, or NULL */
 
-	/* after finish */
+	/* set by groups_finish */
 	int32_t    *bin_of;			/* FORM_DIRECT: bins that have rows, on the host */
 	char	   *host_keys;		/* FORM_DIRECT: their packed keys */
 };
@@ -210,7 +209,7 @@ extern int64_t cuda_most_bins;
  */
 extern DeviceStatus groups_locate(Query *query, const char *base, const WireBatch *batch,
 								  DeviceError *error);
-/* After the last batch: numbers the groups. */
+/* After the last batch: counts the groups, and lists those of FORM_DIRECT. */
 extern DeviceStatus groups_finish(Query *query, DeviceError *error);
 /* Back to FORM_UNKNOWN, with all memory released. */
 extern void groups_forget(Query *query);

@@ -1,6 +1,6 @@
 /*
  * device_cuda_common.c
- *	  What the CUDA device layer stands on: errors, the numbers of devices, memory of
+ *	  The base of the CUDA device layer: errors, numbers of devices, memory of
  *	  queries, columns as kernels take them.
  */
 #include <stdio.h>
@@ -11,8 +11,8 @@
 /* ---- errors ---- */
 
 /*
- * What an error means for those who go on.  Errors that concern one call leave
- * the context as it was; all others stay with it until the process ends.
+ * Errors that concern one call leave the context as it was; after any other, all calls
+ * fail until the process ends.
  */
 static DeviceStatus
 status_of(cudaError_t err)
@@ -47,8 +47,8 @@ cuda_status(cudaError_t err, const char *call, DeviceError *error)
 			 cudaGetErrorName(err), call);
 
 	/*
-	 * The run time keeps a thread's last error, which the next launch would take for
-	 * its own, be it on another device.  What stays with a context comes back by itself.
+	 * The run time keeps a thread's last error, which the next launch would report as
+	 * its own, even on another device.  Errors that stay with a context are reported again.
 	 */
 	cudaGetLastError();
 	return status_of(err);
@@ -79,7 +79,7 @@ cuda_select(int device)
 
 /* ---- memory of a query ---- */
 
-/* Memory and its account, or neither. */
+/* Takes the bytes from the budget and allocates them, or does neither. */
 static DeviceStatus
 take_memory(Query *query, size_t bytes, DeviceMemory *memory, DeviceError *error)
 {

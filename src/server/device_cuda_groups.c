@@ -2,12 +2,19 @@
  * device_cuda_groups.c
  *	  The groups of a query on the device: bins of rows, tables, states.
  *
- * Every slot has one array of states, `capacity` groups long, whatever the
- * form.  Growth makes larger arrays and moves the states; the bins of a hash
- * table never change, those of a direct table do when a key leaves the range.
- * What a change needs is made beside what there is and takes its place at the end:
- * a change that fails has changed nothing.  Which form is taken is strategy.c's choice; what it calls sort runs as a
- * hash table here.
+ * In every form each slot has one array of states, `capacity` groups long.  A row's bin is
+ * its index.  Tables change when they have no bin for a key of the next batch:
+ *
+ *	- a direct table when a key is out of its range, or the first NULL: to a larger one,
+ *	  or to a hash table;
+ *	- a hash table when it is full: to a larger one, in which groups keep their bins;
+ *	- a hash table whose packed keys have no byte for NULLs, when the first NULL comes: to
+ *	  one with longer keys.  Most queries never have a NULL, and keys of 4 and 8 bytes are
+ *	  searched faster than those of 8 and 16.
+ *
+ * A change allocates and fills the new table and states first, and replaces the old ones
+ * as its last step: if it fails, the groups of earlier batches are as they were.
+ * strategy.c chooses between direct and hash; its third choice, sort, is hash here.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -15,14 +22,14 @@
 
 #include "server/device_cuda.h"
 
-/* Groups that a hash table is made for when nothing is known, at least and at most. */
+/* The first hash table has room for at least so many groups, and for no more because of an estimate. */
 #define LEAST_CAPACITY 4096
 #define MOST_FIRST_CAPACITY (1 << 20)
 
-/* Groups that growth adds at least, where it must do with little memory. */
+/* Where memory is short, growth adds at least so many groups. */
 #define LEAST_GROWTH 4096
 
-/* Direct bins beyond this would make the list of groups long to build. */
+/* With more direct bins it would take long to list those in use. */
 #define MOST_DIRECT_BINS (1 << 22)
 
 static DeviceStatus
@@ -31,7 +38,7 @@ out_of_memory(DeviceError *error)
 	return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 }
 
-/* Histograms number their bins in 31 bits, and tables their groups in a few less. */
+/* Histograms have bin numbers of 31 bits, and hash tables need some for themselves. */
 int64_t		cuda_most_bins = INT32_MAX - 64;
 
 static int64_t
@@ -80,7 +87,7 @@ fill_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
 	return DEVICE_OK;
 }
 
-/* Arrays of identities, or none. */
+/* The same; if it fails, nothing stays allocated. */
 static DeviceStatus
 make_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
 			DeviceError *error)
@@ -94,7 +101,7 @@ make_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
 	return status;
 }
 
-/* Bins of one array to those of another. */
+/* Rows from_bins[i] of one array become rows to_bins[i] of another. */
 static DeviceStatus
 move_array(Query *query, const void *from, void *to, size_t row_bytes, const int32_t *from_bins,
 		   const int32_t *to_bins, int64_t n, DeviceError *error)
@@ -105,7 +112,7 @@ move_array(Query *query, const void *from, void *to, size_t row_bytes, const int
 	return DEVICE_OK;
 }
 
-/* from_bins[i] of the query's states to to_bins[i] of others. */
+/* The states of the query's groups from_bins[i] become those of groups to_bins[i] of *to. */
 static DeviceStatus
 move_states(Query *query, GroupStates *to, const int32_t *from_bins, const int32_t *to_bins,
 			int64_t n, DeviceError *error)
@@ -132,7 +139,7 @@ count_bins(const WireQuery *q, KeyRanges *ranges)
 
 	for (int k = 0; k < q->nkeys; k++)
 	{
-		/* the difference as an integer: doubles of large keys would round */
+		/* subtract as integers, since large keys are not exact as doubles */
 		double		span = (double) ((uint64_t) ranges->max[k] - (uint64_t) ranges->min[k]) + 1 + ranges->has_null[k];
 
 		product *= span;
@@ -185,7 +192,7 @@ choose_strategy(const Query *query, double bins)
 	};
 	StrategyChoice choice;
 
-	/* rows kept in order need bins that do not change */
+	/* the bins of rows that are kept must not change */
 	if (bins > MOST_DIRECT_BINS || bins >= most_groups(q) || (q->flags & WIRE_ORDERED))
 		return STRATEGY_HASH;
 	strategy_choose(&device, &input, &choice);
@@ -238,7 +245,7 @@ row_counts(const Query *query)
 	return query->count_slot < 0 ? &states->present : &states->slot[query->count_slot];
 }
 
-/* The bins that rows fell into, ascending, in malloc'ed memory. */
+/* The direct bins that have rows, ascending, in malloc'ed memory. */
 static DeviceStatus
 list_present(Query *query, int32_t **list, int64_t *n, DeviceError *error)
 {
@@ -264,7 +271,7 @@ list_present(Query *query, int32_t **list, int64_t *n, DeviceError *error)
 	return err == cudaSuccess ? DEVICE_OK : cuda_status(err, "copy of the bins in use", error);
 }
 
-/* Host array to the device, in stream order and before the host's copy may go. */
+/* Copies a host array, which may be freed afterwards, to the device. */
 static DeviceStatus
 upload(Query *query, DeviceMemory *memory, const void *host, size_t bytes, DeviceError *error)
 {
@@ -276,7 +283,7 @@ upload(Query *query, DeviceMemory *memory, const void *host, size_t bytes, Devic
 
 /* ---- the hash table ---- */
 
-/* What the kernels ask of slots and keys. */
+/* The alignment of slots and keys that gpuagg_cuda.h requires. */
 #define TABLE_ALIGN 256
 
 static size_t
@@ -341,7 +348,7 @@ make_hash(Query *query, int64_t capacity, HashTable *hash, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* A table, and states to go with it. */
+/* A table, and the states of as many groups. */
 static DeviceStatus
 make_both(Query *query, int64_t capacity, HashTable *hash, GroupStates *states, DeviceError *error)
 {
@@ -355,8 +362,7 @@ make_both(Query *query, int64_t capacity, HashTable *hash, GroupStates *states, 
 }
 
 /*
- * The same for `capacity` groups, or as many as there is memory for, but for
- * `least` in any case.
+ * The same for `capacity` groups or, if there is no memory for them, for fewer, down to `least`.
  */
 static DeviceStatus
 make_room(Query *query, int64_t capacity, int64_t least, HashTable *hash, GroupStates *states,
@@ -374,7 +380,7 @@ make_room(Query *query, int64_t capacity, int64_t least, HashTable *hash, GroupS
 	return status;
 }
 
-/* A first table: for n groups at least, and for the estimate if there is room. */
+/* A first table, with room for n groups and one more, and for the estimated number if there is memory. */
 static DeviceStatus
 start_hash(Query *query, int64_t n, HashTable *hash, GroupStates *states, DeviceError *error)
 {
@@ -393,7 +399,7 @@ start_hash(Query *query, int64_t n, HashTable *hash, GroupStates *states, Device
 	return kernel_status(status, "gpuagg_group_init", error);
 }
 
-/* The keys and the states of the query's groups to a larger table, which has none. */
+/* Copies the keys and the states of the query's groups to a larger table, which is empty. */
 static DeviceStatus
 move_groups(Query *query, HashTable *hash, GroupStates *states, DeviceError *error)
 {
@@ -405,7 +411,7 @@ move_groups(Query *query, HashTable *hash, GroupStates *states, DeviceError *err
 	return DEVICE_OK;
 }
 
-/* The query's table and states give way to these. */
+/* Frees the query's table and states, and installs these. */
 static void
 replace_groups(Query *query, GroupForm form, HashTable *hash, GroupStates *states)
 {
@@ -417,7 +423,7 @@ replace_groups(Query *query, GroupForm form, HashTable *hash, GroupStates *state
 		query->hash = *hash;
 }
 
-/* A table of four times the size, or of what can be, with the states that go with it. */
+/* Replaces the table by one of four times its capacity, or as much larger as memory allows. */
 static DeviceStatus
 grow_hash(Query *query, DeviceError *error)
 {
@@ -441,8 +447,8 @@ grow_hash(Query *query, DeviceError *error)
 }
 
 /*
- * Bins of packed keys, growing as often as needed.  Where that fails there are
- * keys without rows in the table, beyond the query's ngroups.
+ * Bins of packed keys, for which the table grows as often as needed.  If that fails, the
+ * table has new keys whose rows are not counted; their bins are query->ngroups and above.
  */
 static DeviceStatus
 look_up(Query *query, const void *keys, int64_t n, int32_t *bins, DeviceError *error)
@@ -470,15 +476,16 @@ look_up(Query *query, const void *keys, int64_t n, int32_t *bins, DeviceError *e
 
 /* ---- changing form ---- */
 
-/* The groups there are when the form changes: their bins, and where they go. */
+/* The groups that there are when the form changes: their bins, and those that they get. */
 typedef struct OldBins
 {
 	int64_t		n;
-	int32_t    *list;			/* on the host */
+	int32_t    *list;			/* bins, on the host */
 	DeviceMemory from;			/* the same, on the device */
-	DeviceMemory to;
+	DeviceMemory to;			/* new bins */
 } OldBins;
 
+/* The number that a direct bin of the query has in bins of other ranges, which contain its own. */
 static int32_t
 moved_bin(const Query *query, const KeyRanges *ranges, int64_t bin)
 {
@@ -502,7 +509,7 @@ moved_bin(const Query *query, const KeyRanges *ranges, int64_t bin)
 	return (int32_t) moved;
 }
 
-/* To `bins` direct bins of these ranges. */
+/* Changes to `bins` direct bins of these ranges. */
 static DeviceStatus
 move_to_direct(Query *query, OldBins *old, const KeyRanges *ranges, int64_t bins,
 			   DeviceError *error)
@@ -525,7 +532,7 @@ move_to_direct(Query *query, OldBins *old, const KeyRanges *ranges, int64_t bins
 	return DEVICE_OK;
 }
 
-/* Bins for the old keys in a new table, which has room for all, and their states. */
+/* Inserts the old keys into a new table, which has room for all, and moves their states. */
 static DeviceStatus
 fill_hash(Query *query, OldBins *old, HashTable *hash, GroupStates *states, int64_t *ngroups,
 		  DeviceError *error)
@@ -560,7 +567,7 @@ read_keys(Query *query, const OldBins *old, int key_bytes, char **keys, DeviceEr
 	return DEVICE_OK;
 }
 
-/* To a hash table whose keys are as long as these need. */
+/* Changes to a hash table; null_keys: there are NULLs among the keys, or will be in this batch. */
 static DeviceStatus
 move_to_hash(Query *query, OldBins *old, bool null_keys, DeviceError *error)
 {
@@ -597,7 +604,7 @@ has_null_keys(const WireQuery *q, const WireBatch *batch)
 	return false;
 }
 
-/* A key left the bins, being out of its range or the first NULL: a larger direct table, or a hash table. */
+/* A key is out of its range, or the first NULL: changes to a larger direct table, or to a hash table. */
 static DeviceStatus
 leave_direct(Query *query, const WireBatch *batch, OldBins *old, DeviceError *error)
 {
@@ -613,7 +620,7 @@ leave_direct(Query *query, const WireBatch *batch, OldBins *old, DeviceError *er
 	for (int k = 0; k < q->nkeys; k++)
 	{
 		null_keys |= ranges.has_null[k];
-		/* room above: keys of time or of a dictionary go on growing */
+		/* twice as wide as needed, so that changes are few; upwards, as times and codes of dictionaries grow */
 		if ((ranges.min[k] < had->min[k] || ranges.max[k] > had->max[k]) &&
 			ranges.max[k] < INT64_MAX / 4 && ranges.min[k] > INT64_MIN / 4)
 			ranges.max[k] += ranges.max[k] - ranges.min[k];
@@ -627,7 +634,7 @@ leave_direct(Query *query, const WireBatch *batch, OldBins *old, DeviceError *er
 	return DEVICE_OK;
 }
 
-/* The first NULL among the keys of a hash table that has no byte for it: one with longer keys. */
+/* The first NULL in a hash table that has no byte for it: changes to one with longer keys. */
 static DeviceStatus
 leave_narrow_keys(Query *query, OldBins *old, DeviceError *error)
 {
@@ -643,7 +650,7 @@ leave_narrow_keys(Query *query, OldBins *old, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* Changes the form, if it has no bins for the keys of this batch. */
+/* Changes the form or the table, if it cannot have bins for the keys of this batch. */
 static DeviceStatus
 fit_form(Query *query, const WireBatch *batch, DeviceError *error)
 {
@@ -663,7 +670,7 @@ fit_form(Query *query, const WireBatch *batch, DeviceError *error)
 	return status;
 }
 
-/* The first batch decides. */
+/* Chooses the form by the keys of the first batch. */
 static DeviceStatus
 choose_form(Query *query, const WireBatch *batch, DeviceError *error)
 {
@@ -752,7 +759,7 @@ groups_locate(Query *query, const char *base, const WireBatch *batch, DeviceErro
 	}
 }
 
-/* ---- the end ---- */
+/* ---- results ---- */
 
 DeviceStatus
 groups_finish(Query *query, DeviceError *error)

@@ -173,7 +173,7 @@ copy_array(Lane *lane, size_t at, size_t bytes, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* Array by array: a batch that does not fill its buffer leaves gaps. */
+/* Copies array by array, as a batch that does not fill its buffer leaves gaps. */
 DeviceStatus
 cuda_copy(Lane *lane, const WireBatch *batch, size_t *bytes, DeviceError *error)
 {
