@@ -3,10 +3,10 @@
  *	  The CUDA device layer over a stub of the run time: every call of a set of
  *	  queries fails once, or from some point on.
  *
- * Whatever fails, a query of three participants has the right groups of the
- * batches that were taken, or every participant gets the same failure; all
- * memory is given back; a query beside it does not notice.  Memory that cannot be
- * had fails no query that is open, but for rows in order.
+ * Whatever fails, a query of three participants returns the right groups of the batches
+ * that were taken, or every participant gets the same failure; all memory is freed; a
+ * query beside it is not affected.  Lack of memory makes no open query fail, unless it
+ * keeps rows in order.
  */
 #include <pthread.h>
 
@@ -17,7 +17,7 @@
 #define PARTICIPANTS 3
 #define BUFFER_BYTES (1 << 20)
 
-/* ---- what the server's main file has ---- */
+/* ---- in place of control.c ---- */
 
 void
 server_abandon(const char *reason)
@@ -77,7 +77,7 @@ open_run(Run *run)
 	return true;
 }
 
-/* After a failure of the query, every participant gets it, whatever is asked. */
+/* After a failure of the query every call of every participant returns it. */
 static void
 check_stays_failed(Run *run, int buffer)
 {
@@ -197,7 +197,7 @@ fetch_groups(Run *run)
 	return true;
 }
 
-/* A query whose groups wait to be fetched, for however long, holds these and nothing else. */
+/* A query whose groups wait to be fetched has no other memory than theirs. */
 static void
 check_finished_memory(const Query *query)
 {
@@ -395,7 +395,7 @@ run_with_fault(const Case *c, const Run *whole, const Fault *fault, int n)
 	CHECK(run.status == DEVICE_OK || run.status == fault->status, "%s: status %d, %s", what, run.status,
 		  run.error.text);
 	CHECK(run.status == DEVICE_OK || run.error.text[0] != '\0', "%s: no text", what);
-	/* once a query is open, what memory it cannot have costs no rows */
+	/* lack of memory after the query was opened means batches that are not taken, and no failure */
 	CHECK(run.status == DEVICE_OK || !run.opened || fault->call != STUB_ALLOC ||
 		  fault->err != cudaErrorMemoryAllocation || c->q.flags & WIRE_ORDERED, "%s: %s", what, run.error.text);
 	if (run.status == DEVICE_OK)
@@ -475,7 +475,7 @@ little_memory(void)
 	CHECK(ended > 110, "only %d runs ended well", ended);
 }
 
-/* Growth goes up to the most bins, not only by fours, and ends there with the groups so far. */
+/* A table grows up to the most bins, by less than four times if need be; then no batch is taken. */
 static void
 most_bins(void)
 {
@@ -555,10 +555,10 @@ devices(void)
 	stub_fail(STUB_OTHER, 1, true, cudaErrorJitCompilerNotFound);
 	CHECK(start(1, 120, 0, &status, &error) == DEVICE_UNSUPPORTED, "PTX that the driver cannot compile");
 
-	/* what the second one said is not to be taken for the first one's in a launch */
+	/* an error of the second device must not be reported by a launch on the first */
 	stub_fail(STUB_OTHER, 2, false, cudaErrorDevicesUnavailable);
 	CHECK(start(2, 90, 90, &status, &error) == DEVICE_OK && status.ndevices == 1 && status.nskipped == 1 &&
-		  status.devices[0].ordinal == 0, "a device that somebody else has for himself");
+		  status.devices[0].ordinal == 0, "a device that another process uses exclusively");
 	CHECK(cudaGetLastError() == cudaSuccess, "the error stays behind");
 	stub_mend();
 
