@@ -505,8 +505,8 @@ cuda_bind_buffers(Engine *engine, Batch *batch)
 }
 
 /*
- * Encodes the batch's keys.  *aside: the merger must take it, as it has numerics
- * that the GPU cannot hold, new keys beyond hash memory, or equal keys that look
+ * Encodes the batch's keys.  *aside: the merger must take it, as it has numerics or
+ * NULL keys that the GPU cannot hold, new keys beyond hash memory, or equal keys that look
  * different, which groups must show as their first rows have them.  The last
  * starts over on the CPU engine where it can, since the merger meets rows in
  * another order than they came.  Groups of one key all look as in the dictionary
@@ -518,7 +518,7 @@ encode(CudaEngine *cuda, const Batch *batch, bool *aside)
 	bool		variants;
 	bool		known = cuda_query_encode(cuda->query, batch, cuda->env.mem_limit / 2, &variants);
 
-	*aside = !known || cuda_query_unrepresentable(cuda->query, batch);
+	*aside = !known || cuda_query_null_keys(cuda->query, batch) || cuda_query_unrepresentable(cuda->query, batch);
 	cuda->variants |= variants;
 	if (cuda->variants && (*aside || cuda->merger || cuda->spec->nkeys > 1) &&
 		can_start_over(cuda))

@@ -45,6 +45,20 @@ has_null(const Column *in, int from, int n)
 	return false;
 }
 
+bool
+cuda_query_null_keys(const CudaQuery *query, const Batch *batch)
+{
+	for (int k = 0; k < query->spec->nkeys; k++)
+	{
+		const CudaColumn *col = &query->cols[query->keycol[k]];
+
+		if (col->travel == TRAVEL_VALUES && !query->wire->keys[k].nullable &&
+			has_null(&batch->cols[col->col], 0, batch->nrows))
+			return true;
+	}
+	return false;
+}
+
 static void
 fill_validity(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
 {
@@ -52,7 +66,7 @@ fill_validity(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int 
 
 	if (!has_null(in, from, n))
 	{
-		/* ones from here on, in case a NULL comes later in this buffer */
+		/* the bitmap is in use since an earlier NULL */
 		if (col->has_nulls)
 		{
 			static const uint64 ones[1] = {~UINT64CONST(0)};
@@ -100,7 +114,7 @@ fill_validity(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int 
 	else \
 		RANGE(ctype)
 
-/* Widens the range of a raw key by these rows. */
+/* Widens the range of a key by these rows. */
 static void
 note_range(CudaColumn *col, const Column *in, int from, int n)
 {
@@ -144,32 +158,31 @@ note_range(CudaColumn *col, const Column *in, int from, int n)
 	}
 
 /*
- * Copies the low halves; false if some value does not fit 64 bits.  What a NULL
- * row holds is undefined, and of no interest.
+ * Copies the low halves; false if some value that is not NULL does not fit 64 bits.
  */
 static bool
 narrow_decimals(int64 *out, const Column *in, int from, int n)
 {
 	const int128 *v = (const int128 *) in->values + from;
-	int64		unrepresentable = 0;		/* not 0: a high half is not the low one's sign */
+	int64		lost = 0;		/* not 0: a high half is not the low one's sign */
 
 	if (in->validity == NULL)
 		for (int i = 0; i < n; i++)
 		{
 			out[i] = (int64) v[i];
-			unrepresentable |= (int64) (v[i] >> 64) ^ (out[i] >> 63);
+			lost |= (int64) (v[i] >> 64) ^ (out[i] >> 63);
 		}
 	else
 		for (int i = 0; i < n; i++)
 		{
 			out[i] = (int64) v[i];
 			if (bitmap_get(in->validity, from + i))
-				unrepresentable |= (int64) (v[i] >> 64) ^ (out[i] >> 63);
+				lost |= (int64) (v[i] >> 64) ^ (out[i] >> 63);
 		}
-	return unrepresentable == 0;
+	return lost == 0;
 }
 
-/* 64 bits while they do; then what is there already is widened in place. */
+/* In 64 bits until a value needs more; the rows before it are then widened in place. */
 static void
 fill_decimals(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
 {

@@ -99,6 +99,14 @@ foreach my $explain ('EXPLAIN (COSTS OFF)', 'EXPLAIN (ANALYZE, COSTS OFF)')
 like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; SET gpuagg.gpu_startup_cost = 0; " . $engine =~ s/rows/few/r), qr/Engine: cuda/,
 	'... unless the GPU costs nothing');
 
+# Four int4 keys fill the 16 bytes of a packed key, which leaves no room for NULLs.
+{
+	my $four = 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT gpu_count(*) FROM rows GROUP BY i % 2, i % 3, i % 5, CASE WHEN i > 10 THEN i % 7 END';
+	like($node->safe_psql('postgres', $four =~ s/CASE.*END/i % 7/r), qr/Engine: cuda(?!.*Rows on CPU)/s, 'keys of 16 bytes together');
+	like($node->safe_psql('postgres', $four), qr/Engine: cuda.*Input Rows: 1000000.*Rows on CPU: [1-9]\d{1,4}\b/s, '... and a batch with NULLs in one of them, which stays with the CPU');
+	like($node->safe_psql('postgres', "$parallel $four"), qr/Engine: cuda.*Input Rows: 1000000.*Participants: 3.*Rows on CPU: [1-9]\d{1,4}\b/s, '... of one participant');
+}
+
 # The participants of a parallel scan share one query; where keys travel as a process's own codes, each has one.
 {
 	my $before = device('queries');

@@ -4,8 +4,8 @@
  *	  with the operators of monoid.h, for tests of the device layer.
  *
  * Each function is one launch of the stub.  What the headers leave undefined (a
- * hash table's order, workspaces) is as simple as it can be, but memory is asked
- * for as the real library asks for it.
+ * hash table's order, workspaces) is as simple as possible, but workspaces are
+ * requested as by the real library.
  */
 #include <stdlib.h>
 #include <string.h>
