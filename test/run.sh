@@ -5,6 +5,7 @@
 #
 # Parts, in order (default: all of them):
 #	strict		all of src/ compiles under -Wall -Wextra -Werror
+#	layers		folders of src/ include and call downwards only (test/layers.pl)
 #	unit		C tests without PostgreSQL
 #	sanitize	the same under AddressSanitizer and UndefinedBehaviorSanitizer
 #	regress		pg_regress: test/sql/*.sql, one after the other in one database;
@@ -86,6 +87,13 @@ tap_lines() {
 
 part_strict() {
 	check "strict build" make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" strict
+}
+
+part_layers() {
+	check "layers build" make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" layers-objects
+	"$top/test/layers.pl" >"$results/layers.log" 2>&1
+	tap_lines layers <"$results/layers.log" || fail layers
+	grep '^#' "$results/layers.log"
 }
 
 part_unit() {
@@ -253,8 +261,8 @@ part_gpu() {
 						  "$results/gpu.log") && [[ $t == 0 ]] || fail "gpu (exit status $t)"
 		return
 	fi
-	for t in "$top"/test/unit/gpu_*.cu "$top"/test/gpu/*.sh; do
-		[[ -e $t && $t != */gpu_main.cu ]] && skip "gpu/$(basename "${t%.*}")" "no GPU"
+	for t in "$top"/test/unit/gpu_*.cu; do
+		[[ $t == */gpu_main.cu ]] || skip "gpu/$(basename "${t%.*}")" "no GPU"
 	done
 }
 
@@ -266,7 +274,7 @@ trap finish EXIT
 mkdir -p "$results"
 pg_need || exit 2
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(strict unit sanitize regress isolation server tap fuzz diff docs gpu)
+[[ $# -gt 0 ]] || parts=(strict layers unit sanitize regress isolation server tap fuzz diff docs gpu)
 pg_make_args=
 for part in "${parts[@]}"; do
 	case $part in
@@ -277,7 +285,7 @@ for part in "${parts[@]}"; do
 			export GPUAGG_INSTALLED=1
 		fi
 		;;
-	strict | unit | sanitize | gpu) ;;
+	strict | layers | unit | sanitize | gpu) ;;
 	*)
 		echo "no such part: $part" >&2
 		exit 2
