@@ -2,30 +2,17 @@
 # in no order, so it must not get values whose sums might overflow in one.
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $server = "$ENV{TOP}/build/test/gpuagg-server";
-plan skip_all => 'build/test/gpuagg-server is not built' unless -x $server;
-
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', <<CONF);
-shared_preload_libraries = 'gpuagg'
-fsync = off
-jit = off
-gpuagg.server_program = '$server'
-max_parallel_workers_per_gather = 0
-CONF
-$node->start;
+my $node = GpuaggNode->start_new('main', server => 1);
 $node->safe_psql('postgres', <<'SQL');
-CREATE EXTENSION gpuagg;
 CREATE TABLE f AS
 SELECT i, i % 7 AS k, i / 8.0::float8 AS x, (i % 1000)::float4 AS r FROM generate_series(1, 100000) i;
 ANALYZE f;
 SQL
-$node->poll_query_until('postgres', "SELECT bool_and(state = 'ready') FROM gpuagg_devices()");
+$node->wait_until_ready;
 
 my $gpu = "SET gpuagg.require = 'require'; SET gpuagg.engine = 'cuda';";
 my $parallel = "$gpu SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;";
