@@ -7,8 +7,7 @@
  *
  * Conventions of every function unless its comment says otherwise:
  *	- pointers are device pointers, sizes are element counts in 64 bits: up to 2^33
- *	  elements for segmented reductions, plans, segments_from_keys, gather and combine;
- *	  sorts, histograms and hash tables take fewer than 2^32 rows a call (UNSUPPORTED
+ *	  elements for segmented reductions, segments_from_keys and gather; sorts, histograms and hash tables take fewer than 2^32 rows a call (UNSUPPORTED
  *	  above) and accumulate over calls;
  *	- alignment is that of the element type; of states and columns of 16 bytes 16 (states
  *	  that are not aligned are INVALID), of a workspace, slots and keys of tables 256,
@@ -79,13 +78,7 @@ int			gpuagg_cuda_last_code(void);
 /*
  * Segments of a column in CSR form: segment s holds the elements offsets[s] up
  * to, not including, offsets[s + 1]; empty segments are fine.  offsets[0] may be
- * above 0.  Set `sources` for indirect segments: segment s then keeps its
- * length, but its elements start at values[sources[s]].
- *
- * A plan (gpuagg_cuda_segments_plan) stores how the work is cut, so that a call
- * for each of several columns need not search the offsets again.  A call with a plan
- * takes the load-balanced form always; without one, few elements and even lengths have
- * faster forms of their own.
+ * above 0.
  */
 typedef struct GpuaggSegments
 {
@@ -93,9 +86,6 @@ typedef struct GpuaggSegments
 	int64_t		nsegments;		/* or the most there can be: */
 	const int64_t *nsegments_device;	/* the number, where only the device knows it; else NULL */
 	const int64_t *offsets;		/* nsegments + 1 */
-	const int64_t *sources;		/* nsegments; or NULL */
-	int			chunks;			/* of the plan; 0 without one */
-	const int64_t *starts;		/* of the plan; NULL without one */
 } GpuaggSegments;
 
 /*
@@ -113,14 +103,6 @@ GpuaggCudaStatus gpuagg_cuda_segmented_reduce(const GpuaggSegments *segments, Mo
 											  void *states, uint32_t *errors,
 											  void *workspace, size_t *workspace_bytes,
 											  gpuagg_stream stream);
-
-/*
- * Plans the segments: fills `chunks` and `starts`, which points into the
- * workspace; that must live, with the offsets unchanged, as long as the plan
- * is used.
- */
-GpuaggCudaStatus gpuagg_cuda_segments_plan(GpuaggSegments *segments, void *workspace,
-										   size_t *workspace_bytes, gpuagg_stream stream);
 
 /*
  * Segments of equal neighbouring keys (sorted or merely grouped) of 1, 2, 4, 8
@@ -171,13 +153,6 @@ GpuaggCudaStatus gpuagg_cuda_select_rows(int64_t n, const int64_t *permutation, 
 										 int64_t *selected, int64_t *nselected_device,
 										 void *workspace, size_t *workspace_bytes,
 										 gpuagg_stream stream);
-
-/*
- * out[i] = combine(left[i], right[i]) for n states, as when a group goes on in
- * the next batch.  out may be left or right.
- */
-GpuaggCudaStatus gpuagg_cuda_combine(MonoidId op, int64_t n, const void *left, const void *right,
-									 void *out, uint32_t *errors, gpuagg_stream stream);
 
 /* ---- generalized histograms --------------------------------------------
  *

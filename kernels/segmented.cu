@@ -1,7 +1,7 @@
 /*
  * segmented.cu
  *	  Host side of the segmented reduction: which instance, which form, how many
- *	  chunks; plans and the combining of states.
+ *	  chunks.
  *
  * Forms: few elements of a commutative operator take one launch of
  * segmented_small, with a thread, part of a warp, a warp or a block for each
@@ -42,7 +42,7 @@ static bool
 segments_valid(const GpuaggSegments *g)
 {
 	return g->nvalues >= 0 && g->nsegments >= 0 && (g->nsegments == 0 || g->offsets != nullptr) &&
-		(g->nsegments > 0 || g->nvalues == 0) && (g->starts == nullptr) == (g->chunks == 0);
+		(g->nsegments > 0 || g->nvalues == 0);
 }
 
 /* Threads for each segment, as segmented_small wants them. */
@@ -61,7 +61,7 @@ small_lanes_log2(int64_t mean)
 static bool
 is_small(const GpuaggSegments *g, MonoidId op, int64_t mean)
 {
-	if (!gpuagg_monoids[op].commutative || g->nsegments_device != nullptr || g->starts != nullptr)
+	if (!gpuagg_monoids[op].commutative || g->nsegments_device != nullptr)
 		return false;
 	if (g->nvalues <= tiny_elements)
 		return g->nsegments <= tiny_elements;
@@ -214,8 +214,7 @@ choose_even(const GpuaggSegments *g, const SegmentedInstance *instance, int64_t 
 
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	*found = false;
-	if (size == 0 || g->starts != nullptr || g->sources != nullptr || g->nsegments_device != nullptr ||
-		g->nvalues * size < seg_even_least)
+	if (size == 0 || g->nsegments_device != nullptr || g->nvalues * size < seg_even_least)
 		return GPUAGG_CUDA_OK;
 	even->each = 1;
 	if (bytes >= even_piece_bytes)
@@ -262,9 +261,7 @@ gpuagg_cuda_segmented_reduce(const GpuaggSegments *g, MonoidId op, GpuaggValueTy
 	if (!small)
 	{
 		STATUS_TRY(instance->occupancy(&blocks));
-		args.chunks = g->chunks;
-		if (args.chunks == 0)
-			STATUS_TRY(choose_chunks(g, instance, blocks, &args.chunks));
+		STATUS_TRY(choose_chunks(g, instance, blocks, &args.chunks));
 		args.blocks = (args.chunks + instance->warps - 1) / instance->warps;
 		args.heads = ws.take<char>(args.blocks * instance->state_size);
 		args.carries = ws.take<char>(args.blocks * instance->state_size);
@@ -283,75 +280,14 @@ gpuagg_cuda_segmented_reduce(const GpuaggSegments *g, MonoidId op, GpuaggValueTy
 		return GPUAGG_CUDA_OK;
 	args.values = values;
 	args.offsets = g->offsets;
-	args.sources = g->sources;
 	args.nsegments = g->nsegments;
 	args.nsegments_device = g->nsegments_device;
 	args.nvalues = g->nvalues;
 	args.states = states;
 	args.errors = errors;
-	args.starts = g->starts;
 	if (small)
 		return instance->run_small(&args, small_lanes_log2(mean), stream);
 	if (even)
 		STATUS_TRY(look(&args, stream));
 	return instance->run(&args, stream);
-}
-
-/* A segment's weight in plans: the operators to come are not known, most have this one. */
-static const int plan_weight = 16;
-
-/* A warp for each chunk's start, and one for the end. */
-static __global__ void
-plan_chunks(SegmentedArgs a, int64_t *starts)
-{
-	int			chunk = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
-	int64_t		nsegments = a.nsegments_device ? *a.nsegments_device : a.nsegments;
-	int64_t		cut[4];
-
-	if (chunk > a.chunks)
-		return;
-	seg_cut_chunk(a, nsegments, plan_weight, chunk, cut);
-	starts[2 * chunk] = cut[0];
-	starts[2 * chunk + 1] = cut[1];
-}
-
-GPUAGG_API GpuaggCudaStatus
-gpuagg_cuda_segments_plan(GpuaggSegments *g, void *workspace, size_t *workspace_bytes,
-						  gpuagg_stream stream)
-{
-	const DeviceFacts *facts;
-	Workspace	ws(workspace);
-	SegmentedArgs args = {};
-	int64_t    *starts;
-	const int	warps_per_sm = 20;	/* about what the chunk kernels reach */
-	int64_t		most = (g->nvalues + plan_weight * g->nsegments) / 512 + 1;
-
-	if (!segments_valid(g))
-		return GPUAGG_CUDA_INVALID;
-	STATUS_TRY(gpuagg_device_facts(&facts));
-	args.chunks = (int) (most < facts->sms * warps_per_sm ? most : facts->sms * warps_per_sm);
-	starts = ws.take<int64_t>(2 * (args.chunks + 1));
-	WORKSPACE_TRY(ws, workspace, workspace_bytes);
-	if (g->nsegments == 0)
-		return GPUAGG_CUDA_OK;
-	args.offsets = g->offsets;
-	args.nsegments = g->nsegments;
-	args.nsegments_device = g->nsegments_device;
-	args.nvalues = g->nvalues;
-	plan_chunks<<<args.chunks / 8 + 1, 256, 0, stream>>>(args, starts);
-	CUDA_TRY_LAUNCH("plan_chunks");
-	g->chunks = args.chunks;
-	g->starts = starts;
-	return GPUAGG_CUDA_OK;
-}
-
-GPUAGG_API GpuaggCudaStatus
-gpuagg_cuda_combine(MonoidId op, int64_t n, const void *left, const void *right, void *out,
-					uint32_t *errors, gpuagg_stream stream)
-{
-	if ((unsigned) op >= MONOID_COUNT_OF_IDS || n < 0)
-		return GPUAGG_CUDA_INVALID;
-	if (n == 0)
-		return GPUAGG_CUDA_OK;
-	return find_instance(op, GPUAGG_VALUE_NATIVE)->combine(n, left, right, out, errors, stream);
 }

@@ -101,15 +101,6 @@ struct SegWarp
 		}
 	}
 
-	/* Address of element e of segment `in`. */
-	__device__ __forceinline__ const char *
-	address(int64_t e, int64_t in)
-	{
-		if (a.sources != nullptr)
-			e += a.sources[in] - a.offsets[in];
-		return static_cast<const char *>(a.values) + e * Shape::in_size;
-	}
-
 	/*
 	 * Elements before the one at p that share its 128 bytes: a tile fetches
 	 * them too, so that the tiles after it start with a cache line.
@@ -182,19 +173,17 @@ struct SegWarp
 	fetch()
 	{
 		bool		inner = open >= Shape::tile;
-		const char *p = inner ? address(elem0 + elem, seg0 + seg) :
-			static_cast<const char *>(a.values) + (elem0 + elem) * Shape::in_size;
+		const char *p = static_cast<const char *>(a.values) + (elem0 + elem) * Shape::in_size;
 		int			limit = inner ? Shape::tile : want_elems;
 
-		lead = a.sources && !inner ? 0 : misfit(p);
+		lead = misfit(p);
 		limit = limit < Shape::tile - lead ? limit : Shape::tile - lead;
 		n = elem_end - elem < limit ? elem_end - elem : limit;
 		ends = inner ? -1 : seg_end - seg < want_ends ? seg_end - seg : want_ends;
 #pragma unroll 2
 		for (int k = lane; k < ends; k += 32)
 			seg_copy8(&s.ends[k], a.offsets + seg0 + seg + 1 + k);
-		if (a.sources == nullptr || inner)
-			copy_rows(p);
+		copy_rows(p);
 	}
 
 	/* End k of the tile, from the chunk's start. */
@@ -203,31 +192,6 @@ struct SegWarp
 	{
 		/* the low words do */
 		return (int) (*reinterpret_cast<const unsigned *>(&s.ends[k]) - (unsigned) elem0);
-	}
-
-	/* The elements of a mixed tile of indirect segments, once its ends are there. */
-	__device__ void
-	gather_rows(int elems, int count)
-	{
-		for (int e = lane; e < elems; e += 32)
-		{
-			int			low = 0,
-						high = count;
-			InT			x;
-
-			while (low < high)
-			{
-				int			mid = (low + high) / 2;
-
-				if (end(mid) - elem > e)
-					high = mid;
-				else
-					low = mid + 1;
-			}
-			memcpy(&x, address(elem0 + elem + e, seg0 + seg + low), sizeof(InT));
-			memcpy(s.rows[buffer] + place(e * Shape::in_size), &x, sizeof(InT));
-		}
-		__syncwarp();
 	}
 
 	__device__ __forceinline__ void
@@ -603,8 +567,7 @@ struct SegWarp
 		bool		out_of_ends;
 		int			here;
 
-		if (Shape::tiny > 0 && ends >= 32 && n < ends * Shape::tiny / 2 && lead + n <= Shape::tiny_most &&
-			a.sources == nullptr)
+		if (Shape::tiny > 0 && ends >= 32 && n < ends * Shape::tiny / 2 && lead + n <= Shape::tiny_most)
 			f = tiny_ends();
 		if (!f.tiny)
 			f = mark_ends();
@@ -616,8 +579,6 @@ struct SegWarp
 		if (out_of_ends)
 			open = 0;
 		__syncwarp();
-		if (a.sources != nullptr)
-			gather_rows(here, f.count);
 		adapt(f.count, here, out_of_ends);
 		*found = f;
 		return here;
@@ -775,12 +736,7 @@ segmented_tiles(SegmentedArgs a)
 		return;
 	if (a.nsegments_device != nullptr)
 		nsegments = *a.nsegments_device;
-	if (a.starts != nullptr && chunk < a.chunks)
-	{
-		for (int i = 0; i < 4; i++)
-			cut[i] = a.starts[2 * chunk + i];
-	}
-	else if (chunk < a.chunks)
+	if (chunk < a.chunks)
 		seg_cut_chunk(a, nsegments, Shape::weight, chunk, cut);
 
 	SegWarp<Op, InT> walk(a, shared[warp], cut);

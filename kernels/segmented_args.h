@@ -69,7 +69,6 @@ struct SegmentedArgs
 {
 	const void *values;
 	const int64_t *offsets;		/* nsegments + 1 */
-	const int64_t *sources;		/* where each segment's values start; NULL: at its offset */
 	int64_t		nsegments;
 	const int64_t *nsegments_device;	/* the true count, if only the device knows it */
 	int64_t		nvalues;		/* offsets[nsegments] - offsets[0] */
@@ -77,7 +76,6 @@ struct SegmentedArgs
 	uint32_t   *errors;
 	int			chunks;			/* one for each warp */
 	int			blocks;
-	const int64_t *starts;		/* (segment, element) of each chunk and of the end; NULL: search */
 	/* workspace, one a block: */
 	void	   *heads;			/* the first result, without what came before the block */
 	void	   *carries;		/* what is open at the end */
@@ -111,11 +109,9 @@ struct SegmentedInstance
 	int			tile;			/* elements */
 	int			weight;			/* of a segment's end */
 	int			even_size;		/* of an element, if the instance has the even form, else 0 */
-	/* the even form before it, if args->even.flags is set */
+	/* the even form before it, if args->even.seen is set */
 	GpuaggCudaStatus (*run) (const SegmentedArgs *args, cudaStream_t stream);
 	GpuaggCudaStatus (*run_small) (const SegmentedArgs *args, int lanes_log2, cudaStream_t stream);
-	GpuaggCudaStatus (*combine) (int64_t n, const void *left, const void *right, void *out,
-								 uint32_t *errors, cudaStream_t stream);
 };
 
 /* The instances are compiled in parts, for parallel builds; see segmented_part.cuh. */

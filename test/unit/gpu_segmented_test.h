@@ -159,9 +159,7 @@ geometries(Random &r, bool large)
 
 struct Options
 {
-	bool		planned = false;
-	bool		indirect = false;
-	bool		device_count = false;
+	bool		device_count = false;	/* which takes the chunks however few the elements are */
 	int			repeats = 1;
 };
 
@@ -192,39 +190,23 @@ check_monoid(const char *name, MonoidId op, GpuaggValueType type, State (*identi
 	int64_t		lead = (int64_t) r.below(5);	/* offsets[0] */
 	std::vector<InT> values(n + lead);
 	std::vector<int64_t> offsets(g.offsets);
-	std::vector<int64_t> sources(nseg);
 	std::vector<State> first;
 
 	for (InT &x : values)
 		make(r, &x);
 	for (int64_t &e : offsets)
 		e += lead;
-	for (int64_t s = 0; s < nseg; s++)
-	{
-		int64_t		length = offsets[s + 1] - offsets[s];
-
-		sources[s] = o.indirect ? (int64_t) r.below(n + lead - length + 1) : offsets[s];
-	}
 
 	DeviceArray<InT> d_values(values, r.below(4));
 	DeviceArray<int64_t> d_offsets(offsets);
-	DeviceArray<int64_t> d_sources(sources);
 	DeviceArray<int64_t> d_count(std::vector<int64_t>(1, nseg));
-	GpuaggSegments segments = {n, nseg, nullptr, d_offsets, o.indirect ? d_sources.get() : nullptr, 0, nullptr};
-	size_t		plan_bytes = 1;
+	GpuaggSegments segments = {n, nseg, nullptr, d_offsets};
 
 	if (o.device_count)
 	{
 		segments.nsegments_device = d_count;
 		segments.nsegments = nseg + 1000;
 	}
-	if (o.planned)
-		STATUS_MUST(gpuagg_cuda_segments_plan(&segments, nullptr, &plan_bytes, 0));
-
-	DeviceArray<char> plan(plan_bytes);
-
-	if (o.planned)
-		STATUS_MUST(gpuagg_cuda_segments_plan(&segments, plan.get(), &plan_bytes, 0));
 	for (int repeat = 0; repeat < o.repeats; repeat++)
 	{
 		DeviceArray<State> d_states(nseg, r.below(2));
@@ -245,7 +227,7 @@ check_monoid(const char *name, MonoidId op, GpuaggValueType type, State (*identi
 		State		expected = identity();
 
 		for (int64_t e = 0; e < offsets[s + 1] - offsets[s]; e++)
-			expected = step(expected, (In) values[sources[s] + e]);
+			expected = step(expected, (In) values[offsets[s] + e]);
 		CHECK(same(expected, first[s]), "%s, %s, segment %ld of %ld (%ld elements): wrong state", name, g.name,
 			  (long) s, (long) nseg, (long) (offsets[s + 1] - offsets[s]));
 	}
@@ -287,29 +269,6 @@ struct EvenAnyway
 };
 
 /* ---- which form did the work ---------------------------------------------- */
-
-/* A plan of the segments for as long as it lives, if `planned`. */
-struct Plan
-{
-	size_t		bytes;
-	DeviceArray<char> memory;
-
-	static size_t
-	size(GpuaggSegments *segments, bool planned)
-	{
-		size_t		bytes = 1;
-
-		if (planned)
-			STATUS_MUST(gpuagg_cuda_segments_plan(segments, nullptr, &bytes, 0));
-		return bytes;
-	}
-
-	Plan(GpuaggSegments *segments, bool planned) : bytes(size(segments, planned)), memory(bytes)
-	{
-		if (planned)
-			STATUS_MUST(gpuagg_cuda_segments_plan(segments, memory.get(), &bytes, 0));
-	}
-};
 
 enum SegForm
 {
