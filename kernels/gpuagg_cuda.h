@@ -65,8 +65,7 @@ typedef enum GpuaggValueType
 	GPUAGG_VALUE_I64,
 	GPUAGG_VALUE_F32,
 	GPUAGG_VALUE_F64,
-	GPUAGG_VALUE_I128,
-	GPUAGG_VALUE_KV				/* gpuagg_kv */
+	GPUAGG_VALUE_I128
 } GpuaggValueType;
 
 /* Text of the last CUDA error of this thread, and its cudaError_t; 0 before the first one. */
@@ -184,9 +183,7 @@ typedef struct GpuaggColumn
 typedef enum GpuaggBinKind
 {
 	GPUAGG_BIN_INDEX,			/* column[0] is the bin, int32; negative: skip the row */
-	GPUAGG_BIN_RANGE,			/* product of integer ranges, first column outermost */
-	GPUAGG_BIN_WIDTH,			/* width_bucket(column[0], lo, hi, count): 0 … count + 1 */
-	GPUAGG_BIN_THRESHOLDS		/* width_bucket(column[0], thresholds) */
+	GPUAGG_BIN_RANGE			/* product of integer ranges, first column outermost */
 } GpuaggBinKind;
 
 #define GPUAGG_MAX_KEYS 8
@@ -206,20 +203,16 @@ typedef struct GpuaggBins
 	int64_t		min[GPUAGG_MAX_KEYS];
 	int64_t		extent[GPUAGG_MAX_KEYS];
 	uint8_t		null_bin[GPUAGG_MAX_KEYS];
-	double		lo,
-				hi;				/* WIDTH: lo > hi counts downwards */
-	int32_t		count;			/* WIDTH: buckets; THRESHOLDS: how many */
-	const double *thresholds;	/* device, ascending */
 	const uint8_t *filter;		/* one byte a row, 0: leave the row out; may be NULL */
 	int64_t		nbins;			/* size of the state arrays, below 2^31 */
 } GpuaggBins;
 
 /*
  * One operator.  x is the input; the second input y is the Y of a regression
- * (x the X) or the payload of argmax and argmin, where y.values = NULL means
- * the row number, first_row + i.  Integer columns may be narrower than the
- * monoid's input, and float4 may feed float8.  A row with a NULL in x or y is left
- * out.  COUNT with x.values = NULL counts rows; x.validity then still counts.
+ * (x the X) or the payload of argmax and argmin (x the key).  Integer columns may be
+ * narrower than the monoid's input, and float4 may feed float8.  A row with a NULL
+ * in x or y is left out.  COUNT with x.values = NULL counts rows; x.validity then
+ * still counts.
  */
 typedef struct GpuaggSlot
 {
@@ -252,7 +245,6 @@ typedef struct GpuaggHist
 	int			nslots;
 	GpuaggSlot	slot[GPUAGG_MAX_SLOTS];
 	int64_t		nrows;			/* below 2^32 in one call */
-	int64_t		first_row;		/* number of the batch's first row */
 	GpuaggHistStatus *status;
 	GpuaggHistStrategy strategy;	/* AUTO: by the model in hist_model.h */
 } GpuaggHist;
@@ -274,9 +266,8 @@ GpuaggCudaStatus gpuagg_hist_init(MonoidId op, void *states, int64_t nbins,
 								  gpuagg_stream stream);
 GpuaggCudaStatus gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice);
 /*
- * Operators with a form in shared memory (hist_list.h, and argmax and argmin of keys of up to
- * 32 bits with the row number as payload) take the strategy chosen; the others change their states
- * in the L2 cache in any case.
+ * Operators with a form in shared memory (hist_list.h) take the strategy chosen; the others
+ * change their states in the L2 cache in any case.
  */
 GpuaggCudaStatus gpuagg_hist_update(const GpuaggHist *hist, void *workspace,
 									size_t *workspace_bytes, gpuagg_stream stream);
@@ -367,15 +358,6 @@ GpuaggCudaStatus gpuagg_group_update(const GpuaggGroupTable *table, const void *
 									 const GpuaggHist *hist, int64_t distinct, int retry,
 									 void *workspace, size_t *workspace_bytes,
 									 gpuagg_stream stream);
-/*
- * Reorders keys and one optional value column (value_bytes 4 or 8) so that keys
- * near each other share a part of the table of that seed: worth its price where the table does not
- * fit the L2 cache.  No NULLs, no filter.
- */
-GpuaggCudaStatus gpuagg_group_partition(int key_bytes, uint64_t seed, const void *keys,
-										int value_bytes, const void *values, int64_t nrows,
-										void *keys_out, void *values_out, void *workspace,
-										size_t *workspace_bytes, gpuagg_stream stream);
 /* Estimates the distinct keys of a batch from a sample.  Synchronizes. */
 GpuaggCudaStatus gpuagg_group_estimate(int key_bytes, uint64_t seed, const void *keys,
 									   int64_t nrows, int64_t *distinct, void *workspace,

@@ -30,19 +30,16 @@ struct HistPlan
 	HistModel	rest_model;
 };
 
-/* The column type that is a monoid's own input. */
+/* The column type that is a monoid's own input, or, of pairs, the type of either. */
 static GpuaggValueType
 native_type(MonoidId op)
 {
 	if (op == MONOID_SUM_DEC || op == MONOID_MIN_DEC || op == MONOID_MAX_DEC)
 		return GPUAGG_VALUE_I128;
-	if (op == MONOID_ARGMAX || op == MONOID_ARGMIN)
-		return GPUAGG_VALUE_KV;
 	if (op == MONOID_SUM_F32 || op == MONOID_MIN_F32 || op == MONOID_MAX_F32)
 		return GPUAGG_VALUE_F32;
 	if (op == MONOID_SUM_F64 || op == MONOID_ACCUM_F64 || op == MONOID_REGR_F64 ||
-		op == MONOID_MIN_F64 || op == MONOID_MAX_F64 || op == MONOID_PRODUCT_F64 ||
-		op == MONOID_MOMENTS_F64)
+		op == MONOID_MIN_F64 || op == MONOID_MAX_F64 || op == MONOID_PRODUCT_F64)
 		return GPUAGG_VALUE_F64;
 	switch (gpuagg_monoids[op].input_size)
 	{
@@ -87,8 +84,6 @@ type_feeds(GpuaggValueType type, GpuaggValueType native)
 			return type == GPUAGG_VALUE_F32;
 		case GPUAGG_VALUE_F64:
 			return type == GPUAGG_VALUE_F64 || type == GPUAGG_VALUE_F32;
-		case GPUAGG_VALUE_KV:
-			return integer || type == GPUAGG_VALUE_KV;
 		case GPUAGG_VALUE_I128:
 			return integer || type == GPUAGG_VALUE_I128;
 		default:
@@ -99,23 +94,17 @@ type_feeds(GpuaggValueType type, GpuaggValueType native)
 GpuaggCudaStatus
 hist_check_bins(const GpuaggBins &b)
 {
-	bool		floats = b.kind == GPUAGG_BIN_WIDTH || b.kind == GPUAGG_BIN_THRESHOLDS;
-
 	if (b.nbins < 1 || b.nbins >= INT32_MAX || b.ncolumns < 1 || b.ncolumns > GPUAGG_MAX_KEYS)
 		return GPUAGG_CUDA_INVALID;
 	for (int c = 0; c < b.ncolumns; c++)
 	{
 		GpuaggValueType t = b.column[c].type;
 
-		if (b.kind == GPUAGG_BIN_INDEX ? t != GPUAGG_VALUE_I32
-			: floats ? t < GPUAGG_VALUE_I8 || t > GPUAGG_VALUE_F64
-			: t < GPUAGG_VALUE_I8 || t > GPUAGG_VALUE_I64)
+		if (b.kind == GPUAGG_BIN_INDEX ? t != GPUAGG_VALUE_I32 : t < GPUAGG_VALUE_I8 || t > GPUAGG_VALUE_I64)
 			return GPUAGG_CUDA_UNSUPPORTED;
 		if (b.kind == GPUAGG_BIN_INDEX && b.column[c].validity)
 			return GPUAGG_CUDA_UNSUPPORTED;
 	}
-	if (floats && b.nbins < (int64_t) b.count + (b.kind == GPUAGG_BIN_WIDTH ? 2 : 1))
-		return GPUAGG_CUDA_INVALID;
 	if (b.kind == GPUAGG_BIN_RANGE)
 	{
 		int64_t		product = 1;
@@ -142,6 +131,7 @@ set_slot(const GpuaggHist *hist, int s, HistSlot &slot)
 {
 	const GpuaggSlot &in = hist->slot[s];
 	GpuaggValueType native;
+	bool		pairs = in.op == MONOID_REGR_F64 || in.op == MONOID_ARGMAX || in.op == MONOID_ARGMIN;
 
 	slot = HistSlot();
 	if (in.op < 0 || in.op >= MONOID_COUNT_OF_IDS)
@@ -162,7 +152,7 @@ set_slot(const GpuaggHist *hist, int s, HistSlot &slot)
 	if (slot.x.type == GPUAGG_VALUE_NATIVE)
 		slot.x.type = native;
 	if (slot.y.type == GPUAGG_VALUE_NATIVE)
-		slot.y.type = native == GPUAGG_VALUE_F64 ? native : GPUAGG_VALUE_I64;
+		slot.y.type = native;
 	if (slot.form == HIST_COUNT)
 	{
 		slot.x.values = slot.y.values = nullptr;
@@ -172,22 +162,13 @@ set_slot(const GpuaggHist *hist, int s, HistSlot &slot)
 		return GPUAGG_CUDA_INVALID;
 	if (!type_feeds(slot.x.type, native))
 		return GPUAGG_CUDA_UNSUPPORTED;
-	if (in.op == MONOID_REGR_F64 &&
-		(slot.y.values == nullptr || !type_feeds(slot.y.type, GPUAGG_VALUE_F64)))
-		return GPUAGG_CUDA_INVALID;
 	slot.extend = native == GPUAGG_VALUE_I128 && slot.x.type != native;
-	if (native == GPUAGG_VALUE_KV)
-	{
-		if (slot.x.type == GPUAGG_VALUE_KV)
-			slot.y.values = nullptr;
-		else if (slot.y.values && !type_feeds(slot.y.type, GPUAGG_VALUE_I64))
-			return GPUAGG_CUDA_UNSUPPORTED;
-		/* only a 32-bit key and a row number fit 64 bits */
-		if (type_bytes(slot.x.type) > 4 || slot.y.values || hist->nrows == UINT32_MAX)
-			slot.form = HIST_GENERIC;
-	}
-	else if (in.op != MONOID_REGR_F64)
+	if (!pairs)
 		slot.y.values = nullptr, slot.y.validity = nullptr;
+	else if (slot.y.values == nullptr)
+		return GPUAGG_CUDA_INVALID;
+	else if (!type_feeds(slot.y.type, native))
+		return GPUAGG_CUDA_UNSUPPORTED;
 	return GPUAGG_CUDA_OK;
 }
 
@@ -209,11 +190,7 @@ size_slot(HistSlot &slot, int fix_words, int block_bits, int total_bits, bool sp
 		case HIST_MAX32:
 			w = 1;
 			break;
-		case HIST_UINT:
-			slot.input_words = slot.words = w = 1;
-			break;
 		case HIST_MAX64:
-		case HIST_ARG:
 		case HIST_CAS:
 		case HIST_OR64:
 		case HIST_XOR64:
@@ -273,7 +250,7 @@ size_slots(HistArgs &args, int fix_words, int block_bits, int total_bits, bool s
 		for (int s = 0; s < args.nslots; s++)
 		{
 			int			form = args.slot[s].form;
-			bool		is_wide = form == HIST_MAX64 || form == HIST_ARG || form == HIST_CAS;
+			bool		is_wide = form == HIST_MAX64 || form == HIST_CAS;
 
 			if (is_wide == (wide == 1))
 				size_slot(args.slot[s], fix_words, block_bits, total_bits, spill, args.words,
@@ -413,14 +390,6 @@ slot_moves(const HistSlot &slot)
 	return !slot.filter && !slot.x.validity && !slot.y.validity;
 }
 
-/* Whether the row's number is one of them. */
-static bool
-slot_numbers_rows(const HistSlot &slot)
-{
-	return (slot.op == MONOID_ARGMAX || slot.op == MONOID_ARGMIN) && !slot.y.values &&
-		slot.x.type != GPUAGG_VALUE_KV;
-}
-
 static bool
 add_column(const GpuaggBins &b, PartColumns &cols, const GpuaggColumn &c)
 {
@@ -443,10 +412,7 @@ plan_columns(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 {
 	PartColumns &cols = plan.part.columns;
 	bool		all = true,
-				numbers = false,
-				bins = false,
-				fast,
-				fast_numbers;
+				bins = false;
 
 	plan.part.stage_bytes = 4;
 	cols.n = 0;
@@ -454,23 +420,18 @@ plan_columns(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 	{
 		const HistSlot &slot = plan.args.slot[s];
 
-		numbers = numbers || slot_numbers_rows(slot);
 		bins = bins || is_bin(hist->bins, slot.x) || is_bin(hist->bins, slot.y);
 		all = slot_moves(slot) && add_column(hist->bins, cols, slot.x) && add_column(hist->bins, cols, slot.y);
 	}
-	fast = hist_fast_partitioned(plan.args, &fast_numbers);
-	if (numbers && !fast_numbers)
-		all = false;
 	plan.part.moved = all;
 	if (!all)
 		cols.n = 0;
 	/* the general kernel reads a slot's value whole */
-	plan.part.narrow = !(all && bins) || fast;
+	plan.part.narrow = !(all && bins) || hist_fast_partitioned(plan.args);
 	/* an exchange puts bins of rows there, too */
 	plan.part.bin = plan.part.narrow && !plan.exchange.owners ? (void *) ws.take<uint16_t>(hist->nrows)
 		: ws.take<int32_t>(hist->nrows);
-	plan.part.numbers = !all || numbers;
-	if (plan.part.numbers)
+	if (!all)
 		plan.part.row = ws.take<u32>(hist->nrows);
 	for (int i = 0; i < cols.n; i++)
 	{
@@ -500,7 +461,7 @@ plan_groups(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 	groups.narrow = false;
 	groups.cursor = ws.take<u32>(groups.parts);
 	groups.bin = ws.take<int32_t>(hist->nrows);
-	if (groups.numbers)
+	if (!groups.moved)
 		groups.row = ws.take<u32>(hist->nrows);
 	for (int i = 0; i < groups.columns.n; i++)
 		groups.columns.to[i] = ws.take<char>(hist->nrows * (size_t) groups.columns.bytes[i]);
@@ -614,7 +575,6 @@ make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	STATUS_TRY(hist_check_bins(hist->bins));
 	args.bins = hist->bins;
 	args.nrows = (u32) hist->nrows;
-	args.first_row = hist->first_row;
 	args.status = hist->status;
 	args.report = true;
 	plan.rest = args;
@@ -655,7 +615,6 @@ hist_slots(const GpuaggHist *hist, const DeviceFacts &facts, int digits, HistArg
 		return GPUAGG_CUDA_INVALID;
 	args.nslots = hist->nslots;
 	args.nrows = (u32) hist->nrows;
-	args.first_row = hist->first_row;
 	args.status = hist->status;
 	for (int s = 0; s < hist->nslots; s++)
 		STATUS_TRY(set_slot(hist, s, args.slot[s]));
@@ -700,7 +659,7 @@ plan_workspace(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 		plan_partition(hist, facts, plan, ws);
 	else if (plan.model.form == HIST_FORM_BYTES)
 		*bytes = ws.take<u32>((size_t) hist_count_blocks(args.nrows, facts) * args.pass_bins / 4);
-	else if (plan.model.form == HIST_FORM_LOOK || !hist_narrow_takes(args, facts))
+	else if (plan.model.form == HIST_FORM_LOOK || !hist_narrow_takes(args))
 	{
 		args.limb_bins = (u32) hist->bins.nbins + 2;
 		args.limb_bins &= ~1u;

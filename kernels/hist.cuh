@@ -10,13 +10,11 @@
  *	COUNT	one word
  *	INT		two's complement sum; the carry goes to the next word, past the last
  *			one ("spill", FIX too) to the limb in device memory
- *	UINT	saturating sum: one word, whose carry sets its top bit
  *	FIX		sum of doubles as multiples of 2^e0, in signed digits of 24 or 27 bits (see below)
  *	ACCUM	COUNT, wide sum of x, of x * x (exact, so no cancellation)
  *	REGR	COUNT, wide sums of x, y, and of x * x, y * y, x * y
  *			(a wide sum is a two's complement sum in fixed point; a value spans three words)
  *	MAX32/64 order-preserving codes, complemented for minima
- *	ARG		code of the key above the complement of the row number
  *	OR64, XOR64	two words; AND is OR of complements
  *	CAS		the state itself, exclusive-or the identity's bits, changed by compare-and-swap
  *			of 64 bits with what the operator's combine function makes of it
@@ -46,13 +44,11 @@ enum HistSlotForm
 	HIST_COUNT,
 	HIST_INT,
 	HIST_INTSQ,
-	HIST_UINT,
 	HIST_FIX,
 	HIST_ACCUM,
 	HIST_REGR,
 	HIST_MAX32,
 	HIST_MAX64,
-	HIST_ARG,
 	HIST_OR64,
 	HIST_XOR64,
 	HIST_CAS
@@ -105,7 +101,6 @@ struct HistArgs
 	HistCopies	extra[GPUAGG_MAX_SLOTS];
 	int			nslots;
 	u32			nrows;
-	int64_t		first_row;
 	GpuaggHistStatus *status;
 	int			words;			/* word planes in all */
 	int			limbs;			/* limb planes in all */
@@ -144,9 +139,6 @@ enum HistCounter
 	HIST_NEXT,
 	HIST_NCOUNTERS
 };
-
-/* UINT: the word's sum is above all limits. */
-#define UINT_SATURATED 0x80000000u
 
 #define HIST_LOG2_LOCKS 14
 #define HIST_LOCKS (1 << HIST_LOG2_LOCKS)
@@ -211,16 +203,6 @@ load_int(const GpuaggColumn &c, u32 row)
 		default:
 			return ((const int64_t *) c.values)[row];
 	}
-}
-
-static __device__ __forceinline__ double
-load_double(const GpuaggColumn &c, u32 row)
-{
-	if (c.type == GPUAGG_VALUE_F32)
-		return ((const float *) c.values)[row];
-	if (c.type == GPUAGG_VALUE_F64)
-		return ((const double *) c.values)[row];
-	return (double) load_int(c, row);
 }
 
 /*
@@ -291,7 +273,7 @@ find_bins(const GpuaggBins &b, const u32 (&row)[ITEMS], u32 ok, int32_t (&bin)[I
 				ok &= ~(1u << j);
 		}
 	}
-	else if (b.kind == GPUAGG_BIN_RANGE)
+	else
 	{
 		for (int c = 0; c < b.ncolumns; c++)
 		{
@@ -321,25 +303,6 @@ find_bins(const GpuaggBins &b, const u32 (&row)[ITEMS], u32 ok, int32_t (&bin)[I
 				}
 				bin[j] = (int32_t) (bin[j] * b.extent[c] + (int64_t) k);
 			}
-		}
-	}
-	else
-	{
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-		{
-			double		x;
-
-			if (!(ok >> j & 1))
-				continue;
-			if (b.column[0].validity && !bit_set(b.column[0].validity, row[j]))
-			{
-				ok &= ~(1u << j);
-				continue;
-			}
-			x = load_double(b.column[0], row[j]);
-			bin[j] = b.kind == GPUAGG_BIN_THRESHOLDS ? gpuagg_bin_thresholds(x, b.thresholds, b.count)
-				: gpuagg_bin_uniform(x, b.lo, b.hi, b.count);
 		}
 	}
 	outside &= ok;

@@ -310,8 +310,8 @@ sums_floats(int op)
 static constexpr __host__ __device__ bool
 mostly_looks(int op)
 {
-	return form_of(op) == HIST_MAX32 || form_of(op) == HIST_MAX64 || form_of(op) == HIST_ARG ||
-		form_of(op) == HIST_OR64 || op == MONOID_MIN_DEC || op == MONOID_MAX_DEC;
+	return form_of(op) == HIST_MAX32 || form_of(op) == HIST_MAX64 || form_of(op) == HIST_OR64 ||
+		op == MONOID_MIN_DEC || op == MONOID_MAX_DEC || op == MONOID_ARGMAX || op == MONOID_ARGMIN;
 }
 
 /* Whether they take locks, so that states have copies. */

@@ -190,11 +190,8 @@ add_rest(const HistArgs &args, const HistSlot &slot, const FastPlace &place, u32
 		shared_add(place.words_at + (place.plane + at) * (u32) sizeof(u32), rest);
 }
 
-/*
- * Narrow integers: one word, and seldom a carry.  A saturating sum that was
- * carried out of its word has reached its limit; the top bit keeps that.
- */
-template <int KIND, int ITEMS> static __device__ __forceinline__ void
+/* Narrow integers: one word, and seldom a carry. */
+template <int ITEMS> static __device__ __forceinline__ void
 add_integers(const HistArgs &args, const FastArgs &fast, const FastPlace &place, const u32 (&at)[ITEMS],
 			 const int32_t (&v)[ITEMS], u32 in)
 {
@@ -206,7 +203,7 @@ add_integers(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		w[j] = KIND == FAST_UINT ? min((u32) v[j], GPUAGG_U24_MAX) : (u32) v[j];
+		w[j] = (u32) v[j];
 		old[j] = 0;
 		if (in >> j & 1)
 			old[j] = shared_add(place.words_at + at[j] * (u32) sizeof(u32), w[j]);
@@ -219,7 +216,7 @@ add_integers(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 	{
 		u32			s = old[j] + w[j];
 
-		over |= KIND == FAST_UINT ? old[j] & ~s : ((old[j] & w[j]) | ((old[j] | w[j]) & ~s)) ^ w[j];
+		over |= ((old[j] & w[j]) | ((old[j] | w[j]) & ~s)) ^ w[j];
 	}
 	if ((int) over < 0)
 #pragma unroll
@@ -227,10 +224,7 @@ add_integers(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 		{
 			u32			carry = (u32) (old[j] + w[j]) < w[j];
 
-			if (KIND == FAST_INT_I32)
-				add_rest(args, slot, place, at[j], (u32) ((int32_t) w[j] >> 31) + carry);
-			else if (carry)
-				shared_or(place.words_at + at[j] * (u32) sizeof(u32), UINT_SATURATED);
+			add_rest(args, slot, place, at[j], (u32) ((int32_t) w[j] >> 31) + carry);
 		}
 	__syncwarp();
 }
@@ -256,7 +250,7 @@ add_maxima(const HistArgs &args, const FastArgs &fast, const FastPlace &place, c
 			atomicMax(place.words + at[j], (u32) v[j] ^ flip);
 }
 
-/* The same of 64 bits: codes of values, or of keys above those of row numbers. */
+/* The same of 64 bits, by codes of values. */
 template <int ITEMS> static __device__ __forceinline__ void
 add_wide_maxima(const FastPlace &place, const u32 (&at)[ITEMS], const u64 (&code)[ITEMS], u32 in)
 {
@@ -348,37 +342,26 @@ template <int KIND> struct FastTile
 template <int KIND, bool PARTITIONED> static __device__ __forceinline__ void
 add_tile(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 		 const double (&magic)[digits_of(KIND) + 1], u32 limit, const u32 (&at)[tile_items(KIND)],
-		 const FastTile<KIND> &tile, u32 in, u32 in_hot, HotBin<digits_of(KIND)> &hot, u64 row)
+		 const FastTile<KIND> &tile, u32 in, u32 in_hot, HotBin<digits_of(KIND)> &hot)
 {
 	constexpr int ITEMS = tile_items(KIND);
 	constexpr int DIGITS = digits_of(KIND);
 
 	if constexpr (DIGITS > 0)
 		add_fixes<DIGITS, ITEMS, PARTITIONED>(args, fast, place, magic, limit, at, tile.v, in, in_hot, hot);
-	else if constexpr (KIND == FAST_INT_I32 || KIND == FAST_UINT)
-		add_integers<KIND, ITEMS>(args, fast, place, at, tile.v, in);
+	else if constexpr (KIND == FAST_INT_I32)
+		add_integers<ITEMS>(args, fast, place, at, tile.v, in);
 	else if constexpr (KIND == FAST_INT_I64)
 		add_wide_integers<ITEMS>(args, fast, place, at, tile.v, in);
 	else if constexpr (KIND == FAST_MAX_I32)
 		add_maxima<ITEMS>(args, fast, place, at, tile.v, in);
-	else if constexpr (KIND == FAST_MAX_64 || KIND == FAST_ARG)
+	else if constexpr (KIND == FAST_MAX_64)
 	{
-		int			op = args.slot[fast.slot].op;
-		u32			flip = op == MONOID_ARGMIN ? 0x7fffffffu : 0x80000000u;
 		u64			code[ITEMS];
 
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
-			if constexpr (KIND == FAST_MAX_64)
-				code[j] = max_code(op, tile.v[j]);
-			else
-			{
-				u32			number = (u32) row + j * blockDim.x;
-
-				if (PARTITIONED && (in >> j & 1))
-					number = __ldcs(fast.row + row + j * blockDim.x);
-				code[j] = (u64) ((u32) tile.v[j] ^ flip) << 32 | (u32) ~number;
-			}
+			code[j] = max_code(args.slot[fast.slot].op, tile.v[j]);
 		add_wide_maxima<ITEMS>(place, at, code, in);
 	}
 }
@@ -452,8 +435,7 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 			else if (b + bin0 + bias > most && base + j * threads + threadIdx.x < end)
 				outside++;
 		}
-		add_tile<KIND, PARTITIONED>(args, fast, place, magic, limit, at, tile, in, in_hot, hot,
-									base + threadIdx.x);
+		add_tile<KIND, PARTITIONED>(args, fast, place, magic, limit, at, tile, in, in_hot, hot);
 		hot.rows += __popc(in_hot);
 	}
 	if (outside)
@@ -530,19 +512,16 @@ fast_partition_kernel(const __grid_constant__ HistArgs args, const __grid_consta
 }
 
 bool
-hist_fast_partitioned(const HistArgs &args, bool *numbers_rows)
+hist_fast_partitioned(const HistArgs &args)
 {
 	HistArgs	moved = args;
 	FastArgs	fast;
 	int			kind;
-	bool		taken;
 
 	/* as if it were partitioned already */
 	moved.item = (const HistItem *) &moved;
 	moved.part_row = nullptr;
-	taken = fast_shape(moved, fast, kind);
-	*numbers_rows = taken && kind == FAST_ARG;
-	return taken;
+	return fast_shape(moved, fast, kind);
 }
 
 /* Shared memory that kernels declare. */
@@ -579,10 +558,8 @@ launch_kind(int kind, const HistArgs &args, const FastArgs &fast, const DeviceFa
 		CASE(FAST_FIX3_F32);
 		CASE(FAST_INT_I32);
 		CASE(FAST_INT_I64);
-		CASE(FAST_UINT);
 		CASE(FAST_MAX_I32);
 		CASE(FAST_MAX_64);
-		CASE(FAST_ARG);
 #undef CASE
 		default:
 			return launch_fast<FAST_NONE>(args, fast, facts, stream);

@@ -18,10 +18,8 @@ enum FastKind
 	FAST_FIX3_F32,
 	FAST_INT_I32,
 	FAST_INT_I64,
-	FAST_UINT,
 	FAST_MAX_I32,
 	FAST_MAX_64,				/* 64-bit integers or float8 */
-	FAST_ARG,
 	FAST_KINDS
 };
 
@@ -47,7 +45,7 @@ sm_threads(int kind)
 static constexpr __host__ __device__ int
 tile_items(int kind)
 {
-	return kind == FAST_NONE ? 8 : kind == FAST_INT_I32 || kind == FAST_UINT || kind == FAST_MAX_I32 ? 6 : 4;
+	return kind == FAST_NONE ? 8 : kind == FAST_INT_I32 || kind == FAST_MAX_I32 ? 6 : 4;
 }
 
 template <int KIND> struct FastInput
@@ -79,7 +77,6 @@ struct FastArgs
 {
 	const void *bin;			/* int32 */
 	bool		narrow;			/* no: uint16 within a partition */
-	const u32  *row;			/* ARG after a partition: row numbers */
 	int32_t		min;
 	bool		skip_negative;	/* INDEX: negative bins are no error */
 	int			count;			/* slot numbers, or -1 */
@@ -210,14 +207,10 @@ fast_kind(const HistSlot &slot)
 		case HIST_INT:
 			return t == GPUAGG_VALUE_I32 && slot.words <= 2 ? FAST_INT_I32
 				: t == GPUAGG_VALUE_I64 ? FAST_INT_I64 : FAST_KINDS;
-		case HIST_UINT:
-			return t == GPUAGG_VALUE_I32 ? FAST_UINT : FAST_KINDS;
 		case HIST_MAX32:
 			return slot.op != MONOID_HLL_MAX && t == GPUAGG_VALUE_I32 ? FAST_MAX_I32 : FAST_KINDS;
 		case HIST_MAX64:
 			return t == GPUAGG_VALUE_I64 || t == GPUAGG_VALUE_F64 ? FAST_MAX_64 : FAST_KINDS;
-		case HIST_ARG:
-			return t == GPUAGG_VALUE_I32 ? FAST_ARG : FAST_KINDS;
 		default:
 			return FAST_KINDS;
 	}
@@ -253,8 +246,7 @@ fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 	fast.narrow = args.item && args.part_narrow;
 	fast.min = args.item || index ? 0 : (int32_t) b.min[0];
 	fast.skip_negative = index;
-	fast.row = args.part_row;
-	return kind != FAST_KINDS && (!args.part_row || kind == FAST_ARG);
+	return kind != FAST_KINDS && !args.part_row;
 }
 
 #endif							/* GPUAGG_HIST_FAST_CUH */

@@ -50,8 +50,8 @@ global_kernel(const __grid_constant__ HistArgs args)
 			u64			lo[ITEMS],
 						hi[ITEMS];
 
-			slot_values<ITEMS>(args, slot, row, in, lo, hi);
-			row_after_row<ITEMS>(in, row, bin, lo, hi, [&](bool has, u32, int32_t b, u64 l, u64 h) {
+			slot_values<ITEMS>(slot, row, in, lo, hi);
+			row_after_row<ITEMS>(in, bin, lo, hi, [&](bool has, int32_t b, u64 l, u64 h) {
 				change_rows<CHANGE_ANY>(args, s, copy * (u32) args.bins.nbins + b, has, l, h);
 			});
 		}

@@ -241,7 +241,7 @@ prepare_kernel(const __grid_constant__ HistArgs args)
 	break
 
 #define ROW_AFTER_ROW(body) \
-	row_after_row<ITEMS>(ok, row, bin, lo, hi, [&](bool has, u32 r, int32_t b, u64 l, u64 h) { \
+	row_after_row<ITEMS>(ok, bin, lo, hi, [&](bool has, int32_t b, u64 l, u64 h) { \
 		u32 at = ((u32) b << lc) | copy; \
 		body \
 	}); \
@@ -268,14 +268,11 @@ add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (
 				atomicAdd(&p[((u32) bin[j] << lc) | copy], 1u);
 		return;
 	}
-	slot_values<ITEMS>(args, slot, row, ok, lo, hi);
+	slot_values<ITEMS>(slot, row, ok, lo, hi);
 	switch (slot.form)
 	{
 		case HIST_INT:
 			EACH_ROW(add_integer(args, slot, p + at, plane, bin0 + bin[j], lo[j], hi[j]););
-		case HIST_UINT:
-			EACH_ROW(add_integer(args, slot, p + at, plane, bin0 + bin[j],
-								 (u32) lo[j] > GPUAGG_U24_MAX ? GPUAGG_U24_MAX : (u32) lo[j], 0););
 		case HIST_INTSQ:
 			ROW_AFTER_ROW(if (has) add_square(slot, p + at, plane, l););
 		case HIST_FIX:
@@ -288,10 +285,6 @@ add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (
 			EACH_ROW(max_u32(p + at, (u32) max_code(slot.op, lo[j])););
 		case HIST_MAX64:
 			ROW_AFTER_ROW(if (has) max_u64((u64 *) p + at, max_code(slot.op, l)););
-		case HIST_ARG:
-			ROW_AFTER_ROW(u32 key = (u32) l ^ 0x80000000u;
-						  if (slot.op == MONOID_ARGMIN) key = ~key;
-						  if (has) max_u64((u64 *) p + at, (u64) key << 32 | (u32) ~r););
 		case HIST_CAS:
 			add_kept<ITEMS>(args, slot, (u64 *) p, lc, ok, bin, lo, hi);
 			break;

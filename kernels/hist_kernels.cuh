@@ -43,10 +43,10 @@ GpuaggCudaStatus hist_launch_look(const HistArgs &args, const DeviceFacts &facts
  * Counts and narrow sums that change states themselves, and need neither limbs
  * nor a fold; whether they take the histogram.
  */
-bool hist_narrow_takes(const HistArgs &args, const DeviceFacts &facts);
+bool hist_narrow_takes(const HistArgs &args);
 GpuaggCudaStatus hist_launch_narrow(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
-/* Whether they take partitions, and then whether with row numbers and moved columns, too. */
-bool hist_fast_partitioned(const HistArgs &args, bool *numbers_rows);
+/* Whether they take partitions. */
+bool hist_fast_partitioned(const HistArgs &args);
 
 /* Bins that are an int32 column less a minimum, in 32 bits, with no filter and no NULL. */
 static inline bool
@@ -86,8 +86,7 @@ struct PartPlan
 	u32		   *cursor;			/* parts */
 	void	   *bin;			/* nrows, int32, or uint16 within the partition */
 	bool		narrow;			/* the latter */
-	bool		numbers;		/* something needs the numbers of rows */
-	u32		   *row;			/* nrows of them, or NULL */
+	u32		   *row;			/* nrows numbers of rows where columns do not move, or NULL */
 	const u32  *rows;			/* how many there are to move, if not all of the call's */
 	bool		moved;			/* columns move: all that slots read */
 	PartColumns columns;

@@ -11,7 +11,7 @@
  * would read the input more often than a partition moves it, the rows are
  * partitioned by bin range once, or exchanged where hist_exchange.cu takes them.  Two kinds
  * of histogram have a way of their own there: counts in bytes, and maxima that most rows only
- * look at.  Operators without a fast form have copies in the L2 cache.
+ * read.  Operators without a fast form have copies in the L2 cache.
  *
  * The race factor is sampled on the device, where no host waits for it: here is what the
  * memory has room for, and the device picks as many copies of that as rows meet.

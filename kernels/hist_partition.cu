@@ -259,8 +259,8 @@ template <> struct PartColumn<8>
 
 /*
  * Sorts each tile by partition in shared memory and appends the runs to the
- * partitions.  With the bins goes the first column, or the numbers of rows,
- * which come with columns of four bytes only.  MORE columns than that take
+ * partitions.  With the bins goes the first column, or, where no columns move, the
+ * numbers of rows.  MORE columns than that take
  * registers even where there are none.
  */
 template <bool SIMPLE, int BYTES, bool MORE> static __global__ void __launch_bounds__(THREADS, 1)
@@ -380,7 +380,7 @@ launch_two_scatters(const HistArgs &args, const PartPlan &plan, const PartPlan &
 		second.columns.from[c] = groups.columns.to[c];
 	if (plan.row)
 	{
-		/* a column like any other by now; numbers come with one more at most */
+		/* a column by now, and the only one */
 		second.row = nullptr;
 		second.columns.bytes[second.columns.n] = sizeof(u32);
 		second.columns.from[second.columns.n] = groups.row;

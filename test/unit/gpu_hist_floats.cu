@@ -13,7 +13,6 @@ static const SlotCase count = {MONOID_COUNT, GPUAGG_VALUE_I8},
 			sum_single = {MONOID_SUM_F64, GPUAGG_VALUE_F32},
 			single = {MONOID_SUM_F32, GPUAGG_VALUE_F32},
 			accum = {MONOID_ACCUM_F64, GPUAGG_VALUE_F64},
-			moments = {MONOID_MOMENTS_F64, GPUAGG_VALUE_F64},
 			regr = plain_slot(MONOID_REGR_F64);
 
 /* ---- exact sums -------------------------------------------------------------------- */
@@ -236,13 +235,13 @@ first_difference(MonoidId op, const std::vector<char> &a, const std::vector<char
 	return -1;
 }
 
-/* Sums are the exact ones, rounded once; those of moments, too. */
+/* Sums are the exact ones, rounded once. */
 static void
 check_exact(const ScatteredRows &rows, const SlotCase &slot, const std::vector<char> &got, int strategy)
 {
 	std::vector<double> sums;
 
-	if (slot.op != MONOID_SUM_F64 && slot.op != MONOID_SUM_F32 && slot.op != MONOID_MOMENTS_F64)
+	if (slot.op != MONOID_SUM_F64 && slot.op != MONOID_SUM_F32)
 		return;
 	sums = rows.exact_sums(slot.type == GPUAGG_VALUE_F32 ? rows.single : rows.x);
 	for (int64_t b = 0; b < rows.nbins; b++)
@@ -257,7 +256,7 @@ check_exact(const ScatteredRows &rows, const SlotCase &slot, const std::vector<c
 			sums[b] = (float) sums[b];
 		}
 		else
-			memcpy(&d, &got[slot.op == MONOID_SUM_F64 ? 8 * b : 24 * b + 8], 8);
+			memcpy(&d, &got[8 * b], 8);
 		if (d == sums[b])
 			continue;
 		CHECK(false, "%s, strategy %d, %ld bins: bin %ld has the sum %.17g, exactly it is %.17g",
@@ -274,8 +273,8 @@ GPU_TEST(hist_repeatable)
 {
 	const size_t n = gpu_test_quick() ? 20000 : 400000;
 	const int	rounds = gpu_test_quick() ? 2 : 10;
-	const std::vector<SlotCase> sets[] = {{sum}, {count, sum}, {sum_single}, {single}, {accum}, {moments}, {regr},
-		{sum, moments, single, accum}};
+	const std::vector<SlotCase> sets[] = {{sum}, {count, sum}, {sum_single}, {single}, {accum}, {regr},
+		{sum, single, accum}};
 
 	for (int64_t nbins : {1000L, 300000L})
 	{
@@ -417,8 +416,6 @@ ordinary_state(int64_t n)
 		s = 0;
 	if constexpr (Op::id == MONOID_ACCUM_F64)
 		s = {rows, 0, rows * (LATE_X * LATE_X)};
-	if constexpr (Op::id == MONOID_MOMENTS_F64)
-		s = {n, 0, rows * (LATE_X * LATE_X)};
 	if constexpr (Op::id == MONOID_REGR_F64)
 		s = {rows, 0, rows * (LATE_X * LATE_X), 0, rows * (LATE_Y * LATE_Y), rows * (LATE_X * LATE_Y)};
 	return s;
@@ -459,7 +456,6 @@ late_expected(const LateRows &rows, MonoidId op)
 		LATE(SUM_F32, sum_f32);
 		LATE(SUM_F64, sum_f64);
 		LATE(ACCUM_F64, accum_f64);
-		LATE(MOMENTS_F64, moments_f64);
 		LATE(REGR_F64, regr_f64);
 #undef LATE
 		default:
@@ -551,8 +547,8 @@ check_late(const LateRows &rows, const std::vector<SlotCase> &slots, GpuaggHistS
 GPU_TEST(hist_late_rows)
 {
 	const size_t n = gpu_test_quick() ? 3001 : 100003;
-	const std::vector<SlotCase> sets[] = {{sum}, {count, sum}, {sum_single}, {single, count}, {accum}, {moments}, {regr},
-		{sum, count, accum, moments, regr}};
+	const std::vector<SlotCase> sets[] = {{sum}, {count, sum}, {sum_single}, {single, count}, {accum}, {regr},
+		{sum, count, accum, regr}};
 
 	for (int64_t nbins : {1L, 300L, 5000L, 40000L, 300001L})
 		for (GpuaggHistStrategy strategy : strategies)
@@ -674,7 +670,7 @@ struct BinadeSlot
 };
 
 static const std::vector<BinadeSlot> binade_sets[] = {{{accum}}, {{regr}},
-	{{count}, {accum, true}, {accum}, {sum}, {moments}, {regr, true}, {regr}}};
+	{{count}, {accum, true}, {accum}, {sum}, {regr, true}, {regr}}};
 
 /* Two batches of the rows, into states that are aligned to 16 bytes and no more. */
 static void
@@ -772,7 +768,6 @@ static const FloatError float_errors[] = {
 	{MONOID_ACCUM_F64, {1e200, -1e200}, {}, MONOID_ERR_OVERFLOW},
 	{MONOID_ACCUM_F64, {1e200, 1e200}, {}, 0},
 	{MONOID_ACCUM_F64, {INFINITY, 1}, {}, 0},
-	{MONOID_MOMENTS_F64, {1e200, 1e308}, {}, 0},
 	{MONOID_REGR_F64, {1e200, -1e200}, {1, 2}, MONOID_ERR_OVERFLOW},
 	{MONOID_REGR_F64, {1, 2}, {1e200, -1e200}, MONOID_ERR_OVERFLOW},
 	{MONOID_REGR_F64, {1e308, 1e308}, {1, 2}, MONOID_ERR_OVERFLOW},

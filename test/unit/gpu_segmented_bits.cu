@@ -91,12 +91,6 @@ near(MonoidId, const gpuagg_accum &a, const gpuagg_accum &b, const Magnitude &m)
 }
 
 static bool
-near(MonoidId, const gpuagg_moments &a, const gpuagg_moments &b, const Magnitude &m)
-{
-	return a.n == b.n && within(a.s, b.s, 1e-12 * m.x) && within(a.ss, b.ss, 1e-12 * m.xx);
-}
-
-static bool
 near(MonoidId, const gpuagg_regr &a, const gpuagg_regr &b, const Magnitude &m)
 {
 	return a.n == b.n && within(a.sx, b.sx, 1e-12 * m.x) && within(a.sxx, b.sxx, 1e-10 * m.xx) &&
@@ -233,7 +227,6 @@ check_bits_all(const Geometry &g, uint64_t seed, bool few_by_chunks, SegForm wan
 	seed += 10;
 	BITS(accum_f64, ACCUM_F64, double, gpuagg_accum, double, GPUAGG_VALUE_NATIVE)
 	BITS(accum_f64, ACCUM_F64, double, gpuagg_accum, float, GPUAGG_VALUE_F32)
-	BITS(moments_f64, MOMENTS_F64, double, gpuagg_moments, double, GPUAGG_VALUE_NATIVE)
 	BITS(regr_f64, REGR_F64, gpuagg_f64x2, gpuagg_regr, gpuagg_f64x2, GPUAGG_VALUE_NATIVE)
 	BITS(product_f64, PRODUCT_F64, double, double, double, GPUAGG_VALUE_NATIVE)
 	BITS(maxsub_f64, MAXSUB_F64, double, gpuagg_maxsub_f64, double, GPUAGG_VALUE_NATIVE)

@@ -129,7 +129,7 @@ extreme(Random &r, const Extreme &e, double *x)
 		*x = e.wrong_segment() ? (!e.wrong() ? 1 : e.segment % 100 == 7 ? 1e200 : 1e-200) :
 			factors[r.below(e.segment % 3 == 0 ? 7 : e.segment % 3 == 1 ? 2 : 4)];
 	/* squares: beyond the range for two that are far apart, else exact or near */
-	else if (e.op == MONOID_ACCUM_F64 || e.op == MONOID_MOMENTS_F64)
+	else if (e.op == MONOID_ACCUM_F64)
 		*x = e.wrong_segment() ? (!e.wrong() ? 0 : e.place ? 1e200 : -1e200) :
 			e.segment % 8 == 0 || e.segment % 8 > 4 ? extreme_number(r, e, {0, 0}) : (double) ((int) r.below(2001) - 1000);
 	else
@@ -184,7 +184,6 @@ static bool equal(MonoidId op, const float &a, const float &b) { return equal_nu
 static bool equal(MonoidId op, const double &a, const double &b) { return equal_numbers(op, a, b); }
 static bool equal(MonoidId, const gpuagg_accum &a, const gpuagg_accum &b) { return a.n == b.n && alike(&a.n, &b.n, 3); }
 static bool equal(MonoidId, const gpuagg_regr &a, const gpuagg_regr &b) { return a.n == b.n && alike(&a.n, &b.n, 6); }
-static bool equal(MonoidId, const gpuagg_moments &a, const gpuagg_moments &b) { return a.n == b.n && alike(&a.s, &b.s, 2); }
 
 /* Where a sum leaves the range, what else is kept depends on the order; the answer does not. */
 static bool equal(MonoidId, const gpuagg_maxsub_i64 &a, const gpuagg_maxsub_i64 &b) { return a.best == b.best; }
@@ -295,9 +294,7 @@ check_extremes_others(const Geometry &g, ExtremeForm form, uint64_t seed)
 	EXTREME(bit_xor, BIT_XOR, int64_t, int64_t, int64_t, GPUAGG_VALUE_NATIVE)
 	EXTREME(product_f64, PRODUCT_F64, double, double, double, GPUAGG_VALUE_NATIVE)
 	EXTREME(accum_f64, ACCUM_F64, double, gpuagg_accum, double, GPUAGG_VALUE_NATIVE)
-	EXTREME(moments_f64, MOMENTS_F64, double, gpuagg_moments, double, GPUAGG_VALUE_NATIVE)
 	EXTREME(regr_f64, REGR_F64, gpuagg_f64x2, gpuagg_regr, gpuagg_f64x2, GPUAGG_VALUE_NATIVE)
-	EXTREME(satadd_u24, SATADD_U24, uint32_t, uint32_t, uint32_t, GPUAGG_VALUE_NATIVE)
 	EXTREME(hll_max, HLL_MAX, int32_t, int32_t, int32_t, GPUAGG_VALUE_NATIVE)
 	EXTREME(maxsub_i64, MAXSUB_I64, int64_t, gpuagg_maxsub_i64, int64_t, GPUAGG_VALUE_NATIVE)
 }

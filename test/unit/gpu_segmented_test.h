@@ -17,7 +17,6 @@
 
 static inline void make(Random &r, int8_t *x) { *x = (int8_t) (r.below(8) != 0); }
 static inline void make(Random &r, int16_t *x) { *x = (int16_t) r.next(); }
-static inline void make(Random &r, uint32_t *x) { *x = (uint32_t) r.below(1 << 22); }
 static inline void make(Random &r, int32_t *x) { *x = (int32_t) r.next(); }
 static inline void make(Random &r, int64_t *x) { *x = (int64_t) r.next() >> (20 + r.below(43)); }
 static inline void make(Random &r, gpuagg_i128 *x) { *x = ((gpuagg_i128) (int64_t) r.next() << 20) + (int64_t) r.next(); }
@@ -76,7 +75,6 @@ static inline bool same(const float &a, const float &b) { return a == b || (isna
 static inline bool same(const double &a, const double &b) { return close_doubles(&a, &b, 1); }
 static inline bool same(const gpuagg_accum &a, const gpuagg_accum &b) { return close_doubles(&a.n, &b.n, 3); }
 static inline bool same(const gpuagg_regr &a, const gpuagg_regr &b) { return close_doubles(&a.n, &b.n, 6); }
-static inline bool same(const gpuagg_moments &a, const gpuagg_moments &b) { return a.n == b.n && close_doubles(&a.s, &b.s, 2); }
 static inline bool
 same(const gpuagg_maxsub_f64 &a, const gpuagg_maxsub_f64 &b)
 {
