@@ -7,8 +7,9 @@
  *
  * Conventions of every function unless its comment says otherwise:
  *	- pointers are device pointers, sizes are element counts in 64 bits: up to 2^33
- *	  elements for segmented reductions, segments_from_keys and gather; sorts, histograms and hash tables take fewer than 2^32 rows a call (UNSUPPORTED
- *	  above) and accumulate over calls;
+ *	  elements for segmented reductions, segments_from_keys and gather; sorts, histograms
+ *	  and hash tables take fewer than 2^32 rows a call (UNSUPPORTED above), and the last two
+ *	  accumulate over calls;
  *	- alignment is that of the element type; of states and columns of 16 bytes 16 (states
  *	  that are not aligned are INVALID), of a workspace, slots and keys of tables 256,
  *	  which is what cudaMalloc gives;
@@ -160,7 +161,7 @@ GpuaggCudaStatus gpuagg_cuda_select_rows(int64_t n, const int64_t *permutation, 
  *
  * States live in caller's arrays of the monoid's state type, one per slot, and
  * accumulate over any number of calls: gpuagg_hist_init once, then
- * gpuagg_hist_update per batch.  After an update the arrays hold plain states.
+ * gpuagg_hist_update per batch.  After an update the arrays hold states, and nothing else is left to do.
  * To add bins, copy the arrays into larger ones and init the new tail.
  *
  * Determinism: integer results are exact.  Float sums, and the moments behind
@@ -334,7 +335,10 @@ GpuaggCudaStatus gpuagg_group_lookup(const GpuaggGroupTable *table, const void *
 GpuaggCudaStatus gpuagg_group_status(const GpuaggGroupTable *table, int64_t *groups,
 									 int64_t *pending, int64_t *null_bin,
 									 gpuagg_stream stream);
-/* Copies a table into an empty one, no smaller, maybe of another seed, which must not be known to those who choose keys; `to` needs no gpuagg_group_init. */
+/*
+ * Copies a table into an empty one, no smaller, maybe of another seed, which those who choose
+ * keys must not know; `to` needs no gpuagg_group_init.
+ */
 GpuaggCudaStatus gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGroupTable *to,
 								   gpuagg_stream stream);
 /*
@@ -347,7 +351,7 @@ GpuaggCudaStatus gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGro
  * If the table has no room, gpuagg_group_status says FULL afterwards: move to
  * a larger table with gpuagg_group_grow and to larger arrays of states, and call
  * again with retry set and else the same arguments, which handles the rows that
- * are left.  Ask for the size of the workspace again: if it grew, copy what was
+ * are left.  Call for the size of the workspace again: if it grew, copy what was
  * in the smaller one to its start.  No row is lost or counted twice.
  *
  * The seed must be the same in a retry.  If gpuagg_group_status says DEGENERATE, states

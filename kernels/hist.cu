@@ -11,10 +11,10 @@
 /* Threads of kernels need some shared memory of their own. */
 #define SHARED_RESERVE 1024
 
-/* Hot places of a warp: at least so many where rows may be late, more where there is room. */
+/* Entries of a warp for hot bins: at least so many where rows may be outside a window, more where there is room. */
 #define HOT_LEAST 4
 #define HOT_MOST 64
-#define HOT_RESERVE (HOT_LEAST * HIST_THREADS / 32 * (int) sizeof(HotPlace))
+#define HOT_RESERVE (HOT_LEAST * HIST_THREADS / 32 * (int) sizeof(HotEntry))
 /* The same of states in the L2 cache, which have copies, too. */
 #define HOT_GLOBAL 8
 
@@ -279,8 +279,8 @@ kind_of_bins(const HistArgs &args)
 {
 	const HistSlot &first = args.slot[0];
 
-	if (hist_look_takes(args))
-		return HIST_BINS_ONE_MAXIMUM;
+	if (hist_extremes_takes(args))
+		return HIST_BINS_ONE_EXTREME;
 	for (int s = 0; s < args.nslots; s++)
 		if (args.slot[s].form != HIST_COUNT)
 			return HIST_BINS_ANY;
@@ -517,16 +517,16 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	if (plan.exchange.owners)
 	{
 		hist_exchange_plan(args, facts, hist->strategy == GPUAGG_HIST_EXCHANGE, args.zero, part, plan.exchange, ws);
-		args.exchanged = plan.exchange.taken;
+		args.part.exchanged = plan.exchange.taken;
 	}
 	plan_groups(hist, plan, ws);
-	args.part_bin = part.bin;
-	args.part_narrow = part.narrow;
-	args.part_row = part.row;
-	args.item = part.item;
-	args.counter = part.counter;
-	args.split_done = part.split_done;
-	args.split_items = part.split_items;
+	args.part.bin = part.bin;
+	args.part.narrow = part.narrow;
+	args.part.row = part.row;
+	args.part.item = part.item;
+	args.part.counter = part.counter;
+	args.part.split_done = part.split_done;
+	args.part.split_items = part.split_items;
 	args.limb_bins = part.part_bins;
 	args.limb = ws.take<u64>((size_t) part.max_splits * args.limbs * args.limb_bins);
 }
@@ -546,20 +546,34 @@ choose_rest(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
 	HistDevice	dev = hist_device(facts, plan.rest);
 	int			bytes = 0;
-	bool		look = true;
+	bool		reads = true;
 
 	for (int s = 0; s < plan.rest.nslots; s++)
 	{
-		look = look && mostly_looks(plan.rest.slot[s].op);
+		reads = reads && mostly_reads(plan.rest.slot[s].op);
 		bytes += gpuagg_monoids[plan.rest.slot[s].op].state_size;
 	}
-	plan.rest_model = hist_model_global(&dev, hist->bins.nbins, bytes, hist->nrows, 1, look);
+	plan.rest_model = hist_model_global(&dev, hist->bins.nbins, bytes, hist->nrows, 1, reads);
 	set_model(plan.rest_model, plan.rest);
 	plan.rest.spread = hist_model_spread(&dev);
 	plan.rest.locks = true;
-	plan.rest.hot_places = look ? 0 : HOT_GLOBAL;
+	plan.rest.hot_entries = reads ? 0 : HOT_GLOBAL;
 	/* rows out of range are reported once */
 	plan.rest.report = plan.args.nslots == 0;
+}
+
+/* What of the arguments is the call's, but for bins and slots. */
+static GpuaggCudaStatus
+begin_args(const GpuaggHist *hist, HistArgs &args)
+{
+	args = HistArgs();
+	if (hist->nslots < 1 || hist->nslots > GPUAGG_MAX_SLOTS || hist->nrows < 0)
+		return GPUAGG_CUDA_INVALID;
+	if (hist->nrows > UINT32_MAX)
+		return GPUAGG_CUDA_UNSUPPORTED;
+	args.nrows = (u32) hist->nrows;
+	args.status = hist->status;
+	return GPUAGG_CUDA_OK;
 }
 
 static GpuaggCudaStatus
@@ -568,14 +582,9 @@ make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	HistArgs   &args = plan.args;
 
 	plan = HistPlan();
-	if (hist->nslots < 1 || hist->nslots > GPUAGG_MAX_SLOTS || hist->nrows < 0)
-		return GPUAGG_CUDA_INVALID;
-	if (hist->nrows > UINT32_MAX)
-		return GPUAGG_CUDA_UNSUPPORTED;
+	STATUS_TRY(begin_args(hist, args));
 	STATUS_TRY(hist_check_bins(hist->bins));
 	args.bins = hist->bins;
-	args.nrows = (u32) hist->nrows;
-	args.status = hist->status;
 	args.report = true;
 	plan.rest = args;
 	for (int s = 0; s < hist->nslots; s++)
@@ -589,7 +598,7 @@ make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 			args.slot[args.nslots++] = slot;
 	}
 	for (int s = 0; s < args.nslots; s++)
-		if (late_locks(args.slot[s].op))
+		if (locks_out_of_window(args.slot[s].op))
 			args.locks = true;
 	if (args.nslots > 0)
 		choose(hist, facts, plan);
@@ -610,12 +619,8 @@ make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 GpuaggCudaStatus
 hist_slots(const GpuaggHist *hist, const DeviceFacts &facts, int digits, HistArgs &args)
 {
-	args = HistArgs();
-	if (hist->nslots < 1 || hist->nslots > GPUAGG_MAX_SLOTS || hist->nrows < 0)
-		return GPUAGG_CUDA_INVALID;
+	STATUS_TRY(begin_args(hist, args));
 	args.nslots = hist->nslots;
-	args.nrows = (u32) hist->nrows;
-	args.status = hist->status;
 	for (int s = 0; s < hist->nslots; s++)
 		STATUS_TRY(set_slot(hist, s, args.slot[s]));
 	size_slots(args, digits, log2_ceil(hist->nrows / facts.sms + 4096 * 2), log2_ceil(hist->nrows + 1), false);
@@ -640,10 +645,10 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 	}
 	choice->strategy = plan.exchange.owners ? GPUAGG_HIST_EXCHANGE
 		: plan.model.form == HIST_FORM_PARTITION ? GPUAGG_HIST_PARTITION
-		: plan.model.form == HIST_FORM_LOOK ? GPUAGG_HIST_GLOBAL : GPUAGG_HIST_SHARED;
+		: plan.model.form == HIST_FORM_EXTREMES ? GPUAGG_HIST_GLOBAL : GPUAGG_HIST_SHARED;
 	choice->copies = 1 << plan.model.log2_copies;
 	choice->passes = choice->strategy == GPUAGG_HIST_PARTITION ? (int) plan.model.partitions
-		: plan.model.form == HIST_FORM_LOOK || plan.exchange.owners ? 1 : plan.model.passes;
+		: plan.model.form == HIST_FORM_EXTREMES || plan.exchange.owners ? 1 : plan.model.passes;
 	choice->bin_bytes = plan.model.form == HIST_FORM_BYTES ? 1 : 4 * plan.args.words;
 	return GPUAGG_CUDA_OK;
 }
@@ -659,7 +664,7 @@ plan_workspace(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 		plan_partition(hist, facts, plan, ws);
 	else if (plan.model.form == HIST_FORM_BYTES)
 		*bytes = ws.take<u32>((size_t) hist_count_blocks(args.nrows, facts) * args.pass_bins / 4);
-	else if (plan.model.form == HIST_FORM_LOOK || !hist_narrow_takes(args))
+	else if (plan.model.form == HIST_FORM_EXTREMES || !hist_narrow_takes(args))
 	{
 		args.limb_bins = (u32) hist->bins.nbins + 2;
 		args.limb_bins &= ~1u;
@@ -674,13 +679,13 @@ plan_workspace(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 }
 
 static void
-plan_hot_places(const DeviceFacts &facts, HistArgs &args, int most)
+plan_hot_entries(const DeviceFacts &facts, HistArgs &args, int most)
 {
 	if (!args.locks)
 		return;
-	args.hot_places = most;
-	while (args.hot_places > HOT_LEAST && bytes_with_hot(args, HIST_THREADS) > facts.smem_per_block - SHARED_RESERVE)
-		args.hot_places /= 2;
+	args.hot_entries = most;
+	while (args.hot_entries > HOT_LEAST && bytes_with_hot(args, HIST_THREADS) > facts.smem_per_block - SHARED_RESERVE)
+		args.hot_entries /= 2;
 }
 
 /* Room for 1 << most copies of a slot's states; the states themselves are the first. */
@@ -694,9 +699,9 @@ plan_copies(HistArgs &args, int s, int most, int *log2, Workspace &ws)
 	args.extra[s].log2_most = most;
 }
 
-/* Copies of the states that late rows change under locks. */
+/* Copies of the states that out-of-window rows change under locks. */
 static void
-plan_late(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, Workspace &ws)
+plan_out_of_window(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, Workspace &ws)
 {
 	HistArgs   &args = plan.args;
 	HistDevice	dev = hist_device(facts, args);
@@ -708,7 +713,7 @@ plan_late(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, Work
 	if (!args.locks)
 		return;
 	for (int s = 0; s < args.nslots; s++)
-		if (late_locks(args.slot[s].op))
+		if (locks_out_of_window(args.slot[s].op))
 			bytes += gpuagg_monoids[args.slot[s].op].state_size;
 	most = hist_model_global(&dev, hist->bins.nbins, bytes, hist->nrows, 1, false).log2_most;
 	/* a block changes one of them */
@@ -716,10 +721,10 @@ plan_late(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, Work
 		most--;
 	if (most == 0)
 		return;
-	args.late_threads = (int64_t) blocks * HIST_THREADS;
+	args.out_of_window_threads = (int64_t) blocks * HIST_THREADS;
 	log2 = ws.take<int>(GPUAGG_MAX_SLOTS);
 	for (int s = 0; s < args.nslots; s++)
-		if (late_locks(args.slot[s].op))
+		if (locks_out_of_window(args.slot[s].op))
 			plan_copies(args, s, most, log2 + s, ws);
 }
 
@@ -747,8 +752,8 @@ launch_forms(HistPlan &plan, u32 *bytes, const DeviceFacts &facts, cudaStream_t 
 	if (plan.model.form == HIST_FORM_SHARED && args.limb == nullptr)
 		return hist_launch_narrow(args, facts, stream);
 	STATUS_TRY(hist_launch_prepare(args, facts, stream));
-	if (plan.model.form == HIST_FORM_LOOK)
-		return hist_launch_look(args, facts, stream);
+	if (plan.model.form == HIST_FORM_EXTREMES)
+		return hist_launch_extremes(args, facts, stream);
 	STATUS_TRY(hist_launch_init_copies(args, facts, stream));
 	if (plan.model.form == HIST_FORM_SHARED)
 		STATUS_TRY(hist_launch_shared(args, facts, stream));
@@ -779,8 +784,8 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 	if (plan.args.nslots > 0)
 	{
 		plan_workspace(hist, *facts, plan, ws, &bytes);
-		plan_hot_places(*facts, plan.args, plan.model.form == HIST_FORM_PARTITION ? HOT_LEAST : HOT_MOST);
-		plan_late(hist, *facts, plan, ws);
+		plan_hot_entries(*facts, plan.args, plan.model.form == HIST_FORM_PARTITION ? HOT_LEAST : HOT_MOST);
+		plan_out_of_window(hist, *facts, plan, ws);
 	}
 	if (plan.rest.nslots > 0)
 		plan_rest(plan, ws);

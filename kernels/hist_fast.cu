@@ -65,7 +65,7 @@ flush_hot(const HistArgs &args, const FastArgs &fast, HotBin<DIGITS> &hot, u64 *
 
 /* Carries of the digits that overflowed when d was added to old. */
 template <int DIGITS, int ITEMS> static __device__ __forceinline__ void
-add_carries(const HistArgs &args, const HistSlot &slot, const FastPlace &place, const u32 (&at)[ITEMS],
+add_carries(const HistArgs &args, const HistSlot &slot, const FastShared &place, const u32 (&at)[ITEMS],
 			const u32 (&d)[ITEMS][DIGITS], const u32 (&old)[ITEMS][DIGITS])
 {
 #pragma unroll
@@ -94,12 +94,12 @@ add_carries(const HistArgs &args, const HistSlot &slot, const FastPlace &place, 
 }
 
 template <int DIGITS, int ITEMS, bool PARTITIONED, typename T> static __device__ __forceinline__ void
-add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, const double *magic,
+add_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place, const double *magic,
 		  u32 limit, const u32 (&at)[ITEMS], const T (&v)[ITEMS], u32 in, u32 in_hot, HotBin<DIGITS> &hot)
 {
 	u32			d[ITEMS][DIGITS],
 				old[ITEMS][DIGITS];
-	u32			late = 0;
+	u32			out_of_window = 0;
 	bool		same = true;
 	auto		cut = [&](int j) {
 		double		r = (double) v[j];
@@ -111,19 +111,19 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, co
 			d[j][k] = fix_digit(r, magic[k]);
 		fits = fits && r == 0;
 		if (((in | in_hot) >> j & 1) && !fits)
-			late |= 1u << j;
+			out_of_window |= 1u << j;
 	};
 	auto		add = [&](int j) {
 #pragma unroll
 		for (int k = 0; k < DIGITS; k++)
 			old[j][k] = 0;
-		if (in & ~late & 1u << j)
+		if (in & ~out_of_window & 1u << j)
 		{
 #pragma unroll
 			for (int k = 0; k < DIGITS; k++)
 				old[j][k] = atomicAdd(place.words + k * place.plane + at[j], d[j][k]);
 		}
-		else if (in_hot & ~late & 1u << j)
+		else if (in_hot & ~out_of_window & 1u << j)
 		{
 #pragma unroll
 			for (int k = 0; k < DIGITS; k++)
@@ -150,7 +150,7 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, co
 			same = same && at[j] == at[0];
 		}
 		/* rows of one bin, as of sorted or hot keys, are one addition: four digits fit a word with ease */
-		if (same && late == 0 && in == (1u << ITEMS) - 1)
+		if (same && out_of_window == 0 && in == (1u << ITEMS) - 1)
 		{
 #pragma unroll
 			for (int j = 1; j < ITEMS; j++)
@@ -166,14 +166,14 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, co
 	if (digits_overflow(old, d))
 		add_carries<DIGITS, ITEMS>(args, args.slot[fast.slot], place, at, d, old);
 	/* floats that have no digits in the window go straight to their states; -0 is the identity */
-	if (__any_sync(~0u, late))
+	if (__any_sync(~0u, out_of_window))
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
 			u64			bits = __double_as_longlong((double) v[j]);
 
 			change_rows<CHANGE_SUMS>(args, fast.slot, place.bin_at(at[j]),
-									 (late >> j & 1) && bits != 1ULL << 63, bits, 0);
+									 (out_of_window >> j & 1) && bits != 1ULL << 63, bits, 0);
 		}
 	/* lanes that came apart here would stay so for the rest of the loop */
 	__syncwarp();
@@ -181,7 +181,7 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, co
 
 /* What leaves the first word of a sum. */
 static __device__ __forceinline__ void
-add_rest(const HistArgs &args, const HistSlot &slot, const FastPlace &place, u32 at, u32 rest)
+add_rest(const HistArgs &args, const HistSlot &slot, const FastShared &place, u32 at, u32 rest)
 {
 	if (rest && slot.spill)
 		add_carry(args.limb + (slot.limb + 1) * (size_t) args.limb_bins, place.bin_at(at),
@@ -192,7 +192,7 @@ add_rest(const HistArgs &args, const HistSlot &slot, const FastPlace &place, u32
 
 /* Narrow integers: one word, and seldom a carry. */
 template <int ITEMS> static __device__ __forceinline__ void
-add_integers(const HistArgs &args, const FastArgs &fast, const FastPlace &place, const u32 (&at)[ITEMS],
+add_integers(const HistArgs &args, const FastArgs &fast, const FastShared &place, const u32 (&at)[ITEMS],
 			 const int32_t (&v)[ITEMS], u32 in)
 {
 	const HistSlot &slot = args.slot[fast.slot];
@@ -229,9 +229,9 @@ add_integers(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 	__syncwarp();
 }
 
-/* 32-bit maxima; most rows only look. */
+/* 32-bit maxima; most rows only read. */
 template <int ITEMS> static __device__ __forceinline__ void
-add_maxima(const HistArgs &args, const FastArgs &fast, const FastPlace &place, const u32 (&at)[ITEMS],
+add_maxima(const HistArgs &args, const FastArgs &fast, const FastShared &place, const u32 (&at)[ITEMS],
 		   const int32_t (&v)[ITEMS], u32 in)
 {
 	u32			flip = args.slot[fast.slot].op == MONOID_MIN_I32 ? 0x7fffffffu : 0x80000000u;
@@ -252,7 +252,7 @@ add_maxima(const HistArgs &args, const FastArgs &fast, const FastPlace &place, c
 
 /* The same of 64 bits, by codes of values. */
 template <int ITEMS> static __device__ __forceinline__ void
-add_wide_maxima(const FastPlace &place, const u32 (&at)[ITEMS], const u64 (&code)[ITEMS], u32 in)
+add_wide_maxima(const FastShared &place, const u32 (&at)[ITEMS], const u64 (&code)[ITEMS], u32 in)
 {
 	u64		   *p = (u64 *) place.words;
 	u64			seen[ITEMS];
@@ -340,7 +340,7 @@ template <int KIND> struct FastTile
 
 /* Adds a tile whose bins are below place.nbins where `in` says so. */
 template <int KIND, bool PARTITIONED> static __device__ __forceinline__ void
-add_tile(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
+add_tile(const HistArgs &args, const FastArgs &fast, const FastShared &place,
 		 const double (&magic)[digits_of(KIND) + 1], u32 limit, const u32 (&at)[tile_items(KIND)],
 		 const FastTile<KIND> &tile, u32 in, u32 in_hot, HotBin<digits_of(KIND)> &hot)
 {
@@ -371,7 +371,7 @@ add_tile(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 /*
  * Rows [begin, end) into the block's bins; clears them first, while the first
  * rows are on their way.  THREADS of the block, or 0 if not known ahead.  Rows
- * of a hot bin are not added, but handed back.
+ * of a hot bin are not added, but summed up in `hot`.
  */
 template <int KIND, int THREADS, bool PARTITIONED> static __device__ __forceinline__ void
 add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32 nbins,
@@ -394,7 +394,7 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 	u32			outside = 0;
 	double		magic[DIGITS + 1];
 	u32			limit = 0;
-	FastPlace	place;
+	FastShared	place;
 	FastTile<KIND> next;
 
 	next.load(fast, narrow, values, with_values, begin, end, threads, origin - 1);
@@ -481,18 +481,18 @@ fast_partition_kernel(const __grid_constant__ HistArgs args, const __grid_consta
 
 	wait_for_predecessor();
 	let_successor_start();
-	nitems = args.counter[HIST_NITEMS];
+	nitems = args.part.counter[HIST_NITEMS];
 
 	for (;;)
 	{
 		__syncthreads();
 		if (threadIdx.x == 0)
-			next = atomicAdd(&args.counter[HIST_NEXT], 1);
+			next = atomicAdd(&args.part.counter[HIST_NEXT], 1);
 		__syncthreads();
 		if (next >= nitems)
 			return;
 
-		HistItem	item = args.item[next];
+		HistItem	item = args.part.item[next];
 		u32			bin0 = item.part * args.pass_bins;
 		u32			n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
 
@@ -519,8 +519,8 @@ hist_fast_partitioned(const HistArgs &args)
 	int			kind;
 
 	/* as if it were partitioned already */
-	moved.item = (const HistItem *) &moved;
-	moved.part_row = nullptr;
+	moved.part.item = (const HistItem *) &moved;
+	moved.part.row = nullptr;
 	return fast_shape(moved, fast, kind);
 }
 
@@ -533,12 +533,12 @@ launch_fast(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts
 	void	  (*kernel) (HistArgs, FastArgs) = fast_partition_kernel<KIND>;
 	size_t		bytes = (size_t) args.words * (args.pass_bins << args.log2_most) * sizeof(u32);
 	/* the system keeps 1 KB of each block */
-	int			blocks = args.item && 2 * (bytes + 1024 + STATIC_BYTES) <= facts.smem_per_sm ? 2 : 1;
+	int			blocks = args.part.item && 2 * (bytes + 1024 + STATIC_BYTES) <= facts.smem_per_sm ? 2 : 1;
 	cudaError_t err;
 
 	/* counts alone come here partitioned only */
 	if constexpr (KIND != FAST_NONE)
-		if (!args.item)
+		if (!args.part.item)
 			kernel = fast_kernel<KIND>;
 	err = allow_shared(kernel, facts);
 	if (err != cudaSuccess)

@@ -5,8 +5,8 @@
  *
  * M copies of the states, where the workspace has room for them: init (all but the first, which
  * are the states themselves) → accumulate, a block in the copy of its number → merge.  How many of
- * them are used is sampled (sample_race): few bins, or a hot one, ask for more.  Sums in shared
- * memory have them for rows that come late.
+ * them are used is sampled (sample_race): the fewer bins are in use, the more.  Sums in shared
+ * memory have them for out-of-window rows.
  */
 #include "hist_kernels.cuh"
 #include "hist_shared.cuh"

@@ -18,12 +18,9 @@
 
 struct NarrowArgs
 {
-	const int32_t *bin;
+	SimpleBins	bins;
 	const int32_t *value;		/* the same column where the bins are the values, too */
 	u32			nrows;
-	u32			min;			/* the value of bin 0 */
-	bool		skip_negative;	/* negative bins are no error */
-	u32			nbins;
 	int			passes;
 	u32			pass_bins;
 	u32			plane;			/* bins of all copies */
@@ -45,8 +42,8 @@ vectors_ahead()
 	return !SUM || SAME ? 4 : 2;
 }
 
-/* What a block looks at in every row. */
-struct NarrowPlace
+/* What a block needs for every row. */
+struct NarrowShared
 {
 	u32			origin;			/* the value of the pass's first bin */
 	u32			nbins;			/* of the pass */
@@ -64,7 +61,7 @@ struct NarrowPlace
 
 /* Carries of the rows whose sums overflowed: those with the top bit in `over`. */
 static __device__ __forceinline__ void
-add_carries(const NarrowArgs &args, const NarrowPlace &place, const u32 (&v)[4], const u32 (&addend)[4],
+add_carries(const NarrowArgs &args, const NarrowShared &place, const u32 (&v)[4], const u32 (&addend)[4],
 			const u32 (&over)[4])
 {
 	u32			next = place.sum + args.plane * (u32) sizeof(u32);
@@ -74,7 +71,7 @@ add_carries(const NarrowArgs &args, const NarrowPlace &place, const u32 (&v)[4],
 #pragma unroll
 		for (int j = 0; j < 4; j++)
 			if ((int) over[j] < 0)
-				add_carry((u64 *) args.sums, v[j] - args.min, (int) addend[j] < 0, (u64) 1 << 32);
+				add_carry((u64 *) args.sums, v[j] - args.bins.min, (int) addend[j] < 0, (u64) 1 << 32);
 	}
 	else
 #pragma unroll
@@ -85,7 +82,7 @@ add_carries(const NarrowArgs &args, const NarrowPlace &place, const u32 (&v)[4],
 
 /* Four rows. */
 template <bool SUM, bool COUNT> static __device__ __forceinline__ void
-add_four(const NarrowArgs &args, NarrowPlace &place, const int4 &bins, const int4 &values)
+add_four(const NarrowArgs &args, NarrowShared &place, const int4 &bins, const int4 &values)
 {
 	const u32	v[4] = {(u32) bins.x, (u32) bins.y, (u32) bins.z, (u32) bins.w};
 	const u32	w[4] = {(u32) values.x, (u32) values.y, (u32) values.z, (u32) values.w};
@@ -280,10 +277,10 @@ flush_sums(const NarrowArgs &args, const u32 *words, u32 n, u64 *states, u32 bin
 
 /* The vectors of a block's share. */
 template <bool SUM, bool COUNT, bool SAME> static __device__ __forceinline__ void
-add_vectors(const NarrowArgs &args, NarrowPlace &place, u32 *shared, u32 lead, u32 begin, u32 end)
+add_vectors(const NarrowArgs &args, NarrowShared &place, u32 *shared, u32 lead, u32 begin, u32 end)
 {
 	constexpr int AHEAD = vectors_ahead<SUM, SAME>();
-	const int4 *bins = (const int4 *) (args.bin + lead),
+	const int4 *bins = (const int4 *) (args.bins.column + lead),
 			   *values = (const int4 *) (args.value + lead);
 	int4		next[AHEAD],
 				next_value[AHEAD];
@@ -324,12 +321,12 @@ add_vectors(const NarrowArgs &args, NarrowPlace &place, u32 *shared, u32 lead, u
 
 /* A row left at either end of the columns, alone in its vector. */
 template <bool SUM, bool COUNT> static __device__ __forceinline__ void
-add_end(const NarrowArgs &args, NarrowPlace &place, u32 row)
+add_end(const NarrowArgs &args, NarrowShared &place, u32 row)
 {
 	/* bins that are none, and are not reported */
 	int			none = (int) (place.origin + place.nbins);
-	NarrowPlace alone = place;
-	int4		bin = {args.bin[row], none, none, none},
+	NarrowShared alone = place;
+	int4		bin = {args.bins.column[row], none, none, none},
 				value = {SUM ? args.value[row] : 0, 0, 0, 0};
 
 	alone.outside = 0;
@@ -342,7 +339,7 @@ template <bool SUM, bool COUNT, bool SAME> static __global__ void __launch_bound
 narrow_kernel(const __grid_constant__ NarrowArgs args)
 {
 	extern __shared__ __align__(16) u32 shared[];
-	u32			lead = min((u32) (-(uintptr_t) args.bin % 16 / 4), args.nrows),
+	u32			lead = min((u32) (-(uintptr_t) args.bins.column % 16 / 4), args.nrows),
 				vectors = (args.nrows - lead) / 4,
 				lines = (vectors + 7) / 8,
 				begin = (u32) ((u64) lines * blockIdx.x / gridDim.x) * 8,
@@ -353,13 +350,13 @@ narrow_kernel(const __grid_constant__ NarrowArgs args)
 	wait_for_predecessor();
 	for (int pass = 0; pass < args.passes; pass++)
 	{
-		NarrowPlace place = NarrowPlace();
+		NarrowShared place = NarrowShared();
 
 		place.bin0 = pass * args.pass_bins;
-		place.origin = args.min + place.bin0;
-		place.nbins = min(args.pass_bins, args.nbins - place.bin0);
-		place.bias = args.skip_negative ? 0x80000000u : 0;
-		place.most = pass == 0 ? args.nbins - 1 + place.bias : ~0u;
+		place.origin = args.bins.min + place.bin0;
+		place.nbins = min(args.pass_bins, args.bins.n - place.bin0);
+		place.bias = args.bins.skip_negative ? 0x80000000u : 0;
+		place.most = pass == 0 ? args.bins.n - 1 + place.bias : ~0u;
 		place.watch = pass == 0 ? place.nbins - 1 : ~0u;
 		place.scale = (u32) sizeof(u32) << args.log2_copies;
 		place.count = shared_address(shared + args.count_word * args.plane + copy) - place.origin * place.scale;
@@ -395,7 +392,7 @@ narrow_shape(const HistArgs &args, NarrowArgs &narrow)
 	if (args.nslots > 2 || !hist_simple_bins(b))
 		return false;
 	narrow = NarrowArgs();
-	narrow.bin = (const int32_t *) b.column[0].values;
+	narrow.bins = simple_bins(b);
 	for (int s = 0; s < args.nslots; s++)
 	{
 		const HistSlot &slot = args.slot[s];
@@ -415,13 +412,10 @@ narrow_shape(const HistArgs &args, NarrowArgs &narrow)
 		narrow.spill = slot.spill;
 		narrow.value = (const int32_t *) slot.x.values;
 		/* vectors of both columns */
-		if (((uintptr_t) narrow.value ^ (uintptr_t) narrow.bin) % 16)
+		if (((uintptr_t) narrow.value ^ (uintptr_t) narrow.bins.column) % 16)
 			return false;
 	}
 	narrow.nrows = args.nrows;
-	narrow.skip_negative = b.kind == GPUAGG_BIN_INDEX;
-	narrow.min = narrow.skip_negative ? 0 : (u32) (int32_t) b.min[0];
-	narrow.nbins = (u32) b.nbins;
 	narrow.passes = args.passes;
 	narrow.pass_bins = args.pass_bins;
 	narrow.plane = args.pass_bins << args.log2_copies;
@@ -443,7 +437,7 @@ template <bool SUM, bool COUNT> static cudaError_t
 launch_narrow(NarrowArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
 	/* of a count alone the same kernel */
-	void	  (*kernel) (NarrowArgs) = args.value != args.bin ? narrow_kernel<SUM, COUNT, !SUM>
+	void	  (*kernel) (NarrowArgs) = args.value != args.bins.column ? narrow_kernel<SUM, COUNT, !SUM>
 		: narrow_kernel<SUM, COUNT, true>;
 	size_t		bytes = (size_t) args.words * args.plane * sizeof(u32);
 	int			blocks = facts.sms;
@@ -452,7 +446,7 @@ launch_narrow(NarrowArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 	if (err != cudaSuccess)
 		return err;
 	/* if all pairs run at once */
-	args.paired = args.nbins >= LEAST_PAIRED_BINS && args.log2_copies == 0 && facts.pairs >= facts.sms / 2;
+	args.paired = args.bins.n >= LEAST_PAIRED_BINS && args.log2_copies == 0 && facts.pairs >= facts.sms / 2;
 	if (args.paired)
 		blocks &= ~1;
 	return launch_clusters(kernel, args.paired ? 2 : 1, blocks, THREADS, bytes, facts, stream, args);

@@ -156,7 +156,7 @@ carry_digit(const HistArgs &args, const HistSlot &slot, u32 at, u32 plane, u32 b
 {
 	extern __shared__ __align__(16) u32 shared[];
 
-	/* an overflow may have left the word that tells of rows at zero */
+	/* an overflow may have left the word that says whether there are rows at zero */
 	if (w == 1)
 		leave_negative_zero(slot, bin);
 	for (; w < slot.words; w++)
@@ -474,7 +474,7 @@ flush_split(const HistArgs &args, const u32 *shared, u32 bin0, u32 n, int split,
 	__threadfence();
 	__syncthreads();
 	if (threadIdx.x == 0)
-		*last = atomicAdd(&args.split_done[split], 1) + 1 == args.split_items[split];
+		*last = atomicAdd(&args.part.split_done[split], 1) + 1 == args.part.split_items[split];
 	__syncthreads();
 	if (!*last)
 		return;

@@ -230,7 +230,7 @@ leave_negative_zero(const HistSlot &slot, u32 bin)
 }
 
 /*
- * A float sum of at least one row that is not -0 into its state.  Late rows may have
+ * A float sum of at least one row that is not -0 into its state.  Out-of-window rows may have
  * changed that in the L2 cache, so states are read there.
  */
 static __device__ __forceinline__ void

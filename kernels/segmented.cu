@@ -86,12 +86,12 @@ choose_chunks(const GpuaggSegments *g, const SegmentedInstance *instance, int bl
 	return GPUAGG_CUDA_OK;
 }
 
-/* Four launches instead of two, and the wait for the look, are not worth it below. */
+/* Four launches instead of two, and the wait for the sample, are not worth it below. */
 int64_t		seg_even_least = (int64_t) 1 << 27;
 
-/* A look at the lengths of evenly spaced stretches of segments, for the even form. */
-static __global__ void __launch_bounds__(SEG_LOOK_THREADS)
-segmented_look(SegmentedArgs a)
+/* Samples the lengths of evenly spaced stretches of segments, for the even form. */
+static __global__ void __launch_bounds__(SEG_SAMPLE_THREADS)
+segmented_sample(SegmentedArgs a)
 {
 	const SegEven &even = a.even;
 	bool		found = false;
@@ -99,27 +99,27 @@ segmented_look(SegmentedArgs a)
 	/* in this order: segmented_even_blocks reads what was written before this */
 	wait_for_predecessor();
 	let_successor_start();
-	for (int64_t s = (blockIdx.x * SEG_LOOK_THREADS + threadIdx.x) * even.stretch; s < a.nsegments;
-		 s += SEG_LOOK_BLOCKS * SEG_LOOK_THREADS * even.stretch)
+	for (int64_t s = (blockIdx.x * SEG_SAMPLE_THREADS + threadIdx.x) * even.stretch; s < a.nsegments;
+		 s += SEG_SAMPLE_BLOCKS * SEG_SAMPLE_THREADS * even.stretch)
 		found |= a.offsets[a.nsegments - s > even.stretch ? s + even.stretch : a.nsegments] - a.offsets[s] > even.most;
 	found = __syncthreads_or(found);
 	if (threadIdx.x < SEG_SEEN_COPIES)
 	{
 		even.seen[threadIdx.x * SEG_SEEN_STRIDE + blockIdx.x] = found;
 		if (blockIdx.x == 0)
-			even.seen[threadIdx.x * SEG_SEEN_STRIDE + SEG_LOOK_BLOCKS] = 0;
+			even.seen[threadIdx.x * SEG_SEEN_STRIDE + SEG_SAMPLE_BLOCKS] = 0;
 		if (blockIdx.x == 0 && threadIdx.x == 0)
 			even.seen[SEG_TAKEN_AT] = 0;
 	}
 }
 
 static GpuaggCudaStatus
-look(const SegmentedArgs *args, cudaStream_t stream)
+sample_lengths(const SegmentedArgs *args, cudaStream_t stream)
 {
 	const DeviceFacts *facts;
 
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	CUDA_TRY(launch_early(segmented_look, SEG_LOOK_BLOCKS, SEG_LOOK_THREADS, 0, *facts, stream, *args));
+	CUDA_TRY(launch_early(segmented_sample, SEG_SAMPLE_BLOCKS, SEG_SAMPLE_THREADS, 0, *facts, stream, *args));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -228,7 +228,7 @@ choose_even(const GpuaggSegments *g, const SegmentedInstance *instance, int64_t 
 	else
 		return GPUAGG_CUDA_OK;
 	even->early = (unsigned) facts->sms * 6;
-	even->stretch = (g->nsegments + SEG_LOOK_MOST - 1) / SEG_LOOK_MOST;
+	even->stretch = (g->nsegments + SEG_SAMPLE_MOST - 1) / SEG_SAMPLE_MOST;
 	even->most = (g->nvalues / g->nsegments + 1) * even->stretch;
 	even->most += even->most / 8 + 64;
 	/* what does not keep a block, or a warp, busy for long */
@@ -288,6 +288,6 @@ gpuagg_cuda_segmented_reduce(const GpuaggSegments *g, MonoidId op, GpuaggValueTy
 	if (small)
 		return instance->run_small(&args, small_lanes_log2(mean), stream);
 	if (even)
-		STATUS_TRY(look(&args, stream));
+		STATUS_TRY(sample_lengths(&args, stream));
 	return instance->run(&args, stream);
 }

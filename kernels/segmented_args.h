@@ -27,17 +27,17 @@ typedef enum SegEvenForm
 /* Elements of a vector by their size. */
 #define SEG_EVEN_VECTOR(size) ((size) >= 16 ? 1 : (size) == 8 ? 2 : 4)
 
-/* Blocks and threads of segmented_look, and the stretches of segments that they look at. */
-#define SEG_LOOK_BLOCKS 8
-#define SEG_LOOK_THREADS 1024
-#define SEG_LOOK_MOST (2 * SEG_LOOK_BLOCKS * SEG_LOOK_THREADS)
+/* Blocks and threads of segmented_sample, and the stretches of segments that they sample. */
+#define SEG_SAMPLE_BLOCKS 8
+#define SEG_SAMPLE_THREADS 1024
+#define SEG_SAMPLE_MOST (2 * SEG_SAMPLE_BLOCKS * SEG_SAMPLE_THREADS)
 
 /*
  * What was seen: a word for each of those blocks and one for errors, not zero
  * if the load-balanced form must do the work; so that not all read the same
  * words, there are copies, words apart.
  */
-#define SEG_SEEN_WORDS (SEG_LOOK_BLOCKS + 1)
+#define SEG_SEEN_WORDS (SEG_SAMPLE_BLOCKS + 1)
 #define SEG_SEEN_COPIES 32
 #define SEG_SEEN_STRIDE 32
 
@@ -57,10 +57,10 @@ struct SegEven
 	int			rounds;			/* lone: chunks of an item; windows of a warp; segments of a group */
 	int			lanes_log2;		/* threads of a group, 2 to 5 */
 	int			capacity;		/* bytes of a window in shared memory */
-	unsigned	early;			/* of a launch of whole blocks, those that fetch before the look has ended */
+	unsigned	early;			/* of a launch of whole blocks, those that fetch before the sample has ended */
 	int			each;			/* blocks of a segment */
 	void	   *pieces;			/* their states, if there are several */
-	int64_t		stretch;		/* segments that are looked at together, */
+	int64_t		stretch;		/* segments of a stretch, */
 	int64_t		most;			/* and the elements allowed in them */
 };
 

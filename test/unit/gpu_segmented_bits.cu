@@ -177,7 +177,7 @@ check_bits(const char *name, MonoidId op, GpuaggValueType type, State (*identity
 	{
 		DeviceArray<State> d_states(nseg, 1);
 		DeviceArray<uint32_t> d_errors(std::vector<uint32_t>(1, 0));
-		SegRan		ran = reduce_and_look(&segments, op, type, d_values, d_states, d_errors);
+		SegRan		ran = reduce_and_read_note(&segments, op, type, d_values, d_states, d_errors);
 		std::vector<State> states = d_states.take();
 
 		if (run == 0)

@@ -233,7 +233,7 @@ check_extremes(const char *name, MonoidId op, GpuaggValueType type, State (*iden
 	DeviceArray<State> d_states(nseg);
 	DeviceArray<uint32_t> d_errors(std::vector<uint32_t>(1, 0));
 	GpuaggSegments segments = {g.offsets.back(), nseg, form.few_by_chunks ? d_count.get() : nullptr, d_offsets};
-	SegRan		ran = reduce_and_look(&segments, op, type, d_values, d_states, d_errors);
+	SegRan		ran = reduce_and_read_note(&segments, op, type, d_values, d_states, d_errors);
 	std::vector<State> states = d_states.take();
 
 	CHECK(errors == 0 || form.errors, "%s, %s: the CPU's error bits are %u", name, g.name, errors);

@@ -30,7 +30,7 @@ check_form(const FormCase &c, uint64_t seed)
 	DeviceArray<int64_t> d_offsets(g.offsets);
 	DeviceArray<int64_t> d_states(nseg);
 	GpuaggSegments segments = {g.offsets.back(), nseg, nullptr, d_offsets};
-	SegRan		ran = reduce_and_look(&segments, MONOID_SUM_I64, GPUAGG_VALUE_NATIVE, d_values, d_states, nullptr);
+	SegRan		ran = reduce_and_read_note(&segments, MONOID_SUM_I64, GPUAGG_VALUE_NATIVE, d_values, d_states, nullptr);
 	std::vector<int64_t> states = d_states.take();
 
 	CHECK(ran.form == c.wanted, "%s: %s, not %s", g.name, seg_form_names[ran.form], seg_form_names[c.wanted]);
@@ -115,7 +115,7 @@ GPU_TEST(segmented_form_again)
 		DeviceArray<double> d_states(nseg);
 		DeviceArray<uint32_t> d_errors(std::vector<uint32_t>(1, 0));
 		GpuaggSegments segments = {g.offsets.back(), nseg, nullptr, d_offsets};
-		SegRan		ran = reduce_and_look(&segments, MONOID_SUM_F64, GPUAGG_VALUE_NATIVE, d_values, d_states, d_errors);
+		SegRan		ran = reduce_and_read_note(&segments, MONOID_SUM_F64, GPUAGG_VALUE_NATIVE, d_values, d_states, d_errors);
 		std::vector<double> states = d_states.take();
 
 		CHECK(ran.form == SEG_FORM_AGAIN, "%s: %s", g.name, seg_form_names[ran.form]);
@@ -216,7 +216,7 @@ check_huge_sums(const int16_t *values, const Geometry &g, SegForm wanted)
 	DeviceArray<int64_t> d_offsets(g.offsets);
 	DeviceArray<int64_t> d_states(nseg);
 	GpuaggSegments segments = {g.offsets.back(), nseg, nullptr, d_offsets};
-	SegRan		ran = reduce_and_look(&segments, MONOID_SUM_I64, GPUAGG_VALUE_I16, values, d_states, nullptr);
+	SegRan		ran = reduce_and_read_note(&segments, MONOID_SUM_I64, GPUAGG_VALUE_I16, values, d_states, nullptr);
 	std::vector<int64_t> states = d_states.take();
 	HugeSums	sums;
 

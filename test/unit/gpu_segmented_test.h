@@ -319,9 +319,9 @@ seg_read_note(const DeviceArray<char> &workspace, size_t without, SegRan *ran)
 		CUDA_MUST(cudaMemcpy(&note[c * SEG_SEEN_STRIDE], workspace.get() + at + c * SEG_SEEN_STRIDE * 4,
 							 SEG_SEEN_WORDS * 4, cudaMemcpyDeviceToHost));
 	CUDA_MUST(cudaMemcpy(&note[SEG_TAKEN_AT], workspace.get() + at + SEG_TAKEN_AT * 4, 4, cudaMemcpyDeviceToHost));
-	for (int w = 0; w < SEG_LOOK_BLOCKS; w++)
+	for (int w = 0; w < SEG_SAMPLE_BLOCKS; w++)
 		uneven = uneven || note[w] != 0;
-	ran->form = uneven ? SEG_FORM_UNEVEN : note[SEG_LOOK_BLOCKS] ? SEG_FORM_AGAIN : SEG_FORM_EVEN;
+	ran->form = uneven ? SEG_FORM_UNEVEN : note[SEG_SAMPLE_BLOCKS] ? SEG_FORM_AGAIN : SEG_FORM_EVEN;
 	for (int c = 0; c < SEG_SEEN_COPIES; c++)
 		for (int w = 0; w < SEG_SEEN_WORDS; w++)
 			if (note[c * SEG_SEEN_STRIDE + w] > 1 || note[c * SEG_SEEN_STRIDE + w] != note[w])
@@ -332,8 +332,8 @@ seg_read_note(const DeviceArray<char> &workspace, size_t without, SegRan *ran)
 
 /* Reduces, and says which form did the work. */
 static inline SegRan
-reduce_and_look(const GpuaggSegments *segments, MonoidId op, GpuaggValueType type, const void *values, void *states,
-				uint32_t *errors)
+reduce_and_read_note(const GpuaggSegments *segments, MonoidId op, GpuaggValueType type, const void *values,
+					 void *states, uint32_t *errors)
 {
 	SegRan		ran = {SEG_FORM_SMALL, false, false};
 	size_t		bytes = seg_workspace(segments, op, type, true);
