@@ -44,7 +44,7 @@
 #include "operators/monoid.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 4
+#define GPUAGG_PROTOCOL_VERSION 5
 
 /*
  * Relative to the data directory, which is the working directory of both sides.

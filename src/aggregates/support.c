@@ -26,7 +26,6 @@ gpuagg_planner_support(PG_FUNCTION_ARGS)
 /* The C types of monoid_list.h's inputs, in SQL. */
 #define SQL_int8_t "boolean"
 #define SQL_int32_t "integer"
-#define SQL_uint32_t "integer"
 #define SQL_int64_t "bigint"
 #define SQL_gpuagg_i128 "numeric"
 #define SQL_float "real"

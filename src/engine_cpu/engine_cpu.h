@@ -26,7 +26,6 @@ typedef enum InputKind
 {
 	INPUT_int8_t,
 	INPUT_int32_t,
-	INPUT_uint32_t,
 	INPUT_int64_t,
 	INPUT_float,
 	INPUT_double,

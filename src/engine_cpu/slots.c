@@ -122,9 +122,6 @@ convert_column(const Column *col, InputKind kind, const uint32 *rows, int n, voi
 		case INPUT_int32_t:
 			CONVERT_COLUMNS(COLUMN_INTEGERS, int32);
 			break;
-		case INPUT_uint32_t:
-			CONVERT_COLUMNS(COLUMN_INTEGERS, uint32);
-			break;
 		case INPUT_int64_t:
 			CONVERT_COLUMNS(COLUMN_INTEGERS, int64);
 			switch (col->type)
@@ -161,8 +158,6 @@ column_has_kind(ColumnType type, InputKind kind)
 			return type == COLUMN_I8;
 		case INPUT_int32_t:
 			return type == COLUMN_I32;
-		case INPUT_uint32_t:
-			return type == COLUMN_U32 || type == COLUMN_I32;
 		case INPUT_int64_t:
 			return type == COLUMN_I64;
 		case INPUT_float:

@@ -176,7 +176,6 @@ safe_magnitude(MonoidId monoid)
 			return ldexp(1, DBL_MAX_EXP - 1 - 40);
 		case MONOID_ACCUM_F64:
 		case MONOID_REGR_F64:
-		case MONOID_MOMENTS_F64:
 			return ldexp(1, DBL_MAX_EXP / 2 - 2 - 40);
 		default:
 			return 0;

@@ -96,14 +96,6 @@ typedef struct gpuagg_regr
 				sxy;
 } gpuagg_regr;
 
-/* Sums about a pivot that the caller subtracted from each input. */
-typedef struct gpuagg_moments
-{
-	int64_t		n;
-	double		s,
-				ss;
-} gpuagg_moments;
-
 /* An order-preserving key code and a payload code; see argmax below. */
 typedef struct gpuagg_kv
 {
@@ -485,32 +477,6 @@ regr_f64_error(gpuagg_regr a, gpuagg_regr b, gpuagg_regr r)
 	return MONOID_ERR_NONE;
 }
 
-GPUAGG_HD gpuagg_moments
-moments_f64_identity(void)
-{
-	gpuagg_moments r = {0, 0, 0};
-
-	return r;
-}
-
-GPUAGG_HD gpuagg_moments
-moments_f64_lift(double x)
-{
-	gpuagg_moments r = {1, x, x * x};
-
-	return r;
-}
-
-GPUAGG_HD gpuagg_moments
-moments_f64_combine(gpuagg_moments a, gpuagg_moments b)
-{
-	gpuagg_moments r = {a.n + b.n, a.s + b.s, a.ss + b.ss};
-
-	return r;
-}
-MONOID_PLAIN_STEP(moments_f64, double, gpuagg_moments)
-MONOID_NO_ERROR(moments_f64, gpuagg_moments)
-
 /* ---- extremes --------------------------------------------------------- */
 
 MONOID_SIMPLE(min_i32, int32_t, int32_t, INT32_MAX, x, a < b ? a : b)
@@ -602,10 +568,6 @@ product_f64_error(double a, double b, double r)
 	return MONOID_ERR_NONE;
 }
 
-#define GPUAGG_U24_MAX 0xFFFFFFu
-MONOID_SIMPLE(satadd_u24, uint32_t, uint32_t, 0,
-			  x > GPUAGG_U24_MAX ? GPUAGG_U24_MAX : x,
-			  a + b > GPUAGG_U24_MAX ? GPUAGG_U24_MAX : a + b)
 MONOID_SIMPLE(hll_max, int32_t, int32_t, 0, x, a > b ? a : b)
 
 #include "operators/monoid_ordered.h"

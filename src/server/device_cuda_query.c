@@ -191,7 +191,6 @@ update(Query *query, Pass *pass, GpuaggHist *hist, const int32_t *bins, int64_t 
 	hist->bins.column[0].type = GPUAGG_VALUE_I32;
 	hist->bins.nbins = nbins;
 	hist->nrows = batch->nrows;
-	hist->first_row = query->rows;
 	hist->status = (GpuaggHistStatus *) query->status.at + pass->call++;
 	if (pass->sizing)
 	{
