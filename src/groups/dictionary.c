@@ -17,7 +17,7 @@
 #include "common/compat.h"
 #include "groups/dictionary.h"
 
-#define FIRST_VALUES 200
+#define FIRST_VALUES 128
 #define NULL_VALUE_HASH 0x9e3779b9
 
 /* How values are hashed and compared. */
@@ -30,13 +30,10 @@ typedef enum ValueClass
 
 typedef struct DictEntry
 {
-	Datum		value;
 	uint32		hash;
 	uint32		code:31;
 	uint32		status:1;		/* of simplehash.h */
 } DictEntry;
-
-typedef struct value_hash value_hash;
 
 struct Dictionary
 {
@@ -55,7 +52,7 @@ struct Dictionary
 	int			n;
 	int			capacity;
 	Datum	   *values;			/* [code] */
-	value_hash *entries;		/* by value, but for NULL */
+	struct value_hash *entries; /* by value, but for NULL */
 	int32		null_code;
 	size_t		value_bytes;
 	Datum	   *detoasted;		/* [row] of a batch */
@@ -133,10 +130,8 @@ hash_value(Dictionary *dict, ValueClass class, Datum value, Datum *detoasted)
 
 /* Both are as hash_value leaves them. */
 static inline bool
-equal_values(Dictionary *dict, Datum a, Datum b)
+equal_values(Dictionary *dict, ValueClass class, Datum a, Datum b)
 {
-	ValueClass	class = dict->class;
-
 	if (class != VALUES_BY_FUNCTION)
 	{
 		const char *va = DatumGetPointer(a);
@@ -149,19 +144,37 @@ equal_values(Dictionary *dict, Datum a, Datum b)
 	return DatumGetBool(FunctionCall2Coll(&dict->eqfn, dict->collation, a, b));
 }
 
-/* As dictionary_lookup hashed the value before it was kept. */
+/* The value of a code as dictionary_lookup hashed it before it was kept. */
 static uint32
-kept_hash(Dictionary *dict, Datum value)
+code_hash(Dictionary *dict, uint32 code)
 {
-	return hash_value(dict, dict->class, value, &value);
+	Datum		detoasted;
+
+	return hash_value(dict, dict->class, dict->values[code], &detoasted);
 }
 
+/* A value that is looked up. */
+typedef struct Sought
+{
+	Dictionary *dict;
+	ValueClass	class;
+	Datum		value;
+} Sought;
+
+static inline bool
+equals_sought(const Sought *sought, uint32 code)
+{
+	return equal_values(sought->dict, sought->class, sought->dict->values[code], sought->value);
+}
+
+/* The keys are codes, but lookups are for the value that private_data points to. */
 #define SH_PREFIX value
 #define SH_ELEMENT_TYPE DictEntry
-#define SH_KEY_TYPE Datum
-#define SH_KEY value
-#define SH_HASH_KEY(entries, key) kept_hash((entries)->private_data, key)
-#define SH_EQUAL(entries, a, b) equal_values((entries)->private_data, a, b)
+#define SH_KEY_TYPE uint32
+#define SH_KEY code
+#define SH_HASH_KEY(entries, code) code_hash(((Sought *) (entries)->private_data)->dict, code)
+#define SH_EQUAL(entries, code, key) equals_sought((entries)->private_data, code)
+#define SH_FILLFACTOR 0.5
 #define SH_STORE_HASH
 #define SH_GET_HASH(entries, entry) (entry)->hash
 #define SH_SCOPE static inline pg_attribute_unused()
@@ -224,7 +237,7 @@ dictionary_equal(Dictionary *dict, Datum a, Datum b)
 		a = PointerGetDatum(PG_DETOAST_DATUM_PACKED(a));
 		b = PointerGetDatum(PG_DETOAST_DATUM_PACKED(b));
 	}
-	equal = equal_values(dict, a, b);
+	equal = equal_values(dict, dict->class, a, b);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(dict->temp_cxt);
 	return equal;
@@ -267,7 +280,7 @@ dictionary_met_variant(const Dictionary *dict)
 
 /* ---- codes -------------------------------------------------------------- */
 
-/* The next code, for a value (or NULL) that has none yet, and which is kept. */
+/* The next code, for a value (or NULL) that has none yet. */
 static int32
 add_code(Dictionary *dict, Datum value, bool isnull)
 {
@@ -300,26 +313,59 @@ room(const Dictionary *dict, int64 max_codes, size_t max_bytes)
 		(dict->n < Min(max_codes, PG_INT32_MAX) && dictionary_memory(dict) < max_bytes);
 }
 
-/* The code of a value, which gets a new one if it has none and there is room. */
-static inline int32
-find_value(Dictionary *dict, Datum value, uint32 hash, int64 max_codes, size_t max_bytes)
+/* A code for the value sought, which has none, if there is room. */
+static pg_noinline int32
+add_value(Sought sought, uint32 hash, int64 max_codes, size_t max_bytes)
 {
-	DictEntry  *entry = value_lookup_hash(dict->entries, value, hash);
+	Dictionary *dict = sought.dict;
 	bool		found;
 	int32		code;
 
-	if (likely(entry))
-	{
-		if (unlikely(dict->watches) && !same_image(dict, entry->value, value))
-			dict->variant = true;
-		return entry->code;
-	}
 	if (!room(dict, max_codes, max_bytes))
 		return NO_CODE;
-	code = add_code(dict, value, false);
-	entry = value_insert_hash(dict->entries, dict->values[code], hash, &found);
-	entry->code = code;
+	code = add_code(dict, sought.value, false);
+	dict->entries->private_data = &sought;
+	value_insert_hash(dict->entries, code, hash, &found);
 	return code;
+}
+
+/*
+ * The codes of rows that hash_rows has hashed.  What lookups need is in local
+ * variables, so that it stays in registers.
+ */
+static inline void
+find_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows, int64 max_codes,
+		  size_t max_bytes, int32 *codes, const uint32 *hashes)
+{
+	Sought		sought = {dict, class};
+	value_hash	entries = *dict->entries;
+
+	entries.private_data = &sought;
+	for (int i = 0; i < nrows; i++)
+	{
+		DictEntry  *entry;
+
+		if (unlikely(column_is_null(col, i)))
+		{
+			if (dict->null_code == NO_CODE && room(dict, max_codes, max_bytes))
+				dict->null_code = add_code(dict, (Datum) 0, true);
+			codes[i] = dict->null_code;
+			continue;
+		}
+		sought.value = dict->detoasted[i];
+		entry = value_lookup_hash(&entries, 0, hashes[i]);
+		if (likely(entry))
+		{
+			codes[i] = entry->code;
+			if (class != VALUES_TEXT && unlikely(dict->watches) &&
+				!same_image(dict, dict->values[entry->code], sought.value))
+				dict->variant = true;
+			continue;
+		}
+		codes[i] = add_value(sought, hashes[i], max_codes, max_bytes);
+		entries.data = dict->entries->data;
+		entries.sizemask = dict->entries->sizemask;
+	}
 }
 
 /* Fills detoasted and hashes.  A constant class decides once what is inlined. */
@@ -369,21 +415,14 @@ dictionary_lookup(Dictionary *dict, const Column *col, int nrows, int64 max_code
 	MemoryContext old;
 
 	if (!dict->entries)
-		dict->entries = value_create(dict->cxt, FIRST_VALUES, dict);
+		dict->entries = value_create(dict->cxt, FIRST_VALUES, NULL);
 	dict->variant = false;
 	hash_column(dict, col, nrows, hashes);
 	old = MemoryContextSwitchTo(dict->temp_cxt);
-	for (int i = 0; i < nrows; i++)
-	{
-		if (unlikely(column_is_null(col, i)))
-		{
-			if (dict->null_code == NO_CODE && room(dict, max_codes, max_bytes))
-				dict->null_code = add_code(dict, (Datum) 0, true);
-			codes[i] = dict->null_code;
-		}
-		else
-			codes[i] = find_value(dict, dict->detoasted[i], hashes[i], max_codes, max_bytes);
-	}
+	if (dict->class == VALUES_TEXT)
+		find_rows(dict, VALUES_TEXT, col, nrows, max_codes, max_bytes, codes, hashes);
+	else
+		find_rows(dict, dict->class, col, nrows, max_codes, max_bytes, codes, hashes);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(dict->temp_cxt);
 }
@@ -404,7 +443,7 @@ dictionary_hash(Dictionary *dict, int32 code)
 	if (code == dict->null_code)
 		return NULL_VALUE_HASH;
 	old = MemoryContextSwitchTo(dict->temp_cxt);
-	hash = kept_hash(dict, dict->values[code]);
+	hash = code_hash(dict, code);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(dict->temp_cxt);
 	return hash;
