@@ -36,6 +36,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "engine_cpu/merge.h"
 #include "engine_cuda/client.h"
 #include "engine_cuda/query.h"
 #include "engine_cuda/spool.h"
@@ -744,8 +745,7 @@ merge_fallback(CudaEngine *cuda)
 	while (next_device_groups(cuda, &groups))
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (cuda_merge_groups(merger, &groups) != ENGINE_OK)
-			return fail(cuda, merger->failure);
+		cpu_merge_groups(merger, &groups);
 	}
 	if (cuda->base.failure[0] != '\0')
 		return ENGINE_FAILED;

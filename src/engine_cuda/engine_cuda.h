@@ -17,9 +17,6 @@ extern const EngineOps engine_cuda_ops;
 /* May the GPU run this, with the server ready?  If not, `reason` is for EXPLAIN. */
 extern bool engine_cuda_usable(const AggSpec *spec, char *reason, size_t reason_size);
 
-/* Combines groups from the GPU with those of a CPU engine; in engine_cuda_merge.c. */
-extern EngineStatus cuda_merge_groups(Engine *cpu, const GroupBatch *groups);
-
 /* Costs, in the planner's units; defined in engine_choice.c. */
 extern double gpuagg_gpu_startup_cost;
 extern double gpuagg_gpu_column_cost;

@@ -25,6 +25,7 @@
 #include "common/compat.h"
 #include "feed/ordered.h"
 #include "groups/row_store.h"
+#include "groups/record.h"
 #include "groups/spill.h"
 
 /* Files of a partition set: their buffers take an eighth of the memory. */
@@ -45,7 +46,7 @@ typedef struct OrderedFeed
 	MemoryContext cxt;
 	RowStore   *store;
 	bool		loaded;			/* the inner feed has been read */
-	int64		next;			/* row of the sorted store to hand out */
+	int64		next;			/* row of the sorted store that is due */
 
 	int			level;			/* of the rows being loaded */
 	PartitionSet *out;
@@ -72,7 +73,7 @@ partition_batch(OrderedFeed *feed, const Batch *batch)
 
 	for (int i = 0; i < batch->nrows; i++)
 	{
-		spill_encode_row(&feed->record, feed->spec, batch, i);
+		row_record_write(&feed->record, feed->spec, batch, i);
 		partition_write_row(feed->out, hashes[i], &feed->record);
 	}
 }
@@ -131,7 +132,7 @@ tuplesort_batch(OrderedFeed *feed, const Batch *batch)
 		memset(slot->tts_isnull, 0, (ncodes + 1) * sizeof(bool));
 		for (int c = 0; c < ncodes; c++)
 			slot->tts_values[c] = Int64GetDatum((int64) (codes[c][i] ^ UINT64CONST(1) << 63));
-		spill_encode_row(&feed->record, feed->spec, batch, i);
+		row_record_write(&feed->record, feed->spec, batch, i);
 		slot->tts_values[ncodes] = PointerGetDatum(cstring_to_text_with_len(feed->record.data,
 																			feed->record.len));
 		ExecStoreVirtualTuple(slot);
