@@ -220,18 +220,20 @@ static void
 pair_codes(SlotWork *work, const Batch *batch, const int *cols, const uint32 *rows, int n)
 {
 	const int64 *keys = dense_input(work, batch, cols[0], INPUT_int64_t);
-	ColumnType	type = batch->cols[cols[1]].type;
 	const void *values = batch->cols[cols[1]].values;
 	gpuagg_kv  *out = work->input;
 
-	if (type == COLUMN_F32)
-		PAIR_CODES(float, gpuagg_f64_code)
-	else if (type == COLUMN_F64)
-		PAIR_CODES(double, gpuagg_f64_code)
-	else
+	switch (batch->cols[cols[1]].type)
 	{
-		values = dense_input(work, batch, cols[1], INPUT_int64_t);
-		PAIR_CODES(int64, (int64))
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			PAIR_CODES(value_t, gpuagg_f64_code) \
+			break;
+		COLUMN_FLOATS(X)
+#undef X
+		default:
+			values = dense_input(work, batch, cols[1], INPUT_int64_t);
+			PAIR_CODES(int64, (int64))
 	}
 }
 

@@ -206,19 +206,17 @@ has_negative_zero(const Column *in, int from, int n)
 {
 	bool		any = false;
 
-	if (in->type == COLUMN_F32)
+	switch (in->type)
 	{
-		const uint32 *v = (const uint32 *) in->values + from;
-
-		for (int i = 0; i < n; i++)
-			any |= v[i] == 0x80000000u;
-	}
-	else if (in->type == COLUMN_F64)
-	{
-		const uint64 *v = (const uint64 *) in->values + from;
-
-		for (int i = 0; i < n; i++)
-			any |= v[i] == UINT64CONST(0x8000000000000000);
+#define X(NAME, value_t, bits_t, ...) \
+		case COLUMN_##NAME: \
+			for (int i = 0; i < n; i++) \
+				any |= ((const bits_t *) in->values)[from + i] == (bits_t) 1 << (sizeof(bits_t) * 8 - 1); \
+			break;
+		COLUMN_FLOATS(X)
+#undef X
+		default:
+			break;
 	}
 	return any;
 }
@@ -282,16 +280,19 @@ static void
 fill_codes(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
 {
 	int64	   *out = (int64 *) (buffer + col->values) + rows;
-	bool		keys = col->travel == TRAVEL_KEY_CODES;
+	double		zero = col->travel == TRAVEL_KEY_CODES ? 0.0 : -0.0;	/* only 0.0 changes -0 */
 
-	if (in->type == COLUMN_F32 && keys)
-		CODES_OF(float, x + 0.0);
-	else if (in->type == COLUMN_F32)
-		CODES_OF(float, x);
-	else if (keys)
-		CODES_OF(double, x + 0.0);
-	else
-		CODES_OF(double, x);
+	switch (in->type)
+	{
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			CODES_OF(value_t, x + zero); \
+			break;
+		COLUMN_FLOATS(X)
+#undef X
+		default:
+			elog(ERROR, "unexpected column type %d", (int) in->type);
+	}
 	fill_validity(col, buffer, rows, in, from, n);
 }
 

@@ -140,10 +140,17 @@ read_values(const CudaColumn *col, const char *values, WireType type, int n, Col
 			break;
 		case TRAVEL_KEY_CODES:
 		case TRAVEL_VALUE_CODES:
-			if (out->type == COLUMN_F32)
-				CONVERT(float, int64, gpuagg_code_f64(x));
-			else
-				CONVERT(double, int64, gpuagg_code_f64(x));
+			switch (out->type)
+			{
+#define X(NAME, value_t, ...) \
+				case COLUMN_##NAME: \
+					CONVERT(value_t, int64, gpuagg_code_f64(x)); \
+					break;
+				COLUMN_FLOATS(X)
+#undef X
+				default:
+					elog(ERROR, "unexpected column type %d", (int) out->type);
+			}
 			break;
 		case TRAVEL_FILTER:
 			memcpy(out->values, values, n);

@@ -161,8 +161,7 @@ build_key(GpuAggState *state, AggSpec *spec, int k)
 	key->eqfunc = plan->key_eq[k];
 	key->hashfunc = plan->key_hash[k];
 	key->collation = plan->key_collation[k];
-	if ((col.type == COLUMN_F32 && key->eqfunc == F_FLOAT4EQ) ||
-		(col.type == COLUMN_F64 && key->eqfunc == F_FLOAT8EQ))
+	if (column_is_float(col.type) && (key->eqfunc == F_FLOAT4EQ || key->eqfunc == F_FLOAT8EQ))
 		key->kind = KEY_FLOAT;
 	else if (column_is_integer(col.type) && compares_bits(key->eqfunc))
 		key->kind = KEY_RAW;

@@ -13,9 +13,9 @@
  *	name_error(a, b, r)	error bits (MonoidError) raised by r = combine(a, b)
  *						or, for steps, with b = lift(x)
  *
- * States are plain data: copying bytes copies the value, in the server, over
- * the wire and on the device alike.  Nothing here knows PostgreSQL or CUDA's
- * run-time; errors are bits, which the caller turns into reports.
+ * States are plain data and may be copied as bytes, between processes and to the
+ * device.  Nothing here depends on PostgreSQL or CUDA's run time; errors are bits,
+ * which the caller reports.
  *
  * Floating point: compile with contraction off (gcc -ffp-contract=off, nvcc
  * -fmad=false), so that both compilers round as core does.
@@ -35,8 +35,8 @@
 #endif
 
 /*
- * On the host 128-bit values lie where palloc puts them, as core's int128: a
- * multiple of 8.  Layouts are the same either way.
+ * On the host 128-bit values are aligned as palloc aligns them, to a multiple of 8,
+ * like core's int128.  Layouts are the same on both.
  */
 #ifdef __CUDACC__
 typedef __int128 gpuagg_i128;
@@ -163,7 +163,7 @@ typedef enum MonoidId
 	MONOID_COUNT_OF_IDS
 } MonoidId;
 
-/* What the list says of a monoid, for code that handles all of them. */
+/* A row of the list as data. */
 typedef struct MonoidInfo
 {
 	const char *name;
@@ -500,8 +500,8 @@ MONOID_SIMPLE(min_f64, double, double, NAN, x, gpuagg_f64_lt(a, b) ? a : b)
 MONOID_SIMPLE(max_f64, double, double, -INFINITY, x, gpuagg_f64_gt(a, b) ? a : b)
 
 /*
- * Arg max and min.  "No input" is a key no real input has on the losing side
- * together with the largest value code, so that any real input wins or ties.
+ * Arg max and min.  The identity has the key that loses against all others, and the
+ * largest value code, so that any input wins or ties.
  */
 GPUAGG_HD gpuagg_kv
 argmax_identity(void)
