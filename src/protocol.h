@@ -258,7 +258,7 @@ typedef struct WireFinished
 	uint64_t	ngroups;
 	uint32_t	errors;			/* MonoidError bits */
 	uint32_t	changes;		/* of strategy */
-	uint32_t	retries;		/* table or state growth that ran rows again */
+	uint32_t	retries;		/* times that a table was replaced by one with room for more or longer keys */
 	uint32_t	pad;
 	uint64_t	bytes_in;
 	uint64_t	memory_peak;	/* device memory of the query */

@@ -69,7 +69,7 @@ $(UNIT_DIR)/device_test $(UNIT_DIR)/session_test: $(UNIT_DIR)/%: test/unit/%.c $
 # Programs of test/fuzz.sh; the server is the one with the stand-in, under sanitizers.
 FUZZ_CFLAGS = $(filter-out -Werror,$(UNIT_CFLAGS)) -Ikernels
 FUZZ_SERVER = $(filter-out src/server/device_cuda%,$(wildcard src/server/*.c)) test/unit/standin_device.c src/operators/monoid.c
-FUZZ_HEADERS = $(wildcard src/*.h src/*/*.h test/unit/*.h)
+FUZZ_HEADERS = $(wildcard src/*.h src/*/*.h test/unit/*.h test/fuzz/*.h)
 
 .PHONY: fuzz-programs
 fuzz-programs: build/fuzz/gpuagg-server build/fuzz/attack build/fuzz/proxy

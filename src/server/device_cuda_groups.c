@@ -373,7 +373,8 @@ make_room(Query *query, int64_t capacity, int64_t least, HashTable *hash, GroupS
 
 	if (least > most)
 		return device_say(error, DEVICE_UNSUPPORTED, "too many bins for one histogram");
-	capacity = capacity < least ? least : capacity > most ? most : capacity;
+	capacity = capacity > most ? most : capacity;
+	capacity = capacity < least ? least : capacity;
 	while ((status = make_both(query, capacity, hash, states, error)) == DEVICE_NO_MEMORY &&
 		   capacity > least)
 		capacity = capacity - least < LEAST_GROWTH ? least : least + (capacity - least) / 2;

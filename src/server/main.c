@@ -73,40 +73,49 @@ read_options(int argc, char **argv)
 
 /* ---- an earlier server of this cluster ---- */
 
+/* The first line of a file, without its end; false if there is none. */
+static bool
+read_line(const char *path, char *line, size_t size)
+{
+	FILE	   *f = fopen(path, "r");
+	bool		ok;
+
+	if (f == NULL)
+		return false;
+	ok = fgets(line, size, f) != NULL;
+	fclose(f);
+	if (ok)
+		line[strcspn(line, "\n")] = '\0';
+	return ok;
+}
+
 /* Is it a process of this program, in this data directory, that has not exited yet? */
 static bool
 still_runs(int pid)
 {
 	char		path[64];
-	char		line[64] = "";
-	char		own[32] = "";
+	char		line[64];
+	char		own[32];
 	const char *name;
 	const char *end;
 	struct stat here,
 				there;
-	FILE	   *f;
 
-	/* another directory: of another cluster; a process that is exiting has none any more */
+	/* in another directory: of another cluster; a process that is exiting has none any more */
 	snprintf(path, sizeof(path), "/proc/%d/cwd", pid);
 	if (stat(".", &here) == 0 && stat(path, &there) == 0 &&
 		(here.st_dev != there.st_dev || here.st_ino != there.st_ino))
 		return false;
-	if ((f = fopen("/proc/self/comm", "r")) == NULL)
-		return false;
-	if (fgets(own, sizeof(own), f))
-		own[strcspn(own, "\n")] = '\0';
-	fclose(f);
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if ((f = fopen(path, "r")) == NULL)
+	if (!read_line("/proc/self/comm", own, sizeof(own)) || !read_line(path, line, sizeof(line)))
 		return false;
-	if (fgets(line, sizeof(line), f) == NULL)
-		line[0] = '\0';
-	fclose(f);
+
 	/* "1234 (gpuagg-server) S ..."; a zombie holds nothing */
 	name = strchr(line, '(');
 	end = strrchr(line, ')');
-	return name && end && end > name && (size_t) (end - name - 1) == strlen(own) &&
-		strncmp(name + 1, own, end - name - 1) == 0 && end[1] == ' ' &&
+	if (name == NULL || end == NULL || end < name || strlen(end) < 3)
+		return false;
+	return (size_t) (end - name - 1) == strlen(own) && strncmp(name + 1, own, strlen(own)) == 0 &&
 		end[2] != 'Z' && end[2] != 'X';
 }
 
@@ -119,16 +128,13 @@ static void
 await_predecessor(const char *socket)
 {
 	char		path[128];
+	char		line[32];
 	int			pid = 0;
 	FILE	   *f;
 
 	snprintf(path, sizeof(path), "%s.pid", socket);
-	if ((f = fopen(path, "r")) != NULL)
-	{
-		if (fscanf(f, "%d", &pid) != 1)
-			pid = 0;
-		fclose(f);
-	}
+	if (read_line(path, line, sizeof(line)))
+		pid = atoi(line);
 	for (int ms = 0; pid > 0 && pid != getpid() && still_runs(pid); ms += 20)
 	{
 		if (ms >= PREDECESSOR_MS)
