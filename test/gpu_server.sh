@@ -364,7 +364,7 @@ part_postmaster() {
 	pid=$(head -1 "$(sql -c 'SHOW data_directory')/postmaster.pid")
 	since=$(date +%s%N)
 	kill -9 "$pid"
-	# whoever inherits the dead may take its time to bury them
+	# an ended process stays as a zombie until its new parent reaps it
 	while ps -C gpuagg-server -o stat= | grep -qv Z && (($(date +%s%N) - since < 5000000000)); do
 		sleep 0.005
 	done

@@ -1,4 +1,4 @@
-# A backend that dies amid a custom scan harms nobody and leaves nothing.
+# A backend that ends in the middle of a custom scan leaves nothing behind, and other sessions go on.
 use strict;
 use warnings;
 use GpuaggNode;

@@ -111,7 +111,7 @@ like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; SET gpuagg.gpu_st
 	like($err, qr/value out of range: overflow/, 'errors of rows that were spilled are raised');
 }
 
-# The server dies while idle and in the middle of a query.
+# The server is killed, idle and in the middle of a query.
 foreach my $signal ('KILL', 'SEGV', 'ABRT')
 {
 	my $pid = $node->server_pid;

@@ -1,4 +1,4 @@
-# A GPU server, a device or a peer that does not answer holds up nobody for long.
+# No session waits long for a GPU server, a device or a peer that does not answer.
 use strict;
 use warnings;
 use File::Spec;

@@ -201,7 +201,7 @@ is($node->safe_psql('postgres', "CREATE FUNCTION total() RETURNS text LANGUAGE p
 		$node->psql('postgres', "SET client_min_messages = 'debug1'; $query", stdout => \$out, stderr => \$err);
 		is($out, $answer, 'more connections than sessions: answered by the CPU engine');
 		like($err, qr/engine "cuda" failed: too many sessions at the GPU server/, '... and said so');
-		# those who never greet are shown the door
+		# connections that send no greeting are closed
 		my $left = 1;
 		foreach (1 .. 200)
 		{

@@ -81,7 +81,7 @@ my $once = 'SELECT gpu_sum(CASE WHEN i = 7 THEN 1e300 ELSE r END), gpu_count(*) 
 like($node->safe_psql('postgres', "$gpu $explain $once"), qr/Engine: cuda.*Rows on CPU: \d+/s, 'and with volatile functions');
 is($node->safe_psql('postgres', "$gpu $once"), '1e+300|100000', '... with an answer');
 
-# Products overflow in one order and not in another; nobody could start over.
+# Products overflow in one order and not in another; no plan of theirs could start over.
 my $product = 'SELECT gpu_product(CASE i % 2 WHEN 0 THEN 1.01 ELSE 1 / 1.01 END::float8) FROM f';
 $plan = $node->safe_psql('postgres', "$parallel $explain $product");
 like($plan, qr/Engine: cpu \(cuda failed: whether a product overflows/, 'a parallel product runs on the CPU');

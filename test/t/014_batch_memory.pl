@@ -16,9 +16,9 @@ my $node = GpuaggNode->start_new('main', conf => <<CONF);
 work_mem = '1MB'
 gpuagg.engine = 'cpu'
 CONF
-# 200 values of 1 MB, which a batch would hold together
+# 120 values of 512 kB, which a batch would hold together: more than twice the margin
 $node->safe_psql('postgres', <<SQL);
-CREATE TABLE wide AS SELECT repeat(md5((i % 50)::text), 32768) AS k, i % 7 AS g FROM generate_series(1, 200) i;
+CREATE TABLE wide AS SELECT repeat(md5((i % 50)::text), 16384) AS k, i % 7 AS g FROM generate_series(1, 120) i;
 ANALYZE wide;
 SQL
 

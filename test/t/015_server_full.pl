@@ -131,7 +131,7 @@ is($node->device('memory_used'), 0, '... without memory left behind');
 	$node->provoke(undef);
 }
 
-# A query of which a batch was reduced in part is of no use to anybody, and harms nobody else.
+# A query of which a batch was reduced in part fails, and no other query with it.
 {
 	my ($out, $err);
 	my $rows = "SELECT count(*), sum(c) FROM (SELECT k, gpu_count(*) AS c FROM rows GROUP BY k) g";
