@@ -728,7 +728,7 @@ seg_close_block(const SegmentedArgs &a, const SegShared<Op, InT> *warps)
 }
 
 template <class Op, class InT>
-__global__ void __launch_bounds__(SegShape<Op, InT>::warps * 32)
+__global__ void __launch_bounds__((SegShape<Op, InT>::warps * 32), (SegShape<Op, InT>::least_blocks))
 segmented_tiles(SegmentedArgs a)
 {
 	typedef SegShape<Op, InT> Shape;

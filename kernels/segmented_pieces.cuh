@@ -60,6 +60,8 @@ struct SegShape
 	static constexpr int tiny_most = stage_at / stride * items;
 	/* bytes of marks of a row */
 	static constexpr int mark_row = items < 4 ? 4 : items;
+	/* small elements and states: shared memory has room for nine blocks, so registers should, too; 0: no bound */
+	static constexpr int least_blocks = Op::commutative && state_size <= 16 && in_size <= 16 ? 9 : 0;
 	/* weight of a segment's end against an element: what a tile full of ends takes longer */
 	static constexpr int weight = in_size <= 8 ? 16 : in_size == 16 ? 8 : 4;
 	static_assert((items & (items - 1)) == 0 && items <= 32, "a row's marks are a word");

@@ -56,10 +56,8 @@ GPU_TEST(hist_bins_range)
 			fill_column(keys[c], r, types[(c + ncols) % 4], n, EXTREME, c != 1);
 			for (size_t i = 0; i < n; i++)
 			{
-				int64_t		v = (int64_t) r.below(11) - 5;
-
-				memcpy(&keys[c].bytes[i * size_of(keys[c].type)], &v, size_of(keys[c].type));
-				keys[c].in[i].lo = v;
+				keys[c].in[i].lo = (uint64_t) ((int64_t) r.below(11) - 5);
+				memcpy(&keys[c].bytes[i * size_of(keys[c].type)], &keys[c].in[i], size_of(keys[c].type));
 			}
 			keys[c].upload(size_of(keys[c].type));
 			bins.column[c] = keys[c].get();
@@ -171,7 +169,7 @@ void
 HistKeys::put(int c, size_t i, int64_t v)
 {
 	column[c].in[i].lo = (uint64_t) v;
-	memcpy(&column[c].bytes[i * size_of(column[c].type)], &v, size_of(column[c].type));
+	memcpy(&column[c].bytes[i * size_of(column[c].type)], &column[c].in[i], size_of(column[c].type));
 }
 
 /* A column that is full, to the device. */

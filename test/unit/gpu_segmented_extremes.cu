@@ -38,16 +38,6 @@ static void extreme(Random &r, const Extreme &, int16_t *x) { extreme_integer(r,
 static void extreme(Random &r, const Extreme &, int32_t *x) { extreme_integer(r, x); }
 static void extreme(Random &r, const Extreme &, int64_t *x) { extreme_integer(r, x); }
 
-/* Saturating sums: often far from the limit, so that it is not all that is seen. */
-static void
-extreme(Random &r, const Extreme &e, uint32_t *x)
-{
-	const uint32_t values[] = {0, 1, GPUAGG_U24_MAX, GPUAGG_U24_MAX - 1, GPUAGG_U24_MAX + 1, UINT32_MAX};
-
-	*x = e.segment % 3 == 0 ? values[r.below(6)] : e.segment % 3 == 1 ? (uint32_t) r.below(3) :
-		(uint32_t) r.below(1 << 20);
-}
-
 /* Ties, among them of keys that no value had, or of none but the identity's. */
 static void
 extreme(Random &r, const Extreme &e, gpuagg_kv *x)
