@@ -24,6 +24,8 @@
 
 /* Rows of a batch of fallback aggregates until the size of their states is known. */
 #define FALLBACK_ROWS 64
+/* More rows than a batch has, a multiple of 64. */
+#define MAX_SLICE (1 << 20)
 
 /* Memory of a file that is being written. */
 #define FILE_BYTES BLCKSZ
@@ -174,8 +176,8 @@ static void
 spill_row(CpuEngine *engine, const Batch *batch, int i)
 {
 	row_record_write(&engine->record, engine->spec, batch, i);
-	partition_write_row(cpu_partitions(engine), group_keys_spill_hash(&engine->table->keys, batch, i),
-						&engine->record);
+	partition_write_row(cpu_partitions(engine),
+						group_keys_spill_hash(&engine->table->keys, batch, i), &engine->record);
 }
 
 bool
@@ -233,8 +235,8 @@ spill_table(CpuEngine *engine)
 static void
 change_to_sort(CpuEngine *engine)
 {
-	if (engine->env.forced != STRATEGY_AUTO || engine->level > 0 || engine->table->keys.nwords == 0 ||
-		!fallbacks_spillable(engine->spec))
+	if (engine->env.forced != STRATEGY_AUTO || engine->level > 0 ||
+		engine->table->keys.nwords == 0 || !fallbacks_spillable(engine->spec))
 		return;
 	spill_table(engine);
 	engine->strategy = STRATEGY_SORT;
@@ -304,18 +306,27 @@ absorb_slice(CpuEngine *engine, const Batch *batch)
 		change_to_sort(engine);
 }
 
-/* Rows that may become groups before the states of fallback aggregates are measured again. */
+/*
+ * Rows that may become groups before the states of fallback aggregates are
+ * measured again, which takes time for each state with a memory context.
+ */
 static int
 fallback_rows(const CpuEngine *engine)
 {
 	const GroupTable *table = engine->table;
-	double		fallbacks = fallbacks_memory(engine->fallbacks);
-	double		left = engine->env.mem_limit - fallbacks - group_table_memory(table);
+	double		fallbacks,
+				left,
+				rows;
 
+	/* no row becomes a group any more */
+	if (table->frozen)
+		return MAX_SLICE;
+	fallbacks = fallbacks_memory(engine->fallbacks);
+	left = engine->env.mem_limit - fallbacks - group_table_memory(table);
 	if (table->ngroups == 0 || left <= 0)
 		return FALLBACK_ROWS;
-	return (int) Max(Min(left / 4 / (fallbacks / table->ngroups + table->row_size), 1 << 20), FALLBACK_ROWS)
-		/ 64 * 64;
+	rows = left / 4 / (fallbacks / table->ngroups + table->row_size);
+	return (int) Max(Min(rows, MAX_SLICE), FALLBACK_ROWS) / 64 * 64;
 }
 
 void
@@ -363,7 +374,7 @@ segment_rows(const CpuEngine *engine)
 
 	/* one group more is carried over from the rows before */
 	rows = Min(rows, NO_GROUP / table->row_cells - 1);
-	return Min(Max(rows, 64), 1 << 20) / 64 * 64;
+	return Min(Max(rows, 64), MAX_SLICE) / 64 * 64;
 }
 
 void

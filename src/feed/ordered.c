@@ -5,9 +5,9 @@
  * For aggregates with an ORDER BY over types that have 64-bit codes.  Rows are
  * kept in a row store and sorted there.  Beyond the memory limit they are
  * written to the files of a partition set by the hash of their keys, so that
- * each partition holds whole groups and is sorted by itself.  A partition that
+ * each partition holds whole groups and is sorted separately.  A partition that
  * is too large is partitioned again, and at the last level, or without keys,
- * sorted by PostgreSQL's tuplesort on the codes.
+ * sorted by core's tuplesort on the codes.
  *
  * Memory: a context below the one the feed was opened in; files belong to the
  * resource owner.
@@ -45,7 +45,7 @@ typedef struct OrderedFeed
 	int			batch_rows;
 	MemoryContext cxt;
 	RowStore   *store;
-	bool		loaded;			/* the inner feed has been read */
+	bool		loaded;			/* the inner feed has been read to its end */
 	int64		next;			/* row of the sorted store that is due */
 
 	int			level;			/* of the rows being loaded */
@@ -154,7 +154,6 @@ next_tuplesorted(OrderedFeed *feed)
 		bool		isnull;
 		Datum		row = slot_getattr(feed->sorted, att, &isnull);
 
-		/* the record is copied only if its varlena header is short */
 		row_reader_add(reader, VARDATA_ANY(DatumGetPointer(row)));
 	}
 	if (reader->batch.nrows > 0)
@@ -166,7 +165,10 @@ next_tuplesorted(OrderedFeed *feed)
 
 /* ---- loading ------------------------------------------------------------ */
 
-/* The rows of the store go where those to come will: partitions or a tuplesort. */
+/*
+ * The store exceeds the memory: its rows, and all that follow in this load, go to
+ * partitions or a tuplesort.
+ */
 static void
 overflow(OrderedFeed *feed)
 {
@@ -188,7 +190,7 @@ overflow(OrderedFeed *feed)
 		else
 			partition_batch(feed, batch);
 	}
-	/* codes of keys in the dictionary are already in the tuplesort */
+	/* the codes of Datum keys stay, as rows in the tuplesort have them */
 	row_store_clear_rows(feed->store);
 }
 
@@ -209,7 +211,7 @@ load_batch(OrderedFeed *feed, const Batch *batch)
 	}
 }
 
-/* All rows of this load are in: sort them. */
+/* Sorts the rows of this load, which is complete. */
 static void
 finish_load(OrderedFeed *feed)
 {
@@ -238,7 +240,7 @@ load_partition(OrderedFeed *feed)
 	return true;
 }
 
-/* Loads the inner feed, which runs in the caller's context: its scans begin there. */
+/* Loads the inner feed, which runs in the caller's context, where its scans may begin. */
 static void
 load_inner(OrderedFeed *feed)
 {
