@@ -13,7 +13,7 @@
 #	isolation	test/specs/*.spec
 #	server		the regression tests, and differential ones, through the GPU server with a
 #				stand-in for the GPU (test/gpu_server.sh)
-#	tap			test/t/*.pl
+#	tap			test/t/*.pl; TAP=name runs only that one
 #	fuzz		mutated messages to the GPU server and to backends (test/fuzz.sh), FUZZ_SECONDS each
 #				(default 5) from FUZZ_SEED on (default 1)
 #	diff		the differential test, DIFF_QUERIES queries (default 2000), and half as
