@@ -85,6 +85,74 @@ decode_small(const uint8_t *digits, int ndigits, int shift, int negative, int *f
 	return negative ? -(int64_t) q : (int64_t) q;
 }
 
+typedef struct DecodeHeader
+{
+	int			negative;
+	int			dscale;
+	int			weight;			/* of the first digit */
+	const uint8_t *digits;
+	int			ndigits;
+} DecodeHeader;
+
+/* Returns 0 for NaN and infinities. */
+GPUAGG_HD int
+decode_header(const uint8_t *data, int len, DecodeHeader *h)
+{
+	unsigned	header;
+
+	if (len < 2)
+		return 0;
+	header = decode_u16(data);
+	if ((header & 0xC000) == 0xC000)
+		return 0;
+	if (header & 0x8000)
+	{
+		h->negative = (header & 0x2000) != 0;
+		h->dscale = (header & 0x1F80) >> 7;
+		h->weight = (header & 0x0040) ? (int) (header & 0x003F) - 0x40 : (int) (header & 0x003F);
+		h->digits = data + 2;
+		h->ndigits = (len - 2) / 2;
+	}
+	else
+	{
+		if (len < 4)
+			return 0;
+		h->negative = (header & 0x4000) != 0;
+		h->dscale = header & 0x3FFF;
+		h->weight = (int16_t) decode_u16(data + 2);
+		h->digits = data + 4;
+		h->ndigits = (len - 4) / 2;
+	}
+	return 1;
+}
+
+/* value times 10^shift, shift >= -3, in *out; 0 if that has digits behind the point. */
+GPUAGG_HD int
+decode_shift(gpuagg_u128 value, int shift, gpuagg_u128 *out)
+{
+	if (shift < 0)
+	{
+		/* constant divisors: no division instruction in the common case */
+		if (value >> 64 == 0)
+		{
+			uint64_t	v = (uint64_t) value;
+
+			*out = shift == -2 ? v / 100 : shift == -1 ? v / 10 : v / 1000;
+		}
+		else
+			*out = value / decode_pow10(-shift);
+		return *out * decode_pow10(-shift) == value;
+	}
+	*out = value;
+	if (shift > 0)
+	{
+		*out *= decode_pow10(shift > 18 ? 18 : shift);
+		if (shift > 18)
+			*out *= decode_pow10(shift - 18);
+	}
+	return 1;
+}
+
 /*
  * Sets *out to the value times 10^scale and returns 1.  Returns 0 for a value that
  * it cannot represent: NaN, an infinity, one of more than DECODE_NUMERIC_DIGITS
@@ -93,98 +161,49 @@ decode_small(const uint8_t *digits, int ndigits, int shift, int negative, int *f
 GPUAGG_HD int
 decode_numeric(const uint8_t *data, int len, int scale, gpuagg_i128 *out)
 {
-	unsigned	header;
-	int			negative,
-				dscale,
-				weight,
-				ndigits,
-				shift,
+	DecodeHeader h;
+	int			shift,
 				fits;
 	gpuagg_u128 value;
 
-	if (len < 2)
+	if (!decode_header(data, len, &h) || h.dscale != scale)
 		return 0;
-	header = decode_u16(data);
-	if ((header & 0xC000) == 0xC000)
-		return 0;				/* NaN or infinity */
-	if (header & 0x8000)
-	{
-		negative = (header & 0x2000) != 0;
-		dscale = (header & 0x1F80) >> 7;
-		weight = (header & 0x0040) ? (int) (header & 0x003F) - 0x40 : (int) (header & 0x003F);
-		data += 2;
-		len -= 2;
-	}
-	else
-	{
-		if (len < 4)
-			return 0;
-		negative = (header & 0x4000) != 0;
-		dscale = header & 0x3FFF;
-		weight = (int16_t) decode_u16(data + 2);
-		data += 4;
-		len -= 4;
-	}
-	ndigits = len / 2;
-	if (dscale != scale)
-		return 0;
-	if (ndigits == 0)
+	if (h.ndigits == 0)
 	{
 		*out = 0;
 		return 1;
 	}
 
 	/* decimal digits of the result; the first base-10000 digit may have four */
-	if ((weight + 1) * 4 + scale > DECODE_NUMERIC_DIGITS)
+	if ((h.weight + 1) * 4 + scale > DECODE_NUMERIC_DIGITS)
 		return 0;
 	/* zeros to append to the digits; never below -3, as dscale covers them all */
-	shift = (weight + 1 - ndigits) * 4 + scale;
+	shift = (h.weight + 1 - h.ndigits) * 4 + scale;
 	if (shift < -3)
 		return 0;
 
-	if (ndigits <= 3 && shift <= 6)
+	if (h.ndigits <= 3 && shift <= 6)
 	{
-		*out = decode_small(data, ndigits, shift, negative, &fits);
+		*out = decode_small(h.digits, h.ndigits, shift, h.negative, &fits);
 		return fits;
 	}
-	if (ndigits <= 4)
+	if (h.ndigits <= 4)
 	{
 		uint64_t	small = 0;
 
-		for (int i = 0; i < ndigits; i++)
-			small = small * 10000 + decode_u16(data + 2 * i);
+		for (int i = 0; i < h.ndigits; i++)
+			small = small * 10000 + decode_u16(h.digits + 2 * i);
 		value = small;
 	}
 	else
 	{
 		value = 0;
-		for (int i = 0; i < ndigits; i++)
-			value = value * 10000 + decode_u16(data + 2 * i);
+		for (int i = 0; i < h.ndigits; i++)
+			value = value * 10000 + decode_u16(h.digits + 2 * i);
 	}
-	if (shift < 0)
-	{
-		gpuagg_u128 divided;
-
-		/* constant divisors: no division instruction in the common case */
-		if (value >> 64 == 0)
-		{
-			uint64_t	v = (uint64_t) value;
-
-			divided = shift == -2 ? v / 100 : shift == -1 ? v / 10 : v / 1000;
-		}
-		else
-			divided = value / decode_pow10(-shift);
-		if (divided * decode_pow10(-shift) != value)
-			return 0;			/* digits beyond the display scale */
-		value = divided;
-	}
-	else if (shift > 0)
-	{
-		value *= decode_pow10(shift > 18 ? 18 : shift);
-		if (shift > 18)
-			value *= decode_pow10(shift - 18);
-	}
-	*out = negative ? -(gpuagg_i128) value : (gpuagg_i128) value;
+	if (!decode_shift(value, shift, &value))
+		return 0;
+	*out = h.negative ? -(gpuagg_i128) value : (gpuagg_i128) value;
 	return 1;
 }
 
