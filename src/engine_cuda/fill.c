@@ -164,7 +164,7 @@ static bool
 narrow_decimals(int64 *out, const Column *in, int from, int n)
 {
 	const int128 *v = (const int128 *) in->values + from;
-	int64		lost = 0;		/* not 0: a high half is not the low one's sign */
+	int64		lost = 0;	/* not 0: some high half is not the sign of the low one */
 
 	if (in->validity == NULL)
 		for (int i = 0; i < n; i++)

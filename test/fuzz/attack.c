@@ -520,7 +520,8 @@ behave_well(void)
 	q.slots[1] = (WireSlot) {.monoid = MONOID_SUM_I64,.col = {1, -1},.filter = -1,.width = 1};
 	q.slots[2] = (WireSlot) {.monoid = MONOID_MIN_I64,.col = {1, -1},.filter = -1,.width = 1};
 	memcpy(body, &hello, sizeof(hello));
-	right = c.sock >= 0 && request(&c, MESSAGE_HELLO, sizeof(hello), MESSAGE_WELCOME, &welcome, sizeof(welcome)) && c.arena;
+	right = c.sock >= 0 &&
+		request(&c, MESSAGE_HELLO, sizeof(hello), MESSAGE_WELCOME, &welcome, sizeof(welcome)) && c.arena;
 	memcpy(body, &q, sizeof(q));
 	right = right && request(&c, MESSAGE_OPEN, sizeof(q), MESSAGE_OPENED, NULL, 0);
 	for (int pass = 0; pass < 2 && right; pass++)

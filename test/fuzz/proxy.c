@@ -284,7 +284,8 @@ spoil_plainly(Link *l)
 static bool
 spoil(Link *l)
 {
-	static const uint64_t values[] = {0, 1, 63, 64, 255, 65535, INT32_MAX, UINT32_MAX, INT64_MAX, UINT64_MAX, WIRE_BUFFER_BYTES};
+	static const uint64_t values[] = {0, 1, 63, 64, 255, 65535, INT32_MAX, UINT32_MAX, INT64_MAX, UINT64_MAX,
+	WIRE_BUFFER_BYTES};
 	int			fds[3];
 	bool		ok;
 
@@ -299,7 +300,8 @@ spoil(Link *l)
 			l->arena[below(l, 1 << 16)] = draw(l);
 	for (int i = 0; i < 3; i++)
 		fds[i] = l->fd >= 0 ? dup(l->fd) : below(l, 10) == 0 ? unfit_arena(l) : -1;
-	ok = send_fds(l->client, &l->header, sizeof(l->header), fds, fds[0] < 0 ? 0 : fds[1] < 0 || fds[2] < 0 ? 1 : below(l, 3) + 1) &&
+	ok = send_fds(l->client, &l->header, sizeof(l->header), fds,
+				  fds[0] < 0 ? 0 : fds[1] < 0 || fds[2] < 0 ? 1 : below(l, 3) + 1) &&
 		send_all(l->client, l->body, l->header.length);
 	for (int i = 0; i < 3; i++)
 		if (fds[i] >= 0)

@@ -304,7 +304,8 @@ check_counts_and_sums(const Run *run, const char *what)
 		memcpy(state, at + run->c->q.key_bytes, sizeof(state));
 		CHECK(key == expected[g].key && state[0] == expected[g].count && state[1] == expected[g].sum,
 			  "%s: group %d: key %llx count %d sum %d, expected %llx %d %d", what, g, (unsigned long long) key,
-			  (int) state[0], (int) state[1], (unsigned long long) expected[g].key, (int) expected[g].count, (int) expected[g].sum);
+			  (int) state[0], (int) state[1], (unsigned long long) expected[g].key, (int) expected[g].count,
+			  (int) expected[g].sum);
 	}
 	free(expected);
 }
