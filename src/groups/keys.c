@@ -520,7 +520,7 @@ group_keys_store(GroupKeys *keys, char *row, const Batch *batch, int i)
 			words[key->word] |= (uint64) (uint32) keys->codes[k][i] << key->shift;
 			if (key->shown >= 0 && !column_is_null(col, i))
 				words[key->shown] = shown_value(keys, k, keys->codes[k][i],
-												  ((Datum *) col->values)[i]);
+												((Datum *) col->values)[i]);
 			continue;
 		}
 		if (column_is_null(col, i))
@@ -587,7 +587,7 @@ group_keys_carry(GroupKeys *keys, char *row)
 	keys->spare_cxt = emitted;
 }
 
-/* A key's bits, as it was shown, or the Datum kept for it; not for dictionary codes. */
+/* The bits of a key's value in the first row, or the Datum kept for it; not for dictionary codes. */
 static uint64
 key_bits(const GroupKeys *keys, const char *row, int key, bool *isnull)
 {
@@ -651,19 +651,11 @@ group_key_datum(const GroupKeys *keys, const char *row, int key, bool *isnull)
 int64
 group_key_integer(const GroupKeys *keys, const char *row, int key, bool *isnull)
 {
+	ColumnType	type = keys->spec->cols[keys->spec->keys[key].col].type;
 	uint64		bits = key_bits(keys, row, key, isnull);
+	int			unused = 64 - 8 * column_width(type);
 
-	switch (keys->spec->cols[keys->spec->keys[key].col].type)
-	{
-		case COLUMN_I8:
-			return (int8) bits;
-		case COLUMN_I16:
-			return (int16) bits;
-		case COLUMN_I32:
-			return (int32) bits;
-		default:
-			return (int64) bits;
-	}
+	return type == COLUMN_U32 ? (int64) bits : (int64) (bits << unused) >> unused;
 }
 
 uint64
