@@ -29,8 +29,7 @@ static void
 copy_states(CpuEngine *engine, int s, uint32 from, int n)
 {
 	const GroupTable *table = engine->table;
-	const SlotSpec *slot = &engine->spec->slots[s];
-	size_t		size = (size_t) slot->width * gpuagg_monoids[slot->monoid].state_size;
+	size_t		size = slot_bytes(&engine->spec->slots[s]);
 	const char *row = group_row(table, from) + table->slot_off[s];
 	char	   *to = engine->groups.slots[s];
 

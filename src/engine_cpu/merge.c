@@ -103,10 +103,9 @@ combine_group(CpuEngine *engine, const GroupBatch *groups, int g, uint32 at)
 	for (int s = 0; s < spec->nslots; s++)
 	{
 		const SlotSpec *slot = &spec->slots[s];
-		size_t		size = (size_t) slot->width * gpuagg_monoids[slot->monoid].state_size;
 
 		engine->base.errors |= loop_combine(slot->monoid, row + table->slot_off[s],
-											(const char *) groups->slots[s] + g * size,
+											(const char *) groups->slots[s] + g * slot_bytes(slot),
 											slot->width);
 	}
 }

@@ -2,10 +2,9 @@
  * slots.c
  *	  Slots of a batch: which rows count, what they contribute, in which bin.
  *
- * Where every row counts, the loops run on the batch's own arrays (widened
- * once a batch if the monoid's input is wider).  Otherwise the rows that count
- * are selected, and inputs and states gathered, so that the loops stay free of
- * tests.
+ * Where every row counts, the loops read the arrays of the batch (converted once a
+ * batch if the monoid's input is wider).  Otherwise the rows that count are
+ * selected, and inputs and states gathered, so that the loops need no tests.
  */
 #include "postgres.h"
 
@@ -15,7 +14,7 @@
 #include "engine_cpu/engine_cpu.h"
 #include "operators/hll.h"
 
-/* Runs pay when their mean is at least so long. */
+/* Loops over runs are faster if these have so many rows on average. */
 #define MIN_MEAN_RUN 6
 
 /* A column widened to a monoid's input, kept for the slots that follow. */
@@ -95,7 +94,7 @@ slots_create(const AggSpec *spec, int batch_rows)
 		} \
 	}
 
-/* A float where an operator works on codes: one that orders as its type does. */
+/* Floats for an operator on integers: codes that compare as floats do. */
 #define CODES_OF(FROM) \
 	do { \
 		const FROM *v = (const FROM *) col->values; \
@@ -207,7 +206,7 @@ pair_doubles(SlotWork *work, const Batch *batch, const int *cols, const uint32 *
 	}
 }
 
-/* Codes of keys, and of the values that go with them, which keep their -0. */
+/* Keys, of which -0 equals 0, and the values that belong to them, whose -0 stays. */
 #define PAIR_CODES(VALUE_T, CODE) \
 	for (int i = 0; i < n; i++) \
 	{ \

@@ -491,7 +491,7 @@ group_keys_store(GroupKeys *keys, char *row, const Batch *batch, int i)
 			words[key->word] |= (uint64) (uint32) keys->codes[k][i] << key->shift;
 			if (key->shown >= 0 && !column_is_null(col, i))
 				words[key->shown] = shown_value(keys, k, keys->codes[k][i],
-												  ((Datum *) col->values)[i]);
+												((Datum *) col->values)[i]);
 			continue;
 		}
 		if (column_is_null(col, i))
@@ -558,7 +558,7 @@ group_keys_carry(GroupKeys *keys, char *row)
 	keys->spare_cxt = emitted;
 }
 
-/* A key's bits, as it was shown, or the Datum kept for it; not for dictionary codes. */
+/* The bits of a key's value in the first row, or the Datum kept for it; not for dictionary codes. */
 static uint64
 key_bits(const GroupKeys *keys, const char *row, int key, bool *isnull)
 {

@@ -22,7 +22,7 @@
 #define MAX_PROBES 1024
 #endif
 
-/* A new group with the keys of batch row i, or NO_GROUP. */
+/* The row of a new group with the keys of batch row i, or NO_GROUP. */
 static uint32
 insert_row(GroupTable *table, const Batch *batch, int i)
 {
@@ -103,7 +103,7 @@ find_runs(GroupTable *table, int nwords, int n)
 	return true;
 }
 
-/* From run_at to at. */
+/* Fills at from run_at. */
 static void
 expand_runs(GroupTable *table)
 {
@@ -128,7 +128,7 @@ hash_words(const GroupTable *table, HashSeed seed, int nwords, int i)
 	return hash_finish(h);
 }
 
-/* The same of a group. */
+/* The hash of a group's packed words. */
 static uint32
 hash_group(const GroupTable *table, uint32 group)
 {
@@ -201,9 +201,9 @@ group_table_use_hash(GroupTable *table, double groups)
 }
 
 /*
- * Rows crowd together: places all anew by another seed, by which packed keys
- * `from` .. n - 1 then have their hashes as well.  Once for each doubling of the
- * groups, so that a seed that is no better does not cost more than it may.
+ * A probe sequence was too long: draws another seed, and hashes all groups and
+ * packed keys `from` .. n - 1 again.  At most once for each doubling of the groups,
+ * so that seeds that are no better take a bounded share of the time.
  */
 static void
 change_seed(GroupTable *table, int nwords, int from, int n)
@@ -217,7 +217,7 @@ change_seed(GroupTable *table, int nwords, int from, int n)
 		table->hash[i] = hash_words(table, table->seed, nwords, i);
 }
 
-/* The i-th of n packed keys, which is of batch row `row`. */
+/* Finds or makes the group of the i-th of n packed keys, which is of batch row `row`. */
 static inline uint32
 probe(GroupTable *table, const Batch *batch, int nwords, int i, int n, int row)
 {
@@ -376,7 +376,7 @@ group_table_use_direct(GroupTable *table)
 	return true;
 }
 
-/* Wider than needed on the side where the data went out, so that growing stays rare. */
+/* Adds slack on the sides where *range exceeds *old, so that growing stays rare. */
 static void
 widen_range(const KeyRange *old, KeyRange *range)
 {
@@ -392,7 +392,7 @@ widen_range(const KeyRange *old, KeyRange *range)
 			: range->min - (int64) slack;
 }
 
-/* Sees to it that the batch's keys are within the ranges; false: now hashing. */
+/* Extends the ranges to the batch's keys; false: they are too wide, and the table hashes now. */
 static bool
 cover_ranges(GroupTable *table, const Batch *batch)
 {
@@ -454,7 +454,7 @@ locate_direct(GroupTable *table, const Batch *batch, int n, const uint32 *rows, 
 
 /* ---- dictionary, segmented ---------------------------------------------- */
 
-/* The only key's code is the row. */
+/* The code of the only key is the number of the row. */
 static void
 locate_dictionary(GroupTable *table, const Batch *batch)
 {
@@ -475,7 +475,7 @@ locate_dictionary(GroupTable *table, const Batch *batch)
 	table->frozen |= table->denied;
 }
 
-/* Each run is a group; the first may go on with the row carried over. */
+/* Each run is a group; the first may continue the row carried over. */
 static void
 locate_segments(GroupTable *table, const Batch *batch)
 {

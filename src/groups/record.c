@@ -273,13 +273,6 @@ row_reader_next(RowReader *reader, BufFile *file)
 #define READ_GROUPS 256
 #define READ_BYTES (1024 * 1024)
 
-/* Bytes of a slot's states in one group. */
-static size_t
-slot_bytes(const SlotSpec *slot)
-{
-	return (size_t) slot->width * gpuagg_monoids[slot->monoid].state_size;
-}
-
 /* Bytes of all states of a group, which must fit one piece of memory with its keys. */
 static size_t
 states_bytes(const AggSpec *spec)

@@ -48,6 +48,13 @@ extern const Batch *row_reader_next(RowReader *reader, BufFile *file);
 
 /* ---- groups ------------------------------------------------------------- */
 
+/* Bytes of a slot's states in one group. */
+static inline size_t
+slot_bytes(const SlotSpec *slot)
+{
+	return (size_t) slot->width * gpuagg_monoids[slot->monoid].state_size;
+}
+
 /* States in a GroupBatch begin at multiples of this. */
 #define STATE_ALIGN 16
 

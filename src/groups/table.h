@@ -78,7 +78,7 @@ typedef struct GroupTable
 	/* TABLE_HASH: hash << 32 | row offset */
 	uint64	   *table;
 	uint32		mask;
-	HashSeed	seed;			/* drawn anew where rows crowd together */
+	HashSeed	seed;			/* drawn anew after too long a probe sequence */
 	uint32		seed_groups;	/* groups when it was drawn last */
 
 	/* TABLE_DIRECT: row offsets */
