@@ -13,6 +13,7 @@
 #error "gpuagg supports PostgreSQL 15 to 18"
 #endif
 
+#include "access/heapam.h"
 #include "commands/explain.h"
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
@@ -27,6 +28,9 @@
 #include "parser/parse_agg.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
+#if PG_VERSION_NUM >= 170000
+#include "storage/read_stream.h"
+#endif
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/rel.h"
@@ -127,6 +131,22 @@ compat_read_recent_buffer(Relation rel, BlockNumber block, Buffer buffer)
 	pgstat_count_buffer_read(rel);
 	pgstat_count_buffer_hit(rel);
 	return true;
+}
+
+/*
+ * From 17 on a heap scan has a read stream, which chooses its blocks and reads
+ * several at once: sets *buffer to the next one, pinned, or to InvalidBuffer at
+ * the end.  False in versions without.
+ */
+static inline bool
+compat_read_stream_next(HeapScanDesc scan, Buffer *buffer)
+{
+#if PG_VERSION_NUM >= 170000
+	*buffer = read_stream_next_buffer(scan->rs_read_stream, NULL);
+	return true;
+#else
+	return false;
+#endif
 }
 
 /* How many relations a query names; with more than one, EXPLAIN prefixes columns. */

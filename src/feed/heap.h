@@ -1,94 +1,95 @@
 /*
  * heap.h
- *	  The heap feed's parts: reading pages (feed_heap_page.c), and making
- *	  batches of them (feed_heap.c).
+ *	  The heap feed: what its files share.
+ *
+ * From bottom to top: heap_page.c reads pages, heap_columns.c their columns,
+ * heap_table.c compiles what the query wants of one table, heap_output.c writes
+ * a table's rows into the batch, heap.c is the feed.
  */
 #ifndef GPUAGG_FEED_HEAP_H
 #define GPUAGG_FEED_HEAP_H
 
 #include "postgres.h"
 
-#include "access/heapam.h"
 #include "nodes/execnodes.h"
 
-#include "operators/decode.h"
+#include "columns/arena.h"
+#include "columns/column_writer.h"
 #include "expr/expr.h"
+#include "feed.h"
+#include "feed/heap_columns.h"
+#include "feed/heap_page.h"
 
-/* The tuples of one page that the snapshot sees. */
-typedef struct HeapPage
+/* One column of the batch. */
+typedef struct HeapOutput
 {
-	Buffer		buffer;			/* pinned, or InvalidBuffer */
-	BlockNumber block;
-	const uint8 *start;
-	int			ntuples;
-	bool		has_nulls;		/* some tuple has a null bitmap */
-	int			min_natts;
-	OffsetNumber lines[EXPR_ROWS];
-	uint16		tuples[EXPR_ROWS];	/* bytes from start to the header */
-	uint16		data[EXPR_ROWS];	/* bytes from start to the first attribute */
-} HeapPage;
+	ColumnWriter writer;
+	ExprState  *constant;		/* or NULL: a column of the scan */
+	int			resno;
+	int			previous;		/* output of the same resno in another form, or -1 */
+} HeapOutput;
 
-/* Some tuples of a page, the rows of all vectors. */
-typedef struct HeapRows
+/* How one table yields an output. */
+typedef struct HeapRoot
 {
-	int			n;
-	const uint8 *start;			/* of the page */
-	uint16		tuple[EXPR_ROWS];	/* index into the page's tuples */
-	uint16		data[EXPR_ROWS];	/* bytes from start */
-} HeapRows;
+	ExprRoot   *root;
+	bool		in_place;		/* it is computed into the batch */
+	bool		follows;		/* written with the output before, as core computes it once for all */
+	int			next;			/* output that follows this one, or -1 */
+} HeapRoot;
 
-static inline HeapTupleHeader
-heap_page_tuple(const HeapPage *page, int i)
+/* One table. */
+typedef struct HeapTable
 {
-	return (HeapTupleHeader) (page->start + page->tuples[i]);
+	HeapScan   *scan;
+	ExprSet    *set;
+	int			nquals;
+	ExprRoot  **quals;
+	HeapRoot   *outputs;		/* [column of the batch] */
+	List	   *checks;			/* ExprRoots that core would evaluate as well, for their errors */
+	HeapDecoder *decoder;
+	HeapColumns *columns;		/* [stage] */
+	int			which;			/* of the Append's subplans */
+	MemoryContext cxt;			/* of all this; NULL: kept until the feed ends */
+} HeapTable;
+
+typedef struct HeapFeed
+{
+	Feed		base;
+	PlanState  *child;
+	ResultState *result;		/* child, if it only projects an Append */
+	AppendState *append;		/* that, or child; or NULL */
+	HeapTable **tables;			/* [subplan of append]; [0] without */
+	HeapTable  *table;			/* being read */
+	int			nkept;
+	ExprContext *econtext;
+	Batch		batch;
+	HeapOutput *outputs;
+	bool		constants_done;
+	bool		begun;
+	bool		done;
+	HeapPage	page;
+	int			next_tuple;		/* of the page */
+	int			slice;			/* tuples to take at a time: few where values are long */
+	HeapRows	rows;
+	HeapTupleData tuple;		/* for core's evaluator */
+	Arena		arena;
+	MemoryContext cxt;
+} HeapFeed;
+
+/* Has the batch as many bytes as it may? */
+static inline bool
+heap_batch_is_full(const HeapFeed *feed)
+{
+	return feed->arena.bytes >= BATCH_BYTES;
 }
 
-/* The columns that a stage of expressions reads first. */
-typedef struct HeapColumns
-{
-	int			nvecs;
-	Vec		  **vecs;
-	int		   *slot;			/* [vec] index into the attributes below */
-	int			nattrs;			/* distinct attributes, ascending */
-	int16	   *attrs;
-	int			nvarying;		/* those of them without a fixed offset */
-	int16	   *varying;
-	int		   *varying_slot;
-} HeapColumns;
+/* heap_refusal.c: the Append, under the projection if there is one; or NULL. */
+extern AppendState *heap_find_append(PlanState *child);
 
-/* Reading one table. */
-typedef struct HeapScan
-{
-	SeqScanState *node;
-	Relation	rel;
-	HeapScanDesc scan;			/* NULL: not begun */
-	bool		started;
-	BlockNumber next_block;		/* serial scans */
-	BlockNumber blocks_left;
-	uint64		blocks_done;
-	Buffer		ahead;			/* the page after the one at hand, pinned; or InvalidBuffer */
-	BlockNumber ahead_block;
-	const char *fetch;			/* what is left of it to fetch into the cache */
-	const char *fetch_end;
-	int			ncolumns;		/* filled for every row: those of the first stage */
-	Buffer		last;			/* that was pinned, though not necessarily now */
-	DecodeAttr *attrs;
-	const uint8 **located;		/* [attribute of the stage][EXPR_ROWS] */
-} HeapScan;
+extern HeapTable *heap_table_create(HeapFeed *feed, SeqScanState *node);
 
-extern HeapScan *heap_scan_create(SeqScanState *node);
-/* Begins the scan if need be; blocks of the table. */
-extern BlockNumber heap_scan_begin(HeapScan *scan);
-extern void heap_scan_restart(HeapScan *scan);
-/* Reads the next page with any tuples; false at the end.  The page stays pinned. */
-extern bool heap_scan_next_page(HeapScan *scan, HeapPage *page);
-extern void heap_page_release(HeapPage *page);
-/* Gives up the page ahead, if there is one. */
-extern void heap_scan_stop(HeapScan *scan);
-
-/* Prepares the columns of one stage, and fills them for all rows. */
-extern void heap_columns_init(HeapScan *scan, HeapColumns *columns, ExprSet *set, int stage);
-extern void heap_columns_fill(HeapScan *scan, const HeapColumns *columns, const HeapPage *page,
-							  const HeapRows *rows);
+extern int	heap_store_outputs(HeapFeed *feed, HeapTable *table);
+extern void heap_store_constants(HeapFeed *feed);
 
 #endif							/* GPUAGG_FEED_HEAP_H */

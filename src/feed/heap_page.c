@@ -1,87 +1,34 @@
 /*
  * heap_page.c
- *	  Heap pages, and the columns of their tuples.
+ *	  The pages of one heap table, and which of their tuples the snapshot sees.
  *
  * A scan is core's own: the SeqScan node of the child plan holds its scan
  * descriptor, begun here as SeqNext does or by the parallel executor, so that
- * block order, ring buffers, synchronized scans, predicate locks and sharing
- * between participants are what they are for core.  Only the loop over blocks
- * and tuples is ours.
+ * block order, ring buffers, read streams, synchronized scans, predicate locks
+ * and sharing between participants are what they are for core.  Only the loop
+ * over blocks and tuples is ours.
  *
  * A page is read under pin and share lock: the line pointers are collected and
- * each tuple's visibility decided.  Then the lock goes and the pin stays:
+ * each tuple's visibility decided.  Then the lock is released and the pin kept:
  * tuples found visible neither move nor change (but for hint bits and xmax)
- * while the page is pinned.  The page after it is pinned as well, so that its
- * memory is on its way to the processor's cache before it is looked at.
+ * while the page is pinned.  The page after it is pinned as well, so that it can
+ * be fetched into the processor's cache meanwhile.
  */
 #include "postgres.h"
 
 #include "access/relscan.h"
 #include "access/syncscan.h"
 #include "access/tableam.h"
-#include "access/tupdesc_details.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "storage/predicate.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "common/compat.h"
-#include "operators/decode_numeric.h"
-#include "feed/heap.h"
-
-/* ---- the table's layout ------------------------------------------------------ */
-
-/* The bytes of a value as a tuple would hold it. */
-static const uint8 *
-missing_value(TupleDesc desc, int a)
-{
-	Form_pg_attribute att = TupleDescAttr(desc, a);
-	struct AttrMissing *missing = desc->constr ? desc->constr->missing : NULL;
-	Datum	   *copy;
-
-	if (!att->atthasmissing || missing == NULL || !missing[a].am_present)
-		return NULL;
-	if (!att->attbyval)
-		return (const uint8 *) DatumGetPointer(missing[a].am_value);
-	copy = palloc0(sizeof(Datum));
-	store_att_byval(copy, missing[a].am_value, att->attlen);
-	return (const uint8 *) copy;
-}
-
-static DecodeAttr *
-decode_attrs(TupleDesc desc)
-{
-	DecodeAttr *attrs = palloc0(sizeof(DecodeAttr) * (desc->natts + 1));
-	uint32		off = 0;
-	int			anchor = 0;
-	bool		fixed = true;
-
-	for (int a = 0; a < desc->natts; a++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, a);
-
-		attrs[a].len = att->attlen;
-		attrs[a].align = att->attalign == TYPALIGN_CHAR ? 1 : att->attalign == TYPALIGN_SHORT ? 2 :
-			att->attalign == TYPALIGN_INT ? 4 : 8;
-		attrs[a].missing = missing_value(desc, a);
-		attrs[a].offset = -1;
-		/* a varlena that would need padding may lie unpadded */
-		if (fixed && (att->attlen >= 0 || off == decode_align(off, attrs[a].align)))
-		{
-			off = decode_align(off, attrs[a].align);
-			attrs[a].offset = off;
-			anchor = a;
-		}
-		attrs[a].anchor = anchor;
-		if (att->attlen < 0 || attrs[a].offset < 0)
-			fixed = false;
-		else
-			off += att->attlen;
-	}
-	return attrs;
-}
+#include "feed/heap_page.h"
 
 HeapScan *
 heap_scan_create(SeqScanState *node)
@@ -90,7 +37,6 @@ heap_scan_create(SeqScanState *node)
 
 	scan->node = node;
 	scan->rel = node->ss.ss_currentRelation;
-	scan->attrs = decode_attrs(RelationGetDescr(scan->rel));
 	return scan;
 }
 
@@ -121,6 +67,7 @@ heap_scan_restart(HeapScan *scan)
 	scan->blocks_done = 0;
 }
 
+/* The block to read next, as core's scan chooses it: for versions whose scans have no read stream. */
 static BlockNumber
 next_block(HeapScan *scan)
 {
@@ -157,10 +104,21 @@ next_block(HeapScan *scan)
 
 /* ---- reading ahead ------------------------------------------------------------ */
 
+/* Would one more use not raise the buffer's usage count? */
+static bool
+is_most_used(Buffer buffer)
+{
+	uint32		state = pg_atomic_read_u32(&GetBufferDescriptor(buffer - 1)->state);
+
+	return BUF_STATE_GET_USAGECOUNT(state) == BM_MAX_USAGE_COUNT;
+}
+
 /*
- * Pins a block.  Big tables, which do not stay in the cache by being scanned
- * (rs_strategy), are mostly found in the buffer after that of the block before:
- * a look at its tag is cheaper than the lookup.
+ * Pins a block.  It is mostly found in the buffer after that of the block before:
+ * comparing its tag is cheaper than the lookup.  That does not raise the buffer's
+ * usage count, so it is done only where the lookup would not do so either: in a
+ * big table, which does not stay in the cache by being scanned (rs_strategy), or
+ * if the count is as high as it can be.
  */
 static Buffer
 pin_block(HeapScan *scan, BlockNumber block)
@@ -168,7 +126,7 @@ pin_block(HeapScan *scan, BlockNumber block)
 	BufferAccessStrategy strategy = scan->scan->rs_strategy;
 	Buffer		guess = scan->last + 1;
 
-	if (strategy != NULL && scan->last > 0 && guess <= NBuffers &&
+	if (scan->last > 0 && guess <= NBuffers && (strategy != NULL || is_most_used(guess)) &&
 		compat_read_recent_buffer(scan->rel, block, guess))
 		scan->last = guess;
 	else
@@ -176,14 +134,18 @@ pin_block(HeapScan *scan, BlockNumber block)
 	return scan->last;
 }
 
-/* Pins the block after the one at hand, if there is one. */
+/* Pins the page after the one at hand, if there is one. */
 static void
 open_ahead(HeapScan *scan)
 {
+	BlockNumber block;
+
 	Assert(!BufferIsValid(scan->ahead));
-	scan->ahead_block = next_block(scan);
-	if (scan->ahead_block != InvalidBlockNumber)
-		scan->ahead = pin_block(scan, scan->ahead_block);
+	if (compat_read_stream_next(scan->scan, &scan->ahead))
+		return;
+	block = next_block(scan);
+	if (block != InvalidBlockNumber)
+		scan->ahead = pin_block(scan, block);
 }
 
 void
@@ -196,30 +158,36 @@ heap_scan_stop(HeapScan *scan)
 
 /* ---- the tuples of a page ------------------------------------------------------ */
 
-/* Line pointers of a page on which all tuples are visible. */
+#define ITEM_OFFSET(item) ((item) & 0x7fff)
+#define ITEM_IS_NORMAL(item) (((item) >> 15 & 3) == LP_NORMAL)
+
+/* Tuples of a page on which all are visible. */
 static int
-collect_all(HeapPage *page, int lines)
+collect_all(HeapPage *page, int lines, bool counts_only)
 {
 	const uint32 *items = (const uint32 *) PageGetItemId((Page) page->start, FirstOffsetNumber);
-	uint32		unrepresentable = 0;
+	int			normal = 0;
 	int			n = 0;
 
 	StaticAssertStmt(sizeof(ItemIdData) == sizeof(uint32), "a line pointer is one word");
 	for (int i = 0; i < lines; i++)
-	{
-		page->lines[i] = FirstOffsetNumber + i;
-		page->tuples[i] = items[i] & 0x7fff;
-		unrepresentable |= ((items[i] >> 15) & 3) ^ LP_NORMAL;
-	}
-	if (unrepresentable == 0)
-		return lines;
-	for (int i = 0; i < lines; i++)
-	{
-		page->lines[n] = FirstOffsetNumber + i;
-		page->tuples[n] = items[i] & 0x7fff;
-		n += ((items[i] >> 15) & 3) == LP_NORMAL;
-	}
-	return n;
+		normal += ITEM_IS_NORMAL(items[i]);
+	if (counts_only)
+		return normal;
+	if (normal == lines)
+		for (int i = 0; i < lines; i++)
+		{
+			page->lines[i] = FirstOffsetNumber + i;
+			page->tuples[i] = ITEM_OFFSET(items[i]);
+		}
+	else
+		for (int i = 0; i < lines && n < normal; i++)
+		{
+			page->lines[n] = FirstOffsetNumber + i;
+			page->tuples[n] = ITEM_OFFSET(items[i]);
+			n += ITEM_IS_NORMAL(items[i]);
+		}
+	return normal;
 }
 
 /* Tuples that the snapshot sees, one by one. */
@@ -263,37 +231,30 @@ collect_tuples(HeapScan *scan, HeapPage *page)
 	bool		serializable = CheckForSerializableConflictOutNeeded(scan->rel, snapshot);
 
 	if (likely(all_visible && !serializable))
-		page->ntuples = collect_all(page, lines);
+		page->ntuples = collect_all(page, lines, scan->counts_only);
 	else
 		page->ntuples = collect_visible(scan, page, lines, all_visible, serializable);
 }
 
-/* Wider tuples than this are rarely read as a whole. */
+/* Of wider tuples only some parts are read, unless scan->whole_tuples. */
 #define NARROW_TUPLE 256
-#define FETCH_BYTES 64
-/* Fetched with each column; the processor has so many fetches under way without waiting. */
-#define COLUMN_FETCHES 20
 
 /*
- * The page ahead is fetched into the cache bit by bit, while the page at hand
- * is read: hardware does not foresee the next page, and a burst would stall.
+ * Decides what of the page ahead is fetched into the processor's cache while the
+ * page at hand is read: hardware does not foresee the next page, and a burst of
+ * fetches would stall.
  */
 static void
 start_fetching(HeapScan *scan, const HeapPage *page)
 {
-	bool		all = BufferIsValid(scan->ahead) && page->ntuples >= BLCKSZ / NARROW_TUPLE;
+	bool		all = !scan->counts_only &&
+		(scan->whole_tuples || page->ntuples >= BLCKSZ / NARROW_TUPLE);
 
-	scan->fetch = BufferIsValid(scan->ahead) ? BufferGetPage(scan->ahead) : NULL;
-	scan->fetch_end = all ? scan->fetch + BLCKSZ : scan->fetch;
-}
-
-static inline void
-fetch_some(HeapScan *scan, int n)
-{
-	const char *end = scan->fetch + Min(scan->fetch_end - scan->fetch, n * FETCH_BYTES);
-
-	for (; scan->fetch < end; scan->fetch += FETCH_BYTES)
-		__builtin_prefetch(scan->fetch);
+	scan->fetch = scan->fetch_end = NULL;
+	if (!BufferIsValid(scan->ahead))
+		return;
+	scan->fetch = BufferGetPage(scan->ahead);
+	scan->fetch_end = scan->fetch + (all ? BLCKSZ : ((PageHeader) page->start)->pd_lower);
 }
 
 /*
@@ -315,15 +276,15 @@ examine_headers(HeapScan *scan, HeapPage *page)
 	int			natts = (first & WORD_NATTS) >> 16;
 	int			hoff = (first & WORD_HOFF) >> 48;
 	int			n = page->ntuples;
-	int			here = BLCKSZ / FETCH_BYTES - scan->ncolumns * COLUMN_FETCHES;
+	int			here = scan->whole_tuples ? 0 :
+		BLCKSZ / HEAP_FETCH_BYTES - scan->ncolumns * HEAP_COLUMN_FETCHES;
 	int			each = (here + n - 1) / n;
 
-	start_fetching(scan, page);
 	for (int i = 0; i < n; i++)
 	{
 		differ |= *(const uint64 *) (words + page->tuples[i]) ^ first;
 		if (i < here)
-			fetch_some(scan, each);
+			heap_fetch_some(scan, each);
 	}
 	page->has_nulls = ((first | differ) & WORD_HASNULL) != 0;
 	if (!(differ & (WORD_NATTS | WORD_HOFF)))
@@ -362,7 +323,7 @@ heap_scan_next_page(HeapScan *scan, HeapPage *page)
 			return false;
 		heap_page_release(page);
 		page->buffer = scan->ahead;
-		page->block = scan->ahead_block;
+		page->block = BufferGetBlockNumber(page->buffer);
 		page->start = (const uint8 *) BufferGetPage(page->buffer);
 		scan->ahead = InvalidBuffer;
 		open_ahead(scan);
@@ -373,179 +334,12 @@ heap_scan_next_page(HeapScan *scan, HeapPage *page)
 		LockBuffer(page->buffer, BUFFER_LOCK_UNLOCK);
 		scan->blocks_done++;
 	} while (page->ntuples == 0);
-	examine_headers(scan, page);
+	start_fetching(scan, page);
+	if (scan->counts_only)
+		heap_fetch_some(scan, BLCKSZ / HEAP_FETCH_BYTES);
+	else
+		examine_headers(scan, page);
 	compat_count_tuples(scan->rel, page->ntuples);
 	return true;
 }
 
-/* ---- columns ----------------------------------------------------------------- */
-
-static int
-compare_int16(const void *a, const void *b)
-{
-	return *(const int16 *) a - *(const int16 *) b;
-}
-
-void
-heap_columns_init(HeapScan *scan, HeapColumns *columns, ExprSet *set, int stage)
-{
-	int			n = 0;
-
-	for (Vec *vec = set->vecs; vec; vec = vec->next)
-		n += (vec->attno != 0 && vec->stage == stage);
-	columns->vecs = palloc(sizeof(Vec *) * (n + 1));
-	columns->slot = palloc(sizeof(int) * (n + 1));
-	columns->attrs = palloc(sizeof(int16) * (n + 1));
-	columns->varying = palloc(sizeof(int16) * (n + 1));
-	columns->varying_slot = palloc0(sizeof(int) * (n + 1));
-	for (Vec *vec = set->vecs; vec; vec = vec->next)
-	{
-		if (vec->attno == 0 || vec->stage != stage)
-			continue;
-		scan->ncolumns += stage == 0;
-		columns->vecs[columns->nvecs] = vec;
-		columns->attrs[columns->nvecs++] = vec->attno - 1;
-	}
-	qsort(columns->attrs, n, sizeof(int16), compare_int16);
-	for (int i = 0; i < n; i++)
-		if (i == 0 || columns->attrs[i] != columns->attrs[i - 1])
-			columns->attrs[columns->nattrs++] = columns->attrs[i];
-	for (int k = 0; k < columns->nattrs; k++)
-	{
-		if (scan->attrs[columns->attrs[k]].offset < 0)
-		{
-			columns->varying_slot[columns->nvarying] = k;
-			columns->varying[columns->nvarying++] = columns->attrs[k];
-		}
-		for (int i = 0; i < n; i++)
-			if (columns->vecs[i]->attno - 1 == columns->attrs[k])
-				columns->slot[i] = k;
-	}
-}
-
-/*
- * A column's value in each row, from `ptr` (char *, NULL for NULL) or, where
- * all rows have it at a fixed offset, straight from there.
- */
-#define FILL(type, fetch) \
-	do { \
-		type	   *restrict values = vec->values; \
-		const uint8 *start = rows->start + offset; \
-		if (located == NULL) \
-		{ \
-			for (int i = 0; i < n; i++) \
-			{ \
-				const uint8 *ptr = start + rows->data[i]; \
-				values[i] = (fetch); \
-			} \
-		} \
-		else \
-		{ \
-			for (int i = 0; i < n; i++) \
-			{ \
-				const uint8 *ptr = located[i]; \
-				values[i] = ptr ? (fetch) : (type) 0; \
-			} \
-		} \
-	} while (0)
-
-static void
-fill_decimals(Vec *vec, const HeapRows *rows, int32 offset, const uint8 **located)
-{
-	gpuagg_i128 *values = vec->values;
-
-	for (int i = 0; i < rows->n; i++)
-	{
-		const uint8 *ptr = located ? located[i] : rows->start + rows->data[i] + offset;
-		const uint8 *payload;
-		int			len;
-
-		values[i] = 0;
-		if (ptr == NULL)
-			continue;
-		payload = decode_payload(ptr, &len);
-		if (likely(payload && decode_numeric(payload, len, vec->scale, &values[i])))
-			continue;
-		if (vec->all_values)
-		{
-			memset(vec->state, VEC_VALUE, rows->n);
-			vec->all_values = false;
-		}
-		vec->state[i] = VEC_FALLBACK;
-	}
-}
-
-static void
-fill_vec(Vec *vec, Form_pg_attribute att, const HeapRows *rows, int32 offset,
-		 const uint8 **located)
-{
-	int			n = rows->n;
-
-	vec->all_values = true;
-	if (located)
-		for (int i = 0; i < n; i++)
-		{
-			vec->state[i] = located[i] ? VEC_VALUE : VEC_NULL;
-			vec->all_values &= located[i] != NULL;
-		}
-	switch (vec->type)
-	{
-#define X(NAME, value_t, bits_t, ...) \
-		case COLUMN_##NAME: \
-			FILL(bits_t, *(const bits_t *) ptr); \
-			break;
-		COLUMN_SCALARS(X)
-#undef X
-		case COLUMN_DEC:
-			fill_decimals(vec, rows, offset, located);
-			break;
-		case COLUMN_DATUM:
-			if (att->attbyval)
-				FILL(Datum, fetch_att(ptr, true, att->attlen));
-			else
-				FILL(Datum, PointerGetDatum(ptr));
-			break;
-	}
-}
-
-void
-heap_columns_fill(HeapScan *scan, const HeapColumns *columns, const HeapPage *page,
-				  const HeapRows *rows)
-{
-	TupleDesc	desc = RelationGetDescr(scan->rel);
-	bool		plain;
-
-	if (columns->nvecs == 0)
-		return;
-	plain = !page->has_nulls && page->min_natts > columns->attrs[columns->nattrs - 1];
-	if (!plain || columns->nvarying > 0)
-	{
-		const int16 *wanted = plain ? columns->varying : columns->attrs;
-		int			nwanted = plain ? columns->nvarying : columns->nattrs;
-
-		for (int i = 0; i < rows->n; i++)
-		{
-			HeapTupleHeader tuple = heap_page_tuple(page, rows->tuple[i]);
-
-			decode_locate(scan->attrs, wanted, nwanted,
-						  (tuple->t_infomask & HEAP_HASNULL) ? tuple->t_bits : NULL,
-						  rows->start + rows->data[i], HeapTupleHeaderGetNatts(tuple),
-						  scan->located + i, EXPR_ROWS);
-		}
-	}
-	for (int v = 0; v < columns->nvecs; v++)
-	{
-		Vec		   *vec = columns->vecs[v];
-		int32		offset = scan->attrs[vec->attno - 1].offset;
-		const uint8 **located = NULL;
-
-		if (!plain)
-			located = scan->located + (size_t) columns->slot[v] * EXPR_ROWS;
-		else if (offset < 0)
-			for (int k = 0; k < columns->nvarying; k++)
-				if (columns->varying_slot[k] == columns->slot[v])
-					located = scan->located + (size_t) k * EXPR_ROWS;
-		fetch_some(scan, COLUMN_FETCHES);
-		fill_vec(vec, TupleDescAttr(desc, vec->attno - 1), rows, offset, located);
-	}
-}

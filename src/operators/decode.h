@@ -6,8 +6,9 @@
  * today.  A tuple's data follow its header and null bitmap; attributes lie
  * there in order, aligned by type, NULL ones taking no space, and values of
  * variable width with a header of 1 or 4 bytes (the short form unaligned).
- * The on-disk format is described in PostgreSQL's access/tupmacs.h and
- * postgres.h ("varatt.h" from 16 on).
+ * Tuples begin at multiples of 8 bytes of a page, and their data do.  The
+ * on-disk format is described in PostgreSQL's access/tupmacs.h and postgres.h
+ * ("varatt.h" from 16 on).
  */
 #ifndef GPUAGG_DECODE_H
 #define GPUAGG_DECODE_H
@@ -21,8 +22,9 @@
 
 typedef struct DecodeAttr
 {
-	int32_t		offset;			/* in the data of a tuple without NULLs, or -1: varies */
-	int32_t		anchor;			/* nearest attribute not after this one whose offset is fixed */
+	/* in the data of tuples where no attribute before it is NULL: */
+	int32_t		start;			/* where the attribute before it ends, or -1: varies */
+	int32_t		offset;			/* where its own value lies, or -1: varies */
 	int16_t		len;			/* bytes; -1: a varlena, -2: a C string */
 	uint8_t		align;			/* 1, 2, 4 or 8 */
 	const uint8_t *missing;		/* value in tuples older than the attribute; NULL for NULL */
@@ -65,50 +67,65 @@ decode_payload(const uint8_t *p, int *len)
 }
 
 /*
- * Finds attributes wanted[0 .. nwanted-1] (from 0, ascending) of one tuple.
- * out[k * stride] becomes the address of the k-th, or NULL if it is NULL.
- * nulls is the tuple's null bitmap, or NULL if it has none; natts how many
- * attributes the tuple has.  Nothing after the last wanted one is read.
+ * 64 bits of a tuple's null bitmap, from attribute 64 * word: set for attributes
+ * that are not NULL, clear for those that the tuple does not have.  `nulls` is
+ * the bitmap, with at least 8 bytes of the tuple's header before it, or NULL if
+ * the tuple has none; natts says how many attributes it has.
  */
-GPUAGG_HD void
-decode_locate(const DecodeAttr *attrs, const int16_t *wanted, int nwanted,
-			  const uint8_t *nulls, const uint8_t *data, int natts,
-			  const uint8_t **out, size_t stride)
+GPUAGG_HD uint64_t
+decode_present(const uint8_t *nulls, int natts, int word)
 {
-	int			a = nulls ? 0 : attrs[wanted[0]].anchor;
-	uint32_t	off = nulls ? 0 : attrs[a].offset;
-	int			k = 0;
+	int			left = natts - 64 * word;
+	int			unused = left >= 64 ? 0 : 64 - left;
+	uint64_t	bits = ~(uint64_t) 0;
 
-	for (; k < nwanted && a < natts; a++)
+	if (left <= 0)
+		return 0;
+	/* the 8 bytes that end with the last of the bitmap's wanted here: none behind it are read */
+	if (nulls)
 	{
-		const DecodeAttr *attr = &attrs[a];
-		bool		want = wanted[k] == a;
-
-		if (nulls && !(nulls[a >> 3] & (1 << (a & 7))))
-		{
-			if (want)
-				out[k++ * stride] = NULL;
-			continue;
-		}
-		/* only a varlena with a 4-byte header is padded; a pad byte is zero */
-		if (attr->len != -1 || data[off] == 0)
-			off = decode_align(off, attr->align);
-		if (want)
-		{
-			out[k++ * stride] = data + off;
-			if (k == nwanted)
-				return;
-		}
-		if (attr->len > 0)
-			off += attr->len;
-		else if (attr->len == -1)
-			off += decode_varsize(data + off);
-		else
-			while (data[off++] != 0)
-				;
+		memcpy(&bits, nulls + 8 * word - unused / 8, 8);
+		bits >>= unused / 8 * 8;
 	}
-	for (; k < nwanted; k++)
-		out[k * stride] = attrs[wanted[k]].missing;
+	return bits & ~(uint64_t) 0 >> unused;
+}
+
+/*
+ * Bytes from `position`, of which only the remainder by 8 matters, to the end of
+ * n attributes of fixed width; bit i of `present` says whether attribute i has
+ * a value.
+ */
+GPUAGG_HD uint32_t
+decode_run(const DecodeAttr *attrs, int n, uint64_t present, uint32_t position)
+{
+	uint32_t	end = position;
+
+	for (int i = 0; i < n; i++)
+		if (present >> i & 1)
+			end = decode_align(end, attrs[i].align) + attrs[i].len;
+	return end - position;
+}
+
+/* Steps over a varlena, which begins at *position or, padded, after it: sets that, returns its end. */
+GPUAGG_HD uint32_t
+decode_varlena(const uint8_t *page, const DecodeAttr *attr, uint32_t *position)
+{
+	/* only a header of 4 bytes is padded, and a pad byte is zero */
+	if (page[*position] == 0)
+		*position = decode_align(*position, attr->align);
+	return *position + decode_varsize(page + *position);
+}
+
+/* The same for a C string. */
+GPUAGG_HD uint32_t
+decode_cstring(const uint8_t *page, const DecodeAttr *attr, uint32_t *position)
+{
+	uint32_t	end;
+
+	*position = decode_align(*position, attr->align);
+	for (end = *position; page[end] != 0; end++)
+		;
+	return end + 1;
 }
 
 #endif							/* GPUAGG_DECODE_H */

@@ -1,0 +1,533 @@
+/*
+ * heap_columns.c
+ *	  From the tuples of a heap page to vectors of columns.
+ *
+ * Attributes before the first one of variable width lie at the same offset in
+ * all tuples, up to the first NULL.  To find others, all rows of a page walk
+ * through their tuples together, step by step: a run of attributes of fixed
+ * width is one addition, as its length depends on nothing but which of them are
+ * NULL and the position modulo 8; an attribute of variable width is stepped over
+ * by its header.  Rows do not wait for each other, so their loads overlap, and
+ * NULLs cost no branches.
+ */
+#include "postgres.h"
+
+#include "access/tupdesc_details.h"
+#include "access/tupmacs.h"
+
+#include "feed/heap_columns.h"
+#include "operators/decode_numeric.h"
+
+#define WORD_ATTRS 64
+/* Attributes whose NULLs are looked up together. */
+#define CHUNK 5
+
+/* Bytes of some attributes of fixed width by the position where they begin, modulo 8. */
+typedef uint16 HeapRun[8];
+
+/*
+ * One step of the walk: a run of attributes of fixed width, perhaps none, and
+ * one attribute behind it that is a column or of variable width, if there is
+ * any; all in one word of the null bitmap.
+ */
+typedef struct HeapStep
+{
+	int			first;			/* attribute */
+	int			nrun;
+	int			stop;			/* attribute behind the run, or -1 */
+	int			slot;			/* index into HeapColumns.attrs, if stop is a column; else -1 */
+	HeapRun		run;			/* if none is NULL */
+	HeapRun	   *chunks;			/* [chunk][bit set of those that are not NULL]; NULL: not made yet */
+} HeapStep;
+
+/* ---- the table's layout ------------------------------------------------------ */
+
+/* The bytes of a value as a tuple would hold it. */
+static const uint8 *
+missing_value(TupleDesc desc, int a)
+{
+	Form_pg_attribute att = TupleDescAttr(desc, a);
+	struct AttrMissing *missing = desc->constr ? desc->constr->missing : NULL;
+	Datum	   *copy;
+
+	if (!att->atthasmissing || missing == NULL || !missing[a].am_present)
+		return NULL;
+	if (!att->attbyval)
+		return (const uint8 *) DatumGetPointer(missing[a].am_value);
+	copy = palloc0(sizeof(Datum));
+	store_att_byval(copy, missing[a].am_value, att->attlen);
+	return (const uint8 *) copy;
+}
+
+HeapDecoder *
+heap_decoder_create(TupleDesc desc)
+{
+	HeapDecoder *decoder = palloc0(sizeof(HeapDecoder));
+	int32		start = 0;
+
+	decoder->desc = desc;
+	decoder->attrs = palloc0(sizeof(DecodeAttr) * (desc->natts + 1));
+	decoder->cxt = CurrentMemoryContext;
+	for (int a = 0; a < desc->natts; a++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, a);
+		DecodeAttr *attr = &decoder->attrs[a];
+
+		attr->len = att->attlen;
+		attr->align = att->attalign == TYPALIGN_CHAR ? 1 : att->attalign == TYPALIGN_SHORT ? 2 :
+			att->attalign == TYPALIGN_INT ? 4 : 8;
+		attr->missing = missing_value(desc, a);
+		attr->start = start;
+		attr->offset = start < 0 ? -1 : decode_align(start, attr->align);
+		/* a varlena that would need padding may lie unpadded */
+		if (attr->len == -1 && attr->offset != start)
+			attr->offset = -1;
+		start = start < 0 || attr->len < 0 ? -1 : attr->offset + attr->len;
+	}
+	return decoder;
+}
+
+/* ---- the walk ---------------------------------------------------------------- */
+
+static int
+compare_int16(const void *a, const void *b)
+{
+	return *(const int16 *) a - *(const int16 *) b;
+}
+
+/* The steps to all attributes of a stage. */
+static void
+make_steps(const HeapDecoder *decoder, HeapColumns *columns)
+{
+	const DecodeAttr *attrs = decoder->attrs;
+	int			a = 0;
+
+	if (columns->nattrs == 0)
+		return;
+	columns->steps = palloc0(sizeof(HeapStep) * (columns->attrs[columns->nattrs - 1] + 1));
+	for (int k = 0; k < columns->nattrs;)
+	{
+		HeapStep   *step = &columns->steps[columns->nsteps++];
+		int			word = a / WORD_ATTRS;
+
+		step->first = a;
+		while (a < columns->attrs[k] && attrs[a].len >= 0 && a / WORD_ATTRS == word)
+			a++;
+		step->nrun = a - step->first;
+		step->stop = a / WORD_ATTRS == word ? a : -1;
+		step->slot = step->stop == columns->attrs[k] ? k++ : -1;
+		a += step->stop >= 0;
+		for (int i = 0; i < 8; i++)
+			step->run[i] = decode_run(&attrs[step->first], step->nrun, ~UINT64CONST(0), i);
+	}
+}
+
+/* The runs of a step with NULLs, CHUNK attributes at a time; there is always one. */
+static void
+make_chunks(const HeapDecoder *decoder, HeapStep *step)
+{
+	int			n = Max(1, (step->nrun + CHUNK - 1) / CHUNK);
+
+	step->chunks = MemoryContextAlloc(decoder->cxt, (n << CHUNK) * sizeof(HeapRun));
+	for (int c = 0; c < n; c++)
+		for (int present = 0; present < 1 << CHUNK; present++)
+			for (int i = 0; i < 8; i++)
+				step->chunks[c << CHUNK | present][i] =
+					decode_run(&decoder->attrs[step->first + c * CHUNK],
+							   Min(CHUNK, step->nrun - c * CHUNK), present, i);
+}
+
+void
+heap_columns_init(HeapDecoder *decoder, HeapColumns *columns, ExprSet *set, int stage)
+{
+	int			n = 0;
+
+	for (Vec *vec = set->vecs; vec; vec = vec->next)
+		n += (vec->attno != 0 && vec->stage == stage);
+	columns->vecs = palloc(sizeof(Vec *) * (n + 1));
+	columns->slot = palloc(sizeof(int) * (n + 1));
+	columns->attrs = palloc(sizeof(int16) * (n + 1));
+	for (Vec *vec = set->vecs; vec; vec = vec->next)
+	{
+		if (vec->attno == 0 || vec->stage != stage)
+			continue;
+		columns->vecs[columns->nvecs] = vec;
+		columns->attrs[columns->nvecs++] = vec->attno - 1;
+	}
+	qsort(columns->attrs, n, sizeof(int16), compare_int16);
+	for (int i = 0; i < n; i++)
+		if (i == 0 || columns->attrs[i] != columns->attrs[i - 1])
+			columns->attrs[columns->nattrs++] = columns->attrs[i];
+	for (int i = 0; i < n; i++)
+	{
+		const int16 attr = columns->vecs[i]->attno - 1;
+
+		columns->slot[i] = (int16 *) bsearch(&attr, columns->attrs, columns->nattrs, sizeof(int16),
+											 compare_int16) - columns->attrs;
+	}
+	columns->located = palloc(sizeof(uint8 *) * EXPR_ROWS * (columns->nattrs + 1));
+	columns->complete = palloc(sizeof(bool) * (columns->nattrs + 1));
+	make_steps(decoder, columns);
+	columns->fetches = BLCKSZ / HEAP_FETCH_BYTES / (columns->nsteps + 1) + 1;
+}
+
+/* Reads a word of all null bitmaps, unless it is the last one read. */
+static void
+read_present(HeapDecoder *decoder, const HeapPage *page, const HeapRows *rows, int word)
+{
+	uint64		in_all = ~UINT64CONST(0);
+
+	if (decoder->word == word)
+		return;
+	for (int i = 0; i < rows->n; i++)
+	{
+		HeapTupleHeader tuple = heap_page_tuple(page, rows->tuple[i]);
+
+		decoder->present[i] = decode_present((tuple->t_infomask & HEAP_HASNULL) ? tuple->t_bits : NULL,
+											 HeapTupleHeaderGetNatts(tuple), word);
+		in_all &= decoder->present[i];
+	}
+	decoder->present_in_all = in_all;
+	decoder->word = word;
+}
+
+/* The first attribute that some row does not have or has NULL, up to `last`; last + 1 if there is none. */
+static int
+find_first_null(HeapDecoder *decoder, const HeapPage *page, const HeapRows *rows, int last)
+{
+	if (!page->has_nulls && page->min_natts > last)
+		return last + 1;
+	for (int word = 0; word <= last / WORD_ATTRS; word++)
+	{
+		read_present(decoder, page, rows, word);
+		if (~decoder->present_in_all != 0)
+			return Min(word * WORD_ATTRS + pg_rightmost_one_pos64(~decoder->present_in_all), last + 1);
+	}
+	return last + 1;
+}
+
+/* How to step over the run before an attribute, or over the last attributes of it, and at that attribute. */
+typedef struct StepOver
+{
+	const HeapRun *runs;		/* [those present] */
+	int			shift;			/* of the run in `present` */
+	uint32		mask;
+	int			stop_shift;		/* of the attribute behind */
+} StepOver;
+
+/* Steps over chunks of a run in which some attributes are NULL, up to the last one. */
+static StepOver
+step_chunks(HeapDecoder *decoder, HeapStep *step, int n)
+{
+	StepOver	over;
+	int			left = step->nrun;
+
+	if (step->chunks == NULL)
+		make_chunks(decoder, step);
+	over.runs = (const HeapRun *) step->chunks;
+	over.shift = step->first % WORD_ATTRS;
+	over.mask = (1 << CHUNK) - 1;
+	for (; left > CHUNK; left -= CHUNK)
+	{
+		for (int i = 0; i < n; i++)
+			decoder->position[i] += over.runs[decoder->present[i] >> over.shift & over.mask]
+				[decoder->position[i] & 7];
+		over.runs += 1 << CHUNK;
+		over.shift += CHUNK;
+	}
+	over.mask = (1 << left) - 1;
+	over.stop_shift = Max(step->stop, 0) % WORD_ATTRS;
+	return over;
+}
+
+/* Where row i is after the run; complete: no row has NULL there. */
+static pg_attribute_always_inline uint32
+behind_run(const HeapDecoder *decoder, const StepOver *over, bool complete, int i)
+{
+	uint32		position = decoder->position[i];
+
+	return position + over->runs[complete ? 0 : decoder->present[i] >> over->shift & over->mask][position & 7];
+}
+
+/* All bits set if row i has a value behind the run, else none. */
+static pg_attribute_always_inline uint32
+value_mask(const HeapDecoder *decoder, const StepOver *over, bool complete, int i)
+{
+	return complete ? ~(uint32) 0 : -(uint32) (decoder->present[i] >> over->stop_shift & 1);
+}
+
+static pg_attribute_always_inline void
+step_run(HeapDecoder *decoder, const StepOver *over, bool complete, int n)
+{
+	for (int i = 0; i < n; i++)
+		decoder->position[i] = behind_run(decoder, over, complete, i);
+}
+
+/* A run and a column of fixed width. */
+static pg_attribute_always_inline void
+step_fixed(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, bool complete,
+		   const uint8 *page, int n, const uint8 **located)
+{
+	uint32		len = attr->len;
+	uint32		pad = attr->align - 1;
+
+	for (int i = 0; i < n; i++)
+	{
+		uint32		mask = value_mask(decoder, over, complete, i);
+		uint32		at = behind_run(decoder, over, complete, i);
+
+		at = (at + (pad & mask)) & ~(pad & mask);
+		located[i] = mask ? page + at : NULL;
+		decoder->position[i] = at + (len & mask);
+	}
+}
+
+/* A run and a varlena; located: NULL unless that is a column. */
+static pg_attribute_always_inline void
+step_varlena(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, bool complete,
+			 const uint8 *page, int n, const uint8 **located)
+{
+	for (int i = 0; i < n; i++)
+	{
+		uint32		mask = value_mask(decoder, over, complete, i);
+		uint32		at = behind_run(decoder, over, complete, i);
+		/* a NULL may be at the end of the page, and is taken for a short header */
+		uint32		header = page[at & mask] | (~mask & 3);
+		uint32		end = at + ((header >> 1) & mask);
+
+		if (unlikely(!(header & 1) || header == 1))
+			end = decode_varlena(page, attr, &at);
+		if (located)
+			located[i] = mask ? page + at : NULL;
+		decoder->position[i] = end;
+	}
+}
+
+static void
+step_cstring(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, bool complete,
+			 const uint8 *page, int n, const uint8 **located)
+{
+	for (int i = 0; i < n; i++)
+	{
+		uint32		mask = value_mask(decoder, over, complete, i);
+		uint32		at = behind_run(decoder, over, complete, i);
+
+		decoder->position[i] = mask ? decode_cstring(page, attr, &at) : at;
+		if (located)
+			located[i] = mask ? page + at : NULL;
+	}
+}
+
+/* Tuples older than an attribute have its missing value. */
+static void
+fill_missing(const HeapPage *page, const HeapRows *rows, int attr, const uint8 *missing,
+			 const uint8 **located)
+{
+	for (int i = 0; i < rows->n; i++)
+		if (HeapTupleHeaderGetNatts(heap_page_tuple(page, rows->tuple[i])) <= attr)
+			located[i] = missing;
+}
+
+/* Takes a step with all rows; complete: none has NULL there. */
+static pg_attribute_always_inline void
+take_step(HeapDecoder *decoder, const HeapStep *step, const StepOver *over, bool complete,
+		  const uint8 *page, int n, const uint8 **located)
+{
+	const DecodeAttr *attr = &decoder->attrs[Max(step->stop, 0)];
+
+	if (step->stop < 0)
+		step_run(decoder, over, complete, n);
+	else if (attr->len >= 0)
+		step_fixed(decoder, attr, over, complete, page, n, located);
+	else if (attr->len == -2)
+		step_cstring(decoder, attr, over, complete, page, n, located);
+	else if (located)
+		step_varlena(decoder, attr, over, complete, page, n, located);
+	else
+		step_varlena(decoder, attr, over, complete, page, n, NULL);
+}
+
+static void
+finish_column(const HeapDecoder *decoder, HeapColumns *columns, const HeapStep *step,
+			  const HeapPage *page, const HeapRows *rows, bool complete)
+{
+	const uint8 *missing = decoder->attrs[step->stop].missing;
+
+	columns->complete[step->slot] = complete;
+	if (!complete && missing && page->min_natts <= step->stop)
+		fill_missing(page, rows, step->stop, missing,
+					 columns->located + (size_t) step->slot * EXPR_ROWS);
+}
+
+/* Do all rows have a value in all attributes of a step? */
+static inline bool
+has_no_nulls(HeapDecoder *decoder, const HeapStep *step, const HeapPage *page,
+			 const HeapRows *rows, int first_null)
+{
+	int			n = step->nrun + (step->stop >= 0);
+
+	if (step->first + n <= first_null)
+		return true;
+	read_present(decoder, page, rows, step->first / WORD_ATTRS);
+	return (~decoder->present_in_all >> step->first % WORD_ATTRS & ~UINT64CONST(0) >> (WORD_ATTRS - n)) == 0;
+}
+
+/*
+ * Locates the columns that do not lie at one offset in all rows: those from
+ * first_null on, and those behind an attribute of variable width.
+ */
+static void
+locate_columns(HeapDecoder *decoder, HeapColumns *columns, HeapScan *scan, const HeapPage *page,
+			   const HeapRows *rows, int first_null)
+{
+	int			s = columns->nsteps - 1;
+
+	while (columns->steps[s].first > first_null || decoder->attrs[columns->steps[s].first].start < 0)
+		s--;
+	for (int i = 0; i < rows->n; i++)
+		decoder->position[i] = rows->data[i] + decoder->attrs[columns->steps[s].first].start;
+	for (; s < columns->nsteps; s++)
+	{
+		HeapStep   *step = &columns->steps[s];
+		const uint8 **located = step->slot < 0 ? NULL :
+			columns->located + (size_t) step->slot * EXPR_ROWS;
+		bool		complete = has_no_nulls(decoder, step, page, rows, first_null);
+
+		if (complete)
+		{
+			StepOver	over = {.runs = (const HeapRun *) &step->run};
+
+			take_step(decoder, step, &over, true, page->start, rows->n, located);
+		}
+		else
+		{
+			StepOver	over = step_chunks(decoder, step, rows->n);
+
+			take_step(decoder, step, &over, false, page->start, rows->n, located);
+		}
+		if (located)
+			finish_column(decoder, columns, step, page, rows, complete);
+		heap_fetch_some(scan, columns->fetches);
+	}
+}
+
+/* ---- values ------------------------------------------------------------------ */
+
+/*
+ * A column's value in each row: at located[i], where NULL stands for NULL, or,
+ * without that, at `offset` of each tuple's data.
+ */
+#define FILL(type, fetch) \
+	do { \
+		static const uint64 zero[1]; \
+		type	   *restrict values = vec->values; \
+		if (located == NULL) \
+			for (int i = 0; i < n; i++) \
+			{ \
+				const uint8 *ptr = start + rows->data[i]; \
+				values[i] = (fetch); \
+			} \
+		else \
+			for (int i = 0; i < n; i++) \
+			{ \
+				const uint8 *ptr = located[i] ? located[i] : (const uint8 *) zero; \
+				values[i] = (fetch); \
+			} \
+	} while (0)
+
+static void
+fill_decimals(Vec *vec, const HeapRows *rows, const uint8 *start, const uint8 **located)
+{
+	gpuagg_i128 *values = vec->values;
+
+	for (int i = 0; i < rows->n; i++)
+	{
+		const uint8 *ptr = located ? located[i] : start + rows->data[i];
+		const uint8 *payload;
+		int			len;
+
+		values[i] = 0;
+		if (ptr == NULL)
+			continue;
+		payload = decode_payload(ptr, &len);
+		if (likely(payload && decode_numeric(payload, len, vec->scale, &values[i])))
+			continue;
+		if (vec->all_values)
+		{
+			memset(vec->state, VEC_VALUE, rows->n);
+			vec->all_values = false;
+		}
+		vec->state[i] = VEC_FALLBACK;
+	}
+}
+
+static void
+fill_references(Vec *vec, const HeapRows *rows, const uint8 *start, const uint8 **located)
+{
+	Datum	   *values = vec->values;
+
+	for (int i = 0; i < rows->n; i++)
+		values[i] = PointerGetDatum(located ? located[i] : start + rows->data[i]);
+}
+
+/* Fills a vector from values at located[i], or, where that is NULL, at start + rows->data[i]. */
+static void
+fill_vec(Vec *vec, Form_pg_attribute att, const HeapRows *rows, const uint8 *start,
+		 const uint8 **located, bool complete)
+{
+	int			n = rows->n;
+
+	vec->all_values = true;
+	if (!complete)
+		for (int i = 0; i < n; i++)
+		{
+			vec->state[i] = located[i] ? VEC_VALUE : VEC_NULL;
+			vec->all_values &= located[i] != NULL;
+		}
+	switch (vec->type)
+	{
+#define X(NAME, value_t, bits_t, ...) \
+		case COLUMN_##NAME: \
+			FILL(bits_t, *(const bits_t *) ptr); \
+			break;
+		COLUMN_SCALARS(X)
+#undef X
+		case COLUMN_DEC:
+			fill_decimals(vec, rows, start, located);
+			break;
+		case COLUMN_DATUM:
+			if (att->attbyval)
+				FILL(Datum, fetch_att(ptr, true, att->attlen));
+			else
+				fill_references(vec, rows, start, located);
+			break;
+	}
+}
+
+void
+heap_columns_fill(HeapDecoder *decoder, HeapColumns *columns, HeapScan *scan,
+				  const HeapPage *page, const HeapRows *rows)
+{
+	int			last;
+	int			first_null;
+
+	if (columns->nvecs == 0)
+		return;
+	last = columns->attrs[columns->nattrs - 1];
+	decoder->word = -1;
+	first_null = find_first_null(decoder, page, rows, last);
+	if (first_null <= last || decoder->attrs[last].offset < 0)
+		locate_columns(decoder, columns, scan, page, rows, first_null);
+	for (int v = 0; v < columns->nvecs; v++)
+	{
+		Vec		   *vec = columns->vecs[v];
+		int			slot = columns->slot[v];
+		int			attr = vec->attno - 1;
+		bool		fixed = decoder->attrs[attr].offset >= 0 && attr < first_null;
+
+		heap_fetch_some(scan, HEAP_COLUMN_FETCHES);
+		fill_vec(vec, TupleDescAttr(decoder->desc, attr), rows, page->start + decoder->attrs[attr].offset,
+				 fixed ? NULL : columns->located + (size_t) slot * EXPR_ROWS,
+				 fixed || columns->complete[slot]);
+	}
+}

@@ -1,0 +1,63 @@
+/*
+ * heap_columns.h
+ *	  From the tuples of a heap page to vectors of columns.
+ */
+#ifndef GPUAGG_FEED_HEAP_COLUMNS_H
+#define GPUAGG_FEED_HEAP_COLUMNS_H
+
+#include "postgres.h"
+
+#include "access/tupdesc.h"
+
+#include "expr/expr.h"
+#include "feed/heap_page.h"
+#include "operators/decode.h"
+
+/* Some tuples of a page: the rows of all vectors. */
+typedef struct HeapRows
+{
+	int			n;
+	uint16		tuple[EXPR_ROWS];	/* index into the page's tuples */
+	uint16		data[EXPR_ROWS];	/* bytes from the page's start to the first attribute */
+} HeapRows;
+
+/* What decoding the tuples of one table needs. */
+typedef struct HeapDecoder
+{
+	TupleDesc	desc;
+	DecodeAttr *attrs;
+	MemoryContext cxt;
+
+	/* while the columns of a stage are filled: */
+	uint32		position[EXPR_ROWS];	/* of each row, in the page */
+	uint64		present[EXPR_ROWS]; /* decode_present of each row, and of all rows: */
+	uint64		present_in_all;
+	int			word;			/* of the null bitmaps, which that is of; or -1 */
+} HeapDecoder;
+
+struct HeapStep;
+
+/* The columns that a stage of expressions reads first. */
+typedef struct HeapColumns
+{
+	int			nvecs;
+	Vec		  **vecs;
+	int		   *slot;			/* [vec] index into the attributes below */
+	int			nattrs;			/* distinct attributes, ascending */
+	int16	   *attrs;
+	int			nsteps;			/* from the first attribute of a tuple to the last of these */
+	struct HeapStep *steps;
+	int			fetches;		/* heap_fetch_some at each */
+	const uint8 **located;		/* [attribute][EXPR_ROWS] the value, or NULL */
+	bool	   *complete;		/* [attribute] no row has NULL there */
+} HeapColumns;
+
+/* All this lives in the current memory context. */
+extern HeapDecoder *heap_decoder_create(TupleDesc desc);
+/* Prepares the columns of one stage; columns must be zeroed. */
+extern void heap_columns_init(HeapDecoder *decoder, HeapColumns *columns, ExprSet *set, int stage);
+/* Fills them for all rows, which are of the page that scan has read last. */
+extern void heap_columns_fill(HeapDecoder *decoder, HeapColumns *columns, HeapScan *scan,
+							  const HeapPage *page, const HeapRows *rows);
+
+#endif							/* GPUAGG_FEED_HEAP_COLUMNS_H */

@@ -1,0 +1,87 @@
+/*
+ * heap_page.h
+ *	  The pages of one heap table, and which of their tuples the snapshot sees.
+ */
+#ifndef GPUAGG_FEED_HEAP_PAGE_H
+#define GPUAGG_FEED_HEAP_PAGE_H
+
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "nodes/execnodes.h"
+
+/* The tuples of one page that the snapshot sees. */
+typedef struct HeapPage
+{
+	Buffer		buffer;			/* pinned, or InvalidBuffer */
+	BlockNumber block;
+	const uint8 *start;
+	int			ntuples;
+
+	/* undefined if HeapScan.counts_only: */
+	bool		has_nulls;		/* some tuple has a null bitmap */
+	int			min_natts;		/* fewest attributes of a tuple */
+	OffsetNumber lines[MaxHeapTuplesPerPage];
+	uint16		tuples[MaxHeapTuplesPerPage];	/* bytes from start to the header */
+	uint16		data[MaxHeapTuplesPerPage]; /* bytes from start to the first attribute */
+} HeapPage;
+
+static inline HeapTupleHeader
+heap_page_tuple(const HeapPage *page, int i)
+{
+	return (HeapTupleHeader) (page->start + page->tuples[i]);
+}
+
+/* Reading one table. */
+typedef struct HeapScan
+{
+	SeqScanState *node;
+	Relation	rel;
+	bool		counts_only;	/* set by the owner: of a page only ntuples is wanted */
+	bool		whole_tuples;	/* set by the owner: most of each tuple will be read */
+	int			ncolumns;		/* set by the owner: columns read of every tuple */
+	uint64		blocks_done;
+
+	HeapScanDesc scan;			/* NULL: not begun */
+	bool		started;
+	BlockNumber next_block;		/* serial scans without a read stream */
+	BlockNumber blocks_left;
+	Buffer		last;			/* that was pinned, though not necessarily now */
+	Buffer		ahead;			/* the page after the one at hand, pinned; or InvalidBuffer */
+	const char *fetch;			/* what is left of it to fetch into the cache */
+	const char *fetch_end;
+} HeapScan;
+
+/* The scan of a plan node, which has opened the table; nothing is read yet. */
+extern HeapScan *heap_scan_create(SeqScanState *node);
+/* Begins the scan, unless the node has a scan descriptor already; returns how many blocks the table has. */
+extern BlockNumber heap_scan_begin(HeapScan *scan);
+/* After the node has been rescanned. */
+extern void heap_scan_restart(HeapScan *scan);
+/*
+ * Replaces *page, whose pin goes, by the next page that has tuples; false at the
+ * end.  The new page stays pinned until the next call or heap_page_release.
+ */
+extern bool heap_scan_next_page(HeapScan *scan, HeapPage *page);
+extern void heap_page_release(HeapPage *page);
+/* Releases the page ahead, if there is one: the scan will not go on. */
+extern void heap_scan_stop(HeapScan *scan);
+
+#define HEAP_FETCH_BYTES 64
+/* Fetched with each column; a processor has so many fetches under way without waiting. */
+#define HEAP_COLUMN_FETCHES 20
+
+/*
+ * Fetches up to n cache lines of the page ahead into the processor's cache:
+ * called now and then while the page at hand is read.
+ */
+static inline void
+heap_fetch_some(HeapScan *scan, int n)
+{
+	const char *end = scan->fetch + Min(scan->fetch_end - scan->fetch, n * HEAP_FETCH_BYTES);
+
+	for (; scan->fetch < end; scan->fetch += HEAP_FETCH_BYTES)
+		__builtin_prefetch(scan->fetch);
+}
+
+#endif							/* GPUAGG_FEED_HEAP_PAGE_H */

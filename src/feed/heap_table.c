@@ -1,0 +1,201 @@
+/*
+ * heap_table.c
+ *	  What the query wants of one table: its quals and outputs, compiled.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/rel.h"
+
+#include "feed/heap.h"
+
+static void
+load_row(void *owner, int row)
+{
+	HeapFeed   *feed = owner;
+	HeapPage   *page = &feed->page;
+	SeqScanState *node = feed->table->scan->node;
+	int			t = feed->rows.tuple[row];
+
+	feed->tuple.t_tableOid = RelationGetRelid(node->ss.ss_currentRelation);
+	feed->tuple.t_data = heap_page_tuple(page, t);
+	feed->tuple.t_len = ItemIdGetLength(PageGetItemId((Page) page->start, page->lines[t]));
+	ItemPointerSet(&feed->tuple.t_self, page->block, page->lines[t]);
+	ExecStoreBufferHeapTuple(&feed->tuple, node->ss.ss_ScanTupleSlot, page->buffer);
+	node->ss.ps.ps_ExprContext->ecxt_scantuple = node->ss.ss_ScanTupleSlot;
+}
+
+/* Columns of an Append are those of its subplans, by number. */
+static Node *
+resolve_outer(Node *node, void *context)
+{
+	List	   *targetlist = context;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var) && ((Var *) node)->varno == OUTER_VAR)
+		return copyObject((Node *) list_nth_node(TargetEntry, targetlist,
+												 ((Var *) node)->varattno - 1)->expr);
+	return expression_tree_mutator(node, resolve_outer, context);
+}
+
+/* Column resno of the feed's child, over the table's columns. */
+static Expr *
+output_expr(const HeapFeed *feed, const HeapTable *table, int resno)
+{
+	List	   *targetlist = table->scan->node->ss.ps.plan->targetlist;
+	Expr	   *expr;
+
+	if (feed->result == NULL)
+		return list_nth_node(TargetEntry, targetlist, resno - 1)->expr;
+	expr = list_nth_node(TargetEntry, feed->result->ps.plan->targetlist, resno - 1)->expr;
+	return (Expr *) resolve_outer((Node *) expr, targetlist);
+}
+
+/* A boolean made of bits that were none is for the compiler. */
+static Expr *
+strip_relabels(Expr *expr)
+{
+	while (IsA(expr, RelabelType) && exprType((Node *) expr) != BOOLOID)
+		expr = ((RelabelType *) expr)->arg;
+	return expr;
+}
+
+static void
+add_check(HeapTable *table, Expr *expr)
+{
+	Expr	   *bare = strip_relabels(expr);
+
+	if (!IsA(bare, Var) && !IsA(bare, Const))
+		table->checks = lappend(table->checks, expr_add_root(table->set, expr, table->nquals));
+}
+
+/*
+ * Core computes all targets of a plan node.  Those that no output shows, or only
+ * as part of an expression that may pass over them, can still raise errors.
+ */
+static void
+add_checks(HeapFeed *feed, HeapTable *table)
+{
+	List	   *top = feed->child->plan->targetlist;
+	Bitmapset  *shown = NULL;
+	ListCell   *lc;
+
+	for (int c = 0; c < feed->batch.ncols; c++)
+		if (feed->outputs[c].constant == NULL)
+			shown = bms_add_member(shown, feed->outputs[c].resno);
+	if (feed->append)
+		foreach(lc, table->scan->node->ss.ps.plan->targetlist)
+			if (feed->result || !bms_is_member(lfirst_node(TargetEntry, lc)->resno, shown))
+				add_check(table, lfirst_node(TargetEntry, lc)->expr);
+	if (feed->append == NULL || feed->result)
+		foreach(lc, top)
+			if (!bms_is_member(lfirst_node(TargetEntry, lc)->resno, shown))
+				add_check(table, output_expr(feed, table, lfirst_node(TargetEntry, lc)->resno));
+	bms_free(shown);
+}
+
+static ExprRoot *
+output_root(HeapFeed *feed, HeapTable *table, const HeapOutput *output, int stage)
+{
+	Expr	   *whole = output_expr(feed, table, output->resno);
+	Expr	   *expr = strip_relabels(whole);
+
+	/* a bare column is decoded in the form that the engine wants */
+	if (IsA(expr, Var) && ((Var *) expr)->varattno > 0)
+		return expr_add_column_root(table->set, (Var *) expr, output->writer.col->type,
+									output->writer.col->scale, stage);
+	return expr_add_root(table->set, whole, stage);
+}
+
+/* Which outputs may be computed into the batch itself: the first to claim a vector. */
+static void
+redirect_outputs(HeapFeed *feed, HeapTable *table)
+{
+	for (int c = 0; c < feed->batch.ncols; c++)
+	{
+		Vec		   *vec = table->outputs[c].root ? table->outputs[c].root->vec : NULL;
+		Column	   *col = &feed->batch.cols[c];
+
+		if (vec == NULL || vec->constant || vec->stage != table->nquals ||
+			vec->type != col->type || vec->scale != col->scale)
+			continue;
+		table->outputs[c].in_place = true;
+		for (int other = 0; other < c; other++)
+			if (table->outputs[other].root && table->outputs[other].root->vec == vec)
+				table->outputs[c].in_place = false;
+	}
+}
+
+/* Outputs of one column that is left to core, such as a key that is summed as well, are written together. */
+static void
+join_outputs(HeapFeed *feed, HeapTable *table)
+{
+	for (int c = 0; c < feed->batch.ncols; c++)
+	{
+		HeapRoot   *hroot = &table->outputs[c];
+		int			previous = feed->outputs[c].previous;
+
+		hroot->next = -1;
+		if (previous < 0 || hroot->root->vec || table->outputs[previous].root->vec)
+			continue;
+		hroot->follows = true;
+		table->outputs[previous].next = c;
+	}
+}
+
+/* Prepares to decode the columns that the compiled expressions read. */
+static void
+init_columns(HeapFeed *feed, HeapTable *table)
+{
+	TupleDesc	desc = RelationGetDescr(table->scan->rel);
+	const HeapColumns *first;
+	int			last;
+
+	table->decoder = heap_decoder_create(desc);
+	table->columns = palloc0(sizeof(HeapColumns) * (table->nquals + 1));
+	for (int s = 0; s <= table->nquals; s++)
+		heap_columns_init(table->decoder, &table->columns[s], table->set, s);
+	first = &table->columns[0];
+	last = first->nattrs > 0 ? first->attrs[first->nattrs - 1] : -1;
+	table->scan->ncolumns = first->nvecs;
+	table->scan->whole_tuples = last >= 0 && last >= desc->natts / 2 &&
+		table->decoder->attrs[last].offset < 0;
+	table->scan->counts_only = table->nquals == 0 && table->checks == NIL;
+	for (int c = 0; c < feed->batch.ncols; c++)
+		table->scan->counts_only &= table->outputs[c].root == NULL;
+}
+
+/* Compiles everything for the table of a plan node; it lives in the current memory context. */
+HeapTable *
+heap_table_create(HeapFeed *feed, SeqScanState *node)
+{
+	HeapTable  *table = palloc0(sizeof(HeapTable));
+	List	   *quals = expr_order_quals(node->ss.ps.plan->qual);
+	int			q = 0;
+	ListCell   *lc;
+
+	table->scan = heap_scan_create(node);
+	table->nquals = list_length(quals);
+	table->set = expr_set_create(&node->ss.ps, RelationGetDescr(table->scan->rel),
+								table->nquals + 1, feed->base.subplans);
+	table->set->load_row = load_row;
+	table->set->owner = feed;
+	table->quals = palloc0(sizeof(ExprRoot *) * (table->nquals + 1));
+	foreach(lc, quals)
+	{
+		table->quals[q] = expr_add_root(table->set, lfirst(lc), q);
+		q++;
+	}
+	add_checks(feed, table);
+	table->outputs = palloc0(sizeof(HeapRoot) * (feed->batch.ncols + 1));
+	for (int c = 0; c < feed->batch.ncols; c++)
+		if (feed->outputs[c].constant == NULL)
+			table->outputs[c].root = output_root(feed, table, &feed->outputs[c], table->nquals);
+	redirect_outputs(feed, table);
+	join_outputs(feed, table);
+	init_columns(feed, table);
+	return table;
+}
