@@ -55,9 +55,8 @@ bins_equal(const BinSpec *a, const BinSpec *b)
 	return false;
 }
 
-/* States a group keeps for these bins. */
-static int
-bins_width(const BinSpec *bins)
+int
+spec_bins_width(const BinSpec *bins)
 {
 	switch (bins->kind)
 	{
@@ -96,7 +95,7 @@ spec_add_slot(AggSpec *spec, MonoidId monoid, int col0, int col1, int filter,
 	slot->col[1] = col1;
 	slot->filter = filter;
 	slot->bins = *bins;
-	slot->width = bins_width(bins);
+	slot->width = spec_bins_width(bins);
 	if (!gpuagg_monoids[monoid].commutative)
 		spec->ordered = true;
 	return spec->nslots++;

@@ -146,6 +146,9 @@ typedef struct AggSpec
 /* What the exports of participants must have in common. */
 extern uint32 spec_layout(const AggSpec *spec);
 
+/* States that a group has for these bins. */
+extern int	spec_bins_width(const BinSpec *bins);
+
 /* Builders; each returns an index and reuses an equal entry.  In spec.c. */
 extern int	spec_add_column(AggSpec *spec, const ColumnSpec *col);
 extern int	spec_add_slot(AggSpec *spec, MonoidId monoid, int col0, int col1, int filter,

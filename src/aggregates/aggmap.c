@@ -557,7 +557,7 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 	{
 		if (!histogram_bins(&bins, row->kind, aggref, parent, econtext))
 			return false;
-		out->width = bins.kind == BIN_HLL ? bins.n : histogram_width(&bins);
+		out->width = spec_bins_width(&bins);
 		if (spec->nkeys > 0 && out->width > MAX_GROUPED_BINS && !spec->for_gpu)
 			return false;
 	}
@@ -630,8 +630,8 @@ aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, PlanSta
 	out->fallback = -1;
 	out->aggstate = stand_in(aggref);
 	fallback.filter = add_filter(spec, filter);
-	by_slots = add_slots(out, spec, look_up(aggref->aggfnoid).row, aggref, args, fallback.filter, parent,
-						 econtext);
+	by_slots = add_slots(out, spec, look_up(aggref->aggfnoid).row, aggref, args, fallback.filter,
+						 parent, econtext);
 
 	if (!by_slots || out->decimals)
 	{

@@ -132,12 +132,6 @@ check_thresholds(ArrayType *array, int *n)
 			 errmsg("thresholds array must be sorted in ascending order")));
 }
 
-int
-histogram_width(const BinSpec *bins)
-{
-	return bins->kind == BIN_UNIFORM ? bins->n + 2 : bins->n + 1;
-}
-
 /* ---- states -------------------------------------------------------------- */
 
 /* An empty histogram in `cxt`, with a copy of the thresholds. */
@@ -148,7 +142,7 @@ histogram_create(MemoryContext cxt, const BinSpec *bins, bool weighted)
 
 	h->bins = *bins;
 	h->weighted = weighted;
-	h->width = histogram_width(bins);
+	h->width = spec_bins_width(bins);
 	h->u.counts = MemoryContextAllocZero(cxt, h->width * sizeof(int64));
 	if (bins->kind == BIN_THRESHOLDS)
 	{

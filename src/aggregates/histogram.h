@@ -20,9 +20,6 @@ extern bool histogram_uniform_valid(double lo, double hi, int n);
 /* The thresholds of an array, sharing its memory; NULL if they are not valid. */
 extern const double *histogram_thresholds(ArrayType *array, int *n);
 
-/* How many bins there are in all. */
-extern int	histogram_width(const BinSpec *bins);
-
 /* One-dimensional arrays of all bins. */
 extern Datum histogram_count_array(const int64 *counts, int width);
 extern Datum histogram_weight_array(const double *weights, int width);

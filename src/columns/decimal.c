@@ -59,10 +59,10 @@ decimal_from_u192(Decimal *dec, uint64 hi, gpuagg_u128 lo)
 	memcpy(dec->digit, digit + DECIMAL_MAX_DIGITS - n, n * sizeof(int16));
 }
 
-static gpuagg_u128
-power_of_ten(int n)
+gpuagg_i128
+decimal_power10(int n)
 {
-	gpuagg_u128 r = 1;
+	gpuagg_i128 r = 1;
 
 	while (n-- > 0)
 		r *= 10;
@@ -73,9 +73,9 @@ void
 decimal_from_i128(Decimal *dec, gpuagg_i128 value, int scale)
 {
 	gpuagg_u128 magnitude = value < 0 ? -(gpuagg_u128) value : (gpuagg_u128) value;
-	gpuagg_u128 unit = power_of_ten(scale);
+	gpuagg_u128 unit = decimal_power10(scale);
 	int			nfrac = (scale + DIGIT_WIDTH - 1) / DIGIT_WIDTH;
-	gpuagg_u128 frac = magnitude % unit * power_of_ten(nfrac * DIGIT_WIDTH - scale);
+	gpuagg_u128 frac = magnitude % unit * decimal_power10(nfrac * DIGIT_WIDTH - scale);
 	int			skip = 0;
 
 	/* digits before the point, then those after it */

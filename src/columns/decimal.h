@@ -22,6 +22,9 @@ typedef struct Decimal
 	int16		digit[DECIMAL_MAX_DIGITS];
 } Decimal;
 
+/* 10^n, for n up to 38. */
+extern gpuagg_i128 decimal_power10(int n);
+
 /* The integer of 192 bits, of which hi are the upper 64. */
 extern void decimal_from_u192(Decimal *dec, uint64 hi, gpuagg_u128 lo);
 

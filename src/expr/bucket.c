@@ -38,7 +38,7 @@ typedef struct BucketOp
 	BucketFormula formula;
 } BucketOp;
 
-/* The bucket of a finite x, and some number for any other; without branches, so that loops vectorize. */
+/* The bucket of a finite x, any number for others; without branches, so that loops vectorize. */
 static inline int32
 bucket(const BucketOp *b, double x, BucketFormula formula)
 {

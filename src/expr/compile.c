@@ -37,7 +37,10 @@
 
 /* ---- conditions -------------------------------------------------------------- */
 
-/* From here on core evaluates what is compiled where cond is one of `accept`; returns the mask so far. */
+/*
+ * Sets the mask of what is compiled from here on: core evaluates it where cond is one of
+ * `accept`.  Returns the mask so far.
+ */
 static ExprMask *
 push_mask(ExprSet *set, const Vec *cond, int accept)
 {
@@ -58,7 +61,8 @@ mask_vec(ExprSet *set, ExprMask *mask, int stage)
 	if (mask == NULL || mask->vec)
 		return mask ? mask->vec : NULL;
 	mask->vec = expr_new_vec(set, COLUMN_I8, 0, BOOLOID, NULL, stage);
-	expr_emit(set, stage, expr_run_mask, mask->vec, mask_vec(set, unconstify(ExprMask *, mask->outer), stage),
+	expr_emit(set, stage, expr_run_mask, mask->vec,
+			  mask_vec(set, unconstify(ExprMask *, mask->outer), stage),
 			  unconstify(Vec *, mask->cond), NULL, mask);
 	return mask->vec;
 }
@@ -76,20 +80,24 @@ end_masks(ExprSet *set, ExprMask *outer, Vec *result)
 	return result;
 }
 
+/* The column type of values that core computes; they need not conform to a typmod. */
+static ColumnType
+value_type(Expr *expr, int16 *scale)
+{
+	return expr_decimal_shape((Node *) expr, scale) ? COLUMN_DEC :
+		spec_column_type(exprType((Node *) expr), -1, scale);
+}
+
 /* ---- constants ------------------------------------------------------------- */
 
 static Vec *
 compile_constant(ExprSet *set, Expr *expr, int stage)
 {
 	Oid			typid = exprType((Node *) expr);
-	int16		scale = 0;
-	ColumnType	type;
+	int16		scale;
+	ColumnType	type = value_type(expr, &scale);
 	Vec		   *vec;
 
-	if (typid == NUMERICOID && expr_decimal_shape((Node *) expr, &scale))
-		type = COLUMN_DEC;
-	else
-		type = spec_column_type(typid, -1, &scale);
 	vec = expr_new_vec(set, type, scale, typid, expr, stage);
 	vec->constant = true;
 	vec->source = expr_core_state(set, expr);
@@ -127,24 +135,20 @@ find_operation(Oid funcid, int nargs, Vec **args)
 	return f;
 }
 
-/* Row by row through core's function manager. */
+/* A call of core's function for each row, through the function manager. */
 static Vec *
 compile_core_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs, Vec **args,
 				  int stage)
 {
 	Oid			typid = exprType((Node *) expr);
-	ExprCoreCall *call;
-	ColumnType	type;
 	int16		scale;
+	ColumnType	type = value_type(expr, &scale);
+	ExprCoreCall *call;
 	Vec		   *r;
 
 	if (expression_returns_set((Node *) expr) || !func_strict(funcid) ||
 		func_volatile(funcid) == PROVOLATILE_VOLATILE || get_typtype(typid) == TYPTYPE_PSEUDO)
 		return NULL;
-	if (typid == NUMERICOID && expr_decimal_shape((Node *) expr, &scale))
-		type = COLUMN_DEC;
-	else
-		type = spec_column_type(typid, -1, &scale);
 	call = palloc0(sizeof(ExprCoreCall));
 	call->args = palloc(nargs * sizeof(Vec *));
 	memcpy(call->args, args, nargs * sizeof(Vec *));
@@ -163,7 +167,7 @@ compile_core_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs
 	return r;
 }
 
-/* A call of an operation over compiled arguments; equal calls share its result by expr, or not if NULL. */
+/* A call of an operation over compiled arguments; its result is shared by expr, if not NULL. */
 static Vec *
 compile_call_of(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs, Vec **args,
 				int stage)
@@ -659,7 +663,7 @@ expr_add_root(ExprSet *set, Expr *expr, int stage)
 	root->stage = stage;
 	if (contain_volatile_functions((Node *) expr) || contain_subplans((Node *) expr))
 		return root;
-	/* in a context of its own: if the root cannot be compiled, what was made for its parts is freed */
+	/* in a context of its own, to free all of it if the root cannot be compiled */
 	cxt = AllocSetContextCreate(set->cxt, "gpuagg expression", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(cxt);
 	expr_share_begin(set, expr);

@@ -14,6 +14,7 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/fmgroids.h"
 
+#include "columns/decimal.h"
 #include "expr/internal.h"
 #include "operators/decode_numeric.h"
 #include "spec.h"
@@ -171,16 +172,6 @@ expr_column_type(Node *expr, int16 *scale)
 
 typedef gpuagg_i128 i128;
 
-static i128
-power10(int n)
-{
-	i128		r = 1;
-
-	while (n-- > 0)
-		r *= 10;
-	return r;
-}
-
 /* a * b; returns whether it leaves 128 bits */
 static inline bool
 mul_i128(i128 a, i128 b, i128 *r)
@@ -311,7 +302,7 @@ run_from_int(const ExprOp *op, int n)
 static void
 run_to_float8(const ExprOp *op, int n)
 {
-	double		divisor = (double) power10(op->a->scale);
+	double		divisor = (double) decimal_power10(op->a->scale);
 
 	DECIMAL_LOOP({
 		i128		a = as[i];
@@ -361,8 +352,8 @@ compile_two(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 		if (scale > DECIMAL_MAX_SCALE)
 			return NULL;
 		d = expr_alloc(sizeof(DecimalArgs));
-		d->fa = power10(Max(b->scale - a->scale, 0));
-		d->fb = power10(Max(a->scale - b->scale, 0));
+		d->fa = decimal_power10(Max(b->scale - a->scale, 0));
+		d->fb = decimal_power10(Max(a->scale - b->scale, 0));
 		d->compare = ops[i].compare;
 		r = expr_new_vec(set, d->compare ? COLUMN_I8 : COLUMN_DEC, scale, NUMERICOID, expr, stage);
 		expr_emit(set, stage, ops[i].run, r, a, b, NULL, d);

@@ -24,6 +24,17 @@
 #include "common/compat.h"
 #include "expr/internal.h"
 
+/* Expands LOOP for a C type as wide as values of the column type. */
+#define BY_WIDTH(type, LOOP) \
+	switch (column_width(type)) \
+	{ \
+		case 1: LOOP(int8); break; \
+		case 2: LOOP(int16); break; \
+		case 4: LOOP(int32); break; \
+		case 8: LOOP(int64); break; \
+		case 16: LOOP(gpuagg_i128); break; \
+	}
+
 /* ---- states ---------------------------------------------------------------- */
 
 void
@@ -283,24 +294,7 @@ choose(Vec *r, const Vec *a, const Vec *b, const uint8 *from, int n)
 #define CHOOSE(type) \
 	for (int i = 0; i < n; i++) \
 		((type *) r->values)[i] = (from[i] == 1 ? (const type *) b->values : (const type *) a->values)[i]
-	switch (column_width(r->type))
-	{
-		case 1:
-			CHOOSE(int8);
-			break;
-		case 2:
-			CHOOSE(int16);
-			break;
-		case 4:
-			CHOOSE(int32);
-			break;
-		case 8:
-			CHOOSE(int64);
-			break;
-		case 16:
-			CHOOSE(gpuagg_i128);
-			break;
-	}
+	BY_WIDTH(r->type, CHOOSE);
 #undef CHOOSE
 	for (int i = 0; i < n; i++)
 		all_from |= from[i];
@@ -457,7 +451,8 @@ expr_run_like(const ExprOp *op, int n)
 		}
 		len = expr_text_length(a[i], true);
 		r[i] = ((pattern->open ? len >= pattern->length : len == pattern->length) &&
-				memcmp(VARDATA_ANY(DatumGetPointer(a[i])), pattern->bytes, pattern->length) == 0) != pattern->negate;
+				memcmp(VARDATA_ANY(DatumGetPointer(a[i])), pattern->bytes, pattern->length) == 0) !=
+			pattern->negate;
 	}
 	if (any)
 		expr_mark_fallback(op->r, fallback, n);
@@ -726,24 +721,7 @@ expr_compact(ExprSet *set, int stage, const uint16 *sel, int n)
 #define COMPACT(type) \
 		for (int i = 0; i < n; i++) \
 			((type *) vec->values)[i] = ((type *) vec->values)[sel[i]]
-		switch (column_width(vec->type))
-		{
-			case 1:
-				COMPACT(int8);
-				break;
-			case 2:
-				COMPACT(int16);
-				break;
-			case 4:
-				COMPACT(int32);
-				break;
-			case 8:
-				COMPACT(int64);
-				break;
-			case 16:
-				COMPACT(gpuagg_i128);
-				break;
-		}
+		BY_WIDTH(vec->type, COMPACT);
 #undef COMPACT
 		if (!vec->all_values)
 			for (int i = 0; i < n; i++)
