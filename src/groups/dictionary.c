@@ -17,6 +17,7 @@
 #include "common/compat.h"
 #include "groups/dictionary.h"
 
+/* Values that there is room for at first. */
 #define FIRST_VALUES 128
 #define NULL_VALUE_HASH 0x9e3779b9
 
@@ -28,6 +29,7 @@ typedef enum ValueClass
 	VALUES_BPCHAR				/* varlena, trailing spaces do not count */
 } ValueClass;
 
+/* An entry of the hash table: small, as lookups miss the cache where there are many values. */
 typedef struct DictEntry
 {
 	uint32		hash;
@@ -52,7 +54,7 @@ struct Dictionary
 	int			n;
 	int			capacity;
 	Datum	   *values;			/* [code] */
-	struct value_hash *entries; /* by value, but for NULL */
+	struct value_hash *entries; /* codes by value; NULL's is not among them */
 	int32		null_code;
 	size_t		value_bytes;
 	Datum	   *detoasted;		/* [row] of a batch */
@@ -174,6 +176,7 @@ equals_sought(const Sought *sought, uint32 code)
 #define SH_KEY code
 #define SH_HASH_KEY(entries, code) code_hash(((Sought *) (entries)->private_data)->dict, code)
 #define SH_EQUAL(entries, code, key) equals_sought((entries)->private_data, code)
+/* At its default, 0.9, queries on text keys take up to a quarter longer. */
 #define SH_FILLFACTOR 0.5
 #define SH_STORE_HASH
 #define SH_GET_HASH(entries, entry) (entry)->hash

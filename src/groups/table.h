@@ -71,7 +71,7 @@ typedef struct GroupTable
 	uint32		ngroups;
 	uint32		capacity;
 	uint32		max_groups;		/* memory allows no more; at least 1 */
-	size_t		max_dict_bytes; /* nor more in each dictionary */
+	size_t		max_dict_bytes; /* nor dictionaries with more bytes */
 	bool		frozen;			/* a new group was refused, so all later ones must be:
 								 * rows of one group may not be in two places */
 
