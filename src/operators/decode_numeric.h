@@ -86,8 +86,8 @@ decode_small(const uint8_t *digits, int ndigits, int shift, int negative, int *f
 }
 
 /*
- * Sets *out to the value times 10^scale and returns 1.  Returns 0 for an odd
- * value, which *out does not represent: NaN, an infinity, one of more than
+ * Sets *out to the value times 10^scale and returns 1.  Returns 0 for a value
+ * that is unrepresentable in this way: NaN, an infinity, one of more than
  * DECODE_NUMERIC_DIGITS digits, or one whose display scale is not `scale`.
  */
 GPUAGG_HD int
