@@ -134,18 +134,29 @@ compat_read_recent_buffer(Relation rel, BlockNumber block, Buffer buffer)
 }
 
 /*
- * From 17 on a heap scan has a read stream, which chooses its blocks and reads
- * several at once: sets *buffer to the next one, pinned, or to InvalidBuffer at
- * the end.  False in versions without.
+ * From 17 on a heap scan has a read stream, which chooses blocks as the scan does
+ * and reads several at once.
  */
-static inline bool
-compat_read_stream_next(HeapScanDesc scan, Buffer *buffer)
+#define COMPAT_READ_STREAM (PG_VERSION_NUM >= 170000)
+
+/* Lets the stream, which has not been used yet, go on after a block. */
+static inline void
+compat_read_stream_start(HeapScanDesc scan, BlockNumber block)
 {
-#if PG_VERSION_NUM >= 170000
-	*buffer = read_stream_next_buffer(scan->rs_read_stream, NULL);
-	return true;
+#if COMPAT_READ_STREAM
+	scan->rs_inited = true;
+	scan->rs_prefetch_block = block;
+#endif
+}
+
+/* The next buffer of the stream, pinned; InvalidBuffer at the end. */
+static inline Buffer
+compat_read_stream_next(HeapScanDesc scan)
+{
+#if COMPAT_READ_STREAM
+	return read_stream_next_buffer(scan->rs_read_stream, NULL);
 #else
-	return false;
+	return InvalidBuffer;
 #endif
 }
 

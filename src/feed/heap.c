@@ -2,20 +2,20 @@
  * heap.c
  *	  The feed that reads heap pages itself, instead of the executor.
  *
- * Taken where the child plan is a sequential scan of a heap table, or an Append
- * of such, perhaps with a projection on top.  The plan nodes below stay what
- * the planner made them: they open the tables, hold the quals, target lists and
- * scan descriptors, share blocks among parallel participants and prune
- * partitions; only nobody asks them for tuples.
- * Pages come from feed_heap_page.c, quals and target lists run as vectors
- * (expr.h), a page at a time: columns that a qual needs, the qual, the rows that
- * are left, the next qual, and so on; then the output columns, written in place
- * into the batch.
+ * Used where the child plan is a sequential scan of a heap table, or an Append
+ * of such scans, perhaps with a projection on top.  The plan nodes below stay
+ * what the planner made them: they open the tables, hold the quals, target lists
+ * and scan descriptors, share blocks among parallel participants and prune
+ * partitions; but ExecProcNode is never called for them.
+ * Quals and target lists run as vector expressions (expr.h), a page at a time:
+ * the columns that a qual reads are decoded, the qual is computed, rows that fail
+ * it are dropped, then the next qual, and so on; last the output columns, which
+ * are computed in place in the batch where they can be.
  *
  * Memory: the feed lives in the context it was opened in; by-reference values
  * of a batch in its arena, whose bytes end a batch; values of one page in the
  * expression set's page_cxt.
- * Errors release the pin with the resource owner.
+ * After an error the resource owner releases the pins.
  */
 #include "postgres.h"
 
@@ -25,10 +25,10 @@
 #include "utils/ruleutils.h"
 #include "utils/snapmgr.h"
 
-#include "feed/heap.h"
 #include "common/progress.h"
+#include "feed/heap.h"
 
-/* Of so many tables everything is kept for rescans; of others only while they are read. */
+/* The compiled expressions of so many tables are kept for rescans; those of others only while they are read. */
 #define KEPT_TABLES 64
 
 /* ---- rows ------------------------------------------------------------------- */
@@ -79,9 +79,9 @@ apply_qual(HeapFeed *feed, HeapTable *table, int q)
 }
 
 /*
- * Adds up to `room` more tuples of the page to the batch.  Where long values
- * fill it before, the tuples behind are left, to be looked at again, and fewer
- * are taken from then on.
+ * Adds up to `room` more tuples of the page to the batch.  Where long values fill
+ * the batch before that, the tuples after the last one added are left for the
+ * next batch, and fewer are taken at a time from then on.
  */
 static void
 add_rows(HeapFeed *feed, HeapTable *table, int room)
@@ -145,7 +145,7 @@ add_page(HeapFeed *feed)
 		InstrStopNode(instrument, batch->nrows - before);
 }
 
-/* Leaves the page: core's slot holds a pin of its own. */
+/* Releases the page, also the pin that core's slot may have on it. */
 static void
 leave_page(HeapFeed *feed)
 {
@@ -155,7 +155,7 @@ leave_page(HeapFeed *feed)
 	feed->next_tuple = 0;
 }
 
-/* Leaves the table amid a scan of it. */
+/* Releases the pages of the table that is being read: the scan will not go on. */
 static void
 leave_table(HeapFeed *feed)
 {
@@ -164,7 +164,7 @@ leave_table(HeapFeed *feed)
 		heap_scan_stop(feed->table->scan);
 }
 
-/* After a table has been left. */
+/* No table is being read any more; frees what need not be kept of the last one. */
 static void
 forget_table(HeapFeed *feed)
 {
@@ -178,7 +178,7 @@ forget_table(HeapFeed *feed)
 	}
 }
 
-/* Chooses the next table; false when there are no more. */
+/* Begins to read the next table; false when there are no more. */
 static bool
 next_table(HeapFeed *feed)
 {
@@ -221,7 +221,7 @@ next_table(HeapFeed *feed)
 	return true;
 }
 
-/* Makes sure that the page has tuples left; false at the end of all tables. */
+/* Goes on to the next page unless this one has tuples left; false at the end of all tables. */
 static bool
 next_tuples(HeapFeed *feed)
 {
@@ -247,7 +247,7 @@ feed_next(Feed *base)
 
 	if (feed->done)
 		return NULL;
-	/* as in ExecProcNode: a node whose time is running cannot be rescanned */
+	/* before InstrStartNode, as in ExecProcNode: rescanning a node ends its cycle of instrumentation */
 	if (feed->child->chgParam != NULL)
 		ExecReScan(feed->child);
 	if (instrument)
@@ -319,7 +319,7 @@ feed_heap_describe(PlanState *child, ExplainState *es)
 	ExplainPropertyText("Feed", buf.data, es);
 }
 
-/* Adds the expression to what core evaluates row by row, if it is one of these. */
+/* Adds the expression to the list if it has no vector form, so that core evaluates it for every row. */
 static List *
 add_row_by_row(List *list, const ExprRoot *root, List *context)
 {
@@ -328,7 +328,7 @@ add_row_by_row(List *list, const ExprRoot *root, List *context)
 	return lappend(list, deparse_expression((Node *) root->expr, context, false, false));
 }
 
-/* Verbosely: what has no vector form, of the table that was read first. */
+/* For EXPLAIN VERBOSE: the expressions without a vector form, of the first table that was read. */
 static void
 explain_row_by_row(HeapFeed *feed, ExplainState *es)
 {

@@ -34,8 +34,8 @@ typedef struct HeapRoot
 {
 	ExprRoot   *root;
 	bool		in_place;		/* it is computed into the batch */
-	bool		follows;		/* written with the output before, as core computes it once for all */
-	int			next;			/* output that follows this one, or -1 */
+	bool		follows;		/* stored with another output, whose HeapRoot.next leads here */
+	int			next;			/* output stored together with this one, or -1 */
 } HeapRoot;
 
 /* One table. */
@@ -70,26 +70,29 @@ typedef struct HeapFeed
 	bool		done;
 	HeapPage	page;
 	int			next_tuple;		/* of the page */
-	int			slice;			/* tuples to take at a time: few where values are long */
+	int			slice;			/* most tuples that are decoded at a time: few where values are long */
 	HeapRows	rows;
 	HeapTupleData tuple;		/* for core's evaluator */
 	Arena		arena;
 	MemoryContext cxt;
 } HeapFeed;
 
-/* Has the batch as many bytes as it may? */
+/* Has the batch as many bytes of by-reference values as it may have? */
 static inline bool
 heap_batch_is_full(const HeapFeed *feed)
 {
 	return feed->arena.bytes >= BATCH_BYTES;
 }
 
-/* heap_refusal.c: the Append, under the projection if there is one; or NULL. */
+/* The Append that the feed reads, below a projection if there is one; or NULL. */
 extern AppendState *heap_find_append(PlanState *child);
 
+/* Compiles everything for the table of a plan node; it lives in the current memory context. */
 extern HeapTable *heap_table_create(HeapFeed *feed, SeqScanState *node);
 
+/* Stores the outputs of feed->rows behind the batch's rows; returns for how many rows there was room. */
 extern int	heap_store_outputs(HeapFeed *feed, HeapTable *table);
+/* Fills the columns of constants, once for all batches. */
 extern void heap_store_constants(HeapFeed *feed);
 
 #endif							/* GPUAGG_FEED_HEAP_H */

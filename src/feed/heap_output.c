@@ -9,7 +9,7 @@
 #include "columns/decimal.h"
 #include "feed/heap.h"
 
-/* Core's answer for a row, for output c and those that follow. */
+/* Stores core's value of a row in output c and in the outputs joined to it (HeapRoot.next). */
 static void
 store_scalar(HeapFeed *feed, int c, int i, int row)
 {
@@ -27,8 +27,8 @@ store_scalar(HeapFeed *feed, int c, int i, int row)
 }
 
 /*
- * By-reference values get copies that live as long as the batch; returns how
- * many rows were done when it was full.
+ * Replaces by-reference values by copies in the batch's arena.  Returns how many
+ * rows that was done for: fewer than n if the batch became full.
  */
 static int
 copy_references(HeapFeed *feed, const HeapOutput *output, const Vec *vec, int at, int n)
@@ -48,7 +48,7 @@ copy_references(HeapFeed *feed, const HeapOutput *output, const Vec *vec, int at
 	return n;
 }
 
-/* Decimals beyond the engine's range are odd. */
+/* Marks computed decimals beyond the range of COLUMN_DEC as unrepresentable. */
 static void
 check_decimals(HeapFeed *feed, HeapOutput *output, const Vec *vec, int at, int n)
 {
@@ -56,7 +56,7 @@ check_decimals(HeapFeed *feed, HeapOutput *output, const Vec *vec, int at, int n
 	const gpuagg_i128 *values = (gpuagg_i128 *) output->writer.col->values + at;
 
 	if (vec->attno != 0)
-		return;					/* decoding has checked them */
+		return;					/* decode_numeric has checked those of a column */
 	for (int i = 0; i < n; i++)
 		if ((values[i] >= limit || values[i] <= -limit) &&
 			(vec->all_values || vec->state[i] == VEC_VALUE))
@@ -70,8 +70,8 @@ check_decimals(HeapFeed *feed, HeapOutput *output, const Vec *vec, int at, int n
 }
 
 /*
- * Stores output c of the first n rows; returns how many rows were done when
- * the batch was full.
+ * Stores output c of the first n rows, from row `at` of the batch on.  Returns
+ * how many rows that was done for: fewer than n if the batch became full.
  */
 static int
 store_output(HeapFeed *feed, int c, int at, int n)
@@ -118,7 +118,7 @@ store_output(HeapFeed *feed, int c, int at, int n)
 	return n;
 }
 
-/* Fills the columns of constants, for all batches to come. */
+/* Fills the columns of constants, once for all batches. */
 void
 heap_store_constants(HeapFeed *feed)
 {
@@ -129,7 +129,7 @@ heap_store_constants(HeapFeed *feed)
 	feed->constants_done = true;
 }
 
-/* Raises the errors of what core evaluates although no output needs it. */
+/* Evaluates what core would although no output needs it, where that may raise an error. */
 static void
 run_checks(HeapFeed *feed, HeapTable *table)
 {
@@ -146,7 +146,7 @@ run_checks(HeapFeed *feed, HeapTable *table)
 	}
 }
 
-/* Computes and stores the outputs of the rows that are left; returns how many the batch has taken. */
+/* Stores all outputs of the rows that passed the quals; returns for how many rows the batch had room. */
 int
 heap_store_outputs(HeapFeed *feed, HeapTable *table)
 {

@@ -64,10 +64,12 @@ heap_scan_restart(HeapScan *scan)
 {
 	heap_scan_stop(scan);
 	scan->started = false;
+	scan->streaming = false;
+	scan->misses = 0;
 	scan->blocks_done = 0;
 }
 
-/* The block to read next, as core's scan chooses it: for versions whose scans have no read stream. */
+/* The block to read next, as core's scan chooses it. */
 static BlockNumber
 next_block(HeapScan *scan)
 {
@@ -114,11 +116,11 @@ is_most_used(Buffer buffer)
 }
 
 /*
- * Pins a block.  It is mostly found in the buffer after that of the block before:
- * comparing its tag is cheaper than the lookup.  That does not raise the buffer's
- * usage count, so it is done only where the lookup would not do so either: in a
- * big table, which does not stay in the cache by being scanned (rs_strategy), or
- * if the count is as high as it can be.
+ * Pins a block.  In memory it is mostly found in the buffer after that of the
+ * block before: comparing its tag is cheaper than the lookup.  That does not
+ * raise the buffer's usage count, so it is done only where the lookup would not
+ * do so either: in a big table, which does not stay in the cache by being scanned
+ * (rs_strategy), or if the count is as high as it can be.
  */
 static Buffer
 pin_block(HeapScan *scan, BlockNumber block)
@@ -126,13 +128,20 @@ pin_block(HeapScan *scan, BlockNumber block)
 	BufferAccessStrategy strategy = scan->scan->rs_strategy;
 	Buffer		guess = scan->last + 1;
 
+	scan->misses++;
 	if (scan->last > 0 && guess <= NBuffers && (strategy != NULL || is_most_used(guess)) &&
 		compat_read_recent_buffer(scan->rel, block, guess))
+	{
 		scan->last = guess;
+		scan->misses = 0;
+	}
 	else
 		scan->last = ReadBufferExtended(scan->rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
 	return scan->last;
 }
+
+/* After so many blocks that were not where they were expected, the scan's read stream takes over. */
+#define MAX_MISSES 4
 
 /* Pins the page after the one at hand, if there is one. */
 static void
@@ -141,11 +150,20 @@ open_ahead(HeapScan *scan)
 	BlockNumber block;
 
 	Assert(!BufferIsValid(scan->ahead));
-	if (compat_read_stream_next(scan->scan, &scan->ahead))
+	if (scan->streaming)
+	{
+		scan->ahead = compat_read_stream_next(scan->scan);
 		return;
+	}
 	block = next_block(scan);
-	if (block != InvalidBlockNumber)
-		scan->ahead = pin_block(scan, block);
+	if (block == InvalidBlockNumber)
+		return;
+	scan->ahead = pin_block(scan, block);
+	if (COMPAT_READ_STREAM && scan->misses == MAX_MISSES)
+	{
+		compat_read_stream_start(scan->scan, block);
+		scan->streaming = true;
+	}
 }
 
 void

@@ -44,9 +44,11 @@ typedef struct HeapScan
 
 	HeapScanDesc scan;			/* NULL: not begun */
 	bool		started;
-	BlockNumber next_block;		/* serial scans without a read stream */
+	bool		streaming;		/* its read stream chooses the blocks; else: */
+	BlockNumber next_block;		/* of a serial scan */
 	BlockNumber blocks_left;
 	Buffer		last;			/* that was pinned, though not necessarily now */
+	int			misses;			/* latest blocks not found in the buffer expected */
 	Buffer		ahead;			/* the page after the one at hand, pinned; or InvalidBuffer */
 	const char *fetch;			/* what is left of it to fetch into the cache */
 	const char *fetch_end;

@@ -15,9 +15,10 @@
 #include "feed/heap.h"
 
 /*
- * Expressions here are evaluated a page at a time, once for each use or never,
- * and by core again where vectors ask: a volatile one would tell.  What a
- * subplan calls is not seen from here, so it counts if anything in the query is.
+ * Expressions are evaluated a page at a time, once for each use or not at all,
+ * and again by core for rows of scalar fallback: volatile functions would show
+ * that.  What a subplan calls is unknown here, so a subplan is refused if anything
+ * in the query is volatile.
  */
 static const char *
 refuse_expressions(PlanState *node, bool volatile_query)
@@ -34,7 +35,7 @@ refuse_expressions(PlanState *node, bool volatile_query)
 	return NULL;
 }
 
-/* One reason not to, or NULL. */
+/* Why a plan node cannot be read from pages; NULL if it can. */
 static const char *
 refuse_leaf(PlanState *node, bool volatile_query)
 {
@@ -54,7 +55,7 @@ is_users_function(Oid funcid, void *context)
 	return funcid >= FirstNormalObjectId;
 }
 
-/* Is there what a user would see called more often, or wait for? */
+/* Does it call users' functions or subplans, whose repetition would be seen or take long? */
 static bool
 repeats_walker(Node *node, void *context)
 {
@@ -68,7 +69,7 @@ repeats_walker(Node *node, void *context)
 
 /*
  * Above an Append each column of the projection is an expression of its own over
- * the table's columns: what a table's target list computes is part of all of them.
+ * the table's columns, each of which repeats what it uses of the table's target list.
  */
 static const char *
 refuse_projected(PlanState *node)

@@ -11,6 +11,7 @@
 
 #include "feed/heap.h"
 
+/* For ExprSet.load_row: the tuple goes to the slot in which core's evaluator expects it. */
 static void
 load_row(void *owner, int row)
 {
@@ -27,7 +28,7 @@ load_row(void *owner, int row)
 	node->ss.ps.ps_ExprContext->ecxt_scantuple = node->ss.ss_ScanTupleSlot;
 }
 
-/* Columns of an Append are those of its subplans, by number. */
+/* Replaces Vars of a projection's child, an Append, by the targets of the table's scan, to which they are by number. */
 static Node *
 resolve_outer(Node *node, void *context)
 {
@@ -41,7 +42,7 @@ resolve_outer(Node *node, void *context)
 	return expression_tree_mutator(node, resolve_outer, context);
 }
 
-/* Column resno of the feed's child, over the table's columns. */
+/* Column resno of the feed's child, as an expression over the table's columns. */
 static Expr *
 output_expr(const HeapFeed *feed, const HeapTable *table, int resno)
 {
@@ -54,7 +55,7 @@ output_expr(const HeapFeed *feed, const HeapTable *table, int resno)
 	return (Expr *) resolve_outer((Node *) expr, targetlist);
 }
 
-/* A boolean made of bits that were none is for the compiler. */
+/* Strips relabels, but those that make a boolean of another type's bits, which only the compiler handles. */
 static Expr *
 strip_relabels(Expr *expr)
 {
@@ -63,6 +64,7 @@ strip_relabels(Expr *expr)
 	return expr;
 }
 
+/* Compiles an expression into the list of checks, unless it cannot raise an error. */
 static void
 add_check(HeapTable *table, Expr *expr)
 {
@@ -73,8 +75,8 @@ add_check(HeapTable *table, Expr *expr)
 }
 
 /*
- * Core computes all targets of a plan node.  Those that no output shows, or only
- * as part of an expression that may pass over them, can still raise errors.
+ * Core computes all targets of a plan node.  Those that are no output, or are
+ * only part of an expression that may not evaluate them, can still raise errors.
  */
 static void
 add_checks(HeapFeed *feed, HeapTable *table)
@@ -103,14 +105,14 @@ output_root(HeapFeed *feed, HeapTable *table, const HeapOutput *output, int stag
 	Expr	   *whole = output_expr(feed, table, output->resno);
 	Expr	   *expr = strip_relabels(whole);
 
-	/* a bare column is decoded in the form that the engine wants */
+	/* a bare column is decoded into the type of the batch's column */
 	if (IsA(expr, Var) && ((Var *) expr)->varattno > 0)
 		return expr_add_column_root(table->set, (Var *) expr, output->writer.col->type,
 									output->writer.col->scale, stage);
 	return expr_add_root(table->set, whole, stage);
 }
 
-/* Which outputs may be computed into the batch itself: the first to claim a vector. */
+/* Marks the outputs that are computed in place in the batch: for each vector the first output of its type. */
 static void
 redirect_outputs(HeapFeed *feed, HeapTable *table)
 {
@@ -129,7 +131,7 @@ redirect_outputs(HeapFeed *feed, HeapTable *table)
 	}
 }
 
-/* Outputs of one column that is left to core, such as a key that is summed as well, are written together. */
+/* Joins outputs of one column that core evaluates for every row, such as a key that is summed too. */
 static void
 join_outputs(HeapFeed *feed, HeapTable *table)
 {

@@ -2,13 +2,13 @@
  * tuples.c
  *	  The feed that takes tuples from a child plan.
  *
- * Works over any plan: rows come one by one through ExecProcNode, and a small
- * copy program, one step a column, stores them into the batch's arrays.
+ * Works over any plan: rows come one by one from ExecProcNode, and a copy
+ * program of one step per column stores them in the batch's arrays.
  *
  * Memory: the feed and its arrays live in the context it was opened in.
  * By-reference values are copied, as the child's next tuple may free them, into
- * an arena that the next batch reuses; their bytes end a batch before its rows
- * do where values are long.
+ * an arena that the next batch reuses.  A batch ends when it has as many rows as
+ * it may have, or as many bytes of such values.
  */
 #include "postgres.h"
 
@@ -34,7 +34,7 @@ typedef struct TupleFeed
 	ExprContext *econtext;
 	Batch		batch;
 	int			natts;			/* attributes to deform */
-	int			nsteps;			/* one a column that varies */
+	int			nsteps;			/* one for each column that is not constant */
 	CopyStep   *steps;
 	int			nconstants;
 	CopyStep   *constants;
@@ -57,7 +57,7 @@ store_row(TupleFeed *feed, const TupleTableSlot *slot, int row)
 	}
 }
 
-/* Fills the columns of constants for all batches to come. */
+/* Fills the columns of constants, once for all batches. */
 static void
 store_constants(TupleFeed *feed)
 {

@@ -1,6 +1,7 @@
 # Tables whose pages have a history: columns in any order, dropped, added and
-# retyped between batches of rows; odd type modifiers; values short, long,
-# compressed and out of line; dead, aborted, updated and half-visible rows.
+# retyped between batches of rows, in wide rows and narrow ones; odd type
+# modifiers; values short, long, compressed and out of line; dead, aborted,
+# updated and half-visible rows.
 package Pages;
 use strict;
 use warnings;
@@ -39,6 +40,9 @@ my %wider = (
 	'varchar(7)' => [ 'text', 'varchar' ],
 	'char(4)' => [ 'text', 'varchar' ],
 	'timestamp(0)' => ['timestamp']);
+
+# Columns made by padding().
+my $paddings = 0;
 
 my @kinds = ('', '', '', 'UNLOGGED ', 'TEMP ');
 
@@ -94,7 +98,10 @@ sub step
 			return "ALTER TABLE $name ADD $new->{name} $new->{type}" . (defined $default ? " DEFAULT '$default'" : '');
 		},
 		junk => sub { "ALTER TABLE $name ADD junk$number " . pick('int DEFAULT 1', 'text DEFAULT \'junk\'', 'bool', 'numeric DEFAULT 1.5') },
-		drop => sub { map { "ALTER TABLE $name DROP IF EXISTS junk$_" } pick(0, 1), int_between(0, $number) },
+		drop => sub {
+			(map({ "ALTER TABLE $name DROP IF EXISTS junk$_" } pick(0, 1), int_between(0, $number)),
+				map({ "ALTER TABLE $name DROP IF EXISTS pad$_" } int_between(0, $paddings), int_between(0, $paddings)));
+		},
 		retype => sub {
 			my @can = grep { $wider{ $_->{type} } } @$columns;
 			@can or return ();
@@ -123,6 +130,16 @@ sub step
 	return $steps{ pick(sort keys %steps) }->();
 }
 
+# A column that no query reads, between those that some do, NULL in all rows, some or none.
+sub padding
+{
+	my ($type, $value) = @{ pick([ 'bool', 'true' ], [ 'int2', '2' ], [ 'int', '4' ], [ 'float8', '8' ], [ 'numeric', '1.5' ],
+			[ 'text', "repeat('p', (random() * 9)::int)" ], [ 'text', "'p'" ], [ 'name', "'n'" ], [ '"char"', "'c'" ]) };
+	my $default = pick('', " DEFAULT $value", " DEFAULT CASE WHEN random() < 0.9 THEN $value END");
+
+	return 'pad' . ++$paddings . " $type$default";
+}
+
 # A table as Gen::make_table makes it.
 sub make_table
 {
@@ -138,6 +155,7 @@ sub make_table
 	@declared = map { "$_->{name} $_->{type}" } @columns;
 	splice(@declared, int_between(0, scalar @declared), 0, "junk$_ " . pick('int', 'text DEFAULT repeat(\'j\', 30)', 'float8 DEFAULT 1', 'bool'))
 	  foreach 0 .. 1;
+	splice(@declared, int_between(0, scalar @declared), 0, padding()) foreach 1 .. (chance(0.25) ? int_between(30, 110) : 0);
 	splice(@declared, int_between(0, scalar @declared), 0, 'id int');
 	push @statements, "DROP TABLE IF EXISTS $name CASCADE",
 	  'CREATE ' . pick(@kinds) . "TABLE $name (" . join(', ', @declared) . ')' . (chance(0.3) ? ' WITH (fillfactor = 60)' : '');
