@@ -557,10 +557,10 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		if (!histogram_bins(&bins, row->finalize, aggref, parent, econtext))
 			return false;
 		out->width = bins.kind == BIN_HLL ? bins.n : histogram_width(&bins);
-		if (spec->nkeys > 0 && out->width > MAX_GROUPED_BINS && !spec->for_gpu)
+		if (spec->nkeys > 0 && out->width > MAX_GROUPED_BINS && !spec->support.many_bins)
 			return false;
 	}
-	if (row->finalize == FINALIZE_MATRIX && !spec->for_gpu)
+	if (row->finalize == FINALIZE_MATRIX && !spec->support.matrices)
 		return false;
 	if (row->finalize == FINALIZE_ARG || row->finalize == FINALIZE_ASCENDING)
 	{
@@ -599,7 +599,6 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 									  binned && i > 0 ? &bins : NULL);
 	}
 	out->finalize = row->finalize;
-	out->matrix_size = spec->matrix_size;
 	out->counted = row->slots[0].monoid == MONOID_COUNT;
 	return true;
 }

@@ -131,6 +131,8 @@ typedef struct CpuEngine
 } CpuEngine;
 
 /* engine_cpu.c */
+extern const EngineOps engine_cpu_ops;
+
 extern void cpu_absorb(CpuEngine *engine, const Batch *batch);
 extern void cpu_budget(CpuEngine *engine);
 extern PartitionSet *cpu_partitions(CpuEngine *engine);

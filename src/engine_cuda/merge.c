@@ -1,8 +1,8 @@
 /*
  * merge.c
- *	  Groups of the GPU into a CPU engine, where those of several processes meet.
+ *	  Groups of the GPU into a CPU engine, which combines them with others.
  *
- * The CPU engine imports records (engine_cpu_merge.c states their form); here
+ * The CPU engine imports records (engine_cpu/merge.c states their form); here
  * such records are made of the groups that the GPU server returned.
  */
 #include "postgres.h"
@@ -41,7 +41,7 @@ put_key(RecordSource *source, int k, int g)
 		put_datum(record, value, col->typbyval, col->typlen);
 }
 
-/* Own transitions never ran here, so their states are the initial ones. */
+/* Fallback aggregates have not run, so their states are the initial ones. */
 static void
 put_fallback(RecordSource *source, int o, int g)
 {

@@ -18,6 +18,7 @@
 #include "parser/parsetree.h"
 #include "utils/builtins.h"
 
+#include "plan/group_query.h"
 #include "plan/plan.h"
 #include "plan/supported.h"
 
@@ -94,6 +95,19 @@ plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 	result = lappend(result, query->inputs);
 	result = lappend(result, query->having);
 	return lappend(result, sorts ? query->order_inputs : NIL);
+}
+
+/*
+ * An input that is the same for all rows need not be a column of the child.
+ * Only Consts and Params: evaluating anything else may fail, where a query
+ * without rows would not.
+ */
+bool
+plan_input_is_constant(List *keys, Node *input)
+{
+	while (IsA(input, RelabelType))
+		input = (Node *) ((RelabelType *) input)->arg;
+	return (IsA(input, Const) || IsA(input, Param)) && !list_member(keys, input);
 }
 
 /* Finds every input in the targetlist; NIL if one is missing. */
@@ -256,7 +270,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 	cscan->custom_plans = custom_plans;
 	cscan->custom_scan_tlist = scan_targetlist(keys, aggs);
 	cscan->custom_exprs = custom_expressions(keys, inputs, aggs, &nconsts);
-	cscan->methods = &gpuagg_scan_methods;
+	cscan->methods = GetCustomScanMethods("GpuAgg", false);
 
 	flags = list_copy(list_nth(private, PATH_FLAGS));
 	flags = lappend_int(flags, list_length(keys));

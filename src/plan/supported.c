@@ -20,7 +20,7 @@
 
 #include "aggregates/aggmap.h"
 #include "common/compat.h"
-#include "gpuagg.h"
+#include "settings.h"
 #include "plan/supported.h"
 
 bool

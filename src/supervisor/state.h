@@ -31,7 +31,7 @@ typedef struct ServerSnapshot
 	WireStatus	status;			/* of the last start; valid if it was ever ready */
 } ServerSnapshot;
 
-/* From _PG_init: settings, shared memory and, when preloaded, the supervisor. */
+/* From _PG_init: reserves the shared memory, where the library is preloaded. */
 extern void server_state_init(void);
 
 /* Is a server ready?  If not, `reason` says why not in a few words. */
@@ -48,13 +48,5 @@ extern void server_note_error(const char *text);
 extern void server_set_state(ServerState state, const char *reason);
 extern void server_set_ready(const WireStatus *status);
 extern void server_count_restart(void);
-
-/* Settings, defined in server_state.c. */
-extern bool gpuagg_server;
-extern char *gpuagg_server_program;
-extern char *gpuagg_devices_list;
-extern int	gpuagg_device_memory_limit; /* MB; 0: four fifths of what is free */
-extern int	gpuagg_pinned_memory_limit; /* MB */
-extern int	gpuagg_server_timeout;	/* ms; 0: none */
 
 #endif							/* GPUAGG_SERVER_STATE_H */

@@ -39,6 +39,7 @@
 #include "utils/memutils.h"
 
 #include "protocol.h"
+#include "settings.h"
 #include "supervisor/state.h"
 #include "supervisor/supervisor.h"
 
@@ -102,6 +103,8 @@ supervisor_register(void)
 {
 	BackgroundWorker worker = {0};
 
+	if (!process_shared_preload_libraries_in_progress)
+		return;
 	strlcpy(worker.bgw_name, "gpuagg supervisor", BGW_MAXLEN);
 	strlcpy(worker.bgw_type, "gpuagg supervisor", BGW_MAXLEN);
 	strlcpy(worker.bgw_library_name, "gpuagg", BGW_MAXLEN);

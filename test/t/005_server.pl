@@ -409,7 +409,7 @@ foreach (1 .. 50)
 	last if $rc != 0;
 	usleep(50_000);
 }
-like($err, qr/the CUDA engine is not available.*gpuagg.server is off/s, 'engine = cuda without a server is an error');
+like($err, qr/engine "cuda" is not available.*gpuagg.server is off/s, 'engine = cuda without a server is an error');
 is($node->safe_psql('postgres', "SET gpuagg.engine = auto; $query"), $answer, 'engine = auto goes on');
 $node->safe_psql('postgres', "ALTER SYSTEM RESET gpuagg.server; ");
 $node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.server_program = '/nonexistent/server'");
