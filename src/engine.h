@@ -25,16 +25,16 @@
  *	 wrote with import_groups before its own finish.  Every engine has these, and
  *	 all write the same form, so that participants may have different engines.
  *
- * - A shared query.  Engines that reduce their rows in one place outside of their
- *	 processes, as a GPU's server is one, may do so in one table of groups.
- *	 Engines with the same spec that were given the same number by `join` before
- *	 their first row share it.  At the end of its rows each calls flush, after
- *	 which all of them are in the shared place, and then detach.  The caller names
- *	 one that detaches last the owner: it has the groups of all joined engines, and
- *	 the others have none.  Rows that an engine had to reduce beside the shared
- *	 place are not among those groups: flush says whether there are such rows, and
- *	 then the engine still has groups to export, owner or not.  join may refuse,
- *	 and the engine then takes part by exchange.
+ * - A shared query.  Engines that have a server outside of their processes reduce
+ *	 their rows, as one for a GPU has, may do so in one table of groups there.  Before
+ *	 its first row each is given a number by join: those with the same number, and the
+ *	 same spec, share the table.  At the end of its rows the caller has each engine
+ *	 flush, after which all its rows are at the server, and then detach.  The last one
+ *	 to flush is the owner: it has the groups of all engines that have joined, to
+ *	 return or to export, and the others have none.  An engine may have kept rows that
+ *	 the server could not take.  Then flush says so, and the engine still has the
+ *	 groups of these to export, owner or not.  join may refuse, and then the engine's
+ *	 groups are exchanged.
  *
  * Memory: everything is allocated under EngineEnv.cxt.  Errors may skip close, so
  * what the context does not free (files, sockets) is released by a context reset
@@ -140,8 +140,8 @@ typedef struct EngineOps
 	/* ---- what it can; known without a query ---- */
 
 	const char *place;			/* where rows are reduced, as in "on PLACE"; NULL: in this process */
-	bool		keeps_order;	/* grouped input: groups leave in the order in which they come */
-	bool		sorts;			/* reduces rows in AggSpec.order, however they come; else they must come so */
+	bool		keeps_order;	/* returns the groups of grouped input in their order */
+	bool		sorts;			/* reduces rows in AggSpec.order itself; else the feed must sort them */
 	bool		adds_in_order;	/* runs slots of AggSpec.ordered_floats */
 	bool		runs_fallbacks; /* runs the transition functions of fallback aggregates */
 	SlotSupport support;

@@ -2,8 +2,9 @@
  * engines.c
  *	  The list of engines, and the choice among them.
  *
- * No other file above the engines' own names one of them: what they can run, what
- * it costs, and what EXPLAIN says of it are in their EngineOps.
+ * No file of the planner or the executor names an engine: what each can run, what that
+ * costs, and what EXPLAIN prints of it are in its EngineOps.  A new engine is a folder
+ * with these and a line in the list.
  */
 #include "postgres.h"
 
@@ -14,7 +15,7 @@
 #include "engines/engines.h"
 #include "settings.h"
 
-/* The last one is the default: always available, and it runs every query. */
+/* The last one is the default: it is always available, and runs every query. */
 static const EngineOps *const engines[] = {
 	&engine_cuda_ops,
 	&engine_cpu_ops

@@ -15,7 +15,7 @@ struct config_enum_entry;
 typedef struct EngineQuery
 {
 	const AggSpec *spec;		/* NULL before execution */
-	bool		grouped;		/* groups must leave in the order of grouped input */
+	bool		grouped;		/* groups are to be returned in the order of grouped input */
 	bool		fallbacks;		/* there are fallback aggregates */
 	EngineWork	work;
 } EngineQuery;
@@ -30,10 +30,10 @@ extern const EngineOps *engines_default(void);
 extern const EngineOps *engines_candidate(void);
 
 /*
- * The engine that runs the query.  `reason` is for EXPLAIN: the device, or why an
- * engine that comes before the default one was not taken; empty if that goes
- * without saying.  An error where gpuagg.engine wants one that is not available;
- * it does not insist on queries that this one cannot run.
+ * The engine that runs the query.  `reason` is for EXPLAIN: the engine's device, or
+ * why no other engine than the default one was taken; empty if gpuagg.engine says so.
+ * It is an error if gpuagg.engine names an engine that is not available, but not if
+ * that engine cannot run the query.
  */
 extern const EngineOps *engines_choose(const EngineQuery *query, char *reason, size_t reason_size);
 

@@ -51,9 +51,9 @@ compares_bits(Oid eqfunc)
 }
 
 /*
- * May values of a key be equal and look different?  Asks the type's btree
- * operator class, as nbtree does before it deduplicates; without an answer they
- * may.
+ * May values of a key be equal and look different?  The support function "equalimage"
+ * of the type's btree operator class says whether they may not, as it does to nbtree's
+ * deduplication; if there is none, they may.
  */
 static bool
 key_varies(Oid type, Oid eqfunc, Oid collation)
@@ -62,10 +62,10 @@ key_varies(Oid type, Oid eqfunc, Oid collation)
 	Oid			eqop,
 				proc;
 
-	/* its operator class trusts that all are padded alike */
+	/* its operator class relies on values that are all padded to the same length */
 	if (eqfunc == F_BPCHAREQ || !OidIsValid(entry->btree_opf))
 		return true;
-	/* no collation was to be had: it is not asked about */
+	/* without a collation the function would fail */
 	if (!OidIsValid(collation) && type_is_collatable(type))
 		return true;
 	eqop = get_opfamily_member(entry->btree_opf, entry->btree_opintype, entry->btree_opintype,

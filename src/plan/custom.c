@@ -137,7 +137,7 @@ match_inputs(List *keys, List *inputs, List *targetlist)
 /*
  * A scan that returns all columns of its table need not project: give it the
  * physical targetlist where that has all we need.  Core does so itself for
- * other parents (use_physical_tlist), but asks exact targets for custom scans.
+ * other parents (use_physical_tlist), but not for custom scans.
  */
 static void
 use_physical_targetlist(PlannerInfo *root, Plan *child, List *keys, List *inputs)
@@ -212,7 +212,7 @@ collect_params(Node *node, List **params)
 {
 	if (node == NULL)
 		return false;
-	/* a subplan's own parameters are none of this node's; the child evaluates it */
+	/* the child evaluates subplans; this node does not depend on their parameters */
 	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan))
 		return false;
 	if (IsA(node, Param))

@@ -2,35 +2,28 @@
  * plan.c
  *	  Offers the planner custom paths for GROUP BY and plain aggregation.
  *
- * The create_upper_paths_hook looks at a query's aggregates and keys once and
- * keeps what it found as node lists (see GroupQuery), shared by all paths of
- * the query.  Paths are: over the cheapest input; over sorted input, whose
- * order the groups keep; and, under a Gather, over a partial input that all
- * participants share.  custom.c turns the chosen one into a plan.
+ * The create_upper_paths_hook collects a query's aggregates and keys once, as lists of
+ * nodes (GroupQuery) that all paths of the query share.  There are paths over the
+ * cheapest input; over sorted input, whose order the groups keep; and, under a Gather,
+ * over a partial input that all participants share.  custom.c makes a plan of the
+ * chosen one.
  *
- * The planner's own memory context holds everything.
+ * All is allocated in the planner's memory context.
  */
 #include "postgres.h"
 
-#include <math.h>
 
-#include "catalog/pg_am_d.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
-#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-#include "optimizer/plancat.h"
 #include "optimizer/planner.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
-#include "utils/selfuncs.h"
-#include "utils/syscache.h"
 #include "utils/typcache.h"
 
 #include "aggregates/aggmap.h"
@@ -125,11 +118,11 @@ collect_aggregates(GroupQuery *query)
 }
 
 /*
- * The keys: those of GROUP BY, and columns that the query may use beside them
- * because they depend on them.  False if more is wanted than the query says: the
- * planner may compute an expression from the columns of its key, of which core
- * then shows any row's, above window functions or LIMIT, and where a subquery in
- * the expression has become an InitPlan for each of its copies.
+ * The keys: those of GROUP BY, and columns that the query may use beside them because
+ * they depend on them.  False if the target list needs columns that the query does not
+ * mention so: the planner may compute a key that is an expression anew from its columns,
+ * of which core then shows any row's.  It does so above window functions or LIMIT, and
+ * where a subquery in the expression has become an InitPlan for each of its copies.
  */
 static bool
 collect_keys(GroupQuery *query)
@@ -254,7 +247,7 @@ orders_by(const Aggref *aggref, Node *expr)
 }
 
 /*
- * The filter of the rows for which some aggregate looks at an expression of its
+ * The filter of rows for which some aggregate evaluates this expression of its
  * ORDER BY; NULL: all rows.
  */
 static Expr *
@@ -277,10 +270,11 @@ order_filter(List *aggs, Node *expr)
 }
 
 /*
- * One sort serves all aggregates with an ORDER BY, over rows that the filters
- * of some or all of them exclude.  For rows that no aggregate looks at, what it
- * sorts by is NULL.  Equal expressions are shared; others that the query says
- * are equal are not told apart from here, and the query is refused.
+ * One sort serves all aggregates with an ORDER BY, and so has rows that FILTER excludes
+ * for some or all of them.  Where no aggregate evaluates an expression of its ORDER BY,
+ * the sort must not do so either: it sorts such rows by NULL instead.  That works for
+ * expressions that are equal in all aggregates.  If they are merely known to have equal
+ * values (as x and y are by WHERE x = y), the query is refused.
  */
 static bool
 guard_order(GroupQuery *query, const char **why)
@@ -380,7 +374,7 @@ path_of_inputs(GroupQuery *query, Path *path)
 
 /* ---- paths ------------------------------------------------------------ */
 
-/* The order in which groups leave when they do in their input's: that of the keys. */
+/* The order of groups that are returned in the order of sorted input: that of the keys. */
 static List *
 group_order(GroupQuery *query, Path *child)
 {
@@ -411,7 +405,7 @@ make_path(GroupQuery *query, Path *child, bool grouped, bool sorts)
 	return cpath;
 }
 
-/* Sorted input: groups leave in its order as they complete. */
+/* Sorted input: groups are returned in its order, each when it is complete. */
 static void
 add_grouped_paths(GroupQuery *query)
 {
@@ -500,7 +494,7 @@ add_parallel_path(GroupQuery *query)
 	if (!cpath->path.parallel_safe || cpath->path.parallel_workers <= 0)
 		return;
 	cpath->path.parallel_aware = true;
-	/* handing groups on and taking them in */
+	/* exporting and importing groups */
 	cpath->path.total_cost += query->groups * cpu_tuple_cost;
 	cpath->path.startup_cost += query->groups * cpu_tuple_cost;
 	add_path(query->grouped_rel, (Path *)

@@ -1,10 +1,10 @@
 /*
  * state.h
- *	  What backends know of the GPU server without asking it.
+ *	  The state of the GPU server in shared memory.
  *
- * Kept in shared memory by the supervisor, read by the planner, by EXPLAIN and
- * by gpuagg_devices().  Without shared_preload_libraries there is no shared
- * memory, no supervisor and no server.
+ * The supervisor writes it; the choice of an engine, sessions and gpuagg_devices()
+ * read it.  Without shared_preload_libraries there is no shared memory, no supervisor
+ * and no server.
  */
 #ifndef GPUAGG_SERVER_STATE_H
 #define GPUAGG_SERVER_STATE_H
@@ -20,13 +20,13 @@ typedef enum ServerState
 	SERVER_STARTING,
 	SERVER_READY,
 	SERVER_UNAVAILABLE,			/* no binary, no driver or no device */
-	SERVER_RESTARTING			/* it died; another is about to be started */
+	SERVER_RESTARTING			/* it has ended, and another one will be started */
 } ServerState;
 
 typedef struct ServerSnapshot
 {
 	ServerState state;
-	int			restarts;		/* starts after the first */
+	int			restarts;		/* of servers that ended by themselves, or hung */
 	char		reason[256];	/* why it is not ready, or the last error; may be empty */
 	WireStatus	status;			/* of the last start; valid if it was ever ready */
 } ServerSnapshot;

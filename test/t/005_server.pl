@@ -95,6 +95,8 @@ foreach my $explain ('EXPLAIN (COSTS OFF)', 'EXPLAIN (ANALYZE, COSTS OFF)')
 {
 	like($node->safe_psql('postgres', "$explain SELECT k, gpu_count(*), string_agg(t, ',') FROM rows GROUP BY k"),
 		qr/Engine: cpu \(an aggregate that only its own functions can compute\)/, "$explain: another aggregate beside ours");
+	like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; $explain SELECT k, gpu_count(*), string_agg(t, ',') FROM few GROUP BY k"),
+		qr/Engine: cpu \(an aggregate that only its own functions can compute\)/, '... which is the reason however few rows there are');
 }
 like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; SET gpuagg.gpu_startup_cost = 0; " . $engine =~ s/rows/few/r), qr/Engine: cuda/,
 	'... unless the GPU costs nothing');
