@@ -122,7 +122,10 @@ typedef struct OrderSpec
 	bool		nulls_first;
 } OrderSpec;
 
-/* Which slots an engine runs beyond those that every engine does; aggregates do without them otherwise. */
+/*
+ * Slots that not every engine runs.  An aggregate that needs one becomes a fallback
+ * aggregate in the spec for an engine without it.
+ */
 typedef struct SlotSupport
 {
 	bool		many_bins;		/* any number of bins a group, keys or not */
