@@ -12,27 +12,28 @@
 #include "settings.h"
 #include "strategy.h"
 
-bool		gpuagg_enabled = true;
-int			gpuagg_engine = GPUAGG_ENGINE_AUTO;
-int			gpuagg_require = GPUAGG_ALLOW;
-int			gpuagg_strategy = STRATEGY_AUTO;
-int			gpuagg_feed = GPUAGG_FEED_AUTO;
-int			gpuagg_batch_rows = 4096;
-bool		gpuagg_replace_builtin = false;
+/* Defining them sets them. */
+bool		gpuagg_enabled;
+int			gpuagg_engine;
+int			gpuagg_require;
+int			gpuagg_strategy;
+int			gpuagg_feed;
+int			gpuagg_batch_rows;
+bool		gpuagg_replace_builtin;
 
-double		gpuagg_startup_cost = 30.0;
-double		gpuagg_row_cost = 0.001;
-double		gpuagg_slot_cost = 0.0005;
-double		gpuagg_page_row_cost = 0.0025;
-double		gpuagg_gpu_startup_cost = 100.0;
-double		gpuagg_gpu_column_cost = 0.0001;
+double		gpuagg_startup_cost;
+double		gpuagg_row_cost;
+double		gpuagg_slot_cost;
+double		gpuagg_page_row_cost;
+double		gpuagg_gpu_startup_cost;
+double		gpuagg_gpu_column_cost;
 
-bool		gpuagg_server = true;
+bool		gpuagg_server;
 char	   *gpuagg_server_program;
 char	   *gpuagg_devices_list;
-int			gpuagg_device_memory_limit = 0;
-int			gpuagg_pinned_memory_limit = 4096;
-int			gpuagg_server_timeout = 60000;
+int			gpuagg_device_memory_limit;
+int			gpuagg_pinned_memory_limit;
+int			gpuagg_server_timeout;
 
 static const struct config_enum_entry require_options[] = {
 	{"allow", GPUAGG_ALLOW, false},
@@ -128,6 +129,7 @@ define_costs(void)
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 }
 
+/* Settings of the GPU server. */
 static void
 define_server_settings(void)
 {

@@ -78,11 +78,12 @@ cuda_can_start_over(const CudaEngine *cuda)
 	return !cuda->env.parallel && !cuda->env.read_once;
 }
 
-/* session.c; both are ENGINE_FAILED, and the session is closed */
+/* session.c */
+extern dlist_head cuda_engines; /* of this process */
+/* Both return ENGINE_FAILED, and close the session. */
 extern EngineStatus cuda_fail(CudaEngine *cuda, const char *why);
 extern EngineStatus cuda_client_lost(CudaEngine *cuda);
 extern void cuda_register(CudaEngine *cuda);
-extern dlist_head *cuda_engines(void);
 extern bool cuda_has_session(const CudaEngine *cuda);
 extern void cuda_end_session(CudaEngine *cuda);
 extern bool cuda_is_exhausted(const CudaEngine *cuda);

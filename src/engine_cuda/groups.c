@@ -175,7 +175,7 @@ cuda_release(EState *estate, bool in_steps)
 {
 	dlist_iter	iter;
 
-	dlist_foreach(iter, cuda_engines())
+	dlist_foreach(iter, &cuda_engines)
 	{
 		CudaEngine *cuda = dlist_container(CudaEngine, node, iter.cur);
 		bool		empty = !cuda->finished && !cuda->joined && cuda->batches == 0 && cuda->rows == 0;

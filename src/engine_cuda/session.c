@@ -13,14 +13,7 @@
 
 #include "engine_cuda/cuda_engine.h"
 
-/* Of this process. */
-static dlist_head engines = DLIST_STATIC_INIT(engines);
-
-dlist_head *
-cuda_engines(void)
-{
-	return &engines;
-}
+dlist_head	cuda_engines = DLIST_STATIC_INIT(cuda_engines);
 
 EngineStatus
 cuda_fail(CudaEngine *cuda, const char *why)
@@ -93,7 +86,7 @@ end_exhausted_sessions(void)
 {
 	dlist_iter	iter;
 
-	dlist_foreach(iter, &engines)
+	dlist_foreach(iter, &cuda_engines)
 	{
 		CudaEngine *cuda = dlist_container(CudaEngine, node, iter.cur);
 
@@ -114,7 +107,7 @@ forget_engine(void *arg)
 void
 cuda_register(CudaEngine *cuda)
 {
-	dlist_push_tail(&engines, &cuda->node);
+	dlist_push_tail(&cuda_engines, &cuda->node);
 	cuda->callback.func = forget_engine;
 	cuda->callback.arg = cuda;
 	MemoryContextRegisterResetCallback(cuda->env.cxt, &cuda->callback);
