@@ -25,16 +25,15 @@
  *	 wrote with import_groups before its own finish.  Every engine has these, and
  *	 all write the same form, so that participants may have different engines.
  *
- * - A shared query.  Engines that have a server outside of their processes reduce
- *	 their rows, as one for a GPU has, may do so in one table of groups there.  Before
- *	 its first row each is given a number by join: those with the same number, and the
- *	 same spec, share the table.  At the end of its rows the caller has each engine
- *	 flush, after which all its rows are at the server, and then detach.  The last one
- *	 to flush is the owner: it has the groups of all engines that have joined, to
- *	 return or to export, and the others have none.  An engine may have kept rows that
- *	 the server could not take.  Then flush says so, and the engine still has the
- *	 groups of these to export, owner or not.  join may refuse, and then the engine's
- *	 groups are exchanged.
+ * - A shared query.  Engines whose rows are reduced by a server, as a GPU's are, can
+ *	 have it keep one table of groups for all participants.  Before its first row each
+ *	 engine is given a number by join: those with the same number, and the same spec,
+ *	 share a table.  At the end of its rows the caller has the engine flush, after which
+ *	 all its rows are at the server, and then detach.  The last one to flush is the
+ *	 owner: it has the groups of all engines that have joined, to return or to export,
+ *	 and the others have none.  An engine may have kept rows that the server could not
+ *	 take.  Then flush says so, and the engine still has the groups of these to export,
+ *	 owner or not.  join may refuse, and then the engine's groups are exchanged.
  *
  * Memory: everything is allocated under EngineEnv.cxt.  Errors may skip close, so
  * what the context does not free (files, sockets) is released by a context reset
@@ -139,10 +138,10 @@ typedef struct EngineOps
 
 	/* ---- what it can; known without a query ---- */
 
-	const char *place;			/* where rows are reduced, as in "on PLACE"; NULL: in this process */
+	const char *place;			/* where rows are reduced, for EXPLAIN: "the GPU" */
 	bool		keeps_order;	/* returns the groups of grouped input in their order */
 	bool		sorts;			/* reduces rows in AggSpec.order itself; else the feed must sort them */
-	bool		adds_in_order;	/* runs slots of AggSpec.ordered_floats */
+	bool		adds_in_order;	/* adds floats in the order of rows, see AggSpec.ordered_floats */
 	bool		runs_fallbacks; /* runs the transition functions of fallback aggregates */
 	SlotSupport support;
 
@@ -195,7 +194,7 @@ typedef struct EngineOps
 	/*
 	 * After a run of the executor: engines of this query give back what others may
 	 * need, as a session with a server, unless they are in the middle of their input.
-	 * Groups that have not left yet are kept if in_steps, and forgotten otherwise.
+	 * Groups that were not returned yet are kept if in_steps, and forgotten otherwise.
 	 */
 	void		(*release) (EState *estate, bool in_steps);
 } EngineOps;

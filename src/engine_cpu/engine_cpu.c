@@ -700,6 +700,7 @@ cpu_cost(const EngineWork *work)
 
 const EngineOps engine_cpu_ops = {
 	.name = "cpu",
+	.place = "the CPU",
 	.keeps_order = true,
 	.adds_in_order = true,
 	.runs_fallbacks = true,
