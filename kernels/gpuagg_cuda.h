@@ -7,9 +7,9 @@
  *
  * Conventions of every function unless its comment says otherwise:
  *	- pointers are device pointers, sizes are element counts in 64 bits: up to 2^33
- *	  elements for segmented reductions, plans, segments_from_keys, gather and combine;
- *	  sorts, histograms and hash tables take fewer than 2^32 rows a call (UNSUPPORTED
- *	  above) and accumulate over calls;
+ *	  elements for segmented reductions, segments_from_keys and gather; sorts, histograms
+ *	  and hash tables take fewer than 2^32 rows a call (UNSUPPORTED above), and the last two
+ *	  accumulate over calls;
  *	- alignment is that of the element type; of states and columns of 16 bytes 16 (states
  *	  that are not aligned are INVALID), of a workspace, slots and keys of tables 256,
  *	  which is what cudaMalloc gives;
@@ -66,8 +66,7 @@ typedef enum GpuaggValueType
 	GPUAGG_VALUE_I64,
 	GPUAGG_VALUE_F32,
 	GPUAGG_VALUE_F64,
-	GPUAGG_VALUE_I128,
-	GPUAGG_VALUE_KV				/* gpuagg_kv */
+	GPUAGG_VALUE_I128
 } GpuaggValueType;
 
 /* Text of the last CUDA error of this thread, and its cudaError_t; 0 before the first one. */
@@ -79,13 +78,7 @@ int			gpuagg_cuda_last_code(void);
 /*
  * Segments of a column in CSR form: segment s holds the elements offsets[s] up
  * to, not including, offsets[s + 1]; empty segments are fine.  offsets[0] may be
- * above 0.  Set `sources` for indirect segments: segment s then keeps its
- * length, but its elements start at values[sources[s]].
- *
- * A plan (gpuagg_cuda_segments_plan) stores how the work is cut, so that a call
- * for each of several columns need not search the offsets again.  A call with a plan
- * takes the load-balanced form always; without one, few elements and even lengths have
- * faster forms of their own.
+ * above 0.
  */
 typedef struct GpuaggSegments
 {
@@ -93,9 +86,6 @@ typedef struct GpuaggSegments
 	int64_t		nsegments;		/* or the most there can be: */
 	const int64_t *nsegments_device;	/* the number, where only the device knows it; else NULL */
 	const int64_t *offsets;		/* nsegments + 1 */
-	const int64_t *sources;		/* nsegments; or NULL */
-	int			chunks;			/* of the plan; 0 without one */
-	const int64_t *starts;		/* of the plan; NULL without one */
 } GpuaggSegments;
 
 /*
@@ -113,14 +103,6 @@ GpuaggCudaStatus gpuagg_cuda_segmented_reduce(const GpuaggSegments *segments, Mo
 											  void *states, uint32_t *errors,
 											  void *workspace, size_t *workspace_bytes,
 											  gpuagg_stream stream);
-
-/*
- * Plans the segments: fills `chunks` and `starts`, which points into the
- * workspace; that must live, with the offsets unchanged, as long as the plan
- * is used.
- */
-GpuaggCudaStatus gpuagg_cuda_segments_plan(GpuaggSegments *segments, void *workspace,
-										   size_t *workspace_bytes, gpuagg_stream stream);
 
 /*
  * Segments of equal neighbouring keys (sorted or merely grouped) of 1, 2, 4, 8
@@ -172,13 +154,6 @@ GpuaggCudaStatus gpuagg_cuda_select_rows(int64_t n, const int64_t *permutation, 
 										 void *workspace, size_t *workspace_bytes,
 										 gpuagg_stream stream);
 
-/*
- * out[i] = combine(left[i], right[i]) for n states, as when a group goes on in
- * the next batch.  out may be left or right.
- */
-GpuaggCudaStatus gpuagg_cuda_combine(MonoidId op, int64_t n, const void *left, const void *right,
-									 void *out, uint32_t *errors, gpuagg_stream stream);
-
 /* ---- generalized histograms --------------------------------------------
  *
  * state[bin(row)] = combine(state[bin(row)], lift(value(row))) for every row,
@@ -186,7 +161,7 @@ GpuaggCudaStatus gpuagg_cuda_combine(MonoidId op, int64_t n, const void *left, c
  *
  * States live in caller's arrays of the monoid's state type, one per slot, and
  * accumulate over any number of calls: gpuagg_hist_init once, then
- * gpuagg_hist_update per batch.  After an update the arrays hold plain states.
+ * gpuagg_hist_update per batch.  After an update the arrays hold states, and nothing else is left to do.
  * To add bins, copy the arrays into larger ones and init the new tail.
  *
  * Determinism: integer results are exact.  Float sums, and the moments behind
@@ -209,9 +184,7 @@ typedef struct GpuaggColumn
 typedef enum GpuaggBinKind
 {
 	GPUAGG_BIN_INDEX,			/* column[0] is the bin, int32; negative: skip the row */
-	GPUAGG_BIN_RANGE,			/* product of integer ranges, first column outermost */
-	GPUAGG_BIN_WIDTH,			/* width_bucket(column[0], lo, hi, count): 0 … count + 1 */
-	GPUAGG_BIN_THRESHOLDS		/* width_bucket(column[0], thresholds) */
+	GPUAGG_BIN_RANGE			/* product of integer ranges, first column outermost */
 } GpuaggBinKind;
 
 #define GPUAGG_MAX_KEYS 8
@@ -231,20 +204,16 @@ typedef struct GpuaggBins
 	int64_t		min[GPUAGG_MAX_KEYS];
 	int64_t		extent[GPUAGG_MAX_KEYS];
 	uint8_t		null_bin[GPUAGG_MAX_KEYS];
-	double		lo,
-				hi;				/* WIDTH: lo > hi counts downwards */
-	int32_t		count;			/* WIDTH: buckets; THRESHOLDS: how many */
-	const double *thresholds;	/* device, ascending */
 	const uint8_t *filter;		/* one byte a row, 0: leave the row out; may be NULL */
 	int64_t		nbins;			/* size of the state arrays, below 2^31 */
 } GpuaggBins;
 
 /*
  * One operator.  x is the input; the second input y is the Y of a regression
- * (x the X) or the payload of argmax and argmin, where y.values = NULL means
- * the row number, first_row + i.  Integer columns may be narrower than the
- * monoid's input, and float4 may feed float8.  A row with a NULL in x or y is left
- * out.  COUNT with x.values = NULL counts rows; x.validity then still counts.
+ * (x the X) or the payload of argmax and argmin (x the key).  Integer columns may be
+ * narrower than the monoid's input, and float4 may feed float8.  A row with a NULL
+ * in x or y is left out.  COUNT with x.values = NULL counts rows; x.validity then
+ * still counts.
  */
 typedef struct GpuaggSlot
 {
@@ -277,7 +246,6 @@ typedef struct GpuaggHist
 	int			nslots;
 	GpuaggSlot	slot[GPUAGG_MAX_SLOTS];
 	int64_t		nrows;			/* below 2^32 in one call */
-	int64_t		first_row;		/* number of the batch's first row */
 	GpuaggHistStatus *status;
 	GpuaggHistStrategy strategy;	/* AUTO: by the model in hist_model.h */
 } GpuaggHist;
@@ -299,9 +267,8 @@ GpuaggCudaStatus gpuagg_hist_init(MonoidId op, void *states, int64_t nbins,
 								  gpuagg_stream stream);
 GpuaggCudaStatus gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice);
 /*
- * Operators with a form in shared memory (hist_list.h, and argmax and argmin of keys of up to
- * 32 bits with the row number as payload) take the strategy chosen; the others change their states
- * in the L2 cache in any case.
+ * Operators with a form in shared memory (hist_list.h) take the strategy chosen; the others
+ * change their states in the L2 cache in any case.
  */
 GpuaggCudaStatus gpuagg_hist_update(const GpuaggHist *hist, void *workspace,
 									size_t *workspace_bytes, gpuagg_stream stream);
@@ -368,7 +335,10 @@ GpuaggCudaStatus gpuagg_group_lookup(const GpuaggGroupTable *table, const void *
 GpuaggCudaStatus gpuagg_group_status(const GpuaggGroupTable *table, int64_t *groups,
 									 int64_t *pending, int64_t *null_bin,
 									 gpuagg_stream stream);
-/* Copies a table into an empty one, no smaller, maybe of another seed, which must not be known to those who choose keys; `to` needs no gpuagg_group_init. */
+/*
+ * Copies a table into an empty one, no smaller, maybe of another seed, which those who choose
+ * keys must not know; `to` needs no gpuagg_group_init.
+ */
 GpuaggCudaStatus gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGroupTable *to,
 								   gpuagg_stream stream);
 /*
@@ -381,7 +351,7 @@ GpuaggCudaStatus gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGro
  * If the table has no room, gpuagg_group_status says FULL afterwards: move to
  * a larger table with gpuagg_group_grow and to larger arrays of states, and call
  * again with retry set and else the same arguments, which handles the rows that
- * are left.  Ask for the size of the workspace again: if it grew, copy what was
+ * are left.  Call for the size of the workspace again: if it grew, copy what was
  * in the smaller one to its start.  No row is lost or counted twice.
  *
  * The seed must be the same in a retry.  If gpuagg_group_status says DEGENERATE, states
@@ -392,15 +362,6 @@ GpuaggCudaStatus gpuagg_group_update(const GpuaggGroupTable *table, const void *
 									 const GpuaggHist *hist, int64_t distinct, int retry,
 									 void *workspace, size_t *workspace_bytes,
 									 gpuagg_stream stream);
-/*
- * Reorders keys and one optional value column (value_bytes 4 or 8) so that keys
- * near each other share a part of the table of that seed: worth its price where the table does not
- * fit the L2 cache.  No NULLs, no filter.
- */
-GpuaggCudaStatus gpuagg_group_partition(int key_bytes, uint64_t seed, const void *keys,
-										int value_bytes, const void *values, int64_t nrows,
-										void *keys_out, void *values_out, void *workspace,
-										size_t *workspace_bytes, gpuagg_stream stream);
 /* Estimates the distinct keys of a batch from a sample.  Synchronizes. */
 GpuaggCudaStatus gpuagg_group_estimate(int key_bytes, uint64_t seed, const void *keys,
 									   int64_t nrows, int64_t *distinct, void *workspace,

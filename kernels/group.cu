@@ -59,7 +59,7 @@ struct Cache
 					 : "r"((u32) __cvta_generic_to_shared(bins() + 2 * b)),
 					 "r"((u32) __cvta_generic_to_shared(keys() + 2 * b)), "r"((u32) on));
 	}
-	/* If there is room, and nobody else is writing there. */
+	/* If there is room, and no other thread is writing there. */
 	__device__ __noinline__ void
 	add(const GpuaggHashKey &hash, u64 key, int32_t bin) const
 	{

@@ -5,7 +5,7 @@
  * Open addressing with linear probing; the slot of a key is its hash scaled to
  * the number of slots, so keys that were partitioned by hash meet in one part of the table.
  * A slot's state is 0 (empty), 1 (claimed, the key is being written) or bin + 2.
- * A warp claims slots for all new keys of its rows before it asks for bins with one
+ * A warp claims slots for all new keys of its rows before it gets bins with one
  * atomic addition, and never waits for another warp in between; rows that met a
  * claimed slot come last, when waiting is safe.
  *
@@ -203,7 +203,7 @@ enum Found
 };
 
 /*
- * Probes without waiting for anybody.  bin: -1 at first, and less by one with each slot
+ * Probes without waiting for other threads.  bin: -1 at first, and less by one with each slot
  * that is passed, which takes no register more; the bin if it is FOUND.
  */
 template <int WORDS> static __device__ __forceinline__ Found

@@ -89,26 +89,26 @@ plan_parts(FusedArgs &f, const DeviceFacts &facts, int64_t distinct)
 	double		groups = distinct * (1 - exp(-(double) f.nrows / (distinct > 0 ? distinct : 1)));
 	u32			sms = facts.sms,
 				most = fused_most_fine(facts, f.values != nullptr),
-				parts = (u32) fmin(ceil(groups / (FUSED_LOAD * (1 << f.log2_places))), most);
+				parts = (u32) fmin(ceil(groups / (FUSED_LOAD * (1 << f.log2_entries))), most);
 
 	if (parts < 2 * sms)
 		parts = 2 * sms;
 	else if (parts < 16 * sms)
 		parts = (parts + sms - 1) / sms * sms;
-	f.parts = parts < PART_MANY ? parts : PART_MANY;
-	f.fine = 1;
+	f.part.parts = parts < PART_MANY ? parts : PART_MANY;
+	f.part.fine = 1;
 	if (parts > PART_MANY)
 	{
-		f.parts = (u32) ceil(sqrt(parts));
-		f.fine = max(min((parts + f.parts - 1) / f.parts, most / f.parts), 1u);
+		f.part.parts = (u32) ceil(sqrt(parts));
+		f.part.fine = max(min((parts + f.part.parts - 1) / f.part.parts, most / f.part.parts), 1u);
 	}
-	f.samples = f.nrows < MOST_SAMPLES ? f.nrows : MOST_SAMPLES;
-	f.room = f.nrows;
-	if (f.samples < f.nrows)
+	f.part.samples = f.nrows < MOST_SAMPLES ? f.nrows : MOST_SAMPLES;
+	f.part.room = f.nrows;
+	if (f.part.samples < f.nrows)
 	{
-		double		each = (double) f.parts / f.samples;
+		double		each = (double) f.part.parts / f.part.samples;
 
-		f.room = (u32) ((double) f.nrows * (1 + 6 * sqrt(each) + 24 * each)) + f.parts;
+		f.part.room = (u32) ((double) f.nrows * (1 + 6 * sqrt(each) + 24 * each)) + f.part.parts;
 	}
 }
 
@@ -116,32 +116,32 @@ plan_parts(FusedArgs &f, const DeviceFacts &facts, int64_t distinct)
 static void
 take_parts(FusedArgs &f, const DeviceFacts &facts, Workspace &ws)
 {
-	u32			fine = f.parts * f.fine;
+	u32			fine = f.part.parts * f.part.fine;
 
-	f.sampled = ws.take<u32>(f.parts);
-	f.fine_rows = ws.take<u32>((fine + 4095) & ~4095u);
-	f.start = ws.take<u32>(f.parts);
-	f.limit = ws.take<u32>(f.parts);
-	f.cursor = ws.take<u32>(f.parts);
-	f.first_tile = ws.take<u32>(f.parts + 1);
-	f.item = ws.take<FusedItem>(fine);
-	if (!f.spare)
+	f.part.sampled = ws.take<u32>(f.part.parts);
+	f.part.fine_rows = ws.take<u32>((fine + 4095) & ~4095u);
+	f.part.start = ws.take<u32>(f.part.parts);
+	f.part.limit = ws.take<u32>(f.part.parts);
+	f.part.cursor = ws.take<u32>(f.part.parts);
+	f.part.first_tile = ws.take<u32>(f.part.parts + 1);
+	f.part.item = ws.take<FusedItem>(fine);
+	if (!f.part.spare)
 	{
-		f.piece_rows = f.nrows / facts.sms / 8 + 4096;
-		f.most_rows = max(4 * f.piece_rows, f.nrows / fine / 4 * 5);
-		f.split = ws.take<FusedItem>(f.nrows / f.most_rows + 1);
-		f.piece = ws.take<FusedItem>(f.nrows / f.most_rows + f.nrows / f.piece_rows + 2);
+		f.part.piece_rows = f.nrows / facts.sms / 8 + 4096;
+		f.part.most_rows = max(4 * f.part.piece_rows, f.nrows / fine / 4 * 5);
+		f.part.split = ws.take<FusedItem>(f.nrows / f.part.most_rows + 1);
+		f.part.piece = ws.take<FusedItem>(f.nrows / f.part.most_rows + f.nrows / f.part.piece_rows + 2);
 	}
 	else
-		f.most_rows = ~0u;
-	for (int k = 0; k < (f.fine > 1 ? 2 : 1); k++)
+		f.part.most_rows = ~0u;
+	for (int k = 0; k < (f.part.fine > 1 ? 2 : 1); k++)
 	{
 		/* one more for rows that have no room; or what blocks may spill */
-		size_t		rows = k ? f.nrows : max(f.room + 1, f.nrows / 8 + SPILL_LEAST * facts.sms);
+		size_t		rows = k ? f.nrows : max(f.part.room + 1, f.nrows / 8 + SPILL_LEAST * facts.sms);
 
-		f.hash[k] = ws.take<u64>(rows);
+		f.part.hash[k] = ws.take<u64>(rows);
 		if (f.values)
-			f.value[k] = ws.take<u64>(rows);
+			f.part.value[k] = ws.take<u64>(rows);
 	}
 }
 
@@ -157,19 +157,20 @@ take_parts(FusedArgs &f, const DeviceFacts &facts, Workspace &ws)
 #define LOCAL_MANY (1 << 20)
 #define LOCAL_PIECES (1 << 17)
 
-/* Few groups have words several times, by lanes, and places enough that hardly any two keys meet. */
+/* Few groups have words several times, by lanes, and entries enough that hardly any two keys meet. */
 static void
-plan_places(FusedPlan &plan, const DeviceFacts &facts, int64_t distinct)
+plan_entries(FusedPlan &plan, const DeviceFacts &facts, int64_t distinct)
 {
 	FusedArgs  &f = plan.f;
 
-	while (f.log2_places > 6 && 16 * distinct <= 1 << (f.log2_places - 1))
-		f.log2_places--;
+	while (f.log2_entries > 6 && 16 * distinct <= 1 << (f.log2_entries - 1))
+		f.log2_entries--;
 	f.log2_copies = 0;
-	while (f.log2_copies < 5 && fused_table_bytes(plan.kind, f.log2_places, f.log2_copies + 1) + SHARED_RESERVE <= facts.smem_per_block)
+	while (f.log2_copies < 5 &&
+		   fused_table_bytes(plan.kind, f.log2_entries, f.log2_copies + 1) + SHARED_RESERVE <= facts.smem_per_block)
 		f.log2_copies++;
-	f.spills = (u32) facts.sms;
-	f.spill_rows = f.nrows / 8 / f.spills + SPILL_LEAST;
+	f.local.spills = (u32) facts.sms;
+	f.local.spill_rows = f.nrows / 8 / f.local.spills + SPILL_LEAST;
 }
 
 /* The memory to be zero at first, and its size.  There are no more groups than rows. */
@@ -186,12 +187,12 @@ take_local(FusedPlan &plan, Workspace &ws, u32 most, size_t &zero_bytes)
 	local.key_bytes = sizeof(u64);
 	local.capacity = capacity;
 	local.keys = ws.take<u64>(capacity);
-	f.local = group_args(&local);
-	zero_bytes = 256 + limbs * sizeof(u64) + (size_t) f.local.nslots * sizeof(Slot<1>);
+	f.local.table = group_args(&local);
+	zero_bytes = 256 + limbs * sizeof(u64) + (size_t) f.local.table.nslots * sizeof(Slot<1>);
 	zero = ws.take<char>(zero_bytes);
-	f.local.counters = (GpuaggGroupCounters *) zero;
-	f.limb = (u64 *) (zero + 256);
-	f.local.slots = f.limb + limbs;
+	f.local.table.counters = (GpuaggGroupCounters *) zero;
+	f.local.limb = (u64 *) (zero + 256);
+	f.local.table.slots = f.local.limb + limbs;
 	return zero;
 }
 
@@ -219,12 +220,7 @@ update_separately(const GpuaggGroupTable *table, const void *keys, const uint8_t
 	char	   *rest;
 	size_t		bytes = 0;
 
-	h.bins = GpuaggBins();
-	h.bins.kind = GPUAGG_BIN_INDEX;
-	h.bins.ncolumns = 1;
-	h.bins.column[0].values = bins;
-	h.bins.column[0].type = GPUAGG_VALUE_I32;
-	h.bins.nbins = table->capacity;
+	h.bins = index_bins(bins, table->capacity);
 	STATUS_TRY(gpuagg_hist_update(&h, nullptr, &bytes, stream));
 	rest = ws.take<char>(bytes);
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);
@@ -244,9 +240,9 @@ start_kernel(const __grid_constant__ FusedArgs f)
 	wait_for_predecessor();
 	f.table.counters->pending = 0;
 	f.head->next = f.head->next_careful = f.head->next_split = f.head->careful = 0;
-	/* values that came late were added, unless groups had no room */
-	if (f.retry && f.head->late == 1 && !f.head->unfolded)
-		f.head->late = 2;
+	/* out-of-window values were added, unless groups had no room */
+	if (f.retry && f.head->out_of_window == 1 && !f.head->unfolded)
+		f.head->out_of_window = 2;
 	f.head->unfolded = 0;
 	f.head->fresh = f.table.counters->groups == 0 && f.table.counters->null_bin < 0;
 	f.head->promised = min(f.table.counters->groups, f.table.capacity);
@@ -279,13 +275,13 @@ make_plan(const GpuaggGroupTable *table, const void *keys, const uint8_t *validi
 	f.filter = filter;
 	f.nrows = (u32) hist->nrows;
 	f.retry = retry != 0;
-	/* a device may have too little shared memory for a tile of rows, or for all places */
+	/* a device may have too little shared memory for a tile of rows, or for all entries */
 	if (fused_most_fine(facts, f.values != nullptr) == 0)
 		plan.kind = FUSED_KINDS;
-	f.log2_places = FUSED_LOG2_PLACES;
+	f.log2_entries = FUSED_LOG2_ENTRIES;
 	while (plan.kind != FUSED_KINDS &&
-		   fused_table_bytes(plan.kind, f.log2_places, 0) + SHARED_RESERVE > facts.smem_per_block)
-		f.log2_places--;
+		   fused_table_bytes(plan.kind, f.log2_entries, 0) + SHARED_RESERVE > facts.smem_per_block)
+		f.log2_entries--;
 	return GPUAGG_CUDA_OK;
 }
 
@@ -298,7 +294,7 @@ launch_start(const FusedPlan &plan, const DeviceFacts &facts, void *zero, size_t
 	{
 		CUDA_TRY(cudaMemsetAsync(zero, 0, zero_bytes, stream));
 		hist.zero = (u32 *) plan.f.head;
-		hist.zeros = (u32) (plan.f.start - hist.zero);
+		hist.zeros = (u32) (plan.f.part.start - hist.zero);
 		STATUS_TRY(hist_launch_prepare(hist, facts, stream));
 	}
 	CUDA_TRY(launch_early(start_kernel, 1, 1, 0, facts, stream, plan.f));
@@ -351,15 +347,15 @@ update_rows(FusedPlan &plan, int64_t distinct, const DeviceFacts &facts, Workspa
 	size_t		zero_bytes;
 	void	   *zero;
 
-	spare.f.spare = true;
+	spare.f.part.spare = true;
 	plan_parts(spare.f, facts, MOST_SEPARATE_GROUPS);
 	spare.hist.window = ws.take<int>(2 * GPUAGG_MAX_SLOTS);
 	spare.f.head = ws.take<FusedHead>(1);
 	take_parts(spare.f, facts, ws);
 	f = spare.f;
 	plan.hist.window = spare.hist.window;
-	plan_places(plan, facts, distinct);
-	f.spilled = ws.take<u32>(f.spills);
+	plan_entries(plan, facts, distinct);
+	f.local.spilled = ws.take<u32>(f.local.spills);
 	zero = take_local(plan, ws, distinct <= FEW_GROUPS ? LOCAL_FEW : LOCAL_MANY, zero_bytes);
 	WORKSPACE_TRY(ws, ws.base, workspace_bytes);
 	STATUS_TRY(launch_start(plan, facts, zero, zero_bytes, stream));

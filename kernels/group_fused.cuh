@@ -4,8 +4,8 @@
  *
  * A block aggregates rows in a table in shared memory: the hashes of keys, from
  * which keys can be computed back, and beside each a few 32-bit words, of the
- * same forms as in histograms (hist.cuh).  A place that has a hash keeps it, so
- * a key that finds none in the steps that are looked at never will: then the
+ * same forms as in histograms (hist.cuh).  An entry that has a hash keeps it, so
+ * a key that finds none in the steps that a search takes never will: then the
  * whole of what the block has is dropped and done in parts.
  *
  * Words, all zero at first: count (its top bit: the lowest digit has wrapped
@@ -43,9 +43,9 @@ fused_words(int kind)
 
 #define FUSED_THREADS 640
 #define FUSED_ITEMS 4
-/* Most places of a table in shared memory. */
-#define FUSED_LOG2_PLACES 13
-/* Groups for each place that a partition is planned for, and steps from the first place of a hash. */
+/* Most entries of a table in shared memory. */
+#define FUSED_LOG2_ENTRIES 13
+/* Groups for each entry that a partition is planned for, and steps from the first entry of a hash. */
 #define FUSED_LOAD 0.34
 #define FUSED_STEPS 64
 
@@ -75,36 +75,26 @@ struct FusedHead
 	u32			splits;			/* partitions that were cut into pieces */
 	u32			next_split;
 	u32			over;			/* the call's own table is full: nothing in it counts */
-	u32			late;			/* rows that have no place in the window */
+	u32			out_of_window;			/* rows that have no digits in the window */
 	u32			unfolded;		/* groups of the call's table that the table had no room for */
 	u32			fresh;			/* the table was empty */
 	u32			careful;		/* some items are left for lack of a promise */
-	u64			promised;		/* bins given out, or to be by items that need not look whether there is room */
+	u64			promised;		/* bins given out, or to be by items that are sure of room */
 };
 
-struct FusedArgs
+/* The call's own table, whose keys are hashes, for few groups and for pieces of partitions. */
+struct FusedLocal
 {
 	GroupArgs	table;
-	int			key_bytes;
-	const void *keys;
-	const uint8_t *filter;
-	const void *values;			/* or NULL */
-	GpuaggValueType type;		/* of values: I32, I64, F32 or F64 */
-	u32			nrows;
-	int			count;			/* slot numbers, or -1 */
-	int			slot;
-	FusedHead  *head;
-	bool		retry;
-	/* the table in shared memory */
-	int			log2_places;
-	int			log2_copies;
-	/* the call's own table: keys are hashes */
-	GroupArgs	local;
-	u64		   *limb;			/* count, then words; local.capacity each */
+	u64		   *limb;			/* count, then words; table.capacity each */
 	u32			spills;			/* blocks of rows, each with room to spill */
-	u32			spill_rows;		/* so many of them, to hash[0] and value[0] */
+	u32			spill_rows;		/* so many of them, to hash[0] and value[0] of the partitions */
 	u32		   *spilled;		/* rows of each */
-	/* partitions */
+};
+
+/* Rows that are moved to partitions by hash, in one step or in two. */
+struct FusedParts
+{
 	bool		spare;			/* act only if the call's table was full */
 	u32			parts;			/* of the first step */
 	u32			fine;			/* partitions of each in a second one, or 1 */
@@ -123,6 +113,28 @@ struct FusedArgs
 	u32			piece_rows;		/* into pieces of so many */
 	FusedItem  *piece;
 	FusedItem  *split;			/* partitions that were cut, whole */
+};
+
+struct FusedArgs
+{
+	/* the call */
+	GroupArgs	table;
+	int			key_bytes;
+	const void *keys;
+	const uint8_t *filter;
+	const void *values;			/* or NULL */
+	GpuaggValueType type;		/* of values: I32, I64, F32 or F64 */
+	u32			nrows;
+	int			count;			/* slot numbers, or -1 */
+	int			slot;
+	bool		retry;
+	/* what was planned for it */
+	int			log2_entries;	/* of the table in shared memory */
+	int			log2_copies;
+	FusedHead  *head;
+	FusedLocal	local;
+	FusedParts	part;
+	/* one launch */
 	bool		careful;		/* items that were promised no room, which may be little */
 	bool		whole;			/* of partitions that were cut, if the pieces came to nothing */
 };

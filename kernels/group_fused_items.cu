@@ -25,29 +25,29 @@ struct ItemPart
 	__device__ __forceinline__ bool
 	has(u64 hash) const
 	{
-		return ((u32) (hash >> FUSED_LOG2_PLACES) & mask) == value;
+		return ((u32) (hash >> FUSED_LOG2_ENTRIES) & mask) == value;
 	}
 };
 
 /*
  * The rows of an item's part into the table.  Stops soon after *over is set, by
- * whichever thread found no place.
+ * whichever thread found no entry.
  */
 template <int KIND> static __device__ __forceinline__ u32
 add_item(const FusedArgs &f, const FusedTable &t, const FusedWindow<KIND> &window, const FusedItem &item,
 		 const ItemPart &part, volatile u32 *over)
 {
 	constexpr bool VALUES = KIND != FUSED_COUNT;
-	const int	from = f.fine > 1;
+	const int	from = f.part.fine > 1;
 	u64			hash[ITEMS],
 				v[ITEMS];
-	u32			late = 0,
+	u32			out_of_window = 0,
 				ok;
 
 	ok = rows_of<ITEMS, THREADS>(nullptr, item.row0 + threadIdx.x, item.row1);
-	load_column<ITEMS, THREADS>(false, f.hash[from], item.row0 + threadIdx.x, ok, hash);
+	load_column<ITEMS, THREADS>(false, f.part.hash[from], item.row0 + threadIdx.x, ok, hash);
 	if (VALUES)
-		load_column<ITEMS, THREADS>(false, f.value[from], item.row0 + threadIdx.x, ok, v);
+		load_column<ITEMS, THREADS>(false, f.part.value[from], item.row0 + threadIdx.x, ok, v);
 	for (u64 base = item.row0; base < item.row1 && !__any_sync(~0u, *over); base += THREADS * ITEMS)
 	{
 		u64			h[ITEMS],
@@ -66,18 +66,18 @@ add_item(const FusedArgs &f, const FusedTable &t, const FusedWindow<KIND> &windo
 				in |= 1u << j;
 		}
 		ok = rows_of<ITEMS, THREADS>(nullptr, row, item.row1);
-		load_column<ITEMS, THREADS>(false, f.hash[from], row, ok, hash);
+		load_column<ITEMS, THREADS>(false, f.part.hash[from], row, ok, hash);
 		if (VALUES)
-			load_column<ITEMS, THREADS>(false, f.value[from], row, ok, v);
-		if (find_places(t, h, in, at))
+			load_column<ITEMS, THREADS>(false, f.part.value[from], row, ok, v);
+		if (find_entries(t, h, in, at))
 			*over = 1;
 		__syncwarp();
-		add_items<KIND>(t, window, at, x, in, late);
+		add_items<KIND>(t, window, at, x, in, out_of_window);
 	}
-	return late;
+	return out_of_window;
 }
 
-/* Places from `from` on: their keys; returns those that are taken. */
+/* Entries from `from` on: their keys; returns those that are taken. */
 static __device__ __forceinline__ u32
 keys_of(const FusedArgs &f, const FusedTable &t, u32 from, u64 (&hash)[ITEMS], u64 (&key)[ITEMS])
 {
@@ -86,20 +86,20 @@ keys_of(const FusedArgs &f, const FusedTable &t, u32 from, u64 (&hash)[ITEMS], u
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		u32			place = from + j * THREADS + threadIdx.x;
+		u32			entry = from + j * THREADS + threadIdx.x;
 
-		hash[j] = place < t.places() ? t.hashes()[place] : 0;
+		hash[j] = entry < t.entries() ? t.hashes()[entry] : 0;
 		key[j] = key_of_hash(f, hash[j]);
-		if (hash[j] != 0 || (place == t.places() && t.counts()[place] != 0))
+		if (hash[j] != 0 || (entry == t.entries() && t.counts()[entry] != 0))
 			open |= 1u << j;
 	}
 	return open;
 }
 
 /*
- * A slot for each place's key in an empty table: the first free one from its own on, by
+ * A slot for each entry's key in an empty table: the first free one from its own on, by
  * bits for the partition's slots.  Neighbors may have gone beyond theirs, and beyond
- * the bits nothing is known, so whoever takes the slot has to look.
+ * the bits nothing is known, so a thread that takes the slot has to probe it.
  */
 static __device__ __forceinline__ u32
 free_slot(const FusedArgs &f, const FusedTable &t, u32 first_slot, u64 hash)
@@ -120,11 +120,11 @@ free_slot(const FusedArgs &f, const FusedTable &t, u32 first_slot, u64 hash)
 }
 
 /*
- * All places of the table to an empty table of groups, where there surely is
+ * All entries of the table to an empty table of groups, where there surely is
  * room: all keys are new, so bins follow each other, and no state need be read.
  */
 template <int KIND> static __device__ __forceinline__ void
-store_new_places(const HistArgs &hist, const FusedArgs &f, const FusedTable &t, u32 first, u32 keys)
+store_new_entries(const HistArgs &hist, const FusedArgs &f, const FusedTable &t, u32 first, u32 keys)
 {
 	__shared__ u32 bin0,
 				next;
@@ -139,7 +139,7 @@ store_new_places(const HistArgs &hist, const FusedArgs &f, const FusedTable &t, 
 		next = 0;
 	}
 	__syncthreads();
-	for (u32 from = 0; from <= t.places(); from += THREADS * ITEMS)
+	for (u32 from = 0; from <= t.entries(); from += THREADS * ITEMS)
 	{
 		u64			hash[ITEMS],
 					key[ITEMS];
@@ -192,10 +192,10 @@ store_new_places(const HistArgs &hist, const FusedArgs &f, const FusedTable &t, 
 static __device__ __forceinline__ bool
 promise_room(const FusedArgs &f, const FusedTable &t, u32 *keys)
 {
-	u32			n = threadIdx.x == 0 && t.counts()[t.places()] != 0;
+	u32			n = threadIdx.x == 0 && t.counts()[t.entries()] != 0;
 
-	for (u32 place = threadIdx.x; place < t.places(); place += THREADS)
-		n += t.hashes()[place] != 0;
+	for (u32 entry = threadIdx.x; entry < t.entries(); entry += THREADS)
+		n += t.hashes()[entry] != 0;
 	n = __reduce_add_sync(~0u, n);
 	if (threadIdx.x % 32 == 0)
 		atomicAdd(keys, n);
@@ -206,7 +206,7 @@ promise_room(const FusedArgs &f, const FusedTable &t, u32 *keys)
 	if (threadIdx.x == 0)
 	{
 		room = atomicAdd(&f.head->promised, (u64) *keys) + *keys <= f.table.capacity;
-		/* somebody with fewer may have luck */
+		/* an item with fewer may find room */
 		if (!room)
 		{
 			atomicAdd(&f.head->promised, -(u64) *keys);
@@ -216,11 +216,11 @@ promise_room(const FusedArgs &f, const FusedTable &t, u32 *keys)
 	return __syncthreads_and(room);
 }
 
-/* All places of the table to the states, where there surely is room. */
+/* All entries of the table to the states, where there surely is room. */
 template <int KIND> static __device__ __forceinline__ void
-store_places(const HistArgs &hist, const FusedArgs &f, const FusedTable &t)
+store_entries(const HistArgs &hist, const FusedArgs &f, const FusedTable &t)
 {
-	for (u32 from = 0; from <= t.places(); from += THREADS * ITEMS)
+	for (u32 from = 0; from <= t.entries(); from += THREADS * ITEMS)
 	{
 		u64			hash[ITEMS],
 					key[ITEMS];
@@ -248,13 +248,13 @@ store_places(const HistArgs &hist, const FusedArgs &f, const FusedTable &t)
 	}
 }
 
-/* Bins for all places, in place of their hashes, plus one; false: no room. */
+/* Bins for all entries, instead of their hashes, plus one; false: no room. */
 static __device__ __forceinline__ bool
-look_up_places(const FusedArgs &f, const FusedTable &t, u32 *bin_of_zero)
+look_up_entries(const FusedArgs &f, const FusedTable &t, u32 *bin_of_zero)
 {
 	bool		failed = false;
 
-	for (u32 from = 0; from <= t.places(); from += THREADS * ITEMS)
+	for (u32 from = 0; from <= t.entries(); from += THREADS * ITEMS)
 	{
 		u64			hash[ITEMS],
 					key[ITEMS];
@@ -267,13 +267,13 @@ look_up_places(const FusedArgs &f, const FusedTable &t, u32 *bin_of_zero)
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			u32			place = from + j * THREADS + threadIdx.x;
+			u32			entry = from + j * THREADS + threadIdx.x;
 
 			if (!(open >> j & 1))
 				continue;
 			failed = failed || bin[j] < 0;
-			if (place < t.places())
-				t.hashes()[place] = (u64) bin[j] + 1;
+			if (entry < t.entries())
+				t.hashes()[entry] = (u64) bin[j] + 1;
 			else
 				*bin_of_zero = (u32) bin[j] + 1;
 		}
@@ -281,35 +281,35 @@ look_up_places(const FusedArgs &f, const FusedTable &t, u32 *bin_of_zero)
 	return !failed;
 }
 
-/* The states of all places whose bins were looked up. */
+/* The states of all entries whose bins were looked up. */
 template <int KIND> static __device__ __forceinline__ void
-fold_places(const HistArgs &hist, const FusedArgs &f, const FusedTable &t, u32 bin_of_zero)
+fold_entries(const HistArgs &hist, const FusedArgs &f, const FusedTable &t, u32 bin_of_zero)
 {
-	for (u32 place = threadIdx.x; place <= t.places(); place += THREADS)
+	for (u32 entry = threadIdx.x; entry <= t.entries(); entry += THREADS)
 	{
-		u32			bin = place < t.places() ? (u32) t.hashes()[place] : bin_of_zero;
+		u32			bin = entry < t.entries() ? (u32) t.hashes()[entry] : bin_of_zero;
 		FusedSums<KIND> sums;
 
 		if (bin == 0)
 			continue;
-		sums.read(t, place);
+		sums.read(t, entry);
 		sums.fold(hist, f, bin - 1);
 	}
 }
 
-/* Values without a place in the window, straight to the states of their keys, which exist. */
+/* Values outside the window, straight to the states of their keys, which exist. */
 template <int KIND> static __device__ __noinline__ void
 add_late(const HistArgs &hist, const FusedArgs &f, const FusedItem &item, const ItemPart &part)
 {
 	if constexpr (fused_digits(KIND) > 0)
 	{
 		FusedWindow<KIND> window(hist, f.slot);
-		const int	from = f.fine > 1;
+		const int	from = f.part.fine > 1;
 
 		for (u64 row = item.row0 + threadIdx.x; row < item.row1; row += THREADS)
 		{
-			u64			hash = f.hash[from][row],
-						v = f.value[from][row];
+			u64			hash = f.part.hash[from][row],
+						v = f.part.value[from][row];
 			u32			d[fused_digits(KIND) + 1];
 
 			if (part.has(hash) && v != NEGATIVE_ZERO && !window.cut(v, d))
@@ -335,7 +335,7 @@ static __device__ __forceinline__ void
 fetch_slots(const FusedArgs &f, u32 first)
 {
 	u32			slot = __umulhi(first, f.table.nslots),
-				n = min(f.table.nslots / (f.parts * f.fine) + 1, 8 * SCRATCH_BYTES);
+				n = min(f.table.nslots / (f.part.parts * f.part.fine) + 1, 8 * SCRATCH_BYTES);
 
 	for (u32 i = 8 * threadIdx.x; i < n; i += 8 * THREADS)
 		if (slot + i < f.table.nslots)
@@ -354,7 +354,7 @@ take_item(const HistArgs &hist, const FusedArgs &f, const FusedTable &t, const F
 	while (item.depth != FUSED_DONE)
 	{
 		ItemPart	part = {item.part, (1u << item.depth) - 1};
-		u32			late;
+		u32			out_of_window;
 
 		clear_table<KIND>(t);
 		if (threadIdx.x == 0)
@@ -362,8 +362,8 @@ take_item(const HistArgs &hist, const FusedArgs &f, const FusedTable &t, const F
 		__syncthreads();
 		if (f.head->fresh && !f.careful)
 			fetch_slots(f, item.first);
-		late = add_item<KIND>(f, t, window, item, part, &over);
-		late = __syncthreads_or(late);
+		out_of_window = add_item<KIND>(f, t, window, item, part, &over);
+		out_of_window = __syncthreads_or(out_of_window);
 		if (over)
 		{
 			if (item.depth >= FUSED_MOST_DEPTH)
@@ -379,18 +379,18 @@ take_item(const HistArgs &hist, const FusedArgs &f, const FusedTable &t, const F
 		}
 		if (f.careful)
 		{
-			if (__syncthreads_or(!look_up_places(f, t, &bin_of_zero)))
+			if (__syncthreads_or(!look_up_entries(f, t, &bin_of_zero)))
 				return false;
-			fold_places<KIND>(hist, f, t, bin_of_zero);
+			fold_entries<KIND>(hist, f, t, bin_of_zero);
 		}
 		else if (!promise_room(f, t, &keys))
 			return false;
 		else if (f.head->fresh)
-			store_new_places<KIND>(hist, f, t, item.first, keys);
+			store_new_entries<KIND>(hist, f, t, item.first, keys);
 		else
-			store_places<KIND>(hist, f, t);
+			store_entries<KIND>(hist, f, t);
 		__syncthreads();
-		if (late)
+		if (out_of_window)
 			add_late<KIND>(hist, f, item, part);
 		next_part(item.part, item.depth);
 	}
@@ -404,7 +404,7 @@ items_kernel(const __grid_constant__ HistArgs hist, const __grid_constant__ Fuse
 	FusedTable	t = fused_table(f);
 
 	wait_for_predecessor();
-	if (((f.spare || f.whole) && !f.head->over) || (f.careful && !f.whole && !f.head->careful))
+	if (((f.part.spare || f.whole) && !f.head->over) || (f.careful && !f.whole && !f.head->careful))
 		return;
 	if (f.head->misfit)
 	{
@@ -414,7 +414,7 @@ items_kernel(const __grid_constant__ HistArgs hist, const __grid_constant__ Fuse
 	}
 
 	FusedWindow<KIND> window(hist, f.slot);
-	FusedItem  *items = f.whole ? f.split : f.item;
+	FusedItem  *items = f.whole ? f.part.split : f.part.item;
 	u32			n = f.whole ? f.head->splits : f.head->items;
 
 	for (;;)
@@ -446,7 +446,7 @@ template <int KIND> static GpuaggCudaStatus
 launch_items(const HistArgs &hist, const FusedArgs &f, const DeviceFacts &facts, cudaStream_t stream)
 {
 	CUDA_TRY(allow_shared(items_kernel<KIND>, facts));
-	CUDA_TRY(launch_early(items_kernel<KIND>, facts.sms, THREADS, fused_table_bytes(KIND, f.log2_places, f.log2_copies),
+	CUDA_TRY(launch_early(items_kernel<KIND>, facts.sms, THREADS, fused_table_bytes(KIND, f.log2_entries, f.log2_copies),
 						  facts, stream, hist, f));
 	return GPUAGG_CUDA_OK;
 }

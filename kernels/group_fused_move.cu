@@ -20,7 +20,7 @@
 static __device__ __forceinline__ bool
 to_move(const FusedArgs &f)
 {
-	return (!f.spare || f.head->over) && (!f.retry || f.head->misfit);
+	return (!f.part.spare || f.head->over) && (!f.retry || f.head->misfit);
 }
 
 /* ---- memory for partitions --------------------------------------------------------- */
@@ -36,8 +36,8 @@ sample_kernel(const __grid_constant__ FusedArgs f)
 	wait_for_predecessor();
 	if (!to_move(f))
 		return;
-	samples = f.retry ? f.nrows : f.samples;
-	for (u32 p = threadIdx.x; p < f.parts; p += THREADS)
+	samples = f.retry ? f.nrows : f.part.samples;
+	for (u32 p = threadIdx.x; p < f.part.parts; p += THREADS)
 		count[p] = 0;
 	__syncthreads();
 #pragma unroll 4
@@ -48,12 +48,12 @@ sample_kernel(const __grid_constant__ FusedArgs f)
 					row = samples == f.nrows ? i : from + __umul64hi(mix64(i + 1), to - from);
 
 		if (!f.filter || f.filter[row])
-			atomicAdd(&count[partition_of_hash(hash_of_row(f, row), f.parts)], 1u);
+			atomicAdd(&count[partition_of_hash(hash_of_row(f, row), f.part.parts)], 1u);
 	}
 	__syncthreads();
-	for (u32 p = threadIdx.x; p < f.parts; p += THREADS)
+	for (u32 p = threadIdx.x; p < f.part.parts; p += THREADS)
 		if (count[p])
-			atomicAdd(&f.sampled[p], count[p]);
+			atomicAdd(&f.part.sampled[p], count[p]);
 }
 
 /* Samples to first rows; fused_room() is what they are at most. */
@@ -68,22 +68,22 @@ room_kernel(const __grid_constant__ FusedArgs f)
 	wait_for_predecessor();
 	if (!to_move(f))
 		return;
-	if (p < f.parts)
+	if (p < f.part.parts)
 	{
-		double		c = f.sampled[p];
+		double		c = f.part.sampled[p];
 
 		rows = (u32) c;
-		if (f.samples < f.nrows && !f.retry)
-			rows = (u32) ((c + 6 * sqrt(c) + 24) * ((double) f.nrows / f.samples)) + 1;
-		f.sampled[p] = 0;
+		if (f.part.samples < f.nrows && !f.retry)
+			rows = (u32) ((c + 6 * sqrt(c) + 24) * ((double) f.nrows / f.part.samples)) + 1;
+		f.part.sampled[p] = 0;
 	}
 
 	u32			end = block_scan(rows, scan, &total);
 
-	if (p < f.parts)
+	if (p < f.part.parts)
 	{
-		f.start[p] = f.cursor[p] = end - rows;
-		f.limit[p] = end;
+		f.part.start[p] = f.part.cursor[p] = end - rows;
+		f.part.limit[p] = end;
 	}
 }
 
@@ -104,9 +104,9 @@ tile_bytes(u32 parts)
 template <bool VALUES> static __global__ void __launch_bounds__(THREADS, 1)
 split_kernel(const __grid_constant__ FusedArgs f)
 {
-	PartTile	t = tile_of<VALUES>(f.parts);
-	PutKey<u64> put = {f.hash[0]};
-	u32			fine_parts = f.fine > 1 ? f.parts * f.fine : 0,
+	PartTile	t = tile_of<VALUES>(f.part.parts);
+	PutKey<u64> put = {f.part.hash[0]};
+	u32			fine_parts = f.part.fine > 1 ? f.part.parts * f.part.fine : 0,
 			   *fine = (u32 *) (t.part() + PART_TILE);
 	u64			base = blockIdx.x * (u64) PART_TILE;
 	bool		narrow_keys = f.key_bytes == 4,
@@ -137,12 +137,12 @@ split_kernel(const __grid_constant__ FusedArgs f)
 				u32			p;
 
 				key[j] = gpuagg_hash64(&f.table.hash, key[j]);
-				p = partition_of_hash(key[j], f.parts);
+				p = partition_of_hash(key[j], f.part.parts);
 				place[j] = p << 16 | atomicAdd(&t.count()[p], 1u);
 				if (fine_parts)
 					atomicAdd(&fine[partition_of_hash(key[j], fine_parts)], 1u);
 			}
-		runs = part_reserve(t, f.cursor, 0, f.parts - 1);
+		runs = part_reserve(t, f.part.cursor, 0, f.part.parts - 1);
 		part_places(t, ok, place);
 		part_stage<u64>(t.keys(), ok, place, key);
 		if (VALUES)
@@ -156,11 +156,11 @@ split_kernel(const __grid_constant__ FusedArgs f)
 		base += gridDim.x * (u64) PART_TILE;
 		ok = rows_of<ITEMS, THREADS>(f.filter, base + threadIdx.x, f.nrows);
 		load_column<ITEMS, THREADS>(narrow_keys, f.keys, base + threadIdx.x, ok, key);
-		part_write<u64, u64>(t, runs, put, VALUES ? f.value[0] : nullptr, f.room);
+		part_write<u64, u64>(t, runs, put, VALUES ? f.part.value[0] : nullptr, f.part.room);
 	}
 	for (u32 p = threadIdx.x; p < fine_parts; p += THREADS)
 		if (fine[p])
-			atomicAdd(&f.fine_rows[p], fine[p]);
+			atomicAdd(&f.part.fine_rows[p], fine[p]);
 }
 
 /* ---- the plan ------------------------------------------------------------------------ */
@@ -169,19 +169,19 @@ split_kernel(const __grid_constant__ FusedArgs f)
 static __device__ __forceinline__ void
 plan_item(const FusedArgs &f, u32 at, u32 row0, u32 rows)
 {
-	bool		cut = rows > f.most_rows;
-	u32			parts = f.parts * f.fine,
+	bool		cut = rows > f.part.most_rows;
+	u32			parts = f.part.parts * f.part.fine,
 				first = (u32) ((((u64) at << 32) + parts - 1) / parts);
 
-	f.item[at] = {row0, row0 + rows, 0, rows && !cut ? 0 : FUSED_DONE, first};
+	f.part.item[at] = {row0, row0 + rows, 0, rows && !cut ? 0 : FUSED_DONE, first};
 	if (cut)
 	{
-		u32			n = (rows + f.piece_rows - 1) / f.piece_rows,
+		u32			n = (rows + f.part.piece_rows - 1) / f.part.piece_rows,
 					to = atomicAdd(&f.head->pieces, n);
 
-		f.split[atomicAdd(&f.head->splits, 1)] = {row0, row0 + rows, 0, 0, first};
+		f.part.split[atomicAdd(&f.head->splits, 1)] = {row0, row0 + rows, 0, 0, first};
 		for (u32 i = 0; i < n; i++)
-			f.piece[to + i] = {row0 + i * f.piece_rows, row0 + min(rows, (i + 1) * f.piece_rows), 0, 0, 0};
+			f.part.piece[to + i] = {row0 + i * f.part.piece_rows, row0 + min(rows, (i + 1) * f.part.piece_rows), 0, 0, 0};
 	}
 }
 
@@ -191,7 +191,7 @@ plan_kernel(const __grid_constant__ FusedArgs f)
 {
 	__shared__ u32 scan[32];
 	u32			t = threadIdx.x,
-				parts = f.parts * f.fine,
+				parts = f.part.parts * f.part.fine,
 				each = (parts + 4 * PLAN_THREADS - 1) / (4 * PLAN_THREADS),
 				total,
 				sum = 0,
@@ -201,10 +201,10 @@ plan_kernel(const __grid_constant__ FusedArgs f)
 	wait_for_predecessor();
 	if (!to_move(f))
 		return;
-	if (t < f.parts)
+	if (t < f.part.parts)
 	{
-		rows = f.cursor[t] - f.start[t];
-		misfit = f.cursor[t] > f.limit[t];
+		rows = f.part.cursor[t] - f.part.start[t];
+		misfit = f.part.cursor[t] > f.part.limit[t];
 	}
 	misfit = __syncthreads_or(misfit);
 	if (t == 0)
@@ -216,37 +216,37 @@ plan_kernel(const __grid_constant__ FusedArgs f)
 	{
 		/* so that the retry finds everything as at first */
 		for (u32 p = t; p < parts; p += PLAN_THREADS)
-			f.fine_rows[p] = 0;
+			f.part.fine_rows[p] = 0;
 		return;
 	}
-	if (f.fine == 1)
+	if (f.part.fine == 1)
 	{
-		if (t < f.parts)
-			plan_item(f, t, f.start[t], rows);
+		if (t < f.part.parts)
+			plan_item(f, t, f.part.start[t], rows);
 		return;
 	}
 
 	u32			tiles = (rows + PART_TILE - 1) / PART_TILE,
 				end = block_scan(tiles, scan, &total);
 
-	if (t < f.parts)
-		f.first_tile[t] = end - tiles;
+	if (t < f.part.parts)
+		f.part.first_tile[t] = end - tiles;
 	if (t == 0)
-		f.first_tile[f.parts] = total;
+		f.part.first_tile[f.part.parts] = total;
 	__syncthreads();
 	for (u32 i = 0; i < each; i++)
 	{
-		uint4		c = ((const uint4 *) f.fine_rows)[t * each + i];
+		uint4		c = ((const uint4 *) f.part.fine_rows)[t * each + i];
 
 		sum += c.x + c.y + c.z + c.w;
 	}
 	sum = block_scan(sum, scan, &total) - sum;
 	for (u32 p = 4 * t * each; p < 4 * (t + 1) * each && p < parts; p++)
 	{
-		u32			n = f.fine_rows[p];
+		u32			n = f.part.fine_rows[p];
 
 		plan_item(f, p, sum, n);
-		f.fine_rows[p] = sum;
+		f.part.fine_rows[p] = sum;
 		sum += n;
 	}
 }
@@ -275,11 +275,11 @@ part_of_tile(const u32 *first_tile, u32 parts, u32 tile)
 template <bool VALUES> static __global__ void __launch_bounds__(THREADS, 1)
 split_again_kernel(const __grid_constant__ FusedArgs f)
 {
-	PartTile	t = tile_of<VALUES>(f.fine);
-	PutKey<u64> put = {f.hash[1]};
+	PartTile	t = tile_of<VALUES>(f.part.fine);
+	PutKey<u64> put = {f.part.hash[1]};
 	u32		   *first = (u32 *) (t.part() + PART_TILE),
 				tile = blockIdx.x,
-				fine_parts = f.parts * f.fine,
+				fine_parts = f.part.parts * f.part.fine,
 				tiles,
 				q,
 				ok = 0;
@@ -289,19 +289,19 @@ split_again_kernel(const __grid_constant__ FusedArgs f)
 	auto		enter = [&]() {
 		if (tile >= tiles)
 			return;
-		q = part_of_tile(first, f.parts, tile);
-		row = f.start[q] + (tile - first[q]) * (u64) PART_TILE + threadIdx.x;
-		ok = rows_of<ITEMS, THREADS>(nullptr, row, f.cursor[q]);
-		load_column<ITEMS, THREADS>(false, f.hash[0], row, ok, key);
+		q = part_of_tile(first, f.part.parts, tile);
+		row = f.part.start[q] + (tile - first[q]) * (u64) PART_TILE + threadIdx.x;
+		ok = rows_of<ITEMS, THREADS>(nullptr, row, f.part.cursor[q]);
+		load_column<ITEMS, THREADS>(false, f.part.hash[0], row, ok, key);
 	};
 
 	wait_for_predecessor();
 	if (!to_move(f) || f.head->misfit)
 		return;
-	for (u32 p = threadIdx.x; p <= f.parts; p += THREADS)
-		first[p] = f.first_tile[p];
+	for (u32 p = threadIdx.x; p <= f.part.parts; p += THREADS)
+		first[p] = f.part.first_tile[p];
 	part_clear(t);
-	tiles = first[f.parts];
+	tiles = first[f.part.parts];
 	q = 0;
 	enter();
 	while (tile < tiles)
@@ -309,10 +309,10 @@ split_again_kernel(const __grid_constant__ FusedArgs f)
 		u64			v[ITEMS];
 		u32			place[ITEMS];
 		PartRuns	runs;
-		u32			first_fine = q * f.fine;
+		u32			first_fine = q * f.part.fine;
 
 		if (VALUES)
-			load_column<ITEMS, THREADS>(false, f.value[0], row, ok, v);
+			load_column<ITEMS, THREADS>(false, f.part.value[0], row, ok, v);
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 			if (ok >> j & 1)
@@ -321,7 +321,7 @@ split_again_kernel(const __grid_constant__ FusedArgs f)
 
 				place[j] = p << 16 | atomicAdd(&t.count()[p], 1u);
 			}
-		runs = part_reserve(t, f.fine_rows + first_fine, 0, f.fine - 1);
+		runs = part_reserve(t, f.part.fine_rows + first_fine, 0, f.part.fine - 1);
 		part_places(t, ok, place);
 		part_stage<u64>(t.keys(), ok, place, key);
 		if (VALUES)
@@ -329,7 +329,7 @@ split_again_kernel(const __grid_constant__ FusedArgs f)
 		tile += gridDim.x;
 		ok = 0;
 		enter();
-		part_write<u64, u64>(t, runs, put, VALUES ? f.value[1] : nullptr);
+		part_write<u64, u64>(t, runs, put, VALUES ? f.part.value[1] : nullptr);
 	}
 }
 
@@ -346,18 +346,18 @@ fused_most_fine(const DeviceFacts &facts, bool values)
 template <bool VALUES> static GpuaggCudaStatus
 launch_move(const FusedArgs &f, const DeviceFacts &facts, cudaStream_t stream)
 {
-	size_t		fine = f.fine > 1 ? (size_t) f.parts * f.fine * sizeof(u32) : 0;
+	size_t		fine = f.part.fine > 1 ? (size_t) f.part.parts * f.part.fine * sizeof(u32) : 0;
 
 	CUDA_TRY(allow_shared(split_kernel<VALUES>, facts));
 	CUDA_TRY(allow_shared(split_again_kernel<VALUES>, facts));
-	CUDA_TRY(launch_early(sample_kernel, 2 * facts.sms, THREADS, f.parts * sizeof(u32), facts, stream, f));
+	CUDA_TRY(launch_early(sample_kernel, 2 * facts.sms, THREADS, f.part.parts * sizeof(u32), facts, stream, f));
 	CUDA_TRY(launch_early(room_kernel, 1, THREADS, 0, facts, stream, f));
-	CUDA_TRY(launch_early(split_kernel<VALUES>, facts.sms, THREADS, tile_bytes<VALUES>(f.parts) + fine, facts, stream,
+	CUDA_TRY(launch_early(split_kernel<VALUES>, facts.sms, THREADS, tile_bytes<VALUES>(f.part.parts) + fine, facts, stream,
 						  f));
 	CUDA_TRY(launch_early(plan_kernel, 1, PLAN_THREADS, 0, facts, stream, f));
-	if (f.fine > 1)
+	if (f.part.fine > 1)
 		CUDA_TRY(launch_early(split_again_kernel<VALUES>, facts.sms, THREADS,
-							  tile_bytes<VALUES>(f.fine) + (f.parts + 1) * sizeof(u32), facts, stream, f));
+							  tile_bytes<VALUES>(f.part.fine) + (f.part.parts + 1) * sizeof(u32), facts, stream, f));
 	return GPUAGG_CUDA_OK;
 }
 

@@ -4,7 +4,7 @@
  *	  table of the call in which blocks' parts meet.
  *
  * A block aggregates its rows in shared memory and adds what came out to limbs
- * of the call's own table, by native atomics, exactly; rows that found no place are spilled
+ * of the call's own table, by native atomics, exactly; rows that found no entry are spilled
  * and added one by one.  A last kernel moves each group from there to the table
  * and the states, so that sums are rounded once.  If the call's table or the memory of
  * spilled rows is full, nothing of it counts (FusedHead.over), and all these rows
@@ -23,7 +23,7 @@
 template <int KIND> static __device__ __forceinline__ void
 add_limbs(const FusedArgs &f, u32 id, const FusedSums<KIND> &sums)
 {
-	u64		   *p = f.limb + id;
+	u64		   *p = f.local.limb + id;
 
 	atomicAdd(p, sums.count);
 	if (sums.wrapped)
@@ -31,7 +31,7 @@ add_limbs(const FusedArgs &f, u32 id, const FusedSums<KIND> &sums)
 #pragma unroll
 	for (int w = 0; w < fused_words(KIND); w++)
 		if (sums.limb[w])
-			atomicAdd(p + (1 + w) * f.local.capacity, sums.limb[w]);
+			atomicAdd(p + (1 + w) * f.local.table.capacity, sums.limb[w]);
 }
 
 /* The groups of the call's table that have these hashes; -1: no room. */
@@ -43,16 +43,16 @@ find_ids(const FusedArgs &f, const u64 (&hash)[ITEMS], u32 open, int32_t (&id)[I
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 		search[j] = local_hash(hash[j]);
-	find_bins_of(f.local, 8, search, hash, open, id);
+	find_bins_of(f.local.table, 8, search, hash, open, id);
 }
 
-/* All places of the block's table; false: no room. */
+/* All entries of the block's table; false: no room. */
 template <int KIND> static __device__ __forceinline__ bool
-flush_places(const FusedArgs &f, const FusedTable &t)
+flush_entries(const FusedArgs &f, const FusedTable &t)
 {
 	bool		failed = false;
 
-	for (u32 from = 0; from <= t.places(); from += THREADS * ITEMS)
+	for (u32 from = 0; from <= t.entries(); from += THREADS * ITEMS)
 	{
 		FusedSums<KIND> sums;
 		u64			hash[ITEMS];
@@ -62,12 +62,12 @@ flush_places(const FusedArgs &f, const FusedTable &t)
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			u32			place = from + j * THREADS + threadIdx.x;
+			u32			entry = from + j * THREADS + threadIdx.x;
 
-			hash[j] = place < t.places() ? t.hashes()[place] : 0;
-			if (place == t.places())
-				sums.read(t, place);
-			if (hash[j] != 0 || (place == t.places() && sums.count != 0))
+			hash[j] = entry < t.entries() ? t.hashes()[entry] : 0;
+			if (entry == t.entries())
+				sums.read(t, entry);
+			if (hash[j] != 0 || (entry == t.entries() && sums.count != 0))
 				open |= 1u << j;
 		}
 		if (!__any_sync(~0u, open))
@@ -87,7 +87,7 @@ flush_places(const FusedArgs &f, const FusedTable &t)
 	return !failed;
 }
 
-/* One row as sums; false: it comes late. */
+/* One row as sums; false: it is outside the window. */
 template <int KIND> static __device__ __forceinline__ bool
 sums_of_row(const FusedWindow<KIND> &window, u64 v, FusedSums<KIND> &sums)
 {
@@ -120,7 +120,7 @@ sums_of_row(const FusedWindow<KIND> &window, u64 v, FusedSums<KIND> &sums)
 
 /* ---- the rows of a block --------------------------------------------------------------- */
 
-/* Where a block leaves rows that found no place. */
+/* Where a block leaves rows that found no entry. */
 struct FusedSpill
 {
 	u64			first;
@@ -139,9 +139,9 @@ spill_rows(const FusedArgs &f, const FusedSpill &spill, const u64 (&hash)[ITEMS]
 
 			if (at < spill.room)
 			{
-				f.hash[0][spill.first + at] = hash[j];
+				f.part.hash[0][spill.first + at] = hash[j];
 				if (f.values)
-					f.value[0][spill.first + at] = v[j];
+					f.part.value[0][spill.first + at] = v[j];
 			}
 		}
 	__syncwarp();
@@ -151,12 +151,12 @@ spill_rows(const FusedArgs &f, const FusedSpill &spill, const u64 (&hash)[ITEMS]
 template <int KIND, bool RAW> static __device__ __forceinline__ u32
 load_tile(const FusedArgs &f, u64 row, u64 end, u64 (&key)[ITEMS], u64 (&v)[ITEMS])
 {
-	const int	from = f.fine > 1;
+	const int	from = f.part.fine > 1;
 	u32			ok = rows_of<ITEMS, THREADS>(RAW ? f.filter : nullptr, row, end);
 
-	load_column<ITEMS, THREADS>(RAW && f.key_bytes == 4, RAW ? f.keys : f.hash[from], row, ok, key);
+	load_column<ITEMS, THREADS>(RAW && f.key_bytes == 4, RAW ? f.keys : f.part.hash[from], row, ok, key);
 	if (KIND != FUSED_COUNT)
-		load_column<ITEMS, THREADS>(RAW && narrow_type(f.type), RAW ? f.values : f.value[from], row, ok, v);
+		load_column<ITEMS, THREADS>(RAW && narrow_type(f.type), RAW ? f.values : f.part.value[from], row, ok, v);
 	return ok;
 }
 
@@ -187,12 +187,12 @@ template <int KIND> struct FusedHot
 		return hash == a || b == c;
 	}
 	__device__ __forceinline__ void
-	add(const FusedWindow<KIND> &window, u64 v, u32 &late)
+	add(const FusedWindow<KIND> &window, u64 v, u32 &out_of_window)
 	{
 		FusedSums<KIND> sums;
 
 		if (!sums_of_row<KIND>(window, v, sums))
-			late = 1;
+			out_of_window = 1;
 		count++;
 #pragma unroll
 		for (int w = 0; w < fused_words(KIND); w++)
@@ -230,14 +230,14 @@ template <int KIND> struct FusedHot
 	}
 };
 
-/* Rows [begin, end) into the table, but for a hot key's.  Returns whether a value comes late. */
+/* Rows [begin, end) into the table, but for a hot key's.  Returns whether a value is outside the window. */
 template <int KIND, bool RAW> static __device__ __forceinline__ u32
 add_range(const FusedArgs &f, const FusedTable &t, const FusedWindow<KIND> &window, u64 begin, u64 end,
 		  const FusedSpill &spill, FusedHot<KIND> *hot)
 {
 	u64			next[ITEMS],
 				next_v[ITEMS];
-	u32			late = 0,
+	u32			out_of_window = 0,
 				ok = load_tile<KIND, RAW>(f, begin + threadIdx.x, end, next, next_v),
 				copy = threadIdx.x & ((1u << t.log2_copies) - 1);
 
@@ -273,34 +273,34 @@ add_range(const FusedArgs &f, const FusedTable &t, const FusedWindow<KIND> &wind
 			for (int j = 0; j < ITEMS; j++)
 				if ((in >> j & 1) && hash[j] == hot->hash)
 				{
-					hot->add(window, v[j], late);
+					hot->add(window, v[j], out_of_window);
 					in &= ~(1u << j);
 				}
 			__syncwarp();
 		}
-		none = find_places(t, hash, in, at);
+		none = find_entries(t, hash, in, at);
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 			at[j] = (at[j] << t.log2_copies) | copy;
 		if (__any_sync(~0u, none))
 			spill_rows(f, spill, hash, v, none);
-		add_items<KIND>(t, window, at, v, in & ~none, late);
+		add_items<KIND>(t, window, at, v, in & ~none, out_of_window);
 	}
-	return late;
+	return out_of_window;
 }
 
 /* What the block has, to the call's table; sets what all have to know. */
 template <int KIND> static __device__ __forceinline__ void
-finish_block(const FusedArgs &f, const FusedTable &t, const FusedSpill &spill, u32 late)
+finish_block(const FusedArgs &f, const FusedTable &t, const FusedSpill &spill, u32 out_of_window)
 {
 	bool		good;
 
 	__syncthreads();
-	good = flush_places<KIND>(f, t) && *spill.rows <= spill.room;
+	good = flush_entries<KIND>(f, t) && *spill.rows <= spill.room;
 	if (!good)
 		f.head->over = 1;
-	if (late)
-		f.head->late = 1;
+	if (out_of_window)
+		f.head->out_of_window = 1;
 }
 
 /* Equal shares of all rows. */
@@ -312,8 +312,8 @@ rows_kernel(const __grid_constant__ HistArgs hist, const __grid_constant__ Fused
 	u64			lines = ((u64) f.nrows + 31) / 32,
 				begin = lines * blockIdx.x / gridDim.x * 32,
 				end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) f.nrows);
-	FusedSpill	spill = {(u64) blockIdx.x * f.spill_rows, f.spill_rows, &spilled};
-	u32			late;
+	FusedSpill	spill = {(u64) blockIdx.x * f.local.spill_rows, f.local.spill_rows, &spilled};
+	u32			out_of_window;
 
 	clear_table<KIND>(t);
 	if (threadIdx.x == 0)
@@ -323,10 +323,10 @@ rows_kernel(const __grid_constant__ HistArgs hist, const __grid_constant__ Fused
 	FusedWindow<KIND> window(hist, f.slot);
 
 	__syncthreads();
-	late = add_range<KIND, true>(f, t, window, begin, end, spill, nullptr);
-	finish_block<KIND>(f, t, spill, late);
+	out_of_window = add_range<KIND, true>(f, t, window, begin, end, spill, nullptr);
+	finish_block<KIND>(f, t, spill, out_of_window);
 	if (threadIdx.x == 0)
-		f.spilled[blockIdx.x] = spilled;
+		f.local.spilled[blockIdx.x] = spilled;
 }
 
 /* Rows that were spilled, each to the limbs of its group. */
@@ -340,21 +340,21 @@ spill_kernel(const __grid_constant__ HistArgs hist, const __grid_constant__ Fuse
 	FusedWindow<KIND> window(hist, f.slot);
 
 	/* a few blocks for each that spilled */
-	u32			b = blockIdx.x % f.spills,
-				rows = f.spilled[b];
+	u32			b = blockIdx.x % f.local.spills,
+				rows = f.local.spilled[b];
 
-	for (u32 base = blockIdx.x / f.spills * THREADS * ITEMS; base < rows; base += SPILL_BLOCKS * THREADS * ITEMS)
+	for (u32 base = blockIdx.x / f.local.spills * THREADS * ITEMS; base < rows; base += SPILL_BLOCKS * THREADS * ITEMS)
 	{
-		u64			first = (u64) b * f.spill_rows + base + threadIdx.x,
-					end = (u64) b * f.spill_rows + rows;
+		u64			first = (u64) b * f.local.spill_rows + base + threadIdx.x,
+					end = (u64) b * f.local.spill_rows + rows;
 		u64			hash[ITEMS],
 					v[ITEMS];
 		int32_t		id[ITEMS];
 		u32			ok = rows_of<ITEMS, THREADS>(nullptr, first, end);
 
-		load_column<ITEMS, THREADS>(false, f.hash[0], first, ok, hash);
+		load_column<ITEMS, THREADS>(false, f.part.hash[0], first, ok, hash);
 		if (KIND != FUSED_COUNT)
-			load_column<ITEMS, THREADS>(false, f.value[0], first, ok, v);
+			load_column<ITEMS, THREADS>(false, f.part.value[0], first, ok, v);
 		find_ids(f, hash, ok, id);
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
@@ -364,7 +364,7 @@ spill_kernel(const __grid_constant__ HistArgs hist, const __grid_constant__ Fuse
 			if (!(ok >> j & 1))
 				continue;
 			if (!sums_of_row<KIND>(window, v[j], sums))
-				f.head->late = 1;
+				f.head->out_of_window = 1;
 			if (id[j] >= 0)
 				add_limbs<KIND>(f, (u32) id[j], sums);
 			else
@@ -394,7 +394,7 @@ pieces_kernel(const __grid_constant__ HistArgs hist, const __grid_constant__ Fus
 	{
 		FusedHot<KIND> hot;
 		FusedItem	item;
-		u32			late;
+		u32			out_of_window;
 
 		__syncthreads();
 		if (threadIdx.x == 0)
@@ -406,16 +406,16 @@ pieces_kernel(const __grid_constant__ HistArgs hist, const __grid_constant__ Fus
 		__syncthreads();
 		if (next >= f.head->pieces)
 			return;
-		item = f.piece[next];
-		if (hot.find(f.hash[f.fine > 1], item))
+		item = f.part.piece[next];
+		if (hot.find(f.part.hash[f.part.fine > 1], item))
 		{
-			late = add_range<KIND, false>(f, t, window, item.row0, item.row1, spill, &hot);
+			out_of_window = add_range<KIND, false>(f, t, window, item.row0, item.row1, spill, &hot);
 			if (!hot.flush(f))
 				f.head->over = 1;
 		}
 		else
-			late = add_range<KIND, false>(f, t, window, item.row0, item.row1, spill, nullptr);
-		finish_block<KIND>(f, t, spill, late);
+			out_of_window = add_range<KIND, false>(f, t, window, item.row0, item.row1, spill, nullptr);
+		finish_block<KIND>(f, t, spill, out_of_window);
 	}
 }
 
@@ -431,7 +431,7 @@ finish_kernel(const __grid_constant__ HistArgs hist, const __grid_constant__ Fus
 	wait_for_predecessor();
 	if (f.head->over || f.head->misfit)
 		return;
-	groups = min(f.local.counters->groups, f.local.capacity);
+	groups = min(f.local.table.counters->groups, f.local.table.capacity);
 	for (u64 from = (u64) blockIdx.x * THREADS * ITEMS; from < groups; from += (u64) gridDim.x * THREADS * ITEMS)
 	{
 		u64			hash[ITEMS],
@@ -448,8 +448,8 @@ finish_kernel(const __grid_constant__ HistArgs hist, const __grid_constant__ Fus
 			count[j] = hash[j] = 0;
 			if (id < groups)
 			{
-				count[j] = f.limb[id];
-				hash[j] = ((const u64 *) f.local.keys)[id];
+				count[j] = f.local.limb[id];
+				hash[j] = ((const u64 *) f.local.table.keys)[id];
 			}
 			key[j] = key_of_hash(f, hash[j]);
 			if (count[j])
@@ -475,9 +475,9 @@ finish_kernel(const __grid_constant__ HistArgs hist, const __grid_constant__ Fus
 			sums.wrapped = (count[j] & LIMB_WRAPPED) != 0;
 #pragma unroll
 			for (int w = 0; w < fused_words(KIND); w++)
-				sums.limb[w] = f.limb[(1 + w) * f.local.capacity + id];
+				sums.limb[w] = f.local.limb[(1 + w) * f.local.table.capacity + id];
 			sums.fold(hist, f, (u32) bin[j]);
-			f.limb[id] = 0;
+			f.local.limb[id] = 0;
 		}
 		__syncwarp();
 	}
@@ -488,23 +488,23 @@ finish_kernel(const __grid_constant__ HistArgs hist, const __grid_constant__ Fus
 	}
 }
 
-/* Values without a place in the window, straight to the states of their keys, which exist by now. */
+/* Values outside the window, straight to the states of their keys, which exist by now. */
 template <int KIND, bool RAW> static __global__ void __launch_bounds__(THREADS)
-late_kernel(const __grid_constant__ HistArgs hist, const __grid_constant__ FusedArgs f)
+out_of_window_kernel(const __grid_constant__ HistArgs hist, const __grid_constant__ FusedArgs f)
 {
 	wait_for_predecessor();
-	if (f.head->late != 1 || f.head->over || f.head->unfolded || f.head->misfit)
+	if (f.head->out_of_window != 1 || f.head->over || f.head->unfolded || f.head->misfit)
 		return;
 	if constexpr (fused_digits(KIND) > 0)
 	{
 		FusedWindow<KIND> window(hist, f.slot);
 		u32			pieces = RAW ? 1 : f.head->pieces;
-		const int	from = f.fine > 1;
+		const int	from = f.part.fine > 1;
 
 		for (u32 p = 0; p < pieces; p++)
 		{
-			u64			begin = RAW ? 0 : f.piece[p].row0,
-						end = RAW ? f.nrows : f.piece[p].row1;
+			u64			begin = RAW ? 0 : f.part.piece[p].row0,
+						end = RAW ? f.nrows : f.part.piece[p].row1;
 
 			for (u64 r = begin + blockIdx.x * THREADS + threadIdx.x; r < end; r += gridDim.x * THREADS)
 			{
@@ -514,11 +514,11 @@ late_kernel(const __grid_constant__ HistArgs hist, const __grid_constant__ Fused
 
 				if (RAW && f.filter && !f.filter[r])
 					continue;
-				v = !RAW ? f.value[from][r]
+				v = !RAW ? f.part.value[from][r]
 					: widen(f.type, narrow_type(f.type) ? ((const u32 *) f.values)[r] : ((const u64 *) f.values)[r]);
 				if (v == NEGATIVE_ZERO || window.cut(v, d))
 					continue;
-				hash = RAW ? hash_of_row(f, r) : f.hash[from][r];
+				hash = RAW ? hash_of_row(f, r) : f.part.hash[from][r];
 				change_late(hist, f, hash, v);
 			}
 		}
@@ -530,30 +530,30 @@ late_kernel(const __grid_constant__ HistArgs hist, const __grid_constant__ Fused
 template <int KIND> static GpuaggCudaStatus
 launch_rows(const HistArgs &hist, const FusedArgs &f, const DeviceFacts &facts, cudaStream_t stream)
 {
-	size_t		bytes = fused_table_bytes(KIND, f.log2_places, f.log2_copies);
+	size_t		bytes = fused_table_bytes(KIND, f.log2_entries, f.log2_copies);
 
 	if (!f.retry)
 	{
 		CUDA_TRY(allow_shared(rows_kernel<KIND>, facts));
-		CUDA_TRY(launch_early(rows_kernel<KIND>, f.spills, THREADS, bytes, facts, stream, hist, f));
-		CUDA_TRY(launch_early(spill_kernel<KIND>, SPILL_BLOCKS * f.spills, THREADS, 0, facts, stream, hist, f));
+		CUDA_TRY(launch_early(rows_kernel<KIND>, f.local.spills, THREADS, bytes, facts, stream, hist, f));
+		CUDA_TRY(launch_early(spill_kernel<KIND>, SPILL_BLOCKS * f.local.spills, THREADS, 0, facts, stream, hist, f));
 	}
 	CUDA_TRY(launch_early(finish_kernel<KIND>, facts.sms, THREADS, 0, facts, stream, hist, f));
 	if (fused_digits(KIND) > 0)
-		CUDA_TRY(launch_early(late_kernel<KIND, true>, 2 * facts.sms, THREADS, 0, facts, stream, hist, f));
+		CUDA_TRY(launch_early(out_of_window_kernel<KIND, true>, 2 * facts.sms, THREADS, 0, facts, stream, hist, f));
 	return GPUAGG_CUDA_OK;
 }
 
 template <int KIND> static GpuaggCudaStatus
 launch_pieces(const HistArgs &hist, const FusedArgs &f, const DeviceFacts &facts, cudaStream_t stream)
 {
-	size_t		bytes = fused_table_bytes(KIND, f.log2_places, f.log2_copies);
+	size_t		bytes = fused_table_bytes(KIND, f.log2_entries, f.log2_copies);
 
 	CUDA_TRY(allow_shared(pieces_kernel<KIND>, facts));
 	CUDA_TRY(launch_early(pieces_kernel<KIND>, facts.sms, THREADS, bytes, facts, stream, hist, f));
 	CUDA_TRY(launch_early(finish_kernel<KIND>, facts.sms, THREADS, 0, facts, stream, hist, f));
 	if (fused_digits(KIND) > 0)
-		CUDA_TRY(launch_early(late_kernel<KIND, false>, 2 * facts.sms, THREADS, 0, facts, stream, hist, f));
+		CUDA_TRY(launch_early(out_of_window_kernel<KIND, false>, 2 * facts.sms, THREADS, 0, facts, stream, hist, f));
 	return GPUAGG_CUDA_OK;
 }
 

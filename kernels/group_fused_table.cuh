@@ -1,6 +1,6 @@
 /*
  * group_fused_table.cuh
- *	  The table in shared memory of group-by as one operation: finding places,
+ *	  The table in shared memory of group-by as one operation: finding entries,
  *	  adding, and from words to the table of groups and states.
  */
 #ifndef GPUAGG_GROUP_FUSED_TABLE_CUH
@@ -12,7 +12,7 @@
 #define ITEMS FUSED_ITEMS
 #define THREADS FUSED_THREADS
 
-/* What a warp's lanes look for together: places past the first two. */
+/* What a warp's lanes search together: entries past the first two. */
 #define SEARCH_LANES 16
 #define SCRATCH_BYTES (THREADS / 32 * SEARCH_LANES * 8)
 
@@ -20,13 +20,13 @@
 #define COUNT_WRAPPED 0x80000000u
 
 /*
- * Places are hashes, zero where free; the key with that hash has a place of
- * its own past the end.  Words are planes of `plane` columns; a place has
+ * Entries are hashes, zero where free; the key with that hash has an entry of
+ * its own past the end.  Words are planes of `plane` columns; an entry has
  * 1 << log2_copies columns, so that lanes with the same key need not wait.
  */
 struct FusedTable
 {
-	int			log2_places;
+	int			log2_entries;
 	int			log2_copies;
 	u32			plane;
 	u32			base;			/* address of hashes() within shared memory */
@@ -40,11 +40,11 @@ struct FusedTable
 	}
 	/* ahead of them: a few words of each warp, or a bit for each slot of a partition */
 	__device__ __forceinline__ u64 *scratch() const { return hashes() - SCRATCH_BYTES / 8; }
-	__device__ __forceinline__ u32 places() const { return 1u << log2_places; }
-	__device__ __forceinline__ u32 *counts() const { return (u32 *) (hashes() + places()); }
+	__device__ __forceinline__ u32 entries() const { return 1u << log2_entries; }
+	__device__ __forceinline__ u32 *counts() const { return (u32 *) (hashes() + entries()); }
 	/* addresses within shared memory, for what is done with every row */
-	__device__ __forceinline__ u32 hash_at(u32 place) const { return base + 8 * place; }
-	__device__ __forceinline__ u32 count_at(u32 column) const { return base + (8 << log2_places) + 4 * column; }
+	__device__ __forceinline__ u32 hash_at(u32 entry) const { return base + 8 * entry; }
+	__device__ __forceinline__ u32 count_at(u32 column) const { return base + (8 << log2_entries) + 4 * column; }
 };
 
 static __device__ __forceinline__ u64
@@ -62,7 +62,7 @@ shared_write(u32 at, u64 v)
 	asm volatile("st.volatile.shared.u64 [%0], %1;" : : "r"(at), "l"(v) : "memory");
 }
 
-/* A place that was free is given to the hash; returns what was there. */
+/* An entry that was free is given to the hash; returns what was there. */
 static __device__ __forceinline__ u64
 shared_take(u32 at, u64 hash)
 {
@@ -73,21 +73,22 @@ shared_take(u32 at, u64 hash)
 }
 
 static __host__ __device__ __forceinline__ u32
-fused_plane(int log2_places, int log2_copies)
+fused_plane(int log2_entries, int log2_copies)
 {
-	return ((1u << log2_places) + 1) << log2_copies;
+	return ((1u << log2_entries) + 1) << log2_copies;
 }
 
 static __host__ __device__ __forceinline__ size_t
-fused_table_bytes(int kind, int log2_places, int log2_copies)
+fused_table_bytes(int kind, int log2_entries, int log2_copies)
 {
-	return SCRATCH_BYTES + ((size_t) 8 << log2_places) + (size_t) 4 * (1 + fused_words(kind)) * fused_plane(log2_places, log2_copies);
+	return SCRATCH_BYTES + ((size_t) 8 << log2_entries) +
+		(size_t) 4 * (1 + fused_words(kind)) * fused_plane(log2_entries, log2_copies);
 }
 
 static __device__ __forceinline__ FusedTable
 fused_table(const FusedArgs &f)
 {
-	FusedTable	t = {f.log2_places, f.log2_copies, fused_plane(f.log2_places, f.log2_copies), 0};
+	FusedTable	t = {f.log2_entries, f.log2_copies, fused_plane(f.log2_entries, f.log2_copies), 0};
 
 	t.base = shared_address(t.hashes());
 	return t;
@@ -97,7 +98,7 @@ template <int KIND> static __device__ __forceinline__ void
 clear_table(const FusedTable &t)
 {
 	u32		   *p = (u32 *) t.hashes();
-	u32			n = 2 * t.places() + (1 + fused_words(KIND)) * t.plane;
+	u32			n = 2 * t.entries() + (1 + fused_words(KIND)) * t.plane;
 
 	for (u32 i = threadIdx.x; i < n / 4; i += THREADS)
 		((uint4 *) p)[i] = make_uint4(0, 0, 0, 0);
@@ -140,17 +141,17 @@ template <int KIND> struct FusedWindow
 
 #define NEGATIVE_ZERO (1ULL << 63)
 
-/* ---- places ----------------------------------------------------------------------- */
+/* ---- entries ----------------------------------------------------------------------- */
 
-/* One lane's search from the first place of a hash on, to a place that has it or takes it; ~0u: none. */
+/* One lane's search from the first entry of a hash on, to an entry that has it or takes it; ~0u: none. */
 static __device__ __forceinline__ u32
-search_place(const FusedTable &t, u64 hash)
+search_entry(const FusedTable &t, u64 hash)
 {
-	u32			mask = t.places() - 1,
+	u32			mask = t.entries() - 1,
 				at = (u32) hash & mask & ~1u;
 
 	if (hash == 0)
-		return t.places();
+		return t.entries();
 	for (int step = 0; step < FUSED_STEPS; step++)
 	{
 		u64			seen = shared_read(t.hash_at(at));
@@ -169,7 +170,7 @@ search_place(const FusedTable &t, u64 hash)
  * item by itself would keep the whole warp for as long as its longest search.
  */
 static __device__ __forceinline__ u32
-search_places(const FusedTable &t, const u64 (&hash)[ITEMS], u32 need, u32 (&at)[ITEMS])
+search_entries(const FusedTable &t, const u64 (&hash)[ITEMS], u32 need, u32 (&at)[ITEMS])
 {
 	u32			scratch = t.base - SCRATCH_BYTES + threadIdx.x / 32 * SEARCH_LANES * 8,
 				lane = threadIdx.x % 32,
@@ -192,7 +193,7 @@ search_places(const FusedTable &t, const u64 (&hash)[ITEMS], u32 need, u32 (&at)
 		}
 		__syncwarp();
 		if (lane < min(n, SEARCH_LANES))
-			shared_write(scratch + 8 * lane, search_place(t, shared_read(scratch + 8 * lane)));
+			shared_write(scratch + 8 * lane, search_entry(t, shared_read(scratch + 8 * lane)));
 		__syncwarp();
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
@@ -212,13 +213,13 @@ search_places(const FusedTable &t, const u64 (&hash)[ITEMS], u32 need, u32 (&at)
 }
 
 /*
- * Places for the hashes in `open`, taken where they have none; returns those
- * that found none.  Most are one of the two at the first place.
+ * Entries for the hashes in `open`, taken where they have none; returns those
+ * that found none.  Most are one of the two at the first entry.
  */
 static __device__ __forceinline__ u32
-find_places(const FusedTable &t, const u64 (&hash)[ITEMS], u32 open, u32 (&at)[ITEMS])
+find_entries(const FusedTable &t, const u64 (&hash)[ITEMS], u32 open, u32 (&at)[ITEMS])
 {
-	u32			mask = (t.places() - 1) & ~1u,
+	u32			mask = (t.entries() - 1) & ~1u,
 				need = 0;
 	ulonglong2	seen[ITEMS];
 
@@ -234,13 +235,13 @@ find_places(const FusedTable &t, const u64 (&hash)[ITEMS], u32 open, u32 (&at)[I
 	{
 		bool		second = seen[j].y == hash[j];
 
-		/* hash 0 looks like a free place */
+		/* hash 0 is a free entry's, too */
 		if ((seen[j].x != hash[j] && !second) || (u32) hash[j] == 0)
 			need |= 1u << j;
 		at[j] += second;
 	}
 	need &= open;
-	return __any_sync(~0u, need) ? search_places(t, hash, need, at) : 0;
+	return __any_sync(~0u, need) ? search_entries(t, hash, need, at) : 0;
 }
 
 /* ---- adding ----------------------------------------------------------------------- */
@@ -264,7 +265,7 @@ carry_on(u32 at, u32 plane_bytes, int digits, int w, int v)
 
 template <int KIND> static __device__ __forceinline__ void
 add_floats(u32 plane_bytes, const FusedWindow<KIND> &window, const u32 (&at)[ITEMS],
-		   const u64 (&v)[ITEMS], u32 in, u32 &late)
+		   const u64 (&v)[ITEMS], u32 in, u32 &out_of_window)
 {
 	constexpr int DIGITS = fused_digits(KIND);
 	u32			d[ITEMS][DIGITS + 1],
@@ -287,7 +288,7 @@ add_floats(u32 plane_bytes, const FusedWindow<KIND> &window, const u32 (&at)[ITE
 					old[j][k] = shared_add(at[j] + (1 + k) * plane_bytes, d[j][k]);
 			}
 			else
-				late = 1;
+				out_of_window = 1;
 		}
 	}
 	if (digits_overflow(old, d))
@@ -324,10 +325,10 @@ add_integers(u32 plane_bytes, const u32 (&at)[ITEMS], const u64 (&v)[ITEMS], u32
 	}
 }
 
-/* The items in `in` to their columns.  late: a value has no place in the window, and was left out. */
+/* The items in `in` to their columns.  out_of_window: a value has no digits in the window, and was left out. */
 template <int KIND> static __device__ __forceinline__ void
 add_items(const FusedTable &t, const FusedWindow<KIND> &window, const u32 (&column)[ITEMS],
-		  const u64 (&v)[ITEMS], u32 in, u32 &late)
+		  const u64 (&v)[ITEMS], u32 in, u32 &out_of_window)
 {
 	u32			at[ITEMS];
 
@@ -339,7 +340,7 @@ add_items(const FusedTable &t, const FusedWindow<KIND> &window, const u32 (&colu
 			shared_count(at[j]);
 	}
 	if constexpr (fused_digits(KIND) > 0)
-		add_floats<KIND>(4 * t.plane, window, at, v, in, late);
+		add_floats<KIND>(4 * t.plane, window, at, v, in, out_of_window);
 	else if constexpr (KIND == FUSED_INT)
 		add_integers(4 * t.plane, at, v, in);
 }
@@ -375,9 +376,9 @@ template <int KIND> struct FusedSums
 	bool		wrapped;
 	u64			limb[fused_words(KIND) + 1];
 
-	/* Of a place, from all its columns. */
+	/* Of an entry, from all its columns. */
 	__device__ __forceinline__ void
-	read(const FusedTable &t, u32 place)
+	read(const FusedTable &t, u32 entry)
 	{
 		const u32  *p = t.counts();
 
@@ -388,7 +389,7 @@ template <int KIND> struct FusedSums
 			limb[w] = 0;
 		for (u32 m = 0; m < 1u << t.log2_copies; m++)
 		{
-			u32			at = (place << t.log2_copies) | ((m + place) & ((1u << t.log2_copies) - 1)),
+			u32			at = (entry << t.log2_copies) | ((m + entry) & ((1u << t.log2_copies) - 1)),
 						c = p[at];
 
 			count += c & ~COUNT_WRAPPED;
@@ -439,7 +440,7 @@ template <int KIND> struct FusedSums
 				__stcg((double *) slot.states + bin, t == 0 ? 0.0 : sum);
 		}
 	}
-	/* Into the states of a bin that nobody else changes. */
+	/* Into the states of a bin that no other thread changes. */
 	__device__ __forceinline__ void
 	fold(const HistArgs &hist, const FusedArgs &f, u32 bin) const
 	{
@@ -486,7 +487,7 @@ settle_key(const GroupArgs &table, int key_bytes, u64 key, u32 at)
 	return key_bytes == 4 ? settle<4, 1>(table, {{key}}, at) : settle<8, 1>(table, {{key}}, at);
 }
 
-/* A value without a place in the window to the state of its key, which exists. */
+/* A value outside the window to the state of its key, which exists. */
 static __device__ __forceinline__ void
 change_late(const HistArgs &hist, const FusedArgs &f, u64 hash, u64 v)
 {

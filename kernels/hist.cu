@@ -11,10 +11,10 @@
 /* Threads of kernels need some shared memory of their own. */
 #define SHARED_RESERVE 1024
 
-/* Hot places of a warp: at least so many where rows may be late, more where there is room. */
+/* Entries of a warp for hot bins: at least so many where rows may be outside a window, more where there is room. */
 #define HOT_LEAST 4
 #define HOT_MOST 64
-#define HOT_RESERVE (HOT_LEAST * HIST_THREADS / 32 * (int) sizeof(HotPlace))
+#define HOT_RESERVE (HOT_LEAST * HIST_THREADS / 32 * (int) sizeof(HotEntry))
 /* The same of states in the L2 cache, which have copies, too. */
 #define HOT_GLOBAL 8
 
@@ -30,19 +30,16 @@ struct HistPlan
 	HistModel	rest_model;
 };
 
-/* The column type that is a monoid's own input. */
+/* The column type that is a monoid's own input, or, of pairs, the type of either. */
 static GpuaggValueType
 native_type(MonoidId op)
 {
 	if (op == MONOID_SUM_DEC || op == MONOID_MIN_DEC || op == MONOID_MAX_DEC)
 		return GPUAGG_VALUE_I128;
-	if (op == MONOID_ARGMAX || op == MONOID_ARGMIN)
-		return GPUAGG_VALUE_KV;
 	if (op == MONOID_SUM_F32 || op == MONOID_MIN_F32 || op == MONOID_MAX_F32)
 		return GPUAGG_VALUE_F32;
 	if (op == MONOID_SUM_F64 || op == MONOID_ACCUM_F64 || op == MONOID_REGR_F64 ||
-		op == MONOID_MIN_F64 || op == MONOID_MAX_F64 || op == MONOID_PRODUCT_F64 ||
-		op == MONOID_MOMENTS_F64)
+		op == MONOID_MIN_F64 || op == MONOID_MAX_F64 || op == MONOID_PRODUCT_F64)
 		return GPUAGG_VALUE_F64;
 	switch (gpuagg_monoids[op].input_size)
 	{
@@ -87,8 +84,6 @@ type_feeds(GpuaggValueType type, GpuaggValueType native)
 			return type == GPUAGG_VALUE_F32;
 		case GPUAGG_VALUE_F64:
 			return type == GPUAGG_VALUE_F64 || type == GPUAGG_VALUE_F32;
-		case GPUAGG_VALUE_KV:
-			return integer || type == GPUAGG_VALUE_KV;
 		case GPUAGG_VALUE_I128:
 			return integer || type == GPUAGG_VALUE_I128;
 		default:
@@ -99,23 +94,17 @@ type_feeds(GpuaggValueType type, GpuaggValueType native)
 GpuaggCudaStatus
 hist_check_bins(const GpuaggBins &b)
 {
-	bool		floats = b.kind == GPUAGG_BIN_WIDTH || b.kind == GPUAGG_BIN_THRESHOLDS;
-
 	if (b.nbins < 1 || b.nbins >= INT32_MAX || b.ncolumns < 1 || b.ncolumns > GPUAGG_MAX_KEYS)
 		return GPUAGG_CUDA_INVALID;
 	for (int c = 0; c < b.ncolumns; c++)
 	{
 		GpuaggValueType t = b.column[c].type;
 
-		if (b.kind == GPUAGG_BIN_INDEX ? t != GPUAGG_VALUE_I32
-			: floats ? t < GPUAGG_VALUE_I8 || t > GPUAGG_VALUE_F64
-			: t < GPUAGG_VALUE_I8 || t > GPUAGG_VALUE_I64)
+		if (b.kind == GPUAGG_BIN_INDEX ? t != GPUAGG_VALUE_I32 : t < GPUAGG_VALUE_I8 || t > GPUAGG_VALUE_I64)
 			return GPUAGG_CUDA_UNSUPPORTED;
 		if (b.kind == GPUAGG_BIN_INDEX && b.column[c].validity)
 			return GPUAGG_CUDA_UNSUPPORTED;
 	}
-	if (floats && b.nbins < (int64_t) b.count + (b.kind == GPUAGG_BIN_WIDTH ? 2 : 1))
-		return GPUAGG_CUDA_INVALID;
 	if (b.kind == GPUAGG_BIN_RANGE)
 	{
 		int64_t		product = 1;
@@ -142,6 +131,7 @@ set_slot(const GpuaggHist *hist, int s, HistSlot &slot)
 {
 	const GpuaggSlot &in = hist->slot[s];
 	GpuaggValueType native;
+	bool		pairs = in.op == MONOID_REGR_F64 || in.op == MONOID_ARGMAX || in.op == MONOID_ARGMIN;
 
 	slot = HistSlot();
 	if (in.op < 0 || in.op >= MONOID_COUNT_OF_IDS)
@@ -162,7 +152,7 @@ set_slot(const GpuaggHist *hist, int s, HistSlot &slot)
 	if (slot.x.type == GPUAGG_VALUE_NATIVE)
 		slot.x.type = native;
 	if (slot.y.type == GPUAGG_VALUE_NATIVE)
-		slot.y.type = native == GPUAGG_VALUE_F64 ? native : GPUAGG_VALUE_I64;
+		slot.y.type = native;
 	if (slot.form == HIST_COUNT)
 	{
 		slot.x.values = slot.y.values = nullptr;
@@ -172,22 +162,13 @@ set_slot(const GpuaggHist *hist, int s, HistSlot &slot)
 		return GPUAGG_CUDA_INVALID;
 	if (!type_feeds(slot.x.type, native))
 		return GPUAGG_CUDA_UNSUPPORTED;
-	if (in.op == MONOID_REGR_F64 &&
-		(slot.y.values == nullptr || !type_feeds(slot.y.type, GPUAGG_VALUE_F64)))
-		return GPUAGG_CUDA_INVALID;
 	slot.extend = native == GPUAGG_VALUE_I128 && slot.x.type != native;
-	if (native == GPUAGG_VALUE_KV)
-	{
-		if (slot.x.type == GPUAGG_VALUE_KV)
-			slot.y.values = nullptr;
-		else if (slot.y.values && !type_feeds(slot.y.type, GPUAGG_VALUE_I64))
-			return GPUAGG_CUDA_UNSUPPORTED;
-		/* only a 32-bit key and a row number fit 64 bits */
-		if (type_bytes(slot.x.type) > 4 || slot.y.values || hist->nrows == UINT32_MAX)
-			slot.form = HIST_GENERIC;
-	}
-	else if (in.op != MONOID_REGR_F64)
+	if (!pairs)
 		slot.y.values = nullptr, slot.y.validity = nullptr;
+	else if (slot.y.values == nullptr)
+		return GPUAGG_CUDA_INVALID;
+	else if (!type_feeds(slot.y.type, native))
+		return GPUAGG_CUDA_UNSUPPORTED;
 	return GPUAGG_CUDA_OK;
 }
 
@@ -209,11 +190,7 @@ size_slot(HistSlot &slot, int fix_words, int block_bits, int total_bits, bool sp
 		case HIST_MAX32:
 			w = 1;
 			break;
-		case HIST_UINT:
-			slot.input_words = slot.words = w = 1;
-			break;
 		case HIST_MAX64:
-		case HIST_ARG:
 		case HIST_CAS:
 		case HIST_OR64:
 		case HIST_XOR64:
@@ -273,7 +250,7 @@ size_slots(HistArgs &args, int fix_words, int block_bits, int total_bits, bool s
 		for (int s = 0; s < args.nslots; s++)
 		{
 			int			form = args.slot[s].form;
-			bool		is_wide = form == HIST_MAX64 || form == HIST_ARG || form == HIST_CAS;
+			bool		is_wide = form == HIST_MAX64 || form == HIST_CAS;
 
 			if (is_wide == (wide == 1))
 				size_slot(args.slot[s], fix_words, block_bits, total_bits, spill, args.words,
@@ -302,8 +279,8 @@ kind_of_bins(const HistArgs &args)
 {
 	const HistSlot &first = args.slot[0];
 
-	if (hist_look_takes(args))
-		return HIST_BINS_ONE_MAXIMUM;
+	if (hist_extremes_takes(args))
+		return HIST_BINS_ONE_EXTREME;
 	for (int s = 0; s < args.nslots; s++)
 		if (args.slot[s].form != HIST_COUNT)
 			return HIST_BINS_ANY;
@@ -413,14 +390,6 @@ slot_moves(const HistSlot &slot)
 	return !slot.filter && !slot.x.validity && !slot.y.validity;
 }
 
-/* Whether the row's number is one of them. */
-static bool
-slot_numbers_rows(const HistSlot &slot)
-{
-	return (slot.op == MONOID_ARGMAX || slot.op == MONOID_ARGMIN) && !slot.y.values &&
-		slot.x.type != GPUAGG_VALUE_KV;
-}
-
 static bool
 add_column(const GpuaggBins &b, PartColumns &cols, const GpuaggColumn &c)
 {
@@ -443,10 +412,7 @@ plan_columns(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 {
 	PartColumns &cols = plan.part.columns;
 	bool		all = true,
-				numbers = false,
-				bins = false,
-				fast,
-				fast_numbers;
+				bins = false;
 
 	plan.part.stage_bytes = 4;
 	cols.n = 0;
@@ -454,23 +420,18 @@ plan_columns(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 	{
 		const HistSlot &slot = plan.args.slot[s];
 
-		numbers = numbers || slot_numbers_rows(slot);
 		bins = bins || is_bin(hist->bins, slot.x) || is_bin(hist->bins, slot.y);
 		all = slot_moves(slot) && add_column(hist->bins, cols, slot.x) && add_column(hist->bins, cols, slot.y);
 	}
-	fast = hist_fast_partitioned(plan.args, &fast_numbers);
-	if (numbers && !fast_numbers)
-		all = false;
 	plan.part.moved = all;
 	if (!all)
 		cols.n = 0;
 	/* the general kernel reads a slot's value whole */
-	plan.part.narrow = !(all && bins) || fast;
+	plan.part.narrow = !(all && bins) || hist_fast_partitioned(plan.args);
 	/* an exchange puts bins of rows there, too */
 	plan.part.bin = plan.part.narrow && !plan.exchange.owners ? (void *) ws.take<uint16_t>(hist->nrows)
 		: ws.take<int32_t>(hist->nrows);
-	plan.part.numbers = !all || numbers;
-	if (plan.part.numbers)
+	if (!all)
 		plan.part.row = ws.take<u32>(hist->nrows);
 	for (int i = 0; i < cols.n; i++)
 	{
@@ -500,7 +461,7 @@ plan_groups(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 	groups.narrow = false;
 	groups.cursor = ws.take<u32>(groups.parts);
 	groups.bin = ws.take<int32_t>(hist->nrows);
-	if (groups.numbers)
+	if (!groups.moved)
 		groups.row = ws.take<u32>(hist->nrows);
 	for (int i = 0; i < groups.columns.n; i++)
 		groups.columns.to[i] = ws.take<char>(hist->nrows * (size_t) groups.columns.bytes[i]);
@@ -556,16 +517,16 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	if (plan.exchange.owners)
 	{
 		hist_exchange_plan(args, facts, hist->strategy == GPUAGG_HIST_EXCHANGE, args.zero, part, plan.exchange, ws);
-		args.exchanged = plan.exchange.taken;
+		args.part.exchanged = plan.exchange.taken;
 	}
 	plan_groups(hist, plan, ws);
-	args.part_bin = part.bin;
-	args.part_narrow = part.narrow;
-	args.part_row = part.row;
-	args.item = part.item;
-	args.counter = part.counter;
-	args.split_done = part.split_done;
-	args.split_items = part.split_items;
+	args.part.bin = part.bin;
+	args.part.narrow = part.narrow;
+	args.part.row = part.row;
+	args.part.item = part.item;
+	args.part.counter = part.counter;
+	args.part.split_done = part.split_done;
+	args.part.split_items = part.split_items;
 	args.limb_bins = part.part_bins;
 	args.limb = ws.take<u64>((size_t) part.max_splits * args.limbs * args.limb_bins);
 }
@@ -585,20 +546,34 @@ choose_rest(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
 	HistDevice	dev = hist_device(facts, plan.rest);
 	int			bytes = 0;
-	bool		look = true;
+	bool		reads = true;
 
 	for (int s = 0; s < plan.rest.nslots; s++)
 	{
-		look = look && mostly_looks(plan.rest.slot[s].op);
+		reads = reads && mostly_reads(plan.rest.slot[s].op);
 		bytes += gpuagg_monoids[plan.rest.slot[s].op].state_size;
 	}
-	plan.rest_model = hist_model_global(&dev, hist->bins.nbins, bytes, hist->nrows, 1, look);
+	plan.rest_model = hist_model_global(&dev, hist->bins.nbins, bytes, hist->nrows, 1, reads);
 	set_model(plan.rest_model, plan.rest);
 	plan.rest.spread = hist_model_spread(&dev);
 	plan.rest.locks = true;
-	plan.rest.hot_places = look ? 0 : HOT_GLOBAL;
+	plan.rest.hot_entries = reads ? 0 : HOT_GLOBAL;
 	/* rows out of range are reported once */
 	plan.rest.report = plan.args.nslots == 0;
+}
+
+/* What of the arguments is the call's, but for bins and slots. */
+static GpuaggCudaStatus
+begin_args(const GpuaggHist *hist, HistArgs &args)
+{
+	args = HistArgs();
+	if (hist->nslots < 1 || hist->nslots > GPUAGG_MAX_SLOTS || hist->nrows < 0)
+		return GPUAGG_CUDA_INVALID;
+	if (hist->nrows > UINT32_MAX)
+		return GPUAGG_CUDA_UNSUPPORTED;
+	args.nrows = (u32) hist->nrows;
+	args.status = hist->status;
+	return GPUAGG_CUDA_OK;
 }
 
 static GpuaggCudaStatus
@@ -607,15 +582,9 @@ make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	HistArgs   &args = plan.args;
 
 	plan = HistPlan();
-	if (hist->nslots < 1 || hist->nslots > GPUAGG_MAX_SLOTS || hist->nrows < 0)
-		return GPUAGG_CUDA_INVALID;
-	if (hist->nrows > UINT32_MAX)
-		return GPUAGG_CUDA_UNSUPPORTED;
+	STATUS_TRY(begin_args(hist, args));
 	STATUS_TRY(hist_check_bins(hist->bins));
 	args.bins = hist->bins;
-	args.nrows = (u32) hist->nrows;
-	args.first_row = hist->first_row;
-	args.status = hist->status;
 	args.report = true;
 	plan.rest = args;
 	for (int s = 0; s < hist->nslots; s++)
@@ -629,7 +598,7 @@ make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 			args.slot[args.nslots++] = slot;
 	}
 	for (int s = 0; s < args.nslots; s++)
-		if (late_locks(args.slot[s].op))
+		if (locks_out_of_window(args.slot[s].op))
 			args.locks = true;
 	if (args.nslots > 0)
 		choose(hist, facts, plan);
@@ -650,13 +619,8 @@ make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 GpuaggCudaStatus
 hist_slots(const GpuaggHist *hist, const DeviceFacts &facts, int digits, HistArgs &args)
 {
-	args = HistArgs();
-	if (hist->nslots < 1 || hist->nslots > GPUAGG_MAX_SLOTS || hist->nrows < 0)
-		return GPUAGG_CUDA_INVALID;
+	STATUS_TRY(begin_args(hist, args));
 	args.nslots = hist->nslots;
-	args.nrows = (u32) hist->nrows;
-	args.first_row = hist->first_row;
-	args.status = hist->status;
 	for (int s = 0; s < hist->nslots; s++)
 		STATUS_TRY(set_slot(hist, s, args.slot[s]));
 	size_slots(args, digits, log2_ceil(hist->nrows / facts.sms + 4096 * 2), log2_ceil(hist->nrows + 1), false);
@@ -681,10 +645,10 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 	}
 	choice->strategy = plan.exchange.owners ? GPUAGG_HIST_EXCHANGE
 		: plan.model.form == HIST_FORM_PARTITION ? GPUAGG_HIST_PARTITION
-		: plan.model.form == HIST_FORM_LOOK ? GPUAGG_HIST_GLOBAL : GPUAGG_HIST_SHARED;
+		: plan.model.form == HIST_FORM_EXTREMES ? GPUAGG_HIST_GLOBAL : GPUAGG_HIST_SHARED;
 	choice->copies = 1 << plan.model.log2_copies;
 	choice->passes = choice->strategy == GPUAGG_HIST_PARTITION ? (int) plan.model.partitions
-		: plan.model.form == HIST_FORM_LOOK || plan.exchange.owners ? 1 : plan.model.passes;
+		: plan.model.form == HIST_FORM_EXTREMES || plan.exchange.owners ? 1 : plan.model.passes;
 	choice->bin_bytes = plan.model.form == HIST_FORM_BYTES ? 1 : 4 * plan.args.words;
 	return GPUAGG_CUDA_OK;
 }
@@ -700,7 +664,7 @@ plan_workspace(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 		plan_partition(hist, facts, plan, ws);
 	else if (plan.model.form == HIST_FORM_BYTES)
 		*bytes = ws.take<u32>((size_t) hist_count_blocks(args.nrows, facts) * args.pass_bins / 4);
-	else if (plan.model.form == HIST_FORM_LOOK || !hist_narrow_takes(args, facts))
+	else if (plan.model.form == HIST_FORM_EXTREMES || !hist_narrow_takes(args))
 	{
 		args.limb_bins = (u32) hist->bins.nbins + 2;
 		args.limb_bins &= ~1u;
@@ -715,13 +679,13 @@ plan_workspace(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 }
 
 static void
-plan_hot_places(const DeviceFacts &facts, HistArgs &args, int most)
+plan_hot_entries(const DeviceFacts &facts, HistArgs &args, int most)
 {
 	if (!args.locks)
 		return;
-	args.hot_places = most;
-	while (args.hot_places > HOT_LEAST && bytes_with_hot(args, HIST_THREADS) > facts.smem_per_block - SHARED_RESERVE)
-		args.hot_places /= 2;
+	args.hot_entries = most;
+	while (args.hot_entries > HOT_LEAST && bytes_with_hot(args, HIST_THREADS) > facts.smem_per_block - SHARED_RESERVE)
+		args.hot_entries /= 2;
 }
 
 /* Room for 1 << most copies of a slot's states; the states themselves are the first. */
@@ -735,9 +699,9 @@ plan_copies(HistArgs &args, int s, int most, int *log2, Workspace &ws)
 	args.extra[s].log2_most = most;
 }
 
-/* Copies of the states that late rows change under locks. */
+/* Copies of the states that out-of-window rows change under locks. */
 static void
-plan_late(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, Workspace &ws)
+plan_out_of_window(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, Workspace &ws)
 {
 	HistArgs   &args = plan.args;
 	HistDevice	dev = hist_device(facts, args);
@@ -749,7 +713,7 @@ plan_late(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, Work
 	if (!args.locks)
 		return;
 	for (int s = 0; s < args.nslots; s++)
-		if (late_locks(args.slot[s].op))
+		if (locks_out_of_window(args.slot[s].op))
 			bytes += gpuagg_monoids[args.slot[s].op].state_size;
 	most = hist_model_global(&dev, hist->bins.nbins, bytes, hist->nrows, 1, false).log2_most;
 	/* a block changes one of them */
@@ -757,10 +721,10 @@ plan_late(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, Work
 		most--;
 	if (most == 0)
 		return;
-	args.late_threads = (int64_t) blocks * HIST_THREADS;
+	args.out_of_window_threads = (int64_t) blocks * HIST_THREADS;
 	log2 = ws.take<int>(GPUAGG_MAX_SLOTS);
 	for (int s = 0; s < args.nslots; s++)
-		if (late_locks(args.slot[s].op))
+		if (locks_out_of_window(args.slot[s].op))
 			plan_copies(args, s, most, log2 + s, ws);
 }
 
@@ -788,8 +752,8 @@ launch_forms(HistPlan &plan, u32 *bytes, const DeviceFacts &facts, cudaStream_t 
 	if (plan.model.form == HIST_FORM_SHARED && args.limb == nullptr)
 		return hist_launch_narrow(args, facts, stream);
 	STATUS_TRY(hist_launch_prepare(args, facts, stream));
-	if (plan.model.form == HIST_FORM_LOOK)
-		return hist_launch_look(args, facts, stream);
+	if (plan.model.form == HIST_FORM_EXTREMES)
+		return hist_launch_extremes(args, facts, stream);
 	STATUS_TRY(hist_launch_init_copies(args, facts, stream));
 	if (plan.model.form == HIST_FORM_SHARED)
 		STATUS_TRY(hist_launch_shared(args, facts, stream));
@@ -820,8 +784,8 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 	if (plan.args.nslots > 0)
 	{
 		plan_workspace(hist, *facts, plan, ws, &bytes);
-		plan_hot_places(*facts, plan.args, plan.model.form == HIST_FORM_PARTITION ? HOT_LEAST : HOT_MOST);
-		plan_late(hist, *facts, plan, ws);
+		plan_hot_entries(*facts, plan.args, plan.model.form == HIST_FORM_PARTITION ? HOT_LEAST : HOT_MOST);
+		plan_out_of_window(hist, *facts, plan, ws);
 	}
 	if (plan.rest.nslots > 0)
 		plan_rest(plan, ws);

@@ -1,6 +1,6 @@
 /*
  * hist.cuh
- *	  Device side of generalized histograms: what a slot looks like to kernels,
+ *	  Device side of generalized histograms: what kernels know of a slot,
  *	  reading columns, finding bins, and adding to shared memory.
  *
  * In shared memory a bin is a few 32-bit words, kept as planes (word w of all
@@ -10,13 +10,11 @@
  *	COUNT	one word
  *	INT		two's complement sum; the carry goes to the next word, past the last
  *			one ("spill", FIX too) to the limb in device memory
- *	UINT	saturating sum: one word, whose carry sets its top bit
  *	FIX		sum of doubles as multiples of 2^e0, in signed digits of 24 or 27 bits (see below)
  *	ACCUM	COUNT, wide sum of x, of x * x (exact, so no cancellation)
  *	REGR	COUNT, wide sums of x, y, and of x * x, y * y, x * y
  *			(a wide sum is a two's complement sum in fixed point; a value spans three words)
  *	MAX32/64 order-preserving codes, complemented for minima
- *	ARG		code of the key above the complement of the row number
  *	OR64, XOR64	two words; AND is OR of complements
  *	CAS		the state itself, exclusive-or the identity's bits, changed by compare-and-swap
  *			of 64 bits with what the operator's combine function makes of it
@@ -46,13 +44,11 @@ enum HistSlotForm
 	HIST_COUNT,
 	HIST_INT,
 	HIST_INTSQ,
-	HIST_UINT,
 	HIST_FIX,
 	HIST_ACCUM,
 	HIST_REGR,
 	HIST_MAX32,
 	HIST_MAX64,
-	HIST_ARG,
 	HIST_OR64,
 	HIST_XOR64,
 	HIST_CAS
@@ -97,16 +93,30 @@ struct HistItem
 	int			split;			/* index of a partition of several items, or -1 */
 };
 
+/* Rows that were moved to partitions by bin range. */
+struct HistPartitioned
+{
+	const HistItem *item;		/* NULL: they were not */
+	const void *bin;			/* int32 */
+	bool		narrow;			/* no: uint16 within the partition */
+	const u32  *row;			/* row numbers where columns were not moved */
+	u32		   *counter;		/* HistCounter */
+	u32		   *split_done;		/* items finished of each split */
+	const u32  *split_items;
+	const u32  *exchanged;		/* not 0: rows went by an exchange; or NULL */
+};
+
 /* Everything a histogram kernel needs; passed by value. */
 struct HistArgs
 {
+	/* the call */
 	GpuaggBins	bins;
 	HistSlot	slot[GPUAGG_MAX_SLOTS];
-	HistCopies	extra[GPUAGG_MAX_SLOTS];
 	int			nslots;
 	u32			nrows;
-	int64_t		first_row;
 	GpuaggHistStatus *status;
+	bool		report;			/* rows out of range */
+	/* the layout of bins, and passes over the rows */
 	int			words;			/* word planes in all */
 	int			limbs;			/* limb planes in all */
 	int			log2_copies;	/* M, unless it is sampled: */
@@ -115,25 +125,19 @@ struct HistArgs
 	int64_t		spread;			/* what hist_model_copies then takes */
 	int			passes;
 	u32			pass_bins;		/* even, if in shared memory */
-	bool		report;			/* rows out of range */
+	/* memory of the device */
 	u32			limb_bins;		/* bins of a limb plane */
 	u64		   *limb;			/* limb planes; in partitions: one set a split; NULL: none */
 	int		   *window;			/* e0 of x and y, two a slot */
-	u32		   *lock;			/* HIST_LOCKS of them */
-	int64_t		late_threads;	/* that may change states' copies at a time, where those are of late rows; or 0 */
-	bool		locks;			/* some row may need one */
-	int			hot_places;		/* of a warp, a power of two, or 0; see hist_change.cuh */
 	u32		   *zero;			/* words that the preparation clears */
 	u32			zeros;
-	/* partitions only */
-	const void *part_bin;		/* int32 */
-	bool		part_narrow;	/* no: uint16 within the partition */
-	const u32  *part_row;		/* row numbers where columns were not moved */
-	const HistItem *item;
-	u32		   *counter;		/* HistCounter */
-	u32		   *split_done;		/* items finished of each split */
-	const u32  *split_items;
-	const u32  *exchanged;		/* not 0: rows went by an exchange; or NULL */
+	/* rows that change states themselves */
+	HistCopies	extra[GPUAGG_MAX_SLOTS];
+	u32		   *lock;			/* HIST_LOCKS of them */
+	bool		locks;			/* some row may need one */
+	int64_t		out_of_window_threads;	/* how many may change copies at a time, if out-of-window rows do; or 0 */
+	int			hot_entries;	/* of a warp, a power of two, or 0; see hist_change.cuh */
+	HistPartitioned part;
 };
 
 enum HistCounter
@@ -144,9 +148,6 @@ enum HistCounter
 	HIST_NEXT,
 	HIST_NCOUNTERS
 };
-
-/* UINT: the word's sum is above all limits. */
-#define UINT_SATURATED 0x80000000u
 
 #define HIST_LOG2_LOCKS 14
 #define HIST_LOCKS (1 << HIST_LOG2_LOCKS)
@@ -164,7 +165,7 @@ mix64(u64 x)
 	return x;
 }
 
-/* log2 of M; to be asked after the preparation has ended. */
+/* log2 of M; known once the preparation has ended. */
 static __device__ __forceinline__ int
 log2_copies(const HistArgs &args)
 {
@@ -211,16 +212,6 @@ load_int(const GpuaggColumn &c, u32 row)
 		default:
 			return ((const int64_t *) c.values)[row];
 	}
-}
-
-static __device__ __forceinline__ double
-load_double(const GpuaggColumn &c, u32 row)
-{
-	if (c.type == GPUAGG_VALUE_F32)
-		return ((const float *) c.values)[row];
-	if (c.type == GPUAGG_VALUE_F64)
-		return ((const double *) c.values)[row];
-	return (double) load_int(c, row);
 }
 
 /*
@@ -291,7 +282,7 @@ find_bins(const GpuaggBins &b, const u32 (&row)[ITEMS], u32 ok, int32_t (&bin)[I
 				ok &= ~(1u << j);
 		}
 	}
-	else if (b.kind == GPUAGG_BIN_RANGE)
+	else
 	{
 		for (int c = 0; c < b.ncolumns; c++)
 		{
@@ -321,25 +312,6 @@ find_bins(const GpuaggBins &b, const u32 (&row)[ITEMS], u32 ok, int32_t (&bin)[I
 				}
 				bin[j] = (int32_t) (bin[j] * b.extent[c] + (int64_t) k);
 			}
-		}
-	}
-	else
-	{
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-		{
-			double		x;
-
-			if (!(ok >> j & 1))
-				continue;
-			if (b.column[0].validity && !bit_set(b.column[0].validity, row[j]))
-			{
-				ok &= ~(1u << j);
-				continue;
-			}
-			x = load_double(b.column[0], row[j]);
-			bin[j] = b.kind == GPUAGG_BIN_THRESHOLDS ? gpuagg_bin_thresholds(x, b.thresholds, b.count)
-				: gpuagg_bin_uniform(x, b.lo, b.hi, b.count);
 		}
 	}
 	outside &= ok;
@@ -514,10 +486,10 @@ add_product(u32 *p, u32 plane, int words, const FixPart &f, const FixPart &g)
 
 /*
  * FIX: a value is cut into signed digits by adding numbers so large that the
- * sum's last bit is the digit's unit: no exponents to look at, and every digit
+ * sum's last bit is the digit's unit: no exponents to compare, and every digit
  * is added to its word by itself.  A word overflows after 32 additions at the
  * earliest; the thread that sees it carries on.  The lowest digit is biased to
- * be positive, so that its word tells whether a bin was touched at all, and is
+ * be positive, so that its word says whether a bin was touched at all, and is
  * narrower, so that this word overflows seldom, too.  A word past the digits
  * takes the last carries.
  *

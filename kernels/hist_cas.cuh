@@ -3,19 +3,19 @@
  *	  States themselves in shared memory, changed by compare-and-swap: what operators do
  *	  whose states have at most 8 bytes, and no form that native atomics change.
  *
- * Changes of one place come one after another, so rows of one bin are put together first, a
+ * Changes of one word come one after another, so rows of one bin are combined first, a
  * thread's and then the warp's, but only where neighbors say that they meet: where they do
- * not, looking for equals in the warp takes longer than changing a place.
+ * not, matching bins within the warp takes longer than changing a word.
  */
 #ifndef GPUAGG_HIST_CAS_CUH
 #define GPUAGG_HIST_CAS_CUH
 
 #include "hist_change.cuh"
 
-/* Lanes that lost a place to others so often are put together. */
+/* Lanes that lost a turn so often are combined by bin. */
 #define CAS_TRIES 3
 
-/* What bits of a state are kept exclusive-or, so that none of them is set in an empty place. */
+/* What bits of a state are kept exclusive-or, so that none of them is set in an empty bin. */
 template <typename Op> static __device__ __forceinline__ u64
 identity_bits()
 {
@@ -54,11 +54,11 @@ with_cas_operator(int op, const Body &body)
 }
 
 /*
- * A value of each lane that has one into its place.  Who loses it to others tries again with
- * what they left there; crowded: put together first.  The whole warp must come here.
+ * A value of each lane that has one into its word.  A lane that loses its turn tries again with
+ * what it finds there; crowded: put together first.  The whole warp must come here.
  */
 template <typename Op> static __device__ __forceinline__ int
-change_place(u64 *place, u32 bin, bool has, bool crowded, typename Op::State v)
+change_word(u64 *place, u32 bin, bool has, bool crowded, typename Op::State v)
 {
 	u64			old = has ? *(volatile u64 *) place : 0;
 	int			err = 0;
@@ -79,7 +79,7 @@ change_place(u64 *place, u32 bin, bool has, bool crowded, typename Op::State v)
  * takes its later rows of that bin along.
  */
 template <typename Op, int ITEMS> static __device__ __forceinline__ int
-change_places(u64 *p, int lc, u32 ok, const int32_t (&bins)[ITEMS], const u64 (&lo)[ITEMS], const u64 (&hi)[ITEMS])
+change_words(u64 *p, int lc, u32 ok, const int32_t (&bins)[ITEMS], const u64 (&lo)[ITEMS], const u64 (&hi)[ITEMS])
 {
 	u32			copy = threadIdx.x & ((1u << lc) - 1),
 				bin[ITEMS];
@@ -107,7 +107,7 @@ change_places(u64 *p, int lc, u32 ok, const int32_t (&bins)[ITEMS], const u64 (&
 					err |= combine_into<Op>(v[0], v[j]);
 					ok &= ~(1u << j);
 				}
-		err |= change_place<Op>(p + ((bin[0] << lc) | copy), bin[0], has, crowded, v[0]);
+		err |= change_word<Op>(p + ((bin[0] << lc) | copy), bin[0], has, crowded, v[0]);
 		/* rows move up, so that they stay in registers */
 #pragma unroll
 		for (int j = 0; j + 1 < ITEMS; j++)
@@ -127,7 +127,7 @@ add_kept(const HistArgs &args, const HistSlot &slot, u64 *p, int lc, u32 ok, con
 	int			err = 0;
 
 	with_cas_operator(slot.op, [&](auto op) {
-		err = change_places<decltype(op), ITEMS>(p, lc, ok, bin, lo, hi);
+		err = change_words<decltype(op), ITEMS>(p, lc, ok, bin, lo, hi);
 	});
 	if (err)
 		atomicOr(&args.status->errors[slot.number], (u32) err);

@@ -1,7 +1,7 @@
 /*
  * hist_change.cuh
  *	  Changes of states in device memory by single rows: of operators that have no form in
- *	  shared memory, and of floats that come late, beyond the window of a sum.
+ *	  shared memory, and of floats outside the window of a sum ("out-of-window rows").
  *
  * Such a change is a compare-and-swap or takes a lock, and those of one state come one after
  * another, a microsecond each.  So a warp puts rows of a bin together, and a block keeps the
@@ -181,8 +181,8 @@ load_whole(const void *p)
 
 /*
  * 16-byte states: 128-bit compare-and-swap where the device has it.  A state that b does not change is
- * not written, so the first look must be of a state that was: an old one will do, as combining
- * with it then, too, would not have changed it, and its place among all changes is free.
+ * not written, so the first read must be of a state that was: an old one will do, as combining
+ * with it then, too, would not have changed it, and where it comes among all changes is free.
  */
 template <typename Op> static __device__ int
 change_wide(typename Op::State *p, const typename Op::State &b, u32 *lock)
@@ -225,7 +225,7 @@ change_state(typename Op::State *p, const typename Op::State &v, u32 *lock)
 		atomicAdd((u64 *) p, (u64) v);
 	else if constexpr (Op::id == MONOID_SUM_F64)
 	{
-		/* what comes late is small, and often lost in a sum that it does not change */
+		/* most out-of-window values are small, and often lost in a sum that they do not change */
 		double		old = *p;
 
 		if (__double_as_longlong(Op::combine(old, v)) != __double_as_longlong(old))
@@ -299,52 +299,52 @@ form_of(int op)
 	}
 }
 
-/* Whether rows may be late: beyond the window of a float sum. */
+/* Whether rows may be outside the window of a float sum. */
 static constexpr __host__ __device__ bool
 sums_floats(int op)
 {
 	return form_of(op) == HIST_FIX || form_of(op) == HIST_ACCUM || form_of(op) == HIST_REGR;
 }
 
-/* Whether most rows leave a state as it is, so that looking at it is cheaper than anything. */
+/* Whether most rows leave a state as it is, so that they only read it. */
 static constexpr __host__ __device__ bool
-mostly_looks(int op)
+mostly_reads(int op)
 {
-	return form_of(op) == HIST_MAX32 || form_of(op) == HIST_MAX64 || form_of(op) == HIST_ARG ||
-		form_of(op) == HIST_OR64 || op == MONOID_MIN_DEC || op == MONOID_MAX_DEC;
+	return form_of(op) == HIST_MAX32 || form_of(op) == HIST_MAX64 || form_of(op) == HIST_OR64 ||
+		op == MONOID_MIN_DEC || op == MONOID_MAX_DEC || op == MONOID_ARGMAX || op == MONOID_ARGMIN;
 }
 
 /* Whether they take locks, so that states have copies. */
 static constexpr __host__ __device__ bool
-late_locks(int op)
+locks_out_of_window(int op)
 {
 	return form_of(op) == HIST_ACCUM || form_of(op) == HIST_REGR;
 }
 
-/* Whether changes need no places: native additions, and those of float4, which are late seldom. */
+/* Whether changes need no entries: native additions, and those of float4, which are seldom outside the window. */
 static constexpr __host__ __device__ bool
 adds_natively(int op)
 {
 	return op == MONOID_COUNT || op == MONOID_SUM_I64 || op == MONOID_SUM_F64 || op == MONOID_SUM_F32;
 }
 
-/* Whether it is neither, and hot bins have places. */
+/* Whether it is neither, and hot bins have entries. */
 static constexpr __host__ __device__ bool
-uses_places(int op)
+uses_hot_entries(int op)
 {
-	return !mostly_looks(op) && !adds_natively(op);
+	return !mostly_reads(op) && !adds_natively(op);
 }
 
 /*
  * States of bins that a warp meets often, in shared memory, so that a hot key's state in
  * device memory, where changes come one after another, is changed once a block.  A bin of several
- * rows of a warp, or now and then any, takes the place of another, unless that was met lately.
- * A warp has args.hot_places of them to itself, behind the bins' words.
+ * rows of a warp, or now and then any, takes the entry of another, unless that was met lately.
+ * A warp has args.hot_entries of them to itself, behind the bins' words.
  */
 #define HOT_MOST_HITS 64
 #define HOT_TRIES 16			/* one in so many */
 
-struct HotPlace
+struct HotEntry
 {
 	u32			bin;			/* of the state or of the copy that the block changes */
 	int			slot;			/* -1: free */
@@ -363,27 +363,27 @@ words_before_hot(const HistArgs &args)
 static inline size_t
 bytes_with_hot(const HistArgs &args, int threads)
 {
-	return words_before_hot(args) * sizeof(u32) + (size_t) (threads / 32) * args.hot_places * sizeof(HotPlace);
+	return words_before_hot(args) * sizeof(u32) + (size_t) (threads / 32) * args.hot_entries * sizeof(HotEntry);
 }
 
-static __device__ __forceinline__ HotPlace *
-hot_places(const HistArgs &args, u32 warp)
+static __device__ __forceinline__ HotEntry *
+hot_entries(const HistArgs &args, u32 warp)
 {
 	extern __shared__ __align__(16) u32 shared[];
 
-	return (HotPlace *) (shared + words_before_hot(args)) + warp * args.hot_places;
+	return (HotEntry *) (shared + words_before_hot(args)) + warp * args.hot_entries;
 }
 
 /* By the whole block, before the first row. */
 static __device__ __forceinline__ void
 hot_begin(const HistArgs &args)
 {
-	HotPlace   *place = hot_places(args, threadIdx.x / 32);
+	HotEntry   *entry = hot_entries(args, threadIdx.x / 32);
 
-	for (int i = threadIdx.x % 32; i < args.hot_places; i += 32)
+	for (int i = threadIdx.x % 32; i < args.hot_entries; i += 32)
 	{
-		place[i].slot = -1;
-		place[i].hits = 0;
+		entry[i].slot = -1;
+		entry[i].hits = 0;
 	}
 	__syncwarp();
 }
@@ -391,7 +391,7 @@ hot_begin(const HistArgs &args)
 template <typename Op> static __device__ __forceinline__ int
 put_kept_state(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3], ulonglong2 (*into)[3])
 {
-	if constexpr (Op::commutative && uses_places(Op::id))
+	if constexpr (Op::commutative && uses_hot_entries(Op::id))
 	{
 		typename Op::State a,
 					v;
@@ -408,7 +408,7 @@ put_kept_state(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3]
 	return 0;
 }
 
-/* What was in a place: to another's that has the same bin, or, without one, to the bin's state. */
+/* What was in an entry: to another's that has the same bin, or, without one, to the bin's state. */
 static __device__ __noinline__ void
 put_kept(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3], ulonglong2 (*into)[3])
 {
@@ -430,28 +430,28 @@ put_kept(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3], ulon
 
 /*
  * By the whole block, after its last row of bins that others fold or go on to change: empties the
- * places, what its warps have of a bin at once.
+ * entries, what its warps have of a bin at once.
  */
 static __device__ __forceinline__ void
 hot_end(const HistArgs &args)
 {
-	if (args.hot_places == 0)
+	if (args.hot_entries == 0)
 		return;
 	__syncthreads();
-	if ((int) threadIdx.x < args.hot_places)
+	if ((int) threadIdx.x < args.hot_entries)
 	{
-		HotPlace	all;
+		HotEntry	all;
 
 		all.slot = -1;
 		for (u32 warp = 0; warp < blockDim.x / 32; warp++)
 		{
-			HotPlace   &place = hot_places(args, warp)[threadIdx.x];
-			HotPlace	one = place;
+			HotEntry   &entry = hot_entries(args, warp)[threadIdx.x];
+			HotEntry	one = entry;
 
 			if (one.slot < 0)
 				continue;
-			place.slot = -1;
-			place.hits = 0;
+			entry.slot = -1;
+			entry.hits = 0;
 			if (one.slot == all.slot && one.bin == all.bin)
 				put_kept(args, one.slot, one.bin, one.state, &all.state);
 			else
@@ -468,8 +468,8 @@ hot_end(const HistArgs &args)
 }
 
 /*
- * A value of each lane that has one into its bin's place, if that is hot, else into its state.
- * The whole warp must come here; of bins that share a place, one may take it, at once if several
+ * A value of each lane that has one into its bin's entry, if that is hot, else into its state.
+ * The whole warp must come here; of bins that share an entry, one may take it, at once if several
  * rows of the warp have that bin.
  */
 template <typename Op> static __device__ int
@@ -477,37 +477,37 @@ change_hot(const HistArgs &args, int s, u32 bin, bool has, bool several, const t
 {
 	typedef typename Op::State S;
 	u32			lane = threadIdx.x % 32,
-				at = (bin + s) & (args.hot_places - 1),
+				at = (bin + s) & (args.hot_entries - 1),
 				same = __match_any_sync(~0u, has ? at : ~lane),
 				hot = __ballot_sync(~0u, has && several) & same;
 	bool		past = has;
 	int			err = 0;
 
-	if (has && args.hot_places > 0 && lane == (u32) __ffs(hot ? hot : same) - 1)
+	if (has && args.hot_entries > 0 && lane == (u32) __ffs(hot ? hot : same) - 1)
 	{
-		HotPlace   *place = hot_places(args, threadIdx.x / 32) + at;
+		HotEntry   *entry = hot_entries(args, threadIdx.x / 32) + at;
 
-		if (place->slot == s && place->bin == bin)
+		if (entry->slot == s && entry->bin == bin)
 		{
 			S			a;
 
-			memcpy(&a, place->state, sizeof(S));
+			memcpy(&a, entry->state, sizeof(S));
 			err = combine_into<Op>(a, v);
-			memcpy(place->state, &a, sizeof(S));
-			place->hits = min(place->hits + 1, HOT_MOST_HITS);
+			memcpy(entry->state, &a, sizeof(S));
+			entry->hits = min(entry->hits + 1, HOT_MOST_HITS);
 			past = false;
 		}
-		else if (several || place->slot < 0 || clock() / 4 % HOT_TRIES == 0)
+		else if (several || entry->slot < 0 || clock() / 4 % HOT_TRIES == 0)
 		{
-			if (place->hits > 0)
-				place->hits--;
+			if (entry->hits > 0)
+				entry->hits--;
 			else
 			{
-				if (place->slot >= 0)
-					put_kept(args, place->slot, place->bin, place->state, nullptr);
-				place->slot = s;
-				place->bin = bin;
-				memcpy(place->state, &v, sizeof(S));
+				if (entry->slot >= 0)
+					put_kept(args, entry->slot, entry->bin, entry->state, nullptr);
+				entry->slot = s;
+				entry->bin = bin;
+				memcpy(entry->state, &v, sizeof(S));
 				past = false;
 			}
 		}
@@ -543,8 +543,8 @@ shuffle_state(const S &v, int lane)
 }
 
 /*
- * Values of lanes that are each other's peers into that of the first of them, which then is who still
- * has one; lane by lane with the next, in five steps at most (Demouth, "Voting and Shuffling to
+ * Combines the values of lanes that are each other's peers into that of the first of them, the only one
+ * that has one afterwards; lane by lane with the next, in five steps at most (Demouth, "Voting and Shuffling to
  * Optimize Atomic Operations", NVIDIA 2014).  The whole warp must come here.
  */
 template <typename Op> static __device__ __forceinline__ int
@@ -564,7 +564,7 @@ put_together(u32 peers, bool &has, typename Op::State &v)
 
 		if (later && rank % 2 == 0)
 			err |= combine_into<Op>(v, other);
-		/* who was put together with the one before is done */
+		/* a lane that was combined with the one before is done */
 		later &= rank % 2 ? 0 : ~odd;
 		rank /= 2;
 	}
@@ -584,7 +584,7 @@ change_together(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
 	S			v = has ? lift_row<Op>(lo, hi) : Op::identity();
 
 	err = put_together<Op>(peers, has, v);
-	if constexpr (uses_places(Op::id))
+	if constexpr (uses_hot_entries(Op::id))
 		err |= change_hot<Op>(args, s, bin, has, (peers & (peers - 1)) != 0, v);
 	else if (has)
 		err |= change_bin<Op>(args, s, bin, v);
@@ -602,14 +602,14 @@ change_alone(const HistArgs &args, int s, u32 bin, u64 lo, u64 hi)
 enum HistChange
 {
 	CHANGE_ANY,
-	CHANGE_LATE,				/* those that have late rows */
-	CHANGE_SUMS					/* plain float sums, which need no places */
+	CHANGE_OUT_OF_WINDOW,				/* those that have out-of-window rows */
+	CHANGE_SUMS					/* float sums without deviations, which need no entries */
 };
 
 static constexpr __host__ __device__ bool
 changes(HistChange which, int op)
 {
-	return which == CHANGE_ANY || (which == CHANGE_LATE && sums_floats(op)) || form_of(op) == HIST_FIX;
+	return which == CHANGE_ANY || (which == CHANGE_OUT_OF_WINDOW && sums_floats(op)) || form_of(op) == HIST_FIX;
 }
 
 /* The same of any operator. */
@@ -623,7 +623,7 @@ change_rows(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
 	{
 #define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
 		case MONOID_##NAME: \
-			if constexpr (Op_##name::commutative && changes(WHICH, MONOID_##NAME) && mostly_looks(MONOID_##NAME)) \
+			if constexpr (Op_##name::commutative && changes(WHICH, MONOID_##NAME) && mostly_reads(MONOID_##NAME)) \
 				err = has ? change_alone<Op_##name>(args, s, bin, lo, hi) : 0; \
 			else if constexpr (Op_##name::commutative && changes(WHICH, MONOID_##NAME)) \
 				err = change_together<Op_##name>(args, s, bin, has, lo, hi); \

@@ -8,7 +8,7 @@
  * one has, the byte's turn is added to the state at once.
  *
  * The word is one number: an addition to a full byte carries into the next
- * one.  Whoever's atomic carries out of bytes adds 256 to those bytes' states
+ * one.  The thread whose atomic carries out of bytes adds 256 to those bytes' states
  * and takes the carries back out of the word, by another atomic that may itself
  * carry or borrow, and so on.  A byte's carries out are those that were counted
  * for it, and carries into it are all taken back, so in the end it has its
@@ -24,11 +24,8 @@
 
 struct CountArgs
 {
-	const int32_t *column;
+	SimpleBins	bins;
 	u32			nrows;
-	u32			min;			/* the value of bin 0 */
-	bool		skip_negative;	/* negative bins are no error */
-	u32			nbins;			/* of the histogram */
 	u32			bin0;			/* first one of the pass */
 	u32			pass_bins;		/* a multiple of 16 */
 	bool		report;			/* rows out of range */
@@ -37,7 +34,7 @@ struct CountArgs
 	GpuaggHistStatus *status;
 };
 
-/* Rows of a block's share that full bytes of a word have handed on. */
+/* Carries out of the bytes of a word, to the states of their bins. */
 static __device__ __noinline__ void
 settle_carries(const CountArgs &args, u32 word, u32 old, u32 d)
 {
@@ -69,7 +66,7 @@ settle_carries(const CountArgs &args, u32 word, u32 old, u32 d)
 	}
 }
 
-/* What a block looks at in every row. */
+/* What a block needs for every row. */
 struct CountRange
 {
 	u32			origin;			/* the value of the pass's first bin */
@@ -122,14 +119,14 @@ count_bytes_kernel(const __grid_constant__ CountArgs args)
 	extern __shared__ __align__(16) u32 counts[];
 	uint4	   *words = (uint4 *) counts;
 	uint4	   *out = (uint4 *) (args.bytes + (size_t) blockIdx.x * (args.pass_bins / 4));
-	u32			lead = min((u32) (-(uintptr_t) args.column % 16 / 4), args.nrows),
+	u32			lead = min((u32) (-(uintptr_t) args.bins.column % 16 / 4), args.nrows),
 				vectors = (args.nrows - lead) / 4,
 				lines = (vectors + 31) / 32,
 				begin = (u32) ((u64) lines * blockIdx.x / gridDim.x) * 32,
 				end = min((u32) ((u64) lines * (blockIdx.x + 1) / gridDim.x) * 32, vectors);
-	const int4 *vector = (const int4 *) (args.column + lead);
-	CountRange	range = {args.min + args.bin0, min(args.pass_bins, args.nbins - args.bin0),
-		args.skip_negative ? 0x80000000u : 0, ~0u, shared_address(counts)};
+	const int4 *vector = (const int4 *) (args.bins.column + lead);
+	CountRange	range = {args.bins.min + args.bin0, min(args.pass_bins, args.bins.n - args.bin0),
+		args.bins.skip_negative ? 0x80000000u : 0, ~0u, shared_address(counts)};
 	u32			outside = 0;
 	int4		next[VECTORS];
 	auto		load = [&](u32 at) {
@@ -140,7 +137,7 @@ count_bytes_kernel(const __grid_constant__ CountArgs args)
 	};
 
 	if (args.report)
-		range.most = args.nbins - 1 + range.bias;
+		range.most = args.bins.n - 1 + range.bias;
 	let_successor_start();
 	wait_for_predecessor();
 	load(begin + threadIdx.x);
@@ -169,7 +166,7 @@ count_bytes_kernel(const __grid_constant__ CountArgs args)
 	if (blockIdx.x == 0 && threadIdx.x < 32)
 	{
 		const bool	there[1] = {threadIdx.x < args.nrows - 4 * vectors};
-		const int32_t value[1] = {there[0] ? args.column[threadIdx.x + (threadIdx.x < lead ? 0 : 4 * vectors)] : 0};
+		const int32_t value[1] = {there[0] ? args.bins.column[threadIdx.x + (threadIdx.x < lead ? 0 : 4 * vectors)] : 0};
 
 		count_rows<1>(args, range, value, there, outside);
 	}
@@ -249,11 +246,8 @@ hist_launch_counts(const HistArgs &hist, u32 *bytes, const DeviceFacts &facts, c
 	CountArgs	args = CountArgs();
 	int			blocks = hist_count_blocks(hist.nrows, facts);
 
-	args.column = (const int32_t *) hist.bins.column[0].values;
+	args.bins = simple_bins(hist.bins);
 	args.nrows = hist.nrows;
-	args.skip_negative = hist.bins.kind == GPUAGG_BIN_INDEX;
-	args.min = args.skip_negative ? 0 : (u32) (int32_t) hist.bins.min[0];
-	args.nbins = (u32) hist.bins.nbins;
 	args.pass_bins = hist.pass_bins;
 	args.states = (u64 *) hist.slot[0].states;
 	args.bytes = bytes;

@@ -14,7 +14,7 @@
  * last kernel adds up the blocks'.  If the sample says that rows crowd in few owners all the same
  * (neighbouring rows of few bins), or that floats are too far apart for a window, rows are
  * partitioned instead.  Rows for which a queue has no room though it said nothing of that kind, and
- * floats outside the window, are put off: a kernel of its own changes their states one by one.
+ * floats outside the window, are deferred: a kernel of its own changes their states one by one.
  */
 #include "hist_exchange.cuh"
 
@@ -43,7 +43,7 @@ barrier_arrive(int barrier, int threads)
 	asm volatile("bar.arrive %0, %1;" : : "r"(barrier), "r"(threads) : "memory");
 }
 
-/* After a barrier, by one thread: what all of them wrote is to be seen by who waits for the count. */
+/* After a barrier, by one thread: what all of them wrote is to be seen by threads that wait for the count. */
 static __device__ __forceinline__ void
 announce(u32 *count)
 {
@@ -64,7 +64,7 @@ wait_for(const u32 *count, u32 least)
 /* ---- shared memory --------------------------------------------------------------- */
 
 /* A plane of a block's words: of its own bins, then of hot ones. */
-struct ExchangePlace : FastPlace
+struct ExchangeShared : FastShared
 {
 	const HistExchange *x;
 	const u32  *hot;
@@ -109,22 +109,22 @@ exchange_tile(const HistArgs &args, const HistExchange &x)
  * bit for.  The whole warp must come here.
  */
 template <typename Item> static __device__ __forceinline__ void
-put_off(const HistExchange &x, u32 mask, u32 flags, const Item &item)
+defer(const HistExchange &x, u32 mask, u32 flags, const Item &item)
 {
 	u32			rows = __popc(mask),
 				end = warp_scan(rows),
 				first = 0;
 
 	if (threadIdx.x % 32 == 31)
-		first = atomicAdd(x.nlate, end);
+		first = atomicAdd(x.ndeferred, end);
 	first = __shfl_sync(~0u, first, 31) + end - rows;
 #pragma unroll 1
 	for (; mask; mask &= mask - 1)
 	{
 		int			j = __ffs(mask) - 1;
 
-		item(j, x.late_bin[first], x.late_value[first]);
-		x.late_bin[first++] |= flags;
+		item(j, x.deferred_bin[first], x.deferred_value[first]);
+		x.deferred_bin[first++] |= flags;
 	}
 }
 
@@ -217,7 +217,7 @@ struct Producer
 
 				if (any_hot)
 				{
-					u32			hot = hot_place(tile.hot, b);
+					u32			hot = hot_entry(tile.hot, b);
 
 					if (hot < HOT_BINS)
 						to = {blockIdx.x, x.local + (hot << HOT_LOG2_COPIES | t % (1 << HOT_LOG2_COPIES))};
@@ -277,7 +277,7 @@ struct Producer
 			}
 		}
 		if (__any_sync(~0u, over != 0))
-			put_off(x, over, UNCOUNTED, [&](int j, u32 &bin, u64 &value) {
+			defer(x, over, UNCOUNTED, [&](int j, u32 &bin, u64 &value) {
 				u32			i = j * PRODUCERS + t;
 
 				bin = bin_of_place(x, tile.hot, tile.owner[i], tile.key[i]);
@@ -414,7 +414,7 @@ load_queue(const uint16_t *key, const u64 *value, u32 row, u32 n, u32 (&at)[4],
  * of rows of a call.  Returns whose lowest word overflowed, which is seldom.
  */
 template <int DIGITS> static __device__ __forceinline__ u32
-carry_doubles(const ExchangePlace &place, const u32 (&at)[4], const u32 (&d)[4][DIGITS], const u32 (&old)[4][DIGITS])
+carry_doubles(const ExchangeShared &place, const u32 (&at)[4], const u32 (&d)[4][DIGITS], const u32 (&old)[4][DIGITS])
 {
 	u32			lowest = 0;
 
@@ -444,13 +444,13 @@ carry_doubles(const ExchangePlace &place, const u32 (&at)[4], const u32 (&d)[4][
  * carries are added here, and rows without a place in the window put off.
  */
 static __device__ __forceinline__ void
-add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x, const ExchangePlace &place,
+add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x, const ExchangeShared &place,
 			const double (&magic)[4], u32 limit, const u32 (&at)[4], const double (&v)[4], u32 in)
 {
 	constexpr int DIGITS = digits_of(FAST_FIX3_F64);
 	u32			d[4][DIGITS],
 				old[4][DIGITS];
-	u32			late = 0,
+	u32			out_of_window = 0,
 				lowest = 0;
 
 #pragma unroll
@@ -464,14 +464,14 @@ add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x, c
 		for (int k = DIGITS - 1; k >= 0; k--)
 			d[j][k] = fix_digit(r, magic[k]);
 		if ((in >> j & 1) && !(fits && r == 0))
-			late |= 1u << j;
+			out_of_window |= 1u << j;
 		/* the identity */
 		if (__double_as_longlong(v[j]) == (long long) (1ULL << 63))
 			in &= ~(1u << j);
 	}
-	late &= in;
+	out_of_window &= in;
 	/* rows of one bin, as of sorted keys, are one addition */
-	if (at[0] == at[1] && at[0] == at[2] && at[0] == at[3] && late == 0 && in == 15)
+	if (at[0] == at[1] && at[0] == at[2] && at[0] == at[3] && out_of_window == 0 && in == 15)
 	{
 #pragma unroll
 		for (int k = 0; k < DIGITS; k++)
@@ -484,7 +484,7 @@ add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x, c
 		for (int k = 0; k < DIGITS; k++)
 		{
 			old[j][k] = 0;
-			if (in & ~late & 1u << j)
+			if (in & ~out_of_window & 1u << j)
 				old[j][k] = atomicAdd(place.words + k * place.plane + at[j], d[j][k]);
 		}
 	if (digits_overflow(old, d))
@@ -497,7 +497,7 @@ add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x, c
 					carry = (u32) fix_carry(DIGITS, 0),
 					was;
 
-		/* the word that tells of rows may be zero */
+		/* the word that says whether there are rows may be zero */
 		leave_negative_zero(args.slot[fast.slot], place.bin_at(a));
 		for (int w = 1; w <= DIGITS; w++)
 		{
@@ -507,8 +507,8 @@ add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x, c
 			carry = (u32) ((int) carry < 0 ? -fix_carry(DIGITS, w) : fix_carry(DIGITS, w));
 		}
 	}
-	if (__any_sync(~0u, late != 0))
-		put_off(x, late, 0, [&](int j, u32 &bin, u64 &value) {
+	if (__any_sync(~0u, out_of_window != 0))
+		defer(x, out_of_window, 0, [&](int j, u32 &bin, u64 &value) {
 			bin = place.bin_at(j == 0 ? at[0] : j == 1 ? at[1] : j == 2 ? at[2] : at[3]);
 			value = (u64) __double_as_longlong(j == 0 ? v[0] : j == 1 ? v[1] : j == 2 ? v[2] : v[3]);
 		});
@@ -525,9 +525,9 @@ consume(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 r
 				t = thread % CONSUMERS;
 	double		magic[DIGITS + 1];
 	u32			limit = 0;
-	ExchangePlace place;
+	ExchangeShared place;
 
-	(FastPlace &) place = place_of<KIND>(args, fast, fast.count >= 0, shared, HOT_LOG2_COPIES, 0, x.plane);
+	(FastShared &) place = place_of<KIND>(args, fast, fast.count >= 0, shared, HOT_LOG2_COPIES, 0, x.plane);
 	place.x = &x;
 	place.hot = exchange_tile(args, x).hot;
 	if (DIGITS > 0)
@@ -604,19 +604,19 @@ exchange_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ F
 
 /* Rows that were put off, into states. */
 static __global__ void __launch_bounds__(256)
-late_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast,
+deferred_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast,
 			const __grid_constant__ HistExchange x)
 {
 	u32			n;
 
 	wait_for_predecessor();
 	let_successor_start();
-	n = *x.taken ? __ldcg(x.nlate) : 0;
+	n = *x.taken ? __ldcg(x.ndeferred) : 0;
 	for (u64 base = blockIdx.x * (u64) blockDim.x; base < n; base += gridDim.x * (u64) blockDim.x)
 	{
 		bool		has = base + threadIdx.x < n;
-		u32			bin = has ? x.late_bin[base + threadIdx.x] : 0;
-		u64			value = has ? x.late_value[base + threadIdx.x] : 0;
+		u32			bin = has ? x.deferred_bin[base + threadIdx.x] : 0;
+		u64			value = has ? x.deferred_value[base + threadIdx.x] : 0;
 
 		if (fast.count >= 0)
 			change_rows<CHANGE_ANY>(args, fast.count, bin & ~UNCOUNTED, bin & UNCOUNTED, 0, 0);
@@ -666,7 +666,7 @@ set_owners(const HistArgs &args, const DeviceFacts &facts, HistExchange &x)
 	for (x.mask = 0; 2 * x.mask + 1 < x.owners; x.mask = 2 * x.mask + 1)
 		;
 	x.local = (u32) ((args.bins.nbins + x.owners - 1) / x.owners + 3) & ~3u;
-	x.plane = x.local + HOT_PLACES;
+	x.plane = x.local + HOT_ENTRIES;
 }
 
 static size_t
@@ -715,15 +715,15 @@ hist_exchange_plan(const HistArgs &args, const DeviceFacts &facts, bool always, 
 	x.hot = ws.take<u32>(HOT_BINS);
 	x.taken = ws.take<u32>(1);
 	/* a partition's columns, which are not used then */
-	x.late_bin = (u32 *) part.bin;
-	x.late_value = (u64 *) part.columns.to[0];
+	x.deferred_bin = (u32 *) part.bin;
+	x.deferred_value = (u64 *) part.columns.to[0];
 	if (zeros == nullptr)
 		return;
 	x.limb = (u64 *) zeros;
 	x.cursor = zeros + (size_t) args.limbs * HOT_BINS * 2;
 	x.produced = x.cursor + QUEUE_WORDS;
 	x.consumed = x.produced + EXCHANGE_ROUNDS;
-	x.nlate = x.consumed + EXCHANGE_ROUNDS;
+	x.ndeferred = x.consumed + EXCHANGE_ROUNDS;
 }
 
 template <int KIND> static GpuaggCudaStatus
@@ -733,7 +733,7 @@ launch_exchange(const HistArgs &args, const FastArgs &fast, const HistExchange &
 	CUDA_TRY(allow_shared(exchange_kernel<KIND>, facts));
 	STATUS_TRY(hist_launch_exchange_sample(args, fast, x, facts, stream));
 	CUDA_TRY(launch_together(exchange_kernel<KIND>, x.owners, THREADS, exchange_bytes(args, x), stream, args, fast, x));
-	CUDA_TRY(launch_early(late_kernel, 4 * facts.sms, 256, 0, facts, stream, args, fast, x));
+	CUDA_TRY(launch_early(deferred_kernel, 4 * facts.sms, 256, 0, facts, stream, args, fast, x));
 	CUDA_TRY(launch_early(fold_hot_kernel, 1, 2 * HOT_BINS, 0, facts, stream, args, x));
 	return GPUAGG_CUDA_OK;
 }
@@ -747,7 +747,7 @@ hist_launch_exchange(const HistArgs &partitioned, const HistExchange &x, const D
 	int			kind;
 
 	/* hot bins' planes have copies, and limbs */
-	args.item = nullptr;
+	args.part.item = nullptr;
 	args.pass_bins = x.plane >> HOT_LOG2_COPIES;
 	args.limb = x.limb;
 	args.limb_bins = HOT_BINS;

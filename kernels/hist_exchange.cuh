@@ -27,7 +27,7 @@
 #define HOT_LOG2_BUCKETS 6
 #define HOT_BINS (2 << HOT_LOG2_BUCKETS)
 #define HOT_LOG2_COPIES 2
-#define HOT_PLACES (HOT_BINS << HOT_LOG2_COPIES)
+#define HOT_ENTRIES (HOT_BINS << HOT_LOG2_COPIES)
 
 /* ---- owners ---------------------------------------------------------------------- */
 
@@ -79,7 +79,7 @@ hot_bucket(u32 bin)
 
 /* The place of a bin among the hot ones, or HOT_BINS. */
 static __device__ __forceinline__ u32
-hot_place(const u32 *hot, u32 bin)
+hot_entry(const u32 *hot, u32 bin)
 {
 	u32			bucket = hot_bucket(bin);
 	uint2		two = ((const uint2 *) hot)[bucket];

@@ -1,6 +1,6 @@
 /*
  * hist_exchange_sample.cu
- *	  What an exchange asks of a sample: hot bins, whether rows crowd in few owners, and whether
+ *	  What an exchange needs from a sample: hot bins, whether rows crowd in few owners, and whether
  *	  floats fit a window.
  *
  * Samples are taken from windows of as many neighbouring rows as blocks work on at a time, since
@@ -16,7 +16,7 @@
 #define SAMPLE_CELLS (1 << SAMPLE_LOG2_CELLS)
 #define HOT_SAMPLES 32			/* of all samples: a hot bin */
 #define CROWD_SAMPLES 16		/* of a window's, for one owner: a crowd */
-#define LATE_SAMPLES 128		/* of all samples: too many to put off */
+#define OUT_OF_WINDOW_SAMPLES 128		/* of all samples: too many to put off */
 
 static __device__ __forceinline__ u32
 sample_cell(u32 bin)
@@ -51,25 +51,25 @@ find_hot(const u32 (&bin)[SAMPLE_ITEMS], u32 nbins, u32 *cell, u32 *hot)
 
 /* Of a thread's samples, floats that have no place in the window. */
 static __device__ __forceinline__ u32
-late_samples(const HistArgs &args, const FastArgs &fast, const u64 (&value)[SAMPLE_ITEMS])
+out_of_window_samples(const HistArgs &args, const FastArgs &fast, const u64 (&value)[SAMPLE_ITEMS])
 {
 	const HistSlot &slot = args.slot[fast.slot];
 	int			e0 = args.window[2 * fast.slot];
-	u32			late = 0;
+	u32			out_of_window = 0;
 
 #pragma unroll
 	for (int j = 0; j < SAMPLE_ITEMS; j++)
 	{
 		FixPart		unused;
 
-		late += !fix_split(value[j], e0, slot.max_shift, unused);
+		out_of_window += !fix_split(value[j], e0, slot.max_shift, unused);
 	}
-	return late;
+	return out_of_window;
 }
 
 /*
  * One block: hot bins, whether owners get alike, and whether values are near each other.  Its
- * predecessor has waited for who wrote the rows.
+ * predecessor has waited for the kernels that wrote the rows.
  */
 static __global__ void __launch_bounds__(SAMPLE_THREADS)
 sample_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast,
@@ -109,7 +109,7 @@ sample_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Fas
 		for (u32 i = threadIdx.x; i < WINDOWS_AT_ONCE * MOST_OWNERS; i += SAMPLE_THREADS)
 			load[i] = 0;
 		__syncthreads();
-		if (bin[0] < nbins && hot_place(hot, bin[0]) == HOT_BINS)
+		if (bin[0] < nbins && hot_entry(hot, bin[0]) == HOT_BINS)
 			atomicAdd(&load[threadIdx.x / SAMPLES_A_WINDOW * MOST_OWNERS + owner_of(x, bin[0]).owner], 1u);
 		__syncthreads();
 		for (u32 i = threadIdx.x; i < WINDOWS_AT_ONCE * MOST_OWNERS; i += SAMPLE_THREADS)
@@ -126,12 +126,12 @@ sample_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Fas
 		load[0] = 0;
 	__syncthreads();
 	if (args.slot[fast.slot].form == HIST_FIX)
-		atomicAdd(&load[0], late_samples(args, fast, value));
+		atomicAdd(&load[0], out_of_window_samples(args, fast, value));
 	__syncthreads();
 	if (threadIdx.x < HOT_BINS)
 		x.hot[threadIdx.x] = hot[threadIdx.x];
 	if (threadIdx.x == 0)
-		*x.taken = x.always || !(crowd || load[0] >= LATE_SAMPLES);
+		*x.taken = x.always || !(crowd || load[0] >= OUT_OF_WINDOW_SAMPLES);
 }
 
 GpuaggCudaStatus

@@ -65,7 +65,7 @@ flush_hot(const HistArgs &args, const FastArgs &fast, HotBin<DIGITS> &hot, u64 *
 
 /* Carries of the digits that overflowed when d was added to old. */
 template <int DIGITS, int ITEMS> static __device__ __forceinline__ void
-add_carries(const HistArgs &args, const HistSlot &slot, const FastPlace &place, const u32 (&at)[ITEMS],
+add_carries(const HistArgs &args, const HistSlot &slot, const FastShared &place, const u32 (&at)[ITEMS],
 			const u32 (&d)[ITEMS][DIGITS], const u32 (&old)[ITEMS][DIGITS])
 {
 #pragma unroll
@@ -94,12 +94,12 @@ add_carries(const HistArgs &args, const HistSlot &slot, const FastPlace &place, 
 }
 
 template <int DIGITS, int ITEMS, bool PARTITIONED, typename T> static __device__ __forceinline__ void
-add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, const double *magic,
+add_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place, const double *magic,
 		  u32 limit, const u32 (&at)[ITEMS], const T (&v)[ITEMS], u32 in, u32 in_hot, HotBin<DIGITS> &hot)
 {
 	u32			d[ITEMS][DIGITS],
 				old[ITEMS][DIGITS];
-	u32			late = 0;
+	u32			out_of_window = 0;
 	bool		same = true;
 	auto		cut = [&](int j) {
 		double		r = (double) v[j];
@@ -111,19 +111,19 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, co
 			d[j][k] = fix_digit(r, magic[k]);
 		fits = fits && r == 0;
 		if (((in | in_hot) >> j & 1) && !fits)
-			late |= 1u << j;
+			out_of_window |= 1u << j;
 	};
 	auto		add = [&](int j) {
 #pragma unroll
 		for (int k = 0; k < DIGITS; k++)
 			old[j][k] = 0;
-		if (in & ~late & 1u << j)
+		if (in & ~out_of_window & 1u << j)
 		{
 #pragma unroll
 			for (int k = 0; k < DIGITS; k++)
 				old[j][k] = atomicAdd(place.words + k * place.plane + at[j], d[j][k]);
 		}
-		else if (in_hot & ~late & 1u << j)
+		else if (in_hot & ~out_of_window & 1u << j)
 		{
 #pragma unroll
 			for (int k = 0; k < DIGITS; k++)
@@ -150,7 +150,7 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, co
 			same = same && at[j] == at[0];
 		}
 		/* rows of one bin, as of sorted or hot keys, are one addition: four digits fit a word with ease */
-		if (same && late == 0 && in == (1u << ITEMS) - 1)
+		if (same && out_of_window == 0 && in == (1u << ITEMS) - 1)
 		{
 #pragma unroll
 			for (int j = 1; j < ITEMS; j++)
@@ -166,14 +166,14 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, co
 	if (digits_overflow(old, d))
 		add_carries<DIGITS, ITEMS>(args, args.slot[fast.slot], place, at, d, old);
 	/* floats that have no digits in the window go straight to their states; -0 is the identity */
-	if (__any_sync(~0u, late))
+	if (__any_sync(~0u, out_of_window))
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
 			u64			bits = __double_as_longlong((double) v[j]);
 
 			change_rows<CHANGE_SUMS>(args, fast.slot, place.bin_at(at[j]),
-									 (late >> j & 1) && bits != 1ULL << 63, bits, 0);
+									 (out_of_window >> j & 1) && bits != 1ULL << 63, bits, 0);
 		}
 	/* lanes that came apart here would stay so for the rest of the loop */
 	__syncwarp();
@@ -181,7 +181,7 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastPlace &place, co
 
 /* What leaves the first word of a sum. */
 static __device__ __forceinline__ void
-add_rest(const HistArgs &args, const HistSlot &slot, const FastPlace &place, u32 at, u32 rest)
+add_rest(const HistArgs &args, const HistSlot &slot, const FastShared &place, u32 at, u32 rest)
 {
 	if (rest && slot.spill)
 		add_carry(args.limb + (slot.limb + 1) * (size_t) args.limb_bins, place.bin_at(at),
@@ -190,12 +190,9 @@ add_rest(const HistArgs &args, const HistSlot &slot, const FastPlace &place, u32
 		shared_add(place.words_at + (place.plane + at) * (u32) sizeof(u32), rest);
 }
 
-/*
- * Narrow integers: one word, and seldom a carry.  A saturating sum that was
- * carried out of its word has reached its limit; the top bit keeps that.
- */
-template <int KIND, int ITEMS> static __device__ __forceinline__ void
-add_integers(const HistArgs &args, const FastArgs &fast, const FastPlace &place, const u32 (&at)[ITEMS],
+/* Narrow integers: one word, and seldom a carry. */
+template <int ITEMS> static __device__ __forceinline__ void
+add_integers(const HistArgs &args, const FastArgs &fast, const FastShared &place, const u32 (&at)[ITEMS],
 			 const int32_t (&v)[ITEMS], u32 in)
 {
 	const HistSlot &slot = args.slot[fast.slot];
@@ -206,7 +203,7 @@ add_integers(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		w[j] = KIND == FAST_UINT ? min((u32) v[j], GPUAGG_U24_MAX) : (u32) v[j];
+		w[j] = (u32) v[j];
 		old[j] = 0;
 		if (in >> j & 1)
 			old[j] = shared_add(place.words_at + at[j] * (u32) sizeof(u32), w[j]);
@@ -219,7 +216,7 @@ add_integers(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 	{
 		u32			s = old[j] + w[j];
 
-		over |= KIND == FAST_UINT ? old[j] & ~s : ((old[j] & w[j]) | ((old[j] | w[j]) & ~s)) ^ w[j];
+		over |= ((old[j] & w[j]) | ((old[j] | w[j]) & ~s)) ^ w[j];
 	}
 	if ((int) over < 0)
 #pragma unroll
@@ -227,17 +224,14 @@ add_integers(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 		{
 			u32			carry = (u32) (old[j] + w[j]) < w[j];
 
-			if (KIND == FAST_INT_I32)
-				add_rest(args, slot, place, at[j], (u32) ((int32_t) w[j] >> 31) + carry);
-			else if (carry)
-				shared_or(place.words_at + at[j] * (u32) sizeof(u32), UINT_SATURATED);
+			add_rest(args, slot, place, at[j], (u32) ((int32_t) w[j] >> 31) + carry);
 		}
 	__syncwarp();
 }
 
-/* 32-bit maxima; most rows only look. */
+/* 32-bit maxima; most rows only read. */
 template <int ITEMS> static __device__ __forceinline__ void
-add_maxima(const HistArgs &args, const FastArgs &fast, const FastPlace &place, const u32 (&at)[ITEMS],
+add_maxima(const HistArgs &args, const FastArgs &fast, const FastShared &place, const u32 (&at)[ITEMS],
 		   const int32_t (&v)[ITEMS], u32 in)
 {
 	u32			flip = args.slot[fast.slot].op == MONOID_MIN_I32 ? 0x7fffffffu : 0x80000000u;
@@ -256,9 +250,9 @@ add_maxima(const HistArgs &args, const FastArgs &fast, const FastPlace &place, c
 			atomicMax(place.words + at[j], (u32) v[j] ^ flip);
 }
 
-/* The same of 64 bits: codes of values, or of keys above those of row numbers. */
+/* The same of 64 bits, by codes of values. */
 template <int ITEMS> static __device__ __forceinline__ void
-add_wide_maxima(const FastPlace &place, const u32 (&at)[ITEMS], const u64 (&code)[ITEMS], u32 in)
+add_wide_maxima(const FastShared &place, const u32 (&at)[ITEMS], const u64 (&code)[ITEMS], u32 in)
 {
 	u64		   *p = (u64 *) place.words;
 	u64			seen[ITEMS];
@@ -346,39 +340,28 @@ template <int KIND> struct FastTile
 
 /* Adds a tile whose bins are below place.nbins where `in` says so. */
 template <int KIND, bool PARTITIONED> static __device__ __forceinline__ void
-add_tile(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
+add_tile(const HistArgs &args, const FastArgs &fast, const FastShared &place,
 		 const double (&magic)[digits_of(KIND) + 1], u32 limit, const u32 (&at)[tile_items(KIND)],
-		 const FastTile<KIND> &tile, u32 in, u32 in_hot, HotBin<digits_of(KIND)> &hot, u64 row)
+		 const FastTile<KIND> &tile, u32 in, u32 in_hot, HotBin<digits_of(KIND)> &hot)
 {
 	constexpr int ITEMS = tile_items(KIND);
 	constexpr int DIGITS = digits_of(KIND);
 
 	if constexpr (DIGITS > 0)
 		add_fixes<DIGITS, ITEMS, PARTITIONED>(args, fast, place, magic, limit, at, tile.v, in, in_hot, hot);
-	else if constexpr (KIND == FAST_INT_I32 || KIND == FAST_UINT)
-		add_integers<KIND, ITEMS>(args, fast, place, at, tile.v, in);
+	else if constexpr (KIND == FAST_INT_I32)
+		add_integers<ITEMS>(args, fast, place, at, tile.v, in);
 	else if constexpr (KIND == FAST_INT_I64)
 		add_wide_integers<ITEMS>(args, fast, place, at, tile.v, in);
 	else if constexpr (KIND == FAST_MAX_I32)
 		add_maxima<ITEMS>(args, fast, place, at, tile.v, in);
-	else if constexpr (KIND == FAST_MAX_64 || KIND == FAST_ARG)
+	else if constexpr (KIND == FAST_MAX_64)
 	{
-		int			op = args.slot[fast.slot].op;
-		u32			flip = op == MONOID_ARGMIN ? 0x7fffffffu : 0x80000000u;
 		u64			code[ITEMS];
 
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
-			if constexpr (KIND == FAST_MAX_64)
-				code[j] = max_code(op, tile.v[j]);
-			else
-			{
-				u32			number = (u32) row + j * blockDim.x;
-
-				if (PARTITIONED && (in >> j & 1))
-					number = __ldcs(fast.row + row + j * blockDim.x);
-				code[j] = (u64) ((u32) tile.v[j] ^ flip) << 32 | (u32) ~number;
-			}
+			code[j] = max_code(args.slot[fast.slot].op, tile.v[j]);
 		add_wide_maxima<ITEMS>(place, at, code, in);
 	}
 }
@@ -388,7 +371,7 @@ add_tile(const HistArgs &args, const FastArgs &fast, const FastPlace &place,
 /*
  * Rows [begin, end) into the block's bins; clears them first, while the first
  * rows are on their way.  THREADS of the block, or 0 if not known ahead.  Rows
- * of a hot bin are not added, but handed back.
+ * of a hot bin are not added, but summed up in `hot`.
  */
 template <int KIND, int THREADS, bool PARTITIONED> static __device__ __forceinline__ void
 add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32 nbins,
@@ -411,7 +394,7 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 	u32			outside = 0;
 	double		magic[DIGITS + 1];
 	u32			limit = 0;
-	FastPlace	place;
+	FastShared	place;
 	FastTile<KIND> next;
 
 	next.load(fast, narrow, values, with_values, begin, end, threads, origin - 1);
@@ -452,8 +435,7 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 			else if (b + bin0 + bias > most && base + j * threads + threadIdx.x < end)
 				outside++;
 		}
-		add_tile<KIND, PARTITIONED>(args, fast, place, magic, limit, at, tile, in, in_hot, hot,
-									base + threadIdx.x);
+		add_tile<KIND, PARTITIONED>(args, fast, place, magic, limit, at, tile, in, in_hot, hot);
 		hot.rows += __popc(in_hot);
 	}
 	if (outside)
@@ -499,18 +481,18 @@ fast_partition_kernel(const __grid_constant__ HistArgs args, const __grid_consta
 
 	wait_for_predecessor();
 	let_successor_start();
-	nitems = args.counter[HIST_NITEMS];
+	nitems = args.part.counter[HIST_NITEMS];
 
 	for (;;)
 	{
 		__syncthreads();
 		if (threadIdx.x == 0)
-			next = atomicAdd(&args.counter[HIST_NEXT], 1);
+			next = atomicAdd(&args.part.counter[HIST_NEXT], 1);
 		__syncthreads();
 		if (next >= nitems)
 			return;
 
-		HistItem	item = args.item[next];
+		HistItem	item = args.part.item[next];
 		u32			bin0 = item.part * args.pass_bins;
 		u32			n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
 
@@ -530,19 +512,16 @@ fast_partition_kernel(const __grid_constant__ HistArgs args, const __grid_consta
 }
 
 bool
-hist_fast_partitioned(const HistArgs &args, bool *numbers_rows)
+hist_fast_partitioned(const HistArgs &args)
 {
 	HistArgs	moved = args;
 	FastArgs	fast;
 	int			kind;
-	bool		taken;
 
 	/* as if it were partitioned already */
-	moved.item = (const HistItem *) &moved;
-	moved.part_row = nullptr;
-	taken = fast_shape(moved, fast, kind);
-	*numbers_rows = taken && kind == FAST_ARG;
-	return taken;
+	moved.part.item = (const HistItem *) &moved;
+	moved.part.row = nullptr;
+	return fast_shape(moved, fast, kind);
 }
 
 /* Shared memory that kernels declare. */
@@ -554,12 +533,12 @@ launch_fast(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts
 	void	  (*kernel) (HistArgs, FastArgs) = fast_partition_kernel<KIND>;
 	size_t		bytes = (size_t) args.words * (args.pass_bins << args.log2_most) * sizeof(u32);
 	/* the system keeps 1 KB of each block */
-	int			blocks = args.item && 2 * (bytes + 1024 + STATIC_BYTES) <= facts.smem_per_sm ? 2 : 1;
+	int			blocks = args.part.item && 2 * (bytes + 1024 + STATIC_BYTES) <= facts.smem_per_sm ? 2 : 1;
 	cudaError_t err;
 
 	/* counts alone come here partitioned only */
 	if constexpr (KIND != FAST_NONE)
-		if (!args.item)
+		if (!args.part.item)
 			kernel = fast_kernel<KIND>;
 	err = allow_shared(kernel, facts);
 	if (err != cudaSuccess)
@@ -579,10 +558,8 @@ launch_kind(int kind, const HistArgs &args, const FastArgs &fast, const DeviceFa
 		CASE(FAST_FIX3_F32);
 		CASE(FAST_INT_I32);
 		CASE(FAST_INT_I64);
-		CASE(FAST_UINT);
 		CASE(FAST_MAX_I32);
 		CASE(FAST_MAX_64);
-		CASE(FAST_ARG);
 #undef CASE
 		default:
 			return launch_fast<FAST_NONE>(args, fast, facts, stream);

@@ -18,10 +18,8 @@ enum FastKind
 	FAST_FIX3_F32,
 	FAST_INT_I32,
 	FAST_INT_I64,
-	FAST_UINT,
 	FAST_MAX_I32,
 	FAST_MAX_64,				/* 64-bit integers or float8 */
-	FAST_ARG,
 	FAST_KINDS
 };
 
@@ -47,7 +45,7 @@ sm_threads(int kind)
 static constexpr __host__ __device__ int
 tile_items(int kind)
 {
-	return kind == FAST_NONE ? 8 : kind == FAST_INT_I32 || kind == FAST_UINT || kind == FAST_MAX_I32 ? 6 : 4;
+	return kind == FAST_NONE ? 8 : kind == FAST_INT_I32 || kind == FAST_MAX_I32 ? 6 : 4;
 }
 
 template <int KIND> struct FastInput
@@ -79,7 +77,6 @@ struct FastArgs
 {
 	const void *bin;			/* int32 */
 	bool		narrow;			/* no: uint16 within a partition */
-	const u32  *row;			/* ARG after a partition: row numbers */
 	int32_t		min;
 	bool		skip_negative;	/* INDEX: negative bins are no error */
 	int			count;			/* slot numbers, or -1 */
@@ -87,7 +84,7 @@ struct FastArgs
 };
 
 /* Where a block adds: planes of its bins in shared memory. */
-struct FastPlace
+struct FastShared
 {
 	u32		   *count;
 	u32		   *words;
@@ -109,7 +106,7 @@ struct FastPlace
 
 /* 64-bit integers, by words with carries. */
 template <int ITEMS> static __device__ __forceinline__ void
-add_wide_integers(const HistArgs &args, const FastArgs &fast, const FastPlace &place, const u32 (&at)[ITEMS],
+add_wide_integers(const HistArgs &args, const FastArgs &fast, const FastShared &place, const u32 (&at)[ITEMS],
 				  const u64 (&v)[ITEMS], u32 in)
 {
 #pragma unroll
@@ -137,11 +134,11 @@ window_of(const HistArgs &args, const FastArgs &fast, double (&magic)[DIGITS + 1
 }
 
 /* Where the block's bins are. */
-template <int KIND> static __device__ __forceinline__ FastPlace
+template <int KIND> static __device__ __forceinline__ FastShared
 place_of(const HistArgs &args, const FastArgs &fast, bool counting, u32 *shared, int lc, u32 bin0, u32 nbins)
 {
 	u32			plane = args.pass_bins << lc;
-	FastPlace	place;
+	FastShared	place;
 
 	place.count = shared + (counting ? (size_t) args.slot[fast.count].word * plane : 0);
 	place.word = KIND != FAST_NONE ? args.slot[fast.slot].word : 0;
@@ -210,14 +207,10 @@ fast_kind(const HistSlot &slot)
 		case HIST_INT:
 			return t == GPUAGG_VALUE_I32 && slot.words <= 2 ? FAST_INT_I32
 				: t == GPUAGG_VALUE_I64 ? FAST_INT_I64 : FAST_KINDS;
-		case HIST_UINT:
-			return t == GPUAGG_VALUE_I32 ? FAST_UINT : FAST_KINDS;
 		case HIST_MAX32:
 			return slot.op != MONOID_HLL_MAX && t == GPUAGG_VALUE_I32 ? FAST_MAX_I32 : FAST_KINDS;
 		case HIST_MAX64:
 			return t == GPUAGG_VALUE_I64 || t == GPUAGG_VALUE_F64 ? FAST_MAX_64 : FAST_KINDS;
-		case HIST_ARG:
-			return t == GPUAGG_VALUE_I32 ? FAST_ARG : FAST_KINDS;
 		default:
 			return FAST_KINDS;
 	}
@@ -236,7 +229,7 @@ fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 	const GpuaggBins &b = args.bins;
 	bool		index = b.kind == GPUAGG_BIN_INDEX;
 
-	if (args.nslots > 2 || (!args.item && !hist_simple_bins(b)))
+	if (args.nslots > 2 || (!args.part.item && !hist_simple_bins(b)))
 		return false;
 	fast.count = fast.slot = -1;
 	for (int s = 0; s < args.nslots; s++)
@@ -249,12 +242,11 @@ fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 			return false;
 	}
 	kind = fast.slot < 0 ? FAST_NONE : fast_kind(args.slot[fast.slot]);
-	fast.bin = args.item ? args.part_bin : b.column[0].values;
-	fast.narrow = args.item && args.part_narrow;
-	fast.min = args.item || index ? 0 : (int32_t) b.min[0];
+	fast.bin = args.part.item ? args.part.bin : b.column[0].values;
+	fast.narrow = args.part.item && args.part.narrow;
+	fast.min = args.part.item || index ? 0 : (int32_t) b.min[0];
 	fast.skip_negative = index;
-	fast.row = args.part_row;
-	return kind != FAST_KINDS && (!args.part_row || kind == FAST_ARG);
+	return kind != FAST_KINDS && !args.part.row;
 }
 
 #endif							/* GPUAGG_HIST_FAST_CUH */

@@ -5,8 +5,8 @@
  *
  * M copies of the states, where the workspace has room for them: init (all but the first, which
  * are the states themselves) → accumulate, a block in the copy of its number → merge.  How many of
- * them are used is sampled (sample_race): few bins, or a hot one, ask for more.  Sums in shared
- * memory have them for rows that come late.
+ * them are used is sampled (sample_race): the fewer bins are in use, the more.  Sums in shared
+ * memory have them for out-of-window rows.
  */
 #include "hist_kernels.cuh"
 #include "hist_shared.cuh"
@@ -50,8 +50,8 @@ global_kernel(const __grid_constant__ HistArgs args)
 			u64			lo[ITEMS],
 						hi[ITEMS];
 
-			slot_values<ITEMS>(args, slot, row, in, lo, hi);
-			row_after_row<ITEMS>(in, row, bin, lo, hi, [&](bool has, u32, int32_t b, u64 l, u64 h) {
+			slot_values<ITEMS>(slot, row, in, lo, hi);
+			row_after_row<ITEMS>(in, bin, lo, hi, [&](bool has, int32_t b, u64 l, u64 h) {
 				change_rows<CHANGE_ANY>(args, s, copy * (u32) args.bins.nbins + b, has, l, h);
 			});
 		}

@@ -3,7 +3,7 @@
  *	  The kernels of generalized histograms in shared memory.
  *
  * An update is prepare (clear limbs, place the windows of floats) → accumulate
- * → fold.  States that late rows change under locks have copies (hist_global.cu), made after the
+ * → fold.  States that out-of-window rows change under locks have copies (hist_global.cu), made after the
  * preparation, which samples how many, and merged after the fold.  On devices that can, each
  * starts while its predecessor drains and waits where it needs the predecessor's results.
  */
@@ -16,7 +16,7 @@
 
 /* ---- prepare ------------------------------------------------------------- */
 
-/* Lines of a warp whose bins are looked at, by so many warps. */
+/* Lines of a warp whose bins are sampled, by so many warps. */
 #define RACE_LINES 128
 #define RACE_WARPS 16
 #define RACE_ITEMS (RACE_LINES / RACE_WARPS)
@@ -143,11 +143,11 @@ place_window(const HistSlot &slot, const u64 (&v)[SAMPLE_ITEMS])
 	return min(max(least, 1), most) - 1075;
 }
 
-/* The windows of a slot of floats, and how many copies of its states late rows change. */
+/* The windows of a slot of floats, and how many copies of its states out-of-window rows change. */
 static __device__ void
 sample_floats(const HistArgs &args, int s)
 {
-	__shared__ u32 late;
+	__shared__ u32 out_of_window;
 	const HistSlot &slot = args.slot[s];
 	const HistCopies &extra = args.extra[s];
 	u32			row[SAMPLE_ITEMS],
@@ -164,7 +164,7 @@ sample_floats(const HistArgs &args, int s)
 	if (pairs)
 		sample_values(slot.y, row, ok, y);
 	if (threadIdx.x == 0)
-		late = 0;
+		out_of_window = 0;
 	ex = place_window(slot, x);
 	if (pairs)
 		ey = place_window(slot, y);
@@ -173,7 +173,7 @@ sample_floats(const HistArgs &args, int s)
 		args.window[2 * s] = ex;
 		args.window[2 * s + 1] = ey;
 	}
-	if (!extra.states || !args.late_threads)
+	if (!extra.states || !args.out_of_window_threads)
 		return;
 	ok = slot_rows<SAMPLE_ITEMS>(slot, row, ok);
 #pragma unroll
@@ -183,9 +183,9 @@ sample_floats(const HistArgs &args, int s)
 			own++;
 	own = __reduce_add_sync(~0u, own);
 	if (threadIdx.x % 32 == 0 && own)
-		atomicAdd(&late, own);
+		atomicAdd(&out_of_window, own);
 	__syncthreads();
-	if (late == 0)
+	if (out_of_window == 0)
 	{
 		if (threadIdx.x == 0)
 			*extra.log2 = 0;
@@ -195,14 +195,14 @@ sample_floats(const HistArgs &args, int s)
 	int64_t		distinct = sample_race(args);
 
 	if (threadIdx.x == 0)
-		*extra.log2 = hist_model_late(distinct, late, min(args.nrows, (u32) HIST_SAMPLE), args.late_threads,
-									  extra.log2_most);
+		*extra.log2 = hist_model_out_of_window(distinct, out_of_window, min(args.nrows, (u32) HIST_SAMPLE),
+											   args.out_of_window_threads, extra.log2_most);
 }
 
 static __global__ void __launch_bounds__(RACE_WARPS * 32)
 prepare_kernel(const __grid_constant__ HistArgs args)
 {
-	size_t		total = args.item ? 0 : (size_t) args.limbs * args.limb_bins;
+	size_t		total = args.part.item ? 0 : (size_t) args.limbs * args.limb_bins;
 
 	wait_for_predecessor();
 	let_successor_start();
@@ -241,7 +241,7 @@ prepare_kernel(const __grid_constant__ HistArgs args)
 	break
 
 #define ROW_AFTER_ROW(body) \
-	row_after_row<ITEMS>(ok, row, bin, lo, hi, [&](bool has, u32 r, int32_t b, u64 l, u64 h) { \
+	row_after_row<ITEMS>(ok, bin, lo, hi, [&](bool has, int32_t b, u64 l, u64 h) { \
 		u32 at = ((u32) b << lc) | copy; \
 		body \
 	}); \
@@ -268,30 +268,24 @@ add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (
 				atomicAdd(&p[((u32) bin[j] << lc) | copy], 1u);
 		return;
 	}
-	slot_values<ITEMS>(args, slot, row, ok, lo, hi);
+	slot_values<ITEMS>(slot, row, ok, lo, hi);
 	switch (slot.form)
 	{
 		case HIST_INT:
 			EACH_ROW(add_integer(args, slot, p + at, plane, bin0 + bin[j], lo[j], hi[j]););
-		case HIST_UINT:
-			EACH_ROW(add_integer(args, slot, p + at, plane, bin0 + bin[j],
-								 (u32) lo[j] > GPUAGG_U24_MAX ? GPUAGG_U24_MAX : (u32) lo[j], 0););
 		case HIST_INTSQ:
 			ROW_AFTER_ROW(if (has) add_square(slot, p + at, plane, l););
 		case HIST_FIX:
 		case HIST_ACCUM:
 		case HIST_REGR:
-			ROW_AFTER_ROW(bool late = has && !add_floats(args, slot, s, p + at, plane, bin0 + b, l, h);
-						  if (__any_sync(~0u, late))
-							  change_rows<CHANGE_LATE>(args, s, bin_of_block(args, s, bin0 + b), late, l, h););
+			ROW_AFTER_ROW(bool out_of_window = has && !add_floats(args, slot, s, p + at, plane, bin0 + b, l, h);
+						  if (__any_sync(~0u, out_of_window))
+							  change_rows<CHANGE_OUT_OF_WINDOW>(args, s, bin_of_block(args, s, bin0 + b),
+																out_of_window, l, h););
 		case HIST_MAX32:
 			EACH_ROW(max_u32(p + at, (u32) max_code(slot.op, lo[j])););
 		case HIST_MAX64:
 			ROW_AFTER_ROW(if (has) max_u64((u64 *) p + at, max_code(slot.op, l)););
-		case HIST_ARG:
-			ROW_AFTER_ROW(u32 key = (u32) l ^ 0x80000000u;
-						  if (slot.op == MONOID_ARGMIN) key = ~key;
-						  if (has) max_u64((u64 *) p + at, (u64) key << 32 | (u32) ~r););
 		case HIST_CAS:
 			add_kept<ITEMS>(args, slot, (u64 *) p, lc, ok, bin, lo, hi);
 			break;
@@ -331,17 +325,17 @@ add_rows(const HistArgs &args, u32 *shared, int lc, u32 bin0, u32 nbins, u64 beg
 			if (r < end)
 				ok |= 1u << j;
 		}
-		if (args.item)
+		if (args.part.item)
 		{
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
 				bin[j] = !(ok >> j & 1) ? 0
-					: args.part_narrow ? bin0 + ((const uint16_t *) args.part_bin)[row[j]]
-					: ((const int32_t *) args.part_bin)[row[j]];
-			if (args.part_row)
+					: args.part.narrow ? bin0 + ((const uint16_t *) args.part.bin)[row[j]]
+					: ((const int32_t *) args.part.bin)[row[j]];
+			if (args.part.row)
 #pragma unroll
 				for (int j = 0; j < ITEMS; j++)
-					row[j] = (ok >> j & 1) ? args.part_row[row[j]] : 0;
+					row[j] = (ok >> j & 1) ? args.part.row[row[j]] : 0;
 		}
 		else
 			ok = find_bins<ITEMS>(args.bins, row, ok, bin, report ? args.status : nullptr);
@@ -420,25 +414,25 @@ partition_kernel(const __grid_constant__ HistArgs args)
 	wait_for_predecessor();
 	let_successor_start();
 	hot_begin(args);
-	nitems = args.counter[HIST_NITEMS];
+	nitems = args.part.counter[HIST_NITEMS];
 
 	for (;;)
 	{
 		__syncthreads();
 		if (threadIdx.x == 0)
-			next = atomicAdd(&args.counter[HIST_NEXT], 1);
+			next = atomicAdd(&args.part.counter[HIST_NEXT], 1);
 		clear_shared(shared, (size_t) args.words * args.pass_bins);
 		__syncthreads();
 		if (next >= nitems)
 			return;
 
-		HistItem	item = args.item[next];
+		HistItem	item = args.part.item[next];
 		u32			bin0 = item.part * args.pass_bins;
 		u32			n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
 
 		add_rows<ITEMS>(args, shared, 0, bin0, n, item.row0, item.row1, false);
 		__syncthreads();
-		/* before anybody folds */
+		/* before any thread folds */
 		hot_end(args);
 		if (item.split < 0)
 			flush_to_states(args, shared, args.pass_bins, n, [=](u32 b) { return bin0 + b; });

@@ -36,17 +36,17 @@ GpuaggCudaStatus hist_launch_fast(const HistArgs &args, const DeviceFacts &facts
 /* A lone count in bytes, of a simple column of bins; pass_bins bytes a block. */
 int hist_count_blocks(u32 nrows, const DeviceFacts &facts);
 GpuaggCudaStatus hist_launch_counts(const HistArgs &args, u32 *bytes, const DeviceFacts &facts, cudaStream_t stream);
-/* A maximum by looks at limbs, and whether it can be had so. */
-bool hist_look_takes(const HistArgs &args);
-GpuaggCudaStatus hist_launch_look(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
+/* A lone maximum or minimum in the L2 cache, and whether that takes the histogram. */
+bool hist_extremes_takes(const HistArgs &args);
+GpuaggCudaStatus hist_launch_extremes(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
 /*
  * Counts and narrow sums that change states themselves, and need neither limbs
  * nor a fold; whether they take the histogram.
  */
-bool hist_narrow_takes(const HistArgs &args, const DeviceFacts &facts);
+bool hist_narrow_takes(const HistArgs &args);
 GpuaggCudaStatus hist_launch_narrow(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
-/* Whether they take partitions, and then whether with row numbers and moved columns, too. */
-bool hist_fast_partitioned(const HistArgs &args, bool *numbers_rows);
+/* Whether they take partitions. */
+bool hist_fast_partitioned(const HistArgs &args);
 
 /* Bins that are an int32 column less a minimum, in 32 bits, with no filter and no NULL. */
 static inline bool
@@ -57,6 +57,37 @@ hist_simple_bins(const GpuaggBins &b)
 		 (b.kind == GPUAGG_BIN_RANGE && b.ncolumns == 1 && b.column[0].type == GPUAGG_VALUE_I32 &&
 		  !b.column[0].validity && b.min[0] >= INT32_MIN && b.min[0] <= INT32_MAX - (b.nbins - 1) &&
 		  b.extent[0] == b.nbins && !b.null_bin[0]));
+}
+
+/* Bins that were found before. */
+static inline GpuaggBins
+index_bins(const int32_t *bins, int64_t nbins)
+{
+	GpuaggBins	b = GpuaggBins();
+
+	b.kind = GPUAGG_BIN_INDEX;
+	b.ncolumns = 1;
+	b.column[0].values = bins;
+	b.column[0].type = GPUAGG_VALUE_I32;
+	b.nbins = nbins;
+	return b;
+}
+
+/* Simple bins, as kernels that take no others see them. */
+struct SimpleBins
+{
+	const int32_t *column;
+	u32			min;			/* the value of bin 0 */
+	bool		skip_negative;	/* negative bins are no error */
+	u32			n;
+};
+
+static inline SimpleBins
+simple_bins(const GpuaggBins &b)
+{
+	bool		index = b.kind == GPUAGG_BIN_INDEX;
+
+	return {(const int32_t *) b.column[0].values, index ? 0 : (u32) (int32_t) b.min[0], index, (u32) b.nbins};
 }
 
 /* Columns that move along with a partition. */
@@ -86,8 +117,7 @@ struct PartPlan
 	u32		   *cursor;			/* parts */
 	void	   *bin;			/* nrows, int32, or uint16 within the partition */
 	bool		narrow;			/* the latter */
-	bool		numbers;		/* something needs the numbers of rows */
-	u32		   *row;			/* nrows of them, or NULL */
+	u32		   *row;			/* nrows numbers of rows where columns do not move, or NULL */
 	const u32  *rows;			/* how many there are to move, if not all of the call's */
 	bool		moved;			/* columns move: all that slots read */
 	PartColumns columns;
@@ -115,9 +145,9 @@ struct HistExchange
 	u32		   *cursor;			/* rows of each */
 	u32		   *produced;		/* blocks that are done with a round's tile, */
 	u32		   *consumed;		/* with its queue */
-	u32		   *nlate;			/* rows that are put off */
-	u32		   *late_bin;
-	u64		   *late_value;
+	u32		   *ndeferred;			/* rows that are put off */
+	u32		   *deferred_bin;
+	u64		   *deferred_value;
 	u32		   *hot;			/* hot bins */
 	u32		   *taken;			/* whether the sample says so */
 	u64		   *limb;			/* of hot bins */
@@ -129,7 +159,7 @@ bool hist_exchange_takes(const HistArgs &args, const DeviceFacts &facts, bool al
 size_t hist_exchange_zeros(const HistArgs &args);
 void hist_exchange_plan(const HistArgs &args, const DeviceFacts &facts, bool always, u32 *zeros, const PartPlan &part,
 						HistExchange &exchange, Workspace &ws);
-/* Takes all rows, or none, which *exchange.taken tells the partition. */
+/* Takes all rows, or none: then *exchange.taken is 0, and the partition takes them. */
 GpuaggCudaStatus hist_launch_exchange(const HistArgs &partitioned, const HistExchange &exchange,
 									  const DeviceFacts &facts, cudaStream_t stream);
 

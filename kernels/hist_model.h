@@ -5,13 +5,13 @@
  * After Henriksen, Hellfritzsch, Sadayappan and Oancea, "Compiling Generalized
  * Histograms for GPU" (SC20): sub-histograms M as many as pay for themselves,
  * passes S as few as fit.  It departs from the paper in three points that
- * measurements asked for: operators with a fast form are reduced to native 32-bit atomics in
+ * measurements led to: operators with a fast form are reduced to native 32-bit atomics in
  * shared memory, or put equal bins of a warp together, so M only has to spread those over banks;
  * initialising and flushing M copies is weighed against the rows of a block; and where S passes
  * would read the input more often than a partition moves it, the rows are
  * partitioned by bin range once, or exchanged where hist_exchange.cu takes them.  Two kinds
  * of histogram have a way of their own there: counts in bytes, and maxima that most rows only
- * look at.  Operators without a fast form have copies in the L2 cache.
+ * read.  Operators without a fast form have copies in the L2 cache.
  *
  * The race factor is sampled on the device, where no host waits for it: here is what the
  * memory has room for, and the device picks as many copies of that as rows meet.
@@ -38,7 +38,7 @@ typedef enum HistForm
 	HIST_FORM_SHARED,
 	HIST_FORM_BYTES,			/* in shared memory, a byte a bin */
 	HIST_FORM_PARTITION,
-	HIST_FORM_LOOK,				/* maxima in the L2 cache, which most rows only read */
+	HIST_FORM_EXTREMES,				/* maxima in the L2 cache, which most rows only read */
 	HIST_FORM_GLOBAL
 } HistForm;
 
@@ -59,13 +59,13 @@ typedef struct HistModel
 /* In the L2 cache: copies for blocks, and threads that may change a state at a time. */
 #define HIST_MAX_LOG2_GLOBAL 10
 #define HIST_GLOBAL_THREADS 32
-/* The change of a state under a lock by a late row takes as long as so many rows that are not late. */
-#define HIST_LATE_ROWS 4
-/* What a partition costs in passes, of counts and of anything else; see the tuning table in README.md. */
+/* The change of a state under a lock by an out-of-window row takes as long as so many rows inside the window. */
+#define HIST_OUT_OF_WINDOW_ROWS 4
+/* What a partition costs in passes, of counts and of anything else; see TUNING.md. */
 #define HIST_PASSES_OF_COUNTS 4
 #define HIST_PASSES_PER_PARTITION 3
-/* What looking at 64-bit maxima in the L2 cache costs in passes. */
-#define HIST_PASSES_OF_MAXIMA 2
+/* What a lone maximum in the L2 cache costs in passes. */
+#define HIST_PASSES_OF_EXTREMES 2
 
 /* What the bins are, as far as it decides the form. */
 typedef enum HistBins
@@ -73,7 +73,7 @@ typedef enum HistBins
 	HIST_BINS_ANY,
 	HIST_BINS_COUNTS,			/* rows are counted, nothing else */
 	HIST_BINS_ONE_COUNT,		/* once, all of them, which bytes can do */
-	HIST_BINS_ONE_MAXIMUM		/* of 64 bits, by native atomics */
+	HIST_BINS_ONE_EXTREME		/* a lone maximum or minimum, by native atomics of 64 bits */
 } HistBins;
 
 #define HIST_MAX_PARTITIONS 16384
@@ -130,14 +130,14 @@ hist_model_spread(const HistDevice *dev)
 }
 
 /*
- * log2 of the copies of states that late rows change under locks, at most `most`, if `late` of
+ * log2 of the copies of states that out-of-window rows change under locks, at most `most`, if `out` of
  * `sampled` rows are: `distinct` states are spread so that each of `threads` has one for itself, or each
  * of those that change one at a time.
  */
 GPUAGG_HD int
-hist_model_late(int64_t distinct, int64_t late, int64_t sampled, int64_t threads, int most)
+hist_model_out_of_window(int64_t distinct, int64_t out, int64_t sampled, int64_t threads, int most)
 {
-	int64_t		busy = threads * HIST_LATE_ROWS * late / sampled;
+	int64_t		busy = threads * HIST_OUT_OF_WINDOW_ROWS * out / sampled;
 
 	return hist_model_copies(distinct, busy < threads ? busy : threads, most);
 }
@@ -163,8 +163,8 @@ hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, i
 			hist_model_passes(nbins, dev->shared_bytes & ~15, 16, &m);
 			m.form = HIST_FORM_BYTES;
 		}
-		if (kind == HIST_BINS_ONE_MAXIMUM && m.passes > HIST_PASSES_OF_MAXIMA && nbins <= dev->l2_bytes / 2 / 8)
-			m.form = HIST_FORM_LOOK;
+		if (kind == HIST_BINS_ONE_EXTREME && m.passes > HIST_PASSES_OF_EXTREMES && nbins <= dev->l2_bytes / 2 / 8)
+			m.form = HIST_FORM_EXTREMES;
 		else if (m.passes > (kind == HIST_BINS_COUNTS || kind == HIST_BINS_ONE_COUNT ? HIST_PASSES_OF_COUNTS
 							 : HIST_PASSES_PER_PARTITION))
 			hist_model_partition(dev, nbins, bin_words, &m);
@@ -181,15 +181,15 @@ hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, i
 
 /*
  * States of bin_bytes a bin that rows change in place: copies of all in a quarter of
- * the L2 cache.  Where rows mostly look, they win nothing; nor do passes over as
- * many bins as the cache holds, which take longer than its misses (README.md).
+ * the L2 cache.  Where most rows only read, they win nothing; nor do passes over as
+ * many bins as the cache holds, which take longer than its misses (TUNING.md).
  */
 static inline HistModel
-hist_model_global(const HistDevice *dev, int64_t nbins, int bin_bytes, int64_t nrows, int64_t race, bool look)
+hist_model_global(const HistDevice *dev, int64_t nbins, int bin_bytes, int64_t nrows, int64_t race, bool reads)
 {
 	HistModel	m = {HIST_FORM_GLOBAL, 0, 0, 1, nbins, 1};
 
-	while (!look && m.log2_most < HIST_MAX_LOG2_GLOBAL &&
+	while (!reads && m.log2_most < HIST_MAX_LOG2_GLOBAL &&
 		   nbins << (m.log2_most + 1) <= dev->l2_bytes / 4 / bin_bytes &&
 		   nbins << (m.log2_most + 1) <= nrows / 8)
 		m.log2_most++;

@@ -9,29 +9,18 @@
  * way for each thread.
  *
  * A sum's word is signed; when it overflows, the next word, or the state if
- * there is none, takes the carry.  A saturating sum that overflows its word has
- * reached its limit; the top bit keeps that.
+ * there is none, takes the carry.
  */
 #include "hist_kernels.cuh"
 #include "hist_shared.cuh"
 
 #define THREADS 1024
 
-enum NarrowSum
-{
-	SUM_NONE,
-	SUM_INT,
-	SUM_UINT
-};
-
 struct NarrowArgs
 {
-	const int32_t *bin;
+	SimpleBins	bins;
 	const int32_t *value;		/* the same column where the bins are the values, too */
 	u32			nrows;
-	u32			min;			/* the value of bin 0 */
-	bool		skip_negative;	/* negative bins are no error */
-	u32			nbins;
 	int			passes;
 	u32			pass_bins;
 	u32			plane;			/* bins of all copies */
@@ -42,22 +31,19 @@ struct NarrowArgs
 	int			count_word;
 	bool		spill;			/* the state takes the sum's carries */
 	u64		   *counts;			/* states */
-	void	   *sums;
+	u64		   *sums;
 	GpuaggHistStatus *status;
 };
 
-/* With all blocks' sums, each at most the limit, a saturating state cannot overflow. */
-#define MOST_UINT_BLOCKS 254
-
 /* Vectors of a thread that are on their way. */
-template <int SUM, bool SAME> static constexpr __host__ __device__ int
+template <bool SUM, bool SAME> static constexpr __host__ __device__ int
 vectors_ahead()
 {
-	return SUM == SUM_NONE || SAME ? 4 : 2;
+	return !SUM || SAME ? 4 : 2;
 }
 
-/* What a block looks at in every row. */
-struct NarrowPlace
+/* What a block needs for every row. */
+struct NarrowShared
 {
 	u32			origin;			/* the value of the pass's first bin */
 	u32			nbins;			/* of the pass */
@@ -74,39 +60,33 @@ struct NarrowPlace
 };
 
 /* Carries of the rows whose sums overflowed: those with the top bit in `over`. */
-template <int SUM> static __device__ __forceinline__ void
-add_carries(const NarrowArgs &args, const NarrowPlace &place, const u32 (&v)[4], const u32 (&addend)[4],
+static __device__ __forceinline__ void
+add_carries(const NarrowArgs &args, const NarrowShared &place, const u32 (&v)[4], const u32 (&addend)[4],
 			const u32 (&over)[4])
 {
 	u32			next = place.sum + args.plane * (u32) sizeof(u32);
 
-	if (SUM == SUM_INT && args.spill)
+	if (args.spill)
 	{
 #pragma unroll
 		for (int j = 0; j < 4; j++)
 			if ((int) over[j] < 0)
-				add_carry((u64 *) args.sums, v[j] - args.min, (int) addend[j] < 0, (u64) 1 << 32);
+				add_carry((u64 *) args.sums, v[j] - args.bins.min, (int) addend[j] < 0, (u64) 1 << 32);
 	}
 	else
 #pragma unroll
 		for (int j = 0; j < 4; j++)
 			if ((int) over[j] < 0)
-			{
-				if (SUM == SUM_INT)
-					shared_add(next + v[j] * place.scale, (u32) ((int) addend[j] >> 31 | 1));
-				else
-					shared_or(place.sum + v[j] * place.scale, UINT_SATURATED);
-			}
+				shared_add(next + v[j] * place.scale, (u32) ((int) addend[j] >> 31 | 1));
 }
 
 /* Four rows. */
-template <int SUM, bool COUNT> static __device__ __forceinline__ void
-add_four(const NarrowArgs &args, NarrowPlace &place, const int4 &bins, const int4 &values)
+template <bool SUM, bool COUNT> static __device__ __forceinline__ void
+add_four(const NarrowArgs &args, NarrowShared &place, const int4 &bins, const int4 &values)
 {
 	const u32	v[4] = {(u32) bins.x, (u32) bins.y, (u32) bins.z, (u32) bins.w};
 	const u32	w[4] = {(u32) values.x, (u32) values.y, (u32) values.z, (u32) values.w};
-	u32			addend[4],
-				old[4],
+	u32			old[4],
 				over[4],
 				most = 0;
 
@@ -117,23 +97,22 @@ add_four(const NarrowArgs &args, NarrowPlace &place, const int4 &bins, const int
 
 		most = max(most, b);
 		old[j] = 0;
-		addend[j] = SUM == SUM_UINT ? min(w[j], GPUAGG_U24_MAX) : w[j];
 		if (COUNT && b < place.nbins)
 			shared_count(place.count + v[j] * place.scale);
-		if (SUM != SUM_NONE && b < place.nbins)
-			old[j] = shared_add(place.sum + v[j] * place.scale, addend[j]);
+		if (SUM && b < place.nbins)
+			old[j] = shared_add(place.sum + v[j] * place.scale, w[j]);
 	}
-	if (SUM != SUM_NONE)
+	if (SUM)
 	{
 #pragma unroll
 		for (int j = 0; j < 4; j++)
 		{
-			u32			s = old[j] + addend[j];
+			u32			s = old[j] + w[j];
 
-			over[j] = SUM == SUM_UINT ? old[j] & ~s : (old[j] ^ s) & (addend[j] ^ s);
+			over[j] = (old[j] ^ s) & (w[j] ^ s);
 		}
 		if ((int) (over[0] | over[1] | over[2] | over[3]) < 0)
-			add_carries<SUM>(args, place, v, addend, over);
+			add_carries(args, place, v, w, over);
 	}
 	if (most > place.watch)
 #pragma unroll
@@ -185,32 +164,22 @@ cluster_word(u32 at, u32 rank)
 	return v;
 }
 
-/* What a word is worth. */
-template <int SUM> static __device__ __forceinline__ u64
+/* What a word is worth: counts are unsigned, sums signed. */
+template <bool SUM> static __device__ __forceinline__ u64
 word_value(u32 v)
 {
-	return SUM == SUM_INT ? (u64) (int64_t) (int32_t) v : SUM == SUM_UINT ? min(v, GPUAGG_U24_MAX) : v;
+	return SUM ? (u64) (int64_t) (int32_t) v : v;
 }
 
-template <int SUM> static __device__ __forceinline__ void
-change_sum(void *states, u32 bin, u64 sum)
+static __device__ __forceinline__ void
+change_sum(u64 *states, u32 bin, u64 sum)
 {
-	if (sum == 0)
-		return;
-	if (SUM == SUM_UINT)
-	{
-		u32		   *state = (u32 *) states + bin;
-		u32			v = (u32) min(sum, (u64) GPUAGG_U24_MAX);
-
-		if (atomicAdd(state, v) + v > GPUAGG_U24_MAX)
-			atomicMin(state, GPUAGG_U24_MAX);
-	}
-	else
-		atomicAdd((u64 *) states + bin, sum);
+	if (sum != 0)
+		atomicAdd(states + bin, sum);
 }
 
 /* A bin's sum in the block, of all its copies and words. */
-template <int SUM> static __device__ __forceinline__ u64
+template <bool SUM> static __device__ __forceinline__ u64
 block_sum(const NarrowArgs &args, const u32 *words, u32 b)
 {
 	u32			mask = (1u << args.log2_copies) - 1;
@@ -221,7 +190,7 @@ block_sum(const NarrowArgs &args, const u32 *words, u32 b)
 		u32			at = (b << args.log2_copies) | ((m + b) & mask);
 
 		sum += word_value<SUM>(words[at]);
-		if (SUM == SUM_INT && !args.spill)
+		if (SUM && !args.spill)
 			sum += (u64) words[args.plane + at] << 32;
 	}
 	return sum;
@@ -232,8 +201,8 @@ block_sum(const NarrowArgs &args, const u32 *words, u32 b)
  * all its blocks.  Blocks begin at different bins, lest all add to the same ones
  * at a time.
  */
-template <int SUM, int WORDS, int BLOCKS> static __device__ __forceinline__ void
-flush_words(const u32 *words, u32 plane, u32 n, void *states, u32 bin0)
+template <bool SUM, int WORDS, int BLOCKS> static __device__ __forceinline__ void
+flush_words(const u32 *words, u32 plane, u32 n, u64 *states, u32 bin0)
 {
 	/* so many at a time of a thread */
 	constexpr int MANY = 8 / WORDS / BLOCKS;
@@ -266,13 +235,13 @@ flush_words(const u32 *words, u32 plane, u32 n, void *states, u32 bin0)
 #pragma unroll
 			for (int r = 0; r < BLOCKS; r++)
 				sum += word_value<SUM>(v[j][0][r]) + (WORDS == 2 ? (u64) v[j][WORDS - 1][r] << 32 : 0);
-			change_sum<SUM>(states, bin0 + (b < n ? b : b - n), sum);
+			change_sum(states, bin0 + (b < n ? b : b - n), sum);
 		}
 	}
 }
 
-template <int SUM, int WORDS> static __device__ __forceinline__ void
-flush_planes(const NarrowArgs &args, const u32 *words, u32 n, void *states, u32 bin0)
+template <bool SUM, int WORDS> static __device__ __forceinline__ void
+flush_planes(const NarrowArgs &args, const u32 *words, u32 n, u64 *states, u32 bin0)
 {
 	if (!args.paired)
 		flush_words<SUM, WORDS, 1>(words, args.plane, n, states, bin0);
@@ -286,8 +255,8 @@ flush_planes(const NarrowArgs &args, const u32 *words, u32 n, void *states, u32 
 	}
 }
 
-template <int SUM> static __device__ __forceinline__ void
-flush_sums(const NarrowArgs &args, const u32 *words, u32 n, void *states, u32 bin0)
+template <bool SUM> static __device__ __forceinline__ void
+flush_sums(const NarrowArgs &args, const u32 *words, u32 n, u64 *states, u32 bin0)
 {
 	u32			first = rotated(0, n);
 
@@ -296,9 +265,9 @@ flush_sums(const NarrowArgs &args, const u32 *words, u32 n, void *states, u32 bi
 		{
 			u32			b = i + first < n ? i + first : i + first - n;
 
-			change_sum<SUM>(states, bin0 + b, block_sum<SUM>(args, words, b));
+			change_sum(states, bin0 + b, block_sum<SUM>(args, words, b));
 		}
-	else if (SUM == SUM_INT && !args.spill)
+	else if (SUM && !args.spill)
 		flush_planes<SUM, 2>(args, words, n, states, bin0);
 	else
 		flush_planes<SUM, 1>(args, words, n, states, bin0);
@@ -307,11 +276,11 @@ flush_sums(const NarrowArgs &args, const u32 *words, u32 n, void *states, u32 bi
 /* ---- rows ---------------------------------------------------------------------- */
 
 /* The vectors of a block's share. */
-template <int SUM, bool COUNT, bool SAME> static __device__ __forceinline__ void
-add_vectors(const NarrowArgs &args, NarrowPlace &place, u32 *shared, u32 lead, u32 begin, u32 end)
+template <bool SUM, bool COUNT, bool SAME> static __device__ __forceinline__ void
+add_vectors(const NarrowArgs &args, NarrowShared &place, u32 *shared, u32 lead, u32 begin, u32 end)
 {
 	constexpr int AHEAD = vectors_ahead<SUM, SAME>();
-	const int4 *bins = (const int4 *) (args.bin + lead),
+	const int4 *bins = (const int4 *) (args.bins.column + lead),
 			   *values = (const int4 *) (args.value + lead);
 	int4		next[AHEAD],
 				next_value[AHEAD];
@@ -322,7 +291,7 @@ add_vectors(const NarrowArgs &args, NarrowPlace &place, u32 *shared, u32 lead, u
 		if (at + k * THREADS < end)
 		{
 			next[k] = __ldcs(bins + at + k * THREADS);
-			if (SUM != SUM_NONE && !SAME)
+			if (SUM && !SAME)
 				next_value[k] = __ldcs(values + at + k * THREADS);
 		}
 	clear_shared(shared, (size_t) args.words * args.plane);
@@ -339,7 +308,7 @@ add_vectors(const NarrowArgs &args, NarrowPlace &place, u32 *shared, u32 lead, u
 			if (at + AHEAD * THREADS < end)
 			{
 				next[k] = __ldcs(bins + at + AHEAD * THREADS);
-				if (SUM != SUM_NONE && !SAME)
+				if (SUM && !SAME)
 					next_value[k] = __ldcs(values + at + AHEAD * THREADS);
 			}
 			if (at < end)
@@ -351,14 +320,14 @@ add_vectors(const NarrowArgs &args, NarrowPlace &place, u32 *shared, u32 lead, u
 }
 
 /* A row left at either end of the columns, alone in its vector. */
-template <int SUM, bool COUNT> static __device__ __forceinline__ void
-add_end(const NarrowArgs &args, NarrowPlace &place, u32 row)
+template <bool SUM, bool COUNT> static __device__ __forceinline__ void
+add_end(const NarrowArgs &args, NarrowShared &place, u32 row)
 {
 	/* bins that are none, and are not reported */
 	int			none = (int) (place.origin + place.nbins);
-	NarrowPlace alone = place;
-	int4		bin = {args.bin[row], none, none, none},
-				value = {SUM != SUM_NONE ? args.value[row] : 0, 0, 0, 0};
+	NarrowShared alone = place;
+	int4		bin = {args.bins.column[row], none, none, none},
+				value = {SUM ? args.value[row] : 0, 0, 0, 0};
 
 	alone.outside = 0;
 	add_four<SUM, COUNT>(args, alone, bin, value);
@@ -366,11 +335,11 @@ add_end(const NarrowArgs &args, NarrowPlace &place, u32 row)
 		(u32) bin.x - place.origin + place.bin0 + place.bias > place.most;
 }
 
-template <int SUM, bool COUNT, bool SAME> static __global__ void __launch_bounds__(THREADS, 1)
+template <bool SUM, bool COUNT, bool SAME> static __global__ void __launch_bounds__(THREADS, 1)
 narrow_kernel(const __grid_constant__ NarrowArgs args)
 {
 	extern __shared__ __align__(16) u32 shared[];
-	u32			lead = min((u32) (-(uintptr_t) args.bin % 16 / 4), args.nrows),
+	u32			lead = min((u32) (-(uintptr_t) args.bins.column % 16 / 4), args.nrows),
 				vectors = (args.nrows - lead) / 4,
 				lines = (vectors + 7) / 8,
 				begin = (u32) ((u64) lines * blockIdx.x / gridDim.x) * 8,
@@ -381,13 +350,13 @@ narrow_kernel(const __grid_constant__ NarrowArgs args)
 	wait_for_predecessor();
 	for (int pass = 0; pass < args.passes; pass++)
 	{
-		NarrowPlace place = NarrowPlace();
+		NarrowShared place = NarrowShared();
 
 		place.bin0 = pass * args.pass_bins;
-		place.origin = args.min + place.bin0;
-		place.nbins = min(args.pass_bins, args.nbins - place.bin0);
-		place.bias = args.skip_negative ? 0x80000000u : 0;
-		place.most = pass == 0 ? args.nbins - 1 + place.bias : ~0u;
+		place.origin = args.bins.min + place.bin0;
+		place.nbins = min(args.pass_bins, args.bins.n - place.bin0);
+		place.bias = args.bins.skip_negative ? 0x80000000u : 0;
+		place.most = pass == 0 ? args.bins.n - 1 + place.bias : ~0u;
 		place.watch = pass == 0 ? place.nbins - 1 : ~0u;
 		place.scale = (u32) sizeof(u32) << args.log2_copies;
 		place.count = shared_address(shared + args.count_word * args.plane + copy) - place.origin * place.scale;
@@ -403,9 +372,9 @@ narrow_kernel(const __grid_constant__ NarrowArgs args)
 		if (args.paired)
 			cluster_sync();
 		if (COUNT)
-			flush_sums<SUM_NONE>(args, shared + args.count_word * args.plane, place.nbins, args.counts, place.bin0);
-		if (SUM != SUM_NONE)
-			flush_sums<SUM>(args, shared + args.sum_word * args.plane, place.nbins, args.sums, place.bin0);
+			flush_sums<false>(args, shared + args.count_word * args.plane, place.nbins, args.counts, place.bin0);
+		if (SUM)
+			flush_sums<true>(args, shared + args.sum_word * args.plane, place.nbins, args.sums, place.bin0);
 		/* the other block may still read this one's words */
 		if (args.paired)
 			cluster_sync();
@@ -414,17 +383,16 @@ narrow_kernel(const __grid_constant__ NarrowArgs args)
 
 /* ---- choice -------------------------------------------------------------------- */
 
-/* The arguments, and which sum; false: not a histogram for this file. */
+/* The arguments; false: not a histogram for this file. */
 static bool
-narrow_shape(const HistArgs &args, const DeviceFacts &facts, NarrowArgs &narrow, NarrowSum &sum)
+narrow_shape(const HistArgs &args, NarrowArgs &narrow)
 {
 	const GpuaggBins &b = args.bins;
 
 	if (args.nslots > 2 || !hist_simple_bins(b))
 		return false;
 	narrow = NarrowArgs();
-	sum = SUM_NONE;
-	narrow.bin = (const int32_t *) b.column[0].values;
+	narrow.bins = simple_bins(b);
 	for (int s = 0; s < args.nslots; s++)
 	{
 		const HistSlot &slot = args.slot[s];
@@ -437,26 +405,17 @@ narrow_shape(const HistArgs &args, const DeviceFacts &facts, NarrowArgs &narrow,
 			narrow.count_word = slot.word;
 			continue;
 		}
-		if (narrow.sums || slot.x.type != GPUAGG_VALUE_I32)
+		if (narrow.sums || slot.op != MONOID_SUM_I64 || slot.x.type != GPUAGG_VALUE_I32)
 			return false;
-		if (slot.op == MONOID_SUM_I64)
-			sum = SUM_INT;
-		else if (slot.form == HIST_UINT && facts.sms <= MOST_UINT_BLOCKS)
-			sum = SUM_UINT;
-		else
-			return false;
-		narrow.sums = slot.states;
+		narrow.sums = (u64 *) slot.states;
 		narrow.sum_word = slot.word;
 		narrow.spill = slot.spill;
 		narrow.value = (const int32_t *) slot.x.values;
 		/* vectors of both columns */
-		if (((uintptr_t) narrow.value ^ (uintptr_t) narrow.bin) % 16)
+		if (((uintptr_t) narrow.value ^ (uintptr_t) narrow.bins.column) % 16)
 			return false;
 	}
 	narrow.nrows = args.nrows;
-	narrow.skip_negative = b.kind == GPUAGG_BIN_INDEX;
-	narrow.min = narrow.skip_negative ? 0 : (u32) (int32_t) b.min[0];
-	narrow.nbins = (u32) b.nbins;
 	narrow.passes = args.passes;
 	narrow.pass_bins = args.pass_bins;
 	narrow.plane = args.pass_bins << args.log2_copies;
@@ -467,19 +426,18 @@ narrow_shape(const HistArgs &args, const DeviceFacts &facts, NarrowArgs &narrow,
 }
 
 bool
-hist_narrow_takes(const HistArgs &args, const DeviceFacts &facts)
+hist_narrow_takes(const HistArgs &args)
 {
 	NarrowArgs	narrow;
-	NarrowSum	sum;
 
-	return narrow_shape(args, facts, narrow, sum);
+	return narrow_shape(args, narrow);
 }
 
-template <int SUM, bool COUNT> static cudaError_t
+template <bool SUM, bool COUNT> static cudaError_t
 launch_narrow(NarrowArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
 	/* of a count alone the same kernel */
-	void	  (*kernel) (NarrowArgs) = args.value != args.bin ? narrow_kernel<SUM, COUNT, SUM == SUM_NONE>
+	void	  (*kernel) (NarrowArgs) = args.value != args.bins.column ? narrow_kernel<SUM, COUNT, !SUM>
 		: narrow_kernel<SUM, COUNT, true>;
 	size_t		bytes = (size_t) args.words * args.plane * sizeof(u32);
 	int			blocks = facts.sms;
@@ -488,7 +446,7 @@ launch_narrow(NarrowArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 	if (err != cudaSuccess)
 		return err;
 	/* if all pairs run at once */
-	args.paired = args.nbins >= LEAST_PAIRED_BINS && args.log2_copies == 0 && facts.pairs >= facts.sms / 2;
+	args.paired = args.bins.n >= LEAST_PAIRED_BINS && args.log2_copies == 0 && facts.pairs >= facts.sms / 2;
 	if (args.paired)
 		blocks &= ~1;
 	return launch_clusters(kernel, args.paired ? 2 : 1, blocks, THREADS, bytes, facts, stream, args);
@@ -498,16 +456,12 @@ GpuaggCudaStatus
 hist_launch_narrow(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
 	NarrowArgs	narrow;
-	NarrowSum	sum = SUM_NONE;
 
-	narrow_shape(args, facts, narrow, sum);
-	if (sum == SUM_NONE)
-		CUDA_TRY((launch_narrow<SUM_NONE, true>(narrow, facts, stream)));
-	else if (sum == SUM_INT)
-		CUDA_TRY((narrow.counts ? launch_narrow<SUM_INT, true>(narrow, facts, stream)
-				  : launch_narrow<SUM_INT, false>(narrow, facts, stream)));
+	narrow_shape(args, narrow);
+	if (!narrow.sums)
+		CUDA_TRY((launch_narrow<false, true>(narrow, facts, stream)));
 	else
-		CUDA_TRY((narrow.counts ? launch_narrow<SUM_UINT, true>(narrow, facts, stream)
-				  : launch_narrow<SUM_UINT, false>(narrow, facts, stream)));
+		CUDA_TRY((narrow.counts ? launch_narrow<true, true>(narrow, facts, stream)
+				  : launch_narrow<true, false>(narrow, facts, stream)));
 	return GPUAGG_CUDA_OK;
 }

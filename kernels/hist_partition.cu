@@ -114,7 +114,7 @@ count_simple(const HistArgs &args, int shift, u32 *count)
 static __device__ __forceinline__ bool
 exchanged(const HistArgs &args)
 {
-	return args.exchanged && __ldcg(args.exchanged);
+	return args.part.exchanged && __ldcg(args.part.exchanged);
 }
 
 /* Rows of each partition, into plan.start. */
@@ -226,12 +226,12 @@ clear_splits_kernel(const __grid_constant__ HistArgs args)
 
 	wait_for_predecessor();
 	let_successor_start();
-	n = (u64) args.counter[HIST_NSPLITS] * args.limbs * args.limb_bins;
+	n = (u64) args.part.counter[HIST_NSPLITS] * args.limbs * args.limb_bins;
 	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
 		args.limb[i] = 0;
 }
 
-/* Where a bin goes: its number in the partition, if that is all a histogram asks for. */
+/* Where a bin goes: its number in the partition, if a histogram needs no more. */
 struct PutBin
 {
 	void	   *out;
@@ -259,8 +259,8 @@ template <> struct PartColumn<8>
 
 /*
  * Sorts each tile by partition in shared memory and appends the runs to the
- * partitions.  With the bins goes the first column, or the numbers of rows,
- * which come with columns of four bytes only.  MORE columns than that take
+ * partitions.  With the bins goes the first column, or, where no columns move, the
+ * numbers of rows.  MORE columns than that take
  * registers even where there are none.
  */
 template <bool SIMPLE, int BYTES, bool MORE> static __global__ void __launch_bounds__(THREADS, 1)
@@ -370,17 +370,13 @@ launch_two_scatters(const HistArgs &args, const PartPlan &plan, const PartPlan &
 	CUDA_TRY(cudaMemcpy2DAsync(groups.cursor, sizeof(u32), plan.start, sizeof(u32) << (groups.shift - plan.shift),
 							   sizeof(u32), groups.parts, cudaMemcpyDeviceToDevice, stream));
 	STATUS_TRY(launch_scatter<SIMPLE>(args, groups, facts, stream));
-	grouped.bins = GpuaggBins();
-	grouped.bins.kind = GPUAGG_BIN_INDEX;
-	grouped.bins.ncolumns = 1;
-	grouped.bins.column[0].values = groups.bin;
-	grouped.bins.nbins = args.bins.nbins;
+	grouped.bins = index_bins((const int32_t *) groups.bin, args.bins.nbins);
 	second.rows = plan.counter + HIST_NROWS;
 	for (int c = 0; c < second.columns.n; c++)
 		second.columns.from[c] = groups.columns.to[c];
 	if (plan.row)
 	{
-		/* a column like any other by now; numbers come with one more at most */
+		/* a column by now, and the only one */
 		second.row = nullptr;
 		second.columns.bytes[second.columns.n] = sizeof(u32);
 		second.columns.from[second.columns.n] = groups.row;

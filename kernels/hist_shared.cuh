@@ -33,12 +33,11 @@ slot_rows(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok)
 
 /* Their inputs, in the two words that to_input reads. */
 template <int ITEMS> static __device__ __forceinline__ void
-slot_values(const HistArgs &args, const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok, u64 (&lo)[ITEMS],
-			u64 (&hi)[ITEMS])
+slot_values(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok, u64 (&lo)[ITEMS], u64 (&hi)[ITEMS])
 {
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
-		hi[j] = args.first_row + row[j];
+		hi[j] = 0;
 	if (slot.x.values)
 		load_items<ITEMS>(slot.x, row, ok, lo, hi);
 	if (slot.extend)
@@ -54,31 +53,25 @@ slot_values(const HistArgs &args, const HistSlot &slot, const u32 (&row)[ITEMS],
 }
 
 /*
- * body(has, row, bin, lo, hi) for each, by the whole warp: one copy of a long body, since eight
+ * body(has, bin, lo, hi) for each, by the whole warp: one copy of a long body, since eight
  * for each operator of a call do not fit the instruction cache, which made calls with
  * several nine times slower.  Rows move up, so that they stay in registers.
  */
 template <int ITEMS, typename Body> static __device__ __forceinline__ void
-row_after_row(u32 ok, const u32 (&rows)[ITEMS], const int32_t (&bins)[ITEMS], u64 (&lo)[ITEMS],
-			  u64 (&hi)[ITEMS], const Body &body)
+row_after_row(u32 ok, const int32_t (&bins)[ITEMS], u64 (&lo)[ITEMS], u64 (&hi)[ITEMS], const Body &body)
 {
-	u32			row[ITEMS];
 	int32_t		bin[ITEMS];
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
-	{
-		row[j] = rows[j];
 		bin[j] = bins[j];
-	}
 #pragma unroll 1
 	for (; __any_sync(~0u, ok); ok >>= 1)
 	{
-		body(ok & 1, row[0], bin[0], lo[0], hi[0]);
+		body(ok & 1, bin[0], lo[0], hi[0]);
 #pragma unroll
 		for (int j = 0; j + 1 < ITEMS; j++)
 		{
-			row[j] = row[j + 1];
 			bin[j] = bin[j + 1];
 			lo[j] = lo[j + 1];
 			hi[j] = hi[j + 1];
@@ -114,8 +107,6 @@ add_integer(const HistArgs &args, const HistSlot &slot, u32 *p, u32 plane, u32 b
 		u32			a[1] = {(u32) lo};
 
 		carry = add_words<1>(p, plane, slot.words, a, fill, 0);
-		if (slot.form == HIST_UINT && carry)
-			atomicOr(p, UINT_SATURATED);
 		if (slot.spill && carry)
 			atomicAdd(&args.limb[(slot.limb + slot.words) * (size_t) args.limb_bins + bin],
 					  (u64) (int64_t) carry);
@@ -165,7 +156,7 @@ carry_digit(const HistArgs &args, const HistSlot &slot, u32 at, u32 plane, u32 b
 {
 	extern __shared__ __align__(16) u32 shared[];
 
-	/* an overflow may have left the word that tells of rows at zero */
+	/* an overflow may have left the word that says whether there are rows at zero */
 	if (w == 1)
 		leave_negative_zero(slot, bin);
 	for (; w < slot.words; w++)
@@ -281,7 +272,6 @@ limb_of_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, in
 		case HIST_CAS:			/* flush_kept puts copies together */
 			return ((const u64 *) p)[bin];
 		case HIST_MAX64:
-		case HIST_ARG:
 			for (u32 m = 0; m <= mask; m++)
 			{
 				u64			v = ((const u64 *) p)[(bin << lc) | m];
@@ -335,7 +325,6 @@ flush_limb(const HistSlot &slot, u64 *limb, u64 v)
 	{
 		case HIST_MAX32:
 		case HIST_MAX64:
-		case HIST_ARG:
 			/* most blocks do not have the greatest */
 			if (__ldcg(limb) < v)
 				atomicMax(limb, v);
@@ -485,7 +474,7 @@ flush_split(const HistArgs &args, const u32 *shared, u32 bin0, u32 n, int split,
 	__threadfence();
 	__syncthreads();
 	if (threadIdx.x == 0)
-		*last = atomicAdd(&args.split_done[split], 1) + 1 == args.split_items[split];
+		*last = atomicAdd(&args.part.split_done[split], 1) + 1 == args.part.split_items[split];
 	__syncthreads();
 	if (!*last)
 		return;

@@ -216,16 +216,6 @@ fix_sum(const u64 *limb, int words, int e0)
 	return i128_to_double(wide_total(limb, words), e0);
 }
 
-/* A sum of products, too wide for 128 bits. */
-static __device__ double
-wide_sum(const u64 *limb, int words, int e)
-{
-	u32			w[HIST_BIG];
-
-	limbs_to_words(limb, words, w, words + 2);
-	return words_to_double(w, words + 2, e);
-}
-
 /* A sum that came to +0 must not stay at its identity, -0. */
 static __device__ __forceinline__ void
 leave_negative_zero(const HistSlot &slot, u32 bin)
@@ -240,7 +230,7 @@ leave_negative_zero(const HistSlot &slot, u32 bin)
 }
 
 /*
- * A float sum of at least one row that is not -0 into its state.  Late rows may have
+ * A float sum of at least one row that is not -0 into its state.  Out-of-window rows may have
  * changed that in the L2 cache, so states are read there.
  */
 static __device__ __forceinline__ void
@@ -283,20 +273,17 @@ fold_fix(const HistArgs &args, int s, u32 bin, gpuagg_i128 total)
 union HistPart
 {
 	int32_t		i32;
-	u32			u;
 	int64_t		i64;
 	gpuagg_i128 i128;
 	gpuagg_i192 i192;
 	float		f32;
 	double		f64;
-	gpuagg_kv	kv;
 	gpuagg_accum accum;
-	gpuagg_moments moments;
 	gpuagg_regr regr;
 };
 
 static __device__ void
-part_of_code(int op, u64 code, int64_t first_row, HistPart &p)
+part_of_code(int op, u64 code, HistPart &p)
 {
 	switch (op)
 	{
@@ -330,15 +317,6 @@ part_of_code(int op, u64 code, int64_t first_row, HistPart &p)
 		case MONOID_BIT_AND:
 			p.i64 = (int64_t) ~code;
 			break;
-		case MONOID_ARGMAX:
-		case MONOID_ARGMIN:
-			{
-				u32			key = (u32) (code >> 32);
-
-				p.kv.key = (int32_t) ((op == MONOID_ARGMIN ? ~key : key) ^ 0x80000000u);
-				p.kv.value = first_row + (u32) ~(u32) code;
-				break;
-			}
 		default:				/* BIT_OR, BIT_XOR; of form CAS, as it is kept */
 			p.i64 = (int64_t) code;
 	}
@@ -357,13 +335,6 @@ part_of_floats(const HistSlot &slot, const u64 *limb, int ex, int ey, HistPart &
 		double		n = (double) limb[0],
 					sx = fix_sum(x, w, ex);
 
-		if (slot.op == MONOID_MOMENTS_F64)
-		{
-			p.moments.n = (int64_t) limb[0];
-			p.moments.s = sx;
-			p.moments.ss = wide_sum(x + w, w2, 2 * ex);
-			return 0;
-		}
 		p.accum.n = n;
 		p.accum.sx = sx;
 		p.accum.sxx = deviation(limb[0], x, x, w, x + w, w2, 2 * ex);
@@ -401,9 +372,7 @@ part_of_integer(const HistSlot &slot, const u64 *limb, HistPart &p)
 
 	for (int i = 0; i < slot.nlimbs && i < 4; i++)
 		sum += (gpuagg_u128) (gpuagg_i128) (int64_t) limb[i] << (32 * i);
-	if (slot.form == HIST_UINT)
-		p.u = sum > GPUAGG_U24_MAX ? GPUAGG_U24_MAX : (u32) sum;
-	else if (slot.wide_state)
+	if (slot.wide_state)
 		p.i128 = (gpuagg_i128) sum;
 	else
 		p.i64 = (int64_t) sum;
@@ -454,7 +423,6 @@ fold_limbs(const HistArgs &args, int s, u32 bin, const u64 *limb)
 			return;
 		case HIST_INT:
 		case HIST_INTSQ:
-		case HIST_UINT:
 			part_of_integer(slot, limb, part);
 			break;
 		case HIST_FIX:
@@ -465,7 +433,7 @@ fold_limbs(const HistArgs &args, int s, u32 bin, const u64 *limb)
 			err = part_of_floats(slot, limb, args.window[2 * s], args.window[2 * s + 1], part);
 			break;
 		default:
-			part_of_code(slot.op, limb[0], args.first_row, part);
+			part_of_code(slot.op, limb[0], part);
 	}
 	switch (slot.op)
 	{

@@ -1,13 +1,13 @@
 /*
  * partition.cuh
  *	  Moving a tile of rows to partitions: shared by the partition of rows by bin
- *	  range (hist_partition.cu) and that of keys by hash (group.cu).
+ *	  range (hist_partition.cu) and that by hash (group_fused_move.cu).
  *
  * A block counts its tile's rows of each partition, which numbers them;
  * reserves a run in every partition with one atomic addition each; sorts the
  * rows by partition in shared memory; and writes the runs whole.  What decides
  * the partition and the first column go together, further columns one after
- * the other.  A column's values are asked for before the rows are counted, and
+ * the other.  A column's values are loaded before the rows are counted, and
  * the next tile's keys before this one's rows are written, so that neither is
  * waited for.  The order of rows inside a partition is not fixed.
  */
@@ -32,7 +32,7 @@ struct Pair
 };
 
 /*
- * A tile in shared memory.  A function asks it for addresses where it needs
+ * A tile in shared memory.  A function takes addresses from it where it needs
  * them: functions that are not inlined would take addresses passed to them for
  * those of any memory.
  */
@@ -56,7 +56,7 @@ struct PartTile
 	__device__ __forceinline__ u32 *count() const { return (u32 *) (stage() + PART_TILE * stage_bytes); }
 	/* from places to rows in device memory */
 	__device__ __forceinline__ u32 *delta() const { return count() + parts; }
-	/* first and last partition that got a row, where looking at all would take long */
+	/* first and last partition that got a row, where a walk over all would take long */
 	__device__ __forceinline__ u32 *range() const { return delta() + parts; }
 	/* the partition of each place */
 	__device__ __forceinline__ uint16_t *part() const { return (uint16_t *) (range() + 2); }

@@ -1,7 +1,7 @@
 /*
  * segmented.cu
  *	  Host side of the segmented reduction: which instance, which form, how many
- *	  chunks; plans and the combining of states.
+ *	  chunks.
  *
  * Forms: few elements of a commutative operator take one launch of
  * segmented_small, with a thread, part of a warp, a warp or a block for each
@@ -42,7 +42,7 @@ static bool
 segments_valid(const GpuaggSegments *g)
 {
 	return g->nvalues >= 0 && g->nsegments >= 0 && (g->nsegments == 0 || g->offsets != nullptr) &&
-		(g->nsegments > 0 || g->nvalues == 0) && (g->starts == nullptr) == (g->chunks == 0);
+		(g->nsegments > 0 || g->nvalues == 0);
 }
 
 /* Threads for each segment, as segmented_small wants them. */
@@ -61,7 +61,7 @@ small_lanes_log2(int64_t mean)
 static bool
 is_small(const GpuaggSegments *g, MonoidId op, int64_t mean)
 {
-	if (!gpuagg_monoids[op].commutative || g->nsegments_device != nullptr || g->starts != nullptr)
+	if (!gpuagg_monoids[op].commutative || g->nsegments_device != nullptr)
 		return false;
 	if (g->nvalues <= tiny_elements)
 		return g->nsegments <= tiny_elements;
@@ -86,12 +86,12 @@ choose_chunks(const GpuaggSegments *g, const SegmentedInstance *instance, int bl
 	return GPUAGG_CUDA_OK;
 }
 
-/* Four launches instead of two, and the wait for the look, are not worth it below. */
+/* Four launches instead of two, and the wait for the sample, are not worth it below. */
 int64_t		seg_even_least = (int64_t) 1 << 27;
 
-/* A look at the lengths of evenly spaced stretches of segments, for the even form. */
-static __global__ void __launch_bounds__(SEG_LOOK_THREADS)
-segmented_look(SegmentedArgs a)
+/* Samples the lengths of evenly spaced stretches of segments, for the even form. */
+static __global__ void __launch_bounds__(SEG_SAMPLE_THREADS)
+segmented_sample(SegmentedArgs a)
 {
 	const SegEven &even = a.even;
 	bool		found = false;
@@ -99,27 +99,27 @@ segmented_look(SegmentedArgs a)
 	/* in this order: segmented_even_blocks reads what was written before this */
 	wait_for_predecessor();
 	let_successor_start();
-	for (int64_t s = (blockIdx.x * SEG_LOOK_THREADS + threadIdx.x) * even.stretch; s < a.nsegments;
-		 s += SEG_LOOK_BLOCKS * SEG_LOOK_THREADS * even.stretch)
+	for (int64_t s = (blockIdx.x * SEG_SAMPLE_THREADS + threadIdx.x) * even.stretch; s < a.nsegments;
+		 s += SEG_SAMPLE_BLOCKS * SEG_SAMPLE_THREADS * even.stretch)
 		found |= a.offsets[a.nsegments - s > even.stretch ? s + even.stretch : a.nsegments] - a.offsets[s] > even.most;
 	found = __syncthreads_or(found);
 	if (threadIdx.x < SEG_SEEN_COPIES)
 	{
 		even.seen[threadIdx.x * SEG_SEEN_STRIDE + blockIdx.x] = found;
 		if (blockIdx.x == 0)
-			even.seen[threadIdx.x * SEG_SEEN_STRIDE + SEG_LOOK_BLOCKS] = 0;
+			even.seen[threadIdx.x * SEG_SEEN_STRIDE + SEG_SAMPLE_BLOCKS] = 0;
 		if (blockIdx.x == 0 && threadIdx.x == 0)
 			even.seen[SEG_TAKEN_AT] = 0;
 	}
 }
 
 static GpuaggCudaStatus
-look(const SegmentedArgs *args, cudaStream_t stream)
+sample_lengths(const SegmentedArgs *args, cudaStream_t stream)
 {
 	const DeviceFacts *facts;
 
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	CUDA_TRY(launch_early(segmented_look, SEG_LOOK_BLOCKS, SEG_LOOK_THREADS, 0, *facts, stream, *args));
+	CUDA_TRY(launch_early(segmented_sample, SEG_SAMPLE_BLOCKS, SEG_SAMPLE_THREADS, 0, *facts, stream, *args));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -214,8 +214,7 @@ choose_even(const GpuaggSegments *g, const SegmentedInstance *instance, int64_t 
 
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	*found = false;
-	if (size == 0 || g->starts != nullptr || g->sources != nullptr || g->nsegments_device != nullptr ||
-		g->nvalues * size < seg_even_least)
+	if (size == 0 || g->nsegments_device != nullptr || g->nvalues * size < seg_even_least)
 		return GPUAGG_CUDA_OK;
 	even->each = 1;
 	if (bytes >= even_piece_bytes)
@@ -229,7 +228,7 @@ choose_even(const GpuaggSegments *g, const SegmentedInstance *instance, int64_t 
 	else
 		return GPUAGG_CUDA_OK;
 	even->early = (unsigned) facts->sms * 6;
-	even->stretch = (g->nsegments + SEG_LOOK_MOST - 1) / SEG_LOOK_MOST;
+	even->stretch = (g->nsegments + SEG_SAMPLE_MOST - 1) / SEG_SAMPLE_MOST;
 	even->most = (g->nvalues / g->nsegments + 1) * even->stretch;
 	even->most += even->most / 8 + 64;
 	/* what does not keep a block, or a warp, busy for long */
@@ -262,9 +261,7 @@ gpuagg_cuda_segmented_reduce(const GpuaggSegments *g, MonoidId op, GpuaggValueTy
 	if (!small)
 	{
 		STATUS_TRY(instance->occupancy(&blocks));
-		args.chunks = g->chunks;
-		if (args.chunks == 0)
-			STATUS_TRY(choose_chunks(g, instance, blocks, &args.chunks));
+		STATUS_TRY(choose_chunks(g, instance, blocks, &args.chunks));
 		args.blocks = (args.chunks + instance->warps - 1) / instance->warps;
 		args.heads = ws.take<char>(args.blocks * instance->state_size);
 		args.carries = ws.take<char>(args.blocks * instance->state_size);
@@ -283,75 +280,14 @@ gpuagg_cuda_segmented_reduce(const GpuaggSegments *g, MonoidId op, GpuaggValueTy
 		return GPUAGG_CUDA_OK;
 	args.values = values;
 	args.offsets = g->offsets;
-	args.sources = g->sources;
 	args.nsegments = g->nsegments;
 	args.nsegments_device = g->nsegments_device;
 	args.nvalues = g->nvalues;
 	args.states = states;
 	args.errors = errors;
-	args.starts = g->starts;
 	if (small)
 		return instance->run_small(&args, small_lanes_log2(mean), stream);
 	if (even)
-		STATUS_TRY(look(&args, stream));
+		STATUS_TRY(sample_lengths(&args, stream));
 	return instance->run(&args, stream);
-}
-
-/* A segment's weight in plans: the operators to come are not known, most have this one. */
-static const int plan_weight = 16;
-
-/* A warp for each chunk's start, and one for the end. */
-static __global__ void
-plan_chunks(SegmentedArgs a, int64_t *starts)
-{
-	int			chunk = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
-	int64_t		nsegments = a.nsegments_device ? *a.nsegments_device : a.nsegments;
-	int64_t		cut[4];
-
-	if (chunk > a.chunks)
-		return;
-	seg_cut_chunk(a, nsegments, plan_weight, chunk, cut);
-	starts[2 * chunk] = cut[0];
-	starts[2 * chunk + 1] = cut[1];
-}
-
-GPUAGG_API GpuaggCudaStatus
-gpuagg_cuda_segments_plan(GpuaggSegments *g, void *workspace, size_t *workspace_bytes,
-						  gpuagg_stream stream)
-{
-	const DeviceFacts *facts;
-	Workspace	ws(workspace);
-	SegmentedArgs args = {};
-	int64_t    *starts;
-	const int	warps_per_sm = 20;	/* about what the chunk kernels reach */
-	int64_t		most = (g->nvalues + plan_weight * g->nsegments) / 512 + 1;
-
-	if (!segments_valid(g))
-		return GPUAGG_CUDA_INVALID;
-	STATUS_TRY(gpuagg_device_facts(&facts));
-	args.chunks = (int) (most < facts->sms * warps_per_sm ? most : facts->sms * warps_per_sm);
-	starts = ws.take<int64_t>(2 * (args.chunks + 1));
-	WORKSPACE_TRY(ws, workspace, workspace_bytes);
-	if (g->nsegments == 0)
-		return GPUAGG_CUDA_OK;
-	args.offsets = g->offsets;
-	args.nsegments = g->nsegments;
-	args.nsegments_device = g->nsegments_device;
-	args.nvalues = g->nvalues;
-	plan_chunks<<<args.chunks / 8 + 1, 256, 0, stream>>>(args, starts);
-	CUDA_TRY_LAUNCH("plan_chunks");
-	g->chunks = args.chunks;
-	g->starts = starts;
-	return GPUAGG_CUDA_OK;
-}
-
-GPUAGG_API GpuaggCudaStatus
-gpuagg_cuda_combine(MonoidId op, int64_t n, const void *left, const void *right, void *out,
-					uint32_t *errors, gpuagg_stream stream)
-{
-	if ((unsigned) op >= MONOID_COUNT_OF_IDS || n < 0)
-		return GPUAGG_CUDA_INVALID;
-	if (n == 0)
-		return GPUAGG_CUDA_OK;
-	return find_instance(op, GPUAGG_VALUE_NATIVE)->combine(n, left, right, out, errors, stream);
 }

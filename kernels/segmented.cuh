@@ -23,7 +23,7 @@
  * parts before the first result of each block, in order.  The cut depends on
  * the device and the sizes only: the same input, the same bits.
  *
- * Places in a chunk are 32-bit numbers, relative to its start: a chunk has
+ * Positions in a chunk are 32-bit numbers, relative to its start: a chunk has
  * fewer than 2^31 elements and segments.
  */
 #ifndef GPUAGG_SEGMENTED_CUH
@@ -35,6 +35,54 @@
 
 /* ---- a warp's walk along its chunk -------------------------------------- */
 
+/* What a walk over a tile's segment ends finds; the same in all lanes. */
+struct SegFound
+{
+	int			count;			/* segment ends */
+	int			filled;			/* those of segments that are not empty here */
+	int			last;			/* the last end */
+	int			after;			/* the end after the tile, if known, or -1 */
+	bool		first_empty;	/* the first end is where the tile starts */
+	bool		tiny;			/* all segments are, and what is after the last: nothing is marked */
+};
+
+/* Where the elements of a tile are in shared memory, row by row. */
+template <class Op, class InT>
+struct SegRows
+{
+	typedef SegShape<Op, InT> Shape;
+
+	/*
+	 * Elements before the one at p that share its 128 bytes: a tile fetches
+	 * them too, so that the tiles after it start with a cache line.
+	 */
+	static __device__ __forceinline__ int
+	misfit(const char *p)
+	{
+		int			bytes = (int) (reinterpret_cast<uintptr_t>(p) & 127);
+
+		return Shape::in_size > 16 || bytes % Shape::in_size != 0 ? 0 : bytes / Shape::in_size;
+	}
+
+	/* Offset in a buffer of unit q of row r. */
+	static __device__ __forceinline__ int
+	offset(int r, int q)
+	{
+		if constexpr (Shape::unit == 16 && Shape::units >= 8)
+			q ^= r & 7;
+		else if constexpr (Shape::unit == 16)
+			q ^= r / (8 / Shape::units) & (Shape::units - 1);
+		return r * Shape::stride + q * Shape::unit;
+	}
+
+	/* Offset of byte `at` of the tile. */
+	static __device__ __forceinline__ int
+	offset(int at)
+	{
+		return offset(at / Shape::row, at % Shape::row / Shape::unit) + at % Shape::unit;
+	}
+};
+
 /*
  * One tile is at work while the next one's elements and segment ends are on
  * their way to shared memory.
@@ -45,17 +93,7 @@ struct SegWarp
 	typedef SegShape<Op, InT> Shape;
 	typedef typename Op::State State;
 	typedef typename Op::Input Input;
-
-	/* What a tile's marking finds; the same in all lanes. */
-	struct Found
-	{
-		int			count;		/* segment ends */
-		int			filled;		/* those of segments that are not empty here */
-		int			last;		/* the last end */
-		int			after;		/* the end after the tile, if known, or -1 */
-		bool		first_empty;	/* the first end is where the tile starts */
-		bool		tiny;		/* all segments are, and what is after the last: nothing is marked */
-	};
+	typedef SegRows<Op, InT> Rows;
 
 	const SegmentedArgs &a;
 	SegShared<Op, InT> &s;
@@ -101,45 +139,6 @@ struct SegWarp
 		}
 	}
 
-	/* Address of element e of segment `in`. */
-	__device__ __forceinline__ const char *
-	address(int64_t e, int64_t in)
-	{
-		if (a.sources != nullptr)
-			e += a.sources[in] - a.offsets[in];
-		return static_cast<const char *>(a.values) + e * Shape::in_size;
-	}
-
-	/*
-	 * Elements before the one at p that share its 128 bytes: a tile fetches
-	 * them too, so that the tiles after it start with a cache line.
-	 */
-	static __device__ __forceinline__ int
-	misfit(const char *p)
-	{
-		int			bytes = (int) (reinterpret_cast<uintptr_t>(p) & 127);
-
-		return Shape::in_size > 16 || bytes % Shape::in_size != 0 ? 0 : bytes / Shape::in_size;
-	}
-
-	/* Place in a buffer of unit q of row r. */
-	static __device__ __forceinline__ int
-	place(int r, int q)
-	{
-		if constexpr (Shape::unit == 16 && Shape::units >= 8)
-			q ^= r & 7;
-		else if constexpr (Shape::unit == 16)
-			q ^= r / (8 / Shape::units) & (Shape::units - 1);
-		return r * Shape::stride + q * Shape::unit;
-	}
-
-	/* Place of byte `at` of the tile. */
-	static __device__ __forceinline__ int
-	place(int at)
-	{
-		return place(at / Shape::row, at % Shape::row / Shape::unit) + at % Shape::unit;
-	}
-
 	/* Starts the copy of n elements from p; `lead` more come along before them. */
 	__device__ __forceinline__ void
 	copy_rows(const char *p)
@@ -148,14 +147,14 @@ struct SegWarp
 		const char *from = p - lead * Shape::in_size;
 		int			bytes = (lead + n) * Shape::in_size;
 
-		/* what is shorter than a unit starts with a line; see misfit */
+		/* what is shorter than a unit starts with a line; see Rows::misfit */
 		if (Shape::unit == 16 && (Shape::in_size < 16 || reinterpret_cast<uintptr_t>(from) % 16 == 0))
 		{
 			if (bytes == 32 * Shape::row)
 			{
 #pragma unroll
 				for (int r = 0; r < Shape::units; r++)
-					seg_copy16(to + place((r * 32 + lane) * 16), from + (r * 32 + lane) * 16);
+					seg_copy16(to + Rows::offset((r * 32 + lane) * 16), from + (r * 32 + lane) * 16);
 			}
 			else
 			{
@@ -166,15 +165,15 @@ struct SegWarp
 #pragma unroll 1
 				for (int at = lane * 16; at < bytes; at += 32 * 16)
 					if (there - at >= 16)
-						seg_copy16(to + place(at), from + at);
+						seg_copy16(to + Rows::offset(at), from + at);
 					else
-						seg_copy_rest<Shape::in_size>(to + place(at), from + at, bytes - at);
+						seg_copy_rest<Shape::in_size>(to + Rows::offset(at), from + at, bytes - at);
 			}
 		}
 		else
 #pragma unroll 1
 			for (int at = lane * 8; at < n * Shape::in_size; at += 32 * 8)
-				seg_copy8(to + place(at), p + at);
+				seg_copy8(to + Rows::offset(at), p + at);
 	}
 
 	/* Chooses the tile at (seg, elem) and starts to fetch it. */
@@ -182,19 +181,17 @@ struct SegWarp
 	fetch()
 	{
 		bool		inner = open >= Shape::tile;
-		const char *p = inner ? address(elem0 + elem, seg0 + seg) :
-			static_cast<const char *>(a.values) + (elem0 + elem) * Shape::in_size;
+		const char *p = static_cast<const char *>(a.values) + (elem0 + elem) * Shape::in_size;
 		int			limit = inner ? Shape::tile : want_elems;
 
-		lead = a.sources && !inner ? 0 : misfit(p);
+		lead = Rows::misfit(p);
 		limit = limit < Shape::tile - lead ? limit : Shape::tile - lead;
 		n = elem_end - elem < limit ? elem_end - elem : limit;
 		ends = inner ? -1 : seg_end - seg < want_ends ? seg_end - seg : want_ends;
 #pragma unroll 2
 		for (int k = lane; k < ends; k += 32)
 			seg_copy8(&s.ends[k], a.offsets + seg0 + seg + 1 + k);
-		if (a.sources == nullptr || inner)
-			copy_rows(p);
+		copy_rows(p);
 	}
 
 	/* End k of the tile, from the chunk's start. */
@@ -205,31 +202,6 @@ struct SegWarp
 		return (int) (*reinterpret_cast<const unsigned *>(&s.ends[k]) - (unsigned) elem0);
 	}
 
-	/* The elements of a mixed tile of indirect segments, once its ends are there. */
-	__device__ void
-	gather_rows(int elems, int count)
-	{
-		for (int e = lane; e < elems; e += 32)
-		{
-			int			low = 0,
-						high = count;
-			InT			x;
-
-			while (low < high)
-			{
-				int			mid = (low + high) / 2;
-
-				if (end(mid) - elem > e)
-					high = mid;
-				else
-					low = mid + 1;
-			}
-			memcpy(&x, address(elem0 + elem + e, seg0 + seg + low), sizeof(InT));
-			memcpy(s.rows[buffer] + place(e * Shape::in_size), &x, sizeof(InT));
-		}
-		__syncwarp();
-	}
-
 	__device__ __forceinline__ void
 	read_row(InT *x)
 	{
@@ -238,7 +210,7 @@ struct SegWarp
 
 #pragma unroll
 		for (int q = 0; q < Shape::units; q++)
-			raw[q] = *reinterpret_cast<const Unit *>(s.rows[buffer] + place(lane, q));
+			raw[q] = *reinterpret_cast<const Unit *>(s.rows[buffer] + Rows::offset(lane, q));
 		memcpy(x, raw, Shape::row);
 	}
 
@@ -272,7 +244,7 @@ struct SegWarp
 	 * they are the last, and then it is known what comes after.
 	 */
 	__device__ __forceinline__ bool
-	count_ends(Found *f, int e, unsigned ins)
+	count_ends(SegFound *f, int e, unsigned ins)
 	{
 		f->count += __popc(ins);
 		if (ins != 0)
@@ -288,10 +260,10 @@ struct SegWarp
 	 * Marks the last element of each segment that ends in the tile, and notes
 	 * where each one's result will be.
 	 */
-	__device__ __forceinline__ Found
+	__device__ __forceinline__ SegFound
 	mark_ends()
 	{
-		Found		f = {0, 0, elem, -1, false, false};
+		SegFound	f = {0, 0, elem, -1, false, false};
 		int			limit = elem + n;
 
 #pragma unroll 1
@@ -407,7 +379,7 @@ struct SegWarp
 	work()
 	{
 		constexpr uint32_t all = Shape::items == 32 ? 0xFFFFFFFFu : (1u << Shape::items % 32) - 1;
-		Found		found = {0, 0, elem, -1, false, false};
+		SegFound	found = {0, 0, elem, -1, false, false};
 		int			first_seg = seg;
 		int			here = n;
 		int			from = lane * Shape::items - lead;
@@ -485,10 +457,10 @@ struct SegWarp
 	 * The same where segments are so short that a lane folds each: notes their
 	 * ends in s.from, from the tile's start.  If one is longer, f.tiny is not set.
 	 */
-	__device__ __forceinline__ Found
+	__device__ __forceinline__ SegFound
 	tiny_ends()
 	{
-		Found		f = {0, 0, elem, -1, false, false};
+		SegFound	f = {0, 0, elem, -1, false, false};
 		int			limit = elem + n;
 		int			longest = 0;
 
@@ -522,7 +494,7 @@ struct SegWarp
 	{
 		InT			x;
 
-		memcpy(&x, rows + place(i * Shape::in_size), sizeof(InT));
+		memcpy(&x, rows + Rows::offset(i * Shape::in_size), sizeof(InT));
 		return (Input) x;
 	}
 
@@ -546,7 +518,7 @@ struct SegWarp
 
 	/* A tile of tiny segments: each by one lane. */
 	__device__ __forceinline__ void
-	work_tiny(const Found &found, int here)
+	work_tiny(const SegFound &found, int here)
 	{
 		char	   *rows = s.rows[buffer];
 		State	   *to = static_cast<State *>(a.states) + seg0 + seg;
@@ -597,14 +569,13 @@ struct SegWarp
 
 	/* A mixed tile's ends: marks them, and returns how many elements are used. */
 	__device__ __forceinline__ int
-	take_ends(Found *found)
+	take_ends(SegFound *found)
 	{
-		Found		f = {};
+		SegFound	f = {};
 		bool		out_of_ends;
 		int			here;
 
-		if (Shape::tiny > 0 && ends >= 32 && n < ends * Shape::tiny / 2 && lead + n <= Shape::tiny_most &&
-			a.sources == nullptr)
+		if (Shape::tiny > 0 && ends >= 32 && n < ends * Shape::tiny / 2 && lead + n <= Shape::tiny_most)
 			f = tiny_ends();
 		if (!f.tiny)
 			f = mark_ends();
@@ -616,8 +587,6 @@ struct SegWarp
 		if (out_of_ends)
 			open = 0;
 		__syncwarp();
-		if (a.sources != nullptr)
-			gather_rows(here, f.count);
 		adapt(f.count, here, out_of_ends);
 		*found = f;
 		return here;
@@ -649,7 +618,7 @@ struct SegWarp
 	 * marks, writes the results, sets the carry.
 	 */
 	__device__ __forceinline__ void
-	finish(State v, uint32_t marks, char *results, char *stage, int first_seg, const Found &found)
+	finish(State v, uint32_t marks, char *results, char *stage, int first_seg, const SegFound &found)
 	{
 		typedef typename SegUnit<(Shape::state_size % 8 == 0 ? 8 : 4)>::type Word;
 		constexpr int words = Shape::state_size / sizeof(Word);
@@ -759,7 +728,7 @@ seg_close_block(const SegmentedArgs &a, const SegShared<Op, InT> *warps)
 }
 
 template <class Op, class InT>
-__global__ void __launch_bounds__(SegShape<Op, InT>::warps * 32)
+__global__ void __launch_bounds__((SegShape<Op, InT>::warps * 32), (SegShape<Op, InT>::least_blocks))
 segmented_tiles(SegmentedArgs a)
 {
 	typedef SegShape<Op, InT> Shape;
@@ -775,12 +744,7 @@ segmented_tiles(SegmentedArgs a)
 		return;
 	if (a.nsegments_device != nullptr)
 		nsegments = *a.nsegments_device;
-	if (a.starts != nullptr && chunk < a.chunks)
-	{
-		for (int i = 0; i < 4; i++)
-			cut[i] = a.starts[2 * chunk + i];
-	}
-	else if (chunk < a.chunks)
+	if (chunk < a.chunks)
 		seg_cut_chunk(a, nsegments, Shape::weight, chunk, cut);
 
 	SegWarp<Op, InT> walk(a, shared[warp], cut);

@@ -27,17 +27,17 @@ typedef enum SegEvenForm
 /* Elements of a vector by their size. */
 #define SEG_EVEN_VECTOR(size) ((size) >= 16 ? 1 : (size) == 8 ? 2 : 4)
 
-/* Blocks and threads of segmented_look, and the stretches of segments that they look at. */
-#define SEG_LOOK_BLOCKS 8
-#define SEG_LOOK_THREADS 1024
-#define SEG_LOOK_MOST (2 * SEG_LOOK_BLOCKS * SEG_LOOK_THREADS)
+/* Blocks and threads of segmented_sample, and the stretches of segments that they sample. */
+#define SEG_SAMPLE_BLOCKS 8
+#define SEG_SAMPLE_THREADS 1024
+#define SEG_SAMPLE_MOST (2 * SEG_SAMPLE_BLOCKS * SEG_SAMPLE_THREADS)
 
 /*
  * What was seen: a word for each of those blocks and one for errors, not zero
  * if the load-balanced form must do the work; so that not all read the same
  * words, there are copies, words apart.
  */
-#define SEG_SEEN_WORDS (SEG_LOOK_BLOCKS + 1)
+#define SEG_SEEN_WORDS (SEG_SAMPLE_BLOCKS + 1)
 #define SEG_SEEN_COPIES 32
 #define SEG_SEEN_STRIDE 32
 
@@ -57,10 +57,10 @@ struct SegEven
 	int			rounds;			/* lone: chunks of an item; windows of a warp; segments of a group */
 	int			lanes_log2;		/* threads of a group, 2 to 5 */
 	int			capacity;		/* bytes of a window in shared memory */
-	unsigned	early;			/* of a launch of whole blocks, those that fetch before the look has ended */
+	unsigned	early;			/* of a launch of whole blocks, those that fetch before the sample has ended */
 	int			each;			/* blocks of a segment */
 	void	   *pieces;			/* their states, if there are several */
-	int64_t		stretch;		/* segments that are looked at together, */
+	int64_t		stretch;		/* segments of a stretch, */
 	int64_t		most;			/* and the elements allowed in them */
 };
 
@@ -69,7 +69,6 @@ struct SegmentedArgs
 {
 	const void *values;
 	const int64_t *offsets;		/* nsegments + 1 */
-	const int64_t *sources;		/* where each segment's values start; NULL: at its offset */
 	int64_t		nsegments;
 	const int64_t *nsegments_device;	/* the true count, if only the device knows it */
 	int64_t		nvalues;		/* offsets[nsegments] - offsets[0] */
@@ -77,7 +76,6 @@ struct SegmentedArgs
 	uint32_t   *errors;
 	int			chunks;			/* one for each warp */
 	int			blocks;
-	const int64_t *starts;		/* (segment, element) of each chunk and of the end; NULL: search */
 	/* workspace, one a block: */
 	void	   *heads;			/* the first result, without what came before the block */
 	void	   *carries;		/* what is open at the end */
@@ -111,11 +109,9 @@ struct SegmentedInstance
 	int			tile;			/* elements */
 	int			weight;			/* of a segment's end */
 	int			even_size;		/* of an element, if the instance has the even form, else 0 */
-	/* the even form before it, if args->even.flags is set */
+	/* the even form before it, if args->even.seen is set */
 	GpuaggCudaStatus (*run) (const SegmentedArgs *args, cudaStream_t stream);
 	GpuaggCudaStatus (*run_small) (const SegmentedArgs *args, int lanes_log2, cudaStream_t stream);
-	GpuaggCudaStatus (*combine) (int64_t n, const void *left, const void *right, void *out,
-								 uint32_t *errors, cudaStream_t stream);
 };
 
 /* The instances are compiled in parts, for parallel builds; see segmented_part.cuh. */

@@ -5,9 +5,9 @@
  *
  * Each segment gets a thread, part of a warp, a warp, a block or several
  * blocks, by the mean length.  That is only good if no stretch of segments
- * holds much more than its share, which the host cannot know: segmented_look,
- * queued before, takes a look at evenly spaced offsets.  If it finds such a
- * stretch, this form's blocks leave at once; if not, those of the load-balanced
+ * holds much more than its share, which the host cannot know: segmented_sample,
+ * queued before, samples evenly spaced offsets.  If it finds such a
+ * stretch, this form's blocks return at once; if not, those of the load-balanced
  * form, queued behind, and of its fix-up do.
  *
  * Errors are left to the load-balanced form, too: one makes it do the work
@@ -53,11 +53,11 @@ struct alignas(sizeof(InT) < 16 ? sizeof(InT) * SEG_EVEN_VECTOR(sizeof(InT)) : a
 	InT			x[count];
 };
 
-/* ---- whose turn it is --------------------------------------------------- */
+/* ---- which form does the work ------------------------------------------- */
 
 /*
  * By whole warps of the even form: whether the load-balanced form must do the
- * work.  Through the cache, so that blocks which leave are quick.
+ * work.  Through the cache, so that blocks which return are quick.
  */
 static __device__ __forceinline__ bool
 seg_uneven(const SegEven &even)
@@ -124,7 +124,7 @@ static __device__ __forceinline__ void
 seg_even_error(const SegEven &even)
 {
 	for (int c = 0; c < SEG_SEEN_COPIES; c++)
-		even.seen[c * SEG_SEEN_STRIDE + SEG_LOOK_BLOCKS] = 1;
+		even.seen[c * SEG_SEEN_STRIDE + SEG_SAMPLE_BLOCKS] = 1;
 }
 
 /* ---- pieces ------------------------------------------------------------- */
@@ -569,7 +569,7 @@ segmented_even_groups(SegmentedArgs a)
 
 /*
  * A block a segment; or even.each blocks, whose states segmented_fixup puts
- * together.  The first blocks fetch their first values while segmented_look is
+ * together.  The first blocks fetch their first values while segmented_sample is
  * at work: it lets them start when all before it has ended.  As they have not
  * waited for that themselves by then, those loads pass by the multiprocessor's
  * cache.

@@ -93,21 +93,6 @@ instance_run_small(const SegmentedArgs *args, int lanes_log2, cudaStream_t strea
 	return GPUAGG_CUDA_UNSUPPORTED;
 }
 
-template <class Op>
-static GpuaggCudaStatus
-instance_combine(int64_t n, const void *left, const void *right, void *out, uint32_t *errors,
-				 cudaStream_t stream)
-{
-	typedef typename Op::State State;
-	int64_t		blocks = (n + 255) / 256;
-
-	combine_states<Op><<<(unsigned) (blocks < 65536 ? blocks : 65536), 256, 0, stream>>>
-		(n, static_cast<const State *>(left), static_cast<const State *>(right),
-		 static_cast<State *>(out), errors);
-	CUDA_TRY_LAUNCH("combine_states");
-	return GPUAGG_CUDA_OK;
-}
-
 /* Adds an instance if it is this part's. */
 template <class Op, class InT>
 static void
@@ -116,7 +101,7 @@ add_instance(SegmentedInstance *table, int *count, GpuaggValueType type)
 	if constexpr (Op::id % SEGMENTED_PARTS == SEGMENTED_PART)
 		table[(*count)++] = {Op::id, type, sizeof(typename Op::State), instance_occupancy<Op, InT>,
 			SegShape<Op, InT>::warps, SegShape<Op, InT>::tile, SegShape<Op, InT>::weight,
-			SegEvenShape<Op, InT>::exists ? (int) sizeof(InT) : 0, instance_run<Op, InT>, instance_run_small<Op, InT>, instance_combine<Op>};
+			SegEvenShape<Op, InT>::exists ? (int) sizeof(InT) : 0, instance_run<Op, InT>, instance_run_small<Op, InT>};
 }
 
 static const SegmentedInstance *

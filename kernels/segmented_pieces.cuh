@@ -12,7 +12,7 @@
 
 /* ---- shapes ------------------------------------------------------------ */
 
-/* Tuning as data; measurements in kernels/README.md. */
+/* Tuning as data; measurements in kernels/TUNING.md. */
 template <class Op, class InT>
 struct SegShape
 {
@@ -25,7 +25,7 @@ struct SegShape
 	static constexpr int items = in_size <= 4 ? 32 : in_size == 8 ? (Op::commutative ? 16 : 32) :
 		in_size == 16 ? 8 : in_size <= 72 ? 4 : in_size <= 128 ? 2 : 1;
 	static constexpr int tile = 32 * items;
-	/* elements between two looks for marks */
+	/* elements between two tests for marks */
 	static constexpr int group = items < 4 ? items : 4;
 	/* the longest segments that one lane folds each */
 	static constexpr int tiny = state_size <= 48 ? 8 : 0;
@@ -60,6 +60,8 @@ struct SegShape
 	static constexpr int tiny_most = stage_at / stride * items;
 	/* bytes of marks of a row */
 	static constexpr int mark_row = items < 4 ? 4 : items;
+	/* small elements and states: shared memory has room for nine blocks, so registers should, too; 0: no bound */
+	static constexpr int least_blocks = Op::commutative && state_size <= 16 && in_size <= 16 ? 9 : 0;
 	/* weight of a segment's end against an element: what a tile full of ends takes longer */
 	static constexpr int weight = in_size <= 8 ? 16 : in_size == 16 ? 8 : 4;
 	static_assert((items & (items - 1)) == 0 && items <= 32, "a row's marks are a word");
@@ -277,9 +279,9 @@ seg_copy_wait()
 	asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
-/* Where the search looks first, from its guess: -2^14 to -8, -4 to 3, 8 to 2^14. */
+/* Where the search probes first, from its guess: -2^14 to -8, -4 to 3, 8 to 2^14. */
 static __device__ __forceinline__ int
-seg_look(int lane)
+seg_probe_distance(int lane)
 {
 	return lane < 12 ? -(1 << (14 - lane)) : lane < 20 ? lane - 16 : 1 << (lane - 17);
 }
@@ -288,7 +290,7 @@ seg_look(int lane)
  * By one warp: cuts the work, the elements and `weight` for each segment's end,
  * at two diagonals.  cut[2 * d] is the greatest segment s in [0, nsegments]
  * with offsets[s] - offsets[0] + weight * s <= diagonal[d], cut[2 * d + 1] the
- * element.  Evenly long segments are found at the first look, at and around
+ * element.  Evenly long segments are found at the first probe, at and around
  * the mean's place; others in log33 of their distance to it or of nsegments.
  */
 static __device__ __forceinline__ void
@@ -306,18 +308,18 @@ seg_search(const SegmentedArgs &a, int64_t nsegments, int weight, int64_t total,
 	for (int d = 0; d < 2; d++)
 	{
 		int64_t		guess = (int64_t) ((double) diagonal[d] * density);
-		int64_t		probe = guess + seg_look(lane);
+		int64_t		probe = guess + seg_probe_distance(lane);
 		int64_t		offset = probe > 0 && probe <= nsegments ? a.offsets[probe] : base;
 		bool		before = probe <= 0 || (probe <= nsegments && offset - base + weight * probe <= diagonal[d]);
 		int			found = __popc(__ballot_sync(0xFFFFFFFFu, before));
 
 		offset = __shfl_sync(0xFFFFFFFFu, offset, found & 31);
-		low[d] = found > 0 && guess + seg_look(found - 1) > 0 ? guess + seg_look(found - 1) : 0;
+		low[d] = found > 0 && guess + seg_probe_distance(found - 1) > 0 ? guess + seg_probe_distance(found - 1) : 0;
 		high[d] = nsegments + 1;
 		at_high[d] = base + a.nvalues;
-		if (found < 32 && guess + seg_look(found) <= nsegments)
+		if (found < 32 && guess + seg_probe_distance(found) <= nsegments)
 		{
-			high[d] = guess + seg_look(found);
+			high[d] = guess + seg_probe_distance(found);
 			at_high[d] = offset;
 		}
 	}

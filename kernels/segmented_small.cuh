@@ -1,27 +1,22 @@
 /*
  * segmented_small.cuh
- *	  Kernels beside the chunks: one launch for few elements of a commutative
- *	  operator, and the combining of states.
+ *	  The kernel beside the chunks: one launch for few elements of a commutative
+ *	  operator.
  */
 #ifndef GPUAGG_SEGMENTED_SMALL_CUH
 #define GPUAGG_SEGMENTED_SMALL_CUH
 
 #include "segmented_pieces.cuh"
 
-/* ---- few elements, and states ------------------------------------------ */
-
 /* A lane's share of one segment: every `lanes`-th element, in batches of `unroll` loads. */
 template <class Op, class InT, int unroll>
 static __device__ __forceinline__ typename Op::State
-seg_fold_lanes(const SegmentedArgs &a, int64_t s, int64_t begin, int64_t end, int lane, int lanes,
-			   int *err)
+seg_fold_lanes(const SegmentedArgs &a, int64_t begin, int64_t end, int lane, int lanes, int *err)
 {
 	const InT  *x = static_cast<const InT *>(a.values);
 	typename Op::State v = Op::identity();
 	int64_t		i = begin + lane;
 
-	if (begin < end && a.sources != nullptr)
-		x += a.sources[s] - begin;
 	for (; i + (unroll - 1) * lanes < end; i += unroll * lanes)
 	{
 		InT			batch[unroll];
@@ -89,7 +84,7 @@ segmented_small(SegmentedArgs a, int lanes_log2)
 		if (deferred && lane == 0)
 			long_ones[1 + atomicAdd(&long_ones[0], 1)] = (int) (s - first);
 		if (!deferred)
-			v = seg_fold_lanes<Op, InT, 8>(a, s, begin, end, lane, lanes, &err);
+			v = seg_fold_lanes<Op, InT, 8>(a, begin, end, lane, lanes, &err);
 		v = seg_warp_reduce<Op>(v, lanes, &err);
 		if (!deferred && lane == 0 && s < a.nsegments)
 			static_cast<State *>(a.states)[s] = v;
@@ -109,7 +104,7 @@ segmented_small(SegmentedArgs a, int lanes_log2)
 		s = first + long_ones[1 + q];
 		begin = a.offsets[s];
 		end = a.offsets[s + 1];
-		v = seg_fold_lanes<Op, InT, 16>(a, s, begin, end, threadIdx.x, 256, &err);
+		v = seg_fold_lanes<Op, InT, 16>(a, begin, end, threadIdx.x, 256, &err);
 		v = seg_warp_reduce<Op>(v, 32, &err);
 		if ((threadIdx.x & 31) == 0)
 			totals[threadIdx.x >> 5] = v;
@@ -124,20 +119,6 @@ segmented_small(SegmentedArgs a, int lanes_log2)
 	}
 	if (err != 0 && a.errors != nullptr)
 		atomicOr(a.errors, (unsigned) err);
-}
-
-/* Combines two arrays of states, left before right; out may be one of them. */
-template <class Op>
-__global__ void __launch_bounds__(256)
-combine_states(int64_t n, const typename Op::State *left, const typename Op::State *right,
-			   typename Op::State *out, uint32_t *errors)
-{
-	int			err = 0;
-
-	for (int64_t i = (int64_t) blockIdx.x * 256 + threadIdx.x; i < n; i += (int64_t) gridDim.x * 256)
-		out[i] = seg_combine<Op>(left[i], right[i], &err);
-	if (err != 0 && errors != nullptr)
-		atomicOr(errors, (unsigned) err);
 }
 
 #endif							/* GPUAGG_SEGMENTED_SMALL_CUH */

@@ -15,50 +15,29 @@
 
 #include "access/detoast.h"
 
+#include "column_types.h"
 #include "common/compat.h"
-#include "operators/monoid.h"
 
 /*
- * A batch ends after the row with which its by-reference values, detoasted,
- * reach so many bytes: what is done for a batch at a time may detoast them all.
+ * A feed ends a batch after the row with which its by-reference values, detoasted,
+ * reach so many bytes, because an engine may detoast all values of a batch at once.
  */
 #define BATCH_BYTES (1024 * 1024)
-
-typedef enum ColumnType
-{
-	COLUMN_I8,					/* bool (0 or 1) and "char" */
-	COLUMN_I16,
-	COLUMN_I32,					/* int4, date */
-	COLUMN_U32,					/* oid, enum */
-	COLUMN_I64,					/* int8, time, timestamp(tz), money */
-	COLUMN_F32,
-	COLUMN_F64,
-	COLUMN_DEC,					/* numeric as int128 times 10^-scale */
-	COLUMN_DATUM				/* anything: a Datum, detoasting left to the reader */
-} ColumnType;
-
-/* Bytes of one value. */
-static inline int
-column_width(ColumnType type)
-{
-	static const int8 width[] = {1, 2, 4, 4, 8, 4, 8, 16, sizeof(Datum)};
-
-	return width[type];
-}
 
 typedef struct Column
 {
 	ColumnType	type;
 	int16		scale;			/* COLUMN_DEC: digits right of the point */
-	void	   *values;			/* nrows values; undefined where NULL or odd */
-	void	   *memory;			/* the feed's own for them; NULL: they stay, see EngineOps.bind_buffers */
+	void	   *values;			/* nrows values; undefined where NULL or unrepresentable */
+	void	   *memory;			/* the feed's array for them; NULL: EngineOps.bind_buffers may not
+								 * point `values` elsewhere */
 	uint64	   *validity;		/* or NULL: no NULLs in this batch */
 
 	/*
-	 * COLUMN_DEC: numerics that do not fit (NaN, infinities, too large, a
-	 * display scale other than `scale`).  odd is a bitmap like validity, or
-	 * NULL for none; unrepresentable_values[row] is the original Datum of an odd row. Odd
-	 * rows are valid (not NULL) but have no value in `values`.
+	 * COLUMN_DEC: numerics that a decimal of this scale cannot represent (NaN,
+	 * infinities, too large ones, another display scale).  A bitmap like validity, or
+	 * NULL for none.  Such rows are not NULL, but have no value in `values`;
+	 * unrepresentable_values[row] is their Datum.
 	 */
 	uint64	   *unrepresentable;
 	Datum	   *unrepresentable_values;

@@ -14,7 +14,6 @@
 
 #include "batch.h"
 #include "common/compat.h"
-#include "expr/expr.h"
 #include "spec.h"
 
 typedef struct Feed Feed;
@@ -36,23 +35,24 @@ typedef struct FeedOps
 struct Feed
 {
 	const FeedOps *ops;
-	Batch	   *batch;			/* that next() fills where Column.values says, or NULL */
+	Batch	   *batch;			/* that next() fills, for EngineOps.bind_buffers; or NULL */
 	uint64		rows;			/* delivered since the last rescan */
 	uint64		batches;
-	ExprSubplans *subplans;		/* set by the owner after opening; outlives the feed */
+	struct ExprSubplans *subplans;	/* set by the owner after opening; outlives the feed */
 };
 
 /*
- * Rows from any child plan.  resnos[input] is the child's column of an input;
- * 0 where it is constants[input], evaluated in econtext once there is a row.  Everything lives in the current memory context.
+ * Rows from any child plan.  Input i of ColumnSpec is column resnos[i] of the child, or,
+ * where that is 0, constants[i], which is evaluated in econtext before the first row.
+ * Everything is allocated in the current memory context.
  */
 extern Feed *feed_tuples_open(PlanState *child, const AggSpec *spec, const int *resnos,
 							  ExprState **constants, ExprContext *econtext, int batch_rows);
 
 /*
- * Rows straight from heap pages, without the executor; arguments as above.
- * Only where feed_heap_refusal, which says why not otherwise, returns NULL;
- * volatile_query: something in the query is volatile, be it in a subplan.
+ * Rows from the pages of tables, without the executor; arguments as above.  The
+ * caller has checked that feed_heap_refusal returns NULL, not a reason against it;
+ * volatile_query: something in the query is volatile, maybe in a subplan.
  */
 extern Feed *feed_heap_open(PlanState *child, const AggSpec *spec, const int *resnos,
 							ExprState **constants, ExprContext *econtext, int batch_rows);

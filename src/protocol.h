@@ -1,28 +1,28 @@
 /*
  * protocol.h
- *	  What backends and the GPU server say to each other.
+ *	  Messages between backends and the GPU server, and the memory that they share.
  *
  * Plain C, no PostgreSQL: included by both sides, which always run on one
  * machine from one installation.  WireHello.version guards against a server
  * left over from another build.
  *
  * A connection is a UNIX stream socket.  A message is a MessageHeader and
- * `length` bytes of body.  The life of a connection:
+ * `length` bytes of body.  The messages of a connection, in order:
  *
  *		HELLO -> WELCOME			with the arena's file descriptor (SCM_RIGHTS)
  *		OPEN -> OPENED				a query
- *		{ BATCH ... -> DONE }		DONE comes for each batch, in order
- *		LEAVE -> LEFT				the batches so far are reduced; of a shared query
+ *		{ BATCH ... -> DONE }		a DONE for each batch, in order
+ *		LEAVE -> LEFT				of a shared query: this connection's batches are reduced
  *		FINISH -> FINISHED			all groups are known
  *		{ FETCH -> GROUPS }
  *		RESET -> OPENED				the same query from its start, for rescans
  *
- * STATUS -> STATUS_REPLY may stand at any point and needs no HELLO.  FAILED may answer
- * anything: the query is then dead, and so is the connection.  Closing the
- * socket at any point frees what the connection held.
+ * STATUS -> STATUS_REPLY may come at any point and needs no HELLO.  FAILED may answer any
+ * message: the query is of no use any more, and the server closes the connection.  A
+ * client may close the socket at any point; the server then frees what the connection held.
  *
  * Ownership of the arena: it is one mapping of arena_bytes, cut into `buffers`
- * parts of buffer_bytes.  All of it is the client's after WELCOME.  A part is
+ * pieces of buffer_bytes.  All of it is the client's after WELCOME.  A buffer is
  * the server's from the BATCH or FETCH that names it until the DONE or GROUPS
  * that names it.  A batch whose groups or rows the device has no room for is not
  * taken, nor is any after it: the client keeps their rows, and the server the
@@ -30,9 +30,10 @@
  * arena: those come in messages, and are checked before use.
  *
  * The participants of a parallel scan have a connection each and one query: they
- * open it with the same `share`, a number drawn for the scan.  The query lives
- * as long as one of them is connected; the last one to leave finishes and
- * fetches for all (parallel.c).  After FINISH no batch is taken and no RESET.
+ * open it with the same `share`, a random number of that scan.  The server keeps the query
+ * as long as one of them is connected.  Each sends LEAVE after its last batch; the last one
+ * of them sends FINISH and fetches the groups of all (exec/parallel.c).  After FINISH the
+ * server accepts neither batches nor, for a shared query, RESET.
  */
 #ifndef GPUAGG_PROTOCOL_H
 #define GPUAGG_PROTOCOL_H
@@ -43,12 +44,12 @@
 #include "operators/monoid.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 4
+#define GPUAGG_PROTOCOL_VERSION 5
 
 /*
  * Relative to the data directory, which is the working directory of both sides.
- * What lies in pg_stat_tmp is read neither by pg_basebackup nor by pg_rewind,
- * which know no sockets; PostgreSQL leaves it to extensions.
+ * In pg_stat_tmp, as pg_basebackup and pg_rewind, which cannot copy sockets, skip its
+ * content; PostgreSQL leaves the directory to extensions.
  */
 #define GPUAGG_SOCKET_NAME "pg_stat_tmp/gpuagg.socket"
 
@@ -63,7 +64,7 @@
 /* Bytes of a packed group key. */
 #define WIRE_MAX_KEY_BYTES 16
 
-/* Parts of an arena, and their size: a batch, or a chunk of at least one group. */
+/* Buffers of an arena, and their size: each holds a batch, or a chunk of at least one group. */
 #define WIRE_BUFFERS 3
 #define WIRE_BUFFER_BYTES (8u << 20)
 
@@ -93,12 +94,12 @@ typedef enum MessageType
 	MESSAGE_LEFT,				/* WireFinished, but of this connection alone: bytes and times */
 
 	/* between the server and its supervisor, over the pipe it was started with */
-	MESSAGE_READY = 128,			/* WireStatus: devices are open, the socket listens */
+	MESSAGE_READY = 128,			/* WireStatus: devices are open, the socket accepts connections */
 	MESSAGE_UNAVAILABLE,			/* text: no device; starting again will not help */
 	MESSAGE_LOG,					/* text */
 	MESSAGE_SETTINGS,				/* WireSettings, from the supervisor */
-	MESSAGE_PING,					/* from the supervisor, from the start on */
-	MESSAGE_PONG					/* WirePong, at once, whatever devices do */
+	MESSAGE_PING,					/* from the supervisor, every second */
+	MESSAGE_PONG					/* WirePong; sent at once, as it waits for no device */
 } MessageType;
 
 typedef struct MessageHeader
@@ -153,7 +154,8 @@ wire_width(int type)
 /*
  * A group key is packed: each key's `width` low bytes at its offset, after them
  * one byte with bit k set where key k is NULL (its bytes are then zero) unless
- * no key has `nullable`.  The rest up to key_bytes (4, 8 or 16) is zero.
+ * no key has `nullable`.  The rest up to key_bytes (4, 8 or 16) is zero.  That is how
+ * groups come back; the server's own tables have shorter keys until the first NULL.
  */
 typedef struct WireKey
 {
@@ -248,7 +250,7 @@ typedef struct WireBatch
 typedef struct WireDone
 {
 	uint32_t	buffer;
-	uint32_t	taken;			/* 0: there is no room for its rows, which are the client's again */
+	uint32_t	taken;			/* 0: there was no room; its rows stay with the client */
 } WireDone;
 
 typedef struct WireFinished
@@ -256,7 +258,7 @@ typedef struct WireFinished
 	uint64_t	ngroups;
 	uint32_t	errors;			/* MonoidError bits */
 	uint32_t	changes;		/* of strategy */
-	uint32_t	retries;		/* table or state growth that ran rows again */
+	uint32_t	retries;		/* times that a table was replaced by one with room for more or longer keys */
 	uint32_t	pad;
 	uint64_t	bytes_in;
 	uint64_t	memory_peak;	/* device memory of the query */
@@ -340,7 +342,7 @@ typedef struct WireSettings
 
 typedef struct WirePong
 {
-	uint64_t	stalled_ms;		/* how long a device has been at work without ending anything */
+	uint64_t	stalled_ms;		/* the longest time that a device has had work and completed none */
 } WirePong;
 
 /* Bytes of LSB-first bits for n rows, in whole 64-bit words. */

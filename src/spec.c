@@ -1,9 +1,8 @@
 /*
  * spec.c
- *	  Builds the AggSpec: columns, slots and own transitions, each kept once.
+ *	  Builds the AggSpec: columns, slots and fallback aggregates, each kept once.
  *
- * Arrays grow in the current memory context, which must live as long as the
- * spec.
+ * Arrays are allocated in the current memory context.
  */
 #include "postgres.h"
 
@@ -109,7 +108,8 @@ fallback_equal(const FallbackAgg *a, const FallbackAgg *b)
 	/* two aggregates with one transition function may differ in their initial states */
 	return a->aggfnoid == b->aggfnoid && a->transfn.fn_oid == b->transfn.fn_oid &&
 		a->collation == b->collation && a->transtype == b->transtype &&
-		a->nargs == b->nargs && a->filter == b->filter && a->unrepresentable_only == b->unrepresentable_only &&
+		a->nargs == b->nargs && a->filter == b->filter &&
+		a->unrepresentable_only == b->unrepresentable_only &&
 		memcmp(a->argcol, b->argcol, a->nargs * sizeof(int)) == 0;
 }
 
@@ -155,60 +155,47 @@ numeric_scale(int32 typmod, int16 *scale)
 	return *scale <= 20;
 }
 
+/* SQL types that travel as integers or floats; enums, of which there are any number, as U32. */
+static const struct
+{
+	Oid			typid;
+	ColumnType	type;
+	bool		ordered;		/* by value, in the type's default order */
+}			scalar_types[] = {
+	{BOOLOID, COLUMN_I8, true},
+	{CHAROID, COLUMN_I8, false},	/* compares as unsigned */
+	{INT2OID, COLUMN_I16, true},
+	{INT4OID, COLUMN_I32, true},
+	{DATEOID, COLUMN_I32, true},
+	{OIDOID, COLUMN_U32, true},
+	{INT8OID, COLUMN_I64, true},
+	{TIMEOID, COLUMN_I64, true},
+	{TIMESTAMPOID, COLUMN_I64, true},
+	{TIMESTAMPTZOID, COLUMN_I64, true},
+	{CASHOID, COLUMN_I64, true},
+	{FLOAT4OID, COLUMN_F32, true},
+	{FLOAT8OID, COLUMN_F64, true},
+};
+
 ColumnType
 spec_column_type(Oid typid, int32 typmod, int16 *scale)
 {
 	*scale = 0;
 	typid = getBaseTypeAndTypmod(typid, &typmod);
-	switch (typid)
-	{
-		case BOOLOID:
-		case CHAROID:
-			return COLUMN_I8;
-		case INT2OID:
-			return COLUMN_I16;
-		case INT4OID:
-		case DATEOID:
-			return COLUMN_I32;
-		case OIDOID:
-			return COLUMN_U32;
-		case INT8OID:
-		case TIMEOID:
-		case TIMESTAMPOID:
-		case TIMESTAMPTZOID:
-		case CASHOID:
-			return COLUMN_I64;
-		case FLOAT4OID:
-			return COLUMN_F32;
-		case FLOAT8OID:
-			return COLUMN_F64;
-		case NUMERICOID:
-			return numeric_scale(typmod, scale) ? COLUMN_DEC : COLUMN_DATUM;
-		default:
-			return type_is_enum(typid) ? COLUMN_U32 : COLUMN_DATUM;
-	}
+	for (int i = 0; i < lengthof(scalar_types); i++)
+		if (scalar_types[i].typid == typid)
+			return scalar_types[i].type;
+	if (typid == NUMERICOID)
+		return numeric_scale(typmod, scale) ? COLUMN_DEC : COLUMN_DATUM;
+	return type_is_enum(typid) ? COLUMN_U32 : COLUMN_DATUM;
 }
 
-/* "char" compares without its sign and enums by their labels' order. */
 bool
 spec_type_has_codes(Oid typid)
 {
-	switch (getBaseType(typid))
-	{
-		case BOOLOID:
-		case INT2OID:
-		case INT4OID:
-		case INT8OID:
-		case OIDOID:
-		case FLOAT4OID:
-		case FLOAT8OID:
-		case DATEOID:
-		case TIMEOID:
-		case TIMESTAMPOID:
-		case TIMESTAMPTZOID:
-		case CASHOID:
-			return true;
-		default:
-			return false;
-	}
+	typid = getBaseType(typid);
+	for (int i = 0; i < lengthof(scalar_types); i++)
+		if (scalar_types[i].typid == typid)
+			return scalar_types[i].ordered;
+	return false;
 }

@@ -1,15 +1,15 @@
 /*
  * spec.h
- *	  What a query asks of an engine: columns, keys, slots, own transitions.
+ *	  What an engine computes for a query: columns, keys, slots, fallback aggregates.
  *
  * Built once at executor start (exec.c with aggmap.c) from the plan; read by
  * feeds (which columns to fill) and engines (what to do with them).
  *
  * An aggregate becomes one or more slots.  A slot is one monoid over one or
  * two columns, shared by every aggregate that needs the same one: sum(x) and
- * avg(x) of an int4 share SUM_I64(x) and COUNT(x).  An aggregate that has no
- * monoids, and the odd numerics that COLUMN_DEC cannot hold, run their own
- * transition function (FallbackAgg); only the CPU engine can do that.
+ * avg(x) of an int4 share SUM_I64(x) and COUNT(x).  A fallback aggregate has no
+ * slots and runs its own transition function, which only the CPU engine can do; so do
+ * aggregates with slots for numerics that COLUMN_DEC cannot represent.
  */
 #ifndef GPUAGG_SPEC_H
 #define GPUAGG_SPEC_H
@@ -70,11 +70,11 @@ typedef struct BinSpec
 } BinSpec;
 
 /*
- * A row counts for a slot if every column it names is not NULL (and not odd)
- * there and the filter column is true.  Columns narrower than the monoid's
- * input widen by C's conversions; where an integer is wanted, floats give their
- * codes (gpuagg_f64_code).  With bins, col[0] gives the bin and col[1], if any,
- * the input.  Runs, see slot_takes_nulls, are over col[0] with its NULLs.
+ * A row counts for a slot if each of its columns has a value (neither NULL nor
+ * unrepresentable) and its filter column is true.  Columns narrower than the monoid's
+ * input widen by C's conversions; a float becomes its code (gpuagg_f64_code) if the
+ * input is an integer.  With bins, col[0] determines the bin, and col[1], if any, is
+ * the input.  Runs (slot_takes_nulls) are over col[0] with its NULLs.
  */
 typedef struct SlotSpec
 {
@@ -85,7 +85,7 @@ typedef struct SlotSpec
 	int			width;			/* states a group: 1, or the number of bins */
 } SlotSpec;
 
-/* A NULL ends a run, so it counts: as false, or as a value that joins nothing. */
+/* A NULL ends a run, so that rows with NULLs count for such slots. */
 static inline bool
 slot_takes_nulls(const SlotSpec *slot)
 {
@@ -96,7 +96,7 @@ slot_takes_nulls(const SlotSpec *slot)
 typedef struct FallbackAgg
 {
 	Oid			aggfnoid;
-	bool		builtin;		/* core's or ours: combining states gives what rows would */
+	bool		builtin;		/* core's or ours: combined states are those of all rows at once */
 	FmgrInfo	transfn;
 	FmgrInfo	combinefn;		/* fn_oid InvalidOid: cannot be merged */
 	FmgrInfo	serialfn;		/* for internal states only */
@@ -110,7 +110,7 @@ typedef struct FallbackAgg
 	int			nargs;
 	int			argcol[FUNC_MAX_ARGS];	/* COLUMN_DATUM, or COLUMN_DEC if unrepresentable_only */
 	int			filter;			/* column or -1 */
-	bool		unrepresentable_only;		/* runs over the odd rows of argcol[0] alone */
+	bool		unrepresentable_only;	/* only for unrepresentable rows of argcol[0] */
 	struct Aggref *aggref;
 } FallbackAgg;
 
@@ -141,14 +141,14 @@ typedef struct AggSpec
 	int			nslots;
 	SlotSpec   *slots;
 	int			nfallbacks;
-	FallbackAgg    *fallbacks;
-	int			norder;			/* 0: the input comes in the order that is due */
+	FallbackAgg *fallbacks;
+	int			norder;			/* 0: the feed delivers rows in the aggregates' order, if any */
 	OrderSpec  *order;
 	SlotSupport support;		/* of the engine that this is for; the same in all
 								 * participants of a parallel scan */
 	bool		ordered;		/* some slot's monoid does not commute: rows of a
 								 * group must be combined in input order */
-	bool		ordered_floats; /* a sum of floats has an ORDER BY, and so its digits */
+	bool		ordered_floats; /* a float sum has an ORDER BY, which determines its last digits */
 } AggSpec;
 
 /* What the exports of participants must have in common. */
@@ -165,11 +165,5 @@ extern ColumnType spec_column_type(Oid typid, int32 typmod, int16 *scale);
 
 /* Does a scalar SQL type travel as 64-bit codes that compare as its default order does? */
 extern bool spec_type_has_codes(Oid typid);
-
-/*
- * The column type for an expression: one over numerics of declared scale has a known
- * scale as well.  In expr_decimal.c.
- */
-extern ColumnType expr_column_type(Node *expr, int16 *scale);
 
 #endif							/* GPUAGG_SPEC_H */

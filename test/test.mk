@@ -5,6 +5,7 @@
 #	make bench			core against gpuagg; ROWS=8000000
 #	make difftest		the differential test alone; N=20000 SEED=1; PAGES=1 of the heap feed; JOBS=16 side by side
 #	make strict			all of src/ under -Wall -Wextra -Werror
+#	make layers-objects	what test/layers.pl reads
 #	make unit-tests		build/unit/*, each a C test that needs no PostgreSQL; SANITIZE=1 under sanitizers
 .PHONY: test demo bench difftest strict unit-tests
 
@@ -28,6 +29,16 @@ strict: $(STRICT_OBJS)
 build/strict/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -g,$(CFLAGS)) -Wall -Wextra -Werror $(CPPFLAGS) -c $< -o $@
+
+# Objects of every source, the server's too over the stub of the CUDA run time, for test/layers.pl.
+LAYERS_OBJS = $(STRICT_OBJS) $(patsubst src/%.c,build/strict/%.o,$(wildcard src/server/*.c))
+
+.PHONY: layers-objects
+layers-objects: $(LAYERS_OBJS)
+
+build/strict/server/%.o: src/server/%.c
+	@mkdir -p $(@D)
+	$(CC) $(UNIT_CFLAGS) $(STUB_CFLAGS) -MMD -MP -c $< -o $@
 
 # A unit test links every source of src/ that does not include postgres.h.
 UNIT_DIR = build/unit$(if $(SANITIZE),-sanitize)
@@ -53,12 +64,12 @@ $(UNIT_DIR)/device_test $(UNIT_DIR)/session_test: $(UNIT_DIR)/%: test/unit/%.c $
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) $(STUB_CFLAGS) $< $(STUB_SRCS) $(UNIT_LIBS) -o $@ -lpthread -lm
 
--include $(STRICT_OBJS:.o=.d)
+-include $(LAYERS_OBJS:.o=.d)
 
 # Programs of test/fuzz.sh; the server is the one with the stand-in, under sanitizers.
 FUZZ_CFLAGS = $(filter-out -Werror,$(UNIT_CFLAGS)) -Ikernels
 FUZZ_SERVER = $(filter-out src/server/device_cuda%,$(wildcard src/server/*.c)) test/unit/standin_device.c src/operators/monoid.c
-FUZZ_HEADERS = $(wildcard src/*.h src/*/*.h test/unit/*.h)
+FUZZ_HEADERS = $(wildcard src/*.h src/*/*.h test/unit/*.h test/fuzz/*.h)
 
 .PHONY: fuzz-programs
 fuzz-programs: build/fuzz/gpuagg-server build/fuzz/attack build/fuzz/proxy

@@ -5,23 +5,23 @@
  * The includer defines these macros before including this file, and undefines
  * them after:
  *
- * AGG(transition function, lowering, slots...)
+ * AGG(transition function, kind, slots...)
  *		A built-in transition function, as in F_... of fmgroids.h, whose
  *		aggregates become slots: up to three of S0(monoid), S1(monoid, argument),
- *		S2(monoid, argument, argument).  A row counts for a slot if all of its
- *		arguments are not NULL.  The lowering (a FinalizeKind of aggmap.c) says how
- *		the states become a value of the transition type.  Where the first slot
+ *		S2(monoid, argument, argument).  A row counts for a slot if none of these
+ *		arguments is NULL.  The kind (FinalizeKind, aggmap_internal.h) says how
+ *		the states become a value of the transition type.  If the first slot
  *		is COUNT and its count 0, the transition value is the aggregate's initial
  *		one instead.
  *
- * AGG_OURS(transition function, lowering, slots...)
- *		The same for the extension's own C functions, by link symbol; the slots'
- *		bins come from the arguments, as the lowering says.
+ * AGG_OURS(transition function, kind, slots...)
+ *		The same for C functions of the extension, by link symbol.  If the kind
+ *		has bins, those of all slots but the first come from the arguments.
  *
  * AGG_FALLBACK(transition function)
- *		A built-in function that the CPU engine runs as it is.
+ *		A built-in function that the CPU engine calls for each row.
  *
- * An aggregate of the extension without a row runs as by AGG_FALLBACK.
+ * Aggregates of the extension without a row are fallback aggregates as well.
  */
 
 /* counts and sums */
@@ -121,7 +121,7 @@ AGG_OURS("gpuagg_histogram_accum", HIST_UNIFORM, S1(COUNT, 0), S1(COUNT, 0))
 AGG_OURS("gpuagg_histogram_accum_weighted", HIST_WEIGHTED, S2(COUNT, 0, 4), S2(SUM_F64, 0, 4))
 AGG_OURS("gpuagg_histogram_accum_thresholds", HIST_THRESHOLDS, S1(COUNT, 0), S1(COUNT, 0))
 
-/* sketches: the value is its own hash, see hll_value.h */
+/* sketches of values that are their own hashes, see hll_value.h */
 AGG_OURS("gpuagg_hll_transfn", HLL, S1(COUNT, 0), S1(HLL_MAX, 0))
 
 /* extremes with a payload, (value, key): codes of both, and the extreme of all keys */
@@ -135,5 +135,5 @@ AGG_OURS("gpuagg_longest_run_transfn", RUN, S1(LONGEST_RUN, 0))
 AGG_OURS("gpuagg_longest_ascending_transfn", ASCENDING, S1(LONGEST_ASC, 0))
 AGG_OURS("gpuagg_compose_linear_transfn", LINEAR, S2(COUNT, 0, 1), S2(LINEAR, 0, 1))
 
-/* on the GPU alone; MAT2 stands for the size that the first matrix has */
+/* on the GPU only; MAT2 stands for the monoid of the first matrix's size */
 AGG_OURS("gpuagg_matrix_product_transfn", MATRIX, S1(COUNT, 0), S1(MAT2, 0))

@@ -1,19 +1,19 @@
 /*
  * aggmap.c
- *	  From SQL aggregates to slots, and from slot states to SQL results.
+ *	  From SQL aggregates to slots and fallback aggregates.
  *
- * agg_list.h says which aggregates become slots.  The others, whoever made
- * them, and those whose arguments do not travel in a form that slots take
- * (numerics without a declared scale, histograms whose bounds are not constant or
- * may fail to evaluate), run their own transition function as an FallbackAgg.
+ * The rows of agg_list.h become slots.  All other aggregates, and those whose
+ * arguments do not travel in a form that slots take (numerics without a declared
+ * scale, histograms whose bounds are not constant or may fail to evaluate), run
+ * their own transition function as a FallbackAgg.
  *
- * A numeric column of a declared scale travels as decimals; the few values that
- * do not fit (odd ones) go through an FallbackAgg of their own, whose transition
- * value is merged with that of the slots by the aggregate's combine function.
+ * A numeric column of a declared scale travels as decimals.  The few values that a
+ * decimal cannot represent go to a FallbackAgg in addition, whose transition value
+ * is merged with that of the slots by the aggregate's combine function.
  *
- * What the catalog says of an aggregate is cached for the session and forgotten
- * whenever pg_proc changes.  An AggOutput lives in the context in which
- * aggmap_build was called; aggmap_finalize allocates in the current context only.
+ * What the catalog says of an aggregate is cached for the session, until pg_proc
+ * changes.  An AggOutput is allocated in the memory context in which aggmap_build is
+ * called.
  */
 #include "postgres.h"
 
@@ -45,11 +45,11 @@
 #include "utils/syscache.h"
 
 #include "aggregates/aggmap_internal.h"
-#include "common/compat.h"
 #include "aggregates/histogram.h"
-#include "operators/hll.h"
 #include "aggregates/hll_value.h"
-#include "aggregates/finalize.h"
+#include "common/compat.h"
+#include "expr/expr.h"
+#include "operators/hll.h"
 
 /*
  * Most bins of a grouped histogram that the CPU engine's slots keep: a group's
@@ -68,18 +68,18 @@ typedef struct SlotUse
 
 typedef struct AggRow
 {
-	Oid			transfn;		/* InvalidOid for the extension's own */
+	Oid			transfn;		/* InvalidOid: the extension's function `symbol` */
 	const char *symbol;
-	FinalizeKind	finalize;
+	FinalizeKind kind;
 	SlotUse		slots[MAX_SLOTS];
 } AggRow;
 
 #define S0(m) {true, MONOID_##m, {-1, -1}}
 #define S1(m, a) {true, MONOID_##m, {a, -1}}
 #define S2(m, a, b) {true, MONOID_##m, {a, b}}
-#define AGG(fn, finalize, ...) {F_##fn, NULL, FINALIZE_##finalize, {__VA_ARGS__}},
-#define AGG_OURS(symbol, finalize, ...) {InvalidOid, symbol, FINALIZE_##finalize, {__VA_ARGS__}},
-#define AGG_FALLBACK(fn) {F_##fn, NULL, FINALIZE_OWN, {{false}}},
+#define AGG(fn, kind, ...) {F_##fn, NULL, FINALIZE_##kind, {__VA_ARGS__}},
+#define AGG_OURS(symbol, kind, ...) {InvalidOid, symbol, FINALIZE_##kind, {__VA_ARGS__}},
+#define AGG_FALLBACK(fn) {F_##fn, NULL, FINALIZE_FALLBACK, {{false}}},
 static const AggRow agg_rows[] = {
 #include "aggregates/agg_list.h"
 };
@@ -90,7 +90,7 @@ static const AggRow agg_rows[] = {
 #undef AGG_OURS
 #undef AGG_FALLBACK
 
-static const AggRow fallback_row = {InvalidOid, NULL, FINALIZE_OWN, {{false}}};
+static const AggRow fallback_row = {InvalidOid, NULL, FINALIZE_FALLBACK, {{false}}};
 
 /* ---- which aggregates ---------------------------------------------------- */
 
@@ -152,8 +152,8 @@ function_symbol(Oid fn)
 }
 
 /*
- * The row of an aggregate's transition function, or NULL.  The extension calls
- * built-in transition functions by names of its own.
+ * The row of an aggregate's transition function, or NULL.  Functions that the
+ * extension creates for built-in transition functions have their rows.
  */
 static const AggRow *
 find_row(Oid transfn)
@@ -197,14 +197,14 @@ look_up(Oid aggfnoid)
 		made.ours = OidIsValid(extension) &&
 			getExtensionOfObject(ProcedureRelationId, aggfnoid) == extension;
 	}
-	/* others' may use the same function with another initial value or result */
+	/* a user's aggregate may have another initial value or final function */
 	if (made.ours || aggfnoid < FirstNormalObjectId)
 	{
 		row = find_row(transition_function(aggfnoid));
 		made.row = row ? row : &fallback_row;
 	}
 
-	/* the look-ups may have made the cache stale */
+	/* reading the catalog may have invalidated the cache */
 	if (agg_cache_valid)
 		*(AggEntry *) hash_search(agg_cache, &aggfnoid, HASH_ENTER, NULL) = made;
 	return made;
@@ -223,10 +223,10 @@ aggmap_is_listed(Oid aggfnoid)
 }
 
 bool
-aggmap_runs_itself(Oid aggfnoid, Oid *transfn)
+aggmap_is_fallback(Oid aggfnoid, Oid *transfn)
 {
 	*transfn = transition_function(aggfnoid);
-	return look_up(aggfnoid).row->finalize == FINALIZE_OWN;
+	return look_up(aggfnoid).row->kind == FINALIZE_FALLBACK;
 }
 
 /* Can transition values of the aggregate's own function be merged?  As in preprocess_aggref. */
@@ -275,7 +275,7 @@ aggmap_supported(const Aggref *aggref, bool parallel, const char **why)
 		*why = psprintf("VARIADIC inside %s", name);
 	else if (aggref->agglevelsup != 0 || aggref->aggsplit != AGGSPLIT_SIMPLE)
 		*why = psprintf("%s belongs to another query level", name);
-	else if (parallel && (entry.row->finalize == FINALIZE_OWN || needs_order(entry.row)) &&
+	else if (parallel && (entry.row->kind == FINALIZE_FALLBACK || needs_order(entry.row)) &&
 			 !mergeable(aggref))
 		*why = psprintf("states of %s cannot be merged", name);
 	else
@@ -285,7 +285,7 @@ aggmap_supported(const Aggref *aggref, bool parallel, const char **why)
 
 /* ---- building: catalog -------------------------------------------------- */
 
-/* Refuses a function that the role may not execute, as core's executor does. */
+/* Raises the error of core's executor if the role may not execute the function. */
 static void
 check_execute(Oid fn, Oid role, ObjectType kind)
 {
@@ -327,8 +327,8 @@ check_permissions(const Aggref *aggref, Form_pg_aggregate form)
 }
 
 /*
- * Looks up a function that is called with arguments of these types, so that
- * polymorphic ones can ask what they are called with.
+ * Looks up a function and notes the types of its arguments, which polymorphic
+ * functions read by get_fn_expr_argtype.
  */
 static void
 function_info(FmgrInfo *info, Oid fn, Oid result, int nargs, const Oid *types, Oid collation)
@@ -369,7 +369,7 @@ initial_value(HeapTuple tuple, Oid transtype, bool *isnull)
 	return OidInputFunctionCall(input, TextDatumGetCString(literal), ioparam, -1);
 }
 
-/* Fills what does not depend on how the aggregate runs, and *own for one that runs itself. */
+/* Fills *out with what the catalog says of the aggregate, and *fallback, but for its columns. */
 static void
 load_aggregate(AggOutput *out, FallbackAgg *fallback, Aggref *aggref)
 {
@@ -448,8 +448,8 @@ add_filter(AggSpec *spec, int filter)
 }
 
 /*
- * What may change between rows or executions, cannot be known yet, or may raise
- * an error.  Leakproof functions raise none; see CREATE FUNCTION.
+ * Is there anything in it that may differ between rows, has no value yet, or may
+ * raise an error?  Leakproof functions raise none; see CREATE FUNCTION.
  */
 static bool
 varies_walker(Node *node, void *context)
@@ -485,8 +485,8 @@ varies_walker(Node *node, void *context)
 }
 
 /*
- * Evaluates argument i, before it is known whether any row will ask for it;
- * false if it is not one value for the whole execution, to be had without fail.
+ * Evaluates argument i, even if no row will need it; false if it is NULL, may differ
+ * between rows, or may raise an error.
  */
 static bool
 fixed_argument(Aggref *aggref, int i, PlanState *parent, ExprContext *econtext, Datum *value)
@@ -501,18 +501,19 @@ fixed_argument(Aggref *aggref, int i, PlanState *parent, ExprContext *econtext, 
 }
 
 /*
- * The bins of a histogram or sketch.  False where slots cannot tell them; wrong ones are
- * among these, so that the transition function raises the error if a row comes.
+ * The bins of a histogram or sketch; false if they are not known before the first row.
+ * Bounds that are not valid count as such: the transition function raises the error, if
+ * there is a row.
  */
 static bool
-histogram_bins(BinSpec *bins, FinalizeKind finalize, Aggref *aggref, PlanState *parent,
+histogram_bins(BinSpec *bins, FinalizeKind kind, Aggref *aggref, PlanState *parent,
 			   ExprContext *econtext)
 {
 	Datum		arg[3];
-	int			nfixed = finalize == FINALIZE_HIST_THRESHOLDS ? 1 : 3;
+	int			nfixed = kind == FINALIZE_HIST_THRESHOLDS ? 1 : 3;
 
 	memset(bins, 0, sizeof(*bins));
-	if (finalize == FINALIZE_HLL)
+	if (kind == FINALIZE_HLL)
 	{
 		bins->kind = BIN_HLL;
 		bins->n = GPUAGG_HLL_REGISTERS;
@@ -521,7 +522,7 @@ histogram_bins(BinSpec *bins, FinalizeKind finalize, Aggref *aggref, PlanState *
 	for (int i = 0; i < nfixed; i++)
 		if (!fixed_argument(aggref, i + 1, parent, econtext, &arg[i]))
 			return false;
-	if (finalize == FINALIZE_HIST_THRESHOLDS)
+	if (kind == FINALIZE_HIST_THRESHOLDS)
 	{
 		bins->kind = BIN_THRESHOLDS;
 		bins->thresholds = histogram_thresholds(DatumGetArrayTypePCopy(arg[0]), &bins->n);
@@ -548,21 +549,21 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		  int filter, PlanState *parent, ExprContext *econtext)
 {
 	BinSpec		bins;
-	bool		binned = finalize_has_bins(row->finalize);
+	bool		binned = finalize_has_bins(row->kind);
 
-	if (row->finalize == FINALIZE_OWN)
+	if (row->kind == FINALIZE_FALLBACK)
 		return false;
 	if (binned)
 	{
-		if (!histogram_bins(&bins, row->finalize, aggref, parent, econtext))
+		if (!histogram_bins(&bins, row->kind, aggref, parent, econtext))
 			return false;
 		out->width = bins.kind == BIN_HLL ? bins.n : histogram_width(&bins);
 		if (spec->nkeys > 0 && out->width > MAX_GROUPED_BINS && !spec->support.many_bins)
 			return false;
 	}
-	if (row->finalize == FINALIZE_MATRIX && !spec->support.matrices)
+	if (row->kind == FINALIZE_MATRIX && !spec->support.matrices)
 		return false;
-	if (row->finalize == FINALIZE_ARG || row->finalize == FINALIZE_ASCENDING)
+	if (row->kind == FINALIZE_ARG || row->kind == FINALIZE_ASCENDING)
 	{
 		ListCell   *lc;
 
@@ -570,7 +571,7 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 			if (!spec_type_has_codes(exprType((Node *) lfirst_node(TargetEntry, lc)->expr)))
 				return false;
 	}
-	if (row->finalize == FINALIZE_DEC || row->finalize == FINALIZE_DEC_AVG)
+	if (row->kind == FINALIZE_DEC || row->kind == FINALIZE_DEC_AVG)
 	{
 		Node	   *expr = (Node *) list_nth_node(TargetEntry, aggref->args, 0)->expr;
 		int16		scale;
@@ -590,7 +591,7 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 			col[j] = use->arg[j] < 0 ? -1 : add_argument(spec, aggref, args, use->arg[j], false);
 			if (col[j] >= 0 && spec->cols[col[j]].type == COLUMN_DEC)
 				out->decimals = true;
-			if (row->finalize == FINALIZE_ARG && use->arg[j] == 0)
+			if (row->kind == FINALIZE_ARG && use->arg[j] == 0)
 				out->value = spec->cols[col[j]].type;
 		}
 		if (aggref->aggorder != NIL && depends_on_order(use->monoid))
@@ -598,12 +599,12 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		out->slots[i] = spec_add_slot(spec, use->monoid, col[0], col[1], filter,
 									  binned && i > 0 ? &bins : NULL);
 	}
-	out->finalize = row->finalize;
+	out->kind = row->kind;
 	out->counted = row->slots[0].monoid == MONOID_COUNT;
 	return true;
 }
 
-/* What final functions may ask of the AggState that calls them; see AggGetAggref and its like. */
+/* An AggState with what final functions may get from it, by AggGetAggref and the like. */
 static AggState *
 stand_in(Aggref *aggref)
 {
@@ -621,7 +622,7 @@ aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, PlanSta
 			 ExprContext *econtext)
 {
 	AggOutput  *out = palloc0(sizeof(AggOutput));
-	FallbackAgg		fallback;
+	FallbackAgg fallback;
 	bool		by_slots;
 
 	load_aggregate(out, &fallback, aggref);

@@ -25,15 +25,14 @@ extern bool aggmap_is_ours(Oid aggfnoid);
 /* Is it in agg_list.h, as one of core's or ours? */
 extern bool aggmap_is_listed(Oid aggfnoid);
 
-/* Has it no slots, whatever its arguments?  *transfn is its transition function. */
-extern bool aggmap_runs_itself(Oid aggfnoid, Oid *transfn);
+/* Is it always a fallback aggregate?  *transfn is set to its transition function in any case. */
+extern bool aggmap_is_fallback(Oid aggfnoid, Oid *transfn);
 
 /*
  * May this aggregate be taken?  If not, *why is a reason for EXPLAIN and
  * gpuagg.require, e.g. "DISTINCT inside gpu_sum".  Considers the aggregate
  * alone (kind, DISTINCT, ORDER BY, direct arguments, mergeability if
- * parallel), not keys or plan shape.  *ordered is set where its rows must come
- * in order.
+ * parallel), not keys or plan shape.
  */
 extern bool aggmap_supported(const Aggref *aggref, bool parallel, const char **why);
 

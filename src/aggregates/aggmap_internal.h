@@ -1,6 +1,6 @@
 /*
  * aggmap_internal.h
- *	  What aggmap.c, which builds outputs, and aggmap_finalize.c share.
+ *	  What aggmap.c, which makes AggOutputs, and finalize.c, which reads them, share.
  */
 #ifndef GPUAGG_AGGMAP_INTERNAL_H
 #define GPUAGG_AGGMAP_INTERNAL_H
@@ -15,44 +15,44 @@
 /* Slots of one aggregate. */
 #define MAX_SLOTS 3
 
-/* How slot states become a transition value, or the result at once. */
+/* How the states of slots become a transition value, or the result itself. */
 typedef enum FinalizeKind
 {
-	FINALIZE_OWN,					/* no slots */
-	FINALIZE_INT,					/* slot 0 is the value */
-	FINALIZE_COUNTED_INT,			/* slot 1, a 64-bit integer, is the value */
+	FINALIZE_FALLBACK,		/* no slots: a FallbackAgg */
+	FINALIZE_INT,			/* slot 0 is the value */
+	FINALIZE_COUNTED_INT,	/* slot 1, a 64-bit integer, is the value */
 	FINALIZE_COUNTED_I32,
 	FINALIZE_COUNTED_F32,
 	FINALIZE_COUNTED_F64,
-	FINALIZE_INT_AVG,				/* bigint[]: count, sum */
-	FINALIZE_INT8_AVG,				/* internal states of core */
+	FINALIZE_INT_AVG,		/* bigint[]: count, sum */
+	FINALIZE_INT8_AVG,		/* internal states of core */
 	FINALIZE_POLY_VAR,
 	FINALIZE_NUMERIC_VAR,
 	FINALIZE_DEC_AVG,
-	FINALIZE_DEC,					/* slot 1, a decimal, is the value */
-	FINALIZE_ACCUM,				/* double precision[] of core's layout */
+	FINALIZE_DEC,			/* slot 1, a decimal, is the value */
+	FINALIZE_ACCUM,			/* double precision[] of core's layout */
 	FINALIZE_REGR,
 	FINALIZE_HIST_UNIFORM,
 	FINALIZE_HIST_WEIGHTED,
 	FINALIZE_HIST_THRESHOLDS,
-	FINALIZE_HLL,					/* bigint: the estimate */
-	FINALIZE_ARG,					/* the value that goes with the extreme key */
-	FINALIZE_MAXSUB_I64,			/* the state is the transition value */
+	FINALIZE_HLL,			/* bigint: the estimate */
+	FINALIZE_ARG,			/* the value that goes with the extreme key */
+	FINALIZE_MAXSUB_I64,	/* the state is the transition value */
 	FINALIZE_MAXSUB_F64,
 	FINALIZE_LINEAR,
-	FINALIZE_MATRIX,				/* double precision[]: the product */
-	FINALIZE_RUN,					/* bigint: the longest */
+	FINALIZE_MATRIX,		/* double precision[]: the product */
+	FINALIZE_RUN,			/* bigint: the longest */
 	FINALIZE_ASCENDING
 } FinalizeKind;
 
 struct AggOutput
 {
-	FinalizeKind	finalize;
+	FinalizeKind kind;
 	int			slots[MAX_SLOTS];
 	bool		counted;		/* slot 0 says whether the group is empty */
-	bool		decimals;		/* slots leave odd numerics to an FallbackAgg */
-	int			fallback;			/* index in AggSpec.owns, or -1 */
-	int			scale;			/* of decimals */
+	bool		decimals;		/* numerics that are no decimals go to a FallbackAgg */
+	int			fallback;		/* index in AggSpec.fallbacks, or -1 */
+	int			scale;			/* FINALIZE_DEC and _DEC_AVG: of the argument */
 	int			width;			/* bins of a histogram */
 	ColumnType	value;			/* FINALIZE_ARG: what its codes stand for */
 
@@ -66,15 +66,15 @@ struct AggOutput
 	int			nfinalargs;
 	FmgrInfo	deserialfn;
 	FmgrInfo	combinefn;
-	AggState   *aggstate;		/* what aggregate functions want as their context */
+	AggState   *aggstate;		/* fmgr context of the aggregate's functions */
 };
 
-/* Slots with bins, whose parameters come from the aggregate's arguments. */
+/* Has it slots with bins, whose bounds are arguments of the aggregate? */
 static inline bool
-finalize_has_bins(FinalizeKind finalize)
+finalize_has_bins(FinalizeKind kind)
 {
-	return finalize == FINALIZE_HIST_UNIFORM || finalize == FINALIZE_HIST_WEIGHTED ||
-		finalize == FINALIZE_HIST_THRESHOLDS || finalize == FINALIZE_HLL;
+	return kind == FINALIZE_HIST_UNIFORM || kind == FINALIZE_HIST_WEIGHTED ||
+		kind == FINALIZE_HIST_THRESHOLDS || kind == FINALIZE_HLL;
 }
 
 #endif							/* GPUAGG_AGGMAP_INTERNAL_H */

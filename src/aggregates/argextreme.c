@@ -3,9 +3,9 @@
  *	  gpu_argmax, gpu_argmin, gpu_first and gpu_last as ordinary aggregates.
  *
  * The value in the row where the key is largest (smallest), by the btree order
- * of the key's type.  Rows with a NULL key do not count.  Rows that tie go to
- * the smallest value, NULL last, so the result does not depend on row order and
- * partial states merge.
+ * of the key's type.  Rows with a NULL key do not count.  Of rows with equal keys, the
+ * smallest value is the result, NULL last, so that it does not depend on the order of
+ * rows and states can be combined.
  *
  * The state holds copies of the best key and value in the aggregate's context.
  */
@@ -24,7 +24,7 @@ typedef struct ArgDatum
 	bool		isnull;
 } ArgDatum;
 
-/* The types travel in the state: combine and serialize are not told them. */
+/* The types are in the state because combine and serialize do not get them as arguments. */
 typedef struct ArgState
 {
 	bool		found;
@@ -74,7 +74,7 @@ arg_compare(TypeCacheEntry *type, Oid collation, ArgDatum a, ArgDatum b)
 }
 
 /*
- * Is a to be taken before b?  Values that are equal but not the same, such as -0
+ * Is a preferred to b?  Values that are equal but not the same, such as -0
  * and 0, are told apart by their bits, so that the order of rows does not matter.
  */
 static bool

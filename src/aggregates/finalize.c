@@ -17,9 +17,10 @@
 
 #include "aggregates/aggmap_internal.h"
 #include "aggregates/histogram.h"
-#include "operators/hll.h"
-#include "aggregates/finalize.h"
 #include "aggregates/matrix.h"
+#include "aggregates/state_forms.h"
+#include "columns/decimal.h"
+#include "operators/hll.h"
 
 /* The state of group g in the aggregate's i-th slot. */
 #define STATE(type, i) (((const type *) groups->slots[out->slots[i]])[g])
@@ -77,7 +78,7 @@ internal_state(AggOutput *out, Datum serialised)
 static Datum
 slots_value(AggOutput *out, const GroupBatch *groups, int g)
 {
-	switch (out->finalize)
+	switch (out->kind)
 	{
 		case FINALIZE_INT:
 			return integer_datum(out, STATE(int64, 0));
@@ -93,32 +94,32 @@ slots_value(AggOutput *out, const GroupBatch *groups, int g)
 			{
 				int64		state[2] = {STATE(int64, 0), STATE(int64, 1)};
 
-				return finalize_array(INT8OID, state, 2);
+				return form_array(INT8OID, state, 2);
 			}
 		case FINALIZE_INT8_AVG:
-			return internal_state(out, lower_int8_avg_state(STATE(int64, 0), STATE(gpuagg_i128, 1)));
+			return internal_state(out, form_int8_avg(STATE(int64, 0), STATE(gpuagg_i128, 1)));
 		case FINALIZE_POLY_VAR:
-			return internal_state(out, finalize_poly_state(STATE(int64, 0), STATE(gpuagg_i128, 1),
-														STATE(gpuagg_i128, 2)));
+			return internal_state(out, form_poly_var(STATE(int64, 0), STATE(gpuagg_i128, 1),
+													 STATE(gpuagg_i128, 2)));
 		case FINALIZE_NUMERIC_VAR:
-			return internal_state(out, finalize_numeric_var_state(STATE(int64, 0), STATE(gpuagg_i128, 1),
-															   STATE(gpuagg_i192, 2)));
+			return internal_state(out, form_numeric_var(STATE(int64, 0), STATE(gpuagg_i128, 1),
+														STATE(gpuagg_i192, 2)));
 		case FINALIZE_DEC_AVG:
-			return internal_state(out, finalize_numeric_avg_state(STATE(int64, 0), STATE(gpuagg_i128, 1),
-															   out->scale));
+			return internal_state(out, form_numeric_avg(STATE(int64, 0), STATE(gpuagg_i128, 1),
+														out->scale));
 		case FINALIZE_DEC:
 			return decimal_to_numeric(STATE(gpuagg_i128, 1), out->scale);
 		case FINALIZE_ACCUM:
-			return finalize_array(FLOAT8OID, &STATE(gpuagg_accum, 0), 3);
+			return form_array(FLOAT8OID, &STATE(gpuagg_accum, 0), 3);
 		case FINALIZE_REGR:
-			return finalize_array(FLOAT8OID, &STATE(gpuagg_regr, 0), 6);
+			return form_array(FLOAT8OID, &STATE(gpuagg_regr, 0), 6);
 		case FINALIZE_MAXSUB_I64:
 			return PointerGetDatum(&STATE(gpuagg_maxsub_i64, 1));
 		case FINALIZE_MAXSUB_F64:
 			return PointerGetDatum(&STATE(gpuagg_maxsub_f64, 1));
 		case FINALIZE_LINEAR:
 			return PointerGetDatum(&STATE(gpuagg_f64x2, 1));
-		case FINALIZE_OWN:
+		case FINALIZE_FALLBACK:
 		case FINALIZE_HIST_UNIFORM:
 		case FINALIZE_HIST_WEIGHTED:
 		case FINALIZE_HIST_THRESHOLDS:
@@ -152,7 +153,7 @@ transition_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 	NullableDatum slots = {out->initval, out->initnull};
 	NullableDatum fallback = {(Datum) 0, true};
 
-	if (out->finalize != FINALIZE_OWN && !(out->counted && STATE(int64, 0) == 0))
+	if (out->kind != FINALIZE_FALLBACK && !(out->counted && STATE(int64, 0) == 0))
 	{
 		slots.value = slots_value(out, groups, g);
 		slots.isnull = false;
@@ -164,7 +165,7 @@ transition_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 	}
 	fallback.value = groups->fallbacks[out->fallback][g];
 	fallback.isnull = groups->fallback_nulls[out->fallback][g];
-	if (out->finalize == FINALIZE_OWN)
+	if (out->kind == FINALIZE_FALLBACK)
 	{
 		*isnull = fallback.isnull;
 		return fallback.value;
@@ -172,7 +173,7 @@ transition_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 	return merge_values(out, slots, fallback, isnull);
 }
 
-/* The number of distinct values that a sketch's registers tell. */
+/* The estimate of a sketch. */
 static Datum
 sketch_value(const int32 *registers)
 {
@@ -182,7 +183,7 @@ sketch_value(const int32 *registers)
 	{
 		uint32		rank = registers[i];
 
-		/* they may come from another process */
+		/* they may come from the GPU server */
 		if (unlikely(rank > GPUAGG_HLL_MAX_RANK))
 			ereport(ERROR,
 					(errcode(ERRCODE_DATA_CORRUPTED),
@@ -197,15 +198,15 @@ static Datum
 binned_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 {
 	const char *bins = (const char *) groups->slots[out->slots[1]] +
-		(Size) g * out->width * (out->finalize == FINALIZE_HLL ? sizeof(int32) : sizeof(int64));
+		(Size) g * out->width * (out->kind == FINALIZE_HLL ? sizeof(int32) : sizeof(int64));
 
 	*isnull = false;
-	if (out->finalize == FINALIZE_HLL)
+	if (out->kind == FINALIZE_HLL)
 		return sketch_value((const int32 *) bins);
 	*isnull = STATE(int64, 0) == 0;
 	if (*isnull)
 		return (Datum) 0;
-	if (out->finalize == FINALIZE_HIST_WEIGHTED)
+	if (out->kind == FINALIZE_HIST_WEIGHTED)
 		return histogram_weight_array((const double *) bins, out->width);
 	return histogram_count_array((const int64 *) bins, out->width);
 }
@@ -216,28 +217,24 @@ code_datum(ColumnType type, int64 code)
 {
 	switch (type)
 	{
-		case COLUMN_I8:
-			return BoolGetDatum(code != 0);
-		case COLUMN_I16:
-			return Int16GetDatum((int16) code);
-		case COLUMN_I32:
-			return Int32GetDatum((int32) code);
-		case COLUMN_U32:
-			return UInt32GetDatum((uint32) code);
-		case COLUMN_I64:
-			return Int64GetDatum(code);
-		case COLUMN_F32:
-			return Float4GetDatum((float4) gpuagg_code_f64(code));
-		case COLUMN_F64:
-			return Float8GetDatum(gpuagg_code_f64(code));
+#define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
+		case COLUMN_##NAME: \
+			return to_datum((value_t) code);
+		COLUMN_INTEGERS(X)
+#undef X
+#define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
+		case COLUMN_##NAME: \
+			return to_datum((value_t) gpuagg_code_f64(code));
+		COLUMN_FLOATS(X)
+#undef X
 		default:
 			elog(ERROR, "column type %d has no 64-bit codes", (int) type);
 	}
 }
 
 /*
- * Of the rows with the extreme key, the smallest value.  Slot 1 knows only rows
- * whose value is not NULL: if none of them has the key of slot 2, it is NULL.
+ * Of the rows with the extreme key, the smallest value.  Slot 1 has only rows whose
+ * value is not NULL; if none of these has the key of slot 2, the result is NULL.
  */
 static Datum
 arg_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
@@ -252,11 +249,11 @@ arg_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 static bool
 direct_value(AggOutput *out, const GroupBatch *groups, int g, Datum *value, bool *isnull)
 {
-	if (finalize_has_bins(out->finalize))
+	if (finalize_has_bins(out->kind))
 		*value = binned_value(out, groups, g, isnull);
-	else if (out->finalize == FINALIZE_ARG)
+	else if (out->kind == FINALIZE_ARG)
 		*value = arg_value(out, groups, g, isnull);
-	else if (out->finalize == FINALIZE_MATRIX)
+	else if (out->kind == FINALIZE_MATRIX)
 	{
 		int			size = groups->matrix_size;
 
@@ -264,12 +261,12 @@ direct_value(AggOutput *out, const GroupBatch *groups, int g, Datum *value, bool
 		*value = *isnull ? (Datum) 0 :
 			matrix_datum(&STATE(double, 1) + (Size) g * (size * size - 1), size);
 	}
-	else if (out->finalize == FINALIZE_RUN)
+	else if (out->kind == FINALIZE_RUN)
 	{
 		*isnull = STATE(gpuagg_run, 0).len == 0;
 		*value = Int64GetDatum(STATE(gpuagg_run, 0).best);
 	}
-	else if (out->finalize == FINALIZE_ASCENDING)
+	else if (out->kind == FINALIZE_ASCENDING)
 	{
 		*isnull = STATE(gpuagg_asc, 0).len == 0;
 		*value = Int64GetDatum(STATE(gpuagg_asc, 0).best);
@@ -288,7 +285,7 @@ aggmap_finalize(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 	if (direct_value(out, groups, g, &value, isnull))
 		return value;
 
-	/* nobody may change what other aggregates or expressions share */
+	/* other aggregates and expressions may share the value */
 	value = transition_value(out, groups, g, isnull);
 	args[0].value = MakeExpandedObjectReadOnly(value, *isnull, out->translen);
 	args[0].isnull = *isnull;

@@ -1,12 +1,12 @@
 /*
  * histogram.c
- *	  gpu_histogram as a plain aggregate, and gpu_histogram_bins.
+ *	  gpu_histogram as an ordinary aggregate, and gpu_histogram_bins.
  *
  * The transition state holds the parameters and one count or sum for each bin.
  * It is created by the first row that counts, in the aggregate's context, and
- * updated in place.  Rows whose value (or weight) is NULL change nothing and
- * their parameters are not looked at; every other row must bring the parameters
- * of the first.  A group without such a row has no state and gives NULL.
+ * updated in place.  Rows whose value (or weight) is NULL do not count, whatever
+ * their parameters; all others must have the parameters of the first.  The result
+ * of a group without rows that count is NULL.
  *
  * Errors are worded like those of core's width_bucket functions.
  */
@@ -23,9 +23,9 @@
 #include "utils/builtins.h"
 #include "utils/float.h"
 
-#include "operators/bins.h"
 #include "aggregates/histogram.h"
-#include "aggregates/finalize.h"
+#include "aggregates/state_forms.h"
+#include "operators/bins.h"
 
 PG_FUNCTION_INFO_V1(gpuagg_histogram_accum);
 PG_FUNCTION_INFO_V1(gpuagg_histogram_accum_weighted);
@@ -39,7 +39,7 @@ PG_FUNCTION_INFO_V1(gpu_histogram_bins);
 
 typedef struct Histogram
 {
-	BinSpec		bins;			/* thresholds, if any, are the state's own */
+	BinSpec		bins;			/* its thresholds, if any, are in the state's context */
 	bool		weighted;
 	int			width;
 	union
@@ -140,7 +140,7 @@ histogram_width(const BinSpec *bins)
 
 /* ---- states -------------------------------------------------------------- */
 
-/* An empty histogram in `cxt`, with thresholds of its own. */
+/* An empty histogram in `cxt`, with a copy of the thresholds. */
 static Histogram *
 histogram_create(MemoryContext cxt, const BinSpec *bins, bool weighted)
 {
@@ -228,7 +228,7 @@ uniform_arguments(FunctionCallInfo fcinfo, BinSpec *bins)
 	check_uniform(bins->lo, bins->hi, bins->n);
 }
 
-/* Gives the state back unchanged, for rows that do not count. */
+/* Returns the state unchanged, for rows that do not count. */
 #define RETURN_STATE_UNCHANGED() \
 	do { \
 		if (PG_ARGISNULL(0)) \
@@ -357,13 +357,13 @@ gpuagg_histogram_deserialize(PG_FUNCTION_ARGS)
 Datum
 histogram_count_array(const int64 *counts, int width)
 {
-	return finalize_array(INT8OID, counts, width);
+	return form_array(INT8OID, counts, width);
 }
 
 Datum
 histogram_weight_array(const double *weights, int width)
 {
-	Datum		array = finalize_array(FLOAT8OID, weights, width);
+	Datum		array = form_array(FLOAT8OID, weights, width);
 	double	   *w = (double *) ARR_DATA_PTR((ArrayType *) DatumGetPointer(array));
 
 	/* an empty bin shows 0, also where sums start at -0 */
@@ -398,7 +398,7 @@ gpuagg_histogram_weights(PG_FUNCTION_ARGS)
 
 /*
  * A bar of `share` (0 to 1) of BAR_CHARS characters, in eighths of a block; where
- * the encoding has no blocks, in number signs.  Whatever is not nothing shows.
+ * the encoding has no blocks, in number signs.  Any share above 0 has a bar.
  */
 static text *
 make_bar(double share)

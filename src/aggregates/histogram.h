@@ -1,6 +1,6 @@
 /*
  * histogram.h
- *	  What the custom scan shares with the plain gpu_histogram.
+ *	  What the custom scan shares with the ordinary aggregate gpu_histogram.
  */
 #ifndef GPUAGG_HISTOGRAM_H
 #define GPUAGG_HISTOGRAM_H

@@ -5,9 +5,9 @@
  * The state is a HyperLogLog sketch (hll.h) in the aggregate's context.  It
  * starts as a small hash table of (register, rank) pairs, so that many small
  * groups cost little, and becomes the array of registers when that would be as
- * large.  New pairs wait in the state until some are there to be put in
- * together, because registers of many groups are not in the caches and misses
- * that do not depend on each other overlap.
+ * large.  New pairs are buffered in the state and entered some at a time: with many
+ * groups the registers are not in the CPU's caches, and misses that do not depend on
+ * each other overlap.
  */
 #include "postgres.h"
 
@@ -29,7 +29,7 @@
 typedef struct HllState
 {
 	int			npending;
-	uint32		pending[HLL_PENDING];	/* as sparse, not in there yet */
+	uint32		pending[HLL_PENDING];	/* new pairs, in the form of sparse */
 	int			nsparse;		/* entries in use, or -1: dense */
 	int			capacity;		/* of sparse: a power of two, a quarter of it free */
 	uint32	   *sparse;			/* register << 8 | rank, found by register; 0: free */
@@ -121,7 +121,7 @@ hll_raise(HllState *state, int reg, int rank)
 		state->dense[reg] = rank;
 }
 
-/* Puts in what waits; due before anything else is done with a state. */
+/* Enters the buffered pairs; called before anything else is done with a state. */
 static void
 hll_flush(HllState *state)
 {
@@ -163,7 +163,7 @@ hll_count_ranks(HllState *state, int *counts)
 	}
 	else
 	{
-		/* neighbours often have one rank: counters of their own do not wait for each other */
+		/* four sets of counters: increments of one counter in a row wait for each other */
 		for (int i = 0; i < GPUAGG_HLL_REGISTERS; i += 4)
 			for (int j = 0; j < 4; j++)
 				part[j][state->dense[i + j]]++;

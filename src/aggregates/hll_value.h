@@ -1,6 +1,6 @@
 /*
  * hll_value.h
- *	  What the custom scan shares with the plain gpu_approx_count_distinct.
+ *	  What the custom scan shares with the ordinary aggregate gpu_approx_count_distinct.
  */
 #ifndef GPUAGG_HLL_VALUE_H
 #define GPUAGG_HLL_VALUE_H

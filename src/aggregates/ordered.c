@@ -6,7 +6,7 @@
  *
  * Call them with ORDER BY: rows are folded in the order they arrive.  They have
  * no combine function, because a parallel plan does not keep the order.
- * States live in the aggregate's context.
+ * States are allocated in the aggregate's memory context.
  */
 #include "postgres.h"
 
@@ -51,7 +51,7 @@ ordered_state(FunctionCallInfo fcinfo, Size size)
 
 /*
  * NULLs are skipped; the empty subarray counts as 0; no row at all gives NULL.
- * The monoid's state tells overflow, see maxsub_i64 in monoid.h.
+ * Overflow is known from the monoid's state, see maxsub_i64 in monoid_ordered.h.
  */
 Datum
 gpuagg_maxsub_int8_transfn(PG_FUNCTION_ARGS)
@@ -135,8 +135,8 @@ gpuagg_longest_run_final(PG_FUNCTION_ARGS)
 }
 
 /*
- * Any type with a btree order; strictly ascending.  NULL compares with nothing:
- * it ends a run and is in none.
+ * Of any type with a btree order, strictly ascending.  A NULL ends a run and belongs
+ * to none.
  */
 typedef struct AscendingState
 {

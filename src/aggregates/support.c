@@ -1,6 +1,6 @@
 /*
  * support.c
- *	  Functions that tell about the extension: its operators and its devices.
+ *	  gpuagg_operators, and the planner support function.
  */
 #include "postgres.h"
 
@@ -14,8 +14,8 @@ PG_FUNCTION_INFO_V1(gpuagg_planner_support);
 PG_FUNCTION_INFO_V1(gpuagg_operators);
 
 /*
- * Knows nothing that the planner asks.  That it was called is enough: the
- * library is loaded, and its hook sees the query being planned.
+ * Handles no support request.  It exists to be called: that loads the library, whose
+ * hook then sees the query that is being planned.
  */
 Datum
 gpuagg_planner_support(PG_FUNCTION_ARGS)
@@ -26,7 +26,6 @@ gpuagg_planner_support(PG_FUNCTION_ARGS)
 /* The C types of monoid_list.h's inputs, in SQL. */
 #define SQL_int8_t "boolean"
 #define SQL_int32_t "integer"
-#define SQL_uint32_t "integer"
 #define SQL_int64_t "bigint"
 #define SQL_gpuagg_i128 "numeric"
 #define SQL_float "real"

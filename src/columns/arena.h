@@ -1,9 +1,9 @@
 /*
  * arena.h
- *	  Copies of by-reference values that live as long as one batch.
+ *	  Memory for the by-reference values of one batch.
  *
- * One chunk is filled from the start for each batch; what does not fit goes to a
- * context that is reset with it.
+ * Each batch fills the same chunk from its start; what does not fit goes to a memory
+ * context, which is reset for each batch.
  */
 #ifndef GPUAGG_ARENA_H
 #define GPUAGG_ARENA_H
@@ -19,18 +19,18 @@
 #ifndef __SANITIZE_ADDRESS__
 #define ARENA_CHUNK (256 * 1024)
 #else
-/* nothing fits: each value is a chunk of its own, whose use after arena_reset is reported */
+/* all values are palloc'd, so that AddressSanitizer reports their use after arena_reset */
 #define ARENA_CHUNK 0
 #endif
 
 typedef struct Arena
 {
-	char	   *chunk;			/* or NULL until a value comes */
+	char	   *chunk;			/* NULL before the first value */
 	size_t		used;
 	MemoryContext parent;
 	MemoryContext overflow;
 	bool		overflowed;
-	size_t		bytes;			/* of the values, as they are once detoasted */
+	size_t		bytes;			/* of the values, once they are detoasted */
 } Arena;
 
 static inline void
@@ -93,8 +93,9 @@ arena_copy_toasted(Arena *arena, Datum value)
 }
 
 /*
- * A copy of a by-reference value, flat, but a toast pointer where it is one.
- * Whoever reads the batch may detoast it, so that counts as well.
+ * A copy of a by-reference value.  Expanded and indirect values become flat;
+ * compressed values and toast pointers do not, but count in `bytes` as detoasted, as
+ * readers may detoast them.
  */
 static inline Datum
 arena_copy(Arena *arena, Datum value, int16 typlen)

@@ -35,7 +35,7 @@ column_writer_init(ColumnWriter *writer, Column *col, const ColumnSpec *spec, in
 	writer->validity = palloc0(BITMAP_WORDS(capacity) * sizeof(uint64));
 }
 
-/* Points an odd row to its value, which stays the caller's. */
+/* Marks a row as unrepresentable; its value is not copied. */
 static void
 set_unrepresentable(ColumnWriter *writer, int row, Datum value)
 {
@@ -48,7 +48,7 @@ set_unrepresentable(ColumnWriter *writer, int row, Datum value)
 		{
 			writer->unrepresentable = MemoryContextAlloc(writer->cxt, bytes);
 			col->unrepresentable_values = MemoryContextAllocZero(writer->cxt,
-													 writer->capacity * sizeof(Datum));
+																 writer->capacity * sizeof(Datum));
 		}
 		memset(writer->unrepresentable, 0, bytes);
 		col->unrepresentable = writer->unrepresentable;

@@ -2,10 +2,9 @@
  * column_writer.h
  *	  Writes SQL values into a column of a batch; for every feed.
  *
- * A writer owns what is behind one column: its array, its bitmaps, and where
- * copies of by-reference values live.  Values of rows are copied to the arena
- * that lasts for one batch; a constant is copied once and lasts as long as the
- * writer.
+ * A writer has the arrays and bitmaps of one column.  By-reference values are copied
+ * to the arena, which lasts for one batch; a constant is copied once, and its copy
+ * lasts as long as the writer.
  */
 #ifndef GPUAGG_COLUMN_WRITER_H
 #define GPUAGG_COLUMN_WRITER_H
@@ -14,9 +13,9 @@
 
 #include "nodes/execnodes.h"
 
-#include "columns/arena.h"
 #include "batch.h"
-#include "operators/decode_numeric.h"
+#include "columns/arena.h"
+#include "columns/column_value.h"
 #include "spec.h"
 
 typedef struct ColumnWriter
@@ -26,7 +25,7 @@ typedef struct ColumnWriter
 	int16		typlen;
 	bool		typbyval;
 	Arena	   *arena;			/* of the batch's by-reference values */
-	MemoryContext cxt;			/* lives as long as the writer */
+	MemoryContext cxt;			/* of the writer */
 	uint64	   *validity;		/* buffers behind the column's bitmaps */
 	uint64	   *unrepresentable;
 } ColumnWriter;
@@ -35,15 +34,15 @@ typedef struct ColumnWriter
 extern void column_writer_init(ColumnWriter *writer, Column *col, const ColumnSpec *spec,
 							   int capacity, Arena *arena);
 /*
- * Fills all rows, for all batches to come, with the value of an expression.
- * The column must not be begun again.
+ * Fills all rows with the value of an expression, for all batches: column_begin must
+ * not be called afterwards.
  */
 extern void column_write_constant(ColumnWriter *writer, ExprState *constant,
 								  ExprContext *econtext);
-/* A numeric that is not NULL and does not fit the column's decimals. */
+/* Writes a numeric that the column's decimals cannot represent. */
 extern void column_write_unrepresentable(ColumnWriter *writer, int row, Datum value);
 
-/* Before the first row of a batch: no NULLs and no odd values yet. */
+/* Starts a batch, without NULLs and unrepresentable values. */
 static inline void
 column_begin(ColumnWriter *writer)
 {
@@ -62,60 +61,6 @@ column_write_null(ColumnWriter *writer, int row)
 		col->validity = writer->validity;
 	}
 	bitmap_clear(col->validity, row);
-}
-
-/* Decodes a numeric; false if it does not fit. */
-static inline bool
-column_store_decimal(int16 scale, gpuagg_i128 *to, Datum value)
-{
-	struct varlena *stored = (struct varlena *) DatumGetPointer(value);
-	struct varlena *numeric = stored;
-	bool		fits;
-
-	if (unlikely(VARATT_IS_EXTERNAL(stored) || VARATT_IS_COMPRESSED(stored)))
-		numeric = pg_detoast_datum_packed(stored);
-	fits = decode_numeric((const uint8_t *) VARDATA_ANY(numeric), VARSIZE_ANY_EXHDR(numeric),
-						  scale, to);
-	if (unlikely(numeric != stored))
-		pfree(numeric);
-	return fits;
-}
-
-/*
- * Stores a value that is not NULL into an array of a column's type, a
- * by-reference one as the pointer that it is; false if it does not fit.
- */
-static inline bool
-column_store(ColumnType type, int16 scale, void *values, int row, Datum value)
-{
-	switch (type)
-	{
-		case COLUMN_I8:
-			((int8 *) values)[row] = DatumGetChar(value);
-			break;
-		case COLUMN_I16:
-			((int16 *) values)[row] = DatumGetInt16(value);
-			break;
-		case COLUMN_I32:
-		case COLUMN_U32:
-			((int32 *) values)[row] = DatumGetInt32(value);
-			break;
-		case COLUMN_I64:
-			((int64 *) values)[row] = DatumGetInt64(value);
-			break;
-		case COLUMN_F32:
-			((float *) values)[row] = DatumGetFloat4(value);
-			break;
-		case COLUMN_F64:
-			((double *) values)[row] = DatumGetFloat8(value);
-			break;
-		case COLUMN_DEC:
-			return column_store_decimal(scale, (gpuagg_i128 *) values + row, value);
-		case COLUMN_DATUM:
-			((Datum *) values)[row] = value;
-			break;
-	}
-	return true;
 }
 
 /* Writes a value that is not NULL. */

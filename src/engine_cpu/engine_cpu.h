@@ -2,11 +2,15 @@
  * engine_cpu.h
  *	  What the files of the CPU engine share.
  *
- * engine_cpu.c	drives: budget, strategies, partitions, output
- * engine_cpu_slots.c	slots: selections, input columns, bins
- * engine_cpu_loops.c	the loops over the monoid list
- * engine_cpu/fallback.c	aggregates run by their own transition functions
- * engine_cpu_merge.c	groups as records: export, import, spilled states
+ * engine_cpu.c	the vtable of engine.h: life, order of steps, statistics
+ * merge.c		groups that others made, into the table
+ * absorb.c		rows into the table: memory, strategies, partitions
+ * emit.c		groups of the table to arrays and records
+ * slots.c		slots: selections, input columns, bins
+ * loops.c		the loops over the monoid list
+ * fallback.c	fallback aggregates, which run their own transition functions
+ *
+ * Each file calls only those below it.
  */
 #ifndef GPUAGG_ENGINE_CPU_H
 #define GPUAGG_ENGINE_CPU_H
@@ -17,6 +21,7 @@
 
 #include "engine.h"
 #include "groups/table.h"
+#include "groups/record.h"
 #include "groups/spill.h"
 
 /* ---- loops -------------------------------------------------------------- */
@@ -26,7 +31,6 @@ typedef enum InputKind
 {
 	INPUT_int8_t,
 	INPUT_int32_t,
-	INPUT_uint32_t,
 	INPUT_int64_t,
 	INPUT_float,
 	INPUT_double,
@@ -63,23 +67,23 @@ extern SlotWork *slots_create(const AggSpec *spec, int batch_rows);
 /* Reduces a batch whose rows are located in *table; returns error bits. */
 extern int	slots_reduce(SlotWork *work, GroupTable *table, const Batch *batch);
 
-/* ---- own transitions ---------------------------------------------------- */
+/* ---- fallback aggregates ------------------------------------------------- */
 
 typedef struct FallbackWork FallbackWork;
 
 extern FallbackWork *fallbacks_create(const AggSpec *spec, MemoryContext cxt);
 extern void fallbacks_init_row(void *arg, char *row);
 extern void fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch);
-extern void fallbacks_combine(FallbackWork *work, GroupTable *table, char *row, int fallback, Datum value,
-						 bool isnull);
+extern void fallbacks_combine(FallbackWork *work, GroupTable *table, char *row, int fallback,
+							  Datum value, bool isnull);
+/* Both may return temporary memory, which fallbacks_end_temp frees. */
 extern Datum fallbacks_serialize(FallbackWork *work, int fallback, Datum value);
 extern Datum fallbacks_deserialize(FallbackWork *work, int fallback, Datum bytes);
 extern bool fallbacks_spillable(const AggSpec *spec);
 extern size_t fallbacks_memory(const FallbackWork *work);
-/* Segmented: groups but the last are done with. */
+/* Segmented: frees the states of all groups but the last, which is about to become row 0. */
 extern void fallbacks_carry_last(FallbackWork *work);
 extern void fallbacks_reset(FallbackWork *work);
-extern MemoryContext fallbacks_temp(FallbackWork *work);
 extern void fallbacks_end_temp(FallbackWork *work);
 extern void fallbacks_end(FallbackWork *work);
 
@@ -98,13 +102,13 @@ typedef struct CpuEngine
 	int			changes;
 	GroupTable *table;
 	SlotWork   *slots;
-	FallbackWork    *fallbacks;			/* NULL without own transitions */
+	FallbackWork *fallbacks;	/* NULL where there are none */
 
-	/* segmented: the batch in work */
+	/* segmented: the batch that is being reduced */
 	Batch		batch;
 	int			batch_pos;
 
-	/* memory used up: the rest goes to partitions of the level in work */
+	/* memory used up: other rows go to partitions of the current level */
 	int			level;
 	PartitionSet *out;
 	PartitionList pending;
@@ -114,13 +118,10 @@ typedef struct CpuEngine
 	bool		finished;
 	uint32		emit_pos;
 	uint32		emit_end;
-	GroupBatch	groups;			/* output arrays */
-	char	  **slot_out;
+	GroupBatch	groups;			/* those that leave */
 	int			out_capacity;
 	StringInfoData record;
-
-	/* import: keys as a batch */
-	Batch		keys;
+	Batch		keys;			/* of groups to be merged */
 
 	uint64		rows;
 	uint64		batches;
@@ -130,21 +131,44 @@ typedef struct CpuEngine
 	int			spill_partitions;
 } CpuEngine;
 
-/* engine_cpu.c */
+/* ---- engine_cpu.c ------------------------------------------------------- */
+
 extern const EngineOps engine_cpu_ops;
 
-extern void cpu_absorb(CpuEngine *engine, const Batch *batch);
-extern void cpu_budget(CpuEngine *engine);
-extern PartitionSet *cpu_partitions(CpuEngine *engine);
-extern bool cpu_bypasses_table(const CpuEngine *engine);
-extern void cpu_bypass(CpuEngine *engine, const Batch *batch);
-extern bool cpu_next_table(CpuEngine *engine);
+/* ---- emit.c ------------------------------------------------------------- */
 
-/* engine_cpu_merge.c */
-extern EngineStatus cpu_export_groups(Engine *base, GroupSink *sink);
+/* Points engine->groups to the table's groups from .. end, to the first of them at least; returns how many. */
+extern int	cpu_emit(CpuEngine *engine, uint32 from, uint32 end);
+/* Makes engine->record of group g of engine->groups, whose transition values it serializes. */
+extern void cpu_write_group(CpuEngine *engine, int g);
+
+/* ---- absorb.c ----------------------------------------------------------- */
+
+extern void cpu_choose_strategy(CpuEngine *engine, StrategyInput *input);
+/* Takes rows in, from the feed or from a partition. */
+extern void cpu_absorb(CpuEngine *engine, const Batch *batch);
+/* Sets how many groups the table may have now. */
+extern void cpu_budget(CpuEngine *engine);
+/* The set of what has no place in the table, made when first needed. */
+extern PartitionSet *cpu_partitions(CpuEngine *engine);
+/* Moves its files to engine->pending. */
+extern void cpu_finish_partitions(CpuEngine *engine);
+/* Do rows go to partitions without a lookup in the table? */
+extern bool cpu_bypasses_table(const CpuEngine *engine);
+/* Instead of locating rows: none has a group, and their keys have hashes. */
+extern void cpu_bypass(CpuEngine *engine, const Batch *batch);
+/*
+ * Grouped input: reduces the next rows of engine->batch; the groups but the
+ * last are complete.
+ */
+extern void cpu_reduce_segments(CpuEngine *engine);
+/* Grouped input: forgets the complete groups, keeps the last one. */
+extern void cpu_carry_segment(CpuEngine *engine);
+
+/* ---- merge.c ------------------------------------------------------------ */
+
 extern EngineStatus cpu_import_groups(Engine *base, GroupSource *source);
-extern int	cpu_record_states(const GroupTable *table);
-extern void cpu_spill_table(CpuEngine *engine);
-extern void cpu_read_states(CpuEngine *engine, BufFile *file);
+/* Takes in the groups of a partition. */
+extern void cpu_read_groups(CpuEngine *engine, BufFile *file);
 
 #endif							/* GPUAGG_ENGINE_CPU_H */

@@ -1,12 +1,12 @@
 /*
  * fallback.c
- *	  Aggregates run by their own transition functions, as nodeAgg.c runs them.
+ *	  Fallback aggregates: transition functions called as nodeAgg.c calls them.
  *
- * States live in an ExprContext's per-tuple memory, which transition functions
- * find through a stand-in AggState.  Grouped input needs three contexts: one
- * for the group carried over from the batch before, one for the group that may
- * be carried over to the next, one for those in between; so finished groups
- * are freed while the open one stays.
+ * States are in the per-tuple memory of an ExprContext, which transition
+ * functions find through an AggState made for this purpose.  Grouped input needs
+ * three contexts: one for the group carried over from the batch before, one for
+ * the group that may continue in the next, one for those in between; so complete
+ * groups are freed while the open one stays.
  */
 #include "postgres.h"
 
@@ -36,8 +36,8 @@ struct FallbackWork
 	AggState   *aggstate;
 	ExprContext *temp;			/* per input row */
 	ExprContext *states;
-	ExprContext *carry[2];		/* segmented: of row 0, of the last row */
-	FallbackCall    *calls;
+	ExprContext *carry[2];		/* segmented: states of row 0, of the last row */
+	FallbackCall *calls;
 };
 
 static FunctionCallInfo
@@ -54,7 +54,7 @@ FallbackWork *
 fallbacks_create(const AggSpec *spec, MemoryContext cxt)
 {
 	MemoryContext old = MemoryContextSwitchTo(cxt);
-	FallbackWork    *work = palloc0(sizeof(FallbackWork));
+	FallbackWork *work = palloc0(sizeof(FallbackWork));
 
 	work->spec = spec;
 	work->aggstate = makeNode(AggState);
@@ -68,10 +68,11 @@ fallbacks_create(const AggSpec *spec, MemoryContext cxt)
 	for (int o = 0; o < spec->nfallbacks; o++)
 	{
 		const FallbackAgg *fallback = &spec->fallbacks[o];
-		FallbackCall    *call = &work->calls[o];
+		FallbackCall *call = &work->calls[o];
 
 		call->pertrans.aggref = fallback->aggref;
-		call->trans = prepare_call(work, &fallback->transfn, fallback->nargs + 1, fallback->collation);
+		call->trans = prepare_call(work, &fallback->transfn, fallback->nargs + 1,
+								   fallback->collation);
 		call->combine = prepare_call(work, &fallback->combinefn, 2, fallback->collation);
 		call->serial = prepare_call(work, &fallback->serialfn, 1, InvalidOid);
 		call->deserial = prepare_call(work, &fallback->deserialfn, 2, InvalidOid);
@@ -95,13 +96,13 @@ void
 fallbacks_init_row(void *arg, char *row)
 {
 	GroupTable *table = arg;
-	FallbackState   *states = group_fallbacks(table, row);
+	FallbackState *states = group_fallbacks(table, row);
 
 	for (int o = 0; o < table->spec->nfallbacks; o++)
 		init_state(&table->spec->fallbacks[o], &states[o]);
 }
 
-/* Where the states of a row live. */
+/* The context of the states of the row at `at`. */
 static ExprContext *
 states_context(FallbackWork *work, const GroupTable *table, uint32 at)
 {
@@ -114,9 +115,10 @@ states_context(FallbackWork *work, const GroupTable *table, uint32 at)
 	return work->states;
 }
 
-/* A by-reference transition value that is not yet in the states' context. */
+/* Copies a new by-reference transition value to the context of states, and frees the one before. */
 static Datum
-keep_value(const FallbackAgg *fallback, MemoryContext cxt, Datum value, bool isnull, const FallbackState *state)
+keep_value(const FallbackAgg *fallback, MemoryContext cxt, Datum value, bool isnull,
+		   const FallbackState *state)
 {
 	if (!isnull)
 	{
@@ -164,7 +166,8 @@ advance(FallbackWork *work, int o, FunctionCallInfo fcinfo, ExprContext *states,
 		if (state->notrans)
 		{
 			old = MemoryContextSwitchTo(cxt);
-			state->value = datumCopy(fcinfo->args[1].value, fallback->transbyval, fallback->translen);
+			state->value = datumCopy(fcinfo->args[1].value, fallback->transbyval,
+									 fallback->translen);
 			MemoryContextSwitchTo(old);
 			state->isnull = false;
 			state->notrans = false;
@@ -188,7 +191,7 @@ advance(FallbackWork *work, int o, FunctionCallInfo fcinfo, ExprContext *states,
 	ResetExprContext(work->temp);
 }
 
-/* An argument of a row that counts: they come as Datums, or are numerics of which only the odd ones count. */
+/* An argument of a row that counts: a Datum, or an unrepresentable numeric (unrepresentable_only). */
 static Datum
 argument(const Column *col, int i)
 {
@@ -235,8 +238,10 @@ fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch)
 			{
 				const Column *col = &batch->cols[fallback->argcol[a]];
 
-				fcinfo->args[a + 1].isnull = column_is_null(col, i);
-				fcinfo->args[a + 1].value = fcinfo->args[a + 1].isnull ? (Datum) 0 : argument(col, i);
+				bool		isnull = column_is_null(col, i);
+
+				fcinfo->args[a + 1].isnull = isnull;
+				fcinfo->args[a + 1].value = isnull ? (Datum) 0 : argument(col, i);
 			}
 			advance(work, o, fcinfo, states_context(work, table, at),
 					&group_fallbacks(table, group_row_at(table, at))[o]);
@@ -247,10 +252,11 @@ fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch)
 /* ---- merging ------------------------------------------------------------ */
 
 /*
- * May states leave for files and be combined with rows that come later?  That
- * must not show in a plan that core would not combine states in, so others'
- * aggregates are not trusted with it, nor the send and receive functions of the
- * types of which array_agg makes arrays.
+ * May states be written to files, and be combined with those of later rows?  Core
+ * would not combine states in such a plan, so the result must be the same as
+ * without.  Only combine functions of builtin aggregates are known to give that,
+ * and not array_agg, whose serialization calls the send and receive functions of
+ * any type.
  */
 bool
 fallbacks_spillable(const AggSpec *spec)
@@ -265,7 +271,7 @@ fallbacks_spillable(const AggSpec *spec)
 			fallback->transfn.fn_oid == F_ARRAY_AGG_ARRAY_TRANSFN)
 			return false;
 		if (fallback->transtype == INTERNALOID && (!OidIsValid(fallback->serialfn.fn_oid) ||
-											  !OidIsValid(fallback->deserialfn.fn_oid)))
+												   !OidIsValid(fallback->deserialfn.fn_oid)))
 			return false;
 	}
 	return true;
@@ -273,15 +279,16 @@ fallbacks_spillable(const AggSpec *spec)
 
 /*
  * Combines a partial state with a row's.  Core begins with the initial value and
- * combines one partial state after the other with it.  So a row's state that
- * came of transitions is the first of these, whatever its transition function
- * makes of NULLs: one that is NULL leaves the initial value to a strict function.
+ * combines one partial state after the other with it.  A row's state that
+ * transitions made therefore counts as the first partial state: if it is NULL and
+ * the combine function is strict, the initial value is in force again.
  */
 void
-fallbacks_combine(FallbackWork *work, GroupTable *table, char *row, int fallback, Datum value, bool isnull)
+fallbacks_combine(FallbackWork *work, GroupTable *table, char *row, int fallback, Datum value,
+				  bool isnull)
 {
 	FunctionCallInfo fcinfo = work->calls[fallback].combine;
-	FallbackState   *state = &group_fallbacks(table, row)[fallback];
+	FallbackState *state = &group_fallbacks(table, row)[fallback];
 
 	if (!state->combined && !state->fresh && fcinfo->flinfo->fn_strict)
 	{
@@ -318,8 +325,8 @@ fallbacks_serialize(FallbackWork *work, int fallback, Datum value)
 }
 
 /*
- * The state of a serialized form.  The result may live in temporary memory, as
- * in nodeAgg.c: combine functions copy what they keep.
+ * The state of a serialized form, which may be in temporary memory as in
+ * nodeAgg.c: combine functions copy what they keep.
  */
 Datum
 fallbacks_deserialize(FallbackWork *work, int fallback, Datum bytes)
@@ -338,12 +345,6 @@ fallbacks_deserialize(FallbackWork *work, int fallback, Datum bytes)
 	result = FunctionCallInvoke(fcinfo);
 	MemoryContextSwitchTo(old);
 	return result;
-}
-
-MemoryContext
-fallbacks_temp(FallbackWork *work)
-{
-	return work->temp->ecxt_per_tuple_memory;
 }
 
 void
@@ -383,7 +384,7 @@ fallbacks_reset(FallbackWork *work)
 	ReScanExprContext(work->temp);
 }
 
-/* Runs what transition functions registered to be called at the end. */
+/* Calls the shutdown callbacks that transition functions registered. */
 void
 fallbacks_end(FallbackWork *work)
 {

@@ -79,32 +79,20 @@ slots_create(const AggSpec *spec, int batch_rows)
 		return; \
 	} while (0)
 
-#define CONVERT_INTEGERS(TO) \
-	switch (col->type) \
-	{ \
-		case COLUMN_I8: \
-			CONVERT(int8, TO); \
-		case COLUMN_I16: \
-			CONVERT(int16, TO); \
-		case COLUMN_I32: \
-			CONVERT(int32, TO); \
-		case COLUMN_U32: \
-			CONVERT(uint32, TO); \
-		case COLUMN_I64: \
-			CONVERT(int64, TO); \
-		default: \
-			break; \
-	}
+#define CONVERT_CASE(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			CONVERT(value_t, to_t);
 
-#define CONVERT_FLOATS(TO) \
-	switch (col->type) \
+#define CONVERT_COLUMNS(COLUMNS, TO) \
 	{ \
-		case COLUMN_F32: \
-			CONVERT(float, TO); \
-		case COLUMN_F64: \
-			CONVERT(double, TO); \
-		default: \
-			break; \
+		typedef TO	to_t; \
+\
+		switch (col->type) \
+		{ \
+			COLUMNS(CONVERT_CASE) \
+			default: \
+				break; \
+		} \
 	}
 
 /* A float where an operator works on codes: one that orders as its type does. */
@@ -117,16 +105,9 @@ slots_create(const AggSpec *spec, int batch_rows)
 		return; \
 	} while (0)
 
-#define CONVERT_CODES() \
-	switch (col->type) \
-	{ \
-		case COLUMN_F32: \
-			CODES_OF(float); \
-		case COLUMN_F64: \
-			CODES_OF(double); \
-		default: \
-			break; \
-	}
+#define CODES_CASE(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			CODES_OF(value_t);
 
 /* Converts a column to a scalar input type; rows NULL means the first n. */
 static void
@@ -139,26 +120,28 @@ convert_column(const Column *col, InputKind kind, const uint32 *rows, int n, voi
 				CONVERT(int8, int8);
 			break;
 		case INPUT_int32_t:
-			CONVERT_INTEGERS(int32);
-			break;
-		case INPUT_uint32_t:
-			CONVERT_INTEGERS(uint32);
+			CONVERT_COLUMNS(COLUMN_INTEGERS, int32);
 			break;
 		case INPUT_int64_t:
-			CONVERT_INTEGERS(int64);
-			CONVERT_CODES();
+			CONVERT_COLUMNS(COLUMN_INTEGERS, int64);
+			switch (col->type)
+			{
+				COLUMN_FLOATS(CODES_CASE)
+				default:
+					break;
+			}
 			break;
 		case INPUT_float:
-			CONVERT_FLOATS(float);
+			CONVERT_COLUMNS(COLUMN_FLOATS, float);
 			break;
 		case INPUT_double:
-			CONVERT_FLOATS(double);
-			CONVERT_INTEGERS(double);
+			CONVERT_COLUMNS(COLUMN_FLOATS, double);
+			CONVERT_COLUMNS(COLUMN_INTEGERS, double);
 			break;
 		case INPUT_gpuagg_i128:
 			if (col->type == COLUMN_DEC)
 				CONVERT(gpuagg_i128, gpuagg_i128);
-			CONVERT_INTEGERS(gpuagg_i128);
+			CONVERT_COLUMNS(COLUMN_INTEGERS, gpuagg_i128);
 			break;
 		default:
 			break;
@@ -175,8 +158,6 @@ column_has_kind(ColumnType type, InputKind kind)
 			return type == COLUMN_I8;
 		case INPUT_int32_t:
 			return type == COLUMN_I32;
-		case INPUT_uint32_t:
-			return type == COLUMN_U32 || type == COLUMN_I32;
 		case INPUT_int64_t:
 			return type == COLUMN_I64;
 		case INPUT_float:
@@ -239,18 +220,20 @@ static void
 pair_codes(SlotWork *work, const Batch *batch, const int *cols, const uint32 *rows, int n)
 {
 	const int64 *keys = dense_input(work, batch, cols[0], INPUT_int64_t);
-	ColumnType	type = batch->cols[cols[1]].type;
 	const void *values = batch->cols[cols[1]].values;
 	gpuagg_kv  *out = work->input;
 
-	if (type == COLUMN_F32)
-		PAIR_CODES(float, gpuagg_f64_code)
-	else if (type == COLUMN_F64)
-		PAIR_CODES(double, gpuagg_f64_code)
-	else
+	switch (batch->cols[cols[1]].type)
 	{
-		values = dense_input(work, batch, cols[1], INPUT_int64_t);
-		PAIR_CODES(int64, (int64))
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			PAIR_CODES(value_t, gpuagg_f64_code) \
+			break;
+		COLUMN_FLOATS(X)
+#undef X
+		default:
+			values = dense_input(work, batch, cols[1], INPUT_int64_t);
+			PAIR_CODES(int64, (int64))
 	}
 }
 

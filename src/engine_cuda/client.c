@@ -2,11 +2,11 @@
  * client.c
  *	  A backend's connection to the GPU server.
  *
- * The socket does not block: every wait is on the latch as well, so that
- * cancel, timeouts and the postmaster's end are served at once, and ends with
- * gpuagg.server_timeout.  A server that dies is an end of file here.  Nothing below raises an error for what the
- * server does; callers get false and go on without it.  What it says about
- * memory is checked before it is used.
+ * The socket does not block: every wait is on the latch as well, so that cancel, timeouts
+ * and the postmaster's death are handled at once, and ends after gpuagg.server_timeout.  A
+ * server that exits is an end of file here.  Nothing here raises an error for what the
+ * server does: callers get false and go on without it.  Sizes of memory that the server
+ * sends are checked before they are used.
  */
 #include "postgres.h"
 
@@ -28,12 +28,12 @@
 #include "supervisor/state.h"
 
 /*
- * Sessions of this process: a plan with a thousand partitions has as many custom scans.
- * The others use the CPU engine.
+ * The most sessions of this process: a plan with a thousand partitions has as many custom
+ * scans, and those beyond the limit use the CPU engine.
  */
 #define MOST_SESSIONS 16
 
-/* The server tells its state without asking a device. */
+/* No device is called for the server's status. */
 #define STATUS_PATIENCE_MS 5000
 
 static int	nsessions;
@@ -73,7 +73,7 @@ close_callback(void *arg)
 
 /* ---- sending and receiving ---- */
 
-/* How long this answer may still take in ms; -1: no end. */
+/* How many ms the answer may still take; -1: no limit. */
 static long
 time_left(Client *client)
 {
@@ -89,7 +89,7 @@ time_left(Client *client)
 	return Max(client->patience - (long) INSTR_TIME_GET_MILLISEC(now), 0);
 }
 
-/* False, with the connection closed, when the server has taken too long. */
+/* Waits for the event or the latch.  False, with the connection closed, after the time limit. */
 static bool
 wait_for(Client *client, int event)
 {
@@ -118,7 +118,7 @@ would_block(void)
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
-/* The server closed the connection: it may have said why. */
+/* The server closed the connection: reports its last message, if that is FAILED. */
 static bool
 hung_up(Client *client)
 {
@@ -158,7 +158,7 @@ send_all(Client *client, const void *data, size_t length)
 	return true;
 }
 
-/* In one piece where it is short, so that the server wakes up once. */
+/* A short message is sent in one piece, so that the server wakes up once. */
 bool
 client_send(Client *client, MessageType type, const void *body, size_t length)
 {
@@ -177,8 +177,8 @@ client_send(Client *client, MessageType type, const void *body, size_t length)
 }
 
 /*
- * The descriptor that came with a message is the client's at once: what follows
- * may be cancelled.
+ * Stores the descriptor that came with a message in *client at once, since whatever follows
+ * may be cancelled, and the client's callback closes it then.
  */
 static void
 take_fd(Client *client, struct msghdr *msg)
@@ -243,7 +243,7 @@ receive_failed(Client *client, size_t length)
 	if (!receive_all(client, &failed, sizeof(failed), false))
 		return false;
 	failed.text[sizeof(failed.text) - 1] = '\0';
-	/* an empty text would pass for success */
+	/* an empty text would mean that nothing failed */
 	strlcpy(text, failed.text[0] != '\0' ? failed.text : "the GPU server failed without a reason", sizeof(text));
 	return client_fail(client, text);
 }
@@ -271,11 +271,11 @@ client_receive(Client *client, MessageType type, void *body, size_t length)
 
 /* ---- connecting ---- */
 
-/* A server that has not accepted so many connections is busy; time enough to come round. */
+/* A socket whose queue of connections is full is tried again so often. */
 #define DIAL_TRIES 20
 #define DIAL_MS 5
 
-/* As connect, but waits for the server like everything here. */
+/* As connect, but waits for a busy server, and for the latch. */
 static bool
 dial_socket(Client *client, const struct sockaddr_un *address)
 {
@@ -311,7 +311,7 @@ dial(Client *client)
 	return dial_socket(client, &address);
 }
 
-/* Is the memory as large as the server says, and does it stay so? */
+/* Is the memory as large as the server says, and sealed against shrinking? */
 static bool
 arena_is_sound(const WireWelcome *welcome, int fd)
 {
@@ -379,7 +379,7 @@ client_reconnect(Client *client)
 	Assert(client->sock < 0);
 	client->patience = gpuagg_server_timeout;
 	client->failure[0] = '\0';
-	/* no trouble of the server, so it is not noted there */
+	/* not by client_fail: this is no error of the server */
 	if (client_full())
 		strlcpy(client->failure, "this process has too many sessions at the GPU server",
 				sizeof(client->failure));
@@ -394,8 +394,8 @@ client_full(void)
 }
 
 /*
- * Maps what will surely be written: page by page, as it is written, takes a
- * fault each.  Kernels before 5.14 do not know how, and nothing is lost then.
+ * Writing to the buffers would take a page fault for each page.  Kernels before 5.14 lack
+ * MADV_POPULATE_WRITE; the faults happen then.
  */
 void
 client_prepare(Client *client, size_t bytes, double buffers)

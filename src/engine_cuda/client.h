@@ -13,40 +13,40 @@
 #include "protocol.h"
 
 /*
- * Lives in the memory context given to client_connect; reset or deletion of
- * that context closes it, so errors leave nothing behind.
+ * Allocated in the memory context given to client_connect; reset or deletion of
+ * that context closes the connection, so errors leave nothing behind.
  */
 typedef struct Client
 {
 	int			sock;			/* -1: closed */
 	char	   *arena;
 	int			arena_fd;		/* until it is mapped; else -1 */
-	int			patience;		/* ms for each answer; 0: no end */
+	int			patience;		/* ms to wait for each answer; 0: no limit */
 	WireWelcome welcome;
 	instr_time	since;			/* when the wait for the answer began */
-	bool		waiting;		/* ... if it has */
+	bool		waiting;		/* ... if one is waited for */
 	char		failure[256];	/* why the last call returned false */
 	MemoryContextCallback callback;
 } Client;
 
 /*
- * Never NULL; client->sock is -1 if there is no server to talk to, or this process
- * has as many sessions as it may have.  An answer that does not come within
- * gpuagg.server_timeout is as good as a server that ended.
+ * Never NULL; client->sock is -1 if there is no server, or this process has as many
+ * sessions as it may have.  A server that does not answer within gpuagg.server_timeout
+ * is treated like one that ended.
  */
 extern Client *client_connect(MemoryContext cxt);
-/* As client_connect, by a client that was closed. */
+/* Connects a client again that was closed. */
 extern void client_reconnect(Client *client);
 /* Has this process as many sessions as it may have? */
 extern bool client_full(void);
 extern void client_close(Client *client);
 
-/* False: the connection is of no use any more, see failure. */
+/* False, with client->failure: the connection was lost or given up, and is closed. */
 extern bool client_send(Client *client, MessageType type, const void *body, size_t length);
 /* Receives one message of this type and length. */
 extern bool client_receive(Client *client, MessageType type, void *body, size_t length);
 
-/* Readies the first `bytes` of so many buffers for writing. */
+/* Populates the page table for the first `bytes` of so many buffers. */
 extern void client_prepare(Client *client, size_t bytes, double buffers);
 
 /* Asks the server for its devices and counters. */

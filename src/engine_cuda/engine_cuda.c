@@ -29,7 +29,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "engine_cpu/engine_cpu.h"
+#include "engine_cpu/merge.h"
 #include "engine_cuda/cuda_engine.h"
 #include "engine_cuda/engine_cuda.h"
 #include "settings.h"
@@ -148,8 +148,7 @@ merge_device_groups(CudaEngine *cuda)
 	while (cuda_next_device_groups(cuda, &groups))
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (cuda_merge_groups(merger, &groups) != ENGINE_OK)
-			return cuda_fail(cuda, merger->failure);
+		cpu_merge_groups(merger, &groups);
 	}
 	if (cuda->base.failure[0] != '\0')
 		return ENGINE_FAILED;

@@ -11,7 +11,4 @@
 
 extern const EngineOps engine_cuda_ops;
 
-/* Has a CPU engine import groups of the GPU server; in merge.c. */
-extern EngineStatus cuda_merge_groups(Engine *cpu, const GroupBatch *groups);
-
 #endif							/* GPUAGG_ENGINE_CUDA_H */

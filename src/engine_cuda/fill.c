@@ -45,6 +45,20 @@ has_null(const Column *in, int from, int n)
 	return false;
 }
 
+bool
+cuda_query_null_keys(const CudaQuery *query, const Batch *batch)
+{
+	for (int k = 0; k < query->spec->nkeys; k++)
+	{
+		const CudaColumn *col = &query->cols[query->keycol[k]];
+
+		if (col->travel == TRAVEL_VALUES && !query->wire->keys[k].nullable &&
+			has_null(&batch->cols[col->col], 0, batch->nrows))
+			return true;
+	}
+	return false;
+}
+
 static void
 fill_validity(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
 {
@@ -52,7 +66,7 @@ fill_validity(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int 
 
 	if (!has_null(in, from, n))
 	{
-		/* ones from here on, in case a NULL comes later in this buffer */
+		/* the bitmap is in use since an earlier NULL */
 		if (col->has_nulls)
 		{
 			static const uint64 ones[1] = {~UINT64CONST(0)};
@@ -100,7 +114,7 @@ fill_validity(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int 
 	else \
 		RANGE(ctype)
 
-/* Widens the range of a raw key by these rows. */
+/* Widens the range of a key by these rows. */
 static void
 note_range(CudaColumn *col, const Column *in, int from, int n)
 {
@@ -129,44 +143,46 @@ note_range(CudaColumn *col, const Column *in, int from, int n)
 			out[i] = v[i]; \
 	} while (0)
 
+#define CONVERT_CASE(NAME, value_t, ...) \
+		case COLUMN_##NAME: CONVERT(value_t, target_t); break;
+
 #define CONVERT_TO(to_t) \
-	switch (in->type) \
 	{ \
-		case COLUMN_I8: CONVERT(int8, to_t); break; \
-		case COLUMN_I16: CONVERT(int16, to_t); break; \
-		case COLUMN_I32: CONVERT(int32, to_t); break; \
-		case COLUMN_U32: CONVERT(uint32, to_t); break; \
-		case COLUMN_I64: CONVERT(int64, to_t); break; \
-		default: elog(ERROR, "unexpected column type %d", (int) in->type); \
+		typedef to_t target_t; \
+\
+		switch (in->type) \
+		{ \
+			COLUMN_INTEGERS(CONVERT_CASE) \
+			default: elog(ERROR, "unexpected column type %d", (int) in->type); \
+		} \
 	}
 
 /*
- * Copies the low halves; false if some value does not fit 64 bits.  What a NULL
- * row holds is undefined, and of no interest.
+ * Copies the low halves; false if some value that is not NULL does not fit 64 bits.
  */
 static bool
 narrow_decimals(int64 *out, const Column *in, int from, int n)
 {
 	const int128 *v = (const int128 *) in->values + from;
-	int64		unrepresentable = 0;		/* not 0: a high half is not the low one's sign */
+	int64		lost = 0;		/* not 0: a high half is not the low one's sign */
 
 	if (in->validity == NULL)
 		for (int i = 0; i < n; i++)
 		{
 			out[i] = (int64) v[i];
-			unrepresentable |= (int64) (v[i] >> 64) ^ (out[i] >> 63);
+			lost |= (int64) (v[i] >> 64) ^ (out[i] >> 63);
 		}
 	else
 		for (int i = 0; i < n; i++)
 		{
 			out[i] = (int64) v[i];
 			if (bitmap_get(in->validity, from + i))
-				unrepresentable |= (int64) (v[i] >> 64) ^ (out[i] >> 63);
+				lost |= (int64) (v[i] >> 64) ^ (out[i] >> 63);
 		}
-	return unrepresentable == 0;
+	return lost == 0;
 }
 
-/* 64 bits while they do; then what is there already is widened in place. */
+/* In 64 bits until a value needs more; the rows before it are then widened in place. */
 static void
 fill_decimals(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
 {
@@ -190,19 +206,17 @@ has_negative_zero(const Column *in, int from, int n)
 {
 	bool		any = false;
 
-	if (in->type == COLUMN_F32)
+	switch (in->type)
 	{
-		const uint32 *v = (const uint32 *) in->values + from;
-
-		for (int i = 0; i < n; i++)
-			any |= v[i] == 0x80000000u;
-	}
-	else if (in->type == COLUMN_F64)
-	{
-		const uint64 *v = (const uint64 *) in->values + from;
-
-		for (int i = 0; i < n; i++)
-			any |= v[i] == UINT64CONST(0x8000000000000000);
+#define X(NAME, value_t, bits_t, ...) \
+		case COLUMN_##NAME: \
+			for (int i = 0; i < n; i++) \
+				any |= ((const bits_t *) in->values)[from + i] == (bits_t) 1 << (sizeof(bits_t) * 8 - 1); \
+			break;
+		COLUMN_FLOATS(X)
+#undef X
+		default:
+			break;
 	}
 	return any;
 }
@@ -266,16 +280,19 @@ static void
 fill_codes(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
 {
 	int64	   *out = (int64 *) (buffer + col->values) + rows;
-	bool		keys = col->travel == TRAVEL_KEY_CODES;
+	double		zero = col->travel == TRAVEL_KEY_CODES ? 0.0 : -0.0;	/* only 0.0 changes -0 */
 
-	if (in->type == COLUMN_F32 && keys)
-		CODES_OF(float, x + 0.0);
-	else if (in->type == COLUMN_F32)
-		CODES_OF(float, x);
-	else if (keys)
-		CODES_OF(double, x + 0.0);
-	else
-		CODES_OF(double, x);
+	switch (in->type)
+	{
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			CODES_OF(value_t, x + zero); \
+			break;
+		COLUMN_FLOATS(X)
+#undef X
+		default:
+			elog(ERROR, "unexpected column type %d", (int) in->type);
+	}
 	fill_validity(col, buffer, rows, in, from, n);
 }
 

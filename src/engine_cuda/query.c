@@ -1,12 +1,13 @@
 /*
  * query.c
- *	  A query in the server's terms: which columns travel, and how.
+ *	  A query as the GPU server sees it: which columns are sent, and in which form.
  *
- * Integer keys travel as they are and are packed on the device into one key of
+ * Integer keys are sent as they are, and packed on the device into one key of
  * 4, 8 or 16 bytes.  Keys of other types, and integer keys that would make that too wide,
- * travel as dictionary codes, in which NULL is a value like any other.
- * Arguments travel in their own width, decimals in 64 bits while they fit, floats
- * that an operator orders by as codes, and validity only where a buffer has NULLs.
+ * are sent as dictionary codes, in which NULL is a value like any other.  Keys of 16 bytes
+ * have no room for NULLs.
+ * Arguments are sent in their own width, decimals in 64 bits if all values of a buffer fit,
+ * floats that an operator orders by as codes, and a validity bitmap only if a buffer has NULLs.
  */
 #include "postgres.h"
 
@@ -15,26 +16,26 @@
 
 #include "utils/memutils.h"
 
+#include "columns/column_value.h"
 #include "engine_cuda/query.h"
 #include "aggregates/matrix.h"
 
-/* Most rows of one buffer, however narrow. */
+/* The most rows of one buffer. */
 #define MAX_BUFFER_ROWS (1 << 20)
 
 /*
- * Buffers are filled no further than this: what a core writes then stays in its
- * cache until it is copied to the device.  1.1 to 1.2 times as fast for filling
- * as buffers of 8 MB, where the client's time is what counts.  Of many clients,
- * who keep every core busy, it is the server's time for each batch: sums of 48 M
- * rows by 16 processes took 0.94 of the time with buffers of twice the size.
+ * The bytes of a buffer that are used: so much stays in a core's cache until it is copied
+ * to the device.  Filling is 1.1 to 1.2 times as fast as with 8 MB.  With many clients,
+ * which keep every core busy, the server's time for each batch matters more: sums of 48 M
+ * rows by 16 processes took 0.94 of the time with twice the size.
  */
 #define FILL_BYTES (2 << 20)
 #define FILL_BYTES_PARALLEL (4 << 20)
 
-/* With more groups, batches are as large as can be: each costs a pass over the groups. */
+/* With more groups buffers are used whole, as each batch costs a pass over the groups. */
 #define MANY_GROUPS 65536
 
-/* What an operator's input asks of a column. */
+/* The kind of values that an operator reads. */
 typedef enum WantKind
 {
 	WANT_INTEGER,
@@ -95,35 +96,20 @@ add_column(CudaQuery *query, int col, Travel travel, WireType type, int key)
 int
 cuda_native_type(ColumnType type)
 {
-	switch (type)
-	{
-		case COLUMN_I8:
-			return WIRE_I8;
-		case COLUMN_I16:
-			return WIRE_I16;
-		case COLUMN_I32:
-		case COLUMN_U32:
-			return WIRE_I32;
-		case COLUMN_I64:
-			return WIRE_I64;
-		case COLUMN_F32:
-			return WIRE_F32;
-		case COLUMN_F64:
-			return WIRE_F64;
-		case COLUMN_DEC:
-			return WIRE_I128;
-		default:
-			return -1;
-	}
+#define X(NAME, value_t, bits_t, WIRE, ...) WIRE,
+	static const int wire[] = {COLUMN_TYPES(X)};
+#undef X
+
+	return wire[type];
 }
 
-/* The column that feeds an input of this kind, or -1; floats give `codes` for integers. */
+/* The column for an input of this kind, or -1; floats for an integer input are sent as `codes`. */
 static int
 add_input(CudaQuery *query, int col, WantKind kind, Travel codes)
 {
 	ColumnType	type = query->spec->cols[col].type;
 	int			native = cuda_native_type(type);
-	bool		isfloat = type == COLUMN_F32 || type == COLUMN_F64;
+	bool		isfloat = column_is_float(type);
 
 	switch (kind)
 	{
@@ -189,14 +175,13 @@ safe_magnitude(MonoidId monoid)
 			return ldexp(1, DBL_MAX_EXP - 1 - 40);
 		case MONOID_ACCUM_F64:
 		case MONOID_REGR_F64:
-		case MONOID_MOMENTS_F64:
 			return ldexp(1, DBL_MAX_EXP / 2 - 2 - 40);
 		default:
 			return 0;
 	}
 }
 
-/* For cuda_query_large: what a slot asks of the floats it adds up. */
+/* For cuda_query_large: the magnitude below which the floats of a slot are safe. */
 static void
 note_safe(CudaQuery *query, const SlotSpec *slot, const WireSlot *out)
 {
@@ -257,7 +242,7 @@ translate_slot(CudaQuery *query, const SlotSpec *slot, const char **why)
 	return true;
 }
 
-/* May this key travel as it is? */
+/* May the values of this key be sent as they are? */
 static bool
 key_is_raw(const AggSpec *spec, const KeySpec *key)
 {
@@ -266,11 +251,13 @@ key_is_raw(const AggSpec *spec, const KeySpec *key)
 }
 
 /*
- * Which keys travel raw: all that may, unless the packed key would pass 16
- * bytes; then the widest become codes, from the last.
+ * Which keys are sent as values: all that may be, unless the packed key would pass 16
+ * bytes; then the widest become codes, from the last.  *nulls: there is a byte for the
+ * NULLs of those keys.  Where it would be the seventeenth there is none, and batches with a
+ * NULL key go to the merger (cuda_query_null_keys); rows in order cannot go there.
  */
 static bool
-choose_raw(const AggSpec *spec, bool *raw)
+choose_raw(const AggSpec *spec, bool *raw, bool *nulls)
 {
 	for (int k = 0; k < spec->nkeys; k++)
 	{
@@ -283,21 +270,19 @@ choose_raw(const AggSpec *spec, bool *raw)
 		int			bytes = 0;
 		int			widest = -1;
 
+		*nulls = false;
 		for (int k = 0; k < spec->nkeys; k++)
 		{
 			int			width = column_width(spec->cols[spec->keys[k].col].type);
 
 			bytes += raw[k] ? width : sizeof(int32);
+			*nulls |= raw[k];
 			if (raw[k] && width > sizeof(int32))
 				widest = k;
 		}
-		for (int k = 0; k < spec->nkeys; k++)
-			if (raw[k])
-			{
-				bytes++;
-				break;
-			}
-		if (bytes <= WIRE_MAX_KEY_BYTES)
+		if (bytes == WIRE_MAX_KEY_BYTES && !spec->ordered)
+			*nulls = false;
+		if (bytes + *nulls <= WIRE_MAX_KEY_BYTES)
 			return true;
 		if (widest < 0)
 			return false;
@@ -311,11 +296,11 @@ translate_keys(CudaQuery *query, const char **why)
 	const AggSpec *spec = query->spec;
 	WireQuery  *wire = query->wire;
 	bool		raw[WIRE_MAX_KEYS];
-	bool		nullable = false;
+	bool		nulls;
 	int			bytes = 0;
 
 	*why = "group keys too wide for the GPU";
-	if (spec->nkeys > WIRE_MAX_KEYS || !choose_raw(spec, raw))
+	if (spec->nkeys > WIRE_MAX_KEYS || !choose_raw(spec, raw, &nulls))
 		return false;
 	for (int k = 0; k < spec->nkeys; k++)
 	{
@@ -323,21 +308,19 @@ translate_keys(CudaQuery *query, const char **why)
 		int			type = raw[k] ? cuda_native_type(spec->cols[key->col].type) : WIRE_I32;
 		int			col;
 
-		/* a key of its own, even if a value travels in the same type */
 		col = add_column(query, key->col, raw[k] ? TRAVEL_VALUES : TRAVEL_CODES, type, k);
 		query->keycol[k] = col;
 		wire->keys[k].col = col;
 		wire->keys[k].width = wire_width(type);
-		wire->keys[k].nullable = raw[k];
+		wire->keys[k].nullable = raw[k] && nulls;
 		wire->keys[k].offset = bytes;
 		bytes += wire_width(type);
-		nullable |= raw[k];
 	}
 	wire->nkeys = spec->nkeys;
-	wire->key_bytes = bytes + nullable <= 4 ? 4 : bytes + nullable <= 8 ? 8 : 16;
+	wire->key_bytes = bytes + nulls <= 4 ? 4 : bytes + nulls <= 8 ? 8 : 16;
 	if (spec->nkeys == 0)
 		wire->key_bytes = 0;
-	wire->null_offset = nullable ? bytes : wire->key_bytes;
+	wire->null_offset = nulls ? bytes : wire->key_bytes;
 	return true;
 }
 
@@ -462,21 +445,18 @@ cuda_query_reset(CudaQuery *query)
 	for (int i = 0; i < nrows; i++) \
 		out[i] = to_datum(((const ctype *) in->values)[i])
 
-/* The Datums of a column that has none, of a key whose code is narrower; what NULL rows hold does not matter. */
+/* Datums of a key column that has none, for its dictionary; those of NULL rows may be anything. */
 static void
 make_datums(const Column *in, int nrows, Datum *out)
 {
 	switch (in->type)
 	{
-		case COLUMN_I64:
-			TO_DATUMS(int64, Int64GetDatum);
+#define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
+		case COLUMN_##NAME: \
+			TO_DATUMS(value_t, to_datum); \
 			break;
-		case COLUMN_F32:
-			TO_DATUMS(float, Float4GetDatum);
-			break;
-		case COLUMN_F64:
-			TO_DATUMS(double, Float8GetDatum);
-			break;
+		COLUMN_SCALARS(X)
+#undef X
 		default:
 			elog(ERROR, "unexpected column type %d", (int) in->type);
 	}
@@ -538,7 +518,7 @@ cuda_query_unrepresentable(const CudaQuery *query, const Batch *batch)
 		const bits_t top = (bits_t) 1 << (8 * sizeof(bits_t) - 1); \
 		const bits_t carry = top - (bits_of_limit); \
 		bits_t		any = 0; \
-		/* the top bit of a sum is set where the magnitude reaches the limit */ \
+		/* adding carry sets the top bit where the magnitude reaches the limit */ \
 		for (int i = 0; i < n; i++) \
 			any |= (v[i] & (bits_t) ~top) + carry; \
 		if (likely(!(any & top))) \
@@ -553,7 +533,7 @@ cuda_query_unrepresentable(const CudaQuery *query, const Batch *batch)
 		return false; \
 	} while (0)
 
-/* Has one of n rows a finite value of that magnitude or a larger one? */
+/* Is one of n values finite, and of that magnitude or a larger one? */
 static bool
 has_large(const Column *in, int n, double safe)
 {
@@ -607,7 +587,7 @@ travels_as(const CudaQuery *query, Travel travel)
 	return false;
 }
 
-/* Each process has dictionaries of its own. */
+/* Codes mean something in their own process only, and rows in order must come from one. */
 bool
 cuda_query_shareable(const CudaQuery *query)
 {
@@ -692,7 +672,6 @@ cuda_query_describe(CudaQuery *query, uint32 rows, WireBatch *out)
 
 /* ---- results ---- */
 
-/* Are all codes among the packed keys of n groups known? */
 bool
 cuda_query_keys_known(const CudaQuery *query, const char *packed, int n)
 {
@@ -719,31 +698,17 @@ cuda_query_key(const CudaQuery *query, int k, const char *packed, bool *isnull)
 	const WireKey *key = &query->wire->keys[k];
 	const CudaColumn *col = &query->cols[query->keycol[k]];
 	const char *at = packed + key->offset;
-	union
-	{
-		int8		i8;
-		int16		i16;
-		int32		i32;
-		int64		i64;
-	}			v = {0};
+	uint64		bits = 0;		/* little-endian, as the server's */
+	int32		code;
 
-	memcpy(&v, at, key->width);
 	if (col->travel == TRAVEL_CODES)
-		return dictionary_value(col->dict, v.i32, isnull);
+	{
+		memcpy(&code, at, sizeof(code));
+		return dictionary_value(col->dict, code, isnull);
+	}
 	*isnull = key->nullable && (packed[query->wire->null_offset] >> k & 1);
 	if (*isnull)
 		return (Datum) 0;
-	switch (query->spec->cols[col->col].type)
-	{
-		case COLUMN_I8:
-			return CharGetDatum(v.i8);
-		case COLUMN_I16:
-			return Int16GetDatum(v.i16);
-		case COLUMN_I32:
-			return Int32GetDatum(v.i32);
-		case COLUMN_U32:
-			return UInt32GetDatum((uint32) v.i32);
-		default:
-			return Int64GetDatum(v.i64);
-	}
+	memcpy(&bits, at, key->width);
+	return column_bits_datum(query->spec->cols[col->col].type, bits);
 }

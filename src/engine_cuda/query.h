@@ -1,6 +1,10 @@
 /*
  * query.h
- *	  A query in the server's terms: which columns travel, and how.
+ *	  A query as the GPU server sees it: which columns are sent, and in which form.
+ *
+ *	query.c		translates an AggSpec, lays out buffers, reads packed keys
+ *	fill.c		columns of a batch to a buffer
+ *	unfill.c	rows of a buffer back to a batch
  */
 #ifndef GPUAGG_CUDA_QUERY_H
 #define GPUAGG_CUDA_QUERY_H
@@ -13,37 +17,38 @@
 #include "protocol.h"
 #include "spec.h"
 
+/* The form in which a column is sent. */
 typedef enum Travel
 {
-	TRAVEL_VALUES,				/* as they are, or widened to `type` */
+	TRAVEL_VALUES,				/* the values, perhaps widened to `type` */
 	TRAVEL_CODES,				/* dictionary codes of a group key */
 	TRAVEL_FILTER,				/* 1 where true, 0 where false or NULL */
-	TRAVEL_PRESENCE,			/* validity alone */
+	TRAVEL_PRESENCE,			/* the validity bitmap only */
 	TRAVEL_KEY_CODES,			/* gpuagg_f64_code of floats, with -0 as 0 */
-	TRAVEL_VALUE_CODES,			/* the same, telling them apart */
-	TRAVEL_MATRIX				/* square matrices out of arrays */
+	TRAVEL_VALUE_CODES,			/* the same, with -0 and 0 distinct */
+	TRAVEL_MATRIX				/* square matrices, read from arrays */
 } Travel;
 
 typedef struct CudaColumn
 {
 	int			col;			/* in AggSpec.cols */
 	Travel		travel;
-	WireType	type;			/* COLUMN_DEC: I64 until a value needs more */
+	WireType	type;			/* of a COLUMN_DEC I128, but see `wide` */
 	int			key;			/* which key, or -1 */
-	bool		extreme;		/* floats of which a minimum or maximum is taken */
-	double		safe;			/* floats below this, in magnitude, never make a sum overflow; 0: of no sum */
+	bool		extreme;		/* floats whose minimum or maximum is computed */
+	double		safe;			/* floats of smaller magnitude never make a sum overflow; 0: no sum reads them */
 	uint32		values;			/* offsets in a buffer */
 	uint32		validity;
 	Dictionary *dict;			/* TRAVEL_CODES */
-	Datum	   *datums;			/* what it reads, where the column has no Datums */
-	int32	   *codes;			/* of the batch at hand */
+	Datum	   *datums;			/* space for its input, if the column is not of Datums */
+	int32	   *codes;			/* of the current batch */
 	uint32	   *hashes;
 
-	/* of the buffer being filled */
+	/* of the buffer being filled, unless they say otherwise */
 	bool		has_nulls;
 	bool		sizes_differ;	/* TRAVEL_MATRIX: since the start */
 	bool		negative_zero;	/* seen since the start, if `extreme` */
-	bool		wide;			/* COLUMN_DEC: I128 so far */
+	bool		wide;			/* COLUMN_DEC: some value needs 128 bits; else it is sent as I64 */
 	int64		min,			/* of a key */
 				max;
 } CudaColumn;
@@ -62,72 +67,76 @@ typedef struct CudaQuery
 } CudaQuery;
 
 /*
- * Translates; NULL if the GPU cannot run it, and then *why says why not.
- * Needs no server, so that EXPLAIN may ask.
+ * Translates the query; NULL if the GPU cannot run it, for the reason in *why.
+ * Calls no server, so that EXPLAIN may use it.
  */
 extern CudaQuery *cuda_query_build(const AggSpec *spec, const char **why);
 
-/* Lays out buffers of this size, the estimates being set; dictionaries live in `cxt`. */
+/* Lays out buffers of this size, by the estimates in query->wire; dictionaries are made in `cxt`. */
 extern void cuda_query_layout(CudaQuery *query, MemoryContext cxt, uint32 buffer_bytes,
 							  int batch_rows, bool parallel);
 
-/* The type of the same width as a column's, or -1. */
+/* The type in which values of a column are sent unchanged, or -1. */
 extern int	cuda_native_type(ColumnType type);
 
 /*
  * Encodes the batch's dictionary keys; false if they need more than `mem_limit`.
- * *variants: some key equals one of its dictionary that looks different, which
- * its code does not tell.
+ * *variants: some key is equal to one in its dictionary that looks different (1.0 and 1.00),
+ * so that its code would bring back the other one.
  */
 extern bool cuda_query_encode(CudaQuery *query, const Batch *batch, size_t mem_limit,
 							  bool *variants);
-/* Does the batch hold numerics that only the CPU can add up? */
+/* Does the batch hold a NULL in a key that is sent as not nullable (choose_raw)? */
+extern bool cuda_query_null_keys(const CudaQuery *query, const Batch *batch);
+/* Does the batch hold numerics that COLUMN_DEC cannot represent? */
 extern bool cuda_query_unrepresentable(const CudaQuery *query, const Batch *batch);
 /*
  * Does the batch hold floats so large that a sum or a variance of them might overflow on the
  * way?  Whether it does depends on the order of rows, which the GPU does not keep.
  */
 extern bool cuda_query_large(const CudaQuery *query, const Batch *batch);
-/* Is there a product?  Its factors may overflow in one order and not in another. */
+/* Does the query compute a product?  It may overflow in one order of rows and not in another. */
 extern bool cuda_query_multiplies(const CudaQuery *query);
 /*
- * Points the batch's columns that travel as they are to behind `rows` rows of the
- * buffer, all others to their own memory; buffer NULL: all.
+ * Points the batch's columns that are sent unchanged to their arrays in the buffer, behind
+ * `rows` rows, and all others to their own memory.  buffer NULL: all to their own memory.
  */
 extern void cuda_query_bind_buffers(const CudaQuery *query, char *buffer, uint32 rows, Batch *batch);
 /* Appends rows from .. from + n - 1 of the batch behind `rows` rows of the buffer. */
 extern void cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const Batch *batch,
 							int from, int n);
 /*
- * Has a minimum or maximum met -0?  It equals 0, and core returns whichever came
- * last; the GPU reduces in no such order.
+ * Has a minimum or maximum read -0 since the start?  Of -0 and 0, which are equal, core
+ * returns the one that came last; the GPU keeps no order of rows.
  */
 extern bool cuda_query_zeros(const CudaQuery *query);
-/* Do rows of several processes mean the same to the server, in whatever order they come? */
+/* May the participants of a parallel scan share one query at the server? */
 extern bool cuda_query_shareable(const CudaQuery *query);
-/* Must cuda_query_settle() be called before the query can be opened? */
+/* Must cuda_query_settle() be called with the first batch before the query can be opened? */
 extern bool cuda_query_needs_batch(const CudaQuery *query);
 /*
- * Settles the size of matrices by the first one of the first batch.  False where
- * there is none, or of a size that the GPU does not have.
+ * Sets the size of matrices to that of the first one in the batch.  False if there is
+ * none, or the GPU has no operator for its size.
  */
 extern bool cuda_query_settle(CudaQuery *query, const Batch *batch);
 /* Were there matrices of another size? */
 extern bool cuda_query_sizes_differ(const CudaQuery *query);
-/* As cuda_query_zeros, with what a batch holds that does not travel. */
+/* As cuda_query_zeros, after a batch that is not sent. */
 extern bool cuda_query_batch_zeros(CudaQuery *query, const Batch *batch);
 /*
- * Makes a batch, in the current memory context, of rows from .. from + n - 1 of
- * a buffer that was described so; `from` is a multiple of 64.
+ * Makes a batch, in the current memory context, of rows from .. from + n - 1 of a buffer
+ * that cuda_query_describe described as *wire; `from` is a multiple of 64.
  */
 extern void cuda_query_unfill(const CudaQuery *query, const char *buffer, const WireBatch *wire,
 							  int from, int n, Batch *out);
-/* Describes the filled buffer and starts a new one. */
+/* Describes the buffer that was filled, and starts a new one. */
 extern void cuda_query_describe(CudaQuery *query, uint32 rows, WireBatch *out);
+/* Back to the state after cuda_query_layout. */
 extern void cuda_query_reset(CudaQuery *query);
 
-/* Key `k` of a packed group key. */
+/* Are all dictionary codes in n packed keys valid?  To be called before cuda_query_key. */
 extern bool cuda_query_keys_known(const CudaQuery *query, const char *packed, int n);
+/* Key `k` of a packed group key. */
 extern Datum cuda_query_key(const CudaQuery *query, int k, const char *packed, bool *isnull);
 
 #endif							/* GPUAGG_CUDA_QUERY_H */

@@ -160,9 +160,9 @@ cuda_bind_buffers(Engine *engine, Batch *batch)
 
 /*
  * Encodes the batch's keys by their dictionaries.  *aside: the merger must take the
- * batch, for one of three reasons: numerics without representation; new keys when
- * the dictionaries have reached their limit; equal keys that look different (1.0
- * and 1.00), of several keys.
+ * batch, for one of these reasons: unrepresentable numerics; NULLs in a key that was
+ * announced without; new keys when the dictionaries have reached their limit; equal
+ * keys that look different (1.0 and 1.00), of several keys.
  *
  * A group must show its keys as its first row has them.  A dictionary keeps the look
  * of the first value, so that is right for a single key, unless the merger has rows
@@ -175,7 +175,7 @@ encode(CudaEngine *cuda, const Batch *batch, bool *aside)
 	bool		variants;
 	bool		known = cuda_query_encode(cuda->query, batch, cuda->env.mem_limit / 2, &variants);
 
-	*aside = !known || cuda_query_unrepresentable(cuda->query, batch);
+	*aside = !known || cuda_query_null_keys(cuda->query, batch) || cuda_query_unrepresentable(cuda->query, batch);
 	cuda->variants |= variants;
 	if (cuda->variants && (*aside || cuda->merger || cuda->spec->nkeys > 1) &&
 		cuda_can_start_over(cuda))

@@ -2,8 +2,8 @@
  * spool.c
  *	  Groups of the GPU server, kept in this process.
  *
- * A query that is read in steps gives its session back between them, and keeps
- * here what it has not returned.
+ * A cursor gives its session back between two fetches, and keeps here the groups
+ * that it has not returned, as they came: messages and their arrays.
  */
 #include "postgres.h"
 
@@ -19,7 +19,9 @@ typedef struct Chunk
 	size_t		bytes;			/* that follow */
 } Chunk;
 
-#define CHUNK_BUFFER(chunk) ((char *) (chunk) + MAXALIGN(sizeof(Chunk)))
+/* Arrays are aligned as in the arena. */
+#define CHUNK_BYTES(bytes) (sizeof(Chunk) + WIRE_ALIGN + (bytes))
+#define CHUNK_BUFFER(chunk) ((char *) TYPEALIGN(WIRE_ALIGN, (uintptr_t) ((chunk) + 1)))
 
 struct CudaSpool
 {
@@ -28,9 +30,9 @@ struct CudaSpool
 	size_t		mem_used;
 	List	   *chunks;
 	int			next;			/* of the list */
-	BufFile    *file;			/* what came when memory was full; or NULL */
+	BufFile    *file;			/* of what came when memory was full, or NULL */
 	bool		rewound;
-	Chunk	   *current;		/* that was given last */
+	Chunk	   *current;		/* the one returned last */
 };
 
 CudaSpool *
@@ -60,7 +62,7 @@ cuda_spool_put(CudaSpool *spool, const WireGroups *groups, const char *buffer, s
 
 	if (spool->file == NULL && spool->mem_used + bytes <= spool->mem_limit)
 	{
-		Chunk	   *chunk = palloc(MAXALIGN(sizeof(Chunk)) + bytes);
+		Chunk	   *chunk = palloc(CHUNK_BYTES(bytes));
 
 		*chunk = head;
 		memcpy(CHUNK_BUFFER(chunk), buffer, bytes);
@@ -109,7 +111,7 @@ next_of_file(CudaSpool *spool)
 	if (got == 0)
 		return NULL;
 	read_file(spool, (char *) &head + 1, sizeof(head) - 1);
-	chunk = MemoryContextAlloc(spool->cxt, MAXALIGN(sizeof(Chunk)) + head.bytes);
+	chunk = MemoryContextAlloc(spool->cxt, CHUNK_BYTES(head.bytes));
 	*chunk = head;
 	read_file(spool, CHUNK_BUFFER(chunk), head.bytes);
 	return chunk;

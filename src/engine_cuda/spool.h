@@ -12,18 +12,18 @@
 typedef struct CudaSpool CudaSpool;
 
 /*
- * Lives in `cxt`; keeps so much memory, and the rest in a temporary file of the
- * current resource owner.
+ * In `cxt`; keeps mem_limit bytes in memory, and the rest in a temporary file of
+ * the current resource owner.
  */
 extern CudaSpool *cuda_spool_create(MemoryContext cxt, size_t mem_limit);
 extern void cuda_spool_free(CudaSpool *spool);
 
-/* The first `bytes` of a buffer, where the arrays of *groups lie. */
+/* Adds *groups and the first `bytes` of a buffer, which hold its arrays. */
 extern void cuda_spool_put(CudaSpool *spool, const WireGroups *groups, const char *buffer,
 						   size_t bytes);
 /*
- * The next ones in the order in which they were put, once all are; false at the
- * end.  The buffer is valid until the next call.
+ * Once all are added, returns them in the same order; false at the end.  The
+ * buffer is valid until the next call.
  */
 extern bool cuda_spool_get(CudaSpool *spool, WireGroups *groups, const char **buffer);
 

@@ -1,18 +1,18 @@
 /*
  * unfill.c
- *	  Rows of a buffer of the arena as a batch again, for the CPU engine: those
- *	  that the GPU server had no room for.
+ *	  Rows of a buffer of the arena back to a batch, for the CPU engine, where the
+ *	  GPU server had no room for them.
  *
- * cuda_fill.c backwards.  A column of the batch may travel in several forms; it
- * is read from the one that lost the least.  What did get lost is what no operator
- * of the query reads: values of which only the validity counts, floats that an
- * integer becomes anyway.
+ * The inverse of fill.c.  A column of the batch may have been sent in several forms; it is
+ * read from the one that preserves the most.  What none preserves is not read by any operator of
+ * the query: values of which only the validity counts, integers that are used as floats.
  */
 #include "postgres.h"
 
+#include "columns/column_value.h"
 #include "engine_cuda/query.h"
 
-/* How good a form is to read a column's values from: 0 is best. */
+/* Ranks the forms in which a column was sent by what they preserve of its values: 0 is best. */
 static int
 form_rank(const CudaColumn *col, ColumnType type)
 {
@@ -49,7 +49,7 @@ best_form(const CudaQuery *query, int c)
 	return best;
 }
 
-/* The validity of spec column c, if some form of it has one. */
+/* The validity bitmap of spec column c, from any form that has one; NULL if there is none. */
 static uint64 *
 read_validity(const CudaQuery *query, int c, const char *buffer, const WireBatch *wire, int from, int n)
 {
@@ -77,7 +77,7 @@ read_validity(const CudaQuery *query, int c, const char *buffer, const WireBatch
 		} \
 	} while (0)
 
-/* The integer that became this double; of large ones, one that becomes it as well. */
+/* An integer whose conversion gives this double. */
 static int64
 integer_of(double x)
 {
@@ -89,30 +89,21 @@ narrow(Column *out, const char *values, WireType type, int n)
 {
 	switch (out->type)
 	{
-		case COLUMN_I8:
-			CONVERT(int8, double, x);
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			if (type == WIRE_I64) \
+				CONVERT(value_t, int64, x); \
+			else \
+				CONVERT(value_t, double, integer_of(x)); \
 			break;
-		case COLUMN_I16:
-			CONVERT(int16, double, x);
-			break;
-		case COLUMN_I32:
-			CONVERT(int32, double, x);
-			break;
-		case COLUMN_U32:
-			if (type == WIRE_I64)
-				CONVERT(uint32, int64, x);
-			else
-				CONVERT(uint32, double, x);
-			break;
-		case COLUMN_I64:
-			CONVERT(int64, double, integer_of(x));
-			break;
+		COLUMN_INTEGERS(X)
+#undef X
 		default:
 			elog(ERROR, "unexpected column type %d", (int) out->type);
 	}
 }
 
-/* Dictionary codes, of which one may stand for NULL. */
+/* Values and validity from dictionary codes, of which one may stand for NULL. */
 static void
 read_codes(const Dictionary *dict, const int32 *codes, int n, Column *out)
 {
@@ -126,23 +117,7 @@ read_codes(const Dictionary *dict, const int32 *codes, int n, Column *out)
 		if (isnull)
 			continue;
 		bitmap_set(bits, i);
-		switch (out->type)
-		{
-			case COLUMN_I64:
-				((int64 *) out->values)[i] = DatumGetInt64(value);
-				break;
-			case COLUMN_F32:
-				((float *) out->values)[i] = DatumGetFloat4(value);
-				break;
-			case COLUMN_F64:
-				((double *) out->values)[i] = DatumGetFloat8(value);
-				break;
-			case COLUMN_DATUM:
-				((Datum *) out->values)[i] = value;
-				break;
-			default:
-				elog(ERROR, "unexpected column type %d", (int) out->type);
-		}
+		column_store(out->type, out->scale, out->values, i, value);
 	}
 	out->validity = bits;
 }
@@ -165,10 +140,17 @@ read_values(const CudaColumn *col, const char *values, WireType type, int n, Col
 			break;
 		case TRAVEL_KEY_CODES:
 		case TRAVEL_VALUE_CODES:
-			if (out->type == COLUMN_F32)
-				CONVERT(float, int64, gpuagg_code_f64(x));
-			else
-				CONVERT(double, int64, gpuagg_code_f64(x));
+			switch (out->type)
+			{
+#define X(NAME, value_t, ...) \
+				case COLUMN_##NAME: \
+					CONVERT(value_t, int64, gpuagg_code_f64(x)); \
+					break;
+				COLUMN_FLOATS(X)
+#undef X
+				default:
+					elog(ERROR, "unexpected column type %d", (int) out->type);
+			}
 			break;
 		case TRAVEL_FILTER:
 			memcpy(out->values, values, n);
@@ -181,8 +163,8 @@ read_values(const CudaColumn *col, const char *values, WireType type, int n, Col
 }
 
 /*
- * Some value of a column of which only the validity travelled.  No operator reads it,
- * but a spill of the rows copies it.
+ * Some valid value, for a column of which only the validity was sent.  No operator reads it,
+ * but a spill copies it.
  */
 static void
 put_some_value(const ColumnSpec *spec, int n, Datum *out)

@@ -20,6 +20,7 @@
 #include "common/compat.h"
 #include "engine.h"
 #include "engines/engines.h"
+#include "expr/expr.h"
 #include "feed.h"
 #include "plan/plan.h"
 

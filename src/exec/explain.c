@@ -69,8 +69,8 @@ keys_integer(GpuAggState *state)
 	{
 		TargetEntry *tle = list_nth_node(TargetEntry, cscan->custom_scan_tlist, k);
 
-		if (spec_column_type(exprType((Node *) tle->expr), exprTypmod((Node *) tle->expr),
-							 &scale) > COLUMN_I64)
+		if (!column_is_integer(spec_column_type(exprType((Node *) tle->expr),
+												exprTypmod((Node *) tle->expr), &scale)))
 			return false;
 	}
 	return true;

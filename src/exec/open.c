@@ -100,7 +100,7 @@ build_key(GpuAggState *state, AggSpec *spec, int k)
 	if ((col.type == COLUMN_F32 && key->eqfunc == F_FLOAT4EQ) ||
 		(col.type == COLUMN_F64 && key->eqfunc == F_FLOAT8EQ))
 		key->kind = KEY_FLOAT;
-	else if (col.type <= COLUMN_I64 && compares_bits(key->eqfunc))
+	else if (column_is_integer(col.type) && compares_bits(key->eqfunc))
 		key->kind = KEY_RAW;
 	else
 	{
@@ -179,7 +179,7 @@ has_fallbacks(const GpuAggState *state)
 	{
 		TargetEntry *tle = list_nth(cscan->custom_scan_tlist, state->plan->nkeys + a);
 
-		if (aggmap_runs_itself(castNode(Aggref, tle->expr)->aggfnoid, &transfn))
+		if (aggmap_is_fallback(castNode(Aggref, tle->expr)->aggfnoid, &transfn))
 			return true;
 	}
 	return false;

@@ -2,10 +2,10 @@
  * bucket.c
  *	  width_bucket(float8, lo, hi, n) with constant bounds as a vector operation.
  *
- * Core has changed how it rounds, in minor releases as well, so the server at
- * hand is asked which formula it has; and that is used only if it gives core's
- * answer for values around every boundary of bins that is probed, else core is
- * called for each row.
+ * Minor releases of PostgreSQL differ in how they round, so a call of core's function
+ * tells which formula it has.  The operation is used only if its results are core's
+ * around up to MAX_PROBES boundaries of bins; otherwise core's function is called row
+ * by row.
  */
 #include "postgres.h"
 
@@ -16,7 +16,7 @@
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 
-#include "expr/expr.h"
+#include "expr/internal.h"
 
 #define MAX_PROBES 500
 

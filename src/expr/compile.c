@@ -2,18 +2,18 @@
  * compile.c
  *	  From SQL expressions to vector operations.
  *
- * Compilation never fails loudly: what has no vector form returns NULL, and
- * the root is left to core; so is one whose vectors would take more than
- * EXPR_MEMORY, and one nested too deeply for the stack.  Equal subexpressions are
- * computed once (expr_share.c), across roots and stages: every operation is total
- * and runs over all rows, so an expression may be shared out of a branch of CASE
- * as well.
+ * What cannot be compiled is NULL, never an error, and the root takes the scalar
+ * fallback.  So does a root whose vectors would bring the set beyond EXPR_MEMORY, and
+ * one nested too deeply for the stack.  Equal subexpressions are computed once
+ * (share.c), across roots and stages: operations are defined for all bit patterns and
+ * run over all rows, so that a subexpression of a branch of CASE can be shared, too.
  *
- * Functions without a row in expr_ops.h are called row by row (expr_run_core),
- * for the rows for which core would call them: inside AND, OR, CASE and the like
- * a mask (set->mask) says which these are, so that no error is raised that core
- * does not raise.  The other rows ask, and nobody listens.  An initplan is run by
- * core for the first row that needs it; rows before that ask as well.
+ * Functions without a row in ops.h and without a file of their own are called row by
+ * row (expr_run_core), but only for the rows for which core would call them: inside
+ * AND, OR, CASE and COALESCE a mask (ExprSet.mask) holds these rows.  The result is
+ * VEC_FALLBACK for the others, which the operations above do not read.  An initplan
+ * is run by core when the first row takes the scalar fallback because of its
+ * parameter; until then the parameter's vector is VEC_FALLBACK.
  */
 #include "postgres.h"
 
@@ -29,118 +29,15 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/typcache.h"
 
 #include "common/compat.h"
-#include "expr/expr.h"
-#include "expr/time_fields.h"
+#include "expr/internal.h"
 #include "spec.h"
-
-ExprSet *
-expr_set_create(PlanState *parent, TupleDesc desc, int nstages, ExprSubplans *subplans)
-{
-	ExprSet    *set = palloc0(sizeof(ExprSet));
-
-	set->parent = parent;
-	set->desc = desc;
-	set->cxt = CurrentMemoryContext;
-	set->page_cxt = AllocSetContextCreate(set->cxt, "gpuagg page", ALLOCSET_DEFAULT_SIZES);
-	set->const_cxt = AllocSetContextCreate(set->cxt, "gpuagg constants", ALLOCSET_SMALL_SIZES);
-	set->subplans = subplans;
-	set->nstages = nstages;
-	set->stages = palloc0(nstages * sizeof(ExprStage));
-	for (int i = 0; i < nstages; i++)
-		set->stages[i].tail = &set->stages[i].ops;
-	return set;
-}
-
-void *
-expr_alloc(size_t size)
-{
-	return (void *) CACHELINEALIGN(palloc0(size + PG_CACHE_LINE_SIZE));
-}
-
-Vec *
-expr_new_vec(ExprSet *set, ColumnType type, int16 scale, Oid typid, Expr *expr, int stage)
-{
-	Vec		   *vec = palloc0(sizeof(Vec));
-
-	vec->type = type;
-	vec->scale = scale;
-	vec->typid = typid;
-	vec->expr = expr;
-	vec->stage = vec->last_stage = stage;
-	vec->mask = set->mask;
-	vec->values = expr_alloc(EXPR_ROWS * column_width(type));
-	vec->state = palloc0(EXPR_ROWS);
-	vec->next = set->vecs;
-	set->vecs = vec;
-	set->bytes += EXPR_ROWS * (column_width(type) + 1);
-	if (expr)
-		expr_share(set, vec);
-	return vec;
-}
-
-static void
-use_vec(Vec *vec, int stage)
-{
-	if (vec && vec->last_stage < stage)
-		vec->last_stage = stage;
-}
-
-ExprOp *
-expr_emit(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Vec *r, Vec *a, Vec *b,
-		  Vec *c, void *data)
-{
-	ExprOp	   *op = palloc0(sizeof(ExprOp));
-
-	op->run = run;
-	op->r = r;
-	op->a = a;
-	op->b = b;
-	op->c = c;
-	op->data = data;
-	op->set = set;
-	r->masked |= (a && a->masked) || (b && b->masked) || (c && c->masked);
-	use_vec(a, stage);
-	use_vec(b, stage);
-	use_vec(c, stage);
-	*set->stages[stage].tail = op;
-	set->stages[stage].tail = &op->next;
-	return op;
-}
-
-/* A boolean vector, computed by run. */
-Vec *
-expr_emit_bool(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Expr *expr, Vec *a,
-			   Vec *b, Vec *c, void *data)
-{
-	Vec		   *r = expr_new_vec(set, COLUMN_I8, 0, BOOLOID, expr, stage);
-
-	expr_emit(set, stage, run, r, a, b, c, data);
-	return r;
-}
-
-Vec *
-expr_column(ExprSet *set, AttrNumber attno, ColumnType type, int16 scale, int stage)
-{
-	Form_pg_attribute att = TupleDescAttr(set->desc, attno - 1);
-	Vec		   *vec = expr_find_column(set, attno, type, scale);
-
-	if (vec == NULL)
-	{
-		vec = expr_new_vec(set, type, scale, att->atttypid, NULL, stage);
-		vec->attno = attno;
-		/* there are only so many columns, and no root can do without its own */
-		set->bytes -= EXPR_ROWS * (column_width(type) + 1);
-		expr_share(set, vec);
-	}
-	use_vec(vec, stage);
-	return vec;
-}
 
 /* ---- conditions -------------------------------------------------------------- */
 
-/* What is compiled next is evaluated by core where cond is one of `accept`; the mask so far. */
+/* From here on core evaluates what is compiled where cond is one of `accept`; returns the mask so far. */
 static ExprMask *
 push_mask(ExprSet *set, const Vec *cond, int accept)
 {
@@ -166,7 +63,10 @@ mask_vec(ExprSet *set, ExprMask *mask, int stage)
 	return mask->vec;
 }
 
-/* The end of a CASE or the like: what it does not look at does not matter if core always comes here. */
+/*
+ * The end of an expression with masks: its result does not depend on the rows that its
+ * arguments leave out, so it may be shared if it is evaluated for all rows itself.
+ */
 static Vec *
 end_masks(ExprSet *set, ExprMask *outer, Vec *result)
 {
@@ -213,28 +113,6 @@ compile_constant(ExprSet *set, Expr *expr, int stage)
 
 /* ---- functions and operators ----------------------------------------------- */
 
-bool
-expr_deterministic(Oid collation)
-{
-	return collation == InvalidOid || collation == C_COLLATION_OID ||
-		collation == DEFAULT_COLLATION_OID || get_collation_isdeterministic(collation);
-}
-
-bool
-expr_is_text_equality(Oid funcid)
-{
-	return funcid == F_TEXTEQ || funcid == F_TEXTNE || funcid == F_BPCHAREQ || funcid == F_BPCHARNE;
-}
-
-const ExprFunction *
-expr_find_function(Oid funcid)
-{
-	for (int i = 0; i < expr_nfunctions; i++)
-		if (expr_functions[i].funcid == funcid)
-			return &expr_functions[i];
-	return NULL;
-}
-
 /* The operation for a function over arguments of the types that it declares, or NULL. */
 static const ExprFunction *
 find_operation(Oid funcid, int nargs, Vec **args)
@@ -271,7 +149,7 @@ compile_core_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs
 	call->args = palloc(nargs * sizeof(Vec *));
 	memcpy(call->args, args, nargs * sizeof(Vec *));
 	for (int i = 0; i < nargs; i++)
-		use_vec(args[i], stage);
+		expr_use(args[i], stage);
 	fmgr_info(funcid, &call->flinfo);
 	fmgr_info_set_expr((Node *) expr, &call->flinfo);
 	call->fcinfo = palloc0(SizeForFunctionCallInfo(nargs));
@@ -285,7 +163,7 @@ compile_core_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs
 	return r;
 }
 
-/* A call of funcid over compiled arguments; expr is only for sharing and result types. */
+/* A call of an operation over compiled arguments; equal calls share its result by expr, or not if NULL. */
 static Vec *
 compile_call_of(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs, Vec **args,
 				int stage)
@@ -386,7 +264,7 @@ new_like(ExprSet *set, const Vec *a, Expr *expr, int stage)
 	return expr_new_vec(set, a->type, a->scale, a->typid, expr, stage);
 }
 
-/* A branch of CASE that is NULL, or ELSE where there is none: of another branch's type and scale. */
+/* NULL as a branch of CASE, or a missing ELSE, in the type and scale of another branch. */
 static Vec *
 null_like(ExprSet *set, const Vec *a, CaseExpr *expr, int stage)
 {
@@ -412,7 +290,7 @@ compile_case(ExprSet *set, CaseExpr *expr, int stage)
 	int			n = list_length(expr->args);
 	Vec		  **whens = palloc(n * sizeof(Vec *));
 	Vec		  **thens = palloc(n * sizeof(Vec *));
-	Vec		   *like = NULL;		/* a branch that is not NULL */
+	Vec		   *like = NULL;	/* a branch that is not NULL */
 	Vec		   *result = NULL;
 
 	if (expr->arg && (set->case_value = expr_compile(set, expr->arg, stage)) == NULL)
@@ -494,37 +372,16 @@ compile_coalesce(ExprSet *set, CoalesceExpr *expr, int stage)
 	return end_masks(set, outer, acc);
 }
 
-/* The comparison of GREATEST and LEAST over vectors of one type. */
+/* Whether b replaces a in GREATEST or LEAST, by the comparison that core's are made of. */
 static Vec *
 compile_replaces(ExprSet *set, MinMaxOp op, Vec *a, Vec *b, Oid typid, int stage)
 {
-	static const struct
-	{
-		Oid			typid,
-					lt,
-					gt;
-	}			funcs[] = {
-		{INT2OID, F_INT2LT, F_INT2GT},
-		{INT4OID, F_INT4LT, F_INT4GT},
-		{INT8OID, F_INT8LT, F_INT8GT},
-		{FLOAT4OID, F_FLOAT4LT, F_FLOAT4GT},
-		{FLOAT8OID, F_FLOAT8LT, F_FLOAT8GT},
-		{DATEOID, F_DATE_LT, F_DATE_GT},
-		{TIMEOID, F_TIME_LT, F_TIME_GT},
-		{TIMESTAMPOID, F_TIMESTAMP_LT, F_TIMESTAMP_GT},
-		{TIMESTAMPTZOID, F_TIMESTAMPTZ_LT, F_TIMESTAMPTZ_GT},
-		{OIDOID, F_OIDLT, F_OIDGT},
-	};
+	TypeCacheEntry *type = lookup_type_cache(typid, TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
+	Oid			opr = op == IS_GREATEST ? type->lt_opr : type->gt_opr;
+	Vec		   *args[2] = {a, b};
 
-	for (int i = 0; i < lengthof(funcs); i++)
-		if (funcs[i].typid == typid)
-		{
-			Vec		   *args[2] = {a, b};
-
-			return compile_call_of(set, op == IS_GREATEST ? funcs[i].lt : funcs[i].gt,
-								   InvalidOid, NULL, 2, args, stage);
-		}
-	return NULL;
+	return OidIsValid(opr) ?
+		compile_call_of(set, get_opcode(opr), InvalidOid, NULL, 2, args, stage) : NULL;
 }
 
 static Vec *
@@ -558,11 +415,11 @@ compile_minmax(ExprSet *set, MinMaxExpr *expr, int stage)
 	return acc;
 }
 
-/* The equality behind NULLIF and IS DISTINCT FROM; only non-NULL rows of it are looked at. */
+/* The equality of NULLIF and IS DISTINCT FROM, which use the rows where it is not NULL. */
 static Vec *
 compile_equality(ExprSet *set, OpExpr *op, Vec **a, Vec **b, int stage)
 {
-	OpExpr	   *plain;
+	OpExpr	   *equals;
 
 	if (list_length(op->args) != 2 || op->opresulttype == InvalidOid)
 		return NULL;
@@ -570,11 +427,11 @@ compile_equality(ExprSet *set, OpExpr *op, Vec **a, Vec **b, int stage)
 	*b = expr_compile(set, lsecond(op->args), stage);
 	if (*a == NULL || *b == NULL)
 		return NULL;
-	plain = makeNode(OpExpr);
-	memcpy(plain, op, sizeof(OpExpr));
-	NodeSetTag(plain, T_OpExpr);
-	plain->opresulttype = BOOLOID;
-	return compile_call(set, plain->opfuncid, plain->inputcollid, (Expr *) plain, plain->args,
+	equals = makeNode(OpExpr);
+	memcpy(equals, op, sizeof(OpExpr));
+	NodeSetTag(equals, T_OpExpr);
+	equals->opresulttype = BOOLOID;
+	return compile_call(set, equals->opfuncid, equals->inputcollid, (Expr *) equals, equals->args,
 						stage);
 }
 
@@ -620,7 +477,7 @@ compile_var(ExprSet *set, Var *var, int stage)
 		return NULL;			/* system columns and whole rows */
 	att = TupleDescAttr(set->desc, var->varattno - 1);
 	if (att->attisdropped || att->atttypid != var->vartype)
-		return NULL;			/* core will say so */
+		return NULL;			/* core raises the error */
 	type = spec_column_type(att->atttypid, att->atttypmod, &scale);
 	return expr_column(set, var->varattno, type, scale, stage);
 }
@@ -638,7 +495,7 @@ compile_test(ExprSet *set, Expr *arg, Expr *expr, int stage)
 						  ((NullTest *) expr)->nulltesttype == IS_NULL ? NULL : expr);
 }
 
-/* Is the column type that of the SQL type? */
+/* Is it the column type that values of an SQL type are compiled to? */
 static bool
 suits(const Vec *vec, Oid typid)
 {
@@ -649,7 +506,7 @@ suits(const Vec *vec, Oid typid)
 	return vec->type == spec_column_type(typid, -1, &scale);
 }
 
-/* A cast that changes no bits, though it may change what they mean: oid to int4, float8 to timestamp. */
+/* A binary-coercible cast: the Datum stays, but its column type may change, as from oid to int4. */
 static Vec *
 compile_relabel(ExprSet *set, RelabelType *relabel, int stage)
 {
@@ -658,7 +515,7 @@ compile_relabel(ExprSet *set, RelabelType *relabel, int stage)
 	int16		scale;
 	Vec		   *r;
 
-	/* of "char", as wide as bool, only some bits are a bool's */
+	/* "char" and bool share a column type, but bools are 0 or 1 */
 	if (a == NULL ||
 		(suits(a, to) && (to != BOOLOID || getBaseType(exprType((Node *) relabel->arg)) == to)))
 		return a;
@@ -722,8 +579,9 @@ compile_node(ExprSet *set, Expr *expr, int stage)
 	}
 }
 
-Vec *
-expr_compile(ExprSet *set, Expr *expr, int stage)
+/* ExprSet.compile */
+static Vec *
+compile(ExprSet *set, Expr *expr, int stage)
 {
 	NodeFacts	facts;
 	Vec		   *vec = NULL;
@@ -740,7 +598,7 @@ expr_compile(ExprSet *set, Expr *expr, int stage)
 		vec = expr_find(set, expr);
 		if (vec)
 		{
-			use_vec(vec, stage);
+			expr_use(vec, stage);
 			return vec;
 		}
 		if (!facts.varying && !set->failed)
@@ -748,18 +606,31 @@ expr_compile(ExprSet *set, Expr *expr, int stage)
 	}
 	if (vec == NULL && !set->failed)
 		vec = compile_node(set, expr, stage);
-	/* without this one the root has no vector, so its other parts need none */
+	/* a root that needs this one has no vector, so the rest of it needs none */
 	if (vec == NULL || !suits(vec, exprType((Node *) expr)) || set->bytes > EXPR_MEMORY)
 		set->failed = true;
 	return set->failed ? NULL : vec;
 }
 
-Vec *
-expr_compile_as(ExprSet *set, Expr *expr, ColumnType type, int stage)
-{
-	Vec		   *vec = expr_compile(set, expr, stage);
+/* ---- sets and roots --------------------------------------------------------- */
 
-	return vec && vec->type == type ? vec : NULL;
+ExprSet *
+expr_set_create(PlanState *parent, TupleDesc desc, int nstages, ExprSubplans *subplans)
+{
+	ExprSet    *set = palloc0(sizeof(ExprSet));
+
+	set->parent = parent;
+	set->desc = desc;
+	set->cxt = CurrentMemoryContext;
+	set->page_cxt = AllocSetContextCreate(set->cxt, "gpuagg page", ALLOCSET_DEFAULT_SIZES);
+	set->const_cxt = AllocSetContextCreate(set->cxt, "gpuagg constants", ALLOCSET_SMALL_SIZES);
+	set->subplans = subplans;
+	set->compile = compile;
+	set->nstages = nstages;
+	set->stages = palloc0(nstages * sizeof(ExprStage));
+	for (int i = 0; i < nstages; i++)
+		set->stages[i].tail = &set->stages[i].ops;
+	return set;
 }
 
 ExprRoot *
@@ -788,7 +659,7 @@ expr_add_root(ExprSet *set, Expr *expr, int stage)
 	root->stage = stage;
 	if (contain_volatile_functions((Node *) expr) || contain_subplans((Node *) expr))
 		return root;
-	/* a context of its own, as what was made of its parts goes if the whole fails */
+	/* in a context of its own: if the root cannot be compiled, what was made for its parts is freed */
 	cxt = AllocSetContextCreate(set->cxt, "gpuagg expression", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(cxt);
 	expr_share_begin(set, expr);
@@ -799,7 +670,7 @@ expr_add_root(ExprSet *set, Expr *expr, int stage)
 	MemoryContextSwitchTo(old);
 	if (root->vec)
 	{
-		use_vec(root->vec, stage);
+		expr_use(root->vec, stage);
 		return root;
 	}
 	*tail = NULL;

@@ -4,8 +4,8 @@
  *
  * In core, a sum has the larger display scale of its arguments and a product
  * the sum of theirs, so where columns have a declared scale, that of an
- * expression is known without looking at a value.  Rows that leave 128 bits,
- * and odd values, ask core.
+ * expression is known without any value.  Rows whose result exceeds 128 bits, and
+ * values that a decimal cannot represent, take the scalar fallback.
  */
 #include "postgres.h"
 
@@ -14,9 +14,8 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/fmgroids.h"
 
+#include "expr/internal.h"
 #include "operators/decode_numeric.h"
-#include "expr/expr.h"
-#include "expr/time_fields.h"
 #include "spec.h"
 
 /* Scales beyond this leave too few digits to the left of the point. */
@@ -24,7 +23,7 @@
 
 /* ---- scales ---------------------------------------------------------------- */
 
-/* The display scale of a numeric constant that is not odd. */
+/* The display scale of a numeric constant, if a decimal can represent it. */
 static bool
 const_scale(Const *con, int16 *scale)
 {
@@ -100,7 +99,7 @@ function_scale(Oid funcid, List *args, int16 *scale)
 	}
 }
 
-/* Have all of these that are not NULL one scale?  False if all are. */
+/* Do all of these that are not NULL constants have one scale?  False if all are NULL. */
 static bool
 common_scale(List *exprs, int16 *scale)
 {
@@ -292,18 +291,15 @@ run_from_int(const ExprOp *op, int n)
 
 	switch (op->a->type)
 	{
-		case COLUMN_I16:
-			for (int i = 0; i < n; i++)
-				r[i] = ((int16 *) op->a->values)[i];
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			for (int i = 0; i < n; i++) \
+				r[i] = ((const value_t *) op->a->values)[i]; \
 			break;
-		case COLUMN_I32:
-			for (int i = 0; i < n; i++)
-				r[i] = ((int32 *) op->a->values)[i];
-			break;
+		COLUMN_INTEGERS(X)
+#undef X
 		default:
-			for (int i = 0; i < n; i++)
-				r[i] = ((int64 *) op->a->values)[i];
-			break;
+			elog(ERROR, "column type %d is no integer", (int) op->a->type);
 	}
 	expr_strict(op->r, op->a, NULL, n);
 }

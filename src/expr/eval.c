@@ -1,10 +1,11 @@
 /*
  * eval.c
- *	  Vector operations: the loops behind expr_ops.h, three-valued logic, and
- *	  calls of core's functions.
+ *	  Runs vector operations: the loops of ops.h, three-valued logic, and calls
+ *	  of core's functions; and the scalar fallback.
  *
- * Loops run over whole vectors without looking at row states, then states are
- * set apart, and only if some argument is not plain: most vectors are.
+ * A loop computes all rows, whatever their states, so that it vectorizes.  The
+ * states of the result are set afterwards, and only if an argument has rows that
+ * are not values.
  */
 #include "postgres.h"
 
@@ -19,10 +20,9 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "columns/column_writer.h"
+#include "columns/column_value.h"
 #include "common/compat.h"
-#include "expr/expr.h"
-#include "aggregates/finalize.h"
+#include "expr/internal.h"
 
 /* ---- states ---------------------------------------------------------------- */
 
@@ -69,30 +69,26 @@ expr_mul_overflows(int64_t a, int64_t b)
 	return __builtin_mul_overflow(a, b, &r);
 }
 
-typedef int8_t ctype_I8;
-typedef int16_t ctype_I16;
-typedef int32_t ctype_I32;
-typedef uint32_t ctype_U32;
-typedef int64_t ctype_I64;
-typedef float ctype_F32;
-typedef double ctype_F64;
+#define X(NAME, value_t, ...) typedef value_t value_##NAME;
+COLUMN_SCALARS(X)
+#undef X
 
-#define OP1(FUNC, R, A, askexpr, value) \
+#define OP1(FUNC, R, A, condition, value) \
 static void \
 run_##FUNC(const ExprOp *op, int n) \
 { \
-	ctype_##R *restrict rs = op->r->values; \
-	const ctype_##A *restrict as = op->a->values; \
+	value_##R *restrict rs = op->r->values; \
+	const value_##A *restrict as = op->a->values; \
 	uint8		fallback[EXPR_ROWS]; \
 	uint8		any = 0; \
 \
 	for (int i = 0; i < n; i++) \
 	{ \
-		ctype_##A a = as[i]; \
-		ctype_##R r = (value); \
+		value_##A a = as[i]; \
+		value_##R r = (value); \
 \
 		rs[i] = r; \
-		fallback[i] = (askexpr); \
+		fallback[i] = (condition); \
 		any |= fallback[i]; \
 	} \
 	expr_strict(op->r, op->a, NULL, n); \
@@ -100,24 +96,24 @@ run_##FUNC(const ExprOp *op, int n) \
 		expr_mark_fallback(op->r, fallback, n); \
 }
 
-#define OP2(FUNC, R, A, B, askexpr, value) \
+#define OP2(FUNC, R, A, B, condition, value) \
 static void \
 run_##FUNC(const ExprOp *op, int n) \
 { \
-	ctype_##R *restrict rs = op->r->values; \
-	const ctype_##A *as = op->a->values; \
-	const ctype_##B *bs = op->b->values; \
+	value_##R *restrict rs = op->r->values; \
+	const value_##A *as = op->a->values; \
+	const value_##B *bs = op->b->values; \
 	uint8		fallback[EXPR_ROWS]; \
 	uint8		any = 0; \
 \
 	for (int i = 0; i < n; i++) \
 	{ \
-		ctype_##A a = as[i]; \
-		ctype_##B b = bs[i]; \
-		ctype_##R r = (value); \
+		value_##A a = as[i]; \
+		value_##B b = bs[i]; \
+		value_##R r = (value); \
 \
 		rs[i] = r; \
-		fallback[i] = (askexpr); \
+		fallback[i] = (condition); \
 		any |= fallback[i]; \
 	} \
 	expr_strict(op->r, op->a, op->b, n); \
@@ -128,22 +124,31 @@ run_##FUNC(const ExprOp *op, int n) \
 #undef OP1
 #undef OP2
 
-#define OP1(FUNC, R, A, askexpr, value) \
+#define OP1(FUNC, R, A, condition, value) \
 	{FUNC, run_##FUNC, COLUMN_##R, 1, {COLUMN_##A}},
-#define OP2(FUNC, R, A, B, askexpr, value) \
+#define OP2(FUNC, R, A, B, condition, value) \
 	{FUNC, run_##FUNC, COLUMN_##R, 2, {COLUMN_##A, COLUMN_##B}},
-const ExprFunction expr_functions[] = {
+static const ExprFunction expr_functions[] = {
 #include "expr/ops.h"
 };
 #undef OP1
 #undef OP2
-const int	expr_nfunctions = lengthof(expr_functions);
+
+const ExprFunction *
+expr_find_function(Oid funcid)
+{
+	for (int i = 0; i < lengthof(expr_functions); i++)
+		if (expr_functions[i].funcid == funcid)
+			return &expr_functions[i];
+	return NULL;
+}
 
 /* ---- three-valued logic ---------------------------------------------------- */
 
 /*
- * AND and OR look at their arguments from left to right and stop at `stop`
- * (false for AND, true for OR), as core does.
+ * AND and OR evaluate their arguments from left to right and stop at one that is
+ * `stop` (false for AND, true for OR), as core does: an error to its right does not
+ * occur.
  */
 static inline void
 run_junction(const ExprOp *op, int n, int8 stop)
@@ -203,7 +208,7 @@ expr_run_not(const ExprOp *op, int n)
 	expr_strict(op->r, op->a, NULL, n);
 }
 
-/* The result of a test that knows NULL from a value: asks only where a asks. */
+/* The states of a test of a whose result is never NULL. */
 static void
 set_known(Vec *r, const Vec *a, int n)
 {
@@ -269,11 +274,11 @@ expr_run_istrue(const ExprOp *op, int n)
 
 /* ---- choosing between vectors ---------------------------------------------- */
 
-/* from[i]: 0 row i of a, 1 of b, 2 asks, 3 NULL */
+/* Row i of r is that of a (from[i] 0) or of b (1), VEC_FALLBACK (2) or NULL (3). */
 static void
 choose(Vec *r, const Vec *a, const Vec *b, const uint8 *from, int n)
 {
-	uint8		unrepresentable = 0;
+	uint8		all_from = 0;
 
 #define CHOOSE(type) \
 	for (int i = 0; i < n; i++) \
@@ -298,8 +303,8 @@ choose(Vec *r, const Vec *a, const Vec *b, const uint8 *from, int n)
 	}
 #undef CHOOSE
 	for (int i = 0; i < n; i++)
-		unrepresentable |= from[i];
-	r->all_values = a->all_values && b->all_values && unrepresentable <= 1;
+		all_from |= from[i];
+	r->all_values = a->all_values && b->all_values && all_from <= 1;
 	if (r->all_values)
 		return;
 	for (int i = 0; i < n; i++)
@@ -463,37 +468,17 @@ expr_run_like(const ExprOp *op, int n)
 Datum
 expr_datum(const Vec *vec, int row)
 {
-	switch (vec->type)
-	{
-		case COLUMN_I8:
-			return CharGetDatum(((int8 *) vec->values)[row]);
-		case COLUMN_I16:
-			return Int16GetDatum(((int16 *) vec->values)[row]);
-		case COLUMN_I32:
-			return Int32GetDatum(((int32 *) vec->values)[row]);
-		case COLUMN_U32:
-			return UInt32GetDatum(((uint32 *) vec->values)[row]);
-		case COLUMN_I64:
-			return Int64GetDatum(((int64 *) vec->values)[row]);
-		case COLUMN_F32:
-			return Float4GetDatum(((float *) vec->values)[row]);
-		case COLUMN_F64:
-			return Float8GetDatum(((double *) vec->values)[row]);
-		case COLUMN_DEC:
-			return decimal_to_numeric(((gpuagg_i128 *) vec->values)[row], vec->scale);
-		case COLUMN_DATUM:
-			return ((Datum *) vec->values)[row];
-	}
-	return (Datum) 0;
+	return column_datum(vec->type, vec->scale, vec->values, row);
 }
 
-bool
-expr_store(const Vec *vec, int row, Datum value)
+/* Stores a Datum that is not NULL; false if the vector's type cannot represent it. */
+static bool
+store(const Vec *vec, int row, Datum value)
 {
 	return column_store(vec->type, vec->scale, vec->values, row, value);
 }
 
-/* The Datums of a as values of another type; "char" has more than two values that are true. */
+/* The Datums of a as values of another type; any "char" but 0 becomes true. */
 void
 expr_run_relabel(const ExprOp *op, int n)
 {
@@ -508,11 +493,11 @@ expr_run_relabel(const ExprOp *op, int n)
 			{
 				Datum		value = expr_datum(op->a, i);
 
-				expr_store(op->r, i, truth ? BoolGetDatum(DatumGetBool(value)) : value);
+				store(op->r, i, truth ? BoolGetDatum(DatumGetBool(value)) : value);
 			}
 }
 
-/* Which rows of mask a (NULL: all) have a value of b that data, an ExprMask, accepts? */
+/* The rows of mask a (NULL: all rows) for which data, an ExprMask, accepts b. */
 void
 expr_run_mask(const ExprOp *op, int n)
 {
@@ -533,7 +518,7 @@ expr_run_mask(const ExprOp *op, int n)
 	}
 }
 
-/* A call that pg_stat_user_functions sees. */
+/* A call that counts in pg_stat_user_functions. */
 static Datum
 call_counted(FunctionCallInfo fcinfo)
 {
@@ -547,10 +532,10 @@ call_counted(FunctionCallInfo fcinfo)
 }
 
 /*
- * A strict function of core's, row by row; with c, for the rows of that mask.
- * Core would call it for these as well, so its errors may surface here.  When
- * its results have filled the page's memory, the rows that are left ask: their
- * values are made one at a time.
+ * Calls a strict function of core's row by row, for the rows of mask c (NULL: all
+ * rows).  Core would call it for these as well, so that it may raise its errors here.
+ * Rows after EXPR_PAGE_BYTES of results take the scalar fallback, which frees each
+ * result before the next one.
  */
 void
 expr_run_core(const ExprOp *op, int n)
@@ -579,7 +564,7 @@ expr_run_core(const ExprOp *op, int n)
 			value = call->counted ? call_counted(fcinfo) : FunctionCallInvoke(fcinfo);
 			if (fcinfo->isnull)
 				state = VEC_NULL;
-			else if (!expr_store(op->r, i, value))
+			else if (!store(op->r, i, value))
 				state = VEC_FALLBACK;
 		}
 		op->r->state[i] = state;
@@ -587,7 +572,7 @@ expr_run_core(const ExprOp *op, int n)
 	MemoryContextSwitchTo(old);
 }
 
-/* The state that the query has already of an expression with subplans, or a new one. */
+/* The ExprState of an expression with subplans: an earlier scan's, or a new one. */
 static ExprState *
 subplan_state(ExprSet *set, Expr *expr)
 {
@@ -608,7 +593,7 @@ subplan_state(ExprSet *set, Expr *expr)
 	return llast(known->states);
 }
 
-/* Without just-in-time compilation: few rows ask, if any. */
+/* Without just-in-time compilation, which would not pay for the few rows that take the fallback. */
 ExprState *
 expr_core_state(ExprSet *set, Expr *expr)
 {
@@ -639,7 +624,7 @@ expr_evaluate_scalar(ExprSet *set, ExprRoot *root, int row, bool *isnull)
 
 /* ---- running --------------------------------------------------------------- */
 
-/* Fills a constant's vector with core's value. */
+/* Fills a constant's vector with its value, which core computes. */
 static void
 fill_constant(ExprSet *set, Vec *vec)
 {
@@ -662,7 +647,7 @@ fill_constant(ExprSet *set, Vec *vec)
 	}
 	MemoryContextSwitchTo(old);
 	for (int i = 0; i < EXPR_ROWS && !isnull; i++)
-		if (!expr_store(vec, i, value))
+		if (!store(vec, i, value))
 		{
 			memset(vec->state, VEC_FALLBACK, EXPR_ROWS);
 			vec->all_values = false;
@@ -670,7 +655,6 @@ fill_constant(ExprSet *set, Vec *vec)
 		}
 }
 
-/* A lazy constant before anybody wants it. */
 void
 expr_empty(Vec *vec)
 {
@@ -678,7 +662,7 @@ expr_empty(Vec *vec)
 	vec->all_values = vec->filled = false;
 }
 
-/* A constant that core evaluates only if it comes by; a: for these rows. */
+/* A constant that core evaluates only if mask a has a row: its evaluation may fail. */
 void
 expr_run_lazy(const ExprOp *op, int n)
 {
@@ -692,7 +676,7 @@ expr_run_lazy(const ExprOp *op, int n)
 		}
 }
 
-/* The value of an initplan, data, once core has run it; of any other parameter at once. */
+/* The value of data, a Param; that of an initplan, once the scalar fallback has run it. */
 void
 expr_run_param(const ExprOp *op, int n)
 {

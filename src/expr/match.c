@@ -14,7 +14,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
-#include "expr/expr.h"
+#include "expr/internal.h"
 #include "spec.h"
 
 bool
@@ -24,7 +24,7 @@ expr_is_like(Oid funcid)
 		funcid == F_BPCHARNLIKE;
 }
 
-/* LIKE and NOT LIKE of a literal, or of what begins with one; expr_run_core does the other patterns. */
+/* LIKE and NOT LIKE with a pattern 'literal' or 'literal%'; others are core's, row by row. */
 Vec *
 expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, int stage)
 {
@@ -64,7 +64,7 @@ typedef struct Elements
 	bool	   *nulls;
 } Elements;
 
-/* Longer lists are left to core, which hashes them. */
+/* A list of more elements takes the scalar fallback; core hashes long ones. */
 #define MOST_COMPARISONS 16
 #define MOST_ELEMENTS (1 << 20)
 
@@ -88,14 +88,14 @@ elements_of(ScalarArrayOpExpr *saop, int most, Elements *e)
 	return true;
 }
 
-/* left IN (constants) of other types: as the comparisons that it stands for. */
+/* Other operators with ANY or ALL, and lists of other types: OR or AND of comparisons. */
 static Vec *
 compile_comparisons(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
 {
 	List	   *comparisons = NIL;
 	Elements	e;
 
-	/* calls of a user's function would be counted, which those of a list are not */
+	/* pg_stat_user_functions would count calls of a user's function, but not those of a list */
 	if (saop->opfuncid >= FirstNormalObjectId || !elements_of(saop, MOST_COMPARISONS, &e) ||
 		e.n < 2)
 		return NULL;
@@ -207,18 +207,12 @@ run_in(const ExprOp *op, int n)
 			r[i] = (condition) != list->negate
 	switch (op->a->type)
 	{
-		case COLUMN_I16:
-			FIND(in_ints(list, ((int16 *) op->a->values)[i]));
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			FIND(in_ints(list, ((const value_t *) op->a->values)[i])); \
 			break;
-		case COLUMN_I32:
-			FIND(in_ints(list, ((int32 *) op->a->values)[i]));
-			break;
-		case COLUMN_U32:
-			FIND(in_ints(list, ((uint32 *) op->a->values)[i]));
-			break;
-		case COLUMN_I64:
-			FIND(in_ints(list, ((int64 *) op->a->values)[i]));
-			break;
+		COLUMN_INTEGERS(X)
+#undef X
 		default:
 			memset(fallback, 0, n);
 			for (int i = 0; i < n; i++)
@@ -258,6 +252,21 @@ compare_int64(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static int64
+integer_of(ColumnType type, Datum value)
+{
+	switch (type)
+	{
+#define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
+		case COLUMN_##NAME: \
+			return from_datum(value);
+		COLUMN_INTEGERS(X)
+#undef X
+		default:
+			elog(ERROR, "column type %d is no integer", (int) type);
+	}
+}
+
 static void
 collect_ints(InList *list, const Elements *e, ColumnType type)
 {
@@ -266,9 +275,7 @@ collect_ints(InList *list, const Elements *e, ColumnType type)
 	{
 		if (e->nulls[i])
 			continue;
-		list->ints[list->count++] = type == COLUMN_I16 ? DatumGetInt16(e->values[i]) :
-			type == COLUMN_I32 ? DatumGetInt32(e->values[i]) :
-			type == COLUMN_U32 ? (int64) DatumGetUInt32(e->values[i]) : DatumGetInt64(e->values[i]);
+		list->ints[list->count++] = integer_of(type, e->values[i]);
 	}
 	qsort(list->ints, list->count, sizeof(int64), compare_int64);
 }
@@ -296,8 +303,7 @@ collect_texts(InList *list, const Elements *e)
 
 /*
  * Is this left = ANY (list) or left <> ALL (list), of values that are equal if
- * their integers, or bytes but for blanks, are?  The other two, = ALL and <> ANY,
- * ask something else.
+ * their integers, or bytes but for blanks, are?  = ALL and <> ANY are no membership.
  */
 static bool
 is_membership(const ScalarArrayOpExpr *saop)

@@ -2,20 +2,19 @@
  * ops.h
  *	  Every operation of vector expressions over scalar columns, one row each.
  *
- * OP1(FUNC, R, A, ask, value)		a function of one argument
- * OP2(FUNC, R, A, B, ask, value)	a function of two arguments
+ * OP1(FUNC, R, A, rare, value)		a function of one argument
+ * OP2(FUNC, R, A, B, rare, value)	a function of two arguments
  *
  *	FUNC		the SQL function, as in utils/fmgroids.h (an operator is its function)
  *	R, A, B		ColumnTypes without the prefix COLUMN_
- *	ask			condition under which core must decide this row: it raises an
- *				error there, or the value is a rare one; 0 where there is none
+ *	rare		condition for the scalar fallback: core raises an error there, or
+ *				`value` does not hold for such arguments; 0 where there is none
  *	value		the result
  *
- * Both are C expressions of a, b and r (the result, in ask only).  They are
- * total: evaluated for every bit pattern, rows that are NULL included, so they
- * divide by no zero and overflow no signed type that traps.  All functions
- * here are strict.  Since a row that asks is evaluated by core from the start,
- * errors, their texts and their order are core's.
+ * Both are C expressions of a and b, `rare` of r (the result) as well.  They are
+ * evaluated for every bit pattern, as NULL rows have some value, too; so they must
+ * not trap: no division by zero, no signed overflow that does.  All functions are
+ * strict.
  *
  * Integers wrap (-fwrapv, which core needs as well); floats round as core's do
  * with contraction off, and the transcendental ones call the same C library.
@@ -70,12 +69,12 @@ OPS_COMPARE_FLOAT(F_FLOAT48, F32, F64)
 OPS_COMPARE_FLOAT(F_FLOAT84, F64, F32)
 #undef OPS_COMPARE_FLOAT
 
-/* A date against a timestamp: infinities and dates beyond timestamps ask. */
-#define EXPR_DATE_ASK(d) ((d) < -2451545 || (d) > 106751982)
+/* A date against a timestamp; infinities and dates beyond the range of timestamps are rare. */
+#define EXPR_DATE_RARE(d) ((d) < -2451545 || (d) > 106751982)
 #define EXPR_DATE_USEC(d) ((int64_t) (d) * INT64_C(86400000000))
 #define OPS_COMPARE_DATE(op, sym) \
-	OP2(F_DATE_##op##_TIMESTAMP, I8, I32, I64, EXPR_DATE_ASK(a), EXPR_DATE_USEC(a) sym b) \
-	OP2(F_TIMESTAMP_##op##_DATE, I8, I64, I32, EXPR_DATE_ASK(b), a sym EXPR_DATE_USEC(b))
+	OP2(F_DATE_##op##_TIMESTAMP, I8, I32, I64, EXPR_DATE_RARE(a), EXPR_DATE_USEC(a) sym b) \
+	OP2(F_TIMESTAMP_##op##_DATE, I8, I64, I32, EXPR_DATE_RARE(b), a sym EXPR_DATE_USEC(b))
 
 OPS_COMPARE_DATE(EQ, ==)
 OPS_COMPARE_DATE(NE, !=)
@@ -177,7 +176,7 @@ OP1(F_SIGN_FLOAT8, F64, F64, 0, a > 0 ? 1.0 : a < 0 ? -1.0 : 0.0)
 OP1(F_DSQRT, F64, F64, a < 0, sqrt(a))
 OP1(F_SQRT_FLOAT8, F64, F64, a < 0, sqrt(a))
 
-/* Whatever is not an ordinary number is for core to judge. */
+/* Core handles infinities, NaN and results that may have overflowed. */
 #define EXPR_NOT_FINITE(x) (!((x) - (x) == 0))
 OP1(F_DEXP, F64, F64, EXPR_NOT_FINITE(a) || EXPR_NOT_FINITE(r) || r == 0, exp(a))
 OP1(F_EXP_FLOAT8, F64, F64, EXPR_NOT_FINITE(a) || EXPR_NOT_FINITE(r) || r == 0, exp(a))
@@ -185,11 +184,11 @@ OP1(F_DLOG1, F64, F64, EXPR_NOT_FINITE(a) || a <= 0, log(a))
 OP1(F_LN_FLOAT8, F64, F64, EXPR_NOT_FINITE(a) || a <= 0, log(a))
 OP1(F_DLOG10, F64, F64, EXPR_NOT_FINITE(a) || a <= 0, log10(a))
 OP1(F_LOG_FLOAT8, F64, F64, EXPR_NOT_FINITE(a) || a <= 0, log10(a))
-#define EXPR_POWER_ASK \
+#define EXPR_POWER_RARE \
 	(EXPR_NOT_FINITE(a) || EXPR_NOT_FINITE(b) || a <= 0 || EXPR_NOT_FINITE(r) || r == 0)
-OP2(F_DPOW, F64, F64, F64, EXPR_POWER_ASK, pow(a, b))
-OP2(F_POW_FLOAT8_FLOAT8, F64, F64, F64, EXPR_POWER_ASK, pow(a, b))
-OP2(F_POWER_FLOAT8_FLOAT8, F64, F64, F64, EXPR_POWER_ASK, pow(a, b))
+OP2(F_DPOW, F64, F64, F64, EXPR_POWER_RARE, pow(a, b))
+OP2(F_POW_FLOAT8_FLOAT8, F64, F64, F64, EXPR_POWER_RARE, pow(a, b))
+OP2(F_POWER_FLOAT8_FLOAT8, F64, F64, F64, EXPR_POWER_RARE, pow(a, b))
 
 /* ---- casts --------------------------------------------------------------- */
 
@@ -221,7 +220,7 @@ OP1(F_INT8_FLOAT8, I64, F64, EXPR_BEYOND(a, 9.2e18), EXPR_BEYOND(a, 9.2e18) ? 0 
 
 /* ---- dates and times ----------------------------------------------------- */
 
-/* Dates and timestamps near the ends of their ranges, and the infinities, ask. */
+/* Dates and timestamps near the ends of their ranges, and infinities. */
 #define EXPR_DATE_EDGE(d) ((d) < -2400000 || (d) > 2000000000)
 #define EXPR_TIMESTAMP_EDGE(t) \
 	((t) < INT64_C(-207360000000000000) || (t) > INT64_C(9000000000000000000))
@@ -230,6 +229,6 @@ OP1(F_INT8_FLOAT8, I64, F64, EXPR_BEYOND(a, 9.2e18), EXPR_BEYOND(a, 9.2e18) ? 0 
 OP2(F_DATE_PLI, I32, I32, I32, EXPR_DATE_EDGE(a) || EXPR_DATE_EDGE((int64_t) a + b), a + b)
 OP2(F_DATE_MII, I32, I32, I32, EXPR_DATE_EDGE(a) || EXPR_DATE_EDGE((int64_t) a - b), a - b)
 OP2(F_DATE_MI, I32, I32, I32, EXPR_DATE_EDGE(a) || EXPR_DATE_EDGE(b), a - b)
-OP1(F_TIMESTAMP_DATE, I64, I32, EXPR_DATE_ASK(a), EXPR_DATE_ASK(a) ? 0 : EXPR_DATE_USEC(a))
+OP1(F_TIMESTAMP_DATE, I64, I32, EXPR_DATE_RARE(a), EXPR_DATE_RARE(a) ? 0 : EXPR_DATE_USEC(a))
 OP1(F_DATE_TIMESTAMP, I32, I64, EXPR_TIMESTAMP_EDGE(a),
 	EXPR_FLOORDIV(a, INT64_C(86400000000)))

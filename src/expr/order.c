@@ -1,12 +1,12 @@
 /*
  * order.c
- *	  The order in which quals run.
+ *	  The order in which quals are evaluated.
  *
- * The planner orders quals by the cost of their functions, which knows nothing
- * of vectors: a comparison and a LIKE cost it the same.  Here those that are
- * vector operations throughout come first, so that functions are called for the
- * rows that are left.  Only quals that cannot fail change places, with
- * neighbours that cannot either, so no error comes or goes.
+ * The planner orders quals by the cost of their functions; vector operations cost
+ * much less, which it does not take into account.  Here the quals that are vector
+ * operations throughout come first, so that functions are called for the remaining
+ * rows only.  Only adjacent quals that cannot raise an error change places, so that
+ * the same errors are raised.
  */
 #include "postgres.h"
 
@@ -17,7 +17,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "expr/expr.h"
+#include "expr/internal.h"
 
 static bool
 is_leaky(Oid funcid, void *context)
@@ -62,7 +62,7 @@ can_fail(Node *node, void *context)
 	}
 }
 
-/* A pattern without escapes cannot end with one, which is all that LIKE complains of. */
+/* The only error of LIKE is a pattern that ends with an escape character. */
 static bool
 like_cannot_fail(OpExpr *op)
 {
@@ -86,13 +86,10 @@ cannot_fail(Node *qual)
 static bool
 is_vector_function(Oid funcid)
 {
-	for (int i = 0; i < expr_nfunctions; i++)
-		if (expr_functions[i].funcid == funcid)
-			return true;
-	return expr_is_text_equality(funcid);
+	return expr_find_function(funcid) != NULL || expr_is_text_equality(funcid);
 }
 
-/* Is there anything in it that is done row by row, as far as one can tell from here? */
+/* Does it call functions row by row, as far as its nodes tell? */
 static bool
 row_by_row_walker(Node *node, void *context)
 {

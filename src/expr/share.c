@@ -1,11 +1,12 @@
 /*
  * share.c
- *	  Finds the vector of an expression that has been compiled before.
+ *	  Common subexpressions: finds the vector of an equal expression.
  *
- * Nodes of the root being compiled are hashed bottom-up, each once, and what
- * the compiler asks of every node is noted on the way; so compiling takes time
- * in proportion to the expression.  Vectors are kept in buckets by hash; those
- * of a root that failed are taken out again, newest first.
+ * The nodes of a root are hashed bottom-up before it is compiled, each once, with the
+ * other facts that the compiler needs of every node (NodeFacts), so that compiling
+ * takes time in proportion to the expression.  Vectors are kept in a hash table by the
+ * hash of what they compute; those of a root that could not be compiled are removed,
+ * newest first.
  */
 #include "postgres.h"
 
@@ -14,7 +15,7 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/datum.h"
 
-#include "expr/expr.h"
+#include "expr/internal.h"
 
 #define SH_PREFIX facts
 #define SH_ELEMENT_TYPE NodeFacts
@@ -44,7 +45,7 @@ hash_const(const Const *con)
 					  (int) datumGetSize(con->constvalue, false, con->constlen));
 }
 
-/* Of some fields that equal() compares, without the children. */
+/* A hash of some fields that equal() compares, without the children. */
 static uint32
 hash_node(Node *node)
 {
@@ -143,7 +144,7 @@ expr_facts(ExprSet *set, Expr *expr)
 	NodeFacts  *entry = facts_lookup(set->facts, (Node *) expr);
 	FactsContext context = {.facts = set->facts};
 
-	/* the compiler makes nodes as well */
+	/* a node that the compiler made is not there yet */
 	if (entry == NULL && !facts_walker((Node *) expr, &context))
 		entry = facts_lookup(set->facts, (Node *) expr);
 	if (entry == NULL)
@@ -190,7 +191,7 @@ expr_share(ExprSet *set, Vec *vec)
 	*bucket = vec;
 }
 
-/* Does the vector have an answer for every row that core evaluates here? */
+/* Does the vector have a result for every row of the current mask? */
 static bool
 may_share(const ExprSet *set, const Vec *vec)
 {

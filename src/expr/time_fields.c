@@ -3,11 +3,10 @@
  *	  date_trunc, extract and date_part of dates and timestamps, with a constant
  *	  field, as vector operations.
  *
- * Fields of the time of day are plain divisions.  Those of the calendar go
- * through core's j2date once a day: a small direct-mapped table keeps the
- * answers of recent days.  Timestamps with time zone are taken while the
- * session's time zone has one fixed offset.  Infinities, local years before 1
- * and the ends of the range ask core.
+ * Fields of the time of day are divisions.  Those of the calendar come from core's
+ * j2date; a small direct-mapped cache keeps them for recent days.  Timestamps with
+ * time zone are compiled if the session's time zone has one fixed offset.  Infinities,
+ * local years before 1 and the ends of the range take the scalar fallback.
  */
 #include "postgres.h"
 
@@ -19,7 +18,7 @@
 #include "utils/fmgroids.h"
 #include "utils/timestamp.h"
 
-#include "expr/time_fields.h"
+#include "expr/internal.h"
 
 #define DAY_CACHE 2048
 
@@ -143,7 +142,7 @@ calendar_cached(TimeOp *t, int32 day)
 	return t->cache[at].value;
 }
 
-/* The answer for a local time: microseconds for trunc, the field in its scale otherwise. */
+/* The result for a local time: microseconds for trunc, else the field times 10^scale. */
 static inline int64
 time_answer(TimeOp *t, int64 ts)
 {
@@ -237,7 +236,7 @@ run_time(const ExprOp *op, int n)
 		expr_mark_fallback(op->r, fallback, n);
 }
 
-/* What the functions take and give. */
+/* Types of arguments and results. */
 static const struct
 {
 	Oid			funcid;
@@ -275,7 +274,7 @@ expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 			return NULL;		/* an error, or in other units */
 		if (time_functions[i].result == COLUMN_I64 &&
 			(field == FIELD_EPOCH || field > FIELD_YEAR))
-			return NULL;		/* core will say so */
+			return NULL;		/* an error of core's */
 		a = expr_compile_as(set, lsecond(args),
 							time_functions[i].argtype == DATEOID ? COLUMN_I32 : COLUMN_I64, stage);
 		if (a == NULL)

@@ -33,10 +33,10 @@
 
 #include "columns/arena.h"
 #include "columns/column_writer.h"
+#include "columns/decimal.h"
 #include "common/compat.h"
 #include "feed.h"
 #include "feed/heap.h"
-#include "aggregates/finalize.h"
 #include "common/progress.h"
 
 /* One column of the batch. */

@@ -490,21 +490,12 @@ fill_vec(Vec *vec, Form_pg_attribute att, const HeapRows *rows, int32 offset,
 		}
 	switch (vec->type)
 	{
-		case COLUMN_I8:
-			FILL(int8, *(const int8 *) ptr);
+#define X(NAME, value_t, bits_t, ...) \
+		case COLUMN_##NAME: \
+			FILL(bits_t, *(const bits_t *) ptr); \
 			break;
-		case COLUMN_I16:
-			FILL(int16, *(const int16 *) ptr);
-			break;
-		case COLUMN_I32:
-		case COLUMN_U32:
-		case COLUMN_F32:
-			FILL(int32, *(const int32 *) ptr);
-			break;
-		case COLUMN_I64:
-		case COLUMN_F64:
-			FILL(int64, *(const int64 *) ptr);
-			break;
+		COLUMN_SCALARS(X)
+#undef X
 		case COLUMN_DEC:
 			fill_decimals(vec, rows, offset, located);
 			break;

@@ -5,9 +5,9 @@
  * For aggregates with an ORDER BY over types that have 64-bit codes.  Rows are
  * kept in a row store and sorted there.  Beyond the memory limit they are
  * written to the files of a partition set by the hash of their keys, so that
- * each partition holds whole groups and is sorted by itself.  A partition that
+ * each partition holds whole groups and is sorted separately.  A partition that
  * is too large is partitioned again, and at the last level, or without keys,
- * sorted by PostgreSQL's tuplesort on the codes.
+ * sorted by core's tuplesort on the codes.
  *
  * Memory: a context below the one the feed was opened in; files belong to the
  * resource owner.
@@ -25,6 +25,7 @@
 #include "common/compat.h"
 #include "feed/ordered.h"
 #include "groups/row_store.h"
+#include "groups/record.h"
 #include "groups/spill.h"
 
 /* Files of a partition set: their buffers take an eighth of the memory. */
@@ -44,8 +45,8 @@ typedef struct OrderedFeed
 	int			batch_rows;
 	MemoryContext cxt;
 	RowStore   *store;
-	bool		loaded;			/* the inner feed has been read */
-	int64		next;			/* row of the sorted store to hand out */
+	bool		loaded;			/* the inner feed has been read to its end */
+	int64		next;			/* row of the sorted store that is due */
 
 	int			level;			/* of the rows being loaded */
 	PartitionSet *out;
@@ -72,7 +73,7 @@ partition_batch(OrderedFeed *feed, const Batch *batch)
 
 	for (int i = 0; i < batch->nrows; i++)
 	{
-		spill_encode_row(&feed->record, feed->spec, batch, i);
+		row_record_write(&feed->record, feed->spec, batch, i);
 		partition_write_row(feed->out, hashes[i], &feed->record);
 	}
 }
@@ -131,7 +132,7 @@ tuplesort_batch(OrderedFeed *feed, const Batch *batch)
 		memset(slot->tts_isnull, 0, (ncodes + 1) * sizeof(bool));
 		for (int c = 0; c < ncodes; c++)
 			slot->tts_values[c] = Int64GetDatum((int64) (codes[c][i] ^ UINT64CONST(1) << 63));
-		spill_encode_row(&feed->record, feed->spec, batch, i);
+		row_record_write(&feed->record, feed->spec, batch, i);
 		slot->tts_values[ncodes] = PointerGetDatum(cstring_to_text_with_len(feed->record.data,
 																			feed->record.len));
 		ExecStoreVirtualTuple(slot);
@@ -153,7 +154,6 @@ next_tuplesorted(OrderedFeed *feed)
 		bool		isnull;
 		Datum		row = slot_getattr(feed->sorted, att, &isnull);
 
-		/* the record is copied only if its varlena header is short */
 		row_reader_add(reader, VARDATA_ANY(DatumGetPointer(row)));
 	}
 	if (reader->batch.nrows > 0)
@@ -165,7 +165,10 @@ next_tuplesorted(OrderedFeed *feed)
 
 /* ---- loading ------------------------------------------------------------ */
 
-/* The rows of the store go where those to come will: partitions or a tuplesort. */
+/*
+ * The store exceeds the memory: its rows, and all that follow in this load, go to
+ * partitions or a tuplesort.
+ */
 static void
 overflow(OrderedFeed *feed)
 {
@@ -187,7 +190,7 @@ overflow(OrderedFeed *feed)
 		else
 			partition_batch(feed, batch);
 	}
-	/* codes of keys in the dictionary are already in the tuplesort */
+	/* the codes of Datum keys stay, as rows in the tuplesort have them */
 	row_store_clear_rows(feed->store);
 }
 
@@ -208,7 +211,7 @@ load_batch(OrderedFeed *feed, const Batch *batch)
 	}
 }
 
-/* All rows of this load are in: sort them. */
+/* Sorts the rows of this load, which is complete. */
 static void
 finish_load(OrderedFeed *feed)
 {
@@ -237,7 +240,7 @@ load_partition(OrderedFeed *feed)
 	return true;
 }
 
-/* Loads the inner feed, which runs in the caller's context: its scans begin there. */
+/* Loads the inner feed, which runs in the caller's context, where its scans may begin. */
 static void
 load_inner(OrderedFeed *feed)
 {

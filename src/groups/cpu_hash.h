@@ -2,13 +2,16 @@
  * cpu_hash.h
  *	  The keyed hash of the CPU engine's tables: multiply and fold under a random seed.
  *
- * Whoever chooses the keys of a table could make them collide under a known
- * hash.  Each table, dictionary and row store therefore draws a seed of its own,
- * and hashes never leave the process.  Not for what is shown or stored: that
- * must not depend on the seed.
+ * Keys can be chosen so that they collide under any hash that is known.  Each
+ * table, dictionary and row store therefore draws a random seed, and hashes never
+ * leave the process.  Results and stored values must not depend on these hashes.
  *
- * Not a bijection, as that of the GPU's tables is (gpu_hash.h).  Knows nothing of
- * PostgreSQL, so that it is tested without.
+ * Core's hash_bytes_extended takes a seed as well, but three to nine times as
+ * long (10 ns for a string of 3 to 16 bytes instead of 1 to 3), which is a
+ * quarter of the time that a row with a text key takes.
+ *
+ * Unlike that of the GPU's tables (gpu_hash.h) this hash is no bijection.  The file
+ * needs nothing of PostgreSQL, so that unit tests can include it.
  */
 #ifndef GPUAGG_CPU_HASH_H
 #define GPUAGG_CPU_HASH_H
@@ -56,7 +59,7 @@ hash_load(const char *data, int len)
 	return x;
 }
 
-/* Fewer than 8 bytes as a number that, with their number, says what they are. */
+/* Fewer than 8 bytes as a number, which is different for different strings of one length. */
 static inline uint64_t
 hash_load_short(const char *data, int len)
 {

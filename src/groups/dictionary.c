@@ -3,8 +3,8 @@
  *	  Values to codes; see dictionary.h.
  *
  * Strings whose equality is that of their bytes are hashed and compared here;
- * other types go through their own hash and equality functions, run in a
- * context that is reset after each batch.
+ * values of other types by the hash and equality functions of their type, which
+ * run in a context that is reset after each batch.
  */
 #include "postgres.h"
 
@@ -17,7 +17,7 @@
 #include "common/compat.h"
 #include "groups/dictionary.h"
 
-#define MIN_SLOTS 256
+#define FIRST_VALUES 128
 #define NULL_VALUE_HASH 0x9e3779b9
 
 /* How values are hashed and compared. */
@@ -28,12 +28,12 @@ typedef enum ValueClass
 	VALUES_BPCHAR				/* varlena, trailing spaces do not count */
 } ValueClass;
 
-typedef struct Entry
+typedef struct DictEntry
 {
-	Datum		value;
 	uint32		hash;
-	bool		isnull;
-} Entry;
+	uint32		code:31;
+	uint32		status:1;		/* of simplehash.h */
+} DictEntry;
 
 struct Dictionary
 {
@@ -46,14 +46,13 @@ struct Dictionary
 	Oid			collation;
 	int16		typlen;
 	bool		typbyval;
-	bool		watches;		/* look out for variants */
+	bool		watches;		/* for variants */
 	bool		variant;		/* the last lookup met one */
 	HashSeed	seed;			/* stays: partitions of spilled rows depend on it */
 	int			n;
 	int			capacity;
-	Entry	   *entries;
-	uint64	   *slots;			/* hash << 32 | code; all ones where free */
-	uint32		mask;
+	Datum	   *values;			/* [code] */
+	struct value_hash *entries; /* by value, but for NULL */
 	int32		null_code;
 	size_t		value_bytes;
 	Datum	   *detoasted;		/* [row] of a batch */
@@ -83,47 +82,6 @@ value_class(const KeySpec *key)
 	if (key->eqfunc == F_BPCHAREQ && bytes_decide(key->collation))
 		return VALUES_BPCHAR;
 	return VALUES_BY_FUNCTION;
-}
-
-Dictionary *
-dictionary_create(MemoryContext parent, const KeySpec *key, const ColumnSpec *col, int batch_rows)
-{
-	MemoryContext cxt = AllocSetContextCreate(parent, "gpuagg dictionary", ALLOCSET_DEFAULT_SIZES);
-	Dictionary *dict = MemoryContextAllocZero(cxt, sizeof(Dictionary));
-
-	dict->cxt = cxt;
-	dict->values_cxt = AllocSetContextCreate(cxt, "gpuagg dictionary values",
-											 ALLOCSET_DEFAULT_SIZES);
-	dict->temp_cxt = AllocSetContextCreate(cxt, "gpuagg dictionary temporary",
-										   ALLOCSET_DEFAULT_SIZES);
-	dict->class = value_class(key);
-	dict->collation = key->collation;
-	dict->typlen = col->typlen;
-	dict->typbyval = col->typbyval;
-	dict->null_code = NO_CODE;
-	dict->seed = hash_seed_random();
-	fmgr_info_cxt(key->eqfunc, &dict->eqfn, cxt);
-	if (OidIsValid(key->hashfunc))
-		fmgr_info_cxt(key->hashfunc, &dict->hashfn, cxt);
-	dict->detoasted = MemoryContextAlloc(cxt, batch_rows * sizeof(Datum));
-	return dict;
-}
-
-void
-dictionary_reset(Dictionary *dict)
-{
-	if (dict->entries)
-		pfree(dict->entries);
-	if (dict->slots)
-		pfree(dict->slots);
-	dict->entries = NULL;
-	dict->slots = NULL;
-	dict->n = dict->capacity = 0;
-	dict->mask = 0;
-	dict->null_code = NO_CODE;
-	dict->value_bytes = 0;
-	MemoryContextReset(dict->values_cxt);
-	MemoryContextReset(dict->temp_cxt);
 }
 
 /* Bytes of a varlena that take part in equality. */
@@ -186,7 +144,88 @@ equal_values(Dictionary *dict, ValueClass class, Datum a, Datum b)
 	return DatumGetBool(FunctionCall2Coll(&dict->eqfn, dict->collation, a, b));
 }
 
-/* Are two values equal by the type's own equality? */
+/* The value of a code as dictionary_lookup hashed it before it was kept. */
+static uint32
+code_hash(Dictionary *dict, uint32 code)
+{
+	Datum		detoasted;
+
+	return hash_value(dict, dict->class, dict->values[code], &detoasted);
+}
+
+/* A value that is looked up. */
+typedef struct Sought
+{
+	Dictionary *dict;
+	ValueClass	class;
+	Datum		value;
+} Sought;
+
+static inline bool
+equals_sought(const Sought *sought, uint32 code)
+{
+	return equal_values(sought->dict, sought->class, sought->dict->values[code], sought->value);
+}
+
+/* The keys are codes, but lookups are for the value that private_data points to. */
+#define SH_PREFIX value
+#define SH_ELEMENT_TYPE DictEntry
+#define SH_KEY_TYPE uint32
+#define SH_KEY code
+#define SH_HASH_KEY(entries, code) code_hash(((Sought *) (entries)->private_data)->dict, code)
+#define SH_EQUAL(entries, code, key) equals_sought((entries)->private_data, code)
+#define SH_FILLFACTOR 0.5
+#define SH_STORE_HASH
+#define SH_GET_HASH(entries, entry) (entry)->hash
+#define SH_SCOPE static inline pg_attribute_unused()
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+/* ---- life --------------------------------------------------------------- */
+
+Dictionary *
+dictionary_create(MemoryContext parent, const KeySpec *key, const ColumnSpec *col, int batch_rows)
+{
+	MemoryContext cxt = AllocSetContextCreate(parent, "gpuagg dictionary", ALLOCSET_DEFAULT_SIZES);
+	Dictionary *dict = MemoryContextAllocZero(cxt, sizeof(Dictionary));
+
+	dict->cxt = cxt;
+	dict->values_cxt = AllocSetContextCreate(cxt, "gpuagg dictionary values",
+											 ALLOCSET_DEFAULT_SIZES);
+	dict->temp_cxt = AllocSetContextCreate(cxt, "gpuagg dictionary temporary",
+										   ALLOCSET_DEFAULT_SIZES);
+	dict->class = value_class(key);
+	dict->collation = key->collation;
+	dict->typlen = col->typlen;
+	dict->typbyval = col->typbyval;
+	dict->null_code = NO_CODE;
+	dict->seed = hash_seed_random();
+	fmgr_info_cxt(key->eqfunc, &dict->eqfn, cxt);
+	if (OidIsValid(key->hashfunc))
+		fmgr_info_cxt(key->hashfunc, &dict->hashfn, cxt);
+	dict->detoasted = MemoryContextAlloc(cxt, batch_rows * sizeof(Datum));
+	return dict;
+}
+
+void
+dictionary_reset(Dictionary *dict)
+{
+	if (dict->values)
+		pfree(dict->values);
+	if (dict->entries)
+		value_destroy(dict->entries);
+	dict->values = NULL;
+	dict->entries = NULL;
+	dict->n = dict->capacity = 0;
+	dict->null_code = NO_CODE;
+	dict->value_bytes = 0;
+	MemoryContextReset(dict->values_cxt);
+	MemoryContextReset(dict->temp_cxt);
+}
+
+/* ---- comparisons --------------------------------------------------------- */
+
 bool
 dictionary_equal(Dictionary *dict, Datum a, Datum b)
 {
@@ -204,7 +243,7 @@ dictionary_equal(Dictionary *dict, Datum a, Datum b)
 	return equal;
 }
 
-/* Do two values look alike?  Both are as hash_value leaves them. */
+/* Are two values the same byte by byte?  Both are as hash_value leaves them. */
 static inline bool
 same_image(const Dictionary *dict, Datum a, Datum b)
 {
@@ -224,7 +263,7 @@ same_image(const Dictionary *dict, Datum a, Datum b)
 bool
 dictionary_shows(const Dictionary *dict, int32 code, Datum value)
 {
-	return datum_image_eq(dict->entries[code].value, value, dict->typbyval, dict->typlen);
+	return datum_image_eq(dict->values[code], value, dict->typbyval, dict->typlen);
 }
 
 void
@@ -239,58 +278,31 @@ dictionary_met_variant(const Dictionary *dict)
 	return dict->variant;
 }
 
-static void
-insert_slot(Dictionary *dict, uint32 hash, int32 code)
-{
-	uint32		pos = hash & dict->mask;
-
-	while (dict->slots[pos] != PG_UINT64_MAX)
-		pos = (pos + 1) & dict->mask;
-	dict->slots[pos] = ((uint64) hash << 32) | (uint32) code;
-}
-
-static void
-make_slots(Dictionary *dict, size_t size)
-{
-	if (dict->slots)
-		pfree(dict->slots);
-	dict->slots = MemoryContextAllocHuge(dict->cxt, size * sizeof(uint64));
-	memset(dict->slots, 0xff, size * sizeof(uint64));
-	dict->mask = size - 1;
-	for (int code = 0; code < dict->n; code++)
-		if (!dict->entries[code].isnull)
-			insert_slot(dict, dict->entries[code].hash, code);
-}
+/* ---- codes -------------------------------------------------------------- */
 
 /* The next code, for a value (or NULL) that has none yet. */
 static int32
-add_entry(Dictionary *dict, Datum value, bool isnull, uint32 hash)
+add_code(Dictionary *dict, Datum value, bool isnull)
 {
-	Entry	   *entry;
-
 	if (dict->n == dict->capacity)
 	{
 		int			capacity = (int) Min(Max((int64) dict->capacity * 2, 64), PG_INT32_MAX);
 
-		if (dict->entries)
-			dict->entries = repalloc_huge(dict->entries, capacity * sizeof(Entry));
+		if (dict->values)
+			dict->values = repalloc_huge(dict->values, capacity * sizeof(Datum));
 		else
-			dict->entries = MemoryContextAlloc(dict->cxt, capacity * sizeof(Entry));
+			dict->values = MemoryContextAlloc(dict->cxt, capacity * sizeof(Datum));
 		dict->capacity = capacity;
 	}
-	entry = &dict->entries[dict->n];
-	entry->isnull = isnull;
-	entry->hash = hash;
-	entry->value = (Datum) 0;
-	if (!isnull)
+	if (!isnull && !dict->typbyval)
 	{
 		MemoryContext old = MemoryContextSwitchTo(dict->values_cxt);
 
-		entry->value = datumCopy(value, dict->typbyval, dict->typlen);
+		value = datumCopy(value, false, dict->typlen);
 		MemoryContextSwitchTo(old);
-		if (!dict->typbyval)
-			dict->value_bytes += 16 + datumGetSize(entry->value, false, dict->typlen);
+		dict->value_bytes += 16 + datumGetSize(value, false, dict->typlen);
 	}
+	dict->values[dict->n] = value;
 	return dict->n++;
 }
 
@@ -301,49 +313,68 @@ room(const Dictionary *dict, int64 max_codes, size_t max_bytes)
 		(dict->n < Min(max_codes, PG_INT32_MAX) && dictionary_memory(dict) < max_bytes);
 }
 
-/* Looks one value up, or gives it a code if there is room. */
-static inline int32
-find_value(Dictionary *dict, ValueClass class, Datum value, uint32 hash, int64 max_codes,
-		   size_t max_bytes)
+/* A code for the value sought, which has none, if there is room. */
+static pg_noinline int32
+add_value(Sought sought, uint32 hash, int64 max_codes, size_t max_bytes)
 {
-	uint32		pos = hash & dict->mask;
+	Dictionary *dict = sought.dict;
+	bool		found;
 	int32		code;
 
-	for (;;)
-	{
-		uint64		slot = dict->slots[pos];
-
-		if (slot == PG_UINT64_MAX)
-			break;
-		code = (int32) (uint32) slot;
-		if ((uint32) (slot >> 32) == hash &&
-			equal_values(dict, class, dict->entries[code].value, value))
-		{
-			if (class != VALUES_TEXT && unlikely(dict->watches) &&
-				!same_image(dict, dict->entries[code].value, value))
-				dict->variant = true;
-			return code;
-		}
-		pos = (pos + 1) & dict->mask;
-	}
 	if (!room(dict, max_codes, max_bytes))
 		return NO_CODE;
-	code = add_entry(dict, value, false, hash);
-	if ((uint64) dict->n * 4 > ((uint64) dict->mask + 1) * 3)
-		make_slots(dict, ((size_t) dict->mask + 1) * 2);
-	else
-		dict->slots[pos] = ((uint64) hash << 32) | (uint32) code;
+	code = add_code(dict, sought.value, false);
+	dict->entries->private_data = &sought;
+	value_insert_hash(dict->entries, code, hash, &found);
 	return code;
 }
 
-/* Fills detoasted and hashes.  With a constant class there is nothing to decide for each row. */
+/*
+ * The codes of rows that hash_rows has hashed.  What lookups need is in local
+ * variables, so that it stays in registers.
+ */
+static inline void
+find_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows, int64 max_codes,
+		  size_t max_bytes, int32 *codes, const uint32 *hashes)
+{
+	Sought		sought = {dict, class};
+	value_hash	entries = *dict->entries;
+
+	entries.private_data = &sought;
+	for (int i = 0; i < nrows; i++)
+	{
+		DictEntry  *entry;
+
+		if (unlikely(column_is_null(col, i)))
+		{
+			if (dict->null_code == NO_CODE && room(dict, max_codes, max_bytes))
+				dict->null_code = add_code(dict, (Datum) 0, true);
+			codes[i] = dict->null_code;
+			continue;
+		}
+		sought.value = dict->detoasted[i];
+		entry = value_lookup_hash(&entries, 0, hashes[i]);
+		if (likely(entry))
+		{
+			codes[i] = entry->code;
+			if (class != VALUES_TEXT && unlikely(dict->watches) &&
+				!same_image(dict, dict->values[entry->code], sought.value))
+				dict->variant = true;
+			continue;
+		}
+		codes[i] = add_value(sought, hashes[i], max_codes, max_bytes);
+		entries.data = dict->entries->data;
+		entries.sizemask = dict->entries->sizemask;
+	}
+}
+
+/* Fills detoasted and hashes.  A constant class decides once what is inlined. */
 static inline void
 hash_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows, uint32 *hashes)
 {
 	const Datum *values = col->values;
 	Datum	   *detoasted = dict->detoasted;
-	const uint64 *slots = dict->slots;
-	uint32		mask = dict->mask;
+	const value_hash *entries = dict->entries;
 
 	for (int i = 0; i < nrows; i++)
 	{
@@ -353,8 +384,8 @@ hash_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows, uint
 			continue;
 		}
 		hashes[i] = hash_value(dict, class, values[i], &detoasted[i]);
-		if (slots)
-			__builtin_prefetch(&slots[hashes[i] & mask]);
+		if (entries)
+			__builtin_prefetch(&entries->data[hashes[i] & entries->sizemask]);
 	}
 }
 
@@ -377,31 +408,14 @@ dictionary_hash_column(Dictionary *dict, const Column *col, int nrows, uint32 *h
 	MemoryContextReset(dict->temp_cxt);
 }
 
-static inline void
-find_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows, int64 max_codes,
-		  size_t max_bytes, int32 *codes, const uint32 *hashes)
-{
-	for (int i = 0; i < nrows; i++)
-	{
-		if (unlikely(column_is_null(col, i)))
-		{
-			if (dict->null_code == NO_CODE && room(dict, max_codes, max_bytes))
-				dict->null_code = add_entry(dict, (Datum) 0, true, NULL_VALUE_HASH);
-			codes[i] = dict->null_code;
-		}
-		else
-			codes[i] = find_value(dict, class, dict->detoasted[i], hashes[i], max_codes, max_bytes);
-	}
-}
-
 void
 dictionary_lookup(Dictionary *dict, const Column *col, int nrows, int64 max_codes,
 				  size_t max_bytes, int32 *codes, uint32 *hashes)
 {
 	MemoryContext old;
 
-	if (!dict->slots)
-		make_slots(dict, MIN_SLOTS);
+	if (!dict->entries)
+		dict->entries = value_create(dict->cxt, FIRST_VALUES, NULL);
 	dict->variant = false;
 	hash_column(dict, col, nrows, hashes);
 	old = MemoryContextSwitchTo(dict->temp_cxt);
@@ -416,14 +430,23 @@ dictionary_lookup(Dictionary *dict, const Column *col, int nrows, int64 max_code
 Datum
 dictionary_value(const Dictionary *dict, int32 code, bool *isnull)
 {
-	*isnull = dict->entries[code].isnull;
-	return dict->entries[code].value;
+	*isnull = code == dict->null_code;
+	return dict->values[code];
 }
 
 uint32
-dictionary_hash(const Dictionary *dict, int32 code)
+dictionary_hash(Dictionary *dict, int32 code)
 {
-	return dict->entries[code].hash;
+	MemoryContext old;
+	uint32		hash;
+
+	if (code == dict->null_code)
+		return NULL_VALUE_HASH;
+	old = MemoryContextSwitchTo(dict->temp_cxt);
+	hash = code_hash(dict, code);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(dict->temp_cxt);
+	return hash;
 }
 
 int
@@ -435,7 +458,7 @@ dictionary_size(const Dictionary *dict)
 size_t
 dictionary_memory(const Dictionary *dict)
 {
-	size_t		bytes = dict->value_bytes + dict->capacity * sizeof(Entry);
+	size_t		bytes = dict->value_bytes + dict->capacity * sizeof(Datum);
 
-	return bytes + (dict->slots ? ((size_t) dict->mask + 1) * sizeof(uint64) : 0);
+	return bytes + (dict->entries ? dict->entries->size * sizeof(DictEntry) : 0);
 }

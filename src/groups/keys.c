@@ -4,14 +4,16 @@
  *
  * Each key gets a field of a 64-bit word: its bits (floats normalised, so that
  * equal values have equal bits), or the dictionary's code.  A NULL has zero in
- * its field and a bit of its own.  Rows with equal words are one group, and
- * what they do not tell of its first row's values is kept beside them.
+ * its field, and a bit of its own is set.  Input rows with equal words belong to
+ * one group.
  */
 #include "postgres.h"
 
 #include "utils/datum.h"
+#include "utils/memutils.h"
 
-#include "groups/table.h"
+#include "columns/column_value.h"
+#include "groups/keys.h"
 
 #define NULL_HASH UINT64CONST(0x9e3779b97f4a7c15)
 
@@ -41,40 +43,36 @@ double_bits(double v)
 	return bits;
 }
 
+/* The bits of an integer or float, which show it as it was seen. */
+static uint64
+column_raw_bits(const Column *col, int i)
+{
+	switch (col->type)
+	{
+#define X(NAME, value_t, bits_t, ...) \
+		case COLUMN_##NAME: \
+			return ((const bits_t *) col->values)[i];
+		COLUMN_SCALARS(X)
+#undef X
+		default:
+			elog(ERROR, "column type %d is no packed key", (int) col->type);
+	}
+}
+
 /* Value of row i as it is packed, unless it is NULL or a dictionary's. */
 static uint64
 column_key_bits(const Column *col, int i)
 {
 	switch (col->type)
 	{
-		case COLUMN_I8:
-			return ((const uint8 *) col->values)[i];
-		case COLUMN_I16:
-			return ((const uint16 *) col->values)[i];
-		case COLUMN_I32:
-		case COLUMN_U32:
-			return ((const uint32 *) col->values)[i];
-		case COLUMN_I64:
-			return ((const uint64 *) col->values)[i];
-		case COLUMN_F32:
-			return float_bits(((const float *) col->values)[i]);
-		case COLUMN_F64:
-			return double_bits(((const double *) col->values)[i]);
-		case COLUMN_DEC:
-		case COLUMN_DATUM:
-			break;
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			return value_t##_bits(((const value_t *) col->values)[i]);
+		COLUMN_FLOATS(X)
+#undef X
+		default:
+			return column_raw_bits(col, i);
 	}
-	elog(ERROR, "column type %d is no packed key", (int) col->type);
-	return 0;
-}
-
-/* The bits that show a float as it was seen. */
-static uint64
-column_raw_bits(const Column *col, int i)
-{
-	if (col->type == COLUMN_F32)
-		return ((const uint32 *) col->values)[i];
-	return ((const uint64 *) col->values)[i];
 }
 
 /* First word from *used with `bits` free; adds a word if there is none. */
@@ -92,31 +90,29 @@ take_bits(int *used, int *nwords, int bits, int *shift)
 	return w;
 }
 
-/* Does a row keep the value to show apart?  Of one Datum key the dictionary has it. */
+/* Do a key's packed bits not tell how its value was written? */
 static bool
-keeps_value(const AggSpec *spec, const KeySpec *key, bool segmented)
+needs_shown(const AggSpec *spec, const KeySpec *key, bool segmented)
 {
+	/* of a single Datum key the dictionary has it */
 	if (key->kind == KEY_DATUM)
 		return segmented || (key->varies && spec->nkeys > 1);
 	return key->kind == KEY_FLOAT;
 }
 
-/*
- * Decides where keys are in a row.  With `segmented`, Datum keys are kept as
- * they are, as nothing needs their codes.
- */
-void
-group_keys_layout(GroupTable *table, bool segmented)
+/* Decides where keys are in a row. */
+static void
+layout_keys(GroupKeys *keys, bool segmented)
 {
-	const AggSpec *spec = table->spec;
+	const AggSpec *spec = keys->spec;
 	int		   *used = palloc0((spec->nkeys * 2 + 1) * sizeof(int));
 	int			shift;
 
-	table->keys = palloc0(Max(spec->nkeys, 1) * sizeof(KeyLayout));
+	keys->layout = palloc0(Max(spec->nkeys, 1) * sizeof(KeyLayout));
 	for (int k = 0; k < spec->nkeys; k++)
 	{
 		const KeySpec *key = &spec->keys[k];
-		KeyLayout  *layout = &table->keys[k];
+		KeyLayout  *layout = &keys->layout[k];
 		int			bits = column_width(spec->cols[key->col].type) * 8;
 
 		layout->word = layout->null_word = layout->shown = -1;
@@ -126,22 +122,78 @@ group_keys_layout(GroupTable *table, bool segmented)
 				continue;
 			bits = 32;
 		}
-		layout->word = take_bits(used, &table->nwords, bits, &layout->shift);
+		layout->word = take_bits(used, &keys->nwords, bits, &layout->shift);
 		layout->mask = bits == 64 ? ~UINT64CONST(0) : (UINT64CONST(1) << bits) - 1;
 	}
 	for (int k = 0; k < spec->nkeys; k++)
 	{
 		if (spec->keys[k].kind == KEY_DATUM && !segmented)
 			continue;
-		table->keys[k].null_word = take_bits(used, &table->nwords, 1, &shift);
-		table->keys[k].null_bit = UINT64CONST(1) << shift;
+		keys->layout[k].null_word = take_bits(used, &keys->nwords, 1, &shift);
+		keys->layout[k].null_bit = UINT64CONST(1) << shift;
 	}
-	table->nhead = table->nwords;
+	keys->nhead = keys->nwords;
 	for (int k = 0; k < spec->nkeys; k++)
-		if (keeps_value(spec, &spec->keys[k], segmented))
-			table->keys[k].shown = table->nhead++;
+		if (needs_shown(spec, &spec->keys[k], segmented))
+			keys->layout[k].shown = keys->nhead++;
 	pfree(used);
 }
+
+void
+group_keys_init(GroupKeys *keys, const AggSpec *spec, bool segmented, int batch_rows)
+{
+	keys->spec = spec;
+	keys->spill_seed = hash_seed_random();
+	keys->value_cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg keys",
+											ALLOCSET_SMALL_SIZES);
+	keys->spare_cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg keys",
+											ALLOCSET_SMALL_SIZES);
+	layout_keys(keys, segmented);
+	keys->ranges = palloc0(Max(spec->nkeys, 1) * sizeof(KeyRange));
+	keys->dicts = palloc0(Max(spec->nkeys, 1) * sizeof(Dictionary *));
+	keys->codes = palloc0(Max(spec->nkeys, 1) * sizeof(int32 *));
+	keys->hashes = palloc0(Max(spec->nkeys, 1) * sizeof(uint32 *));
+	for (int k = 0; k < spec->nkeys; k++)
+	{
+		if (spec->keys[k].kind != KEY_DATUM)
+			continue;
+		keys->dicts[k] = dictionary_create(CurrentMemoryContext, &spec->keys[k],
+										   &spec->cols[spec->keys[k].col], batch_rows);
+		keys->codes[k] = palloc(batch_rows * sizeof(int32));
+		keys->hashes[k] = palloc(batch_rows * sizeof(uint32));
+	}
+	keys->words = palloc0((keys->nwords + 1) * sizeof(uint64 *));
+	keys->started = palloc0(keys->nwords + 1);
+	for (int w = 0; w < keys->nwords; w++)
+		keys->words[w] = palloc(batch_rows * sizeof(uint64));
+}
+
+void
+group_keys_reset(GroupKeys *keys)
+{
+	for (int k = 0; k < keys->spec->nkeys; k++)
+	{
+		keys->ranges[k].any = false;
+		if (keys->dicts[k])
+			dictionary_reset(keys->dicts[k]);
+	}
+	MemoryContextReset(keys->value_cxt);
+	MemoryContextReset(keys->spare_cxt);
+	keys->shown_bytes = 0;
+}
+
+size_t
+group_keys_memory(const GroupKeys *keys)
+{
+	size_t		bytes = keys->shown_bytes;
+
+	for (int k = 0; k < keys->spec->nkeys; k++)
+		if (keys->dicts[k])
+			bytes += dictionary_memory(keys->dicts[k]);
+	return bytes;
+}
+
+/* ---- a batch ------------------------------------------------------------ */
 
 #define PACK_LOOP(T, EXPR) \
 	do { \
@@ -159,36 +211,28 @@ pack_column(const Column *col, int n, uint64 *out, int shift, bool first)
 {
 	switch (col->type)
 	{
-		case COLUMN_I8:
-			PACK_LOOP(uint8, v[i]);
+#define X(NAME, value_t, bits_t, ...) \
+		case COLUMN_##NAME: \
+			PACK_LOOP(bits_t, v[i]); \
 			break;
-		case COLUMN_I16:
-			PACK_LOOP(uint16, v[i]);
+		COLUMN_INTEGERS(X)
+#undef X
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			PACK_LOOP(value_t, value_t##_bits(v[i])); \
 			break;
-		case COLUMN_I32:
-		case COLUMN_U32:
-			PACK_LOOP(uint32, v[i]);
-			break;
-		case COLUMN_I64:
-			PACK_LOOP(uint64, v[i]);
-			break;
-		case COLUMN_F32:
-			PACK_LOOP(float, float_bits(v[i]));
-			break;
-		case COLUMN_F64:
-			PACK_LOOP(double, double_bits(v[i]));
-			break;
-		case COLUMN_DEC:
-		case COLUMN_DATUM:
+		COLUMN_FLOATS(X)
+#undef X
+		default:
 			elog(ERROR, "column type %d is no packed key", (int) col->type);
 	}
 }
 
 static void
-pack_nulls(GroupTable *table, const KeyLayout *key, const Column *col, int n)
+pack_nulls(GroupKeys *keys, const KeyLayout *key, const Column *col, int n)
 {
-	uint64	   *out = key->word >= 0 ? table->words[key->word] : NULL;
-	uint64	   *nulls = table->words[key->null_word];
+	uint64	   *out = key->word >= 0 ? keys->words[key->word] : NULL;
+	uint64	   *nulls = keys->words[key->null_word];
 
 	for (int i = 0; i < n; i++)
 	{
@@ -200,18 +244,17 @@ pack_nulls(GroupTable *table, const KeyLayout *key, const Column *col, int n)
 	}
 }
 
-/* Fills table->words, and codes and hashes of Datum keys. */
 void
-group_keys_pack(GroupTable *table, const Batch *batch)
+group_keys_pack(GroupKeys *keys, const Batch *batch, int64 max_codes, size_t max_bytes)
 {
-	const AggSpec *spec = table->spec;
+	const AggSpec *spec = keys->spec;
 	int			n = batch->nrows;
-	bool	   *started = table->started;
+	bool	   *started = keys->started;
 
-	memset(started, 0, table->nwords * sizeof(bool));
+	memset(started, 0, keys->nwords * sizeof(bool));
 	for (int k = 0; k < spec->nkeys; k++)
 	{
-		const KeyLayout *key = &table->keys[k];
+		const KeyLayout *key = &keys->layout[k];
 		const Column *col = &batch->cols[spec->keys[k].col];
 		Column		codes = {COLUMN_I32};
 
@@ -219,24 +262,33 @@ group_keys_pack(GroupTable *table, const Batch *batch)
 			continue;
 		if (spec->keys[k].kind == KEY_DATUM)
 		{
-			dictionary_lookup(table->dicts[k], col, n, table->frozen ? 0 : PG_INT32_MAX,
-							  table->max_dict_bytes, table->codes[k], table->hashes[k]);
-			codes.values = table->codes[k];
+			dictionary_lookup(keys->dicts[k], col, n, max_codes, max_bytes, keys->codes[k],
+							  keys->hashes[k]);
+			codes.values = keys->codes[k];
 			col = &codes;
 		}
-		pack_column(col, n, table->words[key->word], key->shift, !started[key->word]);
+		pack_column(col, n, keys->words[key->word], key->shift, !started[key->word]);
 		started[key->word] = true;
 	}
-	for (int w = 0; w < table->nwords; w++)
+	for (int w = 0; w < keys->nwords; w++)
 		if (!started[w])
-			memset(table->words[w], 0, n * sizeof(uint64));
+			memset(keys->words[w], 0, n * sizeof(uint64));
 	for (int k = 0; k < spec->nkeys; k++)
 	{
 		const Column *col = &batch->cols[spec->keys[k].col];
 
-		if (col->validity && table->keys[k].null_word >= 0)
-			pack_nulls(table, &table->keys[k], col, n);
+		if (col->validity && keys->layout[k].null_word >= 0)
+			pack_nulls(keys, &keys->layout[k], col, n);
 	}
+}
+
+bool
+group_keys_lack_code(const GroupKeys *keys, int i)
+{
+	for (int k = 0; k < keys->spec->nkeys; k++)
+		if (keys->dicts[k] && keys->codes[k][i] == NO_CODE)
+			return true;
+	return false;
 }
 
 #define RANGE_LOOP(T) \
@@ -275,21 +327,12 @@ column_range(const Column *col, int n, KeyRange *range)
 
 	switch (col->type)
 	{
-		case COLUMN_I8:
-			RANGE_LOOP(int8);
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			RANGE_LOOP(value_t); \
 			break;
-		case COLUMN_I16:
-			RANGE_LOOP(int16);
-			break;
-		case COLUMN_I32:
-			RANGE_LOOP(int32);
-			break;
-		case COLUMN_U32:
-			RANGE_LOOP(uint32);
-			break;
-		case COLUMN_I64:
-			RANGE_LOOP(int64);
-			break;
+		COLUMN_INTEGERS(X)
+#undef X
 		default:
 			elog(ERROR, "column type %d has no range", (int) col->type);
 	}
@@ -298,12 +341,11 @@ column_range(const Column *col, int n, KeyRange *range)
 	range->any = true;
 }
 
-/* Widens ranges[] by the keys of a batch; every key is KEY_RAW. */
 void
-group_keys_ranges(const GroupTable *table, const Batch *batch, KeyRange *ranges)
+group_keys_ranges(const GroupKeys *keys, const Batch *batch, KeyRange *ranges)
 {
-	for (int k = 0; k < table->spec->nkeys; k++)
-		column_range(&batch->cols[table->spec->keys[k].col], batch->nrows, &ranges[k]);
+	for (int k = 0; k < keys->spec->nkeys; k++)
+		column_range(&batch->cols[keys->spec->keys[k].col], batch->nrows, &ranges[k]);
 }
 
 #define BIN_LOOP(T) \
@@ -333,82 +375,122 @@ group_keys_ranges(const GroupTable *table, const Batch *batch, KeyRange *ranges)
 			BIN_LOOP(T); \
 	} while (0)
 
-/* Fills table->words[0] with bin numbers; all keys are within table->ranges. */
 void
-group_keys_bins(GroupTable *table, const Batch *batch)
+group_keys_bins(GroupKeys *keys, const Batch *batch)
 {
-	uint64	   *out = table->words[0];
+	uint64	   *out = keys->words[0];
 	int			n = batch->nrows;
 
-	for (int k = 0; k < table->spec->nkeys; k++)
+	for (int k = 0; k < keys->spec->nkeys; k++)
 	{
-		const Column *col = &batch->cols[table->spec->keys[k].col];
+		const Column *col = &batch->cols[keys->spec->keys[k].col];
 		/* bin 0 is NULL's */
-		uint64		base = (uint64) table->ranges[k].min - 1;
-		uint64		factor = table->ranges[k].factor;
+		uint64		base = (uint64) keys->ranges[k].min - 1;
+		uint64		factor = keys->ranges[k].factor;
 		bool		first = k == 0;
 
 		switch (col->type)
 		{
-			case COLUMN_I8:
-				BIN_CASE(int8);
+#define X(NAME, value_t, ...) \
+			case COLUMN_##NAME: \
+				BIN_CASE(value_t); \
 				break;
-			case COLUMN_I16:
-				BIN_CASE(int16);
-				break;
-			case COLUMN_I32:
-				BIN_CASE(int32);
-				break;
-			case COLUMN_U32:
-				BIN_CASE(uint32);
-				break;
-			case COLUMN_I64:
-				BIN_CASE(int64);
-				break;
+			COLUMN_INTEGERS(X)
+#undef X
 			default:
 				elog(ERROR, "column type %d has no range", (int) col->type);
 		}
 	}
 }
 
-/* A value to show for its code: the dictionary's own where that looks alike. */
-static Datum
-value_to_show(GroupTable *table, int k, int32 code, Datum value)
+void
+group_keys_hash_datums(GroupKeys *keys, const Batch *batch)
 {
-	const ColumnSpec *col = &table->spec->cols[table->spec->keys[k].col];
+	for (int k = 0; k < keys->spec->nkeys; k++)
+		if (keys->dicts[k])
+			dictionary_hash_column(keys->dicts[k], &batch->cols[keys->spec->keys[k].col],
+								   batch->nrows, keys->hashes[k]);
+}
+
+uint64
+group_keys_spill_hash(const GroupKeys *keys, const Batch *batch, int i)
+{
+	const AggSpec *spec = keys->spec;
+	uint64		hash = 0;
+
+	for (int k = 0; k < spec->nkeys; k++)
+	{
+		const Column *col = &batch->cols[spec->keys[k].col];
+		uint64		h;
+
+		if (column_is_null(col, i))
+			h = NULL_HASH;
+		else if (spec->keys[k].kind == KEY_DATUM)
+			h = keys->hashes[k][i];
+		else
+			h = column_key_bits(col, i);
+		hash = hash_fold(keys->spill_seed, hash ^ h);
+	}
+	return hash;
+}
+
+bool
+group_keys_same_datums(const GroupKeys *keys, const Batch *batch, int i, int j)
+{
+	const AggSpec *spec = keys->spec;
+
+	for (int k = 0; k < spec->nkeys; k++)
+	{
+		const Column *col = &batch->cols[spec->keys[k].col];
+		const Datum *values = col->values;
+
+		if (keys->layout[k].word >= 0 || column_is_null(col, i))
+			continue;
+		if (!dictionary_equal(keys->dicts[k], values[i], values[j]))
+			return false;
+	}
+	return true;
+}
+
+/* ---- a row of the table ------------------------------------------------- */
+
+/* The value to keep for a row with this code: the dictionary's where it is the same byte by byte. */
+static Datum
+shown_value(GroupKeys *keys, int k, int32 code, Datum value)
+{
+	const ColumnSpec *col = &keys->spec->cols[keys->spec->keys[k].col];
 	MemoryContext old;
 	bool		isnull;
 
-	if (dictionary_shows(table->dicts[k], code, value))
-		return dictionary_value(table->dicts[k], code, &isnull);
-	old = MemoryContextSwitchTo(table->key_cxt);
+	if (dictionary_shows(keys->dicts[k], code, value))
+		return dictionary_value(keys->dicts[k], code, &isnull);
+	old = MemoryContextSwitchTo(keys->value_cxt);
 	if (col->typlen == -1)
 		value = PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
 	else
 		value = datumCopy(value, col->typbyval, col->typlen);
 	MemoryContextSwitchTo(old);
 	if (!col->typbyval)
-		table->shown_bytes += 16 + datumGetSize(value, false, col->typlen);
+		keys->shown_bytes += 16 + datumGetSize(value, false, col->typlen);
 	return value;
 }
 
-/* Writes the keys of batch row i to a blank row. */
 void
-group_keys_store(GroupTable *table, char *row, const Batch *batch, int i)
+group_keys_store(GroupKeys *keys, char *row, const Batch *batch, int i)
 {
-	const AggSpec *spec = table->spec;
+	const AggSpec *spec = keys->spec;
 	uint64	   *words = (uint64 *) row;
 
 	for (int k = 0; k < spec->nkeys; k++)
 	{
-		const KeyLayout *key = &table->keys[k];
+		const KeyLayout *key = &keys->layout[k];
 		const Column *col = &batch->cols[spec->keys[k].col];
 
 		if (spec->keys[k].kind == KEY_DATUM && key->word >= 0)
 		{
-			words[key->word] |= (uint64) (uint32) table->codes[k][i] << key->shift;
+			words[key->word] |= (uint64) (uint32) keys->codes[k][i] << key->shift;
 			if (key->shown >= 0 && !column_is_null(col, i))
-				words[key->shown] = value_to_show(table, k, table->codes[k][i],
+				words[key->shown] = shown_value(keys, k, keys->codes[k][i],
 												  ((Datum *) col->values)[i]);
 			continue;
 		}
@@ -420,7 +502,7 @@ group_keys_store(GroupTable *table, char *row, const Batch *batch, int i)
 		if (spec->keys[k].kind == KEY_DATUM)
 		{
 			const ColumnSpec *colspec = &spec->cols[spec->keys[k].col];
-			MemoryContext old = MemoryContextSwitchTo(table->key_cxt);
+			MemoryContext old = MemoryContextSwitchTo(keys->value_cxt);
 
 			words[key->shown] = datumCopy(((Datum *) col->values)[i], colspec->typbyval,
 										  colspec->typlen);
@@ -433,53 +515,54 @@ group_keys_store(GroupTable *table, char *row, const Batch *batch, int i)
 	}
 }
 
-/* Are the keys that are kept as Datums equal in rows i and j?  Their NULLs are. */
 bool
-group_keys_same_datums(const GroupTable *table, const Batch *batch, int i, int j)
+group_keys_row_matches(const GroupKeys *keys, const char *row, const Batch *batch, int i)
 {
-	const AggSpec *spec = table->spec;
-
-	for (int k = 0; k < spec->nkeys; k++)
-	{
-		const Column *col = &batch->cols[spec->keys[k].col];
-		const Datum *values = col->values;
-
-		if (table->keys[k].word >= 0 || column_is_null(col, i))
-			continue;
-		if (!dictionary_equal(table->dicts[k], values[i], values[j]))
-			return false;
-	}
-	return true;
-}
-
-/* Is a row's key that of batch row i?  table->words are filled. */
-bool
-group_keys_row_matches(const GroupTable *table, const char *row, const Batch *batch, int i)
-{
-	const AggSpec *spec = table->spec;
+	const AggSpec *spec = keys->spec;
 	const uint64 *words = (const uint64 *) row;
 
-	for (int w = 0; w < table->nwords; w++)
-		if (words[w] != table->words[w][i])
+	for (int w = 0; w < keys->nwords; w++)
+		if (words[w] != keys->words[w][i])
 			return false;
 	for (int k = 0; k < spec->nkeys; k++)
 	{
 		const Column *col = &batch->cols[spec->keys[k].col];
 
-		if (table->keys[k].word >= 0 || column_is_null(col, i))
+		if (keys->layout[k].word >= 0 || column_is_null(col, i))
 			continue;
-		if (!dictionary_equal(table->dicts[k], words[table->keys[k].shown],
+		if (!dictionary_equal(keys->dicts[k], words[keys->layout[k].shown],
 							  ((Datum *) col->values)[i]))
 			return false;
 	}
 	return true;
 }
 
-/* A key's packed field, or a Datum kept as it is; not for dictionary codes. */
-uint64
-group_key_value(const GroupTable *table, const char *row, int key, bool *isnull)
+void
+group_keys_carry(GroupKeys *keys, char *row)
 {
-	const KeyLayout *layout = &table->keys[key];
+	MemoryContext emitted = keys->value_cxt;
+	MemoryContext old = MemoryContextSwitchTo(keys->spare_cxt);
+	uint64	   *words = (uint64 *) row;
+
+	for (int k = 0; k < keys->spec->nkeys; k++)
+	{
+		const KeyLayout *layout = &keys->layout[k];
+		const ColumnSpec *col = &keys->spec->cols[keys->spec->keys[k].col];
+
+		if (layout->word < 0 && !(words[layout->null_word] & layout->null_bit))
+			words[layout->shown] = datumCopy(words[layout->shown], col->typbyval, col->typlen);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(emitted);
+	keys->value_cxt = keys->spare_cxt;
+	keys->spare_cxt = emitted;
+}
+
+/* A key's bits, as it was shown, or the Datum kept for it; not for dictionary codes. */
+static uint64
+key_bits(const GroupKeys *keys, const char *row, int key, bool *isnull)
+{
+	const KeyLayout *layout = &keys->layout[key];
 	const uint64 *words = (const uint64 *) row;
 
 	*isnull = (words[layout->null_word] & layout->null_bit) != 0;
@@ -490,12 +573,11 @@ group_key_value(const GroupTable *table, const char *row, int key, bool *isnull)
 	return (words[layout->word] >> layout->shift) & layout->mask;
 }
 
-/* A key's SQL value.  By-reference values stay the table's. */
 Datum
-group_key_datum(const GroupTable *table, const char *row, int key, bool *isnull)
+group_key_datum(const GroupKeys *keys, const char *row, int key, bool *isnull)
 {
-	const KeySpec *spec = &table->spec->keys[key];
-	const KeyLayout *layout = &table->keys[key];
+	const KeySpec *spec = &keys->spec->keys[key];
+	const KeyLayout *layout = &keys->layout[key];
 	uint64		bits;
 
 	if (spec->kind == KEY_DATUM && layout->word >= 0)
@@ -504,76 +586,42 @@ group_key_datum(const GroupTable *table, const char *row, int key, bool *isnull)
 		Datum		value;
 
 		bits = (words[layout->word] >> layout->shift) & layout->mask;
-		value = dictionary_value(table->dicts[key], (int32) bits, isnull);
+		value = dictionary_value(keys->dicts[key], (int32) bits, isnull);
 		return layout->shown >= 0 && !*isnull ? (Datum) words[layout->shown] : value;
 	}
-	bits = group_key_value(table, row, key, isnull);
+	bits = key_bits(keys, row, key, isnull);
 	if (*isnull)
 		return (Datum) 0;
-	switch (table->spec->cols[spec->col].type)
-	{
-		case COLUMN_I8:
-			return CharGetDatum((char) bits);
-		case COLUMN_I16:
-			return Int16GetDatum((int16) bits);
-		case COLUMN_I32:
-			return Int32GetDatum((int32) bits);
-		case COLUMN_U32:
-			return ObjectIdGetDatum((Oid) bits);
-		case COLUMN_F32:
-			{
-				uint32		low = (uint32) bits;
-				float		v;
-
-				memcpy(&v, &low, sizeof(v));
-				return Float4GetDatum(v);
-			}
-		case COLUMN_I64:
-		case COLUMN_F64:
-		case COLUMN_DEC:
-		case COLUMN_DATUM:
-			break;
-	}
-	return (Datum) bits;
+	return column_bits_datum(keys->spec->cols[spec->col].type, bits);
 }
 
-/*
- * A hash of a key that depends neither on codes nor on the table's present seed,
- * so that all rows and groups of one key go to the same partition.
- */
-uint64
-group_keys_spill_hash(const GroupTable *table, const Batch *batch, int i)
+int64
+group_key_integer(const GroupKeys *keys, const char *row, int key, bool *isnull)
 {
-	const AggSpec *spec = table->spec;
-	uint64		hash = 0;
+	uint64		bits = key_bits(keys, row, key, isnull);
 
-	for (int k = 0; k < spec->nkeys; k++)
+	switch (keys->spec->cols[keys->spec->keys[key].col].type)
 	{
-		const Column *col = &batch->cols[spec->keys[k].col];
-		uint64		h;
-
-		if (column_is_null(col, i))
-			h = NULL_HASH;
-		else if (spec->keys[k].kind == KEY_DATUM)
-			h = table->hashes[k][i];
-		else
-			h = column_key_bits(col, i);
-		hash = hash_fold(table->spill_seed, hash ^ h);
+#define X(NAME, value_t, bits_t, ...) \
+		case COLUMN_##NAME: \
+			return (value_t) (bits_t) bits;
+		COLUMN_INTEGERS(X)
+#undef X
+		default:
+			return (int64) bits;
 	}
-	return hash;
 }
 
-/* The same of a row. */
 uint64
-group_keys_row_hash(const GroupTable *table, const char *row)
+group_keys_row_hash(const GroupKeys *keys, const char *row)
 {
-	const AggSpec *spec = table->spec;
+	const AggSpec *spec = keys->spec;
 	const uint64 *words = (const uint64 *) row;
 	uint64		hash = 0;
 
 	for (int k = 0; k < spec->nkeys; k++)
 	{
-		const KeyLayout *key = &table->keys[k];
+		const KeyLayout *key = &keys->layout[k];
 		uint64		bits = (words[key->word] >> key->shift) & key->mask;
 		uint64		h = bits;
 
@@ -581,12 +629,12 @@ group_keys_row_hash(const GroupTable *table, const char *row)
 		{
 			bool		isnull;
 
-			dictionary_value(table->dicts[k], (int32) bits, &isnull);
-			h = isnull ? NULL_HASH : dictionary_hash(table->dicts[k], (int32) bits);
+			dictionary_value(keys->dicts[k], (int32) bits, &isnull);
+			h = isnull ? NULL_HASH : dictionary_hash(keys->dicts[k], (int32) bits);
 		}
 		else if (words[key->null_word] & key->null_bit)
 			h = NULL_HASH;
-		hash = hash_fold(table->spill_seed, hash ^ h);
+		hash = hash_fold(keys->spill_seed, hash ^ h);
 	}
 	return hash;
 }

@@ -5,8 +5,8 @@
  * Codes of a row: masks of the keys that are NULL, one code a key, and for
  * each order column whether it is NULL and its code.  Before sorting, the codes
  * that vary are packed into as few 64-bit words as their ranges need, mostly
- * one or two, and these are sorted with the row's number, which also makes the
- * sort stable.
+ * one or two.  A radix sort of the row numbers by these words, from the last one
+ * to the first, is linear and stable.
  */
 #include "postgres.h"
 
@@ -15,7 +15,7 @@
 #include "utils/datum.h"
 #include "utils/memutils.h"
 
-#include "groups/table.h"
+#include "groups/dictionary.h"
 #include "groups/row_store.h"
 
 /* What a column's byte says of a row. */
@@ -23,8 +23,11 @@ enum
 {
 	ROW_VALUE,
 	ROW_NULL,
-	ROW_UNREPRESENTABLE						/* the Datum is where the value would be */
+	ROW_UNREPRESENTABLE			/* the Datum is where the value would be */
 };
+
+/* What sorting needs for a row: twice its word and number. */
+#define SORT_BYTES (2 * (sizeof(uint64) + sizeof(uint32)))
 
 /* Rows that there is room for at first. */
 #define FIRST_ROWS 8192
@@ -34,12 +37,6 @@ typedef struct StoredColumn
 	char	   *values;
 	uint8	   *kinds;
 } StoredColumn;
-
-typedef struct SortRow
-{
-	uint64		word[2];
-	uint32		row;
-} SortRow;
 
 struct RowStore
 {
@@ -68,57 +65,6 @@ struct RowStore
 	uint64	  **unrepresentable;
 	Datum	  **unrepresentable_values;
 };
-
-#define ST_SORT sort_one_word
-#define ST_ELEMENT_TYPE SortRow
-#define ST_COMPARE(a, b) \
-	((a)->word[0] != (b)->word[0] ? ((a)->word[0] < (b)->word[0] ? -1 : 1) : \
-	 ((a)->row < (b)->row ? -1 : (a)->row > (b)->row))
-#define ST_SCOPE static
-#define ST_CHECK_FOR_INTERRUPTS
-#define ST_DEFINE
-#include "lib/sort_template.h"
-
-#define ST_SORT sort_two_words
-#define ST_ELEMENT_TYPE SortRow
-#define ST_COMPARE(a, b) \
-	((a)->word[0] != (b)->word[0] ? ((a)->word[0] < (b)->word[0] ? -1 : 1) : \
-	 (a)->word[1] != (b)->word[1] ? ((a)->word[1] < (b)->word[1] ? -1 : 1) : \
-	 ((a)->row < (b)->row ? -1 : (a)->row > (b)->row))
-#define ST_SCOPE static
-#define ST_CHECK_FOR_INTERRUPTS
-#define ST_DEFINE
-#include "lib/sort_template.h"
-
-/* Compares by all words of packed codes; for the rare rows that need over two. */
-typedef struct WordArrays
-{
-	int			nwords;
-	uint64	  **words;
-} WordArrays;
-
-static inline int
-compare_words(const uint32 *a, const uint32 *b, const WordArrays *arrays)
-{
-	for (int w = 0; w < arrays->nwords; w++)
-	{
-		uint64		x = arrays->words[w][*a];
-		uint64		y = arrays->words[w][*b];
-
-		if (x != y)
-			return x < y ? -1 : 1;
-	}
-	return *a < *b ? -1 : *a > *b;
-}
-
-#define ST_SORT sort_many_words
-#define ST_ELEMENT_TYPE uint32
-#define ST_COMPARE(a, b, arg) compare_words(a, b, arg)
-#define ST_COMPARE_ARG_TYPE WordArrays
-#define ST_SCOPE static
-#define ST_CHECK_FOR_INTERRUPTS
-#define ST_DEFINE
-#include "lib/sort_template.h"
 
 /* ---- life --------------------------------------------------------------- */
 
@@ -167,7 +113,8 @@ row_store_create(MemoryContext parent, const AggSpec *spec, int batch_rows)
 		col->values = (void *) TYPEALIGN(64, (uintptr_t) col->values);
 		store->validity[c] = palloc(words * sizeof(uint64));
 		store->unrepresentable[c] = palloc(words * sizeof(uint64));
-		store->unrepresentable_values[c] = col->type == COLUMN_DEC ? palloc(batch_rows * sizeof(Datum)) : NULL;
+		store->unrepresentable_values[c] = col->type == COLUMN_DEC ?
+			palloc(batch_rows * sizeof(Datum)) : NULL;
 	}
 	MemoryContextSwitchTo(old);
 	return store;
@@ -218,7 +165,7 @@ row_bytes(const RowStore *store)
 size_t
 row_store_memory(const RowStore *store)
 {
-	size_t		bytes = store->n * (row_bytes(store) + sizeof(SortRow) + sizeof(uint32));
+	size_t		bytes = store->n * (row_bytes(store) + SORT_BYTES);
 
 	bytes += MemoryContextMemAllocated(store->datum_cxt, false);
 	for (int k = 0; k < store->spec->nkeys; k++)
@@ -264,23 +211,18 @@ column_codes(const Column *col, int n, uint64 *codes)
 		} \
 		break
 
-		case COLUMN_I8:
-			CODES(int8, (uint64) (int64) x ^ SIGN_BIT);
-		case COLUMN_I16:
-			CODES(int16, (uint64) (int64) x ^ SIGN_BIT);
-		case COLUMN_I32:
-			CODES(int32, (uint64) (int64) x ^ SIGN_BIT);
-		case COLUMN_U32:
-			CODES(uint32, (uint64) x);
-		case COLUMN_I64:
-			CODES(int64, (uint64) x ^ SIGN_BIT);
-		case COLUMN_F32:
-			CODES(float, float_code(x));
-		case COLUMN_F64:
-			CODES(double, float_code(x));
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			CODES(value_t, (uint64) (int64) x ^ SIGN_BIT);
+		COLUMN_INTEGERS(X)
+#undef X
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			CODES(value_t, float_code(x));
+		COLUMN_FLOATS(X)
+#undef X
 #undef CODES
-		case COLUMN_DEC:
-		case COLUMN_DATUM:
+		default:
 			elog(ERROR, "column type %d has no 64-bit codes", (int) col->type);
 	}
 }
@@ -406,7 +348,7 @@ grow(RowStore *store, int64 rows)
 	store->capacity = capacity;
 }
 
-/* Values of by-reference columns and odd numerics are copied. */
+/* Values of by-reference columns and unrepresentable numerics are copied. */
 static void
 append_column(RowStore *store, int c, const Column *col, int n)
 {
@@ -505,115 +447,96 @@ pack_codes(RowStore *store)
 	return empty ? word : word + 1;
 }
 
-/* Rows that a radix sort is worth, and how many it moves between interrupts. */
-#define RADIX_ROWS 1024
-#define RADIX_STRIDE (1 << 20)
+/* Rows between two checks for interrupts. */
+#define SORT_STRIDE (1 << 20)
+
+/* Rows in the order found so far, each with the word by which they are being sorted. */
+typedef struct SortArrays
+{
+	uint64	   *words;
+	uint32	   *rows;
+} SortArrays;
+
+/* Moves all n rows to *to, stably in the order of one byte of their words. */
+static void
+sort_by_byte(const SortArrays *from, const SortArrays *to, int64 n, int shift, uint32 *count)
+{
+	uint32		at = 0;
+
+	for (int b = 0; b < 256; b++)
+	{
+		uint32		here = count[b];
+
+		count[b] = at;
+		at += here;
+	}
+	for (int64 start = 0; start < n; start += SORT_STRIDE)
+	{
+		int64		end = Min(n, start + SORT_STRIDE);
+
+		CHECK_FOR_INTERRUPTS();
+		for (int64 i = start; i < end; i++)
+		{
+			uint32		place = count[from->words[i] >> shift & 0xFF]++;
+
+			to->words[place] = from->words[i];
+			to->rows[place] = from->rows[i];
+		}
+	}
+}
 
 /*
- * Sorts row numbers by one word each, stably, byte by byte from the lowest; bytes
- * that are the same everywhere cost a count only.  Its arrays are no more than
- * the SortRows that row_store_memory counts.
+ * Sorts by one word of each row, stably, byte by byte from the lowest; bytes that
+ * are the same in all rows cost a count only.
  */
 static void
-sort_by_radix(RowStore *store)
+sort_by_word(SortArrays *from, SortArrays *to, int64 n, const uint64 *words)
 {
-	int64		n = store->n;
-	uint64	   *from = MemoryContextAllocHuge(store->cxt, n * sizeof(uint64));
-	uint64	   *to = MemoryContextAllocHuge(store->cxt, n * sizeof(uint64));
-	uint32	   *rows_to = MemoryContextAllocHuge(store->cxt, n * sizeof(uint32));
-	uint32	   *rows_from = store->sorted;
 	uint64		all = 0;
 
 	for (int64 i = 0; i < n; i++)
 	{
-		from[i] = store->codes[0][i];
-		all |= from[i];
-		rows_from[i] = i;
+		if (i % SORT_STRIDE == 0)
+			CHECK_FOR_INTERRUPTS();
+		from->words[i] = words[from->rows[i]];
+		all |= from->words[i];
 	}
 	for (int shift = 0; shift < 64 && all >> shift; shift += 8)
 	{
 		uint32		count[256] = {0};
-		uint32		at = 0;
+		SortArrays	sorted = *to;
 
 		for (int64 i = 0; i < n; i++)
-			count[from[i] >> shift & 0xFF]++;
-		if (count[from[0] >> shift & 0xFF] == n)
+			count[from->words[i] >> shift & 0xFF]++;
+		if (count[from->words[0] >> shift & 0xFF] == n)
 			continue;
-		for (int b = 0; b < 256; b++)
-		{
-			uint32		here = count[b];
-
-			count[b] = at;
-			at += here;
-		}
-		for (int64 start = 0; start < n; start += RADIX_STRIDE)
-		{
-			int64		end = Min(n, start + RADIX_STRIDE);
-
-			CHECK_FOR_INTERRUPTS();
-			for (int64 i = start; i < end; i++)
-			{
-				uint32		place = count[from[i] >> shift & 0xFF]++;
-
-				to[place] = from[i];
-				rows_to[place] = rows_from[i];
-			}
-		}
-		{
-			uint64	   *words = from;
-			uint32	   *rows = rows_from;
-
-			from = to;
-			to = words;
-			rows_from = rows_to;
-			rows_to = rows;
-		}
+		sort_by_byte(from, to, n, shift, count);
+		*to = *from;
+		*from = sorted;
 	}
-	store->sorted = rows_from;
-	pfree(rows_to);
-	pfree(from);
-	pfree(to);
 }
 
 void
 row_store_sort(RowStore *store)
 {
 	int64		n = store->n;
-	int			nwords;
+	SortArrays	from,
+				to;
 
 	if (n == 0)
 		return;
-	nwords = pack_codes(store);
-	CHECK_FOR_INTERRUPTS();
-	store->sorted = MemoryContextAllocHuge(store->cxt, n * sizeof(uint32));
-	if (nwords == 1 && n >= RADIX_ROWS)
-		sort_by_radix(store);
-	else if (nwords <= 2)
-	{
-		SortRow    *rows = MemoryContextAllocHuge(store->cxt, n * sizeof(SortRow));
-
-		for (int64 i = 0; i < n; i++)
-		{
-			rows[i].word[0] = nwords > 0 ? store->codes[0][i] : 0;
-			rows[i].word[1] = nwords > 1 ? store->codes[1][i] : 0;
-			rows[i].row = i;
-		}
-		if (nwords == 2)
-			sort_two_words(rows, n);
-		else
-			sort_one_word(rows, n);
-		for (int64 i = 0; i < n; i++)
-			store->sorted[i] = rows[i].row;
-		pfree(rows);
-	}
-	else
-	{
-		WordArrays	arrays = {nwords, store->codes};
-
-		for (int64 i = 0; i < n; i++)
-			store->sorted[i] = i;
-		sort_many_words(store->sorted, n, &arrays);
-	}
+	from.rows = MemoryContextAllocHuge(store->cxt, n * sizeof(uint32));
+	from.words = MemoryContextAllocHuge(store->cxt, n * sizeof(uint64));
+	to.rows = MemoryContextAllocHuge(store->cxt, n * sizeof(uint32));
+	to.words = MemoryContextAllocHuge(store->cxt, n * sizeof(uint64));
+	for (int64 i = 0; i < n; i++)
+		from.rows[i] = i;
+	for (int w = pack_codes(store) - 1; w >= 0; w--)
+		sort_by_word(&from, &to, n, store->codes[w]);
+	store->sorted = from.rows;
+	pfree(from.words);
+	pfree(to.rows);
+	pfree(to.words);
 }
 
 /* ---- rows out ----------------------------------------------------------- */
@@ -671,12 +594,14 @@ gather_column(RowStore *store, int c, const uint32 *rows, int n)
 		{
 			if (!col->unrepresentable)
 			{
-				memset(store->unrepresentable[c], 0, BITMAP_WORDS(store->batch_rows) * sizeof(uint64));
+				memset(store->unrepresentable[c], 0,
+					   BITMAP_WORDS(store->batch_rows) * sizeof(uint64));
 				col->unrepresentable = store->unrepresentable[c];
 				col->unrepresentable_values = store->unrepresentable_values[c];
 			}
 			bitmap_set(col->unrepresentable, i);
-			memcpy(&col->unrepresentable_values[i], (char *) col->values + (size_t) i * width, sizeof(Datum));
+			memcpy(&col->unrepresentable_values[i], (char *) col->values + (size_t) i * width,
+				   sizeof(Datum));
 		}
 	}
 }

@@ -6,7 +6,7 @@
  * compare like the query's keys (in some order that brings equal keys together)
  * and then like its order columns.  Sorting compares codes only.
  *
- * Memory: everything lives under the context given at creation.
+ * All memory is below the context given at creation.
  */
 #ifndef GPUAGG_ROW_STORE_H
 #define GPUAGG_ROW_STORE_H
@@ -30,11 +30,12 @@ extern void row_store_sort(RowStore *store);
 extern Batch *row_store_gather(RowStore *store, int64 from);
 /* The rows in the order in which they came, likewise; before sorting. */
 extern Batch *row_store_batch(RowStore *store, int64 from);
-/* Forgets the rows, and the second the codes of keys as well. */
+/* Forgets the rows; keys keep their codes. */
 extern void row_store_clear_rows(RowStore *store);
+/* Forgets the rows and the codes of keys. */
 extern void row_store_clear(RowStore *store);
 
-/* Codes of the rows of a batch: ncodes arrays, valid until the next call. */
+/* Codes of the rows of a batch: row_store_ncodes arrays, valid until the next call. */
 extern int	row_store_ncodes(const RowStore *store);
 extern uint64 **row_store_codes(RowStore *store, const Batch *batch);
 /* 64-bit hashes of the keys of a batch: equal for equal keys. */

@@ -68,7 +68,7 @@ decode_payload(const uint8_t *p, int *len)
  * Finds attributes wanted[0 .. nwanted-1] (from 0, ascending) of one tuple.
  * out[k * stride] becomes the address of the k-th, or NULL if it is NULL.
  * nulls is the tuple's null bitmap, or NULL if it has none; natts how many
- * attributes the tuple has.  Nothing after the last wanted one is looked at.
+ * attributes the tuple has.  Nothing after the last wanted one is read.
  */
 GPUAGG_HD void
 decode_locate(const DecodeAttr *attrs, const int16_t *wanted, int nwanted,

@@ -86,9 +86,9 @@ decode_small(const uint8_t *digits, int ndigits, int shift, int negative, int *f
 }
 
 /*
- * Sets *out to the value times 10^scale and returns 1.  Returns 0 for an odd
- * value, which *out does not represent: NaN, an infinity, one of more than
- * DECODE_NUMERIC_DIGITS digits, or one whose display scale is not `scale`.
+ * Sets *out to the value times 10^scale and returns 1.  Returns 0 for a value that
+ * it cannot represent: NaN, an infinity, one of more than DECODE_NUMERIC_DIGITS
+ * digits, or one whose display scale is not `scale`.
  */
 GPUAGG_HD int
 decode_numeric(const uint8_t *data, int len, int scale, gpuagg_i128 *out)

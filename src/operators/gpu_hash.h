@@ -12,7 +12,7 @@
  * secret word keep keys in arithmetic progression from staying so, which linear
  * probing would not bear.
  *
- * It is no cryptographic function: who sees hashes can find the seed.  They
+ * It is no cryptographic function: the seed can be computed from some hashes.  They
  * never leave the process, and each query draws a seed of its own.
  *
  * A bijection, so that kernels may keep the hash alone and have the key back from it
@@ -21,13 +21,7 @@
 #ifndef GPUAGG_GPU_HASH_H
 #define GPUAGG_GPU_HASH_H
 
-#include <stdint.h>
-
-#ifdef __CUDACC__
-#define KEY_HASH_HD static __host__ __device__ __forceinline__
-#else
-#define KEY_HASH_HD static inline
-#endif
+#include "operators/monoid.h"
 
 /* What a seed comes to; the same seed always gives the same. */
 typedef struct GpuaggHashKey
@@ -37,19 +31,27 @@ typedef struct GpuaggHashKey
 	uint64_t	inverse[2];		/* of mul[0] and mul[1], modulo 2^64 */
 } GpuaggHashKey;
 
-/* The next number of splitmix64 (Steele, Lea and Flood, 2014). */
-KEY_HASH_HD uint64_t
+/*
+ * A bijection of which each output bit depends on all input bits: the finalizer of
+ * SplitMix64 (Steele, Lea and Flood, 2014).
+ */
+GPUAGG_HD uint64_t
+gpuagg_mix64(uint64_t x)
+{
+	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return x ^ (x >> 31);
+}
+
+/* The next number of SplitMix64. */
+GPUAGG_HD uint64_t
 gpuagg_hash_key_word(uint64_t *state)
 {
-	uint64_t	z = (*state += 0x9E3779B97F4A7C15ULL);
-
-	z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-	z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-	return z ^ (z >> 31);
+	return gpuagg_mix64(*state += UINT64_C(0x9e3779b97f4a7c15));
 }
 
 /* The inverse of an odd number modulo 2^64, by Newton's iteration from 3 bits on. */
-KEY_HASH_HD uint64_t
+GPUAGG_HD uint64_t
 gpuagg_odd_inverse(uint64_t a)
 {
 	uint64_t	x = a;
@@ -60,7 +62,7 @@ gpuagg_odd_inverse(uint64_t a)
 }
 
 /* Any seed will do; it should be random where keys are not to be trusted. */
-KEY_HASH_HD GpuaggHashKey
+GPUAGG_HD GpuaggHashKey
 gpuagg_hash_key(uint64_t seed)
 {
 	GpuaggHashKey k;
@@ -73,7 +75,7 @@ gpuagg_hash_key(uint64_t seed)
 	return k;
 }
 
-KEY_HASH_HD uint64_t
+GPUAGG_HD uint64_t
 gpuagg_hash64(const GpuaggHashKey *k, uint64_t x)
 {
 	x ^= x >> 32;
@@ -85,7 +87,7 @@ gpuagg_hash64(const GpuaggHashKey *k, uint64_t x)
 }
 
 /* The word whose hash it is. */
-KEY_HASH_HD uint64_t
+GPUAGG_HD uint64_t
 gpuagg_unhash64(const GpuaggHashKey *k, uint64_t h)
 {
 	h ^= h >> 32;
@@ -98,14 +100,14 @@ gpuagg_unhash64(const GpuaggHashKey *k, uint64_t h)
 }
 
 /* Of a key of two words. */
-KEY_HASH_HD uint64_t
+GPUAGG_HD uint64_t
 gpuagg_hash128(const GpuaggHashKey *k, uint64_t lo, uint64_t hi)
 {
 	return gpuagg_hash64(k, gpuagg_hash64(k, lo) + hi * k->mul[2]);
 }
 
 /* The first slot of a hash in a table of nslots: its upper half, scaled. */
-KEY_HASH_HD uint32_t
+GPUAGG_HD uint32_t
 gpuagg_hash_slot(uint64_t hash, uint32_t nslots)
 {
 	return (uint32_t) ((hash >> 32) * nslots >> 32);

@@ -16,6 +16,7 @@
 #ifndef GPUAGG_HLL_H
 #define GPUAGG_HLL_H
 
+#include "operators/gpu_hash.h"
 #include "operators/monoid.h"
 
 #define GPUAGG_HLL_BITS 14
@@ -23,25 +24,13 @@
 #define GPUAGG_HLL_MAX_RANK (64 - GPUAGG_HLL_BITS + 1)
 
 /*
- * Spreads any hash over all 64 bits, so that a type's own hash function may be
- * weak or 32 bits wide in effect: the finalizer of SplitMix64 (Steele, Lea and
- * Flood, 2014).  A bijection: it adds no collisions.
+ * The register of a hash, and its rank.  The hash is mixed first, as a type's hash
+ * function may be weak, or have 32 bits; that adds no collisions.
  */
-GPUAGG_HD uint64_t
-gpuagg_hll_mix(uint64_t h)
-{
-	h ^= h >> 30;
-	h *= UINT64_C(0xbf58476d1ce4e5b9);
-	h ^= h >> 27;
-	h *= UINT64_C(0x94d049bb133111eb);
-	return h ^ (h >> 31);
-}
-
-/* The register of a hash, and the rank that it brings. */
 GPUAGG_HD void
 gpuagg_bin_hll(uint64_t hash, int *reg, int *rank)
 {
-	uint64_t	h = gpuagg_hll_mix(hash);
+	uint64_t	h = gpuagg_mix64(hash);
 	uint64_t	rest = h << GPUAGG_HLL_BITS;
 	int			r = 1;
 

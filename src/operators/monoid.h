@@ -13,9 +13,9 @@
  *	name_error(a, b, r)	error bits (MonoidError) raised by r = combine(a, b)
  *						or, for steps, with b = lift(x)
  *
- * States are plain data: copying bytes copies the value, in the server, over
- * the wire and on the device alike.  Nothing here knows PostgreSQL or CUDA's
- * run-time; errors are bits, which the caller turns into reports.
+ * States are plain data and may be copied as bytes, between processes and to the
+ * device.  Nothing here depends on PostgreSQL or CUDA's run time; errors are bits,
+ * which the caller reports.
  *
  * Floating point: compile with contraction off (gcc -ffp-contract=off, nvcc
  * -fmad=false), so that both compilers round as core does.
@@ -35,8 +35,8 @@
 #endif
 
 /*
- * On the host 128-bit values lie where palloc puts them, as core's int128: a
- * multiple of 8.  Layouts are the same either way.
+ * On the host 128-bit values are aligned as palloc aligns them, to a multiple of 8,
+ * like core's int128.  Layouts are the same on both.
  */
 #ifdef __CUDACC__
 typedef __int128 gpuagg_i128;
@@ -95,14 +95,6 @@ typedef struct gpuagg_regr
 				syy,
 				sxy;
 } gpuagg_regr;
-
-/* Sums about a pivot that the caller subtracted from each input. */
-typedef struct gpuagg_moments
-{
-	int64_t		n;
-	double		s,
-				ss;
-} gpuagg_moments;
 
 /* An order-preserving key code and a payload code; see argmax below. */
 typedef struct gpuagg_kv
@@ -171,7 +163,7 @@ typedef enum MonoidId
 	MONOID_COUNT_OF_IDS
 } MonoidId;
 
-/* What the list says of a monoid, for code that handles all of them. */
+/* A row of the list as data. */
 typedef struct MonoidInfo
 {
 	const char *name;
@@ -485,32 +477,6 @@ regr_f64_error(gpuagg_regr a, gpuagg_regr b, gpuagg_regr r)
 	return MONOID_ERR_NONE;
 }
 
-GPUAGG_HD gpuagg_moments
-moments_f64_identity(void)
-{
-	gpuagg_moments r = {0, 0, 0};
-
-	return r;
-}
-
-GPUAGG_HD gpuagg_moments
-moments_f64_lift(double x)
-{
-	gpuagg_moments r = {1, x, x * x};
-
-	return r;
-}
-
-GPUAGG_HD gpuagg_moments
-moments_f64_combine(gpuagg_moments a, gpuagg_moments b)
-{
-	gpuagg_moments r = {a.n + b.n, a.s + b.s, a.ss + b.ss};
-
-	return r;
-}
-MONOID_PLAIN_STEP(moments_f64, double, gpuagg_moments)
-MONOID_NO_ERROR(moments_f64, gpuagg_moments)
-
 /* ---- extremes --------------------------------------------------------- */
 
 MONOID_SIMPLE(min_i32, int32_t, int32_t, INT32_MAX, x, a < b ? a : b)
@@ -534,8 +500,8 @@ MONOID_SIMPLE(min_f64, double, double, NAN, x, gpuagg_f64_lt(a, b) ? a : b)
 MONOID_SIMPLE(max_f64, double, double, -INFINITY, x, gpuagg_f64_gt(a, b) ? a : b)
 
 /*
- * Arg max and min.  "No input" is a key no real input has on the losing side
- * together with the largest value code, so that any real input wins or ties.
+ * Arg max and min.  The identity has the key that loses against all others, and the
+ * largest value code, so that any input wins or ties.
  */
 GPUAGG_HD gpuagg_kv
 argmax_identity(void)
@@ -602,10 +568,6 @@ product_f64_error(double a, double b, double r)
 	return MONOID_ERR_NONE;
 }
 
-#define GPUAGG_U24_MAX 0xFFFFFFu
-MONOID_SIMPLE(satadd_u24, uint32_t, uint32_t, 0,
-			  x > GPUAGG_U24_MAX ? GPUAGG_U24_MAX : x,
-			  a + b > GPUAGG_U24_MAX ? GPUAGG_U24_MAX : a + b)
 MONOID_SIMPLE(hll_max, int32_t, int32_t, 0, x, a > b ? a : b)
 
 #include "operators/monoid_ordered.h"

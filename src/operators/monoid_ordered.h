@@ -2,18 +2,18 @@
  * monoid_ordered.h
  *	  Operators that do not commute: subarray sums, runs, compositions, products.
  *
- * The part of monoid.h on them, included from there alone.
+ * Only monoid.h includes this file.
  */
 #ifndef GPUAGG_MONOID_ORDERED_H
 #define GPUAGG_MONOID_ORDERED_H
 
 /*
- * Maximum sum of a contiguous part; the empty part counts as 0.  Bentley,
- * "Programming pearls: algorithm design techniques" (1984), as a monoid.
+ * Maximum subarray sum; that of the empty subarray is 0.  Bentley, "Programming
+ * pearls: algorithm design techniques" (1984), as a monoid.
  *
- * Integers: sums saturate.  A sum of a part that leaves the range upwards makes
- * the answer itself leave it, which best < 0 tells and no combine undoes; one
- * that leaves it downwards is in no best part.
+ * Integers: sums saturate.  If the sum of any subarray exceeds the range, so does the
+ * result: best < 0 marks that, in all further combinations, too.  A subarray whose sum
+ * is below the range is not the best one.
  */
 GPUAGG_HD int64_t
 gpuagg_add_sat(int64_t a, int64_t b)
@@ -81,8 +81,8 @@ maxsub_i64_step(gpuagg_maxsub_i64 a, int64_t x)
 }
 
 /*
- * The same without a look at the limits, right for up to 32 inputs from the
- * identity on whose magnitudes are within the bound.
+ * The same without overflow checks, for up to 32 inputs after the identity whose
+ * magnitudes are within the bound.
  */
 #define maxsub_i64_bound 0x03FFFFFFu
 
@@ -108,9 +108,9 @@ maxsub_i64_bounded_step(gpuagg_maxsub_i64 a, int64_t x)
 MONOID_NO_ERROR(maxsub_i64, gpuagg_maxsub_i64)
 
 /*
- * Doubles: NaN counts as the greatest sum, as PostgreSQL orders it, and a part
- * with both infinities sums to NaN.  Which of them occurred is kept in flags,
- * with 0 in place of NaN and +infinity, so that the rest stays comparable.
+ * Doubles: NaN is the greatest sum, as PostgreSQL orders it, and the sum of a
+ * subarray with both infinities is NaN.  Flags say which of them occurred; 0 takes the
+ * place of NaN and +infinity, so that the other sums stay comparable.
  */
 #define GPUAGG_MAXSUB_NAN 1
 #define GPUAGG_MAXSUB_PINF 2
@@ -160,7 +160,7 @@ maxsub_f64_combine(gpuagg_maxsub_f64 a, gpuagg_maxsub_f64 b)
 	return r;
 }
 
-/* As for integers; what is kept in flags counts as 0. */
+/* As for integers; inputs that flags stand for count as 0. */
 GPUAGG_HD gpuagg_maxsub_f64
 maxsub_f64_step(gpuagg_maxsub_f64 a, double x)
 {
@@ -182,9 +182,8 @@ maxsub_f64_step(gpuagg_maxsub_f64 a, double x)
 }
 
 /*
- * The same for up to 32 inputs from the identity on, none of which is NaN or
- * infinite, nor their sums, as the exponents of their magnitudes are within
- * the bound.
+ * The same for up to 32 inputs after the identity, none of which is NaN or infinite,
+ * and whose sums are finite, as the exponents of their magnitudes are within the bound.
  */
 #define maxsub_f64_bound ((uint32_t) (1023 + 1000) << 20)
 
@@ -257,8 +256,8 @@ MONOID_PLAIN_STEP(longest_run, int8_t, gpuagg_run)
 MONOID_NO_ERROR(longest_run, gpuagg_run)
 
 /*
- * Longest strictly ascending contiguous run over order-preserving codes.  The
- * input's value is 0 for a NULL, which is in no run and joins none.
+ * Longest strictly ascending run of order-preserving codes.  The input's value is 0
+ * for a NULL, which ends a run and belongs to none.
  */
 GPUAGG_HD gpuagg_asc
 longest_asc_identity(void)

@@ -142,7 +142,7 @@ fallback_cost(GroupQuery *query, bool *any)
 	Oid			transfn;
 
 	foreach(lc, query->aggs)
-		if (aggmap_runs_itself(lfirst_node(Aggref, lc)->aggfnoid, &transfn))
+		if (aggmap_is_fallback(lfirst_node(Aggref, lc)->aggfnoid, &transfn))
 		{
 			add_function_cost(query->root, transfn, NULL, &cost);
 			*any = true;

@@ -2,11 +2,10 @@
  * arena.c
  *	  Memory shared with clients.
  *
- * An arena is a memfd, mapped and pinned here once and lent to one connection
- * at a time.  Pinning costs milliseconds and holds up whoever else calls the
- * driver, so arenas are kept when a connection ends, and a few are made ahead.
- * The one used last is lent first; those left alone for a minute go back to the
- * system.
+ * An arena is a memfd, which is mapped and pinned here once and serves one connection at a
+ * time.  Pinning takes milliseconds and blocks other threads' calls of the driver, so
+ * arenas are kept when a connection ends, and a few are made in advance.  The one used
+ * last is reused first; those that were idle for a minute are freed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,7 +20,7 @@
 
 #include "server/server.h"
 
-/* However short a time they are idle: 1.5 GB, a query's with 63 parallel workers. */
+/* More idle arenas than this are freed at once: 1.5 GB, those of a query with 63 parallel workers. */
 #define MOST_IDLE 64
 
 int			arena_idle_seconds = 60;
@@ -32,7 +31,7 @@ static int	nidle;
 static uint64_t made;			/* bytes of all arenas, idle or not */
 static uint64_t limit = UINT64_MAX;
 
-/* Unmaps what is not pinned. */
+/* The memory must not be pinned any more. */
 static void
 arena_free(Arena *arena)
 {
@@ -43,7 +42,7 @@ arena_free(Arena *arena)
 	free(arena);
 }
 
-/* Sealed against shrinking, so that no client can make the server's reads fault. */
+/* The file is sealed: if a client could shrink it, the server's reads would fault. */
 static bool
 arena_map(Arena *arena)
 {
@@ -62,7 +61,7 @@ arena_map(Arena *arena)
 	return true;
 }
 
-/* Counts one more arena; false if that is too many. */
+/* Accounts for one more arena; false if the limit would be exceeded. */
 static bool
 take_room(DeviceError *error)
 {
@@ -118,7 +117,7 @@ arena_prepare(int count, DeviceError *error)
 	{
 		Arena	   *arena;
 
-		/* fewer, where the limit asks for that */
+		/* fewer, if the limit says so */
 		if (!take_room(error))
 			return true;
 		arena = map_and_pin(error);
@@ -169,7 +168,7 @@ arena_set_limit(uint64_t bytes)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Takes the arena that has been idle the longest from the list, if it is one too many; else NULL. */
+/* Takes the arena that has been idle the longest from the list, if it is to be freed; else NULL. */
 static Arena *
 take_surplus(time_t now)
 {

@@ -1,7 +1,7 @@
 /*
  * budget.c
  *	  The devices: how many sessions each has, how much of its memory queries
- *	  use and may use, and the counters that STATUS tells.
+ *	  use and may use, and the counters of STATUS_REPLY.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -13,19 +13,19 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static WireStatus state;
 
-/* Limits as the devices' start found them: four fifths of what was free. */
+/* Limits of the devices at their start: four fifths of the memory that was free. */
 static uint64_t default_limit[WIRE_MAX_DEVICES];
 
-/* gpuagg.device_memory_limit, which may be set before the devices are there. */
-static uint64_t asked_limit;
+/* gpuagg.device_memory_limit, which may be set before the devices are opened; 0: none. */
+static uint64_t limit_setting;
 
 /* With the lock held. */
 static void
 apply_limit(void)
 {
 	for (uint32_t d = 0; d < state.ndevices; d++)
-		state.devices[d].limit = asked_limit > 0 && asked_limit < default_limit[d] ?
-			asked_limit : default_limit[d];
+		state.devices[d].limit = limit_setting > 0 && limit_setting < default_limit[d] ?
+			limit_setting : default_limit[d];
 }
 
 void
@@ -44,7 +44,7 @@ void
 budget_set_limit(uint64_t bytes)
 {
 	pthread_mutex_lock(&lock);
-	asked_limit = bytes;
+	limit_setting = bytes;
 	apply_limit();
 	pthread_mutex_unlock(&lock);
 }

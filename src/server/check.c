@@ -1,9 +1,9 @@
 /*
  * check.c
- *	  Whether a message makes sense.
+ *	  Validation of messages.
  *
- * Nothing that a client sends is used before it passed here, so that a broken
- * client can waste its own time only.
+ * Nothing that a client sends is used before it has been checked here, so that a broken
+ * client can harm nothing but its own query.
  */
 #include <math.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ check_keys(const WireQuery *q)
 	return NULL;
 }
 
-/* How many columns an operator's input is made of, but for COUNT, which may do without. */
+/* How many columns make up an operator's input; COUNT may have none. */
 #define COLUMNS_OF_int8_t 1
 #define COLUMNS_OF_int32_t 1
 #define COLUMNS_OF_uint32_t 1
@@ -61,7 +61,7 @@ static const int columns_of[] = {
 #undef MONOID
 };
 
-/* Are the columns there that the operator reads?  With bins, the first one gives the bin. */
+/* Does the slot name the columns that its operator reads?  With bins, the first one determines the bin. */
 static bool
 has_columns(const WireSlot *slot)
 {
@@ -104,7 +104,7 @@ check_slot(const WireQuery *q, const WireSlot *slot)
 		case WIRE_BIN_UNIFORM:
 			if (slot->bin_n < 1 || slot->bin_n != slot->width - 2)
 				return "number of bins";
-			/* with other bounds gpuagg_bin_uniform leaves the bins */
+			/* gpuagg_bin_uniform may return a bin out of range for others */
 			return isfinite(slot->lo) && isfinite(slot->hi) && slot->lo != slot->hi ? NULL : "bounds of bins";
 		case WIRE_BIN_THRESHOLDS:
 			if (slot->bin_n < 1 || slot->bin_n != slot->width - 1)
@@ -146,7 +146,7 @@ check_query(const WireQuery *q, size_t length)
 	return NULL;
 }
 
-/* An array of `need` bytes at `at` within the batch's bytes? */
+/* Does an array of `need` bytes at offset `at` lie within the batch's bytes? */
 static bool
 array_fits(const WireBatch *b, uint32_t at, size_t need)
 {
@@ -154,12 +154,12 @@ array_fits(const WireBatch *b, uint32_t at, size_t need)
 }
 
 /*
- * Do products of matrices get them in their size, and other operators none?  Of
- * operators whose rows are kept, the server reads the input itself: integers
- * or doubles, in the widths that it knows of either.
+ * Can the operator read values of this type?  Products of matrices need their own size, and
+ * other operators take no matrices.  The inputs of operators that do not commute are read by
+ * the server's own kernels (device_pack_inputs), which know integers, or numbers, up to 64 bits.
  */
 static bool
-suits(int monoid, uint32_t type)
+operator_reads(int monoid, uint32_t type)
 {
 	if (monoid >= MONOID_MAT2 && monoid <= MONOID_MAT5)
 		return type == (uint32_t) (WIRE_MAT2 + monoid - MONOID_MAT2);
@@ -170,9 +170,9 @@ suits(int monoid, uint32_t type)
 	return type < WIRE_MAT2;
 }
 
-/* Values that a bin is found by, as a number. */
+/* Can a bin be computed from values of this type? */
 static bool
-has_bin(uint32_t type)
+is_number(uint32_t type)
 {
 	return type <= WIRE_I64 || type == WIRE_F32 || type == WIRE_F64;
 }
@@ -228,7 +228,7 @@ check_batch(const WireBatch *b, const WireQuery *q, size_t length, size_t buffer
 
 		if (slot->bin_kind == WIRE_BIN_HLL && b->cols[slot->col[0]].type > WIRE_I64)
 			return "hashes are no integers";
-		if (slot->bin_kind != WIRE_BIN_NONE && !has_bin(b->cols[slot->col[0]].type))
+		if (slot->bin_kind != WIRE_BIN_NONE && !is_number(b->cols[slot->col[0]].type))
 			return "bins of what is no number";
 		for (int c = 0; c < 2; c++)
 		{
@@ -237,10 +237,11 @@ check_batch(const WireBatch *b, const WireQuery *q, size_t length, size_t buffer
 
 			if (col && reads && col->values == WIRE_NO_ARRAY)
 				return "column without values";
-			if (col && reads && !suits(slot->monoid, col->type))
+			if (col && reads && !operator_reads(slot->monoid, col->type))
 				return "matrices of another size";
 		}
-		if (f >= 0 && (b->cols[f].values == WIRE_NO_ARRAY || b->cols[f].type != WIRE_I8 || b->cols[f].validity != WIRE_NO_ARRAY))
+		if (f >= 0 && (b->cols[f].values == WIRE_NO_ARRAY || b->cols[f].type != WIRE_I8 ||
+					   b->cols[f].validity != WIRE_NO_ARRAY))
 			return "filter is no boolean without NULLs";
 	}
 	return NULL;

@@ -2,8 +2,8 @@
  * control.c
  *	  The pipe to the supervisor.
  *
- * A thread of its own reads it and calls no device, so that pings are answered
- * from the start on, whatever a driver does to the other threads.
+ * A thread of its own reads it and calls no device, so that pings are answered even while
+ * a driver blocks the other threads.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@ void
 control_tell(MessageType type, const void *body, size_t length)
 {
 	pthread_mutex_lock(&send_lock);
-	/* a supervisor that is gone is found so by the reader */
+	/* if the supervisor is gone, control_main gets end of file */
 	if (control >= 0)
 		(void) wire_send(control, type, body, length);
 	else if (type == MESSAGE_LOG || type == MESSAGE_UNAVAILABLE)
@@ -75,8 +75,7 @@ on_control(const MessageHeader *header, const WireSettings *settings)
 	}
 }
 
-/* Until the supervisor is gone. */
-static void *
+void *
 control_main(void *arg)
 {
 	MessageHeader header;
@@ -89,10 +88,9 @@ control_main(void *arg)
 	return arg;
 }
 
-bool
-control_start(int fd, const char *socket)
+void
+control_init(int fd, const char *socket)
 {
 	control = fd;
 	socket_path = socket;
-	return fd < 0 || thread_start(control_main, NULL);
 }

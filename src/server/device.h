@@ -1,18 +1,17 @@
 /*
  * device.h
- *	  What the server asks of a GPU.
+ *	  The server's interface to its GPUs.
  *
- * Sessions know this table of functions alone.  The server links device_cuda.c;
- * its tests link a stand-in that computes on the host.
+ * Sessions call devices through this table of functions only.  The server links
+ * device_cuda.c; its tests link a stand-in that computes on the host.
  *
  * A lane belongs to a connection: a copy stream and one device buffer for each
  * buffer of the arena.  Several lanes may feed one query.  Calls on different
  * lanes and queries come from different threads, one at a time on each.
  *
  * Every function that can fail returns a DeviceStatus and, unless it is
- * DEVICE_OK, leaves a text in *error.  DEVICE_LOST means that the device or its
- * driver is in no state to go on: the server ends, and its supervisor starts
- * another.
+ * DEVICE_OK, leaves a text in *error.  DEVICE_LOST means that no further call can
+ * succeed: the server exits, and its supervisor starts another.
  *
  * Device memory is taken from and given back to the budget of server.h.
  */
@@ -29,7 +28,7 @@ typedef enum DeviceStatus
 	DEVICE_OK,
 	DEVICE_UNSUPPORTED,
 	DEVICE_NO_MEMORY,
-	DEVICE_FULL,				/* of reduce alone: see there */
+	DEVICE_FULL,				/* of reduce only: see there */
 	DEVICE_LOST
 } DeviceStatus;
 
@@ -38,7 +37,7 @@ typedef struct DeviceError
 	char		text[256];
 } DeviceError;
 
-/* Leaves the text, and returns the status. */
+/* Stores the text, and returns the status. */
 static inline DeviceStatus
 device_say(DeviceError *error, DeviceStatus status, const char *text)
 {
@@ -53,26 +52,27 @@ typedef struct DeviceOps
 {
 	/*
 	 * Opens the devices named in `list` ("all", or ordinals with commas) and
-	 * fills ndevices and devices of *status.  DEVICE_UNSUPPORTED: there are none.
+	 * fills ndevices, devices, nskipped and skipped of *status, with notes for the log.
+	 * DEVICE_UNSUPPORTED: there are none.
 	 */
 	DeviceStatus (*start) (const char *list, WireStatus *status, DeviceError *error);
 
-	/* Makes host memory fit for asynchronous copies. */
+	/* Page-locks host memory, so that copies from it are asynchronous. */
 	DeviceStatus (*pin) (void *memory, size_t bytes, DeviceError *error);
 	void		(*unpin) (void *memory);
 
 	DeviceStatus (*lane_open) (Lane **lane, int device, char *arena, size_t buffer_bytes,
 							   int buffers, DeviceError *error);
 	void		(*lane_close) (Lane *lane);
-	/* Starts copying a batch's arrays to the device; *bytes says how much. */
+	/* Starts copying a batch's arrays to the device; *bytes is set to their size. */
 	DeviceStatus (*copy) (Lane *lane, const WireBatch *batch, size_t *bytes, DeviceError *error);
 	/* Waits until the arena's buffer may be written again. */
 	DeviceStatus (*copy_wait) (Lane *lane, int buffer, double *ms, DeviceError *error);
 
-	/* Waits for the lane's batches to be reduced; the time it took, since the last call. */
+	/* Waits until the lane's batches are reduced; *kernel_ms: the time of those since the last call. */
 	DeviceStatus (*lane_settle) (Lane *lane, double *kernel_ms, DeviceError *error);
 
-	/* `q` and `thresholds` outlive the query. */
+	/* `q` and `thresholds` must stay until query_close. */
 	DeviceStatus (*query_open) (Query **query, int device, const WireQuery *q,
 								const double *thresholds, DeviceError *error);
 	void		(*query_close) (Query *query);
@@ -84,15 +84,18 @@ typedef struct DeviceOps
 	 */
 	DeviceStatus (*reduce) (Query *query, Lane *lane, const WireBatch *batch,
 							DeviceError *error);
-	/* Waits for all batches; fills all but bytes_in and copy_ms; kernel_ms less that of the lanes. */
+	/*
+	 * Waits for all batches.  Fills *result except for bytes_in and copy_ms; kernel_ms
+	 * is without the time that lane_settle reports.
+	 */
 	DeviceStatus (*finish) (Query *query, WireFinished *result, DeviceError *error);
-	/* Brings groups to a buffer of the arena, laid out as *out says. */
+	/* Copies groups to a buffer of the arena, with the arrays at the offsets in *out. */
 	DeviceStatus (*fetch) (Query *query, Lane *lane, const WireGroups *out, DeviceError *error);
-	/* Back to the state after query_open. */
+	/* Returns the query to its state after query_open. */
 	DeviceStatus (*reset) (Query *query, DeviceError *error);
 } DeviceOps;
 
-/* Of the device layer that this program was linked with. */
+/* Defined by the device layer that the program is linked with. */
 extern const DeviceOps device_ops;
 
 #endif							/* GPUAGG_DEVICE_H */

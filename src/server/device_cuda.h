@@ -2,12 +2,15 @@
  * device_cuda.h
  *	  What the files of the CUDA device layer share.
  *
- *	device_cuda.c			devices, pinned memory, lanes, memory of queries
+ *	device_cuda.c			device_ops: the start, pinned memory
  *	device_cuda_query.c		a query: batches in, groups out
  *	device_cuda_groups.c	its groups: bins of rows, tables, states
  *	device_cuda_ordered.c	rows that are kept, sorted and reduced in order
+ *	device_cuda_lanes.c		copies, and the buffers on the device
+ *	device_cuda_common.c	errors, numbers of devices, memory of queries, columns
  *	device_kernels.cu		small kernels
  *
+ * Each calls those below it alone; groups and ordered do not call each other, and neither calls lanes.
  * Plain C on the CUDA run-time.  Device memory is allocated in stream order
  * from the device's pool, after budget_take().
  */
@@ -39,9 +42,8 @@ struct Lane
 };
 
 /*
- * A piece of device memory and what it took from the budget.  Only
- * query_reserve and query_release change it, so that memory and account agree
- * whatever fails.
+ * A piece of device memory and its bytes in the budget.  Only query_reserve, query_extend
+ * and query_release change it, so that memory and budget agree whatever fails.
  */
 typedef struct DeviceMemory
 {
@@ -49,7 +51,7 @@ typedef struct DeviceMemory
 	size_t		bytes;
 } DeviceMemory;
 
-/* Where the groups of a query are. */
+/* How the groups of a query are stored. */
 typedef enum GroupForm
 {
 	FORM_UNKNOWN,				/* no batch yet */
@@ -58,22 +60,24 @@ typedef enum GroupForm
 	FORM_HASH					/* bins in the order of a hash table */
 } GroupForm;
 
-/* The bins of FORM_DIRECT: key k is one of `extent` values from `min` on. */
+/* The bins of FORM_DIRECT: key k is one of min .. max, or NULL once a batch had NULLs. */
 typedef struct KeyRanges
 {
 	int64_t		min[WIRE_MAX_KEYS];
-	int64_t		extent[WIRE_MAX_KEYS];	/* with the bin of NULLs, the last */
+	int64_t		max[WIRE_MAX_KEYS];
+	bool		has_null[WIRE_MAX_KEYS];
+	int64_t		extent[WIRE_MAX_KEYS];	/* values, and if has_null the bin of NULLs behind them */
 } KeyRanges;
 
-/* The states of all groups. */
+/* The states of all groups, by bin. */
 typedef struct GroupStates
 {
 	int64_t		capacity;		/* groups that there is room for */
 	DeviceMemory slot[WIRE_MAX_SLOTS];
-	DeviceMemory present;		/* FORM_DIRECT: int64 rows in each bin */
+	DeviceMemory present;		/* FORM_DIRECT without a count_slot: int64 rows in each bin */
 } GroupStates;
 
-/* FORM_HASH: a table, and the memory that it was cut from. */
+/* FORM_HASH: a table, and the allocation that its arrays lie in. */
 typedef struct HashTable
 {
 	GpuaggGroupTable table;
@@ -90,9 +94,10 @@ struct Query
 {
 	int			device;
 	const WireQuery *q;
+	int			count_slot;		/* of count(*), which shows the direct bins that have rows; or -1 */
 	uint64_t	seed;			/* of the hash of its keys */
 	cudaStream_t stream;
-	cudaEvent_t began,			/* of what ordered_finish does; without WIRE_ORDERED NULL */
+	cudaEvent_t began,			/* of ordered_finish; NULL without WIRE_ORDERED */
 				ended;
 	double		kernel_ms;
 	uint64_t	memory;			/* taken from the budget */
@@ -110,23 +115,23 @@ struct Query
 	DeviceMemory keys;			/* packed, of each row */
 	DeviceMemory staging;
 
-	/* change together, and only when everything that a change needs has been had */
+	/* change together, as the last step of a change */
 	GroupForm	form;
 	GroupStates groups;
 	KeyRanges	ranges;			/* FORM_DIRECT */
 	HashTable	hash;			/* FORM_HASH */
 	int64_t		found;			/* FORM_HASH: groups in the table */
-	int64_t		ngroups;		/* FORM_HASH: those of batches that were reduced; else known after groups_finish */
+	int64_t		ngroups;		/* FORM_HASH: groups of batches that were reduced; else set by groups_finish */
 
 	GpuaggHistChoice choice;	/* of the last call, for EXPLAIN */
 	OrderedRows *rows_kept;		/* for operators that do not commute, or NULL */
 
-	/* after finish */
+	/* set by groups_finish */
 	int32_t    *bin_of;			/* FORM_DIRECT: bins that have rows, on the host */
 	char	   *host_keys;		/* FORM_DIRECT: their packed keys */
 };
 
-/* ---- status ---- */
+/* ---- device_cuda_common.c: errors ---- */
 
 /*
  * Turns the result of a CUDA call or of the kernel library into a DeviceStatus:
@@ -156,12 +161,14 @@ extern DeviceStatus kernel_status(GpuaggCudaStatus status, const char *call, Dev
 			return check_status; \
 	} while (0)
 
-/* ---- lanes ---- */
+/* ---- ... the numbers of devices ---- */
 
-/* Adds the time of the reduction of the batch that was last in this buffer, which it waits for. */
-extern DeviceStatus lane_add_timing(Lane *lane, int buffer, DeviceError *error);
+/* CUDA's number of each device of the server. */
+extern int	cuda_ordinals[WIRE_MAX_DEVICES];
+/* Makes it the device of this thread's calls; threads come with any. */
+extern cudaError_t cuda_select(int device);
 
-/* ---- memory of a query ---- */
+/* ---- ... memory of a query ---- */
 
 /* At least `bytes`; the content is lost when it grows, and if that fails. */
 extern DeviceStatus query_reserve(Query *query, DeviceMemory *memory, size_t bytes,
@@ -171,28 +178,49 @@ extern DeviceStatus query_extend(Query *query, DeviceMemory *memory, size_t used
 								 DeviceError *error);
 extern void query_release(Query *query, DeviceMemory *memory);
 
-/* ---- device_cuda_groups.c ---- */
+/* ---- ... columns and slots ---- */
 
-/* Of one histogram, which tests may make fewer. */
-extern int64_t cuda_most_bins;
+/* A column of a batch whose buffer starts at `base` on the device. */
+extern DeviceColumn batch_column(const char *base, const WireBatch *batch, int col);
+extern GpuaggColumn kernel_column(const char *base, const WireBatch *batch, int col);
 /* Bytes of one group's states of slot s. */
 extern size_t slot_state_bytes(const WireQuery *q, int s);
+/* Is slot s reduced when all rows are there, as its operator does not commute? */
+extern bool slot_is_ordered(const WireQuery *q, int s);
+
+/* ---- device_cuda_lanes.c ---- */
+
+extern DeviceStatus cuda_lane_open(Lane **lane, int device, char *arena, size_t buffer_bytes,
+								   int buffers, DeviceError *error);
+extern void cuda_lane_close(Lane *lane);
+extern DeviceStatus cuda_copy(Lane *lane, const WireBatch *batch, size_t *bytes, DeviceError *error);
+extern DeviceStatus cuda_copy_wait(Lane *lane, int buffer, double *ms, DeviceError *error);
+extern DeviceStatus cuda_lane_settle(Lane *lane, double *kernel_ms, DeviceError *error);
+/* Waits for the reduction of the batch that was last in this buffer, and adds its time. */
+extern DeviceStatus lane_add_timing(Lane *lane, int buffer, DeviceError *error);
+
+/* ---- device_cuda_groups.c ---- */
+
+/* The most bins of one histogram; tests may lower it. */
+extern int64_t cuda_most_bins;
 /*
  * Bins of the batch's rows into query->bins; the states have room for all of
  * them.  If that fails, the groups and states of earlier batches are intact.
  */
 extern DeviceStatus groups_locate(Query *query, const char *base, const WireBatch *batch,
 								  DeviceError *error);
-/* After the last batch: numbers the groups. */
+/* After the last batch: counts the groups, and lists those of FORM_DIRECT. */
 extern DeviceStatus groups_finish(Query *query, DeviceError *error);
+/* Back to FORM_UNKNOWN, with all memory released. */
 extern void groups_forget(Query *query);
-extern DeviceColumn batch_column(const char *base, const WireBatch *batch, int col);
-extern GpuaggColumn kernel_column(const char *base, const WireBatch *batch, int col);
+/*
+ * n packed keys of `from` bytes each, without a NULL, at the start of memory that has
+ * room for n of `to` bytes, become such.
+ */
+extern void lengthen_keys(char *keys, size_t n, int from, int to);
 
 /* ---- device_cuda_ordered.c ---- */
 
-/* Does slot s wait for all rows? */
-extern bool slot_is_ordered(const WireQuery *q, int s);
 /* Makes room for the rows of a batch; if that fails, nothing has changed. */
 extern DeviceStatus ordered_make_room(Query *query, int64_t nrows, DeviceError *error);
 /*
@@ -203,9 +231,10 @@ extern DeviceStatus ordered_keep(Query *query, const char *base, const WireBatch
 								 DeviceError *error);
 /* Reduces the rows kept, and forgets them. */
 extern DeviceStatus ordered_finish(Query *query, DeviceError *error);
+/* Releases the rows kept. */
 extern void ordered_forget(Query *query);
 
-/* ---- device_cuda_query.c ---- */
+/* ---- device_cuda_query.c: functions of device_ops ---- */
 
 extern DeviceStatus cuda_query_open(Query **query, int device, const WireQuery *q,
 									const double *thresholds, DeviceError *error);

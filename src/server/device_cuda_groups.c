@@ -2,12 +2,19 @@
  * device_cuda_groups.c
  *	  The groups of a query on the device: bins of rows, tables, states.
  *
- * Every slot has one array of states, `capacity` groups long, whatever the
- * form.  Growth makes larger arrays and moves the states; the bins of a hash
- * table never change, those of a direct table do when a key leaves the range.
- * What a change needs is made beside what there is and takes its place at the end:
- * a change that fails has changed nothing.  Which form is taken is strategy.c's choice; what it calls sort runs as a
- * hash table here.
+ * In every form each slot has one array of states, `capacity` groups long.  A row's bin is
+ * its index.  Tables change when they have no bin for a key of the next batch:
+ *
+ *	- a direct table when a key is out of its range, or the first NULL: to a larger one,
+ *	  or to a hash table;
+ *	- a hash table when it is full: to a larger one, in which groups keep their bins;
+ *	- a hash table whose packed keys have no byte for NULLs, when the first NULL comes: to
+ *	  one with longer keys.  Most queries never have a NULL, and keys of 4 and 8 bytes are
+ *	  searched faster than those of 8 and 16.
+ *
+ * A change allocates and fills the new table and states first, and replaces the old ones
+ * as its last step: if it fails, the groups of earlier batches are as they were.
+ * strategy.c chooses between direct and hash; its third choice, sort, is hash here.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -15,14 +22,14 @@
 
 #include "server/device_cuda.h"
 
-/* Groups that a hash table is made for when nothing is known, at least and at most. */
+/* The first hash table has room for at least so many groups, and for no more because of an estimate. */
 #define LEAST_CAPACITY 4096
 #define MOST_FIRST_CAPACITY (1 << 20)
 
-/* Groups that growth adds at least, where it must do with little memory. */
+/* Where memory is short, growth adds at least so many groups. */
 #define LEAST_GROWTH 4096
 
-/* Direct bins beyond this would make the list of groups long to build. */
+/* With more direct bins it would take long to list those in use. */
 #define MOST_DIRECT_BINS (1 << 22)
 
 static DeviceStatus
@@ -31,39 +38,7 @@ out_of_memory(DeviceError *error)
 	return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 }
 
-size_t
-slot_state_bytes(const WireQuery *q, int s)
-{
-	return (size_t) q->slots[s].width * gpuagg_monoids[q->slots[s].monoid].state_size;
-}
-
-DeviceColumn
-batch_column(const char *base, const WireBatch *batch, int col)
-{
-	const WireColumn *c = &batch->cols[col];
-	DeviceColumn out = {0};
-
-	out.values = c->values == WIRE_NO_ARRAY ? NULL : base + c->values;
-	out.validity = c->validity == WIRE_NO_ARRAY ? NULL : (const uint8_t *) base + c->validity;
-	out.type = c->type;
-	return out;
-}
-
-GpuaggColumn
-kernel_column(const char *base, const WireBatch *batch, int col)
-{
-	static const GpuaggValueType types[WIRE_TYPES] = {
-		GPUAGG_VALUE_I8, GPUAGG_VALUE_I16, GPUAGG_VALUE_I32, GPUAGG_VALUE_I64,
-		GPUAGG_VALUE_I128, GPUAGG_VALUE_F32, GPUAGG_VALUE_F64,
-		GPUAGG_VALUE_NATIVE, GPUAGG_VALUE_NATIVE, GPUAGG_VALUE_NATIVE, GPUAGG_VALUE_NATIVE
-	};
-	DeviceColumn c = batch_column(base, batch, col);
-	GpuaggColumn out = {c.values, c.validity, types[c.type]};
-
-	return out;
-}
-
-/* Histograms number their bins in 31 bits, and tables their groups in a few less. */
+/* Histograms have bin numbers of 31 bits, and hash tables need some for themselves. */
 int64_t		cuda_most_bins = INT32_MAX - 64;
 
 static int64_t
@@ -101,7 +76,7 @@ fill_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
 		KERNEL_CHECK(gpuagg_hist_init(q->slots[s].monoid, states->slot[s].at,
 									  capacity * q->slots[s].width, query->stream));
 	}
-	if (form == FORM_DIRECT)
+	if (form == FORM_DIRECT && query->count_slot < 0)
 	{
 		size_t		bytes = capacity * sizeof(int64_t);
 
@@ -112,7 +87,7 @@ fill_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
 	return DEVICE_OK;
 }
 
-/* Arrays of identities, or none. */
+/* The same; if it fails, nothing stays allocated. */
 static DeviceStatus
 make_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
 			DeviceError *error)
@@ -126,7 +101,7 @@ make_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
 	return status;
 }
 
-/* Bins of one array to those of another. */
+/* Rows from_bins[i] of one array become rows to_bins[i] of another. */
 static DeviceStatus
 move_array(Query *query, const void *from, void *to, size_t row_bytes, const int32_t *from_bins,
 		   const int32_t *to_bins, int64_t n, DeviceError *error)
@@ -137,7 +112,7 @@ move_array(Query *query, const void *from, void *to, size_t row_bytes, const int
 	return DEVICE_OK;
 }
 
-/* from_bins[i] of the query's states to to_bins[i] of others. */
+/* The states of the query's groups from_bins[i] become those of groups to_bins[i] of *to. */
 static DeviceStatus
 move_states(Query *query, GroupStates *to, const int32_t *from_bins, const int32_t *to_bins,
 			int64_t n, DeviceError *error)
@@ -156,33 +131,33 @@ move_states(Query *query, GroupStates *to, const int32_t *from_bins, const int32
 
 /* ---- direct bins ---- */
 
-static bool
-key_has_null_bin(const WireQuery *q, int k)
-{
-	return q->keys[k].nullable != 0;
-}
-
-/* Bins of the ranges lo..hi of the keys; more than can be if they do not fit 62 bits. */
+/* Sets the extents of the ranges; the number of their bins, which may be more than there can be. */
 static double
-count_bins(const WireQuery *q, const int64_t *lo, const int64_t *hi, int64_t *extent)
+count_bins(const WireQuery *q, KeyRanges *ranges)
 {
 	double		product = 1;
 
 	for (int k = 0; k < q->nkeys; k++)
 	{
-		/* the difference as an integer: doubles of large keys would round */
-		double		span = lo[k] > hi[k] ? 1 : (double) ((uint64_t) hi[k] - (uint64_t) lo[k]) + 1;
+		/* subtract as integers, since large keys are not exact as doubles */
+		double		span = (double) ((uint64_t) ranges->max[k] - (uint64_t) ranges->min[k]) + 1 + ranges->has_null[k];
 
-		span += key_has_null_bin(q, k);
 		product *= span;
-		extent[k] = product < 1e15 ? (int64_t) span : 0;
+		ranges->extent[k] = product < 1e15 ? (int64_t) span : 0;
 	}
 	return product;
 }
 
-/* Widens lo..hi by the keys of the batch; true if that changed them. */
+/* Does the batch have NULLs in key k?  Clients send a validity bitmap only then. */
 static bool
-widen_ranges(const WireQuery *q, const WireBatch *batch, int64_t *lo, int64_t *hi)
+key_has_nulls(const WireQuery *q, const WireBatch *batch, int k)
+{
+	return batch->cols[q->keys[k].col].validity != WIRE_NO_ARRAY;
+}
+
+/* Widens the ranges by the keys of the batch; true if that changed them. */
+static bool
+widen_ranges(const WireQuery *q, const WireBatch *batch, KeyRanges *ranges)
 {
 	bool		wider = false;
 
@@ -191,32 +166,15 @@ widen_ranges(const WireQuery *q, const WireBatch *batch, int64_t *lo, int64_t *h
 		int64_t		min = batch->key_min[k];
 		int64_t		max = batch->key_max[k];
 
-		if (min > max)
+		if (key_has_nulls(q, batch, k) && !ranges->has_null[k])
+			ranges->has_null[k] = wider = true;
+		if (min > max || (min >= ranges->min[k] && max <= ranges->max[k]))
 			continue;
-		if (lo[k] > hi[k])
-		{
-			lo[k] = min;
-			hi[k] = max;
-			wider = true;
-			continue;
-		}
-		wider |= min < lo[k] || max > hi[k];
-		lo[k] = min < lo[k] ? min : lo[k];
-		hi[k] = max > hi[k] ? max : hi[k];
+		wider = true;
+		ranges->min[k] = min < ranges->min[k] ? min : ranges->min[k];
+		ranges->max[k] = max > ranges->max[k] ? max : ranges->max[k];
 	}
 	return wider;
-}
-
-static void
-current_ranges(const Query *query, int64_t *lo, int64_t *hi)
-{
-	const KeyRanges *ranges = &query->ranges;
-
-	for (int k = 0; k < query->q->nkeys; k++)
-	{
-		lo[k] = ranges->min[k];
-		hi[k] = ranges->min[k] + ranges->extent[k] - 1 - key_has_null_bin(query->q, k);
-	}
 }
 
 static GpuaggStrategy
@@ -234,7 +192,7 @@ choose_strategy(const Query *query, double bins)
 	};
 	StrategyChoice choice;
 
-	/* rows kept in order need bins that do not change */
+	/* the bins of rows that are kept must not change */
 	if (bins > MOST_DIRECT_BINS || bins >= most_groups(q) || (q->flags & WIRE_ORDERED))
 		return STRATEGY_HASH;
 	strategy_choose(&device, &input, &choice);
@@ -252,33 +210,42 @@ direct_bins(const Query *query, const char *base, const WireBatch *batch)
 		bins.column[k] = kernel_column(base, batch, q->keys[k].col);
 		bins.min[k] = query->ranges.min[k];
 		bins.extent[k] = query->ranges.extent[k];
-		bins.null_bin[k] = key_has_null_bin(q, k);
+		bins.null_bin[k] = query->ranges.has_null[k];
 	}
 	return bins;
 }
 
-/* The packed key of a direct bin. */
+/* The packed key of a direct bin; key_bytes may leave no byte for NULLs if no key is NULL. */
 static void
-direct_key(const Query *query, int64_t bin, char *key)
+direct_key(const Query *query, int64_t bin, char *key, int key_bytes)
 {
 	const WireQuery *q = query->q;
 	const KeyRanges *ranges = &query->ranges;
 
-	memset(key, 0, q->key_bytes);
+	memset(key, 0, key_bytes);
 	for (int k = q->nkeys - 1; k >= 0; k--)
 	{
 		int64_t		digit = bin % ranges->extent[k];
 		int64_t		value = ranges->min[k] + digit;
 
 		bin /= ranges->extent[k];
-		if (key_has_null_bin(q, k) && digit == ranges->extent[k] - 1)
+		if (ranges->has_null[k] && digit == ranges->extent[k] - 1)
 			key[q->null_offset] |= 1 << k;
 		else
 			memcpy(key + q->keys[k].offset, &value, q->keys[k].width);
 	}
 }
 
-/* The bins that rows fell into, ascending, in malloc'ed memory. */
+/* FORM_DIRECT: how many rows each bin has. */
+static const DeviceMemory *
+row_counts(const Query *query)
+{
+	const GroupStates *states = &query->groups;
+
+	return query->count_slot < 0 ? &states->present : &states->slot[query->count_slot];
+}
+
+/* The direct bins that have rows, ascending, in malloc'ed memory. */
 static DeviceStatus
 list_present(Query *query, int32_t **list, int64_t *n, DeviceError *error)
 {
@@ -294,7 +261,7 @@ list_present(Query *query, int32_t **list, int64_t *n, DeviceError *error)
 		free(counts);
 		return out_of_memory(error);
 	}
-	err = cudaMemcpyAsync(counts, query->groups.present.at, bytes, cudaMemcpyDeviceToHost, query->stream);
+	err = cudaMemcpyAsync(counts, row_counts(query)->at, bytes, cudaMemcpyDeviceToHost, query->stream);
 	if (err == cudaSuccess)
 		err = cudaStreamSynchronize(query->stream);
 	for (int64_t b = 0; err == cudaSuccess && b < capacity; b++)
@@ -304,7 +271,7 @@ list_present(Query *query, int32_t **list, int64_t *n, DeviceError *error)
 	return err == cudaSuccess ? DEVICE_OK : cuda_status(err, "copy of the bins in use", error);
 }
 
-/* Host array to the device, in stream order and before the host's copy may go. */
+/* Copies a host array, which may be freed afterwards, to the device. */
 static DeviceStatus
 upload(Query *query, DeviceMemory *memory, const void *host, size_t bytes, DeviceError *error)
 {
@@ -316,7 +283,7 @@ upload(Query *query, DeviceMemory *memory, const void *host, size_t bytes, Devic
 
 /* ---- the hash table ---- */
 
-/* What the kernels ask of slots and keys. */
+/* The alignment of slots and keys that gpuagg_cuda.h requires. */
 #define TABLE_ALIGN 256
 
 static size_t
@@ -332,19 +299,47 @@ release_hash(Query *query, HashTable *hash)
 	memset(hash, 0, sizeof(*hash));
 }
 
-/* One allocation, cut in three; init of the table is the caller's. */
+/* Bytes of a packed key while no key has been NULL: the byte for NULLs may be one too many for 4 or 8. */
+static int
+narrow_key_bytes(const WireQuery *q)
+{
+	const WireKey *last = &q->keys[q->nkeys - 1];
+	int			end = last->offset + last->width;
+
+	return end <= 4 ? 4 : end <= 8 ? 8 : 16;
+}
+
+/*
+ * Bytes of a key in a hash table.  Rows kept in order need bins that do not change, so
+ * that their table has keys of full length from the start.
+ */
+static int
+table_key_bytes(const WireQuery *q, bool null_keys)
+{
+	return null_keys || (q->flags & WIRE_ORDERED) ? q->key_bytes : narrow_key_bytes(q);
+}
+
+void
+lengthen_keys(char *keys, size_t n, int from, int to)
+{
+	for (size_t i = n; i-- > 0 && from < to;)
+	{
+		memmove(keys + i * to, keys + i * from, from);
+		memset(keys + i * to + from, 0, to - from);
+	}
+}
+
+/* One allocation, cut in three, for keys of hash->table.key_bytes; init of the table is the caller's. */
 static DeviceStatus
 make_hash(Query *query, int64_t capacity, HashTable *hash, DeviceError *error)
 {
-	int			key_bytes = query->q->key_bytes;
+	int			key_bytes = hash->table.key_bytes;
 	size_t		slots = table_align(gpuagg_group_slot_bytes(key_bytes, capacity));
 	size_t		keys = table_align(capacity * key_bytes);
 	char	   *at;
 
-	memset(hash, 0, sizeof(*hash));
 	DEVICE_CHECK(query_reserve(query, &hash->memory, slots + keys + sizeof(GpuaggGroupCounters), error));
 	at = hash->memory.at;
-	hash->table.key_bytes = key_bytes;
 	hash->table.capacity = capacity;
 	hash->table.seed = query->seed;
 	hash->table.slots = at;
@@ -353,7 +348,7 @@ make_hash(Query *query, int64_t capacity, HashTable *hash, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* A table, and states to go with it. */
+/* A table, and the states of as many groups. */
 static DeviceStatus
 make_both(Query *query, int64_t capacity, HashTable *hash, GroupStates *states, DeviceError *error)
 {
@@ -362,13 +357,12 @@ make_both(Query *query, int64_t capacity, HashTable *hash, GroupStates *states, 
 	DEVICE_CHECK(make_hash(query, capacity, hash, error));
 	status = make_states(query, FORM_HASH, capacity, states, error);
 	if (status != DEVICE_OK)
-		release_hash(query, hash);
+		query_release(query, &hash->memory);
 	return status;
 }
 
 /*
- * The same for `capacity` groups, or as many as there is memory for, but for
- * `least` in any case.
+ * The same for `capacity` groups or, if there is no memory for them, for fewer, down to `least`.
  */
 static DeviceStatus
 make_room(Query *query, int64_t capacity, int64_t least, HashTable *hash, GroupStates *states,
@@ -379,14 +373,15 @@ make_room(Query *query, int64_t capacity, int64_t least, HashTable *hash, GroupS
 
 	if (least > most)
 		return device_say(error, DEVICE_UNSUPPORTED, "too many bins for one histogram");
-	capacity = capacity < least ? least : capacity > most ? most : capacity;
+	capacity = capacity > most ? most : capacity;
+	capacity = capacity < least ? least : capacity;
 	while ((status = make_both(query, capacity, hash, states, error)) == DEVICE_NO_MEMORY &&
 		   capacity > least)
 		capacity = capacity - least < LEAST_GROWTH ? least : least + (capacity - least) / 2;
 	return status;
 }
 
-/* A first table: for n groups at least, and for the estimate if there is room. */
+/* A first table, with room for n groups and one more, and for the estimated number if there is memory. */
 static DeviceStatus
 start_hash(Query *query, int64_t n, HashTable *hash, GroupStates *states, DeviceError *error)
 {
@@ -405,7 +400,7 @@ start_hash(Query *query, int64_t n, HashTable *hash, GroupStates *states, Device
 	return kernel_status(status, "gpuagg_group_init", error);
 }
 
-/* The keys and the states of the query's groups to a larger table, which has none. */
+/* Copies the keys and the states of the query's groups to a larger table, which is empty. */
 static DeviceStatus
 move_groups(Query *query, HashTable *hash, GroupStates *states, DeviceError *error)
 {
@@ -417,7 +412,7 @@ move_groups(Query *query, HashTable *hash, GroupStates *states, DeviceError *err
 	return DEVICE_OK;
 }
 
-/* The query's table and states give way to these. */
+/* Frees the query's table and states, and installs these. */
 static void
 replace_groups(Query *query, GroupForm form, HashTable *hash, GroupStates *states)
 {
@@ -429,12 +424,12 @@ replace_groups(Query *query, GroupForm form, HashTable *hash, GroupStates *state
 		query->hash = *hash;
 }
 
-/* A table of four times the size, or of what can be, with the states that go with it. */
+/* Replaces the table by one of four times its capacity, or as much larger as memory allows. */
 static DeviceStatus
 grow_hash(Query *query, DeviceError *error)
 {
 	int64_t		old = query->hash.table.capacity;
-	HashTable	hash;
+	HashTable	hash = {.table = {.key_bytes = query->hash.table.key_bytes}};
 	GroupStates states;
 	DeviceStatus status;
 
@@ -453,8 +448,8 @@ grow_hash(Query *query, DeviceError *error)
 }
 
 /*
- * Bins of packed keys, growing as often as needed.  Where that fails there are
- * keys without rows in the table, beyond the query's ngroups.
+ * Bins of packed keys, for which the table grows as often as needed.  If that fails, the
+ * table has new keys whose rows are not counted; their bins are query->ngroups and above.
  */
 static DeviceStatus
 look_up(Query *query, const void *keys, int64_t n, int32_t *bins, DeviceError *error)
@@ -482,15 +477,16 @@ look_up(Query *query, const void *keys, int64_t n, int32_t *bins, DeviceError *e
 
 /* ---- changing form ---- */
 
-/* What a direct table leaves behind: its bins in use, and where they go. */
+/* The groups that there are when the form changes: their bins, and those that they get. */
 typedef struct OldBins
 {
 	int64_t		n;
-	int32_t    *list;			/* on the host */
+	int32_t    *list;			/* bins, on the host */
 	DeviceMemory from;			/* the same, on the device */
-	DeviceMemory to;
+	DeviceMemory to;			/* new bins */
 } OldBins;
 
+/* The number that a direct bin of the query has in bins of other ranges, which contain its own. */
 static int32_t
 moved_bin(const Query *query, const KeyRanges *ranges, int64_t bin)
 {
@@ -504,7 +500,7 @@ moved_bin(const Query *query, const KeyRanges *ranges, int64_t bin)
 		int64_t		digit = bin % old->extent[k];
 
 		bin /= old->extent[k];
-		if (key_has_null_bin(q, k) && digit == old->extent[k] - 1)
+		if (old->has_null[k] && digit == old->extent[k] - 1)
 			digit = ranges->extent[k] - 1;
 		else
 			digit += old->min[k] - ranges->min[k];
@@ -514,7 +510,7 @@ moved_bin(const Query *query, const KeyRanges *ranges, int64_t bin)
 	return (int32_t) moved;
 }
 
-/* To `bins` direct bins of these ranges. */
+/* Changes to `bins` direct bins of these ranges. */
 static DeviceStatus
 move_to_direct(Query *query, OldBins *old, const KeyRanges *ranges, int64_t bins,
 			   DeviceError *error)
@@ -537,7 +533,7 @@ move_to_direct(Query *query, OldBins *old, const KeyRanges *ranges, int64_t bins
 	return DEVICE_OK;
 }
 
-/* Bins for the old keys in a new table, which has room for all, and their states. */
+/* Inserts the old keys into a new table, which has room for all, and moves their states. */
 static DeviceStatus
 fill_hash(Query *query, OldBins *old, HashTable *hash, GroupStates *states, int64_t *ngroups,
 		  DeviceError *error)
@@ -551,21 +547,39 @@ fill_hash(Query *query, OldBins *old, HashTable *hash, GroupStates *states, int6
 	return move_states(query, states, old->from.at, old->to.at, old->n, error);
 }
 
+/* Packed keys of the old groups, of this length, in malloc'ed memory. */
 static DeviceStatus
-move_to_hash(Query *query, OldBins *old, DeviceError *error)
+read_keys(Query *query, const OldBins *old, int key_bytes, char **keys, DeviceError *error)
 {
-	const WireQuery *q = query->q;
-	char	   *keys = malloc(old->n * q->key_bytes + 1);
-	HashTable	hash;
+	int			had = query->hash.table.key_bytes;
+
+	*keys = malloc(old->n * key_bytes + 1);
+	if (*keys == NULL)
+		return out_of_memory(error);
+	if (query->form == FORM_DIRECT)
+	{
+		for (int64_t i = 0; i < old->n; i++)
+			direct_key(query, old->list[i], *keys + i * key_bytes, key_bytes);
+		return DEVICE_OK;
+	}
+	CUDA_CHECK(cudaMemcpyAsync(*keys, query->hash.table.keys, old->n * had, cudaMemcpyDeviceToHost, query->stream));
+	CUDA_CHECK(cudaStreamSynchronize(query->stream));
+	lengthen_keys(*keys, old->n, had, key_bytes);
+	return DEVICE_OK;
+}
+
+/* Changes to a hash table; null_keys: there are NULLs among the keys, or will be in this batch. */
+static DeviceStatus
+move_to_hash(Query *query, OldBins *old, bool null_keys, DeviceError *error)
+{
+	HashTable	hash = {.table = {.key_bytes = table_key_bytes(query->q, null_keys)}};
+	char	   *keys;
 	GroupStates states;
 	int64_t		ngroups;
-	DeviceStatus status;
+	DeviceStatus status = read_keys(query, old, hash.table.key_bytes, &keys, error);
 
-	if (keys == NULL)
-		return out_of_memory(error);
-	for (int64_t i = 0; i < old->n; i++)
-		direct_key(query, old->list[i], keys + i * q->key_bytes);
-	status = upload(query, &query->keys, keys, old->n * q->key_bytes, error);
+	if (status == DEVICE_OK)
+		status = upload(query, &query->keys, keys, old->n * hash.table.key_bytes, error);
 	free(keys);
 	DEVICE_CHECK(status);
 	DEVICE_CHECK(query_reserve(query, &old->to, old->n * sizeof(int32_t), error));
@@ -582,72 +596,111 @@ move_to_hash(Query *query, OldBins *old, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* The range of a key left the bins: a larger direct table, or a hash table. */
+static bool
+has_null_keys(const WireQuery *q, const WireBatch *batch)
+{
+	for (int k = 0; k < q->nkeys; k++)
+		if (key_has_nulls(q, batch, k))
+			return true;
+	return false;
+}
+
+/* A key is out of its range, or the first NULL: changes to a larger direct table, or to a hash table. */
 static DeviceStatus
-leave_range(Query *query, const WireBatch *batch, OldBins *old, DeviceError *error)
+leave_direct(Query *query, const WireBatch *batch, OldBins *old, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	KeyRanges	ranges;
-	int64_t		hi[WIRE_MAX_KEYS];
+	const KeyRanges *had = &query->ranges;
+	KeyRanges	ranges = *had;
+	bool		null_keys = false;
 	double		bins;
 
 	DEVICE_CHECK(list_present(query, &old->list, &old->n, error));
 	DEVICE_CHECK(upload(query, &old->from, old->list, old->n * sizeof(int32_t), error));
-	current_ranges(query, ranges.min, hi);
-	widen_ranges(q, batch, ranges.min, hi);
-	/* room above: keys of time or of a dictionary go on growing */
+	widen_ranges(q, batch, &ranges);
 	for (int k = 0; k < q->nkeys; k++)
-		if (ranges.min[k] <= hi[k] && hi[k] < INT64_MAX / 4 && ranges.min[k] > INT64_MIN / 4)
-			hi[k] += hi[k] - ranges.min[k];
-	bins = count_bins(q, ranges.min, hi, ranges.extent);
+	{
+		null_keys |= ranges.has_null[k];
+		/* twice as wide as needed, so that changes are few; upwards, as times and codes of dictionaries grow */
+		if ((ranges.min[k] < had->min[k] || ranges.max[k] > had->max[k]) &&
+			ranges.max[k] < INT64_MAX / 4 && ranges.min[k] > INT64_MIN / 4)
+			ranges.max[k] += ranges.max[k] - ranges.min[k];
+	}
+	bins = count_bins(q, &ranges);
 	if (choose_strategy(query, bins) != STRATEGY_DIRECT)
-		DEVICE_CHECK(move_to_hash(query, old, error));
+		DEVICE_CHECK(move_to_hash(query, old, null_keys, error));
 	else
 		DEVICE_CHECK(move_to_direct(query, old, &ranges, (int64_t) bins, error));
 	query->changes++;
 	return DEVICE_OK;
 }
 
+/* The first NULL in a hash table that has no byte for it: changes to one with longer keys. */
 static DeviceStatus
-rebuild_direct(Query *query, const WireBatch *batch, DeviceError *error)
+leave_narrow_keys(Query *query, OldBins *old, DeviceError *error)
 {
-	OldBins		old = {.list = NULL};
-	DeviceStatus status = leave_range(query, batch, &old, error);
+	old->n = query->ngroups;
+	old->list = malloc(old->n * sizeof(int32_t) + 1);
+	if (old->list == NULL)
+		return out_of_memory(error);
+	for (int64_t i = 0; i < old->n; i++)
+		old->list[i] = (int32_t) i;
+	DEVICE_CHECK(upload(query, &old->from, old->list, old->n * sizeof(int32_t), error));
+	DEVICE_CHECK(move_to_hash(query, old, true, error));
+	query->retries++;
+	return DEVICE_OK;
+}
 
+/* Changes the form or the table, if it cannot have bins for the keys of this batch. */
+static DeviceStatus
+fit_form(Query *query, const WireBatch *batch, DeviceError *error)
+{
+	const WireQuery *q = query->q;
+	KeyRanges	ranges = query->ranges;
+	OldBins		old = {.list = NULL};
+	DeviceStatus status = DEVICE_OK;
+
+	if (query->form == FORM_DIRECT && widen_ranges(q, batch, &ranges))
+		status = leave_direct(query, batch, &old, error);
+	else if (query->form == FORM_HASH && has_null_keys(q, batch) &&
+			 query->hash.table.key_bytes < table_key_bytes(q, true))
+		status = leave_narrow_keys(query, &old, error);
 	query_release(query, &old.from);
 	query_release(query, &old.to);
 	free(old.list);
 	return status;
 }
 
-/* The first batch decides. */
+/* Chooses the form by the keys of the first batch. */
 static DeviceStatus
 choose_form(Query *query, const WireBatch *batch, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	GroupForm	form = FORM_SINGLE;
-	KeyRanges	ranges;
+	KeyRanges	ranges = {.extent = {0}};
 	HashTable	hash = {.memory = {0}};
 	GroupStates states;
-	int64_t		hi[WIRE_MAX_KEYS];
 	double		bins = 1;
 
 	for (int k = 0; k < q->nkeys; k++)
 	{
 		ranges.min[k] = INT64_MAX;
-		hi[k] = INT64_MIN;
+		ranges.max[k] = INT64_MIN;
 	}
-	widen_ranges(q, batch, ranges.min, hi);
+	widen_ranges(q, batch, &ranges);
 	for (int k = 0; k < q->nkeys; k++)
-		if (ranges.min[k] > hi[k])
-			ranges.min[k] = hi[k] = 0;
+		if (ranges.min[k] > ranges.max[k])
+			ranges.min[k] = ranges.max[k] = 0;
 	if (q->nkeys > 0)
 	{
-		bins = count_bins(q, ranges.min, hi, ranges.extent);
+		bins = count_bins(q, &ranges);
 		form = choose_strategy(query, bins) == STRATEGY_DIRECT ? FORM_DIRECT : FORM_HASH;
 	}
 	if (form == FORM_HASH)
+	{
+		hash.table.key_bytes = table_key_bytes(q, has_null_keys(q, batch));
 		DEVICE_CHECK(start_hash(query, 0, &hash, &states, error));
+	}
 	else
 		DEVICE_CHECK(make_states(query, form, (int64_t) bins, &states, error));
 	replace_groups(query, form, &hash, &states);
@@ -662,7 +715,8 @@ static DeviceStatus
 locate_hash(Query *query, const char *base, const WireBatch *batch, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	PackKeys	pack = {.nkeys = q->nkeys,.key_bytes = q->key_bytes,.null_offset = q->null_offset};
+	PackKeys	pack = {.nkeys = q->nkeys,.key_bytes = query->hash.table.key_bytes,
+	.null_offset = q->null_offset};
 
 	for (int k = 0; k < q->nkeys; k++)
 	{
@@ -670,7 +724,7 @@ locate_hash(Query *query, const char *base, const WireBatch *batch, DeviceError 
 		pack.offset[k] = q->keys[k].offset;
 		pack.column[k] = batch_column(base, batch, q->keys[k].col);
 	}
-	DEVICE_CHECK(query_reserve(query, &query->keys, (size_t) batch->nrows * q->key_bytes, error));
+	DEVICE_CHECK(query_reserve(query, &query->keys, (size_t) batch->nrows * pack.key_bytes, error));
 	KERNEL_CHECK(device_pack_keys(&pack, batch->nrows, query->keys.at, query->stream));
 	return look_up(query, query->keys.at, batch->nrows, query->bins.at, error);
 }
@@ -688,18 +742,11 @@ locate_direct(Query *query, const char *base, const WireBatch *batch, DeviceErro
 DeviceStatus
 groups_locate(Query *query, const char *base, const WireBatch *batch, DeviceError *error)
 {
-	int64_t		lo[WIRE_MAX_KEYS],
-				hi[WIRE_MAX_KEYS];
-
 	DEVICE_CHECK(query_reserve(query, &query->bins, (size_t) batch->nrows * sizeof(int32_t), error));
 	if (query->form == FORM_UNKNOWN)
 		DEVICE_CHECK(choose_form(query, batch, error));
-	if (query->form == FORM_DIRECT)
-	{
-		current_ranges(query, lo, hi);
-		if (widen_ranges(query->q, batch, lo, hi))
-			DEVICE_CHECK(rebuild_direct(query, batch, error));
-	}
+	else
+		DEVICE_CHECK(fit_form(query, batch, error));
 	switch (query->form)
 	{
 		case FORM_DIRECT:
@@ -713,7 +760,7 @@ groups_locate(Query *query, const char *base, const WireBatch *batch, DeviceErro
 	}
 }
 
-/* ---- the end ---- */
+/* ---- results ---- */
 
 DeviceStatus
 groups_finish(Query *query, DeviceError *error)
@@ -732,7 +779,7 @@ groups_finish(Query *query, DeviceError *error)
 	if (query->host_keys == NULL)
 		return out_of_memory(error);
 	for (int64_t i = 0; i < query->ngroups; i++)
-		direct_key(query, query->bin_of[i], query->host_keys + i * q->key_bytes);
+		direct_key(query, query->bin_of[i], query->host_keys + i * q->key_bytes, q->key_bytes);
 	return DEVICE_OK;
 }
 

@@ -1,23 +1,23 @@
 /*
  * device_cuda_ordered.c
- *	  Operators that do not commute: rows are kept until all are there, sorted
+ *	  Operators that do not commute: rows are kept until the last batch, sorted
  *	  by group and order, and reduced as segments.
  *
- * Of each row stay its bin, its order keys and the operators' inputs, as
- * structures of arrays that double when they are full.  Rows that do not count for
- * an operator (NULLs, filters) are marked, and left out when it is reduced.
+ * A row is kept as its bin, its order keys and the operators' inputs, each in an array;
+ * the arrays double when they are full.  Each operator has marks for the rows that count
+ * for it: not those with NULLs, or that fail its filter.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "server/device_cuda.h"
 
-/* Rows that there is room for at first, at least. */
+/* The arrays have room for at least so many rows. */
 #define LEAST_ROWS (1 << 16)
-/* Bins and permutations number rows in 31 bits. */
+/* Row numbers have 31 bits. */
 #define MOST_ROWS (INT32_MAX - 1)
 
-/* Arrays of rows: bins, two an order key, two a slot. */
+/* Arrays: the bins, two for each order key, two for each slot. */
 #define MOST_ARRAYS (1 + 2 * WIRE_MAX_ORDER + 2 * WIRE_MAX_SLOTS)
 
 typedef struct KeptSlot
@@ -25,7 +25,7 @@ typedef struct KeptSlot
 	int			slot;			/* of the query */
 	int			input;			/* array of inputs */
 	int			keep;			/* array of marks */
-	bool		all;			/* no row was left out so far */
+	bool		all;			/* all rows count so far */
 } KeptSlot;
 
 struct OrderedRows
@@ -37,17 +37,11 @@ struct OrderedRows
 	DeviceMemory array[MOST_ARRAYS];
 	int			bins;
 	int			code[WIRE_MAX_ORDER];
-	int			rank[WIRE_MAX_ORDER];	/* 0 or 1: whether NULL comes first or last */
+	int			rank[WIRE_MAX_ORDER];	/* sorts NULLs before or behind the values: 0 or 1 */
 	bool		has_nulls[WIRE_MAX_ORDER];
 	int			nslots;
 	KeptSlot	slots[WIRE_MAX_SLOTS];
 };
-
-bool
-slot_is_ordered(const WireQuery *q, int s)
-{
-	return !gpuagg_monoids[q->slots[s].monoid].commutative;
-}
 
 /* ---- keeping rows ---- */
 
@@ -84,7 +78,7 @@ make_rows(const WireQuery *q)
 	return rows;
 }
 
-/* Rows that there shall be room for, so that n more have it. */
+/* The capacity to allocate, so that there is room for n more rows. */
 static int64_t
 wanted_capacity(const OrderedRows *rows, double est_rows, int64_t n)
 {
@@ -95,7 +89,7 @@ wanted_capacity(const OrderedRows *rows, double est_rows, int64_t n)
 		capacity = (int64_t) estimate;
 	while (capacity < rows->n + n)
 		capacity *= 2;
-	/* the last step is as large as it can be */
+	/* the last doubling may be cut to the limit */
 	return capacity > MOST_ROWS && rows->n + n <= MOST_ROWS ? MOST_ROWS : capacity;
 }
 
@@ -188,14 +182,14 @@ ordered_forget(Query *query)
 
 /* ---- sorting ---- */
 
-/* Scratch memory of ordered_finish. */
+/* Memory that ordered_finish needs while it runs. */
 typedef struct Scratch
 {
 	DeviceMemory permutation;
 	DeviceMemory selected;
-	DeviceMemory bins;			/* in order */
+	DeviceMemory bins;			/* of the rows in their order */
 	DeviceMemory offsets;
-	DeviceMemory counts;		/* two int64: a range, or numbers of rows and segments */
+	DeviceMemory counts;		/* two int64 that kernels return: a range, or a number */
 	DeviceMemory inputs;
 	DeviceMemory states;
 	DeviceMemory heads;			/* the bin of each segment */
@@ -210,7 +204,7 @@ read_counts(Query *query, Scratch *scratch, int64_t *counts, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* The word that sorts by an array of integers, in as few bits as its values need. */
+/* A sort word of an array of integers, with as few bits as its values need. */
 static DeviceStatus
 describe_word(Query *query, Scratch *scratch, int array, GpuaggValueType type, int descending,
 			  GpuaggSortWord *word, DeviceError *error)
@@ -264,7 +258,7 @@ sort_rows(Query *query, Scratch *scratch, DeviceError *error)
 
 /* ---- reducing ---- */
 
-/* The rows that count for the slot, in order: *n of them in *rows_in_order. */
+/* The row numbers that count for the slot, in their order: *n of them in *rows_in_order. */
 static DeviceStatus
 select_rows(Query *query, Scratch *scratch, const KeptSlot *slot, const int64_t **rows_in_order,
 			int64_t *n, DeviceError *error)
@@ -292,7 +286,7 @@ select_rows(Query *query, Scratch *scratch, const KeptSlot *slot, const int64_t 
 	return DEVICE_OK;
 }
 
-/* Segments of rows of one bin; their number is known afterwards. */
+/* Segments of rows with the same bin, which goes to scratch->heads; waits for their number. */
 static DeviceStatus
 cut_segments(Query *query, Scratch *scratch, const int64_t *rows_in_order, int64_t n,
 			 GpuaggSegments *segments, DeviceError *error)
@@ -373,7 +367,6 @@ reduce_rows(Query *query, Scratch *scratch, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* All rows are there: their states. */
 DeviceStatus
 ordered_finish(Query *query, DeviceError *error)
 {

@@ -1,10 +1,10 @@
 /*
  * device_cuda_query.c
- *	  A query on the device: batches in, groups out.
+ *	  A query on the device: reduces batches, and returns groups.
  *
  * A query has a stream of its own, on which its batches are reduced in the order
- * in which they come, from one lane or several.  Copies run on the lanes'
- * streams, and events order the two.
+ * in which they come, from one lane or several.  Copies run on the streams of the lanes;
+ * events make each of the two wait for the other.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 /* ---- opening and closing ---- */
 
-/* Memory that batches share, and that each of them may find gone. */
+/* Memory whose content does not outlast a batch: every use reserves it anew. */
 static void
 release_scratch(Query *query)
 {
@@ -30,6 +30,7 @@ release_scratch(Query *query)
 void
 cuda_query_close(Query *query)
 {
+	cuda_select(query->device);
 	if (query->stream)
 		cudaStreamSynchronize(query->stream);
 	groups_forget(query);
@@ -76,18 +77,36 @@ fill_query(Query *query, const double *thresholds, DeviceError *error)
 	return DEVICE_OK;
 }
 
+/* The slot that counts all rows (count(*) without a filter), or -1. */
+static int
+find_count(const WireQuery *q)
+{
+	for (int s = 0; s < q->nslots; s++)
+	{
+		const WireSlot *slot = &q->slots[s];
+
+		if (slot->monoid == MONOID_COUNT && slot->bin_kind == WIRE_BIN_NONE && slot->col[0] < 0 &&
+			slot->col[1] < 0 && slot->filter < 0)
+			return s;
+	}
+	return -1;
+}
+
 DeviceStatus
 cuda_query_open(Query **query, int device, const WireQuery *q, const double *thresholds,
 				DeviceError *error)
 {
-	Query	   *made = calloc(1, sizeof(*made));
+	Query	   *made;
 	DeviceStatus status;
 
+	CUDA_CHECK(cuda_select(device));
+	made = calloc(1, sizeof(*made));
 	if (made == NULL)
 		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 	made->device = device;
 	made->q = q;
-	/* nobody is to know which keys collide; so few bytes come at once or, early in the system's life, not at all */
+	made->count_slot = find_count(q);
+	/* so that no client can choose keys that collide; before the system has random values, not at all */
 	if (getrandom(&made->seed, sizeof(made->seed), GRND_NONBLOCK) != sizeof(made->seed))
 	{
 		free(made);
@@ -111,6 +130,7 @@ cuda_sync(Query *query, DeviceError *error)
 DeviceStatus
 cuda_reset(Query *query, DeviceError *error)
 {
+	CUDA_CHECK(cuda_select(query->device));
 	DEVICE_CHECK(cuda_sync(query, error));
 	groups_forget(query);
 	ordered_forget(query);
@@ -138,22 +158,24 @@ kernel_slot(const Query *query, const char *base, const WireBatch *batch, int s)
 }
 
 /*
- * The calls of a batch are made twice: the first time to learn what memory they
- * need, so that nothing has to be had once the first of them has changed a state.
+ * All calls for a batch are made twice: the first pass only learns how much memory they
+ * need, so that nothing has to be allocated once a call has changed states.
  */
 typedef struct Pass
 {
 	bool		sizing;
-	size_t		workspace;		/* what the largest call needs */
-	int			call;
+	size_t		workspace;		/* bytes that the largest call needs */
+	int			call;			/* number of the next call, for its status */
 } Pass;
 
+/* Bins that rows of this batch may have are below this. */
 static int64_t
 bins_in_use(const Query *query)
 {
 	return query->form == FORM_HASH ? query->found : query->groups.capacity;
 }
 
+/* One histogram call of a pass. */
 static DeviceStatus
 update(Query *query, Pass *pass, GpuaggHist *hist, const int32_t *bins, int64_t nbins,
 	   const WireBatch *batch, DeviceError *error)
@@ -169,7 +191,6 @@ update(Query *query, Pass *pass, GpuaggHist *hist, const int32_t *bins, int64_t 
 	hist->bins.column[0].type = GPUAGG_VALUE_I32;
 	hist->bins.nbins = nbins;
 	hist->nrows = batch->nrows;
-	hist->first_row = query->rows;
 	hist->status = (GpuaggHistStatus *) query->status.at + pass->call++;
 	if (pass->sizing)
 	{
@@ -182,7 +203,7 @@ update(Query *query, Pass *pass, GpuaggHist *hist, const int32_t *bins, int64_t 
 	return DEVICE_OK;
 }
 
-/* All slots with one state a group, in as few calls as they need. */
+/* All slots with one state a group, in as few calls as possible. */
 static DeviceStatus
 reduce_plain(Query *query, Pass *pass, const char *base, const WireBatch *batch, DeviceError *error)
 {
@@ -190,7 +211,7 @@ reduce_plain(Query *query, Pass *pass, const char *base, const WireBatch *batch,
 	int64_t		nbins = bins_in_use(query);
 	GpuaggHist	hist = {.nslots = 0};
 
-	if (query->form == FORM_DIRECT)
+	if (query->form == FORM_DIRECT && query->count_slot < 0)
 	{
 		hist.slot[0].op = MONOID_COUNT;
 		hist.slot[0].states = query->groups.present.at;
@@ -259,7 +280,7 @@ reduce_slots(Query *query, Pass *pass, const char *base, const WireBatch *batch,
 	return DEVICE_OK;
 }
 
-/* Bins of the batch's rows, and all memory that it needs; no state changes. */
+/* Finds the bins of the batch's rows, and reserves all memory for it; changes no state. */
 static DeviceStatus
 prepare(Query *query, const char *base, const WireBatch *batch, DeviceError *error)
 {
@@ -273,6 +294,7 @@ prepare(Query *query, const char *base, const WireBatch *batch, DeviceError *err
 	return DEVICE_OK;
 }
 
+/* Reduces the batch that was prepared. */
 static DeviceStatus
 apply(Query *query, const char *base, const WireBatch *batch, DeviceError *error)
 {
@@ -284,7 +306,7 @@ apply(Query *query, const char *base, const WireBatch *batch, DeviceError *error
 	return DEVICE_OK;
 }
 
-/* A batch that was not reduced: nothing may go on reading the lane's buffer. */
+/* After a batch that was not reduced: waits for what still reads the lane's buffer. */
 static DeviceStatus
 give_up_batch(Query *query, DeviceStatus status, DeviceError *error)
 {
@@ -300,6 +322,7 @@ cuda_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error
 	const char *base = lane->memory + b * lane->buffer_bytes;
 	DeviceStatus status;
 
+	CUDA_CHECK(cuda_select(query->device));
 	DEVICE_CHECK(lane_add_timing(lane, b, error));
 	CUDA_CHECK(cudaStreamWaitEvent(query->stream, lane->copied[b], 0));
 	CUDA_CHECK(cudaEventRecord(lane->reduce_began[b], query->stream));
@@ -319,6 +342,7 @@ cuda_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error
 
 /* ---- groups ---- */
 
+/* The strategy, for EXPLAIN. */
 static void
 describe(const Query *query, char *text, size_t size)
 {
@@ -342,7 +366,7 @@ describe(const Query *query, char *text, size_t size)
 		snprintf(text + strlen(text), size - strlen(text), ", segments of sorted rows");
 }
 
-/* What the kernels noted of all batches: errors of values, and rows without a place. */
+/* What the kernels noted of all batches: errors of values, and rows without a bin. */
 static DeviceStatus
 read_status(Query *query, WireFinished *result, DeviceError *error)
 {
@@ -367,7 +391,7 @@ read_status(Query *query, WireFinished *result, DeviceError *error)
 		return cuda_status(err, "copy of the histograms' status", error);
 	if (outside > 0)
 	{
-		/* the ranges come with the batches: it cannot be, but must never cost a row */
+		/* only if a client's key_min and key_max are wrong; no rows may get lost silently */
 		snprintf(error->text, sizeof(error->text), "%llu keys outside of their range", outside);
 		return DEVICE_UNSUPPORTED;
 	}
@@ -377,9 +401,10 @@ read_status(Query *query, WireFinished *result, DeviceError *error)
 DeviceStatus
 cuda_finish(Query *query, WireFinished *result, DeviceError *error)
 {
+	CUDA_CHECK(cuda_select(query->device));
 	DEVICE_CHECK(ordered_finish(query, error));
 	DEVICE_CHECK(groups_finish(query, error));
-	/* groups that are fetched may need it */
+	/* fetching may need the memory */
 	release_scratch(query);
 	DEVICE_CHECK(read_status(query, result, error));
 	result->ngroups = query->ngroups;
@@ -391,7 +416,7 @@ cuda_finish(Query *query, WireFinished *result, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* Memory to gather n groups of direct bins, with their bins in it. */
+/* Memory to gather n groups of direct bins, and their bins on the device. */
 static DeviceStatus
 prepare_gather(Query *query, const WireGroups *out, DeviceError *error)
 {
@@ -407,7 +432,7 @@ prepare_gather(Query *query, const WireGroups *out, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* n rows of a slot's states to the host. */
+/* Copies a slot's states of n groups to the host; gather: with prepare_gather's memory. */
 static DeviceStatus
 fetch_states(Query *query, const WireGroups *out, int s, bool gather, char *to, DeviceError *error)
 {
@@ -438,7 +463,9 @@ cuda_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
 	const WireQuery *q = query->q;
 	char	   *base = lane->arena + out->buffer * lane->buffer_bytes;
 	bool		gather = query->form == FORM_DIRECT;
+	int			had = query->hash.table.key_bytes;
 
+	CUDA_CHECK(cuda_select(query->device));
 	if (out->first > (uint64_t) query->ngroups || out->n > query->ngroups - out->first)
 		return device_say(error, DEVICE_UNSUPPORTED, "no such groups");
 	if (gather)
@@ -447,7 +474,7 @@ cuda_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
 
 		memcpy(base + out->keys, query->host_keys + out->first * q->key_bytes,
 			   (size_t) out->n * q->key_bytes);
-		/* one by one, where there is no memory: what was reduced can be had */
+		/* without memory for it groups are copied one by one: what was reduced must not be lost */
 		if (status == DEVICE_NO_MEMORY)
 			gather = false;
 		else
@@ -455,10 +482,12 @@ cuda_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
 	}
 	else if (query->form == FORM_HASH)
 		CUDA_CHECK(cudaMemcpyAsync(base + out->keys,
-								   (char *) query->hash.table.keys + out->first * q->key_bytes,
-								   (size_t) out->n * q->key_bytes, cudaMemcpyDeviceToHost,
-								   query->stream));
+								   (char *) query->hash.table.keys + out->first * had,
+								   (size_t) out->n * had, cudaMemcpyDeviceToHost, query->stream));
 	for (int s = 0; s < q->nslots; s++)
 		DEVICE_CHECK(fetch_states(query, out, s, gather, base + out->slots[s], error));
-	return cuda_sync(query, error);
+	DEVICE_CHECK(cuda_sync(query, error));
+	if (query->form == FORM_HASH)
+		lengthen_keys(base + out->keys, out->n, had, q->key_bytes);
+	return DEVICE_OK;
 }

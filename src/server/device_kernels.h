@@ -48,8 +48,8 @@ GpuaggCudaStatus device_pack_keys(const PackKeys *pack, int64_t nrows, void *out
 								  gpuagg_stream stream);
 
 /*
- * to[map[i]] = from[i] for n rows of row_bytes (a multiple of 4); rows whose map
- * is negative stay behind.
+ * to[map[i]] = from[i] for n rows of row_bytes (a multiple of 4), but for those whose map
+ * is negative.
  */
 GpuaggCudaStatus device_scatter(const void *from, size_t row_bytes, const int32_t *map, int64_t n,
 								void *to, gpuagg_stream stream);

@@ -5,15 +5,14 @@
  *	gpuagg-server [--devices LIST] [--memory-limit BYTES] [--pinned-limit BYTES] [--control FD]
  *				  [--socket PATH]
  *
- * Started by the supervisor in the data directory, with a socket pair as
- * --control: the server says over it that it is ready, or why it cannot be, and
- * takes settings and pings from it (control.c).  End of file there means that the
+ * Started by the supervisor in the data directory, with one end of a socket pair as
+ * --control: the server sends READY over it, or the reason why it cannot serve, and
+ * receives settings and pings (control.c).  End of file there means that the
  * supervisor is gone.
- * Without --control it runs by hand, for debuggers, and logs to standard error.
+ * Without --control, as under a debugger, it logs to standard error.
  *
- * Exit status: 0 when told to stop or when no device can be used (said over
- * the pipe), anything else is a failure after which the supervisor starts it
- * again.
+ * Exit status: 0 when told to stop or when no device can be used (MESSAGE_UNAVAILABLE);
+ * after any other the supervisor starts it again.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -29,7 +28,7 @@
 
 #include "server/server.h"
 
-/* How long a server of before may take to die. */
+/* How long an earlier server may take to exit. */
 #define PREDECESSOR_MS 30000
 
 typedef struct Options
@@ -72,69 +71,75 @@ read_options(int argc, char **argv)
 	return options;
 }
 
-/* ---- the server before this one ---- */
+/* ---- an earlier server of this cluster ---- */
 
-/* Is it a process of this program that has not given back what it held? */
+/* The first line of a file, without its end; false if there is none. */
+static bool
+read_line(const char *path, char *line, size_t size)
+{
+	FILE	   *f = fopen(path, "r");
+	bool		ok;
+
+	if (f == NULL)
+		return false;
+	ok = fgets(line, size, f) != NULL;
+	fclose(f);
+	if (ok)
+		line[strcspn(line, "\n")] = '\0';
+	return ok;
+}
+
+/* Is it a process of this program, in this data directory, that has not exited yet? */
 static bool
 still_runs(int pid)
 {
 	char		path[64];
-	char		line[64] = "";
-	char		own[32] = "";
+	char		line[64];
+	char		own[32];
 	const char *name;
 	const char *end;
 	struct stat here,
 				there;
-	FILE	   *f;
 
-	/* of another cluster; a process on its way out has no directory any more */
+	/* in another directory: of another cluster; a process that is exiting has none any more */
 	snprintf(path, sizeof(path), "/proc/%d/cwd", pid);
 	if (stat(".", &here) == 0 && stat(path, &there) == 0 &&
 		(here.st_dev != there.st_dev || here.st_ino != there.st_ino))
 		return false;
-	if ((f = fopen("/proc/self/comm", "r")) == NULL)
-		return false;
-	if (fgets(own, sizeof(own), f))
-		own[strcspn(own, "\n")] = '\0';
-	fclose(f);
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if ((f = fopen(path, "r")) == NULL)
+	if (!read_line("/proc/self/comm", own, sizeof(own)) || !read_line(path, line, sizeof(line)))
 		return false;
-	if (fgets(line, sizeof(line), f) == NULL)
-		line[0] = '\0';
-	fclose(f);
+
 	/* "1234 (gpuagg-server) S ..."; a zombie holds nothing */
 	name = strchr(line, '(');
 	end = strrchr(line, ')');
-	return name && end && end > name && (size_t) (end - name - 1) == strlen(own) &&
-		strncmp(name + 1, own, end - name - 1) == 0 && end[1] == ' ' &&
+	if (name == NULL || end == NULL || end < name || strlen(end) < 3)
+		return false;
+	return (size_t) (end - name - 1) == strlen(own) && strncmp(name + 1, own, strlen(own)) == 0 &&
 		end[2] != 'Z' && end[2] != 'X';
 }
 
 /*
- * After a crash of the cluster the server of before may still be dying, and
- * holding memory of the devices, which this one is about to measure.  A process
- * that cannot die, in a driver that is stuck, is not waited for for ever.
+ * After a crash of the cluster the earlier server may still be exiting, and holding memory
+ * of the devices, whose free memory this one is about to measure.  The wait is bounded: a
+ * process in a driver that hangs cannot exit.
  */
 static void
 await_predecessor(const char *socket)
 {
 	char		path[128];
+	char		line[32];
 	int			pid = 0;
 	FILE	   *f;
 
 	snprintf(path, sizeof(path), "%s.pid", socket);
-	if ((f = fopen(path, "r")) != NULL)
-	{
-		if (fscanf(f, "%d", &pid) != 1)
-			pid = 0;
-		fclose(f);
-	}
+	if (read_line(path, line, sizeof(line)))
+		pid = atoi(line);
 	for (int ms = 0; pid > 0 && pid != getpid() && still_runs(pid); ms += 20)
 	{
 		if (ms >= PREDECESSOR_MS)
 		{
-			server_log("the server of before, process %d, does not end", pid);
+			server_log("the previous server, process %d, does not end", pid);
 			break;
 		}
 		usleep(20000);
@@ -147,7 +152,7 @@ await_predecessor(const char *socket)
 
 /* ---- connections ---- */
 
-/* What the data directory was copied with may leave out directories whose content is not worth copying. */
+/* The socket's directory may be missing in a data directory that was copied. */
 static void
 make_directory(const char *socket)
 {
@@ -157,7 +162,7 @@ make_directory(const char *socket)
 	if (end && end > socket && (size_t) (end - socket) < sizeof(path))
 	{
 		snprintf(path, sizeof(path), "%.*s", (int) (end - socket), socket);
-		/* usually there; if it cannot be made, no socket can either, which is said then */
+		/* errors are ignored: it usually exists, and listen_at reports if it does not */
 		(void) mkdir(path, 0700);
 	}
 }
@@ -212,7 +217,7 @@ serve(int sock)
 	}
 }
 
-/* Gives back memory that nobody needs: a driver may take its time for that. */
+/* Frees idle arenas in a thread of its own, as unpinning may take long. */
 static void *
 trim_main(void *arg)
 {
@@ -226,7 +231,7 @@ trim_main(void *arg)
 
 /* ---- the start ---- */
 
-/* A session takes two file descriptors; 1,024 in all is a usual limit to begin with. */
+/* A session takes two file descriptors, and the soft limit is often 1,024. */
 static void
 raise_file_limit(void)
 {
@@ -266,8 +271,8 @@ run_once(Lane *lane, int device, DeviceError *error)
 }
 
 /*
- * Whatever a device does late (loading kernels, growing its pool) it does
- * here, not in the first query.
+ * Runs a query on each device, so that what happens at the first use (loading kernels,
+ * growing the memory pool) does not delay the first client.
  */
 static bool
 warm_up(const WireStatus *devices, DeviceError *error)
@@ -289,16 +294,27 @@ warm_up(const WireStatus *devices, DeviceError *error)
 			device_ops.lane_close(lane);
 	}
 	arena_give(arena);
-	/* a memory limit too low for this, say, is the queries' trouble */
+	/* other failures, of a memory limit too low for this, say, will be those of queries */
 	return status != DEVICE_LOST;
 }
 
-/* What is wrong, or NULL: devices are open, and everything is ready for sessions. */
+/* Logs why devices are not used, or what could be better. */
+static void
+log_notes(const WireDevice *devices, uint32_t n)
+{
+	for (uint32_t d = 0; d < n; d++)
+		if (devices[d].note[0] != '\0')
+			server_log("GPU %d (%s): %s", devices[d].ordinal, devices[d].name, devices[d].note);
+}
+
+/* Opens the devices and readies them for sessions; returns what went wrong, or NULL. */
 static const char *
 open_devices(const Options *options, WireStatus *status, DeviceError *error)
 {
 	DeviceStatus started = device_ops.start(options->devices, status, error);
 
+	log_notes(status->devices, status->ndevices);
+	log_notes(status->skipped, status->nskipped);
 	if (started == DEVICE_UNSUPPORTED)
 	{
 		control_tell(MESSAGE_UNAVAILABLE, error->text, strlen(error->text));
@@ -325,7 +341,8 @@ main(int argc, char **argv)
 	raise_file_limit();
 	budget_set_limit(options.memory_limit);
 	arena_set_limit(options.pinned_limit);
-	if (!control_start(options.control, options.socket))
+	control_init(options.control, options.socket);
+	if (options.control >= 0 && !thread_start(control_main, NULL))
 		server_end(1);
 	make_directory(options.socket);
 	await_predecessor(options.socket);

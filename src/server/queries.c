@@ -1,6 +1,6 @@
 /*
  * queries.c
- *	  Queries, the connections that share them, and device calls on them.
+ *	  Open queries: which connections use them, and device calls on them.
  *
  * A query that is not shared is in the list as well, with one user.
  */
@@ -9,7 +9,7 @@
 
 #include "server/server.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of the list and of users */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* protects the list and `users` */
 static OpenQuery *queries;
 
 static bool
@@ -38,8 +38,9 @@ make_query(int device, const WireQuery *wire, const double *thresholds)
 }
 
 /*
- * The query of that number with one more user, or a new one, which *is_new says:
- * its lock is then held, so that others wait until it is open.
+ * Counts one more user of the query with this `share`, or makes a new one; NULL if there is
+ * no memory.  *is_new: the query is new, and locked by the caller, so that others wait
+ * until it has been opened on the device.
  */
 static OpenQuery *
 find_or_make(int device, const WireQuery *wire, const double *thresholds, bool *is_new)
@@ -63,7 +64,7 @@ find_or_make(int device, const WireQuery *wire, const double *thresholds, bool *
 	return query;
 }
 
-/* What the query failed with, or DEVICE_OK. */
+/* With the query locked: the status and text of the call that failed, or DEVICE_OK. */
 static DeviceStatus
 earlier_failure(const OpenQuery *query, DeviceError *error)
 {
@@ -144,7 +145,7 @@ query_failure(OpenQuery *query, DeviceError *error)
 
 /* ---- device calls ---- */
 
-/* Takes the query for a call, if it has not failed and stands at this point of its life. */
+/* Locks the query for a call, unless it has failed, or `finished` is not as the call needs it. */
 static DeviceStatus
 take_query(OpenQuery *query, bool finished, const char *out_of_order, DeviceError *error)
 {
@@ -159,7 +160,7 @@ take_query(OpenQuery *query, bool finished, const char *out_of_order, DeviceErro
 	return status;
 }
 
-/* After the call: what it left behind is of no use if it failed. */
+/* Unlocks the query after a call, and notes a failure, after which nothing can be done with it. */
 static DeviceStatus
 give_query(OpenQuery *query, DeviceStatus status, const DeviceError *error)
 {

@@ -1,14 +1,15 @@
 /*
  * session.c
- *	  A thread for each connection: messages to device calls.
+ *	  A thread for each connection, which turns messages into device calls.
  *
- * A batch's copy is started as soon as its message is read, and reduced only
- * when the next message is there or none is waiting: so the copy of one batch
- * runs while the one before it is reduced.  Only then is it known whether there is
- * room for it, and DONE sent: until then its rows stay where they lie.
+ * The copy of a batch is started as soon as its message is read.  The batch is reduced
+ * when the next message has come, after the copy of that one was started, or at once if no
+ * message is waiting: so one batch is copied while the one before it is reduced.  Only the
+ * reduction shows whether there is room for the batch; DONE is sent then, and until then
+ * the client must not change its rows.
  *
- * Whatever a session holds (arena, lane, its part of a query) is released in
- * session_end(), which every way out of the thread passes.
+ * A session releases its arena, its lane and its query in session_end(), with which the
+ * thread always ends.
  */
 #include <errno.h>
 #include <poll.h>
@@ -25,7 +26,7 @@
 
 #define MAX_SESSIONS 512
 
-/* How long a connection may take to greet, to read an answer, and to end after a failure. */
+/* How long a client may take to send HELLO, to read an answer, and to close the socket after a failure. */
 #define GREET_MS 10000
 #define SEND_SECONDS 30
 #define END_MS 10000
@@ -40,9 +41,9 @@ typedef struct Session
 	uint64_t	bytes_in;
 	double		copy_ms;
 	double		kernel_ms;
-	bool		pending;		/* `batch` was copied and waits for its reduction */
+	bool		pending;		/* `batch` is copied, and not yet reduced */
 	WireBatch	batch;
-	Watch		watch;			/* of the message at hand */
+	Watch		watch;			/* of the message that is being handled */
 	union
 	{
 		WireHello	hello;
@@ -58,6 +59,7 @@ static int	nsessions;
 
 /* ---- failing ---- */
 
+/* Sends FAILED.  Always false, for "return fail(...)": the session ends. */
 static bool
 fail(Session *s, WireFailure failure, const char *text)
 {
@@ -69,7 +71,7 @@ fail(Session *s, WireFailure failure, const char *text)
 	return false;
 }
 
-/* Always false, for "return device_fail(...)". */
+/* The same for the failure of a device call; does not return if the device is lost. */
 static bool
 device_fail(Session *s, DeviceStatus status, const DeviceError *error)
 {
@@ -109,7 +111,7 @@ drop_lane(Session *s)
 	s->device = -1;
 }
 
-/* A query that others have opened may be on another device than this connection. */
+/* Opens or joins the query; one that is joined may be on another device, to which this session then moves. */
 static bool
 enter_query(Session *s)
 {
@@ -220,7 +222,7 @@ on_batch(Session *s, size_t length)
 		return fail(s, FAILURE_PROTOCOL, wrong);
 	if (s->pending && s->batch.buffer == batch.buffer && !reduce_pending(s))
 		return false;
-	/* what will not be taken need not be copied */
+	/* a batch that will not be taken need not be copied */
 	full = atomic_load(&s->query->full);
 	if (!full)
 		status = device_ops.copy(s->lane, &batch, &bytes, &error);
@@ -239,7 +241,7 @@ on_batch(Session *s, size_t length)
 	return message_waits(s->sock) ? true : reduce_pending(s);
 }
 
-/* Waits for this connection's own part, and adds it to what is to be told. */
+/* Waits for this connection's own batches, and fills in their bytes and times. */
 static bool
 settle(Session *s, WireFinished *out)
 {
@@ -268,7 +270,7 @@ on_leave(Session *s, size_t length)
 
 	if (length != 0)
 		return fail(s, FAILURE_PROTOCOL, "leave length");
-	/* rows that this one gave may be lost by another's failure */
+	/* another connection's failure may have lost the rows of this one */
 	status = query_failure(s->query, &error);
 	if (status != DEVICE_OK)
 		return device_fail(s, status, &error);
@@ -292,7 +294,7 @@ on_finish(Session *s, size_t length)
 	return settle(s, &finished) && wire_send(s->sock, MESSAGE_FINISHED, &finished, sizeof(finished));
 }
 
-/* Lays out a chunk of groups; `max` lowered to what fits a buffer. */
+/* Lays out the groups asked for, or as many as fit the buffer. */
 static WireGroups
 groups_layout(const WireQuery *q, const WireFetch *fetch)
 {
@@ -388,8 +390,8 @@ on_message(Session *s, const MessageHeader *header)
 /* ---- the thread ---- */
 
 /*
- * After a failure the client may still be sending, and writing into the arena:
- * its end of file says that it has unmapped it.  False if that does not come.
+ * Waits for the client to close the socket: until then it may write into the arena, also
+ * after a failure.  False if it does not within END_MS.
  */
 static bool
 await_end(int sock)
@@ -397,14 +399,14 @@ await_end(int sock)
 	struct pollfd p = {.fd = sock,.events = POLLIN};
 	struct timespec start,
 				now;
-	char		dust[4096];
+	char		ignored[4096];
 	int			left = END_MS;
 
 	shutdown(sock, SHUT_WR);
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	while (left > 0)
 	{
-		ssize_t		n = recv(sock, dust, sizeof(dust), MSG_DONTWAIT);
+		ssize_t		n = recv(sock, ignored, sizeof(ignored), MSG_DONTWAIT);
 
 		if (n == 0)
 			return true;
@@ -447,7 +449,7 @@ session_main(void *arg)
 	bool		garbage = false;
 	bool		go_on = true;
 
-	/* a session that has greeted may be idle for as long as its query likes */
+	/* after HELLO there is no time limit: cursors may rest for long */
 	while (go_on && wire_receive(s->sock, &header, &s->body, sizeof(s->body),
 								 s->arena ? -1 : GREET_MS, &garbage))
 	{
@@ -461,7 +463,7 @@ session_main(void *arg)
 	return NULL;
 }
 
-/* The thread that accepts connections waits for nobody. */
+/* Called in the thread that accepts connections, which must not wait for a client. */
 static void
 refuse(int sock, const char *text)
 {

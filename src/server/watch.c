@@ -1,10 +1,10 @@
 /*
  * watch.c
- *	  How long devices have been at work without ending anything.
+ *	  Detects devices that complete nothing any more.
  *
- * A session says when it begins and ends what it does for a message.  A device
- * that many sessions queue for ends something all the time; one that hangs, or a
- * driver that does, ends nothing any more.
+ * A session registers each message while it handles it.  On a busy device some message is
+ * completed all the time, however long each of them waits; if the device or its driver
+ * hangs, none is.
  */
 #include <pthread.h>
 #include <time.h>
@@ -12,12 +12,12 @@
 #include "server/server.h"
 
 /*
- * New sessions may go on for a while at a device whose kernels hang: what has
- * gone on for so many times as long is as bad as if nothing had ended.
+ * While some kernels hang, messages of new sessions may still complete.  So a message that
+ * takes t counts as much as a device that has completed nothing for t / LONG_MESSAGE.
  */
 #define LONG_MESSAGE 5
 
-/* What belongs to no device (pinning memory, say) is counted apart. */
+/* Messages of sessions without a device yet (pinning memory, say) have a place of their own. */
 #define PLACES (WIRE_MAX_DEVICES + 1)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

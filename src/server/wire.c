@@ -22,7 +22,7 @@ send_all(int sock, struct msghdr *msg)
 			continue;
 		if (n < 0)
 			return false;
-		/* the descriptor goes with the first byte, once */
+		/* the descriptor was sent with the first byte */
 		msg->msg_control = NULL;
 		msg->msg_controllen = 0;
 		while (msg->msg_iovlen > 0 && (size_t) n >= msg->msg_iov->iov_len)
@@ -74,7 +74,7 @@ wire_send(int sock, MessageType type, const void *body, size_t length)
 	return wire_send_fd(sock, type, body, length, -1);
 }
 
-/* Waits so long for the first byte, and for each further part WIRE_REST_MS. */
+/* Waits wait_ms for the first byte, and WIRE_REST_MS for each further piece. */
 static bool
 receive_all(int sock, void *data, size_t length, int wait_ms)
 {

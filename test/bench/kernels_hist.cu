@@ -109,21 +109,16 @@ static const int32_t c_bins[c_sizes] = {31, 127, 505, 2041, 6137, 12281, 24569, 
 
 /* What the CUDA prototype of the SC20 paper's authors takes at race factor 1, on an H200, in ms. */
 static const double sc20_hdw[c_sizes] = {.083, .076, .075, .077, .079, .083, .163, .311, .549, .520, .554, .587};
-static const double sc20_cas[c_sizes] = {.152, .145, .146, .147, .150, .152, .378, .636, 1.63, 1.64, 1.64, 1.45};
-static const double sc20_xcg[c_sizes] = {.499, .501, .506, .507, .858, 1.09, 1.75, 2.98, 5.46, 4.19, 3.93, 4.18};
 
 struct OpRow
 {
 	const char *name;
 	MonoidId	op;
-	const double *sc20;
 };
 
 static const OpRow c_ops[] = {
-	{"HDW count", MONOID_COUNT, sc20_hdw},
-	{"HDW int32 add", MONOID_SUM_I64, sc20_hdw},
-	{"CAS saturating add", MONOID_SATADD_U24, sc20_cas},
-	{"XCG argmax", MONOID_ARGMAX, sc20_xcg},
+	{"HDW count", MONOID_COUNT},
+	{"HDW int32 add", MONOID_SUM_I64},
 };
 
 template <typename State, typename Step> static std::vector<State>
@@ -157,27 +152,13 @@ check_states(MonoidId op, const int32_t *in, int32_t bins, const void *states)
 	};
 
 	CUDA_MUST(cudaMemcpy(got.data(), states, got.size(), cudaMemcpyDeviceToHost));
-	switch (op)
-	{
-		case MONOID_COUNT:
-			return same(host_histogram<int64_t>(in, bins, 0, [](int64_t a, int64_t) {
-				return count_step(a, 0);
-			}, count_combine));
-		case MONOID_SUM_I64:
-			return same(host_histogram<int64_t>(in, bins, 0, [&](int64_t a, int64_t i) {
-				return sum_i64_step(a, in[i]);
-			}, sum_i64_combine));
-		case MONOID_SATADD_U24:
-			return same(host_histogram<uint32_t>(in, bins, 0, [&](uint32_t a, int64_t i) {
-				return satadd_u24_step(a, in[i]);
-			}, satadd_u24_combine));
-		default:
-			return same(host_histogram<gpuagg_kv>(in, bins, argmax_identity(), [&](gpuagg_kv a, int64_t i) {
-				gpuagg_kv	x = {in[i], i};
-
-				return argmax_step(a, x);
-			}, argmax_combine));
-	}
+	if (op == MONOID_COUNT)
+		return same(host_histogram<int64_t>(in, bins, 0, [](int64_t a, int64_t) {
+			return count_step(a, 0);
+		}, count_combine));
+	return same(host_histogram<int64_t>(in, bins, 0, [&](int64_t a, int64_t i) {
+		return sum_i64_step(a, in[i]);
+	}, sum_i64_combine));
 }
 
 struct Update
@@ -198,66 +179,29 @@ struct Update
 	void run() { STATUS_MUST(gpuagg_hist_update(&hist, workspace->memory, &bytes, nullptr)); }
 };
 
-/* Input of argmax beside the key: its value and its row. */
-struct __align__(8) ValueRow
-{
-	int32_t		value;
-	int32_t		row;
-};
-
-static __global__ void
-make_value_rows(const int32_t *in, int64_t n, ValueRow *out)
-{
-	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
-		 i += (int64_t) gridDim.x * blockDim.x)
-		out[i] = {in[i], (int32_t) i};
-}
-
-/* The largest value, ties to the first row. */
-struct ArgMax
-{
-	__host__ __device__ ValueRow
-	operator()(const ValueRow &a, const ValueRow &b) const
-	{
-		if (a.value != b.value)
-			return a.value > b.value ? a : b;
-		return a.row <= b.row ? a : b;
-	}
-};
-
 struct ToInt64
 {
 	__host__ __device__ int64_t operator()(int32_t x) const { return x; }
 };
 
-struct ToSaturated
-{
-	__host__ __device__ uint32_t operator()(int32_t x) const { return satadd_u24_lift((uint32_t) x); }
-};
-
-struct AddSaturated
-{
-	__host__ __device__ uint32_t operator()(uint32_t a, uint32_t b) const { return satadd_u24_combine(a, b); }
-};
-
-/* Sorts (index, value) by the bits of the index and reduces each bin's values, as `lift` makes them, by `op`. */
-template <class State, class Lift, class Op> static double
-sort_pairs_ms(const int32_t *const *in, int bits, Lift lift, Op op)
+/* Sorts (index, value) by the bits of the index and adds up each bin's values. */
+static double
+sort_sum_ms(const int32_t *const *in, int bits)
 {
 	BenchMemory keys(c_rows * 4),
 				vals(c_rows * 4),
 				unique(c_rows * 4),
-				out(c_rows * sizeof(State)),
+				out(c_rows * sizeof(int64_t)),
 				runs(8);
 	size_t		sort_bytes = 0,
 				reduce_bytes = 0;
 	int32_t    *k = keys.as<int32_t>(),
 			   *v = vals.as<int32_t>();
-	auto		lifted = thrust::make_transform_iterator((const int32_t *) v, lift);
+	auto		lifted = thrust::make_transform_iterator((const int32_t *) v, ToInt64());
 	auto		call = [&](void *tmp, const int32_t *input) {
 		CUDA_MUST(cub::DeviceRadixSort::SortPairs(tmp, sort_bytes, input, k, input, v, c_rows, 0, bits));
-		CUDA_MUST(cub::DeviceReduce::ReduceByKey(tmp, reduce_bytes, k, unique.as<int32_t>(), lifted, out.as<State>(),
-												 runs.as<int32_t>(), op, (int) c_rows));
+		CUDA_MUST(cub::DeviceReduce::ReduceByKey(tmp, reduce_bytes, k, unique.as<int32_t>(), lifted, out.as<int64_t>(),
+												 runs.as<int32_t>(), ::cuda::std::plus<>(), (int) c_rows));
 	};
 
 	call(nullptr, in[0]);
@@ -288,51 +232,12 @@ sort_count_ms(const int32_t *const *in, int bits)
 	return bench_time(c_copies, [&](int c) { call(tmp.memory, in[c]); });
 }
 
-/* The same for argmax, whose row numbers must be written before they can be sorted along. */
-static double
-sort_argmax_ms(const int32_t *const *in, int bits)
-{
-	BenchMemory keys(c_rows * 4),
-				unsorted(c_rows * sizeof(ValueRow)),
-				sorted(c_rows * sizeof(ValueRow)),
-				unique(c_rows * 4),
-				out(c_rows * sizeof(ValueRow)),
-				runs(8);
-	size_t		sort_bytes = 0,
-				reduce_bytes = 0;
-	int32_t    *k = keys.as<int32_t>();
-	auto		call = [&](void *tmp, const int32_t *input) {
-		CUDA_MUST(cub::DeviceRadixSort::SortPairs(tmp, sort_bytes, input, k, unsorted.as<ValueRow>(),
-												  sorted.as<ValueRow>(), c_rows, 0, bits));
-		CUDA_MUST(cub::DeviceReduce::ReduceByKey(tmp, reduce_bytes, k, unique.as<int32_t>(), sorted.as<ValueRow>(),
-												 out.as<ValueRow>(), runs.as<int32_t>(), ArgMax(), (int) c_rows));
-	};
-
-	call(nullptr, in[0]);
-	BenchMemory tmp(std::max(sort_bytes, reduce_bytes));
-
-	return bench_time(c_copies, [&](int c) {
-		make_value_rows<<<4096, 256>>>(in[c], c_rows, unsorted.as<ValueRow>());
-		call(tmp.memory, in[c]);
-	});
-}
-
 static double
 sort_reduce_ms(const int32_t *const *in, int32_t bins, MonoidId op)
 {
 	int			bits = (int) ceil(log2((double) bins));
 
-	switch (op)
-	{
-		case MONOID_COUNT:
-			return sort_count_ms(in, bits);
-		case MONOID_SUM_I64:
-			return sort_pairs_ms<int64_t>(in, bits, ToInt64(), ::cuda::std::plus<>());
-		case MONOID_SATADD_U24:
-			return sort_pairs_ms<uint32_t>(in, bits, ToSaturated(), AddSaturated());
-		default:
-			return sort_argmax_ms(in, bits);
-	}
+	return op == MONOID_COUNT ? sort_count_ms(in, bits) : sort_sum_ms(in, bits);
 }
 
 static double
@@ -356,23 +261,19 @@ cub_histogram_ms(const int32_t *const *in, int32_t bins)
  * what sums are held against, too.
  */
 static void
-set_histogram_aims(const OpRow &op, int race, int size, double race1_ms, BenchRow *row)
+set_histogram_aims(int race, int size, double race1_ms, BenchRow *row)
 {
-	bool		hdw = op.op == MONOID_COUNT || op.op == MONOID_SUM_I64;
-
-	if (hdw && c_bins[size] <= 24569)
+	if (c_bins[size] <= 24569)
 		row->aims.push_back({BENCH_ROOFLINE, 85});
-	else if (hdw && c_bins[size] <= 49145)
+	else if (c_bins[size] <= 49145)
 		row->aims.push_back({BENCH_ROOFLINE, 65});
-	else if (hdw)
-		row->aims.push_back({BENCH_PEER2, 10});
 	else
-		row->aims.push_back({BENCH_PEER1, c_bins[size] <= 24569 ? 5.0 : 3.0});
+		row->aims.push_back({BENCH_PEER2, 10});
 	if (race == 1)
 	{
 		row->published = "SC20 (H200)";
-		row->published_ms = op.sc20[size];
-		row->aims.push_back({BENCH_MS, op.sc20[size]});
+		row->published_ms = sc20_hdw[size];
+		row->aims.push_back({BENCH_MS, sc20_hdw[size]});
 	}
 	else
 		row->aims.push_back({BENCH_MS, 2 * race1_ms});
@@ -413,12 +314,9 @@ bench_histogram(const OpRow &op, int race, int size, int32_t *const *in, double 
 	row.rows = c_rows;
 	row.peer1 = "sort + reduce";
 	row.peer1_ms = sort_reduce_ms(in, bins, op.op);
-	if (op.op == MONOID_COUNT || op.op == MONOID_SUM_I64)
-	{
-		row.peer2 = op.op == MONOID_COUNT ? "cub histogram" : "cub histogram (counts)";
-		row.peer2_ms = cub_histogram_ms(in, bins);
-	}
-	set_histogram_aims(op, race, size, race1_ms, &row);
+	row.peer2 = op.op == MONOID_COUNT ? "cub histogram" : "cub histogram (counts)";
+	row.peer2_ms = cub_histogram_ms(in, bins);
+	set_histogram_aims(race, size, race1_ms, &row);
 	bench_print(row);
 	return row.ours_ms;
 }

@@ -327,7 +327,7 @@ struct Problem
 	BenchRow
 	measure(const char *what)
 	{
-		GpuaggSegments segments = {values.n, nseg, nullptr, offsets.as<int64_t>(), nullptr, 0, nullptr};
+		GpuaggSegments segments = {values.n, nseg, nullptr, offsets.as<int64_t>()};
 		size_t		bytes;
 		BenchRow	row;
 

@@ -76,22 +76,21 @@ make_rows(int32_t *bin, T *value, int64_t n, int64_t bins, Shape shape, Values k
 
 /* ---- the check ------------------------------------------------------------------- */
 
-/* A row's input of the operator; argmax has the row's number for a payload. */
+/* A row's input of the operator; argmax has the value itself for a payload. */
 template <typename T> static __host__ __device__ inline void
-input_of(T v, int64_t row, T *x)
+input_of(T v, T *x)
 {
 	*x = v;
 }
 static __host__ __device__ inline void
-input_of(int64_t v, int64_t row, gpuagg_i128 *x)
+input_of(int64_t v, gpuagg_i128 *x)
 {
 	*x = v;
 }
 static __host__ __device__ inline void
-input_of(int64_t v, int64_t row, gpuagg_kv *x)
+input_of(int64_t v, gpuagg_kv *x)
 {
-	x->key = v;
-	x->value = row;
+	x->key = x->value = v;
 }
 
 /* Sums in another order differ by rounding; all else not at all. */
@@ -128,7 +127,7 @@ check(const void *device_states, int64_t n, int64_t bins, Shape shape, Values ki
 			typename Op::Input x;
 
 			value_of(i, kind, &v);
-			input_of(v, i, &x);
+			input_of(v, &x);
 			state = Op::step(state, x);
 		}
 		std::lock_guard<std::mutex> lock(adding);
@@ -153,7 +152,7 @@ struct LiftRow
 	{
 		typename Op::Input x;
 
-		input_of(v, 0, &x);
+		input_of(v, &x);
 		return Op::lift(x);
 	}
 };
@@ -165,7 +164,7 @@ struct CombineStates
 	__host__ __device__ S operator()(const S &a, const S &b) const { return Op::combine(a, b); }
 };
 
-/* Values sorted along; argmax without its payload, which would have to be written first and sorted, too. */
+/* Values sorted along. */
 template <class Op, typename T> static double
 sort_reduce_ms(const int32_t *bin, const T *value, int64_t n, int64_t bins)
 {
@@ -217,6 +216,8 @@ bench_one(const char *name, GpuaggValueType type, Values kind, int64_t n, int64_
 	hist.nrows = n;
 	hist.slot[0].op = Op::id;
 	hist.slot[0].x = {value.memory, nullptr, type};
+	if (Op::id == MONOID_ARGMAX)
+		hist.slot[0].y = hist.slot[0].x;
 	hist.slot[0].states = states.memory;
 	hist.status = status.as<GpuaggHistStatus>();
 	STATUS_MUST(gpuagg_hist_update(&hist, nullptr, &bytes, nullptr));

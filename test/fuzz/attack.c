@@ -4,20 +4,19 @@
  *
  *	attack SOCKET PID SECONDS SEED
  *
- * Attackers hold valid conversations with random queries and batches, of which some share a
- * query, and change them anywhere: bytes, fields, lengths, the order and the number of messages,
- * descriptors sent along, half a message, no reading, an end at any point, writing in the arena
- * while the server reads it.  Between them a well-behaved client asks queries whose answers it
- * knows.  Now and then all attackers close, after which the server must hold no session, device
- * memory, thread or descriptor more than before.
+ * Attackers send valid messages with random queries and batches, some of them sharing a query,
+ * and change them anywhere: bytes, fields, lengths, the order and the number of messages,
+ * descriptors sent along, half a message, answers that are not read, a close at any point, writing
+ * in the arena while the server reads it.  Between them a well-behaved client runs queries whose
+ * answers it knows.  Every 5,000 rounds all attackers close, after which the server must have
+ * no session, device memory, thread or descriptor more than before.
  *
- * Prints figures and TAP.  What is sent follows from SEED alone; when it arrives does not.
+ * Prints figures and TAP.  What is sent depends on SEED only; when it arrives does not.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -28,9 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "operators/hll.h"
-#include "protocol.h"
-#include "unit.h"
+#include "generate.h"
 
 #define CONNECTIONS 12
 #define MOST_BODY (sizeof(WireQuery) + WIRE_MAX_THRESHOLDS * sizeof(double))
@@ -39,42 +36,15 @@
 /* Arenas that the server may keep (arena.c), each with its descriptor. */
 #define KEPT_ARENAS 66
 
-typedef struct Connection
-{
-	int			sock;			/* -1: closed */
-	char	   *arena;
-	int			arena_fd;
-	bool		deaf;			/* never reads */
-	int			step;			/* messages sent */
-	bool		finished;		/* groups may be fetched */
-	WireQuery	query;
-	uint8_t		types[WIRE_MAX_COLS];
-	double		thresholds[64];
-} Connection;
-
 static const char *socket_path;
 static pid_t server;
 static Connection connections[CONNECTIONS];
-static Connection shared[4];	/* the queries that attackers share, by number - 1 */
-static bool shared_made[4];
 static uint64_t sent,
 			mutated,
 			answers[256],
 			conversations,
 			checks;
 static char body[MOST_BODY];
-
-static bool
-chance(double p)
-{
-	return random_unit() < p;
-}
-
-static int
-between(int low, int high)
-{
-	return low + (int) random_below(high - low + 1);
-}
 
 static void
 give_up(const char *what)
@@ -172,233 +142,9 @@ receive_message(Connection *c, void *to, size_t size, size_t *length)
 	return header.type;
 }
 
-/* ---- random queries and batches that make sense ---- */
+/* ---- messages ---- */
 
-static int
-pick_column(Connection *c, int least, int most)
-{
-	int			from = random_below(c->query.ncols);
-
-	for (int i = 0; i < c->query.ncols; i++)
-	{
-		int			col = (from + i) % c->query.ncols;
-
-		if (c->types[col] >= least && c->types[col] <= most)
-			return col;
-	}
-	return -1;
-}
-
-static void
-make_keys(Connection *c)
-{
-	WireQuery  *q = &c->query;
-	int			end = 0;
-	bool		nullable = false;
-
-	for (int k = between(0, 3); k > 0; k--)
-	{
-		int			col = pick_column(c, WIRE_I8, WIRE_I64);
-		WireKey    *key = &q->keys[q->nkeys];
-
-		if (col < 0 || end + wire_width(c->types[col]) > WIRE_MAX_KEY_BYTES - 1)
-			break;
-		*key = (WireKey) {.col = col,.width = wire_width(c->types[col]),.nullable = chance(0.5),.offset = end};
-		nullable |= key->nullable;
-		end += key->width;
-		q->nkeys++;
-	}
-	if (q->nkeys == 0)
-		return;
-	q->key_bytes = end + nullable <= 4 ? 4 : end + nullable <= 8 ? 8 : 16;
-	q->null_offset = nullable ? end : q->key_bytes;
-}
-
-static void
-make_bins(Connection *c, WireSlot *slot)
-{
-	WireQuery  *q = &c->query;
-
-	slot->col[1] = slot->monoid == MONOID_COUNT ? -1 : slot->col[0];
-	if (chance(0.5))
-	{
-		slot->bin_kind = WIRE_BIN_UNIFORM;
-		slot->bin_n = between(1, 50);
-		slot->width = slot->bin_n + 2;
-		slot->lo = -random_unit() * 100;
-		slot->hi = random_unit() * 100 + 1;
-		return;
-	}
-	slot->bin_kind = WIRE_BIN_THRESHOLDS;
-	slot->bin_n = between(1, 8);
-	slot->width = slot->bin_n + 1;
-	slot->thresholds = q->nthresholds;
-	for (int i = 0; i < slot->bin_n; i++)
-		c->thresholds[q->nthresholds++] = i * 10 + random_unit();
-}
-
-static bool
-make_slot(Connection *c, WireSlot *slot)
-{
-	WireQuery  *q = &c->query;
-	int			monoid = random_below(MONOID_COUNT_OF_IDS);
-	bool		matrix = monoid >= MONOID_MAT2 && monoid <= MONOID_MAT5;
-	int			type = matrix ? WIRE_MAT2 + monoid - MONOID_MAT2 : -1;
-
-	*slot = (WireSlot) {.monoid = monoid,.col = {-1, -1},.filter = -1,.width = 1};
-	slot->col[0] = matrix ? pick_column(c, type, type) : pick_column(c, WIRE_I8, WIRE_F64);
-	if (slot->col[0] < 0)
-		return false;
-	if (monoid == MONOID_REGR_F64 || monoid == MONOID_LINEAR ||
-		((monoid == MONOID_ARGMAX || monoid == MONOID_ARGMIN) && chance(0.8)))
-		slot->col[1] = pick_column(c, WIRE_I8, WIRE_F64);
-	if (!gpuagg_monoids[monoid].commutative)
-		q->flags |= WIRE_ORDERED;
-	else if (monoid == MONOID_HLL_MAX)
-	{
-		slot->col[0] = pick_column(c, WIRE_I8, WIRE_I64);
-		slot->bin_kind = WIRE_BIN_HLL;
-		slot->bin_n = slot->width = GPUAGG_HLL_REGISTERS;
-	}
-	else if (slot->col[1] < 0 && q->nthresholds < 50 && chance(0.2))
-		make_bins(c, slot);
-	return slot->col[0] >= 0;
-}
-
-static void
-make_query(Connection *c)
-{
-	WireQuery  *q = &c->query;
-	int			nslots = between(1, 6);
-
-	memset(q, 0, sizeof(*q));
-	q->ncols = between(1, 8);
-	for (int i = 0; i < q->ncols; i++)
-		c->types[i] = chance(0.15) ? between(WIRE_MAT2, WIRE_MAT5) : between(WIRE_I8, WIRE_F64);
-	make_keys(c);
-	for (int s = 0; s < nslots; s++)
-		if (make_slot(c, &q->slots[q->nslots]))
-			q->nslots++;
-		else
-			memset(&q->slots[q->nslots], 0, sizeof(WireSlot));
-	if (q->flags & WIRE_ORDERED)
-		for (int o = between(0, 2); o > 0; o--)
-		{
-			int			col = pick_column(c, WIRE_I8, WIRE_I64);
-
-			if (col >= 0)
-				q->order[q->norder++] = (WireOrder) {.col = col,.desc = chance(0.5),.nulls_first = chance(0.5)};
-		}
-	q->est_rows = random_below(1000000);
-	q->est_groups = random_below(1000);
-}
-
-/* A query of its own, or one of those that are shared. */
-static void
-choose_query(Connection *c)
-{
-	int			n = random_below(4);
-	Connection *s = &shared[n];
-
-	if (chance(0.6))
-	{
-		make_query(c);
-		return;
-	}
-	if (!shared_made[n] || chance(0.02))
-	{
-		make_query(s);
-		s->query.share = n + 1;
-		shared_made[n] = true;
-	}
-	c->query = s->query;
-	memcpy(c->types, s->types, sizeof(c->types));
-	memcpy(c->thresholds, s->thresholds, sizeof(c->thresholds));
-}
-
-static void
-fill_values(char *at, int type, uint32_t n)
-{
-	static const double special[] = {0, -0.0, 1e308, -1e308, INFINITY, -INFINITY, NAN, 5e-324};
-	int			kind = random_below(4);
-
-	if (kind == 0 && type != WIRE_F32 && type != WIRE_F64)
-		memset(at, between(0, 255), (size_t) n * wire_width(type));
-	else
-		for (uint32_t i = 0; i < n * (uint32_t) (wire_width(type) > 16 ? wire_width(type) / 8 : 1); i++)
-		{
-			double		x = kind == 1 ? special[random_below(8)] : (double) between(-20, 20);
-			int64_t		v = kind == 1 ? (int64_t) random_u64() : between(-20, 20);
-
-			if (type == WIRE_F32)
-				((float *) at)[i] = (float) x;
-			else if (type >= WIRE_F64)
-				((double *) at)[i] = x;
-			else
-				memcpy(at + (size_t) i * wire_width(type), (int64_t[2]) {v, v >> 63}, wire_width(type));
-		}
-}
-
-/* Does the query need no more of the column than which values are NULL? */
-static bool
-only_counted(const WireQuery *q, int col)
-{
-	for (int k = 0; k < q->nkeys; k++)
-		if (q->keys[k].col == col)
-			return false;
-	for (uint32_t o = 0; o < q->norder; o++)
-		if (q->order[o].col == col)
-			return false;
-	for (int s = 0; s < q->nslots; s++)
-		if ((q->slots[s].monoid != MONOID_COUNT || q->slots[s].bin_kind != WIRE_BIN_NONE) &&
-			(q->slots[s].col[0] == col || q->slots[s].col[1] == col))
-			return false;
-	return true;
-}
-
-static size_t
-make_batch(Connection *c, WireBatch *b)
-{
-	uint32_t	n = chance(0.05) ? between(1000, 20000) : between(1, 300);
-	size_t		at = 0;
-	size_t		row_bytes = 1;
-
-	/* values and bitmaps of all columns, and what aligns them, fit the buffer */
-	for (uint32_t i = 0; i < c->query.ncols; i++)
-		row_bytes += wire_width(c->types[i]) + 1;
-	if (n > (WIRE_BUFFER_BYTES - 2 * WIRE_ALIGN * WIRE_MAX_COLS) / row_bytes)
-		n = (WIRE_BUFFER_BYTES - 2 * WIRE_ALIGN * WIRE_MAX_COLS) / row_bytes;
-	memset(b, 0, sizeof(*b));
-	b->buffer = random_below(WIRE_BUFFERS);
-	b->nrows = n;
-	b->ncols = c->query.ncols;
-	for (uint32_t i = 0; i < b->ncols; i++)
-	{
-		bool		nulls = chance(0.5);
-
-		for (int k = 0; k < c->query.nkeys; k++)
-			nulls &= c->query.keys[k].col != (int) i || c->query.keys[k].nullable;
-		b->cols[i] = (WireColumn) {c->types[i], at, WIRE_NO_ARRAY};
-		if (only_counted(&c->query, i))
-			b->cols[i].values = WIRE_NO_ARRAY;
-		else if (c->arena)
-			fill_values(c->arena + (size_t) b->buffer * WIRE_BUFFER_BYTES + at, c->types[i], n);
-		at += wire_align((size_t) n * wire_width(c->types[i]));
-		if (nulls)
-		{
-			b->cols[i].validity = at;
-			if (c->arena)
-				memset(c->arena + (size_t) b->buffer * WIRE_BUFFER_BYTES + at, between(0, 255), wire_bitmap_bytes(n));
-			at += wire_align(wire_bitmap_bytes(n));
-		}
-	}
-	b->bytes = at;
-	for (int k = 0; k < c->query.nkeys; k++)
-		b->key_min[k] = 1;
-	return sizeof(*b);
-}
-
-/* A message of this type, as a well-behaved client would send it; the length of its body. */
+/* Makes a message of this type, as a well-behaved client would send it; returns the length of its body. */
 static size_t
 make_message(Connection *c, int type)
 {
@@ -478,7 +224,7 @@ a_descriptor(void)
 	}
 }
 
-/* Sends without waiting: a server that is behind takes what it takes. */
+/* Sends without waiting; what the socket's buffer cannot take is lost. */
 static void
 send_bytes(Connection *c, const void *data, size_t length, int nfds)
 {
@@ -598,7 +344,7 @@ read_answers(Connection *c, int wait_ms)
 
 		if (type == 0 || type == MESSAGE_FAILED)
 		{
-			/* sometimes it stays, and goes on sending to a session that failed */
+			/* sometimes it goes on sending to a session that failed */
 			if (type == 0 || chance(0.8))
 				hang_up(c);
 			return;
@@ -662,7 +408,7 @@ expect_none(Expected *e)
 }
 
 static bool
-ask(Connection *c, int type, size_t length, int answer, void *to, size_t size)
+request(Connection *c, int type, size_t length, int answer, void *to, size_t size)
 {
 	char		message[sizeof(MessageHeader) + sizeof(WireQuery)];
 	static char other[WIRE_MAX_BODY];
@@ -716,7 +462,7 @@ send_rows(Connection *c, Expected *e)
 		e->min[group] = value < e->min[group] ? value : e->min[group];
 	}
 	memcpy(body, &b, sizeof(b));
-	return ask(c, MESSAGE_BATCH, sizeof(b), MESSAGE_DONE, &done, sizeof(done)) && done.buffer == b.buffer;
+	return request(c, MESSAGE_BATCH, sizeof(b), MESSAGE_DONE, &done, sizeof(done)) && done.buffer == b.buffer;
 }
 
 static bool
@@ -731,7 +477,7 @@ right_groups(Connection *c, const Expected *e)
 
 	for (int k = 0; k <= KEYS; k++)
 		present += e->count[k] > 0;
-	if (!ask(c, MESSAGE_FINISH, 0, MESSAGE_FINISHED, &finished, sizeof(finished)))
+	if (!request(c, MESSAGE_FINISH, 0, MESSAGE_FINISHED, &finished, sizeof(finished)))
 		return false;
 	if (finished.ngroups != present)
 	{
@@ -740,7 +486,7 @@ right_groups(Connection *c, const Expected *e)
 	}
 	fetch.max = present;
 	memcpy(body, &fetch, sizeof(fetch));
-	if (!ask(c, MESSAGE_FETCH, sizeof(fetch), MESSAGE_GROUPS, &groups, sizeof(groups)))
+	if (!request(c, MESSAGE_FETCH, sizeof(fetch), MESSAGE_GROUPS, &groups, sizeof(groups)))
 		return false;
 	for (uint32_t g = 0; g < groups.n && g < present; g++)
 	{
@@ -774,17 +520,17 @@ behave_well(void)
 	q.slots[1] = (WireSlot) {.monoid = MONOID_SUM_I64,.col = {1, -1},.filter = -1,.width = 1};
 	q.slots[2] = (WireSlot) {.monoid = MONOID_MIN_I64,.col = {1, -1},.filter = -1,.width = 1};
 	memcpy(body, &hello, sizeof(hello));
-	right = c.sock >= 0 && ask(&c, MESSAGE_HELLO, sizeof(hello), MESSAGE_WELCOME, &welcome, sizeof(welcome)) && c.arena;
+	right = c.sock >= 0 && request(&c, MESSAGE_HELLO, sizeof(hello), MESSAGE_WELCOME, &welcome, sizeof(welcome)) && c.arena;
 	memcpy(body, &q, sizeof(q));
-	right = right && ask(&c, MESSAGE_OPEN, sizeof(q), MESSAGE_OPENED, NULL, 0);
+	right = right && request(&c, MESSAGE_OPEN, sizeof(q), MESSAGE_OPENED, NULL, 0);
 	for (int pass = 0; pass < 2 && right; pass++)
 	{
 		expect_none(&e);
 		for (int i = between(1, 6); i > 0 && right; i--)
 			right = send_rows(&c, &e);
 		if (right && chance(0.3))
-			right = ask(&c, MESSAGE_LEAVE, 0, MESSAGE_LEFT, &left, sizeof(left));
-		right = right && right_groups(&c, &e) && ask(&c, MESSAGE_RESET, 0, MESSAGE_OPENED, NULL, 0);
+			right = request(&c, MESSAGE_LEAVE, 0, MESSAGE_LEFT, &left, sizeof(left));
+		right = right && right_groups(&c, &e) && request(&c, MESSAGE_RESET, 0, MESSAGE_OPENED, NULL, 0);
 	}
 	hang_up(&c);
 	checks++;
@@ -793,7 +539,7 @@ behave_well(void)
 	return right;
 }
 
-/* ---- what is left when nobody is connected ---- */
+/* ---- what the server holds when no client is connected ---- */
 
 static int
 descriptors(void)
@@ -834,7 +580,7 @@ static bool
 nothing_held(WireStatus *status)
 {
 	Connection	c = {.sock = dial(),.arena_fd = -1};
-	bool		ok = c.sock >= 0 && ask(&c, MESSAGE_STATUS, 0, MESSAGE_STATUS_REPLY, status, sizeof(*status));
+	bool		ok = c.sock >= 0 && request(&c, MESSAGE_STATUS, 0, MESSAGE_STATUS_REPLY, status, sizeof(*status));
 	uint64_t	held = status->sessions;
 
 	hang_up(&c);

@@ -1,17 +1,17 @@
 /*
  * proxy.c
- *	  Fuzzes the GPU server's clients: a server that lies, for gpuagg.server_program.
+ *	  Fuzzes the GPU server's clients: a proxy, for gpuagg.server_program, that changes answers.
  *
- * It starts "gpuagg-server.real", which lies beside this program, as the supervisor started it,
- * takes backends' connections in its place and passes on what both sides say.  Answers of the
+ * It starts "gpuagg-server.real" in its own directory, with its own arguments, accepts
+ * backends' connections in its place and forwards messages in both directions.  Answers of the
  * server are changed as the file "gpuagg.fuzz" in the working directory says when a connection is
  * made, "MODE SEED SHARE" (share: of answers that are changed), or not at all without it:
  *
- *		plain		what a client must notice: an end at any point, half a message, another type,
- *					length or magic, a failure, no arena or an unfit one, offsets and numbers of
- *					buffers that cannot be, a pause, bytes that come one by one.  Its query must
+ *		plain		changes that a client must detect: an end at any point, half a message, another
+ *					type, length or magic, a failure, no arena or an invalid one, offsets and numbers
+ *					of buffers out of range, a pause, bytes that come one by one.  Its query must
  *					give the right answer or a clear error
- *		any			any bytes of answers and of the arena as well.  A client need only live on
+ *		any			any bytes of answers and of the arena as well.  The backend must not crash
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -35,8 +35,13 @@ CREATE TEMP TABLE lists AS SELECT * FROM (VALUES
 -- some rows that decimals cannot hold
 UPDATE agg_rows SET c = 'NaN' WHERE i % 1009 = 0 AND k = 3;
 
+-- every list ungrouped and by every kind of keys, with core's answer
+CREATE TEMP TABLE queries AS
+SELECT keys, query, pg_temp.answer(replace(query, '@', ''), 'allow', false) AS core
+FROM (VALUES (''), ('k'), ('i % 1001'), ('tx, bo'), ('c')) AS g(keys), lists l,
+	format(CASE keys WHEN '' THEN 'SELECT %2$s FROM agg_rows' ELSE 'SELECT %1$s, %2$s FROM agg_rows GROUP BY %1$s' END, keys, l.list) AS query;
 
--- sweep(settings): every list ungrouped and by every kind of keys under these settings, against core
+-- sweep(settings): all of them in the custom scan under these settings
 CREATE FUNCTION pg_temp.sweep(settings text[]) RETURNS TABLE (keys text, result text, lists bigint) LANGUAGE plpgsql AS $$
 DECLARE
 	setting text;
@@ -45,13 +50,9 @@ BEGIN
 		PERFORM set_config(split_part(setting, '=', 1), split_part(setting, '=', 2), false);
 	END LOOP;
 	RETURN QUERY
-		SELECT g.keys, CASE WHEN a.core = a.custom THEN split_part(a.core, E'\n', 1)
-			ELSE format(E'DIFFERENT\ncore %s\ncustom scan %s', a.core, a.custom) END, count(*)
-		FROM (VALUES (''), ('k'), ('i % 1001'), ('tx, bo'), ('c')) AS g(keys), lists l,
-			format(CASE g.keys WHEN '' THEN 'SELECT %2$s FROM agg_rows' ELSE 'SELECT %1$s, %2$s FROM agg_rows GROUP BY %1$s' END,
-				   g.keys, l.list) AS query,
-			LATERAL (SELECT pg_temp.answer(replace(query, '@', ''), 'allow', false) AS core,
-					 pg_temp.answer(replace(query, '@', 'gpu_'), 'require', false) AS custom) a
+		SELECT q.keys, CASE WHEN q.core = custom THEN split_part(q.core, E'\n', 1)
+			ELSE format(E'DIFFERENT\ncore %s\ncustom scan %s', q.core, custom) END, count(*)
+		FROM queries q, pg_temp.answer(replace(q.query, '@', 'gpu_'), 'require', false) AS custom
 		GROUP BY 1, 2 ORDER BY 1, 2;
 	FOREACH setting IN ARRAY settings LOOP
 		EXECUTE format('RESET %s', split_part(setting, '=', 1));

@@ -1,6 +1,9 @@
 -- Vector expressions of the heap feed against core: every operator and cast over
 -- the scalar types, and the other kinds of expressions, as group keys, arguments
 -- and conditions, over mild and over extreme values.  Errors must be core's.
+\getenv srcdir PG_ABS_SRCDIR
+\set include :srcdir '/include/differs.sql'
+\i :include
 SET client_min_messages = warning;
 SET TimeZone = 'UTC';
 SET extra_float_digits = 3;
@@ -41,39 +44,6 @@ SELECT i, (ARRAY[-32768, -1, 0, 1, 2, 32767, NULL])[1 + i % 7], (ARRAY[-21474836
     (ARRAY['-92233720368547758.08', '0.01', '92233720368547758.07']::money[])[1 + i % 3]
 FROM generate_series(0, 1100) i;
 VACUUM ANALYZE mild, extreme;
-
--- The result of a query with @ for the prefix of aggregates, or its error's code.
-CREATE FUNCTION result_of(q text, prefix text, setting text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    r text;
-BEGIN
-    PERFORM set_config('gpuagg.require', setting, true);
-    EXECUTE 'SELECT string_agg(s::text, chr(10) ORDER BY s::text COLLATE "C") FROM (' ||
-        replace(q, '@', prefix) || ') s' INTO r;
-    RETURN coalesce(r, 'nothing');
-EXCEPTION WHEN OTHERS THEN
-    RETURN SQLSTATE || ' ' || SQLERRM;
-END $$;
-
--- Says where the heap feed's answer is not core's.
-CREATE FUNCTION differs(q text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    core text := result_of(q, '', 'forbid');
-    ours text := result_of(q, 'gpu_', 'require');
-    line text;
-    heap bool := false;
-BEGIN
-    PERFORM set_config('gpuagg.require', 'require', true);
-    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || replace(q, '@', 'gpu_') LOOP
-        heap := heap OR line ~ 'Feed: heap pages';
-    END LOOP;
-    IF NOT heap THEN
-        RETURN 'no heap feed: ' || q;
-    ELSIF core IS DISTINCT FROM ours THEN
-        RETURN q || E'\n core: ' || left(core, 300) || E'\n heap: ' || left(ours, 300);
-    END IF;
-    RETURN NULL;
-END $$;
 
 CREATE TABLE columns AS
 SELECT attname::text AS col, atttypid AS typ FROM pg_attribute WHERE attrelid = 'mild'::regclass AND attnum > 1;
@@ -124,7 +94,7 @@ FROM columns a,
 WHERE a.col IN ('d', 'ts', 'tz');
 
 CREATE FUNCTION differences(template text, expressions text[]) RETURNS SETOF text LANGUAGE sql AS $$
-    SELECT d FROM (SELECT differs(replace(template, '$e', e)) AS d FROM unnest(expressions) e OFFSET 0) s WHERE d IS NOT NULL
+    SELECT d FROM (SELECT pg_temp.differs(replace(template, '$e', e)) AS d FROM unnest(expressions) e OFFSET 0) s WHERE d IS NOT NULL
 $$;
 SELECT count(*) > 400 AS plenty FROM expressions;
 SELECT differences('SELECT $e AS k, @count(*) FROM mild GROUP BY 1', array_agg(e)) FROM expressions

@@ -99,7 +99,7 @@ SELECT agrees('SELECT k, @count(*), @sum(v) FROM w GROUP BY k');
 VACUUM FREEZE w;
 SELECT agrees('SELECT k, @count(*), @sum(v) FROM w WHERE v <> 5 GROUP BY k');
 
--- A cursor sees the table of its start, also when held; nobody else's pins stay.
+-- A cursor sees the table of its start, also when held; no pins are left behind.
 SET gpuagg.require = 'require';
 BEGIN;
 DECLARE c CURSOR FOR SELECT k, gpu_count(*), gpu_sum(v) FROM w WHERE k < 3 GROUP BY k ORDER BY k;

@@ -114,7 +114,7 @@ RESET work_mem;
 RESET gpuagg.require;
 DROP FUNCTION spilled;
 
--- Participants hand on what their groups show.
+-- Participants pass on the keys that their groups show.
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;

@@ -103,7 +103,7 @@ COMMIT;
 SELECT g, (SELECT gpu_count(*) FROM (SELECT k, gpu_sum(v) FROM big WHERE k % 10 = g GROUP BY k) s)
 FROM generate_series(1, 3) g;
 
--- Participants of a parallel plan hand on more groups than fit.
+-- Participants of a parallel plan pass on more groups than fit into memory.
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;

@@ -1,42 +1,31 @@
-# A backend that dies amid a custom scan harms nobody and leaves nothing.
+# A backend that ends in the middle of a custom scan leaves nothing behind, and other sessions go on.
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', <<CONF);
-shared_preload_libraries = 'gpuagg'
-fsync = off
-jit = off
+my $node = GpuaggNode->start_new('main', conf => <<CONF);
 gpuagg.require = 'require'
 gpuagg.engine = 'cpu'
 restart_after_crash = on
+max_parallel_workers_per_gather = 2
 CONF
-$node->start;
 $node->safe_psql('postgres', <<SQL);
-CREATE EXTENSION gpuagg;
 CREATE TABLE t AS SELECT (i * 7919::bigint % 1000003)::int AS k, i AS v FROM generate_series(1, 500000) i;
 ANALYZE t;
 SQL
 my $slow = 'SELECT k, gpu_sum(v) FROM t, generate_series(1, 100) GROUP BY k';
 my $other = $node->background_psql('postgres');
 
-# Starts the slow query in a session of its own and waits until it runs.
+# The slow query, in a session of its own, half a second later.
 sub start_slow
 {
 	my ($settings) = @_;
-	my $session = $node->background_psql('postgres', on_error_stop => 0, on_error_die => 0);
-	my $backend = $session->query('SELECT pg_backend_pid()');
+	my @started = $node->start_query($settings, $slow);
 
-	$session->query($settings);
-	$session->query_until(qr/started/, "\\echo started\n$slow;\n");
-	$node->poll_query_until('postgres',
-		"SELECT state = 'active' AND query LIKE 'SELECT k%' FROM pg_stat_activity WHERE pid = $backend");
 	select(undef, undef, undef, 0.5);
-	return ($session, $backend);
+	return @started;
 }
 
 sub gone

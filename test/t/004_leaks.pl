@@ -2,24 +2,16 @@
 # among them, leave neither memory nor files behind.
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use List::Util qw(sum);
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', <<CONF);
-shared_preload_libraries = 'gpuagg'
-fsync = off
-jit = off
+my $node = GpuaggNode->start_new('main', conf => <<CONF);
 gpuagg.require = 'require'
 gpuagg.engine = 'cpu'
-max_parallel_workers_per_gather = 0
 CONF
-$node->start;
 $node->safe_psql('postgres', <<SQL);
-CREATE EXTENSION gpuagg;
 CREATE TABLE t AS SELECT i % 7 AS k, (i % 5)::text AS name, i AS v, i::float8 AS x, i::numeric AS n, i::numeric(10,2) AS d
 FROM generate_series(1, 150) i;
 CREATE TABLE large AS SELECT i AS v FROM generate_series(1, 20000) i;

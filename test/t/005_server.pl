@@ -2,39 +2,26 @@
 use strict;
 use warnings;
 use IO::Socket::UNIX;
-use PostgreSQL::Test::Cluster;
+use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
-my $server = "$ENV{TOP}/build/test/gpuagg-server";
-plan skip_all => 'build/test/gpuagg-server is not built' unless -x $server;
-
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', <<CONF);
-shared_preload_libraries = 'gpuagg'
-fsync = off
-jit = off
+$ENV{GPUAGG_STANDIN_IDLE} = 3;
+my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
 max_connections = 100
-gpuagg.server_program = '$server'
 gpuagg.require = 'require'
 gpuagg.engine = 'cuda'
-max_parallel_workers_per_gather = 0
 CONF
-$ENV{GPUAGG_STANDIN_IDLE} = 3;
-$node->start;
 $node->safe_psql('postgres', <<SQL);
-CREATE EXTENSION gpuagg;
 CREATE TABLE rows AS SELECT i, i % 1000 AS k, (i % 37)::text AS t, i::float8 AS x FROM generate_series(1, 1000000) i;
 CREATE TABLE odd (k int, n numeric(12, 2));
 INSERT INTO odd SELECT k, CASE WHEN i % 250000 < 2 THEN 'NaN'::numeric ELSE i END FROM rows;
 CREATE TABLE few AS SELECT * FROM rows WHERE i <= 1000;
 ANALYZE rows, odd, few;
 SQL
-my $fault = $node->data_dir . '/gpuagg.fault';
-my $socket = $node->data_dir . '/pg_stat_tmp/gpuagg.socket';
-my ($version) = slurp_file("$ENV{TOP}/src/protocol.h") =~ /PROTOCOL_VERSION (\d+)/;
+my $socket = $node->socket_path;
+my $version = $node->protocol_version;
 my $query = 'SELECT sum(c), sum(s), count(*) FROM (SELECT k, t, gpu_count(*) c, gpu_sum(i) s FROM rows GROUP BY k, t) g';
 my $answer = '1000000|500000500000|37000';
 my $parallel = 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;';
@@ -43,43 +30,7 @@ my $engine = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT k, gp
 # Sums of which some rows, with numerics that the GPU cannot hold, stay with the CPU; against core's.
 my $odd = 'SELECT count(*) FROM (SELECT k, gpu_sum(n) s FROM odd GROUP BY k) a JOIN (SELECT k, sum(n) s FROM odd GROUP BY k) b USING (k, s)';
 
-# One value of gpuagg_devices().
-sub device
-{
-	my ($what) = @_;
-	return $node->safe_psql('postgres', "SELECT $what FROM gpuagg_devices() WHERE device = 0");
-}
-
-# Waits until the expression over gpuagg_devices() gives the value; the seconds it took.
-sub wait_for_device
-{
-	my ($what, $value, $limit) = @_;
-	my $since = time;
-
-	while (device($what) ne $value)
-	{
-		return 1e9 if time - $since > $limit;
-		usleep(20_000);
-	}
-	return time - $since;
-}
-
-# The process at the other end of the socket.
-sub server_pid
-{
-	my $peer = IO::Socket::UNIX->new(Peer => $socket) or return 0;
-	return unpack('l', $peer->sockopt(17));	# SO_PEERCRED
-}
-
-sub provoke
-{
-	my ($what) = @_;
-	if (defined $what) { append_to_file("$fault.new", "$what\n"); rename("$fault.new", $fault); }
-	else { unlink $fault; }
-	return;
-}
-
-cmp_ok(wait_for_device('state', 'ready', 10), '<', 10, 'the server starts with the cluster');
+cmp_ok($node->wait_for_device('state', 'ready', 10), '<', 10, 'the server starts with the cluster');
 my $started = $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()');
 is((stat $socket)[2] & 0777, 0600, 'the socket is for its owner alone');
 is($node->safe_psql('postgres', 'SELECT count(*), min(name) FROM gpuagg_devices()'), '2|stand-in', 'both devices are listed');
@@ -101,11 +52,19 @@ foreach my $explain ('EXPLAIN (COSTS OFF)', 'EXPLAIN (ANALYZE, COSTS OFF)')
 like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; SET gpuagg.gpu_startup_cost = 0; " . $engine =~ s/rows/few/r), qr/Engine: cuda/,
 	'... unless the GPU costs nothing');
 
+# Four int4 keys fill the 16 bytes of a packed key, which leaves no room for NULLs.
+{
+	my $four = 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT gpu_count(*) FROM rows GROUP BY i % 2, i % 3, i % 5, CASE WHEN i > 10 THEN i % 7 END';
+	like($node->safe_psql('postgres', $four =~ s/CASE.*END/i % 7/r), qr/Engine: cuda(?!.*Rows on CPU)/s, 'keys of 16 bytes together');
+	like($node->safe_psql('postgres', $four), qr/Engine: cuda.*Input Rows: 1000000.*Rows on CPU: [1-9]\d{1,4}\b/s, '... and a batch with NULLs in one of them, which stays with the CPU');
+	like($node->safe_psql('postgres', "$parallel $four"), qr/Engine: cuda.*Input Rows: 1000000.*Participants: 3.*Rows on CPU: [1-9]\d{1,4}\b/s, '... of one participant');
+}
+
 # The participants of a parallel scan share one query; where keys travel as a process's own codes, each has one.
 {
-	my $before = device('queries');
+	my $before = $node->device('queries');
 	like($node->safe_psql('postgres', "$parallel $engine"), qr/Workers Launched: 2.*Engine: cuda.*Participants: 3/s, 'a parallel scan has several participants');
-	is(device('queries') - $before, 1, '... and one query at the server');
+	is($node->device('queries') - $before, 1, '... and one query at the server');
 	is($node->safe_psql('postgres', "$parallel SELECT count(*), sum(c), sum(s) FROM (SELECT k, gpu_count(*) c, gpu_sum(i) s FROM rows GROUP BY k) g"),
 		'1000|1000000|500000500000', '... with the groups of all');
 	is($node->safe_psql('postgres', "$parallel SELECT gpu_count(*), gpu_sum(i) FROM rows WHERE i < 0"), '0|', '... and the one of no rows');
@@ -119,12 +78,12 @@ like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; SET gpuagg.gpu_st
 	is($node->safe_psql('postgres', "$parallel $odd"), '1000', '... also where some rows stay with the CPU');
 	like($node->safe_psql('postgres', "$parallel EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $odd"),
 		qr/Engine: cuda.*Input Rows: 1000000.*Participants: 3.*Rows on CPU: [1-9]\d{3,5}\b/s, '... of a query on the GPU, which are few');
-	is(device('memory_used'), 0, '... and nothing is left behind');
-	provoke('lane 2');
+	is($node->device('memory_used'), 0, '... and nothing is left behind');
+	$node->provoke('lane 2');
 	my ($out, $err);
 	$node->psql('postgres', "SET client_min_messages = 'debug1'; SET gpuagg.batch_rows = 1024;
 		$parallel SELECT count(*), sum(c), sum(s) FROM (SELECT k, gpu_count(*) c, gpu_sum(i) s FROM rows GROUP BY k) g", stdout => \$out, stderr => \$err);
-	provoke(undef);
+	$node->provoke(undef);
 	is($out, '1000|1000000|500000500000', 'participants without room on the device: with those that have it');
 	like($err, qr/engine "cuda" failed: device memory limit reached/, '... and say so');
 	# whose groups have states that the CPU engine would keep in another form
@@ -135,14 +94,14 @@ like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; SET gpuagg.gpu_st
 
 		foreach my $lane (1 .. 3)
 		{
-			provoke("lane $lane");
+			$node->provoke("lane $lane");
 			is($node->safe_psql('postgres', "$parallel $rows"), $plain, "... $wide, from lane $lane on");
-			provoke(undef);
+			$node->provoke(undef);
 		}
 	}
-	$before = device('queries');
+	$before = $node->device('queries');
 	$node->safe_psql('postgres', "$parallel $engine, t" =~ s/k, gpu_sum/k, t, gpu_sum/r);
-	is(device('queries') - $before, 3, 'a query each where keys are codes of a process');
+	is($node->device('queries') - $before, 3, 'a query each where keys are codes of a process');
 }
 
 # Keys beyond the memory of dictionaries, whose sums pass the range of floats where the CPU spilled them.
@@ -154,58 +113,58 @@ like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; SET gpuagg.gpu_st
 	like($err, qr/value out of range: overflow/, 'errors of rows that were spilled are raised');
 }
 
-# The server dies while idle and in the middle of a query.
+# The server is killed, idle and in the middle of a query.
 foreach my $signal ('KILL', 'SEGV', 'ABRT')
 {
-	my $pid = server_pid();
+	my $pid = $node->server_pid;
 	kill $signal, $pid;
 	my $since = time;
 	usleep(1000) while kill(0, $pid) && time - $since < 5;
-	cmp_ok(wait_for_device('state', 'ready', 10), '<', 2, "SIG$signal while idle: the server is back");
-	isnt(server_pid(), $pid, '... as another process');
+	cmp_ok($node->wait_for_device('state', 'ready', 10), '<', 2, "SIG$signal while idle: the server is back");
+	isnt($node->server_pid, $pid, '... as another process');
 	is($node->safe_psql('postgres', $query), $answer, '... and queries run');
 }
-is(device('restarts'), 3, 'the starts are counted');
+is($node->device('restarts'), 3, 'the starts are counted');
 foreach my $what ('segv', 'abort', 'fault')
 {
 	foreach my $batch (1, 3)
 	{
-		provoke("$what $batch");
+		$node->provoke("$what $batch");
 		my ($out, $err);
 		$node->psql('postgres', "SET client_min_messages = 'debug1';\n$query;", stdout => \$out, stderr => \$err);
-		provoke(undef);
+		$node->provoke(undef);
 		is($out, $answer, "$what at batch $batch of a query: answered by the CPU engine");
 		like($err, qr/engine "cuda" failed/, '... and said so');
-		cmp_ok(wait_for_device('state', 'ready', 10), '<', 2, '... the server is back');
-		like(device('last_error'), qr/terminated by signal|exited with status|the GPU server ended|illegal memory access/, '... the error is told');
+		cmp_ok($node->wait_for_device('state', 'ready', 10), '<', 2, '... the server is back');
+		like($node->device('last_error'), qr/terminated by signal|exited with status|the GPU server ended|illegal memory access/, '... the error is told');
 	}
 }
 {
 	my ($out, $err);
-	provoke('abort');
+	$node->provoke('abort');
 	$node->psql('postgres', "\\set VERBOSITY verbose\nCREATE TEMP SEQUENCE s; SELECT gpu_max(v) FROM (SELECT nextval('s') AS v FROM rows OFFSET 0) q", stdout => \$out, stderr => \$err);
-	provoke(undef);
+	$node->provoke(undef);
 	like($err, qr/ERROR: +38000: engine "cuda" failed: the GPU server ended\n.*DETAIL: .*[Vv]olatile/s, 'an input that cannot be read again: an error');
-	wait_for_device('state', 'ready', 10);
-	my ($supervisor) = slurp_file('/proc/' . server_pid() . '/stat') =~ /\) \S (\d+) /;
-	my $old = server_pid();
+	$node->wait_for_device('state', 'ready', 10);
+	my $supervisor = $node->supervisor_pid;
+	my $old = $node->server_pid;
 	kill 'TERM', $supervisor;
 	my $since = time;
 	usleep(10_000) while kill(0, $old) && time - $since < 5;
-	cmp_ok(wait_for_device('state', 'ready', 10), '<', 3, 'a supervisor that is told to end comes back, with its server');
+	cmp_ok($node->wait_for_device('state', 'ready', 10), '<', 3, 'a supervisor that is told to end comes back, with its server');
 }
-provoke('abort 3');
+$node->provoke('abort 3');
 like($node->safe_psql('postgres', $engine =~ s/BY k/BY k, t/r), qr/Engine: cpu \(cuda failed: the GPU server ended\)/, 'EXPLAIN says that the server was lost');
-provoke(undef);
-wait_for_device('state', 'ready', 10);
+$node->provoke(undef);
+$node->wait_for_device('state', 'ready', 10);
 
 # ... or where groups are returned: while none was, the rows can be read again.
 foreach my $from ('', ' 2')
 {
 	my ($out, $err);
-	provoke("fetch$from");
+	$node->provoke("fetch$from");
 	$node->psql('postgres', "\\set VERBOSITY verbose\nSET client_min_messages = 'debug1';\n$query;", stdout => \$out, stderr => \$err);
-	provoke(undef);
+	$node->provoke(undef);
 	if ($from eq '')
 	{
 		is($out, $answer, 'lost before the first group came back: answered by the CPU engine');
@@ -216,47 +175,47 @@ foreach my $from ('', ' 2')
 		like($err, qr/ERROR: +38000: engine "cuda" failed: the GPU server ended\n.*DETAIL: .*returned already.*HINT: .*"gpuagg.engine"/s,
 			'lost between groups: an error that says what to do');
 	}
-	wait_for_device('state', 'ready', 10);
+	$node->wait_for_device('state', 'ready', 10);
 }
 {
-	provoke('fetch');
+	$node->provoke('fetch');
 	my ($out, $err);
 	$node->psql('postgres', "SET client_min_messages = 'debug1';\n$odd;", stdout => \$out, stderr => \$err);
 	is($out, '1000', 'lost while groups meet those of odd rows: answered by the CPU engine');
 	like($err, qr/engine "cuda" failed: the GPU server ended/, '... and said so');
-	wait_for_device('state', 'ready', 10);
+	$node->wait_for_device('state', 'ready', 10);
 	$node->psql('postgres', "$parallel\n$engine;", stderr => \$err);
-	provoke(undef);
+	$node->provoke(undef);
 	like($err, qr/engine "cuda" failed: the GPU server ended\n.*cannot be read again/s, '... or, in a parallel plan, an error');
-	wait_for_device('state', 'ready', 10);
+	$node->wait_for_device('state', 'ready', 10);
 }
 
-provoke('keys');
+$node->provoke('keys');
 is($node->safe_psql('postgres', $query), $answer, 'keys that the server made up: answered by the CPU engine');
-provoke(undef);
+$node->provoke(undef);
 
 # A parallel scan cannot be read again: a clear error once rows were sent, and the CPU engine before that.
 # Participants with a query each: at the first batch, so that none is past it. One query: its second batch
 # comes before the last participant leaves, however they share the rows.
 {
 	my ($out, $err);
-	provoke('abort');
+	$node->provoke('abort');
 	$node->psql('postgres', "\\set VERBOSITY verbose\n$parallel\n$query;", stdout => \$out, stderr => \$err);
-	provoke(undef);
+	$node->provoke(undef);
 	like($err, qr/ERROR: +38000: engine "cuda" failed: the GPU server ended\n.*DETAIL: .*cannot be read again.*HINT: .*"gpuagg.engine"/s,
 		'a server lost by a parallel query is an error that says what to do');
-	wait_for_device('state', 'ready', 10);
+	$node->wait_for_device('state', 'ready', 10);
 	is($node->safe_psql('postgres', "$parallel $query"), $answer, '... and the next query runs');
-	provoke('abort 2');
+	$node->provoke('abort 2');
 	$node->psql('postgres', "\\set VERBOSITY verbose\n$parallel\n$engine;", stdout => \$out, stderr => \$err);
-	provoke(undef);
+	$node->provoke(undef);
 	like($err, qr/ERROR: +38000: engine "cuda" failed: the GPU server ended/, 'so is one that is shared');
-	wait_for_device('state', 'ready', 10);
+	$node->wait_for_device('state', 'ready', 10);
 
 	# a supervisor that stands still believes in a server that is dead
-	my ($supervisor) = slurp_file('/proc/' . server_pid() . '/stat') =~ /\) \S (\d+) /;
+	my $supervisor = $node->supervisor_pid;
 	kill 'STOP', $supervisor;
-	kill 'KILL', server_pid();
+	kill 'KILL', $node->server_pid;
 	usleep(100_000);
 	foreach my $plan ('', $parallel)
 	{
@@ -265,45 +224,45 @@ provoke(undef);
 		like($err, qr/engine "cuda" failed: could not connect to the GPU server/, '... and says so');
 	}
 	kill 'CONT', $supervisor;
-	cmp_ok(wait_for_device('state', 'ready', 10), '<', 2, '... and the server is back');
+	cmp_ok($node->wait_for_device('state', 'ready', 10), '<', 2, '... and the server is back');
 }
 
 {
 	# its first batch takes a minute: it cannot be past the middle, where groups come back
-	provoke('hang');
+	$node->provoke('hang');
 	my $psql = $node->background_psql('postgres');
-	my $pid = server_pid();
+	my $pid = $node->server_pid;
 	$psql->query_until(qr/started/, "\\echo started\n$query;\n");
 	$node->poll_query_until('postgres', 'SELECT sum(sessions) > 0 FROM gpuagg_devices()');
 	usleep(300_000);
 	kill 'KILL', $pid;
-	provoke(undef);
+	$node->provoke(undef);
 	is($psql->query('SELECT 1'), "$answer\n1", 'SIGKILL in the middle of a query: the session goes on');
 	$psql->quit;
-	wait_for_device('state', 'ready', 10);
+	$node->wait_for_device('state', 'ready', 10);
 }
 
 # A server that does not answer can be left.
 {
 	my ($out, $err);
-	provoke('hang');
+	$node->provoke('hang');
 	$node->psql('postgres', "SET statement_timeout = 500;\n$query;", stdout => \$out, stderr => \$err);
-	provoke(undef);
+	$node->provoke(undef);
 	like($err, qr/canceling statement due to statement timeout/, 'a query at a server that hangs can be cancelled');
 	is($node->safe_psql('postgres', $query), $answer, '... and another runs beside it');
-	kill 'KILL', server_pid();
+	kill 'KILL', $node->server_pid;
 	usleep(100_000);
-	wait_for_device('state', 'ready', 10);
+	$node->wait_for_device('state', 'ready', 10);
 }
 
 # Device memory is exhausted.
-provoke('memory 2');
-is(device('out_of_memory'), 0, 'no query has run out of device memory');
+$node->provoke('memory 2');
+is($node->device('out_of_memory'), 0, 'no query has run out of device memory');
 like($node->safe_psql('postgres', $engine =~ s/BY k/BY k, t/r), qr/Engine: cuda.*Rows on CPU: [1-9]/s,
 	'exhausted device memory: EXPLAIN says how many rows the CPU took');
-provoke(undef);
-is(device('out_of_memory'), 1, '... and it is counted');
-like(device('last_error'), qr/memory limit reached/, '... and told');
+$node->provoke(undef);
+is($node->device('out_of_memory'), 1, '... and it is counted');
+like($node->device('last_error'), qr/memory limit reached/, '... and told');
 $node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.device_memory_limit = '1MB'");
 $node->reload;
 usleep(300_000);
@@ -311,12 +270,12 @@ like($node->safe_psql('postgres', $engine =~ s/k, gpu/i, gpu/r =~ s/BY k/BY i/r)
 	'a limit set by a reload holds');
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET gpuagg.device_memory_limit');
 $node->reload;
-is(device('memory_used'), 0, 'no device memory is left over');
+is($node->device('memory_used'), 0, 'no device memory is left over');
 
 # A backend is cancelled, and killed, in the middle of a query.
 foreach my $how ('pg_cancel_backend', 'pg_terminate_backend')
 {
-	provoke('slow');
+	$node->provoke('slow');
 	my $psql = $node->background_psql('postgres', on_error_stop => 0);
 	my $backend = $psql->query('SELECT pg_backend_pid()');
 	$psql->query_until(qr/started/, "\\echo started\n$query;\n");
@@ -324,7 +283,7 @@ foreach my $how ('pg_cancel_backend', 'pg_terminate_backend')
 	$node->safe_psql('postgres', "SELECT $how($backend)");
 	ok( $node->poll_query_until('postgres', 'SELECT sum(sessions) = 0 AND sum(memory_used) = 0 FROM gpuagg_devices()'),
 		"$how: the server frees the session");
-	provoke(undef);
+	$node->provoke(undef);
 	eval { $psql->quit; };
 }
 
@@ -343,12 +302,6 @@ sub talk
 	return $reply // '';
 }
 
-sub message
-{
-	my ($type, $body) = @_;
-	return pack('L4', 0x47504741, $type, length $body, 0) . $body;
-}
-
 srand(20);
 talk(join '', map { chr int rand 256 } 1 .. int rand 4000) foreach 1 .. 50;
 talk(message(int rand 12, join '', map { chr int rand 256 } 1 .. int rand 4000)) foreach 1 .. 50;
@@ -362,7 +315,7 @@ is($node->safe_psql('postgres', $query), $answer, 'and the server lives on');
 # Many sessions at once.
 {
 	my @children;
-	my $before = device('queries');
+	my $before = $node->device('queries');
 	foreach my $i (1 .. 64)
 	{
 		my ($in, $out, $err) = ('', '', '');
@@ -374,13 +327,13 @@ is($node->safe_psql('postgres', $query), $answer, 'and the server lives on');
 	}
 	$_->{run}->finish foreach @children;
 	is(scalar(grep { ${ $_->{out} } =~ /^100000\|/ } @children), 64, '64 sessions at once');
-	is(device('queries') - $before, 64, '... all at the server');
-	is(device('memory_used'), 0, '... leave no memory behind');
+	is($node->device('queries') - $before, 64, '... all at the server');
+	is($node->device('memory_used'), 0, '... leave no memory behind');
 }
 
 # Shared memory that 20 sessions had is there for the next 20, to whom making and pinning it would cost milliseconds.
 {
-	my $pid = server_pid();
+	my $pid = $node->server_pid;
 	my $arenas = sub { scalar grep { (readlink($_) // '') =~ /memfd:gpuagg/ } glob "/proc/$pid/fd/*" };
 	my @sessions = map { IO::Socket::UNIX->new(Peer => $socket) or die "no connection: $!" } 1 .. 20;
 	foreach my $session (@sessions)
@@ -421,12 +374,12 @@ like($node->safe_psql('postgres', "SET gpuagg.engine = auto; $engine"), qr/Engin
 	'a missing program means the CPU engine');
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET gpuagg.server_program');
 $node->reload;
-cmp_ok(wait_for_device('state', 'ready', 10), '<', 10, 'and a reload brings the server back');
+cmp_ok($node->wait_for_device('state', 'ready', 10), '<', 10, 'and a reload brings the server back');
 is($node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'), $started, 'the cluster never restarted');
 
 # The postmaster is killed.
 {
-	my $pid = server_pid();
+	my $pid = $node->server_pid;
 	$node->kill9;
 	my $since = time;
 	usleep(10_000) while kill(0, $pid) && time - $since < 5;
@@ -435,11 +388,8 @@ is($node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'), $started, 
 
 # No device.
 $ENV{GPUAGG_STANDIN_DEVICES} = 0;
-my $none = PostgreSQL::Test::Cluster->new('none');
-$none->init;
-$none->append_conf('postgresql.conf', "shared_preload_libraries = 'gpuagg'\nfsync = off\ngpuagg.server_program = '$server'\n");
-$none->start;
-$none->safe_psql('postgres', 'CREATE EXTENSION gpuagg; CREATE TABLE rows AS SELECT i % 5 AS k, i::float8 AS x FROM generate_series(1, 1000) i');
+my $none = GpuaggNode->start_new('none', server => 1);
+$none->safe_psql('postgres', 'CREATE TABLE rows AS SELECT i % 5 AS k, i::float8 AS x FROM generate_series(1, 1000) i');
 foreach (1 .. 100) { last if $none->safe_psql('postgres', $engine) !~ /is starting/; usleep(50_000); }
 like($none->safe_psql('postgres', "SET gpuagg.require = 'require'; $engine"), qr/Engine: cpu \(no GPU: no CUDA device found\)/,
 	'without a device the cluster starts and answers');

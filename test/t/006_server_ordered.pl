@@ -2,26 +2,12 @@
 # server, with a stand-in for the GPU: as ordinary aggregates answer.
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(usleep);
 
-my $server = "$ENV{TOP}/build/test/gpuagg-server";
-plan skip_all => 'build/test/gpuagg-server is not built' unless -x $server;
-
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', <<CONF);
-shared_preload_libraries = 'gpuagg'
-fsync = off
-jit = off
-gpuagg.server_program = '$server'
-max_parallel_workers_per_gather = 0
-CONF
-$node->start;
+my $node = GpuaggNode->start_new('main', server => 1);
 $node->safe_psql('postgres', <<'SQL');
-CREATE EXTENSION gpuagg;
 CREATE TABLE steps AS
 SELECT i::int8 * 7919 % 37 AS g, i AS ts, CASE WHEN i % 11 > 0 THEN i::int8 * 104729 % 1000 - 500 END AS v,
        CASE WHEN i % 13 > 0 THEN (i::int8 * 31 % 97 - 48) / 8.0 END::float8 AS x,
@@ -31,7 +17,7 @@ FROM generate_series(1, 60000) i;
 UPDATE steps SET o = NULL WHERE o = 7;
 ANALYZE steps;
 SQL
-$node->poll_query_until('postgres', "SELECT bool_and(state = 'ready') FROM gpuagg_devices()");
+$node->wait_until_ready;
 
 my $gpu = "SET gpuagg.require = 'require'; SET gpuagg.engine = 'cuda';";
 
@@ -90,10 +76,10 @@ foreach my $bad ('gpu_max_subarray_sum(9223372036854775807 - ts % 2 ORDER BY ts)
 }
 
 # The device gives up in the middle: the CPU engine sorts for itself.
-append_to_file($node->data_dir . '/gpuagg.fault', "memory\n");
+$node->provoke('memory');
 like(same("SELECT g, $ordered FROM steps GROUP BY g ORDER BY g", 'memory is exhausted'), qr/Engine: cpu \(cuda failed.*Sort: in memory/s,
 	'... and the CPU engine sorts');
-unlink $node->data_dir . '/gpuagg.fault';
+$node->provoke(undef);
 
 $node->stop;
 done_testing();

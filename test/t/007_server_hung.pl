@@ -1,17 +1,12 @@
-# A GPU server, a device or a peer that does not answer holds up nobody for long.
+# No session waits long for a GPU server, a device or a peer that does not answer.
 use strict;
 use warnings;
 use File::Spec;
-use IO::Socket::UNIX;
-use PostgreSQL::Test::Cluster;
+use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
-my $server = "$ENV{TOP}/build/test/gpuagg-server";
-plan skip_all => 'build/test/gpuagg-server is not built' unless -x $server;
-
-my $node = PostgreSQL::Test::Cluster->new('main');
 my $dir = File::Spec->rel2abs(PostgreSQL::Test::Utils::tempdir);
 
 # A library that spoils system calls where a file asks for it: SIGKILL does nothing, as to a process that
@@ -45,63 +40,19 @@ C
 my $spoil = system("cc -shared -fPIC -o $dir/spoil.so $dir/spoil.c") == 0;
 $ENV{LD_PRELOAD} = "$dir/spoil.so" if $spoil;
 
-$node->init;
-$node->append_conf('postgresql.conf', <<CONF);
-shared_preload_libraries = 'gpuagg'
-fsync = off
-jit = off
-gpuagg.server_program = '$server'
+my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
 gpuagg.server_timeout = '2s'
 gpuagg.require = 'require'
 gpuagg.engine = 'cuda'
-max_parallel_workers_per_gather = 0
 CONF
-$node->start;
 delete $ENV{LD_PRELOAD};
 $node->safe_psql('postgres', <<SQL);
-CREATE EXTENSION gpuagg;
 CREATE TABLE rows AS SELECT i, i % 1000 AS k FROM generate_series(1, 400000) i;
 ANALYZE rows;
 SQL
-my $fault = $node->data_dir . '/gpuagg.fault';
-my $socket = $node->data_dir . '/pg_stat_tmp/gpuagg.socket';
+my $socket = $node->socket_path;
 my $query = 'SELECT count(*), sum(c), sum(s) FROM (SELECT k, gpu_count(*) c, gpu_sum(i) s FROM rows GROUP BY k) g';
 my $answer = '1000|400000|80000200000';
-
-sub device
-{
-	my ($what) = @_;
-	return $node->safe_psql('postgres', "SELECT $what FROM gpuagg_devices() WHERE device = 0");
-}
-
-# Waits until the expression over gpuagg_devices() gives the value; the seconds it took.
-sub wait_for_device
-{
-	my ($what, $value, $limit) = @_;
-	my $since = time;
-
-	while (device($what) ne $value)
-	{
-		return 1e9 if time - $since > $limit;
-		usleep(20_000);
-	}
-	return time - $since;
-}
-
-sub server_pid
-{
-	my $peer = IO::Socket::UNIX->new(Peer => $socket) or return 0;
-	return unpack('l', $peer->sockopt(17));	# SO_PEERCRED
-}
-
-sub provoke
-{
-	my ($what, $file) = @_;
-	$file //= $fault;
-	if (defined $what) { append_to_file("$file.new", "$what\n"); rename("$file.new", $file); }
-	else { unlink $file; }
-	return;
-}
 
 # Not gone, nor waiting to be collected.
 sub runs
@@ -110,19 +61,17 @@ sub runs
 	return -e "/proc/$pid/stat" && (eval { slurp_file("/proc/$pid/stat") } // '') =~ /\) [^ZX] /;
 }
 
-sub supervisor { return slurp_file("/proc/$_[0]/stat") =~ /\) \S (\d+) / ? $1 : die }
-
-cmp_ok(wait_for_device('state', 'ready', 10), '<', 10, 'the server starts with the cluster');
+cmp_ok($node->wait_for_device('state', 'ready', 10), '<', 10, 'the server starts with the cluster');
 is($node->safe_psql('postgres', $query), $answer, 'queries run there');
 
 # Stopped while idle: it is found out without a query.
 {
-	my $pid = server_pid();
+	my $pid = $node->server_pid;
 	kill 'STOP', $pid;
-	cmp_ok(wait_for_device('restarts', 1, 15), '<', 10, 'a server that is stopped while idle is killed');
-	cmp_ok(wait_for_device('state', 'ready', 15), '<', 10, '... and replaced');
-	isnt(server_pid(), $pid, '... by another process');
-	like(device('last_error'), qr/^the GPU server did not answer for \d+ s, and was killed$/, '... and the reason is told');
+	cmp_ok($node->wait_for_device('restarts', 1, 15), '<', 10, 'a server that is stopped while idle is killed');
+	cmp_ok($node->wait_for_device('state', 'ready', 15), '<', 10, '... and replaced');
+	isnt($node->server_pid, $pid, '... by another process');
+	like($node->device('last_error'), qr/^the GPU server did not answer for \d+ s, and was killed$/, '... and the reason is told');
 	ok(!runs($pid), '... and the old one is gone');
 	is($node->safe_psql('postgres', $query), $answer, '... and queries run');
 }
@@ -130,25 +79,25 @@ is($node->safe_psql('postgres', $query), $answer, 'queries run there');
 # Stopped in the middle of a query, of which the client waits without end: the supervisor ends that.
 {
 	my ($out, $err);
-	my $pid = server_pid();
-	provoke('slow');
+	my $pid = $node->server_pid;
+	$node->provoke('slow');
 	my $psql = $node->background_psql('postgres', on_error_stop => 0);
 	$psql->query_until(qr/started/, "SET gpuagg.server_timeout = 0;\n\\echo started\n$query;\n");
 	$node->poll_query_until('postgres', 'SELECT sum(sessions) > 0 FROM gpuagg_devices()');
 	kill 'STOP', $pid;
 	my $since = time;
-	provoke(undef);
+	$node->provoke(undef);
 	is($psql->query('SELECT 1'), "$answer\n1", 'a server stopped in the middle of a query: answered by the CPU engine');
 	cmp_ok(time - $since, '<', 10, '... within the deadline');
 	$psql->quit;
-	cmp_ok(wait_for_device('state', 'ready', 15), '<', 10, '... and the server is replaced');
+	cmp_ok($node->wait_for_device('state', 'ready', 15), '<', 10, '... and the server is replaced');
 }
 
 # Stopped together with its supervisor: clients have a deadline of their own.
 {
 	my ($out, $err);
-	my $pid = server_pid();
-	my $supervisor = supervisor($pid);
+	my $pid = $node->server_pid;
+	my $supervisor = $node->supervisor_pid;
 	kill 'STOP', $supervisor, $pid;
 	my $since = time;
 	$node->psql('postgres', "SET client_min_messages = 'debug1'; $query", stdout => \$out, stderr => \$err);
@@ -156,33 +105,33 @@ is($node->safe_psql('postgres', $query), $answer, 'queries run there');
 	like($err, qr/engine "cuda" failed: the GPU server did not answer within 2000 ms/, '... and said so');
 	cmp_ok(time - $since, '<', 8, '... within the deadline');
 	$since = time;
-	like(device('last_error'), qr/did not answer within 2000 ms/, 'gpuagg_devices() says so as well');
+	like($node->device('last_error'), qr/did not answer within 2000 ms/, 'gpuagg_devices() says so as well');
 	cmp_ok(time - $since, '<', 8, '... within the deadline');
 	kill 'CONT', $pid, $supervisor;
 	is($node->safe_psql('postgres', $query), $answer, '... and when they go on');
-	is(server_pid(), $pid, '... it is the same process: who was stopped himself kills nobody');
+	is($node->server_pid, $pid, '... it is the same process: who was stopped himself kills nobody');
 }
 
 # A device that does nothing any more, of a server that is well.
 {
 	my ($out, $err);
-	my $before = device('restarts');
-	provoke('hang');
+	my $before = $node->device('restarts');
+	$node->provoke('hang');
 	$node->psql('postgres', "SET client_min_messages = 'debug1'; $query", stdout => \$out, stderr => \$err);
-	provoke(undef);
+	$node->provoke(undef);
 	is($out, $answer, 'a device that hangs: answered by the CPU engine');
 	like($err, qr/engine "cuda" failed: the GPU server did not answer within 2000 ms/, '... and said so');
-	cmp_ok(wait_for_device('restarts', $before + 1, 25), '<', 20, '... and the server is killed');
-	cmp_ok(wait_for_device('state', 'ready', 15), '<', 10, '... and replaced');
-	like(device('last_error'), qr/^a GPU has ended nothing for \d+ s, and was killed$/, '... and the reason is told');
+	cmp_ok($node->wait_for_device('restarts', $before + 1, 25), '<', 20, '... and the server is killed');
+	cmp_ok($node->wait_for_device('state', 'ready', 15), '<', 10, '... and replaced');
+	like($node->device('last_error'), qr/^a GPU has ended nothing for \d+ s, and was killed$/, '... and the reason is told');
 }
 
 # A device with a queue is busy, not hung.
 {
-	my $pid = server_pid();
+	my $pid = $node->server_pid;
 	my @children;
 	my $loop = 'DO $$ BEGIN FOR n IN 1 .. 25 LOOP PERFORM k, gpu_sum(i) FROM rows GROUP BY k; END LOOP; END $$';
-	provoke('slow');
+	$node->provoke('slow');
 	foreach (1 .. 8)
 	{
 		my ($in, $out, $err) = ('', '', '');
@@ -192,9 +141,9 @@ is($node->safe_psql('postgres', $query), $answer, 'queries run there');
 	my $since = time;
 	my @done = map { $_->{run}->finish or diag ${ $_->{err} } } @children;
 	note('busy for ' . (time - $since) . ' s');
-	provoke(undef);
+	$node->provoke(undef);
 	is(scalar(grep { $_ } @done), 8, 'many sessions that queue for a slow device');
-	is(server_pid(), $pid, '... have it without its being taken for hung');
+	is($node->server_pid, $pid, '... have it without its being taken for hung');
 }
 
 SKIP:
@@ -206,25 +155,25 @@ SKIP:
 	my $backend = $psql->query('SELECT pg_backend_pid()');
 	my $memory = sub { scalar grep { (readlink($_) // '') =~ /memfd:gpuagg/ } glob "/proc/$backend/fd/*" };
 	is($psql->query($query), $answer, 'a query of a session');
-	provoke('', $node->data_dir . '/gpuagg.halfway');
-	kill 'KILL', server_pid();	# the library reads the file in the server, which has the environment of the postmaster
+	$node->provoke('', $node->data_dir . '/gpuagg.halfway');
+	kill 'KILL', $node->server_pid;	# the library reads the file in the server, which has the environment of the postmaster
 	usleep(200_000);
-	wait_for_device('state', 'ready', 10);
+	$node->wait_for_device('state', 'ready', 10);
 	$psql->query("SET statement_timeout = 1000");
 	$psql->query($query);
 	like($psql->{stderr}, qr/canceling statement due to statement timeout/, '... and another, cancelled while it is greeted');
 	is($memory->(), 0, '... leaves no file descriptor');
-	provoke(undef, $node->data_dir . '/gpuagg.halfway');
+	$node->provoke(undef, $node->data_dir . '/gpuagg.halfway');
 	$psql->quit;
 
 	# A process that no signal ends is not waited for: neither by the supervisor nor at shutdown.
-	wait_for_device('state', 'ready', 15);
-	my $pid = server_pid();
-	provoke('', $node->data_dir . '/gpuagg.immortal');
+	$node->wait_for_device('state', 'ready', 15);
+	my $pid = $node->server_pid;
+	$node->provoke('', $node->data_dir . '/gpuagg.immortal');
 	kill 'STOP', $pid;
 	$node->poll_query_until('postgres', "SELECT state <> 'ready' FROM gpuagg_devices() WHERE device = 0");
 	is($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; $query"), $answer, 'a server that cannot be killed: the CPU engine');
-	cmp_ok(wait_for_device("last_error ~ 'process $pid, was killed but does not end'", 't', 15), '<', 12, '... and it is said');
+	cmp_ok($node->wait_for_device("last_error ~ 'process $pid, was killed but does not end'", 't', 15), '<', 12, '... and it is said');
 	is($node->safe_psql('postgres', 'SELECT pg_reload_conf()'), 't', '... and the supervisor lives');
 	my $since = time;
 	$node->stop('fast');

@@ -3,70 +3,26 @@ use strict;
 use warnings;
 use File::Spec;
 use IO::Socket::UNIX;
-use PostgreSQL::Test::Cluster;
+use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
-my $server = "$ENV{TOP}/build/test/gpuagg-server";
-plan skip_all => 'build/test/gpuagg-server is not built' unless -x $server;
-
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', <<CONF);
-shared_preload_libraries = 'gpuagg'
-fsync = off
-jit = off
+$ENV{GPUAGG_STANDIN_IDLE} = 1;
+my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
 max_connections = 50
-gpuagg.server_program = '$server'
 gpuagg.require = 'require'
 gpuagg.engine = 'cuda'
-max_parallel_workers_per_gather = 0
 CONF
-$ENV{GPUAGG_STANDIN_IDLE} = 1;
-$node->start;
 $node->safe_psql('postgres', <<SQL);
-CREATE EXTENSION gpuagg;
 CREATE TABLE rows AS SELECT i, i % 50000 AS k, (i % 37)::text AS t, i::float8 AS x FROM generate_series(1, 200000) i;
 CREATE TABLE few AS SELECT * FROM rows WHERE i <= 1000;
 ANALYZE rows, few;
 SQL
-my $socket = $node->data_dir . '/pg_stat_tmp/gpuagg.socket';
-my ($version) = slurp_file("$ENV{TOP}/src/protocol.h") =~ /PROTOCOL_VERSION (\d+)/;
+my $socket = $node->socket_path;
+my $version = $node->protocol_version;
 my $query = 'SELECT count(*), sum(c), sum(s) FROM (SELECT k, gpu_count(*) c, gpu_sum(i) s FROM rows GROUP BY k) g';
 my $answer = '50000|200000|20000100000';
-
-# Of the stand-in's devices together.
-sub devices
-{
-	my ($what) = @_;
-	return $node->safe_psql('postgres', "SELECT $what FROM gpuagg_devices()");
-}
-
-sub wait_for_devices
-{
-	my ($what, $value, $limit) = @_;
-	my $since = time;
-
-	while (devices($what) ne $value)
-	{
-		return 0 if time - $since > $limit;
-		usleep(20_000);
-	}
-	return 1;
-}
-
-sub server_pid
-{
-	my $peer = IO::Socket::UNIX->new(Peer => $socket) or return 0;
-	return unpack('l', $peer->sockopt(17));	# SO_PEERCRED
-}
-
-sub message
-{
-	my ($type, $body) = @_;
-	return pack('L4', 0x47504741, $type, length $body, 0) . $body;
-}
 
 # A session that has greeted, and the type of the answer.
 sub greeted
@@ -78,7 +34,7 @@ sub greeted
 	return ($peer, (unpack 'L4', $reply)[1]);
 }
 
-ok(wait_for_devices('count(*) = 2 AND bool_and(state = \'ready\')', 't', 10), 'the server starts');
+ok($node->wait_for_devices('count(*) = 2 AND bool_and(state = \'ready\')', 't', 10), 'the server starts');
 
 # ---- cursors ----
 
@@ -91,14 +47,14 @@ foreach my $case ([ 'in memory', '64MB', 0 ], [ 'in temporary files', '64kB', 1 
 	my $select = 'SELECT k, gpu_count(*) AS c, gpu_sum(i) AS s, gpu_histogram(x, 0, 200000, 4) AS h, gpu_max_subarray_sum(i) AS m FROM rows WHERE k % 40 >= %s GROUP BY k';
 
 	$psql->query("SET work_mem = '$work_mem'; SET hash_mem_multiplier = 1; BEGIN;");
-	my $before = devices('max(queries)');
+	my $before = $node->devices('max(queries)');
 	foreach my $c (0 .. $n - 1)
 	{
 		$psql->query("DECLARE c$c NO SCROLL CURSOR FOR " . $select =~ s/%s/$c/r);
 		$psql->query("FETCH 3 FROM c$c");
 	}
-	is(devices('max(queries)') - $before, $n, "cursors, groups $name: each is a query on the GPU");
-	is(devices('sum(sessions), sum(memory_used)'), '0|0', '... and none holds a session or memory of a device');
+	is($node->devices('max(queries)') - $before, $n, "cursors, groups $name: each is a query on the GPU");
+	is($node->devices('sum(sessions), sum(memory_used)'), '0|0', '... and none holds a session or memory of a device');
 	$psql->query("FETCH 20000 FROM c$_") foreach 0 .. 4;	# through several chunks
 	my $files = $node->safe_psql('postgres', 'SELECT count(*) FROM pg_ls_tmpdir()');
 	$spills ? cmp_ok($files, '>', 0, '... there are temporary files') : is($files, 0, '... there is no temporary file');
@@ -128,16 +84,16 @@ is($node->safe_psql('postgres', "CREATE FUNCTION total() RETURNS text LANGUAGE p
 
 	$psql->query("BEGIN; DECLARE s SCROLL CURSOR FOR SELECT * FROM ($sums) g; DECLARE o NO SCROLL CURSOR FOR SELECT o.i, (SELECT gpu_sum(r.i) FROM few r WHERE r.k < o.i) FROM few o WHERE o.i <= 5 ORDER BY o.i;");
 	my $first = $psql->query('FETCH 2 FROM s');
-	is(devices('sum(sessions)'), 0, 'a cursor that can be read backwards holds no session');
+	is($node->devices('sum(sessions)'), 0, 'a cursor that can be read backwards holds no session');
 	$psql->query('FETCH 30000 FROM s');
 	$psql->query('MOVE BACKWARD ALL FROM s');
 	is($psql->query('FETCH 2 FROM s'), $first, '... and has its groups when it is rewound');
 	is($psql->query('FETCH 2 FROM o') . "\n" . $psql->query('FETCH ALL FROM o'), "1|\n2|1\n3|3\n4|6\n5|10", 'rescans between two fetches');
-	is(devices('sum(sessions)'), 0, '... hold no session');
+	is($node->devices('sum(sessions)'), 0, '... hold no session');
 	$psql->query('ROLLBACK');
 	$psql->query("BEGIN; DECLARE l NO SCROLL CURSOR FOR $sums LIMIT 3; DECLARE e CURSOR FOR SELECT EXISTS ($sums);");
 	is($psql->query('FETCH ALL FROM l') . "\n" . $psql->query('FETCH ALL FROM e'), "1|300004\n2|300008\n3|300012\nt", 'cursors whose query leaves groups behind');
-	is(devices('sum(sessions)'), 0, '... hold no session at their end');
+	is($node->devices('sum(sessions)'), 0, '... hold no session at their end');
 	$psql->query('COMMIT');
 	$psql->query("BEGIN; DECLARE h CURSOR WITH HOLD FOR $sums; FETCH 1 FROM h; COMMIT");
 	is(scalar(my @rest = split /\n/, $psql->query('FETCH ALL FROM h')), 49999, 'a cursor that outlives its transaction');
@@ -167,7 +123,7 @@ is($node->safe_psql('postgres', "CREATE FUNCTION total() RETURNS text LANGUAGE p
 	is($psql->query('SELECT leave_early(300)'), 300 * (1 + 99 + 199 + 299 + 399 + 499), 'cursors left in the middle');
 	cmp_ok($files->() - $open, '<=', 2, '... leave no file open');
 	cmp_ok($psql->query($memory) - $bytes, '<', 65536, '... nor memory');
-	is(devices('sum(sessions), sum(memory_used)'), '0|0', '... nor sessions');
+	is($node->devices('sum(sessions), sum(memory_used)'), '0|0', '... nor sessions');
 	$psql->quit;
 }
 
@@ -175,20 +131,20 @@ is($node->safe_psql('postgres', "CREATE FUNCTION total() RETURNS text LANGUAGE p
 {
 	my $psql = $node->background_psql('postgres');
 	$psql->query("BEGIN; DECLARE c CURSOR FOR $sums; FETCH 1 FROM c");
-	kill 'KILL', server_pid();
+	kill 'KILL', $node->server_pid;
 	is(scalar(my @rest = split /\n/, $psql->query('FETCH ALL FROM c')), 49999, 'a cursor goes on when the server was lost');
 	$psql->quit;
-	wait_for_devices('bool_and(state = \'ready\')', 't', 10);
+	$node->wait_for_devices('bool_and(state = \'ready\')', 't', 10);
 }
 
 # A large query gives its memory back when its groups were fetched, whatever its plan still does with them.
 {
 	my $held = 'SELECT a.n, m.used FROM (SELECT count(h) AS n FROM (SELECT i, gpu_sum(k), gpu_histogram(x, 0, 200000, 4) AS h FROM rows GROUP BY i) g OFFSET 0) a,
 		LATERAL (SELECT sum(memory_used) AS used FROM gpuagg_devices() WHERE a.n > 0) m';
-	my $before = devices('max(queries)');
+	my $before = $node->devices('max(queries)');
 
 	is($node->safe_psql('postgres', $held), '200000|0', 'a large query holds no memory once its groups were fetched');
-	is(devices('max(queries)') - $before, 1, '... on the GPU');
+	is($node->devices('max(queries)') - $before, 1, '... on the GPU');
 }
 
 # ---- how many sessions ----
@@ -196,25 +152,25 @@ is($node->safe_psql('postgres', "CREATE FUNCTION total() RETURNS text LANGUAGE p
 # A query has at most 16: sessions of scans that are done make room, others leave the rest to the CPU engine.
 {
 	my $done = join ' UNION ALL ', ('SELECT gpu_sum(i) AS s FROM rows') x 60;
-	my $before = devices('max(queries)');
+	my $before = $node->devices('max(queries)');
 	is($node->safe_psql('postgres', "SELECT count(*), sum(s) FROM ($done) u"), '60|1200006000000', 'a plan of 60 scans');
-	is(devices('max(queries)') - $before, 60, '... all on the GPU');
+	is($node->devices('max(queries)') - $before, 60, '... all on the GPU');
 
 	my $open = join ', ', ('(SELECT s FROM (SELECT k, gpu_sum(i) AS s FROM rows GROUP BY k) g LIMIT 1)') x 40;
 	my ($out, $err);
-	$before = devices('max(queries)');
+	$before = $node->devices('max(queries)');
 	$node->psql('postgres', "SET client_min_messages = 'debug1'; SELECT $open", stdout => \$out, stderr => \$err);
 	is(scalar(my @values = split /\|/, $out), 40, 'a plan of 40 scans that do not come to their end');
 	like($err, qr/engine "cuda" failed: this process has too many sessions at the GPU server/, '... some of them by the CPU engine');
-	is(devices('max(queries)') - $before, 16, '... 16 on the GPU');
-	unlike(devices('max(last_error)'), qr/too many sessions/, '... which is no trouble of the server');
-	is(devices('sum(sessions), sum(memory_used)'), '0|0', '... and nothing is left over');
+	is($node->devices('max(queries)') - $before, 16, '... 16 on the GPU');
+	unlike($node->devices('max(last_error)'), qr/too many sessions/, '... which is no trouble of the server');
+	is($node->devices('sum(sessions), sum(memory_used)'), '0|0', '... and nothing is left over');
 }
 
 # Memory for sessions is limited.
 {
 	my $explain = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $sums";
-	my $arenas = sub { my $pid = server_pid(); scalar grep { (readlink($_) // '') =~ /memfd:gpuagg/ } glob "/proc/$pid/fd/*" };
+	my $arenas = sub { my $pid = $node->server_pid; scalar grep { (readlink($_) // '') =~ /memfd:gpuagg/ } glob "/proc/$pid/fd/*" };
 
 	$node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.pinned_memory_limit = '60MB'");
 	$node->reload;
@@ -226,7 +182,7 @@ is($node->safe_psql('postgres', "CREATE FUNCTION total() RETURNS text LANGUAGE p
 	is($node->safe_psql('postgres', "SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; $query"),
 		$answer, '... in a parallel plan as well');
 	close $_->[0] foreach @sessions;
-	wait_for_devices('sum(sessions)', 0, 10);
+	$node->wait_for_devices('sum(sessions)', 0, 10);
 	like($node->safe_psql('postgres', $explain), qr/Engine: cuda/, '... and has the GPU when there is room again');
 	$node->safe_psql('postgres', 'ALTER SYSTEM RESET gpuagg.pinned_memory_limit');
 	$node->reload;
@@ -245,7 +201,7 @@ is($node->safe_psql('postgres', "CREATE FUNCTION total() RETURNS text LANGUAGE p
 		$node->psql('postgres', "SET client_min_messages = 'debug1'; $query", stdout => \$out, stderr => \$err);
 		is($out, $answer, 'more connections than sessions: answered by the CPU engine');
 		like($err, qr/engine "cuda" failed: too many sessions at the GPU server/, '... and said so');
-		# those who never greet are shown the door
+		# connections that send no greeting are closed
 		my $left = 1;
 		foreach (1 .. 200)
 		{
@@ -265,7 +221,7 @@ is($node->safe_psql('postgres', "CREATE FUNCTION total() RETURNS text LANGUAGE p
 {
 	my ($flood) = greeted();
 	my ($half) = greeted();
-	my $pid = server_pid();
+	my $pid = $node->server_pid;
 	my $status = message(7, '') x 1000;
 	my $since = time;
 
@@ -276,10 +232,10 @@ is($node->safe_psql('postgres', "CREATE FUNCTION total() RETURNS text LANGUAGE p
 		last if !defined syswrite($flood, $status) && !$!{EAGAIN};
 		usleep(1000);
 	}
-	my $before = devices('max(queries)');
+	my $before = $node->devices('max(queries)');
 	is($node->safe_psql('postgres', $query), $answer, 'a peer that floods and never reads, and one that sends half: others do not notice');
-	is(devices('max(queries)') - $before, 1, '... on the GPU');
-	is(server_pid(), $pid, '... and the server lives on');
+	is($node->devices('max(queries)') - $before, 1, '... on the GPU');
+	is($node->server_pid, $pid, '... and the server lives on');
 }
 
 # ---- when it is started ----
@@ -335,7 +291,7 @@ is($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; $query"), $answer, 
 	$node->safe_psql('postgres', "ALTER SYSTEM RESET gpuagg.server_program");
 	$node->safe_psql('postgres', "ALTER SYSTEM RESET gpuagg.server");
 	$node->reload;
-	ok(wait_for_devices('bool_and(state = \'ready\')', 't', 20), 'a server starts');
+	ok($node->wait_for_devices('bool_and(state = \'ready\')', 't', 20), 'a server starts');
 	cmp_ok(time - $since, '>', 2.5, '... when the one before it is gone');
 	cmp_ok(time - $since, '<', 15, '... though nobody has collected it');
 	waitpid($before, 0);

@@ -1,25 +1,15 @@
 # Backup and rewind tools meet the GPU server's socket in the data directory.
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(usleep);
 
-my $server = "$ENV{TOP}/build/test/gpuagg-server";
-plan skip_all => 'build/test/gpuagg-server is not built' unless -x $server;
-
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf', <<CONF);
-shared_preload_libraries = 'gpuagg'
-fsync = off
+my $node = GpuaggNode->start_new('main', init => [ allows_streaming => 1 ], server => 1, conf => <<CONF);
 wal_log_hints = on
 wal_keep_size = '256MB'
-gpuagg.server_program = '$server'
 CONF
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION gpuagg; CREATE TABLE rows AS SELECT i FROM generate_series(1, 1000) i');
+$node->safe_psql('postgres', 'CREATE TABLE rows AS SELECT i FROM generate_series(1, 1000) i');
 
 sub ready
 {

@@ -1,25 +1,16 @@
 # The heap feed on a hot standby; its progress; pins after cancelled and failed scans.
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use IPC::Run;
 use Test::More;
 
-my $conf = <<CONF;
-shared_preload_libraries = 'gpuagg'
-fsync = off
-jit = off
+my $primary = GpuaggNode->start_new('primary', init => [ allows_streaming => 1 ], conf => <<CONF);
 gpuagg.engine = 'cpu'
 autovacuum = off
-max_parallel_workers_per_gather = 0
 CONF
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf', $conf);
-$primary->start;
 $primary->safe_psql('postgres', <<SQL);
-CREATE EXTENSION gpuagg;
 CREATE TABLE rows (id int, k int, v numeric(10,2), t text);
 INSERT INTO rows SELECT i, i % 7, i / 100.0, 't' || i % 3 FROM generate_series(1, 50000) i;
 VACUUM ANALYZE rows;

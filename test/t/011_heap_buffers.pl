@@ -2,24 +2,18 @@
 # and the buffer after the last one holds some other table's page.
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', <<CONF);
-shared_preload_libraries = 'gpuagg'
+my $node = GpuaggNode->start_new('main', conf => <<CONF);
 shared_buffers = '1MB'
 synchronize_seqscans = off
-fsync = off
-jit = off
 gpuagg.engine = 'cpu'
 autovacuum = off
+max_parallel_workers_per_gather = 2
 CONF
-$node->start;
 $node->safe_psql('postgres', <<SQL);
-CREATE EXTENSION gpuagg;
 CREATE TABLE a (id int, k int, v float8);
 CREATE TABLE b (id int, k int, t text);
 CREATE TABLE small (id int, k int, v float8);

@@ -3,24 +3,16 @@
 # arguments and constants.
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Time::HiRes qw(time);
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', <<CONF);
-shared_preload_libraries = 'gpuagg'
-fsync = off
-jit = off
+my $node = GpuaggNode->start_new('main', conf => <<CONF);
 gpuagg.require = 'require'
 gpuagg.engine = 'cpu'
-max_parallel_workers_per_gather = 0
 CONF
-$node->start;
 $node->safe_psql('postgres', <<SQL);
-CREATE EXTENSION gpuagg;
 CREATE TABLE ids AS SELECT i FROM generate_series(1, 30) i;
 CREATE TABLE small AS SELECT i AS x, i AS k FROM generate_series(1, 100) i;
 CREATE TABLE parts (x int, k int) PARTITION BY RANGE (k);

@@ -2,30 +2,17 @@
 # in no order, so it must not get values whose sums might overflow in one.
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $server = "$ENV{TOP}/build/test/gpuagg-server";
-plan skip_all => 'build/test/gpuagg-server is not built' unless -x $server;
-
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', <<CONF);
-shared_preload_libraries = 'gpuagg'
-fsync = off
-jit = off
-gpuagg.server_program = '$server'
-max_parallel_workers_per_gather = 0
-CONF
-$node->start;
+my $node = GpuaggNode->start_new('main', server => 1);
 $node->safe_psql('postgres', <<'SQL');
-CREATE EXTENSION gpuagg;
 CREATE TABLE f AS
 SELECT i, i % 7 AS k, i / 8.0::float8 AS x, (i % 1000)::float4 AS r FROM generate_series(1, 100000) i;
 ANALYZE f;
 SQL
-$node->poll_query_until('postgres', "SELECT bool_and(state = 'ready') FROM gpuagg_devices()");
+$node->wait_until_ready;
 
 my $gpu = "SET gpuagg.require = 'require'; SET gpuagg.engine = 'cuda';";
 my $parallel = "$gpu SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;";
@@ -94,7 +81,7 @@ my $once = 'SELECT gpu_sum(CASE WHEN i = 7 THEN 1e300 ELSE r END), gpu_count(*) 
 like($node->safe_psql('postgres', "$gpu $explain $once"), qr/Engine: cuda.*Rows on CPU: \d+/s, 'and with volatile functions');
 is($node->safe_psql('postgres', "$gpu $once"), '1e+300|100000', '... with an answer');
 
-# Products overflow in one order and not in another; nobody could start over.
+# Products overflow in one order and not in another; no plan of theirs could start over.
 my $product = 'SELECT gpu_product(CASE i % 2 WHEN 0 THEN 1.01 ELSE 1 / 1.01 END::float8) FROM f';
 $plan = $node->safe_psql('postgres', "$parallel $explain $product");
 like($plan, qr/Engine: cpu \(cuda failed: whether a product overflows/, 'a parallel product runs on the CPU');

@@ -3,7 +3,7 @@
 # session's process ever had (VmHWM), each query in a session of its own.
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -12,21 +12,13 @@ plan skip_all => 'no /proc/self/status' if !-e '/proc/self/status';
 # What a query may take beyond core, in kB: some values, and the arrays of a batch.
 my $margin = 24 * 1024;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', <<CONF);
-shared_preload_libraries = 'gpuagg'
-fsync = off
-jit = off
+my $node = GpuaggNode->start_new('main', conf => <<CONF);
 work_mem = '1MB'
 gpuagg.engine = 'cpu'
-max_parallel_workers_per_gather = 0
 CONF
-$node->start;
-# 200 values of 1 MB, which a batch would hold together
+# 120 values of 512 kB, which a batch would hold together: more than twice the margin
 $node->safe_psql('postgres', <<SQL);
-CREATE EXTENSION gpuagg;
-CREATE TABLE wide AS SELECT repeat(md5((i % 50)::text), 32768) AS k, i % 7 AS g FROM generate_series(1, 200) i;
+CREATE TABLE wide AS SELECT repeat(md5((i % 50)::text), 16384) AS k, i % 7 AS g FROM generate_series(1, 120) i;
 ANALYZE wide;
 SQL
 

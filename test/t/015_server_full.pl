@@ -1,32 +1,19 @@
 # A GPU server that has no room for a batch, or that fails in the middle of one.
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(usleep);
 
-my $server = "$ENV{TOP}/build/test/gpuagg-server";
-plan skip_all => 'build/test/gpuagg-server is not built' unless -x $server;
-
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', <<CONF);
-shared_preload_libraries = 'gpuagg'
-fsync = off
-jit = off
+$ENV{GPUAGG_STANDIN_SKIPPED} = 'not used: too old';
+my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
 synchronize_seqscans = off
-gpuagg.server_program = '$server'
 gpuagg.require = 'require'
 gpuagg.engine = 'cuda'
-max_parallel_workers_per_gather = 0
 CONF
-$ENV{GPUAGG_STANDIN_SKIPPED} = 'not used: too old';
-$node->start;
 
 # Every type that a column travels in, with NULLs here and there, a value beyond 64 bits and integers that no double holds.
 $node->safe_psql('postgres', <<SQL);
-CREATE EXTENSION gpuagg;
 CREATE TABLE rows AS SELECT i, i % 1000 AS k, (i % 900)::int2 AS k2,
 	CASE WHEN i % 11 > 0 THEN 'group ' || i % 37 END AS t, CASE WHEN i % 13 > 0 THEN i % 5 > 1 END AS b,
 	CASE WHEN i % 7 > 0 THEN 9223372036854775000 + i % 800 END AS big,
@@ -37,34 +24,9 @@ CREATE TABLE rows AS SELECT i, i % 1000 AS k, (i % 900)::int2 AS k2,
 FROM generate_series(1, 400000) i;
 ANALYZE rows;
 SQL
-my $fault = $node->data_dir . '/gpuagg.fault';
 my $parallel = 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;';
 
-sub device
-{
-	my ($what) = @_;
-	return $node->safe_psql('postgres', "SELECT $what FROM gpuagg_devices() WHERE device = 0");
-}
-
-sub provoke
-{
-	my ($what) = @_;
-	if (defined $what) { append_to_file("$fault.new", "$what\n"); rename("$fault.new", $fault); }
-	else { unlink $fault; }
-	return;
-}
-
-sub wait_until_ready
-{
-	for (1 .. 500)
-	{
-		return 1 if device('state') eq 'ready';
-		usleep(20_000);
-	}
-	return 0;
-}
-
-ok(wait_until_ready(), 'the server starts');
+ok($node->wait_until_ready, 'the server starts');
 my $restarts = $node->safe_psql('postgres', 'SELECT restarts FROM gpuagg_devices() WHERE device = 0');
 
 is($node->safe_psql('postgres', 'SELECT device, name, state, last_error FROM gpuagg_devices() WHERE device > 1'),
@@ -98,28 +60,28 @@ foreach my $name (sort keys %query)
 			my $what = "$name, no room from batch $from on" . ($plan ? ', in parallel' : '');
 			my ($out, $err);
 
-			provoke("memory $from");
+			$node->provoke("memory $from");
 			$node->psql('postgres', "SET gpuagg.batch_rows = 1000; $plan $rows", stdout => \$out, stderr => \$err);
-			provoke(undef);
+			$node->provoke(undef);
 			is($out, $plain, $what) or diag($err);
 		}
 	}
 }
-is(device('restarts'), $restarts, 'the server lives on');
-is(device('memory_used'), 0, '... without memory left behind');
+is($node->device('restarts'), $restarts, 'the server lives on');
+is($node->device('memory_used'), 0, '... without memory left behind');
 
 # Some rows there and some here.
 {
 	my $explain = 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF)';
 
-	provoke('memory 3');
+	$node->provoke('memory 3');
 	like($node->safe_psql('postgres', "$explain $query{decimals}"), qr/Engine: cuda.*Input Rows: 400000.*Rows on CPU: [1-9]\d{4,5}\b/s,
 		'some rows stay with the CPU');
 	like($node->safe_psql('postgres', "$parallel $explain $query{decimals}"),
 		qr/Engine: cuda.*Input Rows: 400000.*Participants: 3.*Rows on CPU: [1-9]\d{4,5}\b/s, '... and in a parallel plan');
-	provoke('memory');
+	$node->provoke('memory');
 	like($node->safe_psql('postgres', "$parallel $explain $query{decimals}"), qr/Engine: cuda.*Rows on CPU: 400000\b/s, '... or all of them');
-	provoke(undef);
+	$node->provoke(undef);
 	like($node->safe_psql('postgres', "$parallel $explain $query{decimals}"), qr/Engine: cuda(?!.*Rows on CPU)/s, '... or none');
 }
 
@@ -128,9 +90,9 @@ is(device('memory_used'), 0, '... without memory left behind');
 	my $rows = 'SELECT count(*), sum(s) FROM (SELECT k, gpu_max_subarray_sum(i % 100 - 50 ORDER BY i) AS s FROM rows GROUP BY k) g';
 	my $plain = $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $rows");
 
-	provoke('memory 2');
+	$node->provoke('memory 2');
 	is($node->safe_psql('postgres', $rows), $plain, 'no room for rows in order');
-	provoke(undef);
+	$node->provoke(undef);
 }
 
 # Sums that leave their range only where some rows are added apart: core's answer is a sum.
@@ -138,9 +100,9 @@ is(device('memory_used'), 0, '... without memory left behind');
 	my $rows = 'SELECT sum(s) FROM (SELECT gpu_sum(CASE WHEN i = 1 THEN -1.5e308 WHEN i > 300000 AND i % 10 = 0 THEN 2e304 ELSE 0 END::float8) AS s FROM rows) g';
 	my $plain = $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $rows");
 
-	provoke('memory 2');
+	$node->provoke('memory 2');
 	is($node->safe_psql('postgres', $rows), $plain, 'a sum out of range in a part of the rows');
-	provoke(undef);
+	$node->provoke(undef);
 }
 
 # ... and one that leaves its range only where all are added up in order: core's answer is an error.
@@ -152,11 +114,11 @@ is(device('memory_used'), 0, '... without memory left behind');
 	{
 		my ($out, $err);
 
-		provoke($what);
+		$node->provoke($what);
 		$node->psql('postgres', $rows, stdout => \$out, stderr => \$err);
 		like($err, qr/ERROR:  value out of range: overflow/, 'large floats among others') or diag($out);
 	}
-	provoke(undef);
+	$node->provoke(undef);
 }
 
 # A rescan starts with a server that has room again.
@@ -164,25 +126,25 @@ is(device('memory_used'), 0, '... without memory left behind');
 	my $rows = 'SELECT j, c, s FROM (VALUES (1), (2), (3)) v(j), LATERAL (SELECT count(*) AS c, sum(s) AS s FROM (SELECT k, gpu_sum(i) AS s FROM rows WHERE i % 3 < j GROUP BY k) g) l ORDER BY j';
 	my $plain = $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $rows");
 
-	provoke('memory 2');
+	$node->provoke('memory 2');
 	is($node->safe_psql('postgres', $rows), $plain, 'rescans without room');
-	provoke(undef);
+	$node->provoke(undef);
 }
 
-# A query of which a batch was reduced in part is of no use to anybody, and harms nobody else.
+# A query of which a batch was reduced in part fails, and no other query with it.
 {
 	my ($out, $err);
 	my $rows = "SELECT count(*), sum(c) FROM (SELECT k, gpu_count(*) AS c FROM rows GROUP BY k) g";
 
-	provoke('launch 2');
+	$node->provoke('launch 2');
 	is($node->safe_psql('postgres', $rows), '1000|400000', 'a failed launch: the CPU engine starts over');
 	$node->psql('postgres', "SET gpuagg.batch_rows = 1000; $parallel $rows", stdout => \$out, stderr => \$err);
-	provoke(undef);
+	$node->provoke(undef);
 	like($err, qr/engine "cuda" failed: too many resources requested for launch\n.*cannot be read again/s, '... or a clear error, in a parallel plan');
 	is($out, '', '... and no answer');
 	is($node->safe_psql('postgres', "$parallel $rows"), '1000|400000', 'the next query runs');
-	is(device('restarts'), $restarts, '... at the same server');
-	is(device('memory_used'), 0, '... without memory left behind');
+	is($node->device('restarts'), $restarts, '... at the same server');
+	is($node->device('memory_used'), 0, '... without memory left behind');
 }
 
 $node->stop;

@@ -2,44 +2,20 @@
 use strict;
 use warnings;
 use IO::Socket::UNIX;
-use PostgreSQL::Test::Cluster;
+use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(usleep);
 
-my $server = "$ENV{TOP}/build/test/gpuagg-server";
-plan skip_all => 'build/test/gpuagg-server is not built' unless -x $server;
-
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', <<CONF);
-shared_preload_libraries = 'gpuagg'
-fsync = off
-jit = off
-gpuagg.server_program = '$server'
+my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
 gpuagg.require = 'require'
 gpuagg.engine = 'cuda'
-max_parallel_workers_per_gather = 0
 CONF
-$node->start;
 $node->safe_psql('postgres', <<SQL);
-CREATE EXTENSION gpuagg;
 CREATE TABLE rows AS SELECT i, CASE WHEN i % 11 > 0 THEN repeat('x', i % 30) END AS t, md5(i::text)::uuid AS u,
 	('name' || i % 7)::name AS c, make_interval(secs => i) AS v, i::numeric AS n
 FROM generate_series(1, 100000) i;
 ANALYZE rows;
 SQL
-my $fault = $node->data_dir . '/gpuagg.fault';
-
-sub wait_until_ready
-{
-	for (1 .. 500)
-	{
-		return 1 if $node->safe_psql('postgres', 'SELECT state FROM gpuagg_devices() WHERE device = 0') eq 'ready';
-		usleep(20_000);
-	}
-	return 0;
-}
 
 # The answers of the custom scan at the server and of core.
 sub compare
@@ -53,15 +29,15 @@ sub compare
 	return is($out, $core, $name) || diag($err);
 }
 
-ok(wait_until_ready(), 'the server starts');
+ok($node->wait_until_ready, 'the server starts');
 
 # Of a value that is only counted no more than its presence travels; a spill copies values.
 foreach my $from (1, 2)
 {
-	append_to_file($fault, "memory $from\n");
+	$node->provoke("memory $from");
 	compare('SELECT count(*), sum(a), sum(b), sum(c), sum(d), sum(e) FROM (SELECT i, gpu_count(t) AS a, gpu_count(u) AS b,
 		gpu_count(c) AS c, gpu_count(v) AS d, gpu_count(n) AS e FROM rows GROUP BY i) g', "counts that come back are spilled, from batch $from on");
-	unlink $fault;
+	$node->provoke(undef);
 }
 
 # What makes the CPU engine start over where it can is no error where it cannot.
@@ -84,10 +60,10 @@ is($node->safe_psql('postgres', 'SELECT gpu_product(v) FROM (SELECT CASE i WHEN 
 {
 	my $rows = '(SELECT random() * 0 + i AS v, i FROM rows OFFSET 0) s';
 
-	append_to_file($fault, "memory 2\n");
+	$node->provoke("memory 2");
 	is($node->safe_psql('postgres', "SET gpuagg.batch_rows = 64; SELECT gpu_longest_run(v > 0 ORDER BY i) FROM $rows"), 100000,
 		'rows in order that come once, where there is no room');
-	unlink $fault;
+	$node->provoke(undef);
 }
 
 # While an engine moves its groups to the CPU, functions of its keys run queries that need more sessions than a process has.
@@ -140,18 +116,18 @@ foreach my $engine ('cuda', 'cpu')
 {
 	my ($out, $err);
 
-	append_to_file($fault, "memory 1\n");
+	$node->provoke("memory 1");
 	$node->psql('postgres', "SET gpuagg.engine = $engine; SET work_mem = '64kB'; SET parallel_leader_participation = off; SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0;
 		SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
 		SELECT max(s) FROM (SELECT k, gpu_sum(x) AS s FROM (SELECT * FROM once UNION ALL SELECT * FROM longer) u GROUP BY k) g",
 		stdout => \$out, stderr => \$err);
-	unlink $fault;
+	$node->provoke(undef);
 	like($err, qr/value out of range: overflow/, "an overflow in the groups that a participant exports, engine $engine") or diag($out);
 }
 
 # Between two scans of a query the server goes, and the rows of the second come once.
 {
-	my $socket = $node->data_dir . '/pg_stat_tmp/gpuagg.socket';
+	my $socket = $node->socket_path;
 	my $peer = IO::Socket::UNIX->new(Peer => $socket) or die "no connection";
 	my $pid = unpack('l', $peer->sockopt(17));	# SO_PEERCRED
 

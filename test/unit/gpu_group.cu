@@ -172,55 +172,6 @@ GPU_TEST(group_grow)
 			run_batches(bytes, 100000, gpu_test_quick() ? 3000 : 60000, 3, capacity, true, true, false, seed++);
 }
 
-GPU_TEST(group_partition)
-{
-	for (int bytes : {4, 8, 16})
-		for (int value_bytes : {0, 4, 8})
-			for (size_t n : {1, 8191, 8193, 100003})
-			{
-				Random		r(n + bytes);
-				std::vector<char> keys(n * bytes),
-							values(n * 8);
-				std::map<std::string, int64_t> rows;
-				size_t		bytes_needed = 0;
-
-				for (size_t i = 0; i < n; i++)
-				{
-					std::string k = random_key(r, bytes, 1000, i % 2);
-					uint64_t	v = value_bytes ? i : 0;
-
-					memcpy(&keys[i * bytes], k.data(), bytes);
-					memcpy(&values[i * value_bytes], &v, value_bytes);
-					rows[k + std::to_string(v)]++;
-				}
-				DeviceArray<char> in(keys),
-							in_values(values),
-							out(n * bytes),
-							out_values(n * value_bytes);
-
-				STATUS_MUST(gpuagg_group_partition(bytes, 7, in.get(), value_bytes, value_bytes ? in_values.get() : nullptr,
-												   (int64_t) n, out.get(), out_values.get(), nullptr, &bytes_needed, nullptr));
-				DeviceArray<char> workspace(bytes_needed);
-
-				STATUS_MUST(gpuagg_group_partition(bytes, 7, in.get(), value_bytes, value_bytes ? in_values.get() : nullptr,
-												   (int64_t) n, out.get(), out_values.get(), workspace.get(),
-												   &bytes_needed, nullptr));
-				std::vector<char> got = out.take(),
-							got_values = out_values.take();
-				bool		good = out.guards_intact() && out_values.guards_intact();
-
-				for (size_t i = 0; i < n; i++)
-				{
-					uint64_t	v = 0;
-
-					memcpy(&v, got_values.data() + i * value_bytes, value_bytes);
-					if (--rows[std::string(&got[i * bytes], bytes) + std::to_string(v)] < 0)
-						good = false;
-				}
-				CHECK(good, "%d-byte keys, %d-byte values, %zu rows", bytes, value_bytes, n);
-			}
-}
-
 GPU_TEST(group_estimate)
 {
 	const size_t n = gpu_test_quick() ? 100000 : 3000000;

@@ -27,7 +27,6 @@ struct Case
 	bool		skew = false;	/* three keys have three quarters of the rows */
 	bool		narrow = false;	/* values of 4 bytes */
 	bool		slot_nulls = false;	/* among the values */
-	bool		payload = false;	/* argmax and argmin: a 64-bit key and a column of payloads */
 };
 
 /* What the errors of a float state are in proportion to: the finite inputs of one group and slot. */
@@ -108,7 +107,7 @@ struct Grouping
 	void run(GpuaggHist &h, const void *keys, const uint8_t *valid, const uint8_t *keep);
 	void fill(Random &r, size_t s, Column &x, Column &y, GpuaggSlot &slot);
 	void expect_row(size_t s, int64_t group, Input in);
-	void batch(Random &r, int64_t first_row);
+	void batch(Random &r);
 	Groups got();
 	void check();
 };
@@ -155,12 +154,10 @@ Grouping::run(GpuaggHist &h, const void *keys, const uint8_t *valid, const uint8
 }
 
 static GpuaggValueType
-value_type(MonoidId op, bool narrow, bool payload)
+value_type(MonoidId op, bool narrow)
 {
 	GpuaggValueType t = own_type(op);
 
-	if (t == GPUAGG_VALUE_KV)
-		return payload ? GPUAGG_VALUE_I64 : GPUAGG_VALUE_I32;	/* without, the row number is the payload */
 	return !narrow ? t : t == GPUAGG_VALUE_F64 ? GPUAGG_VALUE_F32 : t == GPUAGG_VALUE_I64 ? GPUAGG_VALUE_I32 : t;
 }
 
@@ -168,7 +165,7 @@ value_type(MonoidId op, bool narrow, bool payload)
 void
 Grouping::fill(Random &r, size_t s, Column &x, Column &y, GpuaggSlot &slot)
 {
-	GpuaggValueType t = value_type(c.ops[s], c.narrow, c.payload);
+	GpuaggValueType t = value_type(c.ops[s], c.narrow);
 
 	fill_column(x, r, t, c.n, c.spread, c.slot_nulls && s % 2);
 	x.upload(size_of(t));
@@ -176,10 +173,10 @@ Grouping::fill(Random &r, size_t s, Column &x, Column &y, GpuaggSlot &slot)
 	slot.x = x.get();
 	if (c.ops[s] == MONOID_COUNT && !c.slot_nulls)
 		slot.x = GpuaggColumn();
-	if (own_type(c.ops[s]) == GPUAGG_VALUE_KV && c.payload)
+	if (takes_pairs(c.ops[s]))
 	{
-		fill_column(y, r, GPUAGG_VALUE_I64, c.n, c.spread, c.slot_nulls && s % 3 == 0);
-		y.upload(8);
+		fill_column(y, r, t, c.n, c.spread, c.slot_nulls && s % 3 == 0);
+		y.upload(size_of(t));
 		slot.y = y.get();
 	}
 }
@@ -202,7 +199,7 @@ Grouping::expect_row(size_t s, int64_t group, Input in)
 }
 
 void
-Grouping::batch(Random &r, int64_t first_row)
+Grouping::batch(Random &r)
 {
 	GpuaggHist	h = GpuaggHist();
 	Column		x[GPUAGG_MAX_SLOTS],
@@ -213,7 +210,6 @@ Grouping::batch(Random &r, int64_t first_row)
 
 	h.nslots = (int) c.ops.size();
 	h.nrows = (int64_t) c.n;
-	h.first_row = first_row;
 	h.status = status.get();
 	h.strategy = c.strategy;
 	for (size_t s = 0; s < c.ops.size(); s++)
@@ -241,8 +237,8 @@ Grouping::batch(Random &r, int64_t first_row)
 			{
 				Input		in = x[s].in[i];
 
-				if (own_type(c.ops[s]) == GPUAGG_VALUE_KV)
-					in.hi = h.slot[s].y.values ? y[s].in[i].lo : (uint64_t) (first_row + (int64_t) i);
+				if (takes_pairs(c.ops[s]))
+					in.hi = y[s].in[i].lo;
 				expect_row(s, group, in);
 			}
 	}
@@ -310,8 +306,6 @@ state_is(MonoidId op, const char *has, const char *want, const GroupMagnitude &m
 			return within(a[0], b[0], 1e-12 * m.x) && (a[0] != 0 || b[0] != 0 || signbit(a[0]) == signbit(b[0]));
 		case MONOID_ACCUM_F64:
 			return a[0] == b[0] && within(a[1], b[1], 1e-12 * m.x) && within(a[2], b[2], 1e-10 * m.xx);
-		case MONOID_MOMENTS_F64:
-			return memcmp(has, want, 8) == 0 && within(a[1], b[1], 1e-12 * m.x) && within(a[2], b[2], 1e-12 * m.xx);
 		case MONOID_MIN_F64:
 		case MONOID_MAX_F64:
 			return within(a[0], b[0], 0);
@@ -352,10 +346,10 @@ Grouping::check()
 			memcpy(&words[0], has, std::min<size_t>(size, 8));
 			memcpy(&words[1], want, std::min<size_t>(size, 8));
 			CHECK(false, "%s, slot %zu of %zu, %d-byte keys, %zu rows x %d, %lu distinct, strategy %d, estimate %ld, "
-				  "spread %d nulls %d filter %d slot nulls %d payload %d, grown %d, magnitude %g: %016lx, expected %016lx",
+				  "spread %d nulls %d filter %d slot nulls %d, grown %d, magnitude %g: %016lx, expected %016lx",
 				  gpuagg_monoids[c.ops[s]].name, s, c.ops.size(), c.key_bytes, c.n, c.batches,
 				  (unsigned long) c.distinct, c.strategy, (long) c.estimate, c.spread, c.nulls, c.filter, c.slot_nulls,
-				  c.payload, grown, m.x, (unsigned long) words[0], (unsigned long) words[1]);
+				  grown, m.x, (unsigned long) words[0], (unsigned long) words[1]);
 			return;
 		}
 	}
@@ -368,7 +362,7 @@ run_case(const Case &c, uint64_t seed)
 	Grouping	g(c);
 
 	for (int k = 0; k < c.batches; k++)
-		g.batch(r, 1000 + (int64_t) c.n * k);
+		g.batch(r);
 	g.check();
 	return g.grown;
 }
@@ -608,7 +602,7 @@ GPU_TEST(group_update_slots)
 			}
 }
 
-/* Arguments of extremes: 64-bit keys with a column of payloads, in tables that grow and that do not. */
+/* Arguments of extremes, of a key and a payload each, in tables that grow and that do not. */
 GPU_TEST(group_update_payload)
 {
 	uint64_t	seed = 6000;
@@ -620,7 +614,6 @@ GPU_TEST(group_update_payload)
 				Case		c = {bytes, {MONOID_ARGMAX, MONOID_COUNT, MONOID_ARGMIN}, strategy, 2000,
 					(size_t) (gpu_test_quick() ? 1003 : 10007)};
 
-				c.payload = true;
 				c.capacity = capacity;
 				c.batches = 2;
 				c.spread = seed % 2 ? EXTREME : PLAIN;
@@ -637,7 +630,7 @@ GPU_TEST(group_update_many_slots)
 {
 	static const MonoidId all[GPUAGG_MAX_SLOTS] = {MONOID_COUNT, MONOID_ARGMAX, MONOID_SUM_F64, MONOID_SUM_I64,
 		MONOID_ARGMIN, MONOID_SUM_DEC, MONOID_MAX_I64, MONOID_ACCUM_F64, MONOID_SUM_I128, MONOID_MIN_F64,
-		MONOID_MOMENTS_F64, MONOID_BIT_OR, MONOID_SATADD_U24, MONOID_SUM_F32, MONOID_SUMSQ_I128, MONOID_MAX_DEC};
+		MONOID_MAX_F64, MONOID_BIT_OR, MONOID_MIN_I64, MONOID_SUM_F32, MONOID_SUMSQ_I128, MONOID_MAX_DEC};
 	uint64_t	seed = 7000;
 
 	for (GpuaggHistStrategy strategy : strategies)
@@ -651,7 +644,7 @@ GPU_TEST(group_update_many_slots)
 				c.ops.push_back(all[(s + 3 * nslots + strategy) % GPUAGG_MAX_SLOTS]);
 			c.capacity = gpu_test_quick() ? 5 : 50;
 			c.batches = 2;
-			c.payload = c.filter = c.nulls = c.slot_nulls = true;
+			c.filter = c.nulls = c.slot_nulls = true;
 			CHECK(run_case(c, seed++) >= 5, "%d slots, strategy %d: a small table hardly grew", nslots, strategy);
 		}
 }
@@ -734,7 +727,7 @@ GPU_TEST(group_update_repeatable)
 					Random		r(distinct);
 					Grouping	g(c);
 
-					g.batch(r, 0);
+					g.batch(r);
 					if (k == 0)
 						first = g.got();
 					else

@@ -37,9 +37,7 @@ column_type(MonoidId op, bool narrow)
 	if (t == GPUAGG_VALUE_I64 || t == GPUAGG_VALUE_I128)
 		return GPUAGG_VALUE_I32;
 	if (t == GPUAGG_VALUE_I32)
-		return op == MONOID_SATADD_U24 ? t : GPUAGG_VALUE_I16;
-	if (t == GPUAGG_VALUE_KV)
-		return GPUAGG_VALUE_I32;	/* with the row number as payload */
+		return GPUAGG_VALUE_I16;
 	return t == GPUAGG_VALUE_F64 ? GPUAGG_VALUE_F32 : t;
 }
 
@@ -53,14 +51,14 @@ slots_of(const HistCase &c, Random &r)
 	{
 		SlotCase	slot = {c.ops[s], column_type(c.ops[s], c.narrow), c.nulls, c.filter && s % 2, c.spread};
 
-		slot.own = c.own;
+		slot.of_bins = c.own;
 		/* many or extreme factors leave the range of doubles, here or there as they come */
 		if (slot.op == MONOID_PRODUCT_F64 && (c.nbins < 5000 || c.skew || c.spread == EXTREME))
 			slot.spread = FACTORS;
 		/* pairs are counted, too, and either of the two may have NULLs alone */
 		if (slot.op == MONOID_COUNT)
 			slot.nulls = c.nulls && r.below(2);
-		if (slot.op == MONOID_REGR_F64 || (slot.op == MONOID_COUNT && c.nulls))
+		if (takes_pairs(slot.op) || (slot.op == MONOID_COUNT && c.nulls))
 		{
 			slot.second = slot.type;
 			slot.second_nulls = c.nulls;
@@ -71,7 +69,7 @@ slots_of(const HistCase &c, Random &r)
 }
 
 static void
-run_batch(const HistCase &c, const std::vector<SlotCase> &slots, Random &r, int64_t first_row, HistExpected &expected,
+run_batch(const HistCase &c, const std::vector<SlotCase> &slots, Random &r, HistExpected &expected,
 		  const HistActual &actual)
 {
 	GpuaggHist	h = GpuaggHist();
@@ -96,8 +94,8 @@ run_batch(const HistCase &c, const std::vector<SlotCase> &slots, Random &r, int6
 	h.bins.column[0] = keys.get();
 	h.bins.nbins = c.nbins;
 	h.strategy = c.strategy;
-	batch.attach(h, first_row);
-	batch.expect(expected, bins, first_row);
+	batch.attach(h);
+	batch.expect(expected, bins);
 	actual.attach(h);
 	hist_update(h);
 }
@@ -112,7 +110,7 @@ run_case(const HistCase &c, uint64_t seed)
 	char		what[160];
 
 	for (int k = 0; k < c.batches; k++)
-		run_batch(c, slots, r, 1000 + (int64_t) c.n * k, expected, actual);
+		run_batch(c, slots, r, expected, actual);
 	snprintf(what, sizeof(what), "strategy %d, %ld bins, %zu rows x %d, spread %d nulls %d filter %d narrow %d "
 			 "skew %d own %d sorted %d", c.strategy, (long) c.nbins, c.n, c.batches, c.spread, c.nulls, c.filter, c.narrow,
 			 c.skew, c.own, c.sorted);
@@ -216,17 +214,13 @@ GPU_TEST(hist_many_bins)
 		{{MONOID_COUNT, MONOID_SUM_F64}, GPUAGG_HIST_AUTO, 3000001, n, 1, PLAIN, yes, yes, no, no},
 		{{MONOID_SUM_F64, MONOID_MAX_I32, MONOID_SUM_I64}, GPUAGG_HIST_AUTO, 3000001, n, 1, PLAIN, no, no, no, no},
 		{{MONOID_ARGMAX}, GPUAGG_HIST_AUTO, 5000001, n, 2, EXTREME, no, no, yes, no},
-		{{MONOID_ARGMIN}, GPUAGG_HIST_AUTO, 5000001, n, 1, PLAIN, no, no, no, no},
-		/* looked at in the L2 cache */
-		{{MONOID_ARGMAX}, GPUAGG_HIST_AUTO, 100001, n, 2, EXTREME, no, no, yes, yes},
-		{{MONOID_ARGMIN}, GPUAGG_HIST_AUTO, 100001, n, 2, PLAIN, no, no, yes, no},
+		/* in the L2 cache */
 		{{MONOID_MAX_I32}, GPUAGG_HIST_AUTO, 200001, n, 2, EXTREME, no, no, no, no},
 		{{MONOID_MIN_I32}, GPUAGG_HIST_AUTO, 200001, n, 2, EXTREME, no, no, no, yes},
 		{{MONOID_MAX_I64}, GPUAGG_HIST_AUTO, 200001, n, 2, EXTREME, no, no, no, no},
 		{{MONOID_MIN_F64}, GPUAGG_HIST_AUTO, 200001, n, 2, EXTREME, no, no, no, no},
 		/* a count and a sum at once */
 		{{MONOID_COUNT, MONOID_SUM_I64}, GPUAGG_HIST_AUTO, 700, n, 2, EXTREME, no, no, yes, no},
-		{{MONOID_SATADD_U24, MONOID_COUNT}, GPUAGG_HIST_AUTO, 700, n, 2, PLAIN, no, no, no, no},
 		{{MONOID_COUNT, MONOID_SUM_I64}, GPUAGG_HIST_AUTO, 60000, n, 2, EXTREME, no, no, yes, yes},
 		/* sums of one word in several passes, with carries to the states */
 		{{MONOID_SUM_I64}, GPUAGG_HIST_SHARED, 50000, n, 2, EXTREME, no, no, yes, yes},
@@ -236,7 +230,7 @@ GPU_TEST(hist_many_bins)
 
 	for (const HistCase &c : cases)
 		run_case(c, seed++);
-	for (MonoidId op : {MONOID_SUM_I64, MONOID_SATADD_U24, MONOID_ARGMAX, MONOID_ARGMIN, MONOID_MAX_I32})
+	for (MonoidId op : {MONOID_SUM_I64, MONOID_ARGMAX, MONOID_ARGMIN, MONOID_MAX_I32})
 		for (int64_t nbins : {1000L, 200000L, 10000001L})
 			for (GpuaggHistStrategy strategy : {GPUAGG_HIST_AUTO, GPUAGG_HIST_PARTITION})
 				for (size_t slots : {1, 3})
@@ -323,52 +317,38 @@ GPU_TEST(hist_narrow_sums)
 {
 	const size_t n = gpu_test_quick() ? 20003 : 700001;
 
-	for (MonoidId op : {MONOID_SUM_I64, MONOID_SATADD_U24})
-		for (int64_t nbins : {1L, 40L, 9000L, 30000L, 50000L, 100000L})
-			for (int spread = 0; spread < 3; spread++)
-				for (size_t shift : {0, 1, 6, 15})
+	for (int64_t nbins : {1L, 40L, 9000L, 30000L, 50000L, 100000L})
+		for (int spread = 0; spread < 3; spread++)
+			for (size_t shift : {0, 1, 6, 15})
+			{
+				Random		r(nbins + 16 * spread + shift);
+				std::vector<int32_t> keys(n),
+							values(n);
+				std::vector<int64_t> expect(nbins, 0);
+				unsigned long long outside = 0;
+				DeviceArray<int64_t> states(nbins);
+				DeviceArray<GpuaggHistStatus> status(1);
+
+				for (size_t i = 0; i < n; i++)
 				{
-					Random		r(nbins + 16 * spread + shift);
-					std::vector<int32_t> keys(n),
-								values(n);
-					std::vector<int64_t> expect(nbins, 0);
-					unsigned long long outside = 0;
-					DeviceArray<int64_t> states(nbins);
-					DeviceArray<GpuaggHistStatus> status(1);
-
-					/* 24-bit sums take half of it, and all is looked at */
-					CUDA_MUST(cudaMemset(states.get(), 0, nbins * sizeof(int64_t)));
-
-					for (size_t i = 0; i < n; i++)
-					{
-						keys[i] = (int32_t) (r.below(3) ? r.below(nbins) : nbins / 2);
-						if (r.below(16) == 0)
-							keys[i] = r.below(2) ? -1 - (int32_t) r.below(9) : (int32_t) (nbins + r.below(9));
-						values[i] = spread == 0 ? (int32_t) r.below(100) : spread == 1 ? INT32_MAX - (int32_t) r.below(9)
-							: r.below(2) ? INT32_MIN + (int32_t) r.below(9) : (int32_t) r.below(1000) - 500;
-						if (op == MONOID_SATADD_U24 && values[i] < 0)
-							values[i] = 1;
-						outside += keys[i] >= nbins;
-						if (keys[i] >= 0 && keys[i] < nbins)
-							expect[keys[i]] += op == MONOID_SUM_I64 ? values[i] : std::min(values[i], 0xffffff);
-					}
-					DeviceArray<int32_t> device_keys(keys, shift % 4),
-								device_values(values, shift / 4);
-
-					one_batch(op, {device_keys.get(), nullptr, GPUAGG_VALUE_I32},
-							  {device_values.get(), nullptr, GPUAGG_VALUE_I32}, n, nbins, states.get(), status.get(),
-							  GPUAGG_HIST_AUTO);
-					std::vector<int64_t> got = states.take();
-
-					/* 24-bit sums lie close together */
-					for (int64_t b = nbins - 1; op == MONOID_SATADD_U24 && b >= 0; b--)
-					{
-						got[b] = ((const uint32_t *) got.data())[b];
-						expect[b] = std::min<int64_t>(expect[b], 0xffffff);
-					}
-					CHECK(got == expect && status.take()[0].outside == outside,
-						  "%s, %ld bins, spread %d, shift %zu: %llu outside, expected %llu", gpuagg_monoids[op].name,
-						  (long) nbins, spread, shift, status.take()[0].outside, outside);
-					CHECK(states.guards_intact(), "states overrun");
+					keys[i] = (int32_t) (r.below(3) ? r.below(nbins) : nbins / 2);
+					if (r.below(16) == 0)
+						keys[i] = r.below(2) ? -1 - (int32_t) r.below(9) : (int32_t) (nbins + r.below(9));
+					values[i] = spread == 0 ? (int32_t) r.below(100) : spread == 1 ? INT32_MAX - (int32_t) r.below(9)
+						: r.below(2) ? INT32_MIN + (int32_t) r.below(9) : (int32_t) r.below(1000) - 500;
+					outside += keys[i] >= nbins;
+					if (keys[i] >= 0 && keys[i] < nbins)
+						expect[keys[i]] += values[i];
 				}
+				DeviceArray<int32_t> device_keys(keys, shift % 4),
+							device_values(values, shift / 4);
+
+				one_batch(MONOID_SUM_I64, {device_keys.get(), nullptr, GPUAGG_VALUE_I32},
+						  {device_values.get(), nullptr, GPUAGG_VALUE_I32}, n, nbins, states.get(), status.get(),
+						  GPUAGG_HIST_AUTO);
+				CHECK(states.take() == expect && status.take()[0].outside == outside,
+					  "%ld bins, spread %d, shift %zu: %llu outside, expected %llu", (long) nbins, spread, shift,
+					  status.take()[0].outside, outside);
+				CHECK(states.guards_intact(), "states overrun");
+			}
 }

@@ -117,8 +117,8 @@ check_exchange(const std::vector<SlotCase> &slots, size_t n, int64_t nbins, RowO
 		h.bins.column[0] = rows.keys.get();
 		h.bins.min[0] = first;
 		h.bins.extent[0] = h.bins.nbins = nbins;
-		batch.attach(h, 0);
-		batch.expect(expected, rows.bin, 0);
+		batch.attach(h);
+		batch.expect(expected, rows.bin);
 		expected.outside += rows.outside;
 		h.strategy = strategy;
 		actual.attach(h);

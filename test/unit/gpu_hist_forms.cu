@@ -50,7 +50,6 @@ run_batches(const std::vector<SlotCase> &slots, int64_t nbins, const std::vector
 	Random		r(seed);
 	HistExpected expected(slots, nbins);
 	HistActual	actual(slots, nbins);
-	int64_t		first_row = 100;
 	std::string text;
 
 	for (const BatchSize &b : batches)
@@ -60,12 +59,11 @@ run_batches(const std::vector<SlotCase> &slots, int64_t nbins, const std::vector
 		GpuaggHist	h = GpuaggHist();
 
 		rows.attach(h, nbins);
-		batch.attach(h, first_row);
-		batch.expect(expected, rows.bin, first_row);
+		batch.attach(h);
+		batch.expect(expected, rows.bin);
 		h.strategy = b.strategy;
 		actual.attach(h);
 		hist_update(h);
-		first_row += (int64_t) b.n;
 		text += std::to_string(b.n) + " rows by strategy " + std::to_string(b.strategy) + ", ";
 	}
 	text += std::to_string(slots.size()) + " slots" + (skew ? ", half of the rows in a bin" : "");
@@ -95,8 +93,7 @@ static const SlotCase count_slot = {MONOID_COUNT, GPUAGG_VALUE_I8},
 			narrow_slot = {MONOID_SUM_I64, GPUAGG_VALUE_I32},
 			long_slot = {MONOID_SUM_I64, GPUAGG_VALUE_I64},
 			sum_slot = {MONOID_SUM_F64, GPUAGG_VALUE_F64},
-			arg_slot = {MONOID_ARGMAX, GPUAGG_VALUE_I32},
-			wide_arg_slot = {MONOID_ARGMAX, GPUAGG_VALUE_I64},
+			arg_slot = {MONOID_ARGMAX, GPUAGG_VALUE_I64, false, false, PLAIN, GPUAGG_VALUE_I64},
 			max_slot = {MONOID_MAX_I32, GPUAGG_VALUE_I32},
 			accum_slot = {MONOID_ACCUM_F64, GPUAGG_VALUE_F64},
 			product_slot = plain_slot(MONOID_PRODUCT_F64),
@@ -104,7 +101,7 @@ static const SlotCase count_slot = {MONOID_COUNT, GPUAGG_VALUE_I8},
 
 /*
  * 231,424 bytes of shared memory for bins: 57,856 words.  A sum of int32 takes two of them,
- * or one that spills; one of doubles five, or three, or four where rows are exchanged; an argmax two.
+ * or one that spills; one of doubles five, or three, or four where rows are exchanged; a maximum one.
  */
 static std::vector<FormCase>
 form_cases(int64_t l2_bytes)
@@ -151,13 +148,8 @@ form_cases(int64_t l2_bytes)
 		{{count_slot, sum_slot}, SIMPLE, 5000000, partition, -1, 24},
 		{{count_slot, sum_slot, sum_slot}, SIMPLE, 1000000, partition, -1, -1},
 		/* a maximum alone is looked at in the L2 cache */
-		{{arg_slot}, SIMPLE, 57856, shared, 2, 8},
-		{{arg_slot}, SIMPLE, 57857, global, 1, 8},
-		{{arg_slot}, SIMPLE_RANGE, looks, global, 1, 8},
-		{{arg_slot}, SIMPLE, looks + 1, partition, -1, 8},
-		{{arg_slot}, RANGE_I64, 57857, shared, 3, 8},
-		{{arg_slot}, RANGE_I64, 86785, partition, -1, 8},
-		{{arg_slot, count_slot}, SIMPLE, 57857, partition, -1, 12},
+		{{max_slot}, SIMPLE_RANGE, looks, global, 1, 4},
+		{{max_slot}, SIMPLE, looks + 1, partition, -1, 4},
 		{{max_slot}, SIMPLE, 115712, shared, 2, 4},
 		{{max_slot}, SIMPLE, 115713, global, 1, 4},
 		{{max_slot}, RANGE_I64, 173568, shared, 3, 4},
@@ -169,8 +161,8 @@ form_cases(int64_t l2_bytes)
 		{{product_slot}, SIMPLE, 86785, partition, 170, 8},
 		{{count_slot, product_slot}, SIMPLE, 1000, shared, 1, 12},
 		/* no form in shared memory; beside one that has, none for itself */
-		{{wide_arg_slot}, SIMPLE, 1000, global, -1, 0},
-		{{wide_arg_slot, decimal_slot}, SIMPLE, 1000, global, -1, 0},
+		{{arg_slot}, SIMPLE, 1000, global, -1, 0},
+		{{arg_slot, decimal_slot}, SIMPLE, 1000, global, -1, 0},
 		{{decimal_slot, count_slot}, SIMPLE, 1000, shared, 1, 4},
 		/* more partitions than a tile can count */
 		{{sum_slot}, SIMPLE, 2000000000, global, -1, -1},
@@ -211,6 +203,8 @@ GPU_TEST(hist_choice)
 			h.slot[s].op = f.slots[s].op;
 			h.slot[s].x = {columns.get() + 64, f.slots[s].nulls ? (const uint8_t *) (columns.get() + 128) : nullptr,
 				f.slots[s].type};
+			if (f.slots[s].second != GPUAGG_VALUE_NATIVE)
+				h.slot[s].y = {columns.get() + 64, nullptr, f.slots[s].second};
 			h.slot[s].states = columns.get();
 		}
 		STATUS_MUST(gpuagg_hist_choose(&h, &choice));
@@ -261,7 +255,7 @@ GPU_TEST(hist_integer_edges)
 	const size_t n = gpu_test_quick() ? 1003 : 7001;
 	const MonoidId ops[] = {MONOID_SUM_I64, MONOID_SUM_I128, MONOID_SUMSQ_I128, MONOID_SUMSQ_I192, MONOID_MIN_I32,
 		MONOID_MAX_I32, MONOID_MIN_I64, MONOID_MAX_I64, MONOID_MIN_DEC, MONOID_MAX_DEC, MONOID_BIT_AND, MONOID_BIT_OR,
-		MONOID_BIT_XOR, MONOID_SATADD_U24, MONOID_HLL_MAX, MONOID_ARGMAX, MONOID_ARGMIN};
+		MONOID_BIT_XOR, MONOID_HLL_MAX, MONOID_ARGMAX, MONOID_ARGMIN};
 	const GpuaggValueType types[] = {GPUAGG_VALUE_I8, GPUAGG_VALUE_I16, GPUAGG_VALUE_I32, GPUAGG_VALUE_I64, GPUAGG_VALUE_I128};
 	uint64_t	seed = 9000;
 
@@ -269,10 +263,12 @@ GPU_TEST(hist_integer_edges)
 		for (GpuaggValueType type : types)
 		{
 			GpuaggValueType own = own_type(op);
-			bool		pair = own == GPUAGG_VALUE_KV;
+			SlotCase	slot = {op, type, false, false, EDGES};
 
-			if (pair ? type == GPUAGG_VALUE_I128 : size_of(type) > size_of(own))
+			if (size_of(type) > size_of(own))
 				continue;
+			if (takes_pairs(op))
+				slot.second = type;
 			for (int64_t nbins : {1L, 500L, 60000L})
 				for (GpuaggHistStrategy strategy : strategies)
 				{
@@ -282,7 +278,7 @@ GPU_TEST(hist_integer_edges)
 
 					if (nbins > 500 && (gpu_test_quick() || global || strategy == GPUAGG_HIST_PARTITION))
 						continue;
-					run_batches({{op, type, false, false, EDGES}}, nbins, {{rows, strategy}, {rows / 2, strategy}},
+					run_batches({slot}, nbins, {{rows, strategy}, {rows / 2, strategy}},
 								nbins > 1 && !global, seed++);
 				}
 		}
@@ -374,11 +370,10 @@ GPU_TEST(hist_decimal_overflow)
 
 /* ---- pairs, many slots, many batches ----------------------------------------------------- */
 
-/* Argmax and argmin with keys and payloads that 64 bits do not hold, and of pairs as such. */
+/* Argmax and argmin with keys and payloads of all widths. */
 GPU_TEST(hist_arg_pairs)
 {
 	const size_t n = gpu_test_quick() ? 1003 : 3001;
-	const GpuaggValueType none = GPUAGG_VALUE_NATIVE;
 	uint64_t	seed = 10000;
 
 	for (MonoidId op : {MONOID_ARGMAX, MONOID_ARGMIN})
@@ -388,19 +383,17 @@ GPU_TEST(hist_arg_pairs)
 				bool		first = nulls & 1,
 							second = nulls & 2;
 				const SlotCase cases[] = {
-					{op, GPUAGG_VALUE_I64, first, false, (Spread) spread, none},
 					{op, GPUAGG_VALUE_I64, first, true, (Spread) spread, GPUAGG_VALUE_I64, second},
 					{op, GPUAGG_VALUE_I32, first, false, (Spread) spread, GPUAGG_VALUE_I32, second},
 					{op, GPUAGG_VALUE_I16, first, false, (Spread) spread, GPUAGG_VALUE_I8, second},
-					{op, GPUAGG_VALUE_KV, first, false, (Spread) spread, none},
 				};
 
 				for (const SlotCase &c : cases)
 					for (GpuaggHistStrategy strategy : strategies)
 						run_batches({c}, seed % 2 ? 300 : 9000, {{n, strategy}, {n / 3, strategy}}, false, seed), seed++;
-				/* beside a key that has a form, whose kernels then serve both */
+				/* beside slots that have a form */
 				for (GpuaggHistStrategy strategy : strategies)
-					run_batches({cases[1], {op, GPUAGG_VALUE_I32}, count_slot, cases[4]}, 700, {{n, strategy}}, false, seed++);
+					run_batches({cases[0], sum_slot, count_slot, cases[2]}, 700, {{n, strategy}}, false, seed++);
 			}
 }
 
@@ -453,8 +446,8 @@ GPU_TEST(hist_moved_columns)
 {
 	const size_t n = gpu_test_quick() ? 2003 : 50021;
 	std::vector<SlotCase> slots = {count_slot, {MONOID_SUM_I64, GPUAGG_VALUE_I8}, {MONOID_SUM_I64, GPUAGG_VALUE_I16},
-		narrow_slot, {MONOID_SUM_I128, GPUAGG_VALUE_I64}, plain_slot(MONOID_SUM_F32), sum_slot, decimal_slot,
-		{MONOID_ARGMAX, GPUAGG_VALUE_KV}};
+		narrow_slot, {MONOID_SUM_I128, GPUAGG_VALUE_I64}, plain_slot(MONOID_SUM_F32), sum_slot,
+		plain_slot(MONOID_SUM_DEC), plain_slot(MONOID_MIN_F64)};
 	uint64_t	seed = 13000;
 
 	for (int columns = 8; columns < 10; columns++)
@@ -501,8 +494,7 @@ GPU_TEST(hist_batches)
 	};
 	const SlotCase extreme = {MONOID_SUM_F64, GPUAGG_VALUE_F64, false, false, EXTREME};
 	const std::vector<SlotCase> sets[] = {{count_slot}, {narrow_slot}, {count_slot, sum_slot}, {extreme}, {accum_slot},
-		{plain_slot(MONOID_MOMENTS_F64)}, {plain_slot(MONOID_REGR_F64)}, {arg_slot}, {max_slot},
-		{{MONOID_SATADD_U24, GPUAGG_VALUE_I32}}, {product_slot}, {plain_slot(MONOID_SUM_F32), wide_arg_slot},
+		{plain_slot(MONOID_REGR_F64)}, {max_slot}, {product_slot}, {plain_slot(MONOID_SUM_F32), arg_slot},
 		{plain_slot(MONOID_SUM_DEC), plain_slot(MONOID_BIT_AND), count_slot}};
 	uint64_t	seed = 12000;
 

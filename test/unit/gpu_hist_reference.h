@@ -114,7 +114,7 @@ static inline bool
 is_rounded(MonoidId op)
 {
 	return op == MONOID_SUM_F32 || op == MONOID_SUM_F64 || op == MONOID_PRODUCT_F64 ||
-		op == MONOID_ACCUM_F64 || op == MONOID_MOMENTS_F64 || op == MONOID_REGR_F64;
+		op == MONOID_ACCUM_F64 || op == MONOID_REGR_F64;
 }
 
 static inline void
@@ -185,11 +185,9 @@ near_moments(MonoidId op, const char *a, const char *b, const HistScale &s)
 
 	memcpy(p, a, gpuagg_monoids[op].state_size);
 	memcpy(q, b, gpuagg_monoids[op].state_size);
-	/* the number of rows, an integer or a double */
+	/* the number of rows */
 	if (memcmp(p, q, 8) != 0 || !near_sum(p[1], q[1], s.n, s.x))
 		return false;
-	if (op == MONOID_MOMENTS_F64)
-		return near_sum(p[2], q[2], s.n, s.xx);
 	if (!near_deviation(p[2], q[2], s.n, s.xx))
 		return false;
 	return op == MONOID_ACCUM_F64 ||
@@ -228,7 +226,6 @@ same_state(MonoidId op, const char *a, const char *b, const HistScale *scale)
 		case MONOID_MAX_F64:
 			return same_extreme<double>(a, b);
 		case MONOID_ACCUM_F64:
-		case MONOID_MOMENTS_F64:
 		case MONOID_REGR_F64:
 			return near_moments(op, a, b, *scale);
 		case MONOID_SUM_F32:
@@ -289,7 +286,7 @@ size_of(GpuaggValueType t)
 {
 	return t == GPUAGG_VALUE_I8 ? 1 : t == GPUAGG_VALUE_I16 ? 2
 		: t == GPUAGG_VALUE_I32 || t == GPUAGG_VALUE_F32 ? 4
-		: t == GPUAGG_VALUE_I128 || t == GPUAGG_VALUE_KV ? 16 : 8;
+		: t == GPUAGG_VALUE_I128 ? 16 : 8;
 }
 
 enum Spread
@@ -345,8 +342,6 @@ random_input(Random &r, GpuaggValueType t, Spread spread)
 	if (t == GPUAGG_VALUE_I128)
 		in.hi = spread == PLAIN ? (uint64_t) ((int64_t) in.lo >> 63)
 			: spread == EXTREME ? (uint64_t) ((int64_t) r.next() >> 24) : (uint64_t) edge(r, 64);
-	else if (t == GPUAGG_VALUE_KV)
-		in.hi = r.below(1000);
 	else
 		in.hi = (uint64_t) ((int64_t) in.lo >> 63);
 	return in;
@@ -387,9 +382,6 @@ own_type(MonoidId op)
 		case MONOID_MIN_DEC:
 		case MONOID_MAX_DEC:
 			return GPUAGG_VALUE_I128;
-		case MONOID_ARGMAX:
-		case MONOID_ARGMIN:
-			return GPUAGG_VALUE_KV;
 		case MONOID_SUM_F32:
 		case MONOID_MIN_F32:
 		case MONOID_MAX_F32:
@@ -400,12 +392,18 @@ own_type(MonoidId op)
 		case MONOID_MIN_F64:
 		case MONOID_MAX_F64:
 		case MONOID_PRODUCT_F64:
-		case MONOID_MOMENTS_F64:
 			return GPUAGG_VALUE_F64;
 		default:
 			return gpuagg_monoids[op].input_size == 1 ? GPUAGG_VALUE_I8
 				: gpuagg_monoids[op].input_size == 4 ? GPUAGG_VALUE_I32 : GPUAGG_VALUE_I64;
 	}
+}
+
+/* Whether an input is of two columns, of one type. */
+static inline bool
+takes_pairs(MonoidId op)
+{
+	return op == MONOID_REGR_F64 || op == MONOID_ARGMAX || op == MONOID_ARGMIN;
 }
 
 #endif							/* GPUAGG_GPU_HIST_REFERENCE_H */

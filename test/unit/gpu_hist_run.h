@@ -28,7 +28,7 @@ struct SlotCase
 	Spread		spread = PLAIN;
 	GpuaggValueType second = GPUAGG_VALUE_NATIVE;	/* type of y; NATIVE: there is none */
 	bool		second_nulls = false;
-	bool		fallback = false;	/* x is the first column of the bins */
+	bool		of_bins = false;	/* x is the first column of the bins */
 };
 
 /* Of the operator's own input, and a second one where it takes pairs; products stay in range. */
@@ -37,8 +37,8 @@ plain_slot(MonoidId op)
 {
 	SlotCase	c = {op, own_type(op)};
 
-	if (op == MONOID_REGR_F64)
-		c.second = GPUAGG_VALUE_F64;
+	if (takes_pairs(op))
+		c.second = c.type;
 	if (op == MONOID_PRODUCT_F64)
 		c.spread = FACTORS;
 	return c;
@@ -161,13 +161,13 @@ struct HistBatch
 	size_t		n;
 	Column		x[GPUAGG_MAX_SLOTS];
 	Column		y[GPUAGG_MAX_SLOTS];
-	const Column *fallback = nullptr;
+	const Column *bins = nullptr;
 	std::vector<uint8_t> filter;
 	std::unique_ptr<DeviceArray<uint8_t>> device_filter;
 
 	/* Columns of n rows, which start 1 + shift elements after a multiple of 256 bytes. */
-	HistBatch(Random &r, const std::vector<SlotCase> &of, size_t rows, size_t shift = 0, const Column *bins = nullptr)
-		: slots(of), n(rows), fallback(bins)
+	HistBatch(Random &r, const std::vector<SlotCase> &of, size_t rows, size_t shift = 0, const Column *first = nullptr)
+		: slots(of), n(rows), bins(first)
 	{
 		for (size_t i = 0; i < n; i++)
 			filter.push_back(r.below(4) ? 1 + (uint8_t) r.below(2) : 0);
@@ -175,63 +175,60 @@ struct HistBatch
 		for (size_t s = 0; s < slots.size(); s++)
 		{
 			const SlotCase &c = slots[s];
-			size_t		first = 1 + shift;
+			size_t		at = 1 + shift;
 
-			if (!c.fallback)
+			if (!c.of_bins)
 			{
 				fill_column(x[s], r, c.type, n, c.spread, c.nulls);
-				x[s].upload(size_of(c.type) * first);
+				x[s].upload(size_of(c.type) * at);
 			}
 			if (c.second != GPUAGG_VALUE_NATIVE)
 			{
 				fill_column(y[s], r, c.second, n, c.spread, c.second_nulls);
-				y[s].upload(size_of(c.second) * first);
+				y[s].upload(size_of(c.second) * at);
 			}
 		}
 	}
 	void
-	attach(GpuaggHist &h, int64_t first_row) const
+	attach(GpuaggHist &h) const
 	{
 		h.nslots = (int) slots.size();
 		h.nrows = (int64_t) n;
-		h.first_row = first_row;
 		for (size_t s = 0; s < slots.size(); s++)
 		{
 			GpuaggSlot &slot = h.slot[s];
 
 			slot.op = slots[s].op;
-			slot.x = slots[s].fallback ? fallback->get() : x[s].get();
+			slot.x = slots[s].of_bins ? bins->get() : x[s].get();
 			slot.y = slots[s].second != GPUAGG_VALUE_NATIVE ? y[s].get() : GpuaggColumn();
 			slot.filter = slots[s].filter ? device_filter->get() : nullptr;
 		}
 	}
 	/* Row i of slot s, if it counts. */
 	bool
-	input(size_t s, size_t i, int64_t first_row, Input &in) const
+	input(size_t s, size_t i, Input &in) const
 	{
 		const SlotCase &c = slots[s];
-		const Column &column = c.fallback ? *fallback : x[s];
+		const Column &column = c.of_bins ? *bins : x[s];
 		bool		second = c.second != GPUAGG_VALUE_NATIVE;
 
 		if (!column.ok(i) || (c.filter && !filter[i]) || (second && !y[s].ok(i)))
 			return false;
 		in = column.in[i];
-		if (second && c.type != GPUAGG_VALUE_KV)
+		if (second)
 			in.hi = y[s].in[i].lo;
-		else if (c.type != GPUAGG_VALUE_KV && own_type(c.op) == GPUAGG_VALUE_KV)
-			in.hi = (uint64_t) first_row + i;
 		return true;
 	}
 	/* bin: of each row; negative: none. */
 	void
-	expect(HistExpected &e, const std::vector<int32_t> &bin, int64_t first_row) const
+	expect(HistExpected &e, const std::vector<int32_t> &bin) const
 	{
 		for (size_t s = 0; s < slots.size(); s++)
 			for (size_t i = 0; i < n; i++)
 			{
 				Input		in;
 
-				if (bin[i] >= 0 && input(s, i, first_row, in))
+				if (bin[i] >= 0 && input(s, i, in))
 					e.step(s, bin[i], in);
 			}
 	}

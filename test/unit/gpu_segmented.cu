@@ -1,8 +1,7 @@
 /*
  * gpu_segmented.cu
  *	  Segmented reductions against the CPU monoids: every operator, every stored
- *	  type and every form over many geometries; plans, indirect segments, keys,
- *	  ordering, combining.
+ *	  type and every form over many geometries; keys, ordering.
  *
  * Inputs are such that each operator's result is the same in any order of
  * combination (small whole numbers in floats, signed permutation matrices), so
@@ -34,13 +33,13 @@ GPU_TEST(segmented_small)
 		check_all(random_lengths("mean", r, (int) (30000 / mean) + 2, 2 * mean, 1), mean, Options());
 }
 
-/* The chunks, forced by a plan also where the elements are few. */
-GPU_TEST(segmented_planned)
+/* The chunks, also where the elements are few: they take what only the device can count. */
+GPU_TEST(segmented_few_by_chunks)
 {
 	Random		r(2);
 	Options		options;
 
-	options.planned = true;
+	options.device_count = true;
 	for (const Geometry &g : geometries(r, false))
 		check_all(g, 200, options);
 }
@@ -62,19 +61,6 @@ GPU_TEST(segmented_device_count)
 	options.device_count = true;
 	check_all(random_lengths("device count", r, 3000, 64, 2), 400, options);
 	check_all(from_lengths("device count, empties", std::vector<int64_t>(3000, 0)), 401, options);
-}
-
-GPU_TEST(segmented_indirect)
-{
-	Random		r(5);
-	Options		options;
-
-	options.indirect = true;
-	check_all(random_lengths("indirect, small", r, 900, 64, 2), 500, options);
-	options.planned = true;
-	check_all(random_lengths("indirect", r, 3000, 64, 2), 501, options);
-	check_all(power_law(r, 2000, 14), 502, options);
-	check_all(from_lengths("indirect, long", {20000, 3, 0, 9000}), 503, options);
 }
 
 /* Where the form for even lengths is tried, with a segment for a thread to many blocks. */
@@ -165,7 +151,7 @@ GPU_TEST(segmented_even_turns)
 						again(nseg);
 			DeviceArray<uint32_t> alone_errors(std::vector<uint32_t>(1, 0)),
 						again_errors(std::vector<uint32_t>(1, 0));
-			GpuaggSegments segments = {n, nseg, nullptr, d_offsets, nullptr, 0, nullptr};
+			GpuaggSegments segments = {n, nseg, nullptr, d_offsets};
 			size_t		bytes = shared.count * sizeof(uint64_t);
 
 			reduce(&segments, MONOID_SUM_F64, GPUAGG_VALUE_NATIVE, d_values, alone, alone_errors);
@@ -229,7 +215,7 @@ GPU_TEST(segmented_subarray_limits)
 	DeviceArray<int64_t> d_offsets(offsets);
 	DeviceArray<gpuagg_maxsub_i64> d_sub(nseg);
 	DeviceArray<gpuagg_maxsub_f64> d_subf(nseg);
-	GpuaggSegments segments = {nseg * length, nseg, nullptr, d_offsets, nullptr, 0, nullptr};
+	GpuaggSegments segments = {nseg * length, nseg, nullptr, d_offsets};
 
 	reduce(&segments, MONOID_MAXSUB_I64, GPUAGG_VALUE_NATIVE, d_x, d_sub, nullptr);
 	reduce(&segments, MONOID_MAXSUB_F64, GPUAGG_VALUE_NATIVE, d_y, d_subf, nullptr);
@@ -423,32 +409,9 @@ GPU_TEST(segmented_sort_rows)
 	}
 }
 
-GPU_TEST(segmented_combine)
-{
-	Random		r(10);
-	std::vector<gpuagg_f64x2> left(1000),
-				right(1000);
-
-	for (int i = 0; i < 1000; i++)
-	{
-		make(r, &left[i]);
-		make(r, &right[i]);
-	}
-
-	DeviceArray<gpuagg_f64x2> d_left(left),
-				d_right(right);
-
-	STATUS_MUST(gpuagg_cuda_combine(MONOID_LINEAR, 1000, d_left, d_right, d_right, nullptr, 0));
-
-	std::vector<gpuagg_f64x2> out = d_right.take();
-
-	for (int i = 0; i < 1000; i++)
-		CHECK(same(out[i], linear_combine(left[i], right[i])), "state %d", i);
-}
-
 GPU_TEST(segmented_refusals)
 {
-	GpuaggSegments segments = {10, 1, nullptr, (const int64_t *) 256, nullptr, 0, nullptr};
+	GpuaggSegments segments = {10, 1, nullptr, (const int64_t *) 256};
 	size_t		bytes = 0;
 
 	CHECK(gpuagg_cuda_segmented_reduce(&segments, MONOID_MAT2, GPUAGG_VALUE_I16, nullptr, nullptr, nullptr,

@@ -91,12 +91,6 @@ near(MonoidId, const gpuagg_accum &a, const gpuagg_accum &b, const Magnitude &m)
 }
 
 static bool
-near(MonoidId, const gpuagg_moments &a, const gpuagg_moments &b, const Magnitude &m)
-{
-	return a.n == b.n && within(a.s, b.s, 1e-12 * m.x) && within(a.ss, b.ss, 1e-12 * m.xx);
-}
-
-static bool
 near(MonoidId, const gpuagg_regr &a, const gpuagg_regr &b, const Magnitude &m)
 {
 	return a.n == b.n && within(a.sx, b.sx, 1e-12 * m.x) && within(a.sxx, b.sxx, 1e-10 * m.xx) &&
@@ -161,7 +155,7 @@ first_difference(const std::vector<State> &a, const std::vector<State> &b)
 template <class InT, class In, class State>
 static void
 check_bits(const char *name, MonoidId op, GpuaggValueType type, State (*identity) (), State (*step) (State, In),
-		   const Geometry &g, uint64_t seed, bool planned, SegForm wanted)
+		   const Geometry &g, uint64_t seed, bool few_by_chunks, SegForm wanted)
 {
 	Random		r(seed);
 	int64_t		nseg = (int64_t) g.offsets.size() - 1;
@@ -174,8 +168,8 @@ check_bits(const char *name, MonoidId op, GpuaggValueType type, State (*identity
 
 	DeviceArray<InT> d_values(values, 1);
 	DeviceArray<int64_t> d_offsets(g.offsets);
-	GpuaggSegments segments = {n, nseg, nullptr, d_offsets, nullptr, 0, nullptr};
-	Plan		plan(&segments, planned);
+	DeviceArray<int64_t> d_count(std::vector<int64_t>(1, nseg));
+	GpuaggSegments segments = {n, nseg, few_by_chunks ? d_count.get() : nullptr, d_offsets};
 
 	if (wanted == SEG_FORM_SMALL && !gpuagg_monoids[op].commutative)
 		wanted = SEG_FORM_CHUNKS;
@@ -183,7 +177,7 @@ check_bits(const char *name, MonoidId op, GpuaggValueType type, State (*identity
 	{
 		DeviceArray<State> d_states(nseg, 1);
 		DeviceArray<uint32_t> d_errors(std::vector<uint32_t>(1, 0));
-		SegRan		ran = reduce_and_look(&segments, op, type, d_values, d_states, d_errors);
+		SegRan		ran = reduce_and_read_note(&segments, op, type, d_values, d_states, d_errors);
 		std::vector<State> states = d_states.take();
 
 		if (run == 0)
@@ -215,11 +209,11 @@ check_bits(const char *name, MonoidId op, GpuaggValueType type, State (*identity
 
 #define BITS(name, NAME, input_t, state_t, stored_t, type) \
 	check_bits<stored_t, input_t, state_t>(#name, MONOID_##NAME, type, name##_identity, name##_step, g, seed++, \
-										   planned, wanted);
+										   few_by_chunks, wanted);
 
 /* Those that have the even form. */
 static void
-check_bits_even(const Geometry &g, uint64_t seed, bool planned, SegForm wanted)
+check_bits_even(const Geometry &g, uint64_t seed, bool few_by_chunks, SegForm wanted)
 {
 	BITS(sum_f32, SUM_F32, float, float, float, GPUAGG_VALUE_NATIVE)
 	BITS(sum_f64, SUM_F64, double, double, double, GPUAGG_VALUE_NATIVE)
@@ -227,13 +221,12 @@ check_bits_even(const Geometry &g, uint64_t seed, bool planned, SegForm wanted)
 }
 
 static void
-check_bits_all(const Geometry &g, uint64_t seed, bool planned, SegForm wanted)
+check_bits_all(const Geometry &g, uint64_t seed, bool few_by_chunks, SegForm wanted)
 {
-	check_bits_even(g, seed, planned, wanted);
+	check_bits_even(g, seed, few_by_chunks, wanted);
 	seed += 10;
 	BITS(accum_f64, ACCUM_F64, double, gpuagg_accum, double, GPUAGG_VALUE_NATIVE)
 	BITS(accum_f64, ACCUM_F64, double, gpuagg_accum, float, GPUAGG_VALUE_F32)
-	BITS(moments_f64, MOMENTS_F64, double, gpuagg_moments, double, GPUAGG_VALUE_NATIVE)
 	BITS(regr_f64, REGR_F64, gpuagg_f64x2, gpuagg_regr, gpuagg_f64x2, GPUAGG_VALUE_NATIVE)
 	BITS(product_f64, PRODUCT_F64, double, double, double, GPUAGG_VALUE_NATIVE)
 	BITS(maxsub_f64, MAXSUB_F64, double, gpuagg_maxsub_f64, double, GPUAGG_VALUE_NATIVE)
@@ -269,13 +262,13 @@ GPU_TEST(segmented_bits_chunks)
 		check_bits_even(t, 2250, false, SEG_FORM_CHUNKS);
 }
 
-GPU_TEST(segmented_bits_planned)
+GPU_TEST(segmented_bits_few_by_chunks)
 {
 	Random		r(23);
 
-	check_bits_all(random_lengths("bits, planned", r, gpu_test_quick() ? 300 : 2000, 64, 1), 2300, true,
+	check_bits_all(random_lengths("bits, few", r, gpu_test_quick() ? 300 : 2000, 64, 1), 2300, true,
 				   SEG_FORM_CHUNKS);
-	check_bits_all(from_lengths("bits, planned, long", {2900, 0, 0, 1, 3000, 2777}), 2350, true, SEG_FORM_CHUNKS);
+	check_bits_all(from_lengths("bits, few, long", {2900, 0, 0, 1, 3000, 2777}), 2350, true, SEG_FORM_CHUNKS);
 }
 
 /* Even lengths: a thread, a lane of a window, part of a warp, a block and several blocks a segment. */

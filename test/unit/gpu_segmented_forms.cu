@@ -1,7 +1,6 @@
 /*
  * gpu_segmented_forms.cu
- *	  Segmented reductions: which form takes what, one plan for several columns
- *	  and operators, and more than 2^31 elements.
+ *	  Segmented reductions: which form takes what, and more than 2^31 elements.
  */
 #include "gpu_segmented_test.h"
 
@@ -30,8 +29,8 @@ check_form(const FormCase &c, uint64_t seed)
 	DeviceArray<int64_t> d_values(values, 1);
 	DeviceArray<int64_t> d_offsets(g.offsets);
 	DeviceArray<int64_t> d_states(nseg);
-	GpuaggSegments segments = {g.offsets.back(), nseg, nullptr, d_offsets, nullptr, 0, nullptr};
-	SegRan		ran = reduce_and_look(&segments, MONOID_SUM_I64, GPUAGG_VALUE_NATIVE, d_values, d_states, nullptr);
+	GpuaggSegments segments = {g.offsets.back(), nseg, nullptr, d_offsets};
+	SegRan		ran = reduce_and_read_note(&segments, MONOID_SUM_I64, GPUAGG_VALUE_NATIVE, d_values, d_states, nullptr);
 	std::vector<int64_t> states = d_states.take();
 
 	CHECK(ran.form == c.wanted, "%s: %s, not %s", g.name, seg_form_names[ran.form], seg_form_names[c.wanted]);
@@ -115,8 +114,8 @@ GPU_TEST(segmented_form_again)
 		DeviceArray<int64_t> d_offsets(g.offsets);
 		DeviceArray<double> d_states(nseg);
 		DeviceArray<uint32_t> d_errors(std::vector<uint32_t>(1, 0));
-		GpuaggSegments segments = {g.offsets.back(), nseg, nullptr, d_offsets, nullptr, 0, nullptr};
-		SegRan		ran = reduce_and_look(&segments, MONOID_SUM_F64, GPUAGG_VALUE_NATIVE, d_values, d_states, d_errors);
+		GpuaggSegments segments = {g.offsets.back(), nseg, nullptr, d_offsets};
+		SegRan		ran = reduce_and_read_note(&segments, MONOID_SUM_F64, GPUAGG_VALUE_NATIVE, d_values, d_states, d_errors);
 		std::vector<double> states = d_states.take();
 
 		CHECK(ran.form == SEG_FORM_AGAIN, "%s: %s", g.name, seg_form_names[ran.form]);
@@ -127,76 +126,6 @@ GPU_TEST(segmented_form_again)
 
 			CHECK(states[s] == expected, "%s, segment %ld: %g, not %g", g.name, (long) s, states[s], expected);
 		}
-	}
-}
-
-/* ---- one plan, several columns -------------------------------------------- */
-
-/* One operator over a column of its own with a plan that is there. */
-template <class InT, class In, class State>
-static void
-check_planned(const char *name, MonoidId op, GpuaggValueType type, State (*identity) (), State (*step) (State, In),
-			  const GpuaggSegments &segments, const std::vector<int64_t> &offsets, uint64_t seed)
-{
-	Random		r(seed);
-	int64_t		nseg = (int64_t) offsets.size() - 1;
-	std::vector<InT> values(offsets.back());
-
-	for (InT &x : values)
-		make(r, &x);
-
-	DeviceArray<InT> d_values(values, seed % 3);
-	DeviceArray<State> d_states(nseg);
-	DeviceArray<uint32_t> d_errors(std::vector<uint32_t>(1, 0));
-
-	reduce(&segments, op, type, d_values, d_states, d_errors);
-
-	std::vector<State> states = d_states.take();
-
-	CHECK(d_states.guards_intact(), "%s: results overrun", name);
-	CHECK(d_errors.take()[0] == 0, "%s: errors %u", name, d_errors.take()[0]);
-	for (int64_t s = 0; s < nseg; s++)
-	{
-		State		expected = identity();
-
-		for (int64_t e = offsets[s]; e < offsets[s + 1]; e++)
-			expected = step(expected, (In) values[e]);
-		CHECK(same(expected, states[s]), "%s by a shared plan, segment %ld of %ld (%ld elements): first words %016lx, "
-			  "expected %016lx", name, (long) s, (long) nseg, (long) (offsets[s + 1] - offsets[s]),
-			  seg_first_word(states[s]), seg_first_word(expected));
-	}
-}
-
-/* A plan serves columns and operators of other sizes and weights, one after the other, and stays as it is. */
-GPU_TEST(segmented_plan_shared)
-{
-	Random		r(34);
-	bool		quick = gpu_test_quick();
-
-	for (const Geometry &g : {random_lengths("shared plan", r, quick ? 500 : 5000, 64, 2),
-							  power_law(r, quick ? 500 : 5000, 14), from_lengths("shared plan, long", {20000, 0, 1, 9000})})
-	{
-		DeviceArray<int64_t> d_offsets(g.offsets);
-		GpuaggSegments segments = {g.offsets.back(), (int64_t) g.offsets.size() - 1, nullptr, d_offsets, nullptr, 0,
-			nullptr};
-		Plan		plan(&segments, true);
-		std::vector<char> before = plan.memory.take();
-		uint64_t	seed = 3400;
-
-#define PLANNED(name, NAME, input_t, state_t, stored_t, type) \
-		check_planned<stored_t, input_t, state_t>(#name, MONOID_##NAME, type, name##_identity, name##_step, segments, \
-												  g.offsets, seed++);
-		PLANNED(sum_i64, SUM_I64, int64_t, int64_t, int64_t, GPUAGG_VALUE_NATIVE)
-		PLANNED(sum_i64, SUM_I64, int64_t, int64_t, int64_t, GPUAGG_VALUE_NATIVE)
-		PLANNED(argmax, ARGMAX, gpuagg_kv, gpuagg_kv, gpuagg_kv, GPUAGG_VALUE_NATIVE)
-		PLANNED(sum_i64, SUM_I64, int64_t, int64_t, int16_t, GPUAGG_VALUE_I16)
-		PLANNED(mat5, MAT5, gpuagg_mat5, gpuagg_mat5, gpuagg_mat5, GPUAGG_VALUE_NATIVE)
-		PLANNED(longest_run, LONGEST_RUN, int8_t, gpuagg_run, int8_t, GPUAGG_VALUE_NATIVE)
-		PLANNED(maxsub_i64, MAXSUB_I64, int64_t, gpuagg_maxsub_i64, int64_t, GPUAGG_VALUE_NATIVE)
-		PLANNED(sum_f32, SUM_F32, float, float, float, GPUAGG_VALUE_NATIVE)
-#undef PLANNED
-		CHECK(plan.memory.take() == before, "%s: the plan is no longer what it was", g.name);
-		CHECK(plan.memory.guards_intact(), "%s: plan overrun", g.name);
 	}
 }
 
@@ -234,7 +163,7 @@ GPU_TEST(segmented_huge)
 	DeviceArray<int64_t> d_offsets(offsets);
 	DeviceArray<int64_t> d_counts(4);
 	DeviceArray<gpuagg_run> d_runs(4);
-	GpuaggSegments segments = {n, 4, nullptr, d_offsets, nullptr, 0, nullptr};
+	GpuaggSegments segments = {n, 4, nullptr, d_offsets};
 
 	fill_runs<<<4096, 256>>>(d_values, n, hole);
 	reduce(&segments, MONOID_COUNT, GPUAGG_VALUE_NATIVE, d_values, d_counts, nullptr);
@@ -286,8 +215,8 @@ check_huge_sums(const int16_t *values, const Geometry &g, SegForm wanted)
 	int64_t		nseg = (int64_t) g.offsets.size() - 1;
 	DeviceArray<int64_t> d_offsets(g.offsets);
 	DeviceArray<int64_t> d_states(nseg);
-	GpuaggSegments segments = {g.offsets.back(), nseg, nullptr, d_offsets, nullptr, 0, nullptr};
-	SegRan		ran = reduce_and_look(&segments, MONOID_SUM_I64, GPUAGG_VALUE_I16, values, d_states, nullptr);
+	GpuaggSegments segments = {g.offsets.back(), nseg, nullptr, d_offsets};
+	SegRan		ran = reduce_and_read_note(&segments, MONOID_SUM_I64, GPUAGG_VALUE_I16, values, d_states, nullptr);
 	std::vector<int64_t> states = d_states.take();
 	HugeSums	sums;
 

@@ -48,10 +48,10 @@ static const struct
 	{925696, 1, 50000000, 1, HIST_FORM_BYTES, 0, 0, 4, HIST_BINS_ONE_COUNT},
 	{925697, 1, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 5, HIST_BINS_ONE_COUNT},
 	/* a maximum is looked at in the L2 cache while it has room for all of them */
-	{57856, 2, 50000000, 1, HIST_FORM_SHARED, 0, 0, 2, HIST_BINS_ONE_MAXIMUM},
-	{57857, 2, 50000000, 1, HIST_FORM_LOOK, 0, 0, 3, HIST_BINS_ONE_MAXIMUM},
-	{3276800, 2, 50000000, 1, HIST_FORM_LOOK, 0, 0, 114, HIST_BINS_ONE_MAXIMUM},
-	{3276801, 2, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 114, HIST_BINS_ONE_MAXIMUM},
+	{57856, 2, 50000000, 1, HIST_FORM_SHARED, 0, 0, 2, HIST_BINS_ONE_EXTREME},
+	{57857, 2, 50000000, 1, HIST_FORM_EXTREMES, 0, 0, 3, HIST_BINS_ONE_EXTREME},
+	{3276800, 2, 50000000, 1, HIST_FORM_EXTREMES, 0, 0, 114, HIST_BINS_ONE_EXTREME},
+	{3276801, 2, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 114, HIST_BINS_ONE_EXTREME},
 	/* more partitions than a tile can count */
 	{2000000000, 5, 134217728, 1, HIST_FORM_GLOBAL, 0, 0, 172861, HIST_BINS_ANY},
 };
@@ -90,9 +90,9 @@ model_race(void)
 	CHECK(hist_model(&h100, 20000, 1, 134217728, 20000, HIST_BINS_ANY).log2_copies == 1, "20000 bins, one in use");
 }
 
-/* Copies for late rows: none without such rows, more the more of them are, and no more than threads need. */
+/* Copies for out-of-window rows: none without such rows, more the more of them are, and no more than threads need. */
 static void
-model_late(void)
+model_out_of_window(void)
 {
 	const int64_t threads = 132 * 512;
 
@@ -100,23 +100,24 @@ model_late(void)
 	{
 		int			before = 0;
 
-		CHECK(hist_model_late(bins, 0, 4096, threads, 7) == 0, "%ld bins: copies for no late rows", (long) bins);
-		for (int64_t late = 1; late <= 4096; late *= 2)
+		CHECK(hist_model_out_of_window(bins, 0, 4096, threads, 7) == 0,
+			  "%ld bins: copies for no out-of-window rows", (long) bins);
+		for (int64_t out = 1; out <= 4096; out *= 2)
 		{
-			int			log2 = hist_model_late(bins, late, 4096, threads, 7);
+			int			log2 = hist_model_out_of_window(bins, out, 4096, threads, 7);
 
 			CHECK(log2 >= before && log2 <= 7 && (log2 == 0 || bins << (log2 - 1) < threads),
-				  "%ld bins, %ld late rows: 2^%d copies, 2^%d for half of them", (long) bins, (long) late, log2,
+				  "%ld bins, %ld out-of-window rows: 2^%d copies, 2^%d for half of them", (long) bins, (long) out, log2,
 				  before);
 			before = log2;
 		}
 	}
-	CHECK(hist_model_late(1000, 1, 4096, threads, 7) == 0, "1000 bins, one late row");
-	CHECK(hist_model_late(1, 1, 4096, threads, 7) > 0, "one late row of the only bin");
-	CHECK(hist_model_late(1000, 3072, 4096, threads, 7) == 7, "1000 bins, three of four rows");
-	CHECK(hist_model_late(10000, 3072, 4096, threads, 7) == 3, "10000 bins, three of four rows");
-	CHECK(hist_model_late(100000, 3072, 4096, threads, 7) == 0, "100000 bins, three of four rows");
-	CHECK(hist_model_late(2, 5, 5, threads, 4) == 4, "five rows, all of them late");
+	CHECK(hist_model_out_of_window(1000, 1, 4096, threads, 7) == 0, "1000 bins, one out-of-window row");
+	CHECK(hist_model_out_of_window(1, 1, 4096, threads, 7) > 0, "one out-of-window row of the only bin");
+	CHECK(hist_model_out_of_window(1000, 3072, 4096, threads, 7) == 7, "1000 bins, three of four rows");
+	CHECK(hist_model_out_of_window(10000, 3072, 4096, threads, 7) == 3, "10000 bins, three of four rows");
+	CHECK(hist_model_out_of_window(100000, 3072, 4096, threads, 7) == 0, "100000 bins, three of four rows");
+	CHECK(hist_model_out_of_window(2, 5, 5, threads, 4) == 4, "five rows, all of them outside the window");
 }
 
 /* States in the L2 cache: copies of few, one of many. */
@@ -197,7 +198,7 @@ main(void)
 {
 	RUN("the model's table", model_table);
 	RUN("race factors", model_race);
-	RUN("copies for late rows", model_late);
+	RUN("copies for out-of-window rows", model_out_of_window);
 	RUN("copies in the L2 cache", model_global);
 	RUN("partitions", model_partitions);
 	RUN("passes and partitions fit and cover", model_covers);

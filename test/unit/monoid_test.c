@@ -20,7 +20,7 @@
 static int
 takes_specials(MonoidId id)
 {
-	return id != MONOID_LINEAR && id != MONOID_MOMENTS_F64;
+	return id != MONOID_LINEAR;
 }
 
 static double
@@ -50,13 +50,6 @@ random_int32_t(MonoidId id)
 		return (int32_t) random_below(52);
 	return random_below(8) ? (int32_t) random_u64() :
 		random_below(2) ? INT32_MAX : INT32_MIN;
-}
-
-static uint32_t
-random_uint32_t(MonoidId id)
-{
-	(void) id;
-	return (uint32_t) (random_u64() >> (random_below(2) ? 32 : 44));
 }
 
 static int64_t
@@ -151,7 +144,6 @@ near(double a, double b, double tolerance)
 	static int same_##type(type a, type b) { return near(a, b, 0); }
 
 SAME_SCALAR(int32_t)
-SAME_SCALAR(uint32_t)
 SAME_SCALAR(int64_t)
 SAME_SCALAR(gpuagg_i128)
 SAME_FLOAT(float)
@@ -182,12 +174,6 @@ same_gpuagg_regr(gpuagg_regr a, gpuagg_regr b)
 
 	return a.n == b.n && near(a.sx, b.sx, 0) && near(a.sy, b.sy, 0) &&
 		near(a.sxx, b.sxx, eps) && near(a.syy, b.syy, eps) && near(a.sxy, b.sxy, eps);
-}
-
-static int
-same_gpuagg_moments(gpuagg_moments a, gpuagg_moments b)
-{
-	return a.n == b.n && near(a.s, b.s, 0) && near(a.ss, b.ss, 0);
 }
 
 static int

@@ -4,12 +4,13 @@
  *	  connections share a query, of which every allocation and launch fails.
  *
  * Either all batches are answered, and the groups are those of the batches taken;
- * or one connection is told of a failure, and the others the same when they ask
- * next.  The server goes on, a query beside it has its groups, and nothing is
- * left when all have gone.
+ * or one connection gets a failure, and the others the same for their next message.  The
+ * server goes on, a query beside it gets its groups, and all memory is free when all
+ * connections are closed.
  *
- * Then all three at once, with as many batches under way as there are buffers,
- * while the query runs out of room: what DONE said is what was counted.
+ * Then all three send at once, with as many batches under way as there are buffers,
+ * while the query runs out of room: the groups are those of the batches whose DONE said
+ * that they were taken.
  */
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -20,12 +21,6 @@
 #include "server/device_cuda.h"
 
 #define PARTICIPANTS 3
-
-void
-server_log(const char *format,...)
-{
-	(void) format;
-}
 
 /* No fault here loses the device. */
 void
@@ -101,10 +96,10 @@ peer_close(Peer *peer)
 	close(peer->sock);
 }
 
-/* Says something, and gets an answer of this type, or a failure. */
+/* Sends a message, and receives an answer of this type, or a failure. */
 static bool
-fallback(Peer *peer, MessageType type, const void *body, size_t length, MessageType wanted, void *answer,
-	size_t size)
+request(Peer *peer, MessageType type, const void *body, size_t length, MessageType wanted, void *answer,
+		size_t size)
 {
 	MessageHeader header;
 	bool		garbage;
@@ -144,8 +139,8 @@ open_query(Peer *peer, const Case *c, uint64_t share)
 
 	body.q.share = share;
 	memcpy(body.thresholds, c->thresholds, sizeof(body.thresholds));
-	return fallback(peer, MESSAGE_OPEN, &body, sizeof(WireQuery) + c->q.nthresholds * sizeof(double), MESSAGE_OPENED,
-			   &body, 0);
+	return request(peer, MESSAGE_OPEN, &body, sizeof(WireQuery) + c->q.nthresholds * sizeof(double), MESSAGE_OPENED,
+				   &body, 0);
 }
 
 static bool
@@ -156,7 +151,7 @@ give_batch(Peer *peer, const Case *c, int b, bool *taken)
 	int			buffer = b % ARENA_BUFFERS;
 
 	make_batch(c, b, buffer, peer->arena + (size_t) buffer * ARENA_BUFFER_BYTES, &batch);
-	if (!fallback(peer, MESSAGE_BATCH, &batch, sizeof(batch), MESSAGE_DONE, &done, sizeof(done)))
+	if (!request(peer, MESSAGE_BATCH, &batch, sizeof(batch), MESSAGE_DONE, &done, sizeof(done)))
 		return false;
 	CHECK(done.buffer == (uint32_t) buffer, "another buffer is done");
 	*taken = done.taken != 0;
@@ -170,7 +165,7 @@ sum_groups(Peer *peer, uint64_t *ngroups, int64_t *count, int64_t *sum)
 	WireFinished finished;
 
 	*count = *sum = 0;
-	if (!fallback(peer, MESSAGE_FINISH, NULL, 0, MESSAGE_FINISHED, &finished, sizeof(finished)))
+	if (!request(peer, MESSAGE_FINISH, NULL, 0, MESSAGE_FINISHED, &finished, sizeof(finished)))
 		return false;
 	*ngroups = finished.ngroups;
 	for (uint64_t first = 0; first < finished.ngroups;)
@@ -178,7 +173,7 @@ sum_groups(Peer *peer, uint64_t *ngroups, int64_t *count, int64_t *sum)
 		WireFetch	fetch = {first, finished.ngroups - first, 0};
 		WireGroups	groups;
 
-		if (!fallback(peer, MESSAGE_FETCH, &fetch, sizeof(fetch), MESSAGE_GROUPS, &groups, sizeof(groups)))
+		if (!request(peer, MESSAGE_FETCH, &fetch, sizeof(fetch), MESSAGE_GROUPS, &groups, sizeof(groups)))
 			return false;
 		for (uint32_t g = 0; g < groups.n; g++)
 		{
@@ -223,7 +218,7 @@ static int	runs;
 static int	failures;
 static int	refusals;
 
-/* Those that have not failed are told what the other was, when they ask. */
+/* The other participants get the failure of the first one for their next message. */
 static void
 check_all_fail(Peer *peers, const Case *c, int first, const char *what)
 {
@@ -235,7 +230,7 @@ check_all_fail(Peer *peers, const Case *c, int first, const char *what)
 		if (p == first)
 			continue;
 		CHECK(!(p % 2 ? give_batch(&peers[p], c, 0, &taken) :
-				fallback(&peers[p], MESSAGE_LEAVE, NULL, 0, MESSAGE_LEFT, &left, sizeof(left))),
+				request(&peers[p], MESSAGE_LEAVE, NULL, 0, MESSAGE_LEFT, &left, sizeof(left))),
 			  "%s: a query that failed is answered", what);
 		CHECK(strcmp(peers[p].failed.text, peers[first].failed.text) == 0 &&
 			  peers[p].failed.failure == peers[first].failed.failure, "%s: \"%s\" is another failure than \"%s\"", what,
@@ -244,7 +239,7 @@ check_all_fail(Peer *peers, const Case *c, int first, const char *what)
 	failures++;
 }
 
-/* Who failed in the query, or -1. */
+/* Returns the participant that got a failure, or -1. */
 static int
 run_shared(Peer *peers, const Case *c, const char *what)
 {
@@ -260,7 +255,7 @@ run_shared(Peer *peers, const Case *c, const char *what)
 		refusals += !taken;
 	}
 	for (int p = 0; p < PARTICIPANTS; p++)
-		if (!fallback(&peers[p], MESSAGE_LEAVE, NULL, 0, MESSAGE_LEFT, &left, sizeof(left)))
+		if (!request(&peers[p], MESSAGE_LEAVE, NULL, 0, MESSAGE_LEFT, &left, sizeof(left)))
 			return p;
 	check_groups(&peers[0], c, batches, what);
 	return peers[0].failed.text[0] ? 0 : -1;
@@ -381,7 +376,7 @@ await_answer(Sender *s, int b)
 	make_batch(s->c, b, buffer, rows, &batch);
 	same = memcmp(rows, there, batch.bytes) == 0;
 	free(rows);
-	/* nobody reads them any more */
+	/* the server does not read them any more */
 	memset(there, 0xaa, batch.bytes);
 	return same ? NULL : "rows were changed";
 }
@@ -438,7 +433,7 @@ run_at_once(const Case *c, const char *what)
 		taken |= senders[p].taken;
 	}
 	for (int p = 0; p < PARTICIPANTS; p++)
-		CHECK(fallback(&senders[p].peer, MESSAGE_LEAVE, NULL, 0, MESSAGE_LEFT, &left, sizeof(left)), "%s: %s", what,
+		CHECK(request(&senders[p].peer, MESSAGE_LEAVE, NULL, 0, MESSAGE_LEFT, &left, sizeof(left)), "%s: %s", what,
 			  senders[p].peer.failed.text);
 	check_groups(&senders[0].peer, c, taken, what);
 	for (int p = 0; p < PARTICIPANTS; p++)

@@ -2,22 +2,24 @@
  * standin_device.c
  *	  A device layer that computes on the host, for tests of the server.
  *
- * It keeps the contract of device.h (memory budget, copies before reductions,
- * groups by packed key) with the operators of monoid.h, and can be told to
- * fail: the file "gpuagg.fault" in the working directory, read at every batch, is
- * a word and perhaps a number n, from which batch of a query on (default: the first)
+ * It fulfils the contract of device.h (memory budget, copies before reductions, groups by
+ * packed key) with the operators of monoid.h, and fails on request: the file "gpuagg.fault"
+ * in the working directory, read at every batch, has a word and, optionally, the number of
+ * the batch of a query from which on it applies (default: the first)
  *
  *		slow		each batch takes 20 ms
  *		hang		each batch takes a minute
- *		segv, abort	the process dies so
+ *		segv, abort	the process is killed by that signal
  *		fault		the device is lost
  *		memory		there is no memory for the batch
  *		launch		a kernel cannot be launched, when states have changed
- *		fetch		the process dies when groups are fetched: then, n counts fetches
- *		keys		groups come back with keys that nobody sent
+ *		fetch		the process aborts when groups are fetched; the number counts fetches
+ *		keys		groups are returned with keys that no client sent
+ *		lane		there is no memory for a lane; the number counts open lanes
  *
- * The environment variable GPUAGG_STANDIN_DEVICES says how many devices there are (default 2; 0: none);
- * GPUAGG_STANDIN_SKIPPED is the note of another that cannot be used.
+ * Environment variables: GPUAGG_STANDIN_DEVICES is the number of devices (default 2; 0: none),
+ * GPUAGG_STANDIN_SKIPPED the note of another one that cannot be used, GPUAGG_STANDIN_IDLE the
+ * seconds after which idle arenas are freed.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -54,14 +56,14 @@ struct Query
 	int			given;			/* batches */
 	int			fetched;		/* times */
 
-	/* rows of operators that do not commute, until all are there */
+	/* rows of operators that do not commute, until the last batch */
 	struct Kept *kept;
 	uint64_t	nkept;
 	uint64_t	kept_capacity;
 	struct KeptBatch *batches;
 };
 
-/* A batch as it lay in the lane. */
+/* A copy of a batch. */
 typedef struct KeptBatch
 {
 	struct KeptBatch *next;
@@ -95,7 +97,7 @@ read_integer(const Row *r, int c)
 	const char *p = r->base + r->col[c]->values;
 
 	if (r->col[c]->values == WIRE_NO_ARRAY)
-		return 0;				/* COUNT, of which only validity matters */
+		return 0;				/* COUNT reads only the validity */
 	switch (r->col[c]->type)
 	{
 		case WIRE_I8:
@@ -248,9 +250,9 @@ standin_unpin(void *memory)
 	(void) memory;
 }
 
-/* What the test asked to go wrong, from the one of this number on; empty if nothing. */
+/* The fault that the test requests for the event of this number; an empty word: none. */
 static void
-asked_fault(char word[32], int number)
+requested_fault(char word[32], int number)
 {
 	int			from = 1;
 	FILE	   *f = fopen("gpuagg.fault", "r");
@@ -263,13 +265,13 @@ asked_fault(char word[32], int number)
 	fclose(f);
 }
 
-/* At the query's batch of this number. */
+/* Lets the fault happen that is requested for the query's batch of this number. */
 static DeviceStatus
 provoke(int batch, DeviceError *error)
 {
 	char		word[32];
 
-	asked_fault(word, batch);
+	requested_fault(word, batch);
 	if (strcmp(word, "slow") == 0)
 		usleep(20000);
 	else if (strcmp(word, "hang") == 0)
@@ -297,7 +299,7 @@ standin_lane_open(Lane **lane, int device, char *arena, size_t buffer_bytes, int
 	char		word[32];
 
 	(void) device;
-	asked_fault(word, atomic_fetch_add(&lanes, 1) + 1);
+	requested_fault(word, atomic_fetch_add(&lanes, 1) + 1);
 	if (strcmp(word, "lane") == 0)
 	{
 		free(l);
@@ -638,7 +640,7 @@ reduce_kept(Query *query)
 	forget_rows(query);
 }
 
-/* Forgets the groups from `ngroups` on, which have no rows. */
+/* Removes the groups from `ngroups` on, which have no rows. */
 static void
 forget_groups(Query *query, uint64_t ngroups)
 {
@@ -652,14 +654,14 @@ static DeviceStatus
 standin_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error)
 {
 	const char *base = lane->memory + batch->buffer * lane->buffer_bytes;
-	/* one row without columns is what the server itself tries a device with at its start */
-	bool		fallback = batch->nrows == 1 && batch->bytes == 0;
+	/* one row without columns comes from the server's own warm-up */
+	bool		warm_up = batch->nrows == 1 && batch->bytes == 0;
 	uint64_t   *groups = malloc(batch->nrows * sizeof(uint64_t));
 	uint64_t	before = query->ngroups;
-	DeviceStatus status = fallback ? DEVICE_OK : provoke(++query->given, error);
+	DeviceStatus status = warm_up ? DEVICE_OK : provoke(++query->given, error);
 	KeptBatch  *kept = NULL;
 
-	/* first all groups, then all rows: a batch is taken whole or not at all */
+	/* finds all groups before it reduces any row: a batch is taken as a whole or not at all */
 	for (uint32_t i = 0; i < batch->nrows && status == DEVICE_OK; i++)
 		if ((status = group_of(query, batch, base, i, &groups[i], error)) != DEVICE_OK)
 		{
@@ -701,7 +703,7 @@ standin_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *erro
 	const WireQuery *q = query->q;
 	char		word[32];
 
-	asked_fault(word, ++query->fetched);
+	requested_fault(word, ++query->fetched);
 	if (strcmp(word, "fetch") == 0)
 		abort();
 	if (out->first > query->ngroups || out->n > query->ngroups - out->first)

@@ -59,7 +59,7 @@ test_busy(void)
 	watch_end(&patient);
 }
 
-/* Another device's work says nothing about this one, nor does what belongs to none. */
+/* Messages of another device, or of none, do not count for this one. */
 static void
 test_devices(void)
 {

@@ -97,7 +97,7 @@ happen(StubCall call)
 cudaError_t
 stub_launch(void)
 {
-	/* also the error of a call before it, if nobody took that */
+	/* like a real launch, also reports the error of an earlier call that was not read */
 	happen(STUB_LAUNCH);
 	return cudaGetLastError();
 }

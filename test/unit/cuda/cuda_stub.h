@@ -1,6 +1,6 @@
 /*
  * cuda_stub.h
- *	  A CUDA run time that works in host memory, at once and in order, and fails when it is told to.
+ *	  A CUDA run time in host memory: every call is done when it returns, and fails on request.
  */
 #ifndef GPUAGG_CUDA_STUB_H
 #define GPUAGG_CUDA_STUB_H
@@ -22,7 +22,7 @@ typedef enum StubCall
 #define STUB_MAX_DEVICES 4
 extern int	stub_devices;
 extern int	stub_capability[STUB_MAX_DEVICES];
-/* What device_kernel_versions tells of the current device, and whether it finds a kernel at all. */
+/* What device_kernel_versions returns. */
 extern int	stub_binary;
 extern int	stub_ptx;
 

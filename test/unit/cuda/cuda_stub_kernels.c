@@ -4,8 +4,8 @@
  *	  with the operators of monoid.h, for tests of the device layer.
  *
  * Each function is one launch of the stub.  What the headers leave undefined (a
- * hash table's order, workspaces) is as simple as it can be, but memory is asked
- * for as the real library asks for it.
+ * hash table's order, workspaces) is as simple as possible, but workspaces are
+ * requested as by the real library.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +70,6 @@ typedef struct Input
 	GpuaggColumn x;
 	GpuaggColumn y;
 	int64_t		row;			/* in the batch */
-	int64_t		number;			/* of all */
 } Input;
 
 static bool
@@ -107,14 +106,13 @@ load_double(const GpuaggColumn *c, int64_t i)
 
 #define INPUT_int8_t(r) (int8_t) ((r)->x.values ? load_integer(&(r)->x, (r)->row) : 1)
 #define INPUT_int32_t(r) (int32_t) load_integer(&(r)->x, (r)->row)
-#define INPUT_uint32_t(r) (uint32_t) load_integer(&(r)->x, (r)->row)
 #define INPUT_int64_t(r) load_integer(&(r)->x, (r)->row)
 #define INPUT_gpuagg_i128(r) (gpuagg_i128) load_integer(&(r)->x, (r)->row)
 #define INPUT_float(r) (float) load_double(&(r)->x, (r)->row)
 #define INPUT_double(r) load_double(&(r)->x, (r)->row)
 #define INPUT_gpuagg_f64x2(r) ((gpuagg_f64x2) {load_double(&(r)->x, (r)->row), load_double(&(r)->y, (r)->row)})
 #define INPUT_gpuagg_kv(r) ((gpuagg_kv) {load_integer(&(r)->x, (r)->row), \
-	(r)->y.values ? load_integer(&(r)->y, (r)->row) : (r)->number})
+	load_integer(&(r)->y, (r)->row)})
 #define INPUT_gpuagg_mat2(r) ((const gpuagg_mat2 *) (r)->x.values)[(r)->row]
 #define INPUT_gpuagg_mat3(r) ((const gpuagg_mat3 *) (r)->x.values)[(r)->row]
 #define INPUT_gpuagg_mat4(r) ((const gpuagg_mat4 *) (r)->x.values)[(r)->row]
@@ -199,7 +197,7 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 
 		for (int64_t i = 0; i < hist->nrows; i++)
 		{
-			Input		in = {slot->x, slot->y, i, hist->first_row + i};
+			Input		in = {slot->x, slot->y, i};
 
 			if (bins[i] < 0 || bins[i] >= hist->bins.nbins || (slot->filter && !slot->filter[i]) ||
 				!is_valid(slot->x.validity, i) || !is_valid(slot->y.validity, i))

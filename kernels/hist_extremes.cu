@@ -1,9 +1,8 @@
 /*
- * hist_look.cu
- *	  Maxima, argmax and argmin of more bins than shared memory holds, in the L2
- *	  cache.
+ * hist_extremes.cu
+ *	  Maxima and minima of more bins than shared memory holds, in the L2 cache.
  *
- * A row looks at its bin's limb, and goes on to an atomic only if it raises it.
+ * A row reads its bin's limb, and goes on to an atomic only if it raises it.
  * The more rows a bin has had, the fewer of the next ones do, so nearly all that
  * is done are reads, which need no partition to be fast.
  */
@@ -11,27 +10,24 @@
 
 #define THREADS 512
 #define BLOCKS 4
-/* Of a thread at a time; with more, rows of a hot bin look before the first of them has raised it. */
+/* Of a thread at a time; with more, rows of a hot bin read it before the first of them has raised it. */
 #define ROWS 2
 
 /* The greater, the better; as in shared memory, but always of 64 bits. */
 static __device__ __forceinline__ u64
-look_code(const HistSlot &slot, int32_t v, u32 row)
+extreme_code(const HistSlot &slot, int32_t v)
 {
-	bool		least = slot.op == MONOID_ARGMIN || slot.op == MONOID_MIN_I32;
-	u32			key = (u32) v ^ (least ? 0x7fffffffu : 0x80000000u);
-
-	return slot.form == HIST_ARG ? (u64) key << 32 | (u32) ~row : key;
+	return (u32) v ^ (slot.op == MONOID_MIN_I32 ? 0x7fffffffu : 0x80000000u);
 }
 
 static __device__ __forceinline__ u64
-look_code(const HistSlot &slot, u64 v, u32 row)
+extreme_code(const HistSlot &slot, u64 v)
 {
 	return max_code(slot.op, v);
 }
 
 template <typename V> static __global__ void __launch_bounds__(THREADS, BLOCKS)
-look_kernel(const __grid_constant__ HistArgs args)
+extremes_kernel(const __grid_constant__ HistArgs args)
 {
 	const HistSlot &slot = args.slot[0];
 	const int32_t *column = (const int32_t *) args.bins.column[0].values;
@@ -46,8 +42,7 @@ look_kernel(const __grid_constant__ HistArgs args)
 	wait_for_predecessor();
 	for (u64 base = blockIdx.x * (u64) (ROWS * THREADS); base < args.nrows; base += gridDim.x * (u64) (ROWS * THREADS))
 	{
-		u32			row[ROWS],
-					bin[ROWS];
+		u32			bin[ROWS];
 		u64			code[ROWS],
 					seen[ROWS];
 
@@ -56,12 +51,11 @@ look_kernel(const __grid_constant__ HistArgs args)
 		{
 			u64			r = base + j * THREADS + threadIdx.x;
 
-			row[j] = (u32) r;
 			bin[j] = ~0u;
 			if (r >= args.nrows)
 				continue;
 			bin[j] = (u32) __ldcs(column + r) - min;
-			code[j] = look_code(slot, __ldcs(values + r), row[j]);
+			code[j] = extreme_code(slot, __ldcs(values + r));
 			outside += bin[j] >= nbins && (!index || (int32_t) bin[j] >= 0);
 		}
 #pragma unroll
@@ -77,7 +71,7 @@ look_kernel(const __grid_constant__ HistArgs args)
 }
 
 bool
-hist_look_takes(const HistArgs &args)
+hist_extremes_takes(const HistArgs &args)
 {
 	const HistSlot &slot = args.slot[0];
 	GpuaggValueType t = slot.x.type;
@@ -87,13 +81,13 @@ hist_look_takes(const HistArgs &args)
 		return false;
 	if (slot.form == HIST_MAX64)
 		return t == GPUAGG_VALUE_I64 || t == GPUAGG_VALUE_F64;
-	return (slot.form == HIST_ARG || (slot.form == HIST_MAX32 && slot.op != MONOID_HLL_MAX)) && t == GPUAGG_VALUE_I32;
+	return slot.form == HIST_MAX32 && slot.op != MONOID_HLL_MAX && t == GPUAGG_VALUE_I32;
 }
 
 GpuaggCudaStatus
-hist_launch_look(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
+hist_launch_extremes(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	CUDA_TRY(launch_early(args.slot[0].form == HIST_MAX64 ? look_kernel<u64> : look_kernel<int32_t>, BLOCKS * facts.sms,
-						  THREADS, 0, facts, stream, args));
+	CUDA_TRY(launch_early(args.slot[0].form == HIST_MAX64 ? extremes_kernel<u64> : extremes_kernel<int32_t>,
+						  BLOCKS * facts.sms, THREADS, 0, facts, stream, args));
 	return hist_launch_fold(args, facts, stream);
 }

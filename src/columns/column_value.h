@@ -1,0 +1,97 @@
+/*
+ * column_value.h
+ *	  Between a column's values and Datums.
+ */
+#ifndef GPUAGG_COLUMN_VALUE_H
+#define GPUAGG_COLUMN_VALUE_H
+
+#include "postgres.h"
+
+#include "column_types.h"
+#include "columns/decimal.h"
+#include "common/compat.h"
+#include "operators/decode_numeric.h"
+
+/* Decodes a numeric; false if the column's decimals cannot represent it. */
+static inline bool
+column_store_decimal(int16 scale, gpuagg_i128 *to, Datum value)
+{
+	struct varlena *stored = (struct varlena *) DatumGetPointer(value);
+	struct varlena *numeric = stored;
+	bool		fits;
+
+	if (unlikely(VARATT_IS_EXTERNAL(stored) || VARATT_IS_COMPRESSED(stored)))
+		numeric = pg_detoast_datum_packed(stored);
+	fits = decode_numeric((const uint8_t *) VARDATA_ANY(numeric), VARSIZE_ANY_EXHDR(numeric),
+						  scale, to);
+	if (unlikely(numeric != stored))
+		pfree(numeric);
+	return fits;
+}
+
+/*
+ * Stores a Datum that is not NULL as values[row], a by-reference one as the pointer
+ * that it is; false if the type cannot represent it, which happens with decimals only.
+ */
+static inline bool
+column_store(ColumnType type, int16 scale, void *values, int row, Datum value)
+{
+	switch (type)
+	{
+#define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
+		case COLUMN_##NAME: \
+			((value_t *) values)[row] = from_datum(value); \
+			break;
+		COLUMN_SCALARS(X)
+#undef X
+		case COLUMN_DEC:
+			return column_store_decimal(scale, (gpuagg_i128 *) values + row, value);
+		case COLUMN_DATUM:
+			((Datum *) values)[row] = value;
+			break;
+	}
+	return true;
+}
+
+/* values[row], which is not NULL, as a Datum; numerics are made in the current context. */
+static inline Datum
+column_datum(ColumnType type, int16 scale, const void *values, int row)
+{
+	switch (type)
+	{
+#define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
+		case COLUMN_##NAME: \
+			return to_datum(((const value_t *) values)[row]);
+		COLUMN_SCALARS(X)
+#undef X
+		case COLUMN_DEC:
+			return decimal_to_numeric(((const gpuagg_i128 *) values)[row], scale);
+		case COLUMN_DATUM:
+			return ((const Datum *) values)[row];
+	}
+	return (Datum) 0;
+}
+
+/* The Datum of the integer or float that the low bits of a word are. */
+static inline Datum
+column_bits_datum(ColumnType type, uint64 word)
+{
+	switch (type)
+	{
+#define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
+		case COLUMN_##NAME: \
+			{ \
+				bits_t		bits = (bits_t) word; \
+				value_t		value; \
+\
+				memcpy(&value, &bits, sizeof(value)); \
+				return to_datum(value); \
+			}
+		COLUMN_SCALARS(X)
+#undef X
+		default:
+			return (Datum) word;
+	}
+}
+
+#endif							/* GPUAGG_COLUMN_VALUE_H */

@@ -1,0 +1,41 @@
+/*
+ * decimal.h
+ *	  Wide integers and decimals as numerics.
+ */
+#ifndef GPUAGG_DECIMAL_H
+#define GPUAGG_DECIMAL_H
+
+#include "postgres.h"
+
+#include "operators/monoid.h"
+
+/* Digits of base 10000 that 192 bits need, or 128 bits with a fraction. */
+#define DECIMAL_MAX_DIGITS 32
+
+/* A number as numerics have it: digit[0] is the most significant. */
+typedef struct Decimal
+{
+	bool		negative;
+	int			ndigits;
+	int			weight;
+	int			dscale;
+	int16		digit[DECIMAL_MAX_DIGITS];
+} Decimal;
+
+/* The integer of 192 bits, of which hi are the upper 64. */
+extern void decimal_from_u192(Decimal *dec, uint64 hi, gpuagg_u128 lo);
+
+/* value times 10^-scale, displayed with `scale` digits; scale is at most 30. */
+extern void decimal_from_i128(Decimal *dec, gpuagg_i128 value, int scale);
+
+/* The sign word of a numeric in core's send and receive functions. */
+static inline int
+decimal_sign_word(const Decimal *dec)
+{
+	return dec->negative ? 0x4000 : 0x0000;
+}
+
+/* value times 10^-scale as a numeric that displays `scale` digits, in the current context. */
+extern Datum decimal_to_numeric(gpuagg_i128 value, int scale);
+
+#endif							/* GPUAGG_DECIMAL_H */

@@ -1,0 +1,409 @@
+/*
+ * absorb.c
+ *	  Batches into the table of groups, within the memory.
+ *
+ * The rows of a batch are located in the table, then each slot and each fallback
+ * aggregate runs over the batch.  When the memory is used up, groups that are
+ * there go on, and rows of others are written to the files of a partition set.
+ *
+ * The first batch is hashed; its keys decide between direct and hash, and whether
+ * to partition from the start (sort).  The table changes from direct to hash by
+ * itself when the range of keys becomes too large.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "engine_cpu/engine_cpu.h"
+
+/* The second-level cache of a core, for strategy.c; typical of servers. */
+#define L2_BYTES (1024 * 1024)
+
+/* Rows of a batch of fallback aggregates until the size of their states is known. */
+#define FALLBACK_ROWS 64
+/* More rows than a batch has, a multiple of 64. */
+#define MAX_SLICE (1 << 20)
+
+/* Memory of a file that is being written. */
+#define FILE_BYTES BLCKSZ
+
+/* ---- strategy ----------------------------------------------------------- */
+
+static bool
+keys_integer(const AggSpec *spec)
+{
+	for (int k = 0; k < spec->nkeys; k++)
+		if (spec->keys[k].kind != KEY_RAW)
+			return false;
+	return spec->nkeys > 0;
+}
+
+void
+cpu_choose_strategy(CpuEngine *engine, StrategyInput *input)
+{
+	StrategyDevice device = {
+		.l2_bytes = L2_BYTES,
+		.memory_bytes = engine->env.mem_limit
+	};
+
+	input->forced = engine->env.forced;
+	input->nkeys = engine->spec->nkeys;
+	input->keys_integer = keys_integer(engine->spec);
+	input->grouped = engine->table->mode == TABLE_SEGMENTED;
+	input->ordered = engine->spec->ordered;
+	input->state_bytes = engine->table->row_size - engine->table->state_off;
+	input->key_bytes = engine->table->state_off;
+	strategy_choose(&device, input, &engine->choice);
+	engine->strategy = engine->choice.strategy;
+}
+
+/*
+ * How many groups are there if d of n rows were distinct?  Solves
+ * d = g (1 - exp(-n / g)), assuming that all groups are equally frequent.
+ */
+static double
+extrapolate_groups(double d, double n)
+{
+	double		lo = d,
+				hi = d * n;
+
+	if (d >= n)
+		return hi;
+	for (int i = 0; i < 60; i++)
+	{
+		double		g = sqrt(lo * hi);
+
+		if (g * -expm1(-n / g) < d)
+			lo = g;
+		else
+			hi = g;
+	}
+	return sqrt(lo * hi);
+}
+
+/* Bins that direct may use, now and as its range grows. */
+static int64
+most_bins(const CpuEngine *engine)
+{
+	double		bins = engine->env.mem_limit / 4.0 / sizeof(uint32);
+
+	if (engine->env.forced != STRATEGY_DIRECT)
+		bins = Min(bins, Max(65536.0, 16 * Max((double) engine->table->ngroups,
+											   engine->choice.bins)));
+	return (int64) Min(bins, 1 << 30);
+}
+
+/* After the first batch: chooses again, by its keys. */
+static void
+choose_from_data(CpuEngine *engine, const Batch *batch)
+{
+	GroupTable *table = engine->table;
+	StrategyInput input = {0};
+	GpuaggStrategy before = engine->strategy;
+
+	engine->chosen_from_data = true;
+	input.rows = Max(engine->env.est_rows, batch->nrows);
+	input.groups = extrapolate_groups(table->ngroups, batch->nrows);
+	if (table->ngroups * 2 > batch->nrows)
+		input.groups = Max(Min(input.groups, engine->env.est_groups), table->ngroups);
+	input.mean_run = table->mean_run;
+	if (keys_integer(engine->spec))
+	{
+		double		range = 1;
+
+		group_keys_ranges(&table->keys, batch, table->keys.ranges);
+		for (int k = 0; k < engine->spec->nkeys; k++)
+			if (table->keys.ranges[k].any)
+				range *= (double) table->keys.ranges[k].max - (double) table->keys.ranges[k].min + 2;
+		input.range_known = true;
+		input.key_range = range;
+	}
+	cpu_choose_strategy(engine, &input);
+	if (engine->strategy == STRATEGY_SORT && engine->env.forced != STRATEGY_SORT)
+		engine->strategy = STRATEGY_HASH;	/* until memory is used up indeed */
+	table->max_bins = most_bins(engine);
+	if (engine->strategy == STRATEGY_DIRECT && !group_table_use_direct(table))
+		engine->strategy = STRATEGY_HASH;
+	if (engine->strategy == STRATEGY_HASH && table->mode == TABLE_HASH)
+		group_table_use_hash(table, input.groups);
+	if (engine->strategy != before && before != STRATEGY_AUTO)
+		engine->changes++;
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+/* Partitions of a level; their buffers take a quarter of the memory at most. */
+static int
+partition_count(const CpuEngine *engine)
+{
+	size_t		most = Min(engine->env.mem_limit / 4 / FILE_BYTES, 256);
+
+	return Min(Max(engine->choice.passes, 32), Max((int) most, 4));
+}
+
+void
+cpu_budget(CpuEngine *engine)
+{
+	GroupTable *table = engine->table;
+	size_t		files = engine->out ? engine->out->nfiles * FILE_BYTES : 0;
+	size_t		reserve = Max(files, (partition_count(engine) + 1) * FILE_BYTES);
+	size_t		fallbacks = engine->fallbacks ? fallbacks_memory(engine->fallbacks) : 0;
+	size_t		used = group_table_memory(table) + fallbacks + files;
+
+	engine->mem_peak = Max(engine->mem_peak, used);
+	if (table->mode == TABLE_DIRECT)
+		engine->choice.bins = table->bins;
+	if (table->mode == TABLE_SINGLE || table->mode == TABLE_SEGMENTED)
+		return;
+	group_table_budget(table, engine->env.mem_limit > reserve ? engine->env.mem_limit - reserve : 0,
+					   table->ngroups > 0 ? fallbacks / (double) table->ngroups : 0);
+	if (engine->chosen_from_data)
+		table->max_bins = Max(table->max_bins, most_bins(engine));
+}
+
+PartitionSet *
+cpu_partitions(CpuEngine *engine)
+{
+	if (!engine->out)
+		engine->out = partition_set_create(engine->cxt, partition_count(engine), engine->level);
+	return engine->out;
+}
+
+static void
+spill_row(CpuEngine *engine, const Batch *batch, int i)
+{
+	row_record_write(&engine->record, engine->spec, batch, i);
+	partition_write_row(cpu_partitions(engine),
+						group_keys_spill_hash(&engine->table->keys, batch, i), &engine->record);
+}
+
+bool
+cpu_bypasses_table(const CpuEngine *engine)
+{
+	return engine->strategy == STRATEGY_SORT && engine->level == 0;
+}
+
+void
+cpu_bypass(CpuEngine *engine, const Batch *batch)
+{
+	GroupTable *table = engine->table;
+
+	group_keys_hash_datums(&table->keys, batch);
+	memset(table->at, 0xff, batch->nrows * sizeof(uint32));
+}
+
+static void
+spill_batch(CpuEngine *engine, const Batch *batch)
+{
+	CHECK_FOR_INTERRUPTS();
+	cpu_bypass(engine, batch);
+	for (int i = 0; i < batch->nrows; i++)
+		spill_row(engine, batch, i);
+}
+
+/* Moves all groups of the table to the partitions. */
+static void
+spill_table(CpuEngine *engine)
+{
+	GroupTable *table = engine->table;
+
+	for (uint32 from = 0; from < table->ngroups; from += engine->groups.ngroups)
+	{
+		CHECK_FOR_INTERRUPTS();
+		cpu_emit(engine, from, table->ngroups);
+		for (int g = 0; g < engine->groups.ngroups; g++)
+		{
+			cpu_write_group(engine, g);
+			partition_write_group(cpu_partitions(engine),
+								  group_keys_row_hash(&table->keys, group_row(table, from + g)),
+								  &engine->record);
+		}
+	}
+	group_table_reset(table);
+	if (engine->fallbacks)
+		fallbacks_reset(engine->fallbacks);
+}
+
+/*
+ * Memory is used up and most rows have no group in the table, so that locating
+ * them gains nothing: moves the groups to the partitions, and rows follow them
+ * there without a lookup.
+ */
+static void
+change_to_sort(CpuEngine *engine)
+{
+	if (engine->env.forced != STRATEGY_AUTO || engine->level > 0 ||
+		engine->table->keys.nwords == 0 || !fallbacks_spillable(engine->spec))
+		return;
+	spill_table(engine);
+	engine->strategy = STRATEGY_SORT;
+	snprintf(engine->choice.reason, sizeof(engine->choice.reason), "groups exceed the memory");
+	engine->changes++;
+}
+
+void
+cpu_finish_partitions(CpuEngine *engine)
+{
+	PartitionSet *set = engine->out;
+
+	if (!set)
+		return;
+	engine->out = NULL;
+	engine->spilled_bytes += set->bytes;
+	engine->spill_partitions += set->n;
+	partition_set_finish(set, &engine->pending);
+}
+
+/* ---- rows in ------------------------------------------------------------ */
+
+/* n rows of a batch, from a multiple of 64 rows; *cols has room for its columns. */
+static Batch
+batch_slice(const Batch *batch, Column *cols, int from, int n)
+{
+	Batch		slice = *batch;
+
+	for (int c = 0; c < batch->ncols; c++)
+	{
+		cols[c] = batch->cols[c];
+		cols[c].values = (char *) cols[c].values + (size_t) from * column_width(cols[c].type);
+		if (cols[c].validity)
+			cols[c].validity += from / 64;
+		if (cols[c].unrepresentable)
+			cols[c].unrepresentable += from / 64;
+		if (cols[c].unrepresentable_values)
+			cols[c].unrepresentable_values += from;
+	}
+	slice.cols = cols;
+	slice.nrows = n;
+	return slice;
+}
+
+static void
+reduce(CpuEngine *engine, const Batch *batch)
+{
+	engine->base.errors |= slots_reduce(engine->slots, engine->table, batch);
+	if (engine->fallbacks)
+		fallbacks_advance(engine->fallbacks, engine->table, batch);
+}
+
+static void
+absorb_slice(CpuEngine *engine, const Batch *batch)
+{
+	GroupTable *table = engine->table;
+
+	CHECK_FOR_INTERRUPTS();
+	cpu_budget(engine);
+	group_table_locate(table, batch);
+	for (int i = 0; i < table->nmissing; i++)
+		spill_row(engine, batch, table->missing[i]);
+	reduce(engine, batch);
+	if (!engine->chosen_from_data && (table->mode == TABLE_HASH || engine->env.forced))
+		choose_from_data(engine, batch);
+	else if (table->nmissing > batch->nrows - batch->nrows / 8)
+		change_to_sort(engine);
+}
+
+/*
+ * Rows that may become groups before the states of fallback aggregates are
+ * measured again, which takes time for each state with a memory context.
+ */
+static int
+fallback_rows(const CpuEngine *engine)
+{
+	const GroupTable *table = engine->table;
+	double		fallbacks,
+				left,
+				rows;
+
+	/* no row becomes a group any more */
+	if (table->frozen)
+		return MAX_SLICE;
+	fallbacks = fallbacks_memory(engine->fallbacks);
+	left = engine->env.mem_limit - fallbacks - group_table_memory(table);
+	if (table->ngroups == 0 || left <= 0)
+		return FALLBACK_ROWS;
+	rows = left / 4 / (fallbacks / table->ngroups + table->row_size);
+	return (int) Max(Min(rows, MAX_SLICE), FALLBACK_ROWS) / 64 * 64;
+}
+
+void
+cpu_absorb(CpuEngine *engine, const Batch *batch)
+{
+	Column	   *cols;
+
+	if (cpu_bypasses_table(engine))
+	{
+		spill_batch(engine, batch);
+		return;
+	}
+	if (!engine->fallbacks || engine->table->mode == TABLE_SINGLE)
+	{
+		absorb_slice(engine, batch);
+		return;
+	}
+	cols = palloc(Max(batch->ncols, 1) * sizeof(Column));
+	for (int from = 0; from < batch->nrows;)
+	{
+		int			n = Min(fallback_rows(engine), batch->nrows - from);
+		Batch		slice = batch_slice(batch, cols, from, n);
+
+		absorb_slice(engine, &slice);
+		from += n;
+		if (cpu_bypasses_table(engine) && from < batch->nrows)
+		{
+			slice = batch_slice(batch, cols, from, batch->nrows - from);
+			spill_batch(engine, &slice);
+			break;
+		}
+	}
+	pfree(cols);
+}
+
+/*
+ * Grouped input: how many rows may become groups before these are emitted?
+ * Their states must fit the memory, and their offsets 32 bits; a multiple of 64.
+ */
+static int
+segment_rows(const CpuEngine *engine)
+{
+	const GroupTable *table = engine->table;
+	size_t		rows = engine->env.mem_limit / table->row_size;
+
+	/* one group more is carried over from the rows before */
+	rows = Min(rows, NO_GROUP / table->row_cells - 1);
+	return Min(Max(rows, 64), MAX_SLICE) / 64 * 64;
+}
+
+void
+cpu_reduce_segments(CpuEngine *engine)
+{
+	GroupTable *table = engine->table;
+	int			n = Min(segment_rows(engine), engine->batch.nrows - engine->batch_pos);
+	Column	   *cols = palloc(Max(engine->batch.ncols, 1) * sizeof(Column));
+	Batch		slice = batch_slice(&engine->batch, cols, engine->batch_pos, n);
+
+	CHECK_FOR_INTERRUPTS();
+	group_table_locate(table, &slice);
+	reduce(engine, &slice);
+	cpu_budget(engine);
+	engine->batch_pos += n;
+	engine->emit_pos = 0;
+	engine->emit_end = table->ngroups - 1;
+	pfree(cols);
+}
+
+void
+cpu_carry_segment(CpuEngine *engine)
+{
+	if (engine->table->ngroups > 1)
+	{
+		if (engine->fallbacks)
+			fallbacks_carry_last(engine->fallbacks);
+		group_table_carry_last(engine->table);
+	}
+	engine->emit_pos = engine->emit_end = 0;
+}
+

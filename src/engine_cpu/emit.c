@@ -1,0 +1,92 @@
+/*
+ * emit.c
+ *	  Groups of the table column by column, and as records.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "utils/memutils.h"
+
+#include "engine_cpu/engine_cpu.h"
+
+/* Groups that leave at a time, and bytes of their states. */
+#define OUT_GROUPS 1024
+#define OUT_BYTES (1024 * 1024)
+
+static void
+make_output(CpuEngine *engine)
+{
+	MemoryContext old = MemoryContextSwitchTo(engine->cxt);
+
+	engine->out_capacity = Max(1, Min(OUT_GROUPS, OUT_BYTES / engine->table->row_size));
+	/* the states of a single group are read where they are */
+	group_batch_init(&engine->groups, engine->spec, engine->out_capacity,
+					 engine->out_capacity > 1);
+	MemoryContextSwitchTo(old);
+}
+
+static void
+copy_states(CpuEngine *engine, int s, uint32 from, int n)
+{
+	const GroupTable *table = engine->table;
+	const SlotSpec *slot = &engine->spec->slots[s];
+	size_t		size = (size_t) slot->width * gpuagg_monoids[slot->monoid].state_size;
+	const char *row = group_row(table, from) + table->slot_off[s];
+	char	   *to = engine->groups.slots[s];
+
+	if (size == 8)
+		for (int g = 0; g < n; g++, row += table->row_size)
+			((uint64 *) to)[g] = *(const uint64 *) row;
+	else
+		for (int g = 0; g < n; g++, row += table->row_size)
+			memcpy(to + g * size, row, size);
+}
+
+int
+cpu_emit(CpuEngine *engine, uint32 from, uint32 end)
+{
+	const AggSpec *spec = engine->spec;
+	GroupTable *table = engine->table;
+	GroupBatch *out = &engine->groups;
+	int			n;
+
+	if (engine->out_capacity == 0)
+		make_output(engine);
+	n = Min(engine->out_capacity, end - from);
+	out->ngroups = n;
+	for (int k = 0; k < spec->nkeys; k++)
+		for (int g = 0; g < n; g++)
+			out->keys[k][g] = group_key_datum(&table->keys, group_row(table, from + g), k,
+											  &out->keynulls[k][g]);
+	for (int o = 0; o < spec->nfallbacks; o++)
+		for (int g = 0; g < n; g++)
+		{
+			const FallbackState *state = &group_fallbacks(table, group_row(table, from + g))[o];
+
+			out->fallbacks[o][g] = state->value;
+			out->fallback_nulls[o][g] = state->isnull;
+		}
+	for (int s = 0; s < spec->nslots; s++)
+	{
+		if (engine->out_capacity == 1)
+			out->slots[s] = group_row(table, from) + table->slot_off[s];
+		else
+			copy_states(engine, s, from, n);
+	}
+	return n;
+}
+
+void
+cpu_write_group(CpuEngine *engine, int g)
+{
+	const AggSpec *spec = engine->spec;
+	GroupBatch *groups = &engine->groups;
+
+	for (int o = 0; o < spec->nfallbacks; o++)
+		if (spec->fallbacks[o].transtype == INTERNALOID && !groups->fallback_nulls[o][g])
+			groups->fallbacks[o][g] = fallbacks_serialize(engine->fallbacks, o,
+														  groups->fallbacks[o][g]);
+	group_record_write(&engine->record, spec, groups, g);
+	if (engine->fallbacks)
+		fallbacks_end_temp(engine->fallbacks);
+}

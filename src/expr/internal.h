@@ -1,0 +1,233 @@
+/*
+ * internal.h
+ *	  What the files of expr/ share.
+ *
+ * From bottom to top: eval.c (loops), share.c (common subexpressions), build.c (makes
+ * vectors and operations), then one file for each kind of function that has an
+ * operation of its own (bucket.c, decimal.c, match.c, time_fields.c), and compile.c,
+ * which calls them.  They compile their arguments by ExprSet.compile.
+ */
+#ifndef GPUAGG_EXPR_INTERNAL_H
+#define GPUAGG_EXPR_INTERNAL_H
+
+#include "postgres.h"
+
+#include "expr/expr.h"
+
+/*
+ * An operation.  It computes r from up to three arguments, for n rows; NULL where it
+ * has fewer, or takes them from `data`.
+ */
+typedef struct ExprOp
+{
+	void		(*run) (const struct ExprOp *op, int n);
+	Vec		   *r;
+	Vec		   *a;
+	Vec		   *b;
+	Vec		   *c;
+	void	   *data;			/* of the operation */
+	ExprSet    *set;
+	struct ExprOp *next;
+} ExprOp;
+
+/* ---- eval.c ---------------------------------------------------------------- */
+
+/* A row of ops.h. */
+typedef struct ExprFunction
+{
+	Oid			funcid;
+	void		(*run) (const ExprOp *op, int n);
+	ColumnType	result;
+	int			nargs;
+	ColumnType	args[2];
+} ExprFunction;
+
+/* The row of ops.h for a function, or NULL. */
+extern const ExprFunction *expr_find_function(Oid funcid);
+
+/* What expr_run_like needs: a pattern without wildcards but for a % at its end. */
+typedef struct ExprPattern
+{
+	bool		negate;			/* NOT LIKE */
+	bool		open;			/* there is that % */
+	int			length;
+	const char *bytes;			/* before it */
+} ExprPattern;
+
+/*
+ * The rows for which core would evaluate an argument of AND, OR, CASE or COALESCE:
+ * those of `outer` for which cond is one of `accept`.
+ */
+#define MASK_FALSE 1
+#define MASK_TRUE 2
+#define MASK_NULL 4
+
+typedef struct ExprMask
+{
+	const struct ExprMask *outer;	/* NULL: all rows */
+	const Vec  *cond;
+	int			accept;
+	Vec		   *vec;			/* the rows as booleans, once an operation needs them */
+} ExprMask;
+
+/* What expr_run_core needs. */
+typedef struct ExprCoreCall
+{
+	Vec		  **args;
+	FunctionCallInfo fcinfo;
+	FmgrInfo	flinfo;
+	bool		counted;		/* in pg_stat_user_functions */
+} ExprCoreCall;
+
+extern void expr_run_and(const ExprOp *op, int n);
+extern void expr_run_or(const ExprOp *op, int n);
+extern void expr_run_not(const ExprOp *op, int n);
+extern void expr_run_isnull(const ExprOp *op, int n);
+extern void expr_run_istrue(const ExprOp *op, int n);
+extern void expr_run_select(const ExprOp *op, int n);
+extern void expr_run_coalesce(const ExprOp *op, int n);
+extern void expr_run_nullif(const ExprOp *op, int n);
+extern void expr_run_distinct(const ExprOp *op, int n);
+extern void expr_run_greatest(const ExprOp *op, int n);
+extern void expr_run_core(const ExprOp *op, int n);
+extern void expr_run_mask(const ExprOp *op, int n);
+extern void expr_run_lazy(const ExprOp *op, int n);
+extern void expr_run_param(const ExprOp *op, int n);
+extern void expr_run_relabel(const ExprOp *op, int n);
+extern void expr_run_text_equal(const ExprOp *op, int n);
+extern void expr_run_like(const ExprOp *op, int n);
+
+/* Sets the states of r from those of one or two arguments of a strict operation. */
+extern void expr_strict(Vec *r, const Vec *a, const Vec *b, int n);
+
+/* Makes the rows of r that are values, and for which fallback[] is set, VEC_FALLBACK. */
+extern void expr_mark_fallback(Vec *r, const uint8 *fallback, int n);
+
+/* Makes all rows of a lazy constant VEC_FALLBACK. */
+extern void expr_empty(Vec *vec);
+
+/* An ExprState for the scalar fallback or for a constant. */
+extern ExprState *expr_core_state(ExprSet *set, Expr *expr);
+
+static inline uint8
+expr_state(const Vec *vec, int i)
+{
+	return vec->all_values ? VEC_VALUE : vec->state[i];
+}
+
+/* Is the text neither out of line nor compressed? */
+static inline bool
+expr_text_inline(Datum d)
+{
+	return !VARATT_IS_EXTERNAL(DatumGetPointer(d)) && !VARATT_IS_COMPRESSED(DatumGetPointer(d));
+}
+
+/* Bytes of a text; of a bpchar without the blanks at its end. */
+static inline int
+expr_text_length(Datum d, bool blanks)
+{
+	const char *s = VARDATA_ANY(DatumGetPointer(d));
+	int			len = VARSIZE_ANY_EXHDR(DatumGetPointer(d));
+
+	if (!blanks)
+		while (len > 0 && s[len - 1] == ' ')
+			len--;
+	return len;
+}
+
+/* Equality of inline texts or bpchars under a deterministic collation. */
+static inline bool
+expr_text_equal(Datum a, Datum b, bool blanks)
+{
+	int			len = expr_text_length(a, blanks);
+
+	return len == expr_text_length(b, blanks) &&
+		memcmp(VARDATA_ANY(DatumGetPointer(a)), VARDATA_ANY(DatumGetPointer(b)), len) == 0;
+}
+
+/* ---- share.c --------------------------------------------------------------- */
+
+typedef struct NodeFacts
+{
+	Node	   *node;			/* hash key */
+	uint32		hash;			/* equal() nodes have equal hashes */
+	bool		varying;		/* may differ between rows */
+	bool		case_value;		/* holds a CaseTestExpr */
+	char		status;			/* of simplehash.h */
+} NodeFacts;
+
+/*
+ * A root is compiled between begin and end; if that failed, end removes the vectors
+ * that were added to `vecs` since.
+ */
+extern void expr_share_begin(ExprSet *set, Expr *root);
+extern void expr_share_end(ExprSet *set, Vec *vecs);
+extern NodeFacts expr_facts(ExprSet *set, Expr *expr);
+
+/* Enters a vector by its expr or attno. */
+extern void expr_share(ExprSet *set, Vec *vec);
+
+/* A vector of an equal expression that may stand for this one here, or NULL. */
+extern Vec *expr_find(ExprSet *set, Expr *expr);
+extern Vec *expr_find_column(ExprSet *set, AttrNumber attno, ColumnType type, int16 scale);
+
+/* ---- build.c --------------------------------------------------------------- */
+
+/* Zeroed memory aligned for vector loads and 128-bit integers, which palloc does not promise. */
+extern void *expr_alloc(size_t size);
+
+/* A vector of a stage; expr is what it computes if equal expressions may share it, or NULL. */
+extern Vec *expr_new_vec(ExprSet *set, ColumnType type, int16 scale, Oid typid, Expr *expr,
+						 int stage);
+
+/* Notes that a stage reads a vector, which may be NULL. */
+extern void expr_use(Vec *vec, int stage);
+
+/* Appends an operation to a stage. */
+extern ExprOp *expr_emit(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Vec *r,
+						 Vec *a, Vec *b, Vec *c, void *data);
+
+/* Appends an operation whose result is a new vector of booleans, which it returns. */
+extern Vec *expr_emit_bool(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Expr *expr,
+						   Vec *a, Vec *b, Vec *c, void *data);
+
+/* The vector of a table column in this type and scale. */
+extern Vec *expr_column(ExprSet *set, AttrNumber attno, ColumnType type, int16 scale, int stage);
+
+/*
+ * Compiles an argument.  The vector has the column type of the expression's SQL type
+ * (of a numeric COLUMN_DEC or COLUMN_DATUM).  NULL: it cannot be compiled, and so the
+ * root cannot, either.
+ */
+static inline Vec *
+expr_compile(ExprSet *set, Expr *expr, int stage)
+{
+	return set->compile(set, expr, stage);
+}
+
+/* The same for an operation that takes vectors of this type only: NULL for another. */
+extern Vec *expr_compile_as(ExprSet *set, Expr *expr, ColumnType type, int stage);
+
+/* Are strings of this collation equal only if their bytes are? */
+extern bool expr_deterministic(Oid collation);
+
+/* Is this = or <> of text or bpchar, which are operations under a deterministic collation? */
+extern bool expr_is_text_equality(Oid funcid);
+
+/* ---- functions with operations of their own --------------------------------- */
+
+/* Each returns NULL if funcid is none of its functions or the call cannot be compiled. */
+extern Vec *expr_compile_bucket(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
+extern Vec *expr_compile_decimal(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
+extern Vec *expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
+extern Vec *expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args,
+							  int stage);
+extern Vec *expr_compile_in(ExprSet *set, ScalarArrayOpExpr *saop, int stage);
+
+/* Is this LIKE or NOT LIKE of text or bpchar? */
+extern bool expr_is_like(Oid funcid);
+
+/* The display scale of extract(field FROM ...); false where it depends on the value. */
+extern bool expr_extract_scale(Oid funcid, List *args, int16 *scale);
+
+#endif							/* GPUAGG_EXPR_INTERNAL_H */

@@ -1,0 +1,577 @@
+/*
+ * locate.c
+ *	  Finds the groups of a batch's rows; see table.h.
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "groups/table.h"
+
+/* Maps up to this many bins stay in the first-level cache. */
+#define SMALL_BINS 8192
+/* Rows that fit the second-level cache need no prefetching. */
+#define SMALL_ROWS (512 * 1024)
+/* Runs are used when so many rows of a sample equal the row before. */
+#define RUN_SAMPLE 128
+/*
+ * Longer probe sequences do not come by chance: the longest of a table of a
+ * billion rows, three quarters full, is half as long.
+ */
+#ifndef MAX_PROBES
+#define MAX_PROBES 1024
+#endif
+
+/* A new group with the keys of batch row i, or NO_GROUP. */
+static uint32
+insert_row(GroupTable *table, const Batch *batch, int i)
+{
+	uint32		at;
+
+	if (table->frozen || (table->ngroups > 0 && table->ngroups >= table->max_groups) ||
+		(table->mode == TABLE_HASH && group_keys_lack_code(&table->keys, i)))
+	{
+		table->denied = table->frozen = true;
+		return NO_GROUP;
+	}
+	at = group_table_add(table);
+	group_keys_store(&table->keys, group_row_at(table, at), batch, i);
+	return at;
+}
+
+static void
+pack_keys(GroupTable *table, const Batch *batch)
+{
+	group_keys_pack(&table->keys, batch, table->frozen ? 0 : PG_INT32_MAX, table->max_dict_bytes);
+}
+
+/* ---- runs --------------------------------------------------------------- */
+
+static inline bool
+same_words(const GroupTable *table, int nwords, int i, int j)
+{
+	for (int w = 0; w < nwords; w++)
+		if (table->keys.words[w][i] != table->keys.words[w][j])
+			return false;
+	return true;
+}
+
+static void
+split_runs(GroupTable *table, int nwords, int n)
+{
+	uint32	   *start = table->run_start;
+	int			r = 0;
+
+	start[r++] = 0;
+	if (nwords == 1)
+	{
+		const uint64 *words = table->keys.words[0];
+
+		for (int i = 1; i < n; i++)
+		{
+			start[r] = i;
+			r += words[i] != words[i - 1];
+		}
+	}
+	else
+		for (int i = 1; i < n; i++)
+		{
+			start[r] = i;
+			r += !same_words(table, nwords, i, i - 1);
+		}
+	start[r] = n;
+	table->nruns = r;
+	table->mean_run = (double) n / r;
+}
+
+/* If a sample has runs of equal keys: finds all runs, and packs the keys of their first rows. */
+static bool
+find_runs(GroupTable *table, int nwords, int n)
+{
+	int			same = 0;
+	int			sample = Min(n, RUN_SAMPLE);
+
+	for (int i = 1; i < sample; i++)
+		same += same_words(table, nwords, i, i - 1);
+	table->mean_run = sample / (double) (sample - same);
+	if (n < 2 || same * 2 < sample)
+		return false;
+	split_runs(table, nwords, n);
+	for (int w = 0; w < nwords; w++)
+		for (int r = 0; r < table->nruns; r++)
+			table->keys.words[w][r] = table->keys.words[w][table->run_start[r]];
+	return true;
+}
+
+/* From run_at to at. */
+static void
+expand_runs(GroupTable *table)
+{
+	for (int r = 0; r < table->nruns; r++)
+	{
+		uint32		at = table->run_at[r];
+
+		for (uint32 i = table->run_start[r]; i < table->run_start[r + 1]; i++)
+			table->at[i] = at;
+	}
+}
+
+/* ---- hash --------------------------------------------------------------- */
+
+static inline uint32
+hash_words(const GroupTable *table, HashSeed seed, int nwords, int i)
+{
+	uint64		h = hash_fold(seed, table->keys.words[0][i]);
+
+	for (int w = 1; w < nwords; w++)
+		h = hash_fold(seed, h ^ table->keys.words[w][i]);
+	return hash_finish(h);
+}
+
+/* The same of a group. */
+static uint32
+hash_group(const GroupTable *table, uint32 group)
+{
+	const uint64 *words = (const uint64 *) group_row(table, group);
+	uint64		h = hash_fold(table->seed, words[0]);
+
+	for (int w = 1; w < table->keys.nwords; w++)
+		h = hash_fold(table->seed, h ^ words[w]);
+	return hash_finish(h);
+}
+
+static void
+table_insert(uint64 *slots, uint32 mask, uint64 entry)
+{
+	uint32		pos = (uint32) (entry >> 32) & mask;
+
+	while ((uint32) slots[pos] != NO_GROUP)
+		pos = (pos + 1) & mask;
+	slots[pos] = entry;
+}
+
+static uint64 *
+new_hash_table(GroupTable *table, size_t size)
+{
+	uint64	   *slots = MemoryContextAllocHuge(table->cxt, size * sizeof(uint64));
+
+	group_table_advise_huge((char *) slots, size * sizeof(uint64));
+	memset(slots, 0xff, size * sizeof(uint64));
+	return slots;
+}
+
+static void
+grow_hash(GroupTable *table)
+{
+	size_t		old_size = (size_t) table->mask + 1;
+	uint64	   *old = table->table;
+	uint32		mask = old_size * 2 - 1;
+	uint64	   *slots = new_hash_table(table, old_size * 2);
+
+	for (size_t i = 0; i < old_size; i++)
+		if ((uint32) old[i] != NO_GROUP)
+			table_insert(slots, mask, old[i]);
+	pfree(old);
+	table->table = slots;
+	table->mask = mask;
+}
+
+/* A new table of this size, with all groups. */
+static void
+fill_hash_table(GroupTable *table, size_t size)
+{
+	if (table->table)
+		pfree(table->table);
+	table->table = new_hash_table(table, size);
+	table->mask = size - 1;
+	for (uint32 g = 0; g < table->ngroups; g++)
+		table_insert(table->table, table->mask,
+					 (uint64) hash_group(table, g) << 32 | (g * table->row_cells));
+}
+
+void
+group_table_use_hash(GroupTable *table, double groups)
+{
+	if (table->map)
+		pfree(table->map);
+	table->map = NULL;
+	table->bins = 0;
+	table->mode = TABLE_HASH;
+	fill_hash_table(table, group_table_hash_size(Max(Min(groups, table->max_groups), table->ngroups + 1)));
+}
+
+/*
+ * Rows crowd together: places all anew by another seed, by which packed keys
+ * `from` .. n - 1 then have their hashes as well.  Once for each doubling of the
+ * groups, so that a seed that is no better does not cost more than it may.
+ */
+static void
+change_seed(GroupTable *table, int nwords, int from, int n)
+{
+	if (table->ngroups < table->seed_groups * 2)
+		return;
+	table->seed = hash_seed_random();
+	table->seed_groups = table->ngroups;
+	fill_hash_table(table, (size_t) table->mask + 1);
+	for (int i = from; i < n; i++)
+		table->hash[i] = hash_words(table, table->seed, nwords, i);
+}
+
+/* The i-th of n packed keys, which is of batch row `row`. */
+static inline uint32
+probe(GroupTable *table, const Batch *batch, int nwords, int i, int n, int row)
+{
+	uint32		hash = table->hash[i];
+	uint32		pos = hash & table->mask;
+
+	for (;;)
+	{
+		uint64		entry = table->table[pos];
+		uint32		at = (uint32) entry;
+
+		if (at == NO_GROUP)
+			break;
+		if ((uint32) (entry >> 32) == hash)
+		{
+			const uint64 *words = (const uint64 *) group_row_at(table, at);
+			int			w = 0;
+
+			while (w < nwords && words[w] == table->keys.words[w][i])
+				w++;
+			if (w == nwords)
+				return at;
+		}
+		pos = (pos + 1) & table->mask;
+	}
+	{
+		uint32		probes = (pos - hash) & table->mask;
+		uint32		at = insert_row(table, batch, row);
+
+		if (at == NO_GROUP)
+			return at;
+		if ((uint64) table->ngroups * 4 > ((uint64) table->mask + 1) * 3)
+		{
+			grow_hash(table);
+			table_insert(table->table, table->mask, ((uint64) hash << 32) | at);
+		}
+		else
+			table->table[pos] = ((uint64) hash << 32) | at;
+		if (unlikely(probes > MAX_PROBES))
+			change_seed(table, nwords, i + 1, n);
+		return at;
+	}
+}
+
+static inline void
+prefetch_row(const GroupTable *table, uint32 at)
+{
+	const char *row = group_row_at(table, at);
+
+	__builtin_prefetch(row, 1);
+	__builtin_prefetch(row + Min(table->row_size, 128) - 1, 1);
+}
+
+/* Finds or makes the groups of n packed keys; the i-th is of batch row rows[i], or i. */
+static inline void
+locate_hash_words(GroupTable *table, const Batch *batch, int nwords, int n, const uint32 *rows,
+				  uint32 *out)
+{
+	HashSeed	seed = table->seed;
+
+	for (int i = 0; i < n; i++)
+		table->hash[i] = hash_words(table, seed, nwords, i);
+	if (table->ngroups * table->row_size > SMALL_ROWS)
+	{
+		for (int i = 0; i < n; i++)
+			__builtin_prefetch(&table->table[table->hash[i] & table->mask]);
+		for (int i = 0; i < n; i++)
+		{
+			uint32		at = (uint32) table->table[table->hash[i] & table->mask];
+
+			if (at != NO_GROUP)
+				prefetch_row(table, at);
+		}
+	}
+	for (int i = 0; i < n; i++)
+		out[i] = probe(table, batch, nwords, i, n, rows ? rows[i] : i);
+}
+
+static void
+locate_hash(GroupTable *table, const Batch *batch, int n, const uint32 *rows, uint32 *out)
+{
+	if (!table->table)
+		group_table_use_hash(table, 0);
+	if (table->keys.nwords == 1)
+		locate_hash_words(table, batch, 1, n, rows, out);
+	else if (table->keys.nwords == 2)
+		locate_hash_words(table, batch, 2, n, rows, out);
+	else
+		locate_hash_words(table, batch, table->keys.nwords, n, rows, out);
+}
+
+/* ---- direct ------------------------------------------------------------- */
+
+/* Factors of the mixed-radix bin number; 0 if there would be more than max_bins. */
+static int64
+range_bins(int nkeys, KeyRange *ranges, int64 max_bins)
+{
+	int64		bins = 1;
+
+	for (int k = 0; k < nkeys; k++)
+	{
+		uint64		values = 1;
+
+		/* keys without a value yet have NULL's bin alone */
+		if (ranges[k].any)
+		{
+			values = (uint64) ranges[k].max - (uint64) ranges[k].min;
+			if (values >= (uint64) max_bins)
+				return 0;
+			values += 2;
+		}
+		else
+			ranges[k].min = 0;
+		ranges[k].factor = bins;
+		bins *= (int64) values;
+		if (bins > max_bins)
+			return 0;
+	}
+	return bins;
+}
+
+bool
+group_table_use_direct(GroupTable *table)
+{
+	int			nkeys = table->spec->nkeys;
+	int64		bins = range_bins(nkeys, table->keys.ranges, table->max_bins);
+
+	if (bins == 0)
+		return false;
+	if (table->map)
+		pfree(table->map);
+	if (table->table)
+		pfree(table->table);
+	table->table = NULL;
+	table->mask = 0;
+	table->map = MemoryContextAllocHuge(table->cxt, bins * sizeof(uint32));
+	group_table_advise_huge((char *) table->map, bins * sizeof(uint32));
+	memset(table->map, 0xff, bins * sizeof(uint32));
+	table->bins = bins;
+	table->mode = TABLE_DIRECT;
+	for (uint32 g = 0; g < table->ngroups; g++)
+	{
+		const char *row = group_row(table, g);
+		uint64		bin = 0;
+
+		for (int k = 0; k < nkeys; k++)
+		{
+			bool		isnull;
+			int64		v = group_key_integer(&table->keys, row, k, &isnull);
+
+			if (!isnull)
+				bin += ((uint64) v - (uint64) table->keys.ranges[k].min + 1) * table->keys.ranges[k].factor;
+		}
+		table->map[bin] = g * table->row_cells;
+	}
+	return true;
+}
+
+/* Wider than needed on the side where the data went out, so that growing stays rare. */
+static void
+widen_range(const KeyRange *old, KeyRange *range)
+{
+	uint64		slack = ((uint64) old->max - (uint64) old->min) / 4 + 64;
+
+	if (!old->any)
+		return;
+	if (range->max > old->max)
+		range->max = range->max > (int64) (PG_INT64_MAX - slack) ? PG_INT64_MAX
+			: range->max + (int64) slack;
+	if (range->min < old->min)
+		range->min = range->min < (int64) (PG_INT64_MIN + slack) ? PG_INT64_MIN
+			: range->min - (int64) slack;
+}
+
+/* Sees to it that the batch's keys are within the ranges; false: now hashing. */
+static bool
+cover_ranges(GroupTable *table, const Batch *batch)
+{
+	int			nkeys = table->spec->nkeys;
+	size_t		size = nkeys * sizeof(KeyRange);
+	KeyRange   *exact = palloc(size);
+	KeyRange   *wide = palloc(size);
+	bool		inside = true;
+
+	memcpy(exact, table->keys.ranges, size);
+	group_keys_ranges(&table->keys, batch, exact);
+	memcpy(wide, exact, size);
+	for (int k = 0; k < nkeys; k++)
+	{
+		if (exact[k].any != table->keys.ranges[k].any || exact[k].min != table->keys.ranges[k].min ||
+			exact[k].max != table->keys.ranges[k].max)
+			inside = false;
+		widen_range(&table->keys.ranges[k], &wide[k]);
+	}
+	if (!inside)
+	{
+		memcpy(table->keys.ranges, range_bins(nkeys, wide, table->max_bins) ? wide : exact, size);
+		inside = group_table_use_direct(table);
+		if (!inside)
+		{
+			group_table_use_hash(table, 0);
+			table->changes++;
+		}
+	}
+	pfree(exact);
+	pfree(wide);
+	return inside;
+}
+
+static void
+locate_direct(GroupTable *table, const Batch *batch, int n, const uint32 *rows, uint32 *out)
+{
+	const uint64 *bins = table->keys.words[0];
+	uint32	   *map = table->map;
+
+	if (table->bins > SMALL_BINS)
+	{
+		for (int i = 0; i < n; i++)
+			__builtin_prefetch(&map[bins[i]]);
+		if (table->ngroups * table->row_size > SMALL_ROWS)
+			for (int i = 0; i < n; i++)
+				if (map[bins[i]] != NO_GROUP)
+					prefetch_row(table, map[bins[i]]);
+	}
+	for (int i = 0; i < n; i++)
+	{
+		uint32		at = map[bins[i]];
+
+		if (unlikely(at == NO_GROUP))
+			map[bins[i]] = at = insert_row(table, batch, rows ? rows[i] : i);
+		out[i] = at;
+	}
+}
+
+/* ---- dictionary, segmented ---------------------------------------------- */
+
+/* The only key's code is the row. */
+static void
+locate_dictionary(GroupTable *table, const Batch *batch)
+{
+	const int32 *codes = table->keys.codes[0];
+
+	dictionary_lookup(table->keys.dicts[0], &batch->cols[table->spec->keys[0].col], batch->nrows,
+					  table->frozen ? 0 : table->max_groups, table->max_dict_bytes,
+					  table->keys.codes[0], table->keys.hashes[0]);
+	for (int i = 0; i < batch->nrows; i++)
+	{
+		int32		code = codes[i];
+
+		if (code >= (int64) table->ngroups)
+			group_keys_store(&table->keys, group_row_at(table, group_table_add(table)), batch, i);
+		table->at[i] = code == NO_CODE ? NO_GROUP : (uint32) code * table->row_cells;
+		table->denied |= code == NO_CODE;
+	}
+	table->frozen |= table->denied;
+}
+
+/* Each run is a group; the first may go on with the row carried over. */
+static void
+locate_segments(GroupTable *table, const Batch *batch)
+{
+	bool		datums = false;
+	int			r = 0;
+
+	pack_keys(table, batch);
+	for (int k = 0; k < table->spec->nkeys; k++)
+		datums |= table->keys.layout[k].word < 0;
+	if (!datums)
+		split_runs(table, table->keys.nwords, batch->nrows);
+	else
+	{
+		for (int i = 0; i < batch->nrows; i++)
+			if (i == 0 || !same_words(table, table->keys.nwords, i, i - 1) ||
+				!group_keys_same_datums(&table->keys, batch, i - 1, i))
+				table->run_start[r++] = i;
+		table->run_start[r] = batch->nrows;
+		table->nruns = r;
+		table->mean_run = batch->nrows / (double) r;
+	}
+	for (r = 0; r < table->nruns; r++)
+	{
+		int			i = table->run_start[r];
+
+		if (r == 0 && table->ngroups > 0 &&
+			group_keys_row_matches(&table->keys, group_row(table, table->ngroups - 1), batch, i))
+			table->run_at[r] = (table->ngroups - 1) * table->row_cells;
+		else
+		{
+			table->run_at[r] = group_table_add(table);
+			group_keys_store(&table->keys, group_row_at(table, table->run_at[r]), batch, i);
+		}
+	}
+	expand_runs(table);
+}
+
+/* ---- all ---------------------------------------------------------------- */
+
+static void
+locate_words(GroupTable *table, const Batch *batch)
+{
+	bool		direct = table->mode == TABLE_DIRECT && cover_ranges(table, batch);
+	int			n = batch->nrows;
+	bool		runs;
+
+	if (direct)
+		group_keys_bins(&table->keys, batch);
+	else
+		pack_keys(table, batch);
+	runs = find_runs(table, direct ? 1 : table->keys.nwords, n);
+	if (runs)
+		n = table->nruns;
+	if (direct)
+		locate_direct(table, batch, n, runs ? table->run_start : NULL,
+					  runs ? table->run_at : table->at);
+	else
+		locate_hash(table, batch, n, runs ? table->run_start : NULL,
+					runs ? table->run_at : table->at);
+	if (runs)
+		expand_runs(table);
+}
+
+void
+group_table_locate(GroupTable *table, const Batch *batch)
+{
+	MemoryContext old = MemoryContextSwitchTo(table->cxt);
+
+	table->nmissing = 0;
+	table->nruns = 0;
+	table->denied = false;
+	switch (table->mode)
+	{
+		case TABLE_SINGLE:
+			if (table->ngroups == 0)
+				group_table_add(table);
+			table->nruns = 1;
+			table->run_start[0] = 0;
+			table->run_start[1] = batch->nrows;
+			table->run_at[0] = 0;
+			table->mean_run = batch->nrows;
+			break;
+		case TABLE_SEGMENTED:
+			locate_segments(table, batch);
+			break;
+		case TABLE_DICTIONARY:
+			locate_dictionary(table, batch);
+			break;
+		case TABLE_DIRECT:
+		case TABLE_HASH:
+			locate_words(table, batch);
+			break;
+	}
+	if (table->denied)
+		for (int i = 0; i < batch->nrows; i++)
+			if (table->at[i] == NO_GROUP)
+				table->missing[table->nmissing++] = i;
+	MemoryContextSwitchTo(old);
+}

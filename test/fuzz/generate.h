@@ -1,0 +1,275 @@
+/*
+ * generate.h
+ *	  Random queries and batches that a server accepts, for attack.c.
+ */
+#ifndef GPUAGG_FUZZ_GENERATE_H
+#define GPUAGG_FUZZ_GENERATE_H
+
+#include <math.h>
+#include <stdbool.h>
+
+#include "operators/hll.h"
+#include "protocol.h"
+#include "unit.h"
+
+typedef struct Connection
+{
+	int			sock;			/* -1: closed */
+	char	   *arena;
+	int			arena_fd;
+	bool		deaf;			/* never reads */
+	int			step;			/* messages sent */
+	bool		finished;		/* groups may be fetched */
+	WireQuery	query;
+	uint8_t		types[WIRE_MAX_COLS];
+	double		thresholds[64];
+} Connection;
+
+/* Queries that several connections share, by number - 1. */
+static Connection shared[4];
+static bool shared_made[4];
+
+static bool
+chance(double p)
+{
+	return random_unit() < p;
+}
+
+static int
+between(int low, int high)
+{
+	return low + (int) random_below(high - low + 1);
+}
+
+/* ---- queries ---- */
+
+static int
+pick_column(Connection *c, int least, int most)
+{
+	int			from = random_below(c->query.ncols);
+
+	for (int i = 0; i < c->query.ncols; i++)
+	{
+		int			col = (from + i) % c->query.ncols;
+
+		if (c->types[col] >= least && c->types[col] <= most)
+			return col;
+	}
+	return -1;
+}
+
+static void
+make_keys(Connection *c)
+{
+	WireQuery  *q = &c->query;
+	int			end = 0;
+	bool		nullable = false;
+
+	for (int k = between(0, 3); k > 0; k--)
+	{
+		int			col = pick_column(c, WIRE_I8, WIRE_I64);
+		WireKey    *key = &q->keys[q->nkeys];
+
+		if (col < 0 || end + wire_width(c->types[col]) > WIRE_MAX_KEY_BYTES)
+			break;
+		*key = (WireKey) {.col = col,.width = wire_width(c->types[col]),.nullable = chance(0.5),.offset = end};
+		nullable |= key->nullable;
+		end += key->width;
+		q->nkeys++;
+	}
+	if (q->nkeys == 0)
+		return;
+	/* keys of 16 bytes leave none for NULLs */
+	for (int k = 0; k < q->nkeys && end == WIRE_MAX_KEY_BYTES; k++)
+		q->keys[k].nullable = nullable = false;
+	q->key_bytes = end + nullable <= 4 ? 4 : end + nullable <= 8 ? 8 : 16;
+	q->null_offset = nullable ? end : q->key_bytes;
+}
+
+static void
+make_bins(Connection *c, WireSlot *slot)
+{
+	WireQuery  *q = &c->query;
+
+	slot->col[1] = slot->monoid == MONOID_COUNT ? -1 : slot->col[0];
+	if (chance(0.5))
+	{
+		slot->bin_kind = WIRE_BIN_UNIFORM;
+		slot->bin_n = between(1, 50);
+		slot->width = slot->bin_n + 2;
+		slot->lo = -random_unit() * 100;
+		slot->hi = random_unit() * 100 + 1;
+		return;
+	}
+	slot->bin_kind = WIRE_BIN_THRESHOLDS;
+	slot->bin_n = between(1, 8);
+	slot->width = slot->bin_n + 1;
+	slot->thresholds = q->nthresholds;
+	for (int i = 0; i < slot->bin_n; i++)
+		c->thresholds[q->nthresholds++] = i * 10 + random_unit();
+}
+
+static bool
+make_slot(Connection *c, WireSlot *slot)
+{
+	WireQuery  *q = &c->query;
+	int			monoid = random_below(MONOID_COUNT_OF_IDS);
+	bool		matrix = monoid >= MONOID_MAT2 && monoid <= MONOID_MAT5;
+	int			type = matrix ? WIRE_MAT2 + monoid - MONOID_MAT2 : -1;
+
+	*slot = (WireSlot) {.monoid = monoid,.col = {-1, -1},.filter = -1,.width = 1};
+	slot->col[0] = matrix ? pick_column(c, type, type) : pick_column(c, WIRE_I8, WIRE_F64);
+	if (slot->col[0] < 0)
+		return false;
+	if (monoid == MONOID_REGR_F64 || monoid == MONOID_LINEAR ||
+		((monoid == MONOID_ARGMAX || monoid == MONOID_ARGMIN) && chance(0.8)))
+		slot->col[1] = pick_column(c, WIRE_I8, WIRE_F64);
+	if (!gpuagg_monoids[monoid].commutative)
+		q->flags |= WIRE_ORDERED;
+	else if (monoid == MONOID_HLL_MAX)
+	{
+		slot->col[0] = pick_column(c, WIRE_I8, WIRE_I64);
+		slot->bin_kind = WIRE_BIN_HLL;
+		slot->bin_n = slot->width = GPUAGG_HLL_REGISTERS;
+	}
+	else if (slot->col[1] < 0 && q->nthresholds < 50 && chance(0.2))
+		make_bins(c, slot);
+	return slot->col[0] >= 0;
+}
+
+static void
+make_query(Connection *c)
+{
+	WireQuery  *q = &c->query;
+	int			nslots = between(1, 6);
+
+	memset(q, 0, sizeof(*q));
+	q->ncols = between(1, 8);
+	for (int i = 0; i < q->ncols; i++)
+		c->types[i] = chance(0.15) ? between(WIRE_MAT2, WIRE_MAT5) : between(WIRE_I8, WIRE_F64);
+	make_keys(c);
+	for (int s = 0; s < nslots; s++)
+		if (make_slot(c, &q->slots[q->nslots]))
+			q->nslots++;
+		else
+			memset(&q->slots[q->nslots], 0, sizeof(WireSlot));
+	if (q->flags & WIRE_ORDERED)
+		for (int o = between(0, 2); o > 0; o--)
+		{
+			int			col = pick_column(c, WIRE_I8, WIRE_I64);
+
+			if (col >= 0)
+				q->order[q->norder++] = (WireOrder) {.col = col,.desc = chance(0.5),.nulls_first = chance(0.5)};
+		}
+	q->est_rows = random_below(1000000);
+	q->est_groups = random_below(1000);
+}
+
+/* A query of its own, or one of those that are shared. */
+static void
+choose_query(Connection *c)
+{
+	int			n = random_below(4);
+	Connection *s = &shared[n];
+
+	if (chance(0.6))
+	{
+		make_query(c);
+		return;
+	}
+	if (!shared_made[n] || chance(0.02))
+	{
+		make_query(s);
+		s->query.share = n + 1;
+		shared_made[n] = true;
+	}
+	c->query = s->query;
+	memcpy(c->types, s->types, sizeof(c->types));
+	memcpy(c->thresholds, s->thresholds, sizeof(c->thresholds));
+}
+
+/* ---- batches ---- */
+
+static void
+fill_values(char *at, int type, uint32_t n)
+{
+	static const double special[] = {0, -0.0, 1e308, -1e308, INFINITY, -INFINITY, NAN, 5e-324};
+	int			kind = random_below(4);
+
+	if (kind == 0 && type != WIRE_F32 && type != WIRE_F64)
+		memset(at, between(0, 255), (size_t) n * wire_width(type));
+	else
+		for (uint32_t i = 0; i < n * (uint32_t) (wire_width(type) > 16 ? wire_width(type) / 8 : 1); i++)
+		{
+			double		x = kind == 1 ? special[random_below(8)] : (double) between(-20, 20);
+			int64_t		v = kind == 1 ? (int64_t) random_u64() : between(-20, 20);
+
+			if (type == WIRE_F32)
+				((float *) at)[i] = (float) x;
+			else if (type >= WIRE_F64)
+				((double *) at)[i] = x;
+			else
+				memcpy(at + (size_t) i * wire_width(type), (int64_t[2]) {v, v >> 63}, wire_width(type));
+		}
+}
+
+/* Does the query need no more of the column than which values are NULL? */
+static bool
+only_counted(const WireQuery *q, int col)
+{
+	for (int k = 0; k < q->nkeys; k++)
+		if (q->keys[k].col == col)
+			return false;
+	for (uint32_t o = 0; o < q->norder; o++)
+		if (q->order[o].col == col)
+			return false;
+	for (int s = 0; s < q->nslots; s++)
+		if ((q->slots[s].monoid != MONOID_COUNT || q->slots[s].bin_kind != WIRE_BIN_NONE) &&
+			(q->slots[s].col[0] == col || q->slots[s].col[1] == col))
+			return false;
+	return true;
+}
+
+static size_t
+make_batch(Connection *c, WireBatch *b)
+{
+	uint32_t	n = chance(0.05) ? between(1000, 20000) : between(1, 300);
+	size_t		at = 0;
+	size_t		row_bytes = 1;
+
+	/* values and bitmaps of all columns, and what aligns them, fit the buffer */
+	for (uint32_t i = 0; i < c->query.ncols; i++)
+		row_bytes += wire_width(c->types[i]) + 1;
+	if (n > (WIRE_BUFFER_BYTES - 2 * WIRE_ALIGN * WIRE_MAX_COLS) / row_bytes)
+		n = (WIRE_BUFFER_BYTES - 2 * WIRE_ALIGN * WIRE_MAX_COLS) / row_bytes;
+	memset(b, 0, sizeof(*b));
+	b->buffer = random_below(WIRE_BUFFERS);
+	b->nrows = n;
+	b->ncols = c->query.ncols;
+	for (uint32_t i = 0; i < b->ncols; i++)
+	{
+		bool		nulls = chance(0.5);
+
+		for (int k = 0; k < c->query.nkeys; k++)
+			nulls &= c->query.keys[k].col != (int) i || c->query.keys[k].nullable;
+		b->cols[i] = (WireColumn) {c->types[i], at, WIRE_NO_ARRAY};
+		if (only_counted(&c->query, i))
+			b->cols[i].values = WIRE_NO_ARRAY;
+		else if (c->arena)
+			fill_values(c->arena + (size_t) b->buffer * WIRE_BUFFER_BYTES + at, c->types[i], n);
+		at += wire_align((size_t) n * wire_width(c->types[i]));
+		if (nulls)
+		{
+			b->cols[i].validity = at;
+			if (c->arena)
+				memset(c->arena + (size_t) b->buffer * WIRE_BUFFER_BYTES + at, between(0, 255), wire_bitmap_bytes(n));
+			at += wire_align(wire_bitmap_bytes(n));
+		}
+	}
+	b->bytes = at;
+	for (int k = 0; k < c->query.nkeys; k++)
+		b->key_min[k] = 1;
+	return sizeof(*b);
+}
+
+#endif							/* GPUAGG_FUZZ_GENERATE_H */

@@ -1,0 +1,144 @@
+# A cluster with gpuagg, for the tests in this folder: PostgreSQL::Test::Cluster with the settings that they share, and
+# what they ask of the GPU server.  The server is the one with a stand-in for the GPU; writing a file tells the stand-in
+# what to do wrong (test/unit/standin_device.c).
+package GpuaggNode;
+
+use strict;
+use warnings;
+use parent 'PostgreSQL::Test::Cluster';
+use Exporter 'import';
+use IO::Socket::UNIX;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+our @EXPORT = qw(message server_program);
+
+# The GPU server with the stand-in.
+sub server_program { return "$ENV{TOP}/build/test/gpuagg-server" }
+
+# A started cluster with the extension in database postgres.  Options:
+#	conf	lines of postgresql.conf
+#	init	[ arguments of init ]
+#	server	with the GPU server; the test is skipped where that is not built
+sub start_new
+{
+	my ($class, $name, %options) = @_;
+	plan skip_all => 'build/test/gpuagg-server is not built' if $options{server} && !-x server_program();
+	my $node = $class->new($name);
+	$node->init(@{ $options{init} // [] });
+	$node->append_conf('postgresql.conf', <<CONF);
+shared_preload_libraries = 'gpuagg'
+fsync = off
+jit = off
+max_parallel_workers_per_gather = 0
+CONF
+	$node->append_conf('postgresql.conf', "gpuagg.server_program = '" . server_program() . "'") if $options{server};
+	$node->append_conf('postgresql.conf', $options{conf}) if $options{conf};
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION gpuagg');
+	return $node;
+}
+
+# Starts a query in a session of its own and returns, when it runs, the session and its process.
+sub start_query
+{
+	my ($self, $settings, $query) = @_;
+	my $session = $self->background_psql('postgres', on_error_stop => 0, on_error_die => 0);
+	my $pid = $session->query('SELECT pg_backend_pid()');
+
+	$session->query($settings) if $settings;
+	$session->query_until(qr/started/, "\\echo started\n$query;\n");
+	$self->poll_query_until('postgres',
+		"SELECT state = 'active' AND query LIKE '%gpu%' FROM pg_stat_activity WHERE pid = $pid");
+	return ($session, $pid);
+}
+
+# An expression over gpuagg_devices(), of the first device or of all.
+sub device
+{
+	my ($self, $what) = @_;
+	return $self->safe_psql('postgres', "SELECT $what FROM gpuagg_devices() WHERE device = 0");
+}
+
+sub devices
+{
+	my ($self, $what) = @_;
+	return $self->safe_psql('postgres', "SELECT $what FROM gpuagg_devices()");
+}
+
+# Waits until such an expression has the value; the seconds it took, or more than any limit.
+sub wait_for_device
+{
+	my ($self, $what, $value, $limit) = @_;
+	my $since = time;
+
+	while ($self->device($what) ne $value)
+	{
+		return 1e9 if time - $since > $limit;
+		usleep(20_000);
+	}
+	return time - $since;
+}
+
+# ... of all devices; says whether it came to that
+sub wait_for_devices
+{
+	my ($self, $what, $value, $limit) = @_;
+	my $since = time;
+
+	while ($self->devices($what) ne $value)
+	{
+		return 0 if time - $since > $limit;
+		usleep(20_000);
+	}
+	return 1;
+}
+
+sub wait_until_ready { return $_[0]->wait_for_device('state', 'ready', 60) < 60 }
+
+# Tells the stand-in what to do wrong, or writes another file that is read by what the test has made; without $what
+# all is right again.
+sub provoke
+{
+	my ($self, $what, $file) = @_;
+
+	$file //= $self->data_dir . '/gpuagg.fault';
+	if (defined $what)
+	{
+		append_to_file("$file.new", "$what\n");
+		rename("$file.new", $file);
+	}
+	else { unlink $file; }
+	return;
+}
+
+sub socket_path { return $_[0]->data_dir . '/pg_stat_tmp/gpuagg.socket' }
+
+# The process at the other end of the socket, and the supervisor, its parent.
+sub server_pid
+{
+	my ($self) = @_;
+	my $peer = IO::Socket::UNIX->new(Peer => $self->socket_path) or return 0;
+	return unpack('l', $peer->sockopt(17));	# SO_PEERCRED
+}
+
+sub supervisor_pid
+{
+	my ($self) = @_;
+	return slurp_file('/proc/' . $self->server_pid . '/stat') =~ /\) \S (\d+) / ? $1 : die 'no supervisor';
+}
+
+# Of the protocol (src/protocol.h): its version, and a message as bytes.
+sub protocol_version
+{
+	return slurp_file("$ENV{TOP}/src/protocol.h") =~ /PROTOCOL_VERSION (\d+)/ ? $1 : die 'no version';
+}
+
+sub message
+{
+	my ($type, $body) = @_;
+	return pack('L4', 0x47504741, $type, length $body, 0) . $body;
+}
+
+1;
