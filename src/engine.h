@@ -2,10 +2,10 @@
  * engine.h
  *	  What reduces batches to groups.
  *
- * exec.c drives an engine:
+ * The executor drives an engine:
  *
  *		open
- *		{ add_batch, next_groups until it returns false } for each batch
+ *		{ bind_buffers, add_batch, next_groups until it returns false } for each batch
  *		finish, next_groups until it returns false
  *		close
  *
@@ -13,16 +13,31 @@
  * (grouped input); engines that cannot know return false.  It also returns false
  * when the engine has failed, and then Engine.failure says why.
  *
- * In a parallel plan each participant has an engine.  One that is not the last
- * to finish hands its groups on by export_groups; the last one takes them by
- * import_groups before its own finish.  Engines of several participants may also
- * gather their rows in one place: they join before the first row, hand in
- * after the last, and part; then one of them, the owner, has the groups of all.
+ * An engine also says what it can run and what that costs, which decides which
+ * one runs a query: engines/engines.c, which has the list of engines.
  *
- * Memory: everything lives under EngineEnv.cxt; close may be skipped by errors,
- * so what the context does not free (files, sockets) is released by a context
- * reset callback.  Memory beyond mem_limit is the engine's to avoid by
- * spilling.
+ * Parallel plans.  Each participant has an engine of its own, which sees the
+ * participant's share of the rows.  One of them, at last, must have the groups of
+ * all; exec/parallel.c says which.  There are two ways to get there:
+ *
+ * - Exchange.  A participant whose input ends while others are at work writes its
+ *	 groups with export_groups and is done.  The last one reads what the others
+ *	 wrote with import_groups before its own finish.  Every engine has these, and
+ *	 all write the same form, so that participants may have different engines.
+ *
+ * - A shared query.  Engines whose rows are reduced by a server, as a GPU's are, can
+ *	 have it keep one table of groups for all participants.  Before its first row each
+ *	 engine is given a number by join: those with the same number, and the same spec,
+ *	 share a table.  At the end of its rows the caller has the engine flush, after which
+ *	 all its rows are at the server, and then detach.  The last one to flush is the
+ *	 owner: it has the groups of all engines that have joined, to return or to export,
+ *	 and the others have none.  An engine may have kept rows that the server could not
+ *	 take.  Then flush says so, and the engine still has the groups of these to export,
+ *	 owner or not.  join may refuse, and then the engine's groups are exchanged.
+ *
+ * Memory: everything is allocated under EngineEnv.cxt.  Errors may skip close, so
+ * what the context does not free (files, sockets) is released by a context reset
+ * callback.  An engine keeps within mem_limit by spilling.
  */
 #ifndef GPUAGG_ENGINE_H
 #define GPUAGG_ENGINE_H
@@ -32,6 +47,7 @@
 #include "nodes/execnodes.h"
 
 #include "batch.h"
+#include "common/compat.h"
 #include "spec.h"
 #include "strategy.h"
 
@@ -43,9 +59,19 @@ typedef enum EngineStatus
 	ENGINE_FAILED				/* cannot go on; see Engine.failure */
 } EngineStatus;
 
+/* A query as far as the cost of reducing its rows goes. */
+typedef struct EngineWork
+{
+	double		rows;
+	int			values;			/* keys and slots that a row updates */
+	int			columns;		/* that a row brings */
+	Cost		fallbacks;		/* of a row's calls of transition functions */
+	Cost		local;			/* of sorting and spilling, which rows in this process need */
+} EngineWork;
+
 typedef struct EngineEnv
 {
-	MemoryContext cxt;			/* lives as long as the engine */
+	MemoryContext cxt;			/* lasts as long as the engine */
 	EState	   *estate;
 	size_t		mem_limit;		/* bytes: work_mem times hash_mem_multiplier */
 	int			batch_rows;		/* most rows of one batch */
@@ -53,7 +79,7 @@ typedef struct EngineEnv
 	double		est_groups;
 	bool		grouped;		/* the plan promises: equal keys arrive together */
 	bool		parallel;		/* export or import may follow */
-	bool		read_once;		/* nobody can start over: the input has volatile functions */
+	bool		read_once;		/* the input has volatile functions: no engine can start over */
 	GpuaggStrategy forced;		/* gpuagg.strategy */
 } EngineEnv;
 
@@ -64,8 +90,9 @@ typedef struct GroupBatch
 	Datum	  **keys;			/* [key][group] */
 	bool	  **keynulls;
 	void	  **slots;			/* [slot]: ngroups * width states */
-	Datum	  **fallbacks;			/* [own][group]: transition values */
+	Datum	  **fallbacks;		/* [fallback aggregate][group]: transition values */
 	bool	  **fallback_nulls;
+	int			matrix_size;	/* of slots of MONOID_MAT2, which only rows can tell */
 } GroupBatch;
 
 /* A byte stream of groups between participants; read returns false at the end. */
@@ -79,7 +106,19 @@ typedef struct GroupSource
 	bool		(*read) (struct GroupSource *source, void *data, size_t len);
 } GroupSource;
 
-/* What EXPLAIN ANALYZE tells. */
+/* What an engine did with a device; all zero without one. */
+typedef struct DeviceStats
+{
+	uint64		bytes_to;
+	uint64		bytes_from;
+	double		copy_ms;
+	double		kernel_ms;
+	uint64		rows_aside;		/* that were reduced in this process instead */
+	size_t		memory;
+	int			retries;
+} DeviceStats;
+
+/* For EXPLAIN ANALYZE; those of parallel participants are added up. */
 typedef struct EngineStats
 {
 	uint64		rows;
@@ -89,21 +128,35 @@ typedef struct EngineStats
 	uint64		spilled_bytes;
 	int			spill_partitions;
 	int			changes;		/* of strategy */
-	char		strategy[256];	/* with parameters and the way it came about */
-
-	/* CUDA engine only; zero elsewhere */
-	uint64		bytes_to_device;
-	uint64		bytes_from_device;
-	double		copy_ms;
-	uint64		rows_aside;		/* that the CPU reduced beside */
-	double		kernel_ms;
-	size_t		device_memory;
-	int			retries;
+	char		strategy[256];	/* with parameters and why it was chosen */
+	DeviceStats device;
 } EngineStats;
 
 typedef struct EngineOps
 {
 	const char *name;			/* as in gpuagg.engine */
+
+	/* ---- what it can; known without a query ---- */
+
+	const char *place;			/* where rows are reduced, for EXPLAIN: "the GPU" */
+	bool		keeps_order;	/* returns the groups of grouped input in their order */
+	bool		sorts;			/* reduces rows in AggSpec.order itself; else the feed must sort them */
+	bool		adds_in_order;	/* adds floats in the order of rows, see AggSpec.ordered_floats */
+	bool		runs_fallbacks; /* runs the transition functions of fallback aggregates */
+	SlotSupport support;
+
+	/*
+	 * May be NULL: always available.  Is it available now?  `note` names the device
+	 * for EXPLAIN, or says why not.
+	 */
+	bool		(*available) (char *note, size_t note_size);
+	/* May be NULL: none.  Why it cannot run a spec that the above allows, or NULL if it can. */
+	const char *(*refusal) (const AggSpec *spec);
+	/* In the planner's units, beyond reading the rows. */
+	Cost		(*cost) (const EngineWork *work);
+
+	/* ---- running a query; see above ---- */
+
 	Engine	   *(*open) (const AggSpec *spec, const EngineEnv *env);
 	/*
 	 * May be NULL.  Before the feed fills a batch: points the values of columns
@@ -113,34 +166,44 @@ typedef struct EngineOps
 	EngineStatus (*add_batch) (Engine *engine, const Batch *batch);
 	EngineStatus (*finish) (Engine *engine);
 	bool		(*next_groups) (Engine *engine, GroupBatch *out);
+	/* The engine has no groups afterwards, and may be reset or closed. */
 	EngineStatus (*export_groups) (Engine *engine, GroupSink *sink);
 	EngineStatus (*import_groups) (Engine *engine, GroupSource *source);
-	/*
-	 * May be NULL.  Joins the engines that were given the same number; false if
-	 * this engine stays by itself, or has failed.  Ends what it had joined before.
-	 */
-	bool		(*join) (Engine *engine, uint64 share);
-	/* All rows so far are where they are gathered; *alone: but for some that stayed here. */
-	EngineStatus (*flush) (Engine *engine, bool *alone);
-	/* The owner has the groups of all rows that were handed in, others have none of them. */
-	void		(*detach) (Engine *engine, bool owner);
 	/* Forgets all rows, for a rescan. */
 	void		(*reset) (Engine *engine);
 	void		(*stats) (Engine *engine, EngineStats *stats);
 	void		(*close) (Engine *engine);
+
+	/* ---- a shared query of parallel participants; NULL if there is no such thing ---- */
+
+	/*
+	 * Before the first row.  Shares the query of this number with all engines that
+	 * join it, and ends a query that was shared before.  False if the engine does
+	 * not share this query, or has failed.
+	 */
+	bool		(*join) (Engine *engine, uint64 share);
+	/* All rows so far are in the shared query; *alone: but for some that this engine keeps. */
+	EngineStatus (*flush) (Engine *engine, bool *alone);
+	/* After flush: the owner has the groups of the shared query, others have none of them. */
+	void		(*detach) (Engine *engine, bool owner);
+
+	/* ---- beside a query; NULL: nothing to be done ---- */
+
+	/* Prints what is this engine's own of the statistics, which may be those of other engines. */
+	void		(*explain) (const EngineStats *stats, ExplainState *es);
+	/*
+	 * After a run of the executor: engines of this query give back what others may
+	 * need, as a session with a server, unless they are in the middle of their input.
+	 * Groups that were not returned yet are kept if in_steps, and forgotten otherwise.
+	 */
+	void		(*release) (EState *estate, bool in_steps);
 } EngineOps;
 
 struct Engine
 {
 	const EngineOps *ops;
-	int			errors;			/* MonoidError bits so far; exec.c raises them */
+	int			errors;			/* MonoidError bits so far; the executor raises them */
 	char		failure[256];	/* why the engine failed; else empty */
 };
-
-extern const EngineOps engine_cpu_ops;
-
-/* The one place that decides which engine runs a query; in gpuagg.c. */
-extern const EngineOps *gpuagg_choose_engine(const AggSpec *spec, double rows, bool in_order, char *reason,
-											 size_t reason_size);
 
 #endif							/* GPUAGG_ENGINE_H */

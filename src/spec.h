@@ -122,6 +122,16 @@ typedef struct OrderSpec
 	bool		nulls_first;
 } OrderSpec;
 
+/*
+ * Slots that not every engine runs.  An aggregate that needs one becomes a fallback
+ * aggregate in the spec for an engine without it.
+ */
+typedef struct SlotSupport
+{
+	bool		many_bins;		/* any number of bins a group, keys or not */
+	bool		matrices;		/* MONOID_MAT2, which stands for matrices of any size */
+} SlotSupport;
+
 typedef struct AggSpec
 {
 	int			ncols;
@@ -134,10 +144,8 @@ typedef struct AggSpec
 	FallbackAgg *fallbacks;
 	int			norder;			/* 0: the feed delivers rows in the aggregates' order, if any */
 	OrderSpec  *order;
-	bool		for_gpu;		/* slots may be of kinds that the CPU engine does better without,
-								 * any number of bins a group, or does not run: matrices.  All
-								 * participants of a parallel scan say the same. */
-	int		   *matrix_size;	/* of all matrices; 0 until the engine has seen one */
+	SlotSupport support;		/* of the engine that this is for; the same in all
+								 * participants of a parallel scan */
 	bool		ordered;		/* some slot's monoid does not commute: rows of a
 								 * group must be combined in input order */
 	bool		ordered_floats; /* a float sum has an ORDER BY, which determines its last digits */

@@ -558,10 +558,10 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		if (!histogram_bins(&bins, row->kind, aggref, parent, econtext))
 			return false;
 		out->width = spec_bins_width(&bins);
-		if (spec->nkeys > 0 && out->width > MAX_GROUPED_BINS && !spec->for_gpu)
+		if (spec->nkeys > 0 && out->width > MAX_GROUPED_BINS && !spec->support.many_bins)
 			return false;
 	}
-	if (row->kind == FINALIZE_MATRIX && !spec->for_gpu)
+	if (row->kind == FINALIZE_MATRIX && !spec->support.matrices)
 		return false;
 	if (row->kind == FINALIZE_ARG || row->kind == FINALIZE_ASCENDING)
 	{
@@ -600,7 +600,6 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 									  binned && i > 0 ? &bins : NULL);
 	}
 	out->kind = row->kind;
-	out->matrix_size = spec->matrix_size;
 	out->counted = row->slots[0].monoid == MONOID_COUNT;
 	return true;
 }

@@ -55,7 +55,6 @@ struct AggOutput
 	int			scale;			/* FINALIZE_DEC and _DEC_AVG: of the argument */
 	int			width;			/* bins of a histogram */
 	ColumnType	value;			/* FINALIZE_ARG: what its codes stand for */
-	const int  *matrix_size;	/* FINALIZE_MATRIX: as in AggSpec */
 
 	Oid			transtype;
 	int16		translen;

@@ -255,7 +255,7 @@ direct_value(AggOutput *out, const GroupBatch *groups, int g, Datum *value, bool
 		*value = arg_value(out, groups, g, isnull);
 	else if (out->kind == FINALIZE_MATRIX)
 	{
-		int			size = *out->matrix_size;
+		int			size = groups->matrix_size;
 
 		*isnull = STATE(int64, 0) == 0;
 		*value = *isnull ? (Datum) 0 :

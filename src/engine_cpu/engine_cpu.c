@@ -14,6 +14,7 @@
 #include "utils/memutils.h"
 
 #include "engine_cpu/engine_cpu.h"
+#include "settings.h"
 
 /* ---- rows in ------------------------------------------------------------ */
 
@@ -254,8 +255,19 @@ cpu_close(Engine *base)
 	MemoryContextDelete(engine->cxt);
 }
 
+static Cost
+cpu_cost(const EngineWork *work)
+{
+	return work->rows * (work->fallbacks + work->values * gpuagg_slot_cost) + work->local;
+}
+
 const EngineOps engine_cpu_ops = {
 	.name = "cpu",
+	.place = "the CPU",
+	.keeps_order = true,
+	.adds_in_order = true,
+	.runs_fallbacks = true,
+	.cost = cpu_cost,
 	.open = cpu_open,
 	.add_batch = cpu_add_batch,
 	.finish = cpu_finish,

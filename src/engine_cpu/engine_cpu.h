@@ -131,6 +131,10 @@ typedef struct CpuEngine
 	int			spill_partitions;
 } CpuEngine;
 
+/* ---- engine_cpu.c ------------------------------------------------------- */
+
+extern const EngineOps engine_cpu_ops;
+
 /* ---- emit.c ------------------------------------------------------------- */
 
 /* Points engine->groups to the table's groups from .. end, to the first of them at least; returns how many. */

@@ -24,6 +24,7 @@
 #include "utils/memutils.h"
 
 #include "engine_cuda/client.h"
+#include "settings.h"
 #include "supervisor/state.h"
 
 /*

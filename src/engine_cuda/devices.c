@@ -41,8 +41,8 @@ put_device(ReturnSetInfo *rsinfo, const ServerSnapshot *server, const WireStatus
 }
 
 /*
- * Asks the server where it is ready; else tells what is known of the devices it
- * had.  No rows where there never was one.
+ * From the server if it is ready; else what shared memory has of the devices that
+ * the last one had.  No rows if there never was one.
  */
 Datum
 gpuagg_devices(PG_FUNCTION_ARGS)

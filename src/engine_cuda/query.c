@@ -18,7 +18,6 @@
 
 #include "columns/column_value.h"
 #include "engine_cuda/query.h"
-#include "engine_cuda/engine_cuda.h"
 #include "aggregates/matrix.h"
 
 /* The most rows of one buffer. */
@@ -355,12 +354,6 @@ cuda_query_build(const AggSpec *spec, const char **why)
 
 	query->spec = spec;
 	query->wire = palloc0(sizeof(WireQuery));
-	for (int o = 0; o < spec->nfallbacks; o++)
-		if (!spec->fallbacks[o].unrepresentable_only)
-		{
-			*why = REASON_FALLBACK_AGGREGATE;
-			return NULL;
-		}
 	*why = "too many aggregates for the GPU";
 	if (spec->nslots > WIRE_MAX_SLOTS || !translate_keys(query, why))
 		return NULL;
@@ -611,7 +604,7 @@ cuda_query_needs_batch(const CudaQuery *query)
 bool
 cuda_query_settle(CudaQuery *query, const Batch *batch)
 {
-	int		   *size = query->spec->matrix_size;
+	int		   *size = &query->matrix_size;
 	double		m[MATRIX_MAX * MATRIX_MAX];
 
 	for (int c = 0; c < query->ncols; c++)

@@ -61,6 +61,7 @@ typedef struct CudaQuery
 	int			ncols;
 	CudaColumn	cols[WIRE_MAX_COLS];
 	int			keycol[WIRE_MAX_KEYS];	/* of cols */
+	int			matrix_size;	/* of all matrices; 0 until there was one */
 	uint32		buffer_rows;	/* that fit a buffer */
 	uint32		buffer_bytes;	/* that they take */
 } CudaQuery;

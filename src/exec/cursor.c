@@ -1,10 +1,10 @@
 /*
  * cursor.c
- *	  Cursors hold no session of the GPU server while they rest.
+ *	  Between two fetches a cursor holds no session of the GPU server.
  *
- * Between two fetches a cursor may rest for as long as its transaction.  After
- * each run of the executor for a portal, engines of that query give back what they
- * hold at the server, and keep here the groups that are still to be returned.
+ * A cursor may be idle for as long as its transaction lasts.  After each run of the
+ * executor for a portal, engines of that query give back what others may need, and
+ * keep in this process the groups that are still to be returned.
  */
 #include "postgres.h"
 
@@ -14,7 +14,7 @@
 
 #include "common/compat.h"
 #include "exec/cursor.h"
-#include "engine_cuda/engine_cuda.h"
+#include "engines/engines.h"
 
 static ExecutorRun_hook_type previous_run;
 
@@ -27,13 +27,12 @@ run_and_release(COMPAT_EXECUTOR_RUN_PARAMS)
 		standard_ExecutorRun(COMPAT_EXECUTOR_RUN_ARGS);
 
 	/*
-	 * With a count there may be another run, and a cursor that can go back may do
-	 * so.  Otherwise there is none that goes on, and groups that a LIMIT did not
-	 * ask for are forgotten.
+	 * With a count another run may continue this one, and so may a cursor that can
+	 * scroll.  Otherwise none does, and groups that a LIMIT left unread are forgotten.
 	 */
 	if (ActivePortal && ActivePortal->queryDesc == query && query->estate)
-		engine_cuda_release(query->estate, count > 0 ||
-							(ActivePortal->cursorOptions & CURSOR_OPT_SCROLL) != 0);
+		engines_release(query->estate, count > 0 ||
+						(ActivePortal->cursorOptions & CURSOR_OPT_SCROLL) != 0);
 }
 
 void

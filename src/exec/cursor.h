@@ -1,6 +1,6 @@
 /*
  * cursor.h
- *	  Cursors hold no session of the GPU server while they rest.
+ *	  Between two fetches a cursor holds no session of the GPU server.
  */
 #ifndef GPUAGG_CURSOR_H
 #define GPUAGG_CURSOR_H

@@ -3,33 +3,23 @@
  *	  The custom scan's executor: feed, engine, groups, tuples.
  *
  * BeginCustomScan only initializes the child plan; what the query needs (spec,
- * engine, feed) is opened when the first tuple is asked for, so that EXPLAIN
- * starts nothing and parameters have their values.  It lives in one memory
- * context, which is deleted at the end, and when a rescan brings other
- * parameters to the aggregates.
+ * engine, feed) is opened for the first tuple, so that EXPLAIN starts nothing and
+ * parameters have their values.  It is allocated in one memory context, which is
+ * deleted at the end, and before a rescan that changes parameters of the aggregates.
  *
- * An engine that fails before a group has been emitted is replaced by the
- * CPU engine and the input is read again, unless other participants share it
- * or volatile functions make it.
- * One that does not even open is replaced in any case: no row has been read.
+ * An engine that fails before a group has been returned is replaced by the default
+ * engine, and the input is read again, unless it is shared with other participants
+ * or comes from volatile functions.  One that fails to open is replaced in any case,
+ * as no row has been read.
  */
 #include "postgres.h"
 
-#include "access/nbtree.h"
 #include "executor/executor.h"
-#include "executor/nodeHash.h"
 #include "miscadmin.h"
-#include "nodes/nodeFuncs.h"
-#include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/typcache.h"
 
-#include "engine_cuda/engine_cuda.h"
-#include "exec/exec.h"
-#include "feed/ordered.h"
-#include "gpuagg.h"
 #include "common/progress.h"
+#include "exec/exec.h"
 
 #define PROGRESS_BATCHES 16
 
@@ -39,7 +29,7 @@ static TupleTableSlot *exec_scan(CustomScanState *node);
 static void end_scan(CustomScanState *node);
 static void rescan_scan(CustomScanState *node);
 
-const CustomScanMethods gpuagg_scan_methods = {
+static const CustomScanMethods scan_methods = {
 	.CustomName = "GpuAgg",
 	.CreateCustomScanState = create_state
 };
@@ -61,7 +51,7 @@ static const CustomExecMethods exec_methods = {
 void
 exec_register(void)
 {
-	RegisterCustomScanMethods(&gpuagg_scan_methods);
+	RegisterCustomScanMethods(&scan_methods);
 }
 
 static Node *
@@ -88,249 +78,9 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 	node->custom_ps = list_make1(state->child);
 }
 
-/* ---- opening ----------------------------------------------------------- */
+/* ---- opening and closing ----------------------------------------------- */
 
-/* Equality functions that compare the bits of integer-like columns. */
-static bool
-compares_bits(Oid eqfunc)
-{
-	switch (eqfunc)
-	{
-		case F_BOOLEQ:
-		case F_CHAREQ:
-		case F_INT2EQ:
-		case F_INT4EQ:
-		case F_INT8EQ:
-		case F_OIDEQ:
-		case F_DATE_EQ:
-		case F_TIME_EQ:
-		case F_TIMESTAMP_EQ:
-		case F_TIMESTAMPTZ_EQ:
-		case F_CASH_EQ:
-		case F_ENUM_EQ:
-			return true;
-		default:
-			return false;
-	}
-}
-
-/*
- * May values of a key be equal and look different?  Asks the type's btree
- * operator class, as nbtree does before it deduplicates; without an answer they
- * may.
- */
-static bool
-key_varies(Oid type, Oid eqfunc, Oid collation)
-{
-	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);
-	Oid			eqop,
-				proc;
-
-	/* its operator class trusts that all are padded alike */
-	if (eqfunc == F_BPCHAREQ || !OidIsValid(entry->btree_opf))
-		return true;
-	/* no collation was to be had: it is not asked about */
-	if (!OidIsValid(collation) && type_is_collatable(type))
-		return true;
-	eqop = get_opfamily_member(entry->btree_opf, entry->btree_opintype, entry->btree_opintype,
-							   BTEqualStrategyNumber);
-	if (!OidIsValid(eqop) || get_opcode(eqop) != eqfunc)
-		return true;
-	proc = get_opfamily_proc(entry->btree_opf, entry->btree_opintype, entry->btree_opintype,
-							 BTEQUALIMAGE_PROC);
-	return !OidIsValid(proc) ||
-		!DatumGetBool(OidFunctionCall1Coll(proc, collation, ObjectIdGetDatum(entry->btree_opintype)));
-}
-
-/* A key travels in its natural column where the engine can compare it there. */
-static void
-build_key(GpuAggState *state, AggSpec *spec, int k)
-{
-	GpuAggPlan *plan = state->plan;
-	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
-	Node	   *expr = (Node *) list_nth_node(TargetEntry, cscan->custom_scan_tlist, k)->expr;
-	KeySpec    *key = &spec->keys[k];
-	ColumnSpec	col = {0};
-
-	col.input = plan->key_input[k];
-	col.typid = exprType(expr);
-	col.typmod = exprTypmod(expr);
-	col.collation = exprCollation(expr);
-	get_typlenbyval(col.typid, &col.typlen, &col.typbyval);
-	col.type = spec_column_type(col.typid, col.typmod, &col.scale);
-	key->eqfunc = plan->key_eq[k];
-	key->hashfunc = plan->key_hash[k];
-	key->collation = plan->key_collation[k];
-	if (column_is_float(col.type) && (key->eqfunc == F_FLOAT4EQ || key->eqfunc == F_FLOAT8EQ))
-		key->kind = KEY_FLOAT;
-	else if (column_is_integer(col.type) && compares_bits(key->eqfunc))
-		key->kind = KEY_RAW;
-	else
-	{
-		key->kind = KEY_DATUM;
-		col.type = COLUMN_DATUM;
-		col.scale = 0;
-	}
-	key->varies = key->kind != KEY_RAW && key_varies(col.typid, key->eqfunc, key->collation);
-	key->col = spec_add_column(spec, &col);
-}
-
-/* The columns that the feed sorts by. */
-static void
-build_order(GpuAggState *state, AggSpec *spec)
-{
-	GpuAggPlan *plan = state->plan;
-	TupleDesc	child = ExecGetResultType(state->child);
-
-	spec->norder = plan->norder;
-	spec->order = palloc0(sizeof(OrderSpec) * (plan->norder + 1));
-	for (int o = 0; o < plan->norder; o++)
-	{
-		ColumnSpec	col = {.input = plan->order[3 * o]};
-
-		col.typid = TupleDescAttr(child, plan->input_resno[col.input] - 1)->atttypid;
-		col.typid = getBaseType(col.typid);
-		col.typmod = -1;
-		get_typlenbyval(col.typid, &col.typlen, &col.typbyval);
-		col.type = spec_column_type(col.typid, col.typmod, &col.scale);
-		spec->order[o].col = spec_add_column(spec, &col);
-		spec->order[o].desc = plan->order[3 * o + 1];
-		spec->order[o].nulls_first = plan->order[3 * o + 2];
-	}
-}
-
-/* Translates the plan into a spec; aggregates evaluate their parameters here. */
-static void
-build_spec(GpuAggState *state, bool for_gpu)
-{
-	GpuAggPlan *plan = state->plan;
-	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
-	AggSpec    *spec = palloc0(sizeof(AggSpec));
-
-	spec->for_gpu = for_gpu;
-	spec->matrix_size = palloc0(sizeof(int));
-	spec->nkeys = plan->nkeys;
-	spec->keys = palloc0(sizeof(KeySpec) * (plan->nkeys + 1));
-	for (int k = 0; k < plan->nkeys; k++)
-		build_key(state, spec, k);
-	build_order(state, spec);
-	state->outputs = palloc0(sizeof(AggOutput *) * (plan->naggs + 1));
-	for (int a = 0; a < plan->naggs; a++)
-	{
-		TargetEntry *tle = list_nth_node(TargetEntry, cscan->custom_scan_tlist, plan->nkeys + a);
-
-		state->outputs[a] = aggmap_build(spec, castNode(Aggref, tle->expr), plan->agg_args[a],
-										 plan->agg_filter[a], &state->css.ss.ps,
-										 state->css.ss.ps.ps_ExprContext);
-	}
-	state->spec = spec;
-}
-
-/* The one place that chooses a feed: NULL for heap pages, else why it is tuples. */
-const char *
-exec_tuples_reason(GpuAggState *state)
-{
-	if (gpuagg_feed == GPUAGG_FEED_TUPLES)
-		return "gpuagg.feed is tuples";
-	return feed_heap_refusal(state->child, state->plan->read_once);
-}
-
-static Feed *
-open_feed(GpuAggState *state)
-{
-	GpuAggPlan *plan = state->plan;
-	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
-	ExprState **constants = palloc0(sizeof(ExprState *) * (plan->ninputs + 1));
-	Feed	   *feed;
-	int			n = 0;
-
-	for (int i = 0; i < plan->ninputs; i++)
-	{
-		if (plan->input_resno[i] == 0)
-			constants[i] = ExecInitExpr(list_nth(cscan->custom_exprs, n++), &state->css.ss.ps);
-	}
-	feed = (exec_tuples_reason(state) ? feed_tuples_open : feed_heap_open)
-		(state->child, state->spec, plan->input_resno, constants,
-		 state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
-	feed->subplans = &state->subplans;
-	/* the GPU sorts for itself */
-	if (plan->norder > 0 && state->engine->ops == &engine_cpu_ops)
-		feed = feed_ordered_open(feed, state->spec, get_hash_memory_limit(), gpuagg_batch_rows);
-	return feed;
-}
-
-static Engine *
-open_engine(GpuAggState *state, const EngineOps *ops)
-{
-	EngineEnv	env = {0};
-
-	env.cxt = AllocSetContextCreate(state->cxt, "gpuagg engine", ALLOCSET_DEFAULT_SIZES);
-	env.estate = state->css.ss.ps.state;
-	env.mem_limit = get_hash_memory_limit();
-	env.batch_rows = gpuagg_batch_rows;
-	env.est_rows = state->plan->est_rows;
-	env.est_groups = state->plan->est_groups;
-	env.grouped = state->plan->grouped ||
-		(ops == &engine_cpu_ops && state->plan->norder > 0 && state->plan->nkeys > 0);
-	env.parallel = state->shared != NULL;
-	env.read_once = state->plan->read_once;
-	env.forced = gpuagg_strategy;
-	return ops->open(state->spec, &env);
-}
-
-/* The spec for the CPU engine; participants of a parallel scan must be able to read each other's groups. */
-static void
-build_cpu_spec(GpuAggState *state)
-{
-	build_spec(state, state->shared && parallel_for_gpu(state));
-}
-
-static bool
-gpu_in_sight(GpuAggState *state)
-{
-	return gpuagg_engine != GPUAGG_ENGINE_CPU &&
-		engine_cuda_usable(NULL, state->engine_reason, sizeof(state->engine_reason));
-}
-
-/* The engine, with the spec that suits it. */
-static const EngineOps *
-choose_engine(GpuAggState *state)
-{
-	const EngineOps *ops;
-
-	build_spec(state, state->shared ? parallel_for_gpu(state) : gpu_in_sight(state));
-	ops = gpuagg_choose_engine(state->spec, state->plan->est_rows, state->plan->grouped,
-							   state->engine_reason, sizeof(state->engine_reason));
-	if (ops == &engine_cpu_ops && state->spec->for_gpu && state->shared == NULL)
-		build_cpu_spec(state);
-	return ops;
-}
-
-/* Looks ahead: leaves what is open, if anything is, as it was. */
-bool
-exec_chooses_gpu(GpuAggState *state)
-{
-	AggSpec    *spec = state->spec;
-	AggOutput **outputs = state->outputs;
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "GpuAgg choice",
-											  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext old = MemoryContextSwitchTo(cxt);
-	bool		gpu = gpu_in_sight(state);
-
-	if (gpu)
-	{
-		build_spec(state, true);
-		gpu = gpuagg_choose_engine(state->spec, state->plan->est_rows, state->plan->grouped,
-								   state->engine_reason, sizeof(state->engine_reason)) != &engine_cpu_ops;
-	}
-	state->spec = spec;
-	state->outputs = outputs;
-	MemoryContextSwitchTo(old);
-	MemoryContextDelete(cxt);
-	return gpu;
-}
-
-/* The engine gave up; the CPU engine takes its place. */
+/* The engine failed, and another one takes its place: the reason, for EXPLAIN. */
 static void
 note_failure(GpuAggState *state)
 {
@@ -350,7 +100,10 @@ attach(GpuAggState *state)
 		(state->shared == NULL || parallel_attach(state));
 }
 
-/* Opens spec, engine and feed: those of the CPU engine where `ops` is that, else as chosen. */
+/*
+ * Opens spec, engine and feed: with this engine, or with the one of choice for NULL.
+ * If it fails to open, the default engine is opened instead.
+ */
 static void
 open_scan(GpuAggState *state, const EngineOps *ops)
 {
@@ -359,20 +112,15 @@ open_scan(GpuAggState *state, const EngineOps *ops)
 	state->cxt = AllocSetContextCreate(state->css.ss.ps.state->es_query_cxt, "GpuAgg",
 									   ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(state->cxt);
-	if (ops == &engine_cpu_ops)
-		build_cpu_spec(state);
-	else
-		ops = choose_engine(state);
-	state->engine = open_engine(state, ops);
+	exec_open_engine(state, ops);
 	if (!attach(state))
 	{
 		note_failure(state);
 		state->engine->ops->close(state->engine);
-		build_cpu_spec(state);
-		state->engine = open_engine(state, &engine_cpu_ops);
+		exec_open_engine(state, engines_default());
 		attach(state);
 	}
-	state->feed = open_feed(state);
+	exec_open_feed(state);
 	MemoryContextSwitchTo(old);
 }
 
@@ -401,28 +149,29 @@ raise_errors(GpuAggState *state)
 		aggmap_raise(state->engine->errors);
 }
 
-/* The engine failed: start over with the CPU engine. */
+/* The engine failed: starts over with the default one. */
 static void
 fall_back(GpuAggState *state)
 {
 	Engine	   *failed = state->engine;
 
-	if (state->emitted > 0 || state->shared || state->plan->read_once || failed->ops == &engine_cpu_ops)
+	if (state->emitted > 0 || state->shared || state->plan->read_once || failed->ops == engines_default())
 		ereport(ERROR,
 				(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
 				 errmsg("engine \"%s\" failed: %s", failed->ops->name, failed->failure),
 				 state->emitted > 0 ? errdetail("Some groups were returned already.") :
 				 state->shared ? errdetail("The rows of a parallel scan cannot be read again.") :
 				 state->plan->read_once ? errdetail("Volatile functions cannot be called again.") : 0,
-				 errhint("Run the query again, or set \"%s\" to \"cpu\".", "gpuagg.engine")));
+				 errhint("Run the query again, or set \"%s\" to \"%s\".", "gpuagg.engine",
+						 engines_default()->name)));
 	note_failure(state);
 	close_scan(state);
 	ExecReScan(state->child);
-	open_scan(state, &engine_cpu_ops);
+	open_scan(state, engines_default());
 	state->finished = false;
 }
 
-/* All input of this process is in the engine. */
+/* The engine has all input of this process. */
 static EngineStatus
 end_of_input(GpuAggState *state)
 {
@@ -437,7 +186,7 @@ end_of_input(GpuAggState *state)
 	return state->engine->ops->finish(state->engine);
 }
 
-/* For the view gpuagg_progress, now and then. */
+/* For the view gpuagg_progress. */
 static void
 report_groups(GpuAggState *state)
 {
@@ -492,7 +241,7 @@ fetch_groups(GpuAggState *state)
 	{
 		note_failure(state);
 		close_scan(state);
-		open_scan(state, &engine_cpu_ops);
+		open_scan(state, engines_default());
 	}
 	state->next_group = 0;
 	state->groups.ngroups = 0;
@@ -616,16 +365,4 @@ end_scan(CustomScanState *node)
 
 	close_scan(state);
 	ExecEndNode(state->child);
-}
-
-bool
-exec_stats(GpuAggState *state, EngineStats *stats)
-{
-	memset(stats, 0, sizeof(*stats));
-	if (state->engine == NULL)
-		return false;
-	state->engine->ops->stats(state->engine, stats);
-	/* an engine also counts groups that it has handed to other participants */
-	stats->groups = state->emitted;
-	return true;
 }

@@ -1,7 +1,11 @@
 /*
  * exec.h
- *	  Execution state of the custom scan, shared by exec.c, parallel.c and
- *	  explain.c.
+ *	  Execution state of the custom scan, and what its files have for each other.
+ *
+ * open.c		opens spec, engine and feed
+ * parallel.c	participants of a parallel plan
+ * explain.c	what EXPLAIN prints
+ * exec.c		the callbacks, which use all of these
  */
 #ifndef GPUAGG_EXEC_H
 #define GPUAGG_EXEC_H
@@ -15,6 +19,7 @@
 #include "aggregates/aggmap.h"
 #include "common/compat.h"
 #include "engine.h"
+#include "engines/engines.h"
 #include "expr/expr.h"
 #include "feed.h"
 #include "plan/plan.h"
@@ -28,7 +33,7 @@ typedef struct GpuAggState
 	PlanState  *child;
 	ExprSubplans subplans;		/* of the child's expressions, for all rescans */
 
-	/* Set up when the first tuple is asked for, in cxt. */
+	/* Opened for the first tuple, in cxt. */
 	MemoryContext cxt;
 	AggSpec    *spec;
 	AggOutput **outputs;		/* [agg] */
@@ -40,38 +45,51 @@ typedef struct GpuAggState
 	GroupBatch	groups;			/* groups being emitted */
 	int			next_group;
 	bool		finished;		/* all input is reduced */
-	bool		silent;			/* another participant emits the groups */
-	uint64		emitted;		/* groups that have left: no way back */
+	bool		silent;			/* another participant returns the groups */
+	uint64		emitted;		/* groups returned: if any, no engine can start over */
 
 	/* In a parallel plan. */
-	GpuAggShared *shared;		/* or NULL: all alone */
+	GpuAggShared *shared;		/* or NULL: there are no participants */
+	const SlotSupport *agreed;	/* what the specs of all participants are built for; or NULL */
 	int			participant;	/* number, or -1: not attached */
-	bool		joined;			/* the engine gathers its rows with those of others */
+	bool		joined;			/* the engine shares a query with others */
 	bool		have_stats;
 	EngineStats stats;			/* of all participants, once they have shut down */
 	int			participants;
 } GpuAggState;
 
+/* exec.c */
 extern void exec_register(void);
 
+/* open.c */
+
+/*
+ * The engine for state->spec, or without one that EXPLAIN expects; `reason` as in
+ * engines_choose().
+ */
+extern const EngineOps *exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size);
+/* The support of the engine that is open, or that this process would choose now. */
+extern SlotSupport exec_slot_support(GpuAggState *state);
+/* Both allocate in the current context.  With ops NULL the engine is chosen. */
+extern void exec_open_engine(GpuAggState *state, const EngineOps *ops);
+extern void exec_open_feed(GpuAggState *state);
 /* NULL where the feed is heap pages, else why it is tuples. */
 extern const char *exec_tuples_reason(GpuAggState *state);
-
-/* Will this process run the query on the GPU, as things are?  For parallel.c. */
-extern bool exec_chooses_gpu(GpuAggState *state);
-
 /* Statistics of this process's engine; false if it has none. */
 extern bool exec_stats(GpuAggState *state, EngineStats *stats);
 
 /* parallel.c */
 extern Size parallel_estimate(CustomScanState *node, ParallelContext *pcxt);
 extern void parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordinate);
-extern void parallel_reinitialize(CustomScanState *node, ParallelContext *pcxt,
-								  void *coordinate);
+extern void parallel_reinitialize(CustomScanState *node, ParallelContext *pcxt, void *coordinate);
 extern void parallel_initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate);
 extern void parallel_shutdown(CustomScanState *node);
-extern bool parallel_for_gpu(const GpuAggState *state);
+/* Before the first row of this process; false if its engine failed. */
 extern bool parallel_attach(GpuAggState *state);
+/*
+ * After the last row.  Sets state->silent if another participant returns the groups;
+ * otherwise the engine has all of them, and is to be finished.
+ */
 extern EngineStatus parallel_end_of_input(GpuAggState *state);
 
 /* explain.c */

@@ -1,6 +1,6 @@
 /*
  * explain.c
- *	  What EXPLAIN prints of a custom scan, and of a query that is not taken.
+ *	  What EXPLAIN prints of a custom scan.
  *
  * Before execution the engine and strategy are those that would be used; after
  * it (ANALYZE) they are those that were, with what they did.
@@ -9,14 +9,10 @@
 
 #include "executor/nodeHash.h"
 #include "nodes/nodeFuncs.h"
-#include "utils/builtins.h"
 #include "utils/ruleutils.h"
 
-#include "engine_cuda/engine_cuda.h"
 #include "exec/exec.h"
-#include "gpuagg.h"
-
-/* ---- lines of the custom scan ------------------------------------------ */
+#include "settings.h"
 
 static void
 explain_keys(GpuAggState *state, List *ancestors, ExplainState *es)
@@ -38,23 +34,6 @@ explain_keys(GpuAggState *state, List *ancestors, ExplainState *es)
 	ExplainPropertyList("Group Key", keys, es);
 }
 
-/* Has the query an aggregate without slots, which the GPU cannot run? */
-static bool
-runs_itself(GpuAggState *state)
-{
-	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
-	Oid			transfn;
-
-	for (int a = 0; a < state->plan->naggs; a++)
-	{
-		TargetEntry *tle = list_nth(cscan->custom_scan_tlist, state->plan->nkeys + a);
-
-		if (aggmap_is_fallback(castNode(Aggref, tle->expr)->aggfnoid, &transfn))
-			return true;
-	}
-	return false;
-}
-
 static void
 explain_engine(GpuAggState *state, ExplainState *es)
 {
@@ -67,13 +46,7 @@ explain_engine(GpuAggState *state, ExplainState *es)
 		strlcpy(reason, state->engine_reason, sizeof(reason));
 	}
 	else
-		ops = gpuagg_choose_engine(NULL, state->plan->est_rows, state->plan->grouped, reason,
-								   sizeof(reason));
-	if (state->engine == NULL && ops != &engine_cpu_ops && runs_itself(state))
-	{
-		ops = &engine_cpu_ops;
-		strlcpy(reason, REASON_FALLBACK_AGGREGATE, sizeof(reason));
-	}
+		ops = exec_choose_engine(state, reason, sizeof(reason));
 	if (es->format != EXPLAIN_FORMAT_TEXT)
 	{
 		ExplainPropertyText("Engine", ops->name, es);
@@ -85,7 +58,7 @@ explain_engine(GpuAggState *state, ExplainState *es)
 							ops->name, es);
 }
 
-/* Is every key compared by its bits?  As in exec.c, from the types alone. */
+/* Will every key be compared by its bits?  From the types alone; build_key() knows more. */
 static bool
 keys_integer(GpuAggState *state)
 {
@@ -127,26 +100,6 @@ explain_planned_strategy(GpuAggState *state, ExplainState *es)
 }
 
 static void
-explain_device(const EngineStats *stats, ExplainState *es)
-{
-	/* numerics that the GPU cannot hold, or new keys beyond hash memory, with their batches */
-	if (stats->rows_aside > 0)
-		ExplainPropertyUInteger("Rows on CPU", NULL, stats->rows_aside, es);
-	if (stats->device_memory == 0)
-		return;
-	ExplainPropertyUInteger("Device Memory", "kB", (stats->device_memory + 1023) / 1024, es);
-	ExplainPropertyUInteger("To Device", "kB", (stats->bytes_to_device + 1023) / 1024, es);
-	ExplainPropertyUInteger("From Device", "kB", (stats->bytes_from_device + 1023) / 1024, es);
-	if (es->timing)
-	{
-		ExplainPropertyFloat("Copy Time", "ms", stats->copy_ms, 3, es);
-		ExplainPropertyFloat("Kernel Time", "ms", stats->kernel_ms, 3, es);
-	}
-	if (stats->retries > 0)
-		ExplainPropertyInteger("Retries", NULL, stats->retries, es);
-}
-
-static void
 explain_stats(GpuAggState *state, const EngineStats *stats, ExplainState *es)
 {
 	bool		text = es->format == EXPLAIN_FORMAT_TEXT;
@@ -165,7 +118,7 @@ explain_stats(GpuAggState *state, const EngineStats *stats, ExplainState *es)
 	}
 	if (state->have_stats)
 		ExplainPropertyInteger("Participants", NULL, state->participants, es);
-	explain_device(stats, es);
+	engines_explain(stats, es);
 }
 
 static void
@@ -181,8 +134,8 @@ explain_feed(GpuAggState *state, ExplainState *es)
 		ExplainPropertyText("Feed", "tuples from the child plan", es);
 	if (state->feed == NULL && state->plan->norder > 0)
 		ExplainPropertyText("Sort", "by keys and order", es);
-	else if (state->feed && state->plan->norder > 0 && state->engine->ops != &engine_cpu_ops)
-		ExplainPropertyText("Sort", "on the GPU", es);
+	else if (state->feed && state->plan->norder > 0 && state->engine->ops->sorts)
+		ExplainPropertyText("Sort", psprintf("on %s", state->engine->ops->place), es);
 	if (why != NULL && es->verbose)
 		ExplainPropertyText("Heap Feed", psprintf("no: %s", why), es);
 }
@@ -202,55 +155,4 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 		explain_stats(state, &stats, es);
 	else
 		explain_planned_strategy(state, es);
-}
-
-/* ---- reasons why a query was not taken --------------------------------- */
-
-static ExplainOneQuery_hook_type prev_explain_one_query_hook;
-
-/* While EXPLAIN (VERBOSE) plans a query: the reasons so far.  NULL otherwise. */
-static StringInfo refusals = NULL;
-
-void
-explain_note_refusal(const char *why)
-{
-	if (refusals && strstr(refusals->data, why) == NULL)
-		appendStringInfo(refusals, "%s%s", refusals->len > 0 ? "; " : "", why);
-}
-
-/*
- * In text format alone: the others have closed the query's group when we get to
- * it, and their readers expect nothing after it.
- */
-static void
-explain_one_query(Query *query, int cursorOptions, IntoClause *into, ExplainState *es,
-				  const char *queryString, ParamListInfo params, QueryEnvironment *queryEnv)
-{
-	StringInfo	outer = refusals;
-	StringInfo	mine = es->verbose && es->format == EXPLAIN_FORMAT_TEXT ? makeStringInfo() : NULL;
-
-	refusals = mine;
-	PG_TRY();
-	{
-		if (prev_explain_one_query_hook)
-			prev_explain_one_query_hook(query, cursorOptions, into, es, queryString, params,
-										queryEnv);
-		else
-			compat_explain_one_query(query, cursorOptions, into, es, queryString, params,
-									 queryEnv);
-	}
-	PG_FINALLY();
-	{
-		refusals = outer;
-	}
-	PG_END_TRY();
-	if (mine && mine->len > 0)
-		ExplainPropertyText("GpuAgg", psprintf("not used: %s", mine->data), es);
-}
-
-void
-explain_install_hooks(void)
-{
-	prev_explain_one_query_hook = ExplainOneQuery_hook;
-	ExplainOneQuery_hook = explain_one_query;
 }

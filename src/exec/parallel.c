@@ -2,31 +2,35 @@
  * parallel.c
  *	  How the participants of a parallel scan merge their groups.
  *
- * Each participant aggregates its share of the input privately.  At the end of
- * its input it leaves: one that is not the last writes its groups to shared
- * storage (dynamic shared memory, or a shared temporary file when they are
- * many), the last one reads them all and emits.  Nobody waits for anybody, and
- * no number of participants is assumed: the leader alone, workers alone, or one
- * that comes when everything is over, are all right.
+ * A participant is active from its first call until the end of its input.  Each
+ * reduces its share of the input in an engine of its own.  At the end of its input
+ * a participant that is not the last active one exports its groups to shared
+ * storage (dynamic shared memory, or a shared temporary file if they are large) and
+ * returns none.  The last one imports all exports and returns the groups.  No
+ * participant waits for another, and any number of them is right: the leader alone,
+ * workers alone, or one more that starts when the others have ended.
  *
- * Engines that can gather their rows in one place join there (engine.h) and need
- * no exports: who leaves while another one is still joined leaves at once, and
- * the last one has all their groups, to emit or, where participants with other
- * engines are still active, to export.  Then the place is closed: `share`, its
- * number, counts up, and one that joined meanwhile but is not yet attached joins
- * the next place.  It is joined before it is counted, so that the place does not
- * vanish while a participant trusts in it.
+ * Why one that starts so late is right: partial plans return each row to one
+ * participant, and when one of them sees the end, rows that were not returned yet
+ * belong to participants that are active.  So whichever participant attaches after
+ * the last active one finds no rows.
  *
- * That rests on one property of partial plans: when a participant sees their
- * end, what is not yet returned belongs to participants that are still active.
- * So one that attaches after the last one left finds no rows.
+ * Engines that can share a query (engine.h) join the one whose number is `share`
+ * before their participant attaches.  At the end of its input a participant whose
+ * engine has joined flushes.  While others of that query are active, it is done, and
+ * has nothing to export, unless the engine kept rows for itself.  The last of them
+ * becomes the owner: it has the groups of them all, to return, or to export if
+ * participants with other engines are active.  At that moment the query is closed to
+ * others: `share` is incremented under the mutex.  A participant that has joined the
+ * old query, but is not attached to it, sees that and joins the next one instead.  It
+ * joins before it is counted, so that a query has an owner whenever rows are in it.
  *
- * A participant may find itself last only after it has written its groups,
- * because others left meanwhile.  It then reads its own groups too, into an
- * engine that was reset.
+ * A participant may find itself the last one only after it has exported, because
+ * others ended meanwhile.  It then resets its engine and imports all exports, its own
+ * among them.
  *
- * GpuAggShared.mutex protects the counters and totals.  Exports are written
- * before they are counted, and only the last participant reads them.
+ * GpuAggShared.mutex protects the counters and totals.  Exports are written before
+ * they are counted, and only the last active participant reads them.
  */
 #include "postgres.h"
 
@@ -53,13 +57,13 @@ struct GpuAggShared
 {
 	slock_t		mutex;
 	int			attached;		/* participants so far */
-	int			active;			/* those that have not left */
-	bool		emitting;		/* the last one has left */
-	bool		for_gpu;		/* AggSpec.for_gpu of all participants */
+	int			active;			/* those whose input has not ended */
+	bool		emitting;		/* the input of all has ended, and one returns the groups */
+	SlotSupport support;		/* of the specs of all participants */
 	uint32		layout;			/* spec_layout of the first to attach */
 	int			nexports;
-	uint64		share;			/* number of the place where engines join */
-	int			joined;			/* there, of those that are active */
+	uint64		share;			/* number of the query that engines can join now */
+	int			joined;			/* participants that are active and have joined it */
 	dsm_handle	segment;
 	SharedFileSet fileset;
 	int			reported;		/* participants in totals */
@@ -88,16 +92,6 @@ reset_counters(GpuAggShared *shared)
 	memset(&shared->totals, 0, sizeof(shared->totals));
 }
 
-/*
- * Must the specs of all participants suit the GPU?  An engine that lives on, of a
- * scan that was parallel before, keeps the spec that it has.
- */
-static bool
-choose_for_gpu(GpuAggState *state)
-{
-	return state->engine ? state->spec->for_gpu : exec_chooses_gpu(state);
-}
-
 void
 parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
@@ -105,21 +99,22 @@ parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordina
 	GpuAggShared *shared = coordinate;
 
 	SpinLockInit(&shared->mutex);
-	/* no two scans of a server's life may meet; 0 would be nobody's */
+	/* no other scan may have this number while a server runs; 0 stands for no shared query */
 	if (!pg_strong_random(&shared->share, sizeof(shared->share)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INTERNAL_ERROR),
 				 errmsg("could not generate random values")));
 	shared->share = shared->share | UINT64CONST(1) << 63;
 	reset_counters(shared);
-	shared->for_gpu = choose_for_gpu(state);
+	shared->support = exec_slot_support(state);
 	shared->segment = pcxt->seg ? dsm_segment_handle(pcxt->seg) : DSM_HANDLE_INVALID;
 	SharedFileSetInit(&shared->fileset, pcxt->seg);
 	state->shared = shared;
+	state->agreed = &shared->support;
 	state->participant = -1;
 }
 
-/* All participants of the previous scan are gone. */
+/* For a rescan: all workers of the previous one have ended. */
 void
 parallel_reinitialize(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
@@ -133,13 +128,7 @@ parallel_reinitialize(CustomScanState *node, ParallelContext *pcxt, void *coordi
 	}
 	SharedFileSetDeleteAll(&shared->fileset);
 	reset_counters(shared);
-	shared->for_gpu = choose_for_gpu((GpuAggState *) node);
-}
-
-bool
-parallel_for_gpu(const GpuAggState *state)
-{
-	return state->shared->for_gpu;
+	shared->support = exec_slot_support((GpuAggState *) node);
 }
 
 void
@@ -150,10 +139,11 @@ parallel_initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate
 
 	SharedFileSetAttach(&shared->fileset, dsm_find_mapping(shared->segment));
 	state->shared = shared;
+	state->agreed = &shared->support;
 	state->participant = -1;
 }
 
-/* The number of the place where engines join now. */
+/* The number of the query that engines can join now. */
 static uint64
 current_share(GpuAggShared *shared)
 {
@@ -165,10 +155,6 @@ current_share(GpuAggShared *shared)
 	return share;
 }
 
-/*
- * Before a participant reads its first row.  False, and it is not attached, if
- * its engine failed.
- */
 bool
 parallel_attach(GpuAggState *state)
 {
@@ -352,33 +338,34 @@ import_all(GpuAggState *state)
 	return ENGINE_OK;
 }
 
-/* ---- leaving ----------------------------------------------------------- */
+/* ---- the end of a participant's input ---------------------------------- */
 
 /*
- * Leaves if that needs no export: as the last participant, who then emits, or
- * when everything has been emitted.  False if others are still active.
+ * Ends without an export: as the last active participant, which then returns the
+ * groups, or as one without rows while another one returns them.  False if others
+ * are active.
  */
 static bool
-leave_at_once(GpuAggState *state)
+end_without_export(GpuAggState *state)
 {
 	GpuAggShared *shared = state->shared;
-	bool		leaves;
+	bool		ends;
 
 	SpinLockAcquire(&shared->mutex);
-	leaves = shared->emitting || shared->active == 1;
-	if (leaves)
+	ends = shared->emitting || shared->active == 1;
+	if (ends)
 	{
 		state->silent = shared->emitting;
 		shared->emitting = true;
 		shared->active--;
 	}
 	SpinLockRelease(&shared->mutex);
-	return leaves;
+	return ends;
 }
 
-/* Leaves after an export; true if the others have left meanwhile. */
+/* True if all others have ended meanwhile. */
 static bool
-leave_after_export(GpuAggState *state, const GroupExport *export)
+end_after_export(GpuAggState *state, const GroupExport *export)
 {
 	GpuAggShared *shared = state->shared;
 	bool		last;
@@ -393,11 +380,12 @@ leave_after_export(GpuAggState *state, const GroupExport *export)
 }
 
 /*
- * Hands this participant's rows in where it joined others.  The last of these
- * becomes the owner of all groups; others leave, unless some rows stayed with them.
+ * Flushes this participant's rows to the query that its engine has joined.  The last
+ * participant of it becomes the owner of all groups; the others end here, unless
+ * their engines kept rows for themselves.
  */
 static EngineStatus
-flush(GpuAggState *state)
+end_shared_query(GpuAggState *state)
 {
 	GpuAggShared *shared = state->shared;
 	const EngineOps *ops = state->engine->ops;
@@ -414,7 +402,7 @@ flush(GpuAggState *state)
 		shared->share++;
 	else if (alone)
 	{
-		/* somebody else is active: the one that stays joined */
+		/* it cannot be the last active one: another one is still joined */
 		shared->active--;
 		state->silent = true;
 	}
@@ -424,10 +412,6 @@ flush(GpuAggState *state)
 	return ENGINE_OK;
 }
 
-/*
- * This participant's input has ended.  Sets state->silent if another one emits
- * the groups; otherwise the engine has all of them, and wants finish.
- */
 EngineStatus
 parallel_end_of_input(GpuAggState *state)
 {
@@ -436,11 +420,11 @@ parallel_end_of_input(GpuAggState *state)
 
 	if (state->joined)
 	{
-		status = flush(state);
+		status = end_shared_query(state);
 		if (status != ENGINE_OK || state->silent)
 			return status;
 	}
-	if (leave_at_once(state))
+	if (end_without_export(state))
 	{
 		if (!state->silent)
 			return import_all(state);
@@ -451,11 +435,11 @@ parallel_end_of_input(GpuAggState *state)
 	status = export_groups(state, &export);
 	if (status != ENGINE_OK)
 		return status;
-	if (leave_after_export(state, &export))
+	if (end_after_export(state, &export))
 	{
 		int			errors = state->engine->errors;
 
-		/* what the export met is still to be raised */
+		/* reset forgets errors that the export has met */
 		state->engine->ops->reset(state->engine);
 		state->engine->errors = errors;
 		return import_all(state);
@@ -476,20 +460,20 @@ add_stats(EngineStats *total, const EngineStats *stats)
 	total->spilled_bytes += stats->spilled_bytes;
 	total->spill_partitions += stats->spill_partitions;
 	total->changes += stats->changes;
-	total->bytes_to_device += stats->bytes_to_device;
-	total->bytes_from_device += stats->bytes_from_device;
-	total->copy_ms += stats->copy_ms;
-	total->kernel_ms += stats->kernel_ms;
-	total->rows_aside += stats->rows_aside;
-	total->device_memory += stats->device_memory;
-	total->retries += stats->retries;
+	total->device.bytes_to += stats->device.bytes_to;
+	total->device.bytes_from += stats->device.bytes_from;
+	total->device.copy_ms += stats->device.copy_ms;
+	total->device.kernel_ms += stats->device.kernel_ms;
+	total->device.rows_aside += stats->device.rows_aside;
+	total->device.memory += stats->device.memory;
+	total->device.retries += stats->device.retries;
 	if ((stats->rows > 0 && stats->strategy[0] != '\0') || total->strategy[0] == '\0')
 		strlcpy(total->strategy, stats->strategy, sizeof(total->strategy));
 }
 
 /*
- * Adds this process's statistics to the shared totals and, as the shared memory
- * may go away next, takes the totals along.
+ * Adds this process's statistics to the shared totals, and copies these, as the
+ * shared memory may be gone when EXPLAIN wants them.
  */
 void
 parallel_shutdown(CustomScanState *node)
@@ -512,4 +496,5 @@ parallel_shutdown(CustomScanState *node)
 	SpinLockRelease(&shared->mutex);
 	state->have_stats = state->participants > 0;
 	state->shared = NULL;
+	state->agreed = NULL;
 }

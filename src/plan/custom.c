@@ -18,6 +18,7 @@
 #include "parser/parsetree.h"
 #include "utils/builtins.h"
 
+#include "plan/group_query.h"
 #include "plan/plan.h"
 #include "plan/supported.h"
 
@@ -96,6 +97,19 @@ plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 	return lappend(result, sorts ? query->order_inputs : NIL);
 }
 
+/*
+ * An input that is the same for all rows need not be a column of the child.
+ * Only Consts and Params: evaluating anything else may fail, where a query
+ * without rows would not.
+ */
+bool
+plan_input_is_constant(List *keys, Node *input)
+{
+	while (IsA(input, RelabelType))
+		input = (Node *) ((RelabelType *) input)->arg;
+	return (IsA(input, Const) || IsA(input, Param)) && !list_member(keys, input);
+}
+
 /* Finds every input in the targetlist; NIL if one is missing. */
 static List *
 match_inputs(List *keys, List *inputs, List *targetlist)
@@ -123,7 +137,7 @@ match_inputs(List *keys, List *inputs, List *targetlist)
 /*
  * A scan that returns all columns of its table need not project: give it the
  * physical targetlist where that has all we need.  Core does so itself for
- * other parents (use_physical_tlist), but asks exact targets for custom scans.
+ * other parents (use_physical_tlist), but not for custom scans.
  */
 static void
 use_physical_targetlist(PlannerInfo *root, Plan *child, List *keys, List *inputs)
@@ -198,7 +212,7 @@ collect_params(Node *node, List **params)
 {
 	if (node == NULL)
 		return false;
-	/* a subplan's own parameters are none of this node's; the child evaluates it */
+	/* the child evaluates subplans; this node does not depend on their parameters */
 	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan))
 		return false;
 	if (IsA(node, Param))
@@ -256,7 +270,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 	cscan->custom_plans = custom_plans;
 	cscan->custom_scan_tlist = scan_targetlist(keys, aggs);
 	cscan->custom_exprs = custom_expressions(keys, inputs, aggs, &nconsts);
-	cscan->methods = &gpuagg_scan_methods;
+	cscan->methods = GetCustomScanMethods("GpuAgg", false);
 
 	flags = list_copy(list_nth(private, PATH_FLAGS));
 	flags = lappend_int(flags, list_length(keys));

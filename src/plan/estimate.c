@@ -2,10 +2,10 @@
  * estimate.c
  *	  How many groups a query will have.
  *
- * Core takes an expression for as diverse as the columns in it: a histogram of
- * 100 bins over a unique column would have as many groups as rows, and nobody
- * would merge so many from parallel workers.  Some expressions have few values
- * whatever their columns hold; their number bounds core's estimate.
+ * Core estimates as many values of an expression as of the columns in it: a histogram
+ * of 100 bins over a unique column would have as many groups as rows, and a parallel
+ * plan, which exchanges groups, would seem useless.  Some expressions have few values
+ * whatever is in their columns; their number is an upper bound of core's estimate.
  */
 #include "postgres.h"
 
@@ -21,7 +21,7 @@
 
 #include "plan/estimate.h"
 
-/* More values than this are no bound worth having. */
+/* Beyond so many values a bound makes no difference. */
 #define MOST_VALUES 1e15
 
 static double values_of(Node *expr);

@@ -2,44 +2,38 @@
  * plan.c
  *	  Offers the planner custom paths for GROUP BY and plain aggregation.
  *
- * The create_upper_paths_hook looks at a query's aggregates and keys once and
- * keeps what it found as node lists (see GroupQuery), shared by all paths of
- * the query.  Paths are: over the cheapest input; over sorted input, whose
- * order the groups keep; and, under a Gather, over a partial input that all
- * participants share.  plan_custom.c turns the chosen one into a plan.
+ * The create_upper_paths_hook collects a query's aggregates and keys once, as lists of
+ * nodes (GroupQuery) that all paths of the query share.  There are paths over the
+ * cheapest input; over sorted input, whose order the groups keep; and, under a Gather,
+ * over a partial input that all participants share.  custom.c makes a plan of the
+ * chosen one.
  *
- * The planner's own memory context holds everything.
+ * All is allocated in the planner's memory context.
  */
 #include "postgres.h"
 
-#include <math.h>
 
-#include "catalog/pg_am_d.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
-#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-#include "optimizer/plancat.h"
 #include "optimizer/planner.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
-#include "utils/selfuncs.h"
-#include "utils/syscache.h"
 #include "utils/typcache.h"
 
 #include "aggregates/aggmap.h"
 #include "common/compat.h"
-#include "engine_cuda/engine_cuda.h"
 #include "plan/estimate.h"
-#include "gpuagg.h"
+#include "plan/group_query.h"
 #include "plan/plan.h"
+#include "plan/refusal.h"
 #include "plan/supported.h"
+#include "settings.h"
 
 static create_upper_paths_hook_type prev_create_upper_paths_hook;
 
@@ -124,11 +118,11 @@ collect_aggregates(GroupQuery *query)
 }
 
 /*
- * The keys: those of GROUP BY, and columns that the query may use beside them
- * because they depend on them.  False if more is wanted than the query says: the
- * planner may compute an expression from the columns of its key, of which core
- * then shows any row's, above window functions or LIMIT, and where a subquery in
- * the expression has become an InitPlan for each of its copies.
+ * The keys: those of GROUP BY, and columns that the query may use beside them because
+ * they depend on them.  False if the target list needs columns that the query does not
+ * mention so: the planner may compute a key that is an expression anew from its columns,
+ * of which core then shows any row's.  It does so above window functions or LIMIT, and
+ * where a subquery in the expression has become an InitPlan for each of its copies.
  */
 static bool
 collect_keys(GroupQuery *query)
@@ -253,7 +247,7 @@ orders_by(const Aggref *aggref, Node *expr)
 }
 
 /*
- * The filter of the rows for which some aggregate looks at an expression of its
+ * The filter of rows for which some aggregate evaluates this expression of its
  * ORDER BY; NULL: all rows.
  */
 static Expr *
@@ -276,10 +270,11 @@ order_filter(List *aggs, Node *expr)
 }
 
 /*
- * One sort serves all aggregates with an ORDER BY, over rows that the filters
- * of some or all of them exclude.  For rows that no aggregate looks at, what it
- * sorts by is NULL.  Equal expressions are shared; others that the query says
- * are equal are not told apart from here, and the query is refused.
+ * One sort serves all aggregates with an ORDER BY, and so has rows that FILTER excludes
+ * for some or all of them.  Where no aggregate evaluates an expression of its ORDER BY,
+ * the sort must not do so either: it sorts such rows by NULL instead.  That works for
+ * expressions that are equal in all aggregates.  If they are merely known to have equal
+ * values (as x and y are by WHERE x = y), the query is refused.
  */
 static bool
 guard_order(GroupQuery *query, const char **why)
@@ -350,19 +345,6 @@ collect_order_inputs(GroupQuery *query)
 }
 
 /*
- * An input that is the same for all rows need not be a column of the child.
- * Only Consts and Params: evaluating anything else may fail, where a query
- * without rows would not.
- */
-bool
-plan_input_is_constant(List *keys, Node *input)
-{
-	while (IsA(input, RelabelType))
-		input = (Node *) ((RelabelType *) input)->arg;
-	return (IsA(input, Const) || IsA(input, Param)) && !list_member(keys, input);
-}
-
-/*
  * A path that computes the inputs: the path as it is where they are among its
  * columns, which lets a scan return tuples without projecting them.
  */
@@ -390,178 +372,9 @@ path_of_inputs(GroupQuery *query, Path *path)
 										   set_pathtarget_cost_width(query->root, target));
 }
 
-/* ---- costs ------------------------------------------------------------ */
-
-/* Bytes that a group takes in an engine, roughly. */
-static double
-group_bytes(GroupQuery *query)
-{
-	double		bytes = 32 + 24 * list_length(query->aggs);
-	ListCell   *lc;
-
-	foreach(lc, query->keys)
-		bytes += get_typavgwidth(exprType(lfirst(lc)), exprTypmod(lfirst(lc)));
-	return bytes;
-}
-
-/* The cost of writing and reading again what exceeds the memory for groups. */
-static Cost
-spill_cost(GroupQuery *query, Path *child)
-{
-	double		memory = get_hash_memory_limit();
-	double		needed = query->groups * group_bytes(query);
-	double		share,
-				pages;
-
-	if (needed <= memory)
-		return 0;
-	share = 1 - memory / needed;
-	pages = child->rows * (child->pathtarget->width + 16) / BLCKSZ;
-	return share * (2 * pages * seq_page_cost + child->rows * cpu_operator_cost);
-}
-
-/* The cost of a feed that sorts by codes: compares, and files beyond its memory. */
-static Cost
-sort_cost(Path *child)
-{
-	double		rows = Max(child->rows, 2.0);
-	double		bytes = rows * (child->pathtarget->width + 40);
-	Cost		cost = 0.25 * cpu_operator_cost * rows * log2(rows);
-
-	if (bytes > get_hash_memory_limit())
-		cost += 2 * bytes / BLCKSZ * seq_page_cost * 0.5;
-	return cost;
-}
-
-/* Is the table's access method heap? */
-static bool
-is_heap_table(Oid relid)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	bool		result;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	result = ((Form_pg_class) GETSTRUCT(tuple))->relam == HEAP_TABLE_AM_OID;
-	ReleaseSysCache(tuple);
-	return result;
-}
-
-/*
- * What the heap feed saves of the cost of a child that it reads in the
- * executor's place: sequential scans, perhaps under an Append.  *heap becomes
- * false for any other child.
- */
-static Cost
-heap_feed_saving(PlannerInfo *root, Path *child, bool *heap)
-{
-	RelOptInfo *rel = child->parent;
-	Cost		saving = 0;
-	double		rows = 0;
-	ListCell   *lc;
-
-	if (IsA(child, ProjectionPath))
-		return heap_feed_saving(root, ((ProjectionPath *) child)->subpath, heap);
-	if (IsA(child, AppendPath))
-	{
-		foreach(lc, ((AppendPath *) child)->subpaths)
-		{
-			rows += ((Path *) lfirst(lc))->rows;
-			saving += heap_feed_saving(root, lfirst(lc), heap);
-		}
-		/* participants may share whole tables among them */
-		return saving * (rows > child->rows ? child->rows / rows : 1);
-	}
-	if (child->pathtype != T_SeqScan ||
-		!is_heap_table(planner_rt_fetch(rel->relid, root)->relid) ||
-		contain_volatile_functions((Node *) child->pathtarget) ||
-		contain_volatile_functions((Node *) rel->baserestrictinfo))
-	{
-		*heap = false;
-		return 0;
-	}
-	/* a participant of a parallel scan reads its share */
-	saving = rel->tuples * Max(cpu_tuple_cost - gpuagg_page_row_cost, 0);
-	return saving * (rel->rows > child->rows ? child->rows / rel->rows : 1);
-}
-
-static Cost
-child_cost(GroupQuery *query, Path *child)
-{
-	bool		heap = gpuagg_feed != GPUAGG_FEED_TUPLES;
-	Cost		saving;
-
-	if (!heap)
-		return child->total_cost;
-	saving = heap_feed_saving(query->root, child, &heap);
-	return heap ? Max(child->total_cost - saving, child->startup_cost) : child->total_cost;
-}
-
-/* What the transition functions of aggregates without slots cost for a row, as core has it. */
-static Cost
-fallback_cost(GroupQuery *query)
-{
-	QualCost	cost = {0};
-	ListCell   *lc;
-	Oid			transfn;
-
-	foreach(lc, query->aggs)
-		if (aggmap_is_fallback(lfirst_node(Aggref, lc)->aggfnoid, &transfn))
-			add_function_cost(query->root, transfn, NULL, &cost);
-	return cost.per_tuple;
-}
-
-/*
- * What the engine adds to reading: on the CPU keys, slots, sorting and files; on
- * the GPU, where one is in sight and may take the query, a session and columns.
- */
-static Cost
-engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts)
-{
-	Cost		fallback = fallback_cost(query);
-	Cost		cpu = child->rows * (fallback + gpuagg_slot_cost *
-									 (list_length(query->keys) + list_length(query->aggs)));
-	char		reason[256];
-
-	if (sorts)
-		cpu += sort_cost(child);
-	else if (!grouped)
-		cpu += spill_cost(query, child);
-	if (grouped || fallback > 0 || gpuagg_engine == GPUAGG_ENGINE_CPU ||
-		!engine_cuda_usable(NULL, reason, sizeof(reason)))
-		return cpu;
-	return Min(cpu, gpuagg_gpu_startup_cost +
-			   child->rows * list_length(query->inputs) * gpuagg_gpu_column_cost);
-}
-
-static void
-cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, bool sorts)
-{
-	Path	   *path = &cpath->path;
-	QualCost	having;
-	Cost		input = child_cost(query, child);
-	Cost		run;
-
-	cost_qual_eval(&having, query->having, query->root);
-	path->rows = query->groups;
-	if (query->having != NIL)
-		path->rows = clamp_row_est(path->rows *
-								   clauselist_selectivity(query->root, query->having, 0,
-														  JOIN_INNER, NULL));
-	run = child->rows * gpuagg_row_cost + engine_cost(query, child, grouped, sorts);
-
-	path->startup_cost = gpuagg_startup_cost + having.startup + path->pathtarget->cost.startup;
-	path->startup_cost += grouped ? child->startup_cost : input + run;
-	path->total_cost = gpuagg_startup_cost + having.startup + path->pathtarget->cost.startup +
-		input + run +
-		query->groups * (cpu_tuple_cost + having.per_tuple) +
-		path->rows * path->pathtarget->cost.per_tuple;
-	compat_copy_disabled_nodes(path, child);
-}
-
 /* ---- paths ------------------------------------------------------------ */
 
-/* The order in which groups leave when they do in their input's: that of the keys. */
+/* The order of groups that are returned in the order of sorted input: that of the keys. */
 static List *
 group_order(GroupQuery *query, Path *child)
 {
@@ -588,11 +401,11 @@ make_path(GroupQuery *query, Path *child, bool grouped, bool sorts)
 	cpath->custom_paths = list_make1(child);
 	cpath->custom_private = plan_query_to_list(query, child->rows, grouped, sorts);
 	cpath->methods = &gpuagg_path_methods;
-	cost_path(query, cpath, child, grouped, sorts);
+	plan_cost_path(query, cpath, child, grouped, sorts);
 	return cpath;
 }
 
-/* Sorted input: groups leave in its order as they complete. */
+/* Sorted input: groups are returned in its order, each when it is complete. */
 static void
 add_grouped_paths(GroupQuery *query)
 {
@@ -681,7 +494,7 @@ add_parallel_path(GroupQuery *query)
 	if (!cpath->path.parallel_safe || cpath->path.parallel_workers <= 0)
 		return;
 	cpath->path.parallel_aware = true;
-	/* handing groups on and taking them in */
+	/* exporting and importing groups */
 	cpath->path.total_cost += query->groups * cpu_tuple_cost;
 	cpath->path.startup_cost += query->groups * cpu_tuple_cost;
 	add_path(query->grouped_rel, (Path *)
@@ -725,7 +538,7 @@ refuse(bool ours, const char *why)
 				 errdetail("The reason is: %s.", why),
 				 errhint("Set \"%s\" to \"allow\" to execute it without.", "gpuagg.require")));
 	ereport(DEBUG1, (errmsg_internal("GpuAgg: not used: %s", why)));
-	explain_note_refusal(why);
+	refusal_note(why);
 }
 
 static void
@@ -793,5 +606,5 @@ plan_install_hooks(void)
 {
 	prev_create_upper_paths_hook = create_upper_paths_hook;
 	create_upper_paths_hook = gpuagg_create_upper_paths;
-	explain_install_hooks();
+	refusal_install_hooks();
 }

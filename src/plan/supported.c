@@ -2,9 +2,9 @@
  * supported.c
  *	  May a query's aggregation be taken by the custom scan, and if not, why.
  *
- * Modelled on postgres_fdw's shippable.c: one place answers, and everything
- * else asks.  Reasons are phrases for errdetail and EXPLAIN, without a full
- * stop.  What concerns one aggregate alone is answered by aggmap_supported.
+ * No other file decides that, as with postgres_fdw's shippable.c.  Reasons are phrases
+ * for errdetail and EXPLAIN, without a full stop.  aggmap_supported() answers for a
+ * single aggregate.
  */
 #include "postgres.h"
 
@@ -20,7 +20,7 @@
 
 #include "aggregates/aggmap.h"
 #include "common/compat.h"
-#include "gpuagg.h"
+#include "settings.h"
 #include "plan/supported.h"
 
 bool

@@ -1,6 +1,6 @@
 /*
  * state.c
- *	  The server's state in shared memory, and the settings of the server.
+ *	  The state of the GPU server in shared memory.
  *
  * Locking: one LWLock of the extension's own tranche, held for copies only.
  */
@@ -10,23 +10,14 @@
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
-#include "utils/guc.h"
 
 #include "supervisor/state.h"
-#include "supervisor/supervisor.h"
 
 typedef struct SharedServer
 {
 	LWLock	   *lock;
 	ServerSnapshot snapshot;
 } SharedServer;
-
-bool		gpuagg_server = true;
-char	   *gpuagg_server_program;
-char	   *gpuagg_devices_list;
-int			gpuagg_device_memory_limit = 0;
-int			gpuagg_pinned_memory_limit = 4096;
-int			gpuagg_server_timeout = 60000;
 
 /* Set in the postmaster and inherited by fork; NULL where the library was loaded later. */
 static SharedServer *shared;
@@ -60,51 +51,15 @@ start_memory(void)
 	LWLockRelease(AddinShmemInitLock);
 }
 
-static void
-define_settings(void)
-{
-	DefineCustomBoolVariable("gpuagg.server",
-							 "Runs the GPU server.",
-							 NULL, &gpuagg_server, true,
-							 PGC_SIGHUP, 0, NULL, NULL, NULL);
-	DefineCustomStringVariable("gpuagg.server_program",
-							   "Sets the program that is run as the GPU server.",
-							   "Empty: gpuagg-server in the directory of the extension's library.",
-							   &gpuagg_server_program, "",
-							   PGC_SIGHUP, GUC_SUPERUSER_ONLY, NULL, NULL, NULL);
-	DefineCustomStringVariable("gpuagg.devices",
-							   "Selects the GPUs to be used.",
-							   "\"all\", or device numbers separated by commas.",
-							   &gpuagg_devices_list, "all",
-							   PGC_SIGHUP, 0, NULL, NULL, NULL);
-	DefineCustomIntVariable("gpuagg.device_memory_limit",
-							"Sets the most memory that queries may use on each GPU.",
-							"Zero: four fifths of what is free when the server starts.",
-							&gpuagg_device_memory_limit, 0, 0, INT_MAX,
-							PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
-	DefineCustomIntVariable("gpuagg.pinned_memory_limit",
-							"Sets the most memory that the GPU server pins for what sessions send.",
-							"A session takes 24 MB; one for which there is no room uses the CPU engine.",
-							&gpuagg_pinned_memory_limit, 4096, 24, INT_MAX,
-							PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
-	DefineCustomIntVariable("gpuagg.server_timeout",
-							"Sets how long a query waits for one answer of the GPU server.",
-							"After that it goes on with the CPU engine.  Zero: for ever.",
-							&gpuagg_server_timeout, 60000, 0, INT_MAX,
-							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
-}
-
 void
 server_state_init(void)
 {
-	define_settings();
 	if (!process_shared_preload_libraries_in_progress)
 		return;
 	previous_request = shmem_request_hook;
 	shmem_request_hook = request_memory;
 	previous_startup = shmem_startup_hook;
 	shmem_startup_hook = start_memory;
-	supervisor_register();
 }
 
 void

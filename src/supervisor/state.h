@@ -1,10 +1,10 @@
 /*
  * state.h
- *	  What backends know of the GPU server without asking it.
+ *	  The state of the GPU server in shared memory.
  *
- * Kept in shared memory by the supervisor, read by the planner, by EXPLAIN and
- * by gpuagg_devices().  Without shared_preload_libraries there is no shared
- * memory, no supervisor and no server.
+ * The supervisor writes it; the choice of an engine, sessions and gpuagg_devices()
+ * read it.  Without shared_preload_libraries there is no shared memory, no supervisor
+ * and no server.
  */
 #ifndef GPUAGG_SERVER_STATE_H
 #define GPUAGG_SERVER_STATE_H
@@ -20,18 +20,18 @@ typedef enum ServerState
 	SERVER_STARTING,
 	SERVER_READY,
 	SERVER_UNAVAILABLE,			/* no binary, no driver or no device */
-	SERVER_RESTARTING			/* it died; another is about to be started */
+	SERVER_RESTARTING			/* it has ended, and another one will be started */
 } ServerState;
 
 typedef struct ServerSnapshot
 {
 	ServerState state;
-	int			restarts;		/* starts after the first */
+	int			restarts;		/* of servers that ended by themselves, or hung */
 	char		reason[256];	/* why it is not ready, or the last error; may be empty */
 	WireStatus	status;			/* of the last start; valid if it was ever ready */
 } ServerSnapshot;
 
-/* From _PG_init: settings, shared memory and, when preloaded, the supervisor. */
+/* From _PG_init: reserves the shared memory, where the library is preloaded. */
 extern void server_state_init(void);
 
 /* Is a server ready?  If not, `reason` says why not in a few words. */
@@ -48,13 +48,5 @@ extern void server_note_error(const char *text);
 extern void server_set_state(ServerState state, const char *reason);
 extern void server_set_ready(const WireStatus *status);
 extern void server_count_restart(void);
-
-/* Settings, defined in server_state.c. */
-extern bool gpuagg_server;
-extern char *gpuagg_server_program;
-extern char *gpuagg_devices_list;
-extern int	gpuagg_device_memory_limit; /* MB; 0: four fifths of what is free */
-extern int	gpuagg_pinned_memory_limit; /* MB */
-extern int	gpuagg_server_timeout;	/* ms; 0: none */
 
 #endif							/* GPUAGG_SERVER_STATE_H */

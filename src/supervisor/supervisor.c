@@ -2,20 +2,20 @@
  * supervisor.c
  *	  The background worker that keeps the GPU server running.
  *
- * It starts gpuagg-server with fork and exec, reads what the server says over a
- * socket pair, tells backends through shared memory, and starts it again when
- * it dies: at once the first time, then with growing pauses while it dies young.
- * A server that finds no device is not started again before settings are
+ * It starts gpuagg-server with fork and exec, reads the server's messages from a
+ * socket pair, publishes its state in shared memory, and starts it again when it
+ * ends: at once the first time, then with growing pauses while servers end soon after
+ * their start.  After one that found no device none is started before settings are
  * reloaded.
  *
- * A server that does not answer pings, or that says that a device has ended
- * nothing for long, is killed.  The next one is started when the process is
- * gone, with what it held of the devices' memory.  Nothing here waits for that
- * without an end: a process that is stuck in a driver cannot be killed.
+ * A server is killed if it does not answer pings, or reports that a device has
+ * completed nothing for long.  The next one is started when the process no longer
+ * exists, and so holds no device memory.  The supervisor never blocks until then: a
+ * process that is stuck in a driver cannot be killed.
  *
- * The server's life is tied to this process by PR_SET_PDEATHSIG, and this
- * process ends with the postmaster.  It exits with status 0 or 1 only: anything else
- * would make the postmaster restart the cluster.  It touches no database.
+ * PR_SET_PDEATHSIG has the kernel kill the server when this process ends, which ends
+ * with the postmaster.  Its exit status is 0 or 1: any other would make the postmaster
+ * restart the cluster.  It connects to no database.
  */
 #include "postgres.h"
 
@@ -39,48 +39,49 @@
 #include "utils/memutils.h"
 
 #include "protocol.h"
+#include "settings.h"
 #include "supervisor/state.h"
 #include "supervisor/supervisor.h"
 
-/* A server that lived this long did not die of its start. */
-#define LONG_LIFE_MS 5000
+/* A server that ends after so long did not fail to start. */
+#define SETTLED_MS 5000
 #define FIRST_PAUSE_MS 200
-/* Between starts of servers that die young: having been ready, and without that. */
+/* The longest pauses between starts of servers that end early: if they were ready before, and if not. */
 #define LONGEST_READY_PAUSE_MS 1000
 #define LONGEST_PAUSE_MS 30000
-/* So many deaths in a row are not mended by starting again at once. */
-#define MANY_YOUNG_DEATHS 20
+/* After so many early ends in a row it does not count that they were ready before. */
+#define MANY_EARLY_ENDS 20
 
 /*
- * A ping each so often; after so many without an answer the server is hung.
- * Beats are counted rather than time: what stops everything for a while stops
- * this process as well.
+ * The interval of pings, and how many intervals without an answer mean that the server
+ * is hung.  Intervals are counted instead of measuring time, so that a pause of the
+ * whole machine, in which this process does not count either, is not held against it.
  */
-#define BEAT_MS 1000
-#define MISSED_BEATS 10
-#define FEWEST_BEATS 3			/* where gpuagg.server_timeout is shorter */
+#define PING_MS 1000
+#define MISSED_PINGS 10
+#define FEWEST_PINGS 3			/* if gpuagg.server_timeout is shorter */
 
-/* No device is taken for hung before it has ended nothing for so long. */
+/* A device is not considered hung before it has completed nothing for so long. */
 #define LEAST_STALL_MS 10000
 
-/* A killed process is looked for so often: at first, and when it takes long. */
+/* How often waitpid() is called for a killed process: at first, and when it takes long. */
 #define REAP_MS 10
 #define SLOW_REAP_MS 500
-/* It takes long from here on, and is not waited for any longer at exit. */
-#define DEATH_MS 5000
+/* How long a killed process may take before that is logged, and before an exiting supervisor gives up on it. */
+#define KILL_MS 5000
 
 typedef struct Child
 {
 	pid_t		pid;			/* 0: none */
-	int			sock;			/* -1: closed; it was killed, and is about to be gone */
+	int			sock;			/* -1: closed, as the process was killed */
 	int64		started;		/* ms, as now_ms() */
 	int64		killed;
-	int64		next_beat;
-	int			unanswered;		/* beats since the last answer */
-	bool		wanted;			/* it was killed, but not because of settings */
-	bool		slow;			/* ... and takes long to die; said so */
-	bool		was_ready;		/* when it was killed */
-	char		verdict[160];	/* why it was killed; empty: it ended by itself */
+	int64		next_ping;
+	int			unanswered;		/* intervals of pings since the last answer */
+	bool		wanted;			/* if killed: not because of settings */
+	bool		slow;			/* ... and it takes long to end, which was logged */
+	bool		was_ready;		/* ... when it was killed */
+	char		verdict[160];	/* ... because it hung, in words; else empty */
 	char		devices[256];	/* as it was started with */
 	int			filled;			/* bytes of the message that is arriving */
 	union
@@ -93,7 +94,7 @@ typedef struct Child
 
 static Child child = {.sock = -1};
 static int	pause_ms;
-static int	young_deaths;		/* in a row */
+static int	early_ends;		/* in a row */
 
 PGDLLEXPORT void gpuagg_supervisor_main(Datum arg);
 
@@ -102,6 +103,8 @@ supervisor_register(void)
 {
 	BackgroundWorker worker = {0};
 
+	if (!process_shared_preload_libraries_in_progress)
+		return;
 	strlcpy(worker.bgw_name, "gpuagg supervisor", BGW_MAXLEN);
 	strlcpy(worker.bgw_type, "gpuagg supervisor", BGW_MAXLEN);
 	strlcpy(worker.bgw_library_name, "gpuagg", BGW_MAXLEN);
@@ -199,7 +202,7 @@ start_server(void)
 	fcntl(pair[0], F_SETFL, O_NONBLOCK);
 	strlcpy(child.devices, gpuagg_devices_list, sizeof(child.devices));
 	child.started = now_ms();
-	child.next_beat = child.started + BEAT_MS;
+	child.next_ping = child.started + PING_MS;
 	child.sock = pair[0];
 	child.filled = 0;
 	child.unanswered = 0;
@@ -222,9 +225,9 @@ start_server(void)
 }
 
 /*
- * Kills the server; whoever used it sees end of file.  try_reap() finds it gone.
- * The verdict is NULL if it did not hang: it has closed the socket pair without
- * dying, or settings are to blame, and then it is not `wanted`.
+ * Kills the server: backends that use it see end of file.  The process is reaped by
+ * try_reap().  `verdict` says how it hung, or is NULL: it has closed the socket pair, or
+ * settings have changed, and then it is not `wanted` any more.
  */
 static void
 kill_server(const char *verdict, bool wanted)
@@ -248,11 +251,11 @@ kill_server(const char *verdict, bool wanted)
 		server_set_state(SERVER_RESTARTING, verdict ? verdict : "the GPU server ended");
 }
 
-/* The server is gone: what next? */
+/* The process has ended: decides when the next one is to start. */
 static void
-bury_server(int status)
+on_server_exit(int status)
 {
-	bool		young = now_ms() - child.started < LONG_LIFE_MS;
+	bool		early = now_ms() - child.started < SETTLED_MS;
 	ServerSnapshot snapshot;
 	char		reason[256];
 
@@ -269,15 +272,15 @@ bury_server(int status)
 		snprintf(reason, sizeof(reason), "the GPU server exited with status %d",
 				 WEXITSTATUS(status));
 	ereport(LOG, (errmsg("%s", reason)));
-	young_deaths = young ? young_deaths + 1 : 0;
-	pause_ms = young && pause_ms > 0 ? 2 * pause_ms : FIRST_PAUSE_MS;
-	pause_ms = Min(pause_ms, child.was_ready && young_deaths < MANY_YOUNG_DEATHS ?
+	early_ends = early ? early_ends + 1 : 0;
+	pause_ms = early && pause_ms > 0 ? 2 * pause_ms : FIRST_PAUSE_MS;
+	pause_ms = Min(pause_ms, child.was_ready && early_ends < MANY_EARLY_ENDS ?
 				   LONGEST_READY_PAUSE_MS : LONGEST_PAUSE_MS);
 	server_set_state(SERVER_RESTARTING, reason);
 	server_count_restart();
 }
 
-/* Is a server gone that was killed?  Says so if it does not die. */
+/* Has the killed server ended?  Logs that it takes long if so. */
 static bool
 try_reap(int *status)
 {
@@ -286,7 +289,7 @@ try_reap(int *status)
 
 	if (pid == child.pid || (pid < 0 && errno == ECHILD))
 		return true;
-	if (!child.slow && now_ms() - child.killed > DEATH_MS)
+	if (!child.slow && now_ms() - child.killed > KILL_MS)
 	{
 		child.slow = true;
 		snprintf(reason, sizeof(reason), "the GPU server, process %d, was killed but does not end",
@@ -305,7 +308,7 @@ stop_at_exit(int code, Datum arg)
 	int			status = 0;
 
 	kill_server(NULL, false);
-	while (child.pid != 0 && !try_reap(&status) && now_ms() - child.killed <= DEATH_MS)
+	while (child.pid != 0 && !try_reap(&status) && now_ms() - child.killed <= KILL_MS)
 		pg_usleep(REAP_MS * 1000L);
 	child.pid = 0;
 	server_set_state(SERVER_RESTARTING, "the supervisor ended");
@@ -316,7 +319,7 @@ stop_at_exit(int code, Datum arg)
 static void
 on_pong(const WirePong *pong)
 {
-	/* twice: who waited for that has gone on without it */
+	/* twice the timeout: backends that waited for it have given up */
 	uint64		limit = Max(2 * (uint64) gpuagg_server_timeout, LEAST_STALL_MS);
 	char		verdict[160];
 
@@ -364,7 +367,7 @@ on_message(const MessageHeader *header, const char *body)
 	}
 }
 
-/* Takes what has arrived; false at the end of file or of sense. */
+/* Processes the messages that have arrived; false at the end of file, or if they make no sense. */
 static bool
 read_messages(void)
 {
@@ -407,27 +410,27 @@ send_settings(void)
 	}			message = {{GPUAGG_PROTOCOL_MAGIC, MESSAGE_SETTINGS, sizeof(WireSettings), 0},
 	{(uint64) gpuagg_device_memory_limit << 20, (uint64) gpuagg_pinned_memory_limit << 20}};
 
-	/* a server that takes so few bytes no more is about to be found dead or hung */
+	/* if this fails, the server has ended or hangs, which other means find out */
 	(void) send(child.sock, &message, sizeof(message), MSG_NOSIGNAL);
 }
 
-/* Sends a ping if it is time for one and none is on its way; a server without answer is killed. */
+/* At each interval: sends a ping unless one is unanswered; kills a server that has not answered for too long. */
 static void
-beat(void)
+ping_server(void)
 {
 	static const MessageHeader ping = {GPUAGG_PROTOCOL_MAGIC, MESSAGE_PING, 0, 0};
-	int			most = MISSED_BEATS;
+	int			most = MISSED_PINGS;
 	char		verdict[160];
 
-	if (child.sock < 0 || now_ms() < child.next_beat)
+	if (child.sock < 0 || now_ms() < child.next_ping)
 		return;
-	child.next_beat = now_ms() + BEAT_MS;
+	child.next_ping = now_ms() + PING_MS;
 	if (gpuagg_server_timeout > 0)
-		most = Min(most, Max(gpuagg_server_timeout / BEAT_MS, FEWEST_BEATS));
+		most = Min(most, Max(gpuagg_server_timeout / PING_MS, FEWEST_PINGS));
 	if (child.unanswered >= most)
 	{
 		snprintf(verdict, sizeof(verdict), "the GPU server did not answer for %d s",
-				 most * BEAT_MS / 1000);
+				 most * PING_MS / 1000);
 		kill_server(verdict, true);
 		return;
 	}
@@ -461,7 +464,7 @@ reload(void)
 		server_set_state(SERVER_STARTING, "");
 }
 
-/* Starts a server if one is due; else how long to wait for that, or -1. */
+/* Starts a server if one is due; returns ms until one will be, or -1. */
 static long
 start_if_due(void)
 {
@@ -478,22 +481,22 @@ start_if_due(void)
 	return -1;
 }
 
-/* Does what is due; how long until something will be, or -1. */
+/* Pings, reaps and starts, as is due; returns ms until something will be due, or -1. */
 static long
 do_what_is_due(void)
 {
 	int			status = 0;
 	long		timeout;
 
-	beat();
+	ping_server();
 	if (child.pid != 0 && child.sock < 0)
 	{
 		if (!try_reap(&status))
 			return child.slow ? SLOW_REAP_MS : REAP_MS;
-		bury_server(status);
+		on_server_exit(status);
 	}
 	timeout = start_if_due();
-	return child.sock >= 0 ? Max(child.next_beat - now_ms(), 0) : timeout;
+	return child.sock >= 0 ? Max(child.next_ping - now_ms(), 0) : timeout;
 }
 
 void
@@ -518,7 +521,7 @@ gpuagg_supervisor_main(Datum arg)
 		if (rc & WL_LATCH_SET)
 			ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
-		/* what was said first: an answer may have waited for this process */
+		/* before pings are counted: an answer may have waited for this process */
 		if (child.sock >= 0 && !read_messages())
 			kill_server(NULL, true);
 		if (ConfigReloadPending)
@@ -527,6 +530,6 @@ gpuagg_supervisor_main(Datum arg)
 			reload();
 		}
 	}
-	/* so that it is started again, unless the cluster shuts down */
+	/* with status 1 the postmaster starts it again, unless the cluster shuts down */
 	proc_exit(1);
 }

@@ -5,6 +5,7 @@
 #ifndef GPUAGG_SUPERVISOR_H
 #define GPUAGG_SUPERVISOR_H
 
+/* From _PG_init: has the postmaster run the worker, where the library is preloaded. */
 extern void supervisor_register(void);
 
 #endif							/* GPUAGG_SUPERVISOR_H */

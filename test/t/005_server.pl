@@ -46,6 +46,8 @@ foreach my $explain ('EXPLAIN (COSTS OFF)', 'EXPLAIN (ANALYZE, COSTS OFF)')
 {
 	like($node->safe_psql('postgres', "$explain SELECT k, gpu_count(*), string_agg(t, ',') FROM rows GROUP BY k"),
 		qr/Engine: cpu \(an aggregate that only its own functions can compute\)/, "$explain: another aggregate beside ours");
+	like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; $explain SELECT k, gpu_count(*), string_agg(t, ',') FROM few GROUP BY k"),
+		qr/Engine: cpu \(an aggregate that only its own functions can compute\)/, '... which is the reason however few rows there are');
 }
 like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; SET gpuagg.gpu_startup_cost = 0; " . $engine =~ s/rows/few/r), qr/Engine: cuda/,
 	'... unless the GPU costs nothing');
@@ -362,7 +364,7 @@ foreach (1 .. 50)
 	last if $rc != 0;
 	usleep(50_000);
 }
-like($err, qr/the CUDA engine is not available.*gpuagg.server is off/s, 'engine = cuda without a server is an error');
+like($err, qr/engine "cuda" is not available.*gpuagg.server is off/s, 'engine = cuda without a server is an error');
 is($node->safe_psql('postgres', "SET gpuagg.engine = auto; $query"), $answer, 'engine = auto goes on');
 $node->safe_psql('postgres', "ALTER SYSTEM RESET gpuagg.server; ");
 $node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.server_program = '/nonexistent/server'");

@@ -1,0 +1,105 @@
+/*
+ * cuda_engine.h
+ *	  What the files of the CUDA engine share.
+ *
+ * session.c		sessions with the server: opened for a query, given back
+ * groups.c			groups of the server, brought here in chunks
+ * rows.c			rows to the server, or to the merger
+ * engine_cuda.c	the engine: drives the others, in this order each using those above
+ *
+ * The merger is a CPU engine inside of the CUDA engine.  It takes the batches that
+ * the server cannot take, and groups of other participants; if there is one when
+ * the input ends, the server's groups are moved into it and all groups come from it.
+ */
+#ifndef GPUAGG_CUDA_ENGINE_H
+#define GPUAGG_CUDA_ENGINE_H
+
+#include "postgres.h"
+
+#include "lib/ilist.h"
+
+#include "engine.h"
+#include "engine_cuda/client.h"
+#include "engine_cuda/query.h"
+#include "engine_cuda/spool.h"
+
+#define MAX_BUFFERS 8
+
+/* Most groups of one chunk. */
+#define FETCH_GROUPS 16384
+
+typedef struct CudaEngine
+{
+	Engine		base;
+	const AggSpec *spec;
+	EngineEnv	env;
+	CudaQuery  *query;			/* NULL: failed before it began */
+	Client	   *client;			/* NULL: not connected yet, or not any more */
+	Client	   *spare;			/* a closed one, for the next session */
+	dlist_node	node;			/* of all engines of this process */
+	MemoryContextCallback callback;
+
+	/* the buffers of the session's arena */
+	int			buffer;			/* being filled */
+	uint32		rows;			/* in it */
+	bool		busy[MAX_BUFFERS];	/* sent, and not answered */
+	WireBatch	sent[MAX_BUFFERS];	/* what is in those */
+	bool		full;			/* the server takes no more batches */
+
+	bool		joined;			/* the server's query is shared */
+	bool		owner;			/* ... and its groups are this engine's to fetch */
+	bool		finished;
+	bool		variants;		/* equal keys that look different were met */
+	WireFinished result;
+
+	/* groups */
+	MemoryContext group_cxt;	/* of the chunk that was returned last */
+	WireGroups	returned;		/* that chunk, if its states are in the arena: */
+	void	  **returned_slots; /* the pointers to them that the caller has; else NULL */
+	uint64		next_group;
+	CudaSpool  *spool;			/* chunks of a session that was given back; or NULL */
+
+	Engine	   *merger;			/* or NULL */
+
+	uint64		rows_given;		/* to the server */
+	uint64		batches;
+	uint64		bytes_from_device;
+	uint64		rows_aside;		/* to the merger, as rows */
+	EngineStats past;			/* of what reset has forgotten */
+} CudaEngine;
+
+/*
+ * May the executor start over with another engine?  Rows of a parallel scan, or of
+ * volatile functions, come once.
+ */
+static inline bool
+cuda_can_start_over(const CudaEngine *cuda)
+{
+	return !cuda->env.parallel && !cuda->env.read_once;
+}
+
+/* session.c */
+extern dlist_head cuda_engines; /* of this process */
+/* Both return ENGINE_FAILED, and close the session. */
+extern EngineStatus cuda_fail(CudaEngine *cuda, const char *why);
+extern EngineStatus cuda_client_lost(CudaEngine *cuda);
+extern void cuda_register(CudaEngine *cuda);
+extern bool cuda_has_session(const CudaEngine *cuda);
+extern void cuda_end_session(CudaEngine *cuda);
+extern bool cuda_is_exhausted(const CudaEngine *cuda);
+extern size_t cuda_groups_end(const CudaEngine *cuda, const WireGroups *groups);
+extern void cuda_keep_returned(CudaEngine *cuda);
+extern EngineStatus cuda_ensure_open(CudaEngine *cuda, const Batch *first);
+
+/* groups.c */
+extern bool cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out);
+extern void cuda_release(EState *estate, bool in_steps);
+
+/* rows.c */
+extern Engine *cuda_get_merger(CudaEngine *cuda);
+extern EngineStatus cuda_note_merger_errors(CudaEngine *cuda);
+extern void cuda_bind_buffers(Engine *engine, Batch *batch);
+extern EngineStatus cuda_add_batch(Engine *engine, const Batch *batch);
+extern EngineStatus cuda_send_all(CudaEngine *cuda);
+
+#endif							/* GPUAGG_CUDA_ENGINE_H */

@@ -1,0 +1,197 @@
+/*
+ * groups.c
+ *	  Groups of the GPU server, fetched in chunks.
+ *
+ * A chunk's states are returned where they are in the arena, or in the spool if the
+ * session was given back.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "engine_cuda/cuda_engine.h"
+
+/* Bytes of a chunk for the spool. */
+#define SPOOL_BYTES (1 << 20)
+
+/* A query that holds so much device memory is ended when all its groups were fetched, and not kept for a rescan. */
+#define LARGE_QUERY (16 << 20)
+
+/* The server may be wrong: are keys and states within the buffer, aligned, and the keys of this query? */
+static bool
+groups_are_sound(const CudaEngine *cuda, const WireGroups *groups)
+{
+	const WireQuery *wire = cuda->query->wire;
+	size_t		room = cuda->client->welcome.buffer_bytes;
+
+	if (groups->keys % WIRE_ALIGN != 0 || groups->keys > room ||
+		(size_t) groups->n * wire->key_bytes > room - groups->keys)
+		return false;
+	for (int s = 0; s < wire->nslots; s++)
+	{
+		size_t		bytes = (size_t) groups->n * wire->slots[s].width *
+			gpuagg_monoids[wire->slots[s].monoid].state_size;
+
+		if (groups->slots[s] % WIRE_ALIGN != 0 || groups->slots[s] > room ||
+			bytes > room - groups->slots[s])
+			return false;
+	}
+	return cuda_query_keys_known(cuda->query, cuda->client->arena + groups->keys, groups->n);
+}
+
+/*
+ * Has the server write at most so many of the next groups to buffer 0, over the
+ * chunk before.
+ */
+static bool
+fetch_groups(CudaEngine *cuda, WireGroups *groups, uint32 most)
+{
+	uint64		left = cuda->result.ngroups - cuda->next_group;
+	WireFetch	fetch = {cuda->next_group, Min(left, Min(most, FETCH_GROUPS)), 0};
+
+	if (!client_send(cuda->client, MESSAGE_FETCH, &fetch, sizeof(fetch)) ||
+		!client_receive(cuda->client, MESSAGE_GROUPS, groups, sizeof(*groups)))
+		return false;
+	if (groups->first == fetch.first && groups->n >= 1 && groups->n <= fetch.max &&
+		groups_are_sound(cuda, groups))
+		return true;
+	strlcpy(cuda->client->failure, "the GPU server sent what makes no sense",
+			sizeof(cuda->client->failure));
+	return false;
+}
+
+/* Fetches all groups that are left; false if the engine failed. */
+static bool
+spool_groups(CudaEngine *cuda)
+{
+	uint64		next = cuda->next_group;
+	uint32		most = Max(SPOOL_BYTES / Max(wire_group_bytes(cuda->query->wire), 1), 1);
+	CudaSpool  *spool = cuda_spool_create(cuda->env.cxt, cuda->env.mem_limit / 2);
+
+	while (cuda->next_group < cuda->result.ngroups)
+	{
+		WireGroups	groups;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!fetch_groups(cuda, &groups, most))
+		{
+			cuda_spool_free(spool);
+			cuda_client_lost(cuda);
+			return false;
+		}
+		cuda_spool_put(spool, &groups, cuda->client->arena, cuda_groups_end(cuda, &groups));
+		cuda->next_group += groups.n;
+	}
+	cuda->next_group = next;
+	cuda->spool = spool;
+	return true;
+}
+
+static void
+copy_keys(CudaEngine *cuda, const char *packed, GroupBatch *out)
+{
+	out->keys = palloc(cuda->spec->nkeys * sizeof(Datum *) + 1);
+	out->keynulls = palloc(cuda->spec->nkeys * sizeof(bool *) + 1);
+	for (int k = 0; k < cuda->spec->nkeys; k++)
+	{
+		out->keys[k] = palloc(out->ngroups * sizeof(Datum));
+		out->keynulls[k] = palloc(out->ngroups * sizeof(bool));
+		for (int g = 0; g < out->ngroups; g++)
+			out->keys[k][g] = cuda_query_key(cuda->query, k,
+											 packed + (size_t) g * cuda->query->wire->key_bytes,
+											 &out->keynulls[k][g]);
+	}
+}
+
+/*
+ * Fallback aggregates are here for unrepresentable numerics alone, and no row that
+ * the server got has one: their states are the initial ones.
+ */
+static void
+copy_fallbacks(CudaEngine *cuda, GroupBatch *out)
+{
+	out->fallbacks = palloc(cuda->spec->nfallbacks * sizeof(Datum *) + 1);
+	out->fallback_nulls = palloc(cuda->spec->nfallbacks * sizeof(bool *) + 1);
+	for (int o = 0; o < cuda->spec->nfallbacks; o++)
+	{
+		out->fallbacks[o] = palloc(out->ngroups * sizeof(Datum));
+		out->fallback_nulls[o] = palloc(out->ngroups * sizeof(bool));
+		for (int g = 0; g < out->ngroups; g++)
+		{
+			out->fallbacks[o][g] = cuda->spec->fallbacks[o].initval;
+			out->fallback_nulls[o][g] = cuda->spec->fallbacks[o].initnull;
+		}
+	}
+}
+
+/* The next groups of the server; false at their end, or if the engine failed. */
+bool
+cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out)
+{
+	WireGroups	groups;
+	const char *buffer;
+	MemoryContext old;
+
+	cuda->returned_slots = NULL;
+	if (cuda->next_group == cuda->result.ngroups)
+	{
+		if (cuda_has_session(cuda) && cuda->result.memory_peak >= LARGE_QUERY)
+			cuda_end_session(cuda);
+		return false;
+	}
+	if (cuda->spool)
+	{
+		if (!cuda_spool_get(cuda->spool, &groups, &buffer))
+			elog(ERROR, "groups of the GPU server are missing");
+	}
+	else if (fetch_groups(cuda, &groups, FETCH_GROUPS))
+		buffer = cuda->client->arena;
+	else
+	{
+		cuda_client_lost(cuda);
+		return false;
+	}
+	MemoryContextReset(cuda->group_cxt);
+	old = MemoryContextSwitchTo(cuda->group_cxt);
+	out->ngroups = groups.n;
+	out->matrix_size = cuda->query->matrix_size;
+	copy_keys(cuda, buffer + groups.keys, out);
+	out->slots = palloc(cuda->spec->nslots * sizeof(void *) + 1);
+	for (int s = 0; s < cuda->spec->nslots; s++)
+		out->slots[s] = unconstify(char *, buffer) + groups.slots[s];
+	copy_fallbacks(cuda, out);
+	MemoryContextSwitchTo(old);
+	cuda->returned = groups;
+	cuda->returned_slots = cuda->spool ? NULL : out->slots;
+	cuda->next_group += groups.n;
+	cuda->bytes_from_device += groups.n * wire_group_bytes(cuda->query->wire);
+	return true;
+}
+
+/* EngineOps.release: sessions before the first row, and after the last one, end. */
+void
+cuda_release(EState *estate, bool in_steps)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &cuda_engines)
+	{
+		CudaEngine *cuda = dlist_container(CudaEngine, node, iter.cur);
+		bool		empty = !cuda->finished && !cuda->joined && cuda->batches == 0 && cuda->rows == 0;
+
+		if (cuda->env.estate != estate || !cuda_has_session(cuda))
+			continue;
+		if (!empty && !cuda->finished)
+			continue;
+		cuda_keep_returned(cuda);
+		if (!empty && !cuda_is_exhausted(cuda))
+		{
+			if (!in_steps)
+				cuda->next_group = cuda->result.ngroups;
+			else if (!spool_groups(cuda))
+				continue;
+		}
+		cuda_end_session(cuda);
+	}
+}

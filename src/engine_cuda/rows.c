@@ -1,0 +1,240 @@
+/*
+ * rows.c
+ *	  Rows of the CUDA engine: to the server, or to the merger.
+ *
+ * Rows are gathered in the buffers of the arena.  The feed writes columns that
+ * travel as they are straight into them; others are converted or encoded from the
+ * batch.  A full buffer is sent, and the next one is filled while the server copies
+ * and reduces it.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "engine_cpu/engine_cpu.h"
+#include "engine_cuda/cuda_engine.h"
+
+Engine *
+cuda_get_merger(CudaEngine *cuda)
+{
+	EngineEnv	env = cuda->env;
+
+	/* rows with equal keys do not arrive together */
+	env.grouped = false;
+	if (cuda->merger == NULL)
+		cuda->merger = engine_cpu_ops.open(cuda->spec, &env);
+	return cuda->merger;
+}
+
+/*
+ * A sum that left its range in the merger might not if all rows were added in order:
+ * the CPU engine decides.  Where rows come once the error stands.
+ */
+EngineStatus
+cuda_note_merger_errors(CudaEngine *cuda)
+{
+	if (cuda->merger->errors != 0 && cuda_can_start_over(cuda))
+		return cuda_fail(cuda, "a sum out of range, which the CPU engine reports");
+	cuda->base.errors |= cuda->merger->errors;
+	return ENGINE_OK;
+}
+
+/* The merger takes these rows. */
+static EngineStatus
+set_aside(CudaEngine *cuda, const Batch *batch)
+{
+	Engine	   *merger = cuda_get_merger(cuda);
+
+	if (cuda->spec->ordered)
+		return cuda_fail(cuda, "rows that only the CPU can take, among rows in order");
+	if (cuda_can_start_over(cuda) && cuda_query_batch_zeros(cuda->query, batch))
+		return cuda_fail(cuda, "a minimum or maximum of -0 and 0 depends on row order");
+	cuda->rows_aside += batch->nrows;
+	if (merger->ops->add_batch(merger, batch) != ENGINE_OK)
+		return cuda_fail(cuda, merger->failure);
+	return cuda_note_merger_errors(cuda);
+}
+
+/*
+ * The server had no room for the rows of this buffer, and will have none for others:
+ * they are read back from the arena for the merger.
+ */
+static EngineStatus
+read_back(CudaEngine *cuda, int buffer)
+{
+	const WireBatch *wire = &cuda->sent[buffer];
+	const char *from = cuda->client->arena + (size_t) buffer * cuda->client->welcome.buffer_bytes;
+	int			rows = cuda->env.batch_rows / 64 * 64;
+	EngineStatus status = ENGINE_OK;
+	MemoryContext cxt,
+				old;
+
+	if (cuda->spec->ordered)
+		return cuda_fail(cuda, "the GPU has no room for all rows in order");
+	for (int k = 0; k < cuda->spec->nkeys; k++)
+		if (cuda->spec->keys[k].varies && cuda_can_start_over(cuda))
+			return cuda_fail(cuda, "no room on the GPU, and equal keys may look different");
+	cuda->full = true;
+	cuda->rows_given -= wire->nrows;
+	cxt = AllocSetContextCreate(cuda->env.cxt, "GPU rows read back", ALLOCSET_DEFAULT_SIZES);
+	for (uint32 r = 0; r < wire->nrows && status == ENGINE_OK; r += rows)
+	{
+		Batch		batch;
+
+		CHECK_FOR_INTERRUPTS();
+		old = MemoryContextSwitchTo(cxt);
+		cuda_query_unfill(cuda->query, from, wire, r, Min(wire->nrows - r, rows), &batch);
+		MemoryContextSwitchTo(old);
+		status = set_aside(cuda, &batch);
+		MemoryContextReset(cxt);
+	}
+	MemoryContextDelete(cxt);
+	return status;
+}
+
+/* Waits for the answer to the oldest batch: taken, or no room. */
+static EngineStatus
+await_done(CudaEngine *cuda)
+{
+	WireDone	done;
+
+	if (!client_receive(cuda->client, MESSAGE_DONE, &done, sizeof(done)))
+		return cuda_client_lost(cuda);
+	if (done.buffer >= MAX_BUFFERS || !cuda->busy[done.buffer])
+		return cuda_fail(cuda, "the GPU server sent what makes no sense");
+	cuda->busy[done.buffer] = false;
+	return done.taken ? ENGINE_OK : read_back(cuda, done.buffer);
+}
+
+static EngineStatus
+await_all(CudaEngine *cuda)
+{
+	for (int b = 0; b < MAX_BUFFERS;)
+	{
+		if (!cuda->busy[b])
+			b++;
+		else if (await_done(cuda) != ENGINE_OK)
+			return ENGINE_FAILED;
+	}
+	return ENGINE_OK;
+}
+
+/* Sends the buffer that was filled, and turns to the next. */
+static EngineStatus
+send_buffer(CudaEngine *cuda)
+{
+	WireBatch  *batch = &cuda->sent[cuda->buffer];
+
+	if (cuda->rows == 0)
+		return ENGINE_OK;
+	cuda_query_describe(cuda->query, cuda->rows, batch);
+	batch->buffer = cuda->buffer;
+	if (!client_send(cuda->client, MESSAGE_BATCH, batch, sizeof(*batch)))
+		return cuda_client_lost(cuda);
+	cuda->batches++;
+	cuda->busy[cuda->buffer] = true;
+	cuda->buffer = (cuda->buffer + 1) % cuda->client->welcome.buffers;
+	cuda->rows = 0;
+	while (cuda->busy[cuda->buffer])
+		if (await_done(cuda) != ENGINE_OK)
+			return ENGINE_FAILED;
+	return ENGINE_OK;
+}
+
+/* The feed writes into the buffer if a whole batch has room there, else into its own memory. */
+void
+cuda_bind_buffers(Engine *engine, Batch *batch)
+{
+	CudaEngine *cuda = (CudaEngine *) engine;
+	char	   *buffer = NULL;
+
+	if (cuda->query == NULL)
+		return;
+	if (cuda_has_session(cuda) && !cuda->full &&
+		batch->capacity <= cuda->query->buffer_rows - cuda->rows)
+		buffer = cuda->client->arena +
+			(size_t) cuda->buffer * cuda->client->welcome.buffer_bytes;
+	cuda_query_bind_buffers(cuda->query, buffer, cuda->rows, batch);
+}
+
+/*
+ * Encodes the batch's keys by their dictionaries.  *aside: the merger must take the
+ * batch, for one of these reasons: unrepresentable numerics; NULLs in a key that was
+ * announced without; new keys when the dictionaries have reached their limit; equal
+ * keys that look different (1.0 and 1.00), of several keys.
+ *
+ * A group must show its keys as its first row has them.  A dictionary keeps the look
+ * of the first value, so that is right for a single key, unless the merger has rows
+ * as well: it does not see rows in the order in which they came.  Where that
+ * matters, and the executor can start over, the engine fails.
+ */
+static EngineStatus
+encode(CudaEngine *cuda, const Batch *batch, bool *aside)
+{
+	bool		variants;
+	bool		known = cuda_query_encode(cuda->query, batch, cuda->env.mem_limit / 2, &variants);
+
+	*aside = !known || cuda_query_null_keys(cuda->query, batch) || cuda_query_unrepresentable(cuda->query, batch);
+	cuda->variants |= variants;
+	if (cuda->variants && (*aside || cuda->merger || cuda->spec->nkeys > 1) &&
+		cuda_can_start_over(cuda))
+		return cuda_fail(cuda, "equal keys that look different");
+	*aside |= variants && cuda->spec->nkeys > 1;
+	return ENGINE_OK;
+}
+
+EngineStatus
+cuda_add_batch(Engine *engine, const Batch *batch)
+{
+	CudaEngine *cuda = (CudaEngine *) engine;
+	CudaQuery  *query = cuda->query;
+	bool		aside,
+				large;
+
+	if (!cuda->full && cuda_ensure_open(cuda, batch) != ENGINE_OK)
+	{
+		/* the session was given back or lost, and there is no other: the merger can do without */
+		if (cuda_can_start_over(cuda))
+			return ENGINE_FAILED;
+		cuda->base.failure[0] = '\0';
+		cuda->full = true;
+		return set_aside(cuda, batch);
+	}
+	large = cuda_query_large(query, batch);
+	if (large && cuda_can_start_over(cuda))
+		return cuda_fail(cuda, "floats so large that the order of rows decides on an overflow");
+	if (cuda->full)
+		return set_aside(cuda, batch);
+	if (encode(cuda, batch, &aside) != ENGINE_OK)
+		return ENGINE_FAILED;
+	if (aside || large)
+		return set_aside(cuda, batch);
+	for (int from = 0; from < batch->nrows;)
+	{
+		int			n = Min(batch->nrows - from, (int) (query->buffer_rows - cuda->rows));
+
+		cuda_query_fill(query, cuda->client->arena +
+						(size_t) cuda->buffer * cuda->client->welcome.buffer_bytes,
+						cuda->rows, batch, from, n);
+		if (cuda_can_start_over(cuda) && cuda_query_zeros(query))
+			return cuda_fail(cuda, "a minimum or maximum of -0 and 0 depends on row order");
+		if (cuda_query_sizes_differ(query))
+			return cuda_fail(cuda, "matrices of several sizes");
+		from += n;
+		cuda->rows += n;
+		cuda->rows_given += n;
+		if (cuda->rows == query->buffer_rows && send_buffer(cuda) != ENGINE_OK)
+			return ENGINE_FAILED;
+	}
+	return ENGINE_OK;
+}
+
+/* After this all rows so far are with the server, which has answered, or with the merger. */
+EngineStatus
+cuda_send_all(CudaEngine *cuda)
+{
+	if (cuda_ensure_open(cuda, NULL) != ENGINE_OK || send_buffer(cuda) != ENGINE_OK)
+		return ENGINE_FAILED;
+	return await_all(cuda);
+}

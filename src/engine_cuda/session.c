@@ -1,0 +1,159 @@
+/*
+ * session.c
+ *	  Sessions of the CUDA engine with the GPU server.
+ *
+ * An engine has a session from its first batch on, or earlier where that is
+ * possible, until it has fetched its last group.  The server has room for a limited
+ * number, and so has a process: what an engine does not need any more is given to
+ * the next one that connects.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "engine_cuda/cuda_engine.h"
+
+dlist_head	cuda_engines = DLIST_STATIC_INIT(cuda_engines);
+
+EngineStatus
+cuda_fail(CudaEngine *cuda, const char *why)
+{
+	strlcpy(cuda->base.failure, why, sizeof(cuda->base.failure));
+	if (cuda->client)
+		client_close(cuda->client);
+	return ENGINE_FAILED;
+}
+
+EngineStatus
+cuda_client_lost(CudaEngine *cuda)
+{
+	return cuda_fail(cuda, cuda->client->failure);
+}
+
+/* The engine may open another one. */
+void
+cuda_end_session(CudaEngine *cuda)
+{
+	client_close(cuda->client);
+	cuda->spare = cuda->client;
+	cuda->client = NULL;
+}
+
+/* Where the arrays of these groups end in their buffer. */
+size_t
+cuda_groups_end(const CudaEngine *cuda, const WireGroups *groups)
+{
+	const WireQuery *wire = cuda->query->wire;
+	size_t		end = groups->keys + (size_t) groups->n * wire->key_bytes;
+
+	for (int s = 0; s < wire->nslots; s++)
+		end = Max(end, groups->slots[s] + (size_t) groups->n * wire->slots[s].width *
+				  gpuagg_monoids[wire->slots[s].monoid].state_size);
+	return end;
+}
+
+/* Before the session ends: copies the states that the caller still reads in the arena. */
+void
+cuda_keep_returned(CudaEngine *cuda)
+{
+	char	   *copy;
+
+	if (cuda->returned_slots == NULL)
+		return;
+	copy = MemoryContextAlloc(cuda->group_cxt, cuda_groups_end(cuda, &cuda->returned) + 1);
+	memcpy(copy, cuda->client->arena, cuda_groups_end(cuda, &cuda->returned));
+	for (int s = 0; s < cuda->spec->nslots; s++)
+		cuda->returned_slots[s] = copy + cuda->returned.slots[s];
+	cuda->returned_slots = NULL;
+}
+
+bool
+cuda_has_session(const CudaEngine *cuda)
+{
+	return cuda->client && cuda->client->sock >= 0;
+}
+
+/* Has this engine fetched all that it needs of the server? */
+bool
+cuda_is_exhausted(const CudaEngine *cuda)
+{
+	return cuda->finished && (cuda->merger || cuda->next_group == cuda->result.ngroups);
+}
+
+/* Ends the sessions of engines that have all they need, of whatever query, to make room for another. */
+static void
+end_exhausted_sessions(void)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &cuda_engines)
+	{
+		CudaEngine *cuda = dlist_container(CudaEngine, node, iter.cur);
+
+		if (!cuda_has_session(cuda) || !cuda_is_exhausted(cuda))
+			continue;
+		cuda_keep_returned(cuda);
+		cuda_end_session(cuda);
+	}
+}
+
+static void
+forget_engine(void *arg)
+{
+	dlist_delete(&((CudaEngine *) arg)->node);
+}
+
+/* Lists the engine until its memory context ends. */
+void
+cuda_register(CudaEngine *cuda)
+{
+	dlist_push_tail(&cuda_engines, &cuda->node);
+	cuda->callback.func = forget_engine;
+	cuda->callback.arg = cuda;
+	MemoryContextRegisterResetCallback(cuda->env.cxt, &cuda->callback);
+}
+
+static void
+connect_to_server(CudaEngine *cuda)
+{
+	if (client_full())
+		end_exhausted_sessions();
+	if (cuda->spare)
+		client_reconnect(cuda->spare);
+	cuda->client = cuda->spare ? cuda->spare : client_connect(cuda->env.cxt);
+	cuda->spare = NULL;
+}
+
+/*
+ * Connects and opens the query at the server, if that has not been done: before the
+ * first row where possible, else with the first batch, which says how large matrices
+ * are, and again after a reset that ended the session.
+ */
+EngineStatus
+cuda_ensure_open(CudaEngine *cuda, const Batch *first)
+{
+	CudaQuery  *query = cuda->query;
+
+	if (query == NULL || (cuda->client && cuda->client->sock < 0))
+		return ENGINE_FAILED;
+	if (cuda->client)
+		return ENGINE_OK;
+	if (first && !cuda_query_settle(query, first))
+		return cuda_fail(cuda, "matrices of a size that the GPU does not have, or none to begin with");
+	connect_to_server(cuda);
+	if (cuda->client->sock < 0)
+		return cuda_client_lost(cuda);
+	if (cuda->client->welcome.buffers > MAX_BUFFERS || cuda->client->welcome.buffers < 1)
+		return cuda_fail(cuda, "the GPU server sent what makes no sense");
+	query->wire->est_rows = Max(cuda->env.est_rows, 0);
+	query->wire->est_groups = Max(cuda->env.est_groups, 0);
+	cuda_query_layout(query, cuda->env.cxt, cuda->client->welcome.buffer_bytes,
+					  cuda->env.batch_rows, cuda->env.parallel);
+	client_prepare(cuda->client, query->buffer_bytes,
+				   floor(query->wire->est_rows / query->buffer_rows));
+	query->wire->forced = cuda->env.forced;
+	if (!client_send(cuda->client, MESSAGE_OPEN, query->wire, query->wire_bytes) ||
+		!client_receive(cuda->client, MESSAGE_OPENED, NULL, 0))
+		return cuda_client_lost(cuda);
+	return ENGINE_OK;
+}

@@ -1,0 +1,162 @@
+/*
+ * engines.c
+ *	  The list of engines, and the choice among them.
+ *
+ * No file of the planner or the executor names an engine: what each can run, what that
+ * costs, and what EXPLAIN prints of it are in its EngineOps.  A new engine is a folder
+ * with these and a line in the list.
+ */
+#include "postgres.h"
+
+#include "utils/guc.h"
+
+#include "engine_cpu/engine_cpu.h"
+#include "engine_cuda/engine_cuda.h"
+#include "engines/engines.h"
+#include "settings.h"
+
+/* The last one is the default: it is always available, and runs every query. */
+static const EngineOps *const engines[] = {
+	&engine_cuda_ops,
+	&engine_cpu_ops
+};
+
+#define OTHERS (lengthof(engines) - 1)
+
+const EngineOps *
+engines_default(void)
+{
+	return engines[OTHERS];
+}
+
+const struct config_enum_entry *
+engines_options(void)
+{
+	static struct config_enum_entry options[lengthof(engines) + 2];
+
+	options[0].name = "auto";
+	options[0].val = GPUAGG_ENGINE_AUTO;
+	for (int e = 0; e < lengthof(engines); e++)
+	{
+		options[e + 1].name = engines[e]->name;
+		options[e + 1].val = GPUAGG_ENGINE_AUTO + e + 1;
+	}
+	return options;
+}
+
+/* Does gpuagg.engine let this one of the others run queries? */
+static bool
+is_wanted(int e)
+{
+	return gpuagg_engine == GPUAGG_ENGINE_AUTO || gpuagg_engine == GPUAGG_ENGINE_AUTO + e + 1;
+}
+
+static bool
+is_available(const EngineOps *ops, char *note, size_t note_size)
+{
+	return ops->available == NULL || ops->available(note, note_size);
+}
+
+/* Why the engine cannot run the query, or NULL. */
+static const char *
+refusal(const EngineOps *ops, const EngineQuery *query)
+{
+	if (query->grouped && !ops->keeps_order)
+		return "the input is ordered";
+	if (query->spec && query->spec->ordered_floats && !ops->adds_in_order)
+		return "a sum of floats has an order";
+	if (query->fallbacks && !ops->runs_fallbacks)
+		return "an aggregate that only its own functions can compute";
+	return query->spec && ops->refusal ? ops->refusal(query->spec) : NULL;
+}
+
+const EngineOps *
+engines_candidate(void)
+{
+	char		note[256];
+
+	for (int e = 0; e < OTHERS; e++)
+		if (is_wanted(e) && is_available(engines[e], note, sizeof(note)))
+			return engines[e];
+	return engines_default();
+}
+
+/*
+ * Is this the engine to take, at less than this cost?  `note` names its device, or
+ * says why it is not.
+ */
+static bool
+is_better(const EngineOps *ops, const EngineQuery *query, Cost cost, char *note, size_t note_size)
+{
+	const char *why;
+
+	strlcpy(note, "", note_size);
+	if (!is_available(ops, note, note_size))
+	{
+		if (gpuagg_engine != GPUAGG_ENGINE_AUTO)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("engine \"%s\" is not available", ops->name),
+					 errdetail("The reason is: %s.", note),
+					 errhint("Set \"%s\" to \"auto\" or \"%s\".", "gpuagg.engine",
+							 engines_default()->name)));
+		return false;
+	}
+	why = refusal(ops, query);
+	if (why)
+		strlcpy(note, why, note_size);
+	else if (gpuagg_engine == GPUAGG_ENGINE_AUTO && ops->cost(&query->work) >= cost)
+		snprintf(note, note_size, "too few rows for %s", ops->place);
+	else
+		return true;
+	return false;
+}
+
+const EngineOps *
+engines_choose(const EngineQuery *query, char *reason, size_t reason_size)
+{
+	const EngineOps *best = engines_default();
+	char		note[256];
+
+	strlcpy(reason, "", reason_size);
+	for (int e = 0; e < OTHERS; e++)
+	{
+		bool		better = is_wanted(e) &&
+			is_better(engines[e], query, best->cost(&query->work), note, sizeof(note));
+
+		if (better || (is_wanted(e) && best == engines_default()))
+			strlcpy(reason, note, reason_size);
+		if (better)
+			best = engines[e];
+	}
+	return best;
+}
+
+Cost
+engines_cost(const EngineQuery *query)
+{
+	Cost		cost = engines_default()->cost(&query->work);
+	char		note[256];
+
+	for (int e = 0; e < OTHERS; e++)
+		if (is_wanted(e) && refusal(engines[e], query) == NULL &&
+			is_available(engines[e], note, sizeof(note)))
+			cost = Min(cost, engines[e]->cost(&query->work));
+	return cost;
+}
+
+void
+engines_explain(const EngineStats *stats, ExplainState *es)
+{
+	for (int e = 0; e < lengthof(engines); e++)
+		if (engines[e]->explain)
+			engines[e]->explain(stats, es);
+}
+
+void
+engines_release(EState *estate, bool in_steps)
+{
+	for (int e = 0; e < lengthof(engines); e++)
+		if (engines[e]->release)
+			engines[e]->release(estate, in_steps);
+}

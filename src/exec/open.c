@@ -1,0 +1,312 @@
+/*
+ * open.c
+ *	  Opens what a scan runs with: spec, engine and feed.
+ *
+ * The spec depends on the engine, as engines differ in the slots that they run
+ * (SlotSupport), and the choice of the engine depends on the spec: a spec is built for
+ * the engine that is likely to be chosen, and built again if another one is.
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "executor/executor.h"
+#include "executor/nodeHash.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/typcache.h"
+
+#include "exec/exec.h"
+#include "feed/ordered.h"
+#include "settings.h"
+
+/* What an engine that does not sort pays to have a row sorted, in slots. */
+#define SORT_WORK 16
+
+/* ---- the spec ---------------------------------------------------------- */
+
+/* Equality functions that compare the bits of integer-like columns. */
+static bool
+compares_bits(Oid eqfunc)
+{
+	switch (eqfunc)
+	{
+		case F_BOOLEQ:
+		case F_CHAREQ:
+		case F_INT2EQ:
+		case F_INT4EQ:
+		case F_INT8EQ:
+		case F_OIDEQ:
+		case F_DATE_EQ:
+		case F_TIME_EQ:
+		case F_TIMESTAMP_EQ:
+		case F_TIMESTAMPTZ_EQ:
+		case F_CASH_EQ:
+		case F_ENUM_EQ:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/*
+ * May values of a key be equal and look different?  The support function "equalimage"
+ * of the type's btree operator class says whether they may not, as it does to nbtree's
+ * deduplication; if there is none, they may.
+ */
+static bool
+key_varies(Oid type, Oid eqfunc, Oid collation)
+{
+	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);
+	Oid			eqop,
+				proc;
+
+	/* its operator class relies on values that are all padded to the same length */
+	if (eqfunc == F_BPCHAREQ || !OidIsValid(entry->btree_opf))
+		return true;
+	/* without a collation the function would fail */
+	if (!OidIsValid(collation) && type_is_collatable(type))
+		return true;
+	eqop = get_opfamily_member(entry->btree_opf, entry->btree_opintype, entry->btree_opintype,
+							   BTEqualStrategyNumber);
+	if (!OidIsValid(eqop) || get_opcode(eqop) != eqfunc)
+		return true;
+	proc = get_opfamily_proc(entry->btree_opf, entry->btree_opintype, entry->btree_opintype,
+							 BTEQUALIMAGE_PROC);
+	return !OidIsValid(proc) ||
+		!DatumGetBool(OidFunctionCall1Coll(proc, collation, ObjectIdGetDatum(entry->btree_opintype)));
+}
+
+/* A key travels in its natural column where the engine can compare it there. */
+static void
+build_key(GpuAggState *state, AggSpec *spec, int k)
+{
+	GpuAggPlan *plan = state->plan;
+	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
+	Node	   *expr = (Node *) list_nth_node(TargetEntry, cscan->custom_scan_tlist, k)->expr;
+	KeySpec    *key = &spec->keys[k];
+	ColumnSpec	col = {0};
+
+	col.input = plan->key_input[k];
+	col.typid = exprType(expr);
+	col.typmod = exprTypmod(expr);
+	col.collation = exprCollation(expr);
+	get_typlenbyval(col.typid, &col.typlen, &col.typbyval);
+	col.type = spec_column_type(col.typid, col.typmod, &col.scale);
+	key->eqfunc = plan->key_eq[k];
+	key->hashfunc = plan->key_hash[k];
+	key->collation = plan->key_collation[k];
+	if ((col.type == COLUMN_F32 && key->eqfunc == F_FLOAT4EQ) ||
+		(col.type == COLUMN_F64 && key->eqfunc == F_FLOAT8EQ))
+		key->kind = KEY_FLOAT;
+	else if (column_is_integer(col.type) && compares_bits(key->eqfunc))
+		key->kind = KEY_RAW;
+	else
+	{
+		key->kind = KEY_DATUM;
+		col.type = COLUMN_DATUM;
+		col.scale = 0;
+	}
+	key->varies = key->kind != KEY_RAW && key_varies(col.typid, key->eqfunc, key->collation);
+	key->col = spec_add_column(spec, &col);
+}
+
+/* The columns that the feed sorts by. */
+static void
+build_order(GpuAggState *state, AggSpec *spec)
+{
+	GpuAggPlan *plan = state->plan;
+	TupleDesc	child = ExecGetResultType(state->child);
+
+	spec->norder = plan->norder;
+	spec->order = palloc0(sizeof(OrderSpec) * (plan->norder + 1));
+	for (int o = 0; o < plan->norder; o++)
+	{
+		ColumnSpec	col = {.input = plan->order[3 * o]};
+
+		col.typid = TupleDescAttr(child, plan->input_resno[col.input] - 1)->atttypid;
+		col.typid = getBaseType(col.typid);
+		col.typmod = -1;
+		get_typlenbyval(col.typid, &col.typlen, &col.typbyval);
+		col.type = spec_column_type(col.typid, col.typmod, &col.scale);
+		spec->order[o].col = spec_add_column(spec, &col);
+		spec->order[o].desc = plan->order[3 * o + 1];
+		spec->order[o].nulls_first = plan->order[3 * o + 2];
+	}
+}
+
+/* Translates the plan into a spec; aggregates evaluate their parameters here. */
+static void
+build_spec(GpuAggState *state, const SlotSupport *support)
+{
+	GpuAggPlan *plan = state->plan;
+	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
+	AggSpec    *spec = palloc0(sizeof(AggSpec));
+
+	spec->support = *support;
+	spec->nkeys = plan->nkeys;
+	spec->keys = palloc0(sizeof(KeySpec) * (plan->nkeys + 1));
+	for (int k = 0; k < plan->nkeys; k++)
+		build_key(state, spec, k);
+	build_order(state, spec);
+	state->outputs = palloc0(sizeof(AggOutput *) * (plan->naggs + 1));
+	for (int a = 0; a < plan->naggs; a++)
+	{
+		TargetEntry *tle = list_nth_node(TargetEntry, cscan->custom_scan_tlist, plan->nkeys + a);
+
+		state->outputs[a] = aggmap_build(spec, castNode(Aggref, tle->expr), plan->agg_args[a],
+										 plan->agg_filter[a], &state->css.ss.ps,
+										 state->css.ss.ps.ps_ExprContext);
+	}
+	state->spec = spec;
+}
+
+/* ---- the engine -------------------------------------------------------- */
+
+/* Has the query fallback aggregates?  Without a spec, those that are whatever their arguments. */
+static bool
+has_fallbacks(const GpuAggState *state)
+{
+	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
+	const AggSpec *spec = state->spec;
+	Oid			transfn;
+
+	for (int o = 0; spec && o < spec->nfallbacks; o++)
+		if (!spec->fallbacks[o].unrepresentable_only)
+			return true;
+	for (int a = 0; !spec && a < state->plan->naggs; a++)
+	{
+		TargetEntry *tle = list_nth(cscan->custom_scan_tlist, state->plan->nkeys + a);
+
+		if (aggmap_is_fallback(castNode(Aggref, tle->expr)->aggfnoid, &transfn))
+			return true;
+	}
+	return false;
+}
+
+const EngineOps *
+exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
+{
+	const AggSpec *spec = state->spec;
+	double		rows = state->plan->est_rows;
+	EngineQuery query = {
+		.spec = spec,
+		.grouped = state->plan->grouped,
+		.fallbacks = has_fallbacks(state),
+		.work.rows = rows,
+		/* before execution as for a common query */
+		.work.values = spec ? spec->nslots + spec->nkeys : 3,
+		.work.columns = spec ? spec->ncols : 2
+	};
+
+	if (spec && spec->norder > 0)
+		query.work.local = rows * SORT_WORK * gpuagg_slot_cost;
+	return engines_choose(&query, reason, reason_size);
+}
+
+/* Chooses the engine, and builds the spec for it. */
+static const EngineOps *
+choose_engine(GpuAggState *state, const SlotSupport *agreed)
+{
+	const EngineOps *candidate = engines_candidate();
+	const EngineOps *ops;
+
+	build_spec(state, agreed ? agreed : &candidate->support);
+	ops = exec_choose_engine(state, state->engine_reason, sizeof(state->engine_reason));
+	if (agreed == NULL && ops != candidate)
+		build_spec(state, &ops->support);
+	return ops;
+}
+
+SlotSupport
+exec_slot_support(GpuAggState *state)
+{
+	const EngineOps *ops = engines_default();
+	AggSpec    *spec = state->spec;
+	AggOutput **outputs = state->outputs;
+	MemoryContext cxt,
+				old;
+
+	if (state->engine)
+		return spec->support;
+	if (engines_candidate() == ops)
+		return ops->support;
+	cxt = AllocSetContextCreate(CurrentMemoryContext, "GpuAgg choice", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(cxt);
+	ops = choose_engine(state, NULL);
+	state->spec = spec;
+	state->outputs = outputs;
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
+	return ops->support;
+}
+
+void
+exec_open_engine(GpuAggState *state, const EngineOps *ops)
+{
+	EngineEnv	env = {0};
+
+	if (ops == NULL)
+		ops = choose_engine(state, state->agreed);
+	else
+		build_spec(state, state->agreed ? state->agreed : &ops->support);
+	env.cxt = AllocSetContextCreate(state->cxt, "gpuagg engine", ALLOCSET_DEFAULT_SIZES);
+	env.estate = state->css.ss.ps.state;
+	env.mem_limit = get_hash_memory_limit();
+	env.batch_rows = gpuagg_batch_rows;
+	env.est_rows = state->plan->est_rows;
+	env.est_groups = state->plan->est_groups;
+	/* a feed that sorts does so by keys first */
+	env.grouped = state->plan->grouped ||
+		(!ops->sorts && state->plan->norder > 0 && state->plan->nkeys > 0);
+	env.parallel = state->shared != NULL;
+	env.read_once = state->plan->read_once;
+	env.forced = gpuagg_strategy;
+	state->engine = ops->open(state->spec, &env);
+}
+
+bool
+exec_stats(GpuAggState *state, EngineStats *stats)
+{
+	memset(stats, 0, sizeof(*stats));
+	if (state->engine == NULL)
+		return false;
+	state->engine->ops->stats(state->engine, stats);
+	/* an engine also counts groups that other participants return */
+	stats->groups = state->emitted;
+	return true;
+}
+
+/* ---- the feed ---------------------------------------------------------- */
+
+const char *
+exec_tuples_reason(GpuAggState *state)
+{
+	if (gpuagg_feed == GPUAGG_FEED_TUPLES)
+		return "gpuagg.feed is tuples";
+	return feed_heap_refusal(state->child, state->plan->read_once);
+}
+
+void
+exec_open_feed(GpuAggState *state)
+{
+	GpuAggPlan *plan = state->plan;
+	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
+	ExprState **constants = palloc0(sizeof(ExprState *) * (plan->ninputs + 1));
+	Feed	   *feed;
+	int			n = 0;
+
+	for (int i = 0; i < plan->ninputs; i++)
+	{
+		if (plan->input_resno[i] == 0)
+			constants[i] = ExecInitExpr(list_nth(cscan->custom_exprs, n++), &state->css.ss.ps);
+	}
+	feed = (exec_tuples_reason(state) ? feed_tuples_open : feed_heap_open)
+		(state->child, state->spec, plan->input_resno, constants,
+		 state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
+	feed->subplans = &state->subplans;
+	if (plan->norder > 0 && !state->engine->ops->sorts)
+		feed = feed_ordered_open(feed, state->spec, get_hash_memory_limit(), gpuagg_batch_rows);
+	state->feed = feed;
+}

@@ -1,0 +1,193 @@
+/*
+ * cost.c
+ *	  What custom paths cost.
+ *
+ * A path reads its child, puts rows into batches, and has an engine reduce them.
+ * The cost of the child is core's, less what the heap feed saves where it reads
+ * tables in the executor's place; that of the engine is the engine's own estimate.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_class.h"
+#include "executor/nodeHash.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/plancat.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+#include "utils/syscache.h"
+
+#include "aggregates/aggmap.h"
+#include "common/compat.h"
+#include "engines/engines.h"
+#include "plan/group_query.h"
+#include "settings.h"
+
+/* Bytes that a group takes in an engine, roughly. */
+static double
+group_bytes(GroupQuery *query)
+{
+	double		bytes = 32 + 24 * list_length(query->aggs);
+	ListCell   *lc;
+
+	foreach(lc, query->keys)
+		bytes += get_typavgwidth(exprType(lfirst(lc)), exprTypmod(lfirst(lc)));
+	return bytes;
+}
+
+/* The cost of writing and reading again what exceeds the memory for groups. */
+static Cost
+spill_cost(GroupQuery *query, Path *child)
+{
+	double		memory = get_hash_memory_limit();
+	double		needed = query->groups * group_bytes(query);
+	double		share,
+				pages;
+
+	if (needed <= memory)
+		return 0;
+	share = 1 - memory / needed;
+	pages = child->rows * (child->pathtarget->width + 16) / BLCKSZ;
+	return share * (2 * pages * seq_page_cost + child->rows * cpu_operator_cost);
+}
+
+/* The cost of a feed that sorts by codes: compares, and files beyond its memory. */
+static Cost
+sort_cost(Path *child)
+{
+	double		rows = Max(child->rows, 2.0);
+	double		bytes = rows * (child->pathtarget->width + 40);
+	Cost		cost = 0.25 * cpu_operator_cost * rows * log2(rows);
+
+	if (bytes > get_hash_memory_limit())
+		cost += 2 * bytes / BLCKSZ * seq_page_cost * 0.5;
+	return cost;
+}
+
+/* Is the table's access method heap? */
+static bool
+is_heap_table(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = ((Form_pg_class) GETSTRUCT(tuple))->relam == HEAP_TABLE_AM_OID;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/*
+ * What the heap feed saves of the cost of a child that it reads in the
+ * executor's place: sequential scans, perhaps under an Append.  *heap becomes
+ * false for any other child.
+ */
+static Cost
+heap_feed_saving(PlannerInfo *root, Path *child, bool *heap)
+{
+	RelOptInfo *rel = child->parent;
+	Cost		saving = 0;
+	double		rows = 0;
+	ListCell   *lc;
+
+	if (IsA(child, ProjectionPath))
+		return heap_feed_saving(root, ((ProjectionPath *) child)->subpath, heap);
+	if (IsA(child, AppendPath))
+	{
+		foreach(lc, ((AppendPath *) child)->subpaths)
+		{
+			rows += ((Path *) lfirst(lc))->rows;
+			saving += heap_feed_saving(root, lfirst(lc), heap);
+		}
+		/* participants may share whole tables among them */
+		return saving * (rows > child->rows ? child->rows / rows : 1);
+	}
+	if (child->pathtype != T_SeqScan ||
+		!is_heap_table(planner_rt_fetch(rel->relid, root)->relid) ||
+		contain_volatile_functions((Node *) child->pathtarget) ||
+		contain_volatile_functions((Node *) rel->baserestrictinfo))
+	{
+		*heap = false;
+		return 0;
+	}
+	/* a participant of a parallel scan reads its share */
+	saving = rel->tuples * Max(cpu_tuple_cost - gpuagg_page_row_cost, 0);
+	return saving * (rel->rows > child->rows ? child->rows / rel->rows : 1);
+}
+
+static Cost
+child_cost(GroupQuery *query, Path *child)
+{
+	bool		heap = gpuagg_feed != GPUAGG_FEED_TUPLES;
+	Cost		saving;
+
+	if (!heap)
+		return child->total_cost;
+	saving = heap_feed_saving(query->root, child, &heap);
+	return heap ? Max(child->total_cost - saving, child->startup_cost) : child->total_cost;
+}
+
+/* What the transition functions of fallback aggregates cost for a row, as core has it. */
+static Cost
+fallback_cost(GroupQuery *query, bool *any)
+{
+	QualCost	cost = {0};
+	ListCell   *lc;
+	Oid			transfn;
+
+	foreach(lc, query->aggs)
+		if (aggmap_is_fallback(lfirst_node(Aggref, lc)->aggfnoid, &transfn))
+		{
+			add_function_cost(query->root, transfn, NULL, &cost);
+			*any = true;
+		}
+	return cost.per_tuple;
+}
+
+/* What the engine adds to reading. */
+static Cost
+engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts)
+{
+	EngineQuery engine = {.grouped = grouped};
+
+	engine.work.rows = child->rows;
+	engine.work.values = list_length(query->keys) + list_length(query->aggs);
+	engine.work.columns = list_length(query->inputs);
+	engine.work.fallbacks = fallback_cost(query, &engine.fallbacks);
+	if (sorts)
+		engine.work.local = sort_cost(child);
+	else if (!grouped)
+		engine.work.local = spill_cost(query, child);
+	return engines_cost(&engine);
+}
+
+void
+plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, bool sorts)
+{
+	Path	   *path = &cpath->path;
+	QualCost	having;
+	Cost		input = child_cost(query, child);
+	Cost		run;
+
+	cost_qual_eval(&having, query->having, query->root);
+	path->rows = query->groups;
+	if (query->having != NIL)
+		path->rows = clamp_row_est(path->rows *
+								   clauselist_selectivity(query->root, query->having, 0,
+														  JOIN_INNER, NULL));
+	run = child->rows * gpuagg_row_cost + engine_cost(query, child, grouped, sorts);
+
+	path->startup_cost = gpuagg_startup_cost + having.startup + path->pathtarget->cost.startup;
+	path->startup_cost += grouped ? child->startup_cost : input + run;
+	path->total_cost = gpuagg_startup_cost + having.startup + path->pathtarget->cost.startup +
+		input + run +
+		query->groups * (cpu_tuple_cost + having.per_tuple) +
+		path->rows * path->pathtarget->cost.per_tuple;
+	compat_copy_disabled_nodes(path, child);
+}

@@ -1,0 +1,52 @@
+/*
+ * group_query.h
+ *	  A query's aggregation, as the files of the planner's side share it.
+ *
+ * supported.c	may it be taken
+ * estimate.c	how many groups it will have
+ * custom.c		custom paths and plans as lists of nodes
+ * cost.c		what a path costs
+ * plan.c		the hook, which uses all of these
+ */
+#ifndef GPUAGG_GROUP_QUERY_H
+#define GPUAGG_GROUP_QUERY_H
+
+#include "postgres.h"
+
+#include "nodes/extensible.h"
+#include "nodes/pathnodes.h"
+
+/* One query's aggregation, as the hook found it. */
+typedef struct GroupQuery
+{
+	PlannerInfo *root;
+	RelOptInfo *input_rel;
+	RelOptInfo *grouped_rel;
+	PathTarget *target;
+	List	   *having;
+	double		groups;			/* estimate */
+	List	   *keys;			/* grouping expressions, then columns that depend on them */
+	List	   *key_refs;		/* their sortgrouprefs, or 0 */
+	List	   *key_eqops;
+	List	   *key_inputs;
+	List	   *aggs;			/* distinct Aggrefs of target list and HAVING */
+	List	   *agg_inputs;		/* a list each: filter or -1, arguments */
+	List	   *inputs;
+	List	   *input_refs;
+	List	   *order;			/* pathkeys of ORDER BY inside the aggregates, or NIL */
+	Aggref	   *order_agg;		/* the aggregate whose order it is, */
+	List	   *order_targets;	/* and its arguments, NULL where all filters exclude a row */
+	List	   *order_inputs;	/* three a column, see GpuAggPlan; NIL if it has no codes */
+} GroupQuery;
+
+/* custom.c */
+extern const CustomPathMethods gpuagg_path_methods;
+/* A path's custom_private. */
+extern List *plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts);
+/* Is the input the same for all rows, and none of the keys? */
+extern bool plan_input_is_constant(List *keys, Node *input);
+
+/* cost.c: sets rows and costs of a path over this child */
+extern void plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, bool sorts);
+
+#endif							/* GPUAGG_GROUP_QUERY_H */
