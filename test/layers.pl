@@ -243,4 +243,3 @@ none('what is known to be wrong is so still', grep { !defined $wrong{$_} } sort 
 done_testing();
 
 __DATA__
-include: server/device_kernels.cu -> ../kernels/common.cuh
