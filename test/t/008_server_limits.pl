@@ -139,7 +139,7 @@ is($node->safe_psql('postgres', "CREATE FUNCTION total() RETURNS text LANGUAGE p
 
 # A large query gives its memory back when its groups were fetched, whatever its plan still does with them.
 {
-	my $held = 'SELECT a.n, m.used FROM (SELECT count(h) AS n FROM (SELECT i, gpu_sum(k), gpu_histogram(x, 0, 200000, 4) AS h FROM rows GROUP BY i) g OFFSET 0) a,
+	my $held = 'SELECT a.n, m.used FROM (SELECT count(h) AS n FROM (SELECT i, gpu_sum(k), gpu_histogram(x, 0, 200000, 16) AS h FROM rows GROUP BY i) g OFFSET 0) a,
 		LATERAL (SELECT sum(memory_used) AS used FROM gpuagg_devices() WHERE a.n > 0) m';
 	my $before = $node->devices('max(queries)');
 
