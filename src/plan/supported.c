@@ -189,7 +189,7 @@ supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg, co
 	return true;
 }
 
-/* Types whose columns have codes that compare as their default order does. */
+/* Can rows be sorted by this expression's 64-bit codes?  sortop must be the default order of its type, or with *desc its reverse. */
 bool
 supported_codes(Node *expr, Oid sortop, bool *desc)
 {
