@@ -28,8 +28,9 @@ cuda_get_merger(CudaEngine *cuda)
 }
 
 /*
- * A sum that left its range in the merger might not if all rows were added in order:
- * the CPU engine decides.  Where rows come once the error stands.
+ * A sum that overflowed in the merger might not if all rows were added in order: the
+ * executor starts over with the CPU engine to find out.  Where rows come once, the error
+ * is raised.
  */
 EngineStatus
 cuda_note_merger_errors(CudaEngine *cuda)
