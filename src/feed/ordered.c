@@ -90,7 +90,7 @@ finish_partitions(OrderedFeed *feed)
 
 /* ---- tuplesort ---------------------------------------------------------- */
 
-/* For the rows of a partition that cannot be divided any further; see above. */
+/* For rows that cannot be partitioned (any further). */
 static void
 begin_tuplesort(OrderedFeed *feed)
 {
