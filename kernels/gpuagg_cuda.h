@@ -336,8 +336,8 @@ GpuaggCudaStatus gpuagg_group_status(const GpuaggGroupTable *table, int64_t *gro
 									 int64_t *pending, int64_t *null_bin,
 									 gpuagg_stream stream);
 /*
- * Copies a table into an empty one, no smaller, maybe of another seed, which those who choose
- * keys must not know; `to` needs no gpuagg_group_init.
+ * Copies a table into an empty one, no smaller, maybe of another seed, which must be secret from
+ * users that choose keys; `to` needs no gpuagg_group_init.
  */
 GpuaggCudaStatus gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGroupTable *to,
 								   gpuagg_stream stream);

@@ -56,7 +56,10 @@ sample_kernel(const __grid_constant__ FusedArgs f)
 			atomicAdd(&f.part.sampled[p], count[p]);
 }
 
-/* Samples to first rows; fused_room() is what they are at most. */
+/*
+ * From the samples, the first row and the end of each part; f.part.room (group_fused.cu) is the
+ * most that they take together.
+ */
 static __global__ void __launch_bounds__(THREADS)
 room_kernel(const __grid_constant__ FusedArgs f)
 {

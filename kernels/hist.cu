@@ -678,6 +678,7 @@ plan_workspace(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	}
 }
 
+/* Entries for hot bins (hist_change.cuh) of a warp: `most`, or fewer where a block's shared memory is too small. */
 static void
 plan_hot_entries(const DeviceFacts &facts, HistArgs &args, int most)
 {

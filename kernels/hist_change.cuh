@@ -328,7 +328,7 @@ adds_natively(int op)
 	return op == MONOID_COUNT || op == MONOID_SUM_I64 || op == MONOID_SUM_F64 || op == MONOID_SUM_F32;
 }
 
-/* Whether it is neither, and hot bins have entries. */
+/* Whether changes of hot bins go through entries: those that neither mostly read nor add natively. */
 static constexpr __host__ __device__ bool
 uses_hot_entries(int op)
 {

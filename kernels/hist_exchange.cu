@@ -18,7 +18,7 @@
  */
 #include "hist_exchange.cuh"
 
-/* Of a bin among rows that were put off: no count has it. */
+/* Of a bin among deferred rows: no count has it. */
 #define UNCOUNTED 0x80000000u
 
 /* Named barriers; 0 is the block's. */
@@ -441,7 +441,7 @@ carry_doubles(const ExchangeShared &place, const u32 (&at)[4], const u32 (&d)[4]
 
 /*
  * Sums of doubles, as add_fixes in hist_fast.cuh, without any call, which would take registers:
- * carries are added here, and rows without a place in the window put off.
+ * carries are added here, and rows without a place in the window deferred.
  */
 static __device__ __forceinline__ void
 add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x, const ExchangeShared &place,
@@ -602,7 +602,7 @@ exchange_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ F
 	flush_fast<KIND>(args, fast, shared, x.plane, x.local, [&](u32 b) { return bin_of(x, blockIdx.x, b); });
 }
 
-/* Rows that were put off, into states. */
+/* Deferred rows, into states. */
 static __global__ void __launch_bounds__(256)
 deferred_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast,
 			const __grid_constant__ HistExchange x)

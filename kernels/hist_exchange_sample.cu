@@ -16,7 +16,7 @@
 #define SAMPLE_CELLS (1 << SAMPLE_LOG2_CELLS)
 #define HOT_SAMPLES 32			/* of all samples: a hot bin */
 #define CROWD_SAMPLES 16		/* of a window's, for one owner: a crowd */
-#define OUT_OF_WINDOW_SAMPLES 128		/* of all samples: too many to put off */
+#define OUT_OF_WINDOW_SAMPLES 128		/* of all samples: too many to defer */
 
 static __device__ __forceinline__ u32
 sample_cell(u32 bin)

@@ -145,7 +145,7 @@ struct HistExchange
 	u32		   *cursor;			/* rows of each */
 	u32		   *produced;		/* blocks that are done with a round's tile, */
 	u32		   *consumed;		/* with its queue */
-	u32		   *ndeferred;			/* rows that are put off */
+	u32		   *ndeferred;			/* deferred rows */
 	u32		   *deferred_bin;
 	u64		   *deferred_value;
 	u32		   *hot;			/* hot bins */

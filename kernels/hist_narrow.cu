@@ -433,10 +433,11 @@ hist_narrow_takes(const HistArgs &args)
 	return narrow_shape(args, narrow);
 }
 
+/* Starts the kernel for these slots, with blocks in pairs where that is faster. */
 template <bool SUM, bool COUNT> static cudaError_t
 launch_narrow(NarrowArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	/* of a count alone the same kernel */
+	/* SAME: the bins are the only column that is read, as they are for a count alone */
 	void	  (*kernel) (NarrowArgs) = args.value != args.bins.column ? narrow_kernel<SUM, COUNT, !SUM>
 		: narrow_kernel<SUM, COUNT, true>;
 	size_t		bytes = (size_t) args.words * args.plane * sizeof(u32);
@@ -445,7 +446,7 @@ launch_narrow(NarrowArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 
 	if (err != cudaSuccess)
 		return err;
-	/* if all pairs run at once */
+	/* only if the device runs all pairs at once */
 	args.paired = args.bins.n >= LEAST_PAIRED_BINS && args.log2_copies == 0 && facts.pairs >= facts.sms / 2;
 	if (args.paired)
 		blocks &= ~1;

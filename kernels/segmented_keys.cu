@@ -89,6 +89,10 @@ gpuagg_cuda_segments_from_keys(int key_size, const void *keys, int64_t n, int64_
 
 /* ---- gather ------------------------------------------------------------ */
 
+/*
+ * Copies rows of `words` words: row i of out is row index[i] of in.  *n_device, unless NULL: how
+ * many, if fewer than n.
+ */
 template <typename Word>
 static __global__ void
 gather_words(int words, const Word *in, const int64_t *index, int64_t n, const int64_t *n_device, Word *out)

@@ -3,8 +3,8 @@
  *	  The types of a batch's columns, one row each.
  *
  * Conversions and the loops that are compiled once for each type are expanded from
- * these lists, so a new row reaches all of them.  Which SQL types travel in a column
- * type is a table of spec.c.
+ * these lists, so a new row reaches all of them.  Which SQL types a column
+ * type holds is a table of spec.c.
  *
  * X(NAME, value_t, bits_t, WIRE, from_datum, to_datum)
  *

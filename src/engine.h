@@ -182,8 +182,8 @@ typedef struct EngineOps
 	 * not share this query, or has failed.
 	 */
 	bool		(*join) (Engine *engine, uint64 share);
-	/* All rows so far are in the shared query; *alone: but for some that this engine keeps. */
-	EngineStatus (*flush) (Engine *engine, bool *alone);
+	/* Moves all rows so far to the shared query; *complete: this engine had to keep none. */
+	EngineStatus (*flush) (Engine *engine, bool *complete);
 	/* After flush: the owner has the groups of the shared query, others have none of them. */
 	void		(*detach) (Engine *engine, bool owner);
 

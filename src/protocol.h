@@ -126,7 +126,7 @@ typedef struct WireWelcome
 	char		device_name[128];
 } WireWelcome;
 
-/* How a column's values travel; the type may differ between batches. */
+/* The form in which a column's values are sent; it may differ between batches. */
 typedef enum WireType
 {
 	WIRE_I8,
@@ -241,7 +241,7 @@ typedef struct WireBatch
 	uint32_t	nrows;
 	uint32_t	bytes;			/* all arrays lie before this offset */
 	uint32_t	ncols;
-	/* of the keys that travel as integers, over the batch; min > max: unknown */
+	/* of the keys that are sent as integers, over the batch; min > max: unknown */
 	int64_t		key_min[WIRE_MAX_KEYS];
 	int64_t		key_max[WIRE_MAX_KEYS];
 	WireColumn	cols[WIRE_MAX_COLS];

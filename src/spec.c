@@ -139,7 +139,7 @@ spec_add_fallback(AggSpec *spec, const FallbackAgg *fallback)
 }
 
 /*
- * Numerics with a declared scale travel as decimals: stored values all have
+ * Numerics with a declared scale become decimals: stored values all have
  * that display scale.  A negative declared scale displays no digits.
  */
 static bool
@@ -154,7 +154,7 @@ numeric_scale(int32 typmod, int16 *scale)
 	return *scale <= 20;
 }
 
-/* SQL types that travel as integers or floats; enums, of which there are any number, as U32. */
+/* SQL types whose columns are of integers or floats; enums, of which there are any number, as U32. */
 static const struct
 {
 	Oid			typid;

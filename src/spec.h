@@ -2,7 +2,7 @@
  * spec.h
  *	  What an engine computes for a query: columns, keys, slots, fallback aggregates.
  *
- * Built once at executor start (exec.c with aggmap.c) from the plan; read by
+ * Built once at executor start (exec/open.c with aggmap.c) from the plan; read by
  * feeds (which columns to fill) and engines (what to do with them).
  *
  * An aggregate becomes one or more slots.  A slot is one monoid over one or
@@ -163,10 +163,10 @@ extern int	spec_add_slot(AggSpec *spec, MonoidId monoid, int col0, int col1, int
 						  const BinSpec *bins);
 extern int	spec_add_fallback(AggSpec *spec, const FallbackAgg *fallback);
 
-/* The column type a scalar SQL type travels in; COLUMN_DATUM where none fits better. */
+/* The column type for values of an SQL type; COLUMN_DATUM where none fits better. */
 extern ColumnType spec_column_type(Oid typid, int32 typmod, int16 *scale);
 
-/* Does a scalar SQL type travel as 64-bit codes that compare as its default order does? */
+/* Have values of an SQL type 64-bit codes that compare as its default order does? */
 extern bool spec_type_has_codes(Oid typid);
 
 #endif							/* GPUAGG_SPEC_H */

@@ -79,7 +79,7 @@ choose(StrategyChoice *choice, GpuaggStrategy strategy, double bins, const char 
 	snprintf(choice->reason, sizeof(choice->reason), "%s", reason);
 }
 
-/* What gpuagg.strategy asks for, where the query allows it. */
+/* The strategy that gpuagg.strategy names, where the query allows it. */
 static bool
 choose_forced(const StrategyDevice *device, const StrategyInput *input, StrategyChoice *choice)
 {

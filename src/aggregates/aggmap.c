@@ -3,11 +3,11 @@
  *	  From SQL aggregates to slots and fallback aggregates.
  *
  * The rows of agg_list.h become slots.  All other aggregates, and those whose
- * arguments do not travel in a form that slots take (numerics without a declared
+ * arguments have no column type that a slot can read (numerics without a declared
  * scale, histograms whose bounds are not constant or may fail to evaluate), run
  * their own transition function as a FallbackAgg.
  *
- * A numeric column of a declared scale travels as decimals.  The few values that a
+ * A numeric column of a declared scale is a column of decimals.  The few values that a
  * decimal cannot represent go to a FallbackAgg in addition, whose transition value
  * is merged with that of the slots by the aggregate's combine function.
  *
@@ -327,11 +327,11 @@ check_permissions(const Aggref *aggref, Form_pg_aggregate form)
 }
 
 /*
- * Looks up a function and notes the types of its arguments, which polymorphic
- * functions read by get_fn_expr_argtype.
+ * Makes *info ready to call a function, with the types of its arguments for
+ * get_fn_expr_argtype.  Without a function (fn InvalidOid), only sets fn_oid to that.
  */
 static void
-function_info(FmgrInfo *info, Oid fn, Oid result, int nargs, const Oid *types, Oid collation)
+init_function(FmgrInfo *info, Oid fn, Oid result, int nargs, const Oid *types, Oid collation)
 {
 	List	   *args = NIL;
 
@@ -394,16 +394,16 @@ load_aggregate(AggOutput *out, FallbackAgg *fallback, Aggref *aggref)
 	get_typlenbyval(trans, &out->translen, &out->transbyval);
 	out->initval = initial_value(tuple, trans, &out->initnull);
 	out->nfinalargs = form->aggfinalextra ? nargs + 1 : 1;
-	function_info(&out->finalfn, form->aggfinalfn, aggref->aggtype, out->nfinalargs, types, coll);
-	function_info(&out->combinefn, form->aggcombinefn, trans, 2, two, coll);
-	function_info(&out->deserialfn, form->aggdeserialfn, INTERNALOID, 2, stored, InvalidOid);
+	init_function(&out->finalfn, form->aggfinalfn, aggref->aggtype, out->nfinalargs, types, coll);
+	init_function(&out->combinefn, form->aggcombinefn, trans, 2, two, coll);
+	init_function(&out->deserialfn, form->aggdeserialfn, INTERNALOID, 2, stored, InvalidOid);
 
 	memset(fallback, 0, sizeof(*fallback));
 	fallback->aggfnoid = aggref->aggfnoid;
 	fallback->builtin = aggref->aggfnoid < FirstNormalObjectId || aggmap_is_ours(aggref->aggfnoid);
-	function_info(&fallback->transfn, form->aggtransfn, trans, nargs + 1, types, coll);
+	init_function(&fallback->transfn, form->aggtransfn, trans, nargs + 1, types, coll);
 	fallback->combinefn = out->combinefn;
-	function_info(&fallback->serialfn, form->aggserialfn, BYTEAOID, 1, &types[0], InvalidOid);
+	init_function(&fallback->serialfn, form->aggserialfn, BYTEAOID, 1, &types[0], InvalidOid);
 	fallback->deserialfn = out->deserialfn;
 	fallback->collation = coll;
 	fallback->transtype = trans;
@@ -418,7 +418,7 @@ load_aggregate(AggOutput *out, FallbackAgg *fallback, Aggref *aggref)
 
 /* ---- building: columns and slots ----------------------------------------- */
 
-/* An argument's column, as a Datum or in the form that it travels in. */
+/* An argument's column, of Datums or of the type that spec_column_type() gives. */
 static int
 add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, bool as_datum)
 {

@@ -16,7 +16,7 @@
 #define MERGE_GROUPS 256
 #define MERGE_BYTES (1024 * 1024)
 
-/* engine->keys: a batch whose columns are the keys. */
+/* Makes engine->keys, a batch that has the columns of keys only. */
 static void
 make_key_batch(CpuEngine *engine)
 {
@@ -59,9 +59,9 @@ store_key(const Column *col, int i, Datum value)
 	}
 }
 
-/* The keys of groups from .. as engine->keys. */
+/* Copies the keys of groups from `from` on into engine->keys, as many as that batch holds. */
 static void
-take_keys(CpuEngine *engine, const GroupBatch *groups, int from)
+load_keys(CpuEngine *engine, const GroupBatch *groups, int from)
 {
 	const AggSpec *spec = engine->spec;
 	Batch	   *keys = &engine->keys;
@@ -122,7 +122,7 @@ cpu_merge_groups(Engine *cpu, const GroupBatch *groups)
 	for (int from = 0; from < groups->ngroups; from += keys->nrows)
 	{
 		CHECK_FOR_INTERRUPTS();
-		take_keys(engine, groups, from);
+		load_keys(engine, groups, from);
 		cpu_budget(engine);
 		/* where rows went to partitions without a lookup, groups must follow them */
 		if (cpu_bypasses_table(engine))

@@ -80,9 +80,10 @@ cuda_can_start_over(const CudaEngine *cuda)
 
 /* session.c */
 extern dlist_head cuda_engines; /* of this process */
-/* Both return ENGINE_FAILED, and close the session. */
+/* Closes the session and returns ENGINE_FAILED, for the reason why. */
 extern EngineStatus cuda_fail(CudaEngine *cuda, const char *why);
-extern EngineStatus cuda_client_lost(CudaEngine *cuda);
+/* The same after a function of client.h returned false, for the reason that it left in client->failure. */
+extern EngineStatus cuda_fail_client(CudaEngine *cuda);
 extern void cuda_register(CudaEngine *cuda);
 extern bool cuda_has_session(const CudaEngine *cuda);
 extern void cuda_end_session(CudaEngine *cuda);

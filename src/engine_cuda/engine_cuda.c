@@ -14,7 +14,7 @@
  * which also raises the error that core would raise.
  *
  * The participants of a parallel scan share one query at the server where they can.
- * They cannot if keys travel as codes of a process's own dictionary; each then has
+ * They cannot if keys are sent as codes of a process's own dictionary; each then has
  * a query of its own, and their groups are exchanged: export writes them in the CPU
  * engine's form, by way of the merger, and import reads them into it.
  *
@@ -116,7 +116,7 @@ finish_device(CudaEngine *cuda)
 		return ENGINE_FAILED;
 	if (!client_send(cuda->client, MESSAGE_FINISH, NULL, 0) ||
 		!client_receive(cuda->client, MESSAGE_FINISHED, &cuda->result, sizeof(cuda->result)))
-		return cuda_client_lost(cuda);
+		return cuda_fail_client(cuda);
 	cuda->result.strategy[sizeof(cuda->result.strategy) - 1] = '\0';
 	cuda->next_group = 0;
 	if (cuda->result.errors == 0)
@@ -253,16 +253,16 @@ cuda_join(Engine *engine, uint64 share)
 }
 
 static EngineStatus
-cuda_flush(Engine *engine, bool *alone)
+cuda_flush(Engine *engine, bool *complete)
 {
 	CudaEngine *cuda = (CudaEngine *) engine;
 
 	if (cuda_send_all(cuda) != ENGINE_OK)
 		return ENGINE_FAILED;
-	*alone = cuda->merger == NULL;
+	*complete = cuda->merger == NULL;
 	if (!client_send(cuda->client, MESSAGE_LEAVE, NULL, 0) ||
 		!client_receive(cuda->client, MESSAGE_LEFT, &cuda->result, sizeof(cuda->result)))
-		return cuda_client_lost(cuda);
+		return cuda_fail_client(cuda);
 	cuda->result.strategy[sizeof(cuda->result.strategy) - 1] = '\0';
 	return ENGINE_OK;
 }

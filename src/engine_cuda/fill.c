@@ -222,7 +222,7 @@ has_negative_zero(const Column *in, int from, int n)
 }
 
 bool
-cuda_query_batch_zeros(CudaQuery *query, const Batch *batch)
+cuda_query_note_negative_zero(CudaQuery *query, const Batch *batch)
 {
 	for (int c = 0; c < query->ncols; c++)
 	{
@@ -231,11 +231,11 @@ cuda_query_batch_zeros(CudaQuery *query, const Batch *batch)
 		if (col->extreme && has_negative_zero(&batch->cols[col->col], 0, batch->nrows))
 			col->negative_zero = true;
 	}
-	return cuda_query_zeros(query);
+	return cuda_query_has_negative_zero(query);
 }
 
 static bool
-travels_as_is(const CudaColumn *col, const Column *in)
+is_sent_unchanged(const CudaColumn *col, const Column *in)
 {
 	return col->travel == TRAVEL_VALUES && in->type != COLUMN_DEC &&
 		cuda_native_type(in->type) == col->type;
@@ -250,7 +250,7 @@ fill_values(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int fr
 
 	if (in->type == COLUMN_DEC)
 		fill_decimals(col, buffer, rows, in, from, n);
-	else if (travels_as_is(col, in))
+	else if (is_sent_unchanged(col, in))
 	{
 		if (values != to)
 			memcpy(to, values, (size_t) n * width);
@@ -339,7 +339,7 @@ cuda_query_bind_buffers(const CudaQuery *query, char *buffer, uint32 rows, Batch
 		const CudaColumn *col = &query->cols[c];
 		Column	   *out = &batch->cols[col->col];
 
-		if (out->memory && travels_as_is(col, out))
+		if (out->memory && is_sent_unchanged(col, out))
 			out->values = buffer + col->values + (size_t) rows * wire_width(col->type);
 	}
 }

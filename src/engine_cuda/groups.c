@@ -77,7 +77,7 @@ spool_groups(CudaEngine *cuda)
 		if (!fetch_groups(cuda, &groups, most))
 		{
 			cuda_spool_free(spool);
-			cuda_client_lost(cuda);
+			cuda_fail_client(cuda);
 			return false;
 		}
 		cuda_spool_put(spool, &groups, cuda->client->arena, cuda_groups_end(cuda, &groups));
@@ -149,7 +149,7 @@ cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out)
 		buffer = cuda->client->arena;
 	else
 	{
-		cuda_client_lost(cuda);
+		cuda_fail_client(cuda);
 		return false;
 	}
 	MemoryContextReset(cuda->group_cxt);

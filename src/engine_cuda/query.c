@@ -578,8 +578,9 @@ cuda_query_multiplies(const CudaQuery *query)
 	return false;
 }
 
+/* Is any column sent in this form? */
 static bool
-travels_as(const CudaQuery *query, Travel travel)
+sends_any_as(const CudaQuery *query, Travel travel)
 {
 	for (int c = 0; c < query->ncols; c++)
 		if (query->cols[c].travel == travel)
@@ -591,14 +592,14 @@ travels_as(const CudaQuery *query, Travel travel)
 bool
 cuda_query_shareable(const CudaQuery *query)
 {
-	return !query->spec->ordered && !travels_as(query, TRAVEL_CODES) &&
+	return !query->spec->ordered && !sends_any_as(query, TRAVEL_CODES) &&
 		!cuda_query_needs_batch(query);
 }
 
 bool
 cuda_query_needs_batch(const CudaQuery *query)
 {
-	return travels_as(query, TRAVEL_MATRIX);
+	return sends_any_as(query, TRAVEL_MATRIX);
 }
 
 bool
@@ -629,7 +630,7 @@ cuda_query_settle(CudaQuery *query, const Batch *batch)
 /* ---- buffers that were filled ---- */
 
 bool
-cuda_query_zeros(const CudaQuery *query)
+cuda_query_has_negative_zero(const CudaQuery *query)
 {
 	for (int c = 0; c < query->ncols; c++)
 		if (query->cols[c].negative_zero)

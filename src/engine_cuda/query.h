@@ -109,7 +109,7 @@ extern void cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const B
  * Has a minimum or maximum read -0 since the start?  Of -0 and 0, which are equal, core
  * returns the one that came last; the GPU keeps no order of rows.
  */
-extern bool cuda_query_zeros(const CudaQuery *query);
+extern bool cuda_query_has_negative_zero(const CudaQuery *query);
 /* May the participants of a parallel scan share one query at the server? */
 extern bool cuda_query_shareable(const CudaQuery *query);
 /* Must cuda_query_settle() be called with the first batch before the query can be opened? */
@@ -121,8 +121,8 @@ extern bool cuda_query_needs_batch(const CudaQuery *query);
 extern bool cuda_query_settle(CudaQuery *query, const Batch *batch);
 /* Were there matrices of another size? */
 extern bool cuda_query_sizes_differ(const CudaQuery *query);
-/* As cuda_query_zeros, after a batch that is not sent. */
-extern bool cuda_query_batch_zeros(CudaQuery *query, const Batch *batch);
+/* The same, or does a minimum or maximum read -0 in this batch, which is not sent? */
+extern bool cuda_query_note_negative_zero(CudaQuery *query, const Batch *batch);
 /*
  * Makes a batch, in the current memory context, of rows from .. from + n - 1 of a buffer
  * that cuda_query_describe described as *wire; `from` is a multiple of 64.

@@ -3,7 +3,7 @@
  *	  Rows of the CUDA engine: to the server, or to the merger.
  *
  * Rows are gathered in the buffers of the arena.  The feed writes columns that
- * travel as they are straight into them; others are converted or encoded from the
+ * are sent unchanged straight into them; others are converted or encoded from the
  * batch.  A full buffer is sent, and the next one is filled while the server copies
  * and reduces it.
  */
@@ -28,8 +28,9 @@ cuda_get_merger(CudaEngine *cuda)
 }
 
 /*
- * A sum that left its range in the merger might not if all rows were added in order:
- * the CPU engine decides.  Where rows come once the error stands.
+ * A sum that overflowed in the merger might not if all rows were added in order: the
+ * executor starts over with the CPU engine to find out.  Where rows come once, the error
+ * is raised.
  */
 EngineStatus
 cuda_note_merger_errors(CudaEngine *cuda)
@@ -48,7 +49,7 @@ set_aside(CudaEngine *cuda, const Batch *batch)
 
 	if (cuda->spec->ordered)
 		return cuda_fail(cuda, "rows that only the CPU can take, among rows in order");
-	if (cuda_can_start_over(cuda) && cuda_query_batch_zeros(cuda->query, batch))
+	if (cuda_can_start_over(cuda) && cuda_query_note_negative_zero(cuda->query, batch))
 		return cuda_fail(cuda, "a minimum or maximum of -0 and 0 depends on row order");
 	cuda->rows_aside += batch->nrows;
 	if (merger->ops->add_batch(merger, batch) != ENGINE_OK)
@@ -100,7 +101,7 @@ await_done(CudaEngine *cuda)
 	WireDone	done;
 
 	if (!client_receive(cuda->client, MESSAGE_DONE, &done, sizeof(done)))
-		return cuda_client_lost(cuda);
+		return cuda_fail_client(cuda);
 	if (done.buffer >= MAX_BUFFERS || !cuda->busy[done.buffer])
 		return cuda_fail(cuda, "the GPU server sent what makes no sense");
 	cuda->busy[done.buffer] = false;
@@ -131,7 +132,7 @@ send_buffer(CudaEngine *cuda)
 	cuda_query_describe(cuda->query, cuda->rows, batch);
 	batch->buffer = cuda->buffer;
 	if (!client_send(cuda->client, MESSAGE_BATCH, batch, sizeof(*batch)))
-		return cuda_client_lost(cuda);
+		return cuda_fail_client(cuda);
 	cuda->batches++;
 	cuda->busy[cuda->buffer] = true;
 	cuda->buffer = (cuda->buffer + 1) % cuda->client->welcome.buffers;
@@ -217,7 +218,7 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 		cuda_query_fill(query, cuda->client->arena +
 						(size_t) cuda->buffer * cuda->client->welcome.buffer_bytes,
 						cuda->rows, batch, from, n);
-		if (cuda_can_start_over(cuda) && cuda_query_zeros(query))
+		if (cuda_can_start_over(cuda) && cuda_query_has_negative_zero(query))
 			return cuda_fail(cuda, "a minimum or maximum of -0 and 0 depends on row order");
 		if (cuda_query_sizes_differ(query))
 			return cuda_fail(cuda, "matrices of several sizes");

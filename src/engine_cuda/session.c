@@ -25,7 +25,7 @@ cuda_fail(CudaEngine *cuda, const char *why)
 }
 
 EngineStatus
-cuda_client_lost(CudaEngine *cuda)
+cuda_fail_client(CudaEngine *cuda)
 {
 	return cuda_fail(cuda, cuda->client->failure);
 }
@@ -142,7 +142,7 @@ cuda_ensure_open(CudaEngine *cuda, const Batch *first)
 		return cuda_fail(cuda, "matrices of a size that the GPU does not have, or none to begin with");
 	connect_to_server(cuda);
 	if (cuda->client->sock < 0)
-		return cuda_client_lost(cuda);
+		return cuda_fail_client(cuda);
 	if (cuda->client->welcome.buffers > MAX_BUFFERS || cuda->client->welcome.buffers < 1)
 		return cuda_fail(cuda, "the GPU server sent what makes no sense");
 	query->wire->est_rows = Max(cuda->env.est_rows, 0);
@@ -154,6 +154,6 @@ cuda_ensure_open(CudaEngine *cuda, const Batch *first)
 	query->wire->forced = cuda->env.forced;
 	if (!client_send(cuda->client, MESSAGE_OPEN, query->wire, query->wire_bytes) ||
 		!client_receive(cuda->client, MESSAGE_OPENED, NULL, 0))
-		return cuda_client_lost(cuda);
+		return cuda_fail_client(cuda);
 	return ENGINE_OK;
 }

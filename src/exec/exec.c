@@ -92,7 +92,7 @@ note_failure(GpuAggState *state)
 			 failed->ops->name, failed->failure);
 }
 
-/* Before this process's first row; false if the engine failed. */
+/* Joins the other participants of a parallel plan, if any, before the first row; false if the engine failed. */
 static bool
 attach(GpuAggState *state)
 {
@@ -101,8 +101,9 @@ attach(GpuAggState *state)
 }
 
 /*
- * Opens spec, engine and feed: with this engine, or with the one of choice for NULL.
- * If it fails to open, the default engine is opened instead.
+ * Opens spec, engine and feed, with the engine of these ops, or with ops NULL the one
+ * that engines_choose() prefers.  If it fails to open, the default engine is opened
+ * instead.
  */
 static void
 open_scan(GpuAggState *state, const EngineOps *ops)

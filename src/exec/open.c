@@ -78,7 +78,7 @@ key_varies(Oid type, Oid eqfunc, Oid collation)
 		!DatumGetBool(OidFunctionCall1Coll(proc, collation, ObjectIdGetDatum(entry->btree_opintype)));
 }
 
-/* A key travels in its natural column where the engine can compare it there. */
+/* A key's column has the type that spec_column_type() gives where the engine can compare its values; else Datums. */
 static void
 build_key(GpuAggState *state, AggSpec *spec, int k)
 {

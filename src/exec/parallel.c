@@ -390,17 +390,17 @@ end_shared_query(GpuAggState *state)
 	GpuAggShared *shared = state->shared;
 	const EngineOps *ops = state->engine->ops;
 	EngineStatus status;
-	bool		alone;
+	bool		complete;
 	bool		owner;
 
-	status = ops->flush(state->engine, &alone);
+	status = ops->flush(state->engine, &complete);
 	if (status != ENGINE_OK)
 		return status;
 	SpinLockAcquire(&shared->mutex);
 	owner = --shared->joined == 0;
 	if (owner)
 		shared->share++;
-	else if (alone)
+	else if (complete)
 	{
 		/* it cannot be the last active one: another one is still joined */
 		shared->active--;

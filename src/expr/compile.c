@@ -499,9 +499,9 @@ compile_test(ExprSet *set, Expr *arg, Expr *expr, int stage)
 						  ((NullTest *) expr)->nulltesttype == IS_NULL ? NULL : expr);
 }
 
-/* Is it the column type that values of an SQL type are compiled to? */
+/* Has the vector the column type in which values of this SQL type are computed? */
 static bool
-suits(const Vec *vec, Oid typid)
+has_column_type_of(const Vec *vec, Oid typid)
 {
 	int16		scale;
 
@@ -521,7 +521,7 @@ compile_relabel(ExprSet *set, RelabelType *relabel, int stage)
 
 	/* "char" and bool share a column type, but bools are 0 or 1 */
 	if (a == NULL ||
-		(suits(a, to) && (to != BOOLOID || getBaseType(exprType((Node *) relabel->arg)) == to)))
+		(has_column_type_of(a, to) && (to != BOOLOID || getBaseType(exprType((Node *) relabel->arg)) == to)))
 		return a;
 	if (a->type == COLUMN_DEC)
 		return NULL;
@@ -611,7 +611,7 @@ compile(ExprSet *set, Expr *expr, int stage)
 	if (vec == NULL && !set->failed)
 		vec = compile_node(set, expr, stage);
 	/* a root that needs this one has no vector, so the rest of it needs none */
-	if (vec == NULL || !suits(vec, exprType((Node *) expr)) || set->bytes > EXPR_MEMORY)
+	if (vec == NULL || !has_column_type_of(vec, exprType((Node *) expr)) || set->bytes > EXPR_MEMORY)
 		set->failed = true;
 	return set->failed ? NULL : vec;
 }

@@ -671,7 +671,11 @@ expr_run_lazy(const ExprOp *op, int n)
 		}
 }
 
-/* The value of data, a Param; that of an initplan, once the scalar fallback has run it. */
+/*
+ * A parameter, the Param in data: one value for all rows.  That of an initplan which has
+ * not run yet stays VEC_FALLBACK: the scalar fallback of the first row that needs it runs
+ * the initplan.
+ */
 void
 expr_run_param(const ExprOp *op, int n)
 {

@@ -176,7 +176,7 @@ extern Datum expr_datum(const Vec *vec, int row);
 extern bool expr_decimal_shape(Node *expr, int16 *scale);
 
 /*
- * The column type that an expression travels in; a numeric expression over columns
+ * The column type for values of an expression; a numeric expression over columns
  * and constants of known scales has one as well.
  */
 extern ColumnType expr_column_type(Node *expr, int16 *scale);

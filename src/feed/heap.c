@@ -164,9 +164,9 @@ leave_table(HeapFeed *feed)
 		heap_scan_stop(feed->table->scan);
 }
 
-/* No table is being read any more; frees what need not be kept of the last one. */
+/* No table is current any more; frees the last one's compiled expressions unless they are kept for rescans. */
 static void
-forget_table(HeapFeed *feed)
+unset_table(HeapFeed *feed)
 {
 	HeapTable  *table = feed->table;
 
@@ -201,7 +201,7 @@ next_table(HeapFeed *feed)
 			ExecReScan(node);
 	}
 	feed->begun = true;
-	forget_table(feed);
+	unset_table(feed);
 	if (feed->tables[which] == NULL)
 	{
 		bool		keep = feed->nkept < KEPT_TABLES;
@@ -292,7 +292,7 @@ feed_rescan(Feed *base)
 	for (int i = 0; i < ntables; i++)
 		if (feed->tables[i])
 			expr_reset(feed->tables[i]->set);
-	forget_table(feed);
+	unset_table(feed);
 	feed->begun = false;
 	feed->done = false;
 	base->rows = 0;

@@ -90,6 +90,7 @@ finish_partitions(OrderedFeed *feed)
 
 /* ---- tuplesort ---------------------------------------------------------- */
 
+/* For rows that cannot be partitioned (any further). */
 static void
 begin_tuplesort(OrderedFeed *feed)
 {
@@ -286,8 +287,9 @@ ordered_next(Feed *base)
 
 /* ---- life --------------------------------------------------------------- */
 
+/* Frees the rows that were read, in memory and in files. */
 static void
-forget(OrderedFeed *feed)
+discard_rows(OrderedFeed *feed)
 {
 	finish_partitions(feed);
 	partition_list_clear(&feed->pending);
@@ -303,7 +305,7 @@ ordered_rescan(Feed *base)
 {
 	OrderedFeed *feed = (OrderedFeed *) base;
 
-	forget(feed);
+	discard_rows(feed);
 	feed->inner->ops->rescan(feed->inner);
 	feed->loaded = false;
 	feed->level = 0;
@@ -315,7 +317,7 @@ ordered_end(Feed *base)
 {
 	OrderedFeed *feed = (OrderedFeed *) base;
 
-	forget(feed);
+	discard_rows(feed);
 	if (feed->slot)
 	{
 		ExecDropSingleTupleTableSlot(feed->slot);

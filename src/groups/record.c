@@ -289,7 +289,7 @@ states_bytes(const AggSpec *spec)
 	return bytes;
 }
 
-/* How a transition value travels: one of type internal is a bytea. */
+/* The typlen of a transition value in a record, in which one of type internal is a bytea. */
 static int16
 transition_length(const FallbackAgg *fallback)
 {

@@ -125,8 +125,8 @@ group_fallbacks(const GroupTable *table, char *row)
 /* ---- table.c ------------------------------------------------------------ */
 
 /*
- * The first mode is final for SINGLE, SEGMENTED and DICTIONARY; DIRECT and HASH
- * start with HASH.
+ * A table of mode SINGLE, SEGMENTED or DICTIONARY keeps that mode.  One that may become
+ * DIRECT starts as HASH: see group_table_use_direct.
  */
 extern GroupTable *group_table_create(MemoryContext parent, const AggSpec *spec, TableMode mode,
 									  int batch_rows);

@@ -189,7 +189,10 @@ supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg, co
 	return true;
 }
 
-/* Types whose columns have codes that compare as their default order does. */
+/*
+ * Can rows be sorted by this expression's 64-bit codes?  They compare as the default order of
+ * its type does: sortop must be of that order, or, which sets *desc, of its reverse.
+ */
 bool
 supported_codes(Node *expr, Oid sortop, bool *desc)
 {

@@ -21,7 +21,7 @@ extern bool supported_query(PlannerInfo *root, List *keys, List *eqops, List *ag
 
 /*
  * May the aggregates' own ORDER BYs be served by one sort?  *order is then its
- * pathkeys after those of the grouping keys, or NIL, and *agg whose they are.
+ * pathkeys after those of the grouping keys, or NIL, and *agg the aggregate they are of.
  */
 extern bool supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg,
 							const char **why);

@@ -62,8 +62,9 @@ release_states(Query *query, GroupStates *states)
 	states->capacity = 0;
 }
 
+/* Allocates and initializes the states of `capacity` groups; if that fails, some stay allocated. */
 static DeviceStatus
-fill_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
+init_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
 			DeviceError *error)
 {
 	const WireQuery *q = query->q;
@@ -95,7 +96,7 @@ make_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
 	DeviceStatus status;
 
 	memset(states, 0, sizeof(*states));
-	status = fill_states(query, form, capacity, states, error);
+	status = init_states(query, form, capacity, states, error);
 	if (status != DEVICE_OK)
 		release_states(query, states);
 	return status;

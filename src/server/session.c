@@ -100,8 +100,9 @@ leave_query(Session *s)
 	s->copy_ms = s->kernel_ms = 0;
 }
 
+/* Gives back the lane and this session's place on its device. */
 static void
-drop_lane(Session *s)
+leave_device(Session *s)
 {
 	if (s->lane)
 		device_ops.lane_close(s->lane);
@@ -123,7 +124,7 @@ enter_query(Session *s)
 		return device_fail(s, status, &error);
 	if (s->query->device != s->device)
 	{
-		drop_lane(s);
+		leave_device(s);
 		s->device = budget_attach(s->query->device);
 	}
 	return true;
@@ -425,7 +426,7 @@ session_end(Session *s)
 {
 	watch_begin(&s->watch, s->device);
 	leave_query(s);
-	drop_lane(s);
+	leave_device(s);
 	watch_end(&s->watch);
 	if (await_end(s->sock))
 	{
