@@ -5,8 +5,9 @@
  * Codes of a row: masks of the keys that are NULL, one code a key, and for
  * each order column whether it is NULL and its code.  Before sorting, the codes
  * that vary are packed into as few 64-bit words as their ranges need, mostly
- * one or two.  A radix sort of the row numbers by these words, from the last one
- * to the first, is linear and stable.
+ * one or two.  Row numbers are sorted by the first word, and then those of rows
+ * with equal words by the next one: by radix, or where there are few by comparing.
+ * Both keep the order in which equal rows came.
  */
 #include "postgres.h"
 
@@ -447,6 +448,9 @@ pack_codes(RowStore *store)
 	return empty ? word : word + 1;
 }
 
+/* Fewer rows are sorted by comparing: a pass over them would take less time than its 256 counts. */
+#define RADIX_ROWS 256
+
 /* Rows between two checks for interrupts. */
 #define SORT_STRIDE (1 << 20)
 
@@ -516,10 +520,76 @@ sort_by_word(SortArrays *from, SortArrays *to, int64 n, const uint64 *words)
 	}
 }
 
+/* Packed codes from some word on. */
+typedef struct WordRange
+{
+	uint64	  **codes;
+	int			first;
+	int			end;
+} WordRange;
+
+static inline int
+compare_rows(const uint32 *a, const uint32 *b, const WordRange *range)
+{
+	for (int w = range->first; w < range->end; w++)
+	{
+		uint64		x = range->codes[w][*a];
+		uint64		y = range->codes[w][*b];
+
+		if (x != y)
+			return x < y ? -1 : 1;
+	}
+	return *a < *b ? -1 : *a > *b;
+}
+
+#define ST_SORT sort_few_rows
+#define ST_ELEMENT_TYPE uint32
+#define ST_COMPARE(a, b, arg) compare_rows(a, b, arg)
+#define ST_COMPARE_ARG_TYPE WordRange
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/*
+ * Rows are in the order of the words that they are with: sorts those whose words
+ * are equal by all words from range->first on.  Overwrites the words and *spare.
+ */
+static void
+sort_ties(const SortArrays *rows, const SortArrays *spare, int64 n, WordRange range)
+{
+	int64		end;
+
+	for (int64 start = 0; start < n; start = end)
+	{
+		SortArrays	run = {rows->words + start, rows->rows + start};
+		SortArrays	from = run;
+		SortArrays	to = {spare->words + start, spare->rows + start};
+		WordRange	rest = {range.codes, range.first + 1, range.end};
+		int64		count;
+
+		CHECK_FOR_INTERRUPTS();
+		for (end = start + 1; end < n && rows->words[end] == rows->words[start];)
+			end++;
+		count = end - start;
+		if (count < RADIX_ROWS)
+		{
+			if (count > 1)
+				sort_few_rows(run.rows, count, &range);
+			continue;
+		}
+		sort_by_word(&from, &to, count, range.codes[range.first]);
+		if (rest.first < rest.end)
+			sort_ties(&from, &to, count, rest);
+		if (from.rows != run.rows)
+			memcpy(run.rows, from.rows, count * sizeof(uint32));
+	}
+}
+
 void
 row_store_sort(RowStore *store)
 {
 	int64		n = store->n;
+	WordRange	ties = {store->codes, 1};
 	SortArrays	from,
 				to;
 
@@ -531,8 +601,11 @@ row_store_sort(RowStore *store)
 	to.words = MemoryContextAllocHuge(store->cxt, n * sizeof(uint64));
 	for (int64 i = 0; i < n; i++)
 		from.rows[i] = i;
-	for (int w = pack_codes(store) - 1; w >= 0; w--)
-		sort_by_word(&from, &to, n, store->codes[w]);
+	ties.end = pack_codes(store);
+	if (ties.end > 0)
+		sort_by_word(&from, &to, n, store->codes[0]);
+	if (ties.end > 1)
+		sort_ties(&from, &to, n, ties);
 	store->sorted = from.rows;
 	pfree(from.words);
 	pfree(to.rows);

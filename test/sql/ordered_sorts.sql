@@ -17,7 +17,8 @@ END $$;
 CREATE FUNCTION pg_temp.compare() RETURNS TABLE (list text, same bool) LANGUAGE sql AS $$
 	SELECT list, pg_temp.sorted(list, 'forbid') = pg_temp.sorted(list, 'require')
 	FROM unnest(ARRAY['i', 'i DESC', 'o1, i', 'o1 DESC, i', 'o1 NULLS FIRST, i', 'o1 DESC NULLS LAST, i DESC', 'o2, i',
-					  'o2 DESC, o1, i', '-o2, o1 DESC NULLS LAST, i', 'o1::float8, i', 'c, i']) list
+					  'o2 DESC, o1, i', '-o2, o1 DESC NULLS LAST, i', 'o1::float8, i', 'c, i',
+					  '(i / 7 % 3 - 1) * 9000000000000000000, i / 5 % 2 * 9000000000000000000 DESC, o1 NULLS FIRST, i']) list
 $$;
 SET work_mem = '64MB';
 SELECT * FROM pg_temp.compare();
