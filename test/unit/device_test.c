@@ -710,6 +710,7 @@ run_keys(uint64_t seed, int forms[FORM_HASH + 1], int *untaken)
 {
 	static KeysGroup rows[KEYS_BATCHES * KEYS_ROWS],
 				groups[KEYS_BATCHES * KEYS_ROWS];
+	static const double no_thresholds[1];
 	static char *arena;
 	KeysQuery	k;
 	OpenQuery  *query = NULL;
@@ -723,7 +724,7 @@ run_keys(uint64_t seed, int forms[FORM_HASH + 1], int *untaken)
 	random_state = seed;
 	while (!draw_keys_query(&k))
 		;
-	CHECK(query_enter(&query, 0, &k.q, NULL, &error) == DEVICE_OK &&
+	CHECK(query_enter(&query, 0, &k.q, no_thresholds, &error) == DEVICE_OK &&
 		  device_ops.lane_open(&lane, 0, arena, BUFFER_BYTES, ARENA_BUFFERS, &error) == DEVICE_OK, "%s", error.text);
 	if (draw(2))
 		stub_fail(STUB_ALLOC, 1 + draw(40), draw(2), cudaErrorMemoryAllocation);
