@@ -22,9 +22,6 @@
 /* Attributes whose NULLs are looked up together. */
 #define CHUNK 5
 
-/* Bytes of some attributes of fixed width by the position where they begin, modulo 8. */
-typedef uint16 HeapRun[8];
-
 /*
  * One step of the walk: a run of attributes of fixed width, perhaps none, and
  * one attribute behind it that is a column or of variable width, if there is
@@ -37,7 +34,6 @@ typedef struct HeapStep
 	int			stop;			/* attribute behind the run, or -1 */
 	int			slot;			/* index into HeapColumns.attrs, if stop is a column; else -1 */
 	HeapRun		run;			/* if none is NULL */
-	HeapRun	   *chunks;			/* [chunk][bit set of those that are not NULL]; NULL: not made yet */
 } HeapStep;
 
 /* ---- the table's layout ------------------------------------------------------ */
@@ -67,6 +63,7 @@ heap_decoder_create(TupleDesc desc)
 
 	decoder->desc = desc;
 	decoder->attrs = palloc0(sizeof(DecodeAttr) * (desc->natts + 1));
+	decoder->chunks = palloc0(sizeof(HeapRun *) * (desc->natts + 1));
 	decoder->cxt = CurrentMemoryContext;
 	for (int a = 0; a < desc->natts; a++)
 	{
@@ -100,14 +97,15 @@ static void
 make_steps(const HeapDecoder *decoder, HeapColumns *columns)
 {
 	const DecodeAttr *attrs = decoder->attrs;
+	HeapStep   *steps;
 	int			a = 0;
 
 	if (columns->nattrs == 0)
 		return;
-	columns->steps = palloc0(sizeof(HeapStep) * (columns->attrs[columns->nattrs - 1] + 1));
+	steps = palloc(sizeof(HeapStep) * (columns->attrs[columns->nattrs - 1] + 1));
 	for (int k = 0; k < columns->nattrs;)
 	{
-		HeapStep   *step = &columns->steps[columns->nsteps++];
+		HeapStep   *step = &steps[columns->nsteps++];
 		int			word = a / WORD_ATTRS;
 
 		step->first = a;
@@ -120,21 +118,31 @@ make_steps(const HeapDecoder *decoder, HeapColumns *columns)
 		for (int i = 0; i < 8; i++)
 			step->run[i] = decode_run(&attrs[step->first], step->nrun, ~UINT64CONST(0), i);
 	}
+	/* mostly far fewer than there are attributes, and a query may have many stages */
+	columns->steps = palloc(sizeof(HeapStep) * columns->nsteps);
+	memcpy(columns->steps, steps, sizeof(HeapStep) * columns->nsteps);
+	pfree(steps);
 }
 
-/* The runs of a step with NULLs, CHUNK attributes at a time; there is always one. */
-static void
-make_chunks(const HeapDecoder *decoder, HeapStep *step)
+/*
+ * The runs of CHUNK attributes from one on, by the bit set of those that are not
+ * NULL; the same for all stages.  Those of sets with an attribute of variable width
+ * mean nothing.
+ */
+static const HeapRun *
+chunk_runs(HeapDecoder *decoder, int first)
 {
-	int			n = Max(1, (step->nrun + CHUNK - 1) / CHUNK);
+	int			n = Min(CHUNK, decoder->desc->natts - first);
+	HeapRun    *runs = decoder->chunks[first];
 
-	step->chunks = MemoryContextAlloc(decoder->cxt, (n << CHUNK) * sizeof(HeapRun));
-	for (int c = 0; c < n; c++)
+	if (runs == NULL)
+	{
+		runs = decoder->chunks[first] = MemoryContextAlloc(decoder->cxt, sizeof(HeapRun) << CHUNK);
 		for (int present = 0; present < 1 << CHUNK; present++)
 			for (int i = 0; i < 8; i++)
-				step->chunks[c << CHUNK | present][i] =
-					decode_run(&decoder->attrs[step->first + c * CHUNK],
-							   Min(CHUNK, step->nrun - c * CHUNK), present, i);
+				runs[present][i] = decode_run(&decoder->attrs[first], n, present, i);
+	}
+	return runs;
 }
 
 void
@@ -217,24 +225,24 @@ typedef struct StepOver
 
 /* Steps over chunks of a run in which some attributes are NULL, up to the last one. */
 static StepOver
-step_chunks(HeapDecoder *decoder, HeapStep *step, int n)
+step_chunks(HeapDecoder *decoder, const HeapStep *step, int n)
 {
 	StepOver	over;
+	int			first = step->first;
 	int			left = step->nrun;
 
-	if (step->chunks == NULL)
-		make_chunks(decoder, step);
-	over.runs = (const HeapRun *) step->chunks;
-	over.shift = step->first % WORD_ATTRS;
+	over.shift = first % WORD_ATTRS;
 	over.mask = (1 << CHUNK) - 1;
 	for (; left > CHUNK; left -= CHUNK)
 	{
+		over.runs = chunk_runs(decoder, first);
 		for (int i = 0; i < n; i++)
 			decoder->position[i] += over.runs[decoder->present[i] >> over.shift & over.mask]
 				[decoder->position[i] & 7];
-		over.runs += 1 << CHUNK;
+		first += CHUNK;
 		over.shift += CHUNK;
 	}
+	over.runs = chunk_runs(decoder, first);
 	over.mask = (1 << left) - 1;
 	over.stop_shift = Max(step->stop, 0) % WORD_ATTRS;
 	return over;
@@ -388,7 +396,7 @@ locate_columns(HeapDecoder *decoder, HeapColumns *columns, HeapScan *scan, const
 		decoder->position[i] = rows->data[i] + decoder->attrs[columns->steps[s].first].start;
 	for (; s < columns->nsteps; s++)
 	{
-		HeapStep   *step = &columns->steps[s];
+		const HeapStep *step = &columns->steps[s];
 		const uint8 **located = step->slot < 0 ? NULL :
 			columns->located + (size_t) step->slot * EXPR_ROWS;
 		bool		complete = has_no_nulls(decoder, step, page, rows, first_null);

@@ -21,11 +21,15 @@ typedef struct HeapRows
 	uint16		data[EXPR_ROWS];	/* bytes from the page's start to the first attribute */
 } HeapRows;
 
+/* Bytes of some attributes of fixed width by the position where they begin, modulo 8. */
+typedef uint16 HeapRun[8];
+
 /* What decoding the tuples of one table needs. */
 typedef struct HeapDecoder
 {
 	TupleDesc	desc;
 	DecodeAttr *attrs;
+	HeapRun   **chunks;			/* [attribute] the runs that begin there, if made yet; see chunk_runs */
 	MemoryContext cxt;
 
 	/* while the columns of a stage are filled: */

@@ -103,4 +103,15 @@ SELECT counts();
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT counts();
 COMMIT;
+-- A thousand conditions, each decoded in a stage of its own: what steps over attributes is not made for each anew.
+CREATE FUNCTION many_stages(n int) RETURNS TABLE (rows int8, megabytes numeric) LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN QUERY EXECUTE (SELECT format('SELECT (SELECT gpu_count(*) FROM most WHERE c1 > 280 AND %s), (SELECT sum(total_bytes) FROM pg_backend_memory_contexts) / 1048576',
+        string_agg(format('(c%1$s IS NULL OR c%1$s <> 0)', c), ' AND ')) FROM generate_series(201, 200 + n) c WHERE c % 200 > 0);
+END $$;
+SET gpuagg.require = 'require';
+SET max_parallel_workers_per_gather = 0;
+SELECT a.rows, b.rows, b.megabytes - a.megabytes < 64 AS little FROM many_stages(10) a, many_stages(1000) b;
+RESET gpuagg.require;
+RESET max_parallel_workers_per_gather;
 DROP TABLE old, most, counted, kinds;
