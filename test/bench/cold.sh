@@ -69,8 +69,7 @@ printf '%-26s%15s%15s%16s\n' milliseconds core cpu 'cpu x'
 while IFS='|' read -r name query _; do
 	rm -f "$work"/*.ms
 	for ((r = 0; r < repeat; r++)); do
-		run core "$query"
-		run cpu "$query"
+		run core "$query" && run cpu "$query" || exit 1
 	done
 	core=$(median core) cpu=$(median cpu)
 	printf '%-26s%15.1f%15.1f%16s\n' "$(xargs <<<"$name")" "$core" "$cpu" \
