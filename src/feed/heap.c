@@ -42,6 +42,7 @@ apply_qual(HeapFeed *feed, HeapTable *table, int q)
 	uint16		sel[EXPR_ROWS];
 	int			n = 0;
 
+	sel[0] = 0;
 	if (vec && vec->all_values)
 	{
 		const int8 *values = vec->values;
@@ -68,12 +69,7 @@ apply_qual(HeapFeed *feed, HeapTable *table, int q)
 	}
 	if (n == rows->n)
 		return;
-	for (int i = 0; i < n; i++)
-	{
-		rows->tuple[i] = rows->tuple[sel[i]];
-		rows->data[i] = rows->data[sel[i]];
-	}
-	rows->n = n;
+	heap_rows_keep(table->decoder, rows, sel, n);
 	if (n > 0)
 		expr_compact(table->set, q, sel, n);
 }
@@ -103,6 +99,7 @@ add_rows(HeapFeed *feed, HeapTable *table, int room)
 	for (int i = 0; i < n; i++)
 		rows->tuple[i] = first + i;
 	memcpy(rows->data, page->data + first, n * sizeof(uint16));
+	table->decoder->reached = 0;
 	for (int s = 0; s <= table->nquals && rows->n > 0; s++)
 	{
 		if (s == table->nquals)

@@ -92,7 +92,10 @@ compare_int16(const void *a, const void *b)
 	return *(const int16 *) a - *(const int16 *) b;
 }
 
-/* The steps to all attributes of a stage. */
+/*
+ * The steps to all attributes of a stage.  One begins where the stage before
+ * ends, so that a walk can go on from there.
+ */
 static void
 make_steps(const HeapDecoder *decoder, HeapColumns *columns)
 {
@@ -106,13 +109,15 @@ make_steps(const HeapDecoder *decoder, HeapColumns *columns)
 	for (int k = 0; k < columns->nattrs;)
 	{
 		HeapStep   *step = &steps[columns->nsteps++];
-		int			word = a / WORD_ATTRS;
+		int			end = (a / WORD_ATTRS + 1) * WORD_ATTRS;
 
+		if (decoder->border > a)
+			end = Min(end, decoder->border);
 		step->first = a;
-		while (a < columns->attrs[k] && attrs[a].len >= 0 && a / WORD_ATTRS == word)
+		while (a < columns->attrs[k] && attrs[a].len >= 0 && a < end)
 			a++;
 		step->nrun = a - step->first;
-		step->stop = a / WORD_ATTRS == word ? a : -1;
+		step->stop = a < end ? a : -1;
 		step->slot = step->stop == columns->attrs[k] ? k++ : -1;
 		a += step->stop >= 0;
 		for (int i = 0; i < 8; i++)
@@ -176,6 +181,8 @@ heap_columns_init(HeapDecoder *decoder, HeapColumns *columns, ExprSet *set, int 
 	columns->located = palloc(sizeof(uint8 *) * EXPR_ROWS * (columns->nattrs + 1));
 	columns->complete = palloc(sizeof(bool) * (columns->nattrs + 1));
 	make_steps(decoder, columns);
+	if (columns->nattrs > 0)
+		decoder->border = columns->attrs[columns->nattrs - 1] + 1;
 	columns->fetches = BLCKSZ / HEAP_FETCH_BYTES / (columns->nsteps + 1) + 1;
 }
 
@@ -381,6 +388,29 @@ has_no_nulls(HeapDecoder *decoder, const HeapStep *step, const HeapPage *page,
 }
 
 /*
+ * The step to begin with: the last one that is at the same offset in all rows, or
+ * the one that an earlier stage has reached, if no column lies before it.
+ * Sets positions accordingly.
+ */
+static int
+begin_walk(HeapDecoder *decoder, const HeapColumns *columns, const HeapRows *rows, int first_null)
+{
+	const HeapStep *steps = columns->steps;
+	int			s = columns->nsteps - 1;
+	int			r;
+
+	while (steps[s].first > first_null || decoder->attrs[steps[s].first].start < 0)
+		s--;
+	for (r = s; r < columns->nsteps && steps[r].first < decoder->reached && steps[r].slot < 0; r++)
+		;
+	if (decoder->reached > 0 && r < columns->nsteps && steps[r].first == decoder->reached)
+		return r;
+	for (int i = 0; i < rows->n; i++)
+		decoder->position[i] = rows->data[i] + decoder->attrs[steps[s].first].start;
+	return s;
+}
+
+/*
  * Locates the columns that do not lie at one offset in all rows: those from
  * first_null on, and those behind an attribute of variable width.
  */
@@ -388,13 +418,7 @@ static void
 locate_columns(HeapDecoder *decoder, HeapColumns *columns, HeapScan *scan, const HeapPage *page,
 			   const HeapRows *rows, int first_null)
 {
-	int			s = columns->nsteps - 1;
-
-	while (columns->steps[s].first > first_null || decoder->attrs[columns->steps[s].first].start < 0)
-		s--;
-	for (int i = 0; i < rows->n; i++)
-		decoder->position[i] = rows->data[i] + decoder->attrs[columns->steps[s].first].start;
-	for (; s < columns->nsteps; s++)
+	for (int s = begin_walk(decoder, columns, rows, first_null); s < columns->nsteps; s++)
 	{
 		const HeapStep *step = &columns->steps[s];
 		const uint8 **located = step->slot < 0 ? NULL :
@@ -417,6 +441,21 @@ locate_columns(HeapDecoder *decoder, HeapColumns *columns, HeapScan *scan, const
 			finish_column(decoder, columns, step, page, rows, complete);
 		heap_fetch_some(scan, columns->fetches);
 	}
+	decoder->reached = columns->attrs[columns->nattrs - 1] + 1;
+}
+
+void
+heap_rows_keep(HeapDecoder *decoder, HeapRows *rows, const uint16 *sel, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		rows->tuple[i] = rows->tuple[sel[i]];
+		rows->data[i] = rows->data[sel[i]];
+	}
+	if (decoder->reached > 0)
+		for (int i = 0; i < n; i++)
+			decoder->position[i] = decoder->position[sel[i]];
+	rows->n = n;
 }
 
 /* ---- values ------------------------------------------------------------------ */

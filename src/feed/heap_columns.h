@@ -31,9 +31,17 @@ typedef struct HeapDecoder
 	DecodeAttr *attrs;
 	HeapRun   **chunks;			/* [attribute] the runs that begin there, if made yet; see chunk_runs */
 	MemoryContext cxt;
+	int			border;			/* behind the last attribute of the stage that was prepared last */
+
+	/*
+	 * Where the walks through the tuples of these rows have come to; the next
+	 * stage may go on from there.  reached: the attribute that begins there, or is
+	 * padded there; 0: no walk yet, to be set with each new set of rows.
+	 */
+	int			reached;
+	uint32		position[EXPR_ROWS];	/* of each row, in the page */
 
 	/* while the columns of a stage are filled: */
-	uint32		position[EXPR_ROWS];	/* of each row, in the page */
 	uint64		present[EXPR_ROWS]; /* decode_present of each row, and of all rows: */
 	uint64		present_in_all;
 	int			word;			/* of the null bitmaps, which that is of; or -1 */
@@ -58,10 +66,12 @@ typedef struct HeapColumns
 
 /* All this lives in the current memory context. */
 extern HeapDecoder *heap_decoder_create(TupleDesc desc);
-/* Prepares the columns of one stage; columns must be zeroed. */
+/* Prepares the columns of one stage, in the order in which stages run; columns must be zeroed. */
 extern void heap_columns_init(HeapDecoder *decoder, HeapColumns *columns, ExprSet *set, int stage);
 /* Fills them for all rows, which are of the page that scan has read last. */
 extern void heap_columns_fill(HeapDecoder *decoder, HeapColumns *columns, HeapScan *scan,
 							  const HeapPage *page, const HeapRows *rows);
+/* Keeps n rows, sel[0 .. n - 1], ascending, of those whose columns were filled last. */
+extern void heap_rows_keep(HeapDecoder *decoder, HeapRows *rows, const uint16 *sel, int n);
 
 #endif							/* GPUAGG_FEED_HEAP_COLUMNS_H */

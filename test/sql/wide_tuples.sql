@@ -40,7 +40,11 @@ BEGIN
         FOREACH verdict IN ARRAY ARRAY[
             agrees(format('SELECT @count(c%1$s), c%1$s::text FROM t GROUP BY 2', c)),
             agrees(format('SELECT c%s k, @count(*), @count(c%s), @count(c%s), @count(c0) FROM t GROUP BY 1', c, (c + 1) % n, c / 2)),
-            agrees(format('SELECT @count(*), @count(c%3$s), c%2$s::text FROM t WHERE c%1$s IS NOT NULL AND c%2$s::text > ''2'' GROUP BY 3', c, (c + 2) % n, c / 3))] LOOP
+            agrees(format('SELECT @count(*), @count(c%3$s), c%2$s::text FROM t WHERE c%1$s IS NOT NULL AND c%2$s::text > ''2'' GROUP BY 3', c, (c + 2) % n, c / 3)),
+            -- a walk for each condition goes on where the one before ended, or begins anew
+            agrees(format('SELECT @count(*), @count(c%s), @count(c%s) FROM t WHERE %s', c, c / 2, (
+                SELECT string_agg(format('(c%1$s IS NULL OR c%1$s::text <> ''%2$s'')', x, x % 4), ' AND ' ORDER BY x * (c % 2 * 2 - 1))
+                FROM generate_series(greatest(0, n - m), c) x)))] LOOP
             IF verdict <> 'ok' THEN RETURN NEXT verdict; END IF;
         END LOOP;
     END LOOP;
