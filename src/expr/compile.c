@@ -424,6 +424,7 @@ static Vec *
 compile_equality(ExprSet *set, OpExpr *op, Vec **a, Vec **b, int stage)
 {
 	OpExpr	   *equals;
+	Vec		   *equal;
 
 	if (list_length(op->args) != 2 || op->opresulttype == InvalidOid)
 		return NULL;
@@ -435,8 +436,9 @@ compile_equality(ExprSet *set, OpExpr *op, Vec **a, Vec **b, int stage)
 	memcpy(equals, op, sizeof(OpExpr));
 	NodeSetTag(equals, T_OpExpr);
 	equals->opresulttype = BOOLOID;
-	return compile_call(set, equals->opfuncid, equals->inputcollid, (Expr *) equals, equals->args,
-						stage);
+	equal = compile_call(set, equals->opfuncid, equals->inputcollid, (Expr *) equals, equals->args,
+						 stage);
+	return equal && equal->type == COLUMN_I8 ? equal : NULL;
 }
 
 static Vec *
@@ -448,7 +450,7 @@ compile_nullif(ExprSet *set, NullIfExpr *expr, int stage)
 			   *r;
 
 	equal = compile_equality(set, (OpExpr *) expr, &a, &b, stage);
-	if (equal == NULL || equal->type != COLUMN_I8)
+	if (equal == NULL)
 		return NULL;
 	r = new_like(set, a, (Expr *) expr, stage);
 	expr_emit(set, stage, expr_run_nullif, r, a, equal, NULL, NULL);
@@ -463,7 +465,7 @@ compile_distinct(ExprSet *set, DistinctExpr *expr, int stage)
 			   *equal;
 
 	equal = compile_equality(set, (OpExpr *) expr, &a, &b, stage);
-	if (equal == NULL || equal->type != COLUMN_I8)
+	if (equal == NULL)
 		return NULL;
 	return expr_emit_bool(set, stage, expr_run_distinct, (Expr *) expr, a, b, equal, NULL);
 }
