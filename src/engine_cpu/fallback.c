@@ -303,22 +303,35 @@ fallbacks_combine(FallbackWork *work, GroupTable *table, char *row, int fallback
 	advance(work, fallback, fcinfo, work->states, state);
 }
 
-/* The serialized form of an internal state, in temporary memory (fallbacks_end_temp). */
-Datum
-fallbacks_serialize(FallbackWork *work, int fallback, Datum value)
+/* Calls a function of the fallback aggregate in temporary memory (fallbacks_end_temp). */
+static Datum
+call_in_temp(FallbackWork *work, int fallback, FunctionCallInfo fcinfo)
 {
-	FunctionCallInfo fcinfo = work->calls[fallback].serial;
 	MemoryContext old = MemoryContextSwitchTo(work->temp->ecxt_per_tuple_memory);
 	Datum		result;
 
 	work->aggstate->curaggcontext = work->states;
 	work->aggstate->curpertrans = &work->calls[fallback].pertrans;
-	fcinfo->args[0].value = value;
-	fcinfo->args[0].isnull = false;
 	fcinfo->isnull = false;
 	result = FunctionCallInvoke(fcinfo);
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+/* The serialized form of an internal state, in temporary memory. */
+Datum
+fallbacks_serialize(FallbackWork *work, int fallback, Datum value)
+{
+	FunctionCallInfo fcinfo = work->calls[fallback].serial;
+	MemoryContext old;
+	Datum		result;
+
+	fcinfo->args[0].value = value;
+	fcinfo->args[0].isnull = false;
+	result = call_in_temp(work, fallback, fcinfo);
 	if (fcinfo->isnull)
 		elog(ERROR, "serialization function %u returned NULL", fcinfo->flinfo->fn_oid);
+	old = MemoryContextSwitchTo(work->temp->ecxt_per_tuple_memory);
 	result = PointerGetDatum(PG_DETOAST_DATUM(result));
 	MemoryContextSwitchTo(old);
 	return result;
@@ -332,19 +345,12 @@ Datum
 fallbacks_deserialize(FallbackWork *work, int fallback, Datum bytes)
 {
 	FunctionCallInfo fcinfo = work->calls[fallback].deserial;
-	MemoryContext old = MemoryContextSwitchTo(work->temp->ecxt_per_tuple_memory);
-	Datum		result;
 
-	work->aggstate->curaggcontext = work->states;
-	work->aggstate->curpertrans = &work->calls[fallback].pertrans;
 	fcinfo->args[0].value = bytes;
 	fcinfo->args[0].isnull = false;
 	fcinfo->args[1].value = (Datum) 0;
 	fcinfo->args[1].isnull = true;
-	fcinfo->isnull = false;
-	result = FunctionCallInvoke(fcinfo);
-	MemoryContextSwitchTo(old);
-	return result;
+	return call_in_temp(work, fallback, fcinfo);
 }
 
 void
