@@ -42,7 +42,7 @@ apply_qual(HeapFeed *feed, HeapTable *table, int q)
 	uint16		sel[EXPR_ROWS];
 	int			n = 0;
 
-	sel[0] = 0;
+	sel[0] = 0;					/* for the compiler, which does not know that there are rows */
 	if (vec && vec->all_values)
 	{
 		const int8 *values = vec->values;

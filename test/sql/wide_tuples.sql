@@ -118,4 +118,5 @@ SET max_parallel_workers_per_gather = 0;
 SELECT a.rows, b.rows, b.megabytes - a.megabytes < 64 AS little FROM many_stages(10) a, many_stages(1000) b;
 RESET gpuagg.require;
 RESET max_parallel_workers_per_gather;
+DROP FUNCTION agrees;
 DROP TABLE old, most, counted, kinds;
