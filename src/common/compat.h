@@ -27,6 +27,7 @@
 #include "nodes/pathnodes.h"
 #include "parser/parse_agg.h"
 #include "pgstat.h"
+#include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #if PG_VERSION_NUM >= 170000
 #include "storage/read_stream.h"
@@ -34,6 +35,7 @@
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 
 /* May the role execute the function? */
 static inline AclResult
@@ -101,6 +103,61 @@ compat_test_old_snapshot(Snapshot snapshot, Relation rel, Page page)
 #if PG_VERSION_NUM < 170000
 	TestForOldSnapshot(snapshot, rel, page);
 #endif
+}
+
+/* Is old_snapshot_threshold, up to 16, such that snapshots expire? */
+static inline bool
+compat_old_snapshots_expire(void)
+{
+#if PG_VERSION_NUM < 170000
+	return OldSnapshotThresholdActive();
+#else
+	return false;
+#endif
+}
+
+/* Has the table got new storage in the current transaction? */
+static inline bool
+compat_is_new_storage(Relation rel)
+{
+#if PG_VERSION_NUM >= 160000
+	return rel->rd_newRelfilelocatorSubid != InvalidSubTransactionId ||
+		rel->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
+#else
+	return rel->rd_newRelfilenodeSubid != InvalidSubTransactionId ||
+		rel->rd_firstRelfilenodeSubid != InvalidSubTransactionId;
+#endif
+}
+
+/*
+ * Reads the LSN of a page from a shared buffer, which need not be pinned; false if the
+ * buffer does not hold the block.  The buffer's header lock keeps the page in it meanwhile.
+ */
+static inline bool
+compat_buffer_lsn(Relation rel, BlockNumber block, Buffer buffer, XLogRecPtr *lsn)
+{
+	BufferDesc *desc = GetBufferDescriptor(buffer - 1);
+	BufferTag	tag;
+	uint32		state;
+	bool		found;
+
+#if PG_VERSION_NUM >= 160000
+	InitBufferTag(&tag, &rel->rd_locator, MAIN_FORKNUM, block);
+	if (!BufferTagsEqual(&desc->tag, &tag))
+		return false;
+	state = LockBufHdr(desc);
+	found = (state & BM_VALID) && BufferTagsEqual(&desc->tag, &tag);
+#else
+	INIT_BUFFERTAG(tag, rel->rd_node, MAIN_FORKNUM, block);
+	if (!BUFFERTAGS_EQUAL(desc->tag, tag))
+		return false;
+	state = LockBufHdr(desc);
+	found = (state & BM_VALID) && BUFFERTAGS_EQUAL(desc->tag, tag);
+#endif
+	if (found)
+		*lsn = PageGetLSN(BufferGetPage(buffer));
+	UnlockBufHdr(desc, state);
+	return found;
 }
 
 /* Counts tuples returned by a scan of a table. */

@@ -95,10 +95,16 @@ add_rows(HeapFeed *feed, HeapTable *table, int room)
 		feed->batch.nrows += n;
 		return;
 	}
+	if (page->cached && table->direct)
+	{
+		heap_direct_add(feed, table, room);
+		return;
+	}
 	rows->n = n;
 	for (int i = 0; i < n; i++)
 		rows->tuple[i] = first + i;
-	memcpy(rows->data, page->data + first, n * sizeof(uint16));
+	if (!page->cached)
+		memcpy(rows->data, page->data + first, n * sizeof(uint16));
 	table->decoder->reached = 0;
 	for (int s = 0; s <= table->nquals && rows->n > 0; s++)
 	{
@@ -107,7 +113,10 @@ add_rows(HeapFeed *feed, HeapTable *table, int room)
 				if (table->outputs[c].in_place)
 					table->outputs[c].root->vec->values = (char *) feed->batch.cols[c].values +
 						(size_t) feed->batch.nrows * column_width(feed->batch.cols[c].type);
-		heap_columns_fill(table->decoder, &table->columns[s], table->scan, page, rows);
+		if (page->cached)
+			heap_cached_fill(table->cached, &table->columns[s], page, rows, table->set->page_cxt);
+		else
+			heap_columns_fill(table->decoder, &table->columns[s], table->scan, page, rows);
 		expr_run(table->set, s, rows->n);
 		if (s < table->nquals)
 			apply_qual(feed, table, s);
@@ -157,6 +166,8 @@ static void
 leave_table(HeapFeed *feed)
 {
 	leave_page(feed);
+	if (feed->table && feed->table->by_cache)
+		heap_cached_stop(feed->table->cached);
 	if (feed->table)
 		heap_scan_stop(feed->table->scan);
 }
@@ -198,6 +209,7 @@ next_table(HeapFeed *feed)
 			ExecReScan(node);
 	}
 	feed->begun = true;
+	leave_table(feed);
 	unset_table(feed);
 	if (feed->tables[which] == NULL)
 	{
@@ -215,7 +227,68 @@ next_table(HeapFeed *feed)
 	feed->table = feed->tables[which];
 	progress_table(RelationGetRelid(feed->table->scan->rel), heap_scan_begin(feed->table->scan));
 	heap_scan_restart(feed->table->scan);
+	feed->table->by_cache = feed->table->cached && heap_cached_begin(feed->table->cached);
 	return true;
+}
+
+static bool
+next_page(HeapFeed *feed)
+{
+	HeapTable  *table = feed->table;
+
+	return table->by_cache ? heap_cached_next(table->cached, &feed->page) :
+		heap_scan_next_page(table->scan, &feed->page);
+}
+
+/* Does the batch end here, as columns cannot grow, or what they refer to goes with the next page? */
+static bool
+batch_ends(const HeapFeed *feed)
+{
+	return feed->borrows_arrays ||
+		(feed->borrows && feed->next_tuple >= feed->page.ntuples &&
+		 heap_cached_leaves_range(feed->table->cached));
+}
+
+/* Starts a batch. */
+static void
+begin_batch(HeapFeed *feed)
+{
+	Batch	   *batch = &feed->batch;
+
+	arena_reset(&feed->arena);
+	batch->nrows = 0;
+	feed->borrows = feed->borrows_arrays = false;
+	for (int c = 0; c < batch->ncols; c++)
+	{
+		HeapOutput *output = &feed->outputs[c];
+		Column	   *col = &batch->cols[c];
+
+		if (output->constant)
+			continue;
+		column_begin(&output->writer);
+		col->codes = NULL;
+		if (output->borrowed)
+			col->values = col->memory;
+		output->borrowed = false;
+	}
+}
+
+/* Says where the values of a batch are in the feed's dictionaries. */
+static void
+end_batch(HeapFeed *feed)
+{
+	for (int c = 0; c < feed->batch.ncols; c++)
+	{
+		HeapOutput *output = &feed->outputs[c];
+		Column	   *col = &feed->batch.cols[c];
+
+		if (output->constant || output->dictionary == 0)
+			continue;
+		col->codes = output->codes;
+		col->ncodes = output->ncodes;
+		col->dictionary = output->dictionary;
+		output->dictionary = 0;
+	}
 }
 
 /* Goes on to the next page unless this one has tuples left; false at the end of all tables. */
@@ -226,7 +299,7 @@ next_tuples(HeapFeed *feed)
 	{
 		if (feed->table)
 			leave_page(feed);
-		if (feed->table == NULL || !heap_scan_next_page(feed->table->scan, &feed->page))
+		if (feed->table == NULL || !next_page(feed))
 		{
 			if (!next_table(feed))
 				return false;
@@ -249,12 +322,8 @@ feed_next(Feed *base)
 		ExecReScan(feed->child);
 	if (instrument)
 		InstrStartNode(instrument);
-	arena_reset(&feed->arena);
-	batch->nrows = 0;
-	for (int c = 0; c < batch->ncols; c++)
-		if (feed->outputs[c].constant == NULL)
-			column_begin(&feed->outputs[c].writer);
-	while (batch->nrows < batch->capacity && !heap_batch_is_full(feed))
+	begin_batch(feed);
+	while (batch->nrows < batch->capacity && !heap_batch_is_full(feed) && !batch_ends(feed))
 	{
 		if (!next_tuples(feed))
 		{
@@ -265,6 +334,7 @@ feed_next(Feed *base)
 	}
 	if (batch->nrows > 0 && !feed->constants_done)
 		heap_store_constants(feed);
+	end_batch(feed);
 	if (instrument)
 		InstrStopNode(instrument, batch->nrows);
 	if (batch->nrows == 0)
