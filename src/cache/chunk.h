@@ -79,8 +79,8 @@ typedef struct ChunkException
 
 /*
  * Rows [from, from + n) as a vector (see Vec in expr/expr.h) of the chunk's own type
- * and scale, or of COLUMN_DATUM.  Values are set for all rows, whatever their state;
- * state[] only if the result is false.  Returns true if all rows have a value.
+ * and scale, or of COLUMN_DATUM.  Values are set for all rows, whatever their state.
+ * Returns true if all rows have a value; state[] is undefined then.
  * Numerics that are read as COLUMN_DATUM are made in the current memory context, but
  * for exceptions, which then are values; other by-reference Datums point into the
  * chunk.
