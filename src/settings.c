@@ -7,6 +7,7 @@
 #include <float.h>
 #include <limits.h>
 
+#include "miscadmin.h"
 #include "utils/guc.h"
 
 #include "settings.h"
@@ -34,6 +35,9 @@ char	   *gpuagg_devices_list;
 int			gpuagg_device_memory_limit;
 int			gpuagg_pinned_memory_limit;
 int			gpuagg_server_timeout;
+
+bool		gpuagg_cache;
+int			gpuagg_cache_memory;
 
 static const struct config_enum_entry require_options[] = {
 	{"allow", GPUAGG_ALLOW, false},
@@ -164,11 +168,38 @@ define_server_settings(void)
 							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
 }
 
+/*
+ * Settings of the column cache.
+ *
+ * The memory is part of the server's shared memory.  The default is what other servers would call small,
+ * one eighth of the memory that there is, of the machine or of the control group, and no more than 1 GB,
+ * because nobody has asked for it: what is not used yet takes address space, but no memory (huge pages
+ * are the exception, which are taken when the server starts).
+ *
+ * Where the library is not preloaded there is no cache, and the setting means nothing; a setting that only
+ * the server's start may change cannot be defined any more then.
+ */
+static void
+define_cache_settings(void)
+{
+	DefineCustomBoolVariable("gpuagg.cache",
+							 "Lets queries use and fill the column cache.",
+							 NULL, &gpuagg_cache, true,
+							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpuagg.cache_memory",
+							"Sets the shared memory for cached columns.",
+							"-1: one eighth of the machine's memory, at most 1 GB.  Zero: no cache.",
+							&gpuagg_cache_memory, -1, -1, 1000000,
+							process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP,
+							GUC_UNIT_MB, NULL, NULL, NULL);
+}
+
 void
 settings_define(const struct config_enum_entry *engines)
 {
 	define_choices(engines);
 	define_costs();
 	define_server_settings();
+	define_cache_settings();
 	MarkGUCPrefixReserved("gpuagg");
 }

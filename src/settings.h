@@ -51,6 +51,10 @@ extern int	gpuagg_device_memory_limit; /* MB; 0: four fifths of what is free */
 extern int	gpuagg_pinned_memory_limit; /* MB */
 extern int	gpuagg_server_timeout;	/* ms; 0: none */
 
+/* The column cache. */
+extern bool gpuagg_cache;
+extern int	gpuagg_cache_memory;	/* MB; 0: no cache; negative until the server has started: by the machine */
+
 /* Once, from _PG_init.  `engines` are the options of gpuagg.engine, and must last. */
 extern void settings_define(const struct config_enum_entry *engines);
 

@@ -14,12 +14,15 @@
 #endif
 
 #include "access/heapam.h"
+#include "catalog/storage.h"
 #include "commands/explain.h"
+#include "common/relpath.h"
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
 #endif
 #if PG_VERSION_NUM >= 160000
+#include "catalog/pg_class.h"
 #include "catalog/pg_proc.h"
 #include "varatt.h"
 #endif
@@ -45,6 +48,46 @@ compat_proc_aclcheck(Oid function, Oid role)
 	return object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE);
 #else
 	return pg_proc_aclcheck(function, role, ACL_EXECUTE);
+#endif
+}
+
+/* Does the role own the relation? */
+static inline bool
+compat_owns_relation(Oid relation, Oid role)
+{
+#if PG_VERSION_NUM >= 160000
+	return object_ownercheck(RelationRelationId, relation, role);
+#else
+	return pg_class_ownercheck(relation, role);
+#endif
+}
+
+/* What tells a relation's files. */
+#if PG_VERSION_NUM >= 160000
+typedef RelFileLocator CompatLocator;
+#define compat_locator_tablespace(l) ((l).spcOid)
+#define compat_locator_database(l) ((l).dbOid)
+#define compat_locator_number(l) ((l).relNumber)
+#define compat_relation_locator(rel) ((rel)->rd_locator)
+#else
+typedef RelFileNode CompatLocator;
+#define compat_locator_tablespace(l) ((l).spcNode)
+#define compat_locator_database(l) ((l).dbNode)
+#define compat_locator_number(l) ((l).relNode)
+#define compat_relation_locator(rel) ((rel)->rd_node)
+#endif
+
+/* The path of a relation's main fork, not of a temporary one's. */
+static inline void
+compat_main_fork_path(Oid database, Oid tablespace, Oid number, char *path, size_t size)
+{
+#if PG_VERSION_NUM >= 180000
+	strlcpy(path, GetRelationPath(database, tablespace, number, INVALID_PROC_NUMBER, MAIN_FORKNUM).str, size);
+#else
+	char	   *found = GetRelationPath(database, tablespace, number, -1, MAIN_FORKNUM);
+
+	strlcpy(path, found, size);
+	pfree(found);
 #endif
 }
 
