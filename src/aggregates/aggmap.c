@@ -448,43 +448,6 @@ add_filter(AggSpec *spec, int filter)
 }
 
 /*
- * Is there anything in it that may differ between rows, has no value yet, or may
- * raise an error?  Leakproof functions raise none; see CREATE FUNCTION.
- */
-static bool
-varies_walker(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	switch (nodeTag(node))
-	{
-		case T_Const:
-			return false;
-		case T_Param:
-			return ((Param *) node)->paramkind != PARAM_EXTERN ||
-				((PlanState *) context)->state->es_param_list_info == NULL;
-		case T_FuncExpr:
-			if (!get_func_leakproof(((FuncExpr *) node)->funcid))
-				return true;
-			break;
-		case T_OpExpr:
-			if (!get_func_leakproof(((OpExpr *) node)->opfuncid))
-				return true;
-			break;
-		case T_ArrayExpr:
-			if (((ArrayExpr *) node)->multidims)
-				return true;
-			break;
-		case T_RelabelType:
-		case T_List:
-			break;
-		default:
-			return true;
-	}
-	return expression_tree_walker(node, varies_walker, context);
-}
-
-/*
  * Evaluates argument i, even if no row will need it; false if it is NULL, may differ
  * between rows, or may raise an error.
  */
@@ -494,7 +457,7 @@ fixed_argument(Aggref *aggref, int i, PlanState *parent, ExprContext *econtext, 
 	Expr	   *expr = list_nth_node(TargetEntry, aggref->args, i)->expr;
 	bool		isnull;
 
-	if (varies_walker((Node *) expr, parent) || contain_volatile_functions((Node *) expr))
+	if (contain_var_clause((Node *) expr) || !expr_cannot_fail((Node *) expr))
 		return false;
 	*value = ExecEvalExpr(ExecInitExpr(expr, parent), econtext, &isnull);
 	return !isnull;
