@@ -209,47 +209,29 @@ typedef struct DecimalArgs
 	} \
 	expr_strict(op, n, any ? fallback : NULL)
 
-static void
-run_add(const ExprOp *op, int n)
-{
-	DECIMAL_LOOP({
-		i128		a, b;
-
-		over |= mul_i128(as[i], d->fa, &a);
-		over |= mul_i128(bs[i], d->fb, &b);
-		over |= __builtin_add_overflow(a, b, &((i128 *) op->r->values)[i]);
-	});
+/* An operation on row i of two arguments, a and b, brought to one scale. */
+#define RUN_ALIGNED(name, ...) \
+static void \
+run_##name(const ExprOp *op, int n) \
+{ \
+	DECIMAL_LOOP({ \
+		i128		a, b; \
+\
+		over |= mul_i128(as[i], d->fa, &a); \
+		over |= mul_i128(bs[i], d->fb, &b); \
+		__VA_ARGS__; \
+	}); \
 }
 
-static void
-run_sub(const ExprOp *op, int n)
-{
-	DECIMAL_LOOP({
-		i128		a, b;
-
-		over |= mul_i128(as[i], d->fa, &a);
-		over |= mul_i128(bs[i], d->fb, &b);
-		over |= __builtin_sub_overflow(a, b, &((i128 *) op->r->values)[i]);
-	});
-}
+RUN_ALIGNED(add, over |= __builtin_add_overflow(a, b, &((i128 *) op->r->values)[i]))
+RUN_ALIGNED(sub, over |= __builtin_sub_overflow(a, b, &((i128 *) op->r->values)[i]))
+RUN_ALIGNED(compare, ((int8 *) op->r->values)[i] = (d->compare >> (a < b ? 0 : a == b ? 1 : 2)) & 1)
 
 static void
 run_mul(const ExprOp *op, int n)
 {
 	DECIMAL_LOOP({
 		over |= mul_i128(as[i], bs[i], &((i128 *) op->r->values)[i]);
-	});
-}
-
-static void
-run_compare(const ExprOp *op, int n)
-{
-	DECIMAL_LOOP({
-		i128		a, b;
-
-		over |= mul_i128(as[i], d->fa, &a);
-		over |= mul_i128(bs[i], d->fb, &b);
-		((int8 *) op->r->values)[i] = (d->compare >> (a < b ? 0 : a == b ? 1 : 2)) & 1;
 	});
 }
 

@@ -407,17 +407,19 @@ expr_run_text_equal(const ExprOp *op, int n)
 	uint8		fallback[EXPR_ROWS];
 	bool		any = false;
 
+	expr_strict(op, n, NULL);
 	for (int i = 0; i < n; i++)
 	{
 		fallback[i] = 0;
-		if (expr_state(op->a, i) != VEC_VALUE || expr_state(op->b, i) != VEC_VALUE)
+		if (expr_state(op->r, i) != VEC_VALUE)
 			continue;
 		if (expr_text_inline(a[i]) && expr_text_inline(b[i]))
 			r[i] = expr_text_equal(a[i], b[i], blanks) != negate;
 		else
 			fallback[i] = any = true;
 	}
-	expr_strict(op, n, any ? fallback : NULL);
+	if (any)
+		expr_strict(op, n, fallback);
 }
 
 /* a LIKE 'literal%' under a deterministic collation, where bytes decide; data: ExprPattern */
@@ -430,12 +432,13 @@ expr_run_like(const ExprOp *op, int n)
 	uint8		fallback[EXPR_ROWS];
 	bool		any = false;
 
+	expr_strict(op, n, NULL);
 	for (int i = 0; i < n; i++)
 	{
 		int			len;
 
 		fallback[i] = 0;
-		if (expr_state(op->a, i) != VEC_VALUE)
+		if (expr_state(op->r, i) != VEC_VALUE)
 			continue;
 		if (!expr_text_inline(a[i]))
 		{
@@ -447,7 +450,8 @@ expr_run_like(const ExprOp *op, int n)
 				memcmp(VARDATA_ANY(DatumGetPointer(a[i])), pattern->bytes, pattern->length) == 0) !=
 			pattern->negate;
 	}
-	expr_strict(op, n, any ? fallback : NULL);
+	if (any)
+		expr_strict(op, n, fallback);
 }
 
 /* ---- core's functions ------------------------------------------------------ */
