@@ -367,10 +367,10 @@ compile_choice(ExprSet *set, Expr *expr, List *args, int stage)
 			push_mask(set, acc, MASK_NULL);
 		vec = expr_compile(set, lfirst(lc), stage);
 		set->mask = outer;
-		if (vec == NULL || acc == NULL)
+		if (vec == NULL)
+			return NULL;
+		if (acc == NULL)
 		{
-			if (vec == NULL)
-				return NULL;
 			acc = vec;
 			continue;
 		}
