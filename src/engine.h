@@ -89,7 +89,7 @@ typedef struct GroupBatch
 	int			ngroups;
 	Datum	  **keys;			/* [key][group] */
 	bool	  **keynulls;
-	void	  **slots;			/* [slot]: ngroups * width states */
+	void	  **slots;			/* [slot]: ngroups * width states, at a multiple of 16 bytes */
 	Datum	  **fallbacks;		/* [fallback aggregate][group]: transition values */
 	bool	  **fallback_nulls;
 	int			matrix_size;	/* of slots of MONOID_MAT2, which only rows can tell */

@@ -369,10 +369,11 @@ initial_value(HeapTuple tuple, Oid transtype, bool *isnull)
 	return OidInputFunctionCall(input, TextDatumGetCString(literal), ioparam, -1);
 }
 
-/* Fills *out with what the catalog says of the aggregate, and *fallback, but for its columns. */
+/* Fills *out with what the catalog says of the aggregate. */
 static void
-load_aggregate(AggOutput *out, FallbackAgg *fallback, Aggref *aggref)
+load_aggregate(AggOutput *out, Aggref *aggref)
 {
+	FallbackAgg *agg = &out->agg;
 	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggref->aggfnoid));
 	Form_pg_aggregate form;
 	Oid			types[FUNC_MAX_ARGS + 1];
@@ -389,30 +390,21 @@ load_aggregate(AggOutput *out, FallbackAgg *fallback, Aggref *aggref)
 
 	types[0] = trans;
 	nargs = get_aggregate_argtypes(aggref, types + 1);
-	out->transtype = trans;
-	out->collation = coll;
-	get_typlenbyval(trans, &out->translen, &out->transbyval);
-	out->initval = initial_value(tuple, trans, &out->initnull);
 	out->nfinalargs = form->aggfinalextra ? nargs + 1 : 1;
 	init_function(&out->finalfn, form->aggfinalfn, aggref->aggtype, out->nfinalargs, types, coll);
-	init_function(&out->combinefn, form->aggcombinefn, trans, 2, two, coll);
-	init_function(&out->deserialfn, form->aggdeserialfn, INTERNALOID, 2, stored, InvalidOid);
 
-	memset(fallback, 0, sizeof(*fallback));
-	fallback->aggfnoid = aggref->aggfnoid;
-	fallback->builtin = aggref->aggfnoid < FirstNormalObjectId || aggmap_is_ours(aggref->aggfnoid);
-	init_function(&fallback->transfn, form->aggtransfn, trans, nargs + 1, types, coll);
-	fallback->combinefn = out->combinefn;
-	init_function(&fallback->serialfn, form->aggserialfn, BYTEAOID, 1, &types[0], InvalidOid);
-	fallback->deserialfn = out->deserialfn;
-	fallback->collation = coll;
-	fallback->transtype = trans;
-	fallback->translen = out->translen;
-	fallback->transbyval = out->transbyval;
-	fallback->initval = out->initval;
-	fallback->initnull = out->initnull;
-	fallback->nargs = nargs;
-	fallback->aggref = aggref;
+	agg->aggfnoid = aggref->aggfnoid;
+	agg->builtin = aggref->aggfnoid < FirstNormalObjectId || aggmap_is_ours(aggref->aggfnoid);
+	init_function(&agg->transfn, form->aggtransfn, trans, nargs + 1, types, coll);
+	init_function(&agg->combinefn, form->aggcombinefn, trans, 2, two, coll);
+	init_function(&agg->serialfn, form->aggserialfn, BYTEAOID, 1, &types[0], InvalidOid);
+	init_function(&agg->deserialfn, form->aggdeserialfn, INTERNALOID, 2, stored, InvalidOid);
+	agg->collation = coll;
+	agg->transtype = trans;
+	get_typlenbyval(trans, &agg->translen, &agg->transbyval);
+	agg->initval = initial_value(tuple, trans, &agg->initnull);
+	agg->nargs = nargs;
+	agg->aggref = aggref;
 	ReleaseSysCache(tuple);
 }
 
@@ -448,43 +440,6 @@ add_filter(AggSpec *spec, int filter)
 }
 
 /*
- * Is there anything in it that may differ between rows, has no value yet, or may
- * raise an error?  Leakproof functions raise none; see CREATE FUNCTION.
- */
-static bool
-varies_walker(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	switch (nodeTag(node))
-	{
-		case T_Const:
-			return false;
-		case T_Param:
-			return ((Param *) node)->paramkind != PARAM_EXTERN ||
-				((PlanState *) context)->state->es_param_list_info == NULL;
-		case T_FuncExpr:
-			if (!get_func_leakproof(((FuncExpr *) node)->funcid))
-				return true;
-			break;
-		case T_OpExpr:
-			if (!get_func_leakproof(((OpExpr *) node)->opfuncid))
-				return true;
-			break;
-		case T_ArrayExpr:
-			if (((ArrayExpr *) node)->multidims)
-				return true;
-			break;
-		case T_RelabelType:
-		case T_List:
-			break;
-		default:
-			return true;
-	}
-	return expression_tree_walker(node, varies_walker, context);
-}
-
-/*
  * Evaluates argument i, even if no row will need it; false if it is NULL, may differ
  * between rows, or may raise an error.
  */
@@ -494,7 +449,7 @@ fixed_argument(Aggref *aggref, int i, PlanState *parent, ExprContext *econtext, 
 	Expr	   *expr = list_nth_node(TargetEntry, aggref->args, i)->expr;
 	bool		isnull;
 
-	if (varies_walker((Node *) expr, parent) || contain_volatile_functions((Node *) expr))
+	if (contain_var_clause((Node *) expr) || !expr_cannot_fail((Node *) expr))
 		return false;
 	*value = ExecEvalExpr(ExecInitExpr(expr, parent), econtext, &isnull);
 	return !isnull;
@@ -625,7 +580,8 @@ aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, PlanSta
 	FallbackAgg fallback;
 	bool		by_slots;
 
-	load_aggregate(out, &fallback, aggref);
+	load_aggregate(out, aggref);
+	fallback = out->agg;
 	out->fallback = -1;
 	out->aggstate = stand_in(aggref);
 	fallback.filter = add_filter(spec, filter);

@@ -56,16 +56,9 @@ struct AggOutput
 	int			width;			/* bins of a histogram */
 	ColumnType	value;			/* FINALIZE_ARG: what its codes stand for */
 
-	Oid			transtype;
-	int16		translen;
-	bool		transbyval;
-	Datum		initval;
-	bool		initnull;
-	Oid			collation;
+	FallbackAgg agg;			/* what the catalog says; without columns */
 	FmgrInfo	finalfn;		/* fn_oid InvalidOid: the transition value is the result */
 	int			nfinalargs;
-	FmgrInfo	deserialfn;
-	FmgrInfo	combinefn;
 	AggState   *aggstate;		/* fmgr context of the aggregate's functions */
 };
 

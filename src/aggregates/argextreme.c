@@ -15,6 +15,7 @@
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 
+#include "aggregates/aggcall.h"
 #include "aggregates/argtype.h"
 #include "common/compat.h"
 
@@ -125,13 +126,11 @@ arg_offer(ArgState *state, ArgDatum key, ArgDatum value, int sign, ArgTypes *typ
 static Datum
 arg_transition(FunctionCallInfo fcinfo, int sign)
 {
-	MemoryContext cxt;
+	MemoryContext cxt = aggregate_context(fcinfo);
 	ArgState   *state;
 	ArgDatum	value = {PG_GETARG_DATUM(1), PG_ARGISNULL(1)};
 	ArgDatum	key = {PG_GETARG_DATUM(2), PG_ARGISNULL(2)};
 
-	if (!AggCheckCallContext(fcinfo, &cxt))
-		elog(ERROR, "aggregate function called in non-aggregate context");
 	if (PG_ARGISNULL(0))
 	{
 		state = MemoryContextAllocZero(cxt, sizeof(ArgState));
@@ -160,14 +159,10 @@ gpuagg_argmin_transfn(PG_FUNCTION_ARGS)
 static Datum
 arg_combine(FunctionCallInfo fcinfo, int sign)
 {
-	MemoryContext cxt;
-	ArgState   *from;
-	ArgState   *into;
+	MemoryContext cxt = aggregate_context(fcinfo);
+	ArgState   *from = PG_ARGISNULL(1) ? NULL : (ArgState *) PG_GETARG_POINTER(1);
+	ArgState   *into = PG_ARGISNULL(0) ? NULL : (ArgState *) PG_GETARG_POINTER(0);
 
-	if (!AggCheckCallContext(fcinfo, &cxt))
-		elog(ERROR, "aggregate function called in non-aggregate context");
-	from = PG_ARGISNULL(1) ? NULL : (ArgState *) PG_GETARG_POINTER(1);
-	into = PG_ARGISNULL(0) ? NULL : (ArgState *) PG_GETARG_POINTER(0);
 	if (into == NULL)
 	{
 		if (from == NULL)
@@ -207,8 +202,7 @@ gpuagg_arg_serialize(PG_FUNCTION_ARGS)
 	bool		keybyval,
 				valuebyval;
 
-	if (!AggCheckCallContext(fcinfo, NULL))
-		elog(ERROR, "aggregate function called in non-aggregate context");
+	aggregate_context(fcinfo);
 	get_typlenbyval(state->keytype, &keylen, &keybyval);
 	get_typlenbyval(state->valuetype, &valuelen, &valuebyval);
 	if (state->found)
@@ -236,8 +230,7 @@ gpuagg_arg_deserialize(PG_FUNCTION_ARGS)
 	ArgState   *state;
 	char	   *p;
 
-	if (!AggCheckCallContext(fcinfo, NULL))
-		elog(ERROR, "aggregate function called in non-aggregate context");
+	aggregate_context(fcinfo);
 	bytes = PG_GETARG_BYTEA_PP(0);
 	p = VARDATA_ANY(bytes);
 	state = palloc(sizeof(ArgState));

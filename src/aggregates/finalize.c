@@ -29,14 +29,14 @@
 static Datum
 integer_datum(const AggOutput *out, int64 value)
 {
-	switch (out->translen)
+	switch (out->agg.translen)
 	{
 		case 1:
 			return BoolGetDatum(value & 1);
 		case 2:
 			return Int16GetDatum((int16) value);
 		case 4:
-			return out->transtype == OIDOID ? ObjectIdGetDatum((Oid) value) :
+			return out->agg.transtype == OIDOID ? ObjectIdGetDatum((Oid) value) :
 				Int32GetDatum((int32) value);
 		default:
 			return Int64GetDatum(value);
@@ -51,7 +51,7 @@ call_support(AggOutput *out, FmgrInfo *fn, int nargs, const NullableDatum *args,
 	Datum		result;
 
 	*isnull = true;
-	InitFunctionCallInfoData(*fcinfo, fn, nargs, out->collation, (Node *) out->aggstate, NULL);
+	InitFunctionCallInfoData(*fcinfo, fn, nargs, out->agg.collation, (Node *) out->aggstate, NULL);
 	for (int i = 0; i < nargs; i++)
 	{
 		if (fn->fn_strict && args[i].isnull)
@@ -71,7 +71,7 @@ internal_state(AggOutput *out, Datum serialised)
 	NullableDatum args[2] = {{serialised, false}, {(Datum) 0, false}};
 	bool		isnull;
 
-	return call_support(out, &out->deserialfn, 2, args, &isnull);
+	return call_support(out, &out->agg.deserialfn, 2, args, &isnull);
 }
 
 /* The transition value that the slots of a group stand for. */
@@ -144,13 +144,13 @@ merge_values(AggOutput *out, NullableDatum a, NullableDatum b, bool *isnull)
 		*isnull = a.isnull && b.isnull;
 		return a.isnull ? b.value : a.value;
 	}
-	return call_support(out, &out->combinefn, 2, args, isnull);
+	return call_support(out, &out->agg.combinefn, 2, args, isnull);
 }
 
 static Datum
 transition_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 {
-	NullableDatum slots = {out->initval, out->initnull};
+	NullableDatum slots = {out->agg.initval, out->agg.initnull};
 	NullableDatum fallback = {(Datum) 0, true};
 
 	if (out->kind != FINALIZE_FALLBACK && !(out->counted && STATE(int64, 0) == 0))
@@ -287,7 +287,7 @@ aggmap_finalize(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 
 	/* other aggregates and expressions may share the value */
 	value = transition_value(out, groups, g, isnull);
-	args[0].value = MakeExpandedObjectReadOnly(value, *isnull, out->translen);
+	args[0].value = MakeExpandedObjectReadOnly(value, *isnull, out->agg.translen);
 	args[0].isnull = *isnull;
 	if (!OidIsValid(out->finalfn.fn_oid))
 		return args[0].value;

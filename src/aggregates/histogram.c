@@ -23,6 +23,7 @@
 #include "utils/builtins.h"
 #include "utils/float.h"
 
+#include "aggregates/aggcall.h"
 #include "aggregates/histogram.h"
 #include "aggregates/state_forms.h"
 #include "operators/bins.h"
@@ -176,16 +177,6 @@ check_same_parameters(const BinSpec *a, const BinSpec *b)
 			 errmsg("thresholds must not change within a group")));
 }
 
-static MemoryContext
-aggregate_context(FunctionCallInfo fcinfo)
-{
-	MemoryContext cxt;
-
-	if (!AggCheckCallContext(fcinfo, &cxt))
-		elog(ERROR, "aggregate function called in non-aggregate context");
-	return cxt;
-}
-
 static Histogram *
 state_argument(FunctionCallInfo fcinfo, int i)
 {
@@ -221,14 +212,6 @@ uniform_arguments(FunctionCallInfo fcinfo, BinSpec *bins)
 	bins->n = PG_GETARG_INT32(4);
 	check_uniform(bins->lo, bins->hi, bins->n);
 }
-
-/* Returns the state unchanged, for rows that do not count. */
-#define RETURN_STATE_UNCHANGED() \
-	do { \
-		if (PG_ARGISNULL(0)) \
-			PG_RETURN_NULL(); \
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0)); \
-	} while (0)
 
 /* (internal, value, lo, hi, nbins) */
 Datum

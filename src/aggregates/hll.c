@@ -16,10 +16,11 @@
 #include "libpq/pqformat.h"
 #include "utils/memutils.h"
 
+#include "aggregates/aggcall.h"
 #include "aggregates/argtype.h"
+#include "aggregates/hll_value.h"
 #include "common/compat.h"
 #include "operators/hll.h"
-#include "aggregates/hll_value.h"
 
 #define HLL_SPARSE_START 8
 #define HLL_SPARSE_MAX (GPUAGG_HLL_REGISTERS / (int) sizeof(uint32))
@@ -215,15 +216,13 @@ hll_value(Oid type, Datum value)
 Datum
 gpuagg_hll_transfn(PG_FUNCTION_ARGS)
 {
-	MemoryContext cxt;
+	MemoryContext cxt = aggregate_context(fcinfo);
 	TypeCacheEntry *type = fcinfo->flinfo->fn_extra;
 	HllState   *state;
 	uint64		hash;
 	int			reg,
 				rank;
 
-	if (!AggCheckCallContext(fcinfo, &cxt))
-		elog(ERROR, "gpuagg_hll_transfn called in non-aggregate context");
 	state = PG_ARGISNULL(0) ? hll_new(cxt) : (HllState *) PG_GETARG_POINTER(0);
 	if (PG_ARGISNULL(1))
 		PG_RETURN_POINTER(state);
@@ -266,17 +265,11 @@ hll_merge(HllState *into, HllState *from)
 Datum
 gpuagg_hll_combine(PG_FUNCTION_ARGS)
 {
-	MemoryContext cxt;
+	MemoryContext cxt = aggregate_context(fcinfo);
 	HllState   *into;
 
-	if (!AggCheckCallContext(fcinfo, &cxt))
-		elog(ERROR, "gpuagg_hll_combine called in non-aggregate context");
 	if (PG_ARGISNULL(1))
-	{
-		if (PG_ARGISNULL(0))
-			PG_RETURN_NULL();
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	}
+		RETURN_STATE_UNCHANGED();
 	into = PG_ARGISNULL(0) ? hll_new(cxt) : (HllState *) PG_GETARG_POINTER(0);
 	hll_merge(into, (HllState *) PG_GETARG_POINTER(1));
 	PG_RETURN_POINTER(into);
@@ -289,8 +282,7 @@ gpuagg_hll_serialize(PG_FUNCTION_ARGS)
 	HllState   *state = (HllState *) PG_GETARG_POINTER(0);
 	StringInfoData buf;
 
-	if (!AggCheckCallContext(fcinfo, NULL))
-		elog(ERROR, "gpuagg_hll_serialize called in non-aggregate context");
+	aggregate_context(fcinfo);
 	hll_flush(state);
 	pq_begintypsend(&buf);
 	pq_sendint32(&buf, state->nsparse);
@@ -313,8 +305,7 @@ gpuagg_hll_deserialize(PG_FUNCTION_ARGS)
 	StringInfoData buf;
 	int			n;
 
-	if (!AggCheckCallContext(fcinfo, NULL))
-		elog(ERROR, "gpuagg_hll_deserialize called in non-aggregate context");
+	aggregate_context(fcinfo);
 	bytes = PG_GETARG_BYTEA_PP(0);
 	initStringInfo(&buf);
 	appendBinaryStringInfo(&buf, VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));

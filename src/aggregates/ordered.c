@@ -16,9 +16,11 @@
 #include "utils/datum.h"
 #include "utils/float.h"
 
+#include "aggregates/aggcall.h"
 #include "aggregates/argtype.h"
-#include "common/compat.h"
 #include "aggregates/matrix.h"
+#include "aggregates/state_forms.h"
+#include "common/compat.h"
 #include "operators/monoid.h"
 
 PG_FUNCTION_INFO_V1(gpuagg_maxsub_int8_transfn);
@@ -38,10 +40,8 @@ PG_FUNCTION_INFO_V1(gpuagg_matrix_product_final);
 static void *
 ordered_state(FunctionCallInfo fcinfo, Size size)
 {
-	MemoryContext cxt;
+	MemoryContext cxt = aggregate_context(fcinfo);
 
-	if (!AggCheckCallContext(fcinfo, &cxt))
-		elog(ERROR, "aggregate function called in non-aggregate context");
 	if (PG_ARGISNULL(0))
 		return MemoryContextAllocZero(cxt, size);
 	return PG_GETARG_POINTER(0);
@@ -59,11 +59,7 @@ gpuagg_maxsub_int8_transfn(PG_FUNCTION_ARGS)
 	gpuagg_maxsub_i64 *state;
 
 	if (PG_ARGISNULL(1))
-	{
-		if (PG_ARGISNULL(0))
-			PG_RETURN_NULL();
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	}
+		RETURN_STATE_UNCHANGED();
 	state = ordered_state(fcinfo, sizeof(gpuagg_maxsub_i64));
 	*state = maxsub_i64_step(*state, PG_GETARG_INT64(1));
 	PG_RETURN_POINTER(state);
@@ -90,11 +86,7 @@ gpuagg_maxsub_float8_transfn(PG_FUNCTION_ARGS)
 	gpuagg_maxsub_f64 *state;
 
 	if (PG_ARGISNULL(1))
-	{
-		if (PG_ARGISNULL(0))
-			PG_RETURN_NULL();
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	}
+		RETURN_STATE_UNCHANGED();
 	state = ordered_state(fcinfo, sizeof(gpuagg_maxsub_f64));
 	*state = maxsub_f64_step(*state, PG_GETARG_FLOAT8(1));
 	PG_RETURN_POINTER(state);
@@ -152,7 +144,6 @@ gpuagg_longest_ascending_transfn(PG_FUNCTION_ARGS)
 	TypeCacheEntry *type = fcinfo->flinfo->fn_extra;
 	Datum		x = PG_GETARG_DATUM(1);
 	bool		ascends;
-	MemoryContext cxt;
 
 	if (type == NULL)
 	{
@@ -168,16 +159,10 @@ gpuagg_longest_ascending_transfn(PG_FUNCTION_ARGS)
 		state->current = 0;
 	else
 	{
-		AggCheckCallContext(fcinfo, &cxt);
-		if (type->typbyval)
-			state->last = x;
-		else
-		{
-			MemoryContext old = MemoryContextSwitchTo(cxt);
+		MemoryContext old = MemoryContextSwitchTo(aggregate_context(fcinfo));
 
-			state->last = datumCopy(x, false, type->typlen);
-			MemoryContextSwitchTo(old);
-		}
+		state->last = datumCopy(x, type->typbyval, type->typlen);
+		MemoryContextSwitchTo(old);
 		state->current = ascends ? state->current + 1 : 1;
 		state->best = Max(state->best, state->current);
 	}
@@ -202,11 +187,7 @@ gpuagg_compose_linear_transfn(PG_FUNCTION_ARGS)
 	gpuagg_f64x2 in;
 
 	if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
-	{
-		if (PG_ARGISNULL(0))
-			PG_RETURN_NULL();
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	}
+		RETURN_STATE_UNCHANGED();
 	in.x = PG_GETARG_FLOAT8(1);
 	in.y = PG_GETARG_FLOAT8(2);
 	state = ordered_state(fcinfo, sizeof(gpuagg_f64x2));
@@ -214,32 +195,12 @@ gpuagg_compose_linear_transfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
-static ArrayType *
-float8_array(const double *values, int ndim, int *dims)
-{
-	int			lbs[2] = {1, 1};
-	int			n = ndim == 2 ? dims[0] * dims[1] : dims[0];
-	Datum	   *elems = palloc(sizeof(Datum) * n);
-
-	for (int i = 0; i < n; i++)
-		elems[i] = Float8GetDatum(values[i]);
-	return construct_md_array(elems, NULL, ndim, dims, lbs, FLOAT8OID, sizeof(float8),
-							  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE);
-}
-
 Datum
 gpuagg_compose_linear_final(PG_FUNCTION_ARGS)
 {
-	gpuagg_f64x2 *state;
-	double		values[2];
-	int			dims[1] = {2};
-
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
-	state = (gpuagg_f64x2 *) PG_GETARG_POINTER(0);
-	values[0] = state->x;
-	values[1] = state->y;
-	PG_RETURN_ARRAYTYPE_P(float8_array(values, 1, dims));
+	PG_RETURN_DATUM(form_array(FLOAT8OID, PG_GETARG_POINTER(0), 2));
 }
 
 typedef struct MatrixState
@@ -295,8 +256,13 @@ Datum
 matrix_datum(const double *m, int size)
 {
 	int			dims[2] = {size, size};
+	int			lbs[2] = {1, 1};
+	Datum		elems[MATRIX_MAX * MATRIX_MAX];
 
-	return PointerGetDatum(float8_array(m, 2, dims));
+	for (int i = 0; i < size * size; i++)
+		elems[i] = Float8GetDatum(m[i]);
+	return PointerGetDatum(construct_md_array(elems, NULL, 2, dims, lbs, FLOAT8OID, sizeof(float8),
+											  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 }
 
 /* NULL matrices are skipped; the first one fixes the size. */
@@ -307,11 +273,7 @@ gpuagg_matrix_product_transfn(PG_FUNCTION_ARGS)
 	MatrixState in;
 
 	if (PG_ARGISNULL(1))
-	{
-		if (PG_ARGISNULL(0))
-			PG_RETURN_NULL();
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	}
+		RETURN_STATE_UNCHANGED();
 	in.k = matrix_read(PG_GETARG_DATUM(1), in.u.m);
 	state = ordered_state(fcinfo, sizeof(MatrixState));
 	if (state->k == 0)

@@ -27,6 +27,7 @@ column_key(const StoredTable *table, const CacheColumnKey *col)
 	key.serial = table->serial;
 	key.typid = col->typid;
 	key.typmod = col->typmod;
+	key.missing = col->missing;
 	key.attno = col->attno;
 	return key;
 }

@@ -68,6 +68,7 @@ typedef struct StoredColumnKey
 	uint64		serial;			/* of the table */
 	Oid			typid;
 	int32		typmod;
+	uint32		missing;
 	int32		attno;
 	int32		unused;			/* 0 */
 } StoredColumnKey;
@@ -157,7 +158,8 @@ cache_range_lock(uint64 serial, uint32 range_no)
 static inline bool
 cache_column_equal(const CacheColumnKey *a, const CacheColumnKey *b)
 {
-	return a->attno == b->attno && a->typid == b->typid && a->typmod == b->typmod;
+	return a->attno == b->attno && a->typid == b->typid && a->typmod == b->typmod &&
+		a->missing == b->missing;
 }
 
 /* store_entries.c: tables, columns and what they have; all under change_lock, exclusively but for the first two. */

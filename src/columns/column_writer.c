@@ -35,9 +35,8 @@ column_writer_init(ColumnWriter *writer, Column *col, const ColumnSpec *spec, in
 	writer->validity = palloc0(BITMAP_WORDS(capacity) * sizeof(uint64));
 }
 
-/* Marks a row as unrepresentable; its value is not copied. */
-static void
-set_unrepresentable(ColumnWriter *writer, int row, Datum value)
+void
+column_mark_unrepresentable(ColumnWriter *writer, int row, Datum value)
 {
 	Column	   *col = writer->col;
 	size_t		bytes = BITMAP_WORDS(writer->capacity) * sizeof(uint64);
@@ -60,7 +59,7 @@ set_unrepresentable(ColumnWriter *writer, int row, Datum value)
 void
 column_write_unrepresentable(ColumnWriter *writer, int row, Datum value)
 {
-	set_unrepresentable(writer, row, arena_copy(writer->arena, value, -1));
+	column_mark_unrepresentable(writer, row, arena_copy(writer->arena, value, -1));
 }
 
 void
@@ -83,6 +82,6 @@ column_write_constant(ColumnWriter *writer, ExprState *constant, ExprContext *ec
 		if (isnull)
 			column_write_null(writer, row);
 		else if (!column_store(col->type, col->scale, col->values, row, value))
-			set_unrepresentable(writer, row, value);
+			column_mark_unrepresentable(writer, row, value);
 	}
 }

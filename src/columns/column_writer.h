@@ -39,7 +39,9 @@ extern void column_writer_init(ColumnWriter *writer, Column *col, const ColumnSp
  */
 extern void column_write_constant(ColumnWriter *writer, ExprState *constant,
 								  ExprContext *econtext);
-/* Writes a numeric that the column's decimals cannot represent. */
+/* Marks a row as unrepresentable; its value, a numeric, is not copied. */
+extern void column_mark_unrepresentable(ColumnWriter *writer, int row, Datum value);
+/* The same with a copy of the value. */
 extern void column_write_unrepresentable(ColumnWriter *writer, int row, Datum value);
 
 /* Starts a batch, without NULLs and unrepresentable values. */

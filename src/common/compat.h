@@ -31,6 +31,7 @@
 #include "parser/parse_agg.h"
 #include "pgstat.h"
 #include "storage/buf_internals.h"
+#include "storage/buffile.h"
 #include "storage/bufmgr.h"
 #if PG_VERSION_NUM >= 170000
 #include "storage/read_stream.h"
@@ -291,6 +292,23 @@ compat_explain_one_query(Query *query, int cursor_options, IntoClause *into, Exp
 	INSTR_TIME_SUBTRACT(duration, start);
 	BufferUsageAccumDiff(&used, &pgBufferUsage, &before);
 	ExplainOnePlan(plan, into, es, source, params, env, &duration, es->buffers ? &used : NULL);
+#endif
+}
+
+/* Reads so many bytes; false at the end of the file, which is an error without eof_ok. */
+static inline bool
+compat_read_file(BufFile *file, void *data, size_t size, bool eof_ok)
+{
+#if PG_VERSION_NUM >= 160000
+	return BufFileReadMaybeEOF(file, data, size, eof_ok) == size;
+#else
+	size_t		n = BufFileRead(file, data, size);
+
+	if (n != size && !(eof_ok && n == 0))
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read from temporary file: read only %zu of %zu bytes", n, size)));
+	return n == size;
 #endif
 }
 

@@ -93,20 +93,14 @@ progress_init(void)
 
 /* ---- reporting --------------------------------------------------------------- */
 
-void
-progress_end(void)
+static void
+end_callback(void *arg)
 {
 	if (scans > 0 && --scans > 0)
 		return;
 	if (mine)
 		pg_atomic_write_u32(&mine->pid, 0);
 	mine = NULL;
-}
-
-static void
-end_callback(void *arg)
-{
-	progress_end();
 }
 
 void

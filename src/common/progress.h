@@ -15,6 +15,5 @@ extern void progress_start(MemoryContext cxt);
 extern void progress_table(Oid relation, uint64 blocks);
 extern void progress_update(uint64 blocks_done, uint64 rows);
 extern void progress_groups(uint64 groups);
-extern void progress_end(void);
 
 #endif							/* GPUAGG_PROGRESS_H */

@@ -17,7 +17,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "engine_cpu/engine_cpu.h"
+#include "engine_cpu/internal.h"
 
 /* The second-level cache of a core, for strategy.c; typical of servers. */
 #define L2_BYTES (1024 * 1024)
@@ -306,12 +306,8 @@ absorb_slice(CpuEngine *engine, const Batch *batch)
 		change_to_sort(engine);
 }
 
-/*
- * Rows that may become groups before the states of fallback aggregates are
- * measured again, which takes time for each state with a memory context.
- */
-static int
-fallback_rows(const CpuEngine *engine)
+int
+cpu_fallback_rows(const CpuEngine *engine)
 {
 	const GroupTable *table = engine->table;
 	double		fallbacks,
@@ -347,7 +343,7 @@ cpu_absorb(CpuEngine *engine, const Batch *batch)
 	cols = palloc(Max(batch->ncols, 1) * sizeof(Column));
 	for (int from = 0; from < batch->nrows;)
 	{
-		int			n = Min(fallback_rows(engine), batch->nrows - from);
+		int			n = Min(cpu_fallback_rows(engine), batch->nrows - from);
 		Batch		slice = batch_slice(batch, cols, from, n);
 
 		absorb_slice(engine, &slice);

@@ -7,7 +7,7 @@
 #include "catalog/pg_type.h"
 #include "utils/memutils.h"
 
-#include "engine_cpu/engine_cpu.h"
+#include "engine_cpu/internal.h"
 
 /* Groups that leave at a time, and bytes of their states. */
 #define OUT_GROUPS 1024

@@ -14,6 +14,7 @@
 #include "utils/memutils.h"
 
 #include "engine_cpu/engine_cpu.h"
+#include "engine_cpu/internal.h"
 #include "settings.h"
 
 /* ---- rows in ------------------------------------------------------------ */
@@ -41,6 +42,16 @@ cpu_add_batch(Engine *base, const Batch *batch)
 
 /* ---- groups out --------------------------------------------------------- */
 
+/* All rows of the table are there: its groups are the next to leave. */
+static void
+start_emitting(CpuEngine *engine)
+{
+	cpu_finish_partitions(engine);
+	cpu_budget(engine);
+	engine->emit_pos = 0;
+	engine->emit_end = engine->table->ngroups;
+}
+
 static EngineStatus
 cpu_finish(Engine *base)
 {
@@ -49,12 +60,9 @@ cpu_finish(Engine *base)
 	engine->finished = true;
 	if (engine->spec->nkeys == 0 && engine->table->ngroups == 0)
 		group_table_add(engine->table);
-	cpu_finish_partitions(engine);
-	cpu_budget(engine);
 	if (engine->table->mode == TABLE_SEGMENTED)
 		cpu_carry_segment(engine);
-	engine->emit_pos = 0;
-	engine->emit_end = engine->table->ngroups;
+	start_emitting(engine);
 	return ENGINE_OK;
 }
 
@@ -88,10 +96,7 @@ next_table(CpuEngine *engine)
 			cpu_absorb(engine, batch);
 	}
 	partition_close(&engine->in);
-	cpu_finish_partitions(engine);
-	cpu_budget(engine);
-	engine->emit_pos = 0;
-	engine->emit_end = engine->table->ngroups;
+	start_emitting(engine);
 	return true;
 }
 
@@ -210,7 +215,7 @@ cpu_reset(Engine *base)
 	if (engine->fallbacks)
 		fallbacks_reset(engine->fallbacks);
 	engine->base.errors = 0;
-	engine->level = 0;
+	engine->level = engine->unmeasured = 0;
 	engine->finished = false;
 	engine->emit_pos = engine->emit_end = 0;
 	engine->batch_pos = engine->batch.nrows = 0;

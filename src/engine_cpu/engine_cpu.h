@@ -1,174 +1,18 @@
 /*
  * engine_cpu.h
- *	  What the files of the CPU engine share.
- *
- * engine_cpu.c	the vtable of engine.h: life, order of steps, statistics
- * merge.c		groups that others made, into the table
- * absorb.c		rows into the table: memory, strategies, partitions
- * emit.c		groups of the table to arrays and records
- * slots.c		slots: selections, input columns, bins
- * loops.c		the loops over the monoid list
- * fallback.c	fallback aggregates, which run their own transition functions
- *
- * Each file calls only those below it.
+ *	  The CPU engine, for other folders.
  */
 #ifndef GPUAGG_ENGINE_CPU_H
 #define GPUAGG_ENGINE_CPU_H
 
-#include "postgres.h"
-
-#include "lib/stringinfo.h"
-
 #include "engine.h"
-#include "groups/table.h"
-#include "groups/record.h"
-#include "groups/spill.h"
-
-/* ---- loops -------------------------------------------------------------- */
-
-/* Input types of the monoids. */
-typedef enum InputKind
-{
-	INPUT_int8_t,
-	INPUT_int32_t,
-	INPUT_int64_t,
-	INPUT_float,
-	INPUT_double,
-	INPUT_gpuagg_i128,
-	INPUT_gpuagg_f64x2,
-	INPUT_gpuagg_kv,
-	INPUT_gpuagg_mat2,
-	INPUT_gpuagg_mat3,
-	INPUT_gpuagg_mat4,
-	INPUT_gpuagg_mat5
-} InputKind;
-
-extern const InputKind monoid_input_kind[MONOID_COUNT_OF_IDS];
-
-/*
- * Steps the states at base + 4 * at[i] by input[i]; returns error bits.  Inputs
- * are of the monoid's input type, and not read by MONOID_COUNT.
- */
-extern int	loop_rows(MonoidId id, char *base, const uint32 *at, const void *input, int n);
-
-/* The same by runs of rows of one group: inputs start[r] .. start[r + 1] to at[r]. */
-extern int	loop_runs(MonoidId id, char *base, const uint32 *at, const uint32 *start, int nruns,
-					  const void *input);
-
-/* to = combine(to, from) for so many states. */
-extern int	loop_combine(MonoidId id, char *to, const char *from, int n);
-
-/* ---- slots -------------------------------------------------------------- */
-
-typedef struct SlotWork SlotWork;
-
-extern SlotWork *slots_create(const AggSpec *spec, int batch_rows);
-
-/* Reduces a batch whose rows are located in *table; returns error bits. */
-extern int	slots_reduce(SlotWork *work, GroupTable *table, const Batch *batch);
-
-/* ---- fallback aggregates ------------------------------------------------- */
-
-typedef struct FallbackWork FallbackWork;
-
-extern FallbackWork *fallbacks_create(const AggSpec *spec, MemoryContext cxt);
-extern void fallbacks_init_row(void *arg, char *row);
-extern void fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch);
-extern void fallbacks_combine(FallbackWork *work, GroupTable *table, char *row, int fallback,
-							  Datum value, bool isnull);
-/* Both may return temporary memory, which fallbacks_end_temp frees. */
-extern Datum fallbacks_serialize(FallbackWork *work, int fallback, Datum value);
-extern Datum fallbacks_deserialize(FallbackWork *work, int fallback, Datum bytes);
-extern bool fallbacks_spillable(const AggSpec *spec);
-extern size_t fallbacks_memory(const FallbackWork *work);
-/* Segmented: frees the states of all groups but the last, which is about to become row 0. */
-extern void fallbacks_carry_last(FallbackWork *work);
-extern void fallbacks_reset(FallbackWork *work);
-extern void fallbacks_end_temp(FallbackWork *work);
-extern void fallbacks_end(FallbackWork *work);
-
-/* ---- engine ------------------------------------------------------------- */
-
-typedef struct CpuEngine
-{
-	Engine		base;
-	const AggSpec *spec;
-	EngineEnv	env;
-	MemoryContext cxt;			/* child of env.cxt */
-
-	GpuaggStrategy strategy;
-	StrategyChoice choice;
-	bool		chosen_from_data;
-	int			changes;
-	GroupTable *table;
-	SlotWork   *slots;
-	FallbackWork *fallbacks;	/* NULL where there are none */
-
-	/* segmented: the batch that is being reduced */
-	Batch		batch;
-	int			batch_pos;
-
-	/* memory used up: other rows go to partitions of the current level */
-	int			level;
-	PartitionSet *out;
-	PartitionList pending;
-	Partition	in;				/* being read; its files are NULL otherwise */
-	RowReader  *reader;
-
-	bool		finished;
-	uint32		emit_pos;
-	uint32		emit_end;
-	GroupBatch	groups;			/* those that leave */
-	int			out_capacity;
-	StringInfoData record;
-	Batch		keys;			/* of groups to be merged */
-
-	uint64		rows;
-	uint64		batches;
-	uint64		emitted;
-	size_t		mem_peak;
-	uint64		spilled_bytes;
-	int			spill_partitions;
-} CpuEngine;
-
-/* ---- engine_cpu.c ------------------------------------------------------- */
 
 extern const EngineOps engine_cpu_ops;
 
-/* ---- emit.c ------------------------------------------------------------- */
-
-/* Points engine->groups to the table's groups from .. end, to the first of them at least; returns how many. */
-extern int	cpu_emit(CpuEngine *engine, uint32 from, uint32 end);
-/* Makes engine->record of group g of engine->groups, whose transition values it serializes. */
-extern void cpu_write_group(CpuEngine *engine, int g);
-
-/* ---- absorb.c ----------------------------------------------------------- */
-
-extern void cpu_choose_strategy(CpuEngine *engine, StrategyInput *input);
-/* Takes rows in, from the feed or from a partition. */
-extern void cpu_absorb(CpuEngine *engine, const Batch *batch);
-/* Sets how many groups the table may have now. */
-extern void cpu_budget(CpuEngine *engine);
-/* The set of what has no place in the table, made when first needed. */
-extern PartitionSet *cpu_partitions(CpuEngine *engine);
-/* Moves its files to engine->pending. */
-extern void cpu_finish_partitions(CpuEngine *engine);
-/* Do rows go to partitions without a lookup in the table? */
-extern bool cpu_bypasses_table(const CpuEngine *engine);
-/* Instead of locating rows: none has a group, and their keys have hashes. */
-extern void cpu_bypass(CpuEngine *engine, const Batch *batch);
 /*
- * Grouped input: reduces the next rows of engine->batch; the groups but the
- * last are complete.
+ * Combines groups with those of a CPU engine; transition values of type internal
+ * are serialized.  May be called before, between and after add_batch.
  */
-extern void cpu_reduce_segments(CpuEngine *engine);
-/* Grouped input: forgets the complete groups, keeps the last one. */
-extern void cpu_carry_segment(CpuEngine *engine);
-
-/* ---- merge.c ------------------------------------------------------------ */
-
-extern EngineStatus cpu_import_groups(Engine *base, GroupSource *source);
-/* Takes in the groups of a partition. */
-extern void cpu_read_groups(CpuEngine *engine, BufFile *file);
+extern void cpu_merge_groups(Engine *cpu, const GroupBatch *groups);
 
 #endif							/* GPUAGG_ENGINE_CPU_H */

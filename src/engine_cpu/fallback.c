@@ -19,7 +19,7 @@
 #include "utils/fmgroids.h"
 #include "utils/memutils.h"
 
-#include "engine_cpu/engine_cpu.h"
+#include "engine_cpu/internal.h"
 
 typedef struct FallbackCall
 {

@@ -10,7 +10,7 @@
 #include "utils/memutils.h"
 
 #include "engine_cpu/engine_cpu.h"
-#include "engine_cpu/merge.h"
+#include "engine_cpu/internal.h"
 
 /* Most groups that are located between two checks of the memory, and bytes of their rows. */
 #define MERGE_GROUPS 256
@@ -123,7 +123,12 @@ cpu_merge_groups(Engine *cpu, const GroupBatch *groups)
 	{
 		CHECK_FOR_INTERRUPTS();
 		load_keys(engine, groups, from);
-		cpu_budget(engine);
+		engine->unmeasured -= keys->nrows;
+		if (engine->unmeasured < 0)
+		{
+			cpu_budget(engine);
+			engine->unmeasured = engine->fallbacks ? cpu_fallback_rows(engine) : 0;
+		}
 		/* where rows went to partitions without a lookup, groups must follow them */
 		if (cpu_bypasses_table(engine))
 			cpu_bypass(engine, keys);
@@ -181,6 +186,7 @@ cpu_read_groups(CpuEngine *engine, BufFile *file)
 {
 	GroupReader *reader = group_reader_create(engine->spec, engine->cxt);
 
+	engine->unmeasured = 0;
 	while (partition_read(file, &reader->record))
 	{
 		group_reader_add(reader);

@@ -11,7 +11,7 @@
 #include "port/pg_bitutils.h"
 
 #include "operators/bins.h"
-#include "engine_cpu/engine_cpu.h"
+#include "engine_cpu/internal.h"
 #include "operators/hll.h"
 
 /* Loops over runs are faster if these have so many rows on average. */

@@ -29,7 +29,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "engine_cpu/merge.h"
+#include "engine_cpu/engine_cpu.h"
 #include "engine_cuda/cuda_engine.h"
 #include "engine_cuda/engine_cuda.h"
 #include "settings.h"

@@ -221,17 +221,19 @@ has_negative_zero(const Column *in, int from, int n)
 	return any;
 }
 
-bool
+/* Notes a -0 among these rows of the query's column c, if a minimum or maximum reads it. */
+static void
+note_negative_zero(CudaQuery *query, int c, const Column *in, int from, int n)
+{
+	if (query->cols[c].extreme && has_negative_zero(in, from, n))
+		query->negative_zero = true;
+}
+
+void
 cuda_query_note_negative_zero(CudaQuery *query, const Batch *batch)
 {
 	for (int c = 0; c < query->ncols; c++)
-	{
-		CudaColumn *col = &query->cols[c];
-
-		if (col->extreme && has_negative_zero(&batch->cols[col->col], 0, batch->nrows))
-			col->negative_zero = true;
-	}
-	return cuda_query_has_negative_zero(query);
+		note_negative_zero(query, c, &batch->cols[query->cols[c].col], 0, batch->nrows);
 }
 
 static bool
@@ -261,8 +263,6 @@ fill_values(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int fr
 		CONVERT_TO(double)
 	if (col->key >= 0)
 		note_range(col, in, from, n);
-	if (col->extreme && has_negative_zero(in, from, n))
-		col->negative_zero = true;
 	fill_validity(col, buffer, rows, in, from, n);
 }
 
@@ -296,23 +296,26 @@ fill_codes(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int fro
 	fill_validity(col, buffer, rows, in, from, n);
 }
 
-static void
+/* False if some matrix has another size than those before. */
+static bool
 fill_matrices(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
 {
 	const Datum *v = (const Datum *) in->values + from;
 	int			width = wire_width(col->type);
 	double		m[MATRIX_MAX * MATRIX_MAX];
+	bool		same = true;
 
 	for (int i = 0; i < n; i++)
 	{
 		if (column_is_null(in, from + i))
 			continue;
 		if (matrix_read(v[i], m) != 2 + (int) col->type - WIRE_MAT2)
-			col->sizes_differ = true;
+			same = false;
 		else
 			memcpy(buffer + col->values + (size_t) (rows + i) * width, m, width);
 	}
 	fill_validity(col, buffer, rows, in, from, n);
+	return same;
 }
 
 static void
@@ -356,6 +359,7 @@ cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const Batch *batch,
 		{
 			case TRAVEL_VALUES:
 				fill_values(col, buffer, rows, in, from, n);
+				note_negative_zero(query, c, in, from, n);
 				break;
 			case TRAVEL_CODES:
 				memcpy(buffer + col->values + rows * sizeof(int32), col->codes + from,
@@ -374,7 +378,7 @@ cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const Batch *batch,
 				fill_codes(col, buffer, rows, in, from, n);
 				break;
 			case TRAVEL_MATRIX:
-				fill_matrices(col, buffer, rows, in, from, n);
+				query->sizes_differ |= !fill_matrices(col, buffer, rows, in, from, n);
 				break;
 		}
 	}

@@ -11,6 +11,7 @@
 #include "utils/memutils.h"
 
 #include "engine_cuda/cuda_engine.h"
+#include "groups/record.h"
 
 /* Bytes of a chunk for the spool. */
 #define SPOOL_BYTES (1 << 20)
@@ -91,17 +92,11 @@ spool_groups(CudaEngine *cuda)
 static void
 copy_keys(CudaEngine *cuda, const char *packed, GroupBatch *out)
 {
-	out->keys = palloc(cuda->spec->nkeys * sizeof(Datum *) + 1);
-	out->keynulls = palloc(cuda->spec->nkeys * sizeof(bool *) + 1);
 	for (int k = 0; k < cuda->spec->nkeys; k++)
-	{
-		out->keys[k] = palloc(out->ngroups * sizeof(Datum));
-		out->keynulls[k] = palloc(out->ngroups * sizeof(bool));
 		for (int g = 0; g < out->ngroups; g++)
 			out->keys[k][g] = cuda_query_key(cuda->query, k,
 											 packed + (size_t) g * cuda->query->wire->key_bytes,
 											 &out->keynulls[k][g]);
-	}
 }
 
 /*
@@ -111,18 +106,12 @@ copy_keys(CudaEngine *cuda, const char *packed, GroupBatch *out)
 static void
 copy_fallbacks(CudaEngine *cuda, GroupBatch *out)
 {
-	out->fallbacks = palloc(cuda->spec->nfallbacks * sizeof(Datum *) + 1);
-	out->fallback_nulls = palloc(cuda->spec->nfallbacks * sizeof(bool *) + 1);
 	for (int o = 0; o < cuda->spec->nfallbacks; o++)
-	{
-		out->fallbacks[o] = palloc(out->ngroups * sizeof(Datum));
-		out->fallback_nulls[o] = palloc(out->ngroups * sizeof(bool));
 		for (int g = 0; g < out->ngroups; g++)
 		{
 			out->fallbacks[o][g] = cuda->spec->fallbacks[o].initval;
 			out->fallback_nulls[o][g] = cuda->spec->fallbacks[o].initnull;
 		}
-	}
 }
 
 /* The next groups of the server; false at their end, or if the engine failed. */
@@ -154,10 +143,10 @@ cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out)
 	}
 	MemoryContextReset(cuda->group_cxt);
 	old = MemoryContextSwitchTo(cuda->group_cxt);
+	group_batch_init(out, cuda->spec, groups.n, false);
 	out->ngroups = groups.n;
 	out->matrix_size = cuda->query->matrix_size;
 	copy_keys(cuda, buffer + groups.keys, out);
-	out->slots = palloc(cuda->spec->nslots * sizeof(void *) + 1);
 	for (int s = 0; s < cuda->spec->nslots; s++)
 		out->slots[s] = unconstify(char *, buffer) + groups.slots[s];
 	copy_fallbacks(cuda, out);

@@ -432,12 +432,10 @@ cuda_query_layout(CudaQuery *query, MemoryContext cxt, uint32 buffer_bytes, int 
 void
 cuda_query_reset(CudaQuery *query)
 {
+	query->negative_zero = query->sizes_differ = false;
 	for (int c = 0; c < query->ncols; c++)
-	{
-		query->cols[c].negative_zero = query->cols[c].sizes_differ = false;
 		if (query->cols[c].dict)
 			dictionary_reset(query->cols[c].dict);
-	}
 	start_buffer(query);
 }
 
@@ -628,24 +626,6 @@ cuda_query_settle(CudaQuery *query, const Batch *batch)
 }
 
 /* ---- buffers that were filled ---- */
-
-bool
-cuda_query_has_negative_zero(const CudaQuery *query)
-{
-	for (int c = 0; c < query->ncols; c++)
-		if (query->cols[c].negative_zero)
-			return true;
-	return false;
-}
-
-bool
-cuda_query_sizes_differ(const CudaQuery *query)
-{
-	for (int c = 0; c < query->ncols; c++)
-		if (query->cols[c].sizes_differ)
-			return true;
-	return false;
-}
 
 void
 cuda_query_describe(CudaQuery *query, uint32 rows, WireBatch *out)

@@ -44,10 +44,8 @@ typedef struct CudaColumn
 	int32	   *codes;			/* of the current batch */
 	uint32	   *hashes;
 
-	/* of the buffer being filled, unless they say otherwise */
+	/* of the buffer being filled */
 	bool		has_nulls;
-	bool		sizes_differ;	/* TRAVEL_MATRIX: since the start */
-	bool		negative_zero;	/* seen since the start, if `extreme` */
 	bool		wide;			/* COLUMN_DEC: some value needs 128 bits; else it is sent as I64 */
 	int64		min,			/* of a key */
 				max;
@@ -62,6 +60,13 @@ typedef struct CudaQuery
 	CudaColumn	cols[WIRE_MAX_COLS];
 	int			keycol[WIRE_MAX_KEYS];	/* of cols */
 	int			matrix_size;	/* of all matrices; 0 until there was one */
+	bool		sizes_differ;	/* there were matrices of another size since the start */
+
+	/*
+	 * A minimum or maximum has read -0 since the start.  Of -0 and 0, which are equal, core
+	 * returns the one that came last; the GPU keeps no order of rows.
+	 */
+	bool		negative_zero;
 	uint32		buffer_rows;	/* that fit a buffer */
 	uint32		buffer_bytes;	/* that they take */
 } CudaQuery;
@@ -105,11 +110,6 @@ extern void cuda_query_bind_buffers(const CudaQuery *query, char *buffer, uint32
 /* Appends rows from .. from + n - 1 of the batch behind `rows` rows of the buffer. */
 extern void cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const Batch *batch,
 							int from, int n);
-/*
- * Has a minimum or maximum read -0 since the start?  Of -0 and 0, which are equal, core
- * returns the one that came last; the GPU keeps no order of rows.
- */
-extern bool cuda_query_has_negative_zero(const CudaQuery *query);
 /* May the participants of a parallel scan share one query at the server? */
 extern bool cuda_query_shareable(const CudaQuery *query);
 /* Must cuda_query_settle() be called with the first batch before the query can be opened? */
@@ -119,10 +119,8 @@ extern bool cuda_query_needs_batch(const CudaQuery *query);
  * none, or the GPU has no operator for its size.
  */
 extern bool cuda_query_settle(CudaQuery *query, const Batch *batch);
-/* Were there matrices of another size? */
-extern bool cuda_query_sizes_differ(const CudaQuery *query);
-/* The same, or does a minimum or maximum read -0 in this batch, which is not sent? */
-extern bool cuda_query_note_negative_zero(CudaQuery *query, const Batch *batch);
+/* Sets query->negative_zero if a minimum or maximum reads -0 in this batch, which is not sent. */
+extern void cuda_query_note_negative_zero(CudaQuery *query, const Batch *batch);
 /*
  * Makes a batch, in the current memory context, of rows from .. from + n - 1 of a buffer
  * that cuda_query_describe described as *wire; `from` is a multiple of 64.

@@ -49,7 +49,8 @@ set_aside(CudaEngine *cuda, const Batch *batch)
 
 	if (cuda->spec->ordered)
 		return cuda_fail(cuda, "rows that only the CPU can take, among rows in order");
-	if (cuda_can_start_over(cuda) && cuda_query_note_negative_zero(cuda->query, batch))
+	cuda_query_note_negative_zero(cuda->query, batch);
+	if (cuda_can_start_over(cuda) && cuda->query->negative_zero)
 		return cuda_fail(cuda, "a minimum or maximum of -0 and 0 depends on row order");
 	cuda->rows_aside += batch->nrows;
 	if (merger->ops->add_batch(merger, batch) != ENGINE_OK)
@@ -218,9 +219,9 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 		cuda_query_fill(query, cuda->client->arena +
 						(size_t) cuda->buffer * cuda->client->welcome.buffer_bytes,
 						cuda->rows, batch, from, n);
-		if (cuda_can_start_over(cuda) && cuda_query_has_negative_zero(query))
+		if (cuda_can_start_over(cuda) && query->negative_zero)
 			return cuda_fail(cuda, "a minimum or maximum of -0 and 0 depends on row order");
-		if (cuda_query_sizes_differ(query))
+		if (query->sizes_differ)
 			return cuda_fail(cuda, "matrices of several sizes");
 		from += n;
 		cuda->rows += n;

@@ -11,6 +11,7 @@
 #include "storage/buffile.h"
 #include "utils/memutils.h"
 
+#include "common/compat.h"
 #include "engine_cuda/spool.h"
 
 typedef struct Chunk
@@ -80,25 +81,12 @@ cuda_spool_put(CudaSpool *spool, const WireGroups *groups, const char *buffer, s
 	MemoryContextSwitchTo(old);
 }
 
-static void
-read_file(CudaSpool *spool, void *data, size_t bytes)
-{
-	size_t		got = BufFileRead(spool->file, data, bytes);
-
-	if (got != bytes)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not read groups from a temporary file: read only %zu of %zu bytes",
-						got, bytes)));
-}
-
 /* The next chunk of the file, or NULL at its end. */
 static Chunk *
 next_of_file(CudaSpool *spool)
 {
 	Chunk		head;
 	Chunk	   *chunk;
-	size_t		got;
 
 	if (spool->file == NULL)
 		return NULL;
@@ -107,13 +95,11 @@ next_of_file(CudaSpool *spool)
 				(errcode_for_file_access(),
 				 errmsg("could not rewind a temporary file")));
 	spool->rewound = true;
-	got = BufFileRead(spool->file, &head, 1);
-	if (got == 0)
+	if (!compat_read_file(spool->file, &head, sizeof(head), true))
 		return NULL;
-	read_file(spool, (char *) &head + 1, sizeof(head) - 1);
 	chunk = MemoryContextAlloc(spool->cxt, CHUNK_BYTES(head.bytes));
 	*chunk = head;
-	read_file(spool, CHUNK_BUFFER(chunk), head.bytes);
+	compat_read_file(spool->file, CHUNK_BUFFER(chunk), head.bytes, false);
 	return chunk;
 }
 

@@ -274,18 +274,7 @@ import_read(GroupSource *base, void *data, size_t len)
 	ImportSource *source = (ImportSource *) base;
 
 	if (source->file)
-	{
-		size_t		got = BufFileRead(source->file, data, len);
-
-		if (got == 0 && len > 0)
-			return false;
-		if (got != len)
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not read groups of a parallel participant: read only %zu of %zu bytes",
-							got, len)));
-		return true;
-	}
+		return compat_read_file(source->file, data, len, true);
 	if (source->left == 0 && len > 0)
 		return false;
 	if (source->left < len)

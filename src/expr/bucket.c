@@ -87,9 +87,7 @@ run_bucket(const ExprOp *op, int n)
 		any = bucket_rows(b, op->a->values, BUCKET_PRODUCT, op->r->values, fallback, n);
 	else
 		any = bucket_rows(b, op->a->values, BUCKET_QUOTIENT, op->r->values, fallback, n);
-	expr_strict(op->r, op->a, NULL, n);
-	if (any)
-		expr_mark_fallback(op->r, fallback, n);
+	expr_strict(op, n, any ? fallback : NULL);
 }
 
 static int32
@@ -132,8 +130,7 @@ expr_compile_bucket(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 {
 	BucketOp	b;
 	BucketOp   *data;
-	Vec		   *a,
-			   *r;
+	Vec		   *a;
 
 	if (funcid != F_WIDTH_BUCKET_FLOAT8_FLOAT8_FLOAT8_INT4)
 		return NULL;
@@ -154,7 +151,6 @@ expr_compile_bucket(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 		return NULL;
 	data = palloc(sizeof(BucketOp));
 	*data = b;
-	r = expr_new_vec(set, COLUMN_I32, 0, INT4OID, expr, stage);
-	expr_emit(set, stage, run_bucket, r, a, NULL, NULL, data);
-	return r;
+	return expr_emit(set, stage, run_bucket, expr_new_vec(set, COLUMN_I32, 0, INT4OID, expr, stage), a,
+					 NULL, NULL, data);
 }

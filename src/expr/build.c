@@ -48,7 +48,7 @@ expr_use(Vec *vec, int stage)
 		vec->last_stage = stage;
 }
 
-ExprOp *
+Vec *
 expr_emit(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Vec *r, Vec *a, Vec *b,
 		  Vec *c, void *data)
 {
@@ -67,17 +67,15 @@ expr_emit(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Vec *r, Ve
 	expr_use(c, stage);
 	*set->stages[stage].tail = op;
 	set->stages[stage].tail = &op->next;
-	return op;
+	return r;
 }
 
 Vec *
 expr_emit_bool(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Expr *expr, Vec *a,
 			   Vec *b, Vec *c, void *data)
 {
-	Vec		   *r = expr_new_vec(set, COLUMN_I8, 0, BOOLOID, expr, stage);
-
-	expr_emit(set, stage, run, r, a, b, c, data);
-	return r;
+	return expr_emit(set, stage, run, expr_new_vec(set, COLUMN_I8, 0, BOOLOID, expr, stage), a, b, c,
+					 data);
 }
 
 Vec *

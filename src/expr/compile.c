@@ -163,8 +163,7 @@ compile_core_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs
 	for (int i = 0; i < nargs; i++)
 		r->masked |= args[i]->masked;
 	r->masked |= set->mask != NULL;
-	expr_emit(set, stage, expr_run_core, r, NULL, NULL, mask_vec(set, set->mask, stage), call);
-	return r;
+	return expr_emit(set, stage, expr_run_core, r, NULL, NULL, mask_vec(set, set->mask, stage), call);
 }
 
 /* A call of an operation over compiled arguments; its result is shared by expr, if not NULL. */
@@ -173,14 +172,10 @@ compile_call_of(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs, 
 				int stage)
 {
 	const ExprFunction *f;
-	Vec		   *r;
 
 	if ((f = find_operation(funcid, nargs, args)) != NULL)
-	{
-		r = expr_new_vec(set, f->result, 0, InvalidOid, expr, stage);
-		expr_emit(set, stage, f->run, r, args[0], nargs > 1 ? args[1] : NULL, NULL, NULL);
-		return r;
-	}
+		return expr_emit(set, stage, f->run, expr_new_vec(set, f->result, 0, InvalidOid, expr, stage),
+						 args[0], nargs > 1 ? args[1] : NULL, NULL, NULL);
 	if (expr_is_text_equality(funcid) && expr_deterministic(collation) &&
 		args[0]->type == COLUMN_DATUM && args[1]->type == COLUMN_DATUM)
 	{
@@ -325,8 +320,6 @@ compile_case(ExprSet *set, CaseExpr *expr, int stage)
 		result = is_null(expr->defresult) ? null_like(set, like, expr, stage) : like;
 	for (int i = n - 1; result && i >= 0; i--)
 	{
-		Vec		   *r;
-
 		if (thens[i] == NULL)
 			thens[i] = null_like(set, like, expr, stage);
 		if (!same_shape(thens[i], result))
@@ -334,46 +327,14 @@ compile_case(ExprSet *set, CaseExpr *expr, int stage)
 			result = NULL;
 			break;
 		}
-		r = new_like(set, thens[i], i == 0 && !expr_facts(set, (Expr *) expr).case_value ?
-					 (Expr *) expr : NULL, stage);
-		expr_emit(set, stage, expr_run_select, r, whens[i], thens[i], result, NULL);
-		result = r;
+		result = expr_emit(set, stage, expr_run_select,
+						   new_like(set, thens[i],
+									i == 0 && !expr_facts(set, (Expr *) expr).case_value ?
+									(Expr *) expr : NULL, stage), whens[i], thens[i], result, NULL);
 	}
 done:
 	set->case_value = saved;
 	return end_masks(set, outer, result);
-}
-
-static Vec *
-compile_coalesce(ExprSet *set, CoalesceExpr *expr, int stage)
-{
-	ExprMask   *outer = set->mask;
-	Vec		   *acc = NULL;
-	ListCell   *lc;
-
-	foreach(lc, expr->args)
-	{
-		Vec		   *vec;
-		Vec		   *r;
-
-		if (acc)
-			push_mask(set, acc, MASK_NULL);
-		vec = expr_compile(set, lfirst(lc), stage);
-		set->mask = outer;
-		if (vec == NULL)
-			return NULL;
-		if (acc == NULL)
-		{
-			acc = vec;
-			continue;
-		}
-		if (!same_shape(acc, vec))
-			return NULL;
-		r = new_like(set, acc, lnext(expr->args, lc) ? NULL : (Expr *) expr, stage);
-		expr_emit(set, stage, expr_run_coalesce, r, acc, vec, NULL, NULL);
-		acc = r;
-	}
-	return end_masks(set, outer, acc);
 }
 
 /* Whether b replaces a in GREATEST or LEAST, by the comparison that core's are made of. */
@@ -388,18 +349,24 @@ compile_replaces(ExprSet *set, MinMaxOp op, Vec *a, Vec *b, Oid typid, int stage
 		compile_call_of(set, get_opcode(opr), InvalidOid, NULL, 2, args, stage) : NULL;
 }
 
+/* COALESCE, GREATEST or LEAST: of each argument and what those before it come to. */
 static Vec *
-compile_minmax(ExprSet *set, MinMaxExpr *expr, int stage)
+compile_choice(ExprSet *set, Expr *expr, List *args, int stage)
 {
+	MinMaxExpr *minmax = IsA(expr, MinMaxExpr) ? (MinMaxExpr *) expr : NULL;
+	ExprMask   *outer = set->mask;
 	Vec		   *acc = NULL;
 	ListCell   *lc;
 
-	foreach(lc, expr->args)
+	foreach(lc, args)
 	{
-		Vec		   *vec = expr_compile(set, lfirst(lc), stage);
-		Vec		   *replaces;
-		Vec		   *r;
+		Vec		   *replaces = NULL;
+		Vec		   *vec;
 
+		if (acc && !minmax)
+			push_mask(set, acc, MASK_NULL);
+		vec = expr_compile(set, lfirst(lc), stage);
+		set->mask = outer;
 		if (vec == NULL)
 			return NULL;
 		if (acc == NULL)
@@ -409,28 +376,30 @@ compile_minmax(ExprSet *set, MinMaxExpr *expr, int stage)
 		}
 		if (!same_shape(acc, vec))
 			return NULL;
-		replaces = compile_replaces(set, expr->op, acc, vec, expr->minmaxtype, stage);
-		if (replaces == NULL)
+		if (minmax && (replaces = compile_replaces(set, minmax->op, acc, vec, minmax->minmaxtype,
+												   stage)) == NULL)
 			return NULL;
-		r = new_like(set, acc, lnext(expr->args, lc) ? NULL : (Expr *) expr, stage);
-		expr_emit(set, stage, expr_run_greatest, r, acc, vec, replaces, NULL);
-		acc = r;
+		acc = expr_emit(set, stage, minmax ? expr_run_greatest : expr_run_coalesce,
+						new_like(set, acc, lnext(args, lc) ? NULL : expr, stage), acc, vec, replaces,
+						NULL);
 	}
-	return acc;
+	return minmax ? acc : end_masks(set, outer, acc);
 }
 
-/* The equality of NULLIF and IS DISTINCT FROM, which use the rows where it is not NULL. */
+/* NULLIF and IS DISTINCT FROM use the rows for which their equality is not NULL. */
 static Vec *
-compile_equality(ExprSet *set, OpExpr *op, Vec **a, Vec **b, int stage)
+compile_by_equality(ExprSet *set, OpExpr *op, int stage)
 {
 	OpExpr	   *equals;
-	Vec		   *equal;
+	Vec		   *a,
+			   *b,
+			   *equal;
 
 	if (list_length(op->args) != 2 || op->opresulttype == InvalidOid)
 		return NULL;
-	*a = expr_compile(set, linitial(op->args), stage);
-	*b = expr_compile(set, lsecond(op->args), stage);
-	if (*a == NULL || *b == NULL)
+	a = expr_compile(set, linitial(op->args), stage);
+	b = expr_compile(set, lsecond(op->args), stage);
+	if (a == NULL || b == NULL)
 		return NULL;
 	equals = makeNode(OpExpr);
 	memcpy(equals, op, sizeof(OpExpr));
@@ -438,36 +407,12 @@ compile_equality(ExprSet *set, OpExpr *op, Vec **a, Vec **b, int stage)
 	equals->opresulttype = BOOLOID;
 	equal = compile_call(set, equals->opfuncid, equals->inputcollid, (Expr *) equals, equals->args,
 						 stage);
-	return equal && equal->type == COLUMN_I8 ? equal : NULL;
-}
-
-static Vec *
-compile_nullif(ExprSet *set, NullIfExpr *expr, int stage)
-{
-	Vec		   *a,
-			   *b,
-			   *equal,
-			   *r;
-
-	equal = compile_equality(set, (OpExpr *) expr, &a, &b, stage);
-	if (equal == NULL)
+	if (equal == NULL || equal->type != COLUMN_I8)
 		return NULL;
-	r = new_like(set, a, (Expr *) expr, stage);
-	expr_emit(set, stage, expr_run_nullif, r, a, equal, NULL, NULL);
-	return r;
-}
-
-static Vec *
-compile_distinct(ExprSet *set, DistinctExpr *expr, int stage)
-{
-	Vec		   *a,
-			   *b,
-			   *equal;
-
-	equal = compile_equality(set, (OpExpr *) expr, &a, &b, stage);
-	if (equal == NULL)
-		return NULL;
-	return expr_emit_bool(set, stage, expr_run_distinct, (Expr *) expr, a, b, equal, NULL);
+	if (IsA(op, DistinctExpr))
+		return expr_emit_bool(set, stage, expr_run_distinct, (Expr *) op, a, b, equal, NULL);
+	return expr_emit(set, stage, expr_run_nullif, new_like(set, a, (Expr *) op, stage), a, equal, NULL,
+					 NULL);
 }
 
 /* ---- all expressions ------------------------------------------------------- */
@@ -519,7 +464,6 @@ compile_relabel(ExprSet *set, RelabelType *relabel, int stage)
 	Vec		   *a = expr_compile(set, relabel->arg, stage);
 	Oid			to = getBaseType(relabel->resulttype);
 	int16		scale;
-	Vec		   *r;
 
 	/* "char" and bool share a column type, but bools are 0 or 1 */
 	if (a == NULL ||
@@ -527,9 +471,9 @@ compile_relabel(ExprSet *set, RelabelType *relabel, int stage)
 		return a;
 	if (a->type == COLUMN_DEC)
 		return NULL;
-	r = expr_new_vec(set, spec_column_type(to, -1, &scale), 0, to, (Expr *) relabel, stage);
-	expr_emit(set, stage, expr_run_relabel, r, a, NULL, NULL, NULL);
-	return r;
+	return expr_emit(set, stage, expr_run_relabel,
+					 expr_new_vec(set, spec_column_type(to, -1, &scale), 0, to, (Expr *) relabel, stage),
+					 a, NULL, NULL, NULL);
 }
 
 static Vec *
@@ -573,13 +517,12 @@ compile_node(ExprSet *set, Expr *expr, int stage)
 		case T_CaseTestExpr:
 			return set->case_value;
 		case T_CoalesceExpr:
-			return compile_coalesce(set, (CoalesceExpr *) expr, stage);
+			return compile_choice(set, expr, ((CoalesceExpr *) expr)->args, stage);
 		case T_MinMaxExpr:
-			return compile_minmax(set, (MinMaxExpr *) expr, stage);
+			return compile_choice(set, expr, ((MinMaxExpr *) expr)->args, stage);
 		case T_NullIfExpr:
-			return compile_nullif(set, (NullIfExpr *) expr, stage);
 		case T_DistinctExpr:
-			return compile_distinct(set, (DistinctExpr *) expr, stage);
+			return compile_by_equality(set, (OpExpr *) expr, stage);
 		default:
 			return NULL;
 	}

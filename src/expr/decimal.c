@@ -207,51 +207,31 @@ typedef struct DecimalArgs
 		fallback[i] = over; \
 		any |= over; \
 	} \
-	expr_strict(op->r, op->a, op->b, n); \
-	if (any) \
-		expr_mark_fallback(op->r, fallback, n)
+	expr_strict(op, n, any ? fallback : NULL)
 
-static void
-run_add(const ExprOp *op, int n)
-{
-	DECIMAL_LOOP({
-		i128		a, b;
-
-		over |= mul_i128(as[i], d->fa, &a);
-		over |= mul_i128(bs[i], d->fb, &b);
-		over |= __builtin_add_overflow(a, b, &((i128 *) op->r->values)[i]);
-	});
+/* An operation on row i of two arguments, a and b, brought to one scale. */
+#define RUN_ALIGNED(name, ...) \
+static void \
+run_##name(const ExprOp *op, int n) \
+{ \
+	DECIMAL_LOOP({ \
+		i128		a, b; \
+\
+		over |= mul_i128(as[i], d->fa, &a); \
+		over |= mul_i128(bs[i], d->fb, &b); \
+		__VA_ARGS__; \
+	}); \
 }
 
-static void
-run_sub(const ExprOp *op, int n)
-{
-	DECIMAL_LOOP({
-		i128		a, b;
-
-		over |= mul_i128(as[i], d->fa, &a);
-		over |= mul_i128(bs[i], d->fb, &b);
-		over |= __builtin_sub_overflow(a, b, &((i128 *) op->r->values)[i]);
-	});
-}
+RUN_ALIGNED(add, over |= __builtin_add_overflow(a, b, &((i128 *) op->r->values)[i]))
+RUN_ALIGNED(sub, over |= __builtin_sub_overflow(a, b, &((i128 *) op->r->values)[i]))
+RUN_ALIGNED(compare, ((int8 *) op->r->values)[i] = (d->compare >> (a < b ? 0 : a == b ? 1 : 2)) & 1)
 
 static void
 run_mul(const ExprOp *op, int n)
 {
 	DECIMAL_LOOP({
 		over |= mul_i128(as[i], bs[i], &((i128 *) op->r->values)[i]);
-	});
-}
-
-static void
-run_compare(const ExprOp *op, int n)
-{
-	DECIMAL_LOOP({
-		i128		a, b;
-
-		over |= mul_i128(as[i], d->fa, &a);
-		over |= mul_i128(bs[i], d->fb, &b);
-		((int8 *) op->r->values)[i] = (d->compare >> (a < b ? 0 : a == b ? 1 : 2)) & 1;
 	});
 }
 
@@ -292,7 +272,7 @@ run_from_int(const ExprOp *op, int n)
 		default:
 			elog(ERROR, "column type %d is no integer", (int) op->a->type);
 	}
-	expr_strict(op->r, op->a, NULL, n);
+	expr_strict(op, n, NULL);
 }
 
 /*
@@ -334,8 +314,7 @@ compile_two(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 		{F_NUMERIC_GE, run_compare, 6},
 	};
 	Vec		   *a,
-			   *b,
-			   *r;
+			   *b;
 	DecimalArgs *d;
 	int16		scale = 0;
 
@@ -355,9 +334,9 @@ compile_two(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 		d->fa = decimal_power10(Max(b->scale - a->scale, 0));
 		d->fb = decimal_power10(Max(a->scale - b->scale, 0));
 		d->compare = ops[i].compare;
-		r = expr_new_vec(set, d->compare ? COLUMN_I8 : COLUMN_DEC, scale, NUMERICOID, expr, stage);
-		expr_emit(set, stage, ops[i].run, r, a, b, NULL, d);
-		return r;
+		return expr_emit(set, stage, ops[i].run,
+						 expr_new_vec(set, d->compare ? COLUMN_I8 : COLUMN_DEC, scale, NUMERICOID, expr,
+									  stage), a, b, NULL, d);
 	}
 	return NULL;
 }
@@ -365,48 +344,35 @@ compile_two(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 Vec *
 expr_compile_decimal(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 {
-	void		(*run) (const ExprOp *op, int n);
-	Vec		   *a,
-			   *r;
-
-	switch (funcid)
+	static const struct
 	{
-		case F_NUMERIC_INT2:
-			a = expr_compile_as(set, linitial(args), COLUMN_I16, stage);
-			run = run_from_int;
-			break;
-		case F_NUMERIC_INT4:
-			a = expr_compile_as(set, linitial(args), COLUMN_I32, stage);
-			run = run_from_int;
-			break;
-		case F_NUMERIC_INT8:
-			a = expr_compile_as(set, linitial(args), COLUMN_I64, stage);
-			run = run_from_int;
-			break;
-		case F_NUMERIC_UMINUS:
-			a = expr_compile_as(set, linitial(args), COLUMN_DEC, stage);
-			run = run_negate;
-			break;
-		case F_NUMERIC_ABS:
-		case F_ABS_NUMERIC:
-			a = expr_compile_as(set, linitial(args), COLUMN_DEC, stage);
-			run = run_abs;
-			break;
-		case F_FLOAT8_NUMERIC:
-			a = expr_compile_as(set, linitial(args), COLUMN_DEC, stage);
-			if (a == NULL || a->scale > 22)
-				return NULL;
-			r = expr_new_vec(set, COLUMN_F64, 0, FLOAT8OID, expr, stage);
-			expr_emit(set, stage, run_to_float8, r, a, NULL, NULL, NULL);
-			return r;
-		default:
-			if (list_length(args) == 2)
-				return compile_two(set, funcid, expr, args, stage);
+		Oid			funcid;
+		ColumnType	arg;
+		void		(*run) (const ExprOp *op, int n);
+	}			ops[] = {
+		{F_NUMERIC_INT2, COLUMN_I16, run_from_int},
+		{F_NUMERIC_INT4, COLUMN_I32, run_from_int},
+		{F_NUMERIC_INT8, COLUMN_I64, run_from_int},
+		{F_NUMERIC_UMINUS, COLUMN_DEC, run_negate},
+		{F_NUMERIC_ABS, COLUMN_DEC, run_abs},
+		{F_ABS_NUMERIC, COLUMN_DEC, run_abs},
+		{F_FLOAT8_NUMERIC, COLUMN_DEC, run_to_float8},
+	};
+
+	for (int i = 0; i < lengthof(ops); i++)
+	{
+		bool		to_float8 = ops[i].run == run_to_float8;
+		Vec		   *a,
+				   *r;
+
+		if (ops[i].funcid != funcid)
+			continue;
+		a = expr_compile_as(set, linitial(args), ops[i].arg, stage);
+		if (a == NULL || (to_float8 && a->scale > 22))
 			return NULL;
+		r = to_float8 ? expr_new_vec(set, COLUMN_F64, 0, FLOAT8OID, expr, stage) :
+			expr_new_vec(set, COLUMN_DEC, a->scale, NUMERICOID, expr, stage);
+		return expr_emit(set, stage, ops[i].run, r, a, NULL, NULL, NULL);
 	}
-	if (a == NULL)
-		return NULL;
-	r = expr_new_vec(set, COLUMN_DEC, run == run_from_int ? 0 : a->scale, NUMERICOID, expr, stage);
-	expr_emit(set, stage, run, r, a, NULL, NULL, NULL);
-	return r;
+	return list_length(args) == 2 ? compile_two(set, funcid, expr, args, stage) : NULL;
 }

@@ -37,9 +37,14 @@
 
 /* ---- states ---------------------------------------------------------------- */
 
-void
-expr_strict(Vec *r, const Vec *a, const Vec *b, int n)
+/* The states of op->r by its arguments alone. */
+static void
+strict_states(const ExprOp *op, int n)
 {
+	Vec		   *r = op->r;
+	const Vec  *a = op->a;
+	const Vec  *b = op->b;
+
 	if (b != NULL && b->all_values)
 		b = NULL;
 	if (a->all_values)
@@ -58,13 +63,16 @@ expr_strict(Vec *r, const Vec *a, const Vec *b, int n)
 }
 
 void
-expr_mark_fallback(Vec *r, const uint8 *fallback, int n)
+expr_strict(const ExprOp *op, int n, const uint8 *fallback)
 {
+	Vec		   *r = op->r;
+
+	strict_states(op, n);
+	if (fallback == NULL)
+		return;
 	if (r->all_values)
-	{
 		memset(r->state, VEC_VALUE, n);
-		r->all_values = false;
-	}
+	r->all_values = false;
 	for (int i = 0; i < n; i++)
 		if (fallback[i] && r->state[i] == VEC_VALUE)
 			r->state[i] = VEC_FALLBACK;
@@ -84,52 +92,40 @@ expr_mul_overflows(int64_t a, int64_t b)
 COLUMN_SCALARS(X)
 #undef X
 
-#define OP1(FUNC, R, A, condition, value) \
-static void \
-run_##FUNC(const ExprOp *op, int n) \
-{ \
+/* The loop of a row of ops.h; `load` declares the arguments of row i. */
+#define SCALAR_LOOP(R, condition, value, load) \
 	value_##R *restrict rs = op->r->values; \
-	const value_##A *restrict as = op->a->values; \
 	uint8		fallback[EXPR_ROWS]; \
 	uint8		any = 0; \
 \
 	for (int i = 0; i < n; i++) \
 	{ \
-		value_##A a = as[i]; \
+		load \
 		value_##R r = (value); \
 \
 		rs[i] = r; \
 		fallback[i] = (condition); \
 		any |= fallback[i]; \
 	} \
-	expr_strict(op->r, op->a, NULL, n); \
-	if (any) \
-		expr_mark_fallback(op->r, fallback, n); \
+	expr_strict(op, n, any ? fallback : NULL)
+
+#define OP1(FUNC, R, A, condition, value) \
+static void \
+run_##FUNC(const ExprOp *op, int n) \
+{ \
+	const value_##A *restrict as = op->a->values; \
+\
+	SCALAR_LOOP(R, condition, value, value_##A a = as[i];); \
 }
 
 #define OP2(FUNC, R, A, B, condition, value) \
 static void \
 run_##FUNC(const ExprOp *op, int n) \
 { \
-	value_##R *restrict rs = op->r->values; \
 	const value_##A *as = op->a->values; \
 	const value_##B *bs = op->b->values; \
-	uint8		fallback[EXPR_ROWS]; \
-	uint8		any = 0; \
 \
-	for (int i = 0; i < n; i++) \
-	{ \
-		value_##A a = as[i]; \
-		value_##B b = bs[i]; \
-		value_##R r = (value); \
-\
-		rs[i] = r; \
-		fallback[i] = (condition); \
-		any |= fallback[i]; \
-	} \
-	expr_strict(op->r, op->a, op->b, n); \
-	if (any) \
-		expr_mark_fallback(op->r, fallback, n); \
+	SCALAR_LOOP(R, condition, value, value_##A a = as[i]; value_##B b = bs[i];); \
 }
 #include "expr/ops.h"
 #undef OP1
@@ -216,7 +212,7 @@ expr_run_not(const ExprOp *op, int n)
 
 	for (int i = 0; i < n; i++)
 		r[i] = !a[i];
-	expr_strict(op->r, op->a, NULL, n);
+	expr_strict(op, n, NULL);
 }
 
 /* The states of a test of a whose result is never NULL. */
@@ -411,7 +407,7 @@ expr_run_text_equal(const ExprOp *op, int n)
 	uint8		fallback[EXPR_ROWS];
 	bool		any = false;
 
-	expr_strict(op->r, op->a, op->b, n);
+	expr_strict(op, n, NULL);
 	for (int i = 0; i < n; i++)
 	{
 		fallback[i] = 0;
@@ -423,7 +419,7 @@ expr_run_text_equal(const ExprOp *op, int n)
 			fallback[i] = any = true;
 	}
 	if (any)
-		expr_mark_fallback(op->r, fallback, n);
+		expr_strict(op, n, fallback);
 }
 
 /* a LIKE 'literal%' under a deterministic collation, where bytes decide; data: ExprPattern */
@@ -436,7 +432,7 @@ expr_run_like(const ExprOp *op, int n)
 	uint8		fallback[EXPR_ROWS];
 	bool		any = false;
 
-	expr_strict(op->r, op->a, NULL, n);
+	expr_strict(op, n, NULL);
 	for (int i = 0; i < n; i++)
 	{
 		int			len;
@@ -455,7 +451,7 @@ expr_run_like(const ExprOp *op, int n)
 			pattern->negate;
 	}
 	if (any)
-		expr_mark_fallback(op->r, fallback, n);
+		expr_strict(op, n, fallback);
 }
 
 /* ---- core's functions ------------------------------------------------------ */
@@ -479,7 +475,7 @@ expr_run_relabel(const ExprOp *op, int n)
 {
 	bool		truth = op->r->typid == BOOLOID;
 
-	expr_strict(op->r, op->a, NULL, n);
+	expr_strict(op, n, NULL);
 	if (!truth && op->a->type != COLUMN_DATUM && op->r->type != COLUMN_DATUM)
 		memcpy(op->r->values, op->a->values, (size_t) n * column_width(op->r->type));
 	else

@@ -138,6 +138,12 @@ typedef struct ExprSet
 extern ExprSet *expr_set_create(PlanState *parent, TupleDesc desc, int nstages,
 								ExprSubplans *subplans);
 
+/*
+ * Can the expression be evaluated for any row, needed or not, without an error and without
+ * a side effect?  Takes expressions of the planner and of plans.
+ */
+extern bool expr_cannot_fail(Node *expr);
+
 /* A new list of the quals in the order in which they are best evaluated. */
 extern List *expr_order_quals(List *quals);
 

@@ -97,11 +97,12 @@ extern void expr_run_relabel(const ExprOp *op, int n);
 extern void expr_run_text_equal(const ExprOp *op, int n);
 extern void expr_run_like(const ExprOp *op, int n);
 
-/* Sets the states of r from those of one or two arguments of a strict operation. */
-extern void expr_strict(Vec *r, const Vec *a, const Vec *b, int n);
-
-/* Makes the rows of r that are values, and for which fallback[] is set, VEC_FALLBACK. */
-extern void expr_mark_fallback(Vec *r, const uint8 *fallback, int n);
+/*
+ * Sets the states of a strict operation's result from those of its arguments a and b (or
+ * NULL).  Rows that are values then, and for which fallback[] is set, become VEC_FALLBACK;
+ * fallback NULL: none.
+ */
+extern void expr_strict(const ExprOp *op, int n, const uint8 *fallback);
 
 /* Makes all rows of a lazy constant VEC_FALLBACK. */
 extern void expr_empty(Vec *vec);
@@ -183,9 +184,9 @@ extern Vec *expr_new_vec(ExprSet *set, ColumnType type, int16 scale, Oid typid, 
 /* Notes that a stage reads a vector, which may be NULL. */
 extern void expr_use(Vec *vec, int stage);
 
-/* Appends an operation to a stage. */
-extern ExprOp *expr_emit(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Vec *r,
-						 Vec *a, Vec *b, Vec *c, void *data);
+/* Appends an operation to a stage; returns its result r. */
+extern Vec *expr_emit(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Vec *r, Vec *a,
+					  Vec *b, Vec *c, void *data);
 
 /* Appends an operation whose result is a new vector of booleans, which it returns. */
 extern Vec *expr_emit_bool(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Expr *expr,

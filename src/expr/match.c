@@ -229,9 +229,7 @@ run_in(const ExprOp *op, int n)
 			break;
 	}
 #undef FIND
-	expr_strict(op->r, op->a, NULL, n);
-	if (any)
-		expr_mark_fallback(op->r, fallback, n);
+	expr_strict(op, n, any ? fallback : NULL);
 	if (list->has_null)
 	{
 		if (op->r->all_values)

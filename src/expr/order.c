@@ -1,6 +1,6 @@
 /*
  * order.c
- *	  The order in which quals are evaluated.
+ *	  Which expressions cannot raise an error; the order in which quals are evaluated.
  *
  * The planner orders quals by the cost of their functions; vector operations cost
  * much less, which it does not take into account.  Here the quals that are vector
@@ -40,6 +40,8 @@ can_fail(Node *node, void *context)
 			return ((Param *) node)->paramkind == PARAM_EXEC;
 		case T_MinMaxExpr:
 			return contain_leaked_vars(node) || expression_tree_walker(node, can_fail, context);
+		case T_ArrayExpr:
+			return ((ArrayExpr *) node)->multidims || expression_tree_walker(node, can_fail, context);
 		case T_FuncExpr:
 		case T_OpExpr:
 		case T_DistinctExpr:
@@ -73,20 +75,20 @@ like_cannot_fail(OpExpr *op)
 		!can_fail(linitial(op->args), NULL);
 }
 
-static bool
-cannot_fail(Node *qual)
+bool
+expr_cannot_fail(Node *expr)
 {
-	if (contain_volatile_functions(qual))
+	if (contain_volatile_functions(expr))
 		return false;
-	if (IsA(qual, OpExpr) && expr_is_like(((OpExpr *) qual)->opfuncid))
-		return like_cannot_fail((OpExpr *) qual);
-	return !can_fail(qual, NULL);
+	if (IsA(expr, OpExpr) && expr_is_like(((OpExpr *) expr)->opfuncid))
+		return like_cannot_fail((OpExpr *) expr);
+	return !can_fail(expr, NULL);
 }
 
 static bool
-is_vector_function(Oid funcid)
+is_slow(Oid funcid, void *context)
 {
-	return expr_find_function(funcid) != NULL || expr_is_text_equality(funcid);
+	return expr_find_function(funcid) == NULL && !expr_is_text_equality(funcid);
 }
 
 /* Does it call functions row by row, as far as its nodes tell? */
@@ -98,17 +100,8 @@ row_by_row_walker(Node *node, void *context)
 	switch (nodeTag(node))
 	{
 		case T_FuncExpr:
-			if (!is_vector_function(((FuncExpr *) node)->funcid))
-				return true;
-			break;
 		case T_OpExpr:
-			if (!is_vector_function(((OpExpr *) node)->opfuncid))
-				return true;
-			break;
 		case T_ScalarArrayOpExpr:
-			if (!is_vector_function(((ScalarArrayOpExpr *) node)->opfuncid))
-				return true;
-			break;
 		case T_List:
 		case T_Var:
 		case T_Const:
@@ -117,11 +110,11 @@ row_by_row_walker(Node *node, void *context)
 		case T_BoolExpr:
 		case T_NullTest:
 		case T_BooleanTest:
-			break;
+			return check_functions_in_node(node, is_slow, context) ||
+				expression_tree_walker(node, row_by_row_walker, context);
 		default:
 			return true;
 	}
-	return expression_tree_walker(node, row_by_row_walker, context);
 }
 
 List *
@@ -135,7 +128,7 @@ expr_order_quals(List *quals)
 	{
 		Node	   *qual = lfirst(lc);
 
-		if (!cannot_fail(qual))
+		if (!expr_cannot_fail(qual))
 		{
 			result = lappend(list_concat(result, slow), qual);
 			slow = NIL;

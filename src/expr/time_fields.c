@@ -231,9 +231,7 @@ run_time(const ExprOp *op, int n)
 				break;
 		}
 	}
-	expr_strict(op->r, op->a, NULL, n);
-	if (any)
-		expr_mark_fallback(op->r, fallback, n);
+	expr_strict(op, n, any ? fallback : NULL);
 }
 
 /* Types of arguments and results. */
@@ -261,8 +259,7 @@ expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 		TimeField	field;
 		int16		scale = 0;
 		int64		offset;
-		Vec		   *a,
-				   *r;
+		Vec		   *a;
 
 		if (time_functions[i].funcid != funcid)
 			continue;
@@ -285,10 +282,9 @@ expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 		t->field = field;
 		t->trunc = time_functions[i].result == COLUMN_I64;
 		t->zoned = time_functions[i].argtype == TIMESTAMPTZOID;
-		r = expr_new_vec(set, time_functions[i].result, scale, exprType((Node *) expr), expr,
-						 stage);
-		expr_emit(set, stage, run_time, r, a, NULL, NULL, t);
-		return r;
+		return expr_emit(set, stage, run_time,
+						 expr_new_vec(set, time_functions[i].result, scale, exprType((Node *) expr),
+									  expr, stage), a, NULL, NULL, t);
 	}
 	return NULL;
 }

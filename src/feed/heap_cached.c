@@ -21,6 +21,7 @@
 #include "postgres.h"
 
 #include "access/relscan.h"
+#include "access/parallel.h"
 #include "access/sysattr.h"
 #include "access/tableam.h"
 #include "executor/tuptable.h"

@@ -153,7 +153,6 @@ RowReader *
 row_reader_create(const AggSpec *spec, int batch_rows)
 {
 	RowReader  *reader = palloc0(sizeof(RowReader));
-	int			words = BITMAP_WORDS(batch_rows);
 
 	reader->spec = spec;
 	reader->datum_cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg spilled values",
@@ -162,24 +161,9 @@ row_reader_create(const AggSpec *spec, int batch_rows)
 	reader->batch.capacity = batch_rows;
 	reader->batch.ncols = spec->ncols;
 	reader->batch.cols = palloc0(Max(spec->ncols, 1) * sizeof(Column));
-	reader->validity = palloc(Max(spec->ncols, 1) * sizeof(uint64 *));
-	reader->unrepresentable = palloc0(Max(spec->ncols, 1) * sizeof(uint64 *));
+	reader->writers = palloc0(Max(spec->ncols, 1) * sizeof(ColumnWriter));
 	for (int c = 0; c < spec->ncols; c++)
-	{
-		Column	   *col = &reader->batch.cols[c];
-
-		col->type = spec->cols[c].type;
-		col->scale = spec->cols[c].scale;
-		/* 16-byte integers are read in place */
-		col->values = palloc(batch_rows * column_width(col->type) + 16);
-		col->values = (void *) TYPEALIGN(16, (uintptr_t) col->values);
-		reader->validity[c] = palloc(words * sizeof(uint64));
-		if (col->type == COLUMN_DEC)
-		{
-			reader->unrepresentable[c] = palloc(words * sizeof(uint64));
-			col->unrepresentable_values = palloc(batch_rows * sizeof(Datum));
-		}
-	}
+		column_writer_init(&reader->writers[c], &reader->batch.cols[c], &spec->cols[c], batch_rows, NULL);
 	return reader;
 }
 
@@ -206,16 +190,9 @@ decode_row(RowReader *reader, int i, const char *nulls)
 		int			width = column_width(col->type);
 
 		if (byte_get(nulls, c))
-		{
-			bitmap_clear(reader->validity[c], i);
-			col->validity = reader->validity[c];
-		}
+			column_write_null(&reader->writers[c], i);
 		else if (byte_get(nulls + bytes, c))
-		{
-			bitmap_set(reader->unrepresentable[c], i);
-			col->unrepresentable = reader->unrepresentable[c];
-			col->unrepresentable_values[i] = read_reference(reader, &pos, -1);
-		}
+			column_mark_unrepresentable(&reader->writers[c], i, read_reference(reader, &pos, -1));
 		else if (col->type == COLUMN_DATUM && !spec->cols[c].typbyval)
 			((Datum *) col->values)[i] = read_reference(reader, &pos, spec->cols[c].typlen);
 		else if (col->type == COLUMN_DATUM)
@@ -231,19 +208,10 @@ decode_row(RowReader *reader, int i, const char *nulls)
 void
 row_reader_begin(RowReader *reader)
 {
-	Batch	   *batch = &reader->batch;
-	size_t		bitmap = BITMAP_WORDS(batch->capacity) * sizeof(uint64);
-
 	MemoryContextReset(reader->datum_cxt);
-	for (int c = 0; c < batch->ncols; c++)
-	{
-		batch->cols[c].validity = NULL;
-		batch->cols[c].unrepresentable = NULL;
-		memset(reader->validity[c], 0xff, bitmap);
-		if (reader->unrepresentable[c])
-			memset(reader->unrepresentable[c], 0, bitmap);
-	}
-	batch->nrows = 0;
+	for (int c = 0; c < reader->batch.ncols; c++)
+		column_begin(&reader->writers[c]);
+	reader->batch.nrows = 0;
 	reader->bytes = 0;
 }
 

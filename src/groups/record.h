@@ -11,6 +11,7 @@
 #include "storage/buffile.h"
 
 #include "batch.h"
+#include "columns/column_writer.h"
 #include "engine.h"
 #include "spec.h"
 
@@ -25,8 +26,7 @@ typedef struct RowReader
 	const AggSpec *spec;
 	Batch		batch;
 	MemoryContext datum_cxt;	/* by-reference values of the batch */
-	uint64	  **validity;		/* [column] */
-	uint64	  **unrepresentable;
+	ColumnWriter *writers;		/* of its columns */
 	StringInfoData record;
 	size_t		bytes;			/* of the batch's by-reference values, detoasted */
 } RowReader;

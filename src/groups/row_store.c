@@ -16,6 +16,7 @@
 #include "utils/datum.h"
 #include "utils/memutils.h"
 
+#include "columns/column_writer.h"
 #include "groups/dictionary.h"
 #include "groups/row_store.h"
 
@@ -62,9 +63,7 @@ struct RowStore
 	uint32	   *dict_hashes;
 	uint64	   *hashes;
 	Batch		batch;
-	uint64	  **validity;
-	uint64	  **unrepresentable;
-	Datum	  **unrepresentable_values;
+	ColumnWriter *writers;		/* of its columns */
 };
 
 /* ---- life --------------------------------------------------------------- */
@@ -75,7 +74,6 @@ row_store_create(MemoryContext parent, const AggSpec *spec, int batch_rows)
 	MemoryContext cxt = AllocSetContextCreate(parent, "gpuagg row store", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	RowStore   *store = palloc0(sizeof(RowStore));
-	int			words = BITMAP_WORDS(batch_rows);
 
 	store->spec = spec;
 	store->cxt = cxt;
@@ -101,22 +99,9 @@ row_store_create(MemoryContext parent, const AggSpec *spec, int batch_rows)
 	store->batch.capacity = batch_rows;
 	store->batch.ncols = spec->ncols;
 	store->batch.cols = palloc0((spec->ncols + 1) * sizeof(Column));
-	store->validity = palloc((spec->ncols + 1) * sizeof(uint64 *));
-	store->unrepresentable = palloc((spec->ncols + 1) * sizeof(uint64 *));
-	store->unrepresentable_values = palloc((spec->ncols + 1) * sizeof(Datum *));
+	store->writers = palloc0((spec->ncols + 1) * sizeof(ColumnWriter));
 	for (int c = 0; c < spec->ncols; c++)
-	{
-		Column	   *col = &store->batch.cols[c];
-
-		col->type = spec->cols[c].type;
-		col->scale = spec->cols[c].scale;
-		col->values = palloc(batch_rows * column_width(col->type) + 64);
-		col->values = (void *) TYPEALIGN(64, (uintptr_t) col->values);
-		store->validity[c] = palloc(words * sizeof(uint64));
-		store->unrepresentable[c] = palloc(words * sizeof(uint64));
-		store->unrepresentable_values[c] = col->type == COLUMN_DEC ?
-			palloc(batch_rows * sizeof(Datum)) : NULL;
-	}
+		column_writer_init(&store->writers[c], &store->batch.cols[c], &spec->cols[c], batch_rows, NULL);
 	MemoryContextSwitchTo(old);
 	return store;
 }
@@ -424,6 +409,7 @@ pack_codes(RowStore *store)
 					max = codes[0];
 		int			bits;
 
+		CHECK_FOR_INTERRUPTS();
 		for (int64 i = 1; i < store->n; i++)
 		{
 			min = Min(min, codes[i]);
@@ -438,6 +424,7 @@ pack_codes(RowStore *store)
 			left = 64;
 			empty = true;
 		}
+		CHECK_FOR_INTERRUPTS();
 		/* word <= c, so nothing is overwritten before it is read */
 		for (int64 i = 0; i < store->n; i++)
 			store->codes[word][i] = empty ? codes[i] - min :
@@ -510,6 +497,7 @@ sort_by_word(SortArrays *from, SortArrays *to, int64 n, const uint64 *words)
 		uint32		count[256] = {0};
 		SortArrays	sorted = *to;
 
+		CHECK_FOR_INTERRUPTS();
 		for (int64 i = 0; i < n; i++)
 			count[from->words[i] >> shift & 0xFF]++;
 		if (count[from->words[0] >> shift & 0xFF] == n)
@@ -643,38 +631,25 @@ gather_values(const char *values, char *to, const uint32 *rows, int n, int width
 static void
 gather_column(RowStore *store, int c, const uint32 *rows, int n)
 {
-	Column	   *col = &store->batch.cols[c];
+	ColumnWriter *writer = &store->writers[c];
+	Column	   *col = writer->col;
 	const StoredColumn *from = &store->cols[c];
 	int			width = column_width(col->type);
 
 	gather_values(from->values, col->values, rows, n, width);
-	col->validity = NULL;
-	col->unrepresentable = NULL;
+	column_begin(writer);
 	for (int i = 0; i < n; i++)
 	{
 		uint8		kind = from->kinds[rows[i]];
 
 		if (kind == ROW_NULL)
-		{
-			if (!col->validity)
-			{
-				memset(store->validity[c], 0xff, BITMAP_WORDS(store->batch_rows) * sizeof(uint64));
-				col->validity = store->validity[c];
-			}
-			bitmap_clear(col->validity, i);
-		}
+			column_write_null(writer, i);
 		else if (kind == ROW_UNREPRESENTABLE)
 		{
-			if (!col->unrepresentable)
-			{
-				memset(store->unrepresentable[c], 0,
-					   BITMAP_WORDS(store->batch_rows) * sizeof(uint64));
-				col->unrepresentable = store->unrepresentable[c];
-				col->unrepresentable_values = store->unrepresentable_values[c];
-			}
-			bitmap_set(col->unrepresentable, i);
-			memcpy(&col->unrepresentable_values[i], (char *) col->values + (size_t) i * width,
-				   sizeof(Datum));
+			Datum		value;
+
+			memcpy(&value, (char *) col->values + (size_t) i * width, sizeof(Datum));
+			column_mark_unrepresentable(writer, i, value);
 		}
 	}
 }

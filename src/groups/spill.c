@@ -124,30 +124,16 @@ partition_list_clear(PartitionList *list)
 		partition_close(&list->parts[--list->n]);
 }
 
-static void
-read_bytes(BufFile *file, void *data, size_t len)
-{
-	if (BufFileRead(file, data, len) != len)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not read from temporary file of aggregation")));
-}
-
 bool
 partition_read(BufFile *file, StringInfo record)
 {
 	uint32		len;
-	size_t		n = BufFileRead(file, &len, sizeof(len));
 
-	if (n == 0)
+	if (!compat_read_file(file, &len, sizeof(len), true))
 		return false;
-	if (n != sizeof(len))
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not read from temporary file of aggregation")));
 	resetStringInfo(record);
 	enlargeStringInfo(record, len);
-	read_bytes(file, record->data, len);
+	compat_read_file(file, record->data, len, false);
 	record->len = len;
 	return true;
 }

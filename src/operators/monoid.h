@@ -231,6 +231,11 @@ gpuagg_code_f64(int64_t code)
 	GPUAGG_HD state_t name##_step(state_t a, input_t x) \
 	{ return name##_combine(a, name##_lift(x)); }
 
+/* The neutral state of a struct, by its members. */
+#define MONOID_IDENTITY(name, state_t, ...) \
+	GPUAGG_HD state_t name##_identity(void) \
+	{ state_t r = {__VA_ARGS__}; return r; }
+
 /* A monoid whose state is a scalar, from an identity and two expressions. */
 #define MONOID_SCALAR(name, input_t, state_t, ident, liftexpr, combexpr) \
 	GPUAGG_HD state_t name##_identity(void) { return (ident); } \
@@ -250,13 +255,7 @@ MONOID_SIMPLE(sum_i64, int64_t, int64_t, 0, x,
 MONOID_SIMPLE(sum_i128, int64_t, gpuagg_i128, 0, x, a + b)
 MONOID_SIMPLE(sumsq_i128, int32_t, gpuagg_i128, 0, (int64_t) x * (int64_t) x, a + b)
 
-GPUAGG_HD gpuagg_i192
-sumsq_i192_identity(void)
-{
-	gpuagg_i192 r = {0, 0, 0};
-
-	return r;
-}
+MONOID_IDENTITY(sumsq_i192, gpuagg_i192, 0, 0, 0)
 
 GPUAGG_HD gpuagg_i192
 sumsq_i192_lift(int64_t x)
@@ -307,13 +306,7 @@ sum_f64_error(double a, double b, double r)
 
 /* ---- float moments ---------------------------------------------------- */
 
-GPUAGG_HD gpuagg_accum
-accum_f64_identity(void)
-{
-	gpuagg_accum r = {0, 0, 0};
-
-	return r;
-}
+MONOID_IDENTITY(accum_f64, gpuagg_accum, 0, 0, 0)
 
 GPUAGG_HD gpuagg_accum
 accum_f64_lift(double x)
@@ -380,13 +373,7 @@ accum_f64_error(gpuagg_accum a, gpuagg_accum b, gpuagg_accum r)
 	return MONOID_ERR_NONE;
 }
 
-GPUAGG_HD gpuagg_regr
-regr_f64_identity(void)
-{
-	gpuagg_regr r = {0, 0, 0, 0, 0, 0};
-
-	return r;
-}
+MONOID_IDENTITY(regr_f64, gpuagg_regr, 0, 0, 0, 0, 0, 0)
 
 /* Core's aggregates take (Y, X): input.x is X, input.y is Y. */
 GPUAGG_HD gpuagg_regr
@@ -503,53 +490,26 @@ MONOID_SIMPLE(max_f64, double, double, -INFINITY, x, gpuagg_f64_gt(a, b) ? a : b
  * Arg max and min.  The identity has the key that loses against all others, and the
  * largest value code, so that any input wins or ties.
  */
-GPUAGG_HD gpuagg_kv
-argmax_identity(void)
-{
-	gpuagg_kv	r = {INT64_MIN, INT64_MAX};
+#define MONOID_ARG(name, worst, wins) \
+MONOID_IDENTITY(name, gpuagg_kv, worst, INT64_MAX) \
+GPUAGG_HD gpuagg_kv \
+name##_lift(gpuagg_kv in) \
+{ \
+	return in; \
+} \
+\
+GPUAGG_HD gpuagg_kv \
+name##_combine(gpuagg_kv a, gpuagg_kv b) \
+{ \
+	if (a.key != b.key) \
+		return (wins) ? a : b; \
+	return a.value <= b.value ? a : b; \
+} \
+MONOID_PLAIN_STEP(name, gpuagg_kv, gpuagg_kv) \
+MONOID_NO_ERROR(name, gpuagg_kv)
 
-	return r;
-}
-
-GPUAGG_HD gpuagg_kv
-argmax_lift(gpuagg_kv in)
-{
-	return in;
-}
-
-GPUAGG_HD gpuagg_kv
-argmax_combine(gpuagg_kv a, gpuagg_kv b)
-{
-	if (a.key != b.key)
-		return a.key > b.key ? a : b;
-	return a.value <= b.value ? a : b;
-}
-MONOID_PLAIN_STEP(argmax, gpuagg_kv, gpuagg_kv)
-MONOID_NO_ERROR(argmax, gpuagg_kv)
-
-GPUAGG_HD gpuagg_kv
-argmin_identity(void)
-{
-	gpuagg_kv	r = {INT64_MAX, INT64_MAX};
-
-	return r;
-}
-
-GPUAGG_HD gpuagg_kv
-argmin_lift(gpuagg_kv in)
-{
-	return in;
-}
-
-GPUAGG_HD gpuagg_kv
-argmin_combine(gpuagg_kv a, gpuagg_kv b)
-{
-	if (a.key != b.key)
-		return a.key < b.key ? a : b;
-	return a.value <= b.value ? a : b;
-}
-MONOID_PLAIN_STEP(argmin, gpuagg_kv, gpuagg_kv)
-MONOID_NO_ERROR(argmin, gpuagg_kv)
+MONOID_ARG(argmax, INT64_MIN, a.key > b.key)
+MONOID_ARG(argmin, INT64_MAX, a.key < b.key)
 
 /* ---- bits, products, small integers ------------------------------------ */
 

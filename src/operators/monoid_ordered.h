@@ -25,13 +25,7 @@ gpuagg_add_sat(int64_t a, int64_t b)
 	return r;
 }
 
-GPUAGG_HD gpuagg_maxsub_i64
-maxsub_i64_identity(void)
-{
-	gpuagg_maxsub_i64 r = {0, 0, 0, 0};
-
-	return r;
-}
+MONOID_IDENTITY(maxsub_i64, gpuagg_maxsub_i64, 0, 0, 0, 0)
 
 GPUAGG_HD gpuagg_maxsub_i64
 maxsub_i64_lift(int64_t x)
@@ -116,13 +110,7 @@ MONOID_NO_ERROR(maxsub_i64, gpuagg_maxsub_i64)
 #define GPUAGG_MAXSUB_PINF 2
 #define GPUAGG_MAXSUB_NINF 4
 
-GPUAGG_HD gpuagg_maxsub_f64
-maxsub_f64_identity(void)
-{
-	gpuagg_maxsub_f64 r = {0, 0, 0, 0, 0};
-
-	return r;
-}
+MONOID_IDENTITY(maxsub_f64, gpuagg_maxsub_f64, 0, 0, 0, 0, 0)
 
 GPUAGG_HD gpuagg_maxsub_f64
 maxsub_f64_lift(double x)
@@ -222,13 +210,7 @@ maxsub_f64_best(gpuagg_maxsub_f64 s)
 
 MONOID_NO_ERROR(maxsub_f64, gpuagg_maxsub_f64)
 
-GPUAGG_HD gpuagg_run
-longest_run_identity(void)
-{
-	gpuagg_run	r = {0, 0, 0, 0};
-
-	return r;
-}
+MONOID_IDENTITY(longest_run, gpuagg_run, 0, 0, 0, 0)
 
 GPUAGG_HD gpuagg_run
 longest_run_lift(int8_t x)
@@ -259,13 +241,7 @@ MONOID_NO_ERROR(longest_run, gpuagg_run)
  * Longest strictly ascending run of order-preserving codes.  The input's value is 0
  * for a NULL, which ends a run and belongs to none.
  */
-GPUAGG_HD gpuagg_asc
-longest_asc_identity(void)
-{
-	gpuagg_asc	r = {0, 0, 0, 0, 0, 0};
-
-	return r;
-}
+MONOID_IDENTITY(longest_asc, gpuagg_asc, 0, 0, 0, 0, 0, 0)
 
 GPUAGG_HD gpuagg_asc
 longest_asc_lift(gpuagg_kv x)
@@ -301,13 +277,7 @@ MONOID_PLAIN_STEP(longest_asc, gpuagg_kv, gpuagg_asc)
 MONOID_NO_ERROR(longest_asc, gpuagg_asc)
 
 /* (a then b): x -> b.x * (a.x * v + a.y) + b.y; .x is the factor, .y the term. */
-GPUAGG_HD gpuagg_f64x2
-linear_identity(void)
-{
-	gpuagg_f64x2 r = {1.0, 0.0};
-
-	return r;
-}
+MONOID_IDENTITY(linear, gpuagg_f64x2, 1.0, 0.0)
 
 GPUAGG_HD gpuagg_f64x2
 linear_lift(gpuagg_f64x2 in)

@@ -12,7 +12,6 @@
  */
 #include "postgres.h"
 
-
 #include "catalog/pg_constraint.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -28,6 +27,7 @@
 
 #include "aggregates/aggmap.h"
 #include "common/compat.h"
+#include "expr/expr.h"
 #include "plan/estimate.h"
 #include "plan/group_query.h"
 #include "plan/plan.h"
@@ -164,16 +164,6 @@ add_input(GroupQuery *query, Node *expr, Index sortgroupref)
 	return list_length(query->inputs) - 1;
 }
 
-/* Expressions whose evaluation cannot fail; a parameter may stand for a subquery to be run. */
-static bool
-is_plain(Node *expr)
-{
-	while (IsA(expr, RelabelType))
-		expr = (Node *) ((RelabelType *) expr)->arg;
-	return IsA(expr, Var) || IsA(expr, Const) ||
-		(IsA(expr, Param) && ((Param *) expr)->paramkind == PARAM_EXTERN);
-}
-
 /*
  * An argument is evaluated for every row.  Where FILTER excludes a row it must
  * not be: the filter may be there to keep an error away.
@@ -184,7 +174,7 @@ guard_argument(Expr *arg, Expr *filter)
 	CaseExpr   *guard;
 	CaseWhen   *when;
 
-	if (filter == NULL || is_plain((Node *) arg))
+	if (filter == NULL || expr_cannot_fail((Node *) arg))
 		return (Node *) arg;
 	when = makeNode(CaseWhen);
 	when->expr = filter;

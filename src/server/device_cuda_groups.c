@@ -340,6 +340,15 @@ lengthen_keys(char *keys, size_t n, int from, int to)
 		}
 }
 
+/* After a failure: gives up a table and states that were not installed.  Returns the status. */
+static DeviceStatus
+abandon(Query *query, HashTable *hash, GroupStates *states, DeviceStatus status)
+{
+	release_hash(query, hash);
+	release_states(query, states);
+	return status;
+}
+
 /* One allocation, cut in three, for keys of hash->table.key_bytes; init of the table is the caller's. */
 static DeviceStatus
 make_hash(Query *query, int64_t capacity, HashTable *hash, DeviceError *error)
@@ -404,11 +413,8 @@ start_hash(Query *query, int64_t n, HashTable *hash, GroupStates *states, Device
 		capacity *= 2;
 	DEVICE_CHECK(make_room(query, capacity, n + 1, hash, states, error));
 	status = gpuagg_group_init(&hash->table, query->stream);
-	if (status == GPUAGG_CUDA_OK)
-		return DEVICE_OK;
-	release_hash(query, hash);
-	release_states(query, states);
-	return kernel_status(status, "gpuagg_group_init", error);
+	return status == GPUAGG_CUDA_OK ? DEVICE_OK :
+		abandon(query, hash, states, kernel_status(status, "gpuagg_group_init", error));
 }
 
 /* Copies the keys and the states of the query's groups to a larger table, which is empty. */
@@ -448,11 +454,7 @@ grow_hash(Query *query, DeviceError *error)
 						   error));
 	status = move_groups(query, &hash, &states, error);
 	if (status != DEVICE_OK)
-	{
-		release_hash(query, &hash);
-		release_states(query, &states);
-		return status;
-	}
+		return abandon(query, &hash, &states, status);
 	replace_groups(query, FORM_HASH, &hash, &states);
 	query->retries++;
 	return DEVICE_OK;
@@ -597,11 +599,7 @@ move_to_hash(Query *query, OldBins *old, bool null_keys, DeviceError *error)
 	DEVICE_CHECK(start_hash(query, old->n, &hash, &states, error));
 	status = fill_hash(query, old, &hash, &states, &ngroups, error);
 	if (status != DEVICE_OK)
-	{
-		release_hash(query, &hash);
-		release_states(query, &states);
-		return status;
-	}
+		return abandon(query, &hash, &states, status);
 	replace_groups(query, FORM_HASH, &hash, &states);
 	query->ngroups = query->found = ngroups;
 	return DEVICE_OK;

@@ -182,6 +182,19 @@ ordered_forget(Query *query)
 
 /* ---- sorting ---- */
 
+/*
+ * A kernel library's call that ends with a workspace, its bytes and a stream: the first call
+ * only says how many bytes it needs.
+ */
+#define CALL_WITH_WORKSPACE(function, ...) \
+	do { \
+		size_t		bytes = 0; \
+		KERNEL_CHECK(function(__VA_ARGS__, NULL, &bytes, query->stream)); \
+		DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error)); \
+		bytes = query->workspace.bytes; \
+		KERNEL_CHECK(function(__VA_ARGS__, query->workspace.at, &bytes, query->stream)); \
+	} while (0)
+
 /* Memory that ordered_finish needs while it runs. */
 typedef struct Scratch
 {
@@ -234,7 +247,6 @@ sort_rows(Query *query, Scratch *scratch, DeviceError *error)
 	OrderedRows *rows = query->rows_kept;
 	GpuaggSortWord words[1 + 2 * WIRE_MAX_ORDER];
 	int			nwords = 0;
-	size_t		bytes = 0;
 
 	DEVICE_CHECK(describe_word(query, scratch, rows->bins, GPUAGG_VALUE_I32, 0, &words[nwords++],
 							   error));
@@ -247,12 +259,7 @@ sort_rows(Query *query, Scratch *scratch, DeviceError *error)
 								   q->order[o].desc, &words[nwords++], error));
 	}
 	DEVICE_CHECK(query_reserve(query, &scratch->permutation, rows->n * sizeof(int64_t), error));
-	KERNEL_CHECK(gpuagg_cuda_sort_rows(rows->n, nwords, words, scratch->permutation.at, NULL,
-									   &bytes, query->stream));
-	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
-	bytes = query->workspace.bytes;
-	KERNEL_CHECK(gpuagg_cuda_sort_rows(rows->n, nwords, words, scratch->permutation.at,
-									   query->workspace.at, &bytes, query->stream));
+	CALL_WITH_WORKSPACE(gpuagg_cuda_sort_rows, rows->n, nwords, words, scratch->permutation.at);
 	return DEVICE_OK;
 }
 
@@ -265,21 +272,14 @@ select_rows(Query *query, Scratch *scratch, const KeptSlot *slot, const int64_t 
 {
 	OrderedRows *rows = query->rows_kept;
 	int64_t		counts[2];
-	size_t		bytes = 0;
 
 	*rows_in_order = scratch->permutation.at;
 	*n = rows->n;
 	if (slot->all)
 		return DEVICE_OK;
 	DEVICE_CHECK(query_reserve(query, &scratch->selected, rows->n * sizeof(int64_t), error));
-	KERNEL_CHECK(gpuagg_cuda_select_rows(rows->n, *rows_in_order, rows->array[slot->keep].at,
-										 scratch->selected.at, scratch->counts.at, NULL, &bytes,
-										 query->stream));
-	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
-	bytes = query->workspace.bytes;
-	KERNEL_CHECK(gpuagg_cuda_select_rows(rows->n, *rows_in_order, rows->array[slot->keep].at,
-										 scratch->selected.at, scratch->counts.at,
-										 query->workspace.at, &bytes, query->stream));
+	CALL_WITH_WORKSPACE(gpuagg_cuda_select_rows, rows->n, *rows_in_order, rows->array[slot->keep].at,
+						scratch->selected.at, scratch->counts.at);
 	DEVICE_CHECK(read_counts(query, scratch, counts, error));
 	*rows_in_order = scratch->selected.at;
 	*n = counts[0];
@@ -293,20 +293,13 @@ cut_segments(Query *query, Scratch *scratch, const int64_t *rows_in_order, int64
 {
 	OrderedRows *rows = query->rows_kept;
 	int64_t		counts[2];
-	size_t		bytes = 0;
 
 	DEVICE_CHECK(query_reserve(query, &scratch->bins, n * sizeof(int32_t), error));
 	DEVICE_CHECK(query_reserve(query, &scratch->offsets, (n + 1) * sizeof(int64_t), error));
 	KERNEL_CHECK(gpuagg_cuda_gather(sizeof(int32_t), rows->array[rows->bins].at, rows_in_order, n, NULL,
 									scratch->bins.at, query->stream));
-	KERNEL_CHECK(gpuagg_cuda_segments_from_keys(sizeof(int32_t), scratch->bins.at, n,
-												scratch->offsets.at, scratch->counts.at, segments,
-												NULL, &bytes, query->stream));
-	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
-	bytes = query->workspace.bytes;
-	KERNEL_CHECK(gpuagg_cuda_segments_from_keys(sizeof(int32_t), scratch->bins.at, n,
-												scratch->offsets.at, scratch->counts.at, segments,
-												query->workspace.at, &bytes, query->stream));
+	CALL_WITH_WORKSPACE(gpuagg_cuda_segments_from_keys, sizeof(int32_t), scratch->bins.at, n,
+						scratch->offsets.at, scratch->counts.at, segments);
 	DEVICE_CHECK(read_counts(query, scratch, counts, error));
 	segments->nsegments = counts[0];
 	segments->nsegments_device = NULL;
@@ -325,7 +318,6 @@ reduce_slot(Query *query, Scratch *scratch, const KeptSlot *slot, DeviceError *e
 	const int64_t *rows_in_order;
 	GpuaggSegments segments;
 	int64_t		n;
-	size_t		bytes = 0;
 
 	DEVICE_CHECK(select_rows(query, scratch, slot, &rows_in_order, &n, error));
 	if (n == 0)
@@ -336,14 +328,8 @@ reduce_slot(Query *query, Scratch *scratch, const KeptSlot *slot, DeviceError *e
 									NULL, scratch->inputs.at, query->stream));
 	DEVICE_CHECK(query_reserve(query, &scratch->states, segments.nsegments * info->state_size,
 							   error));
-	KERNEL_CHECK(gpuagg_cuda_segmented_reduce(&segments, monoid, GPUAGG_VALUE_NATIVE,
-											  scratch->inputs.at, scratch->states.at, NULL, NULL,
-											  &bytes, query->stream));
-	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
-	bytes = query->workspace.bytes;
-	KERNEL_CHECK(gpuagg_cuda_segmented_reduce(&segments, monoid, GPUAGG_VALUE_NATIVE,
-											  scratch->inputs.at, scratch->states.at, NULL,
-											  query->workspace.at, &bytes, query->stream));
+	CALL_WITH_WORKSPACE(gpuagg_cuda_segmented_reduce, &segments, monoid, GPUAGG_VALUE_NATIVE,
+						scratch->inputs.at, scratch->states.at, NULL);
 	KERNEL_CHECK(device_scatter(scratch->states.at, info->state_size, scratch->heads.at,
 								segments.nsegments, query->groups.slot[slot->slot].at, query->stream));
 	return DEVICE_OK;

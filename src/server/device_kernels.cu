@@ -123,28 +123,31 @@ move_kernel(const uint32_t *from, size_t words, const int32_t *map, int64_t n, u
 	}
 }
 
-GpuaggCudaStatus
-device_scatter(const void *from, size_t row_bytes, const int32_t *map, int64_t n, void *to,
-			   gpuagg_stream stream)
+template <bool SCATTER>
+static GpuaggCudaStatus
+move_rows(const void *from, size_t row_bytes, const int32_t *map, int64_t n, void *to,
+		  gpuagg_stream stream)
 {
 	if (n == 0)
 		return GPUAGG_CUDA_OK;
-	move_kernel<true><<<grid_for(n * (int64_t) row_bytes / 4), THREADS, 0, stream>>>
+	move_kernel<SCATTER><<<grid_for(n * (int64_t) row_bytes / 4), THREADS, 0, stream>>>
 		((const uint32_t *) from, row_bytes / 4, map, n, (uint32_t *) to);
 	CUDA_TRY_LAUNCH("move_kernel");
 	return GPUAGG_CUDA_OK;
 }
 
 GpuaggCudaStatus
+device_scatter(const void *from, size_t row_bytes, const int32_t *map, int64_t n, void *to,
+			   gpuagg_stream stream)
+{
+	return move_rows<true>(from, row_bytes, map, n, to, stream);
+}
+
+GpuaggCudaStatus
 device_gather(const void *from, size_t row_bytes, const int32_t *map, int64_t n, void *to,
 			  gpuagg_stream stream)
 {
-	if (n == 0)
-		return GPUAGG_CUDA_OK;
-	move_kernel<false><<<grid_for(n * (int64_t) row_bytes / 4), THREADS, 0, stream>>>
-		((const uint32_t *) from, row_bytes / 4, map, n, (uint32_t *) to);
-	CUDA_TRY_LAUNCH("move_kernel");
-	return GPUAGG_CUDA_OK;
+	return move_rows<false>(from, row_bytes, map, n, to, stream);
 }
 
 __device__ static int64_t

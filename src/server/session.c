@@ -44,6 +44,7 @@ typedef struct Session
 	bool		pending;		/* `batch` is copied, and not yet reduced */
 	WireBatch	batch;
 	Watch		watch;			/* of the message that is being handled */
+	DeviceError error;			/* of the last device call that failed */
 	union
 	{
 		WireHello	hello;
@@ -54,8 +55,7 @@ typedef struct Session
 	}			body;
 } Session;
 
-static pthread_mutex_t count_lock = PTHREAD_MUTEX_INITIALIZER;
-static int	nsessions;
+static atomic_int nsessions;
 
 /* ---- failing ---- */
 
@@ -71,19 +71,21 @@ fail(Session *s, WireFailure failure, const char *text)
 	return false;
 }
 
-/* The same for the failure of a device call; does not return if the device is lost. */
+/* True if a device call, given s->error, succeeded; else as fail().  Does not return if the device is lost. */
 static bool
-device_fail(Session *s, DeviceStatus status, const DeviceError *error)
+check(Session *s, DeviceStatus status)
 {
 	switch (status)
 	{
+		case DEVICE_OK:
+			return true;
 		case DEVICE_UNSUPPORTED:
-			return fail(s, FAILURE_UNSUPPORTED, error->text);
+			return fail(s, FAILURE_UNSUPPORTED, s->error.text);
 		case DEVICE_NO_MEMORY:
-			return fail(s, FAILURE_MEMORY, error->text);
+			return fail(s, FAILURE_MEMORY, s->error.text);
 		default:
-			fail(s, FAILURE_DEVICE, error->text);
-			server_abandon(error->text);
+			fail(s, FAILURE_DEVICE, s->error.text);
+			server_abandon(s->error.text);
 	}
 }
 
@@ -116,12 +118,9 @@ leave_device(Session *s)
 static bool
 enter_query(Session *s)
 {
-	DeviceError error = {""};
-	DeviceStatus status;
-
-	status = query_enter(&s->query, s->device, &s->body.query, (double *) (&s->body.query + 1), &error);
-	if (status != DEVICE_OK)
-		return device_fail(s, status, &error);
+	if (!check(s, query_enter(&s->query, s->device, &s->body.query, (double *) (&s->body.query + 1),
+							  &s->error)))
+		return false;
 	if (s->query->device != s->device)
 	{
 		leave_device(s);
@@ -133,14 +132,8 @@ enter_query(Session *s)
 static bool
 open_lane(Session *s)
 {
-	DeviceError error = {""};
-	DeviceStatus status;
-
-	if (s->lane)
-		return true;
-	status = device_ops.lane_open(&s->lane, s->device, s->arena->memory, ARENA_BUFFER_BYTES,
-								  ARENA_BUFFERS, &error);
-	return status == DEVICE_OK ? true : device_fail(s, status, &error);
+	return s->lane || check(s, device_ops.lane_open(&s->lane, s->device, s->arena->memory,
+													ARENA_BUFFER_BYTES, ARENA_BUFFERS, &s->error));
 }
 
 /* ---- messages ---- */
@@ -149,14 +142,13 @@ static bool
 on_hello(Session *s, size_t length)
 {
 	WireWelcome welcome = {.version = GPUAGG_PROTOCOL_VERSION};
-	DeviceError error = {""};
 
 	if (length != sizeof(WireHello) || s->body.hello.version != GPUAGG_PROTOCOL_VERSION ||
 		s->arena != NULL)
 		return fail(s, FAILURE_PROTOCOL, "greeting of another version");
-	s->arena = arena_take(&error);
+	s->arena = arena_take(&s->error);
 	if (s->arena == NULL)
-		return fail(s, FAILURE_MEMORY, error.text);
+		return fail(s, FAILURE_MEMORY, s->error.text);
 	s->device = budget_attach(-1);
 	welcome.device = s->device;
 	welcome.arena_bytes = s->arena->bytes;
@@ -188,16 +180,14 @@ send_done(Session *s, uint32_t buffer, bool taken)
 static bool
 reduce_pending(Session *s)
 {
-	DeviceError error = {""};
 	DeviceStatus status;
 
 	if (!s->pending)
 		return true;
 	s->pending = false;
-	status = query_reduce(s->query, s->lane, &s->batch, &error);
-	if (status != DEVICE_OK && status != DEVICE_FULL)
-		return device_fail(s, status, &error);
-	return send_done(s, s->batch.buffer, status == DEVICE_OK);
+	status = query_reduce(s->query, s->lane, &s->batch, &s->error);
+	return (status == DEVICE_FULL || check(s, status)) &&
+		send_done(s, s->batch.buffer, status == DEVICE_OK);
 }
 
 static bool
@@ -213,8 +203,6 @@ on_batch(Session *s, size_t length)
 {
 	WireBatch	batch = s->body.batch;
 	const char *wrong = check_batch(&batch, &s->query->wire, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
-	DeviceError error = {""};
-	DeviceStatus status = DEVICE_OK;
 	double		ms = 0;
 	size_t		bytes = 0;
 	bool		full;
@@ -225,16 +213,12 @@ on_batch(Session *s, size_t length)
 		return false;
 	/* a batch that will not be taken need not be copied */
 	full = atomic_load(&s->query->full);
-	if (!full)
-		status = device_ops.copy(s->lane, &batch, &bytes, &error);
-	if (status != DEVICE_OK)
-		return device_fail(s, status, &error);
+	if (!full && !check(s, device_ops.copy(s->lane, &batch, &bytes, &s->error)))
+		return false;
 	if (!reduce_pending(s))
 		return false;
-	if (!full)
-		status = device_ops.copy_wait(s->lane, batch.buffer, &ms, &error);
-	if (status != DEVICE_OK)
-		return device_fail(s, status, &error);
+	if (!full && !check(s, device_ops.copy_wait(s->lane, batch.buffer, &ms, &s->error)))
+		return false;
 	s->batch = batch;
 	s->pending = true;
 	s->bytes_in += bytes;
@@ -246,15 +230,10 @@ on_batch(Session *s, size_t length)
 static bool
 settle(Session *s, WireFinished *out)
 {
-	DeviceError error = {""};
-	DeviceStatus status;
 	double		ms;
 
-	if (!reduce_pending(s))
+	if (!reduce_pending(s) || !check(s, device_ops.lane_settle(s->lane, &ms, &s->error)))
 		return false;
-	status = device_ops.lane_settle(s->lane, &ms, &error);
-	if (status != DEVICE_OK)
-		return device_fail(s, status, &error);
 	out->bytes_in = s->bytes_in;
 	out->copy_ms = s->copy_ms;
 	s->kernel_ms += ms;
@@ -266,33 +245,23 @@ static bool
 on_leave(Session *s, size_t length)
 {
 	WireFinished left = {0};
-	DeviceError error = {""};
-	DeviceStatus status;
 
 	if (length != 0)
 		return fail(s, FAILURE_PROTOCOL, "leave length");
 	/* another connection's failure may have lost the rows of this one */
-	status = query_failure(s->query, &error);
-	if (status != DEVICE_OK)
-		return device_fail(s, status, &error);
-	return settle(s, &left) && wire_send(s->sock, MESSAGE_LEFT, &left, sizeof(left));
+	return check(s, query_failure(s->query, &s->error)) && settle(s, &left) &&
+		wire_send(s->sock, MESSAGE_LEFT, &left, sizeof(left));
 }
 
 static bool
 on_finish(Session *s, size_t length)
 {
 	WireFinished finished = {0};
-	DeviceError error = {""};
-	DeviceStatus status;
 
 	if (length != 0)
 		return fail(s, FAILURE_PROTOCOL, "finish length");
-	if (!reduce_pending(s))
-		return false;
-	status = query_finish(s->query, &finished, &error);
-	if (status != DEVICE_OK)
-		return device_fail(s, status, &error);
-	return settle(s, &finished) && wire_send(s->sock, MESSAGE_FINISHED, &finished, sizeof(finished));
+	return reduce_pending(s) && check(s, query_finish(s->query, &finished, &s->error)) &&
+		settle(s, &finished) && wire_send(s->sock, MESSAGE_FINISHED, &finished, sizeof(finished));
 }
 
 /* Lays out the groups asked for, or as many as fit the buffer. */
@@ -320,24 +289,18 @@ static bool
 on_fetch(Session *s, size_t length)
 {
 	WireGroups	groups;
-	DeviceError error = {""};
-	DeviceStatus status;
 
 	if (length != sizeof(WireFetch) || s->body.fetch.buffer >= ARENA_BUFFERS)
 		return fail(s, FAILURE_PROTOCOL, "fetch");
 	groups = groups_layout(&s->query->wire, &s->body.fetch);
-	status = query_fetch(s->query, s->lane, &groups, &error);
-	if (status != DEVICE_OK)
-		return device_fail(s, status, &error);
-	return wire_send(s->sock, MESSAGE_GROUPS, &groups, sizeof(groups));
+	return check(s, query_fetch(s->query, s->lane, &groups, &s->error)) &&
+		wire_send(s->sock, MESSAGE_GROUPS, &groups, sizeof(groups));
 }
 
 static bool
 on_reset(Session *s, size_t length)
 {
 	WireFinished past = {0};
-	DeviceError error = {""};
-	DeviceStatus status;
 
 	if (length != 0 || s->query->wire.share != 0)
 		return fail(s, FAILURE_PROTOCOL, "reset");
@@ -345,10 +308,7 @@ on_reset(Session *s, size_t length)
 		return false;
 	s->bytes_in = 0;
 	s->copy_ms = s->kernel_ms = 0;
-	status = query_reset(s->query, &error);
-	if (status != DEVICE_OK)
-		return device_fail(s, status, &error);
-	return wire_send(s->sock, MESSAGE_OPENED, NULL, 0);
+	return check(s, query_reset(s->query, &s->error)) && wire_send(s->sock, MESSAGE_OPENED, NULL, 0);
 }
 
 static bool
@@ -437,9 +397,7 @@ session_end(Session *s)
 		arena_discard(s->arena);
 	close(s->sock);
 	free(s);
-	pthread_mutex_lock(&count_lock);
-	nsessions--;
-	pthread_mutex_unlock(&count_lock);
+	atomic_fetch_sub(&nsessions, 1);
 }
 
 static void *
@@ -501,26 +459,18 @@ session_start(int sock)
 {
 	struct timeval patience = {.tv_sec = SEND_SECONDS};
 	Session    *s = calloc(1, sizeof(*s));
-	bool		room;
+	bool		room = atomic_fetch_add(&nsessions, 1) < MAX_SESSIONS && s != NULL;
 
-	pthread_mutex_lock(&count_lock);
-	room = s != NULL && nsessions < MAX_SESSIONS;
-	nsessions += room;
-	pthread_mutex_unlock(&count_lock);
-	if (!room)
+	if (room)
 	{
-		free(s);
-		refuse(sock, "too many sessions at the GPU server");
-		return;
+		s->sock = sock;
+		s->device = -1;
+		setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+		if (thread_start(session_main, s))
+			return;
 	}
-	s->sock = sock;
-	s->device = -1;
-	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	if (thread_start(session_main, s))
-		return;
 	free(s);
-	pthread_mutex_lock(&count_lock);
-	nsessions--;
-	pthread_mutex_unlock(&count_lock);
-	refuse(sock, "no thread for another session at the GPU server");
+	atomic_fetch_sub(&nsessions, 1);
+	refuse(sock, room ? "no thread for another session at the GPU server" :
+		   "too many sessions at the GPU server");
 }

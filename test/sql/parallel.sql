@@ -62,8 +62,10 @@ FETCH 1 FROM c;
 CLOSE c;
 -- LIMIT leaves participants behind
 SELECT count(*) FROM (SELECT k, gpu_count(*) FROM pt GROUP BY k LIMIT 3) q;
--- errors of participants reach the user
+-- errors of participants reach the user, with a context if it was a worker's
+\set VERBOSITY terse
 SELECT gpu_sum(1 / (v - 30000)) FROM pt;
+\set VERBOSITY default
 SELECT gpu_sum(9223372036854775807), gpu_count(*) FROM pt;
 -- a join below
 SET enable_nestloop = off;
