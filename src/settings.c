@@ -36,7 +36,7 @@ int			gpuagg_device_memory_limit;
 int			gpuagg_pinned_memory_limit;
 int			gpuagg_server_timeout;
 
-bool		gpuagg_cache;
+int			gpuagg_cache;
 int			gpuagg_cache_memory;
 
 static const struct config_enum_entry require_options[] = {
@@ -60,6 +60,19 @@ static const struct config_enum_entry feed_options[] = {
 	{"auto", GPUAGG_FEED_AUTO, false},
 	{"tuples", GPUAGG_FEED_TUPLES, false},
 	{"heap", GPUAGG_FEED_HEAP, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry cache_options[] = {
+	{"off", GPUAGG_CACHE_OFF, false},
+	{"on", GPUAGG_CACHE_ON, false},
+	{"eager", GPUAGG_CACHE_EAGER, false},
+	{"false", GPUAGG_CACHE_OFF, true},
+	{"true", GPUAGG_CACHE_ON, true},
+	{"no", GPUAGG_CACHE_OFF, true},
+	{"yes", GPUAGG_CACHE_ON, true},
+	{"0", GPUAGG_CACHE_OFF, true},
+	{"1", GPUAGG_CACHE_ON, true},
 	{NULL, 0, false}
 };
 
@@ -182,9 +195,10 @@ define_server_settings(void)
 static void
 define_cache_settings(void)
 {
-	DefineCustomBoolVariable("gpuagg.cache",
+	DefineCustomEnumVariable("gpuagg.cache",
 							 "Lets queries use and fill the column cache.",
-							 NULL, &gpuagg_cache, true,
+							 "With \"on\" the second query that reads a column fills it, with \"eager\" the first.",
+							 &gpuagg_cache, GPUAGG_CACHE_ON, cache_options,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpuagg.cache_memory",
 							"Sets the shared memory for cached columns.",

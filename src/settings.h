@@ -26,6 +26,13 @@ typedef enum GpuaggFeedChoice
 	GPUAGG_FEED_HEAP
 } GpuaggFeedChoice;
 
+typedef enum GpuaggCacheUse
+{
+	GPUAGG_CACHE_OFF,
+	GPUAGG_CACHE_ON,			/* columns are filled by the second query that reads them */
+	GPUAGG_CACHE_EAGER			/* by the first one */
+} GpuaggCacheUse;
+
 /* What is done. */
 extern bool gpuagg_enabled;
 extern int	gpuagg_engine;
@@ -52,7 +59,7 @@ extern int	gpuagg_pinned_memory_limit; /* MB */
 extern int	gpuagg_server_timeout;	/* ms; 0: none */
 
 /* The column cache. */
-extern bool gpuagg_cache;
+extern int	gpuagg_cache;
 extern int	gpuagg_cache_memory;	/* MB; 0: no cache; negative until the server has started: by the machine */
 
 /* Once, from _PG_init.  `engines` are the options of gpuagg.engine, and must last. */

@@ -41,7 +41,7 @@ cache_store_init(void)
 bool
 cache_available(void)
 {
-	return cache_shared != NULL && gpuagg_cache;
+	return cache_shared != NULL && gpuagg_cache != GPUAGG_CACHE_OFF;
 }
 
 CacheTableKey
@@ -153,7 +153,7 @@ cache_column_wanted(CacheTable *table, const CacheColumnKey *col)
 	stored = cache_table_find(&table->key, table->serial);
 	if (stored)
 		column = cache_column_find(stored, col);
-	wanted = column && (column->use.uses > 1 || column->sum.items > 0);
+	wanted = column && (column->use.uses > 1 || column->sum.items > 0 || gpuagg_cache == GPUAGG_CACHE_EAGER);
 	LWLockRelease(cache_shared->change_lock);
 	return wanted;
 }

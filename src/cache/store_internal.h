@@ -70,7 +70,6 @@ typedef struct StoredColumnKey
 	int32		typmod;
 	uint32		missing;
 	int32		attno;
-	int32		unused;			/* 0 */
 } StoredColumnKey;
 
 typedef struct StoredColumn

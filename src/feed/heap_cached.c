@@ -32,7 +32,6 @@
 
 #include "common/compat.h"
 #include "feed/heap_cached.h"
-#include "settings.h"
 
 /* Rows that are handed on at a time are numbered by 16 bits (HeapRows.tuple). */
 #define MAX_RUN 32768
@@ -67,7 +66,7 @@ heap_cached_create(HeapScan *scan, const Bitmapset *attnos)
 	HeapCached *cached;
 	CacheTableKey key;
 
-	if (!gpuagg_cache || !cache_available() || proof_refusal(scan->rel) != NULL)
+	if (!cache_available() || proof_refusal(scan->rel) != NULL)
 		return NULL;
 	cached = palloc0(sizeof(HeapCached));
 	cached->scan = scan;
