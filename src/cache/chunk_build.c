@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "port/pg_bitutils.h"
 #include "utils/float.h"
 
 #include "batch.h"
@@ -19,7 +20,7 @@
 
 /* Rows and bytes of images that there is room for at first. */
 #define FIRST_ROWS 16384
-#define FIRST_IMAGES 1024
+#define FIRST_IMAGES 4096
 #define FIRST_BYTES 16384
 /* Floats whose bounds are found side by side. */
 #define LANES 8
@@ -96,7 +97,7 @@ entry_image(const ChunkBuilder *builder, uint32 code)
 	return builder->images + (builder->stride ? (size_t) code * builder->stride : builder->entries[code]);
 }
 
-/* Are two images of one size equal?  Most are short. */
+/* Are so many bytes equal?  Most images are short. */
 static inline bool
 equal_bytes(const char *a, const char *b, size_t size)
 {
@@ -114,7 +115,8 @@ entry_equals(const ChunkBuilder *builder, uint32 code)
 {
 	const char *image = entry_image(builder, code);
 
-	return image_size(builder, image) == builder->sought_size &&
+	/* equal headers mean equal sizes */
+	return image + builder->sought_size <= builder->images + builder->image_bytes &&
 		equal_bytes(image, builder->sought, builder->sought_size);
 }
 
@@ -228,7 +230,8 @@ add_references(ChunkBuilder *builder, const Datum *values, const uint8 *state, i
 		else \
 			for (int i = 0; i < n; i++) \
 			{ \
-				from_t		value = state[i] == VEC_VALUE ? from[i] : fill; \
+				from_t		mask = -(from_t) (state[i] == VEC_VALUE); \
+				from_t		value = (from[i] & mask) | (fill & ~mask); \
 				to[i] = (expr); \
 			} \
 	} while (0)
@@ -429,6 +432,13 @@ reserve_rows(ChunkBuilder *builder, int n)
 	builder->capacity = capacity;
 }
 
+/* Bit i of the result is the lowest bit of byte i: little-endian. */
+static inline uint64
+pack_bytes(uint64 bytes)
+{
+	return (bytes & UINT64CONST(0x0101010101010101)) * UINT64CONST(0x0102040810204080) >> 56;
+}
+
 static void
 add_states(ChunkBuilder *builder, const uint8 *state, int n)
 {
@@ -444,11 +454,16 @@ add_states(ChunkBuilder *builder, const uint8 *state, int n)
 	builder->nfallbacks += nfallbacks;
 	if (nnulls == 0)
 		return;
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i += 8)
 	{
 		uint32		row = builder->nrows + i;
+		uint64		bytes = 0;
+		uint64		nulls;
 
-		builder->validity[row >> 6] &= ~((uint64) (state[i] == VEC_NULL) << (row & 63));
+		memcpy(&bytes, state + i, Min(n - i, 8));
+		nulls = pack_bytes(bytes);
+		builder->validity[row >> 6] &= ~(nulls << (row & 63));
+		builder->validity[(row >> 6) + 1] &= ~(nulls >> 1 >> (63 - (row & 63)));
 	}
 }
 
@@ -696,19 +711,18 @@ static void
 write_bits(const ChunkBuilder *builder, uint64 *bits)
 {
 	const uint8 *values = builder->values;
-	uint8		least = (uint8) builder->least;
-	size_t		words = BITMAP_WORDS(builder->nrows);
+	const uint64 least = UINT64CONST(0x0101010101010101) * (uint8) builder->least;
+	const int	bit = pg_rightmost_one_pos32((uint8) builder->least ^ (uint8) builder->greatest);
+	uint32		n = builder->nrows;
 
-	for (size_t w = 0; w < words; w++)
+	memset(bits, 0, sizeof(uint64) * (BITMAP_WORDS(n) + 1));
+	for (uint32 i = 0; i < n; i += 8)
 	{
-		uint32		n = Min(builder->nrows - w * 64, 64);
-		uint64		word = 0;
+		uint64		bytes = least;
 
-		for (uint32 i = 0; i < n; i++)
-			word |= (uint64) (values[w * 64 + i] != least) << i;
-		bits[w] = word;
+		memcpy(&bytes, values + i, Min(n - i, 8));
+		bits[i >> 6] |= pack_bytes((bytes ^ least) >> bit) << (i & 63);
 	}
-	bits[words] = 0;
 }
 
 static void
