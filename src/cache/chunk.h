@@ -25,7 +25,7 @@ typedef enum ChunkForm
 	CHUNK_RAW,					/* the layout of the column type */
 	CHUNK_NARROW,				/* `base` and an unsigned integer of `width` bytes */
 	CHUNK_BITS,					/* COLUMN_I8: least, or, where a bit is set, greatest */
-	CHUNK_DICTIONARY,			/* by-reference values: codes of `width` bytes, 0 if there is one entry */
+	CHUNK_DICTIONARY,			/* by-reference values: codes of `width` bytes; 0: one entry */
 	CHUNK_IDENTITY				/* by-reference values: a row's code is its number */
 } ChunkForm;
 
@@ -64,7 +64,7 @@ typedef struct CacheChunk
 	size_t		values;			/* an array by form; codes of a dictionary */
 	size_t		validity;		/* bitmap, bit set = not NULL; 0: no NULLs */
 	size_t		exceptions;		/* ChunkException[nexceptions], by row */
-	size_t		entries;		/* uint32[nentries]: where the entries begin in images, if stride is 0 */
+	size_t		entries;		/* if stride is 0: uint32[nentries], offsets in images */
 	size_t		images;			/* of dictionary entries and exceptions */
 	uint32		stride;			/* entry i begins at i * stride; 0: see entries */
 } CacheChunk;

@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type_d.h"
 #include "port/pg_bitutils.h"
 #include "utils/float.h"
 
@@ -45,7 +46,8 @@ struct ChunkBuilder
 	uint32		capacity;		/* of values and validity */
 	int			width;			/* of values */
 	void	   *values;			/* decimals as int64 or gpuagg_i128; codes as uint32 */
-	uint64	   *validity;		/* a word more than the rows need; no NULLs: all bits set */
+	uint64	   *validity;		/* a word more than the rows need; bits of later rows are set */
+	size_t		nwords;
 	uint32		nnulls;
 
 	/* values of any row; not for by-reference values */
@@ -94,7 +96,9 @@ image_size(const ChunkBuilder *builder, const char *image)
 static inline const char *
 entry_image(const ChunkBuilder *builder, uint32 code)
 {
-	return builder->images + (builder->stride ? (size_t) code * builder->stride : builder->entries[code]);
+	size_t		start = builder->stride ? (size_t) code * builder->stride : builder->entries[code];
+
+	return builder->images + start;
 }
 
 /* Are so many bytes equal?  Most images are short. */
@@ -418,17 +422,19 @@ static void
 reserve_rows(ChunkBuilder *builder, int n)
 {
 	size_t		capacity = builder->capacity;
+	size_t		words;
 
 	if (builder->nrows + n <= capacity)
 		return;
 	builder->values = reserve(builder, builder->values, builder->nrows, n, FIRST_ROWS,
 							  builder->width, &capacity);
+	words = BITMAP_WORDS(capacity) + 1;
 	if (builder->validity)
-		builder->validity = repalloc(builder->validity, sizeof(uint64) * (BITMAP_WORDS(capacity) + 1));
+		builder->validity = repalloc(builder->validity, sizeof(uint64) * words);
 	else
-		builder->validity = MemoryContextAlloc(builder->cxt, sizeof(uint64) * (BITMAP_WORDS(capacity) + 1));
-	memset(builder->validity + BITMAP_WORDS(builder->capacity), 0xff,
-		   sizeof(uint64) * (BITMAP_WORDS(capacity) + 1 - BITMAP_WORDS(builder->capacity)));
+		builder->validity = MemoryContextAlloc(builder->cxt, sizeof(uint64) * words);
+	memset(builder->validity + builder->nwords, 0xff, sizeof(uint64) * (words - builder->nwords));
+	builder->nwords = words;
 	builder->capacity = capacity;
 }
 
@@ -527,8 +533,8 @@ chunk_builder_create(ColumnType type, int16 scale, int16 typlen, bool typbyval, 
 	builder->scale = type == COLUMN_DEC ? scale : 0;
 	builder->typlen = by_reference ? typlen : 0;
 	builder->align = !by_reference ? 1 :
-		typalign == 'd' ? ALIGNOF_DOUBLE : typalign == 'i' ? ALIGNOF_INT :
-		typalign == 's' ? ALIGNOF_SHORT : 1;
+		typalign == TYPALIGN_DOUBLE ? ALIGNOF_DOUBLE : typalign == TYPALIGN_INT ? ALIGNOF_INT :
+		typalign == TYPALIGN_SHORT ? ALIGNOF_SHORT : 1;
 	if (builder->typlen > 0)
 		builder->stride = TYPEALIGN(builder->align, typlen);
 	if (by_reference)
@@ -547,7 +553,7 @@ chunk_builder_reset(ChunkBuilder *builder)
 		builder->type == COLUMN_DEC ? sizeof(int64) : column_width(builder->type);
 
 	if (builder->nnulls > 0)
-		memset(builder->validity, 0xff, sizeof(uint64) * (BITMAP_WORDS(builder->capacity) + 1));
+		memset(builder->validity, 0xff, sizeof(uint64) * builder->nwords);
 	builder->width = width;		/* wide memory has room for more rows than it is said to */
 	builder->nrows = 0;
 	builder->nnulls = 0;
@@ -665,7 +671,8 @@ chunk_builder_size(ChunkBuilder *builder)
 		choose_floats(builder, head);
 	else
 		choose_integers(builder, head);
-	head->values = place(head, head->form == CHUNK_BITS ? bitmap : (size_t) head->width * head->nrows);
+	head->values = place(head, head->form == CHUNK_BITS ? bitmap :
+						 (size_t) head->width * head->nrows);
 	if (head->nnulls > 0)
 		head->validity = place(head, bitmap);
 	head->exceptions = place(head, sizeof(ChunkException) * head->nexceptions);
@@ -756,7 +763,8 @@ chunk_builder_write(ChunkBuilder *builder, CacheChunk *dst)
 	if (head->nnulls > 0)
 		write_part(dst, head->validity, builder->validity,
 				   sizeof(uint64) * (BITMAP_WORDS(head->nrows) + 1));
-	write_part(dst, head->exceptions, builder->exceptions, sizeof(ChunkException) * head->nexceptions);
+	write_part(dst, head->exceptions, builder->exceptions,
+			   sizeof(ChunkException) * head->nexceptions);
 	if (head->stride == 0)
 		write_part(dst, head->entries, builder->entries, sizeof(uint32) * head->nentries);
 	write_part(dst, head->images, builder->images, builder->image_bytes);
