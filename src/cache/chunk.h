@@ -9,7 +9,8 @@
  * Rows are numbered from 0 in the order in which they were added.  A row has a
  * value, or is NULL, or is an exception: a numeric that a decimal of the chunk's
  * scale cannot represent (see column_store_decimal), which is kept as it was in its
- * tuple.  Every form is exact: floats come back bit for bit, by-reference values with the
+ * tuple.  In the chunk's own type a row without a value reads as that of another row,
+ * within the bounds, or as zero if no row has one.  Every form is exact: floats come back bit for bit, by-reference values with the
  * header that they had in their tuples, be they short, compressed or toast pointers.
  */
 #ifndef GPUAGG_CHUNK_H

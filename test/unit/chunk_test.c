@@ -221,6 +221,27 @@ right_value(const void *values, int i, int row)
 	return memcmp((const char *) values + (size_t) i * width, &model.value[row], width) == 0;
 }
 
+/* Rows without a value have one within the bounds, too. */
+static bool
+within_bounds(const void *values, int i)
+{
+	gpuagg_i128 value = 0;
+
+	switch (model.type)
+	{
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			value = ((const value_t *) values)[i]; \
+			break;
+		COLUMN_INTEGERS(X)
+		X(DEC, gpuagg_i128)
+#undef X
+		default:
+			return true;
+	}
+	return value >= chunk->least.integer && value <= chunk->greatest.integer;
+}
+
 /* What was read of rows from + list[i], or from + i. */
 static void
 check_rows(bool all_values, const uint16 *list, int from, int n, ColumnType type, const char *values,
@@ -239,6 +260,7 @@ check_rows(bool all_values, const uint16 *list, int from, int n, ColumnType type
 		expected &= expected_state == VEC_VALUE;
 		CHECK(all_values || state[i] == expected_state, "type %d, row %d: state %d, not %d", model.type,
 			  row, state[i], expected_state);
+		CHECK(!same || !chunk->has_bounds || within_bounds(values, i), "row %d is out of bounds", row);
 		if (expected_state == VEC_VALUE)
 			CHECK(same ? right_value(values, i, row) : right_datum(((const Datum *) values)[i], row),
 				  "type %d as %d, row %d of %d (form %d, width %d): wrong value", model.type, type, row,
@@ -313,6 +335,21 @@ same_number(double a, double b)
 	return !double_less(a, b) && !double_less(b, a);
 }
 
+/* Integers and decimals take as few bytes as they can. */
+static void
+check_width(gpuagg_i128 least, gpuagg_i128 greatest)
+{
+	int			width = 0;
+
+	while (width < 16 && (gpuagg_u128) (greatest - least) >> 8 * width != 0)
+		width = width == 0 ? 1 : 2 * width;
+	if (chunk->form == CHUNK_BITS)
+		CHECK(greatest - least == 1, "bits for other values");
+	else
+		CHECK(chunk->width == Min(width, column_width(model.type)), "type %d: width %d, not %d",
+			  model.type, chunk->width, width);
+}
+
 static void
 check_bounds(void)
 {
@@ -355,6 +392,8 @@ check_bounds(void)
 	CHECK(chunk->nexceptions == (uint32) exceptions, "%u exceptions", chunk->nexceptions);
 	for (int i = 0; i < model.n && nulls > 0; i++)
 		CHECK(bitmap_get(chunk_validity(chunk), i) == (model.state[i] != VEC_NULL), "validity of %d", i);
+	if (!column_is_float(model.type) && !by_reference())
+		check_width(least, greatest);
 	if (!any || model.type == COLUMN_DATUM ||
 		(model.type == COLUMN_DEC && (least < PG_INT64_MIN || greatest > PG_INT64_MAX)))
 		CHECK(!chunk->has_bounds, "bounds of type %d", model.type);
