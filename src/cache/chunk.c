@@ -361,7 +361,8 @@ exception_datum(const CacheChunk *chunk, const ChunkException *exception)
  * all VEC_VALUE before if `all_values`.  Returns whether they still are.
  */
 static bool
-read_exceptions(const CacheChunk *chunk, ChunkRows rows, Datum *datums, uint8 *state, bool all_values)
+read_exceptions(const CacheChunk *chunk, ChunkRows rows, Datum *datums, uint8 *state,
+				bool all_values)
 {
 	const ChunkException *exceptions = chunk_exceptions(chunk);
 	int			i = 0;
@@ -394,7 +395,7 @@ read_exceptions(const CacheChunk *chunk, ChunkRows rows, Datum *datums, uint8 *s
 
 /* ---- Datums -------------------------------------------------------------------- */
 
-/* Values of a block, all of the chunk's own type, as Datums; those of rows without a value are not made. */
+/* Values of the chunk's own type as Datums; numerics of rows without a value are not made. */
 static void
 block_datums(const CacheChunk *chunk, const void *block, const uint8 *state, int n, Datum *datums)
 {
@@ -451,13 +452,19 @@ read_datums(const CacheChunk *chunk, ChunkRows rows, Datum *datums)
 
 /* ---- what callers see ---------------------------------------------------------- */
 
+static inline bool
+is_own(const CacheChunk *chunk, ColumnType type, int16 scale)
+{
+	return type == chunk->type && (type != COLUMN_DEC || scale == chunk->scale);
+}
+
 static bool
 read_rows(const CacheChunk *chunk, ChunkRows rows, ColumnType type, int16 scale, void *values,
 		  uint8 *state)
 {
 	bool		all_values;
 
-	if (type == chunk->type && (type != COLUMN_DEC || scale == chunk->scale))
+	if (is_own(chunk, type, scale))
 		read_own(chunk, rows, values);
 	else if (type == COLUMN_DATUM)
 		read_datums(chunk, rows, values);
@@ -492,7 +499,7 @@ chunk_gather(const CacheChunk *chunk, const uint16 *list, uint32 from, int n,
 const void *
 chunk_in_place(const CacheChunk *chunk, ColumnType type, int16 scale)
 {
-	if (chunk->form != CHUNK_RAW || type != chunk->type || (type == COLUMN_DEC && scale != chunk->scale))
+	if (chunk->form != CHUNK_RAW || !is_own(chunk, type, scale))
 		return NULL;
 	return stored_values(chunk);
 }

@@ -9,7 +9,8 @@
  * Rows are numbered from 0 in the order in which they were added.  A row has a
  * value, or is NULL, or is an exception: a numeric that a decimal of the chunk's
  * scale cannot represent (see column_store_decimal), which is kept as it was in its
- * tuple.  Every form is exact: floats come back bit for bit, by-reference values with the
+ * tuple.  In the chunk's own type a row without a value reads as that of another row,
+ * within the bounds, or as zero if no row has one.  Every form is exact: floats come back bit for bit, by-reference values with the
  * header that they had in their tuples, be they short, compressed or toast pointers.
  */
 #ifndef GPUAGG_CHUNK_H
@@ -25,7 +26,7 @@ typedef enum ChunkForm
 	CHUNK_RAW,					/* the layout of the column type */
 	CHUNK_NARROW,				/* `base` and an unsigned integer of `width` bytes */
 	CHUNK_BITS,					/* COLUMN_I8: least, or, where a bit is set, greatest */
-	CHUNK_DICTIONARY,			/* by-reference values: codes of `width` bytes, 0 if there is one entry */
+	CHUNK_DICTIONARY,			/* by-reference values: codes of `width` bytes; 0: one entry */
 	CHUNK_IDENTITY				/* by-reference values: a row's code is its number */
 } ChunkForm;
 
@@ -64,7 +65,7 @@ typedef struct CacheChunk
 	size_t		values;			/* an array by form; codes of a dictionary */
 	size_t		validity;		/* bitmap, bit set = not NULL; 0: no NULLs */
 	size_t		exceptions;		/* ChunkException[nexceptions], by row */
-	size_t		entries;		/* uint32[nentries]: where the entries begin in images, if stride is 0 */
+	size_t		entries;		/* if stride is 0: uint32[nentries], offsets in images */
 	size_t		images;			/* of dictionary entries and exceptions */
 	uint32		stride;			/* entry i begins at i * stride; 0: see entries */
 } CacheChunk;

@@ -9,6 +9,8 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type_d.h"
+#include "port/pg_bitutils.h"
 #include "utils/float.h"
 
 #include "batch.h"
@@ -19,7 +21,7 @@
 
 /* Rows and bytes of images that there is room for at first. */
 #define FIRST_ROWS 16384
-#define FIRST_IMAGES 1024
+#define FIRST_IMAGES 4096
 #define FIRST_BYTES 16384
 /* Floats whose bounds are found side by side. */
 #define LANES 8
@@ -44,7 +46,8 @@ struct ChunkBuilder
 	uint32		capacity;		/* of values and validity */
 	int			width;			/* of values */
 	void	   *values;			/* decimals as int64 or gpuagg_i128; codes as uint32 */
-	uint64	   *validity;		/* a word more than the rows need; no NULLs: all bits set */
+	uint64	   *validity;		/* a word more than the rows need; bits of later rows are set */
+	size_t		nwords;
 	uint32		nnulls;
 
 	/* values of any row; not for by-reference values */
@@ -93,10 +96,12 @@ image_size(const ChunkBuilder *builder, const char *image)
 static inline const char *
 entry_image(const ChunkBuilder *builder, uint32 code)
 {
-	return builder->images + (builder->stride ? (size_t) code * builder->stride : builder->entries[code]);
+	size_t		start = builder->stride ? (size_t) code * builder->stride : builder->entries[code];
+
+	return builder->images + start;
 }
 
-/* Are two images of one size equal?  Most are short. */
+/* Are so many bytes equal?  Most images are short. */
 static inline bool
 equal_bytes(const char *a, const char *b, size_t size)
 {
@@ -114,7 +119,8 @@ entry_equals(const ChunkBuilder *builder, uint32 code)
 {
 	const char *image = entry_image(builder, code);
 
-	return image_size(builder, image) == builder->sought_size &&
+	/* equal headers mean equal sizes */
+	return image + builder->sought_size <= builder->images + builder->image_bytes &&
 		equal_bytes(image, builder->sought, builder->sought_size);
 }
 
@@ -228,7 +234,8 @@ add_references(ChunkBuilder *builder, const Datum *values, const uint8 *state, i
 		else \
 			for (int i = 0; i < n; i++) \
 			{ \
-				from_t		value = state[i] == VEC_VALUE ? from[i] : fill; \
+				from_t		mask = -(from_t) (state[i] == VEC_VALUE); \
+				from_t		value = (from[i] & mask) | (fill & ~mask); \
 				to[i] = (expr); \
 			} \
 	} while (0)
@@ -415,18 +422,27 @@ static void
 reserve_rows(ChunkBuilder *builder, int n)
 {
 	size_t		capacity = builder->capacity;
+	size_t		words;
 
 	if (builder->nrows + n <= capacity)
 		return;
 	builder->values = reserve(builder, builder->values, builder->nrows, n, FIRST_ROWS,
 							  builder->width, &capacity);
+	words = BITMAP_WORDS(capacity) + 1;
 	if (builder->validity)
-		builder->validity = repalloc(builder->validity, sizeof(uint64) * (BITMAP_WORDS(capacity) + 1));
+		builder->validity = repalloc(builder->validity, sizeof(uint64) * words);
 	else
-		builder->validity = MemoryContextAlloc(builder->cxt, sizeof(uint64) * (BITMAP_WORDS(capacity) + 1));
-	memset(builder->validity + BITMAP_WORDS(builder->capacity), 0xff,
-		   sizeof(uint64) * (BITMAP_WORDS(capacity) + 1 - BITMAP_WORDS(builder->capacity)));
+		builder->validity = MemoryContextAlloc(builder->cxt, sizeof(uint64) * words);
+	memset(builder->validity + builder->nwords, 0xff, sizeof(uint64) * (words - builder->nwords));
+	builder->nwords = words;
 	builder->capacity = capacity;
+}
+
+/* Bit i of the result is the lowest bit of byte i: little-endian. */
+static inline uint64
+pack_bytes(uint64 bytes)
+{
+	return (bytes & UINT64CONST(0x0101010101010101)) * UINT64CONST(0x0102040810204080) >> 56;
 }
 
 static void
@@ -444,11 +460,16 @@ add_states(ChunkBuilder *builder, const uint8 *state, int n)
 	builder->nfallbacks += nfallbacks;
 	if (nnulls == 0)
 		return;
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i += 8)
 	{
 		uint32		row = builder->nrows + i;
+		uint64		bytes = 0;
+		uint64		nulls;
 
-		builder->validity[row >> 6] &= ~((uint64) (state[i] == VEC_NULL) << (row & 63));
+		memcpy(&bytes, state + i, Min(n - i, 8));
+		nulls = pack_bytes(bytes);
+		builder->validity[row >> 6] &= ~(nulls << (row & 63));
+		builder->validity[(row >> 6) + 1] &= ~(nulls >> 1 >> (63 - (row & 63)));
 	}
 }
 
@@ -512,8 +533,8 @@ chunk_builder_create(ColumnType type, int16 scale, int16 typlen, bool typbyval, 
 	builder->scale = type == COLUMN_DEC ? scale : 0;
 	builder->typlen = by_reference ? typlen : 0;
 	builder->align = !by_reference ? 1 :
-		typalign == 'd' ? ALIGNOF_DOUBLE : typalign == 'i' ? ALIGNOF_INT :
-		typalign == 's' ? ALIGNOF_SHORT : 1;
+		typalign == TYPALIGN_DOUBLE ? ALIGNOF_DOUBLE : typalign == TYPALIGN_INT ? ALIGNOF_INT :
+		typalign == TYPALIGN_SHORT ? ALIGNOF_SHORT : 1;
 	if (builder->typlen > 0)
 		builder->stride = TYPEALIGN(builder->align, typlen);
 	if (by_reference)
@@ -532,7 +553,7 @@ chunk_builder_reset(ChunkBuilder *builder)
 		builder->type == COLUMN_DEC ? sizeof(int64) : column_width(builder->type);
 
 	if (builder->nnulls > 0)
-		memset(builder->validity, 0xff, sizeof(uint64) * (BITMAP_WORDS(builder->capacity) + 1));
+		memset(builder->validity, 0xff, sizeof(uint64) * builder->nwords);
 	builder->width = width;		/* wide memory has room for more rows than it is said to */
 	builder->nrows = 0;
 	builder->nnulls = 0;
@@ -650,7 +671,8 @@ chunk_builder_size(ChunkBuilder *builder)
 		choose_floats(builder, head);
 	else
 		choose_integers(builder, head);
-	head->values = place(head, head->form == CHUNK_BITS ? bitmap : (size_t) head->width * head->nrows);
+	head->values = place(head, head->form == CHUNK_BITS ? bitmap :
+						 (size_t) head->width * head->nrows);
 	if (head->nnulls > 0)
 		head->validity = place(head, bitmap);
 	head->exceptions = place(head, sizeof(ChunkException) * head->nexceptions);
@@ -696,19 +718,18 @@ static void
 write_bits(const ChunkBuilder *builder, uint64 *bits)
 {
 	const uint8 *values = builder->values;
-	uint8		least = (uint8) builder->least;
-	size_t		words = BITMAP_WORDS(builder->nrows);
+	const uint64 least = UINT64CONST(0x0101010101010101) * (uint8) builder->least;
+	const int	bit = pg_rightmost_one_pos32((uint8) builder->least ^ (uint8) builder->greatest);
+	uint32		n = builder->nrows;
 
-	for (size_t w = 0; w < words; w++)
+	memset(bits, 0, sizeof(uint64) * (BITMAP_WORDS(n) + 1));
+	for (uint32 i = 0; i < n; i += 8)
 	{
-		uint32		n = Min(builder->nrows - w * 64, 64);
-		uint64		word = 0;
+		uint64		bytes = least;
 
-		for (uint32 i = 0; i < n; i++)
-			word |= (uint64) (values[w * 64 + i] != least) << i;
-		bits[w] = word;
+		memcpy(&bytes, values + i, Min(n - i, 8));
+		bits[i >> 6] |= pack_bytes((bytes ^ least) >> bit) << (i & 63);
 	}
-	bits[words] = 0;
 }
 
 static void
@@ -742,7 +763,8 @@ chunk_builder_write(ChunkBuilder *builder, CacheChunk *dst)
 	if (head->nnulls > 0)
 		write_part(dst, head->validity, builder->validity,
 				   sizeof(uint64) * (BITMAP_WORDS(head->nrows) + 1));
-	write_part(dst, head->exceptions, builder->exceptions, sizeof(ChunkException) * head->nexceptions);
+	write_part(dst, head->exceptions, builder->exceptions,
+			   sizeof(ChunkException) * head->nexceptions);
 	if (head->stride == 0)
 		write_part(dst, head->entries, builder->entries, sizeof(uint32) * head->nentries);
 	write_part(dst, head->images, builder->images, builder->image_bytes);

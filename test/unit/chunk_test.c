@@ -2,85 +2,17 @@
  * chunk_test.c
  *	  Chunks against a plain model: every type and form, NULLs, exceptions, parts of a
  *	  chunk and chosen rows.  "chunk_test bench" prints ns a value.
- *
- * What chunks need of a backend is stood in for here.
  */
-#include "unit.h"				/* before printf becomes PostgreSQL's */
+#include "unit.h"
+#include "backend.h"
 
 #include <time.h>
-
-#include "postgres.h"
 
 #include "batch.h"
 #include "cache/chunk.h"
 #include "columns/decimal.h"
 #include "expr/expr.h"
 #include "groups/dictionary.h"
-
-#undef printf
-#undef snprintf
-
-/* ---- the backend --------------------------------------------------------------- */
-
-void *
-MemoryContextAlloc(MemoryContext cxt, Size size)
-{
-	(void) cxt;
-	return memset(malloc(size + 1), 0x7e, size);
-}
-
-void *
-MemoryContextAllocZero(MemoryContext cxt, Size size)
-{
-	(void) cxt;
-	return calloc(1, size);
-}
-
-void *
-MemoryContextAllocExtended(MemoryContext cxt, Size size, int flags)
-{
-	(void) flags;
-	return MemoryContextAllocZero(cxt, size);
-}
-
-void *
-repalloc(void *pointer, Size size)
-{
-	return realloc(pointer, size);
-}
-
-void
-pfree(void *pointer)
-{
-	free(pointer);
-}
-
-bool
-errstart(int level, const char *domain)
-{
-	(void) domain;
-	return level >= ERROR;
-}
-
-bool
-errstart_cold(int level, const char *domain)
-{
-	return errstart(level, domain);
-}
-
-int
-errmsg_internal(const char *format,...)
-{
-	fputs(format, stderr);
-	return 0;
-}
-
-void
-errfinish(const char *file, int line, const char *func)
-{
-	(void) file, (void) line, (void) func;
-	abort();
-}
 
 HashSeed
 hash_seed_random(void)
@@ -117,7 +49,7 @@ decimal_to_numeric(gpuagg_i128 value, int scale)
 #define MAX_ROWS (256 * EXPR_ROWS)
 #define MAX_IMAGE 2000
 
-/* What rows hold.  Values of all types are kept in 16 bytes, by-reference ones as an image's number. */
+/* What rows hold: values of all types in 16 bytes, by-reference ones as an image's number. */
 typedef struct Model
 {
 	ColumnType	type;
@@ -289,6 +221,27 @@ right_value(const void *values, int i, int row)
 	return memcmp((const char *) values + (size_t) i * width, &model.value[row], width) == 0;
 }
 
+/* Rows without a value have one within the bounds, too. */
+static bool
+within_bounds(const void *values, int i)
+{
+	gpuagg_i128 value = 0;
+
+	switch (model.type)
+	{
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			value = ((const value_t *) values)[i]; \
+			break;
+		COLUMN_INTEGERS(X)
+		X(DEC, gpuagg_i128)
+#undef X
+		default:
+			return true;
+	}
+	return value >= chunk->least.integer && value <= chunk->greatest.integer;
+}
+
 /* What was read of rows from + list[i], or from + i. */
 static void
 check_rows(bool all_values, const uint16 *list, int from, int n, ColumnType type, const char *values,
@@ -307,6 +260,7 @@ check_rows(bool all_values, const uint16 *list, int from, int n, ColumnType type
 		expected &= expected_state == VEC_VALUE;
 		CHECK(all_values || state[i] == expected_state, "type %d, row %d: state %d, not %d", model.type,
 			  row, state[i], expected_state);
+		CHECK(!same || !chunk->has_bounds || within_bounds(values, i), "row %d is out of bounds", row);
 		if (expected_state == VEC_VALUE)
 			CHECK(same ? right_value(values, i, row) : right_datum(((const Datum *) values)[i], row),
 				  "type %d as %d, row %d of %d (form %d, width %d): wrong value", model.type, type, row,
@@ -375,6 +329,27 @@ double_less(double a, double b)
 	return a < b || (isnan(b) && !isnan(a));
 }
 
+static bool
+same_number(double a, double b)
+{
+	return !double_less(a, b) && !double_less(b, a);
+}
+
+/* Integers and decimals take as few bytes as they can. */
+static void
+check_width(gpuagg_i128 least, gpuagg_i128 greatest)
+{
+	int			width = 0;
+
+	while (width < 16 && (gpuagg_u128) (greatest - least) >> 8 * width != 0)
+		width = width == 0 ? 1 : 2 * width;
+	if (chunk->form == CHUNK_BITS)
+		CHECK(greatest - least == 1, "bits for other values");
+	else
+		CHECK(chunk->width == Min(width, column_width(model.type)), "type %d: width %d, not %d",
+			  model.type, chunk->width, width);
+}
+
 static void
 check_bounds(void)
 {
@@ -412,19 +387,23 @@ check_bounds(void)
 		greatest = any ? Max(greatest, value) : value;
 		any = true;
 	}
-	CHECK(chunk->nnulls == (uint32) nulls && (chunk_validity(chunk) != NULL) == (nulls > 0), "%u NULLs", chunk->nnulls);
+	CHECK(chunk->nnulls == (uint32) nulls && (chunk_validity(chunk) != NULL) == (nulls > 0), "%u NULLs",
+		  chunk->nnulls);
 	CHECK(chunk->nexceptions == (uint32) exceptions, "%u exceptions", chunk->nexceptions);
 	for (int i = 0; i < model.n && nulls > 0; i++)
 		CHECK(bitmap_get(chunk_validity(chunk), i) == (model.state[i] != VEC_NULL), "validity of %d", i);
-	if (!any || model.type == COLUMN_DATUM || (model.type == COLUMN_DEC && (least < PG_INT64_MIN || greatest > PG_INT64_MAX)))
+	if (!column_is_float(model.type) && !by_reference())
+		check_width(least, greatest);
+	if (!any || model.type == COLUMN_DATUM ||
+		(model.type == COLUMN_DEC && (least < PG_INT64_MIN || greatest > PG_INT64_MAX)))
 		CHECK(!chunk->has_bounds, "bounds of type %d", model.type);
 	else if (column_is_float(model.type))
-		CHECK(chunk->has_bounds && !double_less(chunk->least.number, lowest) && !double_less(lowest, chunk->least.number) &&
-			  !double_less(chunk->greatest.number, highest) && !double_less(highest, chunk->greatest.number),
+		CHECK(chunk->has_bounds && same_number(chunk->least.number, lowest) &&
+			  same_number(chunk->greatest.number, highest),
 			  "bounds %g %g, not %g %g", chunk->least.number, chunk->greatest.number, lowest, highest);
 	else
-		CHECK(chunk->has_bounds && chunk->least.integer == (int64) least && chunk->greatest.integer == (int64) greatest,
-			  "bounds of type %d", model.type);
+		CHECK(chunk->has_bounds && chunk->least.integer == (int64) least &&
+			  chunk->greatest.integer == (int64) greatest, "bounds of type %d", model.type);
 }
 
 static void
@@ -435,7 +414,8 @@ check_chunk(void)
 	check_bounds();
 	check_dictionary();
 	CHECK((in_place != NULL) == (chunk->form == CHUNK_RAW), "in place");
-	CHECK(model.type != COLUMN_DEC || !chunk_in_place(chunk, COLUMN_DEC, model.scale + 1), "in place, another scale");
+	CHECK(model.type != COLUMN_DEC || !chunk_in_place(chunk, COLUMN_DEC, model.scale + 1),
+		  "in place, another scale");
 	for (int i = 0; i < model.n && in_place; i++)
 		CHECK(model.state[i] != VEC_VALUE || right_value(in_place, i, i), "in place, row %d", i);
 	check_part(0, model.n, model.type);
@@ -523,7 +503,6 @@ fill_integers(gpuagg_i128 least, gpuagg_u128 range)
 		int			row = (int) random_below(model.n);
 
 		model.value[row] = (gpuagg_i128) ((gpuagg_u128) least + (i ? range : 0));
-		model.state[row] = model.state[row] == VEC_VALUE ? VEC_VALUE : model.state[row];
 	}
 }
 
@@ -536,7 +515,8 @@ build_and_check(void)
 }
 
 static const gpuagg_u128 ranges[] = {
-	0, 1, 2, 100, 0xfe, 0xff, 0x100, 0xfffe, 0xffff, 0x10000, 0xfffffffe, 0xffffffff, UINT64CONST(0x100000000),
+	0, 1, 2, 100, 0xfe, 0xff, 0x100, 0xfffe, 0xffff, 0x10000, 0xfffffffe, 0xffffffff,
+	UINT64CONST(0x100000000),
 	UINT64CONST(0x7fffffffffffffff), UINT64CONST(0x8000000000000000), UINT64CONST(0xfffffffffffffffe),
 	UINT64CONST(0xffffffffffffffff), (gpuagg_u128) 1 << 64, (gpuagg_u128) 1 << 90
 };
@@ -772,7 +752,8 @@ largest(void)
 	fill_integers(0, 1);
 	fill_states(NULLS_HALF, false);
 	build_and_check();
-	CHECK(chunk->form == CHUNK_BITS && chunk->size < MAX_ROWS / 4 + 500, "size of booleans: %zu", chunk->size);
+	CHECK(chunk->form == CHUNK_BITS && chunk->size < MAX_ROWS / 4 + 500, "size of booleans: %zu",
+		  chunk->size);
 }
 
 /* ---- bench --------------------------------------------------------------------- */
@@ -817,7 +798,8 @@ bench(const char *name, Nulls nulls)
 	for (int i = 0; i < PAGE; i++)
 		list[i] = i / 2 * 2;
 	for (int i = 0; i < model.n; i++)
-		put_value(values, i, !by_reference() ? model.value[i] : (gpuagg_i128) (uintptr_t) model.image[model.value[i]]);
+		put_value(values, i, !by_reference() ? model.value[i] :
+				  (gpuagg_i128) (uintptr_t) model.image[model.value[i]]);
 	TIME(add,
 		 chunk_builder_reset(builder);
 		 for (int i = 0; i < model.n; i += PAGE)
@@ -833,8 +815,8 @@ bench(const char *name, Nulls nulls)
 	TIME(gather,
 		 for (int i = 0; i < model.n; i += PAGE)
 		 chunk_gather(chunk, list, i, PAGE, model.type, model.scale, values, state));
-	printf("# %-34s form %d width %2d, %5.2f bytes a row: add %5.2f write %5.2f read %5.2f gather %5.2f ns\n", name,
-		   chunk->form, chunk->width, (double) chunk->size / model.n, add, write, read, gather);
+	printf("# %-20s form %d width %2d, %5.2f bytes a row: "
+		   "add %5.2f write %5.2f read %5.2f gather %5.2f ns\n", name, chunk->form, chunk->width, (double) chunk->size / model.n, add, write, read, gather);
 }
 
 static void
