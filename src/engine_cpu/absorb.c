@@ -275,6 +275,8 @@ batch_slice(const Batch *batch, Column *cols, int from, int n)
 			cols[c].unrepresentable += from / 64;
 		if (cols[c].unrepresentable_values)
 			cols[c].unrepresentable_values += from;
+		if (cols[c].codes)
+			cols[c].codes += from;
 	}
 	slice.cols = cols;
 	slice.nrows = n;
