@@ -19,7 +19,6 @@
 #ifndef GPUAGG_GROUP_CUH
 #define GPUAGG_GROUP_CUH
 
-#include "operators/gpu_hash.h"
 #include "hist.cuh"
 
 #define SLOT_EMPTY 0

@@ -32,7 +32,7 @@
 
 #include <cuda_runtime.h>
 
-#include "operators/bins.h"
+#include "operators/gpu_hash.h"
 #include "common.cuh"
 
 typedef unsigned long long u64;
@@ -97,8 +97,7 @@ struct HistItem
 struct HistPartitioned
 {
 	const HistItem *item;		/* NULL: they were not */
-	const void *bin;			/* int32 */
-	bool		narrow;			/* no: uint16 within the partition */
+	const uint16_t *bin;		/* within the partition */
 	const u32  *row;			/* row numbers where columns were not moved */
 	u32		   *counter;		/* HistCounter */
 	u32		   *split_done;		/* items finished of each split */
@@ -152,18 +151,6 @@ enum HistCounter
 #define HIST_LOG2_LOCKS 14
 #define HIST_LOCKS (1 << HIST_LOG2_LOCKS)
 #define HIST_SAMPLE 4096
-
-/* A bijection of 64 bits in which every input bit reaches every output bit. */
-static __host__ __device__ __forceinline__ u64
-mix64(u64 x)
-{
-	x ^= x >> 32;
-	x *= 0xd6e8feb86659fd93ULL;
-	x ^= x >> 32;
-	x *= 0xd6e8feb86659fd93ULL;
-	x ^= x >> 32;
-	return x;
-}
 
 /* log2 of M; known once the preparation has ended. */
 static __device__ __forceinline__ int

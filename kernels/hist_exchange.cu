@@ -186,7 +186,7 @@ struct Producer
 	__device__ __forceinline__ void
 	load_bins(u32 round)
 	{
-		const u32  *from = (const u32 *) fast.bin + first(round) + t;
+		const u32  *from = (const u32 *) fast.bins.column + first(round) + t;
 
 		in = each_row(round, [&](int j) { bin[j] = __ldcs(from + j * PRODUCERS); });
 	}
@@ -202,14 +202,14 @@ struct Producer
 	count(u32 round)
 	{
 		u32		   *counts = tile.count[round % 2],
-					bias = fast.skip_negative ? 0x80000000u : 0,
-					most = (u32) args.bins.nbins - 1;
+					bias = fast.bins.skip_negative ? 0x80000000u : 0,
+					most = fast.bins.n - 1;
 
 		has = 0;
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			u32			b = bin[j] - (u32) fast.min;
+			u32			b = bin[j] - fast.bins.min;
 
 			if ((in >> j & 1) && b <= most)
 			{

@@ -79,9 +79,8 @@ sample_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Fas
 	__shared__ u32 cell[SAMPLE_CELLS],
 				load[WINDOWS_AT_ONCE * MOST_OWNERS];
 	__shared__ __align__(8) u32 hot[HOT_BINS];
-	const int32_t *column = (const int32_t *) fast.bin;
 	const u64  *values = (const u64 *) args.slot[fast.slot].x.values;
-	u32			nbins = (u32) args.bins.nbins,
+	u32			nbins = fast.bins.n,
 				bin[SAMPLE_ITEMS];
 	u64			value[SAMPLE_ITEMS];
 	u64			window = min((u64) args.nrows, (u64) x.owners * TILE);
@@ -96,9 +95,9 @@ sample_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Fas
 	{
 		u32			i = j * SAMPLE_THREADS + threadIdx.x;
 		u64			from = (args.nrows - window) * (i / SAMPLES_A_WINDOW) / (SAMPLE_WINDOWS - 1),
-					row = from + __umul64hi(mix64(i), window);
+					row = from + __umul64hi(gpuagg_mix64(i), window);
 
-		bin[j] = (u32) column[row] - (u32) fast.min;
+		bin[j] = (u32) fast.bins.column[row] - fast.bins.min;
 		value[j] = values[row];
 	}
 	__syncthreads();

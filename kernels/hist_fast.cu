@@ -31,17 +31,13 @@ template <int DIGITS> struct HotBin
 
 /* The bin that two of three rows have. */
 static __device__ __forceinline__ u32
-hot_bin(const FastArgs &fast, const HistItem &item, u32 bin0)
+hot_bin(const uint16_t *bin, const HistItem &item)
 {
 	u32			third = (item.row1 - item.row0) / 3,
 				b[3];
 
 	for (int i = 0; i < 3; i++)
-	{
-		u32			row = item.row0 + i * third;
-
-		b[i] = fast.narrow ? ((const uint16_t *) fast.bin)[row] : ((const u32 *) fast.bin)[row] - bin0;
-	}
+		b[i] = bin[item.row0 + i * third];
 	return b[0] == b[1] || b[0] == b[2] ? b[0] : b[1] == b[2] ? b[1] : NO_BIN;
 }
 
@@ -285,15 +281,19 @@ template <int KIND> struct FastTile
 
 	/* Rows past the end get a bin that is none. */
 	template <typename B> __device__ __forceinline__ void
-	load(const B *bins, const T *values, bool with_values, u64 left, int threads, u32 none)
+	load(const B *bins, const T *values, u64 base, u64 end, int threads, u32 none)
 	{
+		u64			left = base < end ? end - base : 0;
+
+		bins += base + threadIdx.x;
+		values += base + threadIdx.x;
 		if (left >= (u64) ITEMS * threads)
 		{
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
 			{
 				bin[j] = (u32) __ldcs(bins + j * threads);
-				if (with_values)
+				if (KIND != FAST_NONE)
 					v[j] = __ldcs(values + j * threads);
 			}
 		}
@@ -306,37 +306,23 @@ template <int KIND> struct FastTile
 				if (j * threads + threadIdx.x < left)
 				{
 					bin[j] = (u32) __ldcs(bins + j * threads);
-					if (with_values)
+					if (KIND != FAST_NONE)
 						v[j] = __ldcs(values + j * threads);
 				}
 			}
 		}
 	}
-	__device__ __forceinline__ void
-	load(const FastArgs &fast, bool narrow, const T *values, bool with_values, u64 base, u64 end, int threads,
-		 u32 none)
-	{
-		u64			left = base < end ? end - base : 0;
-
-		base += threadIdx.x;
-		if (narrow)
-			load((const uint16_t *) fast.bin + base, values + base, with_values, left, threads, none);
-		else
-			load((const int32_t *) fast.bin + base, values + base, with_values, left, threads, none);
-	}
-	/* Where the bins are the values, too; not while they are on their way.  first: value of bin 0. */
-	__device__ __forceinline__ void
-	copy_bins(u32 first)
-	{
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-		{
-			u32			value = bin[j] + first;
-
-			memcpy(&v[j], &value, 4);
-		}
-	}
 };
+
+/* Bins as rows have them: those of partitions are relative to the partition. */
+template <bool PARTITIONED> static __device__ __forceinline__ auto
+bins_of(const HistArgs &args, const FastArgs &fast)
+{
+	if constexpr (PARTITIONED)
+		return args.part.bin;
+	else
+		return fast.bins.column;
+}
 
 /* Adds a tile whose bins are below place.nbins where `in` says so. */
 template <int KIND, bool PARTITIONED> static __device__ __forceinline__ void
@@ -382,22 +368,20 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 	constexpr int DIGITS = digits_of(KIND);
 	const int	threads = THREADS ? THREADS : blockDim.x;
 	const u32	step = ITEMS * threads;
+	const auto *bins = bins_of<PARTITIONED>(args, fast);
 	const T    *values = KIND == FAST_NONE ? nullptr : (const T *) args.slot[fast.slot].x.values;
 	bool		counting = KIND == FAST_NONE || fast.count >= 0;
-	bool		narrow = PARTITIONED && fast.narrow;
-	/* or the values are the bins */
-	bool		with_values = KIND != FAST_NONE && (sizeof(T) != 4 || (const void *) values != fast.bin);
-	u32			origin = narrow ? 0 : (u32) fast.min + bin0;
+	u32			origin = PARTITIONED ? 0 : fast.bins.min + bin0;
 	/* outside: at or above the number of bins, as signed numbers where negative ones are skipped */
-	u32			bias = fast.skip_negative ? 0x80000000u : 0;
-	u32			most = report ? (u32) args.bins.nbins - 1 + bias : ~0u;
+	u32			bias = fast.bins.skip_negative ? 0x80000000u : 0;
+	u32			most = report ? fast.bins.n - 1 + bias : ~0u;
 	u32			outside = 0;
 	double		magic[DIGITS + 1];
 	u32			limit = 0;
 	FastShared	place;
 	FastTile<KIND> next;
 
-	next.load(fast, narrow, values, with_values, begin, end, threads, origin - 1);
+	next.load(bins, values, begin, end, threads, origin - 1);
 	clear_shared(shared, (size_t) args.words * (args.pass_bins << (PARTITIONED ? 0 : args.log2_most)));
 	/* windows are needed at once, cleared limbs at the end or for a carry */
 	if (!PARTITIONED && (KIND != FAST_MAX_I32 || args.copies))
@@ -413,9 +397,7 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 		u32			in = 0,
 					in_hot = 0;
 
-		next.load(fast, narrow, values, with_values, base + step, end, threads, origin - 1);
-		if (sizeof(T) == 4 && KIND != FAST_NONE && !with_values)
-			tile.copy_bins(narrow ? bin0 : 0);
+		next.load(bins, values, base + step, end, threads, origin - 1);
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
@@ -499,7 +481,7 @@ fast_partition_kernel(const __grid_constant__ HistArgs args, const __grid_consta
 		HotBin<digits_of(KIND)> hot = {NO_BIN, 0, {}};
 
 		if (digits_of(KIND) > 0 && item.split >= 0)
-			hot.bin = hot_bin(fast, item, bin0);
+			hot.bin = hot_bin(args.part.bin, item);
 		add_range<KIND, 0, true>(args, fast, shared, bin0, n, item.row0, item.row1, false, hot);
 		if (hot.bin != NO_BIN)
 			flush_hot(args, fast, hot, args.limb + (size_t) item.split * args.limbs * args.limb_bins);
@@ -509,19 +491,6 @@ fast_partition_kernel(const __grid_constant__ HistArgs args, const __grid_consta
 		else
 			flush_split(args, shared, bin0, n, item.split, &last);
 	}
-}
-
-bool
-hist_fast_partitioned(const HistArgs &args)
-{
-	HistArgs	moved = args;
-	FastArgs	fast;
-	int			kind;
-
-	/* as if it were partitioned already */
-	moved.part.item = (const HistItem *) &moved;
-	moved.part.row = nullptr;
-	return fast_shape(moved, fast, kind);
 }
 
 /* Shared memory that kernels declare. */

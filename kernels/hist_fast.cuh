@@ -75,10 +75,7 @@ template <> struct FastInput<FAST_FIX3_F32>
 
 struct FastArgs
 {
-	const void *bin;			/* int32 */
-	bool		narrow;			/* no: uint16 within a partition */
-	int32_t		min;
-	bool		skip_negative;	/* INDEX: negative bins are no error */
+	SimpleBins	bins;			/* of rows that were not partitioned */
 	int			count;			/* slot numbers, or -1 */
 	int			slot;
 };
@@ -226,10 +223,7 @@ plain_count(const HistSlot &slot)
 static inline bool
 fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 {
-	const GpuaggBins &b = args.bins;
-	bool		index = b.kind == GPUAGG_BIN_INDEX;
-
-	if (args.nslots > 2 || (!args.part.item && !hist_simple_bins(b)))
+	if (args.nslots > 2 || args.part.row || (!args.part.item && !hist_simple_bins(args.bins)))
 		return false;
 	fast.count = fast.slot = -1;
 	for (int s = 0; s < args.nslots; s++)
@@ -242,11 +236,8 @@ fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 			return false;
 	}
 	kind = fast.slot < 0 ? FAST_NONE : fast_kind(args.slot[fast.slot]);
-	fast.bin = args.part.item ? args.part.bin : b.column[0].values;
-	fast.narrow = args.part.item && args.part.narrow;
-	fast.min = args.part.item || index ? 0 : (int32_t) b.min[0];
-	fast.skip_negative = index;
-	return kind != FAST_KINDS && !args.part.row;
+	fast.bins = simple_bins(args.bins);
+	return kind != FAST_KINDS;
 }
 
 #endif							/* GPUAGG_HIST_FAST_CUH */

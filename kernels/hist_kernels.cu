@@ -48,7 +48,7 @@ sample_race(const HistArgs &args)
 		u32			i = warp * RACE_ITEMS + j;
 		u64			from = (u64) lines * i / RACE_LINES,
 					to = (u64) lines * (i + 1) / RACE_LINES;
-		u64			line = samples < RACE_LINES ? i : from + __umul64hi(mix64(i), to - from);
+		u64			line = samples < RACE_LINES ? i : from + __umul64hi(gpuagg_mix64(i), to - from);
 
 		row[j] = (u32) line * 32 + lane;
 		if (i < samples && line * 32 + lane < args.nrows)
@@ -90,7 +90,7 @@ sample_rows(u32 nrows, u32 (&row)[SAMPLE_ITEMS])
 		u64			from = (u64) nrows * i / HIST_SAMPLE,
 					to = (u64) nrows * (i + 1) / HIST_SAMPLE;
 
-		row[j] = samples < HIST_SAMPLE ? i : (u32) (from + __umul64hi(mix64(i), to - from));
+		row[j] = samples < HIST_SAMPLE ? i : (u32) (from + __umul64hi(gpuagg_mix64(i), to - from));
 		if (i < samples)
 			ok |= 1u << j;
 	}
@@ -329,9 +329,7 @@ add_rows(const HistArgs &args, u32 *shared, int lc, u32 bin0, u32 nbins, u64 beg
 		{
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
-				bin[j] = !(ok >> j & 1) ? 0
-					: args.part.narrow ? bin0 + ((const uint16_t *) args.part.bin)[row[j]]
-					: ((const int32_t *) args.part.bin)[row[j]];
+				bin[j] = (ok >> j & 1) ? bin0 + args.part.bin[row[j]] : 0;
 			if (args.part.row)
 #pragma unroll
 				for (int j = 0; j < ITEMS; j++)
@@ -463,8 +461,8 @@ hist_launch_prepare(const HistArgs &args, const DeviceFacts &facts, cudaStream_t
 	return GPUAGG_CUDA_OK;
 }
 
-GpuaggCudaStatus
-hist_launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
+static GpuaggCudaStatus
+launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
 	u64			work = (u64) args.bins.nbins * args.nslots;
 
@@ -485,7 +483,7 @@ hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t 
 		CUDA_TRY(allow_shared(shared_kernel<ITEMS_GENERIC>, facts));
 		CUDA_TRY(launch_early(shared_kernel<ITEMS_GENERIC>, facts.sms, THREADS, bytes, facts, stream, args));
 	}
-	return hist_launch_fold(args, facts, stream);
+	return launch_fold(args, facts, stream);
 }
 
 GpuaggCudaStatus
