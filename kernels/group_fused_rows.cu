@@ -39,11 +39,15 @@ static __device__ __forceinline__ void
 find_ids(const FusedArgs &f, const u64 (&hash)[ITEMS], u32 open, int32_t (&id)[ITEMS])
 {
 	u64			search[ITEMS];
+	Key<1>		key[ITEMS];
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
+	{
 		search[j] = local_hash(hash[j]);
-	find_bins_of(f.local.table, 8, search, hash, open, id);
+		key[j] = {{hash[j]}};
+	}
+	find_bins_of(f.local.table, 8, search, key, open, id);
 }
 
 /* All entries of the block's table; false: no room. */
@@ -435,8 +439,8 @@ finish_kernel(const __grid_constant__ HistArgs hist, const __grid_constant__ Fus
 	for (u64 from = (u64) blockIdx.x * THREADS * ITEMS; from < groups; from += (u64) gridDim.x * THREADS * ITEMS)
 	{
 		u64			hash[ITEMS],
-					key[ITEMS],
 					count[ITEMS];
+		Key<1>		key[ITEMS];
 		int32_t		bin[ITEMS];
 		u32			open = 0;
 

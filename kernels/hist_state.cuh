@@ -161,31 +161,29 @@ deviation(u64 n, const u64 *lx, const u64 *ly, int words, const u64 *lxy, int wo
 	return scalbn(words_to_double(r, big, 0) / (double) n, e);
 }
 
-/* The double nearest to s * 2^e. */
+/*
+ * The double nearest to s * 2^e0, for e0 of a window.  Products of powers of two round as scalbn
+ * does, which has a loop or a call.
+ */
 static __device__ __forceinline__ double
-i128_to_double(gpuagg_i128 s, int e)
+i128_to_double(gpuagg_i128 s, int e0)
 {
-	bool		negative = s < 0;
-	gpuagg_u128 m = negative ? -(gpuagg_u128) s : (gpuagg_u128) s;
+	gpuagg_u128 m = s < 0 ? -(gpuagg_u128) s : (gpuagg_u128) s;
 	u64			hi = (u64) (m >> 64),
 				lo = (u64) m;
-	double		d;
+	double		d = __ull2double_rn(lo);
 
-	if (hi == 0)
-		d = scalbn(__ull2double_rn(lo), e);
-	else
+	if (hi)
 	{
 		int			lead = __clzll(hi);
 
 		/* the top 64 bits, with a sticky lowest bit */
-		if (lead)
-		{
-			hi = hi << lead | lo >> (64 - lead);
-			lo <<= lead;
-		}
-		d = scalbn(__ull2double_rn(hi | (lo != 0)), e + 64 - lead);
+		hi = hi << lead | (lo >> 1) >> (63 - lead);
+		lo <<= lead;
+		d = __ull2double_rn(hi | (lo != 0)) * __longlong_as_double((long long) (1087 - lead) << 52);
 	}
-	return negative ? -d : d;
+	d *= e0 >= -1022 ? __longlong_as_double((long long) (1023 + e0) << 52) : __longlong_as_double(1LL << (e0 + 1074));
+	return s < 0 ? -d : d;
 }
 
 /* A wide sum; hist.cu chose its window so that it fits 128 bits. */
