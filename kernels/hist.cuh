@@ -152,6 +152,22 @@ enum HistCounter
 #define HIST_LOCKS (1 << HIST_LOG2_LOCKS)
 #define HIST_SAMPLE 4096
 
+/* body(Op()) with the operator's type. */
+#pragma nv_exec_check_disable
+template <typename Body> static __host__ __device__ __forceinline__ void
+with_operator(int op, const Body &body)
+{
+	switch (op)
+	{
+#define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
+		case MONOID_##NAME: \
+			body(Op_##name()); \
+			break;
+#include "operators/monoid_list.h"
+#undef MONOID
+	}
+}
+
 /* log2 of M; known once the preparation has ended. */
 static __device__ __forceinline__ int
 log2_copies(const HistArgs &args)

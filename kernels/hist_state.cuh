@@ -7,16 +7,6 @@
 
 #include "hist_cas.cuh"
 
-/* MonoidId to operator type. */
-template <int ID> struct OpOf;
-#define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
-	template <> struct OpOf<MONOID_##NAME> \
-	{ \
-		typedef Op_##name type; \
-	};
-#include "operators/monoid_list.h"
-#undef MONOID
-
 /* ---- limbs to states ------------------------------------------------------ */
 
 #define HIST_MAX_LIMBS 40
@@ -379,26 +369,22 @@ part_of_integer(const HistSlot &slot, const u64 *limb, HistPart &p)
 template <typename Op> static __device__ __forceinline__ int
 combine_part(void *states, u32 bin, const HistPart &part)
 {
-	if constexpr (Op::commutative && sizeof(typename Op::State) <= sizeof(HistPart))
-	{
-		typedef typename Op::State S;
-		S		   *p = (S *) states + bin;
-		S			a,
-					b,
-					r;
+	typedef typename Op::State S;
+	S		   *p = (S *) states + bin;
+	S			a,
+				b,
+				r;
 
 #pragma unroll
-		for (int i = 0; i < (int) (sizeof(S) / 4); i++)
-			((u32 *) &a)[i] = __ldcg((const u32 *) p + i);
-		if constexpr (form_of(Op::id) == HIST_CAS)
-			b = kept_state<Op>((u64) part.i64);
-		else
-			memcpy(&b, &part, sizeof(S));
-		r = Op::combine(a, b);
-		*p = r;
-		return Op::error(a, b, r);
-	}
-	return 0;
+	for (int i = 0; i < (int) (sizeof(S) / 4); i++)
+		((u32 *) &a)[i] = __ldcg((const u32 *) p + i);
+	if constexpr (form_of(Op::id) == HIST_CAS)
+		b = kept_state<Op>((u64) part.i64);
+	else
+		memcpy(&b, &part, sizeof(S));
+	r = Op::combine(a, b);
+	*p = r;
+	return Op::error(a, b, r);
 }
 
 /* Combines the limbs of one slot and bin with the state. */
@@ -433,15 +419,10 @@ fold_limbs(const HistArgs &args, int s, u32 bin, const u64 *limb)
 		default:
 			part_of_code(slot.op, limb[0], part);
 	}
-	switch (slot.op)
-	{
-#define HIST(NAME, form) \
-		case MONOID_##NAME: \
-			err |= combine_part<OpOf<MONOID_##NAME>::type>(slot.states, bin, part); \
-			break;
-#include "hist_list.h"
-#undef HIST
-	}
+	with_operator(slot.op, [&](auto op) {
+		if constexpr (form_of(op.id) != HIST_GENERIC)
+			err |= combine_part<decltype(op)>(slot.states, bin, part);
+	});
 	if (err)
 		atomicOr(&args.status->errors[slot.number], (u32) err);
 }
