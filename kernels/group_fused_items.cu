@@ -312,7 +312,7 @@ add_late(const HistArgs &hist, const FusedArgs &f, const FusedItem &item, const 
 						v = f.part.value[from][row];
 			u32			d[fused_digits(KIND) + 1];
 
-			if (part.has(hash) && v != NEGATIVE_ZERO && !window.cut(v, d))
+			if (part.has(hash) && v != NEGATIVE_ZERO && !window.cut(__longlong_as_double(v), d))
 				change_late(hist, f, hash, v);
 		}
 	}

@@ -105,7 +105,7 @@ sums_of_row(const FusedWindow<KIND> &window, u64 v, FusedSums<KIND> &sums)
 	else if constexpr (fused_digits(KIND) > 0)
 	{
 		u32			d[fused_digits(KIND) + 1];
-		bool		fits = window.cut(v, d);
+		bool		fits = window.cut(__longlong_as_double(v), d);
 
 #pragma unroll
 		for (int w = 0; w < fused_words(KIND); w++)
@@ -520,7 +520,7 @@ out_of_window_kernel(const __grid_constant__ HistArgs hist, const __grid_constan
 					continue;
 				v = !RAW ? f.part.value[from][r]
 					: widen(f.type, narrow_type(f.type) ? ((const u32 *) f.values)[r] : ((const u64 *) f.values)[r]);
-				if (v == NEGATIVE_ZERO || window.cut(v, d))
+				if (v == NEGATIVE_ZERO || window.cut(__longlong_as_double(v), d))
 					continue;
 				hash = RAW ? hash_of_row(f, r) : f.part.hash[from][r];
 				change_late(hist, f, hash, v);

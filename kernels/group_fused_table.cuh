@@ -106,38 +106,7 @@ clear_table(const FusedTable &t)
 		p[i] = 0;
 }
 
-/* The window of a float sum. */
-template <int KIND> struct FusedWindow
-{
-	double		magic[fused_digits(KIND) + 1];
-	u32			limit;
-
-	__device__ __forceinline__
-	FusedWindow(const HistArgs &hist, int s)
-	{
-		limit = 0;
-		if constexpr (fused_digits(KIND) > 0)
-		{
-			int			e0 = hist.window[2 * s];
-
-			limit = fix_limit(e0, hist.slot[s].max_shift);
-#pragma unroll
-			for (int k = 0; k < fused_digits(KIND); k++)
-				magic[k] = fix_magic(e0, fused_digits(KIND), k);
-		}
-	}
-	/* Digits of a double; whether it has them all. */
-	__device__ __forceinline__ bool
-	cut(u64 bits, u32 (&d)[fused_digits(KIND) + 1]) const
-	{
-		double		r = __longlong_as_double(bits);
-
-#pragma unroll
-		for (int k = fused_digits(KIND) - 1; k >= 0; k--)
-			d[k] = fix_digit(r, magic[k]);
-		return ((u32) (bits >> 32) & 0x7fffffff) < limit && r == 0;
-	}
-};
+template <int KIND> using FusedWindow = FixWindow<fused_digits(KIND)>;
 
 #define NEGATIVE_ZERO (1ULL << 63)
 
@@ -274,7 +243,7 @@ add_floats(u32 plane_bytes, const FusedWindow<KIND> &window, const u32 (&at)[ITE
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		bool		fits = window.cut(v[j], d[j]);
+		bool		fits = window.cut(__longlong_as_double(v[j]), d[j]);
 
 #pragma unroll
 		for (int k = 0; k < DIGITS; k++)

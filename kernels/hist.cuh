@@ -552,6 +552,39 @@ fix_digit(double &r, double magic)
 	return (u32) __double2loint(t);
 }
 
+/* The window of a slot's float sum: the numbers that cut off digits, and where values are too large. */
+template <int DIGITS> struct FixWindow
+{
+	double		magic[DIGITS + 1];
+	u32			limit;
+
+	__device__ __forceinline__
+	FixWindow(const HistArgs &args, int s)
+	{
+		limit = 0;
+		if constexpr (DIGITS > 0)
+		{
+			int			e0 = args.window[2 * s];
+
+			limit = fix_limit(e0, args.slot[s].max_shift);
+#pragma unroll
+			for (int k = 0; k < DIGITS; k++)
+				magic[k] = fix_magic(e0, DIGITS, k);
+		}
+	}
+	/* Digits of a double; whether it has them all. */
+	template <int ROOM> __device__ __forceinline__ bool
+	cut(double v, u32 (&d)[ROOM]) const
+	{
+		double		r = v;
+
+#pragma unroll
+		for (int k = DIGITS - 1; k >= 0; k--)
+			d[k] = fix_digit(r, magic[k]);
+		return ((u32) __double2hiint(v) & 0x7fffffff) < limit && r == 0;
+	}
+};
+
 /* Whether an addition of d that made s of old left the range of a word. */
 static __device__ __forceinline__ bool
 fix_overflows(int word, u32 old, u32 d, u32 s)

@@ -90,23 +90,18 @@ add_carries(const HistArgs &args, const HistSlot &slot, const FastShared &place,
 }
 
 template <int DIGITS, int ITEMS, bool PARTITIONED, typename T> static __device__ __forceinline__ void
-add_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place, const double *magic,
-		  u32 limit, const u32 (&at)[ITEMS], const T (&v)[ITEMS], u32 in, u32 in_hot, HotBin<DIGITS> &hot)
+add_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place, const FixWindow<DIGITS> &window,
+		  const u32 (&at)[ITEMS], const T (&v)[ITEMS], u32 in, u32 in_hot, HotBin<DIGITS> &hot)
 {
 	u32			d[ITEMS][DIGITS],
 				old[ITEMS][DIGITS];
 	u32			out_of_window = 0;
 	bool		same = true;
 	auto		cut = [&](int j) {
-		double		r = (double) v[j];
-		u32			hi = (u32) __double2hiint(r);
-		bool		fits = (hi & 0x7fffffff) < limit && hi != 0x80000000;
+		bool		fits = window.cut((double) v[j], d[j]);
 
-#pragma unroll
-		for (int k = DIGITS - 1; k >= 0; k--)
-			d[j][k] = fix_digit(r, magic[k]);
-		fits = fits && r == 0;
-		if (((in | in_hot) >> j & 1) && !fits)
+		/* the identity, -0, is left out there */
+		if (((in | in_hot) >> j & 1) && !(fits && (u32) __double2hiint((double) v[j]) != 0x80000000))
 			out_of_window |= 1u << j;
 	};
 	auto		add = [&](int j) {
@@ -285,8 +280,9 @@ template <int KIND> struct FastTile
 	{
 		u64			left = base < end ? end - base : 0;
 
-		bins += base + threadIdx.x;
-		values += base + threadIdx.x;
+		base += threadIdx.x;
+		bins += base;
+		values += base;
 		if (left >= (u64) ITEMS * threads)
 		{
 #pragma unroll
@@ -327,14 +323,14 @@ bins_of(const HistArgs &args, const FastArgs &fast)
 /* Adds a tile whose bins are below place.nbins where `in` says so. */
 template <int KIND, bool PARTITIONED> static __device__ __forceinline__ void
 add_tile(const HistArgs &args, const FastArgs &fast, const FastShared &place,
-		 const double (&magic)[digits_of(KIND) + 1], u32 limit, const u32 (&at)[tile_items(KIND)],
-		 const FastTile<KIND> &tile, u32 in, u32 in_hot, HotBin<digits_of(KIND)> &hot)
+		 const FixWindow<digits_of(KIND)> &window, const u32 (&at)[tile_items(KIND)], const FastTile<KIND> &tile,
+		 u32 in, u32 in_hot, HotBin<digits_of(KIND)> &hot)
 {
 	constexpr int ITEMS = tile_items(KIND);
 	constexpr int DIGITS = digits_of(KIND);
 
 	if constexpr (DIGITS > 0)
-		add_fixes<DIGITS, ITEMS, PARTITIONED>(args, fast, place, magic, limit, at, tile.v, in, in_hot, hot);
+		add_fixes<DIGITS, ITEMS, PARTITIONED>(args, fast, place, window, at, tile.v, in, in_hot, hot);
 	else if constexpr (KIND == FAST_INT_I32)
 		add_integers<ITEMS>(args, fast, place, at, tile.v, in);
 	else if constexpr (KIND == FAST_INT_I64)
@@ -376,9 +372,6 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 	u32			bias = fast.bins.skip_negative ? 0x80000000u : 0;
 	u32			most = report ? fast.bins.n - 1 + bias : ~0u;
 	u32			outside = 0;
-	double		magic[DIGITS + 1];
-	u32			limit = 0;
-	FastShared	place;
 	FastTile<KIND> next;
 
 	next.load(bins, values, begin, end, threads, origin - 1);
@@ -386,9 +379,10 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 	/* windows are needed at once, cleared limbs at the end or for a carry */
 	if (!PARTITIONED && (KIND != FAST_MAX_I32 || args.copies))
 		wait_for_predecessor();
-	place = place_of<KIND>(args, fast, counting, shared, PARTITIONED ? 0 : log2_copies(args), bin0, nbins);
-	if (DIGITS > 0)
-		limit = window_of<DIGITS>(args, fast, magic);
+
+	FastShared	place = place_of<KIND>(args, fast, counting, shared, PARTITIONED ? 0 : log2_copies(args), bin0, nbins);
+	FixWindow<DIGITS> window(args, fast.slot);
+
 	__syncthreads();
 	for (u64 base = begin; base < end; base += step)
 	{
@@ -417,7 +411,7 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 			else if (b + bin0 + bias > most && base + j * threads + threadIdx.x < end)
 				outside++;
 		}
-		add_tile<KIND, PARTITIONED>(args, fast, place, magic, limit, at, tile, in, in_hot, hot);
+		add_tile<KIND, PARTITIONED>(args, fast, place, window, at, tile, in, in_hot, hot);
 		hot.rows += __popc(in_hot);
 	}
 	if (outside)
