@@ -296,6 +296,13 @@ hist_device(const DeviceFacts &facts, const HistArgs &args)
 	return dev;
 }
 
+/* Bins as partitions and exchanges take them: if they are not simple, a column of indexes that is made before. */
+static GpuaggBins
+column_of_bins(const GpuaggBins &b)
+{
+	return hist_simple_bins(b) ? b : index_bins(nullptr, b.nbins);
+}
+
 /* An exchange where there would be a partition; sums of three digits, for registers. */
 static void
 choose_exchange(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, int block_bits)
@@ -303,6 +310,7 @@ choose_exchange(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan
 	bool		always = hist->strategy == GPUAGG_HIST_EXCHANGE;
 	HistArgs	trial = plan.args;
 
+	trial.bins = column_of_bins(hist->bins);
 	if (!always && (hist->strategy != GPUAGG_HIST_AUTO || plan.model.form != HIST_FORM_PARTITION))
 		return;
 	size_slots(trial, 3, block_bits, log2_ceil(hist->nrows + 1), false);
@@ -350,6 +358,7 @@ choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		plan.model.form = HIST_FORM_PARTITION;
 	if (plan.model.form == HIST_FORM_PARTITION)
 	{
+		args.bins = column_of_bins(hist->bins);
 		hist_model_partition(&dev, hist->bins.nbins, args.words, &plan.model);
 		/* on a device with less shared memory a tile may have no room for them */
 		if (part_tile_bytes(sizeof(u32), widest_column(args), plan.model.partitions) > (size_t) dev.shared_bytes)
@@ -471,6 +480,8 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	HistArgs   &args = plan.args;
 	size_t		exchange_zeros;
 
+	if (!hist_simple_bins(hist->bins))
+		args.bins.column[0].values = ws.take<int32_t>(hist->nrows);
 	part = PartPlan();
 	part.parts = (u32) plan.model.partitions;
 	part.part_bins = (u32) plan.model.pass_bins;
@@ -717,10 +728,13 @@ plan_rest(HistPlan &plan, Workspace &ws)
 }
 
 static GpuaggCudaStatus
-launch_forms(HistPlan &plan, u32 *bytes, const DeviceFacts &facts, cudaStream_t stream)
+launch_forms(const GpuaggHist *hist, HistPlan &plan, u32 *bytes, const DeviceFacts &facts, cudaStream_t stream)
 {
 	HistArgs   &args = plan.args;
 
+	if (plan.model.form == HIST_FORM_PARTITION && !hist_simple_bins(hist->bins))
+		STATUS_TRY(gpuagg_hist_bins(&hist->bins, hist->nrows, (int32_t *) args.bins.column[0].values, hist->status,
+									stream));
 	if (plan.model.form == HIST_FORM_BYTES)
 		return hist_launch_counts(args, bytes, facts, stream);
 	if (plan.model.form == HIST_FORM_SHARED && args.limb == nullptr)
@@ -765,7 +779,7 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 	if (hist->nrows == 0)
 		return GPUAGG_CUDA_OK;
 	if (plan.args.nslots > 0)
-		STATUS_TRY(launch_forms(plan, bytes, *facts, stream));
+		STATUS_TRY(launch_forms(hist, plan, bytes, *facts, stream));
 	if (plan.rest.nslots > 0)
 		STATUS_TRY(hist_launch_global(plan.rest, *facts, stream));
 	return GPUAGG_CUDA_OK;

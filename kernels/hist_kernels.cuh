@@ -157,7 +157,7 @@ void hist_exchange_plan(const HistArgs &args, const DeviceFacts &facts, bool alw
 GpuaggCudaStatus hist_launch_exchange(const HistArgs &partitioned, const HistExchange &exchange,
 									  const DeviceFacts &facts, cudaStream_t stream);
 
-/* groups: of partitions, where rows go first; no parts: there is no such step. */
+/* Of simple bins.  groups: of partitions, where rows go first; no parts: there is no such step. */
 GpuaggCudaStatus hist_launch_split(const HistArgs &args, const PartPlan &plan, const PartPlan &groups,
 								   const DeviceFacts &facts, cudaStream_t stream);
 
