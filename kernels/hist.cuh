@@ -200,23 +200,6 @@ warp_scan(u32 v)
 	return v;
 }
 
-/* One integer or order-free value, sign-extended. */
-static __device__ __forceinline__ int64_t
-load_int(const GpuaggColumn &c, u32 row)
-{
-	switch (c.type)
-	{
-		case GPUAGG_VALUE_I8:
-			return ((const int8_t *) c.values)[row];
-		case GPUAGG_VALUE_I16:
-			return ((const int16_t *) c.values)[row];
-		case GPUAGG_VALUE_I32:
-			return ((const int32_t *) c.values)[row];
-		default:
-			return ((const int64_t *) c.values)[row];
-	}
-}
-
 /*
  * ITEMS values of one column into 64-bit words: integers sign-extended, floats
  * as the bits of a double.  hi takes the second word of 16-byte values.

@@ -526,12 +526,7 @@ lift_row(u64 lo, u64 hi)
 template <typename S> static __device__ __forceinline__ S
 shuffle_state(const S &v, int lane)
 {
-	S			r;
-
-#pragma unroll
-	for (int i = 0; i < (int) (sizeof(S) / 4); i++)
-		((u32 *) &r)[i] = __shfl_sync(~0u, ((const u32 *) &v)[i], lane);
-	return r;
+	return shuffle_words(v, [=](u32 word) { return __shfl_sync(~0u, word, lane); });
 }
 
 /*

@@ -541,7 +541,7 @@ range_kernel(GpuaggColumn column, u32 nrows, int64_t *range)
 
 		if (column.validity && !bit_set(column.validity, (u32) r))
 			continue;
-		v = load_int(column, (u32) r);
+		v = load_integer(column.values, column.type, r);
 		lo = v < lo ? v : lo;
 		hi = v > hi ? v : hi;
 	}
