@@ -50,8 +50,7 @@ GpuaggCudaStatus gpuagg_cuda_fail(cudaError_t err, const char *call, const char 
 struct DeviceFacts
 {
 	int			sms;
-	int			major;			/* compute capability */
-	int			minor;
+	int			major;			/* of the compute capability */
 	size_t		l2_bytes;
 	size_t		smem_per_sm;
 	size_t		smem_per_block;	/* with the opt-in above 48 KB */

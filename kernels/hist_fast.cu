@@ -89,6 +89,22 @@ add_carries(const HistArgs &args, const HistSlot &slot, const FastShared &place,
 		}
 }
 
+/* Floats that have no digits in the window, straight to their states; -0 is the identity. */
+template <int ITEMS, typename T> static __device__ __forceinline__ void
+change_floats(const HistArgs &args, const FastArgs &fast, const FastShared &place, const u32 (&at)[ITEMS],
+			  const T (&v)[ITEMS], u32 out_of_window)
+{
+	if (__any_sync(~0u, out_of_window))
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+		{
+			u64			bits = __double_as_longlong((double) v[j]);
+
+			change_rows<CHANGE_SUMS>(args, fast.slot, place.bin_at(at[j]),
+									 (out_of_window >> j & 1) && bits != 1ULL << 63, bits, 0);
+		}
+}
+
 template <int DIGITS, int ITEMS, bool PARTITIONED, typename T> static __device__ __forceinline__ void
 add_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place, const FixWindow<DIGITS> &window,
 		  const u32 (&at)[ITEMS], const T (&v)[ITEMS], u32 in, u32 in_hot, HotBin<DIGITS> &hot)
@@ -156,16 +172,7 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place, c
 	}
 	if (digits_overflow(old, d))
 		add_carries<DIGITS, ITEMS>(args, args.slot[fast.slot], place, at, d, old);
-	/* floats that have no digits in the window go straight to their states; -0 is the identity */
-	if (__any_sync(~0u, out_of_window))
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-		{
-			u64			bits = __double_as_longlong((double) v[j]);
-
-			change_rows<CHANGE_SUMS>(args, fast.slot, place.bin_at(at[j]),
-									 (out_of_window >> j & 1) && bits != 1ULL << 63, bits, 0);
-		}
+	change_floats(args, fast, place, at, v, out_of_window);
 	/* lanes that came apart here would stay so for the rest of the loop */
 	__syncwarp();
 }
@@ -220,49 +227,34 @@ add_integers(const HistArgs &args, const FastArgs &fast, const FastShared &place
 	__syncwarp();
 }
 
-/* 32-bit maxima; most rows only read. */
-template <int ITEMS> static __device__ __forceinline__ void
-add_maxima(const HistArgs &args, const FastArgs &fast, const FastShared &place, const u32 (&at)[ITEMS],
-		   const int32_t (&v)[ITEMS], u32 in)
+/* Maxima of codes of 32 or 64 bits; most rows only read.  Shared memory has no native maximum of 64 bits. */
+template <typename W, int ITEMS> static __device__ __forceinline__ void
+add_maxima(const FastShared &place, const u32 (&at)[ITEMS], const W (&code)[ITEMS], u32 in)
 {
-	u32			flip = args.slot[fast.slot].op == MONOID_MIN_I32 ? 0x7fffffffu : 0x80000000u;
-	u32			seen[ITEMS];
+	W		   *p = (W *) place.words;
+	W			seen[ITEMS];
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		seen[j] = ~0u;
+		seen[j] = ~(W) 0;
 		if (in >> j & 1)
-			seen[j] = *(volatile u32 *) (place.words + at[j]);
+			seen[j] = *(volatile W *) (p + at[j]);
 	}
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
-		if (seen[j] < ((u32) v[j] ^ flip))
-			atomicMax(place.words + at[j], (u32) v[j] ^ flip);
-}
-
-/* The same of 64 bits, by codes of values. */
-template <int ITEMS> static __device__ __forceinline__ void
-add_wide_maxima(const FastShared &place, const u32 (&at)[ITEMS], const u64 (&code)[ITEMS], u32 in)
-{
-	u64		   *p = (u64 *) place.words;
-	u64			seen[ITEMS];
-
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-	{
-		seen[j] = ~0ULL;
-		if (in >> j & 1)
-			seen[j] = *(volatile u64 *) (p + at[j]);
-	}
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-		while (seen[j] < code[j])
+		if constexpr (sizeof(W) == sizeof(u32))
 		{
-			u64			now = atomicCAS(p + at[j], seen[j], code[j]);
-
-			seen[j] = now == seen[j] ? code[j] : now;
+			if (seen[j] < code[j])
+				atomicMax(p + at[j], code[j]);
 		}
+		else
+			while (seen[j] < code[j])
+			{
+				W			now = atomicCAS(p + at[j], seen[j], code[j]);
+
+				seen[j] = now == seen[j] ? code[j] : now;
+			}
 	__syncwarp();
 }
 
@@ -336,7 +328,15 @@ add_tile(const HistArgs &args, const FastArgs &fast, const FastShared &place,
 	else if constexpr (KIND == FAST_INT_I64)
 		add_wide_integers<ITEMS>(args, fast, place, at, tile.v, in);
 	else if constexpr (KIND == FAST_MAX_I32)
-		add_maxima<ITEMS>(args, fast, place, at, tile.v, in);
+	{
+		u32			flip = args.slot[fast.slot].op == MONOID_MIN_I32 ? 0x7fffffffu : 0x80000000u,
+					code[ITEMS];
+
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			code[j] = (u32) tile.v[j] ^ flip;
+		add_maxima(place, at, code, in);
+	}
 	else if constexpr (KIND == FAST_MAX_64)
 	{
 		u64			code[ITEMS];
@@ -344,7 +344,7 @@ add_tile(const HistArgs &args, const FastArgs &fast, const FastShared &place,
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 			code[j] = max_code(args.slot[fast.slot].op, tile.v[j]);
-		add_wide_maxima<ITEMS>(place, at, code, in);
+		add_maxima(place, at, code, in);
 	}
 }
 
