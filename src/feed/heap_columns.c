@@ -577,4 +577,7 @@ heap_columns_fill(HeapDecoder *decoder, HeapColumns *columns, HeapScan *scan,
 				 fixed ? NULL : columns->located + (size_t) slot * EXPR_ROWS,
 				 fixed || columns->complete[slot]);
 	}
+	/* the tuples of the next page are about as long up to there */
+	heap_fetch_tuples(scan, (decoder->reached > last ? decoder->position[0] :
+							 rows->data[0] + decoder->attrs[last].offset) - page->tuples[rows->tuple[0]] + 1);
 }
