@@ -7,7 +7,8 @@
  * scale, histograms whose bounds are not constant or may fail to evaluate), run
  * their own transition function as a FallbackAgg.
  *
- * A numeric column of a declared scale is a column of decimals.  The few values that a
+ * A numeric column of a declared scale is a column of decimals; so is one whose values mostly
+ * have one scale, for sums and extremes.  The few values that such a
  * decimal cannot represent go to a FallbackAgg in addition, whose transition value
  * is merged with that of the slots by the aggregate's combine function.
  *
@@ -418,9 +419,36 @@ load_aggregate(AggOutput *out, FallbackAgg *fallback, Aggref *aggref)
 
 /* ---- building: columns and slots ----------------------------------------- */
 
-/* An argument's column, of Datums or of the type that spec_column_type() gives. */
+/* What an aggregate reads of an argument. */
+typedef enum ArgumentForm
+{
+	ARGUMENT_DATUM,
+	ARGUMENT_VALUE,				/* a value of the type that expr_column_type() gives */
+	ARGUMENT_DECIMAL,			/* the same, and numerics without a declared scale at their usual one */
+	ARGUMENT_PRESENCE			/* whether it is NULL */
+} ArgumentForm;
+
+static ColumnType
+argument_type(const AggSpec *spec, Node *expr, int input, ArgumentForm form, int16 *scale)
+{
+	ColumnType	type = expr_column_type(expr, scale);
+
+	if (form == ARGUMENT_DECIMAL && type == COLUMN_DATUM && spec->support.usual_scales &&
+		spec->usual_scale[input] >= 0)
+	{
+		*scale = spec->usual_scale[input];
+		return COLUMN_DEC;
+	}
+	if (form == ARGUMENT_DATUM)
+	{
+		*scale = 0;
+		return COLUMN_DATUM;
+	}
+	return type;
+}
+
 static int
-add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, bool as_datum)
+add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, ArgumentForm form)
 {
 	Node	   *expr = (Node *) list_nth_node(TargetEntry, aggref->args, i)->expr;
 	ColumnSpec	col = {.input = args[i]};
@@ -429,11 +457,14 @@ add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, bool as_datu
 	col.typmod = exprTypmod(expr);
 	col.collation = exprCollation(expr);
 	get_typlenbyval(col.typid, &col.typlen, &col.typbyval);
-	col.type = expr_column_type(expr, &col.scale);
-	if (as_datum)
+	col.type = argument_type(spec, expr, args[i], form, &col.scale);
+	if (form == ARGUMENT_PRESENCE && col.type == COLUMN_DATUM && spec_find_column(spec, &col) < 0)
 	{
-		col.type = COLUMN_DATUM;
-		col.scale = 0;
+		/* any byte of it will do, and is not copied */
+		col.type = COLUMN_I8;
+		col.typid = CHAROID;
+		col.typlen = 1;
+		col.typbyval = true;
 	}
 	return spec_add_column(spec, &col);
 }
@@ -550,6 +581,7 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 {
 	BinSpec		bins;
 	bool		binned = finalize_has_bins(row->kind);
+	ArgumentForm form = row->kind == FINALIZE_INT ? ARGUMENT_PRESENCE : ARGUMENT_VALUE;
 
 	if (row->kind == FINALIZE_FALLBACK)
 		return false;
@@ -576,8 +608,9 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		Node	   *expr = (Node *) list_nth_node(TargetEntry, aggref->args, 0)->expr;
 		int16		scale;
 
-		if (expr_column_type(expr, &scale) != COLUMN_DEC)
+		if (argument_type(spec, expr, args[0], ARGUMENT_DECIMAL, &scale) != COLUMN_DEC)
 			return false;
+		form = ARGUMENT_DECIMAL;
 		out->scale = scale;
 	}
 
@@ -588,7 +621,7 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 
 		for (int j = 0; j < 2; j++)
 		{
-			col[j] = use->arg[j] < 0 ? -1 : add_argument(spec, aggref, args, use->arg[j], false);
+			col[j] = use->arg[j] < 0 ? -1 : add_argument(spec, aggref, args, use->arg[j], form);
 			if (col[j] >= 0 && spec->cols[col[j]].type == COLUMN_DEC)
 				out->decimals = true;
 			if (row->kind == FINALIZE_ARG && use->arg[j] == 0)
@@ -637,7 +670,8 @@ aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, PlanSta
 		fallback.unrepresentable_only = by_slots;
 		Assert(!fallback.unrepresentable_only || fallback.nargs == 1);
 		for (int i = 0; i < fallback.nargs; i++)
-			fallback.argcol[i] = add_argument(spec, aggref, args, i, !by_slots);
+			fallback.argcol[i] = add_argument(spec, aggref, args, i,
+											  by_slots ? ARGUMENT_DECIMAL : ARGUMENT_DATUM);
 		out->fallback = spec_add_fallback(spec, &fallback);
 	}
 	return out;

@@ -482,6 +482,7 @@ heap_rows_keep(HeapDecoder *decoder, HeapRows *rows, const uint16 *sel, int n)
 			} \
 	} while (0)
 
+/* Of a numeric that the column cannot represent the value is the pointer to it. */
 static void
 fill_decimals(Vec *vec, const HeapRows *rows, const uint8 *start, const uint8 **located)
 {
@@ -499,6 +500,7 @@ fill_decimals(Vec *vec, const HeapRows *rows, const uint8 *start, const uint8 **
 		payload = decode_payload(ptr, &len);
 		if (likely(payload && decode_numeric(payload, len, vec->scale, &values[i])))
 			continue;
+		values[i] = (gpuagg_i128) PointerGetDatum(ptr);
 		if (vec->all_values)
 		{
 			memset(vec->state, VEC_VALUE, rows->n);
