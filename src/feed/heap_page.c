@@ -289,10 +289,11 @@ heap_fetch_tuples(HeapScan *scan, int bytes)
 	lines = Min((int) PageGetMaxOffsetNumber(page), BLCKSZ / NARROW_TUPLE);
 	for (OffsetNumber line = FirstOffsetNumber; line <= lines; line++)
 	{
-		const char *tuple = (const char *) page + ItemIdGetOffset(PageGetItemId(page, line));
+		uintptr_t	tuple = (uintptr_t) page + ItemIdGetOffset(PageGetItemId(page, line));
 
-		for (int at = scan->fetched; at < bytes; at += HEAP_FETCH_BYTES)
-			__builtin_prefetch(tuple + at);
+		for (uintptr_t at = TYPEALIGN_DOWN(HEAP_FETCH_BYTES, tuple + scan->fetched); at < tuple + bytes;
+			 at += HEAP_FETCH_BYTES)
+			__builtin_prefetch((const void *) at);
 	}
 	scan->fetched = bytes;
 }
