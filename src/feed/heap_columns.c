@@ -19,8 +19,6 @@
 #include "operators/decode_numeric.h"
 
 #define WORD_ATTRS 64
-/* Attributes whose NULLs are looked up together. */
-#define CHUNK 5
 
 /*
  * One step of the walk: a run of attributes of fixed width, perhaps none, and
@@ -63,7 +61,7 @@ heap_decoder_create(TupleDesc desc)
 
 	decoder->desc = desc;
 	decoder->attrs = palloc0(sizeof(DecodeAttr) * (desc->natts + 1));
-	decoder->chunks = palloc0(sizeof(HeapRun *) * (desc->natts + 1));
+	decoder->chunks = palloc0(sizeof(decoder->chunks[0]) * (desc->natts + 1));
 	decoder->cxt = CurrentMemoryContext;
 	for (int a = 0; a < desc->natts; a++)
 	{
@@ -121,7 +119,7 @@ make_steps(const HeapDecoder *decoder, HeapColumns *columns)
 		step->slot = step->stop == columns->attrs[k] ? k++ : -1;
 		a += step->stop >= 0;
 		for (int i = 0; i < 8; i++)
-			step->run[i] = decode_run(&attrs[step->first], step->nrun, ~UINT64CONST(0), i);
+			step->run[i] = decode_run(&attrs[step->first], step->nrun, ~UINT64CONST(0), i) | ~HEAP_RUN_BYTES;
 	}
 	/* mostly far fewer than there are attributes, and a query may have many stages */
 	columns->steps = palloc(sizeof(HeapStep) * columns->nsteps);
@@ -130,23 +128,21 @@ make_steps(const HeapDecoder *decoder, HeapColumns *columns)
 }
 
 /*
- * The runs of CHUNK attributes from one on, by the bit set of those that are not
- * NULL; the same for all stages.  Those of sets with an attribute of variable width
- * mean nothing.
+ * The runs of n attributes from one on, by the bit set of those, and of the attribute
+ * behind, that are not NULL; the same for all stages.
  */
 static const HeapRun *
-chunk_runs(HeapDecoder *decoder, int first)
+chunk_runs(HeapDecoder *decoder, int first, int n)
 {
-	int			n = Min(CHUNK, decoder->desc->natts - first);
-	HeapRun    *runs = decoder->chunks[first];
+	HeapRun    *runs = decoder->chunks[first][n];
 
-	if (runs == NULL)
-	{
-		runs = decoder->chunks[first] = MemoryContextAlloc(decoder->cxt, sizeof(HeapRun) << CHUNK);
-		for (int present = 0; present < 1 << CHUNK; present++)
-			for (int i = 0; i < 8; i++)
-				runs[present][i] = decode_run(&decoder->attrs[first], n, present, i);
-	}
+	if (likely(runs != NULL))
+		return runs;
+	runs = decoder->chunks[first][n] = MemoryContextAlloc(decoder->cxt, sizeof(HeapRun) << (n + 1));
+	for (int present = 0; present < 1 << (n + 1); present++)
+		for (int i = 0; i < 8; i++)
+			runs[present][i] = decode_run(&decoder->attrs[first], n, present, i) |
+				(present >> n != 0 ? ~HEAP_RUN_BYTES : 0);
 	return runs;
 }
 
@@ -226,9 +222,15 @@ typedef struct StepOver
 {
 	const HeapRun *runs;		/* [those present] */
 	int			shift;			/* of the run in `present` */
-	uint32		mask;
-	int			stop_shift;		/* of the attribute behind */
+	uint32		mask;			/* with the attribute behind */
 } StepOver;
+
+/* Where a row is after attributes at `position`, and all bits set if it has a value there, else none. */
+typedef struct Behind
+{
+	uint32		at;
+	uint32		mask;
+} Behind;
 
 /* Steps over chunks of a run in which some attributes are NULL, up to the last one. */
 static StepOver
@@ -239,57 +241,55 @@ step_chunks(HeapDecoder *decoder, const HeapStep *step, int n)
 	int			left = step->nrun;
 
 	over.shift = first % WORD_ATTRS;
-	over.mask = (1 << CHUNK) - 1;
-	for (; left > CHUNK; left -= CHUNK)
+	over.mask = (1 << HEAP_CHUNK) - 1;
+	for (; left > HEAP_CHUNK; left -= HEAP_CHUNK)
 	{
-		over.runs = chunk_runs(decoder, first);
+		over.runs = chunk_runs(decoder, first, HEAP_CHUNK);
 		for (int i = 0; i < n; i++)
 			decoder->position[i] += over.runs[decoder->present[i] >> over.shift & over.mask]
 				[decoder->position[i] & 7];
-		first += CHUNK;
-		over.shift += CHUNK;
+		first += HEAP_CHUNK;
+		over.shift += HEAP_CHUNK;
 	}
-	over.runs = chunk_runs(decoder, first);
-	over.mask = (1 << left) - 1;
-	over.stop_shift = Max(step->stop, 0) % WORD_ATTRS;
+	over.runs = chunk_runs(decoder, first, left);
+	over.mask = (2 << left) - 1;
 	return over;
 }
 
-/* Where row i is after the run; complete: no row has NULL there. */
-static pg_attribute_always_inline uint32
-behind_run(const HeapDecoder *decoder, const StepOver *over, bool complete, int i)
+/* Row i behind the run; complete: no row has NULL there; empty: there is no run. */
+static pg_attribute_always_inline Behind
+behind_run(const HeapDecoder *decoder, const StepOver *over, bool complete, bool empty, int i)
 {
 	uint32		position = decoder->position[i];
+	uint32		present = complete ? 0 : decoder->present[i] >> over->shift & over->mask;
+	int32		run;
 
-	return position + over->runs[complete ? 0 : decoder->present[i] >> over->shift & over->mask][position & 7];
-}
-
-/* All bits set if row i has a value behind the run, else none. */
-static pg_attribute_always_inline uint32
-value_mask(const HeapDecoder *decoder, const StepOver *over, bool complete, int i)
-{
-	return complete ? ~(uint32) 0 : -(uint32) (decoder->present[i] >> over->stop_shift & 1);
+	if (empty)
+		return (Behind) {position, complete ? ~(uint32) 0 : -present};
+	run = over->runs[present][position & 7];
+	return (Behind) {position + (run & HEAP_RUN_BYTES), complete ? ~(uint32) 0 : (uint32) (run >> 15)};
 }
 
 static pg_attribute_always_inline void
 step_run(HeapDecoder *decoder, const StepOver *over, bool complete, int n)
 {
 	for (int i = 0; i < n; i++)
-		decoder->position[i] = behind_run(decoder, over, complete, i);
+		decoder->position[i] = behind_run(decoder, over, complete, false, i).at;
 }
 
 /* A run and a column of fixed width. */
 static pg_attribute_always_inline void
 step_fixed(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, bool complete,
-		   const uint8 *page, int n, const uint8 **located)
+		   bool empty, const uint8 *page, int n, const uint8 **located)
 {
 	uint32		len = attr->len;
 	uint32		pad = attr->align - 1;
 
 	for (int i = 0; i < n; i++)
 	{
-		uint32		mask = value_mask(decoder, over, complete, i);
-		uint32		at = behind_run(decoder, over, complete, i);
+		Behind		behind = behind_run(decoder, over, complete, empty, i);
+		uint32		mask = behind.mask;
+		uint32		at = behind.at;
 
 		at = (at + (pad & mask)) & ~(pad & mask);
 		located[i] = mask ? page + at : NULL;
@@ -300,12 +300,13 @@ step_fixed(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, b
 /* A run and a varlena; located: NULL unless that is a column. */
 static pg_attribute_always_inline void
 step_varlena(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, bool complete,
-			 const uint8 *page, int n, const uint8 **located)
+			 bool empty, const uint8 *page, int n, const uint8 **located)
 {
 	for (int i = 0; i < n; i++)
 	{
-		uint32		mask = value_mask(decoder, over, complete, i);
-		uint32		at = behind_run(decoder, over, complete, i);
+		Behind		behind = behind_run(decoder, over, complete, empty, i);
+		uint32		mask = behind.mask;
+		uint32		at = behind.at;
 		/* a NULL may be at the end of the page, and is taken for a short header */
 		uint32		header = page[at & mask] | (~mask & 3);
 		uint32		end = at + ((header >> 1) & mask);
@@ -320,12 +321,13 @@ step_varlena(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over,
 
 static void
 step_cstring(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, bool complete,
-			 const uint8 *page, int n, const uint8 **located)
+			 bool empty, const uint8 *page, int n, const uint8 **located)
 {
 	for (int i = 0; i < n; i++)
 	{
-		uint32		mask = value_mask(decoder, over, complete, i);
-		uint32		at = behind_run(decoder, over, complete, i);
+		Behind		behind = behind_run(decoder, over, complete, empty, i);
+		uint32		mask = behind.mask;
+		uint32		at = behind.at;
 
 		decoder->position[i] = mask ? decode_cstring(page, attr, &at) : at;
 		if (located)
@@ -353,13 +355,15 @@ take_step(HeapDecoder *decoder, const HeapStep *step, const StepOver *over, bool
 	if (step->stop < 0)
 		step_run(decoder, over, complete, n);
 	else if (attr->len >= 0)
-		step_fixed(decoder, attr, over, complete, page, n, located);
+		step_fixed(decoder, attr, over, complete, false, page, n, located);
 	else if (attr->len == -2)
-		step_cstring(decoder, attr, over, complete, page, n, located);
+		step_cstring(decoder, attr, over, complete, false, page, n, located);
 	else if (located)
-		step_varlena(decoder, attr, over, complete, page, n, located);
+		step_varlena(decoder, attr, over, complete, false, page, n, located);
+	else if (step->nrun > 0)
+		step_varlena(decoder, attr, over, complete, false, page, n, NULL);
 	else
-		step_varlena(decoder, attr, over, complete, page, n, NULL);
+		step_varlena(decoder, attr, over, complete, true, page, n, NULL);
 }
 
 static void
