@@ -23,13 +23,14 @@
 /*
  * One step of the walk: a run of attributes of fixed width, perhaps none, and
  * one attribute behind it that is a column or of variable width, if there is
- * any; all in one word of the null bitmap.
+ * any, or two varlenas that are no columns; all in one word of the null bitmap.
  */
 typedef struct HeapStep
 {
 	int			first;			/* attribute */
 	int			nrun;
 	int			stop;			/* attribute behind the run, or -1 */
+	bool		pair;			/* the step is also over the attribute behind that */
 	int			slot;			/* index into HeapColumns.attrs, if stop is a column; else -1 */
 	HeapRun		run;			/* if none is NULL */
 } HeapStep;
@@ -118,6 +119,9 @@ make_steps(const HeapDecoder *decoder, HeapColumns *columns)
 		step->stop = a < end ? a : -1;
 		step->slot = step->stop == columns->attrs[k] ? k++ : -1;
 		a += step->stop >= 0;
+		step->pair = step->stop >= 0 && step->slot < 0 && attrs[step->stop].len == -1 &&
+			a < end && a < columns->attrs[k] && attrs[a].len == -1;
+		a += step->pair;
 		for (int i = 0; i < 8; i++)
 			step->run[i] = decode_run(&attrs[step->first], step->nrun, ~UINT64CONST(0), i) | ~HEAP_RUN_BYTES;
 	}
@@ -256,17 +260,14 @@ step_chunks(HeapDecoder *decoder, const HeapStep *step, int n)
 	return over;
 }
 
-/* Row i behind the run; complete: no row has NULL there; empty: there is no run. */
+/* Row i behind the run; complete: no row has NULL there. */
 static pg_attribute_always_inline Behind
-behind_run(const HeapDecoder *decoder, const StepOver *over, bool complete, bool empty, int i)
+behind_run(const HeapDecoder *decoder, const StepOver *over, bool complete, int i)
 {
 	uint32		position = decoder->position[i];
 	uint32		present = complete ? 0 : decoder->present[i] >> over->shift & over->mask;
-	int32		run;
+	int32		run = over->runs[present][position & 7];
 
-	if (empty)
-		return (Behind) {position, complete ? ~(uint32) 0 : -present};
-	run = over->runs[present][position & 7];
 	return (Behind) {position + (run & HEAP_RUN_BYTES), complete ? ~(uint32) 0 : (uint32) (run >> 15)};
 }
 
@@ -274,20 +275,20 @@ static pg_attribute_always_inline void
 step_run(HeapDecoder *decoder, const StepOver *over, bool complete, int n)
 {
 	for (int i = 0; i < n; i++)
-		decoder->position[i] = behind_run(decoder, over, complete, false, i).at;
+		decoder->position[i] = behind_run(decoder, over, complete, i).at;
 }
 
 /* A run and a column of fixed width. */
 static pg_attribute_always_inline void
 step_fixed(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, bool complete,
-		   bool empty, const uint8 *page, int n, const uint8 **located)
+		   const uint8 *page, int n, const uint8 **located)
 {
 	uint32		len = attr->len;
 	uint32		pad = attr->align - 1;
 
 	for (int i = 0; i < n; i++)
 	{
-		Behind		behind = behind_run(decoder, over, complete, empty, i);
+		Behind		behind = behind_run(decoder, over, complete, i);
 		uint32		mask = behind.mask;
 		uint32		at = behind.at;
 
@@ -297,35 +298,56 @@ step_fixed(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, b
 	}
 }
 
+/* The end of the varlena that is behind->at, unless that is padded: then sets that. */
+static pg_attribute_always_inline uint32
+varlena_end(const uint8 *page, const DecodeAttr *attr, Behind *behind)
+{
+	/* a NULL may be at the end of the page, and is taken for a short header */
+	uint32		header = page[behind->at & behind->mask] | (~behind->mask & 3);
+
+	if (unlikely(!(header & 1) || header == 1))
+		return decode_varlena(page, attr, &behind->at);
+	return behind->at + ((header >> 1) & behind->mask);
+}
+
 /* A run and a varlena; located: NULL unless that is a column. */
 static pg_attribute_always_inline void
 step_varlena(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, bool complete,
-			 bool empty, const uint8 *page, int n, const uint8 **located)
+			 const uint8 *page, int n, const uint8 **located)
 {
 	for (int i = 0; i < n; i++)
 	{
-		Behind		behind = behind_run(decoder, over, complete, empty, i);
-		uint32		mask = behind.mask;
-		uint32		at = behind.at;
-		/* a NULL may be at the end of the page, and is taken for a short header */
-		uint32		header = page[at & mask] | (~mask & 3);
-		uint32		end = at + ((header >> 1) & mask);
+		Behind		behind = behind_run(decoder, over, complete, i);
 
-		if (unlikely(!(header & 1) || header == 1))
-			end = decode_varlena(page, attr, &at);
+		decoder->position[i] = varlena_end(page, attr, &behind);
 		if (located)
-			located[i] = mask ? page + at : NULL;
-		decoder->position[i] = end;
+			located[i] = behind.mask ? page + behind.at : NULL;
+	}
+}
+
+/* A run and two varlenas. */
+static pg_attribute_always_inline void
+step_pair(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, bool complete,
+		  int shift, const uint8 *page, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		Behind		behind = behind_run(decoder, over, complete, i);
+
+		behind.at = varlena_end(page, attr, &behind);
+		if (!complete)
+			behind.mask = -(uint32) (decoder->present[i] >> shift & 1);
+		decoder->position[i] = varlena_end(page, attr + 1, &behind);
 	}
 }
 
 static void
 step_cstring(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, bool complete,
-			 bool empty, const uint8 *page, int n, const uint8 **located)
+			 const uint8 *page, int n, const uint8 **located)
 {
 	for (int i = 0; i < n; i++)
 	{
-		Behind		behind = behind_run(decoder, over, complete, empty, i);
+		Behind		behind = behind_run(decoder, over, complete, i);
 		uint32		mask = behind.mask;
 		uint32		at = behind.at;
 
@@ -355,15 +377,15 @@ take_step(HeapDecoder *decoder, const HeapStep *step, const StepOver *over, bool
 	if (step->stop < 0)
 		step_run(decoder, over, complete, n);
 	else if (attr->len >= 0)
-		step_fixed(decoder, attr, over, complete, false, page, n, located);
+		step_fixed(decoder, attr, over, complete, page, n, located);
 	else if (attr->len == -2)
-		step_cstring(decoder, attr, over, complete, false, page, n, located);
+		step_cstring(decoder, attr, over, complete, page, n, located);
 	else if (located)
-		step_varlena(decoder, attr, over, complete, false, page, n, located);
-	else if (step->nrun > 0)
-		step_varlena(decoder, attr, over, complete, false, page, n, NULL);
+		step_varlena(decoder, attr, over, complete, page, n, located);
+	else if (step->pair)
+		step_pair(decoder, attr, over, complete, (step->stop + 1) % WORD_ATTRS, page, n);
 	else
-		step_varlena(decoder, attr, over, complete, true, page, n, NULL);
+		step_varlena(decoder, attr, over, complete, page, n, NULL);
 }
 
 static void
@@ -383,7 +405,7 @@ static inline bool
 has_no_nulls(HeapDecoder *decoder, const HeapStep *step, const HeapPage *page,
 			 const HeapRows *rows, int first_null)
 {
-	int			n = step->nrun + (step->stop >= 0);
+	int			n = step->nrun + (step->stop >= 0) + step->pair;
 
 	if (step->first + n <= first_null)
 		return true;
