@@ -7,10 +7,10 @@
  * scale, histograms whose bounds are not constant or may fail to evaluate), run
  * their own transition function as a FallbackAgg.
  *
- * A numeric column of a declared scale is a column of decimals; so is one whose values mostly
- * have one scale, for sums and extremes.  The few values that such a
- * decimal cannot represent go to a FallbackAgg in addition, whose transition value
- * is merged with that of the slots by the aggregate's combine function.
+ * A numeric column of a declared scale is a column of decimals; for sums and averages, so is
+ * one whose values mostly have one scale.  The few values that such a decimal cannot
+ * represent go to a FallbackAgg in addition, whose transition value is merged with that of
+ * the slots by the aggregate's combine function.
  *
  * What the catalog says of an aggregate is cached for the session, until pg_proc
  * changes.  An AggOutput is allocated in the memory context in which aggmap_build is
@@ -428,6 +428,21 @@ typedef enum ArgumentForm
 	ARGUMENT_PRESENCE			/* whether it is NULL */
 } ArgumentForm;
 
+static ArgumentForm
+argument_form(FinalizeKind kind)
+{
+	switch (kind)
+	{
+		case FINALIZE_INT:
+			return ARGUMENT_PRESENCE;
+		case FINALIZE_DEC_AVG:
+			return ARGUMENT_DECIMAL;
+		default:
+			/* among extremes it is the order of rows that says which of equal values of two scales is shown */
+			return ARGUMENT_VALUE;
+	}
+}
+
 static ColumnType
 argument_type(const AggSpec *spec, Node *expr, int input, ArgumentForm form, int16 *scale)
 {
@@ -581,7 +596,7 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 {
 	BinSpec		bins;
 	bool		binned = finalize_has_bins(row->kind);
-	ArgumentForm form = row->kind == FINALIZE_INT ? ARGUMENT_PRESENCE : ARGUMENT_VALUE;
+	ArgumentForm form = argument_form(row->kind);
 
 	if (row->kind == FINALIZE_FALLBACK)
 		return false;
@@ -608,9 +623,8 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		Node	   *expr = (Node *) list_nth_node(TargetEntry, aggref->args, 0)->expr;
 		int16		scale;
 
-		if (argument_type(spec, expr, args[0], ARGUMENT_DECIMAL, &scale) != COLUMN_DEC)
+		if (argument_type(spec, expr, args[0], form, &scale) != COLUMN_DEC)
 			return false;
-		form = ARGUMENT_DECIMAL;
 		out->scale = scale;
 	}
 
@@ -656,14 +670,14 @@ aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, PlanSta
 {
 	AggOutput  *out = palloc0(sizeof(AggOutput));
 	FallbackAgg fallback;
+	const AggRow *row = look_up(aggref->aggfnoid).row;
 	bool		by_slots;
 
 	load_aggregate(out, &fallback, aggref);
 	out->fallback = -1;
 	out->aggstate = stand_in(aggref);
 	fallback.filter = add_filter(spec, filter);
-	by_slots = add_slots(out, spec, look_up(aggref->aggfnoid).row, aggref, args, fallback.filter,
-						 parent, econtext);
+	by_slots = add_slots(out, spec, row, aggref, args, fallback.filter, parent, econtext);
 
 	if (!by_slots || out->decimals)
 	{
@@ -671,7 +685,7 @@ aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, PlanSta
 		Assert(!fallback.unrepresentable_only || fallback.nargs == 1);
 		for (int i = 0; i < fallback.nargs; i++)
 			fallback.argcol[i] = add_argument(spec, aggref, args, i,
-											  by_slots ? ARGUMENT_DECIMAL : ARGUMENT_DATUM);
+											  by_slots ? argument_form(row->kind) : ARGUMENT_DATUM);
 		out->fallback = spec_add_fallback(spec, &fallback);
 	}
 	return out;
