@@ -123,7 +123,7 @@ make_steps(const HeapDecoder *decoder, HeapColumns *columns)
 			a < end && a < columns->attrs[k] && attrs[a].len == -1;
 		a += step->pair;
 		for (int i = 0; i < 8; i++)
-			step->run[i] = decode_run(&attrs[step->first], step->nrun, ~UINT64CONST(0), i) | ~HEAP_RUN_BYTES;
+			step->run[i] = decode_run(&attrs[step->first], step->nrun, ~UINT64CONST(0), i);
 	}
 	/* mostly far fewer than there are attributes, and a query may have many stages */
 	columns->steps = palloc(sizeof(HeapStep) * columns->nsteps);
@@ -260,15 +260,17 @@ step_chunks(HeapDecoder *decoder, const HeapStep *step, int n)
 	return over;
 }
 
-/* Row i behind the run; complete: no row has NULL there. */
+/* Row i behind the run; complete: no row has NULL there, and over->runs[0] is the length alone. */
 static pg_attribute_always_inline Behind
 behind_run(const HeapDecoder *decoder, const StepOver *over, bool complete, int i)
 {
 	uint32		position = decoder->position[i];
-	uint32		present = complete ? 0 : decoder->present[i] >> over->shift & over->mask;
-	int32		run = over->runs[present][position & 7];
+	int32		run;
 
-	return (Behind) {position + (run & HEAP_RUN_BYTES), complete ? ~(uint32) 0 : (uint32) (run >> 15)};
+	if (complete)
+		return (Behind) {position + over->runs[0][position & 7], ~(uint32) 0};
+	run = over->runs[decoder->present[i] >> over->shift & over->mask][position & 7];
+	return (Behind) {position + (run & HEAP_RUN_BYTES), (uint32) (run >> 15)};
 }
 
 static pg_attribute_always_inline void

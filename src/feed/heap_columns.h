@@ -23,7 +23,8 @@ typedef struct HeapRows
 
 /*
  * Bytes of some attributes of fixed width by the position where they begin, modulo 8;
- * negative, with HEAP_RUN_BYTES of them, if the attribute behind is not NULL.
+ * in chunk_runs, negative, with HEAP_RUN_BYTES of them, if the attribute behind is not
+ * NULL.  No tuple on a page has more bytes than that.
  */
 typedef int16 HeapRun[8];
 #define HEAP_RUN_BYTES 0x7fff
