@@ -135,7 +135,6 @@ typedef struct SlotSupport
 
 typedef struct AggSpec
 {
-	const int  *usual_scale;	/* [input] display scale that most values of a numeric have, or -1 */
 	int			ncols;
 	ColumnSpec *cols;
 	int			nkeys;
@@ -148,6 +147,7 @@ typedef struct AggSpec
 	OrderSpec  *order;
 	SlotSupport support;		/* of the engine that this is for; the same in all
 								 * participants of a parallel scan */
+	const int  *usual_scale;	/* [input] display scale that most values of a numeric have, or -1 */
 	bool		ordered;		/* some slot's monoid does not commute: rows of a
 								 * group must be combined in input order */
 	bool		ordered_floats; /* a float sum has an ORDER BY, which determines its last digits */
