@@ -77,7 +77,6 @@ read_facts(int device, DeviceFacts *f)
 
 	CUDA_TRY(cudaDeviceGetAttribute(&f->sms, cudaDevAttrMultiProcessorCount, device));
 	CUDA_TRY(cudaDeviceGetAttribute(&f->major, cudaDevAttrComputeCapabilityMajor, device));
-	CUDA_TRY(cudaDeviceGetAttribute(&f->minor, cudaDevAttrComputeCapabilityMinor, device));
 	CUDA_TRY(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device));
 	CUDA_TRY(cudaDeviceGetAttribute(&smem_sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device));
 	CUDA_TRY(cudaDeviceGetAttribute(&smem_block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));

@@ -50,8 +50,7 @@ GpuaggCudaStatus gpuagg_cuda_fail(cudaError_t err, const char *call, const char 
 struct DeviceFacts
 {
 	int			sms;
-	int			major;			/* compute capability */
-	int			minor;
+	int			major;			/* of the compute capability */
 	size_t		l2_bytes;
 	size_t		smem_per_sm;
 	size_t		smem_per_block;	/* with the opt-in above 48 KB */
@@ -79,6 +78,39 @@ let_successor_start()
 #if __CUDA_ARCH__ >= 900
 	cudaTriggerProgrammaticLaunchCompletion();
 #endif
+}
+
+/* A state from another lane, word by word: take(word) is what that lane has. */
+template <class T, class Take>
+static __device__ __forceinline__ T
+shuffle_words(T value, const Take &take)
+{
+	static_assert(sizeof(T) % 4 == 0, "states are whole words");
+	uint32_t	words[sizeof(T) / 4];
+
+	memcpy(words, &value, sizeof(T));
+#pragma unroll
+	for (unsigned i = 0; i < sizeof(T) / 4; i++)
+		words[i] = take(words[i]);
+	memcpy(&value, words, sizeof(T));
+	return value;
+}
+
+/* One integer of a column, sign-extended. */
+static __device__ __forceinline__ int64_t
+load_integer(const void *values, GpuaggValueType type, size_t row)
+{
+	switch (type)
+	{
+		case GPUAGG_VALUE_I8:
+			return ((const int8_t *) values)[row];
+		case GPUAGG_VALUE_I16:
+			return ((const int16_t *) values)[row];
+		case GPUAGG_VALUE_I32:
+			return ((const int32_t *) values)[row];
+		default:
+			return ((const int64_t *) values)[row];
+	}
 }
 
 /*
@@ -177,7 +209,7 @@ struct Workspace
 
 /*
  * Each operator of the list as a type, for templates:
- *	 Input, State, id, commutative, atomic
+ *	 Input, State, id, commutative
  *	 identity(), lift(x), combine(a, b), step(a, x) and error(a, b, r)
  */
 #define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
@@ -187,7 +219,6 @@ struct Workspace
 		typedef state_t State; \
 		static constexpr MonoidId id = MONOID_##NAME; \
 		static constexpr bool commutative = (comm) != 0; \
-		static constexpr MonoidAtomic atomic = MONOID_ATOMIC_##atomic_class; \
 		static __host__ __device__ __forceinline__ State identity() { return name##_identity(); } \
 		static __host__ __device__ __forceinline__ State lift(Input x) { return name##_lift(x); } \
 		static __host__ __device__ __forceinline__ State combine(State a, State b) { return name##_combine(a, b); } \

@@ -177,58 +177,6 @@ find_cached(const Cache &cache, const GpuaggHashKey &hash, const Key<1> (&key)[I
 	}
 }
 
-template <bool FRESH, int WORDS> static __device__ __forceinline__ Slot<WORDS>
-see_slot(const Slot<WORDS> *slot)
-{
-	if constexpr (FRESH)
-		return read_slot(slot);
-	else
-		return read_slot_cached(slot);
-}
-
-/*
- * Most rows find their key, without a claim or a wait.  All items go to their
- * next slots together, as far as the slots are full, and no lane leaves before
- * the last: a loop that each item leaves by itself took half as long again.
- * FRESH: past the multiprocessor's cache, where slots that were empty stay so.
- * What has passed GROUP_MOST_PROBES slots stops, too, and goes on, or is lost, in settle.
- */
-template <bool FRESH, int WORDS> static __device__ __forceinline__ void
-find_rows(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], u32 (&at)[ITEMS], int32_t (&bin)[ITEMS],
-		  TileRows &t)
-{
-	const Slot<WORDS> *slots = (const Slot<WORDS> *) args.slots;
-	Slot<WORDS> seen[ITEMS];
-	u32			going = t.open;
-
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-	{
-		seen[j] = Slot<WORDS>();
-		if (going >> j & 1)
-			seen[j] = see_slot<FRESH>(slots + at[j]);
-	}
-	for (u32 probes = 0; probes < GROUP_MOST_PROBES && __any_sync(~0u, going); probes++)
-	{
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-		{
-			bool		full = seen[j].state >= SLOT_BIN && (going >> j & 1),
-						hit = full && same_key(seen[j], key[j]),
-						on = full && !hit;
-
-			bin[j] = hit ? (int32_t) (seen[j].state - SLOT_BIN) : bin[j];
-			t.open &= ~((u32) hit << j);
-			going &= ~((u32) !on << j);
-			if (on)
-			{
-				at[j] = next_slot(at[j], args.nslots);
-				seen[j] = see_slot<FRESH>(slots + at[j]);
-			}
-		}
-	}
-}
-
 /* Claims for rows that met an empty slot.  A table that was seen full takes none. */
 template <int WORDS> static __device__ __forceinline__ void
 claim_rows(const GroupArgs &args, const u32 (&at)[ITEMS], TileRows &t)
@@ -291,8 +239,8 @@ look_up(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], bool fresh, int32
 		at[j] = slot_of(hash_key(args.hash, key[j]), args.nslots);
 	if constexpr (WORDS == 1)
 		if (!fresh)
-			find_rows<false, WORDS>(args, key, at, bin, t);
-	find_rows<true, WORDS>(args, key, at, bin, t);
+			find_known<false, GROUP_MOST_PROBES>(args, key, at, t.open, bin);
+	find_known<true, GROUP_MOST_PROBES>(args, key, at, t.open, bin);
 	if (!__any_sync(~0u, t.open))
 		return 0;
 	claim_rows<WORDS>(args, at, t);

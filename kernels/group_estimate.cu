@@ -19,7 +19,7 @@ sample_keys_kernel(const void *keys, u32 nrows, u32 samples, void *out)
 	{
 		u64			from = (u64) nrows * i / samples,
 					to = (u64) nrows * (i + 1) / samples;
-		u32			row = (u32) (from + mix64(i + 1) % (to - from));
+		u32			row = (u32) (from + gpuagg_mix64(i + 1) % (to - from));
 
 		store_key<BYTES, BYTES == 16 ? 2 : 1>(out, i, load_key<BYTES>(keys, row));
 	}

@@ -216,10 +216,10 @@ hash_of_row(const FusedArgs &f, u64 row)
 	return gpuagg_hash64(&f.table.hash, f.key_bytes == 4 ? ((const u32 *) f.keys)[row] : ((const u64 *) f.keys)[row]);
 }
 
-static __device__ __forceinline__ u64
+static __device__ __forceinline__ Key<1>
 key_of_hash(const FusedArgs &f, u64 hash)
 {
-	return gpuagg_unhash64(&f.table.hash, hash);
+	return {{gpuagg_unhash64(&f.table.hash, hash)}};
 }
 
 /* ---- launches ----------------------------------------------------------------- */

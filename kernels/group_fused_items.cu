@@ -79,7 +79,7 @@ add_item(const FusedArgs &f, const FusedTable &t, const FusedWindow<KIND> &windo
 
 /* Entries from `from` on: their keys; returns those that are taken. */
 static __device__ __forceinline__ u32
-keys_of(const FusedArgs &f, const FusedTable &t, u32 from, u64 (&hash)[ITEMS], u64 (&key)[ITEMS])
+keys_of(const FusedArgs &f, const FusedTable &t, u32 from, u64 (&hash)[ITEMS], Key<1> (&key)[ITEMS])
 {
 	u32			open = 0;
 
@@ -141,8 +141,8 @@ store_new_entries(const HistArgs &hist, const FusedArgs &f, const FusedTable &t,
 	__syncthreads();
 	for (u32 from = 0; from <= t.entries(); from += THREADS * ITEMS)
 	{
-		u64			hash[ITEMS],
-					key[ITEMS];
+		u64			hash[ITEMS];
+		Key<1>		key[ITEMS];
 		u32			slot[ITEMS],
 					seen[ITEMS],
 					taken[ITEMS],
@@ -222,8 +222,8 @@ store_entries(const HistArgs &hist, const FusedArgs &f, const FusedTable &t)
 {
 	for (u32 from = 0; from <= t.entries(); from += THREADS * ITEMS)
 	{
-		u64			hash[ITEMS],
-					key[ITEMS];
+		u64			hash[ITEMS];
+		Key<1>		key[ITEMS];
 		int32_t		bin[ITEMS];
 		u32			open = keys_of(f, t, from, hash, key),
 					fresh;
@@ -256,8 +256,8 @@ look_up_entries(const FusedArgs &f, const FusedTable &t, u32 *bin_of_zero)
 
 	for (u32 from = 0; from <= t.entries(); from += THREADS * ITEMS)
 	{
-		u64			hash[ITEMS],
-					key[ITEMS];
+		u64			hash[ITEMS];
+		Key<1>		key[ITEMS];
 		int32_t		bin[ITEMS];
 		u32			open = keys_of(f, t, from, hash, key);
 
@@ -312,7 +312,7 @@ add_late(const HistArgs &hist, const FusedArgs &f, const FusedItem &item, const 
 						v = f.part.value[from][row];
 			u32			d[fused_digits(KIND) + 1];
 
-			if (part.has(hash) && v != NEGATIVE_ZERO && !window.cut(v, d))
+			if (part.has(hash) && v != NEGATIVE_ZERO && !window.cut(__longlong_as_double(v), d))
 				change_late(hist, f, hash, v);
 		}
 	}

@@ -45,7 +45,7 @@ sample_kernel(const __grid_constant__ FusedArgs f)
 	{
 		u64			from = (u64) f.nrows * i / samples,
 					to = (u64) f.nrows * (i + 1) / samples,
-					row = samples == f.nrows ? i : from + __umul64hi(mix64(i + 1), to - from);
+					row = samples == f.nrows ? i : from + __umul64hi(gpuagg_mix64(i + 1), to - from);
 
 		if (!f.filter || f.filter[row])
 			atomicAdd(&count[partition_of_hash(hash_of_row(f, row), f.part.parts)], 1u);

@@ -39,11 +39,15 @@ static __device__ __forceinline__ void
 find_ids(const FusedArgs &f, const u64 (&hash)[ITEMS], u32 open, int32_t (&id)[ITEMS])
 {
 	u64			search[ITEMS];
+	Key<1>		key[ITEMS];
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
+	{
 		search[j] = local_hash(hash[j]);
-	find_bins_of(f.local.table, 8, search, hash, open, id);
+		key[j] = {{hash[j]}};
+	}
+	find_bins_of(f.local.table, 8, search, key, open, id);
 }
 
 /* All entries of the block's table; false: no room. */
@@ -101,7 +105,7 @@ sums_of_row(const FusedWindow<KIND> &window, u64 v, FusedSums<KIND> &sums)
 	else if constexpr (fused_digits(KIND) > 0)
 	{
 		u32			d[fused_digits(KIND) + 1];
-		bool		fits = window.cut(v, d);
+		bool		fits = window.cut(__longlong_as_double(v), d);
 
 #pragma unroll
 		for (int w = 0; w < fused_words(KIND); w++)
@@ -435,8 +439,8 @@ finish_kernel(const __grid_constant__ HistArgs hist, const __grid_constant__ Fus
 	for (u64 from = (u64) blockIdx.x * THREADS * ITEMS; from < groups; from += (u64) gridDim.x * THREADS * ITEMS)
 	{
 		u64			hash[ITEMS],
-					key[ITEMS],
 					count[ITEMS];
+		Key<1>		key[ITEMS];
 		int32_t		bin[ITEMS];
 		u32			open = 0;
 
@@ -516,7 +520,7 @@ out_of_window_kernel(const __grid_constant__ HistArgs hist, const __grid_constan
 					continue;
 				v = !RAW ? f.part.value[from][r]
 					: widen(f.type, narrow_type(f.type) ? ((const u32 *) f.values)[r] : ((const u64 *) f.values)[r]);
-				if (v == NEGATIVE_ZERO || window.cut(v, d))
+				if (v == NEGATIVE_ZERO || window.cut(__longlong_as_double(v), d))
 					continue;
 				hash = RAW ? hash_of_row(f, r) : f.part.hash[from][r];
 				change_late(hist, f, hash, v);

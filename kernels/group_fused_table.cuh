@@ -106,38 +106,7 @@ clear_table(const FusedTable &t)
 		p[i] = 0;
 }
 
-/* The window of a float sum. */
-template <int KIND> struct FusedWindow
-{
-	double		magic[fused_digits(KIND) + 1];
-	u32			limit;
-
-	__device__ __forceinline__
-	FusedWindow(const HistArgs &hist, int s)
-	{
-		limit = 0;
-		if constexpr (fused_digits(KIND) > 0)
-		{
-			int			e0 = hist.window[2 * s];
-
-			limit = fix_limit(e0, hist.slot[s].max_shift);
-#pragma unroll
-			for (int k = 0; k < fused_digits(KIND); k++)
-				magic[k] = fix_magic(e0, fused_digits(KIND), k);
-		}
-	}
-	/* Digits of a double; whether it has them all. */
-	__device__ __forceinline__ bool
-	cut(u64 bits, u32 (&d)[fused_digits(KIND) + 1]) const
-	{
-		double		r = __longlong_as_double(bits);
-
-#pragma unroll
-		for (int k = fused_digits(KIND) - 1; k >= 0; k--)
-			d[k] = fix_digit(r, magic[k]);
-		return ((u32) (bits >> 32) & 0x7fffffff) < limit && r == 0;
-	}
-};
+template <int KIND> using FusedWindow = FixWindow<fused_digits(KIND)>;
 
 #define NEGATIVE_ZERO (1ULL << 63)
 
@@ -274,7 +243,7 @@ add_floats(u32 plane_bytes, const FusedWindow<KIND> &window, const u32 (&at)[ITE
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		bool		fits = window.cut(v[j], d[j]);
+		bool		fits = window.cut(__longlong_as_double(v[j]), d[j]);
 
 #pragma unroll
 		for (int k = 0; k < DIGITS; k++)
@@ -347,28 +316,6 @@ add_items(const FusedTable &t, const FusedWindow<KIND> &window, const u32 (&colu
 
 /* ---- to groups and states ----------------------------------------------------------- */
 
-/* i128_to_double without a loop or a call: products of powers of two round as scalbn does. */
-static __device__ __forceinline__ double
-total_to_double(gpuagg_i128 t, int e0)
-{
-	gpuagg_u128 m = t < 0 ? -(gpuagg_u128) t : (gpuagg_u128) t;
-	u64			hi = (u64) (m >> 64),
-				lo = (u64) m;
-	double		d = __ull2double_rn(lo);
-
-	if (hi)
-	{
-		int			lead = __clzll(hi);
-
-		/* the top 64 bits, with a sticky lowest bit */
-		hi = hi << lead | (lo >> 1) >> (63 - lead);
-		lo <<= lead;
-		d = __ull2double_rn(hi | (lo != 0)) * __longlong_as_double((long long) (1087 - lead) << 52);
-	}
-	d *= e0 >= -1022 ? __longlong_as_double((long long) (1023 + e0) << 52) : __longlong_as_double(1LL << (e0 + 1074));
-	return t < 0 ? -d : d;
-}
-
 /* What a group got. */
 template <int KIND> struct FusedSums
 {
@@ -428,7 +375,7 @@ template <int KIND> struct FusedSums
 			const HistSlot &slot = hist.slot[f.slot];
 			bool		touched;
 			gpuagg_i128 t = total(touched);
-			double		sum = total_to_double(t, hist.window[2 * f.slot]);
+			double		sum = i128_to_double(t, hist.window[2 * f.slot]);
 
 			if (!touched)
 				return;
@@ -482,9 +429,9 @@ change_float(const HistArgs &hist, int s, int32_t bin, u64 v)
 
 /* Where one thread sees a claimed slot: to its end. */
 static __device__ __noinline__ int32_t
-settle_key(const GroupArgs &table, int key_bytes, u64 key, u32 at)
+settle_key(const GroupArgs &table, int key_bytes, Key<1> key, u32 at)
 {
-	return key_bytes == 4 ? settle<4, 1>(table, {{key}}, at) : settle<8, 1>(table, {{key}}, at);
+	return key_bytes == 4 ? settle<4, 1>(table, key, at) : settle<8, 1>(table, key, at);
 }
 
 /* A value outside the window to the state of its key, which exists. */
@@ -499,59 +446,17 @@ change_late(const HistArgs &hist, const FusedArgs &f, u64 hash, u64 v)
 }
 
 static __device__ __forceinline__ void
-publish_key(const GroupArgs &table, int key_bytes, u32 at, u64 key, u32 bin)
+publish_key(const GroupArgs &table, int key_bytes, u32 at, Key<1> key, u32 bin)
 {
 	if (key_bytes == 4)
-		publish<4, 1>(table, (Slot<1> *) table.slots + at, {{key}}, bin);
+		publish<4, 1>(table, (Slot<1> *) table.slots + at, key, bin);
 	else
-		publish<8, 1>(table, (Slot<1> *) table.slots + at, {{key}}, bin);
-}
-
-/*
- * As far as slots are full, all items go to their next ones together.  Where
- * they stop, at[] is a slot that was free or claimed; those in `open` go on from there.
- */
-static __device__ __forceinline__ void
-find_known(const GroupArgs &table, const u64 (&hash)[ITEMS], const u64 (&key)[ITEMS], u32 &open,
-		   u32 (&at)[ITEMS], int32_t (&bin)[ITEMS])
-{
-	const Slot<1> *slots = (const Slot<1> *) table.slots;
-	Slot<1>		seen[ITEMS];
-	u32			going = open;
-
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-	{
-		bin[j] = -1;
-		at[j] = slot_of(hash[j], table.nslots);
-		seen[j] = Slot<1>();
-		if (going >> j & 1)
-			seen[j] = read_slot(slots + at[j]);
-	}
-	while (__any_sync(~0u, going))
-	{
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-		{
-			bool		full = seen[j].state >= SLOT_BIN && (going >> j & 1),
-						hit = full && seen[j].key[0] == key[j],
-						on = full && !hit;
-
-			bin[j] = hit ? (int32_t) (seen[j].state - SLOT_BIN) : bin[j];
-			open &= ~((u32) hit << j);
-			going &= ~((u32) !on << j);
-			if (on)
-			{
-				at[j] = next_slot(at[j], table.nslots);
-				seen[j] = read_slot(slots + at[j]);
-			}
-		}
-	}
+		publish<8, 1>(table, (Slot<1> *) table.slots + at, key, bin);
 }
 
 /* Bins for the slots that the warp claimed: they follow each other item by item. */
 static __device__ __forceinline__ void
-fill_claimed(const GroupArgs &table, int key_bytes, const u64 (&key)[ITEMS], const u32 (&at)[ITEMS], u32 claims,
+fill_claimed(const GroupArgs &table, int key_bytes, const Key<1> (&key)[ITEMS], const u32 (&at)[ITEMS], u32 claims,
 			 int32_t (&bin)[ITEMS])
 {
 	Slot<1>    *slots = (Slot<1> *) table.slots;
@@ -594,14 +499,20 @@ fill_claimed(const GroupArgs &table, int key_bytes, const u64 (&key)[ITEMS], con
  * take part, and no one waits for a slot before all have filled those they claimed.
  */
 static __device__ __forceinline__ u32
-find_bins_of(const GroupArgs &table, int key_bytes, const u64 (&hash)[ITEMS], const u64 (&key)[ITEMS], u32 open,
+find_bins_of(const GroupArgs &table, int key_bytes, const u64 (&hash)[ITEMS], const Key<1> (&key)[ITEMS], u32 open,
 			 int32_t (&bin)[ITEMS])
 {
 	Slot<1>    *slots = (Slot<1> *) table.slots;
 	u32			at[ITEMS],
 				claims = 0;
 
-	find_known(table, hash, key, open, at, bin);
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		bin[j] = -1;
+		at[j] = slot_of(hash[j], table.nslots);
+	}
+	find_known<true, 0>(table, key, at, open, bin);
 	if (!__any_sync(~0u, open))
 		return 0;
 

@@ -279,30 +279,11 @@ kind_of_bins(const HistArgs &args)
 {
 	const HistSlot &first = args.slot[0];
 
-	if (hist_extremes_takes(args))
-		return HIST_BINS_ONE_EXTREME;
 	for (int s = 0; s < args.nslots; s++)
 		if (args.slot[s].form != HIST_COUNT)
 			return HIST_BINS_ANY;
 	return args.nslots == 1 && !first.filter && !first.x.validity && !first.y.validity && hist_simple_bins(args.bins)
 		? HIST_BINS_ONE_COUNT : HIST_BINS_COUNTS;
-}
-
-/* Whether the column is the bin itself, which moves anyway. */
-static bool
-is_bin(const GpuaggBins &b, const GpuaggColumn &c)
-{
-	return b.kind == GPUAGG_BIN_INDEX && c.values == b.column[0].values && type_bytes(c.type) == 4;
-}
-
-/* Sums of values that are below the number of bins hardly ever leave a word. */
-static bool
-spills_seldom(const HistArgs &args)
-{
-	for (int s = 0; s < args.nslots; s++)
-		if (args.slot[s].form != HIST_COUNT && !(args.slot[s].form == HIST_INT && is_bin(args.bins, args.slot[s].x)))
-			return false;
-	return true;
 }
 
 static HistDevice
@@ -315,6 +296,13 @@ hist_device(const DeviceFacts &facts, const HistArgs &args)
 	return dev;
 }
 
+/* Bins as partitions and exchanges take them: if they are not simple, a column of indexes that is made before. */
+static GpuaggBins
+column_of_bins(const GpuaggBins &b)
+{
+	return hist_simple_bins(b) ? b : index_bins(nullptr, b.nbins);
+}
+
 /* An exchange where there would be a partition; sums of three digits, for registers. */
 static void
 choose_exchange(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, int block_bits)
@@ -322,6 +310,7 @@ choose_exchange(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan
 	bool		always = hist->strategy == GPUAGG_HIST_EXCHANGE;
 	HistArgs	trial = plan.args;
 
+	trial.bins = column_of_bins(hist->bins);
 	if (!always && (hist->strategy != GPUAGG_HIST_AUTO || plan.model.form != HIST_FORM_PARTITION))
 		return;
 	size_slots(trial, 3, block_bits, log2_ceil(hist->nrows + 1), false);
@@ -351,11 +340,11 @@ choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		HistArgs	trial = args;
 
 		size_slots(trial, narrow ? 3 : 4, bits, log2_ceil(hist->nrows + 1), narrow);
-		m = hist_model(&dev, hist->bins.nbins, trial.words, hist->nrows, 1, kind_of_bins(args));
+		m = hist_model(&dev, hist->bins.nbins, trial.words, hist->nrows, kind_of_bins(args));
 		/* spilled carries need limbs that the whole device shares */
 		if (narrow && (m.form != HIST_FORM_SHARED || hist->strategy == GPUAGG_HIST_PARTITION))
 			break;
-		if (m.passes < best || (m.passes == best && spills_seldom(args)))
+		if (m.passes < best)
 		{
 			best = m.passes;
 			args = trial;
@@ -369,6 +358,7 @@ choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		plan.model.form = HIST_FORM_PARTITION;
 	if (plan.model.form == HIST_FORM_PARTITION)
 	{
+		args.bins = column_of_bins(hist->bins);
 		hist_model_partition(&dev, hist->bins.nbins, args.words, &plan.model);
 		/* on a device with less shared memory a tile may have no room for them */
 		if (part_tile_bytes(sizeof(u32), widest_column(args), plan.model.partitions) > (size_t) dev.shared_bytes)
@@ -391,9 +381,9 @@ slot_moves(const HistSlot &slot)
 }
 
 static bool
-add_column(const GpuaggBins &b, PartColumns &cols, const GpuaggColumn &c)
+add_column(PartColumns &cols, const GpuaggColumn &c)
 {
-	if (c.values == nullptr || is_bin(b, c))
+	if (c.values == nullptr)
 		return true;
 	for (int i = 0; i < cols.n; i++)
 		if (cols.from[i] == c.values && cols.bytes[i] == type_bytes(c.type))
@@ -411,8 +401,7 @@ static void
 plan_columns(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 {
 	PartColumns &cols = plan.part.columns;
-	bool		all = true,
-				bins = false;
+	bool		all = true;
 
 	plan.part.stage_bytes = 4;
 	cols.n = 0;
@@ -420,17 +409,14 @@ plan_columns(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 	{
 		const HistSlot &slot = plan.args.slot[s];
 
-		bins = bins || is_bin(hist->bins, slot.x) || is_bin(hist->bins, slot.y);
-		all = slot_moves(slot) && add_column(hist->bins, cols, slot.x) && add_column(hist->bins, cols, slot.y);
+		all = slot_moves(slot) && add_column(cols, slot.x) && add_column(cols, slot.y);
 	}
 	plan.part.moved = all;
 	if (!all)
 		cols.n = 0;
-	/* the general kernel reads a slot's value whole */
-	plan.part.narrow = !(all && bins) || hist_fast_partitioned(plan.args);
+	plan.part.narrow = true;
 	/* an exchange puts bins of rows there, too */
-	plan.part.bin = plan.part.narrow && !plan.exchange.owners ? (void *) ws.take<uint16_t>(hist->nrows)
-		: ws.take<int32_t>(hist->nrows);
+	plan.part.bin = plan.exchange.owners ? (void *) ws.take<int32_t>(hist->nrows) : ws.take<uint16_t>(hist->nrows);
 	if (!all)
 		plan.part.row = ws.take<u32>(hist->nrows);
 	for (int i = 0; i < cols.n; i++)
@@ -478,8 +464,6 @@ redirect_columns(HistPlan &plan)
 		{
 			GpuaggColumn &c = k ? plan.args.slot[s].y : plan.args.slot[s].x;
 
-			if (c.values && is_bin(plan.args.bins, c))
-				c.values = plan.part.bin;
 			for (int i = 0; i < cols.n; i++)
 				if (c.values == cols.from[i] && type_bytes(c.type) == cols.bytes[i])
 				{
@@ -496,6 +480,8 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	HistArgs   &args = plan.args;
 	size_t		exchange_zeros;
 
+	if (!hist_simple_bins(hist->bins))
+		args.bins.column[0].values = ws.take<int32_t>(hist->nrows);
 	part = PartPlan();
 	part.parts = (u32) plan.model.partitions;
 	part.part_bins = (u32) plan.model.pass_bins;
@@ -520,8 +506,7 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 		args.part.exchanged = plan.exchange.taken;
 	}
 	plan_groups(hist, plan, ws);
-	args.part.bin = part.bin;
-	args.part.narrow = part.narrow;
+	args.part.bin = (const uint16_t *) part.bin;
 	args.part.row = part.row;
 	args.part.item = part.item;
 	args.part.counter = part.counter;
@@ -553,7 +538,7 @@ choose_rest(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		reads = reads && mostly_reads(plan.rest.slot[s].op);
 		bytes += gpuagg_monoids[plan.rest.slot[s].op].state_size;
 	}
-	plan.rest_model = hist_model_global(&dev, hist->bins.nbins, bytes, hist->nrows, 1, reads);
+	plan.rest_model = hist_model_global(&dev, hist->bins.nbins, bytes, hist->nrows, reads);
 	set_model(plan.rest_model, plan.rest);
 	plan.rest.spread = hist_model_spread(&dev);
 	plan.rest.locks = true;
@@ -644,11 +629,10 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 		return GPUAGG_CUDA_OK;
 	}
 	choice->strategy = plan.exchange.owners ? GPUAGG_HIST_EXCHANGE
-		: plan.model.form == HIST_FORM_PARTITION ? GPUAGG_HIST_PARTITION
-		: plan.model.form == HIST_FORM_EXTREMES ? GPUAGG_HIST_GLOBAL : GPUAGG_HIST_SHARED;
+		: plan.model.form == HIST_FORM_PARTITION ? GPUAGG_HIST_PARTITION : GPUAGG_HIST_SHARED;
 	choice->copies = 1 << plan.model.log2_copies;
 	choice->passes = choice->strategy == GPUAGG_HIST_PARTITION ? (int) plan.model.partitions
-		: plan.model.form == HIST_FORM_EXTREMES || plan.exchange.owners ? 1 : plan.model.passes;
+		: plan.exchange.owners ? 1 : plan.model.passes;
 	choice->bin_bytes = plan.model.form == HIST_FORM_BYTES ? 1 : 4 * plan.args.words;
 	return GPUAGG_CUDA_OK;
 }
@@ -664,7 +648,7 @@ plan_workspace(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 		plan_partition(hist, facts, plan, ws);
 	else if (plan.model.form == HIST_FORM_BYTES)
 		*bytes = ws.take<u32>((size_t) hist_count_blocks(args.nrows, facts) * args.pass_bins / 4);
-	else if (plan.model.form == HIST_FORM_EXTREMES || !hist_narrow_takes(args))
+	else if (!hist_narrow_takes(args))
 	{
 		args.limb_bins = (u32) hist->bins.nbins + 2;
 		args.limb_bins &= ~1u;
@@ -716,7 +700,7 @@ plan_out_of_window(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &p
 	for (int s = 0; s < args.nslots; s++)
 		if (locks_out_of_window(args.slot[s].op))
 			bytes += gpuagg_monoids[args.slot[s].op].state_size;
-	most = hist_model_global(&dev, hist->bins.nbins, bytes, hist->nrows, 1, false).log2_most;
+	most = hist_model_global(&dev, hist->bins.nbins, bytes, hist->nrows, false).log2_most;
 	/* a block changes one of them */
 	while (1 << most > blocks)
 		most--;
@@ -744,17 +728,18 @@ plan_rest(HistPlan &plan, Workspace &ws)
 }
 
 static GpuaggCudaStatus
-launch_forms(HistPlan &plan, u32 *bytes, const DeviceFacts &facts, cudaStream_t stream)
+launch_forms(const GpuaggHist *hist, HistPlan &plan, u32 *bytes, const DeviceFacts &facts, cudaStream_t stream)
 {
 	HistArgs   &args = plan.args;
 
+	if (plan.model.form == HIST_FORM_PARTITION && !hist_simple_bins(hist->bins))
+		STATUS_TRY(gpuagg_hist_bins(&hist->bins, hist->nrows, (int32_t *) args.bins.column[0].values, hist->status,
+									stream));
 	if (plan.model.form == HIST_FORM_BYTES)
 		return hist_launch_counts(args, bytes, facts, stream);
 	if (plan.model.form == HIST_FORM_SHARED && args.limb == nullptr)
 		return hist_launch_narrow(args, facts, stream);
 	STATUS_TRY(hist_launch_prepare(args, facts, stream));
-	if (plan.model.form == HIST_FORM_EXTREMES)
-		return hist_launch_extremes(args, facts, stream);
 	STATUS_TRY(hist_launch_init_copies(args, facts, stream));
 	if (plan.model.form == HIST_FORM_SHARED)
 		STATUS_TRY(hist_launch_shared(args, facts, stream));
@@ -794,7 +779,7 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 	if (hist->nrows == 0)
 		return GPUAGG_CUDA_OK;
 	if (plan.args.nslots > 0)
-		STATUS_TRY(launch_forms(plan, bytes, *facts, stream));
+		STATUS_TRY(launch_forms(hist, plan, bytes, *facts, stream));
 	if (plan.rest.nslots > 0)
 		STATUS_TRY(hist_launch_global(plan.rest, *facts, stream));
 	return GPUAGG_CUDA_OK;

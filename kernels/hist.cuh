@@ -32,7 +32,7 @@
 
 #include <cuda_runtime.h>
 
-#include "operators/bins.h"
+#include "operators/gpu_hash.h"
 #include "common.cuh"
 
 typedef unsigned long long u64;
@@ -97,8 +97,7 @@ struct HistItem
 struct HistPartitioned
 {
 	const HistItem *item;		/* NULL: they were not */
-	const void *bin;			/* int32 */
-	bool		narrow;			/* no: uint16 within the partition */
+	const uint16_t *bin;		/* within the partition */
 	const u32  *row;			/* row numbers where columns were not moved */
 	u32		   *counter;		/* HistCounter */
 	u32		   *split_done;		/* items finished of each split */
@@ -153,16 +152,20 @@ enum HistCounter
 #define HIST_LOCKS (1 << HIST_LOG2_LOCKS)
 #define HIST_SAMPLE 4096
 
-/* A bijection of 64 bits in which every input bit reaches every output bit. */
-static __host__ __device__ __forceinline__ u64
-mix64(u64 x)
+/* body(Op()) with the operator's type. */
+#pragma nv_exec_check_disable
+template <typename Body> static __host__ __device__ __forceinline__ void
+with_operator(int op, const Body &body)
 {
-	x ^= x >> 32;
-	x *= 0xd6e8feb86659fd93ULL;
-	x ^= x >> 32;
-	x *= 0xd6e8feb86659fd93ULL;
-	x ^= x >> 32;
-	return x;
+	switch (op)
+	{
+#define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
+		case MONOID_##NAME: \
+			body(Op_##name()); \
+			break;
+#include "operators/monoid_list.h"
+#undef MONOID
+	}
 }
 
 /* log2 of M; known once the preparation has ended. */
@@ -195,23 +198,6 @@ warp_scan(u32 v)
 			v += t;
 	}
 	return v;
-}
-
-/* One integer or order-free value, sign-extended. */
-static __device__ __forceinline__ int64_t
-load_int(const GpuaggColumn &c, u32 row)
-{
-	switch (c.type)
-	{
-		case GPUAGG_VALUE_I8:
-			return ((const int8_t *) c.values)[row];
-		case GPUAGG_VALUE_I16:
-			return ((const int16_t *) c.values)[row];
-		case GPUAGG_VALUE_I32:
-			return ((const int32_t *) c.values)[row];
-		default:
-			return ((const int64_t *) c.values)[row];
-	}
 }
 
 /*
@@ -548,6 +534,39 @@ fix_digit(double &r, double magic)
 	r -= t - magic;
 	return (u32) __double2loint(t);
 }
+
+/* The window of a slot's float sum: the numbers that cut off digits, and where values are too large. */
+template <int DIGITS> struct FixWindow
+{
+	double		magic[DIGITS + 1];
+	u32			limit;
+
+	__device__ __forceinline__
+	FixWindow(const HistArgs &args, int s)
+	{
+		limit = 0;
+		if constexpr (DIGITS > 0)
+		{
+			int			e0 = args.window[2 * s];
+
+			limit = fix_limit(e0, args.slot[s].max_shift);
+#pragma unroll
+			for (int k = 0; k < DIGITS; k++)
+				magic[k] = fix_magic(e0, DIGITS, k);
+		}
+	}
+	/* Digits of a double; whether it has them all. */
+	template <int ROOM> __device__ __forceinline__ bool
+	cut(double v, u32 (&d)[ROOM]) const
+	{
+		double		r = v;
+
+#pragma unroll
+		for (int k = DIGITS - 1; k >= 0; k--)
+			d[k] = fix_digit(r, magic[k]);
+		return ((u32) __double2hiint(v) & 0x7fffffff) < limit && r == 0;
+	}
+};
 
 /* Whether an addition of d that made s of old left the range of a word. */
 static __device__ __forceinline__ bool

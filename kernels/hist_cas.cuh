@@ -37,22 +37,6 @@ kept_state(u64 kept)
 	return v;
 }
 
-/* body(Op()) of the operator, if its form is CAS. */
-template <typename Body> static __device__ __forceinline__ void
-with_cas_operator(int op, const Body &body)
-{
-	switch (op)
-	{
-#define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
-		case MONOID_##NAME: \
-			if constexpr (form_of(MONOID_##NAME) == HIST_CAS) \
-				body(Op_##name()); \
-			break;
-#include "operators/monoid_list.h"
-#undef MONOID
-	}
-}
-
 /*
  * A value of each lane that has one into its word.  A lane that loses its turn tries again with
  * what it finds there; crowded: put together first.  The whole warp must come here.
@@ -126,8 +110,9 @@ add_kept(const HistArgs &args, const HistSlot &slot, u64 *p, int lc, u32 ok, con
 {
 	int			err = 0;
 
-	with_cas_operator(slot.op, [&](auto op) {
-		err = change_words<decltype(op), ITEMS>(p, lc, ok, bin, lo, hi);
+	with_operator(slot.op, [&](auto op) {
+		if constexpr (form_of(op.id) == HIST_CAS)
+			err = change_words<decltype(op), ITEMS>(p, lc, ok, bin, lo, hi);
 	});
 	if (err)
 		atomicOr(&args.status->errors[slot.number], (u32) err);

@@ -415,15 +415,7 @@ put_kept(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3], ulon
 	const HistSlot &slot = args.slot[s];
 	int			err = 0;
 
-	switch (slot.op)
-	{
-#define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
-		case MONOID_##NAME: \
-			err = put_kept_state<Op_##name>(args, s, bin, kept, into); \
-			break;
-#include "operators/monoid_list.h"
-#undef MONOID
-	}
+	with_operator(slot.op, [&](auto op) { err = put_kept_state<decltype(op)>(args, s, bin, kept, into); });
 	if (err)
 		atomicOr(&args.status->errors[slot.number], (u32) err);
 }
@@ -534,12 +526,7 @@ lift_row(u64 lo, u64 hi)
 template <typename S> static __device__ __forceinline__ S
 shuffle_state(const S &v, int lane)
 {
-	S			r;
-
-#pragma unroll
-	for (int i = 0; i < (int) (sizeof(S) / 4); i++)
-		((u32 *) &r)[i] = __shfl_sync(~0u, ((const u32 *) &v)[i], lane);
-	return r;
+	return shuffle_words(v, [=](u32 word) { return __shfl_sync(~0u, word, lane); });
 }
 
 /*
@@ -591,13 +578,6 @@ change_together(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
 	return err;
 }
 
-/* A row straight into its state. */
-template <typename Op> static __device__ int
-change_alone(const HistArgs &args, int s, u32 bin, u64 lo, u64 hi)
-{
-	return change_bin<Op>(args, s, bin, lift_row<Op>(lo, hi));
-}
-
 /* Which operators there may be. */
 enum HistChange
 {
@@ -619,18 +599,14 @@ change_rows(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
 	const HistSlot &slot = args.slot[s];
 	int			err = 0;
 
-	switch (slot.op)
-	{
-#define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
-		case MONOID_##NAME: \
-			if constexpr (Op_##name::commutative && changes(WHICH, MONOID_##NAME) && mostly_reads(MONOID_##NAME)) \
-				err = has ? change_alone<Op_##name>(args, s, bin, lo, hi) : 0; \
-			else if constexpr (Op_##name::commutative && changes(WHICH, MONOID_##NAME)) \
-				err = change_together<Op_##name>(args, s, bin, has, lo, hi); \
-			break;
-#include "operators/monoid_list.h"
-#undef MONOID
-	}
+	with_operator(slot.op, [&](auto op) {
+		typedef decltype(op) Op;
+
+		if constexpr (Op::commutative && changes(WHICH, Op::id) && mostly_reads(Op::id))
+			err = has ? change_bin<Op>(args, s, bin, lift_row<Op>(lo, hi)) : 0;
+		else if constexpr (Op::commutative && changes(WHICH, Op::id))
+			err = change_together<Op>(args, s, bin, has, lo, hi);
+	});
 	if (err)
 		atomicOr(&args.status->errors[slot.number], (u32) err);
 }

@@ -445,7 +445,7 @@ carry_doubles(const ExchangeShared &place, const u32 (&at)[4], const u32 (&d)[4]
  */
 static __device__ __forceinline__ void
 add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x, const ExchangeShared &place,
-			const double (&magic)[4], u32 limit, const u32 (&at)[4], const double (&v)[4], u32 in)
+			const FixWindow<3> &window, const u32 (&at)[4], const double (&v)[4], u32 in)
 {
 	constexpr int DIGITS = digits_of(FAST_FIX3_F64);
 	u32			d[4][DIGITS],
@@ -456,14 +456,7 @@ add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x, c
 #pragma unroll
 	for (int j = 0; j < 4; j++)
 	{
-		double		r = v[j];
-		u32			hi = (u32) __double2hiint(r);
-		bool		fits = (hi & 0x7fffffff) < limit && hi != 0x80000000;
-
-#pragma unroll
-		for (int k = DIGITS - 1; k >= 0; k--)
-			d[j][k] = fix_digit(r, magic[k]);
-		if ((in >> j & 1) && !(fits && r == 0))
+		if (!window.cut(v[j], d[j]) || (u32) __double2hiint(v[j]) == 0x80000000)
 			out_of_window |= 1u << j;
 		/* the identity */
 		if (__double_as_longlong(v[j]) == (long long) (1ULL << 63))
@@ -523,15 +516,12 @@ consume(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 r
 	u32			thread = threadIdx.x - PRODUCERS - RESERVERS,
 				group = thread / CONSUMERS,
 				t = thread % CONSUMERS;
-	double		magic[DIGITS + 1];
-	u32			limit = 0;
 	ExchangeShared place;
+	FixWindow<DIGITS> window(args, fast.slot);
 
 	(FastShared &) place = place_of<KIND>(args, fast, fast.count >= 0, shared, HOT_LOG2_COPIES, 0, x.plane);
 	place.x = &x;
 	place.hot = exchange_tile(args, x).hot;
-	if (DIGITS > 0)
-		limit = window_of<DIGITS>(args, fast, magic);
 	for (u32 round = group; round < rounds; round += CONSUMER_GROUPS)
 	{
 		u32			queues = round % EXCHANGE_ROUNDS,
@@ -554,7 +544,7 @@ consume(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 r
 					if (in >> j & 1)
 						atomicAdd(place.count + at[j], 1u);
 			if constexpr (DIGITS > 0)
-				add_doubles(args, fast, x, place, magic, limit, at, v, in);
+				add_doubles(args, fast, x, place, window, at, v, in);
 			else
 				add_wide_integers<4>(args, fast, place, at, v, in);
 		}

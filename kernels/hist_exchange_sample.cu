@@ -95,7 +95,7 @@ sample_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Fas
 	{
 		u32			i = j * SAMPLE_THREADS + threadIdx.x;
 		u64			from = (args.nrows - window) * (i / SAMPLES_A_WINDOW) / (SAMPLE_WINDOWS - 1),
-					row = from + __umul64hi(mix64(i), window);
+					row = from + __umul64hi(gpuagg_mix64(i), window);
 
 		bin[j] = (u32) fast.bins.column[row] - fast.bins.min;
 		value[j] = values[row];

@@ -89,24 +89,35 @@ add_carries(const HistArgs &args, const HistSlot &slot, const FastShared &place,
 		}
 }
 
+/* Floats that have no digits in the window, straight to their states; -0 is the identity. */
+template <int ITEMS, typename T> static __device__ __forceinline__ void
+change_floats(const HistArgs &args, const FastArgs &fast, const FastShared &place, const u32 (&at)[ITEMS],
+			  const T (&v)[ITEMS], u32 out_of_window)
+{
+	if (__any_sync(~0u, out_of_window))
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+		{
+			u64			bits = __double_as_longlong((double) v[j]);
+
+			change_rows<CHANGE_SUMS>(args, fast.slot, place.bin_at(at[j]),
+									 (out_of_window >> j & 1) && bits != 1ULL << 63, bits, 0);
+		}
+}
+
 template <int DIGITS, int ITEMS, bool PARTITIONED, typename T> static __device__ __forceinline__ void
-add_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place, const double *magic,
-		  u32 limit, const u32 (&at)[ITEMS], const T (&v)[ITEMS], u32 in, u32 in_hot, HotBin<DIGITS> &hot)
+add_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place, const FixWindow<DIGITS> &window,
+		  const u32 (&at)[ITEMS], const T (&v)[ITEMS], u32 in, u32 in_hot, HotBin<DIGITS> &hot)
 {
 	u32			d[ITEMS][DIGITS],
 				old[ITEMS][DIGITS];
 	u32			out_of_window = 0;
 	bool		same = true;
 	auto		cut = [&](int j) {
-		double		r = (double) v[j];
-		u32			hi = (u32) __double2hiint(r);
-		bool		fits = (hi & 0x7fffffff) < limit && hi != 0x80000000;
+		bool		fits = window.cut((double) v[j], d[j]);
 
-#pragma unroll
-		for (int k = DIGITS - 1; k >= 0; k--)
-			d[j][k] = fix_digit(r, magic[k]);
-		fits = fits && r == 0;
-		if (((in | in_hot) >> j & 1) && !fits)
+		/* the identity, -0, is left out there */
+		if (((in | in_hot) >> j & 1) && !(fits && (u32) __double2hiint((double) v[j]) != 0x80000000))
 			out_of_window |= 1u << j;
 	};
 	auto		add = [&](int j) {
@@ -161,16 +172,7 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place, c
 	}
 	if (digits_overflow(old, d))
 		add_carries<DIGITS, ITEMS>(args, args.slot[fast.slot], place, at, d, old);
-	/* floats that have no digits in the window go straight to their states; -0 is the identity */
-	if (__any_sync(~0u, out_of_window))
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-		{
-			u64			bits = __double_as_longlong((double) v[j]);
-
-			change_rows<CHANGE_SUMS>(args, fast.slot, place.bin_at(at[j]),
-									 (out_of_window >> j & 1) && bits != 1ULL << 63, bits, 0);
-		}
+	change_floats(args, fast, place, at, v, out_of_window);
 	/* lanes that came apart here would stay so for the rest of the loop */
 	__syncwarp();
 }
@@ -225,49 +227,34 @@ add_integers(const HistArgs &args, const FastArgs &fast, const FastShared &place
 	__syncwarp();
 }
 
-/* 32-bit maxima; most rows only read. */
-template <int ITEMS> static __device__ __forceinline__ void
-add_maxima(const HistArgs &args, const FastArgs &fast, const FastShared &place, const u32 (&at)[ITEMS],
-		   const int32_t (&v)[ITEMS], u32 in)
+/* Maxima of codes of 32 or 64 bits; most rows only read.  Shared memory has no native maximum of 64 bits. */
+template <typename W, int ITEMS> static __device__ __forceinline__ void
+add_maxima(const FastShared &place, const u32 (&at)[ITEMS], const W (&code)[ITEMS], u32 in)
 {
-	u32			flip = args.slot[fast.slot].op == MONOID_MIN_I32 ? 0x7fffffffu : 0x80000000u;
-	u32			seen[ITEMS];
+	W		   *p = (W *) place.words;
+	W			seen[ITEMS];
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		seen[j] = ~0u;
+		seen[j] = ~(W) 0;
 		if (in >> j & 1)
-			seen[j] = *(volatile u32 *) (place.words + at[j]);
+			seen[j] = *(volatile W *) (p + at[j]);
 	}
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
-		if (seen[j] < ((u32) v[j] ^ flip))
-			atomicMax(place.words + at[j], (u32) v[j] ^ flip);
-}
-
-/* The same of 64 bits, by codes of values. */
-template <int ITEMS> static __device__ __forceinline__ void
-add_wide_maxima(const FastShared &place, const u32 (&at)[ITEMS], const u64 (&code)[ITEMS], u32 in)
-{
-	u64		   *p = (u64 *) place.words;
-	u64			seen[ITEMS];
-
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-	{
-		seen[j] = ~0ULL;
-		if (in >> j & 1)
-			seen[j] = *(volatile u64 *) (p + at[j]);
-	}
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-		while (seen[j] < code[j])
+		if constexpr (sizeof(W) == sizeof(u32))
 		{
-			u64			now = atomicCAS(p + at[j], seen[j], code[j]);
-
-			seen[j] = now == seen[j] ? code[j] : now;
+			if (seen[j] < code[j])
+				atomicMax(p + at[j], code[j]);
 		}
+		else
+			while (seen[j] < code[j])
+			{
+				W			now = atomicCAS(p + at[j], seen[j], code[j]);
+
+				seen[j] = now == seen[j] ? code[j] : now;
+			}
 	__syncwarp();
 }
 
@@ -285,8 +272,9 @@ template <int KIND> struct FastTile
 	{
 		u64			left = base < end ? end - base : 0;
 
-		bins += base + threadIdx.x;
-		values += base + threadIdx.x;
+		base += threadIdx.x;
+		bins += base;
+		values += base;
 		if (left >= (u64) ITEMS * threads)
 		{
 #pragma unroll
@@ -327,20 +315,28 @@ bins_of(const HistArgs &args, const FastArgs &fast)
 /* Adds a tile whose bins are below place.nbins where `in` says so. */
 template <int KIND, bool PARTITIONED> static __device__ __forceinline__ void
 add_tile(const HistArgs &args, const FastArgs &fast, const FastShared &place,
-		 const double (&magic)[digits_of(KIND) + 1], u32 limit, const u32 (&at)[tile_items(KIND)],
-		 const FastTile<KIND> &tile, u32 in, u32 in_hot, HotBin<digits_of(KIND)> &hot)
+		 const FixWindow<digits_of(KIND)> &window, const u32 (&at)[tile_items(KIND)], const FastTile<KIND> &tile,
+		 u32 in, u32 in_hot, HotBin<digits_of(KIND)> &hot)
 {
 	constexpr int ITEMS = tile_items(KIND);
 	constexpr int DIGITS = digits_of(KIND);
 
 	if constexpr (DIGITS > 0)
-		add_fixes<DIGITS, ITEMS, PARTITIONED>(args, fast, place, magic, limit, at, tile.v, in, in_hot, hot);
+		add_fixes<DIGITS, ITEMS, PARTITIONED>(args, fast, place, window, at, tile.v, in, in_hot, hot);
 	else if constexpr (KIND == FAST_INT_I32)
 		add_integers<ITEMS>(args, fast, place, at, tile.v, in);
 	else if constexpr (KIND == FAST_INT_I64)
 		add_wide_integers<ITEMS>(args, fast, place, at, tile.v, in);
 	else if constexpr (KIND == FAST_MAX_I32)
-		add_maxima<ITEMS>(args, fast, place, at, tile.v, in);
+	{
+		u32			flip = args.slot[fast.slot].op == MONOID_MIN_I32 ? 0x7fffffffu : 0x80000000u,
+					code[ITEMS];
+
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			code[j] = (u32) tile.v[j] ^ flip;
+		add_maxima(place, at, code, in);
+	}
 	else if constexpr (KIND == FAST_MAX_64)
 	{
 		u64			code[ITEMS];
@@ -348,7 +344,7 @@ add_tile(const HistArgs &args, const FastArgs &fast, const FastShared &place,
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 			code[j] = max_code(args.slot[fast.slot].op, tile.v[j]);
-		add_wide_maxima<ITEMS>(place, at, code, in);
+		add_maxima(place, at, code, in);
 	}
 }
 
@@ -376,9 +372,6 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 	u32			bias = fast.bins.skip_negative ? 0x80000000u : 0;
 	u32			most = report ? fast.bins.n - 1 + bias : ~0u;
 	u32			outside = 0;
-	double		magic[DIGITS + 1];
-	u32			limit = 0;
-	FastShared	place;
 	FastTile<KIND> next;
 
 	next.load(bins, values, begin, end, threads, origin - 1);
@@ -386,9 +379,10 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 	/* windows are needed at once, cleared limbs at the end or for a carry */
 	if (!PARTITIONED && (KIND != FAST_MAX_I32 || args.copies))
 		wait_for_predecessor();
-	place = place_of<KIND>(args, fast, counting, shared, PARTITIONED ? 0 : log2_copies(args), bin0, nbins);
-	if (DIGITS > 0)
-		limit = window_of<DIGITS>(args, fast, magic);
+
+	FastShared	place = place_of<KIND>(args, fast, counting, shared, PARTITIONED ? 0 : log2_copies(args), bin0, nbins);
+	FixWindow<DIGITS> window(args, fast.slot);
+
 	__syncthreads();
 	for (u64 base = begin; base < end; base += step)
 	{
@@ -417,7 +411,7 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 			else if (b + bin0 + bias > most && base + j * threads + threadIdx.x < end)
 				outside++;
 		}
-		add_tile<KIND, PARTITIONED>(args, fast, place, magic, limit, at, tile, in, in_hot, hot);
+		add_tile<KIND, PARTITIONED>(args, fast, place, window, at, tile, in, in_hot, hot);
 		hot.rows += __popc(in_hot);
 	}
 	if (outside)

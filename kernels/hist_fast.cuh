@@ -117,19 +117,6 @@ add_wide_integers(const HistArgs &args, const FastArgs &fast, const FastShared &
 		}
 }
 
-/* The numbers that cut off digits of a float sum; returns where values are too large for it. */
-template <int DIGITS> static __device__ __forceinline__ u32
-window_of(const HistArgs &args, const FastArgs &fast, double (&magic)[DIGITS + 1])
-{
-	int			e0 = args.window[2 * fast.slot];
-	u32			limit = fix_limit(e0, args.slot[fast.slot].max_shift);
-
-#pragma unroll
-	for (int k = 0; k < DIGITS; k++)
-		magic[k] = fix_magic(e0, DIGITS, k);
-	return limit;
-}
-
 /* Where the block's bins are. */
 template <int KIND> static __device__ __forceinline__ FastShared
 place_of(const HistArgs &args, const FastArgs &fast, bool counting, u32 *shared, int lc, u32 bin0, u32 nbins)

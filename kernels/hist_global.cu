@@ -124,45 +124,32 @@ static GpuaggCudaStatus
 launch_init(int op, void *states, int64_t n, const int *copies, int blocks, const DeviceFacts &facts,
 			cudaStream_t stream)
 {
-	switch (op)
-	{
-#define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
-		case MONOID_##NAME: \
-			CUDA_TRY(launch_early(init_kernel<Op_##name>, blocks, THREADS, 0, facts, stream, (state_t *) states, n, \
-								  copies)); \
-			return GPUAGG_CUDA_OK;
-#include "operators/monoid_list.h"
-#undef MONOID
-		default:
-			return GPUAGG_CUDA_INVALID;
-	}
-}
+	cudaError_t err = cudaSuccess;
 
-template <typename Op> static GpuaggCudaStatus
-launch_merge_of(const HistArgs &args, int s, int blocks, const DeviceFacts &facts, cudaStream_t stream)
-{
-	typedef typename Op::State S;
+	with_operator(op, [&](auto o) {
+		typedef typename decltype(o)::State S;
 
-	if constexpr (Op::commutative)
-		CUDA_TRY(launch_early(merge_kernel<Op>, blocks, THREADS, 0, facts, stream, (S *) args.slot[s].states,
-							  (const S *) args.extra[s].states, (u32) args.bins.nbins,
-							  (const int *) args.extra[s].log2, &args.status->errors[args.slot[s].number]));
+		err = launch_early(init_kernel<decltype(o)>, blocks, THREADS, 0, facts, stream, (S *) states, n, copies);
+	});
+	CUDA_TRY(err);
 	return GPUAGG_CUDA_OK;
 }
 
 static GpuaggCudaStatus
 launch_merge(const HistArgs &args, int s, int blocks, const DeviceFacts &facts, cudaStream_t stream)
 {
-	switch (args.slot[s].op)
-	{
-#define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
-		case MONOID_##NAME: \
-			return launch_merge_of<Op_##name>(args, s, blocks, facts, stream);
-#include "operators/monoid_list.h"
-#undef MONOID
-		default:
-			return GPUAGG_CUDA_INVALID;
-	}
+	cudaError_t err = cudaSuccess;
+
+	with_operator(args.slot[s].op, [&](auto op) {
+		typedef typename decltype(op)::State S;
+
+		if constexpr (op.commutative)
+			err = launch_early(merge_kernel<decltype(op)>, blocks, THREADS, 0, facts, stream, (S *) args.slot[s].states,
+							   (const S *) args.extra[s].states, (u32) args.bins.nbins,
+							   (const int *) args.extra[s].log2, &args.status->errors[args.slot[s].number]);
+	});
+	CUDA_TRY(err);
+	return GPUAGG_CUDA_OK;
 }
 
 /* Often no copy is used, so no more blocks start than run at once. */
@@ -214,7 +201,7 @@ gpuagg_hist_init(MonoidId op, void *states, int64_t nbins, gpuagg_stream stream)
 {
 	const DeviceFacts *facts;
 
-	if (nbins < 0)
+	if (op < 0 || op >= MONOID_COUNT_OF_IDS || nbins < 0)
 		return GPUAGG_CUDA_INVALID;
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	return launch_init(op, states, nbins, nullptr, blocks_for(nbins), *facts, stream);

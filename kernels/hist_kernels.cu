@@ -12,7 +12,7 @@
 #include "hist_shared.cuh"
 
 #define THREADS HIST_THREADS
-#define ITEMS_GENERIC 8
+#define ITEMS 8
 
 /* ---- prepare ------------------------------------------------------------- */
 
@@ -48,7 +48,7 @@ sample_race(const HistArgs &args)
 		u32			i = warp * RACE_ITEMS + j;
 		u64			from = (u64) lines * i / RACE_LINES,
 					to = (u64) lines * (i + 1) / RACE_LINES;
-		u64			line = samples < RACE_LINES ? i : from + __umul64hi(mix64(i), to - from);
+		u64			line = samples < RACE_LINES ? i : from + __umul64hi(gpuagg_mix64(i), to - from);
 
 		row[j] = (u32) line * 32 + lane;
 		if (i < samples && line * 32 + lane < args.nrows)
@@ -90,7 +90,7 @@ sample_rows(u32 nrows, u32 (&row)[SAMPLE_ITEMS])
 		u64			from = (u64) nrows * i / HIST_SAMPLE,
 					to = (u64) nrows * (i + 1) / HIST_SAMPLE;
 
-		row[j] = samples < HIST_SAMPLE ? i : (u32) (from + __umul64hi(mix64(i), to - from));
+		row[j] = samples < HIST_SAMPLE ? i : (u32) (from + __umul64hi(gpuagg_mix64(i), to - from));
 		if (i < samples)
 			ok |= 1u << j;
 	}
@@ -248,7 +248,7 @@ prepare_kernel(const __grid_constant__ HistArgs args)
 	break
 
 /* One slot's rows into shared memory; bins are relative to bin0. */
-template <int ITEMS> static __device__ __forceinline__ void
+static __device__ __forceinline__ void
 add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (&row)[ITEMS],
 		 const int32_t (&bin)[ITEMS], u32 ok)
 {
@@ -305,7 +305,7 @@ add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (
 }
 
 /* Rows [begin, end) in steps of stride tiles, into bins [bin0, bin0 + nbins). */
-template <int ITEMS> static __device__ void
+static __device__ void
 add_rows(const HistArgs &args, u32 *shared, int lc, u32 bin0, u32 nbins, u64 begin, u64 end, bool report)
 {
 	u64			stride = (u64) ITEMS * blockDim.x;
@@ -329,9 +329,7 @@ add_rows(const HistArgs &args, u32 *shared, int lc, u32 bin0, u32 nbins, u64 beg
 		{
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
-				bin[j] = !(ok >> j & 1) ? 0
-					: args.part.narrow ? bin0 + ((const uint16_t *) args.part.bin)[row[j]]
-					: ((const int32_t *) args.part.bin)[row[j]];
+				bin[j] = (ok >> j & 1) ? bin0 + args.part.bin[row[j]] : 0;
 			if (args.part.row)
 #pragma unroll
 				for (int j = 0; j < ITEMS; j++)
@@ -347,14 +345,14 @@ add_rows(const HistArgs &args, u32 *shared, int lc, u32 bin0, u32 nbins, u64 beg
 				ok &= ~(1u << j);
 		}
 		for (int s = 0; s < args.nslots; s++)
-			add_slot<ITEMS>(args, s, shared, lc, bin0, row, bin, ok);
+			add_slot(args, s, shared, lc, bin0, row, bin, ok);
 	}
 }
 
 /* ---- the kernels --------------------------------------------------------------- */
 
 /* M sub-histograms, S passes over the rows. */
-template <int ITEMS> static __global__ void __launch_bounds__(THREADS, 1)
+static __global__ void __launch_bounds__(THREADS, 1)
 shared_kernel(const __grid_constant__ HistArgs args)
 {
 	extern __shared__ __align__(16) u32 shared[];
@@ -377,7 +375,7 @@ shared_kernel(const __grid_constant__ HistArgs args)
 		u32			bin0 = pass * args.pass_bins;
 		u32			n = min(args.pass_bins, nbins - bin0);
 
-		add_rows<ITEMS>(args, shared, lc, bin0, n, begin, end, pass == 0 && args.report);
+		add_rows(args, shared, lc, bin0, n, begin, end, pass == 0 && args.report);
 		__syncthreads();
 		flush_to_limbs(args, shared, lc, n, args.limb, bin0);
 		if (pass + 1 < args.passes)
@@ -403,7 +401,7 @@ fold_kernel(const __grid_constant__ HistArgs args)
 }
 
 /* Work items, each a partition's rows or a part of them, taken in order. */
-template <int ITEMS> static __global__ void __launch_bounds__(THREADS, 1)
+static __global__ void __launch_bounds__(THREADS, 1)
 partition_kernel(const __grid_constant__ HistArgs args)
 {
 	extern __shared__ __align__(16) u32 shared[];
@@ -430,7 +428,7 @@ partition_kernel(const __grid_constant__ HistArgs args)
 		u32			bin0 = item.part * args.pass_bins;
 		u32			n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
 
-		add_rows<ITEMS>(args, shared, 0, bin0, n, item.row0, item.row1, false);
+		add_rows(args, shared, 0, bin0, n, item.row0, item.row1, false);
 		__syncthreads();
 		/* before any thread folds */
 		hot_end(args);
@@ -463,8 +461,8 @@ hist_launch_prepare(const HistArgs &args, const DeviceFacts &facts, cudaStream_t
 	return GPUAGG_CUDA_OK;
 }
 
-GpuaggCudaStatus
-hist_launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
+static GpuaggCudaStatus
+launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
 	u64			work = (u64) args.bins.nbins * args.nslots;
 
@@ -482,10 +480,10 @@ hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t 
 	STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));
 	if (!taken)
 	{
-		CUDA_TRY(allow_shared(shared_kernel<ITEMS_GENERIC>, facts));
-		CUDA_TRY(launch_early(shared_kernel<ITEMS_GENERIC>, facts.sms, THREADS, bytes, facts, stream, args));
+		CUDA_TRY(allow_shared(shared_kernel, facts));
+		CUDA_TRY(launch_early(shared_kernel, facts.sms, THREADS, bytes, facts, stream, args));
 	}
-	return hist_launch_fold(args, facts, stream);
+	return launch_fold(args, facts, stream);
 }
 
 GpuaggCudaStatus
@@ -497,8 +495,8 @@ hist_launch_partition(const HistArgs &args, const DeviceFacts &facts, cudaStream
 	STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));
 	if (taken)
 		return GPUAGG_CUDA_OK;
-	CUDA_TRY(allow_shared(partition_kernel<ITEMS_GENERIC>, facts));
-	CUDA_TRY(launch_early(partition_kernel<ITEMS_GENERIC>, HIST_PARTITION_BLOCKS * facts.sms, THREADS, bytes, facts,
+	CUDA_TRY(allow_shared(partition_kernel, facts));
+	CUDA_TRY(launch_early(partition_kernel, HIST_PARTITION_BLOCKS * facts.sms, THREADS, bytes, facts,
 						  stream, args));
 	return GPUAGG_CUDA_OK;
 }
@@ -543,7 +541,7 @@ range_kernel(GpuaggColumn column, u32 nrows, int64_t *range)
 
 		if (column.validity && !bit_set(column.validity, (u32) r))
 			continue;
-		v = load_int(column, (u32) r);
+		v = load_integer(column.values, column.type, r);
 		lo = v < lo ? v : lo;
 		hi = v > hi ? v : hi;
 	}

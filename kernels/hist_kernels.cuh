@@ -15,7 +15,6 @@ GpuaggCudaStatus hist_launch_prepare(const HistArgs &args, const DeviceFacts &fa
 									 cudaStream_t stream);
 GpuaggCudaStatus hist_launch_shared(const HistArgs &args, const DeviceFacts &facts,
 									cudaStream_t stream);
-GpuaggCudaStatus hist_launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
 GpuaggCudaStatus hist_launch_partition(const HistArgs &args, const DeviceFacts &facts,
 									   cudaStream_t stream);
 /* Slots without a form. */
@@ -36,17 +35,12 @@ GpuaggCudaStatus hist_launch_fast(const HistArgs &args, const DeviceFacts &facts
 /* A lone count in bytes, of a simple column of bins; pass_bins bytes a block. */
 int hist_count_blocks(u32 nrows, const DeviceFacts &facts);
 GpuaggCudaStatus hist_launch_counts(const HistArgs &args, u32 *bytes, const DeviceFacts &facts, cudaStream_t stream);
-/* A lone maximum or minimum in the L2 cache, and whether that takes the histogram. */
-bool hist_extremes_takes(const HistArgs &args);
-GpuaggCudaStatus hist_launch_extremes(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
 /*
  * Counts and narrow sums that change states themselves, and need neither limbs
  * nor a fold; whether they take the histogram.
  */
 bool hist_narrow_takes(const HistArgs &args);
 GpuaggCudaStatus hist_launch_narrow(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
-/* Whether they take partitions. */
-bool hist_fast_partitioned(const HistArgs &args);
 
 /* Bins that are an int32 column less a minimum, in 32 bits, with no filter and no NULL. */
 static inline bool
@@ -116,7 +110,7 @@ struct PartPlan
 	u32		   *start;			/* parts + 1: first row of each */
 	u32		   *cursor;			/* parts */
 	void	   *bin;			/* nrows, int32, or uint16 within the partition */
-	bool		narrow;			/* the latter */
+	bool		narrow;			/* the latter: in the last step */
 	u32		   *row;			/* nrows numbers of rows where columns do not move, or NULL */
 	const u32  *rows;			/* how many there are to move, if not all of the call's */
 	bool		moved;			/* columns move: all that slots read */
@@ -163,7 +157,7 @@ void hist_exchange_plan(const HistArgs &args, const DeviceFacts &facts, bool alw
 GpuaggCudaStatus hist_launch_exchange(const HistArgs &partitioned, const HistExchange &exchange,
 									  const DeviceFacts &facts, cudaStream_t stream);
 
-/* groups: of partitions, where rows go first; no parts: there is no such step. */
+/* Of simple bins.  groups: of partitions, where rows go first; no parts: there is no such step. */
 GpuaggCudaStatus hist_launch_split(const HistArgs &args, const PartPlan &plan, const PartPlan &groups,
 								   const DeviceFacts &facts, cudaStream_t stream);
 

@@ -9,9 +9,8 @@
  * shared memory, or put equal bins of a warp together, so M only has to spread those over banks;
  * initialising and flushing M copies is weighed against the rows of a block; and where S passes
  * would read the input more often than a partition moves it, the rows are
- * partitioned by bin range once, or exchanged where hist_exchange.cu takes them.  Two kinds
- * of histogram have a way of their own there: counts in bytes, and maxima that most rows only
- * read.  Operators without a fast form have copies in the L2 cache.
+ * partitioned by bin range once, or exchanged where hist_exchange.cu takes them; a lone
+ * count is kept in bytes before that.  Operators without a fast form have copies in the L2 cache.
  *
  * The race factor is sampled on the device, where no host waits for it: here is what the
  * memory has room for, and the device picks as many copies of that as rows meet.
@@ -38,7 +37,6 @@ typedef enum HistForm
 	HIST_FORM_SHARED,
 	HIST_FORM_BYTES,			/* in shared memory, a byte a bin */
 	HIST_FORM_PARTITION,
-	HIST_FORM_EXTREMES,				/* maxima in the L2 cache, which most rows only read */
 	HIST_FORM_GLOBAL
 } HistForm;
 
@@ -64,16 +62,13 @@ typedef struct HistModel
 /* What a partition costs in passes, of counts and of anything else; see TUNING.md. */
 #define HIST_PASSES_OF_COUNTS 4
 #define HIST_PASSES_PER_PARTITION 3
-/* What a lone maximum in the L2 cache costs in passes. */
-#define HIST_PASSES_OF_EXTREMES 2
 
 /* What the bins are, as far as it decides the form. */
 typedef enum HistBins
 {
 	HIST_BINS_ANY,
 	HIST_BINS_COUNTS,			/* rows are counted, nothing else */
-	HIST_BINS_ONE_COUNT,		/* once, all of them, which bytes can do */
-	HIST_BINS_ONE_EXTREME		/* a lone maximum or minimum, by native atomics of 64 bits */
+	HIST_BINS_ONE_COUNT			/* once, all of them, which bytes can do */
 } HistBins;
 
 #define HIST_MAX_PARTITIONS 16384
@@ -142,13 +137,9 @@ hist_model_out_of_window(int64_t distinct, int64_t out, int64_t sampled, int64_t
 	return hist_model_copies(distinct, busy < threads ? busy : threads, most);
 }
 
-/*
- * nbins bins of bin_words 32-bit words each.
- * race is the race factor RF, bins over distinct bins in use (1 if
- * not known): equal bins in one warp grow with it.
- */
+/* nbins bins of bin_words 32-bit words each, all of them in use. */
 static inline HistModel
-hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, int64_t race, HistBins kind)
+hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, HistBins kind)
 {
 	HistModel	m = {HIST_FORM_SHARED, 0, 0, 1, nbins, 1};
 	int64_t		fit = dev->shared_bytes / 4 / bin_words;
@@ -163,10 +154,7 @@ hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, i
 			hist_model_passes(nbins, dev->shared_bytes & ~15, 16, &m);
 			m.form = HIST_FORM_BYTES;
 		}
-		if (kind == HIST_BINS_ONE_EXTREME && m.passes > HIST_PASSES_OF_EXTREMES && nbins <= dev->l2_bytes / 2 / 8)
-			m.form = HIST_FORM_EXTREMES;
-		else if (m.passes > (kind == HIST_BINS_COUNTS || kind == HIST_BINS_ONE_COUNT ? HIST_PASSES_OF_COUNTS
-							 : HIST_PASSES_PER_PARTITION))
+		if (m.passes > (kind == HIST_BINS_ANY ? HIST_PASSES_PER_PARTITION : HIST_PASSES_OF_COUNTS))
 			hist_model_partition(dev, nbins, bin_words, &m);
 		return m;
 	}
@@ -175,7 +163,7 @@ hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, i
 		   nbins << (m.log2_most + 1) <= fit &&
 		   (nbins * bin_words) << (m.log2_most + 1) <= block_rows / 8 + 4096)
 		m.log2_most++;
-	m.log2_copies = hist_model_copies(nbins / (race > 1 ? race : 1), HIST_SPREAD_BINS, m.log2_most);
+	m.log2_copies = hist_model_copies(nbins, HIST_SPREAD_BINS, m.log2_most);
 	return m;
 }
 
@@ -185,7 +173,7 @@ hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, i
  * many bins as the cache holds, which take longer than its misses (TUNING.md).
  */
 static inline HistModel
-hist_model_global(const HistDevice *dev, int64_t nbins, int bin_bytes, int64_t nrows, int64_t race, bool reads)
+hist_model_global(const HistDevice *dev, int64_t nbins, int bin_bytes, int64_t nrows, bool reads)
 {
 	HistModel	m = {HIST_FORM_GLOBAL, 0, 0, 1, nbins, 1};
 
@@ -193,7 +181,7 @@ hist_model_global(const HistDevice *dev, int64_t nbins, int bin_bytes, int64_t n
 		   nbins << (m.log2_most + 1) <= dev->l2_bytes / 4 / bin_bytes &&
 		   nbins << (m.log2_most + 1) <= nrows / 8)
 		m.log2_most++;
-	m.log2_copies = hist_model_copies(nbins / (race > 1 ? race : 1), hist_model_spread(dev), m.log2_most);
+	m.log2_copies = hist_model_copies(nbins, hist_model_spread(dev), m.log2_most);
 	return m;
 }
 

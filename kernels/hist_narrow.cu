@@ -19,7 +19,7 @@
 struct NarrowArgs
 {
 	SimpleBins	bins;
-	const int32_t *value;		/* the same column where the bins are the values, too */
+	const int32_t *value;
 	u32			nrows;
 	int			passes;
 	u32			pass_bins;
@@ -36,10 +36,10 @@ struct NarrowArgs
 };
 
 /* Vectors of a thread that are on their way. */
-template <bool SUM, bool SAME> static constexpr __host__ __device__ int
+template <bool SUM> static constexpr __host__ __device__ int
 vectors_ahead()
 {
-	return !SUM || SAME ? 4 : 2;
+	return SUM ? 2 : 4;
 }
 
 /* What a block needs for every row. */
@@ -276,10 +276,10 @@ flush_sums(const NarrowArgs &args, const u32 *words, u32 n, u64 *states, u32 bin
 /* ---- rows ---------------------------------------------------------------------- */
 
 /* The vectors of a block's share. */
-template <bool SUM, bool COUNT, bool SAME> static __device__ __forceinline__ void
+template <bool SUM, bool COUNT> static __device__ __forceinline__ void
 add_vectors(const NarrowArgs &args, NarrowShared &place, u32 *shared, u32 lead, u32 begin, u32 end)
 {
-	constexpr int AHEAD = vectors_ahead<SUM, SAME>();
+	constexpr int AHEAD = vectors_ahead<SUM>();
 	const int4 *bins = (const int4 *) (args.bins.column + lead),
 			   *values = (const int4 *) (args.value + lead);
 	int4		next[AHEAD],
@@ -291,7 +291,7 @@ add_vectors(const NarrowArgs &args, NarrowShared &place, u32 *shared, u32 lead, 
 		if (at + k * THREADS < end)
 		{
 			next[k] = __ldcs(bins + at + k * THREADS);
-			if (SUM && !SAME)
+			if (SUM)
 				next_value[k] = __ldcs(values + at + k * THREADS);
 		}
 	clear_shared(shared, (size_t) args.words * args.plane);
@@ -303,12 +303,12 @@ add_vectors(const NarrowArgs &args, NarrowShared &place, u32 *shared, u32 lead, 
 		for (int k = 0; k < AHEAD; k++, at += THREADS)
 		{
 			int4		bin = next[k],
-						value = SAME ? next[k] : next_value[k];
+						value = SUM ? next_value[k] : next[k];
 
 			if (at + AHEAD * THREADS < end)
 			{
 				next[k] = __ldcs(bins + at + AHEAD * THREADS);
-				if (SUM && !SAME)
+				if (SUM)
 					next_value[k] = __ldcs(values + at + AHEAD * THREADS);
 			}
 			if (at < end)
@@ -335,7 +335,7 @@ add_end(const NarrowArgs &args, NarrowShared &place, u32 row)
 		(u32) bin.x - place.origin + place.bin0 + place.bias > place.most;
 }
 
-template <bool SUM, bool COUNT, bool SAME> static __global__ void __launch_bounds__(THREADS, 1)
+template <bool SUM, bool COUNT> static __global__ void __launch_bounds__(THREADS, 1)
 narrow_kernel(const __grid_constant__ NarrowArgs args)
 {
 	extern __shared__ __align__(16) u32 shared[];
@@ -363,7 +363,7 @@ narrow_kernel(const __grid_constant__ NarrowArgs args)
 		place.sum = shared_address(shared + args.sum_word * args.plane + copy) - place.origin * place.scale;
 		if (pass > 0)
 			__syncthreads();
-		add_vectors<SUM, COUNT, SAME>(args, place, shared, lead, begin, end);
+		add_vectors<SUM, COUNT>(args, place, shared, lead, begin, end);
 		if (blockIdx.x == 0 && threadIdx.x < args.nrows - 4 * vectors)
 			add_end<SUM, COUNT>(args, place, threadIdx.x + (threadIdx.x < lead ? 0 : 4 * vectors));
 		if (place.outside)
@@ -437,9 +437,7 @@ hist_narrow_takes(const HistArgs &args)
 template <bool SUM, bool COUNT> static cudaError_t
 launch_narrow(NarrowArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	/* SAME: the bins are the only column that is read, as they are for a count alone */
-	void	  (*kernel) (NarrowArgs) = args.value != args.bins.column ? narrow_kernel<SUM, COUNT, !SUM>
-		: narrow_kernel<SUM, COUNT, true>;
+	void	  (*kernel) (NarrowArgs) = narrow_kernel<SUM, COUNT>;
 	size_t		bytes = (size_t) args.words * args.plane * sizeof(u32);
 	int			blocks = facts.sms;
 	cudaError_t err = allow_shared(kernel, facts);

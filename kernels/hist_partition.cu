@@ -14,64 +14,43 @@
 #define ITEMS PART_ITEMS
 #define THREADS PART_THREADS
 
-/* A tile's bins on their way, where they are a column: raw values. */
-template <bool SIMPLE> static __device__ __forceinline__ void
+/* A tile's bins on their way: raw values. */
+static __device__ __forceinline__ void
 load_bins(const HistArgs &args, u64 base, u32 nrows, int32_t (&bin)[ITEMS])
 {
-	if (SIMPLE)
-	{
-		const int32_t *column = (const int32_t *) args.bins.column[0].values + base + threadIdx.x;
+	const int32_t *column = (const int32_t *) args.bins.column[0].values + base + threadIdx.x;
 
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			bin[j] = base + j * THREADS + threadIdx.x < nrows ? __ldcs(column + j * THREADS) : 0;
-	}
+	for (int j = 0; j < ITEMS; j++)
+		bin[j] = base + j * THREADS + threadIdx.x < nrows ? __ldcs(column + j * THREADS) : 0;
 }
 
-/* The minimum of a simple column of bins. */
+/* The value of bin 0. */
 static __device__ __forceinline__ u32
 first_value(const GpuaggBins &b)
 {
 	return b.kind == GPUAGG_BIN_INDEX ? 0 : (u32) (int32_t) b.min[0];
 }
 
-/*
- * Bins of a tile.  SIMPLE: an int32 column less a minimum, loaded before, and
- * nothing else to look at.
- */
-template <bool SIMPLE, int N> static __device__ __forceinline__ u32
-tile_bins(const HistArgs &args, u64 base, u32 nrows, int32_t (&bin)[N])
+/* Bins of a tile from values that were loaded before; those of rows there are that have one, as bits. */
+static __device__ __forceinline__ u32
+tile_bins(const HistArgs &args, u64 base, u32 nrows, int32_t (&bin)[ITEMS])
 {
-	u32			row[N];
 	u32			ok = 0;
 
 #pragma unroll
-	for (int j = 0; j < N; j++)
+	for (int j = 0; j < ITEMS; j++)
 	{
-		u64			r = base + j * THREADS + threadIdx.x;
-
-		row[j] = (u32) r;
-		if (r < nrows)
+		bin[j] = (int32_t) ((u32) bin[j] - first_value(args.bins));
+		if (base + j * THREADS + threadIdx.x < nrows && (u32) bin[j] < (u32) args.bins.nbins)
 			ok |= 1u << j;
 	}
-	if constexpr (!SIMPLE)
-		return find_bins<N>(args.bins, row, ok, bin, args.status);
-	else
-	{
-#pragma unroll
-		for (int j = 0; j < N; j++)
-		{
-			bin[j] = (int32_t) ((u32) bin[j] - first_value(args.bins));
-			if ((u32) bin[j] >= (u32) args.bins.nbins)
-				ok &= ~(1u << j);
-		}
-		return ok;
-	}
+	return ok;
 }
 
-/* Counts rows of simple bins by partition, four at a time; reports those that have none. */
+/* Counts rows by partition, four at a time; reports those that have none. */
 static __device__ __forceinline__ void
-count_simple(const HistArgs &args, int shift, u32 *count)
+count_rows(const HistArgs &args, int shift, u32 *count)
 {
 	const int32_t *column = (const int32_t *) args.bins.column[0].values;
 	bool		index = args.bins.kind == GPUAGG_BIN_INDEX;
@@ -118,7 +97,7 @@ exchanged(const HistArgs &args)
 }
 
 /* Rows of each partition, into plan.start. */
-template <bool SIMPLE> static __global__ void __launch_bounds__(THREADS, 2)
+static __global__ void __launch_bounds__(THREADS, 2)
 count_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ PartPlan plan)
 {
 	extern __shared__ __align__(16) char part_memory[];
@@ -131,19 +110,7 @@ count_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Part
 	for (u32 p = threadIdx.x; p < plan.parts; p += blockDim.x)
 		count[p] = 0;
 	__syncthreads();
-	if (SIMPLE)
-		count_simple(args, plan.shift, count);
-	else
-		for (u64 base = blockIdx.x * (u64) (8 * THREADS); base < args.nrows; base += gridDim.x * (u64) (8 * THREADS))
-		{
-			int32_t		bin[8];
-			u32			ok = tile_bins<SIMPLE, 8>(args, base, args.nrows, bin);
-
-#pragma unroll
-			for (int j = 0; j < 8; j++)
-				if (ok >> j & 1)
-					atomicAdd(&count[(u32) bin[j] >> plan.shift], 1u);
-		}
+	count_rows(args, plan.shift, count);
 	__syncthreads();
 	for (u32 p = threadIdx.x; p < plan.parts; p += blockDim.x)
 		if (count[p])
@@ -263,7 +230,7 @@ template <> struct PartColumn<8>
  * numbers of rows.  MORE columns than that take
  * registers even where there are none.
  */
-template <bool SIMPLE, int BYTES, bool MORE> static __global__ void __launch_bounds__(THREADS, 1)
+template <int BYTES, bool MORE> static __global__ void __launch_bounds__(THREADS, 1)
 scatter_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ PartPlan plan)
 {
 	typedef typename PartColumn<BYTES>::type T;
@@ -282,12 +249,12 @@ scatter_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Pa
 		return;
 	nrows = plan.rows ? *plan.rows : args.nrows;
 	part_clear(t);
-	load_bins<SIMPLE>(args, base, nrows, bin);
+	load_bins(args, base, nrows, bin);
 	for (; base < nrows; base += gridDim.x * (u64) PART_TILE)
 	{
 		u32			place[ITEMS];
 		T			v[ITEMS];
-		u32			ok = tile_bins<SIMPLE, ITEMS>(args, base, nrows, bin);
+		u32			ok = tile_bins(args, base, nrows, bin);
 		u32			least = ~0u,
 					most = 0;
 		PartRuns	runs;
@@ -321,7 +288,7 @@ scatter_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Pa
 		part_stage<int32_t>(t.keys(), ok, place, bin);
 		if (out)
 			part_stage<T>(t.stage(), ok, place, v);
-		load_bins<SIMPLE>(args, base + gridDim.x * (u64) PART_TILE, nrows, bin);
+		load_bins(args, base + gridDim.x * (u64) PART_TILE, nrows, bin);
 		part_write<u32, T>(t, runs, put, out);
 		for (int c = column; MORE && c < plan.columns.n; c++)
 			part_move_column<BYTES>(t, runs.total, ok, place, plan.columns.from[c], base, plan.columns.to[c],
@@ -341,17 +308,14 @@ columns_width(const PartColumns &columns)
 	return width;
 }
 
-template <bool SIMPLE> static GpuaggCudaStatus
+static GpuaggCudaStatus
 launch_scatter(const HistArgs &args, const PartPlan &plan, const DeviceFacts &facts, cudaStream_t stream)
 {
 	size_t		bytes = part_tile_bytes(sizeof(u32), plan.stage_bytes, plan.parts);
 	int			width = columns_width(plan.columns);
-	bool		one = SIMPLE && plan.columns.n + (plan.row != nullptr) <= 1;
-	void	  (*scatter) (HistArgs, PartPlan) = width == 4 ? scatter_kernel<SIMPLE, 4, true>
-		: width == 8 ? scatter_kernel<SIMPLE, 8, true> : scatter_kernel<SIMPLE, 0, true>;
-
-	if (one && (width == 4 || width == 8))
-		scatter = width == 4 ? scatter_kernel<SIMPLE, 4, !SIMPLE> : scatter_kernel<SIMPLE, 8, !SIMPLE>;
+	bool		one = plan.columns.n + (plan.row != nullptr) <= 1;
+	void	  (*scatter) (HistArgs, PartPlan) = width == 4 ? (one ? scatter_kernel<4, false> : scatter_kernel<4, true>)
+		: width == 8 ? (one ? scatter_kernel<8, false> : scatter_kernel<8, true>) : scatter_kernel<0, true>;
 
 	CUDA_TRY(allow_shared(scatter, facts));
 	CUDA_TRY(launch_early(scatter, facts.sms, THREADS, bytes, facts, stream, args, plan));
@@ -359,7 +323,7 @@ launch_scatter(const HistArgs &args, const PartPlan &plan, const DeviceFacts &fa
 }
 
 /* All rows of the caller's to `groups` of partitions, and from those to partitions. */
-template <bool SIMPLE> static GpuaggCudaStatus
+static GpuaggCudaStatus
 launch_two_scatters(const HistArgs &args, const PartPlan &plan, const PartPlan &groups,
 					const DeviceFacts &facts, cudaStream_t stream)
 {
@@ -369,7 +333,7 @@ launch_two_scatters(const HistArgs &args, const PartPlan &plan, const PartPlan &
 	/* a group starts where its first partition does */
 	CUDA_TRY(cudaMemcpy2DAsync(groups.cursor, sizeof(u32), plan.start, sizeof(u32) << (groups.shift - plan.shift),
 							   sizeof(u32), groups.parts, cudaMemcpyDeviceToDevice, stream));
-	STATUS_TRY(launch_scatter<SIMPLE>(args, groups, facts, stream));
+	STATUS_TRY(launch_scatter(args, groups, facts, stream));
 	grouped.bins = index_bins((const int32_t *) groups.bin, args.bins.nbins);
 	second.rows = plan.counter + HIST_NROWS;
 	for (int c = 0; c < second.columns.n; c++)
@@ -382,30 +346,19 @@ launch_two_scatters(const HistArgs &args, const PartPlan &plan, const PartPlan &
 		second.columns.from[second.columns.n] = groups.row;
 		second.columns.to[second.columns.n++] = plan.row;
 	}
-	return launch_scatter<true>(grouped, second, facts, stream);
-}
-
-template <bool SIMPLE> static GpuaggCudaStatus
-launch_split(const HistArgs &args, const PartPlan &plan, const PartPlan &groups, const DeviceFacts &facts,
-			 cudaStream_t stream)
-{
-	size_t		bytes = plan.parts * sizeof(u32);
-	HistArgs	scatter_args = args;
-
-	CUDA_TRY(allow_shared(count_kernel<SIMPLE>, facts));
-	/* rows out of range are reported once, by the count */
-	scatter_args.status = nullptr;
-	CUDA_TRY(launch_early(count_kernel<SIMPLE>, 2 * facts.sms, THREADS, bytes, facts, stream, args, plan));
-	CUDA_TRY(launch_early(plan_kernel, 1, 1024, 0, facts, stream, plan));
-	CUDA_TRY(launch_early(clear_splits_kernel, 2 * facts.sms, 512, 0, facts, stream, args));
-	return groups.parts ? launch_two_scatters<SIMPLE>(scatter_args, plan, groups, facts, stream)
-		: launch_scatter<SIMPLE>(scatter_args, plan, facts, stream);
+	return launch_scatter(grouped, second, facts, stream);
 }
 
 GpuaggCudaStatus
-hist_launch_split(const HistArgs &args, const PartPlan &plan, const PartPlan &groups,
-				  const DeviceFacts &facts, cudaStream_t stream)
+hist_launch_split(const HistArgs &args, const PartPlan &plan, const PartPlan &groups, const DeviceFacts &facts,
+				  cudaStream_t stream)
 {
-	return hist_simple_bins(args.bins) ? launch_split<true>(args, plan, groups, facts, stream)
-		: launch_split<false>(args, plan, groups, facts, stream);
+	size_t		bytes = plan.parts * sizeof(u32);
+
+	CUDA_TRY(allow_shared(count_kernel, facts));
+	CUDA_TRY(launch_early(count_kernel, 2 * facts.sms, THREADS, bytes, facts, stream, args, plan));
+	CUDA_TRY(launch_early(plan_kernel, 1, 1024, 0, facts, stream, plan));
+	CUDA_TRY(launch_early(clear_splits_kernel, 2 * facts.sms, 512, 0, facts, stream, args));
+	return groups.parts ? launch_two_scatters(args, plan, groups, facts, stream)
+		: launch_scatter(args, plan, facts, stream);
 }

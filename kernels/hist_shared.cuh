@@ -403,9 +403,10 @@ flush_to_limbs(const HistArgs &args, const u32 *shared, int lc, u32 nbins, u64 *
 		{
 			int			err = 0;
 
-			with_cas_operator(slot.op, [&](auto op) {
-				err = flush_kept<decltype(op)>((const u64 *) p, lc, nbins,
-											   limbs + (size_t) slot.limb * args.limb_bins + first);
+			with_operator(slot.op, [&](auto op) {
+				if constexpr (form_of(op.id) == HIST_CAS)
+					err = flush_kept<decltype(op)>((const u64 *) p, lc, nbins,
+												   limbs + (size_t) slot.limb * args.limb_bins + first);
 			});
 			if (err)
 				atomicOr(&args.status->errors[slot.number], (u32) err);

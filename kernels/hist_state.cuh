@@ -7,16 +7,6 @@
 
 #include "hist_cas.cuh"
 
-/* MonoidId to operator type. */
-template <int ID> struct OpOf;
-#define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
-	template <> struct OpOf<MONOID_##NAME> \
-	{ \
-		typedef Op_##name type; \
-	};
-#include "operators/monoid_list.h"
-#undef MONOID
-
 /* ---- limbs to states ------------------------------------------------------ */
 
 #define HIST_MAX_LIMBS 40
@@ -161,31 +151,29 @@ deviation(u64 n, const u64 *lx, const u64 *ly, int words, const u64 *lxy, int wo
 	return scalbn(words_to_double(r, big, 0) / (double) n, e);
 }
 
-/* The double nearest to s * 2^e. */
+/*
+ * The double nearest to s * 2^e0, for e0 of a window.  Products of powers of two round as scalbn
+ * does, which has a loop or a call.
+ */
 static __device__ __forceinline__ double
-i128_to_double(gpuagg_i128 s, int e)
+i128_to_double(gpuagg_i128 s, int e0)
 {
-	bool		negative = s < 0;
-	gpuagg_u128 m = negative ? -(gpuagg_u128) s : (gpuagg_u128) s;
+	gpuagg_u128 m = s < 0 ? -(gpuagg_u128) s : (gpuagg_u128) s;
 	u64			hi = (u64) (m >> 64),
 				lo = (u64) m;
-	double		d;
+	double		d = __ull2double_rn(lo);
 
-	if (hi == 0)
-		d = scalbn(__ull2double_rn(lo), e);
-	else
+	if (hi)
 	{
 		int			lead = __clzll(hi);
 
 		/* the top 64 bits, with a sticky lowest bit */
-		if (lead)
-		{
-			hi = hi << lead | lo >> (64 - lead);
-			lo <<= lead;
-		}
-		d = scalbn(__ull2double_rn(hi | (lo != 0)), e + 64 - lead);
+		hi = hi << lead | (lo >> 1) >> (63 - lead);
+		lo <<= lead;
+		d = __ull2double_rn(hi | (lo != 0)) * __longlong_as_double((long long) (1087 - lead) << 52);
 	}
-	return negative ? -d : d;
+	d *= e0 >= -1022 ? __longlong_as_double((long long) (1023 + e0) << 52) : __longlong_as_double(1LL << (e0 + 1074));
+	return s < 0 ? -d : d;
 }
 
 /* A wide sum; hist.cu chose its window so that it fits 128 bits. */
@@ -381,26 +369,22 @@ part_of_integer(const HistSlot &slot, const u64 *limb, HistPart &p)
 template <typename Op> static __device__ __forceinline__ int
 combine_part(void *states, u32 bin, const HistPart &part)
 {
-	if constexpr (Op::commutative && sizeof(typename Op::State) <= sizeof(HistPart))
-	{
-		typedef typename Op::State S;
-		S		   *p = (S *) states + bin;
-		S			a,
-					b,
-					r;
+	typedef typename Op::State S;
+	S		   *p = (S *) states + bin;
+	S			a,
+				b,
+				r;
 
 #pragma unroll
-		for (int i = 0; i < (int) (sizeof(S) / 4); i++)
-			((u32 *) &a)[i] = __ldcg((const u32 *) p + i);
-		if constexpr (form_of(Op::id) == HIST_CAS)
-			b = kept_state<Op>((u64) part.i64);
-		else
-			memcpy(&b, &part, sizeof(S));
-		r = Op::combine(a, b);
-		*p = r;
-		return Op::error(a, b, r);
-	}
-	return 0;
+	for (int i = 0; i < (int) (sizeof(S) / 4); i++)
+		((u32 *) &a)[i] = __ldcg((const u32 *) p + i);
+	if constexpr (form_of(Op::id) == HIST_CAS)
+		b = kept_state<Op>((u64) part.i64);
+	else
+		memcpy(&b, &part, sizeof(S));
+	r = Op::combine(a, b);
+	*p = r;
+	return Op::error(a, b, r);
 }
 
 /* Combines the limbs of one slot and bin with the state. */
@@ -435,15 +419,10 @@ fold_limbs(const HistArgs &args, int s, u32 bin, const u64 *limb)
 		default:
 			part_of_code(slot.op, limb[0], part);
 	}
-	switch (slot.op)
-	{
-#define HIST(NAME, form) \
-		case MONOID_##NAME: \
-			err |= combine_part<OpOf<MONOID_##NAME>::type>(slot.states, bin, part); \
-			break;
-#include "hist_list.h"
-#undef HIST
-	}
+	with_operator(slot.op, [&](auto op) {
+		if constexpr (form_of(op.id) != HIST_GENERIC)
+			err |= combine_part<decltype(op)>(slot.states, bin, part);
+	});
 	if (err)
 		atomicOr(&args.status->errors[slot.number], (u32) err);
 }

@@ -16,7 +16,10 @@ CUDA_FLAGS = -std=c++17 -O3 -fmad=false $(CUDA_GENCODE) -Isrc -Ikernels \
              -Xcompiler -fPIC,-Wall,-ffp-contract=off,-fvisibility=hidden $(if $(WERROR),-Werror all-warnings)
 
 KERNEL_LIB = build/libgpuagg_kernels.a
-KERNEL_OBJS = $(patsubst %.cu,build/%.o,$(wildcard kernels/*.cu)) build/kernels/monoid.o
+# The instances of the segmented reduction, in as many parts as SEGMENTED_PARTS of segmented_args.h says.
+SEGMENTED_OBJS = $(patsubst %,build/kernels/segmented_part%.o,0 1 2 3 4 5)
+KERNEL_OBJS = $(patsubst %.cu,build/%.o,$(filter-out kernels/segmented_part.cu,$(wildcard kernels/*.cu))) \
+              $(SEGMENTED_OBJS) build/kernels/monoid.o
 GPU_TEST_OBJS = $(patsubst %.cu,build/%.o,$(wildcard test/unit/gpu_*.cu))
 KERNEL_BENCH_OBJS = $(patsubst %.cu,build/%.o,$(wildcard test/bench/kernels*.cu))
 
@@ -36,6 +39,10 @@ $(KERNEL_LIB): $(KERNEL_OBJS)
 build/kernels/monoid.o: src/operators/monoid.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O3 -ffp-contract=off -fPIC -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -Isrc -c $< -o $@
+
+$(SEGMENTED_OBJS): build/kernels/segmented_part%.o: kernels/segmented_part.cu
+	@mkdir -p $(@D)
+	$(NVCC) $(CUDA_FLAGS) -DSEGMENTED_PART=$* -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
 build/kernels/%.o: kernels/%.cu
 	@mkdir -p $(@D)

@@ -114,7 +114,7 @@ struct SegmentedInstance
 	GpuaggCudaStatus (*run_small) (const SegmentedArgs *args, int lanes_log2, cudaStream_t stream);
 };
 
-/* The instances are compiled in parts, for parallel builds; see segmented_part.cuh. */
+/* The instances are compiled in parts, for parallel builds; see segmented_part.cu. */
 #define SEGMENTED_PARTS 6
 typedef const SegmentedInstance *(*SegmentedPart) (int *count);
 

@@ -165,22 +165,6 @@ struct SortPass
 	GpuaggSortWord word[GPUAGG_MAX_SORT_WORDS];
 };
 
-__device__ static int64_t
-load_word(const GpuaggSortWord &word, uint32_t row)
-{
-	switch (word.type)
-	{
-		case GPUAGG_VALUE_I8:
-			return static_cast<const int8_t *>(word.values)[row];
-		case GPUAGG_VALUE_I16:
-			return static_cast<const int16_t *>(word.values)[row];
-		case GPUAGG_VALUE_I32:
-			return static_cast<const int32_t *>(word.values)[row];
-		default:
-			return static_cast<const int64_t *>(word.values)[row];
-	}
-}
-
 static __global__ void
 make_keys(const __grid_constant__ SortPass pass, int64_t n, const uint32_t *rows, uint64_t *keys)
 {
@@ -192,7 +176,7 @@ make_keys(const __grid_constant__ SortPass pass, int64_t n, const uint32_t *rows
 		for (int w = 0; w < pass.nwords; w++)
 		{
 			const GpuaggSortWord &word = pass.word[w];
-			int64_t		value = load_word(word, rows[i]);
+			int64_t		value = load_integer(word.values, word.type, rows[i]);
 			uint64_t	digit = word.bits == 64 ? (uint64_t) value ^ (uint64_t) 1 << 63 :
 				(uint64_t) value - (uint64_t) word.min;
 

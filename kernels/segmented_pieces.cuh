@@ -170,16 +170,9 @@ template <bool up, class T>
 static __device__ __forceinline__ T
 seg_shfl(T value, int delta)
 {
-	static_assert(sizeof(T) % 4 == 0, "states are whole words");
-	uint32_t	words[sizeof(T) / 4];
-
-	memcpy(words, &value, sizeof(T));
-#pragma unroll
-	for (unsigned i = 0; i < sizeof(T) / 4; i++)
-		words[i] = up ? __shfl_up_sync(0xFFFFFFFFu, words[i], delta)
-			: __shfl_down_sync(0xFFFFFFFFu, words[i], delta);
-	memcpy(&value, words, sizeof(T));
-	return value;
+	return shuffle_words(value, [=](uint32_t word) {
+		return up ? __shfl_up_sync(0xFFFFFFFFu, word, delta) : __shfl_down_sync(0xFFFFFFFFu, word, delta);
+	});
 }
 
 /* A state from the lane whose number differs in the bits of d. */
@@ -187,15 +180,7 @@ template <class T>
 static __device__ __forceinline__ T
 seg_shfl_xor(T value, int d)
 {
-	static_assert(sizeof(T) % 4 == 0, "states are whole words");
-	uint32_t	words[sizeof(T) / 4];
-
-	memcpy(words, &value, sizeof(T));
-#pragma unroll
-	for (unsigned i = 0; i < sizeof(T) / 4; i++)
-		words[i] = __shfl_xor_sync(0xFFFFFFFFu, words[i], d);
-	memcpy(&value, words, sizeof(T));
-	return value;
+	return shuffle_words(value, [=](uint32_t word) { return __shfl_xor_sync(0xFFFFFFFFu, word, d); });
 }
 
 /*

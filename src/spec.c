@@ -24,12 +24,22 @@ spec_grow(void *array, int n, size_t size)
 }
 
 int
-spec_add_column(AggSpec *spec, const ColumnSpec *col)
+spec_find_column(const AggSpec *spec, const ColumnSpec *col)
 {
 	for (int i = 0; i < spec->ncols; i++)
 		if (spec->cols[i].input == col->input && spec->cols[i].type == col->type &&
 			spec->cols[i].scale == col->scale)
 			return i;
+	return -1;
+}
+
+int
+spec_add_column(AggSpec *spec, const ColumnSpec *col)
+{
+	int			found = spec_find_column(spec, col);
+
+	if (found >= 0)
+		return found;
 	spec->cols = spec_grow(spec->cols, spec->ncols, sizeof(ColumnSpec));
 	spec->cols[spec->ncols] = *col;
 	return spec->ncols++;
@@ -151,7 +161,7 @@ numeric_scale(int32 typmod, int16 *scale)
 		return false;
 	declared = (((typmod - VARHDRSZ) & 0x7ff) ^ 1024) - 1024;
 	*scale = Max(declared, 0);
-	return *scale <= 20;
+	return *scale <= SPEC_MAX_SCALE;
 }
 
 /* SQL types whose columns are of integers or floats; enums, of which there are any number, as U32. */

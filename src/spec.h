@@ -130,6 +130,7 @@ typedef struct SlotSupport
 {
 	bool		many_bins;		/* any number of bins a group, keys or not */
 	bool		matrices;		/* MONOID_MAT2, which stands for matrices of any size */
+	bool		usual_scales;	/* of decimals whose column has numerics of other scales too */
 } SlotSupport;
 
 typedef struct AggSpec
@@ -146,6 +147,7 @@ typedef struct AggSpec
 	OrderSpec  *order;
 	SlotSupport support;		/* of the engine that this is for; the same in all
 								 * participants of a parallel scan */
+	const int  *usual_scale;	/* [input] display scale that most values of a numeric have, or -1 */
 	bool		ordered;		/* some slot's monoid does not commute: rows of a
 								 * group must be combined in input order */
 	bool		ordered_floats; /* a float sum has an ORDER BY, which determines its last digits */
@@ -157,11 +159,17 @@ extern uint32 spec_layout(const AggSpec *spec);
 /* States that a group has for these bins. */
 extern int	spec_bins_width(const BinSpec *bins);
 
+/* The column of the same input and type, or -1. */
+extern int	spec_find_column(const AggSpec *spec, const ColumnSpec *col);
+
 /* Builders; each returns an index and reuses an equal entry.  In spec.c. */
 extern int	spec_add_column(AggSpec *spec, const ColumnSpec *col);
 extern int	spec_add_slot(AggSpec *spec, MonoidId monoid, int col0, int col1, int filter,
 						  const BinSpec *bins);
 extern int	spec_add_fallback(AggSpec *spec, const FallbackAgg *fallback);
+
+/* Most digits behind the point that decimals have. */
+#define SPEC_MAX_SCALE 20
 
 /* The column type for values of an SQL type; COLUMN_DATUM where none fits better. */
 extern ColumnType spec_column_type(Oid typid, int32 typmod, int16 *scale);

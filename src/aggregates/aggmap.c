@@ -7,9 +7,10 @@
  * scale, histograms whose bounds are not constant or may fail to evaluate), run
  * their own transition function as a FallbackAgg.
  *
- * A numeric column of a declared scale is a column of decimals.  The few values that a
- * decimal cannot represent go to a FallbackAgg in addition, whose transition value
- * is merged with that of the slots by the aggregate's combine function.
+ * A numeric column of a declared scale is a column of decimals; for sums and averages, so is
+ * one whose values mostly have one scale.  The few values that such a decimal cannot
+ * represent go to a FallbackAgg in addition, whose transition value is merged with that of
+ * the slots by the aggregate's combine function.
  *
  * What the catalog says of an aggregate is cached for the session, until pg_proc
  * changes.  An AggOutput is allocated in the memory context in which aggmap_build is
@@ -410,9 +411,51 @@ load_aggregate(AggOutput *out, Aggref *aggref)
 
 /* ---- building: columns and slots ----------------------------------------- */
 
-/* An argument's column, of Datums or of the type that spec_column_type() gives. */
+/* What an aggregate reads of an argument. */
+typedef enum ArgumentForm
+{
+	ARGUMENT_DATUM,
+	ARGUMENT_VALUE,				/* a value of the type that expr_column_type() gives */
+	ARGUMENT_DECIMAL,			/* the same, and numerics without a declared scale at their usual one */
+	ARGUMENT_PRESENCE			/* whether it is NULL */
+} ArgumentForm;
+
+static ArgumentForm
+argument_form(FinalizeKind kind)
+{
+	switch (kind)
+	{
+		case FINALIZE_INT:
+			return ARGUMENT_PRESENCE;
+		case FINALIZE_DEC_AVG:
+			return ARGUMENT_DECIMAL;
+		default:
+			/* among extremes it is the order of rows that says which of equal values of two scales is shown */
+			return ARGUMENT_VALUE;
+	}
+}
+
+static ColumnType
+argument_type(const AggSpec *spec, Node *expr, int input, ArgumentForm form, int16 *scale)
+{
+	ColumnType	type = expr_column_type(expr, scale);
+
+	if (form == ARGUMENT_DECIMAL && type == COLUMN_DATUM && spec->support.usual_scales &&
+		spec->usual_scale[input] >= 0)
+	{
+		*scale = spec->usual_scale[input];
+		return COLUMN_DEC;
+	}
+	if (form == ARGUMENT_DATUM)
+	{
+		*scale = 0;
+		return COLUMN_DATUM;
+	}
+	return type;
+}
+
 static int
-add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, bool as_datum)
+add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, ArgumentForm form)
 {
 	Node	   *expr = (Node *) list_nth_node(TargetEntry, aggref->args, i)->expr;
 	ColumnSpec	col = {.input = args[i]};
@@ -421,11 +464,14 @@ add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, bool as_datu
 	col.typmod = exprTypmod(expr);
 	col.collation = exprCollation(expr);
 	get_typlenbyval(col.typid, &col.typlen, &col.typbyval);
-	col.type = expr_column_type(expr, &col.scale);
-	if (as_datum)
+	col.type = argument_type(spec, expr, args[i], form, &col.scale);
+	if (form == ARGUMENT_PRESENCE && col.type == COLUMN_DATUM && spec_find_column(spec, &col) < 0)
 	{
-		col.type = COLUMN_DATUM;
-		col.scale = 0;
+		/* any byte of it will do, and is not copied */
+		col.type = COLUMN_I8;
+		col.typid = CHAROID;
+		col.typlen = 1;
+		col.typbyval = true;
 	}
 	return spec_add_column(spec, &col);
 }
@@ -505,6 +551,7 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 {
 	BinSpec		bins;
 	bool		binned = finalize_has_bins(row->kind);
+	ArgumentForm form = argument_form(row->kind);
 
 	if (row->kind == FINALIZE_FALLBACK)
 		return false;
@@ -531,7 +578,7 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		Node	   *expr = (Node *) list_nth_node(TargetEntry, aggref->args, 0)->expr;
 		int16		scale;
 
-		if (expr_column_type(expr, &scale) != COLUMN_DEC)
+		if (argument_type(spec, expr, args[0], form, &scale) != COLUMN_DEC)
 			return false;
 		out->scale = scale;
 	}
@@ -543,7 +590,7 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 
 		for (int j = 0; j < 2; j++)
 		{
-			col[j] = use->arg[j] < 0 ? -1 : add_argument(spec, aggref, args, use->arg[j], false);
+			col[j] = use->arg[j] < 0 ? -1 : add_argument(spec, aggref, args, use->arg[j], form);
 			if (col[j] >= 0 && spec->cols[col[j]].type == COLUMN_DEC)
 				out->decimals = true;
 			if (row->kind == FINALIZE_ARG && use->arg[j] == 0)
@@ -578,6 +625,7 @@ aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, PlanSta
 {
 	AggOutput  *out = palloc0(sizeof(AggOutput));
 	FallbackAgg fallback;
+	const AggRow *row = look_up(aggref->aggfnoid).row;
 	bool		by_slots;
 
 	load_aggregate(out, aggref);
@@ -585,15 +633,15 @@ aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, PlanSta
 	out->fallback = -1;
 	out->aggstate = stand_in(aggref);
 	fallback.filter = add_filter(spec, filter);
-	by_slots = add_slots(out, spec, look_up(aggref->aggfnoid).row, aggref, args, fallback.filter,
-						 parent, econtext);
+	by_slots = add_slots(out, spec, row, aggref, args, fallback.filter, parent, econtext);
 
 	if (!by_slots || out->decimals)
 	{
 		fallback.unrepresentable_only = by_slots;
 		Assert(!fallback.unrepresentable_only || fallback.nargs == 1);
 		for (int i = 0; i < fallback.nargs; i++)
-			fallback.argcol[i] = add_argument(spec, aggref, args, i, !by_slots);
+			fallback.argcol[i] = add_argument(spec, aggref, args, i,
+											  by_slots ? argument_form(row->kind) : ARGUMENT_DATUM);
 		out->fallback = spec_add_fallback(spec, &fallback);
 	}
 	return out;

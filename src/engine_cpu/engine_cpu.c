@@ -272,6 +272,7 @@ const EngineOps engine_cpu_ops = {
 	.keeps_order = true,
 	.adds_in_order = true,
 	.runs_fallbacks = true,
+	.support = {.usual_scales = true},
 	.cost = cpu_cost,
 	.open = cpu_open,
 	.add_batch = cpu_add_batch,

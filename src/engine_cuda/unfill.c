@@ -162,24 +162,6 @@ read_values(const CudaColumn *col, const char *values, WireType type, int n, Col
 	}
 }
 
-/*
- * Some valid value, for a column of which only the validity was sent.  No operator reads it,
- * but a spill copies it.
- */
-static void
-put_some_value(const ColumnSpec *spec, int n, Datum *out)
-{
-	char	   *value;
-
-	if (spec->typbyval)
-		return;
-	value = palloc0(spec->typlen == -1 ? VARHDRSZ : spec->typlen == -2 ? 1 : spec->typlen);
-	if (spec->typlen == -1)
-		SET_VARSIZE(value, VARHDRSZ);
-	for (int i = 0; i < n; i++)
-		out[i] = PointerGetDatum(value);
-}
-
 void
 cuda_query_unfill(const CudaQuery *query, const char *buffer, const WireBatch *wire, int from, int n,
 				  Batch *out)
@@ -204,7 +186,5 @@ cuda_query_unfill(const CudaQuery *query, const char *buffer, const WireBatch *w
 			read_values(&query->cols[i],
 						buffer + wire->cols[i].values + (size_t) from * wire_width(wire->cols[i].type),
 						wire->cols[i].type, n, col);
-		else if (col->type == COLUMN_DATUM)
-			put_some_value(&spec->cols[c], n, col->values);
 	}
 }

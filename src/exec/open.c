@@ -145,6 +145,7 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 	AggSpec    *spec = palloc0(sizeof(AggSpec));
 
 	spec->support = *support;
+	spec->usual_scale = plan->input_scale;
 	spec->nkeys = plan->nkeys;
 	spec->keys = palloc0(sizeof(KeySpec) * (plan->nkeys + 1));
 	for (int k = 0; k < plan->nkeys; k++)

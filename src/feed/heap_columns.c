@@ -19,19 +19,18 @@
 #include "operators/decode_numeric.h"
 
 #define WORD_ATTRS 64
-/* Attributes whose NULLs are looked up together. */
-#define CHUNK 5
 
 /*
  * One step of the walk: a run of attributes of fixed width, perhaps none, and
  * one attribute behind it that is a column or of variable width, if there is
- * any; all in one word of the null bitmap.
+ * any, or two varlenas that are no columns; all in one word of the null bitmap.
  */
 typedef struct HeapStep
 {
 	int			first;			/* attribute */
 	int			nrun;
 	int			stop;			/* attribute behind the run, or -1 */
+	bool		pair;			/* the step is also over the attribute behind that */
 	int			slot;			/* index into HeapColumns.attrs, if stop is a column; else -1 */
 	HeapRun		run;			/* if none is NULL */
 } HeapStep;
@@ -63,7 +62,7 @@ heap_decoder_create(TupleDesc desc)
 
 	decoder->desc = desc;
 	decoder->attrs = palloc0(sizeof(DecodeAttr) * (desc->natts + 1));
-	decoder->chunks = palloc0(sizeof(HeapRun *) * (desc->natts + 1));
+	decoder->chunks = palloc0(sizeof(decoder->chunks[0]) * (desc->natts + 1));
 	decoder->cxt = CurrentMemoryContext;
 	for (int a = 0; a < desc->natts; a++)
 	{
@@ -120,6 +119,9 @@ make_steps(const HeapDecoder *decoder, HeapColumns *columns)
 		step->stop = a < end ? a : -1;
 		step->slot = step->stop == columns->attrs[k] ? k++ : -1;
 		a += step->stop >= 0;
+		step->pair = step->stop >= 0 && step->slot < 0 && attrs[step->stop].len == -1 &&
+			a < end && a < columns->attrs[k] && attrs[a].len == -1;
+		a += step->pair;
 		for (int i = 0; i < 8; i++)
 			step->run[i] = decode_run(&attrs[step->first], step->nrun, ~UINT64CONST(0), i);
 	}
@@ -130,23 +132,21 @@ make_steps(const HeapDecoder *decoder, HeapColumns *columns)
 }
 
 /*
- * The runs of CHUNK attributes from one on, by the bit set of those that are not
- * NULL; the same for all stages.  Those of sets with an attribute of variable width
- * mean nothing.
+ * The runs of n attributes from one on, by the bit set of those, and of the attribute
+ * behind, that are not NULL; the same for all stages.
  */
 static const HeapRun *
-chunk_runs(HeapDecoder *decoder, int first)
+chunk_runs(HeapDecoder *decoder, int first, int n)
 {
-	int			n = Min(CHUNK, decoder->desc->natts - first);
-	HeapRun    *runs = decoder->chunks[first];
+	HeapRun    *runs = decoder->chunks[first][n];
 
-	if (runs == NULL)
-	{
-		runs = decoder->chunks[first] = MemoryContextAlloc(decoder->cxt, sizeof(HeapRun) << CHUNK);
-		for (int present = 0; present < 1 << CHUNK; present++)
-			for (int i = 0; i < 8; i++)
-				runs[present][i] = decode_run(&decoder->attrs[first], n, present, i);
-	}
+	if (likely(runs != NULL))
+		return runs;
+	runs = decoder->chunks[first][n] = MemoryContextAlloc(decoder->cxt, sizeof(HeapRun) << (n + 1));
+	for (int present = 0; present < 1 << (n + 1); present++)
+		for (int i = 0; i < 8; i++)
+			runs[present][i] = decode_run(&decoder->attrs[first], n, present, i) |
+				(present >> n != 0 ? ~HEAP_RUN_BYTES : 0);
 	return runs;
 }
 
@@ -226,9 +226,15 @@ typedef struct StepOver
 {
 	const HeapRun *runs;		/* [those present] */
 	int			shift;			/* of the run in `present` */
-	uint32		mask;
-	int			stop_shift;		/* of the attribute behind */
+	uint32		mask;			/* with the attribute behind */
 } StepOver;
+
+/* Where a row is after attributes at `position`, and all bits set if it has a value there, else none. */
+typedef struct Behind
+{
+	uint32		at;
+	uint32		mask;
+} Behind;
 
 /* Steps over chunks of a run in which some attributes are NULL, up to the last one. */
 static StepOver
@@ -239,43 +245,39 @@ step_chunks(HeapDecoder *decoder, const HeapStep *step, int n)
 	int			left = step->nrun;
 
 	over.shift = first % WORD_ATTRS;
-	over.mask = (1 << CHUNK) - 1;
-	for (; left > CHUNK; left -= CHUNK)
+	over.mask = (1 << HEAP_CHUNK) - 1;
+	for (; left > HEAP_CHUNK; left -= HEAP_CHUNK)
 	{
-		over.runs = chunk_runs(decoder, first);
+		over.runs = chunk_runs(decoder, first, HEAP_CHUNK);
 		for (int i = 0; i < n; i++)
 			decoder->position[i] += over.runs[decoder->present[i] >> over.shift & over.mask]
 				[decoder->position[i] & 7];
-		first += CHUNK;
-		over.shift += CHUNK;
+		first += HEAP_CHUNK;
+		over.shift += HEAP_CHUNK;
 	}
-	over.runs = chunk_runs(decoder, first);
-	over.mask = (1 << left) - 1;
-	over.stop_shift = Max(step->stop, 0) % WORD_ATTRS;
+	over.runs = chunk_runs(decoder, first, left);
+	over.mask = (2 << left) - 1;
 	return over;
 }
 
-/* Where row i is after the run; complete: no row has NULL there. */
-static pg_attribute_always_inline uint32
+/* Row i behind the run; complete: no row has NULL there, and over->runs[0] is the length alone. */
+static pg_attribute_always_inline Behind
 behind_run(const HeapDecoder *decoder, const StepOver *over, bool complete, int i)
 {
 	uint32		position = decoder->position[i];
+	int32		run;
 
-	return position + over->runs[complete ? 0 : decoder->present[i] >> over->shift & over->mask][position & 7];
-}
-
-/* All bits set if row i has a value behind the run, else none. */
-static pg_attribute_always_inline uint32
-value_mask(const HeapDecoder *decoder, const StepOver *over, bool complete, int i)
-{
-	return complete ? ~(uint32) 0 : -(uint32) (decoder->present[i] >> over->stop_shift & 1);
+	if (complete)
+		return (Behind) {position + over->runs[0][position & 7], ~(uint32) 0};
+	run = over->runs[decoder->present[i] >> over->shift & over->mask][position & 7];
+	return (Behind) {position + (run & HEAP_RUN_BYTES), (uint32) (run >> 15)};
 }
 
 static pg_attribute_always_inline void
 step_run(HeapDecoder *decoder, const StepOver *over, bool complete, int n)
 {
 	for (int i = 0; i < n; i++)
-		decoder->position[i] = behind_run(decoder, over, complete, i);
+		decoder->position[i] = behind_run(decoder, over, complete, i).at;
 }
 
 /* A run and a column of fixed width. */
@@ -288,13 +290,26 @@ step_fixed(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, b
 
 	for (int i = 0; i < n; i++)
 	{
-		uint32		mask = value_mask(decoder, over, complete, i);
-		uint32		at = behind_run(decoder, over, complete, i);
+		Behind		behind = behind_run(decoder, over, complete, i);
+		uint32		mask = behind.mask;
+		uint32		at = behind.at;
 
 		at = (at + (pad & mask)) & ~(pad & mask);
 		located[i] = mask ? page + at : NULL;
 		decoder->position[i] = at + (len & mask);
 	}
+}
+
+/* The end of the varlena that is behind->at, unless that is padded: then sets that. */
+static pg_attribute_always_inline uint32
+varlena_end(const uint8 *page, const DecodeAttr *attr, Behind *behind)
+{
+	/* a NULL may be at the end of the page, and is taken for a short header */
+	uint32		header = page[behind->at & behind->mask] | (~behind->mask & 3);
+
+	if (unlikely(!(header & 1) || header == 1))
+		return decode_varlena(page, attr, &behind->at);
+	return behind->at + ((header >> 1) & behind->mask);
 }
 
 /* A run and a varlena; located: NULL unless that is a column. */
@@ -304,17 +319,27 @@ step_varlena(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over,
 {
 	for (int i = 0; i < n; i++)
 	{
-		uint32		mask = value_mask(decoder, over, complete, i);
-		uint32		at = behind_run(decoder, over, complete, i);
-		/* a NULL may be at the end of the page, and is taken for a short header */
-		uint32		header = page[at & mask] | (~mask & 3);
-		uint32		end = at + ((header >> 1) & mask);
+		Behind		behind = behind_run(decoder, over, complete, i);
 
-		if (unlikely(!(header & 1) || header == 1))
-			end = decode_varlena(page, attr, &at);
+		decoder->position[i] = varlena_end(page, attr, &behind);
 		if (located)
-			located[i] = mask ? page + at : NULL;
-		decoder->position[i] = end;
+			located[i] = behind.mask ? page + behind.at : NULL;
+	}
+}
+
+/* A run and two varlenas. */
+static pg_attribute_always_inline void
+step_pair(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, bool complete,
+		  int shift, const uint8 *page, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		Behind		behind = behind_run(decoder, over, complete, i);
+
+		behind.at = varlena_end(page, attr, &behind);
+		if (!complete)
+			behind.mask = -(uint32) (decoder->present[i] >> shift & 1);
+		decoder->position[i] = varlena_end(page, attr + 1, &behind);
 	}
 }
 
@@ -324,8 +349,9 @@ step_cstring(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over,
 {
 	for (int i = 0; i < n; i++)
 	{
-		uint32		mask = value_mask(decoder, over, complete, i);
-		uint32		at = behind_run(decoder, over, complete, i);
+		Behind		behind = behind_run(decoder, over, complete, i);
+		uint32		mask = behind.mask;
+		uint32		at = behind.at;
 
 		decoder->position[i] = mask ? decode_cstring(page, attr, &at) : at;
 		if (located)
@@ -358,6 +384,8 @@ take_step(HeapDecoder *decoder, const HeapStep *step, const StepOver *over, bool
 		step_cstring(decoder, attr, over, complete, page, n, located);
 	else if (located)
 		step_varlena(decoder, attr, over, complete, page, n, located);
+	else if (step->pair)
+		step_pair(decoder, attr, over, complete, (step->stop + 1) % WORD_ATTRS, page, n);
 	else
 		step_varlena(decoder, attr, over, complete, page, n, NULL);
 }
@@ -379,7 +407,7 @@ static inline bool
 has_no_nulls(HeapDecoder *decoder, const HeapStep *step, const HeapPage *page,
 			 const HeapRows *rows, int first_null)
 {
-	int			n = step->nrun + (step->stop >= 0);
+	int			n = step->nrun + (step->stop >= 0) + step->pair;
 
 	if (step->first + n <= first_null)
 		return true;
@@ -482,6 +510,7 @@ heap_rows_keep(HeapDecoder *decoder, HeapRows *rows, const uint16 *sel, int n)
 			} \
 	} while (0)
 
+/* Of a numeric that the column cannot represent the value is the pointer to it. */
 static void
 fill_decimals(Vec *vec, const HeapRows *rows, const uint8 *start, const uint8 **located)
 {
@@ -499,6 +528,7 @@ fill_decimals(Vec *vec, const HeapRows *rows, const uint8 *start, const uint8 **
 		payload = decode_payload(ptr, &len);
 		if (likely(payload && decode_numeric(payload, len, vec->scale, &values[i])))
 			continue;
+		values[i] = (gpuagg_i128) PointerGetDatum(ptr);
 		if (vec->all_values)
 		{
 			memset(vec->state, VEC_VALUE, rows->n);
@@ -577,4 +607,7 @@ heap_columns_fill(HeapDecoder *decoder, HeapColumns *columns, HeapScan *scan,
 				 fixed ? NULL : columns->located + (size_t) slot * EXPR_ROWS,
 				 fixed || columns->complete[slot]);
 	}
+	/* the tuples of the next page are about as long up to there */
+	heap_fetch_tuples(scan, (decoder->reached > last ? decoder->position[0] :
+							 rows->data[0] + decoder->attrs[last].offset) - page->tuples[rows->tuple[0]] + 1);
 }

@@ -21,15 +21,24 @@ typedef struct HeapRows
 	uint16		data[EXPR_ROWS];	/* bytes from the page's start to the first attribute */
 } HeapRows;
 
-/* Bytes of some attributes of fixed width by the position where they begin, modulo 8. */
-typedef uint16 HeapRun[8];
+/*
+ * Bytes of some attributes of fixed width by the position where they begin, modulo 8;
+ * in chunk_runs, negative, with HEAP_RUN_BYTES of them, if the attribute behind is not
+ * NULL.  No tuple on a page has more bytes than that.
+ */
+typedef int16 HeapRun[8];
+#define HEAP_RUN_BYTES 0x7fff
+
+/* Attributes of a run whose NULLs are looked up together. */
+#define HEAP_CHUNK 5
 
 /* What decoding the tuples of one table needs. */
 typedef struct HeapDecoder
 {
 	TupleDesc	desc;
 	DecodeAttr *attrs;
-	HeapRun   **chunks;			/* [attribute] the runs that begin there, if made yet; see chunk_runs */
+	/* [attribute][number of attributes] the runs that begin there, if made yet; see chunk_runs */
+	HeapRun   *(*chunks)[HEAP_CHUNK + 1];
 	MemoryContext cxt;
 	int			border;			/* behind the last attribute of the stage that was prepared last */
 

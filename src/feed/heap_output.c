@@ -151,6 +151,9 @@ store_output(HeapFeed *feed, int c, int at, int n)
 
 		if (state == VEC_NULL)
 			column_write_null(&output->writer, at + i);
+		else if (state == VEC_FALLBACK && same && col->type == COLUMN_DEC && vec->attno != 0)
+			column_write_unrepresentable(&output->writer, at + i,
+										 (Datum) ((const gpuagg_i128 *) col->values)[at + i]);
 		else if (state == VEC_FALLBACK)
 			store_scalar(feed, c, i, at + i);
 		else if (!same)

@@ -283,6 +283,29 @@ start_fetching(HeapScan *scan, const HeapPage *page)
 		return;
 	scan->fetch = BufferGetPage(scan->ahead);
 	scan->fetch_end = scan->fetch + (all ? BLCKSZ : ((PageHeader) page->start)->pd_lower);
+	scan->fetched = all ? BLCKSZ : 0;
+}
+
+/* The page is not locked: its line pointers may be wrong, which does not matter here. */
+void
+heap_fetch_tuples(HeapScan *scan, int bytes)
+{
+	Page		page;
+	int			lines;
+
+	if (bytes <= scan->fetched || !BufferIsValid(scan->ahead))
+		return;
+	page = BufferGetPage(scan->ahead);
+	lines = Min((int) PageGetMaxOffsetNumber(page), BLCKSZ / NARROW_TUPLE);
+	for (OffsetNumber line = FirstOffsetNumber; line <= lines; line++)
+	{
+		uintptr_t	tuple = (uintptr_t) page + ItemIdGetOffset(PageGetItemId(page, line));
+
+		for (uintptr_t at = TYPEALIGN_DOWN(HEAP_FETCH_BYTES, tuple + scan->fetched); at < tuple + bytes;
+			 at += HEAP_FETCH_BYTES)
+			__builtin_prefetch((const void *) at);
+	}
+	scan->fetched = bytes;
 }
 
 /*

@@ -65,6 +65,7 @@ typedef struct HeapScan
 	Buffer		ahead;			/* the page after the one at hand, pinned; or InvalidBuffer */
 	const char *fetch;			/* what is left of it to fetch into the cache */
 	const char *fetch_end;
+	int			fetched;		/* bytes of each of its tuples that are fetched */
 } HeapScan;
 
 /* The scan of a plan node, which has opened the table; nothing is read yet. */
@@ -102,5 +103,8 @@ heap_fetch_some(HeapScan *scan, int n)
 	for (; scan->fetch < end; scan->fetch += HEAP_FETCH_BYTES)
 		__builtin_prefetch(scan->fetch);
 }
+
+/* Of the page ahead, fetches the first `bytes` of each tuple; for pages that are not fetched as a whole. */
+extern void heap_fetch_tuples(HeapScan *scan, int bytes);
 
 #endif							/* GPUAGG_FEED_HEAP_PAGE_H */

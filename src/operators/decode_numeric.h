@@ -20,14 +20,16 @@ decode_u16(const uint8_t *p)
 	return p[0] | (unsigned) p[1] << 8;
 }
 
+/* 10^n, n < 20; without a loop. */
 GPUAGG_HD uint64_t
 decode_pow10(int n)
 {
-	uint64_t	r = 1;
+	uint64_t	r = n & 1 ? 10 : 1;
 
-	while (n-- > 0)
-		r *= 10;
-	return r;
+	r *= n & 2 ? 100 : 1;
+	r *= n & 4 ? 10000 : 1;
+	r *= n & 8 ? 100000000 : 1;
+	return n & 16 ? r * 10000000000000000 : r;
 }
 
 /*

@@ -18,6 +18,7 @@
 #include "parser/parsetree.h"
 #include "utils/builtins.h"
 
+#include "plan/estimate.h"
 #include "plan/group_query.h"
 #include "plan/plan.h"
 #include "plan/supported.h"
@@ -54,7 +55,8 @@ enum
 	PLAN_KEY_OIDS,
 	PLAN_AGG_INPUTS,
 	PLAN_INPUT_RESNOS,
-	PLAN_ORDER
+	PLAN_ORDER,
+	PLAN_INPUT_SCALES
 };
 
 /*
@@ -256,7 +258,9 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 	List	   *inputs = list_nth(private, PATH_INPUTS);
 	Plan	   *child = linitial(custom_plans);
 	List	   *resnos;
+	List	   *scales = NIL;
 	List	   *flags;
+	ListCell   *lc;
 	int			nconsts;
 
 	use_physical_targetlist(root, child, keys, inputs);
@@ -283,6 +287,9 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_AGG_INPUTS));
 	cscan->custom_private = lappend(cscan->custom_private, resnos);
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_ORDER));
+	foreach(lc, inputs)
+		scales = lappend_int(scales, estimate_scale(root, lfirst(lc)));
+	cscan->custom_private = lappend(cscan->custom_private, scales);
 	return &cscan->scan.plan;
 }
 
@@ -317,6 +324,7 @@ plan_decode(const CustomScan *cscan)
 	plan->est_groups = floatVal(lsecond(estimates));
 	plan->key_input = ints_of_list(list_nth(private, PLAN_KEY_INPUTS), 0);
 	plan->input_resno = ints_of_list(list_nth(private, PLAN_INPUT_RESNOS), 0);
+	plan->input_scale = ints_of_list(list_nth(private, PLAN_INPUT_SCALES), 0);
 	plan->order = ints_of_list(list_nth(private, PLAN_ORDER), 0);
 	plan->norder = list_length(list_nth(private, PLAN_ORDER)) / 3;
 	plan->ninputs = list_length(list_nth(private, PLAN_INPUT_RESNOS));

@@ -1,6 +1,6 @@
 /*
  * estimate.c
- *	  How many groups a query will have.
+ *	  How many groups a query will have, and which scale its numerics.
  *
  * Core estimates as many values of an expression as of the columns in it: a histogram
  * of 100 bins over a unique column would have as many groups as rows, and a parallel
@@ -11,18 +11,26 @@
 
 #include <math.h>
 
+#include "access/htup_details.h"
+#include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
+#include "operators/decode_numeric.h"
 #include "plan/estimate.h"
+#include "spec.h"
 
 /* Beyond so many values a bound makes no difference. */
 #define MOST_VALUES 1e15
+
+/* At least so many of a column's values must have its usual scale. */
+#define USUAL_SHARE 0.75
 
 static double values_of(Node *expr);
 
@@ -199,4 +207,61 @@ estimate_groups(PlannerInfo *root, List *keys, double rows)
 	if (others != NIL)
 		bound *= estimate_num_groups(root, others, rows, NULL, NULL);
 	return clamp_row_est(Min(groups, bound));
+}
+
+/* Adds a numeric's share of a column's values to that of its display scale, unless COLUMN_DEC cannot represent it. */
+static void
+add_share(double *shares, Datum value, double share)
+{
+	struct varlena *numeric = PG_DETOAST_DATUM(value);
+	const uint8_t *data = (const uint8_t *) VARDATA_ANY(numeric);
+	int			len = VARSIZE_ANY_EXHDR(numeric);
+	gpuagg_i128 decimal;
+	DecodeHeader header;
+
+	if (decode_header(data, len, &header) && header.dscale <= SPEC_MAX_SCALE &&
+		decode_numeric(data, len, header.dscale, &decimal))
+		shares[header.dscale] += share;
+}
+
+int
+estimate_scale(PlannerInfo *root, Node *expr)
+{
+	double		shares[SPEC_MAX_SCALE + 1] = {0};
+	double		values = 0;
+	int			most = 0;
+	VariableStatData column;
+	AttStatsSlot slot;
+
+	if (exprType(expr) != NUMERICOID)
+		return -1;
+	examine_variable(root, expr, 0, &column);
+	if (HeapTupleIsValid(column.statsTuple) && column.vartype == NUMERICOID)
+	{
+		double		rest;
+
+		values = rest = 1 - ((Form_pg_statistic) GETSTRUCT(column.statsTuple))->stanullfrac;
+		if (get_attstatsslot(&slot, column.statsTuple, STATISTIC_KIND_MCV, InvalidOid,
+							 ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS))
+		{
+			for (int i = 0; i < Min(slot.nvalues, slot.nnumbers); i++)
+			{
+				add_share(shares, slot.values[i], slot.numbers[i]);
+				rest -= slot.numbers[i];
+			}
+			free_attstatsslot(&slot);
+		}
+		if (get_attstatsslot(&slot, column.statsTuple, STATISTIC_KIND_HISTOGRAM, InvalidOid,
+							 ATTSTATSSLOT_VALUES))
+		{
+			for (int i = 0; i < slot.nvalues; i++)
+				add_share(shares, slot.values[i], rest / slot.nvalues);
+			free_attstatsslot(&slot);
+		}
+	}
+	for (int scale = 1; scale <= SPEC_MAX_SCALE; scale++)
+		if (shares[scale] > shares[most])
+			most = scale;
+	ReleaseVariableStats(column);
+	return shares[most] > values * USUAL_SHARE ? most : -1;
 }

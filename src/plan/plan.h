@@ -35,6 +35,7 @@ typedef struct GpuAggPlan
 	int			norder;
 	int		   *order;			/* [order] input, descending?, nulls first? */
 	int		   *input_resno;	/* [input] column of the child plan, or 0: a constant */
+	int		   *input_scale;	/* [input] usual scale of a numeric, or -1; see AggSpec */
 } GpuAggPlan;
 
 extern void plan_install_hooks(void);

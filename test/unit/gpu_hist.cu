@@ -23,7 +23,6 @@ struct HistCase
 	bool		filter;
 	bool		narrow;			/* narrower columns than the monoids' inputs */
 	bool		skew;			/* nine rows of ten in one bin */
-	bool		own = false;	/* the bins are the input, too */
 	bool		sorted = false;	/* by bin, so that the rows of a warp have one or two */
 };
 
@@ -51,7 +50,6 @@ slots_of(const HistCase &c, Random &r)
 	{
 		SlotCase	slot = {c.ops[s], column_type(c.ops[s], c.narrow), c.nulls, c.filter && s % 2, c.spread};
 
-		slot.of_bins = c.own;
 		/* many or extreme factors leave the range of doubles, here or there as they come */
 		if (slot.op == MONOID_PRODUCT_F64 && (c.nbins < 5000 || c.skew || c.spread == EXTREME))
 			slot.spread = FACTORS;
@@ -87,7 +85,7 @@ run_batch(const HistCase &c, const std::vector<SlotCase> &slots, Random &r, Hist
 	}
 	keys.upload(4);
 
-	HistBatch	batch(r, slots, c.n, 0, &keys);
+	HistBatch	batch(r, slots, c.n);
 
 	h.bins.kind = GPUAGG_BIN_INDEX;
 	h.bins.ncolumns = 1;
@@ -112,8 +110,8 @@ run_case(const HistCase &c, uint64_t seed)
 	for (int k = 0; k < c.batches; k++)
 		run_batch(c, slots, r, expected, actual);
 	snprintf(what, sizeof(what), "strategy %d, %ld bins, %zu rows x %d, spread %d nulls %d filter %d narrow %d "
-			 "skew %d own %d sorted %d", c.strategy, (long) c.nbins, c.n, c.batches, c.spread, c.nulls, c.filter, c.narrow,
-			 c.skew, c.own, c.sorted);
+			 "skew %d sorted %d", c.strategy, (long) c.nbins, c.n, c.batches, c.spread, c.nulls, c.filter, c.narrow,
+			 c.skew, c.sorted);
 	actual.check(expected, what);
 }
 
@@ -214,7 +212,6 @@ GPU_TEST(hist_many_bins)
 		{{MONOID_COUNT, MONOID_SUM_F64}, GPUAGG_HIST_AUTO, 3000001, n, 1, PLAIN, yes, yes, no, no},
 		{{MONOID_SUM_F64, MONOID_MAX_I32, MONOID_SUM_I64}, GPUAGG_HIST_AUTO, 3000001, n, 1, PLAIN, no, no, no, no},
 		{{MONOID_ARGMAX}, GPUAGG_HIST_AUTO, 5000001, n, 2, EXTREME, no, no, yes, no},
-		/* in the L2 cache */
 		{{MONOID_MAX_I32}, GPUAGG_HIST_AUTO, 200001, n, 2, EXTREME, no, no, no, no},
 		{{MONOID_MIN_I32}, GPUAGG_HIST_AUTO, 200001, n, 2, EXTREME, no, no, no, yes},
 		{{MONOID_MAX_I64}, GPUAGG_HIST_AUTO, 200001, n, 2, EXTREME, no, no, no, no},
@@ -230,18 +227,6 @@ GPU_TEST(hist_many_bins)
 
 	for (const HistCase &c : cases)
 		run_case(c, seed++);
-	for (MonoidId op : {MONOID_SUM_I64, MONOID_ARGMAX, MONOID_ARGMIN, MONOID_MAX_I32})
-		for (int64_t nbins : {1000L, 200000L, 10000001L})
-			for (GpuaggHistStrategy strategy : {GPUAGG_HIST_AUTO, GPUAGG_HIST_PARTITION})
-				for (size_t slots : {1, 3})
-				{
-					if (slots > 1 && nbins > 1000000)
-						continue;
-					HistCase	c = {std::vector<MonoidId>(slots, op), strategy, nbins, n, 2, PLAIN, no, no, yes, no};
-
-					c.own = true;
-					run_case(c, seed++);
-				}
 }
 
 /* Rows without a bin are left out; those beyond the last bin are counted, once. */

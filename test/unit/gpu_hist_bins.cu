@@ -301,7 +301,7 @@ update_all_ways(const HistKeys &keys, const std::vector<SlotCase> &slots, size_t
 				const std::vector<GpuaggHistStrategy> &ways)
 {
 	Random		r(keys.n + slots.size());
-	HistBatch	batch(r, slots, keys.n, shift, &keys.column[0]);
+	HistBatch	batch(r, slots, keys.n, shift);
 	HistExpected expected(slots, keys.bins.nbins);
 
 	expected.outside = keys.outside;
@@ -317,8 +317,8 @@ update_all_ways(const HistKeys &keys, const std::vector<SlotCase> &slots, size_t
 		batch.attach(h);
 		actual.attach(h);
 		hist_update(h);
-		snprintf(what, sizeof(what), "%s, %ld bins, strategy %d, %zu rows, %zu slots%s", keys.text.c_str(),
-				 (long) keys.bins.nbins, strategy, keys.n, slots.size(), slots[0].of_bins ? " of the key itself" : "");
+		snprintf(what, sizeof(what), "%s, %ld bins, strategy %d, %zu rows, %zu slots", keys.text.c_str(),
+				 (long) keys.bins.nbins, strategy, keys.n, slots.size());
 		actual.check(expected, what);
 	}
 }
@@ -345,25 +345,6 @@ slot_sets(bool nulls)
 			{MONOID_SUM_F64, GPUAGG_VALUE_F32, true}, {MONOID_MAX_I64, GPUAGG_VALUE_I64, nulls, false, EXTREME},
 			{MONOID_ARGMIN, GPUAGG_VALUE_I64, nulls, false, PLAIN, GPUAGG_VALUE_I64, nulls}, {MONOID_BIT_XOR, GPUAGG_VALUE_I64}},
 	};
-}
-
-/* The key itself is what is added up. */
-static std::vector<std::vector<SlotCase>>
-own_sets()
-{
-	std::vector<std::vector<SlotCase>> sets;
-
-	for (MonoidId op : {MONOID_SUM_I64, MONOID_ARGMIN, MONOID_MAX_I32})
-	{
-		SlotCase	slot = {op, GPUAGG_VALUE_I32};
-
-		if (takes_pairs(op))
-			slot.second = GPUAGG_VALUE_I32;
-		slot.of_bins = true;
-		sets.push_back({slot});
-		sets.push_back({{MONOID_COUNT, GPUAGG_VALUE_I8}, slot});
-	}
-	return sets;
 }
 
 static const std::vector<GpuaggHistStrategy> every_way(strategies, strategies + 4);
@@ -405,10 +386,8 @@ GPU_TEST(hist_update_simple_range)
 	for (int64_t nbins : key_bins())
 	{
 		const int64_t least[] = {-7, INT32_MIN, INT32_MAX - nbins + 1, 1000000};
-		auto		sets = slot_sets(false),
-					own = own_sets();
+		auto		sets = slot_sets(false);
 
-		sets.insert(sets.end(), own.begin(), own.end());
 		for (size_t k = 0; k < sets.size(); k++, seed++)
 		{
 			HistKeys	keys(key_rows(), nbins, false, seed);

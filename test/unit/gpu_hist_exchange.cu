@@ -59,14 +59,16 @@ bin_of_row(Random &r, size_t i, size_t n, int64_t nbins, int64_t owners, RowOrde
 	}
 }
 
-/* Keys start at `first`; a few are out of the range. */
+/* Keys start at `first`; a few are out of the range, and a filter leaves out some if it is wanted. */
 struct ExchangeRows
 {
 	Column		keys;
 	std::vector<int32_t> bin;
+	std::vector<uint8_t> filter;
 	unsigned long long outside = 0;
 
-	ExchangeRows(Random &r, size_t n, int64_t nbins, int64_t owners, RowOrder order, int32_t first) : bin(n)
+	ExchangeRows(Random &r, size_t n, int64_t nbins, int64_t owners, RowOrder order, int32_t first, bool filtered)
+		: bin(n), filter(n, 1)
 	{
 		keys.type = GPUAGG_VALUE_I32;
 		keys.in.resize(n);
@@ -86,6 +88,11 @@ struct ExchangeRows
 				outside += above || first != 0;
 				bin[i] = -1;
 			}
+			else if (filtered && r.below(8) == 0)
+			{
+				filter[i] = 0;
+				bin[i] = -1;
+			}
 			memcpy(&keys.bytes[i * 4], &key, 4);
 		}
 		keys.upload(4);
@@ -95,7 +102,7 @@ struct ExchangeRows
 /* Few rows twice, so that states are not new; by an exchange, if so it is to be. */
 static void
 check_exchange(const std::vector<SlotCase> &slots, size_t n, int64_t nbins, RowOrder order, int32_t first,
-			   GpuaggHistStrategy strategy, bool taken, uint64_t seed)
+			   GpuaggHistStrategy strategy, bool taken, uint64_t seed, bool filtered = false)
 {
 	const DeviceFacts *facts;
 	Random		r(seed);
@@ -104,7 +111,8 @@ check_exchange(const std::vector<SlotCase> &slots, size_t n, int64_t nbins, RowO
 	char		text[200];
 
 	STATUS_MUST(gpuagg_device_facts(&facts));
-	ExchangeRows rows(r, n, nbins, facts->sms, order, first);
+	ExchangeRows rows(r, n, nbins, facts->sms, order, first, filtered);
+	DeviceArray<uint8_t> filter(rows.filter);
 	HistBatch	batch(r, slots, n);
 
 	for (int again = 0; again < (n < TILE + 2 ? 2 : 1); again++)
@@ -117,6 +125,7 @@ check_exchange(const std::vector<SlotCase> &slots, size_t n, int64_t nbins, RowO
 		h.bins.column[0] = rows.keys.get();
 		h.bins.min[0] = first;
 		h.bins.extent[0] = h.bins.nbins = nbins;
+		h.bins.filter = filtered ? filter.get() : nullptr;
 		batch.attach(h);
 		batch.expect(expected, rows.bin);
 		expected.outside += rows.outside;
@@ -128,8 +137,8 @@ check_exchange(const std::vector<SlotCase> &slots, size_t n, int64_t nbins, RowO
 				  choice.strategy);
 		hist_update(h);
 	}
-	snprintf(text, sizeof(text), "%zu rows, %s, keys from %d, strategy %d, %zu slots", n, order_names[order], first,
-			 strategy, slots.size());
+	snprintf(text, sizeof(text), "%zu rows, %s, keys from %d, strategy %d, %zu slots%s", n, order_names[order], first,
+			 strategy, slots.size(), filtered ? ", filtered" : "");
 	actual.check(expected, text);
 }
 
@@ -166,6 +175,19 @@ GPU_TEST(hist_exchange_skew)
 		for (RowOrder order : {SORTED, HOT, STRIDE, CROWD})
 			for (int64_t nbins : {100L, 200003L})
 				check_exchange(slots, n, nbins, order, 5, GPUAGG_HIST_EXCHANGE, true, seed++);
+}
+
+/* Bins that are no column are found before, and rows out of the range counted there, once. */
+GPU_TEST(hist_exchange_found_bins)
+{
+	const std::vector<SlotCase> sets[] = {{count, sum}, {sum_long}};
+	uint64_t	seed = 23000;
+
+	for (const auto &slots : sets)
+		for (GpuaggHistStrategy strategy : {GPUAGG_HIST_EXCHANGE, GPUAGG_HIST_PARTITION})
+			for (int32_t first : {0, -17})
+				for (size_t n : {(size_t) 33, (size_t) 50021})
+					check_exchange(slots, n, 30001, EVEN, first, strategy, strategy == GPUAGG_HIST_EXCHANGE, seed++, true);
 }
 
 /* AUTO takes it from so many rows on, but partitions rows that crowd, or have values far apart. */

@@ -55,7 +55,7 @@ run_batches(const std::vector<SlotCase> &slots, int64_t nbins, const std::vector
 	for (const BatchSize &b : batches)
 	{
 		IndexedRows rows(r, b.n, nbins, skew);
-		HistBatch	batch(r, slots, b.n, 0, &rows.keys);
+		HistBatch	batch(r, slots, b.n);
 		GpuaggHist	h = GpuaggHist();
 
 		rows.attach(h, nbins);
@@ -104,14 +104,13 @@ static const SlotCase count_slot = {MONOID_COUNT, GPUAGG_VALUE_I8},
  * or one that spills; one of doubles five, or three, or four where rows are exchanged; a maximum one.
  */
 static std::vector<FormCase>
-form_cases(int64_t l2_bytes)
+form_cases()
 {
 	const GpuaggHistStrategy shared = GPUAGG_HIST_SHARED,
 				partition = GPUAGG_HIST_PARTITION,
 				exchange = GPUAGG_HIST_EXCHANGE,
 				global = GPUAGG_HIST_GLOBAL;
 	const SlotCase nulls = {MONOID_COUNT, GPUAGG_VALUE_I8, true};
-	const int64_t looks = l2_bytes / 2 / 8;
 
 	return {
 		/* counts: a word, then a byte a bin, then partitions */
@@ -122,7 +121,7 @@ form_cases(int64_t l2_bytes)
 		{{count_slot}, SIMPLE, 231425, shared, 2, 1},
 		{{count_slot}, SIMPLE, 925696, shared, 4, 1},
 		{{count_slot}, SIMPLE, 925697, partition, 227, 4},
-		/* bytes cannot leave rows out, nor find bins */
+		/* bytes cannot leave rows out, nor find bins; partitions and exchanges have them found before */
 		{{nulls}, SIMPLE, 57857, shared, 2, 4},
 		{{nulls}, SIMPLE, 231424, shared, 4, 4},
 		{{nulls}, SIMPLE, 231425, partition, 227, 4},
@@ -140,18 +139,14 @@ form_cases(int64_t l2_bytes)
 		{{sum_slot}, SIMPLE, 23141, shared, 2, 12},
 		{{sum_slot}, SIMPLE, 57852, shared, 3, 12},
 		{{sum_slot}, SIMPLE, 57853, exchange, 1, 16},
-		{{sum_slot}, RANGE_I64, 57853, partition, 226, 20},
+		{{sum_slot}, RANGE_I64, 57853, exchange, 1, 16},
 		{{long_slot}, SIMPLE, 100000, exchange, 1, 8},
 		{{count_slot, sum_slot}, SIMPLE, 9642, shared, 1, 24},
 		{{count_slot, sum_slot}, RANGE_I64, 9643, shared, 1, 16},
 		{{count_slot, sum_slot}, SIMPLE, 1000000, exchange, 1, 20},
 		{{count_slot, sum_slot}, SIMPLE, 5000000, partition, -1, 24},
 		{{count_slot, sum_slot, sum_slot}, SIMPLE, 1000000, partition, -1, -1},
-		/* a maximum alone is looked at in the L2 cache */
-		{{max_slot}, SIMPLE_RANGE, looks, global, 1, 4},
-		{{max_slot}, SIMPLE, looks + 1, partition, -1, 4},
 		{{max_slot}, SIMPLE, 115712, shared, 2, 4},
-		{{max_slot}, SIMPLE, 115713, global, 1, 4},
 		{{max_slot}, RANGE_I64, 173568, shared, 3, 4},
 		{{max_slot}, RANGE_I64, 173569, partition, -1, 4},
 		/* the state itself */
@@ -189,7 +184,7 @@ GPU_TEST(hist_choice)
 	GpuaggHistChoice choice;
 
 	STATUS_MUST(gpuagg_device_facts(&facts));
-	for (const FormCase &f : form_cases((int64_t) facts->l2_bytes))
+	for (const FormCase &f : form_cases())
 	{
 		GpuaggHist	h = GpuaggHist();
 
@@ -230,12 +225,10 @@ GPU_TEST(hist_choice)
 /* The same numbers of bins with rows in them: the last and the first of each form. */
 GPU_TEST(hist_form_edges)
 {
-	const DeviceFacts *facts;
 	const size_t n = gpu_test_quick() ? 2003 : 50021;
 	uint64_t	seed = 8000;
 
-	STATUS_MUST(gpuagg_device_facts(&facts));
-	for (const FormCase &f : form_cases((int64_t) facts->l2_bytes))
+	for (const FormCase &f : form_cases())
 	{
 		if (f.bins != SIMPLE || f.nbins > (gpu_test_quick() ? 60000 : 10000000))
 			continue;

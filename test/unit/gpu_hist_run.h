@@ -28,7 +28,6 @@ struct SlotCase
 	Spread		spread = PLAIN;
 	GpuaggValueType second = GPUAGG_VALUE_NATIVE;	/* type of y; NATIVE: there is none */
 	bool		second_nulls = false;
-	bool		of_bins = false;	/* x is the first column of the bins */
 };
 
 /* Of the operator's own input, and a second one where it takes pairs; products stay in range. */
@@ -161,13 +160,12 @@ struct HistBatch
 	size_t		n;
 	Column		x[GPUAGG_MAX_SLOTS];
 	Column		y[GPUAGG_MAX_SLOTS];
-	const Column *bins = nullptr;
 	std::vector<uint8_t> filter;
 	std::unique_ptr<DeviceArray<uint8_t>> device_filter;
 
 	/* Columns of n rows, which start 1 + shift elements after a multiple of 256 bytes. */
-	HistBatch(Random &r, const std::vector<SlotCase> &of, size_t rows, size_t shift = 0, const Column *first = nullptr)
-		: slots(of), n(rows), bins(first)
+	HistBatch(Random &r, const std::vector<SlotCase> &of, size_t rows, size_t shift = 0)
+		: slots(of), n(rows)
 	{
 		for (size_t i = 0; i < n; i++)
 			filter.push_back(r.below(4) ? 1 + (uint8_t) r.below(2) : 0);
@@ -177,11 +175,8 @@ struct HistBatch
 			const SlotCase &c = slots[s];
 			size_t		at = 1 + shift;
 
-			if (!c.of_bins)
-			{
-				fill_column(x[s], r, c.type, n, c.spread, c.nulls);
-				x[s].upload(size_of(c.type) * at);
-			}
+			fill_column(x[s], r, c.type, n, c.spread, c.nulls);
+			x[s].upload(size_of(c.type) * at);
 			if (c.second != GPUAGG_VALUE_NATIVE)
 			{
 				fill_column(y[s], r, c.second, n, c.spread, c.second_nulls);
@@ -199,7 +194,7 @@ struct HistBatch
 			GpuaggSlot &slot = h.slot[s];
 
 			slot.op = slots[s].op;
-			slot.x = slots[s].of_bins ? bins->get() : x[s].get();
+			slot.x = x[s].get();
 			slot.y = slots[s].second != GPUAGG_VALUE_NATIVE ? y[s].get() : GpuaggColumn();
 			slot.filter = slots[s].filter ? device_filter->get() : nullptr;
 		}
@@ -209,12 +204,11 @@ struct HistBatch
 	input(size_t s, size_t i, Input &in) const
 	{
 		const SlotCase &c = slots[s];
-		const Column &column = c.of_bins ? *bins : x[s];
 		bool		second = c.second != GPUAGG_VALUE_NATIVE;
 
-		if (!column.ok(i) || (c.filter && !filter[i]) || (second && !y[s].ok(i)))
+		if (!x[s].ok(i) || (c.filter && !filter[i]) || (second && !y[s].ok(i)))
 			return false;
-		in = column.in[i];
+		in = x[s].in[i];
 		if (second)
 			in.hi = y[s].in[i].lo;
 		return true;

@@ -1,7 +1,6 @@
 /*
  * hist_model_test.c
- *	  The analytic model of histograms as a table: bins, words, rows and race
- *	  factor to form, copies and passes.
+ *	  The analytic model of histograms as a table: bins, words and rows to form, copies and passes.
  */
 #include "unit.h"
 
@@ -15,7 +14,6 @@ static const struct
 	int64_t		bins;
 	int			words;
 	int64_t		rows;
-	int64_t		race;
 	HistForm	form;
 	int			least_log2,		/* bounds of log2 M */
 				most_log2;
@@ -23,37 +21,31 @@ static const struct
 	HistBins	kind;
 }			table[] = {
 	/* few bins: as many copies as a warp has lanes */
-	{1, 1, 50000000, 1, HIST_FORM_SHARED, 5, 5, 1, HIST_BINS_ANY},
-	{31, 1, 50000000, 1, HIST_FORM_SHARED, 5, 5, 1, HIST_BINS_ANY},
-	{100, 5, 134217728, 1, HIST_FORM_SHARED, 5, 5, 1, HIST_BINS_ANY},
-	/* thousands: equal bins seldom meet, unless the race factor says so */
-	{6137, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 1, HIST_BINS_ANY},
-	{6137, 1, 50000000, 63, HIST_FORM_SHARED, 2, 3, 1, HIST_BINS_ANY},
+	{1, 1, 50000000, HIST_FORM_SHARED, 5, 5, 1, HIST_BINS_ANY},
+	{31, 1, 50000000, HIST_FORM_SHARED, 5, 5, 1, HIST_BINS_ANY},
+	{100, 5, 134217728, HIST_FORM_SHARED, 5, 5, 1, HIST_BINS_ANY},
+	/* thousands: equal bins seldom meet */
+	{6137, 1, 50000000, HIST_FORM_SHARED, 0, 0, 1, HIST_BINS_ANY},
 	/* few rows do not pay for copies */
-	{2000, 5, 100000, 1, HIST_FORM_SHARED, 0, 0, 1, HIST_BINS_ANY},
+	{2000, 5, 100000, HIST_FORM_SHARED, 0, 0, 1, HIST_BINS_ANY},
 	/* the last that fit, and the first that do not */
-	{57856, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 1, HIST_BINS_ANY},
-	{57857, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 2, HIST_BINS_ANY},
-	{173568, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 3, HIST_BINS_ANY},
+	{57856, 1, 50000000, HIST_FORM_SHARED, 0, 0, 1, HIST_BINS_ANY},
+	{57857, 1, 50000000, HIST_FORM_SHARED, 0, 0, 2, HIST_BINS_ANY},
+	{173568, 1, 50000000, HIST_FORM_SHARED, 0, 0, 3, HIST_BINS_ANY},
 	/* four passes cost more than a partition, except of counts */
-	{173569, 1, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 4, HIST_BINS_ANY},
-	{231424, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 4, HIST_BINS_COUNTS},
-	{231425, 1, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 5, HIST_BINS_COUNTS},
-	{1572863, 1, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 28, HIST_BINS_ANY},
+	{173569, 1, 50000000, HIST_FORM_PARTITION, 0, 0, 4, HIST_BINS_ANY},
+	{231424, 1, 50000000, HIST_FORM_SHARED, 0, 0, 4, HIST_BINS_COUNTS},
+	{231425, 1, 50000000, HIST_FORM_PARTITION, 0, 0, 5, HIST_BINS_COUNTS},
+	{1572863, 1, 50000000, HIST_FORM_PARTITION, 0, 0, 28, HIST_BINS_ANY},
 	/* a lone count takes a byte a bin as soon as words do not fit */
-	{57856, 1, 50000000, 1, HIST_FORM_SHARED, 0, 0, 1, HIST_BINS_ONE_COUNT},
-	{57857, 1, 50000000, 1, HIST_FORM_BYTES, 0, 0, 1, HIST_BINS_ONE_COUNT},
-	{231424, 1, 50000000, 1, HIST_FORM_BYTES, 0, 0, 1, HIST_BINS_ONE_COUNT},
-	{231425, 1, 50000000, 1, HIST_FORM_BYTES, 0, 0, 2, HIST_BINS_ONE_COUNT},
-	{925696, 1, 50000000, 1, HIST_FORM_BYTES, 0, 0, 4, HIST_BINS_ONE_COUNT},
-	{925697, 1, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 5, HIST_BINS_ONE_COUNT},
-	/* a maximum is looked at in the L2 cache while it has room for all of them */
-	{57856, 2, 50000000, 1, HIST_FORM_SHARED, 0, 0, 2, HIST_BINS_ONE_EXTREME},
-	{57857, 2, 50000000, 1, HIST_FORM_EXTREMES, 0, 0, 3, HIST_BINS_ONE_EXTREME},
-	{3276800, 2, 50000000, 1, HIST_FORM_EXTREMES, 0, 0, 114, HIST_BINS_ONE_EXTREME},
-	{3276801, 2, 50000000, 1, HIST_FORM_PARTITION, 0, 0, 114, HIST_BINS_ONE_EXTREME},
+	{57856, 1, 50000000, HIST_FORM_SHARED, 0, 0, 1, HIST_BINS_ONE_COUNT},
+	{57857, 1, 50000000, HIST_FORM_BYTES, 0, 0, 1, HIST_BINS_ONE_COUNT},
+	{231424, 1, 50000000, HIST_FORM_BYTES, 0, 0, 1, HIST_BINS_ONE_COUNT},
+	{231425, 1, 50000000, HIST_FORM_BYTES, 0, 0, 2, HIST_BINS_ONE_COUNT},
+	{925696, 1, 50000000, HIST_FORM_BYTES, 0, 0, 4, HIST_BINS_ONE_COUNT},
+	{925697, 1, 50000000, HIST_FORM_PARTITION, 0, 0, 5, HIST_BINS_ONE_COUNT},
 	/* more partitions than a tile can count */
-	{2000000000, 5, 134217728, 1, HIST_FORM_GLOBAL, 0, 0, 172861, HIST_BINS_ANY},
+	{2000000000, 5, 134217728, HIST_FORM_GLOBAL, 0, 0, 172861, HIST_BINS_ANY},
 };
 
 static void
@@ -61,33 +53,31 @@ model_table(void)
 {
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 	{
-		HistModel	m = hist_model(&h100, table[i].bins, table[i].words, table[i].rows, table[i].race,
-								   table[i].kind);
+		HistModel	m = hist_model(&h100, table[i].bins, table[i].words, table[i].rows, table[i].kind);
 
 		CHECK(m.form == table[i].form && m.log2_copies >= table[i].least_log2 &&
 			  m.log2_copies <= table[i].most_log2 && m.passes == table[i].passes,
-			  "%ld bins of %d words, %ld rows, RF %ld: form %d, 2^%d copies, %d passes",
-			  (long) table[i].bins, table[i].words, (long) table[i].rows, (long) table[i].race, m.form,
-			  m.log2_copies, m.passes);
+			  "%ld bins of %d words, %ld rows: form %d, 2^%d copies, %d passes", (long) table[i].bins, table[i].words,
+			  (long) table[i].rows, m.form, m.log2_copies, m.passes);
 	}
 }
 
-/* What there is memory for bounds what the race factor asks for, and all of it is used when all rows meet. */
+/* What the device chooses if all bins are in use is what the model says; of fewer, up to what there is memory for. */
 static void
-model_race(void)
+model_copies(void)
 {
 	for (int64_t bins = 1; bins <= 57856; bins = bins * 5 / 4 + 1)
 	{
-		HistModel	unknown = hist_model(&h100, bins, 1, 134217728, 1, HIST_BINS_ANY),
-					all = hist_model(&h100, bins, 1, 134217728, bins, HIST_BINS_ANY);
+		HistModel	m = hist_model(&h100, bins, 1, 134217728, HIST_BINS_ANY);
 
-		CHECK(unknown.log2_copies <= unknown.log2_most && all.log2_copies == all.log2_most &&
-			  all.log2_most == unknown.log2_most, "%ld bins: 2^%d, 2^%d copies of at most 2^%d", (long) bins,
-			  unknown.log2_copies, all.log2_copies, all.log2_most);
-		CHECK(unknown.log2_copies == hist_model_copies(bins, HIST_SPREAD_BINS, unknown.log2_most),
+		CHECK(m.log2_copies <= m.log2_most, "%ld bins: 2^%d copies of at most 2^%d", (long) bins, m.log2_copies,
+			  m.log2_most);
+		CHECK(m.log2_copies == hist_model_copies(bins, HIST_SPREAD_BINS, m.log2_most),
 			  "%ld bins: what the device chooses is another number", (long) bins);
+		CHECK(hist_model_copies(1, HIST_SPREAD_BINS, m.log2_most) == m.log2_most,
+			  "%ld bins, one in use: not all copies", (long) bins);
 	}
-	CHECK(hist_model(&h100, 20000, 1, 134217728, 20000, HIST_BINS_ANY).log2_copies == 1, "20000 bins, one in use");
+	CHECK(hist_model(&h100, 20000, 1, 134217728, HIST_BINS_ANY).log2_most == 1, "20000 bins");
 }
 
 /* Copies for out-of-window rows: none without such rows, more the more of them are, and no more than threads need. */
@@ -129,32 +119,29 @@ model_global(void)
 		int64_t		bins;
 		int			bytes;
 		int64_t		rows;
-		int64_t		race;
 		int			log2_copies,
 					log2_most;
 	}			global[] = {
 		/* a copy for each block of eight a multiprocessor */
-		{1, 16, 134217728, 1, 10, 10},
-		{100, 16, 134217728, 1, 7, 10},
+		{1, 16, 134217728, 10, 10},
+		{100, 16, 134217728, 7, 10},
 		/* enough bins, unless few of them are in use */
-		{10000, 16, 134217728, 1, 0, 6},
-		{10000, 16, 134217728, 10000, 6, 6},
+		{10000, 16, 134217728, 0, 6},
 		/* few rows do not pay for the merge */
-		{100, 16, 1000, 1, 0, 0},
-		{1000000, 16, 134217728, 1000000, 0, 0},
-		{10000000, 16, 134217728, 1, 0, 0},
+		{100, 16, 1000, 0, 0},
+		{1000000, 16, 134217728, 0, 0},
+		{10000000, 16, 134217728, 0, 0},
 	};
 
-	CHECK(hist_model_global(&h100, 10, 16, 134217728, 1, true).log2_most == 0, "maxima want copies");
+	CHECK(hist_model_global(&h100, 10, 16, 134217728, true).log2_most == 0, "maxima want copies");
 	for (size_t i = 0; i < sizeof(global) / sizeof(global[0]); i++)
 	{
-		HistModel	m = hist_model_global(&h100, global[i].bins, global[i].bytes, global[i].rows, global[i].race,
-											  false);
+		HistModel	m = hist_model_global(&h100, global[i].bins, global[i].bytes, global[i].rows, false);
 
 		CHECK(m.form == HIST_FORM_GLOBAL && m.log2_copies == global[i].log2_copies &&
 			  m.log2_most == global[i].log2_most && m.passes == 1 && m.pass_bins == global[i].bins,
-			  "%ld bins of %d bytes, %ld rows, RF %ld: 2^%d copies of at most 2^%d", (long) global[i].bins,
-			  global[i].bytes, (long) global[i].rows, (long) global[i].race, m.log2_copies, m.log2_most);
+			  "%ld bins of %d bytes, %ld rows: 2^%d copies of at most 2^%d", (long) global[i].bins, global[i].bytes,
+			  (long) global[i].rows, m.log2_copies, m.log2_most);
 	}
 }
 
@@ -165,7 +152,7 @@ model_covers(void)
 	for (int64_t bins = 1; bins < 2000000000; bins = bins * 5 / 4 + 1)
 		for (int words = 1; words <= 33; words += 4)
 		{
-			HistModel	m = hist_model(&h100, bins, words, 134217728, 1, HIST_BINS_ANY);
+			HistModel	m = hist_model(&h100, bins, words, 134217728, HIST_BINS_ANY);
 			int64_t		shares = m.form == HIST_FORM_PARTITION ? m.partitions : m.passes;
 
 			if (m.form == HIST_FORM_GLOBAL)
@@ -183,7 +170,7 @@ model_partitions(void)
 {
 	for (int64_t bins = 1000000; bins <= 100000000; bins *= 10)
 	{
-		HistModel	m = hist_model(&h100, bins, 6, 134217728, 1, HIST_BINS_ANY);
+		HistModel	m = hist_model(&h100, bins, 6, 134217728, HIST_BINS_ANY);
 
 		CHECK(m.form == HIST_FORM_PARTITION, "%ld bins: form %d", (long) bins, m.form);
 		CHECK((m.pass_bins & (m.pass_bins - 1)) == 0, "%ld bins: partitions of %ld", (long) bins,
@@ -197,7 +184,7 @@ int
 main(void)
 {
 	RUN("the model's table", model_table);
-	RUN("race factors", model_race);
+	RUN("copies in shared memory", model_copies);
 	RUN("copies for out-of-window rows", model_out_of_window);
 	RUN("copies in the L2 cache", model_global);
 	RUN("partitions", model_partitions);

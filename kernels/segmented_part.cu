@@ -1,7 +1,7 @@
 /*
- * segmented_part.cuh
+ * segmented_part.cu
  *	  The instances of the segmented reduction whose place in the monoid list is
- *	  SEGMENTED_PART modulo SEGMENTED_PARTS; segmented_part*.cu include this.
+ *	  SEGMENTED_PART modulo SEGMENTED_PARTS; kernels.mk compiles this once for each.
  */
 #include <atomic>
 
@@ -115,9 +115,11 @@ part_table(int *count)
 		add_instance<Op_##name, input_t>(table, &n, GPUAGG_VALUE_NATIVE);
 #include "operators/monoid_list.h"
 #undef MONOID
-#define SEGMENTED_NARROW(name, stored_t, TYPE) add_instance<Op_##name, stored_t>(table, &n, GPUAGG_VALUE_##TYPE);
-#include "segmented_narrow.h"
-#undef SEGMENTED_NARROW
+		/* stored types narrower than the input, which are read as they are */
+		add_instance<Op_sum_i64, int16_t>(table, &n, GPUAGG_VALUE_I16);
+		add_instance<Op_sum_i64, int32_t>(table, &n, GPUAGG_VALUE_I32);
+		add_instance<Op_sum_f64, float>(table, &n, GPUAGG_VALUE_F32);
+		add_instance<Op_accum_f64, float>(table, &n, GPUAGG_VALUE_F32);
 		return n;
 	} ();
 
