@@ -33,6 +33,9 @@
 #include "common/compat.h"
 #include "feed/heap_cached.h"
 
+/* A query that reads more columns is not served: building that many at a time takes much memory. */
+#define MAX_COLUMNS 100
+
 /* Rows that are handed on at a time are numbered by 16 bits (HeapRows.tuple). */
 #define MAX_RUN 32768
 
@@ -66,7 +69,8 @@ heap_cached_create(HeapScan *scan, const Bitmapset *attnos)
 	HeapCached *cached;
 	CacheTableKey key;
 
-	if (!cache_available() || proof_refusal(scan->rel) != NULL)
+	if (!cache_available() || bms_num_members(attnos) > MAX_COLUMNS ||
+		proof_refusal(scan->rel) != NULL)
 		return NULL;
 	cached = palloc0(sizeof(HeapCached));
 	cached->scan = scan;
