@@ -198,7 +198,7 @@ init_cached(HeapFeed *feed, HeapTable *table)
 		add_attnos(table, table->outputs[c].root, &attnos);
 	foreach(lc, table->checks)
 		add_attnos(table, lfirst(lc), &attnos);
-	table->cached = heap_cached_create(table->scan, attnos);
+	table->cached = heap_cached_create(table->scan, attnos, &feed->base.stats);
 	/* chunks can be read as the type that they have, and as Datums */
 	for (Vec *vec = table->set->vecs; table->cached && vec; vec = vec->next)
 	{
