@@ -46,7 +46,7 @@ sub aggregate
 
 	return pick("count($name)", "count(*) FILTER (WHERE $name IS NULL)") if $type eq 'boolean' || chance(0.2);
 	return pick("min($name)", "max($name)", "count($name)") if $type =~ /text|char|date|time|double|real/;
-	return pick("sum($name)", "sum($name)", "min($name)", "max($name)", $type =~ /numeric/ ? "avg($name)" : "sum($name::bigint)");
+	return pick("sum($name)", "sum($name)", "min($name)", "max($name)", $type =~ /numeric/ ? "avg($name)" : "sum(${name}::bigint)");
 }
 
 sub key
