@@ -18,6 +18,8 @@
 #define ALLOCATION_ROUNDS 16
 /* At least this part of the memory is evicted at a time, so that not every allocation has to choose. */
 #define EVICTED_PART 256
+/* How long a handle for which there was nothing to evict does not look again. */
+#define SHORTAGE_MS 1000
 
 struct CacheTable
 {
@@ -27,6 +29,7 @@ struct CacheTable
 	MemoryContextCallback callback;
 	CachePin   *pins;
 	CachePin   *spare;
+	TimestampTz short_until;	/* until then it evicts nothing: there was nothing to evict */
 };
 
 void
@@ -210,6 +213,7 @@ spare_pin(CacheTable *table, int ncols)
 	pin->table = table;
 	pin->ncols = ncols;
 	pin->range = NULL;
+	pin->failed = false;
 	pin->unpublished = NULL;
 	return pin;
 }
@@ -311,6 +315,16 @@ release_pin(CachePin *pin)
 	}
 }
 
+/* Memory that has no use. */
+static void
+drop_if_bare(StoredRange *range)
+{
+	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+	if (!range->detached && range->chunks == NULL)
+		cache_range_detach(range);
+	LWLockRelease(cache_shared->change_lock);
+}
+
 void
 cache_unpin(CachePin *pin)
 {
@@ -320,6 +334,8 @@ cache_unpin(CachePin *pin)
 	while (*link != pin)
 		link = &(*link)->next;
 	*link = pin->next;
+	if (pin->failed)
+		drop_if_bare(StoredRangeOf(pin->range));
 	release_pin(pin);
 	pin->next = table->spare;
 	table->spare = pin;
@@ -357,7 +373,9 @@ get_memory(CacheTable *table, const CacheColumnKey *col, Size size, dsa_pointer 
 {
 	Size		need = Max(cache_memory_used(size), cache_shared->memory / EVICTED_PART);
 
-	for (int round = 0; round < ALLOCATION_ROUNDS; round++)
+	bool		evict = table->short_until == 0 || GetCurrentTimestamp() > table->short_until;
+
+	for (int round = 0; round <= (evict ? ALLOCATION_ROUNDS : 0); round++)
 	{
 		StoredTable *stored;
 		StoredColumn *column = NULL;
@@ -371,21 +389,26 @@ get_memory(CacheTable *table, const CacheColumnKey *col, Size size, dsa_pointer 
 		if (stored && (column || !col))
 		{
 			memory = cache_memory_get(size, self);
+			if (!memory && round > 0)
+			{
+				freed = cache_evict(table->key.database, column ? &column->use : &stored->use, need);
+				memory = freed > 0 ? cache_memory_get(size, self) : NULL;
+			}
 			if (memory && column)
 				column->unpublished++;
-			else if (!memory && round > 0)
-				freed = cache_evict(table->key.database, column ? &column->use : &stored->use, need);
 		}
 		LWLockRelease(cache_shared->change_lock);
 		if (memory)
 			return memory;
 		/* before anything is evicted, what belongs to no table any more */
-		if (round == 0)
+		if (round == 0 && evict)
 			forget_sweep_if_due();
 		else if (freed == 0)
-			return NULL;
+			break;
 		CHECK_FOR_INTERRUPTS();
 	}
+	if (evict)
+		table->short_until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), SHORTAGE_MS);
 	return NULL;
 }
 
@@ -435,7 +458,10 @@ cache_alloc_chunk(CachePin *pin, const CacheColumnKey *col, Size size)
 	size += MAXALIGN(sizeof(StoredChunk));
 	chunk = get_memory(pin->table, col, size, &self);
 	if (chunk == NULL)
+	{
+		pin->failed = true;
 		return NULL;
+	}
 	memset(chunk, 0, sizeof(StoredChunk));
 	chunk->range = StoredRangeOf(pin->range);
 	chunk->key = *col;

@@ -63,6 +63,7 @@ typedef struct CachePin
 	CacheTable *table;
 	struct CachePin *next;
 	int			room;			/* in chunks[] */
+	bool		failed;			/* there was no memory for a chunk */
 	struct StoredChunk *unpublished;
 } CachePin;
 
@@ -71,6 +72,8 @@ typedef struct CachePin
  * there is no descriptor.  Counts as a hit of each column whose chunk is there.
  */
 extern CachePin *cache_pin(CacheTable *table, uint32 range_no, int ncols, const CacheColumnKey *cols);
+
+/* A descriptor that has no chunk, because there was no memory for one, is dropped. */
 extern void cache_unpin(CachePin *pin);
 
 /* Marks block number range->first + i as not to be used. */
@@ -88,7 +91,8 @@ extern bool cache_publish_range(CacheTable *table, uint32 range_no, const CacheR
 /*
  * Memory, aligned to 8 bytes, for a chunk of the pinned range, to be written and then published or
  * given back; NULL if there is none, and nothing to evict that is worth less than this
- * column.  May check for interrupts.
+ * column.  Then this handle evicts nothing for a second, so that asking again is cheap.  May check for
+ * interrupts.
  */
 extern struct CacheChunk *cache_alloc_chunk(CachePin *pin, const CacheColumnKey *col, Size size);
 extern void cache_free_chunk(CachePin *pin, struct CacheChunk *chunk);
