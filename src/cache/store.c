@@ -88,14 +88,19 @@ cache_table_open(const CacheTableKey *key, Oid relid, bool create)
 		return NULL;
 	cache_memory_attach();
 	table = palloc0(sizeof(CacheTable));
-	LWLockAcquire(cache_shared->change_lock, create ? LW_EXCLUSIVE : LW_SHARED);
-	if (create)
-		stored = cache_table_make(key, relid);
-	else
-		stored = hash_search(cache_tables, key, HASH_FIND, NULL);
+	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
+	stored = hash_search(cache_tables, key, HASH_FIND, NULL);
 	if (stored)
 		serial = stored->serial;
 	LWLockRelease(cache_shared->change_lock);
+	if (stored == NULL && create)
+	{
+		LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+		stored = cache_table_make(key, relid);
+		if (stored)
+			serial = stored->serial;
+		LWLockRelease(cache_shared->change_lock);
+	}
 	if (serial == 0)
 	{
 		pfree(table);

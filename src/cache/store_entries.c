@@ -160,13 +160,12 @@ cache_table_make(const CacheTableKey *key, Oid relid)
 	{
 		memset(&table->use, 0, sizeof(StoredUse));
 		init_sum(&table->sum);
+		table->relid = relid;
 		table->serial = cache_shared->next_serial++;
 		table->columns = NULL;
 		dlist_init(&table->ranges);
 		dlist_init(&table->bare);
 	}
-	if (table)
-		table->relid = relid;
 	return table && table->serial != 0 ? table : NULL;
 }
 

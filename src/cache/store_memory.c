@@ -16,6 +16,9 @@
  * can be made loses the span that was to describe it; so it is only made when there is room for a
  * superblock, which change_lock keeps true in between.
  *
+ * Before 15.4, dsa does not see that an area which was full has large runs of pages again; there the cache takes less
+ * and less that is large once it has been full.
+ *
  * Tables and columns are in core's shared hash tables of fixed size, not in dshash, which raises errors
  * when there is no memory.
  */
@@ -39,6 +42,14 @@
 /* In areas below this, every request is made in pages. */
 #define SMALL_AREA (16 * MEGABYTE)
 
+/* Tables and columns, in each MB of the area, and at most: the choice of what to evict looks at all. */
+#define TABLES_PER_MB 8
+#define FEWEST_TABLES 64
+#define MOST_TABLES 65536
+#define COLUMNS_PER_MB 32
+#define FEWEST_COLUMNS 512
+#define MOST_COLUMNS 262144
+
 #define DEFAULT_MOST_MB 1024
 #define DEFAULT_PART 8
 
@@ -55,13 +66,13 @@ static shmem_startup_hook_type previous_startup;
 static long
 table_limit(void)
 {
-	return Max(64, 8 * (long) gpuagg_cache_memory);
+	return Min(Max(FEWEST_TABLES, TABLES_PER_MB * (long) gpuagg_cache_memory), MOST_TABLES);
 }
 
 static long
 column_limit(void)
 {
-	return Max(512, 32 * (long) gpuagg_cache_memory);
+	return Min(Max(FEWEST_COLUMNS, COLUMNS_PER_MB * (long) gpuagg_cache_memory), MOST_COLUMNS);
 }
 
 static Size
