@@ -2,23 +2,24 @@
  * evict.c
  *	  What goes when memory is short.
  *
- * LRU-2 (O'Neil, O'Neil and Weikum, SIGMOD 1993) by column of a table: what goes first is the column whose
- * last but one use is the oldest, and before all others what was used once.  What is asked for here is
- * more than an order, though, since whoever needs memory only needs it to cache something: it must be worth more
- * than what goes.  It is if the victim's last but one use is more than twice as far back as its own.  So
+ * LRU-2 (O'Neil, O'Neil and Weikum, SIGMOD 1993) by column of a table: what goes first is the
+ * column whose last but one use is the oldest, and before all others what was used once.  What
+ * is asked for here is more than an order, though, since whoever needs memory only needs it to
+ * cache something: it must be worth more than what goes.  It is if the victim's last but one
+ * use is more than twice as far back as its own.  So
  *
  * - a query over much data takes nothing from columns that are used again and again;
- * - columns of one query take nothing from each other, and where memory does not suffice for a column, what is
- *   there of it stays;
- * - queries that come round in turn, over more than the memory, take nothing from each other either.  In
- *   a round of n queries the one at hand was here n uses ago, and no other one's last but one use is 2n uses
- *   back.  Without the factor each would evict what the next one needs.
+ * - columns of one query take nothing from each other, and where memory does not suffice for a
+ *   column, what is there of it stays;
+ * - queries that come round in turn, over more than the memory, take nothing from each other
+ *   either.  In a round of n queries the one at hand was here n uses ago, and no other one's last
+ *   but one use is 2n uses back.  Without the factor each would evict what the next one needs.
  *
  * Descriptors without chunks are evicted as if they were a column, which every query of the table
  * uses; those with chunks are kept.
  *
- * Databases share: one with more than its part (the memory, by the number of databases that have anything) gives
- * first, and gives to one with less whatever the columns are worth.
+ * Databases share: one with more than its part (the memory, by the number of databases that
+ * have anything) gives first, and gives to one with less whatever the columns are worth.
  */
 #include "postgres.h"
 
@@ -143,7 +144,9 @@ consider(Search *search, Victim victim, Oid database, const StoredUse *use)
 	for (int i = 0; i < search->ntried; i++)
 		if (search->tried[i].table == victim.table && search->tried[i].column == victim.column)
 			return;
-	if (search->best_use && (more != search->best_more ? search->best_more : !goes_before(use, search->best_use)))
+	if (search->best_use && more != search->best_more && search->best_more)
+		return;
+	if (search->best_use && more == search->best_more && !goes_before(use, search->best_use))
 		return;
 	search->best = victim;
 	search->best_use = use;

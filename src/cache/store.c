@@ -16,7 +16,7 @@
 
 /* How often an allocation evicts and tries again: what is evicted may not be adjacent. */
 #define ALLOCATION_ROUNDS 16
-/* At least this part of the memory is evicted at a time, so that not every allocation has to choose. */
+/* This part of the memory, at least, is evicted at a time: not every allocation has to choose. */
 #define EVICTED_PART 256
 /* How long a handle for which there was nothing to evict does not look again. */
 #define SHORTAGE_MS 1000
@@ -396,7 +396,8 @@ get_memory(CacheTable *table, const CacheColumnKey *col, Size size, dsa_pointer 
 			memory = cache_memory_get(size, self);
 			if (!memory && round > 0)
 			{
-				freed = cache_evict(table->key.database, column ? &column->use : &stored->use, need);
+				freed = cache_evict(table->key.database, column ? &column->use : &stored->use,
+									need);
 				memory = freed > 0 ? cache_memory_get(size, self) : NULL;
 			}
 			if (memory && column)
@@ -418,7 +419,8 @@ get_memory(CacheTable *table, const CacheColumnKey *col, Size size, dsa_pointer 
 }
 
 bool
-cache_publish_range(CacheTable *table, uint32 range_no, const CacheRange *contents, const CacheRange *expected)
+cache_publish_range(CacheTable *table, uint32 range_no, const CacheRange *contents,
+					const CacheRange *expected)
 {
 	StoredTable *stored;
 	StoredRange *present = NULL;

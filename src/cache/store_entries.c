@@ -259,7 +259,7 @@ cache_range_detach(StoredRange *range)
 	*link = range->next;
 	range->detached = true;
 	pinned = pg_atomic_read_u32(&range->pins) > 0;
-	/* Nobody counts dead blocks of a detached range, so what it takes from the sums is what it gave. */
+	/* dead blocks of detached ranges are not counted: it takes from the sums what it gave */
 	take_from_sum(&range->table->sum, range, range_bytes());
 	if (range->chunks == NULL)
 		dlist_delete(&range->in_bare);

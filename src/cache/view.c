@@ -1,6 +1,6 @@
 /*
  * view.c
- *	  What users see of the cache, and may do with it: the view gpuagg_cache and gpuagg_cache_evict().
+ *	  What users see of the cache, and may do with it: gpuagg_cache and gpuagg_cache_evict().
  */
 #include "postgres.h"
 
@@ -97,7 +97,8 @@ gpuagg_cache_columns(PG_FUNCTION_ARGS)
 		values[7] = Int64GetDatum(row->sum.rows);
 		values[8] = Int64GetDatum(row->sum.bytes);
 		values[9] = Int64GetDatum(pg_atomic_read_u64(&row->sum.hits));
-		values[10] = Float8GetDatum(row->sum.blocks == 0 ? 1.0 : 1.0 - (double) dead / row->sum.blocks);
+		values[10] = Float8GetDatum(row->sum.blocks == 0 ? 1.0
+									: 1.0 - (double) dead / row->sum.blocks);
 		values[11] = TimestampTzGetDatum(row->when);
 		nulls[11] = row->when == 0;
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
@@ -138,10 +139,12 @@ gpuagg_cache_evict(PG_FUNCTION_ARGS)
 
 	if (relkind == '\0')
 		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relid)));
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
 	if (!compat_owns_relation(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(relkind), get_rel_name(relid));
-	if (relkind != RELKIND_RELATION && relkind != RELKIND_MATVIEW && relkind != RELKIND_PARTITIONED_TABLE)
+	if (relkind != RELKIND_RELATION && relkind != RELKIND_MATVIEW &&
+		relkind != RELKIND_PARTITIONED_TABLE)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a table or materialized view", get_rel_name(relid))));
