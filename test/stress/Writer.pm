@@ -37,7 +37,7 @@ sub run
 }
 
 # Errors that writers cause each other.
-my $expected_errors = qr/^(?:40|42|55|57|25|2BP01|0A000|23514|22|26|XX000 (?:cache lookup failed|tuple concurrently|could not open relation|relation \d+ deleted))/;
+my $expected_errors = qr/^(?:40|42|55|57|25|2BP01|0A000|22|26|23514|XX000 (?:cache lookup failed|tuple concurrently|could not open relation|relation \d+ deleted))/;
 
 sub failed
 {
@@ -139,6 +139,8 @@ my %does = (
 		$self->run("DELETE FROM $self->{table} WHERE ctid >= '($from,0)'") && $self->run("VACUUM (TRUNCATE) $self->{table}") && chance(0.8) && $self->run(Shapes::insert($self->{table}, $self->{columns}, 3000));
 	} ],
 	truncate_map => [ 2, sub { my $self = shift; $self->run("SELECT pg_truncate_visibility_map('$self->{table}')") if $self->{table} ne 'parted' } ],
+	# what is evicted is built again, by whoever comes
+	evict => [ 10, sub { my $self = shift; $self->run("SELECT gpuagg_cache_evict('$self->{table}')") if $self->{table} ne 'parted' } ],
 	cluster => [ 1, sub { my $self = shift; $self->run("CLUSTER $self->{table} USING $self->{table}_id_idx") } ],
 	reindex => [ 1, sub { my $self = shift; $self->run("REINDEX TABLE $self->{table}") } ],
 	analyze => [ 1, sub { my $self = shift; $self->run("ANALYZE $self->{table}") } ],
