@@ -56,7 +56,8 @@ typedef struct CacheRange
 	XLogRecPtr	lsn[CACHE_RANGE_BLOCKS];	/* of each page when it was read */
 
 	/* What follows changes. */
-	pg_atomic_uint64 map_lsn[2];	/* of the visibility map's pages over it, when last proved */
+	pg_atomic_uint64 map_lsn[2];	/* of the visibility map's pages over it, when last proved; 0: unknown */
+	pg_atomic_uint64 visible[CACHE_RANGE_BLOCKS / 64];	/* blocks whose bit was set then */
 	pg_atomic_uint32 buffer[CACHE_RANGE_BLOCKS];	/* hints: where a page was last found */
 
 	/*

@@ -32,7 +32,9 @@
  *	  the newest minor releases only (17.11, 18.6), so the bit itself is always read,
  *	  with the LSN, under the map page's share lock; core reads the map without
  *	  a lock, for which the argument above (changes of running transactions) is needed
- *	  as well.  Therefore the builder reads the map *before* the pages.
+ *	  as well.  Therefore the builder reads the map *before* the pages.  The bit has to be set
+ *	  at the first time, too: where a database was dropped and is there again under the same OID, as
+ *	  a copy of its template's files, time has gone backwards for the map.
  *	  A different LSN says nothing, as one page of the map has the bits of 32,672 blocks:
  * 2. The page's LSN.  Every change of a permanent table that a snapshot can see is
  *	  WAL-logged and stamps the page with its record's LSN, which no other record
@@ -68,7 +70,10 @@
  *	 visibility.  LSNs go on after a promotion.  A crash or restart ends the cache.
  * - SERIALIZABLE: the scan has locked the relation for predicates as core's sequential
  *	 scan does, before any block; conflicts out of settled rows do not exist, as their
- *	 transactions had ended before the snapshot.
+ *	 transactions had ended before the snapshot.  A writer looks for predicate locks when it
+ *	 has locked the page, and then changes it without letting go: a reader that does not wait
+ *	 for that lock may have come too late for the one, and too early to see the other.  So
+ *	 each page's LSN is compared under the page's lock, and the map proves nothing.
  * - Multixacts as xmax, but for mere row locks, and rows moved by releases before 9.0
  *	 are not settled: such pages are read from the heap until vacuum has cleaned them.
  * - Attributes that were added after a row: their value is in the catalog, not on the page;
@@ -83,6 +88,7 @@
 #include "access/xact.h"
 #include "catalog/catalog.h"
 #include "storage/bufmgr.h"
+#include "storage/predicate.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
@@ -126,6 +132,7 @@ proof_begin(Proof *proof, Relation rel, Snapshot snapshot)
 	proof->rel = rel;
 	proof->snapshot = snapshot;
 	proof->xmin = full_xid(ReadNextFullTransactionId(), snapshot->xmin);
+	proof->serializable = CheckForSerializableConflictOutNeeded(rel, snapshot);
 	proof->map = InvalidBuffer;
 }
 
@@ -242,7 +249,7 @@ page_is_unchanged(Proof *proof, CacheRange *range, int i)
 	BlockNumber block = range->first + i;
 	XLogRecPtr	lsn;
 
-	if (buffer > 0 && buffer <= NBuffers &&
+	if (!proof->serializable && buffer > 0 && buffer <= NBuffers &&
 		compat_buffer_lsn(proof->rel, block, buffer, &lsn))
 		return lsn == range->lsn[i];
 	buffer = ReadBufferExtended(proof->rel, MAIN_FORKNUM, block, RBM_NORMAL, NULL);
@@ -254,24 +261,61 @@ page_is_unchanged(Proof *proof, CacheRange *range, int i)
 }
 
 /*
- * Proves blocks [from, to), which lie on one page of the map; `lsn` is that page's
- * LSN as it was read with `visible`, before this.
+ * Blocks of part 0 or 1 of the range that the map proves: whose bit is set in `view`, and was set
+ * when the LSN that the map's page still has was noted.
  */
 static void
-prove_part(Proof *proof, CachePin *pin, int from, int to, XLogRecPtr lsn,
-		   pg_atomic_uint64 *noted, const CacheBlocks *visible, CacheBlocks *proved)
+read_noted(const Proof *proof, CacheRange *range, const MapView *view, int part, CacheBlocks *by_map)
+{
+	XLogRecPtr	lsn = view->lsn[part];
+
+	memset(by_map, 0, sizeof(*by_map));
+	if (proof->serializable || XLogRecPtrIsInvalid(lsn) ||
+		pg_atomic_read_u64(&range->map_lsn[part]) != lsn)
+		return;
+	pg_read_barrier();
+	for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
+		by_map->word[w] = view->visible.word[w] & pg_atomic_read_u64(&range->visible[w]);
+	/* somebody may be noting another one */
+	pg_read_barrier();
+	if (pg_atomic_read_u64(&range->map_lsn[part]) != lsn)
+		memset(by_map, 0, sizeof(*by_map));
+}
+
+/* Notes what the map was before all blocks of the range were proved. */
+static void
+note_map(CacheRange *range, const MapView *view)
+{
+	if (pg_atomic_read_u64(&range->map_lsn[0]) == view->lsn[0] &&
+		pg_atomic_read_u64(&range->map_lsn[1]) == view->lsn[1])
+		return;
+	for (int i = 0; i < 2; i++)
+		pg_atomic_write_u64(&range->map_lsn[i], InvalidXLogRecPtr);
+	pg_write_barrier();
+	for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
+		pg_atomic_write_u64(&range->visible[w], view->visible.word[w]);
+	pg_write_barrier();
+	for (int i = 0; i < 2; i++)
+		pg_atomic_write_u64(&range->map_lsn[i], view->lsn[i]);
+}
+
+/* Proves blocks [from, to), which lie on one page of the map, as it was read before. */
+static void
+prove_part(Proof *proof, CachePin *pin, int from, int to, const MapView *view, int part,
+		   CacheBlocks *proved)
 {
 	CacheRange *range = pin->range;
-	bool		by_map = !XLogRecPtrIsInvalid(lsn) && pg_atomic_read_u64(noted) == lsn;
+	CacheBlocks by_map;
 	CacheBlocks dead;
 
+	read_noted(proof, range, view, part, &by_map);
 	for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
 		dead.word[w] = pg_atomic_read_u64(&range->dead[w]);
 	for (int i = from; i < to; i++)
 	{
 		if (cache_blocks_has(&dead, i))
 			proof->counts.changed++;
-		else if (by_map && cache_blocks_has(visible, i))
+		else if (cache_blocks_has(&by_map, i))
 		{
 			cache_blocks_add(proved, i);
 			proof->counts.by_map++;
@@ -300,19 +344,14 @@ proof_range(Proof *proof, CachePin *pin, int nblocks, CacheBlocks *proved)
 	if (!FullTransactionIdPrecedes(range->newest, proof->xmin))
 		return;
 	proof_read_map(proof, range->first, n, &view);
-	prove_part(proof, pin, 0, view.split, view.lsn[0], &range->map_lsn[0], &view.visible, proved);
+	prove_part(proof, pin, 0, view.split, &view, 0, proved);
 	if (view.split < n)
-		prove_part(proof, pin, view.split, n, view.lsn[1], &range->map_lsn[1], &view.visible,
-				   proved);
+		prove_part(proof, pin, view.split, n, &view, 1, proved);
 	/*
 	 * Every block of the range that is not dead has been proved after the map was read,
 	 * so that from now on the map proves it as of that LSN.  Not so if the scan ends
 	 * before the range does.
 	 */
 	if (n == range->nblocks)
-	{
-		pg_write_barrier();
-		pg_atomic_write_u64(&range->map_lsn[0], view.lsn[0]);
-		pg_atomic_write_u64(&range->map_lsn[1], view.lsn[1]);
-	}
+		note_map(range, &view);
 }

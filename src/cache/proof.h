@@ -50,6 +50,7 @@ typedef struct Proof
 	Relation	rel;
 	Snapshot	snapshot;
 	FullTransactionId xmin;		/* of the snapshot */
+	bool		serializable;	/* each page is looked at, under its lock */
 	Buffer		map;			/* page of the visibility map, pinned, or InvalidBuffer */
 	ProofCounts counts;
 } Proof;

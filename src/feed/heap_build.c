@@ -221,8 +221,10 @@ read_new_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks)
 	range->first = number * CACHE_RANGE_BLOCKS;
 	range->nblocks = nblocks;
 	proof_read_map(proof, range->first, nblocks, &view);
-	pg_atomic_init_u64(&range->map_lsn[0], view.lsn[0]);
-	pg_atomic_init_u64(&range->map_lsn[1], view.lsn[1]);
+	for (int i = 0; i < 2; i++)
+		pg_atomic_init_u64(&range->map_lsn[i], view.lsn[i]);
+	for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
+		pg_atomic_init_u64(&range->visible[w], view.visible.word[w]);
 	start_range(builder, proof, number, nblocks);
 	for (int i = 0; i < nblocks && read_block(builder); i++)
 	{
