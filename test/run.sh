@@ -18,6 +18,8 @@
 #				(default 5) from FUZZ_SEED on (default 1)
 #	diff		the differential test, DIFF_QUERIES queries (default 2000), and half as
 #				many of the heap feed over tables with a history
+#	stress		writers in every way against readers of the column cache (test/stress/cache.sh),
+#				STRESS_SECONDS (default 30) from STRESS_SEED on (default 1)
 #	docs		README against the catalog; its SQL is run
 #	gpu			the GPU tests
 #
@@ -242,6 +244,12 @@ part_fuzz() {
 	grep -v '^ok ' "$results/fuzz.log"
 }
 
+part_stress() {
+	"$top/test/stress/cache.sh" --seconds "${STRESS_SECONDS:-30}" --seed "${STRESS_SEED:-1}" >"$results/stress.log" 2>&1
+	tap_lines stress < <(grep -E '^(not )?ok ' "$results/stress.log") || fail stress
+	grep -v '^ok ' "$results/stress.log" | grep -v '^# \(writer\|reader\) '
+}
+
 part_docs() {
 	pg_start "shared_preload_libraries='gpuagg'" || { fail "docs (no cluster)"; return; }
 	"$top/test/docs.sh" >"$results/docs.log" 2>&1
@@ -274,11 +282,11 @@ trap finish EXIT
 mkdir -p "$results"
 pg_need || exit 2
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(strict layers unit sanitize regress isolation server tap fuzz diff docs gpu)
+[[ $# -gt 0 ]] || parts=(strict layers unit sanitize regress isolation server tap fuzz diff stress docs gpu)
 pg_make_args=
 for part in "${parts[@]}"; do
 	case $part in
-	regress | isolation | server | tap | fuzz | diff | docs)
+	regress | isolation | server | tap | fuzz | diff | stress | docs)
 		if [[ -z ${installed:-} ]]; then
 			check "build and install" pg_install
 			installed=1

@@ -284,8 +284,7 @@ sub step
 	if ($error =~ /^LOST/ || ($self->{session}->run('ROLLBACK')->{state} eq 'LOST'))
 	{
 		$self->count('lost');
-		$self->{session}->reconnect;
-		$self->settle;
+		$self->reconnect;
 		return;
 	}
 	if ($error =~ /^0A000.*(?:gpuagg|custom scan)/i)
@@ -305,11 +304,23 @@ sub step
 	return;
 }
 
+# The server may crash again meanwhile.
+sub reconnect
+{
+	my ($self) = @_;
+
+	do
+	{
+		$self->{session}->reconnect;
+	} until (eval { $self->settle; 1 } || time() > $self->{until} + 30);
+	return;
+}
+
 sub settle
 {
 	my ($self) = @_;
 
-	$self->{session}->run('SET client_min_messages = error \; SET statement_timeout = 20000 \; SET lock_timeout = 2000');
+	$self->run('SET client_min_messages = error \; SET statement_timeout = 20000 \; SET lock_timeout = 2000');
 	return;
 }
 

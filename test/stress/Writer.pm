@@ -271,8 +271,19 @@ sub step
 	return if eval { $self->operation; 1 };
 	die $@ if $@ ne "LOST\n";
 	$self->count('lost');
-	$self->{session}->reconnect;
-	$self->settle;
+	$self->reconnect;
+	return;
+}
+
+# The server may crash again meanwhile.
+sub reconnect
+{
+	my ($self) = @_;
+
+	do
+	{
+		$self->{session}->reconnect;
+	} until (eval { $self->settle; 1 } || time() > $self->{until} + 30);
 	return;
 }
 
@@ -281,7 +292,7 @@ sub settle
 {
 	my ($self) = @_;
 
-	$self->{session}->run('SET client_min_messages = error \; SET statement_timeout = 20000 \; SET lock_timeout = 1000');
+	$self->run('SET client_min_messages = error \; SET statement_timeout = 20000 \; SET lock_timeout = 1000');
 	$self->run("SELECT gid FROM pg_prepared_xacts WHERE gid LIKE '$self->{name} %'");
 	$self->run(map { pick('COMMIT', 'ROLLBACK') . " PREPARED '$_->[0]'" } @{ $self->{rows} });
 	return;

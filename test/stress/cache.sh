@@ -8,7 +8,8 @@
 # The time is divided among rounds, one for each cache_memory of the list (default "256 8 2").
 # A round: tables, a standby, half of the sessions write and half read; a backend
 # is killed at 40 % of the time, the server crashes at 55 %, and at 70 % the standby is promoted
-# and gets writers of its own.  PG_CONF has settings (test/pg.sh); KEEP=1 keeps what the sessions have said.
+# and gets a writer of its own.  PG_CONF has settings (test/pg.sh).  What the sessions
+# have said is kept in test/results/stress.
 #
 # Ends with what was counted, and a line "ok" or "not ok".
 set -uo pipefail
@@ -27,7 +28,7 @@ while [[ $# -gt 1 ]]; do
 	esac
 	shift 2
 done
-results=$here/../results/stress
+results=$top/test/results/stress
 failed=0
 settings=("shared_preload_libraries='gpuagg'" jit=off max_worker_processes=16 max_parallel_workers=6 max_prepared_transactions=40
 	max_connections=80 shared_buffers=96MB wal_level=replica max_standby_streaming_delay=500ms wal_keep_size=1GB
@@ -80,7 +81,7 @@ look_at_log() {
 	local log=$1
 
 	if grep -aE 'PANIC|TRAP|terminated by signal (4|6|7|8|11)|invalid memory alloc|buffer refcount leak|resource was not closed|leaked' "$log" | head -5 | grep .; then
-		fail "the log of $(basename "$log" .log), cache_memory=$1"
+		fail "the server's log has errors: $(basename "$log")"
 		cp "$log" "$results/$(basename "$log")-$seed"
 	fi
 }
@@ -114,7 +115,10 @@ round() {
 	for pid in "${pids[@]}"; do
 		wait "$pid" || fail "a session ended badly"
 	done
-	cat "$out"/*.log | grep -A40 '^not ok' | head -200 && failed=1
+	if grep -q '^not ok' "$out"/*.log; then
+		failed=1
+		grep -h -A40 '^not ok' "$out"/*.log | grep -v '^count' | head -200
+	fi
 	cp "$pg_root"/*.log "$pg_root/log" "$out" 2>/dev/null
 	look_at_log "$pg_root/log"
 	[[ -z $standby ]] || { look_at_log "$pg_root/standby.log"; look_at_log "$pg_root/data.log"; cluster standby -m immediate stop; }
