@@ -391,23 +391,6 @@ feed_end(Feed *base)
 	leave_table((HeapFeed *) base);
 }
 
-/* Has the column cache anything of the tables that the child reads? */
-static bool
-has_cached(PlanState *child)
-{
-	AppendState *append = heap_find_append(child);
-	int			ntables = append ? append->as_nplans : 1;
-
-	for (int i = 0; i < ntables; i++)
-	{
-		PlanState  *node = append ? append->appendplans[i] : child;
-
-		if (heap_cached_has(((ScanState *) node)->ss_currentRelation))
-			return true;
-	}
-	return false;
-}
-
 static void
 explain_proofs(const FeedStats *stats, ExplainState *es)
 {
@@ -435,8 +418,6 @@ feed_heap_describe(PlanState *child, const FeedStats *stats, ExplainState *es)
 	if (stats && stats->blocks > 0)
 		appendStringInfo(&buf, "column cache (" UINT64_FORMAT " of " UINT64_FORMAT " blocks), ",
 						 stats->cached, stats->blocks);
-	else if (stats == NULL && has_cached(child))
-		appendStringInfoString(&buf, "column cache, ");
 	appendStringInfoString(&buf, "heap pages of ");
 	if (heap_find_append(child))
 		appendStringInfo(&buf, "%d tables", heap_find_append(child)->as_nplans);

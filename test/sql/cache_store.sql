@@ -3,7 +3,7 @@ SET client_min_messages = warning;
 DROP ROLE IF EXISTS gpuagg_nobody;
 RESET client_min_messages;
 
-SELECT name, setting, unit, context, boot_val FROM pg_settings WHERE name LIKE 'gpuagg.cache%' AND name <> 'gpuagg.cache_memory' ORDER BY name;
+SELECT name, unit, context, boot_val, enumvals FROM pg_settings WHERE name LIKE 'gpuagg.cache%' AND name <> 'gpuagg.cache_memory' ORDER BY name;
 -- the memory is what the machine gives, and says so
 SELECT unit, context, boot_val, setting::int BETWEEN 1 AND 1024 AS chosen FROM pg_settings WHERE name = 'gpuagg.cache_memory';
 SET gpuagg.cache_memory = 1;
