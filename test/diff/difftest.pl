@@ -466,7 +466,7 @@ foreach my $set (defined $option{set} ? $option{set} : 0 .. $sets - 1)
 	$tables = Tables::make_tables();
 	surely(sub { start(); must('RESET ALL'); load($tables) });
 	@history = ();
-	foreach my $number (0 .. defined $option{query} ? $option{query} : $PER_SET - 1)
+	foreach my $number (0 .. ($option{query} // $PER_SET - 1))
 	{
 		change_tables($set, $number, $tables);
 		run_query($set, $number, $tables) if !defined $option{query} || $number == $option{query};
