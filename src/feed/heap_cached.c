@@ -30,6 +30,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "cache/renewal.h"
 #include "common/compat.h"
 #include "feed/heap_cached.h"
 
@@ -157,6 +158,12 @@ heap_cached_stop(HeapCached *cached)
 	if (cached->builder)
 		heap_builder_stop(cached->builder);
 	cached->begun = false;
+	/* once, however often the table is scanned */
+	if (!cached->asked && (cached->proof.counts.changed > 0 || cached->missing > 0))
+	{
+		cached->asked = true;
+		cache_ask_renewal(cached->table, cached->missing);
+	}
 }
 
 /* ---- which blocks come next ---------------------------------------------------- */
@@ -234,7 +241,10 @@ enter_range(HeapCached *cached)
 		if (cached->pin->chunks[c] == NULL)
 			unpin_range(cached);
 	if (cached->pin)
+	{
 		proof_range(&cached->proof, cached->pin, nblocks, &cached->proved);
+		cached->missing = Max(cached->missing, nblocks - cached->pin->range->nblocks);
+	}
 	list_stale(cached);
 }
 

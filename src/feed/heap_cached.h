@@ -49,6 +49,8 @@ typedef struct HeapCached
 	size_t	   *longest;		/* [column] of the range; see heap_cached_longest */
 	CacheBlocks proved;			/* its blocks that are read from the cache */
 	BlockNumber stale[CACHE_RANGE_BLOCKS];	/* the others */
+	int			missing;		/* most blocks that a range has got since it was cached */
+	bool		asked;			/* for renewal */
 	HeapCachedCounts counts;
 } HeapCached;
 
