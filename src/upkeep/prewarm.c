@@ -203,7 +203,7 @@ prewarm_relation(Prewarm *prewarm, Relation rel, bool named)
 		ereport(named ? ERROR : NOTICE,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot cache table \"%s\"", RelationGetRelationName(rel)),
-				 errdetail("The reason is: %s.", why)));
+				 errdetail("%c%s.", pg_toupper(why[0]), why + 1)));
 		return;
 	}
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg prewarm", ALLOCSET_DEFAULT_SIZES);
