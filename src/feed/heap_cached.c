@@ -65,7 +65,7 @@ collect_columns(HeapCached *cached, const Bitmapset *attnos)
 }
 
 HeapCached *
-heap_cached_create(HeapScan *scan, const Bitmapset *attnos)
+heap_cached_create(HeapScan *scan, const Bitmapset *attnos, FeedStats *stats)
 {
 	HeapCached *cached;
 	CacheTableKey key;
@@ -75,12 +75,25 @@ heap_cached_create(HeapScan *scan, const Bitmapset *attnos)
 		return NULL;
 	cached = palloc0(sizeof(HeapCached));
 	cached->scan = scan;
+	cached->stats = stats;
 	cached->cxt = CurrentMemoryContext;
 	if (!collect_columns(cached, attnos))
 		return NULL;
 	key = cache_table_key(scan->rel);
 	cached->table = cache_table_open(&key, RelationGetRelid(scan->rel), true);
 	return cached->table ? cached : NULL;
+}
+
+bool
+heap_cached_has(Relation rel)
+{
+	CacheTableKey key = cache_table_key(rel);
+	CacheTable *table;
+
+	if (!cache_available() || proof_refusal(rel) != NULL)
+		return false;
+	table = cache_table_open(&key, RelationGetRelid(rel), false);
+	return table && cache_table_filled(table);
 }
 
 /* Are there columns to be built in ranges that lack them?  Those that an earlier query has used. */
@@ -152,9 +165,9 @@ heap_cached_stop(HeapCached *cached)
 	heap_scan_stop(cached->scan);
 	heap_scan_set_list(cached->scan, NULL, 0);
 	proof_end(&cached->proof);
-	cached->counts.proofs.by_map += cached->proof.counts.by_map;
-	cached->counts.proofs.by_lsn += cached->proof.counts.by_lsn;
-	cached->counts.proofs.changed += cached->proof.counts.changed;
+	cached->stats->by_map += cached->proof.counts.by_map;
+	cached->stats->by_lsn += cached->proof.counts.by_lsn;
+	cached->stats->stale += cached->proof.counts.changed;
 	if (cached->builder)
 		heap_builder_stop(cached->builder);
 	cached->begun = false;
@@ -233,7 +246,7 @@ enter_range(HeapCached *cached)
 	memset(&cached->proved, 0, sizeof(cached->proved));
 	if (cached->builder && whole)
 		cached->pin = heap_build_range(cached->builder, &cached->proof, number, nblocks,
-									   &cached->counts.built);
+									   &cached->stats->built);
 	else
 		cached->pin = cache_pin(cached->table, number, cached->ncols, cached->cols);
 	MemoryContextSwitchTo(old);
@@ -281,8 +294,8 @@ heap_cached_next(HeapCached *cached, HeapPage *page)
 
 			page->cached = true;
 			cached->block += nblocks;
-			cached->counts.blocks += nblocks;
-			cached->counts.cached += nblocks;
+			cached->stats->blocks += nblocks;
+			cached->stats->cached += nblocks;
 			cached->scan->blocks_done += nblocks;
 			compat_count_tuples(cached->scan->rel, page->ntuples);
 		}
@@ -292,7 +305,7 @@ heap_cached_next(HeapCached *cached, HeapPage *page)
 				elog(ERROR, "block %u is missing from the list of those to read", cached->block);
 			Assert(page->block == cached->block);
 			cached->block++;
-			cached->counts.blocks++;
+			cached->stats->blocks++;
 		}
 		if (page->ntuples > 0)
 			return true;

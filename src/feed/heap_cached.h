@@ -12,22 +12,15 @@
 
 #include "cache/chunk.h"
 #include "cache/store.h"
+#include "feed.h"
 #include "feed/heap_build.h"
 #include "feed/heap_columns.h"
 #include "feed/heap_page.h"
 
-/* What a scan took from where, for EXPLAIN. */
-typedef struct HeapCachedCounts
-{
-	uint64		blocks;			/* that the scan came to */
-	uint64		cached;			/* of these, read from the cache */
-	uint64		built;			/* of these, put there by this scan */
-	ProofCounts proofs;
-} HeapCachedCounts;
-
 typedef struct HeapCached
 {
 	HeapScan   *scan;
+	FeedStats  *stats;			/* counts what is read */
 	MemoryContext cxt;
 	CacheTable *table;
 	int			ncols;
@@ -51,19 +44,20 @@ typedef struct HeapCached
 	BlockNumber stale[CACHE_RANGE_BLOCKS];	/* the others */
 	int			missing;		/* most blocks that a range has got since it was cached */
 	bool		asked;			/* for renewal */
-	HeapCachedCounts counts;
 } HeapCached;
 
 /*
  * Prepares to read these columns of the scan's table by way of the cache; NULL: it does
  * not serve them.  `attnos` as pull_varattnos makes them.  Lives in the current memory context.
  */
-extern HeapCached *heap_cached_create(HeapScan *scan, const Bitmapset *attnos);
+extern HeapCached *heap_cached_create(HeapScan *scan, const Bitmapset *attnos, FeedStats *stats);
 /*
  * Starts to read, after heap_scan_begin; false: nothing is cached, and nothing is to be,
  * so that the scan reads the table by itself.
  */
 extern bool heap_cached_begin(HeapCached *cached);
+/* Has the cache anything of a table? */
+extern bool heap_cached_has(Relation rel);
 /* Like heap_scan_next_page; rows may be those of the cache (HeapPage.cached). */
 extern bool heap_cached_next(HeapCached *cached, HeapPage *page);
 /* Releases what is pinned; a scan may begin again. */

@@ -198,7 +198,7 @@ init_cached(HeapFeed *feed, HeapTable *table)
 		add_attnos(table, table->outputs[c].root, &attnos);
 	foreach(lc, table->checks)
 		add_attnos(table, lfirst(lc), &attnos);
-	table->cached = heap_cached_create(table->scan, attnos);
+	table->cached = heap_cached_create(table->scan, attnos, &feed->base.stats);
 	/* chunks can be read as the type that they have, and as Datums */
 	for (Vec *vec = table->set->vecs; table->cached && vec; vec = vec->next)
 	{
@@ -209,6 +209,9 @@ init_cached(HeapFeed *feed, HeapTable *table)
 			table->cached = NULL;
 	}
 	table->direct = heap_direct_possible(feed, table);
+	table->memos = palloc0(sizeof(HeapMemo *) * (table->nquals + 1));
+	for (int q = 0; table->cached && q < table->nquals; q++)
+		table->memos[q] = heap_memo_create(table, q);
 }
 
 /* Compiles everything for the table of a plan node; it lives in the current memory context. */
