@@ -395,6 +395,11 @@ COMMENT ON VIEW gpuagg_cache IS
 'columns of tables that are cached, of all databases, a row a column: the relation (null for one of another database, or that is not there any more) and its file''s number, the column (null for what stands beside all columns of a table: which blocks they are of and what proves them), the tier (ram), the blocks and rows that there are of it, its bytes, how often a range of it was taken from the cache, the share of its blocks that had not changed when last looked at, and when a query last asked for it; empty unless gpuagg is in shared_preload_libraries';
 GRANT SELECT ON gpuagg_cache TO PUBLIC;
 
+CREATE FUNCTION gpuagg_cache_prewarm(relation regclass, columns text[] DEFAULT NULL) RETURNS int8
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION gpuagg_cache_prewarm(regclass, text[]) IS
+'reads columns of a table, all of them without the second argument, and of its partitions, into the column cache, and anew what has changed, as if two queries had read them; for who may select from these columns; returns of how many blocks all of them are cached now, which are fewer than the table has if memory is short (with a notice) or transactions that changed them may still be running; null if the relation is null';
+
 CREATE FUNCTION gpuagg_cache_evict(relation regclass) RETURNS int8
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION gpuagg_cache_evict(regclass) IS

@@ -38,6 +38,7 @@ int			gpuagg_server_timeout;
 
 int			gpuagg_cache;
 int			gpuagg_cache_memory;
+double		gpuagg_cache_renew;
 
 static const struct config_enum_entry require_options[] = {
 	{"allow", GPUAGG_ALLOW, false},
@@ -207,6 +208,11 @@ define_cache_settings(void)
 							&gpuagg_cache_memory, -1, -1, 1000000,
 							process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP,
 							GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomRealVariable("gpuagg.cache_renew",
+							 "Sets the share of a table's cached blocks that must have changed for them to be read anew.",
+							 "A background worker does it.  Zero: never.",
+							 &gpuagg_cache_renew, 0.1, 0, 1,
+							 PGC_SIGHUP, 0, NULL, NULL, NULL);
 }
 
 void

@@ -60,6 +60,7 @@ extern int	gpuagg_server_timeout;	/* ms; 0: none */
 
 /* The column cache. */
 extern int	gpuagg_cache;
+extern double gpuagg_cache_renew;	/* share of stale blocks from which on a table is renewed; 0: never */
 extern int	gpuagg_cache_memory;	/* MB; 0: no cache; after the start not negative */
 
 /* Once, from _PG_init.  `engines` are the options of gpuagg.engine, and must last. */

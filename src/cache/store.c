@@ -21,17 +21,6 @@
 /* How long a handle for which there was nothing to evict does not look again. */
 #define SHORTAGE_MS 1000
 
-struct CacheTable
-{
-	CacheTableKey key;
-	uint64		serial;
-	MemoryContext context;
-	MemoryContextCallback callback;
-	CachePin   *pins;
-	CachePin   *spare;
-	TimestampTz short_until;	/* until then it evicts nothing: there was nothing to evict */
-};
-
 void
 cache_store_init(void)
 {
@@ -39,6 +28,12 @@ cache_store_init(void)
 		return;
 	cache_memory_init();
 	forget_init();
+}
+
+bool
+cache_exists(void)
+{
+	return cache_shared != NULL;
 }
 
 bool
@@ -181,9 +176,8 @@ cache_table_filled(CacheTable *table)
 
 /* ---- pins ------------------------------------------------------------------------------ */
 
-/* Under the bucket's lock or change_lock. */
-static StoredRange *
-find_range(uint64 serial, uint32 range_no)
+StoredRange *
+cache_range_find(uint64 serial, uint32 range_no)
 {
 	StoredRange *range = cache_shared->buckets[cache_bucket(serial, range_no)];
 
@@ -245,7 +239,7 @@ cache_pin(CacheTable *table, uint32 range_no, int ncols, const CacheColumnKey *c
 	StoredRange *range;
 
 	LWLockAcquire(lock, LW_SHARED);
-	range = find_range(table->serial, range_no);
+	range = cache_range_find(table->serial, range_no);
 	if (range)
 	{
 		pg_atomic_fetch_add_u32(&range->pins, 1);
@@ -440,7 +434,7 @@ cache_publish_range(CacheTable *table, uint32 range_no, const CacheRange *conten
 	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
 	stored = cache_table_find(&table->key, table->serial);
 	if (stored)
-		present = find_range(table->serial, range_no);
+		present = cache_range_find(table->serial, range_no);
 	expect = stored && expected == (present ? &present->range : NULL);
 	if (expect)
 	{

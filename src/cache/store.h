@@ -20,6 +20,9 @@ struct CacheChunk;				/* chunk.h */
 /* From _PG_init: asks for the shared memory, where the library is preloaded. */
 extern void cache_store_init(void);
 
+/* Is there a store? */
+extern bool cache_exists(void);
+
 /* Is there a store, and may the session's queries use it (gpuagg.cache)? */
 extern bool cache_available(void);
 

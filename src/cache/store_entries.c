@@ -161,6 +161,7 @@ cache_table_make(const CacheTableKey *key, Oid relid)
 	{
 		memset(&table->use, 0, sizeof(StoredUse));
 		init_sum(&table->sum);
+		memset(&table->renewal, 0, sizeof(StoredRenewal));
 		table->relid = relid;
 		table->serial = cache_shared->next_serial++;
 		table->columns = NULL;

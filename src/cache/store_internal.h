@@ -27,7 +27,7 @@
 #include "utils/dsa.h"
 #include "utils/hsearch.h"
 
-#include "cache/cache.h"
+#include "cache/store.h"
 
 #define CACHE_RANGE_LOCKS 64
 
@@ -51,6 +51,18 @@ typedef struct StoredSum
 	pg_atomic_uint64 hits;
 } StoredSum;
 
+/* What renewal.c knows of a table. */
+typedef struct StoredRenewal
+{
+	bool		asked;			/* a query met enough stale blocks */
+	uint64		stale;			/* how many, when last asked */
+	TimestampTz first;			/* when it was asked first, */
+	TimestampTz changed;		/* and when it was asked with another number of stale blocks */
+	TimestampTz not_before;
+	int64		pause_ms;		/* after a renewal; 0: there was none */
+	uint64		uses;			/* of the table, at the last one */
+} StoredRenewal;
+
 typedef struct StoredTable
 {
 	CacheTableKey key;			/* hash key */
@@ -61,6 +73,7 @@ typedef struct StoredTable
 	struct StoredColumn *columns;
 	dlist_head	ranges;
 	dlist_head	bare;			/* those without chunks: may be evicted */
+	StoredRenewal renewal;
 } StoredTable;
 
 typedef struct StoredColumnKey
@@ -115,6 +128,16 @@ typedef struct StoredChunk
 #define StoredChunkOf(data) ((StoredChunk *) ((char *) (data) -MAXALIGN(sizeof(StoredChunk))))
 #define StoredRangeOf(r) ((StoredRange *) ((char *) (r) -offsetof(StoredRange, range)))
 
+/* A worker that renews ranges of tables of a database (renewal.c); as many at once, in all databases. */
+#define CACHE_WORKERS 3
+
+typedef struct StoredWorker
+{
+	Oid			database;		/* InvalidOid: none */
+	int			pid;			/* 0: it was asked for, and has not begun */
+	TimestampTz since;			/* when it was asked for */
+} StoredWorker;
+
 typedef struct CacheShared
 {
 	LWLock	   *change_lock;
@@ -126,8 +149,21 @@ typedef struct CacheShared
 	/* under change_lock */
 	uint64		clock;			/* uses so far */
 	uint64		next_serial;
+	StoredWorker workers[CACHE_WORKERS];
 	pg_atomic_uint64 swept;		/* time of the last sweep */
 } CacheShared;
+
+/* A handle. */
+struct CacheTable
+{
+	CacheTableKey key;
+	uint64		serial;
+	MemoryContext context;
+	MemoryContextCallback callback;
+	CachePin   *pins;
+	CachePin   *spare;
+	TimestampTz short_until;	/* until then it evicts nothing: there was nothing to evict */
+};
 
 /* store_memory.c */
 extern CacheShared *cache_shared;	/* NULL: no store */
@@ -161,6 +197,9 @@ cache_column_equal(const CacheColumnKey *a, const CacheColumnKey *b)
 	return a->attno == b->attno && a->typid == b->typid && a->typmod == b->typmod &&
 		a->missing == b->missing;
 }
+
+/* store.c: a range; under its bucket's lock or change_lock. */
+extern StoredRange *cache_range_find(uint64 serial, uint32 range_no);
 
 /*
  * store_entries.c: tables, columns and what they have.  All under change_lock, exclusively but for

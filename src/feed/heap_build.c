@@ -23,6 +23,7 @@
 #include "utils/rel.h"
 
 #include "cache/chunk.h"
+#include "cache/renewal.h"
 #include "feed/heap_build.h"
 #include "spec.h"
 
@@ -43,6 +44,7 @@ struct HeapBuilder
 	ExprSet    *set;
 	Vec		  **vecs;			/* [column] */
 	ChunkBuilder **chunks;		/* [column] */
+	bool	   *asked;			/* [column] see heap_builder_ask */
 	bool	   *wanted;			/* [column] that the range at hand lacks */
 	bool		full;			/* there was no memory */
 	HeapPage	page;
@@ -103,6 +105,8 @@ heap_builder_create(Relation rel, CacheTable *table, int ncols, const CacheColum
 	builder->vecs = palloc(sizeof(Vec *) * ncols);
 	builder->chunks = palloc(sizeof(ChunkBuilder *) * ncols);
 	builder->wanted = palloc(sizeof(bool) * ncols);
+	builder->asked = palloc(sizeof(bool) * ncols);
+	memset(builder->asked, true, sizeof(bool) * ncols);
 	for (int c = 0; c < ncols; c++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, cols[c].attno - 1);
@@ -124,6 +128,18 @@ heap_builder_start(HeapBuilder *builder, HeapScanDesc scan)
 {
 	builder->scan.scan = scan;
 	builder->full = false;
+}
+
+void
+heap_builder_ask(HeapBuilder *builder, const bool *asked)
+{
+	memcpy(builder->asked, asked, sizeof(bool) * builder->ncols);
+}
+
+bool
+heap_builder_full(const HeapBuilder *builder)
+{
+	return builder->full;
 }
 
 /* ---- reading pages ------------------------------------------------------------ */
@@ -317,7 +333,7 @@ find_wanted(HeapBuilder *builder, const CachePin *pin)
 
 	for (int c = 0; c < builder->ncols; c++)
 	{
-		builder->wanted[c] = pin == NULL || pin->chunks[c] == NULL;
+		builder->wanted[c] = builder->asked[c] && (pin == NULL || pin->chunks[c] == NULL);
 		any |= builder->wanted[c];
 	}
 	return any;
@@ -353,4 +369,28 @@ heap_build_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks,
 	*built += nblocks;
 	publish_chunks(builder, pin);
 	return pin;
+}
+
+bool
+heap_build_anew(HeapBuilder *builder, Proof *proof, CachePin *old, int nblocks)
+{
+	CacheRange *range = old->range;
+	uint32		number = range->first / CACHE_RANGE_BLOCKS;
+	CachePin   *pin = NULL;
+	bool		replaced = false;
+
+	memcpy(builder->wanted, builder->asked, sizeof(bool) * builder->ncols);
+	if (!builder->full && read_new_range(builder, proof, number, nblocks) &&
+		cache_range_stale(&builder->range, nblocks) < cache_range_stale(range, nblocks))
+		replaced = cache_publish_range(builder->table, number, &builder->range, range);
+	/* the old one's memory is for the new chunks */
+	cache_unpin(old);
+	if (replaced)
+		pin = cache_pin(builder->table, number, builder->ncols, builder->cols);
+	if (pin == NULL)
+		return replaced;
+	if (is_ours(builder, pin->range))
+		publish_chunks(builder, pin);
+	cache_unpin(pin);
+	return replaced;
 }

@@ -36,6 +36,18 @@ extern void heap_builder_start(HeapBuilder *builder, HeapScanDesc scan);
 extern CachePin *heap_build_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks,
 								  uint64 *built);
 
+/* Of the builder's columns, these are to be built from now on; at first all are. */
+extern void heap_builder_ask(HeapBuilder *builder, const bool *asked);
+
+/* Was there no memory for what has been built since the start? */
+extern bool heap_builder_full(const HeapBuilder *builder);
+
+/*
+ * Reads a range anew and replaces its descriptor, which is pinned by the table's handle and unpinned
+ * here, with all its chunks, if fewer blocks are stale then; returns whether it did.
+ */
+extern bool heap_build_anew(HeapBuilder *builder, Proof *proof, CachePin *old, int nblocks);
+
 /* Releases the pages that it has pinned. */
 extern void heap_builder_stop(HeapBuilder *builder);
 

@@ -30,6 +30,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "cache/renewal.h"
 #include "common/compat.h"
 #include "feed/heap_cached.h"
 
@@ -112,20 +113,12 @@ bool
 heap_cached_begin(HeapCached *cached)
 {
 	HeapScan   *scan = cached->scan;
-	MemoryContext old;
 
 	heap_cached_stop(cached);
-	old = MemoryContextSwitchTo(cached->cxt);
 	if (!IsParallelWorker())
 		cache_table_use(cached->table, cached->ncols, cached->cols);
-	if (!want_columns(cached))
-		cached->builder = NULL;
-	else if (cached->builder == NULL)
-		cached->builder = heap_builder_create(scan->rel, cached->table, cached->ncols, cached->cols);
-	if (cached->builder)
-		heap_builder_start(cached->builder, scan->scan);
-	MemoryContextSwitchTo(old);
-	if (cached->builder == NULL && !cache_table_filled(cached->table))
+	cached->fill = want_columns(cached);
+	if (!cached->fill && !cache_table_filled(cached->table))
 		return false;
 	proof_begin(&cached->proof, scan->rel, scan->scan->rs_base.rs_snapshot);
 	cached->nblocks = scan->scan->rs_nblocks;
@@ -156,8 +149,18 @@ heap_cached_stop(HeapCached *cached)
 	cached->stats->by_lsn += cached->proof.counts.by_lsn;
 	cached->stats->stale += cached->proof.counts.changed;
 	if (cached->builder)
+	{
 		heap_builder_stop(cached->builder);
+		MemoryContextDelete(cached->builder_cxt);
+		cached->builder = NULL;
+	}
 	cached->begun = false;
+	/* once, however often the table is scanned */
+	if (!cached->asked && (cached->proof.counts.changed > 0 || cached->missing > 0))
+	{
+		cached->asked = true;
+		cache_ask_renewal(cached->table, cached->missing);
+	}
 }
 
 /* ---- which blocks come next ---------------------------------------------------- */
@@ -207,6 +210,35 @@ list_stale(HeapCached *cached)
 	heap_scan_set_list(cached->scan, cached->stale, n);
 }
 
+/* Builds what the cache lacks of a range; the range pinned, or NULL. */
+static CachePin *
+build_range(HeapCached *cached, uint32 number, int nblocks)
+{
+	if (cached->builder == NULL)
+	{
+		MemoryContext old;
+
+		cached->builder_cxt = AllocSetContextCreate(cached->cxt, "gpuagg column builder",
+													ALLOCSET_DEFAULT_SIZES);
+		old = MemoryContextSwitchTo(cached->builder_cxt);
+		cached->builder = heap_builder_create(cached->scan->rel, cached->table, cached->ncols,
+											  cached->cols);
+		heap_builder_start(cached->builder, cached->scan->scan);
+		MemoryContextSwitchTo(old);
+	}
+	return heap_build_range(cached->builder, &cached->proof, number, nblocks, &cached->stats->built);
+}
+
+/* Does the pinned range lack a column? */
+static bool
+lacks_chunks(const HeapCached *cached)
+{
+	for (int c = 0; c < cached->ncols; c++)
+		if (cached->pin->chunks[c] == NULL)
+			return true;
+	return false;
+}
+
 /* Begins the range of the next block. */
 static void
 enter_range(HeapCached *cached)
@@ -215,8 +247,6 @@ enter_range(HeapCached *cached)
 	uint32		number = first / CACHE_RANGE_BLOCKS;
 	int			nblocks = Min(CACHE_RANGE_BLOCKS, cached->nblocks - first);
 	bool		whole = cached->block == first && cached->end >= first + nblocks;
-	MemoryContext old = MemoryContextSwitchTo(cached->cxt);
-
 	static uint64 dictionaries;
 
 	unpin_range(cached);
@@ -225,17 +255,19 @@ enter_range(HeapCached *cached)
 	cached->first = first;
 	cached->last = Min(first + nblocks, cached->end);
 	memset(&cached->proved, 0, sizeof(cached->proved));
-	if (cached->builder && whole)
-		cached->pin = heap_build_range(cached->builder, &cached->proof, number, nblocks,
-									   &cached->stats->built);
-	else
-		cached->pin = cache_pin(cached->table, number, cached->ncols, cached->cols);
-	MemoryContextSwitchTo(old);
-	for (int c = 0; cached->pin && c < cached->ncols; c++)
-		if (cached->pin->chunks[c] == NULL)
-			unpin_range(cached);
+	cached->pin = cache_pin(cached->table, number, cached->ncols, cached->cols);
+	if (cached->fill && whole && (cached->pin == NULL || lacks_chunks(cached)))
+	{
+		unpin_range(cached);
+		cached->pin = build_range(cached, number, nblocks);
+	}
+	if (cached->pin && lacks_chunks(cached))
+		unpin_range(cached);
 	if (cached->pin)
+	{
 		proof_range(&cached->proof, cached->pin, nblocks, &cached->proved);
+		cached->missing = Max(cached->missing, nblocks - cached->pin->range->nblocks);
+	}
 	list_stale(cached);
 }
 

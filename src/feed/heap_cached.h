@@ -27,7 +27,9 @@ typedef struct HeapCached
 	CacheColumnKey *cols;		/* ascending by attribute */
 	int			natts;
 	int		   *slots;			/* [attribute] index into cols, or -1 */
-	HeapBuilder *builder;		/* NULL: nothing is built */
+	bool		fill;			/* ranges that lack columns are built */
+	HeapBuilder *builder;		/* NULL before the first of them */
+	MemoryContext builder_cxt;
 	Proof		proof;
 	bool		begun;			/* reading; the fields below are valid */
 
@@ -42,6 +44,8 @@ typedef struct HeapCached
 	size_t	   *longest;		/* [column] of the range; see heap_cached_longest */
 	CacheBlocks proved;			/* its blocks that are read from the cache */
 	BlockNumber stale[CACHE_RANGE_BLOCKS];	/* the others */
+	int			missing;		/* most blocks that a range has got since it was cached */
+	bool		asked;			/* for renewal */
 } HeapCached;
 
 /*

@@ -1,0 +1,135 @@
+-- Reading by way of the column cache: what fills it, what proves it, and that answers stay those of the tables.
+SET client_min_messages = warning;
+SET max_parallel_workers_per_gather = 0;
+SET gpuagg.require = 'require';
+SET gpuagg.engine = 'cpu';
+
+\getenv srcdir PG_ABS_SRCDIR
+\set include :srcdir '/include/agrees.sql'
+\i :include
+
+-- what EXPLAIN ANALYZE says of a query's feed, without numbers that depend on the page's layout
+CREATE FUNCTION feed(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    plan jsonb;
+    scan jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON, COSTS OFF, TIMING OFF) ' || query INTO plan;
+    scan := jsonb_path_query_first(plan, '$.** ? (exists (@."Feed"))');
+    IF NOT scan ? 'Cached Blocks' THEN
+        RETURN scan ->> 'Feed';
+    END IF;
+    RETURN concat_ws(', ', 'cache',
+        CASE WHEN scan ->> 'Cached Blocks' = '0' THEN 'nothing read'
+             WHEN scan ->> 'Feed' ~ '\((\d+) of \1 blocks\)' THEN 'all read' ELSE 'some read' END,
+        CASE WHEN scan ->> 'Cached Blocks Proved by Visibility Map' <> '0' THEN 'by map' END,
+        CASE WHEN scan ->> 'Cached Blocks Proved by LSN' <> '0' THEN 'by LSN' END,
+        CASE WHEN scan ->> 'Cached Blocks Changed' <> '0' THEN 'some changed' END,
+        CASE WHEN scan ->> 'Cached Blocks Built' <> '0' THEN 'built' END);
+END $$;
+
+CREATE TABLE col (id int, k int, t text, d numeric(10,2), n numeric, f float8, b bool, ts timestamp) WITH (autovacuum_enabled = off);
+INSERT INTO col SELECT i, i % 7, 'key ' || i % 5, i / 100.0, CASE WHEN i % 100 = 0 THEN 'NaN' ELSE i / 8.0 END, i / 3.0,
+    CASE WHEN i % 3 > 0 THEN i % 2 = 0 END, '2024-01-01'::timestamp + i * interval '1 minute' FROM generate_series(1, 60000) i;
+
+-- the first query leaves it alone, the second one fills it, the third one reads it
+SET gpuagg.cache = on;
+SELECT feed('SELECT k, gpu_sum(id) FROM col GROUP BY k') FROM generate_series(1, 3);
+-- pages without a bit in the visibility map are proved by their LSN; once they have one, first that, then the map
+VACUUM col;
+SELECT feed('SELECT k, gpu_sum(id) FROM col GROUP BY k') FROM generate_series(1, 2);
+-- other columns of the same ranges, at once
+SET gpuagg.cache = eager;
+SELECT feed('SELECT t, gpu_count(*), gpu_sum(d), gpu_sum(n), gpu_avg(f), gpu_count(b), gpu_max(ts) FROM col GROUP BY t') FROM generate_series(1, 2);
+SELECT feed('SELECT gpu_count(*) FROM col');
+-- without it
+SET gpuagg.cache = off;
+SELECT feed('SELECT k, gpu_sum(id) FROM col GROUP BY k');
+SET gpuagg.cache = eager;
+
+CREATE FUNCTION all_agree() RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT agrees(q) FROM unnest(ARRAY[
+    'SELECT k, @count(*), @sum(id), @sum(d), @min(d), @max(ts) FROM col GROUP BY k',
+    'SELECT t, @count(*), @sum(n), @max(n), @count(b), @bool_or(b) FROM col GROUP BY t',
+    'SELECT b, t, @count(*), @sum(id * 2), @min(t) FROM col WHERE d > 30 AND k <> 3 GROUP BY b, t',
+    'SELECT k % 3, @count(*) FROM col WHERE t LIKE ''%3'' OR t = ''key 4'' GROUP BY 1',
+    'SELECT @count(*), @sum(id) FROM col WHERE t IN (''key 1'', ''key 2'') AND upper(t) <> ''KEY 2''',
+    'SELECT upper(t), @count(*), @max(length(t)) FROM col WHERE n <> ''NaN'' GROUP BY 1',
+    'SELECT n, @count(*) FROM col WHERE id > 59000 GROUP BY n',
+    'SELECT @count(*), @max(f), @min(id) FROM col']) q $$;
+SELECT * FROM all_agree();
+
+-- changes: rows of other pages come from the cache still
+UPDATE col SET d = d + 1 WHERE id BETWEEN 100 AND 200;
+SELECT feed('SELECT k, gpu_sum(d) FROM col GROUP BY k') FROM generate_series(1, 2);
+DELETE FROM col WHERE id % 10000 = 5;
+INSERT INTO col SELECT i, i % 7, 'new ' || i % 5, i, i, i, true, '2025-01-01' FROM generate_series(60001, 61000) i;
+SELECT * FROM all_agree();
+VACUUM col;
+SELECT * FROM all_agree();
+
+-- a transaction's own changes, and what remains of them
+BEGIN;
+UPDATE col SET k = 100 WHERE id % 1000 = 0;
+SELECT * FROM all_agree();
+SAVEPOINT s;
+DELETE FROM col WHERE id > 30000;
+SELECT * FROM all_agree();
+ROLLBACK TO s;
+SELECT * FROM all_agree();
+ROLLBACK;
+SELECT * FROM all_agree();
+
+-- attributes that rows do not have yet: the value is not on the page, and another one after a rollback
+BEGIN;
+ALTER TABLE col ADD late int DEFAULT 5;
+SELECT gpu_sum(late) FROM col;
+SELECT gpu_sum(late) FROM col;
+ROLLBACK;
+ALTER TABLE col ADD late int DEFAULT 7;
+SELECT gpu_sum(late), gpu_count(late) FROM col;
+ALTER TABLE col DROP late;
+ALTER TABLE col ADD late int;
+SELECT gpu_sum(late), gpu_count(late) FROM col;
+-- types that change without a rewrite
+ALTER TABLE col ALTER d TYPE numeric(12,2);
+SELECT * FROM all_agree();
+
+-- tables that are truncated, rewritten, and made in this transaction
+BEGIN;
+TRUNCATE col;
+INSERT INTO col (id, k, t) VALUES (1, 1, 'one');
+SELECT feed('SELECT gpu_sum(id) FROM col');
+SELECT gpu_sum(id) FROM col;
+ROLLBACK;
+SELECT * FROM all_agree();
+VACUUM FULL col;
+SELECT * FROM all_agree();
+CREATE UNLOGGED TABLE unlogged_col AS SELECT * FROM col;
+SELECT feed('SELECT gpu_sum(id) FROM unlogged_col') FROM generate_series(1, 2);
+DROP TABLE unlogged_col;
+
+-- errors that core would raise, and those that it would not
+SELECT gpu_sum(id) FROM col WHERE t::int > 3;
+UPDATE col SET t = 'x' WHERE k = 3;
+UPDATE col SET t = id % 9 WHERE k <> 3;
+SELECT agrees('SELECT @count(*), @sum(id) FROM col WHERE k <> 3 AND t::int > 3');
+SELECT gpu_count(*) FROM col WHERE t::int > 3;
+
+-- cursors keep what they have begun with
+BEGIN;
+DECLARE c CURSOR FOR SELECT k, gpu_sum(id) FROM col GROUP BY k ORDER BY k;
+FETCH 2 FROM c;
+UPDATE col SET id = 0;
+FETCH 2 FROM c;
+ROLLBACK;
+
+-- many columns of many types, parallel
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT * FROM all_agree();
+
+DROP TABLE col;
+DROP FUNCTION feed, all_agree, agrees;
