@@ -38,6 +38,7 @@ typedef struct CacheColumnKey
 	AttrNumber	attno;
 	Oid			typid;
 	int32		typmod;
+	int16		scale;			/* of a numeric without a declared scale that is kept as decimals; else -1 */
 	uint32		missing;		/* hash of the value that rows older than the attribute have; 0: NULL */
 } CacheColumnKey;
 

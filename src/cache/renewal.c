@@ -276,7 +276,9 @@ cache_table_columns(CacheTable *table, CacheColumnKey **cols)
 			if (pass == 0)
 				room++;
 			else if (n < room)
-				(*cols)[n++] = (CacheColumnKey) {key->attno, key->typid, key->typmod, key->missing};
+				(*cols)[n++] = (CacheColumnKey) {
+					.attno = key->attno, .typid = key->typid, .typmod = key->typmod,
+					.scale = key->scale, .missing = key->missing};
 		}
 		LWLockRelease(cache_shared->change_lock);
 	}

@@ -28,6 +28,7 @@ column_key(const StoredTable *table, const CacheColumnKey *col)
 	key.typid = col->typid;
 	key.typmod = col->typmod;
 	key.missing = col->missing;
+	key.scale = col->scale;
 	key.attno = col->attno;
 	return key;
 }

@@ -82,7 +82,8 @@ typedef struct StoredColumnKey
 	Oid			typid;
 	int32		typmod;
 	uint32		missing;
-	int32		attno;
+	int16		attno;
+	int16		scale;
 } StoredColumnKey;
 
 typedef struct StoredColumn
@@ -195,7 +196,7 @@ static inline bool
 cache_column_equal(const CacheColumnKey *a, const CacheColumnKey *b)
 {
 	return a->attno == b->attno && a->typid == b->typid && a->typmod == b->typmod &&
-		a->missing == b->missing;
+		a->missing == b->missing && a->scale == b->scale;
 }
 
 /* store.c: a range; under its bucket's lock or change_lock. */

@@ -15,10 +15,12 @@
 #include "access/relscan.h"
 #include "access/tableam.h"
 #include "access/tupdesc_details.h"
+#include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "utils/datum.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -66,9 +68,10 @@ hash_missing(TupleDesc desc, int a)
 }
 
 bool
-heap_build_key(TupleDesc desc, AttrNumber attno, CacheColumnKey *key)
+heap_build_key(TupleDesc desc, AttrNumber attno, int16 scale, CacheColumnKey *key)
 {
 	Form_pg_attribute att = TupleDescAttr(desc, attno - 1);
+	int16		declared;
 
 	if (att->attisdropped || att->attlen == -2)
 		return false;
@@ -76,16 +79,20 @@ heap_build_key(TupleDesc desc, AttrNumber attno, CacheColumnKey *key)
 	key->typid = att->atttypid;
 	key->typmod = att->atttypmod;
 	key->missing = hash_missing(desc, attno - 1);
+	key->scale = -1;
+	if (scale >= 0 && getBaseType(att->atttypid) == NUMERICOID &&
+		heap_build_type(desc, key, &declared) == COLUMN_DATUM)
+		key->scale = scale;
 	return true;
 }
 
 ColumnType
-heap_build_type(TupleDesc desc, AttrNumber attno, int16 *scale)
+heap_build_type(TupleDesc desc, const CacheColumnKey *key, int16 *scale)
 {
-	Form_pg_attribute att = TupleDescAttr(desc, attno - 1);
+	Form_pg_attribute att = TupleDescAttr(desc, key->attno - 1);
 
-	*scale = 0;
-	return spec_column_type(att->atttypid, att->atttypmod, scale);
+	*scale = key->scale;
+	return key->scale >= 0 ? COLUMN_DEC : spec_column_type(att->atttypid, att->atttypmod, scale);
 }
 
 HeapBuilder *
@@ -111,7 +118,7 @@ heap_builder_create(Relation rel, CacheTable *table, int ncols, const CacheColum
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, cols[c].attno - 1);
 		int16		scale = 0;
-		ColumnType	type = heap_build_type(desc, cols[c].attno, &scale);
+		ColumnType	type = heap_build_type(desc, &cols[c], &scale);
 		Var		   *var = makeVar(1, cols[c].attno, att->atttypid, att->atttypmod, att->attcollation, 0);
 
 		builder->vecs[c] = expr_add_column_root(builder->set, var, type, scale, 0)->vec;

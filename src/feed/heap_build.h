@@ -15,11 +15,14 @@
 
 typedef struct HeapBuilder HeapBuilder;
 
-/* The key of a table's column in the cache; false if the cache cannot hold the column. */
-extern bool heap_build_key(TupleDesc desc, AttrNumber attno, CacheColumnKey *key);
+/*
+ * The key of a table's column in the cache; false if the cache cannot hold the column.
+ * scale: -1, or that of the decimals which are wanted of a numeric without a declared scale; others ignore it.
+ */
+extern bool heap_build_key(TupleDesc desc, AttrNumber attno, int16 scale, CacheColumnKey *key);
 
-/* The column type that chunks of a table's column have. */
-extern ColumnType heap_build_type(TupleDesc desc, AttrNumber attno, int16 *scale);
+/* The column type that chunks of a column have. */
+extern ColumnType heap_build_type(TupleDesc desc, const CacheColumnKey *key, int16 *scale);
 
 /* Prepares to build chunks of these columns of a table, in the current memory context. */
 extern HeapBuilder *heap_builder_create(Relation rel, CacheTable *table, int ncols,

@@ -40,9 +40,35 @@
 /* Rows that are handed on at a time are numbered by 16 bits (HeapRows.tuple). */
 #define MAX_RUN 32768
 
+/* The scale of the decimals as which vectors have a column; -1: they do not. */
+static int16
+decimal_scale(const ExprSet *set, AttrNumber attno)
+{
+	for (const Vec *vec = set->vecs; vec; vec = vec->next)
+		if (vec->attno == attno && vec->type == COLUMN_DEC)
+			return vec->scale;
+	return -1;
+}
+
+/* Can chunks be read as the vectors want them: as the type that they have, or as Datums? */
+static bool
+suits(const HeapCached *cached, const ExprSet *set)
+{
+	for (const Vec *vec = set->vecs; vec; vec = vec->next)
+	{
+		int16		scale;
+
+		if (vec->attno != 0 && vec->type != COLUMN_DATUM &&
+			(vec->type != heap_build_type(set->desc, &cached->cols[cached->slots[vec->attno - 1]], &scale) ||
+			 vec->scale != scale))
+			return false;
+	}
+	return true;
+}
+
 /* The columns' keys, or false if the cache cannot hold one of them. */
 static bool
-collect_columns(HeapCached *cached, const Bitmapset *attnos)
+collect_columns(HeapCached *cached, const Bitmapset *attnos, const ExprSet *set)
 {
 	TupleDesc	desc = RelationGetDescr(cached->scan->rel);
 	int			member = -1;
@@ -57,7 +83,8 @@ collect_columns(HeapCached *cached, const Bitmapset *attnos)
 	{
 		AttrNumber	attno = member + FirstLowInvalidHeapAttributeNumber;
 
-		if (attno <= 0 || !heap_build_key(desc, attno, &cached->cols[cached->ncols]))
+		if (attno <= 0 ||
+			!heap_build_key(desc, attno, decimal_scale(set, attno), &cached->cols[cached->ncols]))
 			return false;
 		cached->slots[attno - 1] = cached->ncols++;
 	}
@@ -65,7 +92,7 @@ collect_columns(HeapCached *cached, const Bitmapset *attnos)
 }
 
 HeapCached *
-heap_cached_create(HeapScan *scan, const Bitmapset *attnos, FeedStats *stats)
+heap_cached_create(HeapScan *scan, const Bitmapset *attnos, const ExprSet *set, FeedStats *stats)
 {
 	HeapCached *cached;
 	CacheTableKey key;
@@ -77,7 +104,7 @@ heap_cached_create(HeapScan *scan, const Bitmapset *attnos, FeedStats *stats)
 	cached->scan = scan;
 	cached->stats = stats;
 	cached->cxt = CurrentMemoryContext;
-	if (!collect_columns(cached, attnos))
+	if (!collect_columns(cached, attnos, set) || !suits(cached, set))
 		return NULL;
 	key = cache_table_key(scan->rel);
 	cached->table = cache_table_open(&key, RelationGetRelid(scan->rel), true);

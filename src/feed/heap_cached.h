@@ -52,10 +52,12 @@ typedef struct HeapCached
 } HeapCached;
 
 /*
- * Prepares to read these columns of the scan's table by way of the cache; NULL: it does
- * not serve them.  `attnos` as pull_varattnos makes them.  Lives in the current memory context.
+ * Prepares to read these columns of the scan's table by way of the cache, for the vectors of a
+ * set; NULL: it does not serve them.  `attnos` as pull_varattnos makes them.  Lives in the current
+ * memory context.
  */
-extern HeapCached *heap_cached_create(HeapScan *scan, const Bitmapset *attnos, FeedStats *stats);
+extern HeapCached *heap_cached_create(HeapScan *scan, const Bitmapset *attnos, const ExprSet *set,
+									  FeedStats *stats);
 /*
  * Starts to read, after heap_scan_begin; false: nothing is cached, and nothing is to be,
  * so that the scan reads the table by itself.

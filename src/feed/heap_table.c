@@ -188,7 +188,6 @@ add_attnos(const HeapTable *table, const ExprRoot *root, Bitmapset **attnos)
 static void
 init_cached(HeapFeed *feed, HeapTable *table)
 {
-	TupleDesc	desc = RelationGetDescr(table->scan->rel);
 	Bitmapset  *attnos = NULL;
 	ListCell   *lc;
 
@@ -198,16 +197,7 @@ init_cached(HeapFeed *feed, HeapTable *table)
 		add_attnos(table, table->outputs[c].root, &attnos);
 	foreach(lc, table->checks)
 		add_attnos(table, lfirst(lc), &attnos);
-	table->cached = heap_cached_create(table->scan, attnos, &feed->base.stats);
-	/* chunks can be read as the type that they have, and as Datums */
-	for (Vec *vec = table->set->vecs; table->cached && vec; vec = vec->next)
-	{
-		int16		scale;
-
-		if (vec->attno != 0 && vec->type != COLUMN_DATUM &&
-			(vec->type != heap_build_type(desc, vec->attno, &scale) || vec->scale != scale))
-			table->cached = NULL;
-	}
+	table->cached = heap_cached_create(table->scan, attnos, table->set, &feed->base.stats);
 	if (table->cached)
 		table->cached->skip = heap_skip_create(&table->scan->node->ss.ps,
 											   expr_order_quals(table->scan->node->ss.ps.plan->qual));

@@ -90,7 +90,7 @@ find_columns(const Prewarm *prewarm, Relation rel, CacheColumnKey **keys)
 		attnos = bms_add_range(NULL, 1, desc->natts);
 	*keys = palloc0((bms_num_members(attnos) + 1) * sizeof(CacheColumnKey));
 	while ((member = bms_next_member(attnos, member)) >= 0)
-		if (heap_build_key(desc, member, &(*keys)[n]))
+		if (heap_build_key(desc, member, -1, &(*keys)[n]))
 			n++;
 	return n;
 }
