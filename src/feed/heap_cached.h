@@ -58,7 +58,7 @@ extern HeapCached *heap_cached_create(HeapScan *scan, const Bitmapset *attnos, F
  * so that the scan reads the table by itself.
  */
 extern bool heap_cached_begin(HeapCached *cached);
-/* Like heap_scan_next_page; rows may be those of the cache (HeapPage.cached). */
+/* Like heap_scan_next_page; rows may be those of the cache (HeapPage.cached), and none at the end of a range. */
 extern bool heap_cached_next(HeapCached *cached, HeapPage *page);
 /* Releases what is pinned; a scan may begin again. */
 extern void heap_cached_stop(HeapCached *cached);
