@@ -25,6 +25,7 @@ typedef struct FeedStats
 	uint64		cached;			/* whose rows came from the cache; proved by: */
 	uint64		by_map;			/* the visibility map */
 	uint64		by_lsn;			/* the page's LSN */
+	uint64		skipped;		/* of the cached ones: the bounds of a column refute a condition */
 	uint64		stale;			/* are in the cache, but have changed since */
 	uint64		built;			/* were put into the cache */
 } FeedStats;

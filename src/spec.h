@@ -148,6 +148,7 @@ typedef struct AggSpec
 	SlotSupport support;		/* of the engine that this is for; the same in all
 								 * participants of a parallel scan */
 	const int  *usual_scale;	/* [input] display scale that most values of a numeric have, or -1 */
+	bool		mixed_scales;	/* some decimals have a usual scale, which only engines with usual_scales take */
 	bool		ordered;		/* some slot's monoid does not commute: rows of a
 								 * group must be combined in input order */
 	bool		ordered_floats; /* a float sum has an ORDER BY, which determines its last digits */

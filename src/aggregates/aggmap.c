@@ -581,6 +581,8 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		if (argument_type(spec, expr, args[0], form, &scale) != COLUMN_DEC)
 			return false;
 		out->scale = scale;
+		if (expr_column_type(expr, &scale) != COLUMN_DEC)
+			spec->mixed_scales = true;
 	}
 
 	for (int i = 0; i < MAX_SLOTS && row->slots[i].used; i++)

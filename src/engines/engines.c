@@ -67,6 +67,9 @@ refusal(const EngineOps *ops, const EngineQuery *query)
 		return "a sum of floats has an order";
 	if (query->fallbacks && !ops->runs_fallbacks)
 		return "an aggregate that only its own functions can compute";
+	/* of a parallel plan, whose participants have agreed on another engine's support */
+	if (query->spec && query->spec->mixed_scales && !ops->support.usual_scales)
+		return "sums of numerics without a declared scale";
 	return query->spec && ops->refusal ? ops->refusal(query->spec) : NULL;
 }
 

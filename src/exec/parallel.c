@@ -469,6 +469,7 @@ add_feed_stats(FeedStats *total, const FeedStats *stats)
 	total->cached += stats->cached;
 	total->by_map += stats->by_map;
 	total->by_lsn += stats->by_lsn;
+	total->skipped += stats->skipped;
 	total->stale += stats->stale;
 	total->built += stats->built;
 }

@@ -107,8 +107,9 @@ expr_compile_as(ExprSet *set, Expr *expr, ColumnType type, int stage)
 bool
 expr_deterministic(Oid collation)
 {
-	return collation == InvalidOid || collation == C_COLLATION_OID ||
-		collation == DEFAULT_COLLATION_OID || get_collation_isdeterministic(collation);
+	return OidIsValid(collation) &&
+		(collation == C_COLLATION_OID || collation == DEFAULT_COLLATION_OID ||
+		 get_collation_isdeterministic(collation));
 }
 
 bool

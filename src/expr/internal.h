@@ -209,7 +209,7 @@ expr_compile(ExprSet *set, Expr *expr, int stage)
 /* The same for an operation that takes vectors of this type only: NULL for another. */
 extern Vec *expr_compile_as(ExprSet *set, Expr *expr, ColumnType type, int stage);
 
-/* Are strings of this collation equal only if their bytes are? */
+/* Are strings of this collation equal only if their bytes are?  No without one: core may raise an error. */
 extern bool expr_deterministic(Oid collation);
 
 /* Is this = or <> of text or bpchar, which are operations under a deterministic collation? */

@@ -26,6 +26,27 @@ is_leaky(Oid funcid, void *context)
 }
 
 /*
+ * Has it arguments with collations, but no deterministic one to call its function with?  Leakproof
+ * functions of strings fail where conflicting collations leave none, and starts_with() under others.
+ */
+static bool
+lacks_collation(Node *node)
+{
+	Oid			collation = exprInputCollation(node);
+	List	   *args = IsA(node, FuncExpr) ? ((FuncExpr *) node)->args :
+		IsA(node, MinMaxExpr) ? ((MinMaxExpr *) node)->args :
+		IsA(node, ScalarArrayOpExpr) ? ((ScalarArrayOpExpr *) node)->args : ((OpExpr *) node)->args;
+	ListCell   *lc;
+
+	if (expr_deterministic(collation))
+		return false;
+	foreach(lc, args)
+		if (OidIsValid(collation) || type_is_collatable(exprType(lfirst(lc))))
+			return true;
+	return false;
+}
+
+/*
  * Leakproof functions raise no errors; see CREATE FUNCTION.  Others may, over
  * constants as well, and a parameter may stand for a subquery to be run.
  */
@@ -39,7 +60,8 @@ can_fail(Node *node, void *context)
 		case T_Param:
 			return ((Param *) node)->paramkind == PARAM_EXEC;
 		case T_MinMaxExpr:
-			return contain_leaked_vars(node) || expression_tree_walker(node, can_fail, context);
+			return contain_leaked_vars(node) || lacks_collation(node) ||
+				expression_tree_walker(node, can_fail, context);
 		case T_ArrayExpr:
 			return ((ArrayExpr *) node)->multidims || expression_tree_walker(node, can_fail, context);
 		case T_FuncExpr:
@@ -47,6 +69,8 @@ can_fail(Node *node, void *context)
 		case T_DistinctExpr:
 		case T_NullIfExpr:
 		case T_ScalarArrayOpExpr:
+			return check_functions_in_node(node, is_leaky, context) || lacks_collation(node) ||
+				expression_tree_walker(node, can_fail, context);
 		case T_List:
 		case T_Var:
 		case T_Const:
@@ -57,8 +81,7 @@ can_fail(Node *node, void *context)
 		case T_CaseExpr:
 		case T_CaseTestExpr:
 		case T_CoalesceExpr:
-			return check_functions_in_node(node, is_leaky, context) ||
-				expression_tree_walker(node, can_fail, context);
+			return expression_tree_walker(node, can_fail, context);
 		default:
 			return true;
 	}

@@ -398,13 +398,15 @@ explain_proofs(const FeedStats *stats, ExplainState *es)
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 		ExplainPropertyText("Cached Blocks",
 							psprintf("visibility map=" UINT64_FORMAT " lsn=" UINT64_FORMAT
-									 " changed=" UINT64_FORMAT " built=" UINT64_FORMAT,
-									 stats->by_map, stats->by_lsn, stats->stale, stats->built), es);
+									 " skipped=" UINT64_FORMAT " changed=" UINT64_FORMAT
+									 " built=" UINT64_FORMAT, stats->by_map, stats->by_lsn,
+									 stats->skipped, stats->stale, stats->built), es);
 	else
 	{
 		ExplainPropertyUInteger("Cached Blocks", NULL, stats->cached, es);
 		ExplainPropertyUInteger("Cached Blocks Proved by Visibility Map", NULL, stats->by_map, es);
 		ExplainPropertyUInteger("Cached Blocks Proved by LSN", NULL, stats->by_lsn, es);
+		ExplainPropertyUInteger("Cached Blocks Skipped", NULL, stats->skipped, es);
 		ExplainPropertyUInteger("Cached Blocks Changed", NULL, stats->stale, es);
 		ExplainPropertyUInteger("Cached Blocks Built", NULL, stats->built, es);
 	}

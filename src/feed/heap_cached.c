@@ -117,6 +117,8 @@ heap_cached_begin(HeapCached *cached)
 	heap_cached_stop(cached);
 	if (!IsParallelWorker())
 		cache_table_use(cached->table, cached->ncols, cached->cols);
+	if (cached->skip)
+		heap_skip_reset(cached->skip);
 	cached->fill = want_columns(cached);
 	if (!cached->fill && !cache_table_filled(cached->table))
 		return false;
@@ -267,6 +269,8 @@ enter_range(HeapCached *cached)
 	{
 		proof_range(&cached->proof, cached->pin, nblocks, &cached->proved);
 		cached->missing = Max(cached->missing, nblocks - cached->pin->range->nblocks);
+		cached->skipped = cached->skip && cached->pin->range->nrows > 0 &&
+			heap_skip_refutes(cached->skip, cached->pin->chunks, cached->slots);
 	}
 	list_stale(cached);
 }
@@ -308,6 +312,12 @@ heap_cached_next(HeapCached *cached, HeapPage *page)
 			cached->stats->cached += nblocks;
 			cached->scan->blocks_done += nblocks;
 			compat_count_tuples(cached->scan->rel, page->ntuples);
+			if (cached->skipped)
+			{
+				cached->stats->skipped += nblocks;
+				InstrCountFiltered1(cached->scan->node, page->ntuples);
+				page->ntuples = 0;
+			}
 		}
 		else
 		{

@@ -16,6 +16,7 @@
 #include "feed/heap_build.h"
 #include "feed/heap_columns.h"
 #include "feed/heap_page.h"
+#include "feed/heap_skip.h"
 
 typedef struct HeapCached
 {
@@ -42,6 +43,8 @@ typedef struct HeapCached
 	CachePin   *pin;			/* of the range, or NULL */
 	uint64		dictionary;		/* number of this pin, for Column.dictionary */
 	size_t	   *longest;		/* [column] of the range; see heap_cached_longest */
+	HeapSkip   *skip;			/* set by the owner, or NULL */
+	bool		skipped;		/* no row of the range at hand can pass the quals */
 	CacheBlocks proved;			/* its blocks that are read from the cache */
 	BlockNumber stale[CACHE_RANGE_BLOCKS];	/* the others */
 	int			missing;		/* most blocks that a range has got since it was cached */
@@ -58,7 +61,10 @@ extern HeapCached *heap_cached_create(HeapScan *scan, const Bitmapset *attnos, F
  * so that the scan reads the table by itself.
  */
 extern bool heap_cached_begin(HeapCached *cached);
-/* Like heap_scan_next_page; rows may be those of the cache (HeapPage.cached), and none at the end of a range. */
+/*
+ * Like heap_scan_next_page; rows may be those of the cache (HeapPage.cached), and none at the end of
+ * a range.  Rows that are skipped count as filtered.
+ */
 extern bool heap_cached_next(HeapCached *cached, HeapPage *page);
 /* Releases what is pinned; a scan may begin again. */
 extern void heap_cached_stop(HeapCached *cached);

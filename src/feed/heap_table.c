@@ -208,6 +208,9 @@ init_cached(HeapFeed *feed, HeapTable *table)
 			(vec->type != heap_build_type(desc, vec->attno, &scale) || vec->scale != scale))
 			table->cached = NULL;
 	}
+	if (table->cached)
+		table->cached->skip = heap_skip_create(&table->scan->node->ss.ps,
+											   expr_order_quals(table->scan->node->ss.ps.plan->qual));
 	table->direct = heap_direct_possible(feed, table);
 	table->memos = palloc0(sizeof(HeapMemo *) * (table->nquals + 1));
 	for (int q = 0; table->cached && q < table->nquals; q++)

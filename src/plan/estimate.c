@@ -233,7 +233,8 @@ estimate_scale(PlannerInfo *root, Node *expr)
 	VariableStatData column;
 	AttStatsSlot slot;
 
-	if (exprType(expr) != NUMERICOID)
+	/* a declared scale needs no guess */
+	if (exprType(expr) != NUMERICOID || exprTypmod(expr) >= 0)
 		return -1;
 	examine_variable(root, expr, 0, &column);
 	if (HeapTupleIsValid(column.statsTuple) && column.vartype == NUMERICOID)

@@ -24,6 +24,7 @@ BEGIN
              WHEN scan ->> 'Feed' ~ '\((\d+) of \1 blocks\)' THEN 'all read' ELSE 'some read' END,
         CASE WHEN scan ->> 'Cached Blocks Proved by Visibility Map' <> '0' THEN 'by map' END,
         CASE WHEN scan ->> 'Cached Blocks Proved by LSN' <> '0' THEN 'by LSN' END,
+        CASE WHEN scan ->> 'Cached Blocks Skipped' <> '0' THEN CASE WHEN scan -> 'Cached Blocks Skipped' = scan -> 'Cached Blocks' THEN 'all skipped' ELSE 'some skipped' END END,
         CASE WHEN scan ->> 'Cached Blocks Changed' <> '0' THEN 'some changed' END,
         CASE WHEN scan ->> 'Cached Blocks Built' <> '0' THEN 'built' END);
 END $$;
@@ -58,6 +59,22 @@ CREATE FUNCTION all_agree() RETURNS SETOF text LANGUAGE sql AS $$
     'SELECT n, @count(*) FROM col WHERE id > 59000 GROUP BY n',
     'SELECT @count(*), @max(f), @min(id) FROM col']) q $$;
 SELECT * FROM all_agree();
+
+-- ranges whose bounds refute a condition are skipped, unless an error would be missed
+SELECT q, feed(q) FROM unnest(ARRAY['SELECT gpu_sum(k) FROM col WHERE id > 50000', 'SELECT gpu_sum(k) FROM col WHERE 50000 < id AND k = 1', 'SELECT gpu_sum(k) FROM col WHERE id = 70000::int8',
+    'SELECT gpu_sum(k) FROM col WHERE d < 0', 'SELECT gpu_sum(k) FROM col WHERE ts >= ''2024-02-05''::date', 'SELECT gpu_sum(k) FROM col WHERE f > 1e10', 'SELECT gpu_sum(k) FROM col WHERE id IS NULL',
+    'SELECT gpu_sum(k) FROM col WHERE b IS NULL', 'SELECT gpu_sum(k) FROM col WHERE b IS NOT NULL', 'SELECT gpu_sum(k) FROM col WHERE n = 5', 'SELECT gpu_sum(k) FROM col WHERE id < (SELECT 10)',
+    'SELECT gpu_sum(k) FROM col WHERE id BETWEEN 10 AND 5', 'SELECT gpu_sum(k) FROM col WHERE id < NULL::int', 'SELECT gpu_sum(k) FROM col WHERE 10 / (k + 1) > 0 AND id < 0']) q;
+SELECT agrees('SELECT @count(*), @sum(k) FROM col WHERE 10 / (k - 6) > 0 AND id < 0');
+SELECT agrees(q) FROM unnest(ARRAY['SELECT @count(*) FROM col WHERE id > 50000 AND id <= 50001', 'SELECT k, @sum(d) FROM col WHERE ts >= ''2024-02-05''::date GROUP BY k', 'SELECT @count(*) FROM col WHERE d = 20000 OR id = 1']) q;
+PREPARE before(int) AS SELECT gpu_count(*) FROM col WHERE id < $1;
+SET plan_cache_mode = force_generic_plan;
+EXECUTE before(10);
+EXECUTE before(-5);
+EXECUTE before(NULL);
+RESET plan_cache_mode;
+DEALLOCATE before;
+SELECT g, (SELECT gpu_count(*) FROM col WHERE id < g) FROM unnest(ARRAY[1, 5, 59999, NULL]) g;
 
 -- changes: rows of other pages come from the cache still
 UPDATE col SET d = d + 1 WHERE id BETWEEN 100 AND 200;

@@ -42,6 +42,19 @@ SELECT pg_temp.agrees(q) FROM unnest(ARRAY[
 	'SELECT gpu_sum((SELECT 1 / (count(*) - 100) FROM filtered)) FROM filtered WHERE y > 3',
 	'SELECT gpu_sum((SELECT count(*) FROM filtered)) FILTER (WHERE y > 2), gpu_max((SELECT max(a) FROM filtered)) FROM filtered']) q;
 
+-- leakproof functions that fail for want of a collation
+CREATE COLLATION filtered_nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TABLE collated (i int, a text COLLATE "C", b text COLLATE "POSIX", n text COLLATE filtered_nocase);
+INSERT INTO collated SELECT i, 'a' || i, 'b' || i, 'c' || i FROM generate_series(1, 10) i;
+SELECT pg_temp.agrees(replace('SELECT gpu_bool_or(X) FILTER (WHERE i < 0), gpu_bool_or(X) FILTER (WHERE i > 9) FROM collated', 'X', x))
+FROM unnest('{a = b,a < b,"starts_with(n, i::text)","starts_with(n, ''c'')","greatest(a, b) IS NULL","a = ANY (ARRAY[''x'', b])","n = ''C10''"}'::text[]) x;
+SELECT pg_temp.agrees(replace('SELECT gpu_bool_or(X) FILTER (WHERE i < 0) FROM collated', 'X', x))
+FROM unnest('{a = b,a < b,"starts_with(n, ''c'')","greatest(a, b) IS NULL","a = ANY (ARRAY[''x'', b])","n = ''C10''"}'::text[]) x;
+SELECT pg_temp.agrees('SELECT gpu_count(*) FROM collated WHERE ' || x)
+FROM unnest('{a = b,a <> b,a IS DISTINCT FROM b,"nullif(a, b) IS NULL","a IN (''x'', b)","starts_with(a, ''q'') AND a = b"}'::text[]) x;
+DROP TABLE collated;
+DROP COLLATION filtered_nocase;
+
 -- ORDER BY: one filter, the same filter, several filters, one aggregate without
 SELECT pg_temp.agrees(q) FROM unnest(ARRAY[
 	'SELECT gpu_longest_run(a % 2 = 0 ORDER BY 12 / y, i) FILTER (WHERE y <> 0) FROM filtered',

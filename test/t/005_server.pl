@@ -18,7 +18,8 @@ CREATE TABLE rows AS SELECT i, i % 1000 AS k, (i % 37)::text AS t, i::float8 AS 
 CREATE TABLE odd (k int, n numeric(12, 2));
 INSERT INTO odd SELECT k, CASE WHEN i % 250000 < 2 THEN 'NaN'::numeric ELSE i END FROM rows;
 CREATE TABLE few AS SELECT * FROM rows WHERE i <= 1000;
-ANALYZE rows, odd, few;
+CREATE TABLE scales AS SELECT k, round(i * 0.01, 2 + (i % 7 = 0)::int) AS n FROM rows WHERE i <= 100000;
+ANALYZE rows, odd, few, scales;
 SQL
 my $socket = $node->socket_path;
 my $version = $node->protocol_version;
@@ -48,6 +49,12 @@ foreach my $explain ('EXPLAIN (COSTS OFF)', 'EXPLAIN (ANALYZE, COSTS OFF)')
 		qr/Engine: cpu \(an aggregate that only its own functions can compute\)/, "$explain: another aggregate beside ours");
 	like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; $explain SELECT k, gpu_count(*), string_agg(t, ',') FROM few GROUP BY k"),
 		qr/Engine: cpu \(an aggregate that only its own functions can compute\)/, '... which is the reason however few rows there are');
+}
+# Numerics of several scales are summed by the CPU engine alone, whoever the participants are.
+{
+	my $scales = 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT k, gpu_sum(n), gpu_avg(n) FROM scales GROUP BY k';
+	like($node->safe_psql('postgres', $scales), qr/Engine: cpu \(an aggregate/, 'numerics without a declared scale');
+	like($node->safe_psql('postgres', "$parallel $scales"), qr/Engine: cpu \(sums of numerics.*Participants: 3/s, '... in a parallel plan');
 }
 like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; SET gpuagg.gpu_startup_cost = 0; " . $engine =~ s/rows/few/r), qr/Engine: cuda/,
 	'... unless the GPU costs nothing');
