@@ -163,7 +163,8 @@ part_isolation() {
 
 	tests=$(cd "$top/test/specs" 2>/dev/null && ls ./*.spec 2>/dev/null | sed 's|^\./||; s|\.spec$||' | sort)
 	[[ -n $tests ]] || return 0
-	pg_start "shared_preload_libraries='gpuagg'" jit=off autovacuum=off max_prepared_transactions=4 || { fail "isolation (no cluster)"; return; }
+	pg_start "shared_preload_libraries='gpuagg'" jit=off autovacuum=off max_prepared_transactions=4 \
+		gpuagg.cache_renew=0 || { fail "isolation (no cluster)"; return; }
 	options=$(regress_dirs "$out")
 	# shellcheck disable=SC2086
 	"$PG_ISOLATION" $options --host="$PGHOST" --port="$PGPORT" --user=postgres --dbname=isolation \

@@ -309,11 +309,11 @@ end_batch(HeapFeed *feed)
 	}
 }
 
-/* Goes on to the next page unless this one has tuples left; false at the end of all tables. */
+/* Goes on to the next page unless this one has tuples left, or the batch ends; false at the end of all tables. */
 static bool
 next_tuples(HeapFeed *feed)
 {
-	while (feed->next_tuple >= feed->page.ntuples)
+	while (feed->next_tuple >= feed->page.ntuples && !batch_ends(feed))
 	{
 		if (feed->table)
 			leave_page(feed);
@@ -349,7 +349,8 @@ feed_next(Feed *base)
 			feed->done = true;
 			break;
 		}
-		add_page(feed);
+		if (feed->next_tuple < feed->page.ntuples)
+			add_page(feed);
 	}
 	if (batch->nrows > 0 && !feed->constants_done)
 		heap_store_constants(feed);

@@ -357,6 +357,9 @@ heap_cached_next(HeapCached *cached, HeapPage *page)
 		if (page->ntuples > 0)
 			return true;
 		heap_page_release(page);
+		/* somebody may still refer to rows of the range */
+		if (heap_cached_leaves_range(cached))
+			return true;
 	}
 }
 

@@ -63,7 +63,10 @@ extern HeapCached *heap_cached_create(HeapScan *scan, const Bitmapset *attnos, c
  * so that the scan reads the table by itself.
  */
 extern bool heap_cached_begin(HeapCached *cached);
-/* Like heap_scan_next_page; rows may be those of the cache (HeapPage.cached).  Rows that are skipped count as filtered. */
+/*
+ * Like heap_scan_next_page; rows may be those of the cache (HeapPage.cached), and none at the end of
+ * a range.  Rows that are skipped count as filtered.
+ */
 extern bool heap_cached_next(HeapCached *cached, HeapPage *page);
 /* Releases what is pinned; a scan may begin again. */
 extern void heap_cached_stop(HeapCached *cached);

@@ -141,6 +141,7 @@ my %does = (
 	truncate_map => [ 2, sub { my $self = shift; $self->run("SELECT pg_truncate_visibility_map('$self->{table}')") if $self->{table} ne 'parted' } ],
 	# what is evicted is built again, by whoever comes
 	evict => [ 10, sub { my $self = shift; $self->run("SELECT gpuagg_cache_evict('$self->{table}')") if $self->{table} ne 'parted' } ],
+	prewarm => [ 4, sub { my $self = shift; $self->run("SELECT gpuagg_cache_prewarm('$self->{table}')") if $self->{table} ne 'parted' } ],
 	cluster => [ 1, sub { my $self = shift; $self->run("CLUSTER $self->{table} USING $self->{table}_id_idx") } ],
 	reindex => [ 1, sub { my $self = shift; $self->run("REINDEX TABLE $self->{table}") } ],
 	analyze => [ 1, sub { my $self = shift; $self->run("ANALYZE $self->{table}") } ],
