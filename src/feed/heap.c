@@ -309,7 +309,7 @@ end_batch(HeapFeed *feed)
 	}
 }
 
-/* Goes on to the next page unless this one has tuples left, or the batch ends; false at the end of all tables. */
+/* Goes on to the next page unless this one has tuples left or the batch ends; false at the end of all tables. */
 static bool
 next_tuples(HeapFeed *feed)
 {
