@@ -140,12 +140,11 @@ sub explain
 		$self->count('blocks', $2);
 		$self->count('cached', $1);
 	}
-	while ($text =~ /visibility map=(\d+) lsn=(\d+) changed=(\d+) built=(\d+)/g)
+	while ($text =~ /^ *Cached Blocks: (.*)/mg)
 	{
-		$self->count('by map', $1);
-		$self->count('by lsn', $2);
-		$self->count('changed', $3);
-		$self->count('built', $4);
+		my $proofs = $1;
+
+		$self->count($1, $2) while $proofs =~ /([a-z][a-z ]*)=(\d+)/g;
 	}
 	return $text;
 }
@@ -288,7 +287,7 @@ sub transaction
 }
 
 # Errors that concurrent changes of the tables cause; the connection is lost in a crash.
-my $expected_errors = qr/^(?:40|23514|42P01|42703|42804|42883|55P03|57014|57P|25006|XX000 cache lookup failed|LOST|0A000 cannot access temporary or unlogged)/;
+my $expected_errors = qr/^(?:40|23514|42P01|42703|42804|42846|42883|55P03|57014|57P|25006|XX000 cache lookup failed|LOST|0A000 cannot access temporary or unlogged)/;
 
 sub step
 {

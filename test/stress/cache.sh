@@ -149,7 +149,7 @@ done
 cat "$results"/*/*.log | sed -n 's/^count //p' | awk -F': ' '{ n[$1] += $2 } END { for (what in n) print what ": " n[what] }' |
 	sort >"$results/counts"
 sed 's/^/# /' "$results/counts"
-needed=(queries 'by map' 'by lsn' built)
+needed=(queries 'visibility map' lsn built)
 grep -qE '^reader queries: ([5-9][0-9]{2}|[0-9]{4,})' "$results/counts" && needed+=(changed 'old snapshots' 'own changes')
 for what in "${needed[@]}"; do
 	grep -q "^reader $what: [1-9]" "$results/counts" || fail "none of: $what"
