@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "engine_cpu/internal.h"
 
 const InputKind monoid_input_kind[MONOID_COUNT_OF_IDS] = {
@@ -102,6 +104,47 @@ loop_runs(MonoidId id, char *base, const uint32 *at, const uint32 *start, int nr
 		  const void *input)
 {
 	return loops[id].runs(base, at, start, nruns, input);
+}
+
+bool
+loop_all_moderate(const double *x, int n)
+{
+	bool		all = true;
+
+	for (int i = 0; i < n; i++)
+		all &= fabs(x[i]) <= LOOP_MODERATE;
+	return all;
+}
+
+void
+loop_mean_rows(char *base, const uint32 *at, const double *x, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		gpuagg_accum *state = (gpuagg_accum *) (base + (size_t) at[i] * 4);
+
+		state->n += 1.0;
+		state->sx += x[i];
+	}
+}
+
+void
+loop_mean_runs(char *base, const uint32 *at, const uint32 *start, int nruns, const double *x)
+{
+	for (int r = 0; r < nruns; r++)
+	{
+		gpuagg_accum *state;
+		double		sum;
+
+		if (at[r] == NO_GROUP)
+			continue;
+		state = (gpuagg_accum *) (base + (size_t) at[r] * 4);
+		sum = state->sx;
+		for (uint32 i = start[r]; i < start[r + 1]; i++)
+			sum += x[i];
+		state->sx = sum;
+		state->n += start[r + 1] - start[r];
+	}
 }
 
 int
