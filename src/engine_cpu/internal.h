@@ -56,12 +56,9 @@ extern int	loop_runs(MonoidId id, char *base, const uint32 *at, const uint32 *st
 					  const void *input);
 
 /*
- * Values up to this size: the squares of as many as there can be do not overflow, and what
- * they add to a sum that is about to overflow is less than its last digit.
+ * Are n doubles all moderate: numbers less than 2^257?  The squares of as many as there can be do
+ * not overflow, and what they add to a sum that is about to overflow is less than its last digit.
  */
-#define LOOP_MODERATE 1e100
-
-/* Are all of n doubles of that size, and numbers? */
 extern bool loop_all_moderate(const double *x, int n);
 
 /*
@@ -71,6 +68,9 @@ extern bool loop_all_moderate(const double *x, int n);
 extern void loop_mean_rows(char *base, const uint32 *at, const double *x, int n);
 extern void loop_mean_runs(char *base, const uint32 *at, const uint32 *start, int nruns,
 						   const double *x);
+
+/* Adds 1 to two states of MONOID_COUNT, the second of which follows the first in the row. */
+extern void loop_count_pairs(char *base, const uint32 *at, int n);
 
 /* to = combine(to, from) for so many states. */
 extern int	loop_combine(MonoidId id, char *to, const char *from, int n);

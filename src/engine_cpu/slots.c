@@ -514,6 +514,19 @@ reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 	return reduce_rows(work, slot, base, table->at, input, n);
 }
 
+/* Does the slot count all rows one by one, and the next one, too? */
+static bool
+counts_twice(const SlotWork *work, const GroupTable *table, const Batch *batch, int s)
+{
+	const SlotSpec *slot = &work->spec->slots[s];
+
+	return s + 1 < work->spec->nslots && slot[0].monoid == MONOID_COUNT &&
+		slot[1].monoid == MONOID_COUNT && slot[0].bins.kind == BIN_NONE &&
+		slot[1].bins.kind == BIN_NONE && table->slot_off[s + 1] == table->slot_off[s] + sizeof(int64) &&
+		table->mode != TABLE_SINGLE && (table->nruns == 0 || table->mean_run < MIN_MEAN_RUN) &&
+		takes_all(&slot[0], table, batch) && takes_all(&slot[1], table, batch);
+}
+
 void
 slots_combine(SlotWork *work)
 {
@@ -529,6 +542,14 @@ slots_reduce(SlotWork *work, GroupTable *table, const Batch *batch)
 	for (int c = 0; c < work->spec->ncols; c++)
 		work->widened[c].valid = false;
 	for (int s = 0; s < work->spec->nslots; s++)
-		errors |= reduce_slot(work, table, batch, s);
+	{
+		if (counts_twice(work, table, batch, s))
+		{
+			loop_count_pairs(table->rows + table->slot_off[s], table->at, batch->nrows);
+			s++;
+		}
+		else
+			errors |= reduce_slot(work, table, batch, s);
+	}
 	return errors;
 }
