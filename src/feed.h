@@ -69,7 +69,7 @@ extern Feed *feed_tuples_open(PlanState *child, const AggSpec *spec, const int *
 extern Feed *feed_heap_open(PlanState *child, const AggSpec *spec, const int *resnos,
 							ExprState **constants, ExprContext *econtext, int batch_rows);
 extern const char *feed_heap_refusal(PlanState *child, bool volatile_query);
-/* The "Feed" lines, with what participants have done, or, where stats is NULL, may do. */
+/* The "Feed" lines, with what participants have done; stats NULL: nothing yet. */
 extern void feed_heap_describe(PlanState *child, const FeedStats *stats, ExplainState *es);
 
 #endif							/* GPUAGG_FEED_H */

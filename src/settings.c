@@ -184,13 +184,14 @@ define_server_settings(void)
 /*
  * Settings of the column cache.
  *
- * The memory is part of the server's shared memory.  The default is what other servers would call small,
- * one eighth of the memory that there is, of the machine or of the control group, and no more than 1 GB,
- * because nobody has asked for it: what is not used yet takes address space, but no memory (huge pages
- * are the exception, which are taken when the server starts).
+ * The memory is part of the server's shared memory.  The default is an eighth of the memory
+ * that there is, of the machine or of the control group, and no more than 1 GB, because nobody has
+ * asked for it (AlloyDB Omni takes 1 GB as well; AlloyDB 30 % of its machine).  What is not used
+ * yet takes address space, but no memory; huge pages are the exception, which are taken when the
+ * server starts.
  *
- * Where the library is not preloaded there is no cache, and the setting means nothing; a setting that only
- * the server's start may change cannot be defined any more then.
+ * Where the library is not preloaded there is no cache, and the setting means nothing; a
+ * setting that only the server's start may change cannot be defined any more then.
  */
 static void
 define_cache_settings(void)

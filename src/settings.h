@@ -60,7 +60,7 @@ extern int	gpuagg_server_timeout;	/* ms; 0: none */
 
 /* The column cache. */
 extern int	gpuagg_cache;
-extern int	gpuagg_cache_memory;	/* MB; 0: no cache; negative until the server has started: by the machine */
+extern int	gpuagg_cache_memory;	/* MB; 0: no cache; after the start not negative */
 
 /* Once, from _PG_init.  `engines` are the options of gpuagg.engine, and must last. */
 extern void settings_define(const struct config_enum_entry *engines);

@@ -10,6 +10,7 @@
 #	sanitize	the same under AddressSanitizer and UndefinedBehaviorSanitizer
 #	regress		pg_regress: test/sql/*.sql, one after the other in one database;
 #				REGRESS="a b" runs only these
+#	cached		the regression and differential tests with columns cached by the first query that reads them
 #	isolation	test/specs/*.spec
 #	server		the regression tests, and differential ones, through the GPU server with a
 #				stand-in for the GPU (test/gpu_server.sh)
@@ -145,6 +146,16 @@ part_regress() {
 	pg_stop
 }
 
+# The differential test draws other queries than in part diff.
+part_cached() {
+	local results=$results/cached PG_CONF="gpuagg.cache=eager;gpuagg.cache_memory=64MB"
+	local DIFF_QUERIES=$((${DIFF_QUERIES:-2000} / 2)) DIFF_SEED=$((${DIFF_SEED:-1} + 4000))
+
+	mkdir -p "$results"
+	part_regress
+	part_diff
+}
+
 part_isolation() {
 	local out=$results/isolation tests options
 
@@ -274,11 +285,11 @@ trap finish EXIT
 mkdir -p "$results"
 pg_need || exit 2
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(strict layers unit sanitize regress isolation server tap fuzz diff docs gpu)
+[[ $# -gt 0 ]] || parts=(strict layers unit sanitize regress cached isolation server tap fuzz diff docs gpu)
 pg_make_args=
 for part in "${parts[@]}"; do
 	case $part in
-	regress | isolation | server | tap | fuzz | diff | docs)
+	regress | cached | isolation | server | tap | fuzz | diff | docs)
 		if [[ -z ${installed:-} ]]; then
 			check "build and install" pg_install
 			installed=1

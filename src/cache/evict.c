@@ -2,16 +2,24 @@
  * evict.c
  *	  What goes when memory is short.
  *
- * LRU-2 (O'Neil, O'Neil and Weikum, SIGMOD 1993) by column of a table: what is worth least is the column whose
- * last but one use is the oldest, and among those that were used once, that whose use is.  Memory
- * is only taken from columns that are worth less than the one which needs it.  So a query over
- * much data takes nothing from columns that are used again and again, columns of one query take
- * nothing from each other, and of a column for which memory does not suffice, what is there stays.
- * Descriptors without chunks are evicted as if they were a column, which every query of
- * the table uses; those with chunks are kept.
+ * LRU-2 (O'Neil, O'Neil and Weikum, SIGMOD 1993) by column of a table: what goes first is the
+ * column whose last but one use is the oldest, and before all others what was used once.  What
+ * is asked for here is more than an order, though, since whoever needs memory only needs it to
+ * cache something: it must be worth more than what goes.  It is if the victim's last but one
+ * use is more than twice as far back as its own.  So
  *
- * Databases share: one with more than its part (the memory, by the number of databases that have anything) gives
- * first, and gives to one with less whatever the columns are worth.
+ * - a query over much data takes nothing from columns that are used again and again;
+ * - columns of one query take nothing from each other, and where memory does not suffice for a
+ *   column, what is there of it stays;
+ * - queries that come round in turn, over more than the memory, take nothing from each other
+ *   either.  In a round of n queries the one at hand was here n uses ago, and no other one's last
+ *   but one use is 2n uses back.  Without the factor each would evict what the next one needs.
+ *
+ * Descriptors without chunks are evicted as if they were a column, which every query of the table
+ * uses; those with chunks are kept.
+ *
+ * Databases share: one with more than its part (the memory, by the number of databases that
+ * have anything) gives first, and gives to one with less whatever the columns are worth.
  */
 #include "postgres.h"
 
@@ -94,10 +102,22 @@ has_more(Shares *shares, Oid database)
 
 /* ---- the choice ------------------------------------------------------------------- */
 
+/* The order in which things go. */
 static bool
-worth_less(const StoredUse *a, const StoredUse *b)
+goes_before(const StoredUse *a, const StoredUse *b)
 {
 	return a->before != b->before ? a->before < b->before : a->last < b->last;
+}
+
+/* Is something worth so much less than something else that it may go for it? */
+static bool
+worth_less(const StoredUse *use, const StoredUse *than)
+{
+	uint64		clock = cache_shared->clock;
+
+	if (than->before == 0)
+		return use->before == 0 && clock - use->last > 2 * (clock - than->last);
+	return use->before == 0 || clock - use->before > 2 * (clock - than->before);
 }
 
 /* What is looked for, and the best found. */
@@ -124,7 +144,9 @@ consider(Search *search, Victim victim, Oid database, const StoredUse *use)
 	for (int i = 0; i < search->ntried; i++)
 		if (search->tried[i].table == victim.table && search->tried[i].column == victim.column)
 			return;
-	if (search->best_use && (more != search->best_more ? search->best_more : !worth_less(use, search->best_use)))
+	if (search->best_use && more != search->best_more && search->best_more)
+		return;
+	if (search->best_use && more == search->best_more && !goes_before(use, search->best_use))
 		return;
 	search->best = victim;
 	search->best_use = use;

@@ -142,16 +142,44 @@ forget_sweep_if_due(void)
 
 /* ---- transactions --------------------------------------------------------------------- */
 
-static void
-forget_deleted(void)
+static CacheTableKey
+key_of(CompatLocator locator)
 {
-	for (int i = 0; i < ndeleted; i++)
-	{
-		CacheTableKey key = {compat_locator_tablespace(deleted[i]), compat_locator_database(deleted[i]),
-		compat_locator_number(deleted[i])};
+	CacheTableKey key;
 
-		cache_forget_table(&key);
+	key.tablespace = compat_locator_tablespace(locator);
+	key.database = compat_locator_database(locator);
+	key.relnumber = compat_locator_number(locator);
+	return key;
+}
+
+/*
+ * Before the commit: which of the files that it deletes are of cached tables.  They are locked
+ * against everybody who could cache them from now on.
+ */
+static void
+note_deleted(void)
+{
+	CompatLocator *all;
+	int			n = smgrGetPendingDeletes(true, &all);
+	int			kept = 0;
+
+	if (n == 0)
+		return;
+	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
+	for (int i = 0; i < n; i++)
+	{
+		CacheTableKey key = key_of(all[i]);
+
+		if (hash_search(cache_tables, &key, HASH_FIND, NULL))
+			all[kept++] = all[i];
 	}
+	LWLockRelease(cache_shared->change_lock);
+	/* after the commit is no time to run out of memory */
+	if (kept > 0)
+		cache_memory_attach();
+	deleted = all;
+	ndeleted = kept;
 }
 
 static void
@@ -162,17 +190,19 @@ at_transaction_end(XactEvent event, void *arg)
 	switch (event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
-			ndeleted = smgrGetPendingDeletes(true, &deleted);
-			/* after the commit is no time to run out of memory */
-			if (ndeleted > 0)
-				cache_memory_attach();
+			ndeleted = 0;
+			note_deleted();
 			break;
 		case XACT_EVENT_COMMIT:
-			forget_deleted();
+			for (int i = 0; i < ndeleted; i++)
+			{
+				CacheTableKey key = key_of(deleted[i]);
+
+				cache_forget_table(&key);
+			}
 			ndeleted = 0;
 			break;
 		case XACT_EVENT_ABORT:
-		case XACT_EVENT_PREPARE:
 			ndeleted = 0;
 			break;
 		default:

@@ -76,7 +76,8 @@ machine_memory(void)
 		if (*controllers == '\0')
 			least = Min(least, group_limit("/sys/fs/cgroup", group, "memory.max"));
 		else if (strstr(controllers, "memory"))
-			least = Min(least, group_limit("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes"));
+			least = Min(least, group_limit("/sys/fs/cgroup/memory", group,
+										   "memory.limit_in_bytes"));
 	}
 	if (file)
 		FreeFile(file);

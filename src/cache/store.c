@@ -16,8 +16,10 @@
 
 /* How often an allocation evicts and tries again: what is evicted may not be adjacent. */
 #define ALLOCATION_ROUNDS 16
-/* At least this part of the memory is evicted at a time, so that not every allocation has to choose. */
+/* This part of the memory, at least, is evicted at a time: not every allocation has to choose. */
 #define EVICTED_PART 256
+/* How long a handle for which there was nothing to evict does not look again. */
+#define SHORTAGE_MS 1000
 
 struct CacheTable
 {
@@ -27,6 +29,7 @@ struct CacheTable
 	MemoryContextCallback callback;
 	CachePin   *pins;
 	CachePin   *spare;
+	TimestampTz short_until;	/* until then it evicts nothing: there was nothing to evict */
 };
 
 void
@@ -85,14 +88,19 @@ cache_table_open(const CacheTableKey *key, Oid relid, bool create)
 		return NULL;
 	cache_memory_attach();
 	table = palloc0(sizeof(CacheTable));
-	LWLockAcquire(cache_shared->change_lock, create ? LW_EXCLUSIVE : LW_SHARED);
-	if (create)
-		stored = cache_table_make(key, relid);
-	else
-		stored = hash_search(cache_tables, key, HASH_FIND, NULL);
+	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
+	stored = hash_search(cache_tables, key, HASH_FIND, NULL);
 	if (stored)
 		serial = stored->serial;
 	LWLockRelease(cache_shared->change_lock);
+	if (stored == NULL && create)
+	{
+		LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+		stored = cache_table_make(key, relid);
+		if (stored)
+			serial = stored->serial;
+		LWLockRelease(cache_shared->change_lock);
+	}
 	if (serial == 0)
 	{
 		pfree(table);
@@ -210,6 +218,7 @@ spare_pin(CacheTable *table, int ncols)
 	pin->table = table;
 	pin->ncols = ncols;
 	pin->range = NULL;
+	pin->failed = false;
 	pin->unpublished = NULL;
 	return pin;
 }
@@ -311,6 +320,16 @@ release_pin(CachePin *pin)
 	}
 }
 
+/* Memory that has no use. */
+static void
+drop_if_bare(StoredRange *range)
+{
+	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+	if (!range->detached && range->chunks == NULL)
+		cache_range_detach(range);
+	LWLockRelease(cache_shared->change_lock);
+}
+
 void
 cache_unpin(CachePin *pin)
 {
@@ -320,6 +339,8 @@ cache_unpin(CachePin *pin)
 	while (*link != pin)
 		link = &(*link)->next;
 	*link = pin->next;
+	if (pin->failed)
+		drop_if_bare(StoredRangeOf(pin->range));
 	release_pin(pin);
 	pin->next = table->spare;
 	table->spare = pin;
@@ -357,7 +378,9 @@ get_memory(CacheTable *table, const CacheColumnKey *col, Size size, dsa_pointer 
 {
 	Size		need = Max(cache_memory_used(size), cache_shared->memory / EVICTED_PART);
 
-	for (int round = 0; round < ALLOCATION_ROUNDS; round++)
+	bool		evict = table->short_until == 0 || GetCurrentTimestamp() > table->short_until;
+
+	for (int round = 0; round <= (evict ? ALLOCATION_ROUNDS : 0); round++)
 	{
 		StoredTable *stored;
 		StoredColumn *column = NULL;
@@ -371,26 +394,33 @@ get_memory(CacheTable *table, const CacheColumnKey *col, Size size, dsa_pointer 
 		if (stored && (column || !col))
 		{
 			memory = cache_memory_get(size, self);
+			if (!memory && round > 0)
+			{
+				freed = cache_evict(table->key.database, column ? &column->use : &stored->use,
+									need);
+				memory = freed > 0 ? cache_memory_get(size, self) : NULL;
+			}
 			if (memory && column)
 				column->unpublished++;
-			else if (!memory && round > 0)
-				freed = cache_evict(table->key.database, column ? &column->use : &stored->use, need);
 		}
 		LWLockRelease(cache_shared->change_lock);
 		if (memory)
 			return memory;
 		/* before anything is evicted, what belongs to no table any more */
-		if (round == 0)
+		if (round == 0 && evict)
 			forget_sweep_if_due();
 		else if (freed == 0)
-			return NULL;
+			break;
 		CHECK_FOR_INTERRUPTS();
 	}
+	if (evict)
+		table->short_until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), SHORTAGE_MS);
 	return NULL;
 }
 
 bool
-cache_publish_range(CacheTable *table, uint32 range_no, const CacheRange *contents, const CacheRange *expected)
+cache_publish_range(CacheTable *table, uint32 range_no, const CacheRange *contents,
+					const CacheRange *expected)
 {
 	StoredTable *stored;
 	StoredRange *present = NULL;
@@ -435,7 +465,10 @@ cache_alloc_chunk(CachePin *pin, const CacheColumnKey *col, Size size)
 	size += MAXALIGN(sizeof(StoredChunk));
 	chunk = get_memory(pin->table, col, size, &self);
 	if (chunk == NULL)
+	{
+		pin->failed = true;
 		return NULL;
+	}
 	memset(chunk, 0, sizeof(StoredChunk));
 	chunk->range = StoredRangeOf(pin->range);
 	chunk->key = *col;

@@ -63,6 +63,7 @@ typedef struct CachePin
 	CacheTable *table;
 	struct CachePin *next;
 	int			room;			/* in chunks[] */
+	bool		failed;			/* there was no memory for a chunk */
 	struct StoredChunk *unpublished;
 } CachePin;
 
@@ -70,42 +71,49 @@ typedef struct CachePin
  * Pins a range, and those chunks of the columns that are there, until cache_unpin(); NULL if
  * there is no descriptor.  Counts as a hit of each column whose chunk is there.
  */
-extern CachePin *cache_pin(CacheTable *table, uint32 range_no, int ncols, const CacheColumnKey *cols);
+extern CachePin *cache_pin(CacheTable *table, uint32 range_no, int ncols,
+						   const CacheColumnKey *cols);
+
+/* A descriptor that has no chunk, because there was no memory for one, is dropped. */
 extern void cache_unpin(CachePin *pin);
 
 /* Marks block number range->first + i as not to be used. */
 extern void cache_mark_dead(CachePin *pin, int i);
 
 /*
- * Puts a descriptor, of which it takes a copy, in place of the range's present one, which
- * is freed with its chunks when nobody pins it.  `expected` is the one that the caller has pinned, or
- * NULL if there was none.  False if another one is there meanwhile, or there is no memory: the caller then pins
- * again, or goes without.  May check for interrupts.
+ * Puts a descriptor, of which it takes a copy, in place of the range's present one, which is
+ * freed with its chunks when nobody pins it.  `expected` is the one that the caller has pinned,
+ * or NULL if there was none.  False if another one is there meanwhile, or there is no memory:
+ * the caller then pins again, or goes without.  May check for interrupts.
  */
 extern bool cache_publish_range(CacheTable *table, uint32 range_no, const CacheRange *contents,
 								const CacheRange *expected);
 
 /*
- * Memory, aligned to 8 bytes, for a chunk of the pinned range, to be written and then published or
- * given back; NULL if there is none, and nothing to evict that is worth less than this
- * column.  May check for interrupts.
+ * Memory, aligned to 8 bytes, for a chunk of the pinned range, to be written and then published
+ * or given back; NULL if there is none, and nothing to evict that is worth less than this
+ * column.  Then this handle evicts nothing for a second, so that asking again is cheap.  May
+ * check for interrupts.
  */
 extern struct CacheChunk *cache_alloc_chunk(CachePin *pin, const CacheColumnKey *col, Size size);
 extern void cache_free_chunk(CachePin *pin, struct CacheChunk *chunk);
 
 /*
  * Makes a chunk part of the pinned range.  Returns the one that is there now: this, or that of
- * another process which came first, and then this one is freed.  The pin holds it, and has it in
- * chunks[i] too, where column i was asked for with cols[i]; i < 0: not asked for.  If the range was replaced
- * meanwhile, only this pin sees it.
+ * another process which came first, and then this one is freed.  The pin holds it, and has it
+ * in chunks[i] too, where column i was asked for with cols[i]; i < 0: not asked for.  If the
+ * range was replaced meanwhile, only this pin sees it.
  */
 extern const struct CacheChunk *cache_publish_chunk(CachePin *pin, int i, const CacheColumnKey *col,
 													struct CacheChunk *chunk);
 
-/* Gives back what the table has, the part that is pinned when it is unpinned.  Returns the bytes. */
+/* Gives back what the table has, pinned parts when they are unpinned.  Returns the bytes. */
 extern uint64 cache_forget_table(const CacheTableKey *key);
 
-/* Forgets tables whose files are not there any more, or empty.  Opens no relation and needs no transaction. */
+/*
+ * Forgets tables whose files are not there any more, or empty.  Opens no relation and needs no
+ * transaction.
+ */
 extern void cache_sweep(void);
 
 #endif							/* GPUAGG_CACHE_STORE_H */

@@ -161,13 +161,12 @@ cache_table_make(const CacheTableKey *key, Oid relid)
 	{
 		memset(&table->use, 0, sizeof(StoredUse));
 		init_sum(&table->sum);
+		table->relid = relid;
 		table->serial = cache_shared->next_serial++;
 		table->columns = NULL;
 		dlist_init(&table->ranges);
 		dlist_init(&table->bare);
 	}
-	if (table)
-		table->relid = relid;
 	return table && table->serial != 0 ? table : NULL;
 }
 
@@ -261,7 +260,7 @@ cache_range_detach(StoredRange *range)
 	*link = range->next;
 	range->detached = true;
 	pinned = pg_atomic_read_u32(&range->pins) > 0;
-	/* Nobody counts dead blocks of a detached range, so what it takes from the sums is what it gave. */
+	/* dead blocks of detached ranges are not counted: it takes from the sums what it gave */
 	take_from_sum(&range->table->sum, range, range_bytes());
 	if (range->chunks == NULL)
 		dlist_delete(&range->in_bare);

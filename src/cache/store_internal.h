@@ -8,11 +8,11 @@
  *
  * Locks, in the order in which they are taken:
  *
- * - change_lock: who changes anything but the atomics holds it exclusively, and who reads entries of tables
- *   and columns holds it shared.  Allocation and freeing in the area happen under it.
- * - range locks: a descriptor is found and pinned under a shared lock of its bucket, without change_lock.
- *   Whoever changes a bucket's chain, a range's list of chunks or `detached` holds it exclusively
- *   as well.
+ * - change_lock: who changes anything but the atomics holds it exclusively, and who reads entries
+ *   of tables and columns holds it shared.  Allocation and freeing in the area happen under it.
+ * - range locks: a descriptor is found and pinned under a shared lock of its bucket, without
+ *   change_lock.  Whoever changes a bucket's chain, a range's list of chunks or `detached` holds
+ *   it exclusively as well.
  *
  * Nothing that is called under a lock raises errors or waits for anything but the next lock.
  */
@@ -110,7 +110,8 @@ typedef struct StoredChunk
 	dsa_pointer self;
 } StoredChunk;
 
-#define StoredChunkData(chunk) ((struct CacheChunk *) ((char *) (chunk) + MAXALIGN(sizeof(StoredChunk))))
+#define StoredChunkData(chunk) \
+	((struct CacheChunk *) ((char *) (chunk) + MAXALIGN(sizeof(StoredChunk))))
 #define StoredChunkOf(data) ((StoredChunk *) ((char *) (data) -MAXALIGN(sizeof(StoredChunk))))
 #define StoredRangeOf(r) ((StoredRange *) ((char *) (r) -offsetof(StoredRange, range)))
 
@@ -161,7 +162,10 @@ cache_column_equal(const CacheColumnKey *a, const CacheColumnKey *b)
 		a->missing == b->missing;
 }
 
-/* store_entries.c: tables, columns and what they have; all under change_lock, exclusively but for the first two. */
+/*
+ * store_entries.c: tables, columns and what they have.  All under change_lock, exclusively but for
+ * the first two.
+ */
 extern StoredTable *cache_table_find(const CacheTableKey *key, uint64 serial);
 extern StoredColumn *cache_column_find(StoredTable *table, const CacheColumnKey *col);
 extern StoredTable *cache_table_make(const CacheTableKey *key, Oid relid);
@@ -179,7 +183,10 @@ extern void cache_chunk_attach(StoredColumn *column, StoredRange *range, StoredC
 extern bool cache_chunk_evict(StoredChunk *chunk);
 extern bool cache_bare_range_evict(StoredRange *range);
 
-/* evict.c: frees at least `need` bytes, if it can, of what is worth less than this; how many it freed. */
+/*
+ * evict.c: frees at least `need` bytes, if it can, of what is worth less than something of this
+ * use; returns how many.
+ */
 extern Size cache_evict(Oid database, const StoredUse *use, Size need);
 
 #endif							/* GPUAGG_CACHE_STORE_INTERNAL_H */

@@ -3,21 +3,25 @@
  *	  The store's shared memory.
  *
  * Main shared memory, asked for at start: huge pages apply to it, and a small /dev/shm does not
- * matter.  It holds the area of gpuagg.cache_memory bytes for ranges and chunks, and about one hundredth
- * of that besides for tables, columns and buckets.
+ * matter.  It holds the area of gpuagg.cache_memory bytes for ranges and chunks, and about one
+ * hundredth of that besides for tables, columns and buckets.
  *
- * The area is one of core's dsa, created in place with a size limit that is its own size.  dsa makes a
- * second segment only while the sum of its segments' sizes is below the limit (make_new_segment()
- * in dsa.c, from version 10 to 18), so it never does, and any pointer into it is one into main shared memory.
+ * The area is one of core's dsa, created in place with a size limit that is its own size.  dsa
+ * makes a second segment only while the sum of its segments' sizes is below the limit
+ * (make_new_segment() in dsa.c, from version 10 to 18), so it never does, and any pointer into
+ * it is one into main shared memory.
  *
- * dsa takes requests up to 8 kB from superblocks of 64 kB, one list for each size class, and greater ones in
- * whole pages of 4 kB.  Two things follow.  In a small area, superblocks would leave room for little else:
- * there, all requests are made in pages.  And in a full one, a small request for which no superblock
- * can be made loses the span that was to describe it; so it is only made when there is room for a
- * superblock, which change_lock keeps true in between.
+ * dsa takes requests up to 8 kB from superblocks of 64 kB, one list for each size class, and
+ * greater ones in whole pages of 4 kB.  Two things follow.  In a small area, superblocks would
+ * leave room for little else: there, all requests are made in pages.  And in a full one, a
+ * small request for which no superblock can be made loses the span that was to describe it; so
+ * it is only made when there is room for a superblock, which change_lock keeps true in between.
  *
- * Tables and columns are in core's shared hash tables of fixed size, not in dshash, which raises errors
- * when there is no memory.
+ * Before 15.4, dsa does not see that an area which was full has large runs of pages again;
+ * there the cache takes less and less that is large once it has been full.
+ *
+ * Tables and columns are in core's shared hash tables of fixed size, not in dshash, which
+ * raises errors when there is no memory.
  */
 #include "postgres.h"
 
@@ -39,6 +43,14 @@
 /* In areas below this, every request is made in pages. */
 #define SMALL_AREA (16 * MEGABYTE)
 
+/* Tables and columns: for each MB of the area, and at most.  An eviction looks at all. */
+#define TABLES_PER_MB 8
+#define FEWEST_TABLES 64
+#define MOST_TABLES 65536
+#define COLUMNS_PER_MB 32
+#define FEWEST_COLUMNS 512
+#define MOST_COLUMNS 262144
+
 #define DEFAULT_MOST_MB 1024
 #define DEFAULT_PART 8
 
@@ -55,13 +67,13 @@ static shmem_startup_hook_type previous_startup;
 static long
 table_limit(void)
 {
-	return Max(64, 8 * (long) gpuagg_cache_memory);
+	return Min(Max(FEWEST_TABLES, TABLES_PER_MB * (long) gpuagg_cache_memory), MOST_TABLES);
 }
 
 static long
 column_limit(void)
 {
-	return Max(512, 32 * (long) gpuagg_cache_memory);
+	return Min(Max(FEWEST_COLUMNS, COLUMNS_PER_MB * (long) gpuagg_cache_memory), MOST_COLUMNS);
 }
 
 static Size
@@ -173,7 +185,8 @@ start_memory(void)
 		pg_atomic_init_u64(&shared->swept, 0);
 		start_area(shared, shared->change_lock->tranche);
 	}
-	cache_tables = start_hash("gpuagg cache tables", table_limit(), sizeof(CacheTableKey), sizeof(StoredTable));
+	cache_tables = start_hash("gpuagg cache tables", table_limit(), sizeof(CacheTableKey),
+							  sizeof(StoredTable));
 	cache_columns = start_hash("gpuagg cache columns", column_limit(), sizeof(StoredColumnKey),
 							   sizeof(StoredColumn));
 	LWLockRelease(AddinShmemInitLock);

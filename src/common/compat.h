@@ -83,7 +83,10 @@ static inline void
 compat_main_fork_path(Oid database, Oid tablespace, Oid number, char *path, size_t size)
 {
 #if PG_VERSION_NUM >= 180000
-	strlcpy(path, GetRelationPath(database, tablespace, number, INVALID_PROC_NUMBER, MAIN_FORKNUM).str, size);
+	RelPathStr	found = GetRelationPath(database, tablespace, number, INVALID_PROC_NUMBER,
+										MAIN_FORKNUM);
+
+	strlcpy(path, found.str, size);
 #else
 	char	   *found = GetRelationPath(database, tablespace, number, -1, MAIN_FORKNUM);
 

@@ -33,13 +33,12 @@
 
 /* ---- rows ------------------------------------------------------------------- */
 
-/* Drops the rows that fail a qual. */
-static void
-apply_qual(HeapFeed *feed, HeapTable *table, int q)
+/* The rows that pass a qual whose stage has run: sets sel, returns how many. */
+static int
+select_rows(HeapFeed *feed, HeapTable *table, int q, uint16 *sel)
 {
 	HeapRows   *rows = &feed->rows;
 	Vec		   *vec = table->quals[q]->vec;
-	uint16		sel[EXPR_ROWS];
 	int			n = 0;
 
 	sel[0] = 0;					/* for the compiler, which does not know that there are rows */
@@ -66,6 +65,24 @@ apply_qual(HeapFeed *feed, HeapTable *table, int q)
 			else if (state == VEC_FALLBACK)
 				n += DatumGetBool(expr_evaluate_scalar(table->set, table->quals[q], i, &isnull)) && !isnull;
 		}
+	}
+	return n;
+}
+
+/* Evaluates a qual, whose columns are filled, and drops the rows that fail it. */
+static void
+apply_qual(HeapFeed *feed, HeapTable *table, int q)
+{
+	HeapRows   *rows = &feed->rows;
+	uint16		sel[EXPR_ROWS];
+	int			n = -1;
+
+	if (feed->page.cached && table->memos[q])
+		n = heap_memo_select(table->memos[q], feed, table, q, sel);
+	if (n < 0)
+	{
+		expr_run(table->set, q, rows->n);
+		n = select_rows(feed, table, q, sel);
 	}
 	if (n == rows->n)
 		return;
@@ -117,9 +134,10 @@ add_rows(HeapFeed *feed, HeapTable *table, int room)
 			heap_cached_fill(table->cached, &table->columns[s], page, rows, table->set->page_cxt);
 		else
 			heap_columns_fill(table->decoder, &table->columns[s], table->scan, page, rows);
-		expr_run(table->set, s, rows->n);
 		if (s < table->nquals)
 			apply_qual(feed, table, s);
+		else
+			expr_run(table->set, s, rows->n);
 	}
 	if (rows->n > 0)
 		added = heap_store_outputs(feed, table);
@@ -373,23 +391,6 @@ feed_end(Feed *base)
 	leave_table((HeapFeed *) base);
 }
 
-/* Has the column cache anything of the tables that the child reads? */
-static bool
-has_cached(PlanState *child)
-{
-	AppendState *append = heap_find_append(child);
-	int			ntables = append ? append->as_nplans : 1;
-
-	for (int i = 0; i < ntables; i++)
-	{
-		PlanState  *node = append ? append->appendplans[i] : child;
-
-		if (heap_cached_has(((ScanState *) node)->ss_currentRelation))
-			return true;
-	}
-	return false;
-}
-
 static void
 explain_proofs(const FeedStats *stats, ExplainState *es)
 {
@@ -417,8 +418,6 @@ feed_heap_describe(PlanState *child, const FeedStats *stats, ExplainState *es)
 	if (stats && stats->blocks > 0)
 		appendStringInfo(&buf, "column cache (" UINT64_FORMAT " of " UINT64_FORMAT " blocks), ",
 						 stats->cached, stats->blocks);
-	else if (stats == NULL && has_cached(child))
-		appendStringInfoString(&buf, "column cache, ");
 	appendStringInfoString(&buf, "heap pages of ");
 	if (heap_find_append(child))
 		appendStringInfo(&buf, "%d tables", heap_find_append(child)->as_nplans);

@@ -46,6 +46,9 @@ typedef struct HeapRoot
 	int			next;			/* output stored together with this one, or -1 */
 } HeapRoot;
 
+/* What is known of a condition on one column of the cache; see heap_memo.c. */
+typedef struct HeapMemo HeapMemo;
+
 /* One table. */
 typedef struct HeapTable
 {
@@ -53,6 +56,7 @@ typedef struct HeapTable
 	ExprSet    *set;
 	int			nquals;
 	ExprRoot  **quals;
+	HeapMemo  **memos;			/* [qual]; NULL: it is evaluated for each row */
 	HeapRoot   *outputs;		/* [column of the batch] */
 	List	   *checks;			/* ExprRoots that core would evaluate as well, for their errors */
 	HeapDecoder *decoder;
@@ -114,6 +118,11 @@ extern int	heap_store_outputs(HeapFeed *feed, HeapTable *table);
  */
 extern int	heap_store_references(HeapFeed *feed, int c, int at, int n, const uint8 *state,
 								  const CacheChunk *chunk, uint32 from, const uint16 *rows);
+
+/* For a qual of a table that is read by way of the cache; NULL: nothing to be remembered. */
+extern HeapMemo *heap_memo_create(const HeapTable *table, int q);
+/* Which of the feed's rows, all cached, pass a qual: sets sel, returns how many; -1: it must be evaluated. */
+extern int	heap_memo_select(HeapMemo *memo, HeapFeed *feed, HeapTable *table, int q, uint16 *sel);
 
 /* Can rows of the cache be added without vectors?  And does so, for up to `room` rows of the page. */
 extern bool heap_direct_possible(const HeapFeed *feed, const HeapTable *table);

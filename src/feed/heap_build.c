@@ -128,26 +128,16 @@ heap_builder_start(HeapBuilder *builder, HeapScanDesc scan)
 
 /* ---- reading pages ------------------------------------------------------------ */
 
-/* The numerics of rows of a slice that decimals cannot represent. */
+/* The numerics of rows of the page that decimals cannot represent, which are in place of their values. */
 static void
 add_exceptions(HeapBuilder *builder, int c, uint32 first_row)
 {
-	HeapPage   *page = &builder->page;
-	Vec		   *vec = builder->vecs[c];
+	const Vec  *vec = builder->vecs[c];
 
 	for (int i = 0; i < builder->rows.n; i++)
 		if (vec->state[i] == VEC_FALLBACK)
-		{
-			int			t = builder->rows.tuple[i];
-			HeapTupleData tuple;
-			bool		isnull;
-
-			tuple.t_data = heap_page_tuple(page, t);
-			tuple.t_len = ItemIdGetLength(PageGetItemId((Page) page->start, page->lines[t]));
 			chunk_builder_exception(builder->chunks[c], first_row + i,
-									heap_getattr(&tuple, builder->cols[c].attno,
-												 RelationGetDescr(builder->scan.rel), &isnull));
-		}
+									(Datum) ((const gpuagg_i128 *) vec->values)[i]);
 }
 
 /* Adds the rows of the page at hand, which become rows from first_row on of the range. */

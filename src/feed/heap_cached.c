@@ -83,18 +83,6 @@ heap_cached_create(HeapScan *scan, const Bitmapset *attnos, FeedStats *stats)
 	return cached->table ? cached : NULL;
 }
 
-bool
-heap_cached_has(Relation rel)
-{
-	CacheTableKey key = cache_table_key(rel);
-	CacheTable *table;
-
-	if (!cache_available() || proof_refusal(rel) != NULL)
-		return false;
-	table = cache_table_open(&key, RelationGetRelid(rel), false);
-	return table && cache_table_filled(table);
-}
-
 /* Are there columns to be built in ranges that lack them?  Those that an earlier query has used. */
 static bool
 want_columns(HeapCached *cached)
@@ -311,6 +299,17 @@ heap_cached_leaves_range(const HeapCached *cached)
 
 /* ---- the rows ------------------------------------------------------------------- */
 
+/* As heap_columns_fill does, puts the numerics that decimals cannot represent in place of their values. */
+static void
+fill_exceptions(Vec *vec, const CacheChunk *chunk, uint32 first_row, const HeapRows *rows)
+{
+	bool		isnull;
+
+	for (int i = 0; i < rows->n; i++)
+		if (vec->state[i] == VEC_FALLBACK)
+			((gpuagg_i128 *) vec->values)[i] = chunk_datum(chunk, first_row + rows->tuple[i], &isnull);
+}
+
 void
 heap_cached_fill(HeapCached *cached, HeapColumns *columns, const HeapPage *page,
 				 const HeapRows *rows, MemoryContext cxt)
@@ -330,6 +329,8 @@ heap_cached_fill(HeapCached *cached, HeapColumns *columns, const HeapPage *page,
 		else
 			vec->all_values = chunk_gather(chunk, rows->tuple, page->first_row, n, vec->type,
 										   vec->scale, vec->values, vec->state);
+		if (vec->type == COLUMN_DEC && !vec->all_values && chunk->nexceptions > 0)
+			fill_exceptions(vec, chunk, page->first_row, rows);
 	}
 	MemoryContextSwitchTo(old);
 }

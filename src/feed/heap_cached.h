@@ -54,8 +54,6 @@ extern HeapCached *heap_cached_create(HeapScan *scan, const Bitmapset *attnos, F
  * so that the scan reads the table by itself.
  */
 extern bool heap_cached_begin(HeapCached *cached);
-/* Has the cache anything of a table? */
-extern bool heap_cached_has(Relation rel);
 /* Like heap_scan_next_page; rows may be those of the cache (HeapPage.cached). */
 extern bool heap_cached_next(HeapCached *cached, HeapPage *page);
 /* Releases what is pinned; a scan may begin again. */

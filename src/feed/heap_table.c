@@ -209,6 +209,9 @@ init_cached(HeapFeed *feed, HeapTable *table)
 			table->cached = NULL;
 	}
 	table->direct = heap_direct_possible(feed, table);
+	table->memos = palloc0(sizeof(HeapMemo *) * (table->nquals + 1));
+	for (int q = 0; table->cached && q < table->nquals; q++)
+		table->memos[q] = heap_memo_create(table, q);
 }
 
 /* Compiles everything for the table of a plan node; it lives in the current memory context. */

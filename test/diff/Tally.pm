@@ -124,7 +124,7 @@ sub watch
 	$seen{'no custom scan'} = !$seen{'custom scan'};
 	$seen{"strategy $1"} = 1 while $text =~ /^ *Strategy: (\w+)(?!.*\(planned\))/mg;
 	$seen{"engine $1"} = 1 while $text =~ /^ *Engine: (\w+)/mg;
-	$seen{'feed heap'} = 1 if $text =~ /^ *Feed: heap/m;
+	$seen{'feed heap'} = 1 if $text =~ /^ *Feed: .*heap pages/m;
 	$seen{'feed tuples'} = 1 if $text =~ /^ *Feed: tuples/m;
 	$seen{'spilled'} = 1 if $text =~ /^ *Spilled: [1-9]/m;
 	$seen{'parallel'} = 1 if $text =~ /^ *Participants: (?:[2-9]|\d\d)/m;
