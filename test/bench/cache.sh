@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What the column cache costs and gains: seven measurements, each by itself.
 #
-#	test/bench/cache.sh [--rows N] [--repeat N] [--parts a,b,...]
+#	test/bench/cache.sh [--rows N] [--repeat N] [--settle SECONDS] [--parts a,b,...]
 #
 #	first	each standard query with gpuagg.cache off, and its first (cold), second (filling) and third run
 #	bytes	bytes of cache a row for the tables of those queries, beside the heap's
@@ -11,15 +11,17 @@
 #	pgbench	TPC-B without the library, and with it and the accounts cached, by turns
 #	proof	what proving a block unchanged costs, by the visibility map and by pages, and for 1 TB
 #
+# After each change of `dml`, ranges that have become stale get --settle seconds (default 5) to be renewed.
 # In a private cluster, one process a query.  Times are medians of processor time of the query's process
 # in ms, which other processes on the machine disturb less.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-rows=2000000 repeat=5 parts=first,bytes,dml,wide,pgbench,proof
+rows=2000000 repeat=5 settle=5 parts=first,bytes,dml,wide,pgbench,proof
 while [[ $# -gt 0 ]]; do
 	case $1 in
 	--rows) rows=$2 ;;
 	--repeat) repeat=$2 ;;
+	--settle) settle=$2 ;;
 	--parts) parts=$2 ;;
 	*) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" && exit 2 ;;
 	esac
@@ -46,7 +48,7 @@ median() {
 }
 
 ratio() {
-	awk -v a="$1" -v b="$2" 'BEGIN {printf "%.2f", b > 0 ? a / b : 0}'
+	awk -v a="$1" -v b="$2" 'BEGIN {printf "%.2f", b ? a / b : 0}'
 }
 
 settings="SET jit = off; SET work_mem = '256MB'; SET max_parallel_workers_per_gather = 0;
@@ -148,6 +150,7 @@ dml_state() {
 			echo 'SET gpuagg.cache = on;'
 			timed next "${query//agg:/gpu_}"
 			timed unused "${query//agg:/gpu_}"
+			echo "SELECT pg_sleep($settle) \\g /dev/null"
 			timed unused "${query//agg:/gpu_}"
 			for ((r = 0; r < repeat; r++)); do
 				echo 'SET gpuagg.cache = off;'
