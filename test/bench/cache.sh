@@ -35,6 +35,8 @@ pg_need && pg_install || exit 1
 pg_start "shared_preload_libraries='gpuagg'" shared_buffers=2GB gpuagg.cache_memory=1GB autovacuum=off \
 	checkpoint_timeout=1h || exit 1
 
+psql -Xqc 'CREATE EXTENSION gpuagg' || exit 1
+
 wants() {
 	[[ ,$parts, == *,$1,* ]]
 }
@@ -243,8 +245,7 @@ fi
 
 # A table of $2 blocks, one row each.
 proof_table() {
-	sql -c "CREATE TABLE $1 (x int, pad text STORAGE PLAIN) WITH (fillfactor = 10)" 2>/dev/null ||
-		sql -c "CREATE TABLE $1 (x int, pad text) WITH (fillfactor = 10); ALTER TABLE $1 ALTER pad SET STORAGE PLAIN"
+	sql -c "CREATE TABLE $1 (x int, pad text) WITH (fillfactor = 10)" -c "ALTER TABLE $1 ALTER pad SET STORAGE PLAIN"
 	sql -c "INSERT INTO $1 SELECT i, repeat('x', 700) FROM generate_series(1, $2) i"
 }
 
@@ -263,7 +264,8 @@ if wants proof; then
 	proof_table gpuagg_proof $blocks
 	proof_table gpuagg_proof_few $((blocks / 8))
 	for how in pages map; do
-		[[ $how == pages ]] || sql -c 'VACUUM (FREEZE) gpuagg_proof' -c 'VACUUM (FREEZE) gpuagg_proof_few'
+		[[ $how == pages ]] || sql -c 'VACUUM (FREEZE) gpuagg_proof' -c 'VACUUM (FREEZE) gpuagg_proof_few' \
+			-c "SELECT gpuagg_cache_evict('gpuagg_proof'), gpuagg_cache_evict('gpuagg_proof_few')" >/dev/null
 		proof_time gpuagg_proof_few few
 		proof_time gpuagg_proof all
 		sql -c "$settings SET gpuagg.cache = eager" -c 'EXPLAIN (ANALYZE, COSTS off, TIMING off) SELECT gpu_sum(x) FROM gpuagg_proof' |
