@@ -162,10 +162,12 @@ read_scalars(const CacheChunk *chunk, int width, ChunkRows rows, bool consecutiv
 #undef CASE
 }
 
-/* Decimals whose base and values fit 64 bits: one addition, and a sign. */
+/* Decimals whose base and values fit 64 bits: one addition, and a sign if one may be negative. */
 #define EACH_DECIMAL(from_t) \
 	do { \
-		if (chunk->has_bounds) \
+		if (chunk->has_bounds && chunk->least.integer >= 0) \
+			EACH_NARROW(gpuagg_i128, uint64, uint64, from_t); \
+		else if (chunk->has_bounds) \
 			EACH_NARROW(gpuagg_i128, int64, uint64, from_t); \
 		else \
 			EACH_NARROW(gpuagg_i128, gpuagg_i128, gpuagg_u128, from_t); \
