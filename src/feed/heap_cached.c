@@ -268,6 +268,21 @@ lacks_chunks(const HeapCached *cached)
 	return false;
 }
 
+/* Are there rows to be read from the cache in the range at hand, from the next block on? */
+static bool
+has_cached_rows(const HeapCached *cached)
+{
+	for (BlockNumber block = cached->block; block < cached->last; block++)
+	{
+		int			i = block - cached->first;
+
+		if (cache_blocks_has(&cached->proved, i) &&
+			cached->pin->range->rows[i + 1] > cached->pin->range->rows[i])
+			return true;
+	}
+	return false;
+}
+
 /* Begins the range of the next block. */
 static void
 enter_range(HeapCached *cached)
@@ -296,7 +311,8 @@ enter_range(HeapCached *cached)
 	{
 		proof_range(&cached->proof, cached->pin, nblocks, &cached->proved);
 		cached->missing = Max(cached->missing, nblocks - cached->pin->range->nblocks);
-		cached->skipped = cached->skip && cached->pin->range->nrows > 0 &&
+		/* without rows core computes no condition, which may fail */
+		cached->skipped = cached->skip && has_cached_rows(cached) &&
 			heap_skip_refutes(cached->skip, cached->pin->chunks, cached->slots);
 	}
 	list_stale(cached);
@@ -363,7 +379,8 @@ heap_cached_next(HeapCached *cached, HeapPage *page)
 bool
 heap_cached_leaves_range(const HeapCached *cached)
 {
-	return cached->block >= cached->last;
+	/* blocks that are read from the heap may turn out to have no rows */
+	return !has_cached_rows(cached);
 }
 
 /* ---- the rows ------------------------------------------------------------------- */

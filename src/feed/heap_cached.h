@@ -68,7 +68,7 @@ extern bool heap_cached_next(HeapCached *cached, HeapPage *page);
 /* Releases what is pinned; a scan may begin again. */
 extern void heap_cached_stop(HeapCached *cached);
 
-/* Will heap_cached_next unpin the range that the last rows came from? */
+/* May heap_cached_next unpin the range that the last cached rows came from? */
 extern bool heap_cached_leaves_range(const HeapCached *cached);
 
 /* The chunk of a column in the range at hand. */
