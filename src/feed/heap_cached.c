@@ -26,6 +26,7 @@
 #include "access/tableam.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
 #include "storage/spin.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -136,13 +137,20 @@ set_start(HeapCached *cached)
 	SpinLockRelease(&shared->phs_mutex);
 }
 
+/* A query counts once: by its leader, or, where that does not take part, by the first worker. */
+static bool
+counts_use(void)
+{
+	return !IsParallelWorker() || (ParallelWorkerNumber == 0 && !parallel_leader_participation);
+}
+
 bool
 heap_cached_begin(HeapCached *cached)
 {
 	HeapScan   *scan = cached->scan;
 
 	heap_cached_stop(cached);
-	if (!IsParallelWorker())
+	if (counts_use())
 		cache_table_use(cached->table, cached->ncols, cached->cols);
 	if (cached->skip)
 		heap_skip_reset(cached->skip);
@@ -438,8 +446,11 @@ heap_cached_longest(HeapCached *cached, const CacheChunk *chunk)
 }
 
 void
-heap_cached_load(HeapCached *cached, const HeapPage *page, int tuple, TupleTableSlot *slot)
+heap_cached_load(HeapCached *cached, const HeapPage *page, int tuple, TupleTableSlot *slot,
+				 MemoryContext cxt)
 {
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+
 	ExecClearTuple(slot);
 	memset(slot->tts_isnull, true, cached->natts * sizeof(bool));
 	for (int a = 0; a < cached->natts; a++)
@@ -448,4 +459,5 @@ heap_cached_load(HeapCached *cached, const HeapPage *page, int tuple, TupleTable
 											  page->first_row + tuple, &slot->tts_isnull[a]);
 	/* the tuple is in tts_values alone, which is all that expressions over columns read */
 	ExecStoreVirtualTuple(slot);
+	MemoryContextSwitchTo(old);
 }

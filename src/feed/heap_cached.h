@@ -91,8 +91,8 @@ extern size_t heap_cached_longest(HeapCached *cached, const CacheChunk *chunk);
 /* Like heap_columns_fill, for a page of cached rows. */
 extern void heap_cached_fill(HeapCached *cached, HeapColumns *columns, const HeapPage *page,
 							 const HeapRows *rows, MemoryContext cxt);
-/* Stores a row's columns in a slot for the table's rows; other attributes become NULL. */
+/* Stores a row's columns in a slot for the table's rows; other attributes become NULL.  What has to be made is in cxt. */
 extern void heap_cached_load(HeapCached *cached, const HeapPage *page, int tuple,
-							 TupleTableSlot *slot);
+							 TupleTableSlot *slot, MemoryContext cxt);
 
 #endif							/* GPUAGG_FEED_HEAP_CACHED_H */

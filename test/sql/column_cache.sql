@@ -109,6 +109,11 @@ DELETE FROM parts_1 WHERE k > 500;
 SELECT agrees('SELECT t, @count(*) FROM parts GROUP BY t');
 DROP TABLE parts;
 
+-- evaluating rows one by one keeps no memory: a row of each end, and what the process had then
+CREATE FUNCTION memory_at(numeric) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT sum(total_bytes) FROM pg_backend_memory_contexts); END $$;
+SELECT gpu_max(memory_at(d)) - gpu_min(memory_at(d)) < 500000 AS little FROM col WHERE right(d::text, 6) IN ('100.00', '600.00');
+DROP FUNCTION memory_at;
+
 -- changes: rows of other pages come from the cache still
 UPDATE col SET d = d + 1 WHERE id BETWEEN 100 AND 200;
 SELECT feed('SELECT k, gpu_sum(d) FROM col GROUP BY k') FROM generate_series(1, 2);
@@ -180,6 +185,14 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SELECT * FROM all_agree();
+-- without the leader
+CREATE TABLE workers WITH (autovacuum_enabled = off, parallel_workers = 2) AS SELECT i, i % 7 AS k FROM generate_series(1, 60000) i;
+SET parallel_leader_participation = off;
+SET gpuagg.cache = on;
+SELECT (array_agg(feed('SELECT k, gpu_sum(i) FROM workers GROUP BY k')))[5] FROM generate_series(1, 5);
+RESET parallel_leader_participation;
+SET gpuagg.cache = eager;
+DROP TABLE workers;
 
 DROP TABLE col;
 DROP FUNCTION feed, all_agree, agrees;
