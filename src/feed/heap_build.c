@@ -15,6 +15,7 @@
 #include "access/relscan.h"
 #include "access/tableam.h"
 #include "access/tupdesc_details.h"
+#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
@@ -23,6 +24,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "cache/chunk.h"
 #include "cache/renewal.h"
@@ -67,6 +69,24 @@ hash_missing(TupleDesc desc, int a)
 	return datum_image_hash(missing[a].am_value, att->attbyval, att->attlen) | 1;
 }
 
+/*
+ * Was the attribute added in the current transaction?  If that aborts, its number goes to another one, whose value
+ * for older rows may have the same hash.
+ */
+static bool
+is_new_attribute(Form_pg_attribute att)
+{
+	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(att->attrelid),
+										Int16GetDatum(att->attnum));
+	bool		new;
+
+	if (!HeapTupleIsValid(tuple))
+		return true;
+	new = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
+	ReleaseSysCache(tuple);
+	return new;
+}
+
 bool
 heap_build_key(TupleDesc desc, AttrNumber attno, int16 scale, CacheColumnKey *key)
 {
@@ -79,6 +99,8 @@ heap_build_key(TupleDesc desc, AttrNumber attno, int16 scale, CacheColumnKey *ke
 	key->typid = att->atttypid;
 	key->typmod = att->atttypmod;
 	key->missing = hash_missing(desc, attno - 1);
+	if (key->missing != 0 && is_new_attribute(att))
+		return false;
 	key->scale = -1;
 	if (scale >= 0 && getBaseType(att->atttypid) == NUMERICOID &&
 		heap_build_type(desc, key, &declared) == COLUMN_DATUM)

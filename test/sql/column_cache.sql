@@ -146,6 +146,13 @@ SELECT gpu_sum(late), gpu_count(late) FROM col;
 ALTER TABLE col DROP late;
 ALTER TABLE col ADD late int;
 SELECT gpu_sum(late), gpu_count(late) FROM col;
+-- two such values with the same hash, until PostgreSQL hashes otherwise: the bytes of '00062477' and '00131396'
+BEGIN;
+ALTER TABLE col ADD equal_hash bigint DEFAULT 3978706186067259440;
+SELECT gpu_max(equal_hash) FROM col;
+ROLLBACK;
+ALTER TABLE col ADD equal_hash bigint DEFAULT 3907210438125891632;
+SELECT gpu_max(equal_hash) FROM col;
 -- types that change without a rewrite
 ALTER TABLE col ALTER d TYPE numeric(12,2);
 SELECT * FROM all_agree();
