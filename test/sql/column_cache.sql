@@ -153,6 +153,13 @@ SELECT gpu_max(equal_hash) FROM col;
 ROLLBACK;
 ALTER TABLE col ADD equal_hash bigint DEFAULT 3907210438125891632;
 SELECT gpu_max(equal_hash) FROM col;
+-- one that takes a gigabyte, once for each row of a range
+CREATE TABLE long WITH (autovacuum_enabled = off) AS SELECT i FROM generate_series(1, 60000) i;
+ALTER TABLE long ADD n numeric DEFAULT repeat('123456789', 2500)::numeric;
+INSERT INTO long SELECT i, (i / 100.0)::numeric(10,2) FROM generate_series(1, 240000) i;
+ANALYZE long;
+SELECT gpu_sum(n) = 60000 * repeat('123456789', 2500)::numeric + 288001200 FROM long WHERE i > 0;
+DROP TABLE long;
 -- types that change without a rewrite
 ALTER TABLE col ALTER d TYPE numeric(12,2);
 SELECT * FROM all_agree();
