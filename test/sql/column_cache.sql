@@ -178,6 +178,15 @@ CREATE UNLOGGED TABLE unlogged_col AS SELECT * FROM col;
 SELECT feed('SELECT gpu_sum(id) FROM unlogged_col') FROM generate_series(1, 2);
 DROP TABLE unlogged_col;
 
+-- a sequence changes in place, without another LSN
+CREATE SEQUENCE numbers;
+SELECT nextval('numbers'), nextval('numbers');
+SELECT gpu_max(last_value) FROM numbers;
+SELECT nextval('numbers');
+SELECT gpu_max(last_value) FROM numbers;
+SELECT feed('SELECT gpu_max(last_value) FROM numbers');
+DROP SEQUENCE numbers;
+
 -- errors that core would raise, and those that it would not
 SELECT gpu_sum(id) FROM col WHERE t::int > 3;
 UPDATE col SET t = 'x' WHERE k = 3;
