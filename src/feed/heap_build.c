@@ -243,7 +243,10 @@ read_block(HeapBuilder *builder)
 	return heap_scan_read_page(&builder->scan, &builder->page);
 }
 
-/* Reads all blocks of a range, of which there is no descriptor, and makes one; false: it is not worth it. */
+/*
+ * Reads all blocks of a range, of which there is no descriptor, and makes one; false: it is not worth it, which
+ * is known as soon as too many blocks are not settled.
+ */
 static bool
 read_new_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks)
 {
@@ -251,6 +254,7 @@ read_new_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks)
 	MapView		view;
 	CacheBlocks dead = {0};
 	int			ndead = 0;
+	int			most_dead = nblocks / MIN_SETTLED_SHARE;
 
 	memset(range, 0, sizeof(*range));
 	range->first = number * CACHE_RANGE_BLOCKS;
@@ -261,7 +265,7 @@ read_new_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks)
 	for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
 		pg_atomic_init_u64(&range->visible[w], view.visible.word[w]);
 	start_range(builder, proof, number, nblocks);
-	for (int i = 0; i < nblocks && read_block(builder); i++)
+	for (int i = 0; i < nblocks && ndead <= most_dead && read_block(builder); i++)
 	{
 		HeapPage   *page = &builder->page;
 
@@ -285,7 +289,7 @@ read_new_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks)
 		pg_atomic_init_u64(&range->dead[w], dead.word[w]);
 	pg_atomic_init_u32(&range->ndead, ndead);
 	heap_builder_stop(builder);
-	return ndead <= nblocks / MIN_SETTLED_SHARE;
+	return ndead <= most_dead;
 }
 
 /* Reads the blocks of a range as its descriptor has them, for columns that it lacks. */

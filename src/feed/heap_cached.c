@@ -24,6 +24,7 @@
 #include "access/parallel.h"
 #include "access/sysattr.h"
 #include "access/tableam.h"
+#include "common/pg_prng.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
@@ -160,6 +161,7 @@ heap_cached_begin(HeapCached *cached)
 	proof_begin(&cached->proof, scan->rel, scan->scan->rs_base.rs_snapshot);
 	cached->nblocks = scan->scan->rs_nblocks;
 	cached->block = cached->end = cached->last = cached->wrapped = 0;
+	cached->refused = cached->passed = 0;
 	cached->begun = true;
 	set_start(cached);
 	return true;
@@ -266,6 +268,34 @@ build_range(HeapCached *cached, uint32 number, int nblocks)
 	return heap_build_range(cached->builder, &cached->proof, number, nblocks, &cached->stats->built);
 }
 
+/* After ranges that were not worth building at most so many are not tried. */
+#define MAX_REFUSED 64
+
+/*
+ * Is the range to be tried?  While an old transaction is running, nothing that was written since is
+ * settled, and trying takes a quarter of the range's pages each time.  By chance, so that another query tries
+ * other ranges.
+ */
+static bool
+try_range(HeapCached *cached)
+{
+	if (cached->passed == 0)
+		return true;
+	cached->passed--;
+	return false;
+}
+
+/* Notes whether the range was built. */
+static void
+note_try(HeapCached *cached)
+{
+	if (cached->pin || heap_builder_full(cached->builder))
+		cached->refused = 0;
+	else
+		cached->refused = Min(Max(cached->refused * 2, 1), MAX_REFUSED);
+	cached->passed = pg_prng_uint64_range(&pg_global_prng_state, 0, cached->refused);
+}
+
 /* Does the pinned range lack a column? */
 static bool
 lacks_chunks(const HeapCached *cached)
@@ -308,10 +338,11 @@ enter_range(HeapCached *cached)
 	cached->last = Min(first + nblocks, cached->end);
 	memset(&cached->proved, 0, sizeof(cached->proved));
 	cached->pin = cache_pin(cached->table, number, cached->ncols, cached->cols);
-	if (cached->fill && whole && (cached->pin == NULL || lacks_chunks(cached)))
+	if (cached->fill && whole && (cached->pin ? lacks_chunks(cached) : try_range(cached)))
 	{
 		unpin_range(cached);
 		cached->pin = build_range(cached, number, nblocks);
+		note_try(cached);
 	}
 	if (cached->pin && lacks_chunks(cached))
 		unpin_range(cached);

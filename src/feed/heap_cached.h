@@ -31,6 +31,8 @@ typedef struct HeapCached
 	bool		fill;			/* ranges that lack columns are built */
 	HeapBuilder *builder;		/* NULL before the first of them */
 	MemoryContext builder_cxt;
+	int			refused;		/* doubles with each range in a row that was not worth building; or 0 */
+	int			passed;			/* ranges to come that are not to be built */
 	Proof		proof;
 	bool		begun;			/* reading; the fields below are valid */
 

@@ -178,6 +178,27 @@ CREATE UNLOGGED TABLE unlogged_col AS SELECT * FROM col;
 SELECT feed('SELECT gpu_sum(id) FROM unlogged_col') FROM generate_series(1, 2);
 DROP TABLE unlogged_col;
 
+-- pages that are not settled are hardly read twice: buffers that a query reads, by those that it reads without the cache
+CREATE FUNCTION buffers(query text) RETURNS numeric LANGUAGE plpgsql AS $$
+DECLARE
+    plan jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON, COSTS OFF, TIMING OFF) ' || query INTO plan;
+    RETURN (plan #>> '{0,Plan,Shared Hit Blocks}')::numeric + (plan #>> '{0,Plan,Shared Read Blocks}')::numeric;
+END $$;
+CREATE TABLE unsettled (id int) WITH (autovacuum_enabled = off, fillfactor = 10);
+INSERT INTO unsettled SELECT generate_series(1, 60000);
+BEGIN;
+UPDATE unsettled SET id = id + 1;
+SELECT buffers('SELECT gpu_sum(id) FROM unsettled WHERE id > 5') > 0;
+SET LOCAL gpuagg.cache = off;
+SELECT buffers('SELECT gpu_sum(id) FROM unsettled WHERE id > 5') AS without \gset
+SET LOCAL gpuagg.cache = eager;
+SELECT buffers('SELECT gpu_sum(id) FROM unsettled WHERE id > 5') / :without < 1.4 AS few;
+ROLLBACK;
+DROP TABLE unsettled;
+DROP FUNCTION buffers;
+
 -- a sequence changes in place, without another LSN
 CREATE SEQUENCE numbers;
 SELECT nextval('numbers'), nextval('numbers');
