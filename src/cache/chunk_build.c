@@ -499,6 +499,16 @@ chunk_builder_add(ChunkBuilder *builder, const void *values, const uint8 *state,
 	builder->nrows += n;
 }
 
+/* Is the varlena the one that begins there? */
+static bool
+is_image_at(const ChunkBuilder *builder, uint32 start, const char *image)
+{
+	const char *there = builder->images + start;
+	size_t		size = VARSIZE_ANY(image);
+
+	return VARSIZE_ANY(there) == size && memcmp(there, image, size) == 0;
+}
+
 void
 chunk_builder_exception(ChunkBuilder *builder, uint32 row, Datum numeric)
 {
@@ -513,7 +523,11 @@ chunk_builder_exception(ChunkBuilder *builder, uint32 row, Datum numeric)
 	exception = &builder->exceptions[builder->nexceptions++];
 	Assert(builder->nexceptions == 1 || exception[-1].row < row);
 	exception->row = row;
-	exception->image = append_image(builder, image, VARSIZE_ANY(image));
+	/* the one that rows have which are older than the attribute may be long, and belongs to many */
+	if (builder->nexceptions > 1 && is_image_at(builder, exception[-1].image, image))
+		exception->image = exception[-1].image;
+	else
+		exception->image = append_image(builder, image, VARSIZE_ANY(image));
 }
 
 /* ---- life ---------------------------------------------------------------------- */

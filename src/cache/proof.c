@@ -49,7 +49,8 @@
  *
  * - Unlogged and temporary tables, and others when RelationNeedsWAL says no: refused.
  *	 So are tables created, truncated or rewritten in the current transaction, whose
- *	 relfilenumber would be given back if that aborts, and catalogs, which have in-place updates.
+ *	 relfilenumber would be given back if that aborts, catalogs, which have in-place updates, and
+ *	 sequences, which are changed in place, and for the most part without WAL.
  * - COPY FREEZE writes frozen rows only into a table that was created or truncated in
  *	 the same transaction: nobody else can read it before the commit; the same
  *	 transaction is refused.  That old snapshots see such rows is core's own behaviour.
@@ -87,6 +88,7 @@
 #include "access/visibilitymap.h"
 #include "access/xact.h"
 #include "catalog/catalog.h"
+#include "catalog/pg_class.h"
 #include "storage/bufmgr.h"
 #include "storage/predicate.h"
 #include "utils/rel.h"
@@ -103,6 +105,8 @@
 const char *
 proof_refusal(Relation rel)
 {
+	if (rel->rd_rel->relkind != RELKIND_RELATION && rel->rd_rel->relkind != RELKIND_MATVIEW)
+		return "it is neither a table nor a materialized view";
 	if (!RelationNeedsWAL(rel) || RelationUsesLocalBuffers(rel))
 		return "the table is not WAL-logged";
 	if (rel->rd_createSubid != InvalidSubTransactionId || compat_is_new_storage(rel))

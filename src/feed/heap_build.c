@@ -15,6 +15,7 @@
 #include "access/relscan.h"
 #include "access/tableam.h"
 #include "access/tupdesc_details.h"
+#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
@@ -23,6 +24,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "cache/chunk.h"
 #include "cache/renewal.h"
@@ -67,6 +69,24 @@ hash_missing(TupleDesc desc, int a)
 	return datum_image_hash(missing[a].am_value, att->attbyval, att->attlen) | 1;
 }
 
+/*
+ * Was the attribute added in the current transaction?  If that aborts, its number goes to another one, whose value
+ * for older rows may have the same hash.
+ */
+static bool
+is_new_attribute(Form_pg_attribute att)
+{
+	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(att->attrelid),
+										Int16GetDatum(att->attnum));
+	bool		new;
+
+	if (!HeapTupleIsValid(tuple))
+		return true;
+	new = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
+	ReleaseSysCache(tuple);
+	return new;
+}
+
 bool
 heap_build_key(TupleDesc desc, AttrNumber attno, int16 scale, CacheColumnKey *key)
 {
@@ -79,6 +99,8 @@ heap_build_key(TupleDesc desc, AttrNumber attno, int16 scale, CacheColumnKey *ke
 	key->typid = att->atttypid;
 	key->typmod = att->atttypmod;
 	key->missing = hash_missing(desc, attno - 1);
+	if (key->missing != 0 && is_new_attribute(att))
+		return false;
 	key->scale = -1;
 	if (scale >= 0 && getBaseType(att->atttypid) == NUMERICOID &&
 		heap_build_type(desc, key, &declared) == COLUMN_DATUM)
@@ -221,7 +243,10 @@ read_block(HeapBuilder *builder)
 	return heap_scan_read_page(&builder->scan, &builder->page);
 }
 
-/* Reads all blocks of a range, of which there is no descriptor, and makes one; false: it is not worth it. */
+/*
+ * Reads all blocks of a range, of which there is no descriptor, and makes one; false: it is not worth it, which
+ * is known as soon as too many blocks are not settled.
+ */
 static bool
 read_new_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks)
 {
@@ -229,6 +254,7 @@ read_new_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks)
 	MapView		view;
 	CacheBlocks dead = {0};
 	int			ndead = 0;
+	int			most_dead = nblocks / MIN_SETTLED_SHARE;
 
 	memset(range, 0, sizeof(*range));
 	range->first = number * CACHE_RANGE_BLOCKS;
@@ -239,7 +265,7 @@ read_new_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks)
 	for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
 		pg_atomic_init_u64(&range->visible[w], view.visible.word[w]);
 	start_range(builder, proof, number, nblocks);
-	for (int i = 0; i < nblocks && read_block(builder); i++)
+	for (int i = 0; i < nblocks && ndead <= most_dead && read_block(builder); i++)
 	{
 		HeapPage   *page = &builder->page;
 
@@ -263,7 +289,7 @@ read_new_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks)
 		pg_atomic_init_u64(&range->dead[w], dead.word[w]);
 	pg_atomic_init_u32(&range->ndead, ndead);
 	heap_builder_stop(builder);
-	return ndead <= nblocks / MIN_SETTLED_SHARE;
+	return ndead <= most_dead;
 }
 
 /* Reads the blocks of a range as its descriptor has them, for columns that it lacks. */

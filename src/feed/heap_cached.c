@@ -24,8 +24,10 @@
 #include "access/parallel.h"
 #include "access/sysattr.h"
 #include "access/tableam.h"
+#include "common/pg_prng.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
 #include "storage/spin.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -136,13 +138,20 @@ set_start(HeapCached *cached)
 	SpinLockRelease(&shared->phs_mutex);
 }
 
+/* A query counts once: by its leader, or, where that does not take part, by the first worker. */
+static bool
+counts_use(void)
+{
+	return !IsParallelWorker() || (ParallelWorkerNumber == 0 && !parallel_leader_participation);
+}
+
 bool
 heap_cached_begin(HeapCached *cached)
 {
 	HeapScan   *scan = cached->scan;
 
 	heap_cached_stop(cached);
-	if (!IsParallelWorker())
+	if (counts_use())
 		cache_table_use(cached->table, cached->ncols, cached->cols);
 	if (cached->skip)
 		heap_skip_reset(cached->skip);
@@ -152,6 +161,7 @@ heap_cached_begin(HeapCached *cached)
 	proof_begin(&cached->proof, scan->rel, scan->scan->rs_base.rs_snapshot);
 	cached->nblocks = scan->scan->rs_nblocks;
 	cached->block = cached->end = cached->last = cached->wrapped = 0;
+	cached->refused = cached->passed = 0;
 	cached->begun = true;
 	set_start(cached);
 	return true;
@@ -258,6 +268,34 @@ build_range(HeapCached *cached, uint32 number, int nblocks)
 	return heap_build_range(cached->builder, &cached->proof, number, nblocks, &cached->stats->built);
 }
 
+/* After ranges that were not worth building at most so many are not tried. */
+#define MAX_REFUSED 64
+
+/*
+ * Is the range to be tried?  While an old transaction is running, nothing that was written since is
+ * settled, and trying takes a quarter of the range's pages each time.  By chance, so that another query tries
+ * other ranges.
+ */
+static bool
+try_range(HeapCached *cached)
+{
+	if (cached->passed == 0)
+		return true;
+	cached->passed--;
+	return false;
+}
+
+/* Notes whether the range was built. */
+static void
+note_try(HeapCached *cached)
+{
+	if (cached->pin || heap_builder_full(cached->builder))
+		cached->refused = 0;
+	else
+		cached->refused = Min(Max(cached->refused * 2, 1), MAX_REFUSED);
+	cached->passed = pg_prng_uint64_range(&pg_global_prng_state, 0, cached->refused);
+}
+
 /* Does the pinned range lack a column? */
 static bool
 lacks_chunks(const HeapCached *cached)
@@ -265,6 +303,21 @@ lacks_chunks(const HeapCached *cached)
 	for (int c = 0; c < cached->ncols; c++)
 		if (cached->pin->chunks[c] == NULL)
 			return true;
+	return false;
+}
+
+/* Are there rows to be read from the cache in the range at hand, from the next block on? */
+static bool
+has_cached_rows(const HeapCached *cached)
+{
+	for (BlockNumber block = cached->block; block < cached->last; block++)
+	{
+		int			i = block - cached->first;
+
+		if (cache_blocks_has(&cached->proved, i) &&
+			cached->pin->range->rows[i + 1] > cached->pin->range->rows[i])
+			return true;
+	}
 	return false;
 }
 
@@ -285,10 +338,11 @@ enter_range(HeapCached *cached)
 	cached->last = Min(first + nblocks, cached->end);
 	memset(&cached->proved, 0, sizeof(cached->proved));
 	cached->pin = cache_pin(cached->table, number, cached->ncols, cached->cols);
-	if (cached->fill && whole && (cached->pin == NULL || lacks_chunks(cached)))
+	if (cached->fill && whole && (cached->pin ? lacks_chunks(cached) : try_range(cached)))
 	{
 		unpin_range(cached);
 		cached->pin = build_range(cached, number, nblocks);
+		note_try(cached);
 	}
 	if (cached->pin && lacks_chunks(cached))
 		unpin_range(cached);
@@ -296,7 +350,8 @@ enter_range(HeapCached *cached)
 	{
 		proof_range(&cached->proof, cached->pin, nblocks, &cached->proved);
 		cached->missing = Max(cached->missing, nblocks - cached->pin->range->nblocks);
-		cached->skipped = cached->skip && cached->pin->range->nrows > 0 &&
+		/* without rows core computes no condition, which may fail */
+		cached->skipped = cached->skip && has_cached_rows(cached) &&
 			heap_skip_refutes(cached->skip, cached->pin->chunks, cached->slots);
 	}
 	list_stale(cached);
@@ -366,7 +421,8 @@ heap_cached_next(HeapCached *cached, HeapPage *page)
 bool
 heap_cached_leaves_range(const HeapCached *cached)
 {
-	return cached->block >= cached->last;
+	/* blocks that are read from the heap may turn out to have no rows */
+	return !has_cached_rows(cached);
 }
 
 /* ---- the rows ------------------------------------------------------------------- */
@@ -424,8 +480,11 @@ heap_cached_longest(HeapCached *cached, const CacheChunk *chunk)
 }
 
 void
-heap_cached_load(HeapCached *cached, const HeapPage *page, int tuple, TupleTableSlot *slot)
+heap_cached_load(HeapCached *cached, const HeapPage *page, int tuple, TupleTableSlot *slot,
+				 MemoryContext cxt)
 {
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+
 	ExecClearTuple(slot);
 	memset(slot->tts_isnull, true, cached->natts * sizeof(bool));
 	for (int a = 0; a < cached->natts; a++)
@@ -434,4 +493,5 @@ heap_cached_load(HeapCached *cached, const HeapPage *page, int tuple, TupleTable
 											  page->first_row + tuple, &slot->tts_isnull[a]);
 	/* the tuple is in tts_values alone, which is all that expressions over columns read */
 	ExecStoreVirtualTuple(slot);
+	MemoryContextSwitchTo(old);
 }

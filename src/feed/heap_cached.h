@@ -31,6 +31,8 @@ typedef struct HeapCached
 	bool		fill;			/* ranges that lack columns are built */
 	HeapBuilder *builder;		/* NULL before the first of them */
 	MemoryContext builder_cxt;
+	int			refused;		/* doubles with each range in a row that was not worth building; or 0 */
+	int			passed;			/* ranges to come that are not to be built */
 	Proof		proof;
 	bool		begun;			/* reading; the fields below are valid */
 
@@ -71,7 +73,7 @@ extern bool heap_cached_next(HeapCached *cached, HeapPage *page);
 /* Releases what is pinned; a scan may begin again. */
 extern void heap_cached_stop(HeapCached *cached);
 
-/* Will heap_cached_next unpin the range that the last rows came from? */
+/* May heap_cached_next unpin the range that the last cached rows came from? */
 extern bool heap_cached_leaves_range(const HeapCached *cached);
 
 /* The chunk of a column in the range at hand. */
@@ -94,8 +96,8 @@ extern size_t heap_cached_longest(HeapCached *cached, const CacheChunk *chunk);
 /* Like heap_columns_fill, for a page of cached rows. */
 extern void heap_cached_fill(HeapCached *cached, HeapColumns *columns, const HeapPage *page,
 							 const HeapRows *rows, MemoryContext cxt);
-/* Stores a row's columns in a slot for the table's rows; other attributes become NULL. */
+/* Stores a row's columns in a slot for the table's rows; other attributes become NULL.  What has to be made is in cxt. */
 extern void heap_cached_load(HeapCached *cached, const HeapPage *page, int tuple,
-							 TupleTableSlot *slot);
+							 TupleTableSlot *slot, MemoryContext cxt);
 
 #endif							/* GPUAGG_FEED_HEAP_CACHED_H */

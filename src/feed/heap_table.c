@@ -19,12 +19,14 @@ load_row(void *owner, int row)
 	HeapFeed   *feed = owner;
 	HeapPage   *page = &feed->page;
 	SeqScanState *node = feed->table->scan->node;
+	ExprContext *econtext = node->ss.ps.ps_ExprContext;
 	int			t = feed->rows.tuple[row];
 
-	node->ss.ps.ps_ExprContext->ecxt_scantuple = node->ss.ss_ScanTupleSlot;
+	econtext->ecxt_scantuple = node->ss.ss_ScanTupleSlot;
 	if (page->cached)
 	{
-		heap_cached_load(feed->table->cached, page, t, node->ss.ss_ScanTupleSlot);
+		heap_cached_load(feed->table->cached, page, t, node->ss.ss_ScanTupleSlot,
+						 econtext->ecxt_per_tuple_memory);
 		return;
 	}
 	feed->tuple.t_tableOid = RelationGetRelid(node->ss.ss_currentRelation);

@@ -76,6 +76,44 @@ RESET plan_cache_mode;
 DEALLOCATE before;
 SELECT g, (SELECT gpu_count(*) FROM col WHERE id < g) FROM unnest(ARRAY[1, 5, 59999, NULL]) g;
 
+-- values whose order is not that of the bounds: "char" has no sign, labels come between others, clocks are put forward
+CREATE TYPE label AS ENUM ('b', 'd');
+ALTER TYPE label ADD VALUE 'a' BEFORE 'b';
+CREATE TABLE orders AS SELECT CASE WHEN i % 2 = 0 THEN 'a'::"char" ELSE (-100)::int::"char" END AS c,
+    CASE WHEN i % 2 = 0 THEN '2024-03-10 02:30'::timestamp ELSE '2024-03-10 03:00' END AS ts FROM generate_series(1, 1000) i;
+ALTER TABLE orders ADD e label;
+UPDATE orders SET e = CASE WHEN c = 'a' THEN 'a'::label ELSE 'b' END;
+SET timezone = 'America/New_York';
+SELECT agrees(q) FROM unnest(ARRAY['SELECT @count(*) FROM orders WHERE c > ''z''', 'SELECT @count(*) FROM orders WHERE c < ''B''', 'SELECT @count(*) FROM orders WHERE e < ''b''',
+    'SELECT @count(*) FROM orders WHERE e >= ''d''', 'SELECT @count(*) FROM orders WHERE ts > ''2024-03-10 07:15+00''::timestamptz']) q;
+RESET timezone;
+-- where there are no rows left, nothing is computed that may fail
+PREPARE above(int) AS SELECT gpu_count(*) FROM orders WHERE ts > '2024-01-01'::timestamp + 10 / $1 * interval '1 day';
+SET plan_cache_mode = force_generic_plan;
+EXECUTE above(1);
+DELETE FROM orders;
+EXECUTE above(0);
+RESET plan_cache_mode;
+DEALLOCATE above;
+DROP TABLE orders;
+DROP TYPE label;
+
+-- pages at the end of a range that turn out to have no rows: values of the rows before them are kept while they are read
+CREATE TABLE parts (p int, t text, k int) PARTITION BY LIST (p);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES IN (1) WITH (autovacuum_enabled = off);
+CREATE UNLOGGED TABLE parts_2 PARTITION OF parts FOR VALUES IN (2);
+INSERT INTO parts SELECT p, 'key ' || k % 5, k FROM generate_series(1, 2) p, generate_series(1, 1000) k;
+VACUUM parts;
+SELECT agrees('SELECT t, @count(*) FROM parts GROUP BY t') FROM generate_series(1, 2);
+DELETE FROM parts_1 WHERE k > 500;
+SELECT agrees('SELECT t, @count(*) FROM parts GROUP BY t');
+DROP TABLE parts;
+
+-- evaluating rows one by one keeps no memory: a row of each end, and what the process had then
+CREATE FUNCTION memory_at(numeric) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT sum(total_bytes) FROM pg_backend_memory_contexts); END $$;
+SELECT gpu_max(memory_at(d)) - gpu_min(memory_at(d)) < 500000 AS little FROM col WHERE right(d::text, 6) IN ('100.00', '600.00');
+DROP FUNCTION memory_at;
+
 -- changes: rows of other pages come from the cache still
 UPDATE col SET d = d + 1 WHERE id BETWEEN 100 AND 200;
 SELECT feed('SELECT k, gpu_sum(d) FROM col GROUP BY k') FROM generate_series(1, 2);
@@ -108,6 +146,20 @@ SELECT gpu_sum(late), gpu_count(late) FROM col;
 ALTER TABLE col DROP late;
 ALTER TABLE col ADD late int;
 SELECT gpu_sum(late), gpu_count(late) FROM col;
+-- two such values with the same hash, until PostgreSQL hashes otherwise: the bytes of '00062477' and '00131396'
+BEGIN;
+ALTER TABLE col ADD equal_hash bigint DEFAULT 3978706186067259440;
+SELECT gpu_max(equal_hash) FROM col;
+ROLLBACK;
+ALTER TABLE col ADD equal_hash bigint DEFAULT 3907210438125891632;
+SELECT gpu_max(equal_hash) FROM col;
+-- one that takes a gigabyte, once for each row of a range
+CREATE TABLE long WITH (autovacuum_enabled = off) AS SELECT i FROM generate_series(1, 60000) i;
+ALTER TABLE long ADD n numeric DEFAULT repeat('123456789', 2500)::numeric;
+INSERT INTO long SELECT i, (i / 100.0)::numeric(10,2) FROM generate_series(1, 240000) i;
+ANALYZE long;
+SELECT gpu_sum(n) = 60000 * repeat('123456789', 2500)::numeric + 288001200 FROM long WHERE i > 0;
+DROP TABLE long;
 -- types that change without a rewrite
 ALTER TABLE col ALTER d TYPE numeric(12,2);
 SELECT * FROM all_agree();
@@ -125,6 +177,36 @@ SELECT * FROM all_agree();
 CREATE UNLOGGED TABLE unlogged_col AS SELECT * FROM col;
 SELECT feed('SELECT gpu_sum(id) FROM unlogged_col') FROM generate_series(1, 2);
 DROP TABLE unlogged_col;
+
+-- pages that are not settled are hardly read twice: buffers that a query reads, by those that it reads without the cache
+CREATE FUNCTION buffers(query text) RETURNS numeric LANGUAGE plpgsql AS $$
+DECLARE
+    plan jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON, COSTS OFF, TIMING OFF) ' || query INTO plan;
+    RETURN (plan #>> '{0,Plan,Shared Hit Blocks}')::numeric + (plan #>> '{0,Plan,Shared Read Blocks}')::numeric;
+END $$;
+CREATE TABLE unsettled (id int) WITH (autovacuum_enabled = off, fillfactor = 10);
+INSERT INTO unsettled SELECT generate_series(1, 60000);
+BEGIN;
+UPDATE unsettled SET id = id + 1;
+SELECT buffers('SELECT gpu_sum(id) FROM unsettled WHERE id > 5') > 0;
+SET LOCAL gpuagg.cache = off;
+SELECT buffers('SELECT gpu_sum(id) FROM unsettled WHERE id > 5') AS without \gset
+SET LOCAL gpuagg.cache = eager;
+SELECT buffers('SELECT gpu_sum(id) FROM unsettled WHERE id > 5') / :without < 1.4 AS few;
+ROLLBACK;
+DROP TABLE unsettled;
+DROP FUNCTION buffers;
+
+-- a sequence changes in place, without another LSN
+CREATE SEQUENCE numbers;
+SELECT nextval('numbers'), nextval('numbers');
+SELECT gpu_max(last_value) FROM numbers;
+SELECT nextval('numbers');
+SELECT gpu_max(last_value) FROM numbers;
+SELECT feed('SELECT gpu_max(last_value) FROM numbers');
+DROP SEQUENCE numbers;
 
 -- errors that core would raise, and those that it would not
 SELECT gpu_sum(id) FROM col WHERE t::int > 3;
@@ -147,6 +229,14 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SELECT * FROM all_agree();
+-- without the leader
+CREATE TABLE workers WITH (autovacuum_enabled = off, parallel_workers = 2) AS SELECT i, i % 7 AS k FROM generate_series(1, 60000) i;
+SET parallel_leader_participation = off;
+SET gpuagg.cache = on;
+SELECT (array_agg(feed('SELECT k, gpu_sum(i) FROM workers GROUP BY k')))[5] FROM generate_series(1, 5);
+RESET parallel_leader_participation;
+SET gpuagg.cache = eager;
+DROP TABLE workers;
 
 DROP TABLE col;
 DROP FUNCTION feed, all_agree, agrees;
