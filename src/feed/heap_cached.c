@@ -140,13 +140,17 @@ bool
 heap_cached_begin(HeapCached *cached)
 {
 	HeapScan   *scan = cached->scan;
+	bool		again;
 
 	heap_cached_stop(cached);
-	if (!IsParallelWorker())
+	/* a scan that is repeated is the same query's, but reads what one before it has read */
+	again = cached->used;
+	if (!IsParallelWorker() && !again)
 		cache_table_use(cached->table, cached->ncols, cached->cols);
+	cached->used = true;
 	if (cached->skip)
 		heap_skip_reset(cached->skip);
-	cached->fill = want_columns(cached);
+	cached->fill = again ? cached->ncols > 0 : want_columns(cached);
 	if (!cached->fill && !cache_table_filled(cached->table))
 		return false;
 	proof_begin(&cached->proof, scan->rel, scan->scan->rs_base.rs_snapshot);
