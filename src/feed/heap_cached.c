@@ -121,19 +121,25 @@ want_columns(HeapCached *cached)
 	return cached->ncols > 0;
 }
 
-/* A parallel scan that has not begun begins with the first block, so that what is claimed are ranges. */
-static void
+/*
+ * A parallel scan that has not begun begins with the first block, so that what is claimed are ranges.
+ * Returns whether it had not, or whether no other participant reads the table for this scan.
+ */
+static bool
 set_start(HeapCached *cached)
 {
 	ParallelBlockTableScanDesc shared =
 		(ParallelBlockTableScanDesc) cached->scan->scan->rs_base.rs_parallel;
+	bool		first;
 
 	if (shared == NULL)
-		return;
+		return !IsParallelWorker() || cached->shared_out;
 	SpinLockAcquire(&shared->phs_mutex);
-	if (shared->phs_startblock == InvalidBlockNumber)
+	first = shared->phs_startblock == InvalidBlockNumber;
+	if (first)
 		shared->phs_startblock = 0;
 	SpinLockRelease(&shared->phs_mutex);
+	return first;
 }
 
 bool
@@ -145,7 +151,7 @@ heap_cached_begin(HeapCached *cached)
 	heap_cached_stop(cached);
 	/* a scan that is repeated is the same query's, but reads what one before it has read */
 	again = cached->used;
-	if (!IsParallelWorker() && !again)
+	if (set_start(cached) && !again)
 		cache_table_use(cached->table, cached->ncols, cached->cols);
 	cached->used = true;
 	if (cached->skip)
@@ -157,7 +163,6 @@ heap_cached_begin(HeapCached *cached)
 	cached->nblocks = scan->scan->rs_nblocks;
 	cached->block = cached->end = cached->last = cached->wrapped = 0;
 	cached->begun = true;
-	set_start(cached);
 	return true;
 }
 

@@ -12,6 +12,7 @@ gpuagg.require = 'require'
 gpuagg.cache = 'eager'
 gpuagg.cache_memory = 16MB
 autovacuum = off
+max_parallel_workers = 4
 CONF
 
 my $tables = 150;
@@ -24,6 +25,10 @@ DO \$\$ BEGIN
 END \$\$;
 CREATE TABLE rows (a int);
 INSERT INTO rows SELECT random() * 1000000000 FROM generate_series(1, 600000);
+CREATE TABLE parted (k int) PARTITION BY RANGE (k);
+CREATE TABLE parted1 PARTITION OF parted FOR VALUES FROM (0) TO (5000);
+CREATE TABLE parted2 PARTITION OF parted FOR VALUES FROM (5000) TO (10000);
+INSERT INTO parted SELECT generate_series(0, 9999);
 CREATE TABLE few AS SELECT (random() * 1000000000)::int AS k FROM generate_series(1, 50000);
 SQL
 $node->safe_psql('postgres', 'VACUUM');
@@ -67,6 +72,20 @@ $node->safe_psql('postgres', $last) for 1 .. 3;
 is_served($last, 'columns that are used are cached');
 $node->safe_psql('postgres', "SELECT gpuagg_cache_evict(('wide' || i)::regclass) FROM generate_series(1, $wide) i");
 is($node->safe_psql('postgres', 'SELECT count(*) FROM gpuagg_cache'), 0, 'all are given back, too');
+
+# Whoever reads a table counts its use, be it a worker.
+my $parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; '
+	. 'SET max_parallel_workers_per_gather = 2; SET parallel_leader_participation = off; ';
+for my $what ([ 'few', 'a table', 'k' ], [ 'parted', 'a partition', 'k' ])
+{
+	my ($table, $name, $column) = @$what;
+	my $query = sum_of($table, $column);
+	my $expected = $node->safe_psql('postgres', "SET gpuagg.enabled = off; SELECT sum(k) FROM $table");
+	is($node->safe_psql('postgres', "$parallel $query $query $query"), join("\n", ($expected) x 3),
+		"$name that only workers read");
+	like($node->safe_psql('postgres', "$parallel EXPLAIN (ANALYZE, COSTS off, TIMING off) $query"),
+		qr/Workers Launched: [12].*column cache \((\d+) of \1 blocks\).*built=0/s, 'is cached');
+}
 
 # Many scans of one query are one use.
 $node->append_conf('postgresql.conf', "gpuagg.cache_memory = 1MB");
