@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "access/stratnum.h"
+#include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
@@ -21,6 +22,7 @@
 #include "columns/decimal.h"
 #include "expr/expr.h"
 #include "feed/heap_skip.h"
+#include "spec.h"
 
 typedef struct SkipTest
 {
@@ -57,6 +59,9 @@ set_operator(SkipTest *test, Oid opno, Oid column_type)
 				less,
 				greater;
 
+	/* the order of a chunk's bounds must be the type's: not that of "char", nor of an enum's OIDs */
+	if (!spec_type_has_codes(column_type) && getBaseType(column_type) != NUMERICOID)
+		return false;
 	if (!OidIsValid(family) || !op_in_opfamily(opno, family))
 		return false;
 	get_op_opfamily_properties(opno, family, false, &test->strategy, &left, &right);
