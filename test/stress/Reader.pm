@@ -140,7 +140,7 @@ sub explain
 		$self->count('blocks', $2);
 		$self->count('cached', $1);
 	}
-	while ($text =~ /visibility map=(\d+) lsn=(\d+) changed=(\d+) built=(\d+)/g)
+	while ($text =~ /visibility map=(\d+) lsn=(\d+) skipped=\d+ changed=(\d+) built=(\d+)/g)
 	{
 		$self->count('by map', $1);
 		$self->count('by lsn', $2);
