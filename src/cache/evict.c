@@ -18,6 +18,9 @@
  * Descriptors without chunks are evicted as if they were a column, which every query of the table
  * uses; those with chunks are kept.
  *
+ * Entries may be short before memory is, where there are many small tables.  Then a whole column, or
+ * a whole table, goes in the same order.
+ *
  * Databases share: one with more than its part (the memory, by the number of databases that
  * have anything) gives first, and gives to one with less whatever the columns are worth.
  */
@@ -47,9 +50,17 @@ typedef struct Shares
 
 typedef struct Victim
 {
-	StoredTable *table;			/* if set, its bare ranges */
+	StoredTable *table;			/* if set, its bare ranges, or all */
 	StoredColumn *column;
 } Victim;
+
+/* What is needed. */
+typedef enum Need
+{
+	NEED_MEMORY,
+	NEED_COLUMN,				/* one without chunks */
+	NEED_TABLE					/* one without ranges */
+} Need;
 
 /* ---- who has how much ----------------------------------------------------------- */
 
@@ -124,7 +135,8 @@ worth_less(const StoredUse *use, const StoredUse *than)
 typedef struct Search
 {
 	Shares		shares;
-	Oid			database;		/* that needs memory */
+	Need		what;
+	Oid			database;		/* that needs it */
 	bool		needy;			/* and has less than its part */
 	const StoredUse *use;
 	int			ntried;
@@ -154,6 +166,14 @@ consider(Search *search, Victim victim, Oid database, const StoredUse *use)
 }
 
 static bool
+is_victim(const Search *search, StoredTable *table)
+{
+	if (search->what == NEED_TABLE)
+		return !dlist_is_empty(&table->ranges);
+	return search->what == NEED_MEMORY && !dlist_is_empty(&table->bare);
+}
+
+static bool
 choose(Search *search)
 {
 	HASH_SEQ_STATUS scan;
@@ -164,11 +184,11 @@ choose(Search *search)
 	/* first columns: at equal worth they go before descriptors */
 	hash_seq_init(&scan, cache_columns);
 	while ((column = hash_seq_search(&scan)) != NULL)
-		if (!dlist_is_empty(&column->chunks))
+		if (search->what != NEED_TABLE && !dlist_is_empty(&column->chunks))
 			consider(search, (Victim) {NULL, column}, column->table->key.database, &column->use);
 	hash_seq_init(&scan, cache_tables);
 	while ((table = hash_seq_search(&scan)) != NULL)
-		if (!dlist_is_empty(&table->bare))
+		if (is_victim(search, table))
 			consider(search, (Victim) {table, NULL}, table->key.database, &table->use);
 	if (search->best_use == NULL)
 		return false;
@@ -217,12 +237,27 @@ evict_bare_ranges(StoredTable *table, Size need)
 	return freed;
 }
 
-Size
-cache_evict(Oid database, const StoredUse *use, Size need)
+/* Of a table, with their chunks; those that are pinned go with their last pin. */
+static Size
+evict_ranges(StoredTable *table)
+{
+	Size		freed = 0;
+
+	for (int i = 0; i < MOST_ITEMS && !dlist_is_empty(&table->ranges); i++)
+	{
+		cache_range_detach(dlist_head_element(StoredRange, in_table, &table->ranges));
+		freed += cache_memory_used(sizeof(StoredRange));
+	}
+	return freed;
+}
+
+static Size
+evict(Oid database, const StoredUse *use, Need what, Size need)
 {
 	Search		search;
 	Size		freed = 0;
 
+	search.what = what;
 	search.database = database;
 	search.use = use;
 	search.ntried = 0;
@@ -230,10 +265,26 @@ cache_evict(Oid database, const StoredUse *use, Size need)
 	search.needy = !has_more(&search.shares, database);
 	while (freed < need && search.ntried < MOST_VICTIMS && choose(&search))
 	{
-		if (search.best.table)
+		if (what == NEED_TABLE)
+			freed += evict_ranges(search.best.table);
+		else if (what == NEED_COLUMN)
+			freed += evict_chunks(search.best.column, search.best.column->sum.bytes);
+		else if (search.best.table)
 			freed += evict_bare_ranges(search.best.table, need - freed);
 		else
 			freed += evict_chunks(search.best.column, need - freed);
 	}
 	return freed;
+}
+
+Size
+cache_evict(Oid database, const StoredUse *use, Size need)
+{
+	return evict(database, use, NEED_MEMORY, need);
+}
+
+Size
+cache_evict_entry(Oid database, const StoredUse *use, bool of_tables)
+{
+	return evict(database, use, of_tables ? NEED_TABLE : NEED_COLUMN, 1);
 }

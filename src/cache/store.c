@@ -199,10 +199,14 @@ find_chunk(StoredRange *range, const CacheColumnKey *col)
 static CachePin *
 spare_pin(CacheTable *table, int ncols)
 {
-	CachePin   *pin = table->spare;
+	CachePin  **link = &table->spare;
+	CachePin   *pin;
 
-	if (pin && pin->room >= ncols)
-		table->spare = pin->next;
+	while (*link && (*link)->room < ncols)
+		link = &(*link)->next;
+	pin = *link;
+	if (pin)
+		*link = pin->next;
 	else
 	{
 		pin = MemoryContextAllocZero(table->context, sizeof(CachePin));
@@ -362,6 +366,26 @@ cache_mark_dead(CachePin *pin, int i)
 
 /* ---- publication ------------------------------------------------------------------------- */
 
+/* Under change_lock: may this column, or without one this table, have its first part? */
+static bool
+may_fill(const StoredTable *table, const StoredColumn *column)
+{
+	if (column)
+		return column->sum.items > 0 || cache_shared->filled_columns < cache_shared->most_filled_columns;
+	return table->sum.items > 0 || cache_shared->filled_tables < cache_shared->most_filled_tables;
+}
+
+/* Under change_lock: evicts what a part of this column, or of this table, is short of. */
+static Size
+evict_for(const StoredTable *table, const StoredColumn *column, Size need)
+{
+	const StoredUse *use = column ? &column->use : &table->use;
+
+	if (!may_fill(table, column))
+		return cache_evict_entry(table->key.database, use, column == NULL);
+	return cache_evict(table->key.database, use, need);
+}
+
 /*
  * Memory for a chunk of the column, or for a descriptor, from what is free or worth less.
  * A chunk is counted with its column as unpublished.  On return no interrupt has been
@@ -387,12 +411,13 @@ get_memory(CacheTable *table, const CacheColumnKey *col, Size size, dsa_pointer 
 			column = cache_column_make(stored, col);
 		if (stored && (column || !col))
 		{
-			memory = cache_memory_get(size, self);
+			if (may_fill(stored, column))
+				memory = cache_memory_get(size, self);
 			if (!memory && round > 0)
 			{
-				freed = cache_evict(table->key.database, column ? &column->use : &stored->use,
-									need);
-				memory = freed > 0 ? cache_memory_get(size, self) : NULL;
+				freed = evict_for(stored, column, need);
+				if (freed > 0 && may_fill(stored, column))
+					memory = cache_memory_get(size, self);
 			}
 			if (memory && column)
 				column->unpublished++;

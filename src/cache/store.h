@@ -45,7 +45,7 @@ typedef struct CacheTable CacheTable;
  */
 extern CacheTable *cache_table_open(const CacheTableKey *key, Oid relid, bool create);
 
-/* Counts a use of these columns (there may be none) by a query: once, by its leader. */
+/* Counts a use of these columns (there may be none) by a query: once, by whichever participant reads the table first. */
 extern void cache_table_use(CacheTable *table, int ncols, const CacheColumnKey *cols);
 
 /*

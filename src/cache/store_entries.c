@@ -200,19 +200,22 @@ range_bytes(void)
 	return cache_memory_used(sizeof(StoredRange));
 }
 
+/* `filled` counts the sums of which there is anything. */
 static void
-add_to_sum(StoredSum *sum, const StoredRange *range, Size bytes)
+add_to_sum(StoredSum *sum, uint64 *filled, const StoredRange *range, Size bytes)
 {
-	sum->items++;
+	if (sum->items++ == 0)
+		(*filled)++;
 	sum->blocks += range->range.nblocks;
 	sum->rows += range->range.nrows;
 	sum->bytes += bytes;
 }
 
 static void
-take_from_sum(StoredSum *sum, StoredRange *range, Size bytes)
+take_from_sum(StoredSum *sum, uint64 *filled, StoredRange *range, Size bytes)
 {
-	sum->items--;
+	if (--sum->items == 0)
+		(*filled)--;
 	sum->blocks -= range->range.nblocks;
 	sum->rows -= range->range.nrows;
 	sum->bytes -= bytes;
@@ -228,7 +231,7 @@ cache_range_attach(StoredTable *table, StoredRange *range)
 	range->table = table;
 	dlist_push_tail(&table->ranges, &range->in_table);
 	dlist_push_tail(&table->bare, &range->in_bare);
-	add_to_sum(&table->sum, range, range_bytes());
+	add_to_sum(&table->sum, &cache_shared->filled_tables, range, range_bytes());
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 	pg_atomic_fetch_add_u64(&table->sum.dead, pg_atomic_read_u32(&range->range.ndead));
 	range->next = *bucket;
@@ -263,12 +266,12 @@ cache_range_detach(StoredRange *range)
 	range->detached = true;
 	pinned = pg_atomic_read_u32(&range->pins) > 0;
 	/* dead blocks of detached ranges are not counted: it takes from the sums what it gave */
-	take_from_sum(&range->table->sum, range, range_bytes());
+	take_from_sum(&range->table->sum, &cache_shared->filled_tables, range, range_bytes());
 	if (range->chunks == NULL)
 		dlist_delete(&range->in_bare);
 	for (StoredChunk *chunk = range->chunks; chunk; chunk = chunk->next)
 	{
-		take_from_sum(&chunk->column->sum, range, chunk->bytes);
+		take_from_sum(&chunk->column->sum, &cache_shared->filled_columns, range, chunk->bytes);
 		dlist_delete(&chunk->in_column);
 		chunk->column = NULL;
 	}
@@ -286,7 +289,7 @@ cache_chunk_attach(StoredColumn *column, StoredRange *range, StoredChunk *chunk)
 
 	if (range->chunks == NULL)
 		dlist_delete(&range->in_bare);
-	add_to_sum(&column->sum, range, chunk->bytes);
+	add_to_sum(&column->sum, &cache_shared->filled_columns, range, chunk->bytes);
 	dlist_push_tail(&column->chunks, &chunk->in_column);
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 	pg_atomic_fetch_add_u64(&column->sum.dead, pg_atomic_read_u32(&range->range.ndead));
@@ -312,7 +315,7 @@ cache_chunk_evict(StoredChunk *chunk)
 	while (*link != chunk)
 		link = &(*link)->next;
 	*link = chunk->next;
-	take_from_sum(&chunk->column->sum, range, chunk->bytes);
+	take_from_sum(&chunk->column->sum, &cache_shared->filled_columns, range, chunk->bytes);
 	LWLockRelease(lock);
 	dlist_delete(&chunk->in_column);
 	if (range->chunks == NULL)

@@ -150,6 +150,10 @@ typedef struct CacheShared
 	/* under change_lock */
 	uint64		clock;			/* uses so far */
 	uint64		next_serial;
+	uint64		filled_tables;	/* tables that have descriptors, */
+	uint64		most_filled_tables; /* and how many may have: the other entries are for history */
+	uint64		filled_columns; /* columns that have chunks */
+	uint64		most_filled_columns;
 	StoredWorker workers[CACHE_WORKERS];
 	pg_atomic_uint64 swept;		/* time of the last sweep */
 } CacheShared;
@@ -228,5 +232,8 @@ extern bool cache_bare_range_evict(StoredRange *range);
  * use; returns how many.
  */
 extern Size cache_evict(Oid database, const StoredUse *use, Size need);
+
+/* The same for an entry: of the tables that have descriptors, or of the columns that have chunks. */
+extern Size cache_evict_entry(Oid database, const StoredUse *use, bool of_tables);
 
 #endif							/* GPUAGG_CACHE_STORE_INTERNAL_H */

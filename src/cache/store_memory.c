@@ -50,6 +50,8 @@
 #define COLUMNS_PER_MB 32
 #define FEWEST_COLUMNS 512
 #define MOST_COLUMNS 262144
+/* Of these, one in so many has nothing in the area: it is for the uses of what may come. */
+#define HISTORY_PART 4
 
 #define DEFAULT_MOST_MB 1024
 #define DEFAULT_PART 8
@@ -182,6 +184,8 @@ start_memory(void)
 		memset(shared->buckets, 0, shared->nbuckets * sizeof(StoredRange *));
 		shared->place = (char *) TYPEALIGN(DSA_PAGE, shared->buckets + shared->nbuckets);
 		shared->next_serial = 1;
+		shared->most_filled_tables = table_limit() - table_limit() / HISTORY_PART;
+		shared->most_filled_columns = column_limit() - column_limit() / HISTORY_PART;
 		pg_atomic_init_u64(&shared->swept, 0);
 		start_area(shared, shared->change_lock->tranche);
 	}

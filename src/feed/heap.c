@@ -245,6 +245,8 @@ next_table(HeapFeed *feed)
 	feed->table = feed->tables[which];
 	progress_table(RelationGetRelid(feed->table->scan->rel), heap_scan_begin(feed->table->scan));
 	heap_scan_restart(feed->table->scan);
+	if (feed->table->cached)
+		feed->table->cached->shared_out = append && append->as_pstate;
 	feed->table->by_cache = feed->table->cached && heap_cached_begin(feed->table->cached);
 	return true;
 }

@@ -123,39 +123,42 @@ want_columns(HeapCached *cached)
 	return cached->ncols > 0;
 }
 
-/* A parallel scan that has not begun begins with the first block, so that what is claimed are ranges. */
-static void
+/*
+ * A parallel scan that has not begun begins with the first block, so that what is claimed are ranges.
+ * Returns whether it had not, or whether no other participant reads the table for this scan.
+ */
+static bool
 set_start(HeapCached *cached)
 {
 	ParallelBlockTableScanDesc shared =
 		(ParallelBlockTableScanDesc) cached->scan->scan->rs_base.rs_parallel;
+	bool		first;
 
 	if (shared == NULL)
-		return;
+		return !IsParallelWorker() || cached->shared_out;
 	SpinLockAcquire(&shared->phs_mutex);
-	if (shared->phs_startblock == InvalidBlockNumber)
+	first = shared->phs_startblock == InvalidBlockNumber;
+	if (first)
 		shared->phs_startblock = 0;
 	SpinLockRelease(&shared->phs_mutex);
-}
-
-/* A query counts once: by its leader, or, where that does not take part, by the first worker. */
-static bool
-counts_use(void)
-{
-	return !IsParallelWorker() || (ParallelWorkerNumber == 0 && !parallel_leader_participation);
+	return first;
 }
 
 bool
 heap_cached_begin(HeapCached *cached)
 {
 	HeapScan   *scan = cached->scan;
+	bool		again;
 
 	heap_cached_stop(cached);
-	if (counts_use())
+	/* a scan that is repeated is the same query's, but reads what one before it has read */
+	again = cached->used;
+	if (set_start(cached) && !again)
 		cache_table_use(cached->table, cached->ncols, cached->cols);
+	cached->used = true;
 	if (cached->skip)
 		heap_skip_reset(cached->skip);
-	cached->fill = want_columns(cached);
+	cached->fill = again ? cached->ncols > 0 : want_columns(cached);
 	if (!cached->fill && !cache_table_filled(cached->table))
 		return false;
 	proof_begin(&cached->proof, scan->rel, scan->scan->rs_base.rs_snapshot);
@@ -163,7 +166,6 @@ heap_cached_begin(HeapCached *cached)
 	cached->block = cached->end = cached->last = cached->wrapped = 0;
 	cached->refused = cached->passed = 0;
 	cached->begun = true;
-	set_start(cached);
 	return true;
 }
 

@@ -50,6 +50,8 @@ typedef struct HeapCached
 	CacheBlocks proved;			/* its blocks that are read from the cache */
 	BlockNumber stale[CACHE_RANGE_BLOCKS];	/* the others */
 	int			missing;		/* most blocks that a range has got since it was cached */
+	bool		shared_out;		/* set by the owner: one participant alone, any of them, reads the table */
+	bool		used;			/* by a scan before; counted */
 	bool		asked;			/* for renewal */
 } HeapCached;
 

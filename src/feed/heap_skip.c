@@ -23,6 +23,7 @@
 #include "columns/decimal.h"
 #include "expr/expr.h"
 #include "feed/heap_skip.h"
+#include "spec.h"
 
 typedef struct SkipTest
 {

@@ -66,3 +66,20 @@ DROP TABLE parted, cached CASCADE;
 DROP TABLE cached_here;
 DROP SEQUENCE cached_numbers;
 DROP ROLE gpuagg_nobody;
+
+-- bounds of what is cached are not in the order of "char", nor of enums
+SET gpuagg.cache = eager;
+SET gpuagg.require = require;
+CREATE TYPE cached_order AS ENUM ('b', 'c');
+ALTER TYPE cached_order ADD VALUE 'a' BEFORE 'b';
+CREATE TABLE cached (c "char", e cached_order);
+INSERT INTO cached VALUES ('a', 'a'), ('\377', 'b'), ('b', 'c');
+VACUUM cached;
+SELECT gpu_count(*) FROM cached WHERE c = 'a';
+SELECT gpu_count(*) FROM cached WHERE c = 'a';
+SELECT gpu_count(*) FROM cached WHERE e < 'b';
+SELECT gpu_count(*) FROM cached WHERE e < 'b';
+DROP TABLE cached;
+DROP TYPE cached_order;
+RESET gpuagg.require;
+RESET gpuagg.cache;
