@@ -57,6 +57,7 @@ struct HeapSkip
 static bool
 bounds_are_ordered(Oid type)
 {
+	type = getBaseType(type);
 	return type != CHAROID && !type_is_enum(type);
 }
 
