@@ -248,6 +248,12 @@ next_table(HeapFeed *feed)
 	if (feed->table->cached)
 		feed->table->cached->shared_out = append && append->as_pstate;
 	feed->table->by_cache = feed->table->cached && heap_cached_begin(feed->table->cached);
+	/* the node has run, even if all of its rows are skipped */
+	if (append && node->instrument)
+	{
+		InstrStartNode(node->instrument);
+		InstrStopNode(node->instrument, 0);
+	}
 	return true;
 }
 
