@@ -378,6 +378,33 @@ COMMENT ON VIEW gpuagg_progress IS
 'scans of tables by the heap feed that run now, one row a process: blocks of the table being read, those this process has read, and rows and groups so far; empty unless gpuagg is in shared_preload_libraries';
 GRANT SELECT ON gpuagg_progress TO PUBLIC;
 
+CREATE FUNCTION gpuagg_cache_columns(OUT datid oid, OUT tablespace oid, OUT relfilenode oid, OUT relid oid, OUT attnum int2,
+	OUT tier text, OUT blocks int8, OUT "rows" int8, OUT bytes int8, OUT hits int8, OUT valid float8, OUT last_use timestamptz)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL SAFE ROWS 100;
+COMMENT ON FUNCTION gpuagg_cache_columns() IS
+'rows of the view gpuagg_cache, by OIDs: attnum is 0 for what stands beside all columns of a table; last_use is null before the first use, nothing else is';
+
+CREATE VIEW gpuagg_cache AS
+SELECT d.datname, r.oid::regclass AS relation, c.relfilenode, a.attname AS "column", c.tier, c.blocks, c."rows", c.bytes, c.hits,
+	c.valid, c.last_use
+FROM gpuagg_cache_columns() c LEFT JOIN pg_database d ON d.oid = c.datid
+	LEFT JOIN pg_class r ON r.oid = c.relid AND d.datname = current_database() AND pg_relation_filenode(r.oid) = c.relfilenode
+	LEFT JOIN pg_attribute a ON a.attrelid = r.oid AND a.attnum = c.attnum AND a.attnum > 0;
+COMMENT ON VIEW gpuagg_cache IS
+'columns of tables that are cached, of all databases, a row a column: the relation (null for one of another database, or that is not there any more) and its file''s number, the column (null for what stands beside all columns of a table: which blocks they are of and what proves them), the tier (ram), the blocks and rows that there are of it, its bytes, how often a range of it was taken from the cache, the share of its blocks that had not changed when last looked at, and when a query last asked for it; empty unless gpuagg is in shared_preload_libraries';
+GRANT SELECT ON gpuagg_cache TO PUBLIC;
+
+CREATE FUNCTION gpuagg_cache_prewarm(relation regclass, columns text[] DEFAULT NULL) RETURNS int8
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION gpuagg_cache_prewarm(regclass, text[]) IS
+'reads columns of a table, all of them without the second argument, and of its partitions, into the column cache, and anew what has changed, as if two queries had read them; for who may select from these columns; returns of how many blocks all of them are cached now, which are fewer than the table has if memory is short (with a notice) or transactions that changed them may still be running; null if the relation is null';
+
+CREATE FUNCTION gpuagg_cache_evict(relation regclass) RETURNS int8
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION gpuagg_cache_evict(regclass) IS
+'takes a table, with its partitions, out of the column cache; for its owner and superusers; returns the bytes that are given back, at once or by the last query that reads them; 0 if nothing was cached';
+
 CREATE FUNCTION gpuagg_operators(OUT operator text, OUT input text, OUT state_bytes int4, OUT commutative bool,
 	OUT atomic text, OUT description text)
 	RETURNS SETOF record

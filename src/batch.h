@@ -41,6 +41,16 @@ typedef struct Column
 	 */
 	uint64	   *unrepresentable;
 	Datum	   *unrepresentable_values;
+
+	/*
+	 * COLUMN_DATUM: numbers, below ncodes, of the values in a dictionary that the feed
+	 * has; rows with one number have one value, byte by byte.  Rows that are NULL have any
+	 * number.  Batches with the same `dictionary`, which is not 0, have the same
+	 * numbers.  NULL: the feed has none for this batch.
+	 */
+	const uint32 *codes;
+	uint32		ncodes;
+	uint64		dictionary;
 } Column;
 
 typedef struct Batch

@@ -18,6 +18,18 @@
 
 typedef struct Feed Feed;
 
+/* What a feed has read of heap tables by way of the column cache, for EXPLAIN ANALYZE; in blocks. */
+typedef struct FeedStats
+{
+	uint64		blocks;			/* of tables that were read so */
+	uint64		cached;			/* whose rows came from the cache; proved by: */
+	uint64		by_map;			/* the visibility map */
+	uint64		by_lsn;			/* the page's LSN */
+	uint64		skipped;		/* of the cached ones: the bounds of a column refute a condition */
+	uint64		stale;			/* are in the cache, but have changed since */
+	uint64		built;			/* were put into the cache */
+} FeedStats;
+
 typedef struct FeedOps
 {
 	const char *name;			/* as in gpuagg.feed */
@@ -28,8 +40,8 @@ typedef struct FeedOps
 	void		(*rescan) (Feed *feed);
 	/* Releases pins, slots and memory; errors skip it, so nothing may depend on it alone. */
 	void		(*end) (Feed *feed);
-	/* Adds the "Feed" line(s). */
-	void		(*explain) (Feed *feed, ExplainState *es);
+	/* Adds the "Feed" line(s); stats are those of all participants, or NULL. */
+	void		(*explain) (Feed *feed, const FeedStats *stats, ExplainState *es);
 } FeedOps;
 
 struct Feed
@@ -38,6 +50,7 @@ struct Feed
 	Batch	   *batch;			/* that next() fills, for EngineOps.bind_buffers; or NULL */
 	uint64		rows;			/* delivered since the last rescan */
 	uint64		batches;
+	FeedStats	stats;			/* since it was opened */
 	struct ExprSubplans *subplans;	/* set by the owner after opening; outlives the feed */
 };
 
@@ -57,7 +70,7 @@ extern Feed *feed_tuples_open(PlanState *child, const AggSpec *spec, const int *
 extern Feed *feed_heap_open(PlanState *child, const AggSpec *spec, const int *resnos,
 							ExprState **constants, ExprContext *econtext, int batch_rows);
 extern const char *feed_heap_refusal(PlanState *child, bool volatile_query);
-/* The "Feed" line, for EXPLAIN before anything is opened. */
-extern void feed_heap_describe(PlanState *child, ExplainState *es);
+/* The "Feed" lines, with what participants have done; stats NULL: nothing yet. */
+extern void feed_heap_describe(PlanState *child, const FeedStats *stats, ExplainState *es);
 
 #endif							/* GPUAGG_FEED_H */

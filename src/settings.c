@@ -7,6 +7,7 @@
 #include <float.h>
 #include <limits.h>
 
+#include "miscadmin.h"
 #include "utils/guc.h"
 
 #include "settings.h"
@@ -35,6 +36,10 @@ int			gpuagg_device_memory_limit;
 int			gpuagg_pinned_memory_limit;
 int			gpuagg_server_timeout;
 
+int			gpuagg_cache;
+int			gpuagg_cache_memory;
+double		gpuagg_cache_renew;
+
 static const struct config_enum_entry require_options[] = {
 	{"allow", GPUAGG_ALLOW, false},
 	{"require", GPUAGG_REQUIRE, false},
@@ -56,6 +61,19 @@ static const struct config_enum_entry feed_options[] = {
 	{"auto", GPUAGG_FEED_AUTO, false},
 	{"tuples", GPUAGG_FEED_TUPLES, false},
 	{"heap", GPUAGG_FEED_HEAP, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry cache_options[] = {
+	{"off", GPUAGG_CACHE_OFF, false},
+	{"on", GPUAGG_CACHE_ON, false},
+	{"eager", GPUAGG_CACHE_EAGER, false},
+	{"false", GPUAGG_CACHE_OFF, true},
+	{"true", GPUAGG_CACHE_ON, true},
+	{"no", GPUAGG_CACHE_OFF, true},
+	{"yes", GPUAGG_CACHE_ON, true},
+	{"0", GPUAGG_CACHE_OFF, true},
+	{"1", GPUAGG_CACHE_ON, true},
 	{NULL, 0, false}
 };
 
@@ -164,11 +182,45 @@ define_server_settings(void)
 							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
 }
 
+/*
+ * Settings of the column cache.
+ *
+ * The memory is part of the server's shared memory.  The default is an eighth of the memory
+ * that there is, of the machine or of the control group, and no more than 1 GB, because nobody has
+ * asked for it (AlloyDB Omni takes 1 GB as well; AlloyDB 30 % of its machine).  What is not used
+ * yet takes address space, but no memory; huge pages are the exception, which are taken when the
+ * server starts.
+ *
+ * Where the library is not preloaded there is no cache, and the setting means nothing; a
+ * setting that only the server's start may change cannot be defined any more then.
+ */
+static void
+define_cache_settings(void)
+{
+	DefineCustomEnumVariable("gpuagg.cache",
+							 "Lets queries use and fill the column cache.",
+							 "With \"on\" the second query that reads a column fills it, with \"eager\" the first.",
+							 &gpuagg_cache, GPUAGG_CACHE_ON, cache_options,
+							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpuagg.cache_memory",
+							"Sets the shared memory for cached columns.",
+							"-1: one eighth of the machine's memory, at most 1 GB.  Zero: no cache.",
+							&gpuagg_cache_memory, -1, -1, 1000000,
+							process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP,
+							GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomRealVariable("gpuagg.cache_renew",
+							 "Sets the share of a table's cached blocks that must have changed for them to be read anew.",
+							 "A background worker does it.  Zero: never.",
+							 &gpuagg_cache_renew, 0.1, 0, 1,
+							 PGC_SIGHUP, 0, NULL, NULL, NULL);
+}
+
 void
 settings_define(const struct config_enum_entry *engines)
 {
 	define_choices(engines);
 	define_costs();
 	define_server_settings();
+	define_cache_settings();
 	MarkGUCPrefixReserved("gpuagg");
 }

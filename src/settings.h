@@ -26,6 +26,13 @@ typedef enum GpuaggFeedChoice
 	GPUAGG_FEED_HEAP
 } GpuaggFeedChoice;
 
+typedef enum GpuaggCacheUse
+{
+	GPUAGG_CACHE_OFF,
+	GPUAGG_CACHE_ON,			/* columns are filled by the second query that reads them */
+	GPUAGG_CACHE_EAGER			/* by the first one */
+} GpuaggCacheUse;
+
 /* What is done. */
 extern bool gpuagg_enabled;
 extern int	gpuagg_engine;
@@ -50,6 +57,11 @@ extern char *gpuagg_devices_list;
 extern int	gpuagg_device_memory_limit; /* MB; 0: four fifths of what is free */
 extern int	gpuagg_pinned_memory_limit; /* MB */
 extern int	gpuagg_server_timeout;	/* ms; 0: none */
+
+/* The column cache. */
+extern int	gpuagg_cache;
+extern double gpuagg_cache_renew;	/* share of stale blocks from which on a table is renewed; 0: never */
+extern int	gpuagg_cache_memory;	/* MB; 0: no cache; after the start not negative */
 
 /* Once, from _PG_init.  `engines` are the options of gpuagg.engine, and must last. */
 extern void settings_define(const struct config_enum_entry *engines);

@@ -106,6 +106,7 @@ spec_add_slot(AggSpec *spec, MonoidId monoid, int col0, int col1, int filter,
 	slot->filter = filter;
 	slot->bins = *bins;
 	slot->width = spec_bins_width(bins);
+	slot->mean_only = false;
 	if (!gpuagg_monoids[monoid].commutative)
 		spec->ordered = true;
 	return spec->nslots++;

@@ -83,6 +83,7 @@ typedef struct SlotSpec
 	int			filter;			/* a COLUMN_I8 of booleans, or -1 */
 	BinSpec		bins;
 	int			width;			/* states a group: 1, or the number of bins */
+	bool		mean_only;		/* ACCUM_F64: of the state, only count and sum are asked for */
 } SlotSpec;
 
 /* A NULL ends a run, so that rows with NULLs count for such slots. */

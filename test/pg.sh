@@ -8,7 +8,8 @@
 #	pg_need				checks that PostgreSQL and its headers are there; as root installs what is missing
 #	pg_install			copies PostgreSQL, builds and installs the extension, without its GPU server
 #						unless there is a GPU: that takes minutes to build
-#	pg_start [conf...]	a new cluster with each "name=value" line of settings; sets PGHOST, PGPORT, ...
+#	pg_start [conf...]	a new cluster with each "name=value" line of settings, and those of
+#				$PG_CONF, which has ; between them; sets PGHOST, PGPORT, ...
 #	pg_stop				stops it and removes its data
 #	as_pg command...	runs a command as the user who owns the cluster
 #
@@ -111,6 +112,7 @@ pg_start() {
 	{
 		printf '%s\n' "unix_socket_directories='$pg_root/sock'" "listen_addresses=''" "fsync=off" "max_wal_size=4GB"
 		printf '%s\n' "$@"
+		tr ';' '\n' <<<"${PG_CONF:-}"
 	} >>"$pg_root/data/postgresql.conf"
 	(cd "$pg_root" && as_pg pg_ctl -D "$pg_root/data" -l "$pg_root/log" -w start >/dev/null) || {
 		tail -20 "$pg_root/log" >&2

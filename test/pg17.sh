@@ -47,4 +47,4 @@ tar cf - -C "$top" --exclude=./.git --exclude=./build --exclude=./tmp_install --
 	--exclude='*.o' --exclude='*.d' --exclude='*.bc' --exclude='*.so' . | tar xf - -C "$chroot/src/gpuagg"
 # The chroot has no CUDA: this is a build without GPU support.
 chroot "$chroot" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-	DIFF_QUERIES="${DIFF_QUERIES:-500}" make -C /src/gpuagg -s test PARTS="$*"
+	DIFF_QUERIES="${DIFF_QUERIES:-500}" STRESS_SECONDS="${STRESS_SECONDS:-30}" make -C /src/gpuagg -s test PARTS="$*"

@@ -10,6 +10,7 @@
 #	sanitize	the same under AddressSanitizer and UndefinedBehaviorSanitizer
 #	regress		pg_regress: test/sql/*.sql, one after the other in one database;
 #				REGRESS="a b" runs only these
+#	cached		the regression and differential tests with columns cached by the first query that reads them
 #	isolation	test/specs/*.spec
 #	server		the regression tests, and differential ones, through the GPU server with a
 #				stand-in for the GPU (test/gpu_server.sh)
@@ -18,6 +19,8 @@
 #				(default 5) from FUZZ_SEED on (default 1)
 #	diff		the differential test, DIFF_QUERIES queries (default 2000), and half as
 #				many of the heap feed over tables with a history
+#	stress		writers in every way against readers of the column cache (test/stress/cache.sh),
+#				STRESS_SECONDS (default 30) from STRESS_SEED on (default 1)
 #	docs		README against the catalog; its SQL is run
 #	gpu			the GPU tests
 #
@@ -145,12 +148,23 @@ part_regress() {
 	pg_stop
 }
 
+# The differential test draws other queries than in part diff.
+part_cached() {
+	local results=$results/cached PG_CONF="gpuagg.cache=eager;gpuagg.cache_memory=64MB"
+	local DIFF_QUERIES=$((${DIFF_QUERIES:-2000} / 2)) DIFF_SEED=$((${DIFF_SEED:-1} + 4000))
+
+	mkdir -p "$results"
+	part_regress
+	part_diff
+}
+
 part_isolation() {
 	local out=$results/isolation tests options
 
 	tests=$(cd "$top/test/specs" 2>/dev/null && ls ./*.spec 2>/dev/null | sed 's|^\./||; s|\.spec$||' | sort)
 	[[ -n $tests ]] || return 0
-	pg_start "shared_preload_libraries='gpuagg'" jit=off || { fail "isolation (no cluster)"; return; }
+	pg_start "shared_preload_libraries='gpuagg'" jit=off autovacuum=off max_prepared_transactions=4 \
+		gpuagg.cache_renew=0 || { fail "isolation (no cluster)"; return; }
 	options=$(regress_dirs "$out")
 	# shellcheck disable=SC2086
 	"$PG_ISOLATION" $options --host="$PGHOST" --port="$PGPORT" --user=postgres --dbname=isolation \
@@ -242,6 +256,12 @@ part_fuzz() {
 	grep -v '^ok ' "$results/fuzz.log"
 }
 
+part_stress() {
+	"$top/test/stress/cache.sh" --seconds "${STRESS_SECONDS:-30}" --seed "${STRESS_SEED:-1}" >"$results/stress.log" 2>&1
+	tap_lines stress < <(grep -E '^(not )?ok ' "$results/stress.log") || fail stress
+	grep -v '^ok ' "$results/stress.log" | grep -v '^# \(writer\|reader\) '
+}
+
 part_docs() {
 	pg_start "shared_preload_libraries='gpuagg'" || { fail "docs (no cluster)"; return; }
 	"$top/test/docs.sh" >"$results/docs.log" 2>&1
@@ -274,11 +294,11 @@ trap finish EXIT
 mkdir -p "$results"
 pg_need || exit 2
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(strict layers unit sanitize regress isolation server tap fuzz diff docs gpu)
+[[ $# -gt 0 ]] || parts=(strict layers unit sanitize regress cached isolation server tap fuzz diff stress docs gpu)
 pg_make_args=
 for part in "${parts[@]}"; do
 	case $part in
-	regress | isolation | server | tap | fuzz | diff | docs)
+	regress | cached | isolation | server | tap | fuzz | diff | stress | docs)
 		if [[ -z ${installed:-} ]]; then
 			check "build and install" pg_install
 			installed=1

@@ -64,6 +64,14 @@ $(UNIT_DIR)/device_test $(UNIT_DIR)/session_test: $(UNIT_DIR)/%: test/unit/%.c $
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) $(STUB_CFLAGS) $< $(STUB_SRCS) $(UNIT_LIBS) -o $@ -lpthread -lm
 
+# Chunks need PostgreSQL's headers; the test stands in for its functions.
+CHUNK_SRCS = src/cache/chunk.c src/cache/chunk_build.c
+CHUNK_CFLAGS = -O3 -fno-strict-aliasing -fwrapv -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
+
+$(UNIT_DIR)/chunk_test: test/unit/chunk_test.c $(CHUNK_SRCS) $(UNIT_INCLUDES)
+	@mkdir -p $(@D)
+	$(CC) $(UNIT_CFLAGS) $(CHUNK_CFLAGS) $(CPPFLAGS) $< $(CHUNK_SRCS) -o $@ -lm
+
 -include $(LAYERS_OBJS:.o=.d)
 
 # Programs of test/fuzz.sh; the server is the one with the stand-in, under sanitizers.

@@ -588,7 +588,9 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 	for (int i = 0; i < MAX_SLOTS && row->slots[i].used; i++)
 	{
 		const SlotUse *use = &row->slots[i];
+		SlotSpec   *slot;
 		int			col[2];
+		int			nslots;
 
 		for (int j = 0; j < 2; j++)
 		{
@@ -600,8 +602,12 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		}
 		if (aggref->aggorder != NIL && depends_on_order(use->monoid))
 			spec->ordered_floats = true;
+		nslots = spec->nslots;
 		out->slots[i] = spec_add_slot(spec, use->monoid, col[0], col[1], filter,
 									  binned && i > 0 ? &bins : NULL);
+		slot = &spec->slots[out->slots[i]];
+		slot->mean_only = (slot->mean_only || spec->nslots > nslots) &&
+			row->kind == FINALIZE_ACCUM && out->finalfn.fn_oid == F_FLOAT8_AVG;
 	}
 	out->kind = row->kind;
 	out->counted = row->slots[0].monoid == MONOID_COUNT;

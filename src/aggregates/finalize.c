@@ -14,6 +14,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/expandeddatum.h"
+#include "utils/fmgroids.h"
 
 #include "aggregates/aggmap_internal.h"
 #include "aggregates/histogram.h"
@@ -270,6 +271,13 @@ direct_value(AggOutput *out, const GroupBatch *groups, int g, Datum *value, bool
 	{
 		*isnull = STATE(gpuagg_asc, 0).len == 0;
 		*value = Int64GetDatum(STATE(gpuagg_asc, 0).best);
+	}
+	else if (out->kind == FINALIZE_ACCUM && out->finalfn.fn_oid == F_FLOAT8_AVG)
+	{
+		gpuagg_accum state = STATE(gpuagg_accum, 0);
+
+		*isnull = state.n == 0;
+		*value = *isnull ? (Datum) 0 : Float8GetDatum(state.sx / state.n);
 	}
 	else
 		return false;

@@ -14,12 +14,15 @@
 #endif
 
 #include "access/heapam.h"
+#include "catalog/storage.h"
 #include "commands/explain.h"
+#include "common/relpath.h"
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
 #endif
 #if PG_VERSION_NUM >= 160000
+#include "catalog/pg_class.h"
 #include "catalog/pg_proc.h"
 #include "varatt.h"
 #endif
@@ -27,6 +30,7 @@
 #include "nodes/pathnodes.h"
 #include "parser/parse_agg.h"
 #include "pgstat.h"
+#include "storage/buf_internals.h"
 #include "storage/buffile.h"
 #include "storage/bufmgr.h"
 #if PG_VERSION_NUM >= 170000
@@ -35,6 +39,7 @@
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 
 /* May the role execute the function? */
 static inline AclResult
@@ -44,6 +49,49 @@ compat_proc_aclcheck(Oid function, Oid role)
 	return object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE);
 #else
 	return pg_proc_aclcheck(function, role, ACL_EXECUTE);
+#endif
+}
+
+/* Does the role own the relation? */
+static inline bool
+compat_owns_relation(Oid relation, Oid role)
+{
+#if PG_VERSION_NUM >= 160000
+	return object_ownercheck(RelationRelationId, relation, role);
+#else
+	return pg_class_ownercheck(relation, role);
+#endif
+}
+
+/* What tells a relation's files. */
+#if PG_VERSION_NUM >= 160000
+typedef RelFileLocator CompatLocator;
+#define compat_locator_tablespace(l) ((l).spcOid)
+#define compat_locator_database(l) ((l).dbOid)
+#define compat_locator_number(l) ((l).relNumber)
+#define compat_relation_locator(rel) ((rel)->rd_locator)
+#else
+typedef RelFileNode CompatLocator;
+#define compat_locator_tablespace(l) ((l).spcNode)
+#define compat_locator_database(l) ((l).dbNode)
+#define compat_locator_number(l) ((l).relNode)
+#define compat_relation_locator(rel) ((rel)->rd_node)
+#endif
+
+/* The path of a relation's main fork, not of a temporary one's. */
+static inline void
+compat_main_fork_path(Oid database, Oid tablespace, Oid number, char *path, size_t size)
+{
+#if PG_VERSION_NUM >= 180000
+	RelPathStr	found = GetRelationPath(database, tablespace, number, INVALID_PROC_NUMBER,
+										MAIN_FORKNUM);
+
+	strlcpy(path, found.str, size);
+#else
+	char	   *found = GetRelationPath(database, tablespace, number, -1, MAIN_FORKNUM);
+
+	strlcpy(path, found, size);
+	pfree(found);
 #endif
 }
 
@@ -102,6 +150,61 @@ compat_test_old_snapshot(Snapshot snapshot, Relation rel, Page page)
 #if PG_VERSION_NUM < 170000
 	TestForOldSnapshot(snapshot, rel, page);
 #endif
+}
+
+/* Is old_snapshot_threshold, up to 16, such that snapshots expire? */
+static inline bool
+compat_old_snapshots_expire(void)
+{
+#if PG_VERSION_NUM < 170000
+	return OldSnapshotThresholdActive();
+#else
+	return false;
+#endif
+}
+
+/* Has the table got new storage in the current transaction? */
+static inline bool
+compat_is_new_storage(Relation rel)
+{
+#if PG_VERSION_NUM >= 160000
+	return rel->rd_newRelfilelocatorSubid != InvalidSubTransactionId ||
+		rel->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
+#else
+	return rel->rd_newRelfilenodeSubid != InvalidSubTransactionId ||
+		rel->rd_firstRelfilenodeSubid != InvalidSubTransactionId;
+#endif
+}
+
+/*
+ * Reads the LSN of a page from a shared buffer, which need not be pinned; false if the
+ * buffer does not hold the block.  The buffer's header lock keeps the page in it meanwhile.
+ */
+static inline bool
+compat_buffer_lsn(Relation rel, BlockNumber block, Buffer buffer, XLogRecPtr *lsn)
+{
+	BufferDesc *desc = GetBufferDescriptor(buffer - 1);
+	BufferTag	tag;
+	uint32		state;
+	bool		found;
+
+#if PG_VERSION_NUM >= 160000
+	InitBufferTag(&tag, &rel->rd_locator, MAIN_FORKNUM, block);
+	if (!BufferTagsEqual(&desc->tag, &tag))
+		return false;
+	state = LockBufHdr(desc);
+	found = (state & BM_VALID) && BufferTagsEqual(&desc->tag, &tag);
+#else
+	INIT_BUFFERTAG(tag, rel->rd_node, MAIN_FORKNUM, block);
+	if (!BUFFERTAGS_EQUAL(desc->tag, tag))
+		return false;
+	state = LockBufHdr(desc);
+	found = (state & BM_VALID) && BUFFERTAGS_EQUAL(desc->tag, tag);
+#endif
+	if (found)
+		*lsn = PageGetLSN(BufferGetPage(buffer));
+	UnlockBufHdr(desc, state);
+	return found;
 }
 
 /* Counts tuples returned by a scan of a table. */

@@ -22,10 +22,20 @@
 /* The second-level cache of a core, for strategy.c; typical of servers. */
 #define L2_BYTES (1024 * 1024)
 
+/*
+ * Where the groups do not fit that cache, so many rows are absorbed at a time that their groups' rows,
+ * once fetched, stay in the first-level cache until the last slot is done.
+ */
+#define L1_BYTES (48 * 1024)
+#define MIN_SLICE 256
+
 /* Rows of a batch of fallback aggregates until the size of their states is known. */
 #define FALLBACK_ROWS 64
 /* More rows than a batch has, a multiple of 64. */
 #define MAX_SLICE (1 << 20)
+
+/* Rows for the groups that are expected are reserved, in this share of the memory at most. */
+#define RESERVED_SHARE 4
 
 /* Memory of a file that is being written. */
 #define FILE_BYTES BLCKSZ
@@ -129,6 +139,9 @@ choose_from_data(CpuEngine *engine, const Batch *batch)
 		engine->strategy = STRATEGY_HASH;
 	if (engine->strategy == STRATEGY_HASH && table->mode == TABLE_HASH)
 		group_table_use_hash(table, input.groups);
+	if (table->mode == TABLE_DIRECT || table->mode == TABLE_HASH)
+		group_table_reserve(table, Min(input.groups * 1.125,
+									   engine->env.mem_limit / (double) RESERVED_SHARE / table->row_size));
 	if (engine->strategy != before && before != STRATEGY_AUTO)
 		engine->changes++;
 }
@@ -275,6 +288,8 @@ batch_slice(const Batch *batch, Column *cols, int from, int n)
 			cols[c].unrepresentable += from / 64;
 		if (cols[c].unrepresentable_values)
 			cols[c].unrepresentable_values += from;
+		if (cols[c].codes)
+			cols[c].codes += from;
 	}
 	slice.cols = cols;
 	slice.nrows = n;
@@ -325,6 +340,20 @@ cpu_fallback_rows(const CpuEngine *engine)
 	return (int) Max(Min(rows, MAX_SLICE), FALLBACK_ROWS) / 64 * 64;
 }
 
+/* How many rows are absorbed at a time? */
+static int
+slice_rows(const CpuEngine *engine)
+{
+	const GroupTable *table = engine->table;
+	int			n = MAX_SLICE;
+
+	if (engine->fallbacks)
+		n = cpu_fallback_rows(engine);
+	if (engine->chosen_from_data && (size_t) table->ngroups * table->row_size > L2_BYTES / 2)
+		n = Min(n, Max(L1_BYTES / table->row_size, MIN_SLICE) / 64 * 64);
+	return n;
+}
+
 void
 cpu_absorb(CpuEngine *engine, const Batch *batch)
 {
@@ -335,7 +364,7 @@ cpu_absorb(CpuEngine *engine, const Batch *batch)
 		spill_batch(engine, batch);
 		return;
 	}
-	if (!engine->fallbacks || engine->table->mode == TABLE_SINGLE)
+	if (engine->table->mode == TABLE_SINGLE || slice_rows(engine) >= batch->nrows)
 	{
 		absorb_slice(engine, batch);
 		return;
@@ -343,7 +372,7 @@ cpu_absorb(CpuEngine *engine, const Batch *batch)
 	cols = palloc(Max(batch->ncols, 1) * sizeof(Column));
 	for (int from = 0; from < batch->nrows;)
 	{
-		int			n = Min(cpu_fallback_rows(engine), batch->nrows - from);
+		int			n = Min(slice_rows(engine), batch->nrows - from);
 		Batch		slice = batch_slice(batch, cols, from, n);
 
 		absorb_slice(engine, &slice);

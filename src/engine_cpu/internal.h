@@ -55,6 +55,23 @@ extern int	loop_rows(MonoidId id, char *base, const uint32 *at, const void *inpu
 extern int	loop_runs(MonoidId id, char *base, const uint32 *at, const uint32 *start, int nruns,
 					  const void *input);
 
+/*
+ * Are n doubles all moderate: numbers less than 2^257?  The squares of as many as there can be do
+ * not overflow, and what they add to a sum that is about to overflow is less than its last digit.
+ */
+extern bool loop_all_moderate(const double *x, int n);
+
+/*
+ * MONOID_ACCUM_F64 without the squares, for moderate values: those of a state then stay
+ * what they are.
+ */
+extern void loop_mean_rows(char *base, const uint32 *at, const double *x, int n);
+extern void loop_mean_runs(char *base, const uint32 *at, const uint32 *start, int nruns,
+						   const double *x);
+
+/* Adds 1 to two states of MONOID_COUNT, the second of which follows the first in the row. */
+extern void loop_count_pairs(char *base, const uint32 *at, int n);
+
 /* to = combine(to, from) for so many states. */
 extern int	loop_combine(MonoidId id, char *to, const char *from, int n);
 
@@ -66,6 +83,9 @@ extern SlotWork *slots_create(const AggSpec *spec, int batch_rows);
 
 /* Reduces a batch whose rows are located in *table; returns error bits. */
 extern int	slots_reduce(SlotWork *work, GroupTable *table, const Batch *batch);
+
+/* States from elsewhere will be combined with the table's. */
+extern void slots_combine(SlotWork *work);
 
 /* ---- fallback aggregates ------------------------------------------------- */
 

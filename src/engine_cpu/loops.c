@@ -104,6 +104,74 @@ loop_runs(MonoidId id, char *base, const uint32 *at, const uint32 *start, int nr
 	return loops[id].runs(base, at, start, nruns, input);
 }
 
+#define LINE_DOUBLES 8
+#define PREFETCH_DOUBLES 256
+
+bool
+loop_all_moderate(const double *x, int n)
+{
+	uint64		any = 0;
+
+	for (int from = 0; from < n; from += LINE_DOUBLES)
+	{
+		__builtin_prefetch(&x[from + PREFETCH_DOUBLES]);
+		/* exponents from 0x500 on have bit 62 set, and bit 61 or 60 */
+		for (int i = from; i < Min(from + LINE_DOUBLES, n); i++)
+		{
+			uint64		bits;
+
+			memcpy(&bits, &x[i], sizeof(bits));
+			any |= bits & (bits << 1 | bits << 2);
+		}
+	}
+	return (any >> 62 & 1) == 0;
+}
+
+void
+loop_count_pairs(char *base, const uint32 *at, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		int64	   *counts = (int64 *) (base + (size_t) at[i] * 4);
+		int64		first = counts[0] + 1;
+		int64		second = counts[1] + 1;
+
+		counts[0] = first;
+		counts[1] = second;
+	}
+}
+
+void
+loop_mean_rows(char *base, const uint32 *at, const double *x, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		gpuagg_accum *state = (gpuagg_accum *) (base + (size_t) at[i] * 4);
+
+		state->n += 1.0;
+		state->sx += x[i];
+	}
+}
+
+void
+loop_mean_runs(char *base, const uint32 *at, const uint32 *start, int nruns, const double *x)
+{
+	for (int r = 0; r < nruns; r++)
+	{
+		gpuagg_accum *state;
+		double		sum;
+
+		if (at[r] == NO_GROUP)
+			continue;
+		state = (gpuagg_accum *) (base + (size_t) at[r] * 4);
+		sum = state->sx;
+		for (uint32 i = start[r]; i < start[r + 1]; i++)
+			sum += x[i];
+		state->sx = sum;
+		state->n += start[r + 1] - start[r];
+	}
+}
+
 int
 loop_combine(MonoidId id, char *to, const char *from, int n)
 {

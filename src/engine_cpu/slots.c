@@ -42,6 +42,12 @@ struct SlotWork
 	int			col[2];
 	int			filter;
 	bool		selection_valid;
+
+	/*
+	 * All values of slots with mean_only have been moderate, and no state came from elsewhere.  The
+	 * squares matter to an error alone: core's avg() says so where they overflow.
+	 */
+	bool		moderate;
 };
 
 SlotWork *
@@ -51,6 +57,7 @@ slots_create(const AggSpec *spec, int batch_rows)
 	size_t		input_size = sizeof(gpuagg_f64x2);
 
 	work->spec = spec;
+	work->moderate = true;
 	work->cxt = CurrentMemoryContext;
 	work->batch_rows = batch_rows;
 	work->widened = palloc0(Max(spec->ncols, 1) * sizeof(Widened));
@@ -441,6 +448,32 @@ find_bins(SlotWork *work, const GroupTable *table, const Batch *batch, const Slo
 
 /* ---- reduction ---------------------------------------------------------- */
 
+/* Steps the states at `at` of the rows. */
+static int
+reduce_rows(SlotWork *work, const SlotSpec *slot, char *base, const uint32 *at, const void *input,
+			int n)
+{
+	if (slot->mean_only && work->moderate)
+	{
+		loop_mean_rows(base, at, input, n);
+		return 0;
+	}
+	return loop_rows(slot->monoid, base, at, input, n);
+}
+
+/* The same by runs. */
+static int
+reduce_runs(SlotWork *work, const SlotSpec *slot, char *base, const uint32 *at,
+			const uint32 *start, int nruns, const void *input)
+{
+	if (slot->mean_only && work->moderate)
+	{
+		loop_mean_runs(base, at, start, nruns, input);
+		return 0;
+	}
+	return loop_runs(slot->monoid, base, at, start, nruns, input);
+}
+
 static int
 reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 {
@@ -457,6 +490,8 @@ reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 		n = work->nselected;
 	}
 	input = slot_input(work, batch, slot, rows, n);
+	if (slot->mean_only && work->moderate)
+		work->moderate = loop_all_moderate(input, n);
 	if (slot->bins.kind != BIN_NONE)
 	{
 		input = find_bins(work, table, batch, slot, rows, n, input);
@@ -466,17 +501,36 @@ reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 	{
 		uint32		start[2] = {0, n};
 
-		return loop_runs(slot->monoid, base, table->run_at, start, 1, input);
+		return reduce_runs(work, slot, base, table->run_at, start, 1, input);
 	}
 	if (rows)
 	{
 		for (int i = 0; i < n; i++)
 			work->at[i] = table->at[rows[i]];
-		return loop_rows(slot->monoid, base, work->at, input, n);
+		return reduce_rows(work, slot, base, work->at, input, n);
 	}
 	if (table->nruns > 0 && table->mean_run >= MIN_MEAN_RUN)
-		return loop_runs(slot->monoid, base, table->run_at, table->run_start, table->nruns, input);
-	return loop_rows(slot->monoid, base, table->at, input, n);
+		return reduce_runs(work, slot, base, table->run_at, table->run_start, table->nruns, input);
+	return reduce_rows(work, slot, base, table->at, input, n);
+}
+
+/* Does the slot count all rows one by one, and the next one, too? */
+static bool
+counts_twice(const SlotWork *work, const GroupTable *table, const Batch *batch, int s)
+{
+	const SlotSpec *slot = &work->spec->slots[s];
+
+	return s + 1 < work->spec->nslots && slot[0].monoid == MONOID_COUNT &&
+		slot[1].monoid == MONOID_COUNT && slot[0].bins.kind == BIN_NONE &&
+		slot[1].bins.kind == BIN_NONE && table->slot_off[s + 1] == table->slot_off[s] + sizeof(int64) &&
+		table->mode != TABLE_SINGLE && (table->nruns == 0 || table->mean_run < MIN_MEAN_RUN) &&
+		takes_all(&slot[0], table, batch) && takes_all(&slot[1], table, batch);
+}
+
+void
+slots_combine(SlotWork *work)
+{
+	work->moderate = false;
 }
 
 int
@@ -488,6 +542,14 @@ slots_reduce(SlotWork *work, GroupTable *table, const Batch *batch)
 	for (int c = 0; c < work->spec->ncols; c++)
 		work->widened[c].valid = false;
 	for (int s = 0; s < work->spec->nslots; s++)
-		errors |= reduce_slot(work, table, batch, s);
+	{
+		if (counts_twice(work, table, batch, s))
+		{
+			loop_count_pairs(table->rows + table->slot_off[s], table->at, batch->nrows);
+			s++;
+		}
+		else
+			errors |= reduce_slot(work, table, batch, s);
+	}
 	return errors;
 }

@@ -54,6 +54,7 @@ typedef struct GpuAggState
 	int			participant;	/* number, or -1: not attached */
 	bool		joined;			/* the engine shares a query with others */
 	bool		have_stats;
+	FeedStats	feed_stats;		/* with have_stats: of all participants */
 	EngineStats stats;			/* of all participants, once they have shut down */
 	int			participants;
 } GpuAggState;

@@ -125,11 +125,13 @@ static void
 explain_feed(GpuAggState *state, ExplainState *es)
 {
 	const char *why = exec_tuples_reason(state);
+	const FeedStats *stats = state->have_stats ? &state->feed_stats :
+		state->feed ? &state->feed->stats : NULL;
 
 	if (state->feed)
-		state->feed->ops->explain(state->feed, es);
+		state->feed->ops->explain(state->feed, stats, es);
 	else if (why == NULL)
-		feed_heap_describe(state->child, es);
+		feed_heap_describe(state->child, stats, es);
 	else
 		ExplainPropertyText("Feed", "tuples from the child plan", es);
 	if (state->feed == NULL && state->plan->norder > 0)

@@ -68,6 +68,7 @@ struct GpuAggShared
 	SharedFileSet fileset;
 	int			reported;		/* participants in totals */
 	EngineStats totals;
+	FeedStats	feed_totals;
 	GroupExport exports[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -90,6 +91,7 @@ reset_counters(GpuAggShared *shared)
 	shared->joined = 0;
 	shared->reported = 0;
 	memset(&shared->totals, 0, sizeof(shared->totals));
+	memset(&shared->feed_totals, 0, sizeof(shared->feed_totals));
 }
 
 void
@@ -460,6 +462,18 @@ add_stats(EngineStats *total, const EngineStats *stats)
 		strlcpy(total->strategy, stats->strategy, sizeof(total->strategy));
 }
 
+static void
+add_feed_stats(FeedStats *total, const FeedStats *stats)
+{
+	total->blocks += stats->blocks;
+	total->cached += stats->cached;
+	total->by_map += stats->by_map;
+	total->by_lsn += stats->by_lsn;
+	total->skipped += stats->skipped;
+	total->stale += stats->stale;
+	total->built += stats->built;
+}
+
 /*
  * Adds this process's statistics to the shared totals, and copies these, as the
  * shared memory may be gone when EXPLAIN wants them.
@@ -478,9 +492,12 @@ parallel_shutdown(CustomScanState *node)
 	if (ran)
 	{
 		add_stats(&shared->totals, &mine);
+		if (state->feed)
+			add_feed_stats(&shared->feed_totals, &state->feed->stats);
 		shared->reported++;
 	}
 	state->stats = shared->totals;
+	state->feed_stats = shared->feed_totals;
 	state->participants = shared->reported;
 	SpinLockRelease(&shared->mutex);
 	state->have_stats = state->participants > 0;

@@ -695,6 +695,15 @@ expr_reset(ExprSet *set)
 	MemoryContextReset(set->const_cxt);
 }
 
+bool
+expr_stage_is_closed(const ExprSet *set, int stage)
+{
+	for (const Vec *vec = set->vecs; vec; vec = vec->next)
+		if (vec->stage == stage && vec->attno == 0 && vec->last_stage > stage)
+			return false;
+	return true;
+}
+
 void
 expr_run(ExprSet *set, int stage, int n)
 {

@@ -157,6 +157,9 @@ extern ExprRoot *expr_add_column_root(ExprSet *set, Var *var, ColumnType type, i
 /* Forgets the values of constants, for a rescan with other parameters. */
 extern void expr_reset(ExprSet *set);
 
+/* Is what the stage computes, but for its columns, read by no later stage?  After all roots were added. */
+extern bool expr_stage_is_closed(const ExprSet *set, int stage);
+
 /* Runs a stage over n > 0 rows; the feed has filled its columns. */
 extern void expr_run(ExprSet *set, int stage, int n);
 

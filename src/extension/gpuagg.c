@@ -10,6 +10,7 @@
 
 #include "fmgr.h"
 
+#include "cache/store.h"
 #include "common/progress.h"
 #include "engines/engines.h"
 #include "exec/cursor.h"
@@ -31,6 +32,7 @@ _PG_init(void)
 	server_state_init();
 	supervisor_register();
 	progress_init();
+	cache_store_init();
 
 	exec_register();
 	plan_install_hooks();

@@ -33,13 +33,12 @@
 
 /* ---- rows ------------------------------------------------------------------- */
 
-/* Drops the rows that fail a qual. */
-static void
-apply_qual(HeapFeed *feed, HeapTable *table, int q)
+/* The rows that pass a qual whose stage has run: sets sel, returns how many. */
+static int
+select_rows(HeapFeed *feed, HeapTable *table, int q, uint16 *sel)
 {
 	HeapRows   *rows = &feed->rows;
 	Vec		   *vec = table->quals[q]->vec;
-	uint16		sel[EXPR_ROWS];
 	int			n = 0;
 
 	sel[0] = 0;					/* for the compiler, which does not know that there are rows */
@@ -66,6 +65,24 @@ apply_qual(HeapFeed *feed, HeapTable *table, int q)
 			else if (state == VEC_FALLBACK)
 				n += DatumGetBool(expr_evaluate_scalar(table->set, table->quals[q], i, &isnull)) && !isnull;
 		}
+	}
+	return n;
+}
+
+/* Evaluates a qual, whose columns are filled, and drops the rows that fail it. */
+static void
+apply_qual(HeapFeed *feed, HeapTable *table, int q)
+{
+	HeapRows   *rows = &feed->rows;
+	uint16		sel[EXPR_ROWS];
+	int			n = -1;
+
+	if (feed->page.cached && table->memos[q])
+		n = heap_memo_select(table->memos[q], feed, table, q, sel);
+	if (n < 0)
+	{
+		expr_run(table->set, q, rows->n);
+		n = select_rows(feed, table, q, sel);
 	}
 	if (n == rows->n)
 		return;
@@ -95,10 +112,16 @@ add_rows(HeapFeed *feed, HeapTable *table, int room)
 		feed->batch.nrows += n;
 		return;
 	}
+	if (page->cached && table->direct)
+	{
+		heap_direct_add(feed, table, room);
+		return;
+	}
 	rows->n = n;
 	for (int i = 0; i < n; i++)
 		rows->tuple[i] = first + i;
-	memcpy(rows->data, page->data + first, n * sizeof(uint16));
+	if (!page->cached)
+		memcpy(rows->data, page->data + first, n * sizeof(uint16));
 	table->decoder->reached = 0;
 	for (int s = 0; s <= table->nquals && rows->n > 0; s++)
 	{
@@ -107,10 +130,14 @@ add_rows(HeapFeed *feed, HeapTable *table, int room)
 				if (table->outputs[c].in_place)
 					table->outputs[c].root->vec->values = (char *) feed->batch.cols[c].values +
 						(size_t) feed->batch.nrows * column_width(feed->batch.cols[c].type);
-		heap_columns_fill(table->decoder, &table->columns[s], table->scan, page, rows);
-		expr_run(table->set, s, rows->n);
+		if (page->cached)
+			heap_cached_fill(table->cached, &table->columns[s], page, rows, table->set->page_cxt);
+		else
+			heap_columns_fill(table->decoder, &table->columns[s], table->scan, page, rows);
 		if (s < table->nquals)
 			apply_qual(feed, table, s);
+		else
+			expr_run(table->set, s, rows->n);
 	}
 	if (rows->n > 0)
 		added = heap_store_outputs(feed, table);
@@ -157,6 +184,8 @@ static void
 leave_table(HeapFeed *feed)
 {
 	leave_page(feed);
+	if (feed->table && feed->table->by_cache)
+		heap_cached_stop(feed->table->cached);
 	if (feed->table)
 		heap_scan_stop(feed->table->scan);
 }
@@ -198,6 +227,7 @@ next_table(HeapFeed *feed)
 			ExecReScan(node);
 	}
 	feed->begun = true;
+	leave_table(feed);
 	unset_table(feed);
 	if (feed->tables[which] == NULL)
 	{
@@ -215,18 +245,87 @@ next_table(HeapFeed *feed)
 	feed->table = feed->tables[which];
 	progress_table(RelationGetRelid(feed->table->scan->rel), heap_scan_begin(feed->table->scan));
 	heap_scan_restart(feed->table->scan);
+	if (feed->table->cached)
+		feed->table->cached->shared_out = append && append->as_pstate;
+	feed->table->by_cache = feed->table->cached && heap_cached_begin(feed->table->cached);
+	/* the node has run, even if all of its rows are skipped */
+	if (append && node->instrument)
+	{
+		InstrStartNode(node->instrument);
+		InstrStopNode(node->instrument, 0);
+	}
 	return true;
 }
 
-/* Goes on to the next page unless this one has tuples left; false at the end of all tables. */
+static bool
+next_page(HeapFeed *feed)
+{
+	HeapTable  *table = feed->table;
+
+	return table->by_cache ? heap_cached_next(table->cached, &feed->page) :
+		heap_scan_next_page(table->scan, &feed->page);
+}
+
+/* Does the batch end here, as columns cannot grow, or what they refer to goes with the next page? */
+static bool
+batch_ends(const HeapFeed *feed)
+{
+	return feed->borrows_arrays ||
+		(feed->borrows && feed->next_tuple >= feed->page.ntuples &&
+		 heap_cached_leaves_range(feed->table->cached));
+}
+
+/* Starts a batch. */
+static void
+begin_batch(HeapFeed *feed)
+{
+	Batch	   *batch = &feed->batch;
+
+	arena_reset(&feed->arena);
+	batch->nrows = 0;
+	feed->borrows = feed->borrows_arrays = false;
+	for (int c = 0; c < batch->ncols; c++)
+	{
+		HeapOutput *output = &feed->outputs[c];
+		Column	   *col = &batch->cols[c];
+
+		if (output->constant)
+			continue;
+		column_begin(&output->writer);
+		col->codes = NULL;
+		if (output->borrowed)
+			col->values = col->memory;
+		output->borrowed = false;
+	}
+}
+
+/* Says where the values of a batch are in the feed's dictionaries. */
+static void
+end_batch(HeapFeed *feed)
+{
+	for (int c = 0; c < feed->batch.ncols; c++)
+	{
+		HeapOutput *output = &feed->outputs[c];
+		Column	   *col = &feed->batch.cols[c];
+
+		if (output->constant || output->dictionary == 0)
+			continue;
+		col->codes = output->codes;
+		col->ncodes = output->ncodes;
+		col->dictionary = output->dictionary;
+		output->dictionary = 0;
+	}
+}
+
+/* Goes on to the next page unless this one has tuples left or the batch ends; false at the end of all tables. */
 static bool
 next_tuples(HeapFeed *feed)
 {
-	while (feed->next_tuple >= feed->page.ntuples)
+	while (feed->next_tuple >= feed->page.ntuples && !batch_ends(feed))
 	{
 		if (feed->table)
 			leave_page(feed);
-		if (feed->table == NULL || !heap_scan_next_page(feed->table->scan, &feed->page))
+		if (feed->table == NULL || !next_page(feed))
 		{
 			if (!next_table(feed))
 				return false;
@@ -249,22 +348,21 @@ feed_next(Feed *base)
 		ExecReScan(feed->child);
 	if (instrument)
 		InstrStartNode(instrument);
-	arena_reset(&feed->arena);
-	batch->nrows = 0;
-	for (int c = 0; c < batch->ncols; c++)
-		if (feed->outputs[c].constant == NULL)
-			column_begin(&feed->outputs[c].writer);
-	while (batch->nrows < batch->capacity && !heap_batch_is_full(feed))
+	begin_batch(feed);
+	while (batch->nrows < batch->capacity && !heap_batch_is_full(feed) && !batch_ends(feed))
 	{
 		if (!next_tuples(feed))
 		{
+			leave_table(feed);
 			feed->done = true;
 			break;
 		}
-		add_page(feed);
+		if (feed->next_tuple < feed->page.ntuples)
+			add_page(feed);
 	}
 	if (batch->nrows > 0 && !feed->constants_done)
 		heap_store_constants(feed);
+	end_batch(feed);
 	if (instrument)
 		InstrStopNode(instrument, batch->nrows);
 	if (batch->nrows == 0)
@@ -302,18 +400,43 @@ feed_end(Feed *base)
 	leave_table((HeapFeed *) base);
 }
 
+static void
+explain_proofs(const FeedStats *stats, ExplainState *es)
+{
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+		ExplainPropertyText("Cached Blocks",
+							psprintf("visibility map=" UINT64_FORMAT " lsn=" UINT64_FORMAT
+									 " skipped=" UINT64_FORMAT " changed=" UINT64_FORMAT
+									 " built=" UINT64_FORMAT, stats->by_map, stats->by_lsn,
+									 stats->skipped, stats->stale, stats->built), es);
+	else
+	{
+		ExplainPropertyUInteger("Cached Blocks", NULL, stats->cached, es);
+		ExplainPropertyUInteger("Cached Blocks Proved by Visibility Map", NULL, stats->by_map, es);
+		ExplainPropertyUInteger("Cached Blocks Proved by LSN", NULL, stats->by_lsn, es);
+		ExplainPropertyUInteger("Cached Blocks Skipped", NULL, stats->skipped, es);
+		ExplainPropertyUInteger("Cached Blocks Changed", NULL, stats->stale, es);
+		ExplainPropertyUInteger("Cached Blocks Built", NULL, stats->built, es);
+	}
+}
+
 void
-feed_heap_describe(PlanState *child, ExplainState *es)
+feed_heap_describe(PlanState *child, const FeedStats *stats, ExplainState *es)
 {
 	StringInfoData buf;
 
 	initStringInfo(&buf);
+	if (stats && stats->blocks > 0)
+		appendStringInfo(&buf, "column cache (" UINT64_FORMAT " of " UINT64_FORMAT " blocks), ",
+						 stats->cached, stats->blocks);
 	appendStringInfoString(&buf, "heap pages of ");
 	if (heap_find_append(child))
 		appendStringInfo(&buf, "%d tables", heap_find_append(child)->as_nplans);
 	else
 		appendStringInfoString(&buf, RelationGetRelationName(((ScanState *) child)->ss_currentRelation));
 	ExplainPropertyText("Feed", buf.data, es);
+	if (stats && stats->blocks > 0)
+		explain_proofs(stats, es);
 }
 
 /* Adds the expression to the list if it has no vector form, so that core evaluates it for every row. */
@@ -348,11 +471,11 @@ explain_row_by_row(HeapFeed *feed, ExplainState *es)
 }
 
 static void
-feed_explain(Feed *base, ExplainState *es)
+feed_explain(Feed *base, const FeedStats *stats, ExplainState *es)
 {
 	HeapFeed   *feed = (HeapFeed *) base;
 
-	feed_heap_describe(feed->child, es);
+	feed_heap_describe(feed->child, stats, es);
 	if (es->verbose)
 		explain_row_by_row(feed, es);
 }

@@ -3,6 +3,7 @@
  *	  The heap feed: what its files share.
  *
  * From bottom to top: heap_page.c reads pages, heap_columns.c their columns,
+ * heap_build.c puts them into the column cache, heap_cached.c reads from that,
  * heap_table.c compiles what the query wants of one table, heap_output.c writes
  * a table's rows into the batch, heap.c is the feed.
  */
@@ -17,6 +18,7 @@
 #include "columns/column_writer.h"
 #include "expr/expr.h"
 #include "feed.h"
+#include "feed/heap_cached.h"
 #include "feed/heap_columns.h"
 #include "feed/heap_page.h"
 
@@ -27,6 +29,12 @@ typedef struct HeapOutput
 	ExprState  *constant;		/* or NULL: a column of the scan */
 	int			resno;
 	int			previous;		/* output of the same resno in another form, or -1 */
+
+	/* of the batch */
+	bool		borrowed;		/* the column points to rows of the cache */
+	uint64		dictionary;		/* codes[] are of all rows so far, in this dictionary; 0: they are not */
+	uint32		ncodes;
+	uint32	   *codes;			/* [row], once there are any */
 } HeapOutput;
 
 /* How one table yields an output. */
@@ -38,6 +46,9 @@ typedef struct HeapRoot
 	int			next;			/* output stored together with this one, or -1 */
 } HeapRoot;
 
+/* What is known of a condition on one column of the cache; see heap_memo.c. */
+typedef struct HeapMemo HeapMemo;
+
 /* One table. */
 typedef struct HeapTable
 {
@@ -45,10 +56,14 @@ typedef struct HeapTable
 	ExprSet    *set;
 	int			nquals;
 	ExprRoot  **quals;
+	HeapMemo  **memos;			/* [qual]; NULL: it is evaluated for each row */
 	HeapRoot   *outputs;		/* [column of the batch] */
 	List	   *checks;			/* ExprRoots that core would evaluate as well, for their errors */
 	HeapDecoder *decoder;
 	HeapColumns *columns;		/* [stage] */
+	HeapCached *cached;			/* or NULL: the column cache does not serve it */
+	bool		by_cache;		/* this time it does */
+	bool		direct;			/* rows of the cache need no vectors */
 	int			which;			/* of the Append's subplans */
 	MemoryContext cxt;			/* of all this; NULL: kept until the feed ends */
 } HeapTable;
@@ -72,6 +87,9 @@ typedef struct HeapFeed
 	int			next_tuple;		/* of the page */
 	int			slice;			/* most tuples that are decoded at a time: few where values are long */
 	HeapRows	rows;
+	bool		borrows;		/* the batch refers to the range of the cache that is pinned, */
+	bool		borrows_arrays; /* and so do its columns, to which nothing can be added */
+	uint8	   *state;			/* [row of a batch], once it is needed */
 	HeapTupleData tuple;		/* for core's evaluator */
 	Arena		arena;
 	MemoryContext cxt;
@@ -92,6 +110,24 @@ extern HeapTable *heap_table_create(HeapFeed *feed, SeqScanState *node);
 
 /* Stores the outputs of feed->rows behind the batch's rows; returns for how many rows there was room. */
 extern int	heap_store_outputs(HeapFeed *feed, HeapTable *table);
+
+/*
+ * Makes by-reference values last as long as the batch: n rows that were stored from row `at` on;
+ * state: as in a vector, NULL: all are values.  Returns how many rows that was done for: fewer than n if
+ * the batch became full.  chunk: they are rows from + rows[i] of it (rows NULL: from + i), or NULL.
+ */
+extern int	heap_store_references(HeapFeed *feed, int c, int at, int n, const uint8 *state,
+								  const CacheChunk *chunk, uint32 from, const uint16 *rows);
+
+/* For a qual of a table that is read by way of the cache; NULL: nothing to be remembered. */
+extern HeapMemo *heap_memo_create(const HeapTable *table, int q);
+/* Which of the feed's rows, all cached, pass a qual: sets sel, returns how many; -1: it must be evaluated. */
+extern int	heap_memo_select(HeapMemo *memo, HeapFeed *feed, HeapTable *table, int q, uint16 *sel);
+
+/* Can rows of the cache be added without vectors?  And does so, for up to `room` rows of the page. */
+extern bool heap_direct_possible(const HeapFeed *feed, const HeapTable *table);
+extern void heap_direct_add(HeapFeed *feed, HeapTable *table, int room);
+
 /* Fills the columns of constants, once for all batches. */
 extern void heap_store_constants(HeapFeed *feed);
 

@@ -26,15 +26,11 @@ store_scalar(HeapFeed *feed, int c, int i, int row)
 	}
 }
 
-/*
- * Replaces by-reference values by copies in the batch's arena.  Returns how many
- * rows that was done for: fewer than n if the batch became full.
- */
+/* Replaces by-reference values by copies in the batch's arena; see heap_store_references. */
 static int
-copy_references(HeapFeed *feed, const HeapOutput *output, const Vec *vec, int at, int n)
+copy_references(HeapFeed *feed, const HeapOutput *output, int at, int n, const uint8 *state)
 {
 	Datum	   *values = (Datum *) output->writer.col->values + at;
-	const uint8 *state = vec->all_values ? NULL : vec->state;
 	int16		typlen = output->writer.typlen;
 
 	for (int i = 0; i < n; i++)
@@ -46,6 +42,55 @@ copy_references(HeapFeed *feed, const HeapOutput *output, const Vec *vec, int at
 			return i + 1;
 	}
 	return n;
+}
+
+/* Numbers of values that occur so many times on average are worth having. */
+#define MIN_REPEATED 4
+
+/* Stores the numbers that values have in the chunk's dictionary, as far as the batch has them. */
+static void
+store_codes(HeapFeed *feed, HeapOutput *output, int at, int n, const CacheChunk *chunk, uint32 from,
+			const uint16 *rows)
+{
+	uint64		dictionary = heap_cached_dictionary(feed->table->cached);
+
+	if (chunk->nentries > chunk->nrows / MIN_REPEATED || (at > 0 && output->dictionary != dictionary))
+	{
+		output->dictionary = 0;
+		return;
+	}
+	if (output->codes == NULL)
+		output->codes = MemoryContextAlloc(feed->cxt, feed->batch.capacity * sizeof(uint32));
+	output->dictionary = dictionary;
+	output->ncodes = chunk->nentries;
+	if (rows == NULL || rows[n - 1] - rows[0] == n - 1)
+		chunk_codes(chunk, from + (rows ? rows[0] : 0), n, output->codes + at);
+	else
+	{
+		uint32		span[EXPR_ROWS];
+		int			first = rows[0];
+
+		/* rows are some of a slice */
+		chunk_codes(chunk, from + first, rows[n - 1] - first + 1, span);
+		for (int i = 0; i < n; i++)
+			output->codes[at + i] = span[rows[i] - first];
+	}
+}
+
+int
+heap_store_references(HeapFeed *feed, int c, int at, int n, const uint8 *state,
+					  const CacheChunk *chunk, uint32 from, const uint16 *rows)
+{
+	HeapOutput *output = &feed->outputs[c];
+
+	if (n > 0 && chunk && heap_cached_longest(feed->table->cached, chunk) <= BATCH_BYTES / feed->batch.capacity)
+	{
+		feed->borrows = true;
+		store_codes(feed, output, at, n, chunk, from, rows);
+		return n;
+	}
+	output->dictionary = 0;
+	return copy_references(feed, output, at, n, state);
 }
 
 /* Marks computed decimals beyond the range of COLUMN_DEC as unrepresentable. */
@@ -88,7 +133,13 @@ store_output(HeapFeed *feed, int c, int at, int n)
 		if (!hroot->in_place)
 			memcpy((char *) col->values + (size_t) at * width, vec->values, (size_t) n * width);
 		if (col->type == COLUMN_DATUM && !output->writer.typbyval)
-			n = copy_references(feed, output, vec, at, n);
+		{
+			bool		cached = feed->page.cached && vec->attno != 0;
+
+			n = heap_store_references(feed, c, at, n, vec->all_values ? NULL : vec->state,
+									  cached ? heap_cached_chunk(feed->table->cached, vec->attno) : NULL,
+									  feed->page.first_row, feed->rows.tuple);
+		}
 		else if (col->type == COLUMN_DEC)
 			check_decimals(feed, output, vec, at, n);
 		if (vec->all_values)

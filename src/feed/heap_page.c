@@ -76,6 +76,8 @@ next_block(HeapScan *scan)
 	HeapScanDesc desc = scan->scan;
 	BlockNumber block;
 
+	if (scan->list)
+		return scan->nlist-- > 0 ? *scan->list++ : InvalidBlockNumber;
 	if (desc->rs_base.rs_parallel != NULL)
 	{
 		ParallelBlockTableScanDesc shared =
@@ -159,7 +161,7 @@ open_ahead(HeapScan *scan)
 	if (block == InvalidBlockNumber)
 		return;
 	scan->ahead = pin_block(scan, block);
-	if (COMPAT_READ_STREAM && scan->misses == MAX_MISSES)
+	if (COMPAT_READ_STREAM && scan->misses == MAX_MISSES && scan->list == NULL)
 	{
 		compat_read_stream_start(scan->scan, block);
 		scan->streaming = true;
@@ -172,6 +174,14 @@ heap_scan_stop(HeapScan *scan)
 	if (BufferIsValid(scan->ahead))
 		ReleaseBuffer(scan->ahead);
 	scan->ahead = InvalidBuffer;
+}
+
+void
+heap_scan_set_list(HeapScan *scan, const BlockNumber *list, int n)
+{
+	Assert(!BufferIsValid(scan->ahead));
+	scan->list = list;
+	scan->nlist = n;
 }
 
 /* ---- the tuples of a page ------------------------------------------------------ */
@@ -349,38 +359,53 @@ heap_page_release(HeapPage *page)
 		ReleaseBuffer(page->buffer);
 	page->buffer = InvalidBuffer;
 	page->ntuples = 0;
+	page->cached = false;
 }
 
 bool
-heap_scan_next_page(HeapScan *scan, HeapPage *page)
+heap_scan_read_page(HeapScan *scan, HeapPage *page)
 {
 	heap_page_release(page);
-	do
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (!BufferIsValid(scan->ahead))
-			open_ahead(scan);
-		if (!BufferIsValid(scan->ahead))
-			return false;
-		heap_page_release(page);
-		page->buffer = scan->ahead;
-		page->block = BufferGetBlockNumber(page->buffer);
-		page->start = (const uint8 *) BufferGetPage(page->buffer);
-		scan->ahead = InvalidBuffer;
+	CHECK_FOR_INTERRUPTS();
+	if (!BufferIsValid(scan->ahead))
 		open_ahead(scan);
-		heap_page_prune_opt(scan->rel, page->buffer);
-		LockBuffer(page->buffer, BUFFER_LOCK_SHARE);
-		compat_test_old_snapshot(scan->scan->rs_base.rs_snapshot, scan->rel, (Page) page->start);
-		collect_tuples(scan, page);
-		LockBuffer(page->buffer, BUFFER_LOCK_UNLOCK);
-		scan->blocks_done++;
-	} while (page->ntuples == 0);
+	if (!BufferIsValid(scan->ahead))
+		return false;
+	page->buffer = scan->ahead;
+	page->block = BufferGetBlockNumber(page->buffer);
+	page->start = (const uint8 *) BufferGetPage(page->buffer);
+	scan->ahead = InvalidBuffer;
+	open_ahead(scan);
+	heap_page_prune_opt(scan->rel, page->buffer);
+	LockBuffer(page->buffer, BUFFER_LOCK_SHARE);
+	compat_test_old_snapshot(scan->scan->rs_base.rs_snapshot, scan->rel, (Page) page->start);
+	collect_tuples(scan, page);
+	if (scan->proof)
+	{
+		page->lsn = PageGetLSN((Page) page->start);
+		page->settled = proof_page_is_settled(scan->proof, (Page) page->start, &scan->newest);
+	}
+	LockBuffer(page->buffer, BUFFER_LOCK_UNLOCK);
+	scan->blocks_done++;
+	if (page->ntuples == 0)
+		return true;
 	start_fetching(scan, page);
 	if (scan->counts_only)
 		heap_fetch_some(scan, BLCKSZ / HEAP_FETCH_BYTES);
 	else
 		examine_headers(scan, page);
-	compat_count_tuples(scan->rel, page->ntuples);
+	if (scan->proof == NULL)
+		compat_count_tuples(scan->rel, page->ntuples);
 	return true;
 }
 
+bool
+heap_scan_next_page(HeapScan *scan, HeapPage *page)
+{
+	do
+	{
+		if (!heap_scan_read_page(scan, page))
+			return false;
+	} while (page->ntuples == 0);
+	return true;
+}

@@ -10,13 +10,21 @@
 #include "access/heapam.h"
 #include "nodes/execnodes.h"
 
-/* The tuples of one page that the snapshot sees. */
+#include "cache/proof.h"
+
+/* The tuples of one page that the snapshot sees; or some rows of the column cache that stand for those of some pages. */
 typedef struct HeapPage
 {
 	Buffer		buffer;			/* pinned, or InvalidBuffer */
 	BlockNumber block;
 	const uint8 *start;
 	int			ntuples;
+	bool		cached;			/* these are rows of the cache, which the fields below do not describe, from this one on: */
+	uint32		first_row;
+
+	/* if HeapScan.proof: */
+	XLogRecPtr	lsn;
+	bool		settled;		/* see proof_page_is_settled */
 
 	/* undefined if HeapScan.counts_only: */
 	bool		has_nulls;		/* some tuple has a null bitmap */
@@ -41,6 +49,11 @@ typedef struct HeapScan
 	bool		whole_tuples;	/* set by the owner: most of each tuple will be read */
 	int			ncolumns;		/* set by the owner: columns read of every tuple */
 	uint64		blocks_done;
+	Proof	   *proof;			/* set by the owner: pages are examined for the cache; or NULL */
+	FullTransactionId newest;	/* with that: raised by settled pages */
+	/* set by the owner: blocks to read, instead of those that core's scan would choose; or NULL */
+	const BlockNumber *list;
+	int			nlist;
 
 	HeapScanDesc scan;			/* NULL: not begun */
 	bool		started;
@@ -66,6 +79,10 @@ extern void heap_scan_restart(HeapScan *scan);
  * end.  The new page stays pinned until the next call or heap_page_release.
  */
 extern bool heap_scan_next_page(HeapScan *scan, HeapPage *page);
+/* The same for the very next page, which may have no tuples. */
+extern bool heap_scan_read_page(HeapScan *scan, HeapPage *page);
+/* Reads these blocks next, and then no more until this is called again. */
+extern void heap_scan_set_list(HeapScan *scan, const BlockNumber *list, int n);
 extern void heap_page_release(HeapPage *page);
 /* Releases the page ahead, if there is one: the scan will not go on. */
 extern void heap_scan_stop(HeapScan *scan);

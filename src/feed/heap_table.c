@@ -7,6 +7,7 @@
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "utils/rel.h"
 
 #include "feed/heap.h"
@@ -18,14 +19,21 @@ load_row(void *owner, int row)
 	HeapFeed   *feed = owner;
 	HeapPage   *page = &feed->page;
 	SeqScanState *node = feed->table->scan->node;
+	ExprContext *econtext = node->ss.ps.ps_ExprContext;
 	int			t = feed->rows.tuple[row];
 
+	econtext->ecxt_scantuple = node->ss.ss_ScanTupleSlot;
+	if (page->cached)
+	{
+		heap_cached_load(feed->table->cached, page, t, node->ss.ss_ScanTupleSlot,
+						 econtext->ecxt_per_tuple_memory);
+		return;
+	}
 	feed->tuple.t_tableOid = RelationGetRelid(node->ss.ss_currentRelation);
 	feed->tuple.t_data = heap_page_tuple(page, t);
 	feed->tuple.t_len = ItemIdGetLength(PageGetItemId((Page) page->start, page->lines[t]));
 	ItemPointerSet(&feed->tuple.t_self, page->block, page->lines[t]);
 	ExecStoreBufferHeapTuple(&feed->tuple, node->ss.ss_ScanTupleSlot, page->buffer);
-	node->ss.ps.ps_ExprContext->ecxt_scantuple = node->ss.ss_ScanTupleSlot;
 }
 
 /* Replaces Vars of a projection's child, an Append, by the targets of the table's scan, to which they are by number. */
@@ -170,6 +178,37 @@ init_columns(HeapFeed *feed, HeapTable *table)
 		table->scan->counts_only &= table->outputs[c].root == NULL;
 }
 
+/* Adds the columns of the table that an expression reads, by vectors or by core's evaluator. */
+static void
+add_attnos(const HeapTable *table, const ExprRoot *root, Bitmapset **attnos)
+{
+	if (root)
+		pull_varattnos((Node *) root->expr, ((Scan *) table->scan->node->ss.ps.plan)->scanrelid, attnos);
+}
+
+/* Prepares to read the table from the column cache. */
+static void
+init_cached(HeapFeed *feed, HeapTable *table)
+{
+	Bitmapset  *attnos = NULL;
+	ListCell   *lc;
+
+	for (int q = 0; q < table->nquals; q++)
+		add_attnos(table, table->quals[q], &attnos);
+	for (int c = 0; c < feed->batch.ncols; c++)
+		add_attnos(table, table->outputs[c].root, &attnos);
+	foreach(lc, table->checks)
+		add_attnos(table, lfirst(lc), &attnos);
+	table->cached = heap_cached_create(table->scan, attnos, table->set, &feed->base.stats);
+	if (table->cached)
+		table->cached->skip = heap_skip_create(&table->scan->node->ss.ps,
+											   expr_order_quals(table->scan->node->ss.ps.plan->qual));
+	table->direct = heap_direct_possible(feed, table);
+	table->memos = palloc0(sizeof(HeapMemo *) * (table->nquals + 1));
+	for (int q = 0; table->cached && q < table->nquals; q++)
+		table->memos[q] = heap_memo_create(table, q);
+}
+
 /* Compiles everything for the table of a plan node; it lives in the current memory context. */
 HeapTable *
 heap_table_create(HeapFeed *feed, SeqScanState *node)
@@ -199,5 +238,6 @@ heap_table_create(HeapFeed *feed, SeqScanState *node)
 	redirect_outputs(feed, table);
 	join_outputs(feed, table);
 	init_columns(feed, table);
+	init_cached(feed, table);
 	return table;
 }

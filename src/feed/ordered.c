@@ -328,11 +328,11 @@ ordered_end(Feed *base)
 }
 
 static void
-ordered_explain(Feed *base, ExplainState *es)
+ordered_explain(Feed *base, const FeedStats *stats, ExplainState *es)
 {
 	OrderedFeed *feed = (OrderedFeed *) base;
 
-	feed->inner->ops->explain(feed->inner, es);
+	feed->inner->ops->explain(feed->inner, stats, es);
 	if (!es->analyze || !feed->loaded)
 		ExplainPropertyText("Sort", "by keys and order", es);
 	else if (feed->spilled_bytes == 0)

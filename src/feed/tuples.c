@@ -126,7 +126,7 @@ tuples_end(Feed *base)
 }
 
 static void
-tuples_explain(Feed *base, ExplainState *es)
+tuples_explain(Feed *base, const FeedStats *stats, ExplainState *es)
 {
 	ExplainPropertyText("Feed", "tuples from the child plan", es);
 }

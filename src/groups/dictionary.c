@@ -37,6 +37,14 @@ typedef struct DictEntry
 	uint32		status:1;		/* of simplehash.h */
 } DictEntry;
 
+/* What is known of a value that the feed has a number for. */
+typedef struct Known
+{
+	int32		code;			/* NO_CODE: nothing */
+	uint32		hash;
+	bool		variant;		/* it looks different from the value of its code */
+} Known;
+
 struct Dictionary
 {
 	MemoryContext cxt;
@@ -58,6 +66,9 @@ struct Dictionary
 	int32		null_code;
 	size_t		value_bytes;
 	Datum	   *detoasted;		/* [row] of a batch */
+	Known	   *known;			/* [number] of the feed's dictionary (Column.codes) */
+	uint32		known_size;
+	uint64		known_of;		/* Column.dictionary that these are for; 0: none */
 };
 
 HashSeed
@@ -223,6 +234,7 @@ dictionary_reset(Dictionary *dict)
 	dict->n = dict->capacity = 0;
 	dict->null_code = NO_CODE;
 	dict->value_bytes = 0;
+	dict->known_of = 0;
 	MemoryContextReset(dict->values_cxt);
 	MemoryContextReset(dict->temp_cxt);
 }
@@ -411,6 +423,76 @@ dictionary_hash_column(Dictionary *dict, const Column *col, int nrows, uint32 *h
 	MemoryContextReset(dict->temp_cxt);
 }
 
+/* ---- values that the feed has numbers for --------------------------------- */
+
+/* Makes `known` that of the column's dictionary. */
+static void
+prepare_known(Dictionary *dict, const Column *col)
+{
+	if (dict->known_of == col->dictionary)
+		return;
+	if (dict->known_size < col->ncodes)
+	{
+		if (dict->known)
+			pfree(dict->known);
+		dict->known = NULL;
+		dict->known = MemoryContextAllocHuge(dict->cxt, col->ncodes * sizeof(Known));
+		dict->known_size = col->ncodes;
+	}
+	for (uint32 i = 0; i < col->ncodes; i++)
+		dict->known[i] = (Known) {.code = NO_CODE};
+	dict->known_of = col->dictionary;
+}
+
+/* Looks up a value that is not known yet, or had no room. */
+static pg_noinline void
+learn_value(Dictionary *dict, Datum value, int64 max_codes, size_t max_bytes, Known *known)
+{
+	Sought		sought = {dict, dict->class};
+	DictEntry  *entry;
+
+	known->hash = hash_value(dict, dict->class, value, &sought.value);
+	dict->entries->private_data = &sought;
+	entry = value_lookup_hash(dict->entries, 0, known->hash);
+	if (entry == NULL)
+	{
+		known->code = add_value(sought, known->hash, max_codes, max_bytes);
+		known->variant = false;
+		return;
+	}
+	known->code = entry->code;
+	known->variant = dict->class != VALUES_TEXT && dict->watches &&
+		!same_image(dict, dict->values[entry->code], sought.value);
+}
+
+static void
+lookup_coded(Dictionary *dict, const Column *col, int nrows, int64 max_codes, size_t max_bytes,
+			 int32 *codes, uint32 *hashes)
+{
+	const Datum *values = col->values;
+
+	prepare_known(dict, col);
+	for (int i = 0; i < nrows; i++)
+	{
+		Known	   *known;
+
+		if (unlikely(column_is_null(col, i)))
+		{
+			if (dict->null_code == NO_CODE && room(dict, max_codes, max_bytes))
+				dict->null_code = add_code(dict, (Datum) 0, true);
+			codes[i] = dict->null_code;
+			hashes[i] = NULL_VALUE_HASH;
+			continue;
+		}
+		known = &dict->known[col->codes[i]];
+		if (unlikely(known->code == NO_CODE))
+			learn_value(dict, values[i], max_codes, max_bytes, known);
+		codes[i] = known->code;
+		hashes[i] = known->hash;
+		dict->variant |= known->variant;
+	}
+}
+
 void
 dictionary_lookup(Dictionary *dict, const Column *col, int nrows, int64 max_codes,
 				  size_t max_bytes, int32 *codes, uint32 *hashes)
@@ -420,9 +502,12 @@ dictionary_lookup(Dictionary *dict, const Column *col, int nrows, int64 max_code
 	if (!dict->entries)
 		dict->entries = value_create(dict->cxt, FIRST_VALUES, NULL);
 	dict->variant = false;
-	hash_column(dict, col, nrows, hashes);
+	if (!col->codes)
+		hash_column(dict, col, nrows, hashes);
 	old = MemoryContextSwitchTo(dict->temp_cxt);
-	if (dict->class == VALUES_TEXT)
+	if (col->codes)
+		lookup_coded(dict, col, nrows, max_codes, max_bytes, codes, hashes);
+	else if (dict->class == VALUES_TEXT)
 		find_rows(dict, VALUES_TEXT, col, nrows, max_codes, max_bytes, codes, hashes);
 	else
 		find_rows(dict, dict->class, col, nrows, max_codes, max_bytes, codes, hashes);

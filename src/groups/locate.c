@@ -515,13 +515,68 @@ locate_segments(GroupTable *table, const Batch *batch)
 
 /* ---- all ---------------------------------------------------------------- */
 
+/* Fills at; *bad is set if a key is out of range, *found has the sign bit of NO_GROUP if one has no group. */
+#define KNOWN_LOOP(T) \
+	do { \
+		const T    *v = (const T *) col->values; \
+		for (int i = 0; i < n; i++) \
+		{ \
+			uint64		key = (uint64) (int64) v[i] - min; \
+			uint32		row = map[key <= span ? key : 0]; \
+			bad |= key > span; \
+			found |= row; \
+			at[i] = row; \
+		} \
+	} while (0)
+
+/*
+ * One key without NULLs and few bins, all of whose values have a group by now, in no runs: its bins need
+ * not be written.  False if that is not so.
+ */
+static bool
+locate_known(GroupTable *table, const Batch *batch)
+{
+	const KeyRange *range = table->keys.ranges;
+	const Column *col = &batch->cols[table->spec->keys[0].col];
+	uint64		min = range->min;
+	uint64		span = (uint64) range->max - min;
+	const uint32 *map = table->map + 1;	/* bin 0 is NULL's */
+	uint32	   *at = table->at;
+	uint32		found = 0;
+	int			n = batch->nrows;
+	int			same = 0;
+	bool		bad = false;
+
+	if (table->spec->nkeys != 1 || table->bins > SMALL_BINS || !range->any || col->validity ||
+		col->unrepresentable || table->ngroups * (uint64) table->row_cells > PG_INT32_MAX)
+		return false;
+	switch (col->type)
+	{
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			KNOWN_LOOP(value_t); \
+			break;
+		COLUMN_INTEGERS(X)
+#undef X
+		default:
+			return false;
+	}
+	for (int i = 1; i < Min(n, RUN_SAMPLE); i++)
+		same += at[i] == at[i - 1];
+	table->mean_run = 1;
+	return !bad && found <= PG_INT32_MAX && n > 1 && same * 2 < Min(n, RUN_SAMPLE);
+}
+
 static void
 locate_words(GroupTable *table, const Batch *batch)
 {
-	bool		direct = table->mode == TABLE_DIRECT && cover_ranges(table, batch);
+	bool		direct;
 	int			n = batch->nrows;
 	bool		runs;
 
+	if (table->mode == TABLE_DIRECT && locate_known(table, batch))
+		return;
+	direct = table->mode == TABLE_DIRECT && cover_ranges(table, batch);
 	if (direct)
 		group_keys_bins(&table->keys, batch);
 	else

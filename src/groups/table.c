@@ -181,9 +181,9 @@ group_table_advise_huge(char *start, size_t size)
 }
 
 static void
-grow_rows(GroupTable *table)
+grow_rows(GroupTable *table, uint32 wanted)
 {
-	uint32		capacity = Max((uint64) table->capacity * 2, 64);
+	uint32		capacity = wanted;
 	size_t		shift = table->rows - table->chunk;
 	size_t		size;
 	char	   *start;
@@ -202,13 +202,21 @@ grow_rows(GroupTable *table)
 	table->capacity = capacity;
 }
 
+void
+group_table_reserve(GroupTable *table, double groups)
+{
+	groups = Min(groups, table->max_groups);
+	if (groups > table->capacity)
+		grow_rows(table, (uint32) groups);
+}
+
 uint32
 group_table_add(GroupTable *table)
 {
 	char	   *row;
 
 	if (table->ngroups == table->capacity)
-		grow_rows(table);
+		grow_rows(table, Max((uint64) table->capacity * 2, 64));
 	row = group_row(table, table->ngroups);
 	memcpy(row, table->blank, table->row_size);
 	if (table->init_row)

@@ -140,6 +140,11 @@ extern void group_table_budget(GroupTable *table, size_t bytes, double group_byt
 extern size_t group_table_memory(const GroupTable *table);
 /* Slots of TABLE_HASH for so many groups. */
 extern size_t group_table_hash_size(double groups);
+/*
+ * Makes room for so many groups at once, where memory allows: rows that are not moved as
+ * they grow lie on large pages.
+ */
+extern void group_table_reserve(GroupTable *table, double groups);
 /* Adds a blank row and returns its offset. */
 extern uint32 group_table_add(GroupTable *table);
 /* Segmented: drops all groups but the last, which may continue in the next batch. */

@@ -3,16 +3,22 @@
 # WHERE, one over real flights (text keys) and TPC-H's query 1 (numerics).
 #
 #	test/bench/bench.sh [--rows N] [--repeat N] [--workers N] [--configs a,b,...] [--set name=value]...
-#		[--queries FILE]
+#		[--queries FILE] [--base CONFIG] [--cpu-time]
 #
 # Configurations (default: core, core-parallel, cpu, cpu-parallel, and with a GPU cuda, cuda-parallel):
 #	core, core-parallel			core's aggregates, without and with parallel workers
-#	cpu, cpu-parallel			gpuagg on the CPU engine
+#	cpu, cpu-parallel			gpuagg on the CPU engine, from heap pages
+#	cpu-cache, cpu-cache-parallel	the same, from the column cache, which has all of the columns
 #	cpu-tuples					the same, with rows from the child plan instead of pages
-#	cuda, cuda-parallel			gpuagg on the GPU
+#	cuda, cuda-parallel			gpuagg on the GPU, from heap pages
+#	cuda-cache, cuda-cache-parallel	the same, from the column cache
 #	cuda-tuples					the same, with rows from the child plan
-#	auto, auto-parallel			gpuagg where the planner expects it to win
+#	auto, auto-parallel			gpuagg where the planner expects it to win, with the column cache
+#	duckdb, duckdb-parallel		DuckDB on its own copy in memory; see duckdb.sh
 # The first is the base of the ratios; core-parallel, if it is there, that of the parallel ones.
+# --base is another base for all of them.
+# --cpu-time measures processor time instead, which other processes disturb less: of the session's
+# own process, and of all threads of DuckDB.
 # --workers is how many workers those have (default: as many as there are processors);
 # --set adds a setting to all, e.g. --set gpuagg.feed=tuples.
 #
@@ -24,7 +30,7 @@
 # is in memory, jit is off and work_mem is 256 MB for all.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-rows=8000000 repeat=5 workers=$(nproc) sets=() queries=$here/queries.txt
+rows=8000000 repeat=5 workers=$(nproc) sets=() queries=$here/queries.txt base= cpu_time= library=${DUCKDB_LIBRARY:-}
 configs=core,core-parallel,cpu,cpu-parallel
 [[ ! -e /dev/nvidiactl ]] || configs+=,cuda,cuda-parallel
 while [[ $# -gt 0 ]]; do
@@ -35,21 +41,28 @@ while [[ $# -gt 0 ]]; do
 	--configs) configs=$2 ;;
 	--queries) queries=$2 ;;
 	--set) sets+=("$2") ;;
+	--base) base=$2 ;;
+	--library) library=$2 ;;
+	--cpu-time) cpu_time=1 && shift && continue ;;
 	*) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" && exit 2 ;;
 	esac
 	shift 2
 done
 IFS=, read -ra configs <<<"$configs"
 work=$(mktemp -d)
+cleanup() {
+	[[ -z ${duck_pid:-} ]] || kill "$duck_pid"
+	[[ -z ${own_cluster:-} ]] || pg_stop
+	rm -rf "$work"
+}
+trap cleanup EXIT
 
-if [[ -n ${PGHOST:-} ]]; then
-	trap 'rm -rf "$work"' EXIT
-else
+if [[ -z ${PGHOST:-} ]]; then
 	# shellcheck source=test/pg.sh
 	source "$here/../pg.sh"
-	trap 'pg_stop; rm -rf "$work"' EXIT
+	own_cluster=1
 	pg_need && pg_install || exit 1
-	pg_start "shared_preload_libraries='gpuagg'" shared_buffers=2GB max_worker_processes=64 \
+	pg_start "shared_preload_libraries='gpuagg'" shared_buffers=2GB gpuagg.cache_memory=2GB max_worker_processes=64 \
 		max_parallel_workers=64 autovacuum=off checkpoint_timeout=1h || exit 1
 fi
 
@@ -69,24 +82,67 @@ config_sets() {
 	esac
 	case $1 in
 	core*) echo "SET gpuagg.enabled = off;" ;;
+	duckdb*) return 0 ;;
 	cpu*) echo "SET gpuagg.require = 'require'; SET gpuagg.engine = 'cpu';" ;;
 	cuda*) echo "SET gpuagg.require = 'require'; SET gpuagg.engine = 'cuda';" ;;
 	auto*) ;;
 	*) echo "unknown configuration: $1" >&2 && return 1 ;;
 	esac
 	[[ $1 != *-tuples ]] || echo "SET gpuagg.feed = 'tuples';"
+	[[ $1 == *-cache* || $1 == auto* ]] || echo "SET gpuagg.cache = off;"
 	for s in ${sets[@]+"${sets[@]}"}; do
 		echo "SET ${s%%=*} = '${s#*=}';"
 	done
 }
 
 config_query() {
-	[[ $1 == core* ]] && echo "${2//agg:/}" || echo "${2//agg:/gpu_}"
+	[[ $1 == core* || $1 == duckdb* ]] && echo "${2//agg:/}" || echo "${2//agg:/gpu_}"
 }
 
 sql() {
 	psql -XqAt -v ON_ERROR_STOP=1 "$@"
 }
+
+# ---- DuckDB ----------------------------------------------------------------------
+
+# Executes a file of SQL; prints "ms WALL CPU".
+duck() {
+	echo "$1" >"$work/requests" && cat "$work/replies"
+}
+
+# One statement, or the end.
+duck_sql() {
+	local reply
+
+	echo "$1" >"$work/duck.sql"
+	reply=$(duck "$work/duck.sql")
+	[[ $reply == ms* ]] || { echo "DuckDB: $reply"; exit 1; } >&2
+}
+
+# Starts DuckDB with so many threads and copies the tables into it.
+duck_start() {
+	local table
+
+	cc -O2 -o "$work/duckdb" "$here/duckdb.c" -ldl || exit 1
+	mkfifo "$work/requests" "$work/replies"
+	"$work/duckdb" "$library" "$1" "$work/requests" "$work/replies" 2>"$work/duckdb.err" &
+	duck_pid=$!
+	sleep 0.5
+	kill -0 $duck_pid 2>/dev/null || { cat "$work/duckdb.err" >&2; duck_pid=; exit 1; }
+	exec 9>"$work/requests"
+	duck_sql "CREATE MACRO width_bucket(x, lo, hi, n) AS
+		CASE WHEN x < lo THEN 0 WHEN x >= hi THEN n + 1 ELSE CAST(floor((x - lo) / (hi - lo) * n) AS INTEGER) + 1 END"
+	for table in $(grep -o 'gpuagg_bench\w*' <<<"$text" | sort -u); do
+		duck_sql "CREATE TABLE $table ($(sql -c "SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum)
+			FROM pg_attribute WHERE attrelid = '$table'::regclass AND attnum > 0 AND NOT attisdropped"))"
+		sql -c "COPY $table TO STDOUT (FORMAT csv)" >"$work/table.csv"
+		duck_sql "COPY $table FROM '$work/table.csv' (FORMAT csv, HEADER false)"
+		rm "$work/table.csv"
+	done
+	head -1 "$work/duckdb.err"
+}
+
+# ---- queries ---------------------------------------------------------------------
 
 # The query's answer, sorted by its keys, in $work/NAME.
 answer() {
@@ -95,6 +151,10 @@ answer() {
 	for ((i = 1; i <= $3; i++)); do
 		order+=${order:+, }$i
 	done
+	if [[ $1 == duckdb* ]]; then
+		duck_sql "COPY ($(config_query "$1" "$2") ${order:+ORDER BY $order}) TO '$work/$1' (FORMAT csv, HEADER false)"
+		return
+	fi
 	{
 		config_sets "$1"
 		echo "COPY ($(config_query "$1" "$2") ${order:+ORDER BY $order}) TO STDOUT (FORMAT csv);"
@@ -106,18 +166,32 @@ answer() {
 run_all() {
 	local c r
 
+	config_query duckdb "$1" >"$work/timed.sql"
 	{
+		echo 'SELECT pg_backend_pid() AS pid \gset'
 		for ((r = 0; r <= repeat; r++)); do
 			for c in "${configs[@]}"; do
 				echo 'RESET ALL;'
 				config_sets "$c"
 				echo "\\echo RUN $r $c"
+				if [[ $c == duckdb* ]]; then
+					echo "\\echo Duck: \`echo $work/timed.sql >$work/requests; cat $work/replies\`"
+					continue
+				fi
+				[[ -z $cpu_time ]] || echo '\echo From: `cut -d" " -f1 /proc/:pid/schedstat`'
 				echo '\timing on'
 				echo "SELECT count(s) FROM ($(config_query "$c" "$1") OFFSET 0) s \\g /dev/null"
 				echo '\timing off'
+				[[ -z $cpu_time ]] || echo '\echo To: `cut -d" " -f1 /proc/:pid/schedstat`'
 			done
 		done
-	} | sql | awk -v work="$work" '/^RUN/ {r = $2; c = $3} /^Time:/ && r > 0 {print $2 > (work "/" c ".ms")}'
+	} | sql | awk -v work="$work" -v cpu="$cpu_time" '
+		function result(ms) {if (r > 0) print ms > (work "/" c ".ms")}
+		/^RUN/ {r = $2; c = $3}
+		/^Time:/ && !cpu {result($2)}
+		/^From:/ {from = $2}
+		/^To:/ {result(($2 - from) / 1e6)}
+		/^Duck: ms/ {result(cpu ? $4 : $3)}'
 }
 
 median() {
@@ -149,11 +223,17 @@ fill gpuagg_bench "$rows" "$here/bench.sql" "$(nproc)"
 fill gpuagg_bench_lineitem $((rows / 4)) "$here/lineitem.sql" "$(nproc)"
 fill gpuagg_bench_flights $((rows / 4)) "$here/flights.sql" 1
 
+case " ${configs[*]} " in
+*" duckdb-parallel "*) duck_start $((workers + 1)) ;;
+*" duckdb "*) duck_start 1 ;;
+esac
 echo "gpuagg benchmark: $rows rows ($(sql -c "SELECT pg_size_pretty(pg_relation_size('gpuagg_bench'))")), $(nproc) cores," \
-	"$(sql -c "SELECT split_part(version(), ' (', 1)"), median of $repeat"
+	"$(sql -c "SELECT split_part(version(), ' (', 1)"), median of $repeat${cpu_time:+, processor time}"
 # The configuration that another is compared with.
 base_of() {
-	if [[ $1 == *-parallel && " ${configs[*]} " == *" core-parallel "* ]]; then
+	if [[ -n $base ]]; then
+		echo "$base"
+	elif [[ $1 == *-parallel && " ${configs[*]} " == *" core-parallel "* ]]; then
 		echo core-parallel
 	else
 		echo "${configs[0]}"
@@ -184,8 +264,8 @@ while IFS='|' read -r name query keys; do
 		printf '%15.1f' "${ms[$c]}"
 	done
 	for c in "${configs[@]}"; do
-		base=$(base_of "$c")
-		[[ $c == "$base" ]] || printf '%16s' "$(awk -v a="${ms[$base]}" -v b="${ms[$c]}" 'BEGIN {printf "%.2f", a / b}')"
+		with=$(base_of "$c")
+		[[ $c == "$with" ]] || printf '%16s' "$(awk -v a="${ms[$with]}" -v b="${ms[$c]}" 'BEGIN {printf "%.2f", a / b}')"
 	done
 	echo
 done <<<"$text"

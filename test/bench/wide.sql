@@ -6,7 +6,7 @@ DECLARE
 	types text[] := '{int,float8,text,numeric,timestamp}';
 	exprs text[] := '{(#%7919)::int,(#%7919)::float8/8,''value ''||#%97,(#%997)::numeric/100,timestamp ''2001-01-01''+#%1000*interval ''1 hour''}';
 BEGIN
-	EXECUTE format('CREATE UNLOGGED TABLE %I (%s)', name,
+	EXECUTE format('CREATE TABLE %I (%s)', name,
 		(SELECT string_agg(format('c%s %s', c, types[c % 5 + 1]), ', ' ORDER BY c) FROM generate_series(0, 99) c));
 	EXECUTE format('INSERT INTO %I SELECT %s FROM generate_series(1, %s) i', name,
 		(SELECT string_agg(format(CASE WHEN c % 5 = ANY (nulls) THEN 'CASE WHEN (i * 7 + %s * 5) %% 8 <> 0 THEN %s END' ELSE '%2$s' END,

@@ -357,6 +357,8 @@ sub scan_settings
 		  . ($query->{small_batches} ? pick(64, 64, 128, 1000) : pick(64, 64, 128, 1000, 4096, 65536, chance(0.1) ? 1048576 : 4096)),
 		"work_mem = '" . pick('64kB', '64kB', '64kB', '256kB', '4MB', '64MB', pick('64kB', '1GB', '16GB', '200GB', '2147483647kB')) . "'",
 		'hash_mem_multiplier = ' . pick(1, 2, chance(0.1) ? 1000 : 1),
+		# or as the server has it
+		map({ "gpuagg.cache = $_" } pick(qw(off on eager eager), '') || ()),
 		'enable_hashagg = ' . pick('on', 'on', 'off'));
 
 	foreach my $extreme ('batch_rows = 64', 'batch_rows = 1048576', q{work_mem = '64kB'}, q{GB'}, q{work_mem = '2147483647kB'})

@@ -38,7 +38,8 @@ my %of_random_tables = (
 	TABLESAMPLE => 0.6, WITH => 2, 'columns that depend on a key' => 0.5, 'odd values' => 0.7, 'wide values' => 0.7);
 
 my %cpu_paths = (
-	'feed heap' => 12, 'feed tuples' => 15, spilled => 4, 'several batches' => 10,
+	'feed heap' => 12, 'feed tuples' => 15, 'cached blocks' => 4, 'cached and changed blocks' => 2,
+	spilled => 4, 'several batches' => 10,
 	'strategy single' => 6, 'strategy direct' => 3, 'strategy hash' => 12, 'strategy segmented' => 6, 'strategy sort' => 3);
 
 # Sets the floors, for tables with pages of a history or for random ones, and for
@@ -124,7 +125,9 @@ sub watch
 	$seen{'no custom scan'} = !$seen{'custom scan'};
 	$seen{"strategy $1"} = 1 while $text =~ /^ *Strategy: (\w+)(?!.*\(planned\))/mg;
 	$seen{"engine $1"} = 1 while $text =~ /^ *Engine: (\w+)/mg;
-	$seen{'feed heap'} = 1 if $text =~ /^ *Feed: heap/m;
+	$seen{'feed heap'} = 1 if $text =~ /^ *Feed: .*heap pages/m;
+	$seen{'cached blocks'} = 1 if $text =~ /^ *Feed: column cache \([1-9]/m;
+	$seen{'cached and changed blocks'} = 1 if $text =~ /^ *Cached Blocks: .*changed=[1-9]/m;
 	$seen{'feed tuples'} = 1 if $text =~ /^ *Feed: tuples/m;
 	$seen{'spilled'} = 1 if $text =~ /^ *Spilled: [1-9]/m;
 	$seen{'parallel'} = 1 if $text =~ /^ *Participants: (?:[2-9]|\d\d)/m;

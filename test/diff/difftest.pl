@@ -22,8 +22,11 @@
 # --avoid 'PATTERN|PATTERN' leaves out queries that match: the SQL, a setting, or a
 # feature, as the report at the end names them.  Nothing is asked of shares then.
 #
+# Between queries the tables of a set change (Changes): columns that the cache has are
+# read while warm, stale in part, and cold.
+#
 # Modules: Types (column types), Values (constants), Tables, Pages (tables with a
-# history), Expr (expressions), Gen (queries), Special (queries made for one thing),
+# history), Changes, Expr (expressions), Gen (queries), Special (queries made for one thing),
 # Forms (statements around a query, and settings), Tally (counts), Session (psql).
 #
 # --gpu allows for what the GPU engine states more exactly than core: the deviation of equal values is 0
@@ -37,6 +40,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use Getopt::Long;
 use IO::Handle;
+use Changes;
 use Gen;
 use Session;
 use Tables;
@@ -54,8 +58,11 @@ if ($option{pages})
 binmode(STDOUT, ':utf8');
 STDOUT->autoflush(1);
 
+# What has been done to the tables of a set since they were made.
+my @history;
+
 my $session = Session->new(log => "$option{scripts}/diff-psql-$option{seed}" . ($option{pages} ? '-pages' : '') . '.log');
-my %count = map { $_ => 0 } qw(core plain scan builtin refused unlimited errors avoided constant mismatches);
+my %count = map { $_ => 0 } qw(core plain scan builtin refused unlimited errors avoided constant changes mismatches);
 my @builtin = (
 	'gpuagg.replace_builtin = on', 'gpuagg.startup_cost = 0', 'gpuagg.row_cost = 0', 'gpuagg.slot_cost = 0');
 
@@ -287,7 +294,7 @@ sub write_script
 
 	open(my $out, '>:utf8', $file) or die "$file: $!";
 	print $out map { "CREATE EXTENSION IF NOT EXISTS $_;\n" } "gpuagg", $Types::types{citext} ? "citext" : ();
-	print $out "$_", (/\\\.\n\z/ ? '' : ';'), "\n" foreach Tables::fixtures(), @{ $tables->{statements} }, @{ $query->{setup} };
+	print $out "$_", (/\\\.\n\z/ ? '' : ';'), "\n" foreach Tables::fixtures(), @{ $tables->{statements} }, @history, @{ $query->{setup} };
 	foreach my $variant (@variants)
 	{
 		print $out "\n\\echo $variant\nRESET ALL;\n", map({ "SET $_;\n" } @{ variant_settings($variant, $query, $scan) }),
@@ -319,7 +326,7 @@ sub recover
 	my ($tables, $query) = @_;
 
 	$session->reconnect;
-	surely(sub { start(); load($tables); must($_) foreach @{ $query->{setup} } });
+	surely(sub { start(); load($tables); must($_) foreach @history, @{ $query->{setup} } });
 	return;
 }
 
@@ -339,6 +346,21 @@ sub run_surely
 		$result->{lost} = $result->{state} eq 'LOST' ? 'the server crashes' : 'the connection was lost, but not when the query ran again';
 	}
 	return $result;
+}
+
+# The tables change before a query.
+sub change_tables
+{
+	my ($set, $number, $tables) = @_;
+	my @changes;
+
+	reseed($option{seed}, $set, $number + 1, 1);
+	@changes = Changes::changes($tables);
+	return if !@changes;
+	surely(sub { must('RESET ALL'); must($_) foreach @changes });
+	push @history, @changes;
+	$count{changes}++;
+	return;
 }
 
 sub run_query
@@ -443,11 +465,16 @@ foreach my $set (defined $option{set} ? $option{set} : 0 .. $sets - 1)
 	reseed($option{seed}, $set, 0);
 	$tables = Tables::make_tables();
 	surely(sub { start(); must('RESET ALL'); load($tables) });
-	run_query($set, $_, $tables) foreach defined $option{query} ? $option{query} : 0 .. $PER_SET - 1;
+	@history = ();
+	foreach my $number (0 .. ($option{query} // $PER_SET - 1))
+	{
+		change_tables($set, $number, $tables);
+		run_query($set, $number, $tables) if !defined $option{query} || $number == $option{query};
+	}
 }
 print "# $count{core} queries ($count{errors} raise errors): $count{scan} by the custom scan, $count{plain} plain,",
   " $count{builtin} with replace_builtin; $count{refused} times refused;",
-  " $count{unlimited} compared again without LIMIT; $count{avoided} avoided",
+  " $count{unlimited} compared again without LIMIT; tables changed $count{changes} times; $count{avoided} avoided",
   ($option{gpu} ? "; $count{constant} asked for constant columns" : ''), "\n";
 if (!defined $option{query})
 {

@@ -12,7 +12,7 @@ BEGIN
         answer[i] := coalesce(line, 'nothing');
     END LOOP;
     FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || replace(q, '@', 'gpu_') LOOP
-        heap := heap OR line ~ 'Feed: heap pages';
+        heap := heap OR line ~ 'Feed: .*heap pages';
     END LOOP;
     RETURN CASE WHEN NOT heap THEN 'no heap feed: ' || q
         WHEN answer[1] = answer[2] THEN 'ok'

@@ -21,7 +21,7 @@ BEGIN
     PERFORM set_config('gpuagg.require', 'require', true);
     BEGIN
         FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || replace(q, '@', 'gpu_') LOOP
-            heap := heap OR line ~ 'Feed: heap pages';
+            heap := heap OR line ~ 'Feed: .*heap pages';
         END LOOP;
     EXCEPTION WHEN OTHERS THEN
         heap := ours = SQLSTATE || ' ' || SQLERRM;	-- in planning

@@ -75,7 +75,7 @@ BEGIN
 	END LOOP;
 	plan := jsonb_path_query_first(plan, '$.**."Plan"');
 	strategy := substring(jsonb_path_query_first(plan, '$.**."Strategy"')::text, '\w+');
-	feed := substring(jsonb_path_query_first(plan, '$.**."Feed"')::text, '\w+');
+	feed := substring(jsonb_path_query_first(plan, '$.**."Feed"')::text, 'heap|tuples');
 	spilled := coalesce(jsonb_path_query_first(plan, '$.**."Spilled"')::float8 > 0, false);
 	SELECT string_agg(format('%s in %s groups', call, groups), ', ' ORDER BY call) INTO differing
 	FROM (SELECT call, count(*) AS groups

@@ -8,7 +8,7 @@ use Test::More;
 my $plan = 'EXPLAIN (COSTS OFF) SELECT k, gpu_sum(v) FROM t GROUP BY k';
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
-$node->append_conf('postgresql.conf', "fsync = off\njit = off\nmax_parallel_workers_per_gather = 0\n");
+$node->append_conf('postgresql.conf', "fsync = off\njit = off\nmax_parallel_workers_per_gather = 0\ngpuagg.cache_memory = 32MB\n");
 $node->start;
 $node->safe_psql('postgres', <<SQL);
 CREATE EXTENSION gpuagg;
@@ -32,6 +32,10 @@ like(
 	qr/off\n.*Aggregate/s,
 	'a setting made before loading is kept');
 
+is($node->safe_psql('postgres', "LOAD 'gpuagg'; SELECT context, setting FROM pg_settings WHERE name = 'gpuagg.cache_memory'"),
+	'sighup|32', 'the memory of the cache, without preloading, means nothing');
+is($node->safe_psql('postgres', "SELECT count(*), gpuagg_cache_evict('t') FROM gpuagg_cache"), '0|0', 'there is no cache');
+
 # session_preload_libraries
 $node->safe_psql('postgres', "ALTER DATABASE postgres SET session_preload_libraries = 'gpuagg'");
 like($node->safe_psql('postgres', $plan), qr/Custom Scan \(GpuAgg\)/, 'session_preload_libraries: the first query is taken');
@@ -42,6 +46,20 @@ $node->safe_psql('postgres', 'ALTER DATABASE postgres RESET session_preload_libr
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'gpuagg'\n");
 $node->restart;
 like($node->safe_psql('postgres', $plan), qr/Custom Scan \(GpuAgg\)/, 'shared_preload_libraries: the first query is taken');
+
+is($node->safe_psql('postgres', "SELECT context, setting FROM pg_settings WHERE name = 'gpuagg.cache_memory'"),
+	'postmaster|32', 'the cache has the memory that was set');
+my $shared = "SELECT count(*) FROM pg_shmem_allocations WHERE name LIKE 'gpuagg cache%'";
+is($node->safe_psql('postgres', $shared), '3', 'in shared memory');
+$node->append_conf('postgresql.conf', "gpuagg.cache_memory = 0\n");
+$node->restart;
+is($node->safe_psql('postgres', $shared), '0', 'there is no cache with a memory of 0');
+is($node->safe_psql('postgres', "DROP TABLE IF EXISTS no_such; SELECT count(*), gpuagg_cache_evict('t') FROM gpuagg_cache"),
+	'0|0', 'and nobody misses it');
+$node->append_conf('postgresql.conf', "gpuagg.cache_memory = -1\n");
+$node->restart;
+is($node->safe_psql('postgres', "SELECT setting::int BETWEEN 1 AND 1024 FROM pg_settings WHERE name = 'gpuagg.cache_memory'"),
+	't', 'a memory of -1 becomes what it stands for');
 
 # A server with the library, a database without the extension.
 $node->safe_psql('postgres', 'CREATE DATABASE other');

@@ -1,0 +1,79 @@
+/*
+ * cache.h
+ *	  What is cached: columns of ranges of heap blocks.
+ *
+ * A chunk is one column of a range of CACHE_RANGE_BLOCKS blocks, decoded and compressed
+ * (chunk.h).  A range's descriptor says which blocks are in it, how many rows each gave, and
+ * what proves that each is unchanged.  Both are in shared memory (store.h), and nobody changes
+ * them once they are published, but for the atomics.
+ */
+#ifndef GPUAGG_CACHE_H
+#define GPUAGG_CACHE_H
+
+#include "postgres.h"
+
+#include "access/attnum.h"
+#include "access/transam.h"
+#include "access/xlogdefs.h"
+#include "port/atomics.h"
+#include "storage/block.h"
+
+/* The range of a block is block / CACHE_RANGE_BLOCKS. */
+#define CACHE_RANGE_BLOCKS 256
+
+/* A table's main fork.  The tablespace is the one it lies in: never 0. */
+typedef struct CacheTableKey
+{
+	Oid			tablespace;
+	Oid			database;
+	Oid			relnumber;
+} CacheTableKey;
+
+/*
+ * What the chunk of a column holds: its canonical column type.  Chunks of one range with
+ * equal keys hold the same.
+ */
+typedef struct CacheColumnKey
+{
+	AttrNumber	attno;
+	Oid			typid;
+	int32		typmod;
+	int16		scale;			/* of a numeric without a declared scale that is kept as decimals; else -1 */
+	uint32		missing;		/* hash of the value that rows older than the attribute have; 0: NULL */
+} CacheColumnKey;
+
+typedef struct CacheRange
+{
+	BlockNumber first;
+	int			nblocks;		/* blocks first .. first + nblocks - 1 are in it */
+	uint32		nrows;
+
+	/*
+	 * Every transaction on these pages has ended and is not newer than this; a snapshot may
+	 * use the range whose xmin is newer.
+	 */
+	FullTransactionId newest;
+	uint32		rows[CACHE_RANGE_BLOCKS + 1];	/* first row of each block; rows[nblocks] = nrows */
+	XLogRecPtr	lsn[CACHE_RANGE_BLOCKS];	/* of each page when it was read */
+
+	/* What follows changes. */
+	pg_atomic_uint64 map_lsn[2];	/* of the visibility map's pages over it, when last proved; 0: unknown */
+	pg_atomic_uint64 visible[CACHE_RANGE_BLOCKS / 64];	/* blocks whose bit was set then */
+	pg_atomic_uint32 buffer[CACHE_RANGE_BLOCKS];	/* hints: where a page was last found */
+
+	/*
+	 * Blocks that are not to be used: not settled when it was built, or changed since.  Set before
+	 * publication, with ndead their number; from then on by cache_mark_dead() alone.
+	 */
+	pg_atomic_uint64 dead[CACHE_RANGE_BLOCKS / 64];
+	pg_atomic_uint32 ndead;
+} CacheRange;
+
+/* Is block number first + i not to be used? */
+static inline bool
+cache_block_dead(CacheRange *range, int i)
+{
+	return (pg_atomic_read_u64(&range->dead[i / 64]) >> (i % 64)) & 1;
+}
+
+#endif							/* GPUAGG_CACHE_H */

@@ -1,0 +1,217 @@
+/*
+ * forget.c
+ *	  Gives back what belongs to tables that are not there any more.
+ *
+ * A process forgets the files that its own transaction deletes, when it has committed: of dropped,
+ * truncated, rewritten and moved tables.  That is for memory, not for correctness: what COMMIT
+ * PREPARED, a recovery or DROP DATABASE deletes is found by a sweep, when memory is short.
+ */
+#include "postgres.h"
+
+#include <sys/stat.h>
+
+#include "access/xact.h"
+#include "utils/timestamp.h"
+
+#include "cache/forget.h"
+#include "cache/store.h"
+#include "cache/store_internal.h"
+#include "common/compat.h"
+
+/* Ranges that are freed in one go under the lock. */
+#define BATCH 256
+/* A sweep looks at a file for each table; at most one in this time. */
+#define SWEEP_INTERVAL_MS 30000
+
+/* What the transaction deletes, in its memory context. */
+static CompatLocator *deleted;
+static int	ndeleted;
+
+/* ---- one table ----------------------------------------------------------------- */
+
+/* Of the table, as long as it is being forgotten; returns whether there is more. */
+static bool
+forget_batch(StoredTable *table)
+{
+	for (int i = 0; i < BATCH; i++)
+	{
+		if (dlist_is_empty(&table->ranges))
+			return false;
+		cache_range_detach(dlist_head_element(StoredRange, in_table, &table->ranges));
+	}
+	return true;
+}
+
+uint64
+cache_forget_table(const CacheTableKey *key)
+{
+	uint64		bytes = 0;
+	bool		first = true,
+				more = true;
+
+	if (cache_shared == NULL)
+		return 0;
+	cache_memory_attach();
+	while (more)
+	{
+		StoredTable *table;
+
+		LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+		table = hash_search(cache_tables, key, HASH_FIND, NULL);
+		/* not a new one that came between */
+		more = table && (first || table->serial == 0);
+		if (more)
+		{
+			bytes += first ? cache_table_bytes(table) : 0;
+			table->serial = 0;
+			more = forget_batch(table);
+			if (!more)
+				cache_table_remove(table);
+		}
+		first = false;
+		LWLockRelease(cache_shared->change_lock);
+	}
+	return bytes;
+}
+
+/* ---- sweeps ------------------------------------------------------------------------- */
+
+static bool
+file_is_there(const CacheTableKey *key)
+{
+	char		path[MAXPGPATH];
+	struct stat st;
+
+	compat_main_fork_path(key->database, key->tablespace, key->relnumber, path, sizeof(path));
+	if (stat(path, &st) == 0)
+		return st.st_size > 0;	/* dropped files stay, empty, until the next checkpoint */
+	return errno != ENOENT && errno != ENOTDIR;
+}
+
+/* The keys of all tables, as many as there were a moment ago. */
+static CacheTableKey *
+all_keys(int *n)
+{
+	long		room;
+	CacheTableKey *keys;
+	HASH_SEQ_STATUS scan;
+	StoredTable *table;
+
+	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
+	room = hash_get_num_entries(cache_tables);
+	LWLockRelease(cache_shared->change_lock);
+	keys = palloc(Max(room, 1) * sizeof(CacheTableKey));
+	*n = 0;
+	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
+	hash_seq_init(&scan, cache_tables);
+	while ((table = hash_seq_search(&scan)) != NULL)
+		if (*n < room)
+			keys[(*n)++] = table->key;
+	LWLockRelease(cache_shared->change_lock);
+	return keys;
+}
+
+void
+cache_sweep(void)
+{
+	CacheTableKey *keys;
+	int			n;
+
+	if (cache_shared == NULL)
+		return;
+	keys = all_keys(&n);
+	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!file_is_there(&keys[i]))
+			cache_forget_table(&keys[i]);
+	}
+	pfree(keys);
+}
+
+void
+forget_sweep_if_due(void)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	uint64		last = pg_atomic_read_u64(&cache_shared->swept);
+
+	if (TimestampDifferenceExceeds((TimestampTz) last, now, SWEEP_INTERVAL_MS) &&
+		pg_atomic_compare_exchange_u64(&cache_shared->swept, &last, (uint64) now))
+		cache_sweep();
+}
+
+/* ---- transactions --------------------------------------------------------------------- */
+
+static CacheTableKey
+key_of(CompatLocator locator)
+{
+	CacheTableKey key;
+
+	key.tablespace = compat_locator_tablespace(locator);
+	key.database = compat_locator_database(locator);
+	key.relnumber = compat_locator_number(locator);
+	return key;
+}
+
+/*
+ * Before the commit: which of the files that it deletes are of cached tables.  They are locked
+ * against everybody who could cache them from now on.
+ */
+static void
+note_deleted(void)
+{
+	CompatLocator *all;
+	int			n = smgrGetPendingDeletes(true, &all);
+	int			kept = 0;
+
+	if (n == 0)
+		return;
+	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
+	for (int i = 0; i < n; i++)
+	{
+		CacheTableKey key = key_of(all[i]);
+
+		if (hash_search(cache_tables, &key, HASH_FIND, NULL))
+			all[kept++] = all[i];
+	}
+	LWLockRelease(cache_shared->change_lock);
+	/* after the commit is no time to run out of memory */
+	if (kept > 0)
+		cache_memory_attach();
+	deleted = all;
+	ndeleted = kept;
+}
+
+static void
+at_transaction_end(XactEvent event, void *arg)
+{
+	if (cache_shared == NULL)
+		return;
+	switch (event)
+	{
+		case XACT_EVENT_PRE_COMMIT:
+			ndeleted = 0;
+			note_deleted();
+			break;
+		case XACT_EVENT_COMMIT:
+			for (int i = 0; i < ndeleted; i++)
+			{
+				CacheTableKey key = key_of(deleted[i]);
+
+				cache_forget_table(&key);
+			}
+			ndeleted = 0;
+			break;
+		case XACT_EVENT_ABORT:
+			ndeleted = 0;
+			break;
+		default:
+			break;
+	}
+}
+
+void
+forget_init(void)
+{
+	RegisterXactCallback(at_transaction_end, NULL);
+}

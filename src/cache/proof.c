@@ -1,0 +1,361 @@
+/*
+ * proof.c
+ *	  When what was read from a heap page once may stand for the page again.
+ *
+ * The rows that a snapshot sees on a page depend on the page's bytes, on the
+ * states of the transactions whose ids are on it, and on the snapshot.  A page is
+ * taken into a range descriptor only when it is *settled*: every xmin and xmax
+ * that decides a row's visibility precedes the builder's snapshot->xmin, so that
+ * it had committed or aborted when that snapshot was taken, finally.  Let `newest`
+ * be the newest of these ids.  A snapshot whose xmin is newer than `newest` takes
+ * all of them for finished too, and reads their outcomes from the same commit log:
+ * it sees the same rows as the builder, as long as the page's bytes are the same.
+ * So there are two questions at use: is the snapshot's xmin newer than `newest`
+ * (FullTransactionIds, so that no wraparound can turn the comparison), and has the
+ * page changed?
+ *
+ * What is compared is the state at the moment of the question.  A change that is
+ * made after it, or whose writer is in the middle of it, belongs to a transaction
+ * that was running when the question was asked, hence when the query's snapshot was
+ * taken, before: the snapshot does not see it.  A change of the own transaction,
+ * by an earlier command, is complete.
+ *
+ * 1. The visibility map.  Claim: if a block's all-visible bit is set, and the
+ *	  LSN of the map's page is L at two times, the block has not changed in between
+ *	  but for what no snapshot can see.  Whoever changes a page that is all-visible
+ *	  clears its bit first or in the same critical section (heap_insert, heap_update,
+ *	  heap_delete, and so their redo functions, where the bit goes first).  What does
+ *	  not clear it leaves visible rows alone: freezing, hint bits, line pointers
+ *	  of dead rows, row locks.  To be set at the second time the bit must have been
+ *	  set again, which visibilitymap_set does, when the bit was clear, with a new
+ *	  LSN on the map's page, in redo as well.  Clearing a bit moves the LSN in
+ *	  the newest minor releases only (17.11, 18.6), so the bit itself is always read,
+ *	  with the LSN, under the map page's share lock; core reads the map without
+ *	  a lock, for which the argument above (changes of running transactions) is needed
+ *	  as well.  Therefore the builder reads the map *before* the pages.  The bit has to be set
+ *	  at the first time, too: where a database was dropped and is there again under the same OID, as
+ *	  a copy of its template's files, time has gone backwards for the map.
+ *	  A different LSN says nothing, as one page of the map has the bits of 32,672 blocks:
+ * 2. The page's LSN.  Every change of a permanent table that a snapshot can see is
+ *	  WAL-logged and stamps the page with its record's LSN, which no other record
+ *	  has.  Equal LSNs mean an unchanged page, hint bits aside.  If that is so
+ *	  for all blocks of a range, the map's LSN that was read before them is noted,
+ *	  so that the next query may use the map.
+ * 3. Neither: the block is marked as changed, for good, and read from the heap.
+ *
+ * An LSN of zero proves nothing, of a page or of the map: it is that of pages that were written
+ * without WAL (wal_level = minimal, in the transaction that creates or rewrites the
+ * table), and not unique to one state.  Other holes, and what closes them:
+ *
+ * - Unlogged and temporary tables, and others when RelationNeedsWAL says no: refused.
+ *	 So are tables created, truncated or rewritten in the current transaction, whose
+ *	 relfilenumber would be given back if that aborts, catalogs, which have in-place updates, and
+ *	 sequences, which are changed in place, and for the most part without WAL.
+ * - COPY FREEZE writes frozen rows only into a table that was created or truncated in
+ *	 the same transaction: nobody else can read it before the commit; the same
+ *	 transaction is refused.  That old snapshots see such rows is core's own behaviour.
+ * - A block that is truncated away and comes back is a page initialized by a WAL
+ *	 record, with another LSN; its bit was cleared, and is set again with another LSN of
+ *	 the map's page (or a new one, if the map was truncated as well).
+ * - Relfilenumbers are used again after a drop, in theory: pages and map of the
+ *	 new table have LSNs of later records, or zero.
+ * - Pruning and freezing between build and use: remove or freeze what is the same
+ *	 for all snapshots alive; the standby cancels older ones before it does so.
+ *	 Both move the page's LSN, and keep the bit of an all-visible page.
+ * - old_snapshot_threshold (up to 16) prunes what snapshots still need, and makes reading
+ *	 such a page an error, which a cached page would miss: refused where it is on.
+ * - Recovery: all of it holds during redo, where changes are made under the same
+ *	 locks in the order of the primary.  Core does not trust PD_ALL_VISIBLE there,
+ *	 as the primary may have set it by a horizon that the standby's snapshots are behind;
+ *	 nor does proof_page_is_settled.  The map is asked for a change alone, not for
+ *	 visibility.  LSNs go on after a promotion.  A crash or restart ends the cache.
+ * - SERIALIZABLE: the scan has locked the relation for predicates as core's sequential
+ *	 scan does, before any block; conflicts out of settled rows do not exist, as their
+ *	 transactions had ended before the snapshot.  A writer looks for predicate locks when it
+ *	 has locked the page, and then changes it without letting go: a reader that does not wait
+ *	 for that lock may have come too late for the one, and too early to see the other.  So
+ *	 each page's LSN is compared under the page's lock, and the map proves nothing.
+ * - Multixacts as xmax, but for mere row locks, and rows moved by releases before 9.0
+ *	 are not settled: such pages are read from the heap until vacuum has cleaned them.
+ * - Attributes that were added after a row: their value is in the catalog, not on the page;
+ *	 the column's key has a hash of it (CacheColumnKey.missing).
+ * - pg_surgery changes pages as it likes, but logs them and clears their bits.
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/transam.h"
+#include "access/visibilitymap.h"
+#include "access/xact.h"
+#include "catalog/catalog.h"
+#include "catalog/pg_class.h"
+#include "storage/bufmgr.h"
+#include "storage/predicate.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "cache/proof.h"
+#include "common/compat.h"
+
+/* Blocks that one page of the visibility map covers, as in visibilitymap.c. */
+#define MAP_BYTES (BLCKSZ - MAXALIGN(SizeOfPageHeaderData))
+#define MAP_BLOCKS_PER_BYTE (BITS_PER_BYTE / BITS_PER_HEAPBLOCK)
+#define MAP_BLOCKS (MAP_BYTES * MAP_BLOCKS_PER_BYTE)
+
+const char *
+proof_refusal(Relation rel)
+{
+	if (rel->rd_rel->relkind != RELKIND_RELATION && rel->rd_rel->relkind != RELKIND_MATVIEW)
+		return "it is neither a table nor a materialized view";
+	if (!RelationNeedsWAL(rel) || RelationUsesLocalBuffers(rel))
+		return "the table is not WAL-logged";
+	if (rel->rd_createSubid != InvalidSubTransactionId || compat_is_new_storage(rel))
+		return "the table was created or rewritten in this transaction";
+	if (IsCatalogRelation(rel) || RelationIsMapped(rel))
+		return "the table is a system catalog";
+	if (compat_old_snapshots_expire())
+		return "old_snapshot_threshold is set";
+	return NULL;
+}
+
+/* The 64-bit id of a transaction that is not in the future and not more than 2^31 ids old. */
+static FullTransactionId
+full_xid(FullTransactionId next, TransactionId xid)
+{
+	uint32		epoch = EpochFromFullTransactionId(next);
+
+	if (xid > XidFromFullTransactionId(next))
+		epoch--;
+	return FullTransactionIdFromEpochAndXid(epoch, xid);
+}
+
+void
+proof_begin(Proof *proof, Relation rel, Snapshot snapshot)
+{
+	memset(proof, 0, sizeof(*proof));
+	proof->rel = rel;
+	proof->snapshot = snapshot;
+	proof->xmin = full_xid(ReadNextFullTransactionId(), snapshot->xmin);
+	proof->serializable = CheckForSerializableConflictOutNeeded(rel, snapshot);
+	proof->map = InvalidBuffer;
+}
+
+void
+proof_end(Proof *proof)
+{
+	if (BufferIsValid(proof->map))
+		ReleaseBuffer(proof->map);
+	proof->map = InvalidBuffer;
+}
+
+/* ---- the visibility map --------------------------------------------------- */
+
+/* Copies the bits of blocks [from, to) of a range from one page of the map; returns that page's LSN. */
+static XLogRecPtr
+read_map_page(Proof *proof, BlockNumber first, int from, int to, CacheBlocks *visible)
+{
+	const uint8 *bits;
+	XLogRecPtr	lsn;
+	uint32		at = (first + from) % MAP_BLOCKS;
+
+	/* pins the map's page, if there is one */
+	visibilitymap_get_status(proof->rel, first + from, &proof->map);
+	if (!BufferIsValid(proof->map))
+		return InvalidXLogRecPtr;
+	LockBuffer(proof->map, BUFFER_LOCK_SHARE);
+	lsn = PageGetLSN(BufferGetPage(proof->map));
+	bits = (const uint8 *) PageGetContents(BufferGetPage(proof->map));
+	for (int i = from; i < to; i++, at++)
+		if (bits[at / MAP_BLOCKS_PER_BYTE] >> (at % MAP_BLOCKS_PER_BYTE * BITS_PER_HEAPBLOCK) &
+			VISIBILITYMAP_ALL_VISIBLE)
+			cache_blocks_add(visible, i);
+	LockBuffer(proof->map, BUFFER_LOCK_UNLOCK);
+	return lsn;
+}
+
+void
+proof_read_map(Proof *proof, BlockNumber first, int nblocks, MapView *view)
+{
+	memset(view, 0, sizeof(*view));
+	view->split = Min(nblocks, (int) (MAP_BLOCKS - first % MAP_BLOCKS));
+	view->lsn[0] = read_map_page(proof, first, 0, view->split, &view->visible);
+	if (view->split < nblocks)
+		view->lsn[1] = read_map_page(proof, first, view->split, nblocks, &view->visible);
+}
+
+/* ---- settled pages ---------------------------------------------------------- */
+
+/* Had the transaction ended when the snapshot was taken? */
+static inline bool
+is_settled(const Proof *proof, TransactionId xid, TransactionId *newest)
+{
+	if (!TransactionIdIsNormal(xid))
+		return true;
+	if (!TransactionIdPrecedes(xid, proof->snapshot->xmin))
+		return false;
+	if (!TransactionIdIsValid(*newest) || TransactionIdPrecedes(*newest, xid))
+		*newest = xid;
+	return true;
+}
+
+static bool
+tuple_is_settled(const Proof *proof, HeapTupleHeader tuple, TransactionId *newest)
+{
+	uint16		mask = tuple->t_infomask;
+
+	if (mask & HEAP_MOVED)
+		return false;
+	if (!HeapTupleHeaderXminFrozen(tuple) &&
+		!is_settled(proof, HeapTupleHeaderGetRawXmin(tuple), newest))
+		return false;
+	if ((mask & HEAP_XMAX_INVALID) || HEAP_XMAX_IS_LOCKED_ONLY(mask))
+		return true;
+	return !(mask & HEAP_XMAX_IS_MULTI) &&
+		is_settled(proof, HeapTupleHeaderGetRawXmax(tuple), newest);
+}
+
+bool
+proof_page_is_settled(const Proof *proof, Page page, FullTransactionId *newest)
+{
+	TransactionId xid = InvalidTransactionId;
+	int			lines = PageGetMaxOffsetNumber(page);
+
+	if (XLogRecPtrIsInvalid(PageGetLSN(page)))
+		return false;
+	if (PageIsAllVisible(page) && !proof->snapshot->takenDuringRecovery)
+		return true;
+	for (OffsetNumber line = FirstOffsetNumber; line <= lines; line++)
+	{
+		ItemId		item = PageGetItemId(page, line);
+
+		if (ItemIdIsNormal(item) &&
+			!tuple_is_settled(proof, (HeapTupleHeader) PageGetItem(page, item), &xid))
+			return false;
+	}
+	if (TransactionIdIsValid(xid))
+	{
+		/* it precedes the snapshot's xmin, by less than 2^31 */
+		FullTransactionId full = full_xid(proof->xmin, xid);
+
+		if (FullTransactionIdPrecedes(*newest, full))
+			*newest = full;
+	}
+	return true;
+}
+
+/* ---- proofs ------------------------------------------------------------------ */
+
+/* Is the page's LSN what it was when the range was read? */
+static bool
+page_is_unchanged(Proof *proof, CacheRange *range, int i)
+{
+	Buffer		buffer = (Buffer) pg_atomic_read_u32(&range->buffer[i]);
+	BlockNumber block = range->first + i;
+	XLogRecPtr	lsn;
+
+	if (!proof->serializable && buffer > 0 && buffer <= NBuffers &&
+		compat_buffer_lsn(proof->rel, block, buffer, &lsn))
+		return lsn == range->lsn[i];
+	buffer = ReadBufferExtended(proof->rel, MAIN_FORKNUM, block, RBM_NORMAL, NULL);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	lsn = PageGetLSN(BufferGetPage(buffer));
+	UnlockReleaseBuffer(buffer);
+	pg_atomic_write_u32(&range->buffer[i], (uint32) buffer);
+	return lsn == range->lsn[i];
+}
+
+/*
+ * Blocks of part 0 or 1 of the range that the map proves: whose bit is set in `view`, and was set
+ * when the LSN that the map's page still has was noted.
+ */
+static void
+read_noted(const Proof *proof, CacheRange *range, const MapView *view, int part, CacheBlocks *by_map)
+{
+	XLogRecPtr	lsn = view->lsn[part];
+
+	memset(by_map, 0, sizeof(*by_map));
+	if (proof->serializable || XLogRecPtrIsInvalid(lsn) ||
+		pg_atomic_read_u64(&range->map_lsn[part]) != lsn)
+		return;
+	pg_read_barrier();
+	for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
+		by_map->word[w] = view->visible.word[w] & pg_atomic_read_u64(&range->visible[w]);
+	/* somebody may be noting another one */
+	pg_read_barrier();
+	if (pg_atomic_read_u64(&range->map_lsn[part]) != lsn)
+		memset(by_map, 0, sizeof(*by_map));
+}
+
+/* Notes what the map was before all blocks of the range were proved. */
+static void
+note_map(CacheRange *range, const MapView *view)
+{
+	if (pg_atomic_read_u64(&range->map_lsn[0]) == view->lsn[0] &&
+		pg_atomic_read_u64(&range->map_lsn[1]) == view->lsn[1])
+		return;
+	for (int i = 0; i < 2; i++)
+		pg_atomic_write_u64(&range->map_lsn[i], InvalidXLogRecPtr);
+	pg_write_barrier();
+	for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
+		pg_atomic_write_u64(&range->visible[w], view->visible.word[w]);
+	pg_write_barrier();
+	for (int i = 0; i < 2; i++)
+		pg_atomic_write_u64(&range->map_lsn[i], view->lsn[i]);
+}
+
+/* Proves blocks [from, to), which lie on one page of the map, as it was read before. */
+static void
+prove_part(Proof *proof, CachePin *pin, int from, int to, const MapView *view, int part,
+		   CacheBlocks *proved)
+{
+	CacheRange *range = pin->range;
+	CacheBlocks by_map;
+	CacheBlocks dead;
+
+	read_noted(proof, range, view, part, &by_map);
+	for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
+		dead.word[w] = pg_atomic_read_u64(&range->dead[w]);
+	for (int i = from; i < to; i++)
+	{
+		if (cache_blocks_has(&dead, i))
+			proof->counts.changed++;
+		else if (cache_blocks_has(&by_map, i))
+		{
+			cache_blocks_add(proved, i);
+			proof->counts.by_map++;
+		}
+		else if (page_is_unchanged(proof, range, i))
+		{
+			cache_blocks_add(proved, i);
+			proof->counts.by_lsn++;
+		}
+		else
+		{
+			cache_mark_dead(pin, i);
+			proof->counts.changed++;
+		}
+	}
+}
+
+void
+proof_range(Proof *proof, CachePin *pin, int nblocks, CacheBlocks *proved)
+{
+	CacheRange *range = pin->range;
+	MapView		view;
+	int			n = Min(nblocks, range->nblocks);
+
+	memset(proved, 0, sizeof(*proved));
+	if (!FullTransactionIdPrecedes(range->newest, proof->xmin))
+		return;
+	proof_read_map(proof, range->first, n, &view);
+	prove_part(proof, pin, 0, view.split, &view, 0, proved);
+	if (view.split < n)
+		prove_part(proof, pin, view.split, n, &view, 1, proved);
+	/*
+	 * Every block of the range that is not dead has been proved after the map was read,
+	 * so that from now on the map proves it as of that LSN.  Not so if the scan ends
+	 * before the range does.
+	 */
+	if (n == range->nblocks)
+		note_map(range, &view);
+}

@@ -1,0 +1,313 @@
+/*
+ * renewal.c
+ *	  Ranges of which blocks have changed: who asks for their renewal, and when it is due.
+ *
+ * A block that is found changed is read from the heap by every query from then on, until the range
+ * is read anew.  That costs about as much as a query without the cache over these 256 blocks,
+ * and is a gain once stale blocks, times the queries that meet them, are more than that.  So a
+ * table is renewed
+ *
+ * - when the share of its cached blocks that is stale is gpuagg.cache_renew or more (and they
+ *   are not so few that nobody notices them), or when it has grown by some part of a range
+ *   since its last range was read;
+ * - when no more blocks were found changed for some seconds, or that has gone on for long;
+ * - not soon after the last time: the pause is many times as long as the work was, and doubles each time
+ *   that few queries have used the table since.  So a table that is written more often than read is
+ *   renewed less and less often;
+ * - and of it the ranges with at least half of that share.
+ *
+ * Requests are kept with the table's entry, under change_lock.  A database has one worker at
+ * most.  If none can be started nothing happens: the next query asks again.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
+#include "storage/ipc.h"
+#include "utils/timestamp.h"
+
+#include "cache/renewal.h"
+#include "cache/store_internal.h"
+#include "settings.h"
+
+/* Stale blocks that nobody notices. */
+#define FEW_BLOCKS 16
+/* A range lacks so many blocks of a table that has grown. */
+#define MANY_MISSING (CACHE_RANGE_BLOCKS / 8)
+
+/* No more blocks were found changed for so long; or in spite of that so long after it was first asked. */
+#define QUIET_MS 2000
+#define RESTLESS_MS 10000
+/* The pause after a renewal: at least, at most, and by how many times the work. */
+#define SHORTEST_PAUSE_MS 5000
+#define LONGEST_PAUSE_MS 1800000
+#define PAUSE_FACTOR 20
+/* With so many queries from one renewal to the next it was worth the work. */
+#define WORTH_USES 8
+#define LOCKED_MS 1000
+
+/* A worker is not started for what will be due only after this, and waits no longer for it. */
+#define SOON_MS 30000
+/* A worker that has not begun so long after it was asked for does not exist. */
+#define START_MS 30000
+
+/* ---- when renewal is due ----------------------------------------------------------------- */
+
+/* ms from now on, or less than 1: it is due. */
+static int64
+due_in(const StoredRenewal *renewal, TimestampTz now)
+{
+	TimestampTz quiet = TimestampTzPlusMilliseconds(renewal->changed, QUIET_MS);
+	TimestampTz restless = TimestampTzPlusMilliseconds(renewal->first, RESTLESS_MS);
+
+	return (Max(Min(quiet, restless), renewal->not_before) - now) / 1000;
+}
+
+static bool
+is_enough(uint64 stale, uint64 blocks, int missing)
+{
+	return gpuagg_cache_renew > 0 &&
+		(missing >= MANY_MISSING || (stale >= FEW_BLOCKS && stale >= gpuagg_cache_renew * blocks));
+}
+
+/* ---- asking -------------------------------------------------------------------------- */
+
+/* Under change_lock: a place for a worker of this database, where there is none yet, or NULL. */
+static StoredWorker *
+free_place(TimestampTz now)
+{
+	StoredWorker *place = NULL;
+
+	for (int i = 0; i < CACHE_WORKERS; i++)
+	{
+		StoredWorker *worker = &cache_shared->workers[i];
+		bool		gone = worker->pid == 0 && TimestampDifferenceExceeds(worker->since, now, START_MS);
+
+		if (worker->database == MyDatabaseId && !gone)
+			return NULL;
+		if (worker->database == InvalidOid || gone)
+			place = worker;
+	}
+	return place;
+}
+
+static bool
+start_worker(void)
+{
+	BackgroundWorker worker = {0};
+
+	snprintf(worker.bgw_name, BGW_MAXLEN, "gpuagg cache worker for database %u", MyDatabaseId);
+	strlcpy(worker.bgw_type, "gpuagg cache worker", BGW_MAXLEN);
+	strlcpy(worker.bgw_library_name, "gpuagg", BGW_MAXLEN);
+	strlcpy(worker.bgw_function_name, "gpuagg_cache_worker_main", BGW_MAXLEN);
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_ConsistentState;
+	worker.bgw_restart_time = BGW_NEVER_RESTART;
+	worker.bgw_main_arg = ObjectIdGetDatum(MyDatabaseId);
+	return RegisterDynamicBackgroundWorker(&worker, NULL);
+}
+
+void
+cache_ask_renewal(CacheTable *table, int missing)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	StoredTable *stored;
+	StoredWorker *place = NULL;
+	uint64		stale = 0;
+	bool		enough;
+
+	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
+	stored = cache_table_find(&table->key, table->serial);
+	if (stored)
+		stale = pg_atomic_read_u64(&stored->sum.dead) + missing;
+	enough = stored && is_enough(stale, stored->sum.blocks + missing, missing);
+	LWLockRelease(cache_shared->change_lock);
+	if (!enough)
+		return;
+
+	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+	stored = cache_table_find(&table->key, table->serial);
+	if (stored)
+	{
+		StoredRenewal *renewal = &stored->renewal;
+
+		if (!renewal->asked)
+			renewal->first = now;
+		if (!renewal->asked || renewal->stale != stale)
+			renewal->changed = now;
+		renewal->asked = true;
+		renewal->stale = stale;
+		if (due_in(renewal, now) < SOON_MS)
+			place = free_place(now);
+		if (place)
+			*place = (StoredWorker) {MyDatabaseId, 0, now};
+	}
+	LWLockRelease(cache_shared->change_lock);
+	if (place == NULL || start_worker())
+		return;
+	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+	if (place->database == MyDatabaseId && place->pid == 0)
+		place->database = InvalidOid;
+	LWLockRelease(cache_shared->change_lock);
+}
+
+/* ---- the worker ----------------------------------------------------------------------- */
+
+static void
+leave_place(int code, Datum arg)
+{
+	StoredWorker *place = &cache_shared->workers[DatumGetInt32(arg)];
+
+	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+	*place = (StoredWorker) {InvalidOid, 0, 0};
+	LWLockRelease(cache_shared->change_lock);
+}
+
+bool
+cache_worker_begin(void)
+{
+	int			mine = -1;
+
+	if (cache_shared == NULL)
+		return false;
+	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+	for (int i = 0; i < CACHE_WORKERS; i++)
+		if (cache_shared->workers[i].database == MyDatabaseId && cache_shared->workers[i].pid == 0)
+			mine = i;
+	if (mine >= 0)
+		cache_shared->workers[mine].pid = MyProcPid;
+	LWLockRelease(cache_shared->change_lock);
+	if (mine >= 0)
+		before_shmem_exit(leave_place, Int32GetDatum(mine));
+	return mine >= 0;
+}
+
+bool
+cache_take_renewal(CacheTableKey *key, Oid *relid, long *wait_ms)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	HASH_SEQ_STATUS scan;
+	StoredTable *stored;
+	StoredTable *first = NULL;
+	int64		first_in = SOON_MS;
+
+	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+	hash_seq_init(&scan, cache_tables);
+	while ((stored = hash_seq_search(&scan)) != NULL)
+	{
+		int64		in;
+
+		if (stored->key.database != MyDatabaseId || stored->serial == 0 || !stored->renewal.asked)
+			continue;
+		in = due_in(&stored->renewal, now);
+		if (in >= first_in)
+			continue;
+		first = stored;
+		first_in = in;
+	}
+	*wait_ms = first ? (long) Max(first_in, 0) : -1;
+	if (first && first_in <= 0)
+	{
+		first->renewal.asked = false;
+		*key = first->key;
+		*relid = first->relid;
+	}
+	LWLockRelease(cache_shared->change_lock);
+	return first && first_in <= 0;
+}
+
+void
+cache_end_renewal(const CacheTableKey *key, CacheRenewed how, int64 work_ms)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	StoredTable *stored;
+
+	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+	stored = hash_search(cache_tables, key, HASH_FIND, NULL);
+	if (stored && stored->serial != 0)
+	{
+		StoredRenewal *renewal = &stored->renewal;
+		int64		pause = Max(renewal->pause_ms, SHORTEST_PAUSE_MS);
+
+		if (how == CACHE_RENEWED && stored->use.uses - renewal->uses >= WORTH_USES)
+			pause /= 2;
+		else if (how == CACHE_RENEWED_IN_VAIN || (how == CACHE_RENEWED && renewal->pause_ms > 0))
+			pause *= 2;
+		else if (how == CACHE_RENEWAL_FAILED)
+			pause = LONGEST_PAUSE_MS;
+		pause = Min(Max(pause, SHORTEST_PAUSE_MS), LONGEST_PAUSE_MS);
+		if (how == CACHE_RENEW_LATER)
+		{
+			renewal->asked = true;
+			pause = LOCKED_MS;
+		}
+		else
+		{
+			renewal->pause_ms = pause;
+			renewal->uses = stored->use.uses;
+			pause = Max(pause, PAUSE_FACTOR * work_ms);
+		}
+		renewal->not_before = TimestampTzPlusMilliseconds(now, pause);
+	}
+	LWLockRelease(cache_shared->change_lock);
+}
+
+/* ---- what is stale ------------------------------------------------------------------------ */
+
+int
+cache_table_columns(CacheTable *table, CacheColumnKey **cols)
+{
+	StoredTable *stored;
+	int			room = 0;
+	int			n = 0;
+
+	for (int pass = 0; pass < 2; pass++)
+	{
+		if (pass == 1)
+			*cols = palloc(Max(room, 1) * sizeof(CacheColumnKey));
+		LWLockAcquire(cache_shared->change_lock, LW_SHARED);
+		stored = cache_table_find(&table->key, table->serial);
+		for (StoredColumn *column = stored ? stored->columns : NULL; column; column = column->next)
+		{
+			const StoredColumnKey *key = &column->key;
+
+			if (column->sum.items == 0)
+				continue;
+			if (pass == 0)
+				room++;
+			else if (n < room)
+				(*cols)[n++] = (CacheColumnKey) {
+					.attno = key->attno, .typid = key->typid, .typmod = key->typmod,
+					.scale = key->scale, .missing = key->missing};
+		}
+		LWLockRelease(cache_shared->change_lock);
+	}
+	return n;
+}
+
+int
+cache_range_stale(CacheRange *range, int nblocks)
+{
+	return pg_atomic_read_u32(&range->ndead) + abs(nblocks - range->nblocks);
+}
+
+bool
+cache_next_stale(CacheTable *table, BlockNumber nblocks, uint32 *range_no)
+{
+	for (; (uint64) *range_no * CACHE_RANGE_BLOCKS < nblocks; (*range_no)++)
+	{
+		int			n = Min(CACHE_RANGE_BLOCKS, nblocks - *range_no * CACHE_RANGE_BLOCKS);
+		LWLock	   *lock = cache_range_lock(table->serial, *range_no);
+		StoredRange *range;
+		int			stale = 0;
+
+		LWLockAcquire(lock, LW_SHARED);
+		range = cache_range_find(table->serial, *range_no);
+		if (range)
+			stale = cache_range_stale(&range->range, n);
+		LWLockRelease(lock);
+		if (stale >= MANY_MISSING || (stale > 0 && 2 * stale >= gpuagg_cache_renew * n))
+			return true;
+	}
+	return false;
+}

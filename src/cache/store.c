@@ -1,0 +1,531 @@
+/*
+ * store.c
+ *	  The store of cached columns: handles, pins, publication.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "cache/forget.h"
+#include "cache/store.h"
+#include "cache/store_internal.h"
+#include "common/compat.h"
+#include "settings.h"
+
+/* How often an allocation evicts and tries again: what is evicted may not be adjacent. */
+#define ALLOCATION_ROUNDS 16
+/* This part of the memory, at least, is evicted at a time: not every allocation has to choose. */
+#define EVICTED_PART 256
+/* How long a handle for which there was nothing to evict does not look again. */
+#define SHORTAGE_MS 1000
+
+void
+cache_store_init(void)
+{
+	if (!process_shared_preload_libraries_in_progress)
+		return;
+	cache_memory_init();
+	forget_init();
+}
+
+bool
+cache_exists(void)
+{
+	return cache_shared != NULL;
+}
+
+bool
+cache_available(void)
+{
+	return cache_shared != NULL && gpuagg_cache != GPUAGG_CACHE_OFF;
+}
+
+CacheTableKey
+cache_table_key(Relation rel)
+{
+	CompatLocator locator = compat_relation_locator(rel);
+	CacheTableKey key;
+
+	key.tablespace = compat_locator_tablespace(locator);
+	key.database = compat_locator_database(locator);
+	key.relnumber = compat_locator_number(locator);
+	return key;
+}
+
+/* ---- tables and their use ------------------------------------------------------------ */
+
+static void release_pin(CachePin *pin);
+
+static void
+table_callback(void *arg)
+{
+	CacheTable *table = arg;
+
+	while (table->pins)
+	{
+		CachePin   *pin = table->pins;
+
+		table->pins = pin->next;
+		release_pin(pin);
+	}
+}
+
+CacheTable *
+cache_table_open(const CacheTableKey *key, Oid relid, bool create)
+{
+	StoredTable *stored;
+	CacheTable *table;
+	uint64		serial = 0;
+
+	if (cache_shared == NULL)
+		return NULL;
+	cache_memory_attach();
+	table = palloc0(sizeof(CacheTable));
+	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
+	stored = hash_search(cache_tables, key, HASH_FIND, NULL);
+	if (stored)
+		serial = stored->serial;
+	LWLockRelease(cache_shared->change_lock);
+	if (stored == NULL && create)
+	{
+		LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+		stored = cache_table_make(key, relid);
+		if (stored)
+			serial = stored->serial;
+		LWLockRelease(cache_shared->change_lock);
+	}
+	if (serial == 0)
+	{
+		pfree(table);
+		return NULL;
+	}
+	table->key = *key;
+	table->serial = serial;
+	table->context = CurrentMemoryContext;
+	table->callback.func = table_callback;
+	table->callback.arg = table;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &table->callback);
+	return table;
+}
+
+static void
+count_use(StoredUse *use, uint64 clock, TimestampTz now)
+{
+	if (use->last == clock)
+		return;
+	use->uses++;
+	use->before = use->last;
+	use->last = clock;
+	use->when = now;
+}
+
+void
+cache_table_use(CacheTable *table, int ncols, const CacheColumnKey *cols)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	StoredTable *stored;
+
+	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+	stored = cache_table_find(&table->key, table->serial);
+	if (stored)
+	{
+		uint64		clock = ++cache_shared->clock;
+
+		count_use(&stored->use, clock, now);
+		for (int i = 0; i < ncols; i++)
+		{
+			StoredColumn *column = cache_column_make(stored, &cols[i]);
+
+			if (column)
+				count_use(&column->use, clock, now);
+		}
+	}
+	LWLockRelease(cache_shared->change_lock);
+}
+
+bool
+cache_column_wanted(CacheTable *table, const CacheColumnKey *col)
+{
+	StoredTable *stored;
+	StoredColumn *column = NULL;
+	bool		wanted;
+
+	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
+	stored = cache_table_find(&table->key, table->serial);
+	if (stored)
+		column = cache_column_find(stored, col);
+	wanted = column && (column->use.uses > 1 || column->sum.items > 0 || gpuagg_cache == GPUAGG_CACHE_EAGER);
+	LWLockRelease(cache_shared->change_lock);
+	return wanted;
+}
+
+bool
+cache_table_filled(CacheTable *table)
+{
+	StoredTable *stored;
+	bool		filled;
+
+	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
+	stored = cache_table_find(&table->key, table->serial);
+	filled = stored && stored->sum.items > 0;
+	LWLockRelease(cache_shared->change_lock);
+	return filled;
+}
+
+/* ---- pins ------------------------------------------------------------------------------ */
+
+StoredRange *
+cache_range_find(uint64 serial, uint32 range_no)
+{
+	StoredRange *range = cache_shared->buckets[cache_bucket(serial, range_no)];
+
+	while (range && (range->serial != serial || range->range_no != range_no))
+		range = range->next;
+	return range;
+}
+
+static StoredChunk *
+find_chunk(StoredRange *range, const CacheColumnKey *col)
+{
+	StoredChunk *chunk = range->chunks;
+
+	while (chunk && !cache_column_equal(&chunk->key, col))
+		chunk = chunk->next;
+	return chunk;
+}
+
+static CachePin *
+spare_pin(CacheTable *table, int ncols)
+{
+	CachePin  **link = &table->spare;
+	CachePin   *pin;
+
+	while (*link && (*link)->room < ncols)
+		link = &(*link)->next;
+	pin = *link;
+	if (pin)
+		*link = pin->next;
+	else
+	{
+		pin = MemoryContextAllocZero(table->context, sizeof(CachePin));
+		pin->chunks = MemoryContextAlloc(table->context, Max(ncols, 1) * sizeof(*pin->chunks));
+		pin->room = ncols;
+	}
+	pin->table = table;
+	pin->ncols = ncols;
+	pin->range = NULL;
+	pin->failed = false;
+	pin->unpublished = NULL;
+	return pin;
+}
+
+static void
+pin_chunks(CachePin *pin, StoredRange *range, const CacheColumnKey *cols)
+{
+	pg_atomic_fetch_add_u64(&range->table->sum.hits, 1);
+	for (int i = 0; i < pin->ncols; i++)
+	{
+		StoredChunk *chunk = find_chunk(range, &cols[i]);
+
+		pin->chunks[i] = chunk ? StoredChunkData(chunk) : NULL;
+		if (chunk)
+			pg_atomic_fetch_add_u64(&chunk->column->sum.hits, 1);
+	}
+}
+
+CachePin *
+cache_pin(CacheTable *table, uint32 range_no, int ncols, const CacheColumnKey *cols)
+{
+	LWLock	   *lock = cache_range_lock(table->serial, range_no);
+	CachePin   *pin = spare_pin(table, ncols);
+	StoredRange *range;
+
+	LWLockAcquire(lock, LW_SHARED);
+	range = cache_range_find(table->serial, range_no);
+	if (range)
+	{
+		pg_atomic_fetch_add_u32(&range->pins, 1);
+		pin_chunks(pin, range, cols);
+		pin->range = &range->range;
+	}
+	LWLockRelease(lock);
+	if (range)
+	{
+		pin->next = table->pins;
+		table->pins = pin;
+		return pin;
+	}
+	pin->next = table->spare;
+	table->spare = pin;
+	return NULL;
+}
+
+/* Under change_lock: a chunk that was allocated is published now, or given back. */
+static StoredColumn *
+settle_chunk(CachePin *pin, StoredChunk *chunk)
+{
+	StoredTable *table = cache_table_find(&pin->table->key, pin->table->serial);
+	StoredColumn *column = table ? cache_column_find(table, &chunk->key) : NULL;
+
+	if (column)
+		column->unpublished--;
+	return column;
+}
+
+/* Takes the chunk out of the pin's list. */
+static void
+forget_unpublished(CachePin *pin, StoredChunk *chunk)
+{
+	StoredChunk **link = &pin->unpublished;
+
+	while (*link != chunk)
+		link = &(*link)->next;
+	*link = chunk->next;
+}
+
+void
+cache_free_chunk(CachePin *pin, struct CacheChunk *data)
+{
+	StoredChunk *chunk = StoredChunkOf(data);
+
+	forget_unpublished(pin, chunk);
+	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+	settle_chunk(pin, chunk);
+	cache_memory_free(chunk->self);
+	LWLockRelease(cache_shared->change_lock);
+}
+
+static void
+release_pin(CachePin *pin)
+{
+	StoredRange *range = StoredRangeOf(pin->range);
+	LWLock	   *lock = cache_range_lock(range->serial, range->range_no);
+	bool		last;
+
+	while (pin->unpublished)
+		cache_free_chunk(pin, StoredChunkData(pin->unpublished));
+	LWLockAcquire(lock, LW_SHARED);
+	/* A detached range has no new pins, so only one process finds itself the last. */
+	last = pg_atomic_sub_fetch_u32(&range->pins, 1) == 0 && range->detached;
+	LWLockRelease(lock);
+	if (last)
+	{
+		LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+		cache_range_free(range);
+		LWLockRelease(cache_shared->change_lock);
+	}
+}
+
+/* Memory that has no use. */
+static void
+drop_if_bare(StoredRange *range)
+{
+	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+	if (!range->detached && range->chunks == NULL)
+		cache_range_detach(range);
+	LWLockRelease(cache_shared->change_lock);
+}
+
+void
+cache_unpin(CachePin *pin)
+{
+	CacheTable *table = pin->table;
+	CachePin  **link = &table->pins;
+
+	while (*link != pin)
+		link = &(*link)->next;
+	*link = pin->next;
+	if (pin->failed)
+		drop_if_bare(StoredRangeOf(pin->range));
+	release_pin(pin);
+	pin->next = table->spare;
+	table->spare = pin;
+}
+
+void
+cache_mark_dead(CachePin *pin, int i)
+{
+	StoredRange *range = StoredRangeOf(pin->range);
+	LWLock	   *lock = cache_range_lock(range->serial, range->range_no);
+	uint64		bit = UINT64CONST(1) << (i % 64);
+
+	if (pg_atomic_fetch_or_u64(&range->range.dead[i / 64], bit) & bit)
+		return;
+	LWLockAcquire(lock, LW_SHARED);
+	pg_atomic_fetch_add_u32(&range->range.ndead, 1);
+	if (!range->detached)
+	{
+		pg_atomic_fetch_add_u64(&range->table->sum.dead, 1);
+		for (StoredChunk *chunk = range->chunks; chunk; chunk = chunk->next)
+			pg_atomic_fetch_add_u64(&chunk->column->sum.dead, 1);
+	}
+	LWLockRelease(lock);
+}
+
+/* ---- publication ------------------------------------------------------------------------- */
+
+/* Under change_lock: may this column, or without one this table, have its first part? */
+static bool
+may_fill(const StoredTable *table, const StoredColumn *column)
+{
+	if (column)
+		return column->sum.items > 0 || cache_shared->filled_columns < cache_shared->most_filled_columns;
+	return table->sum.items > 0 || cache_shared->filled_tables < cache_shared->most_filled_tables;
+}
+
+/* Under change_lock: evicts what a part of this column, or of this table, is short of. */
+static Size
+evict_for(const StoredTable *table, const StoredColumn *column, Size need)
+{
+	const StoredUse *use = column ? &column->use : &table->use;
+
+	if (!may_fill(table, column))
+		return cache_evict_entry(table->key.database, use, column == NULL);
+	return cache_evict(table->key.database, use, need);
+}
+
+/*
+ * Memory for a chunk of the column, or for a descriptor, from what is free or worth less.
+ * A chunk is counted with its column as unpublished.  On return no interrupt has been
+ * checked for since the memory was taken.
+ */
+static void *
+get_memory(CacheTable *table, const CacheColumnKey *col, Size size, dsa_pointer *self)
+{
+	Size		need = Max(cache_memory_used(size), cache_shared->memory / EVICTED_PART);
+
+	bool		evict = table->short_until == 0 || GetCurrentTimestamp() > table->short_until;
+
+	for (int round = 0; round <= (evict ? ALLOCATION_ROUNDS : 0); round++)
+	{
+		StoredTable *stored;
+		StoredColumn *column = NULL;
+		void	   *memory = NULL;
+		Size		freed = 0;
+
+		LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+		stored = cache_table_find(&table->key, table->serial);
+		if (stored && col)
+			column = cache_column_make(stored, col);
+		if (stored && (column || !col))
+		{
+			if (may_fill(stored, column))
+				memory = cache_memory_get(size, self);
+			if (!memory && round > 0)
+			{
+				freed = evict_for(stored, column, need);
+				if (freed > 0 && may_fill(stored, column))
+					memory = cache_memory_get(size, self);
+			}
+			if (memory && column)
+				column->unpublished++;
+		}
+		LWLockRelease(cache_shared->change_lock);
+		if (memory)
+			return memory;
+		/* before anything is evicted, what belongs to no table any more */
+		if (round == 0 && evict)
+			forget_sweep_if_due();
+		else if (freed == 0)
+			break;
+		CHECK_FOR_INTERRUPTS();
+	}
+	if (evict)
+		table->short_until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), SHORTAGE_MS);
+	return NULL;
+}
+
+bool
+cache_publish_range(CacheTable *table, uint32 range_no, const CacheRange *contents,
+					const CacheRange *expected)
+{
+	StoredTable *stored;
+	StoredRange *present = NULL;
+	dsa_pointer self;
+	StoredRange *range = get_memory(table, NULL, sizeof(StoredRange), &self);
+	bool		expect;
+
+	if (range == NULL)
+		return false;
+	memset(range, 0, offsetof(StoredRange, range));
+	range->serial = table->serial;
+	range->range_no = range_no;
+	range->self = self;
+	pg_atomic_init_u32(&range->pins, 0);
+	memcpy(&range->range, contents, sizeof(CacheRange));
+
+	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+	stored = cache_table_find(&table->key, table->serial);
+	if (stored)
+		present = cache_range_find(table->serial, range_no);
+	expect = stored && expected == (present ? &present->range : NULL);
+	if (expect)
+	{
+		if (present)
+			cache_range_detach(present);
+		cache_range_attach(stored, range);
+	}
+	else
+		cache_memory_free(self);
+	LWLockRelease(cache_shared->change_lock);
+	return expect;
+}
+
+struct CacheChunk *
+cache_alloc_chunk(CachePin *pin, const CacheColumnKey *col, Size size)
+{
+	dsa_pointer self;
+	StoredChunk *chunk;
+
+	if (size >= cache_shared->memory)
+		return NULL;
+	size += MAXALIGN(sizeof(StoredChunk));
+	chunk = get_memory(pin->table, col, size, &self);
+	if (chunk == NULL)
+	{
+		pin->failed = true;
+		return NULL;
+	}
+	memset(chunk, 0, sizeof(StoredChunk));
+	chunk->range = StoredRangeOf(pin->range);
+	chunk->key = *col;
+	chunk->bytes = cache_memory_used(size);
+	chunk->self = self;
+	chunk->next = pin->unpublished;
+	pin->unpublished = chunk;
+	return StoredChunkData(chunk);
+}
+
+const struct CacheChunk *
+cache_publish_chunk(CachePin *pin, int i, const CacheColumnKey *col, struct CacheChunk *data)
+{
+	StoredChunk *chunk = StoredChunkOf(data);
+	StoredRange *range = chunk->range;
+	StoredChunk *present;
+	StoredColumn *column;
+
+	forget_unpublished(pin, chunk);
+	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
+	column = settle_chunk(pin, chunk);
+	/* without a column its table is being forgotten, and this range will be */
+	if (column == NULL && !range->detached)
+		cache_range_detach(range);
+	present = find_chunk(range, col);
+	if (present)
+		cache_memory_free(chunk->self);
+	else if (range->detached)
+	{
+		/* it goes with the range */
+		chunk->next = range->chunks;
+		range->chunks = chunk;
+	}
+	else
+		cache_chunk_attach(column, range, chunk);
+	LWLockRelease(cache_shared->change_lock);
+	data = StoredChunkData(present ? present : chunk);
+	if (i >= 0)
+		pin->chunks[i] = data;
+	return data;
+}

@@ -1,0 +1,160 @@
+/*
+ * view.c
+ *	  What users see of the cache, and may do with it: gpuagg_cache and gpuagg_cache_evict().
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "catalog/objectaddress.h"
+#include "catalog/pg_inherits.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/timestamp.h"
+
+#include "cache/store.h"
+#include "cache/store_internal.h"
+#include "common/compat.h"
+
+PG_FUNCTION_INFO_V1(gpuagg_cache_columns);
+PG_FUNCTION_INFO_V1(gpuagg_cache_evict);
+
+/* ---- gpuagg_cache ----------------------------------------------------------------- */
+
+typedef struct Row
+{
+	CacheTableKey key;
+	Oid			relid;
+	int			attno;			/* 0: the descriptors */
+	StoredSum	sum;
+	TimestampTz when;
+} Row;
+
+typedef struct Rows
+{
+	int			n;
+	int			room;
+	Row		   *of;
+} Rows;
+
+static void
+add_row(Rows *rows, const StoredTable *table, int attno, const StoredSum *sum, const StoredUse *use)
+{
+	if (sum->items > 0 && rows->n < rows->room)
+		rows->of[rows->n++] = (Row) {table->key, table->relid, attno, *sum, use->when};
+}
+
+/* Copies what there is; no room for more than there was a moment ago. */
+static void
+collect(Rows *rows)
+{
+	HASH_SEQ_STATUS scan;
+	StoredTable *table;
+	StoredColumn *column;
+
+	rows->n = 0;
+	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
+	rows->room = hash_get_num_entries(cache_tables) + hash_get_num_entries(cache_columns);
+	LWLockRelease(cache_shared->change_lock);
+	rows->of = MemoryContextAllocHuge(CurrentMemoryContext, Max(rows->room, 1) * sizeof(Row));
+
+	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
+	hash_seq_init(&scan, cache_tables);
+	while ((table = hash_seq_search(&scan)) != NULL)
+		add_row(rows, table, 0, &table->sum, &table->use);
+	hash_seq_init(&scan, cache_columns);
+	while ((column = hash_seq_search(&scan)) != NULL)
+		add_row(rows, column->table, column->key.attno, &column->sum, &column->use);
+	LWLockRelease(cache_shared->change_lock);
+}
+
+Datum
+gpuagg_cache_columns(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Rows		rows;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (cache_shared == NULL)
+		return (Datum) 0;
+	collect(&rows);
+	for (int i = 0; i < rows.n; i++)
+	{
+		Row		   *row = &rows.of[i];
+		uint64		dead = Min(pg_atomic_read_u64(&row->sum.dead), row->sum.blocks);
+		Datum		values[12];
+		bool		nulls[12] = {0};
+
+		values[0] = ObjectIdGetDatum(row->key.database);
+		values[1] = ObjectIdGetDatum(row->key.tablespace);
+		values[2] = ObjectIdGetDatum(row->key.relnumber);
+		values[3] = ObjectIdGetDatum(row->relid);
+		values[4] = Int16GetDatum(row->attno);
+		values[5] = CStringGetTextDatum("ram");
+		values[6] = Int64GetDatum(row->sum.blocks);
+		values[7] = Int64GetDatum(row->sum.rows);
+		values[8] = Int64GetDatum(row->sum.bytes);
+		values[9] = Int64GetDatum(pg_atomic_read_u64(&row->sum.hits));
+		values[10] = Float8GetDatum(row->sum.blocks == 0 ? 1.0
+									: 1.0 - (double) dead / row->sum.blocks);
+		values[11] = TimestampTzGetDatum(row->when);
+		nulls[11] = row->when == 0;
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	pfree(rows.of);
+	return (Datum) 0;
+}
+
+/* ---- gpuagg_cache_evict ------------------------------------------------------------- */
+
+static uint64
+evict_relation(Oid relid)
+{
+	Relation	rel = try_relation_open(relid, AccessShareLock);
+	uint64		bytes = 0;
+
+	if (rel == NULL)			/* dropped meanwhile */
+		return 0;
+	if (RELKIND_HAS_STORAGE(rel->rd_rel->relkind))
+	{
+		CacheTableKey key = cache_table_key(rel);
+
+		bytes = cache_forget_table(&key);
+	}
+	relation_close(rel, AccessShareLock);
+	return bytes;
+}
+
+/* A partitioned table's partitions are its owner's to evict, as they are to truncate. */
+Datum
+gpuagg_cache_evict(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	char		relkind = get_rel_relkind(relid);
+	uint64		bytes = 0;
+	List	   *partitions;
+	ListCell   *cell;
+
+	if (relkind == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
+	if (!compat_owns_relation(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(relkind), get_rel_name(relid));
+	if (relkind != RELKIND_RELATION && relkind != RELKIND_MATVIEW &&
+		relkind != RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a table or materialized view", get_rel_name(relid))));
+	if (relkind != RELKIND_PARTITIONED_TABLE)
+		PG_RETURN_INT64(evict_relation(relid));
+	partitions = find_all_inheritors(relid, AccessShareLock, NULL);
+	foreach(cell, partitions)
+	{
+		CHECK_FOR_INTERRUPTS();
+		bytes += evict_relation(lfirst_oid(cell));
+	}
+	PG_RETURN_INT64(bytes);
+}

@@ -1,0 +1,429 @@
+/*
+ * heap_build.c
+ *	  Builds chunks of the column cache from the pages of a table.
+ *
+ * A range is read block by block like any other scan reads it, and the columns of
+ * all rows that the snapshot sees are decoded, whatever the query's conditions are.
+ * Where the range has no descriptor yet, pages are taken that are settled
+ * (cache/proof.c); with one, pages whose LSN is the descriptor's.
+ * The visibility map is read before the pages.
+ *
+ * Memory: a builder's chunks are kept from range to range.
+ */
+#include "postgres.h"
+
+#include "access/relscan.h"
+#include "access/tableam.h"
+#include "access/tupdesc_details.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "cache/chunk.h"
+#include "cache/renewal.h"
+#include "feed/heap_build.h"
+#include "spec.h"
+
+/*
+ * A range of which more than one block in so many cannot be cached is not worth
+ * a descriptor.
+ */
+#define MIN_SETTLED_SHARE 4
+
+struct HeapBuilder
+{
+	CacheTable *table;
+	int			ncols;
+	CacheColumnKey *cols;
+	HeapScan	scan;
+	HeapDecoder *decoder;
+	HeapColumns columns;
+	ExprSet    *set;
+	Vec		  **vecs;			/* [column] */
+	ChunkBuilder **chunks;		/* [column] */
+	bool	   *asked;			/* [column] see heap_builder_ask */
+	bool	   *wanted;			/* [column] that the range at hand lacks */
+	bool		full;			/* there was no memory */
+	HeapPage	page;
+	HeapRows	rows;
+	BlockNumber blocks[CACHE_RANGE_BLOCKS];
+	CacheRange	range;			/* a new descriptor */
+};
+
+/* A hash of the value that rows have which are older than the attribute; 0: they have NULL. */
+static uint32
+hash_missing(TupleDesc desc, int a)
+{
+	Form_pg_attribute att = TupleDescAttr(desc, a);
+	struct AttrMissing *missing = desc->constr ? desc->constr->missing : NULL;
+
+	if (!att->atthasmissing || missing == NULL || !missing[a].am_present)
+		return 0;
+	return datum_image_hash(missing[a].am_value, att->attbyval, att->attlen) | 1;
+}
+
+/*
+ * Was the attribute added in the current transaction?  If that aborts, its number goes to another one, whose value
+ * for older rows may have the same hash.
+ */
+static bool
+is_new_attribute(Form_pg_attribute att)
+{
+	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(att->attrelid),
+										Int16GetDatum(att->attnum));
+	bool		new;
+
+	if (!HeapTupleIsValid(tuple))
+		return true;
+	new = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
+	ReleaseSysCache(tuple);
+	return new;
+}
+
+bool
+heap_build_key(TupleDesc desc, AttrNumber attno, int16 scale, CacheColumnKey *key)
+{
+	Form_pg_attribute att = TupleDescAttr(desc, attno - 1);
+	int16		declared;
+
+	if (att->attisdropped || att->attlen == -2)
+		return false;
+	key->attno = attno;
+	key->typid = att->atttypid;
+	key->typmod = att->atttypmod;
+	key->missing = hash_missing(desc, attno - 1);
+	if (key->missing != 0 && is_new_attribute(att))
+		return false;
+	key->scale = -1;
+	if (scale >= 0 && getBaseType(att->atttypid) == NUMERICOID &&
+		heap_build_type(desc, key, &declared) == COLUMN_DATUM)
+		key->scale = scale;
+	return true;
+}
+
+ColumnType
+heap_build_type(TupleDesc desc, const CacheColumnKey *key, int16 *scale)
+{
+	Form_pg_attribute att = TupleDescAttr(desc, key->attno - 1);
+
+	*scale = key->scale;
+	return key->scale >= 0 ? COLUMN_DEC : spec_column_type(att->atttypid, att->atttypmod, scale);
+}
+
+HeapBuilder *
+heap_builder_create(Relation rel, CacheTable *table, int ncols, const CacheColumnKey *cols)
+{
+	HeapBuilder *builder = palloc0(sizeof(HeapBuilder));
+	TupleDesc	desc = RelationGetDescr(rel);
+
+	builder->scan.rel = rel;
+	builder->scan.whole_tuples = true;
+	builder->table = table;
+	builder->ncols = ncols;
+	builder->cols = palloc(sizeof(CacheColumnKey) * ncols);
+	memcpy(builder->cols, cols, sizeof(CacheColumnKey) * ncols);
+	builder->page.buffer = InvalidBuffer;
+	builder->set = expr_set_create(NULL, desc, 1, NULL);
+	builder->vecs = palloc(sizeof(Vec *) * ncols);
+	builder->chunks = palloc(sizeof(ChunkBuilder *) * ncols);
+	builder->wanted = palloc(sizeof(bool) * ncols);
+	builder->asked = palloc(sizeof(bool) * ncols);
+	memset(builder->asked, true, sizeof(bool) * ncols);
+	for (int c = 0; c < ncols; c++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, cols[c].attno - 1);
+		int16		scale = 0;
+		ColumnType	type = heap_build_type(desc, &cols[c], &scale);
+		Var		   *var = makeVar(1, cols[c].attno, att->atttypid, att->atttypmod, att->attcollation, 0);
+
+		builder->vecs[c] = expr_add_column_root(builder->set, var, type, scale, 0)->vec;
+		builder->chunks[c] = chunk_builder_create(type, scale, att->attlen, att->attbyval,
+												  att->attalign, CurrentMemoryContext);
+	}
+	builder->decoder = heap_decoder_create(desc);
+	heap_columns_init(builder->decoder, &builder->columns, builder->set, 0);
+	return builder;
+}
+
+void
+heap_builder_start(HeapBuilder *builder, HeapScanDesc scan)
+{
+	builder->scan.scan = scan;
+	builder->full = false;
+}
+
+void
+heap_builder_ask(HeapBuilder *builder, const bool *asked)
+{
+	memcpy(builder->asked, asked, sizeof(bool) * builder->ncols);
+}
+
+bool
+heap_builder_full(const HeapBuilder *builder)
+{
+	return builder->full;
+}
+
+/* ---- reading pages ------------------------------------------------------------ */
+
+/* The numerics of rows of the page that decimals cannot represent, which are in place of their values. */
+static void
+add_exceptions(HeapBuilder *builder, int c, uint32 first_row)
+{
+	const Vec  *vec = builder->vecs[c];
+
+	for (int i = 0; i < builder->rows.n; i++)
+		if (vec->state[i] == VEC_FALLBACK)
+			chunk_builder_exception(builder->chunks[c], first_row + i,
+									(Datum) ((const gpuagg_i128 *) vec->values)[i]);
+}
+
+/* Adds the rows of the page at hand, which become rows from first_row on of the range. */
+static void
+add_page(HeapBuilder *builder, uint32 first_row)
+{
+	HeapPage   *page = &builder->page;
+	HeapRows   *rows = &builder->rows;
+
+	rows->n = page->ntuples;
+	for (int i = 0; i < rows->n; i++)
+		rows->tuple[i] = i;
+	memcpy(rows->data, page->data, rows->n * sizeof(uint16));
+	builder->decoder->reached = 0;
+	heap_columns_fill(builder->decoder, &builder->columns, &builder->scan, page, rows);
+	for (int c = 0; c < builder->ncols; c++)
+	{
+		Vec		   *vec = builder->vecs[c];
+
+		if (!builder->wanted[c])
+			continue;
+		chunk_builder_add(builder->chunks[c], vec->values, vec->all_values ? NULL : vec->state, rows->n);
+		if (vec->type == COLUMN_DEC && !vec->all_values)
+			add_exceptions(builder, c, first_row);
+	}
+}
+
+/* Adds n rows that will not be used. */
+static void
+add_unused(HeapBuilder *builder, int n)
+{
+	static const uint64 zero[EXPR_ROWS * 2];
+	uint8		state[EXPR_ROWS];
+
+	memset(state, VEC_NULL, sizeof(state));
+	for (; n > 0; n -= Min(n, EXPR_ROWS))
+		for (int c = 0; c < builder->ncols; c++)
+			if (builder->wanted[c])
+				chunk_builder_add(builder->chunks[c], zero, state, Min(n, EXPR_ROWS));
+}
+
+/* Begins to read a range. */
+static void
+start_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks)
+{
+	builder->scan.proof = proof;
+	builder->scan.newest = InvalidFullTransactionId;
+	for (int i = 0; i < nblocks; i++)
+		builder->blocks[i] = number * CACHE_RANGE_BLOCKS + i;
+	heap_scan_set_list(&builder->scan, builder->blocks, nblocks);
+	for (int c = 0; c < builder->ncols; c++)
+		chunk_builder_reset(builder->chunks[c]);
+}
+
+static bool
+read_block(HeapBuilder *builder)
+{
+	return heap_scan_read_page(&builder->scan, &builder->page);
+}
+
+/*
+ * Reads all blocks of a range, of which there is no descriptor, and makes one; false: it is not worth it, which
+ * is known as soon as too many blocks are not settled.
+ */
+static bool
+read_new_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks)
+{
+	CacheRange *range = &builder->range;
+	MapView		view;
+	CacheBlocks dead = {0};
+	int			ndead = 0;
+	int			most_dead = nblocks / MIN_SETTLED_SHARE;
+
+	memset(range, 0, sizeof(*range));
+	range->first = number * CACHE_RANGE_BLOCKS;
+	range->nblocks = nblocks;
+	proof_read_map(proof, range->first, nblocks, &view);
+	for (int i = 0; i < 2; i++)
+		pg_atomic_init_u64(&range->map_lsn[i], view.lsn[i]);
+	for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
+		pg_atomic_init_u64(&range->visible[w], view.visible.word[w]);
+	start_range(builder, proof, number, nblocks);
+	for (int i = 0; i < nblocks && ndead <= most_dead && read_block(builder); i++)
+	{
+		HeapPage   *page = &builder->page;
+
+		range->rows[i] = range->nrows;
+		range->lsn[i] = page->lsn;
+		pg_atomic_init_u32(&range->buffer[i], page->buffer);
+		if (!page->settled)
+		{
+			cache_blocks_add(&dead, i);
+			ndead++;
+			continue;
+		}
+		if (page->ntuples > 0)
+			add_page(builder, range->nrows);
+		range->nrows += page->ntuples;
+	}
+	for (int i = nblocks; i <= CACHE_RANGE_BLOCKS; i++)
+		range->rows[i] = range->nrows;
+	range->newest = builder->scan.newest;
+	for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
+		pg_atomic_init_u64(&range->dead[w], dead.word[w]);
+	pg_atomic_init_u32(&range->ndead, ndead);
+	heap_builder_stop(builder);
+	return ndead <= most_dead;
+}
+
+/* Reads the blocks of a range as its descriptor has them, for columns that it lacks. */
+static void
+read_known_range(HeapBuilder *builder, Proof *proof, CachePin *pin)
+{
+	CacheRange *range = pin->range;
+
+	start_range(builder, proof, range->first / CACHE_RANGE_BLOCKS, range->nblocks);
+	for (int i = 0; i < range->nblocks && read_block(builder); i++)
+	{
+		HeapPage   *page = &builder->page;
+		int			n = range->rows[i + 1] - range->rows[i];
+
+		if (n == 0)
+			continue;
+		if (page->lsn == range->lsn[i] && page->ntuples == n)
+			add_page(builder, range->rows[i]);
+		else
+		{
+			cache_mark_dead(pin, i);
+			add_unused(builder, n);
+		}
+	}
+	heap_builder_stop(builder);
+}
+
+void
+heap_builder_stop(HeapBuilder *builder)
+{
+	heap_page_release(&builder->page);
+	heap_scan_stop(&builder->scan);
+}
+
+/* ---- publishing ----------------------------------------------------------------- */
+
+/* Gives the pinned range the chunks that were built. */
+static void
+publish_chunks(HeapBuilder *builder, CachePin *pin)
+{
+	for (int c = 0; c < builder->ncols; c++)
+	{
+		size_t		size;
+		CacheChunk *chunk;
+
+		if (!builder->wanted[c])
+			continue;
+		size = chunk_builder_size(builder->chunks[c]);
+		chunk = cache_alloc_chunk(pin, &builder->cols[c], size);
+		if (chunk == NULL)
+		{
+			builder->full = true;
+			return;
+		}
+		chunk_builder_write(builder->chunks[c], chunk);
+		cache_publish_chunk(pin, c, &builder->cols[c], chunk);
+	}
+}
+
+/* Was the pinned range made by this builder just now? */
+static bool
+is_ours(HeapBuilder *builder, const CacheRange *range)
+{
+	return range->nblocks == builder->range.nblocks && range->nrows == builder->range.nrows &&
+		memcmp(range->lsn, builder->range.lsn, sizeof(range->lsn)) == 0 &&
+		memcmp(range->rows, builder->range.rows, sizeof(range->rows)) == 0;
+}
+
+/* Notes which columns the range lacks; false: none. */
+static bool
+find_wanted(HeapBuilder *builder, const CachePin *pin)
+{
+	bool		any = false;
+
+	for (int c = 0; c < builder->ncols; c++)
+	{
+		builder->wanted[c] = builder->asked[c] && (pin == NULL || pin->chunks[c] == NULL);
+		any |= builder->wanted[c];
+	}
+	return any;
+}
+
+CachePin *
+heap_build_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks, uint64 *built)
+{
+	CachePin   *pin = cache_pin(builder->table, number, builder->ncols, builder->cols);
+
+	if (!find_wanted(builder, pin) || builder->full)
+		return pin;
+	if (pin)
+	{
+		if (pin->range->nblocks > nblocks ||
+			!FullTransactionIdPrecedes(pin->range->newest, proof->xmin))
+			return pin;
+		read_known_range(builder, proof, pin);
+	}
+	else
+	{
+		if (!read_new_range(builder, proof, number, nblocks))
+			return NULL;
+		if (!cache_publish_range(builder->table, number, &builder->range, NULL))
+		{
+			builder->full = true;
+			return NULL;
+		}
+		pin = cache_pin(builder->table, number, builder->ncols, builder->cols);
+		if (pin == NULL || !is_ours(builder, pin->range))
+			return pin;
+	}
+	*built += nblocks;
+	publish_chunks(builder, pin);
+	return pin;
+}
+
+bool
+heap_build_anew(HeapBuilder *builder, Proof *proof, CachePin *old, int nblocks)
+{
+	CacheRange *range = old->range;
+	uint32		number = range->first / CACHE_RANGE_BLOCKS;
+	CachePin   *pin = NULL;
+	bool		replaced = false;
+
+	memcpy(builder->wanted, builder->asked, sizeof(bool) * builder->ncols);
+	if (!builder->full && read_new_range(builder, proof, number, nblocks) &&
+		cache_range_stale(&builder->range, nblocks) < cache_range_stale(range, nblocks))
+		replaced = cache_publish_range(builder->table, number, &builder->range, range);
+	/* the old one's memory is for the new chunks */
+	cache_unpin(old);
+	if (replaced)
+		pin = cache_pin(builder->table, number, builder->ncols, builder->cols);
+	if (pin == NULL)
+		return replaced;
+	if (is_ours(builder, pin->range))
+		publish_chunks(builder, pin);
+	cache_unpin(pin);
+	return replaced;
+}

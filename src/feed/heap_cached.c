@@ -1,0 +1,499 @@
+/*
+ * heap_cached.c
+ *	  Reads a table from the column cache where that is proved to be the same, and
+ *	  from its pages where it is not.
+ *
+ * The table is read range by range, in the order of its blocks, as the cache has it
+ * (cache/cache.h).  What the cache has of a range is used if all columns that the
+ * query reads are there; which of its blocks are still what they were is proved for the
+ * query's snapshot (cache/proof.c).  Proved blocks that follow each other are one
+ * run of rows, which takes the place of a page; the other blocks are read from
+ * the heap, in their places, so that rows come in the order of a sequential scan.
+ * Columns that an earlier query has asked for as well, and that a range lacks, are built
+ * when the range is read (heap_build.c).
+ *
+ * Participants of a parallel scan claim ranges by the counter that core's scan
+ * uses, in the same way: some may read by way of the cache and others without it.
+ *
+ * Memory: a range stays pinned until the next one is read.  After an error its pin goes with the
+ * memory context, and those of pages with the resource owner.
+ */
+#include "postgres.h"
+
+#include "access/relscan.h"
+#include "access/parallel.h"
+#include "access/sysattr.h"
+#include "access/tableam.h"
+#include "common/pg_prng.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "storage/spin.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "cache/renewal.h"
+#include "common/compat.h"
+#include "feed/heap_cached.h"
+
+/* A query that reads more columns is not served: building that many at a time takes much memory. */
+#define MAX_COLUMNS 100
+
+/* Rows that are handed on at a time are numbered by 16 bits (HeapRows.tuple). */
+#define MAX_RUN 32768
+
+/* The scale of the decimals as which vectors have a column; -1: they do not. */
+static int16
+decimal_scale(const ExprSet *set, AttrNumber attno)
+{
+	for (const Vec *vec = set->vecs; vec; vec = vec->next)
+		if (vec->attno == attno && vec->type == COLUMN_DEC)
+			return vec->scale;
+	return -1;
+}
+
+/* Can chunks be read as the vectors want them: as the type that they have, or as Datums? */
+static bool
+suits(const HeapCached *cached, const ExprSet *set)
+{
+	for (const Vec *vec = set->vecs; vec; vec = vec->next)
+	{
+		int16		scale;
+
+		if (vec->attno != 0 && vec->type != COLUMN_DATUM &&
+			(vec->type != heap_build_type(set->desc, &cached->cols[cached->slots[vec->attno - 1]], &scale) ||
+			 vec->scale != scale))
+			return false;
+	}
+	return true;
+}
+
+/* The columns' keys, or false if the cache cannot hold one of them. */
+static bool
+collect_columns(HeapCached *cached, const Bitmapset *attnos, const ExprSet *set)
+{
+	TupleDesc	desc = RelationGetDescr(cached->scan->rel);
+	int			member = -1;
+
+	cached->natts = desc->natts;
+	cached->cols = palloc0(sizeof(CacheColumnKey) * (bms_num_members(attnos) + 1));
+	cached->longest = palloc0(sizeof(size_t) * (bms_num_members(attnos) + 1));
+	cached->slots = palloc(sizeof(int) * (desc->natts + 1));
+	for (int a = 0; a < desc->natts; a++)
+		cached->slots[a] = -1;
+	while ((member = bms_next_member(attnos, member)) >= 0)
+	{
+		AttrNumber	attno = member + FirstLowInvalidHeapAttributeNumber;
+
+		if (attno <= 0 ||
+			!heap_build_key(desc, attno, decimal_scale(set, attno), &cached->cols[cached->ncols]))
+			return false;
+		cached->slots[attno - 1] = cached->ncols++;
+	}
+	return true;
+}
+
+HeapCached *
+heap_cached_create(HeapScan *scan, const Bitmapset *attnos, const ExprSet *set, FeedStats *stats)
+{
+	HeapCached *cached;
+	CacheTableKey key;
+
+	if (!cache_available() || bms_num_members(attnos) > MAX_COLUMNS ||
+		proof_refusal(scan->rel) != NULL)
+		return NULL;
+	cached = palloc0(sizeof(HeapCached));
+	cached->scan = scan;
+	cached->stats = stats;
+	cached->cxt = CurrentMemoryContext;
+	if (!collect_columns(cached, attnos, set) || !suits(cached, set))
+		return NULL;
+	key = cache_table_key(scan->rel);
+	cached->table = cache_table_open(&key, RelationGetRelid(scan->rel), true);
+	return cached->table ? cached : NULL;
+}
+
+/* Are there columns to be built in ranges that lack them?  Those that an earlier query has used. */
+static bool
+want_columns(HeapCached *cached)
+{
+	for (int c = 0; c < cached->ncols; c++)
+		if (!cache_column_wanted(cached->table, &cached->cols[c]))
+			return false;
+	return cached->ncols > 0;
+}
+
+/*
+ * A parallel scan that has not begun begins with the first block, so that what is claimed are ranges.
+ * Returns whether it had not, or whether no other participant reads the table for this scan.
+ */
+static bool
+set_start(HeapCached *cached)
+{
+	ParallelBlockTableScanDesc shared =
+		(ParallelBlockTableScanDesc) cached->scan->scan->rs_base.rs_parallel;
+	bool		first;
+
+	if (shared == NULL)
+		return !IsParallelWorker() || cached->shared_out;
+	SpinLockAcquire(&shared->phs_mutex);
+	first = shared->phs_startblock == InvalidBlockNumber;
+	if (first)
+		shared->phs_startblock = 0;
+	SpinLockRelease(&shared->phs_mutex);
+	return first;
+}
+
+bool
+heap_cached_begin(HeapCached *cached)
+{
+	HeapScan   *scan = cached->scan;
+	bool		again;
+
+	heap_cached_stop(cached);
+	/* a scan that is repeated is the same query's, but reads what one before it has read */
+	again = cached->used;
+	if (set_start(cached) && !again)
+		cache_table_use(cached->table, cached->ncols, cached->cols);
+	cached->used = true;
+	if (cached->skip)
+		heap_skip_reset(cached->skip);
+	cached->fill = again ? cached->ncols > 0 : want_columns(cached);
+	if (!cached->fill && !cache_table_filled(cached->table))
+		return false;
+	proof_begin(&cached->proof, scan->rel, scan->scan->rs_base.rs_snapshot);
+	cached->nblocks = scan->scan->rs_nblocks;
+	cached->block = cached->end = cached->last = cached->wrapped = 0;
+	cached->refused = cached->passed = 0;
+	cached->begun = true;
+	return true;
+}
+
+static void
+unpin_range(HeapCached *cached)
+{
+	if (cached->pin)
+		cache_unpin(cached->pin);
+	cached->pin = NULL;
+}
+
+void
+heap_cached_stop(HeapCached *cached)
+{
+	if (!cached->begun)
+		return;
+	unpin_range(cached);
+	heap_scan_stop(cached->scan);
+	heap_scan_set_list(cached->scan, NULL, 0);
+	proof_end(&cached->proof);
+	cached->stats->by_map += cached->proof.counts.by_map;
+	cached->stats->by_lsn += cached->proof.counts.by_lsn;
+	cached->stats->stale += cached->proof.counts.changed;
+	if (cached->builder)
+	{
+		heap_builder_stop(cached->builder);
+		MemoryContextDelete(cached->builder_cxt);
+		cached->builder = NULL;
+	}
+	cached->begun = false;
+	/* once, however often the table is scanned */
+	if (!cached->asked && (cached->proof.counts.changed > 0 || cached->missing > 0))
+	{
+		cached->asked = true;
+		cache_ask_renewal(cached->table, cached->missing);
+	}
+}
+
+/* ---- which blocks come next ---------------------------------------------------- */
+
+/* Claims some blocks; false when there are no more. */
+static bool
+claim(HeapCached *cached)
+{
+	ParallelBlockTableScanDesc shared =
+		(ParallelBlockTableScanDesc) cached->scan->scan->rs_base.rs_parallel;
+	uint64		at;
+	BlockNumber n;
+
+	if (shared == NULL)
+	{
+		cached->end = cached->nblocks;
+		return cached->block < cached->end;
+	}
+	if (cached->wrapped > 0)
+	{
+		cached->block = cached->last = 0;
+		cached->end = cached->wrapped;
+		cached->wrapped = 0;
+		return true;
+	}
+	at = pg_atomic_fetch_add_u64(&shared->phs_nallocated, CACHE_RANGE_BLOCKS);
+	if (at >= cached->nblocks)
+		return false;
+	/* the counter begins at the start block, and goes on with the first one after the last */
+	n = Min(at + CACHE_RANGE_BLOCKS, cached->nblocks) - at;
+	cached->block = cached->last = (at + shared->phs_startblock) % cached->nblocks;
+	cached->end = Min((uint64) cached->block + n, cached->nblocks);
+	cached->wrapped = n - (cached->end - cached->block);
+	return true;
+}
+
+/* Lists the blocks of the range at hand that are read from the heap. */
+static void
+list_stale(HeapCached *cached)
+{
+	BlockNumber first = cached->first;
+	int			n = 0;
+
+	for (BlockNumber block = cached->block; block < cached->last; block++)
+		if (!cache_blocks_has(&cached->proved, block - first))
+			cached->stale[n++] = block;
+	heap_scan_set_list(cached->scan, cached->stale, n);
+}
+
+/* Builds what the cache lacks of a range; the range pinned, or NULL. */
+static CachePin *
+build_range(HeapCached *cached, uint32 number, int nblocks)
+{
+	if (cached->builder == NULL)
+	{
+		MemoryContext old;
+
+		cached->builder_cxt = AllocSetContextCreate(cached->cxt, "gpuagg column builder",
+													ALLOCSET_DEFAULT_SIZES);
+		old = MemoryContextSwitchTo(cached->builder_cxt);
+		cached->builder = heap_builder_create(cached->scan->rel, cached->table, cached->ncols,
+											  cached->cols);
+		heap_builder_start(cached->builder, cached->scan->scan);
+		MemoryContextSwitchTo(old);
+	}
+	return heap_build_range(cached->builder, &cached->proof, number, nblocks, &cached->stats->built);
+}
+
+/* After ranges that were not worth building at most so many are not tried. */
+#define MAX_REFUSED 64
+
+/*
+ * Is the range to be tried?  While an old transaction is running, nothing that was written since is
+ * settled, and trying takes a quarter of the range's pages each time.  By chance, so that another query tries
+ * other ranges.
+ */
+static bool
+try_range(HeapCached *cached)
+{
+	if (cached->passed == 0)
+		return true;
+	cached->passed--;
+	return false;
+}
+
+/* Notes whether the range was built. */
+static void
+note_try(HeapCached *cached)
+{
+	if (cached->pin || heap_builder_full(cached->builder))
+		cached->refused = 0;
+	else
+		cached->refused = Min(Max(cached->refused * 2, 1), MAX_REFUSED);
+	cached->passed = pg_prng_uint64_range(&pg_global_prng_state, 0, cached->refused);
+}
+
+/* Does the pinned range lack a column? */
+static bool
+lacks_chunks(const HeapCached *cached)
+{
+	for (int c = 0; c < cached->ncols; c++)
+		if (cached->pin->chunks[c] == NULL)
+			return true;
+	return false;
+}
+
+/* Are there rows to be read from the cache in the range at hand, from the next block on? */
+static bool
+has_cached_rows(const HeapCached *cached)
+{
+	for (BlockNumber block = cached->block; block < cached->last; block++)
+	{
+		int			i = block - cached->first;
+
+		if (cache_blocks_has(&cached->proved, i) &&
+			cached->pin->range->rows[i + 1] > cached->pin->range->rows[i])
+			return true;
+	}
+	return false;
+}
+
+/* Begins the range of the next block. */
+static void
+enter_range(HeapCached *cached)
+{
+	BlockNumber first = cached->block - cached->block % CACHE_RANGE_BLOCKS;
+	uint32		number = first / CACHE_RANGE_BLOCKS;
+	int			nblocks = Min(CACHE_RANGE_BLOCKS, cached->nblocks - first);
+	bool		whole = cached->block == first && cached->end >= first + nblocks;
+	static uint64 dictionaries;
+
+	unpin_range(cached);
+	cached->dictionary = ++dictionaries;
+	memset(cached->longest, 0, sizeof(size_t) * cached->ncols);
+	cached->first = first;
+	cached->last = Min(first + nblocks, cached->end);
+	memset(&cached->proved, 0, sizeof(cached->proved));
+	cached->pin = cache_pin(cached->table, number, cached->ncols, cached->cols);
+	if (cached->fill && whole && (cached->pin ? lacks_chunks(cached) : try_range(cached)))
+	{
+		unpin_range(cached);
+		cached->pin = build_range(cached, number, nblocks);
+		note_try(cached);
+	}
+	if (cached->pin && lacks_chunks(cached))
+		unpin_range(cached);
+	if (cached->pin)
+	{
+		proof_range(&cached->proof, cached->pin, nblocks, &cached->proved);
+		cached->missing = Max(cached->missing, nblocks - cached->pin->range->nblocks);
+		/* without rows core computes no condition, which may fail */
+		cached->skipped = cached->skip && has_cached_rows(cached) &&
+			heap_skip_refutes(cached->skip, cached->pin->chunks, cached->slots);
+	}
+	list_stale(cached);
+}
+
+/* Blocks from the next one on that are one run of cached rows; their rows are *nrows from *first_row on. */
+static int
+next_run(HeapCached *cached, uint32 *first_row, int *nrows)
+{
+	const uint32 *rows = cached->pin->range->rows;
+	int			from = cached->block - cached->first;
+	int			to = from;
+	int			end = cached->last - cached->first;
+
+	while (to < end && cache_blocks_has(&cached->proved, to) && rows[to + 1] - rows[from] <= MAX_RUN)
+		to++;
+	*first_row = rows[from];
+	*nrows = rows[to] - rows[from];
+	return to - from;
+}
+
+bool
+heap_cached_next(HeapCached *cached, HeapPage *page)
+{
+	heap_page_release(page);
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (cached->block >= cached->end && !claim(cached))
+			return false;
+		if (cached->block >= cached->last)
+			enter_range(cached);
+		if (cached->pin && cache_blocks_has(&cached->proved, cached->block - cached->first))
+		{
+			int			nblocks = next_run(cached, &page->first_row, &page->ntuples);
+
+			page->cached = true;
+			cached->block += nblocks;
+			cached->stats->blocks += nblocks;
+			cached->stats->cached += nblocks;
+			cached->scan->blocks_done += nblocks;
+			compat_count_tuples(cached->scan->rel, page->ntuples);
+			if (cached->skipped)
+			{
+				cached->stats->skipped += nblocks;
+				InstrCountFiltered1(cached->scan->node, page->ntuples);
+				page->ntuples = 0;
+			}
+		}
+		else
+		{
+			if (!heap_scan_read_page(cached->scan, page))
+				elog(ERROR, "block %u is missing from the list of those to read", cached->block);
+			Assert(page->block == cached->block);
+			cached->block++;
+			cached->stats->blocks++;
+		}
+		if (page->ntuples > 0)
+			return true;
+		heap_page_release(page);
+		/* somebody may still refer to rows of the range */
+		if (heap_cached_leaves_range(cached))
+			return true;
+	}
+}
+
+bool
+heap_cached_leaves_range(const HeapCached *cached)
+{
+	/* blocks that are read from the heap may turn out to have no rows */
+	return !has_cached_rows(cached);
+}
+
+/* ---- the rows ------------------------------------------------------------------- */
+
+/* As heap_columns_fill does, puts the numerics that decimals cannot represent in place of their values. */
+static void
+fill_exceptions(Vec *vec, const CacheChunk *chunk, uint32 first_row, const HeapRows *rows)
+{
+	bool		isnull;
+
+	for (int i = 0; i < rows->n; i++)
+		if (vec->state[i] == VEC_FALLBACK)
+			((gpuagg_i128 *) vec->values)[i] = chunk_datum(chunk, first_row + rows->tuple[i], &isnull);
+}
+
+void
+heap_cached_fill(HeapCached *cached, HeapColumns *columns, const HeapPage *page,
+				 const HeapRows *rows, MemoryContext cxt)
+{
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	int			n = rows->n;
+	bool		dense = rows->tuple[n - 1] - rows->tuple[0] == n - 1;
+
+	for (int v = 0; v < columns->nvecs; v++)
+	{
+		Vec		   *vec = columns->vecs[v];
+		const CacheChunk *chunk = cached->pin->chunks[cached->slots[vec->attno - 1]];
+
+		if (dense)
+			vec->all_values = chunk_read(chunk, page->first_row + rows->tuple[0], n, vec->type,
+										 vec->scale, vec->values, vec->state);
+		else
+			vec->all_values = chunk_gather(chunk, rows->tuple, page->first_row, n, vec->type,
+										   vec->scale, vec->values, vec->state);
+		if (vec->type == COLUMN_DEC && !vec->all_values && chunk->nexceptions > 0)
+			fill_exceptions(vec, chunk, page->first_row, rows);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+size_t
+heap_cached_longest(HeapCached *cached, const CacheChunk *chunk)
+{
+	size_t	   *longest = NULL;
+
+	if (chunk->nentries == 0)
+		return SIZE_MAX;
+	for (int c = 0; c < cached->ncols; c++)
+		if (cached->pin->chunks[c] == chunk)
+			longest = &cached->longest[c];
+	if (*longest == 0)
+		for (uint32 i = 0; i < chunk->nentries; i++)
+			*longest = Max(*longest, datum_bytes(chunk_entry(chunk, i), chunk->typlen));
+	return *longest;
+}
+
+void
+heap_cached_load(HeapCached *cached, const HeapPage *page, int tuple, TupleTableSlot *slot,
+				 MemoryContext cxt)
+{
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+
+	ExecClearTuple(slot);
+	memset(slot->tts_isnull, true, cached->natts * sizeof(bool));
+	for (int a = 0; a < cached->natts; a++)
+		if (cached->slots[a] >= 0)
+			slot->tts_values[a] = chunk_datum(cached->pin->chunks[cached->slots[a]],
+											  page->first_row + tuple, &slot->tts_isnull[a]);
+	/* the tuple is in tts_values alone, which is all that expressions over columns read */
+	ExecStoreVirtualTuple(slot);
+	MemoryContextSwitchTo(old);
+}

@@ -1,0 +1,117 @@
+/*
+ * heap_direct.c
+ *	  Batches of columns as the cache has them.
+ *
+ * Where the query has no conditions, and the batch's columns are columns of the
+ * table, cached rows need no vectors: a chunk's own array is a column's values where its layout
+ * is the column's, else it is read into the column.
+ * By-reference values of the cache need no copies, as the range is pinned: a batch that refers to
+ * one ends before the next one is read.  They come with their numbers in the chunk's dictionary.
+ */
+#include "postgres.h"
+
+#include "cache/chunk.h"
+#include "feed/heap.h"
+
+/* Of fewer rows, copies cost less than a batch that ends with them. */
+#define MIN_BORROWED_ROWS(capacity) ((capacity) / 2)
+
+bool
+heap_direct_possible(const HeapFeed *feed, const HeapTable *table)
+{
+	if (table->cached == NULL || table->nquals > 0 || table->checks != NIL || table->scan->counts_only)
+		return false;
+	for (int c = 0; c < feed->batch.ncols; c++)
+	{
+		const ExprRoot *root = table->outputs[c].root;
+		const Column *col = &feed->batch.cols[c];
+
+		if (root && (root->vec == NULL || root->vec->attno == 0 || root->vec->type != col->type ||
+					 root->vec->scale != col->scale))
+			return false;
+	}
+	return true;
+}
+
+/* Sets the validity of n rows, from row `at` of the batch on, from a chunk's from row `from` on. */
+static void
+copy_validity(ColumnWriter *writer, int at, const uint64 *validity, uint32 from, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (!bitmap_get(validity, from + i))
+			column_write_null(writer, at + i);
+}
+
+/* Stores what chunk_read has said of n rows. */
+static void
+store_states(ColumnWriter *writer, int at, const CacheChunk *chunk, uint32 from, int n, const uint8 *state)
+{
+	for (int i = 0; i < n; i++)
+	{
+		bool		isnull;
+
+		if (state[i] == VEC_NULL)
+			column_write_null(writer, at + i);
+		else if (state[i] == VEC_FALLBACK)
+			column_write_unrepresentable(writer, at + i, chunk_datum(chunk, from + i, &isnull));
+	}
+}
+
+/* Points the batch's column to rows of the chunk; false if it cannot be. */
+static bool
+borrow_array(HeapFeed *feed, HeapOutput *output, const CacheChunk *chunk, uint32 from, int n)
+{
+	Column	   *col = output->writer.col;
+	const char *array;
+
+	if (feed->batch.nrows > 0 || col->values != col->memory || n < MIN_BORROWED_ROWS(feed->batch.capacity))
+		return false;
+	array = chunk_in_place(chunk, col->type, col->scale);
+	if (array == NULL || chunk->nexceptions > 0)
+		return false;
+	col->values = (void *) (array + (size_t) from * column_width(col->type));
+	if (chunk_validity(chunk))
+		copy_validity(&output->writer, 0, chunk_validity(chunk), from, n);
+	output->borrowed = true;
+	feed->borrows = feed->borrows_arrays = true;
+	return true;
+}
+
+/* Adds up to `room` rows of the page, which are cached ones, to the batch. */
+void
+heap_direct_add(HeapFeed *feed, HeapTable *table, int room)
+{
+	HeapPage   *page = &feed->page;
+	int			at = feed->batch.nrows;
+	int			n = Min(room, page->ntuples - feed->next_tuple);
+	uint32		from = page->first_row + feed->next_tuple;
+	MemoryContext old = MemoryContextSwitchTo(table->set->page_cxt);
+
+	if (feed->state == NULL)
+		feed->state = MemoryContextAlloc(feed->cxt, feed->batch.capacity);
+	for (int c = 0; c < feed->batch.ncols; c++)
+	{
+		HeapOutput *output = &feed->outputs[c];
+		Column	   *col = output->writer.col;
+		const CacheChunk *chunk;
+		bool		all_values;
+
+		if (table->outputs[c].root == NULL)
+			continue;
+		chunk = heap_cached_chunk(table->cached, table->outputs[c].root->vec->attno);
+		if (borrow_array(feed, output, chunk, from, n))
+			continue;
+		all_values = chunk_read(chunk, from, n, col->type, col->scale,
+								(char *) col->values + (size_t) at * column_width(col->type),
+								feed->state);
+		if (!all_values)
+			store_states(&output->writer, at, chunk, from, n, feed->state);
+		if (col->type == COLUMN_DATUM && !output->writer.typbyval)
+			n = heap_store_references(feed, c, at, n, all_values ? NULL : feed->state, chunk, from,
+									  NULL);
+	}
+	feed->next_tuple += n;
+	feed->batch.nrows += n;
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(table->set->page_cxt);
+}

@@ -1,0 +1,31 @@
+/*
+ * heap_skip.h
+ *	  Ranges of the column cache that no row of which can pass the query's conditions.
+ */
+#ifndef GPUAGG_FEED_HEAP_SKIP_H
+#define GPUAGG_FEED_HEAP_SKIP_H
+
+#include "postgres.h"
+
+#include "nodes/execnodes.h"
+
+#include "cache/chunk.h"
+
+typedef struct HeapSkip HeapSkip;
+
+/*
+ * What chunks' bounds can say of quals, which are evaluated in this order, of a scan of a
+ * table; NULL: nothing.  In the current memory context.
+ */
+extern HeapSkip *heap_skip_create(PlanState *scan, List *quals);
+
+/* Forgets the values that columns are compared with, for a rescan. */
+extern void heap_skip_reset(HeapSkip *skip);
+
+/*
+ * Does no row pass of chunks that hold some rows?  slots[attno - 1] is an attribute's
+ * index into chunks.
+ */
+extern bool heap_skip_refutes(HeapSkip *skip, const CacheChunk *const *chunks, const int *slots);
+
+#endif							/* GPUAGG_FEED_HEAP_SKIP_H */

@@ -1,0 +1,342 @@
+# Readers: transactions that ask random queries of the column cache and of core, and compare.
+package Reader;
+use strict;
+use warnings;
+use Time::HiRes qw(sleep time);
+use Shapes;
+
+*chance = \&Shapes::chance;
+*pick = \&Shapes::pick;
+*upto = \&Shapes::upto;
+
+# What answers without the extension, and with it.
+my $core = 'SET LOCAL gpuagg.enabled = off \; SET LOCAL max_parallel_workers_per_gather = 0';
+my $scan = join(' \; ', map { "SET LOCAL $_" } 'gpuagg.enabled = on', "gpuagg.require = 'require'", "gpuagg.engine = 'cpu'",
+	'gpuagg.replace_builtin = on', 'gpuagg.startup_cost = 0', 'gpuagg.row_cost = 0', 'gpuagg.slot_cost = 0');
+
+sub new
+{
+	my ($class, %self) = @_;
+
+	return bless { count => {}, %self }, $class;
+}
+
+sub count { $_[0]{count}{ $_[1] } += $_[2] // 1; return }
+
+# ---- queries ---------------------------------------------------------------------
+
+sub condition
+{
+	my ($name, $type) = @_;
+	my $n = upto(1000);
+
+	return pick("$name IS NULL", "$name IS NOT NULL") if chance(0.1);
+	return pick("$name = 't" . upto(10) . "'", "$name IN ('t1', 't3', 't7')", "$name > 't4'", "$name LIKE '%5'") if $name eq 'txt';
+	return pick("$name = 'word $n'", "$name LIKE 'word 1%'", "$name < 'word 2'", "length($name) > 300", "$name <> ''") if $type =~ /text|char/;
+	return pick($name, "NOT $name") if $type eq 'boolean';
+	return "$name " . pick('<', '>=') . " '2024-0" . (1 + upto(3)) . "-11'" if $type =~ /date|time/;
+	return "$name BETWEEN " . ($n * 40) . ' AND ' . (($n + pick(1, 100, 500)) * 40) if $name eq 'id';
+	return "$name " . pick('=', '<>', '<') . ' ' . upto(13) if $name eq 'k';
+	return "$name " . pick('<', '>', '<>') . ' ' . ($type =~ /numeric/ ? upto(9000) . '.5' : $type eq 'bigint' ? $n * 1e9 : $type eq 'smallint' ? upto(100) : $n);
+}
+
+sub aggregate
+{
+	my ($name, $type) = @_;
+
+	return pick("count($name)", "count(*) FILTER (WHERE $name IS NULL)") if $type eq 'boolean' || chance(0.2);
+	return pick("min($name)", "max($name)", "count($name)") if $type =~ /text|char|date|time|double|real/;
+	return pick("sum($name)", "sum($name)", "min($name)", "max($name)", $type =~ /numeric/ ? "avg($name)" : "sum(${name}::bigint)");
+}
+
+sub key
+{
+	my ($name, $type) = @_;
+
+	return pick('id % 7', 'id / 1000') if $name eq 'id';
+	return "date_trunc('week', $name)" if $type =~ /time/ && chance(0.5);
+	return $name;
+}
+
+# A random query over some of the columns.
+sub query
+{
+	my ($table, $columns) = @_;
+	my @some = map { pick(@$columns) } 1 .. 1 + upto(4);
+	my @keys = map { key(@$_) } grep { chance(0.6) } @some[ 0 .. upto(2) % @some ];
+	my @aggregates = ('count(*)', map { aggregate(@$_) } @some);
+	my @conditions = map { condition(@$_) } grep { chance(0.4) } map { pick(@$columns) } 1 .. 2;
+	my $from = $table . (@conditions ? ' WHERE ' . join(' AND ', @conditions) : '');
+	my $sql = 'SELECT ' . join(', ', @keys, @aggregates) . " FROM $from" . (@keys ? ' GROUP BY ' . join(', ', 1 .. @keys) : '');
+
+	$sql = "SELECT * FROM (VALUES (1), (2)) x, LATERAL ($sql LIMIT 100000) y" if chance(0.03) && !grep { /date_trunc/ } @keys;
+	return $sql;
+}
+
+# ---- answers ----------------------------------------------------------------------
+
+# Runs a statement of a transaction; dies with the state of an error.
+sub run
+{
+	my ($self, $sql) = @_;
+	my $result = $self->{session}->run($sql);
+
+	die "$result->{state}\n" if $result->{state} eq 'LOST';
+	die "$result->{state} $result->{message} [$sql]\n" if $result->{state} ne '00000';
+	return $result->{rows};
+}
+
+sub lines { return join("\n", sort map { join('|', @$_) } @{ $_[0] }) }
+
+# How a run by the cache is set.
+sub draw_settings
+{
+	my ($self) = @_;
+
+	return join(' \; ', $scan, map { "SET LOCAL $_" }
+		  'gpuagg.cache = ' . (chance(0.7) ? 'eager' : 'on'),
+		'max_parallel_workers_per_gather = ' . (chance(0.25) ? 2 : 0),
+		'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0',
+		'enable_indexscan = off', 'enable_indexonlyscan = off', 'enable_bitmapscan = off',
+		'gpuagg.batch_rows = ' . pick(1024, 65536, 262144));
+}
+
+sub ask_core
+{
+	my ($self, $sql) = @_;
+
+	$self->run($core);
+	return lines($self->run($sql));
+}
+
+# By a cursor now and then, which reads the rest later.
+sub ask_cached
+{
+	my ($self, $sql, $settings) = @_;
+	my $rows;
+
+	$self->run($settings);
+	if (chance(0.05))
+	{
+		$self->run("DECLARE c CURSOR FOR $sql");
+		$rows = $self->run('FETCH 1 FROM c');
+		sleep(rand(0.3));
+		push @$rows, @{ $self->run('FETCH ALL FROM c') };
+		$self->run('CLOSE c');
+		return lines($rows);
+	}
+	return lines($self->run($sql));
+}
+
+# What the cache gave to a query.
+sub explain
+{
+	my ($self, $sql, $settings) = @_;
+	my $text = join("\n", map { $_->[0] } @{ $self->run("$settings \\; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $sql") });
+
+	$self->count('explained');
+	while ($text =~ /column cache \((\d+) of (\d+) blocks\)/g)
+	{
+		$self->count('blocks', $2);
+		$self->count('cached', $1);
+	}
+	while ($text =~ /^ *Cached Blocks: (.*)/mg)
+	{
+		my $proofs = $1;
+
+		$self->count($1, $2) while $proofs =~ /([a-z][a-z ]*)=(\d+)/g;
+	}
+	return $text;
+}
+
+# Says what differs.
+sub report
+{
+	my ($self, $sql, $settings, $expected, $answer) = @_;
+	my (%expected, %answer);
+	my $again = eval { $self->ask_cached($sql, $settings) } // $@;
+	my $heap = eval { $self->ask_cached($sql, "$settings \\; SET LOCAL gpuagg.cache = off") } // $@;
+	my $now = eval { $self->ask_core($sql) } // $@;
+	my $plan = eval { $self->explain($sql, $settings) } // $@;
+
+	@expected{ split /\n/, $expected } = ();
+	@answer{ split /\n/, $answer } = ();
+	$self->count('differences');
+	print "not ok $self->{what}: an answer differs; seed $self->{seed}\n# $sql\n# $settings\n",
+	  map({ "#   core $_\n" } (grep { !exists $answer{$_} } sort keys %expected)[ 0 .. 4 ]),
+	  map({ "#   here $_\n" } (grep { !exists $expected{$_} } sort keys %answer)[ 0 .. 4 ]),
+	  '# transaction: ', join('; ', @{ $self->{done} }), "\n",
+	  '# again: core ', ($now eq $expected ? 'the same' : 'another answer'), ', here ',
+	  ($again eq $expected ? 'right' : 'wrong'), ', without the cache ', ($heap eq $expected ? 'right' : 'wrong'), "\n",
+	  map({ "#   $_\n" } split /\n/, $plan);
+	return;
+}
+
+# The partitions that a query reads: one that is attached is there at once, also for a snapshot that is older.
+sub partitions
+{
+	my ($self, $sql) = @_;
+
+	return '' if $sql !~ /\bparted\b/;
+	return $self->run(q{SELECT string_agg(relid::oid::text, ' ' ORDER BY relid) FROM pg_partition_tree('parted')})->[0][0];
+}
+
+# One query, by both; returns it with core's answer, and the partitions that it is of, to be asked
+# again, or nothing if others have come.
+sub compare
+{
+	my ($self, $sql, $expected, $partitions) = @_;
+	my $settings = $self->draw_settings;
+	my $cached;
+
+	$partitions //= $self->partitions($sql);
+	$cached = $self->ask_cached($sql, $settings) if chance(0.5);
+	$expected //= $self->ask_core($sql);
+	$cached //= $self->ask_cached($sql, $settings);
+	$self->count('queries');
+	if ($self->partitions($sql) ne $partitions)
+	{
+		$self->count('partitions changed');
+		return;
+	}
+	if ($cached ne $expected)
+	{
+		$self->report($sql, $settings, $expected, $cached);
+	}
+	elsif (chance(0.2))
+	{
+		$self->explain($sql, $settings);
+	}
+	return [ $sql, $expected, $partitions ];
+}
+
+# ---- transactions -------------------------------------------------------------------
+
+# Changes by the transaction itself, some of them taken back.
+sub change
+{
+	my ($self, $table) = @_;
+	my $from = upto($Shapes::MAX_ID);
+	my $range = "WHERE id BETWEEN $from AND " . ($from + pick(5, 50, 500));
+	my $sql = pick("UPDATE $table SET k = k $range", "DELETE FROM $table $range", "INSERT INTO $table (id, k) SELECT i, i FROM generate_series(1, 100) i",
+		"SELECT count(*) FROM (SELECT FROM $table $range FOR UPDATE) x");
+	my $back = chance(0.3);
+
+	$self->run('SAVEPOINT s') if $back;
+	$self->run($sql);
+	push @{ $self->{done} }, $sql, $back ? 'rolled back' : ();
+	$self->run('ROLLBACK TO s') if $back;
+	$self->count('own changes');
+	return;
+}
+
+# Locks a table and asks it some questions; those and core's answers go to @$asked.
+sub ask_table
+{
+	my ($self, $table, $asked, $changes) = @_;
+	my @columns;
+
+	$self->run("LOCK TABLE $table IN ACCESS SHARE MODE");
+	@columns = @{ $self->run(Shapes::columns_query($table)) };
+	return $self->count('no table') if !@columns;
+	foreach my $n (1 .. 1 + upto(4))
+	{
+		my $sql = query($table, \@columns);
+
+		push @$asked, $self->compare($sql);
+		next if $self->{standby} || !chance($changes);
+		@$asked = ();
+		$self->change($table);
+	}
+	return;
+}
+
+sub transaction
+{
+	my ($self) = @_;
+	my @tables = (pick(@Shapes::names, chance(0.2) ? 'parted_' . upto(4) : ()));
+	my $level = $self->{standby} || chance(0.8) ? 'REPEATABLE READ' : 'SERIALIZABLE';
+	my $old = chance(0.15);
+	my $end = time() + ($old ? rand($self->{patience}) : 0);
+	my @asked;
+
+	$self->{done} = [];
+	$self->run("BEGIN ISOLATION LEVEL $level");
+	# a snapshot that is older than what it reads first
+	if ($old || chance(0.2))
+	{
+		$self->run('SELECT 1');
+		sleep(rand($old ? $self->{patience} / 2 : 0.3));
+	}
+	while (1)
+	{
+		$self->ask_table($tables[-1], \@asked, $old ? 0.02 : 0.04);
+		last if time() >= $end;
+		sleep(rand(0.4));
+		foreach my $question (@asked)
+		{
+			next if !chance(0.5);
+			$self->count('old snapshots');
+			$self->compare(@$question);
+		}
+		splice(@asked, 0, -6) if @asked > 6;
+		push @tables, pick(@Shapes::names);
+	}
+	$self->run(chance(0.8) ? 'COMMIT' : 'ROLLBACK');
+	return;
+}
+
+# Errors that concurrent changes of the tables cause; the connection is lost in a crash.
+my $expected_errors = qr/^(?:40|23514|42P01|42703|42804|42846|42883|55P03|57014|57P|25006|XX000 cache lookup failed|LOST|0A000 cannot access temporary or unlogged)/;
+
+sub step
+{
+	my ($self) = @_;
+
+	return if eval { $self->transaction; $self->count('transactions'); 1 };
+	my $error = $@;
+	chomp $error;
+	if ($error =~ /^LOST/ || ($self->{session}->run('ROLLBACK')->{state} eq 'LOST'))
+	{
+		$self->count('lost');
+		$self->reconnect;
+		return;
+	}
+	if ($error =~ /^0A000.*(?:gpuagg|custom scan)/i)
+	{
+		$self->count('refused');
+	}
+	elsif ($error =~ $expected_errors)
+	{
+		$self->count('errors ' . substr($error, 0, 5));
+		print "# $self->{what}: $error\n" if $ENV{STRESS_VERBOSE};
+	}
+	else
+	{
+		$self->count('unexpected errors');
+		print "not ok $self->{what}: $error\n";
+	}
+	return;
+}
+
+# The server may crash again meanwhile.
+sub reconnect
+{
+	my ($self) = @_;
+
+	do
+	{
+		$self->{session}->reconnect;
+	} until (eval { $self->settle; 1 } || time() > $self->{until} + 30);
+	return;
+}
+
+sub settle
+{
+	my ($self) = @_;
+
+	$self->run('SET client_min_messages = error \; SET statement_timeout = 20000 \; SET lock_timeout = 2000');
+	return;
+}
+
+1;

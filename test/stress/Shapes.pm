@@ -1,0 +1,125 @@
+# The tables of the stress test: their columns, values for these, what is in them now.
+package Shapes;
+use strict;
+use warnings;
+
+my @all = ([ s => 'smallint' ], [ b => 'bigint' ], [ d => 'numeric(12,2)' ], [ n => 'numeric' ], [ f => 'double precision' ],
+	[ r => 'real' ], [ txt => 'text' ], [ words => 'text' ], [ ts => 'timestamp' ], [ da => 'date' ], [ ok => 'boolean' ]);
+
+# Every table has id and k as well, with an index on each.
+our %shapes = (
+	narrow => { rows => 50000, columns => [ [ v => 'integer' ] ] },
+	every => { rows => 24000, columns => \@all },
+	hot => { rows => 14000, columns => [ [ v => 'integer' ], [ d => 'numeric(12,2)' ], [ txt => 'text' ], [ ok => 'boolean' ] ], with => 'fillfactor = 40' },
+	texts => { rows => 8000, columns => [ [ txt => 'text' ], [ words => 'varchar(40)' ], [ long => 'text' ] ] },
+	wide => { rows => 8000, columns => [ map { [ "w$_", $_ % 3 ? 'integer' : 'numeric(9,2)' ] } 1 .. 50 ] },
+	parted => { rows => 20000, columns => [ [ v => 'integer' ], [ d => 'numeric(12,2)' ], [ txt => 'text' ] ], parts => 4 },
+);
+our @names = sort keys %shapes;
+my $PART_IDS = 10000;
+our $MAX_ID = 4 * $PART_IDS;
+
+sub chance { return rand() < $_[0] }
+sub pick { return $_[ rand @_ ] }
+sub upto { return int(rand($_[0])) }
+
+# The least id of a partition.
+sub part_start { return $_[0] =~ /(\d+)$/ ? $1 * $PART_IDS : 0 }
+
+sub part_bounds
+{
+	my $first = part_start(@_);
+
+	return "FROM ($first) TO (" . ($first + $PART_IDS) . ')';
+}
+
+# Statements that make a table, without rows.
+sub create
+{
+	my ($name) = @_;
+	my $shape = $shapes{$name};
+	my $columns = join(', ', 'id integer NOT NULL', 'k integer', map { "$_->[0] $_->[1]" } @{ $shape->{columns} });
+	my $with = join(', ', 'autovacuum_enabled = off', $shape->{with} // ());
+	my @statements;
+
+	if ($shape->{parts})
+	{
+		@statements = ("CREATE TABLE $name ($columns) PARTITION BY RANGE (id)",
+			map { "CREATE TABLE ${name}_$_ PARTITION OF $name FOR VALUES " . part_bounds($_) . " WITH ($with)" } 0 .. $shape->{parts} - 1);
+	}
+	else
+	{
+		@statements = ("CREATE TABLE $name ($columns) WITH ($with)");
+	}
+	return (@statements, "CREATE INDEX ON $name (id)", "CREATE INDEX ON $name (k)");
+}
+
+# A random value for a column, as SQL over generate_series ... i.
+sub value
+{
+	my ($name, $type) = @_;
+	my %values = (
+		integer => '(random() * 1000)::int',
+		smallint => '(random() * 100)::int',
+		bigint => '(random() * 1e12)::bigint',
+		'double precision' => q{CASE WHEN random() < 0.02 THEN (ARRAY['NaN', '-0', 'Infinity', '1e-300'])[1 + i % 4]::float8 ELSE random() END},
+		real => 'random()::real',
+		timestamp => q{timestamp '2024-01-01' + (random() * 300)::int * interval '7 hours'},
+		date => q{date '2024-01-01' + (random() * 60)::int},
+		boolean => 'random() < 0.3',
+	);
+	my $value;
+
+	return 'nullif((random() * 12)::int, 12)' if $name eq 'k';
+	$type =~ s/ without time zone//;
+	if ($type eq 'numeric')
+	{
+		$value = 'round((random() * 9000)::numeric, 2)';
+		$value = "CASE WHEN random() < 0.01 THEN (ARRAY['NaN', '1e30', '0.000001'])[1 + i % 3]::numeric ELSE $value END" if $name eq 'n';
+	}
+	elsif ($type =~ /^(?:text|character varying)/)
+	{
+		$value = $name eq 'txt' ? q{'t' || (random() * 9)::int} : $name eq 'long' ? 'repeat(md5(random()::text), (random() * random() * 100)::int)' : q{'word ' || (random() * 3000)::int};
+	}
+	else
+	{
+		$value = $values{$type} // die "no values of type $type";
+	}
+	return $name =~ /[sv]$/ ? $value : "CASE WHEN random() > 0.05 THEN $value END";
+}
+
+# Random ids, of the partition if it is one.
+sub ids
+{
+	my ($name) = @_;
+
+	return part_start($name) . ' + (random() * ' . ($name =~ /^parted_/ ? $PART_IDS - 1 : $MAX_ID - 1) . ')::int';
+}
+
+sub insert
+{
+	my ($name, $columns, $n) = @_;
+
+	my $values = join(', ', map { $_->[0] eq 'id' ? ids($name) : value(@$_) } @$columns);
+
+	return "INSERT INTO $name (" . join(', ', map { $_->[0] } @$columns) . ") SELECT $values FROM generate_series(1, $n) i";
+}
+
+sub fill
+{
+	my ($name, $share) = @_;
+	my $shape = $shapes{$name};
+
+	return insert($name, [ [ id => 'integer' ], [ k => 'integer' ], map { [ $_->[0], $_->[1] =~ s/\(.*//r =~ s/^varchar$/character varying/r ] } @{ $shape->{columns} } ],
+		int($shape->{rows} * ($share // 1)));
+}
+
+# The columns that a table has now, with their types.
+sub columns_query
+{
+	my ($name) = @_;
+
+	return "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = to_regclass('$name') AND attnum > 0 AND NOT attisdropped";
+}
+
+1;

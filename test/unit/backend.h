@@ -1,0 +1,77 @@
+/*
+ * backend.h
+ *	  Stands in for a backend in tests of files that need PostgreSQL's headers and no more
+ *	  of it than memory and errors.  Memory is malloc'ed and belongs to no context; an error
+ *	  ends the program.
+ *
+ * Comes after unit.h, which prints, and before other headers.
+ */
+#ifndef GPUAGG_BACKEND_H
+#define GPUAGG_BACKEND_H
+
+#include "postgres.h"
+
+#undef printf
+#undef snprintf
+
+void *
+MemoryContextAlloc(MemoryContext cxt, Size size)
+{
+	(void) cxt;
+	return memset(malloc(size + 1), 0x7e, size);
+}
+
+void *
+MemoryContextAllocZero(MemoryContext cxt, Size size)
+{
+	(void) cxt;
+	return calloc(1, size);
+}
+
+void *
+MemoryContextAllocExtended(MemoryContext cxt, Size size, int flags)
+{
+	(void) flags;
+	return MemoryContextAllocZero(cxt, size);
+}
+
+void *
+repalloc(void *pointer, Size size)
+{
+	return realloc(pointer, size);
+}
+
+void
+pfree(void *pointer)
+{
+	free(pointer);
+}
+
+bool
+errstart(int level, const char *domain)
+{
+	(void) domain;
+	return level >= ERROR;
+}
+
+bool
+errstart_cold(int level, const char *domain)
+{
+	return errstart(level, domain);
+}
+
+int
+errmsg_internal(const char *format,...)
+{
+	fputs(format, stderr);
+	return 0;
+}
+
+void
+errfinish(const char *file, int line, const char *func)
+{
+	(void) file, (void) line, (void) func;
+	abort();
+}
+
+#endif							/* GPUAGG_BACKEND_H */
