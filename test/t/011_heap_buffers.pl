@@ -49,7 +49,7 @@ sub pages
 {
 	my ($query) = @_;
 	my $out = $node->safe_psql('postgres',
-		"$sets SELECT relpages FROM pg_class WHERE relname = 'a';
+		"SET gpuagg.cache = off; $sets SELECT relpages FROM pg_class WHERE relname = 'a';
 		EXPLAIN (ANALYZE, BUFFERS, COSTS off, TIMING off, SUMMARY off) $query");
 	my ($relpages) = $out =~ /\A(\d+)/;
 	my ($buffers) = $out =~ /Buffers: shared (.*)/;
