@@ -89,6 +89,7 @@
 #include "access/xact.h"
 #include "catalog/catalog.h"
 #include "catalog/pg_class.h"
+#include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/predicate.h"
 #include "utils/rel.h"
@@ -256,6 +257,7 @@ page_is_unchanged(Proof *proof, CacheRange *range, int i)
 	if (!proof->serializable && buffer > 0 && buffer <= NBuffers &&
 		compat_buffer_lsn(proof->rel, block, buffer, &lsn))
 		return lsn == range->lsn[i];
+	CHECK_FOR_INTERRUPTS();
 	buffer = ReadBufferExtended(proof->rel, MAIN_FORKNUM, block, RBM_NORMAL, NULL);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	lsn = PageGetLSN(BufferGetPage(buffer));
