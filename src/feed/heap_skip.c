@@ -21,7 +21,6 @@
 
 #include "columns/column_value.h"
 #include "columns/decimal.h"
-#include "expr/expr.h"
 #include "feed/heap_skip.h"
 #include "spec.h"
 
@@ -136,25 +135,23 @@ make_test(SkipTest *test, PlanState *scan, Node *qual, bool first)
 }
 
 HeapSkip *
-heap_skip_create(PlanState *scan, List *quals)
+heap_skip_create(PlanState *scan, int nquals, ExprRoot *const *quals)
 {
 	HeapSkip   *skip = palloc0(sizeof(HeapSkip));
-	bool		first = true;
-	ListCell   *lc;
 
 	skip->scan = scan;
-	skip->tests = palloc0(sizeof(SkipTest) * (list_length(quals) + 1));
-	foreach(lc, quals)
+	skip->tests = palloc0(sizeof(SkipTest) * (nquals + 1));
+	for (int q = 0; q < nquals; q++)
 	{
 		SkipTest   *test = &skip->tests[skip->ntests];
+		Node	   *qual = (Node *) quals[q]->expr;
 
-		if (make_test(test, scan, lfirst(lc), first))
+		if (make_test(test, scan, qual, q == 0))
 			skip->ntests++;
 		else
 			memset(test, 0, sizeof(*test));
-		if (!expr_cannot_fail(lfirst(lc)))
+		if (!expr_cannot_fail(qual))
 			break;
-		first = false;
 	}
 	if (skip->ntests == 0)
 		return NULL;

@@ -201,8 +201,8 @@ init_cached(HeapFeed *feed, HeapTable *table)
 		add_attnos(table, lfirst(lc), &attnos);
 	table->cached = heap_cached_create(table->scan, attnos, table->set, &feed->base.stats);
 	if (table->cached)
-		table->cached->skip = heap_skip_create(&table->scan->node->ss.ps,
-											   expr_order_quals(table->scan->node->ss.ps.plan->qual));
+		table->cached->skip = heap_skip_create(&table->scan->node->ss.ps, table->nquals,
+											   table->quals);
 	table->direct = heap_direct_possible(feed, table);
 	table->memos = palloc0(sizeof(HeapMemo *) * (table->nquals + 1));
 	for (int q = 0; table->cached && q < table->nquals; q++)
