@@ -293,9 +293,10 @@ begin_batch(HeapFeed *feed)
 			continue;
 		column_begin(&output->writer);
 		col->codes = NULL;
-		if (output->borrowed)
+		/* unless the engine has pointed it elsewhere since */
+		if (output->borrowed && col->values == output->borrowed)
 			col->values = col->memory;
-		output->borrowed = false;
+		output->borrowed = NULL;
 	}
 }
 

@@ -31,7 +31,7 @@ typedef struct HeapOutput
 	int			previous;		/* output of the same resno in another form, or -1 */
 
 	/* of the batch */
-	bool		borrowed;		/* the column points to rows of the cache */
+	const void *borrowed;		/* rows of the cache that the column points to, or NULL */
 	uint64		dictionary;		/* codes[] are of all rows so far, in this dictionary; 0: they are not */
 	uint32		ncodes;
 	uint32	   *codes;			/* [row], once there are any */

@@ -72,7 +72,7 @@ borrow_array(HeapFeed *feed, HeapOutput *output, const CacheChunk *chunk, uint32
 	col->values = (void *) (array + (size_t) from * column_width(col->type));
 	if (chunk_validity(chunk))
 		copy_validity(&output->writer, 0, chunk_validity(chunk), from, n);
-	output->borrowed = true;
+	output->borrowed = col->values;
 	feed->borrows = feed->borrows_arrays = true;
 	return true;
 }
