@@ -42,6 +42,14 @@ typedef struct CacheColumnKey
 	uint32		missing;		/* hash of the value that rows older than the attribute have; 0: NULL */
 } CacheColumnKey;
 
+/* Have chunks of the two the same contents? */
+static inline bool
+cache_column_equal(const CacheColumnKey *a, const CacheColumnKey *b)
+{
+	return a->attno == b->attno && a->typid == b->typid && a->typmod == b->typmod &&
+		a->missing == b->missing && a->scale == b->scale;
+}
+
 typedef struct CacheRange
 {
 	BlockNumber first;

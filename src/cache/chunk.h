@@ -121,6 +121,13 @@ chunk_dictionary_size(const CacheChunk *chunk)
 	return chunk->nentries;
 }
 
+/* Does each value of the dictionary occur often enough, on average, for work that is done once a value to pay? */
+static inline bool
+chunk_repeats(const CacheChunk *chunk)
+{
+	return chunk->nentries > 0 && chunk->nentries <= chunk->nrows / 4;
+}
+
 /* Codes of rows [from, from + n) of a dictionary; those of NULLs are codes of some entry. */
 extern void chunk_codes(const CacheChunk *chunk, uint32 from, int n, uint32 *codes);
 

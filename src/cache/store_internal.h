@@ -196,13 +196,6 @@ cache_range_lock(uint64 serial, uint32 range_no)
 	return &cache_shared->range_locks[cache_bucket(serial, range_no) % CACHE_RANGE_LOCKS].lock;
 }
 
-static inline bool
-cache_column_equal(const CacheColumnKey *a, const CacheColumnKey *b)
-{
-	return a->attno == b->attno && a->typid == b->typid && a->typmod == b->typmod &&
-		a->missing == b->missing && a->scale == b->scale;
-}
-
 /* store.c: a range; under its bucket's lock or change_lock. */
 extern StoredRange *cache_range_find(uint64 serial, uint32 range_no);
 

@@ -27,7 +27,6 @@
 #include "common/pg_prng.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
-#include "optimizer/optimizer.h"
 #include "storage/spin.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"

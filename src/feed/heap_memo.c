@@ -16,9 +16,6 @@
 #include "cache/chunk.h"
 #include "feed/heap.h"
 
-/* Values that occur so many times on average are worth remembering. */
-#define MIN_REPEATED 4
-
 enum
 {
 	MEMO_UNKNOWN = 0,
@@ -64,7 +61,7 @@ prepare(HeapMemo *memo, const HeapTable *table, const CacheChunk *chunk)
 {
 	uint64		dictionary = heap_cached_dictionary(table->cached);
 
-	if (chunk->nentries == 0 || chunk->nentries > chunk->nrows / MIN_REPEATED)
+	if (!chunk_repeats(chunk))
 		return false;
 	if (memo->dictionary == dictionary)
 		return true;

@@ -44,9 +44,6 @@ copy_references(HeapFeed *feed, const HeapOutput *output, int at, int n, const u
 	return n;
 }
 
-/* Numbers of values that occur so many times on average are worth having. */
-#define MIN_REPEATED 4
-
 /* Stores the numbers that values have in the chunk's dictionary, as far as the batch has them. */
 static void
 store_codes(HeapFeed *feed, HeapOutput *output, int at, int n, const CacheChunk *chunk, uint32 from,
@@ -54,7 +51,7 @@ store_codes(HeapFeed *feed, HeapOutput *output, int at, int n, const CacheChunk 
 {
 	uint64		dictionary = heap_cached_dictionary(feed->table->cached);
 
-	if (chunk->nentries > chunk->nrows / MIN_REPEATED || (at > 0 && output->dictionary != dictionary))
+	if (!chunk_repeats(chunk) || (at > 0 && output->dictionary != dictionary))
 	{
 		output->dictionary = 0;
 		return;

@@ -51,7 +51,7 @@ is_column(TupleDesc desc, const CacheColumnKey *col)
 	CacheColumnKey key;
 
 	return col->attno > 0 && col->attno <= desc->natts && heap_build_key(desc, col->attno, col->scale, &key) &&
-		key.typid == col->typid && key.typmod == col->typmod && key.missing == col->missing;
+		cache_column_equal(&key, col);
 }
 
 static bool
