@@ -98,6 +98,6 @@ $node->safe_psql('postgres', 'CREATE SCHEMA elsewhere; ALTER EXTENSION gpuagg SE
 like(
 	$node->safe_psql('postgres', 'EXPLAIN (COSTS OFF) SELECT k, elsewhere.gpu_sum(v) FROM t GROUP BY k'),
 	qr/Custom Scan/, 'the extension can be moved to another schema');
-is($node->safe_psql('postgres', 'SELECT elsewhere.gpuagg_version()'), '1.0', 'and knows its version there');
+is($node->safe_psql('postgres', 'SELECT elsewhere.gpuagg_version()'), '1.1', 'and knows its version there');
 $node->stop;
 done_testing();
