@@ -78,7 +78,7 @@ CREATE DATABASE gpuagg_exact_numerics;
 CREATE EXTENSION gpuagg VERSION '1.0';
 CREATE VIEW made_before AS SELECT gpu_product(x), gpu_max_subarray_sum(x ORDER BY x) FROM (VALUES (0.1), (0.2)) v(x);
 ALTER EXTENSION gpuagg UPDATE TO '1.1';
-SELECT format('CREATE VIEW restored AS %s', pg_get_viewdef('made_before'::regclass)) \gexec
+DO $$ BEGIN EXECUTE 'CREATE VIEW restored AS ' || pg_get_viewdef('made_before'::regclass); END $$;
 CREATE VIEW made_after AS SELECT gpu_product(x), gpu_max_subarray_sum(x ORDER BY x) FROM (VALUES (0.1), (0.2)) v(x);
 SELECT a.*, pg_typeof(a.gpu_product), r.*, pg_typeof(r.gpu_product), b.*, pg_typeof(b.gpu_product) FROM made_before a, restored r, made_after b;
 -- new types of arguments come with it
