@@ -278,7 +278,7 @@ sub own_aggregate
 			run => 'longest_run(' . condition(@columns),
 			ascending => "longest_ascending_run($key->{name}",
 			subarray => "max_subarray_sum(($int % 1000)::int8",
-			exact => 'max_subarray_sum(' . pick("$int % 1000 / 8.0", "$int::numeric(20, 2)", "CASE $int WHEN 3 THEN 'NaN' WHEN 5 THEN '-Infinity' ELSE $int % 10 - 4 END::numeric"),
+			exact => 'max_subarray_sum(' . pick("$int % 1000 / 8.0", "$int\::numeric(20, 2)", "CASE $int WHEN 3 THEN 'NaN' WHEN 5 THEN '-Infinity' ELSE $int % 10 - 4 END::numeric"),
 			linear => "compose_linear(($int % 3)::float8, 1");
 
 		$call = "gpu:$arguments{$kind} ORDER BY "
