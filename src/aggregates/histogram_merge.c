@@ -53,6 +53,7 @@ check_input(ArrayType *array, ArrayType *sum)
 static bool
 merge_arguments(FunctionCallInfo fcinfo, ArrayType **sum, ArrayType **array)
 {
+	CHECK_FOR_INTERRUPTS();
 	aggregate_context(fcinfo);
 	if (PG_ARGISNULL(1))
 		return false;

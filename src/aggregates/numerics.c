@@ -7,6 +7,7 @@
 #include "postgres.h"
 
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/fmgrprotos.h"
@@ -18,10 +19,11 @@ PG_FUNCTION_INFO_V1(gpuagg_numeric_mul);
 PG_FUNCTION_INFO_V1(gpuagg_maxsub_numeric_transfn);
 PG_FUNCTION_INFO_V1(gpuagg_maxsub_numeric_final);
 
-/* (numeric, numeric): strict */
+/* (numeric, numeric): strict.  Products of many digits take long. */
 Datum
 gpuagg_numeric_mul(PG_FUNCTION_ARGS)
 {
+	CHECK_FOR_INTERRUPTS();
 	return numeric_mul(fcinfo);
 }
 
@@ -65,7 +67,8 @@ add_row(MaxSubarray *s, Numeric x, MemoryContext cxt)
 		s->nan = true;
 	else if (!numeric_is_inf(x))
 	{
-		sum = DatumGetNumeric(DirectFunctionCall2(numeric_add, NumericGetDatum(s->suffix), NumericGetDatum(x)));
+		sum = DatumGetNumeric(DirectFunctionCall2(numeric_add, NumericGetDatum(s->suffix),
+												  NumericGetDatum(x)));
 		replace(&s->suffix, above(sum, zero) ? sum : zero, cxt);
 		if (above(s->suffix, s->best))
 			replace(&s->best, s->suffix, cxt);
@@ -85,6 +88,7 @@ gpuagg_maxsub_numeric_transfn(PG_FUNCTION_ARGS)
 	MemoryContext cxt = aggregate_context(fcinfo);
 	MaxSubarray *s;
 
+	CHECK_FOR_INTERRUPTS();
 	if (PG_ARGISNULL(1))
 		RETURN_STATE_UNCHANGED();
 	if (PG_ARGISNULL(0))
@@ -103,7 +107,8 @@ gpuagg_maxsub_numeric_transfn(PG_FUNCTION_ARGS)
 static Datum
 special(const char *text)
 {
-	return DirectFunctionCall3(numeric_in, CStringGetDatum(text), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+	return DirectFunctionCall3(numeric_in, CStringGetDatum(text), ObjectIdGetDatum(InvalidOid),
+							   Int32GetDatum(-1));
 }
 
 Datum

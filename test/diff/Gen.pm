@@ -262,7 +262,7 @@ sub own_aggregate
 	{
 		# of few distinct factors, so that digits stay few
 		my $int = pick(of_kind('int', @columns))->{name};
-		$call = 'gpu:product(' . pick("nullif($int % 3, 0)::numeric", "CASE WHEN $int % 50 = 0 THEN 1.5 ELSE 1.0 END", "CASE $int WHEN 1 THEN 'NaN' WHEN 2 THEN 2 ELSE -1 END::numeric(4, 1)") . ')';
+		$call = 'gpu:product(' . pick("nullif($int % 3, 0)::numeric", "CASE WHEN $int % 50 = 0 THEN 1.5 ELSE 1.0 END", "CASE $int WHEN 1 THEN 'NaN' WHEN 2 THEN 2 ELSE (-1)::numeric(4, 1) END") . ')';
 		$norm = 'trim_scale(%s)';
 	}
 	elsif ($kind eq 'extreme')
@@ -278,7 +278,7 @@ sub own_aggregate
 			run => 'longest_run(' . condition(@columns),
 			ascending => "longest_ascending_run($key->{name}",
 			subarray => "max_subarray_sum(($int % 1000)::int8",
-			exact => 'max_subarray_sum(' . pick("$int % 1000 / 8.0", "$int\::numeric(20, 2)", "CASE $int WHEN 3 THEN 'NaN' WHEN 5 THEN '-Infinity' ELSE $int % 10 - 4 END::numeric"),
+			exact => 'max_subarray_sum(' . pick("$int % 1000 / 8.0", "$int\::numeric(20, 2)", "CASE $int WHEN 3 THEN 'NaN' WHEN 5 THEN '-Infinity' ELSE ($int % 10 - 4)::numeric END"),
 			linear => "compose_linear(($int % 3)::float8, 1");
 
 		$call = "gpu:$arguments{$kind} ORDER BY "
