@@ -331,7 +331,34 @@ gpuagg_histogram_accum_thresholds(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(h);
 }
 
-/* (internal, value, lo, hi, nbins); the first row of a group makes the edges. */
+/* Bins of checked parameters, with their edges, which are kept for the next group. */
+static const BinSpec *
+log_bins(FmgrInfo *flinfo, const BinSpec *parameters)
+{
+	BinSpec    *kept = flinfo->fn_extra;
+	MemoryContext old;
+
+	if (kept && kept->lo == parameters->lo && kept->hi == parameters->hi &&
+		kept->n == parameters->n + 1)
+		return kept;
+	histogram_check_log("gpu_histogram_log", parameters->lo, parameters->hi, parameters->n);
+	old = MemoryContextSwitchTo(flinfo->fn_mcxt);
+	if (kept)
+		pfree(unconstify(double *, kept->thresholds));
+	else
+		kept = palloc(sizeof(BinSpec));
+	/* without edges until they are there, as making them can be cancelled */
+	flinfo->fn_extra = NULL;
+	*kept = *parameters;
+	kept->kind = BIN_THRESHOLDS;
+	kept->n = parameters->n + 1;
+	kept->thresholds = histogram_log_thresholds(kept->lo, kept->hi, parameters->n);
+	flinfo->fn_extra = kept;
+	MemoryContextSwitchTo(old);
+	return kept;
+}
+
+/* (internal, value, lo, hi, nbins) */
 Datum
 gpuagg_histogram_accum_log(PG_FUNCTION_ARGS)
 {
@@ -345,13 +372,8 @@ gpuagg_histogram_accum_log(PG_FUNCTION_ARGS)
 	{
 		MemoryContext cxt = aggregate_context(fcinfo);
 
-		histogram_check_log("gpu_histogram_log", bins.lo, bins.hi, bins.n);
-		bins.thresholds = histogram_log_thresholds(bins.lo, bins.hi, bins.n);
-		bins.kind = BIN_THRESHOLDS;
-		bins.n++;
-		h = histogram_create(cxt, &bins, false);
+		h = histogram_create(cxt, log_bins(fcinfo->flinfo, &bins), false);
 		h->log = true;
-		pfree(unconstify(double *, bins.thresholds));
 	}
 	else if (bins.lo != h->bins.lo || bins.hi != h->bins.hi || bins.n != h->bins.n - 1)
 	{
