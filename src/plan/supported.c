@@ -111,8 +111,7 @@ volatile_twice(List *keys)
 	return false;
 }
 
-/* A key must have a hash function that goes with its equality. */
-static bool
+bool
 supported_keys(List *keys, List *eqops, const char **why)
 {
 	ListCell   *key,
@@ -147,7 +146,8 @@ supported_query(PlannerInfo *root, List *keys, List *eqops, List *aggrefs, const
 		*why = "GROUPING SETS, CUBE and ROLLUP are not supported";
 		return false;
 	}
-	return supported_interest(aggrefs, why) && supported_aggregates(aggrefs, false, why) &&
+	/* a query without aggregates is one for gpuagg.replace_builtin */
+	return (aggrefs == NIL || supported_interest(aggrefs, why)) && supported_aggregates(aggrefs, false, why) &&
 		supported_keys(keys, eqops, why);
 }
 

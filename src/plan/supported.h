@@ -19,6 +19,9 @@ extern bool supported_any_ours(List *aggrefs);
 extern bool supported_query(PlannerInfo *root, List *keys, List *eqops, List *aggrefs,
 							const char **why);
 
+/* Have all keys hash functions that go with their equality? */
+extern bool supported_keys(List *keys, List *eqops, const char **why);
+
 /*
  * May the aggregates' own ORDER BYs be served by one sort?  *order is then its
  * pathkeys after those of the grouping keys, or NIL, and *agg the aggregate they are of.
