@@ -398,6 +398,14 @@ sub make_query
 	my $where = chance(0.4) ? condition(@columns) : undef;
 	my (@out, @float, @constant, $sql, %query);
 
+	# no aggregates at all
+	my $alone = @keys && !$sets && !$from->{key} && !(grep { $_->{shown} =~ /array_agg/ } @keys) && chance(0.08) ? pick('GROUP BY', 'DISTINCT') : '';
+
+	if ($alone)
+	{
+		@aggs = @own = ();
+		Tally::draw("$alone alone");
+	}
 	if (@keys && chance(0.1))
 	{
 		@keys = (@keys, $keys[0]);
@@ -426,24 +434,24 @@ sub make_query
 		push @out, $agg->{sql};
 		push @float, $agg->{float} || 0;
 	}
-	if (chance(0.15))
+	if (!$alone && chance(0.15))
 	{
 		push @out, 'agg:count(*) * 2 + coalesce(agg:sum(' . pick(of_kind('int', @columns))->{name} . '), 0)';
 		push @float, 0;
 	}
-	if (chance(0.05) && @keys)
+	if (!$alone && chance(0.05) && @keys)
 	{
 		push @out, 'sum(agg:count(*)) OVER ()';
 		push @float, 0;
 	}
-	$sql = ($from->{with} ? "$from->{with} " : '') . 'SELECT ' . join(', ', @out) . " FROM $from->{sql}";
+	$sql = ($from->{with} ? "$from->{with} " : '') . 'SELECT ' . ($alone eq 'DISTINCT' ? 'DISTINCT ' : '') . join(', ', @out) . " FROM $from->{sql}";
 	$sql .= " WHERE $where" if $where;
-	if (@keys)
+	if (@keys && $alone ne 'DISTINCT')
 	{
 		my $list = join(', ', map { $_->{sql} } @keys);
 		$sql .= ' GROUP BY ' . ($sets ? "$sets($list)" : $list);
 	}
-	if (chance(0.15))
+	if (!$alone && chance(0.15))
 	{
 		$sql .= ' HAVING ' . pick('agg:count(*) > ' . Values::int_constant(0, 5),
 			'agg:max(' . pick(of_kind('int', @columns))->{name} . ') > ' . Values::int_constant(0, 3));
