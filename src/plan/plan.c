@@ -404,7 +404,8 @@ add_grouped_paths(GroupQuery *query)
 	Path	   *cheapest = query->input_rel->cheapest_total_path;
 	ListCell   *lc;
 
-	if (query->keys == NIL || pathkeys == NIL)
+	/* distinct values are known when all rows are */
+	if (query->keys == NIL || pathkeys == NIL || supported_any_distinct(query->aggs))
 		return;
 	foreach(lc, query->input_rel->pathlist)
 	{

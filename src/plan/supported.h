@@ -12,6 +12,9 @@
 /* Does any of these aggregates belong to the extension? */
 extern bool supported_any_ours(List *aggrefs);
 
+/* Is any of them of DISTINCT values? */
+extern bool supported_any_distinct(List *aggrefs);
+
 /*
  * May this grouping by `keys`, compared by `eqops`, be taken?  If not, *why is
  * the reason.

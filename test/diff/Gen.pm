@@ -196,6 +196,13 @@ sub aggregate
 	{
 		$call = 'agg:' . pick(qw(bool_and bool_or every)) . '(' . condition(@columns) . ')';
 	}
+	# which of equal values that look different is the one is open
+	if ($call !~ /[*]\)\z|jsonb_agg|bag\(|lossy_sum|unsafe_sum/ && $kind ne 'regr' && chance(0.12) && !$wild
+		&& !grep { $_->{info}{loose} && !$_->{info}{float} && $call =~ /\b$_->{name}\b/ } @columns)
+	{
+		$call =~ s/\(/(DISTINCT /;
+		Tally::draw('DISTINCT in aggregates');
+	}
 	$filter = condition(@columns) if chance(0.2);
 	$call .= " FILTER (WHERE $filter)" if $filter;
 	return { call => $call, sql => $norm ? sprintf($norm, $call) : $call, float => $float, constant => @pair ? constant_of($filter, @pair) : undef };

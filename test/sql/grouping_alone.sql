@@ -18,13 +18,13 @@ BEGIN
 	FOR line IN EXECUTE 'EXPLAIN ' || query LOOP
 		scans := scans + (line LIKE '%(GpuAgg)%')::int;
 	END LOOP;
-	EXECUTE 'CREATE TEMP TABLE ours AS ' || query;
+	EXECUTE format('CREATE TEMP TABLE ours AS SELECT x::text AS r FROM (%s) x', query);
 	SET LOCAL gpuagg.require = 'allow';
 	SET LOCAL gpuagg.enabled = off;
-	EXECUTE 'CREATE TEMP TABLE theirs AS ' || query;
+	EXECUTE format('CREATE TEMP TABLE theirs AS SELECT x::text AS r FROM (%s) x', query);
 	SELECT count(*) INTO n FROM ours;
-	SELECT count(*) INTO missing FROM (SELECT x::text FROM theirs x EXCEPT ALL SELECT x::text FROM ours x) x;
-	SELECT count(*) INTO surplus FROM (SELECT x::text FROM ours x EXCEPT ALL SELECT x::text FROM theirs x) x;
+	SELECT count(*) INTO missing FROM (SELECT r FROM theirs EXCEPT ALL SELECT r FROM ours) x;
+	SELECT count(*) INTO surplus FROM (SELECT r FROM ours EXCEPT ALL SELECT r FROM theirs) x;
 	DROP TABLE ours, theirs;
 	SET LOCAL gpuagg.enabled = on;
 	RETURN format('%s taken, %s rows%s', scans, n, CASE WHEN missing + surplus > 0 THEN format(', %s missing, %s surplus',
