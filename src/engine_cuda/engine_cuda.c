@@ -34,6 +34,7 @@
 #include "engine_cuda/engine_cuda.h"
 #include "settings.h"
 #include "supervisor/state.h"
+#include "supervisor/supervisor.h"
 
 /* ---- opening ---- */
 
@@ -388,6 +389,7 @@ cuda_explain(const EngineStats *stats, ExplainState *es)
 static bool
 cuda_available(char *note, size_t note_size)
 {
+	supervisor_ensure();
 	if (!server_ready(note, note_size))
 		return false;
 	server_device_name(note, note_size);

@@ -86,7 +86,7 @@ note_failure(GpuAggState *state)
 {
 	Engine	   *failed = state->engine;
 
-	ereport(DEBUG1, (errmsg_internal("GpuAgg: engine \"%s\" failed: %s", failed->ops->name,
+	ereport(DEBUG1, (errmsg_internal("gpuagg: engine \"%s\" failed: %s", failed->ops->name,
 									 failed->failure)));
 	snprintf(state->engine_reason, sizeof(state->engine_reason), "%s failed: %s",
 			 failed->ops->name, failed->failure);
