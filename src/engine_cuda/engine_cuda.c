@@ -317,6 +317,7 @@ cuda_stats(Engine *engine, EngineStats *stats)
 		EngineStats merger;
 
 		cuda->merger->ops->stats(cuda->merger, &merger);
+		stats->groups = Max(stats->groups, merger.groups);
 		stats->mem_peak = Max(stats->mem_peak, dictionaries_memory(cuda) + merger.mem_peak);
 		stats->spilled_bytes = Max(stats->spilled_bytes, merger.spilled_bytes);
 		stats->spill_partitions = Max(stats->spill_partitions, merger.spill_partitions);

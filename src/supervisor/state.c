@@ -12,6 +12,7 @@
 #include "storage/shmem.h"
 #include "utils/timestamp.h"
 
+#include "settings.h"
 #include "supervisor/state.h"
 
 /* So often a supervisor may be started. */
@@ -69,6 +70,14 @@ server_state_init(ServerState (*first) (char *reason, size_t size))
 	shmem_startup_hook = start_memory;
 }
 
+/* Neither a server, nor a supervisor that would start one. */
+static bool
+is_orphaned(const ServerSnapshot *snapshot)
+{
+	return snapshot->supervisor == 0 &&
+		(snapshot->state == SERVER_OFF || snapshot->state == SERVER_UNAVAILABLE);
+}
+
 void
 server_snapshot(ServerSnapshot *snapshot)
 {
@@ -83,6 +92,13 @@ server_snapshot(ServerSnapshot *snapshot)
 	LWLockAcquire(s->lock, LW_SHARED);
 	*snapshot = s->snapshot;
 	LWLockRelease(s->lock);
+
+	/* nobody is there to say so */
+	if (is_orphaned(snapshot) && !gpuagg_server)
+	{
+		snapshot->state = SERVER_OFF;
+		snapshot->reason[0] = '\0';
+	}
 }
 
 const char *
@@ -214,13 +230,6 @@ server_resign(bool for_good)
 		strlcpy(s->snapshot.reason, "the supervisor ended", sizeof(s->snapshot.reason));
 	}
 	LWLockRelease(s->lock);
-}
-
-static bool
-is_orphaned(const ServerSnapshot *snapshot)
-{
-	return snapshot->supervisor == 0 &&
-		(snapshot->state == SERVER_OFF || snapshot->state == SERVER_UNAVAILABLE);
 }
 
 bool

@@ -138,17 +138,14 @@ program_path(char *path)
 	snprintf(path, MAXPGPATH, "%s/gpuagg-server", dir);
 }
 
-/*
- * Is there no server, as none was built?  Where gpuagg.server_program names one, there should be,
- * and that it cannot be executed is told when it is to start.
- */
-static bool
-has_no_program(void)
+/* Where gpuagg.server_program names one that cannot be executed, that is told when it is to start. */
+bool
+supervisor_has_program(void)
 {
 	char		path[MAXPGPATH];
 
 	program_path(path);
-	return gpuagg_server_program[0] == '\0' && access(path, F_OK) != 0;
+	return gpuagg_server_program[0] != '\0' || access(path, F_OK) == 0;
 }
 
 /* In the forked child: nothing of PostgreSQL may run here. */
@@ -228,7 +225,7 @@ start_server(void)
 		give_up("gpuagg.devices is none");
 		return;
 	}
-	if (has_no_program())
+	if (!supervisor_has_program())
 	{
 		give_up(NO_PROGRAM);
 		return;
@@ -583,7 +580,7 @@ gpuagg_supervisor_main(Datum arg)
 		long		timeout = do_what_is_due();
 
 		/* without a server to run, the slot is for other workers */
-		if (child.pid == 0 && (!gpuagg_server || has_no_program()))
+		if (child.pid == 0 && (!gpuagg_server || !supervisor_has_program()))
 			proc_exit(0);
 		wait_for_events(timeout);
 		/* before pings are counted: an answer may have waited for this process */
@@ -620,9 +617,9 @@ first_state(char *reason, size_t size)
 {
 	if (!gpuagg_server)
 		return SERVER_OFF;
-	if (!has_no_program() && compat_worker_is_registered(SUPERVISOR_MAIN))
+	if (supervisor_has_program() && compat_worker_is_registered(SUPERVISOR_MAIN))
 		return SERVER_STARTING;
-	strlcpy(reason, has_no_program() ? NO_PROGRAM : NO_SLOT, size);
+	strlcpy(reason, supervisor_has_program() ? NO_SLOT : NO_PROGRAM, size);
 	log_given_up(reason);
 	return SERVER_UNAVAILABLE;
 }
@@ -635,7 +632,7 @@ supervisor_init(void)
 	if (!process_shared_preload_libraries_in_progress)
 		return;
 	server_state_init(first_state);
-	if (!gpuagg_server || has_no_program())
+	if (!gpuagg_server || !supervisor_has_program())
 		return;
 	describe_worker(&worker);
 	RegisterBackgroundWorker(&worker);
@@ -646,7 +643,7 @@ supervisor_ensure(void)
 {
 	BackgroundWorker worker;
 
-	if (!gpuagg_server || !server_is_orphaned() || has_no_program())
+	if (!gpuagg_server || !server_is_orphaned() || !supervisor_has_program())
 		return;
 	describe_worker(&worker);
 	if (RegisterDynamicBackgroundWorker(&worker, NULL))
