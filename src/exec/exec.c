@@ -246,8 +246,6 @@ run_until_groups(GpuAggState *state)
 	}
 	state->next_group = 0;
 	state->groups.ngroups = 0;
-	if (!state->finished)
-		progress_phase(PROGRESS_SCANNING);
 	while (!state->silent)
 	{
 		const EngineOps *ops = state->engine->ops;
@@ -275,6 +273,8 @@ run_until_groups(GpuAggState *state)
 			break;
 		if (ops->bind_buffers && state->feed->batch)
 			ops->bind_buffers(state->engine, state->feed->batch);
+		if (state->feed->batches == 0)
+			progress_phase(PROGRESS_SCANNING);
 		batch = state->feed->ops->next(state->feed);
 		if (batch)
 			read_values(batch, state->spec);
