@@ -478,7 +478,7 @@ add_parallel_path(GroupQuery *query)
 		return;
 	if (!supported_parallel(query->aggs, &why))
 	{
-		ereport(DEBUG1, (errmsg_internal("GpuAgg: not in parallel: %s", why)));
+		ereport(DEBUG1, (errmsg_internal("gpuagg: not in parallel: %s", why)));
 		return;
 	}
 	partial = path_of_inputs(query, linitial(query->input_rel->partial_pathlist));
@@ -527,7 +527,7 @@ refuse(bool ours, const char *why)
 				 errmsg("query cannot be executed by the custom scan \"GpuAgg\""),
 				 errdetail("The reason is: %s.", why),
 				 errhint("Set \"%s\" to \"allow\" to execute it without.", "gpuagg.require")));
-	ereport(DEBUG1, (errmsg_internal("GpuAgg: not used: %s", why)));
+	ereport(DEBUG1, (errmsg_internal("gpuagg: not used: %s", why)));
 	refusal_note(why);
 }
 
@@ -556,6 +556,11 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 	if (!gpuagg_enabled)
 	{
 		refuse(ours, "gpuagg.enabled is off");
+		return;
+	}
+	if (gpuagg_require == GPUAGG_FORBID)
+	{
+		refuse(ours, "gpuagg.require is forbid");
 		return;
 	}
 	if (root->parse->groupingSets == NIL && !collect_keys(&query))
@@ -628,8 +633,6 @@ gpuagg_create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo
 
 	if (prev_create_upper_paths_hook)
 		prev_create_upper_paths_hook(root, stage, input_rel, output_rel, extra);
-	if (gpuagg_require == GPUAGG_FORBID)
-		return;
 	if (stage == UPPERREL_GROUP_AGG && extra != NULL)
 		group_paths(root, input_rel, output_rel, (GroupPathExtraData *) extra);
 	else if (stage == UPPERREL_DISTINCT)
