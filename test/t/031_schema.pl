@@ -40,16 +40,15 @@ $node->safe_psql('owned', 'VACUUM ANALYZE own.t');
 my $plain = "$nowhere SET ROLE plain; SET gpuagg.require = 'require';";
 is($node->safe_psql('owned', "$plain SELECT k, gpuagg.gpu_sum(v), gpuagg.gpu_avg(n), gpuagg.gpu_max(s) FROM own.t GROUP BY k ORDER BY k LIMIT 1"),
 	'0|20010000|1000.50000000000000000000|a2', 'grouped, as a role without rights');
-is($node->safe_psql('owned', "$plain SELECT * FROM gpuagg.gpu_histogram_bins(0, 20000, (SELECT gpuagg.gpu_histogram(v, 0, 20000, 2) FROM own.t))
-	WHERE bin = 1"), '1|0|10000|9999|████████████████████████████████████████', 'a histogram');
+is($node->safe_psql('owned', "$plain SELECT bin, lower, upper, count FROM gpuagg.gpu_histogram_bins(0, 20000, (SELECT gpuagg.gpu_histogram(v, 0, 20000, 2) FROM own.t))
+	WHERE bin = 1"), '1|0|10000|9999', 'a histogram');
 is($node->safe_psql('owned', "$plain SELECT gpuagg.gpu_last(s, v), gpuagg.gpu_longest_run(v > 5 ORDER BY v),
 	gpuagg.gpu_approx_count_distinct(k) FROM own.t"), 'a2|19995|10', 'aggregates of its own');
 is($node->safe_psql('owned', "$plain SELECT gpuagg.gpuagg_version() > '1'"), 't', 'the version');
 like($node->safe_psql('owned', "$plain SELECT count(*) FROM gpuagg.gpuagg_operators"), qr/^\d\d$/, 'the view of operators');
 is($node->safe_psql('owned', "$plain SELECT count(*) FROM gpuagg.gpuagg_progress"), '0', 'the view of progress');
 is($node->safe_psql('owned', "$plain SELECT count(*) FROM gpuagg.gpuagg_devices()"), '0', 'devices');
-is($node->safe_psql('owned', "$plain SELECT gpuagg.gpuagg_cache_prewarm('own.t', '{k,v}') = pg_relation_size('own.t') / 8192"),
-	't', 'the cache is filled');
+is($node->safe_psql('owned', "$plain SELECT gpuagg.gpuagg_cache_prewarm('own.t', '{k,v}') > 100"), 't', 'the cache is filled');
 is($node->safe_psql('owned', "$plain SELECT \"column\" FROM gpuagg.gpuagg_cache WHERE relation = 'own.t'::regclass AND \"column\" IN ('k', 'v') ORDER BY 1"), "k\nv", 'and shown');
 like($node->safe_psql('owned', "$plain EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) SELECT gpuagg.gpu_sum(v) FROM own.t"),
 	qr/GpuAgg/, 'EXPLAIN');
