@@ -31,7 +31,8 @@ BEGIN
 			JOIN pg_extension x ON x.oid = d.refobjid AND extname = 'gpuagg'
 		WHERE prokind = 'a'
 	LOOP
-		call := CASE WHEN f.name LIKE 'gpu\_histogram%' AND f.columns = 'c_float8, c_float8s' THEN 'c_float8, ''{1,2,3}''::float8[]'
+		call := CASE WHEN f.name LIKE '%merge' THEN replace(f.columns, 'c_float8s', 'c_int8s::float8[]')
+			WHEN f.name LIKE 'gpu\_histogram%' AND f.columns = 'c_float8, c_float8s' THEN 'c_float8, ''{1,2,3}''::float8[]'
 			WHEN f.name LIKE 'gpu\_histogram%' THEN replace(f.columns, 'c_float8, c_float8, c_float8, c_int4', 'c_float8, 0.5, 3.5, 6')
 			ELSE coalesce(f.columns, '*') END;
 		IF f.name ~ '_(max_subarray_sum|longest_run|longest_ascending_run|compose_linear|matrix_product)$' THEN
@@ -44,7 +45,7 @@ BEGIN
 				EXECUTE format('CREATE VIEW kept.%I AS SELECT id, %s.%s(%s) OVER (ORDER BY id ROWS BETWEEN 3 PRECEDING AND 1 PRECEDING) '
 					'FROM kept.everything', format('w_%s_%s', f.name, f.n), f.home, f.name, call);
 			END IF;
-		EXCEPTION WHEN undefined_column OR undefined_function THEN
+		EXCEPTION WHEN undefined_column OR undefined_function OR datatype_mismatch OR syntax_error THEN
 			NULL;				-- no column of that type
 		END;
 	END LOOP;
