@@ -51,6 +51,7 @@ struct AggOutput
 	FinalizeKind kind;
 	int			slots[MAX_SLOTS];
 	bool		counted;		/* slot 0 says whether the group is empty */
+	bool		float8_mean;	/* FINALIZE_ACCUM: of the states only the mean is wanted */
 	bool		decimals;		/* numerics that are no decimals go to a FallbackAgg */
 	int			fallback;		/* index in AggSpec.fallbacks, or -1 */
 	int			scale;			/* FINALIZE_DEC and _DEC_AVG: of the argument */

@@ -357,6 +357,9 @@ compat_read_file(BufFile *file, void *data, size_t size, bool eof_ok)
 #endif
 }
 
+/* From 17 on core's sum and avg of intervals have an internal state. */
+#define COMPAT_INTERVAL_STATES (PG_VERSION_NUM >= 170000)
+
 /* Of ExecutorRun and its hook: up to 17 there was also execute_once. */
 #if PG_VERSION_NUM >= 180000
 #define COMPAT_EXECUTOR_RUN_PARAMS QueryDesc *query, ScanDirection direction, uint64 count
