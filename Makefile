@@ -39,6 +39,7 @@ $(error $(PG_CONFIG) or PostgreSQL's server headers not found: install postgresq
 endif
 
 # Only sources are looked for in the source tree: objects that it may hold are of another build.
+srcdir := $(srcdir)
 override VPATH =
 vpath %.c $(or $(TOP:/=),.)
 vpath %.cu $(or $(TOP:/=),.)

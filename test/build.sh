@@ -20,9 +20,9 @@ check() {
 	fi
 }
 
-# Without the GPU server, which takes minutes, and without optimization.
+# As Debian's pg_buildext calls it, but without the GPU server, which takes minutes, and without optimization.
 make_there() {
-	make -s -C "$work/build" -f "$top/Makefile" -j"$(nproc)" ${PG_CONFIG:+"PG_CONFIG=$PG_CONFIG"} CC="$cc" DESTDIR="$work/root" \
+	make -s -C "$work/build" -f "$top/Makefile" VPATH="$top" -j"$(nproc)" ${PG_CONFIG:+"PG_CONFIG=$PG_CONFIG"} CC="$cc" DESTDIR="$work/root" \
 		NVCC= WERROR=1 OPTIMIZE=-O0 with_llvm=no "$@"
 }
 
