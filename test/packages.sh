@@ -24,7 +24,7 @@ version=$(sed -n 's/^   "version": "\(.*\)",/\1/p' "$top/META.json")
 
 # check NAME COMMAND...: one test; its output is kept in $chroots/SUITE/NAME.log
 check() {
-	local log="$chroots/$suite/${1//[^a-z]/-}.log"
+	local log="$chroots/$suite/${1//[^A-Za-z]/-}.log"
 
 	if "${@:2}" >"$log" 2>&1; then
 		echo "ok $suite: $1"
@@ -51,7 +51,7 @@ build_packages() {
 	cp -r "$top/.packaging/debian" "$root/src/$name/debian"
 	enter root "apt-get install -y --no-install-recommends postgresql-server-dev-all dpkg-dev &&
 		cd /src/$name && pg_buildext updatecontrol && apt-get build-dep -y --no-install-recommends ./ &&
-		dpkg-buildpackage -us -uc ${CUDA:+-Ppkg.postgresql-gpuagg.cuda}" || return 1
+		dpkg-buildpackage -j$(nproc) -us -uc ${CUDA:+-Ppkg.postgresql-gpuagg.cuda}" || return 1
 	rm -f "$chroots/$suite"/*.deb
 	cp "$root"/src/*.deb "$root"/src/*.dsc "$root"/src/*.tar.* "$chroots/$suite/"
 }
@@ -73,12 +73,13 @@ install_packages() {
 	[[ -e $root/usr/lib/postgresql/$major/lib/gpuagg.so ]]
 }
 
-# The cluster that Debian makes, as its administrator preloads the library.
+# The cluster that Debian makes, as its administrator preloads the library.  Its port is another one where 5432 is taken.
 cluster() {
 	enter root "[ -d /etc/postgresql/$major/main ] || pg_createcluster $major main; pg_ctlcluster $major main start" &&
 		enter postgres "psql -c \"ALTER SYSTEM SET shared_preload_libraries = 'gpuagg'\" -c \"ALTER SYSTEM SET max_worker_processes = 32\"" &&
 		enter root "pg_ctlcluster $major main restart" &&
-		[[ $(enter postgres "psql -XAtc 'SHOW shared_preload_libraries'") == gpuagg ]]
+		[[ $(enter postgres "psql -XAtc 'SHOW shared_preload_libraries'") == gpuagg ]] &&
+		port=$(enter postgres "psql -XAtc 'SHOW port'")
 }
 
 # With the package of the GPU server its program runs, and says that there is no GPU; else none is asked for.
@@ -95,7 +96,7 @@ installcheck() {
 	enter root "apt-get install -y --no-install-recommends make gcc postgresql-server-dev-$major && mkdir -m 777 /tmp/check" &&
 		enter postgres "psql -c 'ALTER SYSTEM SET autovacuum = off' -c 'ALTER SYSTEM SET jit = off' -c 'ALTER SYSTEM SET max_parallel_workers = 16'" &&
 		enter root "pg_ctlcluster $major main restart" &&
-		enter postgres "make -C /tmp/check -f /src/Makefile NVCC= PG_CONFIG=/usr/lib/postgresql/$major/bin/pg_config installcheck ||
+		enter postgres "PGPORT=$port make -C /tmp/check -f /src/Makefile NVCC= PG_CONFIG=/usr/lib/postgresql/$major/bin/pg_config installcheck ||
 			{ head -n 100 /tmp/check/regression.diffs; false; }"
 }
 
@@ -118,8 +119,8 @@ for suite in "$@"; do
 		check "smoke test" enter root "/tmp/tests/smoke"
 		check "cluster with shared_preload_libraries" cluster || continue
 		check "GPU server" server_program
-		check "README" enter postgres "PATH=/usr/lib/postgresql/$major/bin:\$PATH PGHOST=/var/run/postgresql PGDATABASE=postgres /src/test/docs.sh"
 		[[ ${INSTALLCHECK:-1} == 0 ]] || check "installcheck" installcheck
+		check "README" enter postgres "PATH=/usr/lib/postgresql/$major/bin:\$PATH PGHOST=/var/run/postgresql PGPORT=$port PGDATABASE=postgres /src/test/docs.sh"
 		check "purge" purge
 	fi
 	if [[ $parts == *" docker "* ]]; then
