@@ -12,7 +12,9 @@ OBJS = $(SRCS:$(TOP)%.c=%.o)
 EXTRA_CLEAN = $(OBJS:.o=.d) build tmp_install test/results test/bench/kernels $(wildcard gpuagg-*.zip)
 
 PG_CONFIG ?= pg_config
-PG_CPPFLAGS = -I$(TOP)src
+# The version stands in gpuagg.control alone.
+LIBRARY_VERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(TOP)gpuagg.control)
+PG_CPPFLAGS = -I$(TOP)src '-DGPUAGG_VERSION="$(LIBRARY_VERSION)"'
 # -O3: the column loops vectorize; contraction off: floats round as core's do.
 OPTIMIZE = -O3
 PG_CFLAGS = -MMD -MP $(OPTIMIZE) -ffp-contract=off -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers \
@@ -59,6 +61,8 @@ clean-folders:
 	if [ -d src ]; then find src -type d -empty -delete; fi
 	if [ -d test ]; then find test -type d -empty -delete; fi
 endif
+
+src/extension/status.o: gpuagg.control
 
 # Header dependencies are those of the objects; bitcode follows its object.
 $(OBJS:.o=.bc): %.bc: %.o
