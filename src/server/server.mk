@@ -3,20 +3,25 @@
 #	make server				build/gpuagg-server
 #	make server-standin		build/test/gpuagg-server, the same on a device layer that computes on the host, for tests
 CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(realpath $(firstword $(shell command -v $(NVCC) 2>/dev/null))))
-SERVER_CFLAGS = -std=gnu11 -O2 -g -ffp-contract=off -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -Isrc -Ikernels \
+SERVER_CFLAGS = -std=gnu11 -O2 -g -ffp-contract=off -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -I$(TOP)src -I$(TOP)kernels \
                 $(SANITIZE_FLAGS)
-SERVER_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter-out src/server/device_cuda%,$(wildcard src/server/*.c)))
-SERVER_CUDA_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(wildcard src/server/device_cuda*.c)) \
+SERVER_SRCS = $(patsubst $(TOP)%,%,$(wildcard $(TOP)src/server/*.c))
+SERVER_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter-out src/server/device_cuda%,$(SERVER_SRCS)))
+SERVER_CUDA_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter src/server/device_cuda%,$(SERVER_SRCS))) \
                    build/server/device_kernels.o build/server/strategy.o build/server/device_list.o
 STANDIN_OBJS = $(SERVER_OBJS) build/server/monoid.o build/server/device_list.o build/server/standin_device.o
 
-.PHONY: all server server-standin install install-server
+.PHONY: all server server-standin install install-server uninstall uninstall-server
 all: server
 install: install-server
+uninstall: uninstall-server
+
+uninstall-server:
+	rm -f '$(DESTDIR)$(pkglibdir)/gpuagg-server'
 
 server-standin: build/test/gpuagg-server
 
-ifneq ($(and $(NVCC),$(wildcard kernels/group.cu)),)
+ifneq ($(and $(NVCC),$(wildcard $(TOP)kernels/group.cu)),)
 
 server: build/gpuagg-server
 
