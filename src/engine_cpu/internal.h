@@ -69,6 +69,10 @@ extern void loop_mean_rows(char *base, const uint32 *at, const double *x, int n)
 extern void loop_mean_runs(char *base, const uint32 *at, const uint32 *start, int nruns,
 						   const double *x);
 
+/* loop_runs of MONOID_SUM_F64, without a test for each row. */
+extern int	loop_sum_runs(char *base, const uint32 *at, const uint32 *start, int nruns,
+						  const double *x);
+
 /* Adds 1 to two states of MONOID_COUNT, the second of which follows the first in the row. */
 extern void loop_count_pairs(char *base, const uint32 *at, int n);
 

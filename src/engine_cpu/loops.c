@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "engine_cpu/internal.h"
 
 const InputKind monoid_input_kind[MONOID_COUNT_OF_IDS] = {
@@ -104,8 +106,9 @@ loop_runs(MonoidId id, char *base, const uint32 *at, const uint32 *start, int nr
 	return loops[id].runs(base, at, start, nruns, input);
 }
 
+/* Doubles of a line of the cache; each line is fetched so long before it is read, across pages. */
 #define LINE_DOUBLES 8
-#define PREFETCH_DOUBLES 256
+#define PREFETCH_DOUBLES 512
 
 bool
 loop_all_moderate(const double *x, int n)
@@ -125,6 +128,46 @@ loop_all_moderate(const double *x, int n)
 		}
 	}
 	return (any >> 62 & 1) == 0;
+}
+
+/* x[0 .. n-1] added to a sum, one after the other. */
+static double
+add_doubles(double sum, const double *x, int n)
+{
+	int			i = 0;
+
+	for (; i + LINE_DOUBLES <= n; i += LINE_DOUBLES)
+	{
+		__builtin_prefetch(&x[i + PREFETCH_DOUBLES]);
+		for (int k = 0; k < LINE_DOUBLES; k++)
+			sum += x[i + k];
+	}
+	for (; i < n; i++)
+		sum += x[i];
+	return sum;
+}
+
+int
+loop_sum_runs(char *base, const uint32 *at, const uint32 *start, int nruns, const double *x)
+{
+	int			errors = 0;
+
+	for (int r = 0; r < nruns; r++)
+	{
+		double	   *state;
+		double		sum;
+
+		if (at[r] == NO_GROUP)
+			continue;
+		state = (double *) (base + (size_t) at[r] * 4);
+		sum = add_doubles(*state, &x[start[r]], start[r + 1] - start[r]);
+		/* a sum that has left the range of numbers does not come back */
+		if (likely(isfinite(sum)))
+			*state = sum;
+		else
+			errors |= loop_runs(MONOID_SUM_F64, base, &at[r], &start[r], 1, x);
+	}
+	return errors;
 }
 
 void
@@ -159,15 +202,11 @@ loop_mean_runs(char *base, const uint32 *at, const uint32 *start, int nruns, con
 	for (int r = 0; r < nruns; r++)
 	{
 		gpuagg_accum *state;
-		double		sum;
 
 		if (at[r] == NO_GROUP)
 			continue;
 		state = (gpuagg_accum *) (base + (size_t) at[r] * 4);
-		sum = state->sx;
-		for (uint32 i = start[r]; i < start[r + 1]; i++)
-			sum += x[i];
-		state->sx = sum;
+		state->sx = add_doubles(state->sx, &x[start[r]], start[r + 1] - start[r]);
 		state->n += start[r + 1] - start[r];
 	}
 }

@@ -471,6 +471,8 @@ reduce_runs(SlotWork *work, const SlotSpec *slot, char *base, const uint32 *at,
 		loop_mean_runs(base, at, start, nruns, input);
 		return 0;
 	}
+	if (slot->monoid == MONOID_SUM_F64)
+		return loop_sum_runs(base, at, start, nruns, input);
 	return loop_runs(slot->monoid, base, at, start, nruns, input);
 }
 
