@@ -24,6 +24,13 @@
  */
 #define BATCH_BYTES (1024 * 1024)
 
+/* A bound of integers and decimals (times 10^scale) or of floats. */
+typedef union ColumnBound
+{
+	int64		integer;
+	double		number;
+} ColumnBound;
+
 typedef struct Column
 {
 	ColumnType	type;
@@ -41,6 +48,14 @@ typedef struct Column
 	 */
 	uint64	   *unrepresentable;
 	Datum	   *unrepresentable_values;
+
+	/*
+	 * If has_bounds: all values are within these, numbers of floats as PostgreSQL orders them, NaN
+	 * above all.
+	 */
+	ColumnBound least;
+	ColumnBound greatest;
+	bool		has_bounds;
 
 	/*
 	 * COLUMN_DATUM: numbers, below ncodes, of the values in a dictionary that the feed

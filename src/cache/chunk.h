@@ -18,7 +18,7 @@
 
 #include "postgres.h"
 
-#include "column_types.h"
+#include "batch.h"
 
 typedef enum ChunkForm
 {
@@ -29,13 +29,6 @@ typedef enum ChunkForm
 	CHUNK_DICTIONARY,			/* by-reference values: codes of `width` bytes; 0: one entry */
 	CHUNK_IDENTITY				/* by-reference values: a row's code is its number */
 } ChunkForm;
-
-/* A bound of integers and decimals (times 10^scale) or of floats. */
-typedef union ChunkBound
-{
-	int64		integer;
-	double		number;
-} ChunkBound;
 
 /* Readers may look at any field up to `base`; what is behind are offsets from the start. */
 typedef struct CacheChunk
@@ -58,8 +51,8 @@ typedef struct CacheChunk
 	 * PostgreSQL orders them, NaN above all.  Not set (has_bounds is false) if no row
 	 * has a value, for COLUMN_DATUM, and for decimals that 64 bits do not hold.
 	 */
-	ChunkBound	least;
-	ChunkBound	greatest;
+	ColumnBound least;
+	ColumnBound greatest;
 
 	gpuagg_i128 base;
 	size_t		values;			/* an array by form; codes of a dictionary */

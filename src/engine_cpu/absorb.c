@@ -236,6 +236,7 @@ spill_table(CpuEngine *engine)
 		}
 	}
 	group_table_reset(table);
+	slots_reset(engine->slots);
 	if (engine->fallbacks)
 		fallbacks_reset(engine->fallbacks);
 }

@@ -49,6 +49,7 @@ cpu_emit(CpuEngine *engine, uint32 from, uint32 end)
 	GroupBatch *out = &engine->groups;
 	int			n;
 
+	slots_settle(engine->slots, table);
 	if (engine->out_capacity == 0)
 		make_output(engine);
 	n = Min(engine->out_capacity, end - from);

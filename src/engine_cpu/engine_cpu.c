@@ -77,6 +77,7 @@ next_table(CpuEngine *engine)
 	if (!partition_list_pop(&engine->pending, &engine->in))
 		return false;
 	group_table_reset(engine->table);
+	slots_reset(engine->slots);
 	if (engine->fallbacks)
 		fallbacks_reset(engine->fallbacks);
 	engine->level = engine->in.level;
@@ -212,6 +213,7 @@ cpu_reset(Engine *base)
 
 	close_files(engine);
 	group_table_reset(engine->table);
+	slots_reset(engine->slots);
 	if (engine->fallbacks)
 		fallbacks_reset(engine->fallbacks);
 	engine->base.errors = 0;

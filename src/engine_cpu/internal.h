@@ -62,19 +62,16 @@ extern int	loop_runs(MonoidId id, char *base, const uint32 *at, const uint32 *st
 extern bool loop_all_moderate(const double *x, int n);
 
 /*
- * MONOID_ACCUM_F64 without the squares, for moderate values: those of a state then stay
- * what they are.
+ * MONOID_ACCUM_F64 without the squares, and without the number of rows unless `count`, for moderate
+ * values: those of a state then stay what they are.
  */
-extern void loop_mean_rows(char *base, const uint32 *at, const double *x, int n);
+extern void loop_mean_rows(char *base, const uint32 *at, const double *x, int n, bool count);
 extern void loop_mean_runs(char *base, const uint32 *at, const uint32 *start, int nruns,
-						   const double *x);
+						   const double *x, bool count);
 
 /* loop_runs of MONOID_SUM_F64, without a test for each row. */
 extern int	loop_sum_runs(char *base, const uint32 *at, const uint32 *start, int nruns,
 						  const double *x);
-
-/* Adds 1 to two states of MONOID_COUNT, the second of which follows the first in the row. */
-extern void loop_count_pairs(char *base, const uint32 *at, int n);
 
 /* to = combine(to, from) for so many states. */
 extern int	loop_combine(MonoidId id, char *to, const char *from, int n);
@@ -89,7 +86,13 @@ extern SlotWork *slots_create(const AggSpec *spec, int batch_rows);
 extern int	slots_reduce(SlotWork *work, GroupTable *table, const Batch *batch);
 
 /* States from elsewhere will be combined with the table's. */
-extern void slots_combine(SlotWork *work);
+extern void slots_combine(SlotWork *work, GroupTable *table);
+
+/* Completes the states of the table's groups, which are to be read. */
+extern void slots_settle(SlotWork *work, GroupTable *table);
+
+/* The table has been emptied. */
+extern void slots_reset(SlotWork *work);
 
 /* ---- fallback aggregates ------------------------------------------------- */
 

@@ -171,33 +171,22 @@ loop_sum_runs(char *base, const uint32 *at, const uint32 *start, int nruns, cons
 }
 
 void
-loop_count_pairs(char *base, const uint32 *at, int n)
-{
-	for (int i = 0; i < n; i++)
-	{
-		int64	   *counts = (int64 *) (base + (size_t) at[i] * 4);
-		int64		first = counts[0] + 1;
-		int64		second = counts[1] + 1;
-
-		counts[0] = first;
-		counts[1] = second;
-	}
-}
-
-void
-loop_mean_rows(char *base, const uint32 *at, const double *x, int n)
+loop_mean_rows(char *base, const uint32 *at, const double *x, int n, bool count)
 {
 	for (int i = 0; i < n; i++)
 	{
 		gpuagg_accum *state = (gpuagg_accum *) (base + (size_t) at[i] * 4);
 
-		state->n += 1.0;
+		__builtin_prefetch(&x[i + PREFETCH_DOUBLES]);
+		if (count)
+			state->n += 1.0;
 		state->sx += x[i];
 	}
 }
 
 void
-loop_mean_runs(char *base, const uint32 *at, const uint32 *start, int nruns, const double *x)
+loop_mean_runs(char *base, const uint32 *at, const uint32 *start, int nruns, const double *x,
+			   bool count)
 {
 	for (int r = 0; r < nruns; r++)
 	{
@@ -207,7 +196,8 @@ loop_mean_runs(char *base, const uint32 *at, const uint32 *start, int nruns, con
 			continue;
 		state = (gpuagg_accum *) (base + (size_t) at[r] * 4);
 		state->sx = add_doubles(state->sx, &x[start[r]], start[r + 1] - start[r]);
-		state->n += start[r + 1] - start[r];
+		if (count)
+			state->n += start[r + 1] - start[r];
 	}
 }
 

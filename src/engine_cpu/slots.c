@@ -48,7 +48,43 @@ struct SlotWork
 	 * squares matter to an error alone: core's avg() says so where they overflow.
 	 */
 	bool		moderate;
+
+	/*
+	 * As long as every row has counted for them, slots that follow have the count of the leader,
+	 * which alone counts: their own is set when that ends, or groups leave.  -1: none leads.
+	 */
+	int			leader;
+	bool	   *follows;
 };
+
+/* Of slots that count rows, the one with the highest rank leads; 0: it does not count, or not all rows. */
+static int
+leader_rank(const SlotSpec *slot)
+{
+	if (slot->bins.kind != BIN_NONE || slot->filter >= 0)
+		return 0;
+	if (slot->monoid == MONOID_ACCUM_F64)
+		return slot->mean_only ? 1 : 3;
+	if (slot->monoid == MONOID_COUNT)
+		return slot->col[0] < 0 ? 4 : 2;
+	return 0;
+}
+
+void
+slots_reset(SlotWork *work)
+{
+	const SlotSpec *slots = work->spec->slots;
+
+	work->moderate = true;
+	work->leader = -1;
+	for (int s = 0; s < work->spec->nslots; s++)
+		if (leader_rank(&slots[s]) > (work->leader < 0 ? 0 : leader_rank(&slots[work->leader])))
+			work->leader = s;
+	/* a state with squares counts by itself */
+	for (int s = 0; s < work->spec->nslots; s++)
+		work->follows[s] = s != work->leader && leader_rank(&slots[s]) > 0 &&
+			(slots[s].monoid == MONOID_COUNT || slots[s].mean_only);
+}
 
 SlotWork *
 slots_create(const AggSpec *spec, int batch_rows)
@@ -57,7 +93,8 @@ slots_create(const AggSpec *spec, int batch_rows)
 	size_t		input_size = sizeof(gpuagg_f64x2);
 
 	work->spec = spec;
-	work->moderate = true;
+	work->follows = palloc0(Max(spec->nslots, 1) * sizeof(bool));
+	slots_reset(work);
 	work->cxt = CurrentMemoryContext;
 	work->batch_rows = batch_rows;
 	work->widened = palloc0(Max(spec->ncols, 1) * sizeof(Widened));
@@ -450,30 +487,29 @@ find_bins(SlotWork *work, const GroupTable *table, const Batch *batch, const Slo
 
 /* Steps the states at `at` of the rows. */
 static int
-reduce_rows(SlotWork *work, const SlotSpec *slot, char *base, const uint32 *at, const void *input,
-			int n)
+reduce_rows(SlotWork *work, int s, char *base, const uint32 *at, const void *input, int n)
 {
-	if (slot->mean_only && work->moderate)
-	{
-		loop_mean_rows(base, at, input, n);
-		return 0;
-	}
-	return loop_rows(slot->monoid, base, at, input, n);
+	const SlotSpec *slot = &work->spec->slots[s];
+
+	if (!slot->mean_only || (!work->moderate && !work->follows[s]))
+		return loop_rows(slot->monoid, base, at, input, n);
+	loop_mean_rows(base, at, input, n, !work->follows[s]);
+	return 0;
 }
 
 /* The same by runs. */
 static int
-reduce_runs(SlotWork *work, const SlotSpec *slot, char *base, const uint32 *at,
-			const uint32 *start, int nruns, const void *input)
+reduce_runs(SlotWork *work, int s, char *base, const uint32 *at, const uint32 *start, int nruns,
+			const void *input)
 {
-	if (slot->mean_only && work->moderate)
-	{
-		loop_mean_runs(base, at, start, nruns, input);
-		return 0;
-	}
+	const SlotSpec *slot = &work->spec->slots[s];
+
 	if (slot->monoid == MONOID_SUM_F64)
 		return loop_sum_runs(base, at, start, nruns, input);
-	return loop_runs(slot->monoid, base, at, start, nruns, input);
+	if (!slot->mean_only || (!work->moderate && !work->follows[s]))
+		return loop_runs(slot->monoid, base, at, start, nruns, input);
+	loop_mean_runs(base, at, start, nruns, input, !work->follows[s]);
+	return 0;
 }
 
 static int
@@ -492,7 +528,7 @@ reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 		n = work->nselected;
 	}
 	input = slot_input(work, batch, slot, rows, n);
-	if (slot->mean_only && work->moderate)
+	if (slot->mean_only && work->moderate && !work->follows[s])
 		work->moderate = loop_all_moderate(input, n);
 	if (slot->bins.kind != BIN_NONE)
 	{
@@ -503,35 +539,95 @@ reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 	{
 		uint32		start[2] = {0, n};
 
-		return reduce_runs(work, slot, base, table->run_at, start, 1, input);
+		return reduce_runs(work, s, base, table->run_at, start, 1, input);
 	}
 	if (rows)
 	{
 		for (int i = 0; i < n; i++)
 			work->at[i] = table->at[rows[i]];
-		return reduce_rows(work, slot, base, work->at, input, n);
+		return reduce_rows(work, s, base, work->at, input, n);
 	}
 	if (table->nruns > 0 && table->mean_run >= MIN_MEAN_RUN)
-		return reduce_runs(work, slot, base, table->run_at, table->run_start, table->nruns, input);
-	return reduce_rows(work, slot, base, table->at, input, n);
+		return reduce_runs(work, s, base, table->run_at, table->run_start, table->nruns, input);
+	return reduce_rows(work, s, base, table->at, input, n);
 }
 
-/* Does the slot count all rows one by one, and the next one, too? */
-static bool
-counts_twice(const SlotWork *work, const GroupTable *table, const Batch *batch, int s)
-{
-	const SlotSpec *slot = &work->spec->slots[s];
+/* ---- counts that are equal ------------------------------------------------ */
 
-	return s + 1 < work->spec->nslots && slot[0].monoid == MONOID_COUNT &&
-		slot[1].monoid == MONOID_COUNT && slot[0].bins.kind == BIN_NONE &&
-		slot[1].bins.kind == BIN_NONE && table->slot_off[s + 1] == table->slot_off[s] + sizeof(int64) &&
-		table->mode != TABLE_SINGLE && (table->nruns == 0 || table->mean_run < MIN_MEAN_RUN) &&
-		takes_all(&slot[0], table, batch) && takes_all(&slot[1], table, batch);
+/* Gives a slot that follows its counts; it counts by itself from now on. */
+static void
+stop_following(SlotWork *work, GroupTable *table, int s)
+{
+	const SlotSpec *slots = work->spec->slots;
+	size_t		from = table->slot_off[work->leader];
+	size_t		to = table->slot_off[s];
+
+	work->follows[s] = false;
+	for (uint32 g = 0; g < table->ngroups; g++)
+	{
+		char	   *row = group_row(table, g);
+		int64		n = slots[work->leader].monoid == MONOID_COUNT ? *(int64 *) (row + from) :
+			(int64) ((gpuagg_accum *) (row + from))->n;
+
+		if (slots[s].monoid == MONOID_COUNT)
+			*(int64 *) (row + to) = n;
+		else
+			((gpuagg_accum *) (row + to))->n = n;
+	}
 }
 
 void
-slots_combine(SlotWork *work)
+slots_settle(SlotWork *work, GroupTable *table)
 {
+	for (int s = 0; s < work->spec->nslots; s++)
+		if (work->follows[s])
+			stop_following(work, table, s);
+}
+
+/* Are all values of the batch moderate?  Bounds that were noted tell without reading them. */
+static bool
+column_is_moderate(SlotWork *work, const Batch *batch, int c)
+{
+	const Column *col = &batch->cols[c];
+	double		bounds[2] = {col->least.number, col->greatest.number};
+
+	if (col->has_bounds && column_is_float(col->type) && loop_all_moderate(bounds, 2))
+		return true;
+	return loop_all_moderate(dense_input(work, batch, c, INPUT_double), batch->nrows);
+}
+
+/* Before a batch is reduced: slots for which not every row counts follow no longer. */
+static void
+check_following(SlotWork *work, GroupTable *table, const Batch *batch)
+{
+	const SlotSpec *slots = work->spec->slots;
+
+	if (work->leader < 0)
+		return;
+	if (!takes_all(&slots[work->leader], table, batch))
+	{
+		slots_settle(work, table);
+		work->leader = -1;
+		return;
+	}
+	for (int s = 0; s < work->spec->nslots; s++)
+	{
+		if (!work->follows[s])
+			continue;
+		if (!takes_all(&slots[s], table, batch))
+			stop_following(work, table, s);
+		else if (slots[s].mean_only && work->moderate)
+			work->moderate = column_is_moderate(work, batch, slots[s].col[0]);
+	}
+	for (int s = 0; s < work->spec->nslots; s++)
+		if (work->follows[s] && slots[s].mean_only && !work->moderate)
+			stop_following(work, table, s);
+}
+
+void
+slots_combine(SlotWork *work, GroupTable *table)
+{
+	slots_settle(work, table);
 	work->moderate = false;
 }
 
@@ -543,15 +639,9 @@ slots_reduce(SlotWork *work, GroupTable *table, const Batch *batch)
 	work->selection_valid = false;
 	for (int c = 0; c < work->spec->ncols; c++)
 		work->widened[c].valid = false;
+	check_following(work, table, batch);
 	for (int s = 0; s < work->spec->nslots; s++)
-	{
-		if (counts_twice(work, table, batch, s))
-		{
-			loop_count_pairs(table->rows + table->slot_off[s], table->at, batch->nrows);
-			s++;
-		}
-		else
+		if (!work->follows[s] || work->spec->slots[s].mean_only)
 			errors |= reduce_slot(work, table, batch, s);
-	}
 	return errors;
 }

@@ -293,6 +293,7 @@ begin_batch(HeapFeed *feed)
 			continue;
 		column_begin(&output->writer);
 		col->codes = NULL;
+		col->has_bounds = false;
 		/* unless the engine has pointed it elsewhere since */
 		if (output->borrowed && col->values == output->borrowed)
 			col->values = col->memory;
