@@ -41,6 +41,16 @@ typedef struct Column
 	uint64	   *validity;		/* or NULL: no NULLs in this batch */
 
 	/*
+	 * Integers and decimals, where the engine has set takes_narrow (EngineOps.bind_buffers): not NULL
+	 * says that `values` is undefined, and a value is base plus an unsigned integer of narrow_width
+	 * bytes: 1, 2 or 4.
+	 */
+	const void *narrow;
+	int64		base;
+	uint8		narrow_width;
+	bool		takes_narrow;
+
+	/*
 	 * COLUMN_DEC: numerics that a decimal of this scale cannot represent (NaN,
 	 * infinities, too large ones, another display scale).  A bitmap like validity, or
 	 * NULL for none.  Such rows are not NULL, but have no value in `values`;
@@ -106,6 +116,17 @@ static inline bool
 column_is_unrepresentable(const Column *col, int i)
 {
 	return col->unrepresentable && bitmap_get(col->unrepresentable, i);
+}
+
+/* A value of a column that is narrow. */
+static inline int64
+column_narrow_value(const Column *col, int i)
+{
+	if (col->narrow_width == 1)
+		return col->base + ((const uint8 *) col->narrow)[i];
+	if (col->narrow_width == 2)
+		return col->base + ((const uint16 *) col->narrow)[i];
+	return col->base + ((const uint32 *) col->narrow)[i];
 }
 
 /* Bytes of a by-reference value once it is detoasted. */

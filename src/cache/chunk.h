@@ -93,6 +93,12 @@ extern bool chunk_gather(const CacheChunk *chunk, const uint16 *rows, uint32 fro
  */
 extern const void *chunk_in_place(const CacheChunk *chunk, ColumnType type, int16 scale);
 
+/*
+ * The array of unsigned integers of chunk->width bytes, 1, 2 or 4, to which `base`, of 64 bits, is to be
+ * added for values of this type, or NULL where that is not the form.
+ */
+extern const void *chunk_narrow(const CacheChunk *chunk, ColumnType type, int16 scale);
+
 /* The bitmap of all rows (bit set = not NULL), or NULL: there are no NULLs. */
 static inline const uint64 *
 chunk_validity(const CacheChunk *chunk)

@@ -19,6 +19,15 @@
 
 /* ---- rows in ------------------------------------------------------------ */
 
+static void
+cpu_bind_buffers(Engine *base, Batch *batch)
+{
+	const AggSpec *spec = ((CpuEngine *) base)->spec;
+
+	for (int c = 0; c < batch->ncols; c++)
+		batch->cols[c].takes_narrow = slots_take_narrow(spec, c);
+}
+
 static EngineStatus
 cpu_add_batch(Engine *base, const Batch *batch)
 {
@@ -277,6 +286,7 @@ const EngineOps engine_cpu_ops = {
 	.support = {.usual_scales = true},
 	.cost = cpu_cost,
 	.open = cpu_open,
+	.bind_buffers = cpu_bind_buffers,
 	.add_batch = cpu_add_batch,
 	.finish = cpu_finish,
 	.next_groups = cpu_next_groups,

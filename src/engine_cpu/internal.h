@@ -69,6 +69,31 @@ extern void loop_mean_rows(char *base, const uint32 *at, const double *x, int n,
 extern void loop_mean_runs(char *base, const uint32 *at, const uint32 *start, int nruns,
 						   const double *x, bool count);
 
+/* Sums read integers narrower than their input, as they are: base plus values of a type. */
+#define NARROW_TYPES(X) X(uint8) X(uint16) X(uint32) X(int16) X(int32)
+
+typedef enum NarrowType
+{
+#define X(value_t) NARROW_##value_t,
+	NARROW_TYPES(X)
+#undef X
+	NARROW_COUNT
+} NarrowType;
+
+typedef struct NarrowInput
+{
+	NarrowType	type;
+	const void *values;
+	int64		base;
+} NarrowInput;
+
+/* Does the operator?  Then as loop_rows and loop_runs. */
+extern bool loop_takes_narrow(MonoidId id);
+extern int	loop_narrow_rows(MonoidId id, char *base, const uint32 *at, const NarrowInput *input,
+							 int n);
+extern int	loop_narrow_runs(MonoidId id, char *base, const uint32 *at, const uint32 *start,
+							 int nruns, const NarrowInput *input);
+
 /* loop_runs of MONOID_SUM_F64, without a test for each row. */
 extern int	loop_sum_runs(char *base, const uint32 *at, const uint32 *start, int nruns,
 						  const double *x);
@@ -81,6 +106,9 @@ extern int	loop_combine(MonoidId id, char *to, const char *from, int n);
 typedef struct SlotWork SlotWork;
 
 extern SlotWork *slots_create(const AggSpec *spec, int batch_rows);
+
+/* May the values of a column be narrow?  That is so where nothing but such sums reads them. */
+extern bool slots_take_narrow(const AggSpec *spec, int c);
 
 /* Reduces a batch whose rows are located in *table; returns error bits. */
 extern int	slots_reduce(SlotWork *work, GroupTable *table, const Batch *batch);

@@ -106,9 +106,103 @@ loop_runs(MonoidId id, char *base, const uint32 *at, const uint32 *start, int nr
 	return loops[id].runs(base, at, start, nruns, input);
 }
 
-/* Doubles of a line of the cache; each line is fetched so long before it is read, across pages. */
-#define LINE_DOUBLES 8
-#define PREFETCH_DOUBLES 512
+/* ---- narrow integers ------------------------------------------------------ */
+
+/* An array is fetched so long before it is read, across pages. */
+#define PREFETCH_BYTES 4096
+
+/*
+ * The integers of a run are added up first, which 64 bits hold: there are fewer than 2^31, of 32 bits.
+ * Sums of a run that wrap are those of its rows.
+ */
+#define NARROW_LOOPS(name, input_t, state_t, value_t) \
+static int \
+name##_rows_##value_t(char *base, const uint32 *at, const void *values, int64 least, int n) \
+{ \
+	const value_t *x = (const value_t *) values; \
+	int			errors = 0; \
+	for (int i = 0; i < n; i++) \
+	{ \
+		state_t    *state = (state_t *) (base + (size_t) at[i] * 4); \
+		state_t		a = *state; \
+		input_t		in = least + x[i]; \
+		state_t		r = name##_step(a, in); \
+		__builtin_prefetch((const char *) &x[i] + PREFETCH_BYTES); \
+		errors |= name##_error(a, name##_lift(in), r); \
+		*state = r; \
+	} \
+	return errors; \
+} \
+static int \
+name##_runs_##value_t(char *base, const uint32 *at, const uint32 *start, int nruns, \
+					  const void *values, int64 least) \
+{ \
+	const value_t *x = (const value_t *) values; \
+	int			errors = 0; \
+	for (int r = 0; r < nruns; r++) \
+	{ \
+		state_t    *state; \
+		state_t		run; \
+		state_t		sum; \
+		int64		offsets = 0; \
+		if (at[r] == NO_GROUP) \
+			continue; \
+		state = (state_t *) (base + (size_t) at[r] * 4); \
+		for (uint32 i = start[r]; i < start[r + 1]; i++) \
+			offsets += x[i]; \
+		run = (state_t) ((gpuagg_i128) least * (start[r + 1] - start[r]) + offsets); \
+		sum = name##_combine(*state, run); \
+		errors |= name##_error(*state, run, sum); \
+		*state = sum; \
+	} \
+	return errors; \
+}
+#define X(value_t) \
+	NARROW_LOOPS(sum_i64, int64, int64, value_t) \
+	NARROW_LOOPS(sum_i128, int64, gpuagg_i128, value_t) \
+	NARROW_LOOPS(sum_dec, gpuagg_i128, gpuagg_i128, value_t)
+NARROW_TYPES(X)
+#undef X
+
+typedef struct NarrowLoops
+{
+	int			(*rows) (char *base, const uint32 *at, const void *values, int64 least, int n);
+	int			(*runs) (char *base, const uint32 *at, const uint32 *start, int nruns,
+						 const void *values, int64 least);
+} NarrowLoops;
+
+static const NarrowLoops narrow_loops[MONOID_COUNT_OF_IDS][NARROW_COUNT] = {
+#define X(value_t) \
+	[MONOID_SUM_I64][NARROW_##value_t] = {sum_i64_rows_##value_t, sum_i64_runs_##value_t}, \
+	[MONOID_SUM_I128][NARROW_##value_t] = {sum_i128_rows_##value_t, sum_i128_runs_##value_t}, \
+	[MONOID_SUM_DEC][NARROW_##value_t] = {sum_dec_rows_##value_t, sum_dec_runs_##value_t},
+	NARROW_TYPES(X)
+#undef X
+};
+
+bool
+loop_takes_narrow(MonoidId id)
+{
+	return narrow_loops[id][0].rows != NULL;
+}
+
+int
+loop_narrow_rows(MonoidId id, char *base, const uint32 *at, const NarrowInput *input, int n)
+{
+	return narrow_loops[id][input->type].rows(base, at, input->values, input->base, n);
+}
+
+int
+loop_narrow_runs(MonoidId id, char *base, const uint32 *at, const uint32 *start, int nruns,
+				 const NarrowInput *input)
+{
+	return narrow_loops[id][input->type].runs(base, at, start, nruns, input->values, input->base);
+}
+
+/* ---- floats --------------------------------------------------------------- */
+
+#define LINE_DOUBLES 8			/* of a line of the processor's cache */
+#define PREFETCH_DOUBLES (PREFETCH_BYTES / sizeof(double))
 
 bool
 loop_all_moderate(const double *x, int n)

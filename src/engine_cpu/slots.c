@@ -156,6 +156,17 @@ slots_create(const AggSpec *spec, int batch_rows)
 static void
 convert_column(const Column *col, InputKind kind, const uint32 *rows, int n, void *out)
 {
+	if (col->narrow)
+	{
+		Assert(kind == INPUT_int64_t || kind == INPUT_gpuagg_i128);
+		if (kind == INPUT_int64_t)
+			for (int i = 0; i < n; i++)
+				((int64 *) out)[i] = column_narrow_value(col, rows ? rows[i] : i);
+		else
+			for (int i = 0; i < n; i++)
+				((gpuagg_i128 *) out)[i] = column_narrow_value(col, rows ? rows[i] : i);
+		return;
+	}
 	switch (kind)
 	{
 		case INPUT_int8_t:
@@ -512,6 +523,65 @@ reduce_runs(SlotWork *work, int s, char *base, const uint32 *at, const uint32 *s
 	return 0;
 }
 
+/* The column of a slot all of whose rows count, as narrow integers; false if it is not so. */
+static bool
+narrow_input(const SlotSpec *slot, const Batch *batch, NarrowInput *input)
+{
+	const Column *col;
+
+	if (!loop_takes_narrow(slot->monoid) || slot->bins.kind != BIN_NONE)
+		return false;
+	col = &batch->cols[slot->col[0]];
+	input->values = col->values;
+	input->base = 0;
+	if (col->narrow)
+	{
+		input->values = col->narrow;
+		input->base = col->base;
+		input->type = col->narrow_width == 1 ? NARROW_uint8 :
+			col->narrow_width == 2 ? NARROW_uint16 : NARROW_uint32;
+	}
+	else if (col->type == COLUMN_I16)
+		input->type = NARROW_int16;
+	else if (col->type == COLUMN_I32)
+		input->type = NARROW_int32;
+	else
+		return false;
+	return true;
+}
+
+bool
+slots_take_narrow(const AggSpec *spec, int c)
+{
+	for (int k = 0; k < spec->nkeys; k++)
+		if (spec->keys[k].col == c)
+			return false;
+	for (int o = 0; o < spec->norder; o++)
+		if (spec->order[o].col == c)
+			return false;
+	for (int s = 0; s < spec->nslots; s++)
+	{
+		const SlotSpec *slot = &spec->slots[s];
+
+		if (slot->filter == c || slot->col[1] == c ||
+			(slot->col[0] == c && slot->monoid != MONOID_COUNT && !loop_takes_narrow(slot->monoid)) ||
+			(slot->col[0] == c && slot->bins.kind != BIN_NONE))
+			return false;
+	}
+	/* of values that a decimal cannot represent, no column is narrow */
+	for (int f = 0; f < spec->nfallbacks; f++)
+	{
+		const FallbackAgg *fallback = &spec->fallbacks[f];
+
+		if (fallback->filter == c)
+			return false;
+		for (int a = 0; a < fallback->nargs && !fallback->unrepresentable_only; a++)
+			if (fallback->argcol[a] == c)
+				return false;
+	}
+	return true;
+}
+
 static int
 reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 {
@@ -519,13 +589,23 @@ reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 	char	   *base = table->rows + table->slot_off[s];
 	const uint32 *rows = NULL;
 	int			n = batch->nrows;
+	NarrowInput narrow;
 	const void *input;
+	bool		runs = table->mode == TABLE_SINGLE ||
+		(table->nruns > 0 && table->mean_run >= MIN_MEAN_RUN);
 
 	if (!takes_all(slot, table, batch))
 	{
 		select_rows(work, slot, table, batch);
 		rows = work->selected;
 		n = work->nselected;
+	}
+	else if (narrow_input(slot, batch, &narrow))
+	{
+		if (runs)
+			return loop_narrow_runs(slot->monoid, base, table->run_at, table->run_start, table->nruns,
+									&narrow);
+		return loop_narrow_rows(slot->monoid, base, table->at, &narrow, n);
 	}
 	input = slot_input(work, batch, slot, rows, n);
 	if (slot->mean_only && work->moderate && !work->follows[s])
@@ -547,7 +627,7 @@ reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 			work->at[i] = table->at[rows[i]];
 		return reduce_rows(work, s, base, work->at, input, n);
 	}
-	if (table->nruns > 0 && table->mean_run >= MIN_MEAN_RUN)
+	if (runs)
 		return reduce_runs(work, s, base, table->run_at, table->run_start, table->nruns, input);
 	return reduce_rows(work, s, base, table->at, input, n);
 }

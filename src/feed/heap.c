@@ -294,6 +294,7 @@ begin_batch(HeapFeed *feed)
 		column_begin(&output->writer);
 		col->codes = NULL;
 		col->has_bounds = false;
+		col->narrow = NULL;
 		/* unless the engine has pointed it elsewhere since */
 		if (output->borrowed && col->values == output->borrowed)
 			col->values = col->memory;

@@ -70,12 +70,20 @@ borrow_array(HeapFeed *feed, HeapOutput *output, const CacheChunk *chunk, uint32
 	if (col->values != col->memory)
 		return false;
 	array = chunk_in_place(chunk, col->type, col->scale);
-	if (array == NULL || chunk->nexceptions > 0)
+	if (chunk->nexceptions > 0)
 		return false;
-	col->values = (void *) (array + (size_t) from * column_width(col->type));
+	if (array)
+		output->borrowed = col->values = (void *) (array + (size_t) from * column_width(col->type));
+	else if (col->takes_narrow && chunk_narrow(chunk, col->type, col->scale))
+	{
+		col->narrow = (const char *) chunk_narrow(chunk, col->type, col->scale) + (size_t) from * chunk->width;
+		col->narrow_width = chunk->width;
+		col->base = (int64) chunk->base;
+	}
+	else
+		return false;
 	if (chunk_validity(chunk))
 		copy_validity(&output->writer, 0, chunk_validity(chunk), from, n);
-	output->borrowed = col->values;
 	return true;
 }
 
