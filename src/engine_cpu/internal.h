@@ -65,7 +65,8 @@ extern bool loop_all_moderate(const double *x, int n);
  * MONOID_ACCUM_F64 without the squares, and without the number of rows unless `count`, for moderate
  * values: those of a state then stay what they are.
  */
-extern void loop_mean_rows(char *base, const uint32 *at, const double *x, int n, bool count);
+extern void loop_mean_rows(char *base, const uint32 *at, const double *x, int n, bool count,
+						   char *counts);
 extern void loop_mean_runs(char *base, const uint32 *at, const uint32 *start, int nruns,
 						   const double *x, bool count);
 
@@ -87,10 +88,13 @@ typedef struct NarrowInput
 	int64		base;
 } NarrowInput;
 
-/* Does the operator?  Then as loop_rows and loop_runs. */
+/*
+ * Does the operator?  Then as loop_rows and loop_runs.  counts: of MONOID_COUNT, in the same rows, or NULL;
+ * they are stepped as well.
+ */
 extern bool loop_takes_narrow(MonoidId id);
 extern int	loop_narrow_rows(MonoidId id, char *base, const uint32 *at, const NarrowInput *input,
-							 int n);
+							 int n, char *counts);
 extern int	loop_narrow_runs(MonoidId id, char *base, const uint32 *at, const uint32 *start,
 							 int nruns, const NarrowInput *input);
 

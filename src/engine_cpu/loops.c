@@ -117,7 +117,8 @@ loop_runs(MonoidId id, char *base, const uint32 *at, const uint32 *start, int nr
  */
 #define NARROW_LOOPS(name, input_t, state_t, value_t) \
 static int \
-name##_rows_##value_t(char *base, const uint32 *at, const void *values, int64 least, int n) \
+name##_rows_##value_t(char *base, const uint32 *at, const void *values, int64 least, int n, \
+					  char *counts) \
 { \
 	const value_t *x = (const value_t *) values; \
 	int			errors = 0; \
@@ -130,6 +131,8 @@ name##_rows_##value_t(char *base, const uint32 *at, const void *values, int64 le
 		__builtin_prefetch((const char *) &x[i] + PREFETCH_BYTES); \
 		errors |= name##_error(a, name##_lift(in), r); \
 		*state = r; \
+		if (counts) \
+			++*(int64 *) (counts + (size_t) at[i] * 4); \
 	} \
 	return errors; \
 } \
@@ -166,7 +169,8 @@ NARROW_TYPES(X)
 
 typedef struct NarrowLoops
 {
-	int			(*rows) (char *base, const uint32 *at, const void *values, int64 least, int n);
+	int			(*rows) (char *base, const uint32 *at, const void *values, int64 least, int n,
+						 char *counts);
 	int			(*runs) (char *base, const uint32 *at, const uint32 *start, int nruns,
 						 const void *values, int64 least);
 } NarrowLoops;
@@ -187,9 +191,10 @@ loop_takes_narrow(MonoidId id)
 }
 
 int
-loop_narrow_rows(MonoidId id, char *base, const uint32 *at, const NarrowInput *input, int n)
+loop_narrow_rows(MonoidId id, char *base, const uint32 *at, const NarrowInput *input, int n,
+				 char *counts)
 {
-	return narrow_loops[id][input->type].rows(base, at, input->values, input->base, n);
+	return narrow_loops[id][input->type].rows(base, at, input->values, input->base, n, counts);
 }
 
 int
@@ -265,7 +270,7 @@ loop_sum_runs(char *base, const uint32 *at, const uint32 *start, int nruns, cons
 }
 
 void
-loop_mean_rows(char *base, const uint32 *at, const double *x, int n, bool count)
+loop_mean_rows(char *base, const uint32 *at, const double *x, int n, bool count, char *counts)
 {
 	for (int i = 0; i < n; i++)
 	{
@@ -274,6 +279,8 @@ loop_mean_rows(char *base, const uint32 *at, const double *x, int n, bool count)
 		__builtin_prefetch(&x[i + PREFETCH_DOUBLES]);
 		if (count)
 			state->n += 1.0;
+		if (counts)
+			++*(int64 *) (counts + (size_t) at[i] * 4);
 		state->sx += x[i];
 	}
 }

@@ -8,6 +8,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "port/pg_bitutils.h"
 
 #include "operators/bins.h"
@@ -55,7 +57,18 @@ struct SlotWork
 	 */
 	int			leader;
 	bool	   *follows;
+	char	   *uncounted;		/* the leader's state of row 0 until it has counted the batch, or NULL */
+
+	/*
+	 * Sums of 128 bits whose states are sums of 64 bits so far, in their lower half: their values
+	 * together are not beyond `reach`.
+	 */
+	bool	   *half;
+	double	   *reach;
 };
+
+/* Sums up to this are kept in 64 bits. */
+#define MAX_REACH 4e18
 
 /* Of slots that count rows, the one with the highest rank leads; 0: it does not count, or not all rows. */
 static int
@@ -80,6 +93,11 @@ slots_reset(SlotWork *work)
 	for (int s = 0; s < work->spec->nslots; s++)
 		if (leader_rank(&slots[s]) > (work->leader < 0 ? 0 : leader_rank(&slots[work->leader])))
 			work->leader = s;
+	for (int s = 0; s < work->spec->nslots; s++)
+	{
+		work->half[s] = slots[s].monoid == MONOID_SUM_DEC || slots[s].monoid == MONOID_SUM_I128;
+		work->reach[s] = 0;
+	}
 	/* a state with squares counts by itself */
 	for (int s = 0; s < work->spec->nslots; s++)
 		work->follows[s] = s != work->leader && leader_rank(&slots[s]) > 0 &&
@@ -94,6 +112,8 @@ slots_create(const AggSpec *spec, int batch_rows)
 
 	work->spec = spec;
 	work->follows = palloc0(Max(spec->nslots, 1) * sizeof(bool));
+	work->half = palloc0(Max(spec->nslots, 1) * sizeof(bool));
+	work->reach = palloc0(Max(spec->nslots, 1) * sizeof(double));
 	slots_reset(work);
 	work->cxt = CurrentMemoryContext;
 	work->batch_rows = batch_rows;
@@ -496,6 +516,16 @@ find_bins(SlotWork *work, const GroupTable *table, const Batch *batch, const Slo
 
 /* ---- reduction ---------------------------------------------------------- */
 
+/* Where a loop over all rows may count those of the leader along with its own work, or NULL. */
+static char *
+take_count(SlotWork *work)
+{
+	char	   *uncounted = work->uncounted;
+
+	work->uncounted = NULL;
+	return uncounted;
+}
+
 /* Steps the states at `at` of the rows. */
 static int
 reduce_rows(SlotWork *work, int s, char *base, const uint32 *at, const void *input, int n)
@@ -504,7 +534,8 @@ reduce_rows(SlotWork *work, int s, char *base, const uint32 *at, const void *inp
 
 	if (!slot->mean_only || (!work->moderate && !work->follows[s]))
 		return loop_rows(slot->monoid, base, at, input, n);
-	loop_mean_rows(base, at, input, n, !work->follows[s]);
+	loop_mean_rows(base, at, input, n, !work->follows[s],
+				   work->follows[s] ? take_count(work) : NULL);
 	return 0;
 }
 
@@ -521,6 +552,34 @@ reduce_runs(SlotWork *work, int s, char *base, const uint32 *at, const uint32 *s
 		return loop_runs(slot->monoid, base, at, start, nruns, input);
 	loop_mean_runs(base, at, start, nruns, input, !work->follows[s]);
 	return 0;
+}
+
+/* ---- sums of 64 bits -------------------------------------------------------- */
+
+/* Makes the states of a slot what they are supposed to be. */
+static void
+leave_half(SlotWork *work, GroupTable *table, int s)
+{
+	if (!work->half[s])
+		return;
+	work->half[s] = false;
+	for (uint32 g = 0; g < table->ngroups; g++)
+	{
+		char	   *state = group_row(table, g) + table->slot_off[s];
+
+		*(gpuagg_i128 *) state = *(int64 *) state;	/* little-endian */
+	}
+}
+
+/* Are the slot's sums in 64 bits, with n more values as well? */
+static bool
+stays_half(SlotWork *work, GroupTable *table, int s, const NarrowInput *input, int n)
+{
+	if (work->half[s])
+		work->reach[s] += (fabs((double) input->base) + PG_UINT32_MAX) * n;
+	if (work->reach[s] > MAX_REACH)
+		leave_half(work, table, s);
+	return work->half[s];
 }
 
 /* The column of a slot all of whose rows count, as narrow integers; false if it is not so. */
@@ -602,11 +661,13 @@ reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 	}
 	else if (narrow_input(slot, batch, &narrow))
 	{
+		MonoidId	sum = stays_half(work, table, s, &narrow, n) ? MONOID_SUM_I64 : slot->monoid;
+
 		if (runs)
-			return loop_narrow_runs(slot->monoid, base, table->run_at, table->run_start, table->nruns,
-									&narrow);
-		return loop_narrow_rows(slot->monoid, base, table->at, &narrow, n);
+			return loop_narrow_runs(sum, base, table->run_at, table->run_start, table->nruns, &narrow);
+		return loop_narrow_rows(sum, base, table->at, &narrow, n, take_count(work));
 	}
+	leave_half(work, table, s);
 	input = slot_input(work, batch, slot, rows, n);
 	if (slot->mean_only && work->moderate && !work->follows[s])
 		work->moderate = loop_all_moderate(input, n);
@@ -660,8 +721,11 @@ void
 slots_settle(SlotWork *work, GroupTable *table)
 {
 	for (int s = 0; s < work->spec->nslots; s++)
+	{
 		if (work->follows[s])
 			stop_following(work, table, s);
+		leave_half(work, table, s);
+	}
 }
 
 /* Are all values of the batch moderate?  Bounds that were noted tell without reading them. */
@@ -686,7 +750,9 @@ check_following(SlotWork *work, GroupTable *table, const Batch *batch)
 		return;
 	if (!takes_all(&slots[work->leader], table, batch))
 	{
-		slots_settle(work, table);
+		for (int s = 0; s < work->spec->nslots; s++)
+			if (work->follows[s])
+				stop_following(work, table, s);
 		work->leader = -1;
 		return;
 	}
@@ -720,8 +786,13 @@ slots_reduce(SlotWork *work, GroupTable *table, const Batch *batch)
 	for (int c = 0; c < work->spec->ncols; c++)
 		work->widened[c].valid = false;
 	check_following(work, table, batch);
+	if (work->leader >= 0 && work->spec->slots[work->leader].monoid == MONOID_COUNT)
+		work->uncounted = table->rows + table->slot_off[work->leader];
 	for (int s = 0; s < work->spec->nslots; s++)
-		if (!work->follows[s] || work->spec->slots[s].mean_only)
+		if (s != work->leader && (!work->follows[s] || work->spec->slots[s].mean_only))
 			errors |= reduce_slot(work, table, batch, s);
+	if (work->leader >= 0 && (work->uncounted || work->spec->slots[work->leader].monoid != MONOID_COUNT))
+		errors |= reduce_slot(work, table, batch, work->leader);
+	work->uncounted = NULL;
 	return errors;
 }
