@@ -46,7 +46,7 @@ typedef struct Column
 	 * bytes: 1, 2 or 4.
 	 */
 	const void *narrow;
-	int64		base;
+	int64		base;			/* 0 where the column is not narrow */
 	uint8		narrow_width;
 	bool		takes_narrow;
 
@@ -116,6 +116,25 @@ static inline bool
 column_is_unrepresentable(const Column *col, int i)
 {
 	return col->unrepresentable && bitmap_get(col->unrepresentable, i);
+}
+
+/*
+ * The array of a column, and which form its values have: a ColumnType, or FORM_NARROW plus the width, for
+ * which a loop has a case for each row of COLUMN_NARROWS.
+ */
+#define COLUMN_NARROWS(X) X(1, uint8) X(2, uint16) X(4, uint32)
+#define FORM_NARROW 100
+
+static inline const void *
+column_array(const Column *col)
+{
+	return col->narrow ? col->narrow : col->values;
+}
+
+static inline int
+column_form(const Column *col)
+{
+	return col->narrow ? FORM_NARROW + col->narrow_width : (int) col->type;
 }
 
 /* A value of a column that is narrow. */

@@ -111,7 +111,7 @@ typedef struct SlotWork SlotWork;
 
 extern SlotWork *slots_create(const AggSpec *spec, int batch_rows);
 
-/* May the values of a column be narrow?  That is so where nothing but such sums reads them. */
+/* May the values of a column be narrow?  That is so where nothing but such sums reads them, or it is a key. */
 extern bool slots_take_narrow(const AggSpec *spec, int c);
 
 /* Reduces a batch whose rows are located in *table; returns error bits. */

@@ -612,9 +612,6 @@ narrow_input(const SlotSpec *slot, const Batch *batch, NarrowInput *input)
 bool
 slots_take_narrow(const AggSpec *spec, int c)
 {
-	for (int k = 0; k < spec->nkeys; k++)
-		if (spec->keys[k].col == c)
-			return false;
 	for (int o = 0; o < spec->norder; o++)
 		if (spec->order[o].col == c)
 			return false;

@@ -295,6 +295,7 @@ begin_batch(HeapFeed *feed)
 		col->codes = NULL;
 		col->has_bounds = false;
 		col->narrow = NULL;
+		col->base = 0;
 		/* unless the engine has pointed it elsewhere since */
 		if (output->borrowed && col->values == output->borrowed)
 			col->values = col->memory;
