@@ -64,7 +64,7 @@ borrow_array(HeapFeed *feed, HeapOutput *output, const CacheChunk *chunk, uint32
 	Column	   *col = output->writer.col;
 	const char *array;
 
-	col->has_bounds = chunk->has_bounds && chunk->nexceptions == 0;
+	col->has_bounds = chunk->has_bounds && chunk->nexceptions == 0 && chunk->type == col->type;
 	col->least = chunk->least;
 	col->greatest = chunk->greatest;
 	if (col->values != col->memory)
@@ -82,6 +82,7 @@ borrow_array(HeapFeed *feed, HeapOutput *output, const CacheChunk *chunk, uint32
 	}
 	else
 		return false;
+	feed->borrows = feed->borrows_arrays = true;
 	if (chunk_validity(chunk))
 		copy_validity(&output->writer, 0, chunk_validity(chunk), from, n);
 	return true;
@@ -100,8 +101,6 @@ heap_direct_add(HeapFeed *feed, HeapTable *table, int room)
 
 	if (feed->state == NULL)
 		feed->state = MemoryContextAlloc(feed->cxt, feed->batch.capacity);
-	if (whole)
-		feed->borrows = feed->borrows_arrays = true;
 	for (int c = 0; c < feed->batch.ncols; c++)
 	{
 		HeapOutput *output = &feed->outputs[c];
@@ -123,6 +122,9 @@ heap_direct_add(HeapFeed *feed, HeapTable *table, int room)
 			n = heap_store_references(feed, c, at, n, all_values ? NULL : feed->state, chunk, from,
 									  NULL);
 	}
+	/* rows of other chunks may follow */
+	for (int c = 0; c < feed->batch.ncols && !feed->borrows_arrays; c++)
+		feed->batch.cols[c].has_bounds = false;
 	feed->next_tuple += n;
 	feed->batch.nrows += n;
 	MemoryContextSwitchTo(old);

@@ -392,16 +392,36 @@ widen_range(const KeyRange *old, KeyRange *range)
 			: range->min - (int64) slack;
 }
 
+/* Do the bounds that the feed has noted tell that the batch's keys are within the ranges? */
+static bool
+bounds_inside(const GroupTable *table, const Batch *batch)
+{
+	for (int k = 0; k < table->spec->nkeys; k++)
+	{
+		const Column *col = &batch->cols[table->spec->keys[k].col];
+		const KeyRange *range = &table->keys.ranges[k];
+
+		if (!col->has_bounds || !range->any || col->least.integer < range->min ||
+			col->greatest.integer > range->max)
+			return false;
+	}
+	return true;
+}
+
 /* Extends the ranges to the batch's keys; false: they are too wide, and the table hashes now. */
 static bool
 cover_ranges(GroupTable *table, const Batch *batch)
 {
 	int			nkeys = table->spec->nkeys;
 	size_t		size = nkeys * sizeof(KeyRange);
-	KeyRange   *exact = palloc(size);
-	KeyRange   *wide = palloc(size);
+	KeyRange   *exact;
+	KeyRange   *wide;
 	bool		inside = true;
 
+	if (bounds_inside(table, batch))
+		return true;
+	exact = palloc(size);
+	wide = palloc(size);
 	memcpy(exact, table->keys.ranges, size);
 	group_keys_ranges(&table->keys, batch, exact);
 	memcpy(wide, exact, size);
@@ -612,15 +632,11 @@ locate_known_keys(GroupTable *table, const Batch *batch)
 	uint32		found = 0;
 	int			n = batch->nrows;
 
+	if (!bounds_inside(table, batch))
+		return false;
 	for (int k = 0; k < spec->nkeys; k++)
-	{
-		const Column *col = &batch->cols[spec->keys[k].col];
-		const KeyRange *range = &table->keys.ranges[k];
-
-		if (!col->has_bounds || col->least.integer < range->min || col->greatest.integer > range->max ||
-			!add_bins(table->hash, col, range, n, k == 0))
+		if (!add_bins(table->hash, &batch->cols[spec->keys[k].col], &table->keys.ranges[k], n, k == 0))
 			return false;
-	}
 	for (int i = 0; i < n; i++)
 	{
 		at[i] = map[table->hash[i]];

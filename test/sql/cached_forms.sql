@@ -91,4 +91,4 @@ SELECT agree_all(VARIADIC array_agg('SELECT @count(*), @sum(id) FROM compared WH
     FROM unnest(ARRAY['x', 'r']) l, unnest(ARRAY['=', '<>', '<', '<=', '>', '>=']) o, unnest(ARRAY['0.25', '''NaN''::float8', '0::float4', '''-Infinity''::float8', 'y']) r;
 SELECT agree_all('SELECT @count(*), @sum(x) FROM compared WHERE x < 1 AND y >= 0', 'SELECT id % 3, @count(*), @sum(x) FROM compared WHERE id > 5 AND x > y GROUP BY 1');
 DROP TABLE forms, runs, large, sums, compared;
-DROP FUNCTION agree_all(text[]);
+DROP FUNCTION agree_all(text[]), agrees(text);
