@@ -120,8 +120,8 @@ extern int	slots_reduce(SlotWork *work, GroupTable *table, const Batch *batch);
 /* States from elsewhere will be combined with the table's. */
 extern void slots_combine(SlotWork *work, GroupTable *table);
 
-/* Completes the states of the table's groups, which are to be read. */
-extern void slots_settle(SlotWork *work, GroupTable *table);
+/* Completes the states of the table's groups from .. end - 1, which are to be read. */
+extern void slots_complete(const SlotWork *work, const GroupTable *table, uint32 from, uint32 end);
 
 /* The table has been emptied. */
 extern void slots_reset(SlotWork *work);

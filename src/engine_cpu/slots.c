@@ -53,7 +53,7 @@ struct SlotWork
 
 	/*
 	 * As long as every row has counted for them, slots that follow have the count of the leader,
-	 * which alone counts: their own is set when that ends, or groups leave.  -1: none leads.
+	 * which alone counts: their own is set when that ends, or a group leaves.  -1: none leads.
 	 */
 	int			leader;
 	bool	   *follows;
@@ -516,6 +516,44 @@ find_bins(SlotWork *work, const GroupTable *table, const Batch *batch, const Slo
 
 /* ---- reduction ---------------------------------------------------------- */
 
+/* ---- states that are not complete ------------------------------------------- */
+
+/* Makes a slot's states of groups from .. end - 1 what they are supposed to be. */
+static void
+complete_slot(const SlotWork *work, const GroupTable *table, int s, uint32 from, uint32 end)
+{
+	const SlotSpec *slots = work->spec->slots;
+
+	if (!work->follows[s] && !work->half[s])
+		return;
+	for (uint32 g = from; g < end; g++)
+	{
+		char	   *row = group_row(table, g);
+		char	   *state = row + table->slot_off[s];
+
+		if (work->half[s])
+			*(gpuagg_i128 *) state = *(int64 *) state;	/* little-endian */
+		else
+		{
+			const char *leader = row + table->slot_off[work->leader];
+			int64		n = slots[work->leader].monoid == MONOID_COUNT ? *(const int64 *) leader :
+				(int64) ((const gpuagg_accum *) leader)->n;
+
+			if (slots[s].monoid == MONOID_COUNT)
+				*(int64 *) state = n;
+			else
+				((gpuagg_accum *) state)->n = n;
+		}
+	}
+}
+
+void
+slots_complete(const SlotWork *work, const GroupTable *table, uint32 from, uint32 end)
+{
+	for (int s = 0; s < work->spec->nslots; s++)
+		complete_slot(work, table, s, from, end);
+}
+
 /* Where a loop over all rows may count those of the leader along with its own work, or NULL. */
 static char *
 take_count(SlotWork *work)
@@ -556,19 +594,11 @@ reduce_runs(SlotWork *work, int s, char *base, const uint32 *at, const uint32 *s
 
 /* ---- sums of 64 bits -------------------------------------------------------- */
 
-/* Makes the states of a slot what they are supposed to be. */
 static void
 leave_half(SlotWork *work, GroupTable *table, int s)
 {
-	if (!work->half[s])
-		return;
+	complete_slot(work, table, s, 0, table->ngroups);
 	work->half[s] = false;
-	for (uint32 g = 0; g < table->ngroups; g++)
-	{
-		char	   *state = group_row(table, g) + table->slot_off[s];
-
-		*(gpuagg_i128 *) state = *(int64 *) state;	/* little-endian */
-	}
 }
 
 /* Are the slot's sums in 64 bits, with n more values as well? */
@@ -664,7 +694,8 @@ reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 			return loop_narrow_runs(sum, base, table->run_at, table->run_start, table->nruns, &narrow);
 		return loop_narrow_rows(sum, base, table->at, &narrow, n, take_count(work));
 	}
-	leave_half(work, table, s);
+	if (work->half[s])
+		leave_half(work, table, s);
 	input = slot_input(work, batch, slot, rows, n);
 	if (slot->mean_only && work->moderate && !work->follows[s])
 		work->moderate = loop_all_moderate(input, n);
@@ -692,37 +723,12 @@ reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 
 /* ---- counts that are equal ------------------------------------------------ */
 
-/* Gives a slot that follows its counts; it counts by itself from now on. */
+/* The slot counts by itself from now on. */
 static void
 stop_following(SlotWork *work, GroupTable *table, int s)
 {
-	const SlotSpec *slots = work->spec->slots;
-	size_t		from = table->slot_off[work->leader];
-	size_t		to = table->slot_off[s];
-
+	complete_slot(work, table, s, 0, table->ngroups);
 	work->follows[s] = false;
-	for (uint32 g = 0; g < table->ngroups; g++)
-	{
-		char	   *row = group_row(table, g);
-		int64		n = slots[work->leader].monoid == MONOID_COUNT ? *(int64 *) (row + from) :
-			(int64) ((gpuagg_accum *) (row + from))->n;
-
-		if (slots[s].monoid == MONOID_COUNT)
-			*(int64 *) (row + to) = n;
-		else
-			((gpuagg_accum *) (row + to))->n = n;
-	}
-}
-
-void
-slots_settle(SlotWork *work, GroupTable *table)
-{
-	for (int s = 0; s < work->spec->nslots; s++)
-	{
-		if (work->follows[s])
-			stop_following(work, table, s);
-		leave_half(work, table, s);
-	}
 }
 
 /* Are all values of the batch moderate?  Bounds that were noted tell without reading them. */
@@ -770,7 +776,11 @@ check_following(SlotWork *work, GroupTable *table, const Batch *batch)
 void
 slots_combine(SlotWork *work, GroupTable *table)
 {
-	slots_settle(work, table);
+	for (int s = 0; s < work->spec->nslots; s++)
+	{
+		stop_following(work, table, s);
+		leave_half(work, table, s);
+	}
 	work->moderate = false;
 }
 
