@@ -127,14 +127,37 @@ run_##FUNC(const ExprOp *op, int n) \
 \
 	SCALAR_LOOP(R, condition, value, value_##A a = as[i]; value_##B b = bs[i];); \
 }
+
+/* Mostly the second argument is a constant, which is a number. */
+#define OP2_FLOAT(FUNC, A, B, simple, value) \
+static void \
+run_##FUNC(const ExprOp *op, int n) \
+{ \
+	const value_##A *as = op->a->values; \
+	const value_##B *bs = op->b->values; \
+\
+	if (op->b->constant && !isnan(bs[0])) \
+	{ \
+		const value_##B b = bs[0]; \
+\
+		SCALAR_LOOP(I8, 0, simple, value_##A a = as[i];); \
+	} \
+	else \
+	{ \
+		SCALAR_LOOP(I8, 0, value, value_##A a = as[i]; value_##B b = bs[i];); \
+	} \
+}
 #include "expr/ops.h"
 #undef OP1
 #undef OP2
+#undef OP2_FLOAT
 
 #define OP1(FUNC, R, A, condition, value) \
 	{FUNC, run_##FUNC, COLUMN_##R, 1, {COLUMN_##A}},
 #define OP2(FUNC, R, A, B, condition, value) \
 	{FUNC, run_##FUNC, COLUMN_##R, 2, {COLUMN_##A, COLUMN_##B}},
+#define OP2_FLOAT(FUNC, A, B, simple, value) \
+	{FUNC, run_##FUNC, COLUMN_I8, 2, {COLUMN_##A, COLUMN_##B}},
 static const ExprFunction expr_functions[] = {
 #include "expr/ops.h"
 };

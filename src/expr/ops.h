@@ -4,6 +4,7 @@
  *
  * OP1(FUNC, R, A, rare, value)		a function of one argument
  * OP2(FUNC, R, A, B, rare, value)	a function of two arguments
+ * OP2_FLOAT(FUNC, A, B, simple, value)	a comparison of floats; simple: its value where b is not NaN
  *
  *	FUNC		the SQL function, as in utils/fmgroids.h (an operator is its function)
  *	R, A, B		ColumnTypes without the prefix COLUMN_
@@ -19,7 +20,7 @@
  * Integers wrap (-fwrapv, which core needs as well); floats round as core's do
  * with contraction off, and the transcendental ones call the same C library.
  *
- * The includer defines OP1 and OP2, and undefines them after.
+ * The includer defines OP1, OP2 and OP2_FLOAT, and undefines them after.
  */
 
 /* ---- comparisons --------------------------------------------------------- */
@@ -56,12 +57,12 @@ OP2(F_ENUM_NE, I8, U32, U32, 0, a != b)
 
 /* NaN equals NaN and is above everything else. */
 #define OPS_COMPARE_FLOAT(P, A, B) \
-	OP2(P##EQ, I8, A, B, 0, (a == b) | ((a != a) & (b != b))) \
-	OP2(P##NE, I8, A, B, 0, (a != b) & !((a != a) & (b != b))) \
-	OP2(P##LT, I8, A, B, 0, (a < b) | ((a == a) & (b != b))) \
-	OP2(P##LE, I8, A, B, 0, (a <= b) | (b != b)) \
-	OP2(P##GT, I8, A, B, 0, (a > b) | ((a != a) & (b == b))) \
-	OP2(P##GE, I8, A, B, 0, (a >= b) | (a != a))
+	OP2_FLOAT(P##EQ, A, B, a == b, (a == b) | ((a != a) & (b != b))) \
+	OP2_FLOAT(P##NE, A, B, a != b, (a != b) & !((a != a) & (b != b))) \
+	OP2_FLOAT(P##LT, A, B, a < b, !(a >= b) & (a == a)) \
+	OP2_FLOAT(P##LE, A, B, a <= b, (a <= b) | (b != b)) \
+	OP2_FLOAT(P##GT, A, B, !(a <= b), !(a <= b) & (b == b)) \
+	OP2_FLOAT(P##GE, A, B, !(a < b), (a >= b) | (a != a))
 
 OPS_COMPARE_FLOAT(F_FLOAT4, F32, F32)
 OPS_COMPARE_FLOAT(F_FLOAT8, F64, F64)
