@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
@@ -345,21 +346,28 @@ cache_unpin(CachePin *pin)
 }
 
 void
-cache_mark_dead(CachePin *pin, int i)
+cache_mark_dead(CachePin *pin, const CacheBlocks *blocks)
 {
 	StoredRange *range = StoredRangeOf(pin->range);
 	LWLock	   *lock = cache_range_lock(range->serial, range->range_no);
-	uint64		bit = UINT64CONST(1) << (i % 64);
+	int			n = 0;
 
-	if (pg_atomic_fetch_or_u64(&range->range.dead[i / 64], bit) & bit)
+	for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
+		if (blocks->word[w])
+		{
+			uint64		before = pg_atomic_fetch_or_u64(&range->range.dead[w], blocks->word[w]);
+
+			n += pg_popcount64(blocks->word[w] & ~before);
+		}
+	if (n == 0)
 		return;
 	LWLockAcquire(lock, LW_SHARED);
-	pg_atomic_fetch_add_u32(&range->range.ndead, 1);
+	pg_atomic_fetch_add_u32(&range->range.ndead, n);
 	if (!range->detached)
 	{
-		pg_atomic_fetch_add_u64(&range->table->sum.dead, 1);
+		pg_atomic_fetch_add_u64(&range->table->sum.dead, n);
 		for (StoredChunk *chunk = range->chunks; chunk; chunk = chunk->next)
-			pg_atomic_fetch_add_u64(&chunk->column->sum.dead, 1);
+			pg_atomic_fetch_add_u64(&chunk->column->sum.dead, n);
 	}
 	LWLockRelease(lock);
 }

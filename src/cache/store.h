@@ -80,8 +80,8 @@ extern CachePin *cache_pin(CacheTable *table, uint32 range_no, int ncols,
 /* A descriptor that has no chunk, because there was no memory for one, is dropped. */
 extern void cache_unpin(CachePin *pin);
 
-/* Marks block number range->first + i as not to be used. */
-extern void cache_mark_dead(CachePin *pin, int i);
+/* Marks blocks as not to be used. */
+extern void cache_mark_dead(CachePin *pin, const CacheBlocks *blocks);
 
 /*
  * Puts a descriptor, of which it takes a copy, in place of the range's present one, which is

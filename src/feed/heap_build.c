@@ -297,6 +297,7 @@ static void
 read_known_range(HeapBuilder *builder, Proof *proof, CachePin *pin)
 {
 	CacheRange *range = pin->range;
+	CacheBlocks changed = {0};
 
 	start_range(builder, proof, range->first / CACHE_RANGE_BLOCKS, range->nblocks);
 	for (int i = 0; i < range->nblocks && read_block(builder); i++)
@@ -310,10 +311,11 @@ read_known_range(HeapBuilder *builder, Proof *proof, CachePin *pin)
 			add_page(builder, range->rows[i]);
 		else
 		{
-			cache_mark_dead(pin, i);
+			cache_blocks_add(&changed, i);
 			add_unused(builder, n);
 		}
 	}
+	cache_mark_dead(pin, &changed);
 	heap_builder_stop(builder);
 }
 

@@ -160,7 +160,7 @@ heap_cached_begin(HeapCached *cached)
 	cached->fill = again ? cached->ncols > 0 : want_columns(cached);
 	if (!cached->fill && !cache_table_filled(cached->table))
 		return false;
-	proof_begin(&cached->proof, scan->rel, scan->scan->rs_base.rs_snapshot);
+	proof_begin(&cached->proof, scan->scan);
 	cached->nblocks = scan->scan->rs_nblocks;
 	cached->block = cached->end = cached->last = cached->wrapped = 0;
 	cached->refused = cached->passed = 0;

@@ -107,7 +107,7 @@ fill_begin(Relation rel, Snapshot snapshot, CacheTable *table, int nasked,
 												fill->cols + g * GROUP_COLUMNS);
 		heap_builder_start(fill->builders[g], (HeapScanDesc) fill->scan);
 	}
-	proof_begin(&fill->proof, rel, snapshot);
+	proof_begin(&fill->proof, (HeapScanDesc) fill->scan);
 	return fill;
 }
 
@@ -172,7 +172,7 @@ fill_range(TableFill *fill, uint32 number, bool prove)
 		cache_unpin(pin);
 	for (int g = 0; g < fill->ngroups; g++)
 	{
-		uint64		built;
+		uint64		built = 0;
 
 		pin = heap_build_range(fill->builders[g], &fill->proof, number, nblocks, &built);
 		if (pin)
