@@ -11,6 +11,7 @@
 
 #include "postgres.h"
 
+#include "nodes/bitmapset.h"
 #include "utils/relcache.h"
 
 #include "cache/cache.h"
@@ -56,6 +57,13 @@ extern bool cache_column_wanted(CacheTable *table, const CacheColumnKey *col);
 
 /* Has the table any descriptor? */
 extern bool cache_table_filled(CacheTable *table);
+
+/*
+ * The share of a table's blocks, of nblocks, of which the cache has all of these columns (as
+ * pull_varattnos makes them), as far as it is known that they have not changed.  For the planner: it
+ * is an estimate, and pins nothing.
+ */
+extern double cache_table_share(Relation rel, BlockNumber nblocks, const Bitmapset *attnos);
 
 typedef struct CachePin
 {
