@@ -104,6 +104,7 @@ add_rows(HeapFeed *feed, HeapTable *table, int room)
 	int			first = feed->next_tuple;
 	int			n = Min(Min(room, feed->slice), page->ntuples - first);
 	int			added = 0;
+	bool		implied;
 
 	if (table->scan->counts_only)
 	{
@@ -112,7 +113,7 @@ add_rows(HeapFeed *feed, HeapTable *table, int room)
 		feed->batch.nrows += n;
 		return;
 	}
-	if (page->cached && table->direct)
+	if (page->cached && table->direct && (table->nquals == 0 || table->cached->all_implied))
 	{
 		heap_direct_add(feed, table, room);
 		return;
@@ -130,10 +131,13 @@ add_rows(HeapFeed *feed, HeapTable *table, int room)
 				if (table->outputs[c].in_place)
 					table->outputs[c].root->vec->values = (char *) feed->batch.cols[c].values +
 						(size_t) feed->batch.nrows * column_width(feed->batch.cols[c].type);
+		implied = page->cached && s < table->nquals && table->cached->implied[s] && table->closed[s];
 		if (page->cached)
-			heap_cached_fill(table->cached, &table->columns[s], page, rows, table->set->page_cxt);
+			heap_cached_fill(table->cached, &table->columns[s], page, rows, implied ? s : -1, table->set->page_cxt);
 		else
 			heap_columns_fill(table->decoder, &table->columns[s], table->scan, page, rows);
+		if (implied)
+			continue;
 		if (s < table->nquals)
 			apply_qual(feed, table, s);
 		else

@@ -57,13 +57,14 @@ typedef struct HeapTable
 	int			nquals;
 	ExprRoot  **quals;
 	HeapMemo  **memos;			/* [qual]; NULL: it is evaluated for each row */
+	bool	   *closed;			/* [qual] expr_stage_is_closed */
 	HeapRoot   *outputs;		/* [column of the batch] */
 	List	   *checks;			/* ExprRoots that core would evaluate as well, for their errors */
 	HeapDecoder *decoder;
 	HeapColumns *columns;		/* [stage] */
 	HeapCached *cached;			/* or NULL: the column cache does not serve it */
 	bool		by_cache;		/* this time it does */
-	bool		direct;			/* rows of the cache need no vectors */
+	bool		direct;			/* rows of the cache need no vectors, but for quals */
 	int			which;			/* of the Append's subplans */
 	MemoryContext cxt;			/* of all this; NULL: kept until the feed ends */
 } HeapTable;

@@ -51,17 +51,19 @@ decimal_scale(const ExprSet *set, AttrNumber attno)
 	return -1;
 }
 
-/* Can chunks be read as the vectors want them: as the type that they have, or as Datums? */
+/* Can chunks be read as the vectors want them: as the type that they have, as Datums, or as no more than NULL or not? */
 static bool
 suits(const HeapCached *cached, const ExprSet *set)
 {
 	for (const Vec *vec = set->vecs; vec; vec = vec->next)
 	{
+		ColumnType	type;
 		int16		scale;
 
-		if (vec->attno != 0 && vec->type != COLUMN_DATUM &&
-			(vec->type != heap_build_type(set->desc, &cached->cols[cached->slots[vec->attno - 1]], &scale) ||
-			 vec->scale != scale))
+		if (vec->attno == 0 || vec->type == COLUMN_DATUM)
+			continue;
+		type = heap_build_type(set->desc, &cached->cols[cached->slots[vec->attno - 1]], &scale);
+		if ((vec->type != type || vec->scale != scale) && !heap_cached_presence(type, vec->type))
 			return false;
 	}
 	return true;
@@ -322,6 +324,22 @@ has_cached_rows(const HeapCached *cached)
 	return false;
 }
 
+/* Holds the quals against the bounds of the pinned range's chunks. */
+static void
+test_bounds(HeapCached *cached)
+{
+	const CacheChunk *const *chunks = cached->pin->chunks;
+
+	cached->skipped = cached->all_implied = false;
+	memset(cached->implied, false, cached->nquals);
+	/* without rows core computes no condition, which may fail */
+	if (cached->skip == NULL || !has_cached_rows(cached))
+		return;
+	cached->skipped = heap_skip_refutes(cached->skip, chunks, cached->slots);
+	if (!cached->skipped)
+		cached->all_implied = heap_skip_implies(cached->skip, chunks, cached->slots, cached->implied) == cached->nquals;
+}
+
 /* Begins the range of the next block. */
 static void
 enter_range(HeapCached *cached)
@@ -351,9 +369,7 @@ enter_range(HeapCached *cached)
 	{
 		proof_range(&cached->proof, cached->pin, nblocks, &cached->proved);
 		cached->missing = Max(cached->missing, nblocks - cached->pin->range->nblocks);
-		/* without rows core computes no condition, which may fail */
-		cached->skipped = cached->skip && has_cached_rows(cached) &&
-			heap_skip_refutes(cached->skip, cached->pin->chunks, cached->slots);
+		test_bounds(cached);
 	}
 	list_stale(cached);
 }
@@ -439,9 +455,22 @@ fill_exceptions(Vec *vec, const CacheChunk *chunk, uint32 first_row, const HeapR
 			((gpuagg_i128 *) vec->values)[i] = chunk_datum(chunk, first_row + rows->tuple[i], &isnull);
 }
 
+/* Says which rows are not NULL, by a byte of any value. */
+static void
+fill_presence(Vec *vec, const CacheChunk *chunk, uint32 first_row, const HeapRows *rows)
+{
+	const uint64 *validity = chunk_validity(chunk);
+
+	memset(vec->values, 0, rows->n);
+	vec->all_values = validity == NULL;
+	if (validity)
+		for (int i = 0; i < rows->n; i++)
+			vec->state[i] = bitmap_get(validity, first_row + rows->tuple[i]) ? VEC_VALUE : VEC_NULL;
+}
+
 void
 heap_cached_fill(HeapCached *cached, HeapColumns *columns, const HeapPage *page,
-				 const HeapRows *rows, MemoryContext cxt)
+				 const HeapRows *rows, int after, MemoryContext cxt)
 {
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	int			n = rows->n;
@@ -452,7 +481,11 @@ heap_cached_fill(HeapCached *cached, HeapColumns *columns, const HeapPage *page,
 		Vec		   *vec = columns->vecs[v];
 		const CacheChunk *chunk = cached->pin->chunks[cached->slots[vec->attno - 1]];
 
-		if (dense)
+		if (vec->last_stage <= after)
+			continue;
+		if (heap_cached_presence(chunk->type, vec->type))
+			fill_presence(vec, chunk, page->first_row, rows);
+		else if (dense)
 			vec->all_values = chunk_read(chunk, page->first_row + rows->tuple[0], n, vec->type,
 										 vec->scale, vec->values, vec->state);
 		else

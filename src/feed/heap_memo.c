@@ -44,7 +44,7 @@ heap_memo_create(const HeapTable *table, int q)
 
 	pull_varattnos(expr, ((Scan *) table->scan->node->ss.ps.plan)->scanrelid, &attnos);
 	if (!bms_get_singleton_member(attnos, &attno) || contain_subplans(expr) ||
-		!expr_stage_is_closed(table->set, q))
+		!table->closed[q])
 		return NULL;
 	attno += FirstLowInvalidHeapAttributeNumber;
 	if (attno <= 0 || TupleDescAttr(desc, attno - 1)->attbyval)

@@ -201,10 +201,17 @@ init_cached(HeapFeed *feed, HeapTable *table)
 		add_attnos(table, lfirst(lc), &attnos);
 	table->cached = heap_cached_create(table->scan, attnos, table->set, &feed->base.stats);
 	if (table->cached)
+	{
 		table->cached->skip = heap_skip_create(&table->scan->node->ss.ps, table->nquals,
 											   table->quals);
+		table->cached->nquals = table->nquals;
+		table->cached->implied = palloc0(sizeof(bool) * (table->nquals + 1));
+	}
 	table->direct = heap_direct_possible(feed, table);
 	table->memos = palloc0(sizeof(HeapMemo *) * (table->nquals + 1));
+	table->closed = palloc0(sizeof(bool) * (table->nquals + 1));
+	for (int q = 0; q < table->nquals; q++)
+		table->closed[q] = expr_stage_is_closed(table->set, q);
 	for (int q = 0; table->cached && q < table->nquals; q++)
 		table->memos[q] = heap_memo_create(table, q);
 }
