@@ -4,9 +4,11 @@
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 #include "utils/timestamp.h"
 
 #include "cache/forget.h"
@@ -173,6 +175,59 @@ cache_table_filled(CacheTable *table)
 	filled = stored && stored->sum.items > 0;
 	LWLockRelease(cache_shared->change_lock);
 	return filled;
+}
+
+/* ---- for the planner ------------------------------------------------------------------ */
+
+static uint64
+live_blocks(const StoredSum *sum)
+{
+	return sum->blocks - Min(sum->blocks, pg_atomic_read_u64((pg_atomic_uint64 *) &sum->dead));
+}
+
+/* Sets for each attribute the most blocks of which there are chunks of its present type. */
+static void
+count_columns(const StoredTable *table, TupleDesc desc, uint64 *blocks)
+{
+	for (const StoredColumn *column = table->columns; column; column = column->next)
+	{
+		int			a = column->key.attno - 1;
+
+		if (a < desc->natts && column->key.typid == TupleDescAttr(desc, a)->atttypid &&
+			column->key.typmod == TupleDescAttr(desc, a)->atttypmod)
+			blocks[a] = Max(blocks[a], live_blocks(&column->sum));
+	}
+}
+
+double
+cache_table_share(Relation rel, BlockNumber nblocks, const Bitmapset *attnos)
+{
+	CacheTableKey key;
+	StoredTable *table;
+	uint64	   *blocks;
+	uint64		cached = 0;
+	int			member = -1;
+
+	if (cache_shared == NULL || nblocks == 0)
+		return 0;
+	key = cache_table_key(rel);
+	blocks = palloc0(sizeof(uint64) * (RelationGetNumberOfAttributes(rel) + 1));
+	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
+	table = hash_search(cache_tables, &key, HASH_FIND, NULL);
+	if (table && table->serial != 0)
+	{
+		cached = live_blocks(&table->sum);
+		count_columns(table, RelationGetDescr(rel), blocks);
+	}
+	LWLockRelease(cache_shared->change_lock);
+	while ((member = bms_next_member(attnos, member)) >= 0)
+	{
+		int			attno = member + FirstLowInvalidHeapAttributeNumber;
+
+		cached = Min(cached, attno > 0 ? blocks[attno - 1] : 0);
+	}
+	pfree(blocks);
+	return Min((double) cached / nblocks, 1.0);
 }
 
 /* ---- pins ------------------------------------------------------------------------------ */
