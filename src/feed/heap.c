@@ -124,7 +124,8 @@ add_rows(HeapFeed *feed, HeapTable *table, int room)
 	if (!page->cached)
 		memcpy(rows->data, page->data + first, n * sizeof(uint16));
 	table->decoder->reached = 0;
-	for (int s = 0; s <= table->nquals && rows->n > 0; s++)
+	table->by_memos = page->cached && table->has_memos && heap_memo_prepare(table);
+	for (int s = 0; s < table->nstages - table->by_memos && rows->n > 0; s++)
 	{
 		if (s == table->nquals)
 			for (int c = 0; c < feed->batch.ncols; c++)

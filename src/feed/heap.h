@@ -44,9 +44,10 @@ typedef struct HeapRoot
 	bool		in_place;		/* it is computed into the batch */
 	bool		follows;		/* stored with another output, whose HeapRoot.next leads here */
 	int			next;			/* output stored together with this one, or -1 */
+	struct HeapMemo *memo;		/* or NULL: it is evaluated for each row */
 } HeapRoot;
 
-/* What is known of a condition on one column of the cache; see heap_memo.c. */
+/* What is known of a condition on one column of the cache, or of an output; see heap_memo.c. */
 typedef struct HeapMemo HeapMemo;
 
 /* One table. */
@@ -58,9 +59,13 @@ typedef struct HeapTable
 	ExprRoot  **quals;
 	HeapMemo  **memos;			/* [qual]; NULL: it is evaluated for each row */
 	bool	   *closed;			/* [qual] expr_stage_is_closed */
+	int			noutputs;
 	HeapRoot   *outputs;		/* [column of the batch] */
+	bool		has_memos;		/* there are outputs with memos, computed in stages of their own */
+	bool		by_memos;		/* those of the slice of rows at hand come from them */
 	List	   *checks;			/* ExprRoots that core would evaluate as well, for their errors */
 	HeapDecoder *decoder;
+	int			nstages;		/* quals, outputs, and outputs with memos */
 	HeapColumns *columns;		/* [stage] */
 	HeapCached *cached;			/* or NULL: the column cache does not serve it */
 	bool		by_cache;		/* this time it does */
@@ -124,6 +129,17 @@ extern int	heap_store_references(HeapFeed *feed, int c, int at, int n, const uin
 extern HeapMemo *heap_memo_create(const HeapTable *table, int q);
 /* Which of the feed's rows, all cached, pass a qual: sets sel, returns how many; -1: it must be evaluated. */
 extern int	heap_memo_select(HeapMemo *memo, HeapFeed *feed, HeapTable *table, int q, uint16 *sel);
+
+/* May an output be computed once for each value of a column of the cache? */
+extern bool heap_memo_serves(const HeapTable *table, Expr *expr);
+extern HeapMemo *heap_memo_create_output(const HeapTable *table, ExprRoot *root);
+/* Prepares all outputs' memos for the range at hand; false: values repeat too little. */
+extern bool heap_memo_prepare(HeapTable *table);
+/* Stores output c, and those joined to it, of the feed's first n rows, all cached; returns how many, as heap_store_references. */
+extern int	heap_memo_store(HeapFeed *feed, HeapTable *table, int c, int at, int n);
+
+/* Notes the numbers below ncodes, in the dictionary of the range at hand, of n rows. */
+extern void heap_store_codes(HeapFeed *feed, HeapOutput *output, int at, int n, const uint32 *codes, uint32 ncodes);
 
 /* Can rows of the cache be added without vectors?  And does so, for up to `room` rows of the page. */
 extern bool heap_direct_possible(const HeapFeed *feed, const HeapTable *table);

@@ -44,6 +44,23 @@ copy_references(HeapFeed *feed, const HeapOutput *output, int at, int n, const u
 	return n;
 }
 
+void
+heap_store_codes(HeapFeed *feed, HeapOutput *output, int at, int n, const uint32 *codes, uint32 ncodes)
+{
+	uint64		dictionary = heap_cached_dictionary(feed->table->cached);
+
+	if (at > 0 && output->dictionary != dictionary)
+	{
+		output->dictionary = 0;
+		return;
+	}
+	if (output->codes == NULL)
+		output->codes = MemoryContextAlloc(feed->cxt, feed->batch.capacity * sizeof(uint32));
+	output->dictionary = dictionary;
+	output->ncodes = ncodes;
+	memcpy(output->codes + at, codes, n * sizeof(uint32));
+}
+
 /* Stores the numbers that values have in the chunk's dictionary, as far as the batch has them. */
 static void
 store_codes(HeapFeed *feed, HeapOutput *output, int at, int n, const CacheChunk *chunk, uint32 from,
@@ -206,7 +223,16 @@ heap_store_outputs(HeapFeed *feed, HeapTable *table)
 
 	run_checks(feed, table);
 	for (int c = 0; c < feed->batch.ncols; c++)
-		if (table->outputs[c].root && !table->outputs[c].follows)
+	{
+		if (table->outputs[c].memo && !table->by_memos)
+			for (int o = c; o >= 0; o = table->outputs[o].next)
+				feed->outputs[o].dictionary = 0;
+		if (table->outputs[c].root == NULL || table->outputs[c].follows)
+			continue;
+		if (table->outputs[c].memo && table->by_memos)
+			n = heap_memo_store(feed, table, c, at, n);
+		else
 			n = store_output(feed, c, at, n);
+	}
 	return n;
 }
