@@ -138,9 +138,6 @@ extern bool heap_memo_prepare(HeapTable *table);
 /* Stores output c, and those joined to it, of the feed's first n rows, all cached; returns how many, as heap_store_references. */
 extern int	heap_memo_store(HeapFeed *feed, HeapTable *table, int c, int at, int n);
 
-/* Notes the numbers below ncodes, in the dictionary of the range at hand, of n rows. */
-extern void heap_store_codes(HeapFeed *feed, HeapOutput *output, int at, int n, const uint32 *codes, uint32 ncodes);
-
 /* Can rows of the cache be added without vectors?  And does so, for up to `room` rows of the page. */
 extern bool heap_direct_possible(const HeapFeed *feed, const HeapTable *table);
 extern void heap_direct_add(HeapFeed *feed, HeapTable *table, int room);

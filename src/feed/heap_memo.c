@@ -248,6 +248,24 @@ store_value(HeapFeed *feed, HeapOutput *output, int row, Datum value, bool isnul
 		column_write(writer, row, value);
 }
 
+/* Notes the numbers, below ncodes, of n rows as those of the batch. */
+static void
+store_codes(HeapFeed *feed, HeapOutput *output, int at, int n, const uint32 *codes, uint32 ncodes)
+{
+	uint64		dictionary = heap_cached_dictionary(feed->table->cached);
+
+	if (at > 0 && output->dictionary != dictionary)
+	{
+		output->dictionary = 0;
+		return;
+	}
+	if (output->codes == NULL)
+		output->codes = MemoryContextAlloc(feed->cxt, feed->batch.capacity * sizeof(uint32));
+	output->dictionary = dictionary;
+	output->ncodes = ncodes;
+	memcpy(output->codes + at, codes, n * sizeof(uint32));
+}
+
 int
 heap_memo_store(HeapFeed *feed, HeapTable *table, int c, int at, int n)
 {
@@ -269,6 +287,6 @@ heap_memo_store(HeapFeed *feed, HeapTable *table, int c, int at, int n)
 	}
 	for (int o = c; o >= 0; o = table->outputs[o].next)
 		if (feed->outputs[o].writer.col->type == COLUMN_DATUM && !feed->outputs[o].writer.typbyval)
-			heap_store_codes(feed, &feed->outputs[o], at, n, codes, chunk->nentries + 1);
+			store_codes(feed, &feed->outputs[o], at, n, codes, chunk->nentries + 1);
 	return n;
 }

@@ -44,23 +44,6 @@ copy_references(HeapFeed *feed, const HeapOutput *output, int at, int n, const u
 	return n;
 }
 
-void
-heap_store_codes(HeapFeed *feed, HeapOutput *output, int at, int n, const uint32 *codes, uint32 ncodes)
-{
-	uint64		dictionary = heap_cached_dictionary(feed->table->cached);
-
-	if (at > 0 && output->dictionary != dictionary)
-	{
-		output->dictionary = 0;
-		return;
-	}
-	if (output->codes == NULL)
-		output->codes = MemoryContextAlloc(feed->cxt, feed->batch.capacity * sizeof(uint32));
-	output->dictionary = dictionary;
-	output->ncodes = ncodes;
-	memcpy(output->codes + at, codes, n * sizeof(uint32));
-}
-
 /* Stores the numbers that values have in the chunk's dictionary, as far as the batch has them. */
 static void
 store_codes(HeapFeed *feed, HeapOutput *output, int at, int n, const CacheChunk *chunk, uint32 from,
