@@ -374,26 +374,26 @@ prove_part(Proof *proof, CacheRange *range, int from, int to, const MapView *vie
 }
 
 void
-proof_range(Proof *proof, CachePin *pin, int nblocks, CacheBlocks *proved)
+proof_range(Proof *proof, CachePin *pin, int from, int to, CacheBlocks *proved)
 {
 	CacheRange *range = pin->range;
 	MapView		view;
 	CacheBlocks changed = {0};
-	int			n = Min(nblocks, range->nblocks);
+	int			n = Min(to, range->nblocks);
 
 	memset(proved, 0, sizeof(*proved));
 	if (!FullTransactionIdPrecedes(range->newest, proof->xmin))
 		return;
 	proof_read_map(proof, range->first, n, &view);
-	prove_part(proof, range, 0, view.split, &view, 0, proved, &changed);
+	prove_part(proof, range, from, view.split, &view, 0, proved, &changed);
 	if (view.split < n)
-		prove_part(proof, range, view.split, n, &view, 1, proved, &changed);
+		prove_part(proof, range, Max(from, view.split), n, &view, 1, proved, &changed);
 	cache_mark_dead(pin, &changed);
 	/*
 	 * Every block of the range that is not dead has been proved after the map was read,
-	 * so that from now on the map proves it as of that LSN.  Not so if the scan ends
-	 * before the range does.
+	 * so that from now on the map proves it as of that LSN.  Not so if only a part of it was
+	 * looked at.
 	 */
-	if (n == range->nblocks)
+	if (from == 0 && n == range->nblocks)
 		note_map(range, &view);
 }

@@ -61,9 +61,9 @@ extern void proof_read_map(Proof *proof, BlockNumber first, int nblocks, MapView
 extern bool proof_page_is_settled(const Proof *proof, Page page, FullTransactionId *newest);
 
 /*
- * Which blocks of a pinned range, up to nblocks, are what they were when the
+ * Which blocks [from, to) of a pinned range are what they were when the
  * range was read, and show the snapshot what they showed then.
  */
-extern void proof_range(Proof *proof, CachePin *pin, int nblocks, CacheBlocks *proved);
+extern void proof_range(Proof *proof, CachePin *pin, int from, int to, CacheBlocks *proved);
 
 #endif							/* GPUAGG_CACHE_PROOF_H */

@@ -245,10 +245,10 @@ cache_range_find(uint64 serial, uint32 range_no)
 static StoredChunk *
 find_chunk(StoredRange *range, const CacheColumnKey *col)
 {
-	StoredChunk *chunk = range->chunks;
+	StoredChunk *chunk = *cache_attno_list(range, col->attno);
 
 	while (chunk && !cache_column_equal(&chunk->key, col))
-		chunk = chunk->next;
+		chunk = chunk->next_by_attno;
 	return chunk;
 }
 
@@ -579,11 +579,7 @@ cache_publish_chunk(CachePin *pin, int i, const CacheColumnKey *col, struct Cach
 	if (present)
 		cache_memory_free(chunk->self);
 	else if (range->detached)
-	{
-		/* it goes with the range */
-		chunk->next = range->chunks;
-		range->chunks = chunk;
-	}
+		cache_chunk_link(range, chunk); /* it goes with the range */
 	else
 		cache_chunk_attach(column, range, chunk);
 	LWLockRelease(cache_shared->change_lock);

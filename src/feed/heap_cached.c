@@ -124,6 +124,13 @@ want_columns(HeapCached *cached)
 	return cached->ncols > 0;
 }
 
+/* What participants of a parallel scan share; NULL: it is none. */
+static ParallelBlockTableScanDesc
+shared_scan(const HeapCached *cached)
+{
+	return (ParallelBlockTableScanDesc) cached->scan->scan->rs_base.rs_parallel;
+}
+
 /*
  * A parallel scan that has not begun begins with the first block, so that what is claimed are ranges.
  * Returns whether it had not, or whether no other participant reads the table for this scan.
@@ -131,8 +138,7 @@ want_columns(HeapCached *cached)
 static bool
 set_start(HeapCached *cached)
 {
-	ParallelBlockTableScanDesc shared =
-		(ParallelBlockTableScanDesc) cached->scan->scan->rs_base.rs_parallel;
+	ParallelBlockTableScanDesc shared = shared_scan(cached);
 	bool		first;
 
 	if (shared == NULL)
@@ -211,8 +217,7 @@ heap_cached_stop(HeapCached *cached)
 static bool
 claim(HeapCached *cached)
 {
-	ParallelBlockTableScanDesc shared =
-		(ParallelBlockTableScanDesc) cached->scan->scan->rs_base.rs_parallel;
+	ParallelBlockTableScanDesc shared = shared_scan(cached);
 	uint64		at;
 	BlockNumber n;
 
@@ -252,8 +257,8 @@ list_stale(HeapCached *cached)
 	heap_scan_set_list(cached->scan, cached->stale, n);
 }
 
-/* Builds what the cache lacks of a range; the range pinned, or NULL. */
-static CachePin *
+/* Builds what the cache lacks of the range, which is pinned if it is there. */
+static void
 build_range(HeapCached *cached, uint32 number, int nblocks)
 {
 	if (cached->builder == NULL)
@@ -268,7 +273,8 @@ build_range(HeapCached *cached, uint32 number, int nblocks)
 		heap_builder_start(cached->builder, cached->scan->scan);
 		MemoryContextSwitchTo(old);
 	}
-	return heap_build_range(cached->builder, &cached->proof, number, nblocks, &cached->stats->built);
+	cached->pin = heap_build_range(cached->builder, &cached->proof, cached->pin, number, nblocks,
+								   &cached->stats->built);
 }
 
 /* After ranges that were not worth building at most so many are not tried. */
@@ -359,15 +365,14 @@ enter_range(HeapCached *cached)
 	cached->pin = cache_pin(cached->table, number, cached->ncols, cached->cols);
 	if (cached->fill && whole && (cached->pin ? lacks_chunks(cached) : try_range(cached)))
 	{
-		unpin_range(cached);
-		cached->pin = build_range(cached, number, nblocks);
+		build_range(cached, number, nblocks);
 		note_try(cached);
 	}
 	if (cached->pin && lacks_chunks(cached))
 		unpin_range(cached);
 	if (cached->pin)
 	{
-		proof_range(&cached->proof, cached->pin, nblocks, &cached->proved);
+		proof_range(&cached->proof, cached->pin, cached->block - first, cached->last - first, &cached->proved);
 		cached->missing = Max(cached->missing, nblocks - cached->pin->range->nblocks);
 		test_bounds(cached);
 	}

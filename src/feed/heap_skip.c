@@ -137,23 +137,29 @@ is_clock(Node *node)
 								 ((FuncExpr *) node)->funcid == F_STATEMENT_TIMESTAMP));
 }
 
+static inline bool
+is_within(int64 value, int64 limit)
+{
+	return value >= -limit && value <= limit;
+}
+
 /* Is it a number of days, or an interval, of some thousand years at most? */
 static bool
 is_moderate(Node *node)
 {
-	const int	years = 1000;
+	const int64 years = 1000;
 	Const	   *constant = (Const *) node;
 	const Interval *interval;
 
 	if (!IsA(node, Const) || constant->constisnull)
 		return false;
 	if (constant->consttype == INT4OID)
-		return Abs((int64) DatumGetInt32(constant->constvalue)) <= years * 366;
+		return is_within(DatumGetInt32(constant->constvalue), years * 366);
 	if (constant->consttype != INTERVALOID)
 		return false;
 	interval = DatumGetIntervalP(constant->constvalue);
-	return Abs((int64) interval->month) <= years * 12 && Abs((int64) interval->day) <= years * 366 &&
-		interval->time <= years * 366 * USECS_PER_DAY && interval->time >= -years * 366 * USECS_PER_DAY;
+	return is_within(interval->month, years * 12) && is_within(interval->day, years * 366) &&
+		is_within(interval->time, years * 366 * USECS_PER_DAY);
 }
 
 /* A value that is known when the query is run, or computed without an error. */
