@@ -115,7 +115,10 @@ add_rows(HeapFeed *feed, HeapTable *table, int room)
 	}
 	if (page->cached && table->direct && (table->nquals == 0 || table->cached->all_implied))
 	{
-		heap_direct_add(feed, table, room);
+		if (table->bounded && heap_bounds_serve(feed, table))
+			heap_bounds_add(feed, table, room);
+		else
+			heap_direct_add(feed, table, room);
 		return;
 	}
 	rows->n = n;
@@ -539,6 +542,7 @@ feed_heap_open(PlanState *child, const AggSpec *spec, const int *resnos,
 	feed->page.buffer = InvalidBuffer;
 	arena_init(&feed->arena, feed->cxt);
 	progress_start(feed->cxt);
+	feed->extremes = spec->nkeys == 0 && !spec->others;
 	init_outputs(feed, spec, resnos, constants);
 	feed->append = heap_find_append(child);
 	if (feed->append)

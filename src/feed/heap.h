@@ -70,6 +70,7 @@ typedef struct HeapTable
 	HeapCached *cached;			/* or NULL: the column cache does not serve it */
 	bool		by_cache;		/* this time it does */
 	bool		direct;			/* rows of the cache need no vectors, but for quals */
+	bool		bounded;		/* nor values, but for the bounds of each range */
 	int			which;			/* of the Append's subplans */
 	MemoryContext cxt;			/* of all this; NULL: kept until the feed ends */
 } HeapTable;
@@ -84,6 +85,7 @@ typedef struct HeapFeed
 	HeapTable  *table;			/* being read */
 	int			nkept;
 	ExprContext *econtext;
+	bool		extremes;		/* there are no keys, and only aggregates min(), max() and count(*) */
 	Batch		batch;
 	HeapOutput *outputs;
 	bool		constants_done;
@@ -137,6 +139,11 @@ extern HeapMemo *heap_memo_create_output(const HeapTable *table, ExprRoot *root)
 extern bool heap_memo_prepare(HeapTable *table);
 /* Stores output c, and those joined to it, of the feed's first n rows, all cached; returns how many, as heap_store_references. */
 extern int	heap_memo_store(HeapFeed *feed, HeapTable *table, int c, int at, int n);
+
+/* May bounds stand for the rows of a range?  For those of the range at hand?  Then adds up to `room` of them. */
+extern bool heap_bounds_possible(const HeapFeed *feed, const HeapTable *table);
+extern bool heap_bounds_serve(const HeapFeed *feed, const HeapTable *table);
+extern void heap_bounds_add(HeapFeed *feed, HeapTable *table, int room);
 
 /* Can rows of the cache be added without vectors?  And does so, for up to `room` rows of the page. */
 extern bool heap_direct_possible(const HeapFeed *feed, const HeapTable *table);

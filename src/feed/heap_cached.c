@@ -330,6 +330,26 @@ has_cached_rows(const HeapCached *cached)
 	return false;
 }
 
+/* Are all rows of the pinned range, which begins, read from the cache? */
+static bool
+is_whole(const HeapCached *cached)
+{
+	const CacheRange *range = cached->pin->range;
+
+	if (cached->block != cached->first || cached->last - cached->first < range->nblocks)
+		return false;
+	for (int i = 0; i < range->nblocks; i++)
+		if (!cache_blocks_has(&cached->proved, i) && range->rows[i + 1] > range->rows[i])
+			return false;
+	return true;
+}
+
+bool
+heap_cached_whole(const HeapCached *cached)
+{
+	return cached->whole;
+}
+
 /* Holds the quals against the bounds of the pinned range's chunks. */
 static void
 test_bounds(HeapCached *cached)
@@ -374,6 +394,7 @@ enter_range(HeapCached *cached)
 	{
 		proof_range(&cached->proof, cached->pin, cached->block - first, cached->last - first, &cached->proved);
 		cached->missing = Max(cached->missing, nblocks - cached->pin->range->nblocks);
+		cached->whole = is_whole(cached);
 		test_bounds(cached);
 	}
 	list_stale(cached);

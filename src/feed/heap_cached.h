@@ -51,6 +51,7 @@ typedef struct HeapCached
 	bool	   *implied;		/* [qual] set by the owner: each row of the range at hand passes it */
 	bool		all_implied;
 	CacheBlocks proved;			/* its blocks that are read from the cache */
+	bool		whole;			/* all that have rows are among them */
 	BlockNumber stale[CACHE_RANGE_BLOCKS];	/* the others */
 	int			missing;		/* most blocks that a range has got since it was cached */
 	bool		shared_out;		/* set by the owner: one participant alone, any of them, reads the table */
@@ -90,6 +91,9 @@ heap_cached_presence(ColumnType chunk_type, ColumnType wanted)
 {
 	return wanted == COLUMN_I8 && chunk_type != COLUMN_I8;
 }
+
+/* Are all rows that the cache has of the range at hand read from it? */
+extern bool heap_cached_whole(const HeapCached *cached);
 
 /* The chunk of a column in the range at hand. */
 static inline const CacheChunk *

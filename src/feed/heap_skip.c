@@ -359,6 +359,12 @@ holds(SkipTest *test, FmgrInfo *op, const CacheChunk *chunk, bool greatest, bool
 	return DatumGetBool(FunctionCall2Coll(op, test->collation, value, test->value));
 }
 
+Datum
+heap_skip_bound(const CacheChunk *chunk, bool greatest)
+{
+	return bound_datum(chunk, greatest ? chunk->greatest : chunk->least);
+}
+
 /* Evaluates what the column is compared with. */
 static void
 know_value(HeapSkip *skip, SkipTest *test)

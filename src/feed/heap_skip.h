@@ -30,6 +30,9 @@ extern void heap_skip_reset(HeapSkip *skip);
  */
 extern bool heap_skip_refutes(HeapSkip *skip, const CacheChunk *const *chunks, const int *slots);
 
+/* The least or greatest value of a chunk that has bounds, in the current memory context. */
+extern Datum heap_skip_bound(const CacheChunk *chunk, bool greatest);
+
 /*
  * Notes of such chunks, for each qual, whether every row passes, so that it need not be evaluated;
  * returns of how many.  implied[] is false before.

@@ -230,6 +230,7 @@ init_cached(HeapFeed *feed, HeapTable *table)
 		table->cached->implied = palloc0(sizeof(bool) * (table->nquals + 1));
 	}
 	table->direct = heap_direct_possible(feed, table);
+	table->bounded = heap_bounds_possible(feed, table);
 	table->memos = palloc0(sizeof(HeapMemo *) * (table->nquals + 1));
 	table->closed = palloc0(sizeof(bool) * (table->nquals + 1));
 	for (int q = 0; q < table->nquals; q++)
