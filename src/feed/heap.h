@@ -5,7 +5,9 @@
  * From bottom to top: heap_page.c reads pages, heap_columns.c their columns,
  * heap_build.c puts them into the column cache, heap_cached.c reads from that,
  * heap_table.c compiles what the query wants of one table, heap_output.c writes
- * a table's rows into the batch, heap.c is the feed.
+ * a table's rows into the batch, heap.c is the feed.  What the cache spares is in
+ * heap_skip.c (whole ranges, and conditions), heap_memo.c (values that come again), heap_bounds.c
+ * (values within bounds) and heap_direct.c (copies).
  */
 #ifndef GPUAGG_FEED_HEAP_H
 #define GPUAGG_FEED_HEAP_H
