@@ -1,6 +1,211 @@
 /* gpuagg--1.0--1.1.sql */
 \echo Use "ALTER EXTENSION gpuagg UPDATE TO '1.1'" to load this file. \quit
 
+/*
+ * Least and greatest values of every type for which core has them and an aggregate can
+ * be created (not record, of PostgreSQL 18): twins as those of 1.0, whose transition
+ * functions are the library's.  bytea came with PostgreSQL 18.
+ */
+DO $extremes$
+DECLARE
+	twin record;
+	argtypes text;
+	c_function text := 'CREATE FUNCTION %s RETURNS %s AS %L, %L LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support';
+BEGIN
+	FOR twin IN
+		SELECT format('gpu_%s(%s)', f.proname, argument) AS signature, 'gpuagg_' || t.proname AS transition,
+			argument, state, state || ', ' || argument AS inputs,
+			format('SFUNC = gpuagg_%s, COMBINEFUNC = gpuagg_%s, STYPE = %s, SORTOP = OPERATOR(pg_catalog.%s), PARALLEL = SAFE',
+				t.proname, t.proname, state, oprname) AS definition,
+			t.oid::regprocedure || ' for the extension''s aggregates' AS transition_comment,
+			format('%s non-null value; null without one; as core''s %s',
+				CASE f.proname WHEN 'min' THEN 'smallest' ELSE 'greatest' END, f.proname) AS comment
+		FROM pg_aggregate a JOIN pg_proc f ON f.oid = a.aggfnoid JOIN pg_proc t ON t.oid = a.aggtransfn
+			JOIN pg_operator o ON o.oid = a.aggsortop, format_type(f.proargtypes[0], NULL) AS argument,
+			-- CREATE AGGREGATE takes no anyenum for the type of states
+			replace(argument, 'anyenum', 'anyelement') AS state
+		WHERE f.pronamespace = 'pg_catalog'::regnamespace AND f.proname IN ('min', 'max')
+			AND t.proname IN ('array_smaller', 'array_larger', 'bpchar_smaller', 'bpchar_larger', 'enum_smaller', 'enum_larger',
+				'network_smaller', 'network_larger', 'pg_lsn_smaller', 'pg_lsn_larger', 'tidsmaller', 'tidlarger',
+				'timetz_smaller', 'timetz_larger', 'xid8_smaller', 'xid8_larger', 'bytea_smaller', 'bytea_larger')
+		ORDER BY 1
+	LOOP
+		-- the transition function, and the combine function where that is another one
+		FOR argtypes IN SELECT twin.inputs UNION SELECT twin.state || ', ' || twin.state LOOP
+			EXECUTE format(c_function, format('%s(%s)', twin.transition, argtypes), twin.state, 'MODULE_PATHNAME', twin.transition);
+			EXECUTE format('COMMENT ON FUNCTION %s(%s) IS %L', twin.transition, argtypes, twin.transition_comment);
+		END LOOP;
+		EXECUTE format('CREATE AGGREGATE %s (%s)', twin.signature, twin.definition);
+		EXECUTE format('COMMENT ON AGGREGATE %s IS %L', twin.signature, twin.comment);
+	END LOOP;
+END
+$extremes$;
+
+/*
+ * Numerics exactly.  Before, numeric arguments of these were converted to double
+ * precision; integers still are where there is no form for them.
+ */
+CREATE FUNCTION gpuagg_numeric_mul(numeric, numeric) RETURNS numeric
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_numeric_mul(numeric, numeric) IS
+'numeric_mul(numeric,numeric) for the extension''s aggregates';
+CREATE AGGREGATE gpu_product(numeric) (
+	SFUNC = gpuagg_numeric_mul, STYPE = numeric, COMBINEFUNC = gpuagg_numeric_mul, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE gpu_product(numeric) IS
+'product of the non-null values, exactly up to 16383 digits after the decimal point; null without one; "value overflows numeric format" beyond the range of numeric';
+
+CREATE FUNCTION gpuagg_maxsub_numeric_transfn(internal, numeric) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_maxsub_numeric_transfn(internal, numeric) IS 'transition function of gpu_max_subarray_sum over numeric; null values change nothing';
+CREATE FUNCTION gpuagg_maxsub_numeric_final(internal) RETURNS numeric
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_maxsub_numeric_final(internal) IS 'final function of gpu_max_subarray_sum over numeric; null for null';
+CREATE AGGREGATE gpu_max_subarray_sum(x numeric) (
+	SFUNC = gpuagg_maxsub_numeric_transfn, STYPE = internal,
+	FINALFUNC = gpuagg_maxsub_numeric_final, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_max_subarray_sum(numeric) IS
+	'largest sum of consecutive x in ORDER BY order, exactly, the empty part counting as 0; NULLs are skipped, NaN is the largest sum, NULL without input';
+
+/*
+ * Log-spaced histograms: over thresholds that are made of the arguments.
+ */
+CREATE FUNCTION gpuagg_histogram_accum_log(internal, float8, float8, float8, int4) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_histogram_accum_log(internal, float8, float8, float8, int4) IS
+'transition function of gpu_histogram_log; null values change nothing';
+
+CREATE AGGREGATE gpu_histogram_log(value float8, lo float8, hi float8, nbins int4) (
+	SFUNC = gpuagg_histogram_accum_log, STYPE = internal, SSPACE = 1024,
+	FINALFUNC = gpuagg_histogram_counts, COMBINEFUNC = gpuagg_histogram_combine,
+	SERIALFUNC = gpuagg_histogram_serialize, DESERIALFUNC = gpuagg_histogram_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE gpu_histogram_log(float8, float8, float8, int4) IS
+'histogram of nbins bins in [lo, hi), each as many times as wide as the one before, 0 < lo < hi and nbins at most 999999: nbins + 2 counts, the first of values before lo, the last of values at or past hi and of NaN; the same as gpu_histogram(value, gpu_histogram_log_thresholds(lo, hi, nbins)); nulls are skipped; null without a value';
+
+CREATE FUNCTION gpu_histogram_log_thresholds(lo float8, hi float8, nbins int4) RETURNS float8[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpu_histogram_log_thresholds(float8, float8, int4) IS
+'the nbins + 1 edges of the bins of gpu_histogram_log(value, lo, hi, nbins), ascending: edge i is lo * (hi / lo)^(i / nbins), correctly rounded and the same on every machine; null for null';
+
+/*
+ * Reading histograms.
+ */
+COMMENT ON FUNCTION gpu_histogram_bins(float8, float8, anyarray) IS
+'a row a bin of gpu_histogram(value, lo, hi, nbins[, weight]), of as many bins as counts has elements, less two (for a histogram over thresholds say gpu_histogram_bins(thresholds, counts)): its number, its bounds, its count (bigint) or weight (double precision), and a bar of up to 40 characters scaled to the largest; no row for null';
+
+CREATE FUNCTION gpu_histogram_bins(lo float8, hi float8, nbins int4, counts anyarray,
+	OUT bin int4, OUT lower float8, OUT upper float8, OUT count anyelement, OUT bar text)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME', 'gpu_histogram_bins_checked' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 50;
+COMMENT ON FUNCTION gpu_histogram_bins(float8, float8, int4, anyarray) IS
+'as gpu_histogram_bins(lo, hi, counts), with an error if counts is not an array of nbins + 2 elements';
+
+CREATE FUNCTION gpu_histogram_bins(thresholds float8[], counts anyarray,
+	OUT bin int4, OUT lower float8, OUT upper float8, OUT count anyelement, OUT bar text)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME', 'gpu_histogram_bins_thresholds' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 50;
+COMMENT ON FUNCTION gpu_histogram_bins(float8[], anyarray) IS
+'a row a bin of gpu_histogram(value, thresholds): its number, its bounds, its count (bigint) or weight (double precision), and a bar of up to 40 characters scaled to the largest; an error if counts does not have one element more than thresholds; no row for null';
+
+CREATE FUNCTION gpu_histogram_log_bins(lo float8, hi float8, counts anyarray,
+	OUT bin int4, OUT lower float8, OUT upper float8, OUT count anyelement, OUT bar text)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 50;
+COMMENT ON FUNCTION gpu_histogram_log_bins(float8, float8, anyarray) IS
+'a row a bin of gpu_histogram_log(value, lo, hi, nbins): its number, its bounds, the very thresholds that were counted by, its count, and a bar of up to 40 characters scaled to the largest; no row for null';
+
+CREATE FUNCTION gpu_histogram_quantile(lo float8, hi float8, counts anyarray, fraction float8) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpu_histogram_quantile(float8, float8, anyarray, float8) IS
+'about the value below which a fraction (0 to 1) of the values of gpu_histogram(value, lo, hi, nbins[, weight]) lies, by linear interpolation within its bin, the median for 0.5; -Infinity or Infinity if it is outside of the bins; null for null, and if nothing was counted';
+
+CREATE FUNCTION gpu_histogram_quantile(lo float8, hi float8, counts anyarray, fractions float8[]) RETURNS float8[]
+	AS 'MODULE_PATHNAME', 'gpu_histogram_quantiles' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpu_histogram_quantile(float8, float8, anyarray, float8[]) IS
+'as gpu_histogram_quantile with one fraction, for each of an array: an array of the same shape, with null for null';
+
+CREATE FUNCTION gpu_histogram_quantile(thresholds float8[], counts anyarray, fraction float8) RETURNS float8
+	AS 'MODULE_PATHNAME', 'gpu_histogram_quantile_thresholds' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpu_histogram_quantile(float8[], anyarray, float8) IS
+'about the value below which a fraction (0 to 1) of the values of gpu_histogram(value, thresholds) lies, by linear interpolation within its bin; -Infinity or Infinity if it is before the first or past the last threshold; null for null, and if nothing was counted';
+
+CREATE FUNCTION gpu_histogram_quantile(thresholds float8[], counts anyarray, fractions float8[]) RETURNS float8[]
+	AS 'MODULE_PATHNAME', 'gpu_histogram_quantiles_thresholds' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpu_histogram_quantile(float8[], anyarray, float8[]) IS
+'as gpu_histogram_quantile with one fraction, for each of an array: an array of the same shape, with null for null';
+
+/*
+ * Merging histograms: the transition function is the combine function as well.
+ */
+CREATE FUNCTION gpuagg_histogram_merge_int8(int8[], int8[]) RETURNS int8[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_histogram_merge_int8(int8[], int8[]) IS
+'transition and combine function of gpu_histogram_merge over bigint[]; null arrays change nothing';
+CREATE AGGREGATE gpu_histogram_merge(counts int8[]) (
+	SFUNC = gpuagg_histogram_merge_int8, STYPE = int8[], SSPACE = 1024,
+	COMBINEFUNC = gpuagg_histogram_merge_int8, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_histogram_merge(int8[]) IS
+'sum of histograms, element by element: the histogram of all their values; null arrays are skipped, null without one; an error for arrays of different lengths, "bigint out of range" on overflow';
+
+CREATE FUNCTION gpuagg_histogram_merge_float8(float8[], float8[]) RETURNS float8[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_histogram_merge_float8(float8[], float8[]) IS
+'transition and combine function of gpu_histogram_merge over double precision[]; null arrays change nothing';
+CREATE AGGREGATE gpu_histogram_merge(counts float8[]) (
+	SFUNC = gpuagg_histogram_merge_float8, STYPE = float8[], SSPACE = 1024,
+	COMBINEFUNC = gpuagg_histogram_merge_float8, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_histogram_merge(float8[]) IS
+'sum of weighted histograms, element by element; null arrays are skipped, null without one; an error for arrays of different lengths';
+
+CREATE FUNCTION gpuagg_histogram_merge_numeric(numeric[], numeric[]) RETURNS numeric[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_histogram_merge_numeric(numeric[], numeric[]) IS
+'transition and combine function of gpu_histogram_merge over numeric[]; null arrays change nothing';
+CREATE AGGREGATE gpu_histogram_merge(counts numeric[]) (
+	SFUNC = gpuagg_histogram_merge_numeric, STYPE = numeric[], SSPACE = 1024,
+	COMBINEFUNC = gpuagg_histogram_merge_numeric, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_histogram_merge(numeric[]) IS
+'sum of arrays of numerics, element by element and exactly; null arrays are skipped, null without one; an error for arrays of different lengths';
+
+/*
+ * A sample to try things on: every value follows from the row's number alone, by core's hash
+ * function of partitions, which is the same in every release.
+ */
+CREATE FUNCTION gpuagg_demo_flights(rows int8, OUT date timestamp, OUT carrier text, OUT origin text, OUT destination text,
+	OUT distance int4, OUT delay int4)
+	RETURNS SETOF record LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 100000
+BEGIN ATOMIC
+	SELECT timestamp '2026-01-01' + make_interval(days => at / 1140, mins => 300 + at % 1140),
+		(ARRAY['Aster', 'Birch', 'Cedar', 'Dahlia', 'Elder', 'Fern', 'Gorse', 'Heath'])[line + 1],
+		names[a + 1], names[b + 1],
+		greatest(60, sqrt((xs[a + 1] - xs[b + 1]) ^ 2 + (ys[a + 1] - ys[b + 1]) ^ 2)::int4),
+		CASE WHEN late & 63 > 0 THEN
+			-- a little early, later in the course of the day, worse with some carriers, airports and days
+			(late >> 6 & 15)::int4 + (late >> 10 & 15)::int4 - 22 + at % 1140 / 90 + line * 5 % 7 + a * 7 % 5
+			+ CASE WHEN at / 1140 * 5 % 17 < 2 THEN 9 ELSE 0 END
+			-- one in four is late, one in a thousand very late
+			+ CASE WHEN late >> 14 & 3 = 0 THEN ((late >> 16 & 63) * (late >> 22 & 63) / 20)::int4 ELSE 0 END
+			+ CASE WHEN late >> 28 & 1023 = 0 THEN (late >> 38 & 1023)::int4 ELSE 0 END
+		END
+	FROM generate_series(1, gpuagg_demo_flights.rows) i,
+		-- minutes from 5:00 on of 181 days
+		LATERAL (SELECT ((i - 1) * (181 * 1140) / gpuagg_demo_flights.rows)::int4 AS at, hashint8extended(i, 1) AS place,
+			hashint8extended(i, 2) AS late) h,
+		-- small numbers are more frequent
+		LATERAL (SELECT ((place & 1023) * (place & 1023) * 24 >> 20)::int4 AS a,
+			((place >> 10 & 1023) * (place >> 10 & 1023) * 23 >> 20)::int4 AS other,
+			((place >> 20 & 1023) * (place >> 20 & 1023) * 8 >> 20)::int4 AS line) p,
+		LATERAL (SELECT CASE WHEN other < a THEN other ELSE other + 1 END AS b) q,
+		-- airports, and where they lie, in miles
+		(SELECT '{ORD,ATL,DFW,LAX,PHX,DEN,STL,DTW,LAS,MSP,SFO,EWR,IAH,PHL,CLT,SEA,LGA,BOS,MCO,SLC,PIT,SAN,MIA,PDX}'::text[] AS names,
+			'{2022,2211,1524,359,708,1108,1887,2270,537,1732,143,2770,1616,2712,2401,147,2787,2942,2381,710,2440,426,2437,131}'::int4[] AS xs,
+			'{1172,596,545,617,582,1025,949,1187,765,1372,871,1083,344,1026,704,1549,1089,1198,237,1090,1069,533,55,1421}'::int4[] AS ys) w;
+END;
+COMMENT ON FUNCTION gpuagg_demo_flights(int8) IS
+'a made-up sample of as many flights in the first 181 days of 2026, in order of departure: carrier, airports, miles, and minutes of delay, negative if early and null if cancelled; the same on every server, nothing for null';
+
 /* The column cache: who may see what */
 COMMENT ON FUNCTION gpuagg_cache_columns() IS
 'rows of the view gpuagg_cache, by OIDs: attnum is 0 for what stands beside all columns of a table; last_use is null before the first use, nothing else is; of columns that the user may select from, and of all for members of pg_read_all_stats';

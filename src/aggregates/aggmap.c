@@ -529,10 +529,19 @@ histogram_bins(BinSpec *bins, FinalizeKind kind, Aggref *aggref, PlanState *pare
 		bins->thresholds = histogram_thresholds(DatumGetArrayTypePCopy(arg[0]), &bins->n);
 		return bins->thresholds != NULL;
 	}
-	bins->kind = BIN_UNIFORM;
 	bins->lo = DatumGetFloat8(arg[0]);
 	bins->hi = DatumGetFloat8(arg[1]);
 	bins->n = DatumGetInt32(arg[2]);
+	if (kind == FINALIZE_HIST_LOG)
+	{
+		if (!histogram_log_valid(bins->lo, bins->hi, bins->n))
+			return false;
+		bins->kind = BIN_THRESHOLDS;
+		bins->thresholds = histogram_log_thresholds(bins->lo, bins->hi, bins->n);
+		bins->n++;
+		return true;
+	}
+	bins->kind = BIN_UNIFORM;
 	return histogram_uniform_valid(bins->lo, bins->hi, bins->n);
 }
 

@@ -35,6 +35,7 @@ typedef enum FinalizeKind
 	FINALIZE_HIST_UNIFORM,
 	FINALIZE_HIST_WEIGHTED,
 	FINALIZE_HIST_THRESHOLDS,
+	FINALIZE_HIST_LOG,
 	FINALIZE_HLL,			/* bigint: the estimate */
 	FINALIZE_ARG,			/* the value that goes with the extreme key */
 	FINALIZE_MAXSUB_I64,	/* the state is the transition value */
@@ -67,7 +68,7 @@ static inline bool
 finalize_has_bins(FinalizeKind kind)
 {
 	return kind == FINALIZE_HIST_UNIFORM || kind == FINALIZE_HIST_WEIGHTED ||
-		kind == FINALIZE_HIST_THRESHOLDS || kind == FINALIZE_HLL;
+		kind == FINALIZE_HIST_THRESHOLDS || kind == FINALIZE_HIST_LOG || kind == FINALIZE_HLL;
 }
 
 #endif							/* GPUAGG_AGGMAP_INTERNAL_H */

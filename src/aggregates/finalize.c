@@ -124,6 +124,7 @@ slots_value(AggOutput *out, const GroupBatch *groups, int g)
 		case FINALIZE_HIST_UNIFORM:
 		case FINALIZE_HIST_WEIGHTED:
 		case FINALIZE_HIST_THRESHOLDS:
+		case FINALIZE_HIST_LOG:
 		case FINALIZE_HLL:
 		case FINALIZE_ARG:
 		case FINALIZE_MATRIX:
