@@ -139,7 +139,10 @@ extern bool heap_memo_serves(const HeapTable *table, Expr *expr);
 extern HeapMemo *heap_memo_create_output(const HeapTable *table, ExprRoot *root);
 /* Prepares all outputs' memos for the range at hand; false: values repeat too little. */
 extern bool heap_memo_prepare(HeapTable *table);
-/* Stores output c, and those joined to it, of the feed's first n rows, all cached; returns how many, as heap_store_references. */
+/*
+ * Stores output c, and those joined to it, of the feed's first n rows, all cached; returns how many, as
+ * heap_store_references.
+ */
 extern int	heap_memo_store(HeapFeed *feed, HeapTable *table, int c, int at, int n);
 
 /* May bounds stand for the rows of a range?  For those of the range at hand?  Then adds up to `room` of them. */

@@ -51,7 +51,7 @@ decimal_scale(const ExprSet *set, AttrNumber attno)
 	return -1;
 }
 
-/* Can chunks be read as the vectors want them: as the type that they have, as Datums, or as no more than NULL or not? */
+/* Can chunks be read as the vectors want them: as the type that they have, as Datums, or for their NULLs? */
 static bool
 suits(const HeapCached *cached, const ExprSet *set)
 {

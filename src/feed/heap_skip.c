@@ -315,8 +315,9 @@ bound_datum(const CacheChunk *chunk, ChunkBound bound)
 }
 
 /*
- * By how many days a bound is moved for each conversion by the time zone.  Zones differ from UTC by less than a
- * day, and so two days make a local time the later instant as well; those that are rules instead of names may differ by a week.
+ * By how many days a bound is moved for each conversion by the time zone.  Zones differ from UTC by less
+ * than a day, and so two days make a local time the later instant as well; those that are rules instead of
+ * names may differ by a week.
  */
 static int
 zone_days(void)
@@ -342,7 +343,10 @@ move_bound(const SkipTest *test, ChunkBound *bound, int days)
 	return true;
 }
 
-/* Does the operator say so of the chunk's greatest or least value, or one beyond it?  If that cannot be told, `unknown`. */
+/*
+ * Does the operator say so of the chunk's greatest or least value, or one beyond it?  If that cannot be
+ * told, `unknown`.
+ */
 static bool
 holds(SkipTest *test, FmgrInfo *op, const CacheChunk *chunk, bool greatest, bool unknown)
 {
