@@ -266,11 +266,10 @@ aggmap_supported(const Aggref *aggref, bool parallel, const char **why)
 
 	if (aggref->aggkind != AGGKIND_NORMAL || aggref->aggdirectargs != NIL)
 		*why = psprintf("ordered-set aggregate %s", name);
-	else if (aggref->aggdistinct != NIL)
-		*why = psprintf("DISTINCT inside %s", name);
-	else if (aggref->aggorder != NIL && !entry.ours)
+	/* distinct values are sorted by themselves */
+	else if (aggref->aggorder != NIL && aggref->aggdistinct == NIL && !entry.ours)
 		*why = psprintf("ORDER BY inside %s", name);
-	else if (aggref->aggorder != NIL && parallel)
+	else if (aggref->aggorder != NIL && aggref->aggdistinct == NIL && parallel)
 		*why = psprintf("ORDER BY inside %s, and no order between participants", name);
 	else if (aggref->aggvariadic)
 		*why = psprintf("VARIADIC inside %s", name);
@@ -556,7 +555,7 @@ depends_on_order(MonoidId monoid)
 /* Adds the slots of a row of agg_list.h; false where its arguments do not suit. */
 static bool
 add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, const int *args,
-		  int filter, PlanState *parent, ExprContext *econtext)
+		  int filter, int set, PlanState *parent, ExprContext *econtext)
 {
 	BinSpec		bins;
 	bool		binned = finalize_has_bins(row->kind);
@@ -609,10 +608,10 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 			if (row->kind == FINALIZE_ARG && use->arg[j] == 0)
 				out->value = spec->cols[col[j]].type;
 		}
-		if (aggref->aggorder != NIL && depends_on_order(use->monoid))
+		if ((aggref->aggorder != NIL || set > 0) && depends_on_order(use->monoid))
 			spec->ordered_floats = true;
 		nslots = spec->nslots;
-		out->slots[i] = spec_add_slot(spec, use->monoid, col[0], col[1], filter,
+		out->slots[i] = spec_add_slot(spec, use->monoid, col[0], col[1], filter, set,
 									  binned && i > 0 ? &bins : NULL);
 		slot = &spec->slots[out->slots[i]];
 		slot->mean_only = (slot->mean_only || spec->nslots > nslots) &&
@@ -655,8 +654,8 @@ is_extreme(const AggRow *row, const Aggref *aggref)
 }
 
 AggOutput *
-aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, PlanState *parent,
-			 ExprContext *econtext)
+aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, int set,
+			 PlanState *parent, ExprContext *econtext)
 {
 	AggOutput  *out = palloc0(sizeof(AggOutput));
 	FallbackAgg fallback;
@@ -668,7 +667,8 @@ aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, PlanSta
 	out->fallback = -1;
 	out->aggstate = stand_in(aggref);
 	fallback.filter = add_filter(spec, filter);
-	by_slots = add_slots(out, spec, row, aggref, args, fallback.filter, parent, econtext);
+	fallback.set = set;
+	by_slots = add_slots(out, spec, row, aggref, args, fallback.filter, set, parent, econtext);
 
 	if (!by_slots || filter >= 0 || !is_extreme(row, aggref))
 		spec->others = true;
@@ -682,4 +682,17 @@ aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, PlanSta
 		out->fallback = spec_add_fallback(spec, &fallback);
 	}
 	return out;
+}
+
+bool
+aggmap_shows_order(const AggOutput *out, const AggSpec *spec)
+{
+	const AggRow *row = look_up(out->agg.aggfnoid).row;
+
+	if (out->fallback >= 0 && !spec->fallbacks[out->fallback].unrepresentable_only)
+		return true;
+	for (int i = 0; i < MAX_SLOTS && row->slots[i].used; i++)
+		if (depends_on_order(row->slots[i].monoid))
+			return true;
+	return needs_order(row);
 }

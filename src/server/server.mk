@@ -7,8 +7,8 @@ SERVER_CFLAGS = -std=gnu11 -O2 -g -ffp-contract=off -Wall -Wextra $(if $(WERROR)
                 $(SANITIZE_FLAGS)
 SERVER_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter-out src/server/device_cuda%,$(wildcard src/server/*.c)))
 SERVER_CUDA_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(wildcard src/server/device_cuda*.c)) \
-                   build/server/device_kernels.o build/server/strategy.o
-STANDIN_OBJS = $(SERVER_OBJS) build/server/monoid.o build/server/standin_device.o
+                   build/server/device_kernels.o build/server/strategy.o build/server/device_list.o
+STANDIN_OBJS = $(SERVER_OBJS) build/server/monoid.o build/server/device_list.o build/server/standin_device.o
 
 .PHONY: all server server-standin install install-server
 all: server
@@ -20,7 +20,8 @@ ifneq ($(and $(NVCC),$(wildcard kernels/group.cu)),)
 
 server: build/gpuagg-server
 
-$(SERVER_CUDA_OBJS): SERVER_CFLAGS += -I$(CUDA_HOME)/include -DGPUAGG_LEAST_CAPABILITY=$(patsubst %a,%,$(firstword $(CUDA_ARCHS)))
+$(SERVER_CUDA_OBJS): SERVER_CFLAGS += -I$(CUDA_HOME)/include -DGPUAGG_LEAST_CAPABILITY=$(patsubst %a,%,$(firstword $(CUDA_ARCHS))) \
+                                    '-DGPUAGG_CUDA_ARCHS="$(strip $(CUDA_ARCHS))"'
 
 build/server/device_kernels.o: src/server/device_kernels.cu
 	@mkdir -p $(@D)
@@ -45,8 +46,9 @@ build/server/%.o: src/server/%.c
 	$(CC) $(SERVER_CFLAGS) -c $< -o $@
 
 build/server/strategy.o: src/strategy.c
+build/server/device_list.o: src/device_list.c
 build/server/monoid.o: src/operators/monoid.c
-build/server/strategy.o build/server/monoid.o:
+build/server/strategy.o build/server/device_list.o build/server/monoid.o:
 	@mkdir -p $(@D)
 	$(CC) $(SERVER_CFLAGS) -c $< -o $@
 

@@ -196,6 +196,13 @@ sub aggregate
 	{
 		$call = 'agg:' . pick(qw(bool_and bool_or every)) . '(' . condition(@columns) . ')';
 	}
+	# which of equal values that look different is the one is open
+	if ($call !~ /[*]\)\z|jsonb_agg|bag\(|lossy_sum|unsafe_sum/ && $kind ne 'regr' && chance(0.12) && !$wild
+		&& !grep { $_->{info}{loose} && !$_->{info}{float} && $call =~ /\b$_->{name}\b/ } @columns)
+	{
+		$call =~ s/\(/(DISTINCT /;
+		Tally::draw('DISTINCT in aggregates');
+	}
 	$filter = condition(@columns) if chance(0.2);
 	$call .= " FILTER (WHERE $filter)" if $filter;
 	return { call => $call, sql => $norm ? sprintf($norm, $call) : $call, float => $float, constant => @pair ? constant_of($filter, @pair) : undef };
@@ -421,6 +428,14 @@ sub make_query
 	my $where = chance(0.4) ? condition(@columns) : undef;
 	my (@out, @float, @constant, $sql, %query);
 
+	# no aggregates at all
+	my $alone = @keys && !$sets && !$from->{key} && !(grep { $_->{shown} =~ /array_agg/ } @keys) && chance(0.08) ? pick('GROUP BY', 'DISTINCT') : '';
+
+	if ($alone)
+	{
+		@aggs = @own = ();
+		Tally::draw("$alone alone");
+	}
 	if (@keys && chance(0.1))
 	{
 		@keys = (@keys, $keys[0]);
@@ -449,24 +464,24 @@ sub make_query
 		push @out, $agg->{sql};
 		push @float, $agg->{float} || 0;
 	}
-	if (chance(0.15))
+	if (!$alone && chance(0.15))
 	{
 		push @out, 'agg:count(*) * 2 + coalesce(agg:sum(' . pick(of_kind('int', @columns))->{name} . '), 0)';
 		push @float, 0;
 	}
-	if (chance(0.05) && @keys)
+	if (!$alone && chance(0.05) && @keys)
 	{
 		push @out, 'sum(agg:count(*)) OVER ()';
 		push @float, 0;
 	}
-	$sql = ($from->{with} ? "$from->{with} " : '') . 'SELECT ' . join(', ', @out) . " FROM $from->{sql}";
+	$sql = ($from->{with} ? "$from->{with} " : '') . 'SELECT ' . ($alone eq 'DISTINCT' ? 'DISTINCT ' : '') . join(', ', @out) . " FROM $from->{sql}";
 	$sql .= " WHERE $where" if $where;
-	if (@keys)
+	if (@keys && $alone ne 'DISTINCT')
 	{
 		my $list = join(', ', map { $_->{sql} } @keys);
 		$sql .= ' GROUP BY ' . ($sets ? "$sets($list)" : $list);
 	}
-	if (chance(0.15))
+	if (!$alone && chance(0.15))
 	{
 		$sql .= ' HAVING ' . pick('agg:count(*) > ' . Values::int_constant(0, 5),
 			'agg:max(' . pick(of_kind('int', @columns))->{name} . ') > ' . Values::int_constant(0, 3));
