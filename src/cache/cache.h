@@ -50,6 +50,26 @@ cache_column_equal(const CacheColumnKey *a, const CacheColumnKey *b)
 		a->missing == b->missing && a->scale == b->scale;
 }
 
+/* A set of a range's blocks. */
+#define CACHE_BLOCK_WORDS (CACHE_RANGE_BLOCKS / 64)
+
+typedef struct CacheBlocks
+{
+	uint64		word[CACHE_BLOCK_WORDS];
+} CacheBlocks;
+
+static inline bool
+cache_blocks_has(const CacheBlocks *blocks, int i)
+{
+	return (blocks->word[i >> 6] >> (i & 63)) & 1;
+}
+
+static inline void
+cache_blocks_add(CacheBlocks *blocks, int i)
+{
+	blocks->word[i >> 6] |= UINT64CONST(1) << (i & 63);
+}
+
 typedef struct CacheRange
 {
 	BlockNumber first;
@@ -66,14 +86,14 @@ typedef struct CacheRange
 
 	/* What follows changes. */
 	pg_atomic_uint64 map_lsn[2];	/* of the visibility map's pages over it, when last proved; 0: unknown */
-	pg_atomic_uint64 visible[CACHE_RANGE_BLOCKS / 64];	/* blocks whose bit was set then */
+	pg_atomic_uint64 visible[CACHE_BLOCK_WORDS];	/* blocks whose bit was set then */
 	pg_atomic_uint32 buffer[CACHE_RANGE_BLOCKS];	/* hints: where a page was last found */
 
 	/*
 	 * Blocks that are not to be used: not settled when it was built, or changed since.  Set before
 	 * publication, with ndead their number; from then on by cache_mark_dead() alone.
 	 */
-	pg_atomic_uint64 dead[CACHE_RANGE_BLOCKS / 64];
+	pg_atomic_uint64 dead[CACHE_BLOCK_WORDS];
 	pg_atomic_uint32 ndead;
 } CacheRange;
 
