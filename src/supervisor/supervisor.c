@@ -197,17 +197,19 @@ enter_state(ServerState state, const char *reason)
 }
 
 static void
-log_given_up(const char *reason)
+log_given_up(const char *reason, const char *detail)
 {
 	if (strcmp(given_up, reason) != 0)
-		ereport(LOG, (errmsg("gpuagg runs without a GPU: %s", reason)));
+		ereport(LOG,
+				(errmsg("gpuagg runs without a GPU: %s", reason),
+				 detail ? errdetail("%s", detail) : 0));
 	strlcpy(given_up, reason, sizeof(given_up));
 }
 
 static void
-give_up(const char *reason)
+give_up(const char *reason, const char *detail)
 {
-	log_given_up(reason);
+	log_given_up(reason, detail);
 	enter_state(SERVER_UNAVAILABLE, reason);
 }
 
@@ -222,19 +224,20 @@ start_server(void)
 
 	if (device_list_read(gpuagg_devices_list, &list, reason, sizeof(reason)) && list.kind == DEVICES_NONE)
 	{
-		give_up("gpuagg.devices is none");
+		give_up("gpuagg.devices is none", NULL);
 		return;
 	}
 	if (!supervisor_has_program())
 	{
-		give_up(NO_PROGRAM);
+		give_up(NO_PROGRAM, NULL);
 		return;
 	}
 	program_path(path);
 	if (access(path, X_OK) != 0)
 	{
-		snprintf(reason, sizeof(reason), "could not execute \"%.150s\": %m", path);
-		give_up(reason);
+		/* all may read the reason, but not all gpuagg.server_program */
+		snprintf(reason, sizeof(reason), "could not execute the program of the GPU server: %m");
+		give_up(reason, psprintf("The program is \"%s\".", path));
 		return;
 	}
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
@@ -396,7 +399,7 @@ on_message(const MessageHeader *header, const char *body)
 			}
 			break;
 		case MESSAGE_UNAVAILABLE:
-			give_up(text);
+			give_up(text, NULL);
 			break;
 		case MESSAGE_PONG:
 			if (header->length == sizeof(WirePong))
@@ -620,7 +623,7 @@ first_state(char *reason, size_t size)
 	if (supervisor_has_program() && compat_worker_is_registered(SUPERVISOR_MAIN))
 		return SERVER_STARTING;
 	strlcpy(reason, supervisor_has_program() ? NO_SLOT : NO_PROGRAM, size);
-	log_given_up(reason);
+	log_given_up(reason, NULL);
 	return SERVER_UNAVAILABLE;
 }
 
