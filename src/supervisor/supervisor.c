@@ -494,18 +494,19 @@ static void
 reload(void)
 {
 	char		program[MAXPGPATH];
+	bool		changed;
 
 	strlcpy(program, gpuagg_server_program, sizeof(program));
 	ProcessConfigFile(PGC_SIGHUP);
 	if (strcmp(child.devices, gpuagg_devices_list) != 0)
 		server_forget_devices();
-	if (child.sock >= 0 &&
-		(!gpuagg_server || strcmp(child.devices, gpuagg_devices_list) != 0 ||
-		 strcmp(program, gpuagg_server_program) != 0))
-	{
-		kill_server(NULL, false);
+	changed = strcmp(child.devices, gpuagg_devices_list) != 0 ||
+		strcmp(program, gpuagg_server_program) != 0;
+	/* what failed may not fail any more */
+	if (!gpuagg_server || changed)
 		pause_ms = 0;
-	}
+	if (child.sock >= 0 && (!gpuagg_server || changed))
+		kill_server(NULL, false);
 	else if (child.sock >= 0)
 		send_settings();
 	if (!gpuagg_server)
@@ -584,7 +585,12 @@ gpuagg_supervisor_main(Datum arg)
 
 		/* without a server to run, the slot is for other workers */
 		if (child.pid == 0 && (!gpuagg_server || !supervisor_has_program()))
+		{
+			/* also where the program went away between two starts; "starting" would remain */
+			if (gpuagg_server)
+				give_up(NO_PROGRAM, NULL);
 			proc_exit(0);
+		}
 		wait_for_events(timeout);
 		/* before pings are counted: an answer may have waited for this process */
 		if (child.sock >= 0 && !read_messages())
