@@ -109,7 +109,7 @@ typedef struct Child
 static Child child = {.sock = -1};
 static int	pause_ms;
 static int	early_ends;		/* in a row */
-static char given_up[256];		/* the reason that was logged last; empty since a server was ready */
+static char given_up[MAXPGPATH + 512];	/* the reason that was logged last, with its detail; empty since a server was ready */
 
 PGDLLEXPORT void gpuagg_supervisor_main(Datum arg);
 
@@ -199,11 +199,14 @@ enter_state(ServerState state, const char *reason)
 static void
 log_given_up(const char *reason, const char *detail)
 {
-	if (strcmp(given_up, reason) != 0)
+	char		text[sizeof(given_up)];
+
+	snprintf(text, sizeof(text), "%s %s", reason, detail ? detail : "");
+	if (strcmp(given_up, text) != 0)
 		ereport(LOG,
 				(errmsg("gpuagg runs without a GPU: %s", reason),
 				 detail ? errdetail("%s", detail) : 0));
-	strlcpy(given_up, reason, sizeof(given_up));
+	strlcpy(given_up, text, sizeof(given_up));
 }
 
 static void
@@ -217,6 +220,7 @@ static void
 start_server(void)
 {
 	char		path[MAXPGPATH];
+	char		detail[MAXPGPATH + 32];
 	char		reason[256];
 	DeviceList	list;
 	int			pair[2];
@@ -237,7 +241,8 @@ start_server(void)
 	{
 		/* all may read the reason, but not all gpuagg.server_program */
 		snprintf(reason, sizeof(reason), "could not execute the program of the GPU server: %m");
-		give_up(reason, psprintf("The program is \"%s\".", path));
+		snprintf(detail, sizeof(detail), "The program is \"%s\".", path);
+		give_up(reason, detail);
 		return;
 	}
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
