@@ -27,18 +27,22 @@
 
 static planner_hook_type prev_planner_hook;
 
-/* Makes a tree of UNIONs one of UNION ALLs; DISTINCT follows above.  Other set operations stay as they are. */
+/*
+ * Makes a tree of UNIONs one of UNION ALLs; DISTINCT follows above.  Other set operations stay as they are,
+ * and so do UNIONs of other types or collations than the whole: what is equal in those may differ in these.
+ */
 static void
-keep_duplicates(Node *node)
+keep_duplicates(Node *node, const SetOperationStmt *top)
 {
 	SetOperationStmt *op = (SetOperationStmt *) node;
 
-	if (!IsA(node, SetOperationStmt) || op->op != SETOP_UNION)
+	if (!IsA(node, SetOperationStmt) || op->op != SETOP_UNION ||
+		!equal(op->colTypes, top->colTypes) || !equal(op->colCollations, top->colCollations))
 		return;
 	op->all = true;
 	op->groupClauses = NIL;
-	keep_duplicates(op->larg);
-	keep_duplicates(op->rarg);
+	keep_duplicates(op->larg, top);
+	keep_duplicates(op->rarg, top);
 }
 
 /* The columns of the inner query as results of the outer one, with the references that ORDER BY has to them. */
@@ -160,7 +164,7 @@ rewrite(Query *query)
 	inner->limitOffset = inner->limitCount = NULL;
 	inner->limitOption = LIMIT_OPTION_COUNT;
 	inner->canSetTag = false;
-	keep_duplicates(inner->setOperations);
+	keep_duplicates((Node *) op, op);
 	IncrementVarSublevelsUp((Node *) inner, 1, 1);
 
 	ref->rtindex = 1;
