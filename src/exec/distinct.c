@@ -16,7 +16,8 @@
  * Participants of a parallel plan export what all of their engines have, one after the other; the one that
  * imports it has the distinct values of all.
  *
- * Memory: each engine has its share of EngineEnv.mem_limit, and spills beyond.
+ * Memory: each engine has its share of EngineEnv.mem_limit, and spills beyond; but no less than any
+ * engine has with the least work_mem, below which it would spill nearly every row, over and over.
  */
 #include "postgres.h"
 
@@ -37,6 +38,8 @@
 #include "exec/distinct.h"
 #include "exec/keys.h"
 #include "plan/supported.h"
+
+#define LEAST_MEMORY (64 * 1024)
 
 typedef struct DistinctSet
 {
@@ -674,7 +677,7 @@ distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env)
 	distinct->base.ops = &distinct->ops;
 	distinct->spec = spec;
 	distinct->env = *env;
-	distinct->env.mem_limit = env->mem_limit / (spec->ndistincts + 1);
+	distinct->env.mem_limit = Max(env->mem_limit / (spec->ndistincts + 1), LEAST_MEMORY);
 	make_inner_spec(distinct);
 	make_batches(distinct);
 	distinct->inner = ops->open(&distinct->inner_spec, &distinct->env);

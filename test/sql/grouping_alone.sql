@@ -119,8 +119,14 @@ RESET gpuagg.require;
 RESET enable_hashagg;
 RESET enable_sort;
 
--- views, prepared statements, cursors
+-- not more arms than the planner can take in a short time
 SET gpuagg.replace_builtin = on;
+SET gpuagg.require = 'require';
+SELECT n, alone_scans(string_agg('SELECT ' || i || ', ''a''', ' UNION ')) FROM unnest(ARRAY[300, 301]) n, generate_series(1, n) i
+	GROUP BY n ORDER BY n;
+RESET gpuagg.require;
+
+-- views, prepared statements, cursors
 CREATE VIEW alone_view AS SELECT k FROM alone UNION SELECT v + 100 FROM alone;
 SELECT sum(k) FROM alone_view;
 PREPARE alone_statement(int) AS SELECT k FROM alone WHERE k < $1 UNION SELECT $1 ORDER BY 1;
