@@ -16,8 +16,8 @@
  * Participants of a parallel plan export what all of their engines have, one after the other; the one that
  * imports it has the distinct values of all.
  *
- * Memory: each engine has its share of EngineEnv.mem_limit, and spills beyond; but no less than any
- * engine has with the least work_mem, below which it would spill nearly every row, over and over.
+ * Memory: each engine has its share of EngineEnv.mem_limit, but no less than work_mem, as each of core's
+ * sorts of distinct values has, and spills beyond.
  */
 #include "postgres.h"
 
@@ -38,8 +38,6 @@
 #include "exec/distinct.h"
 #include "exec/keys.h"
 #include "plan/supported.h"
-
-#define LEAST_MEMORY (64 * 1024)
 
 typedef struct DistinctSet
 {
@@ -213,6 +211,17 @@ inner_filter(DistinctEngine *distinct, int set, int filter)
 	return filter < 0 ? mark_column(distinct, set) : filter_column(distinct, filter);
 }
 
+/* A copy of n entries, with room for more of them.  There may be none, and `from` be NULL. */
+static void *
+copy_entries(const void *from, int n, int more, size_t size)
+{
+	void	   *copy = palloc(size * (n + more + 1));
+
+	if (n > 0)
+		memcpy(copy, from, size * n);
+	return copy;
+}
+
 /* The query's spec with marks, which filter what each aggregate takes. */
 static void
 make_inner_spec(DistinctEngine *distinct)
@@ -225,24 +234,21 @@ make_inner_spec(DistinctEngine *distinct)
 	*inner = *spec;
 	inner->ndistincts = 0;
 	distinct->filters = palloc(sizeof(int) * (spec->nslots + spec->nfallbacks + 1));
-	inner->slots = palloc(sizeof(SlotSpec) * (spec->nslots + 1));
-	memcpy(inner->slots, spec->slots, sizeof(SlotSpec) * spec->nslots);
+	inner->slots = copy_entries(spec->slots, spec->nslots, 0, sizeof(SlotSpec));
 	for (int s = 0; s < spec->nslots; s++)
 	{
 		SlotSpec   *slot = &inner->slots[s];
 
 		slot->filter = inner_filter(distinct, slot->set, slot->filter);
 	}
-	inner->fallbacks = palloc(sizeof(FallbackAgg) * (spec->nfallbacks + 1));
-	memcpy(inner->fallbacks, spec->fallbacks, sizeof(FallbackAgg) * spec->nfallbacks);
+	inner->fallbacks = copy_entries(spec->fallbacks, spec->nfallbacks, 0, sizeof(FallbackAgg));
 	for (int f = 0; f < spec->nfallbacks; f++)
 	{
 		FallbackAgg *fallback = &inner->fallbacks[f];
 
 		fallback->filter = inner_filter(distinct, fallback->set, fallback->filter);
 	}
-	inner->cols = palloc(sizeof(ColumnSpec) * (spec->ncols + 1 + spec->ndistincts + distinct->nfilters));
-	memcpy(inner->cols, spec->cols, sizeof(ColumnSpec) * spec->ncols);
+	inner->cols = copy_entries(spec->cols, spec->ncols, 1 + spec->ndistincts + distinct->nfilters, sizeof(ColumnSpec));
 	for (int c = 0; c < 1 + spec->ndistincts + distinct->nfilters; c++)
 		inner->cols[inner->ncols++] = mark;
 }
@@ -677,7 +683,7 @@ distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env)
 	distinct->base.ops = &distinct->ops;
 	distinct->spec = spec;
 	distinct->env = *env;
-	distinct->env.mem_limit = Max(env->mem_limit / (spec->ndistincts + 1), LEAST_MEMORY);
+	distinct->env.mem_limit = Max(env->mem_limit / (spec->ndistincts + 1), work_mem * (size_t) 1024);
 	make_inner_spec(distinct);
 	make_batches(distinct);
 	distinct->inner = ops->open(&distinct->inner_spec, &distinct->env);
