@@ -16,7 +16,8 @@
  * Participants of a parallel plan export what all of their engines have, one after the other; the one that
  * imports it has the distinct values of all.
  *
- * Memory: each engine has its share of EngineEnv.mem_limit, and spills beyond.
+ * Memory: each engine has its share of EngineEnv.mem_limit, but no less than work_mem, as each of core's
+ * sorts of distinct values has, and spills beyond.
  */
 #include "postgres.h"
 
@@ -54,7 +55,9 @@ typedef struct DistinctEngine
 	EngineOps	ops;
 	const AggSpec *spec;
 	EngineEnv	env;
-	AggSpec		inner_spec;		/* its last columns: the mark of all rows, and one of each set */
+	AggSpec		inner_spec;		/* its last columns: the mark of all rows, one of each set, and filters */
+	int			nfilters;
+	int		   *filters;		/* [filter] column of the query, whose rows of all it is of */
 	Engine	   *inner;
 	bool		all_rows;		/* some aggregate is of all rows */
 	uint64		rows;
@@ -184,6 +187,41 @@ mark_column(const DistinctEngine *distinct, int set)
 	return distinct->spec->ncols + set;
 }
 
+/*
+ * The inner engine's column for the filter of an aggregate of all rows.  It is not the query's, which may be
+ * a key too, or a value or the filter of a set, and true in a row of that set.
+ */
+static int
+filter_column(DistinctEngine *distinct, int filter)
+{
+	int			f = 0;
+
+	while (f < distinct->nfilters && distinct->filters[f] != filter)
+		f++;
+	if (f == distinct->nfilters)
+		distinct->filters[distinct->nfilters++] = filter;
+	return mark_column(distinct, distinct->spec->ndistincts + 1 + f);
+}
+
+/* The filter of what takes the rows of this set, and has this filter of its own, or -1. */
+static int
+inner_filter(DistinctEngine *distinct, int set, int filter)
+{
+	distinct->all_rows |= set == 0;
+	return filter < 0 ? mark_column(distinct, set) : filter_column(distinct, filter);
+}
+
+/* A copy of n entries, with room for more of them.  There may be none, and `from` be NULL. */
+static void *
+copy_entries(const void *from, int n, int more, size_t size)
+{
+	void	   *copy = palloc(size * (n + more + 1));
+
+	if (n > 0)
+		memcpy(copy, from, size * n);
+	return copy;
+}
+
 /* The query's spec with marks, which filter what each aggregate takes. */
 static void
 make_inner_spec(DistinctEngine *distinct)
@@ -195,38 +233,31 @@ make_inner_spec(DistinctEngine *distinct)
 
 	*inner = *spec;
 	inner->ndistincts = 0;
-	inner->cols = palloc(sizeof(ColumnSpec) * (spec->ncols + 1 + spec->ndistincts));
-	memcpy(inner->cols, spec->cols, sizeof(ColumnSpec) * spec->ncols);
-	for (int s = 0; s <= spec->ndistincts; s++)
-		inner->cols[inner->ncols++] = mark;
-	inner->slots = palloc(sizeof(SlotSpec) * (spec->nslots + 1));
-	memcpy(inner->slots, spec->slots, sizeof(SlotSpec) * spec->nslots);
+	distinct->filters = palloc(sizeof(int) * (spec->nslots + spec->nfallbacks + 1));
+	inner->slots = copy_entries(spec->slots, spec->nslots, 0, sizeof(SlotSpec));
 	for (int s = 0; s < spec->nslots; s++)
 	{
 		SlotSpec   *slot = &inner->slots[s];
 
-		distinct->all_rows |= slot->set == 0;
-		/* a filter of its own is NULL in the rows of sets */
-		if (slot->filter < 0)
-			slot->filter = mark_column(distinct, slot->set);
+		slot->filter = inner_filter(distinct, slot->set, slot->filter);
 	}
-	inner->fallbacks = palloc(sizeof(FallbackAgg) * (spec->nfallbacks + 1));
-	memcpy(inner->fallbacks, spec->fallbacks, sizeof(FallbackAgg) * spec->nfallbacks);
+	inner->fallbacks = copy_entries(spec->fallbacks, spec->nfallbacks, 0, sizeof(FallbackAgg));
 	for (int f = 0; f < spec->nfallbacks; f++)
 	{
 		FallbackAgg *fallback = &inner->fallbacks[f];
 
-		distinct->all_rows |= fallback->set == 0;
-		if (fallback->filter < 0)
-			fallback->filter = mark_column(distinct, fallback->set);
+		fallback->filter = inner_filter(distinct, fallback->set, fallback->filter);
 	}
+	inner->cols = copy_entries(spec->cols, spec->ncols, 1 + spec->ndistincts + distinct->nfilters, sizeof(ColumnSpec));
+	for (int c = 0; c < 1 + spec->ndistincts + distinct->nfilters; c++)
+		inner->cols[inner->ncols++] = mark;
 }
 
-/* Sets the marks of a batch for the inner engine: this set's to `marks`, the others to false. */
+/* Sets the marks of a batch for the inner engine: this set's to `marks`, the others and their filters to false. */
 static void
 set_marks(DistinctEngine *distinct, Batch *batch, int set, int8 *marks)
 {
-	for (int s = 0; s <= distinct->spec->ndistincts; s++)
+	for (int s = 0; s <= distinct->spec->ndistincts + distinct->nfilters; s++)
 	{
 		Column	   *col = &batch->cols[mark_column(distinct, s)];
 
@@ -259,6 +290,9 @@ add_batch(Engine *base, const Batch *batch)
 		distinct->batch.nrows = batch->nrows;
 		memcpy(distinct->batch.cols, batch->cols, sizeof(Column) * ncols);
 		set_marks(distinct, &distinct->batch, 0, distinct->ones);
+		for (int f = 0; f < distinct->nfilters; f++)
+			distinct->batch.cols[mark_column(distinct, distinct->spec->ndistincts + 1 + f)] =
+				batch->cols[distinct->filters[f]];
 		if (note(distinct, distinct->inner,
 				 distinct->inner->ops->add_batch(distinct->inner, &distinct->batch)) != ENGINE_OK)
 			return ENGINE_FAILED;
@@ -649,7 +683,7 @@ distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env)
 	distinct->base.ops = &distinct->ops;
 	distinct->spec = spec;
 	distinct->env = *env;
-	distinct->env.mem_limit = env->mem_limit / (spec->ndistincts + 1);
+	distinct->env.mem_limit = Max(env->mem_limit / (spec->ndistincts + 1), work_mem * (size_t) 1024);
 	make_inner_spec(distinct);
 	make_batches(distinct);
 	distinct->inner = ops->open(&distinct->inner_spec, &distinct->env);

@@ -606,6 +606,7 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 		return;
 	}
 	if (!supported_query(root, query.keys, query.key_eqops, query.aggs, &why) ||
+		!supported_results(query.target->exprs, query.having, &why) ||
 		!supported_order(root, query.aggs, &query.order, &query.order_agg, &why) ||
 		!guard_order(&query, &why))
 	{
@@ -632,7 +633,7 @@ distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_re
 	const char *why = NULL;
 	ListCell   *lc;
 
-	if (!gpuagg_replace_builtin || !gpuagg_enabled || parse->hasDistinctOn)
+	if (!gpuagg_replace_builtin || !gpuagg_enabled || gpuagg_require == GPUAGG_FORBID || parse->hasDistinctOn)
 		return;
 	query.root = root;
 	query.input_rel = input_rel;

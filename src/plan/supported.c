@@ -200,6 +200,23 @@ supported_query(PlannerInfo *root, List *keys, List *eqops, List *aggrefs, const
 		supported_keys(keys, eqops, why);
 }
 
+static bool
+has_grouping(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return IsA(node, GroupingFunc) || expression_tree_walker(node, has_grouping, context);
+}
+
+bool
+supported_results(List *exprs, List *having, const char **why)
+{
+	if (!has_grouping((Node *) exprs, NULL) && !has_grouping((Node *) having, NULL))
+		return true;
+	*why = "GROUPING()";
+	return false;
+}
+
 /*
  * All aggregates with an ORDER BY must be served by one sort: *order is the
  * longest of theirs, and the others must be leading parts of it.

@@ -22,6 +22,9 @@ extern bool supported_any_distinct(List *aggrefs);
 extern bool supported_query(PlannerInfo *root, List *keys, List *eqops, List *aggrefs,
 							const char **why);
 
+/* May these be computed from groups?  GROUPING(), which needs no GROUPING SETS, is for core's Agg alone. */
+extern bool supported_results(List *exprs, List *having, const char **why);
+
 /* Have all keys hash functions that go with their equality? */
 extern bool supported_keys(List *keys, List *eqops, const char **why);
 

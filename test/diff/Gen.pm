@@ -107,6 +107,9 @@ sub listed
 	  : undef;
 }
 
+# A filter that several aggregates of a query have, or undef.
+our $common_filter;
+
 my @regressions = qw(corr covar_pop covar_samp regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope
   regr_sxx regr_sxy regr_syy);
 
@@ -203,7 +206,7 @@ sub aggregate
 		$call =~ s/\(/(DISTINCT /;
 		Tally::draw('DISTINCT in aggregates');
 	}
-	$filter = condition(@columns) if chance(0.2);
+	$filter = $common_filter // condition(@columns) if chance($common_filter ? 0.5 : 0.2);
 	$call .= " FILTER (WHERE $filter)" if $filter;
 	return { call => $call, sql => $norm ? sprintf($norm, $call) : $call, float => $float, constant => @pair ? constant_of($filter, @pair) : undef };
 }
@@ -424,6 +427,7 @@ sub make_query
 	my $sets = @keys && chance(0.04) ? pick('ROLLUP', 'CUBE') : '';
 	my @own = chance(0.25) ? map { own_aggregate($tables->{wild}, $from) } 1 .. pick(1, 2, 3) : ();
 	my $sorts = $order_by || $sets || grep { $_->{call} =~ /ORDER BY/ } @own;
+	local $common_filter = chance(0.2) ? condition(@columns) : undef;
 	my @aggs = map { aggregate($tables->{wild}, $orderly && !$sorts, @columns) } 1 .. pick(1, 1, 2, 3, 5, 8);
 	my $where = chance(0.4) ? condition(@columns) : undef;
 	my (@out, @float, @constant, $sql, %query);

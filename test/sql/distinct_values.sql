@@ -45,6 +45,9 @@ SELECT distinct_same(q), q FROM unnest(ARRAY[
 	'SELECT k, count(DISTINCT z) FILTER (WHERE v > 2), count(DISTINCT z), sum(z) FILTER (WHERE v < 1) FROM d GROUP BY k',
 	'SELECT k, count(DISTINCT z) FILTER (WHERE id < 3) FROM d GROUP BY k',
 	'SELECT k, array_agg(DISTINCT z) FILTER (WHERE v = 1 OR v IS NULL) FROM d GROUP BY k',
+	'SELECT k, count(DISTINCT z) FILTER (WHERE v > 2), count(*) FILTER (WHERE v > 2), sum(id) FILTER (WHERE v > 2) FROM d GROUP BY k',
+	'SELECT v > 2 AS b, count(DISTINCT z), count(*) FILTER (WHERE v > 2), sum(id) FILTER (WHERE k = 1) FROM d GROUP BY v > 2',
+	'SELECT k, count(DISTINCT v > 2), count(*) FILTER (WHERE v > 2), max(s) FILTER (WHERE v > 2) FROM d GROUP BY k',
 	'SELECT k, count(DISTINCT 1 / v) FILTER (WHERE v <> 0) FROM d GROUP BY k',
 	'SELECT k, min(DISTINCT z), max(DISTINCT f), min(DISTINCT s) FROM d GROUP BY k',
 	'SELECT k, count(DISTINCT k), count(DISTINCT k + 1) FROM d GROUP BY k',
@@ -69,6 +72,18 @@ SELECT distinct_same(q), q FROM unnest(ARRAY[
 	'SELECT k, count(DISTINCT id), sum(DISTINCT id), sum(v), array_agg(DISTINCT id) FROM d GROUP BY k',
 	'SELECT f, count(DISTINCT s), sum(DISTINCT n), string_agg(DISTINCT s, '','') FROM d GROUP BY f',
 	'SELECT s, f, count(DISTINCT id), count(*) FROM d GROUP BY s, f']) q;
+-- several sets share the memory, but not so that they spill nearly every row
+CREATE FUNCTION distinct_spills(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, FORMAT json) ' || query INTO plan;
+	RETURN plan->0->'Plan'->>'Spill Partitions';
+END $$;
+SET gpuagg.require = 'require';
+SELECT distinct_spills('SELECT count(DISTINCT id || repeat(''x'', 100)), count(DISTINCT id), count(DISTINCT id + 1) FROM d')
+	BETWEEN 10 AND 1000 AS few;
+RESET gpuagg.require;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
@@ -109,5 +124,5 @@ PREPARE distinct_statement(int) AS SELECT count(DISTINCT z) AS n, sum(DISTINCT v
 EXECUTE distinct_statement(2);
 EXECUTE distinct_statement(5);
 DROP TABLE d;
-DROP FUNCTION distinct_same, distinct_reason;
+DROP FUNCTION distinct_same, distinct_reason, distinct_spills;
 RESET ALL;

@@ -65,11 +65,19 @@ SELECT q, alone_same(q) FROM unnest(ARRAY[
 	'SELECT (SELECT sum(x) FROM (SELECT o.v AS x UNION SELECT i.v FROM alone i WHERE i.k = o.k UNION SELECT 1) y) AS t
 		FROM (SELECT DISTINCT v, k FROM alone WHERE k < 2 AND v < 2) o']) q;
 
+-- equal in the type or collation of an inner UNION, and different in that of the whole
+CREATE COLLATION alone_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+SELECT count(*) FROM (SELECT lower(s COLLATE alone_case) FROM alone UNION SELECT upper(s COLLATE alone_case) FROM alone
+	UNION SELECT 'y' COLLATE "C") x;
+
 -- what is not taken
 SELECT q, alone_same(q) FROM unnest(ARRAY[
 	'SELECT DISTINCT ON (k) k, v FROM alone ORDER BY k, v',
 	'SELECT DISTINCT count(*) OVER (PARTITION BY k) AS c FROM alone',
 	'SELECT 1 AS one HAVING true',
+	'SELECT k, grouping(k) AS g FROM alone GROUP BY k',
+	'SELECT k, count(*) AS n, (SELECT grouping(k)) AS g FROM alone GROUP BY k',
+	'SELECT k FROM alone GROUP BY k HAVING grouping(k) = 0',
 	'SELECT k FROM alone UNION ALL SELECT v FROM alone',
 	'SELECT k FROM alone INTERSECT SELECT v FROM alone']) q;
 
@@ -101,9 +109,24 @@ BEGIN
 	RETURN scans;
 END $$;
 SELECT alone_scans('SELECT DISTINCT k FROM alone'), alone_scans('SELECT k FROM alone UNION SELECT v FROM alone');
+SET gpuagg.replace_builtin = on;
+SET enable_hashagg = off;
+SET enable_sort = off;
+SELECT alone_scans('SELECT DISTINCT k FROM alone');
+SET gpuagg.require = 'forbid';
+SELECT alone_scans('SELECT DISTINCT k FROM alone'), alone_scans('SELECT k FROM alone UNION SELECT v FROM alone');
+RESET gpuagg.require;
+RESET enable_hashagg;
+RESET enable_sort;
+
+-- not more arms than the planner can take in a short time
+SET gpuagg.replace_builtin = on;
+SET gpuagg.require = 'require';
+SELECT n, alone_scans(string_agg('SELECT ' || i || ', ''a''', ' UNION ')) FROM unnest(ARRAY[300, 301]) n, generate_series(1, n) i
+	GROUP BY n ORDER BY n;
+RESET gpuagg.require;
 
 -- views, prepared statements, cursors
-SET gpuagg.replace_builtin = on;
 CREATE VIEW alone_view AS SELECT k FROM alone UNION SELECT v + 100 FROM alone;
 SELECT sum(k) FROM alone_view;
 PREPARE alone_statement(int) AS SELECT k FROM alone WHERE k < $1 UNION SELECT $1 ORDER BY 1;
@@ -118,4 +141,5 @@ FETCH ALL FROM alone_cursor;
 COMMIT;
 DROP TABLE alone CASCADE;
 DROP FUNCTION alone_same, alone_scans;
+DROP COLLATION alone_case;
 RESET ALL;
