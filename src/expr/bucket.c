@@ -17,13 +17,11 @@
 #include "utils/fmgrprotos.h"
 
 #include "expr/internal.h"
+#include "operators/vector_functions.h"
 
 #define MAX_PROBES 500
 
-/*
- * Older releases multiply first, add 1 and truncate; newer ones divide
- * first, truncate, see to it that x < hi is not rounded up to hi, and add 1.
- */
+/* See vector_bucket(). */
 typedef enum BucketFormula
 {
 	BUCKET_PRODUCT,
@@ -38,26 +36,10 @@ typedef struct BucketOp
 	BucketFormula formula;
 } BucketOp;
 
-/* The bucket of a finite x, any number for others; without branches, so that loops vectorize. */
 static inline int32
 bucket(const BucketOp *b, double x, BucketFormula formula)
 {
-	double		span = b->hi - b->lo;
-	double		n = b->n;
-	double		r;
-
-	if (formula == BUCKET_PRODUCT)
-		r = n * (x - b->lo) / span + 1;
-	else
-	{
-		r = n * ((x - b->lo) / span);
-		r = r < n - 1 ? r : n - 1;
-		r = r > 0 ? r : 0;
-		r = (double) (int32) r + 1;
-	}
-	r = x < b->lo ? 0 : r;
-	r = x < b->hi ? r : n + 1;
-	return (int32) r;
+	return vector_bucket(x, b->lo, b->hi, b->n, formula == BUCKET_QUOTIENT);
 }
 
 static inline uint8

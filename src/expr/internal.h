@@ -32,17 +32,18 @@ typedef struct ExprOp
 
 /* ---- eval.c ---------------------------------------------------------------- */
 
-/* A row of ops.h. */
+/* A row of vector_ops.h. */
 typedef struct ExprFunction
 {
 	Oid			funcid;
+	uint16		code;			/* VectorOp (vector_program.h), or VECTOR_NONE */
 	void		(*run) (const ExprOp *op, int n);
 	ColumnType	result;
 	int			nargs;
 	ColumnType	args[2];
 } ExprFunction;
 
-/* The row of ops.h for a function, or NULL. */
+/* The row of vector_ops.h for a function, or NULL. */
 extern const ExprFunction *expr_find_function(Oid funcid);
 
 /* What expr_run_like needs: a pattern without wildcards but for a % at its end. */
