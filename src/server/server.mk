@@ -6,8 +6,9 @@ CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(realpath $(firstword $(shell command -v $
 SERVER_CFLAGS = -std=gnu11 -O2 -g -ffp-contract=off -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -Isrc -Ikernels \
                 $(SANITIZE_FLAGS)
 SERVER_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter-out src/server/device_cuda%,$(wildcard src/server/*.c)))
+SERVER_KERNEL_OBJS = $(patsubst src/server/%.cu,build/server/%.o,$(wildcard src/server/*.cu))
 SERVER_CUDA_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(wildcard src/server/device_cuda*.c)) \
-                   build/server/device_kernels.o build/server/strategy.o
+                   $(SERVER_KERNEL_OBJS) build/server/strategy.o
 STANDIN_OBJS = $(SERVER_OBJS) build/server/monoid.o build/server/standin_device.o
 
 .PHONY: all server server-standin install install-server
@@ -22,7 +23,7 @@ server: build/gpuagg-server
 
 $(SERVER_CUDA_OBJS): SERVER_CFLAGS += -I$(CUDA_HOME)/include -DGPUAGG_LEAST_CAPABILITY=$(patsubst %a,%,$(firstword $(CUDA_ARCHS)))
 
-build/server/device_kernels.o: src/server/device_kernels.cu
+$(SERVER_KERNEL_OBJS): build/server/%.o: src/server/%.cu
 	@mkdir -p $(@D)
 	$(NVCC) $(CUDA_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
