@@ -9,7 +9,7 @@ SERVER_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter-out src/server
 SERVER_KERNEL_OBJS = $(patsubst src/server/%.cu,build/server/%.o,$(wildcard src/server/*.cu))
 SERVER_CUDA_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(wildcard src/server/device_cuda*.c)) \
                    $(SERVER_KERNEL_OBJS) build/server/strategy.o
-STANDIN_OBJS = $(SERVER_OBJS) build/server/monoid.o build/server/standin_device.o
+STANDIN_OBJS = $(SERVER_OBJS) build/server/monoid.o build/server/standin_device.o build/server/standin_resident.o
 
 .PHONY: all server server-standin install install-server
 all: server
@@ -51,9 +51,9 @@ build/server/strategy.o build/server/monoid.o:
 	@mkdir -p $(@D)
 	$(CC) $(SERVER_CFLAGS) -c $< -o $@
 
-build/server/standin_device.o: test/unit/standin_device.c
+build/server/standin_%.o: test/unit/standin_%.c
 	@mkdir -p $(@D)
-	$(CC) $(SERVER_CFLAGS) -c $< -o $@
+	$(CC) $(SERVER_CFLAGS) -Itest/unit -c $< -o $@
 
 build/test/gpuagg-server: $(STANDIN_OBJS)
 	@mkdir -p $(@D)
