@@ -328,7 +328,7 @@ typedef struct WireRun
  * Answer: all of the rows were taken, or none of them, because something is not there: then the
  * buffer has, behind the runs at wire_align, a uint64_t for each run in which bit i says that stored
  * column i is lacking, all 0 if the device had no room to reduce the rows.  RESIDED may come before
- * the rows are reduced.  Rows whose outcome the program cannot tell (VEC_FALLBACK) are
+ * the rows are reduced.  Rows whose outcome the program cannot tell (VECTOR_UNTOLD) are
  * not counted, but FINISHED says how many there were.
  */
 typedef struct WireResident
@@ -340,8 +340,7 @@ typedef struct WireResident
 	uint32_t	ncols;			/* as in WireQuery */
 	int64_t		key_min[WIRE_MAX_KEYS];	/* as in WireBatch, never unknown */
 	int64_t		key_max[WIRE_MAX_KEYS];
-	uint32_t	nullable;		/* bit c: column c may be NULL */
-	uint32_t	pad;
+	uint64_t	nullable;		/* bit c: column c may be NULL; of the others a NULL is untold, or false in a filter */
 	uint32_t	types[WIRE_MAX_COLS];	/* WireType of column c; that of its register */
 	uint16_t	cols[WIRE_MAX_COLS];	/* its operand, which may be a constant's */
 	WireColumnKey stored[WIRE_MAX_STORED_COLS];
@@ -411,7 +410,8 @@ typedef struct WireDevice
 	uint32_t	sessions;
 	uint64_t	memory;
 	uint64_t	limit;			/* what queries may use */
-	uint64_t	used;
+	uint64_t	used;			/* by queries and stored columns */
+	uint64_t	stored;			/* by stored columns alone */
 	uint64_t	peak;
 	uint64_t	l2_bytes;
 	uint64_t	shared_bytes;

@@ -76,7 +76,7 @@ $(UNIT_DIR)/chunk_test: test/unit/chunk_test.c $(CHUNK_SRCS) $(UNIT_INCLUDES)
 
 # Programs of test/fuzz.sh; the server is the one with the stand-in, under sanitizers.
 FUZZ_CFLAGS = $(filter-out -Werror,$(UNIT_CFLAGS)) -Ikernels
-FUZZ_SERVER = $(filter-out src/server/device_cuda%,$(wildcard src/server/*.c)) test/unit/standin_device.c src/operators/monoid.c
+FUZZ_SERVER = $(filter-out src/server/device_cuda%,$(wildcard src/server/*.c)) $(wildcard test/unit/standin_*.c) src/operators/monoid.c
 FUZZ_HEADERS = $(wildcard src/*.h src/*/*.h test/unit/*.h test/fuzz/*.h)
 
 .PHONY: fuzz-programs

@@ -16,6 +16,12 @@
 
 #include <stdint.h>
 
+#ifdef __CUDACC__
+#define VECTOR_SHARED static inline __host__ __device__
+#else
+#define VECTOR_SHARED static inline
+#endif
+
 #define VECTOR_MAX_INSTRUCTIONS 128
 #define VECTOR_MAX_REGISTERS 24
 #define VECTOR_MAX_CONSTANTS 64
@@ -133,7 +139,7 @@ typedef struct VectorProgram
 } VectorProgram;
 
 /* How many operands an operation has, those of constants that it reads by number included. */
-static inline int
+VECTOR_SHARED int
 vector_operands(int op)
 {
 	switch (op)

@@ -14,7 +14,7 @@
 #include "operators/vector_program.h"
 
 #ifdef __CUDACC__
-#define VECTOR_FUNCTION static __host__ __device__
+#define VECTOR_FUNCTION static inline __host__ __device__
 #else
 #define VECTOR_FUNCTION static inline
 #endif

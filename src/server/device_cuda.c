@@ -165,7 +165,7 @@ cuda_start(const char *list, WireStatus *status, DeviceError *error)
 	}
 	if (status->ndevices == 0)
 		return device_say(error, DEVICE_UNSUPPORTED, "gpuagg.devices names no device");
-	return DEVICE_OK;
+	return cuda_store_start((int) status->ndevices, error);
 }
 
 /* ---- memory shared with clients ---- */
@@ -198,6 +198,9 @@ const DeviceOps device_ops = {
 	.query_open = cuda_query_open,
 	.query_close = cuda_query_close,
 	.reduce = cuda_reduce,
+	.store = cuda_store,
+	.table_device = store_device,
+	.resident = cuda_resident,
 	.finish = cuda_finish,
 	.fetch = cuda_fetch,
 	.reset = cuda_reset,

@@ -6,9 +6,10 @@ CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(realpath $(firstword $(shell command -v $
 SERVER_CFLAGS = -std=gnu11 -O2 -g -ffp-contract=off -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -Isrc -Ikernels \
                 $(SANITIZE_FLAGS)
 SERVER_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter-out src/server/device_cuda%,$(wildcard src/server/*.c)))
+SERVER_KERNEL_OBJS = $(patsubst src/server/%.cu,build/server/%.o,$(wildcard src/server/*.cu))
 SERVER_CUDA_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(wildcard src/server/device_cuda*.c)) \
-                   build/server/device_kernels.o build/server/strategy.o
-STANDIN_OBJS = $(SERVER_OBJS) build/server/monoid.o build/server/standin_device.o
+                   $(SERVER_KERNEL_OBJS) build/server/strategy.o
+STANDIN_OBJS = $(SERVER_OBJS) build/server/monoid.o build/server/standin_device.o build/server/standin_resident.o
 
 .PHONY: all server server-standin install install-server
 all: server
@@ -22,7 +23,7 @@ server: build/gpuagg-server
 
 $(SERVER_CUDA_OBJS): SERVER_CFLAGS += -I$(CUDA_HOME)/include -DGPUAGG_LEAST_CAPABILITY=$(patsubst %a,%,$(firstword $(CUDA_ARCHS)))
 
-build/server/device_kernels.o: src/server/device_kernels.cu
+$(SERVER_KERNEL_OBJS): build/server/%.o: src/server/%.cu
 	@mkdir -p $(@D)
 	$(NVCC) $(CUDA_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
@@ -50,9 +51,9 @@ build/server/strategy.o build/server/monoid.o:
 	@mkdir -p $(@D)
 	$(CC) $(SERVER_CFLAGS) -c $< -o $@
 
-build/server/standin_device.o: test/unit/standin_device.c
+build/server/standin_%.o: test/unit/standin_%.c
 	@mkdir -p $(@D)
-	$(CC) $(SERVER_CFLAGS) -c $< -o $@
+	$(CC) $(SERVER_CFLAGS) -Itest/unit -c $< -o $@
 
 build/test/gpuagg-server: $(STANDIN_OBJS)
 	@mkdir -p $(@D)
