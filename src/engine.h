@@ -52,6 +52,7 @@
 #include "spec.h"
 #include "strategy.h"
 
+struct Feed;
 typedef struct Engine Engine;
 
 typedef enum EngineStatus

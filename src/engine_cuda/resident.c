@@ -209,7 +209,7 @@ learn(Known *known, const CacheChunk *chunk)
 
 /* ResidentAccept */
 static bool
-accept(void *arg, const CacheChunk *const *chunks)
+accept_chunks(void *arg, const CacheChunk *const *chunks)
 {
 	Resident   *r = arg;
 
@@ -603,7 +603,7 @@ cuda_take_resident(Engine *engine, Feed *feed)
 		translate(r);
 		if (r->program->refusal == NULL)
 		{
-			feed_resident_collect(r->rows, accept, r);
+			feed_resident_collect(r->rows, accept_chunks, r);
 			cuda->not_resident = "no cached rows";
 			if (r->rows->nruns > 0 && describe(r))
 				status = reduce(r);

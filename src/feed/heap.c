@@ -458,7 +458,7 @@ feed_heap_describe(PlanState *child, const FeedStats *stats, ExplainState *es)
 	if (stats && stats->resident > 0)
 		appendStringInfo(&buf, "GPU memory (" UINT64_FORMAT " of " UINT64_FORMAT " blocks), ",
 						 stats->resident, stats->blocks);
-	if (stats && stats->blocks > 0)
+	if (stats && stats->blocks > 0 && (stats->cached > stats->resident || stats->resident == 0))
 		appendStringInfo(&buf, "column cache (" UINT64_FORMAT " of " UINT64_FORMAT " blocks), ",
 						 stats->cached - stats->resident, stats->blocks);
 	appendStringInfoString(&buf, "heap pages of ");
