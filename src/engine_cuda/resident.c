@@ -584,6 +584,7 @@ cuda_take_resident(Engine *engine, Feed *feed)
 {
 	CudaEngine *cuda = (CudaEngine *) engine;
 	EngineStatus status = ENGINE_OK;
+	FeedResident *rows;
 	MemoryContext cxt,
 				old;
 	Resident   *r;
@@ -592,28 +593,28 @@ cuda_take_resident(Engine *engine, Feed *feed)
 		return ENGINE_OK;
 	if (cuda_ensure_open(cuda, NULL) != ENGINE_OK)
 		return ENGINE_FAILED;
+	rows = feed->ops->resident(feed, &cuda->not_resident);
+	if (rows == NULL)
+		return ENGINE_OK;
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "GPU resident rows", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(cxt);
 	r = palloc0(sizeof(Resident));
 	r->cuda = cuda;
-	r->rows = feed->ops->resident(feed, &cuda->not_resident);
-	if (r->rows)
+	r->rows = rows;
+	r->program = expr_program_create(rows->set);
+	translate(r);
+	if (r->program->refusal == NULL)
 	{
-		r->program = expr_program_create(r->rows->set);
-		translate(r);
-		if (r->program->refusal == NULL)
-		{
-			feed_resident_collect(r->rows, accept_chunks, r);
-			cuda->not_resident = "no cached rows";
-			if (r->rows->nruns > 0 && describe(r))
-				status = reduce(r);
-			else if (r->rows->nruns > 0)
-				feed_resident_keep(r->rows, palloc0(r->rows->nruns));
-		}
-		if (r->program->refusal)
-			cuda->not_resident = r->program->refusal;
-		feed_resident_free(r->rows);
+		feed_resident_collect(rows, accept_chunks, r);
+		cuda->not_resident = "no cached rows";
+		if (rows->nruns > 0 && describe(r))
+			status = reduce(r);
+		else if (rows->nruns > 0)
+			feed_resident_keep(rows, palloc0(rows->nruns));
 	}
+	if (r->program->refusal)
+		cuda->not_resident = r->program->refusal;
+	feed_resident_free(rows);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);
 	return status;

@@ -375,6 +375,13 @@ feed_next(Feed *base)
 	return batch;
 }
 
+/* Has the constant a value without any evaluation? */
+static bool
+is_given(const Expr *expr)
+{
+	return IsA(expr, Const) || (IsA(expr, Param) && ((const Param *) expr)->paramkind == PARAM_EXTERN);
+}
+
 static struct FeedResident *
 feed_resident(Feed *base, const char **why)
 {
@@ -389,13 +396,10 @@ feed_resident(Feed *base, const char **why)
 	*why = "the column cache has no columns of the table";
 	if (!feed->table->by_cache || feed->table->cached->ncols == 0)
 		return NULL;
+	*why = "an argument that is computed only if there is a row";
 	for (int c = 0; c < feed->batch.ncols; c++)
-		if (feed->outputs[c].constant && !IsA(feed->outputs[c].constant->expr, Const) &&
-			!IsA(feed->outputs[c].constant->expr, Param))
-		{
-			*why = "an argument that is computed only if there is a row";
+		if (feed->outputs[c].constant && !is_given(feed->outputs[c].constant->expr))
 			return NULL;
-		}
 	*why = "rows of a parallel scan";
 	if (feed->table->scan->scan->rs_base.rs_parallel || IsParallelWorker())
 		return NULL;
