@@ -215,6 +215,20 @@ $node->safe_psql('postgres', 'ALTER SYSTEM RESET gpuagg.device_cache_memory');
 $node->reload;
 sleep 1;
 
+# the planner takes one process where the GPU has copies, or can make them
+{
+	my $settings = "SET gpuagg.engine = 'auto'; SET max_parallel_workers_per_gather = 4; SET min_parallel_table_scan_size = 0; "
+		. 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET gpuagg.gpu_startup_cost = 10';
+
+	$node->safe_psql('postgres', "INSERT INTO t (k, i4, n, txt) SELECT i % 100, i, i * 0.01, i FROM generate_series(1, 200000) i");
+	$node->safe_psql('postgres', 'VACUUM (FREEZE, ANALYZE) t');
+	$node->safe_psql('postgres', "SELECT gpuagg_cache_prewarm('t')");
+	my %plans = map { $_ => $node->safe_psql('postgres', "$settings; SET gpuagg.cache = $_; EXPLAIN $sums GROUP BY k") } qw(on off);
+	unlike($plans{on}, qr/Gather/, 'cached: not in parallel');
+	like($plans{off}, qr/Gather/, 'without the cache: in parallel');
+	like($node->safe_psql('postgres', "$settings; EXPLAIN $sums WHERE txt <> 'x' GROUP BY k"), qr/Gather/, 'a column that the GPU does not have: in parallel');
+}
+
 # a server that is gone takes its copies along
 same("$sums GROUP BY k ORDER BY k", 'copies');
 kill 'KILL', $node->server_pid;
