@@ -218,7 +218,7 @@ sleep 1;
 # the planner takes one process where the GPU has copies, or can make them
 {
 	my $settings = "SET gpuagg.engine = 'auto'; SET max_parallel_workers_per_gather = 4; SET min_parallel_table_scan_size = 0; "
-		. 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET gpuagg.gpu_startup_cost = 10';
+		. 'SET parallel_setup_cost = 100; SET parallel_tuple_cost = 0; SET gpuagg.gpu_startup_cost = 10';
 
 	$node->safe_psql('postgres', "INSERT INTO t (k, i4, n, txt) SELECT i % 100, i, i * 0.01, i FROM generate_series(1, 200000) i");
 	$node->safe_psql('postgres', 'VACUUM (FREEZE, ANALYZE) t');
