@@ -52,6 +52,7 @@ cache_column_equal(const CacheColumnKey *a, const CacheColumnKey *b)
 
 typedef struct CacheRange
 {
+	uint64		stamp;			/* set by publication: no other descriptor has had it, or will */
 	BlockNumber first;
 	int			nblocks;		/* blocks first .. first + nblocks - 1 are in it */
 	uint32		nrows;

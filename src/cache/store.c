@@ -110,6 +110,12 @@ cache_table_open(const CacheTableKey *key, Oid relid, bool create)
 	return table;
 }
 
+uint64
+cache_table_id(const CacheTable *table)
+{
+	return table->serial;
+}
+
 static void
 count_use(StoredUse *use, uint64 clock, TimestampTz now)
 {
@@ -455,6 +461,7 @@ cache_publish_range(CacheTable *table, uint32 range_no, const CacheRange *conten
 	range->self = self;
 	pg_atomic_init_u32(&range->pins, 0);
 	memcpy(&range->range, contents, sizeof(CacheRange));
+	range->range.stamp = pg_atomic_fetch_add_u64(&cache_shared->next_stamp, 1);
 
 	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
 	stored = cache_table_find(&table->key, table->serial);

@@ -45,6 +45,9 @@ typedef struct CacheTable CacheTable;
  */
 extern CacheTable *cache_table_open(const CacheTableKey *key, Oid relid, bool create);
 
+/* A number that no other table's entry has had, or will. */
+extern uint64 cache_table_id(const CacheTable *table);
+
 /* Counts a use of these columns (there may be none) by a query: once, by whichever participant reads the table first. */
 extern void cache_table_use(CacheTable *table, int ncols, const CacheColumnKey *cols);
 

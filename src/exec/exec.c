@@ -232,6 +232,18 @@ read_values(const Batch *batch, const AggSpec *spec)
 #define read_values(batch, spec) ((void) 0)
 #endif
 
+/* Before the first batch: the engine takes the rows of which it has copies. */
+static EngineStatus
+take_resident(GpuAggState *state)
+{
+	const EngineOps *ops = state->engine->ops;
+
+	if (state->begun || state->shared || ops->take_resident == NULL)
+		return ENGINE_OK;
+	state->begun = true;
+	return ops->take_resident(state->engine, state->feed);
+}
+
 /* Runs until there are groups to emit; false when there are no more. */
 static bool
 fetch_groups(GpuAggState *state)
@@ -268,6 +280,11 @@ fetch_groups(GpuAggState *state)
 		}
 		if (state->finished)
 			break;
+		if (take_resident(state) == ENGINE_FAILED)
+		{
+			fall_back(state);
+			continue;
+		}
 		if (ops->bind_buffers && state->feed->batch)
 			ops->bind_buffers(state->engine, state->feed->batch);
 		batch = state->feed->ops->next(state->feed);
@@ -354,6 +371,7 @@ rescan_scan(CustomScanState *node)
 	state->next_group = 0;
 	state->groups.ngroups = 0;
 	state->finished = false;
+	state->begun = false;
 	state->silent = false;
 	state->emitted = 0;
 	state->participant = -1;

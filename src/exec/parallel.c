@@ -456,6 +456,8 @@ add_stats(EngineStats *total, const EngineStats *stats)
 	total->device.copy_ms += stats->device.copy_ms;
 	total->device.kernel_ms += stats->device.kernel_ms;
 	total->device.rows_aside += stats->device.rows_aside;
+	total->device.rows_resident += stats->device.rows_resident;
+	total->device.uploaded += stats->device.uploaded;
 	total->device.memory += stats->device.memory;
 	total->device.retries += stats->device.retries;
 	if ((stats->rows > 0 && stats->strategy[0] != '\0') || total->strategy[0] == '\0')

@@ -17,6 +17,7 @@
 #include "utils/fmgrprotos.h"
 
 #include "expr/internal.h"
+#include "expr/program.h"
 #include "operators/vector_functions.h"
 
 #define MAX_PROBES 500
@@ -135,4 +136,21 @@ expr_compile_bucket(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 	*data = b;
 	return expr_emit(set, stage, run_bucket, expr_new_vec(set, COLUMN_I32, 0, INT4OID, expr, stage), a,
 					 NULL, NULL, data);
+}
+
+bool
+expr_translate_bucket(ExprProgram *p, const ExprOp *op, uint16 *r)
+{
+	const BucketOp *b = op->data;
+	int64		constants[3];
+	uint16		a;
+
+	if (op->run != run_bucket)
+		return false;
+	memcpy(&constants[0], &b->lo, sizeof(int64));
+	memcpy(&constants[1], &b->hi, sizeof(int64));
+	constants[2] = b->n;
+	a = expr_program_vec(p, op->a);
+	*r = expr_program_emit(p, VECTOR_BUCKET, b->formula == BUCKET_QUOTIENT, a, expr_program_constants(p, 3, constants), 0);
+	return true;
 }

@@ -13,6 +13,7 @@
 
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
@@ -150,6 +151,15 @@ expr_find_function(Oid funcid)
 {
 	for (int i = 0; i < lengthof(expr_functions); i++)
 		if (expr_functions[i].funcid == funcid)
+			return &expr_functions[i];
+	return NULL;
+}
+
+const ExprFunction *
+expr_function_of(const ExprOp *op)
+{
+	for (int i = 0; i < lengthof(expr_functions); i++)
+		if (expr_functions[i].run == op->run)
 			return &expr_functions[i];
 	return NULL;
 }
@@ -686,6 +696,32 @@ expr_run_param(const ExprOp *op, int n)
 		return;
 	fill_constant(op->set, op->r);
 	op->r->filled = true;
+}
+
+static bool
+has_exec_param(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return ((Param *) node)->paramkind == PARAM_EXEC;
+	return expression_tree_walker(node, has_exec_param, context);
+}
+
+bool
+expr_constant_ready(ExprSet *set, Vec *vec)
+{
+	Expr	   *source = vec->source->expr;
+	bool		param = IsA(source, Param) && ((Param *) source)->paramkind == PARAM_EXEC;
+
+	if (param && set->parent->ps_ExprContext->ecxt_param_exec_vals[((Param *) source)->paramid].execPlan != NULL)
+		return false;
+	/* core evaluates the first stage for the first row, and the constants outside of conditions with it */
+	if (!param && (vec->lazy || (vec->stage > 0 && (!expr_cannot_fail((Node *) source) ||
+													has_exec_param((Node *) source, NULL)))))
+		return false;
+	fill_constant(set, vec);
+	return true;
 }
 
 void

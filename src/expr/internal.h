@@ -46,6 +46,15 @@ typedef struct ExprFunction
 /* The row of vector_ops.h for a function, or NULL. */
 extern const ExprFunction *expr_find_function(Oid funcid);
 
+/* The row whose operation this is, or NULL. */
+extern const ExprFunction *expr_function_of(const ExprOp *op);
+
+/*
+ * Fills a constant before the first row of its stage; false if core might not evaluate it, and that may fail, or it
+ * cannot be known yet.
+ */
+extern bool expr_constant_ready(ExprSet *set, Vec *vec);
+
 /* What expr_run_like needs: a pattern without wildcards but for a % at its end. */
 typedef struct ExprPattern
 {
@@ -225,6 +234,13 @@ extern Vec *expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, 
 extern Vec *expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args,
 							  int stage);
 extern Vec *expr_compile_in(ExprSet *set, ScalarArrayOpExpr *saop, int stage);
+
+/* To operations of the GPU (program.h): false if the operation is none of its functions, else its result *r. */
+struct ExprProgram;
+extern bool expr_translate_bucket(struct ExprProgram *p, const ExprOp *op, uint16 *r);
+extern bool expr_translate_decimal(struct ExprProgram *p, const ExprOp *op, uint16 *r);
+extern bool expr_translate_time(struct ExprProgram *p, const ExprOp *op, uint16 *r);
+extern bool expr_translate_in(struct ExprProgram *p, const ExprOp *op, uint16 *r);
 
 /* Is this LIKE or NOT LIKE of text or bpchar? */
 extern bool expr_is_like(Oid funcid);

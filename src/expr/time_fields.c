@@ -19,6 +19,7 @@
 #include "utils/timestamp.h"
 
 #include "expr/internal.h"
+#include "expr/program.h"
 #include "operators/vector_functions.h"
 
 #define DAY_CACHE 2048
@@ -202,4 +203,26 @@ expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 									  expr, stage), a, NULL, NULL, t);
 	}
 	return NULL;
+}
+
+bool
+expr_translate_time(ExprProgram *p, const ExprOp *op, uint16 *r)
+{
+	const TimeOp *t = op->data;
+	int64		offset = 0;
+	int			data;
+	uint16		a;
+
+	if (op->run != run_time)
+		return false;
+	if (t->zoned && !fixed_offset(&offset))
+	{
+		*r = expr_program_refuse(p, "a time zone without a fixed offset");
+		return true;
+	}
+	data = t->field | (t->trunc ? VECTOR_TIME_TRUNC : 0) | (op->a->type == COLUMN_I32 ? VECTOR_TIME_DATE : 0) |
+		(op->r->type == COLUMN_F64 ? VECTOR_TIME_FLOAT : 0);
+	a = expr_program_vec(p, op->a);
+	*r = expr_program_emit(p, VECTOR_TIME, data, a, expr_program_constant(p, offset, false), 0);
+	return true;
 }
