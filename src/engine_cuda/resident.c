@@ -391,22 +391,10 @@ await_stored(Upload *up)
 	return true;
 }
 
-/* Is there a -0 among n values? */
-static bool
-has_negative_zero(ColumnType type, const void *values, int n)
-{
-	bool		any = false;
-
-	if (type == COLUMN_F64)
-		for (int i = 0; i < n; i++)
-			any |= ((const uint64 *) values)[i] == UINT64CONST(1) << 63;
-	else if (type == COLUMN_F32)
-		for (int i = 0; i < n; i++)
-			any |= ((const uint32 *) values)[i] == UINT32_C(1) << 31;
-	return any;
-}
-
-/* Decodes a chunk into a buffer; sets what the message says of it. */
+/*
+ * Decodes a chunk into a buffer; sets what the message says of it.  Not WIRE_STORE_NEGATIVE_ZERO: it is the program
+ * that looks for -0, where a query's answer depends on it (check_floats).
+ */
 static void
 decode(const CacheChunk *chunk, const ExprStored *stored, char *buffer, WireStore *out)
 {
@@ -437,8 +425,6 @@ decode(const CacheChunk *chunk, const ExprStored *stored, char *buffer, WireStor
 				bitmap_clear(bits, at + i);
 				nulls = true;
 			}
-		if (has_negative_zero(stored->type, to, n))
-			out->flags |= WIRE_STORE_NEGATIVE_ZERO;
 	}
 	if (!nulls)
 		out->validity = WIRE_NO_ARRAY;

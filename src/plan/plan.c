@@ -492,6 +492,22 @@ add_parallel_path(GroupQuery *query)
 								NULL, &cpath->path.rows));
 }
 
+/* A scan by this process alone, which may not be the cheapest input, where the GPU has copies of the table. */
+static void
+add_resident_path(GroupQuery *query)
+{
+	RelOptInfo *rel = query->input_rel;
+	Path	   *input;
+
+	if (rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION || rel->lateral_relids != NULL ||
+		planner_rt_fetch(rel->relid, query->root)->relkind != RELKIND_RELATION ||
+		planner_rt_fetch(rel->relid, query->root)->tablesample != NULL)
+		return;
+	input = path_of_inputs(query, create_seqscan_path(query->root, rel, NULL, 0));
+	if (plan_resident_share(query, input) > 0)
+		add_path(query->grouped_rel, (Path *) make_path(query, input, false, false));
+}
+
 static void
 add_paths(GroupQuery *query)
 {
@@ -511,6 +527,7 @@ add_paths(GroupQuery *query)
 	}
 	add_path(query->grouped_rel,
 			 (Path *) make_path(query, path_of_inputs(query, cheapest), false, false));
+	add_resident_path(query);
 	add_grouped_paths(query);
 	add_parallel_path(query);
 }
