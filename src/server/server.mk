@@ -38,7 +38,7 @@ GPU_RESIDENT_CC = $(CC) $(SERVER_CFLAGS) -I$(CUDA_HOME)/include -Itest/unit -DOV
 gpu-tests: build/gpu-resident-few build/gpu-resident-many
 
 build/gpu-resident-few: GPU_RESIDENT_CC += $(RESIDENT_CFLAGS)
-build/gpu-resident-many: GPU_RESIDENT_CC += -DMOST_ROWS=100000 -DROUNDS=3
+build/gpu-resident-many: GPU_RESIDENT_CC += -DTEST_ROWS=100000 -DTEST_ROUNDS=3
 
 build/gpu-resident-%: test/unit/resident_test.c $(GPU_RESIDENT_SRCS) $(SERVER_KERNEL_OBJS) $(KERNEL_LIB)
 	@mkdir -p build/$*

@@ -338,7 +338,7 @@ outcome(const Question *t, const Model *m, const Range *r, uint32_t row, uint64_
 	{
 		case FILTERED_NO_KEYS:
 		case FILTERED_KEYS:
-			*sum = v + 1;
+			*sum = (int64_t) ((uint64_t) v + 1);
 			return !null_v && v < 200;
 		case SUM_UNTOLD:
 			*sum = null_v ? 0 : v == INT64_MAX ? 0 : v + 1;
