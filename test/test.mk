@@ -64,6 +64,20 @@ $(UNIT_DIR)/device_test $(UNIT_DIR)/session_test: $(UNIT_DIR)/%: test/unit/%.c $
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) $(STUB_CFLAGS) $< $(STUB_SRCS) $(UNIT_LIBS) -o $@ -lpthread -lm
 
+# The same with segments and slices of stored columns so small that few rows have several, over the stub and over the stand-in.
+RESIDENT_CFLAGS = -DSTORE_SEGMENT_ROWS=4096 -DSTORE_LEAST_ROWS=256 -DSTORE_LEAST_GAPS=512 -DRESIDENT_MAX_GAP=700 \
+                  -DRESIDENT_LEAST_SLICE=128
+STANDIN_SRCS = $(filter-out src/server/main.c src/server/control.c src/server/device_cuda%,$(wildcard src/server/*.c)) \
+               $(wildcard test/unit/standin_*.c)
+
+$(UNIT_DIR)/resident_test: test/unit/resident_test.c $(STUB_SRCS) $(UNIT_LIBS) $(UNIT_INCLUDES)
+	@mkdir -p $(@D)
+	$(CC) $(UNIT_CFLAGS) $(STUB_CFLAGS) $(RESIDENT_CFLAGS) $< $(STUB_SRCS) $(UNIT_LIBS) -o $@ -lpthread -lm
+
+$(UNIT_DIR)/resident_standin_test: test/unit/resident_standin_test.c $(STANDIN_SRCS) test/unit/resident_test.c $(UNIT_LIBS) $(UNIT_INCLUDES)
+	@mkdir -p $(@D)
+	$(CC) $(UNIT_CFLAGS) -Ikernels $(RESIDENT_CFLAGS) $< $(STANDIN_SRCS) $(UNIT_LIBS) -o $@ -lpthread -lm
+
 # Chunks need PostgreSQL's headers; the test stands in for its functions.
 CHUNK_SRCS = src/cache/chunk.c src/cache/chunk_build.c
 CHUNK_CFLAGS = -O3 -fno-strict-aliasing -fwrapv -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers

@@ -166,7 +166,7 @@ vector_local_time(int64_t ts, int64_t offset, int64_t *local)
 	/* far from where adding the offset could overflow, and then by the local year */
 	if (ts < 2 * VECTOR_DAY_MIN * VECTOR_DAY_USECS || ts > VECTOR_DAY_MAX * VECTOR_DAY_USECS)
 		return 0;
-	*local = ts + offset;
+	*local = (int64_t) ((uint64_t) ts + (uint64_t) offset);
 	return *local >= VECTOR_DAY_MIN * VECTOR_DAY_USECS && *local <= VECTOR_DAY_MAX * VECTOR_DAY_USECS;
 }
 

@@ -341,7 +341,7 @@ vector_time(VectorRow x, int data)
 	}
 	if (data & VECTOR_TIME_FLOAT)
 		return vector_strict(x, vector_bits_F64(vector_date_part(field, r)), 0);
-	return vector_strict(x, trunc ? r - x.b.value : r, 0);
+	return vector_strict(x, trunc ? (int64_t) ((uint64_t) r - (uint64_t) x.b.value) : r, 0);
 }
 
 /* constants: lo, hi, n */

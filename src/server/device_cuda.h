@@ -110,6 +110,7 @@ typedef struct QueryStatus
 {
 	GpuaggHistStatus call[MAX_CALLS];
 	unsigned long long untold;	/* rows whose outcome a program could not tell */
+	unsigned long long untold_before; /* the last RESIDENT */
 } QueryStatus;
 
 struct Query
@@ -144,6 +145,7 @@ struct Query
 
 	uint64_t	use;			/* its number among the uses of stored columns; 0: none yet */
 	StoreHold  *holds;			/* stored columns that it reads */
+	int			residents;		/* messages */
 
 	/* change together, as the last step of a change */
 	GroupForm	form;

@@ -153,6 +153,7 @@ cuda_reset(Query *query, DeviceError *error)
 	groups_forget(query);
 	ordered_forget(query);
 	query->use = 0;
+	query->residents = 0;
 	query->rows = 0;
 	query->kernel_ms = 0;
 	query->changes = query->retries = 0;

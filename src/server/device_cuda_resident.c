@@ -12,9 +12,6 @@
 #include "server/device_cuda.h"
 #include "server/resident.h"
 
-/* Slices are not made smaller than this for lack of memory. */
-#define LEAST_SLICE ((int64_t) 1 << 18)
-
 /* What one RESIDENT is reduced with. */
 typedef struct Resident
 {
@@ -76,7 +73,7 @@ first_size(const Query *query, const Resident *r)
 	int64_t		all = (last->first + last->nrows - hold->spans[0].first / 64 * 64 + 63) / 64 * 64;
 	int64_t		most = STORE_SEGMENT_ROWS;
 
-	while (most > LEAST_SLICE && most * (r->plan.row_bits / 8 + query->q->key_bytes + 2 * sizeof(int32_t) + 2) > share)
+	while (most > RESIDENT_LEAST_SLICE && most * (r->plan.row_bits / 8 + query->q->key_bytes + 2 * sizeof(int32_t) + 2) > share)
 		most /= 2;
 	return all < most ? all : most;
 }
@@ -96,7 +93,7 @@ reserve_slice(Query *query, Resident *r, DeviceError *error)
 			status = query_reserve(query, &query->filter, align256(r->most), error);
 		if (status == DEVICE_OK && computed > 0)
 			status = query_reserve(query, &query->computed, computed, error);
-		if (status != DEVICE_NO_MEMORY || r->most <= LEAST_SLICE)
+		if (status != DEVICE_NO_MEMORY || r->most <= RESIDENT_LEAST_SLICE)
 			return status;
 	}
 }
@@ -235,6 +232,30 @@ reduce_slices(Query *query, Resident *r, bool *applied, DeviceError *error)
 	return DEVICE_OK;
 }
 
+/* Notes how many rows were untold before this RESIDENT, of which none may count if it is not taken. */
+static DeviceStatus
+save_untold(Query *query, DeviceError *error)
+{
+	QueryStatus *status = query->status.at;
+
+	if (query->residents++ > 0)
+		CUDA_CHECK(cudaMemcpyAsync(&status->untold_before, &status->untold, sizeof(status->untold),
+								   cudaMemcpyDeviceToDevice, query->stream));
+	return DEVICE_OK;
+}
+
+/* After rows that were not taken; waits until nothing reads their columns. */
+static DeviceStatus
+restore_untold(Query *query, DeviceError *error)
+{
+	QueryStatus *status = query->status.at;
+
+	CUDA_CHECK(cudaMemcpyAsync(&status->untold, &status->untold_before, sizeof(status->untold),
+							   cudaMemcpyDeviceToDevice, query->stream));
+	CUDA_CHECK(cudaStreamSynchronize(query->stream));
+	return DEVICE_OK;
+}
+
 static DeviceStatus
 reduce_held(Query *query, Lane *lane, const WireResident *in, const StoreHold *hold, DeviceError *error)
 {
@@ -246,11 +267,11 @@ reduce_held(Query *query, Lane *lane, const WireResident *in, const StoreHold *h
 	resident_plan(query->q, in, hold, &r.plan);
 	DEVICE_CHECK(lane_add_timing(lane, b, error));
 	CUDA_CHECK(cudaEventRecord(lane->reduce_began[b], query->stream));
+	DEVICE_CHECK(save_untold(query, error));
 	status = reduce_slices(query, &r, &applied, error);
 	if (status != DEVICE_OK)
 	{
-		/* nothing may read the columns when they are released */
-		CUDA_CHECK(cudaStreamSynchronize(query->stream));
+		DEVICE_CHECK(restore_untold(query, error));
 		return !applied && (status == DEVICE_NO_MEMORY || status == DEVICE_UNSUPPORTED) ? DEVICE_FULL : status;
 	}
 	CUDA_CHECK(cudaEventRecord(lane->reduced[b], query->stream));

@@ -42,7 +42,11 @@ typedef struct ResidentSlice
 } ResidentSlice;
 
 /* With no more unwanted rows between two spans these are in one slice. */
+#ifndef RESIDENT_MAX_GAP
 #define RESIDENT_MAX_GAP ((int64_t) 1 << 21)
+/* Slices are not made smaller than this for lack of memory. */
+#define RESIDENT_LEAST_SLICE ((int64_t) 1 << 18)
+#endif
 
 /*
  * The next slice of at most `most` rows (a multiple of 64), from *position on, which is moved behind it;

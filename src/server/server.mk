@@ -30,6 +30,23 @@ $(SERVER_KERNEL_OBJS): build/server/%.o: src/server/%.cu
 build/gpuagg-server: $(SERVER_OBJS) $(SERVER_CUDA_OBJS) $(KERNEL_LIB)
 	$(NVCC) $(CUDA_GENCODE) $^ -lpthread -ldl -lm -o $@
 
+# test/unit/resident_test.c over a GPU, with few rows in many segments and slices, and with many rows.
+GPU_RESIDENT_SRCS = $(filter-out src/server/main.c src/server/control.c,$(wildcard src/server/*.c)) src/strategy.c
+GPU_RESIDENT_CC = $(CC) $(SERVER_CFLAGS) -I$(CUDA_HOME)/include -Itest/unit -DOVER_GPU \
+                  -DGPUAGG_LEAST_CAPABILITY=$(patsubst %a,%,$(firstword $(CUDA_ARCHS)))
+
+gpu-tests: build/gpu-resident-few build/gpu-resident-many
+
+build/gpu-resident-few: GPU_RESIDENT_CC += $(RESIDENT_CFLAGS)
+build/gpu-resident-many: GPU_RESIDENT_CC += -DTEST_ROWS=100000 -DTEST_ROUNDS=3
+
+build/gpu-resident-%: test/unit/resident_test.c $(GPU_RESIDENT_SRCS) $(SERVER_KERNEL_OBJS) $(KERNEL_LIB)
+	@mkdir -p build/$*
+	for f in $< $(GPU_RESIDENT_SRCS); do \
+		$(GPU_RESIDENT_CC) -c $$f -o build/$*/$$(basename $$f .c).o || exit; \
+	done
+	$(NVCC) $(CUDA_GENCODE) build/$*/*.o $(SERVER_KERNEL_OBJS) $(KERNEL_LIB) -lpthread -ldl -lm -o $@
+
 install-server: build/gpuagg-server
 	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)'
 	$(INSTALL_PROGRAM) build/gpuagg-server '$(DESTDIR)$(pkglibdir)/gpuagg-server'

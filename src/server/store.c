@@ -16,10 +16,6 @@
 /* Tables that are remembered, and ranges of all of them, on one device. */
 #define MAX_TABLES 1024
 #define MAX_RANGES (1 << 22)
-/* The first array of a column has room for at least so many rows. */
-#define LEAST_ROWS ((int64_t) 1 << 17)
-/* With fewer rows gaps do not matter. */
-#define LEAST_GAPS ((int64_t) 1 << 20)
 
 typedef struct StoreRange
 {
@@ -561,7 +557,7 @@ make_room(Store *store, StoreColumn *column, const StoreRange *range, bool nulls
 		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 	*segment = s;
 	has = s->values.bytes / wire_width(column->key.type);
-	need = (need + LEAST_ROWS - 1) / LEAST_ROWS * LEAST_ROWS;
+	need = (need + STORE_LEAST_ROWS - 1) / STORE_LEAST_ROWS * STORE_LEAST_ROWS;
 	rows = need <= has ? has : need > 2 * has ? need : 2 * has;
 	if (rows > STORE_SEGMENT_ROWS)
 		rows = STORE_SEGMENT_ROWS;
@@ -599,8 +595,6 @@ put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, Dev
 	if (c < 0)
 		return DEVICE_OK;
 	note_use(table, &table->columns[c], use);
-	if (table->gaps > LEAST_GAPS && table->gaps > table->end / 4 && table->holds == 0)
-		empty_table(store, table);
 	range = make_range(store, table, in);
 	if (range == NULL)
 		return DEVICE_OK;
@@ -818,6 +812,9 @@ store_hold(int device, const WireResident *in, const WireRun *runs, uint64_t use
 	table = make_table(store, in->table.id);
 	if (table)
 	{
+		/* when the query asks for the first time: what it stores then must not be dropped again */
+		if (table->gaps > STORE_LEAST_GAPS && table->gaps > table->end / 4 && table->holds == 0 && table->last != use)
+			empty_table(store, table);
 		find_columns(table, in, use, columns);
 		held = find_spans(table, in, runs, columns, lacking, made) && take_hold(table, in, columns, made);
 	}

@@ -21,7 +21,14 @@
 
 #include "server/device.h"
 
+/* Tests make these and those of resident.h smaller. */
+#ifndef STORE_SEGMENT_ROWS
 #define STORE_SEGMENT_ROWS ((int64_t) 1 << 25)
+/* The first array of a column has room for at least so many rows. */
+#define STORE_LEAST_ROWS ((int64_t) 1 << 17)
+/* With fewer rows gaps do not matter. */
+#define STORE_LEAST_GAPS ((int64_t) 1 << 20)
+#endif
 #define STORE_MAX_SEGMENTS 256
 #define STORE_MAX_ROWS (STORE_SEGMENT_ROWS * STORE_MAX_SEGMENTS)
 
