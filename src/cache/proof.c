@@ -90,6 +90,7 @@
 #include "catalog/catalog.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "storage/bufmgr.h"
 #include "storage/predicate.h"
 #include "utils/rel.h"
@@ -166,6 +167,15 @@ read_map_page(Proof *proof, BlockNumber first, int from, int to, CacheBlocks *vi
 	LockBuffer(proof->map, BUFFER_LOCK_SHARE);
 	lsn = PageGetLSN(BufferGetPage(proof->map));
 	bits = (const uint8 *) PageGetContents(BufferGetPage(proof->map));
+	/* four blocks at a time: a range begins with a byte, and so does a page of the map */
+	StaticAssertStmt(MAP_BLOCKS_PER_BYTE == 4 && VISIBILITYMAP_ALL_VISIBLE == 1, "two bits a block, the lower one counts");
+	for (; from + MAP_BLOCKS_PER_BYTE <= to; from += MAP_BLOCKS_PER_BYTE, at += MAP_BLOCKS_PER_BYTE)
+	{
+		uint64		b = bits[at / MAP_BLOCKS_PER_BYTE];
+
+		b = (b & 1) | (b >> 1 & 2) | (b >> 2 & 4) | (b >> 3 & 8);
+		visible->word[from / 64] |= b << (from % 64);
+	}
 	for (int i = from; i < to; i++, at++)
 		if (bits[at / MAP_BLOCKS_PER_BYTE] >> (at % MAP_BLOCKS_PER_BYTE * BITS_PER_HEAPBLOCK) &
 			VISIBILITYMAP_ALL_VISIBLE)
@@ -312,29 +322,32 @@ prove_part(Proof *proof, CachePin *pin, int from, int to, const MapView *view, i
 {
 	CacheRange *range = pin->range;
 	CacheBlocks by_map;
-	CacheBlocks dead;
 
 	read_noted(proof, range, view, part, &by_map);
-	for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
-		dead.word[w] = pg_atomic_read_u64(&range->dead[w]);
-	for (int i = from; i < to; i++)
+	for (int w = from / 64; w * 64 < to; w++)
 	{
-		if (cache_blocks_has(&dead, i))
-			proof->counts.changed++;
-		else if (cache_blocks_has(&by_map, i))
+		uint64		part_of = cache_blocks_below(to - w * 64) & ~cache_blocks_below(from - w * 64);
+		uint64		dead = pg_atomic_read_u64(&range->dead[w]) & part_of;
+		uint64		mapped = by_map.word[w] & part_of & ~dead;
+		uint64		rest = part_of & ~dead & ~mapped;
+
+		proof->counts.changed += pg_popcount64(dead);
+		proof->counts.by_map += pg_popcount64(mapped);
+		proved->word[w] |= mapped;
+		for (; rest != 0; rest &= rest - 1)
 		{
-			cache_blocks_add(proved, i);
-			proof->counts.by_map++;
-		}
-		else if (page_is_unchanged(proof, range, i))
-		{
-			cache_blocks_add(proved, i);
-			proof->counts.by_lsn++;
-		}
-		else
-		{
-			cache_mark_dead(pin, i);
-			proof->counts.changed++;
+			int			i = w * 64 + pg_rightmost_one_pos64(rest);
+
+			if (page_is_unchanged(proof, range, i))
+			{
+				cache_blocks_add(proved, i);
+				proof->counts.by_lsn++;
+			}
+			else
+			{
+				cache_mark_dead(pin, i);
+				proof->counts.changed++;
+			}
 		}
 	}
 }

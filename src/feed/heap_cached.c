@@ -246,14 +246,30 @@ is_taken(const HeapCached *cached, BlockNumber block)
 	return cached->taken && cache_blocks_has(&cached->taken[block / CACHE_RANGE_BLOCKS], block % CACHE_RANGE_BLOCKS);
 }
 
-/* Is there a block of the range at hand that an engine took?  Then all that it did not take are read from the heap. */
-static bool
-any_taken(const HeapCached *cached)
+/* Passes n blocks by, which an engine took. */
+static void
+pass_taken(HeapCached *cached, int n)
 {
-	for (BlockNumber block = cached->block; block < cached->last; block++)
-		if (is_taken(cached, block))
-			return true;
-	return false;
+	cached->block += n;
+	cached->stats->blocks += n;
+	cached->stats->cached += n;
+	cached->scan->blocks_done += n;
+}
+
+/* Passes by the ranges that are taken as a whole, from the next one on. */
+static void
+pass_taken_ranges(HeapCached *cached)
+{
+	while (cached->taken && cached->block < cached->end && cached->block % CACHE_RANGE_BLOCKS == 0)
+	{
+		int			n = Min(CACHE_RANGE_BLOCKS, cached->end - cached->block);
+
+		if (!cache_blocks_all(&cached->taken[cached->block / CACHE_RANGE_BLOCKS], n))
+			break;
+		heap_cached_unpin(cached);
+		pass_taken(cached, n);
+		cached->last = cached->block;
+	}
 }
 
 /* Lists the blocks of the range at hand that are read from the heap. */
@@ -356,7 +372,8 @@ enter_range(HeapCached *cached)
 	cached->first = first;
 	cached->last = Min(first + nblocks, cached->end);
 	memset(&cached->proved, 0, sizeof(cached->proved));
-	if (any_taken(cached))
+	/* what was not taken of a range is read from the heap */
+	if (cached->taken && cache_blocks_any(&cached->taken[number]))
 	{
 		list_stale(cached);
 		return;
@@ -407,14 +424,15 @@ heap_cached_next(HeapCached *cached, HeapPage *page)
 		if (cached->block >= cached->end && !claim(cached))
 			return false;
 		if (cached->block >= cached->last)
+		{
+			pass_taken_ranges(cached);
+			if (cached->block >= cached->end)
+				continue;
 			enter_range(cached);
+		}
 		if (is_taken(cached, cached->block))
 		{
-			cached->block++;
-			cached->stats->blocks++;
-			cached->stats->cached++;
-			cached->stats->resident++;
-			cached->scan->blocks_done++;
+			pass_taken(cached, 1);
 			continue;
 		}
 		if (cached->pin && cache_blocks_has(&cached->proved, cached->block - cached->first))

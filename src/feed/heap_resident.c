@@ -11,6 +11,7 @@
 
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 
 #include "common/compat.h"
@@ -63,6 +64,11 @@ add_runs(Collector *c, uint32 range, const CacheBlocks *proved)
 	uint32		first = 0;
 	uint32		n = 0;
 
+	if (cache_blocks_all(proved, contents->nblocks))
+	{
+		add_run(c, range, contents, 0, contents->nrows);
+		return;
+	}
 	for (int i = 0; i <= contents->nblocks; i++)
 	{
 		if (i < contents->nblocks && cache_blocks_has(proved, i))
@@ -83,6 +89,8 @@ proved_rows(const CacheRange *contents, const CacheBlocks *proved)
 {
 	uint32		n = 0;
 
+	if (cache_blocks_all(proved, contents->nblocks))
+		return contents->nrows;
 	for (int i = 0; i < contents->nblocks; i++)
 		if (cache_blocks_has(proved, i))
 			n += contents->rows[i + 1] - contents->rows[i];
@@ -147,14 +155,11 @@ feed_resident_keep(FeedResident *resident, const bool *keep)
 	resident->nrows = 0;
 	for (uint32 i = 0; i < resident->nruns; i++)
 	{
-		const CacheBlocks *taken = &cached->taken[resident->runs[i].range];
-
-		if ((taken->word[0] | taken->word[1] | taken->word[2] | taken->word[3]) == 0)
+		if (!cache_blocks_any(&cached->taken[resident->runs[i].range]))
 			continue;
 		resident->runs[n++] = resident->runs[i];
 		resident->nrows += resident->runs[i].nrows;
 	}
-	StaticAssertStmt(CACHE_BLOCK_WORDS == 4, "all words of a set of blocks are looked at");
 	resident->nruns = n;
 }
 
@@ -163,7 +168,15 @@ feed_resident_taken(FeedResident *resident)
 {
 	HeapFeed   *feed = (HeapFeed *) resident->feed;
 	Instrumentation *instrument = feed->child->instrument;
+	HeapCached *cached = feed->table->cached;
 
+	for (uint32 i = 0; i < resident->nruns; i++)
+	{
+		const WireRun *run = &resident->runs[i];
+
+		for (int w = 0; (i == 0 || run->range != run[-1].range) && w < CACHE_BLOCK_WORDS; w++)
+			cached->stats->resident += pg_popcount64(cached->taken[run->range].word[w]);
+	}
 	compat_count_tuples(feed->table->scan->rel, resident->nrows);
 	/* how many rows pass a condition is not known here */
 	if (instrument && feed->table->nquals == 0)
