@@ -277,8 +277,10 @@ convert(Resident *r, int c, bool maybe_null, WireType *wire)
 	switch (col->travel)
 	{
 		case TRAVEL_PRESENCE:
-			return maybe_null ? expr_program_emit(r->program, VECTOR_PRESENCE, 0, a, 0, 0) :
-				expr_program_constant(r->program, 1, false);
+			/* what is computed may be untold */
+			if (!maybe_null && (a >= VECTOR_CONSTANT || expr_program_stored(r->program, a) >= 0))
+				return expr_program_constant(r->program, 1, false);
+			return expr_program_emit(r->program, VECTOR_PRESENCE, 0, a, 0, 0);
 		case TRAVEL_FILTER:
 			return expr_program_emit(r->program, VECTOR_IS_TRUE, 0, a, 0, 0);
 		case TRAVEL_KEY_CODES:

@@ -195,9 +195,15 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 	if (resident > 0)
 	{
 		/* the GPU reads at the speed of its memory, but a session is as long as ever */
-		input = Max(input * (1 - resident), child->startup_cost);
-		run = run * (1 - resident) + gpuagg_gpu_startup_cost * resident +
+		Cost		rest = Max(input * (1 - resident), child->startup_cost);
+		Cost		work = run * (1 - resident) + gpuagg_gpu_startup_cost +
 			resident * child->rows * list_length(query->inputs) * gpuagg_gpu_column_cost * RESIDENT_PART;
+
+		if (rest + work < input + run)
+		{
+			input = rest;
+			run = work;
+		}
 	}
 
 	path->startup_cost = gpuagg_startup_cost + having.startup + path->pathtarget->cost.startup;

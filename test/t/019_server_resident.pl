@@ -135,6 +135,7 @@ resident("SELECT gpu_count(*), gpu_sum(k) FROM t WHERE m > 300::money");
 
 # what only core can tell: an error, or its absence
 like(ours("SELECT k, gpu_sum(v / z) FROM t GROUP BY k"), qr/division by zero/, 'a division by zero');
+like(ours("SELECT gpu_count(greatest(i4, i8::int, 3)) FROM t"), qr/integer out of range/, 'an overflow of what is only counted');
 like(ours("SELECT gpu_sum(i8 * i8 * i8) FROM t"), qr/bigint out of range/, 'an overflow');
 resident("SELECT gpu_sum((n * 1000000000) * (n * 1000000000)) FROM t", 'rows that only the CPU can tell');
 

@@ -76,6 +76,7 @@ sub extremes
 	big => [
 		choices('big'), extremes('big'), binary('big', '+', '-', '&', '|'),
 		sub { my $d = shift; '(' . expr('big', $d) . ' ' . one_of('*', '/', '%') . ' ' . int_in(1, 9) . ')' },
+		sub { my $d = shift; 'coalesce((' . expr('big', $d) . ')::int, 7)' },
 		sub { my $d = shift; '(' . expr('int', $d) . '::bigint * ' . expr('int', $d) . ')' },
 		sub { my $d = shift; '(' . expr('big', $d) . ' - ' . expr('int', $d) . ')' } ],
 	num => [
