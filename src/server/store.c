@@ -183,6 +183,12 @@ trim_table(Store *store, StoreTable *table)
 	for (int c = 0; c < MAX_COLUMNS; c++)
 		if (table->columns[c].bytes > 0)
 			return;
+	for (int c = 0; c < MAX_COLUMNS; c++)
+	{
+		free(table->columns[c].segments);
+		table->columns[c].segments = NULL;
+		table->columns[c].nsegments = 0;
+	}
 	store->nranges -= table->nranges;
 	free(table->ranges);
 	table->ranges = NULL;
@@ -389,7 +395,7 @@ make_column(StoreTable *table, const WireColumnKey *key)
 	}
 	if (found >= 0)
 	{
-		free(table->columns[found].segments);
+		free(table->columns[found].segments);	/* without arrays */
 		table->columns[found] = (StoreColumn) {.key = *key,.used = true};
 	}
 	return found;
