@@ -9,7 +9,9 @@ OBJS = $(SRCS:.c=.o)
 EXTRA_CLEAN = $(OBJS:.o=.d) build
 
 PG_CONFIG ?= pg_config
-PG_CPPFLAGS = -Isrc
+# The version stands in gpuagg.control alone.
+LIBRARY_VERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(dir $(firstword $(MAKEFILE_LIST)))gpuagg.control)
+PG_CPPFLAGS = -Isrc '-DGPUAGG_VERSION="$(LIBRARY_VERSION)"'
 # -O3: the column loops vectorize; contraction off: floats round as core's do.
 PG_CFLAGS = -MMD -MP -O3 -ffp-contract=off -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers \
             $(if $(WERROR),-Werror) $(SANITIZE_FLAGS)
@@ -29,6 +31,8 @@ include $(PGXS)
 else ifneq ($(filter-out test demo bench difftest kernels gpu-tests bench-kernels,$(or $(MAKECMDGOALS),all)),)
 $(error $(PG_CONFIG) or PostgreSQL's server headers not found: install postgresql-server-dev, or set PG_CONFIG)
 endif
+
+src/extension/status.o: gpuagg.control
 
 # Header dependencies are those of the objects; bitcode follows its object.
 $(OBJS:.o=.bc): %.bc: %.o

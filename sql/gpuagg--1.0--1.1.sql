@@ -1,2 +1,375 @@
 /* gpuagg--1.0--1.1.sql */
 \echo Use "ALTER EXTENSION gpuagg UPDATE TO '1.1'" to load this file. \quit
+
+/*
+ * Progress in phases, of every scan.  The view gets a column at its end, so that views of users upon it stay.
+ */
+ALTER FUNCTION gpuagg_progress() RENAME TO gpuagg_progress_1_0;
+CREATE FUNCTION gpuagg_progress(OUT pid int4, OUT datid oid, OUT relid oid, OUT blocks_done int8, OUT blocks_total int8,
+	OUT rows int8, OUT groups int8, OUT phase text)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 10;
+COMMENT ON FUNCTION gpuagg_progress() IS
+'rows of the view gpuagg_progress; relid is 0 where no table is known; no nulls';
+CREATE OR REPLACE VIEW gpuagg_progress AS
+SELECT p.pid, d.datname, p.relid, CASE WHEN d.datname = current_database() THEN p.relid::regclass END AS relation,
+	p.blocks_done, p.blocks_total, p.rows, p.groups, p.phase
+FROM gpuagg_progress() p LEFT JOIN pg_database d ON d.oid = p.datid;
+COMMENT ON VIEW gpuagg_progress IS
+'custom scans that run now, one row a process: the table being read (relid 0: the child plan''s rows are of no single table), its blocks and those that this process has read (0 where the child plan reads them), rows and groups so far (groups on a GPU are known at the end of the scan, those in temporary files when they are merged), and the phase: initializing, scanning, sorting, merging groups, returning groups, or caching columns of gpuagg_cache_prewarm(); up to PostgreSQL 16 empty, with a notice, unless gpuagg is in shared_preload_libraries';
+DROP FUNCTION gpuagg_progress_1_0();
+
+/*
+ * What is loaded, and how the GPU server does.
+ */
+CREATE FUNCTION gpuagg_status(OUT library_version text, OUT loaded_by text, OUT server text, OUT reason text, OUT last_error text,
+	OUT server_pid int4, OUT supervisor_pid int4, OUT restarts int4, OUT devices int4, OUT driver text, OUT build text,
+	OUT cache_memory int8)
+	RETURNS record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+COMMENT ON FUNCTION gpuagg_status() IS 'the row of the view gpuagg_status, but for its first and last columns';
+CREATE VIEW gpuagg_status AS
+SELECT gpuagg_version() AS extension_version, s.*,
+	(SELECT coalesce(sum(c.bytes), 0)::int8 FROM gpuagg_cache_columns() c) AS cache_used
+FROM gpuagg_status() s;
+COMMENT ON VIEW gpuagg_status IS
+'one row: the version of the SQL objects of this database and of the library; what has loaded the library (shared_preload_libraries, session_preload_libraries, local_preload_libraries or first use); the state of the GPU server (absent, off, starting, ready, unavailable or restarting), the reason why it is not ready (null if it is) and what went wrong last (null if nothing); its process and its supervisor''s (null: none); how often it was started again; the GPUs in use; the CUDA version that the driver supports (null before the server was ready); the CUDA version and compute capabilities that the server was built with, or that there is none (null before its first start); bytes of shared memory for the column cache (0: none) and bytes of it in use';
+GRANT SELECT ON gpuagg_status TO PUBLIC;
+
+/*
+ * Least and greatest values of every type for which core has them and an aggregate can
+ * be created (not record, of PostgreSQL 18): twins as those of 1.0, whose transition
+ * functions are the library's.  bytea came with PostgreSQL 18.
+ */
+DO $extremes$
+DECLARE
+	path text := pg_catalog.current_setting('search_path');
+	home text;
+	twin record;
+	argtypes text;
+	c_function text := 'CREATE FUNCTION %s RETURNS %s AS %L, %L LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE SUPPORT %s.gpuagg_planner_support';
+BEGIN
+	-- as for the functions of all twins, at the end
+	PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+	SELECT quote_ident(nspname) INTO home
+	FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'gpuagg';
+	FOR twin IN
+		SELECT format('%s.gpu_%s(%s)', home, f.proname, argument) AS signature, 'gpuagg_' || t.proname AS transition,
+			argument, state, state || ', ' || argument AS inputs,
+			format('SFUNC = %s.gpuagg_%s, COMBINEFUNC = %s.gpuagg_%s, STYPE = %s, SORTOP = OPERATOR(pg_catalog.%s), PARALLEL = SAFE',
+				home, t.proname, home, t.proname, state, oprname) AS definition,
+			t.oid::regprocedure || ' for the extension''s aggregates' AS transition_comment,
+			format('%s non-null value; null without one; as core''s %s',
+				CASE f.proname WHEN 'min' THEN 'smallest' ELSE 'greatest' END, f.proname) AS comment
+		FROM pg_aggregate a JOIN pg_proc f ON f.oid = a.aggfnoid JOIN pg_proc t ON t.oid = a.aggtransfn
+			JOIN pg_operator o ON o.oid = a.aggsortop, format_type(f.proargtypes[0], NULL) AS argument,
+			-- CREATE AGGREGATE takes no anyenum for the type of states
+			replace(argument, 'anyenum', 'anyelement') AS state
+		WHERE f.pronamespace = 'pg_catalog'::regnamespace AND f.proname IN ('min', 'max')
+			AND t.proname IN ('array_smaller', 'array_larger', 'bpchar_smaller', 'bpchar_larger', 'enum_smaller', 'enum_larger',
+				'network_smaller', 'network_larger', 'pg_lsn_smaller', 'pg_lsn_larger', 'tidsmaller', 'tidlarger',
+				'timetz_smaller', 'timetz_larger', 'xid8_smaller', 'xid8_larger', 'bytea_smaller', 'bytea_larger')
+		ORDER BY 1
+	LOOP
+		-- the transition function, and the combine function where that is another one
+		FOR argtypes IN SELECT twin.inputs UNION SELECT twin.state || ', ' || twin.state LOOP
+			EXECUTE format(c_function, format('%s.%s(%s)', home, twin.transition, argtypes), twin.state, 'MODULE_PATHNAME',
+				twin.transition, home);
+			EXECUTE format('COMMENT ON FUNCTION %s.%s(%s) IS %L', home, twin.transition, argtypes, twin.transition_comment);
+		END LOOP;
+		EXECUTE format('CREATE AGGREGATE %s (%s)', twin.signature, twin.definition);
+		EXECUTE format('COMMENT ON AGGREGATE %s IS %L', twin.signature, twin.comment);
+	END LOOP;
+	PERFORM pg_catalog.set_config('search_path', path, true);
+END
+$extremes$;
+
+/*
+ * Numerics exactly.  Before, numeric arguments of these were converted to double
+ * precision; integers still are where there is no form for them.
+ */
+CREATE FUNCTION gpuagg_numeric_mul(numeric, numeric) RETURNS numeric
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_numeric_mul(numeric, numeric) IS
+'numeric_mul(numeric,numeric) for the extension''s aggregates';
+CREATE AGGREGATE gpu_product(numeric) (
+	SFUNC = gpuagg_numeric_mul, STYPE = numeric, COMBINEFUNC = gpuagg_numeric_mul, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE gpu_product(numeric) IS
+'product of the non-null values, exactly up to 16383 digits after the decimal point; null without one; "value overflows numeric format" beyond the range of numeric';
+
+CREATE FUNCTION gpuagg_maxsub_numeric_transfn(internal, numeric) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_maxsub_numeric_transfn(internal, numeric) IS 'transition function of gpu_max_subarray_sum over numeric; null values change nothing';
+CREATE FUNCTION gpuagg_maxsub_numeric_final(internal) RETURNS numeric
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_maxsub_numeric_final(internal) IS 'final function of gpu_max_subarray_sum over numeric; null for null';
+CREATE AGGREGATE gpu_max_subarray_sum(x numeric) (
+	SFUNC = gpuagg_maxsub_numeric_transfn, STYPE = internal,
+	FINALFUNC = gpuagg_maxsub_numeric_final, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_max_subarray_sum(numeric) IS
+	'largest sum of consecutive x in ORDER BY order, exactly, the empty part counting as 0; NULLs are skipped, NaN is the largest sum, NULL without input';
+
+/*
+ * Log-spaced histograms: over thresholds that are made of the arguments.
+ */
+CREATE FUNCTION gpuagg_histogram_accum_log(internal, float8, float8, float8, int4) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_histogram_accum_log(internal, float8, float8, float8, int4) IS
+'transition function of gpu_histogram_log; null values change nothing';
+
+CREATE AGGREGATE gpu_histogram_log(value float8, lo float8, hi float8, nbins int4) (
+	SFUNC = gpuagg_histogram_accum_log, STYPE = internal, SSPACE = 1024,
+	FINALFUNC = gpuagg_histogram_counts, COMBINEFUNC = gpuagg_histogram_combine,
+	SERIALFUNC = gpuagg_histogram_serialize, DESERIALFUNC = gpuagg_histogram_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE gpu_histogram_log(float8, float8, float8, int4) IS
+'histogram of nbins bins in [lo, hi), each as many times as wide as the one before, 0 < lo < hi and nbins at most 999999: nbins + 2 counts, the first of values before lo, the last of values at or past hi and of NaN; the same as gpu_histogram(value, gpu_histogram_log_thresholds(lo, hi, nbins)); nulls are skipped; null without a value';
+
+CREATE FUNCTION gpu_histogram_log_thresholds(lo float8, hi float8, nbins int4) RETURNS float8[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpu_histogram_log_thresholds(float8, float8, int4) IS
+'the nbins + 1 edges of the bins of gpu_histogram_log(value, lo, hi, nbins), ascending: edge i is lo * (hi / lo)^(i / nbins), correctly rounded and the same on every machine; null for null';
+
+/*
+ * Reading histograms.
+ */
+COMMENT ON FUNCTION gpu_histogram_bins(float8, float8, anyarray) IS
+'a row a bin of gpu_histogram(value, lo, hi, nbins[, weight]), of as many bins as counts has elements, less two (for a histogram over thresholds say gpu_histogram_bins(thresholds, counts)): its number, its bounds, its count (bigint) or weight (double precision), and a bar of up to 40 characters scaled to the largest; no row for null';
+
+CREATE FUNCTION gpu_histogram_bins(lo float8, hi float8, nbins int4, counts anyarray,
+	OUT bin int4, OUT lower float8, OUT upper float8, OUT count anyelement, OUT bar text)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME', 'gpu_histogram_bins_checked' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 50;
+COMMENT ON FUNCTION gpu_histogram_bins(float8, float8, int4, anyarray) IS
+'as gpu_histogram_bins(lo, hi, counts), with an error if counts is not an array of nbins + 2 elements';
+
+CREATE FUNCTION gpu_histogram_bins(thresholds float8[], counts anyarray,
+	OUT bin int4, OUT lower float8, OUT upper float8, OUT count anyelement, OUT bar text)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME', 'gpu_histogram_bins_thresholds' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 50;
+COMMENT ON FUNCTION gpu_histogram_bins(float8[], anyarray) IS
+'a row a bin of gpu_histogram(value, thresholds): its number, its bounds, its count (bigint) or weight (double precision), and a bar of up to 40 characters scaled to the largest; an error if counts does not have one element more than thresholds; no row for null';
+
+CREATE FUNCTION gpu_histogram_log_bins(lo float8, hi float8, counts anyarray,
+	OUT bin int4, OUT lower float8, OUT upper float8, OUT count anyelement, OUT bar text)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 50;
+COMMENT ON FUNCTION gpu_histogram_log_bins(float8, float8, anyarray) IS
+'a row a bin of gpu_histogram_log(value, lo, hi, nbins): its number, its bounds, the very thresholds that were counted by, its count, and a bar of up to 40 characters scaled to the largest; no row for null';
+
+CREATE FUNCTION gpu_histogram_quantile(lo float8, hi float8, counts anyarray, fraction float8) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpu_histogram_quantile(float8, float8, anyarray, float8) IS
+'about the value below which a fraction (0 to 1) of the values of gpu_histogram(value, lo, hi, nbins[, weight]) lies, by linear interpolation within its bin, the median for 0.5; -Infinity or Infinity if it is outside of the bins; null for null, and if nothing was counted';
+
+CREATE FUNCTION gpu_histogram_quantile(lo float8, hi float8, counts anyarray, fractions float8[]) RETURNS float8[]
+	AS 'MODULE_PATHNAME', 'gpu_histogram_quantiles' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpu_histogram_quantile(float8, float8, anyarray, float8[]) IS
+'as gpu_histogram_quantile with one fraction, for each of an array: an array of the same shape, with null for null';
+
+CREATE FUNCTION gpu_histogram_quantile(thresholds float8[], counts anyarray, fraction float8) RETURNS float8
+	AS 'MODULE_PATHNAME', 'gpu_histogram_quantile_thresholds' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpu_histogram_quantile(float8[], anyarray, float8) IS
+'about the value below which a fraction (0 to 1) of the values of gpu_histogram(value, thresholds) lies, by linear interpolation within its bin; -Infinity or Infinity if it is before the first or past the last threshold; null for null, and if nothing was counted';
+
+CREATE FUNCTION gpu_histogram_quantile(thresholds float8[], counts anyarray, fractions float8[]) RETURNS float8[]
+	AS 'MODULE_PATHNAME', 'gpu_histogram_quantiles_thresholds' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpu_histogram_quantile(float8[], anyarray, float8[]) IS
+'as gpu_histogram_quantile with one fraction, for each of an array: an array of the same shape, with null for null';
+
+/*
+ * Merging histograms: the transition function is the combine function as well.
+ */
+CREATE FUNCTION gpuagg_histogram_merge_int8(int8[], int8[]) RETURNS int8[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_histogram_merge_int8(int8[], int8[]) IS
+'transition and combine function of gpu_histogram_merge over bigint[]; null arrays change nothing';
+CREATE AGGREGATE gpu_histogram_merge(counts int8[]) (
+	SFUNC = gpuagg_histogram_merge_int8, STYPE = int8[], SSPACE = 1024,
+	COMBINEFUNC = gpuagg_histogram_merge_int8, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_histogram_merge(int8[]) IS
+'sum of histograms, element by element: the histogram of all their values; null arrays are skipped, null without one; an error for arrays of different lengths, "bigint out of range" on overflow';
+
+CREATE FUNCTION gpuagg_histogram_merge_float8(float8[], float8[]) RETURNS float8[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_histogram_merge_float8(float8[], float8[]) IS
+'transition and combine function of gpu_histogram_merge over double precision[]; null arrays change nothing';
+CREATE AGGREGATE gpu_histogram_merge(counts float8[]) (
+	SFUNC = gpuagg_histogram_merge_float8, STYPE = float8[], SSPACE = 1024,
+	COMBINEFUNC = gpuagg_histogram_merge_float8, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_histogram_merge(float8[]) IS
+'sum of weighted histograms, element by element; null arrays are skipped, null without one; an error for arrays of different lengths';
+
+CREATE FUNCTION gpuagg_histogram_merge_numeric(numeric[], numeric[]) RETURNS numeric[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_histogram_merge_numeric(numeric[], numeric[]) IS
+'transition and combine function of gpu_histogram_merge over numeric[]; null arrays change nothing';
+CREATE AGGREGATE gpu_histogram_merge(counts numeric[]) (
+	SFUNC = gpuagg_histogram_merge_numeric, STYPE = numeric[], SSPACE = 1024,
+	COMBINEFUNC = gpuagg_histogram_merge_numeric, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_histogram_merge(numeric[]) IS
+'sum of arrays of numerics, element by element and exactly; null arrays are skipped, null without one; an error for arrays of different lengths';
+
+/*
+ * A sample to try things on: every value follows from the row's number alone, by core's hash
+ * function of partitions, which is the same in every release.
+ */
+CREATE FUNCTION gpuagg_demo_flights(rows int8, OUT date timestamp, OUT carrier text, OUT origin text, OUT destination text,
+	OUT distance int4, OUT delay int4)
+	RETURNS SETOF record LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 100000
+BEGIN ATOMIC
+	SELECT timestamp '2026-01-01' + make_interval(days => at / 1140, mins => 300 + at % 1140),
+		(ARRAY['Aster', 'Birch', 'Cedar', 'Dahlia', 'Elder', 'Fern', 'Gorse', 'Heath'])[line + 1],
+		names[a + 1], names[b + 1],
+		greatest(60, sqrt((xs[a + 1] - xs[b + 1]) ^ 2 + (ys[a + 1] - ys[b + 1]) ^ 2)::int4),
+		CASE WHEN late & 63 > 0 THEN
+			-- a little early, later in the course of the day, worse with some carriers, airports and days
+			(late >> 6 & 15)::int4 + (late >> 10 & 15)::int4 - 22 + at % 1140 / 90 + line * 5 % 7 + a * 7 % 5
+			+ CASE WHEN at / 1140 * 5 % 17 < 2 THEN 9 ELSE 0 END
+			-- one in four is late, one in a thousand very late
+			+ CASE WHEN late >> 14 & 3 = 0 THEN ((late >> 16 & 63) * (late >> 22 & 63) / 20)::int4 ELSE 0 END
+			+ CASE WHEN late >> 28 & 1023 = 0 THEN (late >> 38 & 1023)::int4 ELSE 0 END
+		END
+	FROM generate_series(1, gpuagg_demo_flights.rows) i,
+		-- minutes from 5:00 on of 181 days
+		LATERAL (SELECT ((i - 1) * (181 * 1140) / gpuagg_demo_flights.rows)::int4 AS at, hashint8extended(i, 1) AS place,
+			hashint8extended(i, 2) AS late) h,
+		-- small numbers are more frequent
+		LATERAL (SELECT ((place & 1023) * (place & 1023) * 24 >> 20)::int4 AS a,
+			((place >> 10 & 1023) * (place >> 10 & 1023) * 23 >> 20)::int4 AS other,
+			((place >> 20 & 1023) * (place >> 20 & 1023) * 8 >> 20)::int4 AS line) p,
+		LATERAL (SELECT CASE WHEN other < a THEN other ELSE other + 1 END AS b) q,
+		-- airports, and where they lie, in miles
+		(SELECT '{ORD,ATL,DFW,LAX,PHX,DEN,STL,DTW,LAS,MSP,SFO,EWR,IAH,PHL,CLT,SEA,LGA,BOS,MCO,SLC,PIT,SAN,MIA,PDX}'::text[] AS names,
+			'{2022,2211,1524,359,708,1108,1887,2270,537,1732,143,2770,1616,2712,2401,147,2787,2942,2381,710,2440,426,2437,131}'::int4[] AS xs,
+			'{1172,596,545,617,582,1025,949,1187,765,1372,871,1083,344,1026,704,1549,1089,1198,237,1090,1069,533,55,1421}'::int4[] AS ys) w;
+END;
+COMMENT ON FUNCTION gpuagg_demo_flights(int8) IS
+'a made-up sample of as many flights in the first 181 days of 2026, in order of departure: carrier, airports, miles, and minutes of delay, negative if early and null if cancelled; the same on every server, nothing for null';
+
+/*
+ * Sums and averages of intervals have the same definition in every release of
+ * core's: that of 17, which knows infinite intervals.
+ */
+CREATE OR REPLACE FUNCTION gpuagg_interval_avg_accum(internal, interval) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_interval_avg_accum(internal, interval) IS
+'transition function of gpu_sum and gpu_avg of intervals; null values change nothing';
+CREATE FUNCTION gpuagg_interval_avg_accum_inv(internal, interval) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_interval_avg_accum_inv(internal, interval) IS
+'inverse transition function of gpu_sum and gpu_avg of intervals; null values change nothing';
+CREATE FUNCTION gpuagg_interval_avg_combine(internal, internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_interval_avg_combine(internal, internal) IS
+'combine function of gpu_sum and gpu_avg of intervals; a null state is an empty one';
+CREATE FUNCTION gpuagg_interval_avg_serialize(internal) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_interval_avg_serialize(internal) IS
+'serialisation function of gpu_sum and gpu_avg of intervals; null for null';
+CREATE FUNCTION gpuagg_interval_avg_deserialize(bytea, internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_interval_avg_deserialize(bytea, internal) IS
+'deserialisation function of gpu_sum and gpu_avg of intervals; null for null';
+CREATE FUNCTION gpuagg_interval_avg(internal) RETURNS interval
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_interval_avg(internal) IS
+'final function of gpu_avg of intervals; null for null';
+CREATE FUNCTION gpuagg_interval_sum(internal) RETURNS interval
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_interval_sum(internal) IS
+'final function of gpu_sum of intervals; null for null';
+
+CREATE OR REPLACE AGGREGATE gpu_sum(interval) (
+	SFUNC = gpuagg_interval_avg_accum, STYPE = internal, SSPACE = 40, FINALFUNC = gpuagg_interval_sum,
+	COMBINEFUNC = gpuagg_interval_avg_combine,
+	SERIALFUNC = gpuagg_interval_avg_serialize, DESERIALFUNC = gpuagg_interval_avg_deserialize,
+	MSFUNC = gpuagg_interval_avg_accum, MINVFUNC = gpuagg_interval_avg_accum_inv, MSTYPE = internal, MSSPACE = 40,
+	MFINALFUNC = gpuagg_interval_sum, PARALLEL = SAFE
+);
+CREATE OR REPLACE AGGREGATE gpu_avg(interval) (
+	SFUNC = gpuagg_interval_avg_accum, STYPE = internal, SSPACE = 40, FINALFUNC = gpuagg_interval_avg,
+	COMBINEFUNC = gpuagg_interval_avg_combine,
+	SERIALFUNC = gpuagg_interval_avg_serialize, DESERIALFUNC = gpuagg_interval_avg_deserialize,
+	MSFUNC = gpuagg_interval_avg_accum, MINVFUNC = gpuagg_interval_avg_accum_inv, MSTYPE = internal, MSSPACE = 40,
+	MFINALFUNC = gpuagg_interval_avg, PARALLEL = SAFE
+);
+-- their transition functions before 17
+DROP FUNCTION IF EXISTS gpuagg_interval_pl(interval, interval);
+DROP FUNCTION IF EXISTS gpuagg_interval_accum(interval[], interval);
+
+/*
+ * Every function of the twins is the library's, LANGUAGE C, which calls core's: a
+ * name of an internal function, or a function of pg_catalog, need not exist in the
+ * next release, where pg_upgrade creates these objects.  Functions and aggregates
+ * keep their identities, so that views and indexes stay.  This comes last, after
+ * all aggregates.
+ *
+ * With nothing but pg_catalog in the search path, no function or operator that somebody
+ * put into the extension's schema is called.
+ */
+DO $own_functions$
+DECLARE
+	path text := pg_catalog.current_setting('search_path');
+	home text;
+	item record;
+BEGIN
+	PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+	SELECT quote_ident(nspname) INTO home
+	FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'gpuagg';
+
+	-- functions of core's, and what version 1.0 made of them, that aggregates of the extension use
+	FOR item IN
+		SELECT format('%s.%I(%s)', home, CASE WHEN p.oid < 16384 THEN 'gpuagg_' ELSE '' END || proname,
+				pg_get_function_identity_arguments(p.oid)) AS signature,
+			'gpuagg_' || prosrc AS symbol, prorettype::regtype AS result, proisstrict AS is_strict,
+			bool_or(option = 'SFUNC') AS transition, min(p.oid::regprocedure::text) FILTER (WHERE p.oid < 16384) AS core
+		FROM pg_aggregate JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = aggfnoid AND d.deptype = 'e'
+			JOIN pg_extension x ON d.refclassid = 'pg_extension'::regclass AND x.oid = d.refobjid AND extname = 'gpuagg'
+			CROSS JOIN (VALUES ('SFUNC'), ('FINALFUNC'), ('COMBINEFUNC'), ('SERIALFUNC'), ('DESERIALFUNC'),
+				('MSFUNC'), ('MINVFUNC'), ('MFINALFUNC')) o(option)
+			JOIN pg_proc p ON p.oid = CASE option WHEN 'SFUNC' THEN aggtransfn WHEN 'FINALFUNC' THEN aggfinalfn
+				WHEN 'COMBINEFUNC' THEN aggcombinefn WHEN 'SERIALFUNC' THEN aggserialfn
+				WHEN 'DESERIALFUNC' THEN aggdeserialfn WHEN 'MSFUNC' THEN aggmtransfn
+				WHEN 'MINVFUNC' THEN aggminvtransfn ELSE aggmfinalfn END
+			JOIN pg_language l ON l.oid = prolang AND lanname = 'internal'
+		GROUP BY 1, 2, 3, 4 ORDER BY 1
+	LOOP
+		EXECUTE format('CREATE OR REPLACE FUNCTION %s RETURNS %s AS ''MODULE_PATHNAME'', %L LANGUAGE C IMMUTABLE %s PARALLEL SAFE %s',
+			item.signature, item.result, item.symbol, CASE WHEN item.is_strict THEN 'STRICT' END,
+			CASE WHEN item.transition THEN 'SUPPORT ' || home || '.gpuagg_planner_support' END);
+		IF item.core IS NOT NULL THEN
+			EXECUTE format('COMMENT ON FUNCTION %s IS %L', item.signature, item.core || ' for the extension''s aggregates');
+		END IF;
+	END LOOP;
+
+	-- aggregates with functions of pg_catalog
+	FOR item IN
+		SELECT format('%s.%I(%s)', home, proname, CASE pronargs WHEN 0 THEN '*'
+				ELSE pg_get_function_identity_arguments(p.oid) END) AS signature,
+			concat_ws(', ', f.functions, 'STYPE = ' || aggtranstype::regtype, 'SSPACE = ' || aggtransspace,
+				'INITCOND = ' || quote_literal(agginitval), CASE WHEN aggfinalextra THEN 'FINALFUNC_EXTRA' END,
+				'MSTYPE = ' || nullif(aggmtranstype, 0)::regtype, 'MSSPACE = ' || nullif(aggmtransspace, 0),
+				'MINITCOND = ' || quote_literal(aggminitval), CASE WHEN aggmfinalextra THEN 'MFINALFUNC_EXTRA' END,
+				(SELECT 'SORTOP = OPERATOR(pg_catalog.' || oprname || ')' FROM pg_operator WHERE oid = aggsortop),
+				CASE proparallel WHEN 's' THEN 'PARALLEL = SAFE' END) AS definition
+		FROM pg_aggregate JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = aggfnoid AND d.deptype = 'e'
+			JOIN pg_extension x ON d.refclassid = 'pg_extension'::regclass AND x.oid = d.refobjid AND extname = 'gpuagg'
+			JOIN pg_proc p ON p.oid = aggfnoid
+			CROSS JOIN LATERAL (
+				SELECT string_agg(format('%s = %s.%I', option, home,
+						CASE WHEN fn < 16384 THEN 'gpuagg_' ELSE '' END || f.proname), ', ') AS functions,
+					bool_or(fn < 16384) AS of_core
+				FROM (VALUES ('SFUNC', aggtransfn::oid), ('FINALFUNC', aggfinalfn), ('COMBINEFUNC', aggcombinefn),
+					('SERIALFUNC', aggserialfn), ('DESERIALFUNC', aggdeserialfn), ('MSFUNC', aggmtransfn),
+					('MINVFUNC', aggminvtransfn), ('MFINALFUNC', aggmfinalfn)) o(option, fn)
+					JOIN pg_proc f ON f.oid = fn) f
+		WHERE of_core ORDER BY 1
+	LOOP
+		EXECUTE format('CREATE OR REPLACE AGGREGATE %s (%s)', item.signature, item.definition);
+	END LOOP;
+	PERFORM pg_catalog.set_config('search_path', path, true);
+END
+$own_functions$;

@@ -106,7 +106,8 @@ typedef enum MessageType
 	MESSAGE_LOG,					/* text */
 	MESSAGE_SETTINGS,				/* WireSettings, from the supervisor */
 	MESSAGE_PING,					/* from the supervisor, every second */
-	MESSAGE_PONG					/* WirePong; sent at once, as it waits for no device */
+	MESSAGE_PONG,					/* WirePong; sent at once, as it waits for no device */
+	MESSAGE_BUILD					/* text: what the server was built with; the first message */
 } MessageType;
 
 typedef struct MessageHeader

@@ -10,6 +10,7 @@
 #include "miscadmin.h"
 #include "utils/guc.h"
 
+#include "device_list.h"
 #include "settings.h"
 #include "strategy.h"
 
@@ -77,6 +78,19 @@ static const struct config_enum_entry cache_options[] = {
 	{"1", GPUAGG_CACHE_ON, true},
 	{NULL, 0, false}
 };
+
+static bool
+check_devices(char **newval, void **extra, GucSource source)
+{
+	DeviceList	list;
+	char		wrong[200];
+
+	if (device_list_read(*newval, &list, wrong, sizeof(wrong)))
+		return true;
+	GUC_check_errdetail("%s", wrong);
+	GUC_check_errhint("Valid values are \"all\", \"none\", numbers of GPUs as in \"0,2\", and UUIDs as in CUDA_VISIBLE_DEVICES, such as \"GPU-8932f937\".");
+	return false;
+}
 
 /* Settings that say what is done. */
 static void
@@ -163,9 +177,9 @@ define_server_settings(void)
 							   PGC_SIGHUP, GUC_SUPERUSER_ONLY, NULL, NULL, NULL);
 	DefineCustomStringVariable("gpuagg.devices",
 							   "Selects the GPUs to be used.",
-							   "\"all\", or device numbers separated by commas.",
+							   "\"all\", \"none\", or numbers or UUIDs of GPUs separated by commas.",
 							   &gpuagg_devices_list, "all",
-							   PGC_SIGHUP, 0, NULL, NULL, NULL);
+							   PGC_SIGHUP, 0, check_devices, NULL, NULL);
 	DefineCustomIntVariable("gpuagg.device_memory_limit",
 							"Sets the most memory that queries may use on each GPU.",
 							"Zero: four fifths of what is free when the server starts.",

@@ -1,6 +1,6 @@
 /*
  * spec.c
- *	  Builds the AggSpec: columns, slots and fallback aggregates, each kept once.
+ *	  Builds the AggSpec: columns, slots, fallback aggregates and sets of distinct values, each kept once.
  *
  * Arrays are allocated in the current memory context.
  */
@@ -84,7 +84,7 @@ spec_bins_width(const BinSpec *bins)
 
 int
 spec_add_slot(AggSpec *spec, MonoidId monoid, int col0, int col1, int filter,
-			  const BinSpec *bins)
+			  int set, const BinSpec *bins)
 {
 	static const BinSpec none = {BIN_NONE};
 	SlotSpec   *slot;
@@ -95,7 +95,7 @@ spec_add_slot(AggSpec *spec, MonoidId monoid, int col0, int col1, int filter,
 	{
 		slot = &spec->slots[i];
 		if (slot->monoid == monoid && slot->col[0] == col0 && slot->col[1] == col1 &&
-			slot->filter == filter && bins_equal(&slot->bins, bins))
+			slot->filter == filter && slot->set == set && bins_equal(&slot->bins, bins))
 			return i;
 	}
 	spec->slots = spec_grow(spec->slots, spec->nslots, sizeof(SlotSpec));
@@ -104,6 +104,7 @@ spec_add_slot(AggSpec *spec, MonoidId monoid, int col0, int col1, int filter,
 	slot->col[0] = col0;
 	slot->col[1] = col1;
 	slot->filter = filter;
+	slot->set = set;
 	slot->bins = *bins;
 	slot->width = spec_bins_width(bins);
 	slot->mean_only = false;
@@ -118,7 +119,7 @@ fallback_equal(const FallbackAgg *a, const FallbackAgg *b)
 	/* two aggregates with one transition function may differ in their initial states */
 	return a->aggfnoid == b->aggfnoid && a->transfn.fn_oid == b->transfn.fn_oid &&
 		a->collation == b->collation && a->transtype == b->transtype &&
-		a->nargs == b->nargs && a->filter == b->filter &&
+		a->nargs == b->nargs && a->filter == b->filter && a->set == b->set &&
 		a->unrepresentable_only == b->unrepresentable_only &&
 		memcmp(a->argcol, b->argcol, a->nargs * sizeof(int)) == 0;
 }
@@ -147,6 +148,30 @@ spec_add_fallback(AggSpec *spec, const FallbackAgg *fallback)
 	spec->fallbacks = spec_grow(spec->fallbacks, spec->nfallbacks, sizeof(FallbackAgg));
 	spec->fallbacks[spec->nfallbacks] = *fallback;
 	return spec->nfallbacks++;
+}
+
+static bool
+distinct_equal(const DistinctSpec *a, const DistinctSpec *b)
+{
+	if (a->nvalues != b->nvalues || a->filter != b->filter)
+		return false;
+	for (int v = 0; v < a->nvalues; v++)
+		if (a->values[v].col != b->values[v].col || a->values[v].eqfunc != b->values[v].eqfunc ||
+			a->values[v].collation != b->values[v].collation ||
+			a->sortops[v] != b->sortops[v] || a->nulls_first[v] != b->nulls_first[v])
+			return false;
+	return true;
+}
+
+int
+spec_add_distinct(AggSpec *spec, const DistinctSpec *distinct)
+{
+	for (int i = 0; i < spec->ndistincts; i++)
+		if (distinct_equal(&spec->distincts[i], distinct))
+			return i;
+	spec->distincts = spec_grow(spec->distincts, spec->ndistincts, sizeof(DistinctSpec));
+	spec->distincts[spec->ndistincts] = *distinct;
+	return spec->ndistincts++;
 }
 
 /*

@@ -83,6 +83,7 @@ typedef struct SlotSpec
 	int			filter;			/* a COLUMN_I8 of booleans, or -1 */
 	BinSpec		bins;
 	int			width;			/* states a group: 1, or the number of bins */
+	int			set;			/* rows that count: all, or those of AggSpec.distincts[set - 1] */
 	bool		mean_only;		/* ACCUM_F64: of the state, only count and sum are asked for */
 } SlotSpec;
 
@@ -111,6 +112,7 @@ typedef struct FallbackAgg
 	int			nargs;
 	int			argcol[FUNC_MAX_ARGS];	/* COLUMN_DATUM, or COLUMN_DEC if unrepresentable_only */
 	int			filter;			/* column or -1 */
+	int			set;			/* as in SlotSpec */
 	bool		unrepresentable_only;	/* only for unrepresentable rows of argcol[0] */
 	struct Aggref *aggref;
 } FallbackAgg;
@@ -122,6 +124,20 @@ typedef struct OrderSpec
 	bool		desc;
 	bool		nulls_first;
 } OrderSpec;
+
+/*
+ * Aggregates of DISTINCT values: of a group's rows for which the filter is true, one for each combination of
+ * the values.  exec/distinct.c finds these; engines know nothing of them.
+ */
+typedef struct DistinctSpec
+{
+	int			nvalues;
+	KeySpec    *values;
+	Oid		   *sortops;		/* [value] */
+	bool	   *nulls_first;
+	bool		sorted;			/* some aggregate depends on their order, which is that of the values */
+	int			filter;			/* a COLUMN_I8 of booleans, or -1 */
+} DistinctSpec;
 
 /*
  * Slots that not every engine runs.  An aggregate that needs one becomes a fallback
@@ -146,6 +162,8 @@ typedef struct AggSpec
 	FallbackAgg *fallbacks;
 	int			norder;			/* 0: the feed delivers rows in the aggregates' order, if any */
 	OrderSpec  *order;
+	int			ndistincts;
+	DistinctSpec *distincts;
 	SlotSupport support;		/* of the engine that this is for; the same in all
 								 * participants of a parallel scan */
 	const int  *usual_scale;	/* [input] display scale that most values of a numeric have, or -1 */
@@ -167,8 +185,9 @@ extern int	spec_find_column(const AggSpec *spec, const ColumnSpec *col);
 /* Builders; each returns an index and reuses an equal entry.  In spec.c. */
 extern int	spec_add_column(AggSpec *spec, const ColumnSpec *col);
 extern int	spec_add_slot(AggSpec *spec, MonoidId monoid, int col0, int col1, int filter,
-						  const BinSpec *bins);
+						  int set, const BinSpec *bins);
 extern int	spec_add_fallback(AggSpec *spec, const FallbackAgg *fallback);
+extern int	spec_add_distinct(AggSpec *spec, const DistinctSpec *distinct);
 
 /* Most digits behind the point that decimals have. */
 #define SPEC_MAX_SCALE 20

@@ -58,7 +58,7 @@ $(UNIT_DIR)/%: test/unit/%.c $(UNIT_LIBS) $(UNIT_INCLUDES)
 
 # The server without its start and its supervisor, over a stub of the CUDA run time and kernels on the host.
 STUB_SRCS = $(filter-out src/server/main.c src/server/control.c,$(wildcard src/server/*.c)) $(wildcard test/unit/cuda/*.c)
-STUB_CFLAGS = -Ikernels -Itest/unit/cuda -Ddlopen=stub_dlopen -DGPUAGG_LEAST_CAPABILITY=80
+STUB_CFLAGS = -Ikernels -Itest/unit/cuda -Ddlopen=stub_dlopen -DGPUAGG_LEAST_CAPABILITY=80 '-DGPUAGG_CUDA_ARCHS="80 90"'
 
 $(UNIT_DIR)/device_test $(UNIT_DIR)/session_test: $(UNIT_DIR)/%: test/unit/%.c $(STUB_SRCS) $(UNIT_LIBS) $(UNIT_INCLUDES)
 	@mkdir -p $(@D)
@@ -90,7 +90,7 @@ $(UNIT_DIR)/chunk_test: test/unit/chunk_test.c $(CHUNK_SRCS) $(UNIT_INCLUDES)
 
 # Programs of test/fuzz.sh; the server is the one with the stand-in, under sanitizers.
 FUZZ_CFLAGS = $(filter-out -Werror,$(UNIT_CFLAGS)) -Ikernels
-FUZZ_SERVER = $(filter-out src/server/device_cuda%,$(wildcard src/server/*.c)) $(wildcard test/unit/standin_*.c) src/operators/monoid.c
+FUZZ_SERVER = $(filter-out src/server/device_cuda%,$(wildcard src/server/*.c)) $(wildcard test/unit/standin_*.c) src/operators/monoid.c src/device_list.c
 FUZZ_HEADERS = $(wildcard src/*.h src/*/*.h test/unit/*.h test/fuzz/*.h)
 
 .PHONY: fuzz-programs

@@ -116,10 +116,11 @@ AGG_FALLBACK(BITAND)
 AGG_FALLBACK(BITOR)
 AGG_FALLBACK(BITXOR)
 
-/* histograms: (value, lo, hi, nbins[, weight]) and (value, thresholds) */
+/* histograms: (value, lo, hi, nbins[, weight]), (value, thresholds), and log-spaced (value, lo, hi, nbins) */
 AGG_OURS("gpuagg_histogram_accum", HIST_UNIFORM, S1(COUNT, 0), S1(COUNT, 0))
 AGG_OURS("gpuagg_histogram_accum_weighted", HIST_WEIGHTED, S2(COUNT, 0, 4), S2(SUM_F64, 0, 4))
 AGG_OURS("gpuagg_histogram_accum_thresholds", HIST_THRESHOLDS, S1(COUNT, 0), S1(COUNT, 0))
+AGG_OURS("gpuagg_histogram_accum_log", HIST_LOG, S1(COUNT, 0), S1(COUNT, 0))
 
 /* sketches of values that are their own hashes, see hll_value.h */
 AGG_OURS("gpuagg_hll_transfn", HLL, S1(COUNT, 0), S1(HLL_MAX, 0))

@@ -99,6 +99,7 @@ typedef struct AggEntry
 {
 	Oid			aggfnoid;		/* hash key */
 	bool		ours;
+	bool		float8_mean;	/* is its final function core's float8_avg? */
 	const AggRow *row;			/* of agg_list.h, or fallback_row */
 } AggEntry;
 
@@ -124,20 +125,23 @@ reset_cache(void)
 	agg_cache_valid = true;
 }
 
-static Oid
-transition_function(Oid aggfnoid)
+static bool
+aggregate_functions(Oid aggfnoid, Oid *transfn, Oid *finalfn)
 {
 	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggfnoid));
-	Oid			transfn;
+	Form_pg_aggregate form;
 
+	*transfn = *finalfn = InvalidOid;
 	if (!HeapTupleIsValid(tuple))
-		return InvalidOid;
-	transfn = ((Form_pg_aggregate) GETSTRUCT(tuple))->aggtransfn;
+		return false;
+	form = (Form_pg_aggregate) GETSTRUCT(tuple);
+	*transfn = form->aggtransfn;
+	*finalfn = form->aggfinalfn;
 	ReleaseSysCache(tuple);
-	return transfn;
+	return true;
 }
 
-/* The link symbol of a C function. */
+/* The link symbol of a C function, or the name of an internal one. */
 static char *
 function_symbol(Oid fn)
 {
@@ -153,26 +157,39 @@ function_symbol(Oid fn)
 }
 
 /*
- * The row of an aggregate's transition function, or NULL.  Functions that the
- * extension creates for built-in transition functions have their rows.
+ * The function of core's that a function of an aggregate of core's or the extension's
+ * is: itself, or what it passes calls on to, which is gpuagg_NAME (core_list.h), or NAME
+ * in version 1.0 of the SQL objects, LANGUAGE internal.  Otherwise InvalidOid, and its
+ * link symbol.
  */
+static Oid
+core_function(Oid fn, char **symbol)
+{
+	Oid			core;
+
+	*symbol = NULL;
+	if (fn < FirstNormalObjectId)
+		return fn;
+	*symbol = function_symbol(fn);
+	core = fmgr_internal_function(*symbol);
+	if (!OidIsValid(core) && strncmp(*symbol, "gpuagg_", 7) == 0)
+		core = fmgr_internal_function(*symbol + 7);
+	return core;
+}
+
+/* The row of an aggregate's transition function, or NULL. */
 static const AggRow *
 find_row(Oid transfn)
 {
-	char	   *symbol = transfn >= FirstNormalObjectId ? function_symbol(transfn) : NULL;
-	Oid			builtin = symbol ? fmgr_internal_function(symbol) : InvalidOid;
-
-	if (OidIsValid(builtin))
-	{
-		transfn = builtin;
-		symbol = NULL;
-	}
+	char	   *symbol;
+	Oid			core = core_function(transfn, &symbol);
 
 	for (int i = 0; i < lengthof(agg_rows); i++)
 	{
 		const AggRow *row = &agg_rows[i];
 
-		if (symbol ? row->symbol && strcmp(symbol, row->symbol) == 0 : row->transfn == transfn)
+		if (OidIsValid(core) ? row->transfn == core :
+			row->symbol && symbol && strcmp(symbol, row->symbol) == 0)
 			return row;
 	}
 	return NULL;
@@ -182,9 +199,12 @@ static AggEntry
 look_up(Oid aggfnoid)
 {
 	AggEntry   *entry;
-	AggEntry	made = {aggfnoid, false, &fallback_row};
+	AggEntry	made = {aggfnoid, false, false, &fallback_row};
 	const AggRow *row;
 	Oid			extension;
+	Oid			transfn;
+	Oid			finalfn;
+	char	   *symbol;
 
 	if (!agg_cache_valid)
 		reset_cache();
@@ -199,10 +219,12 @@ look_up(Oid aggfnoid)
 			getExtensionOfObject(ProcedureRelationId, aggfnoid) == extension;
 	}
 	/* a user's aggregate may have another initial value or final function */
-	if (made.ours || aggfnoid < FirstNormalObjectId)
+	if ((made.ours || aggfnoid < FirstNormalObjectId) &&
+		aggregate_functions(aggfnoid, &transfn, &finalfn))
 	{
-		row = find_row(transition_function(aggfnoid));
+		row = find_row(transfn);
 		made.row = row ? row : &fallback_row;
+		made.float8_mean = core_function(finalfn, &symbol) == F_FLOAT8_AVG;
 	}
 
 	/* reading the catalog may have invalidated the cache */
@@ -226,7 +248,9 @@ aggmap_is_listed(Oid aggfnoid)
 bool
 aggmap_is_fallback(Oid aggfnoid, Oid *transfn)
 {
-	*transfn = transition_function(aggfnoid);
+	Oid			finalfn;
+
+	aggregate_functions(aggfnoid, transfn, &finalfn);
 	return look_up(aggfnoid).row->kind == FINALIZE_FALLBACK;
 }
 
@@ -266,11 +290,10 @@ aggmap_supported(const Aggref *aggref, bool parallel, const char **why)
 
 	if (aggref->aggkind != AGGKIND_NORMAL || aggref->aggdirectargs != NIL)
 		*why = psprintf("ordered-set aggregate %s", name);
-	else if (aggref->aggdistinct != NIL)
-		*why = psprintf("DISTINCT inside %s", name);
-	else if (aggref->aggorder != NIL && !entry.ours)
+	/* distinct values are sorted by themselves */
+	else if (aggref->aggorder != NIL && aggref->aggdistinct == NIL && !entry.ours)
 		*why = psprintf("ORDER BY inside %s", name);
-	else if (aggref->aggorder != NIL && parallel)
+	else if (aggref->aggorder != NIL && aggref->aggdistinct == NIL && parallel)
 		*why = psprintf("ORDER BY inside %s, and no order between participants", name);
 	else if (aggref->aggvariadic)
 		*why = psprintf("VARIADIC inside %s", name);
@@ -529,10 +552,19 @@ histogram_bins(BinSpec *bins, FinalizeKind kind, Aggref *aggref, PlanState *pare
 		bins->thresholds = histogram_thresholds(DatumGetArrayTypePCopy(arg[0]), &bins->n);
 		return bins->thresholds != NULL;
 	}
-	bins->kind = BIN_UNIFORM;
 	bins->lo = DatumGetFloat8(arg[0]);
 	bins->hi = DatumGetFloat8(arg[1]);
 	bins->n = DatumGetInt32(arg[2]);
+	if (kind == FINALIZE_HIST_LOG)
+	{
+		if (!histogram_log_valid(bins->lo, bins->hi, bins->n))
+			return false;
+		bins->kind = BIN_THRESHOLDS;
+		bins->thresholds = histogram_log_thresholds(bins->lo, bins->hi, bins->n);
+		bins->n++;
+		return true;
+	}
+	bins->kind = BIN_UNIFORM;
 	return histogram_uniform_valid(bins->lo, bins->hi, bins->n);
 }
 
@@ -547,7 +579,7 @@ depends_on_order(MonoidId monoid)
 /* Adds the slots of a row of agg_list.h; false where its arguments do not suit. */
 static bool
 add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, const int *args,
-		  int filter, PlanState *parent, ExprContext *econtext)
+		  int filter, int set, PlanState *parent, ExprContext *econtext)
 {
 	BinSpec		bins;
 	bool		binned = finalize_has_bins(row->kind);
@@ -600,14 +632,14 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 			if (row->kind == FINALIZE_ARG && use->arg[j] == 0)
 				out->value = spec->cols[col[j]].type;
 		}
-		if (aggref->aggorder != NIL && depends_on_order(use->monoid))
+		if ((aggref->aggorder != NIL || set > 0) && depends_on_order(use->monoid))
 			spec->ordered_floats = true;
 		nslots = spec->nslots;
-		out->slots[i] = spec_add_slot(spec, use->monoid, col[0], col[1], filter,
+		out->slots[i] = spec_add_slot(spec, use->monoid, col[0], col[1], filter, set,
 									  binned && i > 0 ? &bins : NULL);
 		slot = &spec->slots[out->slots[i]];
 		slot->mean_only = (slot->mean_only || spec->nslots > nslots) &&
-			row->kind == FINALIZE_ACCUM && out->finalfn.fn_oid == F_FLOAT8_AVG;
+			out->float8_mean;
 	}
 	out->kind = row->kind;
 	out->counted = row->slots[0].monoid == MONOID_COUNT;
@@ -628,20 +660,23 @@ stand_in(Aggref *aggref)
 }
 
 AggOutput *
-aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, PlanState *parent,
-			 ExprContext *econtext)
+aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, int set,
+			 PlanState *parent, ExprContext *econtext)
 {
 	AggOutput  *out = palloc0(sizeof(AggOutput));
 	FallbackAgg fallback;
-	const AggRow *row = look_up(aggref->aggfnoid).row;
+	AggEntry	entry = look_up(aggref->aggfnoid);
+	const AggRow *row = entry.row;
 	bool		by_slots;
 
+	out->float8_mean = row->kind == FINALIZE_ACCUM && entry.float8_mean;
 	load_aggregate(out, aggref);
 	fallback = out->agg;
 	out->fallback = -1;
 	out->aggstate = stand_in(aggref);
 	fallback.filter = add_filter(spec, filter);
-	by_slots = add_slots(out, spec, row, aggref, args, fallback.filter, parent, econtext);
+	fallback.set = set;
+	by_slots = add_slots(out, spec, row, aggref, args, fallback.filter, set, parent, econtext);
 
 	if (!by_slots || out->decimals)
 	{
@@ -653,4 +688,17 @@ aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, PlanSta
 		out->fallback = spec_add_fallback(spec, &fallback);
 	}
 	return out;
+}
+
+bool
+aggmap_shows_order(const AggOutput *out, const AggSpec *spec)
+{
+	const AggRow *row = look_up(out->agg.aggfnoid).row;
+
+	if (out->fallback >= 0 && !spec->fallbacks[out->fallback].unrepresentable_only)
+		return true;
+	for (int i = 0; i < MAX_SLOTS && row->slots[i].used; i++)
+		if (depends_on_order(row->slots[i].monoid))
+			return true;
+	return needs_order(row);
 }

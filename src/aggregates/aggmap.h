@@ -30,9 +30,9 @@ extern bool aggmap_is_fallback(Oid aggfnoid, Oid *transfn);
 
 /*
  * May this aggregate be taken?  If not, *why is a reason for EXPLAIN and
- * gpuagg.require, e.g. "DISTINCT inside gpu_sum".  Considers the aggregate
- * alone (kind, DISTINCT, ORDER BY, direct arguments, mergeability if
- * parallel), not keys or plan shape.
+ * gpuagg.require, e.g. "VARIADIC inside gpu_sum".  Considers the aggregate
+ * alone (kind, ORDER BY, direct arguments, mergeability if parallel), not keys or
+ * plan shape.
  */
 extern bool aggmap_supported(const Aggref *aggref, bool parallel, const char **why);
 
@@ -42,11 +42,14 @@ typedef struct AggOutput AggOutput;
 /*
  * Adds what the aggregate needs to *spec.  args[i] and filter are input
  * expression numbers (filter -1: none); argument i of the Aggref is input
- * args[i].  Constant parameters (histogram bounds) whose evaluation cannot
+ * args[i].  `set` is SlotSpec.set: which rows it takes.  Constant parameters (histogram bounds) whose evaluation cannot
  * fail are evaluated here.  The result is allocated in the current context.
  */
-extern AggOutput *aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter,
+extern AggOutput *aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, int set,
 							   PlanState *parent, ExprContext *econtext);
+
+/* May the order of its rows show in the aggregate's value? */
+extern bool aggmap_shows_order(const AggOutput *out, const AggSpec *spec);
 
 /*
  * The aggregate's value for group `g` of *groups, in the current (per-tuple)

@@ -35,6 +35,7 @@ typedef enum FinalizeKind
 	FINALIZE_HIST_UNIFORM,
 	FINALIZE_HIST_WEIGHTED,
 	FINALIZE_HIST_THRESHOLDS,
+	FINALIZE_HIST_LOG,
 	FINALIZE_HLL,			/* bigint: the estimate */
 	FINALIZE_ARG,			/* the value that goes with the extreme key */
 	FINALIZE_MAXSUB_I64,	/* the state is the transition value */
@@ -50,6 +51,7 @@ struct AggOutput
 	FinalizeKind kind;
 	int			slots[MAX_SLOTS];
 	bool		counted;		/* slot 0 says whether the group is empty */
+	bool		float8_mean;	/* FINALIZE_ACCUM: of the states only the mean is wanted */
 	bool		decimals;		/* numerics that are no decimals go to a FallbackAgg */
 	int			fallback;		/* index in AggSpec.fallbacks, or -1 */
 	int			scale;			/* FINALIZE_DEC and _DEC_AVG: of the argument */
@@ -67,7 +69,7 @@ static inline bool
 finalize_has_bins(FinalizeKind kind)
 {
 	return kind == FINALIZE_HIST_UNIFORM || kind == FINALIZE_HIST_WEIGHTED ||
-		kind == FINALIZE_HIST_THRESHOLDS || kind == FINALIZE_HLL;
+		kind == FINALIZE_HIST_THRESHOLDS || kind == FINALIZE_HIST_LOG || kind == FINALIZE_HLL;
 }
 
 #endif							/* GPUAGG_AGGMAP_INTERNAL_H */

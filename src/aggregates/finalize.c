@@ -14,7 +14,6 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/expandeddatum.h"
-#include "utils/fmgroids.h"
 
 #include "aggregates/aggmap_internal.h"
 #include "aggregates/histogram.h"
@@ -124,6 +123,7 @@ slots_value(AggOutput *out, const GroupBatch *groups, int g)
 		case FINALIZE_HIST_UNIFORM:
 		case FINALIZE_HIST_WEIGHTED:
 		case FINALIZE_HIST_THRESHOLDS:
+		case FINALIZE_HIST_LOG:
 		case FINALIZE_HLL:
 		case FINALIZE_ARG:
 		case FINALIZE_MATRIX:
@@ -272,7 +272,7 @@ direct_value(AggOutput *out, const GroupBatch *groups, int g, Datum *value, bool
 		*isnull = STATE(gpuagg_asc, 0).len == 0;
 		*value = Int64GetDatum(STATE(gpuagg_asc, 0).best);
 	}
-	else if (out->kind == FINALIZE_ACCUM && out->finalfn.fn_oid == F_FLOAT8_AVG)
+	else if (out->float8_mean)
 	{
 		gpuagg_accum state = STATE(gpuagg_accum, 0);
 

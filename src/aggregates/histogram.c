@@ -1,6 +1,6 @@
 /*
  * histogram.c
- *	  gpu_histogram as an ordinary aggregate, and gpu_histogram_bins.
+ *	  gpu_histogram and gpu_histogram_log as ordinary aggregates.
  *
  * The transition state holds the parameters and one count or sum for each bin.
  * It is created by the first row that counts, in the aggregate's context, and
@@ -8,7 +8,11 @@
  * their parameters; all others must have the parameters of the first.  The result
  * of a group without rows that count is NULL.
  *
- * Errors are worded like those of core's width_bucket functions.
+ * A log-spaced histogram is one over thresholds, the edges of its bins; lo and hi of
+ * its BinSpec are the parameters that they were made of.
+ *
+ * Errors are worded like those of core's width_bucket functions, with the names of the
+ * SQL function and of its arguments.
  */
 #include "postgres.h"
 
@@ -16,9 +20,7 @@
 
 #include "catalog/pg_type.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "libpq/pqformat.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
@@ -27,6 +29,7 @@
 #include "aggregates/histogram.h"
 #include "aggregates/state_forms.h"
 #include "operators/bins.h"
+#include "operators/log_edges.h"
 
 PG_FUNCTION_INFO_V1(gpuagg_histogram_accum);
 PG_FUNCTION_INFO_V1(gpuagg_histogram_accum_weighted);
@@ -36,12 +39,14 @@ PG_FUNCTION_INFO_V1(gpuagg_histogram_serialize);
 PG_FUNCTION_INFO_V1(gpuagg_histogram_deserialize);
 PG_FUNCTION_INFO_V1(gpuagg_histogram_counts);
 PG_FUNCTION_INFO_V1(gpuagg_histogram_weights);
-PG_FUNCTION_INFO_V1(gpu_histogram_bins);
+PG_FUNCTION_INFO_V1(gpuagg_histogram_accum_log);
+PG_FUNCTION_INFO_V1(gpu_histogram_log_thresholds);
 
 typedef struct Histogram
 {
 	BinSpec		bins;			/* its thresholds, if any, are in the state's context */
 	bool		weighted;
+	bool		log;			/* of gpu_histogram_log */
 	int			width;
 	union
 	{
@@ -59,25 +64,66 @@ histogram_uniform_valid(double lo, double hi, int n)
 }
 
 static void
-check_uniform(double lo, double hi, int n)
+bounds_error(char *message, bool log)
 {
-	const char *message;
-
-	if (histogram_uniform_valid(lo, hi, n))
-		return;
-	if (n <= 0)
-		message = "count must be greater than zero";
-	else if (n > HISTOGRAM_MAX_BINS)
-		message = "count must not be greater than 1000000";
-	else if (isnan(lo) || isnan(hi))
-		message = "lower bound and upper bound cannot be NaN";
-	else if (isinf(lo) || isinf(hi))
-		message = "lower and upper bounds must be finite";
-	else
-		message = "lower bound cannot equal upper bound";
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_ARGUMENT_FOR_WIDTH_BUCKET_FUNCTION),
-			 errmsg("%s", message)));
+			 errmsg("%s", message),
+			 log ? errhint("There are nbins bins from lo up to hi, each as many times as wide as the one before.") :
+			 errhint("There are nbins equal bins from lo to hi, upwards or downwards.")));
+}
+
+/* What both kinds of bins ask of their parameters. */
+static void
+check_bounds(const char *function, double lo, double hi, int n, int most, bool log)
+{
+	if (n <= 0)
+		bounds_error(psprintf("nbins of %s must be greater than zero", function), log);
+	if (n > most)
+		bounds_error(psprintf("nbins of %s must not be greater than %d", function, most), log);
+	if (isnan(lo) || isnan(hi))
+		bounds_error(psprintf("lo and hi of %s cannot be NaN", function), log);
+	if (isinf(lo) || isinf(hi))
+		bounds_error(psprintf("lo and hi of %s must be finite", function), log);
+}
+
+void
+histogram_check_uniform(const char *function, double lo, double hi, int n)
+{
+	check_bounds(function, lo, hi, n, HISTOGRAM_MAX_BINS, false);
+	if (lo == hi)
+		bounds_error(psprintf("lo of %s cannot equal hi", function), false);
+}
+
+bool
+histogram_log_valid(double lo, double hi, int n)
+{
+	return isfinite(lo) && isfinite(hi) && lo > 0 && lo < hi && n >= 1 && n <= HISTOGRAM_MAX_LOG_BINS;
+}
+
+void
+histogram_check_log(const char *function, double lo, double hi, int n)
+{
+	check_bounds(function, lo, hi, n, HISTOGRAM_MAX_LOG_BINS, true);
+	if (lo <= 0)
+		bounds_error(psprintf("lo of %s must be greater than zero", function), true);
+	if (lo >= hi)
+		bounds_error(psprintf("lo of %s must be less than hi", function), true);
+}
+
+double *
+histogram_log_thresholds(double lo, double hi, int n)
+{
+	double	   *t = palloc((n + 1) * sizeof(double));
+	gpuagg_log_range range = gpuagg_log_range_of(lo, hi, n);
+
+	for (int i = 0; i <= n; i++)
+	{
+		t[i] = gpuagg_log_edge(&range, i);
+		if (i % 1024 == 0)
+			CHECK_FOR_INTERRUPTS();
+	}
+	return t;
 }
 
 /* In PostgreSQL's order, where NaN is the greatest. */
@@ -104,8 +150,8 @@ histogram_thresholds(ArrayType *array, int *n)
 	return t;
 }
 
-static const double *
-check_thresholds(ArrayType *array, int *n)
+const double *
+histogram_check_thresholds(const char *function, ArrayType *array, int *n)
 {
 	const double *t = histogram_thresholds(array, n);
 
@@ -114,23 +160,26 @@ check_thresholds(ArrayType *array, int *n)
 	if (ARR_NDIM(array) > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-				 errmsg("thresholds must be one-dimensional array")));
+				 errmsg("thresholds of %s must be a one-dimensional array", function)));
 	if (ARR_NDIM(array) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-				 errmsg("thresholds array must not be empty")));
+				 errmsg("thresholds of %s must not be empty", function),
+				 errhint("One threshold makes two bins: values below it, and all others.")));
 	if (array_contains_nulls(array))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("thresholds array must not contain NULLs")));
+				 errmsg("thresholds of %s must not contain nulls", function)));
 	if (*n > HISTOGRAM_MAX_BINS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_ARGUMENT_FOR_WIDTH_BUCKET_FUNCTION),
-				 errmsg("thresholds array must not have more than %d elements",
-						HISTOGRAM_MAX_BINS)));
+				 errmsg("thresholds of %s must not have more than %d elements", function,
+						HISTOGRAM_MAX_BINS),
+				 errdetail("There are %d.", *n)));
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_ARGUMENT_FOR_WIDTH_BUCKET_FUNCTION),
-			 errmsg("thresholds array must be sorted in ascending order")));
+			 errmsg("thresholds of %s must be sorted in ascending order", function),
+			 errhint("NaN comes after all other numbers.")));
 }
 
 /* ---- states -------------------------------------------------------------- */
@@ -165,16 +214,22 @@ same_parameters(const BinSpec *a, const BinSpec *b)
 	return memcmp(a->thresholds, b->thresholds, a->n * sizeof(double)) == 0;
 }
 
+/* Raises the error of rows of one group whose parameters differ. */
 static void
-check_same_parameters(const BinSpec *a, const BinSpec *b)
+changed_parameters(const char *names)
 {
-	if (same_parameters(a, b))
-		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_ARGUMENT_FOR_WIDTH_BUCKET_FUNCTION),
-			 a->kind == BIN_UNIFORM ?
-			 errmsg("bounds and count must not change within a group") :
-			 errmsg("thresholds must not change within a group")));
+			 errmsg("%s must not change within a group", names),
+			 errhint("Group by what they depend on as well.")));
+}
+
+static const char *
+parameter_names(const Histogram *h)
+{
+	return h->log ? "lo, hi, and nbins of gpu_histogram_log" :
+		h->bins.kind == BIN_UNIFORM ? "lo, hi, and nbins of gpu_histogram" :
+		"thresholds of gpu_histogram";
 }
 
 static Histogram *
@@ -190,27 +245,36 @@ state_for_row(FunctionCallInfo fcinfo, const BinSpec *bins, bool weighted)
 	MemoryContext cxt = aggregate_context(fcinfo);
 	Histogram  *h = state_argument(fcinfo, 0);
 
-	if (h)
-		check_same_parameters(&h->bins, bins);
-	else
-		h = histogram_create(cxt, bins, weighted);
+	if (h == NULL)
+		return histogram_create(cxt, bins, weighted);
+	if (!same_parameters(&h->bins, bins))
+		changed_parameters(parameter_names(h));
 	return h;
 }
 
-/* Reads and checks the bounds in arguments 2 and 3 and the count in 4. */
-static void
-uniform_arguments(FunctionCallInfo fcinfo, BinSpec *bins)
+/* The bounds in arguments 2 and 3 and the number of bins in 4; an error if one is null. */
+static BinSpec
+bounds_arguments(FunctionCallInfo fcinfo, const char *function)
 {
+	BinSpec		bins = {BIN_UNIFORM};
+
 	if (PG_ARGISNULL(2) || PG_ARGISNULL(3) || PG_ARGISNULL(4))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("lower bound, upper bound, and count cannot be null")));
-	memset(bins, 0, sizeof(*bins));
-	bins->kind = BIN_UNIFORM;
-	bins->lo = PG_GETARG_FLOAT8(2);
-	bins->hi = PG_GETARG_FLOAT8(3);
-	bins->n = PG_GETARG_INT32(4);
-	check_uniform(bins->lo, bins->hi, bins->n);
+				 errmsg("lo, hi, and nbins of %s cannot be null", function)));
+	bins.lo = PG_GETARG_FLOAT8(2);
+	bins.hi = PG_GETARG_FLOAT8(3);
+	bins.n = PG_GETARG_INT32(4);
+	return bins;
+}
+
+static BinSpec
+uniform_arguments(FunctionCallInfo fcinfo)
+{
+	BinSpec		bins = bounds_arguments(fcinfo, "gpu_histogram");
+
+	histogram_check_uniform("gpu_histogram", bins.lo, bins.hi, bins.n);
+	return bins;
 }
 
 /* (internal, value, lo, hi, nbins) */
@@ -222,7 +286,7 @@ gpuagg_histogram_accum(PG_FUNCTION_ARGS)
 
 	if (PG_ARGISNULL(1))
 		RETURN_STATE_UNCHANGED();
-	uniform_arguments(fcinfo, &bins);
+	bins = uniform_arguments(fcinfo);
 	h = state_for_row(fcinfo, &bins, false);
 	h->u.counts[gpuagg_bin_uniform(PG_GETARG_FLOAT8(1), bins.lo, bins.hi, bins.n)]++;
 	PG_RETURN_POINTER(h);
@@ -238,7 +302,7 @@ gpuagg_histogram_accum_weighted(PG_FUNCTION_ARGS)
 
 	if (PG_ARGISNULL(1) || PG_ARGISNULL(5))
 		RETURN_STATE_UNCHANGED();
-	uniform_arguments(fcinfo, &bins);
+	bins = uniform_arguments(fcinfo);
 	h = state_for_row(fcinfo, &bins, true);
 	sum = &h->u.weights[gpuagg_bin_uniform(PG_GETARG_FLOAT8(1), bins.lo, bins.hi, bins.n)];
 	*sum = float8_pl(*sum, PG_GETARG_FLOAT8(5));
@@ -258,12 +322,65 @@ gpuagg_histogram_accum_thresholds(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(2))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("thresholds array cannot be null")));
+				 errmsg("thresholds of gpu_histogram cannot be null")));
 	array = PG_GETARG_ARRAYTYPE_P(2);
-	bins.thresholds = check_thresholds(array, &bins.n);
+	bins.thresholds = histogram_check_thresholds("gpu_histogram", array, &bins.n);
 	h = state_for_row(fcinfo, &bins, false);
 	h->u.counts[gpuagg_bin_thresholds(PG_GETARG_FLOAT8(1), bins.thresholds, bins.n)]++;
 	PG_FREE_IF_COPY(array, 2);
+	PG_RETURN_POINTER(h);
+}
+
+/* Bins of checked parameters, with their edges, which are kept for the next group. */
+static const BinSpec *
+log_bins(FmgrInfo *flinfo, const BinSpec *parameters)
+{
+	BinSpec    *kept = flinfo->fn_extra;
+	MemoryContext old;
+
+	if (kept && kept->lo == parameters->lo && kept->hi == parameters->hi &&
+		kept->n == parameters->n + 1)
+		return kept;
+	histogram_check_log("gpu_histogram_log", parameters->lo, parameters->hi, parameters->n);
+	old = MemoryContextSwitchTo(flinfo->fn_mcxt);
+	if (kept)
+		pfree(unconstify(double *, kept->thresholds));
+	else
+		kept = palloc(sizeof(BinSpec));
+	/* without edges until they are there, as making them can be cancelled */
+	flinfo->fn_extra = NULL;
+	*kept = *parameters;
+	kept->kind = BIN_THRESHOLDS;
+	kept->n = parameters->n + 1;
+	kept->thresholds = histogram_log_thresholds(kept->lo, kept->hi, parameters->n);
+	flinfo->fn_extra = kept;
+	MemoryContextSwitchTo(old);
+	return kept;
+}
+
+/* (internal, value, lo, hi, nbins) */
+Datum
+gpuagg_histogram_accum_log(PG_FUNCTION_ARGS)
+{
+	Histogram  *h = state_argument(fcinfo, 0);
+	BinSpec		bins;
+
+	if (PG_ARGISNULL(1))
+		RETURN_STATE_UNCHANGED();
+	bins = bounds_arguments(fcinfo, "gpu_histogram_log");
+	if (h == NULL)
+	{
+		MemoryContext cxt = aggregate_context(fcinfo);
+
+		h = histogram_create(cxt, log_bins(fcinfo->flinfo, &bins), false);
+		h->log = true;
+	}
+	else if (bins.lo != h->bins.lo || bins.hi != h->bins.hi || bins.n != h->bins.n - 1)
+	{
+		histogram_check_log("gpu_histogram_log", bins.lo, bins.hi, bins.n);
+		changed_parameters(parameter_names(h));
+	}
+	h->u.counts[gpuagg_bin_thresholds(PG_GETARG_FLOAT8(1), h->bins.thresholds, h->bins.n)]++;
 	PG_RETURN_POINTER(h);
 }
 
@@ -277,8 +394,12 @@ gpuagg_histogram_combine(PG_FUNCTION_ARGS)
 	if (b == NULL)
 		RETURN_STATE_UNCHANGED();
 	if (a == NULL)
+	{
 		a = histogram_create(cxt, &b->bins, b->weighted);
-	check_same_parameters(&a->bins, &b->bins);
+		a->log = b->log;
+	}
+	if (!same_parameters(&a->bins, &b->bins))
+		changed_parameters(parameter_names(a));
 	for (int i = 0; i < a->width; i++)
 	{
 		if (a->weighted)
@@ -325,6 +446,7 @@ gpuagg_histogram_deserialize(PG_FUNCTION_ARGS)
 		head.bins.thresholds = thresholds;
 	}
 	h = histogram_create(CurrentMemoryContext, &head.bins, head.weighted);
+	h->log = head.log;
 	memcpy(h->u.counts, p, h->width * sizeof(int64));
 	PG_RETURN_POINTER(h);
 }
@@ -369,119 +491,14 @@ gpuagg_histogram_weights(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(histogram_weight_array(h->u.weights, h->width));
 }
 
-/* ---- gpu_histogram_bins ----------------------------------------------------- */
-
-#define BAR_CHARS 40
-
-/*
- * A bar of `share` (0 to 1) of BAR_CHARS characters, in eighths of a block; where
- * the encoding has no blocks, in number signs.  Any share above 0 has a bar.
- */
-static text *
-make_bar(double share)
-{
-	StringInfoData buf;
-	bool		blocks = GetDatabaseEncoding() == PG_UTF8;
-	int			parts = blocks ? 8 : 1;
-	int			length;
-
-	initStringInfo(&buf);
-	length = share > 0 ? Max((int) rint(share * BAR_CHARS * parts), 1) : 0;
-	for (int i = 0; i < length / parts; i++)
-		appendStringInfoString(&buf, blocks ? "\342\226\210" : "#");
-	if (length % parts)
-	{
-		/* U+2589 is seven eighths, U+258F is one */
-		appendStringInfoString(&buf, "\342\226");
-		appendStringInfoChar(&buf, (char) (0x8F - (length % parts - 1)));
-	}
-	return cstring_to_text_with_len(buf.data, buf.len);
-}
-
-/* Boundary i of n bins between lo and hi: lo for 0, hi for n. */
-static double
-bin_edge(double lo, double hi, int n, int i)
-{
-	double		weighted = lo * (n - i) + hi * i;
-
-	/* one rounding at the end shows -0.9, not -0.8999999999999999 */
-	if (isfinite(weighted))
-		return weighted / n;
-	return lo * ((double) (n - i) / n) + hi * ((double) i / n);
-}
-
-/* Sets the bounds of bin `bin` of 0 .. n + 1 so that *lower < *upper. */
-static void
-bin_bounds(double lo, double hi, int n, int bin, double *lower, double *upper)
-{
-	bool		down = lo > hi;
-	double		outside = get_float8_infinity();
-	double		first = bin == 0 ? (down ? outside : -outside) : bin_edge(lo, hi, n, bin - 1);
-	double		second = bin == n + 1 ? (down ? -outside : outside) : bin_edge(lo, hi, n, bin);
-
-	*lower = down ? second : first;
-	*upper = down ? first : second;
-}
-
-/* The array's values as doubles, NULLs as 0. */
-static double *
-bar_lengths(Oid elemtype, const Datum *values, const bool *nulls, int n)
-{
-	double	   *length = palloc(n * sizeof(double));
-
-	for (int i = 0; i < n; i++)
-		length[i] = nulls[i] ? 0 : elemtype == INT8OID ?
-			(double) DatumGetInt64(values[i]) : DatumGetFloat8(values[i]);
-	return length;
-}
-
+/* (lo, hi, nbins): the edges of a log-spaced histogram */
 Datum
-gpu_histogram_bins(PG_FUNCTION_ARGS)
+gpu_histogram_log_thresholds(PG_FUNCTION_ARGS)
 {
 	double		lo = PG_GETARG_FLOAT8(0);
 	double		hi = PG_GETARG_FLOAT8(1);
-	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(2);
-	Oid			elemtype = ARR_ELEMTYPE(array);
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Datum	   *counts;
-	bool	   *nulls;
-	double	   *length;
-	double		longest = 0;
-	int			n;
+	int			n = PG_GETARG_INT32(2);
 
-	if (elemtype != INT8OID && elemtype != FLOAT8OID)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("counts must be of type bigint[] or double precision[]")));
-	if (ARR_NDIM(array) != 1 || ARR_DIMS(array)[0] < 3)
-		ereport(ERROR,
-				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-				 errmsg("counts must be a one-dimensional array of at least three elements")));
-	deconstruct_array(array, elemtype, 8, true, TYPALIGN_DOUBLE, &counts, &nulls, &n);
-	check_uniform(lo, hi, n - 2);
-	length = bar_lengths(elemtype, counts, nulls, n);
-	for (int i = 0; i < n; i++)
-		if (length[i] > longest)
-			longest = length[i];
-
-	InitMaterializedSRF(fcinfo, 0);
-	for (int i = 0; i < n; i++)
-	{
-		double		lower,
-					upper;
-		Datum		row[5];
-		bool		rownulls[5] = {false, false, false, nulls[i], false};
-
-		bin_bounds(lo, hi, n - 2, i, &lower, &upper);
-		row[0] = Int32GetDatum(i);
-		row[1] = Float8GetDatum(lower);
-		row[2] = Float8GetDatum(upper);
-		row[3] = counts[i];
-		/* infinity over infinity is a full bar */
-		row[4] = PointerGetDatum(make_bar(length[i] == longest && longest > 0 ? 1.0 :
-										  length[i] > 0 ? length[i] / longest : 0.0));
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row, rownulls);
-		CHECK_FOR_INTERRUPTS();
-	}
-	return (Datum) 0;
+	histogram_check_log("gpu_histogram_log_thresholds", lo, hi, n);
+	PG_RETURN_DATUM(form_array(FLOAT8OID, histogram_log_thresholds(lo, hi, n), n + 1));
 }

@@ -30,16 +30,58 @@
 #include "nodes/pathnodes.h"
 #include "parser/parse_agg.h"
 #include "pgstat.h"
+#include "postmaster/bgworker_internals.h"
 #include "storage/buf_internals.h"
 #include "storage/buffile.h"
 #include "storage/bufmgr.h"
 #if PG_VERSION_NUM >= 170000
+#include "storage/dsm_registry.h"
 #include "storage/read_stream.h"
 #endif
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+
+/* In the postmaster: is a background worker with this function registered, and so has a slot? */
+static inline bool
+compat_worker_is_registered(const char *function)
+{
+#if PG_VERSION_NUM >= 180000
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &BackgroundWorkerList)
+	{
+		RegisteredBgWorker *rw = dlist_container(RegisteredBgWorker, rw_lnode, iter.cur);
+#else
+	slist_iter	iter;
+
+	slist_foreach(iter, &BackgroundWorkerList)
+	{
+		RegisteredBgWorker *rw = slist_container(RegisteredBgWorker, rw_lnode, iter.cur);
+#endif
+
+		if (strcmp(rw->rw_worker.bgw_function_name, function) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Shared memory that any process may ask for by its name, and the first one initializes; NULL
+ * before 17, where shared memory is to be asked for when the server starts.
+ */
+static inline void *
+compat_named_segment(const char *name, size_t size, void (*init) (void *memory))
+{
+#if PG_VERSION_NUM >= 170000
+	bool		found;
+
+	return GetNamedDSMSegment(name, size, init, &found);
+#else
+	return NULL;
+#endif
+}
 
 /* May the role execute the function? */
 static inline AclResult
@@ -314,6 +356,9 @@ compat_read_file(BufFile *file, void *data, size_t size, bool eof_ok)
 	return n == size;
 #endif
 }
+
+/* From 17 on core's sum and avg of intervals have an internal state. */
+#define COMPAT_INTERVAL_STATES (PG_VERSION_NUM >= 170000)
 
 /* Of ExecutorRun and its hook: up to 17 there was also execute_once. */
 #if PG_VERSION_NUM >= 180000

@@ -1,13 +1,15 @@
 /*
  * progress.c
- *	  The progress of heap feeds, for the view gpuagg_progress.
+ *	  The progress of scans, for the view gpuagg_progress.
  *
  * Each process that may run a scan has a slot in shared memory, which it alone
  * writes, a few stores a batch; readers take the fields one by one without a
  * lock, so a row may mix two moments.  In parallel scans each participant has
- * a row, with the blocks that it read itself.  Nested scans of one process
- * share its slot, and the last to report is seen.  There is no shared memory,
- * and no row, unless the library is in shared_preload_libraries.
+ * a row, with the blocks that it read itself.  Of several scans of one process its slot
+ * shows the one that runs, or ran last.
+ *
+ * From PostgreSQL 17 on the slots are there however the library was loaded; before,
+ * only where it is in shared_preload_libraries.
  */
 #include "postgres.h"
 
@@ -20,10 +22,24 @@
 #include "storage/proc.h"
 #include "storage/shmem.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 
+#include "common/compat.h"
 #include "common/progress.h"
 
 PG_FUNCTION_INFO_V1(gpuagg_progress);
+
+/* In the order of the view. */
+typedef enum ProgressCounter
+{
+	PROGRESS_BLOCKS_DONE,
+	PROGRESS_BLOCKS_TOTAL,
+	PROGRESS_ROWS,
+	PROGRESS_GROUPS,
+	PROGRESS_PHASE
+} ProgressCounter;
+
+#define PROGRESS_COUNTERS (PROGRESS_PHASE + 1)
 
 typedef struct ProgressSlot
 {
@@ -31,15 +47,21 @@ typedef struct ProgressSlot
 	Oid			database;
 	Oid			role;
 	Oid			relation;
-	pg_atomic_uint64 blocks_total;
-	pg_atomic_uint64 blocks_done;
-	pg_atomic_uint64 rows;
-	pg_atomic_uint64 groups;
+	pg_atomic_uint64 counters[PROGRESS_COUNTERS];
 } ProgressSlot;
 
+struct Progress
+{
+	Progress   *outer;			/* the scan that was entered before it */
+	Oid			role;
+	Oid			relation;
+	uint64		counters[PROGRESS_COUNTERS];
+	MemoryContextCallback callback;
+};
+
 static ProgressSlot *slots;		/* NULL: no shared memory */
-static ProgressSlot *mine;		/* NULL: no scan */
-static int	scans;				/* of this process */
+static Progress *current;		/* the scan that was entered last, and not left */
+static Progress *shown;			/* the one in this process's slot */
 static shmem_request_hook_type previous_request;
 static shmem_startup_hook_type previous_startup;
 
@@ -51,12 +73,32 @@ slot_count(void)
 	return MaxBackends + NUM_AUXILIARY_PROCS;
 }
 
+static Size
+slots_size(void)
+{
+	return mul_size(slot_count(), sizeof(ProgressSlot));
+}
+
+static void
+init_slots(void *memory)
+{
+	ProgressSlot *made = memory;
+
+	memset(made, 0, slots_size());
+	for (int i = 0; i < slot_count(); i++)
+	{
+		pg_atomic_init_u32(&made[i].pid, 0);
+		for (int c = 0; c < PROGRESS_COUNTERS; c++)
+			pg_atomic_init_u64(&made[i].counters[c], 0);
+	}
+}
+
 static void
 request_memory(void)
 {
 	if (previous_request)
 		previous_request();
-	RequestAddinShmemSpace(mul_size(slot_count(), sizeof(ProgressSlot)));
+	RequestAddinShmemSpace(slots_size());
 }
 
 static void
@@ -67,16 +109,9 @@ start_memory(void)
 	if (previous_startup)
 		previous_startup();
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	slots = ShmemInitStruct("gpuagg progress", mul_size(slot_count(), sizeof(ProgressSlot)), &found);
-	for (int i = 0; !found && i < slot_count(); i++)
-	{
-		memset(&slots[i], 0, sizeof(ProgressSlot));
-		pg_atomic_init_u32(&slots[i].pid, 0);
-		pg_atomic_init_u64(&slots[i].blocks_total, 0);
-		pg_atomic_init_u64(&slots[i].blocks_done, 0);
-		pg_atomic_init_u64(&slots[i].rows, 0);
-		pg_atomic_init_u64(&slots[i].groups, 0);
-	}
+	slots = ShmemInitStruct("gpuagg progress", slots_size(), &found);
+	if (!found)
+		init_slots(slots);
 	LWLockRelease(AddinShmemInitLock);
 }
 
@@ -93,77 +128,151 @@ progress_init(void)
 
 /* ---- reporting --------------------------------------------------------------- */
 
+/* The slots, if they are there or can be made. */
+static bool
+find_slots(void)
+{
+	if (slots == NULL && IsUnderPostmaster)
+		slots = compat_named_segment("gpuagg progress", slots_size(), init_slots);
+	return slots != NULL;
+}
+
+/* Shows a scan in this process's slot; NULL: none. */
+static void
+publish(Progress *progress)
+{
+	int			number = MyProc - ProcGlobal->allProcs;
+	ProgressSlot *slot;
+
+	shown = progress;
+	if (slots == NULL || number >= slot_count())
+		return;
+	slot = &slots[number];
+	if (progress)
+	{
+		slot->database = MyDatabaseId;
+		slot->role = progress->role;
+		slot->relation = progress->relation;
+		for (int c = 0; c < PROGRESS_COUNTERS; c++)
+			pg_atomic_write_u64(&slot->counters[c], progress->counters[c]);
+		pg_write_barrier();
+	}
+	pg_atomic_write_u32(&slot->pid, progress ? MyProcPid : 0);
+}
+
 static void
 end_callback(void *arg)
 {
-	if (scans > 0 && --scans > 0)
-		return;
-	if (mine)
-		pg_atomic_write_u32(&mine->pid, 0);
-	mine = NULL;
+	Progress   *progress = arg;
+
+	/* of nested scans that an error has ended, the outer one's context may go first */
+	for (Progress *p = current; p; p = p->outer)
+		if (p == progress)
+			current = p->outer;
+	if (shown == progress)
+		publish(current);
+}
+
+Progress *
+progress_create(MemoryContext cxt)
+{
+	Progress   *progress = MemoryContextAllocZero(cxt, sizeof(Progress));
+
+	(void) find_slots();
+	progress->role = GetUserId();
+	progress->callback.func = end_callback;
+	progress->callback.arg = progress;
+	MemoryContextRegisterResetCallback(cxt, &progress->callback);
+	return progress;
 }
 
 void
-progress_start(MemoryContext cxt)
+progress_enter(Progress *progress)
 {
-	MemoryContextCallback *callback = MemoryContextAllocZero(cxt, sizeof(MemoryContextCallback));
+	progress->outer = current;
+	current = progress;
+	publish(progress);
+}
+
+void
+progress_leave(Progress *progress)
+{
+	current = progress->outer;
+	progress->outer = NULL;
+	if (current)
+		publish(current);
+}
+
+static void
+report(ProgressCounter c, uint64 value)
+{
 	int			number = MyProc - ProcGlobal->allProcs;
 
-	callback->func = end_callback;
-	MemoryContextRegisterResetCallback(cxt, callback);
-	scans++;
-	if (slots == NULL || number >= slot_count())
+	if (current == NULL)
 		return;
-	mine = &slots[number];
-	mine->database = MyDatabaseId;
-	mine->role = GetUserId();
-	mine->relation = InvalidOid;
-	pg_atomic_write_u64(&mine->blocks_total, 0);
-	progress_update(0, 0);
-	progress_groups(0);
-	pg_write_barrier();
-	pg_atomic_write_u32(&mine->pid, MyProcPid);
+	current->counters[c] = value;
+	if (slots && number < slot_count())
+		pg_atomic_write_u64(&slots[number].counters[c], value);
+}
+
+void
+progress_phase(ProgressPhase phase)
+{
+	report(PROGRESS_PHASE, phase);
 }
 
 void
 progress_table(Oid relation, uint64 blocks)
 {
-	if (mine == NULL)
+	if (current == NULL)
 		return;
-	mine->relation = relation;
-	pg_atomic_write_u64(&mine->blocks_total, blocks);
+	current->relation = relation;
+	current->counters[PROGRESS_BLOCKS_TOTAL] = blocks;
+	publish(current);
 }
 
 void
 progress_update(uint64 blocks_done, uint64 rows)
 {
-	if (mine == NULL)
-		return;
-	pg_atomic_write_u64(&mine->blocks_done, blocks_done);
-	pg_atomic_write_u64(&mine->rows, rows);
+	report(PROGRESS_BLOCKS_DONE, blocks_done);
+	report(PROGRESS_ROWS, rows);
 }
 
 void
 progress_groups(uint64 groups)
 {
-	if (mine)
-		pg_atomic_write_u64(&mine->groups, groups);
+	report(PROGRESS_GROUPS, groups);
 }
 
 /* ---- the view's rows ---------------------------------------------------------- */
 
+static const char *const phases[] = {
+	[PROGRESS_INITIALIZING] = "initializing",
+	[PROGRESS_SCANNING] = "scanning",
+	[PROGRESS_SORTING] = "sorting",
+	[PROGRESS_MERGING] = "merging groups",
+	[PROGRESS_RETURNING] = "returning groups",
+	[PROGRESS_CACHING] = "caching columns"
+};
+
+/* Objects of version 1.0 have no column for the phase. */
 Datum
 gpuagg_progress(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
 	InitMaterializedSRF(fcinfo, 0);
+	if (!find_slots())
+		ereport(NOTICE,
+				(errmsg("progress is not reported, as gpuagg was not loaded when the server started"),
+				 errhint("Add gpuagg to shared_preload_libraries and restart the server.")));
 	for (int i = 0; slots && i < slot_count(); i++)
 	{
 		ProgressSlot *slot = &slots[i];
 		uint32		pid = pg_atomic_read_u32(&slot->pid);
-		Datum		values[7];
-		bool		nulls[7] = {0};
+		Datum		values[8];
+		bool		nulls[8] = {0};
+		int			n = 0;
 
 		if (pid == 0)
 			continue;
@@ -172,13 +281,13 @@ gpuagg_progress(PG_FUNCTION_ARGS)
 		if (!has_privs_of_role(GetUserId(), slot->role) &&
 			!has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS))
 			continue;
-		values[0] = Int32GetDatum(pid);
-		values[1] = ObjectIdGetDatum(slot->database);
-		values[2] = ObjectIdGetDatum(slot->relation);
-		values[3] = Int64GetDatum(pg_atomic_read_u64(&slot->blocks_done));
-		values[4] = Int64GetDatum(pg_atomic_read_u64(&slot->blocks_total));
-		values[5] = Int64GetDatum(pg_atomic_read_u64(&slot->rows));
-		values[6] = Int64GetDatum(pg_atomic_read_u64(&slot->groups));
+		values[n++] = Int32GetDatum(pid);
+		values[n++] = ObjectIdGetDatum(slot->database);
+		values[n++] = ObjectIdGetDatum(slot->relation);
+		for (int c = 0; c < PROGRESS_PHASE; c++)
+			values[n++] = Int64GetDatum(pg_atomic_read_u64(&slot->counters[c]));
+		if (rsinfo->setDesc->natts > n)
+			values[n] = CStringGetTextDatum(phases[pg_atomic_read_u64(&slot->counters[PROGRESS_PHASE])]);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;

@@ -68,6 +68,7 @@ cpu_choose_strategy(CpuEngine *engine, StrategyInput *input)
 	input->key_bytes = engine->table->state_off;
 	strategy_choose(&device, input, &engine->choice);
 	engine->strategy = engine->choice.strategy;
+	engine->chosen_bins = engine->choice.bins;
 }
 
 /*
@@ -235,6 +236,7 @@ spill_table(CpuEngine *engine)
 								  &engine->record);
 		}
 	}
+	engine->spilled_groups += table->ngroups;
 	group_table_reset(table);
 	if (engine->fallbacks)
 		fallbacks_reset(engine->fallbacks);

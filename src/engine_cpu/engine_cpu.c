@@ -153,6 +153,7 @@ cpu_export_groups(Engine *base, GroupSink *sink)
 			}
 		}
 		engine->emitted += table->ngroups;
+		engine->emit_pos = table->ngroups;
 	} while (next_table(engine));
 	return ENGINE_OK;
 }
@@ -218,9 +219,21 @@ cpu_reset(Engine *base)
 	engine->level = engine->unmeasured = 0;
 	engine->finished = false;
 	engine->emit_pos = engine->emit_end = 0;
+	engine->emitted = engine->spilled_groups = 0;
 	engine->batch_pos = engine->batch.nrows = 0;
 	cpu_choose_strategy(engine, &input);
 	engine->chosen_from_data = engine->table->mode != TABLE_HASH;
+}
+
+/* Groups so far: those that were returned, and what is left in the table. */
+static uint64
+groups_found(const CpuEngine *engine)
+{
+	const GroupTable *table = engine->table;
+
+	if (table->mode == TABLE_SEGMENTED)
+		return Max(engine->emitted, table->ngroups);
+	return engine->emitted + table->ngroups - Min(engine->emit_pos, table->ngroups);
 }
 
 static void
@@ -234,7 +247,7 @@ cpu_stats(Engine *base, EngineStats *stats)
 	memset(stats, 0, sizeof(*stats));
 	stats->rows = engine->rows;
 	stats->batches = engine->batches;
-	stats->groups = Max(engine->emitted, table->ngroups);
+	stats->groups = Max(engine->spilled_groups, groups_found(engine));
 	stats->mem_peak = engine->mem_peak;
 	stats->spilled_bytes = engine->spilled_bytes;
 	stats->spill_partitions = engine->spill_partitions;
@@ -245,8 +258,12 @@ cpu_stats(Engine *base, EngineStats *stats)
 	if (strategy == STRATEGY_DIRECT)
 		n += snprintf(stats->strategy + n, sizeof(stats->strategy) - n, ", " INT64_FORMAT " bins",
 					  engine->choice.bins);
-	snprintf(stats->strategy + n, sizeof(stats->strategy) - n, " (%s)",
-			 strategy == engine->strategy ? engine->choice.reason : "keys outgrew direct bins");
+	if (strategy == STRATEGY_DIRECT && engine->choice.bins != engine->chosen_bins)
+		snprintf(stats->strategy + n, sizeof(stats->strategy) - n,
+				 " (keys span more than the " INT64_FORMAT " values of the first batch)", engine->chosen_bins);
+	else
+		snprintf(stats->strategy + n, sizeof(stats->strategy) - n, " (%s)",
+				 strategy == engine->strategy ? engine->choice.reason : "keys outgrew direct bins");
 }
 
 static void

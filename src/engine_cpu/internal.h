@@ -117,7 +117,8 @@ typedef struct CpuEngine
 	MemoryContext cxt;			/* child of env.cxt */
 
 	GpuaggStrategy strategy;
-	StrategyChoice choice;
+	StrategyChoice choice;		/* its bins are those that there are now */
+	int64		chosen_bins;	/* as they were chosen */
 	bool		chosen_from_data;
 	int			changes;
 	GroupTable *table;
@@ -146,7 +147,8 @@ typedef struct CpuEngine
 
 	uint64		rows;
 	uint64		batches;
-	uint64		emitted;
+	uint64		emitted;		/* since the last reset; and moved to partitions: */
+	uint64		spilled_groups;
 	size_t		mem_peak;
 	uint64		spilled_bytes;
 	int			spill_partitions;

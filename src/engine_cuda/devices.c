@@ -10,6 +10,7 @@
 
 #include "engine_cuda/client.h"
 #include "supervisor/state.h"
+#include "supervisor/supervisor.h"
 
 PG_FUNCTION_INFO_V1(gpuagg_devices);
 
@@ -53,6 +54,7 @@ gpuagg_devices(PG_FUNCTION_ARGS)
 	const WireStatus *status = &server.status;
 
 	InitMaterializedSRF(fcinfo, 0);
+	supervisor_ensure();
 	server_snapshot(&server);
 	if (server.state == SERVER_READY)
 	{

@@ -34,6 +34,7 @@
 #include "engine_cuda/engine_cuda.h"
 #include "settings.h"
 #include "supervisor/state.h"
+#include "supervisor/supervisor.h"
 
 /* ---- opening ---- */
 
@@ -328,6 +329,7 @@ cuda_stats(Engine *engine, EngineStats *stats)
 		EngineStats merger;
 
 		cuda->merger->ops->stats(cuda->merger, &merger);
+		stats->groups = Max(stats->groups, merger.groups);
 		stats->mem_peak = Max(stats->mem_peak, dictionaries_memory(cuda) + merger.mem_peak);
 		stats->spilled_bytes = Max(stats->spilled_bytes, merger.spilled_bytes);
 		stats->spill_partitions = Max(stats->spill_partitions, merger.spill_partitions);
@@ -406,6 +408,7 @@ cuda_explain(const EngineStats *stats, ExplainState *es)
 static bool
 cuda_available(char *note, size_t note_size)
 {
+	supervisor_ensure();
 	if (!server_ready(note, note_size))
 		return false;
 	server_device_name(note, note_size);

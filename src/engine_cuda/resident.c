@@ -325,6 +325,7 @@ describe(Resident *r)
 	bool		nulls[VECTOR_MAX_INSTRUCTIONS];
 	bool		input_null[WIRE_MAX_COLS];
 
+	expr_program_settle(r->program);
 	find_nulls(r, nulls);
 	for (int c = 0; c < query->ncols; c++)
 		input_null[c] = may_be_null(r, nulls, r->inputs[c]);

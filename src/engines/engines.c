@@ -65,6 +65,8 @@ refusal(const EngineOps *ops, const EngineQuery *query)
 		return "the input is ordered";
 	if (query->spec && query->spec->ordered_floats && !ops->adds_in_order)
 		return "a sum of floats has an order";
+	if (query->spec && query->spec->ndistincts > 0 && ops != engines_default())
+		return "an aggregate of distinct values";
 	if (query->fallbacks && !ops->runs_fallbacks)
 		return "an aggregate that only its own functions can compute";
 	/* of a parallel plan, whose participants have agreed on another engine's support */

@@ -86,7 +86,7 @@ note_failure(GpuAggState *state)
 {
 	Engine	   *failed = state->engine;
 
-	ereport(DEBUG1, (errmsg_internal("GpuAgg: engine \"%s\" failed: %s", failed->ops->name,
+	ereport(DEBUG1, (errmsg_internal("gpuagg: engine \"%s\" failed: %s", failed->ops->name,
 									 failed->failure)));
 	snprintf(state->engine_reason, sizeof(state->engine_reason), "%s failed: %s",
 			 failed->ops->name, failed->failure);
@@ -177,6 +177,7 @@ static EngineStatus
 end_of_input(GpuAggState *state)
 {
 	state->finished = true;
+	progress_phase(PROGRESS_MERGING);
 	if (state->shared)
 	{
 		EngineStatus status = parallel_end_of_input(state);
@@ -244,9 +245,8 @@ take_resident(GpuAggState *state)
 	return ops->take_resident(state->engine, state->feed);
 }
 
-/* Runs until there are groups to emit; false when there are no more. */
 static bool
-fetch_groups(GpuAggState *state)
+run_until_groups(GpuAggState *state)
 {
 	if (state->engine == NULL)
 		open_scan(state, NULL);
@@ -271,6 +271,9 @@ fetch_groups(GpuAggState *state)
 			if (state->groups.ngroups == 0)
 				continue;
 			state->emitted += state->groups.ngroups;
+			report_groups(state);
+			if (state->finished)
+				progress_phase(PROGRESS_RETURNING);
 			return true;
 		}
 		if (state->engine->failure[0] != '\0')
@@ -287,6 +290,8 @@ fetch_groups(GpuAggState *state)
 		}
 		if (ops->bind_buffers && state->feed->batch)
 			ops->bind_buffers(state->engine, state->feed->batch);
+		if (state->feed->batches == 0)
+			progress_phase(PROGRESS_SCANNING);
 		batch = state->feed->ops->next(state->feed);
 		if (batch)
 			read_values(batch, state->spec);
@@ -294,11 +299,25 @@ fetch_groups(GpuAggState *state)
 		if (status == ENGINE_FAILED)
 			fall_back(state);
 		raise_errors(state);
-		if (batch && state->feed->batches % PROGRESS_BATCHES == 0)
+		if (batch == NULL || state->feed->batches % PROGRESS_BATCHES == 0)
 			report_groups(state);
 	}
 	state->groups.ngroups = 0;
 	return false;
+}
+
+/* Runs until there are groups to emit; false when there are no more. */
+static bool
+fetch_groups(GpuAggState *state)
+{
+	bool		more;
+
+	if (state->progress == NULL)
+		state->progress = progress_create(state->css.ss.ps.state->es_query_cxt);
+	progress_enter(state->progress);
+	more = run_until_groups(state);
+	progress_leave(state->progress);
+	return more;
 }
 
 /* Puts a group's keys and results into the scan slot. */

@@ -42,6 +42,7 @@ typedef struct GpuAggState
 	char		engine_reason[160];
 
 	/* Progress. */
+	struct Progress *progress;	/* for gpuagg_progress; of the whole query */
 	GroupBatch	groups;			/* groups being emitted */
 	int			next_group;
 	bool		begun;			/* the engine has been offered resident rows */

@@ -8,16 +8,15 @@
  */
 #include "postgres.h"
 
-#include "access/nbtree.h"
 #include "executor/executor.h"
 #include "executor/nodeHash.h"
 #include "nodes/nodeFuncs.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/typcache.h"
 
+#include "exec/distinct.h"
 #include "exec/exec.h"
+#include "exec/keys.h"
 #include "feed/ordered.h"
 #include "settings.h"
 
@@ -25,92 +24,6 @@
 #define SORT_WORK 16
 
 /* ---- the spec ---------------------------------------------------------- */
-
-/* Equality functions that compare the bits of integer-like columns. */
-static bool
-compares_bits(Oid eqfunc)
-{
-	switch (eqfunc)
-	{
-		case F_BOOLEQ:
-		case F_CHAREQ:
-		case F_INT2EQ:
-		case F_INT4EQ:
-		case F_INT8EQ:
-		case F_OIDEQ:
-		case F_DATE_EQ:
-		case F_TIME_EQ:
-		case F_TIMESTAMP_EQ:
-		case F_TIMESTAMPTZ_EQ:
-		case F_CASH_EQ:
-		case F_ENUM_EQ:
-			return true;
-		default:
-			return false;
-	}
-}
-
-/*
- * May values of a key be equal and look different?  The support function "equalimage"
- * of the type's btree operator class says whether they may not, as it does to nbtree's
- * deduplication; if there is none, they may.
- */
-static bool
-key_varies(Oid type, Oid eqfunc, Oid collation)
-{
-	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);
-	Oid			eqop,
-				proc;
-
-	/* its operator class relies on values that are all padded to the same length */
-	if (eqfunc == F_BPCHAREQ || !OidIsValid(entry->btree_opf))
-		return true;
-	/* without a collation the function would fail */
-	if (!OidIsValid(collation) && type_is_collatable(type))
-		return true;
-	eqop = get_opfamily_member(entry->btree_opf, entry->btree_opintype, entry->btree_opintype,
-							   BTEqualStrategyNumber);
-	if (!OidIsValid(eqop) || get_opcode(eqop) != eqfunc)
-		return true;
-	proc = get_opfamily_proc(entry->btree_opf, entry->btree_opintype, entry->btree_opintype,
-							 BTEQUALIMAGE_PROC);
-	return !OidIsValid(proc) ||
-		!DatumGetBool(OidFunctionCall1Coll(proc, collation, ObjectIdGetDatum(entry->btree_opintype)));
-}
-
-/* A key's column has the type that spec_column_type() gives where the engine can compare its values; else Datums. */
-static void
-build_key(GpuAggState *state, AggSpec *spec, int k)
-{
-	GpuAggPlan *plan = state->plan;
-	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
-	Node	   *expr = (Node *) list_nth_node(TargetEntry, cscan->custom_scan_tlist, k)->expr;
-	KeySpec    *key = &spec->keys[k];
-	ColumnSpec	col = {0};
-
-	col.input = plan->key_input[k];
-	col.typid = exprType(expr);
-	col.typmod = exprTypmod(expr);
-	col.collation = exprCollation(expr);
-	get_typlenbyval(col.typid, &col.typlen, &col.typbyval);
-	col.type = spec_column_type(col.typid, col.typmod, &col.scale);
-	key->eqfunc = plan->key_eq[k];
-	key->hashfunc = plan->key_hash[k];
-	key->collation = plan->key_collation[k];
-	if ((col.type == COLUMN_F32 && key->eqfunc == F_FLOAT4EQ) ||
-		(col.type == COLUMN_F64 && key->eqfunc == F_FLOAT8EQ))
-		key->kind = KEY_FLOAT;
-	else if (column_is_integer(col.type) && compares_bits(key->eqfunc))
-		key->kind = KEY_RAW;
-	else
-	{
-		key->kind = KEY_DATUM;
-		col.type = COLUMN_DATUM;
-		col.scale = 0;
-	}
-	key->varies = key->kind != KEY_RAW && key_varies(col.typid, key->eqfunc, key->collation);
-	key->col = spec_add_column(spec, &col);
-}
 
 /* The columns that the feed sorts by. */
 static void
@@ -149,16 +62,22 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 	spec->nkeys = plan->nkeys;
 	spec->keys = palloc0(sizeof(KeySpec) * (plan->nkeys + 1));
 	for (int k = 0; k < plan->nkeys; k++)
-		build_key(state, spec, k);
+		keys_init(spec, &spec->keys[k], (Node *) list_nth_node(TargetEntry, cscan->custom_scan_tlist, k)->expr,
+				  plan->key_input[k], plan->key_eq[k], plan->key_hash[k], plan->key_collation[k]);
 	build_order(state, spec);
 	state->outputs = palloc0(sizeof(AggOutput *) * (plan->naggs + 1));
 	for (int a = 0; a < plan->naggs; a++)
 	{
-		TargetEntry *tle = list_nth_node(TargetEntry, cscan->custom_scan_tlist, plan->nkeys + a);
+		Aggref	   *aggref = castNode(Aggref, list_nth_node(TargetEntry, cscan->custom_scan_tlist,
+															 plan->nkeys + a)->expr);
+		int			set = distinct_add(spec, aggref, plan->agg_args[a], plan->agg_filter[a]);
 
-		state->outputs[a] = aggmap_build(spec, castNode(Aggref, tle->expr), plan->agg_args[a],
-										 plan->agg_filter[a], &state->css.ss.ps,
-										 state->css.ss.ps.ps_ExprContext);
+		/* the set has the filter's rows alone */
+		state->outputs[a] = aggmap_build(spec, aggref, plan->agg_args[a],
+										 set > 0 ? -1 : plan->agg_filter[a], set,
+										 &state->css.ss.ps, state->css.ss.ps.ps_ExprContext);
+		if (set > 0 && aggmap_shows_order(state->outputs[a], spec))
+			spec->distincts[set - 1].sorted = true;
 	}
 	state->spec = spec;
 }
@@ -264,7 +183,8 @@ exec_open_engine(GpuAggState *state, const EngineOps *ops)
 	env.parallel = state->shared != NULL;
 	env.read_once = state->plan->read_once;
 	env.forced = gpuagg_strategy;
-	state->engine = ops->open(state->spec, &env);
+	state->engine = state->spec->ndistincts > 0 ? distinct_open(ops, state->spec, &env) :
+		ops->open(state->spec, &env);
 }
 
 bool

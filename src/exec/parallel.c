@@ -470,6 +470,7 @@ add_feed_stats(FeedStats *total, const FeedStats *stats)
 	total->blocks += stats->blocks;
 	total->cached += stats->cached;
 	total->by_map += stats->by_map;
+	total->resident += stats->resident;
 	total->by_lsn += stats->by_lsn;
 	total->skipped += stats->skipped;
 	total->stale += stats->stale;

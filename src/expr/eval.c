@@ -708,20 +708,25 @@ has_exec_param(Node *node, void *context)
 	return expression_tree_walker(node, has_exec_param, context);
 }
 
-bool
-expr_constant_ready(ExprSet *set, Vec *vec)
+ExprReady
+expr_constant_ready(const ExprSet *set, const Vec *vec)
 {
 	Expr	   *source = vec->source->expr;
 	bool		param = IsA(source, Param) && ((Param *) source)->paramkind == PARAM_EXEC;
+	bool		pending = param &&
+		set->parent->ps_ExprContext->ecxt_param_exec_vals[((Param *) source)->paramid].execPlan != NULL;
 
-	if (param && set->parent->ps_ExprContext->ecxt_param_exec_vals[((Param *) source)->paramid].execPlan != NULL)
-		return false;
-	/* core evaluates the first stage for the first row, and the constants outside of conditions with it */
-	if (!param && (vec->lazy || (vec->stage > 0 && (!expr_cannot_fail((Node *) source) ||
-													has_exec_param((Node *) source, NULL)))))
-		return false;
+	if (param ? !pending : !vec->lazy && expr_cannot_fail((Node *) source) && !has_exec_param((Node *) source, NULL))
+		return EXPR_READY;
+	if (vec->stage == 0 && vec->mask == NULL)
+		return EXPR_READY_FOR_ROWS;
+	return EXPR_NOT_READY;
+}
+
+void
+expr_constant_fill(ExprSet *set, Vec *vec)
+{
 	fill_constant(set, vec);
-	return true;
 }
 
 void

@@ -49,11 +49,17 @@ extern const ExprFunction *expr_find_function(Oid funcid);
 /* The row whose operation this is, or NULL. */
 extern const ExprFunction *expr_function_of(const ExprOp *op);
 
-/*
- * Fills a constant before the first row of its stage; false if core might not evaluate it, and that may fail, or it
- * cannot be known yet.
- */
-extern bool expr_constant_ready(ExprSet *set, Vec *vec);
+/* May a constant be evaluated before the first row of its stage, which core may not evaluate it for? */
+typedef enum ExprReady
+{
+	EXPR_NOT_READY,
+	EXPR_READY_FOR_ROWS,		/* if there is a row: core evaluates it for the first one */
+	EXPR_READY
+} ExprReady;
+
+extern ExprReady expr_constant_ready(const ExprSet *set, const Vec *vec);
+/* Evaluates it. */
+extern void expr_constant_fill(ExprSet *set, Vec *vec);
 
 /* What expr_run_like needs: a pattern without wildcards but for a % at its end. */
 typedef struct ExprPattern

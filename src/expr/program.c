@@ -62,7 +62,7 @@ add_constant(ExprProgram *p, int64 bits, uint8 state)
 	uint16		operand;
 
 	for (int i = 0; i < flat->nconstants; i++)
-		if (flat->constants[i].bits == bits && flat->constants[i].state == state)
+		if (flat->constants[i].bits == bits && flat->constants[i].state == state && flat->constants[i].pad == 0)
 			return VECTOR_CONSTANT + i;
 	operand = expr_program_constants(p, 1, &bits);
 	if (operand != VECTOR_NONE)
@@ -112,21 +112,65 @@ constant_bits(const Vec *vec, int64 *bits)
 	return false;
 }
 
+/* What the constant is, now that it has been evaluated; false: it is refused. */
+static bool
+read_constant(ExprProgram *p, Vec *vec, VectorConstant *con)
+{
+	expr_constant_fill(p->set, vec);
+	con->bits = 0;
+	con->state = expr_state(vec, 0);
+	/* what the type cannot represent, or a float that is not finite: the bits of a NaN may differ */
+	if (con->state == VECTOR_UNTOLD || (con->state == VECTOR_VALUE && !constant_bits(vec, &con->bits)))
+	{
+		expr_program_refuse(p, "a constant that the GPU does not have");
+		return false;
+	}
+	return true;
+}
+
 static uint16
 translate_constant(ExprProgram *p, Vec *vec)
 {
-	uint8		state;
-	int64		bits = 0;
+	VectorConstant con = {0};
 
 	if (vec->type == COLUMN_DATUM)
 		return expr_program_refuse(p, "values of a type that the GPU does not have");
-	if (!expr_constant_ready(p->set, vec))
-		return expr_program_refuse(p, "a value that is computed only if a row needs it");
-	state = expr_state(vec, 0);
-	/* what the type cannot represent, or a float that is not finite: the bits of a NaN may differ */
-	if (state == VEC_FALLBACK || (state == VEC_VALUE && !constant_bits(vec, &bits)))
-		return expr_program_refuse(p, "a constant that the GPU does not have");
-	return expr_program_constant(p, bits, state == VEC_NULL);
+	switch (expr_constant_ready(p->set, vec))
+	{
+		case EXPR_NOT_READY:
+			return expr_program_refuse(p, "a value that is computed only if a row needs it");
+		case EXPR_READY_FOR_ROWS:
+			{
+				uint16		operand = expr_program_constants(p, 1, &con.bits);
+
+				if (operand != VECTOR_NONE)
+				{
+					p->waiting[p->nwaiting] = vec;
+					p->places[p->nwaiting++] = operand - VECTOR_CONSTANT;
+					/* until it is known, no constant is equal to it */
+					p->flat.constants[operand - VECTOR_CONSTANT].pad = 1;
+				}
+				return operand;
+			}
+		default:
+			break;
+	}
+	if (!read_constant(p, vec, &con))
+		return VECTOR_NONE;
+	return expr_program_constant(p, con.bits, con.state == VECTOR_NULL);
+}
+
+void
+expr_program_settle(ExprProgram *p)
+{
+	for (int i = 0; i < p->nwaiting && p->refusal == NULL; i++)
+	{
+		VectorConstant con = {0};
+
+		if (read_constant(p, p->waiting[i], &con))
+			p->flat.constants[p->places[i]] = con;
+	}
+	p->nwaiting = 0;
 }
 
 /* ---- operations ------------------------------------------------------------ */

@@ -32,6 +32,11 @@ typedef struct ExprProgram
 	/* The instructions; each sets the register of its own number. */
 	VectorProgram flat;
 
+	/* constants that are evaluated once it is known that there are rows */
+	int			nwaiting;
+	Vec		   *waiting[VECTOR_MAX_CONSTANTS];
+	uint16		places[VECTOR_MAX_CONSTANTS];
+
 	/* what vectors have become */
 	int			nvecs;
 	const Vec  *vecs[VECTOR_MAX_INSTRUCTIONS + VECTOR_MAX_CONSTANTS];
@@ -71,6 +76,9 @@ extern uint16 expr_program_constants(ExprProgram *p, int n, const int64 *bits);
 
 /* A constant, or NULL. */
 extern uint16 expr_program_constant(ExprProgram *p, int64 bits, bool isnull);
+
+/* There are rows: evaluates the constants that core evaluates for the first of them. */
+extern void expr_program_settle(ExprProgram *p);
 
 /* The number of the stored column of which an operand is a copy, or -1. */
 extern int	expr_program_stored(const ExprProgram *p, uint16 operand);

@@ -17,7 +17,6 @@
 #include "exec/exec.h"
 #include "plan/plan.h"
 #include "settings.h"
-#include "supervisor/state.h"
 #include "supervisor/supervisor.h"
 
 PG_MODULE_MAGIC;
@@ -29,8 +28,7 @@ _PG_init(void)
 {
 	settings_define(engines_options());
 
-	server_state_init();
-	supervisor_register();
+	supervisor_init();
 	progress_init();
 	cache_store_init();
 

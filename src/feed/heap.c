@@ -569,7 +569,6 @@ feed_heap_open(PlanState *child, const AggSpec *spec, const int *resnos,
 	feed->slice = EXPR_ROWS;
 	feed->page.buffer = InvalidBuffer;
 	arena_init(&feed->arena, feed->cxt);
-	progress_start(feed->cxt);
 	init_outputs(feed, spec, resnos, constants);
 	feed->append = heap_find_append(child);
 	if (feed->append)

@@ -23,6 +23,7 @@
 #include "utils/tuplesort.h"
 
 #include "common/compat.h"
+#include "common/progress.h"
 #include "feed/ordered.h"
 #include "groups/row_store.h"
 #include "groups/record.h"
@@ -216,6 +217,7 @@ load_batch(OrderedFeed *feed, const Batch *batch)
 static void
 finish_load(OrderedFeed *feed)
 {
+	progress_phase(PROGRESS_SORTING);
 	finish_partitions(feed);
 	feed->next = 0;
 	if (feed->sort)

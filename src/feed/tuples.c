@@ -14,9 +14,11 @@
 
 #include "executor/executor.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 
 #include "columns/arena.h"
 #include "columns/column_writer.h"
+#include "common/progress.h"
 #include "feed.h"
 
 /* One step of the copy program. */
@@ -68,6 +70,25 @@ store_constants(TupleFeed *feed)
 
 /* ---- the feed ---------------------------------------------------------- */
 
+/* The table that the child plan scans, if it is that alone. */
+static Oid
+scanned_table(PlanState *child)
+{
+	switch (nodeTag(child))
+	{
+		case T_SeqScanState:
+		case T_SampleScanState:
+		case T_IndexScanState:
+		case T_IndexOnlyScanState:
+		case T_BitmapHeapScanState:
+		case T_TidScanState:
+		case T_TidRangeScanState:
+			return RelationGetRelid(((ScanState *) child)->ss_currentRelation);
+		default:
+			return InvalidOid;
+	}
+}
+
 static Batch *
 tuples_next(Feed *base)
 {
@@ -76,6 +97,8 @@ tuples_next(Feed *base)
 
 	if (feed->done)
 		return NULL;
+	if (base->rows == 0)
+		progress_table(scanned_table(feed->child), 0);
 	arena_reset(&feed->arena);
 	for (CopyStep *step = feed->steps; step < feed->steps + feed->nsteps; step++)
 		column_begin(&step->writer);
@@ -102,6 +125,7 @@ tuples_next(Feed *base)
 	feed->batch.nrows = row;
 	base->rows += row;
 	base->batches++;
+	progress_update(0, base->rows);
 	return &feed->batch;
 }
 

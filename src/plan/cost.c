@@ -158,10 +158,15 @@ static Cost
 engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *resident)
 {
 	EngineQuery engine = {.grouped = grouped};
+	ListCell   *lc;
 
 	engine.work.rows = child->rows;
 	engine.work.values = list_length(query->keys) + list_length(query->aggs);
 	engine.work.columns = list_length(query->inputs);
+	/* each set of distinct values is grouped by keys and values */
+	foreach(lc, query->aggs)
+		if (lfirst_node(Aggref, lc)->aggdistinct != NIL)
+			engine.work.values += 4 * (list_length(query->keys) + 1);
 	engine.work.fallbacks = fallback_cost(query, &engine.fallbacks);
 	if (sorts)
 		engine.work.local = sort_cost(child);

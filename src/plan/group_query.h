@@ -25,6 +25,7 @@ typedef struct GroupQuery
 	PathTarget *target;
 	List	   *having;
 	double		groups;			/* estimate */
+	List	   *pathkeys;		/* order of sorted input whose equal keys lie together; NIL: there is none */
 	List	   *keys;			/* grouping expressions, then columns that depend on them */
 	List	   *key_refs;		/* their sortgrouprefs, or 0 */
 	List	   *key_eqops;

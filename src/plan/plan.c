@@ -1,6 +1,6 @@
 /*
  * plan.c
- *	  Offers the planner custom paths for GROUP BY and plain aggregation.
+ *	  Offers the planner custom paths for GROUP BY, plain aggregation and SELECT DISTINCT.
  *
  * The create_upper_paths_hook collects a query's aggregates and keys once, as lists of
  * nodes (GroupQuery) that all paths of the query share.  There are paths over the
@@ -33,6 +33,7 @@
 #include "plan/plan.h"
 #include "plan/refusal.h"
 #include "plan/supported.h"
+#include "plan/union.h"
 #include "settings.h"
 
 static create_upper_paths_hook_type prev_create_upper_paths_hook;
@@ -368,7 +369,7 @@ path_of_inputs(GroupQuery *query, Path *path)
 static List *
 group_order(GroupQuery *query, Path *child)
 {
-	int			nkeys = list_length(compat_group_pathkeys(query->root));
+	int			nkeys = list_length(query->pathkeys);
 
 	if (query->order == NIL || list_length(child->pathkeys) <= nkeys)
 		return child->pathkeys;
@@ -399,11 +400,12 @@ make_path(GroupQuery *query, Path *child, bool grouped, bool sorts)
 static void
 add_grouped_paths(GroupQuery *query)
 {
-	List	   *pathkeys = compat_group_pathkeys(query->root);
+	List	   *pathkeys = query->pathkeys;
 	Path	   *cheapest = query->input_rel->cheapest_total_path;
 	ListCell   *lc;
 
-	if (query->keys == NIL || pathkeys == NIL)
+	/* distinct values are known when all rows are */
+	if (query->keys == NIL || pathkeys == NIL || supported_any_distinct(query->aggs))
 		return;
 	foreach(lc, query->input_rel->pathlist)
 	{
@@ -426,7 +428,7 @@ add_grouped_paths(GroupQuery *query)
 static void
 add_ordered_paths(GroupQuery *query)
 {
-	List	   *pathkeys = list_copy(compat_group_pathkeys(query->root));
+	List	   *pathkeys = list_copy(query->pathkeys);
 	Path	   *cheapest = query->input_rel->cheapest_total_path;
 	ListCell   *lc;
 
@@ -476,7 +478,7 @@ add_parallel_path(GroupQuery *query)
 		return;
 	if (!supported_parallel(query->aggs, &why))
 	{
-		ereport(DEBUG1, (errmsg_internal("GpuAgg: not in parallel: %s", why)));
+		ereport(DEBUG1, (errmsg_internal("gpuagg: not in parallel: %s", why)));
 		return;
 	}
 	partial = path_of_inputs(query, linitial(query->input_rel->partial_pathlist));
@@ -513,8 +515,6 @@ add_paths(GroupQuery *query)
 {
 	Path	   *cheapest = query->input_rel->cheapest_total_path;
 
-	query->groups = query->keys == NIL ? 1 :
-		estimate_groups(query->root, query->keys, cheapest->rows);
 	if (gpuagg_require == GPUAGG_REQUIRE)
 	{
 		query->grouped_rel->pathlist = NIL;
@@ -544,7 +544,7 @@ refuse(bool ours, const char *why)
 				 errmsg("query cannot be executed by the custom scan \"GpuAgg\""),
 				 errdetail("The reason is: %s.", why),
 				 errhint("Set \"%s\" to \"allow\" to execute it without.", "gpuagg.require")));
-	ereport(DEBUG1, (errmsg_internal("GpuAgg: not used: %s", why)));
+	ereport(DEBUG1, (errmsg_internal("gpuagg: not used: %s", why)));
 	refusal_note(why);
 }
 
@@ -564,15 +564,20 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 	query.grouped_rel = grouped_rel;
 	query.target = grouped_rel->reltarget;
 	query.having = (List *) extra->havingQual;
+	query.pathkeys = compat_group_pathkeys(root);
 	collect_aggregates(&query);
-	if (query.aggs == NIL)
-		return;
 	ours = supported_any_ours(query.aggs);
-	if (!ours && !gpuagg_replace_builtin)
+	/* a query may also have HAVING alone, or GROUP BY () */
+	if (!ours && (!gpuagg_replace_builtin || (query.aggs == NIL && root->parse->groupClause == NIL)))
 		return;
 	if (!gpuagg_enabled)
 	{
 		refuse(ours, "gpuagg.enabled is off");
+		return;
+	}
+	if (gpuagg_require == GPUAGG_FORBID)
+	{
+		refuse(ours, "gpuagg.require is forbid");
 		return;
 	}
 	if (root->parse->groupingSets == NIL && !collect_keys(&query))
@@ -589,6 +594,51 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 	}
 	collect_inputs(&query);
 	collect_order_inputs(&query);
+	query.groups = query.keys == NIL ? 1 :
+		estimate_groups(root, query.keys, input_rel->cheapest_total_path->rows);
+	add_paths(&query);
+}
+
+/*
+ * SELECT DISTINCT: groups by all columns of the input that are among the results, without an
+ * aggregate.  Those of ORDER BY are among them too.
+ */
+static void
+distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_rel)
+{
+	Query	   *parse = root->parse;
+	Path	   *cheapest = input_rel->cheapest_total_path;
+	GroupQuery	query = {0};
+	const char *why = NULL;
+	ListCell   *lc;
+
+	if (!gpuagg_replace_builtin || !gpuagg_enabled || parse->hasDistinctOn)
+		return;
+	query.root = root;
+	query.input_rel = input_rel;
+	query.grouped_rel = distinct_rel;
+	query.target = cheapest->pathtarget;
+	query.pathkeys = root->distinct_pathkeys;
+	foreach(lc, parse->distinctClause)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+
+		query.keys = lappend(query.keys, get_sortgroupclause_expr(clause, root->processed_tlist));
+		query.key_refs = lappend_int(query.key_refs, clause->tleSortGroupRef);
+		query.key_eqops = lappend_oid(query.key_eqops, clause->eqop);
+	}
+	foreach(lc, query.target->exprs)
+		if (!list_member(query.keys, lfirst(lc)))
+			return;
+	if (!supported_keys(query.keys, query.key_eqops, &why))
+	{
+		refuse(false, why);
+		return;
+	}
+	collect_inputs(&query);
+	/* as core does: groups are thought to differ */
+	query.groups = parse->groupClause || parse->groupingSets || parse->hasAggs || root->hasHavingQual ?
+		cheapest->rows : estimate_groups(root, query.keys, cheapest->rows);
 	add_paths(&query);
 }
 
@@ -600,10 +650,10 @@ gpuagg_create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo
 
 	if (prev_create_upper_paths_hook)
 		prev_create_upper_paths_hook(root, stage, input_rel, output_rel, extra);
-	if (gpuagg_require == GPUAGG_FORBID)
-		return;
 	if (stage == UPPERREL_GROUP_AGG && extra != NULL)
 		group_paths(root, input_rel, output_rel, (GroupPathExtraData *) extra);
+	else if (stage == UPPERREL_DISTINCT)
+		distinct_paths(root, input_rel, output_rel);
 	else if (stage == UPPERREL_WINDOW && !supported_window(root, &why))
 		refuse(true, why);
 }
@@ -614,4 +664,5 @@ plan_install_hooks(void)
 	prev_create_upper_paths_hook = create_upper_paths_hook;
 	create_upper_paths_hook = gpuagg_create_upper_paths;
 	refusal_install_hooks();
+	union_install_hook();
 }

@@ -1,6 +1,10 @@
 /*
  * refusal.c
  *	  Reasons why a query was not taken, for EXPLAIN (VERBOSE).
+ *
+ * Planning, where they arise, comes before EXPLAIN prints the query's plan, in a group that it
+ * opens and closes.  So they are added behind it: in text format as a line, and in the others in
+ * that group, which is opened again.
  */
 #include "postgres.h"
 
@@ -22,16 +26,53 @@ refusal_note(const char *why)
 		appendStringInfo(refusals, "%s%s", refusals->len > 0 ? "; " : "", why);
 }
 
-/*
- * In text format alone: in the others the query's group is closed after planning and
- * printing, and readers expect nothing behind it.
- */
+/* The text with which ExplainCloseGroup() has ended the query's group. */
+static char *
+group_end(const ExplainState *es)
+{
+	if (es->format == EXPLAIN_FORMAT_JSON)
+		return psprintf("\n%*s}", 2 * es->indent, "");
+	if (es->format == EXPLAIN_FORMAT_XML)
+		return psprintf("%*s</Query>\n", 2 * es->indent, "");
+	return "";
+}
+
+/* False if something else stands at the end, of another extension say. */
+static bool
+reopen_group(ExplainState *es)
+{
+	char	   *end = group_end(es);
+	int			length = strlen(end);
+
+	if (es->str->len < length || strcmp(es->str->data + es->str->len - length, end) != 0)
+		return false;
+	es->str->len -= length;
+	es->str->data[es->str->len] = '\0';
+	es->indent++;
+	/* there are properties before the next one */
+	if (es->format != EXPLAIN_FORMAT_XML)
+		es->grouping_stack = lcons_int(1, es->grouping_stack);
+	return true;
+}
+
+static void
+explain_refusals(const char *why, ExplainState *es)
+{
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+		ExplainPropertyText("GpuAgg", psprintf("not used: %s", why), es);
+	else if (reopen_group(es))
+	{
+		ExplainPropertyText("GpuAgg Not Used", why, es);
+		ExplainCloseGroup("Query", NULL, true, es);
+	}
+}
+
 static void
 explain_one_query(Query *query, int cursorOptions, IntoClause *into, ExplainState *es,
 				  const char *queryString, ParamListInfo params, QueryEnvironment *queryEnv)
 {
 	StringInfo	outer = refusals;
-	StringInfo	mine = es->verbose && es->format == EXPLAIN_FORMAT_TEXT ? makeStringInfo() : NULL;
+	StringInfo	mine = es->verbose ? makeStringInfo() : NULL;
 
 	refusals = mine;
 	PG_TRY();
@@ -49,7 +90,7 @@ explain_one_query(Query *query, int cursorOptions, IntoClause *into, ExplainStat
 	}
 	PG_END_TRY();
 	if (mine && mine->len > 0)
-		ExplainPropertyText("GpuAgg", psprintf("not used: %s", mine->data), es);
+		explain_refusals(mine->data, es);
 }
 
 void

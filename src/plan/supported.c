@@ -48,35 +48,16 @@ supported_interest(List *aggrefs, const char **why)
 
 	foreach(lc, aggrefs)
 	{
-		Oid			agg = lfirst_node(Aggref, lc)->aggfnoid;
+		Aggref	   *aggref = lfirst_node(Aggref, lc);
+		Oid			agg = aggref->aggfnoid;
 
-		if (aggmap_is_ours(agg) || (gpuagg_replace_builtin && aggmap_is_listed(agg)))
+		if (aggmap_is_ours(agg) ||
+			(gpuagg_replace_builtin && (aggmap_is_listed(agg) || aggref->aggdistinct != NIL)))
 			return true;
 	}
 	*why = psprintf("aggregate %s is not one that gpuagg runs faster",
 					get_func_name(linitial_node(Aggref, aggrefs)->aggfnoid));
 	return false;
-}
-
-static bool
-supported_aggregates(List *aggrefs, bool parallel, const char **why)
-{
-	ListCell   *lc;
-
-	foreach(lc, aggrefs)
-	{
-		Aggref	   *aggref = lfirst_node(Aggref, lc);
-
-		if (!aggmap_supported(aggref, parallel, why))
-			return false;
-		/* equal expressions are evaluated once, which volatile ones must not be */
-		if (contain_volatile_functions((Node *) aggref))
-		{
-			*why = psprintf("volatile function inside %s", get_func_name(aggref->aggfnoid));
-			return false;
-		}
-	}
-	return true;
 }
 
 bool
@@ -91,6 +72,74 @@ supported_key_functions(Oid eqop, Oid type, Oid *eqfunc, Oid *hashfunc)
 	*eqfunc = get_opcode(eqop);
 	*hashfunc = left;
 	return OidIsValid(*eqfunc);
+}
+
+/* Must rows be in the order of one of the aggregates' own ORDER BY?  Distinct values are sorted by themselves. */
+static bool
+orders_rows(const Aggref *aggref)
+{
+	return aggref->aggorder != NIL && aggref->aggdistinct == NIL;
+}
+
+bool
+supported_any_distinct(List *aggrefs)
+{
+	ListCell   *lc;
+
+	foreach(lc, aggrefs)
+		if (lfirst_node(Aggref, lc)->aggdistinct != NIL)
+			return true;
+	return false;
+}
+
+/* Distinct values must be hashable, and are found with rows in any order. */
+static bool
+supported_distinct(const Aggref *aggref, const char **why)
+{
+	ListCell   *lc;
+
+	foreach(lc, aggref->aggdistinct)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		Oid			type = exprType((Node *) get_sortgroupclause_expr(clause, aggref->args));
+		Oid			eqfunc,
+					hashfunc;
+
+		if (!supported_key_functions(clause->eqop, type, &eqfunc, &hashfunc))
+		{
+			*why = psprintf("DISTINCT inside %s needs a hashable type, and %s is not one",
+							get_func_name(aggref->aggfnoid), format_type_be(type));
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool
+supported_aggregates(List *aggrefs, bool parallel, const char **why)
+{
+	bool		distinct = supported_any_distinct(aggrefs);
+	ListCell   *lc;
+
+	foreach(lc, aggrefs)
+	{
+		Aggref	   *aggref = lfirst_node(Aggref, lc);
+
+		if (!aggmap_supported(aggref, parallel, why) || !supported_distinct(aggref, why))
+			return false;
+		if (distinct && orders_rows(aggref))
+		{
+			*why = psprintf("ORDER BY inside %s beside DISTINCT in another aggregate", get_func_name(aggref->aggfnoid));
+			return false;
+		}
+		/* equal expressions are evaluated once, which volatile ones must not be */
+		if (contain_volatile_functions((Node *) aggref))
+		{
+			*why = psprintf("volatile function inside %s", get_func_name(aggref->aggfnoid));
+			return false;
+		}
+	}
+	return true;
 }
 
 /* Is one of the keys volatile and there again?  Equal expressions are evaluated once. */
@@ -111,8 +160,7 @@ volatile_twice(List *keys)
 	return false;
 }
 
-/* A key must have a hash function that goes with its equality. */
-static bool
+bool
 supported_keys(List *keys, List *eqops, const char **why)
 {
 	ListCell   *key,
@@ -147,7 +195,8 @@ supported_query(PlannerInfo *root, List *keys, List *eqops, List *aggrefs, const
 		*why = "GROUPING SETS, CUBE and ROLLUP are not supported";
 		return false;
 	}
-	return supported_interest(aggrefs, why) && supported_aggregates(aggrefs, false, why) &&
+	/* a query without aggregates is one for gpuagg.replace_builtin */
+	return (aggrefs == NIL || supported_interest(aggrefs, why)) && supported_aggregates(aggrefs, false, why) &&
 		supported_keys(keys, eqops, why);
 }
 
@@ -166,7 +215,7 @@ supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg, co
 		Aggref	   *aggref = lfirst_node(Aggref, lc);
 		List	   *pathkeys;
 
-		if (aggref->aggorder == NIL)
+		if (!orders_rows(aggref))
 			continue;
 		pathkeys = make_pathkeys_for_sortclauses(root, aggref->aggorder, aggref->args);
 		if (pathkeys_contained_in(*order, pathkeys))

@@ -12,12 +12,18 @@
 /* Does any of these aggregates belong to the extension? */
 extern bool supported_any_ours(List *aggrefs);
 
+/* Is any of them of DISTINCT values? */
+extern bool supported_any_distinct(List *aggrefs);
+
 /*
  * May this grouping by `keys`, compared by `eqops`, be taken?  If not, *why is
  * the reason.
  */
 extern bool supported_query(PlannerInfo *root, List *keys, List *eqops, List *aggrefs,
 							const char **why);
+
+/* Have all keys hash functions that go with their equality? */
+extern bool supported_keys(List *keys, List *eqops, const char **why);
 
 /*
  * May the aggregates' own ORDER BYs be served by one sort?  *order is then its

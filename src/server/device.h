@@ -50,9 +50,11 @@ typedef struct Query Query;
 
 typedef struct DeviceOps
 {
+	/* What this layer was built with, for people. */
+	void		(*build) (char *text, size_t size);
+
 	/*
-	 * Opens the devices named in `list` ("all", or ordinals with commas) and
-	 * fills ndevices, devices, nskipped and skipped of *status, with notes for the log.
+	 * Opens the devices named in `list` (device_list.h) and fills ndevices, devices, nskipped and skipped of *status, with notes for the log.
 	 * DEVICE_UNSUPPORTED: there are none.
 	 */
 	DeviceStatus (*start) (const char *list, WireStatus *status, DeviceError *error);

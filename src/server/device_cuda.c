@@ -7,27 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device_list.h"
 #include "server/device_cuda.h"
 
 /* ---- start ---- */
-
-/* Is device `ordinal` named in the list? */
-static bool
-is_listed(const char *list, int ordinal)
-{
-	if (strcmp(list, "all") == 0 || list[0] == '\0')
-		return true;
-	for (const char *at = list; *at != '\0';)
-	{
-		char	   *end;
-		long		n = strtol(at, &end, 10);
-
-		if (end != at && n == ordinal)
-			return true;
-		at = end == at ? at + 1 : end;
-	}
-	return false;
-}
 
 /* Facts that need no context. */
 static DeviceStatus
@@ -127,10 +110,48 @@ try_device(int ordinal, WireStatus *status)
 	return opened;
 }
 
+/* Notes a device that is named and not there. */
+static void
+note_missing(WireStatus *status, int ordinal, const char *text)
+{
+	WireDevice *device = &status->skipped[status->nskipped];
+
+	if (status->nskipped == WIRE_MAX_DEVICES)
+		return;
+	status->nskipped++;
+	memset(device, 0, sizeof(*device));
+	device->ordinal = ordinal;
+	snprintf(device->name, sizeof(device->name), "unknown");
+	snprintf(device->note, sizeof(device->note), "not used: %.180s", text);
+}
+
+static void
+note_all_missing(const DeviceList *list, int count, WireStatus *status)
+{
+	char		text[128];
+
+	for (int i = 0; list->kind == DEVICES_NUMBERS && i < list->n; i++)
+		if (list->numbers[i] >= count)
+			note_missing(status, list->numbers[i], "gpuagg.devices names it, but there is no GPU of this number");
+	if (list->kind == DEVICES_IDS && count < list->n)
+	{
+		snprintf(text, sizeof(text), "gpuagg.devices names %d GPUs, of which CUDA finds the first %d", list->n, count);
+		note_missing(status, count, text);
+	}
+}
+
+static void
+cuda_build(char *text, size_t size)
+{
+	snprintf(text, size, "CUDA %d.%d, compute capabilities %s", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10,
+			 GPUAGG_CUDA_ARCHS);
+}
+
 static DeviceStatus
-cuda_start(const char *list, WireStatus *status, DeviceError *error)
+cuda_start(const char *names, WireStatus *status, DeviceError *error)
 {
 	void	   *driver = dlopen("libcuda.so.1", RTLD_NOW);
+	DeviceList	list;
 	int			count = 0;
 	cudaError_t err;
 	DeviceStatus opened,
@@ -138,11 +159,17 @@ cuda_start(const char *list, WireStatus *status, DeviceError *error)
 
 	if (driver == NULL)
 		return device_say(error, DEVICE_UNSUPPORTED, "libcuda.so.1 not found");
+	if (!device_list_read(names, &list, error->text, sizeof(error->text)))
+		return DEVICE_UNSUPPORTED;
+	/* of UUIDs, and of their beginnings, CUDA knows best which devices they name */
+	if (list.kind == DEVICES_IDS)
+		setenv("CUDA_VISIBLE_DEVICES", list.ids, 1);
 	/* kernels are loaded now, not in the first query */
 	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 	err = cudaGetDeviceCount(&count);
 	if (err == cudaErrorNoDevice || (err == cudaSuccess && count == 0))
-		return device_say(error, DEVICE_UNSUPPORTED, "no CUDA device found");
+		return device_say(error, DEVICE_UNSUPPORTED, list.kind == DEVICES_IDS ?
+						  "no CUDA device found that gpuagg.devices names" : "no CUDA device found");
 	if (err != cudaSuccess)
 	{
 		cuda_status(err, "cudaGetDeviceCount", error);
@@ -151,20 +178,21 @@ cuda_start(const char *list, WireStatus *status, DeviceError *error)
 	CUDA_CHECK(cudaDriverGetVersion(&status->driver));
 	for (int ordinal = 0; ordinal < count && status->ndevices < WIRE_MAX_DEVICES; ordinal++)
 	{
-		if (!is_listed(list, ordinal))
+		if (!device_list_has(&list, ordinal))
 			continue;
 		opened = try_device(ordinal, status);
 		worst = opened > worst ? opened : worst;
 	}
-	if (status->ndevices == 0 && status->nskipped > 0)
+	if (status->ndevices == 0 && status->nskipped == 0)
+		return device_say(error, DEVICE_UNSUPPORTED, "gpuagg.devices names no device");
+	note_all_missing(&list, count, status);
+	if (status->ndevices == 0)
 	{
 		/* the worst status: the supervisor tries again unless no start can succeed */
 		snprintf(error->text, sizeof(error->text), "%.60s: %.180s", status->skipped[0].name,
 				 status->skipped[0].note);
 		return worst;
 	}
-	if (status->ndevices == 0)
-		return device_say(error, DEVICE_UNSUPPORTED, "gpuagg.devices names no device");
 	return cuda_store_start((int) status->ndevices, error);
 }
 
@@ -187,6 +215,7 @@ cuda_unpin(void *memory)
 }
 
 const DeviceOps device_ops = {
+	.build = cuda_build,
 	.start = cuda_start,
 	.pin = cuda_pin,
 	.unpin = cuda_unpin,

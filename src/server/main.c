@@ -339,6 +339,7 @@ main(int argc, char **argv)
 	WireStatus	status = {0};
 	DeviceError error = {""};
 	const char *wrong;
+	char		build[128];
 	int			sock;
 
 	signal(SIGPIPE, SIG_IGN);
@@ -347,6 +348,8 @@ main(int argc, char **argv)
 	arena_set_limit(options.pinned_limit);
 	store_set_limit(options.cache_limit);
 	control_init(options.control, options.socket);
+	device_ops.build(build, sizeof(build));
+	control_tell(MESSAGE_BUILD, build, strlen(build));
 	if (options.control >= 0 && !thread_start(control_main, NULL))
 		server_end(1);
 	make_directory(options.socket);

@@ -8,8 +8,8 @@ SERVER_CFLAGS = -std=gnu11 -O2 -g -ffp-contract=off -Wall -Wextra $(if $(WERROR)
 SERVER_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter-out src/server/device_cuda%,$(wildcard src/server/*.c)))
 SERVER_KERNEL_OBJS = $(patsubst src/server/%.cu,build/server/%.o,$(wildcard src/server/*.cu))
 SERVER_CUDA_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(wildcard src/server/device_cuda*.c)) \
-                   $(SERVER_KERNEL_OBJS) build/server/strategy.o
-STANDIN_OBJS = $(SERVER_OBJS) build/server/monoid.o build/server/standin_device.o build/server/standin_resident.o
+                   $(SERVER_KERNEL_OBJS) build/server/strategy.o build/server/device_list.o
+STANDIN_OBJS = $(SERVER_OBJS) build/server/monoid.o build/server/device_list.o build/server/standin_device.o build/server/standin_resident.o
 
 .PHONY: all server server-standin install install-server
 all: server
@@ -21,7 +21,8 @@ ifneq ($(and $(NVCC),$(wildcard kernels/group.cu)),)
 
 server: build/gpuagg-server
 
-$(SERVER_CUDA_OBJS): SERVER_CFLAGS += -I$(CUDA_HOME)/include -DGPUAGG_LEAST_CAPABILITY=$(patsubst %a,%,$(firstword $(CUDA_ARCHS)))
+$(SERVER_CUDA_OBJS): SERVER_CFLAGS += -I$(CUDA_HOME)/include -DGPUAGG_LEAST_CAPABILITY=$(patsubst %a,%,$(firstword $(CUDA_ARCHS))) \
+                                    '-DGPUAGG_CUDA_ARCHS="$(strip $(CUDA_ARCHS))"'
 
 $(SERVER_KERNEL_OBJS): build/server/%.o: src/server/%.cu
 	@mkdir -p $(@D)
@@ -63,8 +64,9 @@ build/server/%.o: src/server/%.c
 	$(CC) $(SERVER_CFLAGS) -c $< -o $@
 
 build/server/strategy.o: src/strategy.c
+build/server/device_list.o: src/device_list.c
 build/server/monoid.o: src/operators/monoid.c
-build/server/strategy.o build/server/monoid.o:
+build/server/strategy.o build/server/device_list.o build/server/monoid.o:
 	@mkdir -p $(@D)
 	$(CC) $(SERVER_CFLAGS) -c $< -o $@
 

@@ -10,17 +10,24 @@
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
+#include "utils/timestamp.h"
 
+#include "settings.h"
 #include "supervisor/state.h"
+
+/* So often a supervisor may be started. */
+#define ADOPTION_MS 1000
 
 typedef struct SharedServer
 {
 	LWLock	   *lock;
+	TimestampTz adopted;		/* when server_is_orphaned() was true */
 	ServerSnapshot snapshot;
 } SharedServer;
 
 /* Set in the postmaster and inherited by fork; NULL where the library was loaded later. */
 static SharedServer *shared;
+static ServerState (*first_state) (char *reason, size_t size);
 static shmem_request_hook_type previous_request;
 static shmem_startup_hook_type previous_startup;
 
@@ -46,20 +53,29 @@ start_memory(void)
 	{
 		memset(shared, 0, sizeof(SharedServer));
 		shared->lock = &GetNamedLWLockTranche("gpuagg")->lock;
-		shared->snapshot.state = SERVER_STARTING;
+		shared->snapshot.state = first_state(shared->snapshot.reason, sizeof(shared->snapshot.reason));
 	}
 	LWLockRelease(AddinShmemInitLock);
 }
 
 void
-server_state_init(void)
+server_state_init(ServerState (*first) (char *reason, size_t size))
 {
 	if (!process_shared_preload_libraries_in_progress)
 		return;
+	first_state = first;
 	previous_request = shmem_request_hook;
 	shmem_request_hook = request_memory;
 	previous_startup = shmem_startup_hook;
 	shmem_startup_hook = start_memory;
+}
+
+/* Neither a server, nor a supervisor that would start one. */
+static bool
+is_orphaned(const ServerSnapshot *snapshot)
+{
+	return snapshot->supervisor == 0 &&
+		(snapshot->state == SERVER_OFF || snapshot->state == SERVER_UNAVAILABLE);
 }
 
 void
@@ -76,6 +92,13 @@ server_snapshot(ServerSnapshot *snapshot)
 	LWLockAcquire(s->lock, LW_SHARED);
 	*snapshot = s->snapshot;
 	LWLockRelease(s->lock);
+
+	/* nobody is there to say so */
+	if (is_orphaned(snapshot) && !gpuagg_server)
+	{
+		snapshot->state = SERVER_OFF;
+		snapshot->reason[0] = '\0';
+	}
 }
 
 const char *
@@ -158,6 +181,79 @@ server_set_ready(const WireStatus *status)
 	s->snapshot.state = SERVER_READY;
 	s->snapshot.status = *status;
 	LWLockRelease(s->lock);
+}
+
+void
+server_set_build(const char *text)
+{
+	SharedServer *s = shared;
+
+	LWLockAcquire(s->lock, LW_EXCLUSIVE);
+	strlcpy(s->snapshot.build, text, sizeof(s->snapshot.build));
+	LWLockRelease(s->lock);
+}
+
+void
+server_forget_devices(void)
+{
+	SharedServer *s = shared;
+
+	LWLockAcquire(s->lock, LW_EXCLUSIVE);
+	memset(&s->snapshot.status, 0, sizeof(s->snapshot.status));
+	LWLockRelease(s->lock);
+}
+
+bool
+server_claim(void)
+{
+	SharedServer *s = shared;
+	bool		mine;
+
+	LWLockAcquire(s->lock, LW_EXCLUSIVE);
+	mine = s->snapshot.supervisor == 0;
+	if (mine)
+		s->snapshot.supervisor = MyProcPid;
+	LWLockRelease(s->lock);
+	return mine;
+}
+
+void
+server_resign(bool for_good)
+{
+	SharedServer *s = shared;
+
+	LWLockAcquire(s->lock, LW_EXCLUSIVE);
+	s->snapshot.supervisor = 0;
+	if (!for_good)
+	{
+		s->snapshot.state = SERVER_RESTARTING;
+		strlcpy(s->snapshot.reason, "the supervisor ended", sizeof(s->snapshot.reason));
+	}
+	LWLockRelease(s->lock);
+}
+
+bool
+server_is_orphaned(void)
+{
+	SharedServer *s = shared;
+	TimestampTz now;
+	bool		orphaned;
+
+	if (s == NULL)
+		return false;
+	LWLockAcquire(s->lock, LW_SHARED);
+	orphaned = is_orphaned(&s->snapshot);
+	LWLockRelease(s->lock);
+	if (!orphaned)
+		return false;
+	now = GetCurrentTimestamp();
+	LWLockAcquire(s->lock, LW_EXCLUSIVE);
+	orphaned = is_orphaned(&s->snapshot) &&
+		TimestampDifferenceExceeds(s->adopted, now, ADOPTION_MS);
+	if (orphaned)
+		s->adopted = now;
+	LWLockRelease(s->lock);
+	return orphaned;
 }
 
 void

@@ -8,6 +8,10 @@
  * their start.  After one that found no device none is started before settings are
  * reloaded.
  *
+ * It runs only where it has something to do: with gpuagg.server off, or without a program, its
+ * slot of max_worker_processes is free for others.  When settings want a server again, the
+ * next session that asks for one starts a supervisor as a dynamic background worker.
+ *
  * A server is killed if it does not answer pings, or reports that a device has
  * completed nothing for long.  The next one is started when the process no longer
  * exists, and so holds no device memory.  The supervisor never blocks until then: a
@@ -15,7 +19,8 @@
  *
  * PR_SET_PDEATHSIG has the kernel kill the server when this process ends, which ends
  * with the postmaster.  Its exit status is 0 or 1: any other would make the postmaster
- * restart the cluster.  It connects to no database.
+ * restart the cluster; with 0 it gives its slot back, with 1 it is started again.  It connects to
+ * no database, but is a backend, so that pg_stat_activity shows it and what it does.
  */
 #include "postgres.h"
 
@@ -34,10 +39,13 @@
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
+#include "storage/sinval.h"
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 
+#include "common/compat.h"
+#include "device_list.h"
 #include "protocol.h"
 #include "settings.h"
 #include "supervisor/state.h"
@@ -70,6 +78,12 @@
 /* How long a killed process may take before that is logged, and before an exiting supervisor gives up on it. */
 #define KILL_MS 5000
 
+#define SUPERVISOR_MAIN "gpuagg_supervisor_main"
+
+/* Why there is no server, where the supervisor does not run either. */
+#define NO_PROGRAM "built without CUDA"
+#define NO_SLOT "no worker slot was free, see max_worker_processes"
+
 typedef struct Child
 {
 	pid_t		pid;			/* 0: none */
@@ -82,7 +96,7 @@ typedef struct Child
 	bool		slow;			/* ... and it takes long to end, which was logged */
 	bool		was_ready;		/* ... when it was killed */
 	char		verdict[160];	/* ... because it hung, in words; else empty */
-	char		devices[256];	/* as it was started with */
+	char		devices[DEVICE_LIST_BYTES]; /* as it was started with */
 	int			filled;			/* bytes of the message that is arriving */
 	union
 	{
@@ -95,25 +109,9 @@ typedef struct Child
 static Child child = {.sock = -1};
 static int	pause_ms;
 static int	early_ends;		/* in a row */
+static char given_up[256];		/* the reason that was logged last; empty since a server was ready */
 
 PGDLLEXPORT void gpuagg_supervisor_main(Datum arg);
-
-void
-supervisor_register(void)
-{
-	BackgroundWorker worker = {0};
-
-	if (!process_shared_preload_libraries_in_progress)
-		return;
-	strlcpy(worker.bgw_name, "gpuagg supervisor", BGW_MAXLEN);
-	strlcpy(worker.bgw_type, "gpuagg supervisor", BGW_MAXLEN);
-	strlcpy(worker.bgw_library_name, "gpuagg", BGW_MAXLEN);
-	strlcpy(worker.bgw_function_name, "gpuagg_supervisor_main", BGW_MAXLEN);
-	worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
-	worker.bgw_start_time = BgWorkerStart_PostmasterStart;
-	worker.bgw_restart_time = 1;
-	RegisterBackgroundWorker(&worker);
-}
 
 static int64
 now_ms(void)
@@ -138,6 +136,16 @@ program_path(char *path)
 	}
 	get_pkglib_path(my_exec_path, dir);
 	snprintf(path, MAXPGPATH, "%s/gpuagg-server", dir);
+}
+
+/* Where gpuagg.server_program names one that cannot be executed, that is told when it is to start. */
+bool
+supervisor_has_program(void)
+{
+	char		path[MAXPGPATH];
+
+	program_path(path);
+	return gpuagg_server_program[0] != '\0' || access(path, F_OK) == 0;
 }
 
 /* In the forked child: nothing of PostgreSQL may run here. */
@@ -169,15 +177,38 @@ run_server(const char *path, int sock, pid_t parent)
 	_exit(127);
 }
 
+/* Sets the state, for all sessions and for pg_stat_activity. */
+static void
+enter_state(ServerState state, const char *reason)
+{
+	ServerSnapshot now;
+	char		text[512];
+
+	server_set_state(state, reason);
+	server_snapshot(&now);
+	if (state == SERVER_READY)
+		snprintf(text, sizeof(text), "GPU server: ready, process %d, %u device(s)", now.status.pid,
+				 now.status.ndevices);
+	else
+		snprintf(text, sizeof(text), "GPU server: %s%s%s", server_state_name(state),
+				 now.reason[0] ? ", " : "", now.reason);
+	pgstat_report_activity(state == SERVER_STARTING || state == SERVER_RESTARTING ?
+						   STATE_RUNNING : STATE_IDLE, text);
+}
+
+static void
+log_given_up(const char *reason)
+{
+	if (strcmp(given_up, reason) != 0)
+		ereport(LOG, (errmsg("gpuagg runs without a GPU: %s", reason)));
+	strlcpy(given_up, reason, sizeof(given_up));
+}
+
 static void
 give_up(const char *reason)
 {
-	ServerSnapshot before;
-
-	server_snapshot(&before);
-	if (before.state != SERVER_UNAVAILABLE || strcmp(before.reason, reason) != 0)
-		ereport(LOG, (errmsg("gpuagg runs without a GPU: %s", reason)));
-	server_set_state(SERVER_UNAVAILABLE, reason);
+	log_given_up(reason);
+	enter_state(SERVER_UNAVAILABLE, reason);
 }
 
 static void
@@ -185,9 +216,20 @@ start_server(void)
 {
 	char		path[MAXPGPATH];
 	char		reason[256];
+	DeviceList	list;
 	int			pair[2];
 	pid_t		parent = getpid();
 
+	if (device_list_read(gpuagg_devices_list, &list, reason, sizeof(reason)) && list.kind == DEVICES_NONE)
+	{
+		give_up("gpuagg.devices is none");
+		return;
+	}
+	if (!supervisor_has_program())
+	{
+		give_up(NO_PROGRAM);
+		return;
+	}
 	program_path(path);
 	if (access(path, X_OK) != 0)
 	{
@@ -208,7 +250,7 @@ start_server(void)
 	child.unanswered = 0;
 	child.wanted = child.slow = false;
 	child.verdict[0] = '\0';
-	server_set_state(SERVER_STARTING, NULL);
+	enter_state(SERVER_STARTING, NULL);
 	child.pid = fork();
 	if (child.pid == 0)
 		run_server(path, pair[1], parent);
@@ -244,11 +286,11 @@ kill_server(const char *verdict, bool wanted)
 	unlink(GPUAGG_SOCKET_NAME);
 	strlcpy(child.verdict, verdict ? verdict : "", sizeof(child.verdict));
 	if (verdict)
-		ereport(LOG, (errmsg("%s, and is killed", verdict)));
+		ereport(LOG, (errmsg("gpuagg: %s, and is killed", verdict)));
 	server_snapshot(&snapshot);
 	child.was_ready = snapshot.state == SERVER_READY;
 	if (wanted && snapshot.state != SERVER_UNAVAILABLE)
-		server_set_state(SERVER_RESTARTING, verdict ? verdict : "the GPU server ended");
+		enter_state(SERVER_RESTARTING, verdict ? verdict : "the GPU server ended");
 }
 
 /* The process has ended: decides when the next one is to start. */
@@ -271,12 +313,12 @@ on_server_exit(int status)
 	else
 		snprintf(reason, sizeof(reason), "the GPU server exited with status %d",
 				 WEXITSTATUS(status));
-	ereport(LOG, (errmsg("%s", reason)));
+	ereport(LOG, (errmsg("gpuagg: %s", reason)));
 	early_ends = early ? early_ends + 1 : 0;
 	pause_ms = early && pause_ms > 0 ? 2 * pause_ms : FIRST_PAUSE_MS;
 	pause_ms = Min(pause_ms, child.was_ready && early_ends < MANY_EARLY_ENDS ?
 				   LONGEST_READY_PAUSE_MS : LONGEST_PAUSE_MS);
-	server_set_state(SERVER_RESTARTING, reason);
+	enter_state(SERVER_RESTARTING, reason);
 	server_count_restart();
 }
 
@@ -295,7 +337,7 @@ try_reap(int *status)
 		snprintf(reason, sizeof(reason), "the GPU server, process %d, was killed but does not end",
 				 (int) child.pid);
 		ereport(LOG,
-				(errmsg("%s", reason),
+				(errmsg("gpuagg: %s", reason),
 				 errhint("It may be stuck in the driver of a GPU.")));
 		server_note_error(reason);
 	}
@@ -311,7 +353,7 @@ stop_at_exit(int code, Datum arg)
 	while (child.pid != 0 && !try_reap(&status) && now_ms() - child.killed <= KILL_MS)
 		pg_usleep(REAP_MS * 1000L);
 	child.pid = 0;
-	server_set_state(SERVER_RESTARTING, "the supervisor ended");
+	server_resign(code == 0);
 }
 
 /* ---- messages ---- */
@@ -347,7 +389,9 @@ on_message(const MessageHeader *header, const char *body)
 				const WireStatus *status = (const WireStatus *) body;
 
 				server_set_ready(status);
-				ereport(LOG, (errmsg("GPU server is ready with %u device(s), the first is %s",
+				given_up[0] = '\0';
+				enter_state(SERVER_READY, NULL);
+				ereport(LOG, (errmsg("gpuagg: the GPU server is ready with %u device(s), the first is %s",
 									 status->ndevices, status->devices[0].name)));
 			}
 			break;
@@ -360,7 +404,10 @@ on_message(const MessageHeader *header, const char *body)
 			break;
 		case MESSAGE_LOG:
 			server_note_error(text);
-			ereport(LOG, (errmsg("GPU server: %s", text)));
+			ereport(LOG, (errmsg("gpuagg: GPU server: %s", text)));
+			break;
+		case MESSAGE_BUILD:
+			server_set_build(text);
 			break;
 		default:
 			break;
@@ -445,11 +492,11 @@ static void
 reload(void)
 {
 	char		program[MAXPGPATH];
-	ServerSnapshot snapshot;
 
 	strlcpy(program, gpuagg_server_program, sizeof(program));
 	ProcessConfigFile(PGC_SIGHUP);
-	server_snapshot(&snapshot);
+	if (strcmp(child.devices, gpuagg_devices_list) != 0)
+		server_forget_devices();
 	if (child.sock >= 0 &&
 		(!gpuagg_server || strcmp(child.devices, gpuagg_devices_list) != 0 ||
 		 strcmp(program, gpuagg_server_program) != 0))
@@ -460,9 +507,9 @@ reload(void)
 	else if (child.sock >= 0)
 		send_settings();
 	if (!gpuagg_server)
-		server_set_state(SERVER_OFF, "");
+		enter_state(SERVER_OFF, "");
 	else if (child.sock < 0)
-		server_set_state(SERVER_STARTING, "");
+		enter_state(SERVER_STARTING, "");
 }
 
 /* Starts a server if one is due; returns ms until one will be, or -1. */
@@ -500,6 +547,21 @@ do_what_is_due(void)
 	return child.sock >= 0 ? Max(child.next_ping - now_ms(), 0) : timeout;
 }
 
+static void
+wait_for_events(long timeout)
+{
+	int			events = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH |
+		(timeout >= 0 ? WL_TIMEOUT : 0) | (child.sock >= 0 ? WL_SOCKET_READABLE : 0);
+	int			rc = WaitLatchOrSocket(MyLatch, events,
+									   child.sock >= 0 ? child.sock : PGINVALID_SOCKET,
+									   timeout, PG_WAIT_EXTENSION);
+
+	if (rc & WL_LATCH_SET)
+		ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+	ProcessCatchupInterrupt();
+}
+
 void
 gpuagg_supervisor_main(Datum arg)
 {
@@ -507,21 +569,21 @@ gpuagg_supervisor_main(Datum arg)
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
 	pqsignal(SIGCHLD, SIG_DFL);
 	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+	pgstat_report_appname("gpuagg supervisor");
+	if (!server_claim())
+		proc_exit(0);
 	before_shmem_exit(stop_at_exit, 0);
 
-	server_set_state(gpuagg_server ? SERVER_STARTING : SERVER_OFF, "");
+	enter_state(gpuagg_server ? SERVER_STARTING : SERVER_OFF, "");
 	while (!ShutdownRequestPending)
 	{
 		long		timeout = do_what_is_due();
-		int			events = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH |
-			(timeout >= 0 ? WL_TIMEOUT : 0) | (child.sock >= 0 ? WL_SOCKET_READABLE : 0);
-		int			rc = WaitLatchOrSocket(MyLatch, events,
-										   child.sock >= 0 ? child.sock : PGINVALID_SOCKET,
-										   timeout, PG_WAIT_EXTENSION);
 
-		if (rc & WL_LATCH_SET)
-			ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+		/* without a server to run, the slot is for other workers */
+		if (child.pid == 0 && (!gpuagg_server || !supervisor_has_program()))
+			proc_exit(0);
+		wait_for_events(timeout);
 		/* before pings are counted: an answer may have waited for this process */
 		if (child.sock >= 0 && !read_messages())
 			kill_server(NULL, true);
@@ -533,4 +595,60 @@ gpuagg_supervisor_main(Datum arg)
 	}
 	/* with status 1 the postmaster starts it again, unless the cluster shuts down */
 	proc_exit(1);
+}
+
+/* ---- registration ---- */
+
+static void
+describe_worker(BackgroundWorker *worker)
+{
+	memset(worker, 0, sizeof(*worker));
+	strlcpy(worker->bgw_name, "gpuagg supervisor", BGW_MAXLEN);
+	strlcpy(worker->bgw_type, "gpuagg supervisor", BGW_MAXLEN);
+	strlcpy(worker->bgw_library_name, "gpuagg", BGW_MAXLEN);
+	strlcpy(worker->bgw_function_name, SUPERVISOR_MAIN, BGW_MAXLEN);
+	worker->bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker->bgw_start_time = BgWorkerStart_ConsistentState;
+	worker->bgw_restart_time = 1;
+}
+
+/* In the postmaster, when the shared memory is made, at the start and after a crash. */
+static ServerState
+first_state(char *reason, size_t size)
+{
+	if (!gpuagg_server)
+		return SERVER_OFF;
+	if (supervisor_has_program() && compat_worker_is_registered(SUPERVISOR_MAIN))
+		return SERVER_STARTING;
+	strlcpy(reason, supervisor_has_program() ? NO_SLOT : NO_PROGRAM, size);
+	log_given_up(reason);
+	return SERVER_UNAVAILABLE;
+}
+
+void
+supervisor_init(void)
+{
+	BackgroundWorker worker;
+
+	if (!process_shared_preload_libraries_in_progress)
+		return;
+	server_state_init(first_state);
+	if (!gpuagg_server || !supervisor_has_program())
+		return;
+	describe_worker(&worker);
+	RegisterBackgroundWorker(&worker);
+}
+
+void
+supervisor_ensure(void)
+{
+	BackgroundWorker worker;
+
+	if (!gpuagg_server || !server_is_orphaned() || !supervisor_has_program())
+		return;
+	describe_worker(&worker);
+	if (RegisterDynamicBackgroundWorker(&worker, NULL))
+		server_set_state(SERVER_STARTING, "");
+	else
+		server_set_state(SERVER_UNAVAILABLE, NO_SLOT);
 }

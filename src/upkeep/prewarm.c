@@ -244,7 +244,8 @@ prewarm_named(Prewarm *prewarm, Oid relid)
 	for (int i = 0; i < prewarm->nnames; i++)
 		find_column(rel, prewarm->names[i]);
 	check_cache();
-	progress_start(CurrentMemoryContext);
+	progress_enter(progress_create(CurrentMemoryContext));
+	progress_phase(PROGRESS_CACHING);
 	if (relkind == RELKIND_PARTITIONED_TABLE)
 		prewarm_partitions(prewarm, relid);
 	else

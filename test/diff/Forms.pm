@@ -25,7 +25,7 @@ sub reshape
 
 	$form = 'execute_into' if $form eq 'plain' && chance(0.2);
 	$form = 'plain' if $query->{within} || ($query->{only_forms} && !grep { $_ eq $form } @{ $query->{only_forms} });
-	$form = 'plain' if $form eq 'execute_into' && $query->{sql} =~ / GROUP BY | HAVING /;
+	$form = 'plain' if $form eq 'execute_into' && $query->{sql} =~ / GROUP BY | HAVING |SELECT DISTINCT /;
 	$form = 'prepared' if $query->{ordered} && grep { $_ eq $form } @around;
 	$query->{form} = $form;
 	$query->{choice} = int_between(0, 2);

@@ -196,6 +196,13 @@ sub aggregate
 	{
 		$call = 'agg:' . pick(qw(bool_and bool_or every)) . '(' . condition(@columns) . ')';
 	}
+	# which of equal values that look different is the one is open
+	if ($call !~ /[*]\)\z|jsonb_agg|bag\(|lossy_sum|unsafe_sum/ && $kind ne 'regr' && chance(0.12) && !$wild
+		&& !grep { $_->{info}{loose} && !$_->{info}{float} && $call =~ /\b$_->{name}\b/ } @columns)
+	{
+		$call =~ s/\(/(DISTINCT /;
+		Tally::draw('DISTINCT in aggregates');
+	}
 	$filter = condition(@columns) if chance(0.2);
 	$call .= " FILTER (WHERE $filter)" if $filter;
 	return { call => $call, sql => $norm ? sprintf($norm, $call) : $call, float => $float, constant => @pair ? constant_of($filter, @pair) : undef };
@@ -216,11 +223,11 @@ sub own_aggregate
 {
 	my ($wild, $from) = @_;
 	my @columns = @{ $from->{columns} };
-	my @forms = ('approx', 'histogram', 'thresholds', 'weights', 'extreme', 'extreme');
+	my @forms = ('approx', 'histogram', 'thresholds', 'weights', 'logs', 'merge', 'product', 'extreme', 'extreme');
 	my ($number, $value, $key, $call, $norm, $float);
 	my $kind;
 
-	push @forms, qw(run ascending subarray linear) if $from->{base} && !$wild;
+	push @forms, qw(run ascending subarray exact linear) if $from->{base} && !$wild;
 	$kind = pick(@forms);
 	$number = pick(grep { $_->{info}{num} == 1 } of_kind('num', @columns));
 	$number = $number->{type} =~ /numeric|int8/ ? "$number->{name}::float8" : $number->{name};
@@ -243,6 +250,28 @@ sub own_aggregate
 	{
 		$call = "gpu:histogram($number, 0, " . constant('float8', 50) . ', 5, ' . pick(of_kind('int', @columns))->{name} . ' % 100)';
 	}
+	elsif ($kind eq 'logs')
+	{
+		my ($low, $high, $bins) = @{ pick([ 1, 1000, 3 ], [ 0.125, 4096, 15 ], [ 7, 9, 40 ], [ '1e-300', '1e300', 5 ]) };
+		$call = "gpu:histogram_log($number, " . constant('float8', $low) . ", $high, $bins)";
+	}
+	elsif ($kind eq 'merge')
+	{
+		# sums of floats that are exact in any order; some histograms are NULL, and one set in twenty does not fit
+		my $int = pick(of_kind('int', @columns))->{name};
+		my $type = pick('int8', 'int8', 'float8', 'numeric');
+		my $counts = "ARRAY[$int % 100, 1, CASE WHEN $int > 3 THEN 2 ELSE 0 END]::$type\[]";
+		$counts = "CASE WHEN $int % 7 = 0 THEN NULL ELSE $counts END" if chance(0.3);
+		$counts = "CASE WHEN $int = 3 THEN '{1}' ELSE $counts END" if chance(0.05);
+		$call = "gpu:histogram_merge($counts)";
+	}
+	elsif ($kind eq 'product')
+	{
+		# of few distinct factors, so that digits stay few
+		my $int = pick(of_kind('int', @columns))->{name};
+		$call = 'gpu:product(' . pick("nullif($int % 3, 0)::numeric", "CASE WHEN $int % 50 = 0 THEN 1.5 ELSE 1.0 END", "CASE $int WHEN 1 THEN 'NaN' WHEN 2 THEN 2 ELSE (-1)::numeric(4, 1) END") . ')';
+		$norm = 'trim_scale(%s)';
+	}
 	elsif ($kind eq 'extreme')
 	{
 		$value = pick(of_kind('minmax', @columns));
@@ -256,6 +285,7 @@ sub own_aggregate
 			run => 'longest_run(' . condition(@columns),
 			ascending => "longest_ascending_run($key->{name}",
 			subarray => "max_subarray_sum(($int % 1000)::int8",
+			exact => 'max_subarray_sum(' . pick("$int % 1000 / 8.0", "$int\::numeric(20, 2)", "CASE $int WHEN 3 THEN 'NaN' WHEN 5 THEN '-Infinity' ELSE ($int % 10 - 4)::numeric END"),
 			linear => "compose_linear(($int % 3)::float8, 1");
 
 		$call = "gpu:$arguments{$kind} ORDER BY "
@@ -398,6 +428,14 @@ sub make_query
 	my $where = chance(0.4) ? condition(@columns) : undef;
 	my (@out, @float, @constant, $sql, %query);
 
+	# no aggregates at all
+	my $alone = @keys && !$sets && !$from->{key} && !(grep { $_->{shown} =~ /array_agg/ } @keys) && chance(0.08) ? pick('GROUP BY', 'DISTINCT') : '';
+
+	if ($alone)
+	{
+		@aggs = @own = ();
+		Tally::draw("$alone alone");
+	}
 	if (@keys && chance(0.1))
 	{
 		@keys = (@keys, $keys[0]);
@@ -426,24 +464,24 @@ sub make_query
 		push @out, $agg->{sql};
 		push @float, $agg->{float} || 0;
 	}
-	if (chance(0.15))
+	if (!$alone && chance(0.15))
 	{
 		push @out, 'agg:count(*) * 2 + coalesce(agg:sum(' . pick(of_kind('int', @columns))->{name} . '), 0)';
 		push @float, 0;
 	}
-	if (chance(0.05) && @keys)
+	if (!$alone && chance(0.05) && @keys)
 	{
 		push @out, 'sum(agg:count(*)) OVER ()';
 		push @float, 0;
 	}
-	$sql = ($from->{with} ? "$from->{with} " : '') . 'SELECT ' . join(', ', @out) . " FROM $from->{sql}";
+	$sql = ($from->{with} ? "$from->{with} " : '') . 'SELECT ' . ($alone eq 'DISTINCT' ? 'DISTINCT ' : '') . join(', ', @out) . " FROM $from->{sql}";
 	$sql .= " WHERE $where" if $where;
-	if (@keys)
+	if (@keys && $alone ne 'DISTINCT')
 	{
 		my $list = join(', ', map { $_->{sql} } @keys);
 		$sql .= ' GROUP BY ' . ($sets ? "$sets($list)" : $list);
 	}
-	if (chance(0.15))
+	if (!$alone && chance(0.15))
 	{
 		$sql .= ' HAVING ' . pick('agg:count(*) > ' . Values::int_constant(0, 5),
 			'agg:max(' . pick(of_kind('int', @columns))->{name} . ') > ' . Values::int_constant(0, 3));

@@ -204,10 +204,10 @@ our %types = (
 	'text COLLATE "en-x-icu"' => { make => sub { text_maker() }, minmax => 1, text => 1, freq => 1 },
 	'text COLLATE nocase' =>
 	  { make => sub { text_maker() }, loose => 1, norm => 'lower(%s COLLATE "C.utf8")', minmax => 1, freq => 1 },
-	varchar => { make => sub { text_maker() }, text => 1, freq => 1 },
-	'char(4)' => { make => sub { sub { pick('a', 'ab', 'abcd', '') } }, freq => 1 },
-	bpchar => { make => sub { sub { pick('a', 'a ', 'a  ', 'b', 'b ', '') } }, loose => 1, norm => '%s::text', freq => 1 },
-	'numeric[]' => { make => sub { sub { pick('{1.0}', '{1.00}', '{1,2}', '{1.0,2.00}') } }, loose => 1, lossy => 1, norm => 'cardinality(%s)', freq => 1 },
+	varchar => { make => sub { text_maker() }, text => 1, minmax => 1, freq => 1 },
+	'char(4)' => { make => sub { sub { pick('a', 'ab', 'abcd', '') } }, minmax => 1, freq => 1 },
+	bpchar => { make => sub { sub { pick('a', 'a ', 'a  ', 'b', 'b ', '') } }, loose => 1, norm => '%s::text', minmax => 1, freq => 1 },
+	'numeric[]' => { make => sub { sub { pick('{1.0}', '{1.00}', '{1,2}', '{1.0,2.00}') } }, loose => 1, lossy => 1, norm => 'cardinality(%s)', minmax => 1, freq => 1 },
 	numrange => { make => sub { sub { pick('[1.0,2)', '[1.00,2.0)', 'empty') } }, loose => 1, lossy => 1, norm => 'isempty(%s)', freq => 1 },
 	pair => { make => sub { sub { pick('(1,1.0)', '(1,1.00)', '(2,1)', '(2,1.0)') } }, loose => 1, lossy => 1, norm => '((%s).a)', freq => 1 },
 	small => { make => sub { int_maker(-32768, 32767) }, int => 1, num => 1, minmax => 1, freq => 1 },
@@ -215,10 +215,10 @@ our %types = (
 	name => { make => sub { sub { pick('pg', 'my', 'lite') } }, freq => 1 },
 	uuid => { make => sub { sub { sprintf('00000000-0000-4000-8000-%012d', int_between(0, 30)) } }, freq => 1 },
 	bytea => { make => sub { sub { sprintf('\\\\x%04x', int_between(0, 30)) } }, freq => 1 },
-	inet => { make => sub { sub { '10.0.0.' . int_between(0, 20) . pick('', '/24') } }, freq => 1 },
+	inet => { make => sub { sub { '10.0.0.' . int_between(0, 20) . pick('', '/24') } }, minmax => 1, freq => 1 },
 	jsonb => { make => sub { sub { pick('{"a": 1}', '{"a": 1.0}', '[]', '"x"') } }, lossy => 1, norm => '(%s::text = \'{}\')', loose => 1, freq => 1 },
-	'int4[]' => { make => sub { sub { pick('{}', '{1}', '{1,2}', '{NULL}') } }, freq => 1 },
-	mood => { make => sub { sub { pick('sad', 'ok', 'happy') } }, freq => 1 },
+	'int4[]' => { make => sub { sub { pick('{}', '{1}', '{1,2}', '{NULL}') } }, minmax => 1, freq => 1 },
+	mood => { make => sub { sub { pick('sad', 'ok', 'happy') } }, minmax => 1, freq => 1 },
 	int4range => { make => sub { sub { pick('[1,5)', 'empty', '[2,)') } }, freq => 1 },
 	varbit => { make => sub { sub { pick('0', '1', '101') } }, freq => 1 });
 

@@ -23,8 +23,8 @@ SELECT pg_temp.same('SELECT @regr_sxx(1, d), @corr(d, d) FROM (SELECT d * (1 - 2
 SELECT pg_temp.same('SELECT @sum(r) FROM (SELECT 16777216::float4 AS r UNION ALL SELECT 1::float4 FROM generate_series(1, 10)) u');
 SELECT pg_temp.same('SELECT @sum(money ''92233720368547758.07'') FROM generate_series(1, 1)');
 
-SELECT gpu_product(1e200) FROM generate_series(1, 2);
-SELECT gpu_product(1e-200) FROM generate_series(1, 2);
+SELECT gpu_product(1e200::float8) FROM generate_series(1, 2);
+SELECT gpu_product(1e-200::float8) FROM generate_series(1, 2);
 SELECT gpu_product(x) FROM unnest(ARRAY[0, 1e-300]::float8[]) x;
 
 -- errors in arguments and filters come through

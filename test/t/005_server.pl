@@ -376,7 +376,7 @@ is($node->safe_psql('postgres', "SET gpuagg.engine = auto; $query"), $answer, 'e
 $node->safe_psql('postgres', "ALTER SYSTEM RESET gpuagg.server; ");
 $node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.server_program = '/nonexistent/server'");
 $node->reload;
-usleep(500_000);
+foreach (1 .. 100) { last if $node->safe_psql('postgres', "SET gpuagg.engine = auto; $engine") =~ /no GPU/; usleep(50_000); }
 like($node->safe_psql('postgres', "SET gpuagg.engine = auto; $engine"), qr/Engine: cpu \(no GPU: could not execute/,
 	'a missing program means the CPU engine');
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET gpuagg.server_program');

@@ -824,9 +824,48 @@ devices(void)
 	budget_start(&status);
 }
 
+static DeviceStatus
+start_named(const char *names, WireStatus *status, DeviceError *error)
+{
+	memset(status, 0, sizeof(*status));
+	error->text[0] = '\0';
+	stub_devices = 2;
+	stub_capability[0] = stub_capability[1] = 90;
+	return device_ops.start(names, status, error);
+}
+
+static void
+named_devices(void)
+{
+	WireStatus	status;
+	DeviceError error;
+
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	CHECK(start_named("1", &status, &error) == DEVICE_OK && status.ndevices == 1 && status.nskipped == 0 &&
+		  status.devices[0].ordinal == 1, "the second one");
+	CHECK(start_named("1, 7", &status, &error) == DEVICE_OK && status.ndevices == 1 && status.nskipped == 1 &&
+		  status.skipped[0].ordinal == 7 && strstr(status.skipped[0].note, "no GPU of this number"), "%s",
+		  status.skipped[0].note);
+	CHECK(start_named("7", &status, &error) == DEVICE_UNSUPPORTED && status.ndevices == 0, "none that is there");
+	CHECK(start_named("none", &status, &error) == DEVICE_UNSUPPORTED && strstr(error.text, "names no device"), "%s",
+		  error.text);
+	CHECK(start_named("zork", &status, &error) == DEVICE_UNSUPPORTED && strstr(error.text, "zork"), "%s", error.text);
+	CHECK(getenv("CUDA_VISIBLE_DEVICES") == NULL, "numbers are CUDA's own");
+	CHECK(start_named("GPU-8932f937, GPU-12, GPU-13", &status, &error) == DEVICE_OK && status.ndevices == 2 &&
+		  status.nskipped == 1 && strstr(status.skipped[0].note, "names 3 GPUs, of which CUDA finds the first 2"), "%s",
+		  status.skipped[0].note);
+	CHECK(getenv("CUDA_VISIBLE_DEVICES") && strcmp(getenv("CUDA_VISIBLE_DEVICES"), "GPU-8932f937,GPU-12,GPU-13") == 0,
+		  "UUIDs are for CUDA");
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	CHECK(start_named("all", &status, &error) == DEVICE_OK && status.ndevices == 2, "all");
+	CHECK(start(1, 90, 0, &status, &error) == DEVICE_OK, "one for the tests that follow");
+	budget_start(&status);
+}
+
 int
 main(void)
 {
+	RUN("devices that are named", named_devices);
 	RUN("devices that can be used, and others", devices);
 	for (int i = 0; make_case(i, &current); i++)
 		RUN(current.name, every_call_fails);

@@ -30,6 +30,7 @@
 
 #include "operators/bins.h"
 #include "operators/hll.h"
+#include "device_list.h"
 #include "standin.h"
 
 /* A copy of a batch's rows. */
@@ -165,19 +166,41 @@ static const Operator operators[] = {
 
 /* ---- the device ---- */
 
+static void
+standin_build(char *text, size_t size)
+{
+	snprintf(text, size, "stand-in, without CUDA");
+}
+
+/* Device d has the UUID GPU-0000000d-0000-0000-0000-000000000000. */
+static bool
+is_named(const DeviceList *list, int d)
+{
+	char		uuid[64];
+
+	if (list->kind != DEVICES_IDS)
+		return device_list_has(list, d);
+	snprintf(uuid, sizeof(uuid), "GPU-%08x-0000-0000-0000-000000000000", d);
+	for (const char *at = list->ids; *at != '\0'; at += strcspn(at, ",") + (at[strcspn(at, ",")] != '\0'))
+		if (strncmp(at, uuid, strcspn(at, ",")) == 0)
+			return true;
+	return false;
+}
+
 static DeviceStatus
-standin_start(const char *list, WireStatus *status, DeviceError *error)
+standin_start(const char *names, WireStatus *status, DeviceError *error)
 {
 	const char *n = getenv("GPUAGG_STANDIN_DEVICES");
 	const char *seconds = getenv("GPUAGG_STANDIN_IDLE");
 	const char *note;
+	DeviceList	list;
+	int			count = n ? atoi(n) : 2;
 
 	if (seconds)
 		arena_idle_seconds = atoi(seconds);
-	if (strcmp(list, "all") != 0 && list[0] != '0')
-		return device_say(error, DEVICE_UNSUPPORTED, "no such device");
-	status->ndevices = n ? atoi(n) : 2;
-	if (status->ndevices == 0)
+	if (!device_list_read(names, &list, error->text, sizeof(error->text)))
+		return DEVICE_UNSUPPORTED;
+	if (count == 0)
 		return device_say(error, DEVICE_UNSUPPORTED, "no CUDA device found");
 	status->driver = 13000;
 	if ((note = getenv("GPUAGG_STANDIN_SKIPPED")) != NULL)
@@ -187,10 +210,13 @@ standin_start(const char *list, WireStatus *status, DeviceError *error)
 		snprintf(status->skipped[0].name, sizeof(status->skipped[0].name), "stand-in");
 		snprintf(status->skipped[0].note, sizeof(status->skipped[0].note), "%s", note);
 	}
-	for (uint32_t d = 0; d < status->ndevices; d++)
+	for (int d = 0; d < count; d++)
 	{
-		WireDevice *dev = &status->devices[d];
+		WireDevice *dev = &status->devices[status->ndevices];
 
+		if (!is_named(&list, d))
+			continue;
+		status->ndevices++;
 		dev->ordinal = d;
 		dev->major = 9;
 		dev->processors = 132;
@@ -201,6 +227,8 @@ standin_start(const char *list, WireStatus *status, DeviceError *error)
 		dev->shared_bytes = 227 << 10;
 		snprintf(dev->name, sizeof(dev->name), "stand-in");
 	}
+	if (status->ndevices == 0)
+		return device_say(error, DEVICE_UNSUPPORTED, "gpuagg.devices names no device");
 	standin_store_start((int) status->ndevices);
 	return DEVICE_OK;
 }
@@ -728,6 +756,7 @@ standin_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *erro
 }
 
 const DeviceOps device_ops = {
+	.build = standin_build,
 	.start = standin_start,
 	.pin = standin_pin,
 	.unpin = standin_unpin,

@@ -8,6 +8,8 @@
 #ifndef GPUAGG_STUB_CUDA_RUNTIME_API_H
 #define GPUAGG_STUB_CUDA_RUNTIME_API_H
 
+#define CUDART_VERSION 13000
+
 #include <stddef.h>
 
 typedef enum cudaError

@@ -1,0 +1,429 @@
+/*
+ * histogram_read.c
+ *	  What is read from the array of a histogram: gpu_histogram_bins,
+ *	  gpu_histogram_log_bins and gpu_histogram_quantile.
+ *
+ * The array says nothing of its bins; the arguments that made it come with it.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/float.h"
+
+#include "aggregates/histogram.h"
+
+PG_FUNCTION_INFO_V1(gpu_histogram_bins);
+PG_FUNCTION_INFO_V1(gpu_histogram_bins_checked);
+PG_FUNCTION_INFO_V1(gpu_histogram_bins_thresholds);
+PG_FUNCTION_INFO_V1(gpu_histogram_log_bins);
+PG_FUNCTION_INFO_V1(gpu_histogram_quantile);
+PG_FUNCTION_INFO_V1(gpu_histogram_quantiles);
+PG_FUNCTION_INFO_V1(gpu_histogram_quantile_thresholds);
+PG_FUNCTION_INFO_V1(gpu_histogram_quantiles_thresholds);
+
+/* An array of a histogram, of bigint or double precision. */
+typedef struct Counts
+{
+	const char *function;		/* for errors */
+	Oid			elemtype;
+	int			n;
+	Datum	   *values;
+	bool	   *nulls;
+	double	   *numbers;		/* the values; NULLs as 0 */
+} Counts;
+
+/* ---- arguments ------------------------------------------------------------ */
+
+static Counts
+read_counts(FunctionCallInfo fcinfo, int arg, const char *function, int least)
+{
+	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(arg);
+	Counts		c = {function, ARR_ELEMTYPE(array)};
+
+	if (c.elemtype != INT8OID && c.elemtype != FLOAT8OID)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("counts of %s must be of type bigint[] or double precision[]", function)));
+	if (ARR_NDIM(array) != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+				 ARR_NDIM(array) == 0 ? errmsg("counts of %s must not be empty", function) :
+				 errmsg("counts of %s must be a one-dimensional array", function)));
+	deconstruct_array(array, c.elemtype, 8, true, TYPALIGN_DOUBLE, &c.values, &c.nulls, &c.n);
+	if (c.n < least)
+		ereport(ERROR,
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+				 errmsg("counts of %s must have at least %d elements", function, least),
+				 errdetail("There are %d.", c.n),
+				 errhint("The first element is of values before the bins, the last of values after them.")));
+	c.numbers = palloc(c.n * sizeof(double));
+	for (int i = 0; i < c.n; i++)
+		c.numbers[i] = c.nulls[i] ? 0 : c.elemtype == INT8OID ?
+			(double) DatumGetInt64(c.values[i]) : DatumGetFloat8(c.values[i]);
+	return c;
+}
+
+/* An error if bins of these parameters do not have just as many counts. */
+static void
+check_length(const Counts *c, const BinSpec *bins, const char *parameters)
+{
+	int			width = spec_bins_width(bins);
+
+	if (c->n != width)
+		ereport(ERROR,
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+				 errmsg("counts of %s do not fit %s", c->function, parameters),
+				 errdetail("A histogram of %d %s has %d elements, not %d.", bins->n,
+						   bins->kind == BIN_UNIFORM ? "bins" : "thresholds", width, c->n),
+				 errhint("Give %s the arguments that the histogram was made with.", c->function)));
+}
+
+/* Equal bins between the bounds in arguments 0 and 1, as many as the counts say. */
+static BinSpec
+uniform_bins(FunctionCallInfo fcinfo, const Counts *c)
+{
+	BinSpec		bins = {BIN_UNIFORM, PG_GETARG_FLOAT8(0), PG_GETARG_FLOAT8(1), c->n - 2};
+
+	histogram_check_uniform(c->function, bins.lo, bins.hi, bins.n);
+	return bins;
+}
+
+/* Bins between the thresholds in argument 0. */
+static BinSpec
+threshold_bins(FunctionCallInfo fcinfo, const Counts *c)
+{
+	BinSpec		bins = {BIN_THRESHOLDS};
+
+	bins.thresholds = histogram_check_thresholds(c->function, PG_GETARG_ARRAYTYPE_P(0), &bins.n);
+	check_length(c, &bins, "thresholds");
+	return bins;
+}
+
+/* ---- bounds of bins --------------------------------------------------------- */
+
+/* Boundary i of n bins between lo and hi: lo for 0, hi for n. */
+static double
+bin_edge(double lo, double hi, int n, int i)
+{
+	double		weighted = lo * (n - i) + hi * i;
+
+	/* one rounding at the end shows -0.9, not -0.8999999999999999 */
+	if (isfinite(weighted))
+		return weighted / n;
+	return lo * ((double) (n - i) / n) + hi * ((double) i / n);
+}
+
+static void
+uniform_bounds(double lo, double hi, int n, int bin, double *lower, double *upper)
+{
+	bool		down = lo > hi;
+	double		outside = get_float8_infinity();
+	double		first = bin == 0 ? (down ? outside : -outside) : bin_edge(lo, hi, n, bin - 1);
+	double		second = bin == n + 1 ? (down ? -outside : outside) : bin_edge(lo, hi, n, bin);
+
+	*lower = down ? second : first;
+	*upper = down ? first : second;
+}
+
+static void
+threshold_bounds(const double *t, int n, int bin, double *lower, double *upper)
+{
+	*lower = bin == 0 ? -get_float8_infinity() : t[bin - 1];
+	/* what is not below NaN is NaN */
+	*upper = bin < n ? t[bin] : isnan(*lower) ? *lower : get_float8_infinity();
+}
+
+/* Sets the bounds of a bin so that *lower is not above *upper. */
+static void
+bin_bounds(const BinSpec *bins, int bin, double *lower, double *upper)
+{
+	if (bins->kind == BIN_UNIFORM)
+		uniform_bounds(bins->lo, bins->hi, bins->n, bin, lower, upper);
+	else
+		threshold_bounds(bins->thresholds, bins->n, bin, lower, upper);
+}
+
+/* ---- rows ------------------------------------------------------------------- */
+
+#define BAR_CHARS 40
+
+/*
+ * A bar of `share` (0 to 1) of BAR_CHARS characters, in eighths of a block; where
+ * the encoding has no blocks, in number signs.  Any share above 0 has a bar.
+ */
+static text *
+make_bar(double share)
+{
+	StringInfoData buf;
+	bool		blocks = GetDatabaseEncoding() == PG_UTF8;
+	int			parts = blocks ? 8 : 1;
+	int			length;
+
+	initStringInfo(&buf);
+	length = share > 0 ? Max((int) rint(share * BAR_CHARS * parts), 1) : 0;
+	for (int i = 0; i < length / parts; i++)
+		appendStringInfoString(&buf, blocks ? "\342\226\210" : "#");
+	if (length % parts)
+	{
+		/* U+2589 is seven eighths, U+258F is one */
+		appendStringInfoString(&buf, "\342\226");
+		appendStringInfoChar(&buf, (char) (0x8F - (length % parts - 1)));
+	}
+	return cstring_to_text_with_len(buf.data, buf.len);
+}
+
+/* Returns a row a bin. */
+static Datum
+bin_rows(FunctionCallInfo fcinfo, const BinSpec *bins, const Counts *c)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	double		longest = 0;
+
+	for (int i = 0; i < c->n; i++)
+		if (c->numbers[i] > longest)
+			longest = c->numbers[i];
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; i < c->n; i++)
+	{
+		double		length = c->numbers[i];
+		double		lower,
+					upper;
+		Datum		row[5];
+		bool		rownulls[5] = {false, false, false, c->nulls[i], false};
+
+		bin_bounds(bins, i, &lower, &upper);
+		row[0] = Int32GetDatum(i);
+		row[1] = Float8GetDatum(lower);
+		row[2] = Float8GetDatum(upper);
+		row[3] = c->values[i];
+		/* infinity over infinity is a full bar */
+		row[4] = PointerGetDatum(make_bar(length == longest && longest > 0 ? 1.0 :
+										  length > 0 ? length / longest : 0.0));
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row, rownulls);
+		CHECK_FOR_INTERRUPTS();
+	}
+	return (Datum) 0;
+}
+
+/* (lo, hi, counts) */
+Datum
+gpu_histogram_bins(PG_FUNCTION_ARGS)
+{
+	Counts		c = read_counts(fcinfo, 2, "gpu_histogram_bins", 3);
+	BinSpec		bins = uniform_bins(fcinfo, &c);
+
+	return bin_rows(fcinfo, &bins, &c);
+}
+
+/* (lo, hi, nbins, counts) */
+Datum
+gpu_histogram_bins_checked(PG_FUNCTION_ARGS)
+{
+	Counts		c = read_counts(fcinfo, 3, "gpu_histogram_bins", 1);
+	BinSpec		bins = {BIN_UNIFORM, PG_GETARG_FLOAT8(0), PG_GETARG_FLOAT8(1), PG_GETARG_INT32(2)};
+
+	histogram_check_uniform(c.function, bins.lo, bins.hi, bins.n);
+	check_length(&c, &bins, "nbins");
+	return bin_rows(fcinfo, &bins, &c);
+}
+
+/* (thresholds, counts) */
+Datum
+gpu_histogram_bins_thresholds(PG_FUNCTION_ARGS)
+{
+	Counts		c = read_counts(fcinfo, 1, "gpu_histogram_bins", 1);
+	BinSpec		bins = threshold_bins(fcinfo, &c);
+
+	return bin_rows(fcinfo, &bins, &c);
+}
+
+/* (lo, hi, counts) of gpu_histogram_log */
+Datum
+gpu_histogram_log_bins(PG_FUNCTION_ARGS)
+{
+	Counts		c = read_counts(fcinfo, 2, "gpu_histogram_log_bins", 3);
+	double		lo = PG_GETARG_FLOAT8(0);
+	double		hi = PG_GETARG_FLOAT8(1);
+	BinSpec		bins = {BIN_THRESHOLDS};
+
+	histogram_check_log(c.function, lo, hi, c.n - 2);
+	bins.n = c.n - 1;
+	bins.thresholds = histogram_log_thresholds(lo, hi, c.n - 2);
+	return bin_rows(fcinfo, &bins, &c);
+}
+
+/* ---- quantiles --------------------------------------------------------------- */
+
+/* Bins in the ascending order of their values. */
+typedef struct Quantiles
+{
+	const BinSpec *bins;
+	const char *function;
+	bool		down;			/* that is, from the last to the first */
+	int			n;
+	double	   *upto;			/* the counts of a bin and of all below it */
+} Quantiles;
+
+static Quantiles
+quantiles_of(const BinSpec *bins, const Counts *c)
+{
+	Quantiles	q = {bins, c->function, bins->kind == BIN_UNIFORM && bins->lo > bins->hi, c->n};
+	double		sum = 0;
+
+	q.upto = palloc(c->n * sizeof(double));
+	for (int i = 0; i < c->n; i++)
+	{
+		int			bin = q.down ? c->n - 1 - i : i;
+
+		if (c->nulls[bin])
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("counts of %s must not contain nulls", c->function)));
+		if (!(c->numbers[bin] >= 0) || isinf(c->numbers[bin]))
+			ereport(ERROR,
+					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+					 errmsg("counts of %s must be finite and not negative", c->function),
+					 errdetail("Element %d is %g.", bin + 1, c->numbers[bin])));
+		sum = float8_pl(sum, c->numbers[bin]);
+		q.upto[i] = sum;
+	}
+	return q;
+}
+
+/* The value at this share of the way between two bounds, one of which may be infinite. */
+static double
+interpolate(double lower, double upper, double share)
+{
+	double		value;
+
+	if (share <= 0)
+		return lower;
+	if (share >= 1)
+		return upper;
+	if (isinf(lower) && lower > 0)
+		return lower;
+	if (isinf(lower) || isinf(upper))
+		return lower + upper;
+	value = lower + (upper - lower) * share;
+	if (isinf(value))
+		value = lower * (1 - share) + upper * share;
+	return value < lower ? lower : value > upper ? upper : value;
+}
+
+/* There is a count above 0. */
+static double
+quantile(const Quantiles *q, double fraction)
+{
+	double		target;
+	double		before;
+	double		lower,
+				upper;
+	int			left = 0,
+				right = q->n - 1;
+
+	if (!(fraction >= 0 && fraction <= 1))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("fraction of %s must be between 0 and 1", q->function),
+				 errdetail("It is %g.", fraction),
+				 errhint("0.5 is the median.")));
+	/* the first bin with counts at or below which there are enough */
+	target = fraction * q->upto[q->n - 1];
+	while (left < right)
+	{
+		int			mid = (left + right) / 2;
+
+		if (q->upto[mid] > 0 && q->upto[mid] >= target)
+			right = mid;
+		else
+			left = mid + 1;
+	}
+	before = left > 0 ? q->upto[left - 1] : 0;
+	bin_bounds(q->bins, q->down ? q->n - 1 - left : left, &lower, &upper);
+	return interpolate(lower, upper, (target - before) / (q->upto[left] - before));
+}
+
+/* One quantile, of the fraction in argument `arg`; NULL if nothing was counted. */
+static Datum
+one_quantile(FunctionCallInfo fcinfo, const BinSpec *bins, const Counts *c, int arg)
+{
+	Quantiles	q = quantiles_of(bins, c);
+
+	if (q.upto[q.n - 1] == 0)
+		PG_RETURN_NULL();
+	PG_RETURN_FLOAT8(quantile(&q, PG_GETARG_FLOAT8(arg)));
+}
+
+/* An array of quantiles in the shape of that of fractions; NULL for a NULL in it. */
+static Datum
+many_quantiles(FunctionCallInfo fcinfo, const BinSpec *bins, const Counts *c, int arg)
+{
+	Quantiles	q = quantiles_of(bins, c);
+	ArrayType  *fractions = PG_GETARG_ARRAYTYPE_P(arg);
+	Datum	   *values;
+	bool	   *nulls;
+	int			n;
+
+	if (q.upto[q.n - 1] == 0)
+		PG_RETURN_NULL();
+	if (ARR_NDIM(fractions) == 0)
+		PG_RETURN_ARRAYTYPE_P(construct_empty_array(FLOAT8OID));
+	deconstruct_array(fractions, FLOAT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &values, &nulls, &n);
+	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!nulls[i])
+			values[i] = Float8GetDatum(quantile(&q, DatumGetFloat8(values[i])));
+	}
+	PG_RETURN_ARRAYTYPE_P(construct_md_array(values, nulls, ARR_NDIM(fractions), ARR_DIMS(fractions),
+											 ARR_LBOUND(fractions), FLOAT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+}
+
+/* (lo, hi, counts, fraction) */
+Datum
+gpu_histogram_quantile(PG_FUNCTION_ARGS)
+{
+	Counts		c = read_counts(fcinfo, 2, "gpu_histogram_quantile", 3);
+	BinSpec		bins = uniform_bins(fcinfo, &c);
+
+	return one_quantile(fcinfo, &bins, &c, 3);
+}
+
+/* (lo, hi, counts, fractions) */
+Datum
+gpu_histogram_quantiles(PG_FUNCTION_ARGS)
+{
+	Counts		c = read_counts(fcinfo, 2, "gpu_histogram_quantile", 3);
+	BinSpec		bins = uniform_bins(fcinfo, &c);
+
+	return many_quantiles(fcinfo, &bins, &c, 3);
+}
+
+/* (thresholds, counts, fraction) */
+Datum
+gpu_histogram_quantile_thresholds(PG_FUNCTION_ARGS)
+{
+	Counts		c = read_counts(fcinfo, 1, "gpu_histogram_quantile", 1);
+	BinSpec		bins = threshold_bins(fcinfo, &c);
+
+	return one_quantile(fcinfo, &bins, &c, 2);
+}
+
+/* (thresholds, counts, fractions) */
+Datum
+gpu_histogram_quantiles_thresholds(PG_FUNCTION_ARGS)
+{
+	Counts		c = read_counts(fcinfo, 1, "gpu_histogram_quantile", 1);
+	BinSpec		bins = threshold_bins(fcinfo, &c);
+
+	return many_quantiles(fcinfo, &bins, &c, 2);
+}

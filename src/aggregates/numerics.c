@@ -1,0 +1,128 @@
+/*
+ * numerics.c
+ *	  gpu_product and gpu_max_subarray_sum of numeric, as ordinary aggregates.
+ *
+ * Both are exact as far as core's numeric arithmetic is.
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/fmgrprotos.h"
+#include "utils/numeric.h"
+
+#include "aggregates/aggcall.h"
+
+PG_FUNCTION_INFO_V1(gpuagg_numeric_mul);
+PG_FUNCTION_INFO_V1(gpuagg_maxsub_numeric_transfn);
+PG_FUNCTION_INFO_V1(gpuagg_maxsub_numeric_final);
+
+/* (numeric, numeric): strict.  Products of many digits take long. */
+Datum
+gpuagg_numeric_mul(PG_FUNCTION_ARGS)
+{
+	CHECK_FOR_INTERRUPTS();
+	return numeric_mul(fcinfo);
+}
+
+/*
+ * As for double precision, see maxsub_f64 in monoid_ordered.h: of inputs that are not
+ * finite flags are enough to know the answer; minus infinity also ends a sum.
+ */
+typedef struct MaxSubarray
+{
+	Numeric		suffix;			/* largest sum of rows up to the last one, or 0 */
+	Numeric		best;
+	bool		nan;
+	bool		infinite;
+	bool		minus_infinite;
+} MaxSubarray;
+
+static bool
+above(Numeric a, Numeric b)
+{
+	return DatumGetBool(DirectFunctionCall2(numeric_gt, NumericGetDatum(a), NumericGetDatum(b)));
+}
+
+static void
+replace(Numeric *to, Numeric value, MemoryContext cxt)
+{
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+
+	if (*to)
+		pfree(*to);
+	*to = DatumGetNumeric(datumCopy(NumericGetDatum(value), false, -1));
+	MemoryContextSwitchTo(old);
+}
+
+static void
+add_row(MaxSubarray *s, Numeric x, MemoryContext cxt)
+{
+	Numeric		zero = int64_to_numeric(0);
+	Numeric		sum;
+
+	if (numeric_is_nan(x))
+		s->nan = true;
+	else if (!numeric_is_inf(x))
+	{
+		sum = DatumGetNumeric(DirectFunctionCall2(numeric_add, NumericGetDatum(s->suffix),
+												  NumericGetDatum(x)));
+		replace(&s->suffix, above(sum, zero) ? sum : zero, cxt);
+		if (above(s->suffix, s->best))
+			replace(&s->best, s->suffix, cxt);
+	}
+	else if (above(x, zero))
+		s->infinite = true;
+	else
+	{
+		s->minus_infinite = true;
+		replace(&s->suffix, zero, cxt);
+	}
+}
+
+Datum
+gpuagg_maxsub_numeric_transfn(PG_FUNCTION_ARGS)
+{
+	MemoryContext cxt = aggregate_context(fcinfo);
+	MaxSubarray *s;
+
+	CHECK_FOR_INTERRUPTS();
+	if (PG_ARGISNULL(1))
+		RETURN_STATE_UNCHANGED();
+	if (PG_ARGISNULL(0))
+	{
+		s = MemoryContextAllocZero(cxt, sizeof(MaxSubarray));
+		replace(&s->suffix, int64_to_numeric(0), cxt);
+		replace(&s->best, s->suffix, cxt);
+	}
+	else
+		s = (MaxSubarray *) PG_GETARG_POINTER(0);
+	add_row(s, PG_GETARG_NUMERIC(1), cxt);
+	PG_RETURN_POINTER(s);
+}
+
+/* A special value, as text. */
+static Datum
+special(const char *text)
+{
+	return DirectFunctionCall3(numeric_in, CStringGetDatum(text), ObjectIdGetDatum(InvalidOid),
+							   Int32GetDatum(-1));
+}
+
+Datum
+gpuagg_maxsub_numeric_final(PG_FUNCTION_ARGS)
+{
+	MaxSubarray *s;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	s = (MaxSubarray *) PG_GETARG_POINTER(0);
+	if (s->nan || (s->infinite && s->minus_infinite))
+		PG_RETURN_DATUM(special("NaN"));
+	if (s->infinite)
+		PG_RETURN_DATUM(special("Infinity"));
+	/* the state may live on */
+	PG_RETURN_DATUM(datumCopy(NumericGetDatum(s->best), false, -1));
+}

@@ -1,0 +1,661 @@
+/*
+ * distinct.c
+ *	  Aggregates of DISTINCT values: an engine made of engines.
+ *
+ * For each set of values (DistinctSpec) there is an engine that groups by the query's keys, the values
+ * and the filter, and has no aggregates: its groups are the distinct values.  One more, the inner engine,
+ * has the query's keys and all of its aggregates.  It gets all rows for aggregates of other
+ * kinds; and when the input has ended, the groups of the sets as rows, in which columns that belong to no
+ * key and no value of the set are NULL.  A column for each set, and one for all rows, says which
+ * aggregates a row is for: they are the filters of these aggregates.
+ *
+ * Where an aggregate shows the order of its rows (array_agg, a sum of floats) the groups of its set are
+ * sorted by the values first: core sorts to find what is distinct, and so its aggregates see
+ * values in that order.
+ *
+ * Participants of a parallel plan export what all of their engines have, one after the other; the one that
+ * imports it has the distinct values of all.
+ *
+ * Memory: each engine has its share of EngineEnv.mem_limit, and spills beyond.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_type_d.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/tuplesort.h"
+
+#include "columns/arena.h"
+#include "columns/column_writer.h"
+#include "exec/distinct.h"
+#include "exec/keys.h"
+#include "plan/supported.h"
+
+typedef struct DistinctSet
+{
+	const DistinctSpec *set;
+	AggSpec		spec;			/* keys: the query's, the values, the filter */
+	int		   *cols;			/* [column of it] of the query's spec */
+	Engine	   *engine;
+	Batch		batch;
+	int		   *key_of;			/* [column of the query's spec] key of the set's engine, or -1 */
+} DistinctSet;
+
+typedef struct DistinctEngine
+{
+	Engine		base;
+	EngineOps	ops;
+	const AggSpec *spec;
+	EngineEnv	env;
+	AggSpec		inner_spec;		/* its last columns: the mark of all rows, and one of each set */
+	Engine	   *inner;
+	bool		all_rows;		/* some aggregate is of all rows */
+	uint64		rows;
+	uint64		batches;
+	DistinctSet *sets;
+	Batch		batch;			/* for the inner engine */
+	int8	   *ones;
+	int8	   *zeros;
+	int8	   *marks;			/* of the rows of `unique` */
+	uint64	   *nulls;
+
+	/* groups as rows */
+	Arena		arena;
+	Batch		unique;
+	ColumnWriter *writers;
+} DistinctEngine;
+
+/* ---- sets ----------------------------------------------------------------------- */
+
+int
+distinct_add(AggSpec *spec, Aggref *aggref, const int *args, int filter)
+{
+	DistinctSpec set = {0};
+	int			n = list_length(aggref->aggdistinct);
+	ListCell   *lc;
+
+	if (n == 0)
+		return 0;
+	set.values = palloc0(sizeof(KeySpec) * n);
+	set.sortops = palloc0(sizeof(Oid) * n);
+	set.nulls_first = palloc0(sizeof(bool) * n);
+	set.filter = -1;
+	foreach(lc, aggref->aggdistinct)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		TargetEntry *tle = get_sortgroupclause_tle(clause, aggref->args);
+		Node	   *expr = (Node *) tle->expr;
+		Oid			eqfunc,
+					hashfunc;
+
+		if (!supported_key_functions(clause->eqop, exprType(expr), &eqfunc, &hashfunc))
+			elog(ERROR, "equality operator %u is not hashable", clause->eqop);
+		set.sortops[set.nvalues] = clause->sortop;
+		set.nulls_first[set.nvalues] = clause->nulls_first;
+		keys_init(spec, &set.values[set.nvalues++], expr, args[tle->resno - 1], eqfunc, hashfunc,
+				  exprCollation(expr));
+	}
+	if (filter >= 0)
+	{
+		ColumnSpec	col = {.input = filter, .type = COLUMN_I8, .typid = BOOLOID, .typmod = -1,
+		.typlen = 1, .typbyval = true};
+
+		set.filter = spec_add_column(spec, &col);
+	}
+	return spec_add_distinct(spec, &set) + 1;
+}
+
+/* Adds a key of the set's engine that is this column of the query. */
+static void
+add_set_key(DistinctEngine *distinct, DistinctSet *set, KeySpec key)
+{
+	AggSpec    *spec = &set->spec;
+	int			col = key.col;
+
+	key.col = spec_add_column(spec, &distinct->spec->cols[col]);
+	set->cols[key.col] = col;
+	if (set->key_of[col] < 0)
+		set->key_of[col] = spec->nkeys;
+	spec->keys[spec->nkeys++] = key;
+}
+
+/*
+ * Columns of the query that the set's values can be written to: its keys, and columns
+ * of the same inputs in other types, which aggregates read.
+ */
+static void
+find_sources(DistinctEngine *distinct, DistinctSet *set)
+{
+	const AggSpec *spec = distinct->spec;
+
+	for (int c = 0; c < spec->ncols; c++)
+		for (int k = 0; k < set->spec.nkeys && set->key_of[c] < 0; k++)
+			if (spec->cols[set->cols[set->spec.keys[k].col]].input == spec->cols[c].input)
+				set->key_of[c] = k;
+}
+
+static void
+open_set(DistinctEngine *distinct, const EngineOps *ops, DistinctSet *set, const DistinctSpec *values)
+{
+	const AggSpec *spec = distinct->spec;
+	EngineEnv	env = distinct->env;
+	int			most = spec->nkeys + values->nvalues + 1;
+
+	set->set = values;
+	set->spec.support = spec->support;
+	set->spec.usual_scale = spec->usual_scale;
+	set->spec.keys = palloc0(sizeof(KeySpec) * most);
+	set->cols = palloc0(sizeof(int) * most);
+	set->key_of = palloc(sizeof(int) * (spec->ncols + 1));
+	for (int c = 0; c < spec->ncols; c++)
+		set->key_of[c] = -1;
+	for (int k = 0; k < spec->nkeys; k++)
+		add_set_key(distinct, set, spec->keys[k]);
+	for (int v = 0; v < values->nvalues; v++)
+		add_set_key(distinct, set, values->values[v]);
+	if (values->filter >= 0)
+	{
+		KeySpec		filter = {.col = values->filter, .kind = KEY_RAW, .eqfunc = F_BOOLEQ, .hashfunc = F_HASHCHAR};
+
+		add_set_key(distinct, set, filter);
+	}
+	find_sources(distinct, set);
+	set->batch.ncols = set->spec.ncols;
+	set->batch.capacity = env.batch_rows;
+	set->batch.cols = palloc0(sizeof(Column) * most);
+	/* between all groups and all rows */
+	env.est_groups = sqrt(Max(env.est_rows, 1) * Max(env.est_groups, 1));
+	set->engine = ops->open(&set->spec, &env);
+}
+
+/* ---- the inner engine ------------------------------------------------------------- */
+
+/* A column of the inner engine that says which rows are of a set; 0: all rows. */
+static int
+mark_column(const DistinctEngine *distinct, int set)
+{
+	return distinct->spec->ncols + set;
+}
+
+/* The query's spec with marks, which filter what each aggregate takes. */
+static void
+make_inner_spec(DistinctEngine *distinct)
+{
+	const AggSpec *spec = distinct->spec;
+	AggSpec    *inner = &distinct->inner_spec;
+	ColumnSpec	mark = {.input = -1, .type = COLUMN_I8, .typid = BOOLOID, .typmod = -1, .typlen = 1,
+	.typbyval = true};
+
+	*inner = *spec;
+	inner->ndistincts = 0;
+	inner->cols = palloc(sizeof(ColumnSpec) * (spec->ncols + 1 + spec->ndistincts));
+	memcpy(inner->cols, spec->cols, sizeof(ColumnSpec) * spec->ncols);
+	for (int s = 0; s <= spec->ndistincts; s++)
+		inner->cols[inner->ncols++] = mark;
+	inner->slots = palloc(sizeof(SlotSpec) * (spec->nslots + 1));
+	memcpy(inner->slots, spec->slots, sizeof(SlotSpec) * spec->nslots);
+	for (int s = 0; s < spec->nslots; s++)
+	{
+		SlotSpec   *slot = &inner->slots[s];
+
+		distinct->all_rows |= slot->set == 0;
+		/* a filter of its own is NULL in the rows of sets */
+		if (slot->filter < 0)
+			slot->filter = mark_column(distinct, slot->set);
+	}
+	inner->fallbacks = palloc(sizeof(FallbackAgg) * (spec->nfallbacks + 1));
+	memcpy(inner->fallbacks, spec->fallbacks, sizeof(FallbackAgg) * spec->nfallbacks);
+	for (int f = 0; f < spec->nfallbacks; f++)
+	{
+		FallbackAgg *fallback = &inner->fallbacks[f];
+
+		distinct->all_rows |= fallback->set == 0;
+		if (fallback->filter < 0)
+			fallback->filter = mark_column(distinct, fallback->set);
+	}
+}
+
+/* Sets the marks of a batch for the inner engine: this set's to `marks`, the others to false. */
+static void
+set_marks(DistinctEngine *distinct, Batch *batch, int set, int8 *marks)
+{
+	for (int s = 0; s <= distinct->spec->ndistincts; s++)
+	{
+		Column	   *col = &batch->cols[mark_column(distinct, s)];
+
+		memset(col, 0, sizeof(*col));
+		col->type = COLUMN_I8;
+		col->values = s == set ? marks : distinct->zeros;
+	}
+}
+
+/* Takes over what an engine of these has to say. */
+static EngineStatus
+note(DistinctEngine *distinct, Engine *engine, EngineStatus status)
+{
+	distinct->base.errors |= engine->errors;
+	if (status != ENGINE_OK)
+		strlcpy(distinct->base.failure, engine->failure, sizeof(distinct->base.failure));
+	return status;
+}
+
+static EngineStatus
+add_batch(Engine *base, const Batch *batch)
+{
+	DistinctEngine *distinct = (DistinctEngine *) base;
+	int			ncols = distinct->spec->ncols;
+
+	distinct->rows += batch->nrows;
+	distinct->batches++;
+	if (distinct->all_rows)
+	{
+		distinct->batch.nrows = batch->nrows;
+		memcpy(distinct->batch.cols, batch->cols, sizeof(Column) * ncols);
+		set_marks(distinct, &distinct->batch, 0, distinct->ones);
+		if (note(distinct, distinct->inner,
+				 distinct->inner->ops->add_batch(distinct->inner, &distinct->batch)) != ENGINE_OK)
+			return ENGINE_FAILED;
+	}
+	for (int s = 0; s < distinct->spec->ndistincts; s++)
+	{
+		DistinctSet *set = &distinct->sets[s];
+
+		set->batch.nrows = batch->nrows;
+		for (int c = 0; c < set->batch.ncols; c++)
+			set->batch.cols[c] = batch->cols[set->cols[c]];
+		if (note(distinct, set->engine, set->engine->ops->add_batch(set->engine, &set->batch)) != ENGINE_OK)
+			return ENGINE_FAILED;
+	}
+	return ENGINE_OK;
+}
+
+/* ---- groups as rows ----------------------------------------------------------------- */
+
+static void
+begin_unique(DistinctEngine *distinct, DistinctSet *set)
+{
+	arena_reset(&distinct->arena);
+	distinct->unique.nrows = 0;
+	for (int c = 0; c < distinct->spec->ncols; c++)
+	{
+		column_begin(&distinct->writers[c]);
+		if (set->key_of[c] < 0)
+			distinct->unique.cols[c].validity = distinct->nulls;
+	}
+	set_marks(distinct, &distinct->unique, set - distinct->sets + 1, distinct->marks);
+}
+
+static EngineStatus
+flush_unique(DistinctEngine *distinct, DistinctSet *set)
+{
+	EngineStatus status = ENGINE_OK;
+
+	CHECK_FOR_INTERRUPTS();
+	if (distinct->unique.nrows > 0)
+		status = note(distinct, distinct->inner,
+					  distinct->inner->ops->add_batch(distinct->inner, &distinct->unique));
+	begin_unique(distinct, set);
+	return status;
+}
+
+/*
+ * Adds a distinct value of a group, given by the keys of the set's engine.  Where the filter is not true the
+ * row only makes the group.
+ */
+static EngineStatus
+add_unique(DistinctEngine *distinct, DistinctSet *set, const Datum *keys, const bool *nulls)
+{
+	Batch	   *batch = &distinct->unique;
+	int			row = batch->nrows++;
+	int			filter = set->set->filter < 0 ? -1 : set->spec.nkeys - 1;
+
+	for (int c = 0; c < distinct->spec->ncols; c++)
+	{
+		int			k = set->key_of[c];
+
+		if (k < 0)
+			continue;
+		if (nulls[k])
+			column_write_null(&distinct->writers[c], row);
+		else
+			column_write(&distinct->writers[c], row, keys[k]);
+	}
+	distinct->marks[row] = filter < 0 || (!nulls[filter] && DatumGetBool(keys[filter]));
+	if (batch->nrows == batch->capacity || distinct->arena.bytes >= BATCH_BYTES)
+		return flush_unique(distinct, set);
+	return ENGINE_OK;
+}
+
+/* A sort of rows that are the keys of the set's engine, by the values. */
+static Tuplesortstate *
+begin_sort(DistinctEngine *distinct, DistinctSet *set, TupleDesc *desc)
+{
+	const DistinctSpec *values = set->set;
+	int			nkeys = distinct->spec->nkeys;
+	AttrNumber *atts = palloc(sizeof(AttrNumber) * values->nvalues);
+	Oid		   *collations = palloc(sizeof(Oid) * values->nvalues);
+
+	*desc = CreateTemplateTupleDesc(set->spec.nkeys);
+	for (int k = 0; k < set->spec.nkeys; k++)
+	{
+		const ColumnSpec *col = &set->spec.cols[set->spec.keys[k].col];
+
+		TupleDescInitEntry(*desc, k + 1, "key", col->typid, col->typmod, 0);
+	}
+	for (int v = 0; v < values->nvalues; v++)
+	{
+		atts[v] = nkeys + v + 1;
+		collations[v] = values->values[v].collation;
+	}
+	return tuplesort_begin_heap(*desc, values->nvalues, atts, values->sortops, collations, values->nulls_first,
+								(int) Min(distinct->env.mem_limit / 1024, MAX_KILOBYTES), NULL, TUPLESORT_NONE);
+}
+
+/* The groups of the set's engine, which is finished, in the order of the values, to the inner engine. */
+static EngineStatus
+move_sorted(DistinctEngine *distinct, DistinctSet *set)
+{
+	TupleDesc	desc;
+	Tuplesortstate *sort = begin_sort(distinct, set, &desc);
+	TupleTableSlot *in = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
+	TupleTableSlot *out = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	GroupBatch	groups;
+	EngineStatus status = ENGINE_OK;
+
+	while (set->engine->ops->next_groups(set->engine, &groups))
+		for (int g = 0; g < groups.ngroups; g++)
+		{
+			ExecClearTuple(in);
+			for (int k = 0; k < set->spec.nkeys; k++)
+			{
+				in->tts_values[k] = groups.keys[k][g];
+				in->tts_isnull[k] = groups.keynulls[k][g];
+			}
+			ExecStoreVirtualTuple(in);
+			tuplesort_puttupleslot(sort, in);
+		}
+	tuplesort_performsort(sort);
+	while (status == ENGINE_OK && tuplesort_gettupleslot(sort, true, false, out, NULL))
+	{
+		slot_getallattrs(out);
+		status = add_unique(distinct, set, out->tts_values, out->tts_isnull);
+	}
+	tuplesort_end(sort);
+	ExecDropSingleTupleTableSlot(in);
+	ExecDropSingleTupleTableSlot(out);
+	return status;
+}
+
+static EngineStatus
+move_unsorted(DistinctEngine *distinct, DistinctSet *set)
+{
+	int			nkeys = set->spec.nkeys;
+	Datum	   *keys = palloc(sizeof(Datum) * nkeys);
+	bool	   *nulls = palloc(sizeof(bool) * nkeys);
+	GroupBatch	groups;
+	EngineStatus status = ENGINE_OK;
+
+	while (status == ENGINE_OK && set->engine->ops->next_groups(set->engine, &groups))
+		for (int g = 0; g < groups.ngroups && status == ENGINE_OK; g++)
+		{
+			for (int k = 0; k < nkeys; k++)
+			{
+				keys[k] = groups.keys[k][g];
+				nulls[k] = groups.keynulls[k][g];
+			}
+			status = add_unique(distinct, set, keys, nulls);
+		}
+	pfree(keys);
+	pfree(nulls);
+	return status;
+}
+
+static EngineStatus
+finish_set(DistinctEngine *distinct, DistinctSet *set)
+{
+	Engine	   *engine = set->engine;
+	MemoryContext cxt,
+				old;
+	EngineStatus status;
+
+	if (note(distinct, engine, engine->ops->finish(engine)) != ENGINE_OK)
+		return ENGINE_FAILED;
+	begin_unique(distinct, set);
+	cxt = AllocSetContextCreate(distinct->env.cxt, "gpuagg distinct values", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(cxt);
+	status = set->set->sorted ? move_sorted(distinct, set) : move_unsorted(distinct, set);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
+	if (status != ENGINE_OK || engine->failure[0] != '\0')
+		return note(distinct, engine, ENGINE_FAILED);
+	status = flush_unique(distinct, set);
+	/* its memory is not needed any more */
+	engine->ops->reset(engine);
+	return status;
+}
+
+static EngineStatus
+finish(Engine *base)
+{
+	DistinctEngine *distinct = (DistinctEngine *) base;
+
+	for (int s = 0; s < distinct->spec->ndistincts; s++)
+		if (finish_set(distinct, &distinct->sets[s]) != ENGINE_OK)
+			return ENGINE_FAILED;
+	return note(distinct, distinct->inner, distinct->inner->ops->finish(distinct->inner));
+}
+
+static bool
+next_groups(Engine *base, GroupBatch *out)
+{
+	DistinctEngine *distinct = (DistinctEngine *) base;
+	bool		more = distinct->inner->ops->next_groups(distinct->inner, out);
+
+	note(distinct, distinct->inner, distinct->inner->failure[0] == '\0' ? ENGINE_OK : ENGINE_FAILED);
+	return more;
+}
+
+/* ---- participants -------------------------------------------------------------------- */
+
+/* The exports of the engines one after the other, in pieces: their length, and at the end of an engine's 0. */
+typedef struct PieceSink
+{
+	GroupSink	base;
+	GroupSink  *sink;
+} PieceSink;
+
+typedef struct PieceSource
+{
+	GroupSource base;
+	GroupSource *source;
+	uint64		left;			/* of the piece at hand */
+	bool		ended;
+} PieceSource;
+
+static void
+write_piece(GroupSink *base, const void *data, size_t len)
+{
+	PieceSink  *pieces = (PieceSink *) base;
+	uint64		length = len;
+
+	if (len == 0)
+		return;
+	pieces->sink->write(pieces->sink, &length, sizeof(length));
+	pieces->sink->write(pieces->sink, data, len);
+}
+
+static bool
+read_pieces(GroupSource *base, void *data, size_t len)
+{
+	PieceSource *pieces = (PieceSource *) base;
+	char	   *to = data;
+
+	while (len > 0)
+	{
+		size_t		n;
+
+		if (pieces->left == 0)
+		{
+			if (pieces->ended || !pieces->source->read(pieces->source, &pieces->left, sizeof(pieces->left)))
+				return false;
+			pieces->ended = pieces->left == 0;
+			continue;
+		}
+		n = Min(len, pieces->left);
+		if (!pieces->source->read(pieces->source, to, n))
+			return false;
+		to += n;
+		len -= n;
+		pieces->left -= n;
+	}
+	return true;
+}
+
+/* Engine i of all: those of the sets, and then the inner one. */
+static Engine *
+engine_at(DistinctEngine *distinct, int i)
+{
+	return i < distinct->spec->ndistincts ? distinct->sets[i].engine : distinct->inner;
+}
+
+static EngineStatus
+export_groups(Engine *base, GroupSink *sink)
+{
+	DistinctEngine *distinct = (DistinctEngine *) base;
+	PieceSink	pieces = {{write_piece}, sink};
+	uint64		end = 0;
+
+	for (int i = 0; i <= distinct->spec->ndistincts; i++)
+	{
+		Engine	   *engine = engine_at(distinct, i);
+
+		if (note(distinct, engine, engine->ops->export_groups(engine, &pieces.base)) != ENGINE_OK)
+			return ENGINE_FAILED;
+		sink->write(sink, &end, sizeof(end));
+	}
+	return ENGINE_OK;
+}
+
+static EngineStatus
+import_groups(Engine *base, GroupSource *source)
+{
+	DistinctEngine *distinct = (DistinctEngine *) base;
+
+	for (int i = 0; i <= distinct->spec->ndistincts; i++)
+	{
+		Engine	   *engine = engine_at(distinct, i);
+		PieceSource pieces = {{read_pieces}, source, 0, false};
+		char		rest;
+
+		if (note(distinct, engine, engine->ops->import_groups(engine, &pieces.base)) != ENGINE_OK)
+			return ENGINE_FAILED;
+		/* the end may not have been read */
+		while (!pieces.ended && read_pieces(&pieces.base, &rest, 1))
+			;
+	}
+	return ENGINE_OK;
+}
+
+/* ---- the rest -------------------------------------------------------------------------- */
+
+static void
+reset(Engine *base)
+{
+	DistinctEngine *distinct = (DistinctEngine *) base;
+
+	for (int i = 0; i <= distinct->spec->ndistincts; i++)
+		engine_at(distinct, i)->ops->reset(engine_at(distinct, i));
+}
+
+static void
+stats(Engine *base, EngineStats *stats)
+{
+	DistinctEngine *distinct = (DistinctEngine *) base;
+
+	distinct->inner->ops->stats(distinct->inner, stats);
+	stats->rows = distinct->rows;
+	stats->batches = distinct->batches;
+	for (int s = 0; s < distinct->spec->ndistincts; s++)
+	{
+		EngineStats set;
+
+		distinct->sets[s].engine->ops->stats(distinct->sets[s].engine, &set);
+		stats->mem_peak += set.mem_peak;
+		stats->spilled_bytes += set.spilled_bytes;
+		stats->spill_partitions += set.spill_partitions;
+		snprintf(stats->strategy + strlen(stats->strategy), sizeof(stats->strategy) - strlen(stats->strategy),
+				 ", distinct values: %s", set.strategy);
+	}
+}
+
+static void
+close_engines(Engine *base)
+{
+	DistinctEngine *distinct = (DistinctEngine *) base;
+
+	for (int i = 0; i <= distinct->spec->ndistincts; i++)
+		engine_at(distinct, i)->ops->close(engine_at(distinct, i));
+}
+
+/* What batches for the inner engine consist of. */
+static void
+make_batches(DistinctEngine *distinct)
+{
+	int			capacity = distinct->env.batch_rows;
+	int			ncols = distinct->inner_spec.ncols;
+
+	distinct->ones = palloc(capacity);
+	memset(distinct->ones, 1, capacity);
+	distinct->zeros = palloc0(capacity);
+	distinct->marks = palloc0(capacity);
+	distinct->nulls = palloc0(BITMAP_WORDS(capacity) * sizeof(uint64));
+	distinct->batch.ncols = distinct->unique.ncols = ncols;
+	distinct->batch.capacity = distinct->unique.capacity = capacity;
+	distinct->batch.cols = palloc0(sizeof(Column) * ncols);
+	distinct->unique.cols = palloc0(sizeof(Column) * ncols);
+	distinct->writers = palloc0(sizeof(ColumnWriter) * ncols);
+	arena_init(&distinct->arena, distinct->env.cxt);
+	for (int c = 0; c < distinct->spec->ncols; c++)
+		column_writer_init(&distinct->writers[c], &distinct->unique.cols[c], &distinct->spec->cols[c], capacity,
+						   &distinct->arena);
+}
+
+Engine *
+distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env)
+{
+	MemoryContext old = MemoryContextSwitchTo(env->cxt);
+	DistinctEngine *distinct = palloc0(sizeof(DistinctEngine));
+
+	distinct->ops = *ops;
+	distinct->ops.bind_buffers = NULL;
+	distinct->ops.add_batch = add_batch;
+	distinct->ops.finish = finish;
+	distinct->ops.next_groups = next_groups;
+	distinct->ops.export_groups = export_groups;
+	distinct->ops.import_groups = import_groups;
+	distinct->ops.reset = reset;
+	distinct->ops.stats = stats;
+	distinct->ops.close = close_engines;
+	distinct->ops.join = NULL;
+	distinct->ops.flush = NULL;
+	distinct->ops.detach = NULL;
+	distinct->base.ops = &distinct->ops;
+	distinct->spec = spec;
+	distinct->env = *env;
+	distinct->env.mem_limit = env->mem_limit / (spec->ndistincts + 1);
+	make_inner_spec(distinct);
+	make_batches(distinct);
+	distinct->inner = ops->open(&distinct->inner_spec, &distinct->env);
+	distinct->sets = palloc0(sizeof(DistinctSet) * spec->ndistincts);
+	for (int s = 0; s < spec->ndistincts; s++)
+		open_set(distinct, ops, &distinct->sets[s], &spec->distincts[s]);
+	MemoryContextSwitchTo(old);
+	return &distinct->base;
+}

@@ -1,0 +1,191 @@
+/*
+ * log_edges.h
+ *	  The edges of log-spaced bins, the same doubles on every machine.
+ *
+ * Edge i of n bins between lo and hi is lo * (hi / lo)^(i / n).  exp() and log() of
+ * the C library differ in the last digit from release to release, so edges are
+ * computed by additions, multiplications and divisions alone, which IEEE 754
+ * defines exactly, on pairs of doubles of some 100 bits: after the one rounding at
+ * the end edge i is the double nearest to the true value, but where that is within
+ * 2^-88 of the middle between two.  Compile with contraction off.
+ */
+#ifndef GPUAGG_LOG_EDGES_H
+#define GPUAGG_LOG_EDGES_H
+
+#include <math.h>
+
+/* A number as the sum of two doubles, the second below half a last digit of the first. */
+typedef struct gpuagg_pair
+{
+	double		hi,
+				lo;
+} gpuagg_pair;
+
+static inline gpuagg_pair
+pair_of(double a)
+{
+	gpuagg_pair r = {a, 0};
+
+	return r;
+}
+
+/* |a| >= |b|, or a = 0 */
+static inline gpuagg_pair
+pair_fast_sum(double a, double b)
+{
+	gpuagg_pair r = {a + b, 0};
+
+	r.lo = b - (r.hi - a);
+	return r;
+}
+
+static inline gpuagg_pair
+pair_sum(double a, double b)
+{
+	gpuagg_pair r = {a + b, 0};
+	double		part = r.hi - a;
+
+	r.lo = (a - (r.hi - part)) + (b - part);
+	return r;
+}
+
+/* Dekker's product, of factors below 2^996. */
+static inline gpuagg_pair
+pair_product(double a, double b)
+{
+	gpuagg_pair r = {a * b, 0};
+	double		t = 134217729.0 * a,
+				u = 134217729.0 * b;
+	double		a1 = t - (t - a),
+				a2 = a - a1,
+				b1 = u - (u - b),
+				b2 = b - b1;
+
+	r.lo = ((a1 * b1 - r.hi) + a1 * b2 + a2 * b1) + a2 * b2;
+	return r;
+}
+
+static inline gpuagg_pair
+pair_add(gpuagg_pair a, gpuagg_pair b)
+{
+	gpuagg_pair s = pair_sum(a.hi, b.hi);
+	gpuagg_pair t = pair_sum(a.lo, b.lo);
+
+	s = pair_fast_sum(s.hi, s.lo + t.hi);
+	return pair_fast_sum(s.hi, s.lo + t.lo);
+}
+
+static inline gpuagg_pair
+pair_mul(gpuagg_pair a, gpuagg_pair b)
+{
+	gpuagg_pair p = pair_product(a.hi, b.hi);
+
+	return pair_fast_sum(p.hi, p.lo + (a.hi * b.lo + a.lo * b.hi));
+}
+
+static inline gpuagg_pair
+pair_scale(gpuagg_pair a, double b)
+{
+	gpuagg_pair p = pair_product(a.hi, b);
+
+	return pair_fast_sum(p.hi, p.lo + a.lo * b);
+}
+
+static inline gpuagg_pair
+pair_div(gpuagg_pair a, gpuagg_pair b)
+{
+	double		q1 = a.hi / b.hi,
+				q2,
+				q3;
+
+	a = pair_add(a, pair_scale(b, -q1));
+	q2 = a.hi / b.hi;
+	a = pair_add(a, pair_scale(b, -q2));
+	q3 = a.hi / b.hi;
+	return pair_add(pair_fast_sum(q1, q2), pair_of(q3));
+}
+
+static const gpuagg_pair pair_ln2 = {0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
+
+/* The natural logarithm of a finite x > 0: 2 atanh((m - 1) / (m + 1)) + e ln 2 for x = m 2^e. */
+static inline gpuagg_pair
+pair_log(double x)
+{
+	int			e;
+	double		m = frexp(x, &e);
+	gpuagg_pair s,
+				square,
+				sum = {0, 0};
+
+	if (m < 0.70710678118654752)
+	{
+		m *= 2;
+		e--;
+	}
+	s = pair_div(pair_sum(m, -1), pair_sum(m, 1));
+	square = pair_mul(s, s);
+	/* |s| < 0.172: the terms left out are below 2^-120 */
+	for (int k = 24; k >= 0; k--)
+		sum = pair_add(pair_mul(sum, square), pair_div(pair_of(1), pair_of(2 * k + 1)));
+	sum = pair_scale(pair_mul(sum, s), 2);
+	return pair_add(sum, pair_scale(pair_ln2, e));
+}
+
+/* exp(y) for 0 <= y < 2000, as a number near 1 and a power of 2. */
+static inline gpuagg_pair
+pair_exp(gpuagg_pair y, int *exponent)
+{
+	int			k = (int) (y.hi / pair_ln2.hi + 0.5);
+	gpuagg_pair r = pair_add(y, pair_scale(pair_ln2, -k));
+	gpuagg_pair p = pair_of(0);
+
+	/* |r| < 0.35; of a 256th of it 11 terms of exp(r) - 1 are enough, which is squared back */
+	r = pair_scale(r, 1.0 / 256);
+	for (int j = 11; j >= 1; j--)
+		p = pair_div(pair_mul(r, pair_add(pair_of(1), p)), pair_of(j));
+	for (int i = 0; i < 8; i++)
+		p = pair_add(pair_scale(p, 2), pair_mul(p, p));
+	*exponent = k;
+	return pair_add(pair_of(1), p);
+}
+
+typedef struct gpuagg_log_range
+{
+	double		lo,
+				hi;
+	int			n;
+	double		mantissa;		/* of lo */
+	int			exponent;
+	gpuagg_pair span;			/* log(hi / lo) */
+} gpuagg_log_range;
+
+/* 0 < lo < hi, finite; n > 0 */
+static inline gpuagg_log_range
+gpuagg_log_range_of(double lo, double hi, int n)
+{
+	gpuagg_log_range r = {lo, hi, n, 0, 0, {0, 0}};
+
+	r.mantissa = frexp(lo, &r.exponent);
+	r.span = pair_add(pair_log(hi), pair_scale(pair_log(lo), -1));
+	return r;
+}
+
+/* Edge i of 0 .. n, between lo and hi; a larger i does not have a smaller one. */
+static inline double
+gpuagg_log_edge(const gpuagg_log_range *r, int i)
+{
+	int			exponent;
+	gpuagg_pair part;
+	double		edge;
+
+	if (i <= 0)
+		return r->lo;
+	if (i >= r->n)
+		return r->hi;
+	part = pair_div(pair_scale(r->span, i), pair_of(r->n));
+	part = pair_scale(pair_exp(part, &exponent), r->mantissa);
+	edge = ldexp(part.hi, exponent + r->exponent);
+	return edge < r->lo ? r->lo : edge > r->hi ? r->hi : edge;
+}
+
+#endif							/* GPUAGG_LOG_EDGES_H */

@@ -1,0 +1,62 @@
+-- Why a query is not taken, in every format of EXPLAIN (VERBOSE).
+CREATE TABLE refused AS SELECT i % 3 AS k, i AS v FROM generate_series(1, 1000) i;
+ANALYZE refused;
+
+-- what EXPLAIN prints as a value, and a property of it
+CREATE FUNCTION explained(query text) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	EXECUTE 'EXPLAIN (VERBOSE, FORMAT json) ' || query INTO plan;
+	RETURN plan;
+END $$;
+CREATE FUNCTION explained_xml(query text) RETURNS xml LANGUAGE plpgsql AS $$
+DECLARE
+	plan xml;
+BEGIN
+	EXECUTE 'EXPLAIN (VERBOSE, FORMAT xml) ' || query INTO plan;
+	RETURN plan;
+END $$;
+SELECT jsonb_array_length(p) AS queries, p -> 0 ->> 'GpuAgg Not Used' AS not_used, p -> 0 ? 'Plan' AS plan
+FROM explained('SELECT k, gpu_count(DISTINCT v::numeric::money) FROM refused GROUP BY k') p;
+SELECT xpath('/e:explain/e:Query/e:GpuAgg-Not-Used/text()', p, '{{e,http://www.postgresql.org/2009/explain}}') AS not_used
+FROM explained_xml('SELECT k, gpu_count(DISTINCT v::numeric::money) FROM refused GROUP BY k') p;
+
+-- the text: its last lines
+CREATE FUNCTION explained_end(format text, query text, lines int) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	plan text;
+	line text[];
+BEGIN
+	EXECUTE format('EXPLAIN (VERBOSE, COSTS OFF, FORMAT %s) ', format) || query INTO plan;
+	line := string_to_array(rtrim(plan, E'\n'), E'\n');
+	RETURN QUERY SELECT l FROM unnest(line[cardinality(line) - lines + 1 :]) l;
+END $$;
+SELECT * FROM explained_end('yaml', 'SELECT gpu_count(DISTINCT v::numeric::money) FROM refused', 1);
+SELECT * FROM explained_end('json', 'SELECT gpu_count(DISTINCT v::numeric::money) FROM refused', 4);
+SELECT * FROM explained_end('xml', 'SELECT gpu_count(DISTINCT v::numeric::money) FROM refused', 4);
+
+-- a window function
+SELECT p -> 0 ->> 'GpuAgg Not Used' AS not_used FROM explained('SELECT gpu_sum(v) OVER () FROM refused') p;
+
+-- several queries of one EXPLAIN: each has its own
+CREATE VIEW two AS SELECT 1 AS x;
+CREATE RULE two AS ON INSERT TO two DO INSTEAD (
+	UPDATE refused SET v = 1 WHERE v = (SELECT gpu_count(DISTINCT v::numeric::money) FROM refused);
+	DELETE FROM refused WHERE v < 0);
+SELECT jsonb_array_length(p) AS queries, p -> 0 ->> 'GpuAgg Not Used' AS first, p -> 1 ->> 'GpuAgg Not Used' AS second,
+	p -> 1 ? 'Plan' AS plan
+FROM explained('INSERT INTO two VALUES (1)') p;
+
+-- no reason, no property
+SELECT p -> 0 ? 'GpuAgg Not Used' AS not_used FROM explained('SELECT gpu_sum(v) FROM refused') p;
+
+-- forbidden
+SET gpuagg.require = 'forbid';
+SELECT p -> 0 ->> 'GpuAgg Not Used' AS not_used FROM explained('SELECT k, gpu_sum(v) FROM refused GROUP BY k') p;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT gpu_sum(v) FROM refused;
+SELECT p -> 0 ? 'GpuAgg Not Used' AS not_used FROM explained('SELECT k, sum(v) FROM refused GROUP BY k') p;
+RESET gpuagg.require;
+DROP VIEW two;
+DROP TABLE refused;
+DROP FUNCTION explained, explained_xml, explained_end;

@@ -1,0 +1,121 @@
+-- grouping without aggregates: GROUP BY, SELECT DISTINCT, UNION
+SET gpuagg.replace_builtin = on;
+CREATE TABLE alone AS SELECT i % 7 AS k, (i % 13)::text AS s, i % 5 AS v, (i % 11)::numeric / 2 AS n,
+	CASE WHEN i % 3 = 0 THEN NULL ELSE i % 4 END AS z, i::float8 AS f FROM generate_series(1, 5000) i;
+INSERT INTO alone VALUES (1, 'x', 1, '1.0', 1, 'NaN'), (1, 'x', 1, '1.00', 1, 'NaN'), (1, 'x', 1, 'NaN', 1, '-0');
+VACUUM ANALYZE alone;
+
+-- compares with core, as sets; says how often the custom scan is in the plan
+CREATE FUNCTION alone_same(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	scans int := 0;
+	n bigint;
+	missing bigint;
+	surplus bigint;
+BEGIN
+	SET LOCAL gpuagg.require = 'require';
+	FOR line IN EXECUTE 'EXPLAIN ' || query LOOP
+		scans := scans + (line LIKE '%(GpuAgg)%')::int;
+	END LOOP;
+	EXECUTE format('CREATE TEMP TABLE ours AS SELECT x::text AS r FROM (%s) x', query);
+	SET LOCAL gpuagg.require = 'allow';
+	SET LOCAL gpuagg.enabled = off;
+	EXECUTE format('CREATE TEMP TABLE theirs AS SELECT x::text AS r FROM (%s) x', query);
+	SELECT count(*) INTO n FROM ours;
+	SELECT count(*) INTO missing FROM (SELECT r FROM theirs EXCEPT ALL SELECT r FROM ours) x;
+	SELECT count(*) INTO surplus FROM (SELECT r FROM ours EXCEPT ALL SELECT r FROM theirs) x;
+	DROP TABLE ours, theirs;
+	SET LOCAL gpuagg.enabled = on;
+	RETURN format('%s taken, %s rows%s', scans, n, CASE WHEN missing + surplus > 0 THEN format(', %s missing, %s surplus',
+		missing, surplus) END);
+END $$;
+SELECT q, alone_same(q) FROM unnest(ARRAY[
+	'SELECT k FROM alone GROUP BY k',
+	'SELECT k + 1 AS a, s FROM alone GROUP BY k + 1, s',
+	'SELECT k FROM alone GROUP BY k HAVING k > 3',
+	'SELECT z FROM alone GROUP BY z ORDER BY z DESC NULLS FIRST',
+	'SELECT k FROM alone WHERE false GROUP BY k',
+	'SELECT DISTINCT k FROM alone',
+	'SELECT DISTINCT k, s FROM alone ORDER BY s, k',
+	'SELECT DISTINCT n::text, z FROM alone WHERE v > 2',
+	'SELECT DISTINCT n FROM alone WHERE n > 1',
+	'SELECT DISTINCT f FROM alone',
+	'SELECT DISTINCT 1 AS one, k FROM alone',
+	'SELECT DISTINCT k AS a, k AS b FROM alone',
+	'SELECT DISTINCT * FROM alone',
+	'SELECT DISTINCT lower(s) AS l, v FROM alone',
+	'SELECT DISTINCT ARRAY[k] AS a FROM alone',
+	'SELECT DISTINCT k, count(*) AS c FROM alone GROUP BY k',
+	'SELECT DISTINCT count(*) AS c FROM alone GROUP BY k',
+	'SELECT DISTINCT unnest(ARRAY[1, 2, k]) AS u FROM alone',
+	'SELECT DISTINCT a.k, b.v FROM alone a JOIN alone b ON a.f = b.f',
+	'SELECT DISTINCT k FROM alone WHERE false',
+	'SELECT count(*) FROM (SELECT DISTINCT k, s FROM alone) x',
+	'SELECT DISTINCT k, x FROM alone, LATERAL (SELECT DISTINCT v + k AS x FROM alone b WHERE b.f = alone.f) y',
+	'SELECT k, s FROM alone UNION SELECT v, ''a'' FROM alone ORDER BY 1 DESC, 2',
+	'SELECT k FROM alone UNION (SELECT v FROM alone EXCEPT SELECT 2)',
+	'SELECT k FROM alone UNION ALL SELECT 1 FROM alone WHERE k = 9 UNION SELECT 99',
+	'(SELECT k FROM alone UNION SELECT 50) UNION ALL SELECT 1',
+	'SELECT k FROM alone UNION SELECT n FROM alone UNION SELECT NULL',
+	'WITH c AS (SELECT 7 AS q) SELECT q FROM c UNION (WITH d AS (SELECT q + 2 AS z FROM c) SELECT z FROM d)',
+	'WITH c AS (SELECT 2 AS q) SELECT k FROM alone UNION SELECT q FROM c ORDER BY 1 LIMIT (SELECT q FROM c)',
+	'WITH RECURSIVE r AS (SELECT 1 AS n UNION SELECT n % 5 + 1 FROM (SELECT n FROM r UNION SELECT 3) x) SELECT * FROM r',
+	'SELECT * FROM (VALUES (1), (2)) a(x), LATERAL (SELECT a.x UNION SELECT 5 UNION SELECT a.x + 1) b(y)',
+	'SELECT (SELECT sum(x) FROM (SELECT o.v AS x UNION SELECT i.v FROM alone i WHERE i.k = o.k UNION SELECT 1) y) AS t
+		FROM (SELECT DISTINCT v, k FROM alone WHERE k < 2 AND v < 2) o']) q;
+
+-- what is not taken
+SELECT q, alone_same(q) FROM unnest(ARRAY[
+	'SELECT DISTINCT ON (k) k, v FROM alone ORDER BY k, v',
+	'SELECT DISTINCT count(*) OVER (PARTITION BY k) AS c FROM alone',
+	'SELECT 1 AS one HAVING true',
+	'SELECT k FROM alone UNION ALL SELECT v FROM alone',
+	'SELECT k FROM alone INTERSECT SELECT v FROM alone']) q;
+
+-- plans: sorted input, in parallel, and off by default
+SET enable_hashagg = off;
+SET enable_seqscan = off;
+CREATE INDEX alone_k ON alone (k);
+SET gpuagg.require = 'require';
+SELECT DISTINCT k FROM alone ORDER BY k LIMIT 3;
+RESET enable_seqscan;
+RESET enable_hashagg;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT alone_same('SELECT DISTINCT k, s FROM alone'), alone_same('SELECT k, s FROM alone UNION SELECT v, ''u'' FROM alone');
+SET work_mem = '64kB';
+SELECT alone_same('SELECT DISTINCT f, s FROM alone');
+RESET work_mem;
+RESET gpuagg.require;
+SET gpuagg.replace_builtin = off;
+CREATE FUNCTION alone_scans(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	scans int := 0;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN ' || query LOOP
+		scans := scans + (line LIKE '%(GpuAgg)%')::int;
+	END LOOP;
+	RETURN scans;
+END $$;
+SELECT alone_scans('SELECT DISTINCT k FROM alone'), alone_scans('SELECT k FROM alone UNION SELECT v FROM alone');
+
+-- views, prepared statements, cursors
+SET gpuagg.replace_builtin = on;
+CREATE VIEW alone_view AS SELECT k FROM alone UNION SELECT v + 100 FROM alone;
+SELECT sum(k) FROM alone_view;
+PREPARE alone_statement(int) AS SELECT k FROM alone WHERE k < $1 UNION SELECT $1 ORDER BY 1;
+EXECUTE alone_statement(1);
+EXECUTE alone_statement(2);
+BEGIN;
+DECLARE alone_cursor SCROLL CURSOR FOR SELECT k FROM alone UNION SELECT 9 ORDER BY k;
+FETCH 3 FROM alone_cursor;
+FETCH BACKWARD 2 FROM alone_cursor;
+MOVE LAST IN alone_cursor;
+FETCH ALL FROM alone_cursor;
+COMMIT;
+DROP TABLE alone CASCADE;
+DROP FUNCTION alone_same, alone_scans;
+RESET ALL;

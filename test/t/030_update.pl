@@ -1,0 +1,78 @@
+# Versions of the SQL objects: every older one works with this library, and its update makes the same objects as a new
+# installation, under the views, indexes, defaults and policies that use them.  Schemas, rights to create, dump and restore.
+use strict;
+use warnings;
+use lib "$ENV{TOP}/lib";
+use GpuaggNode;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = GpuaggNode->start_new('main', conf => "timezone = 'UTC'\n");
+my $members = slurp_file("$ENV{TOP}/lib/members.sql");
+my $objects = slurp_file("$ENV{TOP}/lib/objects.sql");
+my $row_by_row = 'SET gpuagg.enabled = off;';
+my $custom_scan = "SET gpuagg.require = 'require';";
+
+sub answers { my ($db, $settings, $like) = @_; return $node->safe_psql($db, "$settings SELECT * FROM kept.answers('$like')") }
+
+# What fails of two texts is too long to be shown whole.
+sub same
+{
+	my ($got, $expected, $name) = @_;
+	my @got = split /\n/, $got;
+	my @expected = split /\n/, $expected;
+	my ($at) = grep { ($got[$_] // '') ne ($expected[$_] // '') } 0 .. ($#got > $#expected ? $#got : $#expected);
+
+	ok(!defined $at, $name) or diag("line $at: got      $got[$at]\nexpected $expected[$at]");
+}
+
+my $newest = $node->safe_psql('postgres', "SELECT default_version FROM pg_available_extensions WHERE name = 'gpuagg'");
+my $fresh_members = $node->safe_psql('postgres', $members);
+cmp_ok(scalar(() = $fresh_members =~ /^aggregate\|/mg), '>', 110, 'members of a new installation');
+unlike($fresh_members, qr/LANGUAGE internal|pg_catalog\.int8pl/, 'none is an internal function by name');
+unlike($node->safe_psql('postgres', <<SQL), qr/./, 'nor has an aggregate functions of pg_catalog');
+SELECT aggfnoid::regprocedure FROM pg_aggregate JOIN pg_depend d ON objid = aggfnoid AND classid = 'pg_proc'::regclass AND deptype = 'e'
+	JOIN pg_extension x ON x.oid = refobjid AND extname = 'gpuagg'
+WHERE greatest(aggtransfn::oid, aggfinalfn, aggcombinefn, aggserialfn, aggdeserialfn, aggmtransfn, aggminvtransfn, aggmfinalfn) < 16384
+	OR EXISTS (SELECT FROM unnest(ARRAY[aggtransfn::oid, aggfinalfn, aggcombinefn, aggserialfn, aggdeserialfn,
+		aggmtransfn, aggminvtransfn, aggmfinalfn]) f WHERE f BETWEEN 1 AND 16383)
+SQL
+
+# ---- updates ----------------------------------------------------------------
+foreach my $version (split /\n/, $node->safe_psql('postgres',
+		"SELECT version FROM pg_available_extension_versions WHERE name = 'gpuagg' AND version <> '$newest' ORDER BY 1"))
+{
+	my $db = "from_$version";
+
+	$node->safe_psql('postgres', qq(CREATE DATABASE "$db"));
+	$node->safe_psql($db, "CREATE EXTENSION gpuagg VERSION '$version'; $objects");
+	my $before = answers($db, $row_by_row, '%');
+	cmp_ok(scalar(() = $before =~ /^w_gpu_/mg), '>', 100, "$version: there are views of aggregates");
+	same(answers($db, $custom_scan, 'g\_%'), answers($db, $row_by_row, 'g\_%'), "$version: grouped, not updated, by the custom scan");
+	same(answers($db, "SET gpuagg.require = 'allow';", '%'), $before, "$version: all views, not updated");
+	my $views = $node->safe_psql($db, "SELECT oid, pg_get_viewdef(oid) FROM pg_class WHERE relnamespace = 'kept'::regnamespace AND relkind = 'v' ORDER BY relname");
+
+	# a session that has planned with the older functions
+	my $session = $node->background_psql($db);
+	$session->query_safe("SET plan_cache_mode = force_generic_plan; PREPARE q AS SELECT gpu_sum(c_int8), gpu_avg(c_interval) FROM kept.everything");
+	my $planned = $session->query_safe('EXECUTE q');
+
+	$node->safe_psql($db, 'ALTER EXTENSION gpuagg UPDATE');
+	is($node->safe_psql($db, 'SELECT gpuagg_version()'), $newest, "$version is updated to $newest");
+	is($session->query_safe('EXECUTE q'), $planned, "$version: the plan of a session from before");
+	$session->quit;
+	same($node->safe_psql($db, $members), $fresh_members, "$version: updated, every object is that of a new installation");
+	same(answers($db, $row_by_row, '%'), $before, "$version: the answers after the update, row by row");
+	same(answers($db, $custom_scan, 'g\_%'), answers($db, $row_by_row, 'g\_%'), "$version: and by the custom scan");
+	is($node->safe_psql($db, "SELECT oid, pg_get_viewdef(oid) FROM pg_class WHERE relnamespace = 'kept'::regnamespace AND relkind = 'v' ORDER BY relname"),
+		$views, "$version: the views are the same");
+	is($node->safe_psql($db, 'SET ROLE reader; SELECT count(*) FROM kept.everything'), '120', "$version: the policy holds");
+	like($node->safe_psql($db, 'SET enable_seqscan = off; EXPLAIN SELECT * FROM kept.with_product; EXPLAIN SELECT * FROM kept.with_total'),
+		qr/by_product.*by_total/s, "$version: the indexes are used");
+	is($node->safe_psql($db, 'INSERT INTO kept.defaults (id) VALUES (3) RETURNING total, mean'), '6|03:00:00', "$version: a default");
+	is($node->safe_psql($db, 'REINDEX TABLE kept.everything; REFRESH MATERIALIZED VIEW kept.stored; DROP SCHEMA kept CASCADE; DROP EXTENSION gpuagg;
+		SELECT count(*) FROM pg_proc WHERE proname LIKE $$gpu%$$'), '0', "$version: the extension can be dropped");
+}
+
+$node->stop;
+done_testing();

@@ -1,0 +1,86 @@
+# The extension in a schema of its own, used with an empty search_path, by roles without rights, dumped and restored; who
+# may create it, and what stands in its schema beside it.
+use strict;
+use warnings;
+use lib "$ENV{TOP}/lib";
+use GpuaggNode;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = GpuaggNode->start_new('main', conf => "timezone = 'UTC'\ngpuagg.cache_memory = 32MB\n");
+my $objects = slurp_file("$ENV{TOP}/lib/objects.sql");
+my $nowhere = "SET search_path = '';";
+
+$node->safe_psql('postgres', 'CREATE ROLE owner; CREATE ROLE plain; CREATE DATABASE owned OWNER owner');
+
+# Who owns a database may not create it: see the control file.
+my ($status, $out, $err) = $node->psql('owned', 'SET ROLE owner; CREATE EXTENSION gpuagg');
+like($err, qr/permission denied to create extension "gpuagg"/, 'an owner of a database may not create the extension');
+is($node->safe_psql('owned', "SELECT bool_or(trusted), bool_and(superuser) FROM pg_available_extension_versions WHERE name = 'gpuagg'"),
+	'f|t', 'no version is trusted');
+
+# As the README has it.
+$node->safe_psql('owned', 'CREATE SCHEMA gpuagg; GRANT USAGE ON SCHEMA gpuagg TO PUBLIC; CREATE EXTENSION gpuagg SCHEMA gpuagg');
+is($node->safe_psql('owned', "SELECT count(*) FROM pg_proc WHERE proname LIKE 'gpu%' AND pronamespace <> 'gpuagg'::regnamespace"),
+	'0', 'nothing of it is in another schema');
+$node->safe_psql('owned', "SET search_path = gpuagg; $objects");
+my $row_by_row = $node->safe_psql('owned', "$nowhere SET gpuagg.enabled = off; SELECT * FROM kept.answers('%')");
+cmp_ok(scalar(() = $row_by_row =~ /^[gw]_gpu_/mg), '>', 200, 'views of aggregates, with an empty search_path');
+my $grouped = "SELECT * FROM kept.answers('g\\_%')";
+is($node->safe_psql('owned', "$nowhere SET gpuagg.require = 'require'; $grouped"),
+	$node->safe_psql('owned', "$nowhere SET gpuagg.enabled = off; $grouped"), 'and by the custom scan');
+
+$node->safe_psql('owned', <<SQL);
+CREATE SCHEMA own AUTHORIZATION plain;
+GRANT USAGE ON SCHEMA kept TO plain;
+SET ROLE plain;
+CREATE TABLE own.t AS SELECT i % 10 AS k, i AS v, i / 10.0 AS n, 'a' || i % 3 AS s FROM generate_series(1, 20000) i;
+SQL
+$node->safe_psql('owned', 'VACUUM ANALYZE own.t');
+my $plain = "$nowhere SET ROLE plain; SET gpuagg.require = 'require';";
+is($node->safe_psql('owned', "$plain SELECT k, gpuagg.gpu_sum(v), gpuagg.gpu_avg(n), gpuagg.gpu_max(s) FROM own.t GROUP BY k ORDER BY k LIMIT 1"),
+	'0|20010000|1000.50000000000000000000|a2', 'grouped, as a role without rights');
+is($node->safe_psql('owned', "$plain SELECT bin, lower, upper, count FROM gpuagg.gpu_histogram_bins(0, 20000, (SELECT gpuagg.gpu_histogram(v, 0, 20000, 2) FROM own.t))
+	WHERE bin = 1"), '1|0|10000|9999', 'a histogram');
+is($node->safe_psql('owned', "$plain SELECT gpuagg.gpu_last(s, v), gpuagg.gpu_longest_run(v > 5 ORDER BY v),
+	gpuagg.gpu_approx_count_distinct(k) FROM own.t"), 'a2|19995|10', 'aggregates of its own');
+is($node->safe_psql('owned', "$plain SELECT gpuagg.gpuagg_version() > '1'"), 't', 'the version');
+like($node->safe_psql('owned', "$plain SELECT count(*) FROM gpuagg.gpuagg_operators"), qr/^\d\d$/, 'the view of operators');
+is($node->safe_psql('owned', "$plain SELECT count(*) FROM gpuagg.gpuagg_progress"), '0', 'the view of progress');
+is($node->safe_psql('owned', "$plain SELECT count(*) FROM gpuagg.gpuagg_devices()"), '0', 'devices');
+is($node->safe_psql('owned', "$plain SELECT gpuagg.gpuagg_cache_prewarm('own.t', '{k,v}') > 100"), 't', 'the cache is filled');
+is($node->safe_psql('owned', "$plain SELECT \"column\" FROM gpuagg.gpuagg_cache WHERE relation = 'own.t'::regclass AND \"column\" IN ('k', 'v') ORDER BY 1"), "k\nv", 'and shown');
+like($node->safe_psql('owned', "$plain EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) SELECT gpuagg.gpu_sum(v) FROM own.t"),
+	qr/GpuAgg/, 'EXPLAIN');
+cmp_ok($node->safe_psql('owned', "$plain SELECT gpuagg.gpuagg_cache_evict('own.t')"), '>', 0, 'and emptied');
+is($node->safe_psql('owned', "$plain SET gpuagg.replace_builtin = on; SELECT k, sum(v) FROM own.t GROUP BY k ORDER BY k LIMIT 1"),
+	'0|20010000', "core's names");
+($status, $out, $err) = $node->psql('owned', "$plain SELECT gpuagg.gpuagg_cache_evict('kept.everything')");
+like($err, qr/must be owner of table everything/, 'not the table of another owner');
+($status, $out, $err) = $node->psql('owned', "$plain SELECT gpuagg.gpuagg_cache_prewarm('kept.everything')");
+like($err, qr/permission denied for table everything/, 'nor one that the role may not read');
+
+# dump and restore, which work with an empty search_path
+my $dump = $node->basedir . '/owned.dump';
+command_ok([ 'pg_dump', '-Fc', '-f', $dump, '-d', $node->connstr('owned') ], 'pg_dump');
+$node->safe_psql('postgres', 'CREATE DATABASE restored');
+command_ok([ 'pg_restore', '-e', '-d', $node->connstr('restored'), $dump ], 'pg_restore');
+is($node->safe_psql('restored', "$nowhere SET gpuagg.enabled = off; SELECT * FROM kept.answers('%')"), $row_by_row, 'the answers of what is restored');
+is($node->safe_psql('restored', "$plain SELECT gpuagg.gpu_sum(v) FROM own.t"), '200010000', 'roles may use it there');
+
+# An update calls no function that somebody put into the extension's schema.
+$node->safe_psql('postgres', 'CREATE DATABASE planted');
+$node->safe_psql('planted', <<'SQL');
+CREATE SCHEMA s;
+CREATE EXTENSION gpuagg SCHEMA s VERSION '1.0';
+CREATE FUNCTION s.quote_ident(name) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'planted'; END $$;
+CREATE FUNCTION s.format(text, text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'planted'; END $$;
+CREATE FUNCTION s.format(text, text, text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'planted'; END $$;
+CREATE FUNCTION s.format(text, text, text, name) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'planted'; END $$;
+CREATE FUNCTION s.joined(text, name) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'planted'; END $$;
+CREATE OPERATOR s.|| (FUNCTION = s.joined, LEFTARG = text, RIGHTARG = name);
+SQL
+$node->safe_psql('planted', 'ALTER EXTENSION gpuagg UPDATE');
+is($node->safe_psql('planted', "SELECT s.gpu_sum(i) FROM generate_series(1, 10) i"), '55', 'planted functions are not called');
+$node->stop;
+done_testing();

@@ -1,0 +1,88 @@
+-- Objects of a user that hang on those of the extension: views of every aggregate (grouped g_…, in a window w_…), a
+-- materialized view, indexes, functions, a default, a generated column, a constraint, a policy.  answers() gives what
+-- they answer.  Works with every version of the extension, wherever search_path finds it.
+CREATE SCHEMA kept;
+CREATE TABLE kept.everything AS
+SELECT id, id % 7 AS k, id::int2 AS c_int2, id * 37 % 101 AS c_int4, id::int8 * 1000003 AS c_int8, (id % 13 / 4.0)::float4 AS c_float4,
+	(id * 7 % 31 / 8.0)::float8 AS c_float8, CASE id % 3 WHEN 0 THEN id / 100.0 WHEN 1 THEN id / 3.0 ELSE id END AS c_numeric,
+	id * interval '1 day 3:00:01' AS c_interval, (id / 7.0)::numeric(10, 2)::money AS c_money, date '2026-01-01' + id * 3 % 50 AS c_date,
+	time '00:00' + id * interval '7 min' AS c_time, timestamp '2026-01-01' + id * interval '1 hour' AS c_timestamp,
+	timestamptz '2026-01-01 00:00+00' - id * interval '1 hour' AS c_timestamptz, (id * 11 % 97)::oid AS c_oid,
+	'text ' || id * 5 % 37 AS c_text, id % 5 < 3 AS c_bool, ARRAY[[1, id % 3], [0, 1]]::float8[] AS c_float8s,
+	('10.0.0.' || id % 200)::inet AS c_inet, ARRAY[id % 3, id]::int8[] AS c_int8s
+FROM generate_series(1, 500) id;
+UPDATE kept.everything SET c_int4 = NULL, c_int8 = NULL, c_float8 = NULL, c_numeric = NULL, c_interval = NULL, c_text = NULL, c_bool = NULL
+WHERE id % 17 = 0;
+ALTER TABLE kept.everything ADD PRIMARY KEY (id);
+ANALYZE kept.everything;
+
+DO $$
+DECLARE
+	f record;
+	call text;
+BEGIN
+	FOR f IN
+		SELECT p.oid, p.pronamespace::regnamespace AS home, proname AS name, row_number() OVER (ORDER BY proname, oidvectortypes(proargtypes)) AS n,
+			(SELECT string_agg(CASE WHEN t = '"any"'::regtype OR t = 'anycompatible'::regtype THEN 'c_int4'
+					WHEN t = 'anyelement'::regtype THEN 'c_text' ELSE 'c_' || replace(typname, '_', '') || CASE typcategory WHEN 'A' THEN 's' ELSE '' END
+				END, ', ' ORDER BY i)
+			FROM unnest(proargtypes::oid[]) WITH ORDINALITY u(t, i) JOIN pg_type ON pg_type.oid = t) AS columns
+		FROM pg_proc p JOIN pg_depend d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
+			JOIN pg_extension x ON x.oid = d.refobjid AND extname = 'gpuagg'
+		WHERE prokind = 'a'
+	LOOP
+		call := CASE WHEN f.name LIKE '%merge' THEN replace(f.columns, 'c_float8s', 'c_int8s::float8[]')
+			WHEN f.name LIKE 'gpu\_histogram%' AND f.columns = 'c_float8, c_float8s' THEN 'c_float8, ''{1,2,3}''::float8[]'
+			WHEN f.name LIKE 'gpu\_histogram%' THEN replace(f.columns, 'c_float8, c_float8, c_float8, c_int4', 'c_float8, 0.5, 3.5, 6')
+			ELSE coalesce(f.columns, '*') END;
+		IF f.name ~ '_(max_subarray_sum|longest_run|longest_ascending_run|compose_linear|matrix_product)$' THEN
+			call := call || ' ORDER BY id';
+		END IF;
+		BEGIN
+			EXECUTE format('CREATE VIEW kept.%I AS SELECT k, %s.%s(%s) FROM kept.everything GROUP BY k',
+				format('g_%s_%s', f.name, f.n), f.home, f.name, call);
+			IF call !~ 'ORDER BY' THEN
+				EXECUTE format('CREATE VIEW kept.%I AS SELECT id, %s.%s(%s) OVER (ORDER BY id ROWS BETWEEN 3 PRECEDING AND 1 PRECEDING) '
+					'FROM kept.everything', format('w_%s_%s', f.name, f.n), f.home, f.name, call);
+			END IF;
+		EXCEPTION WHEN undefined_column OR undefined_function OR datatype_mismatch OR syntax_error THEN
+			NULL;				-- no column of that type
+		END;
+	END LOOP;
+END $$;
+
+CREATE MATERIALIZED VIEW kept.stored AS
+SELECT k, gpu_sum(c_int4) AS ints, gpu_avg(c_interval) AS intervals, gpu_stddev(c_numeric) AS deviation, gpu_histogram(c_float8, 0, 4, 8) AS histogram
+FROM kept.everything GROUP BY k;
+CREATE UNIQUE INDEX ON kept.stored (k, ints);
+CREATE FUNCTION kept.total(int[]) RETURNS int8 LANGUAGE sql IMMUTABLE BEGIN ATOMIC SELECT gpu_sum(x) FROM unnest($1) x; END;
+CREATE FUNCTION kept.longest(interval[]) RETURNS interval LANGUAGE sql IMMUTABLE BEGIN ATOMIC SELECT gpu_avg(x) FROM unnest($1) x; END;
+CREATE INDEX by_total ON kept.everything (kept.total(ARRAY[c_int4, id]));
+CREATE INDEX by_product ON kept.everything (gpuagg_float8mul(c_float8, 2));
+CREATE VIEW kept.with_total AS SELECT id FROM kept.everything WHERE kept.total(ARRAY[c_int4, id]) = 300;
+CREATE VIEW kept.with_product AS SELECT id FROM kept.everything WHERE gpuagg_float8mul(c_float8, 2) = 2;
+CREATE TABLE kept.defaults (id int, total int8 DEFAULT kept.total(ARRAY[1, 2, 3]),
+	mean interval GENERATED ALWAYS AS (kept.longest(ARRAY[id * interval '1 hour', '3 hours'])) STORED, CHECK (kept.total(ARRAY[id, 1]) > 0));
+INSERT INTO kept.defaults (id) VALUES (1), (2);
+CREATE TABLE kept.bounds AS SELECT 1 AS id UNION ALL SELECT 120;
+DO $$ BEGIN CREATE ROLE reader; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
+GRANT USAGE ON SCHEMA kept TO reader;
+GRANT SELECT ON kept.everything, kept.bounds TO reader;
+CREATE POLICY some_rows ON kept.everything FOR SELECT TO reader USING (id <= (SELECT gpu_max(b.id) FROM kept.bounds b));
+ALTER TABLE kept.everything ENABLE ROW LEVEL SECURITY;
+CREATE VIEW kept.operators AS SELECT operator FROM gpuagg_operators WHERE operator LIKE 'sum%';
+
+-- What the views, and the tables stored and defaults, answer: a row for each whose name is LIKE the pattern.
+CREATE FUNCTION kept.answers(pattern text) RETURNS TABLE (name name, rows int8, answer text) LANGUAGE plpgsql AS $$
+DECLARE
+	query text;
+BEGIN
+	FOR name, query IN
+		SELECT relname, format('SELECT * FROM kept.%I', relname) FROM pg_class
+		WHERE relnamespace = 'kept'::regnamespace AND (relkind IN ('v', 'm') OR relname = 'defaults') AND relname LIKE pattern
+		ORDER BY 1
+	LOOP
+		EXECUTE format('SELECT count(*), string_agg(q::text, E''\n'' ORDER BY q::text COLLATE "C") FROM (%s) q', query) INTO rows, answer;
+		RETURN NEXT;
+	END LOOP;
+END $$;
