@@ -13,7 +13,6 @@
 
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
@@ -721,31 +720,6 @@ expr_run_param(const ExprOp *op, int n)
 		return;
 	fill_constant(op->set, op->r);
 	op->r->filled = true;
-}
-
-static bool
-has_exec_param(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Param))
-		return ((Param *) node)->paramkind == PARAM_EXEC;
-	return expression_tree_walker(node, has_exec_param, context);
-}
-
-ExprReady
-expr_constant_ready(const ExprSet *set, const Vec *vec)
-{
-	Expr	   *source = vec->source->expr;
-	bool		param = IsA(source, Param) && ((Param *) source)->paramkind == PARAM_EXEC;
-	bool		pending = param &&
-		set->parent->ps_ExprContext->ecxt_param_exec_vals[((Param *) source)->paramid].execPlan != NULL;
-
-	if (param ? !pending : !vec->lazy && expr_cannot_fail((Node *) source) && !has_exec_param((Node *) source, NULL))
-		return EXPR_READY;
-	if (vec->stage == 0 && vec->mask == NULL)
-		return EXPR_READY_FOR_ROWS;
-	return EXPR_NOT_READY;
 }
 
 void

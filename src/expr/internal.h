@@ -5,7 +5,8 @@
  * From bottom to top: eval.c (loops), share.c (common subexpressions), build.c (makes
  * vectors and operations), then one file for each kind of function that has an
  * operation of its own (bucket.c, decimal.c, match.c, time_fields.c), and compile.c,
- * which calls them.  They compile their arguments by ExprSet.compile.
+ * which calls them.  They compile their arguments by ExprSet.compile.  Programs for the GPU likewise:
+ * program_build.c, the translations beside the operations, and program.c.
  */
 #ifndef GPUAGG_EXPR_INTERNAL_H
 #define GPUAGG_EXPR_INTERNAL_H
@@ -49,16 +50,7 @@ extern const ExprFunction *expr_find_function(Oid funcid);
 /* The row whose operation this is, or NULL. */
 extern const ExprFunction *expr_function_of(const ExprOp *op);
 
-/* May a constant be evaluated before the first row of its stage, which core may not evaluate it for? */
-typedef enum ExprReady
-{
-	EXPR_NOT_READY,
-	EXPR_READY_FOR_ROWS,		/* if there is a row: core evaluates it for the first one */
-	EXPR_READY
-} ExprReady;
-
-extern ExprReady expr_constant_ready(const ExprSet *set, const Vec *vec);
-/* Evaluates it. */
+/* Evaluates a constant. */
 extern void expr_constant_fill(ExprSet *set, Vec *vec);
 
 /* What expr_run_like needs: a pattern without wildcards but for a % at its end. */

@@ -22,59 +22,7 @@
 #include "expr/program.h"
 #include "operators/vector_run.h"
 
-ExprProgram *
-expr_program_create(ExprSet *set)
-{
-	ExprProgram *p = palloc0(sizeof(ExprProgram));
-
-	p->set = set;
-	p->flat.filter = VECTOR_NONE;
-	return p;
-}
-
-uint16
-expr_program_refuse(ExprProgram *p, const char *why)
-{
-	if (p->refusal == NULL)
-		p->refusal = why;
-	return VECTOR_NONE;
-}
-
 /* ---- constants ------------------------------------------------------------- */
-
-uint16
-expr_program_constants(ExprProgram *p, int n, const int64 *bits)
-{
-	VectorProgram *flat = &p->flat;
-	uint16		first = VECTOR_CONSTANT + flat->nconstants;
-
-	if (p->refusal || n > VECTOR_MAX_CONSTANTS - (int) flat->nconstants)
-		return expr_program_refuse(p, "too many constants for the GPU");
-	for (int i = 0; i < n; i++)
-		flat->constants[flat->nconstants++].bits = bits[i];
-	return first;
-}
-
-static uint16
-add_constant(ExprProgram *p, int64 bits, uint8 state)
-{
-	VectorProgram *flat = &p->flat;
-	uint16		operand;
-
-	for (int i = 0; i < flat->nconstants; i++)
-		if (flat->constants[i].bits == bits && flat->constants[i].state == state && flat->constants[i].pad == 0)
-			return VECTOR_CONSTANT + i;
-	operand = expr_program_constants(p, 1, &bits);
-	if (operand != VECTOR_NONE)
-		flat->constants[operand - VECTOR_CONSTANT].state = state;
-	return operand;
-}
-
-uint16
-expr_program_constant(ExprProgram *p, int64 bits, bool isnull)
-{
-	return add_constant(p, isnull ? 0 : bits, isnull ? VECTOR_NULL : VECTOR_VALUE);
-}
 
 /* A constant vector, which has been filled; false: a register cannot have its value. */
 static bool
@@ -112,6 +60,39 @@ constant_bits(const Vec *vec, int64 *bits)
 	return false;
 }
 
+/* May a constant be evaluated before the first row of its stage, which core may not evaluate it for? */
+typedef enum ExprReady
+{
+	EXPR_NOT_READY,
+	EXPR_READY_FOR_ROWS,		/* if there is a row: core evaluates it for the first one */
+	EXPR_READY
+} ExprReady;
+
+static bool
+has_exec_param(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return ((Param *) node)->paramkind == PARAM_EXEC;
+	return expression_tree_walker(node, has_exec_param, context);
+}
+
+static ExprReady
+constant_ready(const ExprSet *set, const Vec *vec)
+{
+	Expr	   *source = vec->source->expr;
+	bool		param = IsA(source, Param) && ((Param *) source)->paramkind == PARAM_EXEC;
+	bool		pending = param &&
+		set->parent->ps_ExprContext->ecxt_param_exec_vals[((Param *) source)->paramid].execPlan != NULL;
+
+	if (param ? !pending : !vec->lazy && expr_cannot_fail((Node *) source) && !has_exec_param((Node *) source, NULL))
+		return EXPR_READY;
+	if (vec->stage == 0 && vec->mask == NULL)
+		return EXPR_READY_FOR_ROWS;
+	return EXPR_NOT_READY;
+}
+
 /* What the constant is, now that it has been evaluated; false: it is refused. */
 static bool
 read_constant(ExprProgram *p, Vec *vec, VectorConstant *con)
@@ -135,7 +116,7 @@ translate_constant(ExprProgram *p, Vec *vec)
 
 	if (vec->type == COLUMN_DATUM)
 		return expr_program_refuse(p, "values of a type that the GPU does not have");
-	switch (expr_constant_ready(p->set, vec))
+	switch (constant_ready(p->set, vec))
 	{
 		case EXPR_NOT_READY:
 			return expr_program_refuse(p, "a value that is computed only if a row needs it");
@@ -174,27 +155,6 @@ expr_program_settle(ExprProgram *p)
 }
 
 /* ---- operations ------------------------------------------------------------ */
-
-uint16
-expr_program_emit(ExprProgram *p, VectorOp op, int data, uint16 a, uint16 b, uint16 c)
-{
-	VectorProgram *flat = &p->flat;
-	VectorInstruction in = {op, 0, a, b, c, data};
-
-	if (p->refusal)
-		return VECTOR_NONE;
-	for (int i = 0; i < flat->ninstructions; i++)
-	{
-		in.r = i;
-		if (memcmp(&flat->instructions[i], &in, sizeof(in)) == 0)
-			return i;
-	}
-	if (flat->ninstructions == VECTOR_MAX_INSTRUCTIONS)
-		return expr_program_refuse(p, "too long an expression for the GPU");
-	in.r = flat->ninstructions;
-	flat->instructions[flat->ninstructions++] = in;
-	return in.r;
-}
 
 static int
 wire_type(ColumnType type)
@@ -313,8 +273,9 @@ find_op(const ExprSet *set, const Vec *vec)
 	return NULL;
 }
 
-uint16
-expr_program_vec(ExprProgram *p, Vec *vec)
+/* ExprProgram.translate */
+static uint16
+translate(ExprProgram *p, Vec *vec)
 {
 	const ExprOp *op;
 	uint16		operand;
@@ -342,6 +303,17 @@ expr_program_vec(ExprProgram *p, Vec *vec)
 		p->operands[p->nvecs++] = operand;
 	}
 	return operand;
+}
+
+ExprProgram *
+expr_program_create(ExprSet *set)
+{
+	ExprProgram *p = palloc0(sizeof(ExprProgram));
+
+	p->set = set;
+	p->translate = translate;
+	p->flat.filter = VECTOR_NONE;
+	return p;
 }
 
 uint16

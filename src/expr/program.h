@@ -25,6 +25,7 @@ typedef struct ExprStored
 typedef struct ExprProgram
 {
 	ExprSet    *set;
+	uint16		(*translate) (struct ExprProgram *p, Vec *vec);	/* see expr_program_vec */
 	const char *refusal;		/* NULL: none so far */
 	int			nstored;
 	ExprStored	stored[WIRE_MAX_STORED_COLS];
@@ -57,7 +58,11 @@ extern ExprProgram *expr_program_create(ExprSet *set);
 extern uint16 expr_program_refuse(ExprProgram *p, const char *why);
 
 /* The operand that has a vector's values; VECTOR_NONE if it is refused. */
-extern uint16 expr_program_vec(ExprProgram *p, Vec *vec);
+static inline uint16
+expr_program_vec(ExprProgram *p, Vec *vec)
+{
+	return p->translate(p, vec);
+}
 
 /* The same for a root; one that is evaluated row by row is refused. */
 extern uint16 expr_program_root(ExprProgram *p, const ExprRoot *root);

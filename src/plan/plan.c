@@ -27,6 +27,7 @@
 
 #include "aggregates/aggmap.h"
 #include "common/compat.h"
+#include "engines/engines.h"
 #include "expr/expr.h"
 #include "plan/estimate.h"
 #include "plan/group_query.h"
@@ -501,7 +502,9 @@ add_resident_path(GroupQuery *query)
 	RelOptInfo *rel = query->input_rel;
 	Path	   *input;
 
-	if (rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION || rel->lateral_relids != NULL ||
+	/* a scan has no set-returning functions in its target */
+	if (engines_candidate()->take_resident == NULL || query->root->parse->hasTargetSRFs ||
+		rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION || rel->lateral_relids != NULL ||
 		planner_rt_fetch(rel->relid, query->root)->relkind != RELKIND_RELATION ||
 		planner_rt_fetch(rel->relid, query->root)->tablesample != NULL)
 		return;
