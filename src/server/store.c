@@ -890,6 +890,18 @@ store_yield(int device, uint64_t bytes)
 }
 
 void
+store_trim(void)
+{
+	for (int d = 0; d < nstores; d++)
+	{
+		pthread_mutex_lock(&stores[d].lock);
+		while (stores[d].bytes > store_limit(&stores[d]) && evict(&stores[d], UINT64_MAX, 0))
+			;
+		pthread_mutex_unlock(&stores[d].lock);
+	}
+}
+
+void
 store_forget(int device)
 {
 	Store	   *store = &stores[device];
