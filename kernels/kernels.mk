@@ -12,16 +12,16 @@ CUDA_ARCHS ?= 80 90
 # Contraction off: the operators of src/operators/monoid.h round as core's do.
 CUDA_GENCODE = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
                -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
-CUDA_FLAGS = -std=c++17 -O3 -fmad=false $(CUDA_GENCODE) -Isrc -Ikernels \
+CUDA_FLAGS = -std=c++17 -O3 -fmad=false $(CUDA_GENCODE) -I$(TOP)src -I$(TOP)kernels \
              -Xcompiler -fPIC,-Wall,-ffp-contract=off,-fvisibility=hidden $(if $(WERROR),-Werror all-warnings)
 
 KERNEL_LIB = build/libgpuagg_kernels.a
 # The instances of the segmented reduction, in as many parts as SEGMENTED_PARTS of segmented_args.h says.
 SEGMENTED_OBJS = $(patsubst %,build/kernels/segmented_part%.o,0 1 2 3 4 5)
-KERNEL_OBJS = $(patsubst %.cu,build/%.o,$(filter-out kernels/segmented_part.cu,$(wildcard kernels/*.cu))) \
+KERNEL_OBJS = $(filter-out build/kernels/segmented_part.o,$(patsubst $(TOP)%.cu,build/%.o,$(wildcard $(TOP)kernels/*.cu))) \
               $(SEGMENTED_OBJS) build/kernels/monoid.o
-GPU_TEST_OBJS = $(patsubst %.cu,build/%.o,$(wildcard test/unit/gpu_*.cu))
-KERNEL_BENCH_OBJS = $(patsubst %.cu,build/%.o,$(wildcard test/bench/kernels*.cu))
+GPU_TEST_OBJS = $(patsubst $(TOP)%.cu,build/%.o,$(wildcard $(TOP)test/unit/gpu_*.cu))
+KERNEL_BENCH_OBJS = $(patsubst $(TOP)%.cu,build/%.o,$(wildcard $(TOP)test/bench/kernels*.cu))
 
 .PHONY: all kernels gpu-tests bench-kernels
 all: kernels
@@ -38,7 +38,7 @@ $(KERNEL_LIB): $(KERNEL_OBJS)
 
 build/kernels/monoid.o: src/operators/monoid.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -O3 -ffp-contract=off -fPIC -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -Isrc -c $< -o $@
+	$(CC) -std=gnu11 -O3 -ffp-contract=off -fPIC -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -I$(TOP)src -c $< -o $@
 
 $(SEGMENTED_OBJS): build/kernels/segmented_part%.o: kernels/segmented_part.cu
 	@mkdir -p $(@D)
@@ -56,6 +56,7 @@ build/gpu-tests: $(GPU_TEST_OBJS) build/server/device_kernels_resident.o $(KERNE
 	$(NVCC) $(CUDA_GENCODE) $^ -o $@
 
 test/bench/kernels: $(KERNEL_BENCH_OBJS) $(KERNEL_LIB)
+	@mkdir -p $(@D)
 	$(NVCC) $(CUDA_GENCODE) $^ -o $@
 
 -include $(patsubst %.o,%.d,$(KERNEL_OBJS) $(GPU_TEST_OBJS) $(KERNEL_BENCH_OBJS))

@@ -24,6 +24,13 @@
  */
 #define BATCH_BYTES (1024 * 1024)
 
+/* A bound of integers and decimals (times 10^scale) or of floats. */
+typedef union ColumnBound
+{
+	int64		integer;
+	double		number;
+} ColumnBound;
+
 typedef struct Column
 {
 	ColumnType	type;
@@ -34,6 +41,16 @@ typedef struct Column
 	uint64	   *validity;		/* or NULL: no NULLs in this batch */
 
 	/*
+	 * Integers and decimals, where the engine has set takes_narrow (EngineOps.bind_buffers): not NULL
+	 * says that `values` is undefined, and a value is base plus an unsigned integer of narrow_width
+	 * bytes: 1, 2 or 4.
+	 */
+	const void *narrow;
+	int64		base;			/* 0 where the column is not narrow */
+	uint8		narrow_width;
+	bool		takes_narrow;
+
+	/*
 	 * COLUMN_DEC: numerics that a decimal of this scale cannot represent (NaN,
 	 * infinities, too large ones, another display scale).  A bitmap like validity, or
 	 * NULL for none.  Such rows are not NULL, but have no value in `values`;
@@ -41,6 +58,14 @@ typedef struct Column
 	 */
 	uint64	   *unrepresentable;
 	Datum	   *unrepresentable_values;
+
+	/*
+	 * If has_bounds: all values are within these, numbers of floats as PostgreSQL orders them, NaN
+	 * above all.
+	 */
+	ColumnBound least;
+	ColumnBound greatest;
+	bool		has_bounds;
 
 	/*
 	 * COLUMN_DATUM: numbers, below ncodes, of the values in a dictionary that the feed
@@ -91,6 +116,36 @@ static inline bool
 column_is_unrepresentable(const Column *col, int i)
 {
 	return col->unrepresentable && bitmap_get(col->unrepresentable, i);
+}
+
+/*
+ * The array of a column, and which form its values have: a ColumnType, or FORM_NARROW plus the width, for
+ * which a loop has a case for each row of COLUMN_NARROWS.
+ */
+#define COLUMN_NARROWS(X) X(1, uint8) X(2, uint16) X(4, uint32)
+#define FORM_NARROW 100
+
+static inline const void *
+column_array(const Column *col)
+{
+	return col->narrow ? col->narrow : col->values;
+}
+
+static inline int
+column_form(const Column *col)
+{
+	return col->narrow ? FORM_NARROW + col->narrow_width : (int) col->type;
+}
+
+/* A value of a column that is narrow. */
+static inline int64
+column_narrow_value(const Column *col, int i)
+{
+	if (col->narrow_width == 1)
+		return col->base + ((const uint8 *) col->narrow)[i];
+	if (col->narrow_width == 2)
+		return col->base + ((const uint16 *) col->narrow)[i];
+	return col->base + ((const uint32 *) col->narrow)[i];
 }
 
 /* Bytes of a by-reference value once it is detoasted. */

@@ -165,7 +165,8 @@ typedef struct EngineOps
 	Engine	   *(*open) (const AggSpec *spec, const EngineEnv *env);
 	/*
 	 * May be NULL.  Before the feed fills a batch: points the values of columns
-	 * with memory of their own to where the engine wants them written, or back there.
+	 * with memory of their own to where the engine wants them written, or back there, or says
+	 * which may be narrow.
 	 */
 	void		(*bind_buffers) (Engine *engine, Batch *batch);
 	/*

@@ -68,7 +68,7 @@ same "README: settings" "$(sql "LOAD 'gpuagg'; SELECT name || ' ' || boot_val FR
 
 # Every setting that the text speaks of exists.
 same "README: names of settings" "$(sql "LOAD 'gpuagg'; SELECT name FROM pg_settings WHERE name LIKE 'gpuagg.%'")" \
-	"$(grep -oE '\bgpuagg\.[a-z_]+' "$top/README.md" | grep -vE '\.(so|control)$' | sort -u)"
+	"$(grep -oP '(?<!-)\bgpuagg\.[a-z_]+' "$top/README.md" | grep -vE '\.(so|control)$' | sort -u)"
 
 # The picture is drawn from the table of times.
 same "README: picture of times" "$(awk -f "$top/test/bench/chart.awk" "$top/README.md")" "$(cat "$top/test/bench/speed.svg")"

@@ -5,6 +5,7 @@
 #
 # Parts, in order (default: all of them):
 #	strict		all of src/ compiles under -Wall -Wextra -Werror
+#	build		a build elsewhere, by clang where there is one; install, uninstall, clean; META.json (test/build.sh)
 #	layers		folders of src/ include and call downwards only (test/layers.pl)
 #	unit		C tests without PostgreSQL
 #	sanitize	the same under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -90,6 +91,12 @@ tap_lines() {
 
 part_strict() {
 	check "strict build" make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" strict
+}
+
+part_build() {
+	PG_CONFIG=$PG_CONFIG "$top/test/build.sh" >"$results/build.log" 2>&1
+	tap_lines build <"$results/build.log" || fail build
+	grep -v '^ok ' "$results/build.log"
 }
 
 part_layers() {
@@ -294,7 +301,7 @@ trap finish EXIT
 mkdir -p "$results"
 pg_need || exit 2
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(strict layers unit sanitize regress cached isolation server tap fuzz diff stress docs gpu)
+[[ $# -gt 0 ]] || parts=(strict build layers unit sanitize regress cached isolation server tap fuzz diff stress docs gpu)
 pg_make_args=
 for part in "${parts[@]}"; do
 	case $part in
@@ -305,7 +312,7 @@ for part in "${parts[@]}"; do
 			export GPUAGG_INSTALLED=1
 		fi
 		;;
-	strict | layers | unit | sanitize | gpu) ;;
+	strict | build | layers | unit | sanitize | gpu) ;;
 	*)
 		echo "no such part: $part" >&2
 		exit 2

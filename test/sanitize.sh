@@ -31,7 +31,7 @@ copy_tree() {
 	cmp -s "$top/Makefile" "$copy/Makefile" || find "$copy" -name '*.o' -delete
 	(cd "$copy" && find . -type f ! -name '*.o' ! -name '*.d' ! -name '*.so' ! -path './tmp_install/*' ! -path './build/*' -delete)
 	(cd "$top" && tar cf - --exclude='*.o' --exclude='*.d' --exclude='*.so' --exclude='*.bc' --exclude=test/results \
-		Makefile ./*.control META.json README.md LICENSE expected kernels sql src test) | tar xf - -C "$copy" || return 1
+		Makefile ./*.control META.json README.md LICENSE .packaging expected kernels sql src test) | tar xf - -C "$copy" || return 1
 	cp -p "$copy/test/sanitize/palloc.c" "$copy/src/sanitize_palloc.c"
 }
 

@@ -506,6 +506,15 @@ chunk_in_place(const CacheChunk *chunk, ColumnType type, int16 scale)
 	return stored_values(chunk);
 }
 
+const void *
+chunk_narrow(const CacheChunk *chunk, ColumnType type, int16 scale)
+{
+	if (chunk->form != CHUNK_NARROW || !chunk->has_bounds || chunk->width > 4 ||
+		!is_own(chunk, type, scale))
+		return NULL;
+	return stored_values(chunk);
+}
+
 Datum
 chunk_datum(const CacheChunk *chunk, uint32 row, bool *isnull)
 {

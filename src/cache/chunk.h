@@ -18,7 +18,7 @@
 
 #include "postgres.h"
 
-#include "column_types.h"
+#include "batch.h"
 
 typedef enum ChunkForm
 {
@@ -29,13 +29,6 @@ typedef enum ChunkForm
 	CHUNK_DICTIONARY,			/* by-reference values: codes of `width` bytes; 0: one entry */
 	CHUNK_IDENTITY				/* by-reference values: a row's code is its number */
 } ChunkForm;
-
-/* A bound of integers and decimals (times 10^scale) or of floats. */
-typedef union ChunkBound
-{
-	int64		integer;
-	double		number;
-} ChunkBound;
 
 /* Readers may look at any field up to `base`; what is behind are offsets from the start. */
 typedef struct CacheChunk
@@ -58,8 +51,8 @@ typedef struct CacheChunk
 	 * PostgreSQL orders them, NaN above all.  Not set (has_bounds is false) if no row
 	 * has a value, for COLUMN_DATUM, and for decimals that 64 bits do not hold.
 	 */
-	ChunkBound	least;
-	ChunkBound	greatest;
+	ColumnBound least;
+	ColumnBound greatest;
 
 	gpuagg_i128 base;
 	size_t		values;			/* an array by form; codes of a dictionary */
@@ -99,6 +92,12 @@ extern bool chunk_gather(const CacheChunk *chunk, const uint16 *rows, uint32 fro
  * value.
  */
 extern const void *chunk_in_place(const CacheChunk *chunk, ColumnType type, int16 scale);
+
+/*
+ * The array of unsigned integers of chunk->width bytes, 1, 2 or 4, to which `base`, of 64 bits, is to be
+ * added for values of this type, or NULL where that is not the form.
+ */
+extern const void *chunk_narrow(const CacheChunk *chunk, ColumnType type, int16 scale);
 
 /* The bitmap of all rows (bit set = not NULL), or NULL: there are no NULLs. */
 static inline const uint64 *

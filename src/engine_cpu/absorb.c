@@ -238,6 +238,7 @@ spill_table(CpuEngine *engine)
 	}
 	engine->spilled_groups += table->ngroups;
 	group_table_reset(table);
+	slots_reset(engine->slots);
 	if (engine->fallbacks)
 		fallbacks_reset(engine->fallbacks);
 }
@@ -284,6 +285,8 @@ batch_slice(const Batch *batch, Column *cols, int from, int n)
 	{
 		cols[c] = batch->cols[c];
 		cols[c].values = (char *) cols[c].values + (size_t) from * column_width(cols[c].type);
+		if (cols[c].narrow)
+			cols[c].narrow = (const char *) cols[c].narrow + (size_t) from * cols[c].narrow_width;
 		if (cols[c].validity)
 			cols[c].validity += from / 64;
 		if (cols[c].unrepresentable)

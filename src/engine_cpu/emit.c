@@ -53,6 +53,7 @@ cpu_emit(CpuEngine *engine, uint32 from, uint32 end)
 		make_output(engine);
 	n = Min(engine->out_capacity, end - from);
 	out->ngroups = n;
+	slots_complete(engine->slots, table, from, from + n);
 	for (int k = 0; k < spec->nkeys; k++)
 		for (int g = 0; g < n; g++)
 			out->keys[k][g] = group_key_datum(&table->keys, group_row(table, from + g), k,

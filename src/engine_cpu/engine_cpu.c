@@ -19,6 +19,15 @@
 
 /* ---- rows in ------------------------------------------------------------ */
 
+static void
+cpu_bind_buffers(Engine *base, Batch *batch)
+{
+	const AggSpec *spec = ((CpuEngine *) base)->spec;
+
+	for (int c = 0; c < batch->ncols; c++)
+		batch->cols[c].takes_narrow = slots_take_narrow(spec, c);
+}
+
 static EngineStatus
 cpu_add_batch(Engine *base, const Batch *batch)
 {
@@ -77,6 +86,7 @@ next_table(CpuEngine *engine)
 	if (!partition_list_pop(&engine->pending, &engine->in))
 		return false;
 	group_table_reset(engine->table);
+	slots_reset(engine->slots);
 	if (engine->fallbacks)
 		fallbacks_reset(engine->fallbacks);
 	engine->level = engine->in.level;
@@ -213,6 +223,7 @@ cpu_reset(Engine *base)
 
 	close_files(engine);
 	group_table_reset(engine->table);
+	slots_reset(engine->slots);
 	if (engine->fallbacks)
 		fallbacks_reset(engine->fallbacks);
 	engine->base.errors = 0;
@@ -292,6 +303,7 @@ const EngineOps engine_cpu_ops = {
 	.support = {.usual_scales = true},
 	.cost = cpu_cost,
 	.open = cpu_open,
+	.bind_buffers = cpu_bind_buffers,
 	.add_batch = cpu_add_batch,
 	.finish = cpu_finish,
 	.next_groups = cpu_next_groups,

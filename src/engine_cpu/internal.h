@@ -62,15 +62,45 @@ extern int	loop_runs(MonoidId id, char *base, const uint32 *at, const uint32 *st
 extern bool loop_all_moderate(const double *x, int n);
 
 /*
- * MONOID_ACCUM_F64 without the squares, for moderate values: those of a state then stay
- * what they are.
+ * MONOID_ACCUM_F64 without the squares, and without the number of rows unless `count`, for moderate
+ * values: those of a state then stay what they are.
  */
-extern void loop_mean_rows(char *base, const uint32 *at, const double *x, int n);
+extern void loop_mean_rows(char *base, const uint32 *at, const double *x, int n, bool count,
+						   char *counts);
 extern void loop_mean_runs(char *base, const uint32 *at, const uint32 *start, int nruns,
-						   const double *x);
+						   const double *x, bool count);
 
-/* Adds 1 to two states of MONOID_COUNT, the second of which follows the first in the row. */
-extern void loop_count_pairs(char *base, const uint32 *at, int n);
+/* Sums read integers narrower than their input, as they are: base plus values of a type. */
+#define NARROW_TYPES(X) X(uint8) X(uint16) X(uint32) X(int16) X(int32)
+
+typedef enum NarrowType
+{
+#define X(value_t) NARROW_##value_t,
+	NARROW_TYPES(X)
+#undef X
+	NARROW_COUNT
+} NarrowType;
+
+typedef struct NarrowInput
+{
+	NarrowType	type;
+	const void *values;
+	int64		base;
+} NarrowInput;
+
+/*
+ * Does the operator?  Then as loop_rows and loop_runs.  counts: of MONOID_COUNT, in the same rows, or NULL;
+ * they are stepped as well.
+ */
+extern bool loop_takes_narrow(MonoidId id);
+extern int	loop_narrow_rows(MonoidId id, char *base, const uint32 *at, const NarrowInput *input,
+							 int n, char *counts);
+extern int	loop_narrow_runs(MonoidId id, char *base, const uint32 *at, const uint32 *start,
+							 int nruns, const NarrowInput *input);
+
+/* loop_runs of MONOID_SUM_F64, without a test for each row. */
+extern int	loop_sum_runs(char *base, const uint32 *at, const uint32 *start, int nruns,
+						  const double *x);
 
 /* to = combine(to, from) for so many states. */
 extern int	loop_combine(MonoidId id, char *to, const char *from, int n);
@@ -81,11 +111,20 @@ typedef struct SlotWork SlotWork;
 
 extern SlotWork *slots_create(const AggSpec *spec, int batch_rows);
 
+/* May the values of a column be narrow?  That is so where nothing but such sums reads them, or it is a key. */
+extern bool slots_take_narrow(const AggSpec *spec, int c);
+
 /* Reduces a batch whose rows are located in *table; returns error bits. */
 extern int	slots_reduce(SlotWork *work, GroupTable *table, const Batch *batch);
 
 /* States from elsewhere will be combined with the table's. */
-extern void slots_combine(SlotWork *work);
+extern void slots_combine(SlotWork *work, GroupTable *table);
+
+/* Completes the states of the table's groups from .. end - 1, which are to be read. */
+extern void slots_complete(const SlotWork *work, const GroupTable *table, uint32 from, uint32 end);
+
+/* The table has been emptied. */
+extern void slots_reset(SlotWork *work);
 
 /* ---- fallback aggregates ------------------------------------------------- */
 

@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "engine_cpu/internal.h"
 
 const InputKind monoid_input_kind[MONOID_COUNT_OF_IDS] = {
@@ -104,8 +106,108 @@ loop_runs(MonoidId id, char *base, const uint32 *at, const uint32 *start, int nr
 	return loops[id].runs(base, at, start, nruns, input);
 }
 
-#define LINE_DOUBLES 8
-#define PREFETCH_DOUBLES 256
+/* ---- narrow integers ------------------------------------------------------ */
+
+/* An array is fetched so long before it is read, across pages. */
+#define PREFETCH_BYTES 4096
+
+/*
+ * The integers of a run are added up first, which 64 bits hold: there are fewer than 2^31, of 32 bits.
+ * Sums of a run that wrap are those of its rows.
+ */
+#define NARROW_LOOPS(name, input_t, state_t, value_t) \
+static int \
+name##_rows_##value_t(char *base, const uint32 *at, const void *values, int64 least, int n, \
+					  char *counts) \
+{ \
+	const value_t *x = (const value_t *) values; \
+	int			errors = 0; \
+	for (int i = 0; i < n; i++) \
+	{ \
+		state_t    *state = (state_t *) (base + (size_t) at[i] * 4); \
+		state_t		a = *state; \
+		input_t		in = least + x[i]; \
+		state_t		r = name##_step(a, in); \
+		__builtin_prefetch((const char *) &x[i] + PREFETCH_BYTES); \
+		errors |= name##_error(a, name##_lift(in), r); \
+		*state = r; \
+		if (counts) \
+			++*(int64 *) (counts + (size_t) at[i] * 4); \
+	} \
+	return errors; \
+} \
+static int \
+name##_runs_##value_t(char *base, const uint32 *at, const uint32 *start, int nruns, \
+					  const void *values, int64 least) \
+{ \
+	const value_t *x = (const value_t *) values; \
+	int			errors = 0; \
+	for (int r = 0; r < nruns; r++) \
+	{ \
+		state_t    *state; \
+		state_t		run; \
+		state_t		sum; \
+		int64		offsets = 0; \
+		if (at[r] == NO_GROUP) \
+			continue; \
+		state = (state_t *) (base + (size_t) at[r] * 4); \
+		for (uint32 i = start[r]; i < start[r + 1]; i++) \
+			offsets += x[i]; \
+		run = (state_t) ((gpuagg_i128) least * (start[r + 1] - start[r]) + offsets); \
+		sum = name##_combine(*state, run); \
+		errors |= name##_error(*state, run, sum); \
+		*state = sum; \
+	} \
+	return errors; \
+}
+#define X(value_t) \
+	NARROW_LOOPS(sum_i64, int64, int64, value_t) \
+	NARROW_LOOPS(sum_i128, int64, gpuagg_i128, value_t) \
+	NARROW_LOOPS(sum_dec, gpuagg_i128, gpuagg_i128, value_t)
+NARROW_TYPES(X)
+#undef X
+
+typedef struct NarrowLoops
+{
+	int			(*rows) (char *base, const uint32 *at, const void *values, int64 least, int n,
+						 char *counts);
+	int			(*runs) (char *base, const uint32 *at, const uint32 *start, int nruns,
+						 const void *values, int64 least);
+} NarrowLoops;
+
+static const NarrowLoops narrow_loops[MONOID_COUNT_OF_IDS][NARROW_COUNT] = {
+#define X(value_t) \
+	[MONOID_SUM_I64][NARROW_##value_t] = {sum_i64_rows_##value_t, sum_i64_runs_##value_t}, \
+	[MONOID_SUM_I128][NARROW_##value_t] = {sum_i128_rows_##value_t, sum_i128_runs_##value_t}, \
+	[MONOID_SUM_DEC][NARROW_##value_t] = {sum_dec_rows_##value_t, sum_dec_runs_##value_t},
+	NARROW_TYPES(X)
+#undef X
+};
+
+bool
+loop_takes_narrow(MonoidId id)
+{
+	return narrow_loops[id][0].rows != NULL;
+}
+
+int
+loop_narrow_rows(MonoidId id, char *base, const uint32 *at, const NarrowInput *input, int n,
+				 char *counts)
+{
+	return narrow_loops[id][input->type].rows(base, at, input->values, input->base, n, counts);
+}
+
+int
+loop_narrow_runs(MonoidId id, char *base, const uint32 *at, const uint32 *start, int nruns,
+				 const NarrowInput *input)
+{
+	return narrow_loops[id][input->type].runs(base, at, start, nruns, input->values, input->base);
+}
+
+/* ---- floats --------------------------------------------------------------- */
+
+#define LINE_DOUBLES 8			/* of a line of the processor's cache */
+#define PREFETCH_DOUBLES (PREFETCH_BYTES / sizeof(double))
 
 bool
 loop_all_moderate(const double *x, int n)
@@ -127,48 +229,76 @@ loop_all_moderate(const double *x, int n)
 	return (any >> 62 & 1) == 0;
 }
 
-void
-loop_count_pairs(char *base, const uint32 *at, int n)
+/* x[0 .. n-1] added to a sum, one after the other. */
+static double
+add_doubles(double sum, const double *x, int n)
 {
-	for (int i = 0; i < n; i++)
-	{
-		int64	   *counts = (int64 *) (base + (size_t) at[i] * 4);
-		int64		first = counts[0] + 1;
-		int64		second = counts[1] + 1;
+	int			i = 0;
 
-		counts[0] = first;
-		counts[1] = second;
+	for (; i + LINE_DOUBLES <= n; i += LINE_DOUBLES)
+	{
+		__builtin_prefetch(&x[i + PREFETCH_DOUBLES]);
+		for (int k = 0; k < LINE_DOUBLES; k++)
+			sum += x[i + k];
 	}
+	for (; i < n; i++)
+		sum += x[i];
+	return sum;
+}
+
+int
+loop_sum_runs(char *base, const uint32 *at, const uint32 *start, int nruns, const double *x)
+{
+	int			errors = 0;
+
+	for (int r = 0; r < nruns; r++)
+	{
+		double	   *state;
+		double		sum;
+
+		if (at[r] == NO_GROUP)
+			continue;
+		state = (double *) (base + (size_t) at[r] * 4);
+		sum = add_doubles(*state, &x[start[r]], start[r + 1] - start[r]);
+		/* a sum that has left the range of numbers does not come back */
+		if (likely(isfinite(sum)))
+			*state = sum;
+		else
+			errors |= loop_runs(MONOID_SUM_F64, base, &at[r], &start[r], 1, x);
+	}
+	return errors;
 }
 
 void
-loop_mean_rows(char *base, const uint32 *at, const double *x, int n)
+loop_mean_rows(char *base, const uint32 *at, const double *x, int n, bool count, char *counts)
 {
 	for (int i = 0; i < n; i++)
 	{
 		gpuagg_accum *state = (gpuagg_accum *) (base + (size_t) at[i] * 4);
 
-		state->n += 1.0;
+		__builtin_prefetch(&x[i + PREFETCH_DOUBLES]);
+		if (count)
+			state->n += 1.0;
+		if (counts)
+			++*(int64 *) (counts + (size_t) at[i] * 4);
 		state->sx += x[i];
 	}
 }
 
 void
-loop_mean_runs(char *base, const uint32 *at, const uint32 *start, int nruns, const double *x)
+loop_mean_runs(char *base, const uint32 *at, const uint32 *start, int nruns, const double *x,
+			   bool count)
 {
 	for (int r = 0; r < nruns; r++)
 	{
 		gpuagg_accum *state;
-		double		sum;
 
 		if (at[r] == NO_GROUP)
 			continue;
 		state = (gpuagg_accum *) (base + (size_t) at[r] * 4);
-		sum = state->sx;
-		for (uint32 i = start[r]; i < start[r + 1]; i++)
-			sum += x[i];
-		state->sx = sum;
-		state->n += start[r + 1] - start[r];
+		state->sx = add_doubles(state->sx, &x[start[r]], start[r + 1] - start[r]);
+		if (count)
+			state->n += start[r + 1] - start[r];
 	}
 }
 

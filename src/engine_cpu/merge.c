@@ -117,7 +117,7 @@ cpu_merge_groups(Engine *cpu, const GroupBatch *groups)
 	GroupTable *table = engine->table;
 	Batch	   *keys = &engine->keys;
 
-	slots_combine(engine->slots);
+	slots_combine(engine->slots, table);
 	if (!keys->cols)
 		make_key_batch(engine);
 	for (int from = 0; from < groups->ngroups; from += keys->nrows)

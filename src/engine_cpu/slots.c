@@ -8,6 +8,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "port/pg_bitutils.h"
 
 #include "operators/bins.h"
@@ -48,7 +50,59 @@ struct SlotWork
 	 * squares matter to an error alone: core's avg() says so where they overflow.
 	 */
 	bool		moderate;
+
+	/*
+	 * As long as every row has counted for them, slots that follow have the count of the leader,
+	 * which alone counts: their own is set when that ends, or a group leaves.  -1: none leads.
+	 */
+	int			leader;
+	bool	   *follows;
+	char	   *uncounted;		/* the leader's state of row 0 until it has counted the batch, or NULL */
+
+	/*
+	 * Sums of 128 bits whose states are sums of 64 bits so far, in their lower half: their values
+	 * together are not beyond `reach`.
+	 */
+	bool	   *half;
+	double	   *reach;
 };
+
+/* Sums up to this are kept in 64 bits. */
+#define MAX_REACH 4e18
+
+/* Of slots that count rows, the one with the highest rank leads; 0: it does not count, or not all rows. */
+static int
+leader_rank(const SlotSpec *slot)
+{
+	if (slot->bins.kind != BIN_NONE || slot->filter >= 0)
+		return 0;
+	if (slot->monoid == MONOID_ACCUM_F64)
+		return slot->mean_only ? 1 : 3;
+	if (slot->monoid == MONOID_COUNT)
+		return slot->col[0] < 0 ? 4 : 2;
+	return 0;
+}
+
+void
+slots_reset(SlotWork *work)
+{
+	const SlotSpec *slots = work->spec->slots;
+
+	work->moderate = true;
+	work->leader = -1;
+	for (int s = 0; s < work->spec->nslots; s++)
+		if (leader_rank(&slots[s]) > (work->leader < 0 ? 0 : leader_rank(&slots[work->leader])))
+			work->leader = s;
+	for (int s = 0; s < work->spec->nslots; s++)
+	{
+		work->half[s] = slots[s].monoid == MONOID_SUM_DEC || slots[s].monoid == MONOID_SUM_I128;
+		work->reach[s] = 0;
+	}
+	/* a state with squares counts by itself */
+	for (int s = 0; s < work->spec->nslots; s++)
+		work->follows[s] = s != work->leader && leader_rank(&slots[s]) > 0 &&
+			(slots[s].monoid == MONOID_COUNT || slots[s].mean_only);
+}
 
 SlotWork *
 slots_create(const AggSpec *spec, int batch_rows)
@@ -57,7 +111,10 @@ slots_create(const AggSpec *spec, int batch_rows)
 	size_t		input_size = sizeof(gpuagg_f64x2);
 
 	work->spec = spec;
-	work->moderate = true;
+	work->follows = palloc0(Max(spec->nslots, 1) * sizeof(bool));
+	work->half = palloc0(Max(spec->nslots, 1) * sizeof(bool));
+	work->reach = palloc0(Max(spec->nslots, 1) * sizeof(double));
+	slots_reset(work);
 	work->cxt = CurrentMemoryContext;
 	work->batch_rows = batch_rows;
 	work->widened = palloc0(Max(spec->ncols, 1) * sizeof(Widened));
@@ -119,6 +176,17 @@ slots_create(const AggSpec *spec, int batch_rows)
 static void
 convert_column(const Column *col, InputKind kind, const uint32 *rows, int n, void *out)
 {
+	if (col->narrow)
+	{
+		Assert(kind == INPUT_int64_t || kind == INPUT_gpuagg_i128);
+		if (kind == INPUT_int64_t)
+			for (int i = 0; i < n; i++)
+				((int64 *) out)[i] = column_narrow_value(col, rows ? rows[i] : i);
+		else
+			for (int i = 0; i < n; i++)
+				((gpuagg_i128 *) out)[i] = column_narrow_value(col, rows ? rows[i] : i);
+		return;
+	}
 	switch (kind)
 	{
 		case INPUT_int8_t:
@@ -448,30 +516,156 @@ find_bins(SlotWork *work, const GroupTable *table, const Batch *batch, const Slo
 
 /* ---- reduction ---------------------------------------------------------- */
 
+/* ---- states that are not complete ------------------------------------------- */
+
+/* Makes a slot's states of groups from .. end - 1 what they are supposed to be. */
+static void
+complete_slot(const SlotWork *work, const GroupTable *table, int s, uint32 from, uint32 end)
+{
+	const SlotSpec *slots = work->spec->slots;
+
+	if (!work->follows[s] && !work->half[s])
+		return;
+	for (uint32 g = from; g < end; g++)
+	{
+		char	   *row = group_row(table, g);
+		char	   *state = row + table->slot_off[s];
+
+		if (work->half[s])
+			*(gpuagg_i128 *) state = *(int64 *) state;	/* little-endian */
+		else
+		{
+			const char *leader = row + table->slot_off[work->leader];
+			int64		n = slots[work->leader].monoid == MONOID_COUNT ? *(const int64 *) leader :
+				(int64) ((const gpuagg_accum *) leader)->n;
+
+			if (slots[s].monoid == MONOID_COUNT)
+				*(int64 *) state = n;
+			else
+				((gpuagg_accum *) state)->n = n;
+		}
+	}
+}
+
+void
+slots_complete(const SlotWork *work, const GroupTable *table, uint32 from, uint32 end)
+{
+	for (int s = 0; s < work->spec->nslots; s++)
+		complete_slot(work, table, s, from, end);
+}
+
+/* Where a loop over all rows may count those of the leader along with its own work, or NULL. */
+static char *
+take_count(SlotWork *work)
+{
+	char	   *uncounted = work->uncounted;
+
+	work->uncounted = NULL;
+	return uncounted;
+}
+
 /* Steps the states at `at` of the rows. */
 static int
-reduce_rows(SlotWork *work, const SlotSpec *slot, char *base, const uint32 *at, const void *input,
-			int n)
+reduce_rows(SlotWork *work, int s, char *base, const uint32 *at, const void *input, int n)
 {
-	if (slot->mean_only && work->moderate)
-	{
-		loop_mean_rows(base, at, input, n);
-		return 0;
-	}
-	return loop_rows(slot->monoid, base, at, input, n);
+	const SlotSpec *slot = &work->spec->slots[s];
+
+	if (!slot->mean_only || (!work->moderate && !work->follows[s]))
+		return loop_rows(slot->monoid, base, at, input, n);
+	loop_mean_rows(base, at, input, n, !work->follows[s],
+				   work->follows[s] ? take_count(work) : NULL);
+	return 0;
 }
 
 /* The same by runs. */
 static int
-reduce_runs(SlotWork *work, const SlotSpec *slot, char *base, const uint32 *at,
-			const uint32 *start, int nruns, const void *input)
+reduce_runs(SlotWork *work, int s, char *base, const uint32 *at, const uint32 *start, int nruns,
+			const void *input)
 {
-	if (slot->mean_only && work->moderate)
+	const SlotSpec *slot = &work->spec->slots[s];
+
+	if (slot->monoid == MONOID_SUM_F64)
+		return loop_sum_runs(base, at, start, nruns, input);
+	if (!slot->mean_only || (!work->moderate && !work->follows[s]))
+		return loop_runs(slot->monoid, base, at, start, nruns, input);
+	loop_mean_runs(base, at, start, nruns, input, !work->follows[s]);
+	return 0;
+}
+
+/* ---- sums of 64 bits -------------------------------------------------------- */
+
+static void
+leave_half(SlotWork *work, GroupTable *table, int s)
+{
+	complete_slot(work, table, s, 0, table->ngroups);
+	work->half[s] = false;
+}
+
+/* Are the slot's sums in 64 bits, with n more values as well? */
+static bool
+stays_half(SlotWork *work, GroupTable *table, int s, const NarrowInput *input, int n)
+{
+	if (work->half[s])
+		work->reach[s] += (fabs((double) input->base) + PG_UINT32_MAX) * n;
+	if (work->reach[s] > MAX_REACH)
+		leave_half(work, table, s);
+	return work->half[s];
+}
+
+/* The column of a slot all of whose rows count, as narrow integers; false if it is not so. */
+static bool
+narrow_input(const SlotSpec *slot, const Batch *batch, NarrowInput *input)
+{
+	const Column *col;
+
+	if (!loop_takes_narrow(slot->monoid) || slot->bins.kind != BIN_NONE)
+		return false;
+	col = &batch->cols[slot->col[0]];
+	input->values = col->values;
+	input->base = 0;
+	if (col->narrow)
 	{
-		loop_mean_runs(base, at, start, nruns, input);
-		return 0;
+		input->values = col->narrow;
+		input->base = col->base;
+		input->type = col->narrow_width == 1 ? NARROW_uint8 :
+			col->narrow_width == 2 ? NARROW_uint16 : NARROW_uint32;
 	}
-	return loop_runs(slot->monoid, base, at, start, nruns, input);
+	else if (col->type == COLUMN_I16)
+		input->type = NARROW_int16;
+	else if (col->type == COLUMN_I32)
+		input->type = NARROW_int32;
+	else
+		return false;
+	return true;
+}
+
+bool
+slots_take_narrow(const AggSpec *spec, int c)
+{
+	for (int o = 0; o < spec->norder; o++)
+		if (spec->order[o].col == c)
+			return false;
+	for (int s = 0; s < spec->nslots; s++)
+	{
+		const SlotSpec *slot = &spec->slots[s];
+
+		if (slot->filter == c || slot->col[1] == c ||
+			(slot->col[0] == c && slot->monoid != MONOID_COUNT && !loop_takes_narrow(slot->monoid)) ||
+			(slot->col[0] == c && slot->bins.kind != BIN_NONE))
+			return false;
+	}
+	/* of values that a decimal cannot represent, no column is narrow */
+	for (int f = 0; f < spec->nfallbacks; f++)
+	{
+		const FallbackAgg *fallback = &spec->fallbacks[f];
+
+		if (fallback->filter == c)
+			return false;
+		for (int a = 0; a < fallback->nargs && !fallback->unrepresentable_only; a++)
+			if (fallback->argcol[a] == c)
+				return false;
+	}
+	return true;
 }
 
 static int
@@ -481,7 +675,10 @@ reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 	char	   *base = table->rows + table->slot_off[s];
 	const uint32 *rows = NULL;
 	int			n = batch->nrows;
+	NarrowInput narrow;
 	const void *input;
+	bool		runs = table->mode == TABLE_SINGLE ||
+		(table->nruns > 0 && table->mean_run >= MIN_MEAN_RUN);
 
 	if (!takes_all(slot, table, batch))
 	{
@@ -489,8 +686,18 @@ reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 		rows = work->selected;
 		n = work->nselected;
 	}
+	else if (narrow_input(slot, batch, &narrow))
+	{
+		MonoidId	sum = stays_half(work, table, s, &narrow, n) ? MONOID_SUM_I64 : slot->monoid;
+
+		if (runs)
+			return loop_narrow_runs(sum, base, table->run_at, table->run_start, table->nruns, &narrow);
+		return loop_narrow_rows(sum, base, table->at, &narrow, n, take_count(work));
+	}
+	if (work->half[s])
+		leave_half(work, table, s);
 	input = slot_input(work, batch, slot, rows, n);
-	if (slot->mean_only && work->moderate)
+	if (slot->mean_only && work->moderate && !work->follows[s])
 		work->moderate = loop_all_moderate(input, n);
 	if (slot->bins.kind != BIN_NONE)
 	{
@@ -501,35 +708,79 @@ reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 	{
 		uint32		start[2] = {0, n};
 
-		return reduce_runs(work, slot, base, table->run_at, start, 1, input);
+		return reduce_runs(work, s, base, table->run_at, start, 1, input);
 	}
 	if (rows)
 	{
 		for (int i = 0; i < n; i++)
 			work->at[i] = table->at[rows[i]];
-		return reduce_rows(work, slot, base, work->at, input, n);
+		return reduce_rows(work, s, base, work->at, input, n);
 	}
-	if (table->nruns > 0 && table->mean_run >= MIN_MEAN_RUN)
-		return reduce_runs(work, slot, base, table->run_at, table->run_start, table->nruns, input);
-	return reduce_rows(work, slot, base, table->at, input, n);
+	if (runs)
+		return reduce_runs(work, s, base, table->run_at, table->run_start, table->nruns, input);
+	return reduce_rows(work, s, base, table->at, input, n);
 }
 
-/* Does the slot count all rows one by one, and the next one, too? */
-static bool
-counts_twice(const SlotWork *work, const GroupTable *table, const Batch *batch, int s)
-{
-	const SlotSpec *slot = &work->spec->slots[s];
+/* ---- counts that are equal ------------------------------------------------ */
 
-	return s + 1 < work->spec->nslots && slot[0].monoid == MONOID_COUNT &&
-		slot[1].monoid == MONOID_COUNT && slot[0].bins.kind == BIN_NONE &&
-		slot[1].bins.kind == BIN_NONE && table->slot_off[s + 1] == table->slot_off[s] + sizeof(int64) &&
-		table->mode != TABLE_SINGLE && (table->nruns == 0 || table->mean_run < MIN_MEAN_RUN) &&
-		takes_all(&slot[0], table, batch) && takes_all(&slot[1], table, batch);
+/* The slot counts by itself from now on. */
+static void
+stop_following(SlotWork *work, GroupTable *table, int s)
+{
+	complete_slot(work, table, s, 0, table->ngroups);
+	work->follows[s] = false;
+}
+
+/* Are all values of the batch moderate?  Bounds that were noted tell without reading them. */
+static bool
+column_is_moderate(SlotWork *work, const Batch *batch, int c)
+{
+	const Column *col = &batch->cols[c];
+	double		bounds[2] = {col->least.number, col->greatest.number};
+
+	if (col->has_bounds && column_is_float(col->type) && loop_all_moderate(bounds, 2))
+		return true;
+	return loop_all_moderate(dense_input(work, batch, c, INPUT_double), batch->nrows);
+}
+
+/* Before a batch is reduced: slots for which not every row counts follow no longer. */
+static void
+check_following(SlotWork *work, GroupTable *table, const Batch *batch)
+{
+	const SlotSpec *slots = work->spec->slots;
+
+	if (work->leader < 0)
+		return;
+	if (!takes_all(&slots[work->leader], table, batch))
+	{
+		for (int s = 0; s < work->spec->nslots; s++)
+			if (work->follows[s])
+				stop_following(work, table, s);
+		work->leader = -1;
+		return;
+	}
+	for (int s = 0; s < work->spec->nslots; s++)
+	{
+		if (!work->follows[s])
+			continue;
+		if (!takes_all(&slots[s], table, batch))
+			stop_following(work, table, s);
+		else if (slots[s].mean_only && work->moderate)
+			work->moderate = column_is_moderate(work, batch, slots[s].col[0]);
+	}
+	for (int s = 0; s < work->spec->nslots; s++)
+		if (work->follows[s] && slots[s].mean_only && !work->moderate)
+			stop_following(work, table, s);
 }
 
 void
-slots_combine(SlotWork *work)
+slots_combine(SlotWork *work, GroupTable *table)
 {
+	for (int s = 0; s < work->spec->nslots; s++)
+	{
+		stop_following(work, table, s);
+		leave_half(work, table, s);
+	}
 	work->moderate = false;
 }
 
@@ -541,15 +792,14 @@ slots_reduce(SlotWork *work, GroupTable *table, const Batch *batch)
 	work->selection_valid = false;
 	for (int c = 0; c < work->spec->ncols; c++)
 		work->widened[c].valid = false;
+	check_following(work, table, batch);
+	if (work->leader >= 0 && work->spec->slots[work->leader].monoid == MONOID_COUNT)
+		work->uncounted = table->rows + table->slot_off[work->leader];
 	for (int s = 0; s < work->spec->nslots; s++)
-	{
-		if (counts_twice(work, table, batch, s))
-		{
-			loop_count_pairs(table->rows + table->slot_off[s], table->at, batch->nrows);
-			s++;
-		}
-		else
+		if (s != work->leader && (!work->follows[s] || work->spec->slots[s].mean_only))
 			errors |= reduce_slot(work, table, batch, s);
-	}
+	if (work->leader >= 0 && (work->uncounted || work->spec->slots[work->leader].monoid != MONOID_COUNT))
+		errors |= reduce_slot(work, table, batch, work->leader);
+	work->uncounted = NULL;
 	return errors;
 }

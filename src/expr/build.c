@@ -31,7 +31,7 @@ expr_new_vec(ExprSet *set, ColumnType type, int16 scale, Oid typid, Expr *expr, 
 	vec->expr = expr;
 	vec->stage = vec->last_stage = stage;
 	vec->mask = set->mask;
-	vec->values = expr_alloc(EXPR_ROWS * column_width(type));
+	vec->values = vec->memory = expr_alloc(EXPR_ROWS * column_width(type));
 	vec->state = palloc0(EXPR_ROWS);
 	vec->next = set->vecs;
 	set->vecs = vec;

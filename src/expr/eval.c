@@ -121,11 +121,33 @@ run_##FUNC(const ExprOp *op, int n) \
 \
 	SCALAR_LOOP(R, condition, value, value_##A a = as[i]; value_##B b = bs[i];); \
 }
+
+/* Mostly the second argument is a constant, which is a number. */
+#define OP2_FLOAT(FUNC, A, B, simple, value) \
+static void \
+run_##FUNC(const ExprOp *op, int n) \
+{ \
+	const value_##A *as = op->a->values; \
+	const value_##B *bs = op->b->values; \
+\
+	if (op->b->constant && !isnan(bs[0])) \
+	{ \
+		const value_##B b = bs[0]; \
+\
+		SCALAR_LOOP(I8, 0, simple, value_##A a = as[i];); \
+	} \
+	else \
+	{ \
+		SCALAR_LOOP(I8, 0, value, value_##A a = as[i]; value_##B b = bs[i];); \
+	} \
+}
+
 #define HOST1 OP1
 #define HOST2 OP2
 #include "operators/vector_ops.h"
 #undef OP1
 #undef OP2
+#undef OP2_FLOAT
 #undef HOST1
 #undef HOST2
 
@@ -137,11 +159,14 @@ run_##FUNC(const ExprOp *op, int n) \
 	{FUNC, VECTOR_NONE, run_##FUNC, COLUMN_##R, 1, {COLUMN_##A}},
 #define HOST2(FUNC, R, A, B, condition, value) \
 	{FUNC, VECTOR_NONE, run_##FUNC, COLUMN_##R, 2, {COLUMN_##A, COLUMN_##B}},
+#define OP2_FLOAT(FUNC, A, B, simple, value) \
+	{FUNC, VECTOR_##FUNC, run_##FUNC, COLUMN_I8, 2, {COLUMN_##A, COLUMN_##B}},
 static const ExprFunction expr_functions[] = {
 #include "operators/vector_ops.h"
 };
 #undef OP1
 #undef OP2
+#undef OP2_FLOAT
 #undef HOST1
 #undef HOST2
 

@@ -60,6 +60,7 @@ typedef struct Vec
 	int16		scale;			/* COLUMN_DEC: display scale of every value */
 	bool		all_values;		/* every row is VEC_VALUE; `state` is undefined */
 	void	   *values;			/* initialized for every row, whatever its state */
+	void	   *memory;			/* the vector's own array for them */
 	uint8	   *state;			/* VecState of each row */
 
 	AttrNumber	attno;			/* of a table column: the feed fills the vector */

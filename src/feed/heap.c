@@ -132,11 +132,15 @@ add_rows(HeapFeed *feed, HeapTable *table, int room)
 					table->outputs[c].root->vec->values = (char *) feed->batch.cols[c].values +
 						(size_t) feed->batch.nrows * column_width(feed->batch.cols[c].type);
 		if (page->cached)
-			heap_cached_fill(table->cached, &table->columns[s], page, rows, table->set->page_cxt);
+			heap_cached_fill(table->cached, &table->columns[s], page, rows, s < table->nquals,
+							 table->set->page_cxt);
 		else
 			heap_columns_fill(table->decoder, &table->columns[s], table->scan, page, rows);
 		if (s < table->nquals)
+		{
 			apply_qual(feed, table, s);
+			heap_cached_return(&table->columns[s]);
+		}
 		else
 			expr_run(table->set, s, rows->n);
 	}
@@ -294,6 +298,9 @@ begin_batch(HeapFeed *feed)
 			continue;
 		column_begin(&output->writer);
 		col->codes = NULL;
+		col->has_bounds = false;
+		col->narrow = NULL;
+		col->base = 0;
 		/* unless the engine has pointed it elsewhere since */
 		if (output->borrowed && col->values == output->borrowed)
 			col->values = col->memory;

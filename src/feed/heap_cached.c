@@ -489,9 +489,38 @@ fill_exceptions(Vec *vec, const CacheChunk *chunk, uint32 first_row, const HeapR
 			((gpuagg_i128 *) vec->values)[i] = chunk_datum(chunk, first_row + rows->tuple[i], &isnull);
 }
 
+/* The cache's arrays are fetched so many bytes before they are read, line by line. */
+#define PREFETCH_BYTES 4096
+#define LINE_BYTES 64
+
+/* Points a vector to its values in the cache; false if it cannot be. */
+static bool
+borrow_values(Vec *vec, const CacheChunk *chunk, uint32 from, int n)
+{
+	const char *values = chunk_in_place(chunk, vec->type, vec->scale);
+	int			bytes = n * column_width(vec->type);
+
+	if (values == NULL || chunk_validity(chunk) != NULL || chunk->nexceptions > 0)
+		return false;
+	values += (size_t) from * column_width(vec->type);
+	vec->values = (void *) values;
+	vec->all_values = true;
+	/* the next rows' */
+	for (int b = 0; b < bytes; b += LINE_BYTES)
+		__builtin_prefetch(values + PREFETCH_BYTES + b);
+	return true;
+}
+
+void
+heap_cached_return(HeapColumns *columns)
+{
+	for (int v = 0; v < columns->nvecs; v++)
+		columns->vecs[v]->values = columns->vecs[v]->memory;
+}
+
 void
 heap_cached_fill(HeapCached *cached, HeapColumns *columns, const HeapPage *page,
-				 const HeapRows *rows, MemoryContext cxt)
+				 const HeapRows *rows, bool condition, MemoryContext cxt)
 {
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	int			n = rows->n;
@@ -502,6 +531,9 @@ heap_cached_fill(HeapCached *cached, HeapColumns *columns, const HeapPage *page,
 		Vec		   *vec = columns->vecs[v];
 		const CacheChunk *chunk = cached->pin->chunks[cached->slots[vec->attno - 1]];
 
+		if (dense && condition && vec->last_stage == vec->stage &&
+			borrow_values(vec, chunk, page->first_row + rows->tuple[0], n))
+			continue;
 		if (dense)
 			vec->all_values = chunk_read(chunk, page->first_row + rows->tuple[0], n, vec->type,
 										 vec->scale, vec->values, vec->state);

@@ -101,9 +101,13 @@ heap_cached_dictionary(const HeapCached *cached)
 /* Bytes of the longest value, detoasted, of a chunk of the range that has a dictionary; SIZE_MAX without. */
 extern size_t heap_cached_longest(HeapCached *cached, const CacheChunk *chunk);
 
-/* Like heap_columns_fill, for a page of cached rows. */
+/*
+ * Like heap_columns_fill, for a page of cached rows.  If `condition`, the columns are those of a condition, and
+ * vectors that nothing else reads may have their values in the cache until heap_cached_return.
+ */
 extern void heap_cached_fill(HeapCached *cached, HeapColumns *columns, const HeapPage *page,
-							 const HeapRows *rows, MemoryContext cxt);
+							 const HeapRows *rows, bool condition, MemoryContext cxt);
+extern void heap_cached_return(HeapColumns *columns);
 /* Stores a row's columns in a slot for the table's rows; other attributes become NULL.  What has to be made is in cxt. */
 extern void heap_cached_load(HeapCached *cached, const HeapPage *page, int tuple,
 							 TupleTableSlot *slot, MemoryContext cxt);

@@ -57,23 +57,34 @@ store_states(ColumnWriter *writer, int at, const CacheChunk *chunk, uint32 from,
 	}
 }
 
-/* Points the batch's column to rows of the chunk; false if it cannot be. */
+/* Points the batch's column to rows of the chunk, which are all rows of the batch; false if it cannot be. */
 static bool
 borrow_array(HeapFeed *feed, HeapOutput *output, const CacheChunk *chunk, uint32 from, int n)
 {
 	Column	   *col = output->writer.col;
 	const char *array;
 
-	if (feed->batch.nrows > 0 || col->values != col->memory || n < MIN_BORROWED_ROWS(feed->batch.capacity))
+	col->has_bounds = chunk->has_bounds && chunk->nexceptions == 0 && chunk->type == col->type;
+	col->least = chunk->least;
+	col->greatest = chunk->greatest;
+	if (col->values != col->memory)
 		return false;
 	array = chunk_in_place(chunk, col->type, col->scale);
-	if (array == NULL || chunk->nexceptions > 0)
+	if (chunk->nexceptions > 0)
 		return false;
-	col->values = (void *) (array + (size_t) from * column_width(col->type));
+	if (array)
+		output->borrowed = col->values = (void *) (array + (size_t) from * column_width(col->type));
+	else if (col->takes_narrow && chunk_narrow(chunk, col->type, col->scale))
+	{
+		col->narrow = (const char *) chunk_narrow(chunk, col->type, col->scale) + (size_t) from * chunk->width;
+		col->narrow_width = chunk->width;
+		col->base = (int64) chunk->base;
+	}
+	else
+		return false;
+	feed->borrows = feed->borrows_arrays = true;
 	if (chunk_validity(chunk))
 		copy_validity(&output->writer, 0, chunk_validity(chunk), from, n);
-	output->borrowed = col->values;
-	feed->borrows = feed->borrows_arrays = true;
 	return true;
 }
 
@@ -85,6 +96,7 @@ heap_direct_add(HeapFeed *feed, HeapTable *table, int room)
 	int			at = feed->batch.nrows;
 	int			n = Min(room, page->ntuples - feed->next_tuple);
 	uint32		from = page->first_row + feed->next_tuple;
+	bool		whole = at == 0 && n >= MIN_BORROWED_ROWS(feed->batch.capacity);
 	MemoryContext old = MemoryContextSwitchTo(table->set->page_cxt);
 
 	if (feed->state == NULL)
@@ -99,7 +111,7 @@ heap_direct_add(HeapFeed *feed, HeapTable *table, int room)
 		if (table->outputs[c].root == NULL)
 			continue;
 		chunk = heap_cached_chunk(table->cached, table->outputs[c].root->vec->attno);
-		if (borrow_array(feed, output, chunk, from, n))
+		if (whole && borrow_array(feed, output, chunk, from, n))
 			continue;
 		all_values = chunk_read(chunk, from, n, col->type, col->scale,
 								(char *) col->values + (size_t) at * column_width(col->type),
@@ -110,6 +122,9 @@ heap_direct_add(HeapFeed *feed, HeapTable *table, int room)
 			n = heap_store_references(feed, c, at, n, all_values ? NULL : feed->state, chunk, from,
 									  NULL);
 	}
+	/* rows of other chunks may follow */
+	for (int c = 0; c < feed->batch.ncols && !feed->borrows_arrays; c++)
+		feed->batch.cols[c].has_bounds = false;
 	feed->next_tuple += n;
 	feed->batch.nrows += n;
 	MemoryContextSwitchTo(old);

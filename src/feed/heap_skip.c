@@ -170,7 +170,7 @@ heap_skip_reset(HeapSkip *skip)
 
 /* A bound of a chunk as a Datum of the column's type, in the current memory context. */
 static Datum
-bound_datum(const CacheChunk *chunk, ChunkBound bound)
+bound_datum(const CacheChunk *chunk, ColumnBound bound)
 {
 	switch ((ColumnType) chunk->type)
 	{
@@ -190,7 +190,7 @@ bound_datum(const CacheChunk *chunk, ChunkBound bound)
 }
 
 static bool
-holds(SkipTest *test, FmgrInfo *op, const CacheChunk *chunk, ChunkBound bound)
+holds(SkipTest *test, FmgrInfo *op, const CacheChunk *chunk, ColumnBound bound)
 {
 	return DatumGetBool(FunctionCall2Coll(op, test->collation, bound_datum(chunk, bound), test->value));
 }

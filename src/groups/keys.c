@@ -51,7 +51,7 @@ column_raw_bits(const Column *col, int i)
 	{
 #define X(NAME, value_t, bits_t, ...) \
 		case COLUMN_##NAME: \
-			return ((const bits_t *) col->values)[i];
+			return col->narrow ? (bits_t) column_narrow_value(col, i) : ((const bits_t *) col->values)[i];
 		COLUMN_SCALARS(X)
 #undef X
 		default:
@@ -197,7 +197,7 @@ group_keys_memory(const GroupKeys *keys)
 
 #define PACK_LOOP(T, EXPR) \
 	do { \
-		const T    *v = (const T *) col->values; \
+		const T    *v = (const T *) column_array(col); \
 		if (first) \
 			for (int i = 0; i < n; i++) \
 				out[i] = (uint64) (EXPR) << shift; \
@@ -209,8 +209,17 @@ group_keys_memory(const GroupKeys *keys)
 static void
 pack_column(const Column *col, int n, uint64 *out, int shift, bool first)
 {
-	switch (col->type)
+	int			bits = column_width(col->type) * 8;
+	uint64		mask = PG_UINT64_MAX >> (64 - bits);
+
+	switch (column_form(col))
 	{
+#define X(width, from_t) \
+		case FORM_NARROW + width: \
+			PACK_LOOP(from_t, (uint64) (col->base + v[i]) & mask); \
+			break;
+		COLUMN_NARROWS(X)
+#undef X
 #define X(NAME, value_t, bits_t, ...) \
 		case COLUMN_##NAME: \
 			PACK_LOOP(bits_t, v[i]); \
@@ -293,7 +302,7 @@ group_keys_lack_code(const GroupKeys *keys, int i)
 
 #define RANGE_LOOP(T) \
 	do { \
-		const T    *v = (const T *) col->values; \
+		const T    *v = (const T *) column_array(col); \
 		T			lo, hi; \
 		int			i = 0; \
 		while (col->validity && i < n && !bitmap_get(col->validity, i)) \
@@ -314,8 +323,8 @@ group_keys_lack_code(const GroupKeys *keys, int i)
 				lo = Min(lo, v[i]); \
 				hi = Max(hi, v[i]); \
 			} \
-		min = (int64) lo; \
-		max = (int64) hi; \
+		min = col->base + (int64) lo; \
+		max = col->base + (int64) hi; \
 	} while (0)
 
 /* Widens *range by a column's values. */
@@ -325,8 +334,14 @@ column_range(const Column *col, int n, KeyRange *range)
 	int64		min,
 				max;
 
-	switch (col->type)
+	switch (column_form(col))
 	{
+#define X(width, from_t) \
+		case FORM_NARROW + width: \
+			RANGE_LOOP(from_t); \
+			break;
+		COLUMN_NARROWS(X)
+#undef X
 #define X(NAME, value_t, ...) \
 		case COLUMN_##NAME: \
 			RANGE_LOOP(value_t); \
@@ -350,7 +365,7 @@ group_keys_ranges(const GroupKeys *keys, const Batch *batch, KeyRange *ranges)
 
 #define BIN_LOOP(T) \
 	do { \
-		const T    *v = (const T *) col->values; \
+		const T    *v = (const T *) column_array(col); \
 		if (first) \
 			for (int i = 0; i < n; i++) \
 				out[i] = ((uint64) (int64) v[i] - base) * factor; \
@@ -361,7 +376,7 @@ group_keys_ranges(const GroupKeys *keys, const Batch *batch, KeyRange *ranges)
 
 #define BIN_LOOP_NULLS(T) \
 	do { \
-		const T    *v = (const T *) col->values; \
+		const T    *v = (const T *) column_array(col); \
 		for (int i = 0; i < n; i++) \
 			out[i] = (first ? 0 : out[i]) + \
 				(bitmap_get(col->validity, i) ? ((uint64) (int64) v[i] - base) * factor : 0); \
@@ -385,12 +400,18 @@ group_keys_bins(GroupKeys *keys, const Batch *batch)
 	{
 		const Column *col = &batch->cols[keys->spec->keys[k].col];
 		/* bin 0 is NULL's */
-		uint64		base = (uint64) keys->ranges[k].min - 1;
+		uint64		base = (uint64) keys->ranges[k].min - 1 - (uint64) col->base;
 		uint64		factor = keys->ranges[k].factor;
 		bool		first = k == 0;
 
-		switch (col->type)
+		switch (column_form(col))
 		{
+#define X(width, from_t) \
+			case FORM_NARROW + width: \
+				BIN_CASE(from_t); \
+				break;
+			COLUMN_NARROWS(X)
+#undef X
 #define X(NAME, value_t, ...) \
 			case COLUMN_##NAME: \
 				BIN_CASE(value_t); \

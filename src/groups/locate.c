@@ -392,16 +392,36 @@ widen_range(const KeyRange *old, KeyRange *range)
 			: range->min - (int64) slack;
 }
 
+/* Do the bounds that the feed has noted tell that the batch's keys are within the ranges? */
+static bool
+bounds_inside(const GroupTable *table, const Batch *batch)
+{
+	for (int k = 0; k < table->spec->nkeys; k++)
+	{
+		const Column *col = &batch->cols[table->spec->keys[k].col];
+		const KeyRange *range = &table->keys.ranges[k];
+
+		if (!col->has_bounds || !range->any || col->least.integer < range->min ||
+			col->greatest.integer > range->max)
+			return false;
+	}
+	return true;
+}
+
 /* Extends the ranges to the batch's keys; false: they are too wide, and the table hashes now. */
 static bool
 cover_ranges(GroupTable *table, const Batch *batch)
 {
 	int			nkeys = table->spec->nkeys;
 	size_t		size = nkeys * sizeof(KeyRange);
-	KeyRange   *exact = palloc(size);
-	KeyRange   *wide = palloc(size);
+	KeyRange   *exact;
+	KeyRange   *wide;
 	bool		inside = true;
 
+	if (bounds_inside(table, batch))
+		return true;
+	exact = palloc(size);
+	wide = palloc(size);
 	memcpy(exact, table->keys.ranges, size);
 	group_keys_ranges(&table->keys, batch, exact);
 	memcpy(wide, exact, size);
@@ -515,10 +535,10 @@ locate_segments(GroupTable *table, const Batch *batch)
 
 /* ---- all ---------------------------------------------------------------- */
 
-/* Fills at; *bad is set if a key is out of range, *found has the sign bit of NO_GROUP if one has no group. */
+/* Fills at; bad is set if a key is out of range, found has the sign bit of NO_GROUP if one has no group. */
 #define KNOWN_LOOP(T) \
 	do { \
-		const T    *v = (const T *) col->values; \
+		const T    *v = (const T *) column_array(col); \
 		for (int i = 0; i < n; i++) \
 		{ \
 			uint64		key = (uint64) (int64) v[i] - min; \
@@ -530,27 +550,21 @@ locate_segments(GroupTable *table, const Batch *batch)
 	} while (0)
 
 /*
- * One key without NULLs and few bins, all of whose values have a group by now, in no runs: its bins need
- * not be written.  False if that is not so.
+ * One key and few bins, all of whose values have a group by now: its bins need not be written.  False if that
+ * is not so.
  */
 static bool
-locate_known(GroupTable *table, const Batch *batch)
+locate_known_key(GroupTable *table, const Column *col, int n)
 {
 	const KeyRange *range = table->keys.ranges;
-	const Column *col = &batch->cols[table->spec->keys[0].col];
-	uint64		min = range->min;
-	uint64		span = (uint64) range->max - min;
+	uint64		min = (uint64) range->min - (uint64) col->base;
+	uint64		span = (uint64) range->max - (uint64) range->min;
 	const uint32 *map = table->map + 1;	/* bin 0 is NULL's */
 	uint32	   *at = table->at;
 	uint32		found = 0;
-	int			n = batch->nrows;
-	int			same = 0;
 	bool		bad = false;
 
-	if (table->spec->nkeys != 1 || table->bins > SMALL_BINS || !range->any || col->validity ||
-		col->unrepresentable || table->ngroups * (uint64) table->row_cells > PG_INT32_MAX)
-		return false;
-	switch (col->type)
+	switch (column_form(col))
 	{
 #define X(NAME, value_t, ...) \
 		case COLUMN_##NAME: \
@@ -558,13 +572,103 @@ locate_known(GroupTable *table, const Batch *batch)
 			break;
 		COLUMN_INTEGERS(X)
 #undef X
+#define X(width, from_t) \
+		case FORM_NARROW + width: \
+			KNOWN_LOOP(from_t); \
+			break;
+		COLUMN_NARROWS(X)
+#undef X
 		default:
 			return false;
 	}
+	return !bad && found <= PG_INT32_MAX;
+}
+
+/* A key's part of the bins, modulo 2^32, which all bins are below. */
+#define PART_LOOP(T) \
+	do { \
+		const T    *v = (const T *) column_array(col); \
+		if (first) \
+			for (int i = 0; i < n; i++) \
+				bins[i] = base + (uint32) v[i] * factor; \
+		else \
+			for (int i = 0; i < n; i++) \
+				bins[i] += base + (uint32) v[i] * factor; \
+	} while (0)
+
+static bool
+add_bins(uint32 *bins, const Column *col, const KeyRange *range, int n, bool first)
+{
+	uint32		factor = (uint32) range->factor;
+	uint32		base = ((uint32) col->base - (uint32) range->min + 1) * factor;
+
+	switch (column_form(col))
+	{
+#define X(NAME, value_t, ...) \
+		case COLUMN_##NAME: \
+			PART_LOOP(value_t); \
+			break;
+		COLUMN_INTEGERS(X)
+#undef X
+#define X(width, from_t) \
+		case FORM_NARROW + width: \
+			PART_LOOP(from_t); \
+			break;
+		COLUMN_NARROWS(X)
+#undef X
+		default:
+			return false;
+	}
+	return true;
+}
+
+/* The same of several keys, whose bounds the feed has noted. */
+static bool
+locate_known_keys(GroupTable *table, const Batch *batch)
+{
+	const AggSpec *spec = table->spec;
+	const uint32 *map = table->map;
+	uint32	   *at = table->at;
+	uint32		found = 0;
+	int			n = batch->nrows;
+
+	if (!bounds_inside(table, batch))
+		return false;
+	for (int k = 0; k < spec->nkeys; k++)
+		if (!add_bins(table->hash, &batch->cols[spec->keys[k].col], &table->keys.ranges[k], n, k == 0))
+			return false;
+	for (int i = 0; i < n; i++)
+	{
+		at[i] = map[table->hash[i]];
+		found |= at[i];
+	}
+	return found <= PG_INT32_MAX;
+}
+
+/* Locates the rows where few bins, no NULLs among keys and no runs make that easy; else false. */
+static bool
+locate_known(GroupTable *table, const Batch *batch)
+{
+	const AggSpec *spec = table->spec;
+	int			n = batch->nrows;
+	int			same = 0;
+
+	if (table->bins > SMALL_BINS || table->ngroups * (uint64) table->row_cells > PG_INT32_MAX)
+		return false;
+	for (int k = 0; k < spec->nkeys; k++)
+	{
+		const Column *col = &batch->cols[spec->keys[k].col];
+
+		if (!table->keys.ranges[k].any || col->validity || col->unrepresentable)
+			return false;
+	}
+	if (!(spec->nkeys == 1 ? locate_known_key(table, &batch->cols[spec->keys[0].col], n) :
+		  locate_known_keys(table, batch)))
+		return false;
 	for (int i = 1; i < Min(n, RUN_SAMPLE); i++)
-		same += at[i] == at[i - 1];
+		same += table->at[i] == table->at[i - 1];
 	table->mean_run = 1;
-	return !bad && found <= PG_INT32_MAX && n > 1 && same * 2 < Min(n, RUN_SAMPLE);
+	return n > 1 && same * 2 < Min(n, RUN_SAMPLE);
 }
 
 static void

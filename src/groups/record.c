@@ -143,7 +143,15 @@ row_record_write(StringInfo record, const AggSpec *spec, const Batch *batch, int
 		}
 		else
 		{
-			copy_value(record->data + record->len, (char *) col->values + (size_t) i * width, width);
+			gpuagg_i128 value;
+			const char *from = (char *) col->values + (size_t) i * width;
+
+			if (col->narrow)
+			{
+				value = column_narrow_value(col, i);
+				from = (const char *) &value;	/* little-endian */
+			}
+			copy_value(record->data + record->len, from, width);
 			record->len += width;
 		}
 	}

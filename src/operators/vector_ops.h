@@ -5,6 +5,8 @@
  * OP1(FUNC, R, A, rare, value)		a function of one argument
  * OP2(FUNC, R, A, B, rare, value)	a function of two arguments
  * HOST1, HOST2						the same, where the C library decides the last digit: not for the GPU
+ * OP2_FLOAT(FUNC, A, B, simple, value)	a comparison of floats, where the includer defines it, else an OP2; simple: its value
+ *									where b is not NaN
  *
  *	FUNC		the SQL function, as in utils/fmgroids.h (an operator is its function)
  *	R, A, B		ColumnTypes (column_types.h) without the prefix COLUMN_
@@ -56,19 +58,25 @@ OP2(F_ENUM_NE, I8, U32, U32, 0, a != b)
 #undef OPS_COMPARE
 
 /* NaN equals NaN and is above everything else. */
+#ifdef OP2_FLOAT
+#define OPS_FLOAT(P, NAME, A, B, simple, value) OP2_FLOAT(P##NAME, A, B, simple, value)
+#else
+#define OPS_FLOAT(P, NAME, A, B, simple, value) OP2(P##NAME, I8, A, B, 0, value)
+#endif
 #define OPS_COMPARE_FLOAT(P, A, B) \
-	OP2(P##EQ, I8, A, B, 0, (a == b) | ((a != a) & (b != b))) \
-	OP2(P##NE, I8, A, B, 0, (a != b) & !((a != a) & (b != b))) \
-	OP2(P##LT, I8, A, B, 0, (a < b) | ((a == a) & (b != b))) \
-	OP2(P##LE, I8, A, B, 0, (a <= b) | (b != b)) \
-	OP2(P##GT, I8, A, B, 0, (a > b) | ((a != a) & (b == b))) \
-	OP2(P##GE, I8, A, B, 0, (a >= b) | (a != a))
+	OPS_FLOAT(P, EQ, A, B, a == b, (a == b) | ((a != a) & (b != b))) \
+	OPS_FLOAT(P, NE, A, B, a != b, (a != b) & !((a != a) & (b != b))) \
+	OPS_FLOAT(P, LT, A, B, a < b, !(a >= b) & (a == a)) \
+	OPS_FLOAT(P, LE, A, B, a <= b, (a <= b) | (b != b)) \
+	OPS_FLOAT(P, GT, A, B, !(a <= b), !(a <= b) & (b == b)) \
+	OPS_FLOAT(P, GE, A, B, !(a < b), (a >= b) | (a != a))
 
 OPS_COMPARE_FLOAT(F_FLOAT4, F32, F32)
 OPS_COMPARE_FLOAT(F_FLOAT8, F64, F64)
 OPS_COMPARE_FLOAT(F_FLOAT48, F32, F64)
 OPS_COMPARE_FLOAT(F_FLOAT84, F64, F32)
 #undef OPS_COMPARE_FLOAT
+#undef OPS_FLOAT
 
 /* A date against a timestamp; infinities and dates beyond the range of timestamps are rare. */
 #define EXPR_DATE_RARE(d) ((d) < -2451545 || (d) > 106751982)

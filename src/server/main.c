@@ -221,7 +221,7 @@ serve(int sock)
 	}
 }
 
-/* Frees idle arenas in a thread of its own, as unpinning may take long. */
+/* Frees idle arenas, and stored columns beyond their limit, in a thread of its own, as unpinning may take long. */
 static void *
 trim_main(void *arg)
 {
@@ -229,6 +229,7 @@ trim_main(void *arg)
 	{
 		usleep(arena_idle_seconds * 1000000LL / 4);
 		arena_trim();
+		store_trim();
 	}
 	return arg;
 }

@@ -3,21 +3,26 @@
 #	make server				build/gpuagg-server
 #	make server-standin		build/test/gpuagg-server, the same on a device layer that computes on the host, for tests
 CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(realpath $(firstword $(shell command -v $(NVCC) 2>/dev/null))))
-SERVER_CFLAGS = -std=gnu11 -O2 -g -ffp-contract=off -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -Isrc -Ikernels \
+SERVER_CFLAGS = -std=gnu11 -O2 -g -ffp-contract=off -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -I$(TOP)src -I$(TOP)kernels \
                 $(SANITIZE_FLAGS)
-SERVER_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter-out src/server/device_cuda%,$(wildcard src/server/*.c)))
-SERVER_KERNEL_OBJS = $(patsubst src/server/%.cu,build/server/%.o,$(wildcard src/server/*.cu))
-SERVER_CUDA_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(wildcard src/server/device_cuda*.c)) \
+SERVER_SRCS = $(patsubst $(TOP)%,%,$(wildcard $(TOP)src/server/*.c))
+SERVER_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter-out src/server/device_cuda%,$(SERVER_SRCS)))
+SERVER_KERNEL_OBJS = $(patsubst $(TOP)src/server/%.cu,build/server/%.o,$(wildcard $(TOP)src/server/*.cu))
+SERVER_CUDA_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter src/server/device_cuda%,$(SERVER_SRCS))) \
                    $(SERVER_KERNEL_OBJS) build/server/strategy.o build/server/device_list.o
 STANDIN_OBJS = $(SERVER_OBJS) build/server/monoid.o build/server/device_list.o build/server/standin_device.o build/server/standin_resident.o
 
-.PHONY: all server server-standin install install-server
+.PHONY: all server server-standin install install-server uninstall uninstall-server
 all: server
 install: install-server
+uninstall: uninstall-server
+
+uninstall-server:
+	rm -f '$(DESTDIR)$(pkglibdir)/gpuagg-server'
 
 server-standin: build/test/gpuagg-server
 
-ifneq ($(and $(NVCC),$(wildcard kernels/group.cu)),)
+ifneq ($(and $(NVCC),$(wildcard $(TOP)kernels/group.cu)),)
 
 server: build/gpuagg-server
 
@@ -32,9 +37,9 @@ build/gpuagg-server: $(SERVER_OBJS) $(SERVER_CUDA_OBJS) $(KERNEL_LIB)
 	$(NVCC) $(CUDA_GENCODE) $^ -lpthread -ldl -lm -o $@
 
 # test/unit/resident_test.c over a GPU, with few rows in many segments and slices, and with many rows.
-GPU_RESIDENT_SRCS = $(filter-out src/server/main.c src/server/control.c,$(wildcard src/server/*.c)) src/strategy.c
-GPU_RESIDENT_CC = $(CC) $(SERVER_CFLAGS) -I$(CUDA_HOME)/include -Itest/unit -DOVER_GPU \
-                  -DGPUAGG_LEAST_CAPABILITY=$(patsubst %a,%,$(firstword $(CUDA_ARCHS)))
+GPU_RESIDENT_SRCS = $(addprefix $(TOP),$(filter-out src/server/main.c src/server/control.c,$(SERVER_SRCS)) src/strategy.c src/device_list.c)
+GPU_RESIDENT_CC = $(CC) $(SERVER_CFLAGS) -I$(CUDA_HOME)/include -I$(TOP)test/unit -DOVER_GPU \
+                  -DGPUAGG_LEAST_CAPABILITY=$(patsubst %a,%,$(firstword $(CUDA_ARCHS))) '-DGPUAGG_CUDA_ARCHS="$(strip $(CUDA_ARCHS))"'
 
 gpu-tests: build/gpu-resident-few build/gpu-resident-many
 
@@ -72,7 +77,7 @@ build/server/strategy.o build/server/device_list.o build/server/monoid.o:
 
 build/server/standin_%.o: test/unit/standin_%.c
 	@mkdir -p $(@D)
-	$(CC) $(SERVER_CFLAGS) -Itest/unit -c $< -o $@
+	$(CC) $(SERVER_CFLAGS) -I$(TOP)test/unit -c $< -o $@
 
 build/test/gpuagg-server: $(STANDIN_OBJS)
 	@mkdir -p $(@D)

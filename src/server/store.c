@@ -183,6 +183,12 @@ trim_table(Store *store, StoreTable *table)
 	for (int c = 0; c < MAX_COLUMNS; c++)
 		if (table->columns[c].bytes > 0)
 			return;
+	for (int c = 0; c < MAX_COLUMNS; c++)
+	{
+		free(table->columns[c].segments);
+		table->columns[c].segments = NULL;
+		table->columns[c].nsegments = 0;
+	}
 	store->nranges -= table->nranges;
 	free(table->ranges);
 	table->ranges = NULL;
@@ -389,7 +395,7 @@ make_column(StoreTable *table, const WireColumnKey *key)
 	}
 	if (found >= 0)
 	{
-		free(table->columns[found].segments);
+		free(table->columns[found].segments);	/* without arrays */
 		table->columns[found] = (StoreColumn) {.key = *key,.used = true};
 	}
 	return found;
@@ -881,6 +887,18 @@ store_yield(int device, uint64_t bytes)
 	gave = store->bytes < before;
 	pthread_mutex_unlock(&store->lock);
 	return gave;
+}
+
+void
+store_trim(void)
+{
+	for (int d = 0; d < nstores; d++)
+	{
+		pthread_mutex_lock(&stores[d].lock);
+		while (stores[d].bytes > store_limit(&stores[d]) && evict(&stores[d], UINT64_MAX, 0))
+			;
+		pthread_mutex_unlock(&stores[d].lock);
+	}
 }
 
 void

@@ -99,6 +99,8 @@ extern void store_release(StoreHold *hold);
 
 /* Gives so many bytes back to the budget, if columns that nobody holds have them; false: there are none. */
 extern bool store_yield(int device, uint64_t bytes);
+/* Frees what is beyond a limit that was lowered. */
+extern void store_trim(void);
 /* Forgets all tables that nobody holds. */
 extern void store_forget(int device);
 

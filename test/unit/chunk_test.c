@@ -406,12 +406,31 @@ check_bounds(void)
 			  chunk->greatest.integer == (int64) greatest, "bounds of type %d", model.type);
 }
 
+/* The array of offsets, as a batch has it. */
+static void
+check_narrow(void)
+{
+	Column		col = {.type = model.type, .narrow = chunk_narrow(chunk, model.type, model.scale)};
+
+	CHECK((col.narrow != NULL) == (chunk->form == CHUNK_NARROW && chunk->width <= 4 && chunk->has_bounds), "narrow");
+	CHECK(!chunk_narrow(chunk, COLUMN_DATUM, 0), "narrow, another type");
+	col.base = (int64) chunk->base;
+	col.narrow_width = chunk->width;
+	for (int i = 0; i < model.n && col.narrow; i++)
+	{
+		gpuagg_i128 value = column_narrow_value(&col, i);	/* little-endian: its low bytes are of any width */
+
+		CHECK(model.state[i] != VEC_VALUE || right_value((const char *) &value, 0, i), "narrow, row %d", i);
+	}
+}
+
 static void
 check_chunk(void)
 {
 	const char *in_place = chunk_in_place(chunk, model.type, model.scale);
 
 	check_bounds();
+	check_narrow();
 	check_dictionary();
 	CHECK((in_place != NULL) == (chunk->form == CHUNK_RAW), "in place");
 	CHECK(model.type != COLUMN_DEC || !chunk_in_place(chunk, COLUMN_DEC, model.scale + 1),

@@ -737,6 +737,7 @@ eviction(void)
 	Peer		peer;
 	Model		a,
 				b;
+	WireStatus	status;
 
 	make_model(&a);
 	make_model(&b);
@@ -752,6 +753,11 @@ eviction(void)
 	read_all(&peer, &b, false, true, "b, whose last but one use is newer than that of a");
 	read_all(&peer, &b, true, true, "b, which is there");
 	read_all(&peer, &a, false, false, "a, whose last but one use is older than that of b");
+	store_set_limit(1000);
+	CHECK(open_question(&peer, &(Question) {.q = {.nslots = 0}}), "%s", peer.failed.text);
+	store_trim();
+	budget_status(&status);
+	CHECK(status.devices[0].stored <= 1000, "%d bytes beyond a lower limit", (int) status.devices[0].stored);
 	store_set_limit(UINT64_MAX);
 	peer_close(&peer);
 	CHECK(is_empty(), "something is left");

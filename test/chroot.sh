@@ -1,0 +1,66 @@
+# shellcheck shell=bash
+# Chroots of Debian for tests of packages, sourced by scripts that set top, chroots (a folder) and suite.
+#
+#	bare			the bare system of the suite, in $chroots/$suite/bare, by debootstrap from the mirror that apt uses
+#	fresh NAME		a new copy of it, $root, entered as if just installed; with CUDA=1 the toolkit is lent to it, but for NAME install
+#	enter USER COMMAND	runs a command of bash in $root
+#	sources FOLDER	copies the source tree, without what was built in it
+#	mount_in NAME, unmount	what fresh mounts in $root
+
+# What is needed in a chroot, and not left behind.
+unmount() {
+	local at
+
+	[[ -n ${root:-} ]] || return 0
+	for at in /usr/local/cuda /dev/shm /proc; do
+		if mountpoint -q "$root$at"; then
+			umount "$root$at"
+		fi
+	done
+}
+
+mount_in() {
+	mount -t proc proc "$root/proc"
+	mount -t tmpfs -o mode=1777 shm "$root/dev/shm"
+	if [[ -n ${CUDA:-} && $1 != install ]]; then
+		mount --bind -o ro "$(realpath /usr/local/cuda)" "$root/usr/local/cuda"
+	fi
+}
+
+# enter USER COMMAND: in the chroot $root
+enter() {
+	chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+		setpriv --reuid="$1" --regid="$(chroot "$root" id -g "$1")" --init-groups env HOME=/tmp bash -c "cd /tmp && $2"
+}
+
+# The bare system of the suite.
+bare() {
+	local mirror
+
+	[[ -e $chroots/$suite/bare/etc/debian_version ]] && return 0
+	command -v debootstrap >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends debootstrap; }
+	# shellcheck disable=SC2016
+	mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m1 '/debian/$' || true)
+	rm -rf "$chroots/$suite/bare.new"
+	debootstrap --variant=minbase "$suite" "$chroots/$suite/bare.new" ${mirror:+"$mirror"} &&
+		mv "$chroots/$suite/bare.new" "$chroots/$suite/bare"
+}
+
+# fresh NAME: a new chroot, in $root
+fresh() {
+	unmount
+	root=$chroots/$suite/$1
+	rm -rf --one-file-system "$root" && cp -a "$chroots/$suite/bare" "$root" && mkdir -p "$root/dev/shm" "$root/usr/local/cuda" || return 1
+	# packages must not start services
+	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+	chmod +x "$root/usr/sbin/policy-rc.d"
+	mount_in "$1"
+	enter root "apt-get update -qq"
+}
+
+# The source tree, without what was built in it, goes to FOLDER.
+sources() {
+	mkdir -p "$1"
+	tar cf - -C "$top" --exclude=./.git --exclude=./build --exclude=./tmp_install --exclude=./test/results --exclude='./gpuagg-*.zip' \
+		--exclude='*.o' --exclude='*.d' --exclude='*.bc' --exclude='*.so' . | tar xf - -C "$1"
+}
