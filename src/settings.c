@@ -27,6 +27,7 @@ double		gpuagg_startup_cost;
 double		gpuagg_row_cost;
 double		gpuagg_slot_cost;
 double		gpuagg_page_row_cost;
+double		gpuagg_cache_row_cost;
 double		gpuagg_gpu_startup_cost;
 double		gpuagg_gpu_column_cost;
 
@@ -151,6 +152,10 @@ define_costs(void)
 							 "Sets the planner's estimate of the cost of reading one row from a table's pages.",
 							 "Takes the place of cpu_tuple_cost where the custom scan reads the pages itself.",
 							 &gpuagg_page_row_cost, 0.0025, 0, DBL_MAX,
+							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomRealVariable("gpuagg.cache_row_cost",
+							 "Sets the planner's estimate of the cost of reading one row from the column cache.",
+							 NULL, &gpuagg_cache_row_cost, 0.0005, 0, DBL_MAX,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomRealVariable("gpuagg.gpu_startup_cost",
 							 "Sets the estimate of the cost of a session with the GPU server.",

@@ -47,6 +47,7 @@ extern double gpuagg_startup_cost;	/* of a custom scan */
 extern double gpuagg_row_cost;		/* put one row into a batch */
 extern double gpuagg_slot_cost;		/* one key or slot, one row, CPU engine */
 extern double gpuagg_page_row_cost; /* read one row from a page, instead of cpu_tuple_cost */
+extern double gpuagg_cache_row_cost;	/* read one row from the column cache */
 extern double gpuagg_gpu_startup_cost;	/* of a session with the GPU server */
 extern double gpuagg_gpu_column_cost;	/* one value to the GPU, and reduced there */
 

@@ -170,6 +170,7 @@ typedef struct AggSpec
 	bool		mixed_scales;	/* some decimals have a usual scale, which only engines with usual_scales take */
 	bool		ordered;		/* some slot's monoid does not commute: rows of a
 								 * group must be combined in input order */
+	bool		others;			/* some aggregate is not min(), max() or count(*) of all rows */
 	bool		ordered_floats; /* a float sum has an ORDER BY, which determines its last digits */
 } AggSpec;
 

@@ -659,6 +659,24 @@ stand_in(Aggref *aggref)
 	return aggstate;
 }
 
+/* Is it min() or max(), or count(*)? */
+static bool
+is_extreme(const AggRow *row, const Aggref *aggref)
+{
+	bool		extreme = aggref->args == NIL;
+
+	for (int i = 0; i < MAX_SLOTS && row->slots[i].used; i++)
+	{
+		MonoidId	monoid = row->slots[i].monoid;
+
+		if (monoid >= MONOID_MIN_I32 && monoid <= MONOID_MAX_F64)
+			extreme = true;
+		else if (monoid != MONOID_COUNT)
+			return false;
+	}
+	return extreme;
+}
+
 AggOutput *
 aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, int set,
 			 PlanState *parent, ExprContext *econtext)
@@ -678,6 +696,8 @@ aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, int set
 	fallback.set = set;
 	by_slots = add_slots(out, spec, row, aggref, args, fallback.filter, set, parent, econtext);
 
+	if (!by_slots || filter >= 0 || !is_extreme(row, aggref))
+		spec->others = true;
 	if (!by_slots || out->decimals)
 	{
 		fallback.unrepresentable_only = by_slots;

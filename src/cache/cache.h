@@ -50,6 +50,49 @@ cache_column_equal(const CacheColumnKey *a, const CacheColumnKey *b)
 		a->missing == b->missing && a->scale == b->scale;
 }
 
+/* A set of a range's blocks. */
+#define CACHE_BLOCK_WORDS (CACHE_RANGE_BLOCKS / 64)	/* 4, see cache_blocks_any() */
+
+typedef struct CacheBlocks
+{
+	uint64		word[CACHE_BLOCK_WORDS];
+} CacheBlocks;
+
+static inline bool
+cache_blocks_has(const CacheBlocks *blocks, int i)
+{
+	return (blocks->word[i >> 6] >> (i & 63)) & 1;
+}
+
+/* The bits of a word below bit n; none if n is not above 0, all from 64 on. */
+static inline uint64
+cache_blocks_below(int n)
+{
+	return n <= 0 ? 0 : n >= 64 ? ~UINT64CONST(0) : (UINT64CONST(1) << n) - 1;
+}
+
+/* Has the set the first n blocks of a range? */
+static inline bool
+cache_blocks_all(const CacheBlocks *blocks, int n)
+{
+	for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
+		if (~blocks->word[w] & cache_blocks_below(n - w * 64))
+			return false;
+	return true;
+}
+
+static inline bool
+cache_blocks_any(const CacheBlocks *blocks)
+{
+	return (blocks->word[0] | blocks->word[1] | blocks->word[2] | blocks->word[3]) != 0;
+}
+
+static inline void
+cache_blocks_add(CacheBlocks *blocks, int i)
+{
+	blocks->word[i >> 6] |= UINT64CONST(1) << (i & 63);
+}
+
 typedef struct CacheRange
 {
 	uint64		stamp;			/* set by publication: no other descriptor has had it, or will */
@@ -67,14 +110,14 @@ typedef struct CacheRange
 
 	/* What follows changes. */
 	pg_atomic_uint64 map_lsn[2];	/* of the visibility map's pages over it, when last proved; 0: unknown */
-	pg_atomic_uint64 visible[CACHE_RANGE_BLOCKS / 64];	/* blocks whose bit was set then */
+	pg_atomic_uint64 visible[CACHE_BLOCK_WORDS];	/* blocks whose bit was set then */
 	pg_atomic_uint32 buffer[CACHE_RANGE_BLOCKS];	/* hints: where a page was last found */
 
 	/*
 	 * Blocks that are not to be used: not settled when it was built, or changed since.  Set before
 	 * publication, with ndead their number; from then on by cache_mark_dead() alone.
 	 */
-	pg_atomic_uint64 dead[CACHE_RANGE_BLOCKS / 64];
+	pg_atomic_uint64 dead[CACHE_BLOCK_WORDS];
 	pg_atomic_uint32 ndead;
 } CacheRange;
 

@@ -124,7 +124,7 @@ chunk_dictionary_size(const CacheChunk *chunk)
 static inline bool
 chunk_repeats(const CacheChunk *chunk)
 {
-	return chunk->nentries > 0 && chunk->nentries <= chunk->nrows / 4;
+	return chunk->nentries > 0 && chunk->nentries <= chunk->nrows / 2;
 }
 
 /* Codes of rows [from, from + n) of a dictionary; those of NULLs are codes of some entry. */

@@ -91,6 +91,7 @@
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
+#include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "storage/predicate.h"
 #include "utils/rel.h"
@@ -132,11 +133,15 @@ full_xid(FullTransactionId next, TransactionId xid)
 }
 
 void
-proof_begin(Proof *proof, Relation rel, Snapshot snapshot)
+proof_begin(Proof *proof, HeapScanDesc scan)
 {
+	Relation	rel = scan->rs_base.rs_rd;
+	Snapshot	snapshot = scan->rs_base.rs_snapshot;
+
 	memset(proof, 0, sizeof(*proof));
 	proof->rel = rel;
 	proof->snapshot = snapshot;
+	proof->strategy = scan->rs_strategy;
 	proof->xmin = full_xid(ReadNextFullTransactionId(), snapshot->xmin);
 	proof->serializable = CheckForSerializableConflictOutNeeded(rel, snapshot);
 	proof->map = InvalidBuffer;
@@ -268,7 +273,7 @@ page_is_unchanged(Proof *proof, CacheRange *range, int i)
 		compat_buffer_lsn(proof->rel, block, buffer, &lsn))
 		return lsn == range->lsn[i];
 	CHECK_FOR_INTERRUPTS();
-	buffer = ReadBufferExtended(proof->rel, MAIN_FORKNUM, block, RBM_NORMAL, NULL);
+	buffer = ReadBufferExtended(proof->rel, MAIN_FORKNUM, block, RBM_NORMAL, proof->strategy);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	lsn = PageGetLSN(BufferGetPage(buffer));
 	UnlockReleaseBuffer(buffer);
@@ -315,13 +320,34 @@ note_map(CacheRange *range, const MapView *view)
 		pg_atomic_write_u64(&range->map_lsn[i], view->lsn[i]);
 }
 
-/* Proves blocks [from, to), which lie on one page of the map, as it was read before. */
-static void
-prove_part(Proof *proof, CachePin *pin, int from, int to, const MapView *view, int part,
-		   CacheBlocks *proved)
+/*
+ * Descriptors and pages of buffers that are looked at one after the other are seldom in the processor's cache,
+ * nor does the hardware foresee them.
+ */
+#define PREFETCH_BLOCKS 16
+
+static inline void
+prefetch_page(CacheRange *range, int i)
 {
-	CacheRange *range = pin->range;
+	Buffer		buffer = (Buffer) pg_atomic_read_u32(&range->buffer[i]);
+
+	if (buffer <= 0 || buffer > NBuffers)
+		return;
+	__builtin_prefetch(GetBufferDescriptor(buffer - 1), 1);
+	__builtin_prefetch(BufferGetPage(buffer));
+}
+
+/*
+ * Proves blocks [from, to), which lie on one page of the map, as it was read before; sets those that have
+ * changed.
+ */
+static void
+prove_part(Proof *proof, CacheRange *range, int from, int to, const MapView *view, int part,
+		   CacheBlocks *proved, CacheBlocks *changed)
+{
 	CacheBlocks by_map;
+	int			look[CACHE_RANGE_BLOCKS];	/* blocks whose pages are looked at */
+	int			n = 0;
 
 	read_noted(proof, range, view, part, &by_map);
 	for (int w = from / 64; w * 64 < to; w++)
@@ -329,48 +355,55 @@ prove_part(Proof *proof, CachePin *pin, int from, int to, const MapView *view, i
 		uint64		part_of = cache_blocks_below(to - w * 64) & ~cache_blocks_below(from - w * 64);
 		uint64		dead = pg_atomic_read_u64(&range->dead[w]) & part_of;
 		uint64		mapped = by_map.word[w] & part_of & ~dead;
-		uint64		rest = part_of & ~dead & ~mapped;
 
 		proof->counts.changed += pg_popcount64(dead);
 		proof->counts.by_map += pg_popcount64(mapped);
 		proved->word[w] |= mapped;
-		for (; rest != 0; rest &= rest - 1)
-		{
-			int			i = w * 64 + pg_rightmost_one_pos64(rest);
+		for (uint64 rest = part_of & ~dead & ~mapped; rest != 0; rest &= rest - 1)
+			look[n++] = w * 64 + pg_rightmost_one_pos64(rest);
+	}
+	for (int k = 0; k < Min(n, PREFETCH_BLOCKS); k++)
+		prefetch_page(range, look[k]);
+	for (int k = 0; k < n; k++)
+	{
+		int			i = look[k];
 
-			if (page_is_unchanged(proof, range, i))
-			{
-				cache_blocks_add(proved, i);
-				proof->counts.by_lsn++;
-			}
-			else
-			{
-				cache_mark_dead(pin, i);
-				proof->counts.changed++;
-			}
+		if (k + PREFETCH_BLOCKS < n)
+			prefetch_page(range, look[k + PREFETCH_BLOCKS]);
+		if (page_is_unchanged(proof, range, i))
+		{
+			cache_blocks_add(proved, i);
+			proof->counts.by_lsn++;
+		}
+		else
+		{
+			cache_blocks_add(changed, i);
+			proof->counts.changed++;
 		}
 	}
 }
 
 void
-proof_range(Proof *proof, CachePin *pin, int nblocks, CacheBlocks *proved)
+proof_range(Proof *proof, CachePin *pin, int from, int to, CacheBlocks *proved)
 {
 	CacheRange *range = pin->range;
 	MapView		view;
-	int			n = Min(nblocks, range->nblocks);
+	CacheBlocks changed = {0};
+	int			n = Min(to, range->nblocks);
 
 	memset(proved, 0, sizeof(*proved));
 	if (!FullTransactionIdPrecedes(range->newest, proof->xmin))
 		return;
 	proof_read_map(proof, range->first, n, &view);
-	prove_part(proof, pin, 0, view.split, &view, 0, proved);
+	prove_part(proof, range, from, view.split, &view, 0, proved, &changed);
 	if (view.split < n)
-		prove_part(proof, pin, view.split, n, &view, 1, proved);
+		prove_part(proof, range, Max(from, view.split), n, &view, 1, proved, &changed);
+	cache_mark_dead(pin, &changed);
 	/*
 	 * Every block of the range that is not dead has been proved after the map was read,
-	 * so that from now on the map proves it as of that LSN.  Not so if the scan ends
-	 * before the range does.
+	 * so that from now on the map proves it as of that LSN.  Not so if only a part of it was
+	 * looked at.
 	 */
-	if (n == range->nblocks)
+	if (from == 0 && n == range->nblocks)
 		note_map(range, &view);
 }

@@ -4,8 +4,11 @@
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 #include "utils/timestamp.h"
 
 #include "cache/forget.h"
@@ -201,6 +204,59 @@ cache_table_filled(CacheTable *table)
 	return filled;
 }
 
+/* ---- for the planner ------------------------------------------------------------------ */
+
+static uint64
+live_blocks(const StoredSum *sum)
+{
+	return sum->blocks - Min(sum->blocks, pg_atomic_read_u64((pg_atomic_uint64 *) &sum->dead));
+}
+
+/* Sets for each attribute the most blocks of which there are chunks of its present type. */
+static void
+count_columns(const StoredTable *table, TupleDesc desc, uint64 *blocks)
+{
+	for (const StoredColumn *column = table->columns; column; column = column->next)
+	{
+		int			a = column->key.attno - 1;
+
+		if (a < desc->natts && column->key.typid == TupleDescAttr(desc, a)->atttypid &&
+			column->key.typmod == TupleDescAttr(desc, a)->atttypmod)
+			blocks[a] = Max(blocks[a], live_blocks(&column->sum));
+	}
+}
+
+double
+cache_table_share(Relation rel, BlockNumber nblocks, const Bitmapset *attnos)
+{
+	CacheTableKey key;
+	StoredTable *table;
+	uint64	   *blocks;
+	uint64		cached = 0;
+	int			member = -1;
+
+	if (cache_shared == NULL || nblocks == 0)
+		return 0;
+	key = cache_table_key(rel);
+	blocks = palloc0(sizeof(uint64) * (RelationGetNumberOfAttributes(rel) + 1));
+	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
+	table = hash_search(cache_tables, &key, HASH_FIND, NULL);
+	if (table && table->serial != 0)
+	{
+		cached = live_blocks(&table->sum);
+		count_columns(table, RelationGetDescr(rel), blocks);
+	}
+	LWLockRelease(cache_shared->change_lock);
+	while ((member = bms_next_member(attnos, member)) >= 0)
+	{
+		int			attno = member + FirstLowInvalidHeapAttributeNumber;
+
+		cached = Min(cached, attno > 0 ? blocks[attno - 1] : 0);
+	}
+	pfree(blocks);
+	return Min((double) cached / nblocks, 1.0);
+}
+
 /* ---- pins ------------------------------------------------------------------------------ */
 
 StoredRange *
@@ -216,10 +272,10 @@ cache_range_find(uint64 serial, uint32 range_no)
 static StoredChunk *
 find_chunk(StoredRange *range, const CacheColumnKey *col)
 {
-	StoredChunk *chunk = range->chunks;
+	StoredChunk *chunk = *cache_attno_list(range, col->attno);
 
 	while (chunk && !cache_column_equal(&chunk->key, col))
-		chunk = chunk->next;
+		chunk = chunk->next_by_attno;
 	return chunk;
 }
 
@@ -372,21 +428,28 @@ cache_unpin(CachePin *pin)
 }
 
 void
-cache_mark_dead(CachePin *pin, int i)
+cache_mark_dead(CachePin *pin, const CacheBlocks *blocks)
 {
 	StoredRange *range = StoredRangeOf(pin->range);
 	LWLock	   *lock = cache_range_lock(range->serial, range->range_no);
-	uint64		bit = UINT64CONST(1) << (i % 64);
+	int			n = 0;
 
-	if (pg_atomic_fetch_or_u64(&range->range.dead[i / 64], bit) & bit)
+	for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
+		if (blocks->word[w])
+		{
+			uint64		before = pg_atomic_fetch_or_u64(&range->range.dead[w], blocks->word[w]);
+
+			n += pg_popcount64(blocks->word[w] & ~before);
+		}
+	if (n == 0)
 		return;
 	LWLockAcquire(lock, LW_SHARED);
-	pg_atomic_fetch_add_u32(&range->range.ndead, 1);
+	pg_atomic_fetch_add_u32(&range->range.ndead, n);
 	if (!range->detached)
 	{
-		pg_atomic_fetch_add_u64(&range->table->sum.dead, 1);
+		pg_atomic_fetch_add_u64(&range->table->sum.dead, n);
 		for (StoredChunk *chunk = range->chunks; chunk; chunk = chunk->next)
-			pg_atomic_fetch_add_u64(&chunk->column->sum.dead, 1);
+			pg_atomic_fetch_add_u64(&chunk->column->sum.dead, n);
 	}
 	LWLockRelease(lock);
 }
@@ -544,11 +607,7 @@ cache_publish_chunk(CachePin *pin, int i, const CacheColumnKey *col, struct Cach
 	if (present)
 		cache_memory_free(chunk->self);
 	else if (range->detached)
-	{
-		/* it goes with the range */
-		chunk->next = range->chunks;
-		range->chunks = chunk;
-	}
+		cache_chunk_link(range, chunk); /* it goes with the range */
 	else
 		cache_chunk_attach(column, range, chunk);
 	LWLockRelease(cache_shared->change_lock);

@@ -11,6 +11,7 @@
 
 #include "postgres.h"
 
+#include "nodes/bitmapset.h"
 #include "utils/relcache.h"
 
 #include "cache/cache.h"
@@ -63,6 +64,13 @@ extern double cache_share(const CacheTableKey *key, int ncols, const CacheColumn
 /* Has the table any descriptor? */
 extern bool cache_table_filled(CacheTable *table);
 
+/*
+ * The share of a table's blocks, of nblocks, of which the cache has all of these columns (as
+ * pull_varattnos makes them), as far as it is known that they have not changed.  For the planner: it
+ * is an estimate, and pins nothing.
+ */
+extern double cache_table_share(Relation rel, BlockNumber nblocks, const Bitmapset *attnos);
+
 typedef struct CachePin
 {
 	CacheRange *range;
@@ -86,8 +94,8 @@ extern CachePin *cache_pin(CacheTable *table, uint32 range_no, int ncols,
 /* A descriptor that has no chunk, because there was no memory for one, is dropped. */
 extern void cache_unpin(CachePin *pin);
 
-/* Marks block number range->first + i as not to be used. */
-extern void cache_mark_dead(CachePin *pin, int i);
+/* Marks blocks as not to be used. */
+extern void cache_mark_dead(CachePin *pin, const CacheBlocks *blocks);
 
 /*
  * Puts a descriptor, of which it takes a copy, in place of the range's present one, which is

@@ -294,8 +294,7 @@ cache_chunk_attach(StoredColumn *column, StoredRange *range, StoredChunk *chunk)
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 	pg_atomic_fetch_add_u64(&column->sum.dead, pg_atomic_read_u32(&range->range.ndead));
 	chunk->column = column;
-	chunk->next = range->chunks;
-	range->chunks = chunk;
+	cache_chunk_link(range, chunk);
 	LWLockRelease(lock);
 }
 
@@ -315,6 +314,10 @@ cache_chunk_evict(StoredChunk *chunk)
 	while (*link != chunk)
 		link = &(*link)->next;
 	*link = chunk->next;
+	link = cache_attno_list(range, chunk->key.attno);
+	while (*link != chunk)
+		link = &(*link)->next_by_attno;
+	*link = chunk->next_by_attno;
 	take_from_sum(&chunk->column->sum, &cache_shared->filled_columns, range, chunk->bytes);
 	LWLockRelease(lock);
 	dlist_delete(&chunk->in_column);

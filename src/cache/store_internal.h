@@ -97,6 +97,8 @@ typedef struct StoredColumn
 	dlist_head	chunks;
 } StoredColumn;
 
+#define CACHE_ATTNO_LISTS 16
+
 typedef struct StoredRange
 {
 	StoredTable *table;			/* not for detached ones */
@@ -106,6 +108,7 @@ typedef struct StoredRange
 	pg_atomic_uint32 pins;
 	struct StoredRange *next;	/* of the bucket */
 	struct StoredChunk *chunks;
+	struct StoredChunk *by_attno[CACHE_ATTNO_LISTS];	/* the same by attribute, in lists */
 	dlist_node	in_table;
 	dlist_node	in_bare;
 	dsa_pointer self;
@@ -118,6 +121,7 @@ typedef struct StoredChunk
 	StoredRange *range;
 	StoredColumn *column;		/* not if the range is detached, or it is not published */
 	struct StoredChunk *next;	/* of the range, or of the pin's unpublished ones */
+	struct StoredChunk *next_by_attno;
 	dlist_node	in_column;
 	CacheColumnKey key;
 	uint32		bytes;			/* with this */
@@ -195,6 +199,24 @@ static inline LWLock *
 cache_range_lock(uint64 serial, uint32 range_no)
 {
 	return &cache_shared->range_locks[cache_bucket(serial, range_no) % CACHE_RANGE_LOCKS].lock;
+}
+
+/* The list that a range has a column's chunk in. */
+static inline StoredChunk **
+cache_attno_list(StoredRange *range, AttrNumber attno)
+{
+	return &range->by_attno[(uint16) attno % CACHE_ATTNO_LISTS];
+}
+
+static inline void
+cache_chunk_link(StoredRange *range, StoredChunk *chunk)
+{
+	StoredChunk **list = cache_attno_list(range, chunk->key.attno);
+
+	chunk->next = range->chunks;
+	range->chunks = chunk;
+	chunk->next_by_attno = *list;
+	*list = chunk;
 }
 
 /* store.c: a range; under its bucket's lock or change_lock. */

@@ -6,10 +6,12 @@
 
 #include "access/relation.h"
 #include "catalog/objectaddress.h"
+#include "catalog/pg_authid.h"
 #include "catalog/pg_inherits.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
@@ -70,6 +72,28 @@ collect(Rows *rows)
 	LWLockRelease(cache_shared->change_lock);
 }
 
+/*
+ * May the user know?  Who may read the column, or of descriptors any, or all statistics.  Of other
+ * databases' tables the privileges are not here.
+ */
+static bool
+may_see(const Row *row)
+{
+	bool		missing = false;
+
+	if (has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS))
+		return true;
+	if (row->key.database != MyDatabaseId)
+		return false;
+	if (pg_class_aclcheck_ext(row->relid, GetUserId(), ACL_SELECT, &missing) == ACLCHECK_OK)
+		return true;
+	if (missing)
+		return false;
+	if (row->attno == 0)
+		return pg_attribute_aclcheck_all(row->relid, GetUserId(), ACL_SELECT, ACLMASK_ANY) == ACLCHECK_OK;
+	return pg_attribute_aclcheck_ext(row->relid, row->attno, GetUserId(), ACL_SELECT, &missing) == ACLCHECK_OK;
+}
+
 Datum
 gpuagg_cache_columns(PG_FUNCTION_ARGS)
 {
@@ -87,6 +111,8 @@ gpuagg_cache_columns(PG_FUNCTION_ARGS)
 		Datum		values[12];
 		bool		nulls[12] = {0};
 
+		if (!may_see(row))
+			continue;
 		values[0] = ObjectIdGetDatum(row->key.database);
 		values[1] = ObjectIdGetDatum(row->key.tablespace);
 		values[2] = ObjectIdGetDatum(row->key.relnumber);

@@ -105,6 +105,7 @@ add_rows(HeapFeed *feed, HeapTable *table, int room)
 	int			first = feed->next_tuple;
 	int			n = Min(Min(room, feed->slice), page->ntuples - first);
 	int			added = 0;
+	bool		implied;
 
 	if (table->scan->counts_only)
 	{
@@ -113,9 +114,12 @@ add_rows(HeapFeed *feed, HeapTable *table, int room)
 		feed->batch.nrows += n;
 		return;
 	}
-	if (page->cached && table->direct)
+	if (page->cached && table->direct && (table->nquals == 0 || table->cached->all_implied))
 	{
-		heap_direct_add(feed, table, room);
+		if (table->bounded && heap_bounds_serve(feed, table))
+			heap_bounds_add(feed, table, room);
+		else
+			heap_direct_add(feed, table, room);
 		return;
 	}
 	rows->n = n;
@@ -124,18 +128,22 @@ add_rows(HeapFeed *feed, HeapTable *table, int room)
 	if (!page->cached)
 		memcpy(rows->data, page->data + first, n * sizeof(uint16));
 	table->decoder->reached = 0;
-	for (int s = 0; s <= table->nquals && rows->n > 0; s++)
+	table->by_memos = page->cached && table->has_memos && heap_memo_prepare(table);
+	for (int s = 0; s < table->nstages - table->by_memos && rows->n > 0; s++)
 	{
 		if (s == table->nquals)
 			for (int c = 0; c < feed->batch.ncols; c++)
 				if (table->outputs[c].in_place)
 					table->outputs[c].root->vec->values = (char *) feed->batch.cols[c].values +
 						(size_t) feed->batch.nrows * column_width(feed->batch.cols[c].type);
+		implied = page->cached && s < table->nquals && table->cached->implied[s] && table->closed[s];
 		if (page->cached)
-			heap_cached_fill(table->cached, &table->columns[s], page, rows, s < table->nquals,
-							 table->set->page_cxt);
+			heap_cached_fill(table->cached, &table->columns[s], page, rows, implied ? s : -1,
+							 s < table->nquals && !implied, table->set->page_cxt);
 		else
 			heap_columns_fill(table->decoder, &table->columns[s], table->scan, page, rows);
+		if (implied)
+			continue;
 		if (s < table->nquals)
 		{
 			apply_qual(feed, table, s);
@@ -576,6 +584,7 @@ feed_heap_open(PlanState *child, const AggSpec *spec, const int *resnos,
 	feed->slice = EXPR_ROWS;
 	feed->page.buffer = InvalidBuffer;
 	arena_init(&feed->arena, feed->cxt);
+	feed->extremes = spec->nkeys == 0 && spec->ndistincts == 0 && !spec->others;
 	init_outputs(feed, spec, resnos, constants);
 	feed->append = heap_find_append(child);
 	if (feed->append)

@@ -6,7 +6,9 @@
  * heap_build.c puts them into the column cache, heap_cached.c reads from that,
  * heap_table.c compiles what the query wants of one table, heap_output.c writes
  * a table's rows into the batch, heap_resident.c leaves rows of the cache to an
- * engine, heap.c is the feed.
+ * engine, heap.c is the feed.  What the cache spares is in
+ * heap_skip.c (whole ranges, and conditions), heap_memo.c (values that come again), heap_bounds.c
+ * (values within bounds) and heap_direct.c (copies).
  */
 #ifndef GPUAGG_FEED_HEAP_H
 #define GPUAGG_FEED_HEAP_H
@@ -45,9 +47,10 @@ typedef struct HeapRoot
 	bool		in_place;		/* it is computed into the batch */
 	bool		follows;		/* stored with another output, whose HeapRoot.next leads here */
 	int			next;			/* output stored together with this one, or -1 */
+	struct HeapMemo *memo;		/* or NULL: it is evaluated for each row */
 } HeapRoot;
 
-/* What is known of a condition on one column of the cache; see heap_memo.c. */
+/* What is known of a condition on one column of the cache, or of an output; see heap_memo.c. */
 typedef struct HeapMemo HeapMemo;
 
 /* One table. */
@@ -58,13 +61,19 @@ typedef struct HeapTable
 	int			nquals;
 	ExprRoot  **quals;
 	HeapMemo  **memos;			/* [qual]; NULL: it is evaluated for each row */
+	bool	   *closed;			/* [qual] expr_stage_is_closed */
+	int			noutputs;
 	HeapRoot   *outputs;		/* [column of the batch] */
+	bool		has_memos;		/* there are outputs with memos, computed in stages of their own */
+	bool		by_memos;		/* those of the slice of rows at hand come from them */
 	List	   *checks;			/* ExprRoots that core would evaluate as well, for their errors */
 	HeapDecoder *decoder;
+	int			nstages;		/* quals, outputs, and outputs with memos */
 	HeapColumns *columns;		/* [stage] */
 	HeapCached *cached;			/* or NULL: the column cache does not serve it */
 	bool		by_cache;		/* this time it does */
-	bool		direct;			/* rows of the cache need no vectors */
+	bool		direct;			/* rows of the cache need no vectors, but for quals */
+	bool		bounded;		/* nor values, but for the bounds of each range */
 	int			which;			/* of the Append's subplans */
 	MemoryContext cxt;			/* of all this; NULL: kept until the feed ends */
 } HeapTable;
@@ -79,6 +88,7 @@ typedef struct HeapFeed
 	HeapTable  *table;			/* being read */
 	int			nkept;
 	ExprContext *econtext;
+	bool		extremes;		/* there are no keys, and only aggregates min(), max() and count(*) */
 	Batch		batch;
 	HeapOutput *outputs;
 	bool		constants_done;
@@ -124,6 +134,22 @@ extern int	heap_store_references(HeapFeed *feed, int c, int at, int n, const uin
 extern HeapMemo *heap_memo_create(const HeapTable *table, int q);
 /* Which of the feed's rows, all cached, pass a qual: sets sel, returns how many; -1: it must be evaluated. */
 extern int	heap_memo_select(HeapMemo *memo, HeapFeed *feed, HeapTable *table, int q, uint16 *sel);
+
+/* May an output be computed once for each value of a column of the cache? */
+extern bool heap_memo_serves(const HeapTable *table, Expr *expr);
+extern HeapMemo *heap_memo_create_output(const HeapTable *table, ExprRoot *root);
+/* Prepares all outputs' memos for the range at hand; false: values repeat too little. */
+extern bool heap_memo_prepare(HeapTable *table);
+/*
+ * Stores output c, and those joined to it, of the feed's first n rows, all cached; returns how many, as
+ * heap_store_references.
+ */
+extern int	heap_memo_store(HeapFeed *feed, HeapTable *table, int c, int at, int n);
+
+/* May bounds stand for the rows of a range?  For those of the range at hand?  Then adds up to `room` of them. */
+extern bool heap_bounds_possible(const HeapFeed *feed, const HeapTable *table);
+extern bool heap_bounds_serve(const HeapFeed *feed, const HeapTable *table);
+extern void heap_bounds_add(HeapFeed *feed, HeapTable *table, int room);
 
 /* Can rows of the cache be added without vectors?  And does so, for up to `room` rows of the page. */
 extern bool heap_direct_possible(const HeapFeed *feed, const HeapTable *table);

@@ -297,6 +297,7 @@ static void
 read_known_range(HeapBuilder *builder, Proof *proof, CachePin *pin)
 {
 	CacheRange *range = pin->range;
+	CacheBlocks changed = {0};
 
 	start_range(builder, proof, range->first / CACHE_RANGE_BLOCKS, range->nblocks);
 	for (int i = 0; i < range->nblocks && read_block(builder); i++)
@@ -310,10 +311,11 @@ read_known_range(HeapBuilder *builder, Proof *proof, CachePin *pin)
 			add_page(builder, range->rows[i]);
 		else
 		{
-			cache_mark_dead(pin, i);
+			cache_blocks_add(&changed, i);
 			add_unused(builder, n);
 		}
 	}
+	cache_mark_dead(pin, &changed);
 	heap_builder_stop(builder);
 }
 
@@ -373,10 +375,8 @@ find_wanted(HeapBuilder *builder, const CachePin *pin)
 }
 
 CachePin *
-heap_build_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks, uint64 *built)
+heap_build_range(HeapBuilder *builder, Proof *proof, CachePin *pin, uint32 number, int nblocks, uint64 *built)
 {
-	CachePin   *pin = cache_pin(builder->table, number, builder->ncols, builder->cols);
-
 	if (!find_wanted(builder, pin) || builder->full)
 		return pin;
 	if (pin)
@@ -388,14 +388,14 @@ heap_build_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks,
 	}
 	else
 	{
+		bool		ours;
+
 		if (!read_new_range(builder, proof, number, nblocks))
 			return NULL;
-		if (!cache_publish_range(builder->table, number, &builder->range, NULL))
-		{
-			builder->full = true;
-			return NULL;
-		}
+		ours = cache_publish_range(builder->table, number, &builder->range, NULL);
 		pin = cache_pin(builder->table, number, builder->ncols, builder->cols);
+		/* not ours, and nobody else's: there is no memory */
+		builder->full = !ours && pin == NULL;
 		if (pin == NULL || !is_ours(builder, pin->range))
 			return pin;
 	}

@@ -33,11 +33,12 @@ extern void heap_builder_start(HeapBuilder *builder, HeapScanDesc scan);
 
 /*
  * Puts the columns that a range lacks into the cache, if there is memory, and returns the range
- * pinned, or NULL if it is not in the cache.  nblocks: as many of its blocks as the table
+ * pinned, or NULL if it is not in the cache.  pin: the range as the caller has pinned it for the
+ * builder's columns, which is taken over; or NULL: it was not there.  nblocks: as many of its blocks as the table
  * has.  Adds the blocks that were read to *built.
  */
-extern CachePin *heap_build_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks,
-								  uint64 *built);
+extern CachePin *heap_build_range(HeapBuilder *builder, Proof *proof, CachePin *pin, uint32 number,
+								  int nblocks, uint64 *built);
 
 /* Of the builder's columns, these are to be built from now on; at first all are. */
 extern void heap_builder_ask(HeapBuilder *builder, const bool *asked);

@@ -51,17 +51,19 @@ decimal_scale(const ExprSet *set, AttrNumber attno)
 	return -1;
 }
 
-/* Can chunks be read as the vectors want them: as the type that they have, or as Datums? */
+/* Can chunks be read as the vectors want them: as the type that they have, as Datums, or for their NULLs? */
 static bool
 suits(const HeapCached *cached, const ExprSet *set)
 {
 	for (const Vec *vec = set->vecs; vec; vec = vec->next)
 	{
+		ColumnType	type;
 		int16		scale;
 
-		if (vec->attno != 0 && vec->type != COLUMN_DATUM &&
-			(vec->type != heap_build_type(set->desc, &cached->cols[cached->slots[vec->attno - 1]], &scale) ||
-			 vec->scale != scale))
+		if (vec->attno == 0 || vec->type == COLUMN_DATUM)
+			continue;
+		type = heap_build_type(set->desc, &cached->cols[cached->slots[vec->attno - 1]], &scale);
+		if ((vec->type != type || vec->scale != scale) && !heap_cached_presence(type, vec->type))
 			return false;
 	}
 	return true;
@@ -122,6 +124,13 @@ want_columns(HeapCached *cached)
 	return cached->ncols > 0;
 }
 
+/* What participants of a parallel scan share; NULL: it is none. */
+static ParallelBlockTableScanDesc
+shared_scan(const HeapCached *cached)
+{
+	return (ParallelBlockTableScanDesc) cached->scan->scan->rs_base.rs_parallel;
+}
+
 /*
  * A parallel scan that has not begun begins with the first block, so that what is claimed are ranges.
  * Returns whether it had not, or whether no other participant reads the table for this scan.
@@ -129,8 +138,7 @@ want_columns(HeapCached *cached)
 static bool
 set_start(HeapCached *cached)
 {
-	ParallelBlockTableScanDesc shared =
-		(ParallelBlockTableScanDesc) cached->scan->scan->rs_base.rs_parallel;
+	ParallelBlockTableScanDesc shared = shared_scan(cached);
 	bool		first;
 
 	if (shared == NULL)
@@ -163,7 +171,7 @@ heap_cached_begin(HeapCached *cached)
 	if (cached->taken)
 		pfree(cached->taken);
 	cached->taken = NULL;
-	proof_begin(&cached->proof, scan->rel, scan->scan->rs_base.rs_snapshot);
+	proof_begin(&cached->proof, scan->scan);
 	cached->nblocks = scan->scan->rs_nblocks;
 	cached->block = cached->end = cached->last = cached->wrapped = 0;
 	cached->refused = cached->passed = 0;
@@ -212,8 +220,7 @@ heap_cached_stop(HeapCached *cached)
 static bool
 claim(HeapCached *cached)
 {
-	ParallelBlockTableScanDesc shared =
-		(ParallelBlockTableScanDesc) cached->scan->scan->rs_base.rs_parallel;
+	ParallelBlockTableScanDesc shared = shared_scan(cached);
 	uint64		at;
 	BlockNumber n;
 
@@ -285,8 +292,8 @@ list_stale(HeapCached *cached)
 	heap_scan_set_list(cached->scan, cached->stale, n);
 }
 
-/* Builds what the cache lacks of a range; the range pinned, or NULL. */
-static CachePin *
+/* Builds what the cache lacks of the range, which is pinned if it is there. */
+static void
 build_range(HeapCached *cached, uint32 number, int nblocks)
 {
 	if (cached->builder == NULL)
@@ -301,7 +308,8 @@ build_range(HeapCached *cached, uint32 number, int nblocks)
 		heap_builder_start(cached->builder, cached->scan->scan);
 		MemoryContextSwitchTo(old);
 	}
-	return heap_build_range(cached->builder, &cached->proof, number, nblocks, &cached->stats->built);
+	cached->pin = heap_build_range(cached->builder, &cached->proof, cached->pin, number, nblocks,
+								   &cached->stats->built);
 }
 
 /* After ranges that were not worth building at most so many are not tried. */
@@ -356,6 +364,42 @@ has_cached_rows(const HeapCached *cached)
 	return false;
 }
 
+/* Are all rows of the pinned range, which begins, read from the cache? */
+static bool
+is_whole(const HeapCached *cached)
+{
+	const CacheRange *range = cached->pin->range;
+
+	if (cached->block != cached->first || cached->last - cached->first < range->nblocks)
+		return false;
+	for (int i = 0; i < range->nblocks; i++)
+		if (!cache_blocks_has(&cached->proved, i) && range->rows[i + 1] > range->rows[i])
+			return false;
+	return true;
+}
+
+bool
+heap_cached_whole(const HeapCached *cached)
+{
+	return cached->whole;
+}
+
+/* Holds the quals against the bounds of the pinned range's chunks. */
+static void
+test_bounds(HeapCached *cached)
+{
+	const CacheChunk *const *chunks = cached->pin->chunks;
+
+	cached->skipped = cached->all_implied = false;
+	memset(cached->implied, false, cached->nquals);
+	/* without rows core computes no condition, which may fail */
+	if (cached->skip == NULL || !has_cached_rows(cached))
+		return;
+	cached->skipped = heap_skip_refutes(cached->skip, chunks, cached->slots);
+	if (!cached->skipped)
+		cached->all_implied = heap_skip_implies(cached->skip, chunks, cached->slots, cached->implied) == cached->nquals;
+}
+
 /* Begins the range of the next block. */
 static void
 enter_range(HeapCached *cached)
@@ -381,19 +425,17 @@ enter_range(HeapCached *cached)
 	cached->pin = cache_pin(cached->table, number, cached->ncols, cached->cols);
 	if (cached->fill && whole && (cached->pin ? heap_cached_lacks_chunks(cached) : try_range(cached)))
 	{
-		heap_cached_unpin(cached);
-		cached->pin = build_range(cached, number, nblocks);
+		build_range(cached, number, nblocks);
 		note_try(cached);
 	}
 	if (cached->pin && heap_cached_lacks_chunks(cached))
 		heap_cached_unpin(cached);
 	if (cached->pin)
 	{
-		proof_range(&cached->proof, cached->pin, nblocks, &cached->proved);
+		proof_range(&cached->proof, cached->pin, cached->block - first, cached->last - first, &cached->proved);
 		cached->missing = Max(cached->missing, nblocks - cached->pin->range->nblocks);
-		/* without rows core computes no condition, which may fail */
-		cached->skipped = cached->skip && has_cached_rows(cached) &&
-			heap_skip_refutes(cached->skip, cached->pin->chunks, cached->slots);
+		cached->whole = is_whole(cached);
+		test_bounds(cached);
 	}
 	list_stale(cached);
 }
@@ -518,9 +560,22 @@ heap_cached_return(HeapColumns *columns)
 		columns->vecs[v]->values = columns->vecs[v]->memory;
 }
 
+/* Says which rows are not NULL, by a byte of any value. */
+static void
+fill_presence(Vec *vec, const CacheChunk *chunk, uint32 first_row, const HeapRows *rows)
+{
+	const uint64 *validity = chunk_validity(chunk);
+
+	memset(vec->values, 0, rows->n);
+	vec->all_values = validity == NULL;
+	if (validity)
+		for (int i = 0; i < rows->n; i++)
+			vec->state[i] = bitmap_get(validity, first_row + rows->tuple[i]) ? VEC_VALUE : VEC_NULL;
+}
+
 void
 heap_cached_fill(HeapCached *cached, HeapColumns *columns, const HeapPage *page,
-				 const HeapRows *rows, bool condition, MemoryContext cxt)
+				 const HeapRows *rows, int after, bool condition, MemoryContext cxt)
 {
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	int			n = rows->n;
@@ -531,10 +586,14 @@ heap_cached_fill(HeapCached *cached, HeapColumns *columns, const HeapPage *page,
 		Vec		   *vec = columns->vecs[v];
 		const CacheChunk *chunk = cached->pin->chunks[cached->slots[vec->attno - 1]];
 
-		if (dense && condition && vec->last_stage == vec->stage &&
-			borrow_values(vec, chunk, page->first_row + rows->tuple[0], n))
+		if (vec->last_stage <= after)
 			continue;
-		if (dense)
+		if (heap_cached_presence(chunk->type, vec->type))
+			fill_presence(vec, chunk, page->first_row, rows);
+		else if (dense && condition && vec->last_stage == vec->stage &&
+				 borrow_values(vec, chunk, page->first_row + rows->tuple[0], n))
+			continue;
+		else if (dense)
 			vec->all_values = chunk_read(chunk, page->first_row + rows->tuple[0], n, vec->type,
 										 vec->scale, vec->values, vec->state);
 		else

@@ -48,7 +48,11 @@ typedef struct HeapCached
 	HeapSkip   *skip;			/* set by the owner, or NULL */
 	bool		skipped;		/* no row of the range at hand can pass the quals */
 	CacheBlocks *taken;			/* [range] blocks that an engine took (heap_resident.c); NULL: none */
+	int			nquals;			/* set by the owner */
+	bool	   *implied;		/* [qual] set by the owner: each row of the range at hand passes it */
+	bool		all_implied;
 	CacheBlocks proved;			/* its blocks that are read from the cache */
+	bool		whole;			/* all that have rows are among them */
 	BlockNumber stale[CACHE_RANGE_BLOCKS];	/* the others */
 	int			missing;		/* most blocks that a range has got since it was cached */
 	bool		shared_out;		/* set by the owner: one participant alone, any of them, reads the table */
@@ -84,6 +88,19 @@ extern bool heap_cached_lacks_chunks(const HeapCached *cached);
 /* May heap_cached_next unpin the range that the last cached rows came from? */
 extern bool heap_cached_leaves_range(const HeapCached *cached);
 
+/*
+ * Is a column that chunks have as one type wanted as another one for its NULLs alone?  Bytes are what counts of values
+ * that do not fit into a column of their own are made of.
+ */
+static inline bool
+heap_cached_presence(ColumnType chunk_type, ColumnType wanted)
+{
+	return wanted == COLUMN_I8 && chunk_type != COLUMN_I8;
+}
+
+/* Are all rows that the cache has of the range at hand read from it? */
+extern bool heap_cached_whole(const HeapCached *cached);
+
 /* The chunk of a column in the range at hand. */
 static inline const CacheChunk *
 heap_cached_chunk(const HeapCached *cached, AttrNumber attno)
@@ -102,11 +119,12 @@ heap_cached_dictionary(const HeapCached *cached)
 extern size_t heap_cached_longest(HeapCached *cached, const CacheChunk *chunk);
 
 /*
- * Like heap_columns_fill, for a page of cached rows.  If `condition`, the columns are those of a condition, and
- * vectors that nothing else reads may have their values in the cache until heap_cached_return.
+ * Like heap_columns_fill, for a page of cached rows, but only for what stages after this one read.  If `condition`,
+ * the columns are those of a condition, and vectors that nothing else reads may have their values in the cache until
+ * heap_cached_return.
  */
 extern void heap_cached_fill(HeapCached *cached, HeapColumns *columns, const HeapPage *page,
-							 const HeapRows *rows, bool condition, MemoryContext cxt);
+							 const HeapRows *rows, int after, bool condition, MemoryContext cxt);
 extern void heap_cached_return(HeapColumns *columns);
 /* Stores a row's columns in a slot for the table's rows; other attributes become NULL.  What has to be made is in cxt. */
 extern void heap_cached_load(HeapCached *cached, const HeapPage *page, int tuple,

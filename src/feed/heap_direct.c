@@ -2,7 +2,7 @@
  * heap_direct.c
  *	  Batches of columns as the cache has them.
  *
- * Where the query has no conditions, and the batch's columns are columns of the
+ * Where the query has no conditions, or all rows of the range pass them, and the batch's columns are columns of the
  * table, cached rows need no vectors: a chunk's own array is a column's values where its layout
  * is the column's, else it is read into the column.
  * By-reference values of the cache need no copies, as the range is pinned: a batch that refers to
@@ -19,7 +19,7 @@
 bool
 heap_direct_possible(const HeapFeed *feed, const HeapTable *table)
 {
-	if (table->cached == NULL || table->nquals > 0 || table->checks != NIL || table->scan->counts_only)
+	if (table->cached == NULL || table->checks != NIL || table->scan->counts_only)
 		return false;
 	for (int c = 0; c < feed->batch.ncols; c++)
 	{
@@ -111,6 +111,12 @@ heap_direct_add(HeapFeed *feed, HeapTable *table, int room)
 		if (table->outputs[c].root == NULL)
 			continue;
 		chunk = heap_cached_chunk(table->cached, table->outputs[c].root->vec->attno);
+		if (heap_cached_presence(chunk->type, col->type))
+		{
+			if (chunk_validity(chunk))
+				copy_validity(&output->writer, at, chunk_validity(chunk), from, n);
+			continue;
+		}
 		if (whole && borrow_array(feed, output, chunk, from, n))
 			continue;
 		all_values = chunk_read(chunk, from, n, col->type, col->scale,

@@ -1,17 +1,28 @@
 /*
  * heap_memo.c
- *	  Conditions on one column of few distinct values, evaluated once for each value.
+ *	  Expressions over one column of few distinct values, evaluated once for each value.
  *
  * The cache has by-reference values as numbers in a dictionary for each range of
- * blocks.  A condition that reads one such column is evaluated for the first row with
+ * blocks.  A condition that reads one such column, or an output of the query, is evaluated for the first row with
  * a number that comes to it, by core, and remembered for the others of the range; so
  * it raises an error where core would.
+ *
+ * Rows with one number have one value of such an output too, which the batch's column says (Column.codes).  NULLs,
+ * of which there may be a value as well, have the number after the last one.
+ *
+ * Memory: values of outputs last until the memo is made for another range.  The batch refers to them, and
+ * ends before that.
  */
 #include "postgres.h"
 
 #include "access/sysattr.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
 
 #include "cache/chunk.h"
 #include "feed/heap.h"
@@ -19,39 +30,78 @@
 enum
 {
 	MEMO_UNKNOWN = 0,
-	MEMO_FAILED,
-	MEMO_PASSED
+	MEMO_FAILED,				/* of an output: NULL */
+	MEMO_PASSED					/* of an output: a value */
 };
 
 struct HeapMemo
 {
 	AttrNumber	attno;
 	uint64		dictionary;		/* that the outcomes are for; 0: none */
-	uint8		of_null;		/* outcome for NULL */
-	uint8	   *outcome;		/* [number] */
+	uint8	   *outcome;		/* [number]; last that of NULL */
 	uint32		size;
 	MemoryContext cxt;
+
+	/* of outputs */
+	ExprRoot   *root;
+	int16		typlen;
+	bool		typbyval;
+	Datum	   *values;			/* [number] */
+	MemoryContext value_cxt;
+	size_t		bytes;			/* of values; beyond EXPR_PAGE_BYTES no more are remembered */
 };
+
+/* The by-reference column that an expression reads, and nothing else of the row; 0: there is none. */
+static AttrNumber
+single_column(const HeapTable *table, Node *expr)
+{
+	TupleDesc	desc = RelationGetDescr(table->scan->rel);
+	Bitmapset  *attnos = NULL;
+	int			attno;
+
+	pull_varattnos(expr, ((Scan *) table->scan->node->ss.ps.plan)->scanrelid, &attnos);
+	if (!bms_get_singleton_member(attnos, &attno) || contain_subplans(expr))
+		return 0;
+	attno += FirstLowInvalidHeapAttributeNumber;
+	return attno <= 0 || TupleDescAttr(desc, attno - 1)->attbyval ? 0 : attno;
+}
+
+static HeapMemo *
+create(AttrNumber attno)
+{
+	HeapMemo   *memo = palloc0(sizeof(HeapMemo));
+
+	memo->attno = attno;
+	memo->cxt = CurrentMemoryContext;
+	return memo;
+}
 
 HeapMemo *
 heap_memo_create(const HeapTable *table, int q)
 {
-	Node	   *expr = (Node *) table->quals[q]->expr;
-	TupleDesc	desc = RelationGetDescr(table->scan->rel);
-	Bitmapset  *attnos = NULL;
-	HeapMemo   *memo;
-	int			attno;
+	AttrNumber	attno = single_column(table, (Node *) table->quals[q]->expr);
 
-	pull_varattnos(expr, ((Scan *) table->scan->node->ss.ps.plan)->scanrelid, &attnos);
-	if (!bms_get_singleton_member(attnos, &attno) || contain_subplans(expr) ||
-		!expr_stage_is_closed(table->set, q))
-		return NULL;
-	attno += FirstLowInvalidHeapAttributeNumber;
-	if (attno <= 0 || TupleDescAttr(desc, attno - 1)->attbyval)
-		return NULL;
-	memo = palloc0(sizeof(HeapMemo));
-	memo->attno = attno;
-	memo->cxt = CurrentMemoryContext;
+	return attno && table->closed[q] ? create(attno) : NULL;
+}
+
+bool
+heap_memo_serves(const HeapTable *table, Expr *expr)
+{
+	AttrNumber	attno = single_column(table, (Node *) expr);
+
+	/* numerics are decimals in the cache, if they can be */
+	return attno && cache_available() &&
+		getBaseType(TupleDescAttr(RelationGetDescr(table->scan->rel), attno - 1)->atttypid) != NUMERICOID;
+}
+
+HeapMemo *
+heap_memo_create_output(const HeapTable *table, ExprRoot *root)
+{
+	HeapMemo   *memo = create(single_column(table, (Node *) root->expr));
+
+	memo->root = root;
+	get_typlenbyval(exprType((Node *) root->expr), &memo->typlen, &memo->typbyval);
+	memo->value_cxt = AllocSetContextCreate(memo->cxt, "gpuagg values of expressions", ALLOCSET_DEFAULT_SIZES);
 	return memo;
 }
 
@@ -60,44 +110,60 @@ static bool
 prepare(HeapMemo *memo, const HeapTable *table, const CacheChunk *chunk)
 {
 	uint64		dictionary = heap_cached_dictionary(table->cached);
+	uint32		n = chunk->nentries + 1;
 
 	if (!chunk_repeats(chunk))
 		return false;
 	if (memo->dictionary == dictionary)
 		return true;
-	if (memo->size < chunk->nentries)
+	memo->dictionary = 0;
+	if (memo->size < n)
 	{
-		if (memo->outcome)
-			pfree(memo->outcome);
-		memo->outcome = NULL;
-		memo->outcome = MemoryContextAlloc(memo->cxt, chunk->nentries);
-		memo->size = chunk->nentries;
+		memo->outcome = MemoryContextAlloc(memo->cxt, n);
+		if (memo->root)
+			memo->values = MemoryContextAlloc(memo->cxt, n * sizeof(Datum));
+		memo->size = n;
 	}
-	memset(memo->outcome, MEMO_UNKNOWN, chunk->nentries);
-	memo->of_null = MEMO_UNKNOWN;
+	memset(memo->outcome, MEMO_UNKNOWN, n);
+	if (memo->value_cxt)
+		MemoryContextReset(memo->value_cxt);
+	memo->bytes = 0;
 	memo->dictionary = dictionary;
 	return true;
+}
+
+/* The numbers of the feed's rows, all cached, which are some of a slice; NULLs have the last one. */
+static void
+read_codes(const CacheChunk *chunk, const HeapFeed *feed, uint32 *codes)
+{
+	const HeapRows *rows = &feed->rows;
+	const uint64 *validity = chunk_validity(chunk);
+	uint32		from = feed->page.first_row + rows->tuple[0];
+	int			span = rows->tuple[rows->n - 1] - rows->tuple[0] + 1;
+
+	chunk_codes(chunk, from, span, codes);
+	for (int i = 0; span > rows->n && i < rows->n; i++)
+		codes[i] = codes[rows->tuple[i] - rows->tuple[0]];
+	if (validity == NULL)
+		return;
+	for (int i = 0; i < rows->n; i++)
+		if (!bitmap_get(validity, feed->page.first_row + rows->tuple[i]))
+			codes[i] = chunk->nentries;
 }
 
 int
 heap_memo_select(HeapMemo *memo, HeapFeed *feed, HeapTable *table, int q, uint16 *sel)
 {
-	const HeapRows *rows = &feed->rows;
 	const CacheChunk *chunk = heap_cached_chunk(table->cached, memo->attno);
-	const uint64 *validity = chunk_validity(chunk);
-	uint32		from = feed->page.first_row + rows->tuple[0];
 	uint32		codes[EXPR_ROWS];
 	int			n = 0;
 
 	if (!prepare(memo, table, chunk))
 		return -1;
-	/* rows are some of a slice */
-	chunk_codes(chunk, from, rows->tuple[rows->n - 1] - rows->tuple[0] + 1, codes);
-	for (int i = 0; i < rows->n; i++)
+	read_codes(chunk, feed, codes);
+	for (int i = 0; i < feed->rows.n; i++)
 	{
-		int			offset = rows->tuple[i] - rows->tuple[0];
-		uint8	   *outcome = validity && !bitmap_get(validity, from + offset) ? &memo->of_null :
-			&memo->outcome[codes[offset]];
+		uint8	   *outcome = &memo->outcome[codes[i]];
 
 		if (unlikely(*outcome == MEMO_UNKNOWN))
 		{
@@ -109,5 +175,118 @@ heap_memo_select(HeapMemo *memo, HeapFeed *feed, HeapTable *table, int q, uint16
 		sel[n] = i;
 		n += *outcome == MEMO_PASSED;
 	}
+	return n;
+}
+
+/* ---- outputs -------------------------------------------------------------------- */
+
+bool
+heap_memo_prepare(HeapTable *table)
+{
+	for (int c = 0; c < table->noutputs; c++)
+	{
+		HeapMemo   *memo = table->outputs[c].memo;
+
+		if (memo && !prepare(memo, table, heap_cached_chunk(table->cached, memo->attno)))
+			return false;
+	}
+	return true;
+}
+
+/* The value of row i, whose number is k; *kept: it lasts as long as the range. */
+static Datum
+get_value(HeapMemo *memo, HeapTable *table, int i, uint32 k, bool *isnull, bool *kept)
+{
+	Datum		value;
+	MemoryContext old;
+
+	*kept = true;
+	if (likely(memo->outcome[k] != MEMO_UNKNOWN))
+	{
+		*isnull = memo->outcome[k] == MEMO_FAILED;
+		return *isnull ? (Datum) 0 : memo->values[k];
+	}
+	value = expr_evaluate_scalar(table->set, memo->root, i, isnull);
+	if (*isnull)
+	{
+		memo->outcome[k] = MEMO_FAILED;
+		return value;
+	}
+	if (!memo->typbyval)
+	{
+		Size		size = datumGetSize(value, false, memo->typlen);
+
+		*kept = memo->bytes + size <= EXPR_PAGE_BYTES;
+		if (!*kept)
+			return value;
+		memo->bytes += size;
+		old = MemoryContextSwitchTo(memo->value_cxt);
+		value = datumCopy(value, false, memo->typlen);
+		MemoryContextSwitchTo(old);
+	}
+	memo->values[k] = value;
+	memo->outcome[k] = MEMO_PASSED;
+	return value;
+}
+
+/* Stores a value in a row of an output; `borrow`: it lasts as long as the range. */
+static void
+store_value(HeapFeed *feed, HeapOutput *output, int row, Datum value, bool isnull, bool borrow)
+{
+	ColumnWriter *writer = &output->writer;
+	Column	   *col = writer->col;
+
+	if (isnull)
+		column_write_null(writer, row);
+	else if (borrow && col->type == COLUMN_DATUM && !writer->typbyval &&
+			 datum_bytes(value, writer->typlen) <= BATCH_BYTES / feed->batch.capacity)
+	{
+		((Datum *) col->values)[row] = value;
+		feed->borrows = true;
+	}
+	else
+		column_write(writer, row, value);
+}
+
+/* Notes the numbers, below ncodes, of n rows as those of the batch. */
+static void
+store_codes(HeapFeed *feed, HeapOutput *output, int at, int n, const uint32 *codes, uint32 ncodes)
+{
+	uint64		dictionary = heap_cached_dictionary(feed->table->cached);
+
+	if (at > 0 && output->dictionary != dictionary)
+	{
+		output->dictionary = 0;
+		return;
+	}
+	if (output->codes == NULL)
+		output->codes = MemoryContextAlloc(feed->cxt, feed->batch.capacity * sizeof(uint32));
+	output->dictionary = dictionary;
+	output->ncodes = ncodes;
+	memcpy(output->codes + at, codes, n * sizeof(uint32));
+}
+
+int
+heap_memo_store(HeapFeed *feed, HeapTable *table, int c, int at, int n)
+{
+	HeapMemo   *memo = table->outputs[c].memo;
+	const CacheChunk *chunk = heap_cached_chunk(table->cached, memo->attno);
+	uint32		codes[EXPR_ROWS];
+
+	read_codes(chunk, feed, codes);
+	for (int i = 0; i < n; i++)
+	{
+		bool		isnull,
+					kept;
+		Datum		value = get_value(memo, table, i, codes[i], &isnull, &kept);
+
+		for (int o = c; o >= 0; o = table->outputs[o].next)
+			store_value(feed, &feed->outputs[o], at + i, value, isnull, kept);
+		if (unlikely(heap_batch_is_full(feed)))
+			n = i + 1;
+	}
+	for (int o = c; o >= 0; o = table->outputs[o].next)
+		if (feed->outputs[o].writer.col->type == COLUMN_DATUM && !feed->outputs[o].writer.typbyval)
+			store_codes(feed, &feed->outputs[o], at, n, codes, chunk->nentries + 1);
 	return n;
 }

@@ -206,7 +206,16 @@ heap_store_outputs(HeapFeed *feed, HeapTable *table)
 
 	run_checks(feed, table);
 	for (int c = 0; c < feed->batch.ncols; c++)
-		if (table->outputs[c].root && !table->outputs[c].follows)
+	{
+		if (table->outputs[c].memo && !table->by_memos)
+			for (int o = c; o >= 0; o = table->outputs[o].next)
+				feed->outputs[o].dictionary = 0;
+		if (table->outputs[c].root == NULL || table->outputs[c].follows)
+			continue;
+		if (table->outputs[c].memo && table->by_memos)
+			n = heap_memo_store(feed, table, c, at, n);
+		else
 			n = store_output(feed, c, at, n);
+	}
 	return n;
 }

@@ -105,7 +105,7 @@ collect_range(Collector *c, uint32 range, int nblocks)
 	CacheBlocks proved;
 	uint32		nrows;
 
-	proof_range(&cached->proof, cached->pin, nblocks, &proved);
+	proof_range(&cached->proof, cached->pin, 0, nblocks, &proved);
 	nrows = proved_rows(cached->pin->range, &proved);
 	if (nrows == 0)
 		return;

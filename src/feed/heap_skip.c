@@ -1,12 +1,18 @@
 /*
  * heap_skip.c
- *	  Ranges of the column cache that no row of which can pass the query's conditions.
+ *	  Ranges of the column cache of which no row can pass the query's conditions, or
+ *	  every row passes one.
  *
  * Conditions "column operator value" with a btree operator, and "column IS [NOT]
  * NULL", are held against the bounds and the number of NULLs of the column's chunk.
- * Only those count before which no condition stands that may raise an error for rows which are
+ * A range is skipped only for those before which no condition stands that may raise an error for rows which are
  * skipped.  A value that has to be computed is so only if core would do it for the range's
- * first row: where it belongs to the first condition.
+ * first row, where it belongs to the first condition, or if that cannot raise an error.
+ *
+ * Dates and times may be compared across types, and be cast to each other.  Where that depends on the time zone
+ * it is not in order: when clocks are put forward, or an hour's difference becomes a day's,
+ * a later local time may be an earlier instant.  By how much is bounded, though, and bounds are moved
+ * outwards by more than that.
  */
 #include "postgres.h"
 
@@ -14,9 +20,14 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "pgtime.h"
+#include "utils/date.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/timestamp.h"
 #include "utils/typcache.h"
 
 #include "columns/column_value.h"
@@ -26,11 +37,16 @@
 
 typedef struct SkipTest
 {
+	int			qual;			/* number */
+	bool		skips;			/* may skip ranges */
 	AttrNumber	attno;
+	Oid			column_type;
 	bool		nulls;			/* IS NULL, or, with `negate`, IS NOT NULL */
 	bool		negate;
 	int			strategy;		/* column operator value */
 	Oid			collation;
+	FmgrInfo	cast;			/* of the column; fn_oid InvalidOid: none */
+	int			zones;			/* conversions by the time zone on the way from column to comparison */
 	FmgrInfo	op;				/* the operator's function */
 	FmgrInfo	less;			/* with equality: column < value, */
 	FmgrInfo	greater;		/* column > value */
@@ -60,23 +76,46 @@ bounds_are_ordered(Oid type)
 	return type != CHAROID && !type_is_enum(type);
 }
 
+/* Is it a cast among dates and times?  Those are in order, but for the time zone. */
+static bool
+is_time_cast(Oid function)
+{
+	switch (function)
+	{
+		case F_DATE_TIMESTAMP:
+		case F_DATE_TIMESTAMPTZ:
+		case F_TIMESTAMP_DATE:
+		case F_TIMESTAMP_TIMESTAMPTZ:
+		case F_TIMESTAMPTZ_DATE:
+		case F_TIMESTAMPTZ_TIMESTAMP:
+			return true;
+		default:
+			return false;
+	}
+}
+
 /*
- * Finds what decides "left operator right"; false: the operator is none of the types' btree order.
- * Nor is one whose answer depends on a setting: timestamps do not become timestamptz in order
- * where clocks are put forward.
+ * Finds what decides "left operator right", where left is of this type; false: the operator is none of the type's
+ * btree order.  Nor is one whose answer depends on a setting, but for the time zone.
  */
 static bool
-set_operator(SkipTest *test, Oid opno, Oid column_type)
+set_operator(SkipTest *test, Oid opno, Oid type)
 {
-	Oid			family = lookup_type_cache(column_type, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+	Oid			family = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+	Oid			times = lookup_type_cache(TIMESTAMPTZOID, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 	Oid			left,
 				right,
 				less,
 				greater;
 
-	if (!OidIsValid(family) || !op_in_opfamily(opno, family) || !bounds_are_ordered(column_type) ||
-		op_volatile(opno) != PROVOLATILE_IMMUTABLE)
+	if (!OidIsValid(family) || !op_in_opfamily(opno, family) || !bounds_are_ordered(type))
 		return false;
+	if (op_volatile(opno) != PROVOLATILE_IMMUTABLE)
+	{
+		if (op_volatile(opno) != PROVOLATILE_STABLE || family != times)
+			return false;
+		test->zones += type != TIMESTAMPTZOID;
+	}
 	get_op_opfamily_properties(opno, family, false, &test->strategy, &left, &right);
 	less = get_opfamily_member(family, left, right, BTLessStrategyNumber);
 	greater = get_opfamily_member(family, left, right, BTGreaterStrategyNumber);
@@ -88,14 +127,98 @@ set_operator(SkipTest *test, Oid opno, Oid column_type)
 	return true;
 }
 
-/* May the value be computed here?  Constants always, others with the first condition. */
+/* now() and the like. */
+static bool
+is_clock(Node *node)
+{
+	return IsA(node, SQLValueFunction) ||
+		(IsA(node, FuncExpr) && (((FuncExpr *) node)->funcid == F_NOW ||
+								 ((FuncExpr *) node)->funcid == F_TRANSACTION_TIMESTAMP ||
+								 ((FuncExpr *) node)->funcid == F_STATEMENT_TIMESTAMP));
+}
+
+static inline bool
+is_within(int64 value, int64 limit)
+{
+	return value >= -limit && value <= limit;
+}
+
+/* Is it a number of days, or an interval, of some thousand years at most? */
+static bool
+is_moderate(Node *node)
+{
+	const int64 years = 1000;
+	Const	   *constant = (Const *) node;
+	const Interval *interval;
+
+	if (!IsA(node, Const) || constant->constisnull)
+		return false;
+	if (constant->consttype == INT4OID)
+		return is_within(DatumGetInt32(constant->constvalue), years * 366);
+	if (constant->consttype != INTERVALOID)
+		return false;
+	interval = DatumGetIntervalP(constant->constvalue);
+	return is_within(interval->month, years * 12) && is_within(interval->day, years * 366) &&
+		is_within(interval->time, years * 366 * USECS_PER_DAY);
+}
+
+/* A value that is known when the query is run, or computed without an error. */
+static bool
+is_safe_value(Node *node)
+{
+	OpExpr	   *op = (OpExpr *) node;
+
+	if (IsA(node, Const) || is_clock(node))
+		return true;
+	if (IsA(node, Param))
+		return ((Param *) node)->paramkind == PARAM_EXTERN;
+	if (!IsA(node, OpExpr) || list_length(op->args) != 2)
+		return false;
+	switch (op->opfuncid)
+	{
+		case F_TIMESTAMPTZ_MI_INTERVAL:
+		case F_TIMESTAMPTZ_PL_INTERVAL:
+		case F_TIMESTAMP_MI_INTERVAL:
+		case F_TIMESTAMP_PL_INTERVAL:
+		case F_DATE_MI_INTERVAL:
+		case F_DATE_PL_INTERVAL:
+		case F_DATE_MII:
+		case F_DATE_PLI:
+			return is_clock(linitial(op->args)) && is_moderate(lsecond(op->args));
+		default:
+			return false;
+	}
+}
+
+/* May the value be computed here? */
 static bool
 is_value(Node *node, bool first)
 {
-	if (IsA(node, Const))
-		return true;
-	return first && !contain_var_clause(node) && !contain_volatile_functions(node) &&
-		!contain_subplans(node);
+	return is_safe_value(node) ||
+		(first && !contain_var_clause(node) && !contain_volatile_functions(node) && !contain_subplans(node));
+}
+
+/* Sets the column that a side of a comparison is, perhaps after a cast; false: it is none. */
+static bool
+set_column(SkipTest *test, Node *side)
+{
+	Oid			cast = InvalidOid;
+
+	if (IsA(side, FuncExpr) && is_time_cast(((FuncExpr *) side)->funcid))
+	{
+		cast = ((FuncExpr *) side)->funcid;
+		side = linitial(((FuncExpr *) side)->args);
+	}
+	if (!IsA(side, Var) || ((Var *) side)->varattno <= 0)
+		return false;
+	test->attno = ((Var *) side)->varattno;
+	test->column_type = ((Var *) side)->vartype;
+	if (OidIsValid(cast))
+	{
+		fmgr_info(cast, &test->cast);
+		test->zones = func_volatile(cast) != PROVOLATILE_IMMUTABLE;
+	}
+	return true;
 }
 
 static bool
@@ -118,18 +241,16 @@ make_test(SkipTest *test, PlanState *scan, Node *qual, bool first)
 	opno = op->opno;
 	column = linitial(op->args);
 	value = lsecond(op->args);
-	if (!IsA(column, Var))
+	if (!contain_var_clause(column))
 	{
 		opno = get_commutator(opno);
 		column = lsecond(op->args);
 		value = linitial(op->args);
 	}
-	if (!IsA(column, Var) || ((Var *) column)->varattno <= 0 || !OidIsValid(opno) || !is_value(value, first))
+	if (!OidIsValid(opno) || !set_column(test, column) || !is_value(value, first) ||
+		!set_operator(test, opno, exprType(column)))
 		return false;
-	test->attno = ((Var *) column)->varattno;
 	test->collation = op->inputcollid;
-	if (!set_operator(test, opno, ((Var *) column)->vartype))
-		return false;
 	test->value_state = ExecInitExpr((Expr *) value, scan);
 	return true;
 }
@@ -138,6 +259,7 @@ HeapSkip *
 heap_skip_create(PlanState *scan, int nquals, ExprRoot *const *quals)
 {
 	HeapSkip   *skip = palloc0(sizeof(HeapSkip));
+	bool		may_fail = false;
 
 	skip->scan = scan;
 	skip->tests = palloc0(sizeof(SkipTest) * (nquals + 1));
@@ -147,11 +269,14 @@ heap_skip_create(PlanState *scan, int nquals, ExprRoot *const *quals)
 		Node	   *qual = (Node *) quals[q]->expr;
 
 		if (make_test(test, scan, qual, q == 0))
+		{
+			test->qual = q;
+			test->skips = !may_fail;
 			skip->ntests++;
+		}
 		else
 			memset(test, 0, sizeof(*test));
-		if (!expr_cannot_fail(qual))
-			break;
+		may_fail |= !expr_cannot_fail(qual);
 	}
 	if (skip->ntests == 0)
 		return NULL;
@@ -189,10 +314,59 @@ bound_datum(const CacheChunk *chunk, ColumnBound bound)
 	}
 }
 
-static bool
-holds(SkipTest *test, FmgrInfo *op, const CacheChunk *chunk, ColumnBound bound)
+/*
+ * By how many days a bound is moved for each conversion by the time zone.  Zones differ from UTC by less
+ * than a day, and so two days make a local time the later instant as well; those that are rules instead of
+ * names may differ by a week.
+ */
+static int
+zone_days(void)
 {
-	return DatumGetBool(FunctionCall2Coll(op, test->collation, bound_datum(chunk, bound), test->value));
+	return strpbrk(pg_get_timezone_name(session_timezone), "0123456789<") ? 15 : 2;
+}
+
+/* Dates farther from 2000 than these days cannot be cast, or nearly not. */
+#define FIRST_DAY (-2400000)
+#define LAST_DAY 70000000
+
+/* Moves a bound of dates or times outwards by some days; false: it may be too far out to be cast. */
+static bool
+move_bound(const SkipTest *test, ColumnBound *bound, int days)
+{
+	int64		day = test->column_type == DATEOID ? 1 : USECS_PER_DAY;
+
+	if (test->column_type == DATEOID ? DATE_NOT_FINITE(bound->integer) : TIMESTAMP_NOT_FINITE(bound->integer))
+		return true;
+	if (bound->integer / day < FIRST_DAY || bound->integer / day > LAST_DAY)
+		return false;
+	bound->integer += days * day;
+	return true;
+}
+
+/*
+ * Does the operator say so of the chunk's greatest or least value, or one beyond it?  If that cannot be
+ * told, `unknown`.
+ */
+static bool
+holds(SkipTest *test, FmgrInfo *op, const CacheChunk *chunk, bool greatest, bool unknown)
+{
+	ColumnBound	bound = greatest ? chunk->greatest : chunk->least;
+	int			days = test->zones > 0 ? test->zones * zone_days() : 0;
+	Datum		value;
+
+	if ((test->zones > 0 || OidIsValid(test->cast.fn_oid)) &&
+		!move_bound(test, &bound, greatest ? days : -days))
+		return unknown;
+	value = bound_datum(chunk, bound);
+	if (OidIsValid(test->cast.fn_oid))
+		value = FunctionCall1(&test->cast, value);
+	return DatumGetBool(FunctionCall2Coll(op, test->collation, value, test->value));
+}
+
+Datum
+heap_skip_bound(const CacheChunk *chunk, bool greatest)
+{
+	return bound_datum(chunk, greatest ? chunk->greatest : chunk->least);
 }
 
 /* Evaluates what the column is compared with. */
@@ -206,29 +380,57 @@ know_value(HeapSkip *skip, SkipTest *test)
 	MemoryContextSwitchTo(old);
 }
 
+/* Can the chunk's bounds be compared with the value?  A NULL cannot. */
+static bool
+is_comparable(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
+{
+	if (!chunk->has_bounds || chunk->nexceptions > 0)
+		return false;
+	if (!test->known)
+		know_value(skip, test);
+	return !test->value_null;
+}
+
 /* Can no row of the chunk pass? */
 static bool
 refutes(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
 {
 	if (test->nulls)
 		return test->negate ? chunk->nnulls == chunk->nrows : chunk->nnulls == 0;
-	if (!chunk->has_bounds || chunk->nexceptions > 0)
-		return false;
-	if (!test->known)
-		know_value(skip, test);
-	if (test->value_null)
-		return true;
+	if (!is_comparable(skip, test, chunk))
+		return test->known && test->value_null;
 	switch (test->strategy)
 	{
 		case BTLessStrategyNumber:
 		case BTLessEqualStrategyNumber:
-			return !holds(test, &test->op, chunk, chunk->least);
+			return !holds(test, &test->op, chunk, false, true);
 		case BTGreaterStrategyNumber:
 		case BTGreaterEqualStrategyNumber:
-			return !holds(test, &test->op, chunk, chunk->greatest);
+			return !holds(test, &test->op, chunk, true, true);
 		default:
-			return holds(test, &test->less, chunk, chunk->greatest) ||
-				holds(test, &test->greater, chunk, chunk->least);
+			return holds(test, &test->less, chunk, true, false) ||
+				holds(test, &test->greater, chunk, false, false);
+	}
+}
+
+/* Do all rows of the chunk pass? */
+static bool
+implies(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
+{
+	if (test->nulls)
+		return test->negate ? chunk->nnulls == 0 : chunk->nnulls == chunk->nrows;
+	if (chunk->nnulls > 0 || !is_comparable(skip, test, chunk))
+		return false;
+	switch (test->strategy)
+	{
+		case BTLessStrategyNumber:
+		case BTLessEqualStrategyNumber:
+			return holds(test, &test->op, chunk, true, false);
+		case BTGreaterStrategyNumber:
+		case BTGreaterEqualStrategyNumber:
+			return holds(test, &test->op, chunk, false, false);
+		default:
+			return holds(test, &test->op, chunk, true, false) && holds(test, &test->op, chunk, false, false);
 	}
 }
 
@@ -239,8 +441,27 @@ heap_skip_refutes(HeapSkip *skip, const CacheChunk *const *chunks, const int *sl
 	bool		refuted = false;
 
 	for (int t = 0; t < skip->ntests && !refuted; t++)
-		refuted = refutes(skip, &skip->tests[t], chunks[slots[skip->tests[t].attno - 1]]);
+		refuted = skip->tests[t].skips &&
+			refutes(skip, &skip->tests[t], chunks[slots[skip->tests[t].attno - 1]]);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(skip->temp_cxt);
 	return refuted;
+}
+
+int
+heap_skip_implies(HeapSkip *skip, const CacheChunk *const *chunks, const int *slots, bool *implied)
+{
+	MemoryContext old = MemoryContextSwitchTo(skip->temp_cxt);
+	int			n = 0;
+
+	for (int t = 0; t < skip->ntests; t++)
+	{
+		SkipTest   *test = &skip->tests[t];
+
+		implied[test->qual] = implies(skip, test, chunks[slots[test->attno - 1]]);
+		n += implied[test->qual];
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(skip->temp_cxt);
+	return n;
 }

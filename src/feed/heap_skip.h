@@ -1,6 +1,7 @@
 /*
  * heap_skip.h
- *	  Ranges of the column cache that no row of which can pass the query's conditions.
+ *	  Ranges of the column cache of which no row can pass the query's conditions, or
+ *	  every row passes one.
  */
 #ifndef GPUAGG_FEED_HEAP_SKIP_H
 #define GPUAGG_FEED_HEAP_SKIP_H
@@ -28,5 +29,14 @@ extern void heap_skip_reset(HeapSkip *skip);
  * index into chunks.
  */
 extern bool heap_skip_refutes(HeapSkip *skip, const CacheChunk *const *chunks, const int *slots);
+
+/* The least or greatest value of a chunk that has bounds, in the current memory context. */
+extern Datum heap_skip_bound(const CacheChunk *chunk, bool greatest);
+
+/*
+ * Notes of such chunks, for each qual, whether every row passes, so that it need not be evaluated;
+ * returns of how many.  implied[] is false before.
+ */
+extern int	heap_skip_implies(HeapSkip *skip, const CacheChunk *const *chunks, const int *slots, bool *implied);
 
 #endif							/* GPUAGG_FEED_HEAP_SKIP_H */

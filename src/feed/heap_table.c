@@ -120,6 +120,28 @@ output_root(HeapFeed *feed, HeapTable *table, const HeapOutput *output, int stag
 	return expr_add_root(table->set, whole, stage);
 }
 
+/*
+ * Compiles the outputs.  What may be computed once for each value of a column of the cache comes last, in a
+ * stage of its own, which can be left out.
+ */
+static void
+add_outputs(HeapFeed *feed, HeapTable *table)
+{
+	table->noutputs = feed->batch.ncols;
+	table->outputs = palloc0(sizeof(HeapRoot) * (table->noutputs + 1));
+	for (int last = 0; last < 2; last++)
+		for (int c = 0; c < table->noutputs; c++)
+		{
+			Expr	   *expr;
+
+			if (feed->outputs[c].constant)
+				continue;
+			expr = strip_relabels(output_expr(feed, table, feed->outputs[c].resno));
+			if (last == (!IsA(expr, Var) && heap_memo_serves(table, expr)))
+				table->outputs[c].root = output_root(feed, table, &feed->outputs[c], table->nquals + last);
+		}
+}
+
 /* Marks the outputs that are computed in place in the batch: for each vector the first output of its type. */
 static void
 redirect_outputs(HeapFeed *feed, HeapTable *table)
@@ -129,7 +151,7 @@ redirect_outputs(HeapFeed *feed, HeapTable *table)
 		Vec		   *vec = table->outputs[c].root ? table->outputs[c].root->vec : NULL;
 		Column	   *col = &feed->batch.cols[c];
 
-		if (vec == NULL || vec->constant || vec->stage != table->nquals ||
+		if (vec == NULL || vec->constant || vec->stage < table->nquals ||
 			vec->type != col->type || vec->scale != col->scale)
 			continue;
 		table->outputs[c].in_place = true;
@@ -165,8 +187,8 @@ init_columns(HeapFeed *feed, HeapTable *table)
 	int			last;
 
 	table->decoder = heap_decoder_create(desc);
-	table->columns = palloc0(sizeof(HeapColumns) * (table->nquals + 1));
-	for (int s = 0; s <= table->nquals; s++)
+	table->columns = palloc0(sizeof(HeapColumns) * table->nstages);
+	for (int s = 0; s < table->nstages; s++)
 		heap_columns_init(table->decoder, &table->columns[s], table->set, s);
 	first = &table->columns[0];
 	last = first->nattrs > 0 ? first->attrs[first->nattrs - 1] : -1;
@@ -201,12 +223,29 @@ init_cached(HeapFeed *feed, HeapTable *table)
 		add_attnos(table, lfirst(lc), &attnos);
 	table->cached = heap_cached_create(table->scan, attnos, table->set, &feed->base.stats);
 	if (table->cached)
+	{
 		table->cached->skip = heap_skip_create(&table->scan->node->ss.ps, table->nquals,
 											   table->quals);
+		table->cached->nquals = table->nquals;
+		table->cached->implied = palloc0(sizeof(bool) * (table->nquals + 1));
+	}
 	table->direct = heap_direct_possible(feed, table);
+	table->bounded = heap_bounds_possible(feed, table);
 	table->memos = palloc0(sizeof(HeapMemo *) * (table->nquals + 1));
+	table->closed = palloc0(sizeof(bool) * (table->nquals + 1));
+	for (int q = 0; q < table->nquals; q++)
+		table->closed[q] = expr_stage_is_closed(table->set, q);
 	for (int q = 0; table->cached && q < table->nquals; q++)
 		table->memos[q] = heap_memo_create(table, q);
+	for (int c = 0; table->cached && c < table->noutputs; c++)
+	{
+		HeapRoot   *hroot = &table->outputs[c];
+
+		if (hroot->root == NULL || hroot->follows || hroot->root->stage <= table->nquals)
+			continue;
+		hroot->memo = heap_memo_create_output(table, hroot->root);
+		table->has_memos = true;
+	}
 }
 
 /* Compiles everything for the table of a plan node; it lives in the current memory context. */
@@ -220,8 +259,9 @@ heap_table_create(HeapFeed *feed, SeqScanState *node)
 
 	table->scan = heap_scan_create(node);
 	table->nquals = list_length(quals);
+	table->nstages = table->nquals + 2;
 	table->set = expr_set_create(&node->ss.ps, RelationGetDescr(table->scan->rel),
-								table->nquals + 1, feed->base.subplans);
+								table->nstages, feed->base.subplans);
 	table->set->load_row = load_row;
 	table->set->owner = feed;
 	table->quals = palloc0(sizeof(ExprRoot *) * (table->nquals + 1));
@@ -231,10 +271,7 @@ heap_table_create(HeapFeed *feed, SeqScanState *node)
 		q++;
 	}
 	add_checks(feed, table);
-	table->outputs = palloc0(sizeof(HeapRoot) * (feed->batch.ncols + 1));
-	for (int c = 0; c < feed->batch.ncols; c++)
-		if (feed->outputs[c].constant == NULL)
-			table->outputs[c].root = output_root(feed, table, &feed->outputs[c], table->nquals);
+	add_outputs(feed, table);
 	redirect_outputs(feed, table);
 	join_outputs(feed, table);
 	init_columns(feed, table);

@@ -10,6 +10,7 @@
 
 #include <math.h>
 
+#include "access/table.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
 #include "executor/nodeHash.h"
@@ -20,9 +21,11 @@
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
+#include "utils/spccache.h"
 #include "utils/syscache.h"
 
 #include "aggregates/aggmap.h"
+#include "cache/store.h"
 #include "common/compat.h"
 #include "engines/engines.h"
 #include "plan/group_query.h"
@@ -86,10 +89,42 @@ is_heap_table(Oid relid)
 	return result;
 }
 
+double
+plan_cached_share(PlannerInfo *root, RelOptInfo *rel)
+{
+	Oid			relid = planner_rt_fetch(rel->relid, root)->relid;
+	Bitmapset  *attnos = NULL;
+	Relation	relation;
+	double		share;
+	ListCell   *lc;
+
+	if (!cache_available() || gpuagg_feed == GPUAGG_FEED_TUPLES || !is_heap_table(relid))
+		return 0;
+	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &attnos);
+	foreach(lc, rel->baserestrictinfo)
+		pull_varattnos((Node *) lfirst_node(RestrictInfo, lc)->clause, rel->relid, &attnos);
+	/* the planner has locked it */
+	relation = table_open(relid, NoLock);
+	share = cache_table_share(relation, rel->pages, attnos);
+	table_close(relation, NoLock);
+	bms_free(attnos);
+	return share;
+}
+
+/* The cost of reading a page of the table's tablespace in order. */
+static Cost
+page_cost(RelOptInfo *rel)
+{
+	double		cost;
+
+	get_tablespace_page_costs(rel->reltablespace, NULL, &cost);
+	return cost;
+}
+
 /*
  * What the heap feed saves of the cost of a child that it reads in the
- * executor's place: sequential scans, perhaps under an Append.  *heap becomes
- * false for any other child.
+ * executor's place: sequential scans, perhaps under an Append.  What the column cache has is neither
+ * read from pages nor row by row.  *heap becomes false for any other child.
  */
 static Cost
 heap_feed_saving(PlannerInfo *root, Path *child, bool *heap)
@@ -97,6 +132,7 @@ heap_feed_saving(PlannerInfo *root, Path *child, bool *heap)
 	RelOptInfo *rel = child->parent;
 	Cost		saving = 0;
 	double		rows = 0;
+	double		cached;
 	ListCell   *lc;
 
 	if (IsA(child, ProjectionPath))
@@ -119,9 +155,12 @@ heap_feed_saving(PlannerInfo *root, Path *child, bool *heap)
 		*heap = false;
 		return 0;
 	}
-	/* a participant of a parallel scan reads its share */
-	saving = rel->tuples * Max(cpu_tuple_cost - gpuagg_page_row_cost, 0);
-	return saving * (rel->rows > child->rows ? child->rows / rel->rows : 1);
+	cached = plan_cached_share(root, rel);
+	saving = rel->tuples * ((1 - cached) * Max(cpu_tuple_cost - gpuagg_page_row_cost, 0) +
+							cached * Max(cpu_tuple_cost - gpuagg_cache_row_cost, 0));
+	/* a participant of a parallel scan reads its share, but core has all of them wait for all pages */
+	saving *= rel->rows > child->rows ? child->rows / rel->rows : 1;
+	return saving + cached * rel->pages * page_cost(rel);
 }
 
 static Cost

@@ -47,7 +47,9 @@ extern List *plan_query_to_list(GroupQuery *query, double rows, bool grouped, bo
 /* Is the input the same for all rows, and none of the keys? */
 extern bool plan_input_is_constant(List *keys, Node *input);
 
-/* cost.c: sets rows and costs of a path over this child */
+/* cost.c: the share of a table's blocks that the column cache serves to a scan of it */
+extern double plan_cached_share(PlannerInfo *root, RelOptInfo *rel);
+/* Sets rows and costs of a path over this child. */
 extern void plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, bool sorts);
 
 /*

@@ -467,23 +467,39 @@ add_ordered_paths(GroupQuery *query)
 				 (Path *) make_path(query, path_of_inputs(query, cheapest), false, true));
 }
 
+/*
+ * Core keeps a sequential scan only where no path by an index is cheaper than reading all of the table's
+ * pages.  If the column cache has most of them that may be wrong.
+ */
+static bool
+scan_is_missed(GroupQuery *query, Path *cheapest)
+{
+	RelOptInfo *rel = query->input_rel;
+	RangeTblEntry *rte;
+
+	while (IsA(cheapest, ProjectionPath))
+		cheapest = ((ProjectionPath *) cheapest)->subpath;
+	if (rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION || rel->relid == 0 ||
+		(cheapest->pathtype != T_IndexScan && cheapest->pathtype != T_IndexOnlyScan &&
+		 cheapest->pathtype != T_BitmapHeapScan) ||
+		!bms_is_empty(rel->lateral_relids))
+		return false;
+	rte = planner_rt_fetch(rel->relid, query->root);
+	return !rte->inh && rte->tablesample == NULL && plan_cached_share(query->root, rel) > 0.5;
+}
+
+static Path *
+sequential_scan(GroupQuery *query, int workers)
+{
+	return path_of_inputs(query, create_seqscan_path(query->root, query->input_rel, NULL, workers));
+}
+
 /* Participants share a partial input, and the last of them emits all groups. */
 static void
-add_parallel_path(GroupQuery *query)
+add_parallel_path(GroupQuery *query, Path *partial)
 {
-	Path	   *partial;
-	CustomPath *cpath;
-	const char *why;
+	CustomPath *cpath = make_path(query, partial, false, false);
 
-	if (!query->grouped_rel->consider_parallel || query->input_rel->partial_pathlist == NIL)
-		return;
-	if (!supported_parallel(query->aggs, &why))
-	{
-		ereport(DEBUG1, (errmsg_internal("gpuagg: not in parallel: %s", why)));
-		return;
-	}
-	partial = path_of_inputs(query, linitial(query->input_rel->partial_pathlist));
-	cpath = make_path(query, partial, false, false);
 	if (!cpath->path.parallel_safe || cpath->path.parallel_workers <= 0)
 		return;
 	cpath->path.parallel_aware = true;
@@ -514,6 +530,25 @@ add_resident_path(GroupQuery *query)
 }
 
 static void
+add_parallel_paths(GroupQuery *query)
+{
+	RelOptInfo *rel = query->input_rel;
+	const char *why;
+
+	if (!query->grouped_rel->consider_parallel || rel->partial_pathlist == NIL)
+		return;
+	if (!supported_parallel(query->aggs, &why))
+	{
+		ereport(DEBUG1, (errmsg_internal("gpuagg: not in parallel: %s", why)));
+		return;
+	}
+	add_parallel_path(query, path_of_inputs(query, linitial(rel->partial_pathlist)));
+	if (scan_is_missed(query, linitial(rel->partial_pathlist)))
+		add_parallel_path(query, sequential_scan(query, compute_parallel_worker(rel, rel->pages, -1,
+																				max_parallel_workers_per_gather)));
+}
+
+static void
 add_paths(GroupQuery *query)
 {
 	Path	   *cheapest = query->input_rel->cheapest_total_path;
@@ -531,8 +566,10 @@ add_paths(GroupQuery *query)
 	add_path(query->grouped_rel,
 			 (Path *) make_path(query, path_of_inputs(query, cheapest), false, false));
 	add_resident_path(query);
+	if (scan_is_missed(query, cheapest))
+		add_path(query->grouped_rel, (Path *) make_path(query, sequential_scan(query, 0), false, false));
 	add_grouped_paths(query);
-	add_parallel_path(query);
+	add_parallel_paths(query);
 }
 
 /* ---- the hook ---------------------------------------------------------- */

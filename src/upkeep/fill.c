@@ -107,7 +107,7 @@ fill_begin(Relation rel, Snapshot snapshot, CacheTable *table, int nasked,
 												fill->cols + g * GROUP_COLUMNS);
 		heap_builder_start(fill->builders[g], (HeapScanDesc) fill->scan);
 	}
-	proof_begin(&fill->proof, rel, snapshot);
+	proof_begin(&fill->proof, (HeapScanDesc) fill->scan);
 	return fill;
 }
 
@@ -160,7 +160,7 @@ fill_range(TableFill *fill, uint32 number, bool prove)
 	bool		replaced = false;
 
 	if (pin && prove)
-		proof_range(&fill->proof, pin, nblocks, &proved);
+		proof_range(&fill->proof, pin, 0, nblocks, &proved);
 	for (int c = 0; c < fill->ncols; c++)
 		fill->wanted[c] = c < fill->nasked || (pin && pin->chunks[c]);
 	for (int g = 0; g < fill->ngroups; g++)
@@ -172,9 +172,10 @@ fill_range(TableFill *fill, uint32 number, bool prove)
 		cache_unpin(pin);
 	for (int g = 0; g < fill->ngroups; g++)
 	{
-		uint64		built;
+		uint64		built = 0;
 
-		pin = heap_build_range(fill->builders[g], &fill->proof, number, nblocks, &built);
+		pin = cache_pin(fill->table, number, group_size(fill, g), fill->cols + g * GROUP_COLUMNS);
+		pin = heap_build_range(fill->builders[g], &fill->proof, pin, number, nblocks, &built);
 		if (pin)
 			cache_unpin(pin);
 	}

@@ -96,6 +96,8 @@ sleep_ms(double ms)
 	{
 		double		left = until - now_ms();
 
+		/* between transactions there is nothing to cancel, and nobody to catch the error */
+		QueryCancelPending = false;
 		CHECK_FOR_INTERRUPTS();
 		if (ConfigReloadPending)
 		{

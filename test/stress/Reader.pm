@@ -34,10 +34,21 @@ sub condition
 	return pick("$name = 't" . upto(10) . "'", "$name IN ('t1', 't3', 't7')", "$name > 't4'", "$name LIKE '%5'") if $name eq 'txt';
 	return pick("$name = 'word $n'", "$name LIKE 'word 1%'", "$name < 'word 2'", "length($name) > 300", "$name <> ''") if $type =~ /text|char/;
 	return pick($name, "NOT $name") if $type eq 'boolean';
-	return "$name " . pick('<', '>=') . " '2024-0" . (1 + upto(3)) . "-11'" if $type =~ /date|time/;
+	return time_condition($name, "2024-0" . (1 + upto(3)) . '-11') if $type =~ /date|time/;
+	return "$name > " . pick(0, 0, -1, 1) if $name eq 'id' && chance(0.3);
 	return "$name BETWEEN " . ($n * 40) . ' AND ' . (($n + pick(1, 100, 500)) * 40) if $name eq 'id';
 	return "$name " . pick('=', '<>', '<') . ' ' . upto(13) if $name eq 'k';
 	return "$name " . pick('<', '>', '<>') . ' ' . ($type =~ /numeric/ ? upto(9000) . '.5' : $type eq 'bigint' ? $n * 1e9 : $type eq 'smallint' ? upto(100) : $n);
+}
+
+# Across types, by casts, and against the time of the query.
+sub time_condition
+{
+	my ($name, $day) = @_;
+	my $way = pick('<', '>=');
+
+	return pick("$name $way '$day'", "$name $way '$day'", "$name $way '$day 07:00'::timestamptz", "$name $way '$day'::date", "${name}::date $way '$day'", "${name}::timestamptz $way '$day 12:00'",
+		"$name $way now() - interval '1 year'", "$name > '2020-01-01'::timestamptz");
 }
 
 sub aggregate
@@ -45,6 +56,7 @@ sub aggregate
 	my ($name, $type) = @_;
 
 	return pick("count($name)", "count(*) FILTER (WHERE $name IS NULL)") if $type eq 'boolean' || chance(0.2);
+	return pick("max(upper($name))", "sum(length($name))", "count(nullif($name, 't1'))") if $type =~ /text|char/ && chance(0.4);
 	return pick("min($name)", "max($name)", "count($name)") if $type =~ /text|char|date|time|double|real/;
 	return pick("sum($name)", "sum($name)", "min($name)", "max($name)", $type =~ /numeric/ ? "avg($name)" : "sum(${name}::bigint)");
 }
@@ -55,6 +67,7 @@ sub key
 
 	return pick('id % 7', 'id / 1000') if $name eq 'id';
 	return "date_trunc('week', $name)" if $type =~ /time/ && chance(0.5);
+	return pick("lower($name)", "left($name, 2)", "length($name)", "coalesce($name, 'none')") if $type =~ /text|char/ && chance(0.5);
 	return $name;
 }
 
@@ -69,6 +82,7 @@ sub query
 	my $from = $table . (@conditions ? ' WHERE ' . join(' AND ', @conditions) : '');
 	my $sql = 'SELECT ' . join(', ', @keys, @aggregates) . " FROM $from" . (@keys ? ' GROUP BY ' . join(', ', 1 .. @keys) : '');
 
+	$sql = 'SELECT ' . join(', ', 'count(*)', map {; "min($_->[0])", "max($_->[0])" } grep { $_->[1] !~ /bool/ } @some) . " FROM $from" if chance(0.15);
 	$sql = "SELECT * FROM (VALUES (1), (2)) x, LATERAL ($sql LIMIT 100000) y" if chance(0.03) && !grep { /date_trunc/ } @keys;
 	return $sql;
 }

@@ -1,0 +1,115 @@
+-- What the bounds of cached columns save: ranges of which no row passes, conditions that all rows pass; dates and times
+-- across types and time zones. And counts of what is not NULL.
+SET client_min_messages = warning;
+SET max_parallel_workers_per_gather = 0;
+SET gpuagg.engine = 'cpu';
+SET gpuagg.cache = eager;
+SET timezone = 'America/New_York';
+
+\getenv srcdir PG_ABS_SRCDIR
+\set include :srcdir '/include/agrees.sql'
+\i :include
+
+-- the share of the blocks that a query skips, in percent
+CREATE FUNCTION skips(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+    plan jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON, COSTS OFF, TIMING OFF) ' || query INTO plan;
+    plan := jsonb_path_query_first(plan, '$.** ? (exists (@."Feed"))');
+    RETURN round(100 * (plan -> 'Cached Blocks Skipped')::int / (plan -> 'Cached Blocks')::int::numeric);
+END $$;
+
+-- 4 rows a block and 1,024 a range; some years of times, in order, four hours apart
+CREATE TABLE times (id int, ts timestamp, tz timestamptz, d date, f float8, n numeric, t text, pad text)
+    WITH (autovacuum_enabled = off);
+ALTER TABLE times ALTER pad SET STORAGE PLAIN;
+INSERT INTO times SELECT i, '2018-01-01'::timestamp + i * interval '4 hours', '2018-01-01'::timestamp + i * interval '4 hours',
+    '2018-01-01'::date + i / 6, i / 3.0, CASE WHEN i % 5 > 0 THEN i / 4.0 END, CASE WHEN i % 4 > 0 THEN 'x' || i % 7 END, repeat('x', 1900)
+    FROM generate_series(1, 20000) i;
+VACUUM ANALYZE times;
+SELECT count(s) FROM (SELECT gpu_sum(id), gpu_max(ts), gpu_max(tz), gpu_max(d), gpu_sum(f), gpu_max(n), gpu_count(t) FROM times OFFSET 0) s;
+
+-- across types, and by casts: what core answers, and most of the table is skipped
+SET gpuagg.require = 'require';
+SELECT c, skips('SELECT gpu_count(*), gpu_sum(id) FROM times WHERE ' || c) > 70 AS skips,
+    agrees('SELECT @count(*), @sum(id), @min(id), @max(id) FROM times WHERE ' || c)
+FROM unnest(ARRAY[
+    'ts >= ''2026-01-01''::timestamptz', 'ts < ''2018-06-01 12:00''::timestamptz', 'ts = ''2020-03-08 04:00''::timestamptz',
+    'd >= ''2026-01-01 12:00''::timestamptz', 'd = ''2020-03-08''::timestamptz', 'd > ''2026-01-01 12:00''::timestamp',
+    'tz >= ''2026-01-01''::date', 'tz < ''2018-06-01 12:00''::timestamp', 'tz = ''2020-03-08 04:00''::timestamp',
+    'ts::date = ''2020-03-08''', 'tz::date = ''2020-03-08''', 'ts::date >= ''2026-01-01''', 'tz::date < ''2018-02-01''',
+    'ts::timestamptz > ''2026-01-01''', 'tz::timestamp > ''2026-01-01''', 'd::timestamp > ''2026-01-01''', 'd::timestamptz < ''2018-02-01''',
+    '''2026-01-01''::timestamptz < ts', '''2020-03-08'' = tz::date', 'tz::date > ''2026-01-01 10:00''::timestamptz', 'ts::date > ''2026-01-01 10:00''::timestamptz',
+    'id > 0 AND ts < now() - interval ''100 years''', 'id > 0 AND tz < now() - interval ''100 years''', 'id > 0 AND d < current_date - 36500',
+    'id > 0 AND ts < localtimestamp - interval ''100 years''', 'ts > make_timestamptz(2026, 1, 1, 0, 0, 0)']) c;
+-- where clocks are put forward and back: each hour around them
+CREATE TABLE clocks (ts timestamp, d date, tz timestamptz, pad text) WITH (autovacuum_enabled = off);
+ALTER TABLE clocks ALTER pad SET STORAGE PLAIN;
+INSERT INTO clocks SELECT ts, ts::date, ts::timestamptz, repeat('x', 1900)
+    FROM generate_series('2024-03-05', '2024-03-15', interval '10 minutes') ts, generate_series(1, 3);
+INSERT INTO clocks SELECT ts, ts::date, ts::timestamptz, repeat('x', 1900)
+    FROM generate_series('2024-10-30', '2024-11-08', interval '10 minutes') ts, generate_series(1, 3);
+VACUUM clocks;
+CREATE FUNCTION disagreements(column_list text[], operators text[], timezones text[]) RETURNS TABLE (zone text, query text, verdict text)
+LANGUAGE plpgsql AS $$
+BEGIN
+    FOREACH zone IN ARRAY timezones LOOP
+        PERFORM set_config('timezone', zone, false);
+        RETURN QUERY SELECT disagreements.zone, q, agrees(q)
+            FROM (SELECT format('SELECT @count(*) FROM clocks WHERE %s %s %L::%s', c, o, v + h * interval '1 hour', type) AS q
+                  FROM unnest(column_list) c, unnest(operators) o,
+                      unnest(ARRAY['2024-03-10 00:00'::timestamp, '2024-11-03 00:00']) v, generate_series(-6, 12, 3) h, unnest(ARRAY['timestamptz', 'timestamp', 'date']) type) queries
+            WHERE agrees(q) <> 'ok';
+    END LOOP;
+END $$;
+SELECT * FROM disagreements('{ts,d,tz,ts::date,tz::date,ts::timestamptz,tz::timestamp,d::timestamptz}', '{<,>=,=}',
+    '{America/New_York,UTC,Pacific/Apia,AAA+160BBB-160}');
+SET timezone = 'America/New_York';
+-- the same table under another zone, within one statement's plan
+PREPARE since(timestamptz) AS SELECT gpu_count(*) FROM clocks WHERE ts > $1;
+EXECUTE since('2024-03-10 06:30+00');
+SET timezone = 'Pacific/Kiritimati';
+EXECUTE since('2024-03-10 06:30+00');
+SELECT count(*) FROM clocks WHERE ts > '2024-03-10 06:30+00'::timestamptz;
+RESET timezone;
+SET timezone = 'America/New_York';
+-- infinities, and what is too far out to be cast
+CREATE TABLE far (d date, ts timestamp, tz timestamptz) WITH (autovacuum_enabled = off);
+INSERT INTO far VALUES ('infinity', 'infinity', 'infinity'), ('-infinity', '-infinity', '-infinity'), ('2024-01-01', '2024-01-01', '2024-01-01'),
+    (NULL, NULL, NULL), ('4714-11-24 BC', '4714-11-24 BC', '4714-11-25 BC'), ('5874897-01-01', '294276-12-31 23:00', '294276-12-31 12:00');
+SELECT agrees(format('SELECT @count(*) FROM far WHERE %s %s %s', c, o, v))
+FROM unnest('{d,ts,tz,ts::date,tz::timestamp}'::text[]) c, unnest('{<,>,=}'::text[]) o,
+    unnest(ARRAY['''infinity''::timestamptz', '''2024-01-01''::timestamptz', '''-infinity''::date', '''2024-01-01''::timestamp']) v
+GROUP BY 1;
+SELECT gpu_count(*) FROM far WHERE d::timestamp > '2024-01-01';
+
+-- conditions that all rows of a range pass: with others, on columns that are read again, with NULLs, and with errors in their places
+SELECT q, agrees(q) FROM unnest(ARRAY[
+    'SELECT @count(*) FROM times WHERE id > 0', 'SELECT @sum(id), @sum(f) FROM times WHERE id > 500 AND f >= 0', 'SELECT @sum(f) FROM times WHERE id BETWEEN 3000 AND 17000',
+    'SELECT t, @count(*), @sum(id) FROM times WHERE ts >= ''2019-01-01'' AND t <> ''x3'' GROUP BY t', 'SELECT @sum(id) FROM times WHERE n > 0', 'SELECT @sum(id) FROM times WHERE n IS NULL',
+    'SELECT @count(n), @count(t), @count(*) FROM times WHERE id IS NOT NULL', 'SELECT @sum(id + 1), @max(id) FROM times WHERE id + 1 > 0 AND id > 0',
+    'SELECT d, @max(id) FROM times WHERE d > ''2025-01-01'' AND tz::date > ''2025-01-01'' GROUP BY d', 'SELECT @sum(id) FROM times WHERE id = id AND id <= 20000',
+    'SELECT @sum(id / (id - 30)) FROM times WHERE id > 30']) q;
+SELECT gpu_sum(id / (id - 7000)) FROM times WHERE id > 0;
+SELECT gpu_sum(id / (id - 7000)) FROM times WHERE id > 7000;
+-- after changes, and in a query that reads pages and cached blocks
+BEGIN;
+UPDATE times SET id = -id WHERE id % 1000 = 7;
+SELECT q, agrees(q) FROM unnest(ARRAY['SELECT @count(*), @sum(id) FROM times WHERE id > 0', 'SELECT @count(*), @sum(id) FROM times WHERE id < 1',
+    'SELECT @count(t), @count(n), @count(*) FROM times']) q;
+ROLLBACK;
+
+-- counts of what is not NULL read no values: of text, of numerics of any scale, of columns without any value
+CREATE TABLE sparse (k int, t text, n numeric, j jsonb, b bool, none text) WITH (autovacuum_enabled = off);
+INSERT INTO sparse SELECT i % 3, CASE WHEN i % 5 > 1 THEN repeat('t', i % 100) END, CASE WHEN i % 7 > 1 THEN i / 7.0 END,
+    CASE WHEN i % 2 > 0 THEN jsonb_build_object('a', i) END, CASE WHEN i % 3 > 0 THEN i % 2 = 0 END FROM generate_series(1, 9000) i;
+SELECT count(s) FROM (SELECT gpu_count(t), gpu_count(n), gpu_count(j), gpu_count(b), gpu_count(none) FROM sparse OFFSET 0) s;
+SELECT q, agrees(q) FROM unnest(ARRAY['SELECT @count(t), @count(n), @count(j), @count(b), @count(none), @count(*) FROM sparse',
+    'SELECT k, @count(t), @count(n), @count(j), @count(b), @count(none) FROM sparse GROUP BY k', 'SELECT @count(t), @sum(n), @max(t), @count(none) FROM sparse WHERE k = 1',
+    'SELECT t, @count(n), @count(t) FROM sparse GROUP BY t', 'SELECT @count(t) FILTER (WHERE b), @count(n) FILTER (WHERE k > 0) FROM sparse']) q;
+
+DROP TABLE times, clocks, far, sparse;
+DROP FUNCTION disagreements;
+DROP FUNCTION skips;
+DROP FUNCTION agrees;
