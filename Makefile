@@ -62,7 +62,7 @@ clean-folders:
 	if [ -d test ]; then find test -type d -empty -delete; fi
 endif
 
-src/extension/status.o: gpuagg.control
+src/extension/status.o src/common/progress.o: gpuagg.control
 
 # Header dependencies are those of the objects; bitcode follows its object.
 $(OBJS:.o=.bc): %.bc: %.o

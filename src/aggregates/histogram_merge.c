@@ -24,9 +24,9 @@ PG_FUNCTION_INFO_V1(gpuagg_histogram_merge_int8);
 PG_FUNCTION_INFO_V1(gpuagg_histogram_merge_float8);
 PG_FUNCTION_INFO_V1(gpuagg_histogram_merge_numeric);
 
-/* Checks the array in argument 1, also against the sum so far, if there is one. */
+/* Checks one array: of one dimension, without NULLs. */
 static void
-check_input(ArrayType *array, ArrayType *sum)
+check_array(ArrayType *array)
 {
 	if (ARR_NDIM(array) != 1)
 		ereport(ERROR,
@@ -37,6 +37,18 @@ check_input(ArrayType *array, ArrayType *sum)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("counts of gpu_histogram_merge must not contain nulls")));
+}
+
+/*
+ * Checks both arguments.  The sum so far, if there is one, need not be of this function's making:
+ * it may be the INITCOND of a user's aggregate.
+ */
+static void
+check_input(ArrayType *array, ArrayType *sum)
+{
+	check_array(array);
+	if (sum)
+		check_array(sum);
 	if (sum && ARR_DIMS(sum)[0] != ARR_DIMS(array)[0])
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),

@@ -163,6 +163,7 @@ static text *
 make_bar(double share)
 {
 	StringInfoData buf;
+	text	   *bar;
 	bool		blocks = GetDatabaseEncoding() == PG_UTF8;
 	int			parts = blocks ? 8 : 1;
 	int			length;
@@ -177,7 +178,9 @@ make_bar(double share)
 		appendStringInfoString(&buf, "\342\226");
 		appendStringInfoChar(&buf, (char) (0x8F - (length % parts - 1)));
 	}
-	return cstring_to_text_with_len(buf.data, buf.len);
+	bar = cstring_to_text_with_len(buf.data, buf.len);
+	pfree(buf.data);
+	return bar;
 }
 
 /* Returns a row a bin. */
@@ -209,6 +212,7 @@ bin_rows(FunctionCallInfo fcinfo, const BinSpec *bins, const Counts *c)
 		row[4] = PointerGetDatum(make_bar(length == longest && longest > 0 ? 1.0 :
 										  length > 0 ? length / longest : 0.0));
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row, rownulls);
+		pfree(DatumGetPointer(row[4]));
 		CHECK_FOR_INTERRUPTS();
 	}
 	return (Datum) 0;

@@ -133,7 +133,8 @@ static bool
 find_slots(void)
 {
 	if (slots == NULL && IsUnderPostmaster)
-		slots = compat_named_segment("gpuagg progress", slots_size(), init_slots);
+		/* of this version: an upgraded library, whose slots may differ, meets sessions with the old one */
+		slots = compat_named_segment("gpuagg progress " GPUAGG_VERSION, slots_size(), init_slots);
 	return slots != NULL;
 }
 

@@ -109,7 +109,7 @@ typedef struct Child
 static Child child = {.sock = -1};
 static int	pause_ms;
 static int	early_ends;		/* in a row */
-static char given_up[256];		/* the reason that was logged last; empty since a server was ready */
+static char given_up[MAXPGPATH + 512];	/* the reason that was logged last, with its detail; empty since a server was ready */
 
 PGDLLEXPORT void gpuagg_supervisor_main(Datum arg);
 
@@ -197,17 +197,22 @@ enter_state(ServerState state, const char *reason)
 }
 
 static void
-log_given_up(const char *reason)
+log_given_up(const char *reason, const char *detail)
 {
-	if (strcmp(given_up, reason) != 0)
-		ereport(LOG, (errmsg("gpuagg runs without a GPU: %s", reason)));
-	strlcpy(given_up, reason, sizeof(given_up));
+	char		text[sizeof(given_up)];
+
+	snprintf(text, sizeof(text), "%s %s", reason, detail ? detail : "");
+	if (strcmp(given_up, text) != 0)
+		ereport(LOG,
+				(errmsg("gpuagg runs without a GPU: %s", reason),
+				 detail ? errdetail("%s", detail) : 0));
+	strlcpy(given_up, text, sizeof(given_up));
 }
 
 static void
-give_up(const char *reason)
+give_up(const char *reason, const char *detail)
 {
-	log_given_up(reason);
+	log_given_up(reason, detail);
 	enter_state(SERVER_UNAVAILABLE, reason);
 }
 
@@ -215,6 +220,7 @@ static void
 start_server(void)
 {
 	char		path[MAXPGPATH];
+	char		detail[MAXPGPATH + 32];
 	char		reason[256];
 	DeviceList	list;
 	int			pair[2];
@@ -222,19 +228,21 @@ start_server(void)
 
 	if (device_list_read(gpuagg_devices_list, &list, reason, sizeof(reason)) && list.kind == DEVICES_NONE)
 	{
-		give_up("gpuagg.devices is none");
+		give_up("gpuagg.devices is none", NULL);
 		return;
 	}
 	if (!supervisor_has_program())
 	{
-		give_up(NO_PROGRAM);
+		give_up(NO_PROGRAM, NULL);
 		return;
 	}
 	program_path(path);
 	if (access(path, X_OK) != 0)
 	{
-		snprintf(reason, sizeof(reason), "could not execute \"%.150s\": %m", path);
-		give_up(reason);
+		/* all may read the reason, but not all gpuagg.server_program */
+		snprintf(reason, sizeof(reason), "could not execute the program of the GPU server: %m");
+		snprintf(detail, sizeof(detail), "The program is \"%s\".", path);
+		give_up(reason, detail);
 		return;
 	}
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
@@ -396,7 +404,7 @@ on_message(const MessageHeader *header, const char *body)
 			}
 			break;
 		case MESSAGE_UNAVAILABLE:
-			give_up(text);
+			give_up(text, NULL);
 			break;
 		case MESSAGE_PONG:
 			if (header->length == sizeof(WirePong))
@@ -492,18 +500,19 @@ static void
 reload(void)
 {
 	char		program[MAXPGPATH];
+	bool		changed;
 
 	strlcpy(program, gpuagg_server_program, sizeof(program));
 	ProcessConfigFile(PGC_SIGHUP);
 	if (strcmp(child.devices, gpuagg_devices_list) != 0)
 		server_forget_devices();
-	if (child.sock >= 0 &&
-		(!gpuagg_server || strcmp(child.devices, gpuagg_devices_list) != 0 ||
-		 strcmp(program, gpuagg_server_program) != 0))
-	{
-		kill_server(NULL, false);
+	changed = strcmp(child.devices, gpuagg_devices_list) != 0 ||
+		strcmp(program, gpuagg_server_program) != 0;
+	/* what failed may not fail any more */
+	if (!gpuagg_server || changed)
 		pause_ms = 0;
-	}
+	if (child.sock >= 0 && (!gpuagg_server || changed))
+		kill_server(NULL, false);
 	else if (child.sock >= 0)
 		send_settings();
 	if (!gpuagg_server)
@@ -582,7 +591,12 @@ gpuagg_supervisor_main(Datum arg)
 
 		/* without a server to run, the slot is for other workers */
 		if (child.pid == 0 && (!gpuagg_server || !supervisor_has_program()))
+		{
+			/* also where the program went away between two starts; "starting" would remain */
+			if (gpuagg_server)
+				give_up(NO_PROGRAM, NULL);
 			proc_exit(0);
+		}
 		wait_for_events(timeout);
 		/* before pings are counted: an answer may have waited for this process */
 		if (child.sock >= 0 && !read_messages())
@@ -621,7 +635,7 @@ first_state(char *reason, size_t size)
 	if (supervisor_has_program() && compat_worker_is_registered(SUPERVISOR_MAIN))
 		return SERVER_STARTING;
 	strlcpy(reason, supervisor_has_program() ? NO_SLOT : NO_PROGRAM, size);
-	log_given_up(reason);
+	log_given_up(reason, NULL);
 	return SERVER_UNAVAILABLE;
 }
 

@@ -161,4 +161,13 @@ SET gpuagg.require = require;
 SELECT call, pg_temp.fails('SELECT ' || call) FROM unnest(ARRAY['gpu_histogram_log(x, 0, 1, 5) FROM h', 'gpu_histogram_log(x, 1, 1 + k, 5) FROM h', 'gpu_histogram_log(x, 1, NULL, 5) FROM h',
 	'gpu_histogram_merge(ARRAY[9223372036854775807, k]) FROM h', 'gpu_histogram_merge(CASE k WHEN 1 THEN counts ELSE logs[:3] END) FROM daily']) call;
 RESET gpuagg.require;
+-- a user's aggregate may begin with any array
+CREATE AGGREGATE pg_temp.from_empty(int8[]) (SFUNC = gpuagg_histogram_merge_int8, STYPE = int8[], INITCOND = '{}');
+CREATE AGGREGATE pg_temp.from_nulls(int8[]) (SFUNC = gpuagg_histogram_merge_int8, STYPE = int8[], INITCOND = '{NULL,NULL}');
+CREATE AGGREGATE pg_temp.from_nulls(float8[]) (SFUNC = gpuagg_histogram_merge_float8, STYPE = float8[], INITCOND = '{NULL,NULL}');
+CREATE AGGREGATE pg_temp.from_rows(numeric[]) (SFUNC = gpuagg_histogram_merge_numeric, STYPE = numeric[], INITCOND = '{{1,2,3},{4,5,6}}');
+CREATE AGGREGATE pg_temp.from_two(int8[]) (SFUNC = gpuagg_histogram_merge_int8, STYPE = int8[], INITCOND = '[0:1]={1,2}');
+SELECT call, pg_temp.fails('SELECT pg_temp.' || call) FROM unnest(ARRAY['from_empty(ARRAY[1, 2]::int8[])', 'from_nulls(ARRAY[1, 2]::int8[])', 'from_nulls(ARRAY[1, 2]::float8[])',
+	'from_rows(ARRAY[1, 2]::numeric[])']) call;
+SELECT pg_temp.from_two(ARRAY[i, 1]::int8[]) FROM generate_series(1, 3) i;
 DROP TABLE histograms, daily;

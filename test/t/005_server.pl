@@ -379,6 +379,13 @@ $node->reload;
 foreach (1 .. 100) { last if $node->safe_psql('postgres', "SET gpuagg.engine = auto; $engine") =~ /no GPU/; usleep(50_000); }
 like($node->safe_psql('postgres', "SET gpuagg.engine = auto; $engine"), qr/Engine: cpu \(no GPU: could not execute/,
 	'a missing program means the CPU engine');
+unlike($node->safe_psql('postgres', "SET gpuagg.engine = auto; $engine; SELECT * FROM gpuagg_status(); SELECT * FROM gpuagg_devices()"),
+	qr/nonexistent/, '... whose path is not for all to read');
+like(slurp_file($node->logfile), qr/gpuagg runs without a GPU: could not execute.*No such file.*\n.*The program is "\/nonexistent\/server"/, '... but in the log');
+$node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.server_program = '/nonexistent/other'");
+$node->reload;
+foreach (1 .. 100) { last if slurp_file($node->logfile) =~ /nonexistent\/other"\./; usleep(50_000); }
+like(slurp_file($node->logfile), qr/The program is "\/nonexistent\/other"/, '... and so is the next one');
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET gpuagg.server_program');
 $node->reload;
 cmp_ok($node->wait_for_device('state', 'ready', 10), '<', 10, 'and a reload brings the server back');

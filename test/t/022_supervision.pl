@@ -120,6 +120,15 @@ is(count_in_log($node, 'gpuagg runs without a GPU: built without CUDA'), 1, '...
 is(count_in_log($node, 'could not execute'), 0, '... and nothing else');
 set($node, 'gpuagg.server_program' => server_program());
 ok($node->wait_for_device('state', 'ready', 20) < 20, '... until a program is named');
+
+# ---- the program goes away while the supervisor waits before the next start ----
+set($node, 'gpuagg.server_program' => '/bin/false');
+$node->poll_query_until('postgres', 'SELECT restarts >= 3 FROM gpuagg_status()');
+set($node, 'gpuagg.server_program' => '');
+ok($node->poll_query_until('postgres', 'SELECT supervisor_pid IS NULL FROM gpuagg_status()'), 'the supervisor of a program that went away ends');
+like($node->safe_psql('postgres', $engine), qr/Engine: cpu \(no GPU: built without CUDA\)/, '... and EXPLAIN does not say that a server starts');
+set($node, 'gpuagg.server_program' => server_program());
+ok($node->wait_for_device('state', 'ready', 20) < 20, '... until there is one again');
 $node->stop;
 
 done_testing();
