@@ -5,6 +5,7 @@
  * The executor drives an engine:
  *
  *		open
+ *		take_resident
  *		{ bind_buffers, add_batch, next_groups until it returns false } for each batch
  *		finish, next_groups until it returns false
  *		close
@@ -51,6 +52,7 @@
 #include "spec.h"
 #include "strategy.h"
 
+struct Feed;
 typedef struct Engine Engine;
 
 typedef enum EngineStatus
@@ -114,6 +116,8 @@ typedef struct DeviceStats
 	double		copy_ms;
 	double		kernel_ms;
 	uint64		rows_aside;		/* that were reduced in this process instead */
+	uint64		rows_resident;	/* of which the device had copies; those that conditions leave out among them */
+	uint64		uploaded;		/* bytes of copies that were made */
 	size_t		memory;
 	int			retries;
 } DeviceStats;
@@ -129,6 +133,7 @@ typedef struct EngineStats
 	int			spill_partitions;
 	int			changes;		/* of strategy */
 	char		strategy[256];	/* with parameters and why it was chosen */
+	char		not_resident[96];	/* why no row was one of which the device had a copy; or empty */
 	DeviceStats device;
 } EngineStats;
 
@@ -164,6 +169,11 @@ typedef struct EngineOps
 	 * which may be narrow.
 	 */
 	void		(*bind_buffers) (Engine *engine, Batch *batch);
+	/*
+	 * May be NULL.  Before the first batch, in a plan that is not parallel: takes rows of the feed of which the
+	 * engine has, or gets itself, copies of the columns; the feed does not deliver them then (FeedOps.resident).
+	 */
+	EngineStatus (*take_resident) (Engine *engine, struct Feed *feed);
 	EngineStatus (*add_batch) (Engine *engine, const Batch *batch);
 	EngineStatus (*finish) (Engine *engine);
 	bool		(*next_groups) (Engine *engine, GroupBatch *out);

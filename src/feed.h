@@ -28,6 +28,7 @@ typedef struct FeedStats
 	uint64		skipped;		/* of the cached ones: the bounds of a column refute a condition */
 	uint64		stale;			/* are in the cache, but have changed since */
 	uint64		built;			/* were put into the cache */
+	uint64		resident;		/* of the cached ones: whose rows the engine took by name */
 } FeedStats;
 
 typedef struct FeedOps
@@ -36,6 +37,11 @@ typedef struct FeedOps
 
 	/* Fills *batch (owned by the feed) and returns it; NULL at the end. */
 	Batch	   *(*next) (Feed *feed);
+	/*
+	 * May be NULL.  Before the first batch: what an engine needs to take rows of the column cache by name
+	 * (feed/heap_resident.h), which the feed does not deliver then; NULL, with the reason, if there are none.
+	 */
+	struct FeedResident *(*resident) (Feed *feed, const char **why);
 	/* Starts over. */
 	void		(*rescan) (Feed *feed);
 	/* Releases pins, slots and memory; errors skip it, so nothing may depend on it alone. */

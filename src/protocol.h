@@ -11,6 +11,8 @@
  *
  *		HELLO -> WELCOME			with the arena's file descriptor (SCM_RIGHTS)
  *		OPEN -> OPENED				a query
+ *		{ STORE -> STORED }			a column of a range of a table, to be kept on the device
+ *		{ RESIDENT -> RESIDED }		rows that the device has
  *		{ BATCH ... -> DONE }		a DONE for each batch, in order
  *		LEAVE -> LEFT				of a shared query: this connection's batches are reduced
  *		FINISH -> FINISHED			all groups are known
@@ -42,9 +44,10 @@
 #include <stdint.h>
 
 #include "operators/monoid.h"
+#include "operators/vector_program.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 5
+#define GPUAGG_PROTOCOL_VERSION 6
 
 /*
  * Relative to the data directory, which is the working directory of both sides.
@@ -82,6 +85,8 @@ typedef enum MessageType
 	MESSAGE_RESET,
 	MESSAGE_STATUS,
 	MESSAGE_LEAVE,
+	MESSAGE_STORE,
+	MESSAGE_RESIDENT,
 
 	/* server to client */
 	MESSAGE_WELCOME = 64,
@@ -92,6 +97,8 @@ typedef enum MessageType
 	MESSAGE_STATUS_REPLY,
 	MESSAGE_FAILED,
 	MESSAGE_LEFT,				/* WireFinished, but of this connection alone: bytes and times */
+	MESSAGE_STORED,
+	MESSAGE_RESIDED,
 
 	/* between the server and its supervisor, over the pipe it was started with */
 	MESSAGE_READY = 128,			/* WireStatus: devices are open, the socket accepts connections */
@@ -254,6 +261,99 @@ typedef struct WireDone
 	uint32_t	taken;			/* 0: there was no room; its rows stay with the client */
 } WireDone;
 
+/*
+ * Columns that stay on the device.
+ *
+ * The server keeps copies of what the backends' column cache (src/cache/) has: columns of
+ * ranges of a table's blocks.  A range's contents are known by a stamp, a number that is never
+ * used again: for a table, a range number and a stamp the rows are the same for ever, so a copy
+ * needs no proof of its own.  Whether the rows are still those of the table is the backend's
+ * to prove (cache/proof.c), before it names them.  All columns of a range have the same rows
+ * in the same order.  A range that comes with another stamp takes the place of the old one.
+ */
+typedef struct WireTableKey
+{
+	uint64_t	id;				/* never used again, either */
+} WireTableKey;
+
+/* What the copy of a column holds; equal keys, the same values. */
+typedef struct WireColumnKey
+{
+	uint32_t	typid;
+	int32_t		typmod;
+	uint32_t	missing;
+	int16_t		attno;
+	int16_t		scale;
+	uint32_t	type;			/* WireType of the values; decimals: WIRE_I64 */
+} WireColumnKey;
+
+#define WIRE_STORE_NEGATIVE_ZERO 1	/* floats: there is a -0 among the values */
+
+/* A column of a range, in a buffer of the arena, which is the server's until STORED. */
+typedef struct WireStore
+{
+	WireTableKey table;
+	uint64_t	stamp;
+	uint32_t	range;
+	uint32_t	nrows;			/* of the range; above 0 */
+	WireColumnKey column;
+	uint32_t	flags;
+	uint32_t	buffer;
+	uint32_t	values;			/* offsets in the buffer */
+	uint32_t	validity;		/* or WIRE_NO_ARRAY: no NULLs */
+} WireStore;
+
+typedef struct WireStored
+{
+	uint32_t	buffer;
+	uint32_t	kept;			/* 0: there is no room for the column */
+} WireStored;
+
+/* Rows first .. first + nrows - 1 of a range. */
+typedef struct WireRun
+{
+	uint64_t	stamp;
+	uint32_t	range;
+	uint32_t	first;
+	uint32_t	nrows;
+	uint32_t	pad;
+} WireRun;
+
+#define WIRE_MAX_STORED_COLS 32	/* that one query reads */
+
+/*
+ * Reduces rows that the device has, as if they had come in batches.  Column c of the query is
+ * a register of a program that is run for each row (operators/vector_program.h), whose inputs
+ * are columns of the table.  In the buffer are nruns of WireRun, by range and first row.
+ *
+ * Answer: all of the rows were taken, or none of them, because something is not there: then the
+ * buffer has, behind the runs at wire_align, a uint64_t for each run in which bit i says that stored
+ * column i is lacking, all 0 if the device had no room to reduce the rows.  RESIDED may come before
+ * the rows are reduced.  Rows whose outcome the program cannot tell (VECTOR_UNTOLD) are
+ * not counted, but FINISHED says how many there were.
+ */
+typedef struct WireResident
+{
+	WireTableKey table;
+	uint32_t	buffer;
+	uint32_t	nruns;
+	uint32_t	nstored;
+	uint32_t	ncols;			/* as in WireQuery */
+	int64_t		key_min[WIRE_MAX_KEYS];	/* as in WireBatch, never unknown */
+	int64_t		key_max[WIRE_MAX_KEYS];
+	uint64_t	nullable;		/* bit c: column c may be NULL; of the others a NULL is untold, or false in a filter */
+	uint32_t	types[WIRE_MAX_COLS];	/* WireType of column c; that of its register */
+	uint16_t	cols[WIRE_MAX_COLS];	/* its operand, which may be a constant's */
+	WireColumnKey stored[WIRE_MAX_STORED_COLS];
+	VectorProgram program;
+} WireResident;
+
+typedef struct WireResided
+{
+	uint32_t	buffer;
+	uint32_t	taken;
+} WireResided;
+
 typedef struct WireFinished
 {
 	uint64_t	ngroups;
@@ -261,6 +361,7 @@ typedef struct WireFinished
 	uint32_t	changes;		/* of strategy */
 	uint32_t	retries;		/* times that a table was replaced by one with room for more or longer keys */
 	uint32_t	pad;
+	uint64_t	untold;			/* rows of RESIDENT whose outcome the program could not tell */
 	uint64_t	bytes_in;
 	uint64_t	memory_peak;	/* device memory of the query */
 	double		copy_ms;
@@ -310,7 +411,8 @@ typedef struct WireDevice
 	uint32_t	sessions;
 	uint64_t	memory;
 	uint64_t	limit;			/* what queries may use */
-	uint64_t	used;
+	uint64_t	used;			/* by queries and stored columns */
+	uint64_t	stored;			/* by stored columns alone */
 	uint64_t	peak;
 	uint64_t	l2_bytes;
 	uint64_t	shared_bytes;
@@ -339,6 +441,7 @@ typedef struct WireSettings
 {
 	uint64_t	memory_limit;	/* bytes a device; 0: four fifths of what is free at start */
 	uint64_t	pinned_limit;	/* bytes of all arenas */
+	uint64_t	cache_limit;	/* bytes of stored columns a device; UINT64_MAX: half of the device's memory */
 } WireSettings;
 
 typedef struct WirePong

@@ -35,6 +35,7 @@ bool		gpuagg_server;
 char	   *gpuagg_server_program;
 char	   *gpuagg_devices_list;
 int			gpuagg_device_memory_limit;
+int			gpuagg_device_cache_memory;
 int			gpuagg_pinned_memory_limit;
 int			gpuagg_server_timeout;
 
@@ -188,6 +189,11 @@ define_server_settings(void)
 							"Sets the most memory that queries may use on each GPU.",
 							"Zero: four fifths of what is free when the server starts.",
 							&gpuagg_device_memory_limit, 0, 0, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpuagg.device_cache_memory",
+							"Sets the most memory for copies of cached columns on each GPU.",
+							"-1: half of the GPU's memory.  Zero: no copies.",
+							&gpuagg_device_cache_memory, -1, -1, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpuagg.pinned_memory_limit",
 							"Sets the most memory that the GPU server pins for what sessions send.",

@@ -56,6 +56,7 @@ extern bool gpuagg_server;
 extern char *gpuagg_server_program;
 extern char *gpuagg_devices_list;
 extern int	gpuagg_device_memory_limit; /* MB; 0: four fifths of what is free */
+extern int	gpuagg_device_cache_memory; /* MB; -1: half of the GPU's; 0: none */
 extern int	gpuagg_pinned_memory_limit; /* MB */
 extern int	gpuagg_server_timeout;	/* ms; 0: none */
 

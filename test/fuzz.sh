@@ -51,7 +51,7 @@ no_reports() {
 
 part_server() {
 	ASAN_OPTIONS=allocator_may_return_null=1:log_path=$work/asan UBSAN_OPTIONS=print_stacktrace=1 \
-		"$dir/gpuagg-server" --memory-limit $((32 << 20)) --socket "$work/socket" 2>"$work/log" &
+		"$dir/gpuagg-server" --memory-limit $((32 << 20)) --cache-limit $((4 << 20)) --socket "$work/socket" 2>"$work/log" &
 	server=$!
 	for _ in $(seq 300); do
 		[[ -S $work/socket ]] && break

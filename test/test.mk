@@ -74,6 +74,20 @@ $(UNIT_DIR)/device_test $(UNIT_DIR)/session_test: $(UNIT_DIR)/%: test/unit/%.c $
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) $(STUB_CFLAGS) $< $(STUB_SRCS) $(UNIT_LIBS) -o $@ -lpthread -lm
 
+# The same with segments and slices of stored columns so small that few rows have several, over the stub and over the stand-in.
+RESIDENT_CFLAGS = -DSTORE_SEGMENT_ROWS=4096 -DSTORE_LEAST_ROWS=256 -DSTORE_LEAST_GAPS=512 -DRESIDENT_MAX_GAP=700 \
+                  -DRESIDENT_LEAST_SLICE=128
+STANDIN_SRCS = $(addprefix $(TOP),$(filter-out src/server/main.c src/server/control.c src/server/device_cuda%,$(SERVER_SRCS))) \
+               $(wildcard $(TOP)test/unit/standin_*.c)
+
+$(UNIT_DIR)/resident_test: test/unit/resident_test.c $(STUB_SRCS) $(UNIT_LIBS) $(UNIT_INCLUDES)
+	@mkdir -p $(@D)
+	$(CC) $(UNIT_CFLAGS) $(STUB_CFLAGS) $(RESIDENT_CFLAGS) $< $(STUB_SRCS) $(UNIT_LIBS) -o $@ -lpthread -lm
+
+$(UNIT_DIR)/resident_standin_test: test/unit/resident_standin_test.c $(STANDIN_SRCS) test/unit/resident_test.c $(UNIT_LIBS) $(UNIT_INCLUDES)
+	@mkdir -p $(@D)
+	$(CC) $(UNIT_CFLAGS) -I$(TOP)kernels $(RESIDENT_CFLAGS) $< $(STANDIN_SRCS) $(UNIT_LIBS) -o $@ -lpthread -lm
+
 # Chunks need PostgreSQL's headers; the test stands in for its functions.
 CHUNK_SRCS = $(addprefix $(TOP)src/cache/,chunk.c chunk_build.c)
 CHUNK_CFLAGS = -O3 -fno-strict-aliasing -fwrapv -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
@@ -86,7 +100,8 @@ $(UNIT_DIR)/chunk_test: test/unit/chunk_test.c $(CHUNK_SRCS) $(UNIT_INCLUDES)
 
 # Programs of test/fuzz.sh; the server is the one with the stand-in, under sanitizers.
 FUZZ_CFLAGS = $(filter-out -Werror,$(UNIT_CFLAGS)) -I$(TOP)kernels
-FUZZ_SERVER = $(addprefix $(TOP),$(filter-out src/server/device_cuda%,$(SERVER_SRCS)) test/unit/standin_device.c src/operators/monoid.c src/device_list.c)
+FUZZ_SERVER = $(addprefix $(TOP),$(filter-out src/server/device_cuda%,$(SERVER_SRCS)) src/operators/monoid.c src/device_list.c) \
+              $(wildcard $(TOP)test/unit/standin_*.c)
 FUZZ_HEADERS = $(wildcard $(addprefix $(TOP),src/*.h src/*/*.h test/unit/*.h test/fuzz/*.h))
 
 .PHONY: fuzz-programs

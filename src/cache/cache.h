@@ -51,7 +51,7 @@ cache_column_equal(const CacheColumnKey *a, const CacheColumnKey *b)
 }
 
 /* A set of a range's blocks. */
-#define CACHE_BLOCK_WORDS (CACHE_RANGE_BLOCKS / 64)
+#define CACHE_BLOCK_WORDS (CACHE_RANGE_BLOCKS / 64)	/* 4, see cache_blocks_any() */
 
 typedef struct CacheBlocks
 {
@@ -64,6 +64,29 @@ cache_blocks_has(const CacheBlocks *blocks, int i)
 	return (blocks->word[i >> 6] >> (i & 63)) & 1;
 }
 
+/* The bits of a word below bit n; none if n is not above 0, all from 64 on. */
+static inline uint64
+cache_blocks_below(int n)
+{
+	return n <= 0 ? 0 : n >= 64 ? ~UINT64CONST(0) : (UINT64CONST(1) << n) - 1;
+}
+
+/* Has the set the first n blocks of a range? */
+static inline bool
+cache_blocks_all(const CacheBlocks *blocks, int n)
+{
+	for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
+		if (~blocks->word[w] & cache_blocks_below(n - w * 64))
+			return false;
+	return true;
+}
+
+static inline bool
+cache_blocks_any(const CacheBlocks *blocks)
+{
+	return (blocks->word[0] | blocks->word[1] | blocks->word[2] | blocks->word[3]) != 0;
+}
+
 static inline void
 cache_blocks_add(CacheBlocks *blocks, int i)
 {
@@ -72,6 +95,7 @@ cache_blocks_add(CacheBlocks *blocks, int i)
 
 typedef struct CacheRange
 {
+	uint64		stamp;			/* set by publication: no other descriptor has had it, or will */
 	BlockNumber first;
 	int			nblocks;		/* blocks first .. first + nblocks - 1 are in it */
 	uint32		nrows;

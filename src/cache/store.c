@@ -113,6 +113,12 @@ cache_table_open(const CacheTableKey *key, Oid relid, bool create)
 	return table;
 }
 
+uint64
+cache_table_id(const CacheTable *table)
+{
+	return table->serial;
+}
+
 static void
 count_use(StoredUse *use, uint64 clock, TimestampTz now)
 {
@@ -162,6 +168,27 @@ cache_column_wanted(CacheTable *table, const CacheColumnKey *col)
 	wanted = column && (column->use.uses > 1 || column->sum.items > 0 || gpuagg_cache == GPUAGG_CACHE_EAGER);
 	LWLockRelease(cache_shared->change_lock);
 	return wanted;
+}
+
+double
+cache_share(const CacheTableKey *key, int ncols, const CacheColumnKey *cols, BlockNumber nblocks)
+{
+	StoredTable *stored;
+	double		least = nblocks;
+
+	if (!cache_available() || ncols == 0 || nblocks == 0)
+		return 0;
+	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
+	stored = hash_search(cache_tables, key, HASH_FIND, NULL);
+	for (int i = 0; i < ncols; i++)
+	{
+		StoredColumn *column = stored ? cache_column_find(stored, &cols[i]) : NULL;
+		double		dead = column ? pg_atomic_read_u64(&column->sum.dead) : 0;
+
+		least = Min(least, column ? column->sum.blocks - dead : 0);
+	}
+	LWLockRelease(cache_shared->change_lock);
+	return Max(least, 0) / nblocks;
 }
 
 bool
@@ -518,6 +545,7 @@ cache_publish_range(CacheTable *table, uint32 range_no, const CacheRange *conten
 	range->self = self;
 	pg_atomic_init_u32(&range->pins, 0);
 	memcpy(&range->range, contents, sizeof(CacheRange));
+	range->range.stamp = pg_atomic_fetch_add_u64(&cache_shared->next_stamp, 1);
 
 	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
 	stored = cache_table_find(&table->key, table->serial);

@@ -46,6 +46,9 @@ typedef struct CacheTable CacheTable;
  */
 extern CacheTable *cache_table_open(const CacheTableKey *key, Oid relid, bool create);
 
+/* A number that no other table's entry has had, or will. */
+extern uint64 cache_table_id(const CacheTable *table);
+
 /* Counts a use of these columns (there may be none) by a query: once, by whichever participant reads the table first. */
 extern void cache_table_use(CacheTable *table, int ncols, const CacheColumnKey *cols);
 
@@ -54,6 +57,9 @@ extern void cache_table_use(CacheTable *table, int ncols, const CacheColumnKey *
  * are there chunks of it?
  */
 extern bool cache_column_wanted(CacheTable *table, const CacheColumnKey *col);
+
+/* The share of a table's blocks of which all these columns are in the cache, as far as is known without a look at them. */
+extern double cache_share(const CacheTableKey *key, int ncols, const CacheColumnKey *cols, BlockNumber nblocks);
 
 /* Has the table any descriptor? */
 extern bool cache_table_filled(CacheTable *table);

@@ -153,12 +153,13 @@ typedef struct CacheShared
 	StoredRange **buckets;
 	/* under change_lock */
 	uint64		clock;			/* uses so far */
-	uint64		next_serial;
+	uint64		next_serial;	/* begins at random, as next_stamp does: copies on a GPU may be older than this */
 	uint64		filled_tables;	/* tables that have descriptors, */
 	uint64		most_filled_tables; /* and how many may have: the other entries are for history */
 	uint64		filled_columns; /* columns that have chunks */
 	uint64		most_filled_columns;
 	StoredWorker workers[CACHE_WORKERS];
+	pg_atomic_uint64 next_stamp;	/* of descriptors */
 	pg_atomic_uint64 swept;		/* time of the last sweep */
 } CacheShared;
 

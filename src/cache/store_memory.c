@@ -31,6 +31,7 @@
 #include "storage/shmem.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
 
 #include "cache/machine_memory.h"
 #include "cache/store_internal.h"
@@ -158,6 +159,16 @@ start_area(CacheShared *shared, int tranche)
 	dsa_detach(created);
 }
 
+static uint64
+random_number(void)
+{
+	uint64		number;
+
+	if (!pg_strong_random(&number, sizeof(number)))
+		number = (uint64) GetCurrentTimestamp() * UINT64CONST(0x9E3779B97F4A7C15);
+	return number;
+}
+
 static void
 start_memory(void)
 {
@@ -183,7 +194,9 @@ start_memory(void)
 		shared->buckets = (StoredRange **) ((char *) shared + MAXALIGN(sizeof(CacheShared)));
 		memset(shared->buckets, 0, shared->nbuckets * sizeof(StoredRange *));
 		shared->place = (char *) TYPEALIGN(DSA_PAGE, shared->buckets + shared->nbuckets);
-		shared->next_serial = 1;
+		/* never 0, nor near the end */
+		shared->next_serial = (random_number() >> 2) + 1;
+		pg_atomic_init_u64(&shared->next_stamp, random_number());
 		shared->most_filled_tables = table_limit() - table_limit() / HISTORY_PART;
 		shared->most_filled_columns = column_limit() - column_limit() / HISTORY_PART;
 		pg_atomic_init_u64(&shared->swept, 0);

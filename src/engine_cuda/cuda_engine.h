@@ -5,6 +5,7 @@
  * session.c		sessions with the server: opened for a query, given back
  * groups.c			groups of the server, brought here in chunks
  * rows.c			rows to the server, or to the merger
+ * resident.c		rows of which the server has copies
  * engine_cuda.c	the engine: drives the others, in this order each using those above
  *
  * The merger is a CPU engine inside of the CUDA engine.  It takes the batches that
@@ -22,6 +23,7 @@
 #include "engine_cuda/client.h"
 #include "engine_cuda/query.h"
 #include "engine_cuda/spool.h"
+#include "feed.h"
 
 #define MAX_BUFFERS 8
 
@@ -65,6 +67,9 @@ typedef struct CudaEngine
 	uint64		batches;
 	uint64		bytes_from_device;
 	uint64		rows_aside;		/* to the merger, as rows */
+	uint64		rows_resident;	/* of which the server had copies; counted in rows_given, too */
+	uint64		uploaded;		/* bytes of those that were made */
+	const char *not_resident;	/* why there were none, or NULL */
 	EngineStats past;			/* of what reset has forgotten */
 } CudaEngine;
 
@@ -102,5 +107,8 @@ extern EngineStatus cuda_note_merger_errors(CudaEngine *cuda);
 extern void cuda_bind_buffers(Engine *engine, Batch *batch);
 extern EngineStatus cuda_add_batch(Engine *engine, const Batch *batch);
 extern EngineStatus cuda_send_all(CudaEngine *cuda);
+
+/* resident.c */
+extern EngineStatus cuda_take_resident(Engine *engine, Feed *feed);
 
 #endif							/* GPUAGG_CUDA_ENGINE_H */

@@ -55,6 +55,8 @@ forget_rows(CudaEngine *cuda)
 	cuda->spool = NULL;
 	memset(&cuda->result, 0, sizeof(cuda->result));
 	cuda->rows_given = cuda->rows_aside = cuda->batches = cuda->bytes_from_device = 0;
+	cuda->rows_resident = cuda->uploaded = 0;
+	cuda->not_resident = NULL;
 	if (cuda->merger)
 		cuda->merger->ops->reset(cuda->merger);
 }
@@ -120,6 +122,8 @@ finish_device(CudaEngine *cuda)
 		return cuda_fail_client(cuda);
 	cuda->result.strategy[sizeof(cuda->result.strategy) - 1] = '\0';
 	cuda->next_group = 0;
+	if (cuda->result.untold > 0)
+		return cuda_fail(cuda, "rows that only the CPU can tell: an error, or a rare value");
 	if (cuda->result.errors == 0)
 		return ENGINE_OK;
 	if (cuda_can_start_over(cuda))
@@ -168,11 +172,15 @@ finish(CudaEngine *cuda)
 		return ENGINE_FAILED;
 	if (cuda->merger == NULL && has_device_groups(cuda))
 	{
+		bool		maybe_none = cuda->owner || cuda->rows_resident > 0;
+
 		status = finish_device(cuda);
-		/* no rows at all, shared: the group of a query without keys is made by the merger */
-		if (status != ENGINE_OK || cuda->result.ngroups > 0 || !cuda->owner)
+		/* no rows at all, shared or after a condition: the group of a query without keys is made by the merger */
+		if (status != ENGINE_OK || cuda->result.ngroups > 0 || !maybe_none)
 			return status;
 		cuda->owner = false;
+		cuda->rows_given = 0;
+		cuda_get_merger(cuda);
 	}
 	status = merge_device_groups(cuda);
 	if (status != ENGINE_OK)
@@ -311,6 +319,10 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	stats->device.memory = Max(stats->device.memory, r->memory_peak);
 	stats->device.retries += r->retries;
 	stats->device.rows_aside += cuda->rows_aside;
+	stats->device.rows_resident += cuda->rows_resident;
+	stats->device.uploaded += cuda->uploaded;
+	if (cuda->not_resident)
+		strlcpy(stats->not_resident, cuda->not_resident, sizeof(stats->not_resident));
 	stats->mem_peak = Max(stats->mem_peak, dictionaries_memory(cuda));
 	if (cuda->merger)
 	{
@@ -371,6 +383,12 @@ cuda_explain(const EngineStats *stats, ExplainState *es)
 
 	if (device->rows_aside > 0)
 		ExplainPropertyUInteger("Rows on CPU", NULL, device->rows_aside, es);
+	if (device->rows_resident > 0)
+		ExplainPropertyUInteger("Resident Rows", NULL, device->rows_resident, es);
+	else if (es->verbose && stats->not_resident[0] != '\0')
+		ExplainPropertyText("Resident Rows", psprintf("none: %s", stats->not_resident), es);
+	if (device->uploaded > 0)
+		ExplainPropertyUInteger("Uploaded", "kB", (device->uploaded + 1023) / 1024, es);
 	if (device->memory == 0)
 		return;
 	ExplainPropertyUInteger("Device Memory", "kB", (device->memory + 1023) / 1024, es);
@@ -422,6 +440,7 @@ const EngineOps engine_cuda_ops = {
 	.cost = cuda_cost,
 	.open = cuda_open,
 	.bind_buffers = cuda_bind_buffers,
+	.take_resident = cuda_take_resident,
 	.add_batch = cuda_add_batch,
 	.finish = cuda_finish,
 	.next_groups = cuda_next_groups,

@@ -137,6 +137,20 @@ engines_choose(const EngineQuery *query, char *reason, size_t reason_size)
 	return best;
 }
 
+bool
+engines_take_resident(const EngineQuery *query)
+{
+	Cost		cost = engines_default()->cost(&query->work);
+	char		note[256];
+
+	for (int e = 0; e < OTHERS; e++)
+		if (is_wanted(e) && engines[e]->take_resident && refusal(engines[e], query) == NULL &&
+			(gpuagg_engine != GPUAGG_ENGINE_AUTO || engines[e]->cost(&query->work) < cost) &&
+			is_available(engines[e], note, sizeof(note)))
+			return true;
+	return false;
+}
+
 Cost
 engines_cost(const EngineQuery *query)
 {

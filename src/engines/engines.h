@@ -40,6 +40,9 @@ extern const EngineOps *engines_choose(const EngineQuery *query, char *reason, s
 /* What the planner expects the engine to cost. */
 extern Cost engines_cost(const EngineQuery *query);
 
+/* Is the planner to expect an engine that takes rows of which it has copies? */
+extern bool engines_take_resident(const EngineQuery *query);
+
 /* EngineOps.explain and EngineOps.release of all engines. */
 extern void engines_explain(const EngineStats *stats, ExplainState *es);
 extern void engines_release(EState *estate, bool in_steps);

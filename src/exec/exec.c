@@ -233,6 +233,18 @@ read_values(const Batch *batch, const AggSpec *spec)
 #define read_values(batch, spec) ((void) 0)
 #endif
 
+/* Before the first batch: the engine takes the rows of which it has copies. */
+static EngineStatus
+take_resident(GpuAggState *state)
+{
+	const EngineOps *ops = state->engine->ops;
+
+	if (state->begun || state->shared || ops->take_resident == NULL)
+		return ENGINE_OK;
+	state->begun = true;
+	return ops->take_resident(state->engine, state->feed);
+}
+
 static bool
 run_until_groups(GpuAggState *state)
 {
@@ -271,6 +283,11 @@ run_until_groups(GpuAggState *state)
 		}
 		if (state->finished)
 			break;
+		if (take_resident(state) == ENGINE_FAILED)
+		{
+			fall_back(state);
+			continue;
+		}
 		if (ops->bind_buffers && state->feed->batch)
 			ops->bind_buffers(state->engine, state->feed->batch);
 		if (state->feed->batches == 0)
@@ -373,6 +390,7 @@ rescan_scan(CustomScanState *node)
 	state->next_group = 0;
 	state->groups.ngroups = 0;
 	state->finished = false;
+	state->begun = false;
 	state->silent = false;
 	state->emitted = 0;
 	state->participant = -1;

@@ -45,6 +45,7 @@ typedef struct GpuAggState
 	struct Progress *progress;	/* for gpuagg_progress; of the whole query */
 	GroupBatch	groups;			/* groups being emitted */
 	int			next_group;
+	bool		begun;			/* the engine has been offered resident rows */
 	bool		finished;		/* all input is reduced */
 	bool		silent;			/* another participant returns the groups */
 	uint64		emitted;		/* groups returned: if any, no engine can start over */

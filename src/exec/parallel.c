@@ -456,6 +456,8 @@ add_stats(EngineStats *total, const EngineStats *stats)
 	total->device.copy_ms += stats->device.copy_ms;
 	total->device.kernel_ms += stats->device.kernel_ms;
 	total->device.rows_aside += stats->device.rows_aside;
+	total->device.rows_resident += stats->device.rows_resident;
+	total->device.uploaded += stats->device.uploaded;
 	total->device.memory += stats->device.memory;
 	total->device.retries += stats->device.retries;
 	if ((stats->rows > 0 && stats->strategy[0] != '\0') || total->strategy[0] == '\0')
@@ -468,6 +470,7 @@ add_feed_stats(FeedStats *total, const FeedStats *stats)
 	total->blocks += stats->blocks;
 	total->cached += stats->cached;
 	total->by_map += stats->by_map;
+	total->resident += stats->resident;
 	total->by_lsn += stats->by_lsn;
 	total->skipped += stats->skipped;
 	total->stale += stats->stale;

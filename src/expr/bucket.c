@@ -17,13 +17,12 @@
 #include "utils/fmgrprotos.h"
 
 #include "expr/internal.h"
+#include "expr/program.h"
+#include "operators/vector_functions.h"
 
 #define MAX_PROBES 500
 
-/*
- * Older releases multiply first, add 1 and truncate; newer ones divide
- * first, truncate, see to it that x < hi is not rounded up to hi, and add 1.
- */
+/* See vector_bucket(). */
 typedef enum BucketFormula
 {
 	BUCKET_PRODUCT,
@@ -38,26 +37,10 @@ typedef struct BucketOp
 	BucketFormula formula;
 } BucketOp;
 
-/* The bucket of a finite x, any number for others; without branches, so that loops vectorize. */
 static inline int32
 bucket(const BucketOp *b, double x, BucketFormula formula)
 {
-	double		span = b->hi - b->lo;
-	double		n = b->n;
-	double		r;
-
-	if (formula == BUCKET_PRODUCT)
-		r = n * (x - b->lo) / span + 1;
-	else
-	{
-		r = n * ((x - b->lo) / span);
-		r = r < n - 1 ? r : n - 1;
-		r = r > 0 ? r : 0;
-		r = (double) (int32) r + 1;
-	}
-	r = x < b->lo ? 0 : r;
-	r = x < b->hi ? r : n + 1;
-	return (int32) r;
+	return vector_bucket(x, b->lo, b->hi, b->n, formula == BUCKET_QUOTIENT);
 }
 
 static inline uint8
@@ -153,4 +136,21 @@ expr_compile_bucket(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 	*data = b;
 	return expr_emit(set, stage, run_bucket, expr_new_vec(set, COLUMN_I32, 0, INT4OID, expr, stage), a,
 					 NULL, NULL, data);
+}
+
+bool
+expr_translate_bucket(ExprProgram *p, const ExprOp *op, uint16 *r)
+{
+	const BucketOp *b = op->data;
+	int64		constants[3];
+	uint16		a;
+
+	if (op->run != run_bucket)
+		return false;
+	memcpy(&constants[0], &b->lo, sizeof(int64));
+	memcpy(&constants[1], &b->hi, sizeof(int64));
+	constants[2] = b->n;
+	a = expr_program_vec(p, op->a);
+	*r = expr_program_emit(p, VECTOR_BUCKET, b->formula == BUCKET_QUOTIENT, a, expr_program_constants(p, 3, constants), 0);
+	return true;
 }

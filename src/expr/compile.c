@@ -8,7 +8,7 @@
  * (share.c), across roots and stages: operations are defined for all bit patterns and
  * run over all rows, so that a subexpression of a branch of CASE can be shared, too.
  *
- * Functions without a row in ops.h and without a file of their own are called row by
+ * Functions without a row in vector_ops.h and without a file of their own are called row by
  * row (expr_run_core), but only for the rows for which core would call them: inside
  * AND, OR, CASE and COALESCE a mask (ExprSet.mask) holds these rows.  The result is
  * VEC_FALLBACK for the others, which the operations above do not read.  An initplan

@@ -16,6 +16,7 @@
 
 #include "columns/decimal.h"
 #include "expr/internal.h"
+#include "expr/program.h"
 #include "operators/decode_numeric.h"
 #include "spec.h"
 
@@ -375,4 +376,63 @@ expr_compile_decimal(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage
 		return expr_emit(set, stage, ops[i].run, r, a, NULL, NULL, NULL);
 	}
 	return list_length(args) == 2 ? compile_two(set, funcid, expr, args, stage) : NULL;
+}
+
+/* ---- for the GPU ------------------------------------------------------------ */
+
+/* A vector brought to a scale that is not below its own. */
+static uint16
+rescaled(ExprProgram *p, Vec *vec, int16 scale)
+{
+	uint16		a = expr_program_vec(p, vec);
+
+	if (scale - vec->scale > 18)
+		return expr_program_refuse(p, "decimals of scales too far apart for the GPU");
+	return scale == vec->scale ? a : expr_program_emit(p, VECTOR_DEC_RESCALE, scale - vec->scale, a, 0, 0);
+}
+
+bool
+expr_translate_decimal(ExprProgram *p, const ExprOp *op, uint16 *r)
+{
+	static const struct
+	{
+		void		(*run) (const ExprOp *op, int n);
+		VectorOp	code;
+		bool		aligned;
+	}			ops[] = {
+		{run_add, VECTOR_DEC_ADD, true},
+		{run_sub, VECTOR_DEC_SUB, true},
+		{run_compare, VECTOR_DEC_COMPARE, true},
+		{run_mul, VECTOR_DEC_MUL},
+		{run_negate, VECTOR_DEC_NEGATE},
+		{run_abs, VECTOR_DEC_ABS},
+		{run_to_float8, VECTOR_DEC_FLOAT8},
+	};
+
+	/* registers have integers as they have decimals */
+	if (op->run == run_from_int)
+	{
+		*r = expr_program_vec(p, op->a);
+		return true;
+	}
+	for (int i = 0; i < lengthof(ops); i++)
+	{
+		int16		scale = op->b ? Max(op->a->scale, op->b->scale) : 0;
+		int			data = 0;
+		uint16		a,
+					b = 0;
+
+		if (ops[i].run != op->run)
+			continue;
+		a = ops[i].aligned ? rescaled(p, op->a, scale) : expr_program_vec(p, op->a);
+		if (op->b)
+			b = ops[i].aligned ? rescaled(p, op->b, scale) : expr_program_vec(p, op->b);
+		if (op->run == run_compare)
+			data = ((DecimalArgs *) op->data)->compare;
+		if (op->run == run_to_float8)
+			data = op->a->scale;
+		*r = expr_program_emit(p, ops[i].code, data, a, b, 0);
+		return true;
+	}
+	return false;
 }

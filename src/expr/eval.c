@@ -1,6 +1,6 @@
 /*
  * eval.c
- *	  Runs vector operations: the loops of ops.h, three-valued logic, and calls
+ *	  Runs vector operations: the loops of vector_ops.h, three-valued logic, and calls
  *	  of core's functions; and the scalar fallback.
  *
  * A loop computes all rows, whatever their states, so that it vectorizes.  The
@@ -23,6 +23,8 @@
 #include "columns/column_value.h"
 #include "common/compat.h"
 #include "expr/internal.h"
+#include "operators/vector_functions.h"
+#include "operators/vector_program.h"
 
 /* Expands LOOP for a C type as wide as values of the column type. */
 #define BY_WIDTH(type, LOOP) \
@@ -80,19 +82,11 @@ expr_strict(const ExprOp *op, int n, const uint8 *fallback)
 
 /* ---- scalar functions ------------------------------------------------------ */
 
-static inline bool
-expr_mul_overflows(int64_t a, int64_t b)
-{
-	int64_t		r;
-
-	return __builtin_mul_overflow(a, b, &r);
-}
-
 #define X(NAME, value_t, ...) typedef value_t value_##NAME;
 COLUMN_SCALARS(X)
 #undef X
 
-/* The loop of a row of ops.h; `load` declares the arguments of row i. */
+/* The loop of a row of vector_ops.h; `load` declares the arguments of row i. */
 #define SCALAR_LOOP(R, condition, value, load) \
 	value_##R *restrict rs = op->r->values; \
 	uint8		fallback[EXPR_ROWS]; \
@@ -147,28 +141,49 @@ run_##FUNC(const ExprOp *op, int n) \
 		SCALAR_LOOP(I8, 0, value, value_##A a = as[i]; value_##B b = bs[i];); \
 	} \
 }
-#include "expr/ops.h"
+
+#define HOST1 OP1
+#define HOST2 OP2
+#include "operators/vector_ops.h"
 #undef OP1
 #undef OP2
 #undef OP2_FLOAT
+#undef HOST1
+#undef HOST2
 
 #define OP1(FUNC, R, A, condition, value) \
-	{FUNC, run_##FUNC, COLUMN_##R, 1, {COLUMN_##A}},
+	{FUNC, VECTOR_##FUNC, run_##FUNC, COLUMN_##R, 1, {COLUMN_##A}},
 #define OP2(FUNC, R, A, B, condition, value) \
-	{FUNC, run_##FUNC, COLUMN_##R, 2, {COLUMN_##A, COLUMN_##B}},
+	{FUNC, VECTOR_##FUNC, run_##FUNC, COLUMN_##R, 2, {COLUMN_##A, COLUMN_##B}},
+#define HOST1(FUNC, R, A, condition, value) \
+	{FUNC, VECTOR_NONE, run_##FUNC, COLUMN_##R, 1, {COLUMN_##A}},
+#define HOST2(FUNC, R, A, B, condition, value) \
+	{FUNC, VECTOR_NONE, run_##FUNC, COLUMN_##R, 2, {COLUMN_##A, COLUMN_##B}},
 #define OP2_FLOAT(FUNC, A, B, simple, value) \
-	{FUNC, run_##FUNC, COLUMN_I8, 2, {COLUMN_##A, COLUMN_##B}},
+	{FUNC, VECTOR_##FUNC, run_##FUNC, COLUMN_I8, 2, {COLUMN_##A, COLUMN_##B}},
 static const ExprFunction expr_functions[] = {
-#include "expr/ops.h"
+#include "operators/vector_ops.h"
 };
 #undef OP1
 #undef OP2
+#undef OP2_FLOAT
+#undef HOST1
+#undef HOST2
 
 const ExprFunction *
 expr_find_function(Oid funcid)
 {
 	for (int i = 0; i < lengthof(expr_functions); i++)
 		if (expr_functions[i].funcid == funcid)
+			return &expr_functions[i];
+	return NULL;
+}
+
+const ExprFunction *
+expr_function_of(const ExprOp *op)
+{
+	for (int i = 0; i < lengthof(expr_functions); i++)
+		if (expr_functions[i].run == op->run)
 			return &expr_functions[i];
 	return NULL;
 }
@@ -705,6 +720,12 @@ expr_run_param(const ExprOp *op, int n)
 		return;
 	fill_constant(op->set, op->r);
 	op->r->filled = true;
+}
+
+void
+expr_constant_fill(ExprSet *set, Vec *vec)
+{
+	fill_constant(set, vec);
 }
 
 void

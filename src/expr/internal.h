@@ -5,7 +5,8 @@
  * From bottom to top: eval.c (loops), share.c (common subexpressions), build.c (makes
  * vectors and operations), then one file for each kind of function that has an
  * operation of its own (bucket.c, decimal.c, match.c, time_fields.c), and compile.c,
- * which calls them.  They compile their arguments by ExprSet.compile.
+ * which calls them.  They compile their arguments by ExprSet.compile.  Programs for the GPU likewise:
+ * program_build.c, the translations beside the operations, and program.c.
  */
 #ifndef GPUAGG_EXPR_INTERNAL_H
 #define GPUAGG_EXPR_INTERNAL_H
@@ -32,18 +33,25 @@ typedef struct ExprOp
 
 /* ---- eval.c ---------------------------------------------------------------- */
 
-/* A row of ops.h. */
+/* A row of vector_ops.h. */
 typedef struct ExprFunction
 {
 	Oid			funcid;
+	uint16		code;			/* VectorOp (vector_program.h), or VECTOR_NONE */
 	void		(*run) (const ExprOp *op, int n);
 	ColumnType	result;
 	int			nargs;
 	ColumnType	args[2];
 } ExprFunction;
 
-/* The row of ops.h for a function, or NULL. */
+/* The row of vector_ops.h for a function, or NULL. */
 extern const ExprFunction *expr_find_function(Oid funcid);
+
+/* The row whose operation this is, or NULL. */
+extern const ExprFunction *expr_function_of(const ExprOp *op);
+
+/* Evaluates a constant. */
+extern void expr_constant_fill(ExprSet *set, Vec *vec);
 
 /* What expr_run_like needs: a pattern without wildcards but for a % at its end. */
 typedef struct ExprPattern
@@ -224,6 +232,13 @@ extern Vec *expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, 
 extern Vec *expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args,
 							  int stage);
 extern Vec *expr_compile_in(ExprSet *set, ScalarArrayOpExpr *saop, int stage);
+
+/* To operations of the GPU (program.h): false if the operation is none of its functions, else its result *r. */
+struct ExprProgram;
+extern bool expr_translate_bucket(struct ExprProgram *p, const ExprOp *op, uint16 *r);
+extern bool expr_translate_decimal(struct ExprProgram *p, const ExprOp *op, uint16 *r);
+extern bool expr_translate_time(struct ExprProgram *p, const ExprOp *op, uint16 *r);
+extern bool expr_translate_in(struct ExprProgram *p, const ExprOp *op, uint16 *r);
 
 /* Is this LIKE or NOT LIKE of text or bpchar? */
 extern bool expr_is_like(Oid funcid);

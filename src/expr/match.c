@@ -15,6 +15,7 @@
 #include "utils/lsyscache.h"
 
 #include "expr/internal.h"
+#include "expr/program.h"
 #include "spec.h"
 
 bool
@@ -356,4 +357,30 @@ expr_compile_in(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
 	pfree(e.values);
 	pfree(e.nulls);
 	return expr_emit_bool(set, stage, run_in, (Expr *) saop, left, NULL, NULL, list);
+}
+
+bool
+expr_translate_in(ExprProgram *p, const ExprOp *op, uint16 *r)
+{
+	const InList *list = op->data;
+	int64		constants[VECTOR_MAX_CONSTANTS];
+	int			data;
+	uint16		a;
+
+	if (op->run != run_in)
+		return false;
+	if (list->ints == NULL || list->count > VECTOR_MAX_CONSTANTS)
+	{
+		*r = expr_program_refuse(p, list->ints ? "a list too long for the GPU" : "a list of texts");
+		return true;
+	}
+	/* a register has 32 bits without a sign as if they had one */
+	for (int i = 0; i < list->count; i++)
+		constants[i] = op->a->type == COLUMN_U32 ? (int32) list->ints[i] : list->ints[i];
+	data = (list->negate ? VECTOR_IN_NEGATE : 0) | (list->has_null ? VECTOR_IN_NULL : 0);
+	a = expr_program_vec(p, op->a);
+	/* a list of NULLs alone has none, but the operand must be a constant */
+	*r = expr_program_emit(p, VECTOR_IN, data, a, list->count > 0 ? expr_program_constants(p, list->count, constants) :
+						   expr_program_constant(p, 0, false), list->count);
+	return true;
 }

@@ -19,6 +19,7 @@
  */
 #include "postgres.h"
 
+#include "access/parallel.h"
 #include "executor/executor.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -389,6 +390,37 @@ feed_next(Feed *base)
 	return batch;
 }
 
+/* Has the constant a value without any evaluation? */
+static bool
+is_given(const Expr *expr)
+{
+	return IsA(expr, Const) || (IsA(expr, Param) && ((const Param *) expr)->paramkind == PARAM_EXTERN);
+}
+
+static struct FeedResident *
+feed_resident(Feed *base, const char **why)
+{
+	HeapFeed   *feed = (HeapFeed *) base;
+
+	*why = "several tables";
+	if (feed->append || feed->begun)
+		return NULL;
+	if (feed->child->chgParam != NULL)
+		ExecReScan(feed->child);
+	next_table(feed);
+	*why = "the column cache has no columns of the table";
+	if (!feed->table->by_cache || feed->table->cached->ncols == 0)
+		return NULL;
+	*why = "an argument that is computed only if there is a row";
+	for (int c = 0; c < feed->batch.ncols; c++)
+		if (feed->outputs[c].constant && !is_given(feed->outputs[c].constant->expr))
+			return NULL;
+	*why = "rows of a parallel scan";
+	if (feed->table->scan->scan->rs_base.rs_parallel || IsParallelWorker())
+		return NULL;
+	return heap_resident_create(feed);
+}
+
 /* ---- the rest of the feed ----------------------------------------------------- */
 
 static void
@@ -442,9 +474,12 @@ feed_heap_describe(PlanState *child, const FeedStats *stats, ExplainState *es)
 	StringInfoData buf;
 
 	initStringInfo(&buf);
-	if (stats && stats->blocks > 0)
+	if (stats && stats->resident > 0)
+		appendStringInfo(&buf, "GPU memory (" UINT64_FORMAT " of " UINT64_FORMAT " blocks), ",
+						 stats->resident, stats->blocks);
+	if (stats && stats->blocks > 0 && (stats->cached > stats->resident || stats->resident == 0))
 		appendStringInfo(&buf, "column cache (" UINT64_FORMAT " of " UINT64_FORMAT " blocks), ",
-						 stats->cached, stats->blocks);
+						 stats->cached - stats->resident, stats->blocks);
 	appendStringInfoString(&buf, "heap pages of ");
 	if (heap_find_append(child))
 		appendStringInfo(&buf, "%d tables", heap_find_append(child)->as_nplans);
@@ -499,6 +534,7 @@ feed_explain(Feed *base, const FeedStats *stats, ExplainState *es)
 static const FeedOps heap_ops = {
 	.name = "heap",
 	.next = feed_next,
+	.resident = feed_resident,
 	.rescan = feed_rescan,
 	.end = feed_end,
 	.explain = feed_explain

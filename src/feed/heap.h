@@ -5,7 +5,8 @@
  * From bottom to top: heap_page.c reads pages, heap_columns.c their columns,
  * heap_build.c puts them into the column cache, heap_cached.c reads from that,
  * heap_table.c compiles what the query wants of one table, heap_output.c writes
- * a table's rows into the batch, heap.c is the feed.  What the cache spares is in
+ * a table's rows into the batch, heap_resident.c leaves rows of the cache to an
+ * engine, heap.c is the feed.  What the cache spares is in
  * heap_skip.c (whole ranges, and conditions), heap_memo.c (values that come again), heap_bounds.c
  * (values within bounds) and heap_direct.c (copies).
  */
@@ -153,6 +154,9 @@ extern void heap_bounds_add(HeapFeed *feed, HeapTable *table, int room);
 /* Can rows of the cache be added without vectors?  And does so, for up to `room` rows of the page. */
 extern bool heap_direct_possible(const HeapFeed *feed, const HeapTable *table);
 extern void heap_direct_add(HeapFeed *feed, HeapTable *table, int room);
+
+/* For FeedOps.resident, once the feed's table is being read by way of the cache. */
+extern struct FeedResident *heap_resident_create(HeapFeed *feed);
 
 /* Fills the columns of constants, once for all batches. */
 extern void heap_store_constants(HeapFeed *feed);

@@ -168,6 +168,9 @@ heap_cached_begin(HeapCached *cached)
 	cached->fill = again ? cached->ncols > 0 : want_columns(cached);
 	if (!cached->fill && !cache_table_filled(cached->table))
 		return false;
+	if (cached->taken)
+		pfree(cached->taken);
+	cached->taken = NULL;
 	proof_begin(&cached->proof, scan->scan);
 	cached->nblocks = scan->scan->rs_nblocks;
 	cached->block = cached->end = cached->last = cached->wrapped = 0;
@@ -176,8 +179,8 @@ heap_cached_begin(HeapCached *cached)
 	return true;
 }
 
-static void
-unpin_range(HeapCached *cached)
+void
+heap_cached_unpin(HeapCached *cached)
 {
 	if (cached->pin)
 		cache_unpin(cached->pin);
@@ -189,7 +192,7 @@ heap_cached_stop(HeapCached *cached)
 {
 	if (!cached->begun)
 		return;
-	unpin_range(cached);
+	heap_cached_unpin(cached);
 	heap_scan_stop(cached->scan);
 	heap_scan_set_list(cached->scan, NULL, 0);
 	proof_end(&cached->proof);
@@ -244,6 +247,38 @@ claim(HeapCached *cached)
 	return true;
 }
 
+static bool
+is_taken(const HeapCached *cached, BlockNumber block)
+{
+	return cached->taken && cache_blocks_has(&cached->taken[block / CACHE_RANGE_BLOCKS], block % CACHE_RANGE_BLOCKS);
+}
+
+/* Passes n blocks by, which an engine took. */
+static void
+pass_taken(HeapCached *cached, int n)
+{
+	cached->block += n;
+	cached->stats->blocks += n;
+	cached->stats->cached += n;
+	cached->scan->blocks_done += n;
+}
+
+/* Passes by the ranges that are taken as a whole, from the next one on. */
+static void
+pass_taken_ranges(HeapCached *cached)
+{
+	while (cached->taken && cached->block < cached->end && cached->block % CACHE_RANGE_BLOCKS == 0)
+	{
+		int			n = Min(CACHE_RANGE_BLOCKS, cached->end - cached->block);
+
+		if (!cache_blocks_all(&cached->taken[cached->block / CACHE_RANGE_BLOCKS], n))
+			break;
+		heap_cached_unpin(cached);
+		pass_taken(cached, n);
+		cached->last = cached->block;
+	}
+}
+
 /* Lists the blocks of the range at hand that are read from the heap. */
 static void
 list_stale(HeapCached *cached)
@@ -252,7 +287,7 @@ list_stale(HeapCached *cached)
 	int			n = 0;
 
 	for (BlockNumber block = cached->block; block < cached->last; block++)
-		if (!cache_blocks_has(&cached->proved, block - first))
+		if (!cache_blocks_has(&cached->proved, block - first) && !is_taken(cached, block))
 			cached->stale[n++] = block;
 	heap_scan_set_list(cached->scan, cached->stale, n);
 }
@@ -305,9 +340,8 @@ note_try(HeapCached *cached)
 	cached->passed = pg_prng_uint64_range(&pg_global_prng_state, 0, cached->refused);
 }
 
-/* Does the pinned range lack a column? */
-static bool
-lacks_chunks(const HeapCached *cached)
+bool
+heap_cached_lacks_chunks(const HeapCached *cached)
 {
 	for (int c = 0; c < cached->ncols; c++)
 		if (cached->pin->chunks[c] == NULL)
@@ -376,20 +410,26 @@ enter_range(HeapCached *cached)
 	bool		whole = cached->block == first && cached->end >= first + nblocks;
 	static uint64 dictionaries;
 
-	unpin_range(cached);
+	heap_cached_unpin(cached);
 	cached->dictionary = ++dictionaries;
 	memset(cached->longest, 0, sizeof(size_t) * cached->ncols);
 	cached->first = first;
 	cached->last = Min(first + nblocks, cached->end);
 	memset(&cached->proved, 0, sizeof(cached->proved));
+	/* what was not taken of a range is read from the heap */
+	if (cached->taken && cache_blocks_any(&cached->taken[number]))
+	{
+		list_stale(cached);
+		return;
+	}
 	cached->pin = cache_pin(cached->table, number, cached->ncols, cached->cols);
-	if (cached->fill && whole && (cached->pin ? lacks_chunks(cached) : try_range(cached)))
+	if (cached->fill && whole && (cached->pin ? heap_cached_lacks_chunks(cached) : try_range(cached)))
 	{
 		build_range(cached, number, nblocks);
 		note_try(cached);
 	}
-	if (cached->pin && lacks_chunks(cached))
-		unpin_range(cached);
+	if (cached->pin && heap_cached_lacks_chunks(cached))
+		heap_cached_unpin(cached);
 	if (cached->pin)
 	{
 		proof_range(&cached->proof, cached->pin, cached->block - first, cached->last - first, &cached->proved);
@@ -426,7 +466,17 @@ heap_cached_next(HeapCached *cached, HeapPage *page)
 		if (cached->block >= cached->end && !claim(cached))
 			return false;
 		if (cached->block >= cached->last)
+		{
+			pass_taken_ranges(cached);
+			if (cached->block >= cached->end)
+				continue;
 			enter_range(cached);
+		}
+		if (is_taken(cached, cached->block))
+		{
+			pass_taken(cached, 1);
+			continue;
+		}
 		if (cached->pin && cache_blocks_has(&cached->proved, cached->block - cached->first))
 		{
 			int			nblocks = next_run(cached, &page->first_row, &page->ntuples);
@@ -456,7 +506,7 @@ heap_cached_next(HeapCached *cached, HeapPage *page)
 			return true;
 		heap_page_release(page);
 		/* somebody may still refer to rows of the range */
-		if (heap_cached_leaves_range(cached))
+		if (cached->pin && heap_cached_leaves_range(cached))
 			return true;
 	}
 }

@@ -47,6 +47,7 @@ typedef struct HeapCached
 	size_t	   *longest;		/* [column] of the range; see heap_cached_longest */
 	HeapSkip   *skip;			/* set by the owner, or NULL */
 	bool		skipped;		/* no row of the range at hand can pass the quals */
+	CacheBlocks *taken;			/* [range] blocks that an engine took (heap_resident.c); NULL: none */
 	int			nquals;			/* set by the owner */
 	bool	   *implied;		/* [qual] set by the owner: each row of the range at hand passes it */
 	bool		all_implied;
@@ -78,6 +79,11 @@ extern bool heap_cached_begin(HeapCached *cached);
 extern bool heap_cached_next(HeapCached *cached, HeapPage *page);
 /* Releases what is pinned; a scan may begin again. */
 extern void heap_cached_stop(HeapCached *cached);
+
+/* Unpins the pinned range. */
+extern void heap_cached_unpin(HeapCached *cached);
+/* Does the pinned range lack a column? */
+extern bool heap_cached_lacks_chunks(const HeapCached *cached);
 
 /* May heap_cached_next unpin the range that the last cached rows came from? */
 extern bool heap_cached_leaves_range(const HeapCached *cached);

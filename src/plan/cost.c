@@ -31,6 +31,9 @@
 #include "plan/group_query.h"
 #include "settings.h"
 
+/* Values of which the GPU has copies: 3 TB/s or more, against some GB/s of those that are brought there. */
+#define RESIDENT_PART 0.01
+
 /* Bytes that a group takes in an engine, roughly. */
 static double
 group_bytes(GroupQuery *query)
@@ -189,9 +192,9 @@ fallback_cost(GroupQuery *query, bool *any)
 	return cost.per_tuple;
 }
 
-/* What the engine adds to reading. */
+/* What the engine adds to reading; *resident: the share of the rows of which it has copies, or can make them. */
 static Cost
-engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts)
+engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *resident)
 {
 	EngineQuery engine = {.grouped = grouped};
 	ListCell   *lc;
@@ -208,6 +211,7 @@ engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts)
 		engine.work.local = sort_cost(child);
 	else if (!grouped)
 		engine.work.local = spill_cost(query, child);
+	*resident = grouped || sorts || !engines_take_resident(&engine) ? 0 : plan_resident_share(query, child);
 	return engines_cost(&engine);
 }
 
@@ -217,6 +221,7 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 	Path	   *path = &cpath->path;
 	QualCost	having;
 	Cost		input = child_cost(query, child);
+	double		resident;
 	Cost		run;
 
 	cost_qual_eval(&having, query->having, query->root);
@@ -225,7 +230,20 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 		path->rows = clamp_row_est(path->rows *
 								   clauselist_selectivity(query->root, query->having, 0,
 														  JOIN_INNER, NULL));
-	run = child->rows * gpuagg_row_cost + engine_cost(query, child, grouped, sorts);
+	run = child->rows * gpuagg_row_cost + engine_cost(query, child, grouped, sorts, &resident);
+	if (resident > 0)
+	{
+		/* the GPU reads at the speed of its memory, but a session is as long as ever */
+		Cost		rest = Max(input * (1 - resident), child->startup_cost);
+		Cost		work = run * (1 - resident) + gpuagg_gpu_startup_cost +
+			resident * child->rows * list_length(query->inputs) * gpuagg_gpu_column_cost * RESIDENT_PART;
+
+		if (rest + work < input + run)
+		{
+			input = rest;
+			run = work;
+		}
+	}
 
 	path->startup_cost = gpuagg_startup_cost + having.startup + path->pathtarget->cost.startup;
 	path->startup_cost += grouped ? child->startup_cost : input + run;

@@ -52,4 +52,10 @@ extern double plan_cached_share(PlannerInfo *root, RelOptInfo *rel);
 /* Sets rows and costs of a path over this child. */
 extern void plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, bool sorts);
 
+/*
+ * resident.c: the share of the rows of a child, read by this process alone, of which the GPU can keep copies, as the
+ * column cache has their columns.
+ */
+extern double plan_resident_share(GroupQuery *query, Path *child);
+
 #endif							/* GPUAGG_GROUP_QUERY_H */

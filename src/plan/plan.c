@@ -27,6 +27,7 @@
 
 #include "aggregates/aggmap.h"
 #include "common/compat.h"
+#include "engines/engines.h"
 #include "expr/expr.h"
 #include "plan/estimate.h"
 #include "plan/group_query.h"
@@ -510,6 +511,24 @@ add_parallel_path(GroupQuery *query, Path *partial)
 								NULL, &cpath->path.rows));
 }
 
+/* A scan by this process alone, which may not be the cheapest input, where the GPU has copies of the table. */
+static void
+add_resident_path(GroupQuery *query)
+{
+	RelOptInfo *rel = query->input_rel;
+	Path	   *input;
+
+	/* a scan has no set-returning functions in its target */
+	if (engines_candidate()->take_resident == NULL || query->root->parse->hasTargetSRFs ||
+		rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION || rel->lateral_relids != NULL ||
+		planner_rt_fetch(rel->relid, query->root)->relkind != RELKIND_RELATION ||
+		planner_rt_fetch(rel->relid, query->root)->tablesample != NULL)
+		return;
+	input = path_of_inputs(query, create_seqscan_path(query->root, rel, NULL, 0));
+	if (plan_resident_share(query, input) > 0)
+		add_path(query->grouped_rel, (Path *) make_path(query, input, false, false));
+}
+
 static void
 add_parallel_paths(GroupQuery *query)
 {
@@ -546,6 +565,7 @@ add_paths(GroupQuery *query)
 	}
 	add_path(query->grouped_rel,
 			 (Path *) make_path(query, path_of_inputs(query, cheapest), false, false));
+	add_resident_path(query);
 	if (scan_is_missed(query, cheapest))
 		add_path(query->grouped_rel, (Path *) make_path(query, sequential_scan(query, 0), false, false));
 	add_grouped_paths(query);

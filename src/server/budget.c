@@ -101,6 +101,14 @@ budget_give(int device, uint64_t bytes)
 	pthread_mutex_unlock(&lock);
 }
 
+void
+budget_set_stored(int device, uint64_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	state.devices[device].stored = bytes;
+	pthread_mutex_unlock(&lock);
+}
+
 const WireDevice *
 budget_device(int device)
 {

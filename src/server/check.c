@@ -10,6 +10,7 @@
 
 #include "operators/hll.h"
 #include "server/server.h"
+#include "server/store.h"
 
 static const char *
 check_keys(const WireQuery *q)
@@ -177,6 +178,62 @@ is_number(uint32_t type)
 	return type <= WIRE_I64 || type == WIRE_F32 || type == WIRE_F64;
 }
 
+static const char *
+check_slot_columns(const WireColumn *cols, const WireSlot *slot)
+{
+	int			f = slot->filter;
+
+	if (slot->bin_kind == WIRE_BIN_HLL && cols[slot->col[0]].type > WIRE_I64)
+		return "hashes are no integers";
+	if (slot->bin_kind != WIRE_BIN_NONE && !is_number(cols[slot->col[0]].type))
+		return "bins of what is no number";
+	for (int c = 0; c < 2; c++)
+	{
+		const WireColumn *col = slot->col[c] >= 0 ? &cols[slot->col[c]] : NULL;
+		bool		reads = slot->monoid != MONOID_COUNT || slot->bin_kind != WIRE_BIN_NONE;
+
+		if (col && reads && col->values == WIRE_NO_ARRAY)
+			return "column without values";
+		if (col && reads && !operator_reads(slot->monoid, col->type))
+			return "matrices of another size";
+	}
+	if (f >= 0 && (cols[f].values == WIRE_NO_ARRAY || cols[f].type != WIRE_I8 ||
+				   cols[f].validity != WIRE_NO_ARRAY))
+		return "filter is no boolean without NULLs";
+	return NULL;
+}
+
+/* Do columns of these types, with these arrays, suit the query? */
+static const char *
+check_columns(const WireColumn *cols, const WireQuery *q)
+{
+	for (int k = 0; k < q->nkeys; k++)
+	{
+		const WireColumn *col = &cols[q->keys[k].col];
+
+		if (col->type > WIRE_I64 || wire_width(col->type) != q->keys[k].width ||
+			col->values == WIRE_NO_ARRAY)
+			return "key column of another width";
+		if (col->validity != WIRE_NO_ARRAY && !q->keys[k].nullable)
+			return "NULLs in a key that has none";
+	}
+	for (uint32_t o = 0; o < q->norder; o++)
+	{
+		const WireColumn *col = &cols[q->order[o].col];
+
+		if (col->values == WIRE_NO_ARRAY || col->type > WIRE_I64)
+			return "order column without integers";
+	}
+	for (int s = 0; s < q->nslots; s++)
+	{
+		const char *wrong = check_slot_columns(cols, &q->slots[s]);
+
+		if (wrong)
+			return wrong;
+	}
+	return NULL;
+}
+
 const char *
 check_batch(const WireBatch *b, const WireQuery *q, size_t length, size_t buffer_bytes,
 			int buffers)
@@ -204,45 +261,116 @@ check_batch(const WireBatch *b, const WireQuery *q, size_t length, size_t buffer
 			!array_fits(b, col->validity, wire_bitmap_bytes(b->nrows)))
 			return "validity outside the buffer";
 	}
-	for (int k = 0; k < q->nkeys; k++)
-	{
-		const WireColumn *col = &b->cols[q->keys[k].col];
+	return check_columns(b->cols, q);
+}
 
-		if (col->type > WIRE_I64 || wire_width(col->type) != q->keys[k].width ||
-			col->values == WIRE_NO_ARRAY)
-			return "key column of another width";
-		if (col->validity != WIRE_NO_ARRAY && !q->keys[k].nullable)
-			return "NULLs in a key that has none";
-	}
-	for (uint32_t o = 0; o < q->norder; o++)
-	{
-		const WireColumn *col = &b->cols[q->order[o].col];
+/* ---- stored columns ---- */
 
-		if (col->values == WIRE_NO_ARRAY || col->type > WIRE_I64)
-			return "order column without integers";
-	}
-	for (int s = 0; s < q->nslots; s++)
-	{
-		const WireSlot *slot = &q->slots[s];
-		int			f = slot->filter;
+/* Types of the columns that are stored, and of those that programs compute. */
+static bool
+is_stored_type(uint32_t type)
+{
+	return type <= WIRE_I64 || type == WIRE_F32 || type == WIRE_F64;
+}
 
-		if (slot->bin_kind == WIRE_BIN_HLL && b->cols[slot->col[0]].type > WIRE_I64)
-			return "hashes are no integers";
-		if (slot->bin_kind != WIRE_BIN_NONE && !is_number(b->cols[slot->col[0]].type))
-			return "bins of what is no number";
-		for (int c = 0; c < 2; c++)
-		{
-			const WireColumn *col = slot->col[c] >= 0 ? &b->cols[slot->col[c]] : NULL;
-			bool		reads = slot->monoid != MONOID_COUNT || slot->bin_kind != WIRE_BIN_NONE;
+static bool
+buffer_fits(uint32_t at, size_t need, size_t buffer_bytes)
+{
+	return at % WIRE_ALIGN == 0 && at <= buffer_bytes && need <= buffer_bytes - at;
+}
 
-			if (col && reads && col->values == WIRE_NO_ARRAY)
-				return "column without values";
-			if (col && reads && !operator_reads(slot->monoid, col->type))
-				return "matrices of another size";
-		}
-		if (f >= 0 && (b->cols[f].values == WIRE_NO_ARRAY || b->cols[f].type != WIRE_I8 ||
-					   b->cols[f].validity != WIRE_NO_ARRAY))
-			return "filter is no boolean without NULLs";
-	}
+const char *
+check_store(const WireStore *in, size_t length, size_t buffer_bytes, int buffers)
+{
+	if (length != sizeof(*in))
+		return "store length";
+	if (in->buffer >= (uint32_t) buffers)
+		return "no such buffer";
+	if (in->nrows < 1 || in->nrows > STORE_SEGMENT_ROWS)
+		return "rows of a range";
+	if (!is_stored_type(in->column.type))
+		return "type that is not stored";
+	if (in->flags & ~WIRE_STORE_NEGATIVE_ZERO)
+		return "no such flag";
+	if (!buffer_fits(in->values, (size_t) in->nrows * wire_width(in->column.type), buffer_bytes))
+		return "values outside the buffer";
+	if (in->validity != WIRE_NO_ARRAY && !buffer_fits(in->validity, wire_bitmap_bytes(in->nrows), buffer_bytes))
+		return "validity outside the buffer";
 	return NULL;
+}
+
+/* Loads read columns as they are, and every register is set before it is read. */
+static const char *
+check_program(const WireResident *in, uint64_t *set)
+{
+	const VectorProgram *p = &in->program;
+
+	if (!vector_program_valid(p, (int) in->nstored, WIRE_TYPES, set))
+		return "program";
+	for (uint32_t i = 0; i < p->ninstructions; i++)
+		if (p->instructions[i].op == VECTOR_LOAD && p->instructions[i].data != in->stored[p->instructions[i].a].type)
+			return "load of another type";
+	return NULL;
+}
+
+/* The query's columns, as check_columns takes them. */
+static const char *
+check_outputs(const WireResident *in, const WireQuery *q, uint64_t set)
+{
+	WireColumn	cols[WIRE_MAX_COLS];
+
+	for (uint32_t c = 0; c < in->ncols; c++)
+	{
+		if (!is_stored_type(in->types[c]))
+			return "type that is not computed";
+		if (!vector_operand_valid(&in->program, set, in->cols[c]))
+			return "column that the program does not set";
+		cols[c] = (WireColumn) {in->types[c], 0, in->nullable >> c & 1 ? 0 : WIRE_NO_ARRAY};
+	}
+	return check_columns(cols, q);
+}
+
+const char *
+check_resident(const WireResident *in, const WireQuery *q, size_t length, size_t buffer_bytes, int buffers)
+{
+	const char *wrong;
+	uint64_t	set;
+
+	if (length != sizeof(*in))
+		return "resident length";
+	if (in->buffer >= (uint32_t) buffers)
+		return "no such buffer";
+	if (in->nruns < 1 || in->nruns > buffer_bytes / sizeof(WireRun) ||
+		wire_align(in->nruns * sizeof(WireRun)) + in->nruns * sizeof(uint64_t) > buffer_bytes)
+		return "number of runs";
+	if (in->nstored > WIRE_MAX_STORED_COLS || in->ncols != q->ncols)
+		return "number of columns";
+	if (q->flags & WIRE_ORDERED)
+		return "rows in order that are stored";
+	for (uint32_t i = 0; i < in->nstored; i++)
+		if (!is_stored_type(in->stored[i].type))
+			return "type that is not stored";
+	if ((wrong = check_program(in, &set)) != NULL)
+		return wrong;
+	return check_outputs(in, q, set);
+}
+
+const char *
+check_runs(const WireRun *runs, uint32_t n)
+{
+	uint64_t	rows = 0;
+
+	for (uint32_t r = 0; r < n; r++)
+	{
+		const WireRun *last = r > 0 ? &runs[r - 1] : NULL;
+
+		if (runs[r].nrows < 1 || runs[r].nrows > UINT32_MAX - runs[r].first)
+			return "rows of a run";
+		if (last && (runs[r].range < last->range ||
+					 (runs[r].range == last->range &&
+					  (runs[r].stamp != last->stamp || runs[r].first < last->first + last->nrows))))
+			return "order of runs";
+		rows += runs[r].nrows;
+	}
+	return rows <= STORE_MAX_ROWS ? NULL : "too many rows";
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "server/server.h"
+#include "server/store.h"
 
 static int	control = -1;
 static const char *socket_path;
@@ -72,6 +73,7 @@ on_control(const MessageHeader *header, const WireSettings *settings)
 	{
 		budget_set_limit(settings->memory_limit);
 		arena_set_limit(settings->pinned_limit);
+		store_set_limit(settings->cache_limit);
 	}
 }
 

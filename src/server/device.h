@@ -28,7 +28,7 @@ typedef enum DeviceStatus
 	DEVICE_OK,
 	DEVICE_UNSUPPORTED,
 	DEVICE_NO_MEMORY,
-	DEVICE_FULL,				/* of reduce only: see there */
+	DEVICE_FULL,				/* of reduce and resident only: see there */
 	DEVICE_LOST
 } DeviceStatus;
 
@@ -71,7 +71,7 @@ typedef struct DeviceOps
 	/* Waits until the arena's buffer may be written again. */
 	DeviceStatus (*copy_wait) (Lane *lane, int buffer, double *ms, DeviceError *error);
 
-	/* Waits until the lane's batches are reduced; *kernel_ms: the time of those since the last call. */
+	/* Waits until the lane's rows are reduced; *kernel_ms: the time of those since the last call. */
 	DeviceStatus (*lane_settle) (Lane *lane, double *kernel_ms, DeviceError *error);
 
 	/* `q` and `thresholds` must stay until query_close. */
@@ -86,6 +86,17 @@ typedef struct DeviceOps
 	 */
 	DeviceStatus (*reduce) (Query *query, Lane *lane, const WireBatch *batch,
 							DeviceError *error);
+	/* Keeps a column of a range, from the lane's arena; *kept is false if there is no room. */
+	DeviceStatus (*store) (Query *query, Lane *lane, const WireStore *in, bool *kept, DeviceError *error);
+	/* The device that has stored columns of the table; -1: none. */
+	int			(*table_device) (uint64_t table);
+	/*
+	 * Reduces rows that are stored, if all of them are: then *taken is set, and the arena's buffer may be
+	 * reused at once.  Else lacking[i] has the bits of WireResident for runs[i].  DEVICE_FULL as of reduce,
+	 * but that groups of rows that did not come may be left: no rows may come after it.
+	 */
+	DeviceStatus (*resident) (Query *query, Lane *lane, const WireResident *in, const WireRun *runs,
+							  uint64_t *lacking, bool *taken, DeviceError *error);
 	/*
 	 * Waits for all batches.  Fills *result except for bytes_in and copy_ms; kernel_ms
 	 * is without the time that lane_settle reports.

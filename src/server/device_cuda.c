@@ -193,7 +193,7 @@ cuda_start(const char *names, WireStatus *status, DeviceError *error)
 				 status->skipped[0].note);
 		return worst;
 	}
-	return DEVICE_OK;
+	return cuda_store_start((int) status->ndevices, error);
 }
 
 /* ---- memory shared with clients ---- */
@@ -227,6 +227,9 @@ const DeviceOps device_ops = {
 	.query_open = cuda_query_open,
 	.query_close = cuda_query_close,
 	.reduce = cuda_reduce,
+	.store = cuda_store,
+	.table_device = store_device,
+	.resident = cuda_resident,
 	.finish = cuda_finish,
 	.fetch = cuda_fetch,
 	.reset = cuda_reset,

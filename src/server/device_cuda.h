@@ -3,14 +3,18 @@
  *	  What the files of the CUDA device layer share.
  *
  *	device_cuda.c			device_ops: the start, pinned memory
- *	device_cuda_query.c		a query: batches in, groups out
+ *	device_cuda_resident.c	rows of stored columns to slices, masks and programs
+ *	device_cuda_query.c		a query: rows in, groups out
  *	device_cuda_groups.c	its groups: bins of rows, tables, states
  *	device_cuda_ordered.c	rows that are kept, sorted and reduced in order
  *	device_cuda_lanes.c		copies, and the buffers on the device
+ *	device_cuda_store.c		the memory of stored columns
  *	device_cuda_common.c	errors, numbers of devices, memory of queries, columns
  *	device_kernels.cu		small kernels
+ *	device_kernels_resident.cu	those for rows of stored columns
  *
- * Each calls those below it alone; groups and ordered do not call each other, and neither calls lanes.
+ * Each calls those below it alone; groups and ordered do not call each other, and neither calls lanes
+ * or the store.
  * Plain C on the CUDA run-time.  Device memory is allocated in stream order
  * from the device's pool, after budget_take().
  */
@@ -22,6 +26,7 @@
 #include "server/device_kernels.h"
 #include "gpuagg_cuda.h"
 #include "server/server.h"
+#include "server/store.h"
 #include "strategy.h"
 
 struct Lane
@@ -50,6 +55,16 @@ typedef struct DeviceMemory
 	void	   *at;
 	size_t		bytes;
 } DeviceMemory;
+
+/* Rows to be reduced, on the device: a batch, or a slice of stored and computed columns. */
+typedef struct Rows
+{
+	int64_t		nrows;			/* at most STORE_SEGMENT_ROWS */
+	const int64_t *key_min,		/* of WireBatch */
+			   *key_max;
+	const uint8_t *filter;		/* one byte a row, 0: the row is not there; or NULL */
+	DeviceColumn cols[WIRE_MAX_COLS];
+} Rows;
 
 /* How the groups of a query are stored. */
 typedef enum GroupForm
@@ -90,6 +105,14 @@ typedef struct HashTable
 
 typedef struct OrderedRows OrderedRows;
 
+/* What kernels note, in device memory. */
+typedef struct QueryStatus
+{
+	GpuaggHistStatus call[MAX_CALLS];
+	unsigned long long untold;	/* rows whose outcome a program could not tell */
+	unsigned long long untold_before; /* the last RESIDENT */
+} QueryStatus;
+
 struct Query
 {
 	int			device;
@@ -107,13 +130,22 @@ struct Query
 	int			retries;
 
 	DeviceMemory thresholds;
-	DeviceMemory status;		/* MAX_CALLS of GpuaggHistStatus */
+	DeviceMemory status;		/* QueryStatus */
 	DeviceMemory workspace;
 	DeviceMemory bins;			/* int32 of each row */
+	int64_t		zeros;			/* FORM_SINGLE: so many entries of bins are 0 */
 	DeviceMemory slot_bins;		/* the same for a slot with many bins a group */
 	DeviceMemory ranks;
 	DeviceMemory keys;			/* packed, of each row */
 	DeviceMemory staging;
+	DeviceMemory filter;		/* a byte of each row of a slice */
+	DeviceMemory computed;		/* columns of a slice */
+	DeviceMemory plan;			/* what kernels need to know of RESIDENT */
+	GpuaggBins	located;		/* where groups_locate found the rows' bins */
+
+	uint64_t	use;			/* its number among the uses of stored columns; 0: none yet */
+	StoreHold  *holds;			/* stored columns that it reads */
+	int			residents;		/* messages */
 
 	/* change together, as the last step of a change */
 	GroupForm	form;
@@ -168,7 +200,12 @@ extern int	cuda_ordinals[WIRE_MAX_DEVICES];
 /* Makes it the device of this thread's calls; threads come with any. */
 extern cudaError_t cuda_select(int device);
 
-/* ---- ... memory of a query ---- */
+/* ---- ... memory ---- */
+
+/* Memory that is in the budget; stored columns that nobody reads make room for it. */
+extern DeviceStatus device_allocate(int device, size_t bytes, cudaStream_t stream, void **at, DeviceError *error);
+
+/* ... of a query: */
 
 /* At least `bytes`; the content is lost when it grows, and if that fails. */
 extern DeviceStatus query_reserve(Query *query, DeviceMemory *memory, size_t bytes,
@@ -180,9 +217,9 @@ extern void query_release(Query *query, DeviceMemory *memory);
 
 /* ---- ... columns and slots ---- */
 
-/* A column of a batch whose buffer starts at `base` on the device. */
-extern DeviceColumn batch_column(const char *base, const WireBatch *batch, int col);
-extern GpuaggColumn kernel_column(const char *base, const WireBatch *batch, int col);
+/* The rows of a batch whose buffer starts at `base` on the device. */
+extern void batch_rows(const char *base, const WireBatch *batch, Rows *rows);
+extern GpuaggColumn kernel_column(const Rows *rows, int col);
 /* Bytes of one group's states of slot s. */
 extern size_t slot_state_bytes(const WireQuery *q, int s);
 /* Is slot s reduced when all rows are there, as its operator does not commute? */
@@ -204,11 +241,11 @@ extern DeviceStatus lane_add_timing(Lane *lane, int buffer, DeviceError *error);
 /* The most bins of one histogram; tests may lower it. */
 extern int64_t cuda_most_bins;
 /*
- * Bins of the batch's rows into query->bins; the states have room for all of
- * them.  If that fails, the groups and states of earlier batches are intact.
+ * Finds the bins of the rows: query->located says where; into query->bins if rows are kept
+ * or slots have bins.  The states have room for all of them.  If that fails, the
+ * groups and states of earlier rows are intact.
  */
-extern DeviceStatus groups_locate(Query *query, const char *base, const WireBatch *batch,
-								  DeviceError *error);
+extern DeviceStatus groups_locate(Query *query, const Rows *rows, DeviceError *error);
 /* After the last batch: counts the groups, and lists those of FORM_DIRECT. */
 extern DeviceStatus groups_finish(Query *query, DeviceError *error);
 /* Back to FORM_UNKNOWN, with all memory released. */
@@ -224,11 +261,10 @@ extern void lengthen_keys(char *keys, size_t n, int from, int to);
 /* Makes room for the rows of a batch; if that fails, nothing has changed. */
 extern DeviceStatus ordered_make_room(Query *query, int64_t nrows, DeviceError *error);
 /*
- * Keeps the batch's rows, for which there is room, and whose bins are in
+ * Keeps rows, for which there is room, which have no filter, and whose bins are in
  * query->bins and do not change any more.
  */
-extern DeviceStatus ordered_keep(Query *query, const char *base, const WireBatch *batch,
-								 DeviceError *error);
+extern DeviceStatus ordered_keep(Query *query, const Rows *in, DeviceError *error);
 /* Reduces the rows kept, and forgets them. */
 extern DeviceStatus ordered_finish(Query *query, DeviceError *error);
 /* Releases the rows kept. */
@@ -241,9 +277,25 @@ extern DeviceStatus cuda_query_open(Query **query, int device, const WireQuery *
 extern void cuda_query_close(Query *query);
 extern DeviceStatus cuda_reduce(Query *query, Lane *lane, const WireBatch *batch,
 								DeviceError *error);
+/*
+ * The same for rows that lie on the device.  `applied` is set once states have changed: a failure before
+ * leaves the groups as they were, DEVICE_NO_MEMORY and DEVICE_UNSUPPORTED that is.
+ */
+extern DeviceStatus query_reduce_rows(Query *query, const Rows *rows, bool *applied, DeviceError *error);
 extern DeviceStatus cuda_finish(Query *query, WireFinished *result, DeviceError *error);
 extern DeviceStatus cuda_fetch(Query *query, Lane *lane, const WireGroups *out,
 							   DeviceError *error);
 extern DeviceStatus cuda_reset(Query *query, DeviceError *error);
+
+/* ---- device_cuda_resident.c ---- */
+
+extern DeviceStatus cuda_resident(Query *query, Lane *lane, const WireResident *in, const WireRun *runs,
+								  uint64_t *lacking, bool *taken, DeviceError *error);
+
+/* ---- device_cuda_store.c ---- */
+
+/* Readies the store for so many devices. */
+extern DeviceStatus cuda_store_start(int ndevices, DeviceError *error);
+extern DeviceStatus cuda_store(Query *query, Lane *lane, const WireStore *in, bool *kept, DeviceError *error);
 
 #endif							/* GPUAGG_DEVICE_CUDA_H */

@@ -77,27 +77,42 @@ cuda_select(int device)
 	return cudaSetDevice(cuda_ordinals[device]);
 }
 
-/* ---- memory of a query ---- */
+/* ---- memory ---- */
+
+DeviceStatus
+device_allocate(int device, size_t bytes, cudaStream_t stream, void **at, DeviceError *error)
+{
+	*at = NULL;
+	while (!budget_take(device, bytes))
+		if (!store_yield(device, bytes))
+			return device_say(error, DEVICE_NO_MEMORY, "gpuagg.device_memory_limit reached");
+	for (;;)
+	{
+		cudaError_t err = cudaMallocAsync(at, bytes, stream);
+
+		if (err == cudaSuccess)
+			return DEVICE_OK;
+		*at = NULL;
+		if (err == cudaErrorMemoryAllocation && store_yield(device, bytes))
+		{
+			/* the error of this call must not be the next one's */
+			cudaGetLastError();
+			continue;
+		}
+		budget_give(device, bytes);
+		return cuda_status(err, "cudaMallocAsync", error);
+	}
+}
 
 /* Takes the bytes from the budget and allocates them, or does neither. */
 static DeviceStatus
 take_memory(Query *query, size_t bytes, DeviceMemory *memory, DeviceError *error)
 {
-	cudaError_t err;
-
 	memory->at = NULL;
 	memory->bytes = 0;
-	if (!budget_take(query->device, bytes))
-		return device_say(error, DEVICE_NO_MEMORY, "gpuagg.device_memory_limit reached");
-	err = cudaMallocAsync(&memory->at, bytes > 0 ? bytes : 1, query->stream);
-	if (err != cudaSuccess)
-	{
-		memory->at = NULL;
-		budget_give(query->device, bytes);
-		return cuda_status(err, "cudaMallocAsync", error);
-	}
-	memory->bytes = bytes;
-	query->memory += bytes;
+	DEVICE_CHECK(device_allocate(query->device, bytes > 0 ? bytes : 1, query->stream, &memory->at, error));
+	memory->bytes = bytes > 0 ? bytes : 1;
+	query->memory += memory->bytes;
 	if (query->memory > query->memory_peak)
 		query->memory_peak = query->memory;
 	return DEVICE_OK;
@@ -156,30 +171,34 @@ slot_state_bytes(const WireQuery *q, int s)
 	return (size_t) q->slots[s].width * gpuagg_monoids[q->slots[s].monoid].state_size;
 }
 
-DeviceColumn
-batch_column(const char *base, const WireBatch *batch, int col)
+void
+batch_rows(const char *base, const WireBatch *batch, Rows *rows)
 {
-	const WireColumn *c = &batch->cols[col];
-	DeviceColumn out = {0};
+	memset(rows, 0, sizeof(*rows));
+	rows->nrows = batch->nrows;
+	rows->key_min = batch->key_min;
+	rows->key_max = batch->key_max;
+	for (uint32_t c = 0; c < batch->ncols; c++)
+	{
+		const WireColumn *col = &batch->cols[c];
 
-	out.values = c->values == WIRE_NO_ARRAY ? NULL : base + c->values;
-	out.validity = c->validity == WIRE_NO_ARRAY ? NULL : (const uint8_t *) base + c->validity;
-	out.type = c->type;
-	return out;
+		rows->cols[c].values = col->values == WIRE_NO_ARRAY ? NULL : base + col->values;
+		rows->cols[c].validity = col->validity == WIRE_NO_ARRAY ? NULL : (const uint8_t *) base + col->validity;
+		rows->cols[c].type = col->type;
+	}
 }
 
 GpuaggColumn
-kernel_column(const char *base, const WireBatch *batch, int col)
+kernel_column(const Rows *rows, int col)
 {
 	static const GpuaggValueType types[WIRE_TYPES] = {
 		GPUAGG_VALUE_I8, GPUAGG_VALUE_I16, GPUAGG_VALUE_I32, GPUAGG_VALUE_I64,
 		GPUAGG_VALUE_I128, GPUAGG_VALUE_F32, GPUAGG_VALUE_F64,
 		GPUAGG_VALUE_NATIVE, GPUAGG_VALUE_NATIVE, GPUAGG_VALUE_NATIVE, GPUAGG_VALUE_NATIVE
 	};
-	DeviceColumn c = batch_column(base, batch, col);
-	GpuaggColumn out = {c.values, c.validity, types[c.type]};
+	const DeviceColumn *c = &rows->cols[col];
 
-	return out;
+	return (GpuaggColumn) {c->values, c->validity, types[c->type]};
 }
 
 bool

@@ -149,25 +149,25 @@ count_bins(const WireQuery *q, KeyRanges *ranges)
 	return product;
 }
 
-/* Does the batch have NULLs in key k?  Clients send a validity bitmap only then. */
+/* May the rows have NULLs in key k?  Batches have a validity bitmap only then. */
 static bool
-key_has_nulls(const WireQuery *q, const WireBatch *batch, int k)
+key_has_nulls(const WireQuery *q, const Rows *rows, int k)
 {
-	return batch->cols[q->keys[k].col].validity != WIRE_NO_ARRAY;
+	return rows->cols[q->keys[k].col].validity != NULL;
 }
 
-/* Widens the ranges by the keys of the batch; true if that changed them. */
+/* Widens the ranges by the keys of the rows; true if that changed them. */
 static bool
-widen_ranges(const WireQuery *q, const WireBatch *batch, KeyRanges *ranges)
+widen_ranges(const WireQuery *q, const Rows *rows, KeyRanges *ranges)
 {
 	bool		wider = false;
 
 	for (int k = 0; k < q->nkeys; k++)
 	{
-		int64_t		min = batch->key_min[k];
-		int64_t		max = batch->key_max[k];
+		int64_t		min = rows->key_min[k];
+		int64_t		max = rows->key_max[k];
 
-		if (key_has_nulls(q, batch, k) && !ranges->has_null[k])
+		if (key_has_nulls(q, rows, k) && !ranges->has_null[k])
 			ranges->has_null[k] = wider = true;
 		if (min > max || (min >= ranges->min[k] && max <= ranges->max[k]))
 			continue;
@@ -201,14 +201,14 @@ choose_strategy(const Query *query, double bins)
 }
 
 static GpuaggBins
-direct_bins(const Query *query, const char *base, const WireBatch *batch)
+direct_bins(const Query *query, const Rows *rows)
 {
 	const WireQuery *q = query->q;
-	GpuaggBins	bins = {.kind = GPUAGG_BIN_RANGE,.ncolumns = q->nkeys,.nbins = query->groups.capacity};
+	GpuaggBins	bins = {.kind = GPUAGG_BIN_RANGE,.ncolumns = q->nkeys,.nbins = query->groups.capacity,.filter = rows->filter};
 
 	for (int k = 0; k < q->nkeys; k++)
 	{
-		bins.column[k] = kernel_column(base, batch, q->keys[k].col);
+		bins.column[k] = kernel_column(rows, q->keys[k].col);
 		bins.min[k] = query->ranges.min[k];
 		bins.extent[k] = query->ranges.extent[k];
 		bins.null_bin[k] = query->ranges.has_null[k];
@@ -465,7 +465,7 @@ grow_hash(Query *query, DeviceError *error)
  * table has new keys whose rows are not counted; their bins are query->ngroups and above.
  */
 static DeviceStatus
-look_up(Query *query, const void *keys, int64_t n, int32_t *bins, DeviceError *error)
+look_up(Query *query, const void *keys, const uint8_t *filter, int64_t n, int32_t *bins, DeviceError *error)
 {
 	for (int retry = 0;; retry = 1)
 	{
@@ -474,7 +474,7 @@ look_up(Query *query, const void *keys, int64_t n, int32_t *bins, DeviceError *e
 					pending,
 					null_bin;
 
-		KERNEL_CHECK(gpuagg_group_lookup(&query->hash.table, keys, NULL, NULL, n, retry, bins,
+		KERNEL_CHECK(gpuagg_group_lookup(&query->hash.table, keys, NULL, filter, n, retry, bins,
 										 query->stream));
 		status = gpuagg_group_status(&query->hash.table, &groups, &pending, &null_bin, query->stream);
 		if (status == GPUAGG_CUDA_OK)
@@ -606,17 +606,17 @@ move_to_hash(Query *query, OldBins *old, bool null_keys, DeviceError *error)
 }
 
 static bool
-has_null_keys(const WireQuery *q, const WireBatch *batch)
+has_null_keys(const WireQuery *q, const Rows *rows)
 {
 	for (int k = 0; k < q->nkeys; k++)
-		if (key_has_nulls(q, batch, k))
+		if (key_has_nulls(q, rows, k))
 			return true;
 	return false;
 }
 
 /* A key is out of its range, or the first NULL: changes to a larger direct table, or to a hash table. */
 static DeviceStatus
-leave_direct(Query *query, const WireBatch *batch, OldBins *old, DeviceError *error)
+leave_direct(Query *query, const Rows *rows, OldBins *old, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	const KeyRanges *had = &query->ranges;
@@ -626,7 +626,7 @@ leave_direct(Query *query, const WireBatch *batch, OldBins *old, DeviceError *er
 
 	DEVICE_CHECK(list_present(query, &old->list, &old->n, error));
 	DEVICE_CHECK(upload(query, &old->from, old->list, old->n * sizeof(int32_t), error));
-	widen_ranges(q, batch, &ranges);
+	widen_ranges(q, rows, &ranges);
 	for (int k = 0; k < q->nkeys; k++)
 	{
 		null_keys |= ranges.has_null[k];
@@ -660,18 +660,18 @@ leave_narrow_keys(Query *query, OldBins *old, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* Changes the form or the table, if it cannot have bins for the keys of this batch. */
+/* Changes the form or the table, if it cannot have bins for the keys of these rows. */
 static DeviceStatus
-fit_form(Query *query, const WireBatch *batch, DeviceError *error)
+fit_form(Query *query, const Rows *rows, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	KeyRanges	ranges = query->ranges;
 	OldBins		old = {.list = NULL};
 	DeviceStatus status = DEVICE_OK;
 
-	if (query->form == FORM_DIRECT && widen_ranges(q, batch, &ranges))
-		status = leave_direct(query, batch, &old, error);
-	else if (query->form == FORM_HASH && has_null_keys(q, batch) &&
+	if (query->form == FORM_DIRECT && widen_ranges(q, rows, &ranges))
+		status = leave_direct(query, rows, &old, error);
+	else if (query->form == FORM_HASH && has_null_keys(q, rows) &&
 			 query->hash.table.key_bytes < table_key_bytes(q, true))
 		status = leave_narrow_keys(query, &old, error);
 	query_release(query, &old.from);
@@ -682,7 +682,7 @@ fit_form(Query *query, const WireBatch *batch, DeviceError *error)
 
 /* Chooses the form by the keys of the first batch. */
 static DeviceStatus
-choose_form(Query *query, const WireBatch *batch, DeviceError *error)
+choose_form(Query *query, const Rows *rows, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	GroupForm	form = FORM_SINGLE;
@@ -696,7 +696,7 @@ choose_form(Query *query, const WireBatch *batch, DeviceError *error)
 		ranges.min[k] = INT64_MAX;
 		ranges.max[k] = INT64_MIN;
 	}
-	widen_ranges(q, batch, &ranges);
+	widen_ranges(q, rows, &ranges);
 	for (int k = 0; k < q->nkeys; k++)
 		if (ranges.min[k] > ranges.max[k])
 			ranges.min[k] = ranges.max[k] = 0;
@@ -707,7 +707,7 @@ choose_form(Query *query, const WireBatch *batch, DeviceError *error)
 	}
 	if (form == FORM_HASH)
 	{
-		hash.table.key_bytes = table_key_bytes(q, has_null_keys(q, batch));
+		hash.table.key_bytes = table_key_bytes(q, has_null_keys(q, rows));
 		DEVICE_CHECK(start_hash(query, 0, &hash, &states, error));
 	}
 	else
@@ -720,8 +720,29 @@ choose_form(Query *query, const WireBatch *batch, DeviceError *error)
 
 /* ---- rows to bins ---- */
 
+/* Query->bins, with room for an int32 of each row. */
 static DeviceStatus
-locate_hash(Query *query, const char *base, const WireBatch *batch, DeviceError *error)
+reserve_bins(Query *query, const Rows *rows, DeviceError *error)
+{
+	size_t		bytes = (size_t) rows->nrows * sizeof(int32_t);
+
+	if (query->bins.at == NULL || query->bins.bytes < bytes)
+		query->zeros = 0;
+	return query_reserve(query, &query->bins, bytes, error);
+}
+
+/* The rows' keys as a table has them, if they are a column as it stands; else NULL. */
+static const void *
+keys_in_place(const Query *query, const Rows *rows)
+{
+	const WireKey *key = &query->q->keys[0];
+
+	return query->q->nkeys == 1 && key->width == query->hash.table.key_bytes && !key_has_nulls(query->q, rows, 0)
+		? rows->cols[key->col].values : NULL;
+}
+
+static DeviceStatus
+pack_keys(Query *query, const Rows *rows, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	PackKeys	pack = {.nkeys = q->nkeys,.key_bytes = query->hash.table.key_bytes,
@@ -731,42 +752,95 @@ locate_hash(Query *query, const char *base, const WireBatch *batch, DeviceError 
 	{
 		pack.width[k] = q->keys[k].width;
 		pack.offset[k] = q->keys[k].offset;
-		pack.column[k] = batch_column(base, batch, q->keys[k].col);
+		pack.column[k] = rows->cols[q->keys[k].col];
 	}
-	DEVICE_CHECK(query_reserve(query, &query->keys, (size_t) batch->nrows * pack.key_bytes, error));
-	KERNEL_CHECK(device_pack_keys(&pack, batch->nrows, query->keys.at, query->stream));
-	return look_up(query, query->keys.at, batch->nrows, query->bins.at, error);
+	DEVICE_CHECK(query_reserve(query, &query->keys, (size_t) rows->nrows * pack.key_bytes, error));
+	KERNEL_CHECK(device_pack_keys(&pack, rows->nrows, query->keys.at, query->stream));
+	return DEVICE_OK;
 }
 
 static DeviceStatus
-locate_direct(Query *query, const char *base, const WireBatch *batch, DeviceError *error)
+locate_hash(Query *query, const Rows *rows, DeviceError *error)
 {
-	GpuaggBins	bins = direct_bins(query, base, batch);
+	const void *keys = keys_in_place(query, rows);
 
-	KERNEL_CHECK(gpuagg_hist_bins(&bins, batch->nrows, query->bins.at, query->status.at,
-								  query->stream));
+	DEVICE_CHECK(reserve_bins(query, rows, error));
+	if (keys == NULL)
+	{
+		DEVICE_CHECK(pack_keys(query, rows, error));
+		keys = query->keys.at;
+	}
+	return look_up(query, keys, rows->filter, rows->nrows, query->bins.at, error);
+}
+
+/* Does something need the bins themselves? */
+static bool
+needs_bins(const WireQuery *q)
+{
+	for (int s = 0; s < q->nslots; s++)
+		if (q->slots[s].bin_kind != WIRE_BIN_NONE)
+			return true;
+	return (q->flags & WIRE_ORDERED) != 0;
+}
+
+/*
+ * Histograms read a lone int32 key as fast as a column of bins; of other keys, NULLs and filters
+ * it is made, as several calls may read it.
+ */
+static DeviceStatus
+locate_direct(Query *query, const Rows *rows, DeviceError *error)
+{
+	GpuaggBins	bins = direct_bins(query, rows);
+
+	if (bins.ncolumns == 1 && bins.column[0].type == GPUAGG_VALUE_I32 && bins.column[0].validity == NULL &&
+		bins.filter == NULL && !needs_bins(query->q))
+	{
+		query->located = bins;
+		return DEVICE_OK;
+	}
+	DEVICE_CHECK(reserve_bins(query, rows, error));
+	KERNEL_CHECK(gpuagg_hist_bins(&bins, rows->nrows, query->bins.at, query->status.at, query->stream));
+	return DEVICE_OK;
+}
+
+/* All rows are in bin 0, but those that the filter leaves out. */
+static DeviceStatus
+locate_single(Query *query, const Rows *rows, DeviceError *error)
+{
+	DEVICE_CHECK(reserve_bins(query, rows, error));
+	if (rows->filter)
+	{
+		query->zeros = 0;
+		KERNEL_CHECK(device_filter_bins(rows->filter, rows->nrows, query->bins.at, query->stream));
+	}
+	else if (query->zeros < rows->nrows)
+	{
+		CUDA_CHECK(cudaMemsetAsync(query->bins.at, 0, (size_t) rows->nrows * sizeof(int32_t), query->stream));
+		query->zeros = rows->nrows;
+	}
 	return DEVICE_OK;
 }
 
 DeviceStatus
-groups_locate(Query *query, const char *base, const WireBatch *batch, DeviceError *error)
+groups_locate(Query *query, const Rows *rows, DeviceError *error)
 {
-	DEVICE_CHECK(query_reserve(query, &query->bins, (size_t) batch->nrows * sizeof(int32_t), error));
+	DeviceStatus status;
+
 	if (query->form == FORM_UNKNOWN)
-		DEVICE_CHECK(choose_form(query, batch, error));
+		DEVICE_CHECK(choose_form(query, rows, error));
 	else
-		DEVICE_CHECK(fit_form(query, batch, error));
-	switch (query->form)
-	{
-		case FORM_DIRECT:
-			return locate_direct(query, base, batch, error);
-		case FORM_HASH:
-			return locate_hash(query, base, batch, error);
-		default:
-			CUDA_CHECK(cudaMemsetAsync(query->bins.at, 0, (size_t) batch->nrows * sizeof(int32_t),
-									   query->stream));
-			return DEVICE_OK;
-	}
+		DEVICE_CHECK(fit_form(query, rows, error));
+	query->located = (GpuaggBins) {.kind = GPUAGG_BIN_INDEX,.ncolumns = 1};
+	if (query->form == FORM_DIRECT)
+		status = locate_direct(query, rows, error);
+	else if (query->form == FORM_HASH)
+		status = locate_hash(query, rows, error);
+	else
+		status = locate_single(query, rows, error);
+	if (query->located.kind == GPUAGG_BIN_INDEX)
+		query->located.column[0] = (GpuaggColumn) {query->bins.at, NULL, GPUAGG_VALUE_I32};
+	query->located.nbins = query->form == FORM_HASH ? query->found : query->groups.capacity;
+	return status;
 }
 
 /* ---- results ---- */

@@ -121,19 +121,12 @@ static DeviceStatus
 lane_fill(Lane *lane, DeviceError *error)
 {
 	size_t		bytes = lane->buffers * lane->buffer_bytes;
-	cudaError_t err;
+	void	   *memory;
 
 	if (lane->stream == NULL)
 		DEVICE_CHECK(make_lane(lane, error));
-	if (!budget_take(lane->device, bytes))
-		return device_say(error, DEVICE_NO_MEMORY, "gpuagg.device_memory_limit reached");
-	err = cudaMallocAsync((void **) &lane->memory, bytes, lane->stream);
-	if (err != cudaSuccess)
-	{
-		lane->memory = NULL;
-		budget_give(lane->device, bytes);
-		return cuda_status(err, "cudaMallocAsync", error);
-	}
+	DEVICE_CHECK(device_allocate(lane->device, bytes, lane->stream, &memory, error));
+	lane->memory = memory;
 	return DEVICE_OK;
 }
 

@@ -119,8 +119,7 @@ at(const OrderedRows *rows, int array, int64_t i)
 }
 
 static DeviceStatus
-keep_inputs(Query *query, const char *base, const WireBatch *batch, KeptSlot *kept,
-			DeviceError *error)
+keep_inputs(Query *query, const Rows *in, KeptSlot *kept, DeviceError *error)
 {
 	const WireSlot *slot = &query->q->slots[kept->slot];
 	OrderedRows *rows = query->rows_kept;
@@ -129,41 +128,41 @@ keep_inputs(Query *query, const char *base, const WireBatch *batch, KeptSlot *ke
 	for (int c = 0; c < 2; c++)
 		if (slot->col[c] >= 0)
 		{
-			pack.column[c] = batch_column(base, batch, slot->col[c]);
+			pack.column[c] = in->cols[slot->col[c]];
 			if (pack.column[c].validity && slot->monoid != MONOID_LONGEST_ASC)
 				kept->all = false;
 		}
 	if (slot->filter >= 0)
 	{
-		pack.filter = (const uint8_t *) base + batch->cols[slot->filter].values;
+		pack.filter = in->cols[slot->filter].values;
 		kept->all = false;
 	}
-	KERNEL_CHECK(device_pack_inputs(&pack, batch->nrows, at(rows, kept->input, rows->n),
+	KERNEL_CHECK(device_pack_inputs(&pack, in->nrows, at(rows, kept->input, rows->n),
 									at(rows, kept->keep, rows->n), query->stream));
 	return DEVICE_OK;
 }
 
 DeviceStatus
-ordered_keep(Query *query, const char *base, const WireBatch *batch, DeviceError *error)
+ordered_keep(Query *query, const Rows *in, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	OrderedRows *rows = query->rows_kept;
 
 	CUDA_CHECK(cudaMemcpyAsync(at(rows, rows->bins, rows->n), query->bins.at,
-							   batch->nrows * sizeof(int32_t), cudaMemcpyDeviceToDevice,
+							   in->nrows * sizeof(int32_t), cudaMemcpyDeviceToDevice,
 							   query->stream));
 	for (uint32_t o = 0; o < q->norder; o++)
 	{
-		DeviceColumn column = batch_column(base, batch, q->order[o].col);
+		DeviceColumn column = in->cols[q->order[o].col];
 
 		rows->has_nulls[o] |= column.validity != NULL;
-		KERNEL_CHECK(device_pack_order(&column, batch->nrows, q->order[o].nulls_first,
+		KERNEL_CHECK(device_pack_order(&column, in->nrows, q->order[o].nulls_first,
 									   at(rows, rows->code[o], rows->n),
 									   at(rows, rows->rank[o], rows->n), query->stream));
 	}
 	for (int s = 0; s < rows->nslots; s++)
-		DEVICE_CHECK(keep_inputs(query, base, batch, &rows->slots[s], error));
-	rows->n += batch->nrows;
+		DEVICE_CHECK(keep_inputs(query, in, &rows->slots[s], error));
+	rows->n += in->nrows;
 	return DEVICE_OK;
 }
 

@@ -1,6 +1,6 @@
 /*
  * device_cuda_query.c
- *	  A query on the device: reduces batches, and returns groups.
+ *	  A query on the device: reduces rows, and returns groups.
  *
  * A query has a stream of its own, on which its batches are reduced in the order
  * in which they come, from one lane or several.  Copies run on the streams of the lanes;
@@ -25,6 +25,23 @@ release_scratch(Query *query)
 	query_release(query, &query->ranks);
 	query_release(query, &query->keys);
 	query_release(query, &query->staging);
+	query_release(query, &query->filter);
+	query_release(query, &query->computed);
+	query_release(query, &query->plan);
+	query->zeros = 0;
+}
+
+/* When the device has finished with them. */
+static void
+release_holds(Query *query)
+{
+	while (query->holds)
+	{
+		StoreHold  *hold = query->holds;
+
+		query->holds = hold->next;
+		store_release(hold);
+	}
 }
 
 void
@@ -33,6 +50,7 @@ cuda_query_close(Query *query)
 	cuda_select(query->device);
 	if (query->stream)
 		cudaStreamSynchronize(query->stream);
+	release_holds(query);
 	groups_forget(query);
 	ordered_forget(query);
 	release_scratch(query);
@@ -50,8 +68,7 @@ cuda_query_close(Query *query)
 static DeviceStatus
 clear_status(Query *query, DeviceError *error)
 {
-	CUDA_CHECK(cudaMemsetAsync(query->status.at, 0, MAX_CALLS * sizeof(GpuaggHistStatus),
-							   query->stream));
+	CUDA_CHECK(cudaMemsetAsync(query->status.at, 0, sizeof(QueryStatus), query->stream));
 	return DEVICE_OK;
 }
 
@@ -66,7 +83,7 @@ fill_query(Query *query, const double *thresholds, DeviceError *error)
 		CUDA_CHECK(cudaEventCreateWithFlags(&query->began, cudaEventDefault));
 		CUDA_CHECK(cudaEventCreateWithFlags(&query->ended, cudaEventBlockingSync));
 	}
-	DEVICE_CHECK(query_reserve(query, &query->status, MAX_CALLS * sizeof(GpuaggHistStatus), error));
+	DEVICE_CHECK(query_reserve(query, &query->status, sizeof(QueryStatus), error));
 	DEVICE_CHECK(clear_status(query, error));
 	if (bytes > 0)
 	{
@@ -132,33 +149,36 @@ cuda_reset(Query *query, DeviceError *error)
 {
 	CUDA_CHECK(cuda_select(query->device));
 	DEVICE_CHECK(cuda_sync(query, error));
+	release_holds(query);
 	groups_forget(query);
 	ordered_forget(query);
+	query->use = 0;
+	query->residents = 0;
 	query->rows = 0;
 	query->kernel_ms = 0;
 	query->changes = query->retries = 0;
 	return clear_status(query, error);
 }
 
-/* ---- batches ---- */
+/* ---- rows ---- */
 
 static GpuaggSlot
-kernel_slot(const Query *query, const char *base, const WireBatch *batch, int s)
+kernel_slot(const Query *query, const Rows *rows, int s)
 {
 	const WireSlot *slot = &query->q->slots[s];
 	GpuaggSlot	out = {.op = (MonoidId) slot->monoid,.states = query->groups.slot[s].at};
 
 	if (slot->col[0] >= 0)
-		out.x = kernel_column(base, batch, slot->col[0]);
+		out.x = kernel_column(rows, slot->col[0]);
 	if (slot->col[1] >= 0)
-		out.y = kernel_column(base, batch, slot->col[1]);
+		out.y = kernel_column(rows, slot->col[1]);
 	if (slot->filter >= 0)
-		out.filter = (const uint8_t *) base + batch->cols[slot->filter].values;
+		out.filter = rows->cols[slot->filter].values;
 	return out;
 }
 
 /*
- * All calls for a batch are made twice: the first pass only learns how much memory they
+ * All calls for rows are made twice: the first pass only learns how much memory they
  * need, so that nothing has to be allocated once a call has changed states.
  */
 typedef struct Pass
@@ -168,30 +188,19 @@ typedef struct Pass
 	int			call;			/* number of the next call, for its status */
 } Pass;
 
-/* Bins that rows of this batch may have are below this. */
-static int64_t
-bins_in_use(const Query *query)
-{
-	return query->form == FORM_HASH ? query->found : query->groups.capacity;
-}
-
 /* One histogram call of a pass. */
 static DeviceStatus
-update(Query *query, Pass *pass, GpuaggHist *hist, const int32_t *bins, int64_t nbins,
-	   const WireBatch *batch, DeviceError *error)
+update(Query *query, Pass *pass, GpuaggHist *hist, const GpuaggBins *bins, const Rows *rows,
+	   DeviceError *error)
 {
 	size_t		bytes = query->workspace.bytes;
 
 	for (int s = 0; s < hist->nslots; s++)
 		if (hist->slot[s].states == NULL)
 			return device_say(error, DEVICE_UNSUPPORTED, "no memory for the states of a group");
-	hist->bins.kind = GPUAGG_BIN_INDEX;
-	hist->bins.ncolumns = 1;
-	hist->bins.column[0].values = bins;
-	hist->bins.column[0].type = GPUAGG_VALUE_I32;
-	hist->bins.nbins = nbins;
-	hist->nrows = batch->nrows;
-	hist->status = (GpuaggHistStatus *) query->status.at + pass->call++;
+	hist->bins = *bins;
+	hist->nrows = rows->nrows;
+	hist->status = ((QueryStatus *) query->status.at)->call + pass->call++;
 	if (pass->sizing)
 	{
 		KERNEL_CHECK(gpuagg_hist_update(hist, NULL, &bytes, query->stream));
@@ -205,10 +214,9 @@ update(Query *query, Pass *pass, GpuaggHist *hist, const int32_t *bins, int64_t 
 
 /* All slots with one state a group, in as few calls as possible. */
 static DeviceStatus
-reduce_plain(Query *query, Pass *pass, const char *base, const WireBatch *batch, DeviceError *error)
+reduce_plain(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	int64_t		nbins = bins_in_use(query);
 	GpuaggHist	hist = {.nslots = 0};
 
 	if (query->form == FORM_DIRECT && query->count_slot < 0)
@@ -223,39 +231,39 @@ reduce_plain(Query *query, Pass *pass, const char *base, const WireBatch *batch,
 			continue;
 		if (hist.nslots == CALL_SLOTS)
 		{
-			DEVICE_CHECK(update(query, pass, &hist, query->bins.at, nbins, batch, error));
+			DEVICE_CHECK(update(query, pass, &hist, &query->located, rows, error));
 			memset(&hist, 0, sizeof(hist));
 		}
-		hist.slot[hist.nslots++] = kernel_slot(query, base, batch, s);
+		hist.slot[hist.nslots++] = kernel_slot(query, rows, s);
 	}
 	if (hist.nslots == 0)
 		return DEVICE_OK;
-	return update(query, pass, &hist, query->bins.at, nbins, batch, error);
+	return update(query, pass, &hist, &query->located, rows, error);
 }
 
 /* A slot with many states a group: its bin is group * width + bin. */
 static DeviceStatus
-reduce_binned(Query *query, Pass *pass, const char *base, const WireBatch *batch, int s,
-			  DeviceError *error)
+reduce_binned(Query *query, Pass *pass, const Rows *rows, int s, DeviceError *error)
 {
 	const WireSlot *slot = &query->q->slots[s];
-	int64_t		nbins = bins_in_use(query) * slot->width;
-	size_t		bytes = (size_t) batch->nrows * sizeof(int32_t);
+	size_t		bytes = (size_t) rows->nrows * sizeof(int32_t);
+	GpuaggBins	index = {.kind = GPUAGG_BIN_INDEX,.ncolumns = 1,.nbins = query->located.nbins * slot->width};
 	GpuaggHist	hist = {.nslots = 1};
 	SlotBins	bins = {
-		.kind = slot->bin_kind,.column = batch_column(base, batch, slot->col[0]),
-		.group = query->form == FORM_SINGLE ? NULL : query->bins.at,
+		.kind = slot->bin_kind,.column = rows->cols[slot->col[0]],
+		.group = query->form == FORM_SINGLE && rows->filter == NULL ? NULL : query->bins.at,
 		.width = slot->width,.n = slot->bin_n,.lo = slot->lo,.hi = slot->hi,
 		.thresholds = (const double *) query->thresholds.at + slot->thresholds
 	};
 
 	DEVICE_CHECK(query_reserve(query, &query->slot_bins, bytes, error));
+	index.column[0] = (GpuaggColumn) {query->slot_bins.at, NULL, GPUAGG_VALUE_I32};
 	hist.slot[0].op = (MonoidId) slot->monoid;
 	hist.slot[0].states = query->groups.slot[s].at;
 	if (slot->filter >= 0)
-		bins.filter = (const uint8_t *) base + batch->cols[slot->filter].values;
+		bins.filter = rows->cols[slot->filter].values;
 	if (slot->col[1] >= 0)
-		hist.slot[0].x = kernel_column(base, batch, slot->col[1]);
+		hist.slot[0].x = kernel_column(rows, slot->col[1]);
 	if (slot->bin_kind == WIRE_BIN_HLL)
 	{
 		DEVICE_CHECK(query_reserve(query, &query->ranks, bytes, error));
@@ -264,45 +272,60 @@ reduce_binned(Query *query, Pass *pass, const char *base, const WireBatch *batch
 		hist.slot[0].x.type = GPUAGG_VALUE_I32;
 	}
 	if (!pass->sizing)
-		KERNEL_CHECK(device_slot_bins(&bins, batch->nrows, query->slot_bins.at, query->stream));
-	return update(query, pass, &hist, query->slot_bins.at, nbins, batch, error);
+		KERNEL_CHECK(device_slot_bins(&bins, rows->nrows, query->slot_bins.at, query->stream));
+	return update(query, pass, &hist, &index, rows, error);
 }
 
 static DeviceStatus
-reduce_slots(Query *query, Pass *pass, const char *base, const WireBatch *batch, DeviceError *error)
+reduce_slots(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 
-	DEVICE_CHECK(reduce_plain(query, pass, base, batch, error));
+	DEVICE_CHECK(reduce_plain(query, pass, rows, error));
 	for (int s = 0; s < q->nslots; s++)
 		if (q->slots[s].bin_kind != WIRE_BIN_NONE)
-			DEVICE_CHECK(reduce_binned(query, pass, base, batch, s, error));
+			DEVICE_CHECK(reduce_binned(query, pass, rows, s, error));
 	return DEVICE_OK;
 }
 
-/* Finds the bins of the batch's rows, and reserves all memory for it; changes no state. */
+/* Finds the bins of the rows, and reserves all memory for them; changes no state. */
 static DeviceStatus
-prepare(Query *query, const char *base, const WireBatch *batch, DeviceError *error)
+prepare(Query *query, const Rows *rows, DeviceError *error)
 {
 	Pass		pass = {.sizing = true};
 
-	DEVICE_CHECK(groups_locate(query, base, batch, error));
-	DEVICE_CHECK(reduce_slots(query, &pass, base, batch, error));
+	DEVICE_CHECK(groups_locate(query, rows, error));
+	if (query->located.nbins == 0)
+		return DEVICE_OK;
+	DEVICE_CHECK(reduce_slots(query, &pass, rows, error));
 	DEVICE_CHECK(query_reserve(query, &query->workspace, pass.workspace, error));
 	if (query->q->flags & WIRE_ORDERED)
-		DEVICE_CHECK(ordered_make_room(query, batch->nrows, error));
+		DEVICE_CHECK(ordered_make_room(query, rows->nrows, error));
 	return DEVICE_OK;
 }
 
-/* Reduces the batch that was prepared. */
+/* Reduces the rows that were prepared; without a group, none of them counts. */
 static DeviceStatus
-apply(Query *query, const char *base, const WireBatch *batch, DeviceError *error)
+apply(Query *query, const Rows *rows, DeviceError *error)
 {
 	Pass		pass = {.sizing = false};
 
-	DEVICE_CHECK(reduce_slots(query, &pass, base, batch, error));
+	if (query->located.nbins == 0)
+		return DEVICE_OK;
+	DEVICE_CHECK(reduce_slots(query, &pass, rows, error));
 	if (query->q->flags & WIRE_ORDERED)
-		DEVICE_CHECK(ordered_keep(query, base, batch, error));
+		DEVICE_CHECK(ordered_keep(query, rows, error));
+	return DEVICE_OK;
+}
+
+DeviceStatus
+query_reduce_rows(Query *query, const Rows *rows, bool *applied, DeviceError *error)
+{
+	DEVICE_CHECK(prepare(query, rows, error));
+	*applied = true;
+	DEVICE_CHECK(apply(query, rows, error));
+	query->rows += rows->nrows;
+	query->ngroups = query->found;
 	return DEVICE_OK;
 }
 
@@ -319,24 +342,22 @@ DeviceStatus
 cuda_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error)
 {
 	int			b = batch->buffer;
-	const char *base = lane->memory + b * lane->buffer_bytes;
+	bool		applied = false;
+	Rows		rows;
 	DeviceStatus status;
 
+	batch_rows(lane->memory + b * lane->buffer_bytes, batch, &rows);
 	CUDA_CHECK(cuda_select(query->device));
 	DEVICE_CHECK(lane_add_timing(lane, b, error));
 	CUDA_CHECK(cudaStreamWaitEvent(query->stream, lane->copied[b], 0));
 	CUDA_CHECK(cudaEventRecord(lane->reduce_began[b], query->stream));
-	status = prepare(query, base, batch, error);
-	if (status == DEVICE_NO_MEMORY || status == DEVICE_UNSUPPORTED)
+	status = query_reduce_rows(query, &rows, &applied, error);
+	if (!applied && (status == DEVICE_NO_MEMORY || status == DEVICE_UNSUPPORTED))
 		return give_up_batch(query, DEVICE_FULL, error);
-	if (status == DEVICE_OK)
-		status = apply(query, base, batch, error);
 	if (status != DEVICE_OK)
 		return give_up_batch(query, status, error);
 	CUDA_CHECK(cudaEventRecord(lane->reduced[b], query->stream));
 	lane->timing[b] = true;
-	query->rows += batch->nrows;
-	query->ngroups = query->found;
 	return DEVICE_OK;
 }
 
@@ -366,26 +387,27 @@ describe(const Query *query, char *text, size_t size)
 		snprintf(text + strlen(text), size - strlen(text), ", segments of sorted rows");
 }
 
-/* What the kernels noted of all batches: errors of values, and rows without a bin. */
+/* What the kernels noted of all rows: errors of values, rows without a bin, rows without an outcome. */
 static DeviceStatus
 read_status(Query *query, WireFinished *result, DeviceError *error)
 {
-	GpuaggHistStatus *status = malloc(MAX_CALLS * sizeof(*status));
+	QueryStatus *status = malloc(sizeof(*status));
 	unsigned long long outside = 0;
 	cudaError_t err;
 
 	if (status == NULL)
 		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
-	err = cudaMemcpyAsync(status, query->status.at, MAX_CALLS * sizeof(*status),
+	err = cudaMemcpyAsync(status, query->status.at, sizeof(*status),
 						  cudaMemcpyDeviceToHost, query->stream);
 	if (err == cudaSuccess)
 		err = cudaStreamSynchronize(query->stream);
 	for (int c = 0; c < MAX_CALLS && err == cudaSuccess; c++)
 	{
-		outside += status[c].outside;
+		outside += status->call[c].outside;
 		for (int s = 0; s < GPUAGG_MAX_SLOTS; s++)
-			result->errors |= status[c].errors[s];
+			result->errors |= status->call[c].errors[s];
 	}
+	result->untold = err == cudaSuccess ? status->untold : 0;
 	free(status);
 	if (err != cudaSuccess)
 		return cuda_status(err, "copy of the histograms' status", error);
@@ -407,6 +429,7 @@ cuda_finish(Query *query, WireFinished *result, DeviceError *error)
 	/* fetching may need the memory */
 	release_scratch(query);
 	DEVICE_CHECK(read_status(query, result, error));
+	release_holds(query);
 	result->ngroups = query->ngroups;
 	result->changes = query->changes;
 	result->retries = query->retries;

@@ -1,7 +1,7 @@
 /*
  * device_kernels.h
  *	  The small kernels of the server: packing keys and inputs, moving states,
- *	  bins of slots that have many a group.  What reduces is in kernels/.
+ *	  bins of slots that have many a group, programs over stored columns.  What reduces is in kernels/.
  *
  * All pointers are device pointers; work is queued on the stream.
  */
@@ -13,6 +13,7 @@
 
 #include "gpuagg_cuda.h"
 #include "protocol.h"
+#include "server/store.h"
 
 #ifdef __cplusplus
 extern "C"
@@ -25,7 +26,7 @@ extern "C"
  */
 GpuaggCudaStatus device_kernel_versions(int *binary, int *ptx);
 
-/* A column in a lane's buffer; the pointers may be NULL as in WireColumn. */
+/* A column on the device; the pointers may be NULL as in WireColumn. */
 typedef struct DeviceColumn
 {
 	const void *values;
@@ -93,6 +94,48 @@ GpuaggCudaStatus device_pack_inputs(const PackInput *pack, int64_t nrows, void *
 /* An order key in 64 bits, 0 where it is NULL, and the rank that puts NULLs first or last. */
 GpuaggCudaStatus device_pack_order(const DeviceColumn *column, int64_t nrows, int nulls_first,
 								   int64_t *codes, int8_t *ranks, gpuagg_stream stream);
+
+/* ---- rows of stored columns ---- */
+
+/* 0 for each row that the filter leaves in, -1 for the others. */
+GpuaggCudaStatus device_filter_bins(const uint8_t *filter, int64_t nrows, int32_t *bins, gpuagg_stream stream);
+
+/* 1 for each of the positions first .. first + nrows - 1 that is in a span (ascending, apart), 0 for the others. */
+GpuaggCudaStatus device_mask(const StoreSpan *spans, int nspans, int64_t first, int64_t nrows, uint8_t *mask,
+							 gpuagg_stream stream);
+
+/*
+ * Bits first .. first + nrows - 1 become those at `from` on, in whole aligned words of 64, or 1 if it is
+ * NULL; the others stay.
+ */
+GpuaggCudaStatus device_put_bits(const void *from, void *bits, int64_t first, int64_t nrows, gpuagg_stream stream);
+
+/* A column that a program computes; validity has whole words of 64 bits. */
+typedef struct ProgramOutput
+{
+	void	   *values;
+	uint32_t   *validity;		/* NULL: rows whose value is NULL are untold */
+	uint16_t	operand;
+	uint8_t		width;			/* bytes of a value */
+	uint8_t		filter;			/* NULL is 0 instead */
+} ProgramOutput;
+
+/* A program and its columns, in device memory. */
+typedef struct ProgramRun
+{
+	VectorProgram program;
+	DeviceColumn input[WIRE_MAX_STORED_COLS];	/* what VECTOR_LOAD reads, of position 0 */
+	int			noutputs;
+	ProgramOutput output[WIRE_MAX_COLS];	/* of the slice */
+	unsigned long long *untold; /* rows are added whose outcome the program cannot tell */
+} ProgramRun;
+
+/*
+ * Runs the program, which has nregisters, over positions first .. first + nrows - 1.  filter: 1 for each row that
+ * counts.  mask (may be the same array): 0 for those that do not in any case; or NULL.
+ */
+GpuaggCudaStatus device_run_program(const ProgramRun *run, int nregisters, int64_t first, int64_t nrows,
+									const uint8_t *mask, uint8_t *filter, gpuagg_stream stream);
 
 #ifdef __cplusplus
 }

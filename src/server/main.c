@@ -2,8 +2,8 @@
  * main.c
  *	  gpuagg-server: the process that owns the GPUs.
  *
- *	gpuagg-server [--devices LIST] [--memory-limit BYTES] [--pinned-limit BYTES] [--control FD]
- *				  [--socket PATH]
+ *	gpuagg-server [--devices LIST] [--memory-limit BYTES] [--pinned-limit BYTES] [--cache-limit BYTES]
+ *				  [--control FD] [--socket PATH]
  *
  * Started by the supervisor in the data directory, with one end of a socket pair as
  * --control: the server sends READY over it, or the reason why it cannot serve, and
@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "server/server.h"
+#include "server/store.h"
 
 /* How long an earlier server may take to exit. */
 #define PREDECESSOR_MS 30000
@@ -37,13 +38,14 @@ typedef struct Options
 	const char *socket;
 	uint64_t	memory_limit;
 	uint64_t	pinned_limit;
+	uint64_t	cache_limit;
 	int			control;
 } Options;
 
 static Options
 read_options(int argc, char **argv)
 {
-	Options		options = {"all", GPUAGG_SOCKET_NAME, 0, UINT64_MAX, -1};
+	Options		options = {"all", GPUAGG_SOCKET_NAME, 0, UINT64_MAX, UINT64_MAX, -1};
 
 	for (int i = 1; i < argc; i += 2)
 	{
@@ -60,6 +62,8 @@ read_options(int argc, char **argv)
 			options.memory_limit = strtoull(argv[i + 1], NULL, 10);
 		else if (strcmp(argv[i], "--pinned-limit") == 0)
 			options.pinned_limit = strtoull(argv[i + 1], NULL, 10);
+		else if (strcmp(argv[i], "--cache-limit") == 0)
+			options.cache_limit = strtoull(argv[i + 1], NULL, 10);
 		else if (strcmp(argv[i], "--control") == 0)
 			options.control = atoi(argv[i + 1]);
 		else
@@ -217,7 +221,7 @@ serve(int sock)
 	}
 }
 
-/* Frees idle arenas in a thread of its own, as unpinning may take long. */
+/* Frees idle arenas, and stored columns beyond their limit, in a thread of its own, as unpinning may take long. */
 static void *
 trim_main(void *arg)
 {
@@ -225,6 +229,7 @@ trim_main(void *arg)
 	{
 		usleep(arena_idle_seconds * 1000000LL / 4);
 		arena_trim();
+		store_trim();
 	}
 	return arg;
 }
@@ -342,6 +347,7 @@ main(int argc, char **argv)
 	raise_file_limit();
 	budget_set_limit(options.memory_limit);
 	arena_set_limit(options.pinned_limit);
+	store_set_limit(options.cache_limit);
 	control_init(options.control, options.socket);
 	device_ops.build(build, sizeof(build));
 	control_tell(MESSAGE_BUILD, build, strlen(build));

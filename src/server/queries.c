@@ -194,6 +194,37 @@ query_reduce(OpenQuery *query, Lane *lane, const WireBatch *batch, DeviceError *
 }
 
 DeviceStatus
+query_store(OpenQuery *query, Lane *lane, const WireStore *in, bool *kept, DeviceError *error)
+{
+	DeviceStatus status = take_query(query, false, "column after the end", error);
+
+	if (status != DEVICE_OK)
+		return status;
+	status = device_ops.store(query->query, lane, in, kept, error);
+	return give_query(query, status, error);
+}
+
+DeviceStatus
+query_resident(OpenQuery *query, Lane *lane, const WireResident *in, const WireRun *runs, uint64_t *lacking,
+			   bool *taken, DeviceError *error)
+{
+	DeviceStatus status = take_query(query, false, "rows after the end", error);
+
+	*taken = false;
+	if (status != DEVICE_OK)
+		return status;
+	if (atomic_load(&query->full))
+		status = DEVICE_FULL;
+	else
+	{
+		status = device_ops.resident(query->query, lane, in, runs, lacking, taken, error);
+		if (status == DEVICE_FULL)
+			budget_count_failure(FAILURE_MEMORY, error->text);
+	}
+	return give_query(query, status, error);
+}
+
+DeviceStatus
 query_finish(OpenQuery *query, WireFinished *result, DeviceError *error)
 {
 	DeviceStatus status = take_query(query, false, "a second end", error);

@@ -7,6 +7,8 @@
  *	watch.c		detects devices that complete nothing any more
  *	session.c	a thread for each connection: messages to device calls
  *	queries.c	queries, which connections may share
+ *	store.c		columns of tables that stay on the devices (store.h)
+ *	resident.c	from the rows and the program of RESIDENT to what a device has to do (resident.h)
  *	check.c		validation of messages
  *	arena.c		memory shared with clients
  *	budget.c	devices: load, memory accounting, counters
@@ -50,6 +52,11 @@ extern const char *check_query(const WireQuery *q, size_t length);
 extern const char *check_batch(const WireBatch *b, const WireQuery *q, size_t length,
 							   size_t buffer_bytes, int buffers);
 
+extern const char *check_store(const WireStore *in, size_t length, size_t buffer_bytes, int buffers);
+extern const char *check_resident(const WireResident *in, const WireQuery *q, size_t length,
+								  size_t buffer_bytes, int buffers);
+extern const char *check_runs(const WireRun *runs, uint32_t n);
+
 /* ---- arena.c ---- */
 
 typedef struct Arena
@@ -90,6 +97,8 @@ extern void budget_detach(int device);
 /* Accounts for device memory; false if the device's limit would be exceeded. */
 extern bool budget_take(int device, uint64_t bytes);
 extern void budget_give(int device, uint64_t bytes);
+/* How much of the memory taken is the store's. */
+extern void budget_set_stored(int device, uint64_t bytes);
 extern const WireDevice *budget_device(int device);
 extern void budget_count_query(void);
 extern void budget_count_failure(WireFailure failure, const char *text);
@@ -105,7 +114,7 @@ typedef struct OpenQuery
 	WireQuery	wire;			/* what it was opened with */
 	double	   *thresholds;
 
-	atomic_bool full;			/* the device had no room for a batch: no other is taken */
+	atomic_bool full;			/* the device had no room for rows: no others are taken */
 
 	pthread_mutex_t lock;		/* of what follows; held in every device call on `query` */
 	Query	   *query;
@@ -130,6 +139,10 @@ extern void query_leave(OpenQuery *query);
  */
 extern DeviceStatus query_reduce(OpenQuery *query, Lane *lane, const WireBatch *batch,
 								 DeviceError *error);
+extern DeviceStatus query_store(OpenQuery *query, Lane *lane, const WireStore *in, bool *kept,
+								DeviceError *error);
+extern DeviceStatus query_resident(OpenQuery *query, Lane *lane, const WireResident *in,
+								   const WireRun *runs, uint64_t *lacking, bool *taken, DeviceError *error);
 extern DeviceStatus query_finish(OpenQuery *query, WireFinished *result, DeviceError *error);
 extern DeviceStatus query_fetch(OpenQuery *query, Lane *lane, const WireGroups *out,
 								DeviceError *error);

@@ -7,9 +7,10 @@ SERVER_CFLAGS = -std=gnu11 -O2 -g -ffp-contract=off -Wall -Wextra $(if $(WERROR)
                 $(SANITIZE_FLAGS)
 SERVER_SRCS = $(patsubst $(TOP)%,%,$(wildcard $(TOP)src/server/*.c))
 SERVER_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter-out src/server/device_cuda%,$(SERVER_SRCS)))
+SERVER_KERNEL_OBJS = $(patsubst $(TOP)src/server/%.cu,build/server/%.o,$(wildcard $(TOP)src/server/*.cu))
 SERVER_CUDA_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter src/server/device_cuda%,$(SERVER_SRCS))) \
-                   build/server/device_kernels.o build/server/strategy.o build/server/device_list.o
-STANDIN_OBJS = $(SERVER_OBJS) build/server/monoid.o build/server/device_list.o build/server/standin_device.o
+                   $(SERVER_KERNEL_OBJS) build/server/strategy.o build/server/device_list.o
+STANDIN_OBJS = $(SERVER_OBJS) build/server/monoid.o build/server/device_list.o build/server/standin_device.o build/server/standin_resident.o
 
 .PHONY: all server server-standin install install-server uninstall uninstall-server
 all: server
@@ -28,12 +29,29 @@ server: build/gpuagg-server
 $(SERVER_CUDA_OBJS): SERVER_CFLAGS += -I$(CUDA_HOME)/include -DGPUAGG_LEAST_CAPABILITY=$(patsubst %a,%,$(firstword $(CUDA_ARCHS))) \
                                     '-DGPUAGG_CUDA_ARCHS="$(strip $(CUDA_ARCHS))"'
 
-build/server/device_kernels.o: src/server/device_kernels.cu
+$(SERVER_KERNEL_OBJS): build/server/%.o: src/server/%.cu
 	@mkdir -p $(@D)
 	$(NVCC) $(CUDA_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
 build/gpuagg-server: $(SERVER_OBJS) $(SERVER_CUDA_OBJS) $(KERNEL_LIB)
 	$(NVCC) $(CUDA_GENCODE) $^ -lpthread -ldl -lm -o $@
+
+# test/unit/resident_test.c over a GPU, with few rows in many segments and slices, and with many rows.
+GPU_RESIDENT_SRCS = $(addprefix $(TOP),$(filter-out src/server/main.c src/server/control.c,$(SERVER_SRCS)) src/strategy.c src/device_list.c)
+GPU_RESIDENT_CC = $(CC) $(SERVER_CFLAGS) -I$(CUDA_HOME)/include -I$(TOP)test/unit -DOVER_GPU \
+                  -DGPUAGG_LEAST_CAPABILITY=$(patsubst %a,%,$(firstword $(CUDA_ARCHS))) '-DGPUAGG_CUDA_ARCHS="$(strip $(CUDA_ARCHS))"'
+
+gpu-tests: build/gpu-resident-few build/gpu-resident-many
+
+build/gpu-resident-few: GPU_RESIDENT_CC += $(RESIDENT_CFLAGS)
+build/gpu-resident-many: GPU_RESIDENT_CC += -DTEST_ROWS=100000 -DTEST_ROUNDS=3
+
+build/gpu-resident-%: test/unit/resident_test.c $(GPU_RESIDENT_SRCS) $(SERVER_KERNEL_OBJS) $(KERNEL_LIB)
+	@mkdir -p build/$*
+	for f in $< $(GPU_RESIDENT_SRCS); do \
+		$(GPU_RESIDENT_CC) -c $$f -o build/$*/$$(basename $$f .c).o || exit; \
+	done
+	$(NVCC) $(CUDA_GENCODE) build/$*/*.o $(SERVER_KERNEL_OBJS) $(KERNEL_LIB) -lpthread -ldl -lm -o $@
 
 install-server: build/gpuagg-server
 	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)'
@@ -57,9 +75,9 @@ build/server/strategy.o build/server/device_list.o build/server/monoid.o:
 	@mkdir -p $(@D)
 	$(CC) $(SERVER_CFLAGS) -c $< -o $@
 
-build/server/standin_device.o: test/unit/standin_device.c
+build/server/standin_%.o: test/unit/standin_%.c
 	@mkdir -p $(@D)
-	$(CC) $(SERVER_CFLAGS) -c $< -o $@
+	$(CC) $(SERVER_CFLAGS) -I$(TOP)test/unit -c $< -o $@
 
 build/test/gpuagg-server: $(STANDIN_OBJS)
 	@mkdir -p $(@D)

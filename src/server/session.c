@@ -8,6 +8,8 @@
  * reduction shows whether there is room for the batch; DONE is sent then, and until then
  * the client must not change its rows.
  *
+ * Rows that the device has need no copy: RESIDED says that they are taken, and FINISH waits for them.
+ *
  * A session releases its arena, its lane and its query in session_end(), with which the
  * thread always ends.
  */
@@ -41,6 +43,7 @@ typedef struct Session
 	uint64_t	bytes_in;
 	double		copy_ms;
 	double		kernel_ms;
+	bool		fresh;			/* the query has had no rows: it may move to another device */
 	bool		pending;		/* `batch` is copied, and not yet reduced */
 	WireBatch	batch;
 	Watch		watch;			/* of the message that is being handled */
@@ -51,6 +54,8 @@ typedef struct Session
 		WireQuery	query;
 		WireBatch	batch;
 		WireFetch	fetch;
+		WireStore	store;
+		WireResident resident;
 		char		bytes[sizeof(WireQuery) + WIRE_MAX_THRESHOLDS * sizeof(double)];
 	}			body;
 } Session;
@@ -116,10 +121,9 @@ leave_device(Session *s)
 
 /* Opens or joins the query; one that is joined may be on another device, to which this session then moves. */
 static bool
-enter_query(Session *s)
+enter_query(Session *s, const WireQuery *q, const double *thresholds)
 {
-	if (!check(s, query_enter(&s->query, s->device, &s->body.query, (double *) (&s->body.query + 1),
-							  &s->error)))
+	if (!check(s, query_enter(&s->query, s->device, q, thresholds, &s->error)))
 		return false;
 	if (s->query->device != s->device)
 	{
@@ -134,6 +138,25 @@ open_lane(Session *s)
 {
 	return s->lane || check(s, device_ops.lane_open(&s->lane, s->device, s->arena->memory,
 													ARENA_BUFFER_BYTES, ARENA_BUFFERS, &s->error));
+}
+
+/* Opens the query anew on the device that has the table, unless it has rows or others use it. */
+static bool
+follow_table(Session *s, uint64_t table)
+{
+	int			device = s->fresh ? device_ops.table_device(table) : -1;
+	OpenQuery  *old = s->query;
+	bool		ok;
+
+	s->fresh = false;
+	if (device < 0 || device == s->device)
+		return true;
+	leave_device(s);
+	s->device = budget_attach(device);
+	s->query = NULL;
+	ok = enter_query(s, &old->wire, old->thresholds) && open_lane(s);
+	query_leave(old);
+	return ok;
 }
 
 /* ---- messages ---- */
@@ -166,7 +189,9 @@ on_open(Session *s, size_t length)
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
 	leave_query(s);
-	return enter_query(s) && open_lane(s) && wire_send(s->sock, MESSAGE_OPENED, NULL, 0);
+	s->fresh = s->body.query.share == 0;
+	return enter_query(s, &s->body.query, (double *) (&s->body.query + 1)) && open_lane(s) &&
+		wire_send(s->sock, MESSAGE_OPENED, NULL, 0);
 }
 
 static bool
@@ -209,6 +234,7 @@ on_batch(Session *s, size_t length)
 
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
+	s->fresh = false;
 	if (s->pending && s->batch.buffer == batch.buffer && !reduce_pending(s))
 		return false;
 	/* a batch that will not be taken need not be copied */
@@ -224,6 +250,72 @@ on_batch(Session *s, size_t length)
 	s->bytes_in += bytes;
 	s->copy_ms += ms;
 	return message_waits(s->sock) ? true : reduce_pending(s);
+}
+
+static bool
+on_store(Session *s, size_t length)
+{
+	WireStore	in = s->body.store;
+	WireStored	stored = {in.buffer, 0};
+	const char *wrong = check_store(&in, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
+	bool		kept = false;
+
+	if (wrong)
+		return fail(s, FAILURE_PROTOCOL, wrong);
+	if (!reduce_pending(s) || !follow_table(s, in.table.id) ||
+		!check(s, query_store(s->query, s->lane, &in, &kept, &s->error)))
+		return false;
+	stored.kept = kept;
+	return wire_send(s->sock, MESSAGE_STORED, &stored, sizeof(stored));
+}
+
+/* With a copy of the runs, which the client cannot change. */
+static bool
+reduce_resident(Session *s, const WireResident *in, const WireRun *runs, uint64_t *lacking)
+{
+	WireResided resided = {in->buffer, 0};
+	char	   *buffer = s->arena->memory + (size_t) in->buffer * ARENA_BUFFER_BYTES;
+	size_t		bytes = in->nruns * sizeof(WireRun);
+	const char *wrong = check_runs(runs, in->nruns);
+	bool		taken;
+	DeviceStatus status;
+
+	if (wrong)
+		return fail(s, FAILURE_PROTOCOL, wrong);
+	status = query_resident(s->query, s->lane, in, runs, lacking, &taken, &s->error);
+	if (status != DEVICE_FULL && !check(s, status))
+		return false;
+	resided.taken = taken;
+	if (!taken)
+		memcpy(buffer + wire_align(bytes), lacking, in->nruns * sizeof(*lacking));
+	return wire_send(s->sock, MESSAGE_RESIDED, &resided, sizeof(resided));
+}
+
+static bool
+on_resident(Session *s, size_t length)
+{
+	WireResident in = s->body.resident;
+	const char *wrong = check_resident(&in, &s->query->wire, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
+	WireRun    *runs;
+	uint64_t   *lacking;
+	bool		ok;
+
+	if (wrong)
+		return fail(s, FAILURE_PROTOCOL, wrong);
+	if (!reduce_pending(s) || !follow_table(s, in.table.id))
+		return false;
+	runs = malloc(in.nruns * sizeof(*runs));
+	lacking = calloc(in.nruns, sizeof(*lacking));
+	if (runs == NULL || lacking == NULL)
+		ok = fail(s, FAILURE_MEMORY, "out of memory in the GPU server");
+	else
+	{
+		memcpy(runs, s->arena->memory + (size_t) in.buffer * ARENA_BUFFER_BYTES, in.nruns * sizeof(*runs));
+		ok = reduce_resident(s, &in, runs, lacking);
+	}
+	free(runs);
+	free(lacking);
+	return ok;
 }
 
 /* Waits for this connection's own batches, and fills in their bytes and times. */
@@ -335,6 +427,10 @@ on_message(Session *s, const MessageHeader *header)
 	{
 		case MESSAGE_BATCH:
 			return on_batch(s, header->length);
+		case MESSAGE_STORE:
+			return on_store(s, header->length);
+		case MESSAGE_RESIDENT:
+			return on_resident(s, header->length);
 		case MESSAGE_LEAVE:
 			return on_leave(s, header->length);
 		case MESSAGE_FINISH:

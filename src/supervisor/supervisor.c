@@ -463,7 +463,8 @@ send_settings(void)
 		MessageHeader header;
 		WireSettings settings;
 	}			message = {{GPUAGG_PROTOCOL_MAGIC, MESSAGE_SETTINGS, sizeof(WireSettings), 0},
-	{(uint64) gpuagg_device_memory_limit << 20, (uint64) gpuagg_pinned_memory_limit << 20}};
+	{(uint64) gpuagg_device_memory_limit << 20, (uint64) gpuagg_pinned_memory_limit << 20,
+	gpuagg_device_cache_memory < 0 ? PG_UINT64_MAX : (uint64) gpuagg_device_cache_memory << 20}};
 
 	/* if this fails, the server has ended or hangs, which other means find out */
 	(void) send(child.sock, &message, sizeof(message), MSG_NOSIGNAL);

@@ -126,7 +126,8 @@ sub watch
 	$seen{"strategy $1"} = 1 while $text =~ /^ *Strategy: (\w+)(?!.*\(planned\))/mg;
 	$seen{"engine $1"} = 1 while $text =~ /^ *Engine: (\w+)/mg;
 	$seen{'feed heap'} = 1 if $text =~ /^ *Feed: .*heap pages/m;
-	$seen{'cached blocks'} = 1 if $text =~ /^ *Feed: column cache \([1-9]/m;
+	$seen{'cached blocks'} = 1 if $text =~ /^ *Feed: .*column cache \([1-9]/m;
+	$seen{'rows on the GPU'} = 1 if $text =~ /^ *Feed: GPU memory \([1-9]/m;
 	$seen{'cached and changed blocks'} = 1 if $text =~ /^ *Cached Blocks: .*changed=[1-9]/m;
 	$seen{'feed tuples'} = 1 if $text =~ /^ *Feed: tuples/m;
 	$seen{'spilled'} = 1 if $text =~ /^ *Spilled: [1-9]/m;

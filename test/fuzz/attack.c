@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "generate.h"
+#include "generate_resident.h"
 
 #define CONNECTIONS 12
 #define MOST_BODY (sizeof(WireQuery) + WIRE_MAX_THRESHOLDS * sizeof(double))
@@ -43,7 +43,8 @@ static uint64_t sent,
 			mutated,
 			answers[256],
 			conversations,
-			checks;
+			checks,
+			stored_rows;
 static char body[MOST_BODY];
 
 static void
@@ -119,7 +120,7 @@ receive_message(Connection *c, void *to, size_t size, size_t *length)
 	if (!receive_bytes(c->sock, &header, sizeof(header), &fd))
 		return 0;
 	if (header.magic != GPUAGG_PROTOCOL_MAGIC || header.reserved != 0 || header.length > size ||
-		header.type < MESSAGE_WELCOME || header.type > MESSAGE_LEFT)
+		header.type < MESSAGE_WELCOME || header.type > MESSAGE_RESIDED)
 	{
 		give_up("the server sent what is no message");
 		return 0;
@@ -163,6 +164,10 @@ make_message(Connection *c, int type)
 			return sizeof(WireQuery) + c->query.nthresholds * sizeof(double);
 		case MESSAGE_BATCH:
 			return make_batch(c, (WireBatch *) body);
+		case MESSAGE_STORE:
+			return make_store(c, (WireStore *) body);
+		case MESSAGE_RESIDENT:
+			return make_resident(c, (WireResident *) body);
 		case MESSAGE_FETCH:
 			memcpy(body, &fetch, sizeof(fetch));
 			return sizeof(fetch);
@@ -208,6 +213,20 @@ mutate_query(Connection *c, size_t length)
 	size_t		used = offsetof(WireQuery, slots) + c->query.nslots * sizeof(WireSlot);
 
 	mutate_bytes(body, chance(0.8) && used < length ? used : length);
+}
+
+/* The runs are in the arena; most instructions and constants are unused. */
+static void
+mutate_resident(Connection *c, size_t length)
+{
+	WireResident *in = (WireResident *) body;
+
+	if (chance(0.2) && c->arena && in->buffer < WIRE_BUFFERS)
+		mutate_bytes(c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES, TABLE_RANGES * sizeof(WireRun));
+	else if (chance(0.4))
+		mutate_bytes((char *) in->program.instructions, in->program.ninstructions * sizeof(VectorInstruction));
+	else
+		mutate_bytes(body, chance(0.7) ? offsetof(WireResident, program.instructions) : length);
 }
 
 static int
@@ -276,7 +295,7 @@ send_message(Connection *c, int type, bool mutate)
 				header.length = chance(0.5) ? interesting() : length + between(-8, 8);
 				break;
 			case 2:
-				header.type = chance(0.8) ? between(0, 9) : between(60, 140);
+				header.type = chance(0.8) ? between(0, 11) : between(60, 140);
 				break;
 			case 3:
 				times = between(2, 60);
@@ -285,7 +304,12 @@ send_message(Connection *c, int type, bool mutate)
 				total = random_below(total);	/* half of it */
 				break;
 			default:
-				type == MESSAGE_OPEN ? mutate_query(c, length) : mutate_bytes(body, length);
+				if (type == MESSAGE_OPEN)
+					mutate_query(c, length);
+				else if (type == MESSAGE_RESIDENT)
+					mutate_resident(c, length);
+				else
+					mutate_bytes(body, length);
 		}
 	}
 	memcpy(message, &header, sizeof(header));
@@ -307,7 +331,9 @@ next_type(Connection *c)
 		return MESSAGE_HELLO;
 	if (c->step == 1)
 		return MESSAGE_OPEN;
-	if (c->step < 8 && !c->finished && chance(0.8))
+	if (c->step < 12 && !c->finished && chance(0.5))
+		return chance(0.5) || !suits_programs(c) ? MESSAGE_STORE : MESSAGE_RESIDENT;
+	if (c->step < 12 && !c->finished && chance(0.8))
 		return MESSAGE_BATCH;
 	if (c->finished && chance(0.6))
 		return MESSAGE_FETCH;
@@ -357,7 +383,7 @@ static void
 attack(Connection *c)
 {
 	bool		mutate = c->step > 0 ? chance(0.15) : chance(0.03);
-	int			type = mutate && chance(0.2) ? between(1, 8) : next_type(c);
+	int			type = mutate && chance(0.2) ? between(1, MESSAGE_RESIDENT) : next_type(c);
 
 	if (c->sock < 0)
 	{
@@ -410,7 +436,7 @@ expect_none(Expected *e)
 static bool
 request(Connection *c, int type, size_t length, int answer, void *to, size_t size)
 {
-	char		message[sizeof(MessageHeader) + sizeof(WireQuery)];
+	char		message[sizeof(MessageHeader) + sizeof(WireQuery) + sizeof(WireResident)];
 	static char other[WIRE_MAX_BODY];
 	MessageHeader header = {GPUAGG_PROTOCOL_MAGIC, type, length, 0};
 	size_t		got;
@@ -463,6 +489,52 @@ send_rows(Connection *c, Expected *e)
 	}
 	memcpy(body, &b, sizeof(b));
 	return request(c, MESSAGE_BATCH, sizeof(b), MESSAGE_DONE, &done, sizeof(done)) && done.buffer == b.buffer;
+}
+
+/* A range of a table of its own, whose two columns are stored if they are not; *e: what came of it. */
+static bool
+send_stored_rows(Connection *c, Expected *e, uint64_t table)
+{
+	static const uint32_t types[] = {WIRE_I32, WIRE_I64};
+	uint32_t	n = between(1, 3000);
+	WireStore	in = {.table = {table},.stamp = random_u64(),.range = random_below(5),.nrows = n,.validity = WIRE_NO_ARRAY};
+	WireRun		run = {in.stamp, in.range, 0, n, 0};
+	WireStored	stored;
+	WireResident ask = {.table = {table},.buffer = 1,.nruns = 1,.nstored = 2,.ncols = 2,.key_max = {KEYS - 1}};
+	WireResided resided;
+	Expected	rows = *e;
+
+	ask.program.filter = VECTOR_NONE;
+	ask.program.nregisters = ask.program.ninstructions = 2;
+	for (int i = 0; i < 2; i++)
+	{
+		in.column = ask.stored[i] = (WireColumnKey) {.attno = i,.type = types[i]};
+		ask.program.instructions[i] = (VectorInstruction) {VECTOR_LOAD, i, i, 0, 0, types[i]};
+		ask.cols[i] = i;
+		ask.types[i] = types[i];
+		for (uint32_t r = 0; r < n; r++)
+		{
+			int64_t		value = i ? (int64_t) (r * in.stamp) >> 20 : r % KEYS;
+
+			memcpy(c->arena + (size_t) r * wire_width(types[i]), &value, wire_width(types[i]));
+			if (i == 0)
+				continue;
+			rows.count[r % KEYS]++;
+			rows.sum[r % KEYS] += value;
+			rows.min[r % KEYS] = value < rows.min[r % KEYS] ? value : rows.min[r % KEYS];
+		}
+		memcpy(body, &in, sizeof(in));
+		if (!request(c, MESSAGE_STORE, sizeof(in), MESSAGE_STORED, &stored, sizeof(stored)))
+			return false;
+	}
+	memcpy(c->arena + WIRE_BUFFER_BYTES, &run, sizeof(run));
+	memcpy(body, &ask, sizeof(ask));
+	if (!request(c, MESSAGE_RESIDENT, sizeof(ask), MESSAGE_RESIDED, &resided, sizeof(resided)))
+		return false;
+	if (resided.taken)
+		*e = rows;
+	stored_rows += resided.taken;
+	return true;
 }
 
 static bool
@@ -528,7 +600,7 @@ behave_well(void)
 	{
 		expect_none(&e);
 		for (int i = between(1, 6); i > 0 && right; i--)
-			right = send_rows(&c, &e);
+			right = chance(0.5) ? send_rows(&c, &e) : send_stored_rows(&c, &e, 77);
 		if (right && chance(0.3))
 			right = request(&c, MESSAGE_LEAVE, 0, MESSAGE_LEFT, &left, sizeof(left));
 		right = right && right_groups(&c, &e) && request(&c, MESSAGE_RESET, 0, MESSAGE_OPENED, NULL, 0);
@@ -586,7 +658,7 @@ nothing_held(WireStatus *status)
 
 	hang_up(&c);
 	for (uint32_t d = 0; d < status->ndevices; d++)
-		held += status->devices[d].used + status->devices[d].sessions;
+		held += status->devices[d].used - status->devices[d].stored + status->devices[d].sessions;
 	return ok && held == 0;
 }
 
@@ -640,15 +712,16 @@ fuzz(void)
 	behave_well();
 	CHECK(kill(server, 0) == 0, "the server is gone");
 	printf("# %llu conversations, %llu messages, %llu of them mutated; %llu queries checked; "
-		   "answers: %llu welcome, %llu opened, %llu done, %llu left, %llu finished, %llu groups, %llu failed\n"
+		   "answers: %llu welcome, %llu opened, %llu done, %llu left, %llu finished, %llu groups, %llu failed, %llu stored, %llu resided; %llu checked on stored rows\n"
 		   "# server's memory: %ld kB after the first 5000 rounds, %ld kB after %llu\n",
 		   (unsigned long long) conversations, (unsigned long long) sent, (unsigned long long) mutated,
 		   (unsigned long long) checks, (unsigned long long) answers[MESSAGE_WELCOME],
 		   (unsigned long long) answers[MESSAGE_OPENED], (unsigned long long) answers[MESSAGE_DONE],
 		   (unsigned long long) answers[MESSAGE_LEFT], (unsigned long long) answers[MESSAGE_FINISHED],
 		   (unsigned long long) answers[MESSAGE_GROUPS], (unsigned long long) answers[MESSAGE_FAILED],
-		   memory, of_process("VmRSS:"), (unsigned long long) rounds);
-	for (int type = MESSAGE_WELCOME; type <= MESSAGE_LEFT && rounds > 2000; type++)
+		   (unsigned long long) answers[MESSAGE_STORED], (unsigned long long) answers[MESSAGE_RESIDED],
+		   (unsigned long long) stored_rows, memory, of_process("VmRSS:"), (unsigned long long) rounds);
+	for (int type = MESSAGE_WELCOME; type <= MESSAGE_RESIDED && rounds > 2000; type++)
 		CHECK(answers[type] > 0, "no answer of type %d came", type);
 }
 

@@ -35,6 +35,53 @@ make_good(void)
 	batch.cols[2] = (WireColumn) {WIRE_F64, 24 << 10, 40 << 10};
 }
 
+static WireStore store;
+static WireResident resident;
+static WireRun runs[2];
+
+/* The same query over stored columns: k, v + 1 and x, WHERE v < 7. */
+static void
+make_stored(void)
+{
+	static const uint32_t types[] = {WIRE_I32, WIRE_I64, WIRE_F64};
+	VectorProgram *p = &resident.program;
+
+	make_good();
+	memset(&store, 0, sizeof(store));
+	store.nrows = 1000;
+	store.column.type = WIRE_I64;
+	store.values = 64;
+	store.validity = 8192;
+	memset(&resident, 0, sizeof(resident));
+	resident.nruns = 2;
+	resident.nstored = resident.ncols = 3;
+	resident.nullable = 7;
+	for (int i = 0; i < 3; i++)
+	{
+		resident.stored[i].type = resident.types[i] = types[i];
+		resident.cols[i] = i;
+		p->instructions[i] = (VectorInstruction) {VECTOR_LOAD, i, i, 0, 0, types[i]};
+	}
+	p->instructions[3] = (VectorInstruction) {VECTOR_F_INT8LT, 3, 1, VECTOR_CONSTANT, 0, 0};
+	p->instructions[4] = (VectorInstruction) {VECTOR_F_INT8PL, 1, 1, VECTOR_CONSTANT + 1, 0, 0};
+	p->ninstructions = 5;
+	p->nregisters = 4;
+	p->nconstants = 2;
+	p->filter = 3;
+	runs[0] = (WireRun) {5, 1, 0, 100, 0};
+	runs[1] = (WireRun) {5, 1, 100, 50, 0};
+}
+
+static const char *
+wrong_stored(void)
+{
+	const char *wrong = check_store(&store, sizeof(store), BUFFER, 4);
+
+	if (wrong == NULL)
+		wrong = check_resident(&resident, &query, sizeof(resident), BUFFER, 4);
+	return wrong ? wrong : check_runs(runs, 2);
+}
+
 static const char *
 wrong_query(void)
 {
@@ -52,9 +99,14 @@ wrong_batch(void)
 #define BATCH(change) \
 	do { make_good(); change; CHECK(wrong_batch() != NULL, "accepted: %s", #change); } while (0)
 
+#define STORED(change) \
+	do { make_stored(); change; CHECK(wrong_stored() != NULL, "accepted: %s", #change); } while (0)
+
 static void
 good(void)
 {
+	make_stored();
+	CHECK(wrong_stored() == NULL, "stored: %s", wrong_stored());
 	make_good();
 	CHECK(wrong_query() == NULL, "query: %s", wrong_query());
 	CHECK(wrong_batch() == NULL, "batch: %s", wrong_batch());
@@ -146,11 +198,75 @@ batches(void)
 		  batch.nrows = 10);
 }
 
+static void
+stored(void)
+{
+	VectorProgram *p = &resident.program;
+
+	STORED(store.buffer = 4);
+	STORED(store.nrows = 0);
+	STORED(store.nrows = UINT32_MAX);
+	STORED(store.nrows = 200000);
+	STORED(store.column.type = WIRE_I128);
+	STORED(store.column.type = WIRE_TYPES);
+	STORED(store.flags = 2);
+	STORED(store.values = 63);
+	STORED(store.values = WIRE_NO_ARRAY);
+	STORED(store.values = BUFFER - 64);
+	STORED(store.validity = BUFFER - 64);
+	STORED(store.validity = 1);
+	STORED(resident.buffer = 4);
+	STORED(resident.nruns = 0);
+	STORED(resident.nruns = BUFFER / sizeof(WireRun));
+	STORED(resident.nruns = UINT32_MAX);
+	STORED(resident.nstored = WIRE_MAX_STORED_COLS + 1);
+	STORED(resident.nstored = 2);
+	STORED(resident.ncols = 2);
+	STORED(query.flags = WIRE_ORDERED);
+	STORED(resident.stored[2].type = WIRE_MAT2);
+	STORED(resident.stored[1].type = WIRE_I32);
+	STORED(resident.types[1] = WIRE_I128);
+	STORED(resident.types[0] = WIRE_I64);
+	STORED(resident.types[2] = WIRE_TYPES);
+	STORED(resident.cols[1] = 4);
+	STORED(resident.cols[1] = VECTOR_MAX_REGISTERS);
+	STORED(resident.cols[1] = VECTOR_CONSTANT + 2);
+	STORED(resident.cols[1] = VECTOR_NONE);
+	STORED(query.keys[0].nullable = 0);
+	STORED(query.slots[1].filter = 1);
+	STORED(p->nregisters = VECTOR_MAX_REGISTERS + 1);
+	STORED(p->nregisters = 3);
+	STORED(p->ninstructions = VECTOR_MAX_INSTRUCTIONS + 1);
+	STORED(p->nconstants = VECTOR_MAX_CONSTANTS + 1);
+	STORED(p->nconstants = 1);
+	STORED(p->constants[1].state = 3);
+	STORED(p->filter = 5);
+	STORED(p->filter = VECTOR_CONSTANT + 2);
+	STORED(p->instructions[3].op = VECTOR_OPS);
+	STORED(p->instructions[3].a = 3);
+	STORED(p->instructions[3].a = VECTOR_NONE);
+	STORED(p->instructions[3].b = VECTOR_NONE);
+	STORED(p->instructions[3].r = 24);
+	STORED(p->instructions[0].a = 3);
+	STORED(p->instructions[0].data = WIRE_I64);
+	STORED(p->instructions[4] = ((VectorInstruction) {VECTOR_IN, 1, 1, VECTOR_CONSTANT + 1, 2, 0}));
+	STORED(p->instructions[4] = ((VectorInstruction) {VECTOR_BUCKET, 1, 1, VECTOR_CONSTANT, 0, 0}));
+	STORED(p->instructions[4] = ((VectorInstruction) {VECTOR_DEC_RESCALE, 1, 1, 0, 0, 19}));
+	STORED(p->instructions[4] = ((VectorInstruction) {VECTOR_SELECT, 1, 1, 1, VECTOR_NONE, 0}));
+	STORED(runs[0].nrows = 0);
+	STORED(runs[0].nrows = 101);
+	STORED(runs[1].first = UINT32_MAX);
+	STORED(runs[1].stamp = 6);
+	STORED(runs[0].range = 2);
+	CHECK(check_resident(&resident, &query, sizeof(resident) - 1, BUFFER, 4) != NULL, "a short message");
+}
+
 int
 main(void)
 {
 	RUN("messages that make sense", good);
 	RUN("queries that make none", queries);
 	RUN("batches that make none", batches);
+	RUN("stored columns and programs that make none", stored);
 	return unit_done();
 }

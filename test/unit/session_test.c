@@ -12,12 +12,9 @@
  * while the query runs out of room: the groups are those of the batches whose DONE said
  * that they were taken.
  */
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "cuda/cases.h"
 #include "cuda/cuda_stub.h"
+#include "peer.h"
 #include "server/device_cuda.h"
 
 #define PARTICIPANTS 3
@@ -38,95 +35,6 @@ stub_dlopen(const char *name, int flags)
 }
 
 /* ---- a client ---- */
-
-typedef struct Peer
-{
-	int			sock;
-	char	   *arena;
-	WireFailed	failed;			/* what the last answer was, if its text is not empty */
-} Peer;
-
-/* The welcome, which brings the arena. */
-static bool
-receive_welcome(Peer *peer)
-{
-	struct
-	{
-		MessageHeader header;
-		WireWelcome welcome;
-	}			message;
-	struct iovec iov = {&message, sizeof(message)};
-	union
-	{
-		char		space[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	}			control;
-	struct msghdr msg = {.msg_iov = &iov,.msg_iovlen = 1,.msg_control = control.space,
-		.msg_controllen = sizeof(control.space)
-	};
-	int			fd;
-
-	if (recvmsg(peer->sock, &msg, MSG_WAITALL) != sizeof(message) || CMSG_FIRSTHDR(&msg) == NULL)
-		return false;
-	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
-	peer->arena = mmap(NULL, message.welcome.arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	return peer->arena != MAP_FAILED;
-}
-
-static bool
-peer_open(Peer *peer)
-{
-	WireHello	hello = {GPUAGG_PROTOCOL_VERSION, 0};
-	int			ends[2];
-
-	memset(peer, 0, sizeof(*peer));
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
-		return false;
-	session_start(ends[1]);
-	peer->sock = ends[0];
-	return wire_send(peer->sock, MESSAGE_HELLO, &hello, sizeof(hello)) && receive_welcome(peer);
-}
-
-static void
-peer_close(Peer *peer)
-{
-	if (peer->arena)
-		munmap(peer->arena, ARENA_BYTES);
-	close(peer->sock);
-}
-
-/* Sends a message, and receives an answer of this type, or a failure. */
-static bool
-request(Peer *peer, MessageType type, const void *body, size_t length, MessageType wanted, void *answer,
-		size_t size)
-{
-	MessageHeader header;
-	bool		garbage;
-	union
-	{
-		WireFailed	failed;
-		char		bytes[sizeof(WireStatus)];
-	}			in;
-
-	peer->failed.text[0] = '\0';
-	if (!wire_send(peer->sock, type, body, length) ||
-		!wire_receive(peer->sock, &header, &in, sizeof(in), -1, &garbage))
-	{
-		strcpy(peer->failed.text, "the connection was closed");
-		return false;
-	}
-	if (header.type == MESSAGE_FAILED && header.length == sizeof(WireFailed))
-	{
-		peer->failed = in.failed;
-		CHECK(in.failed.text[0] != '\0', "a failure without a text");
-		return false;
-	}
-	CHECK(header.type == (uint32_t) wanted && header.length == size, "an answer of type %u, not %d", header.type,
-		  wanted);
-	memcpy(answer, &in, size);
-	return true;
-}
 
 static bool
 open_query(Peer *peer, const Case *c, uint64_t share)

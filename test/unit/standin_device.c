@@ -1,10 +1,10 @@
 /*
  * standin_device.c
- *	  A device layer that computes on the host, for tests of the server.
+ *	  A device layer that computes on the host, for tests of the server; standin_resident.c has stored columns.
  *
  * It fulfils the contract of device.h (memory budget, copies before reductions, groups by
  * packed key) with the operators of monoid.h, and fails on request: the file "gpuagg.fault"
- * in the working directory, read at every batch, has a word and, optionally, the number of
+ * in the working directory, read at every batch and RESIDENT, has a word and, optionally, the number of
  * the batch of a query from which on it applies (default: the first)
  *
  *		slow		each batch takes 20 ms
@@ -31,45 +31,13 @@
 #include "operators/bins.h"
 #include "operators/hll.h"
 #include "device_list.h"
-#include "server/server.h"
+#include "standin.h"
 
-struct Lane
-{
-	char	   *arena;
-	char	   *memory;			/* the copies */
-	size_t		buffer_bytes;
-};
-
-struct Query
-{
-	int			device;
-	const WireQuery *q;
-	const double *thresholds;
-	uint64_t	bytes;			/* taken from the budget */
-	uint64_t	peak;
-	uint64_t	ngroups;
-	uint64_t	capacity;
-	uint64_t   *table;			/* 2 * capacity; group number + 1 */
-	char	   *keys;
-	char	   *slots[WIRE_MAX_SLOTS];
-	int			errors;
-	int			retries;
-	int			given;			/* batches */
-	int			fetched;		/* times */
-
-	/* rows of operators that do not commute, until the last batch */
-	struct Kept *kept;
-	uint64_t	nkept;
-	uint64_t	kept_capacity;
-	struct KeptBatch *batches;
-};
-
-/* A copy of a batch. */
+/* A copy of a batch's rows. */
 typedef struct KeptBatch
 {
 	struct KeptBatch *next;
-	WireBatch	batch;
-	char	   *base;
+	Rows		rows;
 } KeptBatch;
 
 typedef struct Kept
@@ -86,8 +54,7 @@ typedef struct Kept
 /* One row of a slot's input. */
 typedef struct Row
 {
-	const WireColumn *col[2];
-	const char *base;
+	const Column *col[2];
 	uint32_t	i;
 	int			valid;			/* the first column is not NULL */
 } Row;
@@ -95,9 +62,9 @@ typedef struct Row
 static int64_t
 read_integer(const Row *r, int c)
 {
-	const char *p = r->base + r->col[c]->values;
+	const char *p = r->col[c]->values;
 
-	if (r->col[c]->values == WIRE_NO_ARRAY)
+	if (p == NULL)
 		return 0;				/* COUNT reads only the validity */
 	switch (r->col[c]->type)
 	{
@@ -117,7 +84,7 @@ read_integer(const Row *r, int c)
 static double
 read_double(const Row *r, int c)
 {
-	const char *p = r->base + r->col[c]->values;
+	const char *p = r->col[c]->values;
 
 	if (r->col[c]->type == WIRE_F64)
 		return ((const double *) p)[r->i];
@@ -133,7 +100,7 @@ read_wide(const Row *r)
 
 	if (r->col[0]->type != WIRE_I128)
 		return read_integer(r, 0);
-	memcpy(&x, r->base + r->col[0]->values + 16 * (size_t) r->i, 16);
+	memcpy(&x, r->col[0]->values + 16 * (size_t) r->i, 16);
 	return x;
 }
 
@@ -141,7 +108,7 @@ read_wide(const Row *r)
 	static gpuagg_mat##k read_mat##k(const Row *r) \
 	{ \
 		gpuagg_mat##k m; \
-		memcpy(&m, r->base + r->col[0]->values + sizeof(m) * r->i, sizeof(m)); \
+		memcpy(&m, r->col[0]->values + sizeof(m) * r->i, sizeof(m)); \
 		return m; \
 	}
 READ_MATRIX(2)
@@ -262,6 +229,7 @@ standin_start(const char *names, WireStatus *status, DeviceError *error)
 	}
 	if (status->ndevices == 0)
 		return device_say(error, DEVICE_UNSUPPORTED, "gpuagg.devices names no device");
+	standin_store_start((int) status->ndevices);
 	return DEVICE_OK;
 }
 
@@ -294,8 +262,8 @@ requested_fault(char word[32], int number)
 }
 
 /* Lets the fault happen that is requested for the query's batch of this number. */
-static DeviceStatus
-provoke(int batch, DeviceError *error)
+DeviceStatus
+standin_provoke(int batch, DeviceError *error)
 {
 	char		word[32];
 
@@ -326,7 +294,6 @@ standin_lane_open(Lane **lane, int device, char *arena, size_t buffer_bytes, int
 	Lane	   *l = calloc(1, sizeof(*l));
 	char		word[32];
 
-	(void) device;
 	requested_fault(word, atomic_fetch_add(&lanes, 1) + 1);
 	if (strcmp(word, "lane") == 0)
 	{
@@ -336,6 +303,7 @@ standin_lane_open(Lane **lane, int device, char *arena, size_t buffer_bytes, int
 	}
 	if (l == NULL || (l->memory = malloc(buffer_bytes * buffers)) == NULL)
 		return device_say(error, DEVICE_NO_MEMORY, "out of memory");
+	l->device = device;
 	l->arena = arena;
 	l->buffer_bytes = buffer_bytes;
 	*lane = l;
@@ -422,8 +390,9 @@ resize(Query *query, uint64_t capacity, DeviceError *error)
 	int			width = query->q->key_bytes;
 	uint64_t	bytes = bytes_for(query, capacity);
 
-	if (!budget_take(query->device, bytes - query->bytes))
-		return device_say(error, DEVICE_NO_MEMORY, "device memory limit reached");
+	while (!budget_take(query->device, bytes - query->bytes))
+		if (!store_yield(query->device, bytes - query->bytes))
+			return device_say(error, DEVICE_NO_MEMORY, "device memory limit reached");
 	query->bytes = bytes;
 	query->peak = bytes > query->peak ? bytes : query->peak;
 	query->capacity = capacity;
@@ -451,7 +420,11 @@ forget_rows(Query *query)
 		KeptBatch  *b = query->batches;
 
 		query->batches = b->next;
-		free(b->base);
+		for (int c = 0; c < WIRE_MAX_COLS; c++)
+		{
+			free((char *) b->rows.cols[c].values);
+			free((uint8_t *) b->rows.cols[c].validity);
+		}
 		free(b);
 	}
 	query->nkept = 0;
@@ -462,7 +435,9 @@ standin_reset(Query *query, DeviceError *error)
 {
 	query->ngroups = query->q->nkeys == 0 ? 1 : 0;
 	query->errors = query->retries = query->given = query->fetched = 0;
+	query->untold = query->use = 0;
 	forget_rows(query);
+	standin_release_holds(query);
 	if (query->capacity > 0)
 		memset(query->table, 0, 2 * query->capacity * sizeof(uint64_t));
 	for (int s = 0; s < query->q->nslots && query->capacity > 0; s++)
@@ -500,6 +475,7 @@ standin_query_close(Query *query)
 {
 	budget_give(query->device, query->bytes);
 	forget_rows(query);
+	standin_release_holds(query);
 	free(query->kept);
 	for (int s = 0; s < query->q->nslots; s++)
 		free(query->slots[s]);
@@ -509,15 +485,13 @@ standin_query_close(Query *query)
 }
 
 static bool
-valid(const char *base, const WireColumn *col, uint32_t i)
+valid(const Column *col, uint32_t i)
 {
-	return col->validity == WIRE_NO_ARRAY ||
-		((const uint8_t *) (base + col->validity))[i >> 3] >> (i & 7) & 1;
+	return col->validity == NULL || (col->validity[i >> 3] >> (i & 7) & 1);
 }
 
 static DeviceStatus
-group_of(Query *query, const WireBatch *batch, const char *base, uint32_t i, uint64_t *group,
-		 DeviceError *error)
+group_of(Query *query, const Rows *rows, uint32_t i, uint64_t *group, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	char		key[WIRE_MAX_KEY_BYTES] = {0};
@@ -528,11 +502,11 @@ group_of(Query *query, const WireBatch *batch, const char *base, uint32_t i, uin
 		return DEVICE_OK;
 	for (int k = 0; k < q->nkeys; k++)
 	{
-		const WireColumn *col = &batch->cols[q->keys[k].col];
+		const Column *col = &rows->cols[q->keys[k].col];
 		int			width = q->keys[k].width;
 
-		if (valid(base, col, i))
-			memcpy(key + q->keys[k].offset, base + col->values + (size_t) i * width, width);
+		if (valid(col, i))
+			memcpy(key + q->keys[k].offset, col->values + (size_t) i * width, width);
 		else
 			key[q->null_offset] |= 1 << k;
 	}
@@ -555,24 +529,23 @@ group_of(Query *query, const WireBatch *batch, const char *base, uint32_t i, uin
 }
 
 static void
-reduce_row(Query *query, int s, const WireBatch *batch, const char *base, uint32_t i,
-		   uint64_t group)
+reduce_row(Query *query, int s, const Rows *rows, uint32_t i, uint64_t group)
 {
 	const WireSlot *slot = &query->q->slots[s];
 	const double *t = query->thresholds + slot->thresholds;
-	Row			row = {.base = base,.i = i};
+	Row			row = {.i = i};
 	uint64_t	bin = 0;
 	double		x;
 
-	row.valid = slot->col[0] >= 0 && valid(base, &batch->cols[slot->col[0]], i);
+	row.valid = slot->col[0] >= 0 && valid(&rows->cols[slot->col[0]], i);
 	for (int c = 0; c < 2; c++)
 	{
 		if (slot->col[c] >= 0 && slot->monoid != MONOID_LONGEST_ASC &&
-			!valid(base, &batch->cols[slot->col[c]], i))
+			!valid(&rows->cols[slot->col[c]], i))
 			return;
-		row.col[c] = slot->col[c] >= 0 ? &batch->cols[slot->col[c]] : NULL;
+		row.col[c] = slot->col[c] >= 0 ? &rows->cols[slot->col[c]] : NULL;
 	}
-	if (slot->filter >= 0 && (base + batch->cols[slot->filter].values)[i] == 0)
+	if (slot->filter >= 0 && rows->cols[slot->filter].values[i] == 0)
 		return;
 	if (slot->bin_kind == WIRE_BIN_HLL)
 	{
@@ -605,14 +578,31 @@ ordered(const Query *query, int s)
 	return !gpuagg_monoids[query->q->slots[s].monoid].commutative;
 }
 
-static KeptBatch *
-keep_batch(Query *query, const WireBatch *batch, const char *base)
+/* malloc'ed; NULL of NULL */
+static void *
+copy_of(const void *from, size_t bytes)
 {
-	KeptBatch  *b = malloc(sizeof(*b));
+	void	   *to = from ? malloc(bytes) : NULL;
 
-	b->batch = *batch;
-	b->base = malloc(batch->bytes);
-	memcpy(b->base, base, batch->bytes);
+	if (to)
+		memcpy(to, from, bytes);
+	return to;
+}
+
+static KeptBatch *
+keep_batch(Query *query, const Rows *rows)
+{
+	KeptBatch  *b = calloc(1, sizeof(*b));
+
+	b->rows.nrows = rows->nrows;
+	for (int c = 0; c < query->q->ncols; c++)
+	{
+		const Column *col = &rows->cols[c];
+
+		b->rows.cols[c].values = copy_of(col->values, (size_t) rows->nrows * wire_width(col->type));
+		b->rows.cols[c].validity = copy_of(col->validity, wire_bitmap_bytes(rows->nrows));
+		b->rows.cols[c].type = col->type;
+	}
 	b->next = query->batches;
 	query->batches = b;
 	return b;
@@ -642,10 +632,10 @@ compare_kept(const void *x, const void *y)
 	for (uint32_t o = 0; o < q->norder; o++)
 	{
 		const WireOrder *order = &q->order[o];
-		Row			ra = {.col = {&a->from->batch.cols[order->col]},.base = a->from->base,.i = a->i};
-		Row			rb = {.col = {&b->from->batch.cols[order->col]},.base = b->from->base,.i = b->i};
-		int			va = valid(ra.base, ra.col[0], a->i);
-		int			vb = valid(rb.base, rb.col[0], b->i);
+		Row			ra = {.col = {&a->from->rows.cols[order->col]},.i = a->i};
+		Row			rb = {.col = {&b->from->rows.cols[order->col]},.i = b->i};
+		int			va = valid(ra.col[0], a->i);
+		int			vb = valid(rb.col[0], b->i);
 
 		if (va != vb)
 			return (va < vb) == order->nulls_first ? -1 : 1;
@@ -663,8 +653,7 @@ reduce_kept(Query *query)
 	for (uint64_t r = 0; r < query->nkept; r++)
 		for (int s = 0; s < query->q->nslots; s++)
 			if (ordered(query, s))
-				reduce_row(query, s, &query->kept[r].from->batch, query->kept[r].from->base,
-						   query->kept[r].i, query->kept[r].group);
+				reduce_row(query, s, &query->kept[r].from->rows, query->kept[r].i, query->kept[r].group);
 	forget_rows(query);
 }
 
@@ -678,36 +667,54 @@ forget_groups(Query *query, uint64_t ngroups)
 		query->table[probe(query, query->keys + g * query->q->key_bytes)] = g + 1;
 }
 
+DeviceStatus
+standin_reduce_rows(Query *query, const Rows *rows, bool keep, DeviceError *error)
+{
+	uint64_t   *groups = malloc(rows->nrows * sizeof(uint64_t) + 1);
+	uint64_t	before = query->ngroups;
+	DeviceStatus status = DEVICE_OK;
+	KeptBatch  *kept = NULL;
+
+	/* finds all groups before it reduces any row */
+	for (uint32_t i = 0; i < rows->nrows && status == DEVICE_OK; i++)
+		if ((status = group_of(query, rows, i, &groups[i], error)) != DEVICE_OK)
+		{
+			forget_groups(query, before);
+			status = DEVICE_FULL;
+		}
+	if (status == DEVICE_OK && keep)
+		kept = keep_batch(query, rows);
+	for (uint32_t i = 0; i < rows->nrows && status == DEVICE_OK; i++)
+	{
+		for (int s = 0; s < query->q->nslots; s++)
+			if (!ordered(query, s))
+				reduce_row(query, s, rows, i, groups[i]);
+		if (kept)
+			keep_row(query, kept, i, groups[i]);
+	}
+	free(groups);
+	return status;
+}
+
 static DeviceStatus
 standin_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error)
 {
 	const char *base = lane->memory + batch->buffer * lane->buffer_bytes;
 	/* one row without columns comes from the server's own warm-up */
 	bool		warm_up = batch->nrows == 1 && batch->bytes == 0;
-	uint64_t   *groups = malloc(batch->nrows * sizeof(uint64_t));
-	uint64_t	before = query->ngroups;
-	DeviceStatus status = warm_up ? DEVICE_OK : provoke(++query->given, error);
-	KeptBatch  *kept = NULL;
+	Rows		rows = {.nrows = batch->nrows};
+	DeviceStatus status = warm_up ? DEVICE_OK : standin_provoke(++query->given, error);
 
-	/* finds all groups before it reduces any row: a batch is taken as a whole or not at all */
-	for (uint32_t i = 0; i < batch->nrows && status == DEVICE_OK; i++)
-		if ((status = group_of(query, batch, base, i, &groups[i], error)) != DEVICE_OK)
-		{
-			forget_groups(query, before);
-			status = DEVICE_FULL;
-		}
-	if (status == DEVICE_OK && query->q->flags & WIRE_ORDERED)
-		kept = keep_batch(query, batch, base);
-	for (uint32_t i = 0; i < batch->nrows && status == DEVICE_OK; i++)
+	for (uint32_t c = 0; c < batch->ncols; c++)
 	{
-		for (int s = 0; s < query->q->nslots; s++)
-			if (!ordered(query, s))
-				reduce_row(query, s, batch, base, i, groups[i]);
-		if (kept)
-			keep_row(query, kept, i, groups[i]);
+		const WireColumn *col = &batch->cols[c];
+
+		rows.cols[c].values = col->values == WIRE_NO_ARRAY ? NULL : base + col->values;
+		rows.cols[c].validity = col->validity == WIRE_NO_ARRAY ? NULL : (const uint8_t *) base + col->validity;
+		rows.cols[c].type = col->type;
 	}
-	free(groups);
-	return status;
+	return status == DEVICE_OK ?
+		standin_reduce_rows(query, &rows, (query->q->flags & WIRE_ORDERED) != 0, error) : status;
 }
 
 static DeviceStatus
@@ -718,6 +725,8 @@ standin_finish(Query *query, WireFinished *result, DeviceError *error)
 	result->ngroups = query->ngroups;
 	result->errors = query->errors;
 	result->retries = query->retries;
+	result->untold = query->untold;
+	standin_release_holds(query);
 	result->memory_peak = query->peak;
 	snprintf(result->strategy, sizeof(result->strategy), "%s (stand-in)",
 			 query->q->nkeys == 0 ? "single" : "hash");
@@ -759,6 +768,9 @@ const DeviceOps device_ops = {
 	.query_open = standin_query_open,
 	.query_close = standin_query_close,
 	.reduce = standin_reduce,
+	.store = standin_store,
+	.table_device = store_device,
+	.resident = standin_resident,
 	.finish = standin_finish,
 	.fetch = standin_fetch,
 	.reset = standin_reset,

@@ -14,6 +14,7 @@
 #include "cuda_stub.h"
 #include "server/device_kernels.h"
 #include "operators/hll.h"
+#include "operators/vector_run.h"
 
 #define WORKSPACE 4096
 
@@ -182,29 +183,66 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 	return GPUAGG_CUDA_OK;
 }
 
+/* The bin of a row by ranges of keys; -1: none. */
+static int64_t
+range_bin(const GpuaggBins *bins, int64_t i, GpuaggHistStatus *status)
+{
+	int64_t		bin = 0;
+	bool		outside = false;
+
+	for (int c = 0; c < bins->ncolumns && bin >= 0; c++)
+	{
+		int64_t		digit = bins->extent[c] - 1;
+
+		if (is_valid(bins->column[c].validity, i))
+		{
+			digit = load_integer(&bins->column[c], i) - bins->min[c];
+			if (digit < 0 || digit >= bins->extent[c] - bins->null_bin[c])
+			{
+				outside = true;
+				digit = -1;
+			}
+		}
+		else if (!bins->null_bin[c])
+			digit = -1;
+		bin = digit < 0 ? -1 : bin * bins->extent[c] + digit;
+	}
+	status->outside += outside;
+	return bin;
+}
+
+static int64_t
+bin_of(const GpuaggBins *bins, int64_t i, GpuaggHistStatus *status)
+{
+	if (bins->filter && !bins->filter[i])
+		return -1;
+	return bins->kind == GPUAGG_BIN_INDEX ? ((const int32_t *) bins->column[0].values)[i] :
+		range_bin(bins, i, status);
+}
+
 GpuaggCudaStatus
 gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_bytes,
 				   gpuagg_stream stream)
 {
-	const int32_t *bins = hist->bins.column[0].values;
-
 	(void) stream;
+	if (hist->bins.nbins < 1)
+		return GPUAGG_CUDA_INVALID;
 	SIZE(workspace, workspace_bytes);
 	LAUNCH();
-	for (int s = 0; s < hist->nslots; s++)
+	for (int64_t i = 0; i < hist->nrows; i++)
 	{
-		const GpuaggSlot *slot = &hist->slot[s];
+		int64_t		bin = bin_of(&hist->bins, i, hist->status);
 
-		for (int64_t i = 0; i < hist->nrows; i++)
+		for (int s = 0; s < hist->nslots; s++)
 		{
+			const GpuaggSlot *slot = &hist->slot[s];
 			Input		in = {slot->x, slot->y, i};
 
-			if (bins[i] < 0 || bins[i] >= hist->bins.nbins || (slot->filter && !slot->filter[i]) ||
+			if (bin < 0 || bin >= hist->bins.nbins || (slot->filter && !slot->filter[i]) ||
 				!is_valid(slot->x.validity, i) || !is_valid(slot->y.validity, i))
 				continue;
 			hist->status->errors[s] |=
-				operators[slot->op].row((char *) slot->states +
-										(size_t) bins[i] * gpuagg_monoids[slot->op].state_size, &in);
+				operators[slot->op].row((char *) slot->states + bin * gpuagg_monoids[slot->op].state_size, &in);
 		}
 	}
 	return GPUAGG_CUDA_OK;
@@ -217,28 +255,7 @@ gpuagg_hist_bins(const GpuaggBins *bins, int64_t nrows, int32_t *out, GpuaggHist
 	(void) stream;
 	LAUNCH();
 	for (int64_t i = 0; i < nrows; i++)
-	{
-		int64_t		bin = 0;
-
-		for (int c = 0; c < bins->ncolumns && bin >= 0; c++)
-		{
-			int64_t		digit = bins->extent[c] - 1;
-
-			if (is_valid(bins->column[c].validity, i))
-			{
-				digit = load_integer(&bins->column[c], i) - bins->min[c];
-				if (digit < 0 || digit >= bins->extent[c] - bins->null_bin[c])
-				{
-					status->outside++;
-					digit = -1;
-				}
-			}
-			else if (!bins->null_bin[c])
-				digit = -1;
-			bin = digit < 0 ? -1 : bin * bins->extent[c] + digit;
-		}
-		out[i] = (int32_t) bin;
-	}
+		out[i] = (int32_t) bin_of(bins, i, status);
 	return GPUAGG_CUDA_OK;
 }
 
@@ -325,13 +342,18 @@ gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8
 					const uint8_t *filter, int64_t nrows, int retry, int32_t *bins,
 					gpuagg_stream stream)
 {
-	(void) validity, (void) filter, (void) stream;
+	(void) validity, (void) stream;
 	LAUNCH();
 	table->counters->pending = 0;
 	for (int64_t i = 0; i < nrows; i++)
 	{
 		if (retry && bins[i] != -1)
 			continue;
+		if (filter && !filter[i])
+		{
+			bins[i] = GPUAGG_GROUP_FILTERED;
+			continue;
+		}
 		bins[i] = find_or_add(table, (const char *) keys + i * table->key_bytes);
 		table->counters->pending += bins[i] < 0;
 	}
@@ -594,6 +616,128 @@ device_pack_order(const DeviceColumn *order, int64_t nrows, int nulls_first, int
 
 		codes[i] = valid ? load_integer(&column, i) : 0;
 		ranks[i] = valid == (nulls_first != 0);
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+/* ---- rows of stored columns ---- */
+
+GpuaggCudaStatus
+device_filter_bins(const uint8_t *filter, int64_t nrows, int32_t *bins, gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < nrows; i++)
+		bins[i] = filter[i] ? 0 : -1;
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_mask(const StoreSpan *spans, int nspans, int64_t first, int64_t nrows, uint8_t *mask, gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	memset(mask, 0, nrows);
+	for (int s = 0; s < nspans; s++)
+		for (int64_t i = spans[s].first; i < spans[s].first + spans[s].nrows; i++)
+			if (i >= first && i < first + nrows)
+				mask[i - first] = 1;
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_put_bits(const void *from, void *bits, int64_t first, int64_t nrows, gpuagg_stream stream)
+{
+	uint8_t    *to = bits;
+
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < nrows; i++)
+	{
+		int			bit = 1 << ((first + i) & 7);
+
+		if (from == NULL || is_valid(from, i))
+			to[(first + i) >> 3] |= bit;
+		else
+			to[(first + i) >> 3] &= ~bit;
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+/* One row is a tile here. */
+static void
+run_row(const ProgramRun *run, int64_t position, int64_t *values, uint8_t *states)
+{
+	for (uint32_t p = 0; p < run->program.ninstructions; p++)
+	{
+		const VectorInstruction *in = &run->program.instructions[p];
+		const DeviceColumn *c = &run->input[in->op == VECTOR_LOAD ? in->a : 0];
+
+		if (in->op != VECTOR_LOAD)
+			vector_run(in, run->program.constants, values, states, 1, 0, 1, 1);
+		else
+		{
+			GpuaggColumn column = column_of(c);
+
+			values[in->r] = c->type == WIRE_F32 ? ((const uint32_t *) c->values)[position] :
+				load_integer(&column, position);
+			states[in->r] = is_valid(c->validity, position) ? VECTOR_VALUE : VECTOR_NULL;
+		}
+	}
+}
+
+/* The row's columns; false: its outcome is untold. */
+static bool
+end_row(const ProgramRun *run, int64_t i, const int64_t *values, const uint8_t *states)
+{
+	bool		told = true;
+
+	for (int c = 0; c < run->noutputs; c++)
+	{
+		const ProgramOutput *out = &run->output[c];
+		VectorOperand o = vector_operand(out->operand, run->program.constants, values, states, 1);
+		int			state = vector_state(&o, 0);
+		int64_t		value = state == VECTOR_VALUE ? vector_value(&o, 0) : 0;
+
+		memcpy((char *) out->values + i * out->width, &value, out->width);
+		if (out->validity)
+			out->validity[i / 32] = (out->validity[i / 32] & ~(1u << (i & 31))) | (uint32_t) (state == VECTOR_VALUE) << (i & 31);
+		else if (state == VECTOR_NULL && !out->filter)
+			told = false;
+		if (state == VECTOR_UNTOLD)
+			told = false;
+	}
+	return told;
+}
+
+GpuaggCudaStatus
+device_run_program(const ProgramRun *run, int nregisters, int64_t first, int64_t nrows, const uint8_t *mask,
+				   uint8_t *filter, gpuagg_stream stream)
+{
+	int64_t		values[VECTOR_MAX_REGISTERS];
+	uint8_t		states[VECTOR_MAX_REGISTERS];
+
+	(void) nregisters, (void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < nrows; i++)
+	{
+		VectorOperand o;
+		bool		wanted = mask == NULL || mask[i];
+		int			state = VECTOR_VALUE;
+		bool		told;
+
+		run_row(run, first + i, values, states);
+		told = end_row(run, i, values, states);
+		if (run->program.filter != VECTOR_NONE)
+		{
+			o = vector_operand(run->program.filter, run->program.constants, values, states, 1);
+			state = vector_state(&o, 0);
+			if (state == VECTOR_VALUE && vector_value(&o, 0) == 0)
+				state = VECTOR_NULL;
+		}
+		if (wanted && (state == VECTOR_UNTOLD || (state == VECTOR_VALUE && !told)))
+			(*run->untold)++;
+		filter[i] = wanted && state == VECTOR_VALUE && told;
 	}
 	return GPUAGG_CUDA_OK;
 }

@@ -1,28 +1,30 @@
 /*
- * ops.h
- *	  Every operation of vector expressions over scalar columns, one row each.
+ * vector_ops.h
+ *	  Every operation of vector expressions over scalar columns, one row each; for gcc and nvcc.
  *
  * OP1(FUNC, R, A, rare, value)		a function of one argument
  * OP2(FUNC, R, A, B, rare, value)	a function of two arguments
- * OP2_FLOAT(FUNC, A, B, simple, value)	a comparison of floats; simple: its value where b is not NaN
+ * HOST1, HOST2						the same, where the C library decides the last digit: not for the GPU
+ * OP2_FLOAT(FUNC, A, B, simple, value)	a comparison of floats, where the includer defines it, else an OP2; simple: its value
+ *									where b is not NaN
  *
  *	FUNC		the SQL function, as in utils/fmgroids.h (an operator is its function)
- *	R, A, B		ColumnTypes without the prefix COLUMN_
+ *	R, A, B		ColumnTypes (column_types.h) without the prefix COLUMN_
  *	rare		condition for the scalar fallback: core raises an error there, or
  *				`value` does not hold for such arguments; 0 where there is none
  *	value		the result
  *
  * Both are C expressions of a and b, `rare` of r (the result) as well.  They are
  * evaluated for every bit pattern, as NULL rows have some value, too; so they must
- * not trap: no division by zero, no signed overflow that does.  All functions are
- * strict.
+ * not trap: no division by zero.  Nor may signed integers overflow: sums that may
+ * are those of unsigned ones.  All functions are strict.
  *
- * Integers wrap (-fwrapv, which core needs as well); floats round as core's do
- * with contraction off, and the transcendental ones call the same C library.
+ * Floats round as core's do with contraction off, and the transcendental ones call the
+ * same C library.
  *
- * The includer defines OP1, OP2 and OP2_FLOAT, and undefines them after.
+ * The includer has math.h and vector_functions.h, defines OP1, OP2, HOST1 and HOST2, and
+ * undefines them after.
  */
-
 /* ---- comparisons --------------------------------------------------------- */
 
 #define OPS_COMPARE(P, A, B) \
@@ -56,23 +58,29 @@ OP2(F_ENUM_NE, I8, U32, U32, 0, a != b)
 #undef OPS_COMPARE
 
 /* NaN equals NaN and is above everything else. */
+#ifdef OP2_FLOAT
+#define OPS_FLOAT(P, NAME, A, B, simple, value) OP2_FLOAT(P##NAME, A, B, simple, value)
+#else
+#define OPS_FLOAT(P, NAME, A, B, simple, value) OP2(P##NAME, I8, A, B, 0, value)
+#endif
 #define OPS_COMPARE_FLOAT(P, A, B) \
-	OP2_FLOAT(P##EQ, A, B, a == b, (a == b) | ((a != a) & (b != b))) \
-	OP2_FLOAT(P##NE, A, B, a != b, (a != b) & !((a != a) & (b != b))) \
-	OP2_FLOAT(P##LT, A, B, a < b, !(a >= b) & (a == a)) \
-	OP2_FLOAT(P##LE, A, B, a <= b, (a <= b) | (b != b)) \
-	OP2_FLOAT(P##GT, A, B, !(a <= b), !(a <= b) & (b == b)) \
-	OP2_FLOAT(P##GE, A, B, !(a < b), (a >= b) | (a != a))
+	OPS_FLOAT(P, EQ, A, B, a == b, (a == b) | ((a != a) & (b != b))) \
+	OPS_FLOAT(P, NE, A, B, a != b, (a != b) & !((a != a) & (b != b))) \
+	OPS_FLOAT(P, LT, A, B, a < b, !(a >= b) & (a == a)) \
+	OPS_FLOAT(P, LE, A, B, a <= b, (a <= b) | (b != b)) \
+	OPS_FLOAT(P, GT, A, B, !(a <= b), !(a <= b) & (b == b)) \
+	OPS_FLOAT(P, GE, A, B, !(a < b), (a >= b) | (a != a))
 
 OPS_COMPARE_FLOAT(F_FLOAT4, F32, F32)
 OPS_COMPARE_FLOAT(F_FLOAT8, F64, F64)
 OPS_COMPARE_FLOAT(F_FLOAT48, F32, F64)
 OPS_COMPARE_FLOAT(F_FLOAT84, F64, F32)
 #undef OPS_COMPARE_FLOAT
+#undef OPS_FLOAT
 
 /* A date against a timestamp; infinities and dates beyond the range of timestamps are rare. */
 #define EXPR_DATE_RARE(d) ((d) < -2451545 || (d) > 106751982)
-#define EXPR_DATE_USEC(d) ((int64_t) (d) * INT64_C(86400000000))
+#define EXPR_DATE_USEC(d) ((int64_t) ((uint64_t) (int64_t) (d) * 86400000000u))
 #define OPS_COMPARE_DATE(op, sym) \
 	OP2(F_DATE_##op##_TIMESTAMP, I8, I32, I64, EXPR_DATE_RARE(a), EXPR_DATE_USEC(a) sym b) \
 	OP2(F_TIMESTAMP_##op##_DATE, I8, I64, I32, EXPR_DATE_RARE(b), a sym EXPR_DATE_USEC(b))
@@ -93,12 +101,12 @@ OPS_COMPARE_DATE(GE, >=)
 	OP2(P##MI, R, A, B, (wide) a - (wide) b != r, (wide) a - (wide) b) \
 	OP2(P##MUL, R, A, B, (wide) a * (wide) b != r, (wide) a * (wide) b)
 #define OPS_ARITH_I64(P, A, B) \
-	OP2(P##PL, I64, A, B, (((int64_t) a ^ r) & ((int64_t) b ^ r)) < 0, (int64_t) a + (int64_t) b) \
+	OP2(P##PL, I64, A, B, (((int64_t) a ^ r) & ((int64_t) b ^ r)) < 0, \
+		(int64_t) ((uint64_t) (int64_t) a + (uint64_t) (int64_t) b)) \
 	OP2(P##MI, I64, A, B, (((int64_t) a ^ (int64_t) b) & ((int64_t) a ^ r)) < 0, \
-		(int64_t) a - (int64_t) b) \
-	OP2(P##MUL, I64, A, B, \
-		expr_mul_overflows((int64_t) a, (int64_t) b), \
-		(int64_t) a * (int64_t) b)
+		(int64_t) ((uint64_t) (int64_t) a - (uint64_t) (int64_t) b)) \
+	OP2(P##MUL, I64, A, B, vector_mul_overflows(a, b), \
+		(int64_t) ((uint64_t) (int64_t) a * (uint64_t) (int64_t) b))
 #define OPS_DIVIDE(P, R, A, B) \
 	OP2(P##DIV, R, A, B, b == 0 || b == -1, (b == 0 || b == -1) ? 0 : a / b)
 
@@ -179,17 +187,17 @@ OP1(F_SQRT_FLOAT8, F64, F64, a < 0, sqrt(a))
 
 /* Core handles infinities, NaN and results that may have overflowed. */
 #define EXPR_NOT_FINITE(x) (!((x) - (x) == 0))
-OP1(F_DEXP, F64, F64, EXPR_NOT_FINITE(a) || EXPR_NOT_FINITE(r) || r == 0, exp(a))
-OP1(F_EXP_FLOAT8, F64, F64, EXPR_NOT_FINITE(a) || EXPR_NOT_FINITE(r) || r == 0, exp(a))
-OP1(F_DLOG1, F64, F64, EXPR_NOT_FINITE(a) || a <= 0, log(a))
-OP1(F_LN_FLOAT8, F64, F64, EXPR_NOT_FINITE(a) || a <= 0, log(a))
-OP1(F_DLOG10, F64, F64, EXPR_NOT_FINITE(a) || a <= 0, log10(a))
-OP1(F_LOG_FLOAT8, F64, F64, EXPR_NOT_FINITE(a) || a <= 0, log10(a))
+HOST1(F_DEXP, F64, F64, EXPR_NOT_FINITE(a) || EXPR_NOT_FINITE(r) || r == 0, exp(a))
+HOST1(F_EXP_FLOAT8, F64, F64, EXPR_NOT_FINITE(a) || EXPR_NOT_FINITE(r) || r == 0, exp(a))
+HOST1(F_DLOG1, F64, F64, EXPR_NOT_FINITE(a) || a <= 0, log(a))
+HOST1(F_LN_FLOAT8, F64, F64, EXPR_NOT_FINITE(a) || a <= 0, log(a))
+HOST1(F_DLOG10, F64, F64, EXPR_NOT_FINITE(a) || a <= 0, log10(a))
+HOST1(F_LOG_FLOAT8, F64, F64, EXPR_NOT_FINITE(a) || a <= 0, log10(a))
 #define EXPR_POWER_RARE \
 	(EXPR_NOT_FINITE(a) || EXPR_NOT_FINITE(b) || a <= 0 || EXPR_NOT_FINITE(r) || r == 0)
-OP2(F_DPOW, F64, F64, F64, EXPR_POWER_RARE, pow(a, b))
-OP2(F_POW_FLOAT8_FLOAT8, F64, F64, F64, EXPR_POWER_RARE, pow(a, b))
-OP2(F_POWER_FLOAT8_FLOAT8, F64, F64, F64, EXPR_POWER_RARE, pow(a, b))
+HOST2(F_DPOW, F64, F64, F64, EXPR_POWER_RARE, pow(a, b))
+HOST2(F_POW_FLOAT8_FLOAT8, F64, F64, F64, EXPR_POWER_RARE, pow(a, b))
+HOST2(F_POWER_FLOAT8_FLOAT8, F64, F64, F64, EXPR_POWER_RARE, pow(a, b))
 
 /* ---- casts --------------------------------------------------------------- */
 
@@ -227,9 +235,12 @@ OP1(F_INT8_FLOAT8, I64, F64, EXPR_BEYOND(a, 9.2e18), EXPR_BEYOND(a, 9.2e18) ? 0 
 	((t) < INT64_C(-207360000000000000) || (t) > INT64_C(9000000000000000000))
 /* Floor division by a positive constant. */
 #define EXPR_FLOORDIV(x, d) ((x) / (d) - ((x) % (d) < 0))
-OP2(F_DATE_PLI, I32, I32, I32, EXPR_DATE_EDGE(a) || EXPR_DATE_EDGE((int64_t) a + b), a + b)
-OP2(F_DATE_MII, I32, I32, I32, EXPR_DATE_EDGE(a) || EXPR_DATE_EDGE((int64_t) a - b), a - b)
-OP2(F_DATE_MI, I32, I32, I32, EXPR_DATE_EDGE(a) || EXPR_DATE_EDGE(b), a - b)
+OP2(F_DATE_PLI, I32, I32, I32, EXPR_DATE_EDGE(a) || EXPR_DATE_EDGE((int64_t) a + b),
+	(int32_t) ((uint32_t) a + (uint32_t) b))
+OP2(F_DATE_MII, I32, I32, I32, EXPR_DATE_EDGE(a) || EXPR_DATE_EDGE((int64_t) a - b),
+	(int32_t) ((uint32_t) a - (uint32_t) b))
+OP2(F_DATE_MI, I32, I32, I32, EXPR_DATE_EDGE(a) || EXPR_DATE_EDGE(b),
+	(int32_t) ((uint32_t) a - (uint32_t) b))
 OP1(F_TIMESTAMP_DATE, I64, I32, EXPR_DATE_RARE(a), EXPR_DATE_RARE(a) ? 0 : EXPR_DATE_USEC(a))
 OP1(F_DATE_TIMESTAMP, I32, I64, EXPR_TIMESTAMP_EDGE(a),
 	EXPR_FLOORDIV(a, INT64_C(86400000000)))

@@ -1,0 +1,602 @@
+/*
+ * program.c
+ *	  Translates compiled expressions to programs of vector operations.
+ *
+ * Vectors are translated from the roots down, so that only what a root needs gets into the program: masks and
+ * what is computed under them are needed by calls of core's functions alone, which are refused.  Each file of
+ * operations has a function that translates its own.
+ *
+ * First every instruction has a register of its own; in the end registers are given anew, so that those whose
+ * values are not needed any more are used again.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+
+#include "expr/internal.h"
+#include "expr/program.h"
+#include "operators/vector_run.h"
+
+/* ---- constants ------------------------------------------------------------- */
+
+/* A constant vector, which has been filled; false: a register cannot have its value. */
+static bool
+constant_bits(const Vec *vec, int64 *bits)
+{
+	switch (vec->type)
+	{
+		case COLUMN_U32:
+			*bits = *(int32 *) vec->values;
+			return true;
+		case COLUMN_F32:
+			*bits = *(uint32 *) vec->values;
+			return isfinite(*(float *) vec->values);
+		case COLUMN_F64:
+			*bits = *(int64 *) vec->values;
+			return isfinite(*(double *) vec->values);
+		case COLUMN_DEC:
+			*bits = (int64) *(gpuagg_i128 *) vec->values;
+			return *bits == *(gpuagg_i128 *) vec->values;
+		case COLUMN_I8:
+			*bits = *(int8 *) vec->values;
+			return true;
+		case COLUMN_I16:
+			*bits = *(int16 *) vec->values;
+			return true;
+		case COLUMN_I32:
+			*bits = *(int32 *) vec->values;
+			return true;
+		case COLUMN_I64:
+			*bits = *(int64 *) vec->values;
+			return true;
+		case COLUMN_DATUM:
+			break;
+	}
+	return false;
+}
+
+/* May a constant be evaluated before the first row of its stage, which core may not evaluate it for? */
+typedef enum ExprReady
+{
+	EXPR_NOT_READY,
+	EXPR_READY_FOR_ROWS,		/* if there is a row: core evaluates it for the first one */
+	EXPR_READY
+} ExprReady;
+
+static bool
+has_exec_param(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return ((Param *) node)->paramkind == PARAM_EXEC;
+	return expression_tree_walker(node, has_exec_param, context);
+}
+
+static ExprReady
+constant_ready(const ExprSet *set, const Vec *vec)
+{
+	Expr	   *source = vec->source->expr;
+	bool		param = IsA(source, Param) && ((Param *) source)->paramkind == PARAM_EXEC;
+	bool		pending = param &&
+		set->parent->ps_ExprContext->ecxt_param_exec_vals[((Param *) source)->paramid].execPlan != NULL;
+
+	if (param ? !pending : !vec->lazy && expr_cannot_fail((Node *) source) && !has_exec_param((Node *) source, NULL))
+		return EXPR_READY;
+	if (vec->stage == 0 && vec->mask == NULL)
+		return EXPR_READY_FOR_ROWS;
+	return EXPR_NOT_READY;
+}
+
+/* What the constant is, now that it has been evaluated; false: it is refused. */
+static bool
+read_constant(ExprProgram *p, Vec *vec, VectorConstant *con)
+{
+	expr_constant_fill(p->set, vec);
+	con->bits = 0;
+	con->state = expr_state(vec, 0);
+	/* what the type cannot represent, or a float that is not finite: the bits of a NaN may differ */
+	if (con->state == VECTOR_UNTOLD || (con->state == VECTOR_VALUE && !constant_bits(vec, &con->bits)))
+	{
+		expr_program_refuse(p, "a constant that the GPU does not have");
+		return false;
+	}
+	return true;
+}
+
+static uint16
+translate_constant(ExprProgram *p, Vec *vec)
+{
+	VectorConstant con = {0};
+
+	if (vec->type == COLUMN_DATUM)
+		return expr_program_refuse(p, "values of a type that the GPU does not have");
+	switch (constant_ready(p->set, vec))
+	{
+		case EXPR_NOT_READY:
+			return expr_program_refuse(p, "a value that is computed only if a row needs it");
+		case EXPR_READY_FOR_ROWS:
+			{
+				uint16		operand = expr_program_constants(p, 1, &con.bits);
+
+				if (operand != VECTOR_NONE)
+				{
+					p->waiting[p->nwaiting] = vec;
+					p->places[p->nwaiting++] = operand - VECTOR_CONSTANT;
+					/* until it is known, no constant is equal to it */
+					p->flat.constants[operand - VECTOR_CONSTANT].pad = 1;
+				}
+				return operand;
+			}
+		default:
+			break;
+	}
+	if (!read_constant(p, vec, &con))
+		return VECTOR_NONE;
+	return expr_program_constant(p, con.bits, con.state == VECTOR_NULL);
+}
+
+void
+expr_program_settle(ExprProgram *p)
+{
+	for (int i = 0; i < p->nwaiting && p->refusal == NULL; i++)
+	{
+		VectorConstant con = {0};
+
+		if (read_constant(p, p->waiting[i], &con))
+			p->flat.constants[p->places[i]] = con;
+	}
+	p->nwaiting = 0;
+}
+
+/* ---- operations ------------------------------------------------------------ */
+
+static int
+wire_type(ColumnType type)
+{
+#define X(NAME, value_t, bits_t, WIRE, ...) WIRE,
+	static const int wire[] = {COLUMN_TYPES(X)};
+#undef X
+
+	return type == COLUMN_DEC ? WIRE_I64 : wire[type];
+}
+
+static uint16
+translate_column(ExprProgram *p, const Vec *vec)
+{
+	int			s = 0;
+
+	if (vec->type == COLUMN_DATUM)
+		return expr_program_refuse(p, "values of a type that the GPU does not have");
+	while (s < p->nstored && (p->stored[s].attno != vec->attno || p->stored[s].type != vec->type ||
+							  p->stored[s].scale != vec->scale))
+		s++;
+	if (s == WIRE_MAX_STORED_COLS)
+		return expr_program_refuse(p, "too many columns for the GPU");
+	if (s == p->nstored)
+		p->stored[p->nstored++] = (ExprStored) {vec->attno, vec->type, vec->scale};
+	return expr_program_emit(p, VECTOR_LOAD, wire_type(vec->type), s, 0, 0);
+}
+
+/* Binary-coercible casts: registers have integers of 32 bits alike, with or without a sign. */
+static uint16
+translate_relabel(ExprProgram *p, const ExprOp *op)
+{
+	uint16		a = expr_program_vec(p, op->a);
+
+	if (op->r->typid == BOOLOID && op->a->type == COLUMN_I8)
+		return expr_program_emit(p, VECTOR_TRUTH, 0, a, 0, 0);
+	if (op->r->type == COLUMN_DATUM || column_width(op->r->type) != column_width(op->a->type) ||
+		!column_is_integer(op->r->type) || !column_is_integer(op->a->type))
+		return expr_program_refuse(p, "a cast that the GPU does not have");
+	return a;
+}
+
+/* Operations over vectors of any type, and those of logic. */
+static bool
+translate_choice(ExprProgram *p, const ExprOp *op, uint16 *r)
+{
+	static const struct
+	{
+		void		(*run) (const ExprOp *op, int n);
+		VectorOp	code;
+	}			ops[] = {
+		{expr_run_and, VECTOR_AND},
+		{expr_run_or, VECTOR_OR},
+		{expr_run_not, VECTOR_NOT},
+		{expr_run_isnull, VECTOR_ISNULL},
+		{expr_run_istrue, VECTOR_IS_TRUE},
+		{expr_run_select, VECTOR_SELECT},
+		{expr_run_coalesce, VECTOR_COALESCE},
+		{expr_run_nullif, VECTOR_NULLIF},
+		{expr_run_distinct, VECTOR_DISTINCT},
+		{expr_run_greatest, VECTOR_GREATEST},
+	};
+
+	for (int i = 0; i < lengthof(ops); i++)
+	{
+		VectorOp	code = ops[i].code;
+		uint16		a,
+					b,
+					c;
+
+		if (ops[i].run != op->run)
+			continue;
+		if (code == VECTOR_ISNULL && op->data != NULL)
+			code = VECTOR_ISNOTNULL;
+		if (code == VECTOR_IS_TRUE)
+			code += ((BooleanTest *) op->data)->booltesttype - IS_TRUE;
+		a = expr_program_vec(p, op->a);
+		b = op->b ? expr_program_vec(p, op->b) : 0;
+		c = op->c ? expr_program_vec(p, op->c) : 0;
+		*r = expr_program_emit(p, code, 0, a, b, c);
+		return true;
+	}
+	return false;
+}
+
+static uint16
+translate_op(ExprProgram *p, const ExprOp *op)
+{
+	const ExprFunction *f = expr_function_of(op);
+	uint16		r;
+
+	if (op->run == expr_run_relabel)
+		return translate_relabel(p, op);
+	if (f && f->code == VECTOR_NONE)
+		return expr_program_refuse(p, "a function whose last digit the C library decides");
+	if (f)
+	{
+		uint16		a = expr_program_vec(p, op->a);
+		uint16		b = op->b ? expr_program_vec(p, op->b) : 0;
+
+		return expr_program_emit(p, f->code, 0, a, b, 0);
+	}
+	if (translate_choice(p, op, &r) || expr_translate_decimal(p, op, &r) || expr_translate_time(p, op, &r) ||
+		expr_translate_bucket(p, op, &r) || expr_translate_in(p, op, &r))
+		return r;
+	return expr_program_refuse(p, "a function that the GPU does not have");
+}
+
+/* The operation that computes a vector. */
+static const ExprOp *
+find_op(const ExprSet *set, const Vec *vec)
+{
+	for (const ExprOp *op = set->stages[vec->stage].ops; op; op = op->next)
+		if (op->r == vec)
+			return op;
+	return NULL;
+}
+
+/* ExprProgram.translate */
+static uint16
+translate(ExprProgram *p, Vec *vec)
+{
+	const ExprOp *op;
+	uint16		operand;
+
+	if (p->refusal || vec == NULL)
+		return expr_program_refuse(p, "a value that is computed row by row");
+	check_stack_depth();
+	for (int i = 0; i < p->nvecs; i++)
+		if (p->vecs[i] == vec)
+			return p->operands[i];
+	if (vec->constant)
+		operand = translate_constant(p, vec);
+	else if (vec->attno != 0)
+		operand = translate_column(p, vec);
+	else
+	{
+		op = find_op(p->set, vec);
+		operand = op ? translate_op(p, op) : expr_program_refuse(p, "a value that no operation computes");
+	}
+	if (p->refusal)
+		return VECTOR_NONE;
+	if (p->nvecs < lengthof(p->vecs))
+	{
+		p->vecs[p->nvecs] = vec;
+		p->operands[p->nvecs++] = operand;
+	}
+	return operand;
+}
+
+ExprProgram *
+expr_program_create(ExprSet *set)
+{
+	ExprProgram *p = palloc0(sizeof(ExprProgram));
+
+	p->set = set;
+	p->translate = translate;
+	p->flat.filter = VECTOR_NONE;
+	return p;
+}
+
+uint16
+expr_program_root(ExprProgram *p, const ExprRoot *root)
+{
+	return expr_program_vec(p, root->vec);
+}
+
+/* Core evaluates `then` for rows that pass the filter so far. */
+static void
+filter_by(ExprProgram *p, uint16 then)
+{
+	if (p->flat.filter != VECTOR_NONE)
+		p->flat.filter = expr_program_emit(p, VECTOR_SELECT, 0, p->flat.filter, then,
+										   expr_program_constant(p, 0, false));
+	else
+		p->flat.filter = then < VECTOR_CONSTANT ? then : expr_program_emit(p, VECTOR_IS_TRUE, 0, then, 0, 0);
+}
+
+void
+expr_program_filter(ExprProgram *p, const ExprRoot *root)
+{
+	filter_by(p, expr_program_root(p, root));
+}
+
+void
+expr_program_check(ExprProgram *p, const ExprRoot *root)
+{
+	filter_by(p, expr_program_emit(p, VECTOR_TOLD, 0, expr_program_root(p, root), 0, 0));
+}
+
+/* ---- what is known of registers --------------------------------------------- */
+
+int
+expr_program_stored(const ExprProgram *p, uint16 operand)
+{
+	if (operand >= VECTOR_CONSTANT || p->flat.instructions[operand].op != VECTOR_LOAD)
+		return -1;
+	return p->flat.instructions[operand].a;
+}
+
+static bool
+operand_null(const ExprProgram *p, const bool *nulls, uint16 operand)
+{
+	return operand >= VECTOR_CONSTANT ? p->flat.constants[operand - VECTOR_CONSTANT].state == VECTOR_NULL :
+		nulls[operand];
+}
+
+void
+expr_program_nulls(const ExprProgram *p, uint32 stored, bool *nulls)
+{
+	for (int i = 0; i < p->flat.ninstructions; i++)
+	{
+		const VectorInstruction *in = &p->flat.instructions[i];
+		int			n = vector_operands(in->op);
+		bool		a = in->op != VECTOR_LOAD && operand_null(p, nulls, in->a);
+		bool		b = n > 1 && operand_null(p, nulls, in->b);
+		bool		c = n > 2 && operand_null(p, nulls, in->c);
+
+		switch (in->op)
+		{
+			case VECTOR_LOAD:
+				nulls[i] = (stored >> in->a) & 1;
+				break;
+			case VECTOR_ISNULL:
+			case VECTOR_ISNOTNULL:
+			case VECTOR_IS_TRUE:
+			case VECTOR_IS_NOT_TRUE:
+			case VECTOR_IS_FALSE:
+			case VECTOR_IS_NOT_FALSE:
+			case VECTOR_IS_UNKNOWN:
+			case VECTOR_IS_NOT_UNKNOWN:
+			case VECTOR_DISTINCT:
+			case VECTOR_TOLD:
+				nulls[i] = false;
+				break;
+			case VECTOR_SELECT:
+				nulls[i] = b || c;
+				break;
+			case VECTOR_COALESCE:
+			case VECTOR_GREATEST:
+				nulls[i] = a && b;
+				break;
+			case VECTOR_NULLIF:
+				nulls[i] = true;
+				break;
+			case VECTOR_IN:
+				nulls[i] = a || (in->data & VECTOR_IN_NULL);
+				break;
+			default:
+				nulls[i] = a || b;
+				break;
+		}
+	}
+}
+
+static ExprInterval
+type_interval(ColumnType type)
+{
+	switch (type)
+	{
+		case COLUMN_I8:
+			return (ExprInterval) {PG_INT8_MIN, PG_INT8_MAX};
+		case COLUMN_I16:
+			return (ExprInterval) {PG_INT16_MIN, PG_INT16_MAX};
+		case COLUMN_I32:
+		case COLUMN_U32:
+			return (ExprInterval) {PG_INT32_MIN, PG_INT32_MAX};
+		default:
+			return (ExprInterval) {PG_INT64_MIN, PG_INT64_MAX};
+	}
+}
+
+static ExprInterval
+unite(ExprInterval a, ExprInterval b)
+{
+	if (a.min > a.max)
+		return b;
+	if (b.min > b.max)
+		return a;
+	return (ExprInterval) {Min(a.min, b.min), Max(a.max, b.max)};
+}
+
+/* The first instants of the units that hold the ends: units begin in order. */
+static ExprInterval
+truncated(ExprInterval a, const VectorInstruction *in, const ExprProgram *p)
+{
+	ExprInterval none = {PG_INT64_MIN, PG_INT64_MAX};
+	VectorRow	row;
+	VectorCell	min,
+				max;
+
+	if (a.min > a.max || in->b < VECTOR_CONSTANT)
+		return none;
+	row.b = vector_cell(p->flat.constants[in->b - VECTOR_CONSTANT].bits, VECTOR_VALUE);
+	row.c = row.b;
+	row.a = vector_cell(a.min, VECTOR_VALUE);
+	min = vector_time(row, in->data);
+	row.a.value = a.max;
+	max = vector_time(row, in->data);
+	return min.state == VECTOR_VALUE && max.state == VECTOR_VALUE ? (ExprInterval) {min.value, max.value} : none;
+}
+
+/* What it may be beyond its type. */
+static ExprInterval
+instruction_interval(const ExprProgram *p, const ExprInterval *stored, uint16 operand)
+{
+	ExprInterval any = {PG_INT64_MIN, PG_INT64_MAX};
+	const VectorInstruction *in = &p->flat.instructions[operand];
+
+	if (operand >= VECTOR_CONSTANT)
+	{
+		const VectorConstant *con = &p->flat.constants[operand - VECTOR_CONSTANT];
+
+		return con->state == VECTOR_VALUE ? (ExprInterval) {con->bits, con->bits} : (ExprInterval) {1, 0};
+	}
+	switch (in->op)
+	{
+		case VECTOR_LOAD:
+			return stored[in->a];
+		case VECTOR_SELECT:
+			return unite(instruction_interval(p, stored, in->b), instruction_interval(p, stored, in->c));
+		case VECTOR_COALESCE:
+		case VECTOR_GREATEST:
+			return unite(instruction_interval(p, stored, in->a), instruction_interval(p, stored, in->b));
+		case VECTOR_NULLIF:
+		case VECTOR_F_INT4_INT2:
+		case VECTOR_F_INT8_INT2:
+		case VECTOR_F_INT8_INT4:
+		case VECTOR_F_INT2_INT4:
+		case VECTOR_F_INT2_INT8:
+		case VECTOR_F_INT4_INT8:
+			return instruction_interval(p, stored, in->a);
+		case VECTOR_TIME:
+			if (!(in->data & VECTOR_TIME_TRUNC) || (in->data & VECTOR_TIME_DATE))
+				return any;
+			return truncated(instruction_interval(p, stored, in->a), in, p);
+		case VECTOR_BUCKET:
+			return (ExprInterval) {0, p->flat.constants[in->b - VECTOR_CONSTANT + 2].bits + 1};
+		case VECTOR_F_INT2MOD:
+		case VECTOR_F_MOD_INT2_INT2:
+		case VECTOR_F_INT4MOD:
+		case VECTOR_F_MOD_INT4_INT4:
+		case VECTOR_F_INT8MOD:
+		case VECTOR_F_MOD_INT8_INT8:
+			{
+				ExprInterval a = instruction_interval(p, stored, in->a);
+				ExprInterval b = instruction_interval(p, stored, in->b);
+				int64		most;
+
+				if (b.min > b.max || b.min <= PG_INT64_MIN + 1)
+					return any;
+				/* the remainder has the sign of a */
+				most = Max(Max(b.max, -b.min), 1) - 1;
+				return (ExprInterval) {a.min >= 0 ? 0 : -most, a.max <= 0 ? 0 : most};
+			}
+		default:
+			return any;
+	}
+}
+
+ExprInterval
+expr_program_interval(const ExprProgram *p, const ExprInterval *stored, uint16 operand, ColumnType type)
+{
+	ExprInterval all = type_interval(type);
+	ExprInterval i = instruction_interval(p, stored, operand);
+
+	if (i.min > i.max)
+		return (ExprInterval) {0, 0};
+	return (ExprInterval) {Max(i.min, all.min), Min(i.max, all.max)};
+}
+
+/* ---- registers -------------------------------------------------------------- */
+
+typedef struct Allocation
+{
+	int			last[VECTOR_MAX_INSTRUCTIONS];	/* instruction that reads it last */
+	int			given[VECTOR_MAX_INSTRUCTIONS]; /* register */
+	bool		used[VECTOR_MAX_REGISTERS];
+} Allocation;
+
+static void
+note_use(Allocation *all, uint16 operand, int at)
+{
+	if (operand < VECTOR_CONSTANT)
+		all->last[operand] = Max(all->last[operand], at);
+}
+
+/* The register of an operand; it is free from here on if this is its last use. */
+static uint16
+give(Allocation *all, uint16 operand, int at)
+{
+	if (operand >= VECTOR_CONSTANT)
+		return operand;
+	if (all->last[operand] == at)
+		all->used[all->given[operand]] = false;
+	return all->given[operand];
+}
+
+bool
+expr_program_finish(ExprProgram *p, VectorProgram *out, uint16 *outputs, int n)
+{
+	Allocation	all = {0};
+	int			end = p->flat.ninstructions;
+
+	if (p->refusal)
+		return false;
+	*out = p->flat;
+	out->nregisters = 0;
+	for (int i = 0; i < end; i++)
+	{
+		const VectorInstruction *in = &out->instructions[i];
+		const uint16 operands[3] = {in->a, in->b, in->c};
+
+		for (int k = 0; k < vector_operands(in->op) && in->op != VECTOR_LOAD; k++)
+			note_use(&all, operands[k], i);
+	}
+	for (int c = 0; c < n; c++)
+		note_use(&all, outputs[c], end);
+	if (out->filter != VECTOR_NONE)
+		note_use(&all, out->filter, end);
+	for (int i = 0; i < end; i++)
+	{
+		VectorInstruction *in = &out->instructions[i];
+		uint16	   *operands[3] = {&in->a, &in->b, &in->c};
+		int			r = 0;
+
+		for (int k = 0; k < vector_operands(in->op) && in->op != VECTOR_LOAD; k++)
+			*operands[k] = give(&all, *operands[k], i);
+		while (r < VECTOR_MAX_REGISTERS && all.used[r])
+			r++;
+		if (r == VECTOR_MAX_REGISTERS)
+		{
+			expr_program_refuse(p, "too many values at a time for the GPU");
+			return false;
+		}
+		all.used[r] = true;
+		all.given[i] = in->r = r;
+		out->nregisters = Max(out->nregisters, r + 1);
+	}
+	for (int c = 0; c < n; c++)
+		outputs[c] = give(&all, outputs[c], -1);
+	if (out->filter != VECTOR_NONE)
+		out->filter = give(&all, out->filter, -1);
+	return true;
+}

@@ -1,0 +1,70 @@
+/*
+ * program_build.c
+ *	  Adds constants and operations to a program.
+ */
+#include "postgres.h"
+
+#include "expr/program.h"
+
+uint16
+expr_program_refuse(ExprProgram *p, const char *why)
+{
+	if (p->refusal == NULL)
+		p->refusal = why;
+	return VECTOR_NONE;
+}
+
+uint16
+expr_program_constants(ExprProgram *p, int n, const int64 *bits)
+{
+	VectorProgram *flat = &p->flat;
+	uint16		first = VECTOR_CONSTANT + flat->nconstants;
+
+	if (p->refusal || n > VECTOR_MAX_CONSTANTS - (int) flat->nconstants)
+		return expr_program_refuse(p, "too many constants for the GPU");
+	for (int i = 0; i < n; i++)
+		flat->constants[flat->nconstants++].bits = bits[i];
+	return first;
+}
+
+static uint16
+add_constant(ExprProgram *p, int64 bits, uint8 state)
+{
+	VectorProgram *flat = &p->flat;
+	uint16		operand;
+
+	for (int i = 0; i < flat->nconstants; i++)
+		if (flat->constants[i].bits == bits && flat->constants[i].state == state && flat->constants[i].pad == 0)
+			return VECTOR_CONSTANT + i;
+	operand = expr_program_constants(p, 1, &bits);
+	if (operand != VECTOR_NONE)
+		flat->constants[operand - VECTOR_CONSTANT].state = state;
+	return operand;
+}
+
+uint16
+expr_program_constant(ExprProgram *p, int64 bits, bool isnull)
+{
+	return add_constant(p, isnull ? 0 : bits, isnull ? VECTOR_NULL : VECTOR_VALUE);
+}
+
+uint16
+expr_program_emit(ExprProgram *p, VectorOp op, int data, uint16 a, uint16 b, uint16 c)
+{
+	VectorProgram *flat = &p->flat;
+	VectorInstruction in = {op, 0, a, b, c, data};
+
+	if (p->refusal)
+		return VECTOR_NONE;
+	for (int i = 0; i < flat->ninstructions; i++)
+	{
+		in.r = i;
+		if (memcmp(&flat->instructions[i], &in, sizeof(in)) == 0)
+			return i;
+	}
+	if (flat->ninstructions == VECTOR_MAX_INSTRUCTIONS)
+		return expr_program_refuse(p, "too long an expression for the GPU");
+	in.r = flat->ninstructions;
+	flat->instructions[flat->ninstructions++] = in;
+	return in.r;
+}

@@ -1,0 +1,59 @@
+/*
+ * heap_resident.h
+ *	  Rows of the column cache that an engine takes by name, as a GPU has copies of their columns.
+ *
+ * The engine translates the expressions; has the rows collected of ranges whose chunks it accepts; gives back
+ * those that it cannot take, and says when it has taken the others.  All of that comes before the first batch.
+ */
+#ifndef GPUAGG_FEED_HEAP_RESIDENT_H
+#define GPUAGG_FEED_HEAP_RESIDENT_H
+
+#include "postgres.h"
+
+#include "cache/chunk.h"
+#include "cache/store.h"
+#include "expr/expr.h"
+#include "feed.h"
+#include "protocol.h"
+
+/* A query over one table, until the feed is rescanned or ends. */
+typedef struct FeedResident
+{
+	Feed	   *feed;
+	uint64		table;			/* cache_table_id() */
+	const CacheColumnKey *cols; /* that the query reads */
+	const int  *slots;			/* [attribute number - 1] index into cols, and chunks, or -1 */
+
+	ExprSet    *set;
+	int			nquals;
+	ExprRoot  **quals;			/* WHERE, in the order in which they are evaluated */
+	List	   *checks;			/* ExprRoots that core evaluates for rows that pass, for their errors */
+	ExprRoot  **outputs;		/* [column of the batch]; NULL: a constant */
+	Datum	   *constants;		/* those */
+	bool	   *constant_nulls;
+
+	/* The rows that are collected and not given back, by range and row. */
+	uint32		nruns;
+	WireRun    *runs;
+	uint64		nrows;
+} FeedResident;
+
+/* Decides by the chunks of a range's columns whether the engine could take its rows. */
+typedef bool (*ResidentAccept) (void *arg, const CacheChunk *const *chunks);
+
+/* Collects the rows of all ranges that are accepted and proved; those of ranges that no row of which can pass are done. */
+extern void feed_resident_collect(FeedResident *resident, ResidentAccept accept, void *arg);
+
+/* Gives back all rows of the ranges of runs that are not to be kept. */
+extern void feed_resident_keep(FeedResident *resident, const bool *keep);
+
+/* The engine has taken the rows. */
+extern void feed_resident_taken(FeedResident *resident);
+
+/* Frees this; what was taken is remembered. */
+extern void feed_resident_free(FeedResident *resident);
+
+/* The range of a run, pinned with its columns; NULL: it has been replaced since, or lacks a column. */
+extern CachePin *feed_resident_pin(FeedResident *resident, const WireRun *run);
+
+#endif							/* GPUAGG_FEED_HEAP_RESIDENT_H */

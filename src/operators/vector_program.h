@@ -1,0 +1,237 @@
+/*
+ * vector_program.h
+ *	  Programs of vector operations, which the GPU and the CPU run alike.
+ *
+ * A program computes registers for each row of a tile: first loads, which copy stored columns
+ * to registers, then operations over registers and constants.  A register has a value of 64 bits and a state
+ * (VectorState) for each row.  The operations are those of expr/eval.c, with the same values and states:
+ * the scalar ones are the rows of vector_ops.h, and three-valued logic follows.  Decimals
+ * are integers of 64 bits here; what exceeds them is VECTOR_UNTOLD.  Signed integers are sign-extended
+ * in a register, those of 32 bits without a sign as if they had one; a float4's 32 bits are zero-extended.
+ *
+ * vector_run.h runs instructions.  Plain C for gcc and nvcc.
+ */
+#ifndef GPUAGG_VECTOR_PROGRAM_H
+#define GPUAGG_VECTOR_PROGRAM_H
+
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define VECTOR_SHARED static inline __host__ __device__
+#else
+#define VECTOR_SHARED static inline
+#endif
+
+#define VECTOR_MAX_INSTRUCTIONS 128
+#define VECTOR_MAX_REGISTERS 24
+#define VECTOR_MAX_CONSTANTS 64
+
+typedef enum VectorState
+{
+	VECTOR_VALUE = 0,
+	VECTOR_NULL = 1,
+	VECTOR_UNTOLD = 2			/* the outcome is core's to tell: an error, or a rare case */
+} VectorState;
+
+/*
+ * r, a, b and c are those of the instruction; a strict operation is NULL or VECTOR_UNTOLD where an argument
+ * is (the latter if both occur).  Others say in vector_run.h what they are.
+ */
+typedef enum VectorOp
+{
+	VECTOR_LOAD,				/* stored column a into r; data: its WireType.  Not done by vector_run() */
+
+	/* logic, as core evaluates it; booleans are 0 or 1 */
+	VECTOR_AND,					/* a AND b */
+	VECTOR_OR,
+	VECTOR_NOT,					/* strict */
+	VECTOR_ISNULL,
+	VECTOR_ISNOTNULL,
+	VECTOR_IS_TRUE,				/* the six in the order of core's BoolTestType */
+	VECTOR_IS_NOT_TRUE,
+	VECTOR_IS_FALSE,
+	VECTOR_IS_NOT_FALSE,
+	VECTOR_IS_UNKNOWN,
+	VECTOR_IS_NOT_UNKNOWN,
+
+	/* choices, of values of any type */
+	VECTOR_SELECT,				/* CASE WHEN a THEN b ELSE c */
+	VECTOR_COALESCE,			/* of a and b */
+	VECTOR_NULLIF,				/* a, but NULL where b (a and the other are equal) is true */
+	VECTOR_DISTINCT,			/* a IS DISTINCT FROM b; c: whether they are equal */
+	VECTOR_GREATEST,			/* of a and b, or the least; c: whether b replaces a */
+	VECTOR_IN,					/* a integer: is it one of constants b ... b + c - 1, ascending?  data: VECTOR_IN_* */
+
+	/* decimals; strict */
+	VECTOR_DEC_RESCALE,			/* a * 10^data, data up to 18 */
+	VECTOR_DEC_ADD,
+	VECTOR_DEC_SUB,
+	VECTOR_DEC_MUL,
+	VECTOR_DEC_NEGATE,
+	VECTOR_DEC_ABS,
+	VECTOR_DEC_COMPARE,			/* data: bit 0 "<", bit 1 "=", bit 2 ">" */
+	VECTOR_DEC_FLOAT8,			/* a, of scale data up to 22, as a float8 */
+
+	/* others; strict */
+	VECTOR_TIME,				/* a field of a: date, or timestamp of a zone b microseconds before UTC; data: VECTOR_TIME_* */
+	VECTOR_BUCKET,				/* width_bucket(a, constants b, b + 1, b + 2: float8, float8, int4); data: see vector_bucket() */
+	VECTOR_TRUTH,				/* a "char" as a boolean */
+	VECTOR_UNSIGNED,			/* 32 bits without a sign as 64 bits */
+	VECTOR_F32_CODE,			/* a float4's gpuagg_f64_code(); data: 1: that of 0 for -0 */
+	VECTOR_F64_CODE,
+	VECTOR_F32_BELOW,			/* a, if its magnitude is below b (float8), and data is 0 or it is not -0; else untold */
+	VECTOR_F64_BELOW,
+
+	/* states as values */
+	VECTOR_PRESENCE,			/* strict: 1 */
+	VECTOR_TOLD,				/* true; untold where a is */
+
+#define OP1(FUNC, ...) VECTOR_##FUNC,
+#define OP2(FUNC, ...) VECTOR_##FUNC,
+#define HOST1(...)
+#define HOST2(...)
+#include "operators/vector_ops.h"
+#undef OP1
+#undef OP2
+#undef HOST1
+#undef HOST2
+	VECTOR_OPS
+} VectorOp;
+
+#define VECTOR_IN_NEGATE 1		/* NOT IN */
+#define VECTOR_IN_NULL 2		/* there is a NULL in the list, too */
+
+#define VECTOR_TIME_FIELD 0x0f	/* VectorField */
+#define VECTOR_TIME_TRUNC 0x10	/* date_trunc: a time; else an integer, times 10^6 for fractions */
+#define VECTOR_TIME_DATE 0x20	/* a is a date */
+#define VECTOR_TIME_FLOAT 0x40	/* date_part: float8 */
+
+/* Operands from this one on are constants: operand - VECTOR_CONSTANT is the number. */
+#define VECTOR_CONSTANT 0x8000
+#define VECTOR_NONE 0xffff
+
+typedef struct VectorInstruction
+{
+	uint16_t	op;
+	uint16_t	r;				/* register */
+	uint16_t	a,				/* operands */
+				b,
+				c;
+	uint16_t	data;			/* of the operation */
+} VectorInstruction;
+
+typedef struct VectorConstant
+{
+	int64_t		bits;			/* as a register has them */
+	uint32_t	state;
+	uint32_t	pad;
+} VectorConstant;
+
+typedef struct VectorProgram
+{
+	uint32_t	ninstructions;
+	uint32_t	nregisters;
+	uint32_t	nconstants;
+	uint16_t	filter;			/* a boolean: rows that are not true are left out; or VECTOR_NONE */
+	uint16_t	pad;
+	VectorInstruction instructions[VECTOR_MAX_INSTRUCTIONS];
+	VectorConstant constants[VECTOR_MAX_CONSTANTS];
+} VectorProgram;
+
+/* How many operands an operation has, those of constants that it reads by number included. */
+VECTOR_SHARED int
+vector_operands(int op)
+{
+	switch (op)
+	{
+		case VECTOR_SELECT:
+		case VECTOR_DISTINCT:
+		case VECTOR_GREATEST:
+			return 3;
+		case VECTOR_AND:
+		case VECTOR_OR:
+		case VECTOR_COALESCE:
+		case VECTOR_NULLIF:
+		case VECTOR_IN:			/* c is a number */
+		case VECTOR_DEC_ADD:
+		case VECTOR_DEC_SUB:
+		case VECTOR_DEC_MUL:
+		case VECTOR_DEC_COMPARE:
+		case VECTOR_TIME:
+		case VECTOR_BUCKET:
+		case VECTOR_F32_BELOW:
+		case VECTOR_F64_BELOW:
+#define OP1(...)
+#define OP2(FUNC, ...) case VECTOR_##FUNC:
+#define HOST1(...)
+#define HOST2(...)
+#include "operators/vector_ops.h"
+#undef OP1
+#undef OP2
+#undef HOST1
+#undef HOST2
+			return 2;
+		default:
+			return 1;
+	}
+}
+
+/* Is it a register that the instructions before have set, or a constant that there is? */
+static inline int
+vector_operand_valid(const VectorProgram *p, uint64_t set, int operand)
+{
+	return operand >= VECTOR_CONSTANT ? operand - VECTOR_CONSTANT < (int) p->nconstants :
+		operand < VECTOR_MAX_REGISTERS && (set >> operand & 1);
+}
+
+static inline int
+vector_instruction_valid(const VectorProgram *p, uint64_t set, const VectorInstruction *in, int nstored, int ntypes)
+{
+	int			n = vector_operands(in->op);
+
+	if (in->op >= VECTOR_OPS || in->r >= p->nregisters)
+		return 0;
+	if (in->op == VECTOR_LOAD)
+		return in->a < nstored && in->data < ntypes;
+	if (!vector_operand_valid(p, set, in->a) || (n > 1 && !vector_operand_valid(p, set, in->b)) ||
+		(n > 2 && !vector_operand_valid(p, set, in->c)))
+		return 0;
+	switch (in->op)
+	{
+		case VECTOR_IN:
+			return in->b >= VECTOR_CONSTANT && in->c <= p->nconstants - (in->b - VECTOR_CONSTANT);
+		case VECTOR_BUCKET:
+			return in->b >= VECTOR_CONSTANT && 3 <= p->nconstants - (in->b - VECTOR_CONSTANT);
+		case VECTOR_DEC_RESCALE:
+			return in->data <= 18;
+		case VECTOR_DEC_FLOAT8:
+			return in->data <= 22;
+		default:
+			return 1;
+	}
+}
+
+/*
+ * May the program be run over nstored columns, of types below ntypes?  *set: the registers that have a
+ * value then, one bit each.
+ */
+static inline int
+vector_program_valid(const VectorProgram *p, int nstored, int ntypes, uint64_t *set)
+{
+	*set = 0;
+	if (p->ninstructions > VECTOR_MAX_INSTRUCTIONS || p->nregisters > VECTOR_MAX_REGISTERS ||
+		p->nconstants > VECTOR_MAX_CONSTANTS)
+		return 0;
+	for (uint32_t i = 0; i < p->nconstants; i++)
+		if (p->constants[i].state > VECTOR_UNTOLD)
+			return 0;
+	for (uint32_t i = 0; i < p->ninstructions; i++)
+	{
+		if (!vector_instruction_valid(p, *set, &p->instructions[i], nstored, ntypes))
+			return 0;
+		*set |= UINT64_C(1) << p->instructions[i].r;
+	}
+	return p->filter == VECTOR_NONE || vector_operand_valid(p, *set, p->filter);
+}
+
+#endif							/* GPUAGG_VECTOR_PROGRAM_H */

@@ -1,0 +1,509 @@
+/*
+ * vector_run.h
+ *	  Runs an instruction of a vector program (vector_program.h) over the rows of a tile.
+ *
+ * The values and states are those that expr/eval.c has, but for decimals beyond 64 bits.  Values of rows
+ * that are NULL or untold may be anything.  Compile with contraction of floats off.
+ */
+#ifndef GPUAGG_VECTOR_RUN_H
+#define GPUAGG_VECTOR_RUN_H
+
+#include <math.h>
+
+#include "operators/vector_functions.h"
+#include "operators/vector_program.h"
+
+#ifdef __CUDACC__
+#define VECTOR_FUNCTION static inline __host__ __device__
+#else
+#define VECTOR_FUNCTION static inline
+#endif
+
+/* ---- values of a register -------------------------------------------------- */
+
+typedef int8_t vector_I8;
+typedef int16_t vector_I16;
+typedef int32_t vector_I32;
+typedef uint32_t vector_U32;
+typedef int64_t vector_I64;
+typedef float vector_F32;
+typedef double vector_F64;
+
+#define VECTOR_INTEGER(NAME) \
+GPUAGG_HD vector_##NAME vector_get_##NAME(int64_t bits) { return (vector_##NAME) bits; } \
+GPUAGG_HD int64_t vector_bits_##NAME(vector_##NAME value) { return value; }
+VECTOR_INTEGER(I8)
+VECTOR_INTEGER(I16)
+VECTOR_INTEGER(I32)
+VECTOR_INTEGER(I64)
+#undef VECTOR_INTEGER
+
+GPUAGG_HD vector_U32
+vector_get_U32(int64_t bits)
+{
+	return (uint32_t) bits;
+}
+
+GPUAGG_HD int64_t
+vector_bits_U32(vector_U32 value)
+{
+	return (int32_t) value;
+}
+
+GPUAGG_HD float
+vector_get_F32(int64_t bits)
+{
+	uint32_t	low = (uint32_t) bits;
+	float		value;
+
+	memcpy(&value, &low, sizeof(value));
+	return value;
+}
+
+GPUAGG_HD int64_t
+vector_bits_F32(float value)
+{
+	uint32_t	low;
+
+	memcpy(&low, &value, sizeof(low));
+	return low;
+}
+
+GPUAGG_HD double
+vector_get_F64(int64_t bits)
+{
+	double		value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+GPUAGG_HD int64_t
+vector_bits_F64(double value)
+{
+	int64_t		bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+/* ---- operands -------------------------------------------------------------- */
+
+typedef struct VectorOperand
+{
+	const int64_t *values;		/* of the tile's rows; NULL: a constant */
+	const uint8_t *states;
+	int64_t		value;
+	uint8_t		state;
+} VectorOperand;
+
+GPUAGG_HD VectorOperand
+vector_operand(int operand, const VectorConstant *constants, const int64_t *values, const uint8_t *states, int tile)
+{
+	VectorOperand o = {0, 0, 0, 0};
+
+	if (operand >= VECTOR_CONSTANT)
+	{
+		o.value = constants[operand - VECTOR_CONSTANT].bits;
+		o.state = (uint8_t) constants[operand - VECTOR_CONSTANT].state;
+	}
+	else
+	{
+		o.values = values + (size_t) operand * tile;
+		o.states = states + (size_t) operand * tile;
+	}
+	return o;
+}
+
+GPUAGG_HD int64_t
+vector_value(const VectorOperand *o, int row)
+{
+	return o->values ? o->values[row] : o->value;
+}
+
+GPUAGG_HD uint8_t
+vector_state(const VectorOperand *o, int row)
+{
+	return o->values ? o->states[row] : o->state;
+}
+
+/* ---- operations of a kind of their own, for one row each --------------------- */
+
+typedef struct VectorCell
+{
+	int64_t		value;
+	uint8_t		state;
+} VectorCell;
+
+GPUAGG_HD VectorCell
+vector_cell(int64_t value, int state)
+{
+	VectorCell	r;
+
+	r.value = value;
+	r.state = (uint8_t) state;
+	return r;
+}
+
+/* The operands of one row. */
+typedef struct VectorRow
+{
+	VectorCell	a,
+				b,
+				c;
+} VectorRow;
+
+GPUAGG_HD VectorCell
+vector_strict(VectorRow x, int64_t value, int untold)
+{
+	int			state = x.a.state > x.b.state ? x.a.state : x.b.state;
+
+	return vector_cell(value, state == VECTOR_VALUE && untold ? VECTOR_UNTOLD : state);
+}
+
+/* AND (stop 0) and OR (stop 1) stop at an argument that is `stop`: an error to its right does not occur. */
+GPUAGG_HD VectorCell
+vector_junction(VectorRow x, int stop)
+{
+	int			higher = x.a.state > x.b.state ? x.a.state : x.b.state;
+
+	if (x.a.state == VECTOR_VALUE && (x.a.value != 0) == stop)
+		return vector_cell(stop, VECTOR_VALUE);
+	if (higher == VECTOR_UNTOLD)
+		return vector_cell(0, VECTOR_UNTOLD);
+	if (x.b.state == VECTOR_VALUE && (x.b.value != 0) == stop)
+		return vector_cell(stop, VECTOR_VALUE);
+	return vector_cell(!stop, higher);
+}
+
+/* A test whose result is never NULL. */
+GPUAGG_HD VectorCell
+vector_test(VectorRow x, int value)
+{
+	return vector_cell(value, x.a.state == VECTOR_UNTOLD ? VECTOR_UNTOLD : VECTOR_VALUE);
+}
+
+GPUAGG_HD VectorCell
+vector_boolean_test(VectorRow x, int op)
+{
+	int			unknown = x.a.state == VECTOR_NULL;
+	int			yes = !unknown && x.a.value != 0;
+	int			no = !unknown && x.a.value == 0;
+
+	switch (op)
+	{
+		case VECTOR_IS_TRUE:
+			return vector_test(x, yes);
+		case VECTOR_IS_NOT_TRUE:
+			return vector_test(x, !yes);
+		case VECTOR_IS_FALSE:
+			return vector_test(x, no);
+		case VECTOR_IS_NOT_FALSE:
+			return vector_test(x, !no);
+		case VECTOR_IS_UNKNOWN:
+			return vector_test(x, unknown);
+		default:
+			return vector_test(x, !unknown);
+	}
+}
+
+GPUAGG_HD VectorCell
+vector_distinct(VectorRow x)
+{
+	int			untold = x.a.state == VECTOR_UNTOLD || x.b.state == VECTOR_UNTOLD;
+	int			differ = x.a.state != x.b.state;
+
+	if (x.a.state == VECTOR_VALUE && x.b.state == VECTOR_VALUE)
+	{
+		untold = x.c.state == VECTOR_UNTOLD;
+		differ = x.c.value == 0;
+	}
+	return vector_cell(differ, untold ? VECTOR_UNTOLD : VECTOR_VALUE);
+}
+
+GPUAGG_HD VectorCell
+vector_greatest(VectorRow x)
+{
+	if (x.a.state == VECTOR_UNTOLD || x.b.state == VECTOR_UNTOLD)
+		return vector_cell(0, VECTOR_UNTOLD);
+	if (x.a.state == VECTOR_NULL)
+		return x.b;
+	if (x.b.state == VECTOR_NULL)
+		return x.a;
+	return x.c.state == VECTOR_UNTOLD ? vector_cell(0, VECTOR_UNTOLD) : x.c.value ? x.b : x.a;
+}
+
+GPUAGG_HD VectorCell
+vector_choice(VectorRow x, int op)
+{
+	switch (op)
+	{
+		case VECTOR_SELECT:
+			return x.a.state == VECTOR_UNTOLD ? x.a : x.a.state == VECTOR_VALUE && x.a.value ? x.b : x.c;
+		case VECTOR_COALESCE:
+			return x.a.state == VECTOR_NULL ? x.b : x.a;
+		case VECTOR_NULLIF:
+			return x.b.state == VECTOR_UNTOLD ? x.b :
+				x.b.state == VECTOR_VALUE && x.b.value ? vector_cell(0, VECTOR_NULL) : x.a;
+		case VECTOR_DISTINCT:
+			return vector_distinct(x);
+		default:
+			return vector_greatest(x);
+	}
+}
+
+GPUAGG_HD VectorCell
+vector_in(VectorCell a, const VectorConstant *list, int n, int data)
+{
+	int			negate = (data & VECTOR_IN_NEGATE) != 0;
+	int			found = 0;
+
+	for (int i = 0; i < n; i++)
+		found |= list[i].bits == a.value;
+	if (a.state != VECTOR_VALUE)
+		return a;
+	return vector_cell(found != negate, !found && (data & VECTOR_IN_NULL) ? VECTOR_NULL : VECTOR_VALUE);
+}
+
+GPUAGG_HD int64_t
+vector_power10(int n)
+{
+	int64_t		r = 1;
+
+	while (n-- > 0)
+		r *= 10;
+	return r;
+}
+
+/* a, b: values of the operands */
+GPUAGG_HD VectorCell
+vector_decimal(VectorRow x, int op, int data)
+{
+	int64_t		a = x.a.value;
+	int64_t		b = op == VECTOR_DEC_RESCALE ? vector_power10(data) : x.b.value;
+	int64_t		r;
+
+	switch (op)
+	{
+		case VECTOR_DEC_RESCALE:
+		case VECTOR_DEC_MUL:
+			return vector_strict(x, (int64_t) ((uint64_t) a * (uint64_t) b), vector_mul_overflows(a, b));
+		case VECTOR_DEC_ADD:
+			r = (int64_t) ((uint64_t) a + (uint64_t) b);
+			return vector_strict(x, r, ((a ^ r) & (b ^ r)) < 0);
+		case VECTOR_DEC_SUB:
+			r = (int64_t) ((uint64_t) a - (uint64_t) b);
+			return vector_strict(x, r, ((a ^ b) & (a ^ r)) < 0);
+		case VECTOR_DEC_NEGATE:
+			return vector_strict(x, a == INT64_MIN ? a : -a, a == INT64_MIN);
+		case VECTOR_DEC_ABS:
+			return vector_strict(x, a < 0 && a != INT64_MIN ? -a : a, a == INT64_MIN);
+		default:
+			return vector_strict(x, data >> (a < b ? 0 : a == b ? 1 : 2) & 1, 0);
+	}
+}
+
+/*
+ * A numeric as a float8: correctly rounded where both the integer and the power of ten are exact in a
+ * double, as then one division rounds once.
+ */
+GPUAGG_HD VectorCell
+vector_decimal_float8(VectorRow x, int scale)
+{
+	int64_t		a = x.a.value;
+	double		divisor = (double) vector_power10(scale > 18 ? 18 : scale);
+
+	/* exact, as 10^22 is */
+	for (int s = 18; s < scale; s++)
+		divisor *= 10;
+	return vector_strict(x, vector_bits_F64((double) a / divisor),
+						 a > (INT64_C(1) << 53) || a < -(INT64_C(1) << 53));
+}
+
+/* a: the time or date, b: the offset of its zone */
+GPUAGG_HD VectorCell
+vector_time(VectorRow x, int data)
+{
+	VectorField field = (VectorField) (data & VECTOR_TIME_FIELD);
+	int			trunc = (data & VECTOR_TIME_TRUNC) != 0;
+	int64_t		ts = data & VECTOR_TIME_DATE ? vector_day_time(vector_get_I32(x.a.value)) : x.a.value;
+	int64_t		local;
+	int64_t		r;
+
+	if (!vector_local_time(ts, x.b.value, &local))
+		return vector_strict(x, 0, 1);
+	if (field < VECTOR_DAY)
+		r = vector_time_of_day(field, trunc, field == VECTOR_EPOCH ? ts : local);
+	else
+	{
+		r = vector_calendar(field, trunc, (int32_t) VECTOR_FLOORDIV(local, VECTOR_DAY_USECS));
+		r = trunc ? r * VECTOR_DAY_USECS : r;
+	}
+	if (data & VECTOR_TIME_FLOAT)
+		return vector_strict(x, vector_bits_F64(vector_date_part(field, r)), 0);
+	return vector_strict(x, trunc ? (int64_t) ((uint64_t) r - (uint64_t) x.b.value) : r, 0);
+}
+
+/* constants: lo, hi, n */
+GPUAGG_HD VectorCell
+vector_bucket_of(VectorRow x, const VectorConstant *constants, int quotient)
+{
+	double		v = vector_get_F64(x.a.value);
+
+	x.b.state = VECTOR_VALUE;
+	return vector_strict(x, vector_bucket(v, vector_get_F64(constants[0].bits), vector_get_F64(constants[1].bits),
+										  vector_get_I32(constants[2].bits), quotient), !(v - v == 0));
+}
+
+GPUAGG_HD VectorCell
+vector_code(VectorRow x, double value, int data)
+{
+	/* only 0.0 changes -0 */
+	return vector_strict(x, gpuagg_f64_code(value + (data ? 0.0 : -0.0)), 0);
+}
+
+GPUAGG_HD VectorCell
+vector_below(VectorRow x, double value, int data)
+{
+	return vector_strict(x, x.a.value, !(fabs(value) < vector_get_F64(x.b.value)) ||
+						 (data && value == 0 && vector_bits_F64(value) != 0));
+}
+
+GPUAGG_HD VectorCell
+vector_other(VectorRow x, int op, int data)
+{
+	switch (op)
+	{
+		case VECTOR_AND:
+			return vector_junction(x, 0);
+		case VECTOR_OR:
+			return vector_junction(x, 1);
+		case VECTOR_NOT:
+			return vector_strict(x, x.a.value == 0, 0);
+		case VECTOR_ISNULL:
+			return vector_test(x, x.a.state == VECTOR_NULL);
+		case VECTOR_ISNOTNULL:
+			return vector_test(x, x.a.state != VECTOR_NULL);
+		case VECTOR_TRUTH:
+			return vector_strict(x, vector_get_I8(x.a.value) != 0, 0);
+		case VECTOR_UNSIGNED:
+			return vector_strict(x, vector_get_U32(x.a.value), 0);
+		case VECTOR_F32_CODE:
+			return vector_code(x, vector_get_F32(x.a.value), data);
+		case VECTOR_F64_CODE:
+			return vector_code(x, vector_get_F64(x.a.value), data);
+		case VECTOR_F32_BELOW:
+			return vector_below(x, vector_get_F32(x.a.value), data);
+		case VECTOR_F64_BELOW:
+			return vector_below(x, vector_get_F64(x.a.value), data);
+		case VECTOR_PRESENCE:
+			return vector_strict(x, 1, 0);
+		case VECTOR_TOLD:
+			return vector_test(x, 1);
+		default:
+			return vector_cell(0, VECTOR_UNTOLD);
+	}
+}
+
+/* ---- instructions ---------------------------------------------------------- */
+
+/*
+ * Runs one instruction for rows first, first + step, ... below n of a tile: values of
+ * register x are at values[x * tile + row], states alike.
+ */
+VECTOR_FUNCTION void
+vector_run(const VectorInstruction *in, const VectorConstant *constants, int64_t *values, uint8_t *states, int tile,
+		   int first, int step, int n)
+{
+	int			operands = vector_operands(in->op);
+	VectorOperand oa = vector_operand(in->a, constants, values, states, tile);
+	VectorOperand ob = vector_operand(operands > 1 ? in->b : in->a, constants, values, states, tile);
+	VectorOperand oc = vector_operand(operands > 2 ? in->c : in->a, constants, values, states, tile);
+	int64_t    *to = values + (size_t) in->r * tile;
+	uint8_t    *told = states + (size_t) in->r * tile;
+	const VectorConstant *list = constants + (in->b >= VECTOR_CONSTANT ? in->b - VECTOR_CONSTANT : 0);
+
+#define VECTOR_ROWS(...) \
+	for (int i = first; i < n; i += step) \
+	{ \
+		VectorRow	x; \
+		VectorCell	r; \
+\
+		x.a = vector_cell(vector_value(&oa, i), vector_state(&oa, i)); \
+		x.b = vector_cell(vector_value(&ob, i), vector_state(&ob, i)); \
+		x.c = vector_cell(vector_value(&oc, i), vector_state(&oc, i)); \
+		r = __VA_ARGS__; \
+		to[i] = r.value; \
+		told[i] = r.state; \
+	} \
+	break
+
+#define VECTOR_SCALAR(R, condition, formula, ...) \
+	for (int i = first; i < n; i += step) \
+	{ \
+		uint8_t		sa = vector_state(&oa, i); \
+		uint8_t		sb = vector_state(&ob, i); \
+		__VA_ARGS__ \
+		vector_##R	r = (vector_##R) (formula); \
+\
+		sa = sa > sb ? sa : sb; \
+		told[i] = sa == VECTOR_VALUE && (condition) ? VECTOR_UNTOLD : sa; \
+		to[i] = vector_bits_##R(r); \
+	} \
+	break;
+
+	switch (in->op)
+	{
+		case VECTOR_LOAD:
+			break;
+		case VECTOR_IS_TRUE:
+		case VECTOR_IS_NOT_TRUE:
+		case VECTOR_IS_FALSE:
+		case VECTOR_IS_NOT_FALSE:
+		case VECTOR_IS_UNKNOWN:
+		case VECTOR_IS_NOT_UNKNOWN:
+			VECTOR_ROWS(vector_boolean_test(x, in->op));
+		case VECTOR_SELECT:
+		case VECTOR_COALESCE:
+		case VECTOR_NULLIF:
+		case VECTOR_DISTINCT:
+		case VECTOR_GREATEST:
+			VECTOR_ROWS(vector_choice(x, in->op));
+		case VECTOR_IN:
+			VECTOR_ROWS(vector_in(x.a, list, in->c, in->data));
+		case VECTOR_DEC_RESCALE:
+		case VECTOR_DEC_ADD:
+		case VECTOR_DEC_SUB:
+		case VECTOR_DEC_MUL:
+		case VECTOR_DEC_NEGATE:
+		case VECTOR_DEC_ABS:
+		case VECTOR_DEC_COMPARE:
+			VECTOR_ROWS(vector_decimal(x, in->op, in->data));
+		case VECTOR_DEC_FLOAT8:
+			VECTOR_ROWS(vector_decimal_float8(x, in->data));
+		case VECTOR_TIME:
+			VECTOR_ROWS(vector_time(x, in->data));
+		case VECTOR_BUCKET:
+			VECTOR_ROWS(vector_bucket_of(x, list, in->data));
+#define OP1(FUNC, R, A, condition, formula) \
+		case VECTOR_##FUNC: \
+			VECTOR_SCALAR(R, condition, formula, vector_##A a = vector_get_##A(vector_value(&oa, i));)
+#define OP2(FUNC, R, A, B, condition, formula) \
+		case VECTOR_##FUNC: \
+			VECTOR_SCALAR(R, condition, formula, vector_##A a = vector_get_##A(vector_value(&oa, i)); \
+						  vector_##B b = vector_get_##B(vector_value(&ob, i));)
+#define HOST1(...)
+#define HOST2(...)
+#include "operators/vector_ops.h"
+#undef OP1
+#undef OP2
+#undef HOST1
+#undef HOST2
+		default:
+			VECTOR_ROWS(vector_other(x, in->op, in->data));
+	}
+#undef VECTOR_ROWS
+#undef VECTOR_SCALAR
+}
+
+#endif							/* GPUAGG_VECTOR_RUN_H */

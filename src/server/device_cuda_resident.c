@@ -1,0 +1,300 @@
+/*
+ * device_cuda_resident.c
+ *	  Rows of stored columns: slices of them, with a mask and computed columns where these are
+ *	  needed, go through the same reduction as batches.
+ *
+ * All of it is queued on the query's stream, but for what a hash table needs to know: nothing
+ * else waits before the end of the query.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/device_cuda.h"
+#include "server/resident.h"
+
+/* What one RESIDENT is reduced with. */
+typedef struct Resident
+{
+	const WireResident *in;
+	const StoreHold *hold;
+	ResidentPlan plan;
+	int64_t		most;			/* rows of a slice */
+	size_t		runs_at;		/* offset in query->plan: a ProgramRun of each segment; the spans are before them */
+	size_t		output_at[WIRE_MAX_COLS];	/* offsets in query->computed: values, */
+	size_t		validity_at[WIRE_MAX_COLS]; /* and bits */
+} Resident;
+
+static size_t
+align256(size_t n)
+{
+	return (n + 255) / 256 * 256;
+}
+
+/* Lays out the computed columns of a slice; the bytes that they take. */
+static size_t
+lay_out(Resident *r)
+{
+	size_t		at = 0;
+
+	for (int c = 0; c < r->plan.ncols; c++)
+	{
+		const ResidentColumn *col = &r->plan.cols[c];
+
+		if (col->stored >= 0)
+			continue;
+		r->output_at[c] = at;
+		at += align256(r->most * wire_width(col->type));
+		r->validity_at[c] = at;
+		at += col->nullable ? align256(wire_bitmap_bytes(r->most)) : 0;
+	}
+	return at;
+}
+
+static bool
+is_masked(const StoreHold *hold, int64_t most)
+{
+	ResidentSlice slice;
+	int64_t		position = 0;
+	int			span = 0;
+
+	while (resident_slice(hold, most, &position, &span, &slice))
+		if (slice.masked)
+			return true;
+	return false;
+}
+
+/* No slice is longer than all rows, or takes more than a share of the device's memory. */
+static int64_t
+first_size(const Query *query, const Resident *r)
+{
+	uint64_t	share = budget_device(query->device)->limit / 4;
+	const StoreHold *hold = r->hold;
+	const StoreSpan *last = &hold->spans[hold->nspans - 1];
+	int64_t		all = (last->first + last->nrows - hold->spans[0].first / 64 * 64 + 63) / 64 * 64;
+	int64_t		most = STORE_SEGMENT_ROWS;
+
+	while (most > RESIDENT_LEAST_SLICE && most * (r->plan.row_bits / 8 + query->q->key_bytes + 2 * sizeof(int32_t) + 2) > share)
+		most /= 2;
+	return all < most ? all : most;
+}
+
+/* Memory for a slice: its mask or filter, and its computed columns; less rows, if there is no room. */
+static DeviceStatus
+reserve_slice(Query *query, Resident *r, DeviceError *error)
+{
+	DeviceStatus status;
+
+	for (r->most = first_size(query, r);; r->most = r->most / 128 * 64)
+	{
+		size_t		computed = lay_out(r);
+
+		status = DEVICE_OK;
+		if (r->plan.runs || is_masked(r->hold, r->most))
+			status = query_reserve(query, &query->filter, align256(r->most), error);
+		if (status == DEVICE_OK && computed > 0)
+			status = query_reserve(query, &query->computed, computed, error);
+		if (status != DEVICE_NO_MEMORY || r->most <= RESIDENT_LEAST_SLICE)
+			return status;
+	}
+}
+
+/* ---- what kernels read of the plan ---- */
+
+static void
+describe_run(Query *query, const Resident *r, int segment, ProgramRun *run)
+{
+	const ResidentPlan *plan = &r->plan;
+	char	   *computed = query->computed.at;
+
+	memset(run, 0, sizeof(*run));
+	run->program = plan->program;
+	run->untold = &((QueryStatus *) query->status.at)->untold;
+	for (uint32_t i = 0; i < r->in->nstored && segment < r->hold->nsegments; i++)
+	{
+		const StoreSegment *s = &r->hold->segments[(size_t) i * r->hold->nsegments + segment];
+
+		run->input[i] = (DeviceColumn) {s->values, s->validity, (int) r->in->stored[i].type};
+	}
+	for (int c = 0; c < plan->ncols; c++)
+	{
+		const ResidentColumn *col = &plan->cols[c];
+
+		if (col->stored < 0)
+			run->output[run->noutputs++] = (ProgramOutput) {
+				.values = computed + r->output_at[c],
+				.validity = col->nullable ? (uint32_t *) (computed + r->validity_at[c]) : NULL,
+				.operand = col->operand,.width = wire_width(col->type),.filter = col->filter
+			};
+	}
+}
+
+/* Segments 0 .. n - 1 have all rows. */
+static int
+count_segments(const StoreHold *hold)
+{
+	return (int) (hold->spans[hold->nspans - 1].first / STORE_SEGMENT_ROWS) + 1;
+}
+
+/* Copies the spans, if some rows are masked, and the program for each segment to the device, in one piece. */
+static DeviceStatus
+upload_plan(Query *query, Resident *r, DeviceError *error)
+{
+	size_t		spans = is_masked(r->hold, r->most) ? r->hold->nspans * sizeof(StoreSpan) : 0;
+	int			nruns = r->plan.runs ? count_segments(r->hold) : 0;
+	size_t		bytes = align256(spans) + nruns * sizeof(ProgramRun);
+	char	   *host;
+	cudaError_t err;
+
+	r->runs_at = align256(spans);
+	if (bytes == 0)
+		return DEVICE_OK;
+	DEVICE_CHECK(query_reserve(query, &query->plan, bytes, error));
+	host = calloc(1, bytes);
+	if (host == NULL)
+		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
+	memcpy(host, r->hold->spans, spans);
+	for (int s = 0; s < nruns; s++)
+		describe_run(query, r, s, (ProgramRun *) (host + r->runs_at) + s);
+	/* memory that is not pinned has been read when the call returns */
+	err = cudaMemcpyAsync(query->plan.at, host, bytes, cudaMemcpyHostToDevice, query->stream);
+	free(host);
+	return err == cudaSuccess ? DEVICE_OK : cuda_status(err, "copy of a plan", error);
+}
+
+/* ---- slices ---- */
+
+static void
+slice_column(Query *query, const Resident *r, const ResidentSlice *slice, int c, DeviceColumn *out)
+{
+	const ResidentColumn *col = &r->plan.cols[c];
+	int64_t		segment = slice->first / STORE_SEGMENT_ROWS;
+	int64_t		first = slice->first % STORE_SEGMENT_ROWS;
+
+	out->type = (int) col->type;
+	if (col->stored >= 0)
+	{
+		const StoreSegment *s = &r->hold->segments[(size_t) col->stored * r->hold->nsegments + segment];
+
+		out->values = s->values + first * wire_width(col->type);
+		out->validity = s->validity ? s->validity + first / 8 : NULL;
+	}
+	else
+	{
+		out->values = (char *) query->computed.at + r->output_at[c];
+		out->validity = col->nullable ? (uint8_t *) query->computed.at + r->validity_at[c] : NULL;
+	}
+}
+
+/* Runs the program, and describes the slice's rows. */
+static DeviceStatus
+make_rows(Query *query, const Resident *r, const ResidentSlice *slice, Rows *rows, DeviceError *error)
+{
+	uint8_t    *filter = query->filter.at;
+	const StoreSpan *spans = query->plan.at;
+
+	memset(rows, 0, sizeof(*rows));
+	rows->nrows = slice->nrows;
+	rows->key_min = r->in->key_min;
+	rows->key_max = r->in->key_max;
+	if (slice->masked)
+		KERNEL_CHECK(device_mask(spans + slice->span, slice->nspans, slice->first, slice->nrows, filter, query->stream));
+	if (r->plan.runs)
+	{
+		const ProgramRun *runs = (const ProgramRun *) ((char *) query->plan.at + r->runs_at);
+
+		KERNEL_CHECK(device_run_program(runs + slice->first / STORE_SEGMENT_ROWS, (int) r->plan.program.nregisters,
+										slice->first % STORE_SEGMENT_ROWS, slice->nrows,
+										slice->masked ? filter : NULL, filter, query->stream));
+	}
+	if (slice->masked || r->plan.runs)
+		rows->filter = filter;
+	for (int c = 0; c < r->plan.ncols; c++)
+		slice_column(query, r, slice, c, &rows->cols[c]);
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+reduce_slices(Query *query, Resident *r, bool *applied, DeviceError *error)
+{
+	ResidentSlice slice;
+	int64_t		position = 0;
+	int			span = 0;
+
+	DEVICE_CHECK(reserve_slice(query, r, error));
+	DEVICE_CHECK(upload_plan(query, r, error));
+	while (resident_slice(r->hold, r->most, &position, &span, &slice))
+	{
+		Rows		rows;
+
+		DEVICE_CHECK(make_rows(query, r, &slice, &rows, error));
+		DEVICE_CHECK(query_reduce_rows(query, &rows, applied, error));
+	}
+	return DEVICE_OK;
+}
+
+/* Notes how many rows were untold before this RESIDENT, of which none may count if it is not taken. */
+static DeviceStatus
+save_untold(Query *query, DeviceError *error)
+{
+	QueryStatus *status = query->status.at;
+
+	if (query->residents++ > 0)
+		CUDA_CHECK(cudaMemcpyAsync(&status->untold_before, &status->untold, sizeof(status->untold),
+								   cudaMemcpyDeviceToDevice, query->stream));
+	return DEVICE_OK;
+}
+
+/* After rows that were not taken; waits until nothing reads their columns. */
+static DeviceStatus
+restore_untold(Query *query, DeviceError *error)
+{
+	QueryStatus *status = query->status.at;
+
+	CUDA_CHECK(cudaMemcpyAsync(&status->untold, &status->untold_before, sizeof(status->untold),
+							   cudaMemcpyDeviceToDevice, query->stream));
+	CUDA_CHECK(cudaStreamSynchronize(query->stream));
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+reduce_held(Query *query, Lane *lane, const WireResident *in, const StoreHold *hold, DeviceError *error)
+{
+	int			b = (int) in->buffer;
+	Resident	r = {.in = in,.hold = hold};
+	bool		applied = false;
+	DeviceStatus status;
+
+	resident_plan(query->q, in, hold, &r.plan);
+	DEVICE_CHECK(lane_add_timing(lane, b, error));
+	CUDA_CHECK(cudaEventRecord(lane->reduce_began[b], query->stream));
+	DEVICE_CHECK(save_untold(query, error));
+	status = reduce_slices(query, &r, &applied, error);
+	if (status != DEVICE_OK)
+	{
+		DEVICE_CHECK(restore_untold(query, error));
+		return !applied && (status == DEVICE_NO_MEMORY || status == DEVICE_UNSUPPORTED) ? DEVICE_FULL : status;
+	}
+	CUDA_CHECK(cudaEventRecord(lane->reduced[b], query->stream));
+	lane->timing[b] = true;
+	return DEVICE_OK;
+}
+
+DeviceStatus
+cuda_resident(Query *query, Lane *lane, const WireResident *in, const WireRun *runs, uint64_t *lacking, bool *taken,
+			  DeviceError *error)
+{
+	StoreHold  *hold;
+
+	*taken = false;
+	CUDA_CHECK(cuda_select(query->device));
+	if (query->use == 0)
+		query->use = store_use();
+	DEVICE_CHECK(store_hold(query->device, in, runs, query->use, lacking, &hold, error));
+	if (hold == NULL)
+		return DEVICE_OK;
+	hold->next = query->holds;
+	query->holds = hold;
+	DEVICE_CHECK(reduce_held(query, lane, in, hold, error));
+	*taken = true;
+	return DEVICE_OK;
+}

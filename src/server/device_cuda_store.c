@@ -1,0 +1,139 @@
+/*
+ * device_cuda_store.c
+ *	  The memory of stored columns (store.h).
+ *
+ * Each device has a stream for it, of which each call here waits for the end: kernels of any
+ * query may read what is stored from then on, and what is released is read by none.
+ */
+#include "server/device_cuda.h"
+
+static cudaStream_t streams[WIRE_MAX_DEVICES];
+
+static DeviceStatus
+finish_stream(cudaStream_t stream, DeviceError *error)
+{
+	CUDA_CHECK(cudaStreamSynchronize(stream));
+	return DEVICE_OK;
+}
+
+/* What was queued before a failure must not go on when the memory is somebody else's. */
+static DeviceStatus
+end_call(int device, DeviceStatus status, DeviceError *error)
+{
+	DeviceError later;
+	DeviceStatus ended = finish_stream(streams[device], &later);
+
+	if (status == DEVICE_OK && ended != DEVICE_OK)
+		*error = later;
+	return status == DEVICE_OK ? ended : status;
+}
+
+/* The bytes are in the budget already. */
+static DeviceStatus
+allocate(int device, size_t bytes, void **at, DeviceError *error)
+{
+	CUDA_CHECK(cuda_select(device));
+	CUDA_CHECK(cudaMallocAsync(at, bytes, streams[device]));
+	return DEVICE_OK;
+}
+
+static void
+release(int device, void *at)
+{
+	cuda_select(device);
+	cudaFreeAsync(at, streams[device]);
+}
+
+static DeviceStatus
+fill_larger(int device, char *to, size_t bytes, const void *from, size_t used, int rest, DeviceError *error)
+{
+	if (used > 0)
+		CUDA_CHECK(cudaMemcpyAsync(to, from, used, cudaMemcpyDeviceToDevice, streams[device]));
+	CUDA_CHECK(cudaMemsetAsync(to + used, rest, bytes - used, streams[device]));
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+enlarge(int device, void *to, size_t bytes, const void *from, size_t used, int rest, DeviceError *error)
+{
+	CUDA_CHECK(cuda_select(device));
+	return end_call(device, fill_larger(device, to, bytes, from, used, rest, error), error);
+}
+
+static DeviceStatus
+copy_in(int device, const char *from, void *to, size_t bytes, DeviceError *error)
+{
+	CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, streams[device]));
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+put(Lane *lane, int buffer, uint32_t from, void *to, size_t bytes, DeviceError *error)
+{
+	CUDA_CHECK(cuda_select(lane->device));
+	return end_call(lane->device,
+					copy_in(lane->device, lane->arena + buffer * lane->buffer_bytes + from, to, bytes, error), error);
+}
+
+/* Through the lane's buffer on the device, which no batch has: the client does not name it twice at once. */
+static DeviceStatus
+shift_bits(Lane *lane, size_t at, bool given, void *bits, int64_t first, int64_t nrows, DeviceError *error)
+{
+	cudaStream_t stream = streams[lane->device];
+
+	if (given)
+	{
+		CUDA_CHECK(cudaStreamSynchronize(lane->stream));
+		DEVICE_CHECK(copy_in(lane->device, lane->arena + at, lane->memory + at, wire_bitmap_bytes(nrows), error));
+	}
+	KERNEL_CHECK(device_put_bits(given ? lane->memory + at : NULL, bits, first, nrows, stream));
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+put_bits(Lane *lane, int buffer, uint32_t from, void *bits, int64_t first, int64_t nrows, DeviceError *error)
+{
+	bool		given = from != WIRE_NO_ARRAY;
+	size_t		at = buffer * lane->buffer_bytes + (given ? from : 0);
+
+	CUDA_CHECK(cuda_select(lane->device));
+	/* the kernels of the batch that was there last may still read it */
+	DEVICE_CHECK(lane_add_timing(lane, buffer, error));
+	return end_call(lane->device, shift_bits(lane, at, given, bits, first, nrows, error), error);
+}
+
+static const StoreOps operations = {
+	.allocate = allocate,
+	.release = release,
+	.enlarge = enlarge,
+	.put = put,
+	.put_bits = put_bits,
+};
+
+DeviceStatus
+cuda_store_start(int ndevices, DeviceError *error)
+{
+	for (int d = 0; d < ndevices; d++)
+		if (streams[d] == NULL)
+		{
+			CUDA_CHECK(cuda_select(d));
+			CUDA_CHECK(cudaStreamCreateWithFlags(&streams[d], cudaStreamNonBlocking));
+		}
+	store_start(&operations, ndevices);
+	return DEVICE_OK;
+}
+
+/* The number under which a query's uses of columns are counted. */
+static uint64_t
+use_of(Query *query)
+{
+	if (query->use == 0)
+		query->use = store_use();
+	return query->use;
+}
+
+DeviceStatus
+cuda_store(Query *query, Lane *lane, const WireStore *in, bool *kept, DeviceError *error)
+{
+	return store_put(query->device, lane, in, use_of(query), kept, error);
+}

@@ -1,0 +1,311 @@
+/*
+ * device_kernels_resident.cu
+ *	  Kernels for rows of stored columns: masks, bitmaps, and the interpreter of programs; see device_kernels.h.
+ */
+#include "common.cuh"
+
+#include "operators/vector_run.h"
+#include "server/device_kernels.h"
+
+#define THREADS 256
+
+static int
+grid_for(int64_t n, int most)
+{
+	int64_t		blocks = (n + THREADS - 1) / THREADS;
+
+	return (int) (blocks < most ? (blocks > 0 ? blocks : 1) : most);
+}
+
+/* ---- masks ---- */
+
+__global__ static void
+filter_bins_kernel(const uint8_t *filter, int64_t nrows, int32_t *bins)
+{
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < nrows; i += (int64_t) gridDim.x * blockDim.x)
+		bins[i] = filter[i] ? 0 : -1;
+}
+
+GpuaggCudaStatus
+device_filter_bins(const uint8_t *filter, int64_t nrows, int32_t *bins, gpuagg_stream stream)
+{
+	filter_bins_kernel<<<grid_for(nrows, 4096), THREADS, 0, stream>>>(filter, nrows, bins);
+	CUDA_TRY_LAUNCH("filter_bins_kernel");
+	return GPUAGG_CUDA_OK;
+}
+
+/* Rows of a thread, which are written as one word of 8 bytes. */
+#define MASK_ROWS 8
+
+/* The first span that ends behind the position. */
+__device__ static int
+span_at(const StoreSpan *spans, int nspans, int64_t position)
+{
+	int			left = 0,
+				right = nspans;
+
+	while (left < right)
+	{
+		int			mid = left + (right - left) / 2;
+
+		if (spans[mid].first + spans[mid].nrows > position)
+			right = mid;
+		else
+			left = mid + 1;
+	}
+	return left;
+}
+
+__global__ static void
+mask_kernel(const StoreSpan *spans, int nspans, int64_t first, int64_t nrows, uint8_t *mask)
+{
+	int64_t		words = (nrows + MASK_ROWS - 1) / MASK_ROWS;
+
+	for (int64_t w = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; w < words; w += (int64_t) gridDim.x * blockDim.x)
+	{
+		int64_t		at = first + w * MASK_ROWS;
+		int			s = span_at(spans, nspans, at);
+		uint64_t	bytes = 0;
+
+		for (int i = 0; i < MASK_ROWS && s < nspans; i++)
+		{
+			if (spans[s].first + spans[s].nrows <= at + i)
+				s++;
+			if (s < nspans && spans[s].first <= at + i)
+				bytes |= (uint64_t) 1 << 8 * i;
+		}
+		if ((w + 1) * MASK_ROWS <= nrows)
+			((uint64_t *) mask)[w] = bytes;
+		else
+			for (int64_t i = w * MASK_ROWS; i < nrows; i++)
+				mask[i] = (uint8_t) (bytes >> 8 * (i - w * MASK_ROWS));
+	}
+}
+
+GpuaggCudaStatus
+device_mask(const StoreSpan *spans, int nspans, int64_t first, int64_t nrows, uint8_t *mask, gpuagg_stream stream)
+{
+	mask_kernel<<<grid_for((nrows + MASK_ROWS - 1) / MASK_ROWS, 8192), THREADS, 0, stream>>>
+		(spans, nspans, first, nrows, mask);
+	CUDA_TRY_LAUNCH("mask_kernel");
+	return GPUAGG_CUDA_OK;
+}
+
+/* ---- bitmaps ---- */
+
+/* Bits at .. at + 63 of a bitmap of n bits; those outside are 0. */
+__device__ static uint64_t
+bits_at(const uint64_t *from, int64_t at, int64_t n)
+{
+	int64_t		word = at >> 6;
+	int			shift = (int) (at & 63);
+	int64_t		words = (n + 63) / 64;
+	uint64_t	low = word >= 0 && word < words ? from[word] : 0;
+	uint64_t	high = word + 1 >= 0 && word + 1 < words ? from[word + 1] : 0;
+
+	return shift ? low >> shift | high << (64 - shift) : low;
+}
+
+__global__ static void
+put_bits_kernel(const uint64_t *from, uint64_t *bits, int64_t first, int64_t nrows)
+{
+	int64_t		begin = first / 64;
+	int64_t		end = (first + nrows + 63) / 64;
+
+	for (int64_t w = begin + blockIdx.x * (int64_t) blockDim.x + threadIdx.x; w < end;
+		 w += (int64_t) gridDim.x * blockDim.x)
+	{
+		uint64_t	ours = ~(uint64_t) 0;
+		uint64_t	value = from ? bits_at(from, w * 64 - first, nrows) : ~(uint64_t) 0;
+
+		if (w * 64 < first)
+			ours &= ~(uint64_t) 0 << (first - w * 64);
+		if ((w + 1) * 64 > first + nrows)
+			ours &= ~(uint64_t) 0 >> ((w + 1) * 64 - first - nrows);
+		/* queries may read the others at the same time, and see what they were */
+		bits[w] = ours == ~(uint64_t) 0 ? value : (bits[w] & ~ours) | (value & ours);
+	}
+}
+
+GpuaggCudaStatus
+device_put_bits(const void *from, void *bits, int64_t first, int64_t nrows, gpuagg_stream stream)
+{
+	put_bits_kernel<<<grid_for(nrows / 64 + 2, 1024), THREADS, 0, stream>>>
+		((const uint64_t *) from, (uint64_t *) bits, first, nrows);
+	CUDA_TRY_LAUNCH("put_bits_kernel");
+	return GPUAGG_CUDA_OK;
+}
+
+/* ---- programs ---- */
+
+/* Rows of a tile are a thread's for all instructions, so that no instruction waits for another thread. */
+#define MOST_TILE 1024
+/* Shared memory that lets at least two blocks run at once. */
+#define TILE_BYTES (100 << 10)
+
+__device__ static int64_t
+load_value(const DeviceColumn &c, int64_t i)
+{
+	switch (c.type)
+	{
+		case WIRE_I8:
+			return ((const int8_t *) c.values)[i];
+		case WIRE_I16:
+			return ((const int16_t *) c.values)[i];
+		case WIRE_I32:
+			return ((const int32_t *) c.values)[i];
+		case WIRE_F32:
+			return ((const uint32_t *) c.values)[i];
+		default:
+			return ((const int64_t *) c.values)[i];
+	}
+}
+
+__device__ static void
+load_rows(const DeviceColumn &c, int64_t first, int64_t *values, uint8_t *states, int n)
+{
+	for (int row = threadIdx.x; row < n; row += THREADS)
+	{
+		int64_t		i = first + row;
+
+		values[row] = load_value(c, i);
+		states[row] = c.validity == nullptr || (c.validity[i >> 3] >> (i & 7) & 1) ? VECTOR_VALUE : VECTOR_NULL;
+	}
+}
+
+__device__ static void
+store_value(const ProgramOutput &out, int64_t i, int64_t value)
+{
+	switch (out.width)
+	{
+		case 1:
+			((int8_t *) out.values)[i] = (int8_t) value;
+			break;
+		case 2:
+			((int16_t *) out.values)[i] = (int16_t) value;
+			break;
+		case 4:
+			((int32_t *) out.values)[i] = (int32_t) value;
+			break;
+		default:
+			((int64_t *) out.values)[i] = value;
+	}
+}
+
+/* One row's outcome: its columns, and whether it counts. */
+struct RowEnd
+{
+	bool		counts;
+	bool		untold;
+};
+
+__device__ static RowEnd
+end_row(const ProgramRun &run, const int64_t *values, const uint8_t *states, int tile, int row, bool wanted)
+{
+	const VectorConstant *constants = run.program.constants;
+	RowEnd		end = {wanted, false};
+
+	if (wanted && run.program.filter != VECTOR_NONE)
+	{
+		VectorOperand o = vector_operand(run.program.filter, constants, values, states, tile);
+
+		end.untold = vector_state(&o, row) == VECTOR_UNTOLD;
+		end.counts = vector_state(&o, row) == VECTOR_VALUE && vector_value(&o, row) != 0;
+	}
+	for (int c = 0; c < run.noutputs && end.counts; c++)
+	{
+		const ProgramOutput &out = run.output[c];
+		VectorOperand o = vector_operand(out.operand, constants, values, states, tile);
+		int			state = vector_state(&o, row);
+
+		end.untold |= state == VECTOR_UNTOLD || (state == VECTOR_NULL && !out.validity && !out.filter);
+	}
+	end.counts = end.counts && !end.untold;
+	return end;
+}
+
+__global__ __launch_bounds__(THREADS) static void
+program_kernel(const ProgramRun *global_run, int tile, int64_t first, int64_t nrows, const uint8_t *mask,
+			   uint8_t *filter)
+{
+	extern __shared__ int64_t values[];
+	__shared__ ProgramRun run;
+	uint8_t    *states;
+	unsigned	untold = 0;
+
+	for (int i = threadIdx.x; i < (int) (sizeof(run) / sizeof(uint64_t)); i += THREADS)
+		((uint64_t *) &run)[i] = ((const uint64_t *) global_run)[i];
+	__syncthreads();
+	states = (uint8_t *) (values + (size_t) run.program.nregisters * tile);
+	for (int64_t at = blockIdx.x * (int64_t) tile; at < nrows; at += (int64_t) gridDim.x * tile)
+	{
+		int			n = nrows - at < tile ? (int) (nrows - at) : tile;
+
+		for (uint32_t p = 0; p < run.program.ninstructions; p++)
+		{
+			const VectorInstruction *in = &run.program.instructions[p];
+
+			if (in->op == VECTOR_LOAD)
+				load_rows(run.input[in->a], first + at, values + in->r * tile, states + in->r * tile, n);
+			else
+				vector_run(in, run.program.constants, values, states, tile, threadIdx.x, THREADS, n);
+		}
+		for (int row = threadIdx.x; row < tile; row += THREADS)
+		{
+			bool		there = row < n;
+			int64_t		i = at + row;
+			RowEnd		end = {false, false};
+
+			if (there)
+				end = end_row(run, values, states, tile, row, !mask || mask[i]);
+			untold += end.untold;
+			if (there)
+				filter[i] = end.counts;
+			for (int c = 0; c < run.noutputs; c++)
+			{
+				const ProgramOutput &out = run.output[c];
+				VectorOperand o = vector_operand(out.operand, run.program.constants, values, states, tile);
+				bool		valid = there && vector_state(&o, row) == VECTOR_VALUE;
+
+				if (there)
+					store_value(out, i, valid ? vector_value(&o, row) : 0);
+				if (out.validity)
+				{
+					uint32_t	bits = __ballot_sync(~0u, valid);
+
+					/* bitmaps have whole words of 64 bits */
+					if (threadIdx.x % 32 == 0 && i < (nrows + 63) / 64 * 64)
+						out.validity[i / 32] = bits;
+				}
+			}
+		}
+	}
+	for (int lane = 16; lane > 0; lane /= 2)
+		untold += __shfl_down_sync(~0u, untold, lane);
+	if (threadIdx.x % 32 == 0 && untold > 0)
+		atomicAdd(run.untold, (unsigned long long) untold);
+}
+
+GpuaggCudaStatus
+device_run_program(const ProgramRun *run, int nregisters, int64_t first, int64_t nrows, const uint8_t *mask,
+				   uint8_t *filter, gpuagg_stream stream)
+{
+	const DeviceFacts *facts;
+	int			tile = MOST_TILE;
+	int			bytes,
+				blocks;
+	int64_t		tiles;
+
+	STATUS_TRY(gpuagg_device_facts(&facts));
+	while (tile > THREADS && tile * nregisters * 9 > TILE_BYTES)
+		tile /= 2;
+	bytes = tile * nregisters * 9;
+	CUDA_TRY(cudaFuncSetAttribute(program_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, TILE_BYTES));
+	CUDA_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, program_kernel, THREADS, bytes));
+	tiles = (nrows + tile - 1) / tile;
+	blocks = blocks > 0 ? blocks * facts->sms : 1;
+	program_kernel<<<(int) (tiles < blocks ? tiles : blocks), THREADS, bytes, stream>>>(run, tile, first, nrows, mask,
+																					   filter);
+	CUDA_TRY_LAUNCH("program_kernel");
+	return GPUAGG_CUDA_OK;
+}

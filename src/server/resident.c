@@ -1,0 +1,158 @@
+/*
+ * resident.c
+ *	  From RESIDENT to what a device has to do; see resident.h.
+ */
+#include <string.h>
+
+#include "server/resident.h"
+
+/* ---- columns and instructions ---- */
+
+/* The last instruction that sets the register. */
+static int
+last_setter(const VectorProgram *p, int r)
+{
+	for (int i = (int) p->ninstructions - 1; i >= 0; i--)
+		if (p->instructions[i].r == r)
+			return i;
+	return -1;
+}
+
+static bool
+may_be_null(const StoreHold *hold, int stored)
+{
+	for (int s = 0; s < hold->nsegments; s++)
+		if (hold->segments[(size_t) stored * hold->nsegments + s].validity)
+			return true;
+	return false;
+}
+
+/* The stored column that this column of the query is as it stands, or -1. */
+static int
+stored_column(const WireResident *in, const StoreHold *hold, const ResidentColumn *col)
+{
+	const VectorProgram *p = &in->program;
+	int			i = col->operand < VECTOR_CONSTANT ? last_setter(p, col->operand) : -1;
+	int			stored;
+
+	if (i < 0 || p->instructions[i].op != VECTOR_LOAD)
+		return -1;
+	stored = p->instructions[i].a;
+	return in->stored[stored].type == col->type && (col->nullable || !may_be_null(hold, stored)) ? stored : -1;
+}
+
+static void
+need(uint64_t *registers, int operand)
+{
+	if (operand < VECTOR_MAX_REGISTERS)
+		*registers |= (uint64_t) 1 << operand;
+}
+
+/* Keeps those instructions on which the registers depend. */
+static void
+drop_instructions(ResidentPlan *plan, uint64_t registers)
+{
+	VectorProgram *p = &plan->program;
+	int			from = VECTOR_MAX_INSTRUCTIONS;
+
+	for (int i = (int) p->ninstructions - 1; i >= 0; i--)
+	{
+		VectorInstruction in = p->instructions[i];
+
+		if (!(registers >> in.r & 1))
+			continue;
+		registers &= ~((uint64_t) 1 << in.r);
+		if (in.op == VECTOR_LOAD)
+			plan->loads |= (uint64_t) 1 << in.a;
+		else
+		{
+			int			n = vector_operands(in.op);
+
+			need(&registers, in.a);
+			if (n > 1)
+				need(&registers, in.b);
+			if (n > 2)
+				need(&registers, in.c);
+		}
+		/* from the end on, over what was read already */
+		p->instructions[--from] = in;
+	}
+	p->ninstructions = VECTOR_MAX_INSTRUCTIONS - from;
+	memmove(p->instructions, p->instructions + from, p->ninstructions * sizeof(VectorInstruction));
+}
+
+static bool
+filters(const WireQuery *q, int col)
+{
+	for (int s = 0; s < q->nslots; s++)
+		if (q->slots[s].filter == col)
+			return true;
+	return false;
+}
+
+void
+resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold, ResidentPlan *plan)
+{
+	uint64_t	registers = 0;
+
+	memset(plan, 0, sizeof(*plan));
+	plan->program = in->program;
+	plan->ncols = (int) in->ncols;
+	plan->runs = in->program.filter != VECTOR_NONE;
+	need(&registers, in->program.filter);
+	for (int c = 0; c < plan->ncols; c++)
+	{
+		ResidentColumn *col = &plan->cols[c];
+
+		col->operand = in->cols[c];
+		col->type = in->types[c];
+		col->nullable = in->nullable >> c & 1;
+		col->filter = filters(q, c);
+		col->stored = stored_column(in, hold, col);
+		if (col->stored >= 0)
+			continue;
+		plan->runs = true;
+		plan->row_bits += 8 * wire_width(col->type) + col->nullable;
+		need(&registers, col->operand);
+	}
+	drop_instructions(plan, registers);
+}
+
+/* ---- slices ---- */
+
+bool
+resident_slice(const StoreHold *hold, int64_t most, int64_t *position, int *span, ResidentSlice *slice)
+{
+	const StoreSpan *spans = hold->spans;
+	int64_t		segment,
+				limit,
+				end,
+				wanted = 0;
+	int			i = *span;
+
+	while (i < hold->nspans && spans[i].first + spans[i].nrows <= *position)
+		i++;
+	*span = i;
+	if (i == hold->nspans)
+		return false;
+	slice->span = i;
+	slice->first = (spans[i].first > *position ? spans[i].first : *position) / 64 * 64;
+	segment = slice->first / STORE_SEGMENT_ROWS;
+	limit = slice->first + most;
+	end = slice->first;
+	for (; i < hold->nspans && spans[i].first < limit && spans[i].first / STORE_SEGMENT_ROWS == segment &&
+		 (end == slice->first || spans[i].first - end <= RESIDENT_MAX_GAP); i++)
+	{
+		int64_t		from = spans[i].first > slice->first ? spans[i].first : slice->first;
+
+		end = spans[i].first + spans[i].nrows;
+		end = end < limit ? end : limit;
+		wanted += end - from;
+	}
+	slice->nspans = i - slice->span;
+	slice->nrows = end - slice->first;
+	slice->masked = wanted < slice->nrows;
+	/* what goes on is cut at the limit; else there is a gap, the end of the segment, or of all */
+	*position = (end + 63) / 64 * 64;
+	return true;
+}

@@ -1,0 +1,180 @@
+# Random expressions over rows of which the GPU server has copies, against core.  RESIDENT_QUERIES says how many,
+# RESIDENT_SEED which.
+use strict;
+use warnings;
+use GpuaggNode;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $n = $ENV{RESIDENT_QUERIES} // 250;
+my $seed = $ENV{RESIDENT_SEED} // 1;
+my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
+gpuagg.engine = 'cuda'
+gpuagg.cache = 'eager'
+gpuagg.cache_memory = '64MB'
+gpuagg.cache_renew = 0
+autovacuum = off
+timezone = 'UTC'
+CONF
+
+srand($seed);
+sub one_of { return $_[rand @_] }
+sub int_in { my ($lo, $hi) = @_; return $lo + int(rand($hi - $lo + 1)) }
+
+# Expressions of each kind, of at most so many levels.
+my %leaves = (
+	int => sub { one_of(qw(i2 i4 i4 k k2 z v), int_in(-3, 9), int_in(-40000, 40000)) },
+	big => sub { one_of('i8', 'i8', 'v::bigint', int_in(-1_000_000, 1_000_000) . '::bigint') },
+	num => sub { one_of(qw(n n n0), int_in(-99, 99) . '.' . int_in(0, 9), int_in(-99, 99) . '.' . int_in(100, 999)) },
+	float => sub { one_of('f8', 'f8', 'f4::float8', 'i4::float8', sprintf('%.3f::float8', rand(20) - 10)) },
+	single => sub { one_of('f4', 'f4', 'i2::float4', sprintf('%.2f::float4', rand(20) - 10)) },
+	bool => sub { one_of(qw(b b true false NULL::bool), 'i4 IS NULL', "c <> 'D'", "o > 3000000000", 'k2 IN (1, 3, 6)', 'k2 NOT IN (2, NULL)') },
+	date => sub { one_of('d', 'd', sprintf("date '200%d-%02d-%02d'", int_in(0, 3), int_in(1, 12), int_in(1, 28))) },
+	time => sub { one_of('ts', 'ts', sprintf("timestamp '200%d-%02d-%02d %02d:13'", int_in(0, 1), int_in(1, 12), int_in(1, 28), int_in(0, 23))) });
+my %nodes;
+sub expr
+{
+	my ($kind, $depth) = @_;
+
+	return $leaves{$kind}->() if $depth <= 0 || rand() < 0.15;
+	return one_of(@{ $nodes{$kind} })->($depth - 1);
+}
+sub compare { return one_of('=', '<>', '<', '<=', '>', '>=') }
+
+# What every kind has.
+sub choices
+{
+	my ($kind) = @_;
+
+	return (
+		sub { my $d = shift; 'CASE WHEN ' . expr('bool', $d) . ' THEN ' . expr($kind, $d) . one_of('', ' ELSE ' . expr($kind, $d)) . ' END' },
+		sub { my $d = shift; 'coalesce(' . expr($kind, $d) . ', ' . expr($kind, $d) . ')' },
+		sub { my $d = shift; 'nullif(' . expr($kind, $d) . ', ' . expr($kind, 0) . ')' });
+}
+sub binary
+{
+	my ($kind, @operators) = @_;
+
+	return sub { my $d = shift; '(' . expr($kind, $d) . ' ' . one_of(@operators) . ' ' . expr($kind, $d) . ')' };
+}
+sub extremes
+{
+	my ($kind) = @_;
+
+	return sub { my $d = shift; one_of('greatest', 'least') . '(' . expr($kind, $d) . ', ' . expr($kind, $d) . ')' };
+}
+
+%nodes = (
+	int => [
+		choices('int'), extremes('int'), binary('int', '+', '-', '&', '|', '#'), binary('int', '+', '-'),
+		sub { my $d = shift; '(' . expr('int', $d) . ' ' . one_of('*', '/', '%') . ' ' . int_in(1, 9) . ')' },
+		sub { my $d = shift; 'abs(' . expr('int', $d) . ')' }, sub { my $d = shift; '(-' . expr('int', $d) . ')' },
+		sub { my $d = shift; '(' . expr('date', $d) . ' - ' . expr('date', $d) . ')' },
+		sub { my $d = shift; '(' . expr('bool', $d) . ')::int' },
+		sub { my $d = shift; 'width_bucket(' . expr('float', $d) . ', 0, 100, 8)' },
+		sub { my $e = expr('int', shift); "CASE WHEN $e <> 0 THEN v / $e END" } ],
+	big => [
+		choices('big'), extremes('big'), binary('big', '+', '-', '&', '|'),
+		sub { my $d = shift; '(' . expr('big', $d) . ' ' . one_of('*', '/', '%') . ' ' . int_in(1, 9) . ')' },
+		sub { my $d = shift; 'coalesce((' . expr('big', $d) . ')::int, 7)' },
+		sub { my $d = shift; '(' . expr('int', $d) . '::bigint * ' . expr('int', $d) . ')' },
+		sub { my $d = shift; '(' . expr('big', $d) . ' - ' . expr('int', $d) . ')' } ],
+	num => [
+		choices('num'), binary('num', '+', '-'), binary('num', '+', '*'),
+		sub { my $d = shift; 'abs(' . expr('num', $d) . ')' }, sub { my $d = shift; '(-' . expr('num', $d) . ')' },
+		sub { my $d = shift; '(' . expr('int', $d) . ')::numeric' },
+		sub { my $d = shift; 'extract(' . one_of(qw(year month day week quarter dow isodow doy)) . ' FROM ' . expr(one_of('date', 'time'), $d) . ')' },
+		sub { my $d = shift; 'extract(' . one_of(qw(second minute hour epoch)) . ' FROM ' . expr('time', $d) . ')' } ],
+	float => [
+		choices('float'), extremes('float'), binary('float', '+', '-', '*'), binary('float', '+', '-'),
+		sub { my $d = shift; one_of('floor', 'ceil', 'round', 'trunc', 'sign', 'abs') . '(' . expr('float', $d) . ')' },
+		sub { my $d = shift; 'sqrt(abs(' . expr('float', $d) . '))' },
+		sub { my $d = shift; '(' . expr('float', $d) . ' / ' . int_in(1, 7) . ')' },
+		sub { my $d = shift; '(' . expr(one_of('int', 'big', 'num'), $d) . ')::float8' },
+		sub { my $d = shift; "date_part('" . one_of(qw(second epoch hour doy week)) . "', " . expr('time', $d) . ')' } ],
+	single => [ choices('single'), binary('single', '+', '-', '*'), sub { my $d = shift; '(' . expr('float', $d) . ')::float4' } ],
+	bool => [
+		choices('bool'), binary('bool', 'AND', 'OR'), binary('bool', 'AND', 'OR', 'IS DISTINCT FROM'),
+		(map { my $kind = $_; sub { my $d = shift; '(' . expr($kind, $d) . ' ' . compare() . ' ' . expr($kind, $d) . ')' } } qw(int big num float single date time)),
+		sub { my $d = shift; '(' . expr('date', $d) . ' ' . compare() . ' ' . expr('time', $d) . ')' },
+		sub { my $d = shift; '(NOT ' . expr('bool', $d) . ')' },
+		sub { my $d = shift; '(' . expr('bool', $d) . ' IS ' . one_of('', 'NOT ') . one_of(qw(TRUE FALSE UNKNOWN)) . ')' },
+		sub { my $d = shift; '(' . expr(one_of('int', 'num', 'date'), $d) . ' IS ' . one_of('', 'NOT ') . 'NULL)' },
+		sub { my $d = shift; '(' . expr('int', $d) . ' ' . one_of('', 'NOT ') . 'IN (' . join(', ', map { int_in(-5, 50) } 1 .. int_in(2, 9)) . '))' } ],
+	date => [ choices('date'), extremes('date'), sub { my $d = shift; '(' . expr('date', $d) . ' + ' . one_of('k', 'i2::int', int_in(-99, 99)) . ')' },
+		sub { my $d = shift; '(' . expr('time', $d) . ')::date' } ],
+	time => [ choices('time'), extremes('time'), sub { my $d = shift; "date_trunc('" . one_of(qw(second minute hour day week month quarter year)) . "', " . expr('time', $d) . ')' },
+		sub { my $d = shift; '(' . expr('date', $d) . ')::timestamp' } ]);
+
+# What an aggregate may read, whose result does not depend on the order of rows.
+my %aggregates = (
+	int => [qw(sum avg min max count bit_or)], big => [qw(sum min max count)], num => [qw(sum avg min max count)], float => [qw(min max count)],
+	single => [qw(min max count)], bool => [qw(bool_and bool_or count)], date => [qw(min max count)], time => [qw(min max count)]);
+
+sub query
+{
+	my $depth = int_in(1, 3);
+	my @keys = map { expr(one_of(qw(int int big bool date time)), int_in(0, 2)) } 1 .. one_of(0, 1, 1, 1, 2);
+	my @outputs = map {
+		my $kind = one_of(keys %aggregates);
+		my $argument = expr($kind, $depth);
+		$argument = "($argument)" . one_of('::int', '::int', '') if $kind eq 'int' && $argument =~ /^-?\d+$/;
+		'gpu_' . one_of(@{ $aggregates{$kind} }) . "($argument)" . (rand() < 0.2 ? ' FILTER (WHERE ' . expr('bool', 1) . ')' : '')
+	} 1 .. int_in(1, 3);
+	my $where = rand() < 0.5 ? ' WHERE ' . join(' AND ', map { expr('bool', 2) } 1 .. int_in(1, 2)) : '';
+
+	return 'SELECT ' . join(', ', @keys, @outputs) . " FROM t$where" . (@keys ? ' GROUP BY ' . join(', ', 1 .. @keys) : '');
+}
+
+$node->safe_psql('postgres', <<SQL);
+CREATE TABLE t (k int, k2 smallint, i2 smallint, i4 int, i8 bigint, f4 float4, f8 float8, n numeric(12,2), n0 numeric(8,0),
+	d date, ts timestamp, o oid, b bool, c "char", z int, v int);
+INSERT INTO t SELECT i % 40, i % 7, i % 200 - 100, i * 7919 % 100000 - 50000, i::int8 * 1000003, (i % 50) + 0.25,
+	(i % 1000) / 8.0 - 20, (i % 5000 - 2500) / 100.0, i % 90, date '1999-12-25' + i % 1000,
+	timestamp '1999-12-31 22:00' + i * interval '97 minutes', (i * 7919::int8 * 65537 % 4294967296)::oid, i % 3 = 0, (65 + i % 26)::"char", i % 5, i
+FROM generate_series(1, 6000) i;
+UPDATE t SET i4 = NULL, f8 = NULL, n = NULL, b = NULL, d = NULL, ts = NULL, o = NULL, k2 = NULL, f4 = NULL WHERE i2 % 13 = 0;
+VACUUM FREEZE ANALYZE t;
+SELECT gpuagg_cache_prewarm('t');
+CREATE TABLE queries (q text, core text, ours text, plan text);
+CREATE FUNCTION answer(q text, ours bool) RETURNS text LANGUAGE plpgsql AS \$\$
+DECLARE
+	r text;
+BEGIN
+	PERFORM set_config('gpuagg.enabled', ours::text, true);
+	EXECUTE 'SELECT count(*) || chr(10) || coalesce(string_agg(s::text, chr(10) ORDER BY s::text COLLATE "C"), '''') FROM (' || q || ') s' INTO r;
+	RETURN r;
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE || ' ' || SQLERRM;
+END \$\$;
+CREATE FUNCTION plan_of(q text) RETURNS text LANGUAGE plpgsql AS \$\$
+DECLARE
+	line text;
+	r text := '';
+BEGIN
+	PERFORM set_config('gpuagg.enabled', 'on', true);
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || q LOOP
+		r := r || line || chr(10);
+	END LOOP;
+	RETURN r;
+EXCEPTION WHEN OTHERS THEN
+	RETURN 'error';
+END \$\$;
+SQL
+ok($node->wait_until_ready, 'the server starts');
+
+my @queries = map { query() } 1 .. $n;
+
+$node->safe_psql('postgres', 'INSERT INTO queries VALUES ' . join(', ', map { "(\$q\$$_\$q\$)" } @queries));
+# in its own session: the first uploads
+$node->safe_psql('postgres', "UPDATE queries SET core = answer(replace(q, 'gpu_', ''), false); UPDATE queries SET ours = answer(q, true); UPDATE queries SET plan = plan_of(q)");
+my $different = $node->safe_psql('postgres', 'SELECT q, left(core, 200), left(ours, 200) FROM queries WHERE core IS DISTINCT FROM ours LIMIT 5');
+is($different, '', "$n queries, seed $seed: the answers of core");
+
+my ($errors, $resident, $failed) = split /\|/, $node->safe_psql('postgres',
+	"SELECT count(*) FILTER (WHERE core ~ '^[0-9A-Z]{5} '), count(*) FILTER (WHERE plan ~ 'Resident Rows: [1-9]'), count(*) FILTER (WHERE plan ~ 'cuda failed') FROM queries");
+note "$errors raise errors; $resident with rows on the GPU, $failed started over";
+note $node->safe_psql('postgres', "SELECT coalesce(substring(plan FROM 'Resident Rows: none: [^\\n]*'), substring(plan FROM 'Engine: cpu[^\\n]*'), left(plan, 5)) AS why, count(*) FROM queries WHERE plan !~ 'Resident Rows: [1-9]' GROUP BY 1 ORDER BY 2 DESC");
+cmp_ok($resident, '>', $n / 2, 'most queries have rows on the GPU');
+
+done_testing();

@@ -1,0 +1,853 @@
+/*
+ * resident_test.c
+ *	  Columns that stay on the device, and queries over them, through sessions: over the stub
+ *	  of the CUDA run time, over the stand-in (resident_standin_test.c), or over a GPU (make gpu-tests).
+ *
+ * A model knows the contents of each range by its stamp.  Columns are stored, replaced and evicted; queries
+ * name random rows of random ranges, and must get the groups that the model has of them.  Every allocation,
+ * copy and launch fails in turn; then the answers are right or there is none, and nothing stays behind.
+ */
+#include <stddef.h>
+
+#include "operators/vector_run.h"
+#include "operators/bins.h"
+#include "peer.h"
+#include "server/store.h"
+#include "strategy.h"
+#if !defined(OVER_STANDIN) && !defined(OVER_GPU)
+#define OVER_STUB 1
+#include "cuda/cuda_stub.h"
+#include "server/device_cuda.h"
+#endif
+
+/* ---- in place of control.c ---- */
+
+void
+server_abandon(const char *reason)
+{
+	printf("Bail out! the server ends: %s\n", reason);
+	exit(1);
+}
+
+#ifdef OVER_STUB
+void *
+stub_dlopen(const char *name, int flags)
+{
+	(void) name, (void) flags;
+	return &stub_devices;
+}
+#endif
+
+/* ---- the model ---- */
+
+enum
+{
+	COL_K,						/* int4, NULL in some ranges */
+	COL_V,						/* int8, NULL in some ranges; the greatest in some rows */
+	COL_S,						/* int2 */
+	COL_B,						/* boolean */
+	COL_X,						/* float8 */
+	COLS
+};
+
+static const uint32_t types[COLS] = {WIRE_I32, WIRE_I64, WIRE_I16, WIRE_I8, WIRE_F64};
+
+#define RANGES 30
+
+/* Rows of a range, and rounds of a test; on a GPU there may be more of the one, and fewer of the other. */
+#ifndef TEST_ROWS
+#define TEST_ROWS 900
+#define TEST_ROUNDS 40
+#endif
+
+typedef struct Range
+{
+	uint64_t	stamp;
+	uint32_t	nrows;
+} Range;
+
+typedef struct Model
+{
+	uint64_t	id;
+	bool		scattered;		/* keys */
+	Range		ranges[RANGES];
+} Model;
+
+static uint64_t last_stamp;
+static uint64_t last_table;
+
+static void
+renew(Range *range)
+{
+	range->stamp = ++last_stamp;
+	range->nrows = 1 + (uint32_t) random_below(TEST_ROWS);
+}
+
+static void
+make_model(Model *m)
+{
+	m->id = ++last_table;
+	m->scattered = random_below(2) == 0;
+	for (int r = 0; r < RANGES; r++)
+		renew(&m->ranges[r]);
+}
+
+static bool
+has_nulls(const Range *r, int col)
+{
+	return (col == COL_K && r->stamp % 3 == 0) || (col == COL_V && r->stamp % 2 == 0);
+}
+
+static bool
+is_null(const Range *r, int col, uint32_t row)
+{
+	return has_nulls(r, col) && row % 10 == (uint32_t) (col == COL_K ? 4 : 7);
+}
+
+static int64_t
+value(const Model *m, const Range *r, int col, uint32_t row)
+{
+	switch (col)
+	{
+		case COL_K:
+			return (int64_t) ((r->stamp + row * 7) % 40) * (m->scattered ? 50000017 : 1) - 20;
+		case COL_V:
+			return row % 97 == 5 ? INT64_MAX : (int64_t) (r->stamp * 13 + row * 37) % 1000 - 300;
+		case COL_S:
+			return (int64_t) (r->stamp * 5 + row) % 700 - 350;
+		case COL_B:
+			return (r->stamp + row) % 3 == 0;
+		default:
+			return (int64_t) (row % 128);
+	}
+}
+
+/* ---- storing ---- */
+
+static bool
+store_flagged(Peer *peer, const Model *m, int range, int col, uint32_t flags, bool *kept)
+{
+	const Range *r = &m->ranges[range];
+	WireStore	in = {.table = {m->id},.stamp = r->stamp,.range = range * 3,.nrows = r->nrows,.flags = flags,
+		.column = {.typid = 20 + col,.attno = col + 1,.scale = -1,.type = types[col]},
+		.buffer = random_below(ARENA_BUFFERS),.validity = WIRE_NO_ARRAY
+	};
+	char	   *to = peer->arena + (size_t) in.buffer * ARENA_BUFFER_BYTES;
+	int			width = wire_width(types[col]);
+	WireStored	stored;
+
+	in.values = 64 * random_below(3);
+	for (uint32_t row = 0; row < r->nrows; row++)
+	{
+		int64_t		v = value(m, r, col, row);
+		double		x = (double) v;
+
+		memcpy(to + in.values + (size_t) row * width, col == COL_X ? (void *) &x : (void *) &v, width);
+	}
+	if (has_nulls(r, col))
+	{
+		in.validity = in.values + wire_align((size_t) r->nrows * width);
+		memset(to + in.validity, 0, wire_bitmap_bytes(r->nrows));
+		for (uint32_t row = 0; row < r->nrows; row++)
+			to[in.validity + row / 8] |= !is_null(r, col, row) << row % 8;
+	}
+	if (!request(peer, MESSAGE_STORE, &in, sizeof(in), MESSAGE_STORED, &stored, sizeof(stored)))
+		return false;
+	CHECK(stored.buffer == in.buffer, "another buffer was stored");
+	*kept = stored.kept != 0;
+	return true;
+}
+
+static bool
+store(Peer *peer, const Model *m, int range, int col, bool *kept)
+{
+	return store_flagged(peer, m, range, col, 0, kept);
+}
+
+/* ---- queries ---- */
+
+typedef enum Kind
+{
+	PLAIN_NO_KEYS,				/* count(*), sum(s) */
+	PLAIN_KEYS,					/* the same BY k */
+	FILTERED_NO_KEYS,			/* count(*), sum(v + 1) WHERE v < 200 */
+	FILTERED_KEYS,				/* the same BY k */
+	COMPUTED_KEYS,				/* count(*), sum(s) BY k + 5 */
+	ONE_SLOT_FILTER,			/* count(*), sum(s) FILTER (WHERE b) */
+	NULL_SLOT_FILTER,			/* count(*), sum(s) FILTER (WHERE v < 200) BY k */
+	SUM_UNTOLD,					/* count(*), sum(v + 1) BY k */
+	NO_NULLS_SAID,				/* count(*), sum(s) BY k, of which NULLs are untold */
+	NO_COLUMNS,					/* count(*), sum(7) */
+	HISTOGRAM,					/* count(*), count(*) by bins of x WHERE b, BY k */
+	NOTHING_LEFT,				/* count(*), sum(s) WHERE false BY k */
+	KINDS
+} Kind;
+
+typedef struct Question
+{
+	Kind		kind;
+	bool		keyed;
+	WireQuery	q;
+	WireResident in;
+	WireRun		runs[3 * RANGES];
+} Question;
+
+static void
+add_slot(WireQuery *q, MonoidId monoid, int x, int filter)
+{
+	q->slots[q->nslots++] = (WireSlot) {.monoid = monoid,.col = {x, -1},.filter = filter,.width = 1};
+}
+
+/* A load of a column of the model, into the next register, which is returned. */
+static int
+load(WireResident *in, int col)
+{
+	VectorProgram *p = &in->program;
+	int			r = (int) p->nregisters++;
+
+	in->stored[in->nstored] = (WireColumnKey) {.typid = 20 + col,.attno = col + 1,.scale = -1,.type = types[col]};
+	p->instructions[p->ninstructions++] = (VectorInstruction) {
+		.op = VECTOR_LOAD,.r = r,.a = in->nstored++,.data = types[col]
+	};
+	return r;
+}
+
+static int
+constant(WireResident *in, int64_t bits)
+{
+	in->program.constants[in->program.nconstants] = (VectorConstant) {bits, VECTOR_VALUE, 0};
+	return VECTOR_CONSTANT + (int) in->program.nconstants++;
+}
+
+static int
+operate(WireResident *in, int op, int a, int b)
+{
+	VectorProgram *p = &in->program;
+	int			r = (int) p->nregisters++;
+
+	p->instructions[p->ninstructions++] = (VectorInstruction) {.op = op,.r = r,.a = a,.b = b,.c = VECTOR_NONE};
+	return r;
+}
+
+static int
+column(Question *t, int operand, uint32_t type, bool nullable)
+{
+	int			c = (int) t->in.ncols++;
+
+	t->in.cols[c] = operand;
+	t->in.types[c] = type;
+	t->in.nullable |= (uint64_t) nullable << c;
+	return c;
+}
+
+static void
+make_key(Question *t, const Model *m, int operand, bool nullable)
+{
+	WireQuery  *q = &t->q;
+
+	t->keyed = true;
+	q->nkeys = 1;
+	q->key_bytes = nullable ? 8 : 4;
+	q->null_offset = 4;
+	q->keys[0] = (WireKey) {.col = column(t, operand, WIRE_I32, nullable),.width = 4,.nullable = nullable};
+	q->forced = m->scattered ? STRATEGY_AUTO : random_below(2) ? STRATEGY_DIRECT : STRATEGY_HASH;
+	t->in.key_min[0] = -20;
+	t->in.key_max[0] = (m->scattered ? 39 * INT64_C(50000017) - 20 : 19) + 5;
+}
+
+/* The operand of v < 200. */
+static int
+below(WireResident *in, int v)
+{
+	return operate(in, VECTOR_F_INT8LT, v, constant(in, 200));
+}
+
+static void
+make_question(Question *t, const Model *m, Kind kind)
+{
+	WireResident *in = &t->in;
+	WireQuery  *q = &t->q;
+	int			k = -1,
+				v,
+				c;
+
+	memset(t, 0, sizeof(*t));
+	t->kind = kind;
+	in->table.id = m->id;
+	in->buffer = random_below(ARENA_BUFFERS);
+	in->program.filter = VECTOR_NONE;
+	if (kind == PLAIN_KEYS || kind == FILTERED_KEYS || kind >= NULL_SLOT_FILTER || kind == COMPUTED_KEYS)
+		k = kind == NO_COLUMNS ? -1 : load(in, COL_K);
+	if (kind == COMPUTED_KEYS)
+		k = operate(in, VECTOR_F_INT4PL, k, constant(in, 5));
+	if (k >= 0)
+		make_key(t, m, k, kind != NO_NULLS_SAID);
+	add_slot(q, MONOID_COUNT, -1, -1);
+	switch (kind)
+	{
+		case FILTERED_NO_KEYS:
+		case FILTERED_KEYS:
+		case SUM_UNTOLD:
+			v = load(in, COL_V);
+			if (kind != SUM_UNTOLD)
+				in->program.filter = below(in, v);
+			c = column(t, operate(in, VECTOR_F_INT8PL, v, constant(in, 1)), WIRE_I64, true);
+			add_slot(q, MONOID_SUM_I64, c, -1);
+			break;
+		case ONE_SLOT_FILTER:
+			c = column(t, load(in, COL_B), WIRE_I8, false);
+			add_slot(q, MONOID_SUM_I64, column(t, load(in, COL_S), WIRE_I16, false), c);
+			break;
+		case NULL_SLOT_FILTER:
+			c = column(t, below(in, load(in, COL_V)), WIRE_I8, false);
+			add_slot(q, MONOID_SUM_I64, column(t, load(in, COL_S), WIRE_I16, false), c);
+			break;
+		case NO_COLUMNS:
+			add_slot(q, MONOID_SUM_I64, column(t, constant(in, 7), WIRE_I64, false), -1);
+			break;
+		case HISTOGRAM:
+			in->program.filter = load(in, COL_B);
+			add_slot(q, MONOID_COUNT, column(t, load(in, COL_X), WIRE_F64, random_below(2)), -1);
+			q->slots[1].bin_kind = WIRE_BIN_UNIFORM;
+			q->slots[1].bin_n = 6;
+			q->slots[1].width = 8;
+			q->slots[1].hi = 60;
+			break;
+		default:
+			add_slot(q, MONOID_SUM_I64, column(t, load(in, COL_S), WIRE_I16, random_below(2)), -1);
+			if (kind == NOTHING_LEFT)
+				in->program.filter = operate(in, VECTOR_F_INT2LT, (int) in->program.nregisters - 1, constant(in, -1000));
+	}
+	q->ncols = in->ncols;
+}
+
+/* What a row is to the question: 1 counted, 0 left out, -1 untold.  *sum: what it adds, if anything. */
+static int
+outcome(const Question *t, const Model *m, const Range *r, uint32_t row, uint64_t *key, int64_t *sum)
+{
+	int64_t		k = value(m, r, COL_K, row) + (t->kind == COMPUTED_KEYS ? 5 : 0);
+	bool		null_key = is_null(r, COL_K, row);
+	int64_t		v = value(m, r, COL_V, row);
+	bool		null_v = is_null(r, COL_V, row);
+
+	*key = t->keyed ? (uint32_t) k : 0;
+	if (t->keyed && null_key)
+		*key = (uint64_t) 1 << 32;
+	*sum = value(m, r, COL_S, row);
+	switch (t->kind)
+	{
+		case FILTERED_NO_KEYS:
+		case FILTERED_KEYS:
+			*sum = (int64_t) ((uint64_t) v + 1);
+			return !null_v && v < 200;
+		case SUM_UNTOLD:
+			*sum = null_v ? 0 : v == INT64_MAX ? 0 : v + 1;
+			return null_v || v != INT64_MAX ? 1 : -1;
+		case ONE_SLOT_FILTER:
+			*sum = value(m, r, COL_B, row) ? *sum : 0;
+			return 1;
+		case NULL_SLOT_FILTER:
+			*sum = !null_v && v < 200 ? *sum : 0;
+			return 1;
+		case NO_NULLS_SAID:
+			return null_key ? -1 : 1;
+		case NO_COLUMNS:
+			*sum = 7;
+			return 1;
+		case HISTOGRAM:
+			/* the bins below 30, weighted */
+			*sum = gpuagg_bin_uniform(value(m, r, COL_X, row), 0, 60, 6);
+			return (int) value(m, r, COL_B, row);
+		case NOTHING_LEFT:
+			return 0;
+		default:
+			return 1;
+	}
+}
+
+typedef struct Group
+{
+	uint64_t	key;
+	int64_t		count;
+	int64_t		sum;
+} Group;
+
+static int
+compare_groups(const void *a, const void *b)
+{
+	uint64_t	x = ((const Group *) a)->key;
+	uint64_t	y = ((const Group *) b)->key;
+
+	return x < y ? -1 : x > y;
+}
+
+static int
+combine(Group *groups, int n)
+{
+	int			made = 0;
+
+	qsort(groups, n, sizeof(*groups), compare_groups);
+	for (int i = 0; i < n; i++)
+		if (made > 0 && groups[made - 1].key == groups[i].key)
+		{
+			groups[made - 1].count += groups[i].count;
+			groups[made - 1].sum += groups[i].sum;
+		}
+		else
+			groups[made++] = groups[i];
+	return made;
+}
+
+/* Random runs of the model's ranges. */
+static void
+draw_runs(Question *t, const Model *m)
+{
+	int			density = 1 + (int) random_below(10);
+
+	for (int range = 0; range < RANGES; range++)
+	{
+		uint32_t	nrows = m->ranges[range].nrows;
+		uint32_t	at = 0;
+		int			pieces = random_below(3) ? 1 : 3;
+
+		if (random_below(10) >= density && (range > 0 || density < 5))
+			continue;
+		for (int p = 0; p < pieces && at < nrows; p++)
+		{
+			WireRun    *run = &t->runs[t->in.nruns];
+
+			if (pieces > 1)
+				at += random_below(nrows - at);
+			*run = (WireRun) {m->ranges[range].stamp, range * 3, at, nrows - at, 0};
+			if (pieces > 1)
+				run->nrows = 1 + random_below(nrows - at);
+			at += run->nrows;
+			t->in.nruns++;
+		}
+	}
+	if (t->in.nruns == 0)
+		t->runs[t->in.nruns++] = (WireRun) {m->ranges[7].stamp, 21, 0, m->ranges[7].nrows, 0};
+}
+
+/* The groups of the question's rows. */
+static Group *
+expect(const Question *t, const Model *m, int *n, uint64_t *untold)
+{
+	Group	   *groups;
+	size_t		rows = 0;
+
+	for (uint32_t r = 0; r < t->in.nruns; r++)
+		rows += t->runs[r].nrows;
+	groups = malloc((rows + 1) * sizeof(*groups));
+	*n = 0;
+	for (uint32_t i = 0; i < t->in.nruns; i++)
+		for (uint32_t row = t->runs[i].first; row < t->runs[i].first + t->runs[i].nrows; row++)
+		{
+			Group	   *g = &groups[*n];
+			int			is = outcome(t, m, &m->ranges[t->runs[i].range / 3], row, &g->key, &g->sum);
+
+			g->count = 1;
+			*n += is > 0;
+			*untold += is < 0;
+		}
+	return groups;
+}
+
+/* ---- a client ---- */
+
+static bool
+open_question(Peer *peer, const Question *t)
+{
+	WireQuery	q = t->q;
+
+	return request(peer, MESSAGE_OPEN, &q, sizeof(q), MESSAGE_OPENED, &q, 0);
+}
+
+static bool
+ask(Peer *peer, const Question *t, bool *taken)
+{
+	WireResided resided;
+
+	memcpy(peer->arena + (size_t) t->in.buffer * ARENA_BUFFER_BYTES, t->runs, t->in.nruns * sizeof(WireRun));
+	if (!request(peer, MESSAGE_RESIDENT, &t->in, sizeof(t->in), MESSAGE_RESIDED, &resided, sizeof(resided)))
+		return false;
+	CHECK(resided.buffer == t->in.buffer, "another buffer");
+	*taken = resided.taken != 0;
+	return true;
+}
+
+/* Stores what is lacking; *any: something was lacking.  False: the connection failed. */
+static bool
+store_lacking(Peer *peer, const Question *t, const Model *m, bool *any, bool *all_kept)
+{
+	uint64_t	lacking[3 * RANGES];
+
+	memcpy(lacking, peer->arena + (size_t) t->in.buffer * ARENA_BUFFER_BYTES +
+		   wire_align(t->in.nruns * sizeof(WireRun)), t->in.nruns * sizeof(uint64_t));
+	*any = false;
+	*all_kept = true;
+	for (uint32_t i = 0; i < t->in.nruns; i++)
+		for (uint32_t c = 0; c < t->in.nstored; c++)
+		{
+			bool		kept;
+
+			CHECK(lacking[i] >> t->in.nstored == 0, "bits of columns that there are not");
+			if (!(lacking[i] >> c & 1))
+				continue;
+			*any = true;
+			if (!store(peer, m, t->runs[i].range / 3, t->in.stored[c].attno - 1, &kept))
+				return false;
+			*all_kept = *all_kept && kept;
+		}
+	return true;
+}
+
+/* Fetches the groups, and compares; false: the connection failed. */
+static bool
+check_answer(Peer *peer, const Question *t, const Group *right, int n, uint64_t untold, const char *what)
+{
+	WireFinished finished;
+	Group	   *groups;
+	int			at = 0;
+	bool		ok = true;
+
+	if (!request(peer, MESSAGE_FINISH, NULL, 0, MESSAGE_FINISHED, &finished, sizeof(finished)))
+		return false;
+	CHECK(finished.untold == untold, "%s: %d rows untold, expected %d", what, (int) finished.untold, (int) untold);
+	groups = calloc(finished.ngroups + 1, sizeof(*groups));
+	while (ok && (uint64_t) at < finished.ngroups)
+	{
+		WireFetch	fetch = {at, finished.ngroups - at, 0};
+		WireGroups	got;
+
+		ok = request(peer, MESSAGE_FETCH, &fetch, sizeof(fetch), MESSAGE_GROUPS, &got, sizeof(got)) && got.n > 0;
+		for (uint32_t g = 0; ok && g < got.n; g++, at++)
+		{
+			const int64_t *states = (int64_t *) (peer->arena + got.slots[1]);
+
+			memcpy(&groups[at].key, peer->arena + got.keys + g * t->q.key_bytes, t->q.key_bytes);
+			groups[at].count = ((int64_t *) (peer->arena + got.slots[0]))[g];
+			for (int b = 0; b < t->q.slots[1].width; b++)
+				groups[at].sum += states[g * t->q.slots[1].width + b] * (t->q.slots[1].width > 1 ? b : 1);
+		}
+	}
+	if (ok)
+	{
+		qsort(groups, at, sizeof(*groups), compare_groups);
+		/* without keys there may be a group of no rows */
+		if (!t->keyed && at == 1 && groups[0].count == 0)
+			at = 0;
+		CHECK(at == n && memcmp(groups, right, n * sizeof(*right)) == 0, "%s: %d groups, expected %d, or others (%d rows, %d)",
+			  what, at, n, at ? (int) groups[0].count : 0, n ? (int) right[0].count : 0);
+	}
+	free(groups);
+	return ok;
+}
+
+static int	taken_at_once,
+			taken_later,
+			not_taken,
+			failed;
+
+/*
+ * Asks, stores what is lacking, asks again; then the rows are taken, unless there is no room or a call fails.
+ */
+static void
+run_question(Peer *peer, const Model *m, Kind kind, bool must, const char *where)
+{
+	Question	t;
+	bool		taken = false,
+				any = false,
+				all_kept = true;
+	uint64_t	untold = 0;
+	int			n;
+	Group	   *right;
+	char		what[128];
+
+	snprintf(what, sizeof(what), "%s, kind %d", where, kind);
+	make_question(&t, m, kind);
+	draw_runs(&t, m);
+	right = expect(&t, m, &n, &untold);
+	n = combine(right, n);
+	if (!open_question(peer, &t) || !ask(peer, &t, &taken))
+		failed++;
+	else if (!taken && (!store_lacking(peer, &t, m, &any, &all_kept) || !ask(peer, &t, &taken)))
+		failed++;
+	else
+	{
+		CHECK(taken || !must, "%s: the rows were not taken", what);
+		taken_at_once += taken && !any;
+		taken_later += taken && any;
+		not_taken += !taken;
+		if (!taken)
+			n = 0, untold = 0;
+		if (!check_answer(peer, &t, right, n, untold, what))
+			failed++;
+	}
+	CHECK(!must || peer->failed.text[0] == '\0', "%s: %s", what, peer->failed.text);
+	free(right);
+}
+
+/* ---- tests ---- */
+
+static bool
+is_empty(void)
+{
+	for (int i = 0; i < 5000; i++)
+	{
+		WireStatus	status;
+
+		for (int d = 0; d < 2; d++)
+			store_forget(d);
+		budget_status(&status);
+		if (status.sessions == 0 && status.devices[0].used == 0 && status.devices[0].stored == 0 &&
+			status.devices[1].used == 0)
+#ifdef OVER_STUB
+			if (stub_live() == 0)
+#endif
+				return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+static void
+all_kinds(void)
+{
+	Peer		peer;
+	Model		m;
+
+	for (int round = 0; round < TEST_ROUNDS; round++)
+	{
+		make_model(&m);
+		CHECK(peer_open(&peer), "a greeting");
+		for (int i = 0; i < 3 * KINDS; i++)
+		{
+			run_question(&peer, &m, i % KINDS, true, "without faults");
+			/* some ranges change */
+			for (int r = (int) random_below(4); r > 0; r--)
+				renew(&m.ranges[random_below(RANGES)]);
+		}
+		peer_close(&peer);
+	}
+	CHECK(is_empty(), "something is left");
+	CHECK(taken_at_once > TEST_ROUNDS && taken_later > 12 * TEST_ROUNDS, "%d questions taken at once, %d later", taken_at_once, taken_later);
+	printf("# %d questions taken at once, %d later\n", taken_at_once, taken_later);
+}
+
+/* A question that is not done keeps what it reads: others may replace and evict, and store anew. */
+static void
+two_queries(void)
+{
+	Peer		peer,
+				other;
+	Model		m;
+
+	for (int round = 0; round < TEST_ROUNDS; round++)
+	{
+		Question	t;
+		Group	   *right;
+		int			n;
+		bool		taken = false,
+					any,
+					kept;
+		uint64_t	untold = 0;
+		Model		before;
+
+		make_model(&m);
+		CHECK(peer_open(&peer) && peer_open(&other), "greetings");
+		make_question(&t, &m, round % KINDS);
+		draw_runs(&t, &m);
+		right = expect(&t, &m, &n, &untold);
+		n = combine(right, n);
+		before = m;
+		CHECK(open_question(&peer, &t) && ask(&peer, &t, &taken) && (taken || (store_lacking(&peer, &t, &m, &any, &kept) &&
+			  ask(&peer, &t, &taken))) && taken, "%s", peer.failed.text);
+		for (int r = 0; r < RANGES; r++)
+			if (random_below(2))
+				renew(&m.ranges[r]);
+		for (int i = 0; i < 4; i++)
+			run_question(&other, &m, (round + i) % KINDS, true, "beside another");
+		CHECK(check_answer(&peer, &t, right, n, untold, "while ranges were replaced"), "%s", peer.failed.text);
+		/* the old contents may come back */
+		run_question(&peer, &before, FILTERED_KEYS, true, "old stamps");
+		free(right);
+		peer_close(&peer);
+		peer_close(&other);
+	}
+	CHECK(is_empty(), "something is left");
+}
+
+/* With limits of any size answers are right, and the limit holds. */
+static void
+little_memory(void)
+{
+	Peer		peer;
+	Model		m[3];
+	int			before = not_taken;
+
+	for (int round = 0; round < 40; round++)
+	{
+		uint64_t	limit = 4000 + 9000 * (uint64_t) round;
+
+		store_set_limit(limit);
+		for (int i = 0; i < 3; i++)
+			make_model(&m[i]);
+		CHECK(peer_open(&peer), "a greeting");
+		for (int i = 0; i < 3 * KINDS; i++)
+		{
+			WireStatus	status;
+
+			run_question(&peer, &m[random_below(3)], i % KINDS, false, "little memory");
+			CHECK(peer.failed.text[0] == '\0', "little memory: %s", peer.failed.text);
+			budget_status(&status);
+			CHECK(status.devices[0].stored <= limit, "%d bytes, of %d", (int) status.devices[0].stored, (int) limit);
+		}
+		peer_close(&peer);
+	}
+	store_set_limit(UINT64_MAX);
+	CHECK(is_empty(), "something is left");
+	CHECK(not_taken - before > 20, "%d questions not taken", not_taken - before);
+	printf("# %d questions not taken\n", not_taken - before);
+}
+
+/* One query that reads all of v; what is lacking is stored. */
+static void
+read_all(Peer *peer, const Model *m, bool taken, bool kept, const char *what)
+{
+	Question	t;
+	bool		is_taken,
+				any,
+				is_kept = true;
+
+	make_question(&t, m, FILTERED_NO_KEYS);
+	for (int r = 0; r < RANGES; r++)
+		t.runs[t.in.nruns++] = (WireRun) {m->ranges[r].stamp, r * 3, 0, 900, 0};
+	CHECK(open_question(peer, &t) && ask(peer, &t, &is_taken), "%s: %s", what, peer->failed.text);
+	CHECK(is_taken == taken, "%s: taken %d", what, is_taken);
+	if (!is_taken)
+		CHECK(store_lacking(peer, &t, m, &any, &is_kept) && any, "%s: %s", what, peer->failed.text);
+	CHECK(is_kept == kept, "%s: kept %d", what, is_kept);
+}
+
+/* The column goes whose last but one use is the longest ago. */
+static void
+eviction(void)
+{
+	Peer		peer;
+	Model		a,
+				b;
+	WireStatus	status;
+
+	make_model(&a);
+	make_model(&b);
+	for (int r = 0; r < RANGES; r++)
+		a.ranges[r].nrows = b.ranges[r].nrows = 900;
+	CHECK(peer_open(&peer), "a greeting");
+	/* there is room for one of them */
+	store_set_limit(300000);
+	read_all(&peer, &a, false, true, "a for the first time");
+	read_all(&peer, &a, true, true, "a for the second time");
+	read_all(&peer, &b, false, false, "b, which was never used before");
+	read_all(&peer, &a, true, true, "a, which is still there");
+	read_all(&peer, &b, false, true, "b, whose last but one use is newer than that of a");
+	read_all(&peer, &b, true, true, "b, which is there");
+	read_all(&peer, &a, false, false, "a, whose last but one use is older than that of b");
+	store_set_limit(1000);
+	CHECK(open_question(&peer, &(Question) {.q = {.nslots = 0}}), "%s", peer.failed.text);
+	store_trim();
+	budget_status(&status);
+	CHECK(status.devices[0].stored <= 1000, "%d bytes beyond a lower limit", (int) status.devices[0].stored);
+	store_set_limit(UINT64_MAX);
+	peer_close(&peer);
+	CHECK(is_empty(), "something is left");
+}
+
+/* A column with a -0 is not kept; nor are ranges with one stamp and other rows. */
+static void
+refusals(void)
+{
+	Peer		peer;
+	Model		m;
+	Question	t;
+	bool		kept = true;
+
+	make_model(&m);
+	make_question(&t, &m, PLAIN_NO_KEYS);
+	CHECK(peer_open(&peer) && open_question(&peer, &t), "%s", peer.failed.text);
+	CHECK(store_flagged(&peer, &m, 3, COL_X, WIRE_STORE_NEGATIVE_ZERO, &kept) && !kept, "-0 was kept");
+	CHECK(store(&peer, &m, 3, COL_X, &kept) && kept, "a column was not kept");
+	CHECK(store(&peer, &m, 3, COL_X, &kept) && kept, "a column was not kept twice");
+	m.ranges[3].nrows++;
+	CHECK(store(&peer, &m, 3, COL_K, &kept) && !kept, "other rows under one stamp");
+	peer_close(&peer);
+	CHECK(is_empty(), "something is left");
+}
+
+#ifdef OVER_STUB
+static void
+every_call_fails(void)
+{
+	static const struct
+	{
+		StubCall	call;
+		bool		on;
+		cudaError_t err;
+	}			faults[] = {
+		{STUB_ALLOC, false, cudaErrorMemoryAllocation},
+		{STUB_ALLOC, true, cudaErrorMemoryAllocation},
+		{STUB_COPY, false, cudaErrorInvalidValue},
+		{STUB_LAUNCH, false, cudaErrorLaunchOutOfResources},
+		{STUB_LAUNCH, false, cudaErrorMemoryAllocation},
+	};
+
+	for (size_t f = 0; f < sizeof(faults) / sizeof(faults[0]); f++)
+		for (int kind = 0; kind < KINDS; kind++)
+			for (int n = 1; n < 400; n += 1 + n / 10)
+			{
+				Peer		peer,
+							beside;
+				Model		m;
+				char		what[80];
+
+				snprintf(what, sizeof(what), "call %d of kind %d, error %d%s", n, faults[f].call, faults[f].err,
+						 faults[f].on ? " and on" : "");
+				make_model(&m);
+				CHECK(peer_open(&peer) && peer_open(&beside), "greetings");
+				run_question(&beside, &m, PLAIN_KEYS, true, "beside it");
+				stub_fail(faults[f].call, n, faults[f].on, faults[f].err);
+				run_question(&peer, &m, kind, false, what);
+				if (peer.failed.text[0] == '\0')
+					run_question(&peer, &m, kind, false, what);
+				stub_mend();
+				run_question(&beside, &m, kind, true, "afterwards");
+				peer_close(&peer);
+				peer_close(&beside);
+				CHECK(is_empty(), "%s: something is left", what);
+			}
+	printf("# %d queries failed\n", failed);
+}
+#endif
+
+int
+main(void)
+{
+	WireStatus	status = {0};
+	DeviceError error = {""};
+
+	if (device_ops.start("all", &status, &error) != DEVICE_OK)
+		return 1;
+	budget_start(&status);
+	RUN("questions of all kinds", all_kinds);
+	RUN("a query that goes on while ranges are replaced", two_queries);
+	if (TEST_ROWS <= 900)
+	{
+		RUN("little memory for stored columns", little_memory);
+		RUN("what goes", eviction);
+	}
+	RUN("what is not kept", refusals);
+#ifdef OVER_STUB
+	RUN("every call fails", every_call_fails);
+#endif
+	return unit_done();
+}

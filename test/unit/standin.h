@@ -1,0 +1,77 @@
+/*
+ * standin.h
+ *	  What the files of the stand-in for a device share.
+ *
+ *	standin_device.c	device_ops, groups and operators
+ *	standin_resident.c	stored columns, and rows of them
+ */
+#ifndef GPUAGG_STANDIN_H
+#define GPUAGG_STANDIN_H
+
+#include "server/server.h"
+#include "server/store.h"
+
+typedef struct Column
+{
+	const char *values;			/* NULL: only the validity matters */
+	const uint8_t *validity;	/* NULL: no NULLs */
+	uint32_t	type;			/* WireType */
+} Column;
+
+/* Rows to be reduced: a batch, or some that are stored. */
+typedef struct Rows
+{
+	uint32_t	nrows;
+	Column		cols[WIRE_MAX_COLS];
+} Rows;
+
+struct Lane
+{
+	int			device;
+	char	   *arena;
+	char	   *memory;			/* the copies */
+	size_t		buffer_bytes;
+};
+
+struct Query
+{
+	int			device;
+	const WireQuery *q;
+	const double *thresholds;
+	uint64_t	bytes;			/* taken from the budget */
+	uint64_t	peak;
+	uint64_t	ngroups;
+	uint64_t	capacity;
+	uint64_t   *table;			/* 2 * capacity; group number + 1 */
+	char	   *keys;
+	char	   *slots[WIRE_MAX_SLOTS];
+	int			errors;
+	int			retries;
+	int			given;			/* batches */
+	int			fetched;		/* times */
+
+	/* rows of operators that do not commute, until the last batch */
+	struct Kept *kept;
+	uint64_t	nkept;
+	uint64_t	kept_capacity;
+	struct KeptBatch *batches;
+
+	uint64_t	use;			/* its number among the uses of stored columns; 0: none yet */
+	StoreHold  *holds;
+	uint64_t	untold;
+};
+
+/* Lets the fault happen that is requested for the query's batch of this number. */
+extern DeviceStatus standin_provoke(int batch, DeviceError *error);
+/* Reduces all of the rows, or none: DEVICE_FULL. */
+extern DeviceStatus standin_reduce_rows(Query *query, const Rows *rows, bool keep, DeviceError *error);
+
+/* ---- standin_resident.c ---- */
+
+extern void standin_store_start(int ndevices);
+extern DeviceStatus standin_store(Query *query, Lane *lane, const WireStore *in, bool *kept, DeviceError *error);
+extern DeviceStatus standin_resident(Query *query, Lane *lane, const WireResident *in, const WireRun *runs,
+									 uint64_t *lacking, bool *taken, DeviceError *error);
+extern void standin_release_holds(Query *query);
+
+#endif							/* GPUAGG_STANDIN_H */

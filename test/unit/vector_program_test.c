@@ -1,0 +1,382 @@
+/*
+ * vector_program_test.c
+ *	  Vector programs: how registers hold values, what each operation makes of NULLs and of rows that cannot
+ *	  be told, the calendar day by day, and which programs are refused.
+ */
+#include "unit.h"
+
+#include "operators/vector_run.h"
+
+#define TILE 64
+#define REGISTERS 4
+
+static int64_t values[REGISTERS * TILE];
+static uint8_t states[REGISTERS * TILE];
+static VectorConstant constants[8];
+
+/* Runs an operation for one row: a, b and c are registers 0 to 2, its result is register 3. */
+static VectorCell
+run_one(int op, int data, VectorCell a, VectorCell b, VectorCell c)
+{
+	VectorInstruction in = {(uint16_t) op, 3, 0, 1, 2, (uint16_t) data};
+	VectorCell	args[3] = {a, b, c};
+
+	for (int r = 0; r < 3; r++)
+	{
+		values[r * TILE + 5] = args[r].value;
+		states[r * TILE + 5] = args[r].state;
+	}
+	vector_run(&in, constants, values, states, TILE, 5, TILE, TILE);
+	return vector_cell(values[3 * TILE + 5], states[3 * TILE + 5]);
+}
+
+static VectorCell
+value_of(int64_t value)
+{
+	return vector_cell(value, VECTOR_VALUE);
+}
+
+static const VectorCell no_value = {0, VECTOR_NULL};
+static const VectorCell untold = {0, VECTOR_UNTOLD};
+
+static int
+same(VectorCell a, VectorCell b)
+{
+	return a.state == b.state && (a.state != VECTOR_VALUE || a.value == b.value);
+}
+
+/* Values of every type at their edges, as a register has them. */
+static int64_t
+random_I8(void)
+{
+	return (int8_t) (random_below(2) ? random_below(2) : (int64_t) random_u64());
+}
+
+static int64_t
+random_edge(int bits)
+{
+	int64_t		min = bits == 64 ? INT64_MIN : -(INT64_C(1) << (bits - 1));
+
+	switch (random_below(5))
+	{
+		case 0:
+			return min + random_below(2);
+		case 1:
+			return -1 - min - random_below(2);
+		case 2:
+			return random_below(5) - 2;
+		default:
+			return (int64_t) random_u64() >> (64 - bits + random_below(bits));
+	}
+}
+
+static int64_t
+random_I16(void)
+{
+	return random_edge(16);
+}
+
+static int64_t
+random_I32(void)
+{
+	return random_edge(32);
+}
+
+static int64_t
+random_U32(void)
+{
+	return random_edge(32);
+}
+
+static int64_t
+random_I64(void)
+{
+	return random_edge(64);
+}
+
+static double
+random_double(void)
+{
+	switch (random_below(8))
+	{
+		case 0:
+			return random_below(2) ? -0.0 : 0.0;
+		case 1:
+			return random_below(2) ? INFINITY : -INFINITY;
+		case 2:
+			return NAN;
+		case 3:
+			return (random_below(2) ? -1 : 1) * (random_below(2) ? 1.7e308 : 5e-324);
+		default:
+			return ldexp(random_unit() - 0.5, (int) random_below(80) - 20);
+	}
+}
+
+static int64_t
+random_F64(void)
+{
+	return vector_bits_F64(random_double());
+}
+
+static int64_t
+random_F32(void)
+{
+	return vector_bits_F32((float) random_double());
+}
+
+/* Each type's bits in a register; what is there already stays as it is. */
+#define CANONICAL(NAME) \
+static int \
+canonical_##NAME(int64_t bits) \
+{ \
+	return vector_bits_##NAME(vector_get_##NAME(bits)) == bits; \
+}
+CANONICAL(I8)
+CANONICAL(I16)
+CANONICAL(I32)
+CANONICAL(I64)
+CANONICAL(F32)
+CANONICAL(F64)
+
+/* One row of vector_ops.h over random values. */
+static void
+check_scalar(int op, int nargs, int64_t a, int64_t b, int (*canonical) (int64_t))
+{
+	VectorCell	r = run_one(op, 0, value_of(a), value_of(b), no_value);
+	VectorCell	again;
+
+	CHECK(r.state == VECTOR_VALUE || r.state == VECTOR_UNTOLD, "operation %d: state %d of values", op, r.state);
+	CHECK(canonical(r.value), "operation %d: %lld is no value of its type in a register", op, (long long) r.value);
+	CHECK(run_one(op, 0, no_value, value_of(b), no_value).state == VECTOR_NULL, "operation %d of NULL", op);
+	CHECK(run_one(op, 0, untold, value_of(b), no_value).state == VECTOR_UNTOLD, "operation %d of untold", op);
+	if (nargs == 2)
+	{
+		CHECK(run_one(op, 0, value_of(a), no_value, no_value).state == VECTOR_NULL, "operation %d by NULL", op);
+		CHECK(run_one(op, 0, no_value, untold, no_value).state == VECTOR_UNTOLD,
+			  "operation %d of NULL and untold", op);
+	}
+	/* the same with a constant */
+	constants[0].bits = b;
+	constants[0].state = VECTOR_VALUE;
+	{
+		VectorInstruction in = {(uint16_t) op, 0, 0, VECTOR_CONSTANT, 0, 0};
+
+		values[5] = a;
+		states[5] = VECTOR_VALUE;
+		vector_run(&in, constants, values, states, TILE, 5, TILE, TILE);
+		again = vector_cell(values[5], states[5]);
+	}
+	CHECK(same(r, again), "operation %d in place, with a constant", op);
+}
+
+static void
+scalar_operations(void)
+{
+	for (int i = 0; i < 2000; i++)
+	{
+#define OP1(FUNC, R, A, ...) check_scalar(VECTOR_##FUNC, 1, random_##A(), 0, canonical_##R);
+#define OP2(FUNC, R, A, B, ...) check_scalar(VECTOR_##FUNC, 2, random_##A(), random_##B(), canonical_##R);
+#define HOST1(...)
+#define HOST2(...)
+#include "operators/vector_ops.h"
+#undef OP1
+#undef OP2
+#undef HOST1
+#undef HOST2
+	}
+}
+
+/* Known answers, of errors above all. */
+static void
+some_answers(void)
+{
+	CHECK(same(run_one(VECTOR_F_INT4PL, 0, value_of(INT32_MAX), value_of(1), no_value), untold), "int4 overflows");
+	CHECK(same(run_one(VECTOR_F_INT8PL, 0, value_of(INT64_MAX), value_of(1), no_value), untold), "int8 overflows");
+	CHECK(same(run_one(VECTOR_F_INT8MUL, 0, value_of(INT64_MIN), value_of(-1), no_value), untold), "int8 product");
+	CHECK(same(run_one(VECTOR_F_INT4DIV, 0, value_of(7), value_of(0), no_value), untold), "division by zero");
+	CHECK(same(run_one(VECTOR_F_INT4DIV, 0, value_of(-7), value_of(2), no_value), value_of(-3)), "division");
+	CHECK(same(run_one(VECTOR_F_INT24PL, 0, value_of(-5), value_of(3), no_value), value_of(-2)), "int2 + int4");
+	CHECK(same(run_one(VECTOR_F_OIDLT, 0, value_of(-1), value_of(1), no_value), value_of(0)), "oids have no sign");
+	CHECK(same(run_one(VECTOR_UNSIGNED, 0, value_of(-1), no_value, no_value), value_of(UINT32_MAX)), "unsigned");
+	CHECK(same(run_one(VECTOR_F_FLOAT8GT, 0, value_of(vector_bits_F64(NAN)), value_of(vector_bits_F64(INFINITY)),
+					   no_value), value_of(1)), "NaN is above all");
+	CHECK(same(run_one(VECTOR_F_FLOAT8_FLOAT4, 0, value_of(vector_bits_F32(-1.5f)), no_value, no_value),
+			   value_of(vector_bits_F64(-1.5))), "float4 as float8");
+	CHECK(same(run_one(VECTOR_DEC_RESCALE, 3, value_of(-12), no_value, no_value), value_of(-12000)), "rescale");
+	CHECK(same(run_one(VECTOR_DEC_RESCALE, 18, value_of(10), no_value, no_value), untold), "rescale too far");
+	CHECK(same(run_one(VECTOR_DEC_FLOAT8, 1, value_of(15), no_value, no_value), value_of(vector_bits_F64(1.5))),
+		  "decimal as float8");
+	CHECK(same(run_one(VECTOR_DEC_FLOAT8, 22, value_of(15), no_value, no_value),
+			   value_of(vector_bits_F64(15 / 1e22))), "decimal of many digits as float8");
+	CHECK(same(run_one(VECTOR_F64_BELOW, 1, value_of(vector_bits_F64(-0.0)), value_of(vector_bits_F64(1)), no_value),
+			   untold), "-0 is told apart");
+	CHECK(same(run_one(VECTOR_F64_BELOW, 0, value_of(vector_bits_F64(-2)), value_of(vector_bits_F64(2)), no_value),
+			   untold), "a large float");
+	for (int op = VECTOR_DEC_RESCALE; op <= VECTOR_UNSIGNED; op++)
+	{
+		CHECK(op == VECTOR_BUCKET || run_one(op, 1, no_value, value_of(1), no_value).state == VECTOR_NULL,
+			  "operation %d of NULL", op);
+		CHECK(op == VECTOR_BUCKET || run_one(op, 1, untold, value_of(1), no_value).state == VECTOR_UNTOLD,
+			  "operation %d of untold", op);
+	}
+}
+
+/* All combinations of states and booleans; the truth tables written down once more. */
+static void
+logic(void)
+{
+	const VectorCell cells[4] = {value_of(0), value_of(1), no_value, untold};
+
+	for (int i = 0; i < 4; i++)
+		for (int j = 0; j < 4; j++)
+		{
+			/* F, T, N, U by a and b; a decides first */
+			static const int and[4][4] = {{0, 0, 0, 0}, {0, 1, 2, 3}, {0, 2, 2, 3}, {3, 3, 3, 3}};
+			static const int or[4][4] = {{0, 1, 2, 3}, {1, 1, 1, 1}, {2, 1, 2, 3}, {3, 3, 3, 3}};
+			VectorCell	a = cells[i];
+			VectorCell	b = cells[j];
+
+			CHECK(same(run_one(VECTOR_AND, 0, a, b, no_value), cells[and[i][j]]), "%d AND %d", i, j);
+			CHECK(same(run_one(VECTOR_OR, 0, a, b, no_value), cells[or[i][j]]), "%d OR %d", i, j);
+			CHECK(same(run_one(VECTOR_COALESCE, 0, a, b, no_value), i == 2 ? b : a), "COALESCE(%d, %d)", i, j);
+			CHECK(same(run_one(VECTOR_NULLIF, 0, a, b, no_value), j == 3 ? untold : j == 1 ? no_value : a),
+				  "NULLIF of %d, equal %d", i, j);
+			for (int k = 0; k < 4; k++)
+			{
+				VectorCell	c = cells[k];
+
+				CHECK(same(run_one(VECTOR_SELECT, 0, a, b, c), i == 3 ? untold : i == 1 ? b : c),
+					  "CASE WHEN %d THEN %d ELSE %d", i, j, k);
+				CHECK(same(run_one(VECTOR_DISTINCT, 0, a, b, c),
+						   i == 3 || j == 3 ? untold : i == 2 || j == 2 ? value_of(i != j) :
+						   k == 3 ? untold : value_of(k == 0 || (k == 2 && c.value == 0))),
+					  "%d IS DISTINCT FROM %d, equal %d", i, j, k);
+				CHECK(same(run_one(VECTOR_GREATEST, 0, a, b, c),
+						   i == 3 || j == 3 ? untold : i == 2 ? b : j == 2 ? a :
+						   k == 3 ? untold : k == 1 ? b : a), "GREATEST(%d, %d), replaced %d", i, j, k);
+			}
+		}
+	for (int i = 0; i < 4; i++)
+	{
+		static const int tests[6][3] = {{0, 1, 0}, {1, 0, 1}, {1, 0, 0}, {0, 1, 1}, {0, 0, 1}, {1, 1, 0}};
+
+		for (int t = 0; t < 6; t++)
+			CHECK(same(run_one(VECTOR_IS_TRUE + t, 0, cells[i], no_value, no_value),
+					   i == 3 ? untold : value_of(tests[t][i])), "boolean test %d of %d", t, i);
+		CHECK(same(run_one(VECTOR_ISNULL, 0, cells[i], no_value, no_value), i == 3 ? untold : value_of(i == 2)),
+			  "%d IS NULL", i);
+		CHECK(same(run_one(VECTOR_TOLD, 0, cells[i], no_value, no_value), i == 3 ? untold : value_of(1)), "told %d", i);
+		CHECK(same(run_one(VECTOR_PRESENCE, 0, cells[i], no_value, no_value), i >= 2 ? cells[i] : value_of(1)),
+			  "presence of %d", i);
+	}
+}
+
+static void
+lists(void)
+{
+	VectorInstruction in = {VECTOR_IN, 3, 0, VECTOR_CONSTANT + 1, 3, 0};
+	const int64_t list[3] = {-4, 2, 7};
+
+	for (int i = 0; i < 3; i++)
+		constants[1 + i].bits = list[i];
+	for (int data = 0; data < 4; data++)
+		for (int v = -5; v < 9; v++)
+		{
+			int			found = v == -4 || v == 2 || v == 7;
+
+			in.data = (uint16_t) data;
+			values[0] = v;
+			states[0] = VECTOR_VALUE;
+			vector_run(&in, constants, values, states, TILE, 0, 1, 1);
+			CHECK(same(vector_cell(values[3 * TILE], states[3 * TILE]),
+					   !found && (data & VECTOR_IN_NULL) ? no_value :
+					   value_of(found != (data & VECTOR_IN_NEGATE))), "%d in the list, %d", v, data);
+		}
+}
+
+/* Every day of the first centuries and of some far ones, counted on from the first. */
+static void
+calendar(void)
+{
+	static const int lengths[12] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	int			day = (int) VECTOR_DAY_MIN;
+	int			weekday = 1;	/* 0001-01-01 was a Monday */
+
+	for (int year = 1; year < 3300; year++)
+	{
+		int			leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+		int			first = day;
+
+		for (int month = 1; month <= 12; month++)
+			for (int d = 1; d <= lengths[month - 1] + (leap && month == 2); d++, day++, weekday = (weekday + 1) % 7)
+			{
+				int			y,
+							m,
+							md;
+
+				vector_split_day(day, &y, &m, &md);
+				CHECK(y == year && m == month && md == d, "day %d is %d-%d-%d, not %d-%d-%d", day, year, month, d, y, m,
+					  md);
+				CHECK(vector_calendar(VECTOR_DOW, 0, day) == weekday, "%d-%d-%d: day of the week", year, month, d);
+				CHECK(vector_calendar(VECTOR_DOY, 0, day) == day - first + 1, "%d-%d-%d: day of the year", year, month, d);
+				CHECK(vector_calendar(VECTOR_MONTH, 1, day) == day - d + 1, "%d-%d-%d: its month", year, month, d);
+				CHECK(vector_calendar(VECTOR_YEAR, 1, day) == first, "%d-%d-%d: its year", year, month, d);
+				CHECK(d != 4 || month != 1 || vector_calendar(VECTOR_WEEK, 0, day) == 1, "%d-01-04 is in week 1", year);
+				CHECK(weekday != 1 || vector_calendar(VECTOR_WEEK, 1, day) == day, "%d-%d-%d: a Monday", year, month, d);
+				CHECK(weekday == 1 || vector_calendar(VECTOR_WEEK, 0, day) == vector_calendar(VECTOR_WEEK, 0, day - 1),
+					  "%d-%d-%d: a week has seven days", year, month, d);
+			}
+	}
+	for (int i = 0; i < 200000; i++)
+	{
+		int32_t		any = (int32_t) (VECTOR_DAY_MIN + random_below(VECTOR_DAY_MAX - VECTOR_DAY_MIN + 1));
+		int			y,
+					m,
+					md;
+
+		vector_split_day(any, &y, &m, &md);
+		CHECK(vector_month_first(y, m) + md - 1 == any, "day %d comes back", any);
+	}
+}
+
+static void
+refused_programs(void)
+{
+	static VectorProgram p;
+	uint64_t	set;
+
+	p.ninstructions = 2;
+	p.nregisters = 2;
+	p.nconstants = 3;
+	p.filter = 1;
+	p.instructions[0] = (VectorInstruction) {VECTOR_LOAD, 0, 1, 0, 0, 3};
+	p.instructions[1] = (VectorInstruction) {VECTOR_F_INT4LT, 1, 0, VECTOR_CONSTANT, 0, 0};
+	CHECK(vector_program_valid(&p, 2, 11, &set) && set == 3, "a program");
+	CHECK(!vector_program_valid(&p, 1, 11, &set), "a column that is not there");
+	CHECK(!vector_program_valid(&p, 2, 3, &set), "a type that is not there");
+	p.filter = 2;
+	CHECK(!vector_program_valid(&p, 2, 11, &set), "a filter that nothing sets");
+	p.filter = VECTOR_NONE;
+	p.instructions[1].a = 1;
+	CHECK(!vector_program_valid(&p, 2, 11, &set), "an operand that nothing sets");
+	p.instructions[1] = (VectorInstruction) {VECTOR_BUCKET, 1, 0, VECTOR_CONSTANT + 1, 0, 0};
+	CHECK(!vector_program_valid(&p, 2, 11, &set), "a bucket of too few constants");
+	p.instructions[1] = (VectorInstruction) {VECTOR_IN, 1, 0, VECTOR_CONSTANT + 1, 3, 0};
+	CHECK(!vector_program_valid(&p, 2, 11, &set), "a list of too few constants");
+	p.instructions[1].c = 2;
+	CHECK(vector_program_valid(&p, 2, 11, &set), "a list");
+	p.instructions[1].op = VECTOR_OPS;
+	CHECK(!vector_program_valid(&p, 2, 11, &set), "no operation");
+}
+
+int
+main(void)
+{
+	RUN("scalar operations keep to their types and are strict", scalar_operations);
+	RUN("some answers", some_answers);
+	RUN("logic of NULLs and of rows that cannot be told", logic);
+	RUN("lists", lists);
+	RUN("the calendar, day by day", calendar);
+	RUN("programs that are refused", refused_programs);
+	return unit_done();
+}
