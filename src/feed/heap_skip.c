@@ -329,17 +329,43 @@ zone_days(void)
 #define FIRST_DAY (-2400000)
 #define LAST_DAY 70000000
 
+static bool
+is_finite(const SkipTest *test, ColumnBound bound)
+{
+	return test->column_type == DATEOID ? !DATE_NOT_FINITE(bound.integer) : !TIMESTAMP_NOT_FINITE(bound.integer);
+}
+
+/* Can a finite bound of dates or times be cast for certain? */
+static bool
+is_near(const SkipTest *test, ColumnBound bound)
+{
+	int64		day = bound.integer / (test->column_type == DATEOID ? 1 : USECS_PER_DAY);
+
+	return day >= FIRST_DAY && day <= LAST_DAY;
+}
+
+/*
+ * May the cast raise an error for some row of the chunk?  Then each row is to be looked at.  Of what
+ * lies before infinity nothing is known.
+ */
+static bool
+cast_may_fail(const SkipTest *test, const CacheChunk *chunk)
+{
+	if (!OidIsValid(test->cast.fn_oid) || test->cast.fn_oid == F_DATE_TIMESTAMP || !chunk->has_bounds)
+		return false;
+	return !is_finite(test, chunk->least) || !is_finite(test, chunk->greatest) ||
+		!is_near(test, chunk->least) || !is_near(test, chunk->greatest);
+}
+
 /* Moves a bound of dates or times outwards by some days; false: it may be too far out to be cast. */
 static bool
 move_bound(const SkipTest *test, ColumnBound *bound, int days)
 {
-	int64		day = test->column_type == DATEOID ? 1 : USECS_PER_DAY;
-
-	if (test->column_type == DATEOID ? DATE_NOT_FINITE(bound->integer) : TIMESTAMP_NOT_FINITE(bound->integer))
+	if (!is_finite(test, *bound))
 		return true;
-	if (bound->integer / day < FIRST_DAY || bound->integer / day > LAST_DAY)
+	if (!is_near(test, *bound))
 		return false;
-	bound->integer += days * day;
+	bound->integer += days * (test->column_type == DATEOID ? 1 : USECS_PER_DAY);
 	return true;
 }
 
@@ -397,6 +423,8 @@ refutes(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
 {
 	if (test->nulls)
 		return test->negate ? chunk->nnulls == chunk->nrows : chunk->nnulls == 0;
+	if (cast_may_fail(test, chunk))
+		return false;
 	if (!is_comparable(skip, test, chunk))
 		return test->known && test->value_null;
 	switch (test->strategy)
@@ -419,7 +447,7 @@ implies(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
 {
 	if (test->nulls)
 		return test->negate ? chunk->nnulls == 0 : chunk->nnulls == chunk->nrows;
-	if (chunk->nnulls > 0 || !is_comparable(skip, test, chunk))
+	if (chunk->nnulls > 0 || cast_may_fail(test, chunk) || !is_comparable(skip, test, chunk))
 		return false;
 	switch (test->strategy)
 	{
