@@ -50,6 +50,7 @@ typedef struct SkipTest
 	FmgrInfo	op;				/* the operator's function */
 	FmgrInfo	less;			/* with equality: column < value, */
 	FmgrInfo	greater;		/* column > value */
+	Param	   *param;			/* that the value is, of those from outside, or NULL */
 	ExprState  *value_state;
 	bool		known;			/* the fields below are set */
 	bool		value_null;
@@ -162,7 +163,7 @@ is_moderate(Node *node)
 		is_within(interval->time, years * 366 * USECS_PER_DAY);
 }
 
-/* A value that is known when the query is run, or computed without an error. */
+/* A value that is known when the query is run (see can_fetch), or computed without an error. */
 static bool
 is_safe_value(Node *node)
 {
@@ -252,6 +253,7 @@ make_test(SkipTest *test, PlanState *scan, Node *qual, bool first)
 		return false;
 	test->collation = op->inputcollid;
 	test->value_state = ExecInitExpr((Expr *) value, scan);
+	test->param = IsA(value, Param) && ((Param *) value)->paramkind == PARAM_EXTERN ? (Param *) value : NULL;
 	return true;
 }
 
@@ -406,11 +408,34 @@ know_value(HeapSkip *skip, SkipTest *test)
 	MemoryContextSwitchTo(old);
 }
 
+/*
+ * Can the value be had without an error?  Of a parameter that is a field of a record, which may be of another
+ * type than when the query was planned, this is not known before.
+ */
+static bool
+can_fetch(HeapSkip *skip, const SkipTest *test)
+{
+	ParamListInfo params = skip->scan->ps_ExprContext->ecxt_param_list_info;
+	const Param *param = test->param;
+	ParamExternData space;
+	const ParamExternData *found;
+
+	if (param == NULL)
+		return true;
+	if (params == NULL || param->paramid <= 0 || param->paramid > params->numParams)
+		return false;
+	found = params->paramFetch ? params->paramFetch(params, param->paramid, true, &space) :
+		&params->params[param->paramid - 1];
+	return found->ptype == param->paramtype;
+}
+
 /* Can the chunk's bounds be compared with the value?  A NULL cannot. */
 static bool
 is_comparable(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
 {
 	if (!chunk->has_bounds || chunk->nexceptions > 0)
+		return false;
+	if (!test->known && !can_fetch(skip, test))
 		return false;
 	if (!test->known)
 		know_value(skip, test);

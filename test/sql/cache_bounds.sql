@@ -110,6 +110,21 @@ SELECT q, agrees(q) FROM unnest(ARRAY['SELECT @count(*), @sum(id) FROM times WHE
     'SELECT @count(t), @count(n), @count(*) FROM times']) q;
 ROLLBACK;
 
+-- a parameter that cannot be had is not asked for where no row comes to it
+SET plan_cache_mode = force_generic_plan;
+DO $$
+DECLARE
+    r record;
+    n bigint;
+BEGIN
+    FOR i IN 1..4 LOOP
+        IF i < 3 THEN SELECT 5 AS x INTO r; ELSE SELECT 'five'::text AS x INTO r; END IF;
+        SELECT gpu_count(*) INTO n FROM times WHERE t = 'none' AND id = r.x;
+        RAISE WARNING '%', n;
+    END LOOP;
+END $$;
+RESET plan_cache_mode;
+
 -- counts of what is not NULL read no values: of text, of numerics of any scale, of columns without any value
 CREATE TABLE sparse (k int, t text, n numeric, j jsonb, b bool, none text) WITH (autovacuum_enabled = off);
 INSERT INTO sparse SELECT i % 3, CASE WHEN i % 5 > 1 THEN repeat('t', i % 100) END, CASE WHEN i % 7 > 1 THEN i / 7.0 END,
