@@ -210,6 +210,8 @@ unset_table(HeapFeed *feed)
 	HeapTable  *table = feed->table;
 
 	feed->table = NULL;
+	if (table && table->cached)
+		heap_memo_forget(table);
 	if (table && table->cxt)
 	{
 		feed->tables[table->which] = NULL;

@@ -66,6 +66,7 @@ typedef struct HeapTable
 	HeapRoot   *outputs;		/* [column of the batch] */
 	bool		has_memos;		/* there are outputs with memos, computed in stages of their own */
 	bool		by_memos;		/* those of the slice of rows at hand come from them */
+	size_t		memo_bytes;		/* of their values */
 	List	   *checks;			/* ExprRoots that core would evaluate as well, for their errors */
 	HeapDecoder *decoder;
 	int			nstages;		/* quals, outputs, and outputs with memos */
@@ -134,6 +135,9 @@ extern int	heap_store_references(HeapFeed *feed, int c, int at, int n, const uin
 extern HeapMemo *heap_memo_create(const HeapTable *table, int q);
 /* Which of the feed's rows, all cached, pass a qual: sets sel, returns how many; -1: it must be evaluated. */
 extern int	heap_memo_select(HeapMemo *memo, HeapFeed *feed, HeapTable *table, int q, uint16 *sel);
+
+/* Frees what memos remember, to which no batch may refer. */
+extern void heap_memo_forget(HeapTable *table);
 
 /* May an output be computed once for each value of a column of the cache? */
 extern bool heap_memo_serves(const HeapTable *table, Expr *expr);

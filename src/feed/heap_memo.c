@@ -10,13 +10,14 @@
  * Rows with one number have one value of such an output too, which the batch's column says (Column.codes).  NULLs,
  * of which there may be a value as well, have the number after the last one.
  *
- * Memory: values of outputs last until the memo is made for another range.  The batch refers to them, and
- * ends before that.
+ * Memory: values of outputs last until the memo is made for another range, or the table is left.  The batch refers to
+ * them, and ends before that.
  */
 #include "postgres.h"
 
 #include "access/sysattr.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
@@ -39,16 +40,14 @@ struct HeapMemo
 	AttrNumber	attno;
 	uint64		dictionary;		/* that the outcomes are for; 0: none */
 	uint8	   *outcome;		/* [number]; last that of NULL */
-	uint32		size;
-	MemoryContext cxt;
+	MemoryContext cxt;			/* outcomes and values, of one range */
 
 	/* of outputs */
 	ExprRoot   *root;
 	int16		typlen;
 	bool		typbyval;
 	Datum	   *values;			/* [number] */
-	MemoryContext value_cxt;
-	size_t		bytes;			/* of values; beyond EXPR_PAGE_BYTES no more are remembered */
+	size_t		bytes;			/* of values; see may_keep */
 };
 
 /* The by-reference column that an expression reads, and nothing else of the row; 0: there is none. */
@@ -72,7 +71,8 @@ create(AttrNumber attno)
 	HeapMemo   *memo = palloc0(sizeof(HeapMemo));
 
 	memo->attno = attno;
-	memo->cxt = CurrentMemoryContext;
+	memo->cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg values of expressions",
+									  ALLOCSET_START_SMALL_SIZES);
 	return memo;
 }
 
@@ -101,13 +101,32 @@ heap_memo_create_output(const HeapTable *table, ExprRoot *root)
 
 	memo->root = root;
 	get_typlenbyval(exprType((Node *) root->expr), &memo->typlen, &memo->typbyval);
-	memo->value_cxt = AllocSetContextCreate(memo->cxt, "gpuagg values of expressions", ALLOCSET_DEFAULT_SIZES);
 	return memo;
+}
+
+static void
+forget(HeapMemo *memo, HeapTable *table)
+{
+	MemoryContextReset(memo->cxt);
+	table->memo_bytes -= memo->bytes;
+	memo->bytes = 0;
+	memo->dictionary = 0;
+}
+
+void
+heap_memo_forget(HeapTable *table)
+{
+	for (int q = 0; q < table->nquals; q++)
+		if (table->memos[q])
+			forget(table->memos[q], table);
+	for (int c = 0; c < table->noutputs; c++)
+		if (table->outputs[c].memo)
+			forget(table->outputs[c].memo, table);
 }
 
 /* Makes the memo that of the range at hand; false if its values repeat too little. */
 static bool
-prepare(HeapMemo *memo, const HeapTable *table, const CacheChunk *chunk)
+prepare(HeapMemo *memo, HeapTable *table, const CacheChunk *chunk)
 {
 	uint64		dictionary = heap_cached_dictionary(table->cached);
 	uint32		n = chunk->nentries + 1;
@@ -116,18 +135,10 @@ prepare(HeapMemo *memo, const HeapTable *table, const CacheChunk *chunk)
 		return false;
 	if (memo->dictionary == dictionary)
 		return true;
-	memo->dictionary = 0;
-	if (memo->size < n)
-	{
-		memo->outcome = MemoryContextAlloc(memo->cxt, n);
-		if (memo->root)
-			memo->values = MemoryContextAlloc(memo->cxt, n * sizeof(Datum));
-		memo->size = n;
-	}
-	memset(memo->outcome, MEMO_UNKNOWN, n);
-	if (memo->value_cxt)
-		MemoryContextReset(memo->value_cxt);
-	memo->bytes = 0;
+	forget(memo, table);
+	memo->outcome = MemoryContextAllocZero(memo->cxt, n);	/* MEMO_UNKNOWN */
+	if (memo->root)
+		memo->values = MemoryContextAlloc(memo->cxt, n * sizeof(Datum));
 	memo->dictionary = dictionary;
 	return true;
 }
@@ -193,6 +204,14 @@ heap_memo_prepare(HeapTable *table)
 	return true;
 }
 
+/* Is there memory for one more value? */
+static bool
+may_keep(const HeapMemo *memo, const HeapTable *table, Size size)
+{
+	return memo->bytes + size <= EXPR_PAGE_BYTES &&
+		table->memo_bytes + size <= Max(EXPR_PAGE_BYTES, work_mem * (size_t) 1024);
+}
+
 /* The value of row i, whose number is k; *kept: it lasts as long as the range. */
 static Datum
 get_value(HeapMemo *memo, HeapTable *table, int i, uint32 k, bool *isnull, bool *kept)
@@ -216,11 +235,12 @@ get_value(HeapMemo *memo, HeapTable *table, int i, uint32 k, bool *isnull, bool 
 	{
 		Size		size = datumGetSize(value, false, memo->typlen);
 
-		*kept = memo->bytes + size <= EXPR_PAGE_BYTES;
+		*kept = may_keep(memo, table, size);
 		if (!*kept)
 			return value;
 		memo->bytes += size;
-		old = MemoryContextSwitchTo(memo->value_cxt);
+		table->memo_bytes += size;
+		old = MemoryContextSwitchTo(memo->cxt);
 		value = datumCopy(value, false, memo->typlen);
 		MemoryContextSwitchTo(old);
 	}

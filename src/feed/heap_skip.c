@@ -50,6 +50,7 @@ typedef struct SkipTest
 	FmgrInfo	op;				/* the operator's function */
 	FmgrInfo	less;			/* with equality: column < value, */
 	FmgrInfo	greater;		/* column > value */
+	Param	   *param;			/* that the value is, of those from outside, or NULL */
 	ExprState  *value_state;
 	bool		known;			/* the fields below are set */
 	bool		value_null;
@@ -162,7 +163,7 @@ is_moderate(Node *node)
 		is_within(interval->time, years * 366 * USECS_PER_DAY);
 }
 
-/* A value that is known when the query is run, or computed without an error. */
+/* A value that is known when the query is run (see can_fetch), or computed without an error. */
 static bool
 is_safe_value(Node *node)
 {
@@ -252,6 +253,7 @@ make_test(SkipTest *test, PlanState *scan, Node *qual, bool first)
 		return false;
 	test->collation = op->inputcollid;
 	test->value_state = ExecInitExpr((Expr *) value, scan);
+	test->param = IsA(value, Param) && ((Param *) value)->paramkind == PARAM_EXTERN ? (Param *) value : NULL;
 	return true;
 }
 
@@ -329,17 +331,43 @@ zone_days(void)
 #define FIRST_DAY (-2400000)
 #define LAST_DAY 70000000
 
+static bool
+is_finite(const SkipTest *test, ColumnBound bound)
+{
+	return test->column_type == DATEOID ? !DATE_NOT_FINITE(bound.integer) : !TIMESTAMP_NOT_FINITE(bound.integer);
+}
+
+/* Can a finite bound of dates or times be cast for certain? */
+static bool
+is_near(const SkipTest *test, ColumnBound bound)
+{
+	int64		day = bound.integer / (test->column_type == DATEOID ? 1 : USECS_PER_DAY);
+
+	return day >= FIRST_DAY && day <= LAST_DAY;
+}
+
+/*
+ * May the cast raise an error for some row of the chunk?  Then each row is to be looked at.  Of what
+ * lies before infinity nothing is known.
+ */
+static bool
+cast_may_fail(const SkipTest *test, const CacheChunk *chunk)
+{
+	if (!OidIsValid(test->cast.fn_oid) || test->cast.fn_oid == F_DATE_TIMESTAMP || !chunk->has_bounds)
+		return false;
+	return !is_finite(test, chunk->least) || !is_finite(test, chunk->greatest) ||
+		!is_near(test, chunk->least) || !is_near(test, chunk->greatest);
+}
+
 /* Moves a bound of dates or times outwards by some days; false: it may be too far out to be cast. */
 static bool
 move_bound(const SkipTest *test, ColumnBound *bound, int days)
 {
-	int64		day = test->column_type == DATEOID ? 1 : USECS_PER_DAY;
-
-	if (test->column_type == DATEOID ? DATE_NOT_FINITE(bound->integer) : TIMESTAMP_NOT_FINITE(bound->integer))
+	if (!is_finite(test, *bound))
 		return true;
-	if (bound->integer / day < FIRST_DAY || bound->integer / day > LAST_DAY)
+	if (!is_near(test, *bound))
 		return false;
-	bound->integer += days * day;
+	bound->integer += days * (test->column_type == DATEOID ? 1 : USECS_PER_DAY);
 	return true;
 }
 
@@ -380,11 +408,34 @@ know_value(HeapSkip *skip, SkipTest *test)
 	MemoryContextSwitchTo(old);
 }
 
+/*
+ * Can the value be had without an error?  Of a parameter that is a field of a record, which may be of another
+ * type than when the query was planned, this is not known before.
+ */
+static bool
+can_fetch(HeapSkip *skip, const SkipTest *test)
+{
+	ParamListInfo params = skip->scan->ps_ExprContext->ecxt_param_list_info;
+	const Param *param = test->param;
+	ParamExternData space;
+	const ParamExternData *found;
+
+	if (param == NULL)
+		return true;
+	if (params == NULL || param->paramid <= 0 || param->paramid > params->numParams)
+		return false;
+	found = params->paramFetch ? params->paramFetch(params, param->paramid, true, &space) :
+		&params->params[param->paramid - 1];
+	return found->ptype == param->paramtype;
+}
+
 /* Can the chunk's bounds be compared with the value?  A NULL cannot. */
 static bool
 is_comparable(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
 {
 	if (!chunk->has_bounds || chunk->nexceptions > 0)
+		return false;
+	if (!test->known && !can_fetch(skip, test))
 		return false;
 	if (!test->known)
 		know_value(skip, test);
@@ -397,6 +448,8 @@ refutes(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
 {
 	if (test->nulls)
 		return test->negate ? chunk->nnulls == chunk->nrows : chunk->nnulls == 0;
+	if (cast_may_fail(test, chunk))
+		return false;
 	if (!is_comparable(skip, test, chunk))
 		return test->known && test->value_null;
 	switch (test->strategy)
@@ -419,7 +472,7 @@ implies(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
 {
 	if (test->nulls)
 		return test->negate ? chunk->nnulls == 0 : chunk->nnulls == chunk->nrows;
-	if (chunk->nnulls > 0 || !is_comparable(skip, test, chunk))
+	if (chunk->nnulls > 0 || cast_may_fail(test, chunk) || !is_comparable(skip, test, chunk))
 		return false;
 	switch (test->strategy)
 	{

@@ -83,6 +83,16 @@ FROM unnest('{d,ts,tz,ts::date,tz::timestamp}'::text[]) c, unnest('{<,>,=}'::tex
     unnest(ARRAY['''infinity''::timestamptz', '''2024-01-01''::timestamptz', '''-infinity''::date', '''2024-01-01''::timestamp']) v
 GROUP BY 1;
 SELECT gpu_count(*) FROM far WHERE d::timestamp > '2024-01-01';
+-- a cast that fails for one row of a range does so whatever the bound that is compared tells of the others
+CREATE TABLE beyond (id int, d date, ts timestamp) WITH (autovacuum_enabled = off);
+INSERT INTO beyond SELECT i, CASE i WHEN 50 THEN '5000000-01-01' WHEN 60 THEN 'infinity' ELSE '2024-01-01' END::date,
+    CASE i WHEN 50 THEN '294276-12-31 23:00' WHEN 60 THEN 'infinity' ELSE '2024-01-01' END::timestamp FROM generate_series(1, 100) i;
+SELECT count(s) FROM (SELECT gpu_sum(id), gpu_max(d), gpu_max(ts) FROM beyond OFFSET 0) s;
+SELECT gpu_count(*) FROM beyond WHERE d::timestamp < '2000-01-01';
+SELECT gpu_count(*), gpu_sum(id) FROM beyond WHERE d::timestamp > '2000-01-01';
+SELECT gpu_count(*) FROM beyond WHERE d::timestamptz < '2000-01-01';
+SELECT gpu_sum(id) FROM beyond WHERE ts::timestamptz > '2000-01-01';
+SELECT gpu_count(*) FROM beyond WHERE id > 60 AND d::timestamp > '2000-01-01';
 
 -- conditions that all rows of a range pass: with others, on columns that are read again, with NULLs, and with errors in their places
 SELECT q, agrees(q) FROM unnest(ARRAY[
@@ -100,6 +110,21 @@ SELECT q, agrees(q) FROM unnest(ARRAY['SELECT @count(*), @sum(id) FROM times WHE
     'SELECT @count(t), @count(n), @count(*) FROM times']) q;
 ROLLBACK;
 
+-- a parameter that cannot be had is not asked for where no row comes to it
+SET plan_cache_mode = force_generic_plan;
+DO $$
+DECLARE
+    r record;
+    n bigint;
+BEGIN
+    FOR i IN 1..4 LOOP
+        IF i < 3 THEN SELECT 5 AS x INTO r; ELSE SELECT 'five'::text AS x INTO r; END IF;
+        SELECT gpu_count(*) INTO n FROM times WHERE t = 'none' AND id = r.x;
+        RAISE WARNING '%', n;
+    END LOOP;
+END $$;
+RESET plan_cache_mode;
+
 -- counts of what is not NULL read no values: of text, of numerics of any scale, of columns without any value
 CREATE TABLE sparse (k int, t text, n numeric, j jsonb, b bool, none text) WITH (autovacuum_enabled = off);
 INSERT INTO sparse SELECT i % 3, CASE WHEN i % 5 > 1 THEN repeat('t', i % 100) END, CASE WHEN i % 7 > 1 THEN i / 7.0 END,
@@ -109,7 +134,7 @@ SELECT q, agrees(q) FROM unnest(ARRAY['SELECT @count(t), @count(n), @count(j), @
     'SELECT k, @count(t), @count(n), @count(j), @count(b), @count(none) FROM sparse GROUP BY k', 'SELECT @count(t), @sum(n), @max(t), @count(none) FROM sparse WHERE k = 1',
     'SELECT t, @count(n), @count(t) FROM sparse GROUP BY t', 'SELECT @count(t) FILTER (WHERE b), @count(n) FILTER (WHERE k > 0) FROM sparse']) q;
 
-DROP TABLE times, clocks, far, sparse;
+DROP TABLE times, clocks, far, beyond, sparse;
 DROP FUNCTION disagreements;
 DROP FUNCTION skips;
 DROP FUNCTION agrees;

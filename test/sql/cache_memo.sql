@@ -65,6 +65,18 @@ CREATE TABLE parts0 PARTITION OF parts FOR VALUES IN (0) WITH (autovacuum_enable
 CREATE TABLE parts1 PARTITION OF parts FOR VALUES IN (1) WITH (autovacuum_enabled = off);
 INSERT INTO parts SELECT id % 2, t FROM words;
 SELECT agrees('SELECT lower(t), @count(*), @max(upper(t)) FROM parts GROUP BY 1') FROM generate_series(1, 2);
+-- tables that have been read keep no values of theirs, however many those are
+CREATE TABLE lists (p int, t text) PARTITION BY LIST (p);
+SELECT format('CREATE TABLE lists%s PARTITION OF lists FOR VALUES IN (%s) WITH (autovacuum_enabled = off)', p, p) FROM generate_series(1, 20) p \gexec
+INSERT INTO lists SELECT p, 'x' || p || ' ' || i % 400 FROM generate_series(1, 20) p, generate_series(1, 1600) i;
+VACUUM lists;
+SELECT gpu_count(*), gpu_max(t) FROM (SELECT t FROM lists OFFSET 0) l;
+SELECT gpu_count(s) FROM (SELECT gpu_max(lower(t)) AS s FROM lists) l;
+BEGIN;
+DECLARE of_lists CURSOR FOR SELECT p, gpu_max(repeat(t, 300)), gpu_max(repeat(t, 301)), gpu_count(*) FROM lists GROUP BY p;
+FETCH 1 FROM of_lists \gset
+SELECT sum(total_bytes) BETWEEN 500000 AND 10000000 AS few FROM pg_backend_memory_contexts WHERE name = 'gpuagg values of expressions';
+COMMIT;
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
@@ -73,7 +85,7 @@ SELECT agrees(replace(q, 'words', 'parts')) FROM queries WHERE q ~ '^SELECT (low
 SELECT agrees(q) FROM queries WHERE q !~ 'repeat' GROUP BY 1;
 
 DROP VIEW queries;
-DROP TABLE words, parts;
+DROP TABLE words, parts, lists;
 DROP FUNCTION agrees;
 DROP FUNCTION calls_of;
 DROP FUNCTION noted;
