@@ -158,7 +158,7 @@ part_regress() {
 # The differential test draws other queries than in part diff.
 part_cached() {
 	local results=$results/cached PG_CONF="gpuagg.cache=eager;gpuagg.cache_memory=64MB"
-	local DIFF_QUERIES=$((${DIFF_QUERIES:-2000} / 2)) DIFF_SEED=$((${DIFF_SEED:-1} + 4000))
+	local DIFF_QUERIES=$((${DIFF_QUERIES:-2000} / 2)) DIFF_SEED=$((${DIFF_SEED:-1} + 5000))
 
 	mkdir -p "$results"
 	part_regress

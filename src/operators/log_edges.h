@@ -135,7 +135,8 @@ pair_log(double x)
 static inline gpuagg_pair
 pair_exp(gpuagg_pair y, int *exponent)
 {
-	int			k = (int) (y.hi / pair_ln2.hi + 0.5);
+	/* not of a NaN, which comes of edges that no double holds */
+	int			k = y.hi < 2000 ? (int) (y.hi / pair_ln2.hi + 0.5) : 0;
 	gpuagg_pair r = pair_add(y, pair_scale(pair_ln2, -k));
 	gpuagg_pair p = pair_of(0);
 

@@ -46,6 +46,8 @@ sub reshape
 sub around
 {
 	my ($query, $tables, $form) = @_;
+	# the inner query's, over columns that the outer one may not have
+	local $Gen::common_filter = undef;
 	my @float = @{ $query->{float} };
 	my $names = join(', ', map { "o$_" } 0 .. $#float);
 	my ($sql, $with) = ($query->{sql}, '');

@@ -70,8 +70,8 @@ SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;
 SELECT distinct_same(q), q FROM unnest(ARRAY[
 	'SELECT k, count(DISTINCT id), sum(DISTINCT id), sum(v), array_agg(DISTINCT id) FROM d GROUP BY k',
-	'SELECT f, count(DISTINCT s), sum(DISTINCT n), string_agg(DISTINCT s, '','') FROM d GROUP BY f',
-	'SELECT s, f, count(DISTINCT id), count(*) FROM d GROUP BY s, f']) q;
+	'SELECT f + 0 AS g, count(DISTINCT s), sum(DISTINCT n), string_agg(DISTINCT s, '','') FROM d GROUP BY f + 0',
+	'SELECT s, f + 0 AS g, count(DISTINCT id), count(*) FROM d GROUP BY s, f + 0']) q;
 -- several sets share the memory, but not so that they spill nearly every row
 CREATE FUNCTION distinct_spills(query text) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
@@ -89,7 +89,7 @@ SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SELECT distinct_same(q), q FROM unnest(ARRAY[
 	'SELECT k, count(DISTINCT id), sum(DISTINCT id), sum(v) FROM d GROUP BY k',
-	'SELECT f, count(DISTINCT s), sum(DISTINCT n), array_agg(DISTINCT s) FROM d GROUP BY f']) q;
+	'SELECT f + 0 AS g, count(DISTINCT s), sum(DISTINCT n), array_agg(DISTINCT s) FROM d GROUP BY f + 0']) q;
 RESET work_mem;
 SELECT distinct_same(q), q FROM unnest(ARRAY[
 	'SELECT k, count(DISTINCT id), sum(DISTINCT id), count(*) FROM d GROUP BY k',

@@ -13,6 +13,7 @@ my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
 max_connections = 50
 gpuagg.require = 'require'
 gpuagg.engine = 'cuda'
+gpuagg.device_cache_memory = 0
 CONF
 $node->safe_psql('postgres', <<SQL);
 CREATE TABLE rows AS SELECT i, i % 50000 AS k, (i % 37)::text AS t, i::float8 AS x FROM generate_series(1, 200000) i;
