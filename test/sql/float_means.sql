@@ -2,6 +2,7 @@
 SET client_min_messages = warning;
 SET max_parallel_workers_per_gather = 0;
 SET extra_float_digits = 1;
+SET gpuagg.engine = 'cpu';
 
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/agrees.sql'
