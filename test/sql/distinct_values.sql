@@ -7,32 +7,10 @@ INSERT INTO d VALUES (1, 'x', 1, 1, '1.0', 1, 'NaN', 0), (1, 'x', 1, 1, '1.00', 
 	(NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0), (2, 'X', 1, 'NaN', 1e30, 1, 'Infinity', 0);
 VACUUM ANALYZE d;
 
--- compares with core, as sets; says how often the custom scan is in the plan
-CREATE FUNCTION distinct_same(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-	scans int := 0;
-	n bigint;
-	missing bigint;
-	surplus bigint;
-BEGIN
-	SET LOCAL gpuagg.require = 'require';
-	FOR line IN EXECUTE 'EXPLAIN ' || query LOOP
-		scans := scans + (line LIKE '%(GpuAgg)%')::int;
-	END LOOP;
-	EXECUTE format('CREATE TEMP TABLE ours AS SELECT x::text AS r FROM (%s) x', query);
-	SET LOCAL gpuagg.require = 'allow';
-	SET LOCAL gpuagg.enabled = off;
-	EXECUTE format('CREATE TEMP TABLE theirs AS SELECT x::text AS r FROM (%s) x', query);
-	SELECT count(*) INTO n FROM ours;
-	SELECT count(*) INTO missing FROM (SELECT r FROM theirs EXCEPT ALL SELECT r FROM ours) x;
-	SELECT count(*) INTO surplus FROM (SELECT r FROM ours EXCEPT ALL SELECT r FROM theirs) x;
-	DROP TABLE ours, theirs;
-	SET LOCAL gpuagg.enabled = on;
-	RETURN format('%s taken, %s rows%s', scans, n, CASE WHEN missing + surplus > 0 THEN format(', %s missing, %s surplus',
-		missing, surplus) END);
-END $$;
-SELECT distinct_same(q), q FROM unnest(ARRAY[
+\getenv srcdir PG_ABS_SRCDIR
+\set include :srcdir '/include/same_as_core.sql'
+\i :include
+SELECT pg_temp.same_as_core(q), q FROM unnest(ARRAY[
 	'SELECT count(DISTINCT z) FROM d',
 	'SELECT k, count(DISTINCT z) FROM d GROUP BY k',
 	'SELECT k, count(DISTINCT z), count(*), sum(v) FROM d GROUP BY k',
@@ -68,7 +46,7 @@ SELECT distinct_same(q), q FROM unnest(ARRAY[
 -- more than the memory, and in parallel
 SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;
-SELECT distinct_same(q), q FROM unnest(ARRAY[
+SELECT pg_temp.same_as_core(q), q FROM unnest(ARRAY[
 	'SELECT k, count(DISTINCT id), sum(DISTINCT id), sum(v), array_agg(DISTINCT id) FROM d GROUP BY k',
 	'SELECT f + 0 AS g, count(DISTINCT s), sum(DISTINCT n), string_agg(DISTINCT s, '','') FROM d GROUP BY f + 0',
 	'SELECT s, f + 0 AS g, count(DISTINCT id), count(*) FROM d GROUP BY s, f + 0']) q;
@@ -87,11 +65,11 @@ RESET gpuagg.require;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
-SELECT distinct_same(q), q FROM unnest(ARRAY[
+SELECT pg_temp.same_as_core(q), q FROM unnest(ARRAY[
 	'SELECT k, count(DISTINCT id), sum(DISTINCT id), sum(v) FROM d GROUP BY k',
 	'SELECT f + 0 AS g, count(DISTINCT s), sum(DISTINCT n), array_agg(DISTINCT s) FROM d GROUP BY f + 0']) q;
 RESET work_mem;
-SELECT distinct_same(q), q FROM unnest(ARRAY[
+SELECT pg_temp.same_as_core(q), q FROM unnest(ARRAY[
 	'SELECT k, count(DISTINCT id), sum(DISTINCT id), count(*) FROM d GROUP BY k',
 	'SELECT count(DISTINCT id) FILTER (WHERE v = 1), sum(DISTINCT n) FROM d']) q;
 RESET parallel_setup_cost;
@@ -124,5 +102,5 @@ PREPARE distinct_statement(int) AS SELECT count(DISTINCT z) AS n, sum(DISTINCT v
 EXECUTE distinct_statement(2);
 EXECUTE distinct_statement(5);
 DROP TABLE d;
-DROP FUNCTION distinct_same, distinct_reason, distinct_spills;
+DROP FUNCTION distinct_reason, distinct_spills;
 RESET ALL;

@@ -5,32 +5,10 @@ CREATE TABLE alone AS SELECT i % 7 AS k, (i % 13)::text AS s, i % 5 AS v, (i % 1
 INSERT INTO alone VALUES (1, 'x', 1, '1.0', 1, 'NaN'), (1, 'x', 1, '1.00', 1, 'NaN'), (1, 'x', 1, 'NaN', 1, '-0');
 VACUUM ANALYZE alone;
 
--- compares with core, as sets; says how often the custom scan is in the plan
-CREATE FUNCTION alone_same(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-	scans int := 0;
-	n bigint;
-	missing bigint;
-	surplus bigint;
-BEGIN
-	SET LOCAL gpuagg.require = 'require';
-	FOR line IN EXECUTE 'EXPLAIN ' || query LOOP
-		scans := scans + (line LIKE '%(GpuAgg)%')::int;
-	END LOOP;
-	EXECUTE format('CREATE TEMP TABLE ours AS SELECT x::text AS r FROM (%s) x', query);
-	SET LOCAL gpuagg.require = 'allow';
-	SET LOCAL gpuagg.enabled = off;
-	EXECUTE format('CREATE TEMP TABLE theirs AS SELECT x::text AS r FROM (%s) x', query);
-	SELECT count(*) INTO n FROM ours;
-	SELECT count(*) INTO missing FROM (SELECT r FROM theirs EXCEPT ALL SELECT r FROM ours) x;
-	SELECT count(*) INTO surplus FROM (SELECT r FROM ours EXCEPT ALL SELECT r FROM theirs) x;
-	DROP TABLE ours, theirs;
-	SET LOCAL gpuagg.enabled = on;
-	RETURN format('%s taken, %s rows%s', scans, n, CASE WHEN missing + surplus > 0 THEN format(', %s missing, %s surplus',
-		missing, surplus) END);
-END $$;
-SELECT q, alone_same(q) FROM unnest(ARRAY[
+\getenv srcdir PG_ABS_SRCDIR
+\set include :srcdir '/include/same_as_core.sql'
+\i :include
+SELECT q, pg_temp.same_as_core(q) FROM unnest(ARRAY[
 	'SELECT k FROM alone GROUP BY k',
 	'SELECT k + 1 AS a, s FROM alone GROUP BY k + 1, s',
 	'SELECT k FROM alone GROUP BY k HAVING k > 3',
@@ -71,7 +49,7 @@ SELECT count(*) FROM (SELECT lower(s COLLATE alone_case) FROM alone UNION SELECT
 	UNION SELECT 'y' COLLATE "C") x;
 
 -- what is not taken
-SELECT q, alone_same(q) FROM unnest(ARRAY[
+SELECT q, pg_temp.same_as_core(q) FROM unnest(ARRAY[
 	'SELECT DISTINCT ON (k) k, v FROM alone ORDER BY k, v',
 	'SELECT DISTINCT count(*) OVER (PARTITION BY k) AS c FROM alone',
 	'SELECT 1 AS one HAVING true',
@@ -92,9 +70,9 @@ RESET enable_hashagg;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
-SELECT alone_same('SELECT DISTINCT k, s FROM alone'), alone_same('SELECT k, s FROM alone UNION SELECT v, ''u'' FROM alone');
+SELECT pg_temp.same_as_core('SELECT DISTINCT k, s FROM alone'), pg_temp.same_as_core('SELECT k, s FROM alone UNION SELECT v, ''u'' FROM alone');
 SET work_mem = '64kB';
-SELECT alone_same('SELECT DISTINCT f, s FROM alone');
+SELECT pg_temp.same_as_core('SELECT DISTINCT f, s FROM alone');
 RESET work_mem;
 RESET gpuagg.require;
 SET gpuagg.replace_builtin = off;
@@ -140,6 +118,6 @@ MOVE LAST IN alone_cursor;
 FETCH ALL FROM alone_cursor;
 COMMIT;
 DROP TABLE alone CASCADE;
-DROP FUNCTION alone_same, alone_scans;
+DROP FUNCTION alone_scans;
 DROP COLLATION alone_case;
 RESET ALL;
