@@ -95,6 +95,7 @@ typedef struct GroupBatch
 	Datum	  **fallbacks;		/* [fallback aggregate][group]: transition values */
 	bool	  **fallback_nulls;
 	int			matrix_size;	/* of slots of MONOID_MAT2, which only rows can tell */
+	int			set;			/* of AggSpec.sets; engines leave it 0 */
 } GroupBatch;
 
 /* A byte stream of groups between participants; read returns false at the end. */

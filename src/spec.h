@@ -17,6 +17,7 @@
 #include "postgres.h"
 
 #include "fmgr.h"
+#include "nodes/bitmapset.h"
 #include "nodes/nodes.h"
 
 #include "batch.h"
@@ -140,6 +141,16 @@ typedef struct DistinctSpec
 } DistinctSpec;
 
 /*
+ * One of GROUPING SETS: some of the keys; the others are NULL in its groups.  exec/grouping_sets.c
+ * makes these; engines know nothing of them.
+ */
+typedef struct KeySet
+{
+	Bitmapset  *keys;			/* numbers of AggSpec.keys */
+	double		groups;			/* estimate */
+} KeySet;
+
+/*
  * Slots that not every engine runs.  An aggregate that needs one becomes a fallback
  * aggregate in the spec for an engine without it.
  */
@@ -164,6 +175,8 @@ typedef struct AggSpec
 	OrderSpec  *order;
 	int			ndistincts;
 	DistinctSpec *distincts;
+	int			nsets;			/* 0: all groups have all keys */
+	const KeySet *sets;
 	SlotSupport support;		/* of the engine that this is for; the same in all
 								 * participants of a parallel scan */
 	const int  *usual_scale;	/* [input] display scale that most values of a numeric have, or -1 */

@@ -31,6 +31,7 @@
 #include "parser/parse_agg.h"
 #include "pgstat.h"
 #include "postmaster/bgworker_internals.h"
+#include "rewrite/rewriteManip.h"
 #include "storage/buf_internals.h"
 #include "storage/buffile.h"
 #include "storage/bufmgr.h"
@@ -163,6 +164,20 @@ compat_group_clause(PlannerInfo *root)
 		return root->processed_groupClause;
 #endif
 	return root->parse->groupClause;
+}
+
+/*
+ * A key as it is below the grouping: from 18 on columns that sets of GROUPING SETS may leave out are marked
+ * above it.
+ */
+static inline Node *
+compat_below_grouping(PlannerInfo *root, Node *key)
+{
+#if PG_VERSION_NUM >= 180000
+	if (root->parse->hasGroupRTE && root->parse->groupingSets != NIL)
+		return remove_nulling_relids(key, bms_make_singleton(root->group_rtindex), NULL);
+#endif
+	return key;
 }
 
 /* The pathkeys of GROUP BY alone, without those of ordered aggregates. */

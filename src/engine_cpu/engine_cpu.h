@@ -15,4 +15,10 @@ extern const EngineOps engine_cpu_ops;
  */
 extern void cpu_merge_groups(Engine *cpu, const GroupBatch *groups);
 
+/*
+ * The same of groups as engines return them: transition values of type internal are those of another engine, which
+ * keeps them.
+ */
+extern void cpu_combine_groups(Engine *cpu, const GroupBatch *groups);
+
 #endif							/* GPUAGG_ENGINE_CPU_H */

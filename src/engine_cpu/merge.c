@@ -82,9 +82,9 @@ load_keys(CpuEngine *engine, const GroupBatch *groups, int from)
 	}
 }
 
-/* Combines group g with the row at `at`. */
+/* Combines group g with the row at `at`; `live`: transition values of type internal are not serialized. */
 static void
-combine_group(CpuEngine *engine, const GroupBatch *groups, int g, uint32 at)
+combine_group(CpuEngine *engine, const GroupBatch *groups, int g, uint32 at, bool live)
 {
 	const AggSpec *spec = engine->spec;
 	GroupTable *table = engine->table;
@@ -95,7 +95,7 @@ combine_group(CpuEngine *engine, const GroupBatch *groups, int g, uint32 at)
 		bool		isnull = groups->fallback_nulls[o][g];
 		Datum		value = groups->fallbacks[o][g];
 
-		if (spec->fallbacks[o].transtype == INTERNALOID && !isnull)
+		if (spec->fallbacks[o].transtype == INTERNALOID && !isnull && !live)
 			value = fallbacks_deserialize(engine->fallbacks, o, value);
 		fallbacks_combine(engine->fallbacks, table, row, o, value, isnull);
 		fallbacks_end_temp(engine->fallbacks);
@@ -110,10 +110,30 @@ combine_group(CpuEngine *engine, const GroupBatch *groups, int g, uint32 at)
 	}
 }
 
-void
-cpu_merge_groups(Engine *cpu, const GroupBatch *groups)
+/* Makes engine->record of group g; `live` as above. */
+static void
+write_group(CpuEngine *engine, const GroupBatch *groups, int g, bool live)
 {
-	CpuEngine  *engine = (CpuEngine *) cpu;
+	const AggSpec *spec = engine->spec;
+	Datum	   *values = palloc(sizeof(Datum) * (spec->nfallbacks + 1));
+
+	for (int o = 0; o < spec->nfallbacks; o++)
+	{
+		values[o] = groups->fallbacks[o][g];
+		if (live && spec->fallbacks[o].transtype == INTERNALOID && !groups->fallback_nulls[o][g])
+			groups->fallbacks[o][g] = fallbacks_serialize(engine->fallbacks, o, values[o]);
+	}
+	group_record_write(&engine->record, spec, groups, g);
+	for (int o = 0; o < spec->nfallbacks; o++)
+		groups->fallbacks[o][g] = values[o];
+	if (engine->fallbacks)
+		fallbacks_end_temp(engine->fallbacks);
+	pfree(values);
+}
+
+static void
+merge_groups(CpuEngine *engine, const GroupBatch *groups, bool live)
+{
 	GroupTable *table = engine->table;
 	Batch	   *keys = &engine->keys;
 
@@ -138,16 +158,28 @@ cpu_merge_groups(Engine *cpu, const GroupBatch *groups)
 		for (int i = 0; i < keys->nrows; i++)
 		{
 			if (table->at[i] != NO_GROUP)
-				combine_group(engine, groups, from + i, table->at[i]);
+				combine_group(engine, groups, from + i, table->at[i], live);
 			else
 			{
-				group_record_write(&engine->record, engine->spec, groups, from + i);
+				write_group(engine, groups, from + i, live);
 				partition_write_group(cpu_partitions(engine),
 									  group_keys_spill_hash(&table->keys, keys, i),
 									  &engine->record);
 			}
 		}
 	}
+}
+
+void
+cpu_merge_groups(Engine *cpu, const GroupBatch *groups)
+{
+	merge_groups((CpuEngine *) cpu, groups, false);
+}
+
+void
+cpu_combine_groups(Engine *cpu, const GroupBatch *groups)
+{
+	merge_groups((CpuEngine *) cpu, groups, true);
 }
 
 /* Combines what the reader holds. */

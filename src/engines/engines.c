@@ -23,6 +23,9 @@ static const EngineOps *const engines[] = {
 
 #define OTHERS (lengthof(engines) - 1)
 
+/* Most engines of a query that get rows, of another kind than the default one: each may have a session. */
+#define MOST_ENGINES 4
+
 const EngineOps *
 engines_default(void)
 {
@@ -67,6 +70,8 @@ refusal(const EngineOps *ops, const EngineQuery *query)
 		return "a sum of floats has an order";
 	if (query->spec && query->spec->ndistincts > 0 && ops != engines_default())
 		return "an aggregate of distinct values";
+	if (query->engines > MOST_ENGINES && ops != engines_default())
+		return "many grouping sets that cannot be made from one another";
 	if (query->fallbacks && !ops->runs_fallbacks)
 		return "an aggregate that only its own functions can compute";
 	/* of a parallel plan, whose participants have agreed on another engine's support */

@@ -17,6 +17,7 @@ typedef struct EngineQuery
 	const AggSpec *spec;		/* NULL before execution */
 	bool		grouped;		/* groups are to be returned in the order of grouped input */
 	bool		fallbacks;		/* there are fallback aggregates */
+	int			engines;		/* that get all rows, one for each of several sets of keys */
 	EngineWork	work;
 } EngineQuery;
 

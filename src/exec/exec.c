@@ -320,6 +320,18 @@ fetch_groups(GpuAggState *state)
 	return more;
 }
 
+/* GROUPING(): a bit for each of its keys, set where a set does not have the key. */
+static Datum
+grouping_value(const GpuAggPlan *plan, int grouping, int set)
+{
+	int32		value = 0;
+
+	for (int k = 0; k < plan->grouping_nkeys[grouping]; k++)
+		value = (value << 1) |
+			(plan->nsets > 0 && !bms_is_member(plan->groupings[grouping][k], plan->sets[set].keys));
+	return Int32GetDatum(value);
+}
+
 /* Puts a group's keys and results into the scan slot. */
 static void
 store_group(GpuAggState *state, TupleTableSlot *slot, int g)
@@ -336,6 +348,11 @@ store_group(GpuAggState *state, TupleTableSlot *slot, int g)
 	for (int a = 0; a < plan->naggs; a++)
 		slot->tts_values[plan->nkeys + a] =
 			aggmap_finalize(state->outputs[a], groups, g, &slot->tts_isnull[plan->nkeys + a]);
+	for (int f = 0; f < plan->ngroupings; f++)
+	{
+		slot->tts_values[plan->nkeys + plan->naggs + f] = grouping_value(plan, f, groups->set);
+		slot->tts_isnull[plan->nkeys + plan->naggs + f] = false;
+	}
 	ExecStoreVirtualTuple(slot);
 }
 

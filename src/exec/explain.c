@@ -12,7 +12,40 @@
 #include "utils/ruleutils.h"
 
 #include "exec/exec.h"
+#include "exec/grouping_sets.h"
 #include "settings.h"
+
+/* The keys of a set, as the query would have them. */
+static char *
+set_text(const KeySet *set, List *keys)
+{
+	StringInfoData text;
+	int			k = -1;
+
+	initStringInfo(&text);
+	while ((k = bms_next_member(set->keys, k)) >= 0)
+		appendStringInfo(&text, "%s%s", text.len > 0 ? ", " : "", (char *) list_nth(keys, k));
+	return psprintf("(%s)", text.data);
+}
+
+/* The sets, and once the query has run, the one that each was made from. */
+static void
+explain_sets(GpuAggState *state, List *keys, ExplainState *es)
+{
+	GpuAggPlan *plan = state->plan;
+	List	   *sets = NIL;
+
+	for (int s = plan->nsets - 1; s >= 0; s--)
+	{
+		char	   *text = set_text(&plan->sets[s], keys);
+		int			source = state->engine ? grouping_sets_source(state->engine, s) : -1;
+
+		if (source >= 0)
+			text = psprintf("%s from %s", text, set_text(&plan->sets[source], keys));
+		sets = lappend(sets, text);
+	}
+	ExplainPropertyList("Grouping Sets", sets, es);
+}
 
 static void
 explain_keys(GpuAggState *state, List *ancestors, ExplainState *es)
@@ -22,7 +55,7 @@ explain_keys(GpuAggState *state, List *ancestors, ExplainState *es)
 	List	   *keys = NIL;
 	bool		prefix = compat_explain_rtable_size(es) > 1 || es->verbose;
 
-	if (state->plan->nkeys == 0)
+	if (state->plan->nkeys == 0 && state->plan->nsets == 0)
 		return;
 	context = set_deparse_context_plan(es->deparse_cxt, (Plan *) cscan, ancestors);
 	for (int k = 0; k < state->plan->nkeys; k++)
@@ -31,7 +64,10 @@ explain_keys(GpuAggState *state, List *ancestors, ExplainState *es)
 
 		keys = lappend(keys, deparse_expression((Node *) tle->expr, context, prefix, true));
 	}
-	ExplainPropertyList("Group Key", keys, es);
+	if (state->plan->nsets > 0)
+		explain_sets(state, keys, es);
+	else
+		ExplainPropertyList("Group Key", keys, es);
 }
 
 static void

@@ -16,6 +16,7 @@
 
 #include "exec/distinct.h"
 #include "exec/exec.h"
+#include "exec/grouping_sets.h"
 #include "exec/keys.h"
 #include "feed/ordered.h"
 #include "settings.h"
@@ -59,6 +60,8 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 
 	spec->support = *support;
 	spec->usual_scale = plan->input_scale;
+	spec->nsets = plan->nsets;
+	spec->sets = plan->sets;
 	spec->nkeys = plan->nkeys;
 	spec->keys = palloc0(sizeof(KeySpec) * (plan->nkeys + 1));
 	for (int k = 0; k < plan->nkeys; k++)
@@ -114,12 +117,18 @@ exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 		.spec = spec,
 		.grouped = state->plan->grouped,
 		.fallbacks = has_fallbacks(state),
+		.engines = 1,
 		.work.rows = rows,
 		/* before execution as for a common query */
 		.work.values = spec ? spec->nslots + spec->nkeys : 3,
 		.work.columns = spec ? spec->ncols : 2
 	};
 
+	if (spec && spec->nsets > 0)
+	{
+		query.engines = grouping_sets_engines(engines_candidate(), spec, state->shared != NULL);
+		query.work.values *= query.engines;
+	}
 	if (spec && spec->norder > 0)
 		query.work.local = rows * SORT_WORK * gpuagg_slot_cost;
 	return engines_choose(&query, reason, reason_size);
@@ -179,11 +188,12 @@ exec_open_engine(GpuAggState *state, const EngineOps *ops)
 	env.est_groups = state->plan->est_groups;
 	/* a feed that sorts does so by keys first */
 	env.grouped = state->plan->grouped ||
-		(!ops->sorts && state->plan->norder > 0 && state->plan->nkeys > 0);
+		(!ops->sorts && state->plan->norder > 0 && state->plan->nkeys > 0 && state->plan->nsets == 0);
 	env.parallel = state->shared != NULL;
 	env.read_once = state->plan->read_once;
 	env.forced = gpuagg_strategy;
-	state->engine = state->spec->ndistincts > 0 ? distinct_open(ops, state->spec, &env) :
+	state->engine = state->spec->nsets > 0 ? grouping_sets_open(ops, state->spec, &env) :
+		state->spec->ndistincts > 0 ? distinct_open(ops, state->spec, &env) :
 		ops->open(state->spec, &env);
 }
 
@@ -228,6 +238,17 @@ exec_open_feed(GpuAggState *state)
 		 state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
 	feed->subplans = &state->subplans;
 	if (plan->norder > 0 && !state->engine->ops->sorts)
-		feed = feed_ordered_open(feed, state->spec, get_hash_memory_limit(), gpuagg_batch_rows);
+	{
+		AggSpec    *sorted = state->spec;
+
+		/* rows that are in order are so in the groups of each set */
+		if (plan->nsets > 0)
+		{
+			sorted = palloc(sizeof(AggSpec));
+			*sorted = *state->spec;
+			sorted->nkeys = 0;
+		}
+		feed = feed_ordered_open(feed, sorted, get_hash_memory_limit(), gpuagg_batch_rows);
+	}
 	state->feed = feed;
 }

@@ -200,7 +200,7 @@ engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *re
 	ListCell   *lc;
 
 	engine.work.rows = child->rows;
-	engine.work.values = list_length(query->keys) + list_length(query->aggs);
+	engine.work.values = plan_finest_sets(query) * (list_length(query->keys) + list_length(query->aggs));
 	engine.work.columns = list_length(query->inputs);
 	/* each set of distinct values is grouped by keys and values */
 	foreach(lc, query->aggs)

@@ -43,7 +43,11 @@ enum
 	PATH_AGG_INPUTS,
 	PATH_INPUTS,
 	PATH_HAVING,
-	PATH_ORDER
+	PATH_ORDER,
+	PATH_KEY_REFS,
+	PATH_SETS,
+	PATH_SET_GROUPS,
+	PATH_GROUPINGS
 };
 
 /* Order of the lists that a plan carries. */
@@ -56,7 +60,10 @@ enum
 	PLAN_AGG_INPUTS,
 	PLAN_INPUT_RESNOS,
 	PLAN_ORDER,
-	PLAN_INPUT_SCALES
+	PLAN_INPUT_SCALES,
+	PLAN_SETS,
+	PLAN_SET_GROUPS,
+	PLAN_GROUPINGS
 };
 
 /*
@@ -96,7 +103,11 @@ plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 	result = lappend(result, query->agg_inputs);
 	result = lappend(result, query->inputs);
 	result = lappend(result, query->having);
-	return lappend(result, sorts ? query->order_inputs : NIL);
+	result = lappend(result, sorts ? query->order_inputs : NIL);
+	result = lappend(result, query->key_refs);
+	result = lappend(result, query->sets);
+	result = lappend(result, query->set_groups);
+	return lappend(result, query->groupings);
 }
 
 /*
@@ -173,12 +184,12 @@ use_physical_targetlist(PlannerInfo *root, Plan *child, List *keys, List *inputs
 		child->targetlist = physical;
 }
 
-/* Keys, then aggregates: what the scan emits before projection. */
+/* Keys, aggregates, and GROUPING(): what the scan emits before projection. */
 static List *
-scan_targetlist(List *keys, List *aggs)
+scan_targetlist(List *keys, List *aggs, List *groupings)
 {
 	List	   *tlist = NIL;
-	List	   *exprs = list_concat_copy(keys, aggs);
+	List	   *exprs = list_concat(list_concat_copy(keys, aggs), groupings);
 	ListCell   *lc;
 
 	foreach(lc, exprs)
@@ -272,7 +283,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 	cscan->scan.plan.qual = list_nth(private, PATH_HAVING);
 	cscan->flags = best_path->flags;
 	cscan->custom_plans = custom_plans;
-	cscan->custom_scan_tlist = scan_targetlist(keys, aggs);
+	cscan->custom_scan_tlist = scan_targetlist(keys, aggs, list_nth(private, PATH_GROUPINGS));
 	cscan->custom_exprs = custom_expressions(keys, inputs, aggs, &nconsts);
 	cscan->methods = GetCustomScanMethods("GpuAgg", false);
 
@@ -290,6 +301,10 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 	foreach(lc, inputs)
 		scales = lappend_int(scales, estimate_scale(root, lfirst(lc)));
 	cscan->custom_private = lappend(cscan->custom_private, scales);
+	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_SETS));
+	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_SET_GROUPS));
+	cscan->custom_private = lappend(cscan->custom_private, plan_grouping_keys(list_nth(private, PATH_GROUPINGS),
+																			  list_nth(private, PATH_KEY_REFS)));
 	return &cscan->scan.plan;
 }
 
@@ -303,6 +318,33 @@ ints_of_list(List *list, int skip)
 	for_each_from(lc, list, skip)
 		array[n++] = lfirst_int(lc);
 	return array;
+}
+
+/* The sets, and the keys of each GROUPING(). */
+static void
+decode_sets(GpuAggPlan *plan, List *private)
+{
+	List	   *groups = list_nth(private, PLAN_SET_GROUPS);
+	List	   *groupings = list_nth(private, PLAN_GROUPINGS);
+	ListCell   *lc,
+			   *lc2;
+
+	plan->sets = palloc0(sizeof(KeySet) * (list_length(groups) + 1));
+	foreach(lc, (List *) list_nth(private, PLAN_SETS))
+	{
+		KeySet *set = &plan->sets[plan->nsets];
+
+		set->groups = floatVal(list_nth(groups, plan->nsets++));
+		foreach(lc2, (List *) lfirst(lc))
+			set->keys = bms_add_member(set->keys, lfirst_int(lc2));
+	}
+	plan->groupings = palloc0(sizeof(int *) * (list_length(groupings) + 1));
+	plan->grouping_nkeys = palloc0(sizeof(int) * (list_length(groupings) + 1));
+	foreach(lc, groupings)
+	{
+		plan->grouping_nkeys[plan->ngroupings] = list_length(lfirst(lc));
+		plan->groupings[plan->ngroupings++] = ints_of_list(lfirst(lc), 0);
+	}
 }
 
 GpuAggPlan *
@@ -344,5 +386,6 @@ plan_decode(const CustomScan *cscan)
 		plan->agg_filter[a] = linitial_int(list_nth(agg_inputs, a));
 		plan->agg_args[a] = ints_of_list(list_nth(agg_inputs, a), 1);
 	}
+	decode_sets(plan, private);
 	return plan;
 }

@@ -6,6 +6,7 @@
  * estimate.c	how many groups it will have
  * custom.c		custom paths and plans as lists of nodes
  * cost.c		what a path costs
+ * sets.c		GROUPING SETS
  * plan.c		the hook, which uses all of these
  */
 #ifndef GPUAGG_GROUP_QUERY_H
@@ -38,6 +39,10 @@ typedef struct GroupQuery
 	Aggref	   *order_agg;		/* the aggregate whose order it is, */
 	List	   *order_targets;	/* and its arguments, NULL where all filters exclude a row */
 	List	   *order_inputs;	/* three a column, see GpuAggPlan; NIL if it has no codes */
+	List	   *sets;			/* GROUPING SETS: lists of numbers of keys; NIL: there are none */
+	List	   *set_groups;		/* estimates, as Floats */
+	List	   *common_keys;	/* those of the keys that are in all sets */
+	List	   *groupings;		/* distinct GROUPING() of target list and HAVING */
 } GroupQuery;
 
 /* custom.c */
@@ -57,5 +62,18 @@ extern void plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bo
  * column cache has their columns.
  */
 extern double plan_resident_share(GroupQuery *query, Path *child);
+
+/* sets.c */
+
+/* The sets, once the keys of GROUP BY are there. */
+extern void plan_collect_sets(GroupQuery *query);
+/* Adds the columns that depend on keys, once they are there, to all sets. */
+extern void plan_complete_sets(GroupQuery *query);
+/* How many are not part of others? */
+extern int	plan_finest_sets(GroupQuery *query);
+/* Estimates the groups of each set, and of all together. */
+extern double plan_estimate_sets(GroupQuery *query, double rows);
+/* For each GROUPING() the numbers of its keys. */
+extern List *plan_grouping_keys(List *groupings, List *key_refs);
 
 #endif							/* GPUAGG_GROUP_QUERY_H */

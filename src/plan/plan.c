@@ -70,12 +70,12 @@ is_determined(GroupQuery *query, Node *node)
 		return false;
 	rte = planner_rt_fetch(((Var *) node)->varno, root);
 	return rte->rtekind == RTE_RELATION &&
-		check_functional_grouping(rte->relid, ((Var *) node)->varno, 0, query->keys,
-								  &constraints);
+		check_functional_grouping(rte->relid, ((Var *) node)->varno, 0,
+								  query->sets != NIL ? query->common_keys : query->keys, &constraints);
 }
 
 /*
- * Collects distinct Aggrefs; or columns outside of aggregates and keys, as
+ * Collects distinct Aggrefs and GROUPING(); or columns outside of aggregates and keys, as
  * further keys.
  */
 static bool
@@ -89,6 +89,12 @@ collect_walker(Node *node, CollectContext *context)
 	{
 		if (context->aggregates)
 			query->aggs = list_append_unique(query->aggs, node);
+		return false;
+	}
+	if (IsA(node, GroupingFunc))
+	{
+		if (context->aggregates)
+			query->groupings = list_append_unique(query->groupings, node);
 		return false;
 	}
 	if (!context->aggregates)
@@ -133,7 +139,8 @@ collect_keys(GroupQuery *query)
 	ListCell   *lc;
 	int			nkeys;
 
-	foreach(lc, compat_group_clause(query->root))
+	foreach(lc, query->root->parse->groupingSets != NIL ? query->root->parse->groupClause :
+			compat_group_clause(query->root))
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
 
@@ -142,8 +149,10 @@ collect_keys(GroupQuery *query)
 		query->key_refs = lappend_int(query->key_refs, clause->tleSortGroupRef);
 		query->key_eqops = lappend_oid(query->key_eqops, clause->eqop);
 	}
+	plan_collect_sets(query);
 	collect_walker((Node *) query->root->processed_tlist, &context);
 	collect_walker((Node *) query->having, &context);
+	plan_complete_sets(query);
 	nkeys = list_length(query->keys);
 	collect_walker((Node *) query->target->exprs, &context);
 	return list_length(query->keys) == nkeys && !context.undetermined;
@@ -203,8 +212,11 @@ collect_inputs(GroupQuery *query)
 			   *lc2;
 
 	forboth(lc, query->keys, lc2, query->key_refs)
-		query->key_inputs = lappend_int(query->key_inputs,
-										add_input(query, lfirst(lc), lfirst_int(lc2)));
+	{
+		Node	   *key = query->sets == NIL ? lfirst(lc) : compat_below_grouping(query->root, lfirst(lc));
+
+		query->key_inputs = lappend_int(query->key_inputs, add_input(query, key, lfirst_int(lc2)));
+	}
 	foreach(lc, query->aggs)
 	{
 		Aggref	   *aggref = lfirst_node(Aggref, lc);
@@ -405,8 +417,8 @@ add_grouped_paths(GroupQuery *query)
 	Path	   *cheapest = query->input_rel->cheapest_total_path;
 	ListCell   *lc;
 
-	/* distinct values are known when all rows are */
-	if (query->keys == NIL || pathkeys == NIL || supported_any_distinct(query->aggs))
+	/* distinct values are known when all rows are, and so are the groups of several sets */
+	if (query->keys == NIL || query->sets != NIL || pathkeys == NIL || supported_any_distinct(query->aggs))
 		return;
 	foreach(lc, query->input_rel->pathlist)
 	{
@@ -460,7 +472,8 @@ add_ordered_paths(GroupQuery *query)
 		else if (!sorted)
 			continue;
 		add_path(query->grouped_rel,
-				 (Path *) make_path(query, path_of_inputs(query, path), query->keys != NIL, false));
+				 (Path *) make_path(query, path_of_inputs(query, path), query->keys != NIL && query->sets == NIL,
+									false));
 	}
 	if (query->order_inputs != NIL)
 		add_path(query->grouped_rel,
@@ -604,7 +617,8 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 	query.grouped_rel = grouped_rel;
 	query.target = grouped_rel->reltarget;
 	query.having = (List *) extra->havingQual;
-	query.pathkeys = compat_group_pathkeys(root);
+	/* sets have no order of rows in common in which equal keys lie together */
+	query.pathkeys = root->parse->groupingSets != NIL ? NIL : compat_group_pathkeys(root);
 	collect_aggregates(&query);
 	ours = supported_any_ours(query.aggs);
 	/* a query may also have HAVING alone, or GROUP BY () */
@@ -620,13 +634,13 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 		refuse(ours, "gpuagg.require is forbid");
 		return;
 	}
-	if (root->parse->groupingSets == NIL && !collect_keys(&query))
+	if (!collect_keys(&query))
 	{
 		refuse(ours, "an expression above the aggregation needs a column of its key");
 		return;
 	}
-	if (!supported_query(root, query.keys, query.key_eqops, query.aggs, &why) ||
-		!supported_results(query.target->exprs, query.having, &why) ||
+	if (!supported_query(query.keys, query.key_eqops, query.aggs, &why) ||
+		!supported_sets(query.sets, query.keys, &why) ||
 		!supported_order(root, query.aggs, &query.order, &query.order_agg, &why) ||
 		!guard_order(&query, &why))
 	{
@@ -635,8 +649,8 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 	}
 	collect_inputs(&query);
 	collect_order_inputs(&query);
-	query.groups = query.keys == NIL ? 1 :
-		estimate_groups(root, query.keys, input_rel->cheapest_total_path->rows);
+	query.groups = query.sets != NIL ? plan_estimate_sets(&query, input_rel->cheapest_total_path->rows) :
+		query.keys == NIL ? 1 : estimate_groups(root, query.keys, input_rel->cheapest_total_path->rows);
 	add_paths(&query);
 }
 

@@ -9,9 +9,11 @@
 
 #include "nodes/plannodes.h"
 
+#include "spec.h"
+
 /*
  * The contents of CustomScan.custom_private, decoded.  custom_scan_tlist holds
- * the keys and then the aggregates.  Inputs are the distinct expressions that
+ * the keys, then the aggregates, then GROUPING().  Inputs are the distinct expressions that
  * keys, arguments and filters need; each is a column of the child plan, or,
  * where it does not depend on the row, the next of the leading expressions of
  * custom_exprs.
@@ -36,6 +38,11 @@ typedef struct GpuAggPlan
 	int		   *order;			/* [order] input, descending?, nulls first? */
 	int		   *input_resno;	/* [input] column of the child plan, or 0: a constant */
 	int		   *input_scale;	/* [input] usual scale of a numeric, or -1; see AggSpec */
+	int			nsets;			/* GROUPING SETS; 0: all groups have all keys */
+	KeySet *sets;
+	int			ngroupings;
+	int		  **groupings;		/* [GROUPING()] its keys, the first one's bit highest */
+	int		   *grouping_nkeys; /* [GROUPING()] */
 } GpuAggPlan;
 
 extern void plan_install_hooks(void);

@@ -188,33 +188,38 @@ supported_keys(List *keys, List *eqops, const char **why)
 }
 
 bool
-supported_query(PlannerInfo *root, List *keys, List *eqops, List *aggrefs, const char **why)
+supported_query(List *keys, List *eqops, List *aggrefs, const char **why)
 {
-	if (root->parse->groupingSets != NIL)
-	{
-		*why = "GROUPING SETS, CUBE and ROLLUP are not supported";
-		return false;
-	}
 	/* a query without aggregates is one for gpuagg.replace_builtin */
 	return (aggrefs == NIL || supported_interest(aggrefs, why)) && supported_aggregates(aggrefs, false, why) &&
 		supported_keys(keys, eqops, why);
 }
 
-static bool
-has_grouping(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	return IsA(node, GroupingFunc) || expression_tree_walker(node, has_grouping, context);
-}
-
+/*
+ * Above the custom scan a key is found by what it is: of two equal ones the first, and a constant not at
+ * all.  In a set without them that would show.
+ */
 bool
-supported_results(List *exprs, List *having, const char **why)
+supported_sets(List *sets, List *keys, const char **why)
 {
-	if (!has_grouping((Node *) exprs, NULL) && !has_grouping((Node *) having, NULL))
-		return true;
-	*why = "GROUPING()";
-	return false;
+	ListCell   *key,
+			   *other;
+
+	foreach(key, sets == NIL ? NIL : keys)
+	{
+		if (IsA(lfirst(key), Const))
+		{
+			*why = "GROUPING SETS with a constant as a key";
+			return false;
+		}
+		for_each_cell(other, keys, lnext(keys, key))
+			if (equal(lfirst(key), lfirst(other)))
+			{
+				*why = "GROUPING SETS with the same key under two names";
+				return false;
+			}
+	}
+	return true;
 }
 
 /*

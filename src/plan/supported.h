@@ -19,11 +19,10 @@ extern bool supported_any_distinct(List *aggrefs);
  * May this grouping by `keys`, compared by `eqops`, be taken?  If not, *why is
  * the reason.
  */
-extern bool supported_query(PlannerInfo *root, List *keys, List *eqops, List *aggrefs,
-							const char **why);
+extern bool supported_query(List *keys, List *eqops, List *aggrefs, const char **why);
 
-/* May these be computed from groups?  GROUPING(), which needs no GROUPING SETS, is for core's Agg alone. */
-extern bool supported_results(List *exprs, List *having, const char **why);
+/* May these sets of keys, if any, be taken? */
+extern bool supported_sets(List *sets, List *keys, const char **why);
 
 /* Have all keys hash functions that go with their equality? */
 extern bool supported_keys(List *keys, List *eqops, const char **why);

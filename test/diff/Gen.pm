@@ -347,6 +347,41 @@ sub key
 	return { sql => $sql, shown => $shown, lossy => $column->{info}{lossy} };
 }
 
+# Some of these, in their order.
+sub some_of
+{
+	return grep { chance(0.5) } @_;
+}
+
+# A GROUP BY clause of several sets of these keys.
+sub several_sets
+{
+	my (@keys) = @_;
+	my @halves = (\@keys);
+	my @lists;
+
+	if (chance(0.25) && @keys > 1)
+	{
+		my $at = int_between(1, $#keys);
+
+		@halves = ([ @keys[ 0 .. $at - 1 ] ], [ @keys[ $at .. $#keys ] ]);
+	}
+	foreach my $half (@halves)
+	{
+		my $kind = pick(qw(ROLLUP CUBE SETS SETS));
+		my $list = join(', ', @$half);
+
+		# what the target list has must be in some set
+		push @lists, $kind eq 'SETS'
+		  ? 'GROUPING SETS (' . join(', ', "($list)", (map { '(' . join(', ', some_of(@$half)) . ')' } 1 .. int_between(0, 3)), chance(0.3) ? "ROLLUP ($list)" : ()) . ')'
+		  : chance(0.2) && @$half > 1 ? "$kind (($half->[0], $half->[1])" . join('', map { ", $_" } @$half[ 2 .. $#$half ]) . ')'
+		  : "$kind ($list)";
+	}
+	@lists = ('GROUPING SETS (' . join(', ', map { "($_)" } @keys) . ')') if chance(0.15);
+	Tally::draw('GROUPING SETS');
+	return pick('', '', '', @lists > 1 ? 'DISTINCT ' : '') . join(', ', @lists);
+}
+
 # A second arm of a UNION ALL, with constants for some of the columns.
 sub arm
 {
@@ -424,7 +459,8 @@ sub make_query
 	# each may sort the rows, into another order
 	my $order_by = $nkeys && chance(0.2);
 	my @keys = map { key(!$order_by, @columns) } 1 .. $nkeys;
-	my $sets = @keys && chance(0.04) ? pick('ROLLUP', 'CUBE') : '';
+	my $sets = @keys && chance(0.12);
+	my $grouping;
 	my @own = chance(0.25) ? map { own_aggregate($tables->{wild}, $from) } 1 .. pick(1, 2, 3) : ();
 	my $sorts = $order_by || $sets || grep { $_->{call} =~ /ORDER BY/ } @own;
 	local $common_filter = chance(0.2) ? condition(@columns) : undef;
@@ -444,6 +480,7 @@ sub make_query
 	{
 		@keys = (@keys, $keys[0]);
 	}
+	$grouping = 'GROUPING(' . join(', ', map { $_->{sql} } pick([ @keys ], [ $keys[0] ])->@*) . ')' if @keys && chance($sets ? 0.5 : 0.02);
 	foreach my $key (@keys)
 	{
 		push @out, $key->{shown};
@@ -457,7 +494,13 @@ sub make_query
 		push @keys, { sql => $from->{key} };
 		push @out, $from->{key}, @dependent;
 		push @float, (0) x (1 + @dependent);
-		$sets = '';
+		$sets = 0;
+	}
+	$grouping = undef if $alone eq 'DISTINCT';
+	if ($grouping)
+	{
+		push @out, $grouping;
+		push @float, 0;
 	}
 	Tally::draw('GROUP BY ' . (@keys > 1 ? 'several keys' : @keys ? 'one key' : 'nothing'));
 	Tally::draw($from->{is}) if $from->{is};
@@ -483,16 +526,17 @@ sub make_query
 	if (@keys && $alone ne 'DISTINCT')
 	{
 		my $list = join(', ', map { $_->{sql} } @keys);
-		$sql .= ' GROUP BY ' . ($sets ? "$sets($list)" : $list);
+		$sql .= ' GROUP BY ' . ($sets ? several_sets(map { $_->{sql} } @keys) : $list);
 	}
 	if (!$alone && chance(0.15))
 	{
 		$sql .= ' HAVING ' . pick('agg:count(*) > ' . Values::int_constant(0, 5),
+			$grouping ? ("$grouping > 0", "$grouping <> 1 AND agg:count(*) > 1") : (),
 			'agg:max(' . pick(of_kind('int', @columns))->{name} . ') > ' . Values::int_constant(0, 3));
 	}
 	if ($order_by)
 	{
-		$sql .= ' ORDER BY ' . join(', ', map { "$_ " . pick('', 'DESC', 'NULLS FIRST') } 1 .. @keys);
+		$sql .= ' ORDER BY ' . join(', ', $grouping && chance(0.5) ? "$grouping DESC" : (), map { "$_ " . pick('', 'DESC', 'NULLS FIRST') } 1 .. @keys);
 		# which of equal rows come before a limit is open: also of a key that is NULL and of one that a set leaves out
 		$sql .= ' LIMIT ' . int_between(1, 20) if chance(0.5) && !$sets && !grep { $_->{lossy} } @keys;
 		$query{ordered} = 1;
