@@ -40,7 +40,7 @@ typedef struct SetEngine
 	int			parent;			/* which of the engines it is made from, or -1: from rows */
 	AggSpec		spec;
 	int		   *key_of;			/* [key of the query] key of this engine, or -1 */
-	Engine	   *engine;
+	Engine	   *engine;			/* NULL while there are no groups yet that it is made from, and when its own were returned */
 	EngineStats stats;			/* once its groups were returned */
 	bool		done;
 } SetEngine;
@@ -214,7 +214,7 @@ grouping_sets_engines(const EngineOps *ops, const AggSpec *spec, bool parallel)
 	return result;
 }
 
-/* ---- rows in ------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------ */
 
 /* Takes over what an engine of these has to say. */
 static EngineStatus
@@ -228,6 +228,56 @@ note(GroupingEngine *grouping, const SetEngine *set, EngineStatus status)
 	}
 	return ENGINE_OK;
 }
+
+/* The memory of an engine for so many groups: half of all is shared by their number, half evenly. */
+static size_t
+engine_memory(const GroupingEngine *grouping, double groups)
+{
+	double		all = 0;
+
+	for (int s = 0; s < grouping->nsets; s++)
+		all += grouping->spec->sets[grouping->sets[s].number].groups;
+	return Max(grouping->env.mem_limit / 2 * (groups / all + 1.0 / grouping->nsets), MIN_MEMORY);
+}
+
+/* The query's spec with the keys of the set. */
+static void
+make_spec(GroupingEngine *grouping, SetEngine *set)
+{
+	const AggSpec *spec = grouping->spec;
+
+	set->spec = *spec;
+	set->spec.nsets = 0;
+	set->spec.nkeys = 0;
+	set->spec.keys = palloc0(sizeof(KeySpec) * (spec->nkeys + 1));
+	set->key_of = palloc(sizeof(int) * (spec->nkeys + 1));
+	for (int k = 0; k < spec->nkeys; k++)
+	{
+		set->key_of[k] = bms_is_member(k, spec->sets[set->number].keys) ? set->spec.nkeys : -1;
+		if (set->key_of[k] >= 0)
+			set->spec.keys[set->spec.nkeys++] = spec->keys[k];
+	}
+}
+
+/* Opens the engine of a set, which has rows in an engine of these ops, or groups of another set in one of the default kind. */
+static void
+open_set(GroupingEngine *grouping, const EngineOps *ops, SetEngine *set)
+{
+	const AggSpec *spec = grouping->spec;
+	EngineEnv	env = grouping->env;
+
+	env.est_groups = spec->sets[set->number].groups;
+	env.mem_limit = engine_memory(grouping, env.est_groups);
+	if (set->parent >= 0)
+	{
+		env.parallel = false;
+		env.est_rows = spec->sets[grouping->sets[set->parent].number].groups;
+	}
+	set->engine = set->spec.ndistincts > 0 ? distinct_open(ops, &set->spec, &env) : ops->open(&set->spec, &env);
+	note(grouping, set, ENGINE_OK);
+}
+
+/* ---- rows in ------------------------------------------------------------------------- */
 
 /* Those of one engine serve all: what is narrow depends on the slots, which all have. */
 static void
@@ -350,6 +400,43 @@ show_groups(GroupingEngine *grouping, const GroupBatch *groups)
 	grouping->again = set->times - 1;
 }
 
+/* The groups of the current set are about to be returned. */
+static EngineStatus
+begin_set(GroupingEngine *grouping)
+{
+	SetEngine  *set = &grouping->sets[grouping->current];
+
+	grouping->begun = true;
+	for (int s = grouping->current + 1; s < grouping->nsets; s++)
+		if (grouping->sets[s].parent == grouping->current)
+			open_set(grouping, engines_default(), &grouping->sets[s]);
+	/* those with rows are finished */
+	return set->parent < 0 ? ENGINE_OK : note(grouping, set, set->engine->ops->finish(set->engine));
+}
+
+static void
+close_set(SetEngine *set)
+{
+	if (set->engine)
+		set->engine->ops->close(set->engine);
+	set->engine = NULL;
+}
+
+/* They were returned, and the memory of its engine is not needed any more. */
+static void
+end_set(GroupingEngine *grouping)
+{
+	SetEngine  *set = &grouping->sets[grouping->current++];
+
+	grouping->begun = false;
+	set->engine->ops->stats(set->engine, &set->stats);
+	set->done = true;
+	if (set->parent < 0)
+		set->engine->ops->reset(set->engine);
+	else
+		close_set(set);
+}
+
 static bool
 next_groups(Engine *base, GroupBatch *out)
 {
@@ -364,15 +451,12 @@ next_groups(Engine *base, GroupBatch *out)
 	while (grouping->finished && grouping->current < grouping->nsets)
 	{
 		SetEngine  *set = &grouping->sets[grouping->current];
-		Engine	   *engine = set->engine;
 		GroupBatch	groups;
 
 		CHECK_FOR_INTERRUPTS();
-		/* those with rows are finished */
-		if (!grouping->begun && set->parent >= 0 && note(grouping, set, engine->ops->finish(engine)) != ENGINE_OK)
+		if (!grouping->begun && begin_set(grouping) != ENGINE_OK)
 			return false;
-		grouping->begun = true;
-		if (engine->ops->next_groups(engine, &groups))
+		if (set->engine->ops->next_groups(set->engine, &groups))
 		{
 			note(grouping, set, ENGINE_OK);
 			combine_groups(grouping, &groups);
@@ -382,12 +466,7 @@ next_groups(Engine *base, GroupBatch *out)
 		}
 		if (note(grouping, set, ENGINE_OK) != ENGINE_OK)
 			return false;
-		/* its memory is not needed any more */
-		engine->ops->stats(engine, &set->stats);
-		set->done = true;
-		engine->ops->reset(engine);
-		grouping->current++;
-		grouping->begun = false;
+		end_set(grouping);
 	}
 	return false;
 }
@@ -464,8 +543,13 @@ reset(Engine *base)
 	grouping->current = grouping->again = 0;
 	for (int s = 0; s < grouping->nsets; s++)
 	{
-		grouping->sets[s].engine->ops->reset(grouping->sets[s].engine);
-		grouping->sets[s].done = false;
+		SetEngine  *set = &grouping->sets[s];
+
+		if (set->parent < 0)
+			set->engine->ops->reset(set->engine);
+		else
+			close_set(set);
+		set->done = false;
 	}
 }
 
@@ -478,9 +562,11 @@ stats(Engine *base, EngineStats *stats)
 	for (int s = 0; s < grouping->nsets; s++)
 	{
 		SetEngine  *set = &grouping->sets[s];
-		EngineStats own = set->stats;
+		EngineStats own = {0};
 
-		if (!set->done)
+		if (set->done)
+			own = set->stats;
+		else if (set->engine)
 			set->engine->ops->stats(set->engine, &own);
 		if (s == 0)
 		{
@@ -506,7 +592,7 @@ close_engines(Engine *base)
 	GroupingEngine *grouping = (GroupingEngine *) base;
 
 	for (int s = 0; s < grouping->nsets; s++)
-		grouping->sets[s].engine->ops->close(grouping->sets[s].engine);
+		close_set(&grouping->sets[s]);
 }
 
 int
@@ -519,47 +605,6 @@ grouping_sets_source(const Engine *engine, int set)
 		if (grouping->sets[s].parent >= 0 && bms_equal(sets[grouping->sets[s].number].keys, sets[set].keys))
 			return grouping->sets[grouping->sets[s].parent].number;
 	return -1;
-}
-
-/* The memory of an engine for so many groups: half of all is shared by their number, half evenly. */
-static size_t
-engine_memory(const GroupingEngine *grouping, double groups)
-{
-	double		all = 0;
-
-	for (int s = 0; s < grouping->nsets; s++)
-		all += grouping->spec->sets[grouping->sets[s].number].groups;
-	return Max(grouping->env.mem_limit / 2 * (groups / all + 1.0 / grouping->nsets), MIN_MEMORY);
-}
-
-static void
-open_set(GroupingEngine *grouping, const EngineOps *ops, SetEngine *set)
-{
-	const AggSpec *spec = grouping->spec;
-	const KeySet *keys = &spec->sets[set->number];
-	EngineEnv	env = grouping->env;
-
-	set->spec = *spec;
-	set->spec.nsets = 0;
-	set->spec.nkeys = 0;
-	set->spec.keys = palloc0(sizeof(KeySpec) * (spec->nkeys + 1));
-	set->key_of = palloc(sizeof(int) * (spec->nkeys + 1));
-	for (int k = 0; k < spec->nkeys; k++)
-	{
-		set->key_of[k] = bms_is_member(k, keys->keys) ? set->spec.nkeys : -1;
-		if (set->key_of[k] >= 0)
-			set->spec.keys[set->spec.nkeys++] = spec->keys[k];
-	}
-	env.est_groups = keys->groups;
-	env.mem_limit = engine_memory(grouping, keys->groups);
-	if (set->parent >= 0)
-	{
-		env.parallel = false;
-		env.est_rows = spec->sets[grouping->sets[set->parent].number].groups;
-		ops = engines_default();
-	}
-	set->engine = set->spec.ndistincts > 0 ? distinct_open(ops, &set->spec, &env) : ops->open(&set->spec, &env);
-	note(grouping, set, ENGINE_OK);
 }
 
 /* The callbacks: those that only a single engine with rows can serve are there where it has them. */
@@ -594,9 +639,10 @@ grouping_sets_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *e
 	grouping->nsets = arrange_sets(ops, spec, env->parallel, grouping->sets);
 	for (int s = 0; s < grouping->nsets; s++)
 	{
-		open_set(grouping, ops, &grouping->sets[s]);
+		make_spec(grouping, &grouping->sets[s]);
 		if (grouping->sets[s].parent < 0)
 		{
+			open_set(grouping, ops, &grouping->sets[s]);
 			grouping->nrow_engines++;
 			grouping->row_engine = &grouping->sets[s];
 		}

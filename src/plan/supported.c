@@ -23,6 +23,9 @@
 #include "settings.h"
 #include "plan/supported.h"
 
+/* Each of GROUPING SETS may need a table of groups while rows are read. */
+#define MOST_SETS 256
+
 bool
 supported_any_ours(List *aggrefs)
 {
@@ -205,9 +208,19 @@ supported_sets(List *sets, List *keys, const char **why)
 	ListCell   *key,
 			   *other;
 
+	if (list_length(sets) > MOST_SETS)
+	{
+		*why = psprintf("more than %d grouping sets", MOST_SETS);
+		return false;
+	}
 	foreach(key, sets == NIL ? NIL : keys)
 	{
-		if (IsA(lfirst(key), Const))
+		Node	   *expr = lfirst(key);
+
+		/* from 18 on a constant is marked as what sets may leave out */
+		if (IsA(expr, PlaceHolderVar))
+			expr = (Node *) ((PlaceHolderVar *) expr)->phexpr;
+		if (IsA(expr, Const))
 		{
 			*why = "GROUPING SETS with a constant as a key";
 			return false;
