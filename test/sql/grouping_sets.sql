@@ -56,7 +56,9 @@ INSERT INTO gk SELECT i, 'n' || i % 5, i % 3 FROM generate_series(1, 20) i;
 SELECT pg_temp.same_as_core(q), q FROM unnest(ARRAY[
 	'SELECT id, name, k, count(*) FROM gk GROUP BY GROUPING SETS ((id), (id, k))',
 	'SELECT id, name, k, length(name) AS l, count(*) FROM gk GROUP BY id, ROLLUP (k)',
-	'SELECT id, name, count(*) FROM gk GROUP BY GROUPING SETS ((id), (id, name))']) q;
+	'SELECT id, name, count(*) FROM gk GROUP BY GROUPING SETS ((id), (id, name))',
+	'SELECT a, (SELECT name FROM gk WHERE id = g.a) AS name, count(*) FROM g GROUP BY ROLLUP (a)',
+	'SELECT r > 2 AS k, a, count(*) FROM (SELECT random() AS r, a FROM g) s GROUP BY ROLLUP (a, r > 2)']) q;
 
 -- on the CPU engine sums and extremes of floats are core's to the last bit where core hashes all sets, as it adds rows in their order, too
 CREATE FUNCTION pg_temp.bits(f float8) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT encode(float8send(f), 'hex') $$;
