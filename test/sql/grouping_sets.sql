@@ -127,15 +127,16 @@ SET gpuagg.require = 'require';
 SELECT 1 AS one, gpu_count(*) FROM g GROUP BY ROLLUP (one);
 SELECT a AS x, a AS y, gpu_count(*) FROM g GROUP BY ROLLUP (x, y);
 SELECT gpu_count(*) FROM g GROUP BY CUBE (a, b, c, v, n, u, f, z, a + 1);
-RESET gpuagg.require;
-PREPARE p AS SELECT $1::int AS k, a, count(*) FROM g GROUP BY ROLLUP (k, a);
+-- a parameter as a key
+PREPARE p AS SELECT * FROM (SELECT $1::int AS k, a, gpu_count(*) AS n FROM g GROUP BY ROLLUP (k, a)) s ORDER BY k, a, n;
 SET plan_cache_mode = 'force_generic_plan';
 EXECUTE p (7);
 -- a cursor, in steps
 BEGIN;
-DECLARE k CURSOR FOR SELECT grouping(a) AS h FROM g WHERE v < 20 GROUP BY ROLLUP (a);
+DECLARE k CURSOR FOR SELECT grouping(a) AS h, gpu_count(*) > 0 AS some FROM g WHERE v < 20 GROUP BY ROLLUP (a);
 FETCH 5 FROM k;
 MOVE ALL FROM k;
 COMMIT;
+RESET gpuagg.require;
 DROP FUNCTION made_of;
 DROP TABLE g, gk, gf;
