@@ -578,6 +578,12 @@ stats(Engine *base, EngineStats *stats)
 		stats->spilled_bytes += own.spilled_bytes;
 		stats->spill_partitions += own.spill_partitions;
 		stats->changes += own.changes;
+		stats->device.bytes_to += own.device.bytes_to;
+		stats->device.bytes_from += own.device.bytes_from;
+		stats->device.copy_ms += own.device.copy_ms;
+		stats->device.kernel_ms += own.device.kernel_ms;
+		stats->device.memory += own.device.memory;
+		stats->device.retries += own.device.retries;
 	}
 	if (grouping->nrow_engines > 1)
 	{
