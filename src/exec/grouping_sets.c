@@ -40,7 +40,7 @@ typedef struct SetEngine
 	int			parent;			/* which of the engines it is made from, or -1: from rows */
 	AggSpec		spec;
 	int		   *key_of;			/* [key of the query] key of this engine, or -1 */
-	Engine	   *engine;			/* NULL while there are no groups yet that it is made from, and when its own were returned */
+	Engine	   *engine;			/* made from others: NULL until these have groups, and when its own were returned */
 	EngineStats stats;			/* once its groups were returned */
 	bool		done;
 } SetEngine;
@@ -259,7 +259,7 @@ make_spec(GroupingEngine *grouping, SetEngine *set)
 	}
 }
 
-/* Opens the engine of a set, which has rows in an engine of these ops, or groups of another set in one of the default kind. */
+/* Opens the engine of a set: of these ops where it gets rows, and of the default ones where it gets groups. */
 static void
 open_set(GroupingEngine *grouping, const EngineOps *ops, SetEngine *set)
 {
