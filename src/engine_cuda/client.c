@@ -38,7 +38,7 @@
 
 static int	nsessions;
 
-static bool
+bool
 client_fail(Client *client, const char *failure)
 {
 	strlcpy(client->failure, failure, sizeof(client->failure));

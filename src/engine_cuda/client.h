@@ -46,6 +46,9 @@ extern bool client_send(Client *client, MessageType type, const void *body, size
 /* Receives one message of this type and length. */
 extern bool client_receive(Client *client, MessageType type, void *body, size_t length);
 
+/* Closes the connection for this reason; returns false. */
+extern bool client_fail(Client *client, const char *failure);
+
 /* Populates the page table for the first `bytes` of so many buffers. */
 extern void client_prepare(Client *client, size_t bytes, double buffers);
 

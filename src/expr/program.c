@@ -21,6 +21,7 @@
 #include "expr/internal.h"
 #include "expr/program.h"
 #include "operators/vector_run.h"
+#include "spec.h"
 
 /* ---- constants ------------------------------------------------------------- */
 
@@ -166,6 +167,16 @@ wire_type(ColumnType type)
 	return type == COLUMN_DEC ? WIRE_I64 : wire[type];
 }
 
+/* Is the vector there for the column's NULLs, as bytes? */
+static bool
+is_presence(TupleDesc desc, const Vec *vec)
+{
+	Form_pg_attribute att = TupleDescAttr(desc, vec->attno - 1);
+	int16		scale;
+
+	return vec->type == COLUMN_I8 && spec_column_type(att->atttypid, att->atttypmod, &scale) != COLUMN_I8;
+}
+
 static uint16
 translate_column(ExprProgram *p, const Vec *vec)
 {
@@ -174,12 +185,14 @@ translate_column(ExprProgram *p, const Vec *vec)
 	if (vec->type == COLUMN_DATUM)
 		return expr_program_refuse(p, "values of a type that the GPU does not have");
 	while (s < p->nstored && (p->stored[s].attno != vec->attno || p->stored[s].type != vec->type ||
-							  p->stored[s].scale != vec->scale))
+							  p->stored[s].scale != vec->scale || p->stored[s].coded))
 		s++;
 	if (s == WIRE_MAX_STORED_COLS)
 		return expr_program_refuse(p, "too many columns for the GPU");
 	if (s == p->nstored)
-		p->stored[p->nstored++] = (ExprStored) {vec->attno, vec->type, vec->scale};
+		p->stored[p->nstored++] = (ExprStored) {
+			vec->attno, vec->type, vec->scale,.presence = is_presence(p->set->desc, vec)
+		};
 	return expr_program_emit(p, VECTOR_LOAD, wire_type(vec->type), s, 0, 0);
 }
 
@@ -290,7 +303,8 @@ translate(ExprProgram *p, Vec *vec)
 		operand = translate_constant(p, vec);
 	else if (vec->attno != 0)
 		operand = translate_column(p, vec);
-	else
+	else if (vec->expr == NULL || vec->type == COLUMN_DATUM ||
+			 (operand = expr_program_lookup(p, vec->expr, vec->type, vec->scale, -1)) == VECTOR_NONE)
 	{
 		op = find_op(p->set, vec);
 		operand = op ? translate_op(p, op) : expr_program_refuse(p, "a value that no operation computes");
@@ -317,9 +331,13 @@ expr_program_create(ExprSet *set)
 }
 
 uint16
-expr_program_root(ExprProgram *p, const ExprRoot *root)
+expr_program_root(ExprProgram *p, const ExprRoot *root, ColumnType type, int16 scale)
 {
-	return expr_program_vec(p, root->vec);
+	uint16		operand = VECTOR_NONE;
+
+	if (root->vec == NULL && type != COLUMN_DATUM && p->refusal == NULL)
+		operand = expr_program_lookup(p, root->expr, type, scale, -1);
+	return operand == VECTOR_NONE ? expr_program_vec(p, root->vec) : operand;
 }
 
 /* Core evaluates `then` for rows that pass the filter so far. */
@@ -336,13 +354,15 @@ filter_by(ExprProgram *p, uint16 then)
 void
 expr_program_filter(ExprProgram *p, const ExprRoot *root)
 {
-	filter_by(p, expr_program_root(p, root));
+	filter_by(p, expr_program_root(p, root, COLUMN_I8, 0));
 }
 
 void
 expr_program_check(ExprProgram *p, const ExprRoot *root)
 {
-	filter_by(p, expr_program_emit(p, VECTOR_TOLD, 0, expr_program_root(p, root), 0, 0));
+	ColumnType	type = root->vec ? root->vec->type : COLUMN_DATUM;
+
+	filter_by(p, expr_program_emit(p, VECTOR_TOLD, 0, expr_program_root(p, root, type, 0), 0, 0));
 }
 
 /* ---- what is known of registers --------------------------------------------- */
@@ -389,6 +409,10 @@ expr_program_nulls(const ExprProgram *p, uint32 stored, bool *nulls)
 			case VECTOR_DISTINCT:
 			case VECTOR_TOLD:
 				nulls[i] = false;
+				break;
+			case VECTOR_LOOKUP:
+				nulls[i] = p->lookups[in->data].nulls ||
+					(a && p->lookups[in->data].states[p->lookups[in->data].n] == VECTOR_NULL);
 				break;
 			case VECTOR_SELECT:
 				nulls[i] = b || c;
@@ -474,6 +498,8 @@ instruction_interval(const ExprProgram *p, const ExprInterval *stored, uint16 op
 	{
 		case VECTOR_LOAD:
 			return stored[in->a];
+		case VECTOR_LOOKUP:
+			return p->lookups[in->data].interval;
 		case VECTOR_SELECT:
 			return unite(instruction_interval(p, stored, in->b), instruction_interval(p, stored, in->c));
 		case VECTOR_COALESCE:
