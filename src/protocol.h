@@ -368,6 +368,8 @@ typedef struct WireRun
 #define WIRE_MAX_TABLES 32		/* of a program, for VECTOR_LOOKUP */
 /* In what is lacking: a dictionary has another id, or more entries, than the message says. */
 #define WIRE_OUTDATED (UINT64_C(1) << 63)
+/* Rows in order are asked for, and the copies of some ranges do not lie in that of the runs. */
+#define WIRE_UNSORTED (UINT64_C(1) << 62)
 
 /*
  * Reduces rows that the device has, as if they had come in batches.  Column c of the query is
@@ -377,7 +379,7 @@ typedef struct WireRun
  *
  * Answer: all of the rows were taken, or none of them, because something is not there: then the
  * buffer has, behind the runs at wire_align, a uint64_t for each run in which bit i says that stored
- * column i is lacking, or WIRE_OUTDATED, all 0 if the device had no room to reduce the rows.  RESIDED may come before
+ * column i is lacking, or WIRE_OUTDATED or WIRE_UNSORTED, all 0 if the device had no room to reduce the rows.  RESIDED may come before
  * the rows are reduced.  Rows whose outcome the program cannot tell (VECTOR_UNTOLD) are
  * not counted, but FINISHED says how many there were.
  */

@@ -69,8 +69,6 @@ refusal(const CudaEngine *cuda)
 		return "gpuagg.device_cache_memory is 0";
 	if (!cuda_can_start_over(cuda))
 		return "rows come once";
-	if (cuda->spec->ordered)
-		return "rows in order";
 	for (int c = 0; c < cuda->query->ncols; c++)
 		if (cuda->query->cols[c].travel == TRAVEL_MATRIX)
 			return "matrices";
@@ -125,6 +123,8 @@ translate(Resident *r)
 			r->inputs[c] = key_numbers(r, c, root);
 		else if (root == NULL)
 			r->inputs[c] = constant_operand(r, col);
+		else if (query->cols[c].travel == TRAVEL_PRESENCE && spec->type == COLUMN_DATUM)
+			r->inputs[c] = expr_program_presence(r->program, root);
 		else if (root->vec && (root->vec->type != spec->type || root->vec->scale != spec->scale))
 			expr_program_refuse(r->program, "values in another form than the aggregate reads");
 		else
@@ -691,6 +691,12 @@ make_up(Resident *r, const uint64 *lacking, bool *uploaded, bool *again)
 		keep[i] = first || (lacking[i] & ~WIRE_OUTDATED) == 0;
 	}
 	r->outdated = any != 0;
+	if (any & WIRE_UNSORTED)
+	{
+		*again = false;
+		r->cuda->not_resident = "copies that are not in the order of the table";
+		return true;
+	}
 	*again = any != 0;
 	r->cuda->not_resident = any ? "no room for copies" : "no room on the device";
 	if (any & ~WIRE_OUTDATED)
@@ -728,6 +734,11 @@ reduce(Resident *r)
 
 	for (int attempt = 1; attempt <= ATTEMPTS && rows->nruns > 0 && again; attempt++)
 	{
+		if (cuda->spec->ordered && !feed_resident_complete(rows))
+		{
+			cuda->not_resident = "rows in order, and some are not cached";
+			break;
+		}
 		if (!describe(r, &refused))
 			return cuda_fail_client(cuda);
 		if (refused)

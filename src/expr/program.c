@@ -177,23 +177,38 @@ is_presence(TupleDesc desc, const Vec *vec)
 	return vec->type == COLUMN_I8 && spec_column_type(att->atttypid, att->atttypmod, &scale) != COLUMN_I8;
 }
 
+/* A load of a stored column. */
 static uint16
-translate_column(ExprProgram *p, const Vec *vec)
+load_column(ExprProgram *p, ExprStored column)
 {
 	int			s = 0;
 
-	if (vec->type == COLUMN_DATUM)
-		return expr_program_refuse(p, "values of a type that the GPU does not have");
-	while (s < p->nstored && (p->stored[s].attno != vec->attno || p->stored[s].type != vec->type ||
-							  p->stored[s].scale != vec->scale || p->stored[s].coded))
+	while (s < p->nstored && (p->stored[s].attno != column.attno || p->stored[s].type != column.type ||
+							  p->stored[s].scale != column.scale || p->stored[s].coded))
 		s++;
 	if (s == WIRE_MAX_STORED_COLS)
 		return expr_program_refuse(p, "too many columns for the GPU");
 	if (s == p->nstored)
-		p->stored[p->nstored++] = (ExprStored) {
-			vec->attno, vec->type, vec->scale,.presence = is_presence(p->set->desc, vec)
-		};
-	return expr_program_emit(p, VECTOR_LOAD, wire_type(vec->type), s, 0, 0);
+		p->stored[p->nstored++] = column;
+	return expr_program_emit(p, VECTOR_LOAD, wire_type(column.type), s, 0, 0);
+}
+
+static uint16
+translate_column(ExprProgram *p, const Vec *vec)
+{
+	if (vec->type == COLUMN_DATUM)
+		return expr_program_refuse(p, "values of a type that the GPU does not have");
+	return load_column(p, (ExprStored) {
+		vec->attno, vec->type, vec->scale,.presence = is_presence(p->set->desc, vec)
+	});
+}
+
+uint16
+expr_program_presence(ExprProgram *p, const ExprRoot *root)
+{
+	if (p->refusal || root->vec == NULL || root->vec->attno == 0 || root->vec->type != COLUMN_DATUM)
+		return expr_program_root(p, root, COLUMN_DATUM, 0);
+	return load_column(p, (ExprStored) {root->vec->attno, COLUMN_I8, 0,.presence = true});
 }
 
 /* Binary-coercible casts: registers have integers of 32 bits alike, with or without a sign. */

@@ -397,8 +397,6 @@ check_resident(const WireResident *in, const WireQuery *q, size_t length, size_t
 		return "number of runs";
 	if (in->nstored > WIRE_MAX_STORED_COLS || in->ncols != q->ncols)
 		return "number of columns";
-	if (q->flags & WIRE_ORDERED)
-		return "rows in order that are stored";
 	for (uint32_t i = 0; i < in->nstored; i++)
 		if (!is_stored_type(in->stored[i].type) || check_coded(&in->stored[i]))
 			return "type that is not stored";

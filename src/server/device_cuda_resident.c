@@ -304,7 +304,7 @@ cuda_resident(Query *query, Lane *lane, const WireResident *in, const WireRun *r
 	if (query->use == 0)
 		query->use = store_use();
 	DEVICE_CHECK(store_hold(query->device, in, runs, query->use, lacking, &hold, error));
-	if (hold == NULL)
+	if (hold == NULL || !resident_in_order(query->q, hold, lacking))
 		return DEVICE_OK;
 	hold->next = query->holds;
 	query->holds = hold;

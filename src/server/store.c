@@ -763,6 +763,7 @@ find_spans(const StoreTable *table, const WireResident *in, const WireRun *runs,
 		sorted = sorted && (r == 0 || hold->spans[r].first > hold->spans[r - 1].first);
 	}
 	hold->nspans = in->nruns;
+	hold->sorted = sorted;
 	if (all)
 		join_spans(hold, sorted);
 	return all;

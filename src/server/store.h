@@ -72,6 +72,7 @@ typedef struct StoreHold
 	StoreTable *table;			/* NULL: no column is read */
 	uint64_t	columns;		/* of the table, a bit each */
 	int64_t		nrows;
+	bool		sorted;			/* the runs' rows lie in the order of the runs */
 	int			nspans;			/* ascending, with gaps between them, none across segments */
 	StoreSpan  *spans;
 	int			nsegments;

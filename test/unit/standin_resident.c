@@ -308,7 +308,7 @@ reduce_held(Query *query, const WireResident *in, const WireRun *runs, const Sto
 	m->hold = hold;
 	resident_plan(query->q, in, hold, &m->plan);
 	if (make_rows(m))
-		status = standin_reduce_rows(query, &m->rows, false, error);
+		status = standin_reduce_rows(query, &m->rows, query->q->flags & WIRE_ORDERED, error);
 	if (status != DEVICE_OK)
 		query->untold = untold;
 	for (int c = 0; c < m->plan.ncols; c++)
@@ -329,7 +329,7 @@ standin_resident(Query *query, Lane *lane, const WireResident *in, const WireRun
 
 	(void) lane;
 	*taken = false;
-	if (status != DEVICE_OK || hold == NULL)
+	if (status != DEVICE_OK || hold == NULL || !resident_in_order(query->q, hold, lacking))
 		return status;
 	hold->next = query->holds;
 	query->holds = hold;
