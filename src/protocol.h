@@ -20,7 +20,7 @@
  *		{ FETCH -> GROUPS }
  *		RESET -> OPENED				the same query from its start, for rescans
  *
- * STATUS -> STATUS_REPLY may come at any point and needs no HELLO.  FAILED may answer any
+ * STATUS -> STATUS_REPLY and LIST -> LISTED may come at any point and need no HELLO.  FAILED may answer any
  * message: the query is of no use any more, and the server closes the connection.  A
  * client may close the socket at any point; the server then frees what the connection held.
  *
@@ -89,6 +89,7 @@ typedef enum MessageType
 	MESSAGE_STORE,
 	MESSAGE_RESIDENT,
 	MESSAGE_DICTIONARY,
+	MESSAGE_LIST,
 
 	/* server to client */
 	MESSAGE_WELCOME = 64,
@@ -102,6 +103,7 @@ typedef enum MessageType
 	MESSAGE_STORED,
 	MESSAGE_RESIDED,
 	MESSAGE_ENTRIES,
+	MESSAGE_LISTED,
 
 	/* between the server and its supervisor, over the pipe it was started with */
 	MESSAGE_READY = 128,			/* WireStatus: devices are open, the socket accepts connections */
@@ -491,6 +493,32 @@ typedef struct WireStatus
 	WireDevice	skipped[WIRE_MAX_DEVICES];	/* that cannot be used: no more than ordinal, name and
 											 * memory is known, and the note */
 } WireStatus;
+
+/* Asks for columns that are kept: those of tables behind the one of this number, on this device and those behind. */
+typedef struct WireList
+{
+	uint64_t	after;			/* at first 0 */
+	uint64_t	device;
+} WireList;
+
+typedef struct WireListedColumn
+{
+	WireTableKey table;
+	WireColumnKey column;
+	uint64_t	rows;
+	uint64_t	ranges;
+	uint64_t	bytes;			/* of device memory */
+} WireListedColumn;
+
+#define WIRE_MAX_LISTED 256
+
+/* Some of them, whole tables; none: that was all.  `next` asks for more. */
+typedef struct WireListed
+{
+	WireList	next;
+	uint64_t	n;
+	WireListedColumn columns[WIRE_MAX_LISTED];
+} WireListed;
 
 typedef struct WireSettings
 {

@@ -55,4 +55,7 @@ extern void client_prepare(Client *client, size_t bytes, double buffers);
 /* Asks the server for its devices and counters. */
 extern bool client_status(WireStatus *status);
 
+/* Asks it for the columns that it keeps, in the current memory context; *n is how many there are.  NULL: no answer. */
+extern WireListedColumn *client_list(int *n);
+
 #endif							/* GPUAGG_CUDA_CLIENT_H */

@@ -57,6 +57,7 @@ typedef struct Session
 		WireFetch	fetch;
 		WireStore	store;
 		WireDictionary dictionary;
+		WireList	list;
 		WireResident resident;
 		char		bytes[sizeof(WireQuery) + WIRE_MAX_THRESHOLDS * sizeof(double)];
 	}			body;
@@ -272,6 +273,17 @@ on_store(Session *s, size_t length)
 }
 
 static bool
+on_list(Session *s, size_t length)
+{
+	WireListed	listed;
+
+	if (length != sizeof(WireList))
+		return fail(s, FAILURE_PROTOCOL, "list length");
+	store_list(&s->body.list, &listed);
+	return wire_send(s->sock, MESSAGE_LISTED, &listed, sizeof(listed));
+}
+
+static bool
 on_dictionary(Session *s, size_t length)
 {
 	WireDictionary in = s->body.dictionary;
@@ -436,6 +448,8 @@ on_message(Session *s, const MessageHeader *header)
 		case MESSAGE_STATUS:
 			budget_status(&status);
 			return wire_send(s->sock, MESSAGE_STATUS_REPLY, &status, sizeof(status));
+		case MESSAGE_LIST:
+			return on_list(s, header->length);
 		case MESSAGE_OPEN:
 			return s->arena ? on_open(s, header->length)
 				: fail(s, FAILURE_PROTOCOL, "query without a greeting");

@@ -897,6 +897,61 @@ store_release(StoreHold *hold)
 
 /* ---- all of it ---- */
 
+static void
+list_columns(const StoreTable *table, WireListed *out)
+{
+	for (int c = 0; c < MAX_COLUMNS; c++)
+	{
+		const StoreColumn *column = &table->columns[c];
+		WireListedColumn *row = &out->columns[out->n];
+
+		if (column->bytes == 0)
+			continue;
+		*row = (WireListedColumn) {.table = {table->id},.column = column->key,.bytes = column->bytes};
+		for (int r = 0; r < table->nranges; r++)
+			if (table->ranges[r].columns >> c & 1)
+			{
+				row->ranges++;
+				row->rows += table->ranges[r].nrows;
+			}
+		out->n++;
+	}
+}
+
+/* The table of the next number, or NULL. */
+static const StoreTable *
+next_table(const Store *store, uint64_t after)
+{
+	const StoreTable *next = NULL;
+
+	for (const StoreTable *t = store->tables; t; t = t->next)
+		if (t->id > after && (next == NULL || t->id < next->id))
+			next = t;
+	return next;
+}
+
+void
+store_list(const WireList *from, WireListed *out)
+{
+	*out = (WireListed) {.next = *from};
+	while (out->next.device < (uint64_t) nstores)
+	{
+		Store	   *store = &stores[out->next.device];
+		const StoreTable *t;
+
+		pthread_mutex_lock(&store->lock);
+		while (out->n + MAX_COLUMNS <= WIRE_MAX_LISTED && (t = next_table(store, out->next.after)) != NULL)
+		{
+			list_columns(t, out);
+			out->next.after = t->id;
+		}
+		pthread_mutex_unlock(&store->lock);
+		if (out->n + MAX_COLUMNS > WIRE_MAX_LISTED)
+			return;
+		out->next = (WireList) {0, out->next.device + 1};
+	}
+}
+
 void
 store_dictionary(int device, const WireDictionary *in, char *to, WireEntries *out)
 {

@@ -103,6 +103,9 @@ extern void store_release(StoreHold *hold);
 /* Answers DICTIONARY; `to` is its buffer. */
 extern void store_dictionary(int device, const WireDictionary *in, char *to, WireEntries *out);
 
+/* Answers LIST. */
+extern void store_list(const WireList *from, WireListed *out);
+
 /* Gives so many bytes back to the budget, if columns that nobody holds have them; false: there are none. */
 extern bool store_yield(int device, uint64_t bytes);
 /* Frees what is beyond a limit that was lowered. */

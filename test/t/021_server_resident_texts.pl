@@ -163,6 +163,13 @@ foreach my $change ("UPDATE t SET txt = 'new' WHERE v % 1000 = 7", "INSERT INTO 
 	like(seen($texts), qr/Resident Rows: [1-9]/, "$change: on the GPU");
 }
 
+# the view of what is where
+is($node->safe_psql('postgres', <<SQL), "txt|gpu|1\ntxt|ram|1", 'a row a column and tier');
+SELECT "column", tier, count(*) FROM gpuagg_cache WHERE relation = 't'::regclass AND "column" IN ('txt') AND "rows" > 10000 AND bytes > 10000 GROUP BY 1, 2 ORDER BY 1, 2
+SQL
+is($node->safe_psql('postgres', "SELECT gpu_cache_used > 0, gpu_cache_used = (SELECT sum(bytes) FROM gpuagg_device_columns()) FROM gpuagg_status"), 't|t', 'and in the status');
+is($node->safe_psql('postgres', 'CREATE ROLE reader; SET ROLE reader; SELECT count(*) FROM gpuagg_device_columns()'), '0', 'of what one may read');
+
 # a server that is gone takes its dictionaries along
 kill 'KILL', $node->server_pid;
 is(ours("SET gpuagg.engine = 'auto'; $texts"), core($texts), 'a server that is gone');
