@@ -123,7 +123,7 @@ translate(Resident *r)
 			r->inputs[c] = key_numbers(r, c, root);
 		else if (root == NULL)
 			r->inputs[c] = constant_operand(r, col);
-		else if (query->cols[c].travel == TRAVEL_PRESENCE && spec->type == COLUMN_DATUM)
+		else if (query->cols[c].travel == TRAVEL_PRESENCE && (root->vec == NULL || root->vec->type == COLUMN_DATUM))
 			r->inputs[c] = expr_program_presence(r->program, root);
 		else if (root->vec && (root->vec->type != spec->type || root->vec->scale != spec->scale))
 			expr_program_refuse(r->program, "values in another form than the aggregate reads");

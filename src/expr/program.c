@@ -16,6 +16,7 @@
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 
 #include "expr/internal.h"
@@ -203,12 +204,38 @@ translate_column(ExprProgram *p, const Vec *vec)
 	});
 }
 
+/* True where the expression is not NULL, else NULL. */
+static Expr *
+presence_of(Expr *expr)
+{
+	NullTest   *test = makeNode(NullTest);
+	CaseWhen   *when = makeNode(CaseWhen);
+	CaseExpr   *choice = makeNode(CaseExpr);
+
+	test->arg = expr;
+	test->nulltesttype = IS_NOT_NULL;
+	test->location = -1;
+	when->expr = (Expr *) test;
+	when->result = (Expr *) makeBoolConst(true, false);
+	choice->casetype = BOOLOID;
+	choice->args = list_make1(when);
+	choice->defresult = (Expr *) makeBoolConst(false, true);
+	return (Expr *) choice;
+}
+
 uint16
 expr_program_presence(ExprProgram *p, const ExprRoot *root)
 {
-	if (p->refusal || root->vec == NULL || root->vec->attno == 0 || root->vec->type != COLUMN_DATUM)
-		return expr_program_root(p, root, COLUMN_DATUM, 0);
-	return load_column(p, (ExprStored) {root->vec->attno, COLUMN_I8, 0,.presence = true});
+	uint16		operand = VECTOR_NONE;
+
+	if (p->refusal)
+		return VECTOR_NONE;
+	if (root->vec && root->vec->type != COLUMN_DATUM)
+		return expr_program_vec(p, root->vec);
+	if (root->vec && root->vec->attno)
+		return load_column(p, (ExprStored) {root->vec->attno, COLUMN_I8, 0,.presence = true});
+	operand = expr_program_lookup(p, presence_of(root->expr), COLUMN_I8, 0, -1);
+	return operand == VECTOR_NONE ? expr_program_refuse(p, "a count of values that are computed row by row") : operand;
 }
 
 /* Binary-coercible casts: registers have integers of 32 bits alike, with or without a sign. */

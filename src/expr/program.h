@@ -104,7 +104,7 @@ extern void expr_lookup_fill(ExprProgram *p, ExprLookup *lookup, const Datum *en
 /* Notes what the cells, which are filled, have in common. */
 extern void expr_lookup_finish(ExprLookup *lookup);
 
-/* The operand with the NULLs of a root that is a column of any type. */
+/* The operand with the NULLs of a root of any type. */
 extern uint16 expr_program_presence(ExprProgram *p, const ExprRoot *root);
 
 /* Rows of which the root is not true are left out from here on. */
