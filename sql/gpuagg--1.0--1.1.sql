@@ -19,6 +19,14 @@ COMMENT ON VIEW gpuagg_progress IS
 'custom scans that run now, one row a process: the table being read (relid 0: the child plan''s rows are of no single table), its blocks and those that this process has read (0 where the child plan reads them), rows and groups so far (groups on a GPU are known at the end of the scan, those in temporary files when they are merged), and the phase: initializing, scanning, sorting, merging groups, returning groups, or caching columns of gpuagg_cache_prewarm(); up to PostgreSQL 16 empty, with a notice, unless gpuagg is in shared_preload_libraries';
 DROP FUNCTION gpuagg_progress_1_0();
 
+/* The column cache: copies on the GPUs, a tier of their own */
+CREATE FUNCTION gpuagg_device_columns(OUT datid oid, OUT tablespace oid, OUT relfilenode oid, OUT relid oid, OUT attnum int2,
+	OUT tier text, OUT blocks int8, OUT "rows" int8, OUT bytes int8, OUT hits int8, OUT valid float8, OUT last_use timestamptz)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 100;
+COMMENT ON FUNCTION gpuagg_device_columns() IS
+'rows of the view gpuagg_cache for the tier gpu, by OIDs: blocks, hits, valid and last_use are null, nothing else is; no rows without a GPU server that is ready; of columns that the user may select from, and of all for members of pg_read_all_stats';
+
 /*
  * What is loaded, and how the GPU server does.
  */
@@ -27,13 +35,14 @@ CREATE FUNCTION gpuagg_status(OUT library_version text, OUT loaded_by text, OUT 
 	OUT cache_memory int8)
 	RETURNS record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-COMMENT ON FUNCTION gpuagg_status() IS 'the row of the view gpuagg_status, but for its first and last columns';
+COMMENT ON FUNCTION gpuagg_status() IS 'the row of the view gpuagg_status, but for its first column and the last two';
 CREATE VIEW gpuagg_status AS
 SELECT gpuagg_version() AS extension_version, s.*,
-	(SELECT coalesce(sum(c.bytes), 0)::int8 FROM gpuagg_cache_columns() c) AS cache_used
+	(SELECT coalesce(sum(c.bytes), 0)::int8 FROM gpuagg_cache_columns() c) AS cache_used,
+	(SELECT coalesce(sum(c.bytes), 0)::int8 FROM gpuagg_device_columns() c) AS gpu_cache_used
 FROM gpuagg_status() s;
 COMMENT ON VIEW gpuagg_status IS
-'one row: the version of the SQL objects of this database and of the library; what has loaded the library (shared_preload_libraries, session_preload_libraries, local_preload_libraries or first use); the state of the GPU server (absent, off, starting, ready, unavailable or restarting), the reason why it is not ready (null if it is) and what went wrong last (null if nothing); its process and its supervisor''s (null: none); how often it was started again; the GPUs in use; the CUDA version that the driver supports (null before the server was ready); the CUDA version and compute capabilities that the server was built with, or that there is none (null before its first start); bytes of shared memory for the column cache (0: none) and bytes of it in use';
+'one row: the version of the SQL objects of this database and of the library; what has loaded the library (shared_preload_libraries, session_preload_libraries, local_preload_libraries or first use); the state of the GPU server (absent, off, starting, ready, unavailable or restarting), the reason why it is not ready (null if it is) and what went wrong last (null if nothing); its process and its supervisor''s (null: none); how often it was started again; the GPUs in use; the CUDA version that the driver supports (null before the server was ready); the CUDA version and compute capabilities that the server was built with, or that there is none (null before its first start); bytes of shared memory for the column cache (0: none) and bytes of it in use; bytes of GPU memory in use for copies of cached columns';
 GRANT SELECT ON gpuagg_status TO PUBLIC;
 
 /*
@@ -269,8 +278,17 @@ COMMENT ON FUNCTION gpuagg_demo_flights(int8) IS
 /* The column cache: who may see what */
 COMMENT ON FUNCTION gpuagg_cache_columns() IS
 'rows of the view gpuagg_cache, by OIDs: attnum is 0 for what stands beside all columns of a table; last_use is null before the first use, nothing else is; of columns that the user may select from, and of all for members of pg_read_all_stats';
+
+/* The column cache: a row for each tier */
+CREATE OR REPLACE VIEW gpuagg_cache AS
+SELECT d.datname, r.oid::regclass AS relation, c.relfilenode, a.attname AS "column", c.tier, c.blocks, c."rows", c.bytes, c.hits,
+	c.valid, c.last_use
+FROM (SELECT * FROM gpuagg_cache_columns() UNION ALL SELECT * FROM gpuagg_device_columns()) c
+	LEFT JOIN pg_database d ON d.oid = c.datid
+	LEFT JOIN pg_class r ON r.oid = c.relid AND d.datname = current_database() AND pg_relation_filenode(r.oid) = c.relfilenode
+	LEFT JOIN pg_attribute a ON a.attrelid = r.oid AND a.attnum = c.attnum AND a.attnum > 0;
 COMMENT ON VIEW gpuagg_cache IS
-'columns of tables that are cached, a row a column, of this database those that the user may select from, and of all databases for members of pg_read_all_stats: the relation (null for one of another database, or that is not there any more) and its file''s number, the column (null for what stands beside all columns of a table: which blocks they are of and what proves them), the tier (ram), the blocks and rows that there are of it, its bytes, how often a range of it was taken from the cache, the share of its blocks that had not changed when last looked at, and when a query last asked for it; empty unless gpuagg is in shared_preload_libraries';
+'columns of tables that are cached, a row a column and tier, of this database those that the user may select from, and of all databases for members of pg_read_all_stats: the relation (null for one of another database, or that is not there any more) and its file''s number, the column (null for what stands beside all columns of a table: which blocks they are of and what proves them), the tier (ram, or gpu for copies in the memory of a GPU: of a column that is kept as numbers and as values there are two), the blocks and rows that there are of it, its bytes, how often a range of it was taken from the cache, the share of its blocks that had not changed when last looked at, and when a query last asked for it (these three and the blocks are null for the tier gpu); empty unless gpuagg is in shared_preload_libraries';
 
 /*
  * Sums and averages of intervals have the same definition in every release of

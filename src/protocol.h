@@ -12,6 +12,7 @@
  *		HELLO -> WELCOME			with the arena's file descriptor (SCM_RIGHTS)
  *		OPEN -> OPENED				a query
  *		{ STORE -> STORED }			a column of a range of a table, to be kept on the device
+ *		{ DICTIONARY -> ENTRIES }	the values of a column that is kept as numbers
  *		{ RESIDENT -> RESIDED }		rows that the device has
  *		{ BATCH ... -> DONE }		a DONE for each batch, in order
  *		LEAVE -> LEFT				of a shared query: this connection's batches are reduced
@@ -19,7 +20,7 @@
  *		{ FETCH -> GROUPS }
  *		RESET -> OPENED				the same query from its start, for rescans
  *
- * STATUS -> STATUS_REPLY may come at any point and needs no HELLO.  FAILED may answer any
+ * STATUS -> STATUS_REPLY and LIST -> LISTED may come at any point and need no HELLO.  FAILED may answer any
  * message: the query is of no use any more, and the server closes the connection.  A
  * client may close the socket at any point; the server then frees what the connection held.
  *
@@ -47,7 +48,7 @@
 #include "operators/vector_program.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 6
+#define GPUAGG_PROTOCOL_VERSION 7
 
 /*
  * Relative to the data directory, which is the working directory of both sides.
@@ -87,6 +88,8 @@ typedef enum MessageType
 	MESSAGE_LEAVE,
 	MESSAGE_STORE,
 	MESSAGE_RESIDENT,
+	MESSAGE_DICTIONARY,
+	MESSAGE_LIST,
 
 	/* server to client */
 	MESSAGE_WELCOME = 64,
@@ -99,6 +102,8 @@ typedef enum MessageType
 	MESSAGE_LEFT,				/* WireFinished, but of this connection alone: bytes and times */
 	MESSAGE_STORED,
 	MESSAGE_RESIDED,
+	MESSAGE_ENTRIES,
+	MESSAGE_LISTED,
 
 	/* between the server and its supervisor, over the pipe it was started with */
 	MESSAGE_READY = 128,			/* WireStatus: devices are open, the socket accepts connections */
@@ -285,6 +290,7 @@ typedef struct WireColumnKey
 	int16_t		attno;
 	int16_t		scale;
 	uint32_t	type;			/* WireType of the values; decimals: WIRE_I64 */
+	uint32_t	coded;			/* 1: numbers in a dictionary, see below; type is WIRE_I32 */
 } WireColumnKey;
 
 #define WIRE_STORE_NEGATIVE_ZERO 1	/* floats: there is a -0 among the values */
@@ -301,6 +307,11 @@ typedef struct WireStore
 	uint32_t	buffer;
 	uint32_t	values;			/* offsets in the buffer */
 	uint32_t	validity;		/* or WIRE_NO_ARRAY: no NULLs */
+	/* coded: values are numbers of the message's own entries, as WireEntries has them */
+	uint32_t	entries;
+	uint32_t	nentries;
+	uint32_t	bytes;			/* of all entries */
+	uint32_t	pad;
 } WireStore;
 
 typedef struct WireStored
@@ -308,6 +319,42 @@ typedef struct WireStored
 	uint32_t	buffer;
 	uint32_t	kept;			/* 0: there is no room for the column */
 } WireStored;
+
+/*
+ * Columns that are kept as numbers: the server has a dictionary for each, of strings of bytes that differ from
+ * each other, which are numbered from 0 as they come.  STORE brings entries of its own, whose numbers the
+ * server replaces by those of its dictionary.  A dictionary only grows, and goes with its column; its id is never used again,
+ * by a later server either.  There are bounds for its size: what exceeds them is not kept.
+ */
+#define WIRE_MAX_ENTRIES 65536
+#define WIRE_MAX_ENTRY_BYTES (4u << 20)
+
+/* Asks for a dictionary, of which nentries are known already. */
+typedef struct WireDictionary
+{
+	WireTableKey table;
+	WireColumnKey column;
+	uint64_t	id;				/* 0: none is known */
+	uint32_t	nentries;
+	uint32_t	buffer;
+} WireDictionary;
+
+/* In the buffer: a uint32_t length of each entry from `first` on, then their bytes without gaps. */
+typedef struct WireEntries
+{
+	uint64_t	id;				/* 0: there is none */
+	uint32_t	buffer;
+	uint32_t	first;			/* 0, or as many as were known of this one */
+	uint32_t	nentries;		/* of the dictionary */
+	uint32_t	bytes;
+} WireEntries;
+
+/* What of a dictionary a query knows; all of it, or the rows are not taken. */
+typedef struct WireKnown
+{
+	uint64_t	id;
+	uint64_t	nentries;
+} WireKnown;
 
 /* Rows first .. first + nrows - 1 of a range. */
 typedef struct WireRun
@@ -320,15 +367,21 @@ typedef struct WireRun
 } WireRun;
 
 #define WIRE_MAX_STORED_COLS 32	/* that one query reads */
+#define WIRE_MAX_TABLES 32		/* of a program, for VECTOR_LOOKUP */
+/* In what is lacking: a dictionary has another id, or more entries, than the message says. */
+#define WIRE_OUTDATED (UINT64_C(1) << 63)
+/* Rows in order are asked for, and the copies of some ranges do not lie in that of the runs. */
+#define WIRE_UNSORTED (UINT64_C(1) << 62)
 
 /*
  * Reduces rows that the device has, as if they had come in batches.  Column c of the query is
  * a register of a program that is run for each row (operators/vector_program.h), whose inputs
- * are columns of the table.  In the buffer are nruns of WireRun, by range and first row.
+ * are columns of the table.  In the buffer are nruns of WireRun, by range and first row, and behind them, if there
+ * are tables, each at wire_align, the values of ncells cells, and the states, a byte each.
  *
  * Answer: all of the rows were taken, or none of them, because something is not there: then the
  * buffer has, behind the runs at wire_align, a uint64_t for each run in which bit i says that stored
- * column i is lacking, all 0 if the device had no room to reduce the rows.  RESIDED may come before
+ * column i is lacking, or WIRE_OUTDATED or WIRE_UNSORTED, all 0 if the device had no room to reduce the rows.  RESIDED may come before
  * the rows are reduced.  Rows whose outcome the program cannot tell (VECTOR_UNTOLD) are
  * not counted, but FINISHED says how many there were.
  */
@@ -345,6 +398,10 @@ typedef struct WireResident
 	uint32_t	types[WIRE_MAX_COLS];	/* WireType of column c; that of its register */
 	uint16_t	cols[WIRE_MAX_COLS];	/* its operand, which may be a constant's */
 	WireColumnKey stored[WIRE_MAX_STORED_COLS];
+	WireKnown	known[WIRE_MAX_STORED_COLS];	/* of coded columns */
+	uint32_t	ntables;
+	uint32_t	ncells;
+	VectorTable tables[WIRE_MAX_TABLES];
 	VectorProgram program;
 } WireResident;
 
@@ -437,6 +494,32 @@ typedef struct WireStatus
 											 * memory is known, and the note */
 } WireStatus;
 
+/* Asks for columns that are kept: those of tables behind the one of this number, on this device and those behind. */
+typedef struct WireList
+{
+	uint64_t	after;			/* at first 0 */
+	uint64_t	device;
+} WireList;
+
+typedef struct WireListedColumn
+{
+	WireTableKey table;
+	WireColumnKey column;
+	uint64_t	rows;
+	uint64_t	ranges;
+	uint64_t	bytes;			/* of device memory */
+} WireListedColumn;
+
+#define WIRE_MAX_LISTED 256
+
+/* Some of them, whole tables; none: that was all.  `next` asks for more. */
+typedef struct WireListed
+{
+	WireList	next;
+	uint64_t	n;
+	WireListedColumn columns[WIRE_MAX_LISTED];
+} WireListed;
+
 typedef struct WireSettings
 {
 	uint64_t	memory_limit;	/* bytes a device; 0: four fifths of what is free at start */
@@ -460,6 +543,19 @@ static inline size_t
 wire_align(size_t n)
 {
 	return (n + WIRE_ALIGN - 1) / WIRE_ALIGN * WIRE_ALIGN;
+}
+
+/* Where the cells of RESIDENT's tables are: their values, and their states. */
+static inline size_t
+wire_cells_at(const WireResident *in)
+{
+	return wire_align((size_t) in->nruns * sizeof(WireRun));
+}
+
+static inline size_t
+wire_cell_states_at(const WireResident *in)
+{
+	return wire_align(wire_cells_at(in) + (size_t) in->ncells * sizeof(int64_t));
 }
 
 /* Bytes of one group in a GROUPS buffer, alignment gaps aside. */

@@ -61,6 +61,12 @@ extern bool cache_column_wanted(CacheTable *table, const CacheColumnKey *col);
 /* The share of a table's blocks of which all these columns are in the cache, as far as is known without a look at them. */
 extern double cache_share(const CacheTableKey *key, int ncols, const CacheColumnKey *cols, BlockNumber nblocks);
 
+/* The table of that number, if there is one. */
+extern bool cache_table_named(uint64 id, CacheTableKey *key, Oid *relid);
+
+/* May the user know what is cached of a table's column, or of all of it (0)? */
+extern bool cache_may_see(const CacheTableKey *key, Oid relid, AttrNumber attno);
+
 /* Has the table any descriptor? */
 extern bool cache_table_filled(CacheTable *table);
 

@@ -76,22 +76,44 @@ collect(Rows *rows)
  * May the user know?  Who may read the column, or of descriptors any, or all statistics.  Of other
  * databases' tables the privileges are not here.
  */
-static bool
-may_see(const Row *row)
+bool
+cache_may_see(const CacheTableKey *key, Oid relid, AttrNumber attno)
 {
 	bool		missing = false;
 
 	if (has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS))
 		return true;
-	if (row->key.database != MyDatabaseId)
+	if (key->database != MyDatabaseId)
 		return false;
-	if (pg_class_aclcheck_ext(row->relid, GetUserId(), ACL_SELECT, &missing) == ACLCHECK_OK)
+	if (pg_class_aclcheck_ext(relid, GetUserId(), ACL_SELECT, &missing) == ACLCHECK_OK)
 		return true;
 	if (missing)
 		return false;
-	if (row->attno == 0)
-		return pg_attribute_aclcheck_all(row->relid, GetUserId(), ACL_SELECT, ACLMASK_ANY) == ACLCHECK_OK;
-	return pg_attribute_aclcheck_ext(row->relid, row->attno, GetUserId(), ACL_SELECT, &missing) == ACLCHECK_OK;
+	if (attno == 0)
+		return pg_attribute_aclcheck_all(relid, GetUserId(), ACL_SELECT, ACLMASK_ANY) == ACLCHECK_OK;
+	return pg_attribute_aclcheck_ext(relid, attno, GetUserId(), ACL_SELECT, &missing) == ACLCHECK_OK;
+}
+
+bool
+cache_table_named(uint64 id, CacheTableKey *key, Oid *relid)
+{
+	HASH_SEQ_STATUS scan;
+	StoredTable *table;
+	bool		found = false;
+
+	if (cache_shared == NULL)
+		return false;
+	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
+	hash_seq_init(&scan, cache_tables);
+	while ((table = hash_seq_search(&scan)) != NULL)
+		if (table->serial == id)
+		{
+			*key = table->key;
+			*relid = table->relid;
+			found = true;
+		}
+	LWLockRelease(cache_shared->change_lock);
+	return found;
 }
 
 Datum
@@ -111,7 +133,7 @@ gpuagg_cache_columns(PG_FUNCTION_ARGS)
 		Datum		values[12];
 		bool		nulls[12] = {0};
 
-		if (!may_see(row))
+		if (!cache_may_see(&row->key, row->relid, row->attno))
 			continue;
 		values[0] = ObjectIdGetDatum(row->key.database);
 		values[1] = ObjectIdGetDatum(row->key.tablespace);

@@ -38,7 +38,7 @@
 
 static int	nsessions;
 
-static bool
+bool
 client_fail(Client *client, const char *failure)
 {
 	strlcpy(client->failure, failure, sizeof(client->failure));
@@ -414,14 +414,19 @@ end_texts(WireDevice *device)
 	device->note[sizeof(device->note) - 1] = '\0';
 }
 
+/* For questions of people, which a server that hangs answers with nothing. */
+static Client *
+create_for_status(void)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "GPU server status", ALLOCSET_SMALL_SIZES);
+
+	return client_create(cxt, gpuagg_server_timeout > 0 ? Min(gpuagg_server_timeout, STATUS_PATIENCE_MS) : STATUS_PATIENCE_MS);
+}
+
 bool
 client_status(WireStatus *status)
 {
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "GPU server status",
-											  ALLOCSET_SMALL_SIZES);
-	int			patience = gpuagg_server_timeout > 0 ?
-		Min(gpuagg_server_timeout, STATUS_PATIENCE_MS) : STATUS_PATIENCE_MS;
-	Client	   *client = client_create(cxt, patience);
+	Client	   *client = create_for_status();
 	bool		ok;
 
 	ok = dial(client) && client_send(client, MESSAGE_STATUS, NULL, 0) &&
@@ -433,6 +438,35 @@ client_status(WireStatus *status)
 		end_texts(&status->devices[d]);
 		end_texts(&status->skipped[d]);
 	}
-	MemoryContextDelete(cxt);
+	MemoryContextDelete(GetMemoryChunkContext(client));
 	return ok;
+}
+
+WireListedColumn *
+client_list(int *n)
+{
+	Client	   *client = create_for_status();
+	WireListed *listed = palloc(sizeof(WireListed));
+	WireListedColumn *columns = palloc(sizeof(WireListedColumn));
+	WireList	next = {0};
+	bool		ok = dial(client);
+
+	*n = 0;
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		ok = ok && client_send(client, MESSAGE_LIST, &next, sizeof(next)) &&
+			client_receive(client, MESSAGE_LISTED, listed, sizeof(*listed)) && listed->n <= WIRE_MAX_LISTED;
+		if (!ok || listed->n == 0)
+			break;
+		columns = repalloc_huge(columns, (*n + listed->n) * sizeof(WireListedColumn));
+		memcpy(columns + *n, listed->columns, listed->n * sizeof(WireListedColumn));
+		*n += listed->n;
+		/* tables come in the order of their numbers */
+		ok = listed->next.device > next.device || (listed->next.device == next.device && listed->next.after > next.after);
+		next = listed->next;
+	} while (ok);
+	pfree(listed);
+	MemoryContextDelete(GetMemoryChunkContext(client));
+	return ok ? columns : NULL;
 }

@@ -46,10 +46,16 @@ extern bool client_send(Client *client, MessageType type, const void *body, size
 /* Receives one message of this type and length. */
 extern bool client_receive(Client *client, MessageType type, void *body, size_t length);
 
+/* Closes the connection for this reason; returns false. */
+extern bool client_fail(Client *client, const char *failure);
+
 /* Populates the page table for the first `bytes` of so many buffers. */
 extern void client_prepare(Client *client, size_t bytes, double buffers);
 
 /* Asks the server for its devices and counters. */
 extern bool client_status(WireStatus *status);
+
+/* Asks it for the columns that it keeps, in the current memory context; *n is how many there are.  NULL: no answer. */
+extern WireListedColumn *client_list(int *n);
 
 #endif							/* GPUAGG_CUDA_CLIENT_H */

@@ -20,15 +20,16 @@
 
 #include "columns/column_value.h"
 #include "engine_cuda/cuda_engine.h"
+#include "engine_cuda/dictionaries.h"
 #include "expr/program.h"
 #include "feed/heap_resident.h"
 #include "settings.h"
 
 /*
  * How often the rows are asked for: first, after an upload, and once more for those that are all there then, as
- * columns may be evicted while others are uploaded.
+ * columns may be evicted while others are uploaded; and when other sessions add to dictionaries meanwhile.
  */
-#define ATTEMPTS 3
+#define ATTEMPTS 5
 
 /* Rows that are decoded at a time. */
 #define PIECE 4096
@@ -48,6 +49,8 @@ typedef struct Resident
 	CudaEngine *cuda;
 	FeedResident *rows;
 	ExprProgram *program;
+	ExprProgram *translated;	/* the same before its tables and outputs were described */
+	bool		outdated;		/* dictionaries have to be asked for again */
 	int			chunk[WIRE_MAX_STORED_COLS];	/* [stored column] in the chunks of a range */
 	Known		known[WIRE_MAX_STORED_COLS];
 	uint16		inputs[WIRE_MAX_COLS];	/* [column of the query] operand with the values of the batch's column */
@@ -66,15 +69,9 @@ refusal(const CudaEngine *cuda)
 		return "gpuagg.device_cache_memory is 0";
 	if (!cuda_can_start_over(cuda))
 		return "rows come once";
-	if (cuda->spec->ordered)
-		return "rows in order";
 	for (int c = 0; c < cuda->query->ncols; c++)
-	{
-		if (cuda->query->cols[c].travel == TRAVEL_CODES)
-			return "keys that are sent as numbers in a dictionary";
 		if (cuda->query->cols[c].travel == TRAVEL_MATRIX)
 			return "matrices";
-	}
 	return NULL;
 }
 
@@ -83,41 +80,25 @@ static uint16
 constant_operand(Resident *r, int col)
 {
 	const ColumnSpec *spec = &r->cuda->spec->cols[col];
-	Datum		value = r->rows->constants[col];
-	union
-	{
-		int8		i8;
-		int16		i16;
-		int32		i32;
-		int64		i64;
-		uint32		bits32;
-		gpuagg_i128 dec;
-	}			u = {0};
+	int64		bits;
 
 	if (r->rows->constant_nulls[col])
 		return expr_program_constant(r->program, 0, true);
 	if (spec->type == COLUMN_DATUM)
 		return expr_program_refuse(r->program, "values of a type that the GPU does not have");
-	if (!column_store(spec->type, spec->scale, &u, 0, value))
+	if (!expr_register_bits(spec->type, spec->scale, r->rows->constants[col], &bits))
 		return expr_program_refuse(r->program, "a constant that the GPU does not have");
-	switch (spec->type)
-	{
-		case COLUMN_I8:
-			return expr_program_constant(r->program, u.i8, false);
-		case COLUMN_I16:
-			return expr_program_constant(r->program, u.i16, false);
-		case COLUMN_I32:
-		case COLUMN_U32:
-			return expr_program_constant(r->program, u.i32, false);
-		case COLUMN_F32:
-			return expr_program_constant(r->program, u.bits32, false);
-		case COLUMN_DEC:
-			if (u.dec != (int64) u.dec)
-				return expr_program_refuse(r->program, "a constant that the GPU does not have");
-			return expr_program_constant(r->program, (int64) u.dec, false);
-		default:
-			return expr_program_constant(r->program, u.i64, false);
-	}
+	return expr_program_constant(r->program, bits, false);
+}
+
+/* Numbers of the query's own dictionary, for the keys that are sent as such. */
+static uint16
+key_numbers(Resident *r, int c, const ExprRoot *root)
+{
+	uint16		operand = root ? expr_program_lookup(r->program, root->expr, COLUMN_DATUM, 0, c) : VECTOR_NONE;
+
+	return operand != VECTOR_NONE ? operand :
+		expr_program_refuse(r->program, "keys that are sent as numbers in a dictionary, and are not made of one column");
 }
 
 /* Translates conditions and what the query reads. */
@@ -138,12 +119,16 @@ translate(Resident *r)
 		const ColumnSpec *spec = &r->cuda->spec->cols[col];
 		const ExprRoot *root = rows->outputs[col];
 
-		if (root == NULL)
+		if (query->cols[c].travel == TRAVEL_CODES)
+			r->inputs[c] = key_numbers(r, c, root);
+		else if (root == NULL)
 			r->inputs[c] = constant_operand(r, col);
+		else if (query->cols[c].travel == TRAVEL_PRESENCE && (root->vec == NULL || root->vec->type == COLUMN_DATUM))
+			r->inputs[c] = expr_program_presence(r->program, root);
 		else if (root->vec && (root->vec->type != spec->type || root->vec->scale != spec->scale))
 			expr_program_refuse(r->program, "values in another form than the aggregate reads");
 		else
-			r->inputs[c] = expr_program_root(r->program, root);
+			r->inputs[c] = expr_program_root(r->program, root, spec->type, spec->scale);
 	}
 	for (int s = 0; s < r->program->nstored; s++)
 		r->chunk[s] = rows->slots[r->program->stored[s].attno - 1];
@@ -157,6 +142,10 @@ translate(Resident *r)
 static bool
 chunk_suits(const CacheChunk *chunk, const ExprStored *stored)
 {
+	if (stored->coded)
+		return chunk->nentries <= WIRE_MAX_ENTRIES;
+	if (stored->presence)
+		return true;
 	if (chunk->type != stored->type || chunk->scale != stored->scale || chunk->nexceptions > 0)
 		return false;
 	if (!chunk->has_bounds)
@@ -185,12 +174,12 @@ chunk_interval(const CacheChunk *chunk)
 }
 
 static void
-learn(Known *known, const CacheChunk *chunk)
+learn(Known *known, const CacheChunk *chunk, const ExprStored *stored)
 {
 	bool		isfloat = column_is_float(chunk->type);
 
 	known->nulls |= chunk->nnulls > 0;
-	if (!chunk->has_bounds)
+	if (!chunk->has_bounds || stored->coded || stored->presence)
 		return;
 	if (isfloat)
 	{
@@ -217,7 +206,7 @@ accept_chunks(void *arg, const CacheChunk *const *chunks)
 		if (!chunk_suits(chunks[r->chunk[s]], &r->program->stored[s]))
 			return false;
 	for (int s = 0; s < r->program->nstored; s++)
-		learn(&r->known[s], chunks[r->chunk[s]]);
+		learn(&r->known[s], chunks[r->chunk[s]], &r->program->stored[s]);
 	return true;
 }
 
@@ -287,6 +276,8 @@ convert(Resident *r, int c, bool maybe_null, WireType *wire)
 		case TRAVEL_VALUE_CODES:
 			return expr_program_emit(r->program, type == COLUMN_F32 ? VECTOR_F32_CODE : VECTOR_F64_CODE,
 									 col->travel == TRAVEL_KEY_CODES, a, 0, 0);
+		case TRAVEL_CODES:
+			return a;
 		default:
 			break;
 	}
@@ -314,20 +305,139 @@ describe_stored(Resident *r)
 		out->scale = key->scale;
 		out->type = r->program->stored[s].type == COLUMN_DEC ? WIRE_I64 :
 			cuda_native_type(r->program->stored[s].type);
+		out->coded = r->program->stored[s].coded;
 	}
 	r->wire.nstored = r->program->nstored;
 }
 
-/* Describes the query over the collected rows; false: it is refused after all. */
+/* ---- tables of values -------------------------------------------------------- */
+
+static Form_pg_attribute
+stored_attribute(const Resident *r, int s)
+{
+	return TupleDescAttr(r->program->set->desc, r->program->stored[s].attno - 1);
+}
+
+/* Values of a key as numbers of its own dictionary; false: there is no room for that, or equal ones look different. */
 static bool
-describe(Resident *r)
+number_keys(Resident *r, ExprLookup *lookup, const Datum *values, uint32 n)
+{
+	CudaEngine *cuda = r->cuda;
+	const CudaColumn *col = &cuda->query->cols[lookup->column];
+	uint64	   *validity = palloc0(BITMAP_WORDS(cuda->env.batch_rows) * sizeof(uint64));
+	bool		ok = true;
+
+	for (uint32 at = 0; at < n && ok; at += cuda->env.batch_rows)
+	{
+		int			nrows = Min(cuda->env.batch_rows, n - at);
+		Column		in = {.type = COLUMN_DATUM,.values = unconstify(Datum *, values + at),.validity = validity};
+
+		CHECK_FOR_INTERRUPTS();
+		for (int i = 0; i < nrows; i++)
+			if (lookup->states[at + i] == VECTOR_VALUE)
+				bitmap_set(validity, i);
+			else
+				bitmap_clear(validity, i);
+		dictionary_lookup(col->dict, &in, nrows, PG_INT32_MAX, cuda->env.mem_limit / 2, col->codes, col->hashes);
+		if (dictionary_met_variant(col->dict))
+		{
+			expr_program_refuse(r->program, "equal keys that look different");
+			ok = false;
+		}
+		for (int i = 0; i < nrows && ok; i++)
+		{
+			ok = col->codes[i] != NO_CODE;
+			lookup->values[at + i] = col->codes[i];
+			if (lookup->states[at + i] == VECTOR_NULL)
+				lookup->states[at + i] = VECTOR_VALUE;
+		}
+	}
+	if (!ok)
+		expr_program_refuse(r->program, "no memory for the dictionary of the keys");
+	return ok;
+}
+
+static void
+fill_key_lookup(Resident *r, ExprLookup *lookup, const CudaDictionary *dict)
+{
+	uint32		n = dict->known.nentries;
+	Datum	   *values = palloc((n + 1) * sizeof(Datum));
+
+	lookup->n = n;
+	lookup->values = palloc0((n + 1) * sizeof(int64));
+	lookup->states = palloc0(n + 1);
+	expr_lookup_evaluate(r->program, lookup, dict->values, n, values, lookup->states);
+	if (r->program->refusal == NULL && number_keys(r, lookup, values, n + 1))
+		expr_lookup_finish(lookup);
+	pfree(values);
+}
+
+/* Fills the program's tables by the dictionaries as they are known; false: the session is lost. */
+static bool
+fill_lookups(Resident *r)
+{
+	ExprProgram *p = r->program;
+
+	r->wire.ntables = p->nlookups;
+	r->wire.ncells = 0;
+	for (int s = 0; s < p->nstored; s++)
+	{
+		const CudaDictionary *dict = NULL;
+
+		if (!p->stored[s].coded)
+			continue;
+		dict = cuda_dictionary(r->cuda->client, r->wire.table, &r->wire.stored[s], stored_attribute(r, s), r->outdated);
+		if (dict == NULL)
+			return false;
+		r->wire.known[s] = dict->known;
+		for (int t = 0; t < p->nlookups && p->refusal == NULL; t++)
+		{
+			ExprLookup *lookup = &p->lookups[t];
+
+			if (lookup->stored != s)
+				continue;
+			if (lookup->type == COLUMN_DATUM)
+				fill_key_lookup(r, lookup, dict);
+			else
+				expr_lookup_fill(p, lookup, dict->values, dict->known.nentries);
+			r->wire.tables[t] = (VectorTable) {0, r->wire.ncells, dict->known.nentries};
+			r->wire.ncells += dict->known.nentries + 1;
+		}
+	}
+	r->outdated = false;
+	return true;
+}
+
+/* Where the tables are in the message's buffer, which has the runs already. */
+static bool
+write_cells(const Resident *r, char *buffer)
+{
+	int64	   *values = (int64 *) (buffer + wire_cells_at(&r->wire));
+	uint8	   *states = (uint8 *) (buffer + wire_cell_states_at(&r->wire));
+
+	if (wire_cell_states_at(&r->wire) + r->wire.ncells > r->cuda->client->welcome.buffer_bytes)
+		return false;
+	for (int t = 0; t < r->program->nlookups; t++)
+	{
+		const ExprLookup *lookup = &r->program->lookups[t];
+
+		memcpy(values + r->wire.tables[t].first, lookup->values, (lookup->n + 1) * sizeof(int64));
+		memcpy(states + r->wire.tables[t].first, lookup->states, lookup->n + 1);
+	}
+	return true;
+}
+
+/* ---- the message --------------------------------------------------------------- */
+
+/* Describes the columns that the program computes. */
+static void
+describe_columns(Resident *r)
 {
 	CudaQuery  *query = r->cuda->query;
 	ExprInterval intervals[WIRE_MAX_STORED_COLS];
 	bool		nulls[VECTOR_MAX_INSTRUCTIONS];
 	bool		input_null[WIRE_MAX_COLS];
 
-	expr_program_settle(r->program);
 	find_nulls(r, nulls);
 	for (int c = 0; c < query->ncols; c++)
 		input_null[c] = may_be_null(r, nulls, r->inputs[c]);
@@ -339,7 +449,7 @@ describe(Resident *r)
 		r->wire.types[c] = type;
 	}
 	if (r->program->refusal)
-		return false;
+		return;
 	for (int s = 0; s < r->program->nstored; s++)
 		intervals[s] = r->known[s].any ? r->known[s].integers : (ExprInterval) {1, 0};
 	for (int k = 0; k < r->cuda->spec->nkeys; k++)
@@ -354,16 +464,32 @@ describe(Resident *r)
 			expr_program_refuse(r->program, "NULLs in keys that have no room for them");
 	}
 	find_nulls(r, nulls);
+	r->wire.nullable = 0;
 	for (int c = 0; c < query->ncols; c++)
 		if (may_be_null(r, nulls, r->outputs[c]))
 			r->wire.nullable |= UINT64CONST(1) << c;
-	if (!expr_program_finish(r->program, &r->wire.program, r->outputs, query->ncols))
+}
+
+/*
+ * Describes the query over the collected rows, by the dictionaries as they are known; *refused: it cannot be told.
+ * false: the session is lost.
+ */
+static bool
+describe(Resident *r, bool *refused)
+{
+	CudaQuery  *query = r->cuda->query;
+
+	*r->program = *r->translated;
+	r->wire.table.id = r->rows->table;
+	describe_stored(r);
+	if (!fill_lookups(r))
 		return false;
+	if (r->program->refusal == NULL)
+		describe_columns(r);
+	*refused = r->program->refusal || !expr_program_finish(r->program, &r->wire.program, r->outputs, query->ncols);
 	for (int c = 0; c < query->ncols; c++)
 		r->wire.cols[c] = r->outputs[c];
 	r->wire.ncols = query->ncols;
-	r->wire.table.id = r->rows->table;
-	describe_stored(r);
 	return true;
 }
 
@@ -411,6 +537,15 @@ decode(const CacheChunk *chunk, const ExprStored *stored, char *buffer, WireStor
 	out->validity = wire_align((size_t) chunk->nrows * width);
 	bits = (uint64 *) (buffer + out->validity);
 	memset(bits, 0xff, wire_bitmap_bytes(chunk->nrows));
+	if (stored->presence)
+	{
+		memset(buffer, 1, chunk->nrows);
+		if (chunk_validity(chunk))
+			memcpy(bits, chunk_validity(chunk), wire_bitmap_bytes(chunk->nrows));
+		else
+			out->validity = WIRE_NO_ARRAY;
+		return;
+	}
 	for (uint32 at = 0; at < chunk->nrows; at += PIECE)
 	{
 		int			n = Min(PIECE, chunk->nrows - at);
@@ -442,6 +577,7 @@ send_column(Upload *up, const WireRun *run, int s, bool *there)
 	CachePin   *pin = feed_resident_pin(r->rows, run);
 	WireStore	store = {0};
 	const CacheChunk *chunk;
+	char	   *buffer = cuda->client->arena + (size_t) up->buffer * cuda->client->welcome.buffer_bytes;
 
 	*there = pin != NULL;
 	if (pin == NULL)
@@ -453,8 +589,14 @@ send_column(Upload *up, const WireRun *run, int s, bool *there)
 	store.nrows = chunk->nrows;
 	store.column = r->wire.stored[s];
 	store.buffer = up->buffer;
-	decode(chunk, &r->program->stored[s],
-		   cuda->client->arena + (size_t) up->buffer * cuda->client->welcome.buffer_bytes, &store);
+	if (!store.column.coded)
+		decode(chunk, &r->program->stored[s], buffer, &store);
+	else if (!cuda_encode_chunk(chunk, stored_attribute(r, s), buffer, cuda->client->welcome.buffer_bytes, &store))
+	{
+		*there = false;
+		cache_unpin(pin);
+		return true;
+	}
 	cuda->uploaded += (size_t) chunk->nrows * wire_width(store.column.type);
 	cache_unpin(pin);
 	if (!client_send(cuda->client, MESSAGE_STORE, &store, sizeof(store)))
@@ -516,6 +658,12 @@ ask(Resident *r, bool *taken, uint64 *lacking)
 	memcpy(client->arena, rows->runs, bytes);
 	r->wire.buffer = 0;
 	r->wire.nruns = rows->nruns;
+	if (!write_cells(r, client->arena))
+	{
+		*taken = false;
+		memset(lacking, 0, rows->nruns * sizeof(uint64));
+		return true;
+	}
 	if (!client_send(client, MESSAGE_RESIDENT, &r->wire, sizeof(r->wire)) ||
 		!client_receive(client, MESSAGE_RESIDED, &resided, sizeof(resided)))
 		return false;
@@ -525,6 +673,53 @@ ask(Resident *r, bool *taken, uint64 *lacking)
 	return true;
 }
 
+/*
+ * After rows that were not taken: uploads what is lacking, the first time, or gives back the ranges that it is of.
+ * *again: something is left to ask for.  false: the session is lost.
+ */
+static bool
+make_up(Resident *r, const uint64 *lacking, bool *uploaded, bool *again)
+{
+	FeedResident *rows = r->rows;
+	bool	   *keep = palloc(rows->nruns);
+	bool		first = !*uploaded;
+	uint64		any = 0;
+
+	for (uint32 i = 0; i < rows->nruns; i++)
+	{
+		any |= lacking[i];
+		keep[i] = first || (lacking[i] & ~WIRE_OUTDATED) == 0;
+	}
+	r->outdated = any != 0;
+	if (any & WIRE_UNSORTED)
+	{
+		*again = false;
+		r->cuda->not_resident = "copies that are not in the order of the table";
+		return true;
+	}
+	*again = any != 0;
+	r->cuda->not_resident = any ? "no room for copies" : "no room on the device";
+	if (any & ~WIRE_OUTDATED)
+	{
+		*uploaded = true;
+		if (first && !upload(r, lacking, keep))
+			return false;
+		feed_resident_keep(rows, keep);
+	}
+	pfree(keep);
+	return true;
+}
+
+/* Gives back all rows. */
+static void
+give_up(Resident *r)
+{
+	feed_resident_keep(r->rows, palloc0(r->rows->nruns + 1));
+	for (int t = 0; t < r->program->nlookups; t++)
+		if (r->program->lookups[t].column >= 0)
+			dictionary_reset(r->cuda->query->cols[r->program->lookups[t].column].dict);
+}
+
 /* Has the server reduce the collected rows, all or those that it can have; the others are given back. */
 static EngineStatus
 reduce(Resident *r)
@@ -532,39 +727,39 @@ reduce(Resident *r)
 	CudaEngine *cuda = r->cuda;
 	FeedResident *rows = r->rows;
 	uint64	   *lacking = palloc(rows->nruns * sizeof(uint64));
-	bool	   *keep = palloc(rows->nruns);
 	bool		taken = false;
+	bool		uploaded = false;
+	bool		again = true;
+	bool		refused = false;
 
-	for (int attempt = 1; attempt <= ATTEMPTS && rows->nruns > 0; attempt++)
+	for (int attempt = 1; attempt <= ATTEMPTS && rows->nruns > 0 && again; attempt++)
 	{
-		uint64		any = 0;
-
+		if (cuda->spec->ordered && !feed_resident_complete(rows))
+		{
+			cuda->not_resident = "rows in order, and some are not cached";
+			break;
+		}
+		if (!describe(r, &refused))
+			return cuda_fail_client(cuda);
+		if (refused)
+			break;
 		if (!ask(r, &taken, lacking))
 			return cuda_fail_client(cuda);
 		if (taken)
 			break;
-		for (uint32 i = 0; i < rows->nruns; i++)
-		{
-			any |= lacking[i];
-			keep[i] = attempt == 1 || lacking[i] == 0;
-		}
-		/* no room to reduce the rows, or what was there does not stay */
-		if (any == 0 || attempt == ATTEMPTS)
-			memset(keep, false, rows->nruns);
-		else if (attempt == 1 && !upload(r, lacking, keep))
+		if (!make_up(r, lacking, &uploaded, &again))
 			return cuda_fail_client(cuda);
-		feed_resident_keep(rows, keep);
-		cuda->not_resident = any ? "no room for copies" : "no room on the device";
-	}
-	if (taken)
-	{
-		cuda->not_resident = NULL;
-		cuda->rows_given += rows->nrows;
-		cuda->rows_resident += rows->nrows;
-		feed_resident_taken(rows);
 	}
 	pfree(lacking);
-	pfree(keep);
+	if (!taken)
+	{
+		give_up(r);
+		return ENGINE_OK;
+	}
+	cuda->not_resident = NULL;
+	cuda->rows_given += rows->nrows;
+	cuda->rows_resident += rows->nrows;
+	feed_resident_taken(rows);
 	return ENGINE_OK;
 }
 
@@ -591,15 +786,19 @@ cuda_take_resident(Engine *engine, Feed *feed)
 	r->cuda = cuda;
 	r->rows = rows;
 	r->program = expr_program_create(rows->set);
+	r->translated = palloc(sizeof(ExprProgram));
+	cuda_dictionaries_trim();
 	translate(r);
 	if (r->program->refusal == NULL)
 	{
 		feed_resident_collect(rows, accept_chunks, r);
 		cuda->not_resident = "no cached rows";
-		if (rows->nruns > 0 && describe(r))
+		if (rows->nruns > 0)
+		{
+			expr_program_settle(r->program);
+			*r->translated = *r->program;
 			status = reduce(r);
-		else if (rows->nruns > 0)
-			feed_resident_keep(rows, palloc0(rows->nruns));
+		}
 	}
 	if (r->program->refusal)
 		cuda->not_resident = r->program->refusal;

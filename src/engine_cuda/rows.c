@@ -179,7 +179,7 @@ encode(CudaEngine *cuda, const Batch *batch, bool *aside)
 
 	*aside = !known || cuda_query_null_keys(cuda->query, batch) || cuda_query_unrepresentable(cuda->query, batch);
 	cuda->variants |= variants;
-	if (cuda->variants && (*aside || cuda->merger || cuda->spec->nkeys > 1) &&
+	if (cuda->variants && (*aside || cuda->merger || cuda->spec->nkeys > 1 || cuda->rows_resident > 0) &&
 		cuda_can_start_over(cuda))
 		return cuda_fail(cuda, "equal keys that look different");
 	*aside |= variants && cuda->spec->nkeys > 1;

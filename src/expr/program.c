@@ -16,11 +16,13 @@
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 
 #include "expr/internal.h"
 #include "expr/program.h"
 #include "operators/vector_run.h"
+#include "spec.h"
 
 /* ---- constants ------------------------------------------------------------- */
 
@@ -166,21 +168,74 @@ wire_type(ColumnType type)
 	return type == COLUMN_DEC ? WIRE_I64 : wire[type];
 }
 
+/* Is the vector there for the column's NULLs, as bytes? */
+static bool
+is_presence(TupleDesc desc, const Vec *vec)
+{
+	Form_pg_attribute att = TupleDescAttr(desc, vec->attno - 1);
+	int16		scale;
+
+	return vec->type == COLUMN_I8 && spec_column_type(att->atttypid, att->atttypmod, &scale) != COLUMN_I8;
+}
+
+/* A load of a stored column. */
 static uint16
-translate_column(ExprProgram *p, const Vec *vec)
+load_column(ExprProgram *p, ExprStored column)
 {
 	int			s = 0;
 
-	if (vec->type == COLUMN_DATUM)
-		return expr_program_refuse(p, "values of a type that the GPU does not have");
-	while (s < p->nstored && (p->stored[s].attno != vec->attno || p->stored[s].type != vec->type ||
-							  p->stored[s].scale != vec->scale))
+	while (s < p->nstored && (p->stored[s].attno != column.attno || p->stored[s].type != column.type ||
+							  p->stored[s].scale != column.scale || p->stored[s].coded))
 		s++;
 	if (s == WIRE_MAX_STORED_COLS)
 		return expr_program_refuse(p, "too many columns for the GPU");
 	if (s == p->nstored)
-		p->stored[p->nstored++] = (ExprStored) {vec->attno, vec->type, vec->scale};
-	return expr_program_emit(p, VECTOR_LOAD, wire_type(vec->type), s, 0, 0);
+		p->stored[p->nstored++] = column;
+	return expr_program_emit(p, VECTOR_LOAD, wire_type(column.type), s, 0, 0);
+}
+
+static uint16
+translate_column(ExprProgram *p, const Vec *vec)
+{
+	if (vec->type == COLUMN_DATUM)
+		return expr_program_refuse(p, "values of a type that the GPU does not have");
+	return load_column(p, (ExprStored) {
+		vec->attno, vec->type, vec->scale,.presence = is_presence(p->set->desc, vec)
+	});
+}
+
+/* True where the expression is not NULL, else NULL. */
+static Expr *
+presence_of(Expr *expr)
+{
+	NullTest   *test = makeNode(NullTest);
+	CaseWhen   *when = makeNode(CaseWhen);
+	CaseExpr   *choice = makeNode(CaseExpr);
+
+	test->arg = expr;
+	test->nulltesttype = IS_NOT_NULL;
+	test->location = -1;
+	when->expr = (Expr *) test;
+	when->result = (Expr *) makeBoolConst(true, false);
+	choice->casetype = BOOLOID;
+	choice->args = list_make1(when);
+	choice->defresult = (Expr *) makeBoolConst(false, true);
+	return (Expr *) choice;
+}
+
+uint16
+expr_program_presence(ExprProgram *p, const ExprRoot *root)
+{
+	uint16		operand = VECTOR_NONE;
+
+	if (p->refusal)
+		return VECTOR_NONE;
+	if (root->vec && root->vec->type != COLUMN_DATUM)
+		return expr_program_vec(p, root->vec);
+	if (root->vec && root->vec->attno)
+		return load_column(p, (ExprStored) {root->vec->attno, COLUMN_I8, 0,.presence = true});
+	operand = expr_program_lookup(p, presence_of(root->expr), COLUMN_I8, 0, -1);
+	return operand == VECTOR_NONE ? expr_program_refuse(p, "a count of values that are computed row by row") : operand;
 }
 
 /* Binary-coercible casts: registers have integers of 32 bits alike, with or without a sign. */
@@ -290,7 +345,8 @@ translate(ExprProgram *p, Vec *vec)
 		operand = translate_constant(p, vec);
 	else if (vec->attno != 0)
 		operand = translate_column(p, vec);
-	else
+	else if (vec->expr == NULL || vec->type == COLUMN_DATUM ||
+			 (operand = expr_program_lookup(p, vec->expr, vec->type, vec->scale, -1)) == VECTOR_NONE)
 	{
 		op = find_op(p->set, vec);
 		operand = op ? translate_op(p, op) : expr_program_refuse(p, "a value that no operation computes");
@@ -317,9 +373,13 @@ expr_program_create(ExprSet *set)
 }
 
 uint16
-expr_program_root(ExprProgram *p, const ExprRoot *root)
+expr_program_root(ExprProgram *p, const ExprRoot *root, ColumnType type, int16 scale)
 {
-	return expr_program_vec(p, root->vec);
+	uint16		operand = VECTOR_NONE;
+
+	if (root->vec == NULL && type != COLUMN_DATUM && p->refusal == NULL)
+		operand = expr_program_lookup(p, root->expr, type, scale, -1);
+	return operand == VECTOR_NONE ? expr_program_vec(p, root->vec) : operand;
 }
 
 /* Core evaluates `then` for rows that pass the filter so far. */
@@ -336,13 +396,15 @@ filter_by(ExprProgram *p, uint16 then)
 void
 expr_program_filter(ExprProgram *p, const ExprRoot *root)
 {
-	filter_by(p, expr_program_root(p, root));
+	filter_by(p, expr_program_root(p, root, COLUMN_I8, 0));
 }
 
 void
 expr_program_check(ExprProgram *p, const ExprRoot *root)
 {
-	filter_by(p, expr_program_emit(p, VECTOR_TOLD, 0, expr_program_root(p, root), 0, 0));
+	ColumnType	type = root->vec ? root->vec->type : COLUMN_DATUM;
+
+	filter_by(p, expr_program_emit(p, VECTOR_TOLD, 0, expr_program_root(p, root, type, 0), 0, 0));
 }
 
 /* ---- what is known of registers --------------------------------------------- */
@@ -389,6 +451,10 @@ expr_program_nulls(const ExprProgram *p, uint32 stored, bool *nulls)
 			case VECTOR_DISTINCT:
 			case VECTOR_TOLD:
 				nulls[i] = false;
+				break;
+			case VECTOR_LOOKUP:
+				nulls[i] = p->lookups[in->data].nulls ||
+					(a && p->lookups[in->data].states[p->lookups[in->data].n] == VECTOR_NULL);
 				break;
 			case VECTOR_SELECT:
 				nulls[i] = b || c;
@@ -474,6 +540,8 @@ instruction_interval(const ExprProgram *p, const ExprInterval *stored, uint16 op
 	{
 		case VECTOR_LOAD:
 			return stored[in->a];
+		case VECTOR_LOOKUP:
+			return p->lookups[in->data].interval;
 		case VECTOR_SELECT:
 			return unite(instruction_interval(p, stored, in->b), instruction_interval(p, stored, in->c));
 		case VECTOR_COALESCE:

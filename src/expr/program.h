@@ -20,7 +20,33 @@ typedef struct ExprStored
 	AttrNumber	attno;
 	ColumnType	type;
 	int16		scale;
+	bool		coded;			/* numbers in the column's dictionary, as COLUMN_I32 */
+	bool		presence;		/* its NULLs alone; see heap_cached_presence() */
 } ExprStored;
+
+/* Values of an integer register; min > max: none. */
+typedef struct ExprInterval
+{
+	int64		min,
+				max;
+} ExprInterval;
+
+/* An expression of one coded column, by a table with a value for each number (program_lookup.c). */
+typedef struct ExprLookup
+{
+	Expr	   *expr;
+	int			stored;			/* the column */
+	ColumnType	type;			/* of the expression; COLUMN_DATUM: the caller gives values numbers */
+	int16		scale;
+	int			column;			/* the caller's, with COLUMN_DATUM; else -1 */
+
+	/* once it is filled: */
+	uint32		n;				/* numbers; one more cell is that of NULL */
+	int64	   *values;			/* as a register has them */
+	uint8	   *states;			/* VectorState */
+	bool		nulls;			/* some number's cell is NULL */
+	ExprInterval interval;		/* of all values, if the type is an integer */
+} ExprLookup;
 
 typedef struct ExprProgram
 {
@@ -38,18 +64,14 @@ typedef struct ExprProgram
 	Vec		   *waiting[VECTOR_MAX_CONSTANTS];
 	uint16		places[VECTOR_MAX_CONSTANTS];
 
+	int			nlookups;
+	ExprLookup	lookups[WIRE_MAX_TABLES];
+
 	/* what vectors have become */
 	int			nvecs;
 	const Vec  *vecs[VECTOR_MAX_INSTRUCTIONS + VECTOR_MAX_CONSTANTS];
 	uint16		operands[VECTOR_MAX_INSTRUCTIONS + VECTOR_MAX_CONSTANTS];
 } ExprProgram;
-
-/* Values of an integer register; min > max: none. */
-typedef struct ExprInterval
-{
-	int64		min,
-				max;
-} ExprInterval;
 
 /* In the current memory context. */
 extern ExprProgram *expr_program_create(ExprSet *set);
@@ -64,8 +86,26 @@ expr_program_vec(ExprProgram *p, Vec *vec)
 	return p->translate(p, vec);
 }
 
-/* The same for a root; one that is evaluated row by row is refused. */
-extern uint16 expr_program_root(ExprProgram *p, const ExprRoot *root);
+/* The same for a root, of this type and scale; one that is evaluated row by row is refused, but for lookups. */
+extern uint16 expr_program_root(ExprProgram *p, const ExprRoot *root, ColumnType type, int16 scale);
+
+/*
+ * The operand with the values of an expression over one column, by lookup.  VECTOR_NONE, and nothing is refused, if it
+ * cannot be had that way: the column is one that is not coded unless it is a key (`column` at least 0), or core's
+ * functions alone may not evaluate it.
+ */
+extern uint16 expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale, int column);
+
+/* Evaluates a lookup for n entries of the column's dictionary and for NULL, in the current memory context. */
+extern void expr_lookup_evaluate(ExprProgram *p, const ExprLookup *lookup, const Datum *entries, uint32 n,
+								 Datum *values, uint8 *states);
+/* Fills one that is not of COLUMN_DATUM; may refuse the program. */
+extern void expr_lookup_fill(ExprProgram *p, ExprLookup *lookup, const Datum *entries, uint32 n);
+/* Notes what the cells, which are filled, have in common. */
+extern void expr_lookup_finish(ExprLookup *lookup);
+
+/* The operand with the NULLs of a root of any type. */
+extern uint16 expr_program_presence(ExprProgram *p, const ExprRoot *root);
 
 /* Rows of which the root is not true are left out from here on. */
 extern void expr_program_filter(ExprProgram *p, const ExprRoot *root);
@@ -78,6 +118,9 @@ extern uint16 expr_program_emit(ExprProgram *p, VectorOp op, int data, uint16 a,
 
 /* Constants that follow each other, as a register has them; the operand of the first. */
 extern uint16 expr_program_constants(ExprProgram *p, int n, const int64 *bits);
+
+/* A Datum of this type and scale as a register has it; false: that cannot be, or it is a float that is not finite. */
+extern bool expr_register_bits(ColumnType type, int16 scale, Datum value, int64 *bits);
 
 /* A constant, or NULL. */
 extern uint16 expr_program_constant(ExprProgram *p, int64 bits, bool isnull);

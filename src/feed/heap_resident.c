@@ -143,6 +143,17 @@ feed_resident_collect(FeedResident *resident, ResidentAccept accept, void *arg)
 	}
 }
 
+bool
+feed_resident_complete(const FeedResident *resident)
+{
+	const HeapCached *cached = cached_of(resident);
+
+	for (uint32 first = 0; first < cached->nblocks; first += CACHE_RANGE_BLOCKS)
+		if (!cache_blocks_all(&cached->taken[first / CACHE_RANGE_BLOCKS], Min(CACHE_RANGE_BLOCKS, cached->nblocks - first)))
+			return false;
+	return true;
+}
+
 void
 feed_resident_keep(FeedResident *resident, const bool *keep)
 {

@@ -44,6 +44,9 @@ typedef bool (*ResidentAccept) (void *arg, const CacheChunk *const *chunks);
 /* Collects the rows of all ranges that are accepted and proved; those of ranges that no row of which can pass are done. */
 extern void feed_resident_collect(FeedResident *resident, ResidentAccept accept, void *arg);
 
+/* Will no row come by the feed? */
+extern bool feed_resident_complete(const FeedResident *resident);
+
 /* Gives back all rows of the ranges of runs that are not to be kept. */
 extern void feed_resident_keep(FeedResident *resident, const bool *keep);
 

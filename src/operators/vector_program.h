@@ -40,6 +40,7 @@ typedef enum VectorState
 typedef enum VectorOp
 {
 	VECTOR_LOAD,				/* stored column a into r; data: its WireType.  Not done by vector_run() */
+	VECTOR_LOOKUP,				/* the cell of table `data` for integer a, or for NULL; vector_lookup() does it */
 
 	/* logic, as core evaluates it; booleans are 0 or 1 */
 	VECTOR_AND,					/* a AND b */
@@ -126,6 +127,14 @@ typedef struct VectorConstant
 	uint32_t	state;
 	uint32_t	pad;
 } VectorConstant;
+
+/* Cells first .. first + n - 1 are those of integers base .. base + n - 1, the one behind them is that of NULL. */
+typedef struct VectorTable
+{
+	int64_t		base;
+	uint32_t	first;
+	uint32_t	n;
+} VectorTable;
 
 typedef struct VectorProgram
 {

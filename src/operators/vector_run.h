@@ -455,6 +455,7 @@ vector_run(const VectorInstruction *in, const VectorConstant *constants, int64_t
 	switch (in->op)
 	{
 		case VECTOR_LOAD:
+		case VECTOR_LOOKUP:
 			break;
 		case VECTOR_IS_TRUE:
 		case VECTOR_IS_NOT_TRUE:
@@ -504,6 +505,27 @@ vector_run(const VectorInstruction *in, const VectorConstant *constants, int64_t
 	}
 #undef VECTOR_ROWS
 #undef VECTOR_SCALAR
+}
+
+/* The same for VECTOR_LOOKUP; the cells are those of all tables. */
+VECTOR_FUNCTION void
+vector_lookup(const VectorInstruction *in, const VectorTable *tables, const int64_t *cells, const uint8_t *cell_states,
+			  const VectorConstant *constants, int64_t *values, uint8_t *states, int tile, int first, int step, int n)
+{
+	VectorOperand oa = vector_operand(in->a, constants, values, states, tile);
+	VectorTable t = tables[in->data];
+	int64_t    *to = values + (size_t) in->r * tile;
+	uint8_t    *told = states + (size_t) in->r * tile;
+
+	for (int i = first; i < n; i += step)
+	{
+		uint8_t		state = vector_state(&oa, i);
+		uint64_t	at = state == VECTOR_NULL ? t.n : (uint64_t) vector_value(&oa, i) - (uint64_t) t.base;
+		int			outside = state == VECTOR_UNTOLD || (state == VECTOR_VALUE && at >= t.n);
+
+		to[i] = outside ? 0 : cells[t.first + at];
+		told[i] = outside ? VECTOR_UNTOLD : cell_states[t.first + at];
+	}
 }
 
 #endif							/* GPUAGG_VECTOR_RUN_H */

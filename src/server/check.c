@@ -279,6 +279,30 @@ buffer_fits(uint32_t at, size_t need, size_t buffer_bytes)
 	return at % WIRE_ALIGN == 0 && at <= buffer_bytes && need <= buffer_bytes - at;
 }
 
+static const char *
+check_coded(const WireColumnKey *column)
+{
+	return column->coded > 1 || (column->coded && column->type != WIRE_I32) ? "type of a coded column" : NULL;
+}
+
+static const char *
+check_entries(const WireStore *in, size_t buffer_bytes)
+{
+	if (in->nentries > WIRE_MAX_ENTRIES || in->bytes > WIRE_MAX_ENTRY_BYTES)
+		return "too large a dictionary";
+	if (!buffer_fits(in->entries, in->nentries * sizeof(uint32_t) + in->bytes, buffer_bytes))
+		return "entries outside the buffer";
+	return NULL;
+}
+
+const char *
+check_dictionary(const WireDictionary *in, size_t length, int buffers)
+{
+	if (length != sizeof(*in))
+		return "dictionary length";
+	return in->buffer >= (uint32_t) buffers ? "no such buffer" : check_coded(&in->column);
+}
+
 const char *
 check_store(const WireStore *in, size_t length, size_t buffer_bytes, int buffers)
 {
@@ -290,13 +314,15 @@ check_store(const WireStore *in, size_t length, size_t buffer_bytes, int buffers
 		return "rows of a range";
 	if (!is_stored_type(in->column.type))
 		return "type that is not stored";
+	if (check_coded(&in->column))
+		return check_coded(&in->column);
 	if (in->flags & ~WIRE_STORE_NEGATIVE_ZERO)
 		return "no such flag";
 	if (!buffer_fits(in->values, (size_t) in->nrows * wire_width(in->column.type), buffer_bytes))
 		return "values outside the buffer";
 	if (in->validity != WIRE_NO_ARRAY && !buffer_fits(in->validity, wire_bitmap_bytes(in->nrows), buffer_bytes))
 		return "validity outside the buffer";
-	return NULL;
+	return in->column.coded ? check_entries(in, buffer_bytes) : NULL;
 }
 
 /* Loads read columns as they are, and every register is set before it is read. */
@@ -308,8 +334,34 @@ check_program(const WireResident *in, uint64_t *set)
 	if (!vector_program_valid(p, (int) in->nstored, WIRE_TYPES, set))
 		return "program";
 	for (uint32_t i = 0; i < p->ninstructions; i++)
-		if (p->instructions[i].op == VECTOR_LOAD && p->instructions[i].data != in->stored[p->instructions[i].a].type)
+		if (p->instructions[i].op == VECTOR_LOOKUP && p->instructions[i].data >= in->ntables)
+			return "no such table";
+		else if (p->instructions[i].op == VECTOR_LOAD && p->instructions[i].data != in->stored[p->instructions[i].a].type)
 			return "load of another type";
+	return NULL;
+}
+
+/* The tables' cells are there, and in the buffer. */
+static const char *
+check_tables(const WireResident *in, size_t buffer_bytes)
+{
+	if (in->ntables > WIRE_MAX_TABLES || in->ncells > buffer_bytes ||
+		wire_cell_states_at(in) + in->ncells > buffer_bytes)
+		return "tables outside the buffer";
+	for (uint32_t t = 0; t < in->ntables; t++)
+		if (in->tables[t].first >= in->ncells || in->tables[t].n >= in->ncells - in->tables[t].first)
+			return "cells of a table";
+	return NULL;
+}
+
+const char *
+check_cells(const WireResident *in, const char *buffer)
+{
+	const uint8_t *states = (const uint8_t *) buffer + wire_cell_states_at(in);
+
+	for (uint32_t i = 0; i < in->ncells; i++)
+		if (states[i] > VECTOR_UNTOLD)
+			return "state of a cell";
 	return NULL;
 }
 
@@ -345,11 +397,11 @@ check_resident(const WireResident *in, const WireQuery *q, size_t length, size_t
 		return "number of runs";
 	if (in->nstored > WIRE_MAX_STORED_COLS || in->ncols != q->ncols)
 		return "number of columns";
-	if (q->flags & WIRE_ORDERED)
-		return "rows in order that are stored";
 	for (uint32_t i = 0; i < in->nstored; i++)
-		if (!is_stored_type(in->stored[i].type))
+		if (!is_stored_type(in->stored[i].type) || check_coded(&in->stored[i]))
 			return "type that is not stored";
+	if ((wrong = check_tables(in, buffer_bytes)) != NULL)
+		return wrong;
 	if ((wrong = check_program(in, &set)) != NULL)
 		return wrong;
 	return check_outputs(in, q, set);

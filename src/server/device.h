@@ -91,7 +91,8 @@ typedef struct DeviceOps
 	/* The device that has stored columns of the table; -1: none. */
 	int			(*table_device) (uint64_t table);
 	/*
-	 * Reduces rows that are stored, if all of them are: then *taken is set, and the arena's buffer may be
+	 * Reduces rows that are stored, if all of them are: then *taken is set.  Behind the runs are the cells of tables, as
+	 * RESIDENT has them, but in memory that the client cannot change; the arena's buffer may be
 	 * reused at once.  Else lacking[i] has the bits of WireResident for runs[i].  DEVICE_FULL as of reduce,
 	 * but that groups of rows that did not come may be left: no rows may come after it.
 	 */

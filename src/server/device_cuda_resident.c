@@ -20,6 +20,8 @@ typedef struct Resident
 	ResidentPlan plan;
 	int64_t		most;			/* rows of a slice */
 	size_t		runs_at;		/* offset in query->plan: a ProgramRun of each segment; the spans are before them */
+	const char *cells;			/* of the program's tables, and their states */
+	size_t		cells_at;		/* offset in query->plan */
 	size_t		output_at[WIRE_MAX_COLS];	/* offsets in query->computed: values, */
 	size_t		validity_at[WIRE_MAX_COLS]; /* and bits */
 } Resident;
@@ -109,6 +111,9 @@ describe_run(Query *query, const Resident *r, int segment, ProgramRun *run)
 	memset(run, 0, sizeof(*run));
 	run->program = plan->program;
 	run->untold = &((QueryStatus *) query->status.at)->untold;
+	run->cells = (const int64_t *) ((char *) query->plan.at + r->cells_at);
+	run->cell_states = (const uint8_t *) (run->cells + r->in->ncells);
+	memcpy(run->tables, r->in->tables, sizeof(run->tables));
 	for (uint32_t i = 0; i < r->in->nstored && segment < r->hold->nsegments; i++)
 	{
 		const StoreSegment *s = &r->hold->segments[(size_t) i * r->hold->nsegments + segment];
@@ -141,11 +146,13 @@ upload_plan(Query *query, Resident *r, DeviceError *error)
 {
 	size_t		spans = is_masked(r->hold, r->most) ? r->hold->nspans * sizeof(StoreSpan) : 0;
 	int			nruns = r->plan.runs ? count_segments(r->hold) : 0;
-	size_t		bytes = align256(spans) + nruns * sizeof(ProgramRun);
+	size_t		cells = nruns > 0 ? (size_t) r->in->ncells * (sizeof(int64_t) + 1) : 0;
+	size_t		bytes = align256(align256(spans) + nruns * sizeof(ProgramRun)) + cells;
 	char	   *host;
 	cudaError_t err;
 
 	r->runs_at = align256(spans);
+	r->cells_at = align256(r->runs_at + nruns * sizeof(ProgramRun));
 	if (bytes == 0)
 		return DEVICE_OK;
 	DEVICE_CHECK(query_reserve(query, &query->plan, bytes, error));
@@ -155,6 +162,12 @@ upload_plan(Query *query, Resident *r, DeviceError *error)
 	memcpy(host, r->hold->spans, spans);
 	for (int s = 0; s < nruns; s++)
 		describe_run(query, r, s, (ProgramRun *) (host + r->runs_at) + s);
+	if (cells > 0)
+	{
+		memcpy(host + r->cells_at, r->cells, r->in->ncells * sizeof(int64_t));
+		memcpy(host + r->cells_at + r->in->ncells * sizeof(int64_t),
+			   r->cells + (wire_cell_states_at(r->in) - wire_cells_at(r->in)), r->in->ncells);
+	}
 	/* memory that is not pinned has been read when the call returns */
 	err = cudaMemcpyAsync(query->plan.at, host, bytes, cudaMemcpyHostToDevice, query->stream);
 	free(host);
@@ -257,10 +270,11 @@ restore_untold(Query *query, DeviceError *error)
 }
 
 static DeviceStatus
-reduce_held(Query *query, Lane *lane, const WireResident *in, const StoreHold *hold, DeviceError *error)
+reduce_held(Query *query, Lane *lane, const WireResident *in, const WireRun *runs, const StoreHold *hold,
+			DeviceError *error)
 {
 	int			b = (int) in->buffer;
-	Resident	r = {.in = in,.hold = hold};
+	Resident	r = {.in = in,.hold = hold,.cells = (const char *) runs + wire_cells_at(in)};
 	bool		applied = false;
 	DeviceStatus status;
 
@@ -290,11 +304,11 @@ cuda_resident(Query *query, Lane *lane, const WireResident *in, const WireRun *r
 	if (query->use == 0)
 		query->use = store_use();
 	DEVICE_CHECK(store_hold(query->device, in, runs, query->use, lacking, &hold, error));
-	if (hold == NULL)
+	if (hold == NULL || !resident_in_order(query->q, hold, lacking))
 		return DEVICE_OK;
 	hold->next = query->holds;
 	query->holds = hold;
-	DEVICE_CHECK(reduce_held(query, lane, in, hold, error));
+	DEVICE_CHECK(reduce_held(query, lane, in, runs, hold, error));
 	*taken = true;
 	return DEVICE_OK;
 }

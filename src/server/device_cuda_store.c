@@ -102,7 +102,14 @@ put_bits(Lane *lane, int buffer, uint32_t from, void *bits, int64_t first, int64
 	return end_call(lane->device, shift_bits(lane, at, given, bits, first, nrows, error), error);
 }
 
+static char *
+lane_buffer(Lane *lane, int buffer)
+{
+	return lane->arena + buffer * lane->buffer_bytes;
+}
+
 static const StoreOps operations = {
+	.buffer = lane_buffer,
 	.allocate = allocate,
 	.release = release,
 	.enlarge = enlarge,

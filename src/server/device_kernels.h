@@ -125,6 +125,9 @@ typedef struct ProgramRun
 {
 	VectorProgram program;
 	DeviceColumn input[WIRE_MAX_STORED_COLS];	/* what VECTOR_LOAD reads, of position 0 */
+	VectorTable tables[WIRE_MAX_TABLES];	/* for VECTOR_LOOKUP; in device memory: */
+	const int64_t *cells;
+	const uint8_t *cell_states;
 	int			noutputs;
 	ProgramOutput output[WIRE_MAX_COLS];	/* of the slice */
 	unsigned long long *untold; /* rows are added whose outcome the program cannot tell */

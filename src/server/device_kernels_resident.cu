@@ -247,6 +247,9 @@ program_kernel(const ProgramRun *global_run, int tile, int64_t first, int64_t nr
 
 			if (in->op == VECTOR_LOAD)
 				load_rows(run.input[in->a], first + at, values + in->r * tile, states + in->r * tile, n);
+			else if (in->op == VECTOR_LOOKUP)
+				vector_lookup(in, run.tables, run.cells, run.cell_states, run.program.constants, values, states, tile,
+							  threadIdx.x, THREADS, n);
 			else
 				vector_run(in, run.program.constants, values, states, tile, threadIdx.x, THREADS, n);
 		}

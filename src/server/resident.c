@@ -118,6 +118,16 @@ resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold,
 	drop_instructions(plan, registers);
 }
 
+bool
+resident_in_order(const WireQuery *q, StoreHold *hold, uint64_t *lacking)
+{
+	if (!(q->flags & WIRE_ORDERED) || hold->sorted)
+		return true;
+	store_release(hold);
+	*lacking |= WIRE_UNSORTED;
+	return false;
+}
+
 /* ---- slices ---- */
 
 bool

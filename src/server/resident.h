@@ -29,6 +29,9 @@ typedef struct ResidentPlan
 	size_t		row_bits;		/* of memory for the computed columns of a row */
 } ResidentPlan;
 
+/* May the query have the rows?  Else it releases them, and says why in *lacking. */
+extern bool resident_in_order(const WireQuery *q, StoreHold *hold, uint64_t *lacking);
+
 extern void resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold, ResidentPlan *plan);
 
 /* Rows first .. first + nrows - 1 of one segment; first is a multiple of 64. */

@@ -53,6 +53,9 @@ extern const char *check_batch(const WireBatch *b, const WireQuery *q, size_t le
 							   size_t buffer_bytes, int buffers);
 
 extern const char *check_store(const WireStore *in, size_t length, size_t buffer_bytes, int buffers);
+extern const char *check_dictionary(const WireDictionary *in, size_t length, int buffers);
+/* Of a copy of the buffer, once the message is known to make sense. */
+extern const char *check_cells(const WireResident *in, const char *buffer);
 extern const char *check_resident(const WireResident *in, const WireQuery *q, size_t length,
 								  size_t buffer_bytes, int buffers);
 extern const char *check_runs(const WireRun *runs, uint32_t n);

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "server/server.h"
+#include "server/store.h"
 
 #define MAX_SESSIONS 512
 
@@ -55,6 +56,8 @@ typedef struct Session
 		WireBatch	batch;
 		WireFetch	fetch;
 		WireStore	store;
+		WireDictionary dictionary;
+		WireList	list;
 		WireResident resident;
 		char		bytes[sizeof(WireQuery) + WIRE_MAX_THRESHOLDS * sizeof(double)];
 	}			body;
@@ -269,7 +272,33 @@ on_store(Session *s, size_t length)
 	return wire_send(s->sock, MESSAGE_STORED, &stored, sizeof(stored));
 }
 
-/* With a copy of the runs, which the client cannot change. */
+static bool
+on_list(Session *s, size_t length)
+{
+	WireListed	listed;
+
+	if (length != sizeof(WireList))
+		return fail(s, FAILURE_PROTOCOL, "list length");
+	store_list(&s->body.list, &listed);
+	return wire_send(s->sock, MESSAGE_LISTED, &listed, sizeof(listed));
+}
+
+static bool
+on_dictionary(Session *s, size_t length)
+{
+	WireDictionary in = s->body.dictionary;
+	const char *wrong = check_dictionary(&in, length, ARENA_BUFFERS);
+	WireEntries entries;
+
+	if (wrong)
+		return fail(s, FAILURE_PROTOCOL, wrong);
+	if (!reduce_pending(s) || !follow_table(s, in.table.id))
+		return false;
+	store_dictionary(s->device, &in, s->arena->memory + (size_t) in.buffer * ARENA_BUFFER_BYTES, &entries);
+	return wire_send(s->sock, MESSAGE_ENTRIES, &entries, sizeof(entries));
+}
+
+/* With a copy of the runs and cells, which the client cannot change. */
 static bool
 reduce_resident(Session *s, const WireResident *in, const WireRun *runs, uint64_t *lacking)
 {
@@ -280,6 +309,8 @@ reduce_resident(Session *s, const WireResident *in, const WireRun *runs, uint64_
 	bool		taken;
 	DeviceStatus status;
 
+	if (wrong == NULL)
+		wrong = check_cells(in, (const char *) runs);
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
 	status = query_resident(s->query, s->lane, in, runs, lacking, &taken, &s->error);
@@ -298,19 +329,21 @@ on_resident(Session *s, size_t length)
 	const char *wrong = check_resident(&in, &s->query->wire, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
 	WireRun    *runs;
 	uint64_t   *lacking;
+	size_t		bytes;
 	bool		ok;
 
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
 	if (!reduce_pending(s) || !follow_table(s, in.table.id))
 		return false;
-	runs = malloc(in.nruns * sizeof(*runs));
+	bytes = wire_cell_states_at(&in) + in.ncells;
+	runs = malloc(bytes);
 	lacking = calloc(in.nruns, sizeof(*lacking));
 	if (runs == NULL || lacking == NULL)
 		ok = fail(s, FAILURE_MEMORY, "out of memory in the GPU server");
 	else
 	{
-		memcpy(runs, s->arena->memory + (size_t) in.buffer * ARENA_BUFFER_BYTES, in.nruns * sizeof(*runs));
+		memcpy(runs, s->arena->memory + (size_t) in.buffer * ARENA_BUFFER_BYTES, bytes);
 		ok = reduce_resident(s, &in, runs, lacking);
 	}
 	free(runs);
@@ -415,6 +448,8 @@ on_message(Session *s, const MessageHeader *header)
 		case MESSAGE_STATUS:
 			budget_status(&status);
 			return wire_send(s->sock, MESSAGE_STATUS_REPLY, &status, sizeof(status));
+		case MESSAGE_LIST:
+			return on_list(s, header->length);
 		case MESSAGE_OPEN:
 			return s->arena ? on_open(s, header->length)
 				: fail(s, FAILURE_PROTOCOL, "query without a greeting");
@@ -431,6 +466,8 @@ on_message(Session *s, const MessageHeader *header)
 			return on_store(s, header->length);
 		case MESSAGE_RESIDENT:
 			return on_resident(s, header->length);
+		case MESSAGE_DICTIONARY:
+			return on_dictionary(s, header->length);
 		case MESSAGE_LEAVE:
 			return on_leave(s, header->length);
 		case MESSAGE_FINISH:

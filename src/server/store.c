@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/dictionary.h"
 #include "server/server.h"
 #include "server/store.h"
 
@@ -57,6 +58,7 @@ typedef struct StoreColumn
 	int			nsegments;		/* entries of the array */
 	Segment    *segments;
 	Retired    *retired;
+	Dictionary *dictionary;		/* of a coded column, once there is something of it */
 } StoreColumn;
 
 struct StoreTable
@@ -170,6 +172,8 @@ free_column(Store *store, StoreTable *table, StoreColumn *column)
 	free(column->segments);
 	column->segments = NULL;
 	column->nsegments = 0;
+	dictionary_free(column->dictionary);
+	column->dictionary = NULL;
 	for (int r = 0; r < table->nranges; r++)
 		table->ranges[r].columns &= ~bit;
 }
@@ -188,6 +192,8 @@ trim_table(Store *store, StoreTable *table)
 		free(table->columns[c].segments);
 		table->columns[c].segments = NULL;
 		table->columns[c].nsegments = 0;
+		dictionary_free(table->columns[c].dictionary);
+		table->columns[c].dictionary = NULL;
 	}
 	store->nranges -= table->nranges;
 	free(table->ranges);
@@ -364,7 +370,7 @@ static bool
 same_column(const WireColumnKey *a, const WireColumnKey *b)
 {
 	return a->typid == b->typid && a->typmod == b->typmod && a->missing == b->missing && a->attno == b->attno &&
-		a->scale == b->scale && a->type == b->type;
+		a->scale == b->scale && a->type == b->type && a->coded == b->coded;
 }
 
 /* The number of the column, or -1. */
@@ -396,6 +402,7 @@ make_column(StoreTable *table, const WireColumnKey *key)
 	if (found >= 0)
 	{
 		free(table->columns[found].segments);	/* without arrays */
+		dictionary_free(table->columns[found].dictionary);
 		table->columns[found] = (StoreColumn) {.key = *key,.used = true};
 	}
 	return found;
@@ -587,6 +594,20 @@ fill(Lane *lane, const WireStore *in, const StoreRange *range, const Segment *s,
 	return status;
 }
 
+/* Has the buffer the numbers of the column's dictionary in place of its own?  false: there is no room in that. */
+static bool
+number_values(Lane *lane, const WireStore *in, StoreColumn *column)
+{
+	char	   *buffer = ops->buffer(lane, in->buffer);
+
+	if (!in->column.coded)
+		return true;
+	if (column->dictionary == NULL && (column->dictionary = dictionary_create()) == NULL)
+		return false;
+	return dictionary_translate(column->dictionary, buffer + in->entries, in->nentries, in->bytes,
+								(uint32_t *) (buffer + in->values), in->nrows);
+}
+
 /* With the lock held. */
 static DeviceStatus
 put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, DeviceError *error)
@@ -611,7 +632,7 @@ put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, Dev
 	table->holds++;
 	status = make_room(store, &table->columns[c], range, in->validity != WIRE_NO_ARRAY, &segment, error);
 	table->holds--;
-	if (status == DEVICE_NO_MEMORY)
+	if (status == DEVICE_NO_MEMORY || (status == DEVICE_OK && !number_values(lane, in, &table->columns[c])))
 		return DEVICE_OK;
 	if (status == DEVICE_OK)
 		status = fill(lane, in, range, segment, error);
@@ -700,6 +721,20 @@ join_spans(StoreHold *hold, bool sorted)
 	hold->nspans = n;
 }
 
+/* Does the query know all entries of its coded columns? */
+static bool
+knows_dictionaries(const StoreTable *table, const WireResident *in, const int *columns)
+{
+	for (uint32_t i = 0; i < in->nstored; i++)
+	{
+		const Dictionary *dict = in->stored[i].coded ? table->columns[columns[i]].dictionary : NULL;
+
+		if (dict && (dictionary_id(dict) != in->known[i].id || dictionary_entries(dict) != in->known[i].nentries))
+			return false;
+	}
+	return true;
+}
+
 /* The spans of all runs, if none lacks a column; else false. */
 static bool
 find_spans(const StoreTable *table, const WireResident *in, const WireRun *runs, const int *columns, uint64_t *lacking,
@@ -728,6 +763,7 @@ find_spans(const StoreTable *table, const WireResident *in, const WireRun *runs,
 		sorted = sorted && (r == 0 || hold->spans[r].first > hold->spans[r - 1].first);
 	}
 	hold->nspans = in->nruns;
+	hold->sorted = sorted;
 	if (all)
 		join_spans(hold, sorted);
 	return all;
@@ -822,7 +858,13 @@ store_hold(int device, const WireResident *in, const WireRun *runs, uint64_t use
 		if (table->gaps > STORE_LEAST_GAPS && table->gaps > table->end / 4 && table->holds == 0 && table->last != use)
 			empty_table(store, table);
 		find_columns(table, in, use, columns);
-		held = find_spans(table, in, runs, columns, lacking, made) && take_hold(table, in, columns, made);
+		held = find_spans(table, in, runs, columns, lacking, made);
+		if (held && !knows_dictionaries(table, in, columns))
+		{
+			held = false;
+			lacking[0] |= WIRE_OUTDATED;
+		}
+		held = held && take_hold(table, in, columns, made);
 	}
 	pthread_mutex_unlock(&store->lock);
 	if (table == NULL)
@@ -854,6 +896,75 @@ store_release(StoreHold *hold)
 }
 
 /* ---- all of it ---- */
+
+static void
+list_columns(const StoreTable *table, WireListed *out)
+{
+	for (int c = 0; c < MAX_COLUMNS; c++)
+	{
+		const StoreColumn *column = &table->columns[c];
+		WireListedColumn *row = &out->columns[out->n];
+
+		if (column->bytes == 0)
+			continue;
+		*row = (WireListedColumn) {.table = {table->id},.column = column->key,.bytes = column->bytes};
+		for (int r = 0; r < table->nranges; r++)
+			if (table->ranges[r].columns >> c & 1)
+			{
+				row->ranges++;
+				row->rows += table->ranges[r].nrows;
+			}
+		out->n++;
+	}
+}
+
+/* The table of the next number, or NULL. */
+static const StoreTable *
+next_table(const Store *store, uint64_t after)
+{
+	const StoreTable *next = NULL;
+
+	for (const StoreTable *t = store->tables; t; t = t->next)
+		if (t->id > after && (next == NULL || t->id < next->id))
+			next = t;
+	return next;
+}
+
+void
+store_list(const WireList *from, WireListed *out)
+{
+	*out = (WireListed) {.next = *from};
+	while (out->next.device < (uint64_t) nstores)
+	{
+		Store	   *store = &stores[out->next.device];
+		const StoreTable *t;
+
+		pthread_mutex_lock(&store->lock);
+		while (out->n + MAX_COLUMNS <= WIRE_MAX_LISTED && (t = next_table(store, out->next.after)) != NULL)
+		{
+			list_columns(t, out);
+			out->next.after = t->id;
+		}
+		pthread_mutex_unlock(&store->lock);
+		if (out->n + MAX_COLUMNS > WIRE_MAX_LISTED)
+			return;
+		out->next = (WireList) {0, out->next.device + 1};
+	}
+}
+
+void
+store_dictionary(int device, const WireDictionary *in, char *to, WireEntries *out)
+{
+	Store	   *store = &stores[device];
+	StoreTable *table;
+	int			c;
+
+	pthread_mutex_lock(&store->lock);
+	table = find_table(store, in->table.id);
+	c = table ? find_column(table, &in->column) : -1;
+	dictionary_read(c < 0 ? NULL : table->columns[c].dictionary, in, to, out);
+	pthread_mutex_unlock(&store->lock);
+}
 
 int
 store_device(uint64_t table)

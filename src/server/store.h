@@ -35,6 +35,8 @@
 /* Operations on a device's memory, one at a time; what they did is there when they return. */
 typedef struct StoreOps
 {
+	/* The lane's buffer in the arena. */
+	char	   *(*buffer) (Lane *lane, int buffer);
 	DeviceStatus (*allocate) (int device, size_t bytes, void **at, DeviceError *error);
 	void		(*release) (int device, void *at);
 	/* A larger array in place of another one; bytes behind `used` are set to `rest`. */
@@ -70,6 +72,7 @@ typedef struct StoreHold
 	StoreTable *table;			/* NULL: no column is read */
 	uint64_t	columns;		/* of the table, a bit each */
 	int64_t		nrows;
+	bool		sorted;			/* the runs' rows lie in the order of the runs */
 	int			nspans;			/* ascending, with gaps between them, none across segments */
 	StoreSpan  *spans;
 	int			nsegments;
@@ -91,11 +94,17 @@ extern DeviceStatus store_put(int device, Lane *lane, const WireStore *in, uint6
 
 /*
  * Holds the columns that the message names, if all rows of its runs are there: then *hold is set.  Else
- * it is NULL, and lacking[i] has a bit for each column that run i lacks.
+ * it is NULL, and lacking[i] has a bit for each column that run i lacks, or lacking[0] WIRE_OUTDATED.
  */
 extern DeviceStatus store_hold(int device, const WireResident *in, const WireRun *runs, uint64_t use,
 							   uint64_t *lacking, StoreHold **hold, DeviceError *error);
 extern void store_release(StoreHold *hold);
+
+/* Answers DICTIONARY; `to` is its buffer. */
+extern void store_dictionary(int device, const WireDictionary *in, char *to, WireEntries *out);
+
+/* Answers LIST. */
+extern void store_list(const WireList *from, WireListed *out);
 
 /* Gives so many bytes back to the budget, if columns that nobody holds have them; false: there are none. */
 extern bool store_yield(int device, uint64_t bytes);

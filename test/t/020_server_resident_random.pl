@@ -30,6 +30,7 @@ my %leaves = (
 	single => sub { one_of('f4', 'f4', 'i2::float4', sprintf('%.2f::float4', rand(20) - 10)) },
 	bool => sub { one_of(qw(b b true false NULL::bool), 'i4 IS NULL', "c <> 'D'", "o > 3000000000", 'k2 IN (1, 3, 6)', 'k2 NOT IN (2, NULL)') },
 	date => sub { one_of('d', 'd', sprintf("date '200%d-%02d-%02d'", int_in(0, 3), int_in(1, 12), int_in(1, 28))) },
+	text => sub { one_of('C', 'C', 'C', "'value 12'", "'t'", "''", 'NULL::text') },
 	time => sub { one_of('ts', 'ts', sprintf("timestamp '200%d-%02d-%02d %02d:13'", int_in(0, 1), int_in(1, 12), int_in(1, 28), int_in(0, 23))) });
 my %nodes;
 sub expr
@@ -40,6 +41,16 @@ sub expr
 	return one_of(@{ $nodes{$kind} })->($depth - 1);
 }
 sub compare { return one_of('=', '<>', '<', '<=', '>', '>=') }
+
+# An expression of one text column, C, whichever that is.
+sub of_text
+{
+	my ($e) = @_;
+	my $column = one_of('txt', 'txt', 'vc', 'ch', 'nm::text', 'u::text', 'num');
+
+	$e =~ s/\bC\b(?!")/$column/g;
+	return $e;
+}
 
 # What every kind has.
 sub choices
@@ -72,7 +83,15 @@ sub extremes
 		sub { my $d = shift; '(' . expr('date', $d) . ' - ' . expr('date', $d) . ')' },
 		sub { my $d = shift; '(' . expr('bool', $d) . ')::int' },
 		sub { my $d = shift; 'width_bucket(' . expr('float', $d) . ', 0, 100, 8)' },
+		sub { my $d = shift; of_text(one_of('length', 'octet_length', 'ascii') . '(' . expr('text', $d) . ')') },
+		sub { my $d = shift; of_text("position('1' in " . expr('text', $d) . ')') },
+		sub { of_text("CASE WHEN C ~ '^[0-9]+\$' THEN C::int ELSE -1 END") },
 		sub { my $e = expr('int', shift); "CASE WHEN $e <> 0 THEN v / $e END" } ],
+	text => [
+		sub { my $d = shift; one_of('upper', 'lower', 'reverse', 'md5') . '(' . expr('text', $d) . ')' },
+		sub { my $d = shift; '(' . expr('text', $d) . " || '" . one_of('', 'x', ' ') . "')" },
+		sub { my $d = shift; 'substr(' . expr('text', $d) . ', ' . int_in(-1, 5) . one_of('', ', ' . int_in(0, 6)) . ')' },
+		sub { my $d = shift; 'replace(' . expr('text', $d) . ", '1', '" . one_of('', 'one') . "')" } ],
 	big => [
 		choices('big'), extremes('big'), binary('big', '+', '-', '&', '|'),
 		sub { my $d = shift; '(' . expr('big', $d) . ' ' . one_of('*', '/', '%') . ' ' . int_in(1, 9) . ')' },
@@ -94,6 +113,10 @@ sub extremes
 		sub { my $d = shift; "date_part('" . one_of(qw(second epoch hour doy week)) . "', " . expr('time', $d) . ')' } ],
 	single => [ choices('single'), binary('single', '+', '-', '*'), sub { my $d = shift; '(' . expr('float', $d) . ')::float4' } ],
 	bool => [
+		(map { (sub { my $d = shift; of_text('(' . expr('text', $d) . ' ' . compare() . ' ' . expr('text', 0) . one_of('', ' COLLATE "C"') . ')') }) } 1 .. 2),
+		sub { my $d = shift; of_text('(' . expr('text', $d) . one_of(' LIKE ', ' NOT LIKE ', ' ~ ') . one_of("'t%'", "'%1'", "'%a_u%'") . ')') },
+		sub { my $d = shift; of_text('(' . expr('text', $d) . one_of('', ' NOT') . " IN ('t1', 'value 7', 'T3', '12'" . one_of('', ', NULL') . '))') },
+		sub { my $d = shift; of_text('(' . expr('text', $d) . one_of(' IS NULL', ' IS NOT NULL') . ')') },
 		choices('bool'), binary('bool', 'AND', 'OR'), binary('bool', 'AND', 'OR', 'IS DISTINCT FROM'),
 		(map { my $kind = $_; sub { my $d = shift; '(' . expr($kind, $d) . ' ' . compare() . ' ' . expr($kind, $d) . ')' } } qw(int big num float single date time)),
 		sub { my $d = shift; '(' . expr('date', $d) . ' ' . compare() . ' ' . expr('time', $d) . ')' },
@@ -109,16 +132,23 @@ sub extremes
 # What an aggregate may read, whose result does not depend on the order of rows.
 my %aggregates = (
 	int => [qw(sum avg min max count bit_or)], big => [qw(sum min max count)], num => [qw(sum avg min max count)], float => [qw(min max count)],
-	single => [qw(min max count)], bool => [qw(bool_and bool_or count)], date => [qw(min max count)], time => [qw(min max count)]);
+	text => [qw(count)], single => [qw(min max count)], bool => [qw(bool_and bool_or count)], date => [qw(min max count)], time => [qw(min max count)]);
 
 sub query
 {
 	my $depth = int_in(1, 3);
-	my @keys = map { expr(one_of(qw(int int big bool date time)), int_in(0, 2)) } 1 .. one_of(0, 1, 1, 1, 2);
+	my @keys = map {
+		my $kind = one_of(qw(int big bool date time text text text column column));
+		my $key = $kind eq 'column' ? one_of(qw(txt vc ch nm u num nfree n0 f4 d), q{to_char(d, 'YYYY-MM')}, q{extract(month FROM ts)}) : expr($kind, int_in(0, 2));
+
+		# a constant is no key of a column
+		$kind eq 'text' ? of_text($key =~ /\bC\b/ ? $key : 'C') : $key
+	} 1 .. one_of(0, 1, 1, 1, 2);
 	my @outputs = map {
 		my $kind = one_of(keys %aggregates);
 		my $argument = expr($kind, $depth);
 		$argument = "($argument)" . one_of('::int', '::int', '') if $kind eq 'int' && $argument =~ /^-?\d+$/;
+		$argument = of_text($argument) if $kind eq 'text';
 		'gpu_' . one_of(@{ $aggregates{$kind} }) . "($argument)" . (rand() < 0.2 ? ' FILTER (WHERE ' . expr('bool', 1) . ')' : '')
 	} 1 .. int_in(1, 3);
 	my $where = rand() < 0.5 ? ' WHERE ' . join(' AND ', map { expr('bool', 2) } 1 .. int_in(1, 2)) : '';
@@ -128,10 +158,12 @@ sub query
 
 $node->safe_psql('postgres', <<SQL);
 CREATE TABLE t (k int, k2 smallint, i2 smallint, i4 int, i8 bigint, f4 float4, f8 float8, n numeric(12,2), n0 numeric(8,0),
-	d date, ts timestamp, o oid, b bool, c "char", z int, v int);
+	d date, ts timestamp, o oid, b bool, c "char", z int, v int, txt text, vc varchar(20), ch char(5), nm name, u uuid, num text, nfree numeric);
 INSERT INTO t SELECT i % 40, i % 7, i % 200 - 100, i * 7919 % 100000 - 50000, i::int8 * 1000003, (i % 50) + 0.25,
 	(i % 1000) / 8.0 - 20, (i % 5000 - 2500) / 100.0, i % 90, date '1999-12-25' + i % 1000,
-	timestamp '1999-12-31 22:00' + i * interval '97 minutes', (i * 7919::int8 * 65537 % 4294967296)::oid, i % 3 = 0, (65 + i % 26)::"char", i % 5, i
+	timestamp '1999-12-31 22:00' + i * interval '97 minutes', (i * 7919::int8 * 65537 % 4294967296)::oid, i % 3 = 0, (65 + i % 26)::"char", i % 5, i,
+	CASE WHEN i % 11 = 0 THEN NULL ELSE 't' || i % 20 END, 'value ' || i % 90, chr(65 + i % 26) || CASE i % 3 WHEN 1 THEN 'x' ELSE '' END, ('name' || i % 7)::name,
+	md5((i % 50)::text)::uuid, CASE WHEN i % 9 = 0 THEN 'none' ELSE (i % 30)::text END, (i % 40) * 0.25
 FROM generate_series(1, 6000) i;
 UPDATE t SET i4 = NULL, f8 = NULL, n = NULL, b = NULL, d = NULL, ts = NULL, o = NULL, k2 = NULL, f4 = NULL WHERE i2 % 13 = 0;
 VACUUM FREEZE ANALYZE t;
@@ -142,6 +174,7 @@ DECLARE
 	r text;
 BEGIN
 	PERFORM set_config('gpuagg.enabled', ours::text, true);
+	PERFORM set_config('gpuagg.require', CASE WHEN ours THEN 'require' ELSE 'allow' END, true);
 	EXECUTE 'SELECT count(*) || chr(10) || coalesce(string_agg(s::text, chr(10) ORDER BY s::text COLLATE "C"), '''') FROM (' || q || ') s' INTO r;
 	RETURN r;
 EXCEPTION WHEN OTHERS THEN
@@ -153,6 +186,7 @@ DECLARE
 	r text := '';
 BEGIN
 	PERFORM set_config('gpuagg.enabled', 'on', true);
+	PERFORM set_config('gpuagg.require', 'require', true);
 	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || q LOOP
 		r := r || line || chr(10);
 	END LOOP;
@@ -175,6 +209,11 @@ my ($errors, $resident, $failed) = split /\|/, $node->safe_psql('postgres',
 	"SELECT count(*) FILTER (WHERE core ~ '^[0-9A-Z]{5} '), count(*) FILTER (WHERE plan ~ 'Resident Rows: [1-9]'), count(*) FILTER (WHERE plan ~ 'cuda failed') FROM queries");
 note "$errors raise errors; $resident with rows on the GPU, $failed started over";
 note $node->safe_psql('postgres', "SELECT coalesce(substring(plan FROM 'Resident Rows: none: [^\\n]*'), substring(plan FROM 'Engine: cpu[^\\n]*'), left(plan, 5)) AS why, count(*) FROM queries WHERE plan !~ 'Resident Rows: [1-9]' GROUP BY 1 ORDER BY 2 DESC");
-cmp_ok($resident, '>', $n / 2, 'most queries have rows on the GPU');
+cmp_ok($resident, '>', $n * 0.7, 'most queries have rows on the GPU');
+my ($drawn, $there) = split /\|/, $node->safe_psql('postgres',
+	"SELECT count(*), count(*) FILTER (WHERE plan ~ 'Resident Rows: [1-9]') FROM queries WHERE q ~ '\\m(txt|vc|ch|nm|u|num|nfree)\\M' AND core !~ '^[0-9A-Z]{5} '");
+note "$there of $drawn queries with columns of other types";
+cmp_ok($drawn, '>', $n * 0.4, 'many queries have columns of other types');
+cmp_ok($there, '>', $drawn * 0.7, 'of which most have rows on the GPU');
 
 done_testing();

@@ -39,6 +39,12 @@ enlarge(int device, void *to, size_t bytes, const void *from, size_t used, int r
 	return DEVICE_OK;
 }
 
+static char *
+lane_buffer(Lane *lane, int buffer)
+{
+	return lane->arena + buffer * lane->buffer_bytes;
+}
+
 static const char *
 buffer_of(const Lane *lane, int buffer)
 {
@@ -80,7 +86,7 @@ void
 standin_store_start(int ndevices)
 {
 	static const StoreOps operations = {
-		.allocate = allocate,.release = release,.enlarge = enlarge,.put = put,.put_bits = put_bits
+		.buffer = lane_buffer,.allocate = allocate,.release = release,.enlarge = enlarge,.put = put,.put_bits = put_bits
 	};
 
 	store_start(&operations, ndevices);
@@ -126,6 +132,7 @@ typedef struct Made
 {
 	Query	   *query;
 	const WireResident *in;
+	const char *cells;			/* of the tables, and their states */
 	const StoreHold *hold;
 	ResidentPlan plan;
 	Rows		rows;
@@ -166,6 +173,13 @@ run_program(Made *m, int64_t position, int n)
 	{
 		const VectorInstruction *in = &p->instructions[i];
 
+		if (in->op == VECTOR_LOOKUP)
+		{
+			vector_lookup(in, m->in->tables, (const int64_t *) m->cells,
+						  (const uint8_t *) m->cells + (wire_cell_states_at(m->in) - wire_cells_at(m->in)), p->constants,
+						  m->tile.values, m->tile.states, TILE, 0, 1, n);
+			continue;
+		}
 		if (in->op != VECTOR_LOAD)
 		{
 			vector_run(in, p->constants, m->tile.values, m->tile.states, TILE, 0, 1, n);
@@ -277,7 +291,7 @@ make_rows(Made *m)
 }
 
 static DeviceStatus
-reduce_held(Query *query, const WireResident *in, const StoreHold *hold, DeviceError *error)
+reduce_held(Query *query, const WireResident *in, const WireRun *runs, const StoreHold *hold, DeviceError *error)
 {
 	Made	   *m = calloc(1, sizeof(*m));
 	uint64_t	untold = query->untold;
@@ -290,10 +304,11 @@ reduce_held(Query *query, const WireResident *in, const StoreHold *hold, DeviceE
 	}
 	m->query = query;
 	m->in = in;
+	m->cells = (const char *) runs + wire_cells_at(in);
 	m->hold = hold;
 	resident_plan(query->q, in, hold, &m->plan);
 	if (make_rows(m))
-		status = standin_reduce_rows(query, &m->rows, false, error);
+		status = standin_reduce_rows(query, &m->rows, query->q->flags & WIRE_ORDERED, error);
 	if (status != DEVICE_OK)
 		query->untold = untold;
 	for (int c = 0; c < m->plan.ncols; c++)
@@ -314,13 +329,13 @@ standin_resident(Query *query, Lane *lane, const WireResident *in, const WireRun
 
 	(void) lane;
 	*taken = false;
-	if (status != DEVICE_OK || hold == NULL)
+	if (status != DEVICE_OK || hold == NULL || !resident_in_order(query->q, hold, lacking))
 		return status;
 	hold->next = query->holds;
 	query->holds = hold;
 	status = standin_provoke(++query->given, error);
 	if (status == DEVICE_OK)
-		status = reduce_held(query, in, hold, error);
+		status = reduce_held(query, in, runs, hold, error);
 	*taken = status == DEVICE_OK;
 	return status;
 }

@@ -369,9 +369,31 @@ refused_programs(void)
 	CHECK(!vector_program_valid(&p, 2, 11, &set), "no operation");
 }
 
+/* Cells of integers 5 .. 7 and of NULL, behind another table's. */
+static void
+lookups(void)
+{
+	const VectorTable tables[2] = {{0, 0, 1}, {5, 2, 3}};
+	const int64_t cells[6] = {1, 2, 50, 60, 70, 80};
+	const uint8_t cell_states[6] = {VECTOR_VALUE, VECTOR_VALUE, VECTOR_VALUE, VECTOR_NULL, VECTOR_UNTOLD, VECTOR_VALUE};
+	const int64_t expected[6] = {50, 0, 0, 80, 0, 0};
+	const uint8_t outcome[6] = {VECTOR_VALUE, VECTOR_NULL, VECTOR_UNTOLD, VECTOR_VALUE, VECTOR_UNTOLD, VECTOR_UNTOLD};
+	int64_t		values[12] = {5, 6, 7, 99, 8, INT64_MIN};
+	uint8_t		states[12] = {VECTOR_VALUE, VECTOR_VALUE, VECTOR_VALUE, VECTOR_NULL, VECTOR_VALUE, VECTOR_VALUE};
+	VectorInstruction in = {VECTOR_LOOKUP, 1, 0, 0, 0, 1};
+
+	vector_lookup(&in, tables, cells, cell_states, NULL, values, states, 6, 0, 1, 6);
+	for (int i = 0; i < 6; i++)
+		CHECK(states[6 + i] == outcome[i] && (outcome[i] != VECTOR_VALUE || values[6 + i] == expected[i]), "row %d", i);
+	states[0] = VECTOR_UNTOLD;
+	vector_lookup(&in, tables, cells, cell_states, NULL, values, states, 6, 0, 1, 1);
+	CHECK(states[6] == VECTOR_UNTOLD, "untold stays untold");
+}
+
 int
 main(void)
 {
+	RUN("lookups in tables", lookups);
 	RUN("scalar operations keep to their types and are strict", scalar_operations);
 	RUN("some answers", some_answers);
 	RUN("logic of NULLs and of rows that cannot be told", logic);

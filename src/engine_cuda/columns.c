@@ -1,0 +1,54 @@
+/*
+ * columns.c
+ *	  gpuagg_device_columns(): the columns that the GPU server has copies of.
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "funcapi.h"
+#include "utils/builtins.h"
+
+#include "cache/store.h"
+#include "engine_cuda/client.h"
+#include "supervisor/state.h"
+#include "supervisor/supervisor.h"
+
+PG_FUNCTION_INFO_V1(gpuagg_device_columns);
+
+/* No rows without a server that is ready; copies of tables that the cache has forgotten are left out, as nothing finds them. */
+Datum
+gpuagg_device_columns(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	ServerSnapshot server;
+	WireListedColumn *columns;
+	int			n;
+
+	InitMaterializedSRF(fcinfo, 0);
+	supervisor_ensure();
+	server_snapshot(&server);
+	if (server.state != SERVER_READY || (columns = client_list(&n)) == NULL)
+		return (Datum) 0;
+	for (int i = 0; i < n; i++)
+	{
+		const WireListedColumn *c = &columns[i];
+		CacheTableKey key;
+		Oid			relid;
+		Datum		values[12];
+		bool		nulls[12] = {0};
+
+		if (!cache_table_named(c->table.id, &key, &relid) || !cache_may_see(&key, relid, c->column.attno))
+			continue;
+		values[0] = ObjectIdGetDatum(key.database);
+		values[1] = ObjectIdGetDatum(key.tablespace);
+		values[2] = ObjectIdGetDatum(key.relnumber);
+		values[3] = ObjectIdGetDatum(relid);
+		values[4] = Int16GetDatum(c->column.attno);
+		values[5] = CStringGetTextDatum("gpu");
+		values[7] = Int64GetDatum(c->rows);
+		values[8] = Int64GetDatum(c->bytes);
+		nulls[6] = nulls[9] = nulls[10] = nulls[11] = true;
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}

@@ -1,0 +1,169 @@
+/*
+ * dictionaries.c
+ *	  What this process knows of the server's dictionaries; see dictionaries.h.
+ *
+ * A dictionary with an id only grows, so that what is known of it stays true, from query to query.
+ */
+#include "postgres.h"
+
+#include "lib/ilist.h"
+#include "utils/memutils.h"
+
+#include "engine_cuda/dictionaries.h"
+
+/* Kept from query to query; the most recently used one always is. */
+#define MOST_BYTES (32 * 1024 * 1024)
+#define MOST_DICTIONARIES 256
+
+typedef struct Entry
+{
+	CudaDictionary dict;
+	dlist_node	node;			/* the most recently used one first */
+	WireTableKey table;
+	WireColumnKey column;
+	MemoryContext cxt;			/* of this all */
+} Entry;
+
+static dlist_head entries = DLIST_STATIC_INIT(entries);
+
+/* The entry of a column, made if need be. */
+static Entry *
+get_entry(WireTableKey table, const WireColumnKey *column)
+{
+	MemoryContext cxt;
+	Entry	   *e;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &entries)
+	{
+		e = dlist_container(Entry, node, iter.cur);
+		if (e->table.id == table.id && memcmp(&e->column, column, sizeof(*column)) == 0)
+		{
+			dlist_move_head(&entries, &e->node);
+			return e;
+		}
+	}
+	cxt = AllocSetContextCreate(TopMemoryContext, "GPU dictionary", ALLOCSET_SMALL_SIZES);
+	e = MemoryContextAllocZero(cxt, sizeof(Entry));
+	e->cxt = cxt;
+	e->table = table;
+	e->column = *column;
+	dlist_push_head(&entries, &e->node);
+	return e;
+}
+
+static void
+forget(Entry *e)
+{
+	dlist_delete(&e->node);
+	MemoryContextDelete(e->cxt);
+}
+
+void
+cuda_dictionaries_trim(void)
+{
+	Size		bytes = 0;
+	int			n = 0;
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &entries)
+	{
+		Entry	   *e = dlist_container(Entry, node, iter.cur);
+
+		bytes += MemoryContextMemAllocated(e->cxt, true);
+		if (++n > 1 && (bytes > MOST_BYTES || n > MOST_DICTIONARIES))
+			forget(e);
+	}
+}
+
+/* An entry of a dictionary as a Datum in the current memory context; false: its length makes no sense. */
+static bool
+make_datum(Form_pg_attribute att, const char *image, uint32 length, Datum *out)
+{
+	char	   *copy;
+
+	if (att->attbyval)
+	{
+		if (length != sizeof(Datum))
+			return false;
+		memcpy(out, image, sizeof(Datum));
+		return true;
+	}
+	if (att->attlen > 0 && length != att->attlen)
+		return false;
+	if (att->attlen > 0)
+	{
+		copy = palloc(length);
+		memcpy(copy, image, length);
+	}
+	else
+	{
+		copy = palloc(VARHDRSZ + length);
+		SET_VARSIZE(copy, VARHDRSZ + length);
+		memcpy(VARDATA(copy), image, length);
+	}
+	*out = PointerGetDatum(copy);
+	return true;
+}
+
+/* Adds what the answer has to what is known; false: it makes no sense. */
+static bool
+add_entries(Entry *e, Form_pg_attribute att, const WireEntries *in, const char *buffer, size_t buffer_bytes)
+{
+	uint64		n = in->nentries;
+	const uint32 *lengths = (const uint32 *) buffer;
+	const char *image = buffer + (n - in->first) * sizeof(uint32);
+	size_t		left = in->bytes;
+
+	if (n > WIRE_MAX_ENTRIES || in->first > n || in->bytes > WIRE_MAX_ENTRY_BYTES ||
+		(n - in->first) * sizeof(uint32) + left > buffer_bytes ||
+		(in->first > 0 && (in->id != e->dict.known.id || in->first != e->dict.known.nentries)))
+		return false;
+	if (in->first == 0)
+		e->dict.known = (WireKnown) {0};
+	e->dict.values = e->dict.values ? repalloc(e->dict.values, Max(n, 1) * sizeof(Datum)) :
+		palloc(Max(n, 1) * sizeof(Datum));
+	for (uint64 i = in->first; i < n; i++)
+	{
+		uint32		length = lengths[i - in->first];
+
+		if (length > left || !make_datum(att, image, length, &e->dict.values[i]))
+			return false;
+		image += length;
+		left -= length;
+	}
+	e->dict.known = (WireKnown) {in->id, n};
+	return true;
+}
+
+static bool
+ask(Client *client, Entry *e, Form_pg_attribute att)
+{
+	WireDictionary message = {e->table, e->column, e->dict.known.id, e->dict.known.nentries, 0};
+	MemoryContext old;
+	WireEntries in;
+	bool		ok;
+
+	if (!client_send(client, MESSAGE_DICTIONARY, &message, sizeof(message)) ||
+		!client_receive(client, MESSAGE_ENTRIES, &in, sizeof(in)))
+		return false;
+	old = MemoryContextSwitchTo(e->cxt);
+	ok = add_entries(e, att, &in, client->arena, client->welcome.buffer_bytes);
+	MemoryContextSwitchTo(old);
+	if (!ok)
+		client_fail(client, "the GPU server sent what makes no sense");
+	return ok;
+}
+
+const CudaDictionary *
+cuda_dictionary(Client *client, WireTableKey table, const WireColumnKey *column, Form_pg_attribute att, bool again)
+{
+	Entry	   *e = get_entry(table, column);
+
+	if ((again || e->dict.known.id == 0) && !ask(client, e, att))
+	{
+		forget(e);
+		return NULL;
+	}
+	return &e->dict;
+}

@@ -1,0 +1,327 @@
+/*
+ * program_lookup.c
+ *	  Expressions of one column by tables with a value for each number of its dictionary.
+ *
+ * Whatever core's functions make of one column can be had on the GPU that way: its condition or value is
+ * computed once for each value of the column's dictionary, here, and the GPU looks it up.  The dictionary may have values of
+ * rows that the query does not see, or that fail its conditions: so an expression that might fail is evaluated in a subtransaction,
+ * and what fails is untold; functions that are not core's, which might do anything with such values, are refused.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/parallel.h"
+#include "access/sysattr.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+
+#include "columns/column_value.h"
+#include "expr/internal.h"
+#include "expr/program.h"
+
+/* Values that may fail, each of which takes a subtransaction, before the program is refused. */
+#define MOST_FAILURES 200
+
+/* ---- which expressions ---------------------------------------------------------- */
+
+static bool
+is_foreign(Oid funcid, void *context)
+{
+	return funcid >= FirstNormalObjectId;
+}
+
+/* Is there something that cannot be evaluated for a value that no row of the query has, or not at this time? */
+static bool
+is_unfit(Node *node, void *context)
+{
+	ExprSet    *set = context;
+
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_Param:
+			return ((Param *) node)->paramkind == PARAM_EXEC &&
+				set->parent->ps_ExprContext->ecxt_param_exec_vals[((Param *) node)->paramid].execPlan != NULL;
+		case T_CaseExpr:
+			{
+				CaseExpr   *expr = (CaseExpr *) node;
+				ListCell   *lc;
+
+				if (expr->arg == NULL)
+					break;
+				/* the CaseTestExprs of its conditions are its own */
+				foreach(lc, expr->args)
+					if (is_unfit((Node *) lfirst_node(CaseWhen, lc)->result, context) ||
+						check_functions_in_node((Node *) lfirst_node(CaseWhen, lc)->expr, is_foreign, NULL))
+						return true;
+				return is_unfit((Node *) expr->arg, context) || is_unfit((Node *) expr->defresult, context);
+			}
+		case T_CaseTestExpr:
+		case T_CoerceToDomain:
+		case T_CoerceToDomainValue:
+		case T_SubPlan:
+		case T_AlternativeSubPlan:
+			return true;
+		default:
+			break;
+	}
+	return check_functions_in_node(node, is_foreign, NULL) || expression_tree_walker(node, is_unfit, context);
+}
+
+/* The column that the expression reads, and nothing else of the row; 0: there is none. */
+static AttrNumber
+single_column(const ExprSet *set, Expr *expr)
+{
+	Bitmapset  *attnos = NULL;
+	int			attno;
+
+	pull_varattnos((Node *) expr, ((Scan *) set->parent->plan)->scanrelid, &attnos);
+	if (!bms_get_singleton_member(attnos, &attno))
+		return 0;
+	attno += FirstLowInvalidHeapAttributeNumber;
+	return attno > 0 ? attno : 0;
+}
+
+/* Are chunks of the column dictionaries? */
+static bool
+has_dictionary(Form_pg_attribute att)
+{
+	return !att->attbyval && att->attlen != -2 && getBaseType(att->atttypid) != NUMERICOID;
+}
+
+/* The number of a coded column among those that are stored; -1: there are too many. */
+static int
+coded_column(ExprProgram *p, AttrNumber attno)
+{
+	for (int s = 0; s < p->nstored; s++)
+		if (p->stored[s].attno == attno && p->stored[s].coded)
+			return s;
+	if (p->nstored == WIRE_MAX_STORED_COLS)
+		return -1;
+	p->stored[p->nstored] = (ExprStored) {attno, COLUMN_I32, 0,.coded = true};
+	return p->nstored++;
+}
+
+uint16
+expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale, int column)
+{
+	AttrNumber	attno = single_column(p->set, expr);
+	Form_pg_attribute att = attno ? TupleDescAttr(p->set->desc, attno - 1) : NULL;
+	int			t = 0;
+	int			s;
+
+	if (p->refusal || att == NULL || att->attisdropped || (column < 0 && !has_dictionary(att)) ||
+		is_unfit((Node *) expr, p->set) || contain_volatile_functions((Node *) expr) ||
+		(IsInParallelMode() && !expr_cannot_fail((Node *) expr)))
+		return VECTOR_NONE;
+	while (t < p->nlookups && (p->lookups[t].type != type || p->lookups[t].scale != scale ||
+							   p->lookups[t].column != column || !equal(p->lookups[t].expr, expr)))
+		t++;
+	s = coded_column(p, attno);
+	if (t == WIRE_MAX_TABLES || s < 0)
+		return expr_program_refuse(p, s < 0 ? "too many columns for the GPU" : "too many expressions of texts for the GPU");
+	if (t == p->nlookups)
+		p->lookups[p->nlookups++] = (ExprLookup) {.expr = expr,.stored = s,.type = type,.scale = scale,.column = column};
+	return expr_program_emit(p, VECTOR_LOOKUP, t, expr_program_emit(p, VECTOR_LOAD, WIRE_I32, s, 0, 0), 0, 0);
+}
+
+/* ---- values ------------------------------------------------------------------------- */
+
+typedef struct Evaluator
+{
+	ExprState  *state;
+	ExprContext *econtext;
+	TupleTableSlot *slot;
+	int			attribute;
+	const Datum *entries;
+	uint32		n;				/* entry n is NULL */
+	int16		typlen;			/* of the results */
+	bool		typbyval;
+	MemoryContext cxt;			/* of theirs */
+	uint32		at;				/* to be evaluated next */
+	Datum	   *values;
+	uint8	   *states;
+} Evaluator;
+
+static void
+evaluate_next(Evaluator *e)
+{
+	bool		isnull;
+	Datum		value;
+	MemoryContext old;
+
+	CHECK_FOR_INTERRUPTS();
+	ResetExprContext(e->econtext);
+	e->slot->tts_isnull[e->attribute] = e->at == e->n;
+	e->slot->tts_values[e->attribute] = e->at == e->n ? (Datum) 0 : e->entries[e->at];
+	value = ExecEvalExprSwitchContext(e->state, e->econtext, &isnull);
+	if (!isnull && !e->typbyval)
+	{
+		old = MemoryContextSwitchTo(e->cxt);
+		value = datumCopy(value, false, e->typlen);
+		MemoryContextSwitchTo(old);
+	}
+	e->values[e->at] = isnull ? (Datum) 0 : value;
+	e->states[e->at] = isnull ? VECTOR_NULL : VECTOR_VALUE;
+	e->at++;
+}
+
+/* Evaluates the others in a subtransaction; what fails is untold.  Returns whether all are done. */
+static bool
+evaluate_guarded(Evaluator *e)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	bool		failed = false;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(cxt);
+	PG_TRY();
+	{
+		while (e->at <= e->n)
+			evaluate_next(e);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(cxt);
+		error = CopyErrorData();
+		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED || error->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN ||
+			error->sqlerrcode == ERRCODE_CRASH_SHUTDOWN || error->sqlerrcode == ERRCODE_OUT_OF_MEMORY)
+			PG_RE_THROW();
+		FlushErrorState();
+		FreeErrorData(error);
+		RollbackAndReleaseCurrentSubTransaction();
+		failed = true;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(cxt);
+	CurrentResourceOwner = owner;
+	if (!failed)
+		return true;
+	e->values[e->at] = (Datum) 0;
+	e->states[e->at++] = VECTOR_UNTOLD;
+	return e->at > e->n;
+}
+
+void
+expr_lookup_evaluate(ExprProgram *p, const ExprLookup *lookup, const Datum *entries, uint32 n, Datum *values,
+					 uint8 *states)
+{
+	EState	   *estate = p->set->parent->state;
+	Evaluator	e = {.entries = entries,.n = n,.cxt = CurrentMemoryContext,.values = values,.states = states};
+	int			failures = 0;
+
+	get_typlenbyval(exprType((Node *) lookup->expr), &e.typlen, &e.typbyval);
+	e.attribute = p->stored[lookup->stored].attno - 1;
+	e.slot = MakeSingleTupleTableSlot(p->set->desc, &TTSOpsVirtual);
+	memset(e.slot->tts_isnull, true, p->set->desc->natts * sizeof(bool));
+	ExecStoreVirtualTuple(e.slot);
+	e.econtext = CreateExprContext(estate);
+	e.econtext->ecxt_scantuple = e.slot;
+	e.state = ExecInitExpr(lookup->expr, NULL);
+	if (expr_cannot_fail((Node *) lookup->expr))
+		while (e.at <= n)
+			evaluate_next(&e);
+	else
+		while (p->refusal == NULL && !evaluate_guarded(&e))
+			if (++failures == MOST_FAILURES)
+				expr_program_refuse(p, "an expression of a text that fails for many values");
+	FreeExprContext(e.econtext, true);
+	ExecDropSingleTupleTableSlot(e.slot);
+}
+
+bool
+expr_register_bits(ColumnType type, int16 scale, Datum value, int64 *bits)
+{
+	union
+	{
+		int8		i8;
+		int16		i16;
+		int32		i32;
+		int64		i64;
+		uint32		bits32;
+		float		f32;
+		double		f64;
+		gpuagg_i128 dec;
+	}			u = {0};
+
+	if (type == COLUMN_DATUM || !column_store(type, scale, &u, 0, value))
+		return false;
+	switch (type)
+	{
+		case COLUMN_I8:
+			*bits = u.i8;
+			return true;
+		case COLUMN_I16:
+			*bits = u.i16;
+			return true;
+		case COLUMN_I32:
+		case COLUMN_U32:
+			*bits = u.i32;
+			return true;
+		case COLUMN_F32:
+			*bits = u.bits32;
+			return isfinite(u.f32);
+		case COLUMN_F64:
+			*bits = u.i64;
+			return isfinite(u.f64);
+		case COLUMN_DEC:
+			*bits = (int64) u.dec;
+			return u.dec == (int64) u.dec;
+		default:
+			*bits = u.i64;
+			return true;
+	}
+}
+
+void
+expr_lookup_fill(ExprProgram *p, ExprLookup *lookup, const Datum *entries, uint32 n)
+{
+	Datum	   *values = palloc((n + 1) * sizeof(Datum));
+
+	lookup->n = n;
+	lookup->values = palloc0((n + 1) * sizeof(int64));
+	lookup->states = palloc0(n + 1);
+	expr_lookup_evaluate(p, lookup, entries, n, values, lookup->states);
+	for (uint32 i = 0; i <= n && p->refusal == NULL; i++)
+		if (lookup->states[i] == VECTOR_VALUE &&
+			!expr_register_bits(lookup->type, lookup->scale, values[i], &lookup->values[i]))
+			lookup->states[i] = VECTOR_UNTOLD;
+	pfree(values);
+	expr_lookup_finish(lookup);
+}
+
+void
+expr_lookup_finish(ExprLookup *lookup)
+{
+	lookup->interval = (ExprInterval) {1, 0};
+	lookup->nulls = false;
+	for (uint32 i = 0; i <= lookup->n; i++)
+	{
+		int64		value = lookup->values[i];
+
+		if (lookup->states[i] == VECTOR_NULL && i < lookup->n)
+			lookup->nulls = true;
+		if (lookup->states[i] != VECTOR_VALUE)
+			continue;
+		if (lookup->interval.min > lookup->interval.max)
+			lookup->interval = (ExprInterval) {value, value};
+		lookup->interval.min = Min(lookup->interval.min, value);
+		lookup->interval.max = Max(lookup->interval.max, value);
+	}
+}

@@ -1,0 +1,181 @@
+# Rows of which the GPU server has copies, whose columns are kept as numbers in a dictionary: keys, conditions and
+# expressions of texts and other types, against core.
+use strict;
+use warnings;
+use GpuaggNode;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
+gpuagg.require = 'require'
+gpuagg.engine = 'cuda'
+gpuagg.cache = 'eager'
+gpuagg.cache_memory = '64MB'
+gpuagg.cache_renew = 0
+autovacuum = off
+extra_float_digits = -3
+CONF
+my $rows = 60000;
+
+$node->safe_psql('postgres', <<SQL);
+CREATE COLLATION blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TABLE t (k int, v int, txt text, vc varchar(20), ch char(5), nm name, u uuid, by bytea, j jsonb, free numeric, fixed numeric(10,2), f8 float8,
+	d date, i8 bigint, num text, long text, cb text COLLATE blind, many text, wide1 bigint, wide2 bigint, n1 numeric(15,2), n2 numeric(15,2));
+INSERT INTO t SELECT i % 100, i, CASE WHEN i % 17 = 0 THEN NULL ELSE 't' || i % 10 END, 'value ' || i % 300, chr(65 + i % 26) || CASE i % 3 WHEN 1 THEN 'x' ELSE '' END,
+	('name' || i % 7)::name, md5((i % 50)::text)::uuid, decode(md5((i % 20)::text), 'hex'), jsonb_build_object('a', i % 5),
+	(i % 40) * 0.5, (i % 1000) / 100.0, (i % 64) / 4.0, date '2001-01-01' + i % 400, i % 90, CASE WHEN i % 9 = 0 THEN 'none' ELSE (i % 30)::text END,
+	repeat(md5((i % 6)::text), 200), 'c' || i % 9, md5(i::text), i % 3, i % 4, (i % 9999) * 1.01, (i % 11) * 0.01
+FROM generate_series(1, $rows) i;
+VACUUM FREEZE ANALYZE t;
+SQL
+
+sub core
+{
+	my ($query) = @_;
+	my ($out, $err);
+
+	$query =~ s/gpu_(?=\w+\()//g;
+	$node->psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $query", stdout => \$out, stderr => \$err);
+	$err =~ s/^psql:.*?: //mg;
+	return $out . ($err =~ /^(ERROR: .*)/m ? $1 : '');
+}
+
+sub ours
+{
+	my ($query) = @_;
+	my ($out, $err);
+
+	$node->psql('postgres', $query, stdout => \$out, stderr => \$err);
+	$err =~ s/^psql:.*?: //mg;
+	return $out . ($err =~ /^(ERROR: .*)/m ? $1 : '');
+}
+
+sub seen
+{
+	my ($query) = @_;
+	my ($out, $err);
+
+	$node->psql('postgres', "EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) $query", stdout => \$out, stderr => \$err);
+	return $out . $err;
+}
+
+# The query's answer is core's, and its rows are on the GPU, or are not with a reason like this.
+sub resident
+{
+	my ($query, $why) = @_;
+	my $seen;
+
+	is(ours($query), core($query), $query);
+	$seen = seen($query);
+	like($seen, defined $why ? qr/Resident Rows: none: $why|cuda failed: $why/ : qr/Resident Rows: [1-9]/, '... ' . ($why // 'on the GPU'));
+	return $seen;
+}
+
+ok($node->wait_until_ready, 'the server starts');
+$node->safe_psql('postgres', 'SELECT gpuagg_cache_prewarm(\'t\')');
+
+# keys
+foreach my $key (qw(txt vc ch nm u by j free fixed f8 num cb long))
+{
+	resident("SELECT $key, gpu_count(*), gpu_sum(v), gpu_avg(fixed) FROM t GROUP BY $key ORDER BY $key");
+}
+resident("SELECT txt, ch, k % 3, gpu_count(*), gpu_max(v) FROM t GROUP BY 1, 2, 3 ORDER BY 1, 2, 3");
+resident("SELECT txt, vc, nm, u, gpu_count(*) FROM t WHERE v < 5000 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4");
+resident("SELECT upper(txt), length(vc), gpu_count(*) FROM t GROUP BY 1, 2 ORDER BY 1, 2");
+resident("SELECT substr(vc, 1, 7), gpu_sum(v) FROM t GROUP BY 1 ORDER BY 1");
+resident("SELECT CASE txt WHEN 't1' THEN 'one' WHEN 't2' THEN 'two' END, gpu_sum(v) FROM t GROUP BY 1 ORDER BY 1");
+resident("SELECT CASE WHEN txt IN ('t1', 't2') THEN k % 4 ELSE -1 END, gpu_sum(v) FROM t GROUP BY 1 ORDER BY 1");
+resident("SELECT coalesce(txt, 'none'), gpu_count(txt), gpu_count(*) FROM t GROUP BY 1 ORDER BY 1");
+resident("SELECT j ->> 'a', gpu_sum((j ->> 'a')::int) FROM t GROUP BY 1 ORDER BY 1");
+resident("SELECT to_char(d, 'YYYY-MM'), gpu_sum(v) FROM t GROUP BY 1 ORDER BY 1");
+resident("SELECT wide1, wide2, i8, gpu_count(*) FROM t GROUP BY 1, 2, 3 ORDER BY 1, 2, 3");
+resident("SELECT many, gpu_count(*) FROM t GROUP BY many ORDER BY many LIMIT 10", 'no memory for the dictionary of the keys');
+resident("SELECT many::varchar(3), gpu_count(*) FROM t GROUP BY 1 ORDER BY 1 LIMIT 10");
+resident("SELECT txt || k, gpu_count(*) FROM t GROUP BY 1 ORDER BY 1", 'keys that are sent as numbers in a dictionary, and are not made of one column');
+
+# conditions
+foreach my $condition ("txt = 't3'", "txt <> 't3'", "txt IN ('t1', 't2', 'x')", "txt NOT IN ('t1', NULL)", "txt LIKE 't%'", "vc LIKE '%9'", "txt IS NULL", "txt IS NOT NULL",
+	"txt < 't5' COLLATE \"C\"", "txt > 't5'", "ch = 'A'", "ch = 'Bx   '", "u = md5('7')::uuid", "by > '\\x80'", "j \@> '{\"a\": 3}'", "vc ~ '^value 1'", "lower(txt) = 't1'",
+	"cb = 'C3'", "txt = 't1' AND v > 100 OR ch = 'C'", "NOT (txt = 't1')", "num ~ '^[0-9]+\$' AND num::int > 10", "position('9' in vc) > 0", "txt BETWEEN 't2' AND 't4'",
+	"nm = 'name3'", "long LIKE 'c%'", "txt = ANY (ARRAY['t1', 't9'])", "txt IS DISTINCT FROM 't1'", "free > 3", "fixed::text LIKE '%5'")
+{
+	resident("SELECT k % 10, gpu_count(*), gpu_sum(v) FROM t WHERE $condition GROUP BY 1 ORDER BY 1", $condition =~ /fixed::text|free/ ? '.*' : undef);
+}
+resident("SELECT k % 10, gpu_count(*) FROM t WHERE txt = (SELECT 't4') GROUP BY 1", 'a function that the GPU does not have');
+resident("SELECT txt, gpu_sum(v) FILTER (WHERE vc LIKE '%7'), gpu_count(*) FILTER (WHERE ch = 'A') FROM t GROUP BY txt ORDER BY txt");
+resident("SELECT k % 10, gpu_sum(length(vc)), gpu_max(CASE WHEN ch = 'A' THEN v END), gpu_sum(CASE num WHEN 'none' THEN 0 ELSE num::int END) FROM t GROUP BY 1 ORDER BY 1");
+resident("SELECT k % 10, gpu_count(txt), gpu_count(long), gpu_count(free), gpu_count(cb) FROM t GROUP BY 1 ORDER BY 1");
+resident("SELECT k % 10, gpu_bool_and(txt > 't0'), gpu_bool_or(ch = 'Z'), gpu_every(vc <> 'x') FROM t GROUP BY 1 ORDER BY 1");
+
+# what fails for some values: only if a row has them that passes
+like(ours("SELECT gpu_sum(num::int) FROM t"), qr/invalid input syntax for type integer: "none"/, 'a value that is no number');
+resident("SELECT gpu_sum(num::int) FROM t WHERE num <> 'none'");
+resident("SELECT k % 10, gpu_sum(1 / length(replace(txt, 't0', ''))) FROM t WHERE txt <> 't0' GROUP BY 1 ORDER BY 1");
+like(ours("SELECT gpu_sum(1 / length(replace(txt, 't0', ''))) FROM t"), qr/division by zero/, 'a division by zero');
+
+# TPC-H query 1
+$node->safe_psql('postgres', <<SQL);
+CREATE TABLE lineitem (l_quantity numeric(15,2), l_extendedprice numeric(15,2), l_discount numeric(15,2), l_tax numeric(15,2), l_returnflag char(1), l_linestatus char(1), l_shipdate date);
+INSERT INTO lineitem SELECT i % 50 + 1, (i * 7919 % 10494950) / 100.0 + 900, (i % 11) / 100.0, (i % 9) / 100.0, substr('ANR', i % 3 + 1, 1), substr('FO', i % 2 + 1, 1), date '1992-01-02' + i % 2500
+FROM generate_series(1, 30000) i;
+VACUUM FREEZE ANALYZE lineitem;
+SELECT gpuagg_cache_prewarm('lineitem');
+SQL
+resident("SELECT l_returnflag, l_linestatus, gpu_sum(l_quantity), gpu_sum(l_extendedprice), gpu_sum(l_extendedprice * (1 - l_discount)), gpu_sum(l_extendedprice * (1 - l_discount) * (1 + l_tax)),
+	gpu_avg(l_quantity), gpu_avg(l_extendedprice), gpu_avg(l_discount), gpu_count(*) FROM lineitem WHERE l_shipdate <= date '1998-12-01' - interval '90 days' GROUP BY l_returnflag, l_linestatus ORDER BY 1, 2");
+
+# equal keys that look different
+$node->safe_psql('postgres', <<SQL);
+CREATE TABLE v AS SELECT i AS id, i % 5 AS k, (CASE WHEN i % 2 = 0 THEN '1.0' ELSE '1.00' END)::numeric AS n, (CASE WHEN i % 2 = 0 THEN 'a' ELSE 'A' END) COLLATE blind AS c,
+	CASE i % 3 WHEN 0 THEN '-0'::float8 WHEN 1 THEN 0 ELSE 'NaN' END AS f, (CASE i % 2 WHEN 0 THEN 'x' ELSE 'x ' END)::bpchar AS b FROM generate_series(1, 5000) i;
+VACUUM FREEZE ANALYZE v;
+SELECT gpuagg_cache_prewarm('v');
+SQL
+resident("SELECT $_, gpu_count(*) FROM v GROUP BY 1 ORDER BY 1", 'equal keys that look different') foreach qw(n c f b);
+resident("SELECT k, $_, gpu_count(*) FROM v GROUP BY 1, 2 ORDER BY 1, 2", 'equal keys that look different') foreach qw(n c f b);
+
+# more values than a dictionary has
+$node->safe_psql('postgres', <<SQL);
+CREATE TABLE m AS SELECT i % 10 AS k, md5(i::text) AS txt FROM generate_series(1, 70000) i;
+VACUUM FREEZE ANALYZE m;
+SELECT gpuagg_cache_prewarm('m');
+SQL
+for (1 .. 2)
+{
+	is(ours("SELECT txt, gpu_count(*) FROM m GROUP BY txt ORDER BY txt LIMIT 10"), core("SELECT txt, count(*) FROM m GROUP BY txt ORDER BY txt LIMIT 10"), 'many values');
+	is(ours("SELECT k, gpu_count(*) FROM m WHERE txt < '7' GROUP BY k ORDER BY k"), core("SELECT k, count(*) FROM m WHERE txt < '7' GROUP BY k ORDER BY k"), 'many values in a condition');
+}
+
+# dictionaries grow; sessions know older ones
+my $other = $node->background_psql('postgres');
+my $texts = "SELECT txt, gpu_count(*), gpu_sum(v) FROM t WHERE vc <> 'none' GROUP BY txt ORDER BY txt";
+
+$other->query_safe("SET gpuagg.require = 'require'");
+foreach my $change ("UPDATE t SET txt = 'new' WHERE v % 1000 = 7", "INSERT INTO t (k, v, txt, vc) SELECT 1, i, 'added' || i % 3, 'more' FROM generate_series(1, 5000) i",
+	"DELETE FROM t WHERE txt = 't5'", "UPDATE t SET vc = 'none' WHERE v = 9", "UPDATE t SET txt = txt || ' ' WHERE v BETWEEN 40 AND 50")
+{
+	$node->safe_psql('postgres', $change);
+	is($other->query_safe($texts), core($texts), "$change: a session that knows older dictionaries");
+	$node->safe_psql('postgres', 'VACUUM FREEZE t');
+	$node->safe_psql('postgres', "SELECT gpuagg_cache_prewarm('t')");
+	is(ours($texts), core($texts), "$change: built anew");
+	is($other->query_safe($texts), core($texts), "$change: the other session then");
+	like(seen($texts), qr/Resident Rows: [1-9]/, "$change: on the GPU");
+}
+
+# the view of what is where
+is($node->safe_psql('postgres', <<SQL), "txt|gpu|1\ntxt|ram|1", 'a row a column and tier');
+SELECT "column", tier, count(*) FROM gpuagg_cache WHERE relation = 't'::regclass AND "column" IN ('txt') AND "rows" > 10000 AND bytes > 10000 GROUP BY 1, 2 ORDER BY 1, 2
+SQL
+is($node->safe_psql('postgres', "SELECT gpu_cache_used > 0, gpu_cache_used = (SELECT sum(bytes) FROM gpuagg_device_columns()) FROM gpuagg_status"), 't|t', 'and in the status');
+is($node->safe_psql('postgres', 'CREATE ROLE reader; SET ROLE reader; SELECT count(*) FROM gpuagg_device_columns()'), '0', 'of what one may read');
+
+# a server that is gone takes its dictionaries along
+kill 'KILL', $node->server_pid;
+is(ours("SET gpuagg.engine = 'auto'; $texts"), core($texts), 'a server that is gone');
+ok($node->wait_until_ready, 'another server starts');
+is($other->query_safe("SET gpuagg.engine = 'auto'; $texts"), core($texts), 'a session of before') for 1 .. 2;
+like(seen($texts), qr/Resident Rows: [1-9]/, 'on the GPU');
+$other->quit;
+
+done_testing();

@@ -1,0 +1,86 @@
+# Every kind of aggregate over rows of which the GPU server has copies: which run there, and why others do not; each with
+# and without FILTER, a condition and keys, against the same without the extension's plans.
+use strict;
+use warnings;
+use GpuaggNode;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
+gpuagg.engine = 'cuda'
+gpuagg.cache = 'eager'
+gpuagg.cache_memory = '64MB'
+gpuagg.cache_renew = 0
+work_mem = '32MB'
+autovacuum = off
+extra_float_digits = -3
+CONF
+
+$node->safe_psql('postgres', <<SQL);
+CREATE TABLE t (k int, s smallint, i int, l bigint, f float8, r float4, n numeric(12,2), b bool, d date, ts timestamp, txt text, m money, v interval, a float8[], seq int);
+INSERT INTO t SELECT i % 10, i % 300 - 150, i * 7919 % 10007 - 5000, i::int8 * 100003 % 1000000007, (i * 7919 % 1009) / 8.0, (i % 333) / 4.0, (i * 31 % 9999) / 100.0,
+	i * 7919 % 3 > 0, date '2000-01-01' + i % 999, timestamp '2000-01-01' + i * interval '1 minute', 't' || i % 23, (i % 100)::money, i * interval '1 second', '{{1,0},{0,1}}', i
+FROM generate_series(1, 20000) i;
+UPDATE t SET i = NULL, f = NULL, n = NULL, b = NULL, txt = NULL WHERE seq % 37 = 0;
+VACUUM FREEZE ANALYZE t;
+SELECT gpuagg_cache_prewarm('t');
+SQL
+ok($node->wait_until_ready, 'the server starts');
+
+# The aggregate's answer is that of core's plans; its rows are on the GPU, or are not with a reason like this.
+sub check
+{
+	my ($aggregate, $why) = @_;
+	my $filter = $aggregate =~ /DISTINCT/ ? '' : ', ' . $aggregate . ' FILTER (WHERE i > 0)';
+	my @forms = ("SELECT $aggregate FROM t", "SELECT k, $aggregate$filter FROM t GROUP BY k ORDER BY k",
+		"SELECT txt, $aggregate FROM t WHERE f > 20 AND txt <> 't7' GROUP BY txt ORDER BY txt");
+
+	foreach my $form (@forms)
+	{
+		my $expected = $node->safe_psql('postgres', "SET gpuagg.enabled = off; $form");
+
+		is($node->safe_psql('postgres', "SET gpuagg.require = 'require'; $form"), $expected, $form);
+		my $seen = $node->safe_psql('postgres', "EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) $form");
+		like($seen, defined $why ? qr/Resident Rows: none: $why|Engine: cpu.*$why|cuda failed: $why/ : qr/Resident Rows: [1-9]/, '... ' . ($why // 'on the GPU'));
+	}
+}
+
+check("gpu_count(*), gpu_count(i)");
+check("gpu_count($_)") foreach qw(txt a v);
+check("gpu_sum($_)") foreach qw(s i l f r n);
+check("gpu_avg($_)") foreach qw(s i l f r n);
+check("gpu_$_(i), gpu_$_(s), gpu_$_(f)") foreach qw(stddev variance stddev_pop var_pop);
+check("gpu_variance(l)");
+check("gpu_min($_), gpu_max($_)") foreach qw(s i l f r n d ts m);
+check("gpu_bool_and(b), gpu_bool_or(b), gpu_every(i > -9000)");
+check("gpu_bit_and(i), gpu_bit_or(l), gpu_bit_xor(s)");
+check("gpu_covar_pop(f, i), gpu_covar_samp(f, r), gpu_corr(f, i), gpu_regr_count(f, i), gpu_regr_slope(f, i), gpu_regr_r2(f, i), gpu_regr_avgx(f, i), gpu_regr_sxy(f, i)");
+check("gpu_histogram(f, 0, 130, 10000)");
+check("gpu_histogram(i, -5000, 5000, 50), gpu_histogram(f, 0, 130, 7, r)");
+check("gpu_histogram(f, ARRAY[1, 5, 20.5, 100]::float8[]), gpu_histogram_log(f + 1, 1, 1000, 9)");
+check("gpu_argmax(i, l), gpu_argmin(i, l), gpu_argmax(s, n::float8), gpu_argmin(seq, ts)");
+check("gpu_first(i, l), gpu_last(i, ts)");
+check("gpu_approx_count_distinct($_)") foreach qw(i l d);
+check("gpu_approx_count_distinct($_)", 'an aggregate that only its own functions can compute') foreach qw(f txt);
+check("gpu_max_subarray_sum(i ORDER BY l, seq)");
+check("gpu_max_subarray_sum(i ORDER BY seq DESC), gpu_longest_run(i > 0 ORDER BY seq DESC), gpu_count(*)");
+check("gpu_max_subarray_sum(i - 3 ORDER BY seq)");
+check("gpu_max_subarray_sum(f - 60 ORDER BY seq)");
+check("gpu_longest_run(b ORDER BY seq)");
+check("gpu_longest_ascending_run(i ORDER BY seq)");
+check("gpu_compose_linear(0.5, s::float8 * 0.125 ORDER BY seq)");
+check("gpu_count(*), gpu_sum(i), gpu_avg(i), gpu_min(i), gpu_max(i), gpu_sum(l), gpu_avg(f), gpu_min(f), gpu_max(f), gpu_stddev(f), gpu_sum(n), gpu_avg(n)");
+check("gpu_sum(n * (1 - s * 0.01)), gpu_sum(i * n), gpu_avg(n * n)");
+
+# ordered, but not all of it can be on the GPU: rows that are not cached come by the feed
+$node->safe_psql('postgres', 'UPDATE t SET i = i + 1 WHERE seq % 5000 = 1');
+check("gpu_max_subarray_sum(i ORDER BY seq)", 'rows in order, and some are not cached');
+$node->safe_psql('postgres', 'VACUUM FREEZE t');
+$node->safe_psql('postgres', "SELECT gpuagg_cache_prewarm('t')");
+my $query = 'SELECT k, gpu_max_subarray_sum(i ORDER BY s), gpu_longest_run(b ORDER BY s) FROM t GROUP BY k ORDER BY k';
+is($node->safe_psql('postgres', $query), $node->safe_psql('postgres', "SET gpuagg.cache = off; $query"), 'ties are in the order of the table') for 1 .. 2;
+
+# what the GPU does not have
+check("gpu_matrix_product(a ORDER BY seq)", 'matrices');
+
+done_testing();
