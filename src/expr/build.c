@@ -9,10 +9,12 @@
 
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 #include "expr/internal.h"
+#include "spec.h"
 
 void *
 expr_alloc(size_t size)
@@ -68,6 +70,31 @@ expr_emit(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Vec *r, Ve
 	*set->stages[stage].tail = op;
 	set->stages[stage].tail = &op->next;
 	return r;
+}
+
+ExprOp *
+expr_last_op(ExprSet *set, int stage)
+{
+	return (ExprOp *) ((char *) set->stages[stage].tail - offsetof(ExprOp, next));
+}
+
+Vec *
+expr_mask_vec(ExprSet *set, ExprMask *mask, int stage)
+{
+	if (mask == NULL || mask->vec)
+		return mask ? mask->vec : NULL;
+	mask->vec = expr_new_vec(set, COLUMN_I8, 0, BOOLOID, NULL, stage);
+	expr_emit(set, stage, expr_run_mask, mask->vec,
+			  expr_mask_vec(set, unconstify(ExprMask *, mask->outer), stage),
+			  unconstify(Vec *, mask->cond), NULL, mask);
+	return mask->vec;
+}
+
+ColumnType
+expr_value_type(Expr *expr, int16 *scale)
+{
+	return expr_decimal_shape((Node *) expr, scale) ? COLUMN_DEC :
+		spec_column_type(exprType((Node *) expr), -1, scale);
 }
 
 Vec *

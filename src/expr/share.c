@@ -10,10 +10,16 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "pgstat.h"
 #include "utils/datum.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 
 #include "expr/internal.h"
 
@@ -111,6 +117,111 @@ is_varying(Node *node)
 	}
 }
 
+/* ---- what results may be kept of --------------------------------------------- */
+
+/* Does the function depend on more than its arguments, or count its calls? */
+static bool
+is_impure(Oid funcid, void *context)
+{
+	if (funcid >= FirstNormalObjectId)
+		return func_volatile(funcid) != PROVOLATILE_IMMUTABLE || pgstat_track_functions != TRACK_FUNC_OFF;
+	/* these see how a value is stored */
+	return funcid == F_PG_COLUMN_SIZE || funcid == F_PG_COLUMN_COMPRESSION ||
+		func_volatile(funcid) == PROVOLATILE_VOLATILE;
+}
+
+static bool
+is_pure(Node *node)
+{
+	switch (nodeTag(node))
+	{
+		case T_Var:
+			return ((Var *) node)->varattno > 0;
+		case T_Param:
+			return ((Param *) node)->paramkind == PARAM_EXTERN;
+		case T_FuncExpr:
+			return !((FuncExpr *) node)->funcretset && !check_functions_in_node(node, is_impure, NULL);
+		case T_OpExpr:
+			return !((OpExpr *) node)->opretset && !check_functions_in_node(node, is_impure, NULL);
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+		case T_ScalarArrayOpExpr:
+		case T_MinMaxExpr:
+		case T_CoerceViaIO:
+			return !check_functions_in_node(node, is_impure, NULL);
+		case T_Const:
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_RelabelType:
+		case T_CaseExpr:
+		case T_CaseWhen:
+		case T_CaseTestExpr:
+		case T_CoalesceExpr:
+		case T_ArrayExpr:
+			return true;
+		default:
+			return false;
+	}
+}
+
+static bool
+is_slow_function(Oid funcid, void *context)
+{
+	return expr_find_function(funcid) == NULL && !expr_is_text_equality(funcid) &&
+		funcid != F_WIDTH_BUCKET_FLOAT8_FLOAT8_FLOAT8_INT4 && !expr_is_time(funcid);
+}
+
+/* Takes the node itself long for each row? */
+static bool
+is_slow(Node *node)
+{
+	switch (nodeTag(node))
+	{
+		case T_CoerceViaIO:
+			return true;
+		case T_OpExpr:
+			if (expr_is_like(((OpExpr *) node)->opfuncid))
+				return !expr_is_simple_like(((OpExpr *) node)->args);
+			/* fall through */
+		case T_FuncExpr:
+			/* arithmetic is decimal.c's; its arguments have many values */
+			if (exprType(node) == NUMERICOID)
+				return false;
+			/* fall through */
+		case T_ScalarArrayOpExpr:
+			return check_functions_in_node(node, is_slow_function, NULL);
+		default:
+			return false;
+	}
+}
+
+static void
+add_var(NodeFacts *facts, Var *var)
+{
+	for (int i = 0; i < Min(facts->nvars, EXPR_MEMO_COLUMNS); i++)
+		if (facts->vars[i]->varattno == var->varattno)
+			return;
+	if (facts->nvars < EXPR_MEMO_COLUMNS)
+		facts->vars[facts->nvars] = var;
+	if (facts->nvars <= EXPR_MEMO_COLUMNS)
+		facts->nvars++;
+}
+
+/* Adds what is known of a node to the sum of its parent's. */
+static void
+add_columns(NodeFacts *sum, const NodeFacts *facts)
+{
+	sum->pure &= facts->pure;
+	sum->has_slow |= facts->has_slow;
+	for (int i = 0; i < Min(facts->nvars, EXPR_MEMO_COLUMNS); i++)
+		add_var(sum, facts->vars[i]);
+	if (facts->nvars > EXPR_MEMO_COLUMNS)
+		sum->nvars = facts->nvars;
+}
+
+/* ---- facts -------------------------------------------------------------------- */
+
 static bool
 facts_walker(Node *node, FactsContext *up)
 {
@@ -126,12 +237,17 @@ facts_walker(Node *node, FactsContext *up)
 	mine.sum.hash = hash_node(node);
 	mine.sum.varying = is_varying(node);
 	mine.sum.case_value = IsA(node, CaseTestExpr);
+	mine.sum.pure = is_pure(node);
+	mine.sum.slow = mine.sum.has_slow = is_slow(node);
+	if (IsA(node, Var))
+		add_var(&mine.sum, (Var *) node);
 	if (stack_is_too_deep() || expression_tree_walker(node, facts_walker, &mine))
 		return true;
 	entry = facts_insert(up->facts, node, &found);
-	entry->hash = mine.sum.hash;
-	entry->varying = mine.sum.varying;
-	entry->case_value = mine.sum.case_value;
+	mine.sum.node = node;
+	mine.sum.status = entry->status;
+	*entry = mine.sum;
+	add_columns(&up->sum, &mine.sum);
 	up->sum.hash = hash_combine(up->sum.hash, mine.sum.hash);
 	up->sum.varying |= mine.sum.varying;
 	up->sum.case_value |= mine.sum.case_value;
@@ -168,7 +284,14 @@ expr_share_end(ExprSet *set, Vec *vecs)
 {
 	facts_destroy(set->facts);
 	set->facts = NULL;
-	while (set->failed && set->vecs != vecs)
+	if (set->failed)
+		expr_share_undo(set, vecs);
+}
+
+void
+expr_share_undo(ExprSet *set, Vec *vecs)
+{
+	while (set->vecs != vecs)
 	{
 		Vec		   *vec = set->vecs;
 
@@ -176,6 +299,8 @@ expr_share_end(ExprSet *set, Vec *vecs)
 			set->shared[vec->hash % EXPR_BUCKETS] = vec->same_bucket;
 		if (vec->attno == 0)
 			set->bytes -= EXPR_ROWS * (column_width(vec->type) + 1);
+		if (vec->codes_of)
+			vec->codes_of->codes = NULL;
 		set->vecs = vec->next;
 	}
 }

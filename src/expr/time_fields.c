@@ -166,6 +166,15 @@ static const struct
 	{F_DATE_PART_TEXT_TIMESTAMPTZ, TIMESTAMPTZOID, COLUMN_F64},
 };
 
+bool
+expr_is_time(Oid funcid)
+{
+	for (int i = 0; i < lengthof(time_functions); i++)
+		if (time_functions[i].funcid == funcid)
+			return true;
+	return false;
+}
+
 Vec *
 expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 {

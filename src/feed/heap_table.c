@@ -139,6 +139,8 @@ add_outputs(HeapFeed *feed, HeapTable *table)
 			expr = strip_relabels(output_expr(feed, table, feed->outputs[c].resno));
 			if (last == (!IsA(expr, Var) && heap_memo_serves(table, expr)))
 				table->outputs[c].root = output_root(feed, table, &feed->outputs[c], table->nquals + last);
+			if (feed->outputs[c].wants_codes && table->outputs[c].root)
+				expr_add_codes(table->set, table->outputs[c].root);
 		}
 }
 
