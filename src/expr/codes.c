@@ -1,20 +1,22 @@
 /*
  * codes.c
- *	  Numbers of the by-reference values of a vector, in a dictionary.
+ *	  Numbers of the by-reference values of a vector, or of its decimals as numerics, in a dictionary.
  *
- * Equal numbers mean equal bytes.  Values that are long, out of line or compressed have no number, nor has a
- * value once the dictionary is full.  Where most rows have values that were not there yet, none are looked up
+ * Equal numbers mean equal bytes.  Values that are long, out of line or compressed have no number, nor have decimals
+ * beyond 64 bits, or any value once the dictionary is full.  Where most rows have values that were not there yet, none are looked up
  * for a while (ExprWindow).
  *
  * Memory: the dictionary lives as long as the root that it was made for; its values stay where they are.
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "columns/decimal.h"
 #include "expr/internal.h"
 #include "operators/cpu_hash.h"
 
@@ -31,8 +33,8 @@
 
 typedef struct CodeEntry
 {
-	uint64		word;			/* all bytes of up to 8, else a hash of them */
-	uint32		len;
+	uint64		word;			/* all bytes of up to 8, or a decimal; else a hash of the bytes */
+	uint32		len;			/* of the bytes; 0 of a decimal */
 	uint32		code;			/* NO_ENTRY: none */
 } CodeEntry;
 
@@ -45,6 +47,7 @@ typedef struct Codes
 	CodeEntry  *table;
 	uint32		capacity;		/* of dictionary.values */
 	int16		typlen;
+	int16		scale;			/* of decimals */
 	ExprWindow	window;
 } Codes;
 
@@ -113,12 +116,41 @@ make_table(Codes *codes, uint32 size)
 		pfree(old);
 }
 
+/* The dictionary's own value: bytes as the type has them, or the numeric of a decimal. */
+static Datum
+make_value(Codes *codes, const char *data, uint32 len, uint64 word)
+{
+	ExprDictionary *dict = &codes->dictionary;
+	MemoryContext old = MemoryContextSwitchTo(codes->cxt);
+	char	   *value;
+
+	if (data == NULL)
+	{
+		value = DatumGetPointer(decimal_to_numeric((int64) word, codes->scale));
+		len = VARSIZE(value);
+	}
+	else if (codes->typlen == -1)
+	{
+		value = palloc(len + VARHDRSZ);
+		SET_VARSIZE(value, len + VARHDRSZ);
+		memcpy(VARDATA(value), data, len);
+		len += VARHDRSZ;
+	}
+	else
+	{
+		value = palloc(len);
+		memcpy(value, data, len);
+	}
+	MemoryContextSwitchTo(old);
+	dict->longest = Max(dict->longest, len);
+	return PointerGetDatum(value);
+}
+
 /* Adds a value, for the free entry `at`; NO_ENTRY: there is no room. */
 static pg_noinline uint32
 add_code(Codes *codes, const char *data, uint32 len, uint64 word, uint32 at)
 {
 	ExprDictionary *dict = &codes->dictionary;
-	char	   *copy;
 	uint32		code = dict->n;
 
 	if (dict->n >= MOST_CODES ||
@@ -129,19 +161,7 @@ add_code(Codes *codes, const char *data, uint32 len, uint64 word, uint32 at)
 		codes->capacity *= 2;
 		dict->values = repalloc(dict->values, codes->capacity * sizeof(Datum));
 	}
-	copy = MemoryContextAlloc(codes->cxt, len + VARHDRSZ);
-	if (codes->typlen == -1)
-	{
-		SET_VARSIZE(copy, len + VARHDRSZ);
-		memcpy(VARDATA(copy), data, len);
-		dict->longest = Max(dict->longest, len + VARHDRSZ);
-	}
-	else
-	{
-		memcpy(copy, data, len);
-		dict->longest = Max(dict->longest, len);
-	}
-	dict->values[code] = PointerGetDatum(copy);
+	dict->values[code] = make_value(codes, data, len, word);
 	codes->table[at] = (CodeEntry) {word, len, code};
 	dict->n++;
 	if (dict->n * 2 > codes->mask)
@@ -157,12 +177,10 @@ is_value(const Codes *codes, uint32 code, const char *data, uint32 len)
 	return memcmp(codes->typlen == -1 ? VARDATA(value) : value, data, len) == 0;
 }
 
-/* The number of a value, which may be a new one; NO_ENTRY: it has none. */
+/* The number of a value, which may be a new one; NO_ENTRY: it has none.  data NULL: of a decimal. */
 static inline uint32
-find_code(Codes *codes, const char *data, uint32 len, int *missed)
+find_code(Codes *codes, const char *data, uint32 len, uint64 word, int *missed)
 {
-	uint64		word = len < 8 ? hash_load_short(data, len) : len == 8 ? hash_load(data, 8) :
-		hash_string(codes->seed, data, len);
 	uint32		at = place(codes, word, len);
 
 	for (;; at = (at + 1) & codes->mask)
@@ -178,12 +196,41 @@ find_code(Codes *codes, const char *data, uint32 len, int *missed)
 	return add_code(codes, data, len, word, at);
 }
 
+static inline uint32
+code_of_bytes(Codes *codes, Datum value, int *missed)
+{
+	const char *data = DatumGetPointer(value);
+	uint32		len = codes->typlen;
+
+	if (codes->typlen == -1)
+	{
+		bool		flat = expr_text_inline(value);
+
+		len = flat ? VARSIZE_ANY_EXHDR(data) : LONGEST_VALUE + 1;
+		data = flat ? VARDATA_ANY(data) : data;
+	}
+	if (len <= LONGEST_VALUE)
+		return find_code(codes, data, len, len < 8 ? hash_load_short(data, len) : len == 8 ? hash_load(data, 8) :
+						 hash_string(codes->seed, data, len), missed);
+	(*missed)++;
+	return NO_ENTRY;
+}
+
+static inline uint32
+code_of_decimal(Codes *codes, gpuagg_i128 value, int *missed)
+{
+	if (value == (int64) value)
+		return find_code(codes, NULL, 0, (uint64) value, missed);
+	(*missed)++;
+	return NO_ENTRY;
+}
+
 /* r: the numbers of a's values; data: Codes */
 static void
 run_codes(const ExprOp *op, int n)
 {
 	Codes	   *codes = op->data;
-	const Datum *values = op->a->values;
+	bool		decimals = op->a->type == COLUMN_DEC;
 	int32	   *r = op->r->values;
 	uint8	   *state = op->r->state;
 	uint8		all = VEC_VALUE;
@@ -197,28 +244,14 @@ run_codes(const ExprOp *op, int n)
 	}
 	for (int i = 0; i < n; i++)
 	{
-		const char *data;
-		uint32		len = codes->typlen;
-		uint32		code = NO_ENTRY;
+		uint32		code = 0;
 
 		state[i] = expr_state(op->a, i);
 		if (state[i] == VEC_VALUE)
-		{
-			data = DatumGetPointer(values[i]);
-			if (codes->typlen == -1)
-			{
-				bool		flat = expr_text_inline(values[i]);
-
-				len = flat ? VARSIZE_ANY_EXHDR(data) : LONGEST_VALUE + 1;
-				data = flat ? VARDATA_ANY(data) : data;
-			}
-			if (len <= LONGEST_VALUE)
-				code = find_code(codes, data, len, &missed);
-			else
-				missed++;
-			if (code == NO_ENTRY)
-				state[i] = VEC_FALLBACK;
-		}
+			code = decimals ? code_of_decimal(codes, ((const gpuagg_i128 *) op->a->values)[i], &missed) :
+				code_of_bytes(codes, ((const Datum *) op->a->values)[i], &missed);
+		if (code == NO_ENTRY)
+			state[i] = VEC_FALLBACK;
 		r[i] = code == NO_ENTRY ? 0 : code;
 		all |= state[i];
 	}
@@ -239,15 +272,16 @@ expr_codes(ExprSet *set, Vec *vec, int stage)
 		expr_use(vec->codes, stage);
 		return vec->codes;
 	}
-	if (vec->type != COLUMN_DATUM || vec->attno == 0)
+	if (vec->constant || (vec->type == COLUMN_DATUM ? vec->attno == 0 : vec->type != COLUMN_DEC))
 		return NULL;
-	get_typlenbyval(vec->typid, &typlen, &typbyval);
+	get_typlenbyval(vec->type == COLUMN_DEC ? NUMERICOID : vec->typid, &typlen, &typbyval);
 	if (typbyval || typlen < -1 || typlen > LONGEST_VALUE)
 		return NULL;
 	codes = palloc0(sizeof(Codes));
 	codes->cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg values of a column", ALLOCSET_DEFAULT_SIZES);
 	codes->seed = hash_seed(pg_prng_uint64(&pg_global_prng_state), pg_prng_uint64(&pg_global_prng_state));
 	codes->typlen = typlen;
+	codes->scale = vec->scale;
 	codes->capacity = FIRST_CODES;
 	codes->dictionary.id = expr_new_dictionary();
 	codes->dictionary.values = MemoryContextAlloc(codes->cxt, codes->capacity * sizeof(Datum));
@@ -264,6 +298,6 @@ expr_codes(ExprSet *set, Vec *vec, int stage)
 void
 expr_add_codes(ExprSet *set, ExprRoot *root)
 {
-	if (root->vec && root->vec->attno != 0)
+	if (root->vec)
 		expr_codes(set, root->vec, root->stage);
 }

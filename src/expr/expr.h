@@ -93,7 +93,7 @@ typedef struct Vec
 	Oid			typid;
 } Vec;
 
-/* By-reference values with numbers, which stay where they are; see codes.c and memo.c. */
+/* By-reference values with numbers (numerics of decimals), which stay where they are; see codes.c and memo.c. */
 typedef struct ExprDictionary
 {
 	uint64		id;				/* not that of any other dictionary of the process: Column.dictionary */
@@ -175,7 +175,7 @@ extern ExprRoot *expr_add_root(ExprSet *set, Expr *expr, int stage);
 extern ExprRoot *expr_add_column_root(ExprSet *set, Var *var, ColumnType type, int16 scale,
 									  int stage);
 
-/* Numbers the values of a root that is a by-reference column (Vec.codes), if that can be done. */
+/* Numbers the values of a root, a by-reference column or decimals (Vec.codes), if that can be done. */
 extern void expr_add_codes(ExprSet *set, ExprRoot *root);
 
 /* A number for a dictionary, ours or a feed's. */

@@ -156,7 +156,7 @@ store_output(HeapFeed *feed, int c, int at, int n)
 	Column	   *col = output->writer.col;
 	Vec		   *vec = hroot->root->vec;
 	int			width = column_width(col->type);
-	bool		same = vec && vec->type == col->type && vec->scale == col->scale;
+	bool		same = vec && vec->type == col->type && vec->scale == col->scale;	/* nothing is to be converted */
 
 	if (same)
 	{
@@ -176,6 +176,9 @@ store_output(HeapFeed *feed, int c, int at, int n)
 		if (vec->all_values)
 			return n;
 	}
+	/* decimals as numerics */
+	else if (vec && vec->type == COLUMN_DEC && vec->codes && col->type == COLUMN_DATUM)
+		same = store_numbered(feed, output, vec, at, n);
 	for (int i = 0; i < n; i++)
 	{
 		uint8		state = vec == NULL ? VEC_FALLBACK : vec->all_values ? VEC_VALUE : vec->state[i];
