@@ -19,6 +19,7 @@
 #include "utils/fmgroids.h"
 #include "utils/memutils.h"
 
+#include "aggregates/interval_steps.h"
 #include "engine_cpu/internal.h"
 
 /*
@@ -37,6 +38,7 @@ typedef struct Seen
 typedef struct FallbackCall
 {
 	Seen		seen;
+	AggStep		step;			/* or NULL */
 	AggStatePerTransData pertrans;
 	FunctionCallInfo trans;
 	FunctionCallInfo combine;
@@ -86,6 +88,8 @@ fallbacks_create(const AggSpec *spec, MemoryContext cxt)
 
 		call->pertrans.aggref = fallback->aggref;
 		call->seen.possible = spec_ignores_repeats(fallback);
+		if (fallback->nargs == 1 && !fallback->unrepresentable_only)
+			call->step = interval_step(&fallback->transfn);
 		call->trans = prepare_call(work, &fallback->transfn, fallback->nargs + 1,
 								   fallback->collation);
 		call->combine = prepare_call(work, &fallback->combinefn, 2, fallback->collation);
@@ -280,10 +284,15 @@ fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch)
 		for (int i = 0; i < batch->nrows; i++)
 		{
 			uint32		at = table->at[i];
+			FallbackState *state;
 
 			if (at == NO_GROUP || !row_counts(fallback, batch, i))
 				continue;
 			if (seen && !column_is_null(first, i) && was_seen(&work->calls[o].seen, at, first->codes[i]))
+				continue;
+			state = &group_fallbacks(table, group_row_at(table, at))[o];
+			if (work->calls[o].step && !state->isnull && !state->fresh && !column_is_null(first, i) &&
+				work->calls[o].step(state->value, argument(first, i)))
 				continue;
 			for (int a = 0; a < fallback->nargs; a++)
 			{
@@ -294,8 +303,7 @@ fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch)
 				fcinfo->args[a + 1].isnull = isnull;
 				fcinfo->args[a + 1].value = isnull ? (Datum) 0 : argument(col, i);
 			}
-			advance(work, o, fcinfo, states_context(work, table, at),
-					&group_fallbacks(table, group_row_at(table, at))[o]);
+			advance(work, o, fcinfo, states_context(work, table, at), state);
 		}
 	}
 }

@@ -97,7 +97,7 @@ function_scale(Oid funcid, List *args, int16 *scale)
 			return const_int4(lsecond(args), &n) &&
 				spec_column_type(NUMERICOID, n, scale) == COLUMN_DEC;
 		default:
-			return expr_extract_scale(funcid, args, scale);
+			return expr_interval_scale(funcid, args, scale) || expr_extract_scale(funcid, args, scale);
 	}
 }
 
