@@ -48,7 +48,8 @@ lacks_collation(Node *node)
 
 /*
  * Leakproof functions raise no errors; see CREATE FUNCTION.  Others may, over
- * constants as well, and a parameter may stand for a subquery to be run.
+ * constants as well, and a parameter may stand for a subquery to be run, or for the field of a record in a
+ * PL/pgSQL function, which the record may lack.
  */
 static bool
 can_fail(Node *node, void *context)
@@ -58,7 +59,7 @@ can_fail(Node *node, void *context)
 	switch (nodeTag(node))
 	{
 		case T_Param:
-			return ((Param *) node)->paramkind == PARAM_EXEC;
+			return true;
 		case T_MinMaxExpr:
 			return contain_leaked_vars(node) || lacks_collation(node) ||
 				expression_tree_walker(node, can_fail, context);

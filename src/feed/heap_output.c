@@ -178,7 +178,14 @@ store_output(HeapFeed *feed, int c, int at, int n)
 	}
 	/* decimals as numerics */
 	else if (vec && vec->type == COLUMN_DEC && vec->codes && col->type == COLUMN_DATUM)
+	{
 		same = store_numbered(feed, output, vec, at, n);
+		if (!same)
+			output->dictionary = 0;
+	}
+	else
+		for (int o = c; o >= 0; o = feed->table->outputs[o].next)
+			feed->outputs[o].dictionary = 0;
 	for (int i = 0; i < n; i++)
 	{
 		uint8		state = vec == NULL ? VEC_FALLBACK : vec->all_values ? VEC_VALUE : vec->state[i];
