@@ -576,6 +576,8 @@ expr_add_column_root(ExprSet *set, Var *var, ColumnType type, int16 scale, int s
 	root->stage = stage;
 	if (!att->attisdropped && att->atttypid == var->vartype)
 		root->vec = expr_column(set, var->varattno, type, scale, stage);
+	if (root->vec)
+		expr_use(root->vec->codes, stage);
 	return root;
 }
 

@@ -293,6 +293,24 @@ run_to_float8(const ExprOp *op, int n)
 	});
 }
 
+bool
+expr_is_decimal(Oid funcid)
+{
+	switch (funcid)
+	{
+		case F_NUMERIC_LT:
+		case F_NUMERIC_EQ:
+		case F_NUMERIC_LE:
+		case F_NUMERIC_GT:
+		case F_NUMERIC_NE:
+		case F_NUMERIC_GE:
+		case F_FLOAT8_NUMERIC:
+			return true;
+		default:
+			return false;
+	}
+}
+
 /* ---- compiling ------------------------------------------------------------- */
 
 static Vec *

@@ -161,12 +161,12 @@ extern ExprSet *expr_set_create(PlanState *parent, TupleDesc desc, int nstages,
 
 /*
  * Can the expression be evaluated for any row, needed or not, without an error and without
- * a side effect?  Takes expressions of the planner and of plans.
+ * a side effect?  Takes expressions of the planner and of plans; params: those of the query, or NULL.
  */
-extern bool expr_cannot_fail(Node *expr);
+extern bool expr_cannot_fail(Node *expr, ParamListInfo params);
 
 /* A new list of the quals in the order in which they are best evaluated. */
-extern List *expr_order_quals(List *quals);
+extern List *expr_order_quals(List *quals, ParamListInfo params);
 
 /* Compiles an expression into a stage. */
 extern ExprRoot *expr_add_root(ExprSet *set, Expr *expr, int stage);

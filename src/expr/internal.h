@@ -307,7 +307,8 @@ extern bool expr_is_like(Oid funcid);
 /* Has it a constant pattern without wildcards but for a % at its end? */
 extern bool expr_is_simple_like(List *args);
 
-/* Is this a function of time_fields.c, or of intervals.c? */
+/* Is this a function of decimal.c that does not return numeric, of time_fields.c, or of intervals.c? */
+extern bool expr_is_decimal(Oid funcid);
 extern bool expr_is_time(Oid funcid);
 extern bool expr_is_interval(Oid funcid);
 

@@ -170,7 +170,7 @@ is_slow_function(Oid funcid, void *context)
 {
 	return expr_find_function(funcid) == NULL && !expr_is_text_equality(funcid) &&
 		funcid != F_WIDTH_BUCKET_FLOAT8_FLOAT8_FLOAT8_INT4 && !expr_is_time(funcid) &&
-		!expr_is_interval(funcid);
+		!expr_is_interval(funcid) && !expr_is_decimal(funcid);
 }
 
 /* Takes the node itself long for each row? */

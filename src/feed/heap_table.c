@@ -263,7 +263,7 @@ HeapTable *
 heap_table_create(HeapFeed *feed, SeqScanState *node)
 {
 	HeapTable  *table = palloc0(sizeof(HeapTable));
-	List	   *quals = expr_order_quals(node->ss.ps.plan->qual);
+	List	   *quals = expr_order_quals(node->ss.ps.plan->qual, node->ss.ps.state->es_param_list_info);
 	int			q = 0;
 	ListCell   *lc;
 
