@@ -179,6 +179,8 @@ compile_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, in
 		return NULL;
 	r = expr_compile_decimal(set, funcid, expr, args, stage);
 	if (r == NULL)
+		r = expr_compile_quotient(set, funcid, expr, args, stage);
+	if (r == NULL)
 		r = expr_compile_time(set, funcid, expr, args, stage);
 	if (r == NULL)
 		r = expr_compile_interval(set, funcid, expr, args, stage);

@@ -4,7 +4,7 @@
  *
  * From bottom to top: eval.c (loops), share.c (common subexpressions), build.c (makes
  * vectors and operations), codes.c (numbers of values), then one file for each kind of function that has an
- * operation of its own (bucket.c, decimal.c, intervals.c, match.c, time_fields.c), memo.c (results that are kept), and
+ * operation of its own (bucket.c, decimal.c, quotient.c, intervals.c, match.c, time_fields.c), memo.c (results that are kept), and
  * compile.c, which calls them.  They compile their arguments by ExprSet.compile.  Programs for the GPU likewise:
  * program_build.c, the translations beside the operations, and program.c.
  */
@@ -289,6 +289,7 @@ extern void expr_window_note(ExprWindow *window, int n, int missed);
 /* Each returns NULL if funcid is none of its functions or the call cannot be compiled. */
 extern Vec *expr_compile_bucket(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 extern Vec *expr_compile_decimal(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
+extern Vec *expr_compile_quotient(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 extern Vec *expr_compile_interval(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 extern Vec *expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 extern Vec *expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args,

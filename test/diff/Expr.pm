@@ -104,7 +104,7 @@ my %make;
 		my $constant = constant(pick('numeric', 'numeric(10,2)', 'numeric(40,2)'));
 		my ($a, $b) = ($make{num}->($depth - 1, @c), chance(0.5) ? $column : chance(0.5) ? $constant : pick('1', '0.5', '2.25', '-3'));
 		return pick($column, "($a + $b)", "($a - $b)", "($a * $b)", "(- $a)", "abs($a)", "coalesce($a, 0)", "nullif($a, $b)",
-			"greatest($a, $b)", "(1 - $a)", "round($a, " . int_between(0, 3) . ')', "trunc($a)",
+			"greatest($a, $b)", "(1 - $a)", "($a / nullif($b, 0))", '(' . $make{int}->(0, @c) . " / (1.5 + abs($a)))", "round($a, " . int_between(0, 3) . ')', "trunc($a)",
 			'CASE WHEN ' . $make{bool}->($depth - 1, @c) . " THEN $a END",
 			'CASE WHEN ' . $make{bool}->($depth - 1, @c) . " THEN $a ELSE $constant END", "coalesce($a, $constant)");
 	},

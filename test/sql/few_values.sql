@@ -137,5 +137,5 @@ END $$;
 SELECT of_record();
 
 DROP TABLE words, parts, spans, zoned CASCADE;
-DROP FUNCTION noted, noted_stable, calls_of, in_zone, of_record;
+DROP FUNCTION agrees, noted, noted_stable, calls_of, in_zone, of_record;
 DROP SEQUENCE calls;
