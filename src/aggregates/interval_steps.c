@@ -16,26 +16,6 @@
 #include "common/compat.h"
 #include "operators/monoid.h"
 
-/* The values that are infinite in newer releases. */
-static inline bool
-is_edge(const Interval *i)
-{
-	return (i->month == PG_INT32_MAX || i->month == PG_INT32_MIN) && (i->day == PG_INT32_MAX || i->day == PG_INT32_MIN);
-}
-
-bool
-interval_add(Interval *sum, const Interval *x)
-{
-	Interval	r;
-
-	if (is_edge(x) || is_edge(sum) || __builtin_add_overflow(sum->month, x->month, &r.month) ||
-		__builtin_add_overflow(sum->day, x->day, &r.day) || __builtin_add_overflow(sum->time, x->time, &r.time) ||
-		is_edge(&r))
-		return false;
-	*sum = r;
-	return true;
-}
-
 static inline gpuagg_i128
 compared_value(const Interval *x)
 {

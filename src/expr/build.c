@@ -9,12 +9,10 @@
 
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
-#include "nodes/nodeFuncs.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 #include "expr/internal.h"
-#include "spec.h"
 
 void *
 expr_alloc(size_t size)
@@ -88,13 +86,6 @@ expr_mask_vec(ExprSet *set, ExprMask *mask, int stage)
 			  expr_mask_vec(set, unconstify(ExprMask *, mask->outer), stage),
 			  unconstify(Vec *, mask->cond), NULL, mask);
 	return mask->vec;
-}
-
-ColumnType
-expr_value_type(Expr *expr, int16 *scale)
-{
-	return expr_decimal_shape((Node *) expr, scale) ? COLUMN_DEC :
-		spec_column_type(exprType((Node *) expr), -1, scale);
 }
 
 Vec *

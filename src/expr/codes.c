@@ -3,8 +3,8 @@
  *	  Numbers of the by-reference values of a vector, or of its decimals as numerics, in a dictionary.
  *
  * Equal numbers mean equal bytes.  Values that are long, out of line or compressed have no number, nor have decimals
- * beyond 64 bits, or any value once the dictionary is full.  Where most rows have values that were not there yet, none are looked up
- * for a while (ExprWindow).
+ * beyond 64 bits, or any value once the dictionary is full.  Where many rows have values that were not there yet,
+ * none are looked up for a while (ExprWindow).
  *
  * Memory: the dictionary lives as long as the root that it was made for; its values stay where they are.
  */

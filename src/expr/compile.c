@@ -560,6 +560,7 @@ expr_set_create(PlanState *parent, TupleDesc desc, int nstages, ExprSubplans *su
 	set->const_cxt = AllocSetContextCreate(set->cxt, "gpuagg constants", ALLOCSET_SMALL_SIZES);
 	set->subplans = subplans;
 	set->compile = compile;
+	set->describe = expr_memo_describe;
 	set->memo_columns = EXPR_MEMO_COLUMNS + 1;
 	set->nstages = nstages;
 	set->stages = palloc0(nstages * sizeof(ExprStage));

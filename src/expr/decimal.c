@@ -169,6 +169,13 @@ expr_column_type(Node *expr, int16 *scale)
 	return spec_column_type(exprType(expr), exprTypmod(expr), scale);
 }
 
+ColumnType
+expr_value_type(Expr *expr, int16 *scale)
+{
+	return expr_decimal_shape((Node *) expr, scale) ? COLUMN_DEC :
+		spec_column_type(exprType((Node *) expr), -1, scale);
+}
+
 /* ---- loops ----------------------------------------------------------------- */
 
 typedef gpuagg_i128 i128;

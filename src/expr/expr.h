@@ -128,6 +128,8 @@ typedef struct ExprSubplans
 	List	   *states;
 } ExprSubplans;
 
+struct NodeFacts;
+
 typedef struct ExprSet
 {
 	PlanState  *parent;			/* the scan: its expression context, its parameters */
@@ -144,6 +146,7 @@ typedef struct ExprSet
 
 	/* while a root is compiled */
 	Vec		   *(*compile) (struct ExprSet *set, Expr *expr, int stage);	/* see expr_compile */
+	void		(*describe) (Node *node, struct NodeFacts *facts);	/* see memo.c */
 	struct ExprMask *mask;		/* rows for which core evaluates what is compiled; NULL: all */
 	int			memo_columns;	/* of the memo around what is compiled; see memo.c */
 	Vec		   *case_value;		/* of CaseTestExpr */

@@ -4,8 +4,8 @@
  *
  * From bottom to top: eval.c (loops), share.c (common subexpressions), build.c (makes
  * vectors and operations), codes.c (numbers of values), then one file for each kind of function that has an
- * operation of its own (bucket.c, decimal.c, quotient.c, intervals.c, match.c, time_fields.c), memo.c (results that are kept), and
- * compile.c, which calls them.  They compile their arguments by ExprSet.compile.  Programs for the GPU likewise:
+ * operation of its own (bucket.c, decimal.c, quotient.c, intervals.c, match.c, time_fields.c over zones.c), memo.c
+ * (results that are kept), and compile.c, which calls them.  They compile their arguments by ExprSet.compile.  Programs for the GPU likewise:
  * program_build.c, the translations beside the operations, and program.c.
  */
 #ifndef GPUAGG_EXPR_INTERNAL_H
@@ -230,11 +230,6 @@ extern ExprOp *expr_last_op(ExprSet *set, int stage);
 /* The rows of a mask as booleans; NULL: all. */
 extern Vec *expr_mask_vec(ExprSet *set, ExprMask *mask, int stage);
 
-/*
- * The column type of values that core computes; they need not conform to a typmod.
- */
-extern ColumnType expr_value_type(Expr *expr, int16 *scale);
-
 /* The vector of a table column in this type and scale. */
 extern Vec *expr_column(ExprSet *set, AttrNumber attno, ColumnType type, int16 scale, int stage);
 
@@ -263,6 +258,8 @@ extern bool expr_is_text_equality(Oid funcid);
 /* The numbers of a vector of by-reference values (Vec.codes); NULL: its type has none. */
 extern Vec *expr_codes(ExprSet *set, Vec *vec, int stage);
 
+/* ExprSet.describe: fills `pure` and `slow` of a node without its children. */
+extern void expr_memo_describe(Node *node, NodeFacts *facts);
 /* Has the result of this expression better be kept for each combination of the columns that it reads? */
 extern bool expr_memo_serves(const ExprSet *set, const NodeFacts *facts);
 /* Its vector; NULL: not kept, but compiled as any other one. */
@@ -302,6 +299,9 @@ extern bool expr_translate_bucket(struct ExprProgram *p, const ExprOp *op, uint1
 extern bool expr_translate_decimal(struct ExprProgram *p, const ExprOp *op, uint16 *r);
 extern bool expr_translate_time(struct ExprProgram *p, const ExprOp *op, uint16 *r);
 extern bool expr_translate_in(struct ExprProgram *p, const ExprOp *op, uint16 *r);
+
+/* The column type of values that core computes; they need not conform to a typmod. */
+extern ColumnType expr_value_type(Expr *expr, int16 *scale);
 
 /* Is this LIKE or NOT LIKE of text or bpchar? */
 extern bool expr_is_like(Oid funcid);

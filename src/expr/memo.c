@@ -20,11 +20,15 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "pgstat.h"
 #include "utils/datum.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
@@ -387,6 +391,93 @@ run_evaluate(const ExprOp *op, int n)
 			op->r->state[i] = VEC_VALUE;
 		MemoryContextSwitchTo(old);
 	}
+}
+
+/* ---- what results may be kept of --------------------------------------------- */
+
+/* Does the function depend on more than its arguments, or count its calls? */
+static bool
+is_impure(Oid funcid, void *context)
+{
+	if (funcid >= FirstNormalObjectId)
+		return func_volatile(funcid) != PROVOLATILE_IMMUTABLE || pgstat_track_functions != TRACK_FUNC_OFF;
+	/* these see how a value is stored */
+	return funcid == F_PG_COLUMN_SIZE || funcid == F_PG_COLUMN_COMPRESSION ||
+		func_volatile(funcid) == PROVOLATILE_VOLATILE;
+}
+
+static bool
+is_pure(Node *node)
+{
+	switch (nodeTag(node))
+	{
+		case T_Var:
+			return ((Var *) node)->varattno > 0;
+		case T_Param:
+			return ((Param *) node)->paramkind == PARAM_EXTERN;
+		case T_FuncExpr:
+			return !((FuncExpr *) node)->funcretset && !check_functions_in_node(node, is_impure, NULL);
+		case T_OpExpr:
+			return !((OpExpr *) node)->opretset && !check_functions_in_node(node, is_impure, NULL);
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+		case T_ScalarArrayOpExpr:
+		case T_MinMaxExpr:
+		case T_CoerceViaIO:
+			return !check_functions_in_node(node, is_impure, NULL);
+		case T_Const:
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_RelabelType:
+		case T_CaseExpr:
+		case T_CaseWhen:
+		case T_CaseTestExpr:
+		case T_CoalesceExpr:
+		case T_ArrayExpr:
+			return true;
+		default:
+			return false;
+	}
+}
+
+static bool
+is_slow_function(Oid funcid, void *context)
+{
+	return expr_find_function(funcid) == NULL && !expr_is_text_equality(funcid) &&
+		funcid != F_WIDTH_BUCKET_FLOAT8_FLOAT8_FLOAT8_INT4 && !expr_is_time(funcid) &&
+		!expr_is_interval(funcid) && !expr_is_decimal(funcid);
+}
+
+/* Takes the node itself long for each row? */
+static bool
+is_slow(Node *node)
+{
+	switch (nodeTag(node))
+	{
+		case T_CoerceViaIO:
+			return true;
+		case T_OpExpr:
+			if (expr_is_like(((OpExpr *) node)->opfuncid))
+				return !expr_is_simple_like(((OpExpr *) node)->args);
+			/* fall through */
+		case T_FuncExpr:
+			/* arithmetic is decimal.c's; its arguments have many values */
+			if (exprType(node) == NUMERICOID)
+				return false;
+			/* fall through */
+		case T_ScalarArrayOpExpr:
+			return check_functions_in_node(node, is_slow_function, NULL);
+		default:
+			return false;
+	}
+}
+
+void
+expr_memo_describe(Node *node, NodeFacts *facts)
+{
+	facts->pure = is_pure(node);
+	facts->slow = is_slow(node);
 }
 
 /* ---- compiling ------------------------------------------------------------------ */

@@ -10,16 +10,10 @@
  */
 #include "postgres.h"
 
-#include "access/transam.h"
-#include "catalog/pg_proc.h"
-#include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
-#include "pgstat.h"
 #include "utils/datum.h"
-#include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
 
 #include "expr/internal.h"
 
@@ -36,7 +30,7 @@
 
 typedef struct FactsContext
 {
-	facts_hash *facts;
+	ExprSet    *set;
 	NodeFacts	sum;			/* of the children so far */
 } FactsContext;
 
@@ -117,86 +111,7 @@ is_varying(Node *node)
 	}
 }
 
-/* ---- what results may be kept of --------------------------------------------- */
-
-/* Does the function depend on more than its arguments, or count its calls? */
-static bool
-is_impure(Oid funcid, void *context)
-{
-	if (funcid >= FirstNormalObjectId)
-		return func_volatile(funcid) != PROVOLATILE_IMMUTABLE || pgstat_track_functions != TRACK_FUNC_OFF;
-	/* these see how a value is stored */
-	return funcid == F_PG_COLUMN_SIZE || funcid == F_PG_COLUMN_COMPRESSION ||
-		func_volatile(funcid) == PROVOLATILE_VOLATILE;
-}
-
-static bool
-is_pure(Node *node)
-{
-	switch (nodeTag(node))
-	{
-		case T_Var:
-			return ((Var *) node)->varattno > 0;
-		case T_Param:
-			return ((Param *) node)->paramkind == PARAM_EXTERN;
-		case T_FuncExpr:
-			return !((FuncExpr *) node)->funcretset && !check_functions_in_node(node, is_impure, NULL);
-		case T_OpExpr:
-			return !((OpExpr *) node)->opretset && !check_functions_in_node(node, is_impure, NULL);
-		case T_DistinctExpr:
-		case T_NullIfExpr:
-		case T_ScalarArrayOpExpr:
-		case T_MinMaxExpr:
-		case T_CoerceViaIO:
-			return !check_functions_in_node(node, is_impure, NULL);
-		case T_Const:
-		case T_BoolExpr:
-		case T_NullTest:
-		case T_BooleanTest:
-		case T_RelabelType:
-		case T_CaseExpr:
-		case T_CaseWhen:
-		case T_CaseTestExpr:
-		case T_CoalesceExpr:
-		case T_ArrayExpr:
-			return true;
-		default:
-			return false;
-	}
-}
-
-static bool
-is_slow_function(Oid funcid, void *context)
-{
-	return expr_find_function(funcid) == NULL && !expr_is_text_equality(funcid) &&
-		funcid != F_WIDTH_BUCKET_FLOAT8_FLOAT8_FLOAT8_INT4 && !expr_is_time(funcid) &&
-		!expr_is_interval(funcid) && !expr_is_decimal(funcid);
-}
-
-/* Takes the node itself long for each row? */
-static bool
-is_slow(Node *node)
-{
-	switch (nodeTag(node))
-	{
-		case T_CoerceViaIO:
-			return true;
-		case T_OpExpr:
-			if (expr_is_like(((OpExpr *) node)->opfuncid))
-				return !expr_is_simple_like(((OpExpr *) node)->args);
-			/* fall through */
-		case T_FuncExpr:
-			/* arithmetic is decimal.c's; its arguments have many values */
-			if (exprType(node) == NUMERICOID)
-				return false;
-			/* fall through */
-		case T_ScalarArrayOpExpr:
-			return check_functions_in_node(node, is_slow_function, NULL);
-		default:
-			return false;
-	}
-}
-
+/* Adds a column. */
 static void
 add_var(NodeFacts *facts, Var *var)
 {
@@ -221,12 +136,10 @@ add_columns(NodeFacts *sum, const NodeFacts *facts)
 		sum->nvars = facts->nvars;
 }
 
-/* ---- facts -------------------------------------------------------------------- */
-
 static bool
 facts_walker(Node *node, FactsContext *up)
 {
-	FactsContext mine = {.facts = up->facts};
+	FactsContext mine = {.set = up->set};
 	NodeFacts  *entry;
 	bool		found;
 
@@ -238,13 +151,13 @@ facts_walker(Node *node, FactsContext *up)
 	mine.sum.hash = hash_node(node);
 	mine.sum.varying = is_varying(node);
 	mine.sum.case_value = IsA(node, CaseTestExpr);
-	mine.sum.pure = is_pure(node);
-	mine.sum.slow = mine.sum.has_slow = is_slow(node);
+	up->set->describe(node, &mine.sum);
+	mine.sum.has_slow = mine.sum.slow;
 	if (IsA(node, Var))
 		add_var(&mine.sum, (Var *) node);
 	if (stack_is_too_deep() || expression_tree_walker(node, facts_walker, &mine))
 		return true;
-	entry = facts_insert(up->facts, node, &found);
+	entry = facts_insert(up->set->facts, node, &found);
 	mine.sum.node = node;
 	mine.sum.status = entry->status;
 	*entry = mine.sum;
@@ -259,7 +172,7 @@ NodeFacts
 expr_facts(ExprSet *set, Expr *expr)
 {
 	NodeFacts  *entry = facts_lookup(set->facts, (Node *) expr);
-	FactsContext context = {.facts = set->facts};
+	FactsContext context = {.set = set};
 
 	/* a node that the compiler made is not there yet */
 	if (entry == NULL && !facts_walker((Node *) expr, &context))

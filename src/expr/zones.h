@@ -29,7 +29,7 @@ typedef struct ZoneSpans
 /* Makes it that of the session's time zone; false: there is none. */
 extern bool zone_begin(ZoneSpans *zone);
 
-/* The offset of a time, in microseconds since 2000, of which adding VECTOR_EPOCH_USECS does not overflow; false: core must tell. */
+/* The offset of a time in microseconds since 2000, within what vector_local_time() takes; false: core must tell. */
 extern bool zone_find(ZoneSpans *zone, int64 ts, int64 *offset);
 
 static inline bool
