@@ -8,6 +8,7 @@
 
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 #include "spec.h"
@@ -233,4 +234,13 @@ spec_type_has_codes(Oid typid)
 		if (scalar_types[i].typid == typid)
 			return scalar_types[i].ordered;
 	return false;
+}
+
+bool
+spec_ignores_repeats(const FallbackAgg *fallback)
+{
+	Oid			func = fallback->transfn.fn_oid;
+
+	return (func == F_TEXT_SMALLER || func == F_TEXT_LARGER) && OidIsValid(fallback->collation) &&
+		get_collation_isdeterministic(fallback->collation);
 }

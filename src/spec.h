@@ -187,6 +187,12 @@ typedef struct AggSpec
 	bool		ordered_floats; /* a float sum has an ORDER BY, which determines its last digits */
 } AggSpec;
 
+/*
+ * Does another row of a group change nothing if one with the same bytes came before?  That is so of extremes whose
+ * equal values are the same.
+ */
+extern bool spec_ignores_repeats(const FallbackAgg *fallback);
+
 /* What the exports of participants must have in common. */
 extern uint32 spec_layout(const AggSpec *spec);
 

@@ -518,7 +518,7 @@ fixed_argument(Aggref *aggref, int i, PlanState *parent, ExprContext *econtext, 
 	Expr	   *expr = list_nth_node(TargetEntry, aggref->args, i)->expr;
 	bool		isnull;
 
-	if (contain_var_clause((Node *) expr) || !expr_cannot_fail((Node *) expr))
+	if (contain_var_clause((Node *) expr) || !expr_cannot_fail((Node *) expr, parent->state->es_param_list_info))
 		return false;
 	*value = ExecEvalExpr(ExecInitExpr(expr, parent), econtext, &isnull);
 	return !isnull;

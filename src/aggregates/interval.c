@@ -18,6 +18,8 @@
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
+#include "aggregates/interval_steps.h"
+
 PG_FUNCTION_INFO_V1(gpuagg_interval_avg_accum);
 PG_FUNCTION_INFO_V1(gpuagg_interval_avg_accum_inv);
 PG_FUNCTION_INFO_V1(gpuagg_interval_avg_combine);
@@ -52,6 +54,17 @@ change_state(IntervalState *state, PGFunction operator, Interval *sum, int64 n)
 	state->sum = *DatumGetIntervalP(DirectFunctionCall2(operator, IntervalPGetDatum(&state->sum),
 														 IntervalPGetDatum(sum)));
 	state->n += n;
+}
+
+bool
+interval_state_step(Datum value, Datum summand)
+{
+	IntervalState *state = (IntervalState *) DatumGetPointer(value);
+
+	if (!interval_add(&state->sum, DatumGetIntervalP(summand)))
+		return false;
+	state->n++;
+	return true;
 }
 
 Datum

@@ -16,7 +16,7 @@
 #include "batch.h"
 #include "cache/chunk.h"
 #include "expr/expr.h"
-#include "groups/cpu_hash.h"
+#include "operators/cpu_hash.h"
 #include "groups/dictionary.h"
 
 /* Rows and bytes of images that there is room for at first. */

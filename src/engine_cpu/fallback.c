@@ -19,10 +19,26 @@
 #include "utils/fmgroids.h"
 #include "utils/memutils.h"
 
+#include "aggregates/interval_steps.h"
 #include "engine_cpu/internal.h"
+
+/*
+ * Values that groups have had, of an aggregate that ignores repeats (spec_ignores_repeats), by their numbers in
+ * the feed's dictionary: the last one for each place that a group and a number hash to.
+ */
+#define SEEN_PLACES 16384
+
+typedef struct Seen
+{
+	bool		possible;
+	uint64		dictionary;		/* that the numbers are of; 0: none */
+	uint64	   *values;			/* [place] group and number; NULL before there are any */
+} Seen;
 
 typedef struct FallbackCall
 {
+	Seen		seen;
+	AggStep		step;			/* or NULL */
 	AggStatePerTransData pertrans;
 	FunctionCallInfo trans;
 	FunctionCallInfo combine;
@@ -71,6 +87,9 @@ fallbacks_create(const AggSpec *spec, MemoryContext cxt)
 		FallbackCall *call = &work->calls[o];
 
 		call->pertrans.aggref = fallback->aggref;
+		call->seen.possible = spec_ignores_repeats(fallback);
+		if (fallback->nargs == 1 && !fallback->unrepresentable_only)
+			call->step = interval_step(&fallback->transfn);
 		call->trans = prepare_call(work, &fallback->transfn, fallback->nargs + 1,
 								   fallback->collation);
 		call->combine = prepare_call(work, &fallback->combinefn, 2, fallback->collation);
@@ -218,6 +237,36 @@ row_counts(const FallbackAgg *fallback, const Batch *batch, int i)
 	return true;
 }
 
+/* Prepares for the values of a batch; false: they have no numbers, or groups change places. */
+static bool
+begin_seen(FallbackWork *work, Seen *seen, const GroupTable *table, const Column *col)
+{
+	if (!seen->possible || col->codes == NULL || table->mode == TABLE_SEGMENTED)
+		return false;
+	if (seen->dictionary == col->dictionary)
+		return true;
+	if (seen->values == NULL)
+		seen->values = MemoryContextAlloc(GetMemoryChunkContext(work->calls), SEEN_PLACES * sizeof(uint64));
+	memset(seen->values, 0xff, SEEN_PLACES * sizeof(uint64));
+	seen->dictionary = col->dictionary;
+	return true;
+}
+
+/* Has the group at `at` had the value of this number?  If not, it is about to. */
+static inline bool
+was_seen(Seen *seen, uint32 at, uint32 number)
+{
+	uint64		value = (uint64) at << 32 | number;
+	uint64	   *place = &seen->values[(value * UINT64CONST(0x9e3779b97f4a7c15)) >> 50];
+
+	if (*place == value)
+		return true;
+	*place = value;
+	return false;
+}
+
+StaticAssertDecl(SEEN_PLACES == 1 << (64 - 50), "places are the upper bits of a product");
+
 void
 fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch)
 {
@@ -226,13 +275,24 @@ fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch)
 		const FallbackAgg *fallback = &work->spec->fallbacks[o];
 		FunctionCallInfo fcinfo = work->calls[o].trans;
 
-		if (fallback->unrepresentable_only && !batch->cols[fallback->argcol[0]].unrepresentable)
+		const Column *first = fallback->nargs > 0 ? &batch->cols[fallback->argcol[0]] : NULL;
+		bool		seen;
+
+		if (fallback->unrepresentable_only && !first->unrepresentable)
 			continue;
+		seen = first && begin_seen(work, &work->calls[o].seen, table, first);
 		for (int i = 0; i < batch->nrows; i++)
 		{
 			uint32		at = table->at[i];
+			FallbackState *state;
 
 			if (at == NO_GROUP || !row_counts(fallback, batch, i))
+				continue;
+			if (seen && !column_is_null(first, i) && was_seen(&work->calls[o].seen, at, first->codes[i]))
+				continue;
+			state = &group_fallbacks(table, group_row_at(table, at))[o];
+			if (work->calls[o].step && !state->isnull && !state->fresh && !column_is_null(first, i) &&
+				work->calls[o].step(state->value, argument(first, i)))
 				continue;
 			for (int a = 0; a < fallback->nargs; a++)
 			{
@@ -243,8 +303,7 @@ fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch)
 				fcinfo->args[a + 1].isnull = isnull;
 				fcinfo->args[a + 1].value = isnull ? (Datum) 0 : argument(col, i);
 			}
-			advance(work, o, fcinfo, states_context(work, table, at),
-					&group_fallbacks(table, group_row_at(table, at))[o]);
+			advance(work, o, fcinfo, states_context(work, table, at), state);
 		}
 	}
 }
@@ -384,6 +443,8 @@ fallbacks_carry_last(FallbackWork *work)
 void
 fallbacks_reset(FallbackWork *work)
 {
+	for (int o = 0; o < work->spec->nfallbacks; o++)
+		work->calls[o].seen.dictionary = 0;
 	ReScanExprContext(work->states);
 	ReScanExprContext(work->carry[0]);
 	ReScanExprContext(work->carry[1]);

@@ -70,6 +70,24 @@ expr_emit(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Vec *r, Ve
 	return r;
 }
 
+ExprOp *
+expr_last_op(ExprSet *set, int stage)
+{
+	return (ExprOp *) ((char *) set->stages[stage].tail - offsetof(ExprOp, next));
+}
+
+Vec *
+expr_mask_vec(ExprSet *set, ExprMask *mask, int stage)
+{
+	if (mask == NULL || mask->vec)
+		return mask ? mask->vec : NULL;
+	mask->vec = expr_new_vec(set, COLUMN_I8, 0, BOOLOID, NULL, stage);
+	expr_emit(set, stage, expr_run_mask, mask->vec,
+			  expr_mask_vec(set, unconstify(ExprMask *, mask->outer), stage),
+			  unconstify(Vec *, mask->cond), NULL, mask);
+	return mask->vec;
+}
+
 Vec *
 expr_emit_bool(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Expr *expr, Vec *a,
 			   Vec *b, Vec *c, void *data)

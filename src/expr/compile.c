@@ -54,19 +54,6 @@ push_mask(ExprSet *set, const Vec *cond, int accept)
 	return outer;
 }
 
-/* The rows of the current mask as booleans; NULL: all. */
-static Vec *
-mask_vec(ExprSet *set, ExprMask *mask, int stage)
-{
-	if (mask == NULL || mask->vec)
-		return mask ? mask->vec : NULL;
-	mask->vec = expr_new_vec(set, COLUMN_I8, 0, BOOLOID, NULL, stage);
-	expr_emit(set, stage, expr_run_mask, mask->vec,
-			  mask_vec(set, unconstify(ExprMask *, mask->outer), stage),
-			  unconstify(Vec *, mask->cond), NULL, mask);
-	return mask->vec;
-}
-
 /*
  * The end of an expression with masks: its result does not depend on the rows that its
  * arguments leave out, so it may be shared if it is evaluated for all rows itself.
@@ -80,14 +67,6 @@ end_masks(ExprSet *set, ExprMask *outer, Vec *result)
 	return result;
 }
 
-/* The column type of values that core computes; they need not conform to a typmod. */
-static ColumnType
-value_type(Expr *expr, int16 *scale)
-{
-	return expr_decimal_shape((Node *) expr, scale) ? COLUMN_DEC :
-		spec_column_type(exprType((Node *) expr), -1, scale);
-}
-
 /* ---- constants ------------------------------------------------------------- */
 
 static Vec *
@@ -95,7 +74,7 @@ compile_constant(ExprSet *set, Expr *expr, int stage)
 {
 	Oid			typid = exprType((Node *) expr);
 	int16		scale;
-	ColumnType	type = value_type(expr, &scale);
+	ColumnType	type = expr_value_type(expr, &scale);
 	Vec		   *vec;
 
 	vec = expr_new_vec(set, type, scale, typid, expr, stage);
@@ -113,7 +92,7 @@ compile_constant(ExprSet *set, Expr *expr, int stage)
 	{
 		vec->lazy = vec->masked = true;
 		expr_empty(vec);
-		expr_emit(set, stage, expr_run_lazy, vec, mask_vec(set, set->mask, stage), NULL, NULL,
+		expr_emit(set, stage, expr_run_lazy, vec, expr_mask_vec(set, set->mask, stage), NULL, NULL,
 				  NULL);
 	}
 	return vec;
@@ -142,7 +121,7 @@ compile_core_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs
 {
 	Oid			typid = exprType((Node *) expr);
 	int16		scale;
-	ColumnType	type = value_type(expr, &scale);
+	ColumnType	type = expr_value_type(expr, &scale);
 	ExprCoreCall *call;
 	Vec		   *r;
 
@@ -163,7 +142,7 @@ compile_core_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs
 	for (int i = 0; i < nargs; i++)
 		r->masked |= args[i]->masked;
 	r->masked |= set->mask != NULL;
-	return expr_emit(set, stage, expr_run_core, r, NULL, NULL, mask_vec(set, set->mask, stage), call);
+	return expr_emit(set, stage, expr_run_core, r, NULL, NULL, expr_mask_vec(set, set->mask, stage), call);
 }
 
 /* A call of an operation over compiled arguments; its result is shared by expr, if not NULL. */
@@ -200,7 +179,11 @@ compile_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, in
 		return NULL;
 	r = expr_compile_decimal(set, funcid, expr, args, stage);
 	if (r == NULL)
+		r = expr_compile_quotient(set, funcid, expr, args, stage);
+	if (r == NULL)
 		r = expr_compile_time(set, funcid, expr, args, stage);
+	if (r == NULL)
+		r = expr_compile_interval(set, funcid, expr, args, stage);
 	if (r == NULL)
 		r = expr_compile_bucket(set, funcid, expr, args, stage);
 	if (r == NULL)
@@ -553,6 +536,8 @@ compile(ExprSet *set, Expr *expr, int stage)
 		if (!facts.varying && !set->failed)
 			vec = compile_constant(set, expr, stage);
 	}
+	if (vec == NULL && !set->failed && expr_memo_serves(set, &facts))
+		vec = expr_compile_memo(set, expr, &facts, stage);
 	if (vec == NULL && !set->failed)
 		vec = compile_node(set, expr, stage);
 	/* a root that needs this one has no vector, so the rest of it needs none */
@@ -575,6 +560,8 @@ expr_set_create(PlanState *parent, TupleDesc desc, int nstages, ExprSubplans *su
 	set->const_cxt = AllocSetContextCreate(set->cxt, "gpuagg constants", ALLOCSET_SMALL_SIZES);
 	set->subplans = subplans;
 	set->compile = compile;
+	set->describe = expr_memo_describe;
+	set->memo_columns = EXPR_MEMO_COLUMNS + 1;
 	set->nstages = nstages;
 	set->stages = palloc0(nstages * sizeof(ExprStage));
 	for (int i = 0; i < nstages; i++)
@@ -592,6 +579,8 @@ expr_add_column_root(ExprSet *set, Var *var, ColumnType type, int16 scale, int s
 	root->stage = stage;
 	if (!att->attisdropped && att->atttypid == var->vartype)
 		root->vec = expr_column(set, var->varattno, type, scale, stage);
+	if (root->vec)
+		expr_use(root->vec->codes, stage);
 	return root;
 }
 
@@ -615,11 +604,13 @@ expr_add_root(ExprSet *set, Expr *expr, int stage)
 	root->vec = expr_compile(set, expr, stage);
 	set->mask = NULL;
 	set->case_value = NULL;
+	set->memo_columns = EXPR_MEMO_COLUMNS + 1;
 	expr_share_end(set, vecs);
 	MemoryContextSwitchTo(old);
 	if (root->vec)
 	{
 		expr_use(root->vec, stage);
+		expr_use(root->vec->codes, stage);
 		return root;
 	}
 	*tail = NULL;

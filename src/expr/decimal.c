@@ -97,7 +97,7 @@ function_scale(Oid funcid, List *args, int16 *scale)
 			return const_int4(lsecond(args), &n) &&
 				spec_column_type(NUMERICOID, n, scale) == COLUMN_DEC;
 		default:
-			return expr_extract_scale(funcid, args, scale);
+			return expr_interval_scale(funcid, args, scale) || expr_extract_scale(funcid, args, scale);
 	}
 }
 
@@ -167,6 +167,13 @@ expr_column_type(Node *expr, int16 *scale)
 	if (exprType(expr) == NUMERICOID && expr_decimal_shape(expr, scale))
 		return COLUMN_DEC;
 	return spec_column_type(exprType(expr), exprTypmod(expr), scale);
+}
+
+ColumnType
+expr_value_type(Expr *expr, int16 *scale)
+{
+	return expr_decimal_shape((Node *) expr, scale) ? COLUMN_DEC :
+		spec_column_type(exprType((Node *) expr), -1, scale);
 }
 
 /* ---- loops ----------------------------------------------------------------- */
@@ -291,6 +298,24 @@ run_to_float8(const ExprOp *op, int n)
 		over = a > (INT64CONST(1) << 53) || a < -(INT64CONST(1) << 53);
 		((double *) op->r->values)[i] = (double) (int64) a / divisor;
 	});
+}
+
+bool
+expr_is_decimal(Oid funcid)
+{
+	switch (funcid)
+	{
+		case F_NUMERIC_LT:
+		case F_NUMERIC_EQ:
+		case F_NUMERIC_LE:
+		case F_NUMERIC_GT:
+		case F_NUMERIC_NE:
+		case F_NUMERIC_GE:
+		case F_FLOAT8_NUMERIC:
+			return true;
+		default:
+			return false;
+	}
 }
 
 /* ---- compiling ------------------------------------------------------------- */

@@ -26,17 +26,6 @@
 #include "operators/vector_functions.h"
 #include "operators/vector_program.h"
 
-/* Expands LOOP for a C type as wide as values of the column type. */
-#define BY_WIDTH(type, LOOP) \
-	switch (column_width(type)) \
-	{ \
-		case 1: LOOP(int8); break; \
-		case 2: LOOP(int16); break; \
-		case 4: LOOP(int32); break; \
-		case 8: LOOP(int64); break; \
-		case 16: LOOP(gpuagg_i128); break; \
-	}
-
 /* ---- states ---------------------------------------------------------------- */
 
 /* The states of op->r by its arguments alone. */
@@ -761,7 +750,11 @@ expr_run(ExprSet *set, int stage, int n)
 		st->constants_ready = true;
 	}
 	for (ExprOp *op = st->ops; op; op = op->next)
+	{
 		op->run(op, n);
+		if (op->skip && *op->skip)
+			op = op->last;
+	}
 }
 
 void

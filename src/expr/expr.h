@@ -44,6 +44,8 @@
 #define EXPR_PAGE_BYTES BATCH_BYTES
 /* An expression whose vectors would bring a set beyond so many bytes is not compiled. */
 #define EXPR_MEMORY (4 * 1024 * 1024)
+/* Rows that are looked at to tell whether values repeat; see codes.c and memo.c. */
+#define EXPR_WINDOW 4096
 /* Size of the hash table of a set's vectors. */
 #define EXPR_BUCKETS 256
 
@@ -73,6 +75,14 @@ typedef struct Vec
 	int			last_stage;		/* that reads it last */
 	struct Vec *next;			/* in ExprSet.vecs */
 
+	/*
+	 * Numbers of the values (COLUMN_I32; VEC_FALLBACK: it has none) in a dictionary that lasts as long
+	 * as the set; or NULL.  Of a NULL any number, or none.
+	 */
+	struct Vec *codes;
+	struct Vec *codes_of;		/* the vector whose numbers these are */
+	struct ExprDictionary *dictionary;
+
 	/* common subexpressions; see share.c */
 	Expr	   *expr;			/* what it computes, or NULL */
 	uint32		hash;			/* of expr or attno */
@@ -82,6 +92,15 @@ typedef struct Vec
 	ExprState  *source;
 	Oid			typid;
 } Vec;
+
+/* By-reference values with numbers (numerics of decimals), which stay where they are; see codes.c and memo.c. */
+typedef struct ExprDictionary
+{
+	uint64		id;				/* not that of any other dictionary of the process: Column.dictionary */
+	uint32		n;				/* values so far */
+	Datum	   *values;			/* [number]; NULL's is undefined */
+	size_t		longest;		/* bytes of the longest value */
+} ExprDictionary;
 
 typedef struct ExprRoot
 {
@@ -109,6 +128,8 @@ typedef struct ExprSubplans
 	List	   *states;
 } ExprSubplans;
 
+struct NodeFacts;
+
 typedef struct ExprSet
 {
 	PlanState  *parent;			/* the scan: its expression context, its parameters */
@@ -125,7 +146,9 @@ typedef struct ExprSet
 
 	/* while a root is compiled */
 	Vec		   *(*compile) (struct ExprSet *set, Expr *expr, int stage);	/* see expr_compile */
+	void		(*describe) (Node *node, struct NodeFacts *facts);	/* see memo.c */
 	struct ExprMask *mask;		/* rows for which core evaluates what is compiled; NULL: all */
+	int			memo_columns;	/* of the memo around what is compiled; see memo.c */
 	Vec		   *case_value;		/* of CaseTestExpr */
 	struct facts_hash *facts;	/* NodeFacts of the root's nodes */
 	bool		failed;			/* the root cannot be compiled */
@@ -141,12 +164,12 @@ extern ExprSet *expr_set_create(PlanState *parent, TupleDesc desc, int nstages,
 
 /*
  * Can the expression be evaluated for any row, needed or not, without an error and without
- * a side effect?  Takes expressions of the planner and of plans.
+ * a side effect?  Takes expressions of the planner and of plans; params: those of the query, or NULL.
  */
-extern bool expr_cannot_fail(Node *expr);
+extern bool expr_cannot_fail(Node *expr, ParamListInfo params);
 
 /* A new list of the quals in the order in which they are best evaluated. */
-extern List *expr_order_quals(List *quals);
+extern List *expr_order_quals(List *quals, ParamListInfo params);
 
 /* Compiles an expression into a stage. */
 extern ExprRoot *expr_add_root(ExprSet *set, Expr *expr, int stage);
@@ -154,6 +177,12 @@ extern ExprRoot *expr_add_root(ExprSet *set, Expr *expr, int stage);
 /* The same for a table column, in a column type of the caller's choice. */
 extern ExprRoot *expr_add_column_root(ExprSet *set, Var *var, ColumnType type, int16 scale,
 									  int stage);
+
+/* Numbers the values of a root, a by-reference column or decimals (Vec.codes), if that can be done. */
+extern void expr_add_codes(ExprSet *set, ExprRoot *root);
+
+/* A number for a dictionary, ours or a feed's. */
+extern uint64 expr_new_dictionary(void);
 
 /* Forgets the values of constants, for a rescan with other parameters. */
 extern void expr_reset(ExprSet *set);

@@ -3,9 +3,9 @@
  *	  What the files of expr/ share.
  *
  * From bottom to top: eval.c (loops), share.c (common subexpressions), build.c (makes
- * vectors and operations), then one file for each kind of function that has an
- * operation of its own (bucket.c, decimal.c, match.c, time_fields.c), and compile.c,
- * which calls them.  They compile their arguments by ExprSet.compile.  Programs for the GPU likewise:
+ * vectors and operations), codes.c (numbers of values), then one file for each kind of function that has an
+ * operation of its own (bucket.c, decimal.c, quotient.c, intervals.c, match.c, time_fields.c over zones.c), memo.c
+ * (results that are kept), and compile.c, which calls them.  They compile their arguments by ExprSet.compile.  Programs for the GPU likewise:
  * program_build.c, the translations beside the operations, and program.c.
  */
 #ifndef GPUAGG_EXPR_INTERNAL_H
@@ -29,7 +29,20 @@ typedef struct ExprOp
 	void	   *data;			/* of the operation */
 	ExprSet    *set;
 	struct ExprOp *next;
+	const bool *skip;			/* or NULL: where to is true once this has run, the operations up to */
+	struct ExprOp *last;		/* this one are left out */
 } ExprOp;
+
+/* Expands LOOP for a C type as wide as values of the column type. */
+#define BY_WIDTH(type, LOOP) \
+	switch (column_width(type)) \
+	{ \
+		case 1: LOOP(int8); break; \
+		case 2: LOOP(int16); break; \
+		case 4: LOOP(int32); break; \
+		case 8: LOOP(int64); break; \
+		case 16: LOOP(gpuagg_i128); break; \
+	}
 
 /* ---- eval.c ---------------------------------------------------------------- */
 
@@ -156,11 +169,19 @@ expr_text_equal(Datum a, Datum b, bool blanks)
 
 /* ---- share.c --------------------------------------------------------------- */
 
+/* Results are kept for combinations of the values of so many columns. */
+#define EXPR_MEMO_COLUMNS 3
+
 typedef struct NodeFacts
 {
 	Node	   *node;			/* hash key */
 	uint32		hash;			/* equal() nodes have equal hashes */
 	bool		varying;		/* may differ between rows */
+	bool		pure;			/* the same for the same values of columns, in one query */
+	bool		slow;			/* the node itself calls a function row by row, */
+	bool		has_slow;		/* or a node below does */
+	uint8		nvars;			/* columns below; more than fit: EXPR_MEMO_COLUMNS + 1 */
+	Var		   *vars[EXPR_MEMO_COLUMNS];
 	bool		case_value;		/* holds a CaseTestExpr */
 	char		status;			/* of simplehash.h */
 } NodeFacts;
@@ -172,6 +193,9 @@ typedef struct NodeFacts
 extern void expr_share_begin(ExprSet *set, Expr *root);
 extern void expr_share_end(ExprSet *set, Vec *vecs);
 extern NodeFacts expr_facts(ExprSet *set, Expr *expr);
+
+/* Removes the vectors that were added to `vecs` since. */
+extern void expr_share_undo(ExprSet *set, Vec *vecs);
 
 /* Enters a vector by its expr or attno. */
 extern void expr_share(ExprSet *set, Vec *vec);
@@ -200,6 +224,12 @@ extern Vec *expr_emit(ExprSet *set, int stage, void (*run) (const ExprOp *, int)
 extern Vec *expr_emit_bool(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Expr *expr,
 						   Vec *a, Vec *b, Vec *c, void *data);
 
+/* The operation that was appended last. */
+extern ExprOp *expr_last_op(ExprSet *set, int stage);
+
+/* The rows of a mask as booleans; NULL: all. */
+extern Vec *expr_mask_vec(ExprSet *set, ExprMask *mask, int stage);
+
 /* The vector of a table column in this type and scale. */
 extern Vec *expr_column(ExprSet *set, AttrNumber attno, ColumnType type, int16 scale, int stage);
 
@@ -223,11 +253,41 @@ extern bool expr_deterministic(Oid collation);
 /* Is this = or <> of text or bpchar, which are operations under a deterministic collation? */
 extern bool expr_is_text_equality(Oid funcid);
 
+/* ---- codes.c, memo.c ---------------------------------------------------------- */
+
+/* The numbers of a vector of by-reference values (Vec.codes); NULL: its type has none. */
+extern Vec *expr_codes(ExprSet *set, Vec *vec, int stage);
+
+/* ExprSet.describe: fills `pure` and `slow` of a node without its children. */
+extern void expr_memo_describe(Node *node, NodeFacts *facts);
+/* Has the result of this expression better be kept for each combination of the columns that it reads? */
+extern bool expr_memo_serves(const ExprSet *set, const NodeFacts *facts);
+/* Its vector; NULL: not kept, but compiled as any other one. */
+extern Vec *expr_compile_memo(ExprSet *set, Expr *expr, const NodeFacts *facts, int stage);
+
+/*
+ * Whether it pays to look rows up: counts those that were not there, and pauses where these are many, longer each time.
+ */
+typedef struct ExprWindow
+{
+	int			rows;
+	int			missed;
+	int			pause;			/* rows to come before the next window */
+	int			pauses;			/* the last pause */
+} ExprWindow;
+
+/* May n rows be looked up? */
+extern bool expr_window_open(ExprWindow *window, int n);
+/* Of n rows that were looked up, `missed` were not there. */
+extern void expr_window_note(ExprWindow *window, int n, int missed);
+
 /* ---- functions with operations of their own --------------------------------- */
 
 /* Each returns NULL if funcid is none of its functions or the call cannot be compiled. */
 extern Vec *expr_compile_bucket(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 extern Vec *expr_compile_decimal(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
+extern Vec *expr_compile_quotient(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
+extern Vec *expr_compile_interval(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 extern Vec *expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 extern Vec *expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args,
 							  int stage);
@@ -240,10 +300,22 @@ extern bool expr_translate_decimal(struct ExprProgram *p, const ExprOp *op, uint
 extern bool expr_translate_time(struct ExprProgram *p, const ExprOp *op, uint16 *r);
 extern bool expr_translate_in(struct ExprProgram *p, const ExprOp *op, uint16 *r);
 
+/* The column type of values that core computes; they need not conform to a typmod. */
+extern ColumnType expr_value_type(Expr *expr, int16 *scale);
+
 /* Is this LIKE or NOT LIKE of text or bpchar? */
 extern bool expr_is_like(Oid funcid);
+/* Has it a constant pattern without wildcards but for a % at its end? */
+extern bool expr_is_simple_like(List *args);
+
+/* Is this a function of decimal.c that does not return numeric, of time_fields.c, or of intervals.c? */
+extern bool expr_is_decimal(Oid funcid);
+extern bool expr_is_time(Oid funcid);
+extern bool expr_is_interval(Oid funcid);
 
 /* The display scale of extract(field FROM ...); false where it depends on the value. */
 extern bool expr_extract_scale(Oid funcid, List *args, int16 *scale);
+/* The same of an interval. */
+extern bool expr_interval_scale(Oid funcid, List *args, int16 *scale);
 
 #endif							/* GPUAGG_EXPR_INTERNAL_H */

@@ -25,6 +25,20 @@ expr_is_like(Oid funcid)
 		funcid == F_BPCHARNLIKE;
 }
 
+/* Is the pattern one for expr_run_like? */
+bool
+expr_is_simple_like(List *args)
+{
+	Const	   *right = lsecond(args);
+	char	   *pattern;
+
+	if (!IsA(right, Const) || right->constisnull)
+		return false;
+	pattern = text_to_cstring(DatumGetTextPP(right->constvalue));
+	pattern += strcspn(pattern, "%_\\");
+	return *pattern == '\0' || strcmp(pattern, "%") == 0;
+}
+
 /* LIKE and NOT LIKE with a pattern 'literal' or 'literal%'; others are core's, row by row. */
 Vec *
 expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, int stage)

@@ -48,17 +48,20 @@ lacks_collation(Node *node)
 
 /*
  * Leakproof functions raise no errors; see CREATE FUNCTION.  Others may, over
- * constants as well, and a parameter may stand for a subquery to be run.
+ * constants as well, and a parameter may stand for a subquery to be run, or in a PL/pgSQL function for the field of
+ * a record that has none yet.  context: the parameters.
  */
 static bool
 can_fail(Node *node, void *context)
 {
+	ParamListInfo params = context;
+
 	if (node == NULL)
 		return false;
 	switch (nodeTag(node))
 	{
 		case T_Param:
-			return ((Param *) node)->paramkind == PARAM_EXEC;
+			return ((Param *) node)->paramkind == PARAM_EXEC || (params && params->paramCompile);
 		case T_MinMaxExpr:
 			return contain_leaked_vars(node) || lacks_collation(node) ||
 				expression_tree_walker(node, can_fail, context);
@@ -89,23 +92,23 @@ can_fail(Node *node, void *context)
 
 /* The only error of LIKE is a pattern that ends with an escape character. */
 static bool
-like_cannot_fail(OpExpr *op)
+like_cannot_fail(OpExpr *op, ParamListInfo params)
 {
 	Const	   *pattern = lsecond(op->args);
 
 	return IsA(pattern, Const) && !pattern->constisnull && expr_deterministic(op->inputcollid) &&
 		strchr(text_to_cstring(DatumGetTextPP(pattern->constvalue)), '\\') == NULL &&
-		!can_fail(linitial(op->args), NULL);
+		!can_fail(linitial(op->args), params);
 }
 
 bool
-expr_cannot_fail(Node *expr)
+expr_cannot_fail(Node *expr, ParamListInfo params)
 {
 	if (contain_volatile_functions(expr))
 		return false;
 	if (IsA(expr, OpExpr) && expr_is_like(((OpExpr *) expr)->opfuncid))
-		return like_cannot_fail((OpExpr *) expr);
-	return !can_fail(expr, NULL);
+		return like_cannot_fail((OpExpr *) expr, params);
+	return !can_fail(expr, params);
 }
 
 static bool
@@ -141,7 +144,7 @@ row_by_row_walker(Node *node, void *context)
 }
 
 List *
-expr_order_quals(List *quals)
+expr_order_quals(List *quals, ParamListInfo params)
 {
 	List	   *result = NIL;
 	List	   *slow = NIL;		/* of the run of quals that cannot fail */
@@ -151,7 +154,7 @@ expr_order_quals(List *quals)
 	{
 		Node	   *qual = lfirst(lc);
 
-		if (!expr_cannot_fail(qual))
+		if (!expr_cannot_fail(qual, params))
 		{
 			result = lappend(list_concat(result, slow), qual);
 			slow = NIL;

@@ -88,7 +88,9 @@ constant_ready(const ExprSet *set, const Vec *vec)
 	bool		pending = param &&
 		set->parent->ps_ExprContext->ecxt_param_exec_vals[((Param *) source)->paramid].execPlan != NULL;
 
-	if (param ? !pending : !vec->lazy && expr_cannot_fail((Node *) source) && !has_exec_param((Node *) source, NULL))
+	if (param ? !pending :
+		!vec->lazy && expr_cannot_fail((Node *) source, set->parent->state->es_param_list_info) &&
+		!has_exec_param((Node *) source, NULL))
 		return EXPR_READY;
 	if (vec->stage == 0 && vec->mask == NULL)
 		return EXPR_READY_FOR_ROWS;

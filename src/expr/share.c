@@ -30,7 +30,7 @@
 
 typedef struct FactsContext
 {
-	facts_hash *facts;
+	ExprSet    *set;
 	NodeFacts	sum;			/* of the children so far */
 } FactsContext;
 
@@ -111,10 +111,35 @@ is_varying(Node *node)
 	}
 }
 
+/* Adds a column. */
+static void
+add_var(NodeFacts *facts, Var *var)
+{
+	for (int i = 0; i < Min(facts->nvars, EXPR_MEMO_COLUMNS); i++)
+		if (facts->vars[i]->varattno == var->varattno)
+			return;
+	if (facts->nvars < EXPR_MEMO_COLUMNS)
+		facts->vars[facts->nvars] = var;
+	if (facts->nvars <= EXPR_MEMO_COLUMNS)
+		facts->nvars++;
+}
+
+/* Adds what is known of a node to the sum of its parent's. */
+static void
+add_columns(NodeFacts *sum, const NodeFacts *facts)
+{
+	sum->pure &= facts->pure;
+	sum->has_slow |= facts->has_slow;
+	for (int i = 0; i < Min(facts->nvars, EXPR_MEMO_COLUMNS); i++)
+		add_var(sum, facts->vars[i]);
+	if (facts->nvars > EXPR_MEMO_COLUMNS)
+		sum->nvars = facts->nvars;
+}
+
 static bool
 facts_walker(Node *node, FactsContext *up)
 {
-	FactsContext mine = {.facts = up->facts};
+	FactsContext mine = {.set = up->set};
 	NodeFacts  *entry;
 	bool		found;
 
@@ -126,12 +151,17 @@ facts_walker(Node *node, FactsContext *up)
 	mine.sum.hash = hash_node(node);
 	mine.sum.varying = is_varying(node);
 	mine.sum.case_value = IsA(node, CaseTestExpr);
+	up->set->describe(node, &mine.sum);
+	mine.sum.has_slow = mine.sum.slow;
+	if (IsA(node, Var))
+		add_var(&mine.sum, (Var *) node);
 	if (stack_is_too_deep() || expression_tree_walker(node, facts_walker, &mine))
 		return true;
-	entry = facts_insert(up->facts, node, &found);
-	entry->hash = mine.sum.hash;
-	entry->varying = mine.sum.varying;
-	entry->case_value = mine.sum.case_value;
+	entry = facts_insert(up->set->facts, node, &found);
+	mine.sum.node = node;
+	mine.sum.status = entry->status;
+	*entry = mine.sum;
+	add_columns(&up->sum, &mine.sum);
 	up->sum.hash = hash_combine(up->sum.hash, mine.sum.hash);
 	up->sum.varying |= mine.sum.varying;
 	up->sum.case_value |= mine.sum.case_value;
@@ -142,7 +172,7 @@ NodeFacts
 expr_facts(ExprSet *set, Expr *expr)
 {
 	NodeFacts  *entry = facts_lookup(set->facts, (Node *) expr);
-	FactsContext context = {.facts = set->facts};
+	FactsContext context = {.set = set};
 
 	/* a node that the compiler made is not there yet */
 	if (entry == NULL && !facts_walker((Node *) expr, &context))
@@ -168,7 +198,14 @@ expr_share_end(ExprSet *set, Vec *vecs)
 {
 	facts_destroy(set->facts);
 	set->facts = NULL;
-	while (set->failed && set->vecs != vecs)
+	if (set->failed)
+		expr_share_undo(set, vecs);
+}
+
+void
+expr_share_undo(ExprSet *set, Vec *vecs)
+{
+	while (set->vecs != vecs)
 	{
 		Vec		   *vec = set->vecs;
 
@@ -176,6 +213,8 @@ expr_share_end(ExprSet *set, Vec *vecs)
 			set->shared[vec->hash % EXPR_BUCKETS] = vec->same_bucket;
 		if (vec->attno == 0)
 			set->bytes -= EXPR_ROWS * (column_width(vec->type) + 1);
+		if (vec->codes_of)
+			vec->codes_of->codes = NULL;
 		set->vecs = vec->next;
 	}
 }

@@ -5,8 +5,8 @@
  *
  * Fields of the time of day are divisions.  Those of the calendar (vector_functions.h)
  * take more; a small direct-mapped cache keeps them for recent days.  Timestamps with
- * time zone are compiled if the session's time zone has one fixed offset.  Infinities,
- * local years before 1 and the ends of the range take the scalar fallback.
+ * time zone have the offset of the session's time zone (zones.c), the first moment of a day that which
+ * core gives to it.  Infinities, local years before 1 and the ends of the range take the scalar fallback.
  */
 #include "postgres.h"
 
@@ -20,6 +20,7 @@
 
 #include "expr/internal.h"
 #include "expr/program.h"
+#include "expr/zones.h"
 #include "operators/vector_functions.h"
 
 #define DAY_CACHE 2048
@@ -34,7 +35,10 @@ typedef struct TimeOp
 		int32		day;		/* days since 2000-01-01 */
 		bool		used;
 		int64		value;		/* trunc: first day of the unit; else the field */
+		int64		offset;		/* trunc of timestamptz: that this day begins with */
 	}			cache[DAY_CACHE];
+	ZoneSpans  *zone;			/* timestamptz */
+	pg_tz	   *cached_zone;	/* that the cache is for */
 } TimeOp;
 
 static bool
@@ -75,8 +79,9 @@ expr_extract_scale(Oid funcid, List *args, int16 *scale)
 	return true;
 }
 
+/* *offset is changed where the result begins a day. */
 static inline int64
-calendar_cached(TimeOp *t, int32 day)
+calendar_cached(TimeOp *t, int32 day, int64 *offset)
 {
 	uint32		at = (uint32) day % DAY_CACHE;
 
@@ -85,19 +90,23 @@ calendar_cached(TimeOp *t, int32 day)
 		t->cache[at].value = vector_calendar(t->field, t->trunc, day);
 		t->cache[at].day = day;
 		t->cache[at].used = true;
+		if (t->zoned && t->trunc)
+			t->cache[at].offset = zone_day_offset(t->zone, (int32) t->cache[at].value);
 	}
+	if (t->zoned && t->trunc)
+		*offset = t->cache[at].offset;
 	return t->cache[at].value;
 }
 
 /* The result for a local time: microseconds for trunc, else the field times 10^scale. */
 static inline int64
-time_answer(TimeOp *t, int64 ts)
+time_answer(TimeOp *t, int64 ts, int64 *offset)
 {
 	int64		value;
 
 	if (t->field < VECTOR_DAY)
 		return vector_time_of_day(t->field, t->trunc, ts);
-	value = calendar_cached(t, VECTOR_FLOORDIV(ts, VECTOR_DAY_USECS));
+	value = calendar_cached(t, VECTOR_FLOORDIV(ts, VECTOR_DAY_USECS), offset);
 	return t->trunc ? value * VECTOR_DAY_USECS : value;
 }
 
@@ -117,23 +126,31 @@ static void
 run_time(const ExprOp *op, int n)
 {
 	TimeOp	   *t = op->data;
-	int64		offset = 0;
-	bool		unknown = t->zoned && !fixed_offset(&offset);
+	bool		unknown = t->zoned && !zone_begin(t->zone);
 	uint8		fallback[EXPR_ROWS];
 	uint8		any = 0;
 
+	if (t->zoned && t->cached_zone != t->zone->tz)
+	{
+		memset(t->cache, 0, sizeof(t->cache));
+		t->cached_zone = t->zone->tz;
+	}
+
 	for (int i = 0; i < n; i++)
 	{
+		int64		offset = 0;
 		int64		ts,
 					local;
 		int64		r = 0;
 
 		ts = op->a->type == COLUMN_I32 ? vector_day_time(((int32 *) op->a->values)[i]) :
 			((int64 *) op->a->values)[i];
-		fallback[i] = unknown || !vector_local_time(ts, offset, &local);
+		/* without the offset first, which is looked up for times that can be told alone */
+		fallback[i] = unknown || !vector_local_time(ts, 0, &local) ||
+			(t->zoned && (!zone_offset(t->zone, ts, &offset) || !vector_local_time(ts, offset, &local)));
 		any |= fallback[i];
 		if (!fallback[i])
-			r = time_answer(t, t->field == VECTOR_EPOCH ? ts : local);
+			r = time_answer(t, t->field == VECTOR_EPOCH ? ts : local, &offset);
 		switch (op->r->type)
 		{
 			case COLUMN_DEC:
@@ -166,6 +183,15 @@ static const struct
 	{F_DATE_PART_TEXT_TIMESTAMPTZ, TIMESTAMPTZOID, COLUMN_F64},
 };
 
+bool
+expr_is_time(Oid funcid)
+{
+	for (int i = 0; i < lengthof(time_functions); i++)
+		if (time_functions[i].funcid == funcid)
+			return true;
+	return false;
+}
+
 Vec *
 expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 {
@@ -174,14 +200,11 @@ expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 		TimeOp	   *t;
 		VectorField field;
 		int16		scale = 0;
-		int64		offset;
 		Vec		   *a;
 
 		if (time_functions[i].funcid != funcid)
 			continue;
 		if (!field_of(linitial(args), &field))
-			return NULL;
-		if (time_functions[i].argtype == TIMESTAMPTZOID && !fixed_offset(&offset))
 			return NULL;
 		if (time_functions[i].argtype == DATEOID && field < VECTOR_DAY)
 			return NULL;		/* an error, or in other units */
@@ -198,6 +221,8 @@ expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 		t->field = field;
 		t->trunc = time_functions[i].result == COLUMN_I64;
 		t->zoned = time_functions[i].argtype == TIMESTAMPTZOID;
+		if (t->zoned)
+			t->zone = palloc0(sizeof(ZoneSpans));
 		return expr_emit(set, stage, run_time,
 						 expr_new_vec(set, time_functions[i].result, scale, exprType((Node *) expr),
 									  expr, stage), a, NULL, NULL, t);

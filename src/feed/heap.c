@@ -633,6 +633,8 @@ init_outputs(HeapFeed *feed, const AggSpec *spec, const int *resnos, ExprState *
 						   &feed->arena);
 		output->resno = resnos[input];
 		output->previous = -1;
+		for (int o = 0; o < spec->nfallbacks; o++)
+			output->wants_codes |= spec_ignores_repeats(&spec->fallbacks[o]) && spec->fallbacks[o].argcol[0] == c;
 		if (output->resno == 0)
 		{
 			output->constant = constants[input];

@@ -32,6 +32,7 @@ typedef struct HeapOutput
 	ColumnWriter writer;
 	ExprState  *constant;		/* or NULL: a column of the scan */
 	int			resno;
+	bool		wants_codes;	/* values are better numbered; see spec_ignores_repeats */
 	int			previous;		/* output of the same resno in another form, or -1 */
 
 	/* of the batch */

@@ -408,10 +408,9 @@ enter_range(HeapCached *cached)
 	uint32		number = first / CACHE_RANGE_BLOCKS;
 	int			nblocks = Min(CACHE_RANGE_BLOCKS, cached->nblocks - first);
 	bool		whole = cached->block == first && cached->end >= first + nblocks;
-	static uint64 dictionaries;
 
 	heap_cached_unpin(cached);
-	cached->dictionary = ++dictionaries;
+	cached->dictionary = expr_new_dictionary();
 	memset(cached->longest, 0, sizeof(size_t) * cached->ncols);
 	cached->first = first;
 	cached->last = Min(first + nblocks, cached->end);

@@ -90,6 +90,39 @@ heap_store_references(HeapFeed *feed, int c, int at, int n, const uint8 *state,
 	return copy_references(feed, output, at, n, state);
 }
 
+/*
+ * Stores the dictionary's copies of n by-reference values and their numbers (Vec.codes); false if some have no
+ * number, or the batch may last longer than the dictionary.
+ */
+static bool
+store_numbered(HeapFeed *feed, HeapOutput *output, const Vec *vec, int at, int n)
+{
+	const ExprDictionary *dict = vec->dictionary;
+	const Vec  *codes = vec->codes;
+	const int32 *numbers = codes->values;
+	Datum	   *values = (Datum *) output->writer.col->values + at;
+	uint8		all = VEC_VALUE;
+
+	for (int i = 0; !codes->all_values && i < n; i++)
+		all |= codes->state[i];
+	if (all & VEC_FALLBACK || dict->longest > BATCH_BYTES / feed->batch.capacity || feed->table->cxt)
+		return false;
+	for (int i = 0; i < n; i++)
+		if (vec->all_values || vec->state[i] == VEC_VALUE)
+			values[i] = dict->values[numbers[i]];
+	if (at > 0 && output->dictionary != dict->id)
+	{
+		output->dictionary = 0;
+		return true;
+	}
+	if (output->codes == NULL)
+		output->codes = MemoryContextAlloc(feed->cxt, feed->batch.capacity * sizeof(uint32));
+	output->dictionary = dict->id;
+	output->ncodes = dict->n;
+	memcpy(output->codes + at, numbers, n * sizeof(uint32));
+	return true;
+}
+
 /* Marks computed decimals beyond the range of COLUMN_DEC as unrepresentable. */
 static void
 check_decimals(HeapFeed *feed, HeapOutput *output, const Vec *vec, int at, int n)
@@ -123,7 +156,7 @@ store_output(HeapFeed *feed, int c, int at, int n)
 	Column	   *col = output->writer.col;
 	Vec		   *vec = hroot->root->vec;
 	int			width = column_width(col->type);
-	bool		same = vec && vec->type == col->type && vec->scale == col->scale;
+	bool		same = vec && vec->type == col->type && vec->scale == col->scale;	/* nothing is to be converted */
 
 	if (same)
 	{
@@ -133,15 +166,26 @@ store_output(HeapFeed *feed, int c, int at, int n)
 		{
 			bool		cached = feed->page.cached && vec->attno != 0;
 
-			n = heap_store_references(feed, c, at, n, vec->all_values ? NULL : vec->state,
-									  cached ? heap_cached_chunk(feed->table->cached, vec->attno) : NULL,
-									  feed->page.first_row, feed->rows.tuple);
+			if (cached || !vec->codes || !store_numbered(feed, output, vec, at, n))
+				n = heap_store_references(feed, c, at, n, vec->all_values ? NULL : vec->state,
+										  cached ? heap_cached_chunk(feed->table->cached, vec->attno) : NULL,
+										  feed->page.first_row, feed->rows.tuple);
 		}
 		else if (col->type == COLUMN_DEC)
 			check_decimals(feed, output, vec, at, n);
 		if (vec->all_values)
 			return n;
 	}
+	/* decimals as numerics */
+	else if (vec && vec->type == COLUMN_DEC && vec->codes && col->type == COLUMN_DATUM)
+	{
+		same = store_numbered(feed, output, vec, at, n);
+		if (!same)
+			output->dictionary = 0;
+	}
+	else
+		for (int o = c; o >= 0; o = feed->table->outputs[o].next)
+			feed->outputs[o].dictionary = 0;
 	for (int i = 0; i < n; i++)
 	{
 		uint8		state = vec == NULL ? VEC_FALLBACK : vec->all_values ? VEC_VALUE : vec->state[i];

@@ -59,7 +59,7 @@ refuse_bitmap(PlanState *node)
 		return "the input is a parallel bitmap scan";
 	if (IsolationIsSerializable())
 		return "the input is a bitmap scan in a serializable transaction";
-	if (has_or(quals, NULL) && !expr_cannot_fail(quals))
+	if (has_or(quals, NULL) && !expr_cannot_fail(quals, node->state->es_param_list_info))
 		return "a condition of several indexes may fail";
 	return NULL;
 }

@@ -278,7 +278,7 @@ heap_skip_create(PlanState *scan, int nquals, ExprRoot *const *quals)
 		}
 		else
 			memset(test, 0, sizeof(*test));
-		may_fail |= !expr_cannot_fail(qual);
+		may_fail |= !expr_cannot_fail(qual, scan->state->es_param_list_info);
 	}
 	if (skip->ntests == 0)
 		return NULL;

@@ -120,6 +120,14 @@ output_root(HeapFeed *feed, HeapTable *table, const HeapOutput *output, int stag
 	return expr_add_root(table->set, whole, stage);
 }
 
+/* Are the values better numbered?  So need numerics not be made of decimals again and again, for keys above all. */
+static bool
+wants_codes(const HeapOutput *output, const ExprRoot *root)
+{
+	return output->wants_codes ||
+		(root->vec && root->vec->type == COLUMN_DEC && output->writer.col->type == COLUMN_DATUM);
+}
+
 /*
  * Compiles the outputs.  What may be computed once for each value of a column of the cache comes last, in a
  * stage of its own, which can be left out.
@@ -139,6 +147,8 @@ add_outputs(HeapFeed *feed, HeapTable *table)
 			expr = strip_relabels(output_expr(feed, table, feed->outputs[c].resno));
 			if (last == (!IsA(expr, Var) && heap_memo_serves(table, expr)))
 				table->outputs[c].root = output_root(feed, table, &feed->outputs[c], table->nquals + last);
+			if (table->outputs[c].root && wants_codes(&feed->outputs[c], table->outputs[c].root))
+				expr_add_codes(table->set, table->outputs[c].root);
 		}
 }
 
@@ -255,7 +265,7 @@ HeapTable *
 heap_table_create(HeapFeed *feed, ScanState *node)
 {
 	HeapTable  *table = palloc0(sizeof(HeapTable));
-	List	   *quals = expr_order_quals(heap_scan_quals(node));
+	List	   *quals = expr_order_quals(heap_scan_quals(node), node->ps.state->es_param_list_info);
 	int			q = 0;
 	ListCell   *lc;
 

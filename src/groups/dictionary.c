@@ -67,7 +67,8 @@ struct Dictionary
 	size_t		value_bytes;
 	Datum	   *detoasted;		/* [row] of a batch */
 	Known	   *known;			/* [number] of the feed's dictionary (Column.codes) */
-	uint32		known_size;
+	uint32		known_size;		/* there is room for */
+	uint32		known_n;
 	uint64		known_of;		/* Column.dictionary that these are for; 0: none */
 };
 
@@ -425,23 +426,25 @@ dictionary_hash_column(Dictionary *dict, const Column *col, int nrows, uint32 *h
 
 /* ---- values that the feed has numbers for --------------------------------- */
 
-/* Makes `known` that of the column's dictionary. */
+/* Makes `known` that of the column's dictionary, which may have got more values since. */
 static void
 prepare_known(Dictionary *dict, const Column *col)
 {
-	if (dict->known_of == col->dictionary)
+	if (dict->known_of != col->dictionary)
+		dict->known_n = 0;
+	dict->known_of = col->dictionary;
+	if (dict->known_n >= col->ncodes)
 		return;
 	if (dict->known_size < col->ncodes)
 	{
-		if (dict->known)
-			pfree(dict->known);
-		dict->known = NULL;
-		dict->known = MemoryContextAllocHuge(dict->cxt, col->ncodes * sizeof(Known));
-		dict->known_size = col->ncodes;
+		dict->known_size = Max(col->ncodes, (uint32) Min((uint64) dict->known_n * 2, PG_UINT32_MAX));
+		dict->known = dict->known ?
+			repalloc_huge(dict->known, dict->known_size * sizeof(Known)) :
+			MemoryContextAllocHuge(dict->cxt, dict->known_size * sizeof(Known));
 	}
-	for (uint32 i = 0; i < col->ncodes; i++)
+	for (uint32 i = dict->known_n; i < col->ncodes; i++)
 		dict->known[i] = (Known) {.code = NO_CODE};
-	dict->known_of = col->dictionary;
+	dict->known_n = col->ncodes;
 }
 
 /* Looks up a value that is not known yet, or had no room. */

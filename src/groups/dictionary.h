@@ -12,7 +12,7 @@
 #include "postgres.h"
 
 #include "batch.h"
-#include "groups/cpu_hash.h"
+#include "operators/cpu_hash.h"
 #include "spec.h"
 
 typedef struct Dictionary Dictionary;

@@ -185,7 +185,7 @@ guard_argument(Expr *arg, Expr *filter)
 	CaseExpr   *guard;
 	CaseWhen   *when;
 
-	if (filter == NULL || expr_cannot_fail((Node *) arg))
+	if (filter == NULL || expr_cannot_fail((Node *) arg, NULL))
 		return (Node *) arg;
 	when = makeNode(CaseWhen);
 	when->expr = filter;

@@ -18,6 +18,8 @@ my %info = (
 	text => { minmax => 1, text => 1 },
 	date => { minmax => 1 },
 	stamp => { minmax => 1 },
+	zoned => { minmax => 1 },
+	span => { norm => $Types::types{interval}{norm}, loose => 1, num => 2, minmax => 1 },
 	oid => { minmax => 1 },
 	bool => { bool => 1 });
 
@@ -39,6 +41,7 @@ sub text_column { return column_of(sub { $_[0]{type} =~ /^(?:text$|varchar)/ }, 
 sub date_column { return column_of(sub { $_[0]{type} eq 'date' }, @_); }
 sub stamp_column { return column_of(sub { $_[0]{type} =~ /^timestamp(?:\(\d\))?$/ }, @_); }
 sub zoned_column { return column_of(sub { $_[0]{type} =~ /^timestamptz/ }, @_); }
+sub span_column { return column_of(sub { $_[0]{type} eq 'interval' }, @_); }
 sub oid_column { return column_of(sub { $_[0]{type} eq 'oid' }, @_); }
 
 # Subqueries of the rows of d, which has an "id" and few rows: without a reference
@@ -86,6 +89,8 @@ my %make;
 		push @form, 'extract(' . pick(@fields) . " FROM $stamp)::int" if $stamp;
 		push @form, 'extract(' . pick(@fields) . " FROM $zoned)::int" if $zoned;
 		push @form, 'extract(' . pick(qw(day month year dow)) . " FROM $date)::int", "($date - date '2000-01-01')" if $date;
+		push @form, "position('1' in $text)", "ascii(lower($text))", "char_length(replace($text, 'a', '\xc3\xa4\xc3\xa4'))" if $text;
+		push @form, 'extract(' . pick(qw(epoch day hour)) . ' FROM ' . $make{span}->(0, @c) . ')::int8' if chance(0.2);
 		push @form, "width_bucket($float, -10, 100, 20)" if $float && chance(0.5);
 		return pick(@form);
 	},
@@ -99,7 +104,7 @@ my %make;
 		my $constant = constant(pick('numeric', 'numeric(10,2)', 'numeric(40,2)'));
 		my ($a, $b) = ($make{num}->($depth - 1, @c), chance(0.5) ? $column : chance(0.5) ? $constant : pick('1', '0.5', '2.25', '-3'));
 		return pick($column, "($a + $b)", "($a - $b)", "($a * $b)", "(- $a)", "abs($a)", "coalesce($a, 0)", "nullif($a, $b)",
-			"greatest($a, $b)", "(1 - $a)", "round($a, " . int_between(0, 3) . ')', "trunc($a)",
+			"greatest($a, $b)", "(1 - $a)", "($a / nullif($b, 0))", '(' . $make{int}->(0, @c) . " / (1.5 + abs($a)))", "round($a, " . int_between(0, 3) . ')', "trunc($a)",
 			'CASE WHEN ' . $make{bool}->($depth - 1, @c) . " THEN $a END",
 			'CASE WHEN ' . $make{bool}->($depth - 1, @c) . " THEN $a ELSE $constant END", "coalesce($a, $constant)");
 	},
@@ -119,6 +124,14 @@ my %make;
 		my ($depth, @c) = @_;
 		my $column = text_column(@c);
 		return '(' . $make{int}->($depth, @c) . ')::text' if !$column;
+		my $other = text_column(@c);
+		my $pattern = pick('^[a-k]', '1', 'a|x$', '.*');
+		return pick("replace($column, 'a', 'bb')", "split_part($column, 'a', 1)", "btrim($column, 'ax ')", "reverse($column)",
+			"($column || '-' || $other)", "concat($column, '/', $other)", "regexp_replace($column, '$pattern', '<\\&>')", "initcap($column)",
+			"lower(left($column, 1))", "substring($column from '$pattern')", "lpad($column, 3, '*')", "translate($column, 'abc', 'xy')",
+			'(' . $make{int}->(0, @c) . ')::text', "(coalesce($column, '') || " . (int_column(@c) // "''") . "::text)",
+			'to_char(' . $make{stamp}->(0, @c) . ", '" . pick('YYYY-MM', 'Dy', 'HH24') . "')")
+		  if chance(0.5);
 		return pick($column, "left($column, " . int_between(0, 3) . ')', "substr($column, 2, 2)", "upper($column)", "lower($column)",
 			"($column || 'x')", "coalesce($column, '-')", "nullif($column, 'a')", 'coalesce(' . "$column, " . constant('text') . ')',
 			'CASE WHEN ' . $make{bool}->($depth - 1, @c) . " THEN $column ELSE " . constant('text') . ' END');
@@ -136,6 +149,25 @@ my %make;
 		return pick($stamp, "date_trunc('" . pick(@fields[ 0 .. 7 ]) . "', $stamp)", "($stamp + interval '36 hours')",
 			"($stamp - interval '1 month')", "coalesce($stamp, " . constant('timestamp') . ')');
 	},
+	zoned => sub {
+		my ($depth, @c) = @_;
+		my $zoned = zoned_column(@c);
+		return '(' . $make{stamp}->($depth, @c) . ')::timestamptz' if !$zoned;
+		return pick($zoned, "date_trunc('" . pick(@fields[ 0 .. 7 ]) . "', $zoned)", "($zoned + interval '90 minutes')", "($zoned - interval '1 day')");
+	},
+	span => sub {
+		my ($depth, @c) = @_;
+		my $span = span_column(@c);
+		my $kind = chance(0.6) ? 'stamp' : 'zoned';
+		my ($a, $b) = ($make{$kind}->(0, @c), $make{$kind}->(0, @c));
+		# infinities cannot be subtracted everywhere
+		my $between = "(CASE WHEN isfinite($a) AND isfinite($b) THEN $a - $b END)";
+		return $between if $depth <= 0 && !$span;
+		return pick($between, "($a - date_trunc('day', $a))") if $depth <= 0 && chance(0.03);
+		$span //= $between;
+		return pick($span, $between, "($span + $between)", "($span - interval '1 day 25 hours')", "(- $span)", "greatest($span, interval '3 hours')",
+			'CASE WHEN ' . $make{bool}->($depth - 1, @c) . " THEN $span ELSE $between END");
+	},
 	oid => sub {
 		my ($depth, @c) = @_;
 		my $oid = oid_column(@c);
@@ -145,14 +177,14 @@ my %make;
 	},
 	bool => sub {
 		my ($depth, @c) = @_;
-		my $kind = pick(qw(int int num float text date stamp), oid_column(@c) ? 'oid' : ());
+		my $kind = pick(qw(int int num float text date stamp zoned span), oid_column(@c) ? 'oid' : ());
 		my ($bool, $text, $any) = (bool_column(@c), text_column(@c), pick(@c)->{name});
 		my $compare = pick('=', '<>', '<', '<=', '>', '>=', 'IS DISTINCT FROM', 'IS NOT DISTINCT FROM');
 		my ($a, $b) = map { $make{$kind}->($depth - 1, @c) } 1 .. 2;
 		my @form = ("($a $compare $b)", "($any IS NULL)", "($any IS NOT NULL)");
 
 		push @form, $bool, "(NOT $bool)", "($bool IS NOT TRUE)" if $bool;
-		push @form, "($text LIKE '" . pick('a%', '%b', 'k1%', '%', '') . "')", "($text IN ('a', 'JFK', '', 'x'))",
+		push @form, "($text LIKE '" . pick('a%', '%b', 'k1%', '%', '', '%1%', '_', 'a_%') . "')", "($text ~ '" . pick('^a', '[0-9]$', 'x.*k') . "')", "(lower($text) = 'a')", "($text IN ('a', 'JFK', '', 'x'))",
 		  "($text = '" . pick('a', 'x', 'k7') . "')", "($text $compare " . constant('text') . ')'
 		  if $text;
 		return pick(@form) if $depth <= 0;
@@ -160,7 +192,7 @@ my %make;
 		my $column = int_column(@c);
 		push @form, "($x AND $y)", "($x OR $y)", "(NOT $x)", "($x IS NOT TRUE)", "($a BETWEEN $b AND $a)";
 		push @form, "($a IN (0, 1, 7, NULL))", "($a NOT IN (1, 2, 3))" if $kind eq 'int';
-		push @form, Values::in_list($kind, $a) if chance(0.3) && $kind ne 'date';
+		push @form, Values::in_list($kind, $a) if chance(0.3) && $kind !~ /date|zoned|span/;
 		push @form, "($x OR ($column IS NULL AND $column IS NOT NULL AND " . failing() . ' > 0))' if chance(0.05);
 		push @form, "($column % 20 NOT IN (SELECT id FROM d WHERE id > 10))", "EXISTS (SELECT FROM (SELECT id AS xid FROM d) x WHERE xid = $column % 30)",
 		  "($column % 20 = ANY (SELECT id FROM d))"
@@ -188,7 +220,7 @@ sub with_property
 
 sub key
 {
-	return expression(pick(qw(int int text date stamp bool num oid)), @_);
+	return expression(pick(qw(int int text text date stamp zoned bool num oid)), @_);
 }
 
 1;

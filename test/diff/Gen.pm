@@ -548,7 +548,7 @@ sub make_query
 		push @{ $query{teardown} }, 'DROP VIEW IF EXISTS v';
 	}
 	$query{within} = $within if $within;
-	$query{settings} = [ "timezone = '" . pick('Etc/GMT+8', 'America/New_York', 'Asia/Kolkata') . "'" ] if chance(0.3);
+	$query{settings} = [ "timezone = '" . pick('Etc/GMT+8', 'America/New_York', 'Asia/Kolkata', 'Europe/Berlin', 'Australia/Lord_Howe', 'EST5EDT,M3.2.0,M11.1.0') . "'" ] if chance(0.3);
 	Forms::reshape(\%query, $tables);
 	return \%query;
 }

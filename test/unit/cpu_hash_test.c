@@ -5,7 +5,7 @@
  */
 #include "unit.h"
 
-#include "groups/cpu_hash.h"
+#include "operators/cpu_hash.h"
 
 #define KEYS 200000
 #define SLOTS (1 << 19)

@@ -1,0 +1,92 @@
+/*
+ * interval_steps.c
+ *	  Transitions of interval aggregates without a call: sums, and extremes.
+ *
+ * A sum is added to in place, where core's functions make a new interval or array for each row.  Sums that overflow
+ * and infinities are left to core.  Averages have an array of their sum and count before PostgreSQL 17,
+ * and an internal state of core's since.
+ */
+#include "postgres.h"
+
+#include "utils/array.h"
+#include "utils/fmgroids.h"
+#include "utils/timestamp.h"
+
+#include "aggregates/interval_steps.h"
+#include "common/compat.h"
+#include "operators/monoid.h"
+
+static inline gpuagg_i128
+compared_value(const Interval *x)
+{
+	return x->time + ((int64) x->month * DAYS_PER_MONTH + x->day) * (gpuagg_i128) USECS_PER_DAY;
+}
+
+/* Of equal intervals core takes the later one. */
+static bool
+step_smaller(Datum state, Datum value)
+{
+	Interval   *least = DatumGetIntervalP(state);
+	const Interval *x = DatumGetIntervalP(value);
+
+	if (compared_value(least) >= compared_value(x))
+		*least = *x;
+	return true;
+}
+
+static bool
+step_larger(Datum state, Datum value)
+{
+	Interval   *greatest = DatumGetIntervalP(state);
+	const Interval *x = DatumGetIntervalP(value);
+
+	if (compared_value(greatest) <= compared_value(x))
+		*greatest = *x;
+	return true;
+}
+
+static bool
+step_sum(Datum state, Datum value)
+{
+	return interval_add(DatumGetIntervalP(state), DatumGetIntervalP(value));
+}
+
+#ifdef F_INTERVAL_ACCUM
+/* An array of the sum and, as an interval's time, the count. */
+static bool
+step_average(Datum state, Datum value)
+{
+	ArrayType  *array = (ArrayType *) DatumGetPointer(state);
+	Interval   *sums = (Interval *) ARR_DATA_PTR(array);
+
+	if (VARATT_IS_EXTENDED(array) || ARR_NDIM(array) != 1 || ARR_DIMS(array)[0] != 2 || ARR_HASNULL(array) ||
+		!interval_add(&sums[0], DatumGetIntervalP(value)))
+		return false;
+	sums[1].time++;
+	return true;
+}
+#endif
+
+AggStep
+interval_step(const FmgrInfo *transfn)
+{
+	switch (transfn->fn_oid)
+	{
+		case F_INTERVAL_SMALLER:
+			return step_smaller;
+		case F_INTERVAL_LARGER:
+			return step_larger;
+		case F_INTERVAL_PL:
+			return step_sum;
+#ifdef F_INTERVAL_ACCUM
+		case F_INTERVAL_ACCUM:
+			return step_average;
+#endif
+		default:
+#if !COMPAT_INTERVAL_STATES
+			if (transfn->fn_addr == gpuagg_interval_avg_accum)
+				return interval_state_step;
+#endif
+			return NULL;
+	}
+}

@@ -1,0 +1,303 @@
+/*
+ * codes.c
+ *	  Numbers of the by-reference values of a vector, or of its decimals as numerics, in a dictionary.
+ *
+ * Equal numbers mean equal bytes.  Values that are long, out of line or compressed have no number, nor have decimals
+ * beyond 64 bits, or any value once the dictionary is full.  Where many rows have values that were not there yet,
+ * none are looked up for a while (ExprWindow).
+ *
+ * Memory: the dictionary lives as long as the root that it was made for; its values stay where they are.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "common/pg_prng.h"
+#include "miscadmin.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "columns/decimal.h"
+#include "expr/internal.h"
+#include "operators/cpu_hash.h"
+
+/* Values that a dictionary may have, and bytes of one of them. */
+#define MOST_CODES 16384
+#define FIRST_CODES 256
+#define LONGEST_VALUE 64
+/* More than this share of a window's rows that were not there begins a pause of so many rows or more. */
+#define MOST_MISSED(rows) ((rows) / 4)
+#define FIRST_PAUSE (4 * EXPR_WINDOW)
+#define LONGEST_PAUSE (1024 * EXPR_WINDOW)
+
+#define NO_ENTRY PG_UINT32_MAX
+
+typedef struct CodeEntry
+{
+	uint64		word;			/* all bytes of up to 8, or a decimal; else a hash of the bytes */
+	uint32		len;			/* of the bytes; 0 of a decimal */
+	uint32		code;			/* NO_ENTRY: none */
+} CodeEntry;
+
+typedef struct Codes
+{
+	ExprDictionary dictionary;
+	MemoryContext cxt;
+	HashSeed	seed;
+	uint32		mask;
+	CodeEntry  *table;
+	uint32		capacity;		/* of dictionary.values */
+	int16		typlen;
+	int16		scale;			/* of decimals */
+	ExprWindow	window;
+} Codes;
+
+/* ---- whether it pays ---------------------------------------------------------- */
+
+bool
+expr_window_open(ExprWindow *window, int n)
+{
+	if (window->pause <= 0)
+		return true;
+	window->pause -= n;
+	return false;
+}
+
+void
+expr_window_note(ExprWindow *window, int n, int missed)
+{
+	window->rows += n;
+	window->missed += missed;
+	if (window->rows < EXPR_WINDOW)
+		return;
+	if (window->missed > MOST_MISSED(window->rows))
+		window->pauses = Min(Max(window->pauses * 2, FIRST_PAUSE), LONGEST_PAUSE);
+	else
+		window->pauses = 0;
+	window->pause = window->pauses;
+	window->rows = window->missed = 0;
+}
+
+/* ---- the dictionary ----------------------------------------------------------- */
+
+uint64
+expr_new_dictionary(void)
+{
+	static uint64 dictionaries;
+
+	return ++dictionaries;
+}
+
+static inline uint32
+place(const Codes *codes, uint64 word, uint32 len)
+{
+	return hash_finish(hash_fold(codes->seed, word ^ (uint64) len << 56)) & codes->mask;
+}
+
+static void
+make_table(Codes *codes, uint32 size)
+{
+	CodeEntry  *old = codes->table;
+	uint32		old_size = old ? codes->mask + 1 : 0;
+
+	codes->table = MemoryContextAlloc(codes->cxt, size * sizeof(CodeEntry));
+	codes->mask = size - 1;
+	for (uint32 i = 0; i < size; i++)
+		codes->table[i].code = NO_ENTRY;
+	for (uint32 i = 0; i < old_size; i++)
+		if (old[i].code != NO_ENTRY)
+		{
+			uint32		at = place(codes, old[i].word, old[i].len);
+
+			while (codes->table[at].code != NO_ENTRY)
+				at = (at + 1) & codes->mask;
+			codes->table[at] = old[i];
+		}
+	if (old)
+		pfree(old);
+}
+
+/* The dictionary's own value: bytes as the type has them, or the numeric of a decimal. */
+static Datum
+make_value(Codes *codes, const char *data, uint32 len, uint64 word)
+{
+	ExprDictionary *dict = &codes->dictionary;
+	MemoryContext old = MemoryContextSwitchTo(codes->cxt);
+	char	   *value;
+
+	if (data == NULL)
+	{
+		value = DatumGetPointer(decimal_to_numeric((int64) word, codes->scale));
+		len = VARSIZE(value);
+	}
+	else if (codes->typlen == -1)
+	{
+		value = palloc(len + VARHDRSZ);
+		SET_VARSIZE(value, len + VARHDRSZ);
+		memcpy(VARDATA(value), data, len);
+		len += VARHDRSZ;
+	}
+	else
+	{
+		value = palloc(len);
+		memcpy(value, data, len);
+	}
+	MemoryContextSwitchTo(old);
+	dict->longest = Max(dict->longest, len);
+	return PointerGetDatum(value);
+}
+
+/* Adds a value, for the free entry `at`; NO_ENTRY: there is no room. */
+static pg_noinline uint32
+add_code(Codes *codes, const char *data, uint32 len, uint64 word, uint32 at)
+{
+	ExprDictionary *dict = &codes->dictionary;
+	uint32		code = dict->n;
+
+	if (dict->n >= MOST_CODES ||
+		(dict->n > 0 && MemoryContextMemAllocated(codes->cxt, false) > work_mem * (Size) 1024 / 4))
+		return NO_ENTRY;
+	if (dict->n == codes->capacity)
+	{
+		codes->capacity *= 2;
+		dict->values = repalloc(dict->values, codes->capacity * sizeof(Datum));
+	}
+	dict->values[code] = make_value(codes, data, len, word);
+	codes->table[at] = (CodeEntry) {word, len, code};
+	dict->n++;
+	if (dict->n * 2 > codes->mask)
+		make_table(codes, (codes->mask + 1) * 2);
+	return code;
+}
+
+static inline bool
+is_value(const Codes *codes, uint32 code, const char *data, uint32 len)
+{
+	const char *value = DatumGetPointer(codes->dictionary.values[code]);
+
+	return memcmp(codes->typlen == -1 ? VARDATA(value) : value, data, len) == 0;
+}
+
+/* The number of a value, which may be a new one; NO_ENTRY: it has none.  data NULL: of a decimal. */
+static inline uint32
+find_code(Codes *codes, const char *data, uint32 len, uint64 word, int *missed)
+{
+	uint32		at = place(codes, word, len);
+
+	for (;; at = (at + 1) & codes->mask)
+	{
+		const CodeEntry *entry = &codes->table[at];
+
+		if (entry->code == NO_ENTRY)
+			break;
+		if (entry->word == word && entry->len == len && (len <= 8 || is_value(codes, entry->code, data, len)))
+			return entry->code;
+	}
+	(*missed)++;
+	return add_code(codes, data, len, word, at);
+}
+
+static inline uint32
+code_of_bytes(Codes *codes, Datum value, int *missed)
+{
+	const char *data = DatumGetPointer(value);
+	uint32		len = codes->typlen;
+
+	if (codes->typlen == -1)
+	{
+		bool		flat = expr_text_inline(value);
+
+		len = flat ? VARSIZE_ANY_EXHDR(data) : LONGEST_VALUE + 1;
+		data = flat ? VARDATA_ANY(data) : data;
+	}
+	if (len <= LONGEST_VALUE)
+		return find_code(codes, data, len, len < 8 ? hash_load_short(data, len) : len == 8 ? hash_load(data, 8) :
+						 hash_string(codes->seed, data, len), missed);
+	(*missed)++;
+	return NO_ENTRY;
+}
+
+static inline uint32
+code_of_decimal(Codes *codes, gpuagg_i128 value, int *missed)
+{
+	if (value == (int64) value)
+		return find_code(codes, NULL, 0, (uint64) value, missed);
+	(*missed)++;
+	return NO_ENTRY;
+}
+
+/* r: the numbers of a's values; data: Codes */
+static void
+run_codes(const ExprOp *op, int n)
+{
+	Codes	   *codes = op->data;
+	bool		decimals = op->a->type == COLUMN_DEC;
+	int32	   *r = op->r->values;
+	uint8	   *state = op->r->state;
+	uint8		all = VEC_VALUE;
+	int			missed = 0;
+
+	op->r->all_values = false;
+	if (!expr_window_open(&codes->window, n))
+	{
+		memset(state, VEC_FALLBACK, n);
+		return;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		uint32		code = 0;
+
+		state[i] = expr_state(op->a, i);
+		if (state[i] == VEC_VALUE)
+			code = decimals ? code_of_decimal(codes, ((const gpuagg_i128 *) op->a->values)[i], &missed) :
+				code_of_bytes(codes, ((const Datum *) op->a->values)[i], &missed);
+		if (code == NO_ENTRY)
+			state[i] = VEC_FALLBACK;
+		r[i] = code == NO_ENTRY ? 0 : code;
+		all |= state[i];
+	}
+	op->r->all_values = all == VEC_VALUE;
+	expr_window_note(&codes->window, n, missed);
+}
+
+Vec *
+expr_codes(ExprSet *set, Vec *vec, int stage)
+{
+	int16		typlen;
+	bool		typbyval;
+	Codes	   *codes;
+	Vec		   *r;
+
+	if (vec->codes)
+	{
+		expr_use(vec->codes, stage);
+		return vec->codes;
+	}
+	if (vec->constant || (vec->type == COLUMN_DATUM ? vec->attno == 0 : vec->type != COLUMN_DEC))
+		return NULL;
+	get_typlenbyval(vec->type == COLUMN_DEC ? NUMERICOID : vec->typid, &typlen, &typbyval);
+	if (typbyval || typlen < -1 || typlen > LONGEST_VALUE)
+		return NULL;
+	codes = palloc0(sizeof(Codes));
+	codes->cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg values of a column", ALLOCSET_DEFAULT_SIZES);
+	codes->seed = hash_seed(pg_prng_uint64(&pg_global_prng_state), pg_prng_uint64(&pg_global_prng_state));
+	codes->typlen = typlen;
+	codes->scale = vec->scale;
+	codes->capacity = FIRST_CODES;
+	codes->dictionary.id = expr_new_dictionary();
+	codes->dictionary.values = MemoryContextAlloc(codes->cxt, codes->capacity * sizeof(Datum));
+	make_table(codes, 4 * FIRST_CODES);
+	r = expr_new_vec(set, COLUMN_I32, 0, InvalidOid, NULL, stage);
+	/* of all rows, whatever the mask */
+	r->mask = NULL;
+	r->codes_of = vec;
+	vec->codes = r;
+	vec->dictionary = &codes->dictionary;
+	return expr_emit(set, stage, run_codes, r, vec, NULL, NULL, codes);
+}
+
+void
+expr_add_codes(ExprSet *set, ExprRoot *root)
+{
+	if (root->vec)
+		expr_codes(set, root->vec, root->stage);
+}

@@ -1,0 +1,592 @@
+/*
+ * memo.c
+ *	  Expressions over columns of few values, computed once for each combination of these.
+ *
+ * A memo keeps the results of an expression that calls functions row by row.  Its first operation finds
+ * the entry of each row by the values of the columns that the expression reads: a by-reference value by its
+ * number in a dictionary (codes.c), others by their bits.  Rows without a result are `missing`, and the
+ * expression's own operations run for these alone, with `missing` as their mask, so that errors are
+ * raised for rows that core would evaluate.  If there are none, these operations are left out.  The last
+ * operation takes results from the entries, and keeps new ones.
+ *
+ * Where most rows are missing, as the columns have many values, none are looked up for a while; then all rows
+ * that core would evaluate are missing, and the expression is computed as without a memo.  An expression inside
+ * that reads fewer columns has a memo of its own.
+ *
+ * An expression that cannot be compiled is evaluated by core for the rows that are missing.
+ *
+ * Memory: entries live as long as the root that the memo was made for; by-reference results are a
+ * dictionary (Vec.dictionary).
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "common/pg_prng.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "pgstat.h"
+#include "utils/datum.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "columns/column_value.h"
+#include "expr/internal.h"
+#include "operators/cpu_hash.h"
+
+#define MOST_ENTRIES 16384
+#define FIRST_ENTRIES 256
+/* Longer results are not kept. */
+#define LONGEST_RESULT 256
+/* Words of a key: two of a decimal, and one for NULLs. */
+#define MOST_WORDS (2 * EXPR_MEMO_COLUMNS + 1)
+
+#define NO_ENTRY (-1)
+
+/* What is known of an entry: a VecState, or */
+enum
+{
+	MEMO_UNKNOWN = VEC_FALLBACK + 1,
+	MEMO_PENDING				/* a row at hand is about to tell */
+};
+
+typedef struct Memo
+{
+	ExprDictionary dictionary;	/* of the entries */
+	MemoryContext cxt;
+	int			ncols;
+	Vec		   *cols[EXPR_MEMO_COLUMNS];	/* numbers, or values */
+	bool		by_number;		/* there is one column, and its numbers plus one are the entries; 0: NULL */
+	int			nwords;
+	uint64	   *words;			/* [entry][word] */
+	HashSeed	seed;
+	uint32		mask;
+	int32	   *table;			/* entries by hash of their words */
+	uint32		capacity;
+	uint8	   *outcome;		/* [entry] */
+	char	   *values;			/* [entry] of the result's type */
+	bool		nulls;			/* some results are NULL */
+	bool		complete;		/* no row is missing */
+	bool		found;			/* each row has an entry */
+	int16		typlen;
+	bool		typbyval;
+	Vec		   *inner;			/* result of the expression's own operations */
+	Vec		   *at;				/* entry of each row */
+	Vec		   *missing;
+	ExprRoot	root;			/* where core evaluates it */
+	ExprWindow	window;
+} Memo;
+
+/* ---- entries ------------------------------------------------------------------ */
+
+static void
+grow_entries(Memo *memo, uint32 capacity, int width)
+{
+	if (memo->capacity == 0)
+	{
+		memo->outcome = MemoryContextAlloc(memo->cxt, capacity);
+		memo->values = MemoryContextAlloc(memo->cxt, (Size) capacity * width);
+		memo->words = MemoryContextAlloc(memo->cxt, capacity * memo->nwords * sizeof(uint64) + 1);
+	}
+	else
+	{
+		memo->outcome = repalloc(memo->outcome, capacity);
+		memo->values = repalloc(memo->values, (Size) capacity * width);
+		memo->words = repalloc(memo->words, capacity * memo->nwords * sizeof(uint64) + 1);
+	}
+	memset(memo->outcome + memo->capacity, MEMO_UNKNOWN, capacity - memo->capacity);
+	memset(memo->values + (Size) memo->capacity * width, 0, (Size) (capacity - memo->capacity) * width);
+	memo->capacity = capacity;
+	memo->dictionary.values = (Datum *) memo->values;
+}
+
+static inline uint32
+place(const Memo *memo, const uint64 *words)
+{
+	uint64		h = hash_fold(memo->seed, words[0]);
+
+	for (int w = 1; w < memo->nwords; w++)
+		h = hash_fold(memo->seed, h ^ words[w]);
+	return hash_finish(h) & memo->mask;
+}
+
+static void
+make_table(Memo *memo, uint32 size)
+{
+	if (memo->table)
+		pfree(memo->table);
+	memo->table = MemoryContextAlloc(memo->cxt, size * sizeof(int32));
+	memset(memo->table, 0xff, size * sizeof(int32));
+	memo->mask = size - 1;
+	for (uint32 e = 0; e < memo->dictionary.n; e++)
+	{
+		uint32		p = place(memo, memo->words + (Size) e * memo->nwords);
+
+		while (memo->table[p] != NO_ENTRY)
+			p = (p + 1) & memo->mask;
+		memo->table[p] = e;
+	}
+}
+
+/* Is there memory for more? */
+static bool
+has_room(const Memo *memo)
+{
+	return memo->dictionary.n == 0 ||
+		(memo->dictionary.n < MOST_ENTRIES &&
+		 MemoryContextMemAllocated(memo->cxt, false) <= work_mem * (Size) 1024 / 4);
+}
+
+/* The entry of a key, which may be a new one. */
+static inline int32
+find_entry(Memo *memo, const uint64 *words, int width)
+{
+	uint32		p = place(memo, words);
+	int32		e;
+
+	for (; (e = memo->table[p]) != NO_ENTRY; p = (p + 1) & memo->mask)
+	{
+		const uint64 *other = memo->words + (Size) e * memo->nwords;
+		int			w = 0;
+
+		while (w < memo->nwords && other[w] == words[w])
+			w++;
+		if (w == memo->nwords)
+			return e;
+	}
+	if (!has_room(memo))
+		return NO_ENTRY;
+	e = memo->dictionary.n;
+	if (e == memo->capacity)
+		grow_entries(memo, memo->capacity * 2, width);
+	memcpy(memo->words + (Size) e * memo->nwords, words, memo->nwords * sizeof(uint64));
+	memo->table[p] = e;
+	memo->dictionary.n++;
+	if (memo->dictionary.n * 2 > memo->mask)
+		make_table(memo, (memo->mask + 1) * 2);
+	return e;
+}
+
+/* The entries of n rows by the numbers of the only column; NO_ENTRY where there is none. */
+static void
+entries_by_number(Memo *memo, int32 *at, int n, int width)
+{
+	const Vec  *col = memo->cols[0];
+	const int32 *numbers = col->values;
+	int32		last = 0;
+
+	if (col->all_values)
+		for (int i = 0; i < n; i++)
+			at[i] = numbers[i] + 1;
+	else
+		for (int i = 0; i < n; i++)
+			at[i] = col->state[i] == VEC_VALUE ? numbers[i] + 1 : col->state[i] == VEC_NULL ? 0 : NO_ENTRY;
+	for (int i = 0; i < n; i++)
+		last = Max(last, at[i]);
+	memo->dictionary.n = Max(memo->dictionary.n, last + 1);
+	if (last >= memo->capacity)
+		grow_entries(memo, Max(memo->capacity * 2, last + 1), width);
+}
+
+/* The words of the values of n rows, from word w on of each key; returns the word after them. */
+static int
+add_words(const Vec *col, uint64 (*keys)[MOST_WORDS], int w, int n)
+{
+#define BITS(type) \
+	for (int i = 0; i < n; i++) \
+		keys[i][w] = (uint64) ((const type *) col->values)[i]
+	switch (column_width(col->type))
+	{
+		case 1: BITS(uint8); break;
+		case 2: BITS(uint16); break;
+		case 4: BITS(uint32); break;
+		case 8: BITS(uint64); break;
+		case 16:
+			for (int i = 0; i < n; i++)
+			{
+				gpuagg_u128 value = ((const gpuagg_u128 *) col->values)[i];
+
+				keys[i][w] = (uint64) value;
+				keys[i][w + 1] = (uint64) (value >> 64);
+			}
+			return w + 2;
+	}
+#undef BITS
+	return w + 1;
+}
+
+/* The entries of n rows by words. */
+static void
+entries_by_words(Memo *memo, const int8 *mask, int32 *at, int n, int width)
+{
+	uint64		keys[EXPR_ROWS][MOST_WORDS];
+	uint8		none[EXPR_ROWS] = {0};
+	int			w = 1;
+
+	for (int i = 0; i < n; i++)
+		keys[i][0] = 0;
+	for (int c = 0; c < memo->ncols; c++)
+	{
+		const Vec  *col = memo->cols[c];
+		int			first = w;
+
+		w = add_words(col, keys, first, n);
+		if (col->all_values)
+			continue;
+		for (int i = 0; i < n; i++)
+			if (col->state[i] != VEC_VALUE)
+			{
+				for (int v = first; v < w; v++)
+					keys[i][v] = 0;
+				keys[i][0] |= UINT64CONST(1) << c;
+				none[i] |= col->state[i] == VEC_FALLBACK;
+			}
+	}
+	for (int i = 0; i < n; i++)
+		at[i] = none[i] || (mask && !mask[i]) ? NO_ENTRY : find_entry(memo, keys[i], width);
+}
+
+/* Finds the rows' entries, and which of the rows of mask c (NULL: all) are missing: r.  data: Memo */
+static void
+run_lookup(const ExprOp *op, int n)
+{
+	Memo	   *memo = op->data;
+	const int8 *mask = op->c ? op->c->values : NULL;
+	int8	   *missing = op->r->values;
+	int32	   *at = memo->at->values;
+	int			width = column_width(memo->inner->type);
+	int			nmissing = 0;
+	int			nfound = 0;
+
+	op->r->all_values = true;
+	memo->complete = memo->found = false;
+	if (!expr_window_open(&memo->window, n))
+	{
+		for (int i = 0; i < n; i++)
+			at[i] = NO_ENTRY;
+		for (int i = 0; i < n; i++)
+			missing[i] = mask ? mask[i] : 1;
+		return;
+	}
+	if (memo->by_number)
+		entries_by_number(memo, at, n, width);
+	else
+		entries_by_words(memo, mask, at, n, width);
+	for (int i = 0; i < n; i++)
+	{
+		uint8	   *outcome = &memo->outcome[Max(at[i], 0)];
+
+		if (mask && !mask[i])
+			at[i] = NO_ENTRY;
+		missing[i] = (mask == NULL || mask[i]) && (at[i] < 0 || *outcome == MEMO_UNKNOWN);
+		if (missing[i] && at[i] >= 0)
+			*outcome = MEMO_PENDING;
+		nmissing += missing[i];
+		nfound += at[i] >= 0;
+	}
+	memo->complete = nmissing == 0;
+	memo->found = nfound == n;
+	expr_window_note(&memo->window, n, nmissing);
+}
+
+/* ---- results ------------------------------------------------------------------ */
+
+/* Keeps the result of a row for its entry, if that can be done; else the entry is unknown again. */
+static void
+keep(Memo *memo, int32 e, int row)
+{
+	const Vec  *inner = memo->inner;
+	int			width = column_width(inner->type);
+	uint8		state = expr_state(inner, row);
+	char	   *to = memo->values + (Size) e * width;
+
+	memo->outcome[e] = MEMO_UNKNOWN;
+	if (state == VEC_FALLBACK)
+		return;
+	if (state == VEC_VALUE && !memo->typbyval && inner->type == COLUMN_DATUM)
+	{
+		Datum		value = ((const Datum *) inner->values)[row];
+		Size		size = datumGetSize(value, false, memo->typlen);
+		MemoryContext old;
+
+		if (size > LONGEST_RESULT || !has_room(memo))
+			return;
+		memo->dictionary.longest = Max(memo->dictionary.longest, datum_bytes(value, memo->typlen));
+		old = MemoryContextSwitchTo(memo->cxt);
+		*(Datum *) to = datumCopy(value, false, memo->typlen);
+		MemoryContextSwitchTo(old);
+	}
+	else if (state == VEC_VALUE)
+		memcpy(to, (const char *) inner->values + (Size) row * width, width);
+	memo->nulls |= state == VEC_NULL;
+	memo->outcome[e] = state;
+}
+
+/* r: the results of all rows.  data: Memo */
+static void
+run_result(const ExprOp *op, int n)
+{
+	Memo	   *memo = op->data;
+	const int8 *missing = memo->missing->values;
+	const int32 *at = memo->at->values;
+	const Vec  *inner = memo->inner;
+	Vec		   *r = op->r;
+	int			width = column_width(r->type);
+
+	if (!memo->complete)
+		for (int i = 0; i < n; i++)
+			if (missing[i] && at[i] >= 0)
+				keep(memo, at[i], i);
+	memo->at->all_values = memo->complete && memo->found;
+	if (memo->complete && memo->found)
+	{
+#define GATHER(type) \
+		for (int i = 0; i < n; i++) \
+			((type *) r->values)[i] = ((const type *) memo->values)[at[i]]
+		BY_WIDTH(r->type, GATHER);
+#undef GATHER
+		r->all_values = !memo->nulls;
+		if (memo->nulls)
+			for (int i = 0; i < n; i++)
+				r->state[i] = memo->outcome[at[i]];
+		return;
+	}
+	r->all_values = false;
+	for (int i = 0; i < n; i++)
+	{
+		bool		kept = at[i] >= 0 && memo->outcome[at[i]] <= VEC_NULL;
+
+		memo->at->state[i] = kept ? VEC_VALUE : VEC_FALLBACK;
+		r->state[i] = kept ? memo->outcome[at[i]] : missing[i] ? expr_state(inner, i) : VEC_FALLBACK;
+		memcpy((char *) r->values + (Size) i * width,
+			   kept ? memo->values + (Size) at[i] * width : (const char *) inner->values + (Size) i * width, width);
+	}
+}
+
+/* r: core's results for the rows of mask a.  data: Memo */
+static void
+run_evaluate(const ExprOp *op, int n)
+{
+	Memo	   *memo = op->data;
+	const int8 *mask = op->a->values;
+	MemoryContext old;
+
+	op->r->all_values = false;
+	for (int i = 0; i < n; i++)
+	{
+		bool		isnull;
+		Datum		value;
+
+		op->r->state[i] = VEC_FALLBACK;
+		if (!mask[i] || MemoryContextMemAllocated(op->set->page_cxt, false) > EXPR_PAGE_BYTES)
+			continue;
+		value = expr_evaluate_scalar(op->set, &memo->root, i, &isnull);
+		old = MemoryContextSwitchTo(op->set->page_cxt);
+		if (isnull)
+			op->r->state[i] = VEC_NULL;
+		else if (column_store(op->r->type, op->r->scale, op->r->values, i,
+							  op->r->type == COLUMN_DATUM ? datumCopy(value, memo->typbyval, memo->typlen) : value))
+			op->r->state[i] = VEC_VALUE;
+		MemoryContextSwitchTo(old);
+	}
+}
+
+/* ---- what results may be kept of --------------------------------------------- */
+
+/* Does the function depend on more than its arguments, or count its calls? */
+static bool
+is_impure(Oid funcid, void *context)
+{
+	if (funcid >= FirstNormalObjectId)
+		return func_volatile(funcid) != PROVOLATILE_IMMUTABLE || pgstat_track_functions != TRACK_FUNC_OFF;
+	/* these see how a value is stored */
+	return funcid == F_PG_COLUMN_SIZE || funcid == F_PG_COLUMN_COMPRESSION ||
+		func_volatile(funcid) == PROVOLATILE_VOLATILE;
+}
+
+static bool
+is_pure(Node *node)
+{
+	switch (nodeTag(node))
+	{
+		case T_Var:
+			return ((Var *) node)->varattno > 0;
+		case T_Param:
+			return ((Param *) node)->paramkind == PARAM_EXTERN;
+		case T_FuncExpr:
+			return !((FuncExpr *) node)->funcretset && !check_functions_in_node(node, is_impure, NULL);
+		case T_OpExpr:
+			return !((OpExpr *) node)->opretset && !check_functions_in_node(node, is_impure, NULL);
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+		case T_ScalarArrayOpExpr:
+		case T_MinMaxExpr:
+		case T_CoerceViaIO:
+			return !check_functions_in_node(node, is_impure, NULL);
+		case T_Const:
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_RelabelType:
+		case T_CaseExpr:
+		case T_CaseWhen:
+		case T_CaseTestExpr:
+		case T_CoalesceExpr:
+		case T_ArrayExpr:
+			return true;
+		default:
+			return false;
+	}
+}
+
+static bool
+is_slow_function(Oid funcid, void *context)
+{
+	return expr_find_function(funcid) == NULL && !expr_is_text_equality(funcid) &&
+		funcid != F_WIDTH_BUCKET_FLOAT8_FLOAT8_FLOAT8_INT4 && !expr_is_time(funcid) &&
+		!expr_is_interval(funcid) && !expr_is_decimal(funcid);
+}
+
+/* Takes the node itself long for each row? */
+static bool
+is_slow(Node *node)
+{
+	switch (nodeTag(node))
+	{
+		case T_CoerceViaIO:
+			return true;
+		case T_OpExpr:
+			if (expr_is_like(((OpExpr *) node)->opfuncid))
+				return !expr_is_simple_like(((OpExpr *) node)->args);
+			/* fall through */
+		case T_FuncExpr:
+			/* arithmetic is decimal.c's; its arguments have many values */
+			if (exprType(node) == NUMERICOID)
+				return false;
+			/* fall through */
+		case T_ScalarArrayOpExpr:
+			return check_functions_in_node(node, is_slow_function, NULL);
+		default:
+			return false;
+	}
+}
+
+void
+expr_memo_describe(Node *node, NodeFacts *facts)
+{
+	facts->pure = is_pure(node);
+	facts->slow = is_slow(node);
+}
+
+/* ---- compiling ------------------------------------------------------------------ */
+
+bool
+expr_memo_serves(const ExprSet *set, const NodeFacts *facts)
+{
+	if (!facts->pure || !facts->has_slow || facts->nvars == 0 || facts->nvars > EXPR_MEMO_COLUMNS ||
+		facts->nvars >= set->memo_columns || (facts->case_value && set->case_value))
+		return false;
+	/* of what combines several columns, rather the parts that take long */
+	return facts->nvars == 1 || facts->slow;
+}
+
+/* Compiles the columns of the key; false: one of them cannot be part of it. */
+static bool
+compile_key(ExprSet *set, Memo *memo, const NodeFacts *facts, int stage)
+{
+	memo->ncols = facts->nvars;
+	for (int c = 0; c < memo->ncols; c++)
+	{
+		Var		   *var = facts->vars[c];
+		Vec		   *vec = expr_compile(set, (Expr *) var, stage);
+		bool		by_reference = vec && vec->type == COLUMN_DATUM && !get_typbyval(vec->typid);
+
+		if (vec == NULL || vec->attno == 0)
+			return false;
+		memo->cols[c] = by_reference ? expr_codes(set, vec, stage) : vec;
+		if (memo->cols[c] == NULL)
+			return false;
+		memo->by_number = by_reference && memo->ncols == 1;
+		memo->nwords += vec->type == COLUMN_DEC ? 2 : 1;
+	}
+	memo->nwords = memo->by_number ? 0 : memo->nwords + 1;
+	return true;
+}
+
+/* The expression's own operations, over the rows of mask->vec. */
+static Vec *
+compile_inner(ExprSet *set, Memo *memo, Expr *expr, ExprMask *mask, int stage)
+{
+	ExprMask   *outer = set->mask;
+	int			columns = set->memo_columns;
+	Vec		   *before = set->vecs;
+	ExprOp	  **tail = set->stages[stage].tail;
+	Vec		   *inner;
+	ColumnType	type;
+	int16		scale;
+
+	set->mask = mask;
+	set->memo_columns = memo->ncols;
+	inner = expr_compile(set, expr, stage);
+	set->memo_columns = columns;
+	if (inner == NULL)
+	{
+		set->failed = false;
+		expr_share_undo(set, before);
+		*tail = NULL;
+		set->stages[stage].tail = tail;
+		type = expr_value_type(expr, &scale);
+		inner = expr_new_vec(set, type, scale, exprType((Node *) expr), NULL, stage);
+		expr_emit(set, stage, run_evaluate, inner, memo->missing, NULL, NULL, memo);
+	}
+	set->mask = outer;
+	/* what may be left out is nobody else's */
+	for (Vec *vec = set->vecs; vec != before; vec = vec->next)
+		if (vec->attno == 0)
+			vec->masked = true;
+	return inner;
+}
+
+Vec *
+expr_compile_memo(ExprSet *set, Expr *expr, const NodeFacts *facts, int stage)
+{
+	Memo	   *memo = palloc0(sizeof(Memo));
+	Oid			typid = exprType((Node *) expr);
+	ExprMask   *mask = palloc0(sizeof(ExprMask));
+	ExprOp	   *lookup;
+	Vec		   *r;
+
+	if (get_typtype(typid) == TYPTYPE_PSEUDO || !compile_key(set, memo, facts, stage))
+		return NULL;
+	get_typlenbyval(typid, &memo->typlen, &memo->typbyval);
+	if (memo->typlen == -2)
+		return NULL;
+	memo->root.expr = expr;
+	memo->cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg results of expressions", ALLOCSET_DEFAULT_SIZES);
+	memo->seed = hash_seed(pg_prng_uint64(&pg_global_prng_state), pg_prng_uint64(&pg_global_prng_state));
+	memo->dictionary.id = expr_new_dictionary();
+	memo->at = expr_new_vec(set, COLUMN_I32, 0, InvalidOid, NULL, stage);
+	memo->missing = expr_emit_bool(set, stage, run_lookup, NULL, NULL, NULL,
+								   expr_mask_vec(set, set->mask, stage), memo);
+	lookup = expr_last_op(set, stage);
+	mask->outer = set->mask;
+	mask->vec = memo->missing;
+	memo->inner = compile_inner(set, memo, expr, mask, stage);
+	lookup->skip = &memo->complete;
+	lookup->last = expr_last_op(set, stage);
+	grow_entries(memo, FIRST_ENTRIES, column_width(memo->inner->type));
+	if (!memo->by_number)
+		make_table(memo, 4 * FIRST_ENTRIES);
+	r = expr_new_vec(set, memo->inner->type, memo->inner->scale, typid, expr, stage);
+	r->masked = set->mask != NULL;
+	if (r->type == COLUMN_DATUM && !memo->typbyval)
+	{
+		r->codes = memo->at;
+		r->codes->codes_of = r;
+		r->dictionary = &memo->dictionary;
+	}
+	expr_emit(set, stage, run_result, r, NULL, NULL, NULL, memo);
+	return r;
+}
