@@ -124,6 +124,8 @@ cpu_merge_groups(Engine *cpu, const GroupBatch *groups)
 	{
 		CHECK_FOR_INTERRUPTS();
 		load_keys(engine, groups, from);
+		if (cpu_absorb_bits(engine, keys))
+			continue;
 		engine->unmeasured -= keys->nrows;
 		if (engine->unmeasured < 0)
 		{
