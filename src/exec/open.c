@@ -70,7 +70,8 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 	{
 		Aggref	   *aggref = castNode(Aggref, list_nth_node(TargetEntry, cscan->custom_scan_tlist,
 															 plan->nkeys + a)->expr);
-		int			set = distinct_add(spec, aggref, plan->agg_args[a], plan->agg_filter[a]);
+		int			set = distinct_add(spec, aggref, plan->agg_args[a], plan->agg_filter[a],
+										   plan->agg_sorts[a]);
 
 		/* the set has the filter's rows alone */
 		state->outputs[a] = aggmap_build(spec, aggref, plan->agg_args[a],
