@@ -226,6 +226,8 @@ fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch)
 		const FallbackAgg *fallback = &work->spec->fallbacks[o];
 		FunctionCallInfo fcinfo = work->calls[o].trans;
 
+		if (fallback->filter >= 0 && column_is_false(&batch->cols[fallback->filter]))
+			continue;
 		if (fallback->unrepresentable_only && !batch->cols[fallback->argcol[0]].unrepresentable)
 			continue;
 		for (int i = 0; i < batch->nrows; i++)

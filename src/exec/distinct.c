@@ -341,6 +341,8 @@ set_marks(DistinctEngine *distinct, Batch *batch, int set, int8 *marks)
 		memset(col, 0, sizeof(*col));
 		col->type = COLUMN_I8;
 		col->values = s == set ? marks : distinct->zeros;
+		/* so that the others' aggregates need not look at it */
+		col->has_bounds = s != set;
 	}
 }
 
