@@ -15,6 +15,8 @@
  *
  * Aggregates with an ORDER BY of their own have a set without an engine: all rows, sorted by it.
  *
+ * The inner engine is the default one; sets may have another, as each is a grouping like any other.
+ *
  * Participants of a parallel plan export what all of their engines have, one after the other; the one that
  * imports it has the distinct values of all.
  *
@@ -35,6 +37,7 @@
 
 #include "columns/arena.h"
 #include "columns/column_writer.h"
+#include "engines/engines.h"
 #include "exec/distinct.h"
 #include "exec/keys.h"
 #include "exec/row_sort.h"
@@ -67,6 +70,7 @@ typedef struct DistinctEngine
 	int			nfilters;
 	int		   *filters;		/* [filter] column of the query, whose rows of all it is of */
 	Engine	   *inner;
+	bool		choose;			/* sets have the engine that is best for them */
 	bool		all_rows;		/* some aggregate is of all rows */
 	uint64		rows;
 	uint64		batches;
@@ -198,6 +202,21 @@ find_sources(DistinctEngine *distinct, DistinctSet *set)
 				set->value_of[c] = v;
 }
 
+/* The engine for a set: `ops`, or the one that is best for such a grouping. */
+static const EngineOps *
+choose_set_engine(const DistinctEngine *distinct, const EngineOps *ops, const DistinctSet *set)
+{
+	EngineQuery query = {
+		.spec = &set->spec,
+		.work.rows = distinct->env.est_rows,
+		.work.values = set->spec.nkeys,
+		.work.columns = set->spec.ncols
+	};
+	char		reason[256];
+
+	return distinct->choose ? engines_choose(&query, reason, sizeof(reason)) : ops;
+}
+
 static void
 open_set_engine(DistinctEngine *distinct, const EngineOps *ops, DistinctSet *set)
 {
@@ -225,7 +244,7 @@ open_set_engine(DistinctEngine *distinct, const EngineOps *ops, DistinctSet *set
 	set->masked = palloc0(sizeof(uint64 *) * set->nvalues);
 	/* between all groups and all rows */
 	env.est_groups = sqrt(Max(env.est_rows, 1) * Max(env.est_groups, 1));
-	set->engine = ops->open(&set->spec, &env);
+	set->engine = choose_set_engine(distinct, ops, set)->open(&set->spec, &env);
 	note(distinct, set->engine, set->engine->failure[0] == '\0' ? ENGINE_OK : ENGINE_FAILED);
 }
 
@@ -681,6 +700,18 @@ reset_sorts(DistinctEngine *distinct)
 			row_sort_reset(distinct->sets[s].sort);
 }
 
+static void
+add_device_stats(DeviceStats *total, const DeviceStats *stats)
+{
+	total->bytes_to += stats->bytes_to;
+	total->bytes_from += stats->bytes_from;
+	total->copy_ms += stats->copy_ms;
+	total->kernel_ms += stats->kernel_ms;
+	total->rows_aside += stats->rows_aside;
+	total->memory += stats->memory;
+	total->retries += stats->retries;
+}
+
 /* Adds what a sort of all rows has used. */
 static void
 sort_stats(const RowSort *sort, EngineStats *stats)
@@ -717,6 +748,8 @@ stats(Engine *base, EngineStats *stats)
 	for (int s = 0; s < distinct->spec->ndistincts; s++)
 	{
 		EngineStats set;
+		const EngineOps *ops;
+		bool		on_default;
 
 		if (distinct->sets[s].sort)
 			sort_stats(distinct->sets[s].sort, stats);
@@ -725,12 +758,15 @@ stats(Engine *base, EngineStats *stats)
 			strlcat(stats->strategy, ", rows in order: sort", sizeof(stats->strategy));
 			continue;
 		}
-		distinct->sets[s].engine->ops->stats(distinct->sets[s].engine, &set);
+		ops = distinct->sets[s].engine->ops;
+		on_default = ops == engines_default();
+		ops->stats(distinct->sets[s].engine, &set);
 		stats->mem_peak += set.mem_peak;
 		stats->spilled_bytes += set.spilled_bytes;
 		stats->spill_partitions += set.spill_partitions;
 		snprintf(stats->strategy + strlen(stats->strategy), sizeof(stats->strategy) - strlen(stats->strategy),
-				 ", distinct values: %s", set.strategy);
+				 ", distinct values: %s%s%s", on_default ? "" : ops->name, on_default ? "" : ", ", set.strategy);
+		add_device_stats(&stats->device, &set.device);
 	}
 }
 
@@ -769,7 +805,7 @@ make_batches(DistinctEngine *distinct)
 }
 
 Engine *
-distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env)
+distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env, bool choose)
 {
 	MemoryContext old = MemoryContextSwitchTo(env->cxt);
 	DistinctEngine *distinct = palloc0(sizeof(DistinctEngine));
@@ -789,6 +825,7 @@ distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env)
 	distinct->ops.detach = NULL;
 	distinct->base.ops = &distinct->ops;
 	distinct->spec = spec;
+	distinct->choose = choose;
 	distinct->env = *env;
 	distinct->env.mem_limit = Max(env->mem_limit / (spec->ndistincts + 1), work_mem * (size_t) 1024);
 	make_inner_spec(distinct);

@@ -17,7 +17,7 @@
  */
 extern int	distinct_add(AggSpec *spec, Aggref *aggref, const int *args, int filter, bool sorts);
 
-/* An engine for a spec with sets, made of engines of these ops. */
-extern Engine *distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env);
+/* An engine for a spec with sets, made of engines of these ops; choose: those of sets may be others, that suit them better. */
+extern Engine *distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env, bool choose);
 
 #endif							/* GPUAGG_DISTINCT_H */

@@ -167,6 +167,7 @@ void
 exec_open_engine(GpuAggState *state, const EngineOps *ops)
 {
 	EngineEnv	env = {0};
+	bool		choose = ops == NULL;
 
 	if (ops == NULL)
 		ops = choose_engine(state, state->agreed);
@@ -184,7 +185,7 @@ exec_open_engine(GpuAggState *state, const EngineOps *ops)
 	env.parallel = state->shared != NULL;
 	env.read_once = state->plan->read_once;
 	env.forced = gpuagg_strategy;
-	state->engine = state->spec->ndistincts > 0 ? distinct_open(ops, state->spec, &env) :
+	state->engine = state->spec->ndistincts > 0 ? distinct_open(ops, state->spec, &env, choose) :
 		ops->open(state->spec, &env);
 }
 

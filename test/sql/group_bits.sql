@@ -51,6 +51,7 @@ BEGIN
 	RETURN plan->0->'Plan'->>'Strategy';
 END $$;
 SET gpuagg.require = 'require';
+SET gpuagg.engine = 'cpu';
 SELECT bits_strategy('SELECT DISTINCT k FROM b'), bits_strategy('SELECT DISTINCT far FROM b'), bits_strategy('SELECT DISTINCT d::text FROM b') LIKE 'hash%' AS text;
 SET gpuagg.strategy = 'hash';
 SELECT bits_strategy('SELECT DISTINCT k FROM b') LIKE 'hash%' AS hash;
@@ -61,6 +62,7 @@ CREATE TABLE t AS SELECT left('abcdefghij' || i % 3, 1 + i % 11) AS s, repeat(ch
 INSERT INTO t VALUES ('', '', '', '', 0), ('aXa', 'aYa', 'aXXXa', 'aYYYa', 0);
 VACUUM ANALYZE t;
 RESET gpuagg.strategy;
+RESET gpuagg.engine;
 SELECT pg_temp.same_as_core(q), q FROM unnest(ARRAY['SELECT DISTINCT s FROM t', 'SELECT DISTINCT s, r FROM t', 'SELECT DISTINCT m FROM t',
 	'SELECT r, count(*), count(DISTINCT m), count(DISTINCT z) FROM t GROUP BY r', 'SELECT DISTINCT upper(r), z FROM t',
 	'SELECT z, string_agg(DISTINCT s, '','') FROM t GROUP BY z', 'SELECT DISTINCT m::bytea FROM t', 'SELECT DISTINCT r::char(9) FROM t']) q;
