@@ -137,6 +137,13 @@ column_form(const Column *col)
 	return col->narrow ? FORM_NARROW + col->narrow_width : (int) col->type;
 }
 
+/* Of a filter: do its bounds say that no row passes? */
+static inline bool
+column_is_false(const Column *col)
+{
+	return col->has_bounds && col->least.integer == 0 && col->greatest.integer == 0;
+}
+
 /* A value of a column that is narrow. */
 static inline int64
 column_narrow_value(const Column *col, int i)

@@ -154,7 +154,7 @@ spec_add_fallback(AggSpec *spec, const FallbackAgg *fallback)
 static bool
 distinct_equal(const DistinctSpec *a, const DistinctSpec *b)
 {
-	if (a->nvalues != b->nvalues || a->filter != b->filter)
+	if (a->all_rows != b->all_rows || a->nvalues != b->nvalues || a->filter != b->filter)
 		return false;
 	for (int v = 0; v < a->nvalues; v++)
 		if (a->values[v].col != b->values[v].col || a->values[v].eqfunc != b->values[v].eqfunc ||

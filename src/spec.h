@@ -127,11 +127,13 @@ typedef struct OrderSpec
 } OrderSpec;
 
 /*
- * Aggregates of DISTINCT values: of a group's rows for which the filter is true, one for each combination of
- * the values.  exec/distinct.c finds these; engines know nothing of them.
+ * Rows that some aggregates take by themselves: those of DISTINCT values, of a group's rows for which the filter is
+ * true, one for each combination of the values; those with an ORDER BY, all of these rows in the order of
+ * the values.  exec/distinct.c sees to that; engines know nothing of it.
  */
 typedef struct DistinctSpec
 {
+	bool		all_rows;		/* not DISTINCT */
 	int			nvalues;
 	KeySpec    *values;
 	Oid		   *sortops;		/* [value] */

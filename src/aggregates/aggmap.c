@@ -291,8 +291,6 @@ aggmap_supported(const Aggref *aggref, bool parallel, const char **why)
 	if (aggref->aggkind != AGGKIND_NORMAL || aggref->aggdirectargs != NIL)
 		*why = psprintf("ordered-set aggregate %s", name);
 	/* distinct values are sorted by themselves */
-	else if (aggref->aggorder != NIL && aggref->aggdistinct == NIL && !entry.ours)
-		*why = psprintf("ORDER BY inside %s", name);
 	else if (aggref->aggorder != NIL && aggref->aggdistinct == NIL && parallel)
 		*why = psprintf("ORDER BY inside %s, and no order between participants", name);
 	else if (aggref->aggvariadic)

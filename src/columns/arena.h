@@ -117,7 +117,19 @@ arena_copy(Arena *arena, Datum value, int16 typlen)
 		size = datum_bytes(value, typlen);
 	arena->bytes += size;
 	copy = arena_alloc(arena, size);
-	memcpy(copy, pointer, size);
+	/* short strings are common: two loads, which may overlap, and no call */
+	if (size - 4 <= 4)
+	{
+		uint32		first,
+					last;
+
+		memcpy(&first, pointer, 4);
+		memcpy(&last, pointer + size - 4, 4);
+		memcpy(copy, &first, 4);
+		memcpy(copy + size - 4, &last, 4);
+	}
+	else
+		memcpy(copy, pointer, size);
 	return PointerGetDatum(copy);
 }
 

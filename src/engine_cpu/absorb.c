@@ -37,6 +37,10 @@
 /* Rows for the groups that are expected are reserved, in this share of the memory at most. */
 #define RESERVED_SHARE 4
 
+/* Bits that a group of the table takes, with its entry; and how many bits are no waste in any case. */
+#define GROUP_BITS 256
+#define FEW_BITS (512 * 1024)
+
 /* Memory of a file that is being written. */
 #define FILE_BYTES BLCKSZ
 
@@ -107,6 +111,85 @@ most_bins(const CpuEngine *engine)
 	return (int64) Min(bins, 1 << 30);
 }
 
+/* ---- groups as bits ------------------------------------------------------ */
+
+/* Bits that take as much memory as so many groups in the table, and three quarters of the memory at most. */
+static uint64
+most_bits(const CpuEngine *engine, double groups)
+{
+	double		bits = Max(groups * GROUP_BITS, FEW_BITS);
+
+	return (uint64) Min(Min(bits, engine->env.mem_limit * 0.75 * 8), PG_UINT32_MAX);
+}
+
+static void
+note_bits(CpuEngine *engine)
+{
+	engine->mem_peak = Max(engine->mem_peak, group_bits_memory(engine->bits));
+	engine->choice.bins = engine->chosen_bins = group_bits_span(engine->bits);
+	snprintf(engine->choice.reason, sizeof(engine->choice.reason), "a bit for each group");
+}
+
+/* After the first batch, whose rows alone are in the table: are groups bits from now on? */
+static bool
+use_bits(CpuEngine *engine, const Batch *batch, double groups)
+{
+	if ((engine->env.forced != STRATEGY_AUTO && engine->env.forced != STRATEGY_DIRECT) ||
+		engine->table->nmissing > 0 || engine->rows != batch->nrows || !group_bits_possible(engine->spec))
+		return false;
+	engine->bits = group_bits_create(engine->cxt, engine->spec, engine->table->keys.ranges,
+									 most_bits(engine, groups), engine->table->batch_rows);
+	if (engine->bits == NULL)
+		return false;
+	group_bits_add(engine->bits, batch);
+	group_table_reset(engine->table);
+	engine->strategy = STRATEGY_DIRECT;
+	engine->as_bits = true;
+	note_bits(engine);
+	return true;
+}
+
+/* A key is out of the range of the bits: moves the groups to the table. */
+static void
+leave_bits(CpuEngine *engine)
+{
+	GroupBits  *bits = engine->bits;
+	const Batch *groups;
+
+	engine->bits = NULL;
+	engine->left_bits = bits;
+	engine->as_bits = false;
+	engine->strategy = STRATEGY_HASH;
+	engine->changes++;
+	snprintf(engine->choice.reason, sizeof(engine->choice.reason), "keys outgrew bits");
+	while ((groups = group_bits_next(bits)) != NULL)
+		cpu_absorb(engine, groups);
+	engine->left_bits = NULL;
+	group_bits_free(bits);
+}
+
+bool
+cpu_absorb_bits(CpuEngine *engine, const Batch *batch)
+{
+	GroupBits  *wide;
+
+	if (engine->bits == NULL)
+		return false;
+	CHECK_FOR_INTERRUPTS();
+	if (group_bits_add(engine->bits, batch))
+		return true;
+	wide = group_bits_widen(engine->bits, &engine->table->keys, batch,
+							most_bits(engine, 2.0 * group_bits_count(engine->bits)));
+	if (wide == NULL)
+	{
+		leave_bits(engine);
+		return false;
+	}
+	engine->bits = wide;
+	note_bits(engine);
+	return group_bits_add(engine->bits, batch);
+}
+
 /* After the first batch: chooses again, by its keys. */
 static void
 choose_from_data(CpuEngine *engine, const Batch *batch)
@@ -132,6 +215,8 @@ choose_from_data(CpuEngine *engine, const Batch *batch)
 		input.range_known = true;
 		input.key_range = range;
 	}
+	if (use_bits(engine, batch, Min(extrapolate_groups(table->ngroups, batch->nrows), input.rows)))
+		return;
 	cpu_choose_strategy(engine, &input);
 	if (engine->strategy == STRATEGY_SORT && engine->env.forced != STRATEGY_SORT)
 		engine->strategy = STRATEGY_HASH;	/* until memory is used up indeed */
@@ -163,9 +248,10 @@ cpu_budget(CpuEngine *engine)
 {
 	GroupTable *table = engine->table;
 	size_t		files = engine->out ? engine->out->nfiles * FILE_BYTES : 0;
-	size_t		reserve = Max(files, (partition_count(engine) + 1) * FILE_BYTES);
+	size_t		bits = engine->left_bits ? group_bits_memory(engine->left_bits) : 0;
+	size_t		reserve = Max(files, (partition_count(engine) + 1) * FILE_BYTES) + bits;
 	size_t		fallbacks = engine->fallbacks ? fallbacks_memory(engine->fallbacks) : 0;
-	size_t		used = group_table_memory(table) + fallbacks + files;
+	size_t		used = group_table_memory(table) + fallbacks + files + bits;
 
 	engine->mem_peak = Max(engine->mem_peak, used);
 	if (table->mode == TABLE_DIRECT)
@@ -364,6 +450,8 @@ cpu_absorb(CpuEngine *engine, const Batch *batch)
 {
 	Column	   *cols;
 
+	if (cpu_absorb_bits(engine, batch))
+		return;
 	if (cpu_bypasses_table(engine))
 	{
 		spill_batch(engine, batch);

@@ -7,6 +7,7 @@
 #include "catalog/pg_type.h"
 #include "utils/memutils.h"
 
+#include "columns/column_value.h"
 #include "engine_cpu/internal.h"
 
 /* Groups that leave at a time, and bytes of their states. */
@@ -19,6 +20,8 @@ make_output(CpuEngine *engine)
 	MemoryContext old = MemoryContextSwitchTo(engine->cxt);
 
 	engine->out_capacity = Max(1, Min(OUT_GROUPS, OUT_BYTES / engine->table->row_size));
+	if (group_bits_possible(engine->spec))
+		engine->out_capacity = engine->table->batch_rows;
 	/* the states of a single group are read where they are */
 	group_batch_init(&engine->groups, engine->spec, engine->out_capacity,
 					 engine->out_capacity > 1);
@@ -74,6 +77,29 @@ cpu_emit(CpuEngine *engine, uint32 from, uint32 end)
 			copy_states(engine, s, from, n);
 	}
 	return n;
+}
+
+int
+cpu_emit_bits(CpuEngine *engine)
+{
+	const AggSpec *spec = engine->spec;
+	GroupBatch *out = &engine->groups;
+	const Batch *batch = group_bits_next(engine->bits);
+
+	if (engine->out_capacity == 0)
+		make_output(engine);
+	out->ngroups = batch ? batch->nrows : 0;
+	for (int k = 0; k < spec->nkeys; k++)
+	{
+		const Column *col = batch ? &batch->cols[spec->keys[k].col] : NULL;
+
+		for (int g = 0; g < out->ngroups; g++)
+		{
+			out->keynulls[k][g] = column_is_null(col, g);
+			out->keys[k][g] = column_datum(col->type, 0, col->values, g);
+		}
+	}
+	return out->ngroups;
 }
 
 void

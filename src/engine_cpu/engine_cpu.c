@@ -75,6 +75,15 @@ cpu_finish(Engine *base)
 	return ENGINE_OK;
 }
 
+/* All groups that were bits have left, or are to be forgotten. */
+static void
+free_bits(CpuEngine *engine)
+{
+	if (engine->bits)
+		group_bits_free(engine->bits);
+	engine->bits = NULL;
+}
+
 /* Fills the table from the next partition; false if there is none. */
 static bool
 next_table(CpuEngine *engine)
@@ -118,7 +127,18 @@ cpu_next_groups(Engine *base, GroupBatch *out)
 
 	while (engine->emit_pos >= engine->emit_end)
 	{
-		if (engine->finished)
+		if (engine->finished && engine->bits)
+		{
+			n = cpu_emit_bits(engine);
+			engine->emitted += n;
+			if (n > 0)
+			{
+				*out = engine->groups;
+				return true;
+			}
+			free_bits(engine);
+		}
+		else if (engine->finished)
 		{
 			if (!next_table(engine))
 				return false;
@@ -138,6 +158,21 @@ cpu_next_groups(Engine *base, GroupBatch *out)
 	return true;
 }
 
+/* Writes engine->groups to the sink. */
+static void
+write_groups(CpuEngine *engine, GroupSink *sink)
+{
+	for (int g = 0; g < engine->groups.ngroups; g++)
+	{
+		uint32		len;
+
+		cpu_write_group(engine, g);
+		len = engine->record.len;
+		sink->write(sink, &len, sizeof(len));
+		sink->write(sink, engine->record.data, len);
+	}
+}
+
 /* Writes all groups to the sink; the engine is of no further use but for its statistics. */
 static EngineStatus
 cpu_export_groups(Engine *base, GroupSink *sink)
@@ -146,21 +181,21 @@ cpu_export_groups(Engine *base, GroupSink *sink)
 	GroupTable *table = engine->table;
 
 	engine->finished = true;
+	while (engine->bits)
+	{
+		CHECK_FOR_INTERRUPTS();
+		engine->emitted += cpu_emit_bits(engine);
+		if (engine->groups.ngroups == 0)
+			free_bits(engine);
+		write_groups(engine, sink);
+	}
 	do
 	{
 		for (uint32 from = 0; from < table->ngroups; from += engine->groups.ngroups)
 		{
 			CHECK_FOR_INTERRUPTS();
 			cpu_emit(engine, from, table->ngroups);
-			for (int g = 0; g < engine->groups.ngroups; g++)
-			{
-				uint32		len;
-
-				cpu_write_group(engine, g);
-				len = engine->record.len;
-				sink->write(sink, &len, sizeof(len));
-				sink->write(sink, engine->record.data, len);
-			}
+			write_groups(engine, sink);
 		}
 		engine->emitted += table->ngroups;
 		engine->emit_pos = table->ngroups;
@@ -222,10 +257,12 @@ cpu_reset(Engine *base)
 	StrategyInput input = {.groups = engine->env.est_groups, .rows = engine->env.est_rows};
 
 	close_files(engine);
+	free_bits(engine);
 	group_table_reset(engine->table);
 	slots_reset(engine->slots);
 	if (engine->fallbacks)
 		fallbacks_reset(engine->fallbacks);
+	engine->as_bits = false;
 	engine->base.errors = 0;
 	engine->level = engine->unmeasured = 0;
 	engine->finished = false;
@@ -244,6 +281,8 @@ groups_found(const CpuEngine *engine)
 
 	if (table->mode == TABLE_SEGMENTED)
 		return Max(engine->emitted, table->ngroups);
+	if (engine->bits && !engine->finished)
+		return group_bits_count(engine->bits);
 	return engine->emitted + table->ngroups - Min(engine->emit_pos, table->ngroups);
 }
 
@@ -263,7 +302,7 @@ cpu_stats(Engine *base, EngineStats *stats)
 	stats->spilled_bytes = engine->spilled_bytes;
 	stats->spill_partitions = engine->spill_partitions;
 	stats->changes = engine->changes + table->changes;
-	if (strategy == STRATEGY_DIRECT && table->mode == TABLE_HASH && engine->level == 0)
+	if (strategy == STRATEGY_DIRECT && table->mode == TABLE_HASH && engine->level == 0 && !engine->as_bits)
 		strategy = STRATEGY_HASH;
 	n = snprintf(stats->strategy, sizeof(stats->strategy), "%s", strategy_name(strategy));
 	if (strategy == STRATEGY_DIRECT)

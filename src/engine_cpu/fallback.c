@@ -278,6 +278,8 @@ fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch)
 		const Column *first = fallback->nargs > 0 ? &batch->cols[fallback->argcol[0]] : NULL;
 		bool		seen;
 
+		if (fallback->filter >= 0 && column_is_false(&batch->cols[fallback->filter]))
+			continue;
 		if (fallback->unrepresentable_only && !first->unrepresentable)
 			continue;
 		seen = first && begin_seen(work, &work->calls[o].seen, table, first);

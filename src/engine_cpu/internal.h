@@ -20,6 +20,7 @@
 #include "lib/stringinfo.h"
 
 #include "engine.h"
+#include "groups/bits.h"
 #include "groups/table.h"
 #include "groups/record.h"
 #include "groups/spill.h"
@@ -161,6 +162,9 @@ typedef struct CpuEngine
 	bool		chosen_from_data;
 	int			changes;
 	GroupTable *table;
+	GroupBits  *bits;			/* or NULL; all groups are here then, and none in the table */
+	GroupBits  *left_bits;		/* whose groups are moving to the table */
+	bool		as_bits;		/* there were, to the last row */
 	SlotWork   *slots;
 	FallbackWork *fallbacks;	/* NULL where there are none */
 
@@ -197,6 +201,8 @@ typedef struct CpuEngine
 
 /* Points engine->groups to the table's groups from .. end, to the first of them at least; returns how many. */
 extern int	cpu_emit(CpuEngine *engine, uint32 from, uint32 end);
+/* Points engine->groups to the next groups of engine->bits; how many, and 0 at their end. */
+extern int	cpu_emit_bits(CpuEngine *engine);
 /* Makes engine->record of group g of engine->groups, whose transition values it serializes. */
 extern void cpu_write_group(CpuEngine *engine, int g);
 
@@ -205,6 +211,8 @@ extern void cpu_write_group(CpuEngine *engine, int g);
 extern void cpu_choose_strategy(CpuEngine *engine, StrategyInput *input);
 /* Takes rows in, from the feed or from a partition. */
 extern void cpu_absorb(CpuEngine *engine, const Batch *batch);
+/* Takes in rows, or the keys of groups, as bits; false: the engine has none, or none any more. */
+extern bool cpu_absorb_bits(CpuEngine *engine, const Batch *batch);
 /* Sets how many groups the table may have now. */
 extern void cpu_budget(CpuEngine *engine);
 /* The set of what has no place in the table, made when first needed. */

@@ -144,6 +144,8 @@ merge_groups(CpuEngine *engine, const GroupBatch *groups, bool live)
 	{
 		CHECK_FOR_INTERRUPTS();
 		load_keys(engine, groups, from);
+		if (cpu_absorb_bits(engine, keys))
+			continue;
 		engine->unmeasured -= keys->nrows;
 		if (engine->unmeasured < 0)
 		{

@@ -680,6 +680,8 @@ reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 	bool		runs = table->mode == TABLE_SINGLE ||
 		(table->nruns > 0 && table->mean_run >= MIN_MEAN_RUN);
 
+	if (slot->filter >= 0 && column_is_false(&batch->cols[slot->filter]))
+		return 0;
 	if (!takes_all(slot, table, batch))
 	{
 		select_rows(work, slot, table, batch);

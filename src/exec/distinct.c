@@ -13,10 +13,14 @@
  * sorted by the values first: core sorts to find what is distinct, and so its aggregates see
  * values in that order.
  *
+ * Aggregates with an ORDER BY of their own have a set without an engine: all rows, sorted by it.
+ *
+ * The inner engine is the default one; sets may have another, as each is a grouping like any other.
+ *
  * Participants of a parallel plan export what all of their engines have, one after the other; the one that
  * imports it has the distinct values of all.
  *
- * Memory: each engine has its share of EngineEnv.mem_limit, but no less than work_mem, as each of core's
+ * Memory: each engine and sort has its share of EngineEnv.mem_limit, but no less than work_mem, as each of core's
  * sorts of distinct values has, and spills beyond.
  */
 #include "postgres.h"
@@ -24,30 +28,37 @@
 #include <math.h>
 
 #include "catalog/pg_type_d.h"
-#include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/tuplesort.h"
 
 #include "columns/arena.h"
 #include "columns/column_writer.h"
+#include "engines/engines.h"
 #include "exec/distinct.h"
 #include "exec/keys.h"
 #include "exec/pieces.h"
+#include "exec/row_sort.h"
 #include "plan/supported.h"
 
 typedef struct DistinctSet
 {
 	const DistinctSpec *set;
+	int			nvalues;		/* that a row of the set has: the query's keys, its own values, the filter, others */
+	int		   *value_col;		/* [value] column of the query's spec */
+	int			filter;			/* value that is the filter, or -1 */
+	int		   *value_of;		/* [column of the query's spec] value that it is written from, or -1 */
+
+	/* the engine; NULL for all rows in an order */
+	Engine	   *engine;
 	AggSpec		spec;			/* keys: the query's, the values, the filter */
 	int		   *cols;			/* [column of it] of the query's spec */
-	Engine	   *engine;
 	Batch		batch;
-	int		   *key_of;			/* [column of the query's spec] key of the set's engine, or -1 */
+	uint64	  **masked;			/* [column of it] validity, where the filter is true */
+	RowSort    *sort;			/* or NULL */
 } DistinctSet;
 
 typedef struct DistinctEngine
@@ -60,6 +71,7 @@ typedef struct DistinctEngine
 	int			nfilters;
 	int		   *filters;		/* [filter] column of the query, whose rows of all it is of */
 	Engine	   *inner;
+	bool		choose;			/* sets have the engine that is best for them */
 	bool		all_rows;		/* some aggregate is of all rows */
 	uint64		rows;
 	uint64		batches;
@@ -79,10 +91,11 @@ typedef struct DistinctEngine
 /* ---- sets ----------------------------------------------------------------------- */
 
 int
-distinct_add(AggSpec *spec, Aggref *aggref, const int *args, int filter)
+distinct_add(AggSpec *spec, Aggref *aggref, const int *args, int filter, bool sorts)
 {
-	DistinctSpec set = {0};
-	int			n = list_length(aggref->aggdistinct);
+	DistinctSpec set = {.all_rows = sorts,.sorted = sorts};
+	List	   *clauses = sorts ? aggref->aggorder : aggref->aggdistinct;
+	int			n = list_length(clauses);
 	ListCell   *lc;
 
 	if (n == 0)
@@ -91,15 +104,16 @@ distinct_add(AggSpec *spec, Aggref *aggref, const int *args, int filter)
 	set.sortops = palloc0(sizeof(Oid) * n);
 	set.nulls_first = palloc0(sizeof(bool) * n);
 	set.filter = -1;
-	foreach(lc, aggref->aggdistinct)
+	foreach(lc, clauses)
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
 		TargetEntry *tle = get_sortgroupclause_tle(clause, aggref->args);
 		Node	   *expr = (Node *) tle->expr;
-		Oid			eqfunc,
-					hashfunc;
+		Oid			eqfunc = InvalidOid,
+					hashfunc = InvalidOid;
 
-		if (!supported_key_functions(clause->eqop, exprType(expr), &eqfunc, &hashfunc))
+		/* a sort needs neither */
+		if (!sorts && !supported_key_functions(clause->eqop, exprType(expr), &eqfunc, &hashfunc))
 			elog(ERROR, "equality operator %u is not hashable", clause->eqop);
 		set.sortops[set.nvalues] = clause->sortop;
 		set.nulls_first[set.nvalues] = clause->nulls_first;
@@ -116,6 +130,16 @@ distinct_add(AggSpec *spec, Aggref *aggref, const int *args, int filter)
 	return spec_add_distinct(spec, &set) + 1;
 }
 
+/* Takes over what an engine of these has to say. */
+static EngineStatus
+note(DistinctEngine *distinct, Engine *engine, EngineStatus status)
+{
+	distinct->base.errors |= engine->errors;
+	if (status != ENGINE_OK)
+		strlcpy(distinct->base.failure, engine->failure, sizeof(distinct->base.failure));
+	return status;
+}
+
 /* Adds a key of the set's engine that is this column of the query. */
 static void
 add_set_key(DistinctEngine *distinct, DistinctSet *set, KeySpec key)
@@ -125,9 +149,43 @@ add_set_key(DistinctEngine *distinct, DistinctSet *set, KeySpec key)
 
 	key.col = spec_add_column(spec, &distinct->spec->cols[col]);
 	set->cols[key.col] = col;
-	if (set->key_of[col] < 0)
-		set->key_of[col] = spec->nkeys;
 	spec->keys[spec->nkeys++] = key;
+}
+
+static void
+add_value(DistinctSet *set, int col)
+{
+	if (set->value_of[col] < 0)
+		set->value_of[col] = set->nvalues;
+	set->value_col[set->nvalues++] = col;
+}
+
+/* The same, unless a value of the same input is there. */
+static void
+add_value_once(DistinctEngine *distinct, DistinctSet *set, int col)
+{
+	const ColumnSpec *cols = distinct->spec->cols;
+
+	for (int v = 0; v < set->nvalues; v++)
+		if (col < 0 || cols[set->value_col[v]].input == cols[col].input)
+			return;
+	if (col >= 0)
+		add_value(set, col);
+}
+
+/* What the aggregates of a set read, where its own values do not tell. */
+static void
+add_arguments(DistinctEngine *distinct, DistinctSet *set)
+{
+	const AggSpec *spec = distinct->spec;
+	int			number = set - distinct->sets + 1;
+
+	for (int s = 0; s < spec->nslots; s++)
+		for (int i = 0; i < 2 && spec->slots[s].set == number; i++)
+			add_value_once(distinct, set, spec->slots[s].col[i]);
+	for (int f = 0; f < spec->nfallbacks; f++)
+		for (int a = 0; a < spec->fallbacks[f].nargs && spec->fallbacks[f].set == number; a++)
+			add_value_once(distinct, set, spec->fallbacks[f].argcol[a]);
 }
 
 /*
@@ -140,26 +198,37 @@ find_sources(DistinctEngine *distinct, DistinctSet *set)
 	const AggSpec *spec = distinct->spec;
 
 	for (int c = 0; c < spec->ncols; c++)
-		for (int k = 0; k < set->spec.nkeys && set->key_of[c] < 0; k++)
-			if (spec->cols[set->cols[set->spec.keys[k].col]].input == spec->cols[c].input)
-				set->key_of[c] = k;
+		for (int v = 0; v < set->nvalues && set->value_of[c] < 0; v++)
+			if (spec->cols[set->value_col[v]].input == spec->cols[c].input)
+				set->value_of[c] = v;
+}
+
+/* The engine for a set: `ops`, or the one that is best for such a grouping. */
+static const EngineOps *
+choose_set_engine(const DistinctEngine *distinct, const EngineOps *ops, const DistinctSet *set)
+{
+	EngineQuery query = {
+		.spec = &set->spec,
+		.work.rows = distinct->env.est_rows,
+		.work.values = set->spec.nkeys,
+		.work.columns = set->spec.ncols
+	};
+	char		reason[256];
+
+	return distinct->choose ? engines_choose(&query, reason, sizeof(reason)) : ops;
 }
 
 static void
-open_set(DistinctEngine *distinct, const EngineOps *ops, DistinctSet *set, const DistinctSpec *values)
+open_set_engine(DistinctEngine *distinct, const EngineOps *ops, DistinctSet *set)
 {
 	const AggSpec *spec = distinct->spec;
+	const DistinctSpec *values = set->set;
 	EngineEnv	env = distinct->env;
-	int			most = spec->nkeys + values->nvalues + 1;
 
-	set->set = values;
 	set->spec.support = spec->support;
 	set->spec.usual_scale = spec->usual_scale;
-	set->spec.keys = palloc0(sizeof(KeySpec) * most);
-	set->cols = palloc0(sizeof(int) * most);
-	set->key_of = palloc(sizeof(int) * (spec->ncols + 1));
-	for (int c = 0; c < spec->ncols; c++)
-		set->key_of[c] = -1;
+	set->spec.keys = palloc0(sizeof(KeySpec) * set->nvalues);
+	set->cols = palloc0(sizeof(int) * set->nvalues);
 	for (int k = 0; k < spec->nkeys; k++)
 		add_set_key(distinct, set, spec->keys[k]);
 	for (int v = 0; v < values->nvalues; v++)
@@ -170,13 +239,40 @@ open_set(DistinctEngine *distinct, const EngineOps *ops, DistinctSet *set, const
 
 		add_set_key(distinct, set, filter);
 	}
-	find_sources(distinct, set);
 	set->batch.ncols = set->spec.ncols;
 	set->batch.capacity = env.batch_rows;
-	set->batch.cols = palloc0(sizeof(Column) * most);
+	set->batch.cols = palloc0(sizeof(Column) * set->nvalues);
+	set->masked = palloc0(sizeof(uint64 *) * set->nvalues);
 	/* between all groups and all rows */
 	env.est_groups = sqrt(Max(env.est_rows, 1) * Max(env.est_groups, 1));
-	set->engine = ops->open(&set->spec, &env);
+	set->engine = choose_set_engine(distinct, ops, set)->open(&set->spec, &env);
+	note(distinct, set->engine, set->engine->failure[0] == '\0' ? ENGINE_OK : ENGINE_FAILED);
+}
+
+static void
+open_set(DistinctEngine *distinct, const EngineOps *ops, DistinctSet *set, const DistinctSpec *values)
+{
+	const AggSpec *spec = distinct->spec;
+
+	set->set = values;
+	set->value_col = palloc0(sizeof(int) * (spec->nkeys + values->nvalues + 1 + spec->ncols));
+	set->value_of = palloc(sizeof(int) * (spec->ncols + 1));
+	for (int c = 0; c < spec->ncols; c++)
+		set->value_of[c] = -1;
+	for (int k = 0; k < spec->nkeys; k++)
+		add_value(set, spec->keys[k].col);
+	for (int v = 0; v < values->nvalues; v++)
+		add_value(set, values->values[v].col);
+	set->filter = values->filter < 0 ? -1 : set->nvalues;
+	if (values->filter >= 0)
+		add_value(set, values->filter);
+	if (values->all_rows)
+		add_arguments(distinct, set);
+	find_sources(distinct, set);
+	if (values->sorted)
+		set->sort = row_sort_open(spec, values, set->value_col, set->nvalues, spec->nkeys, distinct->env.mem_limit);
+	if (!values->all_rows)
+		open_set_engine(distinct, ops, set);
 }
 
 /* ---- the inner engine ------------------------------------------------------------- */
@@ -265,17 +361,45 @@ set_marks(DistinctEngine *distinct, Batch *batch, int set, int8 *marks)
 		memset(col, 0, sizeof(*col));
 		col->type = COLUMN_I8;
 		col->values = s == set ? marks : distinct->zeros;
+		/* so that the others' aggregates need not look at it */
+		col->has_bounds = s != set;
 	}
 }
 
-/* Takes over what an engine of these has to say. */
-static EngineStatus
-note(DistinctEngine *distinct, Engine *engine, EngineStatus status)
+/*
+ * Rows for which the filter is not true only make a group: their values, which need not be told apart, are NULL to
+ * the set's engine, unless the query groups by them.
+ */
+static void
+mask_values(DistinctEngine *distinct, DistinctSet *set)
 {
-	distinct->base.errors |= engine->errors;
-	if (status != ENGINE_OK)
-		strlcpy(distinct->base.failure, engine->failure, sizeof(distinct->base.failure));
-	return status;
+	const AggSpec *spec = distinct->spec;
+	const Column *filter = &set->batch.cols[set->spec.keys[set->spec.nkeys - 1].col];
+	int			words = BITMAP_WORDS(set->batch.nrows);
+
+	for (int v = spec->nkeys; v < set->spec.nkeys - 1; v++)
+	{
+		int			c = set->spec.keys[v].col;
+		Column	   *col = &set->batch.cols[c];
+		bool		shared = col == filter;
+
+		for (int k = 0; k < spec->nkeys; k++)
+			shared |= set->spec.keys[k].col == c;
+		if (shared)
+			continue;
+		if (set->masked[c] == NULL)
+			set->masked[c] = MemoryContextAlloc(distinct->env.cxt, BITMAP_WORDS(set->batch.capacity) * sizeof(uint64));
+		for (int w = 0; w < words; w++)
+		{
+			uint64		passed = filter->validity ? filter->validity[w] : ~UINT64CONST(0);
+			int			end = Min(set->batch.nrows - w * 64, 64);
+
+			for (int i = 0; i < end; i++)
+				passed &= ~((uint64) (((const int8 *) filter->values)[w * 64 + i] == 0) << i);
+			set->masked[c][w] = passed & (col->validity ? col->validity[w] : ~UINT64CONST(0));
+		}
+		col->validity = set->masked[c];
+	}
 }
 
 static EngineStatus
@@ -302,9 +426,16 @@ add_batch(Engine *base, const Batch *batch)
 	{
 		DistinctSet *set = &distinct->sets[s];
 
+		if (set->set->all_rows)
+		{
+			row_sort_batch(set->sort, batch);
+			continue;
+		}
 		set->batch.nrows = batch->nrows;
 		for (int c = 0; c < set->batch.ncols; c++)
 			set->batch.cols[c] = batch->cols[set->cols[c]];
+		if (set->filter >= 0)
+			mask_values(distinct, set);
 		if (note(distinct, set->engine, set->engine->ops->add_batch(set->engine, &set->batch)) != ENGINE_OK)
 			return ENGINE_FAILED;
 	}
@@ -321,7 +452,7 @@ begin_unique(DistinctEngine *distinct, DistinctSet *set)
 	for (int c = 0; c < distinct->spec->ncols; c++)
 	{
 		column_begin(&distinct->writers[c]);
-		if (set->key_of[c] < 0)
+		if (set->value_of[c] < 0)
 			distinct->unique.cols[c].validity = distinct->nulls;
 	}
 	set_marks(distinct, &distinct->unique, set - distinct->sets + 1, distinct->marks);
@@ -340,96 +471,47 @@ flush_unique(DistinctEngine *distinct, DistinctSet *set)
 	return status;
 }
 
-/*
- * Adds a distinct value of a group, given by the keys of the set's engine.  Where the filter is not true the
- * row only makes the group.
- */
+/* Adds a row of the set.  Where the filter is not true it only makes the group. */
 static EngineStatus
-add_unique(DistinctEngine *distinct, DistinctSet *set, const Datum *keys, const bool *nulls)
+add_unique(DistinctEngine *distinct, DistinctSet *set, const Datum *values, const bool *nulls)
 {
 	Batch	   *batch = &distinct->unique;
 	int			row = batch->nrows++;
-	int			filter = set->set->filter < 0 ? -1 : set->spec.nkeys - 1;
+	int			filter = set->filter;
 
 	for (int c = 0; c < distinct->spec->ncols; c++)
 	{
-		int			k = set->key_of[c];
+		int			v = set->value_of[c];
 
-		if (k < 0)
+		if (v < 0)
 			continue;
-		if (nulls[k])
+		if (nulls[v])
 			column_write_null(&distinct->writers[c], row);
 		else
-			column_write(&distinct->writers[c], row, keys[k]);
+			column_write(&distinct->writers[c], row, values[v]);
 	}
-	distinct->marks[row] = filter < 0 || (!nulls[filter] && DatumGetBool(keys[filter]));
+	distinct->marks[row] = filter < 0 || (!nulls[filter] && DatumGetBool(values[filter]));
 	if (batch->nrows == batch->capacity || distinct->arena.bytes >= BATCH_BYTES)
 		return flush_unique(distinct, set);
 	return ENGINE_OK;
 }
 
-/* A sort of rows that are the keys of the set's engine, by the values. */
-static Tuplesortstate *
-begin_sort(DistinctEngine *distinct, DistinctSet *set, TupleDesc *desc)
-{
-	const DistinctSpec *values = set->set;
-	int			nkeys = distinct->spec->nkeys;
-	AttrNumber *atts = palloc(sizeof(AttrNumber) * values->nvalues);
-	Oid		   *collations = palloc(sizeof(Oid) * values->nvalues);
-
-	*desc = CreateTemplateTupleDesc(set->spec.nkeys);
-	for (int k = 0; k < set->spec.nkeys; k++)
-	{
-		const ColumnSpec *col = &set->spec.cols[set->spec.keys[k].col];
-
-		TupleDescInitEntry(*desc, k + 1, "key", col->typid, col->typmod, 0);
-	}
-	for (int v = 0; v < values->nvalues; v++)
-	{
-		atts[v] = nkeys + v + 1;
-		collations[v] = values->values[v].collation;
-	}
-	return tuplesort_begin_heap(*desc, values->nvalues, atts, values->sortops, collations, values->nulls_first,
-								(int) Min(distinct->env.mem_limit / 1024, MAX_KILOBYTES), NULL, TUPLESORT_NONE);
-}
-
-/* The groups of the set's engine, which is finished, in the order of the values, to the inner engine. */
+/* The rows of the set's sort to the inner engine. */
 static EngineStatus
 move_sorted(DistinctEngine *distinct, DistinctSet *set)
 {
-	TupleDesc	desc;
-	Tuplesortstate *sort = begin_sort(distinct, set, &desc);
-	TupleTableSlot *in = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
-	TupleTableSlot *out = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
-	GroupBatch	groups;
+	Datum	   *values;
+	bool	   *nulls;
 	EngineStatus status = ENGINE_OK;
 
-	while (set->engine->ops->next_groups(set->engine, &groups))
-		for (int g = 0; g < groups.ngroups; g++)
-		{
-			ExecClearTuple(in);
-			for (int k = 0; k < set->spec.nkeys; k++)
-			{
-				in->tts_values[k] = groups.keys[k][g];
-				in->tts_isnull[k] = groups.keynulls[k][g];
-			}
-			ExecStoreVirtualTuple(in);
-			tuplesort_puttupleslot(sort, in);
-		}
-	tuplesort_performsort(sort);
-	while (status == ENGINE_OK && tuplesort_gettupleslot(sort, true, false, out, NULL))
-	{
-		slot_getallattrs(out);
-		status = add_unique(distinct, set, out->tts_values, out->tts_isnull);
-	}
-	tuplesort_end(sort);
-	ExecDropSingleTupleTableSlot(in);
-	ExecDropSingleTupleTableSlot(out);
+	while (status == ENGINE_OK && row_sort_next(set->sort, &values, &nulls))
+		status = add_unique(distinct, set, values, nulls);
 	return status;
 }
 
+/* The groups of the set's engine, which is finished, to its sort or to the inner engine. */
 static EngineStatus
-move_unsorted(DistinctEngine *distinct, DistinctSet *set)
+move_groups(DistinctEngine *distinct, DistinctSet *set)
 {
 	int			nkeys = set->spec.nkeys;
 	Datum	   *keys = palloc(sizeof(Datum) * nkeys);
@@ -445,7 +527,10 @@ move_unsorted(DistinctEngine *distinct, DistinctSet *set)
 				keys[k] = groups.keys[k][g];
 				nulls[k] = groups.keynulls[k][g];
 			}
-			status = add_unique(distinct, set, keys, nulls);
+			if (set->sort)
+				row_sort_row(set->sort, keys, nulls);
+			else
+				status = add_unique(distinct, set, keys, nulls);
 		}
 	pfree(keys);
 	pfree(nulls);
@@ -458,21 +543,29 @@ finish_set(DistinctEngine *distinct, DistinctSet *set)
 	Engine	   *engine = set->engine;
 	MemoryContext cxt,
 				old;
-	EngineStatus status;
+	EngineStatus status = ENGINE_OK;
 
-	if (note(distinct, engine, engine->ops->finish(engine)) != ENGINE_OK)
+	if (engine && note(distinct, engine, engine->ops->finish(engine)) != ENGINE_OK)
 		return ENGINE_FAILED;
 	begin_unique(distinct, set);
 	cxt = AllocSetContextCreate(distinct->env.cxt, "gpuagg distinct values", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(cxt);
-	status = set->set->sorted ? move_sorted(distinct, set) : move_unsorted(distinct, set);
+	if (engine)
+		status = move_groups(distinct, set);
+	/* its memory is not needed any more */
+	if (engine && status == ENGINE_OK)
+	{
+		status = note(distinct, engine, engine->failure[0] == '\0' ? ENGINE_OK : ENGINE_FAILED);
+		engine->ops->reset(engine);
+	}
+	if (set->sort && status == ENGINE_OK)
+		status = move_sorted(distinct, set);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);
-	if (status != ENGINE_OK || engine->failure[0] != '\0')
-		return note(distinct, engine, ENGINE_FAILED);
-	status = flush_unique(distinct, set);
-	/* its memory is not needed any more */
-	engine->ops->reset(engine);
+	if (status == ENGINE_OK)
+		status = flush_unique(distinct, set);
+	if (set->sort)
+		row_sort_reset(set->sort);
 	return status;
 }
 
@@ -499,7 +592,7 @@ next_groups(Engine *base, GroupBatch *out)
 
 /* ---- participants -------------------------------------------------------------------- */
 
-/* Engine i of all: those of the sets, and then the inner one. */
+/* Engine i of all: those of the sets, and then the inner one; NULL for rows that are only sorted. */
 static Engine *
 engine_at(DistinctEngine *distinct, int i)
 {
@@ -538,12 +631,48 @@ import_groups(Engine *base, GroupSource *source)
 /* ---- the rest -------------------------------------------------------------------------- */
 
 static void
+reset_sorts(DistinctEngine *distinct)
+{
+	for (int s = 0; s < distinct->spec->ndistincts; s++)
+		if (distinct->sets[s].sort)
+			row_sort_reset(distinct->sets[s].sort);
+}
+
+static void
+add_device_stats(DeviceStats *total, const DeviceStats *stats)
+{
+	total->bytes_to += stats->bytes_to;
+	total->bytes_from += stats->bytes_from;
+	total->copy_ms += stats->copy_ms;
+	total->kernel_ms += stats->kernel_ms;
+	total->rows_aside += stats->rows_aside;
+	total->memory += stats->memory;
+	total->retries += stats->retries;
+}
+
+/* Adds what a sort of all rows has used. */
+static void
+sort_stats(const RowSort *sort, EngineStats *stats)
+{
+	bool		disk;
+	int64		bytes = row_sort_space(sort, &disk);
+
+	if (disk)
+		stats->spilled_bytes += bytes;
+	else
+		stats->mem_peak += bytes;
+}
+
+static void
 reset(Engine *base)
 {
 	DistinctEngine *distinct = (DistinctEngine *) base;
 
 	for (int i = 0; i <= distinct->spec->ndistincts; i++)
-		engine_at(distinct, i)->ops->reset(engine_at(distinct, i));
+		if (engine_at(distinct, i))
+			engine_at(distinct, i)->ops->reset(engine_at(distinct, i));
+	reset_sorts(distinct);
+	base->errors = 0;
 }
 
 static void
@@ -557,13 +686,25 @@ stats(Engine *base, EngineStats *stats)
 	for (int s = 0; s < distinct->spec->ndistincts; s++)
 	{
 		EngineStats set;
+		const EngineOps *ops;
+		bool		on_default;
 
-		distinct->sets[s].engine->ops->stats(distinct->sets[s].engine, &set);
+		if (distinct->sets[s].sort)
+			sort_stats(distinct->sets[s].sort, stats);
+		if (distinct->sets[s].set->all_rows)
+		{
+			strlcat(stats->strategy, ", rows in order: sort", sizeof(stats->strategy));
+			continue;
+		}
+		ops = distinct->sets[s].engine->ops;
+		on_default = ops == engines_default();
+		ops->stats(distinct->sets[s].engine, &set);
 		stats->mem_peak += set.mem_peak;
 		stats->spilled_bytes += set.spilled_bytes;
 		stats->spill_partitions += set.spill_partitions;
 		snprintf(stats->strategy + strlen(stats->strategy), sizeof(stats->strategy) - strlen(stats->strategy),
-				 ", distinct values: %s", set.strategy);
+				 ", distinct values: %s%s%s", on_default ? "" : ops->name, on_default ? "" : ", ", set.strategy);
+		add_device_stats(&stats->device, &set.device);
 	}
 }
 
@@ -572,8 +713,10 @@ close_engines(Engine *base)
 {
 	DistinctEngine *distinct = (DistinctEngine *) base;
 
+	reset_sorts(distinct);
 	for (int i = 0; i <= distinct->spec->ndistincts; i++)
-		engine_at(distinct, i)->ops->close(engine_at(distinct, i));
+		if (engine_at(distinct, i))
+			engine_at(distinct, i)->ops->close(engine_at(distinct, i));
 }
 
 /* What batches for the inner engine consist of. */
@@ -600,7 +743,7 @@ make_batches(DistinctEngine *distinct)
 }
 
 Engine *
-distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env)
+distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env, bool choose)
 {
 	MemoryContext old = MemoryContextSwitchTo(env->cxt);
 	DistinctEngine *distinct = palloc0(sizeof(DistinctEngine));
@@ -620,11 +763,13 @@ distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env)
 	distinct->ops.detach = NULL;
 	distinct->base.ops = &distinct->ops;
 	distinct->spec = spec;
+	distinct->choose = choose;
 	distinct->env = *env;
 	distinct->env.mem_limit = Max(env->mem_limit / (spec->ndistincts + 1), work_mem * (size_t) 1024);
 	make_inner_spec(distinct);
 	make_batches(distinct);
 	distinct->inner = ops->open(&distinct->inner_spec, &distinct->env);
+	note(distinct, distinct->inner, distinct->inner->failure[0] == '\0' ? ENGINE_OK : ENGINE_FAILED);
 	distinct->sets = palloc0(sizeof(DistinctSet) * spec->ndistincts);
 	for (int s = 0; s < spec->ndistincts; s++)
 		open_set(distinct, ops, &distinct->sets[s], &spec->distincts[s]);

@@ -273,7 +273,7 @@ open_set(GroupingEngine *grouping, const EngineOps *ops, SetEngine *set)
 		env.parallel = false;
 		env.est_rows = spec->sets[grouping->sets[set->parent].number].groups;
 	}
-	set->engine = set->spec.ndistincts > 0 ? distinct_open(ops, &set->spec, &env) : ops->open(&set->spec, &env);
+	set->engine = set->spec.ndistincts > 0 ? distinct_open(ops, &set->spec, &env, false) : ops->open(&set->spec, &env);
 	note(grouping, set, ENGINE_OK);
 }
 

@@ -73,7 +73,8 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 	{
 		Aggref	   *aggref = castNode(Aggref, list_nth_node(TargetEntry, cscan->custom_scan_tlist,
 															 plan->nkeys + a)->expr);
-		int			set = distinct_add(spec, aggref, plan->agg_args[a], plan->agg_filter[a]);
+		int			set = distinct_add(spec, aggref, plan->agg_args[a], plan->agg_filter[a],
+										   plan->agg_sorts[a]);
 
 		/* the set has the filter's rows alone */
 		state->outputs[a] = aggmap_build(spec, aggref, plan->agg_args[a],
@@ -175,6 +176,7 @@ void
 exec_open_engine(GpuAggState *state, const EngineOps *ops)
 {
 	EngineEnv	env = {0};
+	bool		choose = ops == NULL;
 
 	if (ops == NULL)
 		ops = choose_engine(state, state->agreed);
@@ -193,7 +195,7 @@ exec_open_engine(GpuAggState *state, const EngineOps *ops)
 	env.read_once = state->plan->read_once;
 	env.forced = gpuagg_strategy;
 	state->engine = state->spec->nsets > 0 ? grouping_sets_open(ops, state->spec, &env) :
-		state->spec->ndistincts > 0 ? distinct_open(ops, state->spec, &env) :
+		state->spec->ndistincts > 0 ? distinct_open(ops, state->spec, &env, choose) :
 		ops->open(state->spec, &env);
 }
 

@@ -124,7 +124,7 @@ expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale, in
 
 	if (p->refusal || att == NULL || att->attisdropped || (column < 0 && !has_dictionary(att)) ||
 		is_unfit((Node *) expr, p->set) || contain_volatile_functions((Node *) expr) ||
-		(IsInParallelMode() && !expr_cannot_fail((Node *) expr)))
+		(IsInParallelMode() && !expr_cannot_fail((Node *) expr, p->set->parent->state->es_param_list_info)))
 		return VECTOR_NONE;
 	while (t < p->nlookups && (p->lookups[t].type != type || p->lookups[t].scale != scale ||
 							   p->lookups[t].column != column || !equal(p->lookups[t].expr, expr)))
@@ -234,7 +234,7 @@ expr_lookup_evaluate(ExprProgram *p, const ExprLookup *lookup, const Datum *entr
 	e.econtext = CreateExprContext(estate);
 	e.econtext->ecxt_scantuple = e.slot;
 	e.state = ExecInitExpr(lookup->expr, NULL);
-	if (expr_cannot_fail((Node *) lookup->expr))
+	if (expr_cannot_fail((Node *) lookup->expr, estate->es_param_list_info))
 		while (e.at <= n)
 			evaluate_next(&e);
 	else

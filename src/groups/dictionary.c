@@ -37,6 +37,24 @@ typedef struct DictEntry
 	uint32		status:1;		/* of simplehash.h */
 } DictEntry;
 
+/*
+ * Short strings that were looked up lately: a varlena of at most 8 bytes, header and all, as a number, in a place
+ * that a hash of it says.  No value is compared for these, as the number is all of it.
+ */
+#define SHORT_BYTES 8
+#define SHORT_BITS 10
+
+typedef struct ShortValue
+{
+	uint64		image;			/* 0: none, as headers are not 0 */
+	int32		code;
+	uint32		hash;
+} ShortValue;
+
+#define SHORTS_SIZE (sizeof(ShortValue) << SHORT_BITS)
+/* After so many batches without use there are none any more. */
+#define SHORT_MISSES 4
+
 /* What is known of a value that the feed has a number for. */
 typedef struct Known
 {
@@ -70,6 +88,8 @@ struct Dictionary
 	uint32		known_size;		/* there is room for */
 	uint32		known_n;
 	uint64		known_of;		/* Column.dictionary that these are for; 0: none */
+	ShortValue *shorts;			/* [hash of the image]; NULL: not in use yet */
+	int			short_misses;	/* batches of which most rows were not among them */
 };
 
 HashSeed
@@ -236,6 +256,9 @@ dictionary_reset(Dictionary *dict)
 	dict->null_code = NO_CODE;
 	dict->value_bytes = 0;
 	dict->known_of = 0;
+	dict->short_misses = 0;
+	if (dict->shorts)
+		memset(dict->shorts, 0, SHORTS_SIZE);
 	MemoryContextReset(dict->values_cxt);
 	MemoryContextReset(dict->temp_cxt);
 }
@@ -424,6 +447,88 @@ dictionary_hash_column(Dictionary *dict, const Column *col, int nrows, uint32 *h
 	MemoryContextReset(dict->temp_cxt);
 }
 
+/* ---- short strings ------------------------------------------------------- */
+
+/* The bytes of a varlena that is short enough, of which the first says how many; or 0. */
+static inline uint64
+short_image(Datum value)
+{
+	const char *v = DatumGetPointer(value);
+	int			size;
+
+	if (!VARATT_IS_1B(v) || VARATT_IS_1B_E(v))
+		return 0;
+	size = VARSIZE_1B(v);
+	if (likely(size >= 4))
+		return size <= SHORT_BYTES ? hash_load(v, 4) | hash_load(v + size - 4, 4) << 32 : 0;
+	return hash_load_short(v, size);
+}
+
+/* Looks up a value that is not among the short ones there, and puts it there if it is short. */
+static pg_noinline void
+find_value(Sought sought, uint64 image, ShortValue *shown, int64 max_codes, size_t max_bytes, int32 *code,
+		   uint32 *hash)
+{
+	Dictionary *dict = sought.dict;
+	DictEntry  *entry;
+
+	*hash = hash_value(dict, VALUES_TEXT, sought.value, &sought.value);
+	dict->entries->private_data = &sought;
+	entry = value_lookup_hash(dict->entries, 0, *hash);
+	*code = entry ? entry->code : add_value(sought, *hash, max_codes, max_bytes);
+	if (image != 0 && *code != NO_CODE)
+		*shown = (ShortValue) {image, *code, *hash};
+}
+
+static void
+lookup_short(Dictionary *dict, const Column *col, int nrows, int64 max_codes, size_t max_bytes, int32 *codes,
+			 uint32 *hashes)
+{
+	const Datum *values = col->values;
+	ShortValue *shorts = dict->shorts;
+	HashSeed	seed = dict->seed;
+	Sought		sought = {dict, VALUES_TEXT};
+	int			others = 0;
+
+	for (int i = 0; i < nrows; i++)
+	{
+		uint64		image;
+		ShortValue *shown;
+
+		if (unlikely(column_is_null(col, i)))
+		{
+			if (dict->null_code == NO_CODE && room(dict, max_codes, max_bytes))
+				dict->null_code = add_code(dict, (Datum) 0, true);
+			codes[i] = dict->null_code;
+			hashes[i] = NULL_VALUE_HASH;
+			continue;
+		}
+		image = short_image(values[i]);
+		shown = &shorts[((image ^ seed.mask) * seed.multiplier) >> (64 - SHORT_BITS)];
+		if (likely(image != 0 && shown->image == image))
+		{
+			codes[i] = shown->code;
+			hashes[i] = shown->hash;
+			continue;
+		}
+		others++;
+		sought.value = values[i];
+		find_value(sought, image, shown, max_codes, max_bytes, &codes[i], &hashes[i]);
+	}
+	dict->short_misses += others > nrows / 2;
+}
+
+/* May the short values be of use?  They are made when a second batch comes, where they are a small part of the memory. */
+static bool
+uses_shorts(Dictionary *dict, const Column *col, size_t max_bytes)
+{
+	if (dict->class != VALUES_TEXT || col->codes || dict->short_misses >= SHORT_MISSES || dict->n == 0)
+		return false;
+	if (dict->shorts == NULL && max_bytes / 16 > SHORTS_SIZE)
+		dict->shorts = MemoryContextAllocZero(dict->cxt, SHORTS_SIZE);
+	return dict->shorts != NULL;
+}
+
 /* ---- values that the feed has numbers for --------------------------------- */
 
 /* Makes `known` that of the column's dictionary, which may have got more values since. */
@@ -501,14 +606,17 @@ dictionary_lookup(Dictionary *dict, const Column *col, int nrows, int64 max_code
 				  size_t max_bytes, int32 *codes, uint32 *hashes)
 {
 	MemoryContext old;
+	bool		shorts = uses_shorts(dict, col, max_bytes);
 
 	if (!dict->entries)
 		dict->entries = value_create(dict->cxt, FIRST_VALUES, NULL);
 	dict->variant = false;
-	if (!col->codes)
+	if (!col->codes && !shorts)
 		hash_column(dict, col, nrows, hashes);
 	old = MemoryContextSwitchTo(dict->temp_cxt);
-	if (col->codes)
+	if (shorts)
+		lookup_short(dict, col, nrows, max_codes, max_bytes, codes, hashes);
+	else if (col->codes)
 		lookup_coded(dict, col, nrows, max_codes, max_bytes, codes, hashes);
 	else if (dict->class == VALUES_TEXT)
 		find_rows(dict, VALUES_TEXT, col, nrows, max_codes, max_bytes, codes, hashes);

@@ -382,11 +382,13 @@ plan_decode(const CustomScan *cscan)
 		plan->key_collation[k] = list_nth_oid(oids, 3 * k + 2);
 	}
 	plan->agg_filter = palloc0(sizeof(int) * (plan->naggs + 1));
+	plan->agg_sorts = palloc0(sizeof(bool) * (plan->naggs + 1));
 	plan->agg_args = palloc0(sizeof(int *) * (plan->naggs + 1));
 	for (int a = 0; a < plan->naggs; a++)
 	{
 		plan->agg_filter[a] = linitial_int(list_nth(agg_inputs, a));
-		plan->agg_args[a] = ints_of_list(list_nth(agg_inputs, a), 1);
+		plan->agg_sorts[a] = lsecond_int(list_nth(agg_inputs, a));
+		plan->agg_args[a] = ints_of_list(list_nth(agg_inputs, a), 2);
 	}
 	decode_sets(plan, private);
 	return plan;

@@ -38,6 +38,7 @@ typedef struct GroupQuery
 	List	   *order;			/* pathkeys of ORDER BY inside the aggregates, or NIL */
 	Aggref	   *order_agg;		/* the aggregate whose order it is, */
 	List	   *order_targets;	/* and its arguments, NULL where all filters exclude a row */
+	bool		orders_apart;	/* aggregates with an ORDER BY sort their rows themselves */
 	List	   *order_inputs;	/* three a column, see GpuAggPlan; NIL if it has no codes */
 	List	   *sets;			/* GROUPING SETS: lists of numbers of keys; NIL: there are none */
 	List	   *set_groups;		/* estimates, as Floats */

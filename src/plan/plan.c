@@ -203,7 +203,7 @@ guard_argument(Expr *arg, Expr *filter)
 
 /*
  * The inputs of keys, arguments and filters.  agg_inputs gets a list for each
- * aggregate: its filter's input or -1, and then its arguments' inputs.
+ * aggregate: its filter's input or -1, whether it sorts its rows, and then its arguments' inputs.
  */
 static void
 collect_inputs(GroupQuery *query)
@@ -222,14 +222,16 @@ collect_inputs(GroupQuery *query)
 		Aggref	   *aggref = lfirst_node(Aggref, lc);
 		List	   *inputs;
 
-		inputs = list_make1_int(aggref->aggfilter ?
-								add_input(query, (Node *) aggref->aggfilter, 0) : -1);
+		bool		sorts = query->orders_apart && supported_orders_rows(aggref);
+
+		inputs = list_make2_int(aggref->aggfilter ?
+								add_input(query, (Node *) aggref->aggfilter, 0) : -1, sorts);
 		foreach(lc2, aggref->args)
 		{
 			TargetEntry *tle = lfirst_node(TargetEntry, lc2);
 
-			/* what only ORDER BY inside the aggregate needs; the input comes sorted */
-			if (tle->resjunk)
+			/* what only ORDER BY inside the aggregate needs, where the input comes sorted */
+			if (tle->resjunk && !sorts)
 				continue;
 			inputs = lappend_int(inputs,
 								 add_input(query, guard_argument(tle->expr, aggref->aggfilter), 0));
@@ -278,10 +280,10 @@ order_filter(List *aggs, Node *expr)
  * for some or all of them.  Where no aggregate evaluates an expression of its ORDER BY,
  * the sort must not do so either: it sorts such rows by NULL instead.  That works for
  * expressions that are equal in all aggregates.  If they are merely known to have equal
- * values (as x and y are by WHERE x = y), the query is refused.
+ * values (as x and y are by WHERE x = y), the rows are sorted for each of them.
  */
-static bool
-guard_order(GroupQuery *query, const char **why)
+static void
+guard_order(GroupQuery *query)
 {
 	Aggref	   *agg = query->order_agg;
 	bool		guarded = false;
@@ -289,7 +291,7 @@ guard_order(GroupQuery *query, const char **why)
 			   *lc2;
 
 	if (query->order == NIL)
-		return true;
+		return;
 	foreach(lc, agg->args)
 	{
 		TargetEntry *tle = copyObject(lfirst_node(TargetEntry, lc));
@@ -305,7 +307,7 @@ guard_order(GroupQuery *query, const char **why)
 		query->order_targets = lappend(query->order_targets, tle);
 	}
 	if (!guarded)
-		return true;
+		return;
 	foreach(lc, query->aggs)
 	{
 		Aggref	   *aggref = lfirst_node(Aggref, lc);
@@ -313,13 +315,12 @@ guard_order(GroupQuery *query, const char **why)
 		foreach(lc2, aggref->aggorder)
 			if (!orders_by(agg, get_sortgroupclause_expr(lfirst(lc2), aggref->args)))
 			{
-				*why = psprintf("%s has an ORDER BY that differs from another aggregate's",
-								get_func_name(aggref->aggfnoid));
-				return false;
+				query->order = NIL;
+				query->orders_apart = true;
+				return;
 			}
 	}
 	query->order = make_pathkeys_for_sortclauses(query->root, agg->aggorder, query->order_targets);
-	return true;
 }
 
 /* The inputs that a feed sorts by, if all of them have codes. */
@@ -417,8 +418,9 @@ add_grouped_paths(GroupQuery *query)
 	Path	   *cheapest = query->input_rel->cheapest_total_path;
 	ListCell   *lc;
 
-	/* distinct values are known when all rows are, and so are the groups of several sets */
-	if (query->keys == NIL || query->sets != NIL || pathkeys == NIL || supported_any_distinct(query->aggs))
+	/* distinct values are known when all rows are, and so are their order and the groups of several sets */
+	if (query->keys == NIL || query->sets != NIL || pathkeys == NIL || supported_any_distinct(query->aggs) ||
+		query->orders_apart)
 		return;
 	foreach(lc, query->input_rel->pathlist)
 	{
@@ -641,13 +643,13 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 		return;
 	}
 	if (!supported_query(query.keys, query.key_eqops, query.aggs, &why) ||
-		!supported_sets(query.sets, query.keys, &why) ||
-		!supported_order(root, query.aggs, &query.order, &query.order_agg, &why) ||
-		!guard_order(&query, &why))
+		!supported_sets(query.sets, query.keys, &why))
 	{
 		refuse(root, ours, why);
 		return;
 	}
+	supported_order(root, query.aggs, &query.order, &query.order_agg, &query.orders_apart);
+	guard_order(&query);
 	collect_inputs(&query);
 	collect_order_inputs(&query);
 	query.groups = query.sets != NIL ? plan_estimate_sets(&query, input_rel->cheapest_total_path->rows) :

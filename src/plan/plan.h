@@ -33,6 +33,7 @@ typedef struct GpuAggPlan
 	Oid		   *key_hash;		/* [key] hash function */
 	Oid		   *key_collation;	/* [key] */
 	int		   *agg_filter;		/* [agg] input, or -1 */
+	bool	   *agg_sorts;		/* [agg] its rows are sorted apart, by its ORDER BY */
 	int		  **agg_args;		/* [agg][argument] input */
 	int			norder;
 	int		   *order;			/* [order] input, descending?, nulls first? */

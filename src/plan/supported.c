@@ -55,7 +55,8 @@ supported_interest(List *aggrefs, const char **why)
 		Oid			agg = aggref->aggfnoid;
 
 		if (aggmap_is_ours(agg) ||
-			(gpuagg_replace_builtin && (aggmap_is_listed(agg) || aggref->aggdistinct != NIL)))
+			(gpuagg_replace_builtin &&
+			 (aggmap_is_listed(agg) || aggref->aggdistinct != NIL || aggref->aggorder != NIL)))
 			return true;
 	}
 	*why = psprintf("aggregate %s is not one that gpuagg runs faster",
@@ -77,9 +78,9 @@ supported_key_functions(Oid eqop, Oid type, Oid *eqfunc, Oid *hashfunc)
 	return OidIsValid(*eqfunc);
 }
 
-/* Must rows be in the order of one of the aggregates' own ORDER BY?  Distinct values are sorted by themselves. */
-static bool
-orders_rows(const Aggref *aggref)
+/* Must rows be in the order of the aggregate's own ORDER BY?  Distinct values are sorted by themselves. */
+bool
+supported_orders_rows(const Aggref *aggref)
 {
 	return aggref->aggorder != NIL && aggref->aggdistinct == NIL;
 }
@@ -121,7 +122,6 @@ supported_distinct(const Aggref *aggref, const char **why)
 static bool
 supported_aggregates(List *aggrefs, bool parallel, const char **why)
 {
-	bool		distinct = supported_any_distinct(aggrefs);
 	ListCell   *lc;
 
 	foreach(lc, aggrefs)
@@ -130,11 +130,6 @@ supported_aggregates(List *aggrefs, bool parallel, const char **why)
 
 		if (!aggmap_supported(aggref, parallel, why) || !supported_distinct(aggref, why))
 			return false;
-		if (distinct && orders_rows(aggref))
-		{
-			*why = psprintf("ORDER BY inside %s beside DISTINCT in another aggregate", get_func_name(aggref->aggfnoid));
-			return false;
-		}
 		/* equal expressions are evaluated once, which volatile ones must not be */
 		if (contain_volatile_functions((Node *) aggref))
 		{
@@ -235,22 +230,37 @@ supported_sets(List *sets, List *keys, const char **why)
 	return true;
 }
 
-/*
- * All aggregates with an ORDER BY must be served by one sort: *order is the
- * longest of theirs, and the others must be leading parts of it.
- */
-bool
-supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg, const char **why)
+/* Would an aggregate of core's without an ORDER BY show that its rows come in another order? */
+static bool
+shows_input_order(const Aggref *aggref)
 {
+	Oid			transfn;
+
+	return !supported_orders_rows(aggref) && aggref->aggdistinct == NIL && !aggmap_is_ours(aggref->aggfnoid) &&
+		(aggmap_is_fallback(aggref->aggfnoid, &transfn) ||
+		 aggref->aggtype == FLOAT4OID || aggref->aggtype == FLOAT8OID);
+}
+
+/*
+ * Can one sort of the input serve all aggregates with an ORDER BY?  Then *order is the longest of theirs, and the
+ * others are leading parts of it.  Otherwise *order is NIL, and *apart says that the rows of each order are sorted
+ * apart, as they are where distinct values are found as well, or others must see the rows in the order of the input.
+ */
+void
+supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg, bool *apart)
+{
+	bool		others = false;
 	ListCell   *lc;
 
 	*order = NIL;
+	*apart = false;
 	foreach(lc, aggrefs)
 	{
 		Aggref	   *aggref = lfirst_node(Aggref, lc);
 		List	   *pathkeys;
 
-		if (!orders_rows(aggref))
+		others |= aggref->aggdistinct != NIL || shows_input_order(aggref);
+		if (!supported_orders_rows(aggref))
 			continue;
 		pathkeys = make_pathkeys_for_sortclauses(root, aggref->aggorder, aggref->args);
 		if (pathkeys_contained_in(*order, pathkeys))
@@ -259,18 +269,11 @@ supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg, co
 			*agg = aggref;
 		}
 		else if (!pathkeys_contained_in(pathkeys, *order))
-		{
-			*why = psprintf("%s has an ORDER BY that differs from another aggregate's",
-							get_func_name(aggref->aggfnoid));
-			return false;
-		}
+			*apart = true;
 	}
-	if (*order != NIL && !grouping_is_sortable(compat_group_clause(root)))
-	{
-		*why = "ORDER BY inside an aggregate needs GROUP BY keys that can be sorted";
-		return false;
-	}
-	return true;
+	*apart |= *order != NIL && (others || !grouping_is_sortable(compat_group_clause(root)));
+	if (*apart)
+		*order = NIL;
 }
 
 /*

@@ -27,12 +27,15 @@ extern bool supported_sets(List *sets, List *keys, const char **why);
 /* Have all keys hash functions that go with their equality? */
 extern bool supported_keys(List *keys, List *eqops, const char **why);
 
+/* Must rows be in the order of the aggregate's own ORDER BY? */
+extern bool supported_orders_rows(const Aggref *aggref);
+
 /*
- * May the aggregates' own ORDER BYs be served by one sort?  *order is then its
- * pathkeys after those of the grouping keys, or NIL, and *agg the aggregate they are of.
+ * May the aggregates' own ORDER BYs be served by one sort of the input?  *order is then its pathkeys after those of
+ * the grouping keys, or NIL, and *agg the aggregate they are of.  Otherwise *apart: each of these aggregates has its
+ * rows sorted.
  */
-extern bool supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg,
-							const char **why);
+extern void supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg, bool *apart);
 
 /* May a feed sort by 64-bit codes of the expression?  *desc is set. */
 extern bool supported_codes(Node *expr, Oid sortop, bool *desc);

@@ -12,7 +12,8 @@
  *		SELECT DISTINCT * FROM (A UNION ALL B) ORDER BY x LIMIT n
  *
  * which has the same rows, with the planner's usual choices for the DISTINCT and for the ALL, and those
- * of this extension besides.  WITH RECURSIVE's own UNION is left alone, as it is no set operation of complete inputs.
+ * of this extension besides.  A UNION below another set operation, as in A UNION ALL (B UNION C), becomes a subquery of
+ * that kind first.  WITH RECURSIVE's own UNION is left alone, as it is no set operation of complete inputs.
  */
 #include "postgres.h"
 
@@ -189,6 +190,98 @@ rewrite(Query *query)
 	*query = *outer;
 }
 
+/* ---- UNIONs below other set operations ------------------------------------ */
+
+/* Moves the queries of a tree to another list, and sets the references of the tree to these. */
+static void
+move_arms(Node *node, const List *from, List **to)
+{
+	if (IsA(node, RangeTblRef))
+	{
+		RangeTblRef *ref = (RangeTblRef *) node;
+
+		*to = lappend(*to, copyObject(list_nth(from, ref->rtindex - 1)));
+		ref->rtindex = list_length(*to);
+		return;
+	}
+	move_arms(castNode(SetOperationStmt, node)->larg, from, to);
+	move_arms(castNode(SetOperationStmt, node)->rarg, from, to);
+}
+
+/* The first query of a tree, whose columns have the names of the whole. */
+static int
+first_arm(const Node *node)
+{
+	while (IsA(node, SetOperationStmt))
+		node = ((const SetOperationStmt *) node)->larg;
+	return castNode(RangeTblRef, (Node *) node)->rtindex;
+}
+
+/* A query of its own for a tree of set operations of another query. */
+static Query *
+query_of_tree(const Query *query, const SetOperationStmt *op)
+{
+	Query	   *result = makeNode(Query);
+	Query	   *arm;
+	ListCell   *type,
+			   *typmod,
+			   *collation;
+
+	result->commandType = CMD_SELECT;
+	result->querySource = query->querySource;
+	result->hasRowSecurity = query->hasRowSecurity;
+	result->limitOption = LIMIT_OPTION_COUNT;
+	result->stmt_location = -1;
+	result->jointree = makeFromExpr(NIL, NULL);
+	result->setOperations = copyObject((Node *) op);
+	move_arms(result->setOperations, query->rtable, &result->rtable);
+	/* also what they refer to in the query, which is its WITH; there are no columns of this level yet */
+	IncrementVarSublevelsUp((Node *) result, 1, 0);
+	arm = linitial_node(RangeTblEntry, result->rtable)->subquery;
+	forthree(type, op->colTypes, typmod, op->colTypmods, collation, op->colCollations)
+	{
+		int			n = list_length(result->targetList) + 1;
+		TargetEntry *tle = list_nth_node(TargetEntry, arm->targetList, n - 1);
+
+		result->targetList = lappend(result->targetList,
+									 makeTargetEntry((Expr *) makeVar(1, n, lfirst_oid(type), lfirst_int(typmod),
+																	  lfirst_oid(collation), 0),
+													 n, tle->resname ? pstrdup(tle->resname) : NULL, false));
+	}
+	return result;
+}
+
+/*
+ * Makes subqueries of the UNIONs below `node`, whose place is that of their first query: what refers to the columns of
+ * that one means the columns of the whole.  merged: a UNION above finds what is distinct among these rows and others.
+ */
+static void
+nest_unions(Query *query, Node **node, bool merged)
+{
+	SetOperationStmt *op = (SetOperationStmt *) *node;
+
+	if (!IsA(op, SetOperationStmt))
+		return;
+	if (op->op == SETOP_UNION && !op->all && !merged && *node != query->setOperations)
+	{
+		Query	   *nested = query_of_tree(query, op);
+
+		if (may_rewrite(nested))
+		{
+			RangeTblRef *ref = makeNode(RangeTblRef);
+
+			rewrite(nested);
+			ref->rtindex = first_arm((Node *) op);
+			lfirst(list_nth_cell(query->rtable, ref->rtindex - 1)) = subquery_entry(nested);
+			*node = (Node *) ref;
+			return;
+		}
+	}
+	merged = op->op == SETOP_UNION && (merged || !op->all);
+	nest_unions(query, &op->larg, merged);
+	nest_unions(query, &op->rarg, merged);
+}
+
 static bool rewrite_walker(Node *node, void *context);
 
 /* The query of WITH RECURSIVE: not its own UNION. */
@@ -210,6 +303,8 @@ rewrite_walker(Node *node, void *context)
 	if (!IsA(node, Query))
 		return expression_tree_walker(node, rewrite_walker, context);
 	query_tree_walker((Query *) node, rewrite_walker, context, 0);
+	if (((Query *) node)->setOperations)
+		nest_unions((Query *) node, &((Query *) node)->setOperations, false);
 	if (may_rewrite((Query *) node))
 		rewrite((Query *) node);
 	return false;

@@ -298,6 +298,24 @@ sub own_aggregate
 	return { call => $call, sql => $norm ? sprintf($norm, $call) : $call, float => $float };
 }
 
+# One of core's aggregates or a user's with an ORDER BY, of a "numbered" source: each may have another order.
+sub ordered_aggregate
+{
+	my ($from) = @_;
+	my @columns = grep { $_->{type} !~ /wide/ } @{ $from->{columns} };
+	my $column = pick(@columns)->{name};
+	my $key = pick(of_kind('minmax', @columns));
+	my $int = '(' . pick(of_kind('int', @columns))->{name} . ' % 1000)::int4';
+	my $order = (chance(0.6) ? $key->{name} . pick('', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST') . ', ' : '') . pick('id', 'id DESC', '-id');
+	my ($call, $norm) = @{ pick([ "string_agg($column\::text, ','", 'md5(%s)' ], [ "array_agg($column", 'md5(%s::text)' ],
+			[ "jsonb_agg($int", 'md5(%s::text)' ], [ "agg:sum($int", '%s' ], [ "agg:max($int", '%s' ]) };
+
+	$call .= " ORDER BY $order)";
+	$call .= ' FILTER (WHERE ' . condition(@columns) . ')' if chance(0.2);
+	Tally::draw(q{orders of core's aggregates});
+	return { call => $call, sql => sprintf($norm, $call), float => 0 };
+}
+
 # Whether a group's key, whose equal values may look different, looks like one of
 # the group's rows.
 sub looks_like_a_row
@@ -462,6 +480,7 @@ sub make_query
 	my $sets = @keys && chance(0.12);
 	my $grouping;
 	my @own = chance(0.25) ? map { own_aggregate($tables->{wild}, $from) } 1 .. pick(1, 2, 3) : ();
+	push @own, map { ordered_aggregate($from) } 1 .. pick(1, 1, 2, 3) if $from->{base} && !$tables->{wild} && chance(0.12);
 	my $sorts = $order_by || $sets || grep { $_->{call} =~ /ORDER BY/ } @own;
 	local $common_filter = chance(0.2) ? condition(@columns) : undef;
 	my @aggs = map { aggregate($tables->{wild}, $orderly && !$sorts, @columns) } 1 .. pick(1, 1, 2, 3, 5, 8);

@@ -149,7 +149,7 @@ RESET enable_hashjoin; RESET enable_mergejoin; RESET enable_material;
 SET gpuagg.require = 'require';
 RESET work_mem;
 RESET gpuagg.batch_rows;
--- one sort cannot serve two orders
+-- two orders: the rows are sorted for each
 SELECT gpu_longest_run(c ORDER BY ts), gpu_longest_run(c ORDER BY x) FROM ord;
 -- sums of floats in their order are core's to the last digit: no row
 SELECT gpu_sum(x::float8 / 3 ORDER BY x) AS here FROM ord WHERE x > 0

@@ -122,7 +122,7 @@ SELECT gpu_count(DISTINCT a::numeric::money) FROM s;
 SELECT 1 AS one, gpu_count(*) FROM s GROUP BY ROLLUP (one);
 SELECT gpu_count(*) OVER () FROM s;
 SELECT gpu_sum(a + (random() * 0)::int) FROM s;
-SELECT gpu_count(*), string_agg(t, ',' ORDER BY t) FROM s;
+SELECT gpu_count(*), string_agg(t, ',' ORDER BY t) = (SELECT array_to_string(array_agg(t), ',') FROM (SELECT t FROM s ORDER BY t) x) AS same FROM s;
 SELECT gpu_count(*) FROM s GROUP BY id::bit(8)::varbit;
 RESET gpuagg.require;
 SELECT gpu_count(DISTINCT a::numeric::money), gpu_sum(a + (random() * 0)::int) FROM s;
