@@ -37,6 +37,7 @@
 #include "columns/column_writer.h"
 #include "exec/distinct.h"
 #include "exec/keys.h"
+#include "exec/pieces.h"
 #include "plan/supported.h"
 
 typedef struct DistinctSet
@@ -498,60 +499,6 @@ next_groups(Engine *base, GroupBatch *out)
 
 /* ---- participants -------------------------------------------------------------------- */
 
-/* The exports of the engines one after the other, in pieces: their length, and at the end of an engine's 0. */
-typedef struct PieceSink
-{
-	GroupSink	base;
-	GroupSink  *sink;
-} PieceSink;
-
-typedef struct PieceSource
-{
-	GroupSource base;
-	GroupSource *source;
-	uint64		left;			/* of the piece at hand */
-	bool		ended;
-} PieceSource;
-
-static void
-write_piece(GroupSink *base, const void *data, size_t len)
-{
-	PieceSink  *pieces = (PieceSink *) base;
-	uint64		length = len;
-
-	if (len == 0)
-		return;
-	pieces->sink->write(pieces->sink, &length, sizeof(length));
-	pieces->sink->write(pieces->sink, data, len);
-}
-
-static bool
-read_pieces(GroupSource *base, void *data, size_t len)
-{
-	PieceSource *pieces = (PieceSource *) base;
-	char	   *to = data;
-
-	while (len > 0)
-	{
-		size_t		n;
-
-		if (pieces->left == 0)
-		{
-			if (pieces->ended || !pieces->source->read(pieces->source, &pieces->left, sizeof(pieces->left)))
-				return false;
-			pieces->ended = pieces->left == 0;
-			continue;
-		}
-		n = Min(len, pieces->left);
-		if (!pieces->source->read(pieces->source, to, n))
-			return false;
-		to += n;
-		len -= n;
-		pieces->left -= n;
-	}
-	return true;
-}
-
 /* Engine i of all: those of the sets, and then the inner one. */
 static Engine *
 engine_at(DistinctEngine *distinct, int i)
@@ -563,16 +510,16 @@ static EngineStatus
 export_groups(Engine *base, GroupSink *sink)
 {
 	DistinctEngine *distinct = (DistinctEngine *) base;
-	PieceSink	pieces = {{write_piece}, sink};
-	uint64		end = 0;
+	PieceSink	pieces;
 
+	pieces_write(&pieces, sink);
 	for (int i = 0; i <= distinct->spec->ndistincts; i++)
 	{
 		Engine	   *engine = engine_at(distinct, i);
 
 		if (note(distinct, engine, engine->ops->export_groups(engine, &pieces.base)) != ENGINE_OK)
 			return ENGINE_FAILED;
-		sink->write(sink, &end, sizeof(end));
+		pieces_end(&pieces);
 	}
 	return ENGINE_OK;
 }
@@ -585,14 +532,12 @@ import_groups(Engine *base, GroupSource *source)
 	for (int i = 0; i <= distinct->spec->ndistincts; i++)
 	{
 		Engine	   *engine = engine_at(distinct, i);
-		PieceSource pieces = {{read_pieces}, source, 0, false};
-		char		rest;
+		PieceSource pieces;
 
+		pieces_read(&pieces, source);
 		if (note(distinct, engine, engine->ops->import_groups(engine, &pieces.base)) != ENGINE_OK)
 			return ENGINE_FAILED;
-		/* the end may not have been read */
-		while (!pieces.ended && read_pieces(&pieces.base, &rest, 1))
-			;
+		pieces_skip(&pieces);
 	}
 	return ENGINE_OK;
 }

@@ -144,6 +144,9 @@ collect_keys(GroupQuery *query)
 	}
 	collect_walker((Node *) query->root->processed_tlist, &context);
 	collect_walker((Node *) query->having, &context);
+	/* direct arguments of ordered-set aggregates */
+	foreach(lc, query->aggs)
+		collect_walker((Node *) lfirst_node(Aggref, lc)->aggdirectargs, &context);
 	nkeys = list_length(query->keys);
 	collect_walker((Node *) query->target->exprs, &context);
 	return list_length(query->keys) == nkeys && !context.undetermined;
@@ -406,7 +409,8 @@ add_grouped_paths(GroupQuery *query)
 	ListCell   *lc;
 
 	/* distinct values are known when all rows are */
-	if (query->keys == NIL || pathkeys == NIL || supported_any_distinct(query->aggs))
+	if (query->keys == NIL || pathkeys == NIL || supported_any_distinct(query->aggs) ||
+		supported_any_ordered_set(query->aggs))
 		return;
 	foreach(lc, query->input_rel->pathlist)
 	{

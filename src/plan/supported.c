@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_aggregate.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
@@ -78,7 +79,18 @@ supported_key_functions(Oid eqop, Oid type, Oid *eqfunc, Oid *hashfunc)
 static bool
 orders_rows(const Aggref *aggref)
 {
-	return aggref->aggorder != NIL && aggref->aggdistinct == NIL;
+	return aggref->aggorder != NIL && aggref->aggdistinct == NIL && aggref->aggkind == AGGKIND_NORMAL;
+}
+
+bool
+supported_any_ordered_set(List *aggrefs)
+{
+	ListCell   *lc;
+
+	foreach(lc, aggrefs)
+		if (aggmap_is_ordered_set(lfirst_node(Aggref, lc)))
+			return true;
+	return false;
 }
 
 bool
@@ -119,6 +131,7 @@ static bool
 supported_aggregates(List *aggrefs, bool parallel, const char **why)
 {
 	bool		distinct = supported_any_distinct(aggrefs);
+	bool		ordered_sets = supported_any_ordered_set(aggrefs);
 	ListCell   *lc;
 
 	foreach(lc, aggrefs)
@@ -130,6 +143,11 @@ supported_aggregates(List *aggrefs, bool parallel, const char **why)
 		if (distinct && orders_rows(aggref))
 		{
 			*why = psprintf("ORDER BY inside %s beside DISTINCT in another aggregate", get_func_name(aggref->aggfnoid));
+			return false;
+		}
+		if (ordered_sets && orders_rows(aggref))
+		{
+			*why = psprintf("ORDER BY inside %s beside an ordered-set aggregate", get_func_name(aggref->aggfnoid));
 			return false;
 		}
 		/* equal expressions are evaluated once, which volatile ones must not be */
