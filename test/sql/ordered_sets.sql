@@ -7,7 +7,7 @@ CREATE TABLE o AS SELECT i % 7 AS k, (i % 13)::text AS s, i % 5 AS v, ((i * 37 %
 	(ARRAY['sad', 'ok', 'happy'])[i % 3 + 1]::mood AS m, (i % 5) / 4.0::float8 AS p, (i % 100)::float4 / 8 AS r, i % 2 = 0 AS b, i AS id
 	FROM generate_series(1, 6000) i;
 INSERT INTO o VALUES (1, 'x', 1, 1, 1, 1, 'NaN', '1 mon', '2020-01-01', 'ok', 0.5, 'NaN', true, 0),
-	(1, NULL, NULL, NULL, 'NaN', NULL, '-0', NULL, 'infinity', NULL, NULL, '-0', NULL, 0),
+	(1, NULL, NULL, NULL, 'NaN', NULL, '0.1', NULL, 'infinity', NULL, NULL, '-1', NULL, 0),
 	(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0),
 	(2, 'X', 1, 'NaN', 1e30, 1, 'Infinity', '-1 day', '-infinity', 'sad', 1, '-Infinity', false, 0),
 	(8, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0),
@@ -41,7 +41,7 @@ CREATE TABLE queries AS SELECT row_number() OVER () AS id, q FROM unnest(ARRAY[
 	'SELECT k, percentile_cont(0.5) WITHIN GROUP (ORDER BY f) FROM o GROUP BY k HAVING percentile_disc(0.5) WITHIN GROUP (ORDER BY v) >= 2 AND count(*) > 10',
 	'SELECT k, count(*), sum(v), avg(n), percentile_cont(0.5) WITHIN GROUP (ORDER BY f), max(s) FROM o GROUP BY k',
 	'SELECT k, count(DISTINCT z), array_agg(DISTINCT v), percentile_cont(0.5) WITHIN GROUP (ORDER BY f), count(DISTINCT z) FILTER (WHERE v > 2), count(*), string_agg(DISTINCT s, '','') FROM o GROUP BY k',
-	'SELECT k, array_agg(z), percentile_disc(0.5) WITHIN GROUP (ORDER BY z), bool_or(b) FILTER (WHERE b) FROM o GROUP BY k',
+	'SELECT k, array_length(array_agg(z), 1), percentile_disc(0.5) WITHIN GROUP (ORDER BY z), bool_or(b) FILTER (WHERE b) FROM o GROUP BY k',
 	'SELECT b, percentile_disc(0.5) WITHIN GROUP (ORDER BY z) FILTER (WHERE b), count(*) FILTER (WHERE b), count(DISTINCT v) FILTER (WHERE b) FROM o GROUP BY b',
 	'SELECT k, s, percentile_cont(0.5) WITHIN GROUP (ORDER BY f), mode() WITHIN GROUP (ORDER BY v) FROM o GROUP BY k, s',
 	'SELECT s, percentile_cont(0.5) WITHIN GROUP (ORDER BY id) FROM o GROUP BY s',
@@ -50,6 +50,7 @@ CREATE TABLE queries AS SELECT row_number() OVER () AS id, q FROM unnest(ARRAY[
 	'SELECT k, percentile_disc(0.5) WITHIN GROUP (ORDER BY k), mode() WITHIN GROUP (ORDER BY 7) FROM o GROUP BY k',
 	'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY f), mode() WITHIN GROUP (ORDER BY s), count(*) FROM o WHERE false',
 	'SELECT k, percentile_cont(0.5) WITHIN GROUP (ORDER BY f) FROM o WHERE false GROUP BY k',
+	'SELECT mode() WITHIN GROUP (ORDER BY x) + 0, percentile_disc(0.5) WITHIN GROUP (ORDER BY x) + 0 FROM (VALUES (0.0::float8), (1), (''-0''), (1), (0)) v(x)',
 	'SELECT percentile_cont((SELECT 0.25)) WITHIN GROUP (ORDER BY f) FROM o',
 	'SELECT x.p, (SELECT percentile_disc(x.p) WITHIN GROUP (ORDER BY y.v + x.i) FROM o y WHERE y.k = x.i) FROM (VALUES (1, 0.1), (2, 0.5), (1, 0.9)) x(i, p)',
 	'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a.f) FROM o a JOIN o b ON a.id = b.id']) q;
@@ -73,3 +74,40 @@ SELECT pg_temp.same_as_core(q), id FROM queries ORDER BY id;
 RESET work_mem;
 RESET hash_mem_multiplier;
 SELECT pg_temp.same_as_core(q), id FROM queries ORDER BY id;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+
+-- errors are core's: also in groups without values, and that HAVING leaves out
+SET gpuagg.require = 'require';
+SELECT k, percentile_cont(1.5) WITHIN GROUP (ORDER BY f) FROM o GROUP BY k;
+SELECT percentile_cont('NaN') WITHIN GROUP (ORDER BY f) FROM o WHERE false;
+SELECT percentile_disc('{0.5,-1}'::float8[]) WITHIN GROUP (ORDER BY z) FROM o;
+SELECT percentile_disc('{0.5,-1}'::float8[]) WITHIN GROUP (ORDER BY z) FROM o WHERE false;
+SELECT v, percentile_cont(v / 3.0) WITHIN GROUP (ORDER BY f) FROM o GROUP BY v HAVING count(*) < 0;
+
+-- parameters, a plan that runs again, a cursor
+PREPARE quantile(float8, float8[]) AS SELECT k, percentile_disc($1) WITHIN GROUP (ORDER BY z) AS a,
+	percentile_disc($2) WITHIN GROUP (ORDER BY z) AS b FROM o WHERE k < 3 GROUP BY k ORDER BY k;
+EXECUTE quantile(0.5, '{0,1}');
+SET plan_cache_mode = force_generic_plan;
+EXECUTE quantile(0.1, '{0.2,NULL}');
+EXECUTE quantile(NULL, NULL);
+SELECT x, m FROM (VALUES (0.1), (0.5), (0.9)) v(x), LATERAL (SELECT percentile_disc(x) WITHIN GROUP (ORDER BY z) AS m FROM o WHERE k = 3) q;
+BEGIN;
+DECLARE c CURSOR FOR SELECT k, mode() WITHIN GROUP (ORDER BY v) FROM o WHERE k = 2 GROUP BY k;
+FETCH 1 FROM c;
+COMMIT;
+
+-- what is left to core
+CREATE AGGREGATE own_percentile(float8 ORDER BY float8) (SFUNC = ordered_set_transition, STYPE = internal,
+	FINALFUNC = percentile_cont_float8_final);
+SELECT rank(3) WITHIN GROUP (ORDER BY v) FROM o;
+SELECT count(*), dense_rank(3) WITHIN GROUP (ORDER BY v) FROM o;
+SELECT count(*), own_percentile(0.5) WITHIN GROUP (ORDER BY v) FROM o;
+SELECT k, percentile_cont((SELECT avg(k) / 10 FROM o x WHERE x.k = o.k)) WITHIN GROUP (ORDER BY v) FROM o WHERE k = 2 GROUP BY k;
+SELECT k, percentile_cont(0.5) WITHIN GROUP (ORDER BY v), gpu_max_subarray_sum(v ORDER BY id) FROM o GROUP BY k;
+
+DROP TABLE o, queries;
+DROP TYPE mood;
+DROP AGGREGATE own_percentile(float8 ORDER BY float8);
