@@ -329,13 +329,14 @@ absorb(OrderedSetEngine *engine, const Batch *batch)
 		return ENGINE_OK;
 	if (!engine->ranged)
 		choose_mode(engine, batch);
-	group_table_budget(table, engine->env.mem_limit, 0);
+	group_table_budget(table, engine->env.mem_limit, engine->spec->nvalues * VALUE_GROUP_BYTES);
 	group_table_locate(table, batch);
 	number_groups(engine, batch->nrows);
 	spill_missing(engine, batch);
 	for (int v = 0; v < engine->spec->nvalues; v++)
 	{
-		value_store_append(engine->stores[v], &batch->cols[engine->own.nkeys + v], engine->numbers, batch->nrows);
+		value_store_append(engine->stores[v], &batch->cols[engine->own.nkeys + v], engine->numbers, batch->nrows,
+						   table->ngroups);
 		used += value_store_memory(engine->stores[v]);
 	}
 	engine->mem_peak = Max(engine->mem_peak, used);

@@ -2,8 +2,9 @@
  * value_store.c
  *	  Values of groups: in arrays, in files, and in a sort; see value_store.h.
  *
- * To hand out groups, the pairs in memory, or those of one partition, are brought into the order of their groups by
- * counting, and the wanted ranks are selected (select.h).
+ * A group's codes are in a chain of chunks, each twice as long as the one before, so that a value is written once where
+ * it stays, and memory is touched once.  To hand out a group they are copied to one place, and the wanted ranks are
+ * selected there (select.h).  Codes in files are runs of one group each.
  */
 #include "postgres.h"
 
@@ -26,22 +27,33 @@
 #include "groups/value_store.h"
 #include "operators/select.h"
 
-/* Bytes of a pair in memory: itself, and where it goes when pairs are ordered by their groups. */
-#define PAIR_BYTES (2 * (sizeof(uint32) + sizeof(uint64)))
-#define FIRST_PAIRS 8192
-/* Pairs of a block that is exported. */
-#define EXPORT_PAIRS 16384
+/* Words of a group's first chunk and of its largest ones; the first word is the address of the next chunk. */
+#define FIRST_CHUNK 8
+#define LAST_CHUNK 512
+/* Words of what is allocated at once. */
+#define FIRST_SLAB 1024
+#define LAST_SLAB (2 * 1024 * 1024)
+/* How many rows ahead the place of a group is fetched. */
+#define AHEAD 12
 /* Of values whose range is no larger, in relation to their number, the mode is found by counting. */
 #define COUNTED_RANGE 4
 
-/* Pairs in one array each. */
-typedef struct Pairs
+/* The codes of a group. */
+typedef struct GroupCodes
 {
-	uint32	   *groups;
-	uint64	   *codes;
-	int64		n;
-	int64		capacity;
-} Pairs;
+	uint64	   *at;				/* where the next one goes */
+	uint64	   *end;			/* of the last chunk */
+	uint64	   *first;			/* chunk */
+	int64		before;			/* codes in chunks before the last */
+	uint32		words;			/* of the last chunk; 0: none */
+} GroupCodes;
+
+/* Memory of chunks. */
+typedef struct Slab
+{
+	uint64	   *words;
+	size_t		size;
+} Slab;
 
 struct ValueStore
 {
@@ -51,7 +63,14 @@ struct ValueStore
 	MemoryContext cxt;			/* all that value_store_reset frees */
 	size_t		mem_limit;
 	int			batch_rows;
-	Pairs		pairs;
+	GroupCodes *groups;
+	uint32		ngroups;		/* that there are chains for */
+	uint32		max_groups;		/* that there is room for */
+	Slab	   *slabs;
+	int			nslabs;
+	int			slab;			/* from which chunks are taken */
+	size_t		slab_used;		/* words of it */
+	size_t		used;			/* words of all */
 
 	/* values without codes; those that are not varlenas are wrapped into one (wrap_value) */
 	Dictionary *dict;
@@ -64,10 +83,10 @@ struct ValueStore
 	Datum	   *by_rank;
 	uint32	   *class_of;		/* [rank]: the first rank of an equal value */
 
-	/* beyond memory: pairs by group */
+	/* beyond memory: codes by group */
 	int			nparts;			/* 0: none */
 	BufFile   **files;
-	int64	   *file_pairs;
+	int64	   *file_codes;
 	/* the dictionary is full: all values by group and value */
 	Tuplesortstate *sort;
 	TupleDesc	desc;
@@ -78,15 +97,13 @@ struct ValueStore
 	uint64		spilled;
 
 	/* groups out */
-	uint32		ngroups;
+	uint32		nall;
 	int			part;			/* that is being read */
 	uint32		next_local;		/* its next group, by number / nparts */
 	uint32		nlocal;
-	Pairs		ordered;
-	int64	   *starts;			/* [local group], and the end */
+	uint64	   *codes;			/* of the group, in one place, and as many more */
 	uint64	   *spare;
-	int64		spare_size;
-	uint32	   *counts;			/* for the mode */
+	int64		codes_size;
 	bool		streams;		/* the part is in `sort` */
 	int64		group_n;		/* of the group at hand, */
 	int64		group_read;		/* and how many were read from `sort` */
@@ -170,17 +187,18 @@ value_store_reset(ValueStore *store)
 	close_files(store);
 	end_sort(store);
 	MemoryContextDelete(store->cxt);
-	memset(&store->pairs, 0, sizeof(Pairs));
-	memset(&store->ordered, 0, sizeof(Pairs));
+	store->groups = NULL;
+	store->ngroups = store->max_groups = 0;
+	store->slabs = NULL;
+	store->nslabs = store->slab = 0;
+	store->slab_used = store->used = 0;
 	store->dict = NULL;
 	store->rank_of = store->class_of = NULL;
 	store->by_rank = NULL;
 	store->sort_counts = NULL;
 	store->sort_groups = 0;
-	store->starts = NULL;
-	store->spare = NULL;
-	store->spare_size = 0;
-	store->counts = NULL;
+	store->codes = store->spare = NULL;
+	store->codes_size = 0;
 	store->streams = false;
 	begin_empty(store);
 }
@@ -188,7 +206,7 @@ value_store_reset(ValueStore *store)
 size_t
 value_store_memory(const ValueStore *store)
 {
-	return store->pairs.capacity * PAIR_BYTES + (store->dict ? dictionary_memory(store->dict) : 0) +
+	return store->used * sizeof(uint64) + store->max_groups * sizeof(GroupCodes) + (store->dict ? dictionary_memory(store->dict) : 0) +
 		store->sort_groups * sizeof(int64);
 }
 
@@ -198,26 +216,136 @@ value_store_spilled(const ValueStore *store)
 	return store->spilled;
 }
 
-static void *
-grow_array(ValueStore *store, void *array, size_t bytes)
+/* ---- chains of codes ------------------------------------------------------------ */
+
+/* Makes chains for groups below n. */
+static void
+reserve_groups(ValueStore *store, uint32 n)
 {
-	array = array ? repalloc_huge(array, bytes) : MemoryContextAllocHuge(store->cxt, bytes);
-	group_table_advise_huge(array, bytes);
-	return array;
+	if (n > store->max_groups)
+	{
+		uint32		size = Max(store->max_groups, 256);
+
+		while (size < n)
+			size = (uint32) Min((uint64) size * 2, PG_UINT32_MAX);
+		if (store->groups)
+			store->groups = repalloc_huge(store->groups, size * sizeof(GroupCodes));
+		else
+			store->groups = MemoryContextAllocHuge(store->cxt, size * sizeof(GroupCodes));
+		group_table_advise_huge((char *) store->groups, size * sizeof(GroupCodes));
+		store->max_groups = size;
+	}
+	if (n > store->ngroups)
+	{
+		memset(store->groups + store->ngroups, 0, (n - store->ngroups) * sizeof(GroupCodes));
+		store->ngroups = n;
+	}
 }
 
-static void
-reserve_pairs(ValueStore *store, Pairs *pairs, int64 n)
+/* So many words, at most LAST_CHUNK, until clear_groups. */
+static uint64 *
+take_words(ValueStore *store, uint32 words)
 {
-	int64		capacity = Max(pairs->capacity, FIRST_PAIRS);
+	uint64	   *result;
 
-	if (n <= pairs->capacity)
-		return;
-	while (capacity < n)
-		capacity *= 2;
-	pairs->groups = grow_array(store, pairs->groups, capacity * sizeof(uint32));
-	pairs->codes = grow_array(store, pairs->codes, capacity * sizeof(uint64));
-	pairs->capacity = capacity;
+	while (store->slab < store->nslabs && store->slab_used + words > store->slabs[store->slab].size)
+	{
+		store->slab++;
+		store->slab_used = 0;
+	}
+	if (store->slab == store->nslabs)
+	{
+		size_t		size = Max(FIRST_SLAB, Min(LAST_SLAB, Min(store->used, store->mem_limit / 8 / sizeof(uint64))));
+		size_t		bytes = size * sizeof(uint64);
+
+		if ((store->nslabs & (store->nslabs - 1)) == 0)
+			store->slabs = store->nslabs > 0 ? repalloc(store->slabs, 2 * store->nslabs * sizeof(Slab)) :
+				MemoryContextAlloc(store->cxt, sizeof(Slab));
+		store->slabs[store->nslabs].words = MemoryContextAllocHuge(store->cxt, bytes);
+		store->slabs[store->nslabs++].size = size;
+		group_table_advise_huge((char *) store->slabs[store->slab].words, bytes);
+		store->slab_used = 0;
+	}
+	result = store->slabs[store->slab].words + store->slab_used;
+	store->slab_used += words;
+	store->used += words;
+	return result;
+}
+
+/* Adds a chunk. */
+static pg_noinline void
+extend_chain(ValueStore *store, GroupCodes *group)
+{
+	uint32		words = group->words == 0 ? FIRST_CHUNK : Min(group->words * 2, LAST_CHUNK);
+	uint64	   *chunk = take_words(store, words);
+
+	if (group->words == 0)
+		group->first = chunk;
+	else
+	{
+		*(group->end - group->words) = (uint64) (uintptr_t) chunk;
+		group->before += group->words - 1;
+	}
+	group->words = words;
+	group->at = chunk + 1;
+	group->end = chunk + words;
+}
+
+static inline void
+append_code(ValueStore *store, uint32 g, uint64 code)
+{
+	GroupCodes *group = &store->groups[g];
+
+	if (unlikely(group->at == group->end))
+		extend_chain(store, group);
+	*group->at++ = code;
+}
+
+static int64
+count_codes(const GroupCodes *group)
+{
+	return group->words == 0 ? 0 : group->before + (group->at - (group->end - group->words) - 1);
+}
+
+/* Visits the chunks of a group. */
+typedef struct ChunkScan
+{
+	const uint64 *chunk;
+	uint32		words;
+	int64		left;			/* codes */
+} ChunkScan;
+
+static ChunkScan
+scan_chunks(const GroupCodes *group)
+{
+	ChunkScan	scan = {group->first, FIRST_CHUNK, count_codes(group)};
+
+	return scan;
+}
+
+/* The next codes; 0 at the end. */
+static uint32
+next_chunk(ChunkScan *scan, const uint64 **codes)
+{
+	uint32		n = (uint32) Min(scan->left, scan->words - 1);
+
+	if (n == 0)
+		return 0;
+	*codes = scan->chunk + 1;
+	scan->left -= n;
+	if (scan->left > 0)
+		scan->chunk = (const uint64 *) (uintptr_t) scan->chunk[0];
+	scan->words = Min(scan->words * 2, LAST_CHUNK);
+	return n;
+}
+
+/* Forgets all codes, and keeps the memory. */
+static void
+clear_groups(ValueStore *store)
+{
+	store->ngroups = 0;
+	store->slab = 0;
+	store->slab_used = store->used = 0;
 }
 
 /* ---- values and codes --------------------------------------------------------- */
@@ -357,69 +485,52 @@ sort_counted(ValueStore *store, uint32 group, Datum value)
 
 /* ---- files ------------------------------------------------------------------------- */
 
+/* Moves all codes to files. */
 static void
-flush_pairs(ValueStore *store)
+flush_codes(ValueStore *store)
 {
-	Pairs	   *pairs = &store->pairs;
-	Pairs		out = {0};
-	int64		at[65] = {0};
+	MemoryContext old = MemoryContextSwitchTo(store->cxt);
 
 	if (store->nparts == 0)
 	{
 		store->nparts = (int) Max(2, Min(64, store->mem_limit / 4 / BLCKSZ));
-		store->files = MemoryContextAllocZero(store->cxt, store->nparts * sizeof(BufFile *));
-		store->file_pairs = MemoryContextAllocZero(store->cxt, store->nparts * sizeof(int64));
+		store->files = palloc0(store->nparts * sizeof(BufFile *));
+		store->file_codes = palloc0(store->nparts * sizeof(int64));
 	}
-	out.groups = MemoryContextAllocHuge(store->cxt, (pairs->n + 1) * sizeof(uint32));
-	out.codes = MemoryContextAllocHuge(store->cxt, (pairs->n + 1) * sizeof(uint64));
-	for (int64 i = 0; i < pairs->n; i++)
-		at[pairs->groups[i] % store->nparts + 1]++;
-	for (int p = 0; p < store->nparts; p++)
-		at[p + 1] += at[p];
-	for (int64 i = 0; i < pairs->n; i++)
+	for (uint32 g = 0; g < store->ngroups; g++)
 	{
-		int64	   *to = &at[pairs->groups[i] % store->nparts];
+		int			p = g % store->nparts;
+		ChunkScan	scan = scan_chunks(&store->groups[g]);
+		const uint64 *codes;
+		uint32		run[2] = {g};
 
-		out.groups[*to] = pairs->groups[i];
-		out.codes[(*to)++] = pairs->codes[i];
-	}
-	for (int p = 0; p < store->nparts; p++)
-	{
-		int64		from = p == 0 ? 0 : at[p - 1];
-		int64		n = at[p] - from;
-		MemoryContext old;
-
-		CHECK_FOR_INTERRUPTS();
-		if (n == 0)
-			continue;
-		old = MemoryContextSwitchTo(store->cxt);
-		if (store->files[p] == NULL)
+		if (scan.left > 0 && store->files[p] == NULL)
 			store->files[p] = BufFileCreateTemp(false);
-		BufFileWrite(store->files[p], &n, sizeof(n));
-		BufFileWrite(store->files[p], out.groups + from, n * sizeof(uint32));
-		BufFileWrite(store->files[p], out.codes + from, n * sizeof(uint64));
-		MemoryContextSwitchTo(old);
-		store->file_pairs[p] += n;
-		store->spilled += sizeof(n) + n * (sizeof(uint32) + sizeof(uint64));
+		if (g % 1024 == 0)
+			CHECK_FOR_INTERRUPTS();
+		store->file_codes[p] += scan.left;
+		while ((run[1] = next_chunk(&scan, &codes)) > 0)
+		{
+			BufFileWrite(store->files[p], run, sizeof(run));
+			BufFileWrite(store->files[p], unconstify(uint64 *, codes), run[1] * sizeof(uint64));
+			store->spilled += sizeof(run) + run[1] * sizeof(uint64);
+		}
 	}
-	pfree(out.groups);
-	pfree(out.codes);
-	pairs->n = 0;
+	MemoryContextSwitchTo(old);
+	clear_groups(store);
 }
 
-/* Reads the next block of a file; false at its end. */
+/* Reads the next run of a file; false at its end. */
 static bool
-read_block(ValueStore *store, BufFile *file, Pairs *pairs)
+read_run(BufFile *file, uint32 *group, uint64 *codes, uint32 *n)
 {
-	int64		n;
+	uint32		run[2];
 
-	if (file == NULL || !compat_read_file(file, &n, sizeof(n), true))
+	if (file == NULL || !compat_read_file(file, run, sizeof(run), true))
 		return false;
-	CHECK_FOR_INTERRUPTS();
-	reserve_pairs(store, pairs, pairs->n + n);
-	compat_read_file(file, pairs->groups + pairs->n, n * sizeof(uint32), false);
-	compat_read_file(file, pairs->codes + pairs->n, n * sizeof(uint64), false);
-	pairs->n += n;
+	*group = run[0];
+	*n = run[1];
+	compat_read_file(file, codes, run[1] * sizeof(uint64), false);
 	return true;
 }
 
@@ -434,59 +545,60 @@ rewind_file(BufFile *file)
 
 /* ---- values in ------------------------------------------------------------------------ */
 
+/* Moves all codes, which are the dictionary's, to a sort, where all further values go. */
 static void
-sort_pairs(ValueStore *store)
+codes_to_sort(ValueStore *store)
 {
-	Pairs	   *pairs = &store->pairs;
+	uint64		codes[LAST_CHUNK];
+	uint32		group,
+				n;
 
-	for (int64 i = 0; i < pairs->n; i++)
-		sort_counted(store, pairs->groups[i], dict_value(store, (int32) pairs->codes[i]));
-	pairs->n = 0;
-}
-
-/* Moves all pairs, whose codes are the dictionary's, to a sort, where all further values go. */
-static void
-pairs_to_sort(ValueStore *store)
-{
 	begin_sort(store);
-	sort_pairs(store);
+	for (uint32 g = 0; g < store->ngroups; g++)
+	{
+		ChunkScan	scan = scan_chunks(&store->groups[g]);
+		const uint64 *chunk;
+
+		while ((n = next_chunk(&scan, &chunk)) > 0)
+			for (uint32 i = 0; i < n; i++)
+				sort_counted(store, g, dict_value(store, (int32) chunk[i]));
+		CHECK_FOR_INTERRUPTS();
+	}
+	clear_groups(store);
 	for (int p = 0; p < store->nparts; p++)
 	{
 		rewind_file(store->files[p]);
-		while (read_block(store, store->files[p], &store->pairs))
-			sort_pairs(store);
+		while (read_run(store->files[p], &group, codes, &n))
+		{
+			for (uint32 i = 0; i < n; i++)
+				sort_counted(store, group, dict_value(store, (int32) codes[i]));
+			CHECK_FOR_INTERRUPTS();
+		}
 	}
 	close_files(store);
 }
 
-/* Appends n values of codes that some expression gives, without a branch for rows that have none. */
 #define APPEND_LOOP(value_t, CODE) \
 	do { \
 		const value_t *values = (const value_t *) col->values; \
-		if (col->validity) \
-			for (int i = 0; i < nrows; i++) \
+		for (int i = 0; i < nrows; i++) \
+		{ \
+			if (ahead && i + AHEAD < nrows && groups[i + AHEAD] != NO_VALUE_GROUP) \
+				__builtin_prefetch(&store->groups[groups[i + AHEAD]], 1); \
+			if (unlikely(groups[i] == NO_VALUE_GROUP) || (col->validity && !bitmap_get(col->validity, i))) \
+				continue; \
 			{ \
 				value_t		x = values[i]; \
-				to_groups[n] = groups[i]; \
-				to_codes[n] = (CODE); \
-				n += bitmap_get(col->validity, i) & (groups[i] != NO_VALUE_GROUP); \
+				append_code(store, groups[i], (CODE)); \
 			} \
-		else \
-			for (int i = 0; i < nrows; i++) \
-			{ \
-				value_t		x = values[i]; \
-				to_groups[n] = groups[i]; \
-				to_codes[n] = (CODE); \
-				n += groups[i] != NO_VALUE_GROUP; \
-			} \
+		} \
 	} while (0)
 
 static void
 append_codes(ValueStore *store, const Column *col, const uint32 *groups, int nrows)
 {
-	uint32	   *to_groups = store->pairs.groups + store->pairs.n;
-	uint64	   *to_codes = store->pairs.codes + store->pairs.n;
-	int			n = 0;
+	/* their chains are not in the cache */
+	bool		ahead = store->ngroups > 4096;
 
 	switch (col->type)
 	{
@@ -505,7 +617,6 @@ append_codes(ValueStore *store, const Column *col, const uint32 *groups, int nro
 		default:
 			elog(ERROR, "column type %d has no 64-bit codes", (int) col->type);
 	}
-	store->pairs.n += n;
 }
 
 /* The values of a column, not varlenas, as such. */
@@ -548,10 +659,8 @@ look_up(ValueStore *store, const Column *col, int nrows)
 static void
 append_datums(ValueStore *store, const Column *col, const uint32 *groups, int nrows)
 {
-	Pairs	   *pairs = &store->pairs;
-
 	if (!store->sort && !look_up(store, col, nrows))
-		pairs_to_sort(store);
+		codes_to_sort(store);
 	for (int i = 0; i < nrows; i++)
 	{
 		if (column_is_null(col, i) || groups[i] == NO_VALUE_GROUP)
@@ -559,30 +668,23 @@ append_datums(ValueStore *store, const Column *col, const uint32 *groups, int nr
 		if (store->sort)
 			sort_counted(store, groups[i], ((Datum *) col->values)[i]);
 		else
-		{
-			pairs->groups[pairs->n] = groups[i];
-			pairs->codes[pairs->n++] = (uint32) store->dict_codes[i];
-		}
+			append_code(store, groups[i], (uint32) store->dict_codes[i]);
 	}
 }
 
-/* Makes room for n pairs, in memory or by writing what is there to files. */
+/* Before some values: moves those that are there to files if memory is used up. */
 static void
-make_room(ValueStore *store, int n)
+make_room(ValueStore *store, uint32 ngroups)
 {
-	Pairs	   *pairs = &store->pairs;
-	size_t		dict = store->dict ? dictionary_memory(store->dict) : 0;
-	int64		most = store->mem_limit > dict ? (store->mem_limit - dict) / PAIR_BYTES : 0;
-
-	if (pairs->n + n > pairs->capacity && Max(pairs->capacity, FIRST_PAIRS / 2) * 2 > Max(most, FIRST_PAIRS) && pairs->n > 0)
-		flush_pairs(store);
-	reserve_pairs(store, pairs, pairs->n + n);
+	if (value_store_memory(store) > store->mem_limit && store->used > 0)
+		flush_codes(store);
+	reserve_groups(store, ngroups);
 }
 
 void
-value_store_append(ValueStore *store, const Column *col, const uint32 *groups, int nrows)
+value_store_append(ValueStore *store, const Column *col, const uint32 *groups, int nrows, uint32 ngroups)
 {
-	make_room(store, nrows);
+	make_room(store, ngroups);
 	if (store->spec->coded)
 		append_codes(store, col, groups, nrows);
 	else
@@ -650,78 +752,46 @@ local_groups(const ValueStore *store, int part)
 {
 	uint32		parts = Max(store->nparts, 1);
 
-	return store->ngroups > (uint32) part ? (store->ngroups - part - 1) / parts + 1 : 0;
-}
-
-/* Brings the pairs into the order of their groups. */
-static void
-order_pairs(ValueStore *store, Pairs *pairs)
-{
-	uint32		parts = Max(store->nparts, 1);
-	int64	   *at;
-	int64		most = 0;
-
-	store->starts = grow_array(store, store->starts, (store->nlocal + 2) * sizeof(int64));
-	at = store->starts;
-	memset(at, 0, (store->nlocal + 2) * sizeof(int64));
-	if (store->rank_of)
-		for (int64 i = 0; i < pairs->n; i++)
-			pairs->codes[i] = store->rank_of[pairs->codes[i]];
-	if (store->nlocal <= 1)
-	{
-		/* there is nothing to be ordered */
-		at[1] = pairs->n;
-		store->ordered.codes = pairs->codes;
-		most = pairs->n;
-	}
-	else
-	{
-		if (parts > 1)
-			for (int64 i = 0; i < pairs->n; i++)
-				pairs->groups[i] /= parts;
-		if (store->ordered.capacity < pairs->n)
-		{
-			store->ordered.codes = grow_array(store, store->ordered.capacity > 0 ? store->ordered.codes : NULL,
-											  pairs->n * sizeof(uint64));
-			store->ordered.capacity = pairs->n;
-		}
-		for (int64 i = 0; i < pairs->n; i++)
-			at[pairs->groups[i] + 2]++;
-		for (uint32 g = 2; g <= store->nlocal; g++)
-		{
-			most = Max(most, at[g]);
-			at[g] += at[g - 1];
-		}
-		most = Max(most, at[store->nlocal + 1]);
-		for (int64 i = 0; i < pairs->n; i++)
-			store->ordered.codes[at[pairs->groups[i] + 1]++] = pairs->codes[i];
-	}
-	if (store->spare_size < most)
-	{
-		store->spare = grow_array(store, store->spare, most * sizeof(uint64));
-		store->spare_size = most;
-	}
+	return store->nall > (uint32) part ? (store->nall - part - 1) / parts + 1 : 0;
 }
 
 /* Sorts a partition that is too large. */
 static void
 sort_part(ValueStore *store, BufFile *file)
 {
+	uint64		codes[LAST_CHUNK];
+	uint32		group,
+				n;
+
 	begin_sort(store);
 	reserve_counts(store, store->nlocal);
 	memset(store->sort_counts, 0, store->nlocal * sizeof(int64));
-	while (read_block(store, file, &store->pairs))
+	while (read_run(file, &group, codes, &n))
 	{
-		for (int64 i = 0; i < store->pairs.n; i++)
-		{
-			uint64		code = store->pairs.codes[i];
-
-			sort_counted(store, store->pairs.groups[i] / store->nparts,
-						 store->spec->coded ? code_value(store, code) : dict_value(store, (int32) code));
-		}
-		store->pairs.n = 0;
+		for (uint32 i = 0; i < n; i++)
+			sort_counted(store, group / store->nparts,
+						 store->spec->coded ? code_value(store, codes[i]) : dict_value(store, (int32) codes[i]));
+		CHECK_FOR_INTERRUPTS();
 	}
 	tuplesort_performsort(store->sort);
+}
+
+/* Reads a partition; its groups are numbered anew. */
+static void
+load_part(ValueStore *store, BufFile *file)
+{
+	uint64		codes[LAST_CHUNK];
+	uint32		group,
+				n;
+
+	clear_groups(store);
+	reserve_groups(store, store->nlocal);
+	while (read_run(file, &group, codes, &n))
+	{
+		for (uint32 i = 0; i < n; i++)
+			append_code(store, group / store->nparts, codes[i]);
+		CHECK_FOR_INTERRUPTS();
+	}
 }
 
 /* Prepares the next partition; false if there is none. */
@@ -731,7 +801,6 @@ next_part(ValueStore *store)
 	if (store->streams)
 		end_sort(store);
 	store->streams = false;
-	store->pairs.n = store->part < 0 && store->nparts == 0 ? store->pairs.n : 0;
 	if (++store->part >= Max(store->nparts, 1))
 		return false;
 	store->nlocal = local_groups(store, store->part);
@@ -742,23 +811,19 @@ next_part(ValueStore *store)
 		BufFile    *file = store->files[store->part];
 
 		rewind_file(file);
-		store->streams = store->file_pairs[store->part] * PAIR_BYTES > Max(store->mem_limit, 2 * FIRST_PAIRS * PAIR_BYTES);
+		store->streams = store->file_codes[store->part] * (int64) (2 * sizeof(uint64)) > (int64) store->mem_limit;
 		if (store->streams)
-		{
 			sort_part(store, file);
-			return true;
-		}
-		while (read_block(store, file, &store->pairs))
-			;
+		else
+			load_part(store, file);
 	}
-	order_pairs(store, &store->pairs);
 	return true;
 }
 
 void
 value_store_begin(ValueStore *store, uint32 ngroups)
 {
-	store->ngroups = ngroups;
+	store->nall = ngroups;
 	store->part = -1;
 	store->nlocal = store->next_local = 0;
 	store->group_n = store->group_read = 0;
@@ -774,8 +839,9 @@ value_store_begin(ValueStore *store, uint32 ngroups)
 	}
 	if (store->dict)
 		order_dictionary(store);
-	if (store->nparts > 0 && store->pairs.n > 0)
-		flush_pairs(store);
+	reserve_groups(store, ngroups);
+	if (store->nparts > 0)
+		flush_codes(store);
 }
 
 /* The next value of the group in the sort, valid until the one after; false at its end. */
@@ -809,7 +875,7 @@ value_store_next(ValueStore *store, uint32 *group, int64 *n)
 	store->local = store->next_local++;
 	*group = store->local * Max(store->nparts, 1) + store->part;
 	store->group_n = store->streams ? store->sort_counts[store->local] :
-		store->starts[store->local + 1] - store->starts[store->local];
+		count_codes(&store->groups[store->local]);
 	store->group_read = 0;
 	*n = store->group_n;
 	return true;
@@ -960,10 +1026,41 @@ fetch_sorted(ValueStore *store, const int64 *ranks, int m, Datum *values, Datum 
 	MemoryContextDelete(scratch);
 }
 
+/* Copies the group's codes to one place; of a dictionary's values they become their ranks. */
+static void
+collect_codes(ValueStore *store)
+{
+	ChunkScan	scan = scan_chunks(&store->groups[store->local]);
+	const uint64 *chunk;
+	uint64	   *to;
+	uint32		n;
+
+	if (scan.left > store->codes_size)
+	{
+		if (store->codes)
+		{
+			pfree(store->codes);
+			pfree(store->spare);
+		}
+		store->codes_size = Max(scan.left + scan.left / 8, 1024);
+		store->codes = MemoryContextAllocHuge(store->cxt, store->codes_size * sizeof(uint64));
+		store->spare = MemoryContextAllocHuge(store->cxt, store->codes_size * sizeof(uint64));
+	}
+	to = store->codes;
+	while ((n = next_chunk(&scan, &chunk)) > 0)
+	{
+		if (store->rank_of == NULL)
+			memcpy(to, chunk, n * sizeof(uint64));
+		else
+			for (uint32 i = 0; i < n; i++)
+				to[i] = store->rank_of[chunk[i]];
+		to += n;
+	}
+}
+
 void
 value_store_fetch(ValueStore *store, const int64 *ranks, int m, Datum *values, Datum *mode)
 {
-	uint64	   *codes;
 	uint64	   *found;
 
 	if (mode)
@@ -976,13 +1073,13 @@ value_store_fetch(ValueStore *store, const int64 *ranks, int m, Datum *values, D
 		return;
 	}
 	CHECK_FOR_INTERRUPTS();
-	codes = store->ordered.codes + store->starts[store->local];
+	collect_codes(store);
 	if (mode)
-		find_mode(store, codes, store->group_n, mode);
+		find_mode(store, store->codes, store->group_n, mode);
 	if (m == 0)
 		return;
 	found = MemoryContextAlloc(store->value_cxt, m * sizeof(uint64));
-	select_ranks(codes, store->spare, store->group_n, ranks, 0, m, found);
+	select_ranks(store->codes, store->spare, store->group_n, ranks, 0, m, found);
 	for (int i = 0; i < m; i++)
 		values[i] = code_value(store, found[i]);
 }
@@ -999,20 +1096,15 @@ write_value(GroupSink *sink, Datum varlena)
 }
 
 static void
-write_blocks(const Pairs *pairs, GroupSink *sink)
+write_run(GroupSink *sink, uint32 group, const uint64 *codes, uint32 n)
 {
-	for (int64 i = 0; i < pairs->n; i += EXPORT_PAIRS)
-	{
-		uint32		n = (uint32) Min(pairs->n - i, EXPORT_PAIRS);
+	uint32		run[2] = {group, n};
 
-		CHECK_FOR_INTERRUPTS();
-		sink->write(sink, &n, sizeof(n));
-		sink->write(sink, pairs->groups + i, n * sizeof(uint32));
-		sink->write(sink, pairs->codes + i, n * sizeof(uint64));
-	}
+	sink->write(sink, run, sizeof(run));
+	sink->write(sink, codes, n * sizeof(uint64));
 }
 
-/* The dictionary's values, pairs, and at last what is in a sort, by group. */
+/* The dictionary's values, runs of codes, and at last what is in a sort, by group. */
 void
 value_store_export(ValueStore *store, GroupSink *sink)
 {
@@ -1020,6 +1112,7 @@ value_store_export(ValueStore *store, GroupSink *sink)
 	uint32		none = NO_VALUE_GROUP;
 	uint32		zero = 0;
 	uint32		group;
+	uint64		codes[LAST_CHUNK];
 	int64		count;
 	Datum		value;
 
@@ -1034,18 +1127,23 @@ value_store_export(ValueStore *store, GroupSink *sink)
 		else
 			write_value(sink, stored);
 	}
-	write_blocks(&store->pairs, sink);
-	store->pairs.n = 0;
+	for (uint32 g = 0; g < store->ngroups; g++)
+	{
+		ChunkScan	scan = scan_chunks(&store->groups[g]);
+		const uint64 *chunk;
+
+		while ((n = next_chunk(&scan, &chunk)) > 0)
+			write_run(sink, g, chunk, n);
+		CHECK_FOR_INTERRUPTS();
+	}
 	for (int p = 0; p < store->nparts; p++)
 	{
 		rewind_file(store->files[p]);
-		while (read_block(store, store->files[p], &store->pairs))
-		{
-			write_blocks(&store->pairs, sink);
-			store->pairs.n = 0;
-		}
+		while (read_run(store->files[p], &group, codes, &n))
+			write_run(sink, group, codes, n);
+		CHECK_FOR_INTERRUPTS();
 	}
-	sink->write(sink, &zero, sizeof(zero));
+	write_run(sink, NO_VALUE_GROUP, codes, 0);
 	if (store->sort)
 	{
 		value_store_begin(store, store->sort_groups);
@@ -1123,34 +1221,35 @@ value_store_import(ValueStore *store, GroupSource *source, const uint32 *groups,
 	MemoryContext cxt = AllocSetContextCreate(store->parent, "gpuagg imported values", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	int32	   *codes = NULL;
-	uint32		ndict,
-				n;
+	uint32		ndict;
 	Datum	   *values = import_dictionary(store, source, &ndict, &codes);
-	uint32	   *from_groups = palloc(EXPORT_PAIRS * sizeof(uint32));
-	uint64	   *from_codes = palloc(EXPORT_PAIRS * sizeof(uint64));
+	uint64		from[LAST_CHUNK];
+	uint32		run[2];
 	uint32		group;
 
 	for (;;)
 	{
+		uint32		to;
+
 		CHECK_FOR_INTERRUPTS();
-		read_bytes(source, &n, sizeof(n));
-		if (n == 0)
+		read_bytes(source, run, sizeof(run));
+		if (run[0] == NO_VALUE_GROUP)
 			break;
-		read_bytes(source, from_groups, n * sizeof(uint32));
-		read_bytes(source, from_codes, n * sizeof(uint64));
-		for (uint32 i = 0; i < n; i++)
+		read_bytes(source, from, run[1] * sizeof(uint64));
+		to = groups[run[0]];
+		if (to != NO_VALUE_GROUP)
+			make_room(store, to + 1);
+		for (uint32 i = 0; i < run[1]; i++)
 		{
-			uint32		to = groups[from_groups[i]];
-			uint64		code = from_codes[i];
 			bool		datum = !store->spec->coded;
 
-			if (to == NO_VALUE_GROUP || (datum && (store->sort || codes[code] == NO_CODE)))
-				refused(arg, from_groups[i], datum ? unwrap_value(store, values[code]) : code_value(store, code));
+			if (to == NO_VALUE_GROUP || (datum && (store->sort || codes[from[i]] == NO_CODE)))
+				refused(arg, run[0], datum ? unwrap_value(store, values[from[i]]) : code_value(store, from[i]));
 			else
 			{
-				make_room(store, 1);
-				store->pairs.groups[store->pairs.n] = to;
-				store->pairs.codes[store->pairs.n++] = datum ? (uint64) codes[code] : code;
+				/* what was refused may have gone to files */
+				reserve_groups(store, to + 1);
+				append_code(store, to, datum ? (uint64) codes[from[i]] : from[i]);
 			}
 		}
 	}

@@ -2,9 +2,8 @@
  * value_store.h
  *	  Values of many groups, and those of given ranks among a group's.
  *
- * Groups are numbered from 0; the store knows nothing of keys.  Values are kept as 64-bit codes beside their
- * group's number; those of types without codes are numbers in a dictionary of their images, which takes its order
- * when all are there.  Beyond the memory limit pairs go to files by their group's number, and come back one
+ * Groups are numbered from 0; the store knows nothing of keys.  Values are kept as 64-bit codes; those of types without codes are numbers in a dictionary of their images, which takes its order
+ * when all are there.  Beyond the memory limit codes go to files by their group's number, and come back one
  * partition at a time, where core's tuplesort sorts one that is still too large.  If the dictionary has no more
  * room, that sorts all values.
  *
@@ -24,11 +23,14 @@ typedef struct ValueStore ValueStore;
 /* The number of no group: the row's values are not appended. */
 #define NO_VALUE_GROUP PG_UINT32_MAX
 
+/* Bytes that a group with few values takes in a store. */
+#define VALUE_GROUP_BYTES 128
+
 /* Below `parent`, for values of a column that is `col`, ordered as `spec` says. */
 extern ValueStore *value_store_create(MemoryContext parent, const ValuesSpec *spec, const ColumnSpec *col, int batch_rows,
 									  size_t mem_limit);
-/* Appends those that are not NULL; groups[row] has the number of the row's group. */
-extern void value_store_append(ValueStore *store, const Column *col, const uint32 *groups, int nrows);
+/* Appends those that are not NULL; groups[row] has the number of the row's group, below ngroups. */
+extern void value_store_append(ValueStore *store, const Column *col, const uint32 *groups, int nrows, uint32 ngroups);
 extern size_t value_store_memory(const ValueStore *store);
 extern uint64 value_store_spilled(const ValueStore *store);
 /* Forgets all values. */
