@@ -175,7 +175,7 @@ make_inner_spec(OrderedSetEngine *engine)
 {
 	const AggSpec *spec = engine->spec;
 	AggSpec    *inner = &engine->inner_spec;
-	ColumnSpec	mark = {.input = -1, .type = COLUMN_I8, .typid = BOOLOID, .typmod = -1, .typlen = 1, .typbyval = true};
+	ColumnSpec	mark = {.type = COLUMN_I8, .typid = BOOLOID, .typmod = -1, .typlen = 1, .typbyval = true};
 
 	*inner = *spec;
 	inner->nordered_sets = inner->nvalues = 0;
@@ -192,12 +192,16 @@ make_inner_spec(OrderedSetEngine *engine)
 		if (set_of_fallback(spec, f) < 0 && inner->fallbacks[f].set == 0)
 			inner->fallbacks[f].filter = inner_filter(engine, inner->fallbacks[f].filter);
 	inner->cols = copy_entries(spec->cols, spec->ncols, 1 + engine->nfilters + spec->nordered_sets, sizeof(ColumnSpec));
+	/* no two are of one input */
 	for (int c = 0; c < 1 + engine->nfilters; c++)
+	{
+		mark.input = -2 - inner->ncols;
 		inner->cols[inner->ncols++] = mark;
+	}
 	for (int o = 0; o < spec->nordered_sets; o++)
 	{
 		FallbackAgg *result = &inner->fallbacks[spec->ordered_sets[o].fallback];
-		ColumnSpec	col = {.input = -1, .type = COLUMN_DATUM, .typid = result->transtype, .typmod = -1,
+		ColumnSpec	col = {.input = -2 - inner->ncols, .type = COLUMN_DATUM, .typid = result->transtype, .typmod = -1,
 		.typlen = result->translen, .typbyval = result->transbyval};
 
 		result->argcol[0] = inner->ncols;
@@ -864,7 +868,7 @@ close_engine(Engine *base)
 static void
 make_batches(OrderedSetEngine *engine)
 {
-	int			capacity = Max(engine->env.batch_rows, 256);
+	int			capacity = engine->env.batch_rows;
 	int			ncols = engine->inner_spec.ncols;
 	int			nquery = engine->spec->ncols;
 

@@ -53,7 +53,8 @@ CREATE TABLE queries AS SELECT row_number() OVER () AS id, q FROM unnest(ARRAY[
 	'SELECT mode() WITHIN GROUP (ORDER BY x) + 0, percentile_disc(0.5) WITHIN GROUP (ORDER BY x) + 0 FROM (VALUES (0.0::float8), (1), (''-0''), (1), (0)) v(x)',
 	'SELECT percentile_cont((SELECT 0.25)) WITHIN GROUP (ORDER BY f) FROM o',
 	'SELECT x.p, (SELECT percentile_disc(x.p) WITHIN GROUP (ORDER BY y.v + x.i) FROM o y WHERE y.k = x.i) FROM (VALUES (1, 0.1), (2, 0.5), (1, 0.9)) x(i, p)',
-	'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a.f) FROM o a JOIN o b ON a.id = b.id']) q;
+	'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a.f) FROM o a JOIN o b ON a.id = b.id',
+	'SELECT k, count(DISTINCT z), string_agg(DISTINCT s, '','') FILTER (WHERE b), percentile_disc(''{0.5}''::float8[]) WITHIN GROUP (ORDER BY s), avg(v) FILTER (WHERE b) FROM o GROUP BY k']) q;
 SELECT pg_temp.same_as_core(q), id FROM queries ORDER BY id;
 
 -- more than the memory
