@@ -248,7 +248,8 @@ sub ordered_set
 	}
 	else
 	{
-		my @sortable = grep { !$_->{info}{loose} && !$_->{info}{norm} } of_kind('minmax', @columns);
+		# there are no arrays of arrays
+		my @sortable = grep { !$_->{info}{loose} && !$_->{info}{norm} && $_->{type} !~ /\[\]/ } of_kind('minmax', @columns);
 
 		return undef if !@sortable;
 		$argument = pick(@sortable);

@@ -1,10 +1,10 @@
 -- ordered-set aggregates: percentiles and modes
 SET gpuagg.replace_builtin = on;
-CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
+CREATE TYPE os_mood AS ENUM ('sad', 'ok', 'happy');
 CREATE TABLE o AS SELECT i % 7 AS k, (i % 13)::text AS s, i % 5 AS v, ((i * 37 % 110)::numeric / 2)::numeric(10,2) AS n,
 	(i % 17)::numeric / 4 AS u, CASE WHEN i % 3 = 0 THEN NULL ELSE i * 7 % 40 END AS z, (i * 613 % 1000) / 7.0::float8 AS f,
 	make_interval(days => i * 31 % 50, secs => i % 11) AS t, date '2020-01-01' + i * 17 % 300 AS d,
-	(ARRAY['sad', 'ok', 'happy'])[i % 3 + 1]::mood AS m, (i % 5) / 4.0::float8 AS p, (i % 100)::float4 / 8 AS r, i % 2 = 0 AS b, i AS id
+	(ARRAY['sad', 'ok', 'happy'])[i % 3 + 1]::os_mood AS m, (i % 5) / 4.0::float8 AS p, (i % 100)::float4 / 8 AS r, i % 2 = 0 AS b, i AS id
 	FROM generate_series(1, 6000) i;
 INSERT INTO o VALUES (1, 'x', 1, 1, 1, 1, 'NaN', '1 mon', '2020-01-01', 'ok', 0.5, 'NaN', true, 0),
 	(1, NULL, NULL, NULL, 'NaN', NULL, '0.1', NULL, 'infinity', NULL, NULL, '-1', NULL, 0),
@@ -110,5 +110,5 @@ SELECT k, percentile_cont((SELECT avg(k) / 10 FROM o x WHERE x.k = o.k)) WITHIN 
 SELECT k, percentile_cont(0.5) WITHIN GROUP (ORDER BY v), gpu_max_subarray_sum(v ORDER BY id) FROM o GROUP BY k;
 
 DROP TABLE o, queries;
-DROP TYPE mood;
+DROP TYPE os_mood;
 DROP AGGREGATE own_percentile(float8 ORDER BY float8);
