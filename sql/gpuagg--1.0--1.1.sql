@@ -342,6 +342,158 @@ DROP FUNCTION IF EXISTS gpuagg_interval_pl(interval, interval);
 DROP FUNCTION IF EXISTS gpuagg_interval_accum(interval[], interval);
 
 /*
+ * Ordered-set aggregates: percentiles and modes, with core's own functions, by which the library knows them.
+ */
+CREATE FUNCTION gpuagg_ordered_set_transition(internal, "any") RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_ordered_set_transition(internal, "any") IS
+'ordered_set_transition(internal,"any") for the extension''s aggregates';
+CREATE FUNCTION gpuagg_percentile_disc_final(internal, float8, anyelement) RETURNS anyelement
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_percentile_disc_final(internal, float8, anyelement) IS
+'percentile_disc_final(internal,double precision,anyelement) for the extension''s aggregates';
+CREATE FUNCTION gpuagg_percentile_disc_multi_final(internal, float8[], anyelement) RETURNS anyarray
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_percentile_disc_multi_final(internal, float8[], anyelement) IS
+'percentile_disc_multi_final(internal,double precision[],anyelement) for the extension''s aggregates';
+CREATE FUNCTION gpuagg_percentile_cont_float8_final(internal, float8) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_percentile_cont_float8_final(internal, float8) IS
+'percentile_cont_float8_final(internal,double precision) for the extension''s aggregates';
+CREATE FUNCTION gpuagg_percentile_cont_float8_multi_final(internal, float8[]) RETURNS float8[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_percentile_cont_float8_multi_final(internal, float8[]) IS
+'percentile_cont_float8_multi_final(internal,double precision[]) for the extension''s aggregates';
+CREATE FUNCTION gpuagg_percentile_cont_interval_final(internal, float8) RETURNS interval
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_percentile_cont_interval_final(internal, float8) IS
+'percentile_cont_interval_final(internal,double precision) for the extension''s aggregates';
+CREATE FUNCTION gpuagg_percentile_cont_interval_multi_final(internal, float8[]) RETURNS interval[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_percentile_cont_interval_multi_final(internal, float8[]) IS
+'percentile_cont_interval_multi_final(internal,double precision[]) for the extension''s aggregates';
+CREATE FUNCTION gpuagg_mode_final(internal, anyelement) RETURNS anyelement
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_mode_final(internal, anyelement) IS
+'mode_final(internal,anyelement) for the extension''s aggregates';
+
+CREATE AGGREGATE gpu_percentile_cont(fraction float8 ORDER BY x float8) (
+	SFUNC = gpuagg_ordered_set_transition, STYPE = internal, FINALFUNC = gpuagg_percentile_cont_float8_final,
+	FINALFUNC_MODIFY = SHAREABLE, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_percentile_cont(float8, float8) IS
+'value at a fraction between 0 and 1 of the non-null values in order, interpolated between two of them; null without one or for a null fraction; as core''s percentile_cont';
+CREATE AGGREGATE gpu_percentile_cont(fraction float8 ORDER BY x interval) (
+	SFUNC = gpuagg_ordered_set_transition, STYPE = internal, FINALFUNC = gpuagg_percentile_cont_interval_final,
+	FINALFUNC_MODIFY = SHAREABLE, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_percentile_cont(float8, interval) IS
+'value at a fraction between 0 and 1 of the non-null values in order, interpolated between two of them; null without one or for a null fraction; as core''s percentile_cont';
+CREATE AGGREGATE gpu_percentile_cont(fractions float8[] ORDER BY x float8) (
+	SFUNC = gpuagg_ordered_set_transition, STYPE = internal, FINALFUNC = gpuagg_percentile_cont_float8_multi_final,
+	FINALFUNC_MODIFY = SHAREABLE, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_percentile_cont(float8[], float8) IS
+'array of the shape of fractions with the interpolated value at each, null elements for null ones; null without a non-null value; as core''s percentile_cont';
+CREATE AGGREGATE gpu_percentile_cont(fractions float8[] ORDER BY x interval) (
+	SFUNC = gpuagg_ordered_set_transition, STYPE = internal, FINALFUNC = gpuagg_percentile_cont_interval_multi_final,
+	FINALFUNC_MODIFY = SHAREABLE, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_percentile_cont(float8[], interval) IS
+'array of the shape of fractions with the interpolated value at each, null elements for null ones; null without a non-null value; as core''s percentile_cont';
+CREATE AGGREGATE gpu_percentile_disc(fraction float8 ORDER BY x anyelement) (
+	SFUNC = gpuagg_ordered_set_transition, STYPE = internal, FINALFUNC = gpuagg_percentile_disc_final, FINALFUNC_EXTRA,
+	FINALFUNC_MODIFY = SHAREABLE, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_percentile_disc(float8, anyelement) IS
+'first of the non-null values in order whose place is at or past a fraction between 0 and 1, of any type that can be sorted; null without one or for a null fraction; as core''s percentile_disc';
+CREATE AGGREGATE gpu_percentile_disc(fractions float8[] ORDER BY x anyelement) (
+	SFUNC = gpuagg_ordered_set_transition, STYPE = internal, FINALFUNC = gpuagg_percentile_disc_multi_final, FINALFUNC_EXTRA,
+	FINALFUNC_MODIFY = SHAREABLE, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_percentile_disc(float8[], anyelement) IS
+'array of the shape of fractions with the value at each, null elements for null ones; null without a non-null value; as core''s percentile_disc';
+CREATE AGGREGATE gpu_mode(ORDER BY x anyelement) (
+	SFUNC = gpuagg_ordered_set_transition, STYPE = internal, FINALFUNC = gpuagg_mode_final, FINALFUNC_EXTRA,
+	FINALFUNC_MODIFY = SHAREABLE, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_mode(anyelement) IS
+'most frequent non-null value, of several the first in the order, of any type that can be sorted; null without one; as core''s mode';
+
+/*
+ * The median without WITHIN GROUP.
+ */
+CREATE FUNCTION gpuagg_median_transfn(internal, float8) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_median_transfn(internal, float8) IS
+'transition function of gpu_median; null values change nothing';
+CREATE FUNCTION gpuagg_median_final(internal) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_median_final(internal) IS 'final function of gpu_median; null for null';
+CREATE FUNCTION gpuagg_median_interval_transfn(internal, interval) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_median_interval_transfn(internal, interval) IS
+'transition function of gpu_median over interval; null values change nothing';
+CREATE FUNCTION gpuagg_median_interval_final(internal) RETURNS interval
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_median_interval_final(internal) IS 'final function of gpu_median over interval; null for null';
+CREATE FUNCTION gpuagg_median_combine(internal, internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_median_combine(internal, internal) IS 'combine function of gpu_median; null for two nulls';
+CREATE FUNCTION gpuagg_median_serialize(internal) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_median_serialize(internal) IS 'serialization function of gpu_median; null for null';
+CREATE FUNCTION gpuagg_median_deserialize(bytea, internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_median_deserialize(bytea, internal) IS 'deserialization function of gpu_median; null for null';
+CREATE AGGREGATE gpu_median(x float8) (
+	SFUNC = gpuagg_median_transfn, STYPE = internal, SSPACE = 8192, FINALFUNC = gpuagg_median_final,
+	COMBINEFUNC = gpuagg_median_combine, SERIALFUNC = gpuagg_median_serialize, DESERIALFUNC = gpuagg_median_deserialize,
+	PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_median(float8) IS
+'median of the non-null values, the mean of the two in the middle where their number is even; null without one; the answer of percentile_cont(0.5)';
+CREATE AGGREGATE gpu_median(x interval) (
+	SFUNC = gpuagg_median_interval_transfn, STYPE = internal, SSPACE = 8192, FINALFUNC = gpuagg_median_interval_final,
+	COMBINEFUNC = gpuagg_median_combine, SERIALFUNC = gpuagg_median_serialize, DESERIALFUNC = gpuagg_median_deserialize,
+	PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_median(interval) IS
+'median of the non-null values, the mean of the two in the middle where their number is even; null without one; the answer of percentile_cont(0.5)';
+
+/*
+ * Percentiles from sketches of bounded size.
+ */
+CREATE FUNCTION gpuagg_sketch_transfn(internal, float8, float8) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_sketch_transfn(internal, float8, float8) IS
+'transition function of gpu_approx_percentile; null values change nothing';
+CREATE FUNCTION gpuagg_sketch_transfn(internal, float8, float8[]) RETURNS internal
+	AS 'MODULE_PATHNAME', 'gpuagg_sketch_multi_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_sketch_transfn(internal, float8, float8[]) IS
+'transition function of gpu_approx_percentile; null values change nothing';
+CREATE FUNCTION gpuagg_sketch_combine(internal, internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_sketch_combine(internal, internal) IS
+'combine function of gpu_approx_percentile; null for two nulls';
+CREATE FUNCTION gpuagg_sketch_serialize(internal) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_sketch_serialize(internal) IS 'serialization function of gpu_approx_percentile; null for null';
+CREATE FUNCTION gpuagg_sketch_deserialize(bytea, internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_sketch_deserialize(bytea, internal) IS
+'deserialization function of gpu_approx_percentile; null for null';
+CREATE FUNCTION gpuagg_sketch_final(internal) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_sketch_final(internal) IS 'final function of gpu_approx_percentile; null for null';
+CREATE FUNCTION gpuagg_sketch_multi_final(internal) RETURNS float8[]
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_sketch_multi_final(internal) IS 'final function of gpu_approx_percentile; null for null';
+CREATE AGGREGATE gpu_approx_percentile(x float8, fraction float8) (
+	SFUNC = gpuagg_sketch_transfn, STYPE = internal, SSPACE = 32768, FINALFUNC = gpuagg_sketch_final,
+	COMBINEFUNC = gpuagg_sketch_combine, SERIALFUNC = gpuagg_sketch_serialize, DESERIALFUNC = gpuagg_sketch_deserialize,
+	PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_approx_percentile(float8, float8) IS
+'percentile_disc(fraction) of the non-null values about: exactly if at most 2048 of them differ, and else with a relative error of less than n / 2048 where they are of n orders of magnitude (powers of two, each sign for itself); the same whatever the order of rows and the number of workers; null without a value or for a null fraction; the fraction must be the same in all rows of a group, and between 0 and 1';
+CREATE AGGREGATE gpu_approx_percentile(x float8, fractions float8[]) (
+	SFUNC = gpuagg_sketch_transfn, STYPE = internal, SSPACE = 32768, FINALFUNC = gpuagg_sketch_multi_final,
+	COMBINEFUNC = gpuagg_sketch_combine, SERIALFUNC = gpuagg_sketch_serialize, DESERIALFUNC = gpuagg_sketch_deserialize,
+	PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpu_approx_percentile(float8, float8[]) IS
+'the same for several fractions: an array of one dimension, with null elements for null fractions';
+
+/*
  * Every function of the twins is the library's, LANGUAGE C, which calls core's: a
  * name of an internal function, or a function of pg_catalog, need not exist in the
  * next release, where pg_upgrade creates these objects.  Functions and aggregates

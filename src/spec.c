@@ -1,6 +1,7 @@
 /*
  * spec.c
- *	  Builds the AggSpec: columns, slots, fallback aggregates and sets of distinct values, each kept once.
+ *	  Builds the AggSpec: columns, slots, fallback aggregates, sets of distinct values and values of
+ *	  ordered sets, each kept once.
  *
  * Arrays are allocated in the current memory context.
  */
@@ -173,6 +174,27 @@ spec_add_distinct(AggSpec *spec, const DistinctSpec *distinct)
 	spec->distincts = spec_grow(spec->distincts, spec->ndistincts, sizeof(DistinctSpec));
 	spec->distincts[spec->ndistincts] = *distinct;
 	return spec->ndistincts++;
+}
+
+int
+spec_add_values(AggSpec *spec, const ValuesSpec *values)
+{
+	for (int i = 0; i < spec->nvalues; i++)
+		if (spec->values[i].col == values->col && spec->values[i].ltop == values->ltop &&
+			spec->values[i].collation == values->collation && spec->values[i].filter == values->filter)
+			return i;
+	spec->values = spec_grow(spec->values, spec->nvalues, sizeof(ValuesSpec));
+	spec->values[spec->nvalues] = *values;
+	return spec->nvalues++;
+}
+
+/* Not shared: two that look alike may have different fractions. */
+int
+spec_add_ordered_set(AggSpec *spec, const OrderedSetSpec *set)
+{
+	spec->ordered_sets = spec_grow(spec->ordered_sets, spec->nordered_sets, sizeof(OrderedSetSpec));
+	spec->ordered_sets[spec->nordered_sets] = *set;
+	return spec->nordered_sets++;
 }
 
 /*

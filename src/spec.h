@@ -142,6 +142,38 @@ typedef struct DistinctSpec
 	int			filter;			/* a COLUMN_I8 of booleans, or -1 */
 } DistinctSpec;
 
+/* Values of one input that ordered-set aggregates take: not NULL, of rows for which the filter is true. */
+typedef struct ValuesSpec
+{
+	int			col;
+	bool		coded;			/* they compare as the 64-bit codes of their column do; else a COLUMN_DATUM */
+	Oid			ltop;			/* the order, ascending */
+	Oid			collation;
+	int			filter;			/* a COLUMN_I8 of booleans, or -1 */
+} ValuesSpec;
+
+typedef enum OrderedSetKind
+{
+	ORDERED_SET_DISC,			/* the value of a rank */
+	ORDERED_SET_CONT,			/* float8: between two */
+	ORDERED_SET_CONT_INTERVAL,
+	ORDERED_SET_MODE
+} OrderedSetKind;
+
+/*
+ * An ordered-set aggregate.  exec/ordered_set.c finds its value, which becomes that of a fallback aggregate;
+ * engines know nothing of it.
+ */
+typedef struct OrderedSetSpec
+{
+	OrderedSetKind kind;
+	bool		array;			/* of fractions, and of results */
+	bool		desc;
+	bool		median;			/* the fraction is 0.5; else it is a direct argument */
+	int			values;			/* index in AggSpec.values */
+	int			fallback;		/* index in AggSpec.fallbacks */
+} OrderedSetSpec;
+
 /*
  * One of GROUPING SETS: some of the keys; the others are NULL in its groups.  exec/grouping_sets.c
  * makes these; engines know nothing of them.
@@ -179,6 +211,10 @@ typedef struct AggSpec
 	DistinctSpec *distincts;
 	int			nsets;			/* 0: all groups have all keys */
 	const KeySet *sets;
+	int			nvalues;
+	ValuesSpec *values;
+	int			nordered_sets;
+	OrderedSetSpec *ordered_sets;
 	SlotSupport support;		/* of the engine that this is for; the same in all
 								 * participants of a parallel scan */
 	const int  *usual_scale;	/* [input] display scale that most values of a numeric have, or -1 */
@@ -210,6 +246,8 @@ extern int	spec_add_slot(AggSpec *spec, MonoidId monoid, int col0, int col1, int
 						  int set, const BinSpec *bins);
 extern int	spec_add_fallback(AggSpec *spec, const FallbackAgg *fallback);
 extern int	spec_add_distinct(AggSpec *spec, const DistinctSpec *distinct);
+extern int	spec_add_values(AggSpec *spec, const ValuesSpec *values);
+extern int	spec_add_ordered_set(AggSpec *spec, const OrderedSetSpec *set);
 
 /* Most digits behind the point that decimals have. */
 #define SPEC_MAX_SCALE 20

@@ -33,6 +33,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_agg.h"
 #include "utils/acl.h"
@@ -48,6 +49,7 @@
 #include "aggregates/aggmap_internal.h"
 #include "aggregates/histogram.h"
 #include "aggregates/hll_value.h"
+#include "aggregates/ordered_set.h"
 #include "common/compat.h"
 #include "expr/expr.h"
 #include "operators/hll.h"
@@ -99,7 +101,7 @@ typedef struct AggEntry
 {
 	Oid			aggfnoid;		/* hash key */
 	bool		ours;
-	bool		float8_mean;	/* is its final function core's float8_avg? */
+	Oid			finalfn;		/* core's final function, or InvalidOid */
 	const AggRow *row;			/* of agg_list.h, or fallback_row */
 } AggEntry;
 
@@ -199,7 +201,7 @@ static AggEntry
 look_up(Oid aggfnoid)
 {
 	AggEntry   *entry;
-	AggEntry	made = {aggfnoid, false, false, &fallback_row};
+	AggEntry	made = {aggfnoid, false, InvalidOid, &fallback_row};
 	const AggRow *row;
 	Oid			extension;
 	Oid			transfn;
@@ -224,7 +226,10 @@ look_up(Oid aggfnoid)
 	{
 		row = find_row(transfn);
 		made.row = row ? row : &fallback_row;
-		made.float8_mean = core_function(finalfn, &symbol) == F_FLOAT8_AVG;
+		made.finalfn = core_function(finalfn, &symbol);
+		/* others with core's transition function, and hypothetical sets, are left to core */
+		if (made.row->kind == FINALIZE_ORDERED_SET && made.row->symbol == NULL && !ordered_set_is_final(made.finalfn))
+			made.row = &fallback_row;
 	}
 
 	/* reading the catalog may have invalidated the cache */
@@ -251,7 +256,28 @@ aggmap_is_fallback(Oid aggfnoid, Oid *transfn)
 	Oid			finalfn;
 
 	aggregate_functions(aggfnoid, transfn, &finalfn);
-	return look_up(aggfnoid).row->kind == FINALIZE_FALLBACK;
+	switch (look_up(aggfnoid).row->kind)
+	{
+		case FINALIZE_FALLBACK:
+		case FINALIZE_ORDERED_SET:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* Not where gpu_median takes DISTINCT values, or its rows in an order: it is a fallback aggregate then. */
+static bool
+is_ordered_set(const AggRow *row, const Aggref *aggref)
+{
+	return row->kind == FINALIZE_ORDERED_SET &&
+		(aggref->aggkind == AGGKIND_ORDERED_SET || (aggref->aggdistinct == NIL && aggref->aggorder == NIL));
+}
+
+bool
+aggmap_is_ordered_set(const Aggref *aggref)
+{
+	return is_ordered_set(look_up(aggref->aggfnoid).row, aggref);
 }
 
 /* Can transition values of the aggregate's own function be merged?  As in preprocess_aggref. */
@@ -288,10 +314,14 @@ aggmap_supported(const Aggref *aggref, bool parallel, const char **why)
 	AggEntry	entry = look_up(aggref->aggfnoid);
 	const char *name = get_func_name(aggref->aggfnoid);
 
-	if (aggref->aggkind != AGGKIND_NORMAL || aggref->aggdirectargs != NIL)
+	if (aggref->aggkind == AGGKIND_HYPOTHETICAL)
+		*why = psprintf("hypothetical-set aggregate %s", name);
+	else if (aggref->aggkind != AGGKIND_NORMAL && !is_ordered_set(entry.row, aggref))
 		*why = psprintf("ordered-set aggregate %s", name);
+	else if (contain_subplans((Node *) aggref->aggdirectargs))
+		*why = psprintf("subquery in an argument of %s", name);
 	/* distinct values are sorted by themselves */
-	else if (aggref->aggorder != NIL && aggref->aggdistinct == NIL && parallel)
+	else if (aggref->aggkind == AGGKIND_NORMAL && aggref->aggorder != NIL && aggref->aggdistinct == NIL && parallel)
 		*why = psprintf("ORDER BY inside %s, and no order between participants", name);
 	else if (aggref->aggvariadic)
 		*why = psprintf("VARIADIC inside %s", name);
@@ -685,13 +715,22 @@ aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, int set
 	const AggRow *row = entry.row;
 	bool		by_slots;
 
-	out->float8_mean = row->kind == FINALIZE_ACCUM && entry.float8_mean;
+	out->float8_mean = row->kind == FINALIZE_ACCUM && entry.finalfn == F_FLOAT8_AVG;
 	load_aggregate(out, aggref);
 	fallback = out->agg;
 	out->fallback = -1;
 	out->aggstate = stand_in(aggref);
 	fallback.filter = add_filter(spec, filter);
 	fallback.set = set;
+	if (is_ordered_set(row, aggref))
+	{
+		out->kind = FINALIZE_ORDERED_SET;
+		out->fallback = ordered_set_add(spec, aggref, entry.finalfn, args[0], fallback.filter, &fallback);
+		spec->others = true;
+		return out;
+	}
+	if (row->kind == FINALIZE_ORDERED_SET)
+		row = &fallback_row;
 	by_slots = add_slots(out, spec, row, aggref, args, fallback.filter, set, parent, econtext);
 
 	if (!by_slots || filter >= 0 || !is_extreme(row, aggref))

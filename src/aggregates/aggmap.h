@@ -25,6 +25,9 @@ extern bool aggmap_is_ours(Oid aggfnoid);
 /* Is it in agg_list.h, as one of core's or ours? */
 extern bool aggmap_is_listed(Oid aggfnoid);
 
+/* Is it an ordered-set aggregate that is found by exec/ordered_set.c? */
+extern bool aggmap_is_ordered_set(const Aggref *aggref);
+
 /* Is it always a fallback aggregate?  *transfn is set to its transition function in any case. */
 extern bool aggmap_is_fallback(Oid aggfnoid, Oid *transfn);
 

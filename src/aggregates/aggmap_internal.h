@@ -19,6 +19,7 @@
 typedef enum FinalizeKind
 {
 	FINALIZE_FALLBACK,		/* no slots: a FallbackAgg */
+	FINALIZE_ORDERED_SET,	/* a FallbackAgg has the result */
 	FINALIZE_INT,			/* slot 0 is the value */
 	FINALIZE_COUNTED_INT,	/* slot 1, a 64-bit integer, is the value */
 	FINALIZE_COUNTED_I32,

@@ -120,6 +120,7 @@ slots_value(AggOutput *out, const GroupBatch *groups, int g)
 		case FINALIZE_LINEAR:
 			return PointerGetDatum(&STATE(gpuagg_f64x2, 1));
 		case FINALIZE_FALLBACK:
+		case FINALIZE_ORDERED_SET:
 		case FINALIZE_HIST_UNIFORM:
 		case FINALIZE_HIST_WEIGHTED:
 		case FINALIZE_HIST_THRESHOLDS:
@@ -250,7 +251,12 @@ arg_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 static bool
 direct_value(AggOutput *out, const GroupBatch *groups, int g, Datum *value, bool *isnull)
 {
-	if (finalize_has_bins(out->kind))
+	if (out->kind == FINALIZE_ORDERED_SET)
+	{
+		*isnull = groups->fallback_nulls[out->fallback][g];
+		*value = groups->fallbacks[out->fallback][g];
+	}
+	else if (finalize_has_bins(out->kind))
 		*value = binned_value(out, groups, g, isnull);
 	else if (out->kind == FINALIZE_ARG)
 		*value = arg_value(out, groups, g, isnull);

@@ -38,6 +38,7 @@ typedef struct GpuAggState
 	MemoryContext cxt;
 	AggSpec    *spec;
 	AggOutput **outputs;		/* [agg] */
+	ExprState **fractions;		/* [ordered set of the spec]: its direct argument, or NULL */
 	Feed	   *feed;
 	Engine	   *engine;
 	char		engine_reason[160];

@@ -18,6 +18,7 @@
 #include "exec/exec.h"
 #include "exec/grouping_sets.h"
 #include "exec/keys.h"
+#include "exec/ordered_set.h"
 #include "feed/ordered.h"
 #include "settings.h"
 
@@ -57,6 +58,7 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 	GpuAggPlan *plan = state->plan;
 	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
 	AggSpec    *spec = palloc0(sizeof(AggSpec));
+	int			direct = plan->nconsts;
 
 	spec->support = *support;
 	spec->usual_scale = plan->input_scale;
@@ -69,6 +71,7 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 				  plan->key_input[k], plan->key_eq[k], plan->key_hash[k], plan->key_collation[k]);
 	build_order(state, spec);
 	state->outputs = palloc0(sizeof(AggOutput *) * (plan->naggs + 1));
+	state->fractions = palloc0(sizeof(ExprState *) * (plan->naggs + 1));
 	for (int a = 0; a < plan->naggs; a++)
 	{
 		Aggref	   *aggref = castNode(Aggref, list_nth_node(TargetEntry, cscan->custom_scan_tlist,
@@ -82,6 +85,9 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 										 &state->css.ss.ps, state->css.ss.ps.ps_ExprContext);
 		if (set > 0 && aggmap_shows_order(state->outputs[a], spec))
 			spec->distincts[set - 1].sorted = true;
+		if (aggref->aggdirectargs != NIL)
+			state->fractions[spec->nordered_sets - 1] = ExecInitExpr(list_nth(cscan->custom_exprs, direct++),
+																	 &state->css.ss.ps);
 	}
 	state->spec = spec;
 }
@@ -155,6 +161,7 @@ exec_slot_support(GpuAggState *state)
 	const EngineOps *ops = engines_default();
 	AggSpec    *spec = state->spec;
 	AggOutput **outputs = state->outputs;
+	ExprState **fractions = state->fractions;
 	MemoryContext cxt,
 				old;
 
@@ -167,9 +174,28 @@ exec_slot_support(GpuAggState *state)
 	ops = choose_engine(state, NULL);
 	state->spec = spec;
 	state->outputs = outputs;
+	state->fractions = fractions;
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);
 	return ops->support;
+}
+
+/* The direct argument of an ordered-set aggregate in a group, in the current context: an OrderedSetFraction. */
+static Datum
+eval_fraction(void *arg, int set, const Datum *keys, const bool *nulls, bool *isnull)
+{
+	GpuAggState *state = arg;
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+
+	ExecClearTuple(slot);
+	memcpy(slot->tts_values, keys, sizeof(Datum) * state->plan->nkeys);
+	memcpy(slot->tts_isnull, nulls, sizeof(bool) * state->plan->nkeys);
+	for (int a = 0; a < state->plan->naggs; a++)
+		slot->tts_isnull[state->plan->nkeys + a] = true;
+	ExecStoreVirtualTuple(slot);
+	econtext->ecxt_scantuple = slot;
+	return ExecEvalExpr(state->fractions[set], econtext, isnull);
 }
 
 void
@@ -195,6 +221,7 @@ exec_open_engine(GpuAggState *state, const EngineOps *ops)
 	env.read_once = state->plan->read_once;
 	env.forced = gpuagg_strategy;
 	state->engine = state->spec->nsets > 0 ? grouping_sets_open(ops, state->spec, &env) :
+		state->spec->nordered_sets > 0 ? ordered_set_open(ops, state->spec, &env, eval_fraction, state) :
 		state->spec->ndistincts > 0 ? distinct_open(ops, state->spec, &env, choose) :
 		ops->open(state->spec, &env);
 }

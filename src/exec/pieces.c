@@ -1,26 +1,10 @@
 /*
  * pieces.c
- *	  The groups of several engines in one stream between participants.
- *
- * What an engine writes is preceded by its length, piece by piece; after the last piece stands a 0.
+ *	  Several exports in one stream; see pieces.h.
  */
 #include "postgres.h"
 
 #include "exec/pieces.h"
-
-typedef struct PieceSink
-{
-	GroupSink	base;
-	GroupSink  *sink;
-} PieceSink;
-
-typedef struct PieceSource
-{
-	GroupSource base;
-	GroupSource *source;
-	uint64		left;			/* of the piece at hand */
-	bool		ended;
-} PieceSource;
 
 static void
 write_piece(GroupSink *base, const void *data, size_t len)
@@ -32,6 +16,21 @@ write_piece(GroupSink *base, const void *data, size_t len)
 		return;
 	pieces->sink->write(pieces->sink, &length, sizeof(length));
 	pieces->sink->write(pieces->sink, data, len);
+}
+
+void
+pieces_write(PieceSink *pieces, GroupSink *sink)
+{
+	pieces->base.write = write_piece;
+	pieces->sink = sink;
+}
+
+void
+pieces_end(PieceSink *pieces)
+{
+	uint64		end = 0;
+
+	pieces->sink->write(pieces->sink, &end, sizeof(end));
 }
 
 static bool
@@ -64,24 +63,43 @@ read_pieces(GroupSource *base, void *data, size_t len)
 EngineStatus
 pieces_export(Engine *engine, GroupSink *sink)
 {
-	PieceSink	pieces = {{write_piece}, sink};
-	EngineStatus status = engine->ops->export_groups(engine, &pieces.base);
-	uint64		end = 0;
+	PieceSink	pieces;
+	EngineStatus status;
 
+	pieces_write(&pieces, sink);
+	status = engine->ops->export_groups(engine, &pieces.base);
 	if (status == ENGINE_OK)
-		sink->write(sink, &end, sizeof(end));
+		pieces_end(&pieces);
 	return status;
+}
+
+void
+pieces_read(PieceSource *pieces, GroupSource *source)
+{
+	pieces->base.read = read_pieces;
+	pieces->source = source;
+	pieces->left = 0;
+	pieces->ended = false;
+}
+
+void
+pieces_skip(PieceSource *pieces)
+{
+	char		rest;
+
+	while (!pieces->ended && read_pieces(&pieces->base, &rest, 1))
+		;
 }
 
 EngineStatus
 pieces_import(Engine *engine, GroupSource *source)
 {
-	PieceSource pieces = {{read_pieces}, source, 0, false};
-	EngineStatus status = engine->ops->import_groups(engine, &pieces.base);
-	char		rest;
+	PieceSource pieces;
+	EngineStatus status;
 
-	/* the end may not have been read */
-	while (status == ENGINE_OK && !pieces.ended && read_pieces(&pieces.base, &rest, 1))
-		;
+	pieces_read(&pieces, source);
+	status = engine->ops->import_groups(engine, &pieces.base);
+	if (status == ENGINE_OK)
+		pieces_skip(&pieces);
 	return status;
 }

@@ -238,7 +238,7 @@ collect_params(Node *node, List **params)
 }
 
 /*
- * Constant inputs, and the aggregates' Params: aggregates evaluate parameters
+ * Constant inputs, the direct arguments of ordered-set aggregates, and the aggregates' Params: aggregates evaluate parameters
  * of their own (the bounds of a histogram), and the planner and executor must
  * know that this node depends on them.
  */
@@ -255,6 +255,8 @@ custom_expressions(List *keys, List *inputs, List *aggs, int *nconsts)
 			exprs = lappend(exprs, copyObject(lfirst(lc)));
 	}
 	*nconsts = list_length(exprs);
+	foreach(lc, aggs)
+		exprs = list_concat(exprs, copyObject(lfirst_node(Aggref, lc)->aggdirectargs));
 	collect_params((Node *) aggs, &params);
 	return list_concat(exprs, copyObject(params));
 }

@@ -153,6 +153,9 @@ collect_keys(GroupQuery *query)
 	collect_walker((Node *) query->root->processed_tlist, &context);
 	collect_walker((Node *) query->having, &context);
 	plan_complete_sets(query);
+	/* direct arguments of ordered-set aggregates */
+	foreach(lc, query->aggs)
+		collect_walker((Node *) lfirst_node(Aggref, lc)->aggdirectargs, &context);
 	nkeys = list_length(query->keys);
 	collect_walker((Node *) query->target->exprs, &context);
 	return list_length(query->keys) == nkeys && !context.undetermined;
@@ -420,7 +423,7 @@ add_grouped_paths(GroupQuery *query)
 
 	/* distinct values are known when all rows are, and so are their order and the groups of several sets */
 	if (query->keys == NIL || query->sets != NIL || pathkeys == NIL || supported_any_distinct(query->aggs) ||
-		query->orders_apart)
+		supported_any_ordered_set(query->aggs) || query->orders_apart)
 		return;
 	foreach(lc, query->input_rel->pathlist)
 	{
@@ -640,6 +643,11 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 	if (!collect_keys(&query))
 	{
 		refuse(root, ours, "an expression above the aggregation needs a column of its key");
+		return;
+	}
+	if (query.sets != NIL && supported_any_ordered_set(query.aggs))
+	{
+		refuse(root, ours, "an ordered-set aggregate of several grouping sets");
 		return;
 	}
 	if (!supported_query(query.keys, query.key_eqops, query.aggs, &why) ||

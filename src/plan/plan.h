@@ -23,7 +23,7 @@ typedef struct GpuAggPlan
 	int			nkeys;
 	int			naggs;
 	int			ninputs;
-	int			nconsts;		/* leading expressions of custom_exprs */
+	int			nconsts;		/* leading expressions of custom_exprs; direct arguments of aggregates follow */
 	bool		grouped;		/* equal keys arrive together */
 	bool		read_once;		/* volatile functions: reading the input again would show */
 	double		est_rows;		/* of one participant */

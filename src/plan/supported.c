@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_aggregate.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
@@ -82,7 +83,18 @@ supported_key_functions(Oid eqop, Oid type, Oid *eqfunc, Oid *hashfunc)
 bool
 supported_orders_rows(const Aggref *aggref)
 {
-	return aggref->aggorder != NIL && aggref->aggdistinct == NIL;
+	return aggref->aggorder != NIL && aggref->aggdistinct == NIL && aggref->aggkind == AGGKIND_NORMAL;
+}
+
+bool
+supported_any_ordered_set(List *aggrefs)
+{
+	ListCell   *lc;
+
+	foreach(lc, aggrefs)
+		if (aggmap_is_ordered_set(lfirst_node(Aggref, lc)))
+			return true;
+	return false;
 }
 
 bool
@@ -122,6 +134,7 @@ supported_distinct(const Aggref *aggref, const char **why)
 static bool
 supported_aggregates(List *aggrefs, bool parallel, const char **why)
 {
+	bool		ordered_sets = supported_any_ordered_set(aggrefs);
 	ListCell   *lc;
 
 	foreach(lc, aggrefs)
@@ -130,6 +143,11 @@ supported_aggregates(List *aggrefs, bool parallel, const char **why)
 
 		if (!aggmap_supported(aggref, parallel, why) || !supported_distinct(aggref, why))
 			return false;
+		if (ordered_sets && supported_orders_rows(aggref))
+		{
+			*why = psprintf("ORDER BY inside %s beside an ordered-set aggregate", get_func_name(aggref->aggfnoid));
+			return false;
+		}
 		/* equal expressions are evaluated once, which volatile ones must not be */
 		if (contain_volatile_functions((Node *) aggref))
 		{

@@ -15,6 +15,9 @@ extern bool supported_any_ours(List *aggrefs);
 /* Is any of them of DISTINCT values? */
 extern bool supported_any_distinct(List *aggrefs);
 
+/* Is one of them an ordered-set aggregate, whose values are known when all rows are? */
+extern bool supported_any_ordered_set(List *aggrefs);
+
 /*
  * May this grouping by `keys`, compared by `eqops`, be taken?  If not, *why is
  * the reason.

@@ -211,6 +211,57 @@ sub aggregate
 	return { call => $call, sql => $norm ? sprintf($norm, $call) : $call, float => $float, constant => @pair ? constant_of($filter, @pair) : undef };
 }
 
+# Fractions of percentiles: one, a key's or some row's, or several; one in fifty is out of range.
+sub fractions
+{
+	my ($keys) = @_;
+
+	return pick("'{0, 0.3, 1}'::float8[]", "'{NULL, 0.5}'::float8[]", "'{}'::float8[]", 'ARRAY[0.25, 0.75]::float8[]') if chance(0.25);
+	return pick('1.5', "'NaN'") if chance(0.02);
+	return 'NULL::float8' if chance(0.03);
+	if (@$keys && chance(0.15))
+	{
+		my $key = pick(@$keys)->{sql};
+
+		Tally::draw('fractions of keys');
+		return "(CASE WHEN ($key) IS NULL THEN 0.5 ELSE 0.25 END)";
+	}
+	return constant('float8', pick(0, 0.1, 0.25, 0.5, 0.5, 0.9, 0.95, 1));
+}
+
+# A percentile or mode.  Of equal values that look different any may be shown.
+sub ordered_set
+{
+	my ($keys, @columns) = @_;
+	my ($kind, $sql, $call, $argument, $norm);
+
+	$kind = pick(qw(cont cont disc disc mode median));
+	if ($kind eq 'cont' || $kind eq 'median')
+	{
+		my @numbers = grep { $_->{info}{num} == 1 } of_kind('num', @columns);
+
+		return undef if !@numbers;
+		$sql = pick(@numbers);
+		# -0 and 0 are equal
+		$sql = "($sql->{name}::float8 + 0)";
+		$call = $kind eq 'median' ? "gpu:median($sql)" : undef;
+	}
+	else
+	{
+		# there are no arrays of arrays
+		my @sortable = grep { !$_->{info}{loose} && !$_->{info}{norm} && $_->{type} !~ /\[\]/ } of_kind('minmax', @columns);
+
+		return undef if !@sortable;
+		$argument = pick(@sortable);
+		$sql = $argument->{name};
+	}
+	$sql = "($sql) " . pick('', '', 'DESC', 'NULLS FIRST') if $kind ne 'median';
+	$call //= $kind eq 'mode' ? "agg:mode() WITHIN GROUP (ORDER BY $sql)" : "agg:percentile_$kind(" . fractions($keys) . ") WITHIN GROUP (ORDER BY $sql)";
+	$call .= ' FILTER (WHERE ' . condition(@columns) . ')' if chance(0.2);
+	Tally::draw('ordered sets');
+	return { call => $call, sql => $call, float => 1 };
+}
+
 # A user's aggregate, and how to print its answer.
 sub own_function
 {
@@ -481,7 +532,9 @@ sub make_query
 	my $grouping;
 	my @own = chance(0.25) ? map { own_aggregate($tables->{wild}, $from) } 1 .. pick(1, 2, 3) : ();
 	push @own, map { ordered_aggregate($from) } 1 .. pick(1, 1, 2, 3) if $from->{base} && !$tables->{wild} && chance(0.12);
-	my $sorts = $order_by || $sets || grep { $_->{call} =~ /ORDER BY/ } @own;
+	push @own, grep { $_ } map { ordered_set($sets ? [] : \@keys, @columns) } 1 .. pick(1, 1, 2, 4) if chance(0.15);
+	# core sorts for them
+	my $sorts = $order_by || $sets || grep { $_->{call} =~ /ORDER BY|median/ } @own;
 	local $common_filter = chance(0.2) ? condition(@columns) : undef;
 	my @aggs = map { aggregate($tables->{wild}, $orderly && !$sorts, @columns) } 1 .. pick(1, 1, 2, 3, 5, 8);
 	my $where = chance(0.4) ? condition(@columns) : undef;

@@ -1,0 +1,201 @@
+/*
+ * median.c
+ *	  gpu_median as an ordinary aggregate, of double precision and interval.
+ *
+ * The state is an array of all values, in the aggregate's context; the final function selects the middle of a copy.
+ * In the custom scan exec/ordered_set.c finds the median instead.  The result is that of percentile_cont(0.5).
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "aggregates/aggcall.h"
+#include "operators/select.h"
+
+PG_FUNCTION_INFO_V1(gpuagg_median_transfn);
+PG_FUNCTION_INFO_V1(gpuagg_median_final);
+PG_FUNCTION_INFO_V1(gpuagg_median_interval_transfn);
+PG_FUNCTION_INFO_V1(gpuagg_median_interval_final);
+PG_FUNCTION_INFO_V1(gpuagg_median_combine);
+PG_FUNCTION_INFO_V1(gpuagg_median_serialize);
+PG_FUNCTION_INFO_V1(gpuagg_median_deserialize);
+
+#define FIRST_VALUES 64
+
+typedef struct MedianState
+{
+	int64		n;
+	int64		capacity;
+	int			width;			/* of a value */
+	char	   *values;
+} MedianState;
+
+static MedianState *
+state_argument(FunctionCallInfo fcinfo, int i)
+{
+	return PG_ARGISNULL(i) ? NULL : (MedianState *) PG_GETARG_POINTER(i);
+}
+
+static MedianState *
+create_state(MemoryContext cxt, int width, int64 capacity)
+{
+	MedianState *state = MemoryContextAlloc(cxt, sizeof(MedianState));
+
+	state->n = 0;
+	state->width = width;
+	state->capacity = Max(capacity, FIRST_VALUES);
+	state->values = MemoryContextAllocHuge(cxt, state->capacity * width);
+	return state;
+}
+
+static void
+append_values(MedianState *state, const void *values, int64 n)
+{
+	if (state->n + n > state->capacity)
+	{
+		state->capacity = Max(state->capacity * 2, state->n + n);
+		state->values = repalloc_huge(state->values, state->capacity * state->width);
+	}
+	memcpy(state->values + state->n * state->width, values, n * state->width);
+	state->n += n;
+}
+
+Datum
+gpuagg_median_transfn(PG_FUNCTION_ARGS)
+{
+	MemoryContext cxt = aggregate_context(fcinfo);
+	MedianState *state = state_argument(fcinfo, 0);
+	float8		x;
+
+	if (PG_ARGISNULL(1))
+		RETURN_STATE_UNCHANGED();
+	if (state == NULL)
+		state = create_state(cxt, sizeof(float8), 0);
+	x = PG_GETARG_FLOAT8(1);
+	append_values(state, &x, 1);
+	PG_RETURN_POINTER(state);
+}
+
+Datum
+gpuagg_median_interval_transfn(PG_FUNCTION_ARGS)
+{
+	MemoryContext cxt = aggregate_context(fcinfo);
+	MedianState *state = state_argument(fcinfo, 0);
+
+	if (PG_ARGISNULL(1))
+		RETURN_STATE_UNCHANGED();
+	if (state == NULL)
+		state = create_state(cxt, sizeof(Interval), 0);
+	append_values(state, PG_GETARG_INTERVAL_P(1), 1);
+	PG_RETURN_POINTER(state);
+}
+
+Datum
+gpuagg_median_final(PG_FUNCTION_ARGS)
+{
+	MedianState *state = state_argument(fcinfo, 0);
+	uint64	   *codes,
+			   *spare;
+	uint64		found[2];
+	int64		ranks[2];
+	double		low,
+				high;
+
+	if (state == NULL)
+		PG_RETURN_NULL();
+	CHECK_FOR_INTERRUPTS();
+	codes = palloc_extended(state->n * sizeof(uint64), MCXT_ALLOC_HUGE);
+	spare = palloc_extended(state->n * sizeof(uint64), MCXT_ALLOC_HUGE);
+	for (int64 i = 0; i < state->n; i++)
+		codes[i] = select_code_f64(((double *) state->values)[i]);
+	ranks[0] = (state->n - 1) / 2;
+	ranks[1] = state->n / 2;
+	select_ranks(codes, spare, state->n, ranks, 0, 2, found);
+	pfree(codes);
+	pfree(spare);
+	low = select_f64_of(found[0]);
+	high = select_f64_of(found[1]);
+	PG_RETURN_FLOAT8(ranks[0] == ranks[1] ? low : low + (0.5 * (high - low)));
+}
+
+static int
+compare_intervals(const void *a, const void *b, void *arg)
+{
+	return DatumGetInt32(DirectFunctionCall2(interval_cmp, PointerGetDatum(a), PointerGetDatum(b)));
+}
+
+Datum
+gpuagg_median_interval_final(PG_FUNCTION_ARGS)
+{
+	MedianState *state = state_argument(fcinfo, 0);
+	Interval   *values;
+	Datum		low,
+				high,
+				half;
+
+	if (state == NULL)
+		PG_RETURN_NULL();
+	values = palloc_extended(state->n * sizeof(Interval), MCXT_ALLOC_HUGE);
+	memcpy(values, state->values, state->n * sizeof(Interval));
+	qsort_interruptible(values, state->n, sizeof(Interval), compare_intervals, NULL);
+	low = PointerGetDatum(&values[(state->n - 1) / 2]);
+	high = PointerGetDatum(&values[state->n / 2]);
+	if (state->n % 2 == 1)
+		PG_RETURN_DATUM(low);
+	half = DirectFunctionCall2(interval_mul, DirectFunctionCall2(interval_mi, high, low), Float8GetDatum(0.5));
+	PG_RETURN_DATUM(DirectFunctionCall2(interval_pl, half, low));
+}
+
+Datum
+gpuagg_median_combine(PG_FUNCTION_ARGS)
+{
+	MemoryContext cxt = aggregate_context(fcinfo);
+	MedianState *a = state_argument(fcinfo, 0);
+	MedianState *b = state_argument(fcinfo, 1);
+
+	if (b == NULL)
+		RETURN_STATE_UNCHANGED();
+	if (a == NULL)
+		a = create_state(cxt, b->width, b->n);
+	append_values(a, b->values, b->n);
+	PG_RETURN_POINTER(a);
+}
+
+Datum
+gpuagg_median_serialize(PG_FUNCTION_ARGS)
+{
+	MedianState *state = (MedianState *) PG_GETARG_POINTER(0);
+	Size		size = VARHDRSZ + sizeof(MedianState) + state->n * state->width;
+	bytea	   *result;
+
+	aggregate_context(fcinfo);
+	if (!AllocSizeIsValid(size))
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("too many values for a partial state of %s", "gpu_median"),
+				 errhint("Set \"%s\" to 0 for this query.", "max_parallel_workers_per_gather")));
+	result = palloc(size);
+	SET_VARSIZE(result, size);
+	memcpy(VARDATA(result), state, sizeof(MedianState));
+	memcpy(VARDATA(result) + sizeof(MedianState), state->values, state->n * state->width);
+	PG_RETURN_BYTEA_P(result);
+}
+
+Datum
+gpuagg_median_deserialize(PG_FUNCTION_ARGS)
+{
+	bytea	   *data = PG_GETARG_BYTEA_PP(0);
+	MedianState head;
+	MedianState *state;
+
+	aggregate_context(fcinfo);
+	memcpy(&head, VARDATA_ANY(data), sizeof(head));
+	state = create_state(CurrentMemoryContext, head.width, head.n);
+	append_values(state, VARDATA_ANY(data) + sizeof(head), head.n);
+	PG_RETURN_POINTER(state);
+}

@@ -1,0 +1,285 @@
+/*
+ * ordered_set.c
+ *	  Ordered-set aggregates: their specs, ranks and results; see ordered_set.h.
+ *
+ * Arithmetic, the order of checks and errors are those of core's orderedsetaggs.c.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/stratnum.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parse_oper.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "aggregates/ordered_set.h"
+
+/* ---- specs -------------------------------------------------------------- */
+
+static const struct
+{
+	Oid			finalfn;
+	OrderedSetKind kind;
+	bool		array;
+}			forms[] = {
+	{F_PERCENTILE_DISC_FINAL, ORDERED_SET_DISC, false},
+	{F_PERCENTILE_CONT_FLOAT8_FINAL, ORDERED_SET_CONT, false},
+	{F_PERCENTILE_CONT_INTERVAL_FINAL, ORDERED_SET_CONT_INTERVAL, false},
+	{F_PERCENTILE_DISC_MULTI_FINAL, ORDERED_SET_DISC, true},
+	{F_PERCENTILE_CONT_FLOAT8_MULTI_FINAL, ORDERED_SET_CONT, true},
+	{F_PERCENTILE_CONT_INTERVAL_MULTI_FINAL, ORDERED_SET_CONT_INTERVAL, true},
+	{F_MODE_FINAL, ORDERED_SET_MODE, false},
+};
+
+bool
+ordered_set_is_final(Oid finalfn)
+{
+	for (int i = 0; i < lengthof(forms); i++)
+		if (forms[i].finalfn == finalfn)
+			return true;
+	return false;
+}
+
+/* The transition function for answers: it is called where there is one already, and each group has one row with it. */
+static Datum
+keep_answer(PG_FUNCTION_ARGS)
+{
+	return PG_GETARG_DATUM(0);
+}
+
+/* Makes the fallback aggregate one that keeps the value that it is given. */
+static void
+answers_of(FallbackAgg *fallback, const Aggref *aggref, int set)
+{
+	FmgrInfo	keep = {.fn_addr = keep_answer, .fn_oid = aggref->aggfnoid, .fn_nargs = 2, .fn_strict = true,
+	.fn_mcxt = CurrentMemoryContext};
+
+	fallback->transfn = fallback->combinefn = keep;
+	fallback->transtype = aggref->aggtype;
+	get_typlenbyval(aggref->aggtype, &fallback->translen, &fallback->transbyval);
+	fallback->initval = (Datum) 0;
+	fallback->initnull = true;
+	fallback->nargs = 1;
+	/* which tells it from others, until the executor gives it a column */
+	fallback->argcol[0] = -1 - set;
+	fallback->filter = -1;
+}
+
+/* The ascending operator of the order; *desc: it is the other one that was asked for. */
+static Oid
+ascending_operator(const Aggref *aggref, Oid typid, bool *desc)
+{
+	SortGroupClause *clause;
+	Oid			opfamily,
+				opcintype;
+	int16		strategy;
+	Oid			ltop;
+
+	*desc = false;
+	/* gpu_median */
+	if (aggref->aggorder == NIL)
+		return lookup_type_cache(typid, TYPECACHE_LT_OPR)->lt_opr;
+	clause = linitial_node(SortGroupClause, aggref->aggorder);
+	if (!get_ordering_op_properties(clause->sortop, &opfamily, &opcintype, &strategy))
+		elog(ERROR, "operator %u is not a valid ordering operator", clause->sortop);
+	*desc = strategy == BTGreaterStrategyNumber;
+	if (!*desc)
+		return clause->sortop;
+	ltop = get_opfamily_member(opfamily, opcintype, opcintype, BTLessStrategyNumber);
+	if (!OidIsValid(ltop))
+		elog(ERROR, "missing operator of family %u", opfamily);
+	return ltop;
+}
+
+int
+ordered_set_add(AggSpec *spec, const Aggref *aggref, Oid finalfn, int input, int filter, FallbackAgg *fallback)
+{
+	Node	   *expr = (Node *) linitial_node(TargetEntry, aggref->args)->expr;
+	OrderedSetSpec set = {.kind = ORDERED_SET_CONT};
+	ValuesSpec	values = {.filter = filter, .collation = exprCollation(expr)};
+	ColumnSpec	col = {.input = input};
+	Oid			base = getBaseType(exprType(expr));
+
+	col.typid = exprType(expr);
+	col.typmod = exprTypmod(expr);
+	col.collation = exprCollation(expr);
+	get_typlenbyval(col.typid, &col.typlen, &col.typbyval);
+	values.ltop = ascending_operator(aggref, base, &set.desc);
+	values.coded = spec_type_has_codes(base) && values.ltop == lookup_type_cache(base, TYPECACHE_LT_OPR)->lt_opr;
+	col.type = values.coded ? spec_column_type(col.typid, col.typmod, &col.scale) : COLUMN_DATUM;
+	values.col = spec_add_column(spec, &col);
+	set.values = spec_add_values(spec, &values);
+	set.median = aggref->aggorder == NIL;
+	if (set.median)
+		set.kind = base == INTERVALOID ? ORDERED_SET_CONT_INTERVAL : ORDERED_SET_CONT;
+	for (int i = 0; i < lengthof(forms) && !set.median; i++)
+		if (forms[i].finalfn == finalfn)
+		{
+			set.kind = forms[i].kind;
+			set.array = forms[i].array;
+		}
+	answers_of(fallback, aggref, spec->nordered_sets);
+	set.fallback = spec_add_fallback(spec, fallback);
+	spec_add_ordered_set(spec, &set);
+	return set.fallback;
+}
+
+/* ---- ranks -------------------------------------------------------------- */
+
+static void
+check_fraction(double fraction)
+{
+	if (fraction < 0 || fraction > 1 || isnan(fraction))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("percentile value %g is not between 0 and 1", fraction)));
+}
+
+/* The two ranks of a fraction of n values in the aggregate's order, equal ones where there is one value. */
+static void
+fraction_ranks(OrderedSetKind kind, double fraction, int64 n, int64 *ranks)
+{
+	if (kind == ORDERED_SET_DISC)
+		ranks[0] = ranks[1] = Max((int64) ceil(fraction * n), 1) - 1;
+	else
+	{
+		ranks[0] = (int64) floor(fraction * (n - 1));
+		ranks[1] = (int64) ceil(fraction * (n - 1));
+	}
+}
+
+/* The fractions of an array. */
+static void
+read_array(OrderedSetCall *call, Datum fraction)
+{
+	Datum	   *elements;
+
+	call->shape = DatumGetArrayTypeP(fraction);
+	deconstruct_array(call->shape, FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &elements, &call->nulls,
+					  &call->nfractions);
+	call->fractions = palloc(sizeof(double) * (call->nfractions + 1));
+	for (int i = 0; i < call->nfractions; i++)
+		if (!call->nulls[i])
+		{
+			call->fractions[i] = DatumGetFloat8(elements[i]);
+			check_fraction(call->fractions[i]);
+		}
+}
+
+void
+ordered_set_begin(OrderedSetCall *call, const OrderedSetSpec *set, Datum fraction, bool isnull, int64 n)
+{
+	memset(call, 0, sizeof(*call));
+	call->set = set;
+	/* core looks at an array when there are values, and else does not */
+	call->isnull = n == 0;
+	if (set->kind == ORDERED_SET_MODE)
+		return;
+	if (isnull || (set->array && n == 0))
+	{
+		call->isnull = true;
+		return;
+	}
+	if (set->array)
+		read_array(call, fraction);
+	else
+	{
+		call->nfractions = 1;
+		call->fractions = palloc(sizeof(double));
+		call->nulls = palloc0(sizeof(bool));
+		call->fractions[0] = DatumGetFloat8(fraction);
+		check_fraction(call->fractions[0]);
+	}
+	call->ranks = palloc0(sizeof(int64) * (2 * call->nfractions + 1));
+	for (int i = 0; i < call->nfractions && n > 0; i++)
+	{
+		int64	   *ranks = &call->ranks[2 * i];
+
+		if (call->nulls[i])
+			continue;
+		fraction_ranks(set->kind, call->fractions[i], n, ranks);
+		for (int j = 0; j < 2 && set->desc; j++)
+			ranks[j] = n - 1 - ranks[j];
+	}
+}
+
+/* ---- results ------------------------------------------------------------ */
+
+static Datum
+value_of_rank(const int64 *ranks, const Datum *values, int nranks, int64 rank)
+{
+	int			left = 0,
+				right = nranks - 1;
+
+	while (left < right)
+	{
+		int			mid = (left + right) / 2;
+
+		if (ranks[mid] < rank)
+			left = mid + 1;
+		else
+			right = mid;
+	}
+	Assert(ranks[left] == rank);
+	return values[left];
+}
+
+/* Between two values, as float8_lerp and interval_lerp of core. */
+static Datum
+between(OrderedSetKind kind, Datum lo, Datum hi, double part)
+{
+	Datum		difference;
+
+	if (kind == ORDERED_SET_CONT)
+		return Float8GetDatum(DatumGetFloat8(lo) + (part * (DatumGetFloat8(hi) - DatumGetFloat8(lo))));
+	difference = DirectFunctionCall2(interval_mi, hi, lo);
+	return DirectFunctionCall2(interval_pl, DirectFunctionCall2(interval_mul, difference, Float8GetDatum(part)), lo);
+}
+
+static Datum
+fraction_value(const OrderedSetCall *call, int i, int64 n, const int64 *ranks, const Datum *values, int nranks)
+{
+	const int64 *wanted = &call->ranks[2 * i];
+	Datum		first = value_of_rank(ranks, values, nranks, wanted[0]);
+	double		place;
+
+	if (wanted[0] == wanted[1])
+		return first;
+	place = call->fractions[i] * (n - 1);
+	return between(call->set->kind, first, value_of_rank(ranks, values, nranks, wanted[1]), place - floor(place));
+}
+
+Datum
+ordered_set_result(const OrderedSetCall *call, int64 n, const int64 *ranks, const Datum *values, int nranks,
+				   Datum mode, Oid typid, bool *isnull)
+{
+	Datum	   *elements;
+	int16		typlen;
+	bool		typbyval;
+	char		typalign;
+
+	*isnull = call->isnull;
+	if (call->isnull)
+		return (Datum) 0;
+	if (call->set->kind == ORDERED_SET_MODE)
+		return mode;
+	if (!call->set->array)
+		return fraction_value(call, 0, n, ranks, values, nranks);
+	if (call->nfractions == 0)
+		return PointerGetDatum(construct_empty_array(typid));
+	elements = palloc0(sizeof(Datum) * call->nfractions);
+	for (int i = 0; i < call->nfractions; i++)
+		if (!call->nulls[i])
+			elements[i] = fraction_value(call, i, n, ranks, values, nranks);
+	get_typlenbyvalalign(typid, &typlen, &typbyval, &typalign);
+	return PointerGetDatum(construct_md_array(elements, call->nulls, ARR_NDIM(call->shape), ARR_DIMS(call->shape),
+											  ARR_LBOUND(call->shape), typid, typlen, typbyval, typalign));
+}

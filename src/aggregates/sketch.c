@@ -1,0 +1,455 @@
+/*
+ * sketch.c
+ *	  gpu_approx_percentile: a sketch whose resolution follows the values.
+ *
+ * A sketch counts values in buckets of a level (operators/quantiles.h).  It begins with level 0, where each value has
+ * a bucket of its own, and goes to the next level whenever more than 2048 buckets are in use.  Zero, infinities and
+ * NaN are counted for themselves, and the least and the greatest value are known.  So:
+ *
+ * - The state is bounded: 64 kB, and as much as there are values before.
+ * - It is a function of the values alone, as multiset: the level is the least one at which they take no more than
+ *	 2048 buckets, whichever of them came first, or were combined in other sketches.  Results do not depend on the order
+ *	 of rows, the plan, the number of workers or the machine.  A t-digest or KLL sketch promises none of that.
+ * - The bound: the result is in the bucket of the exact answer, percentile_disc's.  Let the values be of n powers of two,
+ *	 each sign for itself.  At the level before the last they took more than 2048 buckets, of 2^(53 - level) to each
+ *	 power.  So half of a bucket's width is less than n / 2048 of any of its values: 0.5 % for values between 1 and 1000,
+ *	 less than 1 % between 1 and a million.  Values that lie close together, as times of one day do, have buckets as
+ *	 narrow as 2048 of them allow; at most 2048 different values have their own, and results are exact.  The bound of
+ *	 DDSketch, whose buckets are the same for all data, would be a part of such values' size, not of their range.
+ *	 (Nearer to 0 than 2.2e-308 doubles have fewer digits, and the bound is n / 2048 of that number.)
+ *
+ * A sketch is no operator of the engines, as its states are no fixed number of bins: it is a fallback aggregate there.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_type_d.h"
+#include "fmgr.h"
+#include "utils/array.h"
+#include "utils/float.h"
+
+#include "aggregates/aggcall.h"
+#include "operators/quantiles.h"
+
+PG_FUNCTION_INFO_V1(gpuagg_sketch_transfn);
+PG_FUNCTION_INFO_V1(gpuagg_sketch_multi_transfn);
+PG_FUNCTION_INFO_V1(gpuagg_sketch_combine);
+PG_FUNCTION_INFO_V1(gpuagg_sketch_serialize);
+PG_FUNCTION_INFO_V1(gpuagg_sketch_deserialize);
+PG_FUNCTION_INFO_V1(gpuagg_sketch_final);
+PG_FUNCTION_INFO_V1(gpuagg_sketch_multi_final);
+
+#define FIRST_SLOTS 16
+
+typedef struct Bucket
+{
+	uint64		number;
+	int64		count;			/* 0: none */
+} Bucket;
+
+/* What is serialized as it is; fractions and buckets follow. */
+typedef struct SketchHead
+{
+	int			level;
+	int			nfractions;
+	int			nbuckets;		/* in use */
+	int64		n;
+	int64		zeros;
+	int64		infinite[2];	/* negative, positive */
+	int64		nans;
+	double		min,			/* of those in buckets */
+				max;
+} SketchHead;
+
+typedef struct Sketch
+{
+	SketchHead	head;
+	double	   *fractions;		/* NaN: NULL */
+	MemoryContext cxt;
+	Bucket	   *slots;			/* open addressing, at most half of them used */
+	int			nslots;			/* a power of two */
+	bytea	   *array;			/* the argument that the fractions were read from, or NULL */
+} Sketch;
+
+/* ---- buckets ---------------------------------------------------------------- */
+
+static void
+add_bucket(Sketch *sketch, uint64 number, int64 count)
+{
+	uint32		mask = sketch->nslots - 1;
+	uint32		pos = (uint32) (number * UINT64CONST(0x9e3779b97f4a7c15) >> 32) & mask;
+
+	while (sketch->slots[pos].count != 0 && sketch->slots[pos].number != number)
+		pos = (pos + 1) & mask;
+	if (sketch->slots[pos].count == 0)
+	{
+		sketch->slots[pos].number = number;
+		sketch->head.nbuckets++;
+	}
+	sketch->slots[pos].count += count;
+}
+
+/* Makes a table of so many slots, with the numbers of buckets shifted. */
+static void
+rebuild(Sketch *sketch, int nslots, int shift)
+{
+	Bucket	   *old = sketch->slots;
+	int			n = sketch->nslots;
+
+	sketch->slots = MemoryContextAllocZero(sketch->cxt, nslots * sizeof(Bucket));
+	sketch->nslots = nslots;
+	sketch->head.nbuckets = 0;
+	for (int i = 0; i < n; i++)
+		if (old[i].count != 0)
+			add_bucket(sketch, old[i].number >> shift, old[i].count);
+	if (old)
+		pfree(old);
+}
+
+static void
+coarsen(Sketch *sketch)
+{
+	sketch->head.level++;
+	rebuild(sketch, sketch->nslots, 1);
+}
+
+/* Adds to a bucket, where the sketch has room for one more, and makes room for the next. */
+static void
+count_bucket(Sketch *sketch, uint64 number, int64 count)
+{
+	add_bucket(sketch, number, count);
+	while (sketch->head.nbuckets > QUANTILES_BUCKETS)
+		coarsen(sketch);
+	if (sketch->head.nbuckets * 2 >= sketch->nslots && sketch->nslots < 2 * QUANTILES_BUCKETS)
+		rebuild(sketch, sketch->nslots * 2, 0);
+}
+
+static void
+add_value(Sketch *sketch, double x)
+{
+	SketchHead *head = &sketch->head;
+
+	head->n++;
+	if (isnan(x))
+		head->nans++;
+	else if (isinf(x))
+		head->infinite[x > 0]++;
+	else if (x == 0)
+		head->zeros++;
+	else
+	{
+		head->min = Min(head->min, x);
+		head->max = Max(head->max, x);
+		count_bucket(sketch, quantiles_bucket(x, head->level), 1);
+	}
+}
+
+static Sketch *
+create_sketch(MemoryContext cxt, const double *fractions, int n)
+{
+	Sketch	   *sketch = MemoryContextAllocZero(cxt, sizeof(Sketch));
+
+	sketch->cxt = cxt;
+	sketch->head.nfractions = n;
+	sketch->head.min = get_float8_infinity();
+	sketch->head.max = -get_float8_infinity();
+	sketch->fractions = MemoryContextAlloc(cxt, (Max(n, 0) + 1) * sizeof(double));
+	if (n > 0)
+		memcpy(sketch->fractions, fractions, n * sizeof(double));
+	rebuild(sketch, FIRST_SLOTS, 0);
+	return sketch;
+}
+
+static void
+merge(Sketch *to, const Sketch *from)
+{
+	while (to->head.level < from->head.level)
+		coarsen(to);
+	for (int i = 0; i < from->nslots; i++)
+		if (from->slots[i].count != 0)
+			count_bucket(to, from->slots[i].number >> (to->head.level - from->head.level), from->slots[i].count);
+	to->head.n += from->head.n;
+	to->head.zeros += from->head.zeros;
+	to->head.infinite[0] += from->head.infinite[0];
+	to->head.infinite[1] += from->head.infinite[1];
+	to->head.nans += from->head.nans;
+	to->head.min = Min(to->head.min, from->head.min);
+	to->head.max = Max(to->head.max, from->head.max);
+}
+
+/* ---- fractions ------------------------------------------------------------------ */
+
+static double
+check_fraction(double fraction)
+{
+	if (fraction < 0 || fraction > 1 || isnan(fraction))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("percentile value %g is not between 0 and 1", fraction)));
+	return fraction;
+}
+
+static void
+changed_fraction(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("fraction of %s must be the same in all rows of a group", "gpu_approx_percentile")));
+}
+
+/* NaN, which is no fraction, stands for NULL. */
+static bool
+same_fractions(const double *a, const double *b, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (!float8_eq(a[i], b[i]))
+			return false;
+	return true;
+}
+
+static Sketch *
+state_argument(FunctionCallInfo fcinfo, int i)
+{
+	return PG_ARGISNULL(i) ? NULL : (Sketch *) PG_GETARG_POINTER(i);
+}
+
+Datum
+gpuagg_sketch_transfn(PG_FUNCTION_ARGS)
+{
+	MemoryContext cxt = aggregate_context(fcinfo);
+	Sketch	   *sketch = state_argument(fcinfo, 0);
+	double		fraction;
+
+	if (PG_ARGISNULL(1))
+		RETURN_STATE_UNCHANGED();
+	fraction = PG_ARGISNULL(2) ? get_float8_nan() : check_fraction(PG_GETARG_FLOAT8(2));
+	if (sketch == NULL)
+		sketch = create_sketch(cxt, &fraction, 1);
+	else if (!same_fractions(sketch->fractions, &fraction, 1))
+		changed_fraction();
+	add_value(sketch, PG_GETARG_FLOAT8(1));
+	PG_RETURN_POINTER(sketch);
+}
+
+/* The fractions of an array; none for NULL. */
+static double *
+read_fractions(ArrayType *array, int *n)
+{
+	Datum	   *elements;
+	bool	   *nulls;
+	double	   *fractions;
+
+	if (ARR_NDIM(array) > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+				 errmsg("fractions of %s must be a one-dimensional array", "gpu_approx_percentile")));
+	deconstruct_array(array, FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &elements, &nulls, n);
+	fractions = palloc((*n + 1) * sizeof(double));
+	for (int i = 0; i < *n; i++)
+		fractions[i] = nulls[i] ? get_float8_nan() : check_fraction(DatumGetFloat8(elements[i]));
+	return fractions;
+}
+
+Datum
+gpuagg_sketch_multi_transfn(PG_FUNCTION_ARGS)
+{
+	MemoryContext cxt = aggregate_context(fcinfo);
+	Sketch	   *sketch = state_argument(fcinfo, 0);
+	bytea	   *array;
+
+	if (PG_ARGISNULL(1))
+		RETURN_STATE_UNCHANGED();
+	if (PG_ARGISNULL(2))
+	{
+		/* a sketch without fractions has no result */
+		if (sketch == NULL)
+			sketch = create_sketch(cxt, NULL, -1);
+		else if (sketch->head.nfractions != -1)
+			changed_fraction();
+		add_value(sketch, PG_GETARG_FLOAT8(1));
+		PG_RETURN_POINTER(sketch);
+	}
+	array = (bytea *) PG_GETARG_ARRAYTYPE_P(2);
+	if (sketch == NULL || sketch->array == NULL || VARSIZE(array) != VARSIZE(sketch->array) ||
+		memcmp(array, sketch->array, VARSIZE(array)) != 0)
+	{
+		int			n;
+		double	   *fractions = read_fractions((ArrayType *) array, &n);
+
+		if (sketch == NULL)
+			sketch = create_sketch(cxt, fractions, n);
+		else if (sketch->head.nfractions != n || !same_fractions(sketch->fractions, fractions, n))
+			changed_fraction();
+		if (sketch->array == NULL)
+		{
+			sketch->array = MemoryContextAlloc(sketch->cxt, VARSIZE(array));
+			memcpy(sketch->array, array, VARSIZE(array));
+		}
+	}
+	add_value(sketch, PG_GETARG_FLOAT8(1));
+	PG_RETURN_POINTER(sketch);
+}
+
+/* ---- states ------------------------------------------------------------------------ */
+
+Datum
+gpuagg_sketch_combine(PG_FUNCTION_ARGS)
+{
+	MemoryContext cxt = aggregate_context(fcinfo);
+	Sketch	   *a = state_argument(fcinfo, 0);
+	Sketch	   *b = state_argument(fcinfo, 1);
+
+	if (b == NULL)
+		RETURN_STATE_UNCHANGED();
+	if (a == NULL)
+		a = create_sketch(cxt, b->fractions, b->head.nfractions);
+	else if (a->head.nfractions != b->head.nfractions || !same_fractions(a->fractions, b->fractions, a->head.nfractions))
+		changed_fraction();
+	merge(a, b);
+	PG_RETURN_POINTER(a);
+}
+
+static int
+compare_buckets(const void *a, const void *b)
+{
+	uint64		x = ((const Bucket *) a)->number;
+	uint64		y = ((const Bucket *) b)->number;
+
+	return (x > y) - (x < y);
+}
+
+/* The buckets in use, in order. */
+static Bucket *
+ordered_buckets(const Sketch *sketch)
+{
+	Bucket	   *buckets = palloc((sketch->head.nbuckets + 1) * sizeof(Bucket));
+	int			n = 0;
+
+	for (int i = 0; i < sketch->nslots; i++)
+		if (sketch->slots[i].count != 0)
+			buckets[n++] = sketch->slots[i];
+	qsort(buckets, n, sizeof(Bucket), compare_buckets);
+	return buckets;
+}
+
+Datum
+gpuagg_sketch_serialize(PG_FUNCTION_ARGS)
+{
+	Sketch	   *sketch = (Sketch *) PG_GETARG_POINTER(0);
+	Size		fractions = Max(sketch->head.nfractions, 0) * sizeof(double);
+	Size		buckets = sketch->head.nbuckets * sizeof(Bucket);
+	Size		size = VARHDRSZ + sizeof(SketchHead) + fractions + buckets;
+	bytea	   *result = palloc(size);
+	char	   *to = VARDATA(result);
+
+	aggregate_context(fcinfo);
+	SET_VARSIZE(result, size);
+	memcpy(to, &sketch->head, sizeof(SketchHead));
+	memcpy(to + sizeof(SketchHead), sketch->fractions, fractions);
+	memcpy(to + sizeof(SketchHead) + fractions, ordered_buckets(sketch), buckets);
+	PG_RETURN_BYTEA_P(result);
+}
+
+Datum
+gpuagg_sketch_deserialize(PG_FUNCTION_ARGS)
+{
+	bytea	   *data = PG_GETARG_BYTEA_PP(0);
+	const char *from = VARDATA_ANY(data);
+	SketchHead	head;
+	double	   *fractions;
+	Sketch	   *sketch;
+	Bucket		bucket;
+
+	aggregate_context(fcinfo);
+	memcpy(&head, from, sizeof(head));
+	from += sizeof(head);
+	fractions = palloc((Max(head.nfractions, 0) + 1) * sizeof(double));
+	memcpy(fractions, from, Max(head.nfractions, 0) * sizeof(double));
+	from += Max(head.nfractions, 0) * sizeof(double);
+	sketch = create_sketch(CurrentMemoryContext, fractions, head.nfractions);
+	sketch->head = head;
+	sketch->head.nbuckets = 0;
+	for (int i = 0; i < head.nbuckets; i++, from += sizeof(Bucket))
+	{
+		memcpy(&bucket, from, sizeof(Bucket));
+		count_bucket(sketch, bucket.number, bucket.count);
+	}
+	PG_RETURN_POINTER(sketch);
+}
+
+/* ---- results ------------------------------------------------------------------------- */
+
+/* The value of a rank, counted from 0. */
+static double
+value_of_rank(const Sketch *sketch, const Bucket *buckets, int64 rank)
+{
+	const SketchHead *head = &sketch->head;
+	uint64		zero = select_code_f64(0.0) >> head->level;
+	int64		left = rank - head->infinite[0];
+	bool		zeros = false;
+
+	if (left < 0)
+		return -get_float8_infinity();
+	for (int i = 0; i <= head->nbuckets; i++)
+	{
+		if (!zeros && (i == head->nbuckets || buckets[i].number >= zero))
+		{
+			zeros = true;
+			left -= head->zeros;
+			if (left < 0)
+				return 0;
+		}
+		if (i == head->nbuckets)
+			break;
+		left -= buckets[i].count;
+		if (left < 0)
+			return Max(Min(quantiles_value(buckets[i].number, head->level), head->max), head->min);
+	}
+	return left < head->infinite[1] ? get_float8_infinity() : get_float8_nan();
+}
+
+static double
+fraction_value(const Sketch *sketch, const Bucket *buckets, double fraction)
+{
+	int64		n = sketch->head.n;
+
+	return value_of_rank(sketch, buckets, Min(Max((int64) ceil(fraction * n), 1), n) - 1);
+}
+
+Datum
+gpuagg_sketch_final(PG_FUNCTION_ARGS)
+{
+	Sketch	   *sketch = state_argument(fcinfo, 0);
+
+	if (sketch == NULL || isnan(sketch->fractions[0]))
+		PG_RETURN_NULL();
+	PG_RETURN_FLOAT8(fraction_value(sketch, ordered_buckets(sketch), sketch->fractions[0]));
+}
+
+Datum
+gpuagg_sketch_multi_final(PG_FUNCTION_ARGS)
+{
+	Sketch	   *sketch = state_argument(fcinfo, 0);
+	Bucket	   *buckets;
+	Datum	   *elements;
+	bool	   *nulls;
+	int			n;
+	int			lower = 1;
+
+	if (sketch == NULL || sketch->head.nfractions < 0)
+		PG_RETURN_NULL();
+	n = sketch->head.nfractions;
+	if (n == 0)
+		PG_RETURN_ARRAYTYPE_P(construct_empty_array(FLOAT8OID));
+	buckets = ordered_buckets(sketch);
+	elements = palloc(n * sizeof(Datum));
+	nulls = palloc(n * sizeof(bool));
+	for (int i = 0; i < n; i++)
+	{
+		nulls[i] = isnan(sketch->fractions[i]);
+		elements[i] = nulls[i] ? (Datum) 0 : Float8GetDatum(fraction_value(sketch, buckets, sketch->fractions[i]));
+	}
+	PG_RETURN_ARRAYTYPE_P(construct_md_array(elements, nulls, 1, &n, &lower, FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL,
+											 TYPALIGN_DOUBLE));
+}

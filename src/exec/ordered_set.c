@@ -1,0 +1,955 @@
+/*
+ * ordered_set.c
+ *	  Ordered-set aggregates: an engine around another one.
+ *
+ * Values are gathered by group: a table numbers the groups (groups/table.h), and a store for each input keeps
+ * numbers and values (groups/value_store.h), of which all aggregates of that input find theirs.  The inner
+ * engine has the query's keys and all of its aggregates.  It gets all rows for those of other kinds; and when the
+ * input has ended, a row for each group and store with the results of the ordered sets, which are fallback aggregates
+ * there that keep the value they are given.  Columns of the inner spec say which rows are which, as in
+ * distinct.c: the filters of other aggregates are false where results come.
+ *
+ * Rows of groups for which the table has no memory go to partitions by their keys, and are gathered in an emptied table
+ * when those before are done, as in the CPU engine.
+ *
+ * Participants of a parallel plan export what the inner engine has, and then groups, stores and rows of partitions.
+ *
+ * For a GPU this is a sort of (group, code) and a look at places of the sorted codes.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type_d.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/datum.h"
+#include "utils/memutils.h"
+
+#include "aggregates/ordered_set.h"
+#include "columns/arena.h"
+#include "columns/column_writer.h"
+#include "exec/distinct.h"
+#include "exec/ordered_set.h"
+#include "exec/pieces.h"
+#include "groups/record.h"
+#include "groups/spill.h"
+#include "groups/table.h"
+#include "groups/value_store.h"
+
+/* Bins of a table that is an array over the range of integer keys. */
+#define MAX_BINS (1024 * 1024)
+
+/* Rows that are built value by value. */
+typedef struct RowBuilder
+{
+	Batch		batch;
+	ColumnWriter *writers;
+	Arena		arena;
+} RowBuilder;
+
+typedef struct OrderedSetEngine
+{
+	Engine		base;
+	EngineOps	ops;
+	const AggSpec *spec;
+	EngineEnv	env;
+	OrderedSetFraction fraction;
+	void	   *fraction_arg;
+	uint64		rows;
+	uint64		batches;
+
+	/* the inner engine; columns of its spec after the query's: the mark of all rows, filters, results */
+	AggSpec		inner_spec;
+	Engine	   *inner;
+	bool		all_rows;		/* some other aggregate takes them */
+	int			nfilters;
+	int		   *filters;		/* [filter] column of the query */
+	Batch		batch;
+	int8	   *ones;
+	uint64	   *nulls;			/* a bitmap */
+	RowBuilder	results;
+
+	/* groups and values; columns of `own`: keys, then a value for each store */
+	AggSpec		own;
+	int		   *own_cols;		/* [column] of the query */
+	Batch		own_batch;
+	uint64	  **validity;		/* [store]: of rows that count */
+	GroupTable *table;
+	uint32	   *numbers;		/* [row of a batch] of groups */
+	ValueStore **stores;
+	RowBuilder	builder;		/* rows of others */
+
+	int			level;
+	PartitionSet *out;
+	PartitionList pending;
+	Partition	in;
+	RowReader  *reader;
+	StringInfoData record;
+	uint64		spilled_bytes;
+	int			spill_partitions;
+	uint64		groups;
+	size_t		mem_peak;
+	bool		ranged;			/* the keys' range was looked at */
+} OrderedSetEngine;
+
+static EngineStatus absorb(OrderedSetEngine *engine, const Batch *batch);
+
+/* ---- rows that are built --------------------------------------------------------- */
+
+static void
+builder_init(RowBuilder *builder, const AggSpec *spec, int capacity, MemoryContext cxt)
+{
+	arena_init(&builder->arena, cxt);
+	builder->batch.capacity = capacity;
+	builder->batch.ncols = spec->ncols;
+	builder->batch.cols = palloc0(sizeof(Column) * (spec->ncols + 1));
+	builder->writers = palloc0(sizeof(ColumnWriter) * (spec->ncols + 1));
+	for (int c = 0; c < spec->ncols; c++)
+		column_writer_init(&builder->writers[c], &builder->batch.cols[c], &spec->cols[c], capacity, &builder->arena);
+}
+
+static void
+builder_begin(RowBuilder *builder)
+{
+	arena_reset(&builder->arena);
+	builder->batch.nrows = 0;
+	for (int c = 0; c < builder->batch.ncols; c++)
+		column_begin(&builder->writers[c]);
+}
+
+static bool
+builder_full(const RowBuilder *builder)
+{
+	return builder->batch.nrows == builder->batch.capacity || builder->arena.bytes >= BATCH_BYTES;
+}
+
+static inline void
+builder_write(RowBuilder *builder, int c, int row, Datum value, bool isnull)
+{
+	if (isnull)
+		column_write_null(&builder->writers[c], row);
+	else
+		column_write(&builder->writers[c], row, value);
+}
+
+/* ---- the inner engine -------------------------------------------------------------- */
+
+/* The column of the inner spec for a filter of other aggregates, -1 for none: false where results come. */
+static int
+inner_filter(OrderedSetEngine *engine, int filter)
+{
+	int			f = 0;
+
+	engine->all_rows = true;
+	if (filter < 0)
+		return engine->spec->ncols;
+	while (f < engine->nfilters && engine->filters[f] != filter)
+		f++;
+	if (f == engine->nfilters)
+		engine->filters[engine->nfilters++] = filter;
+	return engine->spec->ncols + 1 + f;
+}
+
+/* A copy of n entries, with room for more of them.  There may be none, and `from` be NULL. */
+static void *
+copy_entries(const void *from, int n, int more, size_t size)
+{
+	void	   *copy = palloc0(size * (n + more + 1));
+
+	if (n > 0)
+		memcpy(copy, from, size * n);
+	return copy;
+}
+
+/* The ordered set whose results this fallback aggregate has, or -1. */
+static int
+set_of_fallback(const AggSpec *spec, int fallback)
+{
+	for (int o = 0; o < spec->nordered_sets; o++)
+		if (spec->ordered_sets[o].fallback == fallback)
+			return o;
+	return -1;
+}
+
+static void
+make_inner_spec(OrderedSetEngine *engine)
+{
+	const AggSpec *spec = engine->spec;
+	AggSpec    *inner = &engine->inner_spec;
+	ColumnSpec	mark = {.type = COLUMN_I8, .typid = BOOLOID, .typmod = -1, .typlen = 1, .typbyval = true};
+
+	*inner = *spec;
+	inner->nordered_sets = inner->nvalues = 0;
+	engine->filters = palloc(sizeof(int) * (spec->nslots + spec->nfallbacks + spec->ndistincts + 1));
+	inner->slots = copy_entries(spec->slots, spec->nslots, 0, sizeof(SlotSpec));
+	for (int s = 0; s < spec->nslots; s++)
+		if (inner->slots[s].set == 0)
+			inner->slots[s].filter = inner_filter(engine, inner->slots[s].filter);
+	inner->distincts = copy_entries(spec->distincts, spec->ndistincts, 0, sizeof(DistinctSpec));
+	for (int d = 0; d < spec->ndistincts; d++)
+		inner->distincts[d].filter = inner_filter(engine, inner->distincts[d].filter);
+	inner->fallbacks = copy_entries(spec->fallbacks, spec->nfallbacks, 0, sizeof(FallbackAgg));
+	for (int f = 0; f < spec->nfallbacks; f++)
+		if (set_of_fallback(spec, f) < 0 && inner->fallbacks[f].set == 0)
+			inner->fallbacks[f].filter = inner_filter(engine, inner->fallbacks[f].filter);
+	inner->cols = copy_entries(spec->cols, spec->ncols, 1 + engine->nfilters + spec->nordered_sets, sizeof(ColumnSpec));
+	/* no two are of one input */
+	for (int c = 0; c < 1 + engine->nfilters; c++)
+	{
+		mark.input = -2 - inner->ncols;
+		inner->cols[inner->ncols++] = mark;
+	}
+	for (int o = 0; o < spec->nordered_sets; o++)
+	{
+		FallbackAgg *result = &inner->fallbacks[spec->ordered_sets[o].fallback];
+		ColumnSpec	col = {.input = -2 - inner->ncols, .type = COLUMN_DATUM, .typid = result->transtype, .typmod = -1,
+		.typlen = result->translen, .typbyval = result->transbyval};
+
+		result->argcol[0] = inner->ncols;
+		inner->cols[inner->ncols++] = col;
+	}
+}
+
+/* Takes over what an engine has to say. */
+static EngineStatus
+note(OrderedSetEngine *engine, EngineStatus status)
+{
+	engine->base.errors |= engine->inner->errors;
+	if (status != ENGINE_OK)
+		strlcpy(engine->base.failure, engine->inner->failure, sizeof(engine->base.failure));
+	return status;
+}
+
+/* All rows to the inner engine, with its marks. */
+static EngineStatus
+pass_on(OrderedSetEngine *engine, const Batch *batch)
+{
+	const AggSpec *spec = engine->spec;
+	Column	   *cols = engine->batch.cols;
+
+	engine->batch.nrows = batch->nrows;
+	memcpy(cols, batch->cols, sizeof(Column) * spec->ncols);
+	for (int f = 0; f < engine->nfilters; f++)
+		cols[spec->ncols + 1 + f] = batch->cols[engine->filters[f]];
+	return note(engine, engine->inner->ops->add_batch(engine->inner, &engine->batch));
+}
+
+/* ---- groups and values ----------------------------------------------------------------- */
+
+/* The spec of the table: the query's keys, and the values as columns of their own, though inputs may be shared. */
+static void
+make_own_spec(OrderedSetEngine *engine)
+{
+	const AggSpec *spec = engine->spec;
+	AggSpec    *own = &engine->own;
+	int			most = spec->nkeys + spec->nvalues + 1;
+
+	own->support = spec->support;
+	own->usual_scale = spec->usual_scale;
+	own->cols = palloc0(sizeof(ColumnSpec) * most);
+	own->keys = palloc0(sizeof(KeySpec) * most);
+	engine->own_cols = palloc0(sizeof(int) * most);
+	for (int k = 0; k < spec->nkeys; k++)
+	{
+		engine->own_cols[own->ncols] = spec->keys[k].col;
+		own->keys[k] = spec->keys[k];
+		own->keys[k].col = own->ncols;
+		own->cols[own->ncols++] = spec->cols[spec->keys[k].col];
+	}
+	own->nkeys = spec->nkeys;
+	for (int v = 0; v < spec->nvalues; v++)
+	{
+		engine->own_cols[own->ncols] = spec->values[v].col;
+		own->cols[own->ncols++] = spec->cols[spec->values[v].col];
+	}
+}
+
+/* Integer keys of a range that is not too wide are found in an array. */
+static void
+choose_mode(OrderedSetEngine *engine, const Batch *batch)
+{
+	GroupTable *table = engine->table;
+
+	engine->ranged = true;
+	if (table->mode != TABLE_HASH)
+		return;
+	for (int k = 0; k < engine->own.nkeys; k++)
+		if (engine->own.keys[k].kind != KEY_RAW)
+			return;
+	group_keys_ranges(&table->keys, batch, table->keys.ranges);
+	table->max_bins = Min(MAX_BINS, engine->env.mem_limit / 8 / sizeof(uint32));
+	if (!group_table_use_direct(table))
+		for (int k = 0; k < engine->own.nkeys; k++)
+			table->keys.ranges[k].any = false;
+}
+
+/* Numbers of the groups of the rows that were located. */
+static void
+number_groups(OrderedSetEngine *engine, int nrows)
+{
+	const GroupTable *table = engine->table;
+	uint32		cells = table->row_cells;
+	const uint32 *at = table->at;
+	uint32	   *numbers = engine->numbers;
+	int			shift = 0;
+
+	while ((UINT32_C(1) << shift) < cells)
+		shift++;
+	if (table->mode == TABLE_SINGLE)
+		memset(numbers, 0, nrows * sizeof(uint32));
+	else if ((UINT32_C(1) << shift) == cells)
+		for (int i = 0; i < nrows; i++)
+			numbers[i] = at[i] >> shift;
+	else
+		for (int i = 0; i < nrows; i++)
+			numbers[i] = at[i] / cells;
+	for (int m = 0; m < table->nmissing; m++)
+		numbers[table->missing[m]] = NO_VALUE_GROUP;
+}
+
+static void
+spill_missing(OrderedSetEngine *engine, const Batch *batch)
+{
+	GroupTable *table = engine->table;
+
+	if (table->nmissing > 0 && engine->out == NULL)
+		engine->out = partition_set_create(engine->env.cxt, (int) Max(4, Min(32, engine->env.mem_limit / 4 / BLCKSZ)),
+										   engine->level);
+	for (int m = 0; m < table->nmissing; m++)
+	{
+		row_record_write(&engine->record, &engine->own, batch, table->missing[m]);
+		partition_write_row(engine->out, group_keys_spill_hash(&table->keys, batch, table->missing[m]), &engine->record);
+	}
+}
+
+/* Takes in rows of `own`. */
+static EngineStatus
+absorb(OrderedSetEngine *engine, const Batch *batch)
+{
+	GroupTable *table = engine->table;
+	size_t		used = group_table_memory(table);
+
+	CHECK_FOR_INTERRUPTS();
+	if (batch->nrows == 0)
+		return ENGINE_OK;
+	if (!engine->ranged)
+		choose_mode(engine, batch);
+	group_table_budget(table, engine->env.mem_limit, engine->spec->nvalues * VALUE_GROUP_BYTES);
+	group_table_locate(table, batch);
+	number_groups(engine, batch->nrows);
+	spill_missing(engine, batch);
+	for (int v = 0; v < engine->spec->nvalues; v++)
+	{
+		value_store_append(engine->stores[v], &batch->cols[engine->own.nkeys + v], engine->numbers, batch->nrows,
+						   table->ngroups);
+		used += value_store_memory(engine->stores[v]);
+	}
+	engine->mem_peak = Max(engine->mem_peak, used);
+	return ENGINE_OK;
+}
+
+/* Points the batch of `own` to columns of the query's; rows for which a filter is not true have no value. */
+static void
+own_columns(OrderedSetEngine *engine, const Batch *batch)
+{
+	const AggSpec *spec = engine->spec;
+	int			words = BITMAP_WORDS(batch->nrows);
+
+	engine->own_batch.nrows = batch->nrows;
+	for (int c = 0; c < engine->own.ncols; c++)
+		engine->own_batch.cols[c] = batch->cols[engine->own_cols[c]];
+	for (int v = 0; v < spec->nvalues; v++)
+	{
+		Column	   *col = &engine->own_batch.cols[spec->nkeys + v];
+		const Column *filter;
+
+		if (spec->values[v].filter < 0)
+			continue;
+		filter = &batch->cols[spec->values[v].filter];
+		memset(engine->validity[v], 0, words * sizeof(uint64));
+		for (int i = 0; i < batch->nrows; i++)
+			if (!column_is_null(col, i) && !column_is_null(filter, i) && ((int8 *) filter->values)[i] != 0)
+				bitmap_set(engine->validity[v], i);
+		col->validity = engine->validity[v];
+	}
+}
+
+static EngineStatus
+add_batch(Engine *base, const Batch *batch)
+{
+	OrderedSetEngine *engine = (OrderedSetEngine *) base;
+
+	engine->rows += batch->nrows;
+	engine->batches++;
+	if (engine->all_rows && pass_on(engine, batch) != ENGINE_OK)
+		return ENGINE_FAILED;
+	own_columns(engine, batch);
+	return absorb(engine, &engine->own_batch);
+}
+
+/* ---- results -------------------------------------------------------------------------------- */
+
+static EngineStatus
+flush_results(OrderedSetEngine *engine)
+{
+	RowBuilder *results = &engine->results;
+	EngineStatus status = ENGINE_OK;
+
+	CHECK_FOR_INTERRUPTS();
+	if (results->batch.nrows > 0)
+		status = note(engine, engine->inner->ops->add_batch(engine->inner, &results->batch));
+	builder_begin(results);
+	/* in these rows nothing has a value but keys and results */
+	for (int c = 0; c < engine->inner_spec.ncols; c++)
+	{
+		Column	   *col = &results->batch.cols[c];
+
+		col->validity = engine->nulls;
+	}
+	for (int k = 0; k < engine->spec->nkeys; k++)
+		results->batch.cols[engine->spec->keys[k].col].validity = NULL;
+	for (int c = engine->spec->ncols; c < engine->inner_spec.ncols; c++)
+		results->batch.cols[c].validity = NULL;
+	return status;
+}
+
+static int
+compare_ranks(const void *a, const void *b)
+{
+	int64		x = *(const int64 *) a;
+	int64		y = *(const int64 *) b;
+
+	return (x > y) - (x < y);
+}
+
+/* All ranks that the calls want, ascending and different; returns how many. */
+static int
+collect_ranks(const OrderedSetCall *calls, int ncalls, int64 **ranks)
+{
+	int			most = 0,
+				n = 0,
+				unique = 0;
+
+	for (int c = 0; c < ncalls; c++)
+		most += 2 * calls[c].nfractions;
+	*ranks = palloc(sizeof(int64) * (most + 1));
+	for (int c = 0; c < ncalls; c++)
+		for (int i = 0; !calls[c].isnull && i < 2 * calls[c].nfractions; i++)
+			if (!calls[c].nulls[i / 2])
+				(*ranks)[n++] = calls[c].ranks[i];
+	qsort(*ranks, n, sizeof(int64), compare_ranks);
+	for (int i = 0; i < n; i++)
+		if (i == 0 || (*ranks)[i] != (*ranks)[unique - 1])
+			(*ranks)[unique++] = (*ranks)[i];
+	return unique;
+}
+
+/* Adds the row with the results of a group in the store, which is about to be asked for its values. */
+static void
+add_result(OrderedSetEngine *engine, int v, uint32 group, int64 n, OrderedSetCall *calls, Datum *keys, bool *nulls)
+{
+	const AggSpec *spec = engine->spec;
+	RowBuilder *results = &engine->results;
+	const char *table_row = group_row(engine->table, group);
+	int			row = results->batch.nrows++;
+	int			results_col = engine->inner_spec.ncols - spec->nordered_sets;
+	bool		modes = false;
+	int			ncalls = 0,
+				m;
+	int64	   *ranks;
+	Datum	   *values,
+				mode[2];
+
+	for (int k = 0; k < spec->nkeys; k++)
+	{
+		keys[k] = group_key_datum(&engine->table->keys, table_row, k, &nulls[k]);
+		builder_write(results, spec->keys[k].col, row, keys[k], nulls[k]);
+	}
+	for (int o = 0; o < spec->nordered_sets; o++)
+	{
+		const OrderedSetSpec *set = &spec->ordered_sets[o];
+		Datum		fraction = Float8GetDatum(0.5);
+		bool		isnull = false;
+
+		if (set->values != v)
+			continue;
+		if (!set->median && set->kind != ORDERED_SET_MODE)
+			fraction = engine->fraction(engine->fraction_arg, o, keys, nulls, &isnull);
+		ordered_set_begin(&calls[ncalls++], set, fraction, isnull, n);
+		modes |= set->kind == ORDERED_SET_MODE;
+	}
+	m = collect_ranks(calls, ncalls, &ranks);
+	values = palloc(sizeof(Datum) * (m + 1));
+	value_store_fetch(engine->stores[v], ranks, m, values, modes ? mode : NULL);
+	ncalls = 0;
+	for (int o = 0; o < spec->nordered_sets; o++)
+	{
+		const OrderedSetSpec *set = &spec->ordered_sets[o];
+		Datum		result = (Datum) 0;
+		bool		isnull = true;
+
+		if (set->values == v)
+			result = ordered_set_result(&calls[ncalls++], n, ranks, values, m, modes ? mode[set->desc] : (Datum) 0,
+										spec->cols[spec->values[v].col].typid, &isnull);
+		builder_write(results, results_col + o, row, result, isnull);
+	}
+}
+
+/* The results of all groups of the table. */
+static EngineStatus
+move_results(OrderedSetEngine *engine)
+{
+	const AggSpec *spec = engine->spec;
+	GroupTable *table = engine->table;
+	OrderedSetCall *calls = palloc(sizeof(OrderedSetCall) * (spec->nordered_sets + 1));
+	Datum	   *keys = palloc(sizeof(Datum) * (spec->nkeys + 1));
+	bool	   *nulls = palloc(sizeof(bool) * (spec->nkeys + 1));
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg results of a group", ALLOCSET_DEFAULT_SIZES);
+	EngineStatus status = ENGINE_OK;
+
+	if (spec->nkeys == 0 && table->ngroups == 0)
+		group_table_add(table);
+	engine->groups += table->ngroups;
+	for (int v = 0; v < spec->nvalues && status == ENGINE_OK; v++)
+	{
+		uint32		group;
+		int64		n;
+
+		value_store_begin(engine->stores[v], table->ngroups);
+		while (status == ENGINE_OK && value_store_next(engine->stores[v], &group, &n))
+		{
+			MemoryContext old = MemoryContextSwitchTo(cxt);
+
+			add_result(engine, v, group, n, calls, keys, nulls);
+			MemoryContextSwitchTo(old);
+			MemoryContextReset(cxt);
+			if (builder_full(&engine->results))
+				status = flush_results(engine);
+		}
+		/* its memory is not needed any more */
+		engine->spilled_bytes += value_store_spilled(engine->stores[v]);
+		value_store_reset(engine->stores[v]);
+	}
+	MemoryContextDelete(cxt);
+	return status;
+}
+
+static void
+finish_partitions(OrderedSetEngine *engine)
+{
+	if (!engine->out)
+		return;
+	engine->spilled_bytes += engine->out->bytes;
+	engine->spill_partitions += engine->out->n;
+	partition_set_finish(engine->out, &engine->pending);
+	engine->out = NULL;
+}
+
+static void
+clear_groups(OrderedSetEngine *engine)
+{
+	group_table_reset(engine->table);
+	for (int v = 0; v < engine->spec->nvalues; v++)
+		value_store_reset(engine->stores[v]);
+	engine->ranged = false;
+}
+
+/* Fills the emptied table from the next partition; false if there is none. */
+static bool
+next_partition(OrderedSetEngine *engine)
+{
+	const Batch *batch;
+
+	finish_partitions(engine);
+	if (!partition_list_pop(&engine->pending, &engine->in))
+		return false;
+	clear_groups(engine);
+	engine->level = engine->in.level;
+	while (engine->in.rows && (batch = row_reader_next(engine->reader, engine->in.rows)) != NULL)
+		absorb(engine, batch);
+	partition_close(&engine->in);
+	return true;
+}
+
+static EngineStatus
+finish(Engine *base)
+{
+	OrderedSetEngine *engine = (OrderedSetEngine *) base;
+	MemoryContext cxt = AllocSetContextCreate(engine->env.cxt, "gpuagg ordered sets", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	EngineStatus status;
+
+	status = flush_results(engine);
+	do
+	{
+		if (status == ENGINE_OK)
+			status = move_results(engine);
+	} while (status == ENGINE_OK && next_partition(engine));
+	if (status == ENGINE_OK)
+		status = flush_results(engine);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
+	if (status != ENGINE_OK)
+		return status;
+	clear_groups(engine);
+	return note(engine, engine->inner->ops->finish(engine->inner));
+}
+
+static bool
+next_groups(Engine *base, GroupBatch *out)
+{
+	OrderedSetEngine *engine = (OrderedSetEngine *) base;
+	bool		more = engine->inner->ops->next_groups(engine->inner, out);
+
+	note(engine, engine->inner->failure[0] == '\0' ? ENGINE_OK : ENGINE_FAILED);
+	return more;
+}
+
+/* ---- participants --------------------------------------------------------------------------------- */
+
+static void
+write_record(GroupSink *sink, const StringInfo record)
+{
+	uint32		len = record->len;
+
+	sink->write(sink, &len, sizeof(len));
+	sink->write(sink, record->data, len);
+}
+
+static bool
+read_record(GroupSource *source, StringInfo record)
+{
+	uint32		len;
+
+	if (!source->read(source, &len, sizeof(len)))
+		elog(ERROR, "groups of another participant end early");
+	if (len == 0)
+		return false;
+	resetStringInfo(record);
+	enlargeStringInfo(record, len);
+	if (!source->read(source, record->data, len))
+		elog(ERROR, "groups of another participant end early");
+	record->len = len;
+	return true;
+}
+
+/* Flushes rows that were built, where all must go before the next step or there is no room. */
+static void
+flush_builder(OrderedSetEngine *engine)
+{
+	absorb(engine, &engine->builder.batch);
+	builder_begin(&engine->builder);
+}
+
+/* Adds a row that has these keys, and of values only that of store v, or none. */
+static void
+build_row(OrderedSetEngine *engine, const Datum *keys, const bool *nulls, int v, Datum value)
+{
+	RowBuilder *builder = &engine->builder;
+	int			row = builder->batch.nrows++;
+	int			nkeys = engine->own.nkeys;
+
+	for (int k = 0; k < nkeys; k++)
+		builder_write(builder, k, row, keys[k], nulls[k]);
+	for (int s = 0; s < engine->spec->nvalues; s++)
+		builder_write(builder, nkeys + s, row, value, s != v);
+}
+
+/* The groups of another participant. */
+typedef struct Foreign
+{
+	OrderedSetEngine *engine;
+	int			store;
+	uint32		ngroups;
+	uint32	   *numbers;		/* [its group] here, or NO_VALUE_GROUP */
+	Datum	   *keys;			/* [its group * keys + key] */
+	bool	   *nulls;
+} Foreign;
+
+static EngineStatus
+export_groups(Engine *base, GroupSink *sink)
+{
+	OrderedSetEngine *engine = (OrderedSetEngine *) base;
+	GroupTable *table = engine->table;
+	PieceSink	pieces;
+	uint32		end = 0;
+	RowBuilder *builder = &engine->builder;
+	int			nkeys = engine->own.nkeys;
+
+	pieces_write(&pieces, sink);
+	if (note(engine, engine->inner->ops->export_groups(engine->inner, &pieces.base)) != ENGINE_OK)
+		return ENGINE_FAILED;
+	pieces_end(&pieces);
+
+	sink->write(sink, &table->ngroups, sizeof(table->ngroups));
+	for (uint32 g = 0; g < table->ngroups; g++)
+	{
+		if (g % 1024 == 0)
+			CHECK_FOR_INTERRUPTS();
+		builder_begin(builder);
+		for (int c = 0; c < engine->own.ncols; c++)
+		{
+			bool		isnull = true;
+			Datum		key = (Datum) 0;
+
+			if (c < nkeys)
+				key = group_key_datum(&table->keys, group_row(table, g), c, &isnull);
+			builder_write(builder, c, 0, key, isnull);
+		}
+		row_record_write(&engine->record, &engine->own, &builder->batch, 0);
+		write_record(sink, &engine->record);
+	}
+	builder_begin(builder);
+	for (int v = 0; v < engine->spec->nvalues; v++)
+		value_store_export(engine->stores[v], sink);
+	finish_partitions(engine);
+	while (partition_list_pop(&engine->pending, &engine->in))
+	{
+		while (engine->in.rows && partition_read(engine->in.rows, &engine->record))
+			write_record(sink, &engine->record);
+		partition_close(&engine->in);
+	}
+	sink->write(sink, &end, sizeof(end));
+	return ENGINE_OK;
+}
+
+static Datum
+own_key(const AggSpec *own, const Batch *batch, int k, int row, bool *isnull)
+{
+	const Column *col = &batch->cols[k];
+
+	*isnull = column_is_null(col, row);
+	if (*isnull)
+		return (Datum) 0;
+	return datumCopy(column_datum(col->type, col->scale, col->values, row), own->cols[k].typbyval, own->cols[k].typlen);
+}
+
+/* Reads groups, and makes them here. */
+static void
+import_keys(Foreign *foreign, GroupSource *source)
+{
+	OrderedSetEngine *engine = foreign->engine;
+	RowReader  *reader = engine->reader;
+	int			nkeys = engine->own.nkeys;
+
+	if (!source->read(source, &foreign->ngroups, sizeof(foreign->ngroups)))
+		elog(ERROR, "groups of another participant end early");
+	foreign->numbers = palloc_extended((foreign->ngroups + 1) * sizeof(uint32), MCXT_ALLOC_HUGE);
+	foreign->keys = palloc_extended(((Size) foreign->ngroups * nkeys + 1) * sizeof(Datum), MCXT_ALLOC_HUGE);
+	foreign->nulls = palloc_extended(((Size) foreign->ngroups * nkeys + 1) * sizeof(bool), MCXT_ALLOC_HUGE);
+	for (uint32 from = 0; from < foreign->ngroups; from += reader->batch.nrows)
+	{
+		row_reader_begin(reader);
+		while (from + reader->batch.nrows < foreign->ngroups && !row_reader_full(reader))
+		{
+			if (!read_record(source, &engine->record))
+				elog(ERROR, "groups of another participant end early");
+			row_reader_add(reader, engine->record.data);
+		}
+		absorb(engine, &reader->batch);
+		for (int i = 0; i < reader->batch.nrows; i++)
+		{
+			foreign->numbers[from + i] = engine->numbers[i];
+			/* keys are needed where there is no room for the group, or in a sort */
+			for (int k = 0; k < nkeys; k++)
+				foreign->keys[(Size) (from + i) * nkeys + k] =
+					own_key(&engine->own, &reader->batch, k, i, &foreign->nulls[(Size) (from + i) * nkeys + k]);
+		}
+	}
+}
+
+/* A value that the store cannot take by group number: as a row. */
+static void
+import_value(void *arg, uint32 group, Datum value)
+{
+	Foreign    *foreign = arg;
+	OrderedSetEngine *engine = foreign->engine;
+	Size		at = (Size) group * engine->own.nkeys;
+
+	build_row(engine, foreign->keys + at, foreign->nulls + at, foreign->store, value);
+	if (builder_full(&engine->builder))
+		flush_builder(engine);
+}
+
+static EngineStatus
+import_groups(Engine *base, GroupSource *source)
+{
+	OrderedSetEngine *engine = (OrderedSetEngine *) base;
+	MemoryContext cxt = AllocSetContextCreate(engine->env.cxt, "gpuagg imported groups", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	RowReader  *reader = engine->reader;
+	Foreign		foreign = {engine};
+	PieceSource pieces;
+	bool		more;
+
+	pieces_read(&pieces, source);
+	if (note(engine, engine->inner->ops->import_groups(engine->inner, &pieces.base)) != ENGINE_OK)
+		return ENGINE_FAILED;
+	pieces_skip(&pieces);
+	import_keys(&foreign, source);
+	builder_begin(&engine->builder);
+	for (int v = 0; v < engine->spec->nvalues; v++)
+	{
+		foreign.store = v;
+		value_store_import(engine->stores[v], source, foreign.numbers, foreign.ngroups, import_value, &foreign);
+	}
+	flush_builder(engine);
+	do
+	{
+		row_reader_begin(reader);
+		while ((more = read_record(source, &engine->record)))
+		{
+			row_reader_add(reader, engine->record.data);
+			if (row_reader_full(reader))
+				break;
+		}
+		absorb(engine, &reader->batch);
+	} while (more);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
+	return ENGINE_OK;
+}
+
+/* ---- the rest ------------------------------------------------------------------------------------------ */
+
+static void
+close_files(OrderedSetEngine *engine)
+{
+	finish_partitions(engine);
+	partition_list_clear(&engine->pending);
+	partition_close(&engine->in);
+}
+
+static void
+reset(Engine *base)
+{
+	OrderedSetEngine *engine = (OrderedSetEngine *) base;
+
+	close_files(engine);
+	clear_groups(engine);
+	engine->level = 0;
+	engine->groups = 0;
+	engine->inner->ops->reset(engine->inner);
+	engine->base.errors = 0;
+}
+
+static void
+stats(Engine *base, EngineStats *stats)
+{
+	OrderedSetEngine *engine = (OrderedSetEngine *) base;
+	uint64		spilled = engine->spilled_bytes;
+	size_t		len;
+
+	engine->inner->ops->stats(engine->inner, stats);
+	for (int v = 0; v < engine->spec->nvalues; v++)
+		spilled += value_store_spilled(engine->stores[v]);
+	stats->rows = engine->rows;
+	stats->batches = engine->batches;
+	stats->groups = Max(stats->groups, Max(engine->groups, engine->table->ngroups));
+	stats->mem_peak += engine->mem_peak;
+	stats->spilled_bytes += spilled;
+	stats->spill_partitions += engine->spill_partitions;
+	len = strlen(stats->strategy);
+	snprintf(stats->strategy + len, sizeof(stats->strategy) - len, ", values of ordered sets: %s",
+			 spilled > 0 ? "in files" : "in memory");
+}
+
+static void
+close_engine(Engine *base)
+{
+	OrderedSetEngine *engine = (OrderedSetEngine *) base;
+
+	close_files(engine);
+	for (int v = 0; v < engine->spec->nvalues; v++)
+		value_store_reset(engine->stores[v]);
+	engine->inner->ops->close(engine->inner);
+}
+
+/* What batches consist of. */
+static void
+make_batches(OrderedSetEngine *engine)
+{
+	int			capacity = engine->env.batch_rows;
+	int			ncols = engine->inner_spec.ncols;
+	int			nquery = engine->spec->ncols;
+
+	engine->ones = palloc(capacity);
+	memset(engine->ones, 1, capacity);
+	engine->nulls = palloc0(BITMAP_WORDS(capacity) * sizeof(uint64));
+	engine->numbers = palloc(capacity * sizeof(uint32));
+	engine->batch.ncols = ncols;
+	engine->batch.capacity = capacity;
+	engine->batch.cols = palloc0(sizeof(Column) * ncols);
+	builder_init(&engine->results, &engine->inner_spec, capacity, engine->env.cxt);
+	for (int c = nquery; c < ncols; c++)
+	{
+		Column	   *col = &engine->batch.cols[c];
+
+		if (c < ncols - engine->spec->nordered_sets)
+		{
+			col->type = COLUMN_I8;
+			col->values = engine->ones;
+		}
+		else
+		{
+			col->type = COLUMN_DATUM;
+			col->values = engine->results.batch.cols[c].values;
+			col->validity = engine->nulls;
+		}
+	}
+	engine->own_batch.ncols = engine->own.ncols;
+	engine->own_batch.capacity = capacity;
+	engine->own_batch.cols = palloc0(sizeof(Column) * (engine->own.ncols + 1));
+	engine->validity = palloc0(sizeof(uint64 *) * (engine->spec->nvalues + 1));
+	for (int v = 0; v < engine->spec->nvalues; v++)
+		engine->validity[v] = palloc0(BITMAP_WORDS(capacity) * sizeof(uint64));
+	builder_init(&engine->builder, &engine->own, capacity, engine->env.cxt);
+	engine->reader = row_reader_create(&engine->own, capacity);
+}
+
+Engine *
+ordered_set_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env, OrderedSetFraction fraction, void *arg)
+{
+	MemoryContext old = MemoryContextSwitchTo(env->cxt);
+	OrderedSetEngine *engine = palloc0(sizeof(OrderedSetEngine));
+	TableMode	mode = TABLE_HASH;
+
+	engine->ops = *ops;
+	engine->ops.bind_buffers = NULL;
+	engine->ops.take_resident = NULL;
+	engine->ops.add_batch = add_batch;
+	engine->ops.finish = finish;
+	engine->ops.next_groups = next_groups;
+	engine->ops.export_groups = export_groups;
+	engine->ops.import_groups = import_groups;
+	engine->ops.reset = reset;
+	engine->ops.stats = stats;
+	engine->ops.close = close_engine;
+	engine->ops.join = NULL;
+	engine->ops.flush = NULL;
+	engine->ops.detach = NULL;
+	engine->base.ops = &engine->ops;
+	engine->spec = spec;
+	engine->env = *env;
+	engine->env.grouped = false;
+	/* as each of core's sorts has */
+	engine->env.mem_limit = Max(env->mem_limit / (spec->nvalues + 2), work_mem * (size_t) 1024);
+	engine->fraction = fraction;
+	engine->fraction_arg = arg;
+	initStringInfo(&engine->record);
+	make_inner_spec(engine);
+	make_own_spec(engine);
+	make_batches(engine);
+	engine->inner = engine->inner_spec.ndistincts > 0 ? distinct_open(ops, &engine->inner_spec, &engine->env, false) :
+		ops->open(&engine->inner_spec, &engine->env);
+	if (spec->nkeys == 0)
+		mode = TABLE_SINGLE;
+	else if (spec->nkeys == 1 && spec->keys[0].kind == KEY_DATUM)
+		mode = TABLE_DICTIONARY;
+	engine->table = group_table_create(env->cxt, &engine->own, mode, engine->own_batch.capacity);
+	engine->stores = palloc0(sizeof(ValueStore *) * (spec->nvalues + 1));
+	for (int v = 0; v < spec->nvalues; v++)
+		engine->stores[v] = value_store_create(env->cxt, &spec->values[v], &spec->cols[spec->values[v].col],
+											   engine->own_batch.capacity, engine->env.mem_limit);
+	MemoryContextSwitchTo(old);
+	return &engine->base;
+}
