@@ -97,6 +97,18 @@ typedef struct GroupBatch
 	int			matrix_size;	/* of slots of MONOID_MAT2, which only rows can tell */
 } GroupBatch;
 
+/*
+ * Of all groups the caller needs only those whose states in a slot are among the `count` greatest
+ * (descending) or smallest, and those that tie with the last of these.
+ */
+typedef struct EngineLimit
+{
+	int			slot;			/* one integer a group */
+	bool		descending;
+	bool		nulls_first;	/* of groups for which no row counted, if the slot has such groups */
+	int64		count;
+} EngineLimit;
+
 /* A byte stream of groups between participants; read returns false at the end. */
 typedef struct GroupSink
 {
@@ -128,6 +140,7 @@ typedef struct EngineStats
 	uint64		rows;
 	uint64		batches;
 	uint64		groups;			/* known so far; those of other participants may be among them */
+	uint64		returned;		/* groups of which tuples were made */
 	size_t		mem_peak;
 	uint64		spilled_bytes;
 	int			spill_partitions;
@@ -174,6 +187,8 @@ typedef struct EngineOps
 	 * engine has, or gets itself, copies of the columns; the feed does not deliver them then (FeedOps.resident).
 	 */
 	EngineStatus (*take_resident) (Engine *engine, struct Feed *feed);
+	/* May be NULL.  Before the first batch of a run that is not parallel: the engine may leave other groups out. */
+	void		(*limit) (Engine *engine, const EngineLimit *limit);
 	EngineStatus (*add_batch) (Engine *engine, const Batch *batch);
 	EngineStatus (*finish) (Engine *engine);
 	bool		(*next_groups) (Engine *engine, GroupBatch *out);

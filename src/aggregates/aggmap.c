@@ -156,14 +156,9 @@ function_symbol(Oid fn)
 	return symbol;
 }
 
-/*
- * The function of core's that a function of an aggregate of core's or the extension's
- * is: itself, or what it passes calls on to, which is gpuagg_NAME (core_list.h), or NAME
- * in version 1.0 of the SQL objects, LANGUAGE internal.  Otherwise InvalidOid, and its
- * link symbol.
- */
-static Oid
-core_function(Oid fn, char **symbol)
+/* As gpuagg_NAME (core_list.h), or NAME in version 1.0 of the SQL objects, LANGUAGE internal. */
+Oid
+aggmap_core_function(Oid fn, char **symbol)
 {
 	Oid			core;
 
@@ -182,7 +177,7 @@ static const AggRow *
 find_row(Oid transfn)
 {
 	char	   *symbol;
-	Oid			core = core_function(transfn, &symbol);
+	Oid			core = aggmap_core_function(transfn, &symbol);
 
 	for (int i = 0; i < lengthof(agg_rows); i++)
 	{
@@ -224,7 +219,7 @@ look_up(Oid aggfnoid)
 	{
 		row = find_row(transfn);
 		made.row = row ? row : &fallback_row;
-		made.float8_mean = core_function(finalfn, &symbol) == F_FLOAT8_AVG;
+		made.float8_mean = aggmap_core_function(finalfn, &symbol) == F_FLOAT8_AVG;
 	}
 
 	/* reading the catalog may have invalidated the cache */

@@ -31,6 +31,7 @@ typedef struct GpuAggState
 	CustomScanState css;		/* must be first */
 	GpuAggPlan *plan;
 	PlanState  *child;
+	ExprState  *limit_exprs[2];	/* LIMIT and OFFSET, with plan->nlimit */
 	ExprSubplans subplans;		/* of the child's expressions, for all rescans */
 
 	/* Opened for the first tuple, in cxt. */
@@ -39,15 +40,19 @@ typedef struct GpuAggState
 	AggOutput **outputs;		/* [agg] */
 	Feed	   *feed;
 	Engine	   *engine;
+	struct Returned *returned;	/* which groups may be returned; NULL: all */
 	char		engine_reason[160];
 
 	/* Progress. */
 	struct Progress *progress;	/* for gpuagg_progress; of the whole query */
 	GroupBatch	groups;			/* groups being emitted */
+	const int  *chosen;			/* of these; NULL: all */
+	int			nchosen;
 	int			next_group;
 	bool		begun;			/* the engine has been offered resident rows */
 	bool		finished;		/* all input is reduced */
 	bool		silent;			/* another participant returns the groups */
+	uint64		ntuples;		/* groups of which tuples were made */
 	uint64		emitted;		/* groups returned: if any, no engine can start over */
 
 	/* In a parallel plan. */

@@ -196,6 +196,7 @@ exec_stats(GpuAggState *state, EngineStats *stats)
 	state->engine->ops->stats(state->engine, stats);
 	/* an engine also counts groups that other participants return */
 	stats->groups = state->emitted;
+	stats->returned = state->ntuples;
 	return true;
 }
 

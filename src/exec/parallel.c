@@ -446,7 +446,8 @@ add_stats(EngineStats *total, const EngineStats *stats)
 {
 	total->rows += stats->rows;
 	total->batches += stats->batches;
-	total->groups = Max(total->groups, stats->groups);
+	total->groups += stats->groups;
+	total->returned += stats->returned;
 	total->mem_peak += stats->mem_peak;
 	total->spilled_bytes += stats->spilled_bytes;
 	total->spill_partitions += stats->spill_partitions;

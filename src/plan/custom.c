@@ -43,7 +43,9 @@ enum
 	PATH_AGG_INPUTS,
 	PATH_INPUTS,
 	PATH_HAVING,
-	PATH_ORDER
+	PATH_ORDER,
+	PATH_LIMIT,
+	PATH_LIMIT_EXPRS
 };
 
 /* Order of the lists that a plan carries. */
@@ -56,7 +58,8 @@ enum
 	PLAN_AGG_INPUTS,
 	PLAN_INPUT_RESNOS,
 	PLAN_ORDER,
-	PLAN_INPUT_SCALES
+	PLAN_INPUT_SCALES,
+	PLAN_LIMIT
 };
 
 /*
@@ -96,7 +99,9 @@ plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 	result = lappend(result, query->agg_inputs);
 	result = lappend(result, query->inputs);
 	result = lappend(result, query->having);
-	return lappend(result, sorts ? query->order_inputs : NIL);
+	result = lappend(result, sorts ? query->order_inputs : NIL);
+	result = lappend(result, query->limit);
+	return lappend(result, query->limit_exprs);
 }
 
 /*
@@ -226,12 +231,12 @@ collect_params(Node *node, List **params)
 }
 
 /*
- * Constant inputs, and the aggregates' Params: aggregates evaluate parameters
+ * Constant inputs, LIMIT and OFFSET, and the aggregates' Params: aggregates evaluate parameters
  * of their own (the bounds of a histogram), and the planner and executor must
  * know that this node depends on them.
  */
 static List *
-custom_expressions(List *keys, List *inputs, List *aggs, int *nconsts)
+custom_expressions(List *keys, List *inputs, List *limit, List *aggs, int *nconsts)
 {
 	List	   *exprs = NIL;
 	List	   *params = NIL;
@@ -243,6 +248,7 @@ custom_expressions(List *keys, List *inputs, List *aggs, int *nconsts)
 			exprs = lappend(exprs, copyObject(lfirst(lc)));
 	}
 	*nconsts = list_length(exprs);
+	exprs = list_concat(exprs, copyObject(limit));
 	collect_params((Node *) aggs, &params);
 	return list_concat(exprs, copyObject(params));
 }
@@ -273,7 +279,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 	cscan->flags = best_path->flags;
 	cscan->custom_plans = custom_plans;
 	cscan->custom_scan_tlist = scan_targetlist(keys, aggs);
-	cscan->custom_exprs = custom_expressions(keys, inputs, aggs, &nconsts);
+	cscan->custom_exprs = custom_expressions(keys, inputs, list_nth(private, PATH_LIMIT_EXPRS), aggs, &nconsts);
 	cscan->methods = GetCustomScanMethods("GpuAgg", false);
 
 	flags = list_copy(list_nth(private, PATH_FLAGS));
@@ -290,6 +296,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 	foreach(lc, inputs)
 		scales = lappend_int(scales, estimate_scale(root, lfirst(lc)));
 	cscan->custom_private = lappend(cscan->custom_private, scales);
+	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_LIMIT));
 	return &cscan->scan.plan;
 }
 
@@ -327,6 +334,12 @@ plan_decode(const CustomScan *cscan)
 	plan->input_scale = ints_of_list(list_nth(private, PLAN_INPUT_SCALES), 0);
 	plan->order = ints_of_list(list_nth(private, PLAN_ORDER), 0);
 	plan->norder = list_length(list_nth(private, PLAN_ORDER)) / 3;
+	if (list_nth(private, PLAN_LIMIT) != NIL)
+	{
+		plan->limit_ties = linitial_int(list_nth(private, PLAN_LIMIT));
+		plan->limit = ints_of_list(list_nth(private, PLAN_LIMIT), 1);
+		plan->nlimit = list_length(list_nth(private, PLAN_LIMIT)) / 3;
+	}
 	plan->ninputs = list_length(list_nth(private, PLAN_INPUT_RESNOS));
 	plan->key_eq = palloc0(sizeof(Oid) * (plan->nkeys + 1));
 	plan->key_hash = palloc0(sizeof(Oid) * (plan->nkeys + 1));

@@ -635,6 +635,7 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 	}
 	collect_inputs(&query);
 	collect_order_inputs(&query);
+	plan_find_limit(&query, false);
 	query.groups = query.keys == NIL ? 1 :
 		estimate_groups(root, query.keys, input_rel->cheapest_total_path->rows);
 	add_paths(&query);
@@ -677,6 +678,7 @@ distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_re
 		return;
 	}
 	collect_inputs(&query);
+	plan_find_limit(&query, true);
 	/* as core does: groups are thought to differ */
 	query.groups = parse->groupClause || parse->groupingSets || parse->hasAggs || root->hasHavingQual ?
 		cheapest->rows : estimate_groups(root, query.keys, cheapest->rows);
