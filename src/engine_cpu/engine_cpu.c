@@ -138,6 +138,29 @@ cpu_next_groups(Engine *base, GroupBatch *out)
 	return true;
 }
 
+static void
+export_records(CpuEngine *engine, GroupSink *sink)
+{
+	GroupTable *table = engine->table;
+
+	for (uint32 from = 0; from < table->ngroups; from += engine->groups.ngroups)
+	{
+		CHECK_FOR_INTERRUPTS();
+		cpu_emit(engine, from, table->ngroups);
+		for (int g = 0; g < engine->groups.ngroups; g++)
+		{
+			uint32		len;
+
+			cpu_write_group(engine, g);
+			len = engine->record.len;
+			if (sink->group)
+				sink->group(sink, group_keys_row_hash(&table->keys, group_row(table, from + g)));
+			sink->write(sink, &len, sizeof(len));
+			sink->write(sink, engine->record.data, len);
+		}
+	}
+}
+
 /* Writes all groups to the sink; the engine is of no further use but for its statistics. */
 static EngineStatus
 cpu_export_groups(Engine *base, GroupSink *sink)
@@ -148,20 +171,10 @@ cpu_export_groups(Engine *base, GroupSink *sink)
 	engine->finished = true;
 	do
 	{
-		for (uint32 from = 0; from < table->ngroups; from += engine->groups.ngroups)
-		{
-			CHECK_FOR_INTERRUPTS();
-			cpu_emit(engine, from, table->ngroups);
-			for (int g = 0; g < engine->groups.ngroups; g++)
-			{
-				uint32		len;
-
-				cpu_write_group(engine, g);
-				len = engine->record.len;
-				sink->write(sink, &len, sizeof(len));
-				sink->write(sink, engine->record.data, len);
-			}
-		}
+		if (sink->group && cpu_exchanges_rows(engine))
+			cpu_write_rows(engine, sink);
+		else
+			export_records(engine, sink);
 		engine->emitted += table->ngroups;
 		engine->emit_pos = table->ngroups;
 	} while (next_table(engine));
@@ -202,6 +215,8 @@ cpu_open(const AggSpec *spec, const EngineEnv *env)
 	engine->cxt = cxt;
 	initStringInfo(&engine->record);
 	engine->table = group_table_create(cxt, spec, mode, batch_rows);
+	if (env->parallel)
+		group_keys_set_seed(&engine->table->keys, hash_seed(env->seed[0], env->seed[1]));
 	engine->slots = slots_create(spec, batch_rows);
 	if (spec->nfallbacks > 0)
 	{
@@ -231,6 +246,7 @@ cpu_reset(Engine *base)
 	engine->finished = false;
 	engine->emit_pos = engine->emit_end = 0;
 	engine->emitted = engine->spilled_groups = 0;
+	engine->scanned[0] = '\0';
 	engine->batch_pos = engine->batch.nrows = 0;
 	cpu_choose_strategy(engine, &input);
 	engine->chosen_from_data = engine->table->mode != TABLE_HASH;
@@ -247,34 +263,63 @@ groups_found(const CpuEngine *engine)
 	return engine->emitted + table->ngroups - Min(engine->emit_pos, table->ngroups);
 }
 
+/* With parameters, and why it was chosen. */
+static void
+describe_strategy(const CpuEngine *engine, char *text, size_t size)
+{
+	GpuaggStrategy strategy = engine->strategy;
+	int			n;
+
+	if (strategy == STRATEGY_DIRECT && engine->table->mode == TABLE_HASH && engine->level == 0)
+		strategy = STRATEGY_HASH;
+	n = snprintf(text, size, "%s", strategy_name(strategy));
+	if (strategy == STRATEGY_DIRECT)
+		n += snprintf(text + n, size - n, ", " INT64_FORMAT " bins",
+					  engine->choice.bins);
+	if (strategy == STRATEGY_DIRECT && engine->choice.bins != engine->chosen_bins)
+		snprintf(text + n, size - n,
+				 " (keys span more than the " INT64_FORMAT " values of the first batch)", engine->chosen_bins);
+	else
+		snprintf(text + n, size - n, " (%s)",
+				 strategy == engine->strategy ? engine->choice.reason : "keys outgrew direct bins");
+}
+
 static void
 cpu_stats(Engine *base, EngineStats *stats)
 {
 	CpuEngine  *engine = (CpuEngine *) base;
 	const GroupTable *table = engine->table;
-	GpuaggStrategy strategy = engine->strategy;
-	int			n;
 
 	memset(stats, 0, sizeof(*stats));
 	stats->rows = engine->rows;
 	stats->batches = engine->batches;
 	stats->groups = Max(engine->spilled_groups, groups_found(engine));
 	stats->mem_peak = engine->mem_peak;
-	stats->spilled_bytes = engine->spilled_bytes;
+	stats->spilled_bytes = engine->spilled_bytes + (engine->out ? engine->out->bytes : 0);
 	stats->spill_partitions = engine->spill_partitions;
 	stats->changes = engine->changes + table->changes;
-	if (strategy == STRATEGY_DIRECT && table->mode == TABLE_HASH && engine->level == 0)
-		strategy = STRATEGY_HASH;
-	n = snprintf(stats->strategy, sizeof(stats->strategy), "%s", strategy_name(strategy));
-	if (strategy == STRATEGY_DIRECT)
-		n += snprintf(stats->strategy + n, sizeof(stats->strategy) - n, ", " INT64_FORMAT " bins",
-					  engine->choice.bins);
-	if (strategy == STRATEGY_DIRECT && engine->choice.bins != engine->chosen_bins)
-		snprintf(stats->strategy + n, sizeof(stats->strategy) - n,
-				 " (keys span more than the " INT64_FORMAT " values of the first batch)", engine->chosen_bins);
+	if (engine->scanned[0] != '\0')
+		strlcpy(stats->strategy, engine->scanned, sizeof(stats->strategy));
 	else
-		snprintf(stats->strategy + n, sizeof(stats->strategy) - n, " (%s)",
-				 strategy == engine->strategy ? engine->choice.reason : "keys outgrew direct bins");
+		describe_strategy(engine, stats->strategy, sizeof(stats->strategy));
+}
+
+static void
+cpu_begin_part(Engine *base)
+{
+	CpuEngine  *engine = (CpuEngine *) base;
+	int			errors = base->errors;
+	uint64		emitted = engine->emitted;
+	EngineStats stats;
+
+	/* what is to be shown is how the rows were reduced */
+	cpu_stats(base, &stats);
+	cpu_reset(base);
+	strlcpy(engine->scanned, stats.strategy, sizeof(engine->scanned));
+	base->errors = errors;
+	engine->emitted = emitted;
+	if (engine->env.forced != STRATEGY_SORT)
+		engine->strategy = STRATEGY_HASH;
 }
 
 static void
@@ -309,6 +354,7 @@ const EngineOps engine_cpu_ops = {
 	.next_groups = cpu_next_groups,
 	.export_groups = cpu_export_groups,
 	.import_groups = cpu_import_groups,
+	.begin_part = cpu_begin_part,
 	.reset = cpu_reset,
 	.stats = cpu_stats,
 	.close = cpu_close

@@ -563,7 +563,7 @@ static EngineStatus
 export_groups(Engine *base, GroupSink *sink)
 {
 	DistinctEngine *distinct = (DistinctEngine *) base;
-	PieceSink	pieces = {{write_piece}, sink};
+	PieceSink	pieces = {{NULL, write_piece}, sink};
 	uint64		end = 0;
 
 	for (int i = 0; i <= distinct->spec->ndistincts; i++)
@@ -674,6 +674,8 @@ distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env)
 	distinct->ops.next_groups = next_groups;
 	distinct->ops.export_groups = export_groups;
 	distinct->ops.import_groups = import_groups;
+	distinct->ops.begin_part = NULL;
+	distinct->ops.limit = NULL;
 	distinct->ops.reset = reset;
 	distinct->ops.stats = stats;
 	distinct->ops.close = close_engines;

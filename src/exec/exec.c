@@ -187,7 +187,7 @@ end_of_input(GpuAggState *state)
 	{
 		EngineStatus status = parallel_end_of_input(state);
 
-		if (status != ENGINE_OK || state->silent)
+		if (status != ENGINE_OK || state->silent || state->merging)
 			return status;
 	}
 	return state->engine->ops->finish(state->engine);
@@ -301,6 +301,17 @@ run_until_groups(GpuAggState *state)
 		if (state->engine->failure[0] != '\0')
 		{
 			fall_back(state);
+			continue;
+		}
+		if (state->merging)
+		{
+			bool		more;
+
+			if (parallel_next_part(state, &more) == ENGINE_FAILED)
+				fall_back(state);
+			raise_errors(state);
+			if (!more)
+				break;
 			continue;
 		}
 		if (state->finished)
@@ -428,6 +439,8 @@ rescan_scan(CustomScanState *node)
 	state->finished = false;
 	state->begun = false;
 	state->silent = false;
+	state->merging = state->late = false;
+	state->parts = 0;
 	state->emitted = state->ntuples = 0;
 	state->participant = -1;
 }

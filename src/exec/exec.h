@@ -60,6 +60,9 @@ typedef struct GpuAggState
 	const SlotSupport *agreed;	/* what the specs of all participants are built for; or NULL */
 	int			participant;	/* number, or -1: not attached */
 	bool		joined;			/* the engine shares a query with others */
+	bool		late;			/* attached when others were merging parts already */
+	bool		merging;		/* parts of the groups: see parallel_next_part() */
+	int			parts;			/* that this process has merged */
 	bool		have_stats;
 	FeedStats	feed_stats;		/* with have_stats: of all participants */
 	EngineStats stats;			/* of all participants, once they have shut down */
@@ -99,6 +102,13 @@ extern bool parallel_attach(GpuAggState *state);
  * otherwise the engine has all of them, and is to be finished.
  */
 extern EngineStatus parallel_end_of_input(GpuAggState *state);
+/*
+ * With state->merging, when the engine has returned all of its groups: gives it those of the next part.
+ * *more becomes false if there is no part left.
+ */
+extern EngineStatus parallel_next_part(GpuAggState *state, bool *more);
+/* Two random numbers that participants have in common. */
+extern void parallel_seed(const GpuAggState *state, uint64 *seed);
 
 /* explain.c */
 extern void explain_scan(CustomScanState *node, List *ancestors, ExplainState *es);

@@ -160,6 +160,8 @@ explain_stats(GpuAggState *state, const EngineStats *stats, ExplainState *es)
 		ExplainPropertyUInteger("Spilled", "kB", (stats->spilled_bytes + 1023) / 1024, es);
 		ExplainPropertyInteger("Spill Partitions", NULL, stats->spill_partitions, es);
 	}
+	if (stats->parts > 0)
+		ExplainPropertyInteger("Merged Parts", NULL, stats->parts, es);
 	if (state->have_stats)
 		ExplainPropertyInteger("Participants", NULL, state->participants, es);
 	engines_explain(stats, es);

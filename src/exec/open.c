@@ -181,6 +181,8 @@ exec_open_engine(GpuAggState *state, const EngineOps *ops)
 	env.grouped = state->plan->grouped ||
 		(!ops->sorts && state->plan->norder > 0 && state->plan->nkeys > 0);
 	env.parallel = state->shared != NULL;
+	if (env.parallel)
+		parallel_seed(state, env.seed);
 	env.read_once = state->plan->read_once;
 	env.forced = gpuagg_strategy;
 	state->engine = state->spec->ndistincts > 0 ? distinct_open(ops, state->spec, &env) :
@@ -197,6 +199,7 @@ exec_stats(GpuAggState *state, EngineStats *stats)
 	/* an engine also counts groups that other participants return */
 	stats->groups = state->emitted;
 	stats->returned = state->ntuples;
+	stats->parts = state->parts;
 	return true;
 }
 

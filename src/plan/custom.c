@@ -101,7 +101,7 @@ plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 	result = lappend(result, query->having);
 	result = lappend(result, sorts ? query->order_inputs : NIL);
 	result = lappend(result, query->limit);
-	return lappend(result, query->limit_exprs);
+	return lappend(result, query->limit ? query->limit_exprs : NIL);
 }
 
 /*

@@ -37,6 +37,9 @@
 #include "plan/union.h"
 #include "settings.h"
 
+/* So many groups are returned by all participants of a parallel plan, and fewer by one of them. */
+#define MANY_GROUPS 100000
+
 static create_upper_paths_hook_type prev_create_upper_paths_hook;
 
 /* ---- what the query aggregates --------------------------------------- */
@@ -381,6 +384,7 @@ static CustomPath *
 make_path(GroupQuery *query, Path *child, bool grouped, bool sorts)
 {
 	CustomPath *cpath = makeNode(CustomPath);
+	List	   *limit = query->limit;
 
 	cpath->path.pathtype = T_CustomScan;
 	cpath->path.parent = query->grouped_rel;
@@ -391,9 +395,13 @@ make_path(GroupQuery *query, Path *child, bool grouped, bool sorts)
 		cpath->path.pathkeys = group_order(query, child);
 	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	cpath->custom_paths = list_make1(child);
-	cpath->custom_private = plan_query_to_list(query, child->rows, grouped, sorts);
 	cpath->methods = &gpuagg_path_methods;
+	/* where groups come in the order that is asked for, the LIMIT stops the scan */
+	if (grouped && pathkeys_contained_in(query->root->sort_pathkeys, cpath->path.pathkeys))
+		query->limit = NIL;
+	cpath->custom_private = plan_query_to_list(query, child->rows, grouped, sorts);
 	plan_cost_path(query, cpath, child, grouped, sorts);
+	query->limit = limit;
 	return cpath;
 }
 
@@ -494,11 +502,15 @@ sequential_scan(GroupQuery *query, int workers)
 	return path_of_inputs(query, create_seqscan_path(query->root, query->input_rel, NULL, workers));
 }
 
-/* Participants share a partial input, and the last of them emits all groups. */
+/*
+ * Participants share a partial input.  Where groups are few, the last of them returns all; many are merged and
+ * returned side by side (exec/parallel.c), which also makes a partial path for what is above.
+ */
 static void
 add_parallel_path(GroupQuery *query, Path *partial)
 {
 	CustomPath *cpath = make_path(query, partial, false, false);
+	CustomPath *side;
 
 	if (!cpath->path.parallel_safe || cpath->path.parallel_workers <= 0)
 		return;
@@ -509,6 +521,12 @@ add_parallel_path(GroupQuery *query, Path *partial)
 	add_path(query->grouped_rel, (Path *)
 			 create_gather_path(query->root, query->grouped_rel, &cpath->path, query->target,
 								NULL, &cpath->path.rows));
+	if (query->groups < MANY_GROUPS || query->grouped_rel->reloptkind != RELOPT_UPPER_REL)
+		return;
+	side = makeNode(CustomPath);
+	*side = *cpath;
+	side->path.rows = clamp_row_est(cpath->path.rows / (partial->parallel_workers + 1));
+	add_partial_path(query->grouped_rel, &side->path);
 }
 
 /* A scan by this process alone, which may not be the cheapest input, where the GPU has copies of the table. */
