@@ -58,6 +58,7 @@ typedef struct GpuAggState
 	/* In a parallel plan. */
 	GpuAggShared *shared;		/* or NULL: there are no participants */
 	const SlotSupport *agreed;	/* what the specs of all participants are built for; or NULL */
+	uint64		seed[2];		/* random, and the same in all participants */
 	int			participant;	/* number, or -1: not attached */
 	bool		joined;			/* the engine shares a query with others */
 	bool		late;			/* attached when others were merging parts already */
@@ -107,8 +108,6 @@ extern EngineStatus parallel_end_of_input(GpuAggState *state);
  * *more becomes false if there is no part left.
  */
 extern EngineStatus parallel_next_part(GpuAggState *state, bool *more);
-/* Two random numbers that participants have in common. */
-extern void parallel_seed(const GpuAggState *state, uint64 *seed);
 
 /* explain.c */
 extern void explain_scan(CustomScanState *node, List *ancestors, ExplainState *es);

@@ -181,8 +181,7 @@ exec_open_engine(GpuAggState *state, const EngineOps *ops)
 	env.grouped = state->plan->grouped ||
 		(!ops->sorts && state->plan->norder > 0 && state->plan->nkeys > 0);
 	env.parallel = state->shared != NULL;
-	if (env.parallel)
-		parallel_seed(state, env.seed);
+	memcpy(env.seed, state->seed, sizeof(env.seed));
 	env.read_once = state->plan->read_once;
 	env.forced = gpuagg_strategy;
 	state->engine = state->spec->ndistincts > 0 ? distinct_open(ops, state->spec, &env) :

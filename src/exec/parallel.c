@@ -159,12 +159,6 @@ part_count(int participants)
 }
 
 void
-parallel_seed(const GpuAggState *state, uint64 *seed)
-{
-	memcpy(seed, state->shared->seed, sizeof(state->shared->seed));
-}
-
-void
 parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
 	GpuAggState *state = (GpuAggState *) node;
@@ -185,6 +179,7 @@ parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordina
 	shared->segment = pcxt->seg ? dsm_segment_handle(pcxt->seg) : DSM_HANDLE_INVALID;
 	SharedFileSetInit(&shared->fileset, pcxt->seg);
 	state->shared = shared;
+	memcpy(state->seed, shared->seed, sizeof(state->seed));
 	state->agreed = &shared->support;
 	state->participant = -1;
 }
@@ -214,6 +209,7 @@ parallel_initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate
 
 	SharedFileSetAttach(&shared->fileset, dsm_find_mapping(shared->segment));
 	state->shared = shared;
+	memcpy(state->seed, shared->seed, sizeof(state->seed));
 	state->agreed = &shared->support;
 	state->participant = -1;
 }

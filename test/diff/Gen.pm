@@ -490,6 +490,18 @@ sub make_query
 		$sql .= ' HAVING ' . pick('agg:count(*) > ' . Values::int_constant(0, 5),
 			'agg:max(' . pick(of_kind('int', @columns))->{name} . ') > ' . Values::int_constant(0, 3));
 	}
+	# the best groups by a value, and by all keys among equal ones
+	if (!$order_by && !$alone && !$sets && @keys && chance(0.2) && !grep { $_->{lossy} } @keys)
+	{
+		my $int = pick(of_kind('int', @columns))->{name};
+		my $value = pick('agg:count(*)', "agg:count($int)", "agg:sum($int)", "agg:max($int)", "agg:min($int)", "agg:avg($int)");
+		Tally::draw('ORDER BY aggregate LIMIT');
+		$sql .= " ORDER BY $value " . pick('', 'DESC', 'NULLS FIRST', 'DESC NULLS LAST');
+		$sql .= ", $_ " . pick('', 'DESC') foreach 1 .. @keys;
+		$sql .= pick(' LIMIT ' . int_between(0, 20), ' LIMIT ' . int_between(1, 20) . ' OFFSET ' . int_between(0, 9),
+			' FETCH FIRST ' . int_between(1, 9) . ' ROWS WITH TIES');
+		$query{ordered} = 1;
+	}
 	if ($order_by)
 	{
 		$sql .= ' ORDER BY ' . join(', ', map { "$_ " . pick('', 'DESC', 'NULLS FIRST') } 1 .. @keys);
