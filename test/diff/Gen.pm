@@ -422,7 +422,7 @@ sub make_query
 	my $orderly = $from->{orderly} && $serial && !$within;
 	my $nkeys = pick(0, 1, 1, 1, 2, 2, 3, 4);
 	# each may sort the rows, into another order
-	my $order_by = $nkeys && chance(0.2);
+	my $order_by = $nkeys && chance(0.25);
 	my @keys = map { key(!$order_by, @columns) } 1 .. $nkeys;
 	my $sets = @keys && chance(0.04) ? pick('ROLLUP', 'CUBE') : '';
 	my @own = chance(0.25) ? map { own_aggregate($tables->{wild}, $from) } 1 .. pick(1, 2, 3) : ();
@@ -491,7 +491,7 @@ sub make_query
 			'agg:max(' . pick(of_kind('int', @columns))->{name} . ') > ' . Values::int_constant(0, 3));
 	}
 	# the best groups by a value, and by all keys among equal ones
-	if (!$order_by && !$alone && !$sets && @keys && chance(0.2) && !grep { $_->{lossy} } @keys)
+	if ($order_by && !$alone && !$sets && chance(0.4) && !grep { $_->{lossy} } @keys)
 	{
 		my $int = pick(of_kind('int', @columns))->{name};
 		my $value = pick('agg:count(*)', "agg:count($int)", "agg:sum($int)", "agg:max($int)", "agg:min($int)", "agg:avg($int)");
@@ -502,7 +502,7 @@ sub make_query
 			' FETCH FIRST ' . int_between(1, 9) . ' ROWS WITH TIES');
 		$query{ordered} = 1;
 	}
-	if ($order_by)
+	elsif ($order_by)
 	{
 		$sql .= ' ORDER BY ' . join(', ', map { "$_ " . pick('', 'DESC', 'NULLS FIRST') } 1 .. @keys);
 		# which of equal rows come before a limit is open: also of a key that is NULL and of one that a set leaves out
