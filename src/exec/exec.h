@@ -4,6 +4,7 @@
  *
  * open.c		opens spec, engine and feed
  * parallel.c	participants of a parallel plan
+ * returned.c	which groups become tuples
  * explain.c	what EXPLAIN prints
  * exec.c		the callbacks, which use all of these
  */
