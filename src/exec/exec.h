@@ -6,6 +6,7 @@
  * parallel.c	participants of a parallel plan
  * returned.c	which groups become tuples
  * explain.c	what EXPLAIN prints
+ * count.c		what gpuagg_stats counts
  * exec.c		the callbacks, which use all of these
  */
 #ifndef GPUAGG_EXEC_H
@@ -56,6 +57,11 @@ typedef struct GpuAggState
 	uint64		ntuples;		/* groups of which tuples were made */
 	uint64		emitted;		/* groups returned: if any, no engine can start over */
 
+	/* For gpuagg_stats. */
+	uint64		rescans;
+	uint64		counted;		/* groups returned before rescans */
+	instr_time	elapsed;		/* until groups were there */
+
 	/* In a parallel plan. */
 	GpuAggShared *shared;		/* or NULL: there are no participants */
 	const SlotSupport *agreed;	/* what the specs of all participants are built for; or NULL */
@@ -66,6 +72,7 @@ typedef struct GpuAggState
 	bool		merging;		/* parts of the groups: see parallel_next_part() */
 	int			parts;			/* that this process has merged */
 	bool		have_stats;
+	bool		uncounted;		/* with have_stats: gpuagg_stats does not have them yet */
 	FeedStats	feed_stats;		/* with have_stats: of all participants */
 	EngineStats stats;			/* of all participants, once they have shut down */
 	int			participants;
@@ -109,6 +116,9 @@ extern EngineStatus parallel_end_of_input(GpuAggState *state);
  * *more becomes false if there is no part left.
  */
 extern EngineStatus parallel_next_part(GpuAggState *state, bool *more);
+
+/* count.c: counts a run of this process, or of a parallel plan, for gpuagg_stats. */
+extern void count_run(GpuAggState *state);
 
 /* explain.c */
 extern void explain_scan(CustomScanState *node, List *ancestors, ExplainState *es);
