@@ -24,7 +24,9 @@
  * - Exchange.  A participant whose input ends while others are at work writes its
  *	 groups with export_groups and is done.  The last one reads what the others
  *	 wrote with import_groups before its own finish.  Every engine has these, and
- *	 all write the same form, so that participants may have different engines.
+ *	 all write the same form, so that participants may have different engines.  Where there
+ *	 are many groups, exports are partitioned by a hash of the keys (GroupSink.group), and
+ *	 each participant whose engine has begin_part merges, and returns, the groups of some of the parts.
  *
  * - A shared query.  Engines whose rows are reduced by a server, as a GPU's are, can
  *	 have it keep one table of groups for all participants.  Before its first row each
@@ -81,6 +83,7 @@ typedef struct EngineEnv
 	double		est_groups;
 	bool		grouped;		/* the plan promises: equal keys arrive together */
 	bool		parallel;		/* export or import may follow */
+	uint64		seed[2];		/* of the hashes of keys in exports, the same in all participants */
 	bool		read_once;		/* the input has volatile functions: no engine can start over */
 	GpuaggStrategy forced;		/* gpuagg.strategy */
 } EngineEnv;
@@ -98,9 +101,23 @@ typedef struct GroupBatch
 	int			set;			/* of AggSpec.sets; engines leave it 0 */
 } GroupBatch;
 
+/*
+ * Of all groups the caller needs only those whose states in a slot are among the `count` greatest
+ * (descending) or smallest, and those that tie with the last of these.
+ */
+typedef struct EngineLimit
+{
+	int			slot;			/* one integer a group */
+	bool		descending;
+	bool		nulls_first;	/* of groups for which no row counted, if the slot has such groups */
+	int64		count;
+} EngineLimit;
+
 /* A byte stream of groups between participants; read returns false at the end. */
 typedef struct GroupSink
 {
+	/* May be NULL.  Before a group is written: a hash of its keys, which is the same in all participants. */
+	void		(*group) (struct GroupSink *sink, uint64 hash);
 	void		(*write) (struct GroupSink *sink, const void *data, size_t len);
 } GroupSink;
 
@@ -129,10 +146,12 @@ typedef struct EngineStats
 	uint64		rows;
 	uint64		batches;
 	uint64		groups;			/* known so far; those of other participants may be among them */
+	uint64		returned;		/* groups of which tuples were made */
 	size_t		mem_peak;
 	uint64		spilled_bytes;
 	int			spill_partitions;
 	int			changes;		/* of strategy */
+	int			parts;			/* of the groups, that participants merged side by side */
 	char		strategy[256];	/* with parameters and why it was chosen */
 	char		not_resident[96];	/* why no row was one of which the device had a copy; or empty */
 	DeviceStats device;
@@ -175,12 +194,19 @@ typedef struct EngineOps
 	 * engine has, or gets itself, copies of the columns; the feed does not deliver them then (FeedOps.resident).
 	 */
 	EngineStatus (*take_resident) (Engine *engine, struct Feed *feed);
+	/* May be NULL.  Before the first batch of a run that is not parallel: the engine may leave other groups out. */
+	void		(*limit) (Engine *engine, const EngineLimit *limit);
 	EngineStatus (*add_batch) (Engine *engine, const Batch *batch);
 	EngineStatus (*finish) (Engine *engine);
 	bool		(*next_groups) (Engine *engine, GroupBatch *out);
 	/* The engine has no groups afterwards, and may be reset or closed. */
 	EngineStatus (*export_groups) (Engine *engine, GroupSink *sink);
 	EngineStatus (*import_groups) (Engine *engine, GroupSource *source);
+	/*
+	 * May be NULL, where exports have no hashes.  After an export, or after the groups of a part were returned:
+	 * empties the engine for the groups of a part, which are imported next.
+	 */
+	void		(*begin_part) (Engine *engine);
 	/* Forgets all rows, for a rescan. */
 	void		(*reset) (Engine *engine);
 	void		(*stats) (Engine *engine, EngineStats *stats);

@@ -158,14 +158,9 @@ function_symbol(Oid fn)
 	return symbol;
 }
 
-/*
- * The function of core's that a function of an aggregate of core's or the extension's
- * is: itself, or what it passes calls on to, which is gpuagg_NAME (core_list.h), or NAME
- * in version 1.0 of the SQL objects, LANGUAGE internal.  Otherwise InvalidOid, and its
- * link symbol.
- */
-static Oid
-core_function(Oid fn, char **symbol)
+/* As gpuagg_NAME (core_list.h), or NAME in version 1.0 of the SQL objects, LANGUAGE internal. */
+Oid
+aggmap_core_function(Oid fn, char **symbol)
 {
 	Oid			core;
 
@@ -184,7 +179,7 @@ static const AggRow *
 find_row(Oid transfn)
 {
 	char	   *symbol;
-	Oid			core = core_function(transfn, &symbol);
+	Oid			core = aggmap_core_function(transfn, &symbol);
 
 	for (int i = 0; i < lengthof(agg_rows); i++)
 	{
@@ -226,7 +221,7 @@ look_up(Oid aggfnoid)
 	{
 		row = find_row(transfn);
 		made.row = row ? row : &fallback_row;
-		made.finalfn = core_function(finalfn, &symbol);
+		made.finalfn = aggmap_core_function(finalfn, &symbol);
 		/* others with core's transition function, and hypothetical sets, are left to core */
 		if (made.row->kind == FINALIZE_ORDERED_SET && made.row->symbol == NULL && !ordered_set_is_final(made.finalfn))
 			made.row = &fallback_row;

@@ -73,4 +73,10 @@ finalize_has_bins(FinalizeKind kind)
 		kind == FINALIZE_HIST_THRESHOLDS || kind == FINALIZE_HIST_LOG || kind == FINALIZE_HLL;
 }
 
+/*
+ * The function of core's that a function of an aggregate of core's or the extension's is: itself,
+ * or what it passes calls on to.  Otherwise InvalidOid, and *symbol is its link symbol.
+ */
+extern Oid	aggmap_core_function(Oid fn, char **symbol);
+
 #endif							/* GPUAGG_AGGMAP_INTERNAL_H */

@@ -149,9 +149,9 @@ use_bits(CpuEngine *engine, const Batch *batch, double groups)
 	return true;
 }
 
-/* A key is out of the range of the bits: moves the groups to the table. */
-static void
-leave_bits(CpuEngine *engine)
+/* Moves the groups from the bits to the table. */
+void
+cpu_leave_bits(CpuEngine *engine, const char *why)
 {
 	GroupBits  *bits = engine->bits;
 	const Batch *groups;
@@ -161,7 +161,7 @@ leave_bits(CpuEngine *engine)
 	engine->as_bits = false;
 	engine->strategy = STRATEGY_HASH;
 	engine->changes++;
-	snprintf(engine->choice.reason, sizeof(engine->choice.reason), "keys outgrew bits");
+	snprintf(engine->choice.reason, sizeof(engine->choice.reason), "%s", why);
 	while ((groups = group_bits_next(bits)) != NULL)
 		cpu_absorb(engine, groups);
 	engine->left_bits = NULL;
@@ -182,7 +182,7 @@ cpu_absorb_bits(CpuEngine *engine, const Batch *batch)
 							most_bits(engine, 2.0 * group_bits_count(engine->bits)));
 	if (wide == NULL)
 	{
-		leave_bits(engine);
+		cpu_leave_bits(engine, "keys outgrew bits");
 		return false;
 	}
 	engine->bits = wide;

@@ -158,9 +158,9 @@ cpu_next_groups(Engine *base, GroupBatch *out)
 	return true;
 }
 
-/* Writes engine->groups to the sink. */
+/* Writes engine->groups, of the table from group `from` on, or of the bits, to the sink. */
 static void
-write_groups(CpuEngine *engine, GroupSink *sink)
+write_groups(CpuEngine *engine, GroupSink *sink, uint32 from)
 {
 	for (int g = 0; g < engine->groups.ngroups; g++)
 	{
@@ -168,8 +168,23 @@ write_groups(CpuEngine *engine, GroupSink *sink)
 
 		cpu_write_group(engine, g);
 		len = engine->record.len;
+		if (sink->group)
+			sink->group(sink, group_keys_row_hash(&engine->table->keys, group_row(engine->table, from + g)));
 		sink->write(sink, &len, sizeof(len));
 		sink->write(sink, engine->record.data, len);
+	}
+}
+
+static void
+export_records(CpuEngine *engine, GroupSink *sink)
+{
+	GroupTable *table = engine->table;
+
+	for (uint32 from = 0; from < table->ngroups; from += engine->groups.ngroups)
+	{
+		CHECK_FOR_INTERRUPTS();
+		cpu_emit(engine, from, table->ngroups);
+		write_groups(engine, sink, from);
 	}
 }
 
@@ -180,6 +195,9 @@ cpu_export_groups(Engine *base, GroupSink *sink)
 	CpuEngine  *engine = (CpuEngine *) base;
 	GroupTable *table = engine->table;
 
+	/* a group's part is that of its hash, which rows of the table have */
+	if (sink->group && engine->bits)
+		cpu_leave_bits(engine, "groups are exchanged");
 	engine->finished = true;
 	while (engine->bits)
 	{
@@ -187,16 +205,14 @@ cpu_export_groups(Engine *base, GroupSink *sink)
 		engine->emitted += cpu_emit_bits(engine);
 		if (engine->groups.ngroups == 0)
 			free_bits(engine);
-		write_groups(engine, sink);
+		write_groups(engine, sink, 0);
 	}
 	do
 	{
-		for (uint32 from = 0; from < table->ngroups; from += engine->groups.ngroups)
-		{
-			CHECK_FOR_INTERRUPTS();
-			cpu_emit(engine, from, table->ngroups);
-			write_groups(engine, sink);
-		}
+		if (sink->group && cpu_exchanges_rows(engine))
+			cpu_write_rows(engine, sink);
+		else
+			export_records(engine, sink);
 		engine->emitted += table->ngroups;
 		engine->emit_pos = table->ngroups;
 	} while (next_table(engine));
@@ -237,6 +253,8 @@ cpu_open(const AggSpec *spec, const EngineEnv *env)
 	engine->cxt = cxt;
 	initStringInfo(&engine->record);
 	engine->table = group_table_create(cxt, spec, mode, batch_rows);
+	if (env->parallel)
+		group_keys_set_seed(&engine->table->keys, hash_seed(env->seed[0], env->seed[1]));
 	engine->slots = slots_create(spec, batch_rows);
 	if (spec->nfallbacks > 0)
 	{
@@ -268,6 +286,7 @@ cpu_reset(Engine *base)
 	engine->finished = false;
 	engine->emit_pos = engine->emit_end = 0;
 	engine->emitted = engine->spilled_groups = 0;
+	engine->scanned[0] = '\0';
 	engine->batch_pos = engine->batch.nrows = 0;
 	cpu_choose_strategy(engine, &input);
 	engine->chosen_from_data = engine->table->mode != TABLE_HASH;
@@ -286,34 +305,63 @@ groups_found(const CpuEngine *engine)
 	return engine->emitted + table->ngroups - Min(engine->emit_pos, table->ngroups);
 }
 
+/* With parameters, and why it was chosen. */
+static void
+describe_strategy(const CpuEngine *engine, char *text, size_t size)
+{
+	GpuaggStrategy strategy = engine->strategy;
+	int			n;
+
+	if (strategy == STRATEGY_DIRECT && engine->table->mode == TABLE_HASH && engine->level == 0 && !engine->as_bits)
+		strategy = STRATEGY_HASH;
+	n = snprintf(text, size, "%s", strategy_name(strategy));
+	if (strategy == STRATEGY_DIRECT)
+		n += snprintf(text + n, size - n, ", " INT64_FORMAT " bins",
+					  engine->choice.bins);
+	if (strategy == STRATEGY_DIRECT && engine->choice.bins != engine->chosen_bins)
+		snprintf(text + n, size - n,
+				 " (keys span more than the " INT64_FORMAT " values of the first batch)", engine->chosen_bins);
+	else
+		snprintf(text + n, size - n, " (%s)",
+				 strategy == engine->strategy ? engine->choice.reason : "keys outgrew direct bins");
+}
+
 static void
 cpu_stats(Engine *base, EngineStats *stats)
 {
 	CpuEngine  *engine = (CpuEngine *) base;
 	const GroupTable *table = engine->table;
-	GpuaggStrategy strategy = engine->strategy;
-	int			n;
 
 	memset(stats, 0, sizeof(*stats));
 	stats->rows = engine->rows;
 	stats->batches = engine->batches;
 	stats->groups = Max(engine->spilled_groups, groups_found(engine));
 	stats->mem_peak = engine->mem_peak;
-	stats->spilled_bytes = engine->spilled_bytes;
+	stats->spilled_bytes = engine->spilled_bytes + (engine->out ? engine->out->bytes : 0);
 	stats->spill_partitions = engine->spill_partitions;
 	stats->changes = engine->changes + table->changes;
-	if (strategy == STRATEGY_DIRECT && table->mode == TABLE_HASH && engine->level == 0 && !engine->as_bits)
-		strategy = STRATEGY_HASH;
-	n = snprintf(stats->strategy, sizeof(stats->strategy), "%s", strategy_name(strategy));
-	if (strategy == STRATEGY_DIRECT)
-		n += snprintf(stats->strategy + n, sizeof(stats->strategy) - n, ", " INT64_FORMAT " bins",
-					  engine->choice.bins);
-	if (strategy == STRATEGY_DIRECT && engine->choice.bins != engine->chosen_bins)
-		snprintf(stats->strategy + n, sizeof(stats->strategy) - n,
-				 " (keys span more than the " INT64_FORMAT " values of the first batch)", engine->chosen_bins);
+	if (engine->scanned[0] != '\0')
+		strlcpy(stats->strategy, engine->scanned, sizeof(stats->strategy));
 	else
-		snprintf(stats->strategy + n, sizeof(stats->strategy) - n, " (%s)",
-				 strategy == engine->strategy ? engine->choice.reason : "keys outgrew direct bins");
+		describe_strategy(engine, stats->strategy, sizeof(stats->strategy));
+}
+
+static void
+cpu_begin_part(Engine *base)
+{
+	CpuEngine  *engine = (CpuEngine *) base;
+	int			errors = base->errors;
+	uint64		emitted = engine->emitted;
+	EngineStats stats;
+
+	/* what is to be shown is how the rows were reduced */
+	cpu_stats(base, &stats);
+	cpu_reset(base);
+	strlcpy(engine->scanned, stats.strategy, sizeof(engine->scanned));
+	base->errors = errors;
+	engine->emitted = emitted;
+	if (engine->env.forced != STRATEGY_SORT)
+		engine->strategy = STRATEGY_HASH;
 }
 
 static void
@@ -348,6 +396,7 @@ const EngineOps engine_cpu_ops = {
 	.next_groups = cpu_next_groups,
 	.export_groups = cpu_export_groups,
 	.import_groups = cpu_import_groups,
+	.begin_part = cpu_begin_part,
 	.reset = cpu_reset,
 	.stats = cpu_stats,
 	.close = cpu_close

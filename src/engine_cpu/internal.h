@@ -4,6 +4,7 @@
  *
  * engine_cpu.c	the vtable of engine.h: life, order of steps, statistics
  * merge.c		groups that others made, into the table
+ * exchange.c	rows of the table, between participants of a parallel plan
  * absorb.c		rows into the table: memory, strategies, partitions
  * emit.c		groups of the table to arrays and records
  * slots.c		slots: selections, input columns, bins
@@ -106,6 +107,9 @@ extern int	loop_sum_runs(char *base, const uint32 *at, const uint32 *start, int 
 /* to = combine(to, from) for so many states. */
 extern int	loop_combine(MonoidId id, char *to, const char *from, int n);
 
+/* The states at base + 4 * at[i], unless that is NO_GROUP, are combined with those at from + stride * i. */
+extern int	loop_combine_rows(MonoidId id, char *base, const uint32 *at, const char *from, size_t stride, int n);
+
 /* ---- slots -------------------------------------------------------------- */
 
 typedef struct SlotWork SlotWork;
@@ -185,8 +189,12 @@ typedef struct CpuEngine
 	GroupBatch	groups;			/* those that leave */
 	int			out_capacity;
 	StringInfoData record;
+	GroupBatch	spilled;		/* one group, see exchange.c */
+	char	   *imported;		/* EXCHANGE_ROWS rows of another participant */
 	Batch		keys;			/* of groups to be merged */
 	int			unmeasured;		/* groups that may be merged before memory is measured again */
+
+	char		scanned[256];	/* the strategy by which rows were reduced, once parts are merged; else empty */
 
 	uint64		rows;
 	uint64		batches;
@@ -213,6 +221,8 @@ extern void cpu_choose_strategy(CpuEngine *engine, StrategyInput *input);
 extern void cpu_absorb(CpuEngine *engine, const Batch *batch);
 /* Takes in rows, or the keys of groups, as bits; false: the engine has none, or none any more. */
 extern bool cpu_absorb_bits(CpuEngine *engine, const Batch *batch);
+/* There are bits: moves the groups to the table, for this reason. */
+extern void cpu_leave_bits(CpuEngine *engine, const char *why);
 /* Sets how many groups the table may have now. */
 extern void cpu_budget(CpuEngine *engine);
 /* The set of what has no place in the table, made when first needed. */
@@ -235,6 +245,21 @@ extern void cpu_bypass(CpuEngine *engine, const Batch *batch);
 extern void cpu_reduce_segments(CpuEngine *engine);
 /* Grouped input: forgets the complete groups, keeps the last one. */
 extern void cpu_carry_segment(CpuEngine *engine);
+
+/* ---- exchange.c --------------------------------------------------------- */
+
+/* Most rows that cpu_merge_rows takes. */
+#define EXCHANGE_ROWS 256
+
+/* Set in the length of a group in an export that is a row of a table. */
+#define EXCHANGED_ROW ((uint32) 1 << 31)
+
+/* Are groups exported as rows of the table?  That is so where these hold no references. */
+extern bool cpu_exchanges_rows(const CpuEngine *engine);
+/* Writes all groups of the table. */
+extern void cpu_write_rows(CpuEngine *engine, GroupSink *sink);
+/* Combines n rows of another participant's table, at a multiple of 16 bytes, with this one's. */
+extern void cpu_merge_rows(CpuEngine *engine, const char *rows, int n);
 
 /* ---- merge.c ------------------------------------------------------------ */
 

@@ -74,6 +74,23 @@ name##_combine_all(char *to, const char *from, int n) \
 		a[i] = r; \
 	} \
 	return errors; \
+} \
+static int \
+name##_combine_rows(char *base, const uint32 *at, const char *from, size_t stride, int n) \
+{ \
+	int			errors = 0; \
+	for (int i = 0; i < n; i++, from += stride) \
+	{ \
+		state_t    *a = (state_t *) (base + (size_t) at[i] * 4); \
+		const state_t *b = (const state_t *) from; \
+		state_t		r; \
+		if (at[i] == NO_GROUP) \
+			continue; \
+		r = name##_combine(*a, *b); \
+		errors |= name##_error(*a, *b, r); \
+		*a = r; \
+	} \
+	return errors; \
 }
 #include "operators/monoid_list.h"
 #undef MONOID
@@ -84,11 +101,12 @@ typedef struct Loops
 	int			(*runs) (char *base, const uint32 *at, const uint32 *start, int nruns,
 						 const void *input);
 	int			(*combine) (char *to, const char *from, int n);
+	int			(*combine_rows) (char *base, const uint32 *at, const char *from, size_t stride, int n);
 } Loops;
 
 static const Loops loops[MONOID_COUNT_OF_IDS] = {
 #define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
-	{name##_rows, name##_runs, name##_combine_all},
+	{name##_rows, name##_runs, name##_combine_all, name##_combine_rows},
 #include "operators/monoid_list.h"
 #undef MONOID
 };
@@ -306,4 +324,10 @@ int
 loop_combine(MonoidId id, char *to, const char *from, int n)
 {
 	return loops[id].combine(to, from, n);
+}
+
+int
+loop_combine_rows(MonoidId id, char *base, const uint32 *at, const char *from, size_t stride, int n)
+{
+	return loops[id].combine_rows(base, at, from, stride, n);
 }

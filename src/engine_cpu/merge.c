@@ -192,6 +192,24 @@ merge_read(CpuEngine *engine, GroupReader *reader)
 	group_reader_clear(reader);
 }
 
+/* Reads one more row of another participant's table; merges them when there are enough. */
+static void
+take_row(CpuEngine *engine, GroupSource *source, int *nrows)
+{
+	size_t		size = engine->table->row_size;
+
+	if (engine->imported == NULL)
+		engine->imported = (char *) TYPEALIGN(STATE_ALIGN, (uintptr_t)
+											  MemoryContextAlloc(engine->cxt, EXCHANGE_ROWS * size + STATE_ALIGN));
+	if (!source->read(source, engine->imported + *nrows * size, size))
+		elog(ERROR, "groups of another participant end within a row");
+	if (++*nrows == EXCHANGE_ROWS)
+	{
+		cpu_merge_rows(engine, engine->imported, EXCHANGE_ROWS);
+		*nrows = 0;
+	}
+}
+
 EngineStatus
 cpu_import_groups(Engine *base, GroupSource *source)
 {
@@ -199,9 +217,15 @@ cpu_import_groups(Engine *base, GroupSource *source)
 	GroupReader *reader = group_reader_create(engine->spec, engine->cxt);
 	StringInfo	record = &reader->record;
 	uint32		len;
+	int			nrows = 0;
 
 	while (source->read(source, &len, sizeof(len)))
 	{
+		if (len & EXCHANGED_ROW)
+		{
+			take_row(engine, source, &nrows);
+			continue;
+		}
 		resetStringInfo(record);
 		enlargeStringInfo(record, len);
 		if (!source->read(source, record->data, len))
@@ -212,6 +236,8 @@ cpu_import_groups(Engine *base, GroupSource *source)
 			merge_read(engine, reader);
 	}
 	merge_read(engine, reader);
+	if (nrows > 0)
+		cpu_merge_rows(engine, engine->imported, nrows);
 	group_reader_free(reader);
 	return ENGINE_OK;
 }

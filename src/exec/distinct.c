@@ -755,6 +755,8 @@ distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env, b
 	distinct->ops.next_groups = next_groups;
 	distinct->ops.export_groups = export_groups;
 	distinct->ops.import_groups = import_groups;
+	distinct->ops.begin_part = NULL;
+	distinct->ops.limit = NULL;
 	distinct->ops.reset = reset;
 	distinct->ops.stats = stats;
 	distinct->ops.close = close_engines;

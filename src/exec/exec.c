@@ -20,6 +20,7 @@
 
 #include "common/progress.h"
 #include "exec/exec.h"
+#include "exec/returned.h"
 
 #define PROGRESS_BATCHES 16
 
@@ -76,6 +77,8 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 	state->plan = plan_decode(cscan);
 	state->child = ExecInitNode(linitial(cscan->custom_plans), estate, eflags);
 	node->custom_ps = list_make1(state->child);
+	for (int i = 0; state->plan->nlimit > 0 && i < 2; i++)
+		state->limit_exprs[i] = ExecInitExpr(list_nth(cscan->custom_exprs, state->plan->nconsts + i), &node->ss.ps);
 }
 
 /* ---- opening and closing ----------------------------------------------- */
@@ -122,6 +125,7 @@ open_scan(GpuAggState *state, const EngineOps *ops)
 		attach(state);
 	}
 	exec_open_feed(state);
+	state->returned = returned_open(state);
 	MemoryContextSwitchTo(old);
 }
 
@@ -137,6 +141,7 @@ close_scan(GpuAggState *state)
 	state->feed = NULL;
 	state->spec = NULL;
 	state->outputs = NULL;
+	state->returned = NULL;
 	if (state->cxt)
 		MemoryContextDelete(state->cxt);
 	state->cxt = NULL;
@@ -183,7 +188,7 @@ end_of_input(GpuAggState *state)
 	{
 		EngineStatus status = parallel_end_of_input(state);
 
-		if (status != ENGINE_OK || state->silent)
+		if (status != ENGINE_OK || state->silent || state->merging)
 			return status;
 	}
 	return state->engine->ops->finish(state->engine);
@@ -240,10 +245,27 @@ take_resident(GpuAggState *state)
 {
 	const EngineOps *ops = state->engine->ops;
 
-	if (state->begun || state->shared || ops->take_resident == NULL)
+	if (state->begun || state->shared)
 		return ENGINE_OK;
 	state->begun = true;
-	return ops->take_resident(state->engine, state->feed);
+	if (state->returned)
+		returned_offer(state->returned, state->engine);
+	return ops->take_resident == NULL ? ENGINE_OK : ops->take_resident(state->engine, state->feed);
+}
+
+/* Which of the new groups may be returned? */
+static void
+choose_groups(GpuAggState *state)
+{
+	state->chosen = NULL;
+	state->nchosen = state->groups.ngroups;
+	if (state->returned)
+	{
+		int			failed;
+
+		state->nchosen = returned_choose(state->returned, &state->groups, &state->chosen, &failed);
+		InstrCountFiltered1(&state->css, failed);
+	}
 }
 
 static bool
@@ -257,8 +279,7 @@ run_until_groups(GpuAggState *state)
 		close_scan(state);
 		open_scan(state, engines_default());
 	}
-	state->next_group = 0;
-	state->groups.ngroups = 0;
+	state->next_group = state->nchosen = 0;
 	while (!state->silent)
 	{
 		const EngineOps *ops = state->engine->ops;
@@ -272,6 +293,7 @@ run_until_groups(GpuAggState *state)
 			if (state->groups.ngroups == 0)
 				continue;
 			state->emitted += state->groups.ngroups;
+			choose_groups(state);
 			report_groups(state);
 			if (state->finished)
 				progress_phase(PROGRESS_RETURNING);
@@ -280,6 +302,17 @@ run_until_groups(GpuAggState *state)
 		if (state->engine->failure[0] != '\0')
 		{
 			fall_back(state);
+			continue;
+		}
+		if (state->merging)
+		{
+			bool		more;
+
+			if (parallel_next_part(state, &more) == ENGINE_FAILED)
+				fall_back(state);
+			raise_errors(state);
+			if (!more)
+				break;
 			continue;
 		}
 		if (state->finished)
@@ -303,7 +336,7 @@ run_until_groups(GpuAggState *state)
 		if (batch == NULL || state->feed->batches % PROGRESS_BATCHES == 0)
 			report_groups(state);
 	}
-	state->groups.ngroups = 0;
+	state->nchosen = 0;
 	return false;
 }
 
@@ -372,13 +405,23 @@ exec_scan(CustomScanState *node)
 	for (;;)
 	{
 		MemoryContext old;
+		int			g;
 
 		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(econtext);
-		if (state->next_group >= state->groups.ngroups && !fetch_groups(state))
-			return NULL;
+		if (state->next_group >= state->nchosen)
+		{
+			if (!fetch_groups(state))
+				return NULL;
+			continue;
+		}
+		g = state->next_group++;
+		if (state->chosen)
+			g = state->chosen[g];
+		if (state->returned && node->ss.ps.qual == NULL && !returned_confirm(state->returned, &state->groups, g))
+			continue;
 		old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-		store_group(state, slot, state->next_group++);
+		store_group(state, slot, g);
 		MemoryContextSwitchTo(old);
 		econtext->ecxt_scantuple = slot;
 		if (!ExecQual(node->ss.ps.qual, econtext))
@@ -386,6 +429,9 @@ exec_scan(CustomScanState *node)
 			InstrCountFiltered1(node, 1);
 			continue;
 		}
+		if (state->returned && node->ss.ps.qual != NULL && !returned_confirm(state->returned, &state->groups, g))
+			continue;
+		state->ntuples++;
 		return node->ss.ps.ps_ProjInfo ? ExecProject(node->ss.ps.ps_ProjInfo) : slot;
 	}
 }
@@ -412,12 +458,15 @@ rescan_scan(CustomScanState *node)
 	}
 	else if (state->child->chgParam == NULL)
 		ExecReScan(state->child);
-	state->next_group = 0;
-	state->groups.ngroups = 0;
+	if (state->returned)
+		returned_reset(state->returned);
+	state->next_group = state->nchosen = 0;
 	state->finished = false;
 	state->begun = false;
 	state->silent = false;
-	state->emitted = 0;
+	state->merging = state->late = false;
+	state->parts = 0;
+	state->emitted = state->ntuples = 0;
 	state->participant = -1;
 }
 

@@ -4,6 +4,7 @@
  *
  * open.c		opens spec, engine and feed
  * parallel.c	participants of a parallel plan
+ * returned.c	which groups become tuples
  * explain.c	what EXPLAIN prints
  * count.c		what gpuagg_stats counts
  * exec.c		the callbacks, which use all of these
@@ -32,6 +33,7 @@ typedef struct GpuAggState
 	CustomScanState css;		/* must be first */
 	GpuAggPlan *plan;
 	PlanState  *child;
+	ExprState  *limit_exprs[2];	/* LIMIT and OFFSET, with plan->nlimit */
 	ExprSubplans subplans;		/* of the child's expressions, for all rescans */
 
 	/* Opened for the first tuple, in cxt. */
@@ -41,15 +43,19 @@ typedef struct GpuAggState
 	ExprState **fractions;		/* [ordered set of the spec]: its direct argument, or NULL */
 	Feed	   *feed;
 	Engine	   *engine;
+	struct Returned *returned;	/* which groups may be returned; NULL: all */
 	char		engine_reason[160];
 
 	/* Progress. */
 	struct Progress *progress;	/* for gpuagg_progress; of the whole query */
 	GroupBatch	groups;			/* groups being emitted */
+	const int  *chosen;			/* of these; NULL: all */
+	int			nchosen;
 	int			next_group;
 	bool		begun;			/* the engine has been offered resident rows */
 	bool		finished;		/* all input is reduced */
 	bool		silent;			/* another participant returns the groups */
+	uint64		ntuples;		/* groups of which tuples were made */
 	uint64		emitted;		/* groups returned: if any, no engine can start over */
 
 	/* For gpuagg_stats. */
@@ -60,8 +66,12 @@ typedef struct GpuAggState
 	/* In a parallel plan. */
 	GpuAggShared *shared;		/* or NULL: there are no participants */
 	const SlotSupport *agreed;	/* what the specs of all participants are built for; or NULL */
+	uint64		seed[2];		/* random, and the same in all participants */
 	int			participant;	/* number, or -1: not attached */
 	bool		joined;			/* the engine shares a query with others */
+	bool		late;			/* attached when others were merging parts already */
+	bool		merging;		/* parts of the groups: see parallel_next_part() */
+	int			parts;			/* that this process has merged */
 	bool		have_stats;
 	bool		uncounted;		/* with have_stats: gpuagg_stats does not have them yet */
 	FeedStats	feed_stats;		/* with have_stats: of all participants */
@@ -102,6 +112,11 @@ extern bool parallel_attach(GpuAggState *state);
  * otherwise the engine has all of them, and is to be finished.
  */
 extern EngineStatus parallel_end_of_input(GpuAggState *state);
+/*
+ * With state->merging, when the engine has returned all of its groups: gives it those of the next part.
+ * *more becomes false if there is no part left.
+ */
+extern EngineStatus parallel_next_part(GpuAggState *state, bool *more);
 
 /* count.c: counts a run of this process, or of a parallel plan, for gpuagg_stats. */
 extern void count_run(GpuAggState *state);

@@ -70,6 +70,48 @@ explain_keys(GpuAggState *state, List *ancestors, ExplainState *es)
 		ExplainPropertyList("Group Key", keys, es);
 }
 
+/* LIMIT plus OFFSET, and what groups are sorted by to find the best. */
+static void
+explain_limit(GpuAggState *state, List *ancestors, ExplainState *es)
+{
+	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
+	GpuAggPlan *plan = state->plan;
+	bool		prefix = compat_explain_rtable_size(es) > 1 || es->verbose;
+	List	   *context;
+	StringInfoData text;
+
+	if (plan->nlimit == 0)
+		return;
+	context = set_deparse_context_plan(es->deparse_cxt, (Plan *) cscan, ancestors);
+	initStringInfo(&text);
+	for (int i = 0; i < 2; i++)
+	{
+		Const	   *expr = list_nth(cscan->custom_exprs, plan->nconsts + i);
+		bool		zero = IsA(expr, Const) && (expr->constisnull || DatumGetInt64(expr->constvalue) == 0);
+
+		if (i == 0 && IsA(expr, Const) && !expr->constisnull)
+			appendStringInfo(&text, INT64_FORMAT, DatumGetInt64(expr->constvalue));
+		else if (i == 0 || !zero)
+			appendStringInfo(&text, "%s%s", i > 0 ? " + " : "",
+							 IsA(expr, Const) ? psprintf(INT64_FORMAT, DatumGetInt64(expr->constvalue)) :
+							 deparse_expression((Node *) expr, context, prefix, true));
+	}
+	appendStringInfoString(&text, " by ");
+	for (int i = 0; i < plan->nlimit; i++)
+	{
+		const int  *key = plan->limit + 3 * i;
+		TargetEntry *tle = list_nth_node(TargetEntry, cscan->custom_scan_tlist, key[0]);
+
+		appendStringInfo(&text, "%s%s%s", i > 0 ? ", " : "",
+						 deparse_expression((Node *) tle->expr, context, prefix, true), key[1] ? " DESC" : "");
+		if (key[1] != key[2])
+			appendStringInfoString(&text, key[2] ? " NULLS FIRST" : " NULLS LAST");
+	}
+	if (plan->limit_ties)
+		appendStringInfoString(&text, ", with ties");
+	ExplainPropertyText("Top-N", text.data, es);
+}
+
 static void
 explain_engine(GpuAggState *state, ExplainState *es)
 {
@@ -146,12 +188,16 @@ explain_stats(GpuAggState *state, const EngineStats *stats, ExplainState *es)
 	ExplainPropertyUInteger("Input Rows", NULL, stats->rows, es);
 	ExplainPropertyUInteger("Batches", NULL, stats->batches, es);
 	ExplainPropertyUInteger("Groups", NULL, stats->groups, es);
+	if (state->plan->nlimit > 0)
+		ExplainPropertyUInteger("Groups Kept", NULL, stats->returned, es);
 	ExplainPropertyUInteger("Memory", "kB", (stats->mem_peak + 1023) / 1024, es);
 	if (stats->spilled_bytes > 0 || !text)
 	{
 		ExplainPropertyUInteger("Spilled", "kB", (stats->spilled_bytes + 1023) / 1024, es);
 		ExplainPropertyInteger("Spill Partitions", NULL, stats->spill_partitions, es);
 	}
+	if (stats->parts > 0)
+		ExplainPropertyInteger("Merged Parts", NULL, stats->parts, es);
 	if (state->have_stats)
 		ExplainPropertyInteger("Participants", NULL, state->participants, es);
 	engines_explain(stats, es);
@@ -185,6 +231,7 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 	EngineStats stats;
 
 	explain_keys(state, ancestors, es);
+	explain_limit(state, ancestors, es);
 	explain_engine(state, es);
 	explain_feed(state, es);
 	if (es->analyze && state->have_stats)

@@ -625,6 +625,8 @@ set_callbacks(EngineOps *ops, bool single)
 	ops->reset = reset;
 	ops->stats = stats;
 	ops->close = close_engines;
+	ops->begin_part = NULL;
+	ops->limit = NULL;
 	ops->bind_buffers = ops->bind_buffers && (single || ops->adds_in_order) ? bind_buffers : NULL;
 	ops->take_resident = ops->take_resident && single ? take_resident : NULL;
 	ops->join = ops->join && single ? join : NULL;

@@ -58,7 +58,7 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 	GpuAggPlan *plan = state->plan;
 	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
 	AggSpec    *spec = palloc0(sizeof(AggSpec));
-	int			direct = plan->nconsts;
+	int			direct = plan->nconsts + (plan->nlimit > 0 ? 2 : 0);
 
 	spec->support = *support;
 	spec->usual_scale = plan->input_scale;
@@ -218,6 +218,7 @@ exec_open_engine(GpuAggState *state, const EngineOps *ops)
 	env.grouped = state->plan->grouped ||
 		(!ops->sorts && state->plan->norder > 0 && state->plan->nkeys > 0 && state->plan->nsets == 0);
 	env.parallel = state->shared != NULL;
+	memcpy(env.seed, state->seed, sizeof(env.seed));
 	env.read_once = state->plan->read_once;
 	env.forced = gpuagg_strategy;
 	state->engine = state->spec->nsets > 0 ? grouping_sets_open(ops, state->spec, &env) :
@@ -235,6 +236,8 @@ exec_stats(GpuAggState *state, EngineStats *stats)
 	state->engine->ops->stats(state->engine, stats);
 	/* an engine also counts groups that other participants return */
 	stats->groups = state->emitted;
+	stats->returned = state->ntuples;
+	stats->parts = state->parts;
 	return true;
 }
 

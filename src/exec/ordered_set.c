@@ -924,6 +924,8 @@ ordered_set_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env
 	engine->ops.reset = reset;
 	engine->ops.stats = stats;
 	engine->ops.close = close_engine;
+	engine->ops.begin_part = NULL;
+	engine->ops.limit = NULL;
 	engine->ops.join = NULL;
 	engine->ops.flush = NULL;
 	engine->ops.detach = NULL;

@@ -3,17 +3,48 @@
  *	  How the participants of a parallel scan merge their groups.
  *
  * A participant is active from its first call until the end of its input.  Each
- * reduces its share of the input in an engine of its own.  At the end of its input
- * a participant that is not the last active one exports its groups to shared
- * storage (dynamic shared memory, or a shared temporary file if they are large) and
- * returns none.  The last one imports all exports and returns the groups.  No
- * participant waits for another, and any number of them is right: the leader alone,
- * workers alone, or one more that starts when the others have ended.
+ * reduces its share of the input in an engine of its own.  There are two ways to bring
+ * the groups together, by how many there are.
+ *
+ * Few groups.  At the end of its input a participant that is not the last active one
+ * exports its groups to shared storage (dynamic shared memory, or a shared temporary
+ * file if they are large) and returns none.  The last one imports all exports and
+ * returns the groups.  No participant waits for another, and any number of them is
+ * right: the leader alone, workers alone, or one more that starts when the others have
+ * ended.
  *
  * Why one that starts so late is right: partial plans return each row to one
  * participant, and when one of them sees the end, rows that were not returned yet
  * belong to participants that are active.  So whichever participant attaches after
  * the last active one finds no rows.
+ *
+ * Many groups, while others are active: a participant decides at the end of its input
+ * that the groups are merged in parts (GpuAggShared.partitioned), and those that end after it
+ * do the same.  Each writes its groups to a shared temporary file for each part, by a
+ * hash of the keys, and waits at a barrier until no participant is active.  Then
+ * each takes a part after the other, merges what all have written of it, and returns
+ * its groups.  What participants had exported by then, when groups seemed few, the one that decides
+ * imports before it writes its own.
+ *
+ * Why waiting at the barrier cannot deadlock:
+ *
+ * - A participant attaches to the barrier at its first call, and until it has
+ *	 arrived there it returns no tuple.  So it does not leave the scan's call before,
+ *	 but by an error.  Whoever is waited for is executing this scan, or nodes
+ *	 below it; it does not stop because its consumer pulls no more tuples (a LIMIT), and is
+ *	 not blocked by a full queue to the leader, as it has sent nothing since it attached: not
+ *	 from this scan, and another scan (of an Append, say) is not executed meanwhile.
+ * - Workers that never start do not attach, nor does a leader that does not
+ *	 participate.  One that starts late and finds the barrier passed has no rows, and takes
+ *	 parts at once.
+ * - Nodes below may have barriers of their own (a parallel hash join).  There, too,
+ *	 nobody waits for a participant that has ended its input, and those here that wait have.
+ *	 Nodes above may have them: whoever waits there has passed this one, and is
+ *	 not waited for here.
+ * - After the barrier nobody waits.  A leader or worker that is stopped with a part half returned
+ *	 keeps nobody from other parts: their consumer is stopped as well, or there is an error.
+ * - The wait can be interrupted.  An error of a worker reaches the leader as an
+ *	 interrupt, and one of the leader ends the workers.
  *
  * Engines that can share a query (engine.h) join the one whose number is `share`
  * before their participant attaches.  At the end of its input a participant whose
@@ -27,24 +58,37 @@
  *
  * A participant may find itself the last one only after it has exported, because
  * others ended meanwhile.  It then resets its engine and imports all exports, its own
- * among them.
+ * among them.  Or it finds that the groups are merged in parts: it imports its own export,
+ * and writes its groups again.
  *
  * GpuAggShared.mutex protects the counters and totals.  Exports are written before
- * they are counted, and only the last active participant reads them.
+ * they are counted, and only the last active participant, or the one that decides for parts, reads them.
  */
 #include "postgres.h"
 
+#include "executor/nodeHash.h"
+#include "port/atomics.h"
+#include "port/pg_bitutils.h"
+#include "storage/barrier.h"
 #include "storage/buffile.h"
 #include "storage/dsm.h"
 #include "storage/sharedfileset.h"
 #include "storage/shm_toc.h"
 #include "storage/spin.h"
 #include "utils/dsa.h"
+#include "utils/wait_event.h"
 
 #include "exec/exec.h"
 
 /* Groups larger than this go to a file. */
 #define EXPORT_MEMORY (1024 * 1024)
+
+/* With so many groups of all participants together, if others have as many, merging in parts is faster. */
+#define MANY_GROUPS 65536
+
+/* Parts for each participant, so that they end at about the same time, and most parts. */
+#define PARTS_EACH 4
+#define MAX_PARTS 256
 
 typedef struct GroupExport
 {
@@ -59,6 +103,11 @@ struct GpuAggShared
 	int			attached;		/* participants so far */
 	int			active;			/* those whose input has not ended */
 	bool		emitting;		/* the input of all has ended, and one returns the groups */
+	bool		partitioned;	/* groups are merged in parts */
+	int			nparts;			/* a power of 2 */
+	pg_atomic_uint32 next_part;
+	Barrier		barrier;		/* phase 0 until no participant is active, if partitioned */
+	uint64		seed[2];		/* of the hash that decides which part a group is in */
 	SlotSupport support;		/* of the specs of all participants */
 	uint32		layout;			/* spec_layout of the first to attach */
 	int			nexports;
@@ -86,12 +135,27 @@ reset_counters(GpuAggShared *shared)
 	shared->attached = 0;
 	shared->active = 0;
 	shared->emitting = false;
+	shared->partitioned = false;
+	pg_atomic_write_u32(&shared->next_part, 0);
+	BarrierInit(&shared->barrier, 0);
 	shared->nexports = 0;
 	shared->share++;
 	shared->joined = 0;
 	shared->reported = 0;
 	memset(&shared->totals, 0, sizeof(shared->totals));
 	memset(&shared->feed_totals, 0, sizeof(shared->feed_totals));
+}
+
+/* A power of 2; a participant has a file, with a buffer, for each. */
+static int
+part_count(int participants)
+{
+	size_t		most = Min(get_hash_memory_limit() / 4 / BLCKSZ, MAX_PARTS);
+	int			n = 4;
+
+	while (n < participants * PARTS_EACH && n * 2 <= most)
+		n *= 2;
+	return n;
 }
 
 void
@@ -102,16 +166,20 @@ parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordina
 
 	SpinLockInit(&shared->mutex);
 	/* no other scan may have this number while a server runs; 0 stands for no shared query */
-	if (!pg_strong_random(&shared->share, sizeof(shared->share)))
+	if (!pg_strong_random(&shared->share, sizeof(shared->share)) ||
+		!pg_strong_random(shared->seed, sizeof(shared->seed)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INTERNAL_ERROR),
 				 errmsg("could not generate random values")));
 	shared->share = shared->share | UINT64CONST(1) << 63;
+	pg_atomic_init_u32(&shared->next_part, 0);
+	shared->nparts = part_count(pcxt->nworkers + 1);
 	reset_counters(shared);
 	shared->support = exec_slot_support(state);
 	shared->segment = pcxt->seg ? dsm_segment_handle(pcxt->seg) : DSM_HANDLE_INVALID;
 	SharedFileSetInit(&shared->fileset, pcxt->seg);
 	state->shared = shared;
+	memcpy(state->seed, shared->seed, sizeof(state->seed));
 	state->agreed = &shared->support;
 	state->participant = -1;
 }
@@ -141,6 +209,7 @@ parallel_initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate
 
 	SharedFileSetAttach(&shared->fileset, dsm_find_mapping(shared->segment));
 	state->shared = shared;
+	memcpy(state->seed, shared->seed, sizeof(state->seed));
 	state->agreed = &shared->support;
 	state->participant = -1;
 }
@@ -164,6 +233,7 @@ parallel_attach(GpuAggState *state)
 	Engine	   *engine = state->engine;
 	uint32		layout = spec_layout(state->spec);
 	bool		agree = true;
+	int			phase = BarrierAttach(&shared->barrier);
 
 	while (state->participant < 0)
 	{
@@ -171,7 +241,11 @@ parallel_attach(GpuAggState *state)
 
 		state->joined = engine->ops->join && engine->ops->join(engine, share);
 		if (engine->failure[0] != '\0')
+		{
+			/* it attaches with another engine */
+			BarrierDetach(&shared->barrier);
 			return false;
+		}
 		SpinLockAcquire(&shared->mutex);
 		if (!state->joined || shared->share == share)
 		{
@@ -184,6 +258,7 @@ parallel_attach(GpuAggState *state)
 		}
 		SpinLockRelease(&shared->mutex);
 	}
+	state->late = phase > 0;
 	if (!agree)
 		elog(ERROR, "participants of a parallel scan disagree about the states of its groups");
 	return true;
@@ -234,7 +309,7 @@ export_write(GroupSink *base, const void *data, size_t len)
 static EngineStatus
 export_groups(GpuAggState *state, GroupExport *export)
 {
-	ExportSink	sink = {{export_write}, state};
+	ExportSink	sink = {{NULL, export_write}, state};
 	EngineStatus status;
 
 	sink.buffer = palloc(EXPORT_MEMORY);
@@ -257,6 +332,68 @@ export_groups(GpuAggState *state, GroupExport *export)
 	if (sink.file)
 		BufFileClose(sink.file);
 	pfree(sink.buffer);
+	return status;
+}
+
+/* The parts of a participant's groups, in files. */
+typedef struct PartSink
+{
+	GroupSink	base;
+	GpuAggState *state;
+	BufFile   **files;			/* [part]; NULL: nothing yet */
+	BufFile   **current;
+	int			shift;
+} PartSink;
+
+static void
+part_file_name(char *name, int participant, int part)
+{
+	snprintf(name, MAXPGPATH, "groups%d.%d", participant, part);
+}
+
+/* The hash's upper bits decide; what a table and partitions of spilled rows make of it are others. */
+static void
+part_group(GroupSink *base, uint64 hash)
+{
+	PartSink   *sink = (PartSink *) base;
+
+	sink->current = &sink->files[(hash * UINT64CONST(0x9e3779b97f4a7c15)) >> sink->shift];
+}
+
+static void
+part_write(GroupSink *base, const void *data, size_t len)
+{
+	PartSink   *sink = (PartSink *) base;
+
+	if (*sink->current == NULL)
+	{
+		char		name[MAXPGPATH];
+
+		part_file_name(name, sink->state->participant, sink->current - sink->files);
+		*sink->current = BufFileCreateFileSet(&sink->state->shared->fileset.fs, name);
+	}
+	BufFileWrite(*sink->current, unconstify(void *, data), len);
+}
+
+/* Writes this participant's groups by part. */
+static EngineStatus
+export_parts(GpuAggState *state)
+{
+	int			nparts = state->shared->nparts;
+	PartSink	sink = {{part_group, part_write}, state};
+	EngineStatus status;
+
+	sink.files = palloc0(sizeof(BufFile *) * nparts);
+	sink.shift = 64 - pg_leftmost_one_pos32(nparts);
+	status = state->engine->ops->export_groups(state->engine, &sink.base);
+	for (int p = 0; p < nparts; p++)
+	{
+		if (sink.files[p] == NULL)
+			continue;
+		BufFileExportFileSet(sink.files[p]);
+		BufFileClose(sink.files[p]);
+	}
+	pfree(sink.files);
 	return status;
 }
 
@@ -329,45 +466,137 @@ import_all(GpuAggState *state)
 	return ENGINE_OK;
 }
 
-/* ---- the end of a participant's input ---------------------------------- */
-
-/*
- * Ends without an export: as the last active participant, which then returns the
- * groups, or as one without rows while another one returns them.  False if others
- * are active.
- */
-static bool
-end_without_export(GpuAggState *state)
+/* The groups that a participant has written of a part. */
+static EngineStatus
+import_part(GpuAggState *state, int participant, int part)
 {
 	GpuAggShared *shared = state->shared;
-	bool		ends;
+	ImportSource source = {{import_read}};
+	char		name[MAXPGPATH];
+	EngineStatus status;
+
+	part_file_name(name, participant, part);
+	source.file = BufFileOpenFileSet(&shared->fileset.fs, name, O_RDONLY, true);
+	if (source.file == NULL)
+		return ENGINE_OK;
+	status = state->engine->ops->import_groups(state->engine, &source.base);
+	BufFileClose(source.file);
+	BufFileDeleteFileSet(&shared->fileset.fs, name, false);
+	return status;
+}
+
+EngineStatus
+parallel_next_part(GpuAggState *state, bool *more)
+{
+	GpuAggShared *shared = state->shared;
+	const EngineOps *ops = state->engine->ops;
+	int			part;
+
+	*more = false;
+	/* the scan is shut down before its last tuples are fetched only if nobody wants them */
+	if (shared == NULL)
+		return ENGINE_OK;
+	part = pg_atomic_fetch_add_u32(&shared->next_part, 1);
+	if (part >= shared->nparts)
+		return ENGINE_OK;
+	*more = true;
+	ops->begin_part(state->engine);
+	for (int p = 0; p < shared->attached; p++)
+	{
+		EngineStatus status = import_part(state, p, part);
+
+		if (status != ENGINE_OK)
+			return status;
+	}
+	state->parts++;
+	return ops->finish(state->engine);
+}
+
+/* ---- the end of a participant's input ---------------------------------- */
+
+/* What a participant does with its groups. */
+typedef enum InputEnd
+{
+	END_SILENT,					/* it has none, and others return theirs */
+	END_LAST,					/* it merges and returns those of all */
+	END_EXPORT,					/* exports them all */
+	END_PARTS,					/* exports them in parts, and waits */
+	END_PARTS_FIRST				/* the same, after it has taken over exports of others */
+} InputEnd;
+
+/*
+ * How does this participant end?  No longer active with END_SILENT and END_LAST.  Groups of rows that an engine has
+ * spilled are not known yet: they are many.
+ */
+static InputEnd
+choose_end(GpuAggState *state, const EngineStats *stats)
+{
+	GpuAggShared *shared = state->shared;
+	InputEnd	end = END_EXPORT;
 
 	SpinLockAcquire(&shared->mutex);
-	ends = shared->emitting || shared->active == 1;
-	if (ends)
+	if (shared->partitioned)
+		end = END_PARTS;
+	else if (shared->emitting || shared->active == 1)
 	{
-		state->silent = shared->emitting;
+		end = shared->emitting ? END_SILENT : END_LAST;
 		shared->emitting = true;
 		shared->active--;
 	}
+	else if (state->engine->ops->begin_part &&
+			 (stats->groups >= MANY_GROUPS / shared->active || stats->spilled_bytes > 0))
+	{
+		end = END_PARTS_FIRST;
+		shared->partitioned = true;
+	}
 	SpinLockRelease(&shared->mutex);
-	return ends;
+	return end;
 }
 
-/* True if all others have ended meanwhile. */
-static bool
+/* Counts the export: END_EXPORT; or END_LAST if all others have ended meanwhile, END_PARTS if groups are many. */
+static InputEnd
 end_after_export(GpuAggState *state, const GroupExport *export)
 {
 	GpuAggShared *shared = state->shared;
-	bool		last;
+	InputEnd	end = END_EXPORT;
 
 	SpinLockAcquire(&shared->mutex);
-	shared->exports[shared->nexports++] = *export;
-	last = --shared->active == 0;
-	if (last)
-		shared->emitting = true;
+	if (shared->partitioned)
+		end = END_PARTS;
+	else
+	{
+		shared->exports[shared->nexports++] = *export;
+		if (--shared->active == 0)
+		{
+			end = END_LAST;
+			shared->emitting = true;
+		}
+	}
 	SpinLockRelease(&shared->mutex);
-	return last;
+	return end;
+}
+
+/* Writes the groups in parts, and waits until all have. */
+static EngineStatus
+end_with_parts(GpuAggState *state)
+{
+	GpuAggShared *shared = state->shared;
+	EngineStatus status = export_parts(state);
+
+	if (status != ENGINE_OK)
+		return status;
+	if (state->engine->ops->begin_part == NULL)
+	{
+		/* others merge */
+		state->silent = true;
+		BarrierArriveAndDetach(&shared->barrier);
+		return ENGINE_OK;
+	}
+	/* the groups' memory */
+	state->engine->ops->begin_part(state->engine);
+	state->merging = true;
+	BarrierArriveAndWait(&shared->barrier, PG_WAIT_EXTENSION);
+	return ENGINE_OK;
 }
 
 /*
@@ -403,39 +632,90 @@ end_shared_query(GpuAggState *state)
 	return ENGINE_OK;
 }
 
+/* Forgets its groups, which are exported, but not errors that the export has met. */
+static void
+reset_exported(Engine *engine)
+{
+	int			errors = engine->errors;
+
+	engine->ops->reset(engine);
+	engine->errors = errors;
+}
+
+/* The groups of all rows are being returned: this one has none. */
+static void
+check_no_rows(GpuAggState *state)
+{
+	if (state->feed->rows > 0)
+		elog(ERROR, "parallel participant has rows after the groups were emitted");
+}
+
+/* Ends with groups of its own that it returns or writes, or none. */
+static EngineStatus
+end_input(GpuAggState *state)
+{
+	GroupExport export;
+	EngineStats stats;
+	EngineStatus status;
+	InputEnd	end;
+
+	state->engine->ops->stats(state->engine, &stats);
+	end = choose_end(state, &stats);
+	if (end == END_SILENT)
+		check_no_rows(state);
+	if (end == END_EXPORT)
+	{
+		status = export_groups(state, &export);
+		if (status != ENGINE_OK)
+			return status;
+		end = end_after_export(state, &export);
+		if (end == END_LAST || end == END_PARTS)
+			reset_exported(state->engine);
+		if (end == END_PARTS)
+			status = import_groups(state, &export);
+		else if (end == END_LAST)
+			return import_all(state);
+		if (status != ENGINE_OK)
+			return status;
+	}
+	switch (end)
+	{
+		case END_LAST:
+			return import_all(state);
+		case END_PARTS_FIRST:
+			status = import_all(state);
+			return status == ENGINE_OK ? end_with_parts(state) : status;
+		case END_PARTS:
+			return end_with_parts(state);
+		default:
+			state->silent = true;
+			return ENGINE_OK;
+	}
+}
+
 EngineStatus
 parallel_end_of_input(GpuAggState *state)
 {
-	GroupExport export;
-	EngineStatus status;
+	GpuAggShared *shared = state->shared;
+	EngineStatus status = ENGINE_OK;
 
 	if (state->joined)
-	{
 		status = end_shared_query(state);
-		if (status != ENGINE_OK || state->silent)
-			return status;
-	}
-	if (end_without_export(state))
+	if (status == ENGINE_OK && !state->silent)
 	{
-		if (!state->silent)
-			return import_all(state);
-		if (state->feed->rows > 0)
-			elog(ERROR, "parallel participant has rows after the groups were emitted");
-		return ENGINE_OK;
+		if (!state->late)
+			status = end_input(state);
+		else
+		{
+			check_no_rows(state);
+			state->merging = state->engine->ops->begin_part != NULL;
+			state->silent = !state->merging;
+		}
 	}
-	status = export_groups(state, &export);
 	if (status != ENGINE_OK)
 		return status;
-	if (end_after_export(state, &export))
-	{
-		int			errors = state->engine->errors;
-
-		/* reset forgets errors that the export has met */
-		state->engine->ops->reset(state->engine);
-		state->engine->errors = errors;
-		return import_all(state);
-	}
-	state->silent = true;
+	if (!state->merging)
+		BarrierDetach(&shared->barrier);
 	return ENGINE_OK;
 }
 
@@ -446,11 +726,13 @@ add_stats(EngineStats *total, const EngineStats *stats)
 {
 	total->rows += stats->rows;
 	total->batches += stats->batches;
-	total->groups = Max(total->groups, stats->groups);
+	total->groups += stats->groups;
+	total->returned += stats->returned;
 	total->mem_peak += stats->mem_peak;
 	total->spilled_bytes += stats->spilled_bytes;
 	total->spill_partitions += stats->spill_partitions;
 	total->changes += stats->changes;
+	total->parts += stats->parts;
 	total->device.bytes_to += stats->device.bytes_to;
 	total->device.bytes_from += stats->device.bytes_from;
 	total->device.copy_ms += stats->device.copy_ms;

@@ -244,6 +244,12 @@ dictionary_create(MemoryContext parent, const KeySpec *key, const ColumnSpec *co
 }
 
 void
+dictionary_set_seed(Dictionary *dict, HashSeed seed)
+{
+	dict->seed = seed;
+}
+
+void
 dictionary_reset(Dictionary *dict)
 {
 	if (dict->values)

@@ -34,6 +34,9 @@ extern void dictionary_lookup(Dictionary *dict, const Column *col, int nrows, in
 /* The hashes alone. */
 extern void dictionary_hash_column(Dictionary *dict, const Column *col, int nrows, uint32 *hashes);
 extern Datum dictionary_value(const Dictionary *dict, int32 code, bool *isnull);
+/* Instead of a random seed, before the first value. */
+extern void dictionary_set_seed(Dictionary *dict, HashSeed seed);
+
 /* The hash that dictionary_lookup gave for the value of a code. */
 extern uint32 dictionary_hash(Dictionary *dict, int32 code);
 /*

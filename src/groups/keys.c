@@ -169,6 +169,15 @@ group_keys_init(GroupKeys *keys, const AggSpec *spec, bool segmented, int batch_
 }
 
 void
+group_keys_set_seed(GroupKeys *keys, HashSeed seed)
+{
+	keys->spill_seed = seed;
+	for (int k = 0; k < keys->spec->nkeys; k++)
+		if (keys->dicts[k])
+			dictionary_set_seed(keys->dicts[k], seed);
+}
+
+void
 group_keys_reset(GroupKeys *keys)
 {
 	for (int k = 0; k < keys->spec->nkeys; k++)

@@ -61,6 +61,8 @@ typedef struct GroupKeys
  * as equal ones are adjacent and need no codes.
  */
 extern void group_keys_init(GroupKeys *keys, const AggSpec *spec, bool segmented, int batch_rows);
+/* Has group_keys_spill_hash() depend on this seed alone, before the first key. */
+extern void group_keys_set_seed(GroupKeys *keys, HashSeed seed);
 /* Forgets all values. */
 extern void group_keys_reset(GroupKeys *keys);
 /* Bytes of Datums outside of the rows. */

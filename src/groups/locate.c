@@ -29,13 +29,17 @@ insert_row(GroupTable *table, const Batch *batch, int i)
 	uint32		at;
 
 	if (table->frozen || (table->ngroups > 0 && table->ngroups >= table->max_groups) ||
-		(table->mode == TABLE_HASH && group_keys_lack_code(&table->keys, i)))
+		(table->mode == TABLE_HASH && !table->foreign && group_keys_lack_code(&table->keys, i)))
 	{
 		table->denied = table->frozen = true;
 		return NO_GROUP;
 	}
 	at = group_table_add(table);
-	group_keys_store(&table->keys, group_row_at(table, at), batch, i);
+	if (table->foreign)
+		memcpy(group_row_at(table, at), table->foreign + (size_t) i * table->row_size,
+			   table->keys.nhead * sizeof(uint64));
+	else
+		group_keys_store(&table->keys, group_row_at(table, at), batch, i);
 	return at;
 }
 
@@ -730,6 +734,33 @@ group_table_locate(GroupTable *table, const Batch *batch)
 	}
 	if (table->denied)
 		for (int i = 0; i < batch->nrows; i++)
+			if (table->at[i] == NO_GROUP)
+				table->missing[table->nmissing++] = i;
+	MemoryContextSwitchTo(old);
+}
+
+void
+group_table_locate_rows(GroupTable *table, const char *rows, int n)
+{
+	int			nwords = table->keys.nwords;
+	MemoryContext old = MemoryContextSwitchTo(table->cxt);
+
+	Assert(table->mode == TABLE_HASH && n <= table->batch_rows);
+	for (int i = 0; i < n; i++)
+	{
+		const uint64 *words = (const uint64 *) (rows + (size_t) i * table->row_size);
+
+		for (int w = 0; w < nwords; w++)
+			table->keys.words[w][i] = words[w];
+	}
+	table->nmissing = 0;
+	table->nruns = 0;
+	table->denied = false;
+	table->foreign = rows;
+	locate_hash(table, NULL, n, NULL, table->at);
+	table->foreign = NULL;
+	if (table->denied)
+		for (int i = 0; i < n; i++)
 			if (table->at[i] == NO_GROUP)
 				table->missing[table->nmissing++] = i;
 	MemoryContextSwitchTo(old);

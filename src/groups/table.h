@@ -99,6 +99,8 @@ typedef struct GroupTable
 
 	int			changes;		/* of mode, beyond the first choice */
 
+	const char *foreign;		/* rows being located, of another table; or NULL: those of a batch */
+
 	/* called with each new row; may be NULL */
 	void		(*init_row) (void *arg, char *row);
 	void	   *init_arg;
@@ -159,6 +161,11 @@ extern void group_table_advise_huge(char *start, size_t size);
  * and missing.
  */
 extern void group_table_locate(GroupTable *table, const Batch *batch);
+/*
+ * The same for n rows, at most batch_rows, of a table with the same spec in another process: of their keys, none of
+ * which are Datums.  The table is a TABLE_HASH.
+ */
+extern void group_table_locate_rows(GroupTable *table, const char *rows, int n);
 /* Changes over to TABLE_HASH, sized for so many groups where memory allows. */
 extern void group_table_use_hash(GroupTable *table, double groups);
 /* Changes over to TABLE_DIRECT over keys.ranges; false if they are too wide. */

@@ -222,6 +222,27 @@ engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *re
 	return engines_cost(&engine);
 }
 
+/*
+ * How many groups are returned for the LIMIT above: of n groups in random order that many are among the best
+ * so far when they come.
+ */
+static double
+limited_rows(const GroupQuery *query, double rows)
+{
+	double		k = query->limit_groups;
+
+	if (query->limit == NIL || k < 1 || k >= rows)
+		return rows;
+	return clamp_row_est(Min(k * (1 + log(rows / k)), rows));
+}
+
+/* The cost of a group that may be returned: that of a tuple, or of a look at its states. */
+static Cost
+group_cost(const GroupQuery *query)
+{
+	return query->limit != NIL && query->limit_groups >= 1 ? cpu_operator_cost : cpu_tuple_cost;
+}
+
 void
 plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, bool sorts)
 {
@@ -237,6 +258,7 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 		path->rows = clamp_row_est(path->rows *
 								   clauselist_selectivity(query->root, query->having, 0,
 														  JOIN_INNER, NULL));
+	path->rows = limited_rows(query, path->rows);
 	run = child->rows * gpuagg_row_cost + engine_cost(query, child, grouped, sorts, &resident);
 	if (resident > 0)
 	{
@@ -256,7 +278,7 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 	path->startup_cost += grouped ? child->startup_cost : input + run;
 	path->total_cost = gpuagg_startup_cost + having.startup + path->pathtarget->cost.startup +
 		input + run +
-		query->groups * (cpu_tuple_cost + having.per_tuple) +
+		query->groups * (group_cost(query) + having.per_tuple) +
 		path->rows * path->pathtarget->cost.per_tuple;
 	compat_copy_disabled_nodes(path, child);
 }

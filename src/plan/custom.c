@@ -48,7 +48,9 @@ enum
 	PATH_KEY_REFS,
 	PATH_SETS,
 	PATH_SET_GROUPS,
-	PATH_GROUPINGS
+	PATH_GROUPINGS,
+	PATH_LIMIT,
+	PATH_LIMIT_EXPRS
 };
 
 /* Order of the lists that a plan carries. */
@@ -64,7 +66,8 @@ enum
 	PLAN_INPUT_SCALES,
 	PLAN_SETS,
 	PLAN_SET_GROUPS,
-	PLAN_GROUPINGS
+	PLAN_GROUPINGS,
+	PLAN_LIMIT
 };
 
 /*
@@ -108,7 +111,9 @@ plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 	result = lappend(result, query->key_refs);
 	result = lappend(result, query->sets);
 	result = lappend(result, query->set_groups);
-	return lappend(result, query->groupings);
+	result = lappend(result, query->groupings);
+	result = lappend(result, query->limit);
+	return lappend(result, query->limit ? query->limit_exprs : NIL);
 }
 
 /*
@@ -238,12 +243,12 @@ collect_params(Node *node, List **params)
 }
 
 /*
- * Constant inputs, the direct arguments of ordered-set aggregates, and the aggregates' Params: aggregates evaluate parameters
+ * Constant inputs, LIMIT and OFFSET, the direct arguments of ordered-set aggregates, and the aggregates' Params: aggregates evaluate parameters
  * of their own (the bounds of a histogram), and the planner and executor must
  * know that this node depends on them.
  */
 static List *
-custom_expressions(List *keys, List *inputs, List *aggs, int *nconsts)
+custom_expressions(List *keys, List *inputs, List *limit, List *aggs, int *nconsts)
 {
 	List	   *exprs = NIL;
 	List	   *params = NIL;
@@ -255,6 +260,7 @@ custom_expressions(List *keys, List *inputs, List *aggs, int *nconsts)
 			exprs = lappend(exprs, copyObject(lfirst(lc)));
 	}
 	*nconsts = list_length(exprs);
+	exprs = list_concat(exprs, copyObject(limit));
 	foreach(lc, aggs)
 		exprs = list_concat(exprs, copyObject(lfirst_node(Aggref, lc)->aggdirectargs));
 	collect_params((Node *) aggs, &params);
@@ -288,7 +294,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 	cscan->flags = best_path->flags;
 	cscan->custom_plans = custom_plans;
 	cscan->custom_scan_tlist = scan_targetlist(keys, aggs, list_nth(private, PATH_GROUPINGS));
-	cscan->custom_exprs = custom_expressions(keys, inputs, aggs, &nconsts);
+	cscan->custom_exprs = custom_expressions(keys, inputs, list_nth(private, PATH_LIMIT_EXPRS), aggs, &nconsts);
 	cscan->methods = GetCustomScanMethods("GpuAgg", false);
 
 	flags = list_copy(list_nth(private, PATH_FLAGS));
@@ -309,6 +315,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_SET_GROUPS));
 	cscan->custom_private = lappend(cscan->custom_private, plan_grouping_keys(list_nth(private, PATH_GROUPINGS),
 																			  list_nth(private, PATH_KEY_REFS)));
+	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_LIMIT));
 	return &cscan->scan.plan;
 }
 
@@ -373,6 +380,12 @@ plan_decode(const CustomScan *cscan)
 	plan->input_scale = ints_of_list(list_nth(private, PLAN_INPUT_SCALES), 0);
 	plan->order = ints_of_list(list_nth(private, PLAN_ORDER), 0);
 	plan->norder = list_length(list_nth(private, PLAN_ORDER)) / 3;
+	if (list_nth(private, PLAN_LIMIT) != NIL)
+	{
+		plan->limit_ties = linitial_int(list_nth(private, PLAN_LIMIT));
+		plan->limit = ints_of_list(list_nth(private, PLAN_LIMIT), 1);
+		plan->nlimit = list_length(list_nth(private, PLAN_LIMIT)) / 3;
+	}
 	plan->ninputs = list_length(list_nth(private, PLAN_INPUT_RESNOS));
 	plan->key_eq = palloc0(sizeof(Oid) * (plan->nkeys + 1));
 	plan->key_hash = palloc0(sizeof(Oid) * (plan->nkeys + 1));

@@ -5,6 +5,7 @@
  * supported.c	may it be taken
  * estimate.c	how many groups it will have
  * custom.c		custom paths and plans as lists of nodes
+ * limit.c		ORDER BY ... LIMIT above the aggregation
  * cost.c		what a path costs
  * sets.c		GROUPING SETS
  * plan.c		the hook, which uses all of these
@@ -44,6 +45,9 @@ typedef struct GroupQuery
 	List	   *set_groups;		/* estimates, as Floats */
 	List	   *common_keys;	/* those of the keys that are in all sets */
 	List	   *groupings;		/* distinct GROUPING() of target list and HAVING */
+	List	   *limit;			/* limit_ties, then three a sort key, see GpuAggPlan; NIL: none */
+	List	   *limit_exprs;	/* LIMIT and OFFSET, neither NULL */
+	double		limit_groups;	/* their sum, if it is known; or -1 */
 } GroupQuery;
 
 /* custom.c */
@@ -52,6 +56,9 @@ extern const CustomPathMethods gpuagg_path_methods;
 extern List *plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts);
 /* Is the input the same for all rows, and none of the keys? */
 extern bool plan_input_is_constant(List *keys, Node *input);
+
+/* limit.c: finds the LIMIT that chooses among the groups; keys and aggregates are known */
+extern void plan_find_limit(GroupQuery *query, bool distinct);
 
 /* cost.c: the share of a table's blocks that the column cache serves to a scan of it */
 extern double plan_cached_share(PlannerInfo *root, RelOptInfo *rel);

@@ -37,6 +37,9 @@
 #include "plan/union.h"
 #include "settings.h"
 
+/* So many groups are returned by all participants of a parallel plan, and fewer by one of them. */
+#define MANY_GROUPS 100000
+
 static create_upper_paths_hook_type prev_create_upper_paths_hook;
 
 /* ---- what the query aggregates --------------------------------------- */
@@ -397,6 +400,7 @@ static CustomPath *
 make_path(GroupQuery *query, Path *child, bool grouped, bool sorts)
 {
 	CustomPath *cpath = makeNode(CustomPath);
+	List	   *limit = query->limit;
 
 	cpath->path.pathtype = T_CustomScan;
 	cpath->path.parent = query->grouped_rel;
@@ -407,9 +411,13 @@ make_path(GroupQuery *query, Path *child, bool grouped, bool sorts)
 		cpath->path.pathkeys = group_order(query, child);
 	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	cpath->custom_paths = list_make1(child);
-	cpath->custom_private = plan_query_to_list(query, child->rows, grouped, sorts);
 	cpath->methods = &gpuagg_path_methods;
+	/* where groups come in the order that is asked for, the LIMIT stops the scan */
+	if (grouped && pathkeys_contained_in(query->root->sort_pathkeys, cpath->path.pathkeys))
+		query->limit = NIL;
+	cpath->custom_private = plan_query_to_list(query, child->rows, grouped, sorts);
 	plan_cost_path(query, cpath, child, grouped, sorts);
+	query->limit = limit;
 	return cpath;
 }
 
@@ -512,11 +520,15 @@ sequential_scan(GroupQuery *query, int workers)
 	return path_of_inputs(query, create_seqscan_path(query->root, query->input_rel, NULL, workers));
 }
 
-/* Participants share a partial input, and the last of them emits all groups. */
+/*
+ * Participants share a partial input.  Where groups are few, the last of them returns all; many are merged and
+ * returned side by side (exec/parallel.c), which also makes a partial path for what is above.
+ */
 static void
 add_parallel_path(GroupQuery *query, Path *partial)
 {
 	CustomPath *cpath = make_path(query, partial, false, false);
+	CustomPath *side;
 
 	if (!cpath->path.parallel_safe || cpath->path.parallel_workers <= 0)
 		return;
@@ -527,6 +539,12 @@ add_parallel_path(GroupQuery *query, Path *partial)
 	add_path(query->grouped_rel, (Path *)
 			 create_gather_path(query->root, query->grouped_rel, &cpath->path, query->target,
 								NULL, &cpath->path.rows));
+	if (query->groups < MANY_GROUPS || query->grouped_rel->reloptkind != RELOPT_UPPER_REL)
+		return;
+	side = makeNode(CustomPath);
+	*side = *cpath;
+	side->path.rows = clamp_row_est(cpath->path.rows / (partial->parallel_workers + 1));
+	add_partial_path(query->grouped_rel, &side->path);
 }
 
 /* A scan by this process alone, which may not be the cheapest input, where the GPU has copies of the table. */
@@ -660,6 +678,7 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 	guard_order(&query);
 	collect_inputs(&query);
 	collect_order_inputs(&query);
+	plan_find_limit(&query, false);
 	query.groups = query.sets != NIL ? plan_estimate_sets(&query, input_rel->cheapest_total_path->rows) :
 		query.keys == NIL ? 1 : estimate_groups(root, query.keys, input_rel->cheapest_total_path->rows);
 	add_paths(&query);
@@ -702,6 +721,7 @@ distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_re
 		return;
 	}
 	collect_inputs(&query);
+	plan_find_limit(&query, true);
 	/* as core does: groups are thought to differ */
 	query.groups = parse->groupClause || parse->groupingSets || parse->hasAggs || root->hasHavingQual ?
 		cheapest->rows : estimate_groups(root, query.keys, cheapest->rows);

@@ -526,7 +526,7 @@ sub make_query
 	my $orderly = $from->{orderly} && $serial && !$within;
 	my $nkeys = pick(0, 1, 1, 1, 2, 2, 3, 4);
 	# each may sort the rows, into another order
-	my $order_by = $nkeys && chance(0.2);
+	my $order_by = $nkeys && chance(0.25);
 	my @keys = map { key(!$order_by, @columns) } 1 .. $nkeys;
 	my $sets = @keys && chance(0.12);
 	my $grouping;
@@ -606,7 +606,19 @@ sub make_query
 			$grouping ? ("$grouping > 0", "$grouping <> 1 AND agg:count(*) > 1") : (),
 			'agg:max(' . pick(of_kind('int', @columns))->{name} . ') > ' . Values::int_constant(0, 3));
 	}
-	if ($order_by)
+	# the best groups by a value, and by all keys among equal ones
+	if ($order_by && !$alone && !$sets && chance(0.4) && !grep { $_->{lossy} } @keys)
+	{
+		my $int = pick(of_kind('int', @columns))->{name};
+		my $value = pick('agg:count(*)', "agg:count($int)", "agg:sum($int)", "agg:max($int)", "agg:min($int)", "agg:avg($int)");
+		Tally::draw('ORDER BY aggregate LIMIT');
+		$sql .= " ORDER BY $value " . pick('', 'DESC', 'NULLS FIRST', 'DESC NULLS LAST');
+		$sql .= ", $_ " . pick('', 'DESC') foreach 1 .. @keys;
+		$sql .= pick(' LIMIT ' . int_between(0, 20), ' LIMIT ' . int_between(1, 20) . ' OFFSET ' . int_between(0, 9),
+			' FETCH FIRST ' . int_between(1, 9) . ' ROWS WITH TIES');
+		$query{ordered} = 1;
+	}
+	elsif ($order_by)
 	{
 		$sql .= ' ORDER BY ' . join(', ', $grouping && chance(0.5) ? "$grouping DESC" : (), map { "$_ " . pick('', 'DESC', 'NULLS FIRST') } 1 .. @keys);
 		# which of equal rows come before a limit is open: also of a key that is NULL and of one that a set leaves out

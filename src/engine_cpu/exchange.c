@@ -1,0 +1,107 @@
+/*
+ * exchange.c
+ *	  Rows of the table of groups, between participants of a parallel plan.
+ *
+ * Participants have the same spec, and so the same layout of rows.  Where a row holds neither references nor codes
+ * of a dictionary, it is exchanged as it is: found by its packed keys in the other table, and its states combined
+ * with those there, without values or records in between.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "engine_cpu/internal.h"
+
+bool
+cpu_exchanges_rows(const CpuEngine *engine)
+{
+	const AggSpec *spec = engine->spec;
+
+	for (int k = 0; k < spec->nkeys; k++)
+		if (spec->keys[k].kind == KEY_DATUM)
+			return false;
+	/* a row must fit a record's length and some memory, too */
+	return spec->nkeys > 0 && spec->nfallbacks == 0 && engine->table->row_size <= 4096;
+}
+
+void
+cpu_write_rows(CpuEngine *engine, GroupSink *sink)
+{
+	GroupTable *table = engine->table;
+	StringInfo	record = &engine->record;
+	uint32		len = table->row_size | EXCHANGED_ROW;
+
+	resetStringInfo(record);
+	enlargeStringInfo(record, sizeof(len) + table->row_size);
+	memcpy(record->data, &len, sizeof(len));
+	slots_complete(engine->slots, table, 0, table->ngroups);
+	for (uint32 g = 0; g < table->ngroups; g++)
+	{
+		const char *row = group_row(table, g);
+
+		if (g % EXCHANGE_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (sink->group)
+			sink->group(sink, group_keys_row_hash(&table->keys, row));
+		memcpy(record->data + sizeof(len), row, table->row_size);
+		sink->write(sink, record->data, sizeof(len) + table->row_size);
+	}
+}
+
+/* A row that has no place in the table goes to the partitions, as a record. */
+static void
+spill_row(CpuEngine *engine, char *row)
+{
+	const AggSpec *spec = engine->spec;
+	GroupTable *table = engine->table;
+	GroupBatch *group = &engine->spilled;
+
+	if (group->slots == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(engine->cxt);
+
+		group_batch_init(group, spec, 1, false);
+		MemoryContextSwitchTo(old);
+	}
+	group->ngroups = 1;
+	for (int k = 0; k < spec->nkeys; k++)
+		group->keys[k][0] = group_key_datum(&table->keys, row, k, &group->keynulls[k][0]);
+	for (int s = 0; s < spec->nslots; s++)
+		group->slots[s] = row + table->slot_off[s];
+	group_record_write(&engine->record, spec, group, 0);
+	partition_write_group(cpu_partitions(engine), group_keys_row_hash(&table->keys, row), &engine->record);
+}
+
+void
+cpu_merge_rows(CpuEngine *engine, const char *rows, int n)
+{
+	const AggSpec *spec = engine->spec;
+	GroupTable *table = engine->table;
+
+	CHECK_FOR_INTERRUPTS();
+	slots_combine(engine->slots, table);
+	cpu_budget(engine);
+	/* where rows went to partitions without a lookup, groups must follow them */
+	if (cpu_bypasses_table(engine))
+	{
+		for (int i = 0; i < n; i++)
+			spill_row(engine, unconstify(char *, rows) + i * table->row_size);
+		return;
+	}
+	group_table_locate_rows(table, rows, n);
+	for (int s = 0; s < spec->nslots; s++)
+	{
+		const SlotSpec *slot = &spec->slots[s];
+		size_t		size = gpuagg_monoids[slot->monoid].state_size;
+
+		for (int w = 0; w < slot->width; w++)
+		{
+			size_t		off = table->slot_off[s] + w * size;
+
+			engine->base.errors |= loop_combine_rows(slot->monoid, table->rows + off, table->at, rows + off,
+													 table->row_size, n);
+		}
+	}
+	for (int i = 0; i < table->nmissing; i++)
+		spill_row(engine, unconstify(char *, rows) + table->missing[i] * table->row_size);
+}

@@ -1,0 +1,135 @@
+/*
+ * limit.c
+ *	  ORDER BY ... LIMIT above an aggregation: the scan returns no more groups than needed.
+ *
+ * Core passes the bound of a LIMIT down from node to node at run time
+ * (ExecSetTupleBound), which knows no custom scans.  The scan therefore gets the
+ * expressions of LIMIT and OFFSET themselves, with what groups are sorted by.  That is right where
+ * nothing between the two adds, removes or joins rows: no window function,
+ * DISTINCT, set-returning function or row lock.  Core's Sort and Limit stay above.
+ *
+ * An expression of the targets is not evaluated for groups that are not returned.
+ * Core postpones volatile ones until after the sort for the same reason, and where there are such
+ * the scan returns all groups.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/planner.h"
+#include "optimizer/tlist.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "aggregates/codes.h"
+#include "plan/group_query.h"
+
+/* Is the sort key a column of the scan whose values have codes that sort as it asks for?  The column, or -1. */
+static int
+sort_column(const GroupQuery *query, const SortGroupClause *clause, Node *expr, bool *descending)
+{
+	Oid			type = getBaseType(exprType(expr));
+	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
+	int			column = 0;
+	ListCell   *lc;
+
+	*descending = clause->sortop == entry->gt_opr;
+	if (!codes_type(type) || (!*descending && clause->sortop != entry->lt_opr))
+		return -1;
+	foreach(lc, query->keys)
+	{
+		/* keys of numerics are no integers */
+		if (equal(lfirst(lc), expr))
+			return type == NUMERICOID ? -1 : column;
+		column++;
+	}
+	foreach(lc, query->aggs)
+	{
+		if (equal(lfirst(lc), expr))
+			return column;
+		column++;
+	}
+	return -1;
+}
+
+static bool
+may_limit(const GroupQuery *query, bool distinct)
+{
+	Query	   *parse = query->root->parse;
+
+	if (parse->limitCount == NULL ||
+		(IsA(parse->limitCount, Const) && ((Const *) parse->limitCount)->constisnull))
+		return false;
+	return query->keys != NIL && parse->sortClause != NIL && parse->commandType == CMD_SELECT &&
+		!parse->hasTargetSRFs && parse->rowMarks == NIL &&
+		parse->groupingSets == NIL && parse->setOperations == NULL &&
+		(distinct || (parse->distinctClause == NIL && !parse->hasWindowFuncs)) &&
+		!contain_volatile_functions((Node *) query->root->processed_tlist) &&
+		!contain_volatile_functions(parse->limitCount) && !contain_volatile_functions(parse->limitOffset) &&
+		!contain_subplans(parse->limitCount) && !contain_subplans(parse->limitOffset);
+}
+
+static Expr *
+limit_expr(Node *expr)
+{
+	return expr ? (Expr *) expr : (Expr *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false,
+													 FLOAT8PASSBYVAL);
+}
+
+/* LIMIT plus OFFSET; -1: not known now. */
+static double
+limit_groups(List *exprs)
+{
+	double		groups = 0;
+	ListCell   *lc;
+
+	foreach(lc, exprs)
+	{
+		Const	   *expr = lfirst(lc);
+
+		if (!IsA(expr, Const))
+			return -1;
+		if (!expr->constisnull)
+			groups += (double) DatumGetInt64(expr->constvalue);
+		else if (lc == list_head(exprs))
+			return -1;
+	}
+	return groups;
+}
+
+void
+plan_find_limit(GroupQuery *query, bool distinct)
+{
+	Query	   *parse = query->root->parse;
+	List	   *limit = NIL;
+	bool		ties = parse->limitOption == LIMIT_OPTION_WITH_TIES;
+	ListCell   *lc;
+
+	query->limit_groups = -1;
+	if (!may_limit(query, distinct))
+		return;
+	foreach(lc, parse->sortClause)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		bool		descending;
+		int			column = sort_column(query, clause, get_sortgroupclause_expr(clause, query->root->processed_tlist),
+										 &descending);
+
+		if (column < 0)
+		{
+			ties = true;
+			break;
+		}
+		limit = lappend_int(limit, column);
+		limit = lappend_int(limit, descending);
+		limit = lappend_int(limit, clause->nulls_first);
+	}
+	if (limit == NIL)
+		return;
+	query->limit = lcons_int(ties, limit);
+	query->limit_exprs = list_make2(limit_expr(parse->limitCount), limit_expr(parse->limitOffset));
+	query->limit_groups = limit_groups(query->limit_exprs);
+}
