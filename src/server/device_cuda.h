@@ -4,7 +4,9 @@
  *
  *	device_cuda.c			device_ops: the start, pinned memory
  *	device_cuda_resident.c	rows of stored columns to slices, masks and programs
- *	device_cuda_query.c		a query: rows in, groups out
+ *	device_cuda_query.c		a query: rows in
+ *	device_cuda_results.c	a query: groups out
+ *	device_cuda_runs.c		rows in the order of the keys
  *	device_cuda_groups.c	its groups: bins of rows, tables, states
  *	device_cuda_ordered.c	rows that are kept, sorted and reduced in order
  *	device_cuda_lanes.c		copies, and the buffers on the device
@@ -63,6 +65,8 @@ typedef struct Rows
 	const int64_t *key_min,		/* of WireBatch */
 			   *key_max;
 	const uint8_t *filter;		/* one byte a row, 0: the row is not there; or NULL */
+	const uint32_t *heads;		/* the runs that they are, of FORM_RUNS; or NULL */
+	const int32_t *before;
 	DeviceColumn cols[WIRE_MAX_COLS];
 } Rows;
 
@@ -72,7 +76,8 @@ typedef enum GroupForm
 	FORM_UNKNOWN,				/* no batch yet */
 	FORM_SINGLE,				/* one group */
 	FORM_DIRECT,				/* bin = mixed-radix number of the keys */
-	FORM_HASH					/* bins in the order of a hash table */
+	FORM_HASH,					/* bins in the order of a hash table */
+	FORM_RUNS					/* a bin for each run of rows in the order of the keys */
 } GroupForm;
 
 /* The bins of FORM_DIRECT: key k is one of min .. max, or NULL once a batch had NULLs. */
@@ -89,8 +94,17 @@ typedef struct GroupStates
 {
 	int64_t		capacity;		/* groups that there is room for */
 	DeviceMemory slot[WIRE_MAX_SLOTS];
-	DeviceMemory present;		/* FORM_DIRECT without a count_slot: int64 rows in each bin */
+	DeviceMemory present;		/* without a count_slot, of groups that may have no rows: int64 rows in each bin */
+	DeviceMemory list;			/* of such groups: room for those that have rows, and for what lists them */
+	DeviceMemory keys;			/* FORM_RUNS: packed, of key_bytes */
 } GroupStates;
+
+/* Of GroupStates.list, before what lists them. */
+static inline size_t
+groups_list_bytes(int64_t capacity)
+{
+	return (capacity * sizeof(int32_t) + 255) / 256 * 256;
+}
 
 /* FORM_HASH: a table, and the allocation that its arrays lie in. */
 typedef struct HashTable
@@ -103,6 +117,11 @@ typedef struct HashTable
 #define CALL_SLOTS GPUAGG_MAX_SLOTS
 #define MAX_CALLS (WIRE_MAX_SLOTS / CALL_SLOTS + WIRE_MAX_SLOTS + 1)
 
+/* Calls of so many rows have few slots; tests make it smaller. */
+#ifndef SPLIT_ROWS
+#define SPLIT_ROWS (1 << 22)
+#endif
+
 typedef struct OrderedRows OrderedRows;
 
 /* What kernels note, in device memory. */
@@ -111,6 +130,8 @@ typedef struct QueryStatus
 	GpuaggHistStatus call[MAX_CALLS];
 	unsigned long long untold;	/* rows whose outcome a program could not tell */
 	unsigned long long untold_before; /* the last RESIDENT */
+	uint32_t	order;			/* HEADS_* of the rows that were searched for runs */
+	int32_t		listed;			/* groups that have rows */
 } QueryStatus;
 
 struct Query
@@ -141,6 +162,8 @@ struct Query
 	DeviceMemory filter;		/* a byte of each row of a slice */
 	DeviceMemory computed;		/* columns of a slice */
 	DeviceMemory plan;			/* what kernels need to know of RESIDENT */
+	DeviceMemory heads;			/* where runs begin */
+	DeviceMemory before;
 	GpuaggBins	located;		/* where groups_locate found the rows' bins */
 
 	uint64_t	use;			/* its number among the uses of stored columns; 0: none yet */
@@ -152,6 +175,8 @@ struct Query
 	GroupStates groups;
 	KeyRanges	ranges;			/* FORM_DIRECT */
 	HashTable	hash;			/* FORM_HASH */
+	bool		sparse;			/* FORM_RUNS: some may have no rows */
+	int			alias[WIRE_MAX_SLOTS];	/* the slot that has the same states so far; ALIAS_* */
 	int64_t		found;			/* FORM_HASH: groups in the table */
 	int64_t		ngroups;		/* FORM_HASH: groups of batches that were reduced; else set by groups_finish */
 
@@ -159,9 +184,12 @@ struct Query
 	OrderedRows *rows_kept;		/* for operators that do not commute, or NULL */
 
 	/* set by groups_finish */
-	int32_t    *bin_of;			/* FORM_DIRECT: bins that have rows, on the host */
-	char	   *host_keys;		/* FORM_DIRECT: their packed keys */
+	const int32_t *listed;		/* bins of the groups that there are; NULL: all, in order */
 };
+
+/* Of a slot's alias: it has its own states; or they are `present`. */
+#define ALIAS_NONE (-1)
+#define ALIAS_PRESENT WIRE_MAX_SLOTS
 
 /* ---- device_cuda_common.c: errors ---- */
 
@@ -246,8 +274,14 @@ extern int64_t cuda_most_bins;
  * groups and states of earlier rows are intact.
  */
 extern DeviceStatus groups_locate(Query *query, const Rows *rows, DeviceError *error);
-/* After the last batch: counts the groups, and lists those of FORM_DIRECT. */
-extern DeviceStatus groups_finish(Query *query, DeviceError *error);
+/* FORM_RUNS with n groups, of a query that has no rows yet; if that fails, nothing has changed. */
+extern DeviceStatus groups_start_runs(Query *query, int64_t n, bool sparse, DeviceError *error);
+/* Gives the slots that count all rows, as the first rows have no NULL, their states. */
+extern DeviceStatus groups_settle_counts(Query *query, DeviceError *error);
+/* May some groups have no rows?  Then this says how many each has. */
+extern const DeviceMemory *groups_row_counts(const Query *query);
+/* The packed key of a direct bin; key_bytes may leave no byte for NULLs if no key is NULL. */
+extern void groups_direct_key(const Query *query, int64_t bin, char *key, int key_bytes);
 /* Back to FORM_UNKNOWN, with all memory released. */
 extern void groups_forget(Query *query);
 /*
@@ -282,10 +316,24 @@ extern DeviceStatus cuda_reduce(Query *query, Lane *lane, const WireBatch *batch
  * leaves the groups as they were, DEVICE_NO_MEMORY and DEVICE_UNSUPPORTED that is.
  */
 extern DeviceStatus query_reduce_rows(Query *query, const Rows *rows, bool *applied, DeviceError *error);
+/* Frees memory whose content does not outlast rows. */
+extern void query_release_scratch(Query *query);
+extern void query_release_holds(Query *query);
+extern DeviceStatus cuda_reset(Query *query, DeviceError *error);
+
+/* ---- device_cuda_results.c: functions of device_ops ---- */
+
 extern DeviceStatus cuda_finish(Query *query, WireFinished *result, DeviceError *error);
 extern DeviceStatus cuda_fetch(Query *query, Lane *lane, const WireGroups *out,
 							   DeviceError *error);
-extern DeviceStatus cuda_reset(Query *query, DeviceError *error);
+
+/* ---- device_cuda_runs.c ---- */
+
+/* May runs be searched for: a query without rows so far, with operators and a strategy that allow it? */
+extern bool runs_wanted(const Query *query);
+/* Numbers the runs of `words` words of heads; *is: they are in order, and segments are the strategy.  Waits. */
+extern DeviceStatus runs_number(Query *query, int64_t words, double rows, int64_t *n, uint32_t *order, bool *is,
+								DeviceError *error);
 
 /* ---- device_cuda_resident.c ---- */
 

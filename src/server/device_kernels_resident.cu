@@ -218,7 +218,7 @@ end_row(const ProgramRun &run, const int64_t *values, const uint8_t *states, int
 		VectorOperand o = vector_operand(out.operand, constants, values, states, tile);
 		int			state = vector_state(&o, row);
 
-		end.untold |= state == VECTOR_UNTOLD || (state == VECTOR_NULL && !out.validity && !out.filter);
+		end.untold |= state == VECTOR_UNTOLD || (state == VECTOR_NULL && !out.nullable && !out.filter);
 	}
 	end.counts = end.counts && !end.untold;
 	return end;
@@ -267,7 +267,7 @@ program_kernel(const ProgramRun *global_run, int tile, int64_t first, int64_t nr
 				VectorOperand o = vector_operand(out.operand, run.program.constants, values, states, tile);
 				bool		valid = there && vector_state(&o, row) == VECTOR_VALUE;
 
-				if (there)
+				if (there && out.values)
 					store_value(out, i, valid ? vector_value(&o, row) : 0);
 				if (out.validity)
 				{
