@@ -131,7 +131,8 @@ typedef struct QueryStatus
 	unsigned long long untold;	/* rows whose outcome a program could not tell */
 	unsigned long long untold_before; /* the last RESIDENT */
 	uint32_t	order;			/* HEADS_* of the rows that were searched for runs */
-	int32_t		listed;			/* groups that have rows */
+	int32_t		listed;			/* groups that have rows, and are within the limit */
+	int32_t		all;			/* groups that have rows, if there is a limit */
 } QueryStatus;
 
 struct Query
@@ -184,6 +185,7 @@ struct Query
 	OrderedRows *rows_kept;		/* for operators that do not commute, or NULL */
 
 	/* set by groups_finish */
+	DeviceMemory top;			/* the list of groups within a limit */
 	const int32_t *listed;		/* bins of the groups that there are; NULL: all, in order */
 };
 
@@ -323,7 +325,7 @@ extern DeviceStatus cuda_reset(Query *query, DeviceError *error);
 
 /* ---- device_cuda_results.c: functions of device_ops ---- */
 
-extern DeviceStatus cuda_finish(Query *query, WireFinished *result, DeviceError *error);
+extern DeviceStatus cuda_finish(Query *query, const WireLimit *limit, WireFinished *result, DeviceError *error);
 extern DeviceStatus cuda_fetch(Query *query, Lane *lane, const WireGroups *out,
 							   DeviceError *error);
 

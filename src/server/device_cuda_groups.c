@@ -987,6 +987,7 @@ groups_forget(Query *query)
 {
 	release_states(query, &query->groups);
 	release_hash(query, &query->hash);
+	query_release(query, &query->top);
 	query->listed = NULL;
 	query->sparse = false;
 	query->ngroups = query->found = 0;

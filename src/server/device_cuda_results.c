@@ -62,6 +62,7 @@ read_status(Query *query, WireFinished *result, DeviceError *error)
 	result->untold = err == cudaSuccess ? status->untold : 0;
 	if (query->listed)
 		query->ngroups = err == cudaSuccess ? status->listed : 0;
+	result->allgroups = query->top.at && err == cudaSuccess ? (uint64_t) status->all : (uint64_t) query->ngroups;
 	free(status);
 	if (err != cudaSuccess)
 		return cuda_status(err, "copy of the histograms' status", error);
@@ -96,28 +97,6 @@ list_groups(Query *query, DeviceError *error)
 	return DEVICE_OK;
 }
 
-DeviceStatus
-cuda_finish(Query *query, WireFinished *result, DeviceError *error)
-{
-	CUDA_CHECK(cuda_select(query->device));
-	DEVICE_CHECK(ordered_finish(query, error));
-	DEVICE_CHECK(groups_settle_counts(query, error));
-	DEVICE_CHECK(list_groups(query, error));
-	/* fetching may need the memory */
-	query_release_scratch(query);
-	DEVICE_CHECK(read_status(query, result, error));
-	query_release_holds(query);
-	result->ngroups = query->ngroups;
-	result->changes = query->changes;
-	result->retries = query->retries;
-	result->memory_peak = query->memory_peak;
-	result->kernel_ms = query->kernel_ms;
-	describe(query, result->strategy, sizeof(result->strategy));
-	return DEVICE_OK;
-}
-
-/* ---- fetching ---- */
-
 static GroupKeys
 group_keys(const Query *query)
 {
@@ -138,6 +117,68 @@ group_keys(const Query *query)
 	}
 	return keys;
 }
+
+/* Queues the listing of the groups within the limit. */
+static DeviceStatus
+list_top(Query *query, const WireLimit *limit, int64_t n, DeviceError *error)
+{
+	QueryStatus *status = query->status.at;
+	const DeviceMemory *counts = query->listed ? groups_row_counts(query) : NULL;
+	TopGroups	top = {
+		.counts = counts ? counts->at : NULL,.monoid = limit->slot < 0 ? -1 : query->q->slots[limit->slot].monoid,
+		.states = limit->slot < 0 ? NULL : query->groups.slot[limit->slot].at,.keys = group_keys(query),
+		.key = limit->key,.descending = (int) limit->descending,.count = (int64_t) limit->count
+	};
+	size_t		bytes = 0;
+
+	KERNEL_CHECK(device_top_groups(&top, n, NULL, NULL, NULL, NULL, &bytes, query->stream));
+	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
+	DEVICE_CHECK(query_reserve(query, &query->top, n * sizeof(int32_t), error));
+	KERNEL_CHECK(device_top_groups(&top, n, query->top.at, &status->listed, &status->all, query->workspace.at, &bytes,
+								   query->stream));
+	query->listed = query->top.at;
+	return DEVICE_OK;
+}
+
+/* Leaves out groups beyond the limit; all of them stay where there is no memory to find out which. */
+static DeviceStatus
+apply_limit(Query *query, const WireLimit *limit, DeviceError *error)
+{
+	int64_t		n = query->listed ? query->groups.capacity : query->ngroups;
+	DeviceStatus status;
+
+	if (limit == NULL || query->form == FORM_SINGLE || query->form == FORM_UNKNOWN || limit->count >= (uint64_t) n)
+		return DEVICE_OK;
+	status = list_top(query, limit, n, error);
+	query_release(query, &query->workspace);
+	if (status != DEVICE_NO_MEMORY)
+		return status;
+	query_release(query, &query->top);
+	return DEVICE_OK;
+}
+
+DeviceStatus
+cuda_finish(Query *query, const WireLimit *limit, WireFinished *result, DeviceError *error)
+{
+	CUDA_CHECK(cuda_select(query->device));
+	DEVICE_CHECK(ordered_finish(query, error));
+	DEVICE_CHECK(groups_settle_counts(query, error));
+	DEVICE_CHECK(list_groups(query, error));
+	/* fetching may need the memory */
+	query_release_scratch(query);
+	DEVICE_CHECK(apply_limit(query, limit, error));
+	DEVICE_CHECK(read_status(query, result, error));
+	query_release_holds(query);
+	result->ngroups = query->ngroups;
+	result->changes = query->changes;
+	result->retries = query->retries;
+	result->memory_peak = query->memory_peak;
+	result->kernel_ms = query->kernel_ms;
+	describe(query, result->strategy, sizeof(result->strategy));
+	return DEVICE_OK;
+}
+
+/* ---- fetching ---- */
 
 /* Groups of a list: gathered as the buffer has them, and copied in one piece. */
 static DeviceStatus

@@ -13,6 +13,7 @@
 #include "operators/bins.h"
 #include "cuda_stub.h"
 #include "server/device_kernels.h"
+#include "server/limit.h"
 #include "operators/hll.h"
 #include "operators/vector_run.h"
 
@@ -737,31 +738,98 @@ device_head_keys(const PackKeys *pack, const uint32_t *heads, const int32_t *bef
 	return GPUAGG_CUDA_OK;
 }
 
+static void
+unpack_key(const GroupKeys *keys, int64_t bin, char *key)
+{
+	memset(key, 0, keys->key_bytes);
+	if (keys->table)
+		memcpy(key, (const char *) keys->table + bin * keys->table_bytes, keys->table_bytes);
+	for (int k = keys->nkeys - 1; k >= 0 && keys->table == NULL; k--)
+	{
+		int64_t		digit = bin % keys->extent[k];
+		int64_t		value = keys->min[k] + digit;
+
+		bin /= keys->extent[k];
+		if (keys->has_null[k] && digit == keys->extent[k] - 1)
+			key[keys->null_offset] |= 1 << k;
+		else
+			memcpy(key + keys->offset[k], &value, keys->width[k]);
+	}
+}
+
 GpuaggCudaStatus
 device_group_keys(const GroupKeys *keys, const int32_t *list, int64_t n, void *out, gpuagg_stream stream)
 {
 	(void) stream;
 	LAUNCH();
 	for (int64_t i = 0; i < n; i++)
+		unpack_key(keys, list[i], (char *) out + i * keys->key_bytes);
+	return GPUAGG_CUDA_OK;
+}
+
+/* The code of a bin: -1 not a group, 0 returned whatever it is, 1 by its code. */
+static int
+top_code(const TopGroups *top, int64_t i, uint64_t *code)
+{
+	char		key[WIRE_MAX_KEY_BYTES];
+	int32_t		bin = (int32_t) i;
+	int64_t		value;
+
+	*code = 0;
+	if (top->counts && top->counts[i] == 0)
+		return -1;
+	if (top->monoid < 0)
 	{
-		char	   *key = (char *) out + i * keys->key_bytes;
-		int64_t		bin = list[i];
-
-		memset(key, 0, keys->key_bytes);
-		if (keys->table)
-			memcpy(key, (const char *) keys->table + bin * keys->table_bytes, keys->table_bytes);
-		for (int k = keys->nkeys - 1; k >= 0 && keys->table == NULL; k--)
-		{
-			int64_t		digit = bin % keys->extent[k];
-			int64_t		value = keys->min[k] + digit;
-
-			bin /= keys->extent[k];
-			if (keys->has_null[k] && digit == keys->extent[k] - 1)
-				key[keys->null_offset] |= 1 << k;
-			else
-				memcpy(key + keys->offset[k], &value, keys->width[k]);
-		}
+		unpack_key(&top->keys, bin, key);
+		if (top->keys.null_offset < top->keys.key_bytes && (key[top->keys.null_offset] >> top->key & 1))
+			return 0;
+		value = limit_key(key + top->keys.offset[top->key], top->keys.width[top->key]);
 	}
+	else
+	{
+		value = gpuagg_monoids[top->monoid].state_size == 4 ? ((const int32_t *) top->states)[i] :
+			((const int64_t *) top->states)[i];
+		if (limit_is_identity(top->monoid, value))
+			return 0;
+	}
+	*code = limit_code(value, top->descending);
+	return 1;
+}
+
+static int
+compare_codes(const void *a, const void *b)
+{
+	uint64_t	x = *(const uint64_t *) a;
+	uint64_t	y = *(const uint64_t *) b;
+
+	return x > y ? -1 : x < y;
+}
+
+GpuaggCudaStatus
+device_top_groups(const TopGroups *top, int64_t n, int32_t *list, int32_t *nlisted, int32_t *nall, void *workspace,
+				  size_t *workspace_bytes, gpuagg_stream stream)
+{
+	uint64_t   *codes,
+				code;
+
+	(void) stream;
+	if (top->count < 1 || top->count > n)
+		return GPUAGG_CUDA_INVALID;
+	SIZE(workspace, workspace_bytes);
+	LAUNCH();
+	codes = malloc(n * sizeof(*codes));
+	*nlisted = *nall = 0;
+	for (int64_t i = 0; i < n; i++)
+		*nall += top_code(top, i, &codes[i]) >= 0;
+	qsort(codes, n, sizeof(*codes), compare_codes);
+	for (int64_t i = 0; i < n; i++)
+	{
+		int			is = top_code(top, i, &code);
+
+		if (is == 0 || (is > 0 && code >= codes[top->count - 1]))
+			list[(*nlisted)++] = (int32_t) i;
+	}
+	free(codes);
 	return GPUAGG_CUDA_OK;
 }
 
