@@ -310,6 +310,13 @@ typedef struct GpuaggRuns
 } GpuaggRuns;
 
 /*
+ * Rows in the order of their keys, integers of 4 or 8 bytes that are below 2^bits, or of any value where these are all
+ * their bits: the sorted keys, and the row of each.  Fewer than 2^31 rows.
+ */
+GpuaggCudaStatus gpuagg_runs_sort(int key_bytes, const void *keys, int64_t nrows, int bits, void *sorted,
+								  uint32_t *order, void *workspace, size_t *workspace_bytes, gpuagg_stream stream);
+
+/*
  * states[run] = combine(states[run], rows of the run).  Columns and filters start at a multiple of 16 bytes.  Types
  * are those of histograms; error bits are or'ed into *errors.
  */

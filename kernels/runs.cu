@@ -7,6 +7,7 @@
  * chunk that they do not begin in are joined by a second kernel.  No atomics touch states: the same rows give the same
  * bits on each run on the same device.
  */
+#include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
@@ -50,6 +51,46 @@ gpuagg_runs_number(const uint32_t *heads, int64_t words, int32_t *before, void *
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);
 	CUDA_TRY(cub::DeviceScan::ExclusiveSum(temp, bytes, counts, before, (int) words + 1, stream));
 	return GPUAGG_CUDA_OK;
+}
+
+/* ---- order ------------------------------------------------------------------------ */
+
+static __global__ void
+number_rows(int64_t n, uint32_t *rows)
+{
+	for (int64_t i = (int64_t) blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
+		rows[i] = (uint32_t) i;
+}
+
+template <typename T> static GpuaggCudaStatus
+sort_rows(const T *keys, int64_t n, int bits, T *sorted, uint32_t *order, void *workspace, size_t *workspace_bytes,
+		  cudaStream_t stream)
+{
+	Workspace	ws(workspace);
+	size_t		bytes = 0;
+	uint32_t   *rows = ws.take<uint32_t>(n);
+	char	   *temp;
+
+	CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, sorted, rows, order, (int) n, 0, bits, stream));
+	temp = ws.take<char>(bytes);
+	WORKSPACE_TRY(ws, workspace, workspace_bytes);
+	number_rows<<<2048, THREADS, 0, stream>>>(n, rows);
+	CUDA_TRY_LAUNCH("number_rows");
+	CUDA_TRY(cub::DeviceRadixSort::SortPairs(temp, bytes, keys, sorted, rows, order, (int) n, 0, bits, stream));
+	return GPUAGG_CUDA_OK;
+}
+
+GPUAGG_API GpuaggCudaStatus
+gpuagg_runs_sort(int key_bytes, const void *keys, int64_t nrows, int bits, void *sorted, uint32_t *order,
+				 void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
+{
+	if (nrows < 1 || nrows > INT32_MAX || bits < 1 || bits > 8 * key_bytes)
+		return GPUAGG_CUDA_INVALID;
+	if (key_bytes == 4)
+		return sort_rows((const int32_t *) keys, nrows, bits, (int32_t *) sorted, order, workspace, workspace_bytes, stream);
+	if (key_bytes == 8)
+		return sort_rows((const int64_t *) keys, nrows, bits, (int64_t *) sorted, order, workspace, workspace_bytes, stream);
+	return GPUAGG_CUDA_UNSUPPORTED;
 }
 
 /* ---- inputs ----------------------------------------------------------------------- */
@@ -294,7 +335,7 @@ join_lanes(const RunsArgs &a, int chunk, int64_t run, const Fold<Op> &f, Walk<Op
 	for (int d = 1; d < 32; d *= 2)
 	{
 		State		left = shuffle_words(open, [&](uint32_t w) { return __shfl_up_sync(~0u, w, d); });
-		uint32_t	between = lane >= d ? (seen >> (lane - d + 1)) & ((d == 32 ? ~0u : (1u << d) - 1)) : 1;
+		uint32_t	between = lane >= d ? seen >> (lane - d + 1) & ((1u << d) - 1) : 1;
 
 		if (between == 0)
 		{
@@ -425,7 +466,7 @@ join_chunks_kernel(const __grid_constant__ RunsArgs a)
 }
 
 template <class Op> static GpuaggCudaStatus
-launch(RunsArgs &a, int sms, cudaStream_t stream)
+launch(const RunsArgs &a, cudaStream_t stream)
 {
 	runs_kernel<Op><<<(a.chunks + WARPS - 1) / WARPS, THREADS, 0, stream>>>(a);
 	CUDA_TRY_LAUNCH("runs_kernel");
@@ -436,10 +477,10 @@ launch(RunsArgs &a, int sms, cudaStream_t stream)
 
 /* An operator that does not commute has no instance: its rows come in an order of their own. */
 template <class Op> static GpuaggCudaStatus
-launch_commutative(RunsArgs &a, int sms, cudaStream_t stream)
+launch_commutative(const RunsArgs &a, cudaStream_t stream)
 {
 	if constexpr (Op::commutative)
-		return launch<Op>(a, sms, stream);
+		return launch<Op>(a, stream);
 	else
 		return GPUAGG_CUDA_UNSUPPORTED;
 }
@@ -507,7 +548,7 @@ gpuagg_runs_update(const GpuaggRuns *runs, const GpuaggSlot *slot, uint32_t *err
 	{
 #define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
 		case MONOID_##NAME: \
-			return launch_commutative<Op_##name>(a, facts->sms, stream);
+			return launch_commutative<Op_##name>(a, stream);
 #include "operators/monoid_list.h"
 #undef MONOID
 		default:

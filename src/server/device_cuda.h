@@ -6,8 +6,9 @@
  *	device_cuda_resident.c	rows of stored columns to slices, masks and programs
  *	device_cuda_query.c		a query: rows in
  *	device_cuda_results.c	a query: groups out
- *	device_cuda_runs.c		rows in the order of the keys
  *	device_cuda_groups.c	its groups: bins of rows, tables, states
+ *	device_cuda_counts.c	slots that count the same
+ *	device_cuda_runs.c		rows in the order of the keys
  *	device_cuda_ordered.c	rows that are kept, sorted and reduced in order
  *	device_cuda_lanes.c		copies, and the buffers on the device
  *	device_cuda_store.c		the memory of stored columns
@@ -65,7 +66,7 @@ typedef struct Rows
 	const int64_t *key_min,		/* of WireBatch */
 			   *key_max;
 	const uint8_t *filter;		/* one byte a row, 0: the row is not there; or NULL */
-	const uint32_t *heads;		/* the runs that they are, of FORM_RUNS; or NULL */
+	const uint32_t *heads;		/* the runs that they are, in the order of the keys: FORM_RUNS; or NULL */
 	const int32_t *before;
 	DeviceColumn cols[WIRE_MAX_COLS];
 } Rows;
@@ -165,7 +166,12 @@ struct Query
 	DeviceMemory plan;			/* what kernels need to know of RESIDENT */
 	DeviceMemory heads;			/* where runs begin */
 	DeviceMemory before;
+	DeviceMemory sorted;		/* keys of rows that were sorted */
+	DeviceMemory order;			/* and their numbers */
 	GpuaggBins	located;		/* where groups_locate found the rows' bins */
+	GpuaggRuns	runs;			/* or the runs that they are, if there are heads */
+	bool		wants_sort;		/* many groups: rows are sorted where they can be */
+	bool		sorts;			/* the last rows were */
 
 	uint64_t	use;			/* its number among the uses of stored columns; 0: none yet */
 	StoreHold  *holds;			/* stored columns that it reads */
@@ -278,8 +284,6 @@ extern int64_t cuda_most_bins;
 extern DeviceStatus groups_locate(Query *query, const Rows *rows, DeviceError *error);
 /* FORM_RUNS with n groups, of a query that has no rows yet; if that fails, nothing has changed. */
 extern DeviceStatus groups_start_runs(Query *query, int64_t n, bool sparse, DeviceError *error);
-/* Gives the slots that count all rows, as the first rows have no NULL, their states. */
-extern DeviceStatus groups_settle_counts(Query *query, DeviceError *error);
 /* May some groups have no rows?  Then this says how many each has. */
 extern const DeviceMemory *groups_row_counts(const Query *query);
 /* The packed key of a direct bin; key_bytes may leave no byte for NULLs if no key is NULL. */
@@ -291,6 +295,15 @@ extern void groups_forget(Query *query);
  * room for n of `to` bytes, become such.
  */
 extern void lengthen_keys(char *keys, size_t n, int from, int to);
+
+/* ---- device_cuda_counts.c ---- */
+
+/* Before the first rows: slots that count all of them are aliases of one. */
+extern void counts_find(Query *query, const Rows *rows);
+/* Before other rows: those with NULLs end what does not hold any more. */
+extern DeviceStatus counts_check(Query *query, const Rows *rows, DeviceError *error);
+/* Gives all slots their own states. */
+extern DeviceStatus counts_settle(Query *query, DeviceError *error);
 
 /* ---- device_cuda_ordered.c ---- */
 
@@ -336,6 +349,11 @@ extern bool runs_wanted(const Query *query);
 /* Numbers the runs of `words` words of heads; *is: they are in order, and segments are the strategy.  Waits. */
 extern DeviceStatus runs_number(Query *query, int64_t words, double rows, int64_t *n, uint32_t *order, bool *is,
 								DeviceError *error);
+/*
+ * Sorts rows of a hash table by key, if that is the strategy and there is memory: *nruns runs, in query->sorted, order,
+ * heads and before; else 0.  Waits.
+ */
+extern DeviceStatus runs_sort(Query *query, const Rows *rows, const void *keys, int64_t *nruns, DeviceError *error);
 
 /* ---- device_cuda_resident.c ---- */
 

@@ -14,7 +14,7 @@
  *
  * A change allocates and fills the new table and states first, and replaces the old ones
  * as its last step: if it fails, the groups of earlier batches are as they were.
- * strategy.c chooses between direct and hash; its third choice, sort, is hash here.
+ * strategy.c chooses between direct and hash; its third choice, sort, is a hash table of the keys of sorted rows.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -194,7 +194,7 @@ widen_ranges(const WireQuery *q, const Rows *rows, KeyRanges *ranges)
 }
 
 static GpuaggStrategy
-choose_strategy(const Query *query, double bins)
+choose_strategy(Query *query, double bins)
 {
 	const WireQuery *q = query->q;
 	const WireDevice *d = budget_device(query->device);
@@ -212,6 +212,7 @@ choose_strategy(const Query *query, double bins)
 	if (bins > MOST_DIRECT_BINS || bins >= most_groups(q) || (q->flags & WIRE_ORDERED))
 		return STRATEGY_HASH;
 	strategy_choose(&device, &input, &choice);
+	query->wants_sort = choice.strategy == STRATEGY_SORT;
 	return choice.strategy == STRATEGY_DIRECT ? STRATEGY_DIRECT : STRATEGY_HASH;
 }
 
@@ -463,7 +464,7 @@ grow_hash(Query *query, DeviceError *error)
 	GroupStates states;
 	DeviceStatus status;
 
-	DEVICE_CHECK(groups_settle_counts(query, error));
+	DEVICE_CHECK(counts_settle(query, error));
 	DEVICE_CHECK(make_room(query, 4 * old, old + (old < LEAST_GROWTH ? 1 : LEAST_GROWTH), &hash, &states,
 						   error));
 	status = move_groups(query, &hash, &states, error);
@@ -720,7 +721,7 @@ fit_form(Query *query, const Rows *rows, DeviceError *error)
 
 	if (!runs && !outside && !narrow)
 		return DEVICE_OK;
-	DEVICE_CHECK(groups_settle_counts(query, error));
+	DEVICE_CHECK(counts_settle(query, error));
 	if (runs)
 		status = leave_runs(query, &old, error);
 	else if (outside)
@@ -783,74 +784,6 @@ groups_start_runs(Query *query, int64_t n, bool sparse, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* ---- counts of all rows ---- */
-
-/* Does the slot count all rows of a group, as far as these go? */
-static bool
-counts_all(const WireQuery *q, const Rows *rows, int s)
-{
-	const WireSlot *slot = &q->slots[s];
-
-	if (slot->monoid != MONOID_COUNT || slot->bin_kind != WIRE_BIN_NONE || slot->filter >= 0)
-		return false;
-	for (int c = 0; c < 2; c++)
-		if (slot->col[c] >= 0 && rows->cols[slot->col[c]].validity)
-			return false;
-	return true;
-}
-
-/* The slots that count all rows, as long as no NULL comes, are one. */
-static void
-find_aliases(Query *query, const Rows *rows)
-{
-	int			leader = query->groups.present.at ? ALIAS_PRESENT : query->count_slot;
-
-	for (int s = 0; s < query->q->nslots; s++)
-	{
-		query->alias[s] = ALIAS_NONE;
-		if (s == leader || !counts_all(query->q, rows, s))
-			continue;
-		if (leader >= 0)
-			query->alias[s] = leader;
-		else
-			leader = s;
-	}
-}
-
-DeviceStatus
-groups_settle_counts(Query *query, DeviceError *error)
-{
-	GroupStates *states = &query->groups;
-
-	for (int s = 0; s < query->q->nslots; s++)
-	{
-		int			alias = query->alias[s];
-
-		if (alias == ALIAS_NONE || states->capacity == 0)
-			continue;
-		CUDA_CHECK(cudaMemcpyAsync(states->slot[s].at, alias == ALIAS_PRESENT ? states->present.at : states->slot[alias].at,
-								   states->capacity * sizeof(int64_t), cudaMemcpyDeviceToDevice, query->stream));
-	}
-	for (int s = 0; s < query->q->nslots; s++)
-		query->alias[s] = ALIAS_NONE;
-	return DEVICE_OK;
-}
-
-/* Before rows are reduced: those with NULLs end what does not hold any more. */
-static DeviceStatus
-check_aliases(Query *query, const Rows *rows, DeviceError *error)
-{
-	for (int s = 0; s < query->q->nslots; s++)
-	{
-		int			alias = query->alias[s];
-
-		if (alias != ALIAS_NONE &&
-			(!counts_all(query->q, rows, s) || (alias != ALIAS_PRESENT && !counts_all(query->q, rows, alias))))
-			return groups_settle_counts(query, error);
-	}
-	return DEVICE_OK;
-}
-
 /* ---- rows to bins ---- */
 
 /* Query->bins, with room for an int32 of each row. */
@@ -892,10 +825,29 @@ pack_keys(Query *query, const Rows *rows, DeviceError *error)
 	return DEVICE_OK;
 }
 
+/* Sorted rows: a lookup for each run instead of each row. */
+static DeviceStatus
+locate_sorted(Query *query, const Rows *rows, int64_t n, DeviceError *error)
+{
+	int			key_bytes = query->hash.table.key_bytes;
+	PackKeys	pack = {.nkeys = 1,.key_bytes = key_bytes,.null_offset = key_bytes,.width = {key_bytes}};
+
+	pack.column[0] = (DeviceColumn) {query->sorted.at, NULL, key_bytes == 4 ? WIRE_I32 : WIRE_I64};
+	/* the rows' own packed keys are in order now, and not needed any more */
+	DEVICE_CHECK(query_reserve(query, &query->keys, n * key_bytes, error));
+	KERNEL_CHECK(device_head_keys(&pack, query->heads.at, query->before.at, rows->nrows, query->keys.at, query->stream));
+	DEVICE_CHECK(look_up(query, query->keys.at, NULL, n, query->bins.at, error));
+	query->runs = (GpuaggRuns) {
+		.heads = query->heads.at,.before = query->before.at,.order = query->order.at,.bins = query->bins.at
+	};
+	return DEVICE_OK;
+}
+
 static DeviceStatus
 locate_hash(Query *query, const Rows *rows, DeviceError *error)
 {
 	const void *keys = keys_in_place(query, rows);
+	int64_t		n = 0;
 
 	DEVICE_CHECK(reserve_bins(query, rows, error));
 	if (keys == NULL)
@@ -903,6 +855,10 @@ locate_hash(Query *query, const Rows *rows, DeviceError *error)
 		DEVICE_CHECK(pack_keys(query, rows, error));
 		keys = query->keys.at;
 	}
+	DEVICE_CHECK(runs_sort(query, rows, keys, &n, error));
+	query->sorts = n > 0;
+	if (query->sorts)
+		return locate_sorted(query, rows, n, error);
 	return look_up(query, keys, rows->filter, rows->nrows, query->bins.at, error);
 }
 
@@ -964,9 +920,10 @@ groups_locate(Query *query, const Rows *rows, DeviceError *error)
 	else
 		DEVICE_CHECK(fit_form(query, rows, error));
 	if (query->rows == 0)
-		find_aliases(query, rows);
+		counts_find(query, rows);
 	else
-		DEVICE_CHECK(check_aliases(query, rows, error));
+		DEVICE_CHECK(counts_check(query, rows, error));
+	query->runs = (GpuaggRuns) {.heads = rows->heads,.before = rows->before};
 	query->located = (GpuaggBins) {.kind = GPUAGG_BIN_INDEX,.ncolumns = 1};
 	if (query->form == FORM_DIRECT)
 		status = locate_direct(query, rows, error);

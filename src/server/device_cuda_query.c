@@ -29,6 +29,8 @@ query_release_scratch(Query *query)
 	query_release(query, &query->plan);
 	query_release(query, &query->heads);
 	query_release(query, &query->before);
+	query_release(query, &query->sorted);
+	query_release(query, &query->order);
 	query->zeros = 0;
 }
 
@@ -218,9 +220,11 @@ static DeviceStatus
 update_run(Query *query, Pass *pass, const GpuaggSlot *slot, const Rows *rows, DeviceError *error)
 {
 	GpuaggHistStatus *status = ((QueryStatus *) query->status.at)->call + pass->call++;
-	GpuaggRuns	runs = {.nrows = rows->nrows,.heads = rows->heads,.before = rows->before,.filter = rows->filter};
+	GpuaggRuns	runs = query->runs;
 	size_t		bytes = query->workspace.bytes;
 
+	runs.nrows = rows->nrows;
+	runs.filter = rows->filter;
 	if (pass->sizing)
 	{
 		KERNEL_CHECK(gpuagg_runs_update(&runs, slot, status->errors, NULL, &bytes, query->stream));
@@ -256,7 +260,7 @@ reduce_plain(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
 			continue;
 		if (s >= 0)
 			slot = kernel_slot(query, rows, s);
-		if (rows->heads)
+		if (query->runs.heads)
 		{
 			DEVICE_CHECK(update_run(query, pass, &slot, rows, error));
 			continue;

@@ -32,7 +32,8 @@ describe(const Query *query, char *text, size_t size)
 	else if (query->form == FORM_RUNS)
 		snprintf(text, size, "segmented (%lld runs in the order of the keys)", (long long) query->groups.capacity);
 	else if (query->form == FORM_HASH)
-		snprintf(text, size, "hash (%lld groups%s)", (long long) query->ngroups, how);
+		snprintf(text, size, "%s (%lld groups%s)", query->sorts ? "sort" : "hash", (long long) query->ngroups,
+				 query->sorts ? ", segments of sorted rows" : how);
 	else
 		snprintf(text, size, "single (one group%s)", how);
 	if (query->q->flags & WIRE_ORDERED)
@@ -162,7 +163,7 @@ cuda_finish(Query *query, const WireLimit *limit, WireFinished *result, DeviceEr
 {
 	CUDA_CHECK(cuda_select(query->device));
 	DEVICE_CHECK(ordered_finish(query, error));
-	DEVICE_CHECK(groups_settle_counts(query, error));
+	DEVICE_CHECK(counts_settle(query, error));
 	DEVICE_CHECK(list_groups(query, error));
 	/* fetching may need the memory */
 	query_release_scratch(query);

@@ -26,10 +26,10 @@ server_abandon(const char *reason)
 
 enum
 {
-	COL_K4, COL_K1K, COL_K1M, COL_V1, COL_V2, COL_V3, COL_RUN48, COL_RUN5, COLS
+	COL_K4, COL_K1K, COL_K1M, COL_V1, COL_V2, COL_V3, COL_RUN48, COL_RUN5, COL_K10M, COLS
 };
 
-static const uint32_t types[COLS] = {WIRE_I32, WIRE_I32, WIRE_I32, WIRE_I32, WIRE_F64, WIRE_I64, WIRE_I32, WIRE_I32};
+static const uint32_t types[COLS] = {WIRE_I32, WIRE_I32, WIRE_I32, WIRE_I32, WIRE_F64, WIRE_I64, WIRE_I32, WIRE_I32, WIRE_I32};
 
 static int64_t nrows = 48000000;
 static char *data[COLS];
@@ -57,6 +57,7 @@ make_data(void)
 		((int32_t *) data[COL_V1])[i] = (int32_t) (r >> 20 & 127);
 		((double *) data[COL_V2])[i] = (double) (r % 1000003) / 1000003;
 		((int64_t *) data[COL_V3])[i] = (int64_t) (r % 10000000);
+		((int32_t *) data[COL_K10M])[i] = (int32_t) (r % 10000000);
 		((int32_t *) data[COL_RUN48])[i] = (int32_t) (i / 48);
 		((int32_t *) data[COL_RUN5])[i] = (int32_t) (i / 5 * 3);
 	}
@@ -101,6 +102,7 @@ typedef struct Question
 	const char *name;
 	WireQuery	q;
 	WireResident in;
+	WireLimit	limit;			/* if its count is not 0 */
 	int			reg[COLS];		/* of the column's load, less 1 */
 } Question;
 
@@ -199,7 +201,7 @@ three_by(const char *name, int col, int64_t max, double groups, int forced)
 	add_slot(&t, MONOID_COUNT, -1);
 	add_slot(&t, MONOID_COUNT, column(&t, constant(&t, 1), WIRE_I8));
 	add_slot(&t, MONOID_SUM_I64, column(&t, load(&t, COL_V1), WIRE_I32));
-	add_slot(&t, MONOID_ACCUM_F64, column(&t, load(&t, COL_V2), WIRE_F64));
+	add_slot(&t, MONOID_SUM_F64, column(&t, load(&t, COL_V2), WIRE_F64));
 	return t;
 }
 
@@ -293,6 +295,14 @@ three_keys(const char *name, int forced)
 	return t;
 }
 
+static Question
+with_limit(Question t, const char *name, int slot)
+{
+	t.name = name;
+	t.limit = (WireLimit) {.slot = slot,.descending = slot >= 0,.count = 10};
+	return t;
+}
+
 static double
 now_ms(void)
 {
@@ -359,7 +369,7 @@ ask(Question *t, int repeat)
 		if (!request(&peer, MESSAGE_RESIDENT, &t->in, sizeof(t->in), MESSAGE_RESIDED, &resided, sizeof(resided)) ||
 			!resided.taken)
 			fail("resident");
-		if (!request(&peer, MESSAGE_FINISH, NULL, 0, MESSAGE_FINISHED, &finished, sizeof(finished)))
+		if (!request(&peer, MESSAGE_FINISH, &t->limit, t->limit.count > 0 ? sizeof(t->limit) : 0, MESSAGE_FINISHED, &finished, sizeof(finished)))
 			fail("finish");
 		done = now_ms();
 		server[i] = done - from;
@@ -397,6 +407,12 @@ main(int argc, char **argv)
 			query1(), three_by("2 4 groups", COL_K4, 3, 4, 0), three_by("3 1 K groups", COL_K1K, 999, 1000, 0),
 			three_by("4 1 M groups", COL_K1M, 999999, 1e6, 0), query5(), query6(), query7(), query8(),
 			three_by("4 1 M groups, hash", COL_K1M, 999999, 1e6, STRATEGY_HASH),
+			three_by("4 1 M groups, sort", COL_K1M, 999999, 1e6, STRATEGY_SORT),
+			with_limit(three_by("", COL_K1M, 999999, 1e6, 0), "4 1 M groups, 10 largest counts", 0),
+			with_limit(three_by("", COL_K1M, 999999, 1e6, STRATEGY_HASH), "the same, hash", 0),
+			with_limit(three_by("", COL_RUN48, nrows / 48, nrows / 48, 0), "runs of 48, 10 first keys", -1),
+			with_limit(three_by("", COL_RUN5, nrows / 5 * 3, nrows / 5, 0), "runs of 5, 10 first keys", -1),
+			with_limit(three_keys("", 0), "4 M of 2 keys, 10 largest counts", 0),
 			count_by("count by 1 M", COL_K1M, 999999, 1e6, 0),
 			count_by("count by 1 M, hash", COL_K1M, 999999, 1e6, STRATEGY_HASH),
 			three_keys("count by 4 M of 2 keys", 0), three_keys("count by 4 M of 2 keys, hash", STRATEGY_HASH),
@@ -404,6 +420,9 @@ main(int argc, char **argv)
 			three_by("runs of 48, direct", COL_RUN48, nrows / 48, nrows / 48, STRATEGY_DIRECT),
 			three_by("runs of 48, hash", COL_RUN48, nrows / 48, nrows / 48, STRATEGY_HASH),
 			three_by("runs of 5", COL_RUN5, nrows / 5 * 3, nrows / 5, 0),
+			three_by("10 M random groups, hash", COL_K10M, 9999999, 1e7, STRATEGY_HASH),
+			three_by("10 M random groups, sort", COL_K10M, 9999999, 1e7, STRATEGY_SORT),
+			three_by("10 M random groups", COL_K10M, 9999999, 1e7, 0),
 			three_by("runs of 5, hash", COL_RUN5, nrows / 5 * 3, nrows / 5, STRATEGY_HASH),
 		};
 

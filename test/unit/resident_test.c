@@ -274,7 +274,8 @@ make_key(Question *t, const Model *m, int operand, bool nullable)
 	q->key_bytes = nullable ? 8 : 4;
 	q->null_offset = 4;
 	q->keys[0] = (WireKey) {.col = column(t, operand, WIRE_I32, nullable),.width = 4,.nullable = nullable};
-	q->forced = m->scattered || m->ordered ? STRATEGY_AUTO : random_below(2) ? STRATEGY_DIRECT : STRATEGY_HASH;
+	q->forced = random_below(3) == 0 ? STRATEGY_SORT : m->scattered || m->ordered ? STRATEGY_AUTO :
+		random_below(2) ? STRATEGY_DIRECT : STRATEGY_HASH;
 	t->in.key_min[0] = -20;
 	t->in.key_max[0] = m->ordered ? INT32_MAX : (m->scattered ? 39 * INT64_C(50000017) - 20 : 19) + 5;
 }

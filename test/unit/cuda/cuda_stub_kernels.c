@@ -637,6 +637,30 @@ gpuagg_runs_number(const uint32_t *heads, int64_t words, int32_t *before, void *
 }
 
 GpuaggCudaStatus
+gpuagg_runs_sort(int key_bytes, const void *keys, int64_t nrows, int bits, void *sorted, uint32_t *order,
+				 void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
+{
+	GpuaggSortWord word = {.values = keys,.type = key_bytes == 4 ? GPUAGG_VALUE_I32 : GPUAGG_VALUE_I64};
+	int64_t    *rows;
+
+	(void) bits, (void) stream;
+	SIZE(workspace, workspace_bytes);
+	LAUNCH();
+	rows = malloc(nrows * sizeof(*rows));
+	for (int64_t i = 0; i < nrows; i++)
+		rows[i] = i;
+	sorting = (Sort) {1, &word};
+	qsort(rows, nrows, sizeof(*rows), compare_rows);
+	for (int64_t i = 0; i < nrows; i++)
+	{
+		order[i] = (uint32_t) rows[i];
+		memcpy((char *) sorted + i * key_bytes, (const char *) keys + rows[i] * key_bytes, key_bytes);
+	}
+	free(rows);
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
 gpuagg_runs_update(const GpuaggRuns *runs, const GpuaggSlot *slot, uint32_t *errors, void *workspace,
 				   size_t *workspace_bytes, gpuagg_stream stream)
 {
