@@ -170,8 +170,7 @@ struct Query
 	DeviceMemory order;			/* and their numbers */
 	GpuaggBins	located;		/* where groups_locate found the rows' bins */
 	GpuaggRuns	runs;			/* or the runs that they are, if there are heads */
-	bool		wants_sort;		/* many groups: rows are sorted where they can be */
-	bool		sorts;			/* the last rows were */
+	bool		sorts;			/* the last rows were sorted */
 
 	uint64_t	use;			/* its number among the uses of stored columns; 0: none yet */
 	StoreHold  *holds;			/* stored columns that it reads */

@@ -14,7 +14,8 @@
  *
  * A change allocates and fills the new table and states first, and replaces the old ones
  * as its last step: if it fails, the groups of earlier batches are as they were.
- * strategy.c chooses between direct and hash; its third choice, sort, is a hash table of the keys of sorted rows.
+ * strategy.c chooses between direct and hash; its third choice, sort, is a hash table, but
+ * where gpuagg.strategy asks for it: then of the keys of sorted rows, which was never faster (kernels/TUNING.md).
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -194,7 +195,7 @@ widen_ranges(const WireQuery *q, const Rows *rows, KeyRanges *ranges)
 }
 
 static GpuaggStrategy
-choose_strategy(Query *query, double bins)
+choose_strategy(const Query *query, double bins)
 {
 	const WireQuery *q = query->q;
 	const WireDevice *d = budget_device(query->device);
@@ -212,7 +213,6 @@ choose_strategy(Query *query, double bins)
 	if (bins > MOST_DIRECT_BINS || bins >= most_groups(q) || (q->flags & WIRE_ORDERED))
 		return STRATEGY_HASH;
 	strategy_choose(&device, &input, &choice);
-	query->wants_sort = choice.strategy == STRATEGY_SORT;
 	return choice.strategy == STRATEGY_DIRECT ? STRATEGY_DIRECT : STRATEGY_HASH;
 }
 

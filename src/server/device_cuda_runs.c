@@ -65,17 +65,13 @@ static bool
 sorts_rows(const Query *query, const Rows *rows)
 {
 	const WireQuery *q = query->q;
-	bool		sums = false;
 
 	for (int s = 0; s < q->nslots; s++)
-	{
 		if (q->slots[s].bin_kind != WIRE_BIN_NONE || slot_is_ordered(q, s))
 			return false;
-		sums |= q->slots[s].monoid != MONOID_COUNT;
-	}
-	/* a filter would leave keys without rows; counts alone are faster in a histogram */
-	return rows->nrows >= SPLIT_ROWS && rows->filter == NULL && query->hash.table.key_bytes <= 8 &&
-		(q->forced == STRATEGY_SORT || (sums && query->wants_sort));
+	/* a filter would leave keys without rows */
+	return q->forced == STRATEGY_SORT && rows->nrows >= SPLIT_ROWS && rows->filter == NULL &&
+		query->hash.table.key_bytes <= 8;
 }
 
 /* Bits that tell the rows' keys apart. */

@@ -547,34 +547,35 @@ limit_value(const Group *g, int64_t *value)
 	return limit.slot < 0 ? g->key >> 32 == 0 : *value != 0;
 }
 
-/* Is the group within the limit: do fewer than `count` come before it? */
-static bool
-is_within(const Group *right, int n, const Group *g)
+static int
+compare_integers(const void *a, const void *b)
 {
-	int64_t		value,
-				other;
-	uint64_t	before = 0;
+	int64_t		x = *(const int64_t *) a;
+	int64_t		y = *(const int64_t *) b;
 
-	if (!limit_value(g, &value))
-		return true;
-	for (int i = 0; i < n; i++)
-		if (limit_value(&right[i], &other))
-			before += limit.descending ? other > value : other < value;
-	return before < limit.count;
+	return x < y ? -1 : x > y;
 }
 
 /* The right groups within the limit; their number. */
 static int
 apply_limit(Group *right, int n)
 {
-	Group	   *all = malloc(n * sizeof(*all) + 1);
-	int			kept = 0;
+	int64_t    *values = malloc(n * sizeof(*values) + 1);
+	int64_t		value,
+				bound;
+	int			nvalues = 0,
+				kept = 0;
 
-	memcpy(all, right, n * sizeof(*all));
 	for (int i = 0; i < n; i++)
-		if (is_within(all, n, &all[i]))
-			right[kept++] = all[i];
-	free(all);
+		if (limit_value(&right[i], &value))
+			values[nvalues++] = value;
+	qsort(values, nvalues, sizeof(*values), compare_integers);
+	bound = (uint64_t) nvalues <= limit.count ? (limit.descending ? INT64_MIN : INT64_MAX) :
+		values[limit.descending ? nvalues - (int) limit.count : (int) limit.count - 1];
+	for (int i = 0; i < n; i++)
+		if (!limit_value(&right[i], &value) || (limit.descending ? value >= bound : value <= bound))
+			right[kept++] = right[i];
+	free(values);
 	return kept;
 }
 
