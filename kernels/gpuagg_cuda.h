@@ -286,6 +286,43 @@ GpuaggCudaStatus gpuagg_hist_bins(const GpuaggBins *bins, int64_t nrows, int32_t
 GpuaggCudaStatus gpuagg_key_range(const GpuaggColumn *column, int64_t nrows,
 								  int64_t *range, gpuagg_stream stream);
 
+/* ---- runs of rows that lie together --------------------------------------
+ *
+ * Rows of a key's values in order, or sorted, are runs: one state each, without a table or atomics.  For
+ * operators that commute, over any number of columns with one plan of the runs; NULLs and filters as in histograms.
+ */
+
+/*
+ * The number of runs that begin before each word of 32 rows, and behind the last: words + 1 entries.  heads: a
+ * bit for each row, set where a run begins.
+ */
+GpuaggCudaStatus gpuagg_runs_number(const uint32_t *heads, int64_t words, int32_t *before, void *workspace,
+									size_t *workspace_bytes, gpuagg_stream stream);
+
+typedef struct GpuaggRuns
+{
+	int64_t		nrows;			/* below 2^31 */
+	const uint32_t *heads;		/* bits behind the last row are 0 */
+	const int32_t *before;		/* as gpuagg_runs_number has them; rows before the first head belong to run before[0] - 1 */
+	const uint32_t *order;		/* row i is row order[i] of the columns; or NULL */
+	const int32_t *bins;		/* run r has state bins[r], no two the same; NULL: r */
+	const uint8_t *filter;		/* of the columns' rows: 0 leaves a row out; or NULL */
+} GpuaggRuns;
+
+/*
+ * Rows in the order of their keys, integers of 4 or 8 bytes that are below 2^bits, or of any value where these are all
+ * their bits: the sorted keys, and the row of each.  Fewer than 2^31 rows.
+ */
+GpuaggCudaStatus gpuagg_runs_sort(int key_bytes, const void *keys, int64_t nrows, int bits, void *sorted,
+								  uint32_t *order, void *workspace, size_t *workspace_bytes, gpuagg_stream stream);
+
+/*
+ * states[run] = combine(states[run], rows of the run).  Columns and filters start at a multiple of 16 bytes.  Types
+ * are those of histograms; error bits are or'ed into *errors.
+ */
+GpuaggCudaStatus gpuagg_runs_update(const GpuaggRuns *runs, const GpuaggSlot *slot, uint32_t *errors,
+									void *workspace, size_t *workspace_bytes, gpuagg_stream stream);
+
 /* ---- hash group-by ------------------------------------------------------
  *
  * Keys of 4, 8 or 16 bytes, compared as bytes, to dense bins 0, 1, 2, … in

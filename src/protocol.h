@@ -16,7 +16,7 @@
  *		{ RESIDENT -> RESIDED }		rows that the device has
  *		{ BATCH ... -> DONE }		a DONE for each batch, in order
  *		LEAVE -> LEFT				of a shared query: this connection's batches are reduced
- *		FINISH -> FINISHED			all groups are known
+ *		FINISH -> FINISHED			all groups are known; those beyond a limit are left out
  *		{ FETCH -> GROUPS }
  *		RESET -> OPENED				the same query from its start, for rescans
  *
@@ -411,9 +411,24 @@ typedef struct WireResided
 	uint32_t	taken;
 } WireResided;
 
+/*
+ * May be the body of FINISH: of all groups only those are wanted whose value is among the `count` greatest
+ * (descending) or smallest, those that tie with the last of these, and those whose value may be NULL: of
+ * slots, groups whose state is the operator's identity.  The server may return more than these, and in any order.
+ */
+typedef struct WireLimit
+{
+	int32_t		slot;			/* COUNT, SUM_I64, or a minimum or maximum of integers, one state a group; -1: a key */
+	int32_t		key;			/* then its number; keys that travel as they are, as integers */
+	uint32_t	descending;
+	uint32_t	pad;
+	uint64_t	count;			/* above 0 */
+} WireLimit;
+
 typedef struct WireFinished
 {
-	uint64_t	ngroups;
+	uint64_t	ngroups;		/* that can be fetched */
+	uint64_t	allgroups;		/* also those that a limit left out */
 	uint32_t	errors;			/* MonoidError bits */
 	uint32_t	changes;		/* of strategy */
 	uint32_t	retries;		/* times that a table was replaced by one with room for more or longer keys */

@@ -126,6 +126,20 @@ choose_keyed(const StrategyDevice *device, const StrategyInput *input, StrategyC
 	}
 }
 
+/* On a GPU nothing depends on the order of the groups, so that another strategy may be set. */
+static void
+choose_grouped(const StrategyDevice *device, const StrategyInput *input, StrategyChoice *choice)
+{
+	char		reason[128] = "rows arrive grouped";
+
+	if (device->gpu && (input->forced == STRATEGY_DIRECT || input->forced == STRATEGY_HASH) &&
+		choose_forced(device, input, choice))
+		return;
+	if (input->mean_run > 0)
+		snprintf(reason, sizeof(reason), "rows arrive grouped, %.1f in a run", input->mean_run);
+	choose(choice, STRATEGY_SEGMENTED, 1, reason);
+}
+
 void
 strategy_choose(const StrategyDevice *device, const StrategyInput *input, StrategyChoice *choice)
 {
@@ -134,7 +148,7 @@ strategy_choose(const StrategyDevice *device, const StrategyInput *input, Strate
 	if (input->nkeys == 0)
 		choose(choice, STRATEGY_SINGLE, 1, "no keys");
 	else if (input->grouped)
-		choose(choice, STRATEGY_SEGMENTED, 1, "rows arrive grouped");
+		choose_grouped(device, input, choice);
 	else if (!choose_forced(device, input, choice))
 		choose_keyed(device, input, choice);
 

@@ -76,7 +76,7 @@ $(UNIT_DIR)/device_test $(UNIT_DIR)/session_test: $(UNIT_DIR)/%: test/unit/%.c $
 
 # The same with segments and slices of stored columns so small that few rows have several, over the stub and over the stand-in.
 RESIDENT_CFLAGS = -DSTORE_SEGMENT_ROWS=4096 -DSTORE_LEAST_ROWS=256 -DSTORE_LEAST_GAPS=512 -DRESIDENT_MAX_GAP=700 \
-                  -DRESIDENT_LEAST_SLICE=128
+                  -DRESIDENT_LEAST_SLICE=128 -DSPLIT_ROWS=300
 STANDIN_SRCS = $(addprefix $(TOP),$(filter-out src/server/main.c src/server/control.c src/server/device_cuda%,$(SERVER_SRCS))) \
                $(wildcard $(TOP)test/unit/standin_*.c)
 

@@ -114,6 +114,22 @@ copy_fallbacks(CudaEngine *cuda, GroupBatch *out)
 		}
 }
 
+/*
+ * Means as the engines have them, of counts and sums; their squared deviations are nobody's concern.  Sums of
+ * negative zeros are -0, and 0 in a mean.
+ */
+static char *
+make_means(const CudaEngine *cuda, const WireGroups *groups, const char *buffer, int s)
+{
+	const int64 *count = (const int64 *) (buffer + groups->slots[cuda->query->slot[s]]);
+	const double *sum = (const double *) (buffer + groups->slots[cuda->query->sum[s]]);
+	gpuagg_accum *means = palloc(groups->n * sizeof(gpuagg_accum));
+
+	for (uint32 g = 0; g < groups->n; g++)
+		means[g] = (gpuagg_accum) {(double) count[g], count[g] > 0 ? sum[g] + 0.0 : 0, 0};
+	return (char *) means;
+}
+
 /* The next groups of the server; false at their end, or if the engine failed. */
 bool
 cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out)
@@ -148,7 +164,8 @@ cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out)
 	out->matrix_size = cuda->query->matrix_size;
 	copy_keys(cuda, buffer + groups.keys, out);
 	for (int s = 0; s < cuda->spec->nslots; s++)
-		out->slots[s] = unconstify(char *, buffer) + groups.slots[s];
+		out->slots[s] = cuda->query->sum[s] >= 0 ? make_means(cuda, &groups, buffer, s) :
+			unconstify(char *, buffer) + groups.slots[cuda->query->slot[s]];
 	copy_fallbacks(cuda, out);
 	MemoryContextSwitchTo(old);
 	cuda->returned = groups;

@@ -198,9 +198,44 @@ note_safe(CudaQuery *query, const SlotSpec *slot, const WireSlot *out)
 		}
 }
 
-static bool
-translate_slot(CudaQuery *query, const SlotSpec *slot, const char **why)
+/* The slot of the message, which may be there already; it may be one too many. */
+static int
+add_wire_slot(CudaQuery *query, const WireSlot *slot)
 {
+	WireQuery  *wire = query->wire;
+
+	for (int s = 0; s < wire->nslots; s++)
+		if (memcmp(&wire->slots[s], slot, sizeof(*slot)) == 0)
+			return s;
+	if (wire->nslots < WIRE_MAX_SLOTS)
+		wire->slots[wire->nslots] = *slot;
+	return wire->nslots++;
+}
+
+/*
+ * A mean, of which nobody asks for squared deviations: a count and a sum, which the GPU is faster at, and which
+ * other aggregates may have as well.
+ */
+static bool
+translate_mean(CudaQuery *query, int s, const WireSlot *accum)
+{
+	WireSlot	out = *accum;
+
+	out.monoid = MONOID_COUNT;
+	out.col[0] = add_column(query, query->spec->slots[s].col[0], TRAVEL_PRESENCE, WIRE_I8, -1);
+	if (out.col[0] < 0)
+		return false;
+	query->slot[s] = add_wire_slot(query, &out);
+	out.monoid = MONOID_SUM_F64;
+	out.col[0] = accum->col[0];
+	query->sum[s] = add_wire_slot(query, &out);
+	return true;
+}
+
+static bool
+translate_slot(CudaQuery *query, int s, const char **why)
+{
+	const SlotSpec *slot = &query->spec->slots[s];
 	WantKind	kind = want_kind[slot->monoid];
 	WireSlot	out;
 
@@ -238,7 +273,10 @@ translate_slot(CudaQuery *query, const SlotSpec *slot, const char **why)
 	*why = "too many thresholds for the GPU";
 	if (!translate_bins(query, slot, &out))
 		return false;
-	query->wire->slots[query->wire->nslots++] = out;
+	query->sum[s] = -1;
+	if (slot->monoid == MONOID_ACCUM_F64 && slot->mean_only)
+		return translate_mean(query, s, &out);
+	query->slot[s] = add_wire_slot(query, &out);
 	return true;
 }
 
@@ -358,8 +396,11 @@ cuda_query_build(const AggSpec *spec, const char **why)
 	if (spec->nslots > WIRE_MAX_SLOTS || !translate_keys(query, why))
 		return NULL;
 	for (int s = 0; s < spec->nslots; s++)
-		if (!translate_slot(query, &spec->slots[s], why))
+		if (!translate_slot(query, s, why))
 			return NULL;
+	*why = "too many aggregates for the GPU";
+	if (query->wire->nslots > WIRE_MAX_SLOTS)
+		return NULL;
 	if (spec->ordered && !translate_order(query, why))
 		return NULL;
 	*why = "a group too large for the GPU";

@@ -59,6 +59,8 @@ typedef struct CudaQuery
 	int			ncols;
 	CudaColumn	cols[WIRE_MAX_COLS];
 	int			keycol[WIRE_MAX_KEYS];	/* of cols */
+	int			slot[WIRE_MAX_SLOTS];	/* [slot of the spec] in wire->slots */
+	int			sum[WIRE_MAX_SLOTS];	/* means travel as a count, in `slot`, and a sum; else -1 */
 	int			matrix_size;	/* of all matrices; 0 until there was one */
 	bool		sizes_differ;	/* there were matrices of another size since the start */
 

@@ -63,7 +63,8 @@ cuda_keep_returned(CudaEngine *cuda)
 	copy = MemoryContextAlloc(cuda->group_cxt, cuda_groups_end(cuda, &cuda->returned) + 1);
 	memcpy(copy, cuda->client->arena, cuda_groups_end(cuda, &cuda->returned));
 	for (int s = 0; s < cuda->spec->nslots; s++)
-		cuda->returned_slots[s] = copy + cuda->returned.slots[s];
+		if (cuda->query->sum[s] < 0)
+			cuda->returned_slots[s] = copy + cuda->returned.slots[cuda->query->slot[s]];
 	cuda->returned_slots = NULL;
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "operators/hll.h"
+#include "server/limit.h"
 #include "server/server.h"
 #include "server/store.h"
 
@@ -425,4 +426,20 @@ check_runs(const WireRun *runs, uint32_t n)
 		rows += runs[r].nrows;
 	}
 	return rows <= STORE_MAX_ROWS ? NULL : "too many rows";
+}
+
+const char *
+check_limit(const WireLimit *limit, const WireQuery *q, size_t length)
+{
+	const WireSlot *slot = &q->slots[limit->slot >= 0 && limit->slot < q->nslots ? limit->slot : 0];
+
+	if (length != sizeof(*limit))
+		return "limit length";
+	if (limit->count < 1)
+		return "limit of no groups";
+	if (limit->slot < 0)
+		return limit->key >= 0 && limit->key < q->nkeys ? NULL : "limit by a key that there is not";
+	if (limit->slot >= q->nslots || !limit_takes(slot->monoid) || slot->bin_kind != WIRE_BIN_NONE)
+		return "limit by a slot that is no integer";
+	return NULL;
 }

@@ -100,9 +100,9 @@ typedef struct DeviceOps
 							  uint64_t *lacking, bool *taken, DeviceError *error);
 	/*
 	 * Waits for all batches.  Fills *result except for bytes_in and copy_ms; kernel_ms
-	 * is without the time that lane_settle reports.
+	 * is without the time that lane_settle reports.  limit: or NULL.
 	 */
-	DeviceStatus (*finish) (Query *query, WireFinished *result, DeviceError *error);
+	DeviceStatus (*finish) (Query *query, const WireLimit *limit, WireFinished *result, DeviceError *error);
 	/* Copies groups to a buffer of the arena, with the arrays at the offsets in *out. */
 	DeviceStatus (*fetch) (Query *query, Lane *lane, const WireGroups *out, DeviceError *error);
 	/* Returns the query to its state after query_open. */

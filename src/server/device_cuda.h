@@ -4,8 +4,11 @@
  *
  *	device_cuda.c			device_ops: the start, pinned memory
  *	device_cuda_resident.c	rows of stored columns to slices, masks and programs
- *	device_cuda_query.c		a query: rows in, groups out
+ *	device_cuda_query.c		a query: rows in
+ *	device_cuda_results.c	a query: groups out
  *	device_cuda_groups.c	its groups: bins of rows, tables, states
+ *	device_cuda_counts.c	slots that count the same
+ *	device_cuda_runs.c		rows in the order of the keys
  *	device_cuda_ordered.c	rows that are kept, sorted and reduced in order
  *	device_cuda_lanes.c		copies, and the buffers on the device
  *	device_cuda_store.c		the memory of stored columns
@@ -63,6 +66,8 @@ typedef struct Rows
 	const int64_t *key_min,		/* of WireBatch */
 			   *key_max;
 	const uint8_t *filter;		/* one byte a row, 0: the row is not there; or NULL */
+	const uint32_t *heads;		/* the runs that they are, in the order of the keys: FORM_RUNS; or NULL */
+	const int32_t *before;
 	DeviceColumn cols[WIRE_MAX_COLS];
 } Rows;
 
@@ -72,7 +77,8 @@ typedef enum GroupForm
 	FORM_UNKNOWN,				/* no batch yet */
 	FORM_SINGLE,				/* one group */
 	FORM_DIRECT,				/* bin = mixed-radix number of the keys */
-	FORM_HASH					/* bins in the order of a hash table */
+	FORM_HASH,					/* bins in the order of a hash table */
+	FORM_RUNS					/* a bin for each run of rows in the order of the keys */
 } GroupForm;
 
 /* The bins of FORM_DIRECT: key k is one of min .. max, or NULL once a batch had NULLs. */
@@ -89,8 +95,17 @@ typedef struct GroupStates
 {
 	int64_t		capacity;		/* groups that there is room for */
 	DeviceMemory slot[WIRE_MAX_SLOTS];
-	DeviceMemory present;		/* FORM_DIRECT without a count_slot: int64 rows in each bin */
+	DeviceMemory present;		/* without a count_slot, of groups that may have no rows: int64 rows in each bin */
+	DeviceMemory list;			/* of such groups: room for those that have rows, and for what lists them */
+	DeviceMemory keys;			/* FORM_RUNS: packed, of key_bytes */
 } GroupStates;
+
+/* Of GroupStates.list, before what lists them. */
+static inline size_t
+groups_list_bytes(int64_t capacity)
+{
+	return (capacity * sizeof(int32_t) + 255) / 256 * 256;
+}
 
 /* FORM_HASH: a table, and the allocation that its arrays lie in. */
 typedef struct HashTable
@@ -103,6 +118,11 @@ typedef struct HashTable
 #define CALL_SLOTS GPUAGG_MAX_SLOTS
 #define MAX_CALLS (WIRE_MAX_SLOTS / CALL_SLOTS + WIRE_MAX_SLOTS + 1)
 
+/* Calls of so many rows have few slots; tests make it smaller. */
+#ifndef SPLIT_ROWS
+#define SPLIT_ROWS (1 << 22)
+#endif
+
 typedef struct OrderedRows OrderedRows;
 
 /* What kernels note, in device memory. */
@@ -111,6 +131,9 @@ typedef struct QueryStatus
 	GpuaggHistStatus call[MAX_CALLS];
 	unsigned long long untold;	/* rows whose outcome a program could not tell */
 	unsigned long long untold_before; /* the last RESIDENT */
+	uint32_t	order;			/* HEADS_* of the rows that were searched for runs */
+	int32_t		listed;			/* groups that have rows, and are within the limit */
+	int32_t		all;			/* groups that have rows, if there is a limit */
 } QueryStatus;
 
 struct Query
@@ -141,7 +164,13 @@ struct Query
 	DeviceMemory filter;		/* a byte of each row of a slice */
 	DeviceMemory computed;		/* columns of a slice */
 	DeviceMemory plan;			/* what kernels need to know of RESIDENT */
+	DeviceMemory heads;			/* where runs begin */
+	DeviceMemory before;
+	DeviceMemory sorted;		/* keys of rows that were sorted */
+	DeviceMemory order;			/* and their numbers */
 	GpuaggBins	located;		/* where groups_locate found the rows' bins */
+	GpuaggRuns	runs;			/* or the runs that they are, if there are heads */
+	bool		sorts;			/* the last rows were sorted */
 
 	uint64_t	use;			/* its number among the uses of stored columns; 0: none yet */
 	StoreHold  *holds;			/* stored columns that it reads */
@@ -152,6 +181,8 @@ struct Query
 	GroupStates groups;
 	KeyRanges	ranges;			/* FORM_DIRECT */
 	HashTable	hash;			/* FORM_HASH */
+	bool		sparse;			/* FORM_RUNS: some may have no rows */
+	int			alias[WIRE_MAX_SLOTS];	/* the slot that has the same states so far; ALIAS_* */
 	int64_t		found;			/* FORM_HASH: groups in the table */
 	int64_t		ngroups;		/* FORM_HASH: groups of batches that were reduced; else set by groups_finish */
 
@@ -159,9 +190,13 @@ struct Query
 	OrderedRows *rows_kept;		/* for operators that do not commute, or NULL */
 
 	/* set by groups_finish */
-	int32_t    *bin_of;			/* FORM_DIRECT: bins that have rows, on the host */
-	char	   *host_keys;		/* FORM_DIRECT: their packed keys */
+	DeviceMemory top;			/* the list of groups within a limit */
+	const int32_t *listed;		/* bins of the groups that there are; NULL: all, in order */
 };
+
+/* Of a slot's alias: it has its own states; or they are `present`. */
+#define ALIAS_NONE (-1)
+#define ALIAS_PRESENT WIRE_MAX_SLOTS
 
 /* ---- device_cuda_common.c: errors ---- */
 
@@ -246,8 +281,12 @@ extern int64_t cuda_most_bins;
  * groups and states of earlier rows are intact.
  */
 extern DeviceStatus groups_locate(Query *query, const Rows *rows, DeviceError *error);
-/* After the last batch: counts the groups, and lists those of FORM_DIRECT. */
-extern DeviceStatus groups_finish(Query *query, DeviceError *error);
+/* FORM_RUNS with n groups, of a query that has no rows yet; if that fails, nothing has changed. */
+extern DeviceStatus groups_start_runs(Query *query, int64_t n, bool sparse, DeviceError *error);
+/* May some groups have no rows?  Then this says how many each has. */
+extern const DeviceMemory *groups_row_counts(const Query *query);
+/* The packed key of a direct bin; key_bytes may leave no byte for NULLs if no key is NULL. */
+extern void groups_direct_key(const Query *query, int64_t bin, char *key, int key_bytes);
 /* Back to FORM_UNKNOWN, with all memory released. */
 extern void groups_forget(Query *query);
 /*
@@ -255,6 +294,15 @@ extern void groups_forget(Query *query);
  * room for n of `to` bytes, become such.
  */
 extern void lengthen_keys(char *keys, size_t n, int from, int to);
+
+/* ---- device_cuda_counts.c ---- */
+
+/* Before the first rows: slots that count all of them are aliases of one. */
+extern void counts_find(Query *query, const Rows *rows);
+/* Before other rows: those with NULLs end what does not hold any more. */
+extern DeviceStatus counts_check(Query *query, const Rows *rows, DeviceError *error);
+/* Gives all slots their own states. */
+extern DeviceStatus counts_settle(Query *query, DeviceError *error);
 
 /* ---- device_cuda_ordered.c ---- */
 
@@ -282,10 +330,29 @@ extern DeviceStatus cuda_reduce(Query *query, Lane *lane, const WireBatch *batch
  * leaves the groups as they were, DEVICE_NO_MEMORY and DEVICE_UNSUPPORTED that is.
  */
 extern DeviceStatus query_reduce_rows(Query *query, const Rows *rows, bool *applied, DeviceError *error);
-extern DeviceStatus cuda_finish(Query *query, WireFinished *result, DeviceError *error);
+/* Frees memory whose content does not outlast rows. */
+extern void query_release_scratch(Query *query);
+extern void query_release_holds(Query *query);
+extern DeviceStatus cuda_reset(Query *query, DeviceError *error);
+
+/* ---- device_cuda_results.c: functions of device_ops ---- */
+
+extern DeviceStatus cuda_finish(Query *query, const WireLimit *limit, WireFinished *result, DeviceError *error);
 extern DeviceStatus cuda_fetch(Query *query, Lane *lane, const WireGroups *out,
 							   DeviceError *error);
-extern DeviceStatus cuda_reset(Query *query, DeviceError *error);
+
+/* ---- device_cuda_runs.c ---- */
+
+/* May runs be searched for: a query without rows so far, with operators and a strategy that allow it? */
+extern bool runs_wanted(const Query *query);
+/* Numbers the runs of `words` words of heads; *is: they are in order, and segments are the strategy.  Waits. */
+extern DeviceStatus runs_number(Query *query, int64_t words, double rows, int64_t *n, uint32_t *order, bool *is,
+								DeviceError *error);
+/*
+ * Sorts rows of a hash table by key, if that is the strategy and there is memory: *nruns runs, in query->sorted, order,
+ * heads and before; else 0.  Waits.
+ */
+extern DeviceStatus runs_sort(Query *query, const Rows *rows, const void *keys, int64_t *nruns, DeviceError *error);
 
 /* ---- device_cuda_resident.c ---- */
 

@@ -14,7 +14,8 @@
  *
  * A change allocates and fills the new table and states first, and replaces the old ones
  * as its last step: if it fails, the groups of earlier batches are as they were.
- * strategy.c chooses between direct and hash; its third choice, sort, is hash here.
+ * strategy.c chooses between direct and hash; its third choice, sort, is a hash table, but
+ * where gpuagg.strategy asks for it: then of the keys of sorted rows, which was never faster (kernels/TUNING.md).
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -59,7 +60,25 @@ release_states(Query *query, GroupStates *states)
 	for (int s = 0; s < query->q->nslots; s++)
 		query_release(query, &states->slot[s]);
 	query_release(query, &states->present);
+	query_release(query, &states->list);
+	query_release(query, &states->keys);
 	states->capacity = 0;
+}
+
+/* Of groups that may have no rows: how many each has, and room for the list of those that have some. */
+static DeviceStatus
+init_counts(Query *query, int64_t capacity, GroupStates *states, DeviceError *error)
+{
+	size_t		bytes = capacity * sizeof(int64_t);
+	size_t		work = 0;
+
+	if (query->count_slot < 0)
+	{
+		DEVICE_CHECK(query_reserve(query, &states->present, bytes, error));
+		CUDA_CHECK(cudaMemsetAsync(states->present.at, 0, bytes, query->stream));
+	}
+	KERNEL_CHECK(device_list_groups(NULL, capacity, NULL, NULL, NULL, &work, query->stream));
+	return query_reserve(query, &states->list, groups_list_bytes(capacity) + work, error);
 }
 
 /* Allocates and initializes the states of `capacity` groups; if that fails, some stay allocated. */
@@ -77,13 +96,10 @@ init_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
 		KERNEL_CHECK(gpuagg_hist_init(q->slots[s].monoid, states->slot[s].at,
 									  capacity * q->slots[s].width, query->stream));
 	}
-	if (form == FORM_DIRECT && query->count_slot < 0)
-	{
-		size_t		bytes = capacity * sizeof(int64_t);
-
-		DEVICE_CHECK(query_reserve(query, &states->present, bytes, error));
-		CUDA_CHECK(cudaMemsetAsync(states->present.at, 0, bytes, query->stream));
-	}
+	if (form == FORM_DIRECT || (form == FORM_RUNS && query->sparse))
+		DEVICE_CHECK(init_counts(query, capacity, states, error));
+	if (form == FORM_RUNS)
+		DEVICE_CHECK(query_reserve(query, &states->keys, capacity * q->key_bytes, error));
 	states->capacity = capacity;
 	return DEVICE_OK;
 }
@@ -216,9 +232,8 @@ direct_bins(const Query *query, const Rows *rows)
 	return bins;
 }
 
-/* The packed key of a direct bin; key_bytes may leave no byte for NULLs if no key is NULL. */
-static void
-direct_key(const Query *query, int64_t bin, char *key, int key_bytes)
+void
+groups_direct_key(const Query *query, int64_t bin, char *key, int key_bytes)
 {
 	const WireQuery *q = query->q;
 	const KeyRanges *ranges = &query->ranges;
@@ -237,16 +252,15 @@ direct_key(const Query *query, int64_t bin, char *key, int key_bytes)
 	}
 }
 
-/* FORM_DIRECT: how many rows each bin has. */
-static const DeviceMemory *
-row_counts(const Query *query)
+const DeviceMemory *
+groups_row_counts(const Query *query)
 {
 	const GroupStates *states = &query->groups;
 
 	return query->count_slot < 0 ? &states->present : &states->slot[query->count_slot];
 }
 
-/* The direct bins that have rows, ascending, in malloc'ed memory. */
+/* The groups that have rows, ascending, in malloc'ed memory: of FORM_DIRECT, and of runs that may have none. */
 static DeviceStatus
 list_present(Query *query, int32_t **list, int64_t *n, DeviceError *error)
 {
@@ -262,7 +276,7 @@ list_present(Query *query, int32_t **list, int64_t *n, DeviceError *error)
 		free(counts);
 		return out_of_memory(error);
 	}
-	err = cudaMemcpyAsync(counts, row_counts(query)->at, bytes, cudaMemcpyDeviceToHost, query->stream);
+	err = cudaMemcpyAsync(counts, groups_row_counts(query)->at, bytes, cudaMemcpyDeviceToHost, query->stream);
 	if (err == cudaSuccess)
 		err = cudaStreamSynchronize(query->stream);
 	for (int64_t b = 0; err == cudaSuccess && b < capacity; b++)
@@ -450,6 +464,7 @@ grow_hash(Query *query, DeviceError *error)
 	GroupStates states;
 	DeviceStatus status;
 
+	DEVICE_CHECK(counts_settle(query, error));
 	DEVICE_CHECK(make_room(query, 4 * old, old + (old < LEAST_GROWTH ? 1 : LEAST_GROWTH), &hash, &states,
 						   error));
 	status = move_groups(query, &hash, &states, error);
@@ -572,7 +587,15 @@ read_keys(Query *query, const OldBins *old, int key_bytes, char **keys, DeviceEr
 	if (query->form == FORM_DIRECT)
 	{
 		for (int64_t i = 0; i < old->n; i++)
-			direct_key(query, old->list[i], *keys + i * key_bytes, key_bytes);
+			groups_direct_key(query, old->list[i], *keys + i * key_bytes, key_bytes);
+		return DEVICE_OK;
+	}
+	if (query->form == FORM_RUNS)
+	{
+		DEVICE_CHECK(query_reserve(query, &query->keys, old->n * key_bytes, error));
+		KERNEL_CHECK(device_gather(query->groups.keys.at, key_bytes, old->from.at, old->n, query->keys.at, query->stream));
+		CUDA_CHECK(cudaMemcpyAsync(*keys, query->keys.at, old->n * key_bytes, cudaMemcpyDeviceToHost, query->stream));
+		CUDA_CHECK(cudaStreamSynchronize(query->stream));
 		return DEVICE_OK;
 	}
 	CUDA_CHECK(cudaMemcpyAsync(*keys, query->hash.table.keys, old->n * had, cudaMemcpyDeviceToHost, query->stream));
@@ -644,16 +667,38 @@ leave_direct(Query *query, const Rows *rows, OldBins *old, DeviceError *error)
 	return DEVICE_OK;
 }
 
+/* All groups as they are numbered. */
+static DeviceStatus
+list_all(int64_t n, OldBins *old, DeviceError *error)
+{
+	old->n = n;
+	old->list = malloc(n * sizeof(int32_t) + 1);
+	if (old->list == NULL)
+		return out_of_memory(error);
+	for (int64_t i = 0; i < n; i++)
+		old->list[i] = (int32_t) i;
+	return DEVICE_OK;
+}
+
+/* Rows come behind the runs, in any order: changes to a hash table. */
+static DeviceStatus
+leave_runs(Query *query, OldBins *old, DeviceError *error)
+{
+	if (query->sparse)
+		DEVICE_CHECK(list_present(query, &old->list, &old->n, error));
+	else
+		DEVICE_CHECK(list_all(query->groups.capacity, old, error));
+	DEVICE_CHECK(upload(query, &old->from, old->list, old->n * sizeof(int32_t), error));
+	DEVICE_CHECK(move_to_hash(query, old, true, error));
+	query->changes++;
+	return DEVICE_OK;
+}
+
 /* The first NULL in a hash table that has no byte for it: changes to one with longer keys. */
 static DeviceStatus
 leave_narrow_keys(Query *query, OldBins *old, DeviceError *error)
 {
-	old->n = query->ngroups;
-	old->list = malloc(old->n * sizeof(int32_t) + 1);
-	if (old->list == NULL)
-		return out_of_memory(error);
-	for (int64_t i = 0; i < old->n; i++)
-		old->list[i] = (int32_t) i;
+	DEVICE_CHECK(list_all(query->ngroups, old, error));
 	DEVICE_CHECK(upload(query, &old->from, old->list, old->n * sizeof(int32_t), error));
 	DEVICE_CHECK(move_to_hash(query, old, true, error));
 	query->retries++;
@@ -669,10 +714,19 @@ fit_form(Query *query, const Rows *rows, DeviceError *error)
 	OldBins		old = {.list = NULL};
 	DeviceStatus status = DEVICE_OK;
 
-	if (query->form == FORM_DIRECT && widen_ranges(q, rows, &ranges))
+	bool		runs = query->form == FORM_RUNS && rows->heads == NULL;
+	bool		outside = query->form == FORM_DIRECT && widen_ranges(q, rows, &ranges);
+	bool		narrow = query->form == FORM_HASH && has_null_keys(q, rows) &&
+		query->hash.table.key_bytes < table_key_bytes(q, true);
+
+	if (!runs && !outside && !narrow)
+		return DEVICE_OK;
+	DEVICE_CHECK(counts_settle(query, error));
+	if (runs)
+		status = leave_runs(query, &old, error);
+	else if (outside)
 		status = leave_direct(query, rows, &old, error);
-	else if (query->form == FORM_HASH && has_null_keys(q, rows) &&
-			 query->hash.table.key_bytes < table_key_bytes(q, true))
+	else
 		status = leave_narrow_keys(query, &old, error);
 	query_release(query, &old.from);
 	query_release(query, &old.to);
@@ -718,6 +772,18 @@ choose_form(Query *query, const Rows *rows, DeviceError *error)
 	return DEVICE_OK;
 }
 
+DeviceStatus
+groups_start_runs(Query *query, int64_t n, bool sparse, DeviceError *error)
+{
+	HashTable	none = {.memory = {0}};
+	GroupStates states;
+
+	query->sparse = sparse;
+	DEVICE_CHECK(make_states(query, FORM_RUNS, n, &states, error));
+	replace_groups(query, FORM_RUNS, &none, &states);
+	return DEVICE_OK;
+}
+
 /* ---- rows to bins ---- */
 
 /* Query->bins, with room for an int32 of each row. */
@@ -759,10 +825,29 @@ pack_keys(Query *query, const Rows *rows, DeviceError *error)
 	return DEVICE_OK;
 }
 
+/* Sorted rows: a lookup for each run instead of each row. */
+static DeviceStatus
+locate_sorted(Query *query, const Rows *rows, int64_t n, DeviceError *error)
+{
+	int			key_bytes = query->hash.table.key_bytes;
+	PackKeys	pack = {.nkeys = 1,.key_bytes = key_bytes,.null_offset = key_bytes,.width = {key_bytes}};
+
+	pack.column[0] = (DeviceColumn) {query->sorted.at, NULL, key_bytes == 4 ? WIRE_I32 : WIRE_I64};
+	/* the rows' own packed keys are in order now, and not needed any more */
+	DEVICE_CHECK(query_reserve(query, &query->keys, n * key_bytes, error));
+	KERNEL_CHECK(device_head_keys(&pack, query->heads.at, query->before.at, rows->nrows, query->keys.at, query->stream));
+	DEVICE_CHECK(look_up(query, query->keys.at, NULL, n, query->bins.at, error));
+	query->runs = (GpuaggRuns) {
+		.heads = query->heads.at,.before = query->before.at,.order = query->order.at,.bins = query->bins.at
+	};
+	return DEVICE_OK;
+}
+
 static DeviceStatus
 locate_hash(Query *query, const Rows *rows, DeviceError *error)
 {
 	const void *keys = keys_in_place(query, rows);
+	int64_t		n = 0;
 
 	DEVICE_CHECK(reserve_bins(query, rows, error));
 	if (keys == NULL)
@@ -770,6 +855,10 @@ locate_hash(Query *query, const Rows *rows, DeviceError *error)
 		DEVICE_CHECK(pack_keys(query, rows, error));
 		keys = query->keys.at;
 	}
+	DEVICE_CHECK(runs_sort(query, rows, keys, &n, error));
+	query->sorts = n > 0;
+	if (query->sorts)
+		return locate_sorted(query, rows, n, error);
 	return look_up(query, keys, rows->filter, rows->nrows, query->bins.at, error);
 }
 
@@ -830,11 +919,18 @@ groups_locate(Query *query, const Rows *rows, DeviceError *error)
 		DEVICE_CHECK(choose_form(query, rows, error));
 	else
 		DEVICE_CHECK(fit_form(query, rows, error));
+	if (query->rows == 0)
+		counts_find(query, rows);
+	else
+		DEVICE_CHECK(counts_check(query, rows, error));
+	query->runs = (GpuaggRuns) {.heads = rows->heads,.before = rows->before};
 	query->located = (GpuaggBins) {.kind = GPUAGG_BIN_INDEX,.ncolumns = 1};
 	if (query->form == FORM_DIRECT)
 		status = locate_direct(query, rows, error);
 	else if (query->form == FORM_HASH)
 		status = locate_hash(query, rows, error);
+	else if (query->form == FORM_RUNS)
+		status = DEVICE_OK;
 	else
 		status = locate_single(query, rows, error);
 	if (query->located.kind == GPUAGG_BIN_INDEX)
@@ -843,38 +939,14 @@ groups_locate(Query *query, const Rows *rows, DeviceError *error)
 	return status;
 }
 
-/* ---- results ---- */
-
-DeviceStatus
-groups_finish(Query *query, DeviceError *error)
-{
-	const WireQuery *q = query->q;
-
-	if (query->form == FORM_SINGLE)
-		query->ngroups = query->rows > 0;
-	if (query->form != FORM_DIRECT)
-		return DEVICE_OK;
-	free(query->bin_of);
-	free(query->host_keys);
-	query->host_keys = NULL;
-	DEVICE_CHECK(list_present(query, &query->bin_of, &query->ngroups, error));
-	query->host_keys = malloc(query->ngroups * q->key_bytes + 1);
-	if (query->host_keys == NULL)
-		return out_of_memory(error);
-	for (int64_t i = 0; i < query->ngroups; i++)
-		direct_key(query, query->bin_of[i], query->host_keys + i * q->key_bytes, q->key_bytes);
-	return DEVICE_OK;
-}
-
 void
 groups_forget(Query *query)
 {
 	release_states(query, &query->groups);
 	release_hash(query, &query->hash);
-	free(query->bin_of);
-	free(query->host_keys);
-	query->bin_of = NULL;
-	query->host_keys = NULL;
+	query_release(query, &query->top);
+	query->listed = NULL;
+	query->sparse = false;
 	query->ngroups = query->found = 0;
 	query->form = FORM_UNKNOWN;
 }

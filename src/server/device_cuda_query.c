@@ -15,9 +15,8 @@
 
 /* ---- opening and closing ---- */
 
-/* Memory whose content does not outlast a batch: every use reserves it anew. */
-static void
-release_scratch(Query *query)
+void
+query_release_scratch(Query *query)
 {
 	query_release(query, &query->workspace);
 	query_release(query, &query->bins);
@@ -28,12 +27,16 @@ release_scratch(Query *query)
 	query_release(query, &query->filter);
 	query_release(query, &query->computed);
 	query_release(query, &query->plan);
+	query_release(query, &query->heads);
+	query_release(query, &query->before);
+	query_release(query, &query->sorted);
+	query_release(query, &query->order);
 	query->zeros = 0;
 }
 
-/* When the device has finished with them. */
-static void
-release_holds(Query *query)
+/* Call it when the device has finished with them. */
+void
+query_release_holds(Query *query)
 {
 	while (query->holds)
 	{
@@ -50,10 +53,10 @@ cuda_query_close(Query *query)
 	cuda_select(query->device);
 	if (query->stream)
 		cudaStreamSynchronize(query->stream);
-	release_holds(query);
+	query_release_holds(query);
 	groups_forget(query);
 	ordered_forget(query);
-	release_scratch(query);
+	query_release_scratch(query);
 	query_release(query, &query->thresholds);
 	query_release(query, &query->status);
 	if (query->began)
@@ -149,7 +152,7 @@ cuda_reset(Query *query, DeviceError *error)
 {
 	CUDA_CHECK(cuda_select(query->device));
 	DEVICE_CHECK(cuda_sync(query, error));
-	release_holds(query);
+	query_release_holds(query);
 	groups_forget(query);
 	ordered_forget(query);
 	query->use = 0;
@@ -212,29 +215,62 @@ update(Query *query, Pass *pass, GpuaggHist *hist, const GpuaggBins *bins, const
 	return DEVICE_OK;
 }
 
-/* All slots with one state a group, in as few calls as possible. */
+/* The same of rows that are runs: an operator at a time. */
+static DeviceStatus
+update_run(Query *query, Pass *pass, const GpuaggSlot *slot, const Rows *rows, DeviceError *error)
+{
+	GpuaggHistStatus *status = ((QueryStatus *) query->status.at)->call + pass->call++;
+	GpuaggRuns	runs = query->runs;
+	size_t		bytes = query->workspace.bytes;
+
+	runs.nrows = rows->nrows;
+	runs.filter = rows->filter;
+	if (pass->sizing)
+	{
+		KERNEL_CHECK(gpuagg_runs_update(&runs, slot, status->errors, NULL, &bytes, query->stream));
+		pass->workspace = bytes > pass->workspace ? bytes : pass->workspace;
+		return DEVICE_OK;
+	}
+	KERNEL_CHECK(gpuagg_runs_update(&runs, slot, status->errors, query->workspace.at, &bytes, query->stream));
+	return DEVICE_OK;
+}
+
+/* Is the call full?  Of many rows one operator, beside a count, is what the library has its fastest kernels for. */
+static bool
+call_is_full(const GpuaggHist *hist, const Rows *rows)
+{
+	if (rows->nrows < SPLIT_ROWS)
+		return hist->nslots == CALL_SLOTS;
+	return hist->nslots == 2 || (hist->nslots == 1 && hist->slot[0].op != MONOID_COUNT);
+}
+
+/* All slots with one state a group. */
 static DeviceStatus
 reduce_plain(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	GpuaggHist	hist = {.nslots = 0};
 
-	if (query->form == FORM_DIRECT && query->count_slot < 0)
+	for (int s = -1; s < q->nslots; s++)
 	{
-		hist.slot[0].op = MONOID_COUNT;
-		hist.slot[0].states = query->groups.present.at;
-		hist.nslots = 1;
-	}
-	for (int s = 0; s < q->nslots; s++)
-	{
-		if (q->slots[s].bin_kind != WIRE_BIN_NONE || slot_is_ordered(q, s))
+		GpuaggSlot	slot = {.op = MONOID_COUNT,.states = query->groups.present.at};
+
+		if (s < 0 ? query->groups.present.at == NULL :
+			q->slots[s].bin_kind != WIRE_BIN_NONE || slot_is_ordered(q, s) || query->alias[s] != ALIAS_NONE)
 			continue;
-		if (hist.nslots == CALL_SLOTS)
+		if (s >= 0)
+			slot = kernel_slot(query, rows, s);
+		if (query->runs.heads)
+		{
+			DEVICE_CHECK(update_run(query, pass, &slot, rows, error));
+			continue;
+		}
+		if (call_is_full(&hist, rows))
 		{
 			DEVICE_CHECK(update(query, pass, &hist, &query->located, rows, error));
 			memset(&hist, 0, sizeof(hist));
 		}
-		hist.slot[hist.nslots++] = kernel_slot(query, rows, s);
+		hist.slot[hist.nslots++] = slot;
 	}
 	if (hist.nslots == 0)
 		return DEVICE_OK;
@@ -361,156 +397,3 @@ cuda_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error
 	return DEVICE_OK;
 }
 
-/* ---- groups ---- */
-
-/* The strategy, for EXPLAIN. */
-static void
-describe(const Query *query, char *text, size_t size)
-{
-	static const char *const places[] = {"", "shared memory", "partitions in shared memory",
-	"global memory", "shared memory of all multiprocessors"};
-	const GpuaggHistChoice *c = &query->choice;
-	char		how[96] = "";
-
-	if (query->rows > 0 && c->strategy >= GPUAGG_HIST_SHARED && c->strategy <= GPUAGG_HIST_EXCHANGE)
-		snprintf(how, sizeof(how), ", histogram in %s", places[c->strategy]);
-	if (how[0] && c->strategy == GPUAGG_HIST_SHARED)
-		snprintf(how + strlen(how), sizeof(how) - strlen(how), ", %d sub-histogram%s, %d pass%s",
-				 c->copies, c->copies == 1 ? "" : "s", c->passes, c->passes == 1 ? "" : "es");
-	if (query->form == FORM_DIRECT)
-		snprintf(text, size, "direct (%lld bins%s)", (long long) query->groups.capacity, how);
-	else if (query->form == FORM_HASH)
-		snprintf(text, size, "hash (%lld groups%s)", (long long) query->ngroups, how);
-	else
-		snprintf(text, size, "single (one group%s)", how);
-	if (query->q->flags & WIRE_ORDERED)
-		snprintf(text + strlen(text), size - strlen(text), ", segments of sorted rows");
-}
-
-/* What the kernels noted of all rows: errors of values, rows without a bin, rows without an outcome. */
-static DeviceStatus
-read_status(Query *query, WireFinished *result, DeviceError *error)
-{
-	QueryStatus *status = malloc(sizeof(*status));
-	unsigned long long outside = 0;
-	cudaError_t err;
-
-	if (status == NULL)
-		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
-	err = cudaMemcpyAsync(status, query->status.at, sizeof(*status),
-						  cudaMemcpyDeviceToHost, query->stream);
-	if (err == cudaSuccess)
-		err = cudaStreamSynchronize(query->stream);
-	for (int c = 0; c < MAX_CALLS && err == cudaSuccess; c++)
-	{
-		outside += status->call[c].outside;
-		for (int s = 0; s < GPUAGG_MAX_SLOTS; s++)
-			result->errors |= status->call[c].errors[s];
-	}
-	result->untold = err == cudaSuccess ? status->untold : 0;
-	free(status);
-	if (err != cudaSuccess)
-		return cuda_status(err, "copy of the histograms' status", error);
-	if (outside > 0)
-	{
-		/* only if a client's key_min and key_max are wrong; no rows may get lost silently */
-		snprintf(error->text, sizeof(error->text), "%llu keys outside of their range", outside);
-		return DEVICE_UNSUPPORTED;
-	}
-	return DEVICE_OK;
-}
-
-DeviceStatus
-cuda_finish(Query *query, WireFinished *result, DeviceError *error)
-{
-	CUDA_CHECK(cuda_select(query->device));
-	DEVICE_CHECK(ordered_finish(query, error));
-	DEVICE_CHECK(groups_finish(query, error));
-	/* fetching may need the memory */
-	release_scratch(query);
-	DEVICE_CHECK(read_status(query, result, error));
-	release_holds(query);
-	result->ngroups = query->ngroups;
-	result->changes = query->changes;
-	result->retries = query->retries;
-	result->memory_peak = query->memory_peak;
-	result->kernel_ms = query->kernel_ms;
-	describe(query, result->strategy, sizeof(result->strategy));
-	return DEVICE_OK;
-}
-
-/* Memory to gather n groups of direct bins, and their bins on the device. */
-static DeviceStatus
-prepare_gather(Query *query, const WireGroups *out, DeviceError *error)
-{
-	size_t		bytes = out->n * sizeof(int32_t);
-	size_t		row = 0;
-
-	for (int s = 0; s < query->q->nslots; s++)
-		row = slot_state_bytes(query->q, s) > row ? slot_state_bytes(query->q, s) : row;
-	DEVICE_CHECK(query_reserve(query, &query->bins, bytes, error));
-	DEVICE_CHECK(query_reserve(query, &query->staging, out->n * row, error));
-	CUDA_CHECK(cudaMemcpyAsync(query->bins.at, query->bin_of + out->first, bytes,
-							   cudaMemcpyHostToDevice, query->stream));
-	return DEVICE_OK;
-}
-
-/* Copies a slot's states of n groups to the host; gather: with prepare_gather's memory. */
-static DeviceStatus
-fetch_states(Query *query, const WireGroups *out, int s, bool gather, char *to, DeviceError *error)
-{
-	size_t		row = slot_state_bytes(query->q, s);
-	const char *states = query->groups.slot[s].at;
-	const char *from = states + out->first * row;
-
-	if (query->form == FORM_DIRECT && !gather)
-	{
-		for (uint32_t g = 0; g < out->n; g++)
-			CUDA_CHECK(cudaMemcpyAsync(to + g * row, states + query->bin_of[out->first + g] * row,
-									   row, cudaMemcpyDeviceToHost, query->stream));
-		return DEVICE_OK;
-	}
-	if (gather)
-	{
-		KERNEL_CHECK(device_gather(states, row, query->bins.at, out->n, query->staging.at,
-								   query->stream));
-		from = query->staging.at;
-	}
-	CUDA_CHECK(cudaMemcpyAsync(to, from, out->n * row, cudaMemcpyDeviceToHost, query->stream));
-	return DEVICE_OK;
-}
-
-DeviceStatus
-cuda_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
-{
-	const WireQuery *q = query->q;
-	char	   *base = lane->arena + out->buffer * lane->buffer_bytes;
-	bool		gather = query->form == FORM_DIRECT;
-	int			had = query->hash.table.key_bytes;
-
-	CUDA_CHECK(cuda_select(query->device));
-	if (out->first > (uint64_t) query->ngroups || out->n > query->ngroups - out->first)
-		return device_say(error, DEVICE_UNSUPPORTED, "no such groups");
-	if (gather)
-	{
-		DeviceStatus status = prepare_gather(query, out, error);
-
-		memcpy(base + out->keys, query->host_keys + out->first * q->key_bytes,
-			   (size_t) out->n * q->key_bytes);
-		/* without memory for it groups are copied one by one: what was reduced must not be lost */
-		if (status == DEVICE_NO_MEMORY)
-			gather = false;
-		else
-			DEVICE_CHECK(status);
-	}
-	else if (query->form == FORM_HASH)
-		CUDA_CHECK(cudaMemcpyAsync(base + out->keys,
-								   (char *) query->hash.table.keys + out->first * had,
-								   (size_t) out->n * had, cudaMemcpyDeviceToHost, query->stream));
-	for (int s = 0; s < q->nslots; s++)
-		DEVICE_CHECK(fetch_states(query, out, s, gather, base + out->slots[s], error));
-	DEVICE_CHECK(cuda_sync(query, error));
-	if (query->form == FORM_HASH)
-		lengthen_keys(base + out->keys, out->n, had, q->key_bytes);
-	return DEVICE_OK;
-}

@@ -22,6 +22,7 @@ typedef struct Resident
 	size_t		runs_at;		/* offset in query->plan: a ProgramRun of each segment; the spans are before them */
 	const char *cells;			/* of the program's tables, and their states */
 	size_t		cells_at;		/* offset in query->plan */
+	int64_t		word;			/* of query->heads, the next slice's first */
 	size_t		output_at[WIRE_MAX_COLS];	/* offsets in query->computed: values, */
 	size_t		validity_at[WIRE_MAX_COLS]; /* and bits */
 } Resident;
@@ -42,7 +43,7 @@ lay_out(Resident *r)
 	{
 		const ResidentColumn *col = &r->plan.cols[c];
 
-		if (col->stored >= 0)
+		if (!resident_is_written(&r->plan, c))
 			continue;
 		r->output_at[c] = at;
 		at += align256(r->most * wire_width(col->type));
@@ -124,11 +125,13 @@ describe_run(Query *query, const Resident *r, int segment, ProgramRun *run)
 	{
 		const ResidentColumn *col = &plan->cols[c];
 
-		if (col->stored < 0)
+		bool		written = resident_is_written(plan, c);
+
+		if (written || col->checked)
 			run->output[run->noutputs++] = (ProgramOutput) {
-				.values = computed + r->output_at[c],
-				.validity = col->nullable ? (uint32_t *) (computed + r->validity_at[c]) : NULL,
-				.operand = col->operand,.width = wire_width(col->type),.filter = col->filter
+				.values = written ? computed + r->output_at[c] : NULL,
+				.validity = written && col->nullable ? (uint32_t *) (computed + r->validity_at[c]) : NULL,
+				.operand = col->operand,.width = wire_width(col->type),.filter = col->filter,.nullable = col->nullable
 			};
 	}
 }
@@ -188,10 +191,10 @@ slice_column(Query *query, const Resident *r, const ResidentSlice *slice, int c,
 	{
 		const StoreSegment *s = &r->hold->segments[(size_t) col->stored * r->hold->nsegments + segment];
 
-		out->values = s->values + first * wire_width(col->type);
+		out->values = col->presence ? NULL : s->values + first * wire_width(col->type);
 		out->validity = s->validity ? s->validity + first / 8 : NULL;
 	}
-	else
+	else if (resident_is_written(&r->plan, c))
 	{
 		out->values = (char *) query->computed.at + r->output_at[c];
 		out->validity = col->nullable ? (uint8_t *) query->computed.at + r->validity_at[c] : NULL;
@@ -226,23 +229,174 @@ make_rows(Query *query, const Resident *r, const ResidentSlice *slice, Rows *row
 	return DEVICE_OK;
 }
 
+/* ---- rows in the order of the keys ---- */
+
+static int64_t
+count_words(const Resident *r, double *rows)
+{
+	ResidentSlice slice;
+	int64_t		position = 0,
+				words = 0;
+	int			span = 0;
+
+	*rows = 0;
+	while (resident_slice(r->hold, r->most, &position, &span, &slice))
+	{
+		words += (slice.nrows + 31) / 32;
+		*rows += slice.nrows;
+	}
+	return words;
+}
+
+/* Finds where runs begin, slice by slice. */
 static DeviceStatus
-reduce_slices(Query *query, Resident *r, bool *applied, DeviceError *error)
+find_heads(Query *query, const Resident *r, DeviceError *error)
+{
+	const WireQuery *q = query->q;
+	uint32_t   *order = &((QueryStatus *) query->status.at)->order;
+	HeadRows	rows = {.nkeys = q->nkeys,.last_before = -1};
+	ResidentSlice slice;
+	int64_t		position = 0,
+				word = 0;
+	int			span = 0;
+
+	CUDA_CHECK(cudaMemsetAsync(order, 0, sizeof(*order), query->stream));
+	while (resident_slice(r->hold, r->most, &position, &span, &slice))
+	{
+		rows.mask = slice.masked ? query->filter.at : NULL;
+		rows.spans = (const StoreSpan *) query->plan.at + slice.span;
+		rows.nspans = slice.nspans;
+		rows.first = slice.first;
+		for (int k = 0; k < q->nkeys; k++)
+			slice_column(query, r, &slice, q->keys[k].col, &rows.column[k]);
+		if (slice.masked)
+			KERNEL_CHECK(device_mask(rows.spans, slice.nspans, slice.first, slice.nrows, query->filter.at, query->stream));
+		KERNEL_CHECK(device_find_heads(&rows, slice.nrows, (uint32_t *) query->heads.at + word, order, query->stream));
+		word += (slice.nrows + 31) / 32;
+		/* a slice ends with a wanted row */
+		rows.last_before = slice.nrows - 1;
+		memcpy(rows.column_before, rows.column, sizeof(rows.column));
+	}
+	return DEVICE_OK;
+}
+
+/* The key of each run. */
+static DeviceStatus
+make_run_keys(Query *query, const Resident *r, DeviceError *error)
+{
+	const WireQuery *q = query->q;
+	PackKeys	pack = {.nkeys = q->nkeys,.key_bytes = q->key_bytes,.null_offset = (int) q->null_offset};
+	ResidentSlice slice;
+	int64_t		position = 0,
+				word = 0;
+	int			span = 0;
+
+	while (resident_slice(r->hold, r->most, &position, &span, &slice))
+	{
+		for (int k = 0; k < q->nkeys; k++)
+		{
+			pack.width[k] = q->keys[k].width;
+			pack.offset[k] = q->keys[k].offset;
+			slice_column(query, r, &slice, q->keys[k].col, &pack.column[k]);
+		}
+		KERNEL_CHECK(device_head_keys(&pack, (uint32_t *) query->heads.at + word, (int32_t *) query->before.at + word,
+									  slice.nrows, query->groups.keys.at, query->stream));
+		word += (slice.nrows + 31) / 32;
+	}
+	return DEVICE_OK;
+}
+
+/* Do the keys lie in memory as they are, and may they be in order? */
+static bool
+may_be_runs(const Query *query, const Resident *r)
+{
+	const WireQuery *q = query->q;
+
+	if (!runs_wanted(query))
+		return false;
+	for (int k = 0; k < q->nkeys; k++)
+		if (r->plan.cols[q->keys[k].col].stored < 0)
+			return false;
+	return !store_is_disordered(r->hold, r->plan.cols[q->keys[0].col].stored);
+}
+
+static DeviceStatus
+try_runs(Query *query, Resident *r, bool *are, DeviceError *error)
+{
+	double		rows;
+	int64_t		words = count_words(r, &rows);
+	int64_t		n;
+	uint32_t	order;
+
+	DEVICE_CHECK(query_reserve(query, &query->heads, words * sizeof(uint32_t), error));
+	DEVICE_CHECK(query_reserve(query, &query->before, (words + 1) * sizeof(int32_t), error));
+	DEVICE_CHECK(find_heads(query, r, error));
+	DEVICE_CHECK(runs_number(query, words, rows, &n, &order, are, error));
+	if ((order & (HEADS_FIRST_ASCENDS | HEADS_FIRST_DESCENDS)) == (HEADS_FIRST_ASCENDS | HEADS_FIRST_DESCENDS))
+		store_note_disorder(r->hold, r->plan.cols[query->q->keys[0].col].stored);
+	if (!*are)
+		return DEVICE_OK;
+	*are = false;
+	DEVICE_CHECK(groups_start_runs(query, n, r->plan.runs, error));
+	*are = true;
+	return make_run_keys(query, r, error);
+}
+
+/* Makes the runs the query's groups, if the rows are in the order of its keys, and there is memory. */
+static DeviceStatus
+start_runs(Query *query, Resident *r, bool *are, DeviceError *error)
+{
+	DeviceStatus status = DEVICE_OK;
+
+	*are = false;
+	if (may_be_runs(query, r))
+		status = try_runs(query, r, are, error);
+	if (!*are)
+	{
+		query_release(query, &query->heads);
+		query_release(query, &query->before);
+	}
+	return status == DEVICE_NO_MEMORY && !*are ? DEVICE_OK : status;
+}
+
+static DeviceStatus
+reduce_prepared(Query *query, Resident *r, bool runs, bool *applied, DeviceError *error)
 {
 	ResidentSlice slice;
 	int64_t		position = 0;
 	int			span = 0;
 
-	DEVICE_CHECK(reserve_slice(query, r, error));
-	DEVICE_CHECK(upload_plan(query, r, error));
 	while (resident_slice(r->hold, r->most, &position, &span, &slice))
 	{
 		Rows		rows;
 
 		DEVICE_CHECK(make_rows(query, r, &slice, &rows, error));
+		if (runs)
+		{
+			rows.heads = (uint32_t *) query->heads.at + r->word;
+			rows.before = (int32_t *) query->before.at + r->word;
+			r->word += (slice.nrows + 31) / 32;
+		}
 		DEVICE_CHECK(query_reduce_rows(query, &rows, applied, error));
 	}
 	return DEVICE_OK;
+}
+
+static DeviceStatus
+reduce_slices(Query *query, Resident *r, bool *applied, DeviceError *error)
+{
+	bool		runs = false;
+	DeviceStatus status;
+
+	DEVICE_CHECK(reserve_slice(query, r, error));
+	DEVICE_CHECK(upload_plan(query, r, error));
+	status = start_runs(query, r, &runs, error);
+	if (status == DEVICE_OK)
+		status = reduce_prepared(query, r, runs, applied, error);
+	/* runs are groups before their rows come */
+	if (status != DEVICE_OK && runs && !*applied)
+		groups_forget(query);
+	return status;
 }
 
 /* Notes how many rows were untold before this RESIDENT, of which none may count if it is not taken. */

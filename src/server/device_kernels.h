@@ -95,6 +95,73 @@ GpuaggCudaStatus device_pack_inputs(const PackInput *pack, int64_t nrows, void *
 GpuaggCudaStatus device_pack_order(const DeviceColumn *column, int64_t nrows, int nulls_first,
 								   int64_t *codes, int8_t *ranks, gpuagg_stream stream);
 
+/* ---- groups ---- */
+
+#define HEADS_ASCEND 1			/* a key is greater than that of the row before */
+#define HEADS_DESCEND 2
+#define HEADS_FIRST_ASCENDS 4	/* the same of the first key alone */
+#define HEADS_FIRST_DESCENDS 8
+
+/* A slice whose key columns are searched for boundaries. */
+typedef struct HeadRows
+{
+	int			nkeys;
+	int			nspans;			/* of the slice, if it has a mask */
+	const StoreSpan *spans;
+	const uint8_t *mask;		/* or NULL: all rows are wanted */
+	int64_t		first;			/* position of the slice's first row */
+	DeviceColumn column[WIRE_MAX_KEYS];
+	int64_t		last_before;	/* the last wanted row of the slice before, in column_before; -1: there is none */
+	DeviceColumn column_before[WIRE_MAX_KEYS];
+} HeadRows;
+
+/*
+ * A bit for each wanted row whose keys differ from those of the wanted row before it, or that is the first.  *order
+ * gets the bits of HEADS_*: keys are in order unless it has both of a pair.  NULL is greater than any value.
+ */
+GpuaggCudaStatus device_find_heads(const HeadRows *rows, int64_t nrows, uint32_t *heads, uint32_t *order,
+								   gpuagg_stream stream);
+/* The packed key of each run, at its number; heads and before as in GpuaggRuns. */
+GpuaggCudaStatus device_head_keys(const PackKeys *pack, const uint32_t *heads, const int32_t *before, int64_t nrows,
+								  void *out, gpuagg_stream stream);
+
+/* Where the keys of groups are: in a table by number, or in the number itself. */
+typedef struct GroupKeys
+{
+	int			key_bytes;		/* of a packed key */
+	int			null_offset;
+	const void *table;			/* or NULL */
+	int			table_bytes;	/* of a key there; the rest is 0 */
+	int			nkeys;
+	int			width[WIRE_MAX_KEYS];
+	int			offset[WIRE_MAX_KEYS];
+	int64_t		min[WIRE_MAX_KEYS];
+	int64_t		extent[WIRE_MAX_KEYS];
+	uint8_t		has_null[WIRE_MAX_KEYS];
+} GroupKeys;
+
+/* The packed keys of the n groups in the list. */
+GpuaggCudaStatus device_group_keys(const GroupKeys *keys, const int32_t *list, int64_t n, void *out,
+								   gpuagg_stream stream);
+/* The groups whose count is above 0, ascending; a workspace as in gpuagg_cuda.h. */
+GpuaggCudaStatus device_list_groups(const int64_t *counts, int64_t n, int32_t *list, int32_t *nlisted, void *workspace,
+									size_t *workspace_bytes, gpuagg_stream stream);
+/* The groups that a limit leaves: see WireLimit. */
+typedef struct TopGroups
+{
+	const int64_t *counts;		/* of all bins, 0: not a group; or NULL */
+	int			monoid;			/* of the states; or -1: key */
+	const void *states;			/* of 4 or 8 bytes */
+	GroupKeys	keys;
+	int			key;
+	int			descending;
+	int64_t		count;
+} TopGroups;
+
+/* Lists those among n bins; and counts them and, unless `counts` is NULL, those that there are at all. */
+GpuaggCudaStatus device_top_groups(const TopGroups *top, int64_t n, int32_t *list, int32_t *nlisted, int32_t *nall,
+								   void *workspace, size_t *workspace_bytes, gpuagg_stream stream);
+
 /* ---- rows of stored columns ---- */
 
 /* 0 for each row that the filter leaves in, -1 for the others. */
@@ -113,11 +180,12 @@ GpuaggCudaStatus device_put_bits(const void *from, void *bits, int64_t first, in
 /* A column that a program computes; validity has whole words of 64 bits. */
 typedef struct ProgramOutput
 {
-	void	   *values;
-	uint32_t   *validity;		/* NULL: rows whose value is NULL are untold */
+	void	   *values;			/* NULL: it is not written, only what is untold counts */
+	uint32_t   *validity;		/* NULL: not written */
 	uint16_t	operand;
 	uint8_t		width;			/* bytes of a value */
 	uint8_t		filter;			/* NULL is 0 instead */
+	uint8_t		nullable;		/* else, and if it is no filter, rows whose value is NULL are untold */
 } ProgramOutput;
 
 /* A program and its columns, in device memory. */

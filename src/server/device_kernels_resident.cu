@@ -143,32 +143,50 @@ device_put_bits(const void *from, void *bits, int64_t first, int64_t nrows, gpua
 /* Shared memory that lets at least two blocks run at once. */
 #define TILE_BYTES (100 << 10)
 
-__device__ static int64_t
-load_value(const DeviceColumn &c, int64_t i)
+/* A thread's rows of the largest tile. */
+#define TILE_ROWS (MOST_TILE / THREADS)
+
+/* All of a thread's loads are under way before the first is waited for. */
+template <typename T> __device__ static void
+load_typed(const DeviceColumn &c, int64_t first, int64_t *values, int n)
 {
-	switch (c.type)
-	{
-		case WIRE_I8:
-			return ((const int8_t *) c.values)[i];
-		case WIRE_I16:
-			return ((const int16_t *) c.values)[i];
-		case WIRE_I32:
-			return ((const int32_t *) c.values)[i];
-		case WIRE_F32:
-			return ((const uint32_t *) c.values)[i];
-		default:
-			return ((const int64_t *) c.values)[i];
-	}
+	const T    *from = (const T *) c.values + first;
+	T			v[TILE_ROWS];
+
+#pragma unroll
+	for (int j = 0; j < TILE_ROWS; j++)
+		if ((int) threadIdx.x + j * THREADS < n)
+			v[j] = __ldcs(from + threadIdx.x + j * THREADS);
+#pragma unroll
+	for (int j = 0; j < TILE_ROWS; j++)
+		if ((int) threadIdx.x + j * THREADS < n)
+			values[threadIdx.x + j * THREADS] = (int64_t) v[j];
 }
 
 __device__ static void
 load_rows(const DeviceColumn &c, int64_t first, int64_t *values, uint8_t *states, int n)
 {
+	switch (c.type)
+	{
+		case WIRE_I8:
+			load_typed<int8_t>(c, first, values, n);
+			break;
+		case WIRE_I16:
+			load_typed<int16_t>(c, first, values, n);
+			break;
+		case WIRE_I32:
+			load_typed<int32_t>(c, first, values, n);
+			break;
+		case WIRE_F32:
+			load_typed<uint32_t>(c, first, values, n);
+			break;
+		default:
+			load_typed<int64_t>(c, first, values, n);
+	}
 	for (int row = threadIdx.x; row < n; row += THREADS)
 	{
 		int64_t		i = first + row;
 
-		values[row] = load_value(c, i);
 		states[row] = c.validity == nullptr || (c.validity[i >> 3] >> (i & 7) & 1) ? VECTOR_VALUE : VECTOR_NULL;
 	}
 }
@@ -218,7 +236,7 @@ end_row(const ProgramRun &run, const int64_t *values, const uint8_t *states, int
 		VectorOperand o = vector_operand(out.operand, constants, values, states, tile);
 		int			state = vector_state(&o, row);
 
-		end.untold |= state == VECTOR_UNTOLD || (state == VECTOR_NULL && !out.validity && !out.filter);
+		end.untold |= state == VECTOR_UNTOLD || (state == VECTOR_NULL && !out.nullable && !out.filter);
 	}
 	end.counts = end.counts && !end.untold;
 	return end;
@@ -270,7 +288,7 @@ program_kernel(const ProgramRun *global_run, int tile, int64_t first, int64_t nr
 				VectorOperand o = vector_operand(out.operand, run.program.constants, values, states, tile);
 				bool		valid = there && vector_state(&o, row) == VECTOR_VALUE;
 
-				if (there)
+				if (there && out.values)
 					store_value(out, i, valid ? vector_value(&o, row) : 0);
 				if (out.validity)
 				{

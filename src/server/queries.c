@@ -232,7 +232,7 @@ query_finish(OpenQuery *query, WireFinished *result, DeviceError *error)
 	if (status != DEVICE_OK)
 		return status;
 	query->finished = true;
-	status = device_ops.finish(query->query, result, error);
+	status = device_ops.finish(query->query, query->limited ? &query->limit : NULL, result, error);
 	return give_query(query, status, error);
 }
 

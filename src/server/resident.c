@@ -8,12 +8,12 @@
 
 /* ---- columns and instructions ---- */
 
-/* The last instruction that sets the register. */
+/* The last of the first n instructions that sets the operand; -1: it is a constant. */
 static int
-last_setter(const VectorProgram *p, int r)
+last_setter(const VectorProgram *p, int operand, int n)
 {
-	for (int i = (int) p->ninstructions - 1; i >= 0; i--)
-		if (p->instructions[i].r == r)
+	for (int i = n - 1; i >= 0 && operand < VECTOR_CONSTANT; i--)
+		if (p->instructions[i].r == operand)
 			return i;
 	return -1;
 }
@@ -27,18 +27,47 @@ may_be_null(const StoreHold *hold, int stored)
 	return false;
 }
 
-/* The stored column that this column of the query is as it stands, or -1. */
-static int
-stored_column(const WireResident *in, const StoreHold *hold, const ResidentColumn *col)
+/* Does the query only count the rows where the column is not NULL? */
+static bool
+only_counted(const WireQuery *q, int c)
+{
+	for (int k = 0; k < q->nkeys; k++)
+		if (q->keys[k].col == c)
+			return false;
+	for (int s = 0; s < q->nslots; s++)
+	{
+		const WireSlot *slot = &q->slots[s];
+
+		if (slot->filter == c ||
+			((slot->col[0] == c || slot->col[1] == c) &&
+			 (slot->monoid != MONOID_COUNT || slot->bin_kind != WIRE_BIN_NONE)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Finds the stored column that this column of the query is as it stands: also where an instruction passes values
+ * on, and only its outcome may be untold.
+ */
+static void
+find_stored(const WireResident *in, const StoreHold *hold, ResidentColumn *col)
 {
 	const VectorProgram *p = &in->program;
-	int			i = col->operand < VECTOR_CONSTANT ? last_setter(p, col->operand) : -1;
+	int			i = last_setter(p, col->operand, (int) p->ninstructions);
+	uint16_t	op = i < 0 ? VECTOR_LOAD : p->instructions[i].op;
 	int			stored;
 
+	col->stored = -1;
+	if (i >= 0 && (op == VECTOR_F32_BELOW || op == VECTOR_F64_BELOW || (op == VECTOR_PRESENCE && col->presence)))
+		i = last_setter(p, p->instructions[i].a, i);
 	if (i < 0 || p->instructions[i].op != VECTOR_LOAD)
-		return -1;
+		return;
 	stored = p->instructions[i].a;
-	return in->stored[stored].type == col->type && (col->nullable || !may_be_null(hold, stored)) ? stored : -1;
+	if ((!col->presence && in->stored[stored].type != col->type) || (!col->nullable && may_be_null(hold, stored)))
+		return;
+	col->stored = stored;
+	col->checked = op == VECTOR_F32_BELOW || op == VECTOR_F64_BELOW;
 }
 
 static void
@@ -81,6 +110,18 @@ drop_instructions(ResidentPlan *plan, uint64_t registers)
 	memmove(p->instructions, p->instructions + from, p->ninstructions * sizeof(VectorInstruction));
 }
 
+bool
+resident_is_written(const ResidentPlan *plan, int c)
+{
+	const ResidentColumn *col = &plan->cols[c];
+	int			constant = col->operand - VECTOR_CONSTANT;
+
+	/* a constant that is only counted is nowhere NULL, or else it is computed as all others */
+	if (col->presence && constant >= 0 && plan->program.constants[constant].state == VECTOR_VALUE)
+		return false;
+	return col->stored < 0;
+}
+
 static bool
 filters(const WireQuery *q, int col)
 {
@@ -108,11 +149,13 @@ resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold,
 		col->type = in->types[c];
 		col->nullable = in->nullable >> c & 1;
 		col->filter = filters(q, c);
-		col->stored = stored_column(in, hold, col);
-		if (col->stored >= 0)
+		col->presence = only_counted(q, c);
+		find_stored(in, hold, col);
+		if (resident_is_written(plan, c))
+			plan->row_bits += 8 * wire_width(col->type) + col->nullable;
+		else if (!col->checked)
 			continue;
 		plan->runs = true;
-		plan->row_bits += 8 * wire_width(col->type) + col->nullable;
 		need(&registers, col->operand);
 	}
 	drop_instructions(plan, registers);

@@ -17,6 +17,8 @@ typedef struct ResidentColumn
 	uint16_t	operand;		/* of the program */
 	bool		nullable;
 	bool		filter;			/* of a slot: NULL is false */
+	bool		presence;		/* nothing reads its values: it has those of the stored column, or nowhere a NULL */
+	bool		checked;		/* the program decides which rows are untold, though it is stored */
 } ResidentColumn;
 
 typedef struct ResidentPlan
@@ -32,6 +34,8 @@ typedef struct ResidentPlan
 /* May the query have the rows?  Else it releases them, and says why in *lacking. */
 extern bool resident_in_order(const WireQuery *q, StoreHold *hold, uint64_t *lacking);
 
+/* Does the program write the column to memory? */
+extern bool resident_is_written(const ResidentPlan *plan, int c);
 extern void resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold, ResidentPlan *plan);
 
 /* Rows first .. first + nrows - 1 of one segment; first is a multiple of 64. */

@@ -59,6 +59,7 @@ extern const char *check_cells(const WireResident *in, const char *buffer);
 extern const char *check_resident(const WireResident *in, const WireQuery *q, size_t length,
 								  size_t buffer_bytes, int buffers);
 extern const char *check_runs(const WireRun *runs, uint32_t n);
+extern const char *check_limit(const WireLimit *limit, const WireQuery *q, size_t length);
 
 /* ---- arena.c ---- */
 
@@ -122,6 +123,8 @@ typedef struct OpenQuery
 	pthread_mutex_t lock;		/* of what follows; held in every device call on `query` */
 	Query	   *query;
 	bool		finished;		/* groups may be fetched; batches are refused */
+	bool		limited;		/* not all groups are wanted: */
+	WireLimit	limit;
 	DeviceStatus failed;		/* DEVICE_OK, or the status of the call that failed ... */
 	DeviceError failure;		/* ... and its text: every further call returns them */
 } OpenQuery;

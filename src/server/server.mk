@@ -53,6 +53,14 @@ build/gpu-resident-%: test/unit/resident_test.c $(GPU_RESIDENT_SRCS) $(SERVER_KE
 	done
 	$(NVCC) $(CUDA_GENCODE) build/$*/*.o $(SERVER_KERNEL_OBJS) $(KERNEL_LIB) -lpthread -ldl -lm -o $@
 
+# test/bench/server.c: the server's part of queries over stored columns.
+.PHONY: bench-server
+bench-server: test/bench/server
+
+test/bench/server: test/bench/server.c $(filter-out build/server/main.o build/server/control.o,$(SERVER_OBJS)) $(SERVER_CUDA_OBJS) $(KERNEL_LIB)
+	$(CC) $(SERVER_CFLAGS) -I$(TOP)test/unit -c $< -o build/server/bench_server.o
+	$(NVCC) $(CUDA_GENCODE) build/server/bench_server.o $(filter %.o %.a,$^) -lpthread -ldl -lm -o $@
+
 install-server: build/gpuagg-server
 	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)'
 	$(INSTALL_PROGRAM) build/gpuagg-server '$(DESTDIR)$(pkglibdir)/gpuagg-server'

@@ -59,6 +59,7 @@ typedef struct Session
 		WireDictionary dictionary;
 		WireList	list;
 		WireResident resident;
+		WireLimit	limit;
 		char		bytes[sizeof(WireQuery) + WIRE_MAX_THRESHOLDS * sizeof(double)];
 	}			body;
 } Session;
@@ -383,8 +384,13 @@ on_finish(Session *s, size_t length)
 {
 	WireFinished finished = {0};
 
-	if (length != 0)
-		return fail(s, FAILURE_PROTOCOL, "finish length");
+	const char *wrong = length > 0 ? check_limit(&s->body.limit, &s->query->wire, length) : NULL;
+
+	if (wrong)
+		return fail(s, FAILURE_PROTOCOL, wrong);
+	s->query->limited = length > 0;
+	if (length > 0)
+		s->query->limit = s->body.limit;
 	return reduce_pending(s) && check(s, query_finish(s->query, &finished, &s->error)) &&
 		settle(s, &finished) && wire_send(s->sock, MESSAGE_FINISHED, &finished, sizeof(finished));
 }

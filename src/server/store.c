@@ -55,6 +55,7 @@ typedef struct StoreColumn
 	uint64_t	last,			/* uses; 0: none */
 				before;
 	uint64_t	bytes;
+	bool		disordered;		/* rows were seen whose values are neither ascending nor descending */
 	int			nsegments;		/* entries of the array */
 	Segment    *segments;
 	Retired    *retired;
@@ -817,6 +818,7 @@ take_hold(StoreTable *table, const WireResident *in, const int *columns, StoreHo
 	{
 		StoreColumn *column = &table->columns[columns[i]];
 
+		hold->column[i] = (uint8_t) columns[i];
 		for (int s = 0; s < column->nsegments && s < hold->nsegments; s++)
 			hold->segments[(size_t) i * hold->nsegments + s] = (StoreSegment) {
 				column->segments[s].values.at, column->segments[s].validity.at
@@ -893,6 +895,28 @@ store_release(StoreHold *hold)
 		pthread_mutex_unlock(&store->lock);
 	}
 	free_hold(hold);
+}
+
+bool
+store_is_disordered(const StoreHold *hold, int stored)
+{
+	Store	   *store = &stores[hold->device];
+	bool		is;
+
+	pthread_mutex_lock(&store->lock);
+	is = hold->table->columns[hold->column[stored]].disordered;
+	pthread_mutex_unlock(&store->lock);
+	return is;
+}
+
+void
+store_note_disorder(const StoreHold *hold, int stored)
+{
+	Store	   *store = &stores[hold->device];
+
+	pthread_mutex_lock(&store->lock);
+	hold->table->columns[hold->column[stored]].disordered = true;
+	pthread_mutex_unlock(&store->lock);
 }
 
 /* ---- all of it ---- */

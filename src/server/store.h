@@ -77,6 +77,7 @@ typedef struct StoreHold
 	StoreSpan  *spans;
 	int			nsegments;
 	StoreSegment *segments;		/* nsegments of each stored column of the query */
+	uint8_t		column[WIRE_MAX_STORED_COLS];	/* of the table */
 } StoreHold;
 
 extern void store_start(const StoreOps *ops, int ndevices);
@@ -99,6 +100,9 @@ extern DeviceStatus store_put(int device, Lane *lane, const WireStore *in, uint6
 extern DeviceStatus store_hold(int device, const WireResident *in, const WireRun *runs, uint64_t use,
 							   uint64_t *lacking, StoreHold **hold, DeviceError *error);
 extern void store_release(StoreHold *hold);
+/* Was a stored column of the query seen to be in no order?  As long as it stays, nobody needs to look again. */
+extern bool store_is_disordered(const StoreHold *hold, int stored);
+extern void store_note_disorder(const StoreHold *hold, int stored);
 
 /* Answers DICTIONARY; `to` is its buffer. */
 extern void store_dictionary(int device, const WireDictionary *in, char *to, WireEntries *out);

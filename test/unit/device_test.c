@@ -201,7 +201,8 @@ fetch_groups(Run *run)
 static void
 check_finished_memory(const Query *query)
 {
-	size_t		groups = query->hash.memory.bytes + query->groups.present.bytes;
+	size_t		groups = query->hash.memory.bytes + query->groups.present.bytes + query->groups.list.bytes +
+		query->groups.keys.bytes + query->top.bytes;
 
 	for (int s = 0; s < query->q->nslots; s++)
 		groups += query->groups.slot[s].bytes;

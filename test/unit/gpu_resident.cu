@@ -196,7 +196,7 @@ run_on_host(const VectorProgram &p, const std::vector<Stored> &stored, const std
 				VectorOperand o = vector_operand(outputs[c].operand, p.constants, values.data(), states.data(), tile);
 				int			state = vector_state(&o, row);
 
-				untold |= counts && (state == VECTOR_UNTOLD || (state == VECTOR_NULL && !outputs[c].validity && !outputs[c].filter));
+				untold |= counts && (state == VECTOR_UNTOLD || (state == VECTOR_NULL && !outputs[c].nullable && !outputs[c].filter));
 				out.values[c].push_back(state == VECTOR_VALUE ? vector_value(&o, row) : 0);
 				out.valid[c].push_back(state == VECTOR_VALUE);
 			}
@@ -291,7 +291,7 @@ instruction(int op, int r, int a, int b, int c, int data)
 static ProgramOutput
 output(int operand, int width, bool nullable, bool filter)
 {
-	return ProgramOutput{nullptr, nullable ? (uint32_t *) 1 : nullptr, (uint16_t) operand, (uint8_t) width, filter};
+	return ProgramOutput{nullptr, nullable ? (uint32_t *) 1 : nullptr, (uint16_t) operand, (uint8_t) width, filter, nullable};
 }
 
 /* One operation over three columns, or a constant in place of the second; with all its data. */

@@ -20,6 +20,17 @@
 #include "server/device_cuda.h"
 #endif
 
+/* May the device have lacked memory? */
+static bool
+stub_was_short(void)
+{
+#ifdef OVER_STUB
+	return stub_has_failed();
+#else
+	return false;
+#endif
+}
+
 /* ---- in place of control.c ---- */
 
 void
@@ -64,12 +75,14 @@ typedef struct Range
 {
 	uint64_t	stamp;
 	uint32_t	nrows;
+	int			ordered;		/* its number, counted from 1, if keys ascend from range to range; or 0 */
 } Range;
 
 typedef struct Model
 {
 	uint64_t	id;
 	bool		scattered;		/* keys */
+	bool		ordered;
 	Range		ranges[RANGES];
 } Model;
 
@@ -88,19 +101,28 @@ make_model(Model *m)
 {
 	m->id = ++last_table;
 	m->scattered = random_below(2) == 0;
+	m->ordered = random_below(2) == 0;
 	for (int r = 0; r < RANGES; r++)
+	{
+		m->ranges[r].ordered = m->ordered ? r + 1 : 0;
 		renew(&m->ranges[r]);
+	}
 }
 
 static bool
 has_nulls(const Range *r, int col)
 {
+	if (col == COL_K && r->ordered)
+		return r->ordered == RANGES;
 	return (col == COL_K && r->stamp % 3 == 0) || (col == COL_V && r->stamp % 2 == 0);
 }
 
 static bool
 is_null(const Range *r, int col, uint32_t row)
 {
+	/* behind all others */
+	if (col == COL_K && r->ordered)
+		return has_nulls(r, col) && row > r->nrows / 2;
 	return has_nulls(r, col) && row % 10 == (uint32_t) (col == COL_K ? 4 : 7);
 }
 
@@ -110,6 +132,8 @@ value(const Model *m, const Range *r, int col, uint32_t row)
 	switch (col)
 	{
 		case COL_K:
+			if (r->ordered)
+				return ((int64_t) r->ordered * TEST_ROWS * 2 + row) / 7 * (m->scattered ? 5017 : 1) - 20;
 			return (int64_t) ((r->stamp + row * 7) % 40) * (m->scattered ? 50000017 : 1) - 20;
 		case COL_V:
 			return row % 97 == 5 ? INT64_MAX : (int64_t) (r->stamp * 13 + row * 37) % 1000 - 300;
@@ -250,9 +274,10 @@ make_key(Question *t, const Model *m, int operand, bool nullable)
 	q->key_bytes = nullable ? 8 : 4;
 	q->null_offset = 4;
 	q->keys[0] = (WireKey) {.col = column(t, operand, WIRE_I32, nullable),.width = 4,.nullable = nullable};
-	q->forced = m->scattered ? STRATEGY_AUTO : random_below(2) ? STRATEGY_DIRECT : STRATEGY_HASH;
+	q->forced = random_below(3) == 0 ? STRATEGY_SORT : m->scattered || m->ordered ? STRATEGY_AUTO :
+		random_below(2) ? STRATEGY_DIRECT : STRATEGY_HASH;
 	t->in.key_min[0] = -20;
-	t->in.key_max[0] = (m->scattered ? 39 * INT64_C(50000017) - 20 : 19) + 5;
+	t->in.key_max[0] = m->ordered ? INT32_MAX : (m->scattered ? 39 * INT64_C(50000017) - 20 : 19) + 5;
 }
 
 /* The operand of v < 200. */
@@ -502,17 +527,90 @@ store_lacking(Peer *peer, const Question *t, const Model *m, bool *any, bool *al
 	return true;
 }
 
+static WireLimit limit;			/* of the next answer, if `limited` */
+static bool limited;
+
+static void
+draw_limit(const Question *t)
+{
+	limited = t->keyed && random_below(3) == 0;
+	limit = (WireLimit) {.slot = random_below(3) - 1,.descending = random_below(2),.count = 1 + random_below(20)};
+	if (limit.slot == 1 && t->q.slots[1].width > 1)
+		limit.slot = 0;
+}
+
+/* What the limit goes by; false: the group is returned whatever it is. */
+static bool
+limit_value(const Group *g, int64_t *value)
+{
+	*value = limit.slot < 0 ? (int32_t) g->key : limit.slot == 0 ? g->count : g->sum;
+	return limit.slot < 0 ? g->key >> 32 == 0 : *value != 0;
+}
+
+static int
+compare_integers(const void *a, const void *b)
+{
+	int64_t		x = *(const int64_t *) a;
+	int64_t		y = *(const int64_t *) b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The right groups within the limit; their number. */
+static int
+apply_limit(Group *right, int n)
+{
+	int64_t    *values = malloc(n * sizeof(*values) + 1);
+	int64_t		value,
+				bound;
+	int			nvalues = 0,
+				kept = 0;
+
+	for (int i = 0; i < n; i++)
+		if (limit_value(&right[i], &value))
+			values[nvalues++] = value;
+	qsort(values, nvalues, sizeof(*values), compare_integers);
+	bound = (uint64_t) nvalues <= limit.count ? (limit.descending ? INT64_MIN : INT64_MAX) :
+		values[limit.descending ? nvalues - (int) limit.count : (int) limit.count - 1];
+	for (int i = 0; i < n; i++)
+		if (!limit_value(&right[i], &value) || (limit.descending ? value >= bound : value <= bound))
+			right[kept++] = right[i];
+	free(values);
+	return kept;
+}
+
+/* Groups that are returned although they are beyond the limit, as there was no memory, are left out. */
+static int
+leave_out(const Group *right, int n, Group *groups, int made)
+{
+	int			kept = 0;
+
+	for (int g = 0, i = 0; g < made; g++)
+	{
+		while (i < n && right[i].key < groups[g].key)
+			i++;
+		if (i < n && right[i].key == groups[g].key)
+			groups[kept++] = groups[g];
+	}
+	return kept;
+}
+
 /* Fetches the groups, and compares; false: the connection failed. */
 static bool
-check_answer(Peer *peer, const Question *t, const Group *right, int n, uint64_t untold, const char *what)
+check_answer(Peer *peer, const Question *t, Group *right, int n, uint64_t untold, const char *what)
 {
 	WireFinished finished;
 	Group	   *groups;
-	int			at = 0;
+	int			at = 0,
+				all = n;
 	bool		ok = true;
 
-	if (!request(peer, MESSAGE_FINISH, NULL, 0, MESSAGE_FINISHED, &finished, sizeof(finished)))
+	draw_limit(t);
+	if (!request(peer, MESSAGE_FINISH, &limit, limited ? sizeof(limit) : 0, MESSAGE_FINISHED, &finished, sizeof(finished)))
 		return false;
+	if (limited)
+		n = apply_limit(right, n);
+	CHECK(!t->keyed || finished.allgroups == (uint64_t) all, "%s: %d of %d groups", what, (int) finished.allgroups, all);
 	CHECK(finished.untold == untold, "%s: %d rows untold, expected %d", what, (int) finished.untold, (int) untold);
 	groups = calloc(finished.ngroups + 1, sizeof(*groups));
 	while (ok && (uint64_t) at < finished.ngroups)
@@ -537,6 +635,8 @@ check_answer(Peer *peer, const Question *t, const Group *right, int n, uint64_t 
 		/* without keys there may be a group of no rows */
 		if (!t->keyed && at == 1 && groups[0].count == 0)
 			at = 0;
+		if (limited && at > n && stub_was_short())
+			at = leave_out(right, n, groups, at);
 		CHECK(at == n && memcmp(groups, right, n * sizeof(*right)) == 0, "%s: %d groups, expected %d, or others (%d rows, %d)",
 			  what, at, n, at ? (int) groups[0].count : 0, n ? (int) right[0].count : 0);
 	}
@@ -581,6 +681,17 @@ run_question(Peer *peer, const Model *m, Kind kind, bool must, const char *where
 		not_taken += !taken;
 		if (!taken)
 			n = 0, untold = 0;
+		/* the same rows once more, behind the groups that there are */
+		else if (random_below(4) == 0)
+		{
+			bool		again = false;
+
+			if (!ask(peer, &t, &again))
+				failed++;
+			for (int g = 0; g < n && again; g++)
+				right[g].count *= 2, right[g].sum *= 2;
+			untold *= again ? 2 : 1;
+		}
 		if (!check_answer(peer, &t, right, n, untold, what))
 			failed++;
 	}

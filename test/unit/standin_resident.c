@@ -203,12 +203,13 @@ column_cell(const Made *m, int c, int64_t position, int row)
 	const ResidentColumn *col = &m->plan.cols[c];
 	VectorOperand o;
 
-	if (col->stored >= 0)
+	if (col->stored >= 0 && !col->checked)
 	{
 		const StoreSegment *s = segment_of(m, col->stored, position);
 		int64_t		at = position % STORE_SEGMENT_ROWS + row;
 
-		return vector_cell(read_value(s->values, col->type, at), bit(s->validity, at) ? VECTOR_VALUE : VECTOR_NULL);
+		return vector_cell(col->presence ? 1 : read_value(s->values, col->type, at),
+						   bit(s->validity, at) ? VECTOR_VALUE : VECTOR_NULL);
 	}
 	o = vector_operand(col->operand, m->plan.program.constants, m->tile.values, m->tile.states, TILE);
 	return vector_cell(vector_value(&o, row), vector_state(&o, row));

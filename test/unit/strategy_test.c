@@ -62,7 +62,13 @@ static const Row rows[] = {
 	{"GPU, small range", &gpu, {INTEGERS(1000, 1001)}, STRATEGY_DIRECT},
 	{"GPU, order matters", &gpu, {KEYS(1000), .ordered = true}, STRATEGY_SORT},
 	{"GPU, groups in the cache", &gpu, {KEYS(100000)}, STRATEGY_HASH},
-	{"GPU, groups beyond the cache", &gpu, {KEYS(1e8)}, STRATEGY_SORT}
+	{"GPU, groups beyond the cache", &gpu, {KEYS(1e8)}, STRATEGY_SORT},
+	{"GPU, grouped rows", &gpu, {INTEGERS(1000, 1000), .grouped = true, .mean_run = 48}, STRATEGY_SEGMENTED},
+	{"GPU, grouped rows of one each", &gpu, {INTEGERS(1e7, 1e7), .grouped = true, .mean_run = 1}, STRATEGY_SEGMENTED},
+	{"GPU, grouped rows, hash asked for", &gpu,
+	{INTEGERS(1000, 1000), .grouped = true, .forced = STRATEGY_HASH}, STRATEGY_HASH},
+	{"GPU, grouped rows, direct asked for and impossible", &gpu,
+	{KEYS(1000), .grouped = true, .forced = STRATEGY_DIRECT}, STRATEGY_SEGMENTED}
 };
 
 static void
@@ -92,7 +98,7 @@ random_input(void)
 	input.groups = pow(10, random_below(12));
 	input.range_known = random_below(2);
 	input.key_range = pow(10, random_below(21));
-	input.state_bytes = (int) random_below(1000);
+	input.state_bytes = 1 + (int) random_below(1000);
 	input.key_bytes = 8;
 	return input;
 }

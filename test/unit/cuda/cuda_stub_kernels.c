@@ -13,6 +13,7 @@
 #include "operators/bins.h"
 #include "cuda_stub.h"
 #include "server/device_kernels.h"
+#include "server/limit.h"
 #include "operators/hll.h"
 #include "operators/vector_run.h"
 
@@ -620,6 +621,256 @@ device_pack_order(const DeviceColumn *order, int64_t nrows, int nulls_first, int
 	return GPUAGG_CUDA_OK;
 }
 
+/* ---- runs and groups ---- */
+
+GpuaggCudaStatus
+gpuagg_runs_number(const uint32_t *heads, int64_t words, int32_t *before, void *workspace, size_t *workspace_bytes,
+				   gpuagg_stream stream)
+{
+	(void) stream;
+	SIZE(workspace, workspace_bytes);
+	LAUNCH();
+	before[0] = 0;
+	for (int64_t w = 0; w < words; w++)
+		before[w + 1] = before[w] + __builtin_popcount(heads[w]);
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+gpuagg_runs_sort(int key_bytes, const void *keys, int64_t nrows, int bits, void *sorted, uint32_t *order,
+				 void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
+{
+	GpuaggSortWord word = {.values = keys,.type = key_bytes == 4 ? GPUAGG_VALUE_I32 : GPUAGG_VALUE_I64};
+	int64_t    *rows;
+
+	(void) bits, (void) stream;
+	SIZE(workspace, workspace_bytes);
+	LAUNCH();
+	rows = malloc(nrows * sizeof(*rows));
+	for (int64_t i = 0; i < nrows; i++)
+		rows[i] = i;
+	sorting = (Sort) {1, &word};
+	qsort(rows, nrows, sizeof(*rows), compare_rows);
+	for (int64_t i = 0; i < nrows; i++)
+	{
+		order[i] = (uint32_t) rows[i];
+		memcpy((char *) sorted + i * key_bytes, (const char *) keys + rows[i] * key_bytes, key_bytes);
+	}
+	free(rows);
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+gpuagg_runs_update(const GpuaggRuns *runs, const GpuaggSlot *slot, uint32_t *errors, void *workspace,
+				   size_t *workspace_bytes, gpuagg_stream stream)
+{
+	int64_t		run = runs->nrows > 0 ? runs->before[0] - 1 : 0;
+
+	(void) stream;
+	SIZE(workspace, workspace_bytes);
+	LAUNCH();
+	for (int64_t i = 0; i < runs->nrows; i++)
+	{
+		int64_t		row = runs->order ? runs->order[i] : i;
+		Input		in = {slot->x, slot->y, row};
+		char	   *state;
+
+		run += runs->heads[i / 32] >> (i % 32) & 1;
+		if ((runs->filter && !runs->filter[row]) || (slot->filter && !slot->filter[row]) ||
+			!is_valid(slot->x.validity, row) || !is_valid(slot->y.validity, row))
+			continue;
+		state = (char *) slot->states + (runs->bins ? runs->bins[run] : run) * gpuagg_monoids[slot->op].state_size;
+		*errors |= operators[slot->op].row(state, &in);
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+static int
+compare_values(const DeviceColumn *a, int64_t i, const DeviceColumn *b, int64_t j)
+{
+	GpuaggColumn x = column_of(a);
+	GpuaggColumn y = column_of(b);
+	int			there = is_valid(x.validity, i);
+	int			other = is_valid(y.validity, j);
+	int64_t		u,
+				v;
+
+	if (!there || !other)
+		return other - there;
+	u = load_integer(&x, i);
+	v = load_integer(&y, j);
+	return u < v ? -1 : u > v;
+}
+
+GpuaggCudaStatus
+device_find_heads(const HeadRows *rows, int64_t nrows, uint32_t *heads, uint32_t *order, gpuagg_stream stream)
+{
+	int64_t		last = -1;
+
+	(void) stream;
+	LAUNCH();
+	memset(heads, 0, (nrows + 31) / 32 * sizeof(*heads));
+	for (int64_t i = 0; i < nrows; i++)
+	{
+		int			first = 0,
+					all = 0;
+
+		if (rows->mask && !rows->mask[i])
+			continue;
+		if (last >= 0 || rows->last_before >= 0)
+		{
+			for (int k = 0; k < rows->nkeys && all == 0; k++)
+			{
+				all = last >= 0 ? compare_values(&rows->column[k], i, &rows->column[k], last) :
+					compare_values(&rows->column[k], i, &rows->column_before[k], rows->last_before);
+				first = k == 0 ? all : first;
+			}
+			*order |= (all > 0 ? HEADS_ASCEND : all < 0 ? HEADS_DESCEND : 0) |
+				(first > 0 ? HEADS_FIRST_ASCENDS : first < 0 ? HEADS_FIRST_DESCENDS : 0);
+		}
+		else
+			all = 1;
+		if (all != 0)
+			heads[i / 32] |= 1u << (i % 32);
+		last = i;
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+static void
+pack_one(const PackKeys *pack, int64_t i, char *key)
+{
+	memset(key, 0, pack->key_bytes);
+	for (int k = 0; k < pack->nkeys; k++)
+		if (is_valid(pack->column[k].validity, i))
+			memcpy(key + pack->offset[k], (const char *) pack->column[k].values + i * pack->width[k], pack->width[k]);
+		else
+			key[pack->null_offset] |= 1 << k;
+}
+
+GpuaggCudaStatus
+device_head_keys(const PackKeys *pack, const uint32_t *heads, const int32_t *before, int64_t nrows, void *out,
+				 gpuagg_stream stream)
+{
+	int64_t		run = nrows > 0 ? before[0] - 1 : 0;
+
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < nrows; i++)
+		if (heads[i / 32] >> (i % 32) & 1)
+			pack_one(pack, i, (char *) out + ++run * pack->key_bytes);
+	return GPUAGG_CUDA_OK;
+}
+
+static void
+unpack_key(const GroupKeys *keys, int64_t bin, char *key)
+{
+	memset(key, 0, keys->key_bytes);
+	if (keys->table)
+		memcpy(key, (const char *) keys->table + bin * keys->table_bytes, keys->table_bytes);
+	for (int k = keys->nkeys - 1; k >= 0 && keys->table == NULL; k--)
+	{
+		int64_t		digit = bin % keys->extent[k];
+		int64_t		value = keys->min[k] + digit;
+
+		bin /= keys->extent[k];
+		if (keys->has_null[k] && digit == keys->extent[k] - 1)
+			key[keys->null_offset] |= 1 << k;
+		else
+			memcpy(key + keys->offset[k], &value, keys->width[k]);
+	}
+}
+
+GpuaggCudaStatus
+device_group_keys(const GroupKeys *keys, const int32_t *list, int64_t n, void *out, gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < n; i++)
+		unpack_key(keys, list[i], (char *) out + i * keys->key_bytes);
+	return GPUAGG_CUDA_OK;
+}
+
+/* The code of a bin: -1 not a group, 0 returned whatever it is, 1 by its code. */
+static int
+top_code(const TopGroups *top, int64_t i, uint64_t *code)
+{
+	char		key[WIRE_MAX_KEY_BYTES];
+	int32_t		bin = (int32_t) i;
+	int64_t		value;
+
+	*code = 0;
+	if (top->counts && top->counts[i] == 0)
+		return -1;
+	if (top->monoid < 0)
+	{
+		unpack_key(&top->keys, bin, key);
+		if (top->keys.null_offset < top->keys.key_bytes && (key[top->keys.null_offset] >> top->key & 1))
+			return 0;
+		value = limit_key(key + top->keys.offset[top->key], top->keys.width[top->key]);
+	}
+	else
+	{
+		value = gpuagg_monoids[top->monoid].state_size == 4 ? ((const int32_t *) top->states)[i] :
+			((const int64_t *) top->states)[i];
+		if (limit_is_identity(top->monoid, value))
+			return 0;
+	}
+	*code = limit_code(value, top->descending);
+	return 1;
+}
+
+static int
+compare_codes(const void *a, const void *b)
+{
+	uint64_t	x = *(const uint64_t *) a;
+	uint64_t	y = *(const uint64_t *) b;
+
+	return x > y ? -1 : x < y;
+}
+
+GpuaggCudaStatus
+device_top_groups(const TopGroups *top, int64_t n, int32_t *list, int32_t *nlisted, int32_t *nall, void *workspace,
+				  size_t *workspace_bytes, gpuagg_stream stream)
+{
+	uint64_t   *codes,
+				code;
+
+	(void) stream;
+	if (top->count < 1 || top->count > n)
+		return GPUAGG_CUDA_INVALID;
+	SIZE(workspace, workspace_bytes);
+	LAUNCH();
+	codes = malloc(n * sizeof(*codes));
+	*nlisted = *nall = 0;
+	for (int64_t i = 0; i < n; i++)
+		*nall += top_code(top, i, &codes[i]) >= 0;
+	qsort(codes, n, sizeof(*codes), compare_codes);
+	for (int64_t i = 0; i < n; i++)
+	{
+		int			is = top_code(top, i, &code);
+
+		if (is == 0 || (is > 0 && code >= codes[top->count - 1]))
+			list[(*nlisted)++] = (int32_t) i;
+	}
+	free(codes);
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_list_groups(const int64_t *counts, int64_t n, int32_t *list, int32_t *nlisted, void *workspace,
+				   size_t *workspace_bytes, gpuagg_stream stream)
+{
+	(void) stream;
+	SIZE(workspace, workspace_bytes);
+	LAUNCH();
+	*nlisted = 0;
+	for (int64_t i = 0; i < n; i++)
+		if (counts[i] > 0)
+			list[(*nlisted)++] = (int32_t) i;
+	return GPUAGG_CUDA_OK;
+}
+
 /* ---- rows of stored columns ---- */
 
 GpuaggCudaStatus
@@ -699,10 +950,11 @@ end_row(const ProgramRun *run, int64_t i, const int64_t *values, const uint8_t *
 		int			state = vector_state(&o, 0);
 		int64_t		value = state == VECTOR_VALUE ? vector_value(&o, 0) : 0;
 
-		memcpy((char *) out->values + i * out->width, &value, out->width);
+		if (out->values)
+			memcpy((char *) out->values + i * out->width, &value, out->width);
 		if (out->validity)
 			out->validity[i / 32] = (out->validity[i / 32] & ~(1u << (i & 31))) | (uint32_t) (state == VECTOR_VALUE) << (i & 31);
-		else if (state == VECTOR_NULL && !out->filter)
+		if (state == VECTOR_NULL && !out->nullable && !out->filter)
 			told = false;
 		if (state == VECTOR_UNTOLD)
 			told = false;

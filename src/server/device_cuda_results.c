@@ -1,0 +1,298 @@
+/*
+ * device_cuda_results.c
+ *	  A query on the device: returns groups.
+ *
+ * Groups are numbered as they are fetched.  Where some of the bins have no rows, a list made on the device
+ * says which have; else a group's number is its bin.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/device_cuda.h"
+
+/* ---- the end of the rows ---- */
+
+/* The strategy, for EXPLAIN. */
+static void
+describe(const Query *query, char *text, size_t size)
+{
+	static const char *const places[] = {"", "shared memory", "partitions in shared memory",
+	"global memory", "shared memory of all multiprocessors"};
+	const GpuaggHistChoice *c = &query->choice;
+	char		how[96] = "";
+
+	if (query->rows > 0 && c->strategy >= GPUAGG_HIST_SHARED && c->strategy <= GPUAGG_HIST_EXCHANGE)
+		snprintf(how, sizeof(how), ", histogram in %s", places[c->strategy]);
+	if (how[0] && c->strategy == GPUAGG_HIST_SHARED)
+		snprintf(how + strlen(how), sizeof(how) - strlen(how), ", %d sub-histogram%s, %d pass%s",
+				 c->copies, c->copies == 1 ? "" : "s", c->passes, c->passes == 1 ? "" : "es");
+	if (query->form == FORM_DIRECT)
+		snprintf(text, size, "direct (%lld bins%s)", (long long) query->groups.capacity, how);
+	else if (query->form == FORM_RUNS)
+		snprintf(text, size, "segmented (%lld runs in the order of the keys)", (long long) query->groups.capacity);
+	else if (query->form == FORM_HASH)
+		snprintf(text, size, "%s (%lld groups%s)", query->sorts ? "sort" : "hash", (long long) query->ngroups,
+				 query->sorts ? ", segments of sorted rows" : how);
+	else
+		snprintf(text, size, "single (one group%s)", how);
+	if (query->q->flags & WIRE_ORDERED)
+		snprintf(text + strlen(text), size - strlen(text), ", segments of sorted rows");
+}
+
+/* What the kernels noted of all rows: errors of values, rows without a bin, rows without an outcome, groups with rows. */
+static DeviceStatus
+read_status(Query *query, WireFinished *result, DeviceError *error)
+{
+	QueryStatus *status = malloc(sizeof(*status));
+	unsigned long long outside = 0;
+	cudaError_t err;
+
+	if (status == NULL)
+		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
+	err = cudaMemcpyAsync(status, query->status.at, sizeof(*status),
+						  cudaMemcpyDeviceToHost, query->stream);
+	if (err == cudaSuccess)
+		err = cudaStreamSynchronize(query->stream);
+	for (int c = 0; c < MAX_CALLS && err == cudaSuccess; c++)
+	{
+		outside += status->call[c].outside;
+		for (int s = 0; s < GPUAGG_MAX_SLOTS; s++)
+			result->errors |= status->call[c].errors[s];
+	}
+	result->untold = err == cudaSuccess ? status->untold : 0;
+	if (query->listed)
+		query->ngroups = err == cudaSuccess ? status->listed : 0;
+	result->allgroups = query->top.at && err == cudaSuccess ? (uint64_t) status->all : (uint64_t) query->ngroups;
+	free(status);
+	if (err != cudaSuccess)
+		return cuda_status(err, "copy of the histograms' status", error);
+	if (outside > 0)
+	{
+		/* only if a client's key_min and key_max are wrong; no rows may get lost silently */
+		snprintf(error->text, sizeof(error->text), "%llu keys outside of their range", outside);
+		return DEVICE_UNSUPPORTED;
+	}
+	return DEVICE_OK;
+}
+
+/* Counts the groups, or queues that, and lists those that have rows if others may have none. */
+static DeviceStatus
+list_groups(Query *query, DeviceError *error)
+{
+	GroupStates *states = &query->groups;
+	int32_t    *nlisted = &((QueryStatus *) query->status.at)->listed;
+	size_t		at = groups_list_bytes(states->capacity);
+	size_t		work = states->list.bytes - at;
+
+	query->listed = NULL;
+	if (query->form == FORM_SINGLE)
+		query->ngroups = query->rows > 0;
+	else if (query->form == FORM_RUNS && !query->sparse)
+		query->ngroups = states->capacity;
+	if (states->list.at == NULL)
+		return DEVICE_OK;
+	KERNEL_CHECK(device_list_groups(groups_row_counts(query)->at, states->capacity, states->list.at, nlisted,
+									(char *) states->list.at + at, &work, query->stream));
+	query->listed = states->list.at;
+	return DEVICE_OK;
+}
+
+static GroupKeys
+group_keys(const Query *query)
+{
+	const WireQuery *q = query->q;
+	GroupKeys	keys = {.key_bytes = q->key_bytes,.null_offset = (int) q->null_offset,.nkeys = q->nkeys};
+
+	if (query->form == FORM_RUNS)
+		keys.table = query->groups.keys.at, keys.table_bytes = q->key_bytes;
+	else if (query->form == FORM_HASH)
+		keys.table = query->hash.table.keys, keys.table_bytes = query->hash.table.key_bytes;
+	for (int k = 0; k < q->nkeys; k++)
+	{
+		keys.width[k] = q->keys[k].width;
+		keys.offset[k] = q->keys[k].offset;
+		keys.min[k] = query->ranges.min[k];
+		keys.extent[k] = query->ranges.extent[k];
+		keys.has_null[k] = query->ranges.has_null[k];
+	}
+	return keys;
+}
+
+/* Queues the listing of the groups within the limit. */
+static DeviceStatus
+list_top(Query *query, const WireLimit *limit, int64_t n, DeviceError *error)
+{
+	QueryStatus *status = query->status.at;
+	const DeviceMemory *counts = query->listed ? groups_row_counts(query) : NULL;
+	TopGroups	top = {
+		.counts = counts ? counts->at : NULL,.monoid = limit->slot < 0 ? -1 : query->q->slots[limit->slot].monoid,
+		.states = limit->slot < 0 ? NULL : query->groups.slot[limit->slot].at,.keys = group_keys(query),
+		.key = limit->key,.descending = (int) limit->descending,.count = (int64_t) limit->count
+	};
+	size_t		bytes = 0;
+
+	KERNEL_CHECK(device_top_groups(&top, n, NULL, NULL, NULL, NULL, &bytes, query->stream));
+	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
+	DEVICE_CHECK(query_reserve(query, &query->top, n * sizeof(int32_t), error));
+	KERNEL_CHECK(device_top_groups(&top, n, query->top.at, &status->listed, &status->all, query->workspace.at, &bytes,
+								   query->stream));
+	query->listed = query->top.at;
+	return DEVICE_OK;
+}
+
+/* Leaves out groups beyond the limit; all of them stay where there is no memory to find out which. */
+static DeviceStatus
+apply_limit(Query *query, const WireLimit *limit, DeviceError *error)
+{
+	int64_t		n = query->listed ? query->groups.capacity : query->ngroups;
+	DeviceStatus status;
+
+	if (limit == NULL || query->form == FORM_SINGLE || query->form == FORM_UNKNOWN || limit->count >= (uint64_t) n)
+		return DEVICE_OK;
+	status = list_top(query, limit, n, error);
+	query_release(query, &query->workspace);
+	if (status != DEVICE_NO_MEMORY)
+		return status;
+	query_release(query, &query->top);
+	return DEVICE_OK;
+}
+
+DeviceStatus
+cuda_finish(Query *query, const WireLimit *limit, WireFinished *result, DeviceError *error)
+{
+	CUDA_CHECK(cuda_select(query->device));
+	DEVICE_CHECK(ordered_finish(query, error));
+	DEVICE_CHECK(counts_settle(query, error));
+	DEVICE_CHECK(list_groups(query, error));
+	/* fetching may need the memory */
+	query_release_scratch(query);
+	DEVICE_CHECK(apply_limit(query, limit, error));
+	DEVICE_CHECK(read_status(query, result, error));
+	query_release_holds(query);
+	result->ngroups = query->ngroups;
+	result->changes = query->changes;
+	result->retries = query->retries;
+	result->memory_peak = query->memory_peak;
+	result->kernel_ms = query->kernel_ms;
+	describe(query, result->strategy, sizeof(result->strategy));
+	return DEVICE_OK;
+}
+
+/* ---- fetching ---- */
+
+/* Groups of a list: gathered as the buffer has them, and copied in one piece. */
+static DeviceStatus
+fetch_listed(Query *query, const WireGroups *out, char *base, DeviceError *error)
+{
+	const WireQuery *q = query->q;
+	const int32_t *bins = query->listed + out->first;
+	GroupKeys	keys = group_keys(query);
+	size_t		bytes = q->nslots == 0 ? (size_t) out->n * q->key_bytes :
+		out->slots[q->nslots - 1] + out->n * slot_state_bytes(q, q->nslots - 1);
+	char	   *staging;
+
+	DEVICE_CHECK(query_reserve(query, &query->staging, bytes, error));
+	staging = query->staging.at;
+	if (q->key_bytes > 0)
+		KERNEL_CHECK(device_group_keys(&keys, bins, out->n, staging + out->keys, query->stream));
+	for (int s = 0; s < q->nslots; s++)
+		KERNEL_CHECK(device_gather(query->groups.slot[s].at, slot_state_bytes(q, s), bins, out->n,
+								   staging + out->slots[s], query->stream));
+	CUDA_CHECK(cudaMemcpyAsync(base, staging, bytes, cudaMemcpyDeviceToHost, query->stream));
+	return DEVICE_OK;
+}
+
+/* The same one by one, without memory on the device: what was reduced must not be lost. */
+static DeviceStatus
+fetch_one_by_one(Query *query, const WireGroups *out, const int32_t *bins, char *base, DeviceError *error)
+{
+	const WireQuery *q = query->q;
+	GroupKeys	keys = group_keys(query);
+
+	memset(base + out->keys, 0, (size_t) out->n * q->key_bytes);
+	for (uint32_t g = 0; g < out->n; g++)
+	{
+		char	   *key = base + out->keys + (size_t) g * q->key_bytes;
+
+		if (keys.table)
+			CUDA_CHECK(cudaMemcpyAsync(key, (const char *) keys.table + (size_t) bins[g] * keys.table_bytes,
+									   keys.table_bytes, cudaMemcpyDeviceToHost, query->stream));
+		else if (q->key_bytes > 0)
+			groups_direct_key(query, bins[g], key, q->key_bytes);
+		for (int s = 0; s < q->nslots; s++)
+		{
+			size_t		row = slot_state_bytes(q, s);
+
+			CUDA_CHECK(cudaMemcpyAsync(base + out->slots[s] + g * row,
+									   (const char *) query->groups.slot[s].at + bins[g] * row, row,
+									   cudaMemcpyDeviceToHost, query->stream));
+		}
+	}
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+fetch_without_memory(Query *query, const WireGroups *out, char *base, DeviceError *error)
+{
+	int32_t    *bins = malloc(out->n * sizeof(int32_t) + 1);
+	cudaError_t err;
+	DeviceStatus status;
+
+	if (bins == NULL)
+		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
+	err = cudaMemcpyAsync(bins, query->listed + out->first, out->n * sizeof(int32_t), cudaMemcpyDeviceToHost,
+						  query->stream);
+	if (err == cudaSuccess)
+		err = cudaStreamSynchronize(query->stream);
+	status = err != cudaSuccess ? cuda_status(err, "copy of the groups' numbers", error) :
+		fetch_one_by_one(query, out, bins, base, error);
+	free(bins);
+	return status;
+}
+
+/* Groups whose numbers are their bins, from where they lie. */
+static DeviceStatus
+fetch_in_place(Query *query, const WireGroups *out, char *base, DeviceError *error)
+{
+	const WireQuery *q = query->q;
+	GroupKeys	keys = group_keys(query);
+
+	if (keys.table)
+		CUDA_CHECK(cudaMemcpyAsync(base + out->keys, (const char *) keys.table + out->first * keys.table_bytes,
+								   (size_t) out->n * keys.table_bytes, cudaMemcpyDeviceToHost, query->stream));
+	for (int s = 0; s < q->nslots; s++)
+	{
+		size_t		row = slot_state_bytes(q, s);
+
+		CUDA_CHECK(cudaMemcpyAsync(base + out->slots[s], (const char *) query->groups.slot[s].at + out->first * row,
+								   out->n * row, cudaMemcpyDeviceToHost, query->stream));
+	}
+	return DEVICE_OK;
+}
+
+DeviceStatus
+cuda_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
+{
+	char	   *base = lane->arena + out->buffer * lane->buffer_bytes;
+	DeviceStatus status;
+
+	CUDA_CHECK(cuda_select(query->device));
+	if (out->first > (uint64_t) query->ngroups || out->n > query->ngroups - out->first)
+		return device_say(error, DEVICE_UNSUPPORTED, "no such groups");
+	if (out->n == 0)
+		return DEVICE_OK;
+	if (query->listed == NULL)
+		status = fetch_in_place(query, out, base, error);
+	else
+	{
+		status = fetch_listed(query, out, base, error);
+		if (status == DEVICE_NO_MEMORY)
+			status = fetch_without_memory(query, out, base, error);
+	}
+	DEVICE_CHECK(status);
+	CUDA_CHECK(cudaStreamSynchronize(query->stream));
+	if (query->listed == NULL && query->form == FORM_HASH)
+		lengthen_keys(base + out->keys, out->n, query->hash.table.key_bytes, query->q->key_bytes);
+	return DEVICE_OK;
+}

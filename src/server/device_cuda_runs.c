@@ -1,0 +1,141 @@
+/*
+ * device_cuda_runs.c
+ *	  Rows in the order of their keys, which are reduced as segments: as they lie, or sorted.
+ */
+#include <string.h>
+
+#include "server/device_cuda.h"
+
+/* ---- rows that are in order ---- */
+
+bool
+runs_wanted(const Query *query)
+{
+	const WireQuery *q = query->q;
+
+	if (query->form != FORM_UNKNOWN || q->nkeys == 0 || q->key_bytes == 0 || (q->flags & WIRE_ORDERED))
+		return false;
+	for (int s = 0; s < q->nslots; s++)
+		if (q->slots[s].bin_kind != WIRE_BIN_NONE || slot_is_ordered(q, s))
+			return false;
+	return q->forced == STRATEGY_AUTO || q->forced == STRATEGY_SEGMENTED || q->forced == STRATEGY_SORT;
+}
+
+/* Is a state for each run, in the order of the rows, what they are reduced to? */
+static bool
+runs_are_good(const Query *query, double rows, double runs)
+{
+	const WireQuery *q = query->q;
+	const WireDevice *d = budget_device(query->device);
+	StrategyDevice device = {.gpu = true,.l2_bytes = d->l2_bytes,.memory_bytes = d->limit};
+	StrategyInput input = {
+		.forced = q->forced,.nkeys = q->nkeys,.keys_integer = true,.grouped = true,.rows = rows,.groups = runs,
+		.mean_run = rows / runs,.state_bytes = (int) wire_group_bytes(q),.key_bytes = q->key_bytes
+	};
+	StrategyChoice choice;
+
+	strategy_choose(&device, &input, &choice);
+	return choice.strategy == STRATEGY_SEGMENTED;
+}
+
+DeviceStatus
+runs_number(Query *query, int64_t words, double rows, int64_t *n, uint32_t *order, bool *is, DeviceError *error)
+{
+	QueryStatus *status = query->status.at;
+	size_t		bytes = 0;
+	int32_t		runs = 0;
+
+	KERNEL_CHECK(gpuagg_runs_number(query->heads.at, words, query->before.at, NULL, &bytes, query->stream));
+	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
+	KERNEL_CHECK(gpuagg_runs_number(query->heads.at, words, query->before.at, query->workspace.at, &bytes, query->stream));
+	CUDA_CHECK(cudaMemcpyAsync(&runs, (int32_t *) query->before.at + words, sizeof(runs), cudaMemcpyDeviceToHost,
+							   query->stream));
+	CUDA_CHECK(cudaMemcpyAsync(order, &status->order, sizeof(*order), cudaMemcpyDeviceToHost, query->stream));
+	CUDA_CHECK(cudaStreamSynchronize(query->stream));
+	*n = runs;
+	*is = runs > 0 && (*order & (HEADS_ASCEND | HEADS_DESCEND)) != (HEADS_ASCEND | HEADS_DESCEND) &&
+		runs_are_good(query, rows, runs);
+	return DEVICE_OK;
+}
+
+/* ---- rows that are put in order ---- */
+
+/* Are the rows sorted by key, and their runs looked up, instead of each of them? */
+static bool
+sorts_rows(const Query *query, const Rows *rows)
+{
+	const WireQuery *q = query->q;
+
+	for (int s = 0; s < q->nslots; s++)
+		if (q->slots[s].bin_kind != WIRE_BIN_NONE || slot_is_ordered(q, s))
+			return false;
+	/* a filter would leave keys without rows */
+	return q->forced == STRATEGY_SORT && rows->nrows >= SPLIT_ROWS && rows->filter == NULL &&
+		query->hash.table.key_bytes <= 8;
+}
+
+/* Bits that tell the rows' keys apart. */
+static int
+key_bits(const Query *query, const Rows *rows)
+{
+	int			all = 8 * query->hash.table.key_bytes;
+	int			bits;
+
+	if (query->q->nkeys > 1 || rows->key_min[0] < 0 || rows->key_max[0] < rows->key_min[0])
+		return all;
+	bits = rows->key_max[0] == 0 ? 1 : 64 - __builtin_clzll(rows->key_max[0]);
+	return bits < all ? bits : all;
+}
+
+/* Sorts the rows, and finds their runs; waits for the number. */
+static DeviceStatus
+sort_rows(Query *query, const Rows *rows, const void *keys, int64_t *nruns, DeviceError *error)
+{
+	int			key_bytes = query->hash.table.key_bytes;
+	int64_t		words = (rows->nrows + 31) / 32;
+	uint32_t   *order = &((QueryStatus *) query->status.at)->order;
+	HeadRows	sorted = {.nkeys = 1,.last_before = -1,.column = {{NULL, NULL, key_bytes == 4 ? WIRE_I32 : WIRE_I64}}};
+	int			bits = key_bits(query, rows);
+	size_t		sort_bytes = 0,
+				number_bytes = 0;
+	int32_t		n = 0;
+
+	DEVICE_CHECK(query_reserve(query, &query->sorted, rows->nrows * key_bytes, error));
+	DEVICE_CHECK(query_reserve(query, &query->order, rows->nrows * sizeof(uint32_t), error));
+	DEVICE_CHECK(query_reserve(query, &query->heads, words * sizeof(uint32_t), error));
+	DEVICE_CHECK(query_reserve(query, &query->before, (words + 1) * sizeof(int32_t), error));
+	KERNEL_CHECK(gpuagg_runs_sort(key_bytes, keys, rows->nrows, bits, query->sorted.at, query->order.at, NULL,
+								  &sort_bytes, query->stream));
+	KERNEL_CHECK(gpuagg_runs_number(query->heads.at, words, query->before.at, NULL, &number_bytes, query->stream));
+	DEVICE_CHECK(query_reserve(query, &query->workspace, sort_bytes > number_bytes ? sort_bytes : number_bytes, error));
+	KERNEL_CHECK(gpuagg_runs_sort(key_bytes, keys, rows->nrows, bits, query->sorted.at, query->order.at,
+								  query->workspace.at, &sort_bytes, query->stream));
+	sorted.column[0].values = query->sorted.at;
+	CUDA_CHECK(cudaMemsetAsync(order, 0, sizeof(*order), query->stream));
+	KERNEL_CHECK(device_find_heads(&sorted, rows->nrows, query->heads.at, order, query->stream));
+	KERNEL_CHECK(gpuagg_runs_number(query->heads.at, words, query->before.at, query->workspace.at, &number_bytes,
+									query->stream));
+	CUDA_CHECK(cudaMemcpyAsync(&n, (int32_t *) query->before.at + words, sizeof(n), cudaMemcpyDeviceToHost,
+							   query->stream));
+	CUDA_CHECK(cudaStreamSynchronize(query->stream));
+	*nruns = n;
+	return DEVICE_OK;
+}
+
+DeviceStatus
+runs_sort(Query *query, const Rows *rows, const void *keys, int64_t *nruns, DeviceError *error)
+{
+	DeviceStatus status;
+
+	*nruns = 0;
+	if (!sorts_rows(query, rows))
+		return DEVICE_OK;
+	status = sort_rows(query, rows, keys, nruns, error);
+	if (status != DEVICE_NO_MEMORY)
+		return status;
+	query_release(query, &query->sorted);
+	query_release(query, &query->order);
+	query_release(query, &query->heads);
+	query_release(query, &query->before);
+	return DEVICE_OK;
+}

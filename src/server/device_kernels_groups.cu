@@ -1,0 +1,431 @@
+/*
+ * device_kernels_groups.cu
+ *	  Kernels for groups: boundaries of runs of equal keys, lists of groups and their keys; see device_kernels.h.
+ */
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_select.cuh>
+#include <thrust/iterator/counting_iterator.h>
+
+#include "common.cuh"
+
+#include "server/device_kernels.h"
+#include "server/limit.h"
+
+#define THREADS 256
+
+static int
+grid_for(int64_t n, int most)
+{
+	int64_t		blocks = (n + THREADS - 1) / THREADS;
+
+	return (int) (blocks < most ? (blocks > 0 ? blocks : 1) : most);
+}
+
+/* ---- boundaries ---- */
+
+__device__ static bool
+is_valid(const DeviceColumn &c, int64_t i)
+{
+	return c.validity == nullptr || (c.validity[i >> 3] >> (i & 7) & 1);
+}
+
+__device__ static int64_t
+load_key(const DeviceColumn &c, int64_t i)
+{
+	switch (c.type)
+	{
+		case WIRE_I8:
+			return ((const int8_t *) c.values)[i];
+		case WIRE_I16:
+			return ((const int16_t *) c.values)[i];
+		case WIRE_I32:
+			return ((const int32_t *) c.values)[i];
+		default:
+			return ((const int64_t *) c.values)[i];
+	}
+}
+
+/* -1, 0 or 1; NULL is greater than any value. */
+__device__ static int
+compare_keys(const DeviceColumn &a, int64_t i, const DeviceColumn &b, int64_t j)
+{
+	bool		there = is_valid(a, i),
+				other = is_valid(b, j);
+	int64_t		x,
+				y;
+
+	if (!there || !other)
+		return (int) other - (int) there;
+	x = load_key(a, i);
+	y = load_key(b, j);
+	return x < y ? -1 : x > y;
+}
+
+/* The row before row i among those of the spans; -1: it is not in the slice. */
+__device__ static int64_t
+row_before(const HeadRows &rows, int64_t i)
+{
+	int			left = 0,
+				right = rows.nspans;
+
+	if (rows.mask == nullptr || (i > 0 && rows.mask[i - 1]))
+		return i - 1;
+	/* the first span that ends behind the row */
+	while (left < right)
+	{
+		int			mid = left + (right - left) / 2;
+
+		if (rows.spans[mid].first + rows.spans[mid].nrows > rows.first + i)
+			right = mid;
+		else
+			left = mid + 1;
+	}
+	return left == 0 ? -1 : rows.spans[left - 1].first + rows.spans[left - 1].nrows - 1 - rows.first;
+}
+
+/* Whether row i begins a run; *order: the flags of device_find_heads. */
+__device__ static bool
+begins_run(const HeadRows &rows, int64_t i, uint32_t *order)
+{
+	int64_t		before = row_before(rows, i);
+	int			first = 0,
+				all = 0;
+
+	if (before < 0 && rows.last_before < 0)
+		return true;
+	for (int k = 0; k < rows.nkeys && all == 0; k++)
+	{
+		const DeviceColumn &other = before < 0 ? rows.column_before[k] : rows.column[k];
+
+		all = compare_keys(rows.column[k], i, other, before < 0 ? rows.last_before : before);
+		if (k == 0)
+			first = all;
+	}
+	*order |= (all > 0 ? HEADS_ASCEND : all < 0 ? HEADS_DESCEND : 0) |
+		(first > 0 ? HEADS_FIRST_ASCENDS : first < 0 ? HEADS_FIRST_DESCENDS : 0);
+	return all != 0;
+}
+
+/* Rows in no order: nobody needs the rest. */
+__device__ static bool
+is_disordered(const uint32_t *order)
+{
+	uint32_t	seen = __ldcg(order);
+
+	return (seen & HEADS_FIRST_ASCENDS) && (seen & HEADS_FIRST_DESCENDS);
+}
+
+__device__ static void
+note_order(uint32_t seen, uint32_t *order)
+{
+	seen = __reduce_or_sync(~0u, seen);
+	if (threadIdx.x % 32 == 0 && seen != 0 && (__ldcg(order) & seen) != seen)
+		atomicOr(order, seen);
+}
+
+/* The same of one key of one slice without NULLs or a mask: eight rows a thread. */
+template <typename T> __global__ static void
+plain_heads_kernel(const T *keys, const T *before, int64_t nrows, uint8_t *heads, uint32_t *order)
+{
+	int64_t		bytes = (nrows + 31) / 32 * 4;
+	uint32_t	seen = 0;
+
+	if (is_disordered(order))
+		return;
+	for (int64_t b = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; b < bytes; b += (int64_t) gridDim.x * blockDim.x)
+	{
+		int64_t		at = 8 * b;
+		union
+		{
+			T			key[8];
+			uint2		piece[sizeof(T)];
+		}			u;
+		T			last;
+		uint32_t	bits = 0;
+
+		if (at + 8 <= nrows)
+#pragma unroll
+			for (unsigned i = 0; i < sizeof(T); i++)
+				u.piece[i] = __ldcs((const uint2 *) (keys + at) + i);
+		else
+			for (int i = 0; at + i < nrows && i < 8; i++)
+				u.key[i] = keys[at + i];
+		if (at > 0)
+			last = at < nrows ? keys[at - 1] : 0;
+		else
+			last = before ? *before : u.key[0];
+#pragma unroll
+		for (int i = 0; i < 8; i++)
+			if (at + i < nrows)
+			{
+				bool		first = at + i == 0 && before == nullptr;
+
+				bits |= (uint32_t) (first || u.key[i] != last) << i;
+				seen |= u.key[i] > last ? HEADS_ASCEND | HEADS_FIRST_ASCENDS :
+					u.key[i] < last ? HEADS_DESCEND | HEADS_FIRST_DESCENDS : 0;
+				last = u.key[i];
+			}
+		heads[b] = (uint8_t) bits;
+	}
+	note_order(seen, order);
+}
+
+template <typename T> static void
+find_plain(const HeadRows &rows, int64_t nrows, uint32_t *heads, uint32_t *order, cudaStream_t stream)
+{
+	const T    *before = rows.last_before < 0 ? nullptr : (const T *) rows.column_before[0].values + rows.last_before;
+
+	plain_heads_kernel<T><<<grid_for((nrows + 7) / 8, 132 * 16), THREADS, 0, stream>>>
+		((const T *) rows.column[0].values, before, nrows, (uint8_t *) heads, order);
+}
+
+__global__ static void
+heads_kernel(const __grid_constant__ HeadRows rows, int64_t nrows, uint32_t *heads, uint32_t *order)
+{
+	uint32_t	seen = 0;
+
+	if (is_disordered(order))
+		return;
+	for (int64_t at = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; at < (nrows + 31) / 32 * 32;
+		 at += (int64_t) gridDim.x * blockDim.x)
+	{
+		bool		head = at < nrows && (rows.mask == nullptr || rows.mask[at]) && begins_run(rows, at, &seen);
+		uint32_t	word = __ballot_sync(~0u, head);
+
+		if (threadIdx.x % 32 == 0)
+			heads[at / 32] = word;
+	}
+	note_order(seen, order);
+}
+
+GpuaggCudaStatus
+device_find_heads(const HeadRows *rows, int64_t nrows, uint32_t *heads, uint32_t *order, gpuagg_stream stream)
+{
+	const DeviceColumn *key = &rows->column[0];
+	const DeviceColumn *before = &rows->column_before[0];
+
+	if (rows->nkeys == 1 && rows->mask == nullptr && key->validity == nullptr &&
+		(rows->last_before < 0 || before->validity == nullptr) && (key->type == WIRE_I32 || key->type == WIRE_I64))
+	{
+		if (key->type == WIRE_I32)
+			find_plain<int32_t>(*rows, nrows, heads, order, stream);
+		else
+			find_plain<int64_t>(*rows, nrows, heads, order, stream);
+		CUDA_TRY_LAUNCH("plain_heads_kernel");
+		return GPUAGG_CUDA_OK;
+	}
+	heads_kernel<<<grid_for(nrows, 132 * 16), THREADS, 0, stream>>>(*rows, nrows, heads, order);
+	CUDA_TRY_LAUNCH("heads_kernel");
+	return GPUAGG_CUDA_OK;
+}
+
+/* ---- keys ---- */
+
+__device__ static void
+place(char *key, int64_t value, int offset, int width)
+{
+	for (int b = 0; b < width; b++)
+		key[offset + b] = (char) (value >> 8 * b);
+}
+
+/* Keys have 4, 8 or 16 bytes, aligned. */
+__device__ static void
+write_key(const char *key, int bytes, void *out, int64_t i)
+{
+	for (int w = 0; w < bytes / 4; w++)
+		((uint32_t *) out)[i * (bytes / 4) + w] = ((const uint32_t *) key)[w];
+}
+
+/* A thread for each word: there are far fewer runs than rows. */
+__global__ static void
+head_keys_kernel(const __grid_constant__ PackKeys pack, const uint32_t *heads, const int32_t *before, int64_t words,
+				 void *out)
+{
+	for (int64_t w = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; w < words; w += (int64_t) gridDim.x * blockDim.x)
+	{
+		int64_t		run = before[w];
+
+		for (uint32_t word = heads[w]; word != 0; word &= word - 1)
+		{
+			int64_t		i = 32 * w + __ffs(word) - 1;
+			alignas(16) char key[WIRE_MAX_KEY_BYTES] = {0};
+
+			for (int k = 0; k < pack.nkeys; k++)
+				if (is_valid(pack.column[k], i))
+					place(key, load_key(pack.column[k], i), pack.offset[k], pack.width[k]);
+				else
+					key[pack.null_offset] |= 1 << k;
+			write_key(key, pack.key_bytes, out, run++);
+		}
+	}
+}
+
+GpuaggCudaStatus
+device_head_keys(const PackKeys *pack, const uint32_t *heads, const int32_t *before, int64_t nrows, void *out,
+				 gpuagg_stream stream)
+{
+	int64_t		words = (nrows + 31) / 32;
+
+	head_keys_kernel<<<grid_for(words, 132 * 16), THREADS, 0, stream>>>(*pack, heads, before, words, out);
+	CUDA_TRY_LAUNCH("head_keys_kernel");
+	return GPUAGG_CUDA_OK;
+}
+
+/* The packed key of a bin. */
+__device__ static void
+make_key(const GroupKeys &keys, int64_t bin, char *key)
+{
+	if (keys.table)
+		for (int w = 0; w < keys.table_bytes / 4; w++)
+			((uint32_t *) key)[w] = ((const uint32_t *) keys.table)[bin * (keys.table_bytes / 4) + w];
+	else
+		for (int k = keys.nkeys - 1; k >= 0; k--)
+		{
+			int64_t		digit = bin % keys.extent[k];
+
+			bin /= keys.extent[k];
+			if (keys.has_null[k] && digit == keys.extent[k] - 1)
+				key[keys.null_offset] |= 1 << k;
+			else
+				place(key, keys.min[k] + digit, keys.offset[k], keys.width[k]);
+		}
+}
+
+__global__ static void
+group_keys_kernel(const __grid_constant__ GroupKeys keys, const int32_t *list, int64_t n, void *out)
+{
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
+	{
+		alignas(16) char key[WIRE_MAX_KEY_BYTES] = {0};
+
+		make_key(keys, list[i], key);
+		write_key(key, keys.key_bytes, out, i);
+	}
+}
+
+GpuaggCudaStatus
+device_group_keys(const GroupKeys *keys, const int32_t *list, int64_t n, void *out, gpuagg_stream stream)
+{
+	group_keys_kernel<<<grid_for(n, 4096), THREADS, 0, stream>>>(*keys, list, n, out);
+	CUDA_TRY_LAUNCH("group_keys_kernel");
+	return GPUAGG_CUDA_OK;
+}
+
+/* ---- lists ---- */
+
+struct HasRows
+{
+	const int64_t *counts;
+
+	__device__ __forceinline__ bool
+	operator()(int32_t bin) const
+	{
+		return counts[bin] > 0;
+	}
+};
+
+GpuaggCudaStatus
+device_list_groups(const int64_t *counts, int64_t n, int32_t *list, int32_t *nlisted, void *workspace,
+				   size_t *workspace_bytes, gpuagg_stream stream)
+{
+	thrust::counting_iterator<int32_t> bins(0);
+	HasRows		has_rows = {counts};
+	Workspace	ws(workspace);
+	size_t		bytes = 0;
+	char	   *temp;
+
+	CUDA_TRY(cub::DeviceSelect::If(nullptr, bytes, bins, list, nlisted, (int) n, has_rows, stream));
+	temp = ws.take<char>(bytes);
+	WORKSPACE_TRY(ws, workspace, workspace_bytes);
+	CUDA_TRY(cub::DeviceSelect::If(temp, bytes, bins, list, nlisted, (int) n, has_rows, stream));
+	return GPUAGG_CUDA_OK;
+}
+
+/* ---- the groups within a limit ---- */
+
+#define TOP_NONE 0				/* not a group */
+#define TOP_ALWAYS 1			/* whatever the limit */
+#define TOP_CODE 2
+
+/* What the bin is; its code, the greater the earlier it comes, and the least of all where it has none. */
+__device__ static int
+top_code(const TopGroups &top, int64_t bin, uint64_t *code)
+{
+	int64_t		value;
+
+	*code = 0;
+	if (top.counts && top.counts[bin] == 0)
+		return TOP_NONE;
+	if (top.monoid < 0)
+	{
+		alignas(16) char key[WIRE_MAX_KEY_BYTES] = {0};
+
+		make_key(top.keys, bin, key);
+		if (top.keys.null_offset < top.keys.key_bytes && (key[top.keys.null_offset] >> top.key & 1))
+			return TOP_ALWAYS;
+		value = limit_key(key + top.keys.offset[top.key], top.keys.width[top.key]);
+	}
+	else
+	{
+		value = top.monoid == MONOID_MIN_I32 || top.monoid == MONOID_MAX_I32 ? ((const int32_t *) top.states)[bin]
+			: ((const int64_t *) top.states)[bin];
+		if (limit_is_identity(top.monoid, value))
+			return TOP_ALWAYS;
+	}
+	*code = limit_code(value, top.descending);
+	return TOP_CODE;
+}
+
+__global__ static void
+top_codes_kernel(const __grid_constant__ TopGroups top, int64_t n, uint64_t *codes, int32_t *nall)
+{
+	int			groups = 0;
+
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
+		groups += top_code(top, i, &codes[i]) != TOP_NONE;
+	groups = __reduce_add_sync(~0u, groups);
+	if (threadIdx.x % 32 == 0 && groups > 0)
+		atomicAdd(nall, groups);
+}
+
+struct InTop
+{
+	TopGroups	top;
+	const uint64_t *sorted;
+
+	__device__ __forceinline__ bool
+	operator()(int32_t bin) const
+	{
+		uint64_t	code;
+		int			is = top_code(top, bin, &code);
+
+		return is == TOP_ALWAYS || (is == TOP_CODE && code >= sorted[top.count - 1]);
+	}
+};
+
+GpuaggCudaStatus
+device_top_groups(const TopGroups *top, int64_t n, int32_t *list, int32_t *nlisted, int32_t *nall, void *workspace,
+				  size_t *workspace_bytes, gpuagg_stream stream)
+{
+	thrust::counting_iterator<int32_t> bins(0);
+	Workspace	ws(workspace);
+	size_t		sort_bytes = 0,
+				select_bytes = 0;
+	char	   *temp;
+
+	if (top->count < 1 || top->count > n)
+		return GPUAGG_CUDA_INVALID;
+
+	cub::DoubleBuffer<uint64_t> codes(ws.take<uint64_t>(n), ws.take<uint64_t>(n));
+
+	CUDA_TRY(cub::DeviceRadixSort::SortKeysDescending(nullptr, sort_bytes, codes, (int) n, 0, 64, stream));
+	CUDA_TRY(cub::DeviceSelect::If(nullptr, select_bytes, bins, list, nlisted, (int) n, InTop{*top, nullptr}, stream));
+	temp = ws.take<char>(sort_bytes > select_bytes ? sort_bytes : select_bytes);
+	WORKSPACE_TRY(ws, workspace, workspace_bytes);
+	CUDA_TRY(cudaMemsetAsync(nall, 0, sizeof(*nall), stream));
+	top_codes_kernel<<<grid_for(n, 4096), THREADS, 0, stream>>>(*top, n, codes.Current(), nall);
+	CUDA_TRY_LAUNCH("top_codes_kernel");
+	CUDA_TRY(cub::DeviceRadixSort::SortKeysDescending(temp, sort_bytes, codes, (int) n, 0, 64, stream));
+	CUDA_TRY(cub::DeviceSelect::If(temp, select_bytes, bins, list, nlisted, (int) n, InTop{*top, codes.Current()}, stream));
+	return GPUAGG_CUDA_OK;
+}
