@@ -25,5 +25,11 @@ SELECT pg_temp.same_as_core(format(q, '(SELECT * FROM rp UNION ALL SELECT * FROM
 	'SELECT id, k, count(*), sum(f::int) FROM %s GROUP BY CUBE (id, k)',
 	'SELECT id, k, count(DISTINCT s) FROM %s GROUP BY ROLLUP (id, k)']) q;
 
+-- all participants have rows, and export groups of several engines
+SELECT pg_temp.same_as_core(q), q FROM unnest(ARRAY[
+	'SELECT sum(c), sum(s) FROM (SELECT k, count(DISTINCT id) AS c, sum(id) AS s FROM rp GROUP BY k) x',
+	'SELECT s, count(DISTINCT id), sum(id), percentile_cont(0.2) WITHIN GROUP (ORDER BY f) FROM rp GROUP BY s',
+	'SELECT k, s, count(*) FROM rp GROUP BY GROUPING SETS ((k), (s))']) q;
+
 DROP TABLE rp, rp_slow;
 DROP FUNCTION rp_late;
