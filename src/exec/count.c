@@ -12,8 +12,8 @@
 #include "common/stats.h"
 #include "exec/exec.h"
 
-/* The name of a strategy without what follows it in EXPLAIN. */
-static const char *
+/* The name of a strategy without what follows it in EXPLAIN, palloc'd. */
+static char *
 bare_strategy(const char *strategy)
 {
 	return pnstrdup(strategy, strcspn(strategy, " (,"));
@@ -26,10 +26,13 @@ add(GpuAggState *state, const EngineOps *ops, const EngineStats *stats)
 	const EState *estate = state->css.ss.ps.state;
 	StatsCount	count = {.calls = 1 + state->rescans,.rows = stats->rows,.groups = state->counted + stats->groups,
 		.ms = INSTR_TIME_GET_MILLISEC(state->elapsed),.query_id = (int64) estate->es_plannedstmt->queryId};
+	char	   *strategy = bare_strategy(stats->strategy);
 	StatsKey	key = {.event = STATS_TAKEN,.engine = ops->name,.feed = tuples ? "tuples" : "heap",
-		.strategy = bare_strategy(stats->strategy)};
+		.strategy = strategy};
 
 	stats_add(&key, &count);
+	/* a query may rescan a scan many times */
+	pfree(strategy);
 	key.strategy = NULL;
 	if (ops == engines_default() && state->engine_reason[0] != '\0')
 	{

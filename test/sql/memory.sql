@@ -112,3 +112,13 @@ SELECT gpu_count(*), gpu_sum(c), gpu_sum(s), gpu_sum(n), gpu_min(k), gpu_max(k)
 FROM (SELECT k, gpu_count(*) AS c, gpu_sum(v) AS s, gpu_sum(v::numeric) AS n FROM big WHERE k < 200000 GROUP BY k) g;
 DROP FUNCTION explain_number;
 DROP TABLE big;
+
+-- a scan that is opened anew for each rescan leaves nothing behind
+BEGIN;
+DECLARE c CURSOR FOR SELECT x.i, y.s FROM generate_series(1, 10000) x(i),
+	LATERAL (SELECT gpu_sum(g + x.i) AS s, count(7) FROM generate_series(1, 5) g) y;
+MOVE 100 IN c;
+SELECT max(total_bytes - free_bytes) AS used FROM pg_backend_memory_contexts WHERE name = 'ExecutorState' \gset
+MOVE 3000 IN c;
+SELECT max(total_bytes - free_bytes) - :used < 10000 AS stays FROM pg_backend_memory_contexts WHERE name = 'ExecutorState';
+COMMIT;
