@@ -21,7 +21,7 @@ write_piece(GroupSink *base, const void *data, size_t len)
 void
 pieces_write(PieceSink *pieces, GroupSink *sink)
 {
-	pieces->base.write = write_piece;
+	pieces->base = (GroupSink) {.write = write_piece};
 	pieces->sink = sink;
 }
 
