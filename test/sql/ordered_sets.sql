@@ -45,7 +45,7 @@ CREATE TABLE queries AS SELECT row_number() OVER () AS id, q FROM unnest(ARRAY[
 	'SELECT b, percentile_disc(0.5) WITHIN GROUP (ORDER BY z) FILTER (WHERE b), count(*) FILTER (WHERE b), count(DISTINCT v) FILTER (WHERE b) FROM o GROUP BY b',
 	'SELECT k, s, percentile_cont(0.5) WITHIN GROUP (ORDER BY f), mode() WITHIN GROUP (ORDER BY v) FROM o GROUP BY k, s',
 	'SELECT s, percentile_cont(0.5) WITHIN GROUP (ORDER BY id) FROM o GROUP BY s',
-	'SELECT f, percentile_cont(0.5) WITHIN GROUP (ORDER BY id), count(*) FROM o GROUP BY f',
+	'SELECT f + 0 AS f, percentile_cont(0.5) WITHIN GROUP (ORDER BY id), count(*) FROM o GROUP BY f',
 	'SELECT id, percentile_cont(0.5) WITHIN GROUP (ORDER BY f) FROM o GROUP BY id',
 	'SELECT k, percentile_disc(0.5) WITHIN GROUP (ORDER BY k), mode() WITHIN GROUP (ORDER BY 7) FROM o GROUP BY k',
 	'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY f), mode() WITHIN GROUP (ORDER BY s), count(*) FROM o WHERE false',
