@@ -80,8 +80,6 @@ cpu_merge_rows(CpuEngine *engine, const char *rows, int n)
 
 	CHECK_FOR_INTERRUPTS();
 	slots_combine(engine->slots, table);
-	/* a batch of rows that comes later has not all keys of the table */
-	engine->chosen_from_data = true;
 	cpu_budget(engine);
 	/* where rows went to partitions without a lookup, groups must follow them */
 	if (cpu_bypasses_table(engine))

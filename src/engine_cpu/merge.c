@@ -138,8 +138,6 @@ merge_groups(CpuEngine *engine, const GroupBatch *groups, bool live)
 	Batch	   *keys = &engine->keys;
 
 	slots_combine(engine->slots, table);
-	/* a batch of rows that comes later has not all keys of the table */
-	engine->chosen_from_data = true;
 	if (!keys->cols)
 		make_key_batch(engine);
 	for (int from = 0; from < groups->ngroups; from += keys->nrows)

@@ -21,7 +21,7 @@ write_piece(GroupSink *base, const void *data, size_t len)
 void
 pieces_write(PieceSink *pieces, GroupSink *sink)
 {
-	/* the stream is not partitioned by groups */
+	/* an export in pieces is not partitioned */
 	pieces->base.group = NULL;
 	pieces->base.write = write_piece;
 	pieces->sink = sink;
