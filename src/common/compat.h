@@ -373,9 +373,12 @@ compat_bitmap_end(CompatBitmapIterator iterator)
 #endif
 }
 
-/* The next page: *n line pointers, at most MaxHeapTuplesPerPage, or -1 if the bitmap has the page alone. */
+/*
+ * The next page: *n line pointers, at most MaxHeapTuplesPerPage, or -1 if the bitmap has the page alone.  *recheck: its
+ * tuples need not pass the indexes' conditions.
+ */
 static inline bool
-compat_bitmap_next(CompatBitmapIterator iterator, BlockNumber *block, OffsetNumber *offsets, int *n)
+compat_bitmap_next(CompatBitmapIterator iterator, BlockNumber *block, OffsetNumber *offsets, int *n, bool *recheck)
 {
 #if PG_VERSION_NUM >= 180000
 	TBMIterateResult page;
@@ -383,6 +386,7 @@ compat_bitmap_next(CompatBitmapIterator iterator, BlockNumber *block, OffsetNumb
 	if (!tbm_private_iterate(iterator, &page))
 		return false;
 	*block = page.blockno;
+	*recheck = page.recheck;
 	*n = page.lossy ? -1 : tbm_extract_page_tuple(&page, offsets, MaxHeapTuplesPerPage);
 #else
 	TBMIterateResult *page = tbm_iterate(iterator);
@@ -390,6 +394,7 @@ compat_bitmap_next(CompatBitmapIterator iterator, BlockNumber *block, OffsetNumb
 	if (page == NULL)
 		return false;
 	*block = page->blockno;
+	*recheck = page->recheck;
 	*n = page->ntuples;
 	memcpy(offsets, page->offsets, Max(page->ntuples, 0) * sizeof(OffsetNumber));
 #endif
