@@ -277,6 +277,18 @@ compat_count_tuples(Relation rel, int64 n)
 #endif
 }
 
+/* The same for n tuples that an index led to. */
+static inline void
+compat_count_fetches(Relation rel, int64 n)
+{
+	if (pgstat_should_count_relation(rel))
+#if PG_VERSION_NUM >= 160000
+		rel->pgstat_info->counts.tuples_fetched += n;
+#else
+		rel->pgstat_info->t_counts.t_tuples_fetched += n;
+#endif
+}
+
 /*
  * Pins a block if it is in the given shared buffer.  Counts as a hit like any
  * other, but does not raise the buffer's usage count.

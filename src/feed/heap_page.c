@@ -435,7 +435,9 @@ heap_scan_read_page(HeapScan *scan, HeapPage *page)
 		heap_fetch_some(scan, BLCKSZ / HEAP_FETCH_BYTES);
 	else
 		examine_headers(scan, page);
-	if (scan->proof == NULL)
+	if (scan->bitmap)
+		compat_count_fetches(scan->rel, page->ntuples);
+	else if (scan->proof == NULL)
 		compat_count_tuples(scan->rel, page->ntuples);
 	return true;
 }

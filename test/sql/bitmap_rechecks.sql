@@ -38,6 +38,12 @@ CREATE INDEX ON jsons USING gist (point(i, i));
 VACUUM ANALYZE jsons;
 SELECT j->>'b' AS b, count(*) FROM jsons WHERE j @> '{"a": 3}' AND j @> '{"b": 2}' GROUP BY 1;
 SELECT count(*) FROM jsons WHERE circle '((100, 100), 20)' @> point(i, i);
+-- tuples are counted as an index's
+SELECT pg_stat_force_next_flush();
+BEGIN;
+SELECT count(*) FROM jsons WHERE j @> '{"a": 3}';
+SELECT seq_tup_read, idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relid = 'jsons'::regclass;
+COMMIT;
 DROP TABLE bits, jsons;
 DROP FUNCTION calls, costly;
 DROP SEQUENCE calls;
