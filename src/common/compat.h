@@ -277,6 +277,18 @@ compat_count_tuples(Relation rel, int64 n)
 #endif
 }
 
+/* The same for n tuples that an index led to. */
+static inline void
+compat_count_fetches(Relation rel, int64 n)
+{
+	if (pgstat_should_count_relation(rel))
+#if PG_VERSION_NUM >= 160000
+		rel->pgstat_info->counts.tuples_fetched += n;
+#else
+		rel->pgstat_info->t_counts.t_tuples_fetched += n;
+#endif
+}
+
 /*
  * Pins a block if it is in the given shared buffer.  Counts as a hit like any
  * other, but does not raise the buffer's usage count.
@@ -373,9 +385,12 @@ compat_bitmap_end(CompatBitmapIterator iterator)
 #endif
 }
 
-/* The next page: *n line pointers, at most MaxHeapTuplesPerPage, or -1 if the bitmap has the page alone. */
+/*
+ * The next page: *n line pointers, at most MaxHeapTuplesPerPage, or -1 if the bitmap has the page alone.  *recheck: its
+ * tuples need not pass the indexes' conditions.
+ */
 static inline bool
-compat_bitmap_next(CompatBitmapIterator iterator, BlockNumber *block, OffsetNumber *offsets, int *n)
+compat_bitmap_next(CompatBitmapIterator iterator, BlockNumber *block, OffsetNumber *offsets, int *n, bool *recheck)
 {
 #if PG_VERSION_NUM >= 180000
 	TBMIterateResult page;
@@ -383,6 +398,7 @@ compat_bitmap_next(CompatBitmapIterator iterator, BlockNumber *block, OffsetNumb
 	if (!tbm_private_iterate(iterator, &page))
 		return false;
 	*block = page.blockno;
+	*recheck = page.recheck;
 	*n = page.lossy ? -1 : tbm_extract_page_tuple(&page, offsets, MaxHeapTuplesPerPage);
 #else
 	TBMIterateResult *page = tbm_iterate(iterator);
@@ -390,6 +406,7 @@ compat_bitmap_next(CompatBitmapIterator iterator, BlockNumber *block, OffsetNumb
 	if (page == NULL)
 		return false;
 	*block = page->blockno;
+	*recheck = page->recheck;
 	*n = page->ntuples;
 	memcpy(offsets, page->offsets, Max(page->ntuples, 0) * sizeof(OffsetNumber));
 #endif

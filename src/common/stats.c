@@ -46,7 +46,10 @@ typedef struct RowKey
 	char		feed[16];
 	char		strategy[16];
 	char		reason[192];
+	int			encoding;		/* of the reason, which other databases see too; ASCII: of none */
 } RowKey;
+
+#define ASCII (-1)
 
 typedef struct StatsRow
 {
@@ -151,6 +154,7 @@ make_key(RowKey *key, const StatsKey *of)
 	copy_text(key->feed, sizeof(key->feed), of->feed);
 	copy_text(key->strategy, sizeof(key->strategy), of->strategy);
 	copy_text(key->reason, sizeof(key->reason), of->reason);
+	key->encoding = pg_is_ascii(key->reason) ? ASCII : GetDatabaseEncoding();
 }
 
 static StatsRow *
@@ -248,6 +252,17 @@ put_text(Datum *values, bool *nulls, int n, const char *text)
 		values[n] = CStringGetTextDatum(text);
 }
 
+/* A reason with names in another database's encoding, of which a conversion may fail: their other letters become '?'. */
+static void
+make_readable(RowKey *key)
+{
+	if (key->encoding == ASCII || key->encoding == GetDatabaseEncoding())
+		return;
+	for (char *c = key->reason; *c; c++)
+		if (IS_HIGHBIT_SET(*c))
+			*c = '?';
+}
+
 /* Counters of runs mean nothing for what was not run. */
 static void
 put_row(ReturnSetInfo *rsinfo, StatsRow *row, TimestampTz since, bool may_see_queries)
@@ -297,7 +312,10 @@ gpuagg_stats(PG_FUNCTION_ARGS)
 	memcpy(copy, shared, sizeof(SharedStats));
 	LWLockRelease(&shared->lock);
 	for (int i = 0; i < copy->nrows; i++)
+	{
+		make_readable(&copy->rows[i].key);
 		put_row(rsinfo, &copy->rows[i], copy->since, may_see_queries);
+	}
 	return (Datum) 0;
 }
 

@@ -726,6 +726,7 @@ expr_reset(ExprSet *set)
 		if (vec->lazy)
 			expr_empty(vec);
 	MemoryContextReset(set->const_cxt);
+	set->resets++;
 }
 
 bool

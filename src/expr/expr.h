@@ -137,6 +137,7 @@ typedef struct ExprSet
 	MemoryContext cxt;
 	MemoryContext page_cxt;
 	MemoryContext const_cxt;	/* values of constants, until expr_reset */
+	uint32		resets;			/* how often that was called */
 	int			nstages;
 	ExprStage  *stages;
 	Vec		   *vecs;

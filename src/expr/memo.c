@@ -15,7 +15,8 @@
  *
  * An expression that cannot be compiled is evaluated by core for the rows that are missing.
  *
- * Memory: entries live as long as the root that the memo was made for; by-reference results are a
+ * Memory: entries live as long as the root that the memo was made for, or with stable functions, whose settings may
+ * change between them, until the next scan; by-reference results are a
  * dictionary (Vec.dictionary).
  */
 #include "postgres.h"
@@ -26,6 +27,7 @@
 #include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "pgstat.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
@@ -70,6 +72,8 @@ typedef struct Memo
 	bool		nulls;			/* some results are NULL */
 	bool		complete;		/* no row is missing */
 	bool		found;			/* each row has an entry */
+	bool		passing;		/* results are those of one scan: stable functions may read settings */
+	uint32		resets;			/* of the set, when the entries were made */
 	int16		typlen;
 	bool		typbyval;
 	Vec		   *inner;			/* result of the expression's own operations */
@@ -128,6 +132,21 @@ make_table(Memo *memo, uint32 size)
 			p = (p + 1) & memo->mask;
 		memo->table[p] = e;
 	}
+}
+
+/* Makes the memo empty, with another dictionary than before. */
+static void
+make_empty(Memo *memo, uint32 resets)
+{
+	MemoryContextReset(memo->cxt);
+	memo->table = NULL;
+	memo->capacity = 0;
+	memo->nulls = false;
+	memo->resets = resets;
+	memo->dictionary = (ExprDictionary) {.id = expr_new_dictionary()};
+	grow_entries(memo, FIRST_ENTRIES, column_width(memo->inner->type));
+	if (!memo->by_number)
+		make_table(memo, 4 * FIRST_ENTRIES);
 }
 
 /* Is there memory for more? */
@@ -262,6 +281,8 @@ run_lookup(const ExprOp *op, int n)
 
 	op->r->all_values = true;
 	memo->complete = memo->found = false;
+	if (memo->passing && memo->resets != op->set->resets)
+		make_empty(memo, op->set->resets);
 	if (!expr_window_open(&memo->window, n))
 	{
 		for (int i = 0; i < n; i++)
@@ -566,7 +587,7 @@ expr_compile_memo(ExprSet *set, Expr *expr, const NodeFacts *facts, int stage)
 	memo->root.expr = expr;
 	memo->cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg results of expressions", ALLOCSET_DEFAULT_SIZES);
 	memo->seed = hash_seed(pg_prng_uint64(&pg_global_prng_state), pg_prng_uint64(&pg_global_prng_state));
-	memo->dictionary.id = expr_new_dictionary();
+	memo->passing = contain_mutable_functions((Node *) expr);
 	memo->at = expr_new_vec(set, COLUMN_I32, 0, InvalidOid, NULL, stage);
 	memo->missing = expr_emit_bool(set, stage, run_lookup, NULL, NULL, NULL,
 								   expr_mask_vec(set, set->mask, stage), memo);
@@ -576,9 +597,7 @@ expr_compile_memo(ExprSet *set, Expr *expr, const NodeFacts *facts, int stage)
 	memo->inner = compile_inner(set, memo, expr, mask, stage);
 	lookup->skip = &memo->complete;
 	lookup->last = expr_last_op(set, stage);
-	grow_entries(memo, FIRST_ENTRIES, column_width(memo->inner->type));
-	if (!memo->by_number)
-		make_table(memo, 4 * FIRST_ENTRIES);
+	make_empty(memo, set->resets);
 	r = expr_new_vec(set, memo->inner->type, memo->inner->scale, typid, expr, stage);
 	r->masked = set->mask != NULL;
 	if (r->type == COLUMN_DATUM && !memo->typbyval)

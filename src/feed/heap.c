@@ -136,7 +136,8 @@ add_rows(HeapFeed *feed, HeapTable *table, int room)
 				if (table->outputs[c].in_place)
 					table->outputs[c].root->vec->values = (char *) feed->batch.cols[c].values +
 						(size_t) feed->batch.nrows * column_width(feed->batch.cols[c].type);
-		implied = page->cached && s < table->nquals && table->cached->implied[s] && table->closed[s];
+		implied = s < table->nquals && (page->cached ? table->cached->implied[s] && table->closed[s] :
+										table->indexed[s] && !page->recheck);
 		if (page->cached)
 			heap_cached_fill(table->cached, &table->columns[s], page, rows, implied ? s : -1,
 							 s < table->nquals && !implied, table->set->page_cxt);

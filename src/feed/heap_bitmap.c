@@ -3,9 +3,9 @@
  *	  Which tuples a bitmap heap scan wants.
  *
  * The nodes below the bitmap heap scan, of core's executor, read the indexes and make the bitmap; here its pages are
- * taken in order, some ahead of the scan, so that they can be prefetched (effective_io_concurrency).  Each tuple is
- * held against the indexes' conditions again, which core does only for pages whose tuples the bitmap does
- * not name; heap_refusal.c says why that changes nothing.
+ * taken in order, some ahead of the scan, so that they can be prefetched (effective_io_concurrency).  As in core, tuples
+ * are held against the indexes' conditions again only where the bitmap asks for that, unless another expression wants the
+ * result of such a condition as well; heap_refusal.c says why that changes nothing.
  */
 #include "postgres.h"
 
@@ -26,6 +26,7 @@ typedef struct BitmapPage
 {
 	BlockNumber block;
 	int			n;				/* -1: the bitmap does not name tuples */
+	bool		recheck;
 	OffsetNumber wanted[MaxHeapTuplesPerPage];
 } BitmapPage;
 
@@ -49,6 +50,13 @@ heap_scan_quals(const ScanState *node)
 	if (!IsA(node, BitmapHeapScanState))
 		return quals;
 	return list_concat_copy(((BitmapHeapScan *) node->ps.plan)->bitmapqualorig, quals);
+}
+
+bool
+heap_bitmap_implies(const ScanState *node, const Expr *qual)
+{
+	return IsA(node, BitmapHeapScanState) &&
+		list_member_ptr(((BitmapHeapScan *) node->ps.plan)->bitmapqualorig, qual);
 }
 
 HeapBitmap *
@@ -87,7 +95,7 @@ queue_page(HeapBitmap *bitmap, BlockNumber nblocks)
 	/* pages that came after the scan's begin have nothing that the snapshot sees */
 	do
 	{
-		if (!compat_bitmap_next(bitmap->iterator, &page->block, page->wanted, &page->n))
+		if (!compat_bitmap_next(bitmap->iterator, &page->block, page->wanted, &page->n, &page->recheck))
 		{
 			bitmap->ended = true;
 			return;
@@ -103,7 +111,7 @@ queue_page(HeapBitmap *bitmap, BlockNumber nblocks)
 }
 
 BlockNumber
-heap_bitmap_next(HeapBitmap *bitmap, BlockNumber nblocks, OffsetNumber *wanted, int *n)
+heap_bitmap_next(HeapBitmap *bitmap, BlockNumber nblocks, OffsetNumber *wanted, int *n, bool *recheck)
 {
 	BitmapPage *page = &bitmap->pages[bitmap->first];
 
@@ -119,6 +127,7 @@ heap_bitmap_next(HeapBitmap *bitmap, BlockNumber nblocks, OffsetNumber *wanted, 
 	bitmap->first = (bitmap->first + 1) % lengthof(bitmap->pages);
 	bitmap->npages--;
 	*n = page->n;
+	*recheck = page->recheck;
 	memcpy(wanted, page->wanted, Max(page->n, 0) * sizeof(OffsetNumber));
 	return page->block;
 }

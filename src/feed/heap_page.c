@@ -81,7 +81,8 @@ next_block(HeapScan *scan)
 	BlockNumber block;
 
 	if (scan->bitmap)
-		return heap_bitmap_next(scan->bitmap, desc->rs_nblocks, scan->wanted_ahead, &scan->nahead);
+		return heap_bitmap_next(scan->bitmap, desc->rs_nblocks, scan->wanted_ahead, &scan->nahead,
+								&scan->recheck_ahead);
 	if (scan->list)
 		return scan->nlist-- > 0 ? *scan->list++ : InvalidBlockNumber;
 	if (desc->rs_base.rs_parallel != NULL)
@@ -412,6 +413,7 @@ heap_scan_read_page(HeapScan *scan, HeapPage *page)
 	if (scan->bitmap)
 	{
 		page->nwanted = scan->nahead;
+		page->recheck = scan->recheck_ahead;
 		memcpy(page->wanted, scan->wanted_ahead, Max(scan->nahead, 0) * sizeof(OffsetNumber));
 	}
 	open_ahead(scan);
@@ -433,7 +435,9 @@ heap_scan_read_page(HeapScan *scan, HeapPage *page)
 		heap_fetch_some(scan, BLCKSZ / HEAP_FETCH_BYTES);
 	else
 		examine_headers(scan, page);
-	if (scan->proof == NULL)
+	if (scan->bitmap)
+		compat_count_fetches(scan->rel, page->ntuples);
+	else if (scan->proof == NULL)
 		compat_count_tuples(scan->rel, page->ntuples);
 	return true;
 }

@@ -21,6 +21,7 @@ typedef struct HeapPage
 	int			ntuples;
 	int			nwanted;		/* of a bitmap scan: tuples that the bitmap names; -1: all of the page */
 	OffsetNumber wanted[MaxHeapTuplesPerPage];
+	bool		recheck;		/* of a bitmap scan: tuples need not pass the conditions of the indexes */
 	bool		cached;			/* these are rows of the cache, which the fields below do not describe, from this one on: */
 	uint32		first_row;
 
@@ -67,6 +68,7 @@ typedef struct HeapScan
 	int			misses;			/* latest blocks not found in the buffer expected */
 	int			nahead;			/* HeapPage.nwanted and wanted of the page ahead */
 	OffsetNumber wanted_ahead[MaxHeapTuplesPerPage];
+	bool		recheck_ahead;
 	Buffer		ahead;			/* the page after the one at hand, pinned; or InvalidBuffer */
 	const char *fetch;			/* what is left of it to fetch into the cache */
 	const char *fetch_end;

@@ -46,8 +46,8 @@ has_or(Node *node, void *context)
 }
 
 /*
- * What is particular to a bitmap heap scan.  The feed holds all rows against the conditions of the indexes, core
- * only those of pages of which the bitmap does not name the tuples.  A tuple that it names passes its index's condition,
+ * What is particular to a bitmap heap scan.  The feed may hold all rows against the conditions of the indexes, core
+ * only those for which the bitmap asks for it.  A tuple that it names passes its index's condition,
  * so that cannot fail for it, but for that of another index under an OR it may.
  */
 static const char *

@@ -245,8 +245,12 @@ init_cached(HeapFeed *feed, HeapTable *table)
 	table->bounded = heap_bounds_possible(feed, table);
 	table->memos = palloc0(sizeof(HeapMemo *) * (table->nquals + 1));
 	table->closed = palloc0(sizeof(bool) * (table->nquals + 1));
+	table->indexed = palloc0(sizeof(bool) * (table->nquals + 1));
 	for (int q = 0; q < table->nquals; q++)
+	{
 		table->closed[q] = expr_stage_is_closed(table->set, q);
+		table->indexed[q] = table->closed[q] && heap_bitmap_implies(table->scan->node, table->quals[q]->expr);
+	}
 	for (int q = 0; table->cached && q < table->nquals; q++)
 		table->memos[q] = heap_memo_create(table, q);
 	for (int c = 0; table->cached && c < table->noutputs; c++)
