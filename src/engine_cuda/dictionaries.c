@@ -22,6 +22,7 @@ typedef struct Entry
 	WireTableKey table;
 	WireColumnKey column;
 	MemoryContext cxt;			/* of this all */
+	MemoryContext values;		/* of what is known of the dictionary */
 } Entry;
 
 static dlist_head entries = DLIST_STATIC_INIT(entries);
@@ -46,6 +47,7 @@ get_entry(WireTableKey table, const WireColumnKey *column)
 	cxt = AllocSetContextCreate(TopMemoryContext, "GPU dictionary", ALLOCSET_SMALL_SIZES);
 	e = MemoryContextAllocZero(cxt, sizeof(Entry));
 	e->cxt = cxt;
+	e->values = AllocSetContextCreate(cxt, "GPU dictionary values", ALLOCSET_DEFAULT_SIZES);
 	e->table = table;
 	e->column = *column;
 	dlist_push_head(&entries, &e->node);
@@ -120,7 +122,11 @@ add_entries(Entry *e, Form_pg_attribute att, const WireEntries *in, const char *
 		(in->first > 0 && (in->id != e->dict.known.id || in->first != e->dict.known.nentries)))
 		return false;
 	if (in->first == 0)
-		e->dict.known = (WireKnown) {0};
+	{
+		/* another dictionary than before, perhaps */
+		e->dict = (CudaDictionary) {0};
+		MemoryContextReset(e->values);
+	}
 	e->dict.values = e->dict.values ? repalloc(e->dict.values, Max(n, 1) * sizeof(Datum)) :
 		palloc(Max(n, 1) * sizeof(Datum));
 	for (uint64 i = in->first; i < n; i++)
@@ -147,7 +153,7 @@ ask(Client *client, Entry *e, Form_pg_attribute att)
 	if (!client_send(client, MESSAGE_DICTIONARY, &message, sizeof(message)) ||
 		!client_receive(client, MESSAGE_ENTRIES, &in, sizeof(in)))
 		return false;
-	old = MemoryContextSwitchTo(e->cxt);
+	old = MemoryContextSwitchTo(e->values);
 	ok = add_entries(e, att, &in, client->arena, client->welcome.buffer_bytes);
 	MemoryContextSwitchTo(old);
 	if (!ok)

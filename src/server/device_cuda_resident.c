@@ -328,6 +328,9 @@ try_runs(Query *query, Resident *r, bool *are, DeviceError *error)
 	int64_t		n;
 	uint32_t	order;
 
+	/* the number of runs has 32 bits, in which more may look like few */
+	if (rows > UINT32_MAX)
+		return DEVICE_OK;
 	DEVICE_CHECK(query_reserve(query, &query->heads, words * sizeof(uint32_t), error));
 	DEVICE_CHECK(query_reserve(query, &query->before, (words + 1) * sizeof(int32_t), error));
 	DEVICE_CHECK(find_heads(query, r, error));

@@ -170,11 +170,18 @@ SQL
 is($node->safe_psql('postgres', "SELECT gpu_cache_used > 0, gpu_cache_used = (SELECT sum(bytes) FROM gpuagg_device_columns()) FROM gpuagg_status"), 't|t', 'and in the status');
 is($node->safe_psql('postgres', 'CREATE ROLE reader; SET ROLE reader; SELECT count(*) FROM gpuagg_device_columns()'), '0', 'of what one may read');
 
-# a server that is gone takes its dictionaries along
+# a server that is gone takes its dictionaries along, also what sessions know of them
+my $many = 'SELECT length(many), gpu_count(*) FROM t GROUP BY 1 ORDER BY 1';
+my $known = "SELECT sum(total_bytes) FROM pg_backend_memory_contexts WHERE name LIKE 'GPU dictionary%'";
+is($other->query_safe($many), core($many), 'many values') for 1 .. 2;
+my $bytes = $other->query_safe($known);
+cmp_ok($bytes, '>', 1024 * 1024, 'a session knows them');
 kill 'KILL', $node->server_pid;
 is(ours("SET gpuagg.engine = 'auto'; $texts"), core($texts), 'a server that is gone');
 ok($node->wait_until_ready, 'another server starts');
 is($other->query_safe("SET gpuagg.engine = 'auto'; $texts"), core($texts), 'a session of before') for 1 .. 2;
+is($other->query_safe("SET gpuagg.engine = 'cuda'; $many"), core($many), 'many values once more') for 1 .. 2;
+cmp_ok($other->query_safe($known), '<', 1.5 * $bytes, 'no more than of one dictionary');
 like(seen($texts), qr/Resident Rows: [1-9]/, 'on the GPU');
 $other->quit;
 
