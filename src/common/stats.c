@@ -16,6 +16,7 @@
 
 #include "catalog/pg_authid.h"
 #include "common/hashfn.h"
+#include "common/string.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "mb/pg_wchar.h"
