@@ -136,6 +136,7 @@ BEGIN
 END $$;
 SELECT of_record();
 
+DROP VIEW queries;
 DROP TABLE words, parts, spans, zoned CASCADE;
 DROP FUNCTION agrees, noted, noted_stable, calls_of, in_zone, of_record;
 DROP SEQUENCE calls;
