@@ -108,12 +108,12 @@ SET max_parallel_workers_per_gather = 3;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
-CREATE TABLE many AS
+CREATE TABLE crowd AS
 SELECT i, (i * 7919::bigint % 120011)::int AS k, i % 1000 AS v, (i % 77)::numeric(8, 2) AS n, CASE WHEN i % 9 > 0 THEN i % 110017 / 3.0::float8 END AS f,
 	'key ' || i % 105019 AS t
 FROM generate_series(1, 300000) i;
-ALTER TABLE many SET (parallel_workers = 3);
-VACUUM ANALYZE many;
+ALTER TABLE crowd SET (parallel_workers = 3);
+VACUUM ANALYZE crowd;
 SET work_mem = '64MB';
 -- where one has reduced all rows before another one starts, it merges alone: then again
 CREATE FUNCTION parts(query text) RETURNS text LANGUAGE plpgsql AS $$
@@ -133,33 +133,33 @@ BEGIN
 	RETURN said;
 END $$;
 SET parallel_leader_participation = off;
-SELECT parts('SELECT k, count(*), sum(n), avg(f) FROM many GROUP BY k');
-SELECT parts('SELECT k, count(*) FROM many GROUP BY k ORDER BY count(*) DESC, k LIMIT 10');
+SELECT parts('SELECT k, count(*), sum(n), avg(f) FROM crowd GROUP BY k');
+SELECT parts('SELECT k, count(*) FROM crowd GROUP BY k ORDER BY count(*) DESC, k LIMIT 10');
 RESET parallel_leader_participation;
 SELECT agrees(query)
 FROM unnest(ARRAY[
-	'SELECT k, count(*), sum(v), avg(n), min(f), max(v) FROM many GROUP BY k ORDER BY k',
-	'SELECT f, count(*), sum(v) FROM many GROUP BY f ORDER BY f',
-	'SELECT t, k % 2, count(*), max(t), sum(n) FROM many GROUP BY t, k % 2 ORDER BY t, 2',
-	'SELECT t, string_agg(k::text, '','' ORDER BY k) FROM many WHERE k < 50000 GROUP BY t ORDER BY t',
-	'SELECT k, count(*) FROM many GROUP BY k ORDER BY count(*) DESC, k LIMIT 10',
-	'SELECT t, sum(v) FROM many GROUP BY t HAVING sum(v) > 3000 ORDER BY sum(v) DESC, t LIMIT 10 OFFSET 3',
-	'SELECT count(*), sum(c), max(s) FROM (SELECT k, count(*) c, sum(v) s FROM many GROUP BY k) x',
-	'SELECT DISTINCT k, v FROM many ORDER BY k, v LIMIT 1000',
-	'SELECT k, c FROM (SELECT k, count(*) c FROM many GROUP BY k) x JOIN (SELECT i FROM many WHERE v = 7) y ON k = i ORDER BY k',
-	'SELECT k, sum(v) FROM many GROUP BY k UNION ALL SELECT length(t), count(*) FROM many GROUP BY t ORDER BY 1, 2 LIMIT 5000']) query;
+	'SELECT k, count(*), sum(v), avg(n), min(f), max(v) FROM crowd GROUP BY k ORDER BY k',
+	'SELECT f, count(*), sum(v) FROM crowd GROUP BY f ORDER BY f',
+	'SELECT t, k % 2, count(*), max(t), sum(n) FROM crowd GROUP BY t, k % 2 ORDER BY t, 2',
+	'SELECT t, string_agg(k::text, '','' ORDER BY k) FROM crowd WHERE k < 50000 GROUP BY t ORDER BY t',
+	'SELECT k, count(*) FROM crowd GROUP BY k ORDER BY count(*) DESC, k LIMIT 10',
+	'SELECT t, sum(v) FROM crowd GROUP BY t HAVING sum(v) > 3000 ORDER BY sum(v) DESC, t LIMIT 10 OFFSET 3',
+	'SELECT count(*), sum(c), max(s) FROM (SELECT k, count(*) c, sum(v) s FROM crowd GROUP BY k) x',
+	'SELECT DISTINCT k, v FROM crowd ORDER BY k, v LIMIT 1000',
+	'SELECT k, c FROM (SELECT k, count(*) c FROM crowd GROUP BY k) x JOIN (SELECT i FROM crowd WHERE v = 7) y ON k = i ORDER BY k',
+	'SELECT k, sum(v) FROM crowd GROUP BY k UNION ALL SELECT length(t), count(*) FROM crowd GROUP BY t ORDER BY 1, 2 LIMIT 5000']) query;
 SET work_mem = '64kB';
 SELECT agrees(query)
 FROM unnest(ARRAY[
-	'SELECT k, count(*), sum(v), avg(n), min(f), max(v) FROM many GROUP BY k ORDER BY k',
-	'SELECT t, k % 2, count(*), max(t), sum(n) FROM many GROUP BY t, k % 2 ORDER BY t, 2',
-	'SELECT k, count(*) FROM many GROUP BY k ORDER BY count(*) DESC, k LIMIT 10']) query;
+	'SELECT k, count(*), sum(v), avg(n), min(f), max(v) FROM crowd GROUP BY k ORDER BY k',
+	'SELECT t, k % 2, count(*), max(t), sum(n) FROM crowd GROUP BY t, k % 2 ORDER BY t, 2',
+	'SELECT k, count(*) FROM crowd GROUP BY k ORDER BY count(*) DESC, k LIMIT 10']) query;
 SET gpuagg.strategy = 'sort';
-SELECT agrees('SELECT k, count(*), sum(v), avg(n), min(f), max(v) FROM many GROUP BY k ORDER BY k');
+SELECT agrees('SELECT k, count(*), sum(v), avg(n), min(f), max(v) FROM crowd GROUP BY k ORDER BY k');
 RESET gpuagg.strategy;
 SET work_mem = '64MB';
 -- a LIMIT that stops the participants, and rescans under a nested loop
-SELECT count(*) FROM (SELECT k, count(*) FROM many GROUP BY k LIMIT 100) x;
-SELECT agrees('SELECT q, (SELECT count(*) FROM (SELECT k, sum(v + q) FROM many GROUP BY k OFFSET 0) x) FROM generate_series(1, 3) q');
-DROP TABLE tops, many;
+SELECT count(*) FROM (SELECT k, count(*) FROM crowd GROUP BY k LIMIT 100) x;
+SELECT agrees('SELECT q, (SELECT count(*) FROM (SELECT k, sum(v + q) FROM crowd GROUP BY k OFFSET 0) x) FROM generate_series(1, 3) q');
+DROP TABLE tops, crowd;
 DROP FUNCTION returned, agrees, parts;
