@@ -401,6 +401,8 @@ absorb_slice(CpuEngine *engine, const Batch *batch)
 	GroupTable *table = engine->table;
 
 	CHECK_FOR_INTERRUPTS();
+	/* groups of other participants, which came before the first row, may be outside of the batch's ranges */
+	engine->chosen_from_data |= table->ngroups > 0;
 	cpu_budget(engine);
 	group_table_locate(table, batch);
 	for (int i = 0; i < table->nmissing; i++)

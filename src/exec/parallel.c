@@ -587,9 +587,8 @@ end_with_parts(GpuAggState *state)
 		return status;
 	if (state->engine->ops->begin_part == NULL)
 	{
-		/* others merge */
+		/* others merge; it detaches from the barrier, once, as any that does not merge */
 		state->silent = true;
-		BarrierArriveAndDetach(&shared->barrier);
 		return ENGINE_OK;
 	}
 	/* the groups' memory */

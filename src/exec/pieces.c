@@ -21,6 +21,8 @@ write_piece(GroupSink *base, const void *data, size_t len)
 void
 pieces_write(PieceSink *pieces, GroupSink *sink)
 {
+	/* an export in pieces is not partitioned */
+	pieces->base.group = NULL;
 	pieces->base.write = write_piece;
 	pieces->sink = sink;
 }

@@ -32,6 +32,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
@@ -158,18 +159,23 @@ make_condition(const GpuAggState *scan, Node *qual, Condition *condition)
 	return true;
 }
 
-/* The conditions among the quals; ANDs are lists by now. */
+/*
+ * The conditions among the quals; ANDs are lists by now.  A volatile qual is evaluated for all groups that pass those
+ * before it, so that none after it is a condition.
+ */
 static void
 make_conditions(Returned *returned)
 {
 	GpuAggState *scan = returned->scan;
 	List	   *quals = scan->css.ss.ps.plan->qual;
+	bool		is_volatile = false;
 	ListCell   *lc;
 
 	returned->conditions = palloc0(sizeof(Condition) * Max(list_length(quals), 1));
 	foreach(lc, quals)
 	{
-		if (make_condition(scan, lfirst(lc), &returned->conditions[returned->nconditions]))
+		is_volatile |= contain_volatile_functions(lfirst(lc));
+		if (!is_volatile && make_condition(scan, lfirst(lc), &returned->conditions[returned->nconditions]))
 			returned->nconditions++;
 		else
 			returned->others = true;

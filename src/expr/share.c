@@ -158,6 +158,8 @@ facts_walker(Node *node, FactsContext *up)
 		add_var(&mine.sum, (Expr *) node);
 	if (stack_is_too_deep() || expression_tree_walker(node, facts_walker, &mine))
 		return true;
+	/* what is the same for all rows is computed once, however long that takes */
+	mine.sum.has_slow &= mine.sum.varying;
 	if (mine.sum.narrows && mine.sum.pure && !mine.sum.has_slow && !mine.sum.case_value && mine.sum.nvars > 0)
 	{
 		mine.sum.nvars = 0;

@@ -9,7 +9,7 @@
  * DISTINCT, set-returning function or row lock.  Core's Sort and Limit stay above.
  *
  * An expression of the targets is not evaluated for groups that are not returned.
- * Core postpones volatile ones until after the sort for the same reason, and where there are such
+ * Core postpones volatile ones until after the sort for the same reason, and where there are such, there or in HAVING,
  * the scan returns all groups.
  */
 #include "postgres.h"
@@ -68,6 +68,7 @@ may_limit(const GroupQuery *query, bool distinct)
 		parse->groupingSets == NIL && parse->setOperations == NULL &&
 		(distinct || (parse->distinctClause == NIL && !parse->hasWindowFuncs)) &&
 		!contain_volatile_functions((Node *) query->root->processed_tlist) &&
+		!contain_volatile_functions(parse->havingQual) &&
 		!contain_volatile_functions(parse->limitCount) && !contain_volatile_functions(parse->limitOffset) &&
 		!contain_subplans(parse->limitCount) && !contain_subplans(parse->limitOffset);
 }

@@ -74,14 +74,15 @@ sorts_rows(const Query *query, const Rows *rows)
 		query->hash.table.key_bytes <= 8;
 }
 
-/* Bits that tell the rows' keys apart. */
+/* Bits that tell the rows' keys apart; those of a NULL are behind its value's. */
 static int
 key_bits(const Query *query, const Rows *rows)
 {
 	int			all = 8 * query->hash.table.key_bytes;
 	int			bits;
 
-	if (query->q->nkeys > 1 || rows->key_min[0] < 0 || rows->key_max[0] < rows->key_min[0])
+	if (query->q->nkeys > 1 || rows->cols[query->q->keys[0].col].validity || rows->key_min[0] < 0 ||
+		rows->key_max[0] < rows->key_min[0])
 		return all;
 	bits = rows->key_max[0] == 0 ? 1 : 64 - __builtin_clzll(rows->key_max[0]);
 	return bits < all ? bits : all;

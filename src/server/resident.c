@@ -34,6 +34,9 @@ only_counted(const WireQuery *q, int c)
 	for (int k = 0; k < q->nkeys; k++)
 		if (q->keys[k].col == c)
 			return false;
+	for (uint32_t o = 0; o < q->norder; o++)
+		if (q->order[o].col == c)
+			return false;
 	for (int s = 0; s < q->nslots; s++)
 	{
 		const WireSlot *slot = &q->slots[s];

@@ -83,6 +83,7 @@ typedef struct Model
 	uint64_t	id;
 	bool		scattered;		/* keys */
 	bool		ordered;
+	int			least;			/* key */
 	Range		ranges[RANGES];
 } Model;
 
@@ -102,6 +103,7 @@ make_model(Model *m)
 	m->id = ++last_table;
 	m->scattered = random_below(2) == 0;
 	m->ordered = random_below(2) == 0;
+	m->least = random_below(2) ? 0 : -20;
 	for (int r = 0; r < RANGES; r++)
 	{
 		m->ranges[r].ordered = m->ordered ? r + 1 : 0;
@@ -133,8 +135,8 @@ value(const Model *m, const Range *r, int col, uint32_t row)
 	{
 		case COL_K:
 			if (r->ordered)
-				return ((int64_t) r->ordered * TEST_ROWS * 2 + row) / 7 * (m->scattered ? 5017 : 1) - 20;
-			return (int64_t) ((r->stamp + row * 7) % 40) * (m->scattered ? 50000017 : 1) - 20;
+				return ((int64_t) r->ordered * TEST_ROWS * 2 + row) / 7 * (m->scattered ? 5017 : 1) + m->least;
+			return (int64_t) ((r->stamp + row * 7) % 40) * (m->scattered ? 50000017 : 1) + m->least;
 		case COL_V:
 			return row % 97 == 5 ? INT64_MAX : (int64_t) (r->stamp * 13 + row * 37) % 1000 - 300;
 		case COL_S:
@@ -276,8 +278,8 @@ make_key(Question *t, const Model *m, int operand, bool nullable)
 	q->keys[0] = (WireKey) {.col = column(t, operand, WIRE_I32, nullable),.width = 4,.nullable = nullable};
 	q->forced = random_below(3) == 0 ? STRATEGY_SORT : m->scattered || m->ordered ? STRATEGY_AUTO :
 		random_below(2) ? STRATEGY_DIRECT : STRATEGY_HASH;
-	t->in.key_min[0] = -20;
-	t->in.key_max[0] = m->ordered ? INT32_MAX : (m->scattered ? 39 * INT64_C(50000017) - 20 : 19) + 5;
+	t->in.key_min[0] = m->least;
+	t->in.key_max[0] = m->ordered ? INT32_MAX : (m->scattered ? 39 * INT64_C(50000017) : 39) + m->least + 5;
 }
 
 /* The operand of v < 200. */

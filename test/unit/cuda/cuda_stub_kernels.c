@@ -7,6 +7,7 @@
  * hash table's order, workspaces) is as simple as possible, but workspaces are
  * requested as by the real library.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -394,6 +395,7 @@ typedef struct Sort
 {
 	int			nwords;
 	const GpuaggSortWord *words;
+	uint64_t	without;		/* bits that are not looked at, of the one word */
 } Sort;
 
 static _Thread_local Sort sorting;
@@ -407,8 +409,8 @@ compare_rows(const void *a, const void *b)
 	for (int w = 0; w < sorting.nwords; w++)
 	{
 		GpuaggColumn column = {.values = sorting.words[w].values,.type = sorting.words[w].type};
-		int64_t		u = load_integer(&column, x);
-		int64_t		v = load_integer(&column, y);
+		int64_t		u = load_integer(&column, x) & ~sorting.without;
+		int64_t		v = load_integer(&column, y) & ~sorting.without;
 
 		if (u != v)
 			return (u < v) != sorting.words[w].descending ? -1 : 1;
@@ -425,7 +427,7 @@ gpuagg_cuda_sort_rows(int64_t n, int nwords, const GpuaggSortWord *words, int64_
 	LAUNCH();
 	for (int64_t i = 0; i < n; i++)
 		permutation[i] = i;
-	sorting = (Sort) {nwords, words};
+	sorting = (Sort) {nwords, words, 0};
 	qsort(permutation, n, sizeof(int64_t), compare_rows);
 	return GPUAGG_CUDA_OK;
 }
@@ -643,13 +645,13 @@ gpuagg_runs_sort(int key_bytes, const void *keys, int64_t nrows, int bits, void 
 	GpuaggSortWord word = {.values = keys,.type = key_bytes == 4 ? GPUAGG_VALUE_I32 : GPUAGG_VALUE_I64};
 	int64_t    *rows;
 
-	(void) bits, (void) stream;
+	(void) stream;
 	SIZE(workspace, workspace_bytes);
 	LAUNCH();
 	rows = malloc(nrows * sizeof(*rows));
 	for (int64_t i = 0; i < nrows; i++)
 		rows[i] = i;
-	sorting = (Sort) {1, &word};
+	sorting = (Sort) {1, &word, bits < 8 * key_bytes ? ~(uint64_t) 0 << bits : 0};
 	qsort(rows, nrows, sizeof(*rows), compare_rows);
 	for (int64_t i = 0; i < nrows; i++)
 	{
@@ -658,6 +660,32 @@ gpuagg_runs_sort(int key_bytes, const void *keys, int64_t nrows, int bits, void 
 	}
 	free(rows);
 	return GPUAGG_CUDA_OK;
+}
+
+static int
+compare_bins(const void *a, const void *b)
+{
+	int32_t		x = *(const int32_t *) a;
+	int32_t		y = *(const int32_t *) b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Has every run a state of its own?  The kernels join a run to its state without atomics. */
+static bool
+runs_have_own_bins(const GpuaggRuns *runs)
+{
+	int64_t		first = runs->before[0];
+	int64_t		n = runs->before[(runs->nrows + 31) / 32] - first;
+	int32_t    *bins = malloc((n + 1) * sizeof(*bins));
+	bool		ok = true;
+
+	memcpy(bins, runs->bins + first, n * sizeof(*bins));
+	qsort(bins, n, sizeof(*bins), compare_bins);
+	for (int64_t i = 1; i < n; i++)
+		ok = ok && bins[i] != bins[i - 1];
+	free(bins);
+	return ok;
 }
 
 GpuaggCudaStatus
@@ -669,6 +697,11 @@ gpuagg_runs_update(const GpuaggRuns *runs, const GpuaggSlot *slot, uint32_t *err
 	(void) stream;
 	SIZE(workspace, workspace_bytes);
 	LAUNCH();
+	if (runs->bins && runs->nrows > 0 && !runs_have_own_bins(runs))
+	{
+		printf("Bail out! two runs have one state\n");
+		exit(1);
+	}
 	for (int64_t i = 0; i < runs->nrows; i++)
 	{
 		int64_t		row = runs->order ? runs->order[i] : i;
