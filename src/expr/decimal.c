@@ -311,6 +311,11 @@ expr_is_decimal(Oid funcid)
 		case F_NUMERIC_GT:
 		case F_NUMERIC_NE:
 		case F_NUMERIC_GE:
+		case F_NUMERIC_INT2:
+		case F_NUMERIC_INT4:
+		case F_NUMERIC_INT8:
+		case F_NUMERIC_ABS:
+		case F_ABS_NUMERIC:
 		case F_FLOAT8_NUMERIC:
 			return true;
 		default:

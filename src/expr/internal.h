@@ -180,8 +180,9 @@ typedef struct NodeFacts
 	bool		pure;			/* the same for the same values of columns, in one query */
 	bool		slow;			/* the node itself calls a function row by row, */
 	bool		has_slow;		/* or a node below does */
+	bool		narrows;		/* the node itself, a vector operation, has far fewer values than its argument */
 	uint8		nvars;			/* columns below; more than fit: EXPR_MEMO_COLUMNS + 1 */
-	Var		   *vars[EXPR_MEMO_COLUMNS];
+	Expr	   *vars[EXPR_MEMO_COLUMNS];	/* Vars, or nodes that narrow, in place of what they read */
 	bool		case_value;		/* holds a CaseTestExpr */
 	char		status;			/* of simplehash.h */
 } NodeFacts;
@@ -308,7 +309,7 @@ extern bool expr_is_like(Oid funcid);
 /* Has it a constant pattern without wildcards but for a % at its end? */
 extern bool expr_is_simple_like(List *args);
 
-/* Is this a function of decimal.c that does not return numeric, of time_fields.c, or of intervals.c? */
+/* Is this a function of decimal.c, of time_fields.c, or of intervals.c? */
 extern bool expr_is_decimal(Oid funcid);
 extern bool expr_is_time(Oid funcid);
 extern bool expr_is_interval(Oid funcid);

@@ -4,8 +4,9 @@
  *
  * A memo keeps the results of an expression that calls functions row by row.  Its first operation finds
  * the entry of each row by the values of the columns that the expression reads: a by-reference value by its
- * number in a dictionary (codes.c), others by their bits.  Rows without a result are `missing`, and the
- * expression's own operations run for these alone, with `missing` as their mask, so that errors are
+ * number in a dictionary (codes.c), others by their bits; what date_trunc and extract give takes the place of the
+ * column that they read.  Rows without a result are `missing`, and the expression's own operations run for these alone,
+ * with `missing` as their mask, so that errors are
  * raised for rows that core would evaluate.  If there are none, these operations are left out.  The last
  * operation takes results from the entries, and keeps new ones.
  *
@@ -481,12 +482,11 @@ is_slow(Node *node)
 		case T_OpExpr:
 			if (expr_is_like(((OpExpr *) node)->opfuncid))
 				return !expr_is_simple_like(((OpExpr *) node)->args);
-			/* fall through */
-		case T_FuncExpr:
 			/* arithmetic is decimal.c's; its arguments have many values */
 			if (exprType(node) == NUMERICOID)
 				return false;
 			/* fall through */
+		case T_FuncExpr:
 		case T_ScalarArrayOpExpr:
 			return check_functions_in_node(node, is_slow_function, NULL);
 		default:
@@ -499,6 +499,7 @@ expr_memo_describe(Node *node, NodeFacts *facts)
 {
 	facts->pure = is_pure(node);
 	facts->slow = is_slow(node);
+	facts->narrows = IsA(node, FuncExpr) && expr_is_time(((FuncExpr *) node)->funcid);
 }
 
 /* ---- compiling ------------------------------------------------------------------ */
@@ -513,18 +514,17 @@ expr_memo_serves(const ExprSet *set, const NodeFacts *facts)
 	return facts->nvars == 1 || facts->slow;
 }
 
-/* Compiles the columns of the key; false: one of them cannot be part of it. */
+/* Compiles the columns of the key, and what stands for columns; false: one of them cannot be part of it. */
 static bool
 compile_key(ExprSet *set, Memo *memo, const NodeFacts *facts, int stage)
 {
 	memo->ncols = facts->nvars;
 	for (int c = 0; c < memo->ncols; c++)
 	{
-		Var		   *var = facts->vars[c];
-		Vec		   *vec = expr_compile(set, (Expr *) var, stage);
+		Vec		   *vec = expr_compile(set, facts->vars[c], stage);
 		bool		by_reference = vec && vec->type == COLUMN_DATUM && !get_typbyval(vec->typid);
 
-		if (vec == NULL || vec->attno == 0)
+		if (vec == NULL || (vec->attno == 0 && IsA(facts->vars[c], Var)))
 			return false;
 		memo->cols[c] = by_reference ? expr_codes(set, vec, stage) : vec;
 		if (memo->cols[c] == NULL)

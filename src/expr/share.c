@@ -111,12 +111,13 @@ is_varying(Node *node)
 	}
 }
 
-/* Adds a column. */
+/* Adds a column, or what stands for it. */
 static void
-add_var(NodeFacts *facts, Var *var)
+add_var(NodeFacts *facts, Expr *var)
 {
 	for (int i = 0; i < Min(facts->nvars, EXPR_MEMO_COLUMNS); i++)
-		if (facts->vars[i]->varattno == var->varattno)
+		if (IsA(var, Var) && IsA(facts->vars[i], Var) ?
+			((Var *) facts->vars[i])->varattno == ((Var *) var)->varattno : equal(facts->vars[i], var))
 			return;
 	if (facts->nvars < EXPR_MEMO_COLUMNS)
 		facts->vars[facts->nvars] = var;
@@ -154,11 +155,16 @@ facts_walker(Node *node, FactsContext *up)
 	up->set->describe(node, &mine.sum);
 	mine.sum.has_slow = mine.sum.slow;
 	if (IsA(node, Var))
-		add_var(&mine.sum, (Var *) node);
+		add_var(&mine.sum, (Expr *) node);
 	if (stack_is_too_deep() || expression_tree_walker(node, facts_walker, &mine))
 		return true;
 	/* what is the same for all rows is computed once, however long that takes */
 	mine.sum.has_slow &= mine.sum.varying;
+	if (mine.sum.narrows && mine.sum.pure && !mine.sum.has_slow && !mine.sum.case_value && mine.sum.nvars > 0)
+	{
+		mine.sum.nvars = 0;
+		add_var(&mine.sum, (Expr *) node);
+	}
 	entry = facts_insert(up->set->facts, node, &found);
 	mine.sum.node = node;
 	mine.sum.status = entry->status;

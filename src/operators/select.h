@@ -5,7 +5,7 @@
  * Values are 64-bit codes that compare as they do (select_code_i64, select_code_f64).  A pass counts codes
  * by the part of their range that they are in, and only the parts with a wanted rank are looked at again: most
  * values are read three times, whatever their order was.  Codes of a part differ in ten bits less than
- * before, so that no data make it take more than seven rounds.
+ * before, so that no data make it take more than seven rounds.  Where many codes are equal, a single pass counts each of them instead.
  *
  * Plain C for gcc and nvcc; needs nothing of PostgreSQL.
  */
@@ -20,6 +20,10 @@
 /* Parts that a range is divided into, and the number of values that are sorted instead. */
 #define SELECT_PARTS 1024
 #define SELECT_SORTED 24
+/* Codes that are worth a try to count each different one; places for these, with a code and its number; how far a code may be from its own. */
+#define SELECT_COUNTED 4096
+#define SELECT_PLACE_BITS 10
+#define SELECT_PROBES 8
 
 /* Unsigned codes of integers; and of doubles in PostgreSQL's order, where NaN is the greatest: -0 before 0. */
 GPUAGG_HD uint64_t
@@ -61,6 +65,68 @@ select_sort_few(uint64_t *codes, int64_t n)
 	}
 }
 
+/* A code, and how often it is there. */
+typedef struct SelectCount
+{
+	uint64_t	code;
+	int64_t		count;
+} SelectCount;
+
+/*
+ * As select_ranks, of at least SELECT_COUNTED codes, which are left as they are.  Returns 0, soon as a rule, if more than a few are different,
+ * or do not fit into the table: as places are near, no data make it slow.
+ */
+static inline int
+select_by_counts(const uint64_t *codes, uint64_t *spare, int64_t n, const int64_t *ranks, int64_t base, int m, uint64_t *out)
+{
+	SelectCount *table = (SelectCount *) spare;
+	int64_t		most = n / 64 < 256 ? n / 64 : 256;
+	int64_t		rank = base;
+	int			found = 0;
+
+	memset(table, 0, sizeof(SelectCount) << SELECT_PLACE_BITS);
+	for (int64_t k = 0; k < n; k++)
+	{
+		uint64_t	x = codes[k];
+		uint64_t	p = (x * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - SELECT_PLACE_BITS);
+		int			probes = 0;
+
+		while (table[p].count != 0 && table[p].code != x)
+		{
+			if (++probes == SELECT_PROBES)
+				return 0;
+			p = (p + 1) & ((1 << SELECT_PLACE_BITS) - 1);
+		}
+		if (table[p].count++ == 0)
+		{
+			if (++found > most)
+				return 0;
+			table[p].code = x;
+		}
+	}
+	/* in order, at the table's beginning */
+	found = 0;
+	for (int p = 0; p < 1 << SELECT_PLACE_BITS; p++)
+	{
+		SelectCount one = table[p];
+		int			to = found;
+
+		if (one.count == 0)
+			continue;
+		for (; to > 0 && table[to - 1].code > one.code; to--)
+			table[to] = table[to - 1];
+		table[to] = one;
+		found++;
+	}
+	for (int i = 0, at = 0; i < m; i++)
+	{
+		while (ranks[i] >= rank + table[at].count)
+			rank += table[at++].count;
+		out[i] = table[at].code;
+	}
+	return 1;
+}
+
 /*
  * out[i] = the code of rank ranks[i] - base, counted from 0, among n codes, for m ranks in ascending order, each
  * less than n.  `codes` and `spare`, which has room for n, are overwritten.
@@ -86,6 +152,8 @@ select_ranks(uint64_t *codes, uint64_t *spare, int64_t n, const int64_t *ranks, 
 			out[i] = codes[ranks[i] - base];
 		return;
 	}
+	if (n >= SELECT_COUNTED && select_by_counts(codes, spare, n, ranks, base, m, out))
+		return;
 	for (int64_t k = 1; k < n; k++)
 	{
 		min = codes[k] < min ? codes[k] : min;

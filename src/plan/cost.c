@@ -191,11 +191,18 @@ fallback_cost(GroupQuery *query, bool *any)
 	Oid			transfn;
 
 	foreach(lc, query->aggs)
-		if (aggmap_is_fallback(lfirst_node(Aggref, lc)->aggfnoid, &transfn))
+	{
+		Aggref	   *aggref = lfirst_node(Aggref, lc);
+
+		/* values of ordered sets are kept without a call, once for all aggregates of them */
+		if (aggmap_is_ordered_set(aggref))
+			*any = true;
+		else if (aggmap_is_fallback(aggref->aggfnoid, &transfn))
 		{
 			add_function_cost(query->root, transfn, NULL, &cost);
 			*any = true;
 		}
+	}
 	return cost.per_tuple;
 }
 

@@ -70,7 +70,7 @@ ranks_as_sorted(void)
 
 	for (int round = 0; round < ROUNDS; round++)
 	{
-		int			n = 1 + (int) random_below(round % 10 ? 200 : MOST);
+		int			n = 1 + (int) random_below(round % 7 ? 200 : MOST);
 		int			m = 1 + (int) random_below(MOST_RANKS);
 		int64_t		ranks[MOST_RANKS];
 		uint64_t	found[MOST_RANKS];
