@@ -217,7 +217,7 @@ sub fractions
 	my ($keys) = @_;
 
 	return pick("'{0, 0.3, 1}'::float8[]", "'{NULL, 0.5}'::float8[]", "'{}'::float8[]", 'ARRAY[0.25, 0.75]::float8[]') if chance(0.25);
-	return pick('1.5', "'NaN'") if chance(0.02);
+	return pick('1.5', "'NaN'::float8") if chance(0.02);
 	return 'NULL::float8' if chance(0.03);
 	if (@$keys && chance(0.15))
 	{
