@@ -345,6 +345,25 @@ cache_pin(CacheTable *table, uint32 range_no, int ncols, const CacheColumnKey *c
 	return NULL;
 }
 
+void
+cache_count_hits(CacheTable *table, uint32 nranges, int ncols, const CacheColumnKey *cols)
+{
+	StoredTable *stored;
+
+	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
+	stored = cache_table_find(&table->key, table->serial);
+	if (stored)
+		pg_atomic_fetch_add_u64(&stored->sum.hits, nranges);
+	for (int i = 0; stored && i < ncols; i++)
+	{
+		StoredColumn *column = cache_column_find(stored, &cols[i]);
+
+		if (column)
+			pg_atomic_fetch_add_u64(&column->sum.hits, nranges);
+	}
+	LWLockRelease(cache_shared->change_lock);
+}
+
 /* Under change_lock: a chunk that was allocated is published now, or given back. */
 static StoredColumn *
 settle_chunk(CachePin *pin, StoredChunk *chunk)

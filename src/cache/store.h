@@ -91,6 +91,9 @@ typedef struct CachePin
 extern CachePin *cache_pin(CacheTable *table, uint32 range_no, int ncols,
 						   const CacheColumnKey *cols);
 
+/* Counts hits of so many ranges and these columns of theirs, which were not pinned. */
+extern void cache_count_hits(CacheTable *table, uint32 nranges, int ncols, const CacheColumnKey *cols);
+
 /* A descriptor that has no chunk, because there was no memory for one, is dropped. */
 extern void cache_unpin(CachePin *pin);
 

@@ -161,6 +161,8 @@ typedef struct CacheShared
 	StoredWorker workers[CACHE_WORKERS];
 	pg_atomic_uint64 next_stamp;	/* of descriptors */
 	pg_atomic_uint64 swept;		/* time of the last sweep */
+	void	   *spans;			/* span.c: each place has the range lock of its number */
+	uint32		nspans;
 } CacheShared;
 
 /* A handle. */

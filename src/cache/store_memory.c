@@ -34,6 +34,7 @@
 #include "utils/timestamp.h"
 
 #include "cache/machine_memory.h"
+#include "cache/span.h"
 #include "cache/store_internal.h"
 #include "settings.h"
 
@@ -133,6 +134,7 @@ request_memory(void)
 	if (gpuagg_cache_memory <= 0)
 		return;
 	RequestAddinShmemSpace(shared_size());
+	RequestAddinShmemSpace(cache_spans_size());
 	RequestAddinShmemSpace(hash_estimate_size(table_limit(), sizeof(StoredTable)));
 	RequestAddinShmemSpace(hash_estimate_size(column_limit(), sizeof(StoredColumn)));
 	RequestNamedLWLockTranche("gpuagg_cache", 1 + CACHE_RANGE_LOCKS);
@@ -174,6 +176,7 @@ start_memory(void)
 {
 	bool		found;
 	CacheShared *shared;
+	void	   *spans;
 
 	if (previous_startup)
 		previous_startup();
@@ -202,12 +205,15 @@ start_memory(void)
 		pg_atomic_init_u64(&shared->swept, 0);
 		start_area(shared, shared->change_lock->tranche);
 	}
+	cache_shared = shared;
+	spans = ShmemInitStruct("gpuagg cache spans", cache_spans_size(), &found);
+	if (!found)
+		cache_spans_init(spans);
 	cache_tables = start_hash("gpuagg cache tables", table_limit(), sizeof(CacheTableKey),
 							  sizeof(StoredTable));
 	cache_columns = start_hash("gpuagg cache columns", column_limit(), sizeof(StoredColumnKey),
 							   sizeof(StoredColumn));
 	LWLockRelease(AddinShmemInitLock);
-	cache_shared = shared;
 }
 
 void

@@ -394,10 +394,7 @@ await_stored(Upload *up)
 	return true;
 }
 
-/*
- * Decodes a chunk into a buffer; sets what the message says of it.  Not WIRE_STORE_NEGATIVE_ZERO: it is the program
- * that looks for -0, where a query's answer depends on it (check_floats).
- */
+/* Decodes a chunk into a buffer; sets what the message says of it. */
 static void
 decode(const CacheChunk *chunk, const ExprStored *stored, char *buffer, WireStore *out)
 {
@@ -504,25 +501,75 @@ upload(Resident *r, const uint64 *lacking, bool *keep)
 
 /* ---- the rows ---------------------------------------------------------------- */
 
+/* What the server says to rows that it has not taken. */
+typedef struct Lacking
+{
+	uint64		any;			/* of all of these: */
+	uint64	   *runs;			/* stored columns that are lacking, a bit each */
+	uint64	   *spans;			/* the same; all bits: the server does not know the span's list */
+} Lacking;
+
+/* Sends RESIDENT; the spans are its end. */
+static bool
+send_resident(Resident *r)
+{
+	Size		bytes = sizeof(WireResident) + r->rows->nspans * sizeof(WireSpan);
+	char	   *message = palloc(bytes);
+	bool		sent;
+
+	memcpy(message, &r->wire, sizeof(WireResident));
+	if (r->rows->nspans > 0)
+		memcpy(message + sizeof(WireResident), r->rows->spans, r->rows->nspans * sizeof(WireSpan));
+	sent = client_send(r->cuda->client, MESSAGE_RESIDENT, message, bytes);
+	pfree(message);
+	return sent;
+}
+
 /* Asks for the rows; false: the session is lost.  Else *taken, or what is lacking. */
 static bool
-ask(Resident *r, bool *taken, uint64 *lacking)
+ask(Resident *r, bool *taken, Lacking *lacking)
 {
 	Client	   *client = r->cuda->client;
 	FeedResident *rows = r->rows;
 	size_t		bytes = rows->nruns * sizeof(WireRun);
 	WireResided resided;
 
-	memcpy(client->arena, rows->runs, bytes);
+	if (bytes > 0)
+		memcpy(client->arena, rows->runs, bytes);
 	r->wire.buffer = 0;
 	r->wire.nruns = rows->nruns;
-	if (!client_send(client, MESSAGE_RESIDENT, &r->wire, sizeof(r->wire)) ||
-		!client_receive(client, MESSAGE_RESIDED, &resided, sizeof(resided)))
+	r->wire.nspans = rows->nspans;
+	if (!send_resident(r) || !client_receive(client, MESSAGE_RESIDED, &resided, sizeof(resided)))
 		return false;
 	*taken = resided.taken != 0;
-	if (!*taken)
-		memcpy(lacking, client->arena + wire_align(bytes), rows->nruns * sizeof(uint64));
+	if (*taken)
+		return true;
+	for (int s = 0; s < r->program->nstored; s++)
+		r->refused[s] |= resided.refused >> s & 1;
+	/* a copy, as the buffer is used for uploads */
+	lacking->runs = palloc(((Size) rows->nruns + rows->nspans) * sizeof(uint64));
+	lacking->spans = lacking->runs + rows->nruns;
+	memcpy(lacking->runs, client->arena + wire_align(bytes), ((Size) rows->nruns + rows->nspans) * sizeof(uint64));
+	lacking->any = 0;
+	for (uint32 i = 0; i < rows->nruns + rows->nspans; i++)
+		lacking->any |= lacking->runs[i];
 	return true;
+}
+
+/* Lists the runs of spans that the server does not have as a whole; false: it has all. */
+static bool
+expand(Resident *r, const Lacking *lacking)
+{
+	FeedResident *rows = r->rows;
+	bool	   *of = palloc0(rows->nspans + 1);
+	bool		any = false;
+
+	for (uint32 i = 0; i < rows->nspans; i++)
+		any |= of[i] = lacking->spans[i] != 0;
+	if (any)
+		feed_resident_expand(rows, of);
+	pfree(of);
+	return any;
 }
 
 /* Has the server reduce the collected rows, all or those that it can have; the others are given back. */
@@ -531,30 +578,37 @@ reduce(Resident *r)
 {
 	CudaEngine *cuda = r->cuda;
 	FeedResident *rows = r->rows;
-	uint64	   *lacking = palloc(rows->nruns * sizeof(uint64));
-	bool	   *keep = palloc(rows->nruns);
 	bool		taken = false;
 
-	for (int attempt = 1; attempt <= ATTEMPTS && rows->nruns > 0; attempt++)
+	for (int attempt = 1; attempt <= ATTEMPTS && rows->nruns + rows->nspans > 0; attempt++)
 	{
-		uint64		any = 0;
+		Lacking		lacking;
+		bool	   *keep;
 
-		if (!ask(r, &taken, lacking))
+		if (!ask(r, &taken, &lacking))
 			return cuda_fail_client(cuda);
 		if (taken)
 			break;
-		for (uint32 i = 0; i < rows->nruns; i++)
+		cuda->not_resident = lacking.any ? "no room for copies" : "no room on the device";
+		/* spans become runs, of which more can be said */
+		if (expand(r, &lacking))
 		{
-			any |= lacking[i];
-			keep[i] = attempt == 1 || lacking[i] == 0;
+			attempt--;
+			continue;
 		}
+		keep = palloc(rows->nruns + 1);
+		for (uint32 i = 0; i < rows->nruns; i++)
+			keep[i] = attempt == 1 || lacking.runs[i] == 0;
 		/* no room to reduce the rows, or what was there does not stay */
-		if (any == 0 || attempt == ATTEMPTS)
+		if (lacking.any == 0 || attempt == ATTEMPTS)
+		{
 			memset(keep, false, rows->nruns);
-		else if (attempt == 1 && !upload(r, lacking, keep))
+			feed_resident_keep(rows, keep, false);
+			break;
+		}
+		if (attempt == 1 && !upload(r, lacking.runs, keep))
 			return cuda_fail_client(cuda);
-		feed_resident_keep(rows, keep);
-		cuda->not_resident = any ? "no room for copies" : "no room on the device";
+		feed_resident_keep(rows, keep, true);
 	}
 	if (taken)
 	{
@@ -563,8 +617,6 @@ reduce(Resident *r)
 		cuda->rows_resident += rows->nrows;
 		feed_resident_taken(rows);
 	}
-	pfree(lacking);
-	pfree(keep);
 	return ENGINE_OK;
 }
 
@@ -596,10 +648,10 @@ cuda_take_resident(Engine *engine, Feed *feed)
 	{
 		feed_resident_collect(rows, accept_chunks, r);
 		cuda->not_resident = "no cached rows";
-		if (rows->nruns > 0 && describe(r))
+		if (rows->nruns + rows->nspans > 0 && describe(r))
 			status = reduce(r);
-		else if (rows->nruns > 0)
-			feed_resident_keep(rows, palloc0(rows->nruns));
+		else
+			feed_resident_keep(rows, palloc0(rows->nruns + 1), false);
 	}
 	if (r->program->refusal)
 		cuda->not_resident = r->program->refusal;

@@ -55,7 +55,7 @@ extern const char *check_batch(const WireBatch *b, const WireQuery *q, size_t le
 extern const char *check_store(const WireStore *in, size_t length, size_t buffer_bytes, int buffers);
 extern const char *check_resident(const WireResident *in, const WireQuery *q, size_t length,
 								  size_t buffer_bytes, int buffers);
-extern const char *check_runs(const WireRun *runs, uint32_t n);
+extern const char *check_runs(const WireRun *runs, uint32_t n, const WireSpan *spans, uint32_t nspans);
 
 /* ---- arena.c ---- */
 
@@ -100,6 +100,8 @@ extern void budget_give(int device, uint64_t bytes);
 /* How much of the memory taken is the store's. */
 extern void budget_set_stored(int device, uint64_t bytes);
 extern const WireDevice *budget_device(int device);
+/* Bytes that queries and stored columns may still take. */
+extern uint64_t budget_room(int device);
 extern void budget_count_query(void);
 extern void budget_count_failure(WireFailure failure, const char *text);
 extern void budget_status(WireStatus *status);

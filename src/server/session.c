@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "server/server.h"
+#include "server/store.h"
 
 #define MAX_SESSIONS 512
 
@@ -55,7 +56,7 @@ typedef struct Session
 		WireBatch	batch;
 		WireFetch	fetch;
 		WireStore	store;
-		WireResident resident;
+		WireResident resident;	/* and WIRE_MAX_SPANS of WireSpan, which take less: */
 		char		bytes[sizeof(WireQuery) + WIRE_MAX_THRESHOLDS * sizeof(double)];
 	}			body;
 } Session;
@@ -269,14 +270,14 @@ on_store(Session *s, size_t length)
 	return wire_send(s->sock, MESSAGE_STORED, &stored, sizeof(stored));
 }
 
-/* With a copy of the runs, which the client cannot change. */
+/* With a copy of the runs, which the client cannot change, and after them the spans. */
 static bool
 reduce_resident(Session *s, const WireResident *in, const WireRun *runs, uint64_t *lacking)
 {
-	WireResided resided = {in->buffer, 0};
+	WireResided resided = {.buffer = in->buffer};
 	char	   *buffer = s->arena->memory + (size_t) in->buffer * ARENA_BUFFER_BYTES;
 	size_t		bytes = in->nruns * sizeof(WireRun);
-	const char *wrong = check_runs(runs, in->nruns);
+	const char *wrong = check_runs(runs, in->nruns, resident_spans(in, runs), in->nspans);
 	bool		taken;
 	DeviceStatus status;
 
@@ -287,31 +288,36 @@ reduce_resident(Session *s, const WireResident *in, const WireRun *runs, uint64_
 		return false;
 	resided.taken = taken;
 	if (!taken)
-		memcpy(buffer + wire_align(bytes), lacking, in->nruns * sizeof(*lacking));
+	{
+		resided.refused = store_refused(s->device, in);
+		memcpy(buffer + wire_align(bytes), lacking, ((size_t) in->nruns + in->nspans) * sizeof(*lacking));
+	}
 	return wire_send(s->sock, MESSAGE_RESIDED, &resided, sizeof(resided));
 }
 
 static bool
 on_resident(Session *s, size_t length)
 {
-	WireResident in = s->body.resident;
-	const char *wrong = check_resident(&in, &s->query->wire, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
+	const WireResident *in = &s->body.resident;
+	const char *wrong = check_resident(in, &s->query->wire, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
+	size_t		nruns = in->nruns;
 	WireRun    *runs;
 	uint64_t   *lacking;
 	bool		ok;
 
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
-	if (!reduce_pending(s) || !follow_table(s, in.table.id))
+	if (!reduce_pending(s) || !follow_table(s, in->table.id))
 		return false;
-	runs = malloc(in.nruns * sizeof(*runs));
-	lacking = calloc(in.nruns, sizeof(*lacking));
+	runs = malloc(nruns * sizeof(*runs) + in->nspans * sizeof(WireSpan));
+	lacking = calloc(nruns + in->nspans, sizeof(*lacking));
 	if (runs == NULL || lacking == NULL)
 		ok = fail(s, FAILURE_MEMORY, "out of memory in the GPU server");
 	else
 	{
-		memcpy(runs, s->arena->memory + (size_t) in.buffer * ARENA_BUFFER_BYTES, in.nruns * sizeof(*runs));
-		ok = reduce_resident(s, &in, runs, lacking);
+		memcpy(runs, s->arena->memory + (size_t) in->buffer * ARENA_BUFFER_BYTES, nruns * sizeof(*runs));
+		memcpy(runs + nruns, in + 1, in->nspans * sizeof(WireSpan));
+		ok = reduce_resident(s, in, runs, lacking);
 	}
 	free(runs);
 	free(lacking);

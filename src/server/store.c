@@ -54,10 +54,26 @@ typedef struct StoreColumn
 	uint64_t	last,			/* uses; 0: none */
 				before;
 	uint64_t	bytes;
+	uint64_t	refused;		/* bytes that it was last refused; 0: none */
 	int			nsegments;		/* entries of the array */
 	Segment    *segments;
 	Retired    *retired;
 } StoreColumn;
+
+/* A list of runs that has an id, and where its rows lie. */
+typedef struct StoreList
+{
+	uint64_t	id;
+	uint32_t	first;			/* ranges */
+	uint32_t	nruns;
+	WireRun    *runs;
+	uint64_t	version;		/* of the table, when the rest was found; 0: not yet */
+	bool		there;			/* all ranges are: */
+	uint64_t	columns;		/* that all of them have, a bit each */
+	int64_t		nrows;
+	int			nspans;
+	StoreSpan  *spans;
+} StoreList;
 
 struct StoreTable
 {
@@ -70,6 +86,11 @@ struct StoreTable
 	int			nranges;
 	int			ranges_room;
 	StoreRange *ranges;			/* by number */
+	uint64_t	version;		/* counts changes of ranges and of what columns they have */
+	int			nlists;
+	int			lists_room;
+	StoreList  *lists;			/* by first range */
+	int64_t		listed;			/* runs of all lists */
 	StoreColumn columns[MAX_COLUMNS];
 };
 
@@ -172,6 +193,14 @@ free_column(Store *store, StoreTable *table, StoreColumn *column)
 	column->nsegments = 0;
 	for (int r = 0; r < table->nranges; r++)
 		table->ranges[r].columns &= ~bit;
+	table->version++;
+}
+
+static void
+free_list(StoreList *list)
+{
+	free(list->runs);
+	free(list->spans);
 }
 
 /* Forgets where ranges lie, if nothing of them is there and nobody holds the table. */
@@ -189,6 +218,13 @@ trim_table(Store *store, StoreTable *table)
 		table->columns[c].segments = NULL;
 		table->columns[c].nsegments = 0;
 	}
+	for (int i = 0; i < table->nlists; i++)
+		free_list(&table->lists[i]);
+	free(table->lists);
+	table->lists = NULL;
+	table->nlists = table->lists_room = 0;
+	table->listed = 0;
+	table->version++;
 	store->nranges -= table->nranges;
 	free(table->ranges);
 	table->ranges = NULL;
@@ -452,6 +488,7 @@ insert_range(Store *store, StoreTable *table, int place)
 	memmove(&table->ranges[place + 1], &table->ranges[place], (table->nranges - place) * sizeof(StoreRange));
 	memset(&table->ranges[place], 0, sizeof(StoreRange));
 	table->nranges++;
+	table->version++;
 	store->nranges++;
 	return &table->ranges[place];
 }
@@ -480,6 +517,7 @@ replace_range(StoreTable *table, StoreRange *range, uint32_t nrows)
 {
 	bool		last = range->first + range->room == table->end;
 
+	table->version++;
 	range->columns = 0;
 	if (table->holds == 0 && nrows <= range->room)
 		return true;
@@ -570,6 +608,7 @@ make_room(Store *store, StoreColumn *column, const StoreRange *range, bool nulls
 	status = enlarge_segment(store, column, s, rows, nulls, error);
 	if (status == DEVICE_NO_MEMORY && need > has && need < rows)
 		status = enlarge_segment(store, column, s, need, nulls, error);
+	column->refused = status == DEVICE_NO_MEMORY ? (need > has ? need : has) * wire_width(column->key.type) : 0;
 	return status;
 }
 
@@ -618,14 +657,12 @@ put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, Dev
 	if (status != DEVICE_OK)
 		return status;
 	range->columns |= bit;
+	table->version++;
 	*kept = true;
 	return DEVICE_OK;
 }
 
-/*
- * A column with a -0 is not kept: what makes extremes of it must see the values themselves, and
- * later queries could not tell.  Nor is a column of a table that lies on another device.
- */
+/* A column of a table that lies on another device is not kept. */
 DeviceStatus
 store_put(int device, Lane *lane, const WireStore *in, uint64_t use, bool *kept, DeviceError *error)
 {
@@ -634,7 +671,7 @@ store_put(int device, Lane *lane, const WireStore *in, uint64_t use, bool *kept,
 	DeviceStatus status;
 
 	*kept = false;
-	if ((in->flags & WIRE_STORE_NEGATIVE_ZERO) || (place >= 0 && place != device))
+	if (place >= 0 && place != device)
 		return DEVICE_OK;
 	pthread_mutex_lock(&store->lock);
 	status = put(store, lane, in, use, kept, error);
@@ -656,13 +693,20 @@ find_columns(StoreTable *table, const WireResident *in, uint64_t use, int *colum
 	}
 }
 
+/* Has the range the run's rows? */
+static bool
+range_is_there(const StoreRange *range, const WireRun *run)
+{
+	return range && range->number == run->range && range->stamp == run->stamp && range->room > 0 &&
+		run->first <= range->nrows && run->nrows <= range->nrows - run->first;
+}
+
 /* Bit i: the range lacks the message's column i; all bits if it is not there. */
 static uint64_t
 lacks(const StoreRange *range, const WireRun *run, const WireResident *in, const int *columns)
 {
 	uint64_t	bits = 0;
-	bool		there = range && range->number == run->range && range->stamp == run->stamp && range->room > 0 &&
-		run->first <= range->nrows && run->nrows <= range->nrows - run->first;
+	bool		there = range_is_there(range, run);
 
 	for (uint32_t i = 0; i < in->nstored; i++)
 		if (!there || columns[i] < 0 || !(range->columns >> columns[i] & 1))
@@ -700,65 +744,224 @@ join_spans(StoreHold *hold, bool sorted)
 	hold->nspans = n;
 }
 
+/* The range of this number, or NULL; *place is that of the one before, and of this one then. */
+static const StoreRange *
+next_range(const StoreTable *table, uint32_t number, int *place)
+{
+	if (*place < table->nranges && table->ranges[*place].number < number)
+		(*place)++;
+	if (*place < table->nranges && table->ranges[*place].number != number)
+		*place = range_place(table, number);
+	return *place < table->nranges ? &table->ranges[*place] : NULL;
+}
+
+/* Adds a span, after all that have less positions. */
+static void
+add_span(StoreHold *hold, const StoreSpan *span, bool *sorted)
+{
+	*sorted = *sorted && (hold->nspans == 0 || span->first > hold->spans[hold->nspans - 1].first);
+	hold->spans[hold->nspans++] = *span;
+	hold->nrows += span->nrows;
+}
+
 /* The spans of all runs, if none lacks a column; else false. */
 static bool
 find_spans(const StoreTable *table, const WireResident *in, const WireRun *runs, const int *columns, uint64_t *lacking,
-		   StoreHold *hold)
+		   StoreHold *hold, bool *sorted)
 {
 	int			place = 0;
 	bool		all = true;
-	bool		sorted = true;
 
 	for (uint32_t r = 0; r < in->nruns; r++)
 	{
-		const StoreRange *range = NULL;
+		const StoreRange *range = next_range(table, runs[r].range, &place);
 
-		if (place < table->nranges && table->ranges[place].number < runs[r].range)
-			place++;
-		if (place < table->nranges && table->ranges[place].number != runs[r].range)
-			place = range_place(table, runs[r].range);
-		if (place < table->nranges)
-			range = &table->ranges[place];
 		lacking[r] = lacks(range, &runs[r], in, columns);
 		all = all && lacking[r] == 0;
-		if (!all)
-			continue;
-		hold->spans[r] = (StoreSpan) {range->first + runs[r].first, runs[r].nrows};
-		hold->nrows += runs[r].nrows;
-		sorted = sorted && (r == 0 || hold->spans[r].first > hold->spans[r - 1].first);
+		if (all)
+			add_span(hold, &(StoreSpan) {range->first + runs[r].first, runs[r].nrows}, sorted);
 	}
-	hold->nspans = in->nruns;
-	if (all)
-		join_spans(hold, sorted);
 	return all;
 }
 
-/* Rows without columns: they have any positions. */
+/* ---- lists of runs ---- */
+
+/* The place of the list that begins with this range, or where it would be. */
+static int
+list_place(const StoreTable *table, uint32_t first)
+{
+	int			left = 0,
+				right = table->nlists;
+
+	while (left < right)
+	{
+		int			mid = left + (right - left) / 2;
+
+		if (table->lists[mid].first < first)
+			left = mid + 1;
+		else
+			right = mid;
+	}
+	return left;
+}
+
+/* Remembers a list in place of an earlier one, if there is memory. */
 static void
+remember_list(StoreTable *table, const WireSpan *span, const WireRun *runs)
+{
+	int			place = list_place(table, span->first);
+	bool		there = place < table->nlists && table->lists[place].first == span->first;
+	StoreList	list = {.id = span->id,.first = span->first,.nruns = span->nruns};
+
+	/* not more than a few for each range */
+	if (!there && table->listed + span->nruns > 2 * (int64_t) table->nranges + STORE_LEAST_LISTED)
+		return;
+	if (!there && table->nlists == table->lists_room)
+	{
+		int			room = table->lists_room * 2 + 16;
+		StoreList  *larger = realloc(table->lists, room * sizeof(StoreList));
+
+		if (larger == NULL)
+			return;
+		table->lists = larger;
+		table->lists_room = room;
+	}
+	list.runs = malloc(span->nruns * sizeof(WireRun));
+	list.spans = malloc(span->nruns * sizeof(StoreSpan));
+	if (list.runs == NULL || list.spans == NULL)
+	{
+		free_list(&list);
+		return;
+	}
+	memcpy(list.runs, runs + span->run, span->nruns * sizeof(WireRun));
+	if (there)
+	{
+		table->listed -= table->lists[place].nruns;
+		free_list(&table->lists[place]);
+	}
+	else
+	{
+		memmove(&table->lists[place + 1], &table->lists[place], (table->nlists - place) * sizeof(StoreList));
+		table->nlists++;
+	}
+	table->listed += span->nruns;
+	table->lists[place] = list;
+}
+
+/* Finds where the list's rows lie, unless that is known. */
+static void
+settle_list(const StoreTable *table, StoreList *list)
+{
+	int			place = 0;
+
+	if (list->version == table->version)
+		return;
+	list->version = table->version;
+	list->there = true;
+	list->columns = UINT64_MAX;
+	list->nrows = 0;
+	list->nspans = 0;
+	for (uint32_t r = 0; r < list->nruns && list->there; r++)
+	{
+		const WireRun *run = &list->runs[r];
+		const StoreRange *range = next_range(table, run->range, &place);
+		StoreSpan  *last = list->nspans > 0 ? &list->spans[list->nspans - 1] : NULL;
+
+		list->there = range_is_there(range, run);
+		if (!list->there)
+			break;
+		list->columns &= range->columns;
+		list->nrows += run->nrows;
+		if (last && last->first + last->nrows == range->first && range->first % STORE_SEGMENT_ROWS != 0)
+			last->nrows += run->nrows;
+		else
+			list->spans[list->nspans++] = (StoreSpan) {range->first, run->nrows};
+	}
+}
+
+/* The list of a span that came without it, if it is known, with what it lacks. */
+static StoreList *
+find_list(StoreTable *table, const WireSpan *span, const WireResident *in, const int *columns, uint64_t *lacking)
+{
+	int			place = list_place(table, span->first);
+	StoreList  *list = place < table->nlists ? &table->lists[place] : NULL;
+
+	*lacking = UINT64_MAX;
+	if (list == NULL || list->id != span->id || list->first != span->first)
+		return NULL;
+	settle_list(table, list);
+	if (!list->there || list->nrows != (int64_t) span->nrows)
+		return NULL;
+	*lacking = 0;
+	for (uint32_t i = 0; i < in->nstored; i++)
+		if (columns[i] < 0 || !(list->columns >> columns[i] & 1))
+			*lacking |= (uint64_t) 1 << i;
+	return list;
+}
+
+/* The spans of all lists that are named, if none lacks a column; else false. */
+static bool
+find_lists(StoreTable *table, const WireResident *in, const WireSpan *spans, const int *columns, uint64_t *lacking,
+		   size_t *room)
+{
+	bool		all = true;
+
+	for (uint32_t i = 0; i < in->nspans; i++)
+	{
+		const StoreList *list = spans[i].run == WIRE_NO_ARRAY ? find_list(table, &spans[i], in, columns, &lacking[i]) : NULL;
+
+		all = all && lacking[i] == 0;
+		*room += list ? list->nspans : 0;
+	}
+	return all;
+}
+
+/* Finds all rows, of lists and of runs; false: something is lacking, or there is no memory. */
+static bool
+find_rows(StoreTable *table, const WireResident *in, const WireRun *runs, const int *columns, uint64_t *lacking,
+		  StoreHold *hold)
+{
+	const WireSpan *spans = resident_spans(in, runs);
+	size_t		room = in->nruns + 1;
+	bool		sorted = true;
+	bool		all;
+
+	for (uint32_t i = 0; i < in->nspans; i++)
+		if (spans[i].run != WIRE_NO_ARRAY)
+			remember_list(table, &spans[i], runs);
+	all = find_lists(table, in, spans, columns, lacking + in->nruns, &room);
+	hold->spans = malloc(room * sizeof(StoreSpan));
+	if (hold->spans == NULL)
+		return false;
+	for (uint32_t i = 0; i < in->nspans && all; i++)
+	{
+		const StoreList *list = &table->lists[list_place(table, spans[i].first)];
+
+		for (int s = 0; spans[i].run == WIRE_NO_ARRAY && s < list->nspans; s++)
+			add_span(hold, &list->spans[s], &sorted);
+	}
+	if (!find_spans(table, in, runs, columns, lacking, hold, &sorted) || !all)
+		return false;
+	join_spans(hold, sorted);
+	return true;
+}
+
+/* Rows without columns: they have any positions.  False: no memory. */
+static bool
 count_rows(const WireResident *in, const WireRun *runs, StoreHold *hold)
 {
-	int64_t		at = 0;
+	const WireSpan *spans = resident_spans(in, runs);
 
 	for (uint32_t r = 0; r < in->nruns; r++)
 		hold->nrows += runs[r].nrows;
-	for (; at < hold->nrows; at += STORE_SEGMENT_ROWS)
+	for (uint32_t i = 0; i < in->nspans; i++)
+		hold->nrows += spans[i].run == WIRE_NO_ARRAY ? (int64_t) spans[i].nrows : 0;
+	hold->spans = malloc(STORE_MAX_SEGMENTS * sizeof(StoreSpan));
+	for (int64_t at = 0; hold->spans && at < hold->nrows; at += STORE_SEGMENT_ROWS)
 		hold->spans[hold->nspans++] = (StoreSpan) {
 			at, hold->nrows - at < STORE_SEGMENT_ROWS ? hold->nrows - at : STORE_SEGMENT_ROWS
 		};
-}
-
-static StoreHold *
-make_hold(int device, size_t nspans)
-{
-	StoreHold  *hold = calloc(1, sizeof(*hold));
-
-	if (hold == NULL || (hold->spans = malloc(nspans * sizeof(StoreSpan) + 1)) == NULL)
-	{
-		free(hold);
-		return NULL;
-	}
-	hold->device = device;
-	return hold;
+	return hold->spans != NULL;
 }
 
 static void
@@ -799,18 +1002,22 @@ store_hold(int device, const WireResident *in, const WireRun *runs, uint64_t use
 		   StoreHold **hold, DeviceError *error)
 {
 	Store	   *store = &stores[device];
-	StoreHold  *made = make_hold(device, in->nruns + STORE_MAX_SEGMENTS);
+	StoreHold  *made = calloc(1, sizeof(*made));
 	int			columns[WIRE_MAX_STORED_COLS];
 	StoreTable *table = NULL;
 	bool		held = false;
 
 	*hold = NULL;
-	memset(lacking, 0, in->nruns * sizeof(*lacking));
-	if (made == NULL)
+	memset(lacking, 0, ((size_t) in->nruns + in->nspans) * sizeof(*lacking));
+	if (made)
+		made->device = device;
+	if (made == NULL || (in->nstored == 0 && !count_rows(in, runs, made)))
+	{
+		free(made);
 		return device_say(error, DEVICE_FULL, "out of memory in the GPU server");
+	}
 	if (in->nstored == 0)
 	{
-		count_rows(in, runs, made);
 		*hold = made;
 		return DEVICE_OK;
 	}
@@ -822,11 +1029,11 @@ store_hold(int device, const WireResident *in, const WireRun *runs, uint64_t use
 		if (table->gaps > STORE_LEAST_GAPS && table->gaps > table->end / 4 && table->holds == 0 && table->last != use)
 			empty_table(store, table);
 		find_columns(table, in, use, columns);
-		held = find_spans(table, in, runs, columns, lacking, made) && take_hold(table, in, columns, made);
+		held = find_rows(table, in, runs, columns, lacking, made) && take_hold(table, in, columns, made);
 	}
 	pthread_mutex_unlock(&store->lock);
 	if (table == NULL)
-		for (uint32_t r = 0; r < in->nruns; r++)
+		for (uint32_t r = 0; r < in->nruns + in->nspans; r++)
 			lacking[r] = UINT64_MAX >> (64 - in->nstored);
 	if (held)
 		*hold = made;
@@ -851,6 +1058,50 @@ store_release(StoreHold *hold)
 		pthread_mutex_unlock(&store->lock);
 	}
 	free_hold(hold);
+}
+
+/* ---- what there was no room for ---- */
+
+/* Would the column be refused again? */
+static bool
+still_refused(const Store *store, const StoreColumn *column)
+{
+	uint64_t	limit = store_limit(store);
+	uint64_t	room = limit > store->bytes ? limit - store->bytes : 0;
+	uint64_t	unused = budget_room(store->device);
+	uint64_t	evictable = 0;
+
+	if (column->refused == 0)
+		return false;
+	for (const StoreTable *t = store->tables; t; t = t->next)
+		for (int i = 0; i < MAX_COLUMNS; i++)
+		{
+			const StoreColumn *c = &t->columns[i];
+
+			if (c->bytes > 0 && c->holds == 0 && c->before < column->before && c->last != column->last)
+				evictable += c->bytes;
+		}
+	return evictable + (room < unused ? room : unused) < column->refused;
+}
+
+uint32_t
+store_refused(int device, const WireResident *in)
+{
+	Store	   *store = &stores[device];
+	uint32_t	refused = 0;
+	StoreTable *table;
+
+	pthread_mutex_lock(&store->lock);
+	table = find_table(store, in->table.id);
+	for (uint32_t i = 0; table && i < in->nstored; i++)
+	{
+		int			c = find_column(table, &in->stored[i]);
+
+		if (c >= 0 && still_refused(store, &table->columns[c]))
+			refused |= (uint32_t) 1 << i;
+	}
+	pthread_mutex_unlock(&store->lock);
+	return refused;
 }
 
 /* ---- all of it ---- */
