@@ -386,6 +386,7 @@ typedef struct WireFinished
 	uint64_t	memory_peak;	/* device memory of the query */
 	double		copy_ms;
 	double		kernel_ms;
+	double		server_ms;		/* in which the server was busy with this connection's messages */
 	char		strategy[192];
 } WireFinished;
 

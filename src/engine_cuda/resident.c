@@ -580,6 +580,8 @@ reduce(Resident *r)
 	FeedResident *rows = r->rows;
 	bool		taken = false;
 
+	instr_time	since = cuda_clock();
+
 	for (int attempt = 1; attempt <= ATTEMPTS && rows->nruns + rows->nspans > 0; attempt++)
 	{
 		Lacking		lacking;
@@ -610,6 +612,7 @@ reduce(Resident *r)
 			return cuda_fail_client(cuda);
 		feed_resident_keep(rows, keep, true);
 	}
+	cuda_add_time(&cuda->times.resident_ms, since);
 	if (taken)
 	{
 		cuda->not_resident = NULL;
@@ -626,6 +629,7 @@ cuda_take_resident(Engine *engine, Feed *feed)
 	CudaEngine *cuda = (CudaEngine *) engine;
 	EngineStatus status = ENGINE_OK;
 	FeedResident *rows;
+	instr_time	since;
 	MemoryContext cxt,
 				old;
 	Resident   *r;
@@ -646,7 +650,9 @@ cuda_take_resident(Engine *engine, Feed *feed)
 	translate(r);
 	if (r->program->refusal == NULL)
 	{
+		since = cuda_clock();
 		feed_resident_collect(rows, accept_chunks, r);
+		cuda_add_time(&cuda->times.proof_ms, since);
 		cuda->not_resident = "no cached rows";
 		if (rows->nruns + rows->nspans > 0 && describe(r))
 			status = reduce(r);

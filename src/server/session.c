@@ -44,6 +44,8 @@ typedef struct Session
 	uint64_t	bytes_in;
 	double		copy_ms;
 	double		kernel_ms;
+	double		server_ms;		/* since the query was opened */
+	struct timespec since;		/* when the message came that is handled */
 	bool		fresh;			/* the query has had no rows: it may move to another device */
 	bool		pending;		/* `batch` is copied, and not yet reduced */
 	WireBatch	batch;
@@ -105,7 +107,7 @@ leave_query(Session *s)
 	s->query = NULL;
 	s->pending = false;
 	s->bytes_in = 0;
-	s->copy_ms = s->kernel_ms = 0;
+	s->copy_ms = s->kernel_ms = s->server_ms = 0;
 }
 
 /* Gives back the lane and this session's place on its device. */
@@ -324,6 +326,15 @@ on_resident(Session *s, size_t length)
 	return ok;
 }
 
+static double
+ms_since(const struct timespec *then)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double) (now.tv_sec - then->tv_sec) * 1000 + (double) (now.tv_nsec - then->tv_nsec) / 1000000;
+}
+
 /* Waits for this connection's own batches, and fills in their bytes and times. */
 static bool
 settle(Session *s, WireFinished *out)
@@ -336,6 +347,7 @@ settle(Session *s, WireFinished *out)
 	out->copy_ms = s->copy_ms;
 	s->kernel_ms += ms;
 	out->kernel_ms += s->kernel_ms;
+	out->server_ms = s->server_ms + ms_since(&s->since);
 	return true;
 }
 
@@ -405,7 +417,7 @@ on_reset(Session *s, size_t length)
 	if (!settle(s, &past))
 		return false;
 	s->bytes_in = 0;
-	s->copy_ms = s->kernel_ms = 0;
+	s->copy_ms = s->kernel_ms = s->server_ms = 0;
 	return check(s, query_reset(s->query, &s->error)) && wire_send(s->sock, MESSAGE_OPENED, NULL, 0);
 }
 
@@ -515,7 +527,9 @@ session_main(void *arg)
 								 s->arena ? -1 : GREET_MS, &garbage))
 	{
 		watch_begin(&s->watch, s->device);
+		clock_gettime(CLOCK_MONOTONIC, &s->since);
 		go_on = on_message(s, &header);
+		s->server_ms += ms_since(&s->since);
 		watch_end(&s->watch);
 	}
 	if (garbage)
