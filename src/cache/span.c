@@ -9,8 +9,6 @@
 #include "cache/proof.h"
 #include "cache/span.h"
 #include "cache/store_internal.h"
-#include "columns/column_value.h"
-#include "common/compat.h"
 #include "settings.h"
 
 /* A place for a summary for so much cached memory; a span's descriptors alone take as much. */
@@ -90,13 +88,6 @@ cache_span_digest(uint64 digest, uint64 stamp)
 	return digest ^ digest >> 29;
 }
 
-static double
-width(const CacheSpanColumn *col, const ColumnBound *least, const ColumnBound *greatest)
-{
-	return column_is_float(col->type) ? greatest->number - least->number :
-		(double) greatest->integer - (double) least->integer;
-}
-
 static void
 widen(CacheSpanColumn *col, const CacheChunk *chunk)
 {
@@ -133,11 +124,7 @@ add_chunk(CacheSpanColumn *col, const CacheChunk *chunk, bool first)
 	if (chunk->nnulls == chunk->nrows)
 		return;
 	if (chunk->has_bounds && !col->exceptions)
-	{
 		widen(col, chunk);
-		/* of the first ones the others are not known yet: they count as wide */
-		col->narrow += width(col, &chunk->least, &chunk->greatest) < width(col, &col->least, &col->greatest) / 2;
-	}
 	else
 		col->unbounded = true;
 	col->only_nulls = false;
@@ -204,7 +191,7 @@ cache_span_publish(CacheTable *table, CacheSpan *span)
 /* ---- using it --------------------------------------------------------------------------- */
 
 bool
-cache_span_chunk(const CacheSpan *span, const CacheColumnKey *col, CacheChunk *chunk, bool *narrow)
+cache_span_chunk(const CacheSpan *span, const CacheColumnKey *col, CacheChunk *chunk)
 {
 	for (int c = 0; c < span->ncols; c++)
 	{
@@ -221,7 +208,6 @@ cache_span_chunk(const CacheSpan *span, const CacheColumnKey *col, CacheChunk *c
 		chunk->has_bounds = !known->unbounded && !known->only_nulls;
 		chunk->least = known->least;
 		chunk->greatest = known->greatest;
-		*narrow = known->narrow > span->nranges / 2;
 		return true;
 	}
 	return false;

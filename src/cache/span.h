@@ -36,7 +36,6 @@ typedef struct CacheSpanColumn
 	bool		only_nulls;		/* no row has a value */
 	bool		exceptions;		/* or chunks of different types */
 	bool		unbounded;		/* some chunk with values has no bounds */
-	uint32		narrow;			/* chunks whose bounds are less than half as far apart as these: */
 	ColumnBound least;
 	ColumnBound greatest;
 } CacheSpanColumn;
@@ -74,6 +73,6 @@ extern void cache_span_publish(CacheTable *table, CacheSpan *span);
 extern uint64 cache_span_digest(uint64 digest, uint64 stamp);
 
 /* The column as a chunk of all rows of the span, of which only fields up to its bounds are set; false: it is not known. */
-extern bool cache_span_chunk(const CacheSpan *span, const CacheColumnKey *col, CacheChunk *chunk, bool *narrow);
+extern bool cache_span_chunk(const CacheSpan *span, const CacheColumnKey *col, CacheChunk *chunk);
 
 #endif							/* GPUAGG_CACHE_SPAN_H */

@@ -58,9 +58,6 @@ extern void cache_table_use(CacheTable *table, int ncols, const CacheColumnKey *
  */
 extern bool cache_column_wanted(CacheTable *table, const CacheColumnKey *col);
 
-/* The share of a table's blocks of which all these columns are in the cache, as far as is known without a look at them. */
-extern double cache_share(const CacheTableKey *key, int ncols, const CacheColumnKey *cols, BlockNumber nblocks);
-
 /* Has the table any descriptor? */
 extern bool cache_table_filled(CacheTable *table);
 

@@ -147,8 +147,6 @@ translate(Resident *r)
 	}
 	for (int s = 0; s < r->program->nstored; s++)
 		r->chunk[s] = rows->slots[r->program->stored[s].attno - 1];
-	if (r->program->nstored == 0)
-		expr_program_refuse(r->program, "no column of the table is read");
 }
 
 /* ---- which ranges ------------------------------------------------------------ */
@@ -598,6 +596,8 @@ reduce(Resident *r)
 			attempt--;
 			continue;
 		}
+		if (attempt == 1)
+			feed_resident_refute(rows, lacking.runs);
 		keep = palloc(rows->nruns + 1);
 		for (uint32 i = 0; i < rows->nruns; i++)
 			keep[i] = attempt == 1 || lacking.runs[i] == 0;

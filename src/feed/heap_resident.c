@@ -162,22 +162,23 @@ mark_span(HeapCached *cached, uint32 first, uint32 nranges, bool taken)
 			cached->taken[first + r].word[w] = taken ? cache_blocks_below(Min(left, CACHE_RANGE_BLOCKS) - w * 64) : 0;
 }
 
-/* What is known of each column in the span, as chunks; false: of one it is not, or single ranges may be skipped. */
+/* What is known of each column in the span, as chunks; false: of one it is not. */
 static bool
 span_chunks(const HeapCached *cached, const CacheSpan *span, CacheChunk *chunks, const CacheChunk **out)
 {
 	for (int i = 0; i < cached->ncols; i++)
 	{
-		bool		narrow;
-
-		if (!cache_span_chunk(span, &cached->cols[i], &chunks[i], &narrow) || (narrow && cached->skip))
+		if (!cache_span_chunk(span, &cached->cols[i], &chunks[i]))
 			return false;
 		out[i] = &chunks[i];
 	}
 	return true;
 }
 
-/* Collects all rows of a span by its summary; false: not so. */
+/*
+ * Collects all rows of a span by its summary; false: not so.  Conditions may refute it as a whole.  Single ranges are
+ * not looked at: a GPU that has their columns reads them in less time (feed_resident_refute).
+ */
 static bool
 collect_span(Collector *c, uint32 number)
 {
@@ -373,6 +374,61 @@ keep_spans(FeedResident *resident, bool keep)
 	}
 	resident->nspans = n;
 	return nrows;
+}
+
+/* Of runs of whole ranges for which lacking[] is not 0: which do the conditions refute?  False: no more than half of them. */
+static bool
+refute_runs(FeedResident *resident, const uint64 *lacking, bool *refuted)
+{
+	HeapCached *cached = cached_of(resident);
+	uint32		nlacking = 0,
+				nrefuted = 0;
+
+	for (uint32 i = 0; i < resident->nruns; i++)
+	{
+		CachePin   *pin = lacking[i] != 0 ? feed_resident_pin(resident, &resident->runs[i]) : NULL;
+
+		CHECK_FOR_INTERRUPTS();
+		refuted[i] = false;
+		if (pin == NULL)
+			continue;
+		refuted[i] = resident->runs[i].nrows == pin->range->nrows &&
+			heap_skip_refutes(cached->skip, pin->chunks, cached->slots);
+		nlacking++;
+		nrefuted += refuted[i];
+		cache_unpin(pin);
+	}
+	return nrefuted > nlacking / 2;
+}
+
+void
+feed_resident_refute(FeedResident *resident, uint64 *lacking)
+{
+	HeapCached *cached = cached_of(resident);
+	bool	   *refuted = palloc(resident->nruns + 1);
+	uint32		n = 0;
+
+	if (cached->skip == NULL || !refute_runs(resident, lacking, refuted))
+		return;
+	/* lists that were sent are not to be sent again */
+	keep_spans(resident, true);
+	for (uint32 i = 0; i < resident->nruns; i++)
+	{
+		WireRun		run = resident->runs[i];
+
+		if (refuted[i])
+		{
+			for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
+				cached->stats->skipped += pg_popcount64(cached->taken[run.range].word[w]);
+			InstrCountFiltered1(cached->scan->node, run.nrows);
+			compat_count_tuples(cached->scan->rel, run.nrows);
+			resident->nrows -= run.nrows;
+			continue;
+		}
+		lacking[n] = lacking[i];
+		resident->runs[n++] = run;
+	}
+	resident->nruns = n;
 }
 
 void

@@ -61,6 +61,13 @@ extern void feed_resident_collect(FeedResident *resident, ResidentAccept accept,
 extern void feed_resident_expand(FeedResident *resident, const bool *expand);
 
 /*
+ * Of runs for which lacking[] is not 0, those of ranges that the conditions refute are done, so that nothing has to be
+ * uploaded for them, if they are most: else later queries had better find all of them.  lacking[] is that of the runs
+ * that are left.  Spans that were listed are runs like others then.
+ */
+extern void feed_resident_refute(FeedResident *resident, uint64 *lacking);
+
+/*
  * Gives back all rows of the ranges of runs that are not to be kept, and without `spans` those of spans that stand for
  * their runs.  Spans that were listed are runs like others then.
  */
