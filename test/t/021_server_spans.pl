@@ -5,6 +5,7 @@ use warnings;
 use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(usleep);
 
 my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
 gpuagg.require = 'require'
@@ -60,11 +61,14 @@ foreach my $change (
 	'INSERT INTO t SELECT 3, i, i / 100, i FROM generate_series(60001, 75000) i', 'VACUUM FREEZE t',
 	'DELETE FROM t WHERE v > 50000', 'VACUUM t', 'SELECT gpuagg_cache_prewarm(\'t\')', 'UPDATE t SET f = NULL WHERE v = 5',
 	'VACUUM t', 'BEGIN; DELETE FROM t WHERE v = 77; ROLLBACK', 'SELECT * FROM t WHERE v = 78 FOR UPDATE', 'SELECT gpuagg_cache_evict(\'t\')',
-	'TRUNCATE t', 'INSERT INTO t SELECT i % 10, i, i / 100, i FROM generate_series(1, 60000) i', 'VACUUM FREEZE t')
+	'TRUNCATE t', 'INSERT INTO t SELECT i % 10, i, i / 100, i FROM generate_series(1, 60000) i', 'VACUUM FREEZE t',
+	'SELECT gpuagg_cache_prewarm(\'t\')')
 {
 	$node->safe_psql('postgres', $change);
 	same($change, 4);
 }
+
+like(explain($queries[0]), qr/Resident Rows: 60000/, 'all rows are on the GPU');
 
 # others' changes: not seen before their commit, nor by older snapshots
 my $writer = $node->background_psql('postgres');
@@ -98,12 +102,21 @@ $node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; $sum");
 ok($node->wait_until_ready, 'another server starts');
 same('with another server');
 
+$node->safe_psql('postgres', 'VACUUM t');
+$node->safe_psql('postgres', "SELECT gpuagg_cache_prewarm('t')");
+same('renewed');
+
 # no room: what was refused is not sent again
 $node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.device_cache_memory = '1MB'");
 $node->reload;
-sleep 1;
+my $seen = '';
+for (my $i = 0; $i < 100 && $seen !~ /none: no room for copies/; $i++)
+{
+	$seen = explain($queries[0]);
+	usleep(100_000);
+}
+like($seen, qr/none: no room for copies/, 'no room');
 same('no room');
-like(explain($queries[0]), qr/none: no room for copies/, 'no room');
 unlike(explain($queries[0]), qr/Uploaded/, 'nothing is sent that was refused');
 
 done_testing();
