@@ -37,6 +37,23 @@ COMMENT ON VIEW gpuagg_status IS
 GRANT SELECT ON gpuagg_status TO PUBLIC;
 
 /*
+ * What the whole server has counted: queries that were taken, how, and those that were not, why.
+ */
+CREATE FUNCTION gpuagg_stats(OUT event text, OUT engine text, OUT feed text, OUT strategy text, OUT reason text, OUT calls int8,
+	OUT rows int8, OUT groups int8, OUT total_time float8, OUT last_time timestamptz, OUT last_queryid int8, OUT since timestamptz)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL SAFE ROWS 30;
+COMMENT ON FUNCTION gpuagg_stats() IS 'rows of the view gpuagg_stats';
+CREATE VIEW gpuagg_stats AS SELECT * FROM gpuagg_stats();
+COMMENT ON VIEW gpuagg_stats IS
+'counters of all databases since the server''s start or gpuagg_stats_reset() (since), one row for each event with what tells it from others. taken: custom scans that ran, by engine, feed (heap: pages or the column cache; tuples: rows of the child plan) and strategy. engine: those of them on the CPU engine for a reason. feed: those with rows of the child plan, for a reason. refused: plans without a custom scan though the query has gpu_* aggregates, or core''s with gpuagg.replace_builtin, for a reason. calls: scans, each rescan one, or plans; rows read, groups returned and total_time (ms of the process that returned groups, its waits among them): null for refused. last_queryid: as in pg_stat_statements, of the last such query; null without compute_query_id, or for who is not a member of pg_read_all_stats. Scans that failed are not counted. Up to PostgreSQL 16 empty, with a notice, unless gpuagg is in shared_preload_libraries';
+GRANT SELECT ON gpuagg_stats TO PUBLIC;
+CREATE FUNCTION gpuagg_stats_reset() RETURNS timestamptz AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_stats_reset() IS
+'forgets what gpuagg_stats has counted, and returns the time; of superusers, until EXECUTE is granted to others';
+REVOKE ALL ON FUNCTION gpuagg_stats_reset() FROM PUBLIC;
+
+/*
  * Least and greatest values of every type for which core has them and an aggregate can
  * be created (not record, of PostgreSQL 18): twins as those of 1.0, whose transition
  * functions are the library's.  bytea came with PostgreSQL 18.

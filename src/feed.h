@@ -73,7 +73,7 @@ extern Feed *feed_tuples_open(PlanState *child, const AggSpec *spec, const int *
  * caller has checked that feed_heap_refusal returns NULL, not a reason against it;
  * volatile_query: something in the query is volatile, maybe in a subplan.
  */
-extern Feed *feed_heap_open(PlanState *child, const AggSpec *spec, const int *resnos,
+extern Feed *feed_heap_open(PlanState *child, bool volatile_query, const AggSpec *spec, const int *resnos,
 							ExprState **constants, ExprContext *econtext, int batch_rows);
 extern const char *feed_heap_refusal(PlanState *child, bool volatile_query);
 /* The "Feed" lines, with what participants have done; stats NULL: nothing yet. */

@@ -22,6 +22,7 @@ int			gpuagg_strategy;
 int			gpuagg_feed;
 int			gpuagg_batch_rows;
 bool		gpuagg_replace_builtin;
+bool		gpuagg_log_refused;
 
 double		gpuagg_startup_cost;
 double		gpuagg_row_cost;
@@ -130,6 +131,10 @@ define_choices(const struct config_enum_entry *engines)
 							 "Plans PostgreSQL's own aggregates with the custom scan as well.",
 							 NULL, &gpuagg_replace_builtin, false,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpuagg.log_refused",
+							 "Logs why queries were planned without the custom scan.",
+							 NULL, &gpuagg_log_refused, false,
+							 PGC_SUSET, 0, NULL, NULL, NULL);
 }
 
 /* Settings of the cost model. */

@@ -28,6 +28,7 @@
 #endif
 #include "executor/instrument.h"
 #include "nodes/pathnodes.h"
+#include "nodes/tidbitmap.h"
 #include "parser/parse_agg.h"
 #include "pgstat.h"
 #include "postmaster/bgworker_internals.h"
@@ -304,6 +305,80 @@ compat_read_stream_next(HeapScanDesc scan)
 #else
 	return InvalidBuffer;
 #endif
+}
+
+/* A scan of a table for a bitmap; on 18 its iterator is the executor's, which must find it unset. */
+static inline TableScanDesc
+compat_begin_bitmap_scan(Relation rel, Snapshot snapshot)
+{
+#if PG_VERSION_NUM >= 180000
+	TableScanDesc scan = table_beginscan_bm(rel, snapshot, 0, NULL);
+
+	memset(&scan->st, 0, sizeof(scan->st));
+	return scan;
+#elif PG_VERSION_NUM >= 170000
+	return table_beginscan_bm(rel, snapshot, 0, NULL, true);
+#else
+	return table_beginscan_bm(rel, snapshot, 0, NULL);
+#endif
+}
+
+/* What EXPLAIN counts of a bitmap heap scan. */
+#if PG_VERSION_NUM >= 180000
+#define compat_exact_pages(node) ((node)->stats.exact_pages)
+#define compat_lossy_pages(node) ((node)->stats.lossy_pages)
+#else
+#define compat_exact_pages(node) ((node)->exact_pages)
+#define compat_lossy_pages(node) ((node)->lossy_pages)
+#endif
+
+#if PG_VERSION_NUM >= 180000
+typedef TBMPrivateIterator *CompatBitmapIterator;
+#else
+typedef TBMIterator *CompatBitmapIterator;
+#endif
+
+static inline CompatBitmapIterator
+compat_bitmap_begin(TIDBitmap *bitmap)
+{
+#if PG_VERSION_NUM >= 180000
+	return tbm_begin_private_iterate(bitmap);
+#else
+	return tbm_begin_iterate(bitmap);
+#endif
+}
+
+static inline void
+compat_bitmap_end(CompatBitmapIterator iterator)
+{
+#if PG_VERSION_NUM >= 180000
+	tbm_end_private_iterate(iterator);
+#else
+	tbm_end_iterate(iterator);
+#endif
+}
+
+/* The next page: *n line pointers, at most MaxHeapTuplesPerPage, or -1 if the bitmap has the page alone. */
+static inline bool
+compat_bitmap_next(CompatBitmapIterator iterator, BlockNumber *block, OffsetNumber *offsets, int *n)
+{
+#if PG_VERSION_NUM >= 180000
+	TBMIterateResult page;
+
+	if (!tbm_private_iterate(iterator, &page))
+		return false;
+	*block = page.blockno;
+	*n = page.lossy ? -1 : tbm_extract_page_tuple(&page, offsets, MaxHeapTuplesPerPage);
+#else
+	TBMIterateResult *page = tbm_iterate(iterator);
+
+	if (page == NULL)
+		return false;
+	*block = page->blockno;
+	*n = page->ntuples;
+	memcpy(offsets, page->offsets, Max(page->ntuples, 0) * sizeof(OffsetNumber));
+#endif
+	return true;
 }
 
 /* How many relations a query names; with more than one, EXPLAIN prefixes columns. */

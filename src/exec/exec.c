@@ -128,6 +128,7 @@ open_scan(GpuAggState *state, const EngineOps *ops)
 static void
 close_scan(GpuAggState *state)
 {
+	count_run(state);
 	if (state->engine)
 		state->engine->ops->close(state->engine);
 	if (state->feed)
@@ -310,13 +311,18 @@ run_until_groups(GpuAggState *state)
 static bool
 fetch_groups(GpuAggState *state)
 {
+	instr_time	start,
+				end;
 	bool		more;
 
 	if (state->progress == NULL)
 		state->progress = progress_create(state->css.ss.ps.state->es_query_cxt);
+	INSTR_TIME_SET_CURRENT(start);
 	progress_enter(state->progress);
 	more = run_until_groups(state);
 	progress_leave(state->progress);
+	INSTR_TIME_SET_CURRENT(end);
+	INSTR_TIME_ACCUM_DIFF(state->elapsed, end, start);
 	return more;
 }
 
@@ -382,6 +388,8 @@ rescan_scan(CustomScanState *node)
 		close_scan(state);
 	if (state->engine)
 	{
+		state->rescans++;
+		state->counted += state->emitted;
 		state->engine->ops->reset(state->engine);
 		state->feed->ops->rescan(state->feed);
 	}

@@ -5,6 +5,7 @@
  * open.c		opens spec, engine and feed
  * parallel.c	participants of a parallel plan
  * explain.c	what EXPLAIN prints
+ * count.c		what gpuagg_stats counts
  * exec.c		the callbacks, which use all of these
  */
 #ifndef GPUAGG_EXEC_H
@@ -50,12 +51,18 @@ typedef struct GpuAggState
 	bool		silent;			/* another participant returns the groups */
 	uint64		emitted;		/* groups returned: if any, no engine can start over */
 
+	/* For gpuagg_stats. */
+	uint64		rescans;
+	uint64		counted;		/* groups returned before rescans */
+	instr_time	elapsed;		/* until groups were there */
+
 	/* In a parallel plan. */
 	GpuAggShared *shared;		/* or NULL: there are no participants */
 	const SlotSupport *agreed;	/* what the specs of all participants are built for; or NULL */
 	int			participant;	/* number, or -1: not attached */
 	bool		joined;			/* the engine shares a query with others */
 	bool		have_stats;
+	bool		uncounted;		/* with have_stats: gpuagg_stats does not have them yet */
 	FeedStats	feed_stats;		/* with have_stats: of all participants */
 	EngineStats stats;			/* of all participants, once they have shut down */
 	int			participants;
@@ -94,6 +101,9 @@ extern bool parallel_attach(GpuAggState *state);
  * otherwise the engine has all of them, and is to be finished.
  */
 extern EngineStatus parallel_end_of_input(GpuAggState *state);
+
+/* count.c: counts a run of this process, or of a parallel plan, for gpuagg_stats. */
+extern void count_run(GpuAggState *state);
 
 /* explain.c */
 extern void explain_scan(CustomScanState *node, List *ancestors, ExplainState *es);

@@ -223,9 +223,12 @@ exec_open_feed(GpuAggState *state)
 		if (plan->input_resno[i] == 0)
 			constants[i] = ExecInitExpr(list_nth(cscan->custom_exprs, n++), &state->css.ss.ps);
 	}
-	feed = (exec_tuples_reason(state) ? feed_tuples_open : feed_heap_open)
-		(state->child, state->spec, plan->input_resno, constants,
-		 state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
+	if (exec_tuples_reason(state))
+		feed = feed_tuples_open(state->child, state->spec, plan->input_resno, constants,
+								state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
+	else
+		feed = feed_heap_open(state->child, plan->read_once, state->spec, plan->input_resno, constants,
+							  state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
 	feed->subplans = &state->subplans;
 	if (plan->norder > 0 && !state->engine->ops->sorts)
 		feed = feed_ordered_open(feed, state->spec, get_hash_memory_limit(), gpuagg_batch_rows);

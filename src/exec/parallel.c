@@ -509,7 +509,7 @@ parallel_shutdown(CustomScanState *node)
 	state->feed_stats = shared->feed_totals;
 	state->participants = shared->reported;
 	SpinLockRelease(&shared->mutex);
-	state->have_stats = state->participants > 0;
+	state->have_stats = state->uncounted = state->participants > 0;
 	state->shared = NULL;
 	state->agreed = NULL;
 }

@@ -12,6 +12,7 @@
 
 #include "cache/store.h"
 #include "common/progress.h"
+#include "common/stats.h"
 #include "engines/engines.h"
 #include "exec/cursor.h"
 #include "exec/exec.h"
@@ -30,6 +31,7 @@ _PG_init(void)
 
 	supervisor_init();
 	progress_init();
+	stats_init();
 	cache_store_init();
 
 	exec_register();

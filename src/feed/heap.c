@@ -2,11 +2,11 @@
  * heap.c
  *	  The feed that reads heap pages itself, instead of the executor.
  *
- * Used where the child plan is a sequential scan of a heap table, or an Append
- * of such scans, perhaps with a projection on top.  The plan nodes below stay
+ * Used where the child plan is a sequential or a bitmap scan of a heap table, or an Append
+ * of such scans, perhaps with a projection on top; without one, an Append's other subplans are executed.  The plan nodes below stay
  * what the planner made them: they open the tables, hold the quals, target lists
  * and scan descriptors, share blocks among parallel participants and prune
- * partitions; but ExecProcNode is never called for them.
+ * partitions; but ExecProcNode is not called for them.
  * Quals and target lists run as vector expressions (expr.h), a page at a time:
  * the columns that a qual reads are decoded, the qual is computed, rows that fail
  * it are dropped, then the next qual, and so on; last the output columns, which
@@ -172,7 +172,7 @@ static void
 add_page(HeapFeed *feed)
 {
 	Batch	   *batch = &feed->batch;
-	Instrumentation *instrument = feed->append ? feed->table->scan->node->ss.ps.instrument : NULL;
+	Instrumentation *instrument = feed->append ? feed->table->scan->node->ps.instrument : NULL;
 	int			before = batch->nrows;
 
 	if (instrument)
@@ -187,8 +187,8 @@ static void
 leave_page(HeapFeed *feed)
 {
 	heap_page_release(&feed->page);
-	if (feed->table)
-		ExecClearTuple(feed->table->scan->node->ss.ss_ScanTupleSlot);
+	if (feed->table && feed->table->scan)
+		ExecClearTuple(feed->table->scan->node->ss_ScanTupleSlot);
 	feed->next_tuple = 0;
 }
 
@@ -199,7 +199,7 @@ leave_table(HeapFeed *feed)
 	leave_page(feed);
 	if (feed->table && feed->table->by_cache)
 		heap_cached_stop(feed->table->cached);
-	if (feed->table)
+	if (feed->table && feed->table->scan)
 		heap_scan_stop(feed->table->scan);
 }
 
@@ -217,6 +217,30 @@ unset_table(HeapFeed *feed)
 		feed->tables[table->which] = NULL;
 		MemoryContextDelete(table->cxt);
 	}
+}
+
+/* Compiles the table of a subplan of the Append, or of the child; executes it if it has to be. */
+static HeapTable *
+open_table(HeapFeed *feed, PlanState *node, int which)
+{
+	bool		keep = feed->nkept < KEPT_TABLES;
+	MemoryContext cxt = keep ? feed->cxt :
+		AllocSetContextCreate(feed->cxt, "gpuagg table", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	HeapTable  *table;
+
+	if (feed->append && heap_refuse_subplan(node, feed->volatile_query))
+	{
+		table = palloc0(sizeof(HeapTable));
+		table->tuples = node;
+	}
+	else
+		table = heap_table_create(feed, (ScanState *) node);
+	table->which = which;
+	table->cxt = keep ? NULL : cxt;
+	feed->nkept += keep;
+	MemoryContextSwitchTo(old);
+	return table;
 }
 
 /* Begins to read the next table; false when there are no more. */
@@ -245,19 +269,14 @@ next_table(HeapFeed *feed)
 	leave_table(feed);
 	unset_table(feed);
 	if (feed->tables[which] == NULL)
-	{
-		bool		keep = feed->nkept < KEPT_TABLES;
-		MemoryContext cxt = keep ? feed->cxt :
-			AllocSetContextCreate(feed->cxt, "gpuagg table", ALLOCSET_DEFAULT_SIZES);
-		MemoryContext old = MemoryContextSwitchTo(cxt);
-
-		feed->tables[which] = heap_table_create(feed, (SeqScanState *) node);
-		feed->tables[which]->which = which;
-		feed->tables[which]->cxt = keep ? NULL : cxt;
-		feed->nkept += keep;
-		MemoryContextSwitchTo(old);
-	}
+		feed->tables[which] = open_table(feed, node, which);
 	feed->table = feed->tables[which];
+	if (feed->table->tuples)
+	{
+		feed->table->ended = false;
+		progress_table(InvalidOid, 0);
+		return true;
+	}
 	progress_table(RelationGetRelid(feed->table->scan->rel), heap_scan_begin(feed->table->scan));
 	heap_scan_restart(feed->table->scan);
 	if (feed->table->cached)
@@ -336,15 +355,60 @@ end_batch(HeapFeed *feed)
 	}
 }
 
+/* Adds rows of a subplan that is executed to the batch. */
+static void
+add_tuples(HeapFeed *feed, HeapTable *table)
+{
+	Batch	   *batch = &feed->batch;
+	int			natts = 0;
+
+	for (int c = 0; c < batch->ncols; c++)
+		if (feed->outputs[c].constant == NULL)
+		{
+			natts = Max(natts, feed->outputs[c].resno);
+			/* these rows have no codes and widen bounds */
+			feed->outputs[c].dictionary = 0;
+			batch->cols[c].has_bounds = false;
+		}
+	while (batch->nrows < batch->capacity && !heap_batch_is_full(feed))
+	{
+		TupleTableSlot *slot = ExecProcNode(table->tuples);
+
+		table->ended = TupIsNull(slot);
+		if (table->ended)
+			return;
+		slot_getsomeattrs(slot, natts);
+		for (int c = 0; c < batch->ncols; c++)
+		{
+			HeapOutput *output = &feed->outputs[c];
+
+			if (output->constant)
+				continue;
+			if (slot->tts_isnull[output->resno - 1])
+				column_write_null(&output->writer, batch->nrows);
+			else
+				column_write(&output->writer, batch->nrows, slot->tts_values[output->resno - 1]);
+		}
+		batch->nrows++;
+	}
+}
+
+/* Is a subplan with more rows being executed? */
+static bool
+has_tuples(const HeapFeed *feed)
+{
+	return feed->table && feed->table->tuples && !feed->table->ended;
+}
+
 /* Goes on to the next page unless this one has tuples left or the batch ends; false at the end of all tables. */
 static bool
 next_tuples(HeapFeed *feed)
 {
-	while (feed->next_tuple >= feed->page.ntuples && !batch_ends(feed))
+	while (feed->next_tuple >= feed->page.ntuples && !has_tuples(feed) && !batch_ends(feed))
 	{
 		if (feed->table)
 			leave_page(feed);
-		if (feed->table == NULL || !next_page(feed))
+		if (feed->table == NULL || feed->table->tuples || !next_page(feed))
 		{
 			if (!next_table(feed))
 				return false;
@@ -376,7 +440,9 @@ feed_next(Feed *base)
 			feed->done = true;
 			break;
 		}
-		if (feed->next_tuple < feed->page.ntuples)
+		if (has_tuples(feed))
+			add_tuples(feed, feed->table);
+		else if (feed->next_tuple < feed->page.ntuples)
 			add_page(feed);
 	}
 	if (batch->nrows > 0 && !feed->constants_done)
@@ -388,7 +454,7 @@ feed_next(Feed *base)
 		return NULL;
 	base->rows += batch->nrows;
 	base->batches++;
-	progress_update(feed->table ? feed->table->scan->blocks_done : 0, base->rows);
+	progress_update(feed->table && feed->table->scan ? feed->table->scan->blocks_done : 0, base->rows);
 	return batch;
 }
 
@@ -435,7 +501,7 @@ feed_rescan(Feed *base)
 	if (feed->child->chgParam == NULL)
 		ExecReScan(feed->child);
 	for (int i = 0; i < ntables; i++)
-		if (feed->tables[i])
+		if (feed->tables[i] && feed->tables[i]->set)
 			expr_reset(feed->tables[i]->set);
 	unset_table(feed);
 	feed->begun = false;
@@ -473,6 +539,8 @@ explain_proofs(const FeedStats *stats, ExplainState *es)
 void
 feed_heap_describe(PlanState *child, const FeedStats *stats, ExplainState *es)
 {
+	AppendState *append = heap_find_append(child);
+	int			nexecuted = 0;
 	StringInfoData buf;
 
 	initStringInfo(&buf);
@@ -483,8 +551,14 @@ feed_heap_describe(PlanState *child, const FeedStats *stats, ExplainState *es)
 		appendStringInfo(&buf, "column cache (" UINT64_FORMAT " of " UINT64_FORMAT " blocks), ",
 						 stats->cached - stats->resident, stats->blocks);
 	appendStringInfoString(&buf, "heap pages of ");
-	if (heap_find_append(child))
-		appendStringInfo(&buf, "%d tables", heap_find_append(child)->as_nplans);
+	if (append)
+	{
+		for (int i = 0; i < append->as_nplans; i++)
+			nexecuted += heap_refuse_subplan(append->appendplans[i], false) != NULL;
+		appendStringInfo(&buf, "%d tables", append->as_nplans - nexecuted);
+		if (nexecuted > 0)
+			appendStringInfo(&buf, ", tuples of %d subplans", nexecuted);
+	}
 	else
 		appendStringInfoString(&buf, RelationGetRelationName(((ScanState *) child)->ss_currentRelation));
 	ExplainPropertyText("Feed", buf.data, es);
@@ -511,10 +585,11 @@ explain_row_by_row(HeapFeed *feed, ExplainState *es)
 	List	   *list = NIL;
 
 	for (int p = 0; p < ntables && table == NULL; p++)
-		table = feed->tables[p];
+		if (feed->tables[p] && feed->tables[p]->set)
+			table = feed->tables[p];
 	if (table == NULL)
 		return;
-	context = set_deparse_context_plan(es->deparse_cxt, table->scan->node->ss.ps.plan, NIL);
+	context = set_deparse_context_plan(es->deparse_cxt, table->scan->node->ps.plan, NIL);
 	for (int q = 0; q < table->nquals; q++)
 		list = add_row_by_row(list, table->quals[q], context);
 	for (int c = 0; c < feed->batch.ncols; c++)
@@ -571,7 +646,7 @@ init_outputs(HeapFeed *feed, const AggSpec *spec, const int *resnos, ExprState *
 }
 
 Feed *
-feed_heap_open(PlanState *child, const AggSpec *spec, const int *resnos,
+feed_heap_open(PlanState *child, bool volatile_query, const AggSpec *spec, const int *resnos,
 			   ExprState **constants, ExprContext *econtext, int batch_rows)
 {
 	HeapFeed   *feed = palloc0(sizeof(HeapFeed));
@@ -580,6 +655,7 @@ feed_heap_open(PlanState *child, const AggSpec *spec, const int *resnos,
 	feed->base.ops = &heap_ops;
 	feed->base.batch = &feed->batch;
 	feed->child = child;
+	feed->volatile_query = volatile_query;
 	feed->econtext = econtext;
 	feed->cxt = CurrentMemoryContext;
 	feed->batch.capacity = batch_rows;

@@ -2,7 +2,7 @@
  * heap.h
  *	  The heap feed: what its files share.
  *
- * From bottom to top: heap_page.c reads pages, heap_columns.c their columns,
+ * From bottom to top: heap_bitmap.c knows the tuples that a bitmap scan wants, heap_page.c reads pages, heap_columns.c their columns,
  * heap_build.c puts them into the column cache, heap_cached.c reads from that,
  * heap_table.c compiles what the query wants of one table, heap_output.c writes
  * a table's rows into the batch, heap_resident.c leaves rows of the cache to an
@@ -21,6 +21,7 @@
 #include "columns/column_writer.h"
 #include "expr/expr.h"
 #include "feed.h"
+#include "feed/heap_bitmap.h"
 #include "feed/heap_cached.h"
 #include "feed/heap_columns.h"
 #include "feed/heap_page.h"
@@ -53,9 +54,11 @@ typedef struct HeapRoot
 /* What is known of a condition on one column of the cache, or of an output; see heap_memo.c. */
 typedef struct HeapMemo HeapMemo;
 
-/* One table. */
+/* One table, or a subplan of an Append that must be executed. */
 typedef struct HeapTable
 {
+	PlanState  *tuples;			/* that subplan; NULL: a table, whose fields follow */
+	bool		ended;			/* it has no more rows */
 	HeapScan   *scan;
 	ExprSet    *set;
 	int			nquals;
@@ -95,6 +98,7 @@ typedef struct HeapFeed
 	bool		constants_done;
 	bool		begun;
 	bool		done;
+	bool		volatile_query; /* as feed_heap_open() was told */
 	HeapPage	page;
 	int			next_tuple;		/* of the page */
 	int			slice;			/* most tuples that are decoded at a time: few where values are long */
@@ -114,11 +118,17 @@ heap_batch_is_full(const HeapFeed *feed)
 	return feed->arena.bytes >= BATCH_BYTES;
 }
 
+/*
+ * Why the subplan of an Append cannot be read from pages; NULL if it can.  Those that cannot are executed, where the
+ * Append is not projected.
+ */
+extern const char *heap_refuse_subplan(PlanState *node, bool volatile_query);
+
 /* The Append that the feed reads, below a projection if there is one; or NULL. */
 extern AppendState *heap_find_append(PlanState *child);
 
 /* Compiles everything for the table of a plan node; it lives in the current memory context. */
-extern HeapTable *heap_table_create(HeapFeed *feed, SeqScanState *node);
+extern HeapTable *heap_table_create(HeapFeed *feed, ScanState *node);
 
 /* Stores the outputs of feed->rows behind the batch's rows; returns for how many rows there was room. */
 extern int	heap_store_outputs(HeapFeed *feed, HeapTable *table);

@@ -58,7 +58,7 @@ single_column(const HeapTable *table, Node *expr)
 	Bitmapset  *attnos = NULL;
 	int			attno;
 
-	pull_varattnos(expr, ((Scan *) table->scan->node->ss.ps.plan)->scanrelid, &attnos);
+	pull_varattnos(expr, ((Scan *) table->scan->node->ps.plan)->scanrelid, &attnos);
 	if (!bms_get_singleton_member(attnos, &attno) || contain_subplans(expr))
 		return 0;
 	attno += FirstLowInvalidHeapAttributeNumber;

@@ -28,15 +28,18 @@
 #include "utils/snapmgr.h"
 
 #include "common/compat.h"
+#include "feed/heap_bitmap.h"
 #include "feed/heap_page.h"
 
 HeapScan *
-heap_scan_create(SeqScanState *node)
+heap_scan_create(ScanState *node)
 {
 	HeapScan   *scan = palloc0(sizeof(HeapScan));
 
 	scan->node = node;
-	scan->rel = node->ss.ss_currentRelation;
+	scan->rel = node->ss_currentRelation;
+	if (IsA(node, BitmapHeapScanState))
+		scan->bitmap = heap_bitmap_create((BitmapHeapScanState *) node);
 	return scan;
 }
 
@@ -45,17 +48,18 @@ heap_scan_create(SeqScanState *node)
 BlockNumber
 heap_scan_begin(HeapScan *scan)
 {
-	SeqScanState *node = scan->node;
+	ScanState  *node = scan->node;
 
-	if (node->ss.ss_currentScanDesc == NULL)
+	if (node->ss_currentScanDesc == NULL)
 	{
-		EState	   *estate = node->ss.ps.state;
+		EState	   *estate = node->ps.state;
 		MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
 
-		node->ss.ss_currentScanDesc = table_beginscan(scan->rel, estate->es_snapshot, 0, NULL);
+		node->ss_currentScanDesc = scan->bitmap ? compat_begin_bitmap_scan(scan->rel, estate->es_snapshot) :
+			table_beginscan(scan->rel, estate->es_snapshot, 0, NULL);
 		MemoryContextSwitchTo(old);
 	}
-	scan->scan = (HeapScanDesc) node->ss.ss_currentScanDesc;
+	scan->scan = (HeapScanDesc) node->ss_currentScanDesc;
 	return scan->scan->rs_nblocks;
 }
 
@@ -76,6 +80,8 @@ next_block(HeapScan *scan)
 	HeapScanDesc desc = scan->scan;
 	BlockNumber block;
 
+	if (scan->bitmap)
+		return heap_bitmap_next(scan->bitmap, desc->rs_nblocks, scan->wanted_ahead, &scan->nahead);
 	if (scan->list)
 		return scan->nlist-- > 0 ? *scan->list++ : InvalidBlockNumber;
 	if (desc->rs_base.rs_parallel != NULL)
@@ -161,7 +167,7 @@ open_ahead(HeapScan *scan)
 	if (block == InvalidBlockNumber)
 		return;
 	scan->ahead = pin_block(scan, block);
-	if (COMPAT_READ_STREAM && scan->misses == MAX_MISSES && scan->list == NULL)
+	if (COMPAT_READ_STREAM && scan->misses == MAX_MISSES && scan->list == NULL && scan->bitmap == NULL)
 	{
 		compat_read_stream_start(scan->scan, block);
 		scan->streaming = true;
@@ -174,6 +180,8 @@ heap_scan_stop(HeapScan *scan)
 	if (BufferIsValid(scan->ahead))
 		ReleaseBuffer(scan->ahead);
 	scan->ahead = InvalidBuffer;
+	if (scan->bitmap)
+		heap_bitmap_stop(scan->bitmap);
 }
 
 void
@@ -249,6 +257,30 @@ collect_visible(HeapScan *scan, HeapPage *page, int lines, bool all_visible, boo
 	return n;
 }
 
+/*
+ * Tuples that a bitmap names and the snapshot sees, as core's bitmap scan finds them: an index leads to the first
+ * member of a chain of updated tuples, of which at most one is seen.
+ */
+static int
+collect_wanted(HeapScan *scan, HeapPage *page)
+{
+	Snapshot	snapshot = scan->scan->rs_base.rs_snapshot;
+	int			n = 0;
+
+	for (int i = 0; i < page->nwanted; i++)
+	{
+		ItemPointerData tid;
+		HeapTupleData tuple;
+
+		ItemPointerSet(&tid, page->block, page->wanted[i]);
+		if (!heap_hot_search_buffer(&tid, scan->rel, page->buffer, snapshot, &tuple, NULL, true))
+			continue;
+		page->lines[n] = ItemPointerGetOffsetNumber(&tid);
+		page->tuples[n++] = (const uint8 *) tuple.t_data - page->start;
+	}
+	return n;
+}
+
 /* The page's tuples that the snapshot sees; the page is share-locked. */
 static void
 collect_tuples(HeapScan *scan, HeapPage *page)
@@ -258,7 +290,9 @@ collect_tuples(HeapScan *scan, HeapPage *page)
 	bool		all_visible = PageIsAllVisible((Page) page->start) && !snapshot->takenDuringRecovery;
 	bool		serializable = CheckForSerializableConflictOutNeeded(scan->rel, snapshot);
 
-	if (likely(all_visible && !serializable))
+	if (scan->bitmap && page->nwanted >= 0)
+		page->ntuples = collect_wanted(scan, page);
+	else if (likely(all_visible && !serializable))
 		page->ntuples = collect_all(page, lines, scan->counts_only);
 	else
 		page->ntuples = collect_visible(scan, page, lines, all_visible, serializable);
@@ -375,6 +409,11 @@ heap_scan_read_page(HeapScan *scan, HeapPage *page)
 	page->block = BufferGetBlockNumber(page->buffer);
 	page->start = (const uint8 *) BufferGetPage(page->buffer);
 	scan->ahead = InvalidBuffer;
+	if (scan->bitmap)
+	{
+		page->nwanted = scan->nahead;
+		memcpy(page->wanted, scan->wanted_ahead, Max(scan->nahead, 0) * sizeof(OffsetNumber));
+	}
 	open_ahead(scan);
 	heap_page_prune_opt(scan->rel, page->buffer);
 	LockBuffer(page->buffer, BUFFER_LOCK_SHARE);

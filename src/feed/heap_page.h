@@ -19,6 +19,8 @@ typedef struct HeapPage
 	BlockNumber block;
 	const uint8 *start;
 	int			ntuples;
+	int			nwanted;		/* of a bitmap scan: tuples that the bitmap names; -1: all of the page */
+	OffsetNumber wanted[MaxHeapTuplesPerPage];
 	bool		cached;			/* these are rows of the cache, which the fields below do not describe, from this one on: */
 	uint32		first_row;
 
@@ -43,8 +45,9 @@ heap_page_tuple(const HeapPage *page, int i)
 /* Reading one table. */
 typedef struct HeapScan
 {
-	SeqScanState *node;
+	ScanState  *node;			/* a SeqScanState, or a BitmapHeapScanState */
 	Relation	rel;
+	struct HeapBitmap *bitmap;	/* of the latter: which tuples it wants; else NULL */
 	bool		counts_only;	/* set by the owner: of a page only ntuples is wanted */
 	bool		whole_tuples;	/* set by the owner: most of each tuple will be read */
 	int			ncolumns;		/* set by the owner: columns read of every tuple */
@@ -62,6 +65,8 @@ typedef struct HeapScan
 	BlockNumber blocks_left;
 	Buffer		last;			/* that was pinned, though not necessarily now */
 	int			misses;			/* latest blocks not found in the buffer expected */
+	int			nahead;			/* HeapPage.nwanted and wanted of the page ahead */
+	OffsetNumber wanted_ahead[MaxHeapTuplesPerPage];
 	Buffer		ahead;			/* the page after the one at hand, pinned; or InvalidBuffer */
 	const char *fetch;			/* what is left of it to fetch into the cache */
 	const char *fetch_end;
@@ -69,7 +74,7 @@ typedef struct HeapScan
 } HeapScan;
 
 /* The scan of a plan node, which has opened the table; nothing is read yet. */
-extern HeapScan *heap_scan_create(SeqScanState *node);
+extern HeapScan *heap_scan_create(ScanState *node);
 /* Begins the scan, unless the node has a scan descriptor already; returns how many blocks the table has. */
 extern BlockNumber heap_scan_begin(HeapScan *scan);
 /* After the node has been rescanned. */

@@ -6,6 +6,7 @@
 
 #include "access/tableam.h"
 #include "access/transam.h"
+#include "access/xact.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
@@ -23,7 +24,8 @@
 static const char *
 refuse_expressions(PlanState *node, bool volatile_query)
 {
-	Node	   *exprs[] = {(Node *) node->plan->targetlist, (Node *) node->plan->qual};
+	List	   *quals = IsA(node, BitmapHeapScanState) ? heap_scan_quals((ScanState *) node) : node->plan->qual;
+	Node	   *exprs[] = {(Node *) node->plan->targetlist, (Node *) quals};
 
 	for (int i = 0; i < lengthof(exprs); i++)
 	{
@@ -35,18 +37,44 @@ refuse_expressions(PlanState *node, bool volatile_query)
 	return NULL;
 }
 
-/* Why a plan node cannot be read from pages; NULL if it can. */
-static const char *
-refuse_leaf(PlanState *node, bool volatile_query)
+static bool
+has_or(Node *node, void *context)
 {
-	Relation	rel;
+	if (node == NULL)
+		return false;
+	return is_orclause(node) || expression_tree_walker(node, has_or, context);
+}
 
-	if (!IsA(node, SeqScanState))
-		return "the input is not a sequential scan";
-	rel = ((SeqScanState *) node)->ss.ss_currentRelation;
-	if (rel->rd_tableam != GetHeapamTableAmRoutine())
+/*
+ * What is particular to a bitmap heap scan.  The feed holds all rows against the conditions of the indexes, core
+ * only those of pages of which the bitmap does not name the tuples.  A tuple that it names passes its index's condition,
+ * so that cannot fail for it, but for that of another index under an OR it may.
+ */
+static const char *
+refuse_bitmap(PlanState *node)
+{
+	Node	   *quals = (Node *) ((BitmapHeapScan *) node->plan)->bitmapqualorig;
+
+	if (node->plan->parallel_aware)
+		return "the input is a parallel bitmap scan";
+	if (IsolationIsSerializable())
+		return "the input is a bitmap scan in a serializable transaction";
+	if (has_or(quals, NULL) && !expr_cannot_fail(quals))
+		return "a condition of several indexes may fail";
+	return NULL;
+}
+
+const char *
+heap_refuse_subplan(PlanState *node, bool volatile_query)
+{
+	const char *why;
+
+	if (!IsA(node, SeqScanState) && !IsA(node, BitmapHeapScanState))
+		return "the input is not a sequential or bitmap scan";
+	if (((ScanState *) node)->ss_currentRelation->rd_tableam != GetHeapamTableAmRoutine())
 		return "the table's access method is not heap";
-	return refuse_expressions(node, volatile_query);
+	why = IsA(node, BitmapHeapScanState) ? refuse_bitmap(node) : NULL;
+	return why ? why : refuse_expressions(node, volatile_query);
 }
 
 static bool
@@ -94,22 +122,27 @@ feed_heap_refusal(PlanState *child, bool volatile_query)
 	const char *why = NULL;
 	EState	   *estate = child->state;
 	AppendState *append = heap_find_append(child);
+	int			nheap = 0;
 
 	if (estate->es_epq_active)
 		return "rows are being rechecked";
 	if (estate->es_snapshot == NULL || !IsMVCCSnapshot(estate->es_snapshot))
 		return "the snapshot is not an MVCC snapshot";
 	if (append == NULL)
-		return refuse_leaf(child, volatile_query);
+		return heap_refuse_subplan(child, volatile_query);
 	if (append->as_nasyncplans > 0)
 		return "the input has foreign tables";
 	if (child != &append->ps)
 		why = refuse_expressions(child, volatile_query);
-	for (int i = 0; i < append->as_nplans && why == NULL; i++)
+	for (int i = 0; i < append->as_nplans && (why == NULL || child == &append->ps); i++)
 	{
-		why = refuse_leaf(append->appendplans[i], volatile_query);
-		if (why == NULL && child != &append->ps)
-			why = refuse_projected(append->appendplans[i]);
+		const char *subplan = heap_refuse_subplan(append->appendplans[i], volatile_query);
+
+		if (subplan == NULL && child != &append->ps)
+			subplan = refuse_projected(append->appendplans[i]);
+		nheap += subplan == NULL;
+		why = why ? why : subplan;
 	}
-	return why;
+	/* without a projection the others can be executed */
+	return child == &append->ps && nheap > 0 ? NULL : why;
 }

@@ -18,22 +18,22 @@ load_row(void *owner, int row)
 {
 	HeapFeed   *feed = owner;
 	HeapPage   *page = &feed->page;
-	SeqScanState *node = feed->table->scan->node;
-	ExprContext *econtext = node->ss.ps.ps_ExprContext;
+	ScanState  *node = feed->table->scan->node;
+	ExprContext *econtext = node->ps.ps_ExprContext;
 	int			t = feed->rows.tuple[row];
 
-	econtext->ecxt_scantuple = node->ss.ss_ScanTupleSlot;
+	econtext->ecxt_scantuple = node->ss_ScanTupleSlot;
 	if (page->cached)
 	{
-		heap_cached_load(feed->table->cached, page, t, node->ss.ss_ScanTupleSlot,
+		heap_cached_load(feed->table->cached, page, t, node->ss_ScanTupleSlot,
 						 econtext->ecxt_per_tuple_memory);
 		return;
 	}
-	feed->tuple.t_tableOid = RelationGetRelid(node->ss.ss_currentRelation);
+	feed->tuple.t_tableOid = RelationGetRelid(node->ss_currentRelation);
 	feed->tuple.t_data = heap_page_tuple(page, t);
 	feed->tuple.t_len = ItemIdGetLength(PageGetItemId((Page) page->start, page->lines[t]));
 	ItemPointerSet(&feed->tuple.t_self, page->block, page->lines[t]);
-	ExecStoreBufferHeapTuple(&feed->tuple, node->ss.ss_ScanTupleSlot, page->buffer);
+	ExecStoreBufferHeapTuple(&feed->tuple, node->ss_ScanTupleSlot, page->buffer);
 }
 
 /* Replaces Vars of a projection's child, an Append, by the targets of the table's scan, to which they are by number. */
@@ -54,7 +54,7 @@ resolve_outer(Node *node, void *context)
 static Expr *
 output_expr(const HeapFeed *feed, const HeapTable *table, int resno)
 {
-	List	   *targetlist = table->scan->node->ss.ps.plan->targetlist;
+	List	   *targetlist = table->scan->node->ps.plan->targetlist;
 	Expr	   *expr;
 
 	if (feed->result == NULL)
@@ -97,7 +97,7 @@ add_checks(HeapFeed *feed, HeapTable *table)
 		if (feed->outputs[c].constant == NULL)
 			shown = bms_add_member(shown, feed->outputs[c].resno);
 	if (feed->append)
-		foreach(lc, table->scan->node->ss.ps.plan->targetlist)
+		foreach(lc, table->scan->node->ps.plan->targetlist)
 			if (feed->result || !bms_is_member(lfirst_node(TargetEntry, lc)->resno, shown))
 				add_check(table, lfirst_node(TargetEntry, lc)->expr);
 	if (feed->append == NULL || feed->result)
@@ -205,7 +205,7 @@ static void
 add_attnos(const HeapTable *table, const ExprRoot *root, Bitmapset **attnos)
 {
 	if (root)
-		pull_varattnos((Node *) root->expr, ((Scan *) table->scan->node->ss.ps.plan)->scanrelid, attnos);
+		pull_varattnos((Node *) root->expr, ((Scan *) table->scan->node->ps.plan)->scanrelid, attnos);
 }
 
 /* Prepares to read the table from the column cache. */
@@ -221,10 +221,12 @@ init_cached(HeapFeed *feed, HeapTable *table)
 		add_attnos(table, table->outputs[c].root, &attnos);
 	foreach(lc, table->checks)
 		add_attnos(table, lfirst(lc), &attnos);
-	table->cached = heap_cached_create(table->scan, attnos, table->set, &feed->base.stats);
+	/* a bitmap has chosen the blocks */
+	if (table->scan->bitmap == NULL)
+		table->cached = heap_cached_create(table->scan, attnos, table->set, &feed->base.stats);
 	if (table->cached)
 	{
-		table->cached->skip = heap_skip_create(&table->scan->node->ss.ps, table->nquals,
+		table->cached->skip = heap_skip_create(&table->scan->node->ps, table->nquals,
 											   table->quals);
 		table->cached->nquals = table->nquals;
 		table->cached->implied = palloc0(sizeof(bool) * (table->nquals + 1));
@@ -250,17 +252,17 @@ init_cached(HeapFeed *feed, HeapTable *table)
 
 /* Compiles everything for the table of a plan node; it lives in the current memory context. */
 HeapTable *
-heap_table_create(HeapFeed *feed, SeqScanState *node)
+heap_table_create(HeapFeed *feed, ScanState *node)
 {
 	HeapTable  *table = palloc0(sizeof(HeapTable));
-	List	   *quals = expr_order_quals(node->ss.ps.plan->qual);
+	List	   *quals = expr_order_quals(heap_scan_quals(node));
 	int			q = 0;
 	ListCell   *lc;
 
 	table->scan = heap_scan_create(node);
 	table->nquals = list_length(quals);
 	table->nstages = table->nquals + 2;
-	table->set = expr_set_create(&node->ss.ps, RelationGetDescr(table->scan->rel),
+	table->set = expr_set_create(&node->ps, RelationGetDescr(table->scan->rel),
 								table->nstages, feed->base.subplans);
 	table->set->load_row = load_row;
 	table->set->owner = feed;

@@ -123,11 +123,11 @@ page_cost(RelOptInfo *rel)
 
 /*
  * What the heap feed saves of the cost of a child that it reads in the
- * executor's place: sequential scans, perhaps under an Append.  What the column cache has is neither
+ * executor's place: sequential and bitmap scans, perhaps under an Append, by itself or projected.  What the column cache has is neither
  * read from pages nor row by row.  *heap becomes false for any other child.
  */
 static Cost
-heap_feed_saving(PlannerInfo *root, Path *child, bool *heap)
+heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
 {
 	RelOptInfo *rel = child->parent;
 	Cost		saving = 0;
@@ -136,18 +136,23 @@ heap_feed_saving(PlannerInfo *root, Path *child, bool *heap)
 	ListCell   *lc;
 
 	if (IsA(child, ProjectionPath))
-		return heap_feed_saving(root, ((ProjectionPath *) child)->subpath, heap);
+		return heap_feed_saving(root, ((ProjectionPath *) child)->subpath, true, heap);
 	if (IsA(child, AppendPath))
 	{
 		foreach(lc, ((AppendPath *) child)->subpaths)
 		{
+			bool		subpath_heap = true;
+
 			rows += ((Path *) lfirst(lc))->rows;
-			saving += heap_feed_saving(root, lfirst(lc), heap);
+			saving += heap_feed_saving(root, lfirst(lc), projected, &subpath_heap);
+			/* others are executed, but not below a projection */
+			if (!subpath_heap && projected)
+				*heap = false;
 		}
 		/* participants may share whole tables among them */
 		return saving * (rows > child->rows ? child->rows / rows : 1);
 	}
-	if (child->pathtype != T_SeqScan ||
+	if ((child->pathtype != T_SeqScan && (child->pathtype != T_BitmapHeapScan || child->parallel_aware)) ||
 		!is_heap_table(planner_rt_fetch(rel->relid, root)->relid) ||
 		contain_volatile_functions((Node *) child->pathtarget) ||
 		contain_volatile_functions((Node *) rel->baserestrictinfo))
@@ -155,6 +160,8 @@ heap_feed_saving(PlannerInfo *root, Path *child, bool *heap)
 		*heap = false;
 		return 0;
 	}
+	if (child->pathtype == T_BitmapHeapScan)
+		return child->rows * Max(cpu_tuple_cost - gpuagg_page_row_cost, 0);
 	cached = plan_cached_share(root, rel);
 	saving = rel->tuples * ((1 - cached) * Max(cpu_tuple_cost - gpuagg_page_row_cost, 0) +
 							cached * Max(cpu_tuple_cost - gpuagg_cache_row_cost, 0));
@@ -171,7 +178,7 @@ child_cost(GroupQuery *query, Path *child)
 
 	if (!heap)
 		return child->total_cost;
-	saving = heap_feed_saving(query->root, child, &heap);
+	saving = heap_feed_saving(query->root, child, false, &heap);
 	return heap ? Max(child->total_cost - saving, child->startup_cost) : child->total_cost;
 }
 

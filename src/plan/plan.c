@@ -553,6 +553,7 @@ add_paths(GroupQuery *query)
 {
 	Path	   *cheapest = query->input_rel->cheapest_total_path;
 
+	refusal_offered();
 	if (gpuagg_require == GPUAGG_REQUIRE)
 	{
 		query->grouped_rel->pathlist = NIL;
@@ -576,8 +577,9 @@ add_paths(GroupQuery *query)
 
 /* The query is not taken: an error if it had to be, else a note of the reason. */
 static void
-refuse(bool ours, const char *why)
+refuse(PlannerInfo *root, bool ours, const char *why)
 {
+	refusal_note(root, why);
 	if (ours && gpuagg_require == GPUAGG_REQUIRE)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -585,7 +587,6 @@ refuse(bool ours, const char *why)
 				 errdetail("The reason is: %s.", why),
 				 errhint("Set \"%s\" to \"allow\" to execute it without.", "gpuagg.require")));
 	ereport(DEBUG1, (errmsg_internal("gpuagg: not used: %s", why)));
-	refusal_note(why);
 }
 
 static void
@@ -612,17 +613,17 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 		return;
 	if (!gpuagg_enabled)
 	{
-		refuse(ours, "gpuagg.enabled is off");
+		refuse(root, ours, "gpuagg.enabled is off");
 		return;
 	}
 	if (gpuagg_require == GPUAGG_FORBID)
 	{
-		refuse(ours, "gpuagg.require is forbid");
+		refuse(root, ours, "gpuagg.require is forbid");
 		return;
 	}
 	if (root->parse->groupingSets == NIL && !collect_keys(&query))
 	{
-		refuse(ours, "an expression above the aggregation needs a column of its key");
+		refuse(root, ours, "an expression above the aggregation needs a column of its key");
 		return;
 	}
 	if (!supported_query(root, query.keys, query.key_eqops, query.aggs, &why) ||
@@ -630,7 +631,7 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 		!supported_order(root, query.aggs, &query.order, &query.order_agg, &why) ||
 		!guard_order(&query, &why))
 	{
-		refuse(ours, why);
+		refuse(root, ours, why);
 		return;
 	}
 	collect_inputs(&query);
@@ -673,7 +674,7 @@ distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_re
 			return;
 	if (!supported_keys(query.keys, query.key_eqops, &why))
 	{
-		refuse(false, why);
+		refuse(root, false, why);
 		return;
 	}
 	collect_inputs(&query);
@@ -696,7 +697,7 @@ gpuagg_create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo
 	else if (stage == UPPERREL_DISTINCT)
 		distinct_paths(root, input_rel, output_rel);
 	else if (stage == UPPERREL_WINDOW && !supported_window(root, &why))
-		refuse(true, why);
+		refuse(root, true, why);
 }
 
 void

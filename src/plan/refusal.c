@@ -1,6 +1,8 @@
 /*
  * refusal.c
- *	  Reasons why a query was not taken, for EXPLAIN (VERBOSE).
+ *	  Reasons why a query was not taken: for EXPLAIN (VERBOSE), gpuagg_stats and the log.
+ *
+ * One reason is known when the query has been planned: there were custom paths, and others were chosen.
  *
  * Planning, where they arise, comes before EXPLAIN prints the query's plan, in a group that it
  * opens and closes.  So they are added behind it: in text format as a line, and in the others in
@@ -10,20 +12,78 @@
 
 #include "commands/explain.h"
 #include "lib/stringinfo.h"
+#include "optimizer/planner.h"
 
 #include "common/compat.h"
+#include "common/stats.h"
 #include "plan/refusal.h"
+#include "settings.h"
 
 static ExplainOneQuery_hook_type prev_explain_one_query_hook;
+static planner_hook_type prev_planner_hook;
 
 /* While EXPLAIN (VERBOSE) plans a query: the reasons so far.  NULL otherwise. */
 static StringInfo refusals = NULL;
 
-void
-refusal_note(const char *why)
+/* Of the query that is planned: aggregations with custom paths that were not chosen, yet. */
+static int	offers = 0;
+
+static void
+note(int64 query_id, const char *why)
 {
+	StatsKey	key = {.event = STATS_REFUSED,.reason = why};
+	StatsCount	count = {.calls = 1,.query_id = query_id};
+
 	if (refusals && strstr(refusals->data, why) == NULL)
 		appendStringInfo(refusals, "%s%s", refusals->len > 0 ? "; " : "", why);
+	stats_add(&key, &count);
+	if (gpuagg_log_refused)
+		ereport(LOG,
+				(errmsg("gpuagg: query not taken: %s", why),
+				 query_id != 0 ? errdetail("Its query identifier is " INT64_FORMAT ".", query_id) : 0,
+				 debug_query_string ? errcontext("statement: %s", debug_query_string) : 0,
+				 errhidestmt(true)));
+}
+
+void
+refusal_note(PlannerInfo *root, const char *why)
+{
+	while (root->parent_root)
+		root = root->parent_root;
+	note((int64) root->parse->queryId, why);
+}
+
+void
+refusal_offered(void)
+{
+	offers++;
+}
+
+void
+refusal_chosen(void)
+{
+	offers--;
+}
+
+static PlannedStmt *
+plan(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
+{
+	int			outer = offers;
+	PlannedStmt *result;
+
+	offers = 0;
+	PG_TRY();
+	{
+		result = (prev_planner_hook ? prev_planner_hook : standard_planner) (query, query_string, cursor_options, params);
+		if (offers > 0)
+			note((int64) result->queryId, "another plan is estimated to be cheaper");
+	}
+	PG_FINALLY();
+	{
+		offers = outer;
+	}
+	PG_END_TRY();
+	return result;
 }
 
 /* The text with which ExplainCloseGroup() has ended the query's group. */
@@ -98,4 +158,6 @@ refusal_install_hooks(void)
 {
 	prev_explain_one_query_hook = ExplainOneQuery_hook;
 	ExplainOneQuery_hook = explain_one_query;
+	prev_planner_hook = planner_hook;
+	planner_hook = plan;
 }

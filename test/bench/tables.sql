@@ -6,3 +6,4 @@ CREATE TABLE IF NOT EXISTS gpuagg_bench_lineitem (l_orderkey bigint NOT NULL, l_
     l_shipdate date NOT NULL, l_commitdate date NOT NULL, l_receiptdate date NOT NULL, l_shipinstruct char(25) NOT NULL,
     l_shipmode char(10) NOT NULL, l_comment varchar(44) NOT NULL);
 CREATE TABLE IF NOT EXISTS gpuagg_bench_flights (date timestamp, delay int, distance int, origin text, destination text);
+CREATE TABLE IF NOT EXISTS gpuagg_bench_airports (code text, region int, hub int);

@@ -369,8 +369,10 @@ sub scan_settings
 	}
 	Tally::draw('parallel') if !$query->{serial};
 	push @settings, 'enable_sort = off' if $query->{orderly} || $pages;
-	push @settings, map { "$_ = off" } qw(enable_indexscan enable_indexonlyscan enable_bitmapscan) if $pages;
-	push @settings, 'enable_seqscan = ' . ($pages ? 'on' : pick('on', 'off')), 'enable_hashjoin = ' . pick('on', 'off')
+	my $bitmaps = $pages && chance(0.3);
+
+	push @settings, map { "$_ = off" } qw(enable_indexscan enable_indexonlyscan), $bitmaps ? () : 'enable_bitmapscan' if $pages;
+	push @settings, 'enable_seqscan = ' . ($pages ? ($bitmaps ? 'off' : 'on') : pick('on', 'off')), 'enable_hashjoin = ' . pick('on', 'off')
 	  if !$query->{orderly};
 	# combined, the states of these give another answer, in core as well
 	push @settings, 'enable_partitionwise_aggregate = on' if chance(0.2) && $query->{sql} !~ /\b(?:lossy|null|unsafe)_sum\(/;

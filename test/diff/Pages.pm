@@ -160,6 +160,9 @@ sub make_table
 	push @statements, "DROP TABLE IF EXISTS $name CASCADE",
 	  'CREATE ' . pick(@kinds) . "TABLE $name (" . join(', ', @declared) . ')' . (chance(0.3) ? ' WITH (fillfactor = 60)' : '');
 	push @statements, "CREATE INDEX ON $name (id)" if chance(0.3);
+	# for bitmap scans
+	push @statements, "CREATE INDEX ON $name USING " . pick('btree', 'btree', 'brin', 'hash') . " ($_)"
+	  foreach grep { chance(0.5) } "${prefix}j", map { $_->{name} } grep { $_->{type} =~ /^(?:int[248]|date|float8)$/ } @columns;
 	foreach my $part (1 .. $parts)
 	{
 		my $last = int($nrows * $part / $parts);

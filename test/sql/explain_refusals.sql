@@ -48,8 +48,12 @@ SELECT jsonb_array_length(p) AS queries, p -> 0 ->> 'GpuAgg Not Used' AS first, 
 	p -> 1 ? 'Plan' AS plan
 FROM explained('INSERT INTO two VALUES (1)') p;
 
+-- another plan was cheaper
+SELECT p -> 0 ->> 'GpuAgg Not Used' AS why FROM explained('SELECT gpu_sum(v) FROM refused') p;
 -- no reason, no property
+SET gpuagg.require = 'require';
 SELECT p -> 0 ? 'GpuAgg Not Used' AS not_used FROM explained('SELECT gpu_sum(v) FROM refused') p;
+RESET gpuagg.require;
 
 -- forbidden
 SET gpuagg.require = 'forbid';

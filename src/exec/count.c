@@ -1,0 +1,61 @@
+/*
+ * count.c
+ *	  What gpuagg_stats counts of custom scans.
+ *
+ * A run is counted when what it was opened with is closed, at its end or before a rescan with other parameters; a
+ * query that fails is not counted.  Of a parallel plan the leader counts, for all participants, and adds its own time.
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+
+#include "common/stats.h"
+#include "exec/exec.h"
+
+/* The name of a strategy without what follows it in EXPLAIN. */
+static const char *
+bare_strategy(const char *strategy)
+{
+	return pnstrdup(strategy, strcspn(strategy, " (,"));
+}
+
+static void
+add(GpuAggState *state, const EngineOps *ops, const EngineStats *stats)
+{
+	const char *tuples = exec_tuples_reason(state);
+	const EState *estate = state->css.ss.ps.state;
+	StatsCount	count = {.calls = 1 + state->rescans,.rows = stats->rows,.groups = state->counted + stats->groups,
+		.ms = INSTR_TIME_GET_MILLISEC(state->elapsed),.query_id = (int64) estate->es_plannedstmt->queryId};
+	StatsKey	key = {.event = STATS_TAKEN,.engine = ops->name,.feed = tuples ? "tuples" : "heap",
+		.strategy = bare_strategy(stats->strategy)};
+
+	stats_add(&key, &count);
+	key.strategy = NULL;
+	if (ops == engines_default() && state->engine_reason[0] != '\0')
+	{
+		key.event = STATS_ENGINE;
+		key.reason = state->engine_reason;
+		stats_add(&key, &count);
+	}
+	if (tuples)
+	{
+		key.event = STATS_FEED;
+		key.reason = tuples;
+		stats_add(&key, &count);
+	}
+}
+
+void
+count_run(GpuAggState *state)
+{
+	EngineStats stats;
+
+	if (!IsParallelWorker() && state->uncounted)
+		add(state, state->engine ? state->engine->ops :
+			exec_choose_engine(state, state->engine_reason, sizeof(state->engine_reason)), &state->stats);
+	else if (!IsParallelWorker() && exec_stats(state, &stats) && state->engine->failure[0] == '\0')
+		add(state, state->engine->ops, &stats);
+	state->uncounted = false;
+	state->rescans = state->counted = 0;
+	INSTR_TIME_SET_ZERO(state->elapsed);
+}

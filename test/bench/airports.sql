@@ -1,0 +1,6 @@
+-- The airports of the flights, with made-up regions; every fifth one is a hub.
+TRUNCATE gpuagg_bench_airports;
+INSERT INTO gpuagg_bench_airports
+SELECT code, row_number() OVER (ORDER BY code) % 7, (row_number() OVER (ORDER BY code) % 5 = 0)::int
+FROM (SELECT origin AS code FROM gpuagg_bench_flights UNION SELECT destination FROM gpuagg_bench_flights) a;
+VACUUM (FREEZE, ANALYZE) gpuagg_bench_airports;

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# A dashboard's day: the queries of dashboard.sql over flights, in core's words, with core, with gpuagg where the
+# planner expects it to win (gpuagg.replace_builtin, from heap pages and from the warm column cache), and, if its
+# library is found, with DuckDB on its own copy in memory; one process each.  Says which queries were not taken, and why.
+#
+#	test/bench/dashboard.sh [--rows N] [option of bench.sh]...
+#
+# --rows N: flights (default: 3000000).  DuckDB's library as in duckdb.sh.
+set -uo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+rows=3000000 args=() duck=
+library=${DUCKDB_LIBRARY:-}
+while [[ $# -gt 0 ]]; do
+	case $1 in
+	--rows) rows=$2 && shift 2 ;;
+	--library) library=$2 && shift 2 ;;
+	--cpu-time) args+=("$1") && shift ;;
+	--help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" && exit 2 ;;
+	*) args+=("$1" "${2:-}") && shift $(($# > 1 ? 2 : 1)) ;;
+	esac
+done
+for folder in "$here" "$here/../.." .; do
+	found=$folder/node_modules/@duckdb/node-bindings-linux-x64/libduckdb.so
+	[[ -n $library || ! -e $found ]] || library=$(realpath "$found")
+done
+[[ ! -e $library ]] || duck=,duckdb
+exec "$here/bench.sh" --queries "$here/dashboard.sql" --rows $((rows * 4)) --library "$library" \
+	--configs "core,builtin,builtin-cache$duck" ${args[@]+"${args[@]}"}
