@@ -9,53 +9,22 @@
 #include "cache/proof.h"
 #include "cache/span.h"
 #include "cache/store_internal.h"
-#include "settings.h"
-
-/* A place for a summary for so much cached memory; a span's descriptors alone take as much. */
-#define BYTES_PER_PLACE ((Size) 512 * 1024)
-#define FEWEST_PLACES 64
-
-typedef struct Place
-{
-	uint64		serial;			/* of the table; 0: empty */
-	CacheSpan	span;
-} Place;
-
-static Size
-place_count(void)
-{
-	return Max(FEWEST_PLACES, (Size) Max(gpuagg_cache_memory, 0) * 1024 * 1024 / BYTES_PER_PLACE);
-}
-
-Size
-cache_spans_size(void)
-{
-	return mul_size(place_count(), sizeof(Place));
-}
-
-void
-cache_spans_init(void *memory)
-{
-	memset(memory, 0, cache_spans_size());
-	cache_shared->spans = memory;
-	cache_shared->nspans = place_count();
-}
 
 /* A table's spans follow each other. */
-static Place *
+static StoredSpan *
 find_place(CacheTable *table, uint32 number, LWLock **lock)
 {
 	uint32		i = (uint32) ((table->serial * UINT64CONST(0x9E3779B97F4A7C15) >> 32) + number) % cache_shared->nspans;
 
 	*lock = &cache_shared->range_locks[i % CACHE_RANGE_LOCKS].lock;
-	return &((Place *) cache_shared->spans)[i];
+	return &cache_shared->spans[i];
 }
 
 bool
 cache_span_read(CacheTable *table, uint32 number, CacheSpan *span)
 {
 	LWLock	   *lock;
-	Place	   *place = find_place(table, number, &lock);
+	StoredSpan *place = find_place(table, number, &lock);
 	bool		found;
 
 	LWLockAcquire(lock, LW_SHARED);
@@ -171,7 +140,7 @@ void
 cache_span_publish(CacheTable *table, CacheSpan *span)
 {
 	LWLock	   *lock;
-	Place	   *place = find_place(table, span->first / CACHE_SPAN_BLOCKS, &lock);
+	StoredSpan *place = find_place(table, span->first / CACHE_SPAN_BLOCKS, &lock);
 
 	span->id = pg_atomic_fetch_add_u64(&cache_shared->next_stamp, 1);
 	LWLockAcquire(lock, LW_EXCLUSIVE);

@@ -54,10 +54,6 @@ typedef struct CacheSpan
 	CacheSpanColumn cols[CACHE_SPAN_COLUMNS];
 } CacheSpan;
 
-/* The bytes of shared memory for summaries, and their start. */
-extern Size cache_spans_size(void);
-extern void cache_spans_init(void *memory);
-
 /* The summary of a table's span; false: there is none. */
 extern bool cache_span_read(CacheTable *table, uint32 number, CacheSpan *span);
 
