@@ -57,6 +57,7 @@ forget_rows(CudaEngine *cuda)
 	cuda->rows_given = cuda->rows_aside = cuda->batches = cuda->bytes_from_device = 0;
 	cuda->rows_resident = cuda->uploaded = 0;
 	cuda->not_resident = NULL;
+	memset(&cuda->times, 0, sizeof(cuda->times));
 	if (cuda->merger)
 		cuda->merger->ops->reset(cuda->merger);
 }
@@ -115,11 +116,15 @@ cuda_open(const AggSpec *spec, const EngineEnv *env)
 static EngineStatus
 finish_device(CudaEngine *cuda)
 {
+	instr_time	since;
+
 	if (cuda_send_all(cuda) != ENGINE_OK)
 		return ENGINE_FAILED;
+	since = cuda_clock();
 	if (!client_send(cuda->client, MESSAGE_FINISH, NULL, 0) ||
 		!client_receive(cuda->client, MESSAGE_FINISHED, &cuda->result, sizeof(cuda->result)))
 		return cuda_fail_client(cuda);
+	cuda_add_time(&cuda->times.finish_ms, since);
 	cuda->result.strategy[sizeof(cuda->result.strategy) - 1] = '\0';
 	cuda->next_group = 0;
 	if (cuda->result.untold > 0)
@@ -316,6 +321,12 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	stats->device.bytes_from += cuda->bytes_from_device;
 	stats->device.copy_ms += r->copy_ms;
 	stats->device.kernel_ms += r->kernel_ms;
+	stats->device.open_ms += cuda->times.open_ms;
+	stats->device.proof_ms += cuda->times.proof_ms;
+	stats->device.resident_ms += cuda->times.resident_ms;
+	stats->device.finish_ms += cuda->times.finish_ms;
+	stats->device.fetch_ms += cuda->times.fetch_ms;
+	stats->device.server_ms += r->server_ms;
 	stats->device.memory = Max(stats->device.memory, r->memory_peak);
 	stats->device.retries += r->retries;
 	stats->device.rows_aside += cuda->rows_aside;
@@ -398,6 +409,15 @@ cuda_explain(const EngineStats *stats, ExplainState *es)
 	{
 		ExplainPropertyFloat("Copy Time", "ms", device->copy_ms, 3, es);
 		ExplainPropertyFloat("Kernel Time", "ms", device->kernel_ms, 3, es);
+		ExplainPropertyFloat("Session Time", "ms", device->open_ms, 3, es);
+		if (device->rows_resident > 0)
+		{
+			ExplainPropertyFloat("Proof Time", "ms", device->proof_ms, 3, es);
+			ExplainPropertyFloat("Resident Time", "ms", device->resident_ms, 3, es);
+		}
+		ExplainPropertyFloat("Finish Time", "ms", device->finish_ms, 3, es);
+		ExplainPropertyFloat("Fetch Time", "ms", device->fetch_ms, 3, es);
+		ExplainPropertyFloat("Server Time", "ms", device->server_ms, 3, es);
 	}
 	if (device->retries > 0)
 		ExplainPropertyInteger("Retries", NULL, device->retries, es);
