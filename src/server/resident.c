@@ -27,12 +27,15 @@ may_be_null(const StoreHold *hold, int stored)
 	return false;
 }
 
-/* Does the query only count the rows where the column is not NULL? */
+/* Does the query only count the rows where the column is not NULL?  Then its values are nobody's concern. */
 static bool
 only_counted(const WireQuery *q, int c)
 {
 	for (int k = 0; k < q->nkeys; k++)
 		if (q->keys[k].col == c)
+			return false;
+	for (uint32_t o = 0; o < q->norder; o++)
+		if (q->order[o].col == c)
 			return false;
 	for (int s = 0; s < q->nslots; s++)
 	{
