@@ -445,6 +445,14 @@ typedef struct WireLimit
 	uint64_t	count;			/* above 0 */
 } WireLimit;
 
+/* Can groups be ordered by states of the operator: is there one integer, that compares as the value does? */
+static inline int
+wire_limit_takes(int monoid)
+{
+	return monoid == MONOID_COUNT || monoid == MONOID_SUM_I64 || monoid == MONOID_MIN_I32 || monoid == MONOID_MAX_I32 ||
+		monoid == MONOID_MIN_I64 || monoid == MONOID_MAX_I64;
+}
+
 typedef struct WireFinished
 {
 	uint64_t	ngroups;		/* that can be fetched */

@@ -157,6 +157,9 @@ facts_walker(Node *node, FactsContext *up)
 		add_var(&mine.sum, (Var *) node);
 	if (stack_is_too_deep() || expression_tree_walker(node, facts_walker, &mine))
 		return true;
+	/* what is the same for all rows is computed once */
+	if (!mine.sum.varying && mine.sum.nvars == 0)
+		mine.sum.has_slow = false;
 	entry = facts_insert(up->set->facts, node, &found);
 	mine.sum.node = node;
 	mine.sum.status = entry->status;

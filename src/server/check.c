@@ -484,7 +484,7 @@ check_limit(const WireLimit *limit, const WireQuery *q, size_t length)
 		return "limit of no groups";
 	if (limit->slot < 0)
 		return limit->key >= 0 && limit->key < q->nkeys ? NULL : "limit by a key that there is not";
-	if (limit->slot >= q->nslots || !limit_takes(slot->monoid) || slot->bin_kind != WIRE_BIN_NONE)
+	if (limit->slot >= q->nslots || !wire_limit_takes(slot->monoid) || slot->bin_kind != WIRE_BIN_NONE)
 		return "limit by a slot that is no integer";
 	return NULL;
 }

@@ -115,5 +115,6 @@ ok($node->wait_until_ready, 'a server with little memory');
 explain($queries[0]);
 same('no room');
 unlike(explain($queries[0]), qr/Uploaded/, 'nothing is sent that was refused');
+cmp_ok($node->safe_psql('postgres', 'SELECT sum(bytes) FROM gpuagg_device_columns()'), '<=', 1024 * 1024, 'the limit is kept');
 
 done_testing();
