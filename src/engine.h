@@ -133,6 +133,13 @@ typedef struct DeviceStats
 	uint64		bytes_from;
 	double		copy_ms;
 	double		kernel_ms;
+	/* this process's time, waits among it: to open sessions, prove rows that the device has, ask for them, finish, fetch */
+	double		open_ms;
+	double		proof_ms;
+	double		resident_ms;
+	double		finish_ms;
+	double		fetch_ms;
+	double		server_ms;		/* the server's, up to the end of finishing */
 	uint64		rows_aside;		/* that were reduced in this process instead */
 	uint64		rows_resident;	/* of which the device had copies; those that conditions leave out among them */
 	uint64		uploaded;		/* bytes of copies that were made */

@@ -48,7 +48,7 @@
 #include "operators/vector_program.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 7
+#define GPUAGG_PROTOCOL_VERSION 8
 
 /*
  * Relative to the data directory, which is the working directory of both sides.
@@ -293,8 +293,6 @@ typedef struct WireColumnKey
 	uint32_t	coded;			/* 1: numbers in a dictionary, see below; type is WIRE_I32 */
 } WireColumnKey;
 
-#define WIRE_STORE_NEGATIVE_ZERO 1	/* floats: there is a -0 among the values */
-
 /* A column of a range, in a buffer of the arena, which is the server's until STORED. */
 typedef struct WireStore
 {
@@ -303,7 +301,6 @@ typedef struct WireStore
 	uint32_t	range;
 	uint32_t	nrows;			/* of the range; above 0 */
 	WireColumnKey column;
-	uint32_t	flags;
 	uint32_t	buffer;
 	uint32_t	values;			/* offsets in the buffer */
 	uint32_t	validity;		/* or WIRE_NO_ARRAY: no NULLs */
@@ -366,6 +363,22 @@ typedef struct WireRun
 	uint32_t	pad;
 } WireRun;
 
+/*
+ * Many runs at once.  Sent with its list of runs, which are those of ranges first .. first + nranges - 1, the server
+ * remembers the list by its id, a number that is never used again.  Then the id stands for it.
+ */
+typedef struct WireSpan
+{
+	uint64_t	id;
+	uint64_t	nrows;
+	uint32_t	first;
+	uint32_t	nranges;
+	uint32_t	run;			/* where its list begins among the message's runs; WIRE_NO_ARRAY: it is not sent */
+	uint32_t	nruns;			/* of the list that is sent */
+} WireSpan;
+
+#define WIRE_MAX_SPANS 8192
+
 #define WIRE_MAX_STORED_COLS 32	/* that one query reads */
 #define WIRE_MAX_TABLES 32		/* of a program, for VECTOR_LOOKUP */
 /* In what is lacking: a dictionary has another id, or more entries, than the message says. */
@@ -377,11 +390,14 @@ typedef struct WireRun
  * Reduces rows that the device has, as if they had come in batches.  Column c of the query is
  * a register of a program that is run for each row (operators/vector_program.h), whose inputs
  * are columns of the table.  In the buffer are nruns of WireRun, by range and first row, and behind them, if there
- * are tables, each at wire_align, the values of ncells cells, and the states, a byte each.
+ * are tables, each at wire_align, the values of ncells cells, and the states, a byte each; behind this message
+ * are nspans of WireSpan, by range.
  *
  * Answer: all of the rows were taken, or none of them, because something is not there: then the
- * buffer has, behind the runs at wire_align, a uint64_t for each run in which bit i says that stored
- * column i is lacking, or WIRE_OUTDATED or WIRE_UNSORTED, all 0 if the device had no room to reduce the rows.  RESIDED may come before
+ * buffer has, behind the runs at wire_align, a uint64_t for each run, and after them for each span, in which
+ * bit i says that stored column i is lacking, all 0 if the device had no room to reduce the rows.  All columns are lacking
+ * of a span whose list the server does not know, and none of those that are sent with their lists.  The first of these
+ * numbers may have WIRE_OUTDATED or WIRE_UNSORTED as well.  RESIDED may come before
  * the rows are reduced.  Rows whose outcome the program cannot tell (VECTOR_UNTOLD) are
  * not counted, but FINISHED says how many there were.
  */
@@ -390,8 +406,10 @@ typedef struct WireResident
 	WireTableKey table;
 	uint32_t	buffer;
 	uint32_t	nruns;
+	uint32_t	nspans;
 	uint32_t	nstored;
 	uint32_t	ncols;			/* as in WireQuery */
+	uint32_t	pad;
 	int64_t		key_min[WIRE_MAX_KEYS];	/* as in WireBatch, never unknown */
 	int64_t		key_max[WIRE_MAX_KEYS];
 	uint64_t	nullable;		/* bit c: column c may be NULL; of the others a NULL is untold, or false in a filter */
@@ -409,6 +427,8 @@ typedef struct WireResided
 {
 	uint32_t	buffer;
 	uint32_t	taken;
+	uint32_t	refused;		/* bit i: there is no room for parts of stored column i that are lacking */
+	uint32_t	pad;
 } WireResided;
 
 /*
@@ -425,6 +445,14 @@ typedef struct WireLimit
 	uint64_t	count;			/* above 0 */
 } WireLimit;
 
+/* Can groups be ordered by states of the operator: is there one integer, that compares as the value does? */
+static inline int
+wire_limit_takes(int monoid)
+{
+	return monoid == MONOID_COUNT || monoid == MONOID_SUM_I64 || monoid == MONOID_MIN_I32 || monoid == MONOID_MAX_I32 ||
+		monoid == MONOID_MIN_I64 || monoid == MONOID_MAX_I64;
+}
+
 typedef struct WireFinished
 {
 	uint64_t	ngroups;		/* that can be fetched */
@@ -438,6 +466,7 @@ typedef struct WireFinished
 	uint64_t	memory_peak;	/* device memory of the query */
 	double		copy_ms;
 	double		kernel_ms;
+	double		server_ms;		/* in which the server was busy with this connection's messages */
 	char		strategy[192];
 } WireFinished;
 
@@ -571,6 +600,13 @@ static inline size_t
 wire_cell_states_at(const WireResident *in)
 {
 	return wire_align(wire_cells_at(in) + (size_t) in->ncells * sizeof(int64_t));
+}
+
+/* RESIDENT's spans, which are behind the message. */
+static inline const WireSpan *
+wire_spans(const WireResident *in)
+{
+	return (const WireSpan *) (in + 1);
 }
 
 /* Bytes of one group in a GROUPS buffer, alignment gaps aside. */

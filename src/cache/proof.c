@@ -43,6 +43,12 @@
  *	  so that the next query may use the map.
  * 3. Neither: the block is marked as changed, for good, and read from the heap.
  *
+ * For a span of ranges (span.h) the noted LSNs of all of them are one note.  It is made of ranges none of whose
+ * blocks is marked as changed, as what is noted of such a one is not proved.  The marks are read after the note: if
+ * there are none, all blocks had been proved when it was made.  Nothing that happens to the descriptors later
+ * makes it wrong: it says that blocks were as the ranges of these stamps have them when the map's pages had these
+ * LSNs, and by 1. that is how they are, if the pages have them still and all bits are set.
+ *
  * An LSN of zero proves nothing, of a page or of the map: it is that of pages that were written
  * without WAL (wal_level = minimal, in the transaction that creates or rewrites the
  * table), and not unique to one state.  Other holes, and what closes them:
@@ -406,4 +412,91 @@ proof_range(Proof *proof, CachePin *pin, int from, int to, CacheBlocks *proved)
 	 */
 	if (from == 0 && n == range->nblocks)
 		note_map(range, &view);
+}
+
+/* ---- spans of ranges ----------------------------------------------------------- */
+
+bool
+proof_note_span(CacheSpan *span, CacheRange *range)
+{
+	int			split = Min(range->nblocks, (int) (MAP_BLOCKS - range->first % MAP_BLOCKS));
+	int			page = range->first / MAP_BLOCKS - span->first / MAP_BLOCKS;
+	XLogRecPtr	lsn[2];
+
+	for (int i = 0; i < 2; i++)
+		lsn[i] = pg_atomic_read_u64(&range->map_lsn[i]);
+	pg_read_barrier();
+	for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
+		if (~pg_atomic_read_u64(&range->visible[w]) & cache_blocks_below(range->nblocks - w * 64))
+			return false;
+	pg_read_barrier();
+	for (int i = 0; i < 2; i++)
+		if (pg_atomic_read_u64(&range->map_lsn[i]) != lsn[i])
+			return false;
+	pg_read_barrier();
+	for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
+		if (pg_atomic_read_u64(&range->dead[w]) != 0)
+			return false;
+	for (int i = 0; i < (split < range->nblocks ? 2 : 1); i++)
+	{
+		XLogRecPtr *noted = &span->map_lsn[page + i];
+
+		if (XLogRecPtrIsInvalid(lsn[i]) || (!XLogRecPtrIsInvalid(*noted) && *noted != lsn[i]))
+			return false;
+		*noted = lsn[i];
+	}
+	return true;
+}
+
+/* Are the bits of all n blocks set, from that of block number `at` of the page on, which begins a byte? */
+static bool
+all_visible(const uint8 *bits, uint32 at, uint32 n)
+{
+	const uint8 *b = bits + at / MAP_BLOCKS_PER_BYTE;
+	uint32		whole = n / MAP_BLOCKS_PER_BYTE;
+	uint8		all = 0x55;
+
+	for (uint32 i = 0; i < whole; i++)
+		all &= b[i];
+	for (uint32 i = 0; i < n % MAP_BLOCKS_PER_BYTE; i++)
+		if (!(b[whole] >> (i * BITS_PER_HEAPBLOCK) & VISIBILITYMAP_ALL_VISIBLE))
+			return false;
+	return all == 0x55;
+}
+
+/* Has the map's page over the block this LSN, and are the bits of n blocks from this one on set? */
+static bool
+map_page_proves(Proof *proof, BlockNumber block, uint32 n, XLogRecPtr lsn)
+{
+	bool		proves;
+
+	/* pins the map's page, if there is one */
+	visibilitymap_get_status(proof->rel, block, &proof->map);
+	if (!BufferIsValid(proof->map) || XLogRecPtrIsInvalid(lsn))
+		return false;
+	LockBuffer(proof->map, BUFFER_LOCK_SHARE);
+	proves = PageGetLSN(BufferGetPage(proof->map)) == lsn &&
+		all_visible((const uint8 *) PageGetContents(BufferGetPage(proof->map)), block % MAP_BLOCKS, n);
+	LockBuffer(proof->map, BUFFER_LOCK_UNLOCK);
+	return proves;
+}
+
+bool
+proof_span(Proof *proof, const CacheSpan *span)
+{
+	BlockNumber end = span->first + span->nblocks;
+	int			page = 0;
+
+	if (proof->serializable || !FullTransactionIdPrecedes(span->newest, proof->xmin))
+		return false;
+	for (BlockNumber block = span->first; block < end; page++)
+	{
+		uint32		n = Min(end - block, MAP_BLOCKS - block % MAP_BLOCKS);
+
+		if (!map_page_proves(proof, block, n, span->map_lsn[page]))
+			return false;
+		block += n;
+	}
+	proof->counts.by_map += span->nblocks;
+	return true;
 }

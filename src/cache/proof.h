@@ -14,6 +14,7 @@
 #include "utils/relcache.h"
 #include "utils/snapshot.h"
 
+#include "cache/span.h"
 #include "cache/store.h"
 
 /* What a scan of one table proves, for EXPLAIN. */
@@ -65,5 +66,14 @@ extern bool proof_page_is_settled(const Proof *proof, Page page, FullTransaction
  * range was read, and show the snapshot what they showed then.
  */
 extern void proof_range(Proof *proof, CachePin *pin, int from, int to, CacheBlocks *proved);
+
+/*
+ * For a summary: notes the LSNs as of which the map proves all blocks of a pinned range; false: it does not, or
+ * not as of those that were noted for the span's ranges before it.
+ */
+extern bool proof_note_span(CacheSpan *span, CacheRange *range);
+
+/* Are all blocks of the span what they were, and show the snapshot what they showed?  By the map alone. */
+extern bool proof_span(Proof *proof, const CacheSpan *span);
 
 #endif							/* GPUAGG_CACHE_PROOF_H */

@@ -170,27 +170,6 @@ cache_column_wanted(CacheTable *table, const CacheColumnKey *col)
 	return wanted;
 }
 
-double
-cache_share(const CacheTableKey *key, int ncols, const CacheColumnKey *cols, BlockNumber nblocks)
-{
-	StoredTable *stored;
-	double		least = nblocks;
-
-	if (!cache_available() || ncols == 0 || nblocks == 0)
-		return 0;
-	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
-	stored = hash_search(cache_tables, key, HASH_FIND, NULL);
-	for (int i = 0; i < ncols; i++)
-	{
-		StoredColumn *column = stored ? cache_column_find(stored, &cols[i]) : NULL;
-		double		dead = column ? pg_atomic_read_u64(&column->sum.dead) : 0;
-
-		least = Min(least, column ? column->sum.blocks - dead : 0);
-	}
-	LWLockRelease(cache_shared->change_lock);
-	return Max(least, 0) / nblocks;
-}
-
 bool
 cache_table_filled(CacheTable *table)
 {
@@ -343,6 +322,25 @@ cache_pin(CacheTable *table, uint32 range_no, int ncols, const CacheColumnKey *c
 	pin->next = table->spare;
 	table->spare = pin;
 	return NULL;
+}
+
+void
+cache_count_hits(CacheTable *table, uint32 nranges, int ncols, const CacheColumnKey *cols)
+{
+	StoredTable *stored;
+
+	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
+	stored = cache_table_find(&table->key, table->serial);
+	if (stored)
+		pg_atomic_fetch_add_u64(&stored->sum.hits, nranges);
+	for (int i = 0; stored && i < ncols; i++)
+	{
+		StoredColumn *column = cache_column_find(stored, &cols[i]);
+
+		if (column)
+			pg_atomic_fetch_add_u64(&column->sum.hits, nranges);
+	}
+	LWLockRelease(cache_shared->change_lock);
 }
 
 /* Under change_lock: a chunk that was allocated is published now, or given back. */

@@ -58,9 +58,6 @@ extern void cache_table_use(CacheTable *table, int ncols, const CacheColumnKey *
  */
 extern bool cache_column_wanted(CacheTable *table, const CacheColumnKey *col);
 
-/* The share of a table's blocks of which all these columns are in the cache, as far as is known without a look at them. */
-extern double cache_share(const CacheTableKey *key, int ncols, const CacheColumnKey *cols, BlockNumber nblocks);
-
 /* The table of that number, if there is one. */
 extern bool cache_table_named(uint64 id, CacheTableKey *key, Oid *relid);
 
@@ -96,6 +93,9 @@ typedef struct CachePin
  */
 extern CachePin *cache_pin(CacheTable *table, uint32 range_no, int ncols,
 						   const CacheColumnKey *cols);
+
+/* Counts hits of so many ranges and these columns of theirs, which were not pinned. */
+extern void cache_count_hits(CacheTable *table, uint32 nranges, int ncols, const CacheColumnKey *cols);
 
 /* A descriptor that has no chunk, because there was no memory for one, is dropped. */
 extern void cache_unpin(CachePin *pin);

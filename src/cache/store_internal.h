@@ -27,6 +27,7 @@
 #include "utils/dsa.h"
 #include "utils/hsearch.h"
 
+#include "cache/span.h"
 #include "cache/store.h"
 
 #define CACHE_RANGE_LOCKS 64
@@ -143,6 +144,13 @@ typedef struct StoredWorker
 	TimestampTz since;			/* when it was asked for */
 } StoredWorker;
 
+/* A place for a summary. */
+typedef struct StoredSpan
+{
+	uint64		serial;			/* of the table; 0: empty */
+	CacheSpan	span;
+} StoredSpan;
+
 typedef struct CacheShared
 {
 	LWLock	   *change_lock;
@@ -161,6 +169,8 @@ typedef struct CacheShared
 	StoredWorker workers[CACHE_WORKERS];
 	pg_atomic_uint64 next_stamp;	/* of descriptors */
 	pg_atomic_uint64 swept;		/* time of the last sweep */
+	StoredSpan *spans;			/* span.c: each place has the range lock of its number */
+	uint32		nspans;
 } CacheShared;
 
 /* A handle. */

@@ -97,6 +97,13 @@ bucket_count(void)
 	return pg_nextpower2_32(Max(64, area_size() / 8192));
 }
 
+/* A summary for so much memory as a span's descriptors take, at least. */
+static uint32
+span_count(void)
+{
+	return Max(64, area_size() / (512 * 1024));
+}
+
 static Size
 shared_size(void)
 {
@@ -133,6 +140,7 @@ request_memory(void)
 	if (gpuagg_cache_memory <= 0)
 		return;
 	RequestAddinShmemSpace(shared_size());
+	RequestAddinShmemSpace(mul_size(span_count(), sizeof(StoredSpan)));
 	RequestAddinShmemSpace(hash_estimate_size(table_limit(), sizeof(StoredTable)));
 	RequestAddinShmemSpace(hash_estimate_size(column_limit(), sizeof(StoredColumn)));
 	RequestNamedLWLockTranche("gpuagg_cache", 1 + CACHE_RANGE_LOCKS);
@@ -174,6 +182,7 @@ start_memory(void)
 {
 	bool		found;
 	CacheShared *shared;
+	void	   *spans;
 
 	if (previous_startup)
 		previous_startup();
@@ -202,12 +211,19 @@ start_memory(void)
 		pg_atomic_init_u64(&shared->swept, 0);
 		start_area(shared, shared->change_lock->tranche);
 	}
+	cache_shared = shared;
+	spans = ShmemInitStruct("gpuagg cache spans", mul_size(span_count(), sizeof(StoredSpan)), &found);
+	if (!found)
+	{
+		memset(spans, 0, mul_size(span_count(), sizeof(StoredSpan)));
+		shared->spans = spans;
+		shared->nspans = span_count();
+	}
 	cache_tables = start_hash("gpuagg cache tables", table_limit(), sizeof(CacheTableKey),
 							  sizeof(StoredTable));
 	cache_columns = start_hash("gpuagg cache columns", column_limit(), sizeof(StoredColumnKey),
 							   sizeof(StoredColumn));
 	LWLockRelease(AddinShmemInitLock);
-	cache_shared = shared;
 }
 
 void

@@ -326,13 +326,14 @@ arena_is_sound(const WireWelcome *welcome, int fd)
 }
 
 static bool
-greet(Client *client)
+greet(Client *client, const void *open, size_t length)
 {
 	WireHello	hello = {GPUAGG_PROTOCOL_VERSION, MyProcPid};
 	WireWelcome *welcome = &client->welcome;
 	void	   *arena;
 
 	if (!client_send(client, MESSAGE_HELLO, &hello, sizeof(hello)) ||
+		!client_send(client, MESSAGE_OPEN, open, length) ||
 		!receive(client, MESSAGE_WELCOME, welcome, sizeof(*welcome), true))
 		return false;
 	if (client->arena_fd < 0)
@@ -350,31 +351,20 @@ greet(Client *client)
 	return true;
 }
 
-/* Not connected yet. */
-static Client *
-client_create(MemoryContext cxt, int patience)
+Client *
+client_create(MemoryContext cxt)
 {
 	Client	   *client = MemoryContextAllocZero(cxt, sizeof(Client));
 
 	client->sock = client->arena_fd = -1;
-	client->patience = patience;
 	client->callback.func = close_callback;
 	client->callback.arg = client;
 	MemoryContextRegisterResetCallback(cxt, &client->callback);
 	return client;
 }
 
-Client *
-client_connect(MemoryContext cxt)
-{
-	Client	   *client = client_create(cxt, gpuagg_server_timeout);
-
-	client_reconnect(client);
-	return client;
-}
-
 void
-client_reconnect(Client *client)
+client_connect(Client *client, const void *open, size_t length)
 {
 	Assert(client->sock < 0);
 	client->patience = gpuagg_server_timeout;
@@ -384,7 +374,7 @@ client_reconnect(Client *client)
 		strlcpy(client->failure, "this process has too many sessions at the GPU server",
 				sizeof(client->failure));
 	else if (dial(client))
-		greet(client);
+		greet(client, open, length);
 }
 
 bool
@@ -420,16 +410,18 @@ create_for_status(void)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "GPU server status", ALLOCSET_SMALL_SIZES);
 
-	return client_create(cxt, gpuagg_server_timeout > 0 ? Min(gpuagg_server_timeout, STATUS_PATIENCE_MS) : STATUS_PATIENCE_MS);
+	Client	   *client = client_create(cxt);
+
+	client->patience = gpuagg_server_timeout > 0 ?
+		Min(gpuagg_server_timeout, STATUS_PATIENCE_MS) : STATUS_PATIENCE_MS;
+	return client;
 }
 
 bool
 client_status(WireStatus *status)
 {
 	Client	   *client = create_for_status();
-	bool		ok;
-
-	ok = dial(client) && client_send(client, MESSAGE_STATUS, NULL, 0) &&
+	bool		ok = dial(client) && client_send(client, MESSAGE_STATUS, NULL, 0) &&
 		client_receive(client, MESSAGE_STATUS_REPLY, status, sizeof(*status)) &&
 		status->ndevices <= WIRE_MAX_DEVICES && status->nskipped <= WIRE_MAX_DEVICES;
 	status->last_error[sizeof(status->last_error) - 1] = '\0';

@@ -29,14 +29,14 @@ typedef struct Client
 	MemoryContextCallback callback;
 } Client;
 
+/* Not connected yet. */
+extern Client *client_create(MemoryContext cxt);
 /*
- * Never NULL; client->sock is -1 if there is no server, or this process has as many
- * sessions as it may have.  A server that does not answer within gpuagg.server_timeout
- * is treated like one that ended.
+ * Connects a client that is closed, and sends OPEN with this body, whose answer is still to be received: one wait
+ * less.  client->sock is -1 if there is no server, or this process has as many sessions as it may have.  A server
+ * that does not answer within gpuagg.server_timeout is treated like one that ended.
  */
-extern Client *client_connect(MemoryContext cxt);
-/* Connects a client again that was closed. */
-extern void client_reconnect(Client *client);
+extern void client_connect(Client *client, const void *open, size_t length);
 /* Has this process as many sessions as it may have? */
 extern bool client_full(void);
 extern void client_close(Client *client);

@@ -18,6 +18,7 @@
 #include "postgres.h"
 
 #include "lib/ilist.h"
+#include "portability/instr_time.h"
 
 #include "engine.h"
 #include "engine_cuda/client.h"
@@ -53,6 +54,7 @@ typedef struct CudaEngine
 	bool		finished;
 	bool		variants;		/* equal keys that look different were met */
 	WireFinished result;
+	EngineLimit limit;			/* count 0: all groups are wanted */
 
 	/* groups */
 	MemoryContext group_cxt;	/* of the chunk that was returned last */
@@ -70,6 +72,8 @@ typedef struct CudaEngine
 	uint64		rows_resident;	/* of which the server had copies; counted in rows_given, too */
 	uint64		uploaded;		/* bytes of those that were made */
 	const char *not_resident;	/* why there were none, or NULL */
+	DeviceStats times;			/* ..._ms of what this process did, or waited for */
+	bool		prepared;		/* the buffers' pages are there */
 	EngineStats past;			/* of what reset has forgotten */
 } CudaEngine;
 
@@ -81,6 +85,25 @@ static inline bool
 cuda_can_start_over(const CudaEngine *cuda)
 {
 	return !cuda->env.parallel && !cuda->env.read_once;
+}
+
+static inline instr_time
+cuda_clock(void)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	return now;
+}
+
+/* Adds the time since then. */
+static inline void
+cuda_add_time(double *ms, instr_time since)
+{
+	instr_time	now = cuda_clock();
+
+	INSTR_TIME_SUBTRACT(now, since);
+	*ms += INSTR_TIME_GET_MILLISEC(now);
 }
 
 /* session.c */

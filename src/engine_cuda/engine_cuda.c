@@ -50,6 +50,7 @@ forget_rows(CudaEngine *cuda)
 	cuda->finished = cuda->variants = false;
 	cuda->next_group = 0;
 	cuda->returned_slots = NULL;
+	cuda->limit.count = 0;
 	if (cuda->spool)
 		cuda_spool_free(cuda->spool);
 	cuda->spool = NULL;
@@ -57,6 +58,7 @@ forget_rows(CudaEngine *cuda)
 	cuda->rows_given = cuda->rows_aside = cuda->batches = cuda->bytes_from_device = 0;
 	cuda->rows_resident = cuda->uploaded = 0;
 	cuda->not_resident = NULL;
+	memset(&cuda->times, 0, sizeof(cuda->times));
 	if (cuda->merger)
 		cuda->merger->ops->reset(cuda->merger);
 }
@@ -111,15 +113,49 @@ cuda_open(const AggSpec *spec, const EngineEnv *env)
 
 /* ---- groups ---- */
 
-/* Has the server finish its groups, which can be fetched after this. */
-static EngineStatus
-finish_device(CudaEngine *cuda)
+/* EngineOps.limit */
+static void
+cuda_limit(Engine *engine, const EngineLimit *limit)
 {
+	((CudaEngine *) engine)->limit = *limit;
+}
+
+/* The limit in the server's terms, if it can go by the slot. */
+static bool
+describe_limit(const CudaEngine *cuda, WireLimit *out)
+{
+	const EngineLimit *limit = &cuda->limit;
+	const WireSlot *slot;
+
+	if (limit->count < 1 || cuda->joined || cuda->query->sum[limit->slot] >= 0)
+		return false;
+	slot = &cuda->query->wire->slots[cuda->query->slot[limit->slot]];
+	if (!wire_limit_takes(slot->monoid) || slot->bin_kind != WIRE_BIN_NONE)
+		return false;
+	memset(out, 0, sizeof(*out));
+	out->slot = cuda->query->slot[limit->slot];
+	out->descending = limit->descending;
+	out->count = limit->count;
+	return true;
+}
+
+/* Has the server finish its groups, which can be fetched after this: all, or those within the limit. */
+static EngineStatus
+finish_device(CudaEngine *cuda, bool limited)
+{
+	instr_time	since;
+	WireLimit	limit;
+	bool		sent;
+
 	if (cuda_send_all(cuda) != ENGINE_OK)
 		return ENGINE_FAILED;
-	if (!client_send(cuda->client, MESSAGE_FINISH, NULL, 0) ||
-		!client_receive(cuda->client, MESSAGE_FINISHED, &cuda->result, sizeof(cuda->result)))
+	since = cuda_clock();
+	sent = limited && describe_limit(cuda, &limit) ?
+		client_send(cuda->client, MESSAGE_FINISH, &limit, sizeof(limit)) :
+		client_send(cuda->client, MESSAGE_FINISH, NULL, 0);
+	if (!sent || !client_receive(cuda->client, MESSAGE_FINISHED, &cuda->result, sizeof(cuda->result)))
 		return cuda_fail_client(cuda);
+	cuda_add_time(&cuda->times.finish_ms, since);
 	cuda->result.strategy[sizeof(cuda->result.strategy) - 1] = '\0';
 	cuda->next_group = 0;
 	if (cuda->result.untold > 0)
@@ -148,7 +184,7 @@ merge_device_groups(CudaEngine *cuda)
 
 	if (!has_device_groups(cuda))
 		return ENGINE_OK;
-	if (finish_device(cuda) != ENGINE_OK)
+	if (finish_device(cuda, false) != ENGINE_OK)
 		return ENGINE_FAILED;
 	while (cuda_next_device_groups(cuda, &groups))
 	{
@@ -174,7 +210,7 @@ finish(CudaEngine *cuda)
 	{
 		bool		maybe_none = cuda->owner || cuda->rows_resident > 0;
 
-		status = finish_device(cuda);
+		status = finish_device(cuda, true);
 		/* no rows at all, shared or after a condition: the group of a query without keys is made by the merger */
 		if (status != ENGINE_OK || cuda->result.ngroups > 0 || !maybe_none)
 			return status;
@@ -308,7 +344,7 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	*stats = cuda->past;
 	stats->rows += cuda->rows_given + cuda->rows_aside;
 	stats->batches += cuda->batches;
-	stats->groups += r->ngroups;
+	stats->groups += Max(r->ngroups, r->allgroups);
 	stats->changes += r->changes;
 	if (r->strategy[0] != '\0')
 		strlcpy(stats->strategy, r->strategy, sizeof(stats->strategy));
@@ -316,6 +352,12 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	stats->device.bytes_from += cuda->bytes_from_device;
 	stats->device.copy_ms += r->copy_ms;
 	stats->device.kernel_ms += r->kernel_ms;
+	stats->device.open_ms += cuda->times.open_ms;
+	stats->device.proof_ms += cuda->times.proof_ms;
+	stats->device.resident_ms += cuda->times.resident_ms;
+	stats->device.finish_ms += cuda->times.finish_ms;
+	stats->device.fetch_ms += cuda->times.fetch_ms;
+	stats->device.server_ms += r->server_ms;
 	stats->device.memory = Max(stats->device.memory, r->memory_peak);
 	stats->device.retries += r->retries;
 	stats->device.rows_aside += cuda->rows_aside;
@@ -398,6 +440,15 @@ cuda_explain(const EngineStats *stats, ExplainState *es)
 	{
 		ExplainPropertyFloat("Copy Time", "ms", device->copy_ms, 3, es);
 		ExplainPropertyFloat("Kernel Time", "ms", device->kernel_ms, 3, es);
+		ExplainPropertyFloat("Session Time", "ms", device->open_ms, 3, es);
+		if (device->rows_resident > 0)
+		{
+			ExplainPropertyFloat("Proof Time", "ms", device->proof_ms, 3, es);
+			ExplainPropertyFloat("Resident Time", "ms", device->resident_ms, 3, es);
+		}
+		ExplainPropertyFloat("Finish Time", "ms", device->finish_ms, 3, es);
+		ExplainPropertyFloat("Fetch Time", "ms", device->fetch_ms, 3, es);
+		ExplainPropertyFloat("Server Time", "ms", device->server_ms, 3, es);
 	}
 	if (device->retries > 0)
 		ExplainPropertyInteger("Retries", NULL, device->retries, es);
@@ -441,6 +492,7 @@ const EngineOps engine_cuda_ops = {
 	.open = cuda_open,
 	.bind_buffers = cuda_bind_buffers,
 	.take_resident = cuda_take_resident,
+	.limit = cuda_limit,
 	.add_batch = cuda_add_batch,
 	.finish = cuda_finish,
 	.next_groups = cuda_next_groups,

@@ -50,10 +50,12 @@ fetch_groups(CudaEngine *cuda, WireGroups *groups, uint32 most)
 {
 	uint64		left = cuda->result.ngroups - cuda->next_group;
 	WireFetch	fetch = {cuda->next_group, Min(left, Min(most, FETCH_GROUPS)), 0};
+	instr_time	since = cuda_clock();
 
 	if (!client_send(cuda->client, MESSAGE_FETCH, &fetch, sizeof(fetch)) ||
 		!client_receive(cuda->client, MESSAGE_GROUPS, groups, sizeof(*groups)))
 		return false;
+	cuda_add_time(&cuda->times.fetch_ms, since);
 	if (groups->first == fetch.first && groups->n >= 1 && groups->n <= fetch.max &&
 		groups_are_sound(cuda, groups))
 		return true;

@@ -27,9 +27,10 @@
 
 /*
  * How often the rows are asked for: first, after an upload, and once more for those that are all there then, as
- * columns may be evicted while others are uploaded; and when other sessions add to dictionaries meanwhile.
+ * columns may be evicted while others are uploaded; when spans have to be listed, and when other sessions add to
+ * dictionaries meanwhile.
  */
-#define ATTEMPTS 5
+#define ATTEMPTS 8
 
 /* Rows that are decoded at a time. */
 #define PIECE 4096
@@ -132,8 +133,6 @@ translate(Resident *r)
 	}
 	for (int s = 0; s < r->program->nstored; s++)
 		r->chunk[s] = rows->slots[r->program->stored[s].attno - 1];
-	if (r->program->nstored == 0)
-		expr_program_refuse(r->program, "no column of the table is read");
 }
 
 /* ---- which ranges ------------------------------------------------------------ */
@@ -520,10 +519,7 @@ await_stored(Upload *up)
 	return true;
 }
 
-/*
- * Decodes a chunk into a buffer; sets what the message says of it.  Not WIRE_STORE_NEGATIVE_ZERO: it is the program
- * that looks for -0, where a query's answer depends on it (check_floats).
- */
+/* Decodes a chunk into a buffer; sets what the message says of it. */
 static void
 decode(const CacheChunk *chunk, const ExprStored *stored, char *buffer, WireStore *out)
 {
@@ -646,31 +642,90 @@ upload(Resident *r, const uint64 *lacking, bool *keep)
 
 /* ---- the rows ---------------------------------------------------------------- */
 
+/* What the server says to rows that it has not taken. */
+typedef struct Lacking
+{
+	uint64		flags;			/* WIRE_OUTDATED, WIRE_UNSORTED */
+	uint64		any;			/* of all of these: */
+	uint64	   *runs;			/* stored columns that are lacking, a bit each */
+	uint64	   *spans;			/* the same; all of them: the server may not know the span's list */
+} Lacking;
+
+/* Sends RESIDENT; the spans are its end. */
+static bool
+send_resident(Resident *r)
+{
+	Size		bytes = sizeof(WireResident) + r->rows->nspans * sizeof(WireSpan);
+	char	   *message = palloc(bytes);
+	bool		sent;
+
+	memcpy(message, &r->wire, sizeof(WireResident));
+	if (r->rows->nspans > 0)
+		memcpy(message + sizeof(WireResident), r->rows->spans, r->rows->nspans * sizeof(WireSpan));
+	sent = client_send(r->cuda->client, MESSAGE_RESIDENT, message, bytes);
+	pfree(message);
+	return sent;
+}
+
+/* What is lacking, by what is in the buffer: a copy, as that is used for uploads. */
+static void
+note_lacking(const Resident *r, Lacking *lacking)
+{
+	const FeedResident *rows = r->rows;
+	Size		n = (Size) rows->nruns + rows->nspans;
+
+	lacking->runs = palloc(n * sizeof(uint64));
+	lacking->spans = lacking->runs + rows->nruns;
+	memcpy(lacking->runs, r->cuda->client->arena + wire_cells_at(&r->wire), n * sizeof(uint64));
+	lacking->flags = lacking->runs[0] & (WIRE_OUTDATED | WIRE_UNSORTED);
+	lacking->runs[0] &= ~lacking->flags;
+	for (Size i = 0; i < n; i++)
+		lacking->any |= lacking->runs[i];
+}
+
 /* Asks for the rows; false: the session is lost.  Else *taken, or what is lacking. */
 static bool
-ask(Resident *r, bool *taken, uint64 *lacking)
+ask(Resident *r, bool *taken, Lacking *lacking)
 {
 	Client	   *client = r->cuda->client;
 	FeedResident *rows = r->rows;
-	size_t		bytes = rows->nruns * sizeof(WireRun);
 	WireResided resided;
 
-	memcpy(client->arena, rows->runs, bytes);
+	*taken = false;
+	*lacking = (Lacking) {0};
+	if (rows->nruns > 0)
+		memcpy(client->arena, rows->runs, rows->nruns * sizeof(WireRun));
 	r->wire.buffer = 0;
 	r->wire.nruns = rows->nruns;
+	r->wire.nspans = rows->nspans;
+	/* no room for the tables: as if the device had none */
 	if (!write_cells(r, client->arena))
-	{
-		*taken = false;
-		memset(lacking, 0, rows->nruns * sizeof(uint64));
 		return true;
-	}
-	if (!client_send(client, MESSAGE_RESIDENT, &r->wire, sizeof(r->wire)) ||
-		!client_receive(client, MESSAGE_RESIDED, &resided, sizeof(resided)))
+	if (!send_resident(r) || !client_receive(client, MESSAGE_RESIDED, &resided, sizeof(resided)))
 		return false;
 	*taken = resided.taken != 0;
-	if (!*taken)
-		memcpy(lacking, client->arena + wire_align(bytes), rows->nruns * sizeof(uint64));
+	if (*taken)
+		return true;
+	for (int s = 0; s < r->program->nstored; s++)
+		r->refused[s] |= resided.refused >> s & 1;
+	note_lacking(r, lacking);
 	return true;
+}
+
+/* Lists the runs of spans that the server does not have as a whole; false: it has all. */
+static bool
+expand(Resident *r, const Lacking *lacking)
+{
+	FeedResident *rows = r->rows;
+	bool	   *of = palloc0(rows->nspans + 1);
+	bool		any = false;
+
+	for (uint32 i = 0; i < rows->nspans; i++)
+		any |= of[i] = lacking->spans[i] != 0;
+	if (any)
+		feed_resident_expand(rows, of);
+	pfree(of);
+	return any;
 }
 
 /*
@@ -678,34 +733,28 @@ ask(Resident *r, bool *taken, uint64 *lacking)
  * *again: something is left to ask for.  false: the session is lost.
  */
 static bool
-make_up(Resident *r, const uint64 *lacking, bool *uploaded, bool *again)
+make_up(Resident *r, Lacking *lacking, bool *uploaded, bool *again)
 {
 	FeedResident *rows = r->rows;
-	bool	   *keep = palloc(rows->nruns);
 	bool		first = !*uploaded;
-	uint64		any = 0;
+	bool	   *keep;
 
-	for (uint32 i = 0; i < rows->nruns; i++)
-	{
-		any |= lacking[i];
-		keep[i] = first || (lacking[i] & ~WIRE_OUTDATED) == 0;
-	}
-	r->outdated = any != 0;
-	if (any & WIRE_UNSORTED)
-	{
-		*again = false;
-		r->cuda->not_resident = "copies that are not in the order of the table";
+	r->outdated = lacking->flags != 0 || lacking->any != 0;
+	*again = r->outdated && (lacking->flags & WIRE_UNSORTED) == 0;
+	r->cuda->not_resident = lacking->flags & WIRE_UNSORTED ? "copies that are not in the order of the table" :
+		r->outdated ? "no room for copies" : "no room on the device";
+	/* spans become runs, of which more can be said */
+	if (!*again || lacking->any == 0 || expand(r, lacking))
 		return true;
-	}
-	*again = any != 0;
-	r->cuda->not_resident = any ? "no room for copies" : "no room on the device";
-	if (any & ~WIRE_OUTDATED)
-	{
-		*uploaded = true;
-		if (first && !upload(r, lacking, keep))
-			return false;
-		feed_resident_keep(rows, keep);
-	}
+	if (first)
+		feed_resident_refute(rows, lacking->runs);
+	keep = palloc(rows->nruns + 1);
+	for (uint32 i = 0; i < rows->nruns; i++)
+		keep[i] = first || lacking->runs[i] == 0;
+	*uploaded = true;
+	if (first && !upload(r, lacking->runs, keep))
+		return false;
+	feed_resident_keep(rows, keep, true);
 	pfree(keep);
 	return true;
 }
@@ -714,10 +763,45 @@ make_up(Resident *r, const uint64 *lacking, bool *uploaded, bool *again)
 static void
 give_up(Resident *r)
 {
-	feed_resident_keep(r->rows, palloc0(r->rows->nruns + 1));
+	feed_resident_keep(r->rows, palloc0(r->rows->nruns + 1), false);
 	for (int t = 0; t < r->program->nlookups; t++)
 		if (r->program->lookups[t].column >= 0)
 			dictionary_reset(r->cuda->query->cols[r->program->lookups[t].column].dict);
+}
+
+/* Asks for the collected rows until the server has taken them, all or those that it can have, or there is no hope. */
+static bool
+negotiate(Resident *r, bool *taken)
+{
+	CudaEngine *cuda = r->cuda;
+	FeedResident *rows = r->rows;
+	bool		uploaded = false;
+	bool		again = true;
+	bool		refused = false;
+
+	*taken = false;
+	for (int attempt = 1; attempt <= ATTEMPTS && rows->nruns + rows->nspans > 0 && again; attempt++)
+	{
+		Lacking		lacking;
+
+		CHECK_FOR_INTERRUPTS();
+		if (cuda->spec->ordered && !feed_resident_complete(rows))
+		{
+			cuda->not_resident = "rows in order, and some are not cached";
+			break;
+		}
+		if (!describe(r, &refused))
+			return false;
+		if (refused)
+			break;
+		if (!ask(r, taken, &lacking))
+			return false;
+		if (*taken)
+			break;
+		if (!make_up(r, &lacking, &uploaded, &again))
+			return false;
+	}
+	return true;
 }
 
 /* Has the server reduce the collected rows, all or those that it can have; the others are given back. */
@@ -726,31 +810,13 @@ reduce(Resident *r)
 {
 	CudaEngine *cuda = r->cuda;
 	FeedResident *rows = r->rows;
-	uint64	   *lacking = palloc(rows->nruns * sizeof(uint64));
-	bool		taken = false;
-	bool		uploaded = false;
-	bool		again = true;
-	bool		refused = false;
+	instr_time	since = cuda_clock();
+	bool		taken;
+	bool		ok = negotiate(r, &taken);
 
-	for (int attempt = 1; attempt <= ATTEMPTS && rows->nruns > 0 && again; attempt++)
-	{
-		if (cuda->spec->ordered && !feed_resident_complete(rows))
-		{
-			cuda->not_resident = "rows in order, and some are not cached";
-			break;
-		}
-		if (!describe(r, &refused))
-			return cuda_fail_client(cuda);
-		if (refused)
-			break;
-		if (!ask(r, &taken, lacking))
-			return cuda_fail_client(cuda);
-		if (taken)
-			break;
-		if (!make_up(r, lacking, &uploaded, &again))
-			return cuda_fail_client(cuda);
-	}
-	pfree(lacking);
+	cuda_add_time(&cuda->times.resident_ms, since);
+	if (!ok)
+		return cuda_fail_client(cuda);
 	if (!taken)
 	{
 		give_up(r);
@@ -769,6 +835,7 @@ cuda_take_resident(Engine *engine, Feed *feed)
 	CudaEngine *cuda = (CudaEngine *) engine;
 	EngineStatus status = ENGINE_OK;
 	FeedResident *rows;
+	instr_time	since;
 	MemoryContext cxt,
 				old;
 	Resident   *r;
@@ -791,9 +858,11 @@ cuda_take_resident(Engine *engine, Feed *feed)
 	translate(r);
 	if (r->program->refusal == NULL)
 	{
+		since = cuda_clock();
 		feed_resident_collect(rows, accept_chunks, r);
+		cuda_add_time(&cuda->times.proof_ms, since);
 		cuda->not_resident = "no cached rows";
-		if (rows->nruns > 0)
+		if (rows->nruns + rows->nspans > 0)
 		{
 			expr_program_settle(r->program);
 			*r->translated = *r->program;

@@ -9,6 +9,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -212,6 +214,10 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 		return ENGINE_FAILED;
 	if (aside || large)
 		return set_aside(cuda, batch);
+	/* not before there are rows: most queries over rows that the server has send none */
+	if (!cuda->prepared)
+		client_prepare(cuda->client, query->buffer_bytes, floor(query->wire->est_rows / query->buffer_rows));
+	cuda->prepared = true;
 	for (int from = 0; from < batch->nrows;)
 	{
 		int			n = Min(batch->nrows - from, (int) (query->buffer_rows - cuda->rows));

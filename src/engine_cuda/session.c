@@ -9,8 +9,6 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
 #include "engine_cuda/cuda_engine.h"
 
 dlist_head	cuda_engines = DLIST_STATIC_INIT(cuda_engines);
@@ -119,10 +117,9 @@ connect_to_server(CudaEngine *cuda)
 {
 	if (client_full())
 		end_exhausted_sessions();
-	if (cuda->spare)
-		client_reconnect(cuda->spare);
-	cuda->client = cuda->spare ? cuda->spare : client_connect(cuda->env.cxt);
+	cuda->client = cuda->spare ? cuda->spare : client_create(cuda->env.cxt);
 	cuda->spare = NULL;
+	client_connect(cuda->client, cuda->query->wire, cuda->query->wire_bytes);
 }
 
 /*
@@ -134,6 +131,7 @@ EngineStatus
 cuda_ensure_open(CudaEngine *cuda, const Batch *first)
 {
 	CudaQuery  *query = cuda->query;
+	instr_time	since;
 
 	if (query == NULL || (cuda->client && cuda->client->sock < 0))
 		return ENGINE_FAILED;
@@ -141,20 +139,20 @@ cuda_ensure_open(CudaEngine *cuda, const Batch *first)
 		return ENGINE_OK;
 	if (first && !cuda_query_settle(query, first))
 		return cuda_fail(cuda, "matrices of a size that the GPU does not have, or none to begin with");
+	since = cuda_clock();
+	query->wire->est_rows = Max(cuda->env.est_rows, 0);
+	query->wire->est_groups = Max(cuda->env.est_groups, 0);
+	query->wire->forced = cuda->env.forced;
 	connect_to_server(cuda);
 	if (cuda->client->sock < 0)
 		return cuda_fail_client(cuda);
 	if (cuda->client->welcome.buffers > MAX_BUFFERS || cuda->client->welcome.buffers < 1)
 		return cuda_fail(cuda, "the GPU server sent what makes no sense");
-	query->wire->est_rows = Max(cuda->env.est_rows, 0);
-	query->wire->est_groups = Max(cuda->env.est_groups, 0);
 	cuda_query_layout(query, cuda->env.cxt, cuda->client->welcome.buffer_bytes,
 					  cuda->env.batch_rows, cuda->env.parallel);
-	client_prepare(cuda->client, query->buffer_bytes,
-				   floor(query->wire->est_rows / query->buffer_rows));
-	query->wire->forced = cuda->env.forced;
-	if (!client_send(cuda->client, MESSAGE_OPEN, query->wire, query->wire_bytes) ||
-		!client_receive(cuda->client, MESSAGE_OPENED, NULL, 0))
+	cuda->prepared = false;
+	if (!client_receive(cuda->client, MESSAGE_OPENED, NULL, 0))
 		return cuda_fail_client(cuda);
+	cuda_add_time(&cuda->times.open_ms, since);
 	return ENGINE_OK;
 }

@@ -736,6 +736,12 @@ add_stats(EngineStats *total, const EngineStats *stats)
 	total->device.bytes_from += stats->device.bytes_from;
 	total->device.copy_ms += stats->device.copy_ms;
 	total->device.kernel_ms += stats->device.kernel_ms;
+	total->device.open_ms += stats->device.open_ms;
+	total->device.proof_ms += stats->device.proof_ms;
+	total->device.resident_ms += stats->device.resident_ms;
+	total->device.finish_ms += stats->device.finish_ms;
+	total->device.fetch_ms += stats->device.fetch_ms;
+	total->device.server_ms += stats->device.server_ms;
 	total->device.rows_aside += stats->device.rows_aside;
 	total->device.rows_resident += stats->device.rows_resident;
 	total->device.uploaded += stats->device.uploaded;

@@ -478,7 +478,7 @@ feed_resident(Feed *base, const char **why)
 		ExecReScan(feed->child);
 	next_table(feed);
 	*why = "the column cache has no columns of the table";
-	if (!feed->table->by_cache || feed->table->cached->ncols == 0)
+	if (!feed->table->by_cache)
 		return NULL;
 	*why = "an argument that is computed only if there is a row";
 	for (int c = 0; c < feed->batch.ncols; c++)

@@ -14,6 +14,7 @@
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 
+#include "cache/span.h"
 #include "common/compat.h"
 #include "feed/heap.h"
 #include "feed/heap_resident.h"
@@ -25,8 +26,8 @@ typedef struct Collector
 {
 	FeedResident *resident;
 	HeapCached *cached;
-	uint32		room;			/* in resident->runs */
-	MemoryContext cxt;
+	ResidentAccept accept;
+	void	   *arg;
 } Collector;
 
 static HeapCached *
@@ -36,16 +37,15 @@ cached_of(const FeedResident *resident)
 }
 
 static void
-add_run(Collector *c, uint32 range, const CacheRange *contents, uint32 first, uint32 nrows)
+add_run(FeedResident *resident, uint32 range, const CacheRange *contents, uint32 first, uint32 nrows)
 {
-	FeedResident *resident = c->resident;
 	WireRun    *run;
 
-	if (resident->nruns == c->room)
+	if (resident->nruns == resident->runs_room)
 	{
-		c->room = Max(c->room * 2, 64);
-		resident->runs = resident->runs ? repalloc(resident->runs, c->room * sizeof(WireRun)) :
-			MemoryContextAlloc(c->cxt, c->room * sizeof(WireRun));
+		resident->runs_room = Max(resident->runs_room * 2, 64);
+		resident->runs = resident->runs ? repalloc(resident->runs, resident->runs_room * sizeof(WireRun)) :
+			MemoryContextAlloc(resident->cxt, resident->runs_room * sizeof(WireRun));
 	}
 	run = &resident->runs[resident->nruns++];
 	memset(run, 0, sizeof(*run));
@@ -54,6 +54,33 @@ add_run(Collector *c, uint32 range, const CacheRange *contents, uint32 first, ui
 	run->first = first;
 	run->nrows = nrows;
 	resident->nrows += nrows;
+}
+
+/* Adds a span that stands for its runs, or, from `run` on, lists them. */
+static void
+add_span(FeedResident *resident, const CacheSpan *span, uint32 run)
+{
+	WireSpan   *out;
+
+	if (resident->nspans == resident->spans_room)
+	{
+		uint32		room = Max(resident->spans_room * 2, 16);
+
+		resident->spans = resident->spans ? repalloc(resident->spans, room * sizeof(WireSpan)) :
+			MemoryContextAlloc(resident->cxt, room * sizeof(WireSpan));
+		resident->digests = resident->digests ? repalloc(resident->digests, room * sizeof(uint64)) :
+			MemoryContextAlloc(resident->cxt, room * sizeof(uint64));
+		resident->spans_room = room;
+	}
+	resident->digests[resident->nspans] = span->digest;
+	out = &resident->spans[resident->nspans++];
+	memset(out, 0, sizeof(*out));
+	out->id = span->id;
+	out->nrows = span->nrows;
+	out->first = span->first / CACHE_RANGE_BLOCKS;
+	out->nranges = span->nranges;
+	out->run = run;
+	out->nruns = run == WIRE_NO_ARRAY ? 0 : resident->nruns - run;
 }
 
 /* The runs of rows of the pinned range's proved blocks. */
@@ -66,7 +93,7 @@ add_runs(Collector *c, uint32 range, const CacheBlocks *proved)
 
 	if (cache_blocks_all(proved, contents->nblocks))
 	{
-		add_run(c, range, contents, 0, contents->nrows);
+		add_run(c->resident, range, contents, 0, contents->nrows);
 		return;
 	}
 	for (int i = 0; i <= contents->nblocks; i++)
@@ -79,7 +106,7 @@ add_runs(Collector *c, uint32 range, const CacheBlocks *proved)
 			continue;
 		}
 		if (n > 0)
-			add_run(c, range, contents, first, n);
+			add_run(c->resident, range, contents, first, n);
 		n = 0;
 	}
 }
@@ -122,25 +149,171 @@ collect_range(Collector *c, uint32 range, int nblocks)
 		add_runs(c, range, &proved);
 }
 
+/* ---- spans ----------------------------------------------------------------- */
+
+/* Notes that all blocks of a span are taken, or not. */
+static void
+mark_span(HeapCached *cached, uint32 first, uint32 nranges, bool taken)
+{
+	BlockNumber left = cached->nblocks - first * CACHE_RANGE_BLOCKS;
+
+	for (uint32 r = 0; r < nranges; r++, left -= Min(left, CACHE_RANGE_BLOCKS))
+		for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
+			cached->taken[first + r].word[w] = taken ? cache_blocks_below(Min(left, CACHE_RANGE_BLOCKS) - w * 64) : 0;
+}
+
+/* What is known of each column in the span, as chunks; false: of one it is not. */
+static bool
+span_chunks(const HeapCached *cached, const CacheSpan *span, CacheChunk *chunks, const CacheChunk **out)
+{
+	for (int i = 0; i < cached->ncols; i++)
+	{
+		if (!cache_span_chunk(span, &cached->cols[i], &chunks[i]))
+			return false;
+		out[i] = &chunks[i];
+	}
+	return true;
+}
+
+/*
+ * Collects all rows of a span by its summary; false: not so.  Conditions may refute it as a whole.  Single ranges are
+ * not looked at: a GPU that has their columns reads them in less time (feed_resident_refute).
+ */
+static bool
+collect_span(Collector *c, uint32 number)
+{
+	HeapCached *cached = c->cached;
+	CacheSpan	span;
+	CacheChunk	chunks[CACHE_SPAN_COLUMNS];
+	const CacheChunk *of[CACHE_SPAN_COLUMNS];
+
+	if (cached->ncols > CACHE_SPAN_COLUMNS || c->resident->nspans == WIRE_MAX_SPANS ||
+		!cache_span_read(cached->table, number, &span) ||
+		span.nblocks != Min(CACHE_SPAN_BLOCKS, cached->nblocks - span.first) ||
+		!span_chunks(cached, &span, chunks, of))
+		return false;
+	/* conditions are computed only if there are rows */
+	if (!proof_span(&cached->proof, &span))
+		return false;
+	if (cached->skip && span.nrows > 0 && heap_skip_refutes(cached->skip, of, cached->slots))
+	{
+		cached->stats->skipped += span.nblocks;
+		InstrCountFiltered1(cached->scan->node, span.nrows);
+		compat_count_tuples(cached->scan->rel, span.nrows);
+	}
+	else if (span.nrows > 0)
+	{
+		if (!c->accept(c->arg, of))
+		{
+			cached->proof.counts.by_map -= span.nblocks;
+			return false;
+		}
+		add_span(c->resident, &span, WIRE_NO_ARRAY);
+		c->resident->nrows += span.nrows;
+	}
+	mark_span(cached, number * CACHE_SPAN_RANGES, span.nranges, true);
+	cache_count_hits(cached->table, span.nranges, cached->ncols, cached->cols);
+	return true;
+}
+
+/* Collects the rows of a span range by range, and makes a summary of it, if it can. */
+static void
+collect_ranges(Collector *c, uint32 number, uint32 nranges)
+{
+	HeapCached *cached = c->cached;
+	FeedResident *resident = c->resident;
+	uint32		first = number * CACHE_SPAN_RANGES;
+	uint32		run = resident->nruns;
+	bool		whole = true;
+	CacheSpan	span;
+
+	cache_span_begin(&span, number, cached->ncols, cached->cols);
+	for (uint32 range = first; range < Min(first + CACHE_SPAN_RANGES, nranges) && resident->nruns < MOST_RUNS; range++)
+	{
+		bool		accepted = false;
+
+		CHECK_FOR_INTERRUPTS();
+		cached->pin = cache_pin(cached->table, range, cached->ncols, cached->cols);
+		if (cached->pin && !heap_cached_lacks_chunks(cached) && c->accept(c->arg, cached->pin->chunks))
+		{
+			collect_range(c, range, Min(CACHE_RANGE_BLOCKS, cached->nblocks - range * CACHE_RANGE_BLOCKS));
+			accepted = true;
+		}
+		whole = whole && accepted && cache_span_add(&span, cached->pin);
+		heap_cached_unpin(cached);
+	}
+	if (!whole || span.nblocks != Min(CACHE_SPAN_BLOCKS, cached->nblocks - span.first))
+		return;
+	cache_span_publish(cached->table, &span);
+	if (resident->nruns - run == span.nranges && resident->nspans < WIRE_MAX_SPANS)
+		add_span(resident, &span, run);
+}
+
 void
 feed_resident_collect(FeedResident *resident, ResidentAccept accept, void *arg)
 {
 	HeapCached *cached = cached_of(resident);
 	uint32		nranges = (cached->nblocks + CACHE_RANGE_BLOCKS - 1) / CACHE_RANGE_BLOCKS;
-	Collector	c = {resident, cached, 0, cached->cxt};
+	Collector	c = {resident, cached, accept, arg};
 
 	cached->taken = MemoryContextAllocExtended(cached->cxt, Max(nranges, 1) * sizeof(CacheBlocks),
 											   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	for (uint32 range = 0; range < nranges && resident->nruns < MOST_RUNS; range++)
+	for (uint32 number = 0; number * CACHE_SPAN_RANGES < nranges; number++)
+		if (!collect_span(&c, number))
+			collect_ranges(&c, number, nranges);
+}
+
+/* ---- what becomes of the rows -------------------------------------------------- */
+
+/* Lists the runs of a span behind all others; false: its ranges are not those any more. */
+static bool
+list_runs(FeedResident *resident, const WireSpan *span, uint64 expected)
+{
+	HeapCached *cached = cached_of(resident);
+	uint64		digest = 0;
+
+	for (uint32 range = span->first; range < span->first + span->nranges; range++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		cached->pin = cache_pin(cached->table, range, cached->ncols, cached->cols);
+		cached->pin = cache_pin(cached->table, range, 0, NULL);
 		if (cached->pin == NULL)
-			continue;
-		if (!heap_cached_lacks_chunks(cached) && accept(arg, cached->pin->chunks))
-			collect_range(&c, range, Min(CACHE_RANGE_BLOCKS, cached->nblocks - range * CACHE_RANGE_BLOCKS));
+			return false;
+		digest = cache_span_digest(digest, cached->pin->range->stamp);
+		if (cached->pin->range->nrows > 0)
+			add_run(resident, range, cached->pin->range, 0, cached->pin->range->nrows);
 		heap_cached_unpin(cached);
 	}
+	return digest == expected && resident->nruns <= MOST_RUNS;
+}
+
+static int
+compare_runs(const void *a, const void *b)
+{
+	const WireRun *x = a;
+	const WireRun *y = b;
+
+	if (x->range != y->range)
+		return x->range < y->range ? -1 : 1;
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* Where the runs of a span begin. */
+static uint32
+find_run(const FeedResident *resident, uint32 range)
+{
+	uint32		left = 0,
+				right = resident->nruns;
+
+	while (left < right)
+	{
+		uint32		mid = left + (right - left) / 2;
+
+		if (resident->runs[mid].range < range)
+			left = mid + 1;
+		else
+			right = mid;
+	}
+	return left;
 }
 
 bool
@@ -155,7 +328,122 @@ feed_resident_complete(const FeedResident *resident)
 }
 
 void
-feed_resident_keep(FeedResident *resident, const bool *keep)
+feed_resident_expand(FeedResident *resident, const bool *expand)
+{
+	uint32		n = 0;
+
+	for (uint32 i = 0; i < resident->nspans; i++)
+	{
+		WireSpan	span = resident->spans[i];
+		uint32		before = resident->nruns;
+
+		if (expand[i] && span.run == WIRE_NO_ARRAY)
+		{
+			resident->nrows -= span.nrows;
+			if (!list_runs(resident, &span, resident->digests[i]))
+			{
+				for (; resident->nruns > before; resident->nruns--)
+					resident->nrows -= resident->runs[resident->nruns - 1].nrows;
+				mark_span(cached_of(resident), span.first, span.nranges, false);
+				continue;
+			}
+			span.run = before;
+			span.nruns = resident->nruns - before;
+		}
+		resident->digests[n] = resident->digests[i];
+		resident->spans[n++] = span;
+	}
+	resident->nspans = n;
+	if (resident->nruns > 0)
+		qsort(resident->runs, resident->nruns, sizeof(WireRun), compare_runs);
+	for (uint32 i = 0; i < n; i++)
+		if (resident->spans[i].run != WIRE_NO_ARRAY)
+			resident->spans[i].run = find_run(resident, resident->spans[i].first);
+}
+
+/* Gives back or keeps the spans; returns the rows of those that stand for their runs. */
+static uint64
+keep_spans(FeedResident *resident, bool keep)
+{
+	uint64		nrows = 0;
+	uint32		n = 0;
+
+	for (uint32 i = 0; i < resident->nspans; i++)
+	{
+		WireSpan	span = resident->spans[i];
+
+		if (span.run != WIRE_NO_ARRAY)
+			continue;
+		if (!keep)
+		{
+			mark_span(cached_of(resident), span.first, span.nranges, false);
+			continue;
+		}
+		nrows += span.nrows;
+		resident->digests[n] = resident->digests[i];
+		resident->spans[n++] = span;
+	}
+	resident->nspans = n;
+	return nrows;
+}
+
+/* Of runs of whole ranges for which lacking[] is not 0: which do the conditions refute?  False: no more than half of them. */
+static bool
+refute_runs(FeedResident *resident, const uint64 *lacking, bool *refuted)
+{
+	HeapCached *cached = cached_of(resident);
+	uint32		nlacking = 0,
+				nrefuted = 0;
+
+	for (uint32 i = 0; i < resident->nruns; i++)
+	{
+		CachePin   *pin = lacking[i] != 0 ? feed_resident_pin(resident, &resident->runs[i]) : NULL;
+
+		CHECK_FOR_INTERRUPTS();
+		refuted[i] = false;
+		if (pin == NULL)
+			continue;
+		refuted[i] = resident->runs[i].nrows == pin->range->nrows &&
+			heap_skip_refutes(cached->skip, pin->chunks, cached->slots);
+		nlacking++;
+		nrefuted += refuted[i];
+		cache_unpin(pin);
+	}
+	return nrefuted > nlacking / 2;
+}
+
+void
+feed_resident_refute(FeedResident *resident, uint64 *lacking)
+{
+	HeapCached *cached = cached_of(resident);
+	bool	   *refuted = palloc(resident->nruns + 1);
+	uint32		n = 0;
+
+	if (cached->skip == NULL || !refute_runs(resident, lacking, refuted))
+		return;
+	/* lists that were sent are not to be sent again */
+	keep_spans(resident, true);
+	for (uint32 i = 0; i < resident->nruns; i++)
+	{
+		WireRun		run = resident->runs[i];
+
+		if (refuted[i])
+		{
+			for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
+				cached->stats->skipped += pg_popcount64(cached->taken[run.range].word[w]);
+			InstrCountFiltered1(cached->scan->node, run.nrows);
+			compat_count_tuples(cached->scan->rel, run.nrows);
+			resident->nrows -= run.nrows;
+			continue;
+		}
+		lacking[n] = lacking[i];
+		resident->runs[n++] = run;
+	}
+	resident->nruns = n;
+}
+
+void
+feed_resident_keep(FeedResident *resident, const bool *keep, bool spans)
 {
 	HeapCached *cached = cached_of(resident);
 	uint32		n = 0;
@@ -163,7 +451,7 @@ feed_resident_keep(FeedResident *resident, const bool *keep)
 	for (uint32 i = 0; i < resident->nruns; i++)
 		if (!keep[i])
 			memset(&cached->taken[resident->runs[i].range], 0, sizeof(CacheBlocks));
-	resident->nrows = 0;
+	resident->nrows = keep_spans(resident, spans);
 	for (uint32 i = 0; i < resident->nruns; i++)
 	{
 		if (!cache_blocks_any(&cached->taken[resident->runs[i].range]))
@@ -174,20 +462,37 @@ feed_resident_keep(FeedResident *resident, const bool *keep)
 	resident->nruns = n;
 }
 
-void
-feed_resident_taken(FeedResident *resident)
+/* Blocks that are taken for the rows' sake. */
+static uint64
+count_blocks(const FeedResident *resident)
 {
-	HeapFeed   *feed = (HeapFeed *) resident->feed;
-	Instrumentation *instrument = feed->child->instrument;
-	HeapCached *cached = feed->table->cached;
+	const HeapCached *cached = cached_of(resident);
+	uint64		n = 0;
 
 	for (uint32 i = 0; i < resident->nruns; i++)
 	{
 		const WireRun *run = &resident->runs[i];
 
 		for (int w = 0; (i == 0 || run->range != run[-1].range) && w < CACHE_BLOCK_WORDS; w++)
-			cached->stats->resident += pg_popcount64(cached->taken[run->range].word[w]);
+			n += pg_popcount64(cached->taken[run->range].word[w]);
 	}
+	for (uint32 i = 0; i < resident->nspans; i++)
+	{
+		const WireSpan *span = &resident->spans[i];
+
+		if (span->run == WIRE_NO_ARRAY)
+			n += Min(span->nranges * CACHE_RANGE_BLOCKS, cached->nblocks - span->first * CACHE_RANGE_BLOCKS);
+	}
+	return n;
+}
+
+void
+feed_resident_taken(FeedResident *resident)
+{
+	HeapFeed   *feed = (HeapFeed *) resident->feed;
+	Instrumentation *instrument = feed->child->instrument;
+
+	feed->table->cached->stats->resident += count_blocks(resident);
 	compat_count_tuples(feed->table->scan->rel, resident->nrows);
 	/* how many rows pass a condition is not known here */
 	if (instrument && feed->table->nquals == 0)
@@ -219,6 +524,10 @@ feed_resident_free(FeedResident *resident)
 {
 	if (resident->runs)
 		pfree(resident->runs);
+	if (resident->spans)
+		pfree(resident->spans);
+	if (resident->digests)
+		pfree(resident->digests);
 	pfree(resident->constants);
 	pfree(resident->constant_nulls);
 	pfree(resident->outputs);
@@ -246,6 +555,7 @@ heap_resident_create(HeapFeed *feed)
 	FeedResident *resident = MemoryContextAllocZero(feed->cxt, sizeof(FeedResident));
 
 	resident->feed = &feed->base;
+	resident->cxt = feed->cxt;
 	resident->table = cache_table_id(table->cached->table);
 	resident->cols = table->cached->cols;
 	resident->slots = table->cached->slots;

@@ -32,13 +32,23 @@ typedef struct FeedResident
 	Datum	   *constants;		/* those */
 	bool	   *constant_nulls;
 
-	/* The rows that are collected and not given back, by range and row. */
+	/*
+	 * The rows that are collected and not given back: runs, by range and row, and spans of whole ranges, by range.
+	 * The rows of a span are among the runs if it says where (WireSpan.run), else it stands for them.
+	 */
 	uint32		nruns;
 	WireRun    *runs;
+	uint32		nspans;
+	WireSpan   *spans;
+	uint64	   *digests;		/* of the spans' lists (cache_span_digest) */
 	uint64		nrows;
+	/* the feed's */
+	uint32		runs_room;
+	uint32		spans_room;
+	MemoryContext cxt;
 } FeedResident;
 
-/* Decides by the chunks of a range's columns whether the engine could take its rows. */
+/* Decides by the chunks of a range's columns, or by what is known of all in a span, whether the engine could take its rows. */
 typedef bool (*ResidentAccept) (void *arg, const CacheChunk *const *chunks);
 
 /* Collects the rows of all ranges that are accepted and proved; those of ranges that no row of which can pass are done. */
@@ -47,8 +57,24 @@ extern void feed_resident_collect(FeedResident *resident, ResidentAccept accept,
 /* Will no row come by the feed? */
 extern bool feed_resident_complete(const FeedResident *resident);
 
-/* Gives back all rows of the ranges of runs that are not to be kept. */
-extern void feed_resident_keep(FeedResident *resident, const bool *keep);
+/*
+ * Lists the runs of those spans that stand for theirs; rows of spans whose ranges have been replaced meanwhile are
+ * given back.
+ */
+extern void feed_resident_expand(FeedResident *resident, const bool *expand);
+
+/*
+ * Of runs for which lacking[] is not 0, those of ranges that the conditions refute are done, so that nothing has to be
+ * uploaded for them, if they are most: else later queries had better find all of them.  lacking[] is that of the runs
+ * that are left.  Spans that were listed are runs like others then.
+ */
+extern void feed_resident_refute(FeedResident *resident, uint64 *lacking);
+
+/*
+ * Gives back all rows of the ranges of runs that are not to be kept, and without `spans` those of spans that stand for
+ * their runs.  Spans that were listed are runs like others then.
+ */
+extern void feed_resident_keep(FeedResident *resident, const bool *keep, bool spans);
 
 /* The engine has taken the rows. */
 extern void feed_resident_taken(FeedResident *resident);

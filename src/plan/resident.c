@@ -15,7 +15,6 @@
 #include "utils/rel.h"
 
 #include "cache/proof.h"
-#include "feed/heap_build.h"
 #include "plan/group_query.h"
 #include "settings.h"
 #include "spec.h"
@@ -23,46 +22,38 @@
 /* Queries of more columns have no resident rows. */
 #define MOST_COLUMNS 32
 
-/* The keys of the columns in the cache; -1: one is of a type that the GPU does not have. */
-static int
-collect_keys(Relation rel, const Bitmapset *attnos, CacheColumnKey *keys)
+/* Can the GPU have all of the columns? */
+static bool
+columns_suit(Relation rel, const Bitmapset *attnos)
 {
 	TupleDesc	desc = RelationGetDescr(rel);
-	int			n = 0;
 	int			member = -1;
 
+	if (bms_num_members(attnos) > MOST_COLUMNS)
+		return false;
 	while ((member = bms_next_member(attnos, member)) >= 0)
 	{
 		AttrNumber	attno = member + FirstLowInvalidHeapAttributeNumber;
 		int16		scale;
 
-		if (attno <= 0 || n == MOST_COLUMNS ||
+		if (attno <= 0 ||
 			spec_column_type(TupleDescAttr(desc, attno - 1)->atttypid, TupleDescAttr(desc, attno - 1)->atttypmod,
-							 &scale) == COLUMN_DATUM ||
-			!heap_build_key(desc, attno, -1, &keys[n++]))
-			return -1;
+							 &scale) == COLUMN_DATUM)
+			return false;
 	}
-	return n;
+	return true;
 }
 
 static double
 table_share(Oid relid, const Bitmapset *attnos, BlockNumber nblocks)
 {
-	CacheColumnKey keys[MOST_COLUMNS];
 	Relation	rel = table_open(relid, NoLock);	/* the planner has locked it */
 	double		share = 0;
-	int			n = -1;
 
-	if (rel->rd_rel->relkind == RELKIND_RELATION && proof_refusal(rel) == NULL)
-		n = collect_keys(rel, attnos, keys);
-	if (n > 0)
-	{
-		CacheTableKey key = cache_table_key(rel);
-
-		share = cache_share(&key, n, keys, nblocks);
-	}
+	if (rel->rd_rel->relkind == RELKIND_RELATION && proof_refusal(rel) == NULL && columns_suit(rel, attnos))
+		share = cache_table_share(rel, nblocks, attnos);
 	table_close(rel, NoLock);
-	return Min(share, 1);
+	return share;
 }
 
 double

@@ -115,6 +115,18 @@ budget_device(int device)
 	return &state.devices[device];
 }
 
+uint64_t
+budget_room(int device)
+{
+	const WireDevice *d = &state.devices[device];
+	uint64_t	room;
+
+	pthread_mutex_lock(&lock);
+	room = d->limit > d->used ? d->limit - d->used : 0;
+	pthread_mutex_unlock(&lock);
+	return room;
+}
+
 void
 budget_count_query(void)
 {

@@ -317,8 +317,6 @@ check_store(const WireStore *in, size_t length, size_t buffer_bytes, int buffers
 		return "type that is not stored";
 	if (check_coded(&in->column))
 		return check_coded(&in->column);
-	if (in->flags & ~WIRE_STORE_NEGATIVE_ZERO)
-		return "no such flag";
 	if (!buffer_fits(in->values, (size_t) in->nrows * wire_width(in->column.type), buffer_bytes))
 		return "values outside the buffer";
 	if (in->validity != WIRE_NO_ARRAY && !buffer_fits(in->validity, wire_bitmap_bytes(in->nrows), buffer_bytes))
@@ -389,12 +387,12 @@ check_resident(const WireResident *in, const WireQuery *q, size_t length, size_t
 	const char *wrong;
 	uint64_t	set;
 
-	if (length != sizeof(*in))
+	if (length < sizeof(*in) || in->nspans > WIRE_MAX_SPANS || length != sizeof(*in) + in->nspans * sizeof(WireSpan))
 		return "resident length";
 	if (in->buffer >= (uint32_t) buffers)
 		return "no such buffer";
-	if (in->nruns < 1 || in->nruns > buffer_bytes / sizeof(WireRun) ||
-		wire_align(in->nruns * sizeof(WireRun)) + in->nruns * sizeof(uint64_t) > buffer_bytes)
+	if (in->nruns + in->nspans < 1 || in->nruns > buffer_bytes / sizeof(WireRun) ||
+		wire_align(in->nruns * sizeof(WireRun)) + ((size_t) in->nruns + in->nspans) * sizeof(uint64_t) > buffer_bytes)
 		return "number of runs";
 	if (in->nstored > WIRE_MAX_STORED_COLS || in->ncols != q->ncols)
 		return "number of columns";
@@ -408,11 +406,10 @@ check_resident(const WireResident *in, const WireQuery *q, size_t length, size_t
 	return check_outputs(in, q, set);
 }
 
-const char *
-check_runs(const WireRun *runs, uint32_t n)
+/* Runs in order; adds their rows. */
+static const char *
+check_order(const WireRun *runs, uint32_t n, uint64_t *rows)
 {
-	uint64_t	rows = 0;
-
 	for (uint32_t r = 0; r < n; r++)
 	{
 		const WireRun *last = r > 0 ? &runs[r - 1] : NULL;
@@ -423,9 +420,57 @@ check_runs(const WireRun *runs, uint32_t n)
 					 (runs[r].range == last->range &&
 					  (runs[r].stamp != last->stamp || runs[r].first < last->first + last->nrows))))
 			return "order of runs";
+		*rows += runs[r].nrows;
+	}
+	return NULL;
+}
+
+/* A list that is sent: whole ranges of the span. */
+static const char *
+check_list(const WireSpan *span, const WireRun *runs, uint32_t n)
+{
+	uint64_t	rows = 0;
+
+	if (span->nruns < 1 || span->run > n || span->nruns > n - span->run)
+		return "list of a span";
+	for (uint32_t r = span->run; r < span->run + span->nruns; r++)
+	{
+		if (runs[r].first != 0 || runs[r].range < span->first || runs[r].range - span->first >= span->nranges ||
+			(r > span->run && runs[r].range == runs[r - 1].range))
+			return "range of a span";
 		rows += runs[r].nrows;
 	}
-	return rows <= STORE_MAX_ROWS ? NULL : "too many rows";
+	return rows == span->nrows ? NULL : "rows of a span";
+}
+
+/* No range is in two of them, nor in one without its list and in a run. */
+const char *
+check_runs(const WireRun *runs, uint32_t n, const WireSpan *spans, uint32_t nspans)
+{
+	uint64_t	rows = 0;
+	uint64_t	end = 0;
+	uint32_t	r = 0;
+	const char *wrong = check_order(runs, n, &rows);
+
+	for (uint32_t s = 0; s < nspans && wrong == NULL; s++)
+	{
+		const WireSpan *span = &spans[s];
+
+		if (span->nranges < 1 || span->first < end || span->nrows < 1 || span->nrows > STORE_MAX_ROWS)
+			return "order of spans";
+		end = (uint64_t) span->first + span->nranges;
+		if (span->run != WIRE_NO_ARRAY)
+		{
+			wrong = check_list(span, runs, n);
+			continue;
+		}
+		while (r < n && runs[r].range < span->first)
+			r++;
+		if (r < n && runs[r].range < end)
+			return "range that is named twice";
+		rows += span->nrows;
+	}
+	return wrong ? wrong : rows <= STORE_MAX_ROWS ? NULL : "too many rows";
 }
 
 const char *
@@ -439,7 +484,7 @@ check_limit(const WireLimit *limit, const WireQuery *q, size_t length)
 		return "limit of no groups";
 	if (limit->slot < 0)
 		return limit->key >= 0 && limit->key < q->nkeys ? NULL : "limit by a key that there is not";
-	if (limit->slot >= q->nslots || !limit_takes(slot->monoid) || slot->bin_kind != WIRE_BIN_NONE)
+	if (limit->slot >= q->nslots || !wire_limit_takes(slot->monoid) || slot->bin_kind != WIRE_BIN_NONE)
 		return "limit by a slot that is no integer";
 	return NULL;
 }

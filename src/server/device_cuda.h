@@ -12,6 +12,7 @@
  *	device_cuda_ordered.c	rows that are kept, sorted and reduced in order
  *	device_cuda_lanes.c		copies, and the buffers on the device
  *	device_cuda_store.c		the memory of stored columns
+ *	device_cuda_streams.c	streams of queries, which are kept
  *	device_cuda_common.c	errors, numbers of devices, memory of queries, columns
  *	device_kernels.cu		small kernels
  *	device_kernels_resident.cu	those for rows of stored columns
@@ -48,6 +49,10 @@ struct Lane
 	double		kernel_ms;
 	Lane	   *next;			/* of the idle ones */
 };
+
+/* device_cuda_streams.c: a stream on which nothing is queued, and back. */
+extern cudaError_t stream_take(int device, cudaStream_t *stream);
+extern void stream_give(int device, cudaStream_t stream);
 
 /*
  * A piece of device memory and its bytes in the budget.  Only query_reserve, query_extend

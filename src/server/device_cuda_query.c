@@ -64,7 +64,7 @@ cuda_query_close(Query *query)
 	if (query->ended)
 		cudaEventDestroy(query->ended);
 	if (query->stream)
-		cudaStreamDestroy(query->stream);
+		stream_give(query->device, query->stream);
 	free(query);
 }
 
@@ -80,7 +80,7 @@ fill_query(Query *query, const double *thresholds, DeviceError *error)
 {
 	size_t		bytes = query->q->nthresholds * sizeof(double);
 
-	CUDA_CHECK(cudaStreamCreateWithFlags(&query->stream, cudaStreamNonBlocking));
+	CUDA_CHECK(stream_take(query->device, &query->stream));
 	if (query->q->flags & WIRE_ORDERED)
 	{
 		CUDA_CHECK(cudaEventCreateWithFlags(&query->began, cudaEventDefault));

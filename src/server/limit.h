@@ -9,14 +9,6 @@
 
 #include "protocol.h"
 
-/* Can groups be ordered by states of the operator: is there one integer, that compares as the value does? */
-static inline int
-limit_takes(int monoid)
-{
-	return monoid == MONOID_COUNT || monoid == MONOID_SUM_I64 || monoid == MONOID_MIN_I32 || monoid == MONOID_MAX_I32 ||
-		monoid == MONOID_MIN_I64 || monoid == MONOID_MAX_I64;
-}
-
 /* Is it the state of no rows?  Then the group may have NULL for a value, and is returned whatever its state. */
 GPUAGG_HD int
 limit_is_identity(int monoid, int64_t value)

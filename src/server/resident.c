@@ -27,7 +27,7 @@ may_be_null(const StoreHold *hold, int stored)
 	return false;
 }
 
-/* Does the query only count the rows where the column is not NULL? */
+/* Does the query only count the rows where the column is not NULL?  Then its values are nobody's concern. */
 static bool
 only_counted(const WireQuery *q, int c)
 {

@@ -58,7 +58,7 @@ extern const char *check_dictionary(const WireDictionary *in, size_t length, int
 extern const char *check_cells(const WireResident *in, const char *buffer);
 extern const char *check_resident(const WireResident *in, const WireQuery *q, size_t length,
 								  size_t buffer_bytes, int buffers);
-extern const char *check_runs(const WireRun *runs, uint32_t n);
+extern const char *check_runs(const WireRun *runs, uint32_t n, const WireSpan *spans, uint32_t nspans);
 extern const char *check_limit(const WireLimit *limit, const WireQuery *q, size_t length);
 
 /* ---- arena.c ---- */
@@ -104,6 +104,8 @@ extern void budget_give(int device, uint64_t bytes);
 /* How much of the memory taken is the store's. */
 extern void budget_set_stored(int device, uint64_t bytes);
 extern const WireDevice *budget_device(int device);
+/* Bytes that queries and stored columns may still take. */
+extern uint64_t budget_room(int device);
 extern void budget_count_query(void);
 extern void budget_count_failure(WireFailure failure, const char *text);
 extern void budget_status(WireStatus *status);

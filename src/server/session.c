@@ -44,6 +44,8 @@ typedef struct Session
 	uint64_t	bytes_in;
 	double		copy_ms;
 	double		kernel_ms;
+	double		server_ms;		/* since the query was opened */
+	struct timespec since;		/* when the message came that is handled */
 	bool		fresh;			/* the query has had no rows: it may move to another device */
 	bool		pending;		/* `batch` is copied, and not yet reduced */
 	WireBatch	batch;
@@ -58,11 +60,14 @@ typedef struct Session
 		WireStore	store;
 		WireDictionary dictionary;
 		WireList	list;
-		WireResident resident;
 		WireLimit	limit;
+		WireResident resident;	/* and WIRE_MAX_SPANS of WireSpan, which take less: */
 		char		bytes[sizeof(WireQuery) + WIRE_MAX_THRESHOLDS * sizeof(double)];
 	}			body;
 } Session;
+
+_Static_assert(sizeof(WireResident) + WIRE_MAX_SPANS * sizeof(WireSpan) <=
+			   sizeof(WireQuery) + WIRE_MAX_THRESHOLDS * sizeof(double), "spans behind RESIDENT");
 
 static atomic_int nsessions;
 
@@ -108,7 +113,7 @@ leave_query(Session *s)
 	s->query = NULL;
 	s->pending = false;
 	s->bytes_in = 0;
-	s->copy_ms = s->kernel_ms = 0;
+	s->copy_ms = s->kernel_ms = s->server_ms = 0;
 }
 
 /* Gives back the lane and this session's place on its device. */
@@ -303,10 +308,10 @@ on_dictionary(Session *s, size_t length)
 static bool
 reduce_resident(Session *s, const WireResident *in, const WireRun *runs, uint64_t *lacking)
 {
-	WireResided resided = {in->buffer, 0};
+	WireResided resided = {.buffer = in->buffer};
 	char	   *buffer = s->arena->memory + (size_t) in->buffer * ARENA_BUFFER_BYTES;
 	size_t		bytes = in->nruns * sizeof(WireRun);
-	const char *wrong = check_runs(runs, in->nruns);
+	const char *wrong = check_runs(runs, in->nruns, wire_spans(in), in->nspans);
 	bool		taken;
 	DeviceStatus status;
 
@@ -319,15 +324,18 @@ reduce_resident(Session *s, const WireResident *in, const WireRun *runs, uint64_
 		return false;
 	resided.taken = taken;
 	if (!taken)
-		memcpy(buffer + wire_align(bytes), lacking, in->nruns * sizeof(*lacking));
+	{
+		resided.refused = store_refused(s->device, in);
+		memcpy(buffer + wire_align(bytes), lacking, ((size_t) in->nruns + in->nspans) * sizeof(*lacking));
+	}
 	return wire_send(s->sock, MESSAGE_RESIDED, &resided, sizeof(resided));
 }
 
 static bool
 on_resident(Session *s, size_t length)
 {
-	WireResident in = s->body.resident;
-	const char *wrong = check_resident(&in, &s->query->wire, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
+	const WireResident *in = &s->body.resident;
+	const char *wrong = check_resident(in, &s->query->wire, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
 	WireRun    *runs;
 	uint64_t   *lacking;
 	size_t		bytes;
@@ -335,21 +343,30 @@ on_resident(Session *s, size_t length)
 
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
-	if (!reduce_pending(s) || !follow_table(s, in.table.id))
+	if (!reduce_pending(s) || !follow_table(s, in->table.id))
 		return false;
-	bytes = wire_cell_states_at(&in) + in.ncells;
-	runs = malloc(bytes);
-	lacking = calloc(in.nruns, sizeof(*lacking));
+	bytes = wire_cell_states_at(in) + in->ncells;
+	runs = malloc(bytes + 1);
+	lacking = calloc((size_t) in->nruns + in->nspans, sizeof(*lacking));
 	if (runs == NULL || lacking == NULL)
 		ok = fail(s, FAILURE_MEMORY, "out of memory in the GPU server");
 	else
 	{
-		memcpy(runs, s->arena->memory + (size_t) in.buffer * ARENA_BUFFER_BYTES, bytes);
-		ok = reduce_resident(s, &in, runs, lacking);
+		memcpy(runs, s->arena->memory + (size_t) in->buffer * ARENA_BUFFER_BYTES, bytes);
+		ok = reduce_resident(s, in, runs, lacking);
 	}
 	free(runs);
 	free(lacking);
 	return ok;
+}
+
+static double
+ms_since(const struct timespec *then)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double) (now.tv_sec - then->tv_sec) * 1000 + (double) (now.tv_nsec - then->tv_nsec) / 1000000;
 }
 
 /* Waits for this connection's own batches, and fills in their bytes and times. */
@@ -364,6 +381,7 @@ settle(Session *s, WireFinished *out)
 	out->copy_ms = s->copy_ms;
 	s->kernel_ms += ms;
 	out->kernel_ms += s->kernel_ms;
+	out->server_ms = s->server_ms + ms_since(&s->since);
 	return true;
 }
 
@@ -438,7 +456,7 @@ on_reset(Session *s, size_t length)
 	if (!settle(s, &past))
 		return false;
 	s->bytes_in = 0;
-	s->copy_ms = s->kernel_ms = 0;
+	s->copy_ms = s->kernel_ms = s->server_ms = 0;
 	return check(s, query_reset(s->query, &s->error)) && wire_send(s->sock, MESSAGE_OPENED, NULL, 0);
 }
 
@@ -552,7 +570,9 @@ session_main(void *arg)
 								 s->arena ? -1 : GREET_MS, &garbage))
 	{
 		watch_begin(&s->watch, s->device);
+		clock_gettime(CLOCK_MONOTONIC, &s->since);
 		go_on = on_message(s, &header);
+		s->server_ms += ms_since(&s->since);
 		watch_end(&s->watch);
 	}
 	if (garbage)

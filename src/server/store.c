@@ -10,81 +10,11 @@
 
 #include "server/dictionary.h"
 #include "server/server.h"
-#include "server/store.h"
+#include "server/store_internal.h"
 
-/* Bits of StoreRange.columns. */
-#define MAX_COLUMNS 64
 /* Tables that are remembered, and ranges of all of them, on one device. */
 #define MAX_TABLES 1024
 #define MAX_RANGES (1 << 22)
-
-typedef struct StoreRange
-{
-	uint32_t	number;
-	uint32_t	nrows;
-	uint32_t	room;			/* rows that its place has room for */
-	uint64_t	stamp;
-	int64_t		first;			/* position */
-	uint64_t	columns;		/* that are there, a bit each */
-} StoreRange;
-
-typedef struct Array
-{
-	void	   *at;
-	size_t		bytes;
-} Array;
-
-/* An array that was replaced while queries read it. */
-typedef struct Retired
-{
-	struct Retired *next;
-	Array		array;
-} Retired;
-
-typedef struct Segment
-{
-	Array		values;
-	Array		validity;		/* none: no NULLs so far */
-} Segment;
-
-typedef struct StoreColumn
-{
-	WireColumnKey key;
-	bool		used;			/* this entry */
-	int			holds;
-	uint64_t	last,			/* uses; 0: none */
-				before;
-	uint64_t	bytes;
-	bool		disordered;		/* rows were seen whose values are neither ascending nor descending */
-	int			nsegments;		/* entries of the array */
-	Segment    *segments;
-	Retired    *retired;
-	Dictionary *dictionary;		/* of a coded column, once there is something of it */
-} StoreColumn;
-
-struct StoreTable
-{
-	StoreTable *next;
-	uint64_t	id;
-	int			holds;
-	uint64_t	last;			/* use */
-	int64_t		end;			/* positions in use */
-	int64_t		gaps;			/* of them without rows */
-	int			nranges;
-	int			ranges_room;
-	StoreRange *ranges;			/* by number */
-	StoreColumn columns[MAX_COLUMNS];
-};
-
-typedef struct Store
-{
-	pthread_mutex_t lock;
-	int			device;
-	StoreTable *tables;
-	int			ntables;
-	int64_t		nranges;		/* of all tables */
-	uint64_t	bytes;
-} Store;
 
 static Store stores[WIRE_MAX_DEVICES];
 static int	nstores;
@@ -116,6 +46,12 @@ store_use(void)
 	return atomic_fetch_add(&uses, 1) + 1;
 }
 
+Store *
+store_of(int device)
+{
+	return &stores[device];
+}
+
 static uint64_t
 store_limit(const Store *store)
 {
@@ -145,8 +81,8 @@ free_array(Store *store, StoreColumn *column, Array *array)
 	*array = (Array) {NULL, 0};
 }
 
-static void
-free_retired(Store *store, StoreColumn *column)
+void
+store_free_retired(Store *store, StoreColumn *column)
 {
 	while (column->retired)
 	{
@@ -164,7 +100,7 @@ free_column(Store *store, StoreTable *table, StoreColumn *column)
 {
 	uint64_t	bit = (uint64_t) 1 << (column - table->columns);
 
-	free_retired(store, column);
+	store_free_retired(store, column);
 	for (int s = 0; s < column->nsegments; s++)
 	{
 		free_array(store, column, &column->segments[s].values);
@@ -177,6 +113,14 @@ free_column(Store *store, StoreTable *table, StoreColumn *column)
 	column->dictionary = NULL;
 	for (int r = 0; r < table->nranges; r++)
 		table->ranges[r].columns &= ~bit;
+	table->version++;
+}
+
+void
+store_free_list(StoreList *list)
+{
+	free(list->runs);
+	free(list->spans);
 }
 
 /* Forgets where ranges lie, if nothing of them is there and nobody holds the table. */
@@ -185,10 +129,10 @@ trim_table(Store *store, StoreTable *table)
 {
 	if (table->holds > 0)
 		return;
-	for (int c = 0; c < MAX_COLUMNS; c++)
+	for (int c = 0; c < STORE_MAX_COLUMNS; c++)
 		if (table->columns[c].bytes > 0)
 			return;
-	for (int c = 0; c < MAX_COLUMNS; c++)
+	for (int c = 0; c < STORE_MAX_COLUMNS; c++)
 	{
 		free(table->columns[c].segments);
 		table->columns[c].segments = NULL;
@@ -196,6 +140,13 @@ trim_table(Store *store, StoreTable *table)
 		dictionary_free(table->columns[c].dictionary);
 		table->columns[c].dictionary = NULL;
 	}
+	for (int i = 0; i < table->nlists; i++)
+		store_free_list(&table->lists[i]);
+	free(table->lists);
+	table->lists = NULL;
+	table->nlists = table->lists_room = 0;
+	table->listed = 0;
+	table->version++;
 	store->nranges -= table->nranges;
 	free(table->ranges);
 	table->ranges = NULL;
@@ -203,10 +154,10 @@ trim_table(Store *store, StoreTable *table)
 	table->end = table->gaps = 0;
 }
 
-static void
-empty_table(Store *store, StoreTable *table)
+void
+store_empty_table(Store *store, StoreTable *table)
 {
-	for (int c = 0; c < MAX_COLUMNS; c++)
+	for (int c = 0; c < STORE_MAX_COLUMNS; c++)
 		if (table->columns[c].bytes > 0 && table->columns[c].holds == 0)
 			free_column(store, table, &table->columns[c]);
 	trim_table(store, table);
@@ -223,7 +174,7 @@ evict(Store *store, uint64_t before, uint64_t last)
 	StoreColumn *victim = NULL;
 
 	for (StoreTable *t = store->tables; t; t = t->next)
-		for (int i = 0; i < MAX_COLUMNS; i++)
+		for (int i = 0; i < STORE_MAX_COLUMNS; i++)
 		{
 			StoreColumn *c = &t->columns[i];
 
@@ -311,8 +262,8 @@ enlarge(Store *store, StoreColumn *column, Array *array, size_t bytes, int rest,
 
 /* ---- tables, columns, ranges ---- */
 
-static StoreTable *
-find_table(Store *store, uint64_t id)
+StoreTable *
+store_find_table(Store *store, uint64_t id)
 {
 	StoreTable *t = store->tables;
 
@@ -351,10 +302,10 @@ forget_table(Store *store)
 }
 
 /* NULL: there are too many, or there is no memory. */
-static StoreTable *
-make_table(Store *store, uint64_t id)
+StoreTable *
+store_make_table(Store *store, uint64_t id)
 {
-	StoreTable *t = find_table(store, id);
+	StoreTable *t = store_find_table(store, id);
 
 	if (t)
 		return t;
@@ -375,24 +326,24 @@ same_column(const WireColumnKey *a, const WireColumnKey *b)
 }
 
 /* The number of the column, or -1. */
-static int
-find_column(const StoreTable *table, const WireColumnKey *key)
+int
+store_find_column(const StoreTable *table, const WireColumnKey *key)
 {
-	for (int c = 0; c < MAX_COLUMNS; c++)
+	for (int c = 0; c < STORE_MAX_COLUMNS; c++)
 		if (table->columns[c].used && same_column(&table->columns[c].key, key))
 			return c;
 	return -1;
 }
 
 /* Makes an entry, in place of one without memory if need be; -1: there is none. */
-static int
-make_column(StoreTable *table, const WireColumnKey *key)
+int
+store_make_column(StoreTable *table, const WireColumnKey *key)
 {
-	int			found = find_column(table, key);
+	int			found = store_find_column(table, key);
 
 	if (found >= 0)
 		return found;
-	for (int c = 0; c < MAX_COLUMNS; c++)
+	for (int c = 0; c < STORE_MAX_COLUMNS; c++)
 	{
 		const StoreColumn *column = &table->columns[c];
 
@@ -409,8 +360,8 @@ make_column(StoreTable *table, const WireColumnKey *key)
 	return found;
 }
 
-static void
-note_use(StoreTable *table, StoreColumn *column, uint64_t use)
+void
+store_note_use(StoreTable *table, StoreColumn *column, uint64_t use)
 {
 	table->last = use;
 	if (column->last == use)
@@ -420,8 +371,8 @@ note_use(StoreTable *table, StoreColumn *column, uint64_t use)
 }
 
 /* The place of the range of this number among the table's, or where it would be. */
-static int
-range_place(const StoreTable *table, uint32_t number)
+int
+store_range_place(const StoreTable *table, uint32_t number)
 {
 	int			left = 0,
 				right = table->nranges;
@@ -460,6 +411,7 @@ insert_range(Store *store, StoreTable *table, int place)
 	memmove(&table->ranges[place + 1], &table->ranges[place], (table->nranges - place) * sizeof(StoreRange));
 	memset(&table->ranges[place], 0, sizeof(StoreRange));
 	table->nranges++;
+	table->version++;
 	store->nranges++;
 	return &table->ranges[place];
 }
@@ -488,6 +440,7 @@ replace_range(StoreTable *table, StoreRange *range, uint32_t nrows)
 {
 	bool		last = range->first + range->room == table->end;
 
+	table->version++;
 	range->columns = 0;
 	if (table->holds == 0 && nrows <= range->room)
 		return true;
@@ -503,7 +456,7 @@ replace_range(StoreTable *table, StoreRange *range, uint32_t nrows)
 static StoreRange *
 make_range(Store *store, StoreTable *table, const WireStore *in)
 {
-	int			place = range_place(table, in->range);
+	int			place = store_range_place(table, in->range);
 	StoreRange *range = place < table->nranges ? &table->ranges[place] : NULL;
 	bool		ok;
 
@@ -578,6 +531,7 @@ make_room(Store *store, StoreColumn *column, const StoreRange *range, bool nulls
 	status = enlarge_segment(store, column, s, rows, nulls, error);
 	if (status == DEVICE_NO_MEMORY && need > has && need < rows)
 		status = enlarge_segment(store, column, s, need, nulls, error);
+	column->refused = status == DEVICE_NO_MEMORY ? (need > has ? need : has) * wire_width(column->key.type) : 0;
 	return status;
 }
 
@@ -613,16 +567,16 @@ number_values(Lane *lane, const WireStore *in, StoreColumn *column)
 static DeviceStatus
 put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, DeviceError *error)
 {
-	StoreTable *table = make_table(store, in->table.id);
-	int			c = table ? make_column(table, &in->column) : -1;
-	uint64_t	bit = (uint64_t) 1 << (c & (MAX_COLUMNS - 1));
+	StoreTable *table = store_make_table(store, in->table.id);
+	int			c = table ? store_make_column(table, &in->column) : -1;
+	uint64_t	bit = (uint64_t) 1 << (c & (STORE_MAX_COLUMNS - 1));
 	StoreRange *range;
 	Segment    *segment;
 	DeviceStatus status;
 
 	if (c < 0)
 		return DEVICE_OK;
-	note_use(table, &table->columns[c], use);
+	store_note_use(table, &table->columns[c], use);
 	range = make_range(store, table, in);
 	if (range == NULL)
 		return DEVICE_OK;
@@ -640,14 +594,12 @@ put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, Dev
 	if (status != DEVICE_OK)
 		return status;
 	range->columns |= bit;
+	table->version++;
 	*kept = true;
 	return DEVICE_OK;
 }
 
-/*
- * A column with a -0 is not kept: what makes extremes of it must see the values themselves, and
- * later queries could not tell.  Nor is a column of a table that lies on another device.
- */
+/* A column of a table that lies on another device is not kept. */
 DeviceStatus
 store_put(int device, Lane *lane, const WireStore *in, uint64_t use, bool *kept, DeviceError *error)
 {
@@ -656,7 +608,7 @@ store_put(int device, Lane *lane, const WireStore *in, uint64_t use, bool *kept,
 	DeviceStatus status;
 
 	*kept = false;
-	if ((in->flags & WIRE_STORE_NEGATIVE_ZERO) || (place >= 0 && place != device))
+	if (place >= 0 && place != device)
 		return DEVICE_OK;
 	pthread_mutex_lock(&store->lock);
 	status = put(store, lane, in, use, kept, error);
@@ -664,259 +616,48 @@ store_put(int device, Lane *lane, const WireStore *in, uint64_t use, bool *kept,
 	return status;
 }
 
-/* ---- reading ---- */
+/* ---- what there was no room for ---- */
 
-/* The numbers of the columns that the message names; notes that they are used. */
-static void
-find_columns(StoreTable *table, const WireResident *in, uint64_t use, int *columns)
-{
-	for (uint32_t i = 0; i < in->nstored; i++)
-	{
-		columns[i] = make_column(table, &in->stored[i]);
-		if (columns[i] >= 0)
-			note_use(table, &table->columns[columns[i]], use);
-	}
-}
-
-/* Bit i: the range lacks the message's column i; all bits if it is not there. */
-static uint64_t
-lacks(const StoreRange *range, const WireRun *run, const WireResident *in, const int *columns)
-{
-	uint64_t	bits = 0;
-	bool		there = range && range->number == run->range && range->stamp == run->stamp && range->room > 0 &&
-		run->first <= range->nrows && run->nrows <= range->nrows - run->first;
-
-	for (uint32_t i = 0; i < in->nstored; i++)
-		if (!there || columns[i] < 0 || !(range->columns >> columns[i] & 1))
-			bits |= (uint64_t) 1 << i;
-	return bits;
-}
-
-static int
-compare_spans(const void *a, const void *b)
-{
-	int64_t		x = ((const StoreSpan *) a)->first;
-	int64_t		y = ((const StoreSpan *) b)->first;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Sorts spans, and joins those that touch, but not across segments. */
-static void
-join_spans(StoreHold *hold, bool sorted)
-{
-	int			n = 0;
-
-	if (!sorted)
-		qsort(hold->spans, hold->nspans, sizeof(StoreSpan), compare_spans);
-	for (int i = 0; i < hold->nspans; i++)
-	{
-		StoreSpan  *last = &hold->spans[n - 1];
-
-		if (n > 0 && last->first + last->nrows == hold->spans[i].first &&
-			hold->spans[i].first % STORE_SEGMENT_ROWS != 0)
-			last->nrows += hold->spans[i].nrows;
-		else
-			hold->spans[n++] = hold->spans[i];
-	}
-	hold->nspans = n;
-}
-
-/* Does the query know all entries of its coded columns? */
+/* Would the column be refused again? */
 static bool
-knows_dictionaries(const StoreTable *table, const WireResident *in, const int *columns)
+still_refused(const Store *store, const StoreColumn *column)
 {
-	for (uint32_t i = 0; i < in->nstored; i++)
-	{
-		const Dictionary *dict = in->stored[i].coded ? table->columns[columns[i]].dictionary : NULL;
+	uint64_t	limit = store_limit(store);
+	uint64_t	room = limit > store->bytes ? limit - store->bytes : 0;
+	uint64_t	unused = budget_room(store->device);
+	uint64_t	evictable = 0;
 
-		if (dict && (dictionary_id(dict) != in->known[i].id || dictionary_entries(dict) != in->known[i].nentries))
-			return false;
-	}
-	return true;
-}
-
-/* The spans of all runs, if none lacks a column; else false. */
-static bool
-find_spans(const StoreTable *table, const WireResident *in, const WireRun *runs, const int *columns, uint64_t *lacking,
-		   StoreHold *hold)
-{
-	int			place = 0;
-	bool		all = true;
-	bool		sorted = true;
-
-	for (uint32_t r = 0; r < in->nruns; r++)
-	{
-		const StoreRange *range = NULL;
-
-		if (place < table->nranges && table->ranges[place].number < runs[r].range)
-			place++;
-		if (place < table->nranges && table->ranges[place].number != runs[r].range)
-			place = range_place(table, runs[r].range);
-		if (place < table->nranges)
-			range = &table->ranges[place];
-		lacking[r] = lacks(range, &runs[r], in, columns);
-		all = all && lacking[r] == 0;
-		if (!all)
-			continue;
-		hold->spans[r] = (StoreSpan) {range->first + runs[r].first, runs[r].nrows};
-		hold->nrows += runs[r].nrows;
-		sorted = sorted && (r == 0 || hold->spans[r].first > hold->spans[r - 1].first);
-	}
-	hold->nspans = in->nruns;
-	hold->sorted = sorted;
-	if (all)
-		join_spans(hold, sorted);
-	return all;
-}
-
-/* Rows without columns: they have any positions. */
-static void
-count_rows(const WireResident *in, const WireRun *runs, StoreHold *hold)
-{
-	int64_t		at = 0;
-
-	for (uint32_t r = 0; r < in->nruns; r++)
-		hold->nrows += runs[r].nrows;
-	for (; at < hold->nrows; at += STORE_SEGMENT_ROWS)
-		hold->spans[hold->nspans++] = (StoreSpan) {
-			at, hold->nrows - at < STORE_SEGMENT_ROWS ? hold->nrows - at : STORE_SEGMENT_ROWS
-		};
-}
-
-static StoreHold *
-make_hold(int device, size_t nspans)
-{
-	StoreHold  *hold = calloc(1, sizeof(*hold));
-
-	if (hold == NULL || (hold->spans = malloc(nspans * sizeof(StoreSpan) + 1)) == NULL)
-	{
-		free(hold);
-		return NULL;
-	}
-	hold->device = device;
-	return hold;
-}
-
-static void
-free_hold(StoreHold *hold)
-{
-	free(hold->spans);
-	free(hold->segments);
-	free(hold);
-}
-
-/* Holds the columns, and notes where they lie; false: no memory. */
-static bool
-take_hold(StoreTable *table, const WireResident *in, const int *columns, StoreHold *hold)
-{
-	hold->nsegments = (int) ((table->end + STORE_SEGMENT_ROWS - 1) / STORE_SEGMENT_ROWS);
-	hold->segments = calloc((size_t) hold->nsegments * in->nstored + 1, sizeof(StoreSegment));
-	if (hold->segments == NULL)
+	if (column->refused == 0)
 		return false;
-	for (uint32_t i = 0; i < in->nstored; i++)
-	{
-		StoreColumn *column = &table->columns[columns[i]];
+	for (const StoreTable *t = store->tables; t; t = t->next)
+		for (int i = 0; i < STORE_MAX_COLUMNS; i++)
+		{
+			const StoreColumn *c = &t->columns[i];
 
-		hold->column[i] = (uint8_t) columns[i];
-		for (int s = 0; s < column->nsegments && s < hold->nsegments; s++)
-			hold->segments[(size_t) i * hold->nsegments + s] = (StoreSegment) {
-				column->segments[s].values.at, column->segments[s].validity.at
-			};
-		if (!(hold->columns >> columns[i] & 1))
-			column->holds++;
-		hold->columns |= (uint64_t) 1 << columns[i];
-	}
-	table->holds++;
-	hold->table = table;
-	return true;
+			if (c->bytes > 0 && c->holds == 0 && c->before < column->before && c->last != column->last)
+				evictable += c->bytes;
+		}
+	return evictable + (room < unused ? room : unused) < column->refused;
 }
 
-DeviceStatus
-store_hold(int device, const WireResident *in, const WireRun *runs, uint64_t use, uint64_t *lacking,
-		   StoreHold **hold, DeviceError *error)
+uint32_t
+store_refused(int device, const WireResident *in)
 {
 	Store	   *store = &stores[device];
-	StoreHold  *made = make_hold(device, in->nruns + STORE_MAX_SEGMENTS);
-	int			columns[WIRE_MAX_STORED_COLS];
-	StoreTable *table = NULL;
-	bool		held = false;
-
-	*hold = NULL;
-	memset(lacking, 0, in->nruns * sizeof(*lacking));
-	if (made == NULL)
-		return device_say(error, DEVICE_FULL, "out of memory in the GPU server");
-	if (in->nstored == 0)
-	{
-		count_rows(in, runs, made);
-		*hold = made;
-		return DEVICE_OK;
-	}
-	pthread_mutex_lock(&store->lock);
-	table = make_table(store, in->table.id);
-	if (table)
-	{
-		/* when the query asks for the first time: what it stores then must not be dropped again */
-		if (table->gaps > STORE_LEAST_GAPS && table->gaps > table->end / 4 && table->holds == 0 && table->last != use)
-			empty_table(store, table);
-		find_columns(table, in, use, columns);
-		held = find_spans(table, in, runs, columns, lacking, made);
-		if (held && !knows_dictionaries(table, in, columns))
-		{
-			held = false;
-			lacking[0] |= WIRE_OUTDATED;
-		}
-		held = held && take_hold(table, in, columns, made);
-	}
-	pthread_mutex_unlock(&store->lock);
-	if (table == NULL)
-		for (uint32_t r = 0; r < in->nruns; r++)
-			lacking[r] = UINT64_MAX >> (64 - in->nstored);
-	if (held)
-		*hold = made;
-	else
-		free_hold(made);
-	return DEVICE_OK;
-}
-
-void
-store_release(StoreHold *hold)
-{
-	Store	   *store = &stores[hold->device];
-	StoreTable *table = hold->table;
-
-	if (table)
-	{
-		pthread_mutex_lock(&store->lock);
-		table->holds--;
-		for (int c = 0; c < MAX_COLUMNS; c++)
-			if ((hold->columns >> c & 1) && --table->columns[c].holds == 0)
-				free_retired(store, &table->columns[c]);
-		pthread_mutex_unlock(&store->lock);
-	}
-	free_hold(hold);
-}
-
-bool
-store_is_disordered(const StoreHold *hold, int stored)
-{
-	Store	   *store = &stores[hold->device];
-	bool		is;
+	uint32_t	refused = 0;
+	StoreTable *table;
 
 	pthread_mutex_lock(&store->lock);
-	is = hold->table->columns[hold->column[stored]].disordered;
-	pthread_mutex_unlock(&store->lock);
-	return is;
-}
+	table = store_find_table(store, in->table.id);
+	for (uint32_t i = 0; table && i < in->nstored; i++)
+	{
+		int			c = store_find_column(table, &in->stored[i]);
 
-void
-store_note_disorder(const StoreHold *hold, int stored)
-{
-	Store	   *store = &stores[hold->device];
-
-	pthread_mutex_lock(&store->lock);
-	hold->table->columns[hold->column[stored]].disordered = true;
+		if (c >= 0 && still_refused(store, &table->columns[c]))
+			refused |= (uint32_t) 1 << i;
+	}
 	pthread_mutex_unlock(&store->lock);
+	return refused;
 }
 
 /* ---- all of it ---- */
@@ -924,7 +665,7 @@ store_note_disorder(const StoreHold *hold, int stored)
 static void
 list_columns(const StoreTable *table, WireListed *out)
 {
-	for (int c = 0; c < MAX_COLUMNS; c++)
+	for (int c = 0; c < STORE_MAX_COLUMNS; c++)
 	{
 		const StoreColumn *column = &table->columns[c];
 		WireListedColumn *row = &out->columns[out->n];
@@ -964,13 +705,13 @@ store_list(const WireList *from, WireListed *out)
 		const StoreTable *t;
 
 		pthread_mutex_lock(&store->lock);
-		while (out->n + MAX_COLUMNS <= WIRE_MAX_LISTED && (t = next_table(store, out->next.after)) != NULL)
+		while (out->n + STORE_MAX_COLUMNS <= WIRE_MAX_LISTED && (t = next_table(store, out->next.after)) != NULL)
 		{
 			list_columns(t, out);
 			out->next.after = t->id;
 		}
 		pthread_mutex_unlock(&store->lock);
-		if (out->n + MAX_COLUMNS > WIRE_MAX_LISTED)
+		if (out->n + STORE_MAX_COLUMNS > WIRE_MAX_LISTED)
 			return;
 		out->next = (WireList) {0, out->next.device + 1};
 	}
@@ -984,8 +725,8 @@ store_dictionary(int device, const WireDictionary *in, char *to, WireEntries *ou
 	int			c;
 
 	pthread_mutex_lock(&store->lock);
-	table = find_table(store, in->table.id);
-	c = table ? find_column(table, &in->column) : -1;
+	table = store_find_table(store, in->table.id);
+	c = table ? store_find_column(table, &in->column) : -1;
 	dictionary_read(c < 0 ? NULL : table->columns[c].dictionary, in, to, out);
 	pthread_mutex_unlock(&store->lock);
 }
@@ -1000,7 +741,7 @@ store_device(uint64_t table)
 		StoreTable *t;
 
 		pthread_mutex_lock(&stores[d].lock);
-		t = find_table(&stores[d], table);
+		t = store_find_table(&stores[d], table);
 		if (t && t->nranges > 0)
 			found = d;
 		pthread_mutex_unlock(&stores[d].lock);
@@ -1043,7 +784,7 @@ store_forget(int device)
 
 	pthread_mutex_lock(&store->lock);
 	for (StoreTable *t = store->tables; t; t = t->next)
-		empty_table(store, t);
+		store_empty_table(store, t);
 	while (forget_table(store))
 		;
 	pthread_mutex_unlock(&store->lock);

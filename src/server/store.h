@@ -12,6 +12,9 @@
  * held is neither freed nor overwritten.  Arrays that had to be replaced by larger ones are freed
  * when nobody holds their column any more.
  *
+ * Lists of runs that came with an id (WireSpan) are remembered with their table, and where their rows lie: that is
+ * found again only after a change of the table's ranges or columns.
+ *
  * When memory is short, the column goes whose last but one use is the longest ago; a column
  * that is being filled takes only from those with an older one than its own.  A use is a query that
  * names the column, whether it was there or not.
@@ -29,6 +32,8 @@
 /* With fewer rows gaps do not matter. */
 #define STORE_LEAST_GAPS ((int64_t) 1 << 20)
 #endif
+/* A table's lists may have so many runs, and two more for each of its ranges. */
+#define STORE_LEAST_LISTED 1024
 #define STORE_MAX_SEGMENTS 256
 #define STORE_MAX_ROWS (STORE_SEGMENT_ROWS * STORE_MAX_SEGMENTS)
 
@@ -94,8 +99,9 @@ extern DeviceStatus store_put(int device, Lane *lane, const WireStore *in, uint6
 							  DeviceError *error);
 
 /*
- * Holds the columns that the message names, if all rows of its runs are there: then *hold is set.  Else
- * it is NULL, and lacking[i] has a bit for each column that run i lacks, or lacking[0] WIRE_OUTDATED.
+ * Holds the columns that the message names, if all rows of its runs and spans are there: then *hold is set.  Else
+ * it is NULL, and lacking[i] has a bit for each column that run i, or span i - in->nruns, lacks, or lacking[0]
+ * WIRE_OUTDATED.
  */
 extern DeviceStatus store_hold(int device, const WireResident *in, const WireRun *runs, uint64_t use,
 							   uint64_t *lacking, StoreHold **hold, DeviceError *error);
@@ -109,6 +115,9 @@ extern void store_dictionary(int device, const WireDictionary *in, char *to, Wir
 
 /* Answers LIST. */
 extern void store_list(const WireList *from, WireListed *out);
+
+/* The message's columns, a bit each, of which a part was not kept, for which there is still no room. */
+extern uint32_t store_refused(int device, const WireResident *in);
 
 /* Gives so many bytes back to the budget, if columns that nobody holds have them; false: there are none. */
 extern bool store_yield(int device, uint64_t bytes);

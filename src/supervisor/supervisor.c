@@ -154,9 +154,10 @@ run_server(const char *path, int sock, pid_t parent)
 {
 	char		limit[32];
 	char		pinned[32];
+	char		cache[32];
 	char		fd[16];
 	const char *argv[] = {"gpuagg-server", "--devices", gpuagg_devices_list, "--memory-limit",
-	limit, "--pinned-limit", pinned, "--control", fd, NULL};
+	limit, "--pinned-limit", pinned, "--cache-limit", cache, "--control", fd, NULL};
 	sigset_t	none;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -172,6 +173,8 @@ run_server(const char *path, int sock, pid_t parent)
 			close(i);
 	snprintf(limit, sizeof(limit), "%lld", (long long) gpuagg_device_memory_limit << 20);
 	snprintf(pinned, sizeof(pinned), "%lld", (long long) gpuagg_pinned_memory_limit << 20);
+	snprintf(cache, sizeof(cache), "%llu", gpuagg_device_cache_memory < 0 ? (unsigned long long) PG_UINT64_MAX :
+			 (unsigned long long) gpuagg_device_cache_memory << 20);
 	snprintf(fd, sizeof(fd), "%d", sock);
 	execv(path, (char *const *) argv);
 	_exit(127);

@@ -38,7 +38,7 @@ make_store(Connection *c, WireStore *in)
 
 	*in = (WireStore) {.table = {1 + random_below(TABLES)},.stamp = stamp,.range = range,
 		.nrows = range_rows(range, stamp),.column = table_column(between(0, TABLE_COLUMNS - 1)),
-		.flags = chance(0.05),.buffer = random_below(WIRE_BUFFERS),.validity = WIRE_NO_ARRAY
+		.buffer = random_below(WIRE_BUFFERS),.validity = WIRE_NO_ARRAY
 	};
 	width = wire_width(in->column.type);
 	if (c->arena)

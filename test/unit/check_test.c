@@ -38,6 +38,7 @@ make_good(void)
 static WireStore store;
 static WireResident resident;
 static WireRun runs[2];
+static WireSpan spans[2];
 
 /* The same query over stored columns: k, v + 1 and x, WHERE v < 7. */
 static void
@@ -72,14 +73,24 @@ make_stored(void)
 	runs[1] = (WireRun) {5, 1, 100, 50, 0};
 }
 
+static void
+with_spans(void)
+{
+	resident.nspans = 2;
+	runs[0] = (WireRun) {5, 1, 0, 100, 0};
+	runs[1] = (WireRun) {6, 2, 0, 50, 0};
+	spans[0] = (WireSpan) {9, 100, 0, 2, 0, 1};
+	spans[1] = (WireSpan) {10, 1000, 3, 128, WIRE_NO_ARRAY, 0};
+}
+
 static const char *
 wrong_stored(void)
 {
 	const char *wrong = check_store(&store, sizeof(store), BUFFER, 4);
 
 	if (wrong == NULL)
-		wrong = check_resident(&resident, &query, sizeof(resident), BUFFER, 4);
-	return wrong ? wrong : check_runs(runs, 2);
+		wrong = check_resident(&resident, &query, sizeof(resident) + resident.nspans * sizeof(WireSpan), BUFFER, 4);
+	return wrong ? wrong : check_runs(runs, 2, spans, resident.nspans);
 }
 
 static const char *
@@ -107,6 +118,8 @@ good(void)
 {
 	make_stored();
 	CHECK(wrong_stored() == NULL, "stored: %s", wrong_stored());
+	with_spans();
+	CHECK(wrong_stored() == NULL, "spans: %s", wrong_stored());
 	make_good();
 	CHECK(wrong_query() == NULL, "query: %s", wrong_query());
 	CHECK(wrong_batch() == NULL, "batch: %s", wrong_batch());
@@ -209,7 +222,6 @@ stored(void)
 	STORED(store.nrows = 200000);
 	STORED(store.column.type = WIRE_I128);
 	STORED(store.column.type = WIRE_TYPES);
-	STORED(store.flags = 2);
 	STORED(store.values = 63);
 	STORED(store.values = WIRE_NO_ARRAY);
 	STORED(store.values = BUFFER - 64);
@@ -217,6 +229,22 @@ stored(void)
 	STORED(store.validity = 1);
 	STORED(resident.buffer = 4);
 	STORED(resident.nruns = 0);
+	STORED(resident.nspans = WIRE_MAX_SPANS + 1);
+	STORED(resident.nspans = UINT32_MAX);
+	STORED(with_spans(); spans[0].nrows = 99);
+	STORED(with_spans(); spans[0].run = 2);
+	STORED(with_spans(); spans[0].nruns = 3);
+	STORED(with_spans(); spans[0].nruns = UINT32_MAX);
+	STORED(with_spans(); spans[0].nruns = 0);
+	STORED(with_spans(); spans[0].nranges = 1);
+	STORED(with_spans(); spans[0].nranges = 0);
+	STORED(with_spans(); spans[0].first = 2);
+	STORED(with_spans(); spans[0].nranges = 4);
+	STORED(with_spans(); runs[0].first = 1; runs[0].nrows = 99);
+	STORED(with_spans(); spans[1].nrows = 0);
+	STORED(with_spans(); spans[1].nrows = UINT64_MAX);
+	STORED(with_spans(); spans[1].first = 2);
+	STORED(with_spans(); spans[1].first = 1);
 	STORED(resident.nruns = BUFFER / sizeof(WireRun));
 	STORED(resident.nruns = UINT32_MAX);
 	STORED(resident.nstored = WIRE_MAX_STORED_COLS + 1);

@@ -78,6 +78,10 @@ typedef struct Range
 	int			ordered;		/* its number, counted from 1, if keys ascend from range to range; or 0 */
 } Range;
 
+/* Ranges i * SPAN_RANGES and on are a span. */
+#define SPAN_RANGES 6
+#define SPANS (RANGES / SPAN_RANGES)
+
 typedef struct Model
 {
 	uint64_t	id;
@@ -85,6 +89,7 @@ typedef struct Model
 	bool		ordered;
 	int			least;			/* key */
 	Range		ranges[RANGES];
+	uint64_t	spans[SPANS];	/* ids of their present lists; 0: none yet */
 } Model;
 
 static uint64_t last_stamp;
@@ -97,9 +102,18 @@ renew(Range *range)
 	range->nrows = 1 + (uint32_t) random_below(TEST_ROWS);
 }
 
+/* A range has other contents; so has its span. */
+static void
+change(Model *m, int range)
+{
+	renew(&m->ranges[range]);
+	m->spans[range / SPAN_RANGES] = 0;
+}
+
 static void
 make_model(Model *m)
 {
+	memset(m->spans, 0, sizeof(m->spans));
 	m->id = ++last_table;
 	m->scattered = random_below(2) == 0;
 	m->ordered = random_below(2) == 0;
@@ -151,10 +165,10 @@ value(const Model *m, const Range *r, int col, uint32_t row)
 /* ---- storing ---- */
 
 static bool
-store_flagged(Peer *peer, const Model *m, int range, int col, uint32_t flags, bool *kept)
+store(Peer *peer, const Model *m, int range, int col, bool *kept)
 {
 	const Range *r = &m->ranges[range];
-	WireStore	in = {.table = {m->id},.stamp = r->stamp,.range = range * 3,.nrows = r->nrows,.flags = flags,
+	WireStore	in = {.table = {m->id},.stamp = r->stamp,.range = range * 3,.nrows = r->nrows,
 		.column = {.typid = 20 + col,.attno = col + 1,.scale = -1,.type = types[col]},
 		.buffer = random_below(ARENA_BUFFERS),.validity = WIRE_NO_ARRAY
 	};
@@ -184,12 +198,6 @@ store_flagged(Peer *peer, const Model *m, int range, int col, uint32_t flags, bo
 	return true;
 }
 
-static bool
-store(Peer *peer, const Model *m, int range, int col, bool *kept)
-{
-	return store_flagged(peer, m, range, col, 0, kept);
-}
-
 /* ---- queries ---- */
 
 typedef enum Kind
@@ -215,7 +223,13 @@ typedef struct Question
 	bool		keyed;
 	WireQuery	q;
 	WireResident in;
-	WireRun		runs[3 * RANGES];
+	WireRun		runs[3 * RANGES];	/* all, in order */
+	bool		whole[SPANS];	/* the span has an id, */
+	bool		named[SPANS];	/* which stands for its runs */
+	uint64_t	ids[SPANS];
+	uint32_t	nruns;
+	WireRun		sent[3 * RANGES];	/* those that are in the message */
+	WireSpan	spans[SPANS];
 } Question;
 
 static void
@@ -425,23 +439,35 @@ combine(Group *groups, int n)
 	return made;
 }
 
-/* Random runs of the model's ranges. */
+/* Random runs of the model's ranges; some spans are whole, and have ids. */
 static void
-draw_runs(Question *t, const Model *m)
+draw_runs(Question *t, Model *m)
 {
 	int			density = 1 + (int) random_below(10);
+	uint32_t	n = 0;
 
 	for (int range = 0; range < RANGES; range++)
 	{
 		uint32_t	nrows = m->ranges[range].nrows;
 		uint32_t	at = 0;
+		int			span = range / SPAN_RANGES;
 		int			pieces = random_below(3) ? 1 : 3;
 
-		if (random_below(10) >= density && (range > 0 || density < 5))
+		if (range % SPAN_RANGES == 0)
+		{
+			t->whole[span] = random_below(3) == 0;
+			t->named[span] = t->whole[span] && random_below(3) > 0;
+			if (t->whole[span] && m->spans[span] == 0)
+				m->spans[span] = ++last_stamp;
+			t->ids[span] = m->spans[span];
+		}
+		if (!t->whole[span] && random_below(10) >= density && (range > 0 || density < 5))
 			continue;
+		if (t->whole[span])
+			pieces = 1;
 		for (int p = 0; p < pieces && at < nrows; p++)
 		{
-			WireRun    *run = &t->runs[t->in.nruns];
+			WireRun    *run = &t->runs[n];
 
 			if (pieces > 1)
 				at += random_below(nrows - at);
@@ -449,11 +475,41 @@ draw_runs(Question *t, const Model *m)
 			if (pieces > 1)
 				run->nrows = 1 + random_below(nrows - at);
 			at += run->nrows;
-			t->in.nruns++;
+			n++;
 		}
 	}
-	if (t->in.nruns == 0)
-		t->runs[t->in.nruns++] = (WireRun) {m->ranges[7].stamp, 21, 0, m->ranges[7].nrows, 0};
+	if (n == 0)
+		t->runs[n++] = (WireRun) {m->ranges[7].stamp, 21, 0, m->ranges[7].nrows, 0};
+	t->nruns = n;
+}
+
+/* What the message has of the runs. */
+static void
+lay_out(Question *t)
+{
+	t->in.nruns = t->in.nspans = 0;
+	for (int span = -1, i = 0; i < (int) t->nruns; i++)
+	{
+		const WireRun *run = &t->runs[i];
+		int			of = run->range / (3 * SPAN_RANGES);
+
+		if (t->whole[of])
+		{
+			WireSpan   *out = &t->spans[t->in.nspans - (of == span)];
+
+			if (of != span)
+			{
+				t->in.nspans++;
+				*out = (WireSpan) {t->ids[of], 0, of * SPAN_RANGES * 3, SPAN_RANGES * 3,
+				t->named[of] ? WIRE_NO_ARRAY : t->in.nruns, 0};
+			}
+			out->nrows += run->nrows;
+			out->nruns += !t->named[of];
+			span = of;
+		}
+		if (!t->whole[of] || !t->named[of])
+			t->sent[t->in.nruns++] = *run;
+	}
 }
 
 /* The groups of the question's rows. */
@@ -463,11 +519,11 @@ expect(const Question *t, const Model *m, int *n, uint64_t *untold)
 	Group	   *groups;
 	size_t		rows = 0;
 
-	for (uint32_t r = 0; r < t->in.nruns; r++)
+	for (uint32_t r = 0; r < t->nruns; r++)
 		rows += t->runs[r].nrows;
 	groups = malloc((rows + 1) * sizeof(*groups));
 	*n = 0;
-	for (uint32_t i = 0; i < t->in.nruns; i++)
+	for (uint32_t i = 0; i < t->nruns; i++)
 		for (uint32_t row = t->runs[i].first; row < t->runs[i].first + t->runs[i].nrows; row++)
 		{
 			Group	   *g = &groups[*n];
@@ -491,16 +547,54 @@ open_question(Peer *peer, const Question *t)
 }
 
 static bool
-ask(Peer *peer, const Question *t, bool *taken)
+ask_once(Peer *peer, Question *t, bool *taken)
 {
+	char		message[sizeof(WireResident) + SPANS * sizeof(WireSpan)];
 	WireResided resided;
 
-	memcpy(peer->arena + (size_t) t->in.buffer * ARENA_BUFFER_BYTES, t->runs, t->in.nruns * sizeof(WireRun));
-	if (!request(peer, MESSAGE_RESIDENT, &t->in, sizeof(t->in), MESSAGE_RESIDED, &resided, sizeof(resided)))
+	lay_out(t);
+	memcpy(peer->arena + (size_t) t->in.buffer * ARENA_BUFFER_BYTES, t->sent, t->in.nruns * sizeof(WireRun));
+	memcpy(message, &t->in, sizeof(t->in));
+	memcpy(message + sizeof(t->in), t->spans, t->in.nspans * sizeof(WireSpan));
+	if (!request(peer, MESSAGE_RESIDENT, message, sizeof(t->in) + t->in.nspans * sizeof(WireSpan), MESSAGE_RESIDED,
+				 &resided, sizeof(resided)))
 		return false;
 	CHECK(resided.buffer == t->in.buffer, "another buffer");
 	*taken = resided.taken != 0;
 	return true;
+}
+
+static int	named_taken;
+
+/* The lists of spans that are not there, or not known, are sent with them. */
+static bool
+ask(Peer *peer, Question *t, bool *taken)
+{
+	for (;;)
+	{
+		uint64_t	lacking[SPANS];
+		bool		again = false;
+
+		if (!ask_once(peer, t, taken))
+			return false;
+		for (int s = 0; s < SPANS && *taken; s++)
+			named_taken += t->named[s];
+		if (*taken)
+			return true;
+		memcpy(lacking, peer->arena + (size_t) t->in.buffer * ARENA_BUFFER_BYTES +
+			   wire_align(t->in.nruns * sizeof(WireRun)) + t->in.nruns * sizeof(uint64_t), t->in.nspans * sizeof(uint64_t));
+		for (uint32_t i = 0; i < t->in.nspans; i++)
+		{
+			bool	   *named = &t->named[t->spans[i].first / (3 * SPAN_RANGES)];
+
+			CHECK(*named || lacking[i] == 0, "a list that was sent is lacking");
+			again |= lacking[i] != 0;
+			if (lacking[i] != 0)
+				*named = false;
+		}
+		if (!again)
+			return true;
+	}
 }
 
 /* Stores what is lacking; *any: something was lacking.  False: the connection failed. */
@@ -522,7 +616,7 @@ store_lacking(Peer *peer, const Question *t, const Model *m, bool *any, bool *al
 			if (!(lacking[i] >> c & 1))
 				continue;
 			*any = true;
-			if (!store(peer, m, t->runs[i].range / 3, t->in.stored[c].attno - 1, &kept))
+			if (!store(peer, m, t->sent[i].range / 3, t->in.stored[c].attno - 1, &kept))
 				return false;
 			*all_kept = *all_kept && kept;
 		}
@@ -655,7 +749,7 @@ static int	taken_at_once,
  * Asks, stores what is lacking, asks again; then the rows are taken, unless there is no room or a call fails.
  */
 static void
-run_question(Peer *peer, const Model *m, Kind kind, bool must, const char *where)
+run_question(Peer *peer, Model *m, Kind kind, bool must, const char *where)
 {
 	Question	t;
 	bool		taken = false,
@@ -739,11 +833,12 @@ all_kinds(void)
 			run_question(&peer, &m, i % KINDS, true, "without faults");
 			/* some ranges change */
 			for (int r = (int) random_below(4); r > 0; r--)
-				renew(&m.ranges[random_below(RANGES)]);
+				change(&m, (int) random_below(RANGES));
 		}
 		peer_close(&peer);
 	}
 	CHECK(is_empty(), "something is left");
+	CHECK(named_taken > TEST_ROUNDS, "%d spans taken by their ids", named_taken);
 	CHECK(taken_at_once > TEST_ROUNDS && taken_later > 12 * TEST_ROUNDS, "%d questions taken at once, %d later", taken_at_once, taken_later);
 	printf("# %d questions taken at once, %d later\n", taken_at_once, taken_later);
 }
@@ -778,7 +873,7 @@ two_queries(void)
 			  ask(&peer, &t, &taken))) && taken, "%s", peer.failed.text);
 		for (int r = 0; r < RANGES; r++)
 			if (random_below(2))
-				renew(&m.ranges[r]);
+				change(&m, r);
 		for (int i = 0; i < 4; i++)
 			run_question(&other, &m, (round + i) % KINDS, true, "beside another");
 		CHECK(check_answer(&peer, &t, right, n, untold, "while ranges were replaced"), "%s", peer.failed.text);
@@ -835,7 +930,7 @@ read_all(Peer *peer, const Model *m, bool taken, bool kept, const char *what)
 
 	make_question(&t, m, FILTERED_NO_KEYS);
 	for (int r = 0; r < RANGES; r++)
-		t.runs[t.in.nruns++] = (WireRun) {m->ranges[r].stamp, r * 3, 0, 900, 0};
+		t.runs[t.nruns++] = (WireRun) {m->ranges[r].stamp, r * 3, 0, 900, 0};
 	CHECK(open_question(peer, &t) && ask(peer, &t, &is_taken), "%s: %s", what, peer->failed.text);
 	CHECK(is_taken == taken, "%s: taken %d", what, is_taken);
 	if (!is_taken)
@@ -876,7 +971,7 @@ eviction(void)
 	CHECK(is_empty(), "something is left");
 }
 
-/* A column with a -0 is not kept; nor are ranges with one stamp and other rows. */
+/* Ranges with one stamp and other rows are not kept. */
 static void
 refusals(void)
 {
@@ -888,7 +983,6 @@ refusals(void)
 	make_model(&m);
 	make_question(&t, &m, PLAIN_NO_KEYS);
 	CHECK(peer_open(&peer) && open_question(&peer, &t), "%s", peer.failed.text);
-	CHECK(store_flagged(&peer, &m, 3, COL_X, WIRE_STORE_NEGATIVE_ZERO, &kept) && !kept, "-0 was kept");
 	CHECK(store(&peer, &m, 3, COL_X, &kept) && kept, "a column was not kept");
 	CHECK(store(&peer, &m, 3, COL_X, &kept) && kept, "a column was not kept twice");
 	m.ranges[3].nrows++;

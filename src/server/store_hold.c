@@ -1,0 +1,439 @@
+/*
+ * store_hold.c
+ *	  Finds the rows that queries name, and holds their columns; lists of runs that have an id.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/dictionary.h"
+#include "server/store_internal.h"
+
+/* ---- columns and runs ---- */
+
+/* The numbers of the columns that the message names; notes that they are used. */
+static void
+find_columns(StoreTable *table, const WireResident *in, uint64_t use, int *columns)
+{
+	for (uint32_t i = 0; i < in->nstored; i++)
+	{
+		columns[i] = store_make_column(table, &in->stored[i]);
+		if (columns[i] >= 0)
+			store_note_use(table, &table->columns[columns[i]], use);
+	}
+}
+
+/* Has the range the run's rows? */
+static bool
+range_is_there(const StoreRange *range, const WireRun *run)
+{
+	return range && range->number == run->range && range->stamp == run->stamp && range->room > 0 &&
+		run->first <= range->nrows && run->nrows <= range->nrows - run->first;
+}
+
+/* Bit i: the range lacks the message's column i; all bits if it is not there. */
+static uint64_t
+lacks(const StoreRange *range, const WireRun *run, const WireResident *in, const int *columns)
+{
+	uint64_t	bits = 0;
+	bool		there = range_is_there(range, run);
+
+	for (uint32_t i = 0; i < in->nstored; i++)
+		if (!there || columns[i] < 0 || !(range->columns >> columns[i] & 1))
+			bits |= (uint64_t) 1 << i;
+	return bits;
+}
+
+static int
+compare_spans(const void *a, const void *b)
+{
+	int64_t		x = ((const StoreSpan *) a)->first;
+	int64_t		y = ((const StoreSpan *) b)->first;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Sorts spans, and joins those that touch, but not across segments. */
+static void
+join_spans(StoreHold *hold)
+{
+	int			n = 0;
+
+	if (!hold->sorted)
+		qsort(hold->spans, hold->nspans, sizeof(StoreSpan), compare_spans);
+	for (int i = 0; i < hold->nspans; i++)
+	{
+		StoreSpan  *last = &hold->spans[n - 1];
+
+		if (n > 0 && last->first + last->nrows == hold->spans[i].first &&
+			hold->spans[i].first % STORE_SEGMENT_ROWS != 0)
+			last->nrows += hold->spans[i].nrows;
+		else
+			hold->spans[n++] = hold->spans[i];
+	}
+	hold->nspans = n;
+}
+
+/* Does the query know all entries of its coded columns? */
+static bool
+knows_dictionaries(const StoreTable *table, const WireResident *in, const int *columns)
+{
+	for (uint32_t i = 0; i < in->nstored; i++)
+	{
+		const Dictionary *dict = in->stored[i].coded ? table->columns[columns[i]].dictionary : NULL;
+
+		if (dict && (dictionary_id(dict) != in->known[i].id || dictionary_entries(dict) != in->known[i].nentries))
+			return false;
+	}
+	return true;
+}
+
+/* The range of this number, or NULL; *place is that of the one before, and of this one then. */
+static const StoreRange *
+next_range(const StoreTable *table, uint32_t number, int *place)
+{
+	if (*place < table->nranges && table->ranges[*place].number < number)
+		(*place)++;
+	if (*place < table->nranges && table->ranges[*place].number != number)
+		*place = store_range_place(table, number);
+	return *place < table->nranges ? &table->ranges[*place] : NULL;
+}
+
+/* Adds a span, and notes whether it lies behind all others. */
+static void
+add_span(StoreHold *hold, const StoreSpan *span)
+{
+	hold->sorted = hold->sorted && (hold->nspans == 0 || span->first > hold->spans[hold->nspans - 1].first);
+	hold->spans[hold->nspans++] = *span;
+	hold->nrows += span->nrows;
+}
+
+/* ---- lists of runs ---- */
+
+/* The place of the list that begins with this range, or where it would be. */
+static int
+list_place(const StoreTable *table, uint32_t first)
+{
+	int			left = 0,
+				right = table->nlists;
+
+	while (left < right)
+	{
+		int			mid = left + (right - left) / 2;
+
+		if (table->lists[mid].first < first)
+			left = mid + 1;
+		else
+			right = mid;
+	}
+	return left;
+}
+
+/* Remembers a list in place of an earlier one, if there is memory. */
+static void
+remember_list(StoreTable *table, const WireSpan *span, const WireRun *runs)
+{
+	int			place = list_place(table, span->first);
+	bool		there = place < table->nlists && table->lists[place].first == span->first;
+	StoreList	list = {.id = span->id,.first = span->first,.nranges = span->nranges,.nruns = span->nruns};
+
+	/* not more than a few for each range */
+	if (!there && table->listed + span->nruns > 2 * (int64_t) table->nranges + STORE_LEAST_LISTED)
+		return;
+	if (!there && table->nlists == table->lists_room)
+	{
+		int			room = table->lists_room * 2 + 16;
+		StoreList  *larger = realloc(table->lists, room * sizeof(StoreList));
+
+		if (larger == NULL)
+			return;
+		table->lists = larger;
+		table->lists_room = room;
+	}
+	list.runs = malloc(span->nruns * sizeof(WireRun));
+	list.spans = malloc(span->nruns * sizeof(StoreSpan));
+	if (list.runs == NULL || list.spans == NULL)
+	{
+		store_free_list(&list);
+		return;
+	}
+	memcpy(list.runs, runs + span->run, span->nruns * sizeof(WireRun));
+	if (there)
+	{
+		table->listed -= table->lists[place].nruns;
+		store_free_list(&table->lists[place]);
+	}
+	else
+	{
+		memmove(&table->lists[place + 1], &table->lists[place], (table->nlists - place) * sizeof(StoreList));
+		table->nlists++;
+	}
+	table->listed += span->nruns;
+	table->lists[place] = list;
+}
+
+/* Finds where the list's rows lie, unless that is known. */
+static void
+settle_list(const StoreTable *table, StoreList *list)
+{
+	int			place = 0;
+
+	if (list->version == table->version)
+		return;
+	list->version = table->version;
+	list->there = true;
+	list->columns = UINT64_MAX;
+	list->nrows = 0;
+	list->nspans = 0;
+	for (uint32_t r = 0; r < list->nruns && list->there; r++)
+	{
+		const WireRun *run = &list->runs[r];
+		const StoreRange *range = next_range(table, run->range, &place);
+		StoreSpan  *last = list->nspans > 0 ? &list->spans[list->nspans - 1] : NULL;
+
+		list->there = range_is_there(range, run);
+		if (!list->there)
+			break;
+		list->columns &= range->columns;
+		list->nrows += run->nrows;
+		if (last && last->first + last->nrows == range->first && range->first % STORE_SEGMENT_ROWS != 0)
+			last->nrows += run->nrows;
+		else
+			list->spans[list->nspans++] = (StoreSpan) {range->first, run->nrows};
+	}
+}
+
+/* The list of a span that came without it, if it is known, with what it lacks. */
+static StoreList *
+find_list(StoreTable *table, const WireSpan *span, const WireResident *in, const int *columns, uint64_t *lacking)
+{
+	int			place = list_place(table, span->first);
+	StoreList  *list = place < table->nlists ? &table->lists[place] : NULL;
+
+	*lacking = UINT64_MAX >> (64 - in->nstored);
+	if (list == NULL || list->id != span->id || list->first != span->first || list->nranges != span->nranges)
+		return NULL;
+	settle_list(table, list);
+	if (!list->there || list->nrows != (int64_t) span->nrows)
+		return NULL;
+	*lacking = 0;
+	for (uint32_t i = 0; i < in->nstored; i++)
+		if (columns[i] < 0 || !(list->columns >> columns[i] & 1))
+			*lacking |= (uint64_t) 1 << i;
+	return list;
+}
+
+/* The spans of all lists that are named, if none lacks a column; else false. */
+static bool
+find_lists(StoreTable *table, const WireResident *in, const int *columns, uint64_t *lacking, size_t *room)
+{
+	const WireSpan *spans = wire_spans(in);
+	bool		all = true;
+
+	for (uint32_t i = 0; i < in->nspans; i++)
+	{
+		const StoreList *list = spans[i].run == WIRE_NO_ARRAY ? find_list(table, &spans[i], in, columns, &lacking[i]) : NULL;
+
+		all = all && lacking[i] == 0;
+		*room += list ? list->nspans : 0;
+	}
+	return all;
+}
+
+/* Adds the rows of lists that are named for ranges before this one, from span i on; returns the next span. */
+static uint32_t
+add_lists(const StoreTable *table, const WireResident *in, uint32_t i, uint64_t range, StoreHold *hold)
+{
+	const WireSpan *spans = wire_spans(in);
+
+	for (; i < in->nspans && spans[i].first < range; i++)
+	{
+		const StoreList *list;
+
+		if (spans[i].run != WIRE_NO_ARRAY)
+			continue;
+		list = &table->lists[list_place(table, spans[i].first)];
+		for (int s = 0; s < list->nspans; s++)
+			add_span(hold, &list->spans[s]);
+	}
+	return i;
+}
+
+/* Finds all rows, of lists and of runs, in the order of their ranges; false: something is lacking, or there is no memory. */
+static bool
+find_rows(StoreTable *table, const WireResident *in, const WireRun *runs, const int *columns, uint64_t *lacking,
+		  StoreHold *hold)
+{
+	size_t		room = in->nruns + 1;
+	uint32_t	span = 0;
+	int			place = 0;
+	bool		all;
+
+	for (uint32_t i = 0; i < in->nspans; i++)
+		if (wire_spans(in)[i].run != WIRE_NO_ARRAY)
+			remember_list(table, &wire_spans(in)[i], runs);
+	all = find_lists(table, in, columns, lacking + in->nruns, &room);
+	hold->sorted = true;
+	hold->spans = malloc(room * sizeof(StoreSpan));
+	if (hold->spans == NULL)
+		return false;
+	for (uint32_t r = 0; r < in->nruns; r++)
+	{
+		const StoreRange *range = next_range(table, runs[r].range, &place);
+
+		lacking[r] = lacks(range, &runs[r], in, columns);
+		all = all && lacking[r] == 0;
+		if (!all)
+			continue;
+		span = add_lists(table, in, span, runs[r].range, hold);
+		add_span(hold, &(StoreSpan) {range->first + runs[r].first, runs[r].nrows});
+	}
+	if (!all)
+		return false;
+	add_lists(table, in, span, UINT64_MAX, hold);
+	join_spans(hold);
+	return true;
+}
+
+/* Rows without columns: they have any positions.  False: no memory. */
+static bool
+count_rows(const WireResident *in, const WireRun *runs, StoreHold *hold)
+{
+	const WireSpan *spans = wire_spans(in);
+
+	for (uint32_t r = 0; r < in->nruns; r++)
+		hold->nrows += runs[r].nrows;
+	for (uint32_t i = 0; i < in->nspans; i++)
+		hold->nrows += spans[i].run == WIRE_NO_ARRAY ? (int64_t) spans[i].nrows : 0;
+	hold->spans = malloc(STORE_MAX_SEGMENTS * sizeof(StoreSpan));
+	for (int64_t at = 0; hold->spans && at < hold->nrows; at += STORE_SEGMENT_ROWS)
+		hold->spans[hold->nspans++] = (StoreSpan) {
+			at, hold->nrows - at < STORE_SEGMENT_ROWS ? hold->nrows - at : STORE_SEGMENT_ROWS
+		};
+	return hold->spans != NULL;
+}
+
+static void
+free_hold(StoreHold *hold)
+{
+	free(hold->spans);
+	free(hold->segments);
+	free(hold);
+}
+
+/* Holds the columns, and notes where they lie; false: no memory. */
+static bool
+take_hold(StoreTable *table, const WireResident *in, const int *columns, StoreHold *hold)
+{
+	hold->nsegments = (int) ((table->end + STORE_SEGMENT_ROWS - 1) / STORE_SEGMENT_ROWS);
+	hold->segments = calloc((size_t) hold->nsegments * in->nstored + 1, sizeof(StoreSegment));
+	if (hold->segments == NULL)
+		return false;
+	for (uint32_t i = 0; i < in->nstored; i++)
+	{
+		StoreColumn *column = &table->columns[columns[i]];
+
+		hold->column[i] = (uint8_t) columns[i];
+		for (int s = 0; s < column->nsegments && s < hold->nsegments; s++)
+			hold->segments[(size_t) i * hold->nsegments + s] = (StoreSegment) {
+				column->segments[s].values.at, column->segments[s].validity.at
+			};
+		if (!(hold->columns >> columns[i] & 1))
+			column->holds++;
+		hold->columns |= (uint64_t) 1 << columns[i];
+	}
+	table->holds++;
+	hold->table = table;
+	return true;
+}
+
+DeviceStatus
+store_hold(int device, const WireResident *in, const WireRun *runs, uint64_t use, uint64_t *lacking,
+		   StoreHold **hold, DeviceError *error)
+{
+	Store	   *store = store_of(device);
+	StoreHold  *made = calloc(1, sizeof(*made));
+	int			columns[WIRE_MAX_STORED_COLS];
+	StoreTable *table = NULL;
+	bool		held = false;
+
+	*hold = NULL;
+	memset(lacking, 0, ((size_t) in->nruns + in->nspans) * sizeof(*lacking));
+	if (made)
+		made->device = device;
+	if (made == NULL || (in->nstored == 0 && !count_rows(in, runs, made)))
+	{
+		free(made);
+		return device_say(error, DEVICE_FULL, "out of memory in the GPU server");
+	}
+	if (in->nstored == 0)
+	{
+		*hold = made;
+		return DEVICE_OK;
+	}
+	pthread_mutex_lock(&store->lock);
+	table = store_make_table(store, in->table.id);
+	if (table)
+	{
+		/* when the query asks for the first time: what it stores then must not be dropped again */
+		if (table->gaps > STORE_LEAST_GAPS && table->gaps > table->end / 4 && table->holds == 0 && table->last != use)
+			store_empty_table(store, table);
+		find_columns(table, in, use, columns);
+		held = find_rows(table, in, runs, columns, lacking, made);
+		if (held && !knows_dictionaries(table, in, columns))
+		{
+			held = false;
+			lacking[0] |= WIRE_OUTDATED;
+		}
+		held = held && take_hold(table, in, columns, made);
+	}
+	pthread_mutex_unlock(&store->lock);
+	if (table == NULL)
+		for (uint32_t r = 0; r < in->nruns + in->nspans; r++)
+			lacking[r] = UINT64_MAX >> (64 - in->nstored);
+	if (held)
+		*hold = made;
+	else
+		free_hold(made);
+	return DEVICE_OK;
+}
+
+void
+store_release(StoreHold *hold)
+{
+	Store	   *store = store_of(hold->device);
+	StoreTable *table = hold->table;
+
+	if (table)
+	{
+		pthread_mutex_lock(&store->lock);
+		table->holds--;
+		for (int c = 0; c < STORE_MAX_COLUMNS; c++)
+			if ((hold->columns >> c & 1) && --table->columns[c].holds == 0)
+				store_free_retired(store, &table->columns[c]);
+		pthread_mutex_unlock(&store->lock);
+	}
+	free_hold(hold);
+}
+
+bool
+store_is_disordered(const StoreHold *hold, int stored)
+{
+	Store	   *store = store_of(hold->device);
+	bool		is;
+
+	pthread_mutex_lock(&store->lock);
+	is = hold->table->columns[hold->column[stored]].disordered;
+	pthread_mutex_unlock(&store->lock);
+	return is;
+}
+
+void
+store_note_disorder(const StoreHold *hold, int stored)
+{
+	Store	   *store = store_of(hold->device);
+
+	pthread_mutex_lock(&store->lock);
+	hold->table->columns[hold->column[stored]].disordered = true;
+	pthread_mutex_unlock(&store->lock);
+}
+
