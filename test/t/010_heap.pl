@@ -88,7 +88,7 @@ $scan->finish;
 $primary->safe_psql('postgres', "INSERT INTO rows SELECT i, i % 7, 1, 'x' FROM generate_series(1, 300000) i; ANALYZE rows");
 $primary->safe_psql('postgres', 'CREATE EXTENSION pg_buffercache');
 $session = $primary->background_psql('postgres', on_error_stop => 0);
-my $long = "SELECT t, gpu_count(*), gpu_sum(v) FROM rows WHERE md5(md5(repeat(t, 50))) > '0' GROUP BY t";
+my $long = "SELECT t, gpu_count(*), gpu_sum(v) FROM rows WHERE md5(md5(repeat(id::text, 50))) > '0' GROUP BY t";
 my $failing = 'SELECT k, gpu_sum(1 / (id - 200000)) FROM rows GROUP BY k';
 my $pins = "SELECT coalesce(sum(pinning_backends), 0) FROM pg_buffercache WHERE relfilenode = pg_relation_filenode('rows')";
 
