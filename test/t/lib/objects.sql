@@ -26,12 +26,16 @@ BEGIN
 			(SELECT string_agg(CASE WHEN t = '"any"'::regtype OR t = 'anycompatible'::regtype THEN 'c_int4'
 					WHEN t = 'anyelement'::regtype THEN 'c_text' ELSE 'c_' || replace(typname, '_', '') || CASE typcategory WHEN 'A' THEN 's' ELSE '' END
 				END, ', ' ORDER BY i)
-			FROM unnest(proargtypes::oid[]) WITH ORDINALITY u(t, i) JOIN pg_type ON pg_type.oid = t) AS columns
-		FROM pg_proc p JOIN pg_depend d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
+			FROM unnest(proargtypes::oid[]) WITH ORDINALITY u(t, i) JOIN pg_type ON pg_type.oid = t WHERE i > aggnumdirectargs) AS columns,
+			aggkind = 'o' AS is_ordered_set,
+			CASE WHEN aggnumdirectargs = 1 THEN CASE proargtypes[0] WHEN 'float8'::regtype THEN '0.5' ELSE '''{0.25,0.75}''::float8[]' END ELSE '' END AS direct
+		FROM pg_proc p JOIN pg_aggregate ON aggfnoid = p.oid JOIN pg_depend d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
 			JOIN pg_extension x ON x.oid = d.refobjid AND extname = 'gpuagg'
 		WHERE prokind = 'a'
 	LOOP
-		call := CASE WHEN f.name LIKE '%merge' THEN replace(f.columns, 'c_float8s', 'c_int8s::float8[]')
+		call := CASE WHEN f.is_ordered_set THEN format('%s) WITHIN GROUP (ORDER BY %s', f.direct, f.columns)
+			WHEN f.name = 'gpu_approx_percentile' THEN replace(replace(f.columns, ', c_float8s', ', ''{0.25,0.75}''::float8[]'), ', c_float8', ', 0.5')
+			WHEN f.name LIKE '%merge' THEN replace(f.columns, 'c_float8s', 'c_int8s::float8[]')
 			WHEN f.name LIKE 'gpu\_histogram%' AND f.columns = 'c_float8, c_float8s' THEN 'c_float8, ''{1,2,3}''::float8[]'
 			WHEN f.name LIKE 'gpu\_histogram%' THEN replace(f.columns, 'c_float8, c_float8, c_float8, c_int4', 'c_float8, 0.5, 3.5, 6')
 			ELSE coalesce(f.columns, '*') END;
