@@ -224,11 +224,23 @@ part_tap() {
 	cp "$top/src/protocol.h" "$work/src/"
 	chmod -R go+rX "$work"
 	[[ $(id -u) == 0 ]] && chown -R nobody:nogroup "$work"
+	# as many at a time as there are processors, each in clusters of its own
+	for t in "$work"/${TAP:-*}.pl; do
+		while (($(jobs -rp | wc -l) >= $(nproc))); do
+			wait -n
+		done
+		t=$(basename "$t")
+		(
+			cd "$work" || exit 1
+			as_pg TESTDIR="$work" PERL5LIB="$perl:$work/lib" PG_REGRESS="$PG_REGRESS" TMPDIR="$pg_tmp" \
+				PG_TEST_TIMEOUT_DEFAULT=60 TOP="$work" perl "$t" >"$results/tap-${t%.pl}.log" 2>&1
+			echo $? >"$results/tap-${t%.pl}.status"
+		) &
+	done
+	wait
 	for t in "$work"/${TAP:-*}.pl; do
 		t=$(basename "$t")
-		(cd "$work" && as_pg TESTDIR="$work" PERL5LIB="$perl:$work/lib" PG_REGRESS="$PG_REGRESS" TMPDIR="$pg_tmp" \
-			PG_TEST_TIMEOUT_DEFAULT=60 TOP="$work" perl "$t") >"$results/tap-${t%.pl}.log" 2>&1
-		status=$?
+		status=$(<"$results/tap-${t%.pl}.status")
 		if grep -q '^1\.\.0 # SKIP' "$results/tap-${t%.pl}.log"; then
 			skip "tap/${t%.pl}" "$(sed -n 's/^1\.\.0 # SKIP //p' "$results/tap-${t%.pl}.log")"
 			continue
@@ -245,8 +257,8 @@ part_tap() {
 part_diff() {
 	local queries=${DIFF_QUERIES:-2000} seed=${DIFF_SEED:-1}
 
-	diff_test diff --queries "$queries" --seed "$seed"
-	diff_test diff-pages --pages --queries $((queries / 2)) --seed "$seed"
+	diff_test diff --jobs "$(nproc)" --queries "$queries" --seed "$seed"
+	diff_test diff-pages --jobs "$(nproc)" --pages --queries $((queries / 2)) --seed "$seed"
 }
 
 diff_test() {

@@ -50,7 +50,7 @@ like($node->safe_psql('postgres', $plan), qr/Custom Scan \(GpuAgg\)/, 'shared_pr
 is($node->safe_psql('postgres', "SELECT context, setting FROM pg_settings WHERE name = 'gpuagg.cache_memory'"),
 	'postmaster|32', 'the cache has the memory that was set');
 my $shared = "SELECT count(*) FROM pg_shmem_allocations WHERE name LIKE 'gpuagg cache%'";
-is($node->safe_psql('postgres', $shared), '3', 'in shared memory');
+is($node->safe_psql('postgres', $shared), '4', 'in shared memory');
 $node->append_conf('postgresql.conf', "gpuagg.cache_memory = 0\n");
 $node->restart;
 is($node->safe_psql('postgres', $shared), '0', 'there is no cache with a memory of 0');
