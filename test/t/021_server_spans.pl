@@ -95,10 +95,18 @@ $reader->query_safe('COMMIT');
 $writer->quit;
 $reader->quit;
 
+# Ends the server; true once another one is ready.
+sub kill_server
+{
+	my $restarts = $node->safe_psql('postgres', 'SELECT restarts FROM gpuagg_status');
+
+	kill 'KILL', $node->server_pid;
+	$node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; $sum");
+	return $node->poll_query_until('postgres', "SELECT restarts > $restarts AND server = 'ready' FROM gpuagg_status");
+}
+
 # a list that another server had
-kill 'KILL', $node->server_pid;
-$node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; $sum");
-ok($node->wait_until_ready, 'another server starts');
+ok(kill_server(), 'another server starts');
 same('with another server');
 
 $node->safe_psql('postgres', 'VACUUM t');
@@ -109,9 +117,7 @@ same('renewed');
 $node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.device_cache_memory = '1MB'");
 $node->reload;
 # without what it has from before
-kill 'KILL', $node->server_pid;
-$node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; $sum");
-ok($node->wait_until_ready, 'a server with little memory');
+ok(kill_server(), 'a server with little memory');
 explain($queries[0]);
 same('no room');
 unlike(explain($queries[0]), qr/Uploaded/, 'nothing is sent that was refused');
