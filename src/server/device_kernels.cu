@@ -5,6 +5,7 @@
 #include "common.cuh"
 
 #include "operators/bins.h"
+#include "server/device_column.cuh"
 #include "server/device_kernels.h"
 #include "operators/hll.h"
 
@@ -17,12 +18,6 @@ grid_for(int64_t n)
 	int64_t		blocks = (n + THREADS - 1) / THREADS;
 
 	return (int) (blocks < 4096 ? (blocks > 0 ? blocks : 1) : 4096);
-}
-
-__device__ static bool
-is_valid(const DeviceColumn &c, int64_t i)
-{
-	return c.validity == nullptr || (c.validity[i >> 3] >> (i & 7) & 1);
 }
 
 __device__ static uint64_t
@@ -148,22 +143,6 @@ device_gather(const void *from, size_t row_bytes, const int32_t *map, int64_t n,
 			  gpuagg_stream stream)
 {
 	return move_rows<false>(from, row_bytes, map, n, to, stream);
-}
-
-__device__ static int64_t
-load_integer(const DeviceColumn &c, int64_t i)
-{
-	switch (c.type)
-	{
-		case WIRE_I8:
-			return ((const int8_t *) c.values)[i];
-		case WIRE_I16:
-			return ((const int16_t *) c.values)[i];
-		case WIRE_I32:
-			return ((const int32_t *) c.values)[i];
-		default:
-			return ((const int64_t *) c.values)[i];
-	}
 }
 
 __device__ static double

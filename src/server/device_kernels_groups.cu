@@ -8,6 +8,7 @@
 
 #include "common.cuh"
 
+#include "server/device_column.cuh"
 #include "server/device_kernels.h"
 #include "server/limit.h"
 
@@ -23,28 +24,6 @@ grid_for(int64_t n, int most)
 
 /* ---- boundaries ---- */
 
-__device__ static bool
-is_valid(const DeviceColumn &c, int64_t i)
-{
-	return c.validity == nullptr || (c.validity[i >> 3] >> (i & 7) & 1);
-}
-
-__device__ static int64_t
-load_key(const DeviceColumn &c, int64_t i)
-{
-	switch (c.type)
-	{
-		case WIRE_I8:
-			return ((const int8_t *) c.values)[i];
-		case WIRE_I16:
-			return ((const int16_t *) c.values)[i];
-		case WIRE_I32:
-			return ((const int32_t *) c.values)[i];
-		default:
-			return ((const int64_t *) c.values)[i];
-	}
-}
-
 /* -1, 0 or 1; NULL is greater than any value. */
 __device__ static int
 compare_keys(const DeviceColumn &a, int64_t i, const DeviceColumn &b, int64_t j)
@@ -56,8 +35,8 @@ compare_keys(const DeviceColumn &a, int64_t i, const DeviceColumn &b, int64_t j)
 
 	if (!there || !other)
 		return (int) other - (int) there;
-	x = load_key(a, i);
-	y = load_key(b, j);
+	x = load_integer(a, i);
+	y = load_integer(b, j);
 	return x < y ? -1 : x > y;
 }
 
@@ -252,7 +231,7 @@ head_keys_kernel(const __grid_constant__ PackKeys pack, const uint32_t *heads, c
 
 			for (int k = 0; k < pack.nkeys; k++)
 				if (is_valid(pack.column[k], i))
-					place(key, load_key(pack.column[k], i), pack.offset[k], pack.width[k]);
+					place(key, load_integer(pack.column[k], i), pack.offset[k], pack.width[k]);
 				else
 					key[pack.null_offset] |= 1 << k;
 			write_key(key, pack.key_bytes, out, run++);

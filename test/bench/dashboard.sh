@@ -19,10 +19,8 @@ while [[ $# -gt 0 ]]; do
 	*) args+=("$1" "${2:-}") && shift $(($# > 1 ? 2 : 1)) ;;
 	esac
 done
-for folder in "$here" "$here/../.." .; do
-	found=$folder/node_modules/@duckdb/node-bindings-linux-x64/libduckdb.so
-	[[ -n $library || ! -e $found ]] || library=$(realpath "$found")
-done
+# shellcheck source=test/bench/library.sh
+source "$here/library.sh"
 [[ ! -e $library ]] || duck=,duckdb
 exec "$here/bench.sh" --queries "$here/dashboard.sql" --rows $((rows * 4)) --library "$library" \
 	--configs "core,builtin,builtin-cache$duck" ${args[@]+"${args[@]}"}

@@ -22,10 +22,8 @@ while [[ $# -gt 0 ]]; do
 	*) args+=("$1" "${2:-}") && shift $(($# > 1 ? 2 : 1)) ;;
 	esac
 done
-for folder in "$here" "$here/../.." .; do
-	found=$folder/node_modules/@duckdb/node-bindings-linux-x64/libduckdb.so
-	[[ -n $library || ! -e $found ]] || library=$(realpath "$found")
-done
+# shellcheck source=test/bench/library.sh
+source "$here/library.sh"
 if [[ ! -e $library ]]; then
 	echo "No libduckdb.so.  The npm package @duckdb/node-bindings-linux-x64 has it:
 	npm install --no-save @duckdb/node-bindings-linux-x64

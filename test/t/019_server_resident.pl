@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use GpuaggNode;
 use PostgreSQL::Test::Utils;
+use Resident;
 use Test::More;
 
 my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
@@ -13,6 +14,7 @@ gpuagg.cache = 'eager'
 gpuagg.cache_memory = '64MB'
 gpuagg.cache_renew = 0
 autovacuum = off
+timezone = 'UTC'
 extra_float_digits = -3
 CONF
 my $rows = 60000;
@@ -30,49 +32,7 @@ UPDATE t SET i4 = NULL, f8 = NULL, n = NULL, b = NULL, d = NULL, ts = NULL, o = 
 VACUUM FREEZE ANALYZE t;
 SQL
 
-sub core
-{
-	my ($query, $before) = @_;
-	my ($out, $err);
-
-	$query =~ s/gpu_(?=\w+\()//g;
-	$node->psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; SET timezone = 'UTC'; $query", stdout => \$out, stderr => \$err);
-	$err =~ s/^psql:.*?: //mg;
-	return $out . ($err =~ /^(ERROR: .*)/m ? $1 : '');
-}
-
-sub ours
-{
-	my ($query) = @_;
-	my ($out, $err);
-
-	$node->psql('postgres', "SET timezone = 'UTC'; $query", stdout => \$out, stderr => \$err);
-	$err =~ s/^psql:.*?: //mg;
-	return $out . ($err =~ /^(ERROR: .*)/m ? $1 : '');
-}
-
-# The Feed line and those of rows on the GPU, of a run of the query.
-sub seen
-{
-	my ($query) = @_;
-	my ($out, $err);
-
-	$node->psql('postgres', "SET timezone = 'UTC'; EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) $query", stdout => \$out, stderr => \$err);
-	return $out . $err;
-}
-
-# The query's answer is core's, and its rows are on the GPU, or are not with a reason like this.
-sub resident
-{
-	my ($query, $why) = @_;
-	my $seen;
-
-	is(ours($query), core($query), $query);
-	$seen = seen($query);
-	like($seen, defined $why ? qr/Resident Rows: none: $why|cuda failed: $why/ : qr/Resident Rows: [1-9]/, '... ' . ($why // 'on the GPU'));
-	return $seen;
-}
-
+$Resident::node = $node;
 ok($node->wait_until_ready, 'the server starts');
 
 # Builds all columns once; then they are uploaded by whichever query reads them first.

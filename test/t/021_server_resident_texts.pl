@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use GpuaggNode;
 use PostgreSQL::Test::Utils;
+use Resident;
 use Test::More;
 
 my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
@@ -29,48 +30,7 @@ FROM generate_series(1, $rows) i;
 VACUUM FREEZE ANALYZE t;
 SQL
 
-sub core
-{
-	my ($query) = @_;
-	my ($out, $err);
-
-	$query =~ s/gpu_(?=\w+\()//g;
-	$node->psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $query", stdout => \$out, stderr => \$err);
-	$err =~ s/^psql:.*?: //mg;
-	return $out . ($err =~ /^(ERROR: .*)/m ? $1 : '');
-}
-
-sub ours
-{
-	my ($query) = @_;
-	my ($out, $err);
-
-	$node->psql('postgres', $query, stdout => \$out, stderr => \$err);
-	$err =~ s/^psql:.*?: //mg;
-	return $out . ($err =~ /^(ERROR: .*)/m ? $1 : '');
-}
-
-sub seen
-{
-	my ($query) = @_;
-	my ($out, $err);
-
-	$node->psql('postgres', "EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) $query", stdout => \$out, stderr => \$err);
-	return $out . $err;
-}
-
-# The query's answer is core's, and its rows are on the GPU, or are not with a reason like this.
-sub resident
-{
-	my ($query, $why) = @_;
-	my $seen;
-
-	is(ours($query), core($query), $query);
-	$seen = seen($query);
-	like($seen, defined $why ? qr/Resident Rows: none: $why|cuda failed: $why/ : qr/Resident Rows: [1-9]/, '... ' . ($why // 'on the GPU'));
-	return $seen;
-}
-
+$Resident::node = $node;
 ok($node->wait_until_ready, 'the server starts');
 $node->safe_psql('postgres', 'SELECT gpuagg_cache_prewarm(\'t\')');
 

@@ -1,0 +1,34 @@
+/*
+ * device_column.cuh
+ *	  Reading a value of a DeviceColumn in a kernel.
+ */
+#ifndef GPUAGG_DEVICE_COLUMN_CUH
+#define GPUAGG_DEVICE_COLUMN_CUH
+
+#include "server/device_kernels.h"
+
+/* Is value i not NULL? */
+__device__ static inline bool
+is_valid(const DeviceColumn &c, int64_t i)
+{
+	return c.validity == nullptr || (c.validity[i >> 3] >> (i & 7) & 1);
+}
+
+/* Value i of a column of integers, with its sign. */
+__device__ static inline int64_t
+load_integer(const DeviceColumn &c, int64_t i)
+{
+	switch (c.type)
+	{
+		case WIRE_I8:
+			return ((const int8_t *) c.values)[i];
+		case WIRE_I16:
+			return ((const int16_t *) c.values)[i];
+		case WIRE_I32:
+			return ((const int32_t *) c.values)[i];
+		default:
+			return ((const int64_t *) c.values)[i];
+	}
+}
+
+#endif							/* GPUAGG_DEVICE_COLUMN_CUH */
