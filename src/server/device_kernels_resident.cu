@@ -5,6 +5,7 @@
 #include "common.cuh"
 
 #include "operators/vector_run.h"
+#include "server/device_column.cuh"
 #include "server/device_kernels.h"
 
 #define THREADS 256
@@ -187,7 +188,7 @@ load_rows(const DeviceColumn &c, int64_t first, int64_t *values, uint8_t *states
 	{
 		int64_t		i = first + row;
 
-		states[row] = c.validity == nullptr || (c.validity[i >> 3] >> (i & 7) & 1) ? VECTOR_VALUE : VECTOR_NULL;
+		states[row] = is_valid(c, i) ? VECTOR_VALUE : VECTOR_NULL;
 	}
 }
 
