@@ -25,111 +25,8 @@
 #include "utils/memutils.h"
 
 #include "aggregates/ordered_set.h"
-#include "columns/arena.h"
-#include "columns/column_writer.h"
 #include "exec/distinct.h"
-#include "exec/ordered_set.h"
-#include "exec/pieces.h"
-#include "groups/record.h"
-#include "groups/spill.h"
-#include "groups/table.h"
-#include "groups/value_store.h"
-
-/* Bins of a table that is an array over the range of integer keys. */
-#define MAX_BINS (1024 * 1024)
-
-/* Rows that are built value by value. */
-typedef struct RowBuilder
-{
-	Batch		batch;
-	ColumnWriter *writers;
-	Arena		arena;
-} RowBuilder;
-
-typedef struct OrderedSetEngine
-{
-	Engine		base;
-	EngineOps	ops;
-	const AggSpec *spec;
-	EngineEnv	env;
-	OrderedSetFraction fraction;
-	void	   *fraction_arg;
-	uint64		rows;
-	uint64		batches;
-
-	/* the inner engine; columns of its spec after the query's: the mark of all rows, filters, results */
-	AggSpec		inner_spec;
-	Engine	   *inner;
-	bool		all_rows;		/* some other aggregate takes them */
-	int			nfilters;
-	int		   *filters;		/* [filter] column of the query */
-	Batch		batch;
-	int8	   *ones;
-	uint64	   *nulls;			/* a bitmap */
-	RowBuilder	results;
-
-	/* groups and values; columns of `own`: keys, then a value for each store */
-	AggSpec		own;
-	int		   *own_cols;		/* [column] of the query */
-	Batch		own_batch;
-	uint64	  **validity;		/* [store]: of rows that count */
-	GroupTable *table;
-	uint32	   *numbers;		/* [row of a batch] of groups */
-	ValueStore **stores;
-	RowBuilder	builder;		/* rows of others */
-
-	int			level;
-	PartitionSet *out;
-	PartitionList pending;
-	Partition	in;
-	RowReader  *reader;
-	StringInfoData record;
-	uint64		spilled_bytes;
-	int			spill_partitions;
-	uint64		groups;
-	size_t		mem_peak;
-	bool		ranged;			/* the keys' range was looked at */
-} OrderedSetEngine;
-
-static EngineStatus absorb(OrderedSetEngine *engine, const Batch *batch);
-
-/* ---- rows that are built --------------------------------------------------------- */
-
-static void
-builder_init(RowBuilder *builder, const AggSpec *spec, int capacity, MemoryContext cxt)
-{
-	arena_init(&builder->arena, cxt);
-	builder->batch.capacity = capacity;
-	builder->batch.ncols = spec->ncols;
-	builder->batch.cols = palloc0(sizeof(Column) * (spec->ncols + 1));
-	builder->writers = palloc0(sizeof(ColumnWriter) * (spec->ncols + 1));
-	for (int c = 0; c < spec->ncols; c++)
-		column_writer_init(&builder->writers[c], &builder->batch.cols[c], &spec->cols[c], capacity, &builder->arena);
-}
-
-static void
-builder_begin(RowBuilder *builder)
-{
-	arena_reset(&builder->arena);
-	builder->batch.nrows = 0;
-	for (int c = 0; c < builder->batch.ncols; c++)
-		column_begin(&builder->writers[c]);
-}
-
-static bool
-builder_full(const RowBuilder *builder)
-{
-	return builder->batch.nrows == builder->batch.capacity || builder->arena.bytes >= BATCH_BYTES;
-}
-
-static inline void
-builder_write(RowBuilder *builder, int c, int row, Datum value, bool isnull)
-{
-	if (isnull)
-		column_write_null(&builder->writers[c], row);
-	else
-		column_write(&builder->writers[c], row, value);
-}
+#include "exec/ordered_set_internal.h"
 
 /* ---- the inner engine -------------------------------------------------------------- */
 
@@ -209,16 +106,6 @@ make_inner_spec(OrderedSetEngine *engine)
 	}
 }
 
-/* Takes over what an engine has to say. */
-static EngineStatus
-note(OrderedSetEngine *engine, EngineStatus status)
-{
-	engine->base.errors |= engine->inner->errors;
-	if (status != ENGINE_OK)
-		strlcpy(engine->base.failure, engine->inner->failure, sizeof(engine->base.failure));
-	return status;
-}
-
 /* All rows to the inner engine, with its marks. */
 static EngineStatus
 pass_on(OrderedSetEngine *engine, const Batch *batch)
@@ -230,10 +117,10 @@ pass_on(OrderedSetEngine *engine, const Batch *batch)
 	memcpy(cols, batch->cols, sizeof(Column) * spec->ncols);
 	for (int f = 0; f < engine->nfilters; f++)
 		cols[spec->ncols + 1 + f] = batch->cols[engine->filters[f]];
-	return note(engine, engine->inner->ops->add_batch(engine->inner, &engine->batch));
+	return ordered_note(engine, engine->inner->ops->add_batch(engine->inner, &engine->batch));
 }
 
-/* ---- groups and values ----------------------------------------------------------------- */
+/* ---- rows in --------------------------------------------------------------------------------------- */
 
 /* The spec of the table: the query's keys, and the values as columns of their own, though inputs may be shared. */
 static void
@@ -261,90 +148,6 @@ make_own_spec(OrderedSetEngine *engine)
 		engine->own_cols[own->ncols] = spec->values[v].col;
 		own->cols[own->ncols++] = spec->cols[spec->values[v].col];
 	}
-}
-
-/* Integer keys of a range that is not too wide are found in an array. */
-static void
-choose_mode(OrderedSetEngine *engine, const Batch *batch)
-{
-	GroupTable *table = engine->table;
-
-	engine->ranged = true;
-	if (table->mode != TABLE_HASH)
-		return;
-	for (int k = 0; k < engine->own.nkeys; k++)
-		if (engine->own.keys[k].kind != KEY_RAW)
-			return;
-	group_keys_ranges(&table->keys, batch, table->keys.ranges);
-	table->max_bins = Min(MAX_BINS, engine->env.mem_limit / 8 / sizeof(uint32));
-	if (!group_table_use_direct(table))
-		for (int k = 0; k < engine->own.nkeys; k++)
-			table->keys.ranges[k].any = false;
-}
-
-/* Numbers of the groups of the rows that were located. */
-static void
-number_groups(OrderedSetEngine *engine, int nrows)
-{
-	const GroupTable *table = engine->table;
-	uint32		cells = table->row_cells;
-	const uint32 *at = table->at;
-	uint32	   *numbers = engine->numbers;
-	int			shift = 0;
-
-	while ((UINT32_C(1) << shift) < cells)
-		shift++;
-	if (table->mode == TABLE_SINGLE)
-		memset(numbers, 0, nrows * sizeof(uint32));
-	else if ((UINT32_C(1) << shift) == cells)
-		for (int i = 0; i < nrows; i++)
-			numbers[i] = at[i] >> shift;
-	else
-		for (int i = 0; i < nrows; i++)
-			numbers[i] = at[i] / cells;
-	for (int m = 0; m < table->nmissing; m++)
-		numbers[table->missing[m]] = NO_VALUE_GROUP;
-}
-
-static void
-spill_missing(OrderedSetEngine *engine, const Batch *batch)
-{
-	GroupTable *table = engine->table;
-
-	if (table->nmissing > 0 && engine->out == NULL)
-		engine->out = partition_set_create(engine->env.cxt, (int) Max(4, Min(32, engine->env.mem_limit / 4 / BLCKSZ)),
-										   engine->level);
-	for (int m = 0; m < table->nmissing; m++)
-	{
-		row_record_write(&engine->record, &engine->own, batch, table->missing[m]);
-		partition_write_row(engine->out, group_keys_spill_hash(&table->keys, batch, table->missing[m]), &engine->record);
-	}
-}
-
-/* Takes in rows of `own`. */
-static EngineStatus
-absorb(OrderedSetEngine *engine, const Batch *batch)
-{
-	GroupTable *table = engine->table;
-	size_t		used = group_table_memory(table);
-
-	CHECK_FOR_INTERRUPTS();
-	if (batch->nrows == 0)
-		return ENGINE_OK;
-	if (!engine->ranged)
-		choose_mode(engine, batch);
-	group_table_budget(table, engine->env.mem_limit, engine->spec->nvalues * VALUE_GROUP_BYTES);
-	group_table_locate(table, batch);
-	number_groups(engine, batch->nrows);
-	spill_missing(engine, batch);
-	for (int v = 0; v < engine->spec->nvalues; v++)
-	{
-		value_store_append(engine->stores[v], &batch->cols[engine->own.nkeys + v], engine->numbers, batch->nrows,
-						   table->ngroups);
-		used += value_store_memory(engine->stores[v]);
-	}
-	engine->mem_peak = Max(engine->mem_peak, used);
-	return ENGINE_OK;
 }
 
 /* Points the batch of `own` to columns of the query's; rows for which a filter is not true have no value. */
@@ -383,7 +186,7 @@ add_batch(Engine *base, const Batch *batch)
 	if (engine->all_rows && pass_on(engine, batch) != ENGINE_OK)
 		return ENGINE_FAILED;
 	own_columns(engine, batch);
-	return absorb(engine, &engine->own_batch);
+	return ordered_absorb(engine, &engine->own_batch);
 }
 
 /* ---- results -------------------------------------------------------------------------------- */
@@ -396,8 +199,8 @@ flush_results(OrderedSetEngine *engine)
 
 	CHECK_FOR_INTERRUPTS();
 	if (results->batch.nrows > 0)
-		status = note(engine, engine->inner->ops->add_batch(engine->inner, &results->batch));
-	builder_begin(results);
+		status = ordered_note(engine, engine->inner->ops->add_batch(engine->inner, &results->batch));
+	ordered_builder_begin(results);
 	/* in these rows nothing has a value but keys and results */
 	for (int c = 0; c < engine->inner_spec.ncols; c++)
 	{
@@ -462,7 +265,7 @@ add_result(OrderedSetEngine *engine, int v, uint32 group, int64 n, OrderedSetCal
 	for (int k = 0; k < spec->nkeys; k++)
 	{
 		keys[k] = group_key_datum(&engine->table->keys, table_row, k, &nulls[k]);
-		builder_write(results, spec->keys[k].col, row, keys[k], nulls[k]);
+		ordered_builder_write(results, spec->keys[k].col, row, keys[k], nulls[k]);
 	}
 	for (int o = 0; o < spec->nordered_sets; o++)
 	{
@@ -490,7 +293,7 @@ add_result(OrderedSetEngine *engine, int v, uint32 group, int64 n, OrderedSetCal
 		if (set->values == v)
 			result = ordered_set_result(&calls[ncalls++], n, ranks, values, m, modes ? mode[set->desc] : (Datum) 0,
 										spec->cols[spec->values[v].col].typid, &isnull);
-		builder_write(results, results_col + o, row, result, isnull);
+		ordered_builder_write(results, results_col + o, row, result, isnull);
 	}
 }
 
@@ -522,7 +325,7 @@ move_results(OrderedSetEngine *engine)
 			add_result(engine, v, group, n, calls, keys, nulls);
 			MemoryContextSwitchTo(old);
 			MemoryContextReset(cxt);
-			if (builder_full(&engine->results))
+			if (ordered_builder_full(&engine->results))
 				status = flush_results(engine);
 		}
 		/* its memory is not needed any more */
@@ -531,17 +334,6 @@ move_results(OrderedSetEngine *engine)
 	}
 	MemoryContextDelete(cxt);
 	return status;
-}
-
-static void
-finish_partitions(OrderedSetEngine *engine)
-{
-	if (!engine->out)
-		return;
-	engine->spilled_bytes += engine->out->bytes;
-	engine->spill_partitions += engine->out->n;
-	partition_set_finish(engine->out, &engine->pending);
-	engine->out = NULL;
 }
 
 static void
@@ -559,13 +351,13 @@ next_partition(OrderedSetEngine *engine)
 {
 	const Batch *batch;
 
-	finish_partitions(engine);
+	ordered_finish_partitions(engine);
 	if (!partition_list_pop(&engine->pending, &engine->in))
 		return false;
 	clear_groups(engine);
 	engine->level = engine->in.level;
 	while (engine->in.rows && (batch = row_reader_next(engine->reader, engine->in.rows)) != NULL)
-		absorb(engine, batch);
+		ordered_absorb(engine, batch);
 	partition_close(&engine->in);
 	return true;
 }
@@ -591,7 +383,7 @@ finish(Engine *base)
 	if (status != ENGINE_OK)
 		return status;
 	clear_groups(engine);
-	return note(engine, engine->inner->ops->finish(engine->inner));
+	return ordered_note(engine, engine->inner->ops->finish(engine->inner));
 }
 
 static bool
@@ -600,213 +392,8 @@ next_groups(Engine *base, GroupBatch *out)
 	OrderedSetEngine *engine = (OrderedSetEngine *) base;
 	bool		more = engine->inner->ops->next_groups(engine->inner, out);
 
-	note(engine, engine->inner->failure[0] == '\0' ? ENGINE_OK : ENGINE_FAILED);
+	ordered_note(engine, engine->inner->failure[0] == '\0' ? ENGINE_OK : ENGINE_FAILED);
 	return more;
-}
-
-/* ---- participants --------------------------------------------------------------------------------- */
-
-static void
-write_record(GroupSink *sink, const StringInfo record)
-{
-	uint32		len = record->len;
-
-	sink->write(sink, &len, sizeof(len));
-	sink->write(sink, record->data, len);
-}
-
-static bool
-read_record(GroupSource *source, StringInfo record)
-{
-	uint32		len;
-
-	if (!source->read(source, &len, sizeof(len)))
-		elog(ERROR, "groups of another participant end early");
-	if (len == 0)
-		return false;
-	resetStringInfo(record);
-	enlargeStringInfo(record, len);
-	if (!source->read(source, record->data, len))
-		elog(ERROR, "groups of another participant end early");
-	record->len = len;
-	return true;
-}
-
-/* Flushes rows that were built, where all must go before the next step or there is no room. */
-static void
-flush_builder(OrderedSetEngine *engine)
-{
-	absorb(engine, &engine->builder.batch);
-	builder_begin(&engine->builder);
-}
-
-/* Adds a row that has these keys, and of values only that of store v, or none. */
-static void
-build_row(OrderedSetEngine *engine, const Datum *keys, const bool *nulls, int v, Datum value)
-{
-	RowBuilder *builder = &engine->builder;
-	int			row = builder->batch.nrows++;
-	int			nkeys = engine->own.nkeys;
-
-	for (int k = 0; k < nkeys; k++)
-		builder_write(builder, k, row, keys[k], nulls[k]);
-	for (int s = 0; s < engine->spec->nvalues; s++)
-		builder_write(builder, nkeys + s, row, value, s != v);
-}
-
-/* The groups of another participant. */
-typedef struct Foreign
-{
-	OrderedSetEngine *engine;
-	int			store;
-	uint32		ngroups;
-	uint32	   *numbers;		/* [its group] here, or NO_VALUE_GROUP */
-	Datum	   *keys;			/* [its group * keys + key] */
-	bool	   *nulls;
-} Foreign;
-
-static EngineStatus
-export_groups(Engine *base, GroupSink *sink)
-{
-	OrderedSetEngine *engine = (OrderedSetEngine *) base;
-	GroupTable *table = engine->table;
-	PieceSink	pieces;
-	uint32		end = 0;
-	RowBuilder *builder = &engine->builder;
-	int			nkeys = engine->own.nkeys;
-
-	pieces_write(&pieces, sink);
-	if (note(engine, engine->inner->ops->export_groups(engine->inner, &pieces.base)) != ENGINE_OK)
-		return ENGINE_FAILED;
-	pieces_end(&pieces);
-
-	sink->write(sink, &table->ngroups, sizeof(table->ngroups));
-	for (uint32 g = 0; g < table->ngroups; g++)
-	{
-		if (g % 1024 == 0)
-			CHECK_FOR_INTERRUPTS();
-		builder_begin(builder);
-		for (int c = 0; c < engine->own.ncols; c++)
-		{
-			bool		isnull = true;
-			Datum		key = (Datum) 0;
-
-			if (c < nkeys)
-				key = group_key_datum(&table->keys, group_row(table, g), c, &isnull);
-			builder_write(builder, c, 0, key, isnull);
-		}
-		row_record_write(&engine->record, &engine->own, &builder->batch, 0);
-		write_record(sink, &engine->record);
-	}
-	builder_begin(builder);
-	for (int v = 0; v < engine->spec->nvalues; v++)
-		value_store_export(engine->stores[v], sink);
-	finish_partitions(engine);
-	while (partition_list_pop(&engine->pending, &engine->in))
-	{
-		while (engine->in.rows && partition_read(engine->in.rows, &engine->record))
-			write_record(sink, &engine->record);
-		partition_close(&engine->in);
-	}
-	sink->write(sink, &end, sizeof(end));
-	return ENGINE_OK;
-}
-
-static Datum
-own_key(const AggSpec *own, const Batch *batch, int k, int row, bool *isnull)
-{
-	const Column *col = &batch->cols[k];
-
-	*isnull = column_is_null(col, row);
-	if (*isnull)
-		return (Datum) 0;
-	return datumCopy(column_datum(col->type, col->scale, col->values, row), own->cols[k].typbyval, own->cols[k].typlen);
-}
-
-/* Reads groups, and makes them here. */
-static void
-import_keys(Foreign *foreign, GroupSource *source)
-{
-	OrderedSetEngine *engine = foreign->engine;
-	RowReader  *reader = engine->reader;
-	int			nkeys = engine->own.nkeys;
-
-	if (!source->read(source, &foreign->ngroups, sizeof(foreign->ngroups)))
-		elog(ERROR, "groups of another participant end early");
-	foreign->numbers = palloc_extended((foreign->ngroups + 1) * sizeof(uint32), MCXT_ALLOC_HUGE);
-	foreign->keys = palloc_extended(((Size) foreign->ngroups * nkeys + 1) * sizeof(Datum), MCXT_ALLOC_HUGE);
-	foreign->nulls = palloc_extended(((Size) foreign->ngroups * nkeys + 1) * sizeof(bool), MCXT_ALLOC_HUGE);
-	for (uint32 from = 0; from < foreign->ngroups; from += reader->batch.nrows)
-	{
-		row_reader_begin(reader);
-		while (from + reader->batch.nrows < foreign->ngroups && !row_reader_full(reader))
-		{
-			if (!read_record(source, &engine->record))
-				elog(ERROR, "groups of another participant end early");
-			row_reader_add(reader, engine->record.data);
-		}
-		absorb(engine, &reader->batch);
-		for (int i = 0; i < reader->batch.nrows; i++)
-		{
-			foreign->numbers[from + i] = engine->numbers[i];
-			/* keys are needed where there is no room for the group, or in a sort */
-			for (int k = 0; k < nkeys; k++)
-				foreign->keys[(Size) (from + i) * nkeys + k] =
-					own_key(&engine->own, &reader->batch, k, i, &foreign->nulls[(Size) (from + i) * nkeys + k]);
-		}
-	}
-}
-
-/* A value that the store cannot take by group number: as a row. */
-static void
-import_value(void *arg, uint32 group, Datum value)
-{
-	Foreign    *foreign = arg;
-	OrderedSetEngine *engine = foreign->engine;
-	Size		at = (Size) group * engine->own.nkeys;
-
-	build_row(engine, foreign->keys + at, foreign->nulls + at, foreign->store, value);
-	if (builder_full(&engine->builder))
-		flush_builder(engine);
-}
-
-static EngineStatus
-import_groups(Engine *base, GroupSource *source)
-{
-	OrderedSetEngine *engine = (OrderedSetEngine *) base;
-	MemoryContext cxt = AllocSetContextCreate(engine->env.cxt, "gpuagg imported groups", ALLOCSET_DEFAULT_SIZES);
-	MemoryContext old = MemoryContextSwitchTo(cxt);
-	RowReader  *reader = engine->reader;
-	Foreign		foreign = {engine};
-	PieceSource pieces;
-	bool		more;
-
-	pieces_read(&pieces, source);
-	if (note(engine, engine->inner->ops->import_groups(engine->inner, &pieces.base)) != ENGINE_OK)
-		return ENGINE_FAILED;
-	pieces_skip(&pieces);
-	import_keys(&foreign, source);
-	builder_begin(&engine->builder);
-	for (int v = 0; v < engine->spec->nvalues; v++)
-	{
-		foreign.store = v;
-		value_store_import(engine->stores[v], source, foreign.numbers, foreign.ngroups, import_value, &foreign);
-	}
-	flush_builder(engine);
-	do
-	{
-		row_reader_begin(reader);
-		while ((more = read_record(source, &engine->record)))
-		{
-			row_reader_add(reader, engine->record.data);
-			if (row_reader_full(reader))
-				break;
-		}
-		absorb(engine, &reader->batch);
-	} while (more);
-	MemoryContextSwitchTo(old);
-	MemoryContextDelete(cxt);
-	return ENGINE_OK;
 }
 
 /* ---- the rest ------------------------------------------------------------------------------------------ */
@@ -814,7 +401,7 @@ import_groups(Engine *base, GroupSource *source)
 static void
 close_files(OrderedSetEngine *engine)
 {
-	finish_partitions(engine);
+	ordered_finish_partitions(engine);
 	partition_list_clear(&engine->pending);
 	partition_close(&engine->in);
 }
@@ -862,6 +449,18 @@ close_engine(Engine *base)
 	for (int v = 0; v < engine->spec->nvalues; v++)
 		value_store_reset(engine->stores[v]);
 	engine->inner->ops->close(engine->inner);
+}
+
+static void
+builder_init(RowBuilder *builder, const AggSpec *spec, int capacity, MemoryContext cxt)
+{
+	arena_init(&builder->arena, cxt);
+	builder->batch.capacity = capacity;
+	builder->batch.ncols = spec->ncols;
+	builder->batch.cols = palloc0(sizeof(Column) * (spec->ncols + 1));
+	builder->writers = palloc0(sizeof(ColumnWriter) * (spec->ncols + 1));
+	for (int c = 0; c < spec->ncols; c++)
+		column_writer_init(&builder->writers[c], &builder->batch.cols[c], &spec->cols[c], capacity, &builder->arena);
 }
 
 /* What batches consist of. */
@@ -919,8 +518,8 @@ ordered_set_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env
 	engine->ops.add_batch = add_batch;
 	engine->ops.finish = finish;
 	engine->ops.next_groups = next_groups;
-	engine->ops.export_groups = export_groups;
-	engine->ops.import_groups = import_groups;
+	engine->ops.export_groups = ordered_export_groups;
+	engine->ops.import_groups = ordered_import_groups;
 	engine->ops.reset = reset;
 	engine->ops.stats = stats;
 	engine->ops.close = close_engine;

@@ -1,0 +1,192 @@
+/*
+ * value_exchange.c
+ *	  Values from one store to another: of participants of a parallel plan.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "groups/value_store_internal.h"
+
+static void
+write_value(GroupSink *sink, Datum varlena)
+{
+	uint32		len = VARSIZE_ANY(DatumGetPointer(varlena));
+
+	sink->write(sink, &len, sizeof(len));
+	sink->write(sink, DatumGetPointer(varlena), len);
+}
+
+static void
+write_run(GroupSink *sink, uint32 group, const uint64 *codes, uint32 n)
+{
+	uint32		run[2] = {group, n};
+
+	sink->write(sink, run, sizeof(run));
+	sink->write(sink, codes, n * sizeof(uint64));
+}
+
+/* The dictionary's values, runs of codes, and at last what is in a sort, by group. */
+void
+value_store_export(ValueStore *store, GroupSink *sink)
+{
+	uint32		n = store->dict && !store->sort ? dictionary_size(store->dict) : 0;
+	uint32		none = NO_VALUE_GROUP;
+	uint32		zero = 0;
+	uint32		group;
+	uint64		codes[LAST_CHUNK];
+	int64		count;
+	Datum		value;
+
+	sink->write(sink, &n, sizeof(n));
+	for (uint32 c = 0; c < n; c++)
+	{
+		bool		isnull;
+		Datum		stored = dictionary_value(store->dict, c, &isnull);
+
+		if (isnull)
+			sink->write(sink, &zero, sizeof(zero));
+		else
+			write_value(sink, stored);
+	}
+	for (uint32 g = 0; g < store->ngroups; g++)
+	{
+		ChunkScan	scan = scan_chunks(&store->groups[g]);
+		const uint64 *chunk;
+
+		while ((n = next_chunk(&scan, &chunk)) > 0)
+			write_run(sink, g, chunk, n);
+		CHECK_FOR_INTERRUPTS();
+	}
+	for (int p = 0; p < store->nparts; p++)
+	{
+		values_rewind(store->files[p]);
+		while (values_read_run(store->files[p], &group, codes, &n))
+			write_run(sink, group, codes, n);
+		CHECK_FOR_INTERRUPTS();
+	}
+	write_run(sink, NO_VALUE_GROUP, codes, 0);
+	if (store->sort)
+	{
+		value_store_begin(store, store->sort_groups);
+		while (value_store_next(store, &group, &count))
+			while (values_read_sorted(store, &value))
+			{
+				char	   *wrapped = NULL;
+
+				sink->write(sink, &group, sizeof(group));
+				if (store->wraps)
+				{
+					wrapped = palloc(WRAPPER_BYTES + values_wrapped_length(store, value));
+					value = values_wrap(store, wrapped, value);
+				}
+				write_value(sink, value);
+				if (wrapped)
+					pfree(wrapped);
+			}
+	}
+	sink->write(sink, &none, sizeof(none));
+}
+
+static void
+read_bytes(GroupSource *source, void *data, size_t len)
+{
+	if (len > 0 && !source->read(source, data, len))
+		elog(ERROR, "values of another participant end early");
+}
+
+/* NULL where none was written. */
+static Datum
+read_value(GroupSource *source)
+{
+	uint32		len;
+	char	   *value;
+
+	read_bytes(source, &len, sizeof(len));
+	if (len == 0)
+		return (Datum) 0;
+	value = palloc(len);
+	read_bytes(source, value, len);
+	return PointerGetDatum(value);
+}
+
+/* Reads a dictionary: its values, and their codes in this one, or NO_CODE. */
+static Datum *
+import_dictionary(ValueStore *store, GroupSource *source, uint32 *n, int32 **codes)
+{
+	Datum	   *values;
+
+	read_bytes(source, n, sizeof(*n));
+	values = palloc_extended((*n + 1) * sizeof(Datum), MCXT_ALLOC_HUGE);
+	*codes = palloc_extended((*n + 1) * sizeof(int32), MCXT_ALLOC_HUGE);
+	for (uint32 c = 0; c < *n; c++)
+		values[c] = read_value(source);
+	for (uint32 c = 0; c < *n; c += store->batch_rows)
+	{
+		int			rows = (int) Min((uint32) store->batch_rows, *n - c);
+		Column		col = {.type = COLUMN_DATUM, .values = values + c};
+
+		CHECK_FOR_INTERRUPTS();
+		col.validity = palloc0(BITMAP_WORDS(rows) * sizeof(uint64));
+		for (int i = 0; i < rows; i++)
+			if (DatumGetPointer(values[c + i]) != NULL)
+				bitmap_set(col.validity, i);
+		dictionary_lookup(store->dict, &col, rows, PG_INT32_MAX, store->mem_limit / 2, *codes + c, store->dict_hashes);
+	}
+	return values;
+}
+
+void
+value_store_import(ValueStore *store, GroupSource *source, const uint32 *groups, uint32 ngroups, ValueRefused refused,
+				   void *arg)
+{
+	MemoryContext cxt = AllocSetContextCreate(store->parent, "gpuagg imported values", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	int32	   *codes = NULL;
+	uint32		ndict;
+	Datum	   *values = import_dictionary(store, source, &ndict, &codes);
+	uint64		from[LAST_CHUNK];
+	uint32		run[2];
+	uint32		group;
+
+	for (;;)
+	{
+		uint32		to;
+
+		CHECK_FOR_INTERRUPTS();
+		read_bytes(source, run, sizeof(run));
+		if (run[0] == NO_VALUE_GROUP)
+			break;
+		read_bytes(source, from, run[1] * sizeof(uint64));
+		to = groups[run[0]];
+		if (to != NO_VALUE_GROUP)
+			values_make_room(store, to + 1);
+		for (uint32 i = 0; i < run[1]; i++)
+		{
+			bool		datum = !store->spec->coded;
+
+			if (to == NO_VALUE_GROUP || (datum && (store->sort || codes[from[i]] == NO_CODE)))
+				refused(arg, run[0], datum ? values_unwrap(store, values[from[i]]) : values_of_code(store, from[i]));
+			else
+			{
+				/* what was refused may have gone to files */
+				values_reserve_groups(store, to + 1);
+				append_code(store, to, datum ? (uint64) codes[from[i]] : from[i]);
+			}
+		}
+	}
+	for (;;)
+	{
+		Datum		value;
+
+		read_bytes(source, &group, sizeof(group));
+		if (group == NO_VALUE_GROUP)
+			break;
+		value = read_value(source);
+		refused(arg, group, values_unwrap(store, value));
+		pfree(DatumGetPointer(value));
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
+}

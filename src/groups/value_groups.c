@@ -1,0 +1,419 @@
+/*
+ * value_groups.c
+ *	  Groups of a store of values, on their way out: values of ranks, and modes; see value_store.h.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/datum.h"
+#include "utils/memutils.h"
+
+#include "common/compat.h"
+#include "groups/value_store_internal.h"
+#include "operators/select.h"
+
+/* Of values whose range is no larger, in relation to their number, the mode is found by counting. */
+#define COUNTED_RANGE 4
+
+/* ---- groups out ---------------------------------------------------------------------------- */
+
+typedef struct OrderedCode
+{
+	int32		code;
+	Datum		value;
+} OrderedCode;
+
+static int
+compare_codes(const void *a, const void *b, void *arg)
+{
+	const OrderedCode *x = a;
+	const OrderedCode *y = b;
+	ValueStore *store = arg;
+	int			order = ApplySortComparator(x->value, false, y->value, false, &store->ssup);
+
+	/* equal values that look different in the order in which they came */
+	return order != 0 ? order : x->code - y->code;
+}
+
+/* The order of the dictionary's values. */
+static void
+order_dictionary(ValueStore *store)
+{
+	int			n = dictionary_size(store->dict);
+	OrderedCode *order = MemoryContextAllocHuge(store->cxt, (n + 1) * sizeof(OrderedCode));
+	MemoryContext old = MemoryContextSwitchTo(store->value_cxt);
+	int			ranks = 0;
+
+	store->rank_of = MemoryContextAllocHuge(store->cxt, (n + 1) * sizeof(uint32));
+	store->by_rank = MemoryContextAllocHuge(store->cxt, (n + 1) * sizeof(Datum));
+	store->class_of = MemoryContextAllocHuge(store->cxt, (n + 1) * sizeof(uint32));
+	for (int32 c = 0; c < n; c++)
+	{
+		bool		isnull;
+
+		(void) dictionary_value(store->dict, c, &isnull);
+		if (isnull)
+			continue;
+		order[ranks].code = c;
+		order[ranks++].value = values_of_dictionary(store, c);
+	}
+	qsort_interruptible(order, ranks, sizeof(OrderedCode), compare_codes, store);
+	for (int r = 0; r < ranks; r++)
+	{
+		bool		equal = r > 0 && ApplySortComparator(order[r - 1].value, false, order[r].value, false, &store->ssup) == 0;
+
+		store->rank_of[order[r].code] = r;
+		store->by_rank[r] = order[r].value;
+		store->class_of[r] = equal ? store->class_of[r - 1] : r;
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(store->value_cxt);
+	pfree(order);
+}
+
+static uint32
+local_groups(const ValueStore *store, int part)
+{
+	uint32		parts = Max(store->nparts, 1);
+
+	return store->nall > (uint32) part ? (store->nall - part - 1) / parts + 1 : 0;
+}
+
+/* Sorts a partition that is too large. */
+static void
+sort_part(ValueStore *store, BufFile *file)
+{
+	uint64		codes[LAST_CHUNK];
+	uint32		group,
+				n;
+
+	values_begin_sort(store);
+	values_reserve_counts(store, store->nlocal);
+	memset(store->sort_counts, 0, store->nlocal * sizeof(int64));
+	while (values_read_run(file, &group, codes, &n))
+	{
+		for (uint32 i = 0; i < n; i++)
+			values_sort(store, group / store->nparts,
+						 store->spec->coded ? values_of_code(store, codes[i]) : values_of_dictionary(store, (int32) codes[i]));
+		CHECK_FOR_INTERRUPTS();
+	}
+	tuplesort_performsort(store->sort);
+}
+
+/* Reads a partition; its groups are numbered anew. */
+static void
+load_part(ValueStore *store, BufFile *file)
+{
+	uint64		codes[LAST_CHUNK];
+	uint32		group,
+				n;
+
+	values_clear(store);
+	values_reserve_groups(store, store->nlocal);
+	while (values_read_run(file, &group, codes, &n))
+	{
+		for (uint32 i = 0; i < n; i++)
+			append_code(store, group / store->nparts, codes[i]);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* Prepares the next partition; false if there is none. */
+static bool
+next_part(ValueStore *store)
+{
+	if (store->streams)
+		values_end_sort(store);
+	store->streams = false;
+	if (++store->part >= Max(store->nparts, 1))
+		return false;
+	store->nlocal = local_groups(store, store->part);
+	store->next_local = 0;
+	store->group_n = store->group_read = 0;
+	if (store->nparts > 0)
+	{
+		BufFile    *file = store->files[store->part];
+
+		values_rewind(file);
+		store->streams = store->file_codes[store->part] * (int64) (2 * sizeof(uint64)) > (int64) store->mem_limit;
+		if (store->streams)
+			sort_part(store, file);
+		else
+			load_part(store, file);
+	}
+	return true;
+}
+
+void
+value_store_begin(ValueStore *store, uint32 ngroups)
+{
+	store->nall = ngroups;
+	store->part = -1;
+	store->nlocal = store->next_local = 0;
+	store->group_n = store->group_read = 0;
+	if (store->sort)
+	{
+		/* all in one */
+		values_reserve_counts(store, ngroups);
+		tuplesort_performsort(store->sort);
+		store->streams = true;
+		store->part = 0;
+		store->nlocal = ngroups;
+		return;
+	}
+	if (store->dict)
+		order_dictionary(store);
+	values_reserve_groups(store, ngroups);
+	if (store->nparts > 0)
+		values_flush(store);
+}
+
+/* The next value of the group in the sort, valid until the one after; false at its end. */
+bool
+values_read_sorted(ValueStore *store, Datum *value)
+{
+	bool		isnull;
+
+	if (store->group_read == store->group_n)
+		return false;
+	if (!tuplesort_gettupleslot(store->sort, true, false, store->out, NULL))
+		elog(ERROR, "sorted values end early");
+	store->group_read++;
+	*value = slot_getattr(store->out, 2, &isnull);
+	return true;
+}
+
+bool
+value_store_next(ValueStore *store, uint32 *group, int64 *n)
+{
+	Datum		value;
+
+	MemoryContextReset(store->value_cxt);
+	/* what was not asked for */
+	while (store->streams && values_read_sorted(store, &value))
+		if (store->group_read % 65536 == 0)
+			CHECK_FOR_INTERRUPTS();
+	while (store->next_local >= store->nlocal)
+		if (!next_part(store))
+			return false;
+	store->local = store->next_local++;
+	*group = store->local * Max(store->nparts, 1) + store->part;
+	store->group_n = store->streams ? store->sort_counts[store->local] :
+		count_codes(&store->groups[store->local]);
+	store->group_read = 0;
+	*n = store->group_n;
+	return true;
+}
+
+/* The code of a value that is equal to this one's, and the same for all that are equal. */
+static inline uint64
+code_class(const ValueStore *store, uint64 code)
+{
+	if (!store->spec->coded)
+		return store->class_of[code];
+	/* -0 = 0 */
+	return column_is_float(store->col.type) && code == select_code_f64(-0.0) ? select_code_f64(0.0) : code;
+}
+
+/* ---- the mode ------------------------------------------------------------------------------------ */
+
+#define ST_SORT sort_codes
+#define ST_ELEMENT_TYPE uint64
+#define ST_COMPARE(a, b) ((*(a) > *(b)) - (*(a) < *(b)))
+#define ST_SCOPE static
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/* Runs of equal values, in their order. */
+typedef struct Runs
+{
+	uint64		code;			/* the first of the run */
+	int64		n;
+	int64		best[2];		/* the longest; of several the first and the last one */
+	uint64		mode[2];
+} Runs;
+
+static inline void
+end_run(Runs *runs)
+{
+	if (runs->n > runs->best[0])
+	{
+		runs->best[0] = runs->n;
+		runs->mode[0] = runs->code;
+	}
+	if (runs->n > 0 && runs->n >= runs->best[1])
+	{
+		runs->best[1] = runs->n;
+		runs->mode[1] = runs->code;
+	}
+}
+
+static inline void
+add_to_run(const ValueStore *store, Runs *runs, uint64 code, int64 n)
+{
+	if (runs->n > 0 && code_class(store, runs->code) == code_class(store, code))
+	{
+		runs->n += n;
+		return;
+	}
+	end_run(runs);
+	runs->code = code;
+	runs->n = n;
+}
+
+/* Codes may be sorted by it. */
+static void
+find_mode(ValueStore *store, uint64 *codes, int64 n, Datum *mode)
+{
+	Runs		runs = {0};
+	uint64		min = codes[0],
+				max = codes[0];
+
+	for (int64 i = 1; i < n; i++)
+	{
+		min = Min(min, codes[i]);
+		max = Max(max, codes[i]);
+	}
+	if (n < PG_UINT32_MAX && max - min < (uint64) n * COUNTED_RANGE)
+	{
+		uint32	   *counts = MemoryContextAllocExtended(store->value_cxt, (max - min + 1) * sizeof(uint32),
+														MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+
+		for (int64 i = 0; i < n; i++)
+			counts[codes[i] - min]++;
+		for (uint64 c = 0; c <= max - min; c++)
+			if (counts[c] > 0)
+				add_to_run(store, &runs, min + c, counts[c]);
+		pfree(counts);
+	}
+	else
+	{
+		sort_codes(codes, n);
+		for (int64 i = 0; i < n; i++)
+			add_to_run(store, &runs, codes[i], 1);
+	}
+	end_run(&runs);
+	mode[0] = values_of_code(store, runs.mode[0]);
+	mode[1] = values_of_code(store, runs.mode[1]);
+}
+
+/* ---- values of ranks -------------------------------------------------------------------------------- */
+
+static Datum
+copy_value(ValueStore *store, Datum value)
+{
+	MemoryContext old = MemoryContextSwitchTo(store->value_cxt);
+
+	value = datumCopy(value, store->col.typbyval, store->col.typlen);
+	MemoryContextSwitchTo(old);
+	return value;
+}
+
+/* The same from the sort. */
+static void
+fetch_sorted(ValueStore *store, const int64 *ranks, int m, Datum *values, Datum *mode)
+{
+	MemoryContext scratch = AllocSetContextCreate(store->value_cxt, "gpuagg comparison", ALLOCSET_SMALL_SIZES);
+	Datum		value,
+				first = (Datum) 0;
+	int64		run = 0,
+				best[2] = {0, 0};
+	int			i = 0;
+
+	while ((mode || i < m) && values_read_sorted(store, &value))
+	{
+		if (i < m && ranks[i] == store->group_read - 1)
+			values[i++] = copy_value(store, value);
+		if (store->group_read % 1024 == 0)
+		{
+			CHECK_FOR_INTERRUPTS();
+			MemoryContextReset(scratch);
+		}
+		if (mode)
+		{
+			MemoryContext old = MemoryContextSwitchTo(scratch);
+			bool		same = run > 0 && ApplySortComparator(first, false, value, false, &store->ssup) == 0;
+
+			MemoryContextSwitchTo(old);
+			if (!same)
+			{
+				/* the value before is no longer needed, unless it is a mode */
+				if (run > 0 && !store->col.typbyval && mode[0] != first && mode[1] != first)
+					pfree(DatumGetPointer(first));
+				first = copy_value(store, value);
+				run = 0;
+			}
+			run++;
+			if (run > best[0])
+			{
+				best[0] = run;
+				mode[0] = first;
+			}
+			if (run >= best[1])
+			{
+				best[1] = run;
+				mode[1] = first;
+			}
+		}
+	}
+	MemoryContextDelete(scratch);
+}
+
+/* Copies the group's codes to one place; of a dictionary's values they become their ranks. */
+static void
+collect_codes(ValueStore *store)
+{
+	ChunkScan	scan = scan_chunks(&store->groups[store->local]);
+	const uint64 *chunk;
+	uint64	   *to;
+	uint32		n;
+
+	if (scan.left > store->codes_size)
+	{
+		if (store->codes)
+		{
+			pfree(store->codes);
+			pfree(store->spare);
+		}
+		store->codes_size = Max(scan.left + scan.left / 8, 1024);
+		store->codes = MemoryContextAllocHuge(store->cxt, store->codes_size * sizeof(uint64));
+		store->spare = MemoryContextAllocHuge(store->cxt, store->codes_size * sizeof(uint64));
+	}
+	to = store->codes;
+	while ((n = next_chunk(&scan, &chunk)) > 0)
+	{
+		if (store->rank_of == NULL)
+			memcpy(to, chunk, n * sizeof(uint64));
+		else
+			for (uint32 i = 0; i < n; i++)
+				to[i] = store->rank_of[chunk[i]];
+		to += n;
+	}
+}
+
+void
+value_store_fetch(ValueStore *store, const int64 *ranks, int m, Datum *values, Datum *mode)
+{
+	uint64	   *found;
+
+	if (mode)
+		mode[0] = mode[1] = (Datum) 0;
+	if (store->group_n == 0)
+		return;
+	if (store->streams)
+	{
+		fetch_sorted(store, ranks, m, values, mode);
+		return;
+	}
+	CHECK_FOR_INTERRUPTS();
+	collect_codes(store);
+	if (mode)
+		find_mode(store, store->codes, store->group_n, mode);
+	if (m == 0)
+		return;
+	found = MemoryContextAlloc(store->value_cxt, m * sizeof(uint64));
+	select_ranks(store->codes, store->spare, store->group_n, ranks, 0, m, found);
+	for (int i = 0; i < m; i++)
+		values[i] = values_of_code(store, found[i]);
+}

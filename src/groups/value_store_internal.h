@@ -1,0 +1,186 @@
+/*
+ * value_store_internal.h
+ *	  The store of values: what its files share.
+ *
+ * value_store.c takes values in, in chains, files and a sort; value_groups.c hands out groups; value_exchange.c writes values for
+ * other stores and reads theirs.
+ */
+#ifndef GPUAGG_VALUE_STORE_INTERNAL_H
+#define GPUAGG_VALUE_STORE_INTERNAL_H
+
+#include "postgres.h"
+
+#include "executor/tuptable.h"
+#include "storage/buffile.h"
+#include "utils/sortsupport.h"
+#include "utils/tuplesort.h"
+
+#include "groups/dictionary.h"
+#include "groups/value_store.h"
+
+/* Words of a group's first chunk and of its largest ones; the first word is the address of the next chunk. */
+#define FIRST_CHUNK 8
+#define LAST_CHUNK 512
+
+/* The codes of a group. */
+typedef struct GroupCodes
+{
+	uint64	   *at;				/* where the next one goes */
+	uint64	   *end;			/* of the last chunk */
+	uint64	   *first;			/* chunk */
+	int64		before;			/* codes in chunks before the last */
+	uint32		words;			/* of the last chunk; 0: none */
+} GroupCodes;
+
+/* Memory of chunks. */
+typedef struct Slab
+{
+	uint64	   *words;
+	size_t		size;
+} Slab;
+
+struct ValueStore
+{
+	const ValuesSpec *spec;
+	ColumnSpec	col;
+	MemoryContext parent;
+	MemoryContext cxt;			/* all that value_store_reset frees */
+	size_t		mem_limit;
+	int			batch_rows;
+	GroupCodes *groups;
+	uint32		ngroups;		/* that there are chains for */
+	uint32		max_groups;		/* that there is room for */
+	Slab	   *slabs;
+	int			nslabs;
+	int			slab;			/* from which chunks are taken */
+	size_t		slab_used;		/* words of it */
+	size_t		used;			/* words of all */
+
+	/* values without codes; those that are not varlenas are wrapped into one (wrap_value) */
+	Dictionary *dict;
+	bool		wraps;
+	int32	   *dict_codes;		/* of a batch */
+	uint32	   *dict_hashes;
+	Column		wrapped;
+	char	   *wrappers;
+	uint32	   *rank_of;		/* [code]: place in the order */
+	Datum	   *by_rank;
+	uint32	   *class_of;		/* [rank]: the first rank of an equal value */
+
+	/* beyond memory: codes by group */
+	int			nparts;			/* 0: none */
+	BufFile   **files;
+	int64	   *file_codes;
+	/* the dictionary is full: all values by group and value */
+	Tuplesortstate *sort;
+	TupleDesc	desc;
+	TupleTableSlot *in;
+	TupleTableSlot *out;
+	int64	   *sort_counts;	/* [group] */
+	uint32		sort_groups;	/* it has room for */
+	uint64		spilled;
+
+	/* groups out */
+	uint32		nall;
+	int			part;			/* that is being read */
+	uint32		next_local;		/* its next group, by number / nparts */
+	uint32		nlocal;
+	uint64	   *codes;			/* of the group, in one place, and as many more */
+	uint64	   *spare;
+	int64		codes_size;
+	bool		streams;		/* the part is in `sort` */
+	int64		group_n;		/* of the group at hand, */
+	int64		group_read;		/* and how many were read from `sort` */
+	uint32		local;
+	SortSupportData ssup;
+	MemoryContext value_cxt;	/* values of the group, and what comparisons leave */
+};
+
+/* A value that is no varlena, as one whose data are aligned. */
+#define WRAPPER_BYTES 8
+
+/* ---- chains of codes ------------------------------------------------------------ */
+
+/* Makes chains for groups below n. */
+extern void values_reserve_groups(ValueStore *store, uint32 n);
+/* Adds a chunk. */
+extern void values_extend_chain(ValueStore *store, GroupCodes *group);
+/* Forgets all codes, and keeps the memory. */
+extern void values_clear(ValueStore *store);
+
+static inline void
+append_code(ValueStore *store, uint32 g, uint64 code)
+{
+	GroupCodes *group = &store->groups[g];
+
+	if (unlikely(group->at == group->end))
+		values_extend_chain(store, group);
+	*group->at++ = code;
+}
+
+static inline int64
+count_codes(const GroupCodes *group)
+{
+	return group->words == 0 ? 0 : group->before + (group->at - (group->end - group->words) - 1);
+}
+
+/* Visits the chunks of a group. */
+typedef struct ChunkScan
+{
+	const uint64 *chunk;
+	uint32		words;
+	int64		left;			/* codes */
+} ChunkScan;
+
+static inline ChunkScan
+scan_chunks(const GroupCodes *group)
+{
+	ChunkScan	scan = {group->first, FIRST_CHUNK, count_codes(group)};
+
+	return scan;
+}
+
+/* The next codes; 0 at the end. */
+static inline uint32
+next_chunk(ChunkScan *scan, const uint64 **codes)
+{
+	uint32		n = (uint32) Min(scan->left, scan->words - 1);
+
+	if (n == 0)
+		return 0;
+	*codes = scan->chunk + 1;
+	scan->left -= n;
+	if (scan->left > 0)
+		scan->chunk = (const uint64 *) (uintptr_t) scan->chunk[0];
+	scan->words = Min(scan->words * 2, LAST_CHUNK);
+	return n;
+}
+
+/* ---- values and codes --------------------------------------------------------- */
+
+extern Datum values_of_code(const ValueStore *store, uint64 code);
+/* A value of the dictionary. */
+extern Datum values_of_dictionary(const ValueStore *store, int32 code);
+extern size_t values_wrapped_length(const ValueStore *store, Datum value);
+extern Datum values_wrap(const ValueStore *store, char *to, Datum value);
+extern Datum values_unwrap(const ValueStore *store, Datum wrapped);
+
+/* ---- the sort, and files -------------------------------------------------------- */
+
+extern void values_begin_sort(ValueStore *store);
+extern void values_end_sort(ValueStore *store);
+/* Makes room for the numbers of values of groups below n. */
+extern void values_reserve_counts(ValueStore *store, uint32 n);
+/* Puts a value of the group into the sort, and counts it. */
+extern void values_sort(ValueStore *store, uint32 group, Datum value);
+/* Moves all codes to files. */
+extern void values_flush(ValueStore *store);
+/* Reads the next run of a file; false at its end. */
+extern bool values_read_run(BufFile *file, uint32 *group, uint64 *codes, uint32 *n);
+extern void values_rewind(BufFile *file);
+/* The next value of the group in the sort, valid until the one after; false at its end. */
+extern bool values_read_sorted(ValueStore *store, Datum *value);
+/* Before some values: moves those that are there to files if memory is used up. */
+extern void values_make_room(ValueStore *store, uint32 n);
+
+#endif							/* GPUAGG_VALUE_STORE_INTERNAL_H */
