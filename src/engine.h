@@ -119,7 +119,24 @@ typedef struct GroupSink
 	/* May be NULL.  Before a group is written: a hash of its keys, which is the same in all participants. */
 	void		(*group) (struct GroupSink *sink, uint64 hash);
 	void		(*write) (struct GroupSink *sink, const void *data, size_t len);
+	/*
+	 * May be NULL.  With group, once: memory for rows of groups of a fixed size, counts[part] of them, one part after
+	 * another, which import_rows gets as they are; NULL: groups are to be written.
+	 */
+	char	   *(*rows) (struct GroupSink *sink, const uint32 *counts, size_t row_size);
+	int			nparts;			/* with group: a power of 2 */
+	int			part_shift;		/* and 64 less its logarithm */
 } GroupSink;
+
+/*
+ * The part of a group with this hash of its keys.  Upper bits decide; what a table and partitions of spilled
+ * rows make of the hash are others.
+ */
+static inline uint32
+group_part(const GroupSink *sink, uint64 hash)
+{
+	return (uint32) ((hash * UINT64CONST(0x9e3779b97f4a7c15)) >> sink->part_shift);
+}
 
 typedef struct GroupSource
 {
@@ -209,11 +226,13 @@ typedef struct EngineOps
 	/* The engine has no groups afterwards, and may be reset or closed. */
 	EngineStatus (*export_groups) (Engine *engine, GroupSink *sink);
 	EngineStatus (*import_groups) (Engine *engine, GroupSource *source);
+	/* With begin_part: the same for n rows of an export that used GroupSink.rows. */
+	EngineStatus (*import_rows) (Engine *engine, const char *rows, uint32 n);
 	/*
 	 * May be NULL, where exports have no hashes.  After an export, or after the groups of a part were returned:
-	 * empties the engine for the groups of a part, which are imported next.
+	 * empties the engine for the groups of a part, which are imported next; `groups`: so many at least will be there.
 	 */
-	void		(*begin_part) (Engine *engine);
+	void		(*begin_part) (Engine *engine, uint32 groups);
 	/* Forgets all rows, for a rescan. */
 	void		(*reset) (Engine *engine);
 	void		(*stats) (Engine *engine, EngineStats *stats);

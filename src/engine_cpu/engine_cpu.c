@@ -210,7 +210,11 @@ cpu_export_groups(Engine *base, GroupSink *sink)
 	do
 	{
 		if (sink->group && cpu_exchanges_rows(engine))
-			cpu_write_rows(engine, sink);
+		{
+			/* all of them, not the groups of one of several tables */
+			if (engine->out || engine->pending.n > 0 || engine->level > 0 || !cpu_share_rows(engine, sink))
+				cpu_write_rows(engine, sink);
+		}
 		else
 			export_records(engine, sink);
 		engine->emitted += table->ngroups;
@@ -347,7 +351,7 @@ cpu_stats(Engine *base, EngineStats *stats)
 }
 
 static void
-cpu_begin_part(Engine *base)
+cpu_begin_part(Engine *base, uint32 groups)
 {
 	CpuEngine  *engine = (CpuEngine *) base;
 	int			errors = base->errors;
@@ -362,6 +366,12 @@ cpu_begin_part(Engine *base)
 	engine->emitted = emitted;
 	if (engine->env.forced != STRATEGY_SORT)
 		engine->strategy = STRATEGY_HASH;
+	if (groups > 0 && engine->table->mode == TABLE_HASH)
+	{
+		cpu_budget(engine);
+		group_table_use_hash(engine->table, groups);
+		group_table_reserve(engine->table, groups);
+	}
 }
 
 static void
@@ -396,6 +406,7 @@ const EngineOps engine_cpu_ops = {
 	.next_groups = cpu_next_groups,
 	.export_groups = cpu_export_groups,
 	.import_groups = cpu_import_groups,
+	.import_rows = cpu_import_rows,
 	.begin_part = cpu_begin_part,
 	.reset = cpu_reset,
 	.stats = cpu_stats,

@@ -48,6 +48,61 @@ cpu_write_rows(CpuEngine *engine, GroupSink *sink)
 	}
 }
 
+/* Counts the groups of each part, and notes the part of each group. */
+static void
+count_parts(const CpuEngine *engine, const GroupSink *sink, uint16 *part, uint32 *counts)
+{
+	const GroupTable *table = engine->table;
+
+	memset(counts, 0, sink->nparts * sizeof(uint32));
+	for (uint32 g = 0; g < table->ngroups; g++)
+	{
+		part[g] = group_part(sink, group_keys_row_hash(&table->keys, group_row(table, g)));
+		counts[part[g]]++;
+	}
+}
+
+bool
+cpu_share_rows(CpuEngine *engine, GroupSink *sink)
+{
+	GroupTable *table = engine->table;
+	uint32		n = table->ngroups;
+	size_t		size = table->row_size;
+	uint16	   *part;
+	uint32	   *counts;
+	char	  **ends;
+	char	   *to;
+
+	if (sink->rows == NULL || n == 0 || group_table_memory(table) + n * (size + sizeof(*part)) > engine->env.mem_limit)
+		return false;
+	part = MemoryContextAllocHuge(engine->cxt, n * sizeof(*part));
+	counts = palloc(sink->nparts * sizeof(*counts));
+	count_parts(engine, sink, part, counts);
+	CHECK_FOR_INTERRUPTS();
+	to = sink->rows(sink, counts, size);
+	if (to)
+	{
+		ends = palloc(sink->nparts * sizeof(*ends));
+		for (int p = 0; p < sink->nparts; p++)
+		{
+			ends[p] = to;
+			to += counts[p] * size;
+		}
+		slots_complete(engine->slots, table, 0, n);
+		for (uint32 g = 0; g < n; g++)
+		{
+			if (g % 65536 == 0)
+				CHECK_FOR_INTERRUPTS();
+			memcpy(ends[part[g]], group_row(table, g), size);
+			ends[part[g]] += size;
+		}
+		pfree(ends);
+	}
+	pfree(counts);
+	pfree(part);
+	return to != NULL;
+}
+
 /* A row that has no place in the table goes to the partitions, as a record. */
 static void
 spill_row(CpuEngine *engine, char *row)

@@ -258,12 +258,18 @@ extern void cpu_carry_segment(CpuEngine *engine);
 extern bool cpu_exchanges_rows(const CpuEngine *engine);
 /* Writes all groups of the table. */
 extern void cpu_write_rows(CpuEngine *engine, GroupSink *sink);
+/*
+ * Puts all groups of the table into memory of the sink, as rows by part; false if there is none, or there would be more than
+ * mem_limit together with the table.
+ */
+extern bool cpu_share_rows(CpuEngine *engine, GroupSink *sink);
 /* Combines n rows of another participant's table, at a multiple of 16 bytes, with this one's. */
 extern void cpu_merge_rows(CpuEngine *engine, const char *rows, int n);
 
 /* ---- merge.c ------------------------------------------------------------ */
 
 extern EngineStatus cpu_import_groups(Engine *base, GroupSource *source);
+extern EngineStatus cpu_import_rows(Engine *base, const char *rows, uint32 n);
 /* Takes in the groups of a partition. */
 extern void cpu_read_groups(CpuEngine *engine, BufFile *file);
 

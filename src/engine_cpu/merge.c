@@ -242,6 +242,16 @@ cpu_import_groups(Engine *base, GroupSource *source)
 	return ENGINE_OK;
 }
 
+EngineStatus
+cpu_import_rows(Engine *base, const char *rows, uint32 n)
+{
+	CpuEngine  *engine = (CpuEngine *) base;
+
+	for (uint32 from = 0; from < n; from += EXCHANGE_ROWS)
+		cpu_merge_rows(engine, rows + from * engine->table->row_size, Min(n - from, EXCHANGE_ROWS));
+	return ENGINE_OK;
+}
+
 void
 cpu_read_groups(CpuEngine *engine, BufFile *file)
 {

@@ -3,6 +3,7 @@
  *	  Execution state of the custom scan, and what its files have for each other.
  *
  * open.c		opens spec, engine and feed
+ * shared_rows.c	rows of groups between participants, in shared memory
  * parallel.c	participants of a parallel plan
  * returned.c	which groups become tuples
  * explain.c	what EXPLAIN prints
@@ -71,6 +72,7 @@ typedef struct GpuAggState
 	bool		joined;			/* the engine shares a query with others */
 	bool		late;			/* attached when others were merging parts already */
 	bool		merging;		/* parts of the groups: see parallel_next_part() */
+	struct MappedRows *mapped;	/* groups of participants in shared memory */
 	int			parts;			/* that this process has merged */
 	bool		have_stats;
 	bool		uncounted;		/* with have_stats: gpuagg_stats does not have them yet */

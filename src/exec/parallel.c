@@ -20,8 +20,9 @@
  *
  * Many groups, while others are active: a participant decides at the end of its input
  * that the groups are merged in parts (GpuAggShared.partitioned), and those that end after it
- * do the same.  Each writes its groups to a shared temporary file for each part, by a
- * hash of the keys, and waits at a barrier until no participant is active.  Then
+ * do the same.  Each leaves its groups by part, which a hash of the keys decides: rows of its table in
+ * shared memory (shared_rows.c), where they and the table fit the memory of one participant, and otherwise records in a shared temporary
+ * file for each part.  It waits at a barrier until no participant is active.  Then
  * each takes a part after the other, merges what all have written of it, and returns
  * its groups.  What participants had exported by then, when groups seemed few, the one that decides
  * imports before it writes its own.
@@ -79,6 +80,7 @@
 #include "utils/wait_event.h"
 
 #include "exec/exec.h"
+#include "exec/shared_rows.h"
 
 /* Groups larger than this go to a file. */
 #define EXPORT_MEMORY (1024 * 1024)
@@ -86,8 +88,9 @@
 /* With so many groups of all participants together, if others have as many, merging in parts is faster. */
 #define MANY_GROUPS 65536
 
-/* Parts for each participant, so that they end at about the same time, and most parts. */
+/* Parts for each participant, so that they end at about the same time; groups of a part, which caches hold; most parts. */
 #define PARTS_EACH 4
+#define PART_GROUPS 8192
 #define MAX_PARTS 256
 
 typedef struct GroupExport
@@ -118,15 +121,28 @@ struct GpuAggShared
 	int			reported;		/* participants in totals */
 	EngineStats totals;
 	FeedStats	feed_totals;
+	int			most;			/* participants; their SharedRows follow the exports */
 	GroupExport exports[FLEXIBLE_ARRAY_MEMBER];
 };
 
 /* ---- set-up ------------------------------------------------------------ */
 
+static Size
+exports_size(int participants)
+{
+	return MAXALIGN(offsetof(GpuAggShared, exports) + participants * sizeof(GroupExport));
+}
+
+static SharedRows *
+shared_rows(GpuAggShared *shared)
+{
+	return (SharedRows *) ((char *) shared + exports_size(shared->most));
+}
+
 Size
 parallel_estimate(CustomScanState *node, ParallelContext *pcxt)
 {
-	return offsetof(GpuAggShared, exports) + (pcxt->nworkers + 1) * sizeof(GroupExport);
+	return exports_size(pcxt->nworkers + 1) + shared_rows_size(pcxt->nworkers + 1);
 }
 
 static void
@@ -146,14 +162,14 @@ reset_counters(GpuAggShared *shared)
 	memset(&shared->feed_totals, 0, sizeof(shared->feed_totals));
 }
 
-/* A power of 2; a participant has a file, with a buffer, for each. */
+/* A power of 2; a participant may have a file, with a buffer, for each. */
 static int
-part_count(int participants)
+part_count(int participants, double groups)
 {
 	size_t		most = Min(get_hash_memory_limit() / 4 / BLCKSZ, MAX_PARTS);
 	int			n = 4;
 
-	while (n < participants * PARTS_EACH && n * 2 <= most)
+	while (n < Max(participants * PARTS_EACH, groups / PART_GROUPS) && n * 2 <= most)
 		n *= 2;
 	return n;
 }
@@ -173,7 +189,9 @@ parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordina
 				 errmsg("could not generate random values")));
 	shared->share = shared->share | UINT64CONST(1) << 63;
 	pg_atomic_init_u32(&shared->next_part, 0);
-	shared->nparts = part_count(pcxt->nworkers + 1);
+	shared->most = pcxt->nworkers + 1;
+	shared->nparts = part_count(shared->most, state->plan->est_groups);
+	shared_rows_init(shared_rows(shared), shared->most, pcxt->seg);
 	reset_counters(shared);
 	shared->support = exec_slot_support(state);
 	shared->segment = pcxt->seg ? dsm_segment_handle(pcxt->seg) : DSM_HANDLE_INVALID;
@@ -197,6 +215,8 @@ parallel_reinitialize(CustomScanState *node, ParallelContext *pcxt, void *coordi
 			dsa_free(area, shared->exports[i].data);
 	}
 	SharedFileSetDeleteAll(&shared->fileset);
+	shared_rows_unmap(&((GpuAggState *) node)->mapped);
+	shared_rows_clear(shared_rows(shared));
 	reset_counters(shared);
 	shared->support = exec_slot_support((GpuAggState *) node);
 }
@@ -208,6 +228,7 @@ parallel_initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate
 	GpuAggShared *shared = coordinate;
 
 	SharedFileSetAttach(&shared->fileset, dsm_find_mapping(shared->segment));
+	shared_rows_attach(shared_rows(shared), dsm_find_mapping(shared->segment));
 	state->shared = shared;
 	memcpy(state->seed, shared->seed, sizeof(state->seed));
 	state->agreed = &shared->support;
@@ -335,14 +356,13 @@ export_groups(GpuAggState *state, GroupExport *export)
 	return status;
 }
 
-/* The parts of a participant's groups, in files. */
+/* The parts of a participant's groups, where they are in files. */
 typedef struct PartSink
 {
 	GroupSink	base;
 	GpuAggState *state;
 	BufFile   **files;			/* [part]; NULL: nothing yet */
 	BufFile   **current;
-	int			shift;
 } PartSink;
 
 static void
@@ -351,13 +371,12 @@ part_file_name(char *name, int participant, int part)
 	snprintf(name, MAXPGPATH, "groups%d.%d", participant, part);
 }
 
-/* The hash's upper bits decide; what a table and partitions of spilled rows make of it are others. */
 static void
 part_group(GroupSink *base, uint64 hash)
 {
 	PartSink   *sink = (PartSink *) base;
 
-	sink->current = &sink->files[(hash * UINT64CONST(0x9e3779b97f4a7c15)) >> sink->shift];
+	sink->current = &sink->files[group_part(base, hash)];
 }
 
 static void
@@ -375,16 +394,27 @@ part_write(GroupSink *base, const void *data, size_t len)
 	BufFileWrite(*sink->current, unconstify(void *, data), len);
 }
 
-/* Writes this participant's groups by part. */
+static char *
+part_rows(GroupSink *base, const uint32 *counts, size_t row_size)
+{
+	GpuAggState *state = ((PartSink *) base)->state;
+	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+	char	   *rows = shared_rows_create(shared_rows(state->shared), &state->mapped, state->participant, counts,
+										  base->nparts, row_size);
+
+	MemoryContextSwitchTo(old);
+	return rows;
+}
+
+/* Leaves this participant's groups by part. */
 static EngineStatus
 export_parts(GpuAggState *state)
 {
 	int			nparts = state->shared->nparts;
-	PartSink	sink = {{part_group, part_write}, state};
+	PartSink	sink = {{part_group, part_write, part_rows, nparts, 64 - pg_leftmost_one_pos32(nparts)}, state};
 	EngineStatus status;
 
 	sink.files = palloc0(sizeof(BufFile *) * nparts);
-	sink.shift = 64 - pg_leftmost_one_pos32(nparts);
 	status = state->engine->ops->export_groups(state->engine, &sink.base);
 	for (int p = 0; p < nparts; p++)
 	{
@@ -466,9 +496,21 @@ import_all(GpuAggState *state)
 	return ENGINE_OK;
 }
 
+/* Rows in shared memory that a participant has left of a part; NULL: none. */
+static const char *
+find_rows(GpuAggState *state, int participant, int part, uint32 *n)
+{
+	GpuAggShared *shared = state->shared;
+	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+	const char *rows = shared_rows_find(shared_rows(shared), &state->mapped, participant, part, shared->nparts, n);
+
+	MemoryContextSwitchTo(old);
+	return rows;
+}
+
 /* The groups that a participant has written of a part. */
 static EngineStatus
-import_part(GpuAggState *state, int participant, int part)
+import_file(GpuAggState *state, int participant, int part)
 {
 	GpuAggShared *shared = state->shared;
 	ImportSource source = {{import_read}};
@@ -490,6 +532,8 @@ parallel_next_part(GpuAggState *state, bool *more)
 {
 	GpuAggShared *shared = state->shared;
 	const EngineOps *ops = state->engine->ops;
+	uint32		n,
+				most = 0;
 	int			part;
 
 	*more = false;
@@ -498,12 +542,19 @@ parallel_next_part(GpuAggState *state, bool *more)
 		return ENGINE_OK;
 	part = pg_atomic_fetch_add_u32(&shared->next_part, 1);
 	if (part >= shared->nparts)
+	{
+		shared_rows_unmap(&state->mapped);
 		return ENGINE_OK;
+	}
 	*more = true;
-	ops->begin_part(state->engine);
+	for (int p = 0; p < shared->attached; p++)
+		if (find_rows(state, p, part, &n) != NULL)
+			most = Max(most, n);
+	ops->begin_part(state->engine, most);
 	for (int p = 0; p < shared->attached; p++)
 	{
-		EngineStatus status = import_part(state, p, part);
+		const char *rows = find_rows(state, p, part, &n);
+		EngineStatus status = rows ? ops->import_rows(state->engine, rows, n) : import_file(state, p, part);
 
 		if (status != ENGINE_OK)
 			return status;
@@ -592,7 +643,7 @@ end_with_parts(GpuAggState *state)
 		return ENGINE_OK;
 	}
 	/* the groups' memory */
-	state->engine->ops->begin_part(state->engine);
+	state->engine->ops->begin_part(state->engine, 0);
 	state->merging = true;
 	BarrierArriveAndWait(&shared->barrier, PG_WAIT_EXTENSION);
 	return ENGINE_OK;
@@ -776,6 +827,7 @@ parallel_shutdown(CustomScanState *node)
 	EngineStats mine;
 	bool		ran = state->participant >= 0 && exec_stats(state, &mine);
 
+	shared_rows_unmap(&state->mapped);
 	if (shared == NULL)
 		return;
 	SpinLockAcquire(&shared->mutex);

@@ -1,0 +1,163 @@
+/*
+ * shared_rows.c
+ *	  Rows of groups in segments of dynamic shared memory, one for each participant.
+ *
+ * A participant knows how many rows it leaves of each part, so that one segment of just that size takes them; and participants make
+ * theirs side by side, which the plan's dsa area would not let them.
+ *
+ * Whoever merges a part may find that the participant that left it has ended.  So segments are pinned, and
+ * unpinned when the last process lets go of the plan's own segment, as a SharedFileSet's files are deleted: after errors, too.
+ */
+#include "postgres.h"
+
+#include <sys/statvfs.h>
+
+#include "storage/dsm_impl.h"
+
+#include "exec/shared_rows.h"
+
+/* Before the rows in a segment. */
+typedef struct RowsHeader
+{
+	size_t		row_size;
+	uint64		starts[FLEXIBLE_ARRAY_MEMBER];	/* [part]: its first row; and the number of all */
+} RowsHeader;
+
+struct MappedRows
+{
+	int			n;
+	dsm_segment *segments[FLEXIBLE_ARRAY_MEMBER];	/* [participant], or NULL */
+};
+
+static size_t
+header_size(int nparts)
+{
+	return TYPEALIGN(PG_CACHE_LINE_SIZE, offsetof(RowsHeader, starts) + (nparts + 1) * sizeof(uint64));
+}
+
+Size
+shared_rows_size(int participants)
+{
+	return offsetof(SharedRows, handles) + participants * sizeof(dsm_handle);
+}
+
+void
+shared_rows_clear(SharedRows *shared)
+{
+	for (int p = 0; p < shared->n; p++)
+	{
+		dsm_handle	handle = shared->handles[p];
+
+		shared->handles[p] = DSM_HANDLE_INVALID;
+		if (handle != DSM_HANDLE_INVALID)
+			dsm_unpin_segment(handle);
+	}
+}
+
+static void
+on_detach(dsm_segment *seg, Datum arg)
+{
+	SharedRows *shared = (SharedRows *) DatumGetPointer(arg);
+
+	if (pg_atomic_sub_fetch_u32(&shared->users, 1) == 0)
+		shared_rows_clear(shared);
+}
+
+void
+shared_rows_init(SharedRows *shared, int participants, dsm_segment *seg)
+{
+	/* in a process's own memory there are no other processes to exchange rows with */
+	shared->n = seg ? participants : 0;
+	for (int p = 0; p < participants; p++)
+		shared->handles[p] = DSM_HANDLE_INVALID;
+	pg_atomic_init_u32(&shared->users, 1);
+	if (seg)
+		on_dsm_detach(seg, on_detach, PointerGetDatum(shared));
+}
+
+void
+shared_rows_attach(SharedRows *shared, dsm_segment *seg)
+{
+	pg_atomic_fetch_add_u32(&shared->users, 1);
+	on_dsm_detach(seg, on_detach, PointerGetDatum(shared));
+}
+
+/* Could each participant have so many bytes?  Files are to be preferred to an error. */
+static bool
+have_room(const SharedRows *shared, size_t size)
+{
+	struct statvfs fs;
+
+	return dynamic_shared_memory_type != DSM_IMPL_POSIX || statvfs("/dev/shm", &fs) != 0 ||
+		fs.f_bavail / shared->n > size / fs.f_frsize + 1;
+}
+
+/* The mapping of a participant's segment. */
+static dsm_segment **
+mapping(SharedRows *shared, MappedRows **mapped, int participant)
+{
+	if (*mapped == NULL)
+	{
+		*mapped = palloc0(offsetof(MappedRows, segments) + shared->n * sizeof(dsm_segment *));
+		(*mapped)->n = shared->n;
+	}
+	return &(*mapped)->segments[participant];
+}
+
+char *
+shared_rows_create(SharedRows *shared, MappedRows **mapped, int participant, const uint32 *counts, int nparts, size_t row_size)
+{
+	uint64		nrows = 0;
+	size_t		size;
+	dsm_segment **segment;
+	RowsHeader *header;
+
+	if (participant >= shared->n)
+		return NULL;
+	for (int p = 0; p < nparts; p++)
+		nrows += counts[p];
+	size = header_size(nparts) + nrows * row_size;
+	segment = mapping(shared, mapped, participant);
+	if (*segment != NULL || !have_room(shared, size))
+		return NULL;
+	*segment = dsm_create(size, DSM_CREATE_NULL_IF_MAXSEGMENTS);
+	if (*segment == NULL)
+		return NULL;
+	dsm_pin_segment(*segment);
+	shared->handles[participant] = dsm_segment_handle(*segment);
+	header = dsm_segment_address(*segment);
+	header->row_size = row_size;
+	header->starts[0] = 0;
+	for (int p = 0; p < nparts; p++)
+		header->starts[p + 1] = header->starts[p] + counts[p];
+	return (char *) header + header_size(nparts);
+}
+
+const char *
+shared_rows_find(SharedRows *shared, MappedRows **mapped, int participant, int part, int nparts, uint32 *n)
+{
+	dsm_segment **segment;
+	const RowsHeader *header;
+
+	if (participant >= shared->n || shared->handles[participant] == DSM_HANDLE_INVALID)
+		return NULL;
+	segment = mapping(shared, mapped, participant);
+	if (*segment == NULL)
+		*segment = dsm_attach(shared->handles[participant]);
+	if (*segment == NULL)
+		elog(ERROR, "groups of another participant are gone");
+	header = dsm_segment_address(*segment);
+	*n = (uint32) (header->starts[part + 1] - header->starts[part]);
+	return (const char *) header + header_size(nparts) + header->starts[part] * header->row_size;
+}
+
+void
+shared_rows_unmap(MappedRows **mapped)
+{
+	for (int p = 0; *mapped && p < (*mapped)->n; p++)
+		if ((*mapped)->segments[p])
+			dsm_detach((*mapped)->segments[p]);
+	if (*mapped)
+		pfree(*mapped);
+	*mapped = NULL;
+}
