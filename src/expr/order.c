@@ -49,7 +49,7 @@ lacks_collation(Node *node)
 /*
  * Leakproof functions raise no errors; see CREATE FUNCTION.  Others may, over
  * constants as well, and a parameter may stand for a subquery to be run, or in a PL/pgSQL function for the field of
- * a record that has none yet.  context: the parameters.
+ * a record that has none yet.  context: the parameters; NULL where they are not known.
  */
 static bool
 can_fail(Node *node, void *context)
@@ -61,7 +61,7 @@ can_fail(Node *node, void *context)
 	switch (nodeTag(node))
 	{
 		case T_Param:
-			return ((Param *) node)->paramkind == PARAM_EXEC || (params && params->paramCompile);
+			return ((Param *) node)->paramkind == PARAM_EXEC || params == NULL || params->paramCompile;
 		case T_MinMaxExpr:
 			return contain_leaked_vars(node) || lacks_collation(node) ||
 				expression_tree_walker(node, can_fail, context);

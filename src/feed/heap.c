@@ -105,6 +105,7 @@ add_rows(HeapFeed *feed, HeapTable *table, int room)
 	int			first = feed->next_tuple;
 	int			n = Min(Min(room, feed->slice), page->ntuples - first);
 	int			added = 0;
+	int			rechecked = 0;	/* rows that failed conditions of indexes */
 	bool		implied;
 
 	if (table->scan->counts_only)
@@ -147,7 +148,11 @@ add_rows(HeapFeed *feed, HeapTable *table, int room)
 			continue;
 		if (s < table->nquals)
 		{
+			int			before = rows->n;
+
 			apply_qual(feed, table, s);
+			if (table->rechecks[s])
+				rechecked += before - rows->n;
 			heap_cached_return(&table->columns[s]);
 		}
 		else
@@ -164,7 +169,10 @@ add_rows(HeapFeed *feed, HeapTable *table, int room)
 		feed->slice = Min(feed->slice * 2, EXPR_ROWS);
 	feed->next_tuple += n;
 	feed->batch.nrows += added;
-	InstrCountFiltered1(table->scan->node, n - added);
+	/* of rows that are left for the next batch some may have been counted */
+	rechecked = Min(rechecked, n - added);
+	InstrCountFiltered1(table->scan->node, n - added - rechecked);
+	InstrCountFiltered2(table->scan->node, rechecked);
 	MemoryContextReset(table->set->page_cxt);
 }
 

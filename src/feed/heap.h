@@ -66,7 +66,8 @@ typedef struct HeapTable
 	ExprRoot  **quals;
 	HeapMemo  **memos;			/* [qual]; NULL: it is evaluated for each row */
 	bool	   *closed;			/* [qual] expr_stage_is_closed */
-	bool	   *indexed;		/* [qual] a condition of the bitmap's indexes, and nothing else */
+	bool	   *rechecks;		/* [qual] a condition of the bitmap's indexes */
+	bool	   *indexed;		/* [qual] such a one, and nothing else */
 	int			noutputs;
 	HeapRoot   *outputs;		/* [column of the batch] */
 	bool		has_memos;		/* there are outputs with memos, computed in stages of their own */

@@ -245,11 +245,13 @@ init_cached(HeapFeed *feed, HeapTable *table)
 	table->bounded = heap_bounds_possible(feed, table);
 	table->memos = palloc0(sizeof(HeapMemo *) * (table->nquals + 1));
 	table->closed = palloc0(sizeof(bool) * (table->nquals + 1));
+	table->rechecks = palloc0(sizeof(bool) * (table->nquals + 1));
 	table->indexed = palloc0(sizeof(bool) * (table->nquals + 1));
 	for (int q = 0; q < table->nquals; q++)
 	{
 		table->closed[q] = expr_stage_is_closed(table->set, q);
-		table->indexed[q] = table->closed[q] && heap_bitmap_implies(table->scan->node, table->quals[q]->expr);
+		table->rechecks[q] = heap_bitmap_implies(table->scan->node, table->quals[q]->expr);
+		table->indexed[q] = table->closed[q] && table->rechecks[q];
 	}
 	for (int q = 0; table->cached && q < table->nquals; q++)
 		table->memos[q] = heap_memo_create(table, q);

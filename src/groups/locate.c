@@ -343,12 +343,33 @@ range_bins(int nkeys, KeyRange *ranges, int64 max_bins)
 	return bins;
 }
 
+/* Extends the ranges to the keys of a group. */
+static inline void
+cover_row(GroupTable *table, const char *row)
+{
+	for (int k = 0; k < table->spec->nkeys; k++)
+	{
+		KeyRange   *range = &table->keys.ranges[k];
+		bool		isnull;
+		int64		v = group_key_integer(&table->keys, row, k, &isnull);
+
+		if (isnull)
+			continue;
+		range->min = range->any ? Min(range->min, v) : v;
+		range->max = range->any ? Max(range->max, v) : v;
+		range->any = true;
+	}
+}
+
 bool
 group_table_use_direct(GroupTable *table)
 {
 	int			nkeys = table->spec->nkeys;
-	int64		bins = range_bins(nkeys, table->keys.ranges, table->max_bins);
+	int64		bins;
 
+	for (uint32 g = 0; g < table->ngroups; g++)
+		cover_row(table, group_row(table, g));
+	bins = range_bins(nkeys, table->keys.ranges, table->max_bins);
 	if (bins == 0)
 		return false;
 	if (table->map)

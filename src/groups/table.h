@@ -168,7 +168,7 @@ extern void group_table_locate(GroupTable *table, const Batch *batch);
 extern void group_table_locate_rows(GroupTable *table, const char *rows, int n);
 /* Changes over to TABLE_HASH, sized for so many groups where memory allows. */
 extern void group_table_use_hash(GroupTable *table, double groups);
-/* Changes over to TABLE_DIRECT over keys.ranges; false if they are too wide. */
+/* Changes over to TABLE_DIRECT over keys.ranges, which are extended to the groups that are there; false if they are too wide. */
 extern bool group_table_use_direct(GroupTable *table);
 
 #endif							/* GPUAGG_GROUP_TABLE_H */

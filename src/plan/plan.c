@@ -186,12 +186,12 @@ add_input(GroupQuery *query, Node *expr, Index sortgroupref)
  * not be: the filter may be there to keep an error away.
  */
 static Node *
-guard_argument(Expr *arg, Expr *filter)
+guard_argument(PlannerInfo *root, Expr *arg, Expr *filter)
 {
 	CaseExpr   *guard;
 	CaseWhen   *when;
 
-	if (filter == NULL || expr_cannot_fail((Node *) arg, NULL))
+	if (filter == NULL || expr_cannot_fail((Node *) arg, root->glob->boundParams))
 		return (Node *) arg;
 	when = makeNode(CaseWhen);
 	when->expr = filter;
@@ -240,7 +240,7 @@ collect_inputs(GroupQuery *query)
 			if (tle->resjunk && !sorts)
 				continue;
 			inputs = lappend_int(inputs,
-								 add_input(query, guard_argument(tle->expr, aggref->aggfilter), 0));
+								 add_input(query, guard_argument(query->root, tle->expr, aggref->aggfilter), 0));
 		}
 		query->agg_inputs = lappend(query->agg_inputs, inputs);
 	}
@@ -305,7 +305,7 @@ guard_order(GroupQuery *query)
 		if (get_sortgroupref_clause_noerr(tle->ressortgroupref, agg->aggorder) != NULL)
 		{
 			Expr	   *filter = order_filter(query->aggs, (Node *) tle->expr);
-			Node	   *guard = guard_argument(tle->expr, filter);
+			Node	   *guard = guard_argument(query->root, tle->expr, filter);
 
 			guarded |= guard != (Node *) tle->expr;
 			tle->expr = (Expr *) guard;

@@ -25,6 +25,9 @@ static planner_hook_type prev_planner_hook;
 /* While EXPLAIN (VERBOSE) plans a query: the reasons so far.  NULL otherwise. */
 static StringInfo refusals = NULL;
 
+/* Which query that is: with ANALYZE functions of the query plan others. */
+static Query *explained = NULL;
+
 /* Of the query that is planned: aggregations with custom paths that were not chosen, yet. */
 static int	offers = 0;
 
@@ -69,9 +72,12 @@ static PlannedStmt *
 plan(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
 	int			outer = offers;
+	StringInfo	outer_refusals = refusals;
 	PlannedStmt *result;
 
 	offers = 0;
+	if (query != explained)
+		refusals = NULL;
 	PG_TRY();
 	{
 		result = (prev_planner_hook ? prev_planner_hook : standard_planner) (query, query_string, cursor_options, params);
@@ -81,6 +87,7 @@ plan(Query *query, const char *query_string, int cursor_options, ParamListInfo p
 	PG_FINALLY();
 	{
 		offers = outer;
+		refusals = outer_refusals;
 	}
 	PG_END_TRY();
 	return result;
@@ -132,9 +139,11 @@ explain_one_query(Query *query, int cursorOptions, IntoClause *into, ExplainStat
 				  const char *queryString, ParamListInfo params, QueryEnvironment *queryEnv)
 {
 	StringInfo	outer = refusals;
+	Query	   *outer_query = explained;
 	StringInfo	mine = es->verbose ? makeStringInfo() : NULL;
 
 	refusals = mine;
+	explained = query;
 	PG_TRY();
 	{
 		if (prev_explain_one_query_hook)
@@ -147,6 +156,7 @@ explain_one_query(Query *query, int cursorOptions, IntoClause *into, ExplainStat
 	PG_FINALLY();
 	{
 		refusals = outer;
+		explained = outer_query;
 	}
 	PG_END_TRY();
 	if (mine && mine->len > 0)

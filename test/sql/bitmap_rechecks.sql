@@ -38,6 +38,20 @@ CREATE INDEX ON jsons USING gist (point(i, i));
 VACUUM ANALYZE jsons;
 SELECT j->>'b' AS b, count(*) FROM jsons WHERE j @> '{"a": 3}' AND j @> '{"b": 2}' GROUP BY 1;
 SELECT count(*) FROM jsons WHERE circle '((100, 100), 20)' @> point(i, i);
+-- rows that fail them are counted as core counts them
+CREATE FUNCTION removed(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		IF line LIKE '%Rows Removed%' THEN
+			RETURN NEXT trim(line);
+		END IF;
+	END LOOP;
+END $$;
+SELECT * FROM removed('SELECT count(*) FROM bits WHERE i BETWEEN 300 AND 500 AND k = 1');
+SELECT * FROM removed('SELECT count(*) FROM jsons WHERE j @> ''{"a": 3}'' AND i % 20 = 3');
+DROP FUNCTION removed;
 -- tuples are counted as an index's
 SELECT pg_stat_force_next_flush();
 BEGIN;

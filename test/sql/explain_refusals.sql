@@ -55,6 +55,20 @@ SET gpuagg.require = 'require';
 SELECT p -> 0 ? 'GpuAgg Not Used' AS not_used FROM explained('SELECT gpu_sum(v) FROM refused') p;
 RESET gpuagg.require;
 
+-- of the query itself, not of those that its functions plan
+CREATE FUNCTION asks() RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN (SELECT gpu_count(DISTINCT v::numeric::money) FROM refused);
+END $$;
+CREATE FUNCTION asks_explained() RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, FORMAT json) SELECT asks()' INTO plan;
+	RETURN plan;
+END $$;
+SELECT asks_explained() -> 0 ? 'GpuAgg Not Used' AS not_used;
+
 -- forbidden
 SET gpuagg.require = 'forbid';
 SELECT p -> 0 ->> 'GpuAgg Not Used' AS not_used FROM explained('SELECT k, gpu_sum(v) FROM refused GROUP BY k') p;
@@ -63,4 +77,5 @@ SELECT p -> 0 ? 'GpuAgg Not Used' AS not_used FROM explained('SELECT k, sum(v) F
 RESET gpuagg.require;
 DROP VIEW two;
 DROP TABLE refused;
+DROP FUNCTION asks, asks_explained;
 DROP FUNCTION explained, explained_xml, explained_end;
