@@ -85,11 +85,17 @@ make_numeric(const QuotientOp *data, Quotient *to, gpuagg_u128 value, bool negat
 	value *= data->power[groups * BASE_DIGITS - scale];
 	while (value != 0)
 	{
-		uint64		rest = value >> 64 == 0 ? (uint64) value % chunk : (uint64) (value % chunk);
+		gpuagg_u128 next = value >> 64 == 0 ? (uint64) value / chunk : value / chunk;
+		uint64		rest = (uint64) value - (uint64) next * chunk;
+		uint32		high = (uint32) (rest / (BASE * BASE));
+		uint32		low = (uint32) (rest - (uint64) high * (BASE * BASE));
 
-		value = value >> 64 == 0 ? (uint64) value / chunk : value / chunk;
-		for (int i = 0; i < 4; i++, rest /= BASE)
-			digit[--first] = rest % BASE;
+		first -= 4;
+		digit[first] = high / BASE;
+		digit[first + 1] = high % BASE;
+		digit[first + 2] = low / BASE;
+		digit[first + 3] = low % BASE;
+		value = next;
 	}
 	/* no zero digits at either end */
 	while (first < last && digit[first] == 0)
