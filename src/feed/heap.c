@@ -426,22 +426,39 @@ next_tuples(HeapFeed *feed)
 	return true;
 }
 
-static Batch *
-feed_next(Feed *base)
+/* How many rows may pass?  As in nodeLimit.c. */
+static uint64
+limit_count(LimitState *node)
 {
-	HeapFeed   *feed = (HeapFeed *) base;
+	bool		isnull = true;
+	int64		count = 0;
+
+	if (node->limitCount)
+		count = DatumGetInt64(ExecEvalExprSwitchContext(node->limitCount, node->ps.ps_ExprContext, &isnull));
+	if (isnull)
+		return PG_UINT64_MAX;
+	if (count < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_ROW_COUNT_IN_LIMIT_CLAUSE),
+				 errmsg("LIMIT must not be negative")));
+	return (uint64) count;
+}
+
+/* Fills the batch; false: there is no row. */
+static bool
+fill_batch(HeapFeed *feed)
+{
 	Batch	   *batch = &feed->batch;
 	Instrumentation *instrument = feed->child->instrument;
+	uint64		most = Min((uint64) batch->capacity, feed->left);
 
-	if (feed->done)
-		return NULL;
 	/* before InstrStartNode, as in ExecProcNode: rescanning a node ends its cycle of instrumentation */
 	if (feed->child->chgParam != NULL)
 		ExecReScan(feed->child);
 	if (instrument)
 		InstrStartNode(instrument);
 	begin_batch(feed);
-	while (batch->nrows < batch->capacity && !heap_batch_is_full(feed) && !batch_ends(feed))
+	while (batch->nrows < most && !heap_batch_is_full(feed) && !batch_ends(feed))
 	{
 		if (!next_tuples(feed))
 		{
@@ -459,7 +476,45 @@ feed_next(Feed *base)
 	end_batch(feed);
 	if (instrument)
 		InstrStopNode(instrument, batch->nrows);
-	if (batch->nrows == 0)
+	return batch->nrows > 0;
+}
+
+/* fill_batch below a LIMIT. */
+static bool
+fill_limited(HeapFeed *feed)
+{
+	LimitState *limit = feed->limit;
+	Instrumentation *instrument = limit->ps.instrument;
+	bool		any;
+
+	if (limit->ps.chgParam != NULL)
+		ExecReScan(&limit->ps);
+	if (instrument)
+		InstrStartNode(instrument);
+	if (!feed->begun)
+		feed->left = limit_count(limit);
+	any = feed->left > 0 && fill_batch(feed);
+	feed->begun = true;
+	if (any)
+	{
+		feed->batch.nrows = (int) Min(feed->batch.nrows, feed->left);
+		if (feed->left != PG_UINT64_MAX)
+			feed->left -= feed->batch.nrows;
+		/* the batch may refer to what was read last, so that is kept */
+		feed->done |= feed->left == 0;
+	}
+	if (instrument)
+		InstrStopNode(instrument, any ? feed->batch.nrows : 0);
+	return any;
+}
+
+static Batch *
+feed_next(Feed *base)
+{
+	HeapFeed   *feed = (HeapFeed *) base;
+	Batch	   *batch = &feed->batch;
+
+	if (feed->done || !(feed->limit ? fill_limited(feed) : fill_batch(feed)))
 		return NULL;
 	base->rows += batch->nrows;
 	base->batches++;
@@ -479,6 +534,9 @@ feed_resident(Feed *base, const char **why)
 {
 	HeapFeed   *feed = (HeapFeed *) base;
 
+	*why = "a LIMIT";
+	if (feed->limit)
+		return NULL;
 	*why = "several tables";
 	if (feed->append || feed->begun)
 		return NULL;
@@ -507,7 +565,9 @@ feed_rescan(Feed *base)
 	int			ntables = feed->append ? feed->append->as_nplans : 1;
 
 	leave_table(feed);
-	if (feed->child->chgParam == NULL)
+	if (feed->limit && feed->limit->ps.chgParam == NULL)
+		ExecReScan(&feed->limit->ps);
+	else if (feed->limit == NULL && feed->child->chgParam == NULL)
 		ExecReScan(feed->child);
 	for (int i = 0; i < ntables; i++)
 		if (feed->tables[i] && feed->tables[i]->set)
@@ -552,6 +612,7 @@ feed_heap_describe(PlanState *child, const FeedStats *stats, ExplainState *es)
 	int			nexecuted = 0;
 	StringInfoData buf;
 
+	child = heap_below_limit(child);
 	initStringInfo(&buf);
 	if (stats && stats->resident > 0)
 		appendStringInfo(&buf, "GPU memory (" UINT64_FORMAT " of " UINT64_FORMAT " blocks), ",
@@ -665,7 +726,9 @@ feed_heap_open(PlanState *child, bool volatile_query, const AggSpec *spec, const
 
 	feed->base.ops = &heap_ops;
 	feed->base.batch = &feed->batch;
-	feed->child = child;
+	feed->limit = IsA(child, LimitState) ? (LimitState *) child : NULL;
+	feed->left = PG_UINT64_MAX;
+	feed->child = child = heap_below_limit(child);
 	feed->volatile_query = volatile_query;
 	feed->econtext = econtext;
 	feed->cxt = CurrentMemoryContext;
@@ -673,7 +736,8 @@ feed_heap_open(PlanState *child, bool volatile_query, const AggSpec *spec, const
 	feed->slice = EXPR_ROWS;
 	feed->page.buffer = InvalidBuffer;
 	arena_init(&feed->arena, feed->cxt);
-	feed->extremes = spec->nkeys == 0 && spec->ndistincts == 0 && !spec->others;
+	/* a LIMIT counts rows for which others cannot stand */
+	feed->extremes = feed->limit == NULL && spec->nkeys == 0 && spec->ndistincts == 0 && !spec->others;
 	init_outputs(feed, spec, resnos, constants);
 	feed->append = heap_find_append(child);
 	if (feed->append)

@@ -88,6 +88,8 @@ typedef struct HeapTable
 typedef struct HeapFeed
 {
 	Feed		base;
+	LimitState *limit;			/* above child; or NULL */
+	uint64		left;			/* rows that it still lets pass */
 	PlanState  *child;
 	ResultState *result;		/* child, if it only projects an Append */
 	AppendState *append;		/* that, or child; or NULL */
@@ -126,6 +128,13 @@ heap_batch_is_full(const HeapFeed *feed)
  * Append is not projected.
  */
 extern const char *heap_refuse_subplan(PlanState *node, bool volatile_query);
+
+/* The scan below a LIMIT, or else the node itself. */
+static inline PlanState *
+heap_below_limit(PlanState *child)
+{
+	return IsA(child, LimitState) ? outerPlanState(child) : child;
+}
 
 /* The Append that the feed reads, below a projection if there is one; or NULL. */
 extern AppendState *heap_find_append(PlanState *child);

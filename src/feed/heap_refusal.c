@@ -116,6 +116,46 @@ heap_find_append(PlanState *child)
 	return IsA(child, AppendState) ? (AppendState *) child : NULL;
 }
 
+static bool
+any_can_fail(List *exprs, ParamListInfo params)
+{
+	ListCell   *lc;
+
+	foreach(lc, exprs)
+	{
+		Node	   *expr = lfirst(lc);
+
+		if (!expr_cannot_fail(IsA(expr, TargetEntry) ? (Node *) ((TargetEntry *) expr)->expr : expr, params))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A LIMIT above a scan: rows come in the scan's order, so that the first ones are core's.  But expressions are
+ * evaluated for some rows beyond them.
+ */
+static const char *
+refuse_limit(LimitState *node)
+{
+	Limit	   *limit = (Limit *) node->ps.plan;
+	PlanState  *scan = outerPlanState(node);
+	Const	   *offset = (Const *) limit->limitOffset;
+
+	if (limit->limitOption != LIMIT_OPTION_COUNT)
+		return "the input has a LIMIT with ties";
+	if (offset && (!IsA(offset, Const) || (!offset->constisnull && DatumGetInt64(offset->constvalue) != 0)))
+		return "the input has an OFFSET";
+	if (limit->limitCount && !IsA(limit->limitCount, Const) && !IsA(limit->limitCount, Param))
+		return "the input has a LIMIT that is computed";
+	if (!IsA(scan, SeqScanState) || scan->plan->parallel_aware)
+		return "the input is not a sequential scan";
+	if (any_can_fail(scan->plan->qual, node->ps.state->es_param_list_info) ||
+		any_can_fail(scan->plan->targetlist, node->ps.state->es_param_list_info))
+		return "an expression below a LIMIT may fail";
+	return NULL;
+}
+
 const char *
 feed_heap_refusal(PlanState *child, bool volatile_query)
 {
@@ -128,6 +168,11 @@ feed_heap_refusal(PlanState *child, bool volatile_query)
 		return "rows are being rechecked";
 	if (estate->es_snapshot == NULL || !IsMVCCSnapshot(estate->es_snapshot))
 		return "the snapshot is not an MVCC snapshot";
+	if (IsA(child, LimitState))
+	{
+		why = refuse_limit((LimitState *) child);
+		return why ? why : heap_refuse_subplan(outerPlanState(child), volatile_query);
+	}
 	if (append == NULL)
 		return heap_refuse_subplan(child, volatile_query);
 	if (append->as_nasyncplans > 0)
