@@ -21,8 +21,9 @@
 
 #include "aggregates/aggmap.h"
 #include "common/compat.h"
-#include "settings.h"
+#include "plan/citus.h"
 #include "plan/supported.h"
+#include "settings.h"
 
 /* Each of GROUPING SETS may need a table of groups while rows are read. */
 #define MOST_SETS 256
@@ -38,6 +39,13 @@ supported_any_ours(List *aggrefs)
 			return true;
 	}
 	return false;
+}
+
+/* May core's own aggregates make a query one for the custom scan? */
+bool
+supported_core_too(void)
+{
+	return gpuagg_replace_builtin || citus_is_task();
 }
 
 /*
@@ -56,7 +64,7 @@ supported_interest(List *aggrefs, const char **why)
 		Oid			agg = aggref->aggfnoid;
 
 		if (aggmap_is_ours(agg) ||
-			(gpuagg_replace_builtin &&
+			(supported_core_too() &&
 			 (aggmap_is_listed(agg) || aggref->aggdistinct != NIL || aggref->aggorder != NIL)))
 			return true;
 	}
