@@ -193,7 +193,10 @@ argument_types(const Aggref *aggref, Oid *argtypes)
 	return nargs;
 }
 
-/* gpu_NAME(types) is core's NAME(types); arguments of polymorphic ones, as count's, have other types than these say. */
+/*
+ * gpu_NAME(types) is core's NAME(types).  Citus finds what it puts in place of min and others by the very types of arguments,
+ * and fails for core's polymorphic ones; but not for count("any").
+ */
 static Oid
 core_of(const Aggref *aggref)
 {
@@ -208,11 +211,6 @@ core_of(const Aggref *aggref)
 	core = find_aggregate(name + 4, argtypes, nargs, PG_CATALOG_NAMESPACE, aggref->aggtype);
 	if (!OidIsValid(core) && nargs == 1)
 		core = find_aggregate(name + 4, &any, 1, PG_CATALOG_NAMESPACE, aggref->aggtype);
-	if (!OidIsValid(core) && nargs == 1 && OidIsValid(get_element_type(argtypes[0])))
-	{
-		any = ANYARRAYOID;
-		core = find_aggregate(name + 4, &any, 1, PG_CATALOG_NAMESPACE, ANYARRAYOID);
-	}
 	return core;
 }
 

@@ -18,7 +18,7 @@ $$;
 CREATE FUNCTION alike(a text, b text, exact bool) RETURNS bool LANGUAGE sql AS $$
 	SELECT a = b OR (NOT exact AND (SELECT count(*) > 0 AND bool_and(coalesce(v = w OR
 			(v || w ~ '^[-+0-9.e]+$' AND abs(v::numeric - w::numeric) <= 1e-9 * greatest(abs(v::numeric), abs(w::numeric), 1e-3)), false))
-		FROM unnest(regexp_split_to_array(a, '[][:,{}]'), regexp_split_to_array(b, '[][:,{}]')) u(v, w)))
+		FROM unnest(regexp_split_to_array(a, '[\[\]{}:,]'), regexp_split_to_array(b, '[\[\]{}:,]')) u(v, w)))
 $$;
 
 CREATE FUNCTION plan_of(query text) RETURNS text LANGUAGE plpgsql AS $$
@@ -63,6 +63,24 @@ $$;
 
 -- One pair of aggregate and argument types, in all groupings.
 CREATE TABLE result (call text, grouping_of text, wrong text, place text);
+
+-- May gather rows when grouped by another key than the distribution column: what needs all rows of a group, or their order.
+CREATE FUNCTION may_gather(call text) RETURNS bool LANGUAGE sql AS $$
+	SELECT call ~ ' ORDER BY ' OR starts_with(call, 'gpu_median')
+$$;
+
+CREATE VIEW report AS
+SELECT line FROM (
+	SELECT 1 AS part, call, CASE WHEN bool_and(wrong = '' AND (place = 'workers' OR (place = 'rows' AND grouping_of <> 'k' AND may_gather(call)))) THEN 'ok - ' ELSE 'not ok - ' END ||
+		call || ': ' || string_agg(CASE grouping_of WHEN '' THEN 'all' ELSE grouping_of END || ' ' || place || CASE WHEN wrong <> '' THEN format(' (%s)', wrong) ELSE '' END, '; '
+			ORDER BY grouping_of) AS line
+	FROM result GROUP BY call
+	UNION ALL
+	SELECT 2, grouping_of, format('# grouped by %s: %s of %s pairs by the custom scan on the workers, %s gather rows: %s', CASE grouping_of WHEN '' THEN 'nothing' ELSE grouping_of END,
+		count(*) FILTER (WHERE place = 'workers'), count(*), count(*) FILTER (WHERE place = 'rows'),
+		coalesce((SELECT string_agg(DISTINCT name, ', ') FROM (SELECT substring(call, '\w+') AS name FROM result r WHERE r.grouping_of = result.grouping_of AND place = 'rows') n), 'none'))
+	FROM result GROUP BY grouping_of) l
+ORDER BY part, call;
 
 CREATE PROCEDURE compare_pair(call text, core text, exact bool) LANGUAGE plpgsql AS $$
 DECLARE
