@@ -34,12 +34,12 @@
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
-#include "commands/extension.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/planner.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/catcache.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -164,21 +164,23 @@ set_mark(Aggref *aggref, const char *text)
 
 /* ---- which aggregates ------------------------------------------------------ */
 
-/* An aggregate of this name, these types of arguments and this result; or InvalidOid. */
+/* An aggregate of this name, these types of arguments and this result, of core's or the extension's; or InvalidOid. */
 static Oid
-find_aggregate(const char *name, const Oid *argtypes, int nargs, Oid schema, Oid result)
+find_aggregate(const char *name, const Oid *argtypes, int nargs, bool ours, Oid result)
 {
-	HeapTuple	tuple = SearchSysCache3(PROCNAMEARGSNSP, CStringGetDatum(name),
-										PointerGetDatum(buildoidvector(argtypes, nargs)), ObjectIdGetDatum(schema));
+	CatCList   *list = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(name));
 	Oid			found = InvalidOid;
-	Form_pg_proc form;
 
-	if (!HeapTupleIsValid(tuple))
-		return InvalidOid;
-	form = (Form_pg_proc) GETSTRUCT(tuple);
-	if (form->prokind == PROKIND_AGGREGATE && form->prorettype == result)
-		found = form->oid;
-	ReleaseSysCache(tuple);
+	for (int i = 0; i < list->n_members; i++)
+	{
+		Form_pg_proc form = (Form_pg_proc) GETSTRUCT(&list->members[i]->tuple);
+
+		if (form->prokind == PROKIND_AGGREGATE && form->prorettype == result && form->pronargs == nargs &&
+			memcmp(form->proargtypes.values, argtypes, nargs * sizeof(Oid)) == 0 &&
+			(ours ? aggmap_is_ours(form->oid) : form->pronamespace == PG_CATALOG_NAMESPACE))
+			found = form->oid;
+	}
+	ReleaseSysCacheList(list);
 	return found;
 }
 
@@ -208,9 +210,9 @@ core_of(const Aggref *aggref)
 
 	if (name == NULL || strncmp(name, "gpu_", 4) != 0)
 		return InvalidOid;
-	core = find_aggregate(name + 4, argtypes, nargs, PG_CATALOG_NAMESPACE, aggref->aggtype);
+	core = find_aggregate(name + 4, argtypes, nargs, false, aggref->aggtype);
 	if (!OidIsValid(core) && nargs == 1)
-		core = find_aggregate(name + 4, &any, 1, PG_CATALOG_NAMESPACE, aggref->aggtype);
+		core = find_aggregate(name + 4, &any, 1, false, aggref->aggtype);
 	return core;
 }
 
@@ -218,15 +220,12 @@ static Oid
 ours_of(const Aggref *aggref)
 {
 	char	   *name = get_func_name(aggref->aggfnoid);
-	Oid			extension = get_extension_oid("gpuagg", true);
 	Oid			argtypes[FUNC_MAX_ARGS];
 	int			nargs = argument_types(aggref, argtypes);
-	Oid			ours;
 
-	if (name == NULL || aggref->aggfnoid >= FirstNormalObjectId || !OidIsValid(extension))
+	if (name == NULL || aggref->aggfnoid >= FirstNormalObjectId)
 		return InvalidOid;
-	ours = find_aggregate(psprintf("gpu_%s", name), argtypes, nargs, get_extension_schema(extension), aggref->aggtype);
-	return OidIsValid(ours) && aggmap_is_ours(ours) ? ours : InvalidOid;
+	return find_aggregate(psprintf("gpu_%s", name), argtypes, nargs, true, aggref->aggtype);
 }
 
 /* Does Citus make partial aggregates of it?  By name, or by what the catalog says. */

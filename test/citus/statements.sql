@@ -7,10 +7,12 @@ $$;
 CREATE FUNCTION statement_insert_select() RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	wrong text;
+	plan text := plan_of('INSERT INTO dist_out SELECT k, gpu_count(*), gpu_sum(i4) FROM dist_rows GROUP BY k');
 BEGIN
 	SET LOCAL gpuagg.require = require;
 	INSERT INTO dist_out SELECT k, gpu_count(*), gpu_sum(i4), gpu_avg(n) FROM dist_rows GROUP BY k;
 	INSERT INTO local_out SELECT k, count(*), sum(i4), avg(n) FROM local_rows GROUP BY k;
+	RETURN NEXT tap(place_of(plan) = 'workers', 'plan of INSERT ... SELECT', plan);
 	wrong := difference('SELECT * FROM dist_out', 'SELECT * FROM local_out', true);
 	RETURN NEXT tap(wrong = '', 'INSERT ... SELECT by the distribution column', wrong);
 	INSERT INTO dist_out SELECT g, gpu_count(*) FILTER (WHERE b), gpu_sum(i4), gpu_avg(n) FROM dist_rows WHERE g IS NOT NULL GROUP BY g;
@@ -25,10 +27,14 @@ END
 $$;
 
 -- In plpgsql, with custom plans and a generic one.
-CREATE FUNCTION counted(least int, tenant int) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION counted(bound int, tenant int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	many text;
+	few text;
 BEGIN
-	RETURN (SELECT format('%s %s', gpu_count(*), gpu_sum(i4)) FROM dist_rows WHERE i4 > least) ||
-		(SELECT format(' %s %s', gpu_count(*) FILTER (WHERE b AND i2 > least), gpu_sum(i4)) FROM dist_rows WHERE k = tenant);
+	SELECT format('%s %s', gpu_count(*), gpu_sum(i4)) INTO many FROM dist_rows WHERE i4 > bound;
+	SELECT format(' %s %s', gpu_count(*) FILTER (WHERE b AND i2 > bound), gpu_sum(i4)) INTO few FROM dist_rows WHERE k = tenant;
+	RETURN many || few;
 END
 $$;
 
@@ -120,7 +126,7 @@ EXCEPTION WHEN OTHERS THEN
 END
 $$;
 
--- The marks do not change what a function's owner or a reader of pg_stat_statements' text sees on the coordinator, nor local tables.
+-- Tables that Citus does not know.
 CREATE FUNCTION statement_local() RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	plan text := plan_of('SELECT g, gpu_count(*) FROM local_rows GROUP BY g');
