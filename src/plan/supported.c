@@ -22,8 +22,9 @@
 #include "aggregates/aggmap.h"
 #include "aggregates/partial_call.h"
 #include "common/compat.h"
-#include "settings.h"
+#include "plan/citus.h"
 #include "plan/supported.h"
+#include "settings.h"
 
 /* Each of GROUPING SETS may need a table of groups while rows are read. */
 #define MOST_SETS 256
@@ -48,6 +49,13 @@ supported_any_ours(List *aggrefs)
 	return false;
 }
 
+/* May core's own aggregates make a query one for the custom scan? */
+bool
+supported_core_too(void)
+{
+	return gpuagg_replace_builtin || citus_is_task();
+}
+
 /*
  * One aggregate of ours, or of core's with gpuagg.replace_builtin, makes the
  * query one for the custom scan.  The others are taken along whatever they are:
@@ -64,7 +72,7 @@ supported_interest(List *aggrefs, const char **why)
 		Oid			agg = partial_aggref(aggref)->aggfnoid;
 
 		if (is_ours(aggref) ||
-			(gpuagg_replace_builtin &&
+			(supported_core_too() &&
 			 (aggmap_is_listed(agg) || aggref->aggdistinct != NIL || aggref->aggorder != NIL)))
 			return true;
 	}
