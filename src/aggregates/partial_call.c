@@ -232,11 +232,33 @@ hashes_alike(Oid type)
 	return get_typtype(type) == TYPTYPE_BASE;
 }
 
-/* May the aggregate be computed from gpuagg_states of several servers? */
-static bool
-may_travel(const Aggref *aggref)
+/*
+ * The aggregate with whose gpuagg_states one is computed, and how many times it takes the same argument.  min and max of
+ * any array or enum, whose state is of that type, are the value in the row with the least or greatest one.
+ */
+static Oid
+aggregate_of_states(const Aggref *aggref, int *times)
 {
-	PartialKind kind = aggmap_partial_kind(aggref->aggfnoid);
+	char	   *name = get_func_name(aggref->aggfnoid);
+	Oid			types[] = {ANYELEMENTOID, ANYCOMPATIBLEOID};
+
+	*times = 1;
+	if (aggmap_partial_kind(aggref->aggfnoid) != PARTIAL_NONE)
+		return aggref->aggfnoid;
+	if (!aggmap_is_ours(aggref->aggfnoid) || list_length(aggref->args) != 1 ||
+		!IsPolymorphicType(get_func_rettype(aggref->aggfnoid)))
+		return InvalidOid;
+	*times = 2;
+	if (name && strcmp(name, "gpu_min") == 0)
+		return own_function("gpu_argmin", types, 2);
+	return name && strcmp(name, "gpu_max") == 0 ? own_function("gpu_argmax", types, 2) : InvalidOid;
+}
+
+/* May the aggregate be computed from gpuagg_states, of an aggregate, of several servers? */
+static bool
+may_travel(const Aggref *aggref, Oid states)
+{
+	PartialKind kind = aggmap_partial_kind(states);
 	ListCell   *lc;
 
 	if (kind == PARTIAL_NONE || aggref->aggkind != AGGKIND_NORMAL || aggref->aggvariadic || aggref->aggdistinct != NIL ||
@@ -272,23 +294,26 @@ partial_expression(const Aggref *aggref)
 	Oid			pack = own_function("gpuagg_pack", pack_types, 2);
 	Oid			merge = own_function("gpuagg_merge", &row, 1);
 	Oid			finish = own_function("gpuagg_finish", finish_types, 3);
+	int			times;
+	Oid			states = aggregate_of_states(aggref, &times);
 	List	   *args;
 	Oid			types[FUNC_MAX_ARGS];
 	int			n = 0;
 	Aggref	   *merged;
 	ListCell   *lc;
 
-	if (!OidIsValid(pack) || !OidIsValid(merge) || !OidIsValid(finish) || !may_travel(aggref))
+	if (!OidIsValid(pack) || !OidIsValid(merge) || !OidIsValid(finish) || !OidIsValid(states) || !may_travel(aggref, states))
 		return NULL;
-	args = list_make1(aggregate_constant(aggref->aggfnoid));
+	args = list_make1(aggregate_constant(states));
 	foreach(lc, aggref->args)
-	{
-		Expr	   *arg = lfirst_node(TargetEntry, lc)->expr;
+		for (int i = 0; i < times; i++)
+		{
+			Expr	   *arg = lfirst_node(TargetEntry, lc)->expr;
 
-		types[n++] = exprType((Node *) arg);
-		args = lappend(args, arg);
-	}
-	if (!partial_accepts(aggref->aggfnoid, types, n))
+			types[n++] = exprType((Node *) arg);
+			args = lappend(args, copyObject(arg));
+		}
+	if (!partial_accepts(states, types, n))
 		return NULL;
 	merged = makeNode(Aggref);
 	merged->aggfnoid = merge;
@@ -302,7 +327,7 @@ partial_expression(const Aggref *aggref)
 	merged->aggno = merged->aggtransno = -1;
 	merged->location = aggref->location;
 	return (Node *) makeFuncExpr(finish, aggref->aggtype,
-								 list_make3(merged, aggregate_constant(aggref->aggfnoid),
+								 list_make3(merged, aggregate_constant(states),
 											makeNullConst(aggref->aggtype, -1, aggref->aggcollid)),
 								 aggref->aggcollid, aggref->inputcollid, COERCE_EXPLICIT_CALL);
 }

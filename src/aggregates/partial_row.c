@@ -307,10 +307,13 @@ gpuagg_merge_accum(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("partial states of different aggregates cannot be combined")));
 	read_row(row, types, values);
-	internal = call_with_state(parts.transfn, row->collation, INTERNALOID, state, row->nargs, types, values, &isnull);
-	if (isnull)
+	/* a state that was read is one to combine: core's transition functions would not add squares to it */
+	internal = call_with_state(parts.transfn, row->collation, INTERNALOID, NULL, row->nargs, types, values, &isnull);
+	if (isnull && state == NULL)
 		PG_RETURN_NULL();
-	PG_RETURN_DATUM(partial_store(parts.kind, internal));
+	if (isnull)
+		PG_RETURN_POINTER(state);
+	PG_RETURN_DATUM(state ? partial_combine(state, internal) : partial_store(parts.kind, internal));
 }
 
 /* Is the type that the caller names that of the result? */

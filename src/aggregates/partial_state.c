@@ -263,19 +263,24 @@ gpuagg_state_send(PG_FUNCTION_ARGS)
 
 /* ---- merging ------------------------------------------------------------------- */
 
+Datum
+partial_combine(const bytea *state, Datum internal)
+{
+	PartialKind kind = partial_state_kind(state);
+
+	return partial_store(kind, call(kinds[kind].combine, partial_load(state), internal));
+}
+
 /* (gpuagg_state, gpuagg_state), neither NULL */
 Datum
 gpuagg_merge_combine(PG_FUNCTION_ARGS)
 {
 	bytea	   *a = PG_GETARG_BYTEA_PP(0);
 	bytea	   *b = PG_GETARG_BYTEA_PP(1);
-	PartialKind kind = partial_state_kind(a);
-	Datum		left;
 
-	if (kind != partial_state_kind(b))
+	if (partial_state_kind(a) != partial_state_kind(b))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("partial states of different aggregates cannot be combined")));
-	left = partial_load(a);
-	PG_RETURN_DATUM(partial_store(kind, call(kinds[kind].combine, left, partial_load(b))));
+	PG_RETURN_DATUM(partial_combine(a, partial_load(b)));
 }

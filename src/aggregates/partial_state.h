@@ -45,6 +45,9 @@ extern PartialKind partial_state_kind(const bytea *state);
 extern Datum partial_load(const bytea *state);
 extern Datum partial_store(PartialKind kind, Datum internal);
 
+/* A gpuagg_state of both, where the state in memory is of the same kind. */
+extern Datum partial_combine(const bytea *state, Datum internal);
+
 /* Bytes as the text of a value: as bytea's, whatever bytea_output is. */
 extern char *partial_hex(const bytea *bytes);
 
