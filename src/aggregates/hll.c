@@ -96,6 +96,21 @@ hll_grow(HllState *state)
 	pfree(old);
 }
 
+/* Makes room for so many pairs in a state that has none, if they are few enough for a table. */
+static void
+hll_reserve(HllState *state, int n)
+{
+	int			capacity = state->capacity;
+
+	while (n * 4 > capacity * 3 && capacity * 2 < HLL_SPARSE_MAX)
+		capacity *= 2;
+	if (capacity == state->capacity)
+		return;
+	pfree(state->sparse);
+	state->sparse = MemoryContextAllocZero(GetMemoryChunkContext(state), sizeof(uint32) * capacity);
+	state->capacity = capacity;
+}
+
 /* Raises one register to `rank` if it is lower. */
 static void
 hll_raise(HllState *state, int reg, int rank)
@@ -277,6 +292,7 @@ gpuagg_hll_combine(PG_FUNCTION_ARGS)
 }
 
 /* Wire form: nsparse, then that many pairs, or all registers if it is -1. */
+/* The pairs in the order of registers, so that equal sketches have equal bytes, or all registers. */
 Datum
 gpuagg_hll_serialize(PG_FUNCTION_ARGS)
 {
@@ -287,13 +303,24 @@ gpuagg_hll_serialize(PG_FUNCTION_ARGS)
 	hll_flush(state);
 	pq_begintypsend(&buf);
 	pq_sendint32(&buf, state->nsparse);
-	if (state->nsparse > 0)
+	if (state->nsparse >= 0)
 	{
+		uint8		ranks[GPUAGG_HLL_REGISTERS] = {0};
+
 		for (int i = 0; i < state->capacity; i++)
 			if (state->sparse[i])
-				pq_sendint32(&buf, state->sparse[i]);
+				ranks[state->sparse[i] >> 8] = state->sparse[i] & 0xFF;
+		for (int i = 0; i < GPUAGG_HLL_REGISTERS; i += sizeof(uint64))
+		{
+			uint64		some;
+
+			memcpy(&some, ranks + i, sizeof(some));
+			for (int j = i; some != 0 && j < i + (int) sizeof(uint64); j++)
+				if (ranks[j])
+					pq_sendint32(&buf, j << 8 | ranks[j]);
+		}
 	}
-	if (state->nsparse < 0)
+	else
 		pq_sendbytes(&buf, (char *) state->dense, GPUAGG_HLL_REGISTERS);
 	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
 }
@@ -336,6 +363,7 @@ gpuagg_hll_deserialize(PG_FUNCTION_ARGS)
 	n = (int) pq_getmsgint(&buf, 4);
 	if (n < -1 || n > HLL_SPARSE_MAX)
 		portable_invalid("sketch");
+	hll_reserve(state, n);
 	for (int i = 0; i < n; i++)
 	{
 		uint32		entry = pq_getmsgint(&buf, 4);

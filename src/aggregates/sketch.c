@@ -28,6 +28,7 @@
 #include "common/int.h"
 #include "fmgr.h"
 #include "libpq/pqformat.h"
+#include "port/pg_bitutils.h"
 #include "utils/array.h"
 #include "utils/float.h"
 
@@ -345,7 +346,6 @@ gpuagg_sketch_serialize(PG_FUNCTION_ARGS)
 {
 	Sketch	   *sketch = (Sketch *) PG_GETARG_POINTER(0);
 	const SketchHead *head = &sketch->head;
-	Bucket	   *buckets = ordered_buckets(sketch);
 	StringInfoData buf;
 
 	aggregate_context(fcinfo);
@@ -361,11 +361,12 @@ gpuagg_sketch_serialize(PG_FUNCTION_ARGS)
 	pq_sendfloat8(&buf, head->min);
 	pq_sendfloat8(&buf, head->max);
 	pq_sendint32(&buf, head->nbuckets);
-	for (int i = 0; i < head->nbuckets; i++)
-	{
-		pq_sendint64(&buf, buckets[i].number);
-		pq_sendint64(&buf, buckets[i].count);
-	}
+	for (int i = 0; i < sketch->nslots; i++)
+		if (sketch->slots[i].count != 0)
+		{
+			pq_sendint64(&buf, sketch->slots[i].number);
+			pq_sendint64(&buf, sketch->slots[i].count);
+		}
 	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
 }
 
@@ -424,6 +425,8 @@ gpuagg_sketch_deserialize(PG_FUNCTION_ARGS)
 	if (nbuckets > 0 ? !isfinite(head->min) || !isfinite(head->max) || head->min > head->max :
 		head->min != get_float8_infinity() || head->max != -get_float8_infinity())
 		portable_invalid("range");
+	if (nbuckets * 2 >= FIRST_SLOTS)
+		rebuild(sketch, pg_nextpower2_32(nbuckets * 2 + 1), 0);
 	for (int i = 0; i < nbuckets; i++)
 	{
 		uint64		number = pq_getmsgint64(&buf);
