@@ -19,6 +19,7 @@
 #include "aggregates/aggcall.h"
 #include "aggregates/argtype.h"
 #include "aggregates/hll_value.h"
+#include "aggregates/portable.h"
 #include "common/compat.h"
 #include "operators/hll.h"
 
@@ -297,30 +298,59 @@ gpuagg_hll_serialize(PG_FUNCTION_ARGS)
 	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
 }
 
+/* The serialized state of an array of registers. */
+bytea *
+hll_state(const int32 *registers)
+{
+	StringInfoData buf;
+	int			n = 0;
+
+	for (int i = 0; i < GPUAGG_HLL_REGISTERS; i++)
+		n += registers[i] != 0;
+	pq_begintypsend(&buf);
+	pq_sendint32(&buf, n < HLL_SPARSE_MAX * 3 / 4 ? n : -1);
+	for (int i = 0; i < GPUAGG_HLL_REGISTERS; i++)
+	{
+		/* they may come from the GPU server */
+		if (unlikely((uint32) registers[i] > GPUAGG_HLL_MAX_RANK))
+			portable_invalid("sketch");
+		if (n >= HLL_SPARSE_MAX * 3 / 4)
+			pq_sendbyte(&buf, registers[i]);
+		else if (registers[i] != 0)
+			pq_sendint32(&buf, i << 8 | registers[i]);
+	}
+	return pq_endtypsend(&buf);
+}
+
+/* States also come from other servers (partial_state.c): what is read is checked. */
 Datum
 gpuagg_hll_deserialize(PG_FUNCTION_ARGS)
 {
-	bytea	   *bytes;
 	HllState   *state;
 	StringInfoData buf;
 	int			n;
 
 	aggregate_context(fcinfo);
-	bytes = PG_GETARG_BYTEA_PP(0);
-	initStringInfo(&buf);
-	appendBinaryStringInfo(&buf, VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));
+	portable_read(&buf, PG_GETARG_BYTEA_PP(0));
 	state = hll_new(CurrentMemoryContext);
 	n = (int) pq_getmsgint(&buf, 4);
+	if (n < -1 || n > HLL_SPARSE_MAX)
+		portable_invalid("sketch");
 	for (int i = 0; i < n; i++)
 	{
 		uint32		entry = pq_getmsgint(&buf, 4);
 
+		if (entry >> 8 >= GPUAGG_HLL_REGISTERS || (entry & 0xFF) == 0 || (entry & 0xFF) > GPUAGG_HLL_MAX_RANK)
+			portable_invalid("sketch");
 		hll_raise(state, entry >> 8, entry & 0xFF);
 	}
 	if (n < 0)
 	{
 		hll_make_dense(state);
 		pq_copymsgbytes(&buf, (char *) state->dense, GPUAGG_HLL_REGISTERS);
+		for (int i = 0; i < GPUAGG_HLL_REGISTERS; i++)
+			if (state->dense[i] > GPUAGG_HLL_MAX_RANK)
+				portable_invalid("sketch");
 	}
 	pq_getmsgend(&buf);
 	PG_RETURN_POINTER(state);

@@ -46,6 +46,7 @@
 
 #include "aggregates/aggmap.h"
 #include "plan/citus.h"
+#include "plan/merge.h"
 #include "settings.h"
 
 #define MARK "gpuagg.require="
@@ -424,9 +425,15 @@ plan(Query *query, const char *query_string, int cursor_options, ParamListInfo p
 	{
 		inner.distributed = has_citus_table(query);
 		if (inner.distributed)
+		{
 			rewrite_walker((Node *) query, NULL);
+			merge_rewrite(query);
+		}
 		else
+		{
 			unmark_walker((Node *) query, &inner);
+			merge_restore(query);
+		}
 	}
 	else if (gpuagg_replace_builtin)
 		inner.distributed = has_citus_table(query);

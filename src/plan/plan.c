@@ -26,6 +26,7 @@
 #include "utils/typcache.h"
 
 #include "aggregates/aggmap.h"
+#include "aggregates/partial_call.h"
 #include "common/compat.h"
 #include "engines/engines.h"
 #include "expr/expr.h"
@@ -233,7 +234,7 @@ collect_inputs(GroupQuery *query)
 
 		inputs = list_make2_int(aggref->aggfilter ?
 								add_input(query, (Node *) aggref->aggfilter, 0) : -1, sorts);
-		foreach(lc2, aggref->args)
+		foreach(lc2, partial_aggref(aggref)->args)
 		{
 			TargetEntry *tle = lfirst_node(TargetEntry, lc2);
 
