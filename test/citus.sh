@@ -76,7 +76,7 @@ node() {
 
 # psql on the coordinator, which is the last node
 sql() {
-	PGOPTIONS="-c client_min_messages=error" psql -XqAt -v ON_ERROR_STOP=1 "$@"
+	PGOPTIONS="-c client_min_messages=error" psql -XqAt -v ON_ERROR_STOP=1 -P pager=off "$@"
 }
 
 node 1 && node 2 && node 0 || { echo "not ok - three nodes"; tail -5 "$pg_root/log"; exit 1; }
@@ -87,10 +87,12 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/citus" && pwd)
 		sql -v rows="${ROWS:-300000}" -f "$here/tables.sql" && sql -f "$here/compare.sql" && sql -f "$here/shapes.sql" && sql -f "$here/statements.sql"
 } >/dev/null || { echo "not ok - tables"; exit 1; }
 echo "# $(sql -c "SELECT split_part(citus_version(), ' on ', 1) || ', PostgreSQL ' || current_setting('server_version')")"
-sql -c "SELECT format('CALL compare_pair(%L, %L, %L)', call, core, exact) FROM pairs" | sql
+sql -c "SELECT format('CALL compare_pair(%L, %L, %L);', call, core, exact) FROM pairs" | sql -v ON_ERROR_STOP=0 2>&1 | sed 's/^[^ ]*ERROR: /not ok - &/'
 sql -c "SELECT line FROM report"
-sql -c "SELECT format('SELECT compare_shape(s) FROM shapes s WHERE n = %s', n) FROM shapes ORDER BY n" | sql
-sql -c "SELECT format('SELECT %I()', proname) FROM pg_proc WHERE proname LIKE 'statement\\_%' ORDER BY proname" | sql -v ON_ERROR_STOP=0 2>&1 |
+[[ $(sql -c "SELECT count(*) FROM result") == $((4 * $(sql -c "SELECT count(*) FROM pairs"))) ]] || echo "not ok - all pairs in all groupings"
+sql -c "SELECT format('SELECT compare_shape(s) FROM shapes s WHERE n = %s;', n) FROM shapes ORDER BY n" | sql -v ON_ERROR_STOP=0 2>&1 |
+	sed 's/^[^ ]*ERROR: /not ok - &/'
+sql -c "SELECT format('SELECT %I();', proname) FROM pg_proc WHERE proname LIKE 'statement\\_%' ORDER BY proname" | sql -v ON_ERROR_STOP=0 2>&1 |
 	sed 's/^[^ ]*ERROR: /not ok - &/'
 for pg_root in "${roots[@]}"; do
 	grep -E 'PANIC|was terminated by signal|TRAP' "$pg_root/log" && echo "not ok - no node crashed"

@@ -5,10 +5,9 @@
  * Citus plans a query over its tables by the names of aggregates and by what the catalog says of them: avg, count, sum and
  * others of these names become partial aggregates on the workers, and so do aggregates with a combine function whose
  * state is of a type that can travel; for any other one all rows travel to the coordinator.  So, before Citus's planner
- * sees the query (it insists on being the first library, and the hook that is installed last is called first),
- *
- * - an aggregate of the extension that is core's under another name becomes core's where Citus can distribute that one;
- * - with gpuagg.replace_builtin, one of core's that Citus cannot distribute becomes the extension's, if it can distribute this.
+ * sees the query (it insists on being the first library, and the hook that is installed last is called first), an
+ * aggregate of the extension that is core's under another name becomes core's where Citus can distribute that one, and
+ * others that can be merged become calls of gpuagg_merge (merge.c).
  *
  * A worker is to compute these with the custom scan though they have core's names.  It gets nothing from the coordinator
  * but the text of its task: Citus propagates no session's settings, connections are shared by all statements of a session,
@@ -39,7 +38,6 @@
 #include "optimizer/planner.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
-#include "utils/catcache.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -165,35 +163,23 @@ set_mark(Aggref *aggref, const char *text)
 
 /* ---- which aggregates ------------------------------------------------------ */
 
-/* An aggregate of this name, these types of arguments and this result, of core's or the extension's; or InvalidOid. */
+/* An aggregate of core's, of this name, these types of arguments and this result; or InvalidOid. */
 static Oid
-find_aggregate(const char *name, const Oid *argtypes, int nargs, bool ours, Oid result)
+find_core(const char *name, const Oid *argtypes, int nargs, Oid result)
 {
-	CatCList   *list = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(name));
+	HeapTuple	tuple = SearchSysCache3(PROCNAMEARGSNSP, CStringGetDatum(name),
+										PointerGetDatum(buildoidvector(argtypes, nargs)),
+										ObjectIdGetDatum(PG_CATALOG_NAMESPACE));
 	Oid			found = InvalidOid;
+	Form_pg_proc form;
 
-	for (int i = 0; i < list->n_members; i++)
-	{
-		Form_pg_proc form = (Form_pg_proc) GETSTRUCT(&list->members[i]->tuple);
-
-		if (form->prokind == PROKIND_AGGREGATE && form->prorettype == result && form->pronargs == nargs &&
-			memcmp(form->proargtypes.values, argtypes, nargs * sizeof(Oid)) == 0 &&
-			(ours ? aggmap_is_ours(form->oid) : form->pronamespace == PG_CATALOG_NAMESPACE))
-			found = form->oid;
-	}
-	ReleaseSysCacheList(list);
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	if (form->prokind == PROKIND_AGGREGATE && form->prorettype == result)
+		found = form->oid;
+	ReleaseSysCache(tuple);
 	return found;
-}
-
-static int
-argument_types(const Aggref *aggref, Oid *argtypes)
-{
-	int			nargs = 0;
-	ListCell   *lc;
-
-	foreach(lc, aggref->aggargtypes)
-		argtypes[nargs++] = lfirst_oid(lc);
-	return nargs;
 }
 
 /*
@@ -205,56 +191,19 @@ core_of(const Aggref *aggref)
 {
 	char	   *name = get_func_name(aggref->aggfnoid);
 	Oid			argtypes[FUNC_MAX_ARGS];
-	int			nargs = argument_types(aggref, argtypes);
 	Oid			any = ANYOID;
+	int			nargs = 0;
 	Oid			core;
+	ListCell   *lc;
 
 	if (name == NULL || strncmp(name, "gpu_", 4) != 0)
 		return InvalidOid;
-	core = find_aggregate(name + 4, argtypes, nargs, false, aggref->aggtype);
+	foreach(lc, aggref->aggargtypes)
+		argtypes[nargs++] = lfirst_oid(lc);
+	core = find_core(name + 4, argtypes, nargs, aggref->aggtype);
 	if (!OidIsValid(core) && nargs == 1)
-		core = find_aggregate(name + 4, &any, 1, false, aggref->aggtype);
+		core = find_core(name + 4, &any, 1, aggref->aggtype);
 	return core;
-}
-
-static Oid
-ours_of(const Aggref *aggref)
-{
-	char	   *name = get_func_name(aggref->aggfnoid);
-	Oid			argtypes[FUNC_MAX_ARGS];
-	int			nargs = argument_types(aggref, argtypes);
-
-	if (name == NULL || aggref->aggfnoid >= FirstNormalObjectId)
-		return InvalidOid;
-	return find_aggregate(psprintf("gpu_%s", name), argtypes, nargs, true, aggref->aggtype);
-}
-
-/* Does Citus make partial aggregates of it?  By name, or by what the catalog says. */
-static bool
-is_distributable(Oid agg, const Aggref *aggref)
-{
-	static const char *const by_name[] = {"avg", "min", "max", "sum", "count", "bit_and", "bit_or", "bool_and", "bool_or", "every"};
-	HeapTuple	tuple;
-	Form_pg_aggregate form;
-	bool		result;
-
-	if (agg < FirstNormalObjectId)
-	{
-		char	   *name = get_func_name(agg);
-
-		for (int i = 0; name && i < lengthof(by_name); i++)
-			if (strcmp(name, by_name[i]) == 0)
-				return true;
-	}
-	if (aggref->args == NIL)
-		return false;
-	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(agg));
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	form = (Form_pg_aggregate) GETSTRUCT(tuple);
-	result = OidIsValid(form->aggcombinefn) && get_typtype(form->aggtranstype) != TYPTYPE_PSEUDO;
-	ReleaseSysCache(tuple);
-	return result;
 }
 
 /* Is it an aggregate that gpuagg.replace_builtin means? */
@@ -273,29 +222,21 @@ static void
 rewrite_aggregate(Aggref *aggref)
 {
 	bool		ours = aggmap_is_ours(aggref->aggfnoid);
-	bool		plain = aggref->aggkind == AGGKIND_NORMAL && aggref->aggorder == NIL;
 	bool		taken = gpuagg_enabled && gpuagg_require != GPUAGG_FORBID;
-	bool		replaced = !ours && taken && is_replaced(aggref);
-	Oid			other = InvalidOid;
+	bool		marked = taken && (ours ? gpuagg_require == GPUAGG_REQUIRE : is_replaced(aggref));
 
-	if (ours && plain)
+	if (ours && aggref->aggkind == AGGKIND_NORMAL && aggref->aggorder == NIL)
 	{
-		other = core_of(aggref);
-		if (OidIsValid(other) && !is_distributable(other, aggref))
-			other = InvalidOid;
+		Oid			core = core_of(aggref);
+
+		if (OidIsValid(core) && merge_has_parts(core))
+		{
+			aggref->aggfnoid = core;
+			marked = taken;
+		}
 	}
-	else if (replaced && plain && !is_distributable(aggref->aggfnoid, aggref))
-	{
-		other = ours_of(aggref);
-		if (OidIsValid(other) && !is_distributable(other, aggref))
-			other = InvalidOid;
-	}
-	if (OidIsValid(other))
-		aggref->aggfnoid = other;
-	if (ours && taken && gpuagg_require == GPUAGG_REQUIRE)
-		set_mark(aggref, MARK_REQUIRE);
-	else if (taken && (ours ? OidIsValid(other) : replaced))
-		set_mark(aggref, MARK_ALLOW);
+	if (marked)
+		set_mark(aggref, ours && gpuagg_require == GPUAGG_REQUIRE ? MARK_REQUIRE : MARK_ALLOW);
 }
 
 /* ---- which tables ---------------------------------------------------------- */

@@ -28,27 +28,31 @@ static const char *const known_names[] = {
 	"bit_and", "bit_or", "bool_and", "bool_or", "every", "any_value"
 };
 
-/* Can its state travel, for all that the catalog says? */
-static bool
-travels(const Aggref *aggref)
+bool
+merge_has_parts(Oid agg)
 {
-	char	   *name = get_func_name(aggref->aggfnoid);
+	char	   *name = get_func_name(agg);
 	HeapTuple	tuple;
 	Form_pg_aggregate form;
 	bool		result;
 
-	if (aggref->aggdistinct != NIL || aggref->aggorder != NIL)
-		return false;
 	for (int i = 0; name && i < lengthof(known_names); i++)
 		if (strcmp(name, known_names[i]) == 0)
 			return true;
-	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggref->aggfnoid));
+	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(agg));
 	if (!HeapTupleIsValid(tuple))
 		return false;
 	form = (Form_pg_aggregate) GETSTRUCT(tuple);
-	result = aggref->args != NIL && OidIsValid(form->aggcombinefn) && get_typtype(form->aggtranstype) != TYPTYPE_PSEUDO;
+	result = OidIsValid(form->aggcombinefn) && get_typtype(form->aggtranstype) != TYPTYPE_PSEUDO;
 	ReleaseSysCache(tuple);
 	return result;
+}
+
+/* Can its state travel, for all that the catalog says? */
+static bool
+travels(const Aggref *aggref)
+{
+	return aggref->aggdistinct == NIL && aggref->aggorder == NIL && merge_has_parts(aggref->aggfnoid);
 }
 
 /* What stands for the aggregate; NULL: it stays. */

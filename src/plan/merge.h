@@ -9,6 +9,9 @@
 
 #include "nodes/parsenodes.h"
 
+/* Does Citus compute this aggregate in parts? */
+extern bool merge_has_parts(Oid agg);
+
 /*
  * Replaces the aggregates of a query that is to be distributed, and of its subqueries, whose states cannot travel, by
  * expressions with gpuagg_merge, where all aggregates of the same level can then be computed in parts.  Returns the

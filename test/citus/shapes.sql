@@ -25,6 +25,8 @@ INSERT INTO shapes (name, query, place) VALUES
 ('CTE', 'WITH q AS (SELECT g, gpu_count(*) AS c, gpu_avg(n) AS a FROM dist_rows GROUP BY g) SELECT c, a, label FROM q JOIN ref_g USING (g)', NULL),
 ('CTE, materialized', 'WITH q AS MATERIALIZED (SELECT g, gpu_count(*) AS c FROM dist_rows GROUP BY g) SELECT gpu_sum(c) AS s, gpu_count(*) AS n FROM q', NULL),
 ('CTE of rows, materialized', 'WITH q AS MATERIALIZED (SELECT g, i4 FROM dist_rows WHERE i4 > 400) SELECT g, gpu_sum(i4) AS s, gpu_count(*) AS n FROM q GROUP BY g', NULL),
+('aggregates with states of their own', 'SELECT g, gpu_stddev(i4) AS d, gpu_avg(i8) AS a, gpu_histogram(f8, -250, 250, 20) AS hist, gpu_argmax(t, i8) AS t, gpu_count(*) AS c FROM dist_rows GROUP BY g', 'workers'),
+('these in expressions, FILTER and HAVING', 'SELECT h, round(gpu_variance(i8) FILTER (WHERE b), 3) AS v FROM dist_rows GROUP BY h HAVING gpu_approx_count_distinct(i4) > 10 AND gpu_stddev(n) > 1', 'workers'),
 ('a view', 'SELECT * FROM dist_view', 'workers'),
 ('a view joined', 'SELECT v.c, label FROM dist_view v JOIN ref_g USING (g)', NULL),
 ('a scalar subquery', 'SELECT gpu_count(*) AS c FROM dist_rows WHERE i4 > (SELECT gpu_avg(i4) FROM dist_rows)', NULL),
@@ -44,16 +46,18 @@ INSERT INTO shapes (name, query, place) VALUES
 ('ordered aggregates of core''s names', 'SELECT g, gpu_sum(i4 ORDER BY id) AS s, gpu_count(*) AS c FROM dist_rows GROUP BY g', NULL),
 ('a histogram''s rows', 'SELECT b.* FROM (SELECT gpu_histogram(f8, -250, 250, 10) AS counts FROM dist_rows) h, gpu_histogram_bins(-250, 250, h.counts) b', NULL),
 ('quantiles of a histogram', 'SELECT h, gpu_histogram(f8, -250, 250, 10) AS c, gpu_count(*) AS n FROM dist_rows GROUP BY h', NULL),
-('a repartition join', 'SELECT a.h, gpu_count(*) AS c, gpu_sum(a.i4) AS s FROM dist_rows a JOIN dist_k b ON a.i4 = b.k WHERE a.id % 7 = 0 GROUP BY a.h', NULL),
 ('grouping sets', 'SELECT g, h, gpu_count(*) AS c, gpu_sum(i4) AS s FROM dist_rows GROUP BY ROLLUP (g, h)', NULL),
 ('grouping sets by the distribution column', 'SELECT k, h, gpu_count(*) AS c, gpu_sum(i4) AS s FROM dist_rows GROUP BY GROUPING SETS ((k, h), (k))', NULL),
-('partitions', 'SELECT g, gpu_count(*) AS c, gpu_sum(i4) AS s FROM dist_parts GROUP BY g', 'workers'),
+('partitions', 'SELECT g, gpu_count(*) AS c, gpu_sum(i4) AS s FROM dist_parts GROUP BY g', NULL),
 ('a table that Citus only knows', 'SELECT g, gpu_count(*) AS c, gpu_sum(i4) AS s FROM known_rows GROUP BY g', NULL);
 INSERT INTO shapes (name, query, place, settings) SELECT name || ', required', query, place, 'gpuagg.require = require' FROM shapes
-WHERE place = 'workers' AND n % 3 = 1 OR name IN ('one shard', 'FILTER', 'a view', 'IN with a subquery') ORDER BY n;
--- core's own aggregates
+WHERE place = 'workers' AND n % 3 = 1 OR name IN ('one shard', 'FILTER', 'a view', 'IN with a subquery', 'partitions') ORDER BY n;
 INSERT INTO shapes (name, query, place, settings) VALUES
+('a repartition join', 'SELECT a.h, gpu_count(*) AS c, gpu_sum(a.i4) AS s FROM dist_rows a JOIN dist_k b ON a.i4 = b.k WHERE a.id % 7 = 0 GROUP BY a.h', NULL,
+	'citus.enable_repartition_joins = on'),
+-- core's own aggregates
 ('core''s', 'SELECT g, count(*) AS c, sum(i4) AS s, avg(n) AS a, min(t) AS mn, max(ts) AS mx, bool_or(b) AS o FROM dist_rows GROUP BY g', 'workers', 'gpuagg.replace_builtin = on'),
+('core''s with states of their own', 'SELECT g, stddev(i4) AS d, variance(n) AS v, avg(i8) AS a, count(*) AS c FROM dist_rows GROUP BY g', 'workers', 'gpuagg.replace_builtin = on'),
 ('core''s by the distribution column', 'SELECT k, count(*) AS c, sum(i4) AS s, stddev(i4) AS d FROM dist_rows GROUP BY k', 'workers', 'gpuagg.replace_builtin = on'),
 ('core''s without key', 'SELECT count(*) AS c, sum(i4) FILTER (WHERE b) AS s, avg(n) AS a FROM dist_rows', 'workers', 'gpuagg.replace_builtin = on'),
 ('core''s that gather rows', 'SELECT h, string_agg(t, '','' ORDER BY id) AS t, count(*) AS c FROM dist_rows WHERE id < 1000 GROUP BY h', NULL, 'gpuagg.replace_builtin = on'),
@@ -80,7 +84,7 @@ CREATE FUNCTION local_query(query text) RETURNS text LANGUAGE sql AS $$
 $$;
 
 CREATE FUNCTION core_query(query text) RETURNS text LANGUAGE sql AS $$
-	SELECT regexp_replace(query, 'gpu_(count|sum|avg|min|max|stddev)\M', '\1', 'g')
+	SELECT regexp_replace(query, 'gpu_(count|sum|avg|min|max|stddev|variance)\M', '\1', 'g')
 $$;
 
 -- '', or what is wrong with a shape.
