@@ -22,6 +22,7 @@ int			gpuagg_strategy;
 int			gpuagg_feed;
 int			gpuagg_batch_rows;
 bool		gpuagg_replace_builtin;
+bool		gpuagg_foreign_partial;
 bool		gpuagg_log_refused;
 
 double		gpuagg_startup_cost;
@@ -130,6 +131,11 @@ define_choices(const struct config_enum_entry *engines)
 	DefineCustomBoolVariable("gpuagg.replace_builtin",
 							 "Plans PostgreSQL's own aggregates with the custom scan as well.",
 							 NULL, &gpuagg_replace_builtin, false,
+							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpuagg.foreign_partial",
+							 "Lets the servers of foreign partitions aggregate their rows, and merges the states.",
+							 "It takes enable_partitionwise_aggregate, and servers whose \"extensions\" have gpuagg.",
+							 &gpuagg_foreign_partial, true,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpuagg.log_refused",
 							 "Logs why queries were planned without the custom scan.",

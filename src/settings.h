@@ -41,6 +41,7 @@ extern int	gpuagg_strategy;	/* GpuaggStrategy */
 extern int	gpuagg_feed;		/* GpuaggFeedChoice */
 extern int	gpuagg_batch_rows;
 extern bool gpuagg_replace_builtin;
+extern bool gpuagg_foreign_partial;
 extern bool gpuagg_log_refused;
 
 /* Costs, in the planner's units (seq_page_cost = 1). */

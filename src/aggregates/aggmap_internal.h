@@ -73,6 +73,14 @@ finalize_has_bins(FinalizeKind kind)
 		kind == FINALIZE_HIST_THRESHOLDS || kind == FINALIZE_HIST_LOG || kind == FINALIZE_HLL;
 }
 
+/* Do its slots become the result, and never a transition value? */
+static inline bool
+finalize_is_direct(FinalizeKind kind)
+{
+	return finalize_has_bins(kind) || kind == FINALIZE_ARG || kind == FINALIZE_MATRIX || kind == FINALIZE_RUN ||
+		kind == FINALIZE_ASCENDING;
+}
+
 /*
  * The function of core's that a function of an aggregate of core's or the extension's is: itself,
  * or what it passes calls on to.  Otherwise InvalidOid, and *symbol is its link symbol.

@@ -30,6 +30,7 @@
 #include "engines/engines.h"
 #include "expr/expr.h"
 #include "plan/estimate.h"
+#include "plan/foreign.h"
 #include "plan/group_query.h"
 #include "plan/plan.h"
 #include "plan/refusal.h"
@@ -751,4 +752,5 @@ plan_install_hooks(void)
 	create_upper_paths_hook = gpuagg_create_upper_paths;
 	refusal_install_hooks();
 	union_install_hook();
+	foreign_install_hook();
 }
