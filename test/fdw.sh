@@ -7,6 +7,8 @@
 set -uo pipefail
 # shellcheck source=test/pg.sh
 source "$(dirname "${BASH_SOURCE[0]}")/pg.sh"
+pg_need || exit 1
+pg_install || exit 1
 rows=${1:-20000}
 roots=()
 
@@ -65,7 +67,8 @@ for i in 0 1; do
 			OPTIONS (host '${roots[i]}/sock', port '$((5441 + i))', dbname 'postgres', extensions 'gpuagg', async_capable 'true')" \
 		"CREATE USER MAPPING FOR PUBLIC SERVER s$i OPTIONS (user 'postgres', password_required 'false')"
 	for region in $i $((i + 2)) $((i + 5)); do
-		sql "CREATE FOREIGN TABLE p$region PARTITION OF t FOR VALUES IN ($region) SERVER s$i OPTIONS (table_name 'r$region')"
+		sql "CREATE FOREIGN TABLE p$region PARTITION OF t FOR VALUES IN ($region) SERVER s$i OPTIONS (table_name 'r$region')" \
+			"ANALYZE p$region"
 	done
 done
 sql "CREATE TABLE own PARTITION OF t FOR VALUES IN (4)" "INSERT INTO own SELECT * FROM flat WHERE region = 4" \
@@ -78,6 +81,7 @@ sql "CREATE TABLE own PARTITION OF t FOR VALUES IN (4)" "INSERT INTO own SELECT 
 	"CREATE ROLE reader" "CREATE ROLE stranger" "GRANT SELECT ON t, flat TO reader" "ALTER TABLE t ENABLE ROW LEVEL SECURITY" \
 	"CREATE POLICY most ON t FOR SELECT TO reader USING (region <> 2)" "ANALYZE" \
 	"ALTER DATABASE postgres SET enable_partitionwise_aggregate = on"
+[[ -z ${FDW_STOP:-} ]] || { echo "${roots[@]}" >/tmp/fdw/nodes; trap - EXIT; exit 0; }
 psql -XqAt -f "$top/test/fdw.sql" 2>&1 | sed 's/^not ok permission: permission denied for table .*/ok permission/'
 
 # the servers ran what they were sent by the custom scan, but for what they thought cheaper otherwise

@@ -23,6 +23,7 @@
 #include "foreign/fdwapi.h"
 #include "foreign/foreign.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -74,15 +75,28 @@ remote_aggregate(const Aggref *partial)
 	return OidIsValid(remote->aggfnoid) ? remote : NULL;
 }
 
+/* Has the expression a column that is neither in one of the keys nor in an aggregate? */
+static bool
+needs_column(Node *node, List *keys)
+{
+	if (node == NULL || IsA(node, Aggref) || list_member(keys, node))
+		return false;
+	if (IsA(node, Var) || IsA(node, PlaceHolderVar))
+		return true;
+	return expression_tree_walker(node, needs_column, keys);
+}
+
 /*
  * The target with complete aggregates in place of partial ones; NULL if there is none, or if these are aggregates that
- * the settings leave alone.
+ * the settings leave alone.  Columns that the results have as a part of keys alone, which core adds for them, are left out.
  */
 static PathTarget *
-remote_target(PlannerInfo *root, PathTarget *partial)
+remote_target(PlannerInfo *root, PathTarget *partial, const GroupPathExtraData *extra)
 {
 	PathTarget *remote = create_empty_pathtarget();
 	bool		wanted = gpuagg_replace_builtin;
+	bool		columns = false;
+	List	   *keys = NIL;
 	int			i = 0;
 	ListCell   *lc;
 
@@ -103,11 +117,20 @@ remote_target(PlannerInfo *root, PathTarget *partial)
 			if (expr == NULL)
 				return NULL;
 		}
-		else if (ref == 0 || get_sortgroupref_clause_noerr(ref, root->parse->groupClause) == NULL)
-			return NULL;		/* a column beside the keys, which the remote query could not return */
+		else if (ref != 0 && get_sortgroupref_clause_noerr(ref, root->parse->groupClause) != NULL)
+			keys = lappend(keys, expr);
+		else if (IsA(expr, Var))
+		{
+			columns = true;
+			continue;
+		}
+		else
+			return NULL;
 		add_column_to_pathtarget(remote, expr, ref);
 	}
-	return wanted ? set_pathtarget_cost_width(root, remote) : NULL;
+	if (!wanted || (columns && (needs_column((Node *) extra->targetList, keys) || needs_column(extra->havingQual, keys))))
+		return NULL;
+	return set_pathtarget_cost_width(root, remote);
 }
 
 /* ---- the wrapped callbacks ---------------------------------------------- */
@@ -127,7 +150,8 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, R
 		return;
 	}
 	complete = *(GroupPathExtraData *) extra;
-	if (complete.patype != PARTITIONWISE_AGGREGATE_PARTIAL || (remote = remote_target(root, partial)) == NULL)
+	if (complete.patype != PARTITIONWISE_AGGREGATE_PARTIAL ||
+		(remote = remote_target(root, partial, &complete)) == NULL)
 		return;
 	/* HAVING is for groups of all partitions */
 	complete.havingQual = NULL;
@@ -144,42 +168,61 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, R
 	}
 }
 
-/* Gives the columns of complete aggregates the names of the partial ones in the plan's target list. */
+/* The column of the remote query that has the expression, by its list when it was shipped; its entry in the list now. */
+static TargetEntry *
+shipped_column(List *shipped, List *now, const void *expr)
+{
+	ListCell   *lc,
+			   *lc2;
+
+	forboth(lc, shipped, lc2, now)
+		if (equal(lfirst_node(TargetEntry, lc)->expr, expr))
+			return lfirst_node(TargetEntry, lc2);
+	return NULL;
+}
+
+/*
+ * Gives the columns of complete aggregates the names of the partial ones in the plan's target list.  A column that was left
+ * out is NULL: above, it is only a part of keys.
+ */
 static void
 name_states(ForeignScan *scan)
 {
 	List	   *shipped = scan->fdw_scan_tlist;
-	ListCell   *lc,
-			   *lc2,
-			   *lc3;
+	ListCell   *lc;
 
 	scan->fdw_scan_tlist = copyObject(shipped);
 	foreach(lc, scan->scan.plan.targetlist)
 	{
 		TargetEntry *tle = lfirst_node(TargetEntry, lc);
-		Aggref	   *remote;
-		bool		found = false;
+		TargetEntry *column;
 
-		if (!is_partial((Node *) tle->expr))
-			continue;
-		remote = remote_aggregate((Aggref *) tle->expr);
-		forboth(lc2, shipped, lc3, scan->fdw_scan_tlist)
+		if (is_partial((Node *) tle->expr))
 		{
-			TargetEntry *column = lfirst_node(TargetEntry, lc3);
-
-			if (!equal(lfirst_node(TargetEntry, lc2)->expr, remote))
-				continue;
+			column = shipped_column(shipped, scan->fdw_scan_tlist, remote_aggregate((Aggref *) tle->expr));
+			if (column == NULL)
+				elog(ERROR, "remote query lacks a partial aggregate");
 			/* a state that several aggregates have is one column, with the name of the first one */
 			if (is_partial((Node *) column->expr))
 				tle->expr = column->expr;
 			else
 				column->expr = tle->expr;
-			found = true;
-			break;
 		}
-		if (!found)
-			elog(ERROR, "remote query lacks a partial aggregate");
+		else if (IsA(tle->expr, Var) && shipped_column(shipped, shipped, tle->expr) == NULL)
+			tle->expr = (Expr *) makeNullConst(exprType((Node *) tle->expr), exprTypmod((Node *) tle->expr),
+											   exprCollation((Node *) tle->expr));
 	}
+}
+
+static bool
+any_partial(List *exprs)
+{
+	ListCell   *lc;
+
+	foreach(lc, exprs)
+		if (is_partial(lfirst(lc)))
+			return true;
+	return false;
 }
 
 static ForeignScan *
@@ -189,7 +232,8 @@ foreign_plan(PlannerInfo *root, RelOptInfo *rel, Oid foreigntableid, ForeignPath
 	FdwRoutine *fdw = GetFdwRoutineByServerId(rel->serverid);
 	ForeignScan *scan = fdw->GetForeignPlan(root, rel, foreigntableid, best_path, tlist, scan_clauses, outer_plan);
 
-	name_states(scan);
+	if (any_partial(best_path->path.pathtarget->exprs))
+		name_states(scan);
 	return scan;
 }
 
