@@ -516,7 +516,7 @@ BEGIN
 				'FINALFUNC = ' || nullif(aggserialfn::text, '-'), 'SERIALFUNC = ' || nullif(aggserialfn::text, '-'),
 				'DESERIALFUNC = ' || nullif(aggdeserialfn::text, '-'), 'PARALLEL = SAFE') AS definition,
 			format('the transition value of %s and of others with this transition function%s, for another server that merges it; users have no need of it',
-				p.oid::regprocedure, CASE WHEN aggserialfn <> 0 THEN ', serialized' END) AS comment
+				p.proname || '(' || oidvectortypes(p.proargtypes) || ')', CASE WHEN aggserialfn <> 0 THEN ', serialized' END) AS comment
 		FROM pg_aggregate JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = aggfnoid AND d.deptype = 'e'
 			JOIN pg_extension x ON d.refclassid = 'pg_extension'::regclass AND x.oid = d.refobjid AND extname = 'gpuagg'
 			JOIN pg_proc p ON p.oid = aggfnoid JOIN pg_proc t ON t.oid = aggtransfn

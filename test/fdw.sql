@@ -132,6 +132,15 @@ SELECT same('view', 'SELECT k, total FROM t_by_k', 'partial', 'SELECT k, gpu_sum
 SELECT same('UNION ALL', 'SELECT k, gpu_sum(i4) FROM t GROUP BY k UNION ALL SELECT NULL, gpu_sum(i4) FROM t', 'partial');
 SELECT same('join with a local table', 'SELECT name, gpu_sum(i4) FROM t JOIN names USING (k) GROUP BY name', 'rows');
 SELECT same('join of partitions', 'SELECT a.k, gpu_count(*), gpu_sum(b.i4) FROM t a JOIN t b ON a.region = b.region AND a.n = b.n GROUP BY a.k', 'partial|rows');
+-- with the servers' own estimates of costs
+ALTER SERVER s0 OPTIONS (ADD use_remote_estimate 'true');
+ALTER SERVER s1 OPTIONS (ADD use_remote_estimate 'true');
+SELECT same('remote estimates', 'SELECT k, gpu_avg(num), gpu_count(*) FROM t GROUP BY k HAVING gpu_count(*) > 10', 'partial');
+SET enable_partitionwise_join = on;
+SELECT same('partitionwise join', 'SELECT a.k, gpu_count(*), gpu_sum(b.i4) FROM t a JOIN t b ON a.region = b.region AND a.k = b.k WHERE a.n < 500 GROUP BY a.k', 'partial');
+RESET enable_partitionwise_join;
+ALTER SERVER s0 OPTIONS (DROP use_remote_estimate);
+ALTER SERVER s1 OPTIONS (DROP use_remote_estimate);
 SELECT same('own and core''s', 'SELECT k, gpu_sum(i4), avg(i8), max(txt), count(*) FROM t GROUP BY k', 'partial');
 SELECT same('core''s alone', 'SELECT k, avg(i8), max(txt), count(*) FROM t GROUP BY k', 'rows');
 SET gpuagg.replace_builtin = on;
