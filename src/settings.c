@@ -198,12 +198,12 @@ define_server_settings(void)
 							   PGC_SIGHUP, 0, check_devices, NULL, NULL);
 	DefineCustomIntVariable("gpuagg.device_memory_limit",
 							"Sets the most memory that queries may use on each GPU.",
-							"Zero: four fifths of what is free when the server starts.",
+							"Zero: four fifths of what other processes leave.",
 							&gpuagg_device_memory_limit, 0, 0, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpuagg.device_cache_memory",
 							"Sets the most memory for copies of cached columns on each GPU.",
-							"-1: half of the GPU's memory.  Zero: no copies.",
+							"-1: half of what other processes leave.  Zero: no copies.",
 							&gpuagg_device_cache_memory, -1, -1, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpuagg.pinned_memory_limit",
