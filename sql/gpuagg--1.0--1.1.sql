@@ -556,6 +556,44 @@ COMMENT ON FUNCTION gpuagg_finish(gpuagg_state, regprocedure, anyelement) IS
 'result of an aggregate of this state; the third argument is a null of the result''s type; for a null state, the result without rows';
 
 /*
+ * States for other servers: for each transition function whose aggregates have a final function, an aggregate that
+ * returns the transition value, serialized if it is internal.  Where partitions of a table are foreign, their servers
+ * run these, and the one that is asked merges the states (src/plan/foreign.c).
+ */
+DO $states$
+DECLARE
+	path text := pg_catalog.current_setting('search_path');
+	home text;
+	item record;
+BEGIN
+	-- as for the functions of all twins, at the end
+	PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+	SELECT quote_ident(nspname) INTO home
+	FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'gpuagg';
+	FOR item IN
+		SELECT DISTINCT ON (1) format('%s.%I(%s)', home, CASE WHEN t.oid < 16384 THEN 'gpuagg_' ELSE '' END || t.proname || '_state',
+				oidvectortypes(p.proargtypes)) AS signature,
+			concat_ws(', ', 'SFUNC = ' || aggtransfn, 'STYPE = ' || aggtranstype::regtype, 'SSPACE = ' || aggtransspace,
+				'INITCOND = ' || quote_literal(agginitval), 'COMBINEFUNC = ' || aggcombinefn,
+				'FINALFUNC = ' || nullif(aggserialfn::text, '-'), 'SERIALFUNC = ' || nullif(aggserialfn::text, '-'),
+				'DESERIALFUNC = ' || nullif(aggdeserialfn::text, '-'), 'PARALLEL = SAFE') AS definition,
+			format('the transition value of %s and of others with this transition function%s, for another server that merges it; users have no need of it',
+				p.proname || '(' || oidvectortypes(p.proargtypes) || ')', CASE WHEN aggserialfn <> 0 THEN ', serialized' END) AS comment
+		FROM pg_aggregate JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = aggfnoid AND d.deptype = 'e'
+			JOIN pg_extension x ON d.refclassid = 'pg_extension'::regclass AND x.oid = d.refobjid AND extname = 'gpuagg'
+			JOIN pg_proc p ON p.oid = aggfnoid JOIN pg_proc t ON t.oid = aggtransfn
+		WHERE aggkind = 'n' AND aggcombinefn <> 0 AND aggfinalfn <> 0
+			AND (aggtranstype <> 'internal'::regtype OR t.prosrc !~ '_(median|argmax|argmin)_')
+		ORDER BY 1, p.proname
+	LOOP
+		EXECUTE format('CREATE AGGREGATE %s (%s)', item.signature, item.definition);
+		EXECUTE format('COMMENT ON AGGREGATE %s IS %L', item.signature, item.comment);
+	END LOOP;
+	PERFORM pg_catalog.set_config('search_path', path, true);
+END
+$states$;
+
+/*
  * Every function of the twins is the library's, LANGUAGE C, which calls core's: a
  * name of an internal function, or a function of pg_catalog, need not exist in the
  * next release, where pg_upgrade creates these objects.  Functions and aggregates

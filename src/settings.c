@@ -22,6 +22,7 @@ int			gpuagg_strategy;
 int			gpuagg_feed;
 int			gpuagg_batch_rows;
 bool		gpuagg_replace_builtin;
+bool		gpuagg_foreign_partial;
 bool		gpuagg_log_refused;
 
 double		gpuagg_startup_cost;
@@ -131,6 +132,11 @@ define_choices(const struct config_enum_entry *engines)
 							 "Plans PostgreSQL's own aggregates with the custom scan as well.",
 							 NULL, &gpuagg_replace_builtin, false,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpuagg.foreign_partial",
+							 "Lets the servers of foreign partitions aggregate their rows, and merges the states.",
+							 "It takes enable_partitionwise_aggregate, and servers whose \"extensions\" have gpuagg.",
+							 &gpuagg_foreign_partial, true,
+							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpuagg.log_refused",
 							 "Logs why queries were planned without the custom scan.",
 							 NULL, &gpuagg_log_refused, false,
@@ -192,12 +198,12 @@ define_server_settings(void)
 							   PGC_SIGHUP, 0, check_devices, NULL, NULL);
 	DefineCustomIntVariable("gpuagg.device_memory_limit",
 							"Sets the most memory that queries may use on each GPU.",
-							"Zero: four fifths of what is free when the server starts.",
+							"Zero: four fifths of what other processes leave.",
 							&gpuagg_device_memory_limit, 0, 0, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpuagg.device_cache_memory",
 							"Sets the most memory for copies of cached columns on each GPU.",
-							"-1: half of the GPU's memory.  Zero: no copies.",
+							"-1: half of what other processes leave.  Zero: no copies.",
 							&gpuagg_device_cache_memory, -1, -1, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpuagg.pinned_memory_limit",

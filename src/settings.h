@@ -41,6 +41,7 @@ extern int	gpuagg_strategy;	/* GpuaggStrategy */
 extern int	gpuagg_feed;		/* GpuaggFeedChoice */
 extern int	gpuagg_batch_rows;
 extern bool gpuagg_replace_builtin;
+extern bool gpuagg_foreign_partial;
 extern bool gpuagg_log_refused;
 
 /* Costs, in the planner's units (seq_page_cost = 1). */
@@ -56,8 +57,8 @@ extern double gpuagg_gpu_column_cost;	/* one value to the GPU, and reduced there
 extern bool gpuagg_server;
 extern char *gpuagg_server_program;
 extern char *gpuagg_devices_list;
-extern int	gpuagg_device_memory_limit; /* MB; 0: four fifths of what is free */
-extern int	gpuagg_device_cache_memory; /* MB; -1: half of the GPU's; 0: none */
+extern int	gpuagg_device_memory_limit; /* MB; 0: four fifths of what others leave */
+extern int	gpuagg_device_cache_memory; /* MB; -1: half of what others leave; 0: none */
 extern int	gpuagg_pinned_memory_limit; /* MB */
 extern int	gpuagg_server_timeout;	/* ms; 0: none */
 

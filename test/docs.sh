@@ -41,7 +41,7 @@ same() {
 
 sql "CREATE EXTENSION IF NOT EXISTS gpuagg" 2>/dev/null
 
-# Functions that users call: those whose arguments they can make.
+# Functions that users call: those whose arguments they can make.  Those that return states are called by other servers.
 same "README: functions" "$(sql "
 	SELECT p.proname || ' ' || CASE WHEN a.aggkind = 'n' AND p.pronargs = 0 THEN '*' ELSE
 		coalesce((SELECT string_agg(CASE t.typcategory WHEN 'A' THEN e.typname || '[]' ELSE t.typname END, ', ' ORDER BY i)
@@ -49,7 +49,7 @@ same "README: functions" "$(sql "
 				LEFT JOIN pg_type e ON e.oid = t.typelem), '') END
 	FROM pg_proc p JOIN pg_depend d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
 		JOIN pg_extension x ON x.oid = d.refobjid AND x.extname = 'gpuagg' LEFT JOIN pg_aggregate a ON a.aggfnoid = p.oid
-	WHERE NOT EXISTS (SELECT FROM pg_type t WHERE p.oid IN (t.typinput, t.typoutput, t.typreceive, t.typsend))
+	WHERE p.proname !~ '^gpuagg_.*_state$' AND NOT EXISTS (SELECT FROM pg_type t WHERE p.oid IN (t.typinput, t.typoutput, t.typreceive, t.typsend))
 		AND p.prorettype <> 'internal'::regtype AND NOT 'internal'::regtype = ANY (p.proargtypes::oid[])
 		AND NOT EXISTS (SELECT FROM pg_aggregate o WHERE p.oid IN (o.aggtransfn, o.aggfinalfn, o.aggcombinefn, o.aggmtransfn,
 				o.aggminvtransfn, o.aggmfinalfn)

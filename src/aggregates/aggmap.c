@@ -40,6 +40,7 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/catcache.h"
 #include "utils/expandeddatum.h"
 #include "utils/fmgroids.h"
 #include "utils/hsearch.h"
@@ -149,6 +150,22 @@ aggregate_functions(Oid aggfnoid, Oid *transfn, Oid *finalfn, Oid *combinefn)
 	return true;
 }
 
+/* Is the result the transition value, as it is or serialized? */
+static bool
+returns_state(Oid aggfnoid)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggfnoid));
+	Form_pg_aggregate form;
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for aggregate %u", aggfnoid);
+	form = (Form_pg_aggregate) GETSTRUCT(tuple);
+	result = !OidIsValid(form->aggfinalfn) || form->aggfinalfn == form->aggserialfn;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
 /* The link symbol of a C function, or the name of an internal one. */
 static char *
 function_symbol(Oid fn)
@@ -252,6 +269,9 @@ look_up(Oid aggfnoid)
 		row = find_row(transfn);
 		made.row = row ? row : &fallback_row;
 		made.finalfn = aggmap_core_function(finalfn, &symbol);
+		/* slots of these make the result, not the transition value */
+		if (finalize_is_direct(made.row->kind) && returns_state(aggfnoid))
+			made.row = &fallback_row;
 		/* others with core's transition function, and hypothetical sets, are left to core */
 		if (made.row->kind == FINALIZE_ORDERED_SET && made.row->symbol == NULL && !ordered_set_is_final(made.finalfn))
 			made.row = &fallback_row;
@@ -285,6 +305,34 @@ bool
 aggmap_is_listed(Oid aggfnoid)
 {
 	return look_up(aggfnoid).row != &fallback_row;
+}
+
+Oid
+aggmap_state_aggregate(Oid aggfnoid)
+{
+	Oid			transfn;
+	Oid			finalfn;
+	Oid			found = InvalidOid;
+	Oid		   *types;
+	int			ntypes;
+	char	   *name;
+	CatCList   *list;
+
+	if (!aggregate_functions(aggfnoid, &transfn, &finalfn))
+		return InvalidOid;
+	name = psprintf("%s%s_state", transfn < FirstNormalObjectId ? "gpuagg_" : "", get_func_name(transfn));
+	get_func_signature(aggfnoid, &types, &ntypes);
+	list = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(name));
+	for (int i = 0; i < list->n_members && !OidIsValid(found); i++)
+	{
+		Form_pg_proc proc = (Form_pg_proc) GETSTRUCT(&list->members[i]->tuple);
+
+		if (proc->prokind == PROKIND_AGGREGATE && proc->pronargs == ntypes &&
+			memcmp(proc->proargtypes.values, types, ntypes * sizeof(Oid)) == 0 && aggmap_is_ours(proc->oid))
+			found = proc->oid;
+	}
+	ReleaseSysCacheList(list);
+	return found;
 }
 
 bool

@@ -53,6 +53,12 @@ extern bool aggmap_is_ours(Oid aggfnoid);
 /* Is it in agg_list.h, as one of core's or ours? */
 extern bool aggmap_is_listed(Oid aggfnoid);
 
+/*
+ * The extension's aggregate that returns the transition value that this one has for the same arguments, serialized if it
+ * is internal; InvalidOid if there is none.
+ */
+extern Oid	aggmap_state_aggregate(Oid aggfnoid);
+
 /* Is it an ordered-set aggregate that is found by exec/ordered_set.c? */
 extern bool aggmap_is_ordered_set(const Aggref *aggref);
 

@@ -88,6 +88,13 @@ extern PartialKind aggmap_partial_kind(Oid aggfnoid);
  * get_fn_expr_argtype.  Without a function (fn InvalidOid), only sets fn_oid to that.
  */
 extern void aggmap_init_function(FmgrInfo *info, Oid fn, Oid result, int nargs, const Oid *types, Oid collation);
+/* Do its slots become the result, and never a transition value? */
+static inline bool
+finalize_is_direct(FinalizeKind kind)
+{
+	return finalize_has_bins(kind) || kind == FINALIZE_ARG || kind == FINALIZE_MATRIX || kind == FINALIZE_RUN ||
+		kind == FINALIZE_ASCENDING;
+}
 
 /*
  * The function of core's that a function of an aggregate of core's or the extension's is: itself,

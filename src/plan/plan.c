@@ -32,6 +32,7 @@
 #include "expr/expr.h"
 #include "plan/citus.h"
 #include "plan/estimate.h"
+#include "plan/foreign.h"
 #include "plan/group_query.h"
 #include "plan/plan.h"
 #include "plan/refusal.h"
@@ -762,4 +763,5 @@ plan_install_hooks(void)
 	union_install_hook();
 	/* the last one installed is called first */
 	citus_install_hook();
+	foreign_install_hook();
 }

@@ -13,7 +13,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static WireStatus state;
 
-/* Limits of the devices at their start: four fifths of the memory that was free. */
+/* Limits of the devices: four fifths of the memory that was free at their start, or that no other process has now. */
 static uint64_t default_limit[WIRE_MAX_DEVICES];
 
 /* gpuagg.device_memory_limit, which may be set before the devices are opened; 0: none. */
@@ -45,6 +45,15 @@ budget_set_limit(uint64_t bytes)
 {
 	pthread_mutex_lock(&lock);
 	limit_setting = bytes;
+	apply_limit();
+	pthread_mutex_unlock(&lock);
+}
+
+void
+budget_set_available(int device, uint64_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	default_limit[device] = bytes / 5 * 4;
 	apply_limit();
 	pthread_mutex_unlock(&lock);
 }

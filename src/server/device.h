@@ -59,6 +59,12 @@ typedef struct DeviceOps
 	 */
 	DeviceStatus (*start) (const char *list, WireStatus *status, DeviceError *error);
 
+	/*
+	 * How much of the device's memory this process may have: what it has, and what nobody has.  Gives memory that it keeps
+	 * for later back, for other processes, but for a little; `idle`: no query uses the device.  False if that is not known.
+	 */
+	bool		(*available) (int device, bool idle, uint64_t *bytes);
+
 	/* Page-locks host memory, so that copies from it are asynchronous. */
 	DeviceStatus (*pin) (void *memory, size_t bytes, DeviceError *error);
 	void		(*unpin) (void *memory);

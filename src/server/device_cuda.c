@@ -196,6 +196,36 @@ cuda_start(const char *names, WireStatus *status, DeviceError *error)
 	return cuda_store_start((int) status->ndevices, error);
 }
 
+/* ---- memory that other processes may have ---- */
+
+/*
+ * The pool keeps what queries have freed, as taking it anew and giving it back synchronize the device.  Where no query runs
+ * a sixty-fourth of the memory stays.
+ */
+static bool
+cuda_available(int device, bool idle, uint64_t *bytes)
+{
+	cudaMemPool_t pool;
+	uint64_t	used,
+				reserved;
+	size_t		free_bytes,
+				total;
+
+	if (cuda_select(device) != cudaSuccess ||
+		cudaDeviceGetDefaultMemPool(&pool, cuda_ordinals[device]) != cudaSuccess ||
+		cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used) != cudaSuccess ||
+		(idle && cudaMemPoolTrimTo(pool, used + budget_device(device)->memory / 64) != cudaSuccess) ||
+		cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved) != cudaSuccess ||
+		cudaMemGetInfo(&free_bytes, &total) != cudaSuccess)
+	{
+		/* the error of this call must not be the next one's */
+		cudaGetLastError();
+		return false;
+	}
+	*bytes = free_bytes + reserved;
+	return true;
+}
+
 /* ---- memory shared with clients ---- */
 
 static DeviceStatus
@@ -217,6 +247,7 @@ cuda_unpin(void *memory)
 const DeviceOps device_ops = {
 	.build = cuda_build,
 	.start = cuda_start,
+	.available = cuda_available,
 	.pin = cuda_pin,
 	.unpin = cuda_unpin,
 	.lane_open = cuda_lane_open,

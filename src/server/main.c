@@ -221,6 +221,22 @@ serve(int sock)
 	}
 }
 
+/*
+ * Other processes may use the devices: the servers of other clusters, say.  What they leave is this one's, so that limits
+ * add up without a word between them: of n servers that would fill the memory with copies, each ends with a share of 1 / (n + 1).
+ */
+static void
+share_devices(void)
+{
+	WireStatus	status;
+	uint64_t	bytes;
+
+	budget_status(&status);
+	for (uint32_t d = 0; d < status.ndevices; d++)
+		if (device_ops.available(d, status.devices[d].used == status.devices[d].stored, &bytes))
+			budget_set_available(d, bytes);
+}
+
 /* Frees idle arenas, and stored columns beyond their limit, in a thread of its own, as unpinning may take long. */
 static void *
 trim_main(void *arg)
@@ -229,6 +245,7 @@ trim_main(void *arg)
 	{
 		usleep(arena_idle_seconds * 1000000LL / 4);
 		arena_trim();
+		share_devices();
 		store_trim();
 	}
 	return arg;

@@ -95,6 +95,8 @@ extern int	arena_idle_seconds;
 extern void budget_start(const WireStatus *devices);
 /* May be called before budget_start. */
 extern void budget_set_limit(uint64_t bytes);
+/* What of the device's memory other processes have left to this one. */
+extern void budget_set_available(int device, uint64_t bytes);
 /* Counts a session at this device, or with -1 at the one with the fewest; returns the device. */
 extern int	budget_attach(int device);
 extern void budget_detach(int device);

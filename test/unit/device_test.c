@@ -863,11 +863,42 @@ named_devices(void)
 	budget_start(&status);
 }
 
+/* What other processes leave, and what is given back to them. */
+static void
+other_processes(void)
+{
+	uint64_t	memory = budget_device(0)->memory;
+	uint64_t	bytes;
+
+	stub_others = memory / 2;
+	stub_reserved = memory / 4;
+	stub_used = memory / 8;
+	CHECK(device_ops.available(0, false, &bytes) && bytes == memory / 2, "half is left");
+	CHECK(stub_reserved == memory / 4, "nothing is given back while queries run");
+	budget_set_available(0, bytes);
+	CHECK(budget_device(0)->limit == memory / 2 / 5 * 4, "the limit follows");
+	CHECK(device_ops.available(0, true, &bytes) && bytes == memory / 2, "half is left");
+	CHECK(stub_reserved == memory / 8 + memory / 64, "what is not used is given back, but for a little");
+	stub_fail(STUB_OTHER, 1, true, cudaErrorIllegalAddress);
+	device_ops.pin(&bytes, sizeof(bytes), &(DeviceError) {""});
+	CHECK(!device_ops.available(0, true, &bytes), "nothing is known of a device that is lost");
+	stub_mend();
+	stub_others = stub_reserved = stub_used = 0;
+	CHECK(device_ops.available(0, true, &bytes) && bytes == memory, "all is left");
+	budget_set_available(0, bytes);
+	CHECK(budget_device(0)->limit == memory / 5 * 4, "as before");
+	budget_set_limit(1 << 20);
+	budget_set_available(0, bytes);
+	CHECK(budget_device(0)->limit == 1 << 20, "a setting is the most");
+	budget_set_limit(0);
+}
+
 int
 main(void)
 {
 	RUN("devices that are named", named_devices);
 	RUN("devices that can be used, and others", devices);
+	RUN("other processes on the device", other_processes);
 	for (int i = 0; make_case(i, &current); i++)
 		RUN(current.name, every_call_fails);
 	printf("# %d runs, %d of them without some batches\n", runs, refused);

@@ -74,4 +74,7 @@ extern DeviceStatus standin_resident(Query *query, Lane *lane, const WireResiden
 									 uint64_t *lacking, bool *taken, DeviceError *error);
 extern void standin_release_holds(Query *query);
 
+/* device_ops.available: the other servers of GPUAGG_STANDIN_SHARED have the rest. */
+extern bool standin_available(int device, bool idle, uint64_t *bytes);
+
 #endif							/* GPUAGG_STANDIN_H */

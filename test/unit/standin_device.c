@@ -19,13 +19,17 @@
  *
  * Environment variables: GPUAGG_STANDIN_DEVICES is the number of devices (default 2; 0: none),
  * GPUAGG_STANDIN_SKIPPED the note of another one that cannot be used, GPUAGG_STANDIN_IDLE the
- * seconds after which idle arenas are freed.
+ * seconds after which idle arenas are freed, GPUAGG_STANDIN_SHARED a file in which the servers that share the devices say
+ * how much memory they have.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "operators/bins.h"
@@ -188,6 +192,59 @@ is_named(const DeviceList *list, int d)
 	return false;
 }
 
+/* ---- memory that other processes have ---- */
+
+#define SHARING 16
+
+typedef struct Sharer
+{
+	_Atomic int32_t pid;
+	_Atomic uint64_t used[WIRE_MAX_DEVICES];
+	_Atomic uint64_t limit[WIRE_MAX_DEVICES];	/* for tests to read */
+} Sharer;
+
+static Sharer *sharers;
+
+static void
+join_sharers(void)
+{
+	const char *path = getenv("GPUAGG_STANDIN_SHARED");
+	int			fd = path ? open(path, O_RDWR | O_CREAT, 0666) : -1;
+
+	if (fd < 0 || ftruncate(fd, SHARING * sizeof(Sharer)) != 0)
+		return;
+	sharers = mmap(NULL, SHARING * sizeof(Sharer), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	for (int i = 0; i < SHARING; i++)
+	{
+		int32_t		pid = sharers[i].pid;
+
+		if ((pid == 0 || (kill(pid, 0) != 0 && errno == ESRCH)) &&
+			atomic_compare_exchange_strong(&sharers[i].pid, &pid, (int32_t) getpid()))
+			return;
+	}
+}
+
+bool
+standin_available(int device, bool idle, uint64_t *bytes)
+{
+	(void) idle;
+	*bytes = budget_device(device)->memory;
+	for (int i = 0; sharers && i < SHARING; i++)
+	{
+		int32_t		pid = sharers[i].pid;
+
+		if (pid == getpid())
+		{
+			sharers[i].used[device] = budget_device(device)->used;
+			sharers[i].limit[device] = budget_device(device)->limit;
+		}
+		else if (pid != 0 && (kill(pid, 0) == 0 || errno != ESRCH))
+			*bytes -= sharers[i].used[device] < *bytes ? sharers[i].used[device] : *bytes;
+	}
+	return true;
+}
+
 static DeviceStatus
 standin_start(const char *names, WireStatus *status, DeviceError *error)
 {
@@ -231,6 +288,7 @@ standin_start(const char *names, WireStatus *status, DeviceError *error)
 	if (status->ndevices == 0)
 		return device_say(error, DEVICE_UNSUPPORTED, "gpuagg.devices names no device");
 	standin_store_start((int) status->ndevices);
+	join_sharers();
 	return DEVICE_OK;
 }
 
@@ -390,10 +448,16 @@ resize(Query *query, uint64_t capacity, DeviceError *error)
 {
 	int			width = query->q->key_bytes;
 	uint64_t	bytes = bytes_for(query, capacity);
+	uint64_t	left;
 
 	while (!budget_take(query->device, bytes - query->bytes))
 		if (!store_yield(query->device, bytes - query->bytes))
 			return device_say(error, DEVICE_NO_MEMORY, "device memory limit reached");
+	if (!standin_available(query->device, false, &left) || budget_device(query->device)->used > left)
+	{
+		budget_give(query->device, bytes - query->bytes);
+		return device_say(error, DEVICE_NO_MEMORY, "other processes have the device's memory");
+	}
 	query->bytes = bytes;
 	query->peak = bytes > query->peak ? bytes : query->peak;
 	query->capacity = capacity;
@@ -824,6 +888,7 @@ standin_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *erro
 const DeviceOps device_ops = {
 	.build = standin_build,
 	.start = standin_start,
+	.available = standin_available,
 	.pin = standin_pin,
 	.unpin = standin_unpin,
 	.lane_open = standin_lane_open,

@@ -17,7 +17,12 @@
 static DeviceStatus
 allocate(int device, size_t bytes, void **at, DeviceError *error)
 {
-	(void) device;
+	uint64_t	left;
+
+	*at = NULL;
+	/* the bytes are in the budget already */
+	if (!standin_available(device, false, &left) || budget_device(device)->used > left)
+		return device_say(error, DEVICE_NO_MEMORY, "other processes have the device's memory");
 	*at = malloc(bytes);
 	return *at ? DEVICE_OK : device_say(error, DEVICE_NO_MEMORY, "out of memory");
 }

@@ -47,7 +47,9 @@ typedef enum cudaMemcpyKind
 
 typedef enum cudaMemPoolAttr
 {
-	cudaMemPoolAttrReleaseThreshold = 4
+	cudaMemPoolAttrReleaseThreshold = 4,
+	cudaMemPoolAttrReservedMemCurrent = 5,
+	cudaMemPoolAttrUsedMemCurrent = 7
 } cudaMemPoolAttr;
 
 enum
@@ -83,6 +85,8 @@ extern cudaError_t cudaSetDeviceFlags(unsigned flags);
 extern cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total);
 extern cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device);
 extern cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void *value);
+extern cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void *value);
+extern cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep);
 
 extern cudaError_t cudaFree(void *at);
 extern cudaError_t cudaMallocAsync(void **at, size_t bytes, cudaStream_t stream);

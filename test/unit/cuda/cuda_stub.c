@@ -151,6 +151,10 @@ cudaDriverGetVersion(int *version)
 	return cudaSuccess;
 }
 
+size_t		stub_others;
+size_t		stub_reserved;
+size_t		stub_used;
+
 cudaError_t
 cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
 {
@@ -184,7 +188,7 @@ cudaError_t
 cudaMemGetInfo(size_t *free_bytes, size_t *total)
 {
 	*total = (size_t) 1 << 30;
-	*free_bytes = *total;
+	*free_bytes = *total - stub_others - stub_reserved;
 	return sticky;
 }
 
@@ -200,6 +204,25 @@ cudaError_t
 cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void *value)
 {
 	(void) pool, (void) attr, (void) value;
+	return sticky;
+}
+
+cudaError_t
+cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void *value)
+{
+	(void) pool;
+	*(uint64_t *) value = attr == cudaMemPoolAttrUsedMemCurrent ? stub_used : stub_reserved;
+	return sticky;
+}
+
+cudaError_t
+cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep)
+{
+	(void) pool;
+	if (keep < stub_used)
+		keep = stub_used;
+	if (stub_reserved > keep)
+		stub_reserved = keep;
 	return sticky;
 }
 

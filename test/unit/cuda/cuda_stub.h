@@ -40,6 +40,11 @@ extern bool stub_has_failed(void);
 /* Pieces of device memory that were not freed. */
 extern int	stub_live(void);
 
+/* Bytes that another process has of the device, and that the pool has, and those of them in use. */
+extern size_t stub_others;
+extern size_t stub_reserved;
+extern size_t stub_used;
+
 /* For cuda_stub_kernels.c: what a launch returns. */
 extern cudaError_t stub_launch(void);
 

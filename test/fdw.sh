@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Tables with foreign partitions: three private clusters, of which one has a table with partitions at the other two.
+# Every aggregate, grouped by the partition key, by others and by none, against core on a local copy, and where the
+# aggregation runs (test/fdw.sql).  Prints "ok" and "not ok" lines.
+#
+#	test/fdw.sh [rows]		default 20000
+set -uo pipefail
+# shellcheck source=test/pg.sh
+source "$(dirname "${BASH_SOURCE[0]}")/pg.sh"
+pg_need || exit 1
+pg_install || exit 1
+rows=${1:-20000}
+roots=()
+
+stop_all() {
+	for pg_root in "${roots[@]}"; do
+		pg_stop
+	done
+}
+trap stop_all EXIT
+
+# node PORT: starts a cluster, whose socket is $PGHOST then
+node() {
+	pg_start "shared_preload_libraries='gpuagg'" "port=$1" jit=off autovacuum=off || exit 1
+	roots+=("$pg_root")
+	export PGPORT=$1
+	sql "CREATE EXTENSION gpuagg"
+}
+
+sql() {
+	local command args=()
+
+	for command; do
+		args+=(-c "$command")
+	done
+	psql -XqAt -v ON_ERROR_STOP=1 "${args[@]}" || { echo "not ok: could not set up"; exit 1; }
+}
+
+columns="n int8, region int, k int, txt text, b bool, i2 int2, i4 int4, i8 int8, f4 float4, f8 float8, num numeric(12,2), x numeric,
+	iv interval, m money, d date, tm time, ts timestamp, tz timestamptz, o oid, arr int[], ch char(3), ip inet, lsn pg_lsn, ti tid,
+	ttz timetz, x8 xid8"
+data="SELECT n, n % 5, CASE WHEN n % 17 > 0 THEN n * 7 % 53 END,
+	CASE WHEN n % 7 > 0 THEN chr((65 + n % 11 + n % 2 * 32)::int) || n % 3 END, CASE WHEN n % 6 > 0 THEN n % 3 = 0 END,
+	CASE WHEN n % 8 > 0 THEN n % 101 - 50 END, CASE WHEN n % 9 > 0 THEN n * 31 % 1009 - 500 END,
+	CASE WHEN n % 10 > 0 THEN n * 104729 % 100000007 - 50000000 END, CASE WHEN n % 11 > 0 THEN (n % 97 - 48) / 8.0 END,
+	CASE WHEN n % 12 > 0 THEN (n % 211 - 105) / 4.0 END, CASE WHEN n % 13 > 0 THEN (n % 10007) / 100.0 - 50 END,
+	CASE WHEN n % 14 > 0 THEN n % 1013 / (10.0 ^ (n % 4)::numeric) END, (n % 1000) * interval '1 minute 3 days',
+	(n % 1000)::int::money, date '2020-01-01' + (n % 500)::int, time '00:00' + n * interval '1 s',
+	timestamp '2020-01-01' + n * interval '1 min', timestamptz '2020-01-01 UTC' + n * interval '1 min', (n % 1000)::int::oid,
+	ARRAY[n % 10, n % 3]::int[], chr((65 + n % 26)::int), ('10.0.0.' || n % 200)::inet, ('0/' || n % 1000)::pg_lsn,
+	format('(%s,1)', n % 100)::tid, (time '00:00' + n * interval '1 s')::timetz, (n % 100)::text::xid8
+	FROM generate_series(1::int8, $rows) n"
+
+# regions 0 and 2 at the first server, 1 and 3 at the second; one partition is empty
+for i in 0 1; do
+	node $((5441 + i))
+	for region in $i $((i + 2)); do
+		sql "CREATE TABLE r$region ($columns)" "INSERT INTO r$region SELECT * FROM ($data) s(n, region) WHERE region = $region"
+	done
+	sql "CREATE TABLE r$((i + 5)) ($columns)" "ANALYZE"
+done
+node 5443
+sql "CREATE EXTENSION postgres_fdw" "CREATE TABLE flat ($columns)" "INSERT INTO flat $data" \
+	"CREATE TABLE t ($columns) PARTITION BY LIST (region)"
+for i in 0 1; do
+	sql "CREATE SERVER s$i FOREIGN DATA WRAPPER postgres_fdw
+			OPTIONS (host '${roots[i]}/sock', port '$((5441 + i))', dbname 'postgres', extensions 'gpuagg', async_capable 'true')" \
+		"CREATE USER MAPPING FOR PUBLIC SERVER s$i OPTIONS (user 'postgres', password_required 'false')"
+	for region in $i $((i + 2)) $((i + 5)); do
+		sql "CREATE FOREIGN TABLE p$region PARTITION OF t FOR VALUES IN ($region) SERVER s$i OPTIONS (table_name 'r$region')" \
+			"ANALYZE p$region"
+	done
+done
+sql "CREATE TABLE own PARTITION OF t FOR VALUES IN (4)" "INSERT INTO own SELECT * FROM flat WHERE region = 4" \
+	"CREATE TABLE names AS SELECT k, 'name ' || k % 7 AS name FROM generate_series(0, 52) k" \
+	"CREATE FUNCTION upper_here(text) RETURNS text LANGUAGE plpgsql STRICT IMMUTABLE AS 'BEGIN RETURN upper(\$1); END'" \
+	"CREATE TYPE mood AS ENUM ('sad', 'glad')" \
+	"CREATE FUNCTION mood_of(bool) RETURNS mood LANGUAGE sql IMMUTABLE AS
+		\$\$ SELECT CASE WHEN \$1 THEN 'glad'::mood ELSE 'sad' END \$\$" \
+	"CREATE VIEW t_by_k AS SELECT k, gpu_sum(i4) AS total FROM t GROUP BY k" \
+	"CREATE ROLE reader" "CREATE ROLE stranger" "GRANT SELECT ON t, flat TO reader" "ALTER TABLE t ENABLE ROW LEVEL SECURITY" \
+	"CREATE POLICY most ON t FOR SELECT TO reader USING (region <> 2)" "ANALYZE" \
+	"ALTER DATABASE postgres SET enable_partitionwise_aggregate = on"
+psql -XqAt -f "$top/test/fdw.sql" 2>&1 | sed 's/^not ok permission: permission denied for table .*/ok permission/'
+
+# the servers ran what they were sent by the custom scan, but for what they thought cheaper otherwise
+for i in 0 1; do
+	PGHOST=${roots[i]}/sock PGPORT=$((5441 + i)) sql "SELECT CASE WHEN sum(calls) FILTER (WHERE event = 'taken') > 300 AND
+			count(*) FILTER (WHERE event = 'refused' AND reason !~ 'cheaper') = 0 THEN 'ok' ELSE 'not ok' END
+			|| format(' server %s ran %s custom scans', $i, sum(calls) FILTER (WHERE event = 'taken')) FROM gpuagg_stats"
+done

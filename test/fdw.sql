@@ -1,0 +1,175 @@
+-- On the coordinator of test/fdw.sh: the partitioned table "t" with foreign partitions, and "flat", a local copy.
+-- Compares all aggregates by several groupings, and says where they ran.
+
+-- One row's answer as text, floats rounded: sums of floats depend on the order of rows.
+CREATE FUNCTION shown(float8) RETURNS text LANGUAGE sql IMMUTABLE AS
+$$ SELECT CASE WHEN $1 IN ('NaN', 'Infinity', '-Infinity', 0) THEN $1::text
+	ELSE trim_scale(round($1::numeric, 9 - greatest(floor(log(abs($1)))::int, -9)))::text END $$;
+CREATE FUNCTION shown(anyelement) RETURNS text LANGUAGE sql STABLE AS $$ SELECT $1::text $$;
+
+-- All rows of a query, sorted.
+CREATE FUNCTION answer(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	result text;
+BEGIN
+	EXECUTE format('SELECT string_agg(s::text, E''\n'' ORDER BY s::text COLLATE "C") FROM (%s) s', query) INTO result;
+	RETURN result;
+END $$;
+
+-- Where a query aggregates: by the servers of its partitions whole, or in part, or here from their rows.
+CREATE FUNCTION place(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	plan text := '';
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (VERBOSE, COSTS OFF) ' || query LOOP
+		plan := plan || line || E'\n';
+	END LOOP;
+	RETURN CASE WHEN plan !~ 'Foreign Scan' THEN 'local' WHEN plan !~ 'Relations: Aggregate on' THEN 'rows'
+		WHEN plan ~ 'PARTIAL' AND plan ~ 'Finalize ' THEN 'partial' ELSE 'whole' END;
+END $$;
+
+-- The answer over "t" with its partitions, and that of core over "flat"; a line of TAP.
+CREATE FUNCTION same(name text, query text, wanted_place text, reference text DEFAULT NULL) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	wanted text;
+	found text;
+	found_place text;
+BEGIN
+	PERFORM set_config('gpuagg.enabled', 'off', true);
+	wanted := answer(regexp_replace(coalesce(reference, query), '\mt\M', 'flat', 'g'));
+	PERFORM set_config('gpuagg.enabled', 'on', true);
+	found_place := place(query);
+	found := answer(query);
+	RETURN CASE WHEN found IS DISTINCT FROM wanted THEN format('not ok %s: another answer', name)
+		WHEN found_place !~ ('^(' || wanted_place || ')$') THEN format('not ok %s: %s, not %s', name, found_place, wanted_place)
+		ELSE format('ok %s: %s', name, found_place) END;
+EXCEPTION WHEN OTHERS THEN
+	RETURN format('not ok %s: %s', name, sqlerrm);
+END $$;
+
+-- Every aggregate of the extension over columns of its argument types, and core's of the same name.
+CREATE TABLE calls AS
+WITH columns(type, name) AS (
+	SELECT DISTINCT ON (atttypid) atttypid, attname::text FROM pg_attribute
+	WHERE attrelid = 'flat'::regclass AND attnum > 0 AND attname NOT IN ('region', 'k') ORDER BY atttypid, attnum)
+SELECT p.oid, p.proname::text AS name, p.proname || args.list AS call, c.call AS core, aggcombinefn <> 0 AS merged,
+	aggtranstype = 'internal'::regtype AS internal
+FROM pg_aggregate JOIN pg_proc p ON p.oid = aggfnoid
+	CROSS JOIN LATERAL (
+		SELECT CASE
+			WHEN p.proname = 'gpu_count' AND pronargs = 0 THEN '(*)'
+			WHEN p.proname = 'gpu_histogram' AND pronargs = 2 THEN '(f8, ''{-10,0,5,50}''::float8[])'
+			WHEN p.proname = 'gpu_histogram' AND pronargs = 4 THEN '(f8, -50, 50, 7)'
+			WHEN p.proname = 'gpu_histogram' THEN '(f8, -50, 50, 7, f8)'
+			WHEN p.proname = 'gpu_histogram_log' THEN '(f8, 0.5, 50, 7)'
+			WHEN p.proname = 'gpu_approx_percentile' AND proargtypes[1] = 'float8'::regtype THEN '(f8, 0.9)'
+			WHEN p.proname = 'gpu_approx_percentile' THEN '(f8, ''{0.1,0.5}''::float8[])'
+			WHEN p.proname ~ 'arg|first|last' AND p.proname !~ 'longest' THEN '(txt, n)'
+			WHEN p.proname = 'gpu_product' THEN format('(1 + %s %% 2)', n1.name)
+			WHEN p.proname ~ 'run|subarray' THEN format('(%s ORDER BY n)', coalesce(n1.name, 'i4'))
+			WHEN p.proname = 'gpu_compose_linear' THEN '(f8 / 1e9, 1 ORDER BY n)'
+			WHEN pronargs = 2 THEN '(f8, f8 * f8 - i4)'
+			WHEN pronargs = 1 AND proargtypes[0] IN ('"any"'::regtype, 'anyelement'::regtype) THEN '(txt)'
+			WHEN pronargs = 1 THEN '(' || n1.name || ')' END AS list
+		FROM (VALUES (1)) one(x) LEFT JOIN columns n1 ON n1.type = proargtypes[0]
+			OR (proargtypes[0] = 'anyarray'::regtype AND n1.name = 'arr')) args
+	LEFT JOIN LATERAL (
+		SELECT f.proname || args.list AS call FROM pg_proc f
+		WHERE f.pronamespace = 'pg_catalog'::regnamespace AND f.prokind = 'a' AND f.proname = substr(p.proname, 5)
+			AND f.proargtypes = p.proargtypes) c ON true
+WHERE p.proname ~ '^gpu_' AND aggkind = 'n' AND args.list IS NOT NULL
+	AND p.proname !~ 'matrix|histogram_merge' AND args.list !~ '\(\(';
+UPDATE calls SET call = replace(call, 'f8 % 2', 'f8::numeric % 2') WHERE call ~ 'product';
+
+
+/*
+ * All pairs.  Aggregates that take rows in their order, and those whose states are of no use to others, get rows; so does
+ * the planner's way to extremes without keys, which sorts rows, and it may choose rows for states that are large.
+ */
+CREATE TEMP TABLE pairs AS
+SELECT same(format('%s by %s', call, coalesce(nullif(keys, ''), 'nothing')), query,
+		CASE WHEN keys = 'region' THEN CASE WHEN call ~ 'ORDER BY' THEN 'whole|rows' ELSE 'whole' END
+			WHEN NOT merged OR call ~ 'median|arg|first|last' THEN 'rows'
+			WHEN keys = '' AND call ~ 'min|max|bool|every' OR call ~ 'approx_percentile' THEN 'rows|partial'
+			ELSE 'partial' END,
+		replace(query, call, coalesce(core, call))) AS line
+FROM calls, (VALUES ('region'), ('k'), (''), ('lower(txt), k % 3')) g(keys),
+	LATERAL (SELECT format('SELECT %s shown(%s) FROM t %s', keys || nullif(', ', keys || ', '), call, 'GROUP BY ' || nullif(keys, '')) AS query) q
+ORDER BY call, keys;
+SELECT line FROM pairs WHERE line ~ '^not';
+SELECT format('%s %s pairs of aggregate and keys, of which %s whole, %s in part, %s from rows',
+	CASE WHEN bool_or(line ~ '^not') THEN 'not ok' ELSE 'ok' END, count(*), count(*) FILTER (WHERE line ~ ': whole$'),
+	count(*) FILTER (WHERE line ~ ': partial$'), count(*) FILTER (WHERE line ~ ': rows$')) FROM pairs;
+
+-- Queries of all kinds.
+SELECT same('FILTER', 'SELECT k, gpu_sum(i4) FILTER (WHERE i8 > 0), gpu_count(*) FILTER (WHERE b) FROM t GROUP BY k', 'partial');
+SELECT same('HAVING', 'SELECT k, gpu_avg(num) FROM t GROUP BY k HAVING gpu_sum(i4) > 500 AND gpu_count(x) > 100', 'partial');
+SELECT same('HAVING without keys', 'SELECT gpu_avg(num) FROM t HAVING gpu_count(*) > 30000', 'partial');
+SELECT same('ORDER BY and LIMIT', 'SELECT k, gpu_sum(i8) FROM t GROUP BY k ORDER BY 2 DESC NULLS LAST, 1 LIMIT 7', 'partial');
+SELECT same('expressions of keys and aggregates', 'SELECT k % 5 + 1, gpu_sum(i4) * 2 + gpu_count(*), length(lower(txt)) FROM t GROUP BY k % 5, lower(txt) HAVING length(lower(txt)) + gpu_count(*) > 3 ORDER BY k % 5, upper(lower(txt))', 'partial');
+SELECT same('expression of a key', 'SELECT (k + 1) * 2, gpu_count(*) FROM t GROUP BY k + 1', 'partial');
+SELECT same('one state for several', 'SELECT k, shown(gpu_avg(f8)), shown(gpu_stddev(f8)), shown(gpu_var_pop(f8)), gpu_avg(i8), gpu_sum(i8), gpu_sum(i8) FROM t GROUP BY k', 'partial');
+SELECT same('key twice', 'SELECT k, k AS again, gpu_count(*) FROM t GROUP BY k, again', 'partial');
+SELECT same('constant among keys', 'SELECT ''x''::text AS c, k, gpu_count(*) FROM t GROUP BY c, k', 'partial');
+SELECT same('condition that is shipped', 'SELECT k, gpu_avg(i4) FROM t WHERE i8 > 1000 AND txt > ''B'' AND d < ''2021-01-01'' GROUP BY k', 'partial');
+SELECT same('condition that is not', 'SELECT k, gpu_avg(i4) FROM t WHERE upper_here(txt) > ''B'' GROUP BY k', 'rows');
+SELECT same('argument that is not shipped', 'SELECT k, gpu_max(upper_here(txt)) FROM t GROUP BY k', 'rows');
+SELECT same('partitions left out', 'SELECT k, gpu_avg(i4) FROM t WHERE region IN (1, 2) GROUP BY k', 'partial');
+SELECT same('one partition left', 'SELECT k, gpu_avg(i4) FROM t WHERE region = 3 GROUP BY k', 'partial|whole');
+SELECT same('no row', 'SELECT gpu_avg(i4), gpu_sum(num), gpu_stddev(i8), gpu_count(*), gpu_max(txt), gpu_approx_count_distinct(txt) FROM t WHERE n * 1 < 0', 'partial');
+SELECT same('no row, with keys', 'SELECT k, gpu_avg(i4) FROM t WHERE n * 1 < 0 GROUP BY k', 'partial');
+SELECT same('DISTINCT', 'SELECT k, gpu_count(DISTINCT i2), gpu_sum(i4) FROM t GROUP BY k', 'rows');
+SELECT same('DISTINCT by region', 'SELECT region, gpu_count(DISTINCT i2), gpu_sum(i4) FROM t GROUP BY region', 'whole');
+SELECT same('percentiles', 'SELECT k, gpu_percentile_cont(0.5) WITHIN GROUP (ORDER BY f8) FROM t GROUP BY k', 'rows');
+SELECT same('grouping sets', 'SELECT k, gpu_sum(i4) FROM t GROUP BY ROLLUP (k)', 'rows');
+SELECT same('window above', 'SELECT k, gpu_sum(i4) AS s, rank() OVER (ORDER BY gpu_sum(i4) DESC NULLS LAST) FROM t GROUP BY k', 'partial');
+SELECT same('subquery', 'SELECT gpu_max(s) FROM (SELECT k, gpu_sum(i4) AS s FROM t GROUP BY k) q', 'partial');
+SELECT same('CTE', 'WITH q AS MATERIALIZED (SELECT k, gpu_sum(i4) AS s FROM t GROUP BY k) SELECT a.k, a.s FROM q a JOIN q b ON a.k = b.k + 1', 'partial');
+SELECT same('scalar subquery', 'SELECT k, (SELECT gpu_avg(i4) FROM t WHERE t.k = g) FROM generate_series(0, 3) g(g), (VALUES (1)) v(k)', 'partial|rows');
+SELECT same('lateral parameter in an argument', 'SELECT g, s FROM generate_series(1, 3) g, LATERAL (SELECT gpu_sum(i4 * g) AS s, g + gpu_count(*) FROM t) q', 'partial|rows');
+SELECT same('view', 'SELECT k, total FROM t_by_k', 'partial', 'SELECT k, gpu_sum(i4) AS total FROM t GROUP BY k');
+SELECT same('UNION ALL', 'SELECT k, gpu_sum(i4) FROM t GROUP BY k UNION ALL SELECT NULL, gpu_sum(i4) FROM t', 'partial');
+SELECT same('join with a local table', 'SELECT name, gpu_sum(i4) FROM t JOIN names USING (k) GROUP BY name', 'rows');
+SELECT same('join of partitions', 'SELECT a.k, gpu_count(*), gpu_sum(b.i4) FROM t a JOIN t b ON a.region = b.region AND a.n = b.n GROUP BY a.k', 'partial|rows');
+-- with the servers' own estimates of costs
+ALTER SERVER s0 OPTIONS (ADD use_remote_estimate 'true');
+ALTER SERVER s1 OPTIONS (ADD use_remote_estimate 'true');
+SELECT same('remote estimates', 'SELECT k, gpu_avg(num), gpu_count(*) FROM t GROUP BY k HAVING gpu_count(*) > 10', 'partial');
+SET enable_partitionwise_join = on;
+SELECT same('partitionwise join', 'SELECT a.k, gpu_count(*), gpu_sum(b.i4) FROM t a JOIN t b ON a.region = b.region AND a.k = b.k WHERE a.n < 500 GROUP BY a.k', 'partial');
+RESET enable_partitionwise_join;
+ALTER SERVER s0 OPTIONS (DROP use_remote_estimate);
+ALTER SERVER s1 OPTIONS (DROP use_remote_estimate);
+SELECT same('own and core''s', 'SELECT k, gpu_sum(i4), avg(i8), max(txt), count(*) FROM t GROUP BY k', 'partial');
+SELECT same('core''s alone', 'SELECT k, avg(i8), max(txt), count(*) FROM t GROUP BY k', 'rows');
+SET gpuagg.replace_builtin = on;
+SELECT same('core''s, replaced', 'SELECT k, avg(i8), max(txt), count(*), sum(num), stddev(i4), shown(regr_slope(f8, i4)), bool_or(b) FROM t GROUP BY k', 'partial');
+SELECT same('aggregates of others', 'SELECT k, string_agg(txt, '','' ORDER BY n), count(*) FROM t GROUP BY k', 'rows');
+SELECT same('states that only this server could merge', 'SELECT k, array_length(array_agg(n), 1), count(*) FROM t GROUP BY k', 'rows');
+RESET gpuagg.replace_builtin;
+SET gpuagg.foreign_partial = off;
+SELECT same('switched off', 'SELECT k, gpu_sum(i4) FROM t GROUP BY k', 'rows');
+RESET gpuagg.foreign_partial;
+SET enable_hashagg = off;
+SELECT same('sorted', 'SELECT k, gpu_sum(i4) FROM t GROUP BY k', 'partial');
+RESET enable_hashagg;
+SELECT same('enums', 'SELECT k, gpu_approx_count_distinct(mood_of(b)), gpu_max(mood_of(b)) FROM t GROUP BY k', 'rows');
+SELECT same('values of another type that travel', 'SELECT k, gpu_max(d), gpu_min(tz), gpu_sum(iv), gpu_avg(iv) FROM t GROUP BY k', 'partial');
+
+-- a generic plan with a parameter; INSERT ... SELECT
+SET plan_cache_mode = force_generic_plan;
+PREPARE by_k(int) AS SELECT gpu_sum(i4 + $1) AS s, gpu_count(*) AS c FROM t WHERE i8 > $1 GROUP BY k HAVING gpu_count(*) > $1;
+CREATE TEMP TABLE prepared AS EXECUTE by_k(10);
+INSERT INTO prepared SELECT gpu_sum(i4), k FROM t GROUP BY k;
+SELECT CASE WHEN NOT EXISTS (TABLE prepared EXCEPT ALL (SELECT sum(i4 + 10), count(*) FROM flat WHERE i8 > 10 GROUP BY k HAVING count(*) > 10
+		UNION ALL SELECT sum(i4), k FROM flat GROUP BY k)) AND (SELECT count(*) FROM prepared) = 108 THEN 'ok' ELSE 'not ok' END || ' prepared, and INSERT';
+RESET plan_cache_mode;
+
+-- a role that may only see some of the rows, and one that may read nothing
+SET ROLE reader;
+SELECT CASE WHEN answer('SELECT k, gpu_sum(i4) FROM t GROUP BY k') = answer('SELECT k, sum(i4) FROM flat WHERE region <> 2 GROUP BY k')
+	THEN 'ok' ELSE 'not ok' END || ' row security';
+SET ROLE stranger;
+SELECT same('permission', 'SELECT k, gpu_sum(i4) FROM t GROUP BY k', 'partial');
+RESET ROLE;

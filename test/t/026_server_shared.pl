@@ -1,0 +1,147 @@
+# Two clusters that share a device: their limits add up to its memory, what one gives back the other may have, and what
+# happens to the server of one does not touch the other.
+use strict;
+use warnings;
+use File::Temp;
+use GpuaggNode;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+$ENV{GPUAGG_STANDIN_IDLE} = 1;
+$ENV{GPUAGG_STANDIN_DEVICES} = 1;
+$ENV{GPUAGG_STANDIN_SHARED} = File::Temp::tempdir(CLEANUP => 1) . '/device';
+chmod 0777, $ENV{GPUAGG_STANDIN_SHARED} =~ s{/device}{}r;
+
+my $conf = <<CONF;
+gpuagg.require = 'require'
+gpuagg.engine = 'cuda'
+gpuagg.cache = 'eager'
+gpuagg.cache_memory = '64MB'
+gpuagg.cache_renew = 0
+gpuagg.server_timeout = 3000
+autovacuum = off
+CONF
+my @nodes = map { GpuaggNode->start_new($_, server => 1, conf => $conf) } 'one', 'two';
+my ($one, $two) = @nodes;
+my $rows = 400000;
+my $query = 'SELECT count(*), sum(c), sum(s) FROM (SELECT k, gpu_count(*) AS c, gpu_sum(a + b) AS s FROM rows GROUP BY k) g';
+my $answer = join '|', 1000, $rows, $rows * ($rows + 1);
+my $memory = 1 << 30;
+
+foreach my $node (@nodes)
+{
+	$node->safe_psql('postgres', "CREATE TABLE rows AS SELECT i % 1000 AS k, i::int8 AS a, i::int8 AS b FROM generate_series(1, $rows) i");
+	$node->safe_psql('postgres', 'VACUUM FREEZE ANALYZE rows');
+	ok($node->wait_until_ready, $node->name . ': the server starts');
+}
+
+sub used { return $_[0]->devices('sum(memory_used)') }
+
+# What a server says in the file: a process and, for each of as many devices, the memory that it has; and its limits.
+my $slots = 16;
+sub shared
+{
+	my ($node) = @_;
+	my $pid = $node->safe_psql('postgres', 'SELECT server_pid FROM gpuagg_status');
+	my $bytes = slurp_file($ENV{GPUAGG_STANDIN_SHARED});
+	my $size = length($bytes) / $slots;
+	my $devices = ($size - 8) / 16;
+	foreach my $slot (0 .. $slots - 1)
+	{
+		my ($owner, @numbers) = unpack 'lx4Q*', substr $bytes, $slot * $size, $size;
+		return ($numbers[0], $numbers[$devices]) if $owner == $pid;
+	}
+	die $node->name . ' has no slot';
+}
+
+# Waits until a condition over these two numbers holds.
+sub wait_for
+{
+	my ($node, $condition, $name) = @_;
+	my $until = time + 20;
+	my ($used, $limit) = shared($node);
+
+	while (!$condition->($used, $limit) && time < $until)
+	{
+		usleep(50_000);
+		($used, $limit) = shared($node);
+	}
+	ok($condition->($used, $limit), $node->name . ": $name") or diag("used $used, limit $limit");
+}
+
+# The answer, and whether it came from the device's memory.
+sub answers
+{
+	my ($node, $name, $resident) = @_;
+	is($node->safe_psql('postgres', $query), $answer, $node->name . ": $name: the answer");
+	return if !defined $resident;
+	my $plan = $node->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS off, TIMING off) $query");
+	$resident ? like($plan, qr/Resident Rows: $rows/, '... from GPU memory') : unlike($plan, qr/Resident Rows: $rows/, '... not from GPU memory');
+}
+
+answers($_, 'first', undef) foreach @nodes;
+answers($_, 'both have copies', 1) foreach @nodes;
+
+# what one has the other's limit lacks
+foreach my $node (@nodes)
+{
+	my $other = $node == $one ? $two : $one;
+	my ($used) = shared($other);
+	cmp_ok($used, '>', 4 << 20, $other->name . ' has copies');
+	wait_for($node, sub { abs($_[1] - ($memory - $used) / 5 * 4) < 10 }, 'its limit is four fifths of what the other leaves');
+}
+
+# a third process takes nearly all: both give copies back, and no query fails
+sub third_takes
+{
+	my ($bytes) = @_;
+	open my $file, '+<:raw', $ENV{GPUAGG_STANDIN_SHARED} or die $!;
+	seek $file, 5 * (-s $ENV{GPUAGG_STANDIN_SHARED}) / $slots, 0;
+	print $file pack 'lx4Q', $bytes ? ($$, $bytes) : (0, 0);
+	close $file;
+}
+third_takes($memory - (1 << 20));
+wait_for($_, sub { $_[0] < 1 << 20 }, 'copies go where a third process needs the memory') foreach @nodes;
+answers($_, 'without memory', 0) foreach @nodes;
+third_takes(0);
+wait_for($_, sub { $_[1] > 700000000 }, 'the limit grows again') foreach @nodes;
+answers($_, 'afterwards', undef) foreach @nodes;
+answers($_, 'afterwards again', 1) foreach @nodes;
+
+# side by side
+{
+	my @sessions = map { $_->background_psql('postgres') } @nodes;
+	my $wrong = 0;
+	for my $i (1 .. 10)
+	{
+		$_->query_safe("SELECT 1") foreach @sessions;
+		$wrong += $_->query($query) ne $answer foreach @sessions;
+	}
+	is($wrong, 0, 'queries of both by turns');
+	$_->quit foreach @sessions;
+}
+
+# the server of one killed, then the other's hung: the other cluster goes on from its copies
+foreach my $node (@nodes)
+{
+	my $other = $node == $one ? $two : $one;
+	my $pid = $node->safe_psql('postgres', 'SELECT server_pid FROM gpuagg_status');
+	kill 'KILL', $pid;
+	answers($other, $node->name . '\'s server was killed', 1);
+	ok($node->wait_until_ready, $node->name . ': it is started again');
+	answers($node, 'after that', undef);
+}
+foreach my $node (@nodes)
+{
+	my $other = $node == $one ? $two : $one;
+	my $pid = $node->safe_psql('postgres', 'SELECT server_pid FROM gpuagg_status');
+	kill 'STOP', $pid;
+	answers($other, $node->name . '\'s server hangs', 1);
+	is($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; $query"), $answer, '... which itself answers without it');
+	ok($node->poll_query_until('postgres', "SELECT server = 'ready' AND server_pid <> $pid FROM gpuagg_status"), '... and starts another one');
+	answers($node, 'after that', undef);
+}
+
+$_->stop foreach @nodes;
+done_testing();
