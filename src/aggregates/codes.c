@@ -140,7 +140,8 @@ codes_slots(const AggOutput *out, int *slot, int *counted)
 {
 	bool		single = out->kind == FINALIZE_INT || out->kind == FINALIZE_ACCUM;
 
-	if ((out->fallback >= 0 || out->counted) && !out->agg.initnull)
+	/* a count of no rows is its own value */
+	if ((out->fallback >= 0 || (out->counted && out->kind != FINALIZE_INT)) && !out->agg.initnull)
 		return false;
 	*slot = out->slots[single ? 0 : 1];
 	*counted = out->counted && !single ? out->slots[0] : -1;

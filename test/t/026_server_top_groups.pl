@@ -65,8 +65,8 @@ for my $value (@values)
 		my ($groups, $bytes) = counts($query =~ s/, k LIMIT 12/ LIMIT 12/r);
 
 		is($groups, 5003, '... of all groups');
-		# NULLs that come first, and counts and sums that tie, are many
-		cmp_ok($bytes, '<', 150, "... of which few are fetched ($bytes kB)");
+		# NULLs that come first, and counts, are many that tie; all would be 79 kB and more
+		cmp_ok($bytes, '<', $value =~ /count\(\*/ ? 200 : 70, "... of which few are fetched ($bytes kB)");
 	}
 }
 # by keys, with NULLs and with a sign
