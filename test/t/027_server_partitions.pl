@@ -101,6 +101,16 @@ same("SELECT t, gpu_count(*) FROM (SELECT txt AS t FROM p1 UNION ALL SELECT x FR
 same('SELECT k % 10, gpu_count(*), gpu_sum(v) FROM many GROUP BY 1 ORDER BY 1', '(78|79|80) of 80 tables\)');
 same('SELECT k, gpu_sum(v) FROM many GROUP BY k ORDER BY k', '(78|79|80) of 80 tables\)');
 
+# the planner prefers one process to several where the GPU has copies
+{
+	my $settings = "SET gpuagg.engine = 'auto'; SET max_parallel_workers_per_gather = 4; SET min_parallel_table_scan_size = 0; "
+	  . 'SET parallel_setup_cost = 10; SET parallel_tuple_cost = 0; SET gpuagg.gpu_startup_cost = 1; ';
+	my $query = 'SELECT k, gpu_count(*), gpu_sum(v), gpu_sum(n) FROM p WHERE day NOT BETWEEN 30 AND 39 GROUP BY k ORDER BY k';
+
+	unlike($node->safe_psql('postgres', "$settings EXPLAIN $query"), qr/Gather/, 'one process');
+	like($node->safe_psql('postgres', "$settings SET gpuagg.cache = off; EXPLAIN $query"), qr/Gather/, '... and several without the cache');
+}
+
 # some rows by the feed, in several tables
 $node->safe_psql('postgres', 'UPDATE p SET v = v + 1, k = k % 5 WHERE seq % 5000 = 7; DELETE FROM many WHERE v % 3000 = 5');
 same($_, 'GPU memory.*column cache|GPU memory') for (
