@@ -85,12 +85,13 @@ begins_run(const HeadRows &rows, int64_t i, uint32_t *order)
 	return all != 0;
 }
 
-/* Rows in no order: nobody needs the rest. */
+/* Rows in no order: nobody needs the rest.  By whole warps. */
 __device__ static bool
 is_disordered(const uint32_t *order)
 {
-	uint32_t	seen = __ldcg(order);
+	uint32_t	seen = threadIdx.x % 32 == 0 ? __ldcg(order) : 0;
 
+	seen = __shfl_sync(~0u, seen, 0);
 	return (seen & HEADS_FIRST_ASCENDS) && (seen & HEADS_FIRST_DESCENDS);
 }
 
