@@ -378,31 +378,6 @@ GpuaggCudaStatus gpuagg_group_status(const GpuaggGroupTable *table, int64_t *gro
  */
 GpuaggCudaStatus gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGroupTable *to,
 								   gpuagg_stream stream);
-/*
- * Looks up or inserts the key of each row, and accumulates the slots of `hist` in
- * its bin: lookup and gpuagg_hist_update in one, with the rows read once
- * where their shape has a fused form.  hist->bins is not read, states are arrays
- * of table->capacity.  `distinct` is about how many keys there are
- * (gpuagg_group_estimate); it decides how, not what comes out.
- *
- * If the table has no room, gpuagg_group_status says FULL afterwards: move to
- * a larger table with gpuagg_group_grow and to larger arrays of states, and call
- * again with retry set and else the same arguments, which handles the rows that
- * are left.  Call for the size of the workspace again: if it grew, copy what was
- * in the smaller one to its start.  No row is lost or counted twice.
- *
- * The seed must be the same in a retry.  If gpuagg_group_status says DEGENERATE, states
- * are not to be used: start again with another seed, from empty tables and states.
- */
-GpuaggCudaStatus gpuagg_group_update(const GpuaggGroupTable *table, const void *keys,
-									 const uint8_t *validity, const uint8_t *filter,
-									 const GpuaggHist *hist, int64_t distinct, int retry,
-									 void *workspace, size_t *workspace_bytes,
-									 gpuagg_stream stream);
-/* Estimates the distinct keys of a batch from a sample.  Synchronizes. */
-GpuaggCudaStatus gpuagg_group_estimate(int key_bytes, uint64_t seed, const void *keys,
-									   int64_t nrows, int64_t *distinct, void *workspace,
-									   size_t *workspace_bytes, gpuagg_stream stream);
 
 #ifdef __cplusplus
 }

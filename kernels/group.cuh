@@ -12,9 +12,7 @@
  * No search of gpuagg_group_lookup goes further than GROUP_MOST_PROBES slots.  Tables are half
  * full at most, so that a search of random hashes among 2^31 groups passes about a hundred at the
  * longest; where it is more, keys collide that were made to.  Such a row gets no bin and is
- * counted as lost, and the caller takes another seed.  gpuagg_group_update fills a table
- * partition by partition, and while it has room for some of them only, their keys
- * crowd a part of it: there a search may pass all groups.
+ * counted as lost, and the caller takes another seed.
  */
 #ifndef GPUAGG_GROUP_CUH
 #define GPUAGG_GROUP_CUH

@@ -1,7 +1,6 @@
 /*
  * partition.cuh
- *	  Moving a tile of rows to partitions: shared by the partition of rows by bin
- *	  range (hist_partition.cu) and that by hash (group_fused_move.cu).
+ *	  Moving a tile of rows to partitions, by bin range (hist_partition.cu).
  *
  * A block counts its tile's rows of each partition, which numbers them;
  * reserves a run in every partition with one atomic addition each; sorts the

@@ -31,7 +31,7 @@
 
 #include <limits.h>
 
-#include "segmented_even.cuh"
+#include "segmented_pieces.cuh"
 
 /* ---- a warp's walk along its chunk -------------------------------------- */
 
@@ -740,8 +740,6 @@ segmented_tiles(SegmentedArgs a)
 	int64_t		cut[4] = {0, 0, 0, 0};
 
 	seg_launch_order();
-	if (seg_even_did(a))
-		return;
 	if (a.nsegments_device != nullptr)
 		nsegments = *a.nsegments_device;
 	if (chunk < a.chunks)
@@ -769,8 +767,7 @@ seg_fold_warps(const typename Op::State *totals, const int *has_end, int warps, 
 }
 
 /*
- * One block: puts what the blocks left open before the first results after, in
- * order; or what the even form's blocks have of the same segment.
+ * One block: puts what the blocks left open before the first results after, in order.
  */
 template <class Op>
 __global__ void __launch_bounds__(SegFixup<Op>::threads)
@@ -795,11 +792,6 @@ segmented_fixup(SegmentedArgs a)
 	unsigned	heads;
 
 	seg_launch_order();
-	if (seg_even_did(a))
-	{
-		seg_even_join<Op>(a, threads, totals);
-		return;
-	}
 	for (int c = begin; c < end; c += batch)
 	{
 		int64_t		segments[batch];

@@ -6,7 +6,6 @@
 #include <atomic>
 
 #include "segmented.cuh"
-#include "segmented_small.cuh"
 
 /* Prepares the chunk kernel on the current device, once, and says how many blocks run at once. */
 template <class Op, class InT>
@@ -47,50 +46,15 @@ launch(void (*kernel) (Params...), unsigned blocks, int threads, int shared, cud
 
 template <class Op, class InT>
 static GpuaggCudaStatus
-instance_run_even(const SegmentedArgs *args, cudaStream_t stream)
-{
-	const SegEven &even = args->even;
-
-	if (even.form == SEG_EVEN_BLOCKS)
-		return launch(segmented_even_blocks<Op, InT>, even.blocks, SEG_EVEN_THREADS, 0, stream, *args);
-	if (even.form == SEG_EVEN_GROUPS)
-		return launch(segmented_even_groups<Op, InT>, even.blocks, SEG_EVEN_THREADS, 0, stream, *args);
-	if constexpr (sizeof(InT) <= 8)
-	{
-		if (even.form == SEG_EVEN_WINDOWS)
-			return launch(segmented_even_windows<Op, InT>, even.blocks, SEG_EVEN_THREADS,
-						  even.capacity * (SEG_EVEN_THREADS / 32), stream, *args);
-		return launch(segmented_even_lone<Op, InT>, even.blocks, SEG_EVEN_THREADS, 0, stream, *args);
-	}
-	return GPUAGG_CUDA_UNSUPPORTED;
-}
-
-template <class Op, class InT>
-static GpuaggCudaStatus
 instance_run(const SegmentedArgs *args, cudaStream_t stream)
 {
 	constexpr int warps = SegShape<Op, InT>::warps;
 
-	if constexpr (SegEvenShape<Op, InT>::exists)
-		if (args->even.seen != nullptr)
-			STATUS_TRY((instance_run_even<Op, InT>(args, stream)));
 	STATUS_TRY(launch(segmented_tiles<Op, InT>, args->blocks, warps * 32,
 					  (int) sizeof(SegShared<Op, InT>) * warps, stream, *args));
 	if (args->blocks > 1)
 		STATUS_TRY(launch(segmented_fixup<Op>, 1, SegFixup<Op>::threads, 0, stream, *args));
 	return GPUAGG_CUDA_OK;
-}
-
-template <class Op, class InT>
-static GpuaggCudaStatus
-instance_run_small(const SegmentedArgs *args, int lanes_log2, cudaStream_t stream)
-{
-	int64_t		groups = 256 >> lanes_log2;
-
-	if constexpr (Op::commutative)
-		return launch(segmented_small<Op, InT>, (unsigned) ((args->nsegments + groups - 1) / groups), 256, 0,
-					  stream, *args, lanes_log2);
-	return GPUAGG_CUDA_UNSUPPORTED;
 }
 
 /* Adds an instance if it is this part's. */
@@ -101,7 +65,7 @@ add_instance(SegmentedInstance *table, int *count, GpuaggValueType type)
 	if constexpr (Op::id % SEGMENTED_PARTS == SEGMENTED_PART)
 		table[(*count)++] = {Op::id, type, sizeof(typename Op::State), instance_occupancy<Op, InT>,
 			SegShape<Op, InT>::warps, SegShape<Op, InT>::tile, SegShape<Op, InT>::weight,
-			SegEvenShape<Op, InT>::exists ? (int) sizeof(InT) : 0, instance_run<Op, InT>, instance_run_small<Op, InT>};
+			instance_run<Op, InT>};
 }
 
 static const SegmentedInstance *

@@ -101,16 +101,38 @@ typedef struct GroupBatch
 	int			set;			/* of AggSpec.sets; engines leave it 0 */
 } GroupBatch;
 
+/* A key, or the state of a slot, that compares as a value of the query does: as integers, or floats in their total order. */
+typedef struct EngineValue
+{
+	int			slot;			/* one state a group; of MONOID_ACCUM_F64: its mean.  -1: a key */
+	int			key;			/* then its number */
+	int			counted;		/* slot of a count: where that is 0, the value is NULL; -1: it never is */
+} EngineValue;
+
+/* Values that are NULL, or not min .. max, fail; of floats, codes of these (aggregates/codes.h). */
+typedef struct EngineCondition
+{
+	EngineValue value;
+	gpuagg_i128 min,			/* ENGINE_NO_MIN: no bound */
+				max;
+} EngineCondition;
+
+#define ENGINE_NO_MAX ((gpuagg_i128) (~(unsigned __int128) 0 >> 1))
+#define ENGINE_NO_MIN (-ENGINE_NO_MAX - 1)
+#define ENGINE_MAX_CONDITIONS 4
+
 /*
- * Of all groups the caller needs only those whose states in a slot are among the `count` greatest
- * (descending) or smallest, and those that tie with the last of these.
+ * Of all groups the caller needs only those that meet the conditions, and of these only those whose values are
+ * among the `count` greatest (descending) or smallest, and those that tie with the last of them.
  */
 typedef struct EngineLimit
 {
-	int			slot;			/* one integer a group */
+	int64		count;			/* 0: all that meet the conditions */
+	EngineValue by;
 	bool		descending;
-	bool		nulls_first;	/* of groups for which no row counted, if the slot has such groups */
-	int64		count;
+	bool		nulls_first;
+	int			nconditions;
+	EngineCondition conditions[ENGINE_MAX_CONDITIONS];
 } EngineLimit;
 
 /* A byte stream of groups between participants; read returns false at the end. */
@@ -268,6 +290,9 @@ struct Engine
 	const EngineOps *ops;
 	int			errors;			/* MonoidError bits so far; the executor raises them */
 	char		failure[256];	/* why the engine failed; else empty */
+	/* after finish, groups that next_groups does not return because of EngineOps.limit: */
+	uint64		left_out;
+	uint64		failed;			/* those of them that fail a condition */
 };
 
 #endif							/* GPUAGG_ENGINE_H */

@@ -29,6 +29,7 @@ typedef struct FeedStats
 	uint64		stale;			/* are in the cache, but have changed since */
 	uint64		built;			/* were put into the cache */
 	uint64		resident;		/* of the cached ones: whose rows the engine took by name */
+	uint64		resident_tables;	/* of which there were such rows */
 } FeedStats;
 
 typedef struct FeedOps
@@ -38,8 +39,9 @@ typedef struct FeedOps
 	/* Fills *batch (owned by the feed) and returns it; NULL at the end. */
 	Batch	   *(*next) (Feed *feed);
 	/*
-	 * May be NULL.  Before the first batch: what an engine needs to take rows of the column cache by name
-	 * (feed/heap_resident.h), which the feed does not deliver then; NULL, with the reason, if there are none.
+	 * May be NULL.  Before the first batch, table by table: what an engine needs to take rows of the column cache by name
+	 * (feed/heap_resident.h), which the feed does not deliver then; NULL if there are no more, with the last reason against
+	 * a table, if there was one.
 	 */
 	struct FeedResident *(*resident) (Feed *feed, const char **why);
 	/* Starts over. */

@@ -48,7 +48,7 @@
 #include "operators/vector_program.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 8
+#define GPUAGG_PROTOCOL_VERSION 9
 
 /*
  * Relative to the data directory, which is the working directory of both sides.
@@ -432,31 +432,76 @@ typedef struct WireResided
 } WireResided;
 
 /*
- * May be the body of FINISH: of all groups only those are wanted whose value is among the `count` greatest
- * (descending) or smallest, those that tie with the last of these, and those whose value may be NULL: of
- * slots, groups whose state is the operator's identity.  The server may return more than these, and in any order.
+ * An integer for each group, which compares as a value of the query does: of a key, a state or a mean.  Those of
+ * 128 bits are cut to 64, floats are gpuagg_f64_code() of the value without the sign of a zero.
+ */
+typedef struct WireValue
+{
+	int16_t		slot;			/* one that wire_limit_takes(), with one state a group; -1: a key */
+	int16_t		key;			/* then its number; keys that travel as they are, or by gpuagg_f64_code() */
+	int16_t		counted;		/* COUNT: where that is 0, the value is NULL; -1: it never is.  Not of a key */
+	uint16_t	mean;			/* 1: the state, SUM_F64, divided by the count */
+} WireValue;
+
+/* Leaves out groups whose value is NULL, or not min .. max. */
+typedef struct WireCondition
+{
+	WireValue	value;
+	int64_t		min,
+				max;
+} WireCondition;
+
+#define WIRE_MAX_CONDITIONS 4
+
+/*
+ * May be the body of FINISH: of all groups only those are wanted that meet the conditions, and of these, those whose
+ * value is among the `count` greatest (descending) or smallest, and those that tie with the last of them.  The server
+ * may return more than these, and in any order.
  */
 typedef struct WireLimit
 {
-	int32_t		slot;			/* COUNT, SUM_I64, or a minimum or maximum of integers, one state a group; -1: a key */
-	int32_t		key;			/* then its number; keys that travel as they are, as integers */
+	WireValue	by;
 	uint32_t	descending;
+	uint32_t	nulls_first;
+	uint64_t	count;			/* 0: all that meet the conditions, of which there are some */
+	uint32_t	nconditions;
 	uint32_t	pad;
-	uint64_t	count;			/* above 0 */
+	WireCondition conditions[WIRE_MAX_CONDITIONS];
 } WireLimit;
 
-/* Can groups be ordered by states of the operator: is there one integer, that compares as the value does? */
+/* Can groups be ordered by states of the operator: is there one number, that compares as the value does? */
 static inline int
 wire_limit_takes(int monoid)
 {
-	return monoid == MONOID_COUNT || monoid == MONOID_SUM_I64 || monoid == MONOID_MIN_I32 || monoid == MONOID_MAX_I32 ||
-		monoid == MONOID_MIN_I64 || monoid == MONOID_MAX_I64;
+	switch (monoid)
+	{
+		case MONOID_COUNT:
+		case MONOID_SUM_I64:
+		case MONOID_SUM_I128:
+		case MONOID_SUM_DEC:
+		case MONOID_SUM_F32:
+		case MONOID_SUM_F64:
+		case MONOID_MIN_I32:
+		case MONOID_MAX_I32:
+		case MONOID_MIN_I64:
+		case MONOID_MAX_I64:
+		case MONOID_MIN_DEC:
+		case MONOID_MAX_DEC:
+		case MONOID_MIN_F32:
+		case MONOID_MAX_F32:
+		case MONOID_MIN_F64:
+		case MONOID_MAX_F64:
+			return 1;
+		default:
+			return 0;
+	}
 }
 
 typedef struct WireFinished
 {
 	uint64_t	ngroups;		/* that can be fetched */
-	uint64_t	allgroups;		/* also those that a limit left out */
+	uint64_t	allgroups;		/* also those that a limit or its conditions left out */
+	uint64_t	failed;			/* groups that conditions left out */
 	uint32_t	errors;			/* MonoidError bits */
 	uint32_t	changes;		/* of strategy */
 	uint32_t	retries;		/* times that a table was replaced by one with room for more or longer keys */

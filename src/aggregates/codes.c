@@ -135,10 +135,17 @@ codes_of_group(const AggOutput *out, const GroupBatch *groups, int g, gpuagg_i12
 	return CODE_VALUE;
 }
 
-int
-codes_slot(const AggOutput *out)
+bool
+codes_slots(const AggOutput *out, int *slot, int *counted)
 {
-	return out->kind == FINALIZE_INT && out->fallback < 0 && !OidIsValid(out->finalfn.fn_oid) ? out->slots[0] : -1;
+	bool		single = out->kind == FINALIZE_INT || out->kind == FINALIZE_ACCUM;
+
+	/* a count of no rows is its own value */
+	if ((out->fallback >= 0 || (out->counted && out->kind != FINALIZE_INT)) && !out->agg.initnull)
+		return false;
+	*slot = out->slots[single ? 0 : 1];
+	*counted = out->counted && !single ? out->slots[0] : -1;
+	return true;
 }
 
 gpuagg_i128

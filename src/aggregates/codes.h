@@ -33,8 +33,11 @@ extern CodeKind codes_of_group(const AggOutput *out, const GroupBatch *groups, i
 /* Of a value that is not NULL, of a type that codes_type() allows except numeric. */
 extern gpuagg_i128 codes_of_value(Oid type, Datum value);
 
-/* The slot whose state is the value, of every group and never NULL; -1: there is no such slot. */
-extern int	codes_slot(const AggOutput *out);
+/*
+ * The slot whose state is the value, or whose mean, and the slot whose count is 0 where the value is NULL (-1: it
+ * never is, or only a mean's own count says so), in groups none of whose rows a fallback aggregate has; false: there is none.
+ */
+extern bool codes_slots(const AggOutput *out, int *slot, int *counted);
 
 /*
  * Of a value of `type` that is not NULL, to be compared with values of the aggregate, whose result is of

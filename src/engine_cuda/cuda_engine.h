@@ -54,7 +54,7 @@ typedef struct CudaEngine
 	bool		finished;
 	bool		variants;		/* equal keys that look different were met */
 	WireFinished result;
-	EngineLimit limit;			/* count 0: all groups are wanted */
+	EngineLimit limit;			/* count 0, and no conditions: all groups are wanted */
 
 	/* groups */
 	MemoryContext group_cxt;	/* of the chunk that was returned last */

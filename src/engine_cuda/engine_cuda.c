@@ -50,7 +50,8 @@ forget_rows(CudaEngine *cuda)
 	cuda->finished = cuda->variants = false;
 	cuda->next_group = 0;
 	cuda->returned_slots = NULL;
-	cuda->limit.count = 0;
+	cuda->limit.count = cuda->limit.nconditions = 0;
+	cuda->base.left_out = cuda->base.failed = 0;
 	if (cuda->spool)
 		cuda_spool_free(cuda->spool);
 	cuda->spool = NULL;
@@ -120,23 +121,68 @@ cuda_limit(Engine *engine, const EngineLimit *limit)
 	((CudaEngine *) engine)->limit = *limit;
 }
 
-/* The limit in the server's terms, if it can go by the slot. */
+/* A value in the server's terms; false: it has none that compare so. */
+static bool
+describe_value(const CudaEngine *cuda, const EngineValue *value, WireValue *out)
+{
+	const CudaQuery *query = cuda->query;
+	const WireSlot *slot;
+
+	*out = (WireValue) {.slot = -1,.counted = -1};
+	if (value->slot < 0)
+	{
+		const CudaColumn *col = &query->cols[query->keycol[value->key]];
+
+		out->key = value->key;
+		return col->travel == TRAVEL_KEY_CODES ||
+			(col->travel == TRAVEL_VALUES && column_is_integer(cuda->spec->cols[col->col].type));
+	}
+	out->slot = query->slot[value->slot];
+	if (query->sum[value->slot] >= 0)
+	{
+		out->counted = out->slot;
+		out->slot = query->sum[value->slot];
+		out->mean = 1;
+	}
+	else if (value->counted >= 0)
+		out->counted = query->slot[value->counted];
+	slot = &query->wire->slots[out->slot];
+	return wire_limit_takes(slot->monoid) && slot->bin_kind == WIRE_BIN_NONE &&
+		(out->counted < 0 || query->wire->slots[out->counted].monoid == MONOID_COUNT);
+}
+
+/* A bound in 64 bits; false: the server's values, cut to these, do not tell. */
+static bool
+describe_bound(gpuagg_i128 bound, int64 *out)
+{
+	*out = bound == ENGINE_NO_MIN ? PG_INT64_MIN : bound == ENGINE_NO_MAX ? PG_INT64_MAX : (int64) bound;
+	return bound == ENGINE_NO_MIN || bound == ENGINE_NO_MAX || (bound > PG_INT64_MIN && bound < PG_INT64_MAX);
+}
+
+/* The limit in the server's terms, or what can be said so; false: nothing. */
 static bool
 describe_limit(const CudaEngine *cuda, WireLimit *out)
 {
 	const EngineLimit *limit = &cuda->limit;
-	const WireSlot *slot;
 
-	if (limit->count < 1 || cuda->joined || cuda->query->sum[limit->slot] >= 0)
-		return false;
-	slot = &cuda->query->wire->slots[cuda->query->slot[limit->slot]];
-	if (!wire_limit_takes(slot->monoid) || slot->bin_kind != WIRE_BIN_NONE)
-		return false;
 	memset(out, 0, sizeof(*out));
-	out->slot = cuda->query->slot[limit->slot];
-	out->descending = limit->descending;
-	out->count = limit->count;
-	return true;
+	if (cuda->joined)
+		return false;
+	for (int c = 0; c < limit->nconditions; c++)
+	{
+		const EngineCondition *condition = &limit->conditions[c];
+		WireCondition *to = &out->conditions[out->nconditions];
+
+		out->nconditions += describe_value(cuda, &condition->value, &to->value) &&
+			describe_bound(condition->min, &to->min) && describe_bound(condition->max, &to->max);
+	}
+	if (out->nconditions == limit->nconditions && limit->count > 0 && describe_value(cuda, &limit->by, &out->by))
+	{
+		out->descending = limit->descending;
+		out->nulls_first = limit->nulls_first;
+		out->count = limit->count;
+	}
+	return out->count > 0 || out->nconditions > 0;
 }
 
 /* Has the server finish its groups, which can be fetched after this: all, or those within the limit. */
@@ -158,6 +204,8 @@ finish_device(CudaEngine *cuda, bool limited)
 	cuda_add_time(&cuda->times.finish_ms, since);
 	cuda->result.strategy[sizeof(cuda->result.strategy) - 1] = '\0';
 	cuda->next_group = 0;
+	cuda->base.left_out = cuda->result.allgroups - Min(cuda->result.ngroups, cuda->result.allgroups);
+	cuda->base.failed = Min(cuda->result.failed, cuda->base.left_out);
 	if (cuda->result.untold > 0)
 		return cuda_fail(cuda, "rows that only the CPU can tell: an error, or a rare value");
 	if (cuda->result.errors == 0)
@@ -212,7 +260,7 @@ finish(CudaEngine *cuda)
 
 		status = finish_device(cuda, true);
 		/* no rows at all, shared or after a condition: the group of a query without keys is made by the merger */
-		if (status != ENGINE_OK || cuda->result.ngroups > 0 || !maybe_none)
+		if (status != ENGINE_OK || cuda->result.ngroups > 0 || cuda->result.allgroups > 0 || !maybe_none)
 			return status;
 		cuda->owner = false;
 		cuda->rows_given = 0;

@@ -759,11 +759,13 @@ make_up(Resident *r, Lacking *lacking, bool *uploaded, bool *again)
 	return true;
 }
 
-/* Gives back all rows. */
+/* Gives back all rows; numbers of keys stay where groups of another table have them. */
 static void
 give_up(Resident *r)
 {
 	feed_resident_keep(r->rows, palloc0(r->rows->nruns + 1), false);
+	if (r->cuda->rows_resident > 0)
+		return;
 	for (int t = 0; t < r->program->nlookups; t++)
 		if (r->program->lookups[t].column >= 0)
 			dictionary_reset(r->cuda->query->cols[r->program->lookups[t].column].dict);
@@ -829,27 +831,16 @@ reduce(Resident *r)
 	return ENGINE_OK;
 }
 
-EngineStatus
-cuda_take_resident(Engine *engine, Feed *feed)
+/* Takes rows of a table, which are freed. */
+static EngineStatus
+take_table(CudaEngine *cuda, FeedResident *rows)
 {
-	CudaEngine *cuda = (CudaEngine *) engine;
 	EngineStatus status = ENGINE_OK;
-	FeedResident *rows;
 	instr_time	since;
-	MemoryContext cxt,
-				old;
-	Resident   *r;
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "GPU resident rows", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	Resident   *r = palloc0(sizeof(Resident));
 
-	if (cuda->query == NULL || feed->ops->resident == NULL || (cuda->not_resident = refusal(cuda)) != NULL)
-		return ENGINE_OK;
-	if (cuda_ensure_open(cuda, NULL) != ENGINE_OK)
-		return ENGINE_FAILED;
-	rows = feed->ops->resident(feed, &cuda->not_resident);
-	if (rows == NULL)
-		return ENGINE_OK;
-	cxt = AllocSetContextCreate(CurrentMemoryContext, "GPU resident rows", ALLOCSET_DEFAULT_SIZES);
-	old = MemoryContextSwitchTo(cxt);
-	r = palloc0(sizeof(Resident));
 	r->cuda = cuda;
 	r->rows = rows;
 	r->program = expr_program_create(rows->set);
@@ -874,5 +865,27 @@ cuda_take_resident(Engine *engine, Feed *feed)
 	feed_resident_free(rows);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);
+	return status;
+}
+
+EngineStatus
+cuda_take_resident(Engine *engine, Feed *feed)
+{
+	CudaEngine *cuda = (CudaEngine *) engine;
+	EngineStatus status = ENGINE_OK;
+
+	if (cuda->query == NULL || feed->ops->resident == NULL || (cuda->not_resident = refusal(cuda)) != NULL)
+		return ENGINE_OK;
+	if (cuda_ensure_open(cuda, NULL) != ENGINE_OK)
+		return ENGINE_FAILED;
+	while (status == ENGINE_OK)
+	{
+		FeedResident *rows = feed->ops->resident(feed, &cuda->not_resident);
+
+		if (rows == NULL)
+			break;
+		CHECK_FOR_INTERRUPTS();
+		status = take_table(cuda, rows);
+	}
 	return status;
 }

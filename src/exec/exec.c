@@ -182,16 +182,20 @@ fall_back(GpuAggState *state)
 static EngineStatus
 end_of_input(GpuAggState *state)
 {
+	EngineStatus status;
+
 	state->finished = true;
 	progress_phase(PROGRESS_MERGING);
 	if (state->shared)
 	{
-		EngineStatus status = parallel_end_of_input(state);
-
+		status = parallel_end_of_input(state);
 		if (status != ENGINE_OK || state->silent || state->merging)
 			return status;
 	}
-	return state->engine->ops->finish(state->engine);
+	status = state->engine->ops->finish(state->engine);
+	if (status == ENGINE_OK)
+		InstrCountFiltered1(&state->css, state->engine->failed);
+	return status;
 }
 
 /* For the view gpuagg_progress. */
@@ -452,7 +456,7 @@ rescan_scan(CustomScanState *node)
 	if (state->engine)
 	{
 		state->rescans++;
-		state->counted += state->emitted;
+		state->counted += state->emitted + state->engine->left_out;
 		state->engine->ops->reset(state->engine);
 		state->feed->ops->rescan(state->feed);
 	}

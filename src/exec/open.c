@@ -237,7 +237,7 @@ exec_stats(GpuAggState *state, EngineStats *stats)
 		return false;
 	state->engine->ops->stats(state->engine, stats);
 	/* an engine also counts groups that other participants return */
-	stats->groups = state->emitted;
+	stats->groups = state->emitted + state->engine->left_out;
 	stats->returned = state->ntuples;
 	stats->parts = state->parts;
 	return true;

@@ -809,6 +809,7 @@ add_feed_stats(FeedStats *total, const FeedStats *stats)
 	total->cached += stats->cached;
 	total->by_map += stats->by_map;
 	total->resident += stats->resident;
+	total->resident_tables += stats->resident_tables;
 	total->by_lsn += stats->by_lsn;
 	total->skipped += stats->skipped;
 	total->stale += stats->stale;

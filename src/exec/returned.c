@@ -461,22 +461,60 @@ returned_reset(Returned *returned)
 		returned->conditions[c].state = CONDITION_NEW;
 }
 
+/* Has the constant a value without any evaluation? */
+static bool
+is_given(const ExprState *constant)
+{
+	return IsA(constant->expr, Const) ||
+		(IsA(constant->expr, Param) && ((const Param *) constant->expr)->paramkind == PARAM_EXTERN);
+}
+
+/* The condition for an engine; false: it has no such form. */
+static bool
+offer_condition(Returned *returned, Condition *condition, EngineCondition *out)
+{
+	gpuagg_i128 code;
+
+	if (condition->state == CONDITION_NEW && is_given(condition->constant))
+		evaluate_condition(returned, condition);
+	code = condition->code;
+	if (condition->state != CONDITION_CODE || condition->strategy == 0 ||
+		!codes_slots(returned->scan->outputs[condition->agg], &out->value.slot, &out->value.counted))
+		return false;
+	out->value.key = -1;
+	out->min = ENGINE_NO_MIN;
+	out->max = ENGINE_NO_MAX;
+	if (condition->strategy <= BTEqualStrategyNumber)
+		out->max = code - (condition->strategy == BTLessStrategyNumber);
+	if (condition->strategy >= BTEqualStrategyNumber)
+		out->min = code + (condition->strategy == BTGreaterStrategyNumber);
+	return true;
+}
+
 void
 returned_offer(Returned *returned, Engine *engine)
 {
 	const SortKey *key = &returned->keys[0];
-	EngineLimit limit = {.slot = -1};
+	EngineLimit limit = {.by = {-1, key->key, -1},.descending = key->descending,.nulls_first = key->nulls_first};
+	bool		all = true;
 
 	if (!returned->evaluated)
 		evaluate_limit(returned);
-	if (engine->ops->limit == NULL || returned->limit < 0 || returned->nconditions > 0 || returned->quals_left ||
-		key->key >= 0)
+	if (engine->ops->limit == NULL || returned->scan->plan->nkeys == 0)
 		return;
-	limit.slot = codes_slot(returned->scan->outputs[key->agg]);
-	limit.descending = key->descending;
-	limit.nulls_first = key->nulls_first;
-	limit.count = returned->limit;
-	if (limit.slot >= 0)
+	for (int c = 0; c < returned->nconditions; c++)
+	{
+		if (limit.nconditions < ENGINE_MAX_CONDITIONS &&
+			offer_condition(returned, &returned->conditions[c], &limit.conditions[limit.nconditions]))
+			limit.nconditions++;
+		else
+			all = false;
+	}
+	/* the best are among those that pass all quals */
+	if (all && !returned->quals_left && returned->limit > 0 &&
+		(key->key >= 0 || codes_slots(returned->scan->outputs[key->agg], &limit.by.slot, &limit.by.counted)))
+		limit.count = returned->limit;
+	if (limit.count > 0 || limit.nconditions > 0)
 		engine->ops->limit(engine, &limit);
 }
 

@@ -221,7 +221,7 @@ unset_table(HeapFeed *feed)
 	feed->table = NULL;
 	if (table && table->cached)
 		heap_memo_forget(table);
-	if (table && table->cxt)
+	if (table && table->cxt && !table->partly)
 	{
 		feed->tables[table->which] = NULL;
 		MemoryContextDelete(table->cxt);
@@ -266,10 +266,13 @@ next_table(HeapFeed *feed)
 	{
 		if (append->ps.chgParam != NULL)
 			ExecReScan(&append->ps);
-		if (append->as_nplans == 0 || !append->choose_next_subplan(append))
-			return false;
-		append->as_begun = true;
-		which = append->as_whichplan;
+		do
+		{
+			if (append->as_nplans == 0 || !append->choose_next_subplan(append))
+				return false;
+			append->as_begun = true;
+			which = append->as_whichplan;
+		} while (bms_is_member(which, feed->complete));
 		node = append->appendplans[which];
 		if (node->chgParam != NULL)
 			ExecReScan(node);
@@ -290,7 +293,7 @@ next_table(HeapFeed *feed)
 	heap_scan_restart(feed->table->scan);
 	if (feed->table->cached)
 		feed->table->cached->shared_out = append && append->as_pstate;
-	feed->table->by_cache = feed->table->cached && heap_cached_begin(feed->table->cached);
+	feed->table->by_cache = feed->table->cached && heap_cached_begin(feed->table->cached, feed->second);
 	/* the node has run, even if all of its rows are skipped */
 	if (append && node->instrument)
 	{
@@ -426,6 +429,120 @@ next_tuples(HeapFeed *feed)
 	return true;
 }
 
+/* ---- rows that an engine takes by name ------------------------------------------ */
+
+/* Has the constant a value without any evaluation? */
+static bool
+is_given(const Expr *expr)
+{
+	return IsA(expr, Const) || (IsA(expr, Param) && ((const Param *) expr)->paramkind == PARAM_EXTERN);
+}
+
+/* Why no rows of the table at hand can be named; or NULL. */
+static const char *
+table_refusal(const HeapFeed *feed)
+{
+	const HeapTable *table = feed->table;
+
+	if (table->tuples)
+		return "a subplan that is executed";
+	if (!table->by_cache)
+		return "the column cache has no columns of the table";
+	if (table->scan->scan->rs_base.rs_parallel || IsParallelWorker() || (feed->append && feed->append->as_pstate))
+		return "rows of a parallel scan";
+	return NULL;
+}
+
+/* The engine has what it takes of the table at hand. */
+static void
+note_taken(HeapFeed *feed)
+{
+	HeapTable  *table = feed->table;
+	const HeapCached *cached = table->cached;
+	MemoryContext old;
+
+	if (table->tuples || !table->by_cache || cached->taken == NULL || !heap_resident_complete(cached))
+	{
+		table->partly = !table->tuples && table->by_cache && cached->taken;
+		feed->passed = true;
+		return;
+	}
+	old = MemoryContextSwitchTo(feed->cxt);
+	feed->complete = bms_add_member(feed->complete, table->which);
+	MemoryContextSwitchTo(old);
+	feed->base.stats.blocks += cached->nblocks;
+	feed->base.stats.cached += cached->nblocks;
+}
+
+/* The tables have been visited for rows that are named: those that come by the feed are next, from the first table on. */
+static void
+end_offers(HeapFeed *feed)
+{
+	leave_table(feed);
+	unset_table(feed);
+	/* as ExecReScanAppend does */
+	feed->append->as_whichplan = -1;
+	feed->append->as_syncdone = false;
+	feed->begun = feed->offering = false;
+	feed->second = true;
+}
+
+/* The next table of an Append whose rows can be named; false: there is none. */
+static bool
+next_offer(HeapFeed *feed, const char **why)
+{
+	bool		found = false;
+
+	feed->offering = true;
+	for (;;)
+	{
+		const char *refusal;
+
+		CHECK_FOR_INTERRUPTS();
+		if (feed->table)
+			note_taken(feed);
+		if (!next_table(feed))
+			break;
+		refusal = table_refusal(feed);
+		found = refusal == NULL;
+		if (found)
+			break;
+		*why = refusal;
+	}
+	if (!found)
+		end_offers(feed);
+	return found;
+}
+
+static struct FeedResident *
+feed_resident(Feed *base, const char **why)
+{
+	HeapFeed   *feed = (HeapFeed *) base;
+
+	if (feed->limit)
+	{
+		*why = "a LIMIT";
+		return NULL;
+	}
+	if (feed->second || (feed->begun && !feed->offering))
+		return NULL;
+	if (feed->child->chgParam != NULL)
+		ExecReScan(feed->child);
+	for (int c = 0; c < feed->batch.ncols; c++)
+		if (feed->outputs[c].constant && !is_given(feed->outputs[c].constant->expr))
+		{
+			*why = "an argument that is computed only if there is a row";
+			return NULL;
+		}
+	if (feed->append)
+		return next_offer(feed, why) ? heap_resident_create(feed) : NULL;
+	next_table(feed);
+	*why = table_refusal(feed);
+	return *why ? NULL : heap_resident_create(feed);
+}
+
+/* ---- batches ------------------------------------------------------------------- */
+
 /* How many rows may pass?  As in nodeLimit.c. */
 static uint64
 limit_count(LimitState *node)
@@ -455,6 +572,11 @@ fill_batch(HeapFeed *feed)
 	/* before InstrStartNode, as in ExecProcNode: rescanning a node ends its cycle of instrumentation */
 	if (feed->child->chgParam != NULL)
 		ExecReScan(feed->child);
+	if (feed->offering)
+	{
+		note_taken(feed);
+		end_offers(feed);
+	}
 	if (instrument)
 		InstrStartNode(instrument);
 	begin_batch(feed);
@@ -522,40 +644,6 @@ feed_next(Feed *base)
 	return batch;
 }
 
-/* Has the constant a value without any evaluation? */
-static bool
-is_given(const Expr *expr)
-{
-	return IsA(expr, Const) || (IsA(expr, Param) && ((const Param *) expr)->paramkind == PARAM_EXTERN);
-}
-
-static struct FeedResident *
-feed_resident(Feed *base, const char **why)
-{
-	HeapFeed   *feed = (HeapFeed *) base;
-
-	*why = "a LIMIT";
-	if (feed->limit)
-		return NULL;
-	*why = "several tables";
-	if (feed->append || feed->begun)
-		return NULL;
-	if (feed->child->chgParam != NULL)
-		ExecReScan(feed->child);
-	next_table(feed);
-	*why = "the column cache has no columns of the table";
-	if (!feed->table->by_cache)
-		return NULL;
-	*why = "an argument that is computed only if there is a row";
-	for (int c = 0; c < feed->batch.ncols; c++)
-		if (feed->outputs[c].constant && !is_given(feed->outputs[c].constant->expr))
-			return NULL;
-	*why = "rows of a parallel scan";
-	if (feed->table->scan->scan->rs_base.rs_parallel || IsParallelWorker())
-		return NULL;
-	return heap_resident_create(feed);
-}
-
 /* ---- the rest of the feed ----------------------------------------------------- */
 
 static void
@@ -573,7 +661,12 @@ feed_rescan(Feed *base)
 		if (feed->tables[i] && feed->tables[i]->set)
 			expr_reset(feed->tables[i]->set);
 	unset_table(feed);
-	feed->begun = false;
+	for (int i = 0; i < ntables; i++)
+		if (feed->tables[i])
+			feed->tables[i]->partly = false;
+	bms_free(feed->complete);
+	feed->complete = NULL;
+	feed->begun = feed->offering = feed->passed = feed->second = false;
 	feed->done = false;
 	base->rows = 0;
 	base->batches = 0;
@@ -615,8 +708,12 @@ feed_heap_describe(PlanState *child, const FeedStats *stats, ExplainState *es)
 	child = heap_below_limit(child);
 	initStringInfo(&buf);
 	if (stats && stats->resident > 0)
-		appendStringInfo(&buf, "GPU memory (" UINT64_FORMAT " of " UINT64_FORMAT " blocks), ",
-						 stats->resident, stats->blocks);
+	{
+		appendStringInfo(&buf, "GPU memory (" UINT64_FORMAT " of " UINT64_FORMAT " blocks", stats->resident, stats->blocks);
+		if (append)
+			appendStringInfo(&buf, ", " UINT64_FORMAT " of %d tables", stats->resident_tables, append->as_nplans);
+		appendStringInfoString(&buf, "), ");
+	}
 	if (stats && stats->blocks > 0 && (stats->cached > stats->resident || stats->resident == 0))
 		appendStringInfo(&buf, "column cache (" UINT64_FORMAT " of " UINT64_FORMAT " blocks), ",
 						 stats->cached - stats->resident, stats->blocks);

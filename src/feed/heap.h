@@ -82,6 +82,7 @@ typedef struct HeapTable
 	bool		direct;			/* rows of the cache need no vectors, but for quals */
 	bool		bounded;		/* nor values, but for the bounds of each range */
 	int			which;			/* of the Append's subplans */
+	bool		partly;			/* an engine has some of its rows, and is to get the others */
 	MemoryContext cxt;			/* of all this; NULL: kept until the feed ends */
 } HeapTable;
 
@@ -103,6 +104,10 @@ typedef struct HeapFeed
 	bool		constants_done;
 	bool		begun;
 	bool		done;
+	bool		offering;		/* tables are visited for rows that an engine takes by name */
+	bool		passed;			/* that for some it does not */
+	bool		second;			/* and then for all others */
+	Bitmapset  *complete;		/* subplans of the Append all of whose rows an engine has */
 	bool		volatile_query; /* as feed_heap_open() was told */
 	HeapPage	page;
 	int			next_tuple;		/* of the page */
@@ -183,6 +188,8 @@ extern void heap_direct_add(HeapFeed *feed, HeapTable *table, int room);
 
 /* For FeedOps.resident, once the feed's table is being read by way of the cache. */
 extern struct FeedResident *heap_resident_create(HeapFeed *feed);
+/* Has an engine taken all blocks of a table? */
+extern bool heap_resident_complete(const HeapCached *cached);
 
 /* Fills the columns of constants, once for all batches. */
 extern void heap_store_constants(HeapFeed *feed);

@@ -152,7 +152,7 @@ set_start(HeapCached *cached)
 }
 
 bool
-heap_cached_begin(HeapCached *cached)
+heap_cached_begin(HeapCached *cached, bool second)
 {
 	HeapScan   *scan = cached->scan;
 	bool		again;
@@ -160,17 +160,20 @@ heap_cached_begin(HeapCached *cached)
 	heap_cached_stop(cached);
 	/* a scan that is repeated is the same query's, but reads what one before it has read */
 	again = cached->used;
-	if (set_start(cached) && !again)
+	if (set_start(cached) && !again && !second)
 		cache_table_use(cached->table, cached->ncols, cached->cols);
 	cached->used = true;
 	if (cached->skip)
 		heap_skip_reset(cached->skip);
-	cached->fill = again ? cached->ncols > 0 : want_columns(cached);
-	if (!cached->fill && !cache_table_filled(cached->table))
-		return false;
-	if (cached->taken)
+	if (!again || !second)
+		cached->fill = again ? cached->ncols > 0 : want_columns(cached);
+	if (cached->taken && !second)
+	{
 		pfree(cached->taken);
-	cached->taken = NULL;
+		cached->taken = NULL;
+	}
+	if (!cached->fill && cached->taken == NULL && !cache_table_filled(cached->table))
+		return false;
 	proof_begin(&cached->proof, scan->scan);
 	cached->nblocks = scan->scan->rs_nblocks;
 	cached->block = cached->end = cached->last = cached->wrapped = 0;

@@ -69,9 +69,10 @@ extern HeapCached *heap_cached_create(HeapScan *scan, const Bitmapset *attnos, c
 									  FeedStats *stats);
 /*
  * Starts to read, after heap_scan_begin; false: nothing is cached, and nothing is to be,
- * so that the scan reads the table by itself.
+ * so that the scan reads the table by itself.  second: it has been started before, for rows that an engine takes
+ * by name, which it has.
  */
-extern bool heap_cached_begin(HeapCached *cached);
+extern bool heap_cached_begin(HeapCached *cached, bool second);
 /*
  * Like heap_scan_next_page; rows may be those of the cache (HeapPage.cached), and none at the end of
  * a range.  Rows that are skipped count as filtered.

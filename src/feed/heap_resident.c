@@ -317,14 +317,18 @@ find_run(const FeedResident *resident, uint32 range)
 }
 
 bool
-feed_resident_complete(const FeedResident *resident)
+heap_resident_complete(const HeapCached *cached)
 {
-	const HeapCached *cached = cached_of(resident);
-
 	for (uint32 first = 0; first < cached->nblocks; first += CACHE_RANGE_BLOCKS)
 		if (!cache_blocks_all(&cached->taken[first / CACHE_RANGE_BLOCKS], Min(CACHE_RANGE_BLOCKS, cached->nblocks - first)))
 			return false;
 	return true;
+}
+
+bool
+feed_resident_complete(const FeedResident *resident)
+{
+	return !resident->follows && heap_resident_complete(cached_of(resident));
 }
 
 void
@@ -486,20 +490,30 @@ count_blocks(const FeedResident *resident)
 	return n;
 }
 
+/* Counts rows for a plan node that is not executed. */
+static void
+count_rows(Instrumentation *instrument, uint64 nrows)
+{
+	if (instrument == NULL)
+		return;
+	InstrStartNode(instrument);
+	InstrStopNode(instrument, nrows);
+}
+
 void
 feed_resident_taken(FeedResident *resident)
 {
 	HeapFeed   *feed = (HeapFeed *) resident->feed;
-	Instrumentation *instrument = feed->child->instrument;
 
 	feed->table->cached->stats->resident += count_blocks(resident);
+	feed->table->cached->stats->resident_tables++;
 	compat_count_tuples(feed->table->scan->rel, resident->nrows);
 	/* how many rows pass a condition is not known here */
-	if (instrument && feed->table->nquals == 0)
-	{
-		InstrStartNode(instrument);
-		InstrStopNode(instrument, resident->nrows);
-	}
+	if (feed->table->nquals > 0)
+		return;
+	count_rows(feed->child->instrument, resident->nrows);
+	if (feed->append)
+		count_rows(feed->table->scan->node->ps.instrument, resident->nrows);
 }
 
 CachePin *
@@ -559,6 +573,7 @@ heap_resident_create(HeapFeed *feed)
 	resident->table = cache_table_id(table->cached->table);
 	resident->cols = table->cached->cols;
 	resident->slots = table->cached->slots;
+	resident->follows = feed->passed;
 	resident->set = table->set;
 	resident->nquals = table->nquals;
 	resident->quals = table->quals;

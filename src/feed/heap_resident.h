@@ -24,6 +24,7 @@ typedef struct FeedResident
 	const CacheColumnKey *cols; /* that the query reads */
 	const int  *slots;			/* [attribute number - 1] index into cols, and chunks, or -1 */
 
+	bool		follows;		/* rows of tables before it come by the feed, behind these */
 	ExprSet    *set;
 	int			nquals;
 	ExprRoot  **quals;			/* WHERE, in the order in which they are evaluated */

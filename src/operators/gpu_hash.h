@@ -15,8 +15,7 @@
  * It is no cryptographic function: the seed can be computed from some hashes.  They
  * never leave the process, and each query draws a seed of its own.
  *
- * A bijection, so that kernels may keep the hash alone and have the key back from it
- * (group_fused.cuh).  The CPU engine's tables hash by cpu_hash.h, in fewer steps.
+ * A bijection, so that tests can make keys of hashes.  The CPU engine's tables hash by cpu_hash.h, in fewer steps.
  */
 #ifndef GPUAGG_GPU_HASH_H
 #define GPUAGG_GPU_HASH_H

@@ -557,7 +557,27 @@ add_parallel_path(GroupQuery *query, Path *partial)
 	add_partial_path(query->grouped_rel, &side->path);
 }
 
-/* A scan by this process alone, which may not be the cheapest input, where the GPU has copies of the table. */
+/* A scan of the table by this process alone, or of several tables one after the other; NULL: there is none. */
+static Path *
+serial_scan(GroupQuery *query, RelOptInfo *rel)
+{
+	RangeTblEntry *rte = planner_rt_fetch(rel->relid, query->root);
+	ListCell   *lc;
+
+	if (rte->rtekind == RTE_RELATION && !rte->inh)
+		return rte->relkind == RELKIND_RELATION && rte->tablesample == NULL ?
+			create_seqscan_path(query->root, rel, NULL, 0) : NULL;
+	foreach(lc, rel->pathlist)
+	{
+		Path	   *path = lfirst(lc);
+
+		if (IsA(path, AppendPath) && !path->parallel_aware && path->param_info == NULL)
+			return path;
+	}
+	return NULL;
+}
+
+/* A scan by this process alone, which may not be the cheapest input, where the GPU has copies of what it reads. */
 static void
 add_resident_path(GroupQuery *query)
 {
@@ -566,11 +586,9 @@ add_resident_path(GroupQuery *query)
 
 	/* a scan has no set-returning functions in its target */
 	if (engines_candidate()->take_resident == NULL || query->root->parse->hasTargetSRFs ||
-		rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION || rel->lateral_relids != NULL ||
-		planner_rt_fetch(rel->relid, query->root)->relkind != RELKIND_RELATION ||
-		planner_rt_fetch(rel->relid, query->root)->tablesample != NULL)
+		rel->reloptkind != RELOPT_BASEREL || rel->lateral_relids != NULL || (input = serial_scan(query, rel)) == NULL)
 		return;
-	input = path_of_inputs(query, create_seqscan_path(query->root, rel, NULL, 0));
+	input = path_of_inputs(query, input);
 	if (plan_resident_share(query, input) > 0)
 		add_path(query->grouped_rel, (Path *) make_path(query, input, false, false));
 }

@@ -56,16 +56,15 @@ table_share(Oid relid, const Bitmapset *attnos, BlockNumber nblocks)
 	return share;
 }
 
-double
-plan_resident_share(GroupQuery *query, Path *child)
+/* Of a sequential scan, under a projection maybe. */
+static double
+scan_share(GroupQuery *query, Path *child)
 {
 	PathTarget *target = child->pathtarget;
 	RelOptInfo *rel;
 	Bitmapset  *attnos = NULL;
 	ListCell   *lc;
 
-	if (gpuagg_device_cache_memory == 0 || gpuagg_feed == GPUAGG_FEED_TUPLES || !cache_available())
-		return 0;
 	while (IsA(child, ProjectionPath))
 		child = ((ProjectionPath *) child)->subpath;
 	if (child->pathtype != T_SeqScan || child->parallel_aware || child->parallel_workers > 0 ||
@@ -77,4 +76,30 @@ plan_resident_share(GroupQuery *query, Path *child)
 	foreach(lc, rel->baserestrictinfo)
 		pull_varattnos((Node *) lfirst_node(RestrictInfo, lc)->clause, rel->relid, &attnos);
 	return table_share(planner_rt_fetch(rel->relid, query->root)->relid, attnos, rel->pages);
+}
+
+double
+plan_resident_share(GroupQuery *query, Path *child)
+{
+	Path	   *scan = child;
+	double		share = 0,
+				rows = 0;
+	ListCell   *lc;
+
+	if (gpuagg_device_cache_memory == 0 || gpuagg_feed == GPUAGG_FEED_TUPLES || !cache_available())
+		return 0;
+	while (IsA(scan, ProjectionPath))
+		scan = ((ProjectionPath *) scan)->subpath;
+	if (!IsA(scan, AppendPath))
+		return scan_share(query, child);
+	if (scan->parallel_aware)
+		return 0;
+	foreach(lc, ((AppendPath *) scan)->subpaths)
+	{
+		Path	   *subpath = lfirst(lc);
+
+		share += scan_share(query, subpath) * subpath->rows;
+		rows += subpath->rows;
+	}
+	return rows > 0 ? share / rows : 0;
 }

@@ -473,18 +473,39 @@ check_runs(const WireRun *runs, uint32_t n, const WireSpan *spans, uint32_t nspa
 	return wrong ? wrong : rows <= STORE_MAX_ROWS ? NULL : "too many rows";
 }
 
+static const char *
+check_value(const WireValue *value, const WireQuery *q)
+{
+	const WireSlot *slot,
+			   *counted;
+
+	if (value->slot < 0)
+		return value->key >= 0 && value->key < q->nkeys && value->counted < 0 && value->mean == 0 ? NULL :
+			"limit by a key that there is not";
+	if (value->slot >= q->nslots || value->counted >= q->nslots)
+		return "limit by a slot that there is not";
+	slot = &q->slots[value->slot];
+	counted = &q->slots[value->counted >= 0 ? value->counted : 0];
+	if (!wire_limit_takes(slot->monoid) || slot->bin_kind != WIRE_BIN_NONE)
+		return "limit by a slot that is no number";
+	if (value->counted >= 0 && (counted->monoid != MONOID_COUNT || counted->bin_kind != WIRE_BIN_NONE))
+		return "limit by what is no count";
+	return value->mean == 0 || (value->mean == 1 && value->counted >= 0 && slot->monoid == MONOID_SUM_F64) ? NULL :
+		"limit by what is no mean";
+}
+
 const char *
 check_limit(const WireLimit *limit, const WireQuery *q, size_t length)
 {
-	const WireSlot *slot = &q->slots[limit->slot >= 0 && limit->slot < q->nslots ? limit->slot : 0];
+	const char *wrong = NULL;
 
 	if (length != sizeof(*limit))
 		return "limit length";
-	if (limit->count < 1)
+	if (limit->nconditions > WIRE_MAX_CONDITIONS || (limit->count == 0 && limit->nconditions == 0))
 		return "limit of no groups";
-	if (limit->slot < 0)
-		return limit->key >= 0 && limit->key < q->nkeys ? NULL : "limit by a key that there is not";
-	if (limit->slot >= q->nslots || !wire_limit_takes(slot->monoid) || slot->bin_kind != WIRE_BIN_NONE)
-		return "limit by a slot that is no integer";
-	return NULL;
+	if (limit->count > 0)
+		wrong = check_value(&limit->by, q);
+	for (uint32_t c = 0; c < limit->nconditions && wrong == NULL; c++)
+		wrong = check_value(&limit->conditions[c].value, q);
+	return wrong;
 }

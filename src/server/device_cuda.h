@@ -138,7 +138,7 @@ typedef struct QueryStatus
 	unsigned long long untold_before; /* the last RESIDENT */
 	uint32_t	order;			/* HEADS_* of the rows that were searched for runs */
 	int32_t		listed;			/* groups that have rows, and are within the limit */
-	int32_t		all;			/* groups that have rows, if there is a limit */
+	TopCounts	top;			/* if there is a limit */
 } QueryStatus;
 
 struct Query

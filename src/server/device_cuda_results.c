@@ -63,7 +63,12 @@ read_status(Query *query, WireFinished *result, DeviceError *error)
 	result->untold = err == cudaSuccess ? status->untold : 0;
 	if (query->listed)
 		query->ngroups = err == cudaSuccess ? status->listed : 0;
-	result->allgroups = query->top.at && err == cudaSuccess ? (uint64_t) status->all : (uint64_t) query->ngroups;
+	result->allgroups = query->ngroups;
+	if (query->top.at && err == cudaSuccess)
+	{
+		result->allgroups = status->top.all;
+		result->failed = status->top.failed;
+	}
 	free(status);
 	if (err != cudaSuccess)
 		return cuda_status(err, "copy of the histograms' status", error);
@@ -125,30 +130,32 @@ list_top(Query *query, const WireLimit *limit, int64_t n, DeviceError *error)
 {
 	QueryStatus *status = query->status.at;
 	const DeviceMemory *counts = query->listed ? groups_row_counts(query) : NULL;
-	TopGroups	top = {
-		.counts = counts ? counts->at : NULL,.monoid = limit->slot < 0 ? -1 : query->q->slots[limit->slot].monoid,
-		.states = limit->slot < 0 ? NULL : query->groups.slot[limit->slot].at,.keys = group_keys(query),
-		.key = limit->key,.descending = (int) limit->descending,.count = (int64_t) limit->count
-	};
+	const void *slots[WIRE_MAX_SLOTS];
+	TopGroups	top = {.counts = counts ? counts->at : NULL,.keys = group_keys(query)};
 	size_t		bytes = 0;
 
+	for (int s = 0; s < query->q->nslots; s++)
+		slots[s] = query->groups.slot[s].at;
+	top.plan = limit_plan(query->q, limit, slots);
+	top.reads_keys = limit_reads_keys(&top.plan);
 	KERNEL_CHECK(device_top_groups(&top, n, NULL, NULL, NULL, NULL, &bytes, query->stream));
 	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
 	DEVICE_CHECK(query_reserve(query, &query->top, n * sizeof(int32_t), error));
-	KERNEL_CHECK(device_top_groups(&top, n, query->top.at, &status->listed, &status->all, query->workspace.at, &bytes,
+	KERNEL_CHECK(device_top_groups(&top, n, query->top.at, &status->listed, &status->top, query->workspace.at, &bytes,
 								   query->stream));
 	query->listed = query->top.at;
 	return DEVICE_OK;
 }
 
-/* Leaves out groups beyond the limit; all of them stay where there is no memory to find out which. */
+/* Leaves out groups that a limit or its conditions leave out; all of them stay where there is no memory to find out which. */
 static DeviceStatus
 apply_limit(Query *query, const WireLimit *limit, DeviceError *error)
 {
 	int64_t		n = query->listed ? query->groups.capacity : query->ngroups;
 	DeviceStatus status;
 
-	if (limit == NULL || query->form == FORM_SINGLE || query->form == FORM_UNKNOWN || limit->count >= (uint64_t) n)
+	if (limit == NULL || query->form == FORM_SINGLE || query->form == FORM_UNKNOWN || n == 0 ||
+		(limit->nconditions == 0 && limit->count >= (uint64_t) n))
 		return DEVICE_OK;
 	status = list_top(query, limit, n, error);
 	query_release(query, &query->workspace);

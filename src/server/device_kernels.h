@@ -13,6 +13,7 @@
 
 #include "gpuagg_cuda.h"
 #include "protocol.h"
+#include "server/limit.h"
 #include "server/store.h"
 
 #ifdef __cplusplus
@@ -146,20 +147,23 @@ GpuaggCudaStatus device_group_keys(const GroupKeys *keys, const int32_t *list, i
 /* The groups whose count is above 0, ascending; a workspace as in gpuagg_cuda.h. */
 GpuaggCudaStatus device_list_groups(const int64_t *counts, int64_t n, int32_t *list, int32_t *nlisted, void *workspace,
 									size_t *workspace_bytes, gpuagg_stream stream);
-/* The groups that a limit leaves: see WireLimit. */
+/* The groups that a limit leaves. */
 typedef struct TopGroups
 {
 	const int64_t *counts;		/* of all bins, 0: not a group; or NULL */
-	int			monoid;			/* of the states; or -1: key */
-	const void *states;			/* of 4 or 8 bytes */
 	GroupKeys	keys;
-	int			key;
-	int			descending;
-	int64_t		count;
+	int			reads_keys;		/* the plan does */
+	LimitPlan	plan;
 } TopGroups;
 
-/* Lists those among n bins; and counts them and, unless `counts` is NULL, those that there are at all. */
-GpuaggCudaStatus device_top_groups(const TopGroups *top, int64_t n, int32_t *list, int32_t *nlisted, int32_t *nall,
+typedef struct TopCounts
+{
+	int32_t		all;			/* groups that there are */
+	int32_t		failed;			/* that fail a condition */
+} TopCounts;
+
+/* Lists those among n bins; and counts them, and what there is. */
+GpuaggCudaStatus device_top_groups(const TopGroups *top, int64_t n, int32_t *list, int32_t *nlisted, TopCounts *counts,
 								   void *workspace, size_t *workspace_bytes, gpuagg_stream stream);
 
 /* ---- rows of stored columns ---- */

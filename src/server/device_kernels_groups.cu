@@ -85,12 +85,13 @@ begins_run(const HeadRows &rows, int64_t i, uint32_t *order)
 	return all != 0;
 }
 
-/* Rows in no order: nobody needs the rest. */
+/* Rows in no order: nobody needs the rest.  By whole warps. */
 __device__ static bool
 is_disordered(const uint32_t *order)
 {
-	uint32_t	seen = __ldcg(order);
+	uint32_t	seen = threadIdx.x % 32 == 0 ? __ldcg(order) : 0;
 
+	seen = __shfl_sync(~0u, seen, 0);
 	return (seen & HEADS_FIRST_ASCENDS) && (seen & HEADS_FIRST_DESCENDS);
 }
 
@@ -322,89 +323,96 @@ device_list_groups(const int64_t *counts, int64_t n, int32_t *list, int32_t *nli
 
 /* ---- the groups within a limit ---- */
 
-#define TOP_NONE 0				/* not a group */
-#define TOP_ALWAYS 1			/* whatever the limit */
-#define TOP_CODE 2
+typedef enum TopKind
+{
+	TOP_NONE,					/* not a group */
+	TOP_FAILS,					/* a condition */
+	TOP_CODE
+} TopKind;
 
 /* What the bin is; its code, the greater the earlier it comes, and the least of all where it has none. */
-__device__ static int
+__device__ static TopKind
 top_code(const TopGroups &top, int64_t bin, uint64_t *code)
 {
-	int64_t		value;
+	alignas(16) char key[WIRE_MAX_KEY_BYTES] = {0};
 
 	*code = 0;
 	if (top.counts && top.counts[bin] == 0)
 		return TOP_NONE;
-	if (top.monoid < 0)
-	{
-		alignas(16) char key[WIRE_MAX_KEY_BYTES] = {0};
-
+	if (top.reads_keys)
 		make_key(top.keys, bin, key);
-		if (top.keys.null_offset < top.keys.key_bytes && (key[top.keys.null_offset] >> top.key & 1))
-			return TOP_ALWAYS;
-		value = limit_key(key + top.keys.offset[top.key], top.keys.width[top.key]);
-	}
-	else
-	{
-		value = top.monoid == MONOID_MIN_I32 || top.monoid == MONOID_MAX_I32 ? ((const int32_t *) top.states)[bin]
-			: ((const int64_t *) top.states)[bin];
-		if (limit_is_identity(top.monoid, value))
-			return TOP_ALWAYS;
-	}
-	*code = limit_code(value, top.descending);
+	if (!limit_passes(&top.plan, bin, key))
+		return TOP_FAILS;
+	if (top.plan.count > 0)
+		*code = limit_code(&top.plan, bin, key);
 	return TOP_CODE;
 }
 
+/* codes: or NULL, if nothing is sorted. */
 __global__ static void
-top_codes_kernel(const __grid_constant__ TopGroups top, int64_t n, uint64_t *codes, int32_t *nall)
+top_codes_kernel(const __grid_constant__ TopGroups top, int64_t n, uint64_t *codes, TopCounts *counts)
 {
-	int			groups = 0;
+	int			groups = 0,
+				failed = 0;
+	uint64_t	code;
 
 	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
-		groups += top_code(top, i, &codes[i]) != TOP_NONE;
+	{
+		TopKind		kind = top_code(top, i, &code);
+
+		groups += kind != TOP_NONE;
+		failed += kind == TOP_FAILS;
+		if (codes)
+			codes[i] = code;
+	}
 	groups = __reduce_add_sync(~0u, groups);
-	if (threadIdx.x % 32 == 0 && groups > 0)
-		atomicAdd(nall, groups);
+	failed = __reduce_add_sync(~0u, failed);
+	if (threadIdx.x % 32 != 0)
+		return;
+	if (groups > 0)
+		atomicAdd(&counts->all, groups);
+	if (failed > 0)
+		atomicAdd(&counts->failed, failed);
 }
 
 struct InTop
 {
 	TopGroups	top;
-	const uint64_t *sorted;
+	const uint64_t *bound;		/* the least code that is wanted; or NULL */
 
 	__device__ __forceinline__ bool
 	operator()(int32_t bin) const
 	{
 		uint64_t	code;
-		int			is = top_code(top, bin, &code);
 
-		return is == TOP_ALWAYS || (is == TOP_CODE && code >= sorted[top.count - 1]);
+		return top_code(top, bin, &code) == TOP_CODE && (bound == nullptr || code >= *bound);
 	}
 };
 
 GpuaggCudaStatus
-device_top_groups(const TopGroups *top, int64_t n, int32_t *list, int32_t *nlisted, int32_t *nall, void *workspace,
+device_top_groups(const TopGroups *top, int64_t n, int32_t *list, int32_t *nlisted, TopCounts *counts, void *workspace,
 				  size_t *workspace_bytes, gpuagg_stream stream)
 {
 	thrust::counting_iterator<int32_t> bins(0);
+	bool		sorts = top->plan.count > 0 && top->plan.count < n;
 	Workspace	ws(workspace);
 	size_t		sort_bytes = 0,
 				select_bytes = 0;
 	char	   *temp;
 
-	if (top->count < 1 || top->count > n)
-		return GPUAGG_CUDA_INVALID;
+	cub::DoubleBuffer<uint64_t> codes(sorts ? ws.take<uint64_t>(n) : nullptr, sorts ? ws.take<uint64_t>(n) : nullptr);
 
-	cub::DoubleBuffer<uint64_t> codes(ws.take<uint64_t>(n), ws.take<uint64_t>(n));
-
-	CUDA_TRY(cub::DeviceRadixSort::SortKeysDescending(nullptr, sort_bytes, codes, (int) n, 0, 64, stream));
+	if (sorts)
+		CUDA_TRY(cub::DeviceRadixSort::SortKeysDescending(nullptr, sort_bytes, codes, (int) n, 0, 64, stream));
 	CUDA_TRY(cub::DeviceSelect::If(nullptr, select_bytes, bins, list, nlisted, (int) n, InTop{*top, nullptr}, stream));
 	temp = ws.take<char>(sort_bytes > select_bytes ? sort_bytes : select_bytes);
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);
-	CUDA_TRY(cudaMemsetAsync(nall, 0, sizeof(*nall), stream));
-	top_codes_kernel<<<grid_for(n, 4096), THREADS, 0, stream>>>(*top, n, codes.Current(), nall);
+	CUDA_TRY(cudaMemsetAsync(counts, 0, sizeof(*counts), stream));
+	top_codes_kernel<<<grid_for(n, 4096), THREADS, 0, stream>>>(*top, n, sorts ? codes.Current() : nullptr, counts);
 	CUDA_TRY_LAUNCH("top_codes_kernel");
-	CUDA_TRY(cub::DeviceRadixSort::SortKeysDescending(temp, sort_bytes, codes, (int) n, 0, 64, stream));
-	CUDA_TRY(cub::DeviceSelect::If(temp, select_bytes, bins, list, nlisted, (int) n, InTop{*top, codes.Current()}, stream));
+	if (sorts)
+		CUDA_TRY(cub::DeviceRadixSort::SortKeysDescending(temp, sort_bytes, codes, (int) n, 0, 64, stream));
+	CUDA_TRY(cub::DeviceSelect::If(temp, select_bytes, bins, list, nlisted, (int) n,
+								   InTop{*top, sorts ? codes.Current() + (top->plan.count - 1) : nullptr}, stream));
 	return GPUAGG_CUDA_OK;
 }

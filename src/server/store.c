@@ -588,8 +588,14 @@ put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, Dev
 	table->holds++;
 	status = make_room(store, &table->columns[c], range, in->validity != WIRE_NO_ARRAY, &segment, error);
 	table->holds--;
-	if (status == DEVICE_NO_MEMORY || (status == DEVICE_OK && !number_values(lane, in, &table->columns[c])))
+	if (status == DEVICE_NO_MEMORY)
 		return DEVICE_OK;
+	if (status == DEVICE_OK && !number_values(lane, in, &table->columns[c]))
+	{
+		/* nor would the next one have room: the dictionary stays as long as the column */
+		table->columns[c].refused = UINT64_MAX;
+		return DEVICE_OK;
+	}
 	if (status == DEVICE_OK)
 		status = fill(lane, in, range, segment, error);
 	if (status != DEVICE_OK)

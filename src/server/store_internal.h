@@ -53,7 +53,7 @@ typedef struct StoreColumn
 				before;
 	uint64_t	bytes;
 	bool		disordered;		/* rows were seen whose values are neither ascending nor descending */
-	uint64_t	refused;		/* bytes that it was last refused; 0: none */
+	uint64_t	refused;		/* bytes that it was last refused; 0: none; UINT64_MAX: its dictionary is full */
 	int			nsegments;		/* entries of the array */
 	Segment    *segments;
 	Retired    *retired;

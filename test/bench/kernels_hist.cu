@@ -662,59 +662,46 @@ bench_direct(const int32_t *keys, const double *values, bool zipf, GroupCheck *c
 	return row.rows / row.ours_ms * 1e-6;
 }
 
-/* Sparse keys through a hash table, from nothing to counts and sums; the estimate counts, too. */
+/* Sparse keys through a hash table, from nothing to counts and sums: a lookup, and a histogram. */
 struct HashRun
 {
 	GpuaggGroupTable table = GpuaggGroupTable();
 	BenchMemory slots,
 				unique,
 				counters,
+				bins,
 				count,
 				sum,
 				status;
-	std::unique_ptr<BenchMemory> estimate_workspace,
-				workspace;
-	size_t		estimate_bytes = 0,
-				workspace_bytes = 0;
+	std::unique_ptr<BenchMemory> workspace;
+	size_t		workspace_bytes = 0;
 	GpuaggHist	hist = GpuaggHist();
 	const int64_t *keys;
-	int64_t		n,
-				distinct;
 
-	HashRun(const int64_t *k, const double *v, int64_t rows, int64_t capacity)
+	HashRun(const int64_t *k, const double *v, int64_t n, int64_t capacity)
 		: slots(gpuagg_group_slot_bytes(8, capacity)), unique(capacity * 8),
-		counters(sizeof(GpuaggGroupCounters)), count(capacity * 8), sum(capacity * 8),
-		status(sizeof(GpuaggHistStatus)), keys(k), n(rows)
+		counters(sizeof(GpuaggGroupCounters)), bins(n * 4), count(capacity * 8), sum(capacity * 8),
+		status(sizeof(GpuaggHistStatus)), keys(k)
 	{
 		table.key_bytes = 8;
 		table.capacity = capacity;
 		table.slots = slots.memory;
 		table.keys = unique.memory;
 		table.counters = counters.as<GpuaggGroupCounters>();
-		set_count_sum(hist, nullptr, v, n, capacity, count.memory, sum.memory);
+		set_count_sum(hist, bins.as<int32_t>(), v, n, capacity, count.memory, sum.memory);
 		hist.status = status.as<GpuaggHistStatus>();
 		CUDA_MUST(cudaMemset(hist.status, 0, sizeof(GpuaggHistStatus)));
-		STATUS_MUST(gpuagg_group_estimate(8, table.seed, keys, n, &distinct, nullptr, &estimate_bytes, nullptr));
-		estimate_workspace.reset(new BenchMemory(estimate_bytes));
-		estimate();
-		STATUS_MUST(gpuagg_group_update(&table, keys, nullptr, nullptr, &hist, distinct, 0, nullptr, &workspace_bytes,
-										nullptr));
+		STATUS_MUST(gpuagg_hist_update(&hist, nullptr, &workspace_bytes, nullptr));
 		workspace.reset(new BenchMemory(workspace_bytes));
-	}
-	void
-	estimate()
-	{
-		STATUS_MUST(gpuagg_group_estimate(8, table.seed, keys, n, &distinct, estimate_workspace->memory, &estimate_bytes, nullptr));
 	}
 	void
 	run()
 	{
-		estimate();
 		STATUS_MUST(gpuagg_group_init(&table, nullptr));
 		STATUS_MUST(gpuagg_hist_init(MONOID_COUNT, count.memory, table.capacity, nullptr));
 		STATUS_MUST(gpuagg_hist_init(MONOID_SUM_F64, sum.memory, table.capacity, nullptr));
-		STATUS_MUST(gpuagg_group_update(&table, keys, nullptr, nullptr, &hist, distinct, 0, workspace->memory,
-										&workspace_bytes, nullptr));
+		STATUS_MUST(gpuagg_group_lookup(&table, keys, nullptr, nullptr, hist.nrows, 0, bins.as<int32_t>(), nullptr));
+		STATUS_MUST(gpuagg_hist_update(&hist, workspace->memory, &workspace_bytes, nullptr));
 	}
 };
 

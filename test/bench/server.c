@@ -299,7 +299,7 @@ static Question
 with_limit(Question t, const char *name, int slot)
 {
 	t.name = name;
-	t.limit = (WireLimit) {.slot = slot,.descending = slot >= 0,.count = 10};
+	t.limit = (WireLimit) {.by = {slot, 0, -1, 0},.descending = slot >= 0,.count = 10};
 	return t;
 }
 

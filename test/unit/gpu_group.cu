@@ -171,30 +171,3 @@ GPU_TEST(group_grow)
 		for (int64_t capacity : {1, 37, 1000})
 			run_batches(bytes, 100000, gpu_test_quick() ? 3000 : 60000, 3, capacity, true, true, false, seed++);
 }
-
-GPU_TEST(group_estimate)
-{
-	const size_t n = gpu_test_quick() ? 100000 : 3000000;
-
-	for (uint64_t distinct : {1, 10, 1000, 30000, 1000000})
-	{
-		Random		r(distinct);
-		std::vector<uint64_t> keys(n);
-		size_t		bytes = 0;
-		int64_t		estimate;
-		double		truth = (double) distinct;
-
-		for (uint64_t &k : keys)
-			k = r.below(distinct) * 0x9E3779B97F4A7C15ull;
-		if (truth > 0.63 * (double) n)
-			continue;
-		DeviceArray<uint64_t> device_keys(keys);
-
-		STATUS_MUST(gpuagg_group_estimate(8, 7, device_keys.get(), (int64_t) n, &estimate, nullptr, &bytes, nullptr));
-		DeviceArray<char> workspace(bytes);
-
-		STATUS_MUST(gpuagg_group_estimate(8, 7, device_keys.get(), (int64_t) n, &estimate, workspace.get(), &bytes, nullptr));
-		CHECK((double) estimate > 0.7 * truth && (double) estimate < 1.4 * truth, "%lu distinct of %zu: estimate %ld",
-			  (unsigned long) distinct, n, (long) estimate);
-	}
-}

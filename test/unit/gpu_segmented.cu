@@ -1,7 +1,7 @@
 /*
  * gpu_segmented.cu
  *	  Segmented reductions against the CPU monoids: every operator, every stored
- *	  type and every form over many geometries; keys, ordering.
+ *	  type over many geometries; keys, ordering.
  *
  * Inputs are such that each operator's result is the same in any order of
  * combination (small whole numbers in floats, signed permutation matrices), so
@@ -22,7 +22,7 @@ check_all(const Geometry &geometry, uint64_t seed, Options options)
 
 /* ---- tests ------------------------------------------------------------- */
 
-/* Up to 2^19 elements: the single launch, with every number of threads a segment. */
+/* Up to 2^19 elements, with lengths of every kind. */
 GPU_TEST(segmented_small)
 {
 	Random		r(1);
@@ -33,8 +33,8 @@ GPU_TEST(segmented_small)
 		check_all(random_lengths("mean", r, (int) (30000 / mean) + 2, 2 * mean, 1), mean, Options());
 }
 
-/* The chunks, also where the elements are few: they take what only the device can count. */
-GPU_TEST(segmented_few_by_chunks)
+/* What only the device can count. */
+GPU_TEST(segmented_counted_by_device)
 {
 	Random		r(2);
 	Options		options;
@@ -44,7 +44,7 @@ GPU_TEST(segmented_few_by_chunks)
 		check_all(g, 200, options);
 }
 
-GPU_TEST(segmented_chunks)
+GPU_TEST(segmented_large)
 {
 	Random		r(3);
 
@@ -63,123 +63,26 @@ GPU_TEST(segmented_device_count)
 	check_all(from_lengths("device count, empties", std::vector<int64_t>(3000, 0)), 401, options);
 }
 
-/* Where the form for even lengths is tried, with a segment for a thread to many blocks. */
-static std::vector<Geometry>
-even_geometries(Random &r)
+/* Lengths that differ little, from less than one a lane to more than a chunk. */
+GPU_TEST(segmented_regular)
 {
 	int64_t		n = (1 << 19) + 10000;
-	std::vector<Geometry> all;
-
-	all.push_back(even_lengths("even, 0 to 4", r, n, 0, 5, 60));
-	all.push_back(even_lengths("even, ones", r, n, 1, 1, 1));
-	all.push_back(even_lengths("even, 0 to 40", r, n, 0, 41, 50));
-	all.push_back(even_lengths("even, sixties", r, n, 60, 10, 65));
-	all.push_back(even_lengths("even, hundreds", r, n, 250, 100, 300));
-	all.push_back(even_lengths("even, thousands", r, n, 3001, 7, 3000));
-	all.push_back(even_lengths("even, ten thousands", r, n, 17001, 700, 17000));
-	all.push_back(from_lengths("even, three", {n / 3, n / 3 + 1, n / 3 - 77}));
-	all.push_back(from_lengths("even, one", {n + 3}));
-	all.push_back(from_lengths("uneven, two", {n / 5, n}));
-	return all;
-}
-
-/* A few operators and types over one geometry. */
-#define CHECK_SOME \
-	{ \
-		EACH_NARROW(CHECK_ONE) \
-		CHECK_ONE(argmax, ARGMAX, gpuagg_kv, gpuagg_kv, gpuagg_kv, GPUAGG_VALUE_NATIVE) \
-	}
-
-GPU_TEST(segmented_even)
-{
-	EvenAnyway	anyway;
 	Random		r(12);
 	Options		options;
 
 	options.repeats = 2;
-	for (const Geometry &geometry : even_geometries(r))
+	for (const Geometry &geometry : {
+		even_lengths("0 to 4", r, n, 0, 5, 60), even_lengths("0 to 40", r, n, 0, 41, 50),
+		even_lengths("hundreds", r, n, 250, 100, 300), even_lengths("ten thousands", r, n, 17001, 700, 17000),
+		from_lengths("one", {n + 3})})
 	{
 		uint64_t	seed = 700;
 
 		if (gpu_test_quick())
-			CHECK_SOME
+			EACH_NARROW(CHECK_ONE)
 		else
 			check_all(geometry, seed, options);
 	}
-	if (gpu_test_quick())
-		return;
-	/* long enough that a longer segment among others is allowed, and left to its warp */
-	for (const Geometry &geometry : {even_lengths("even tens, but one", r, 8000000, 10, 20, 1300),
-									 even_lengths("even hundreds, but one", r, 4500000, 90, 20, 700)})
-	{
-		uint64_t	seed = 750;
-
-		CHECK_SOME
-	}
-}
-
-/*
- * What is noted in the workspace: calls one after another over even and uneven
- * lengths and values whose sum overflows in one workspace, whatever was there
- * before, give what each gives alone.
- */
-GPU_TEST(segmented_even_turns)
-{
-	EvenAnyway	anyway;
-	Random		r(13);
-	std::vector<Geometry> geometries = {even_lengths("turns, hundreds", r, 1 << 20, 250, 100, 300),
-										even_lengths("turns, uneven", r, 1 << 20, 250, 100, 200000),
-										even_lengths("turns, tens", r, 1 << 20, 20, 20, 30)};
-	DeviceArray<uint64_t> shared(1 << 18);
-
-	for (int round = 0; round < 4; round++)
-		for (const Geometry &g : geometries)
-		{
-			int64_t		n = g.offsets.back();
-			int64_t		nseg = (int64_t) g.offsets.size() - 1;
-			bool		overflow = round == 2;
-			std::vector<double> values(n);
-
-			for (double &x : values)
-				x = (r.uniform() - 0.5) * exp2((double) r.below(40));
-			if (overflow)
-				values[n / 2] = values[n / 2 + 1] = values[n / 2 + 2] = DBL_MAX;
-
-			DeviceArray<double> d_values(values);
-			DeviceArray<int64_t> d_offsets(g.offsets);
-			DeviceArray<double> alone(nseg),
-						again(nseg);
-			DeviceArray<uint32_t> alone_errors(std::vector<uint32_t>(1, 0)),
-						again_errors(std::vector<uint32_t>(1, 0));
-			GpuaggSegments segments = {n, nseg, nullptr, d_offsets};
-			size_t		bytes = shared.count * sizeof(uint64_t);
-
-			reduce(&segments, MONOID_SUM_F64, GPUAGG_VALUE_NATIVE, d_values, alone, alone_errors);
-			STATUS_MUST(gpuagg_cuda_segmented_reduce(&segments, MONOID_SUM_F64, GPUAGG_VALUE_NATIVE, d_values, again,
-													 again_errors, shared, &bytes, 0));
-
-			std::vector<double> states = alone.take();
-
-			CHECK(memcmp(states.data(), again.take().data(), nseg * sizeof(double)) == 0, "%s, round %d: other bits",
-				  g.name, round);
-			CHECK(alone_errors.take() == again_errors.take(), "%s, round %d: other errors", g.name, round);
-			CHECK((alone_errors.take()[0] != 0) == overflow, "%s, round %d: errors %u", g.name, round,
-				  alone_errors.take()[0]);
-			for (int64_t s = 0; s < nseg; s++)
-			{
-				double		sum = 0,
-							magnitude = 0;
-
-				for (int64_t e = g.offsets[s]; e < g.offsets[s + 1]; e++)
-				{
-					sum += values[e];
-					magnitude += fabs(values[e]);
-				}
-				CHECK(sum == states[s] || fabs(sum - states[s]) <= 1e-12 * magnitude, "%s, segment %ld: %g, not %g",
-					  g.name, (long) s, states[s], sum);
-			}
-		}
-	CHECK(shared.guards_intact(), "workspace overrun");
 }
 
 /*

@@ -148,14 +148,11 @@ first_difference(const std::vector<State> &a, const std::vector<State> &b)
 	return -1;
 }
 
-/*
- * Ten runs over one geometry, each in a workspace of its own.  `wanted` is the
- * form that must do the work, SEG_FORM_EVEN only of operators that have it.
- */
+/* Ten runs over one geometry, each in a workspace of its own. */
 template <class InT, class In, class State>
 static void
 check_bits(const char *name, MonoidId op, GpuaggValueType type, State (*identity) (), State (*step) (State, In),
-		   const Geometry &g, uint64_t seed, bool few_by_chunks, SegForm wanted)
+		   const Geometry &g, uint64_t seed, bool by_device)
 {
 	Random		r(seed);
 	int64_t		nseg = (int64_t) g.offsets.size() - 1;
@@ -169,23 +166,21 @@ check_bits(const char *name, MonoidId op, GpuaggValueType type, State (*identity
 	DeviceArray<InT> d_values(values, 1);
 	DeviceArray<int64_t> d_offsets(g.offsets);
 	DeviceArray<int64_t> d_count(std::vector<int64_t>(1, nseg));
-	GpuaggSegments segments = {n, nseg, few_by_chunks ? d_count.get() : nullptr, d_offsets};
+	GpuaggSegments segments = {n, nseg, by_device ? d_count.get() : nullptr, d_offsets};
 
-	if (wanted == SEG_FORM_SMALL && !gpuagg_monoids[op].commutative)
-		wanted = SEG_FORM_CHUNKS;
 	for (int run = 0; run < (gpu_test_quick() ? 2 : 10); run++)
 	{
 		DeviceArray<State> d_states(nseg, 1);
 		DeviceArray<uint32_t> d_errors(std::vector<uint32_t>(1, 0));
-		SegRan		ran = reduce_and_read_note(&segments, op, type, d_values, d_states, d_errors);
-		std::vector<State> states = d_states.take();
+		std::vector<State> states;
 
+		reduce(&segments, op, type, d_values, d_states, d_errors);
+		states = d_states.take();
 		if (run == 0)
 			first = states;
 
 		int64_t		s = first_difference(first, states);
 
-		CHECK(ran.form == wanted, "%s, %s: %s, not %s", name, g.name, seg_form_names[ran.form], seg_form_names[wanted]);
 		CHECK(s < 0, "%s, %s, run %d: other bits in segment %ld of %ld (%ld elements)", name, g.name, run, (long) s,
 			  (long) nseg, (long) (s < 0 ? 0 : g.offsets[s + 1] - g.offsets[s]));
 		CHECK(d_errors.take()[0] == 0, "%s, %s, run %d: errors %u", name, g.name, run, d_errors.take()[0]);
@@ -208,12 +203,10 @@ check_bits(const char *name, MonoidId op, GpuaggValueType type, State (*identity
 }
 
 #define BITS(name, NAME, input_t, state_t, stored_t, type) \
-	check_bits<stored_t, input_t, state_t>(#name, MONOID_##NAME, type, name##_identity, name##_step, g, seed++, \
-										   few_by_chunks, wanted);
+	check_bits<stored_t, input_t, state_t>(#name, MONOID_##NAME, type, name##_identity, name##_step, g, seed++, by_device);
 
-/* Those that have the even form. */
 static void
-check_bits_even(const Geometry &g, uint64_t seed, bool few_by_chunks, SegForm wanted)
+check_bits_sums(const Geometry &g, uint64_t seed, bool by_device)
 {
 	BITS(sum_f32, SUM_F32, float, float, float, GPUAGG_VALUE_NATIVE)
 	BITS(sum_f64, SUM_F64, double, double, double, GPUAGG_VALUE_NATIVE)
@@ -221,9 +214,9 @@ check_bits_even(const Geometry &g, uint64_t seed, bool few_by_chunks, SegForm wa
 }
 
 static void
-check_bits_all(const Geometry &g, uint64_t seed, bool few_by_chunks, SegForm wanted)
+check_bits_all(const Geometry &g, uint64_t seed, bool by_device)
 {
-	check_bits_even(g, seed, few_by_chunks, wanted);
+	check_bits_sums(g, seed, by_device);
 	seed += 10;
 	BITS(accum_f64, ACCUM_F64, double, gpuagg_accum, double, GPUAGG_VALUE_NATIVE)
 	BITS(accum_f64, ACCUM_F64, double, gpuagg_accum, float, GPUAGG_VALUE_F32)
@@ -239,50 +232,31 @@ check_bits_all(const Geometry &g, uint64_t seed, bool few_by_chunks, SegForm wan
 
 /* ---- tests --------------------------------------------------------------- */
 
-/* One launch: part of a warp, a warp, a block a segment. */
 GPU_TEST(segmented_bits_small)
 {
 	Random		r(21);
 
 	for (int64_t limit : {30, 300, 1500})
-		check_bits_all(random_lengths("bits, small", r, (int) (12000 / limit), limit, 1), 2000 + limit, false,
-					   SEG_FORM_SMALL);
+		check_bits_all(random_lengths("bits, small", r, (int) (12000 / limit), limit, 1), 2000 + limit, false);
 }
 
-/* Chunks: lengths that differ much, below and beyond a chunk's own; longer ones for what cannot leave its range. */
-GPU_TEST(segmented_bits_chunks)
+/* Lengths that differ much, below and beyond a chunk's own; longer ones for what cannot leave its range. */
+GPU_TEST(segmented_bits_large)
 {
 	Random		r(22);
 	bool		quick = gpu_test_quick();
 	Geometry	g = random_lengths("bits, chunks", r, quick ? 6500 : 9000, quick ? 7 : 160, 1);
 	Geometry	t = from_lengths("bits, long", {quick ? 9000 : 310007, 5, quick ? 11000 : 290001});
 
-	check_bits_all(g, 2200, false, SEG_FORM_CHUNKS);
+	check_bits_all(g, 2200, false);
 	if (!quick)
-		check_bits_even(t, 2250, false, SEG_FORM_CHUNKS);
+		check_bits_sums(t, 2250, false);
 }
 
-GPU_TEST(segmented_bits_few_by_chunks)
+GPU_TEST(segmented_bits_counted_by_device)
 {
 	Random		r(23);
 
-	check_bits_all(random_lengths("bits, few", r, gpu_test_quick() ? 300 : 2000, 64, 1), 2300, true,
-				   SEG_FORM_CHUNKS);
-	check_bits_all(from_lengths("bits, few, long", {2900, 0, 0, 1, 3000, 2777}), 2350, true, SEG_FORM_CHUNKS);
-}
-
-/* Even lengths: a thread, a lane of a window, part of a warp, a block and several blocks a segment. */
-GPU_TEST(segmented_bits_even)
-{
-	EvenAnyway	anyway;
-	Random		r(24);
-	int64_t		n = (1 << 19) + 10000;
-	uint64_t	seed = 2400;
-
-	for (const Geometry &g : {even_lengths("bits, even, 0 to 4", r, n, 0, 5, 30),
-							  even_lengths("bits, even, about 16", r, n, 15, 4, 20),
-							  even_lengths("bits, even, hundreds", r, n, 250, 100, 300),
-							  even_lengths("bits, even, thousands", r, n, 4200, 200, 4300),
-							  from_lengths("bits, even, three", {n / 3, n / 3 + 1, n / 3 - 77})})
-		check_bits_even(g, seed += 10, false, SEG_FORM_EVEN);
+	check_bits_all(random_lengths("bits, few", r, gpu_test_quick() ? 300 : 2000, 64, 1), 2300, true);
+	check_bits_all(from_lengths("bits, few, long", {2900, 0, 0, 1, 3000, 2777}), 2350, true);
 }

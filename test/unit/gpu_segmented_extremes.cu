@@ -182,9 +182,8 @@ static bool equal(MonoidId, const gpuagg_maxsub_i64 &a, const gpuagg_maxsub_i64 
 
 struct ExtremeForm
 {
-	bool		few_by_chunks;	/* counted by the device, so that chunks take few elements, too */
+	bool		by_device;		/* counts the segments */
 	bool		errors;			/* of the operators that can fail only */
-	SegForm		wanted;			/* SEG_FORM_SMALL: chunks, if the operator does not commute */
 };
 
 static bool
@@ -222,23 +221,18 @@ check_extremes(const char *name, MonoidId op, GpuaggValueType type, State (*iden
 	DeviceArray<int64_t> d_count(std::vector<int64_t>(1, nseg));
 	DeviceArray<State> d_states(nseg);
 	DeviceArray<uint32_t> d_errors(std::vector<uint32_t>(1, 0));
-	GpuaggSegments segments = {g.offsets.back(), nseg, form.few_by_chunks ? d_count.get() : nullptr, d_offsets};
-	SegRan		ran = reduce_and_read_note(&segments, op, type, d_values, d_states, d_errors);
-	std::vector<State> states = d_states.take();
+	GpuaggSegments segments = {g.offsets.back(), nseg, form.by_device ? d_count.get() : nullptr, d_offsets};
+	std::vector<State> states;
+
+	reduce(&segments, op, type, d_values, d_states, d_errors);
+	states = d_states.take();
 
 	CHECK(errors == 0 || form.errors, "%s, %s: the CPU's error bits are %u", name, g.name, errors);
-	if (form.wanted == SEG_FORM_SMALL && !gpuagg_monoids[op].commutative)
-		form.wanted = SEG_FORM_CHUNKS;
-	if (form.wanted == SEG_FORM_EVEN && errors != 0)
-		form.wanted = SEG_FORM_AGAIN;
-	CHECK(ran.form == form.wanted, "%s, %s: %s, not %s", name, g.name, seg_form_names[ran.form],
-		  seg_form_names[form.wanted]);
-	CHECK(d_errors.take()[0] == errors, "%s, %s (%s): error bits %u, not %u", name, g.name, seg_form_names[ran.form],
-		  d_errors.take()[0], errors);
+	CHECK(d_errors.take()[0] == errors, "%s, %s: error bits %u, not %u", name, g.name, d_errors.take()[0], errors);
 	CHECK(d_states.guards_intact(), "%s, %s: results overrun", name, g.name);
 	for (int64_t s = 0; s < nseg; s++)
-		CHECK(equal(op, states[s], expected[s]), "%s, %s (%s), segment %ld of %ld (%ld elements): first words %016lx, "
-			  "expected %016lx", name, g.name, seg_form_names[ran.form], (long) s, (long) nseg,
+		CHECK(equal(op, states[s], expected[s]), "%s, %s, segment %ld of %ld (%ld elements): first words %016lx, "
+			  "expected %016lx", name, g.name, (long) s, (long) nseg,
 			  (long) (g.offsets[s + 1] - g.offsets[s]), seg_first_word(states[s]), seg_first_word(expected[s]));
 }
 
@@ -246,9 +240,8 @@ check_extremes(const char *name, MonoidId op, GpuaggValueType type, State (*iden
 	check_extremes<stored_t, input_t, state_t>(#name, MONOID_##NAME, type, name##_identity, name##_step, name##_lift, \
 											   name##_error, g, form, seed++);
 
-/* Those that have the even form; `narrow` those whose elements have at most 8 bytes, of which small windows are made. */
 static void
-check_extremes_even(const Geometry &g, ExtremeForm form, uint64_t seed, bool narrow)
+check_extremes_common(const Geometry &g, ExtremeForm form, uint64_t seed)
 {
 	EXTREME(sum_i64, SUM_I64, int64_t, int64_t, int64_t, GPUAGG_VALUE_NATIVE)
 	EXTREME(sum_i64, SUM_I64, int64_t, int64_t, int16_t, GPUAGG_VALUE_I16)
@@ -262,8 +255,6 @@ check_extremes_even(const Geometry &g, ExtremeForm form, uint64_t seed, bool nar
 	EXTREME(max_i64, MAX_I64, int64_t, int64_t, int64_t, GPUAGG_VALUE_NATIVE)
 	EXTREME(min_f64, MIN_F64, double, double, double, GPUAGG_VALUE_NATIVE)
 	EXTREME(max_f64, MAX_F64, double, double, double, GPUAGG_VALUE_NATIVE)
-	if (narrow)
-		return;
 	EXTREME(sum_dec, SUM_DEC, gpuagg_i128, gpuagg_i128, gpuagg_i128, GPUAGG_VALUE_NATIVE)
 	EXTREME(argmax, ARGMAX, gpuagg_kv, gpuagg_kv, gpuagg_kv, GPUAGG_VALUE_NATIVE)
 	EXTREME(argmin, ARGMIN, gpuagg_kv, gpuagg_kv, gpuagg_kv, GPUAGG_VALUE_NATIVE)
@@ -292,27 +283,26 @@ check_extremes_others(const Geometry &g, ExtremeForm form, uint64_t seed)
 static void
 check_extremes_all(const Geometry &g, ExtremeForm form, uint64_t seed)
 {
-	check_extremes_even(g, form, seed, false);
+	check_extremes_common(g, form, seed);
 	check_extremes_others(g, form, seed + 100);
 }
 
 /* ---- tests ---------------------------------------------------------------- */
 
-/* The single launch: a thread, part of a warp and a block for each segment. */
 GPU_TEST(segmented_extremes_small)
 {
 	Random		r(41);
 
 	for (int errors = 0; errors < 2; errors++)
 	{
-		check_extremes_all(random_lengths("extremes, 0 to 4", r, 3000, 4, 1), {false, errors != 0, SEG_FORM_SMALL}, 4100);
-		check_extremes_all(random_lengths("extremes, 0 to 60", r, 400, 60, 1), {false, errors != 0, SEG_FORM_SMALL}, 4100);
-		check_extremes_all(random_lengths("extremes, to 1600", r, 16, 1600, 1), {false, errors != 0, SEG_FORM_SMALL}, 4100);
+		check_extremes_all(random_lengths("extremes, 0 to 4", r, 3000, 4, 1), {false, errors != 0}, 4100);
+		check_extremes_all(random_lengths("extremes, 0 to 60", r, 400, 60, 1), {false, errors != 0}, 4100);
+		check_extremes_all(random_lengths("extremes, to 1600", r, 16, 1600, 1), {false, errors != 0}, 4100);
 	}
 }
 
-/* The chunks, of many elements and of few. */
-GPU_TEST(segmented_extremes_chunks)
+/* Many elements, and few whose segments the device counts. */
+GPU_TEST(segmented_extremes_large)
 {
 	Random		r(42);
 	bool		quick = gpu_test_quick();
@@ -320,31 +310,7 @@ GPU_TEST(segmented_extremes_chunks)
 	for (int errors = 0; errors < 2; errors++)
 	{
 		check_extremes_all(random_lengths("extremes, chunks", r, quick ? 6500 : 14000, quick ? 7 : 90, 1),
-						   {false, errors != 0, SEG_FORM_CHUNKS}, 4200);
-		check_extremes_all(random_lengths("extremes, few", r, 900, 60, 1), {true, errors != 0, SEG_FORM_CHUNKS}, 4300);
-	}
-}
-
-/*
- * The even form, which leaves errors to the chunks: a thread, a lane of a
- * window, part of a warp, and blocks for each segment.
- */
-GPU_TEST(segmented_extremes_even)
-{
-	EvenAnyway	anyway;
-	Random		r(43);
-	int64_t		n = (1 << 19) + 10000;
-
-	for (int errors = 0; errors < 2; errors++)
-	{
-		ExtremeForm form = {false, errors != 0, SEG_FORM_EVEN};
-
-		check_extremes_even(even_lengths("extremes, even, 2 to 4", r, n, 2, 3, 5), form, 4400, true);
-		check_extremes_even(even_lengths("extremes, even, about 16", r, n, 15, 4, 20), form, 4420, true);
-		if (gpu_test_quick())
-			continue;
-		check_extremes_even(even_lengths("extremes, even, hundreds", r, n, 120, 30, 130), form, 4440, false);
-		/* blocks take what has 2^14 bytes, groups the rest; sums of denormals are exact up to 2^14 elements */
-		check_extremes_even(even_lengths("extremes, even, thousands", r, n, 4000, 90, 4050), form, 4460, false);
+						   {false, errors != 0}, 4200);
+		check_extremes_all(random_lengths("extremes, few", r, 900, 60, 1), {true, errors != 0}, 4300);
 	}
 }

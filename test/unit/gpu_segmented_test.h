@@ -125,7 +125,7 @@ power_law(Random &r, int segments, int bits)
 	return from_lengths("power law", lengths);
 }
 
-/* Those that only the chunks take are larger than segmented_small's limits. */
+/* `large`: more elements. */
 static inline std::vector<Geometry>
 geometries(Random &r, bool large)
 {
@@ -242,8 +242,6 @@ check_monoid(const char *name, MonoidId op, GpuaggValueType type, State (*identi
 	check_monoid<stored_t, input_t, state_t>(#name, MONOID_##NAME, type, name##_identity, name##_step, \
 											 geometry, seed++, options);
 
-/* ---- even lengths ------------------------------------------------------ */
-
 /* Lengths from `least` on, `spread` of them, with one that is longer. */
 static inline Geometry
 even_lengths(const char *name, Random &r, int64_t elements, int64_t least, int64_t spread, int64_t longest)
@@ -255,99 +253,6 @@ even_lengths(const char *name, Random &r, int64_t elements, int64_t least, int64
 	g.offsets.push_back(g.offsets.back() + longest);
 	g.offsets.push_back(g.offsets.back() + least);
 	return g;
-}
-
-/* Tries the even form with few elements, too. */
-struct EvenAnyway
-{
-	int64_t		least;
-
-	EvenAnyway() : least(seg_even_least) { seg_even_least = 0; }
-	~EvenAnyway() { seg_even_least = least; }
-};
-
-/* ---- which form did the work ---------------------------------------------- */
-
-enum SegForm
-{
-	SEG_FORM_SMALL,				/* a single launch */
-	SEG_FORM_CHUNKS,			/* the load-balanced chunks, nothing else tried */
-	SEG_FORM_EVEN,				/* the form for even lengths */
-	SEG_FORM_UNEVEN,			/* the same tried, but the lengths were not even */
-	SEG_FORM_AGAIN,				/* the same, but there was an error */
-	SEG_FORM_UNCLEAR			/* what is noted makes no sense */
-};
-static const char *const seg_form_names[] = {"the small form", "chunks", "the even form", "chunks after uneven lengths",
-	"chunks after an error", "an unclear note"};
-
-struct SegRan
-{
-	SegForm		form;
-	bool		lone;			/* the even form's warps took items: a thread for each segment */
-	bool		pieces;			/* several blocks for each segment */
-};
-
-/* Bytes of workspace that the call asks for, with and without a try of the even form. */
-static inline size_t
-seg_workspace(const GpuaggSegments *segments, MonoidId op, GpuaggValueType type, bool even)
-{
-	int64_t		least = seg_even_least;
-	size_t		bytes = 0;
-
-	if (!even)
-		seg_even_least = INT64_MAX;
-	STATUS_MUST(gpuagg_cuda_segmented_reduce(segments, op, type, nullptr, nullptr, nullptr, nullptr, &bytes, 0));
-	seg_even_least = least;
-	return bytes;
-}
-
-/*
- * The note that the even form's kernels left, which is what the workspace has
- * behind all that is there without them, at the next multiple of 256 bytes: a
- * word for each block that looked at the lengths and one for errors, in copies,
- * and the items taken.
- */
-static inline void
-seg_read_note(const DeviceArray<char> &workspace, size_t without, SegRan *ran)
-{
-	size_t		at = (without + 255) / 256 * 256;
-	std::vector<uint32_t> note(SEG_SEEN_ALL);
-	bool		uneven = false;
-
-	CUDA_MUST(cudaDeviceSynchronize());
-	for (int c = 0; c < SEG_SEEN_COPIES; c++)
-		CUDA_MUST(cudaMemcpy(&note[c * SEG_SEEN_STRIDE], workspace.get() + at + c * SEG_SEEN_STRIDE * 4,
-							 SEG_SEEN_WORDS * 4, cudaMemcpyDeviceToHost));
-	CUDA_MUST(cudaMemcpy(&note[SEG_TAKEN_AT], workspace.get() + at + SEG_TAKEN_AT * 4, 4, cudaMemcpyDeviceToHost));
-	for (int w = 0; w < SEG_SAMPLE_BLOCKS; w++)
-		uneven = uneven || note[w] != 0;
-	ran->form = uneven ? SEG_FORM_UNEVEN : note[SEG_SAMPLE_BLOCKS] ? SEG_FORM_AGAIN : SEG_FORM_EVEN;
-	for (int c = 0; c < SEG_SEEN_COPIES; c++)
-		for (int w = 0; w < SEG_SEEN_WORDS; w++)
-			if (note[c * SEG_SEEN_STRIDE + w] > 1 || note[c * SEG_SEEN_STRIDE + w] != note[w])
-				ran->form = SEG_FORM_UNCLEAR;
-	ran->lone = note[SEG_TAKEN_AT] > 0;
-	ran->pieces = workspace.count > at + SEG_SEEN_ALL * sizeof(uint32_t);
-}
-
-/* Reduces, and says which form did the work. */
-static inline SegRan
-reduce_and_read_note(const GpuaggSegments *segments, MonoidId op, GpuaggValueType type, const void *values,
-					 void *states, uint32_t *errors)
-{
-	SegRan		ran = {SEG_FORM_SMALL, false, false};
-	size_t		bytes = seg_workspace(segments, op, type, true);
-	size_t		without = seg_workspace(segments, op, type, false);
-	DeviceArray<char> workspace(bytes);
-
-	STATUS_MUST(gpuagg_cuda_segmented_reduce(segments, op, type, values, states, errors, workspace.get(), &bytes, 0));
-	CUDA_MUST(cudaDeviceSynchronize());
-	CHECK(workspace.guards_intact(), "workspace overrun");
-	if (bytes > without)
-		seg_read_note(workspace, without, &ran);
-	else if (bytes > 1)
-		ran.form = SEG_FORM_CHUNKS;
-	return ran;
 }
 
 /* The start of a state, for messages. */

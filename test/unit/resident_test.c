@@ -626,21 +626,64 @@ store_lacking(Peer *peer, const Question *t, const Model *m, bool *any, bool *al
 static WireLimit limit;			/* of the next answer, if `limited` */
 static bool limited;
 
+/* A key, a count, or a sum whose value is NULL where the count is 0, or where none is. */
+static WireValue
+draw_value(const Question *t)
+{
+	int			slot = random_below(3) - 1;
+
+	if (slot == 1 && t->q.slots[1].width > 1)
+		slot = 0;
+	return (WireValue) {.slot = slot,.counted = slot == 1 && random_below(2) ? 0 : -1};
+}
+
 static void
 draw_limit(const Question *t)
 {
 	limited = t->keyed && random_below(3) == 0;
-	limit = (WireLimit) {.slot = random_below(3) - 1,.descending = random_below(2),.count = 1 + random_below(20)};
-	if (limit.slot == 1 && t->q.slots[1].width > 1)
-		limit.slot = 0;
+	limit = (WireLimit) {.by = draw_value(t),.descending = random_below(2),.nulls_first = random_below(2),
+		.count = random_below(3) * (1 + random_below(20)),.nconditions = random_below(3)};
+	for (uint32_t c = 0; c < limit.nconditions; c++)
+	{
+		int64_t		middle = random_below(200) - 50;
+
+		limit.conditions[c] = (WireCondition) {draw_value(t), random_below(2) ? INT64_MIN : middle - random_below(100),
+			random_below(2) ? INT64_MAX : middle + random_below(1000)};
+	}
+	limited = limited && (limit.count > 0 || limit.nconditions > 0);
 }
 
-/* What the limit goes by; false: the group is returned whatever it is. */
+/* A group's value; false: NULL. */
 static bool
-limit_value(const Group *g, int64_t *value)
+group_value(const Group *g, const WireValue *of, int64_t *value)
 {
-	*value = limit.slot < 0 ? (int32_t) g->key : limit.slot == 0 ? g->count : g->sum;
-	return limit.slot < 0 ? g->key >> 32 == 0 : *value != 0;
+	*value = of->slot < 0 ? (int32_t) g->key : of->slot == 0 ? g->count : g->sum;
+	return of->slot < 0 ? g->key >> 32 == 0 : of->counted < 0 || g->count > 0;
+}
+
+/* A number that is the less, the earlier the group comes. */
+static int64_t
+group_place(const Group *g)
+{
+	int64_t		value;
+
+	if (!group_value(g, &limit.by, &value))
+		return limit.nulls_first ? INT64_MIN : INT64_MAX;
+	return limit.descending ? -value : value;
+}
+
+static bool
+meets_conditions(const Group *g)
+{
+	for (uint32_t c = 0; c < limit.nconditions; c++)
+	{
+		int64_t		value;
+
+		if (!group_value(g, &limit.conditions[c].value, &value) || value < limit.conditions[c].min ||
+			value > limit.conditions[c].max)
+			return false;
+	}
+	return true;
 }
 
 static int
@@ -656,22 +699,21 @@ compare_integers(const void *a, const void *b)
 static int
 apply_limit(Group *right, int n)
 {
-	int64_t    *values = malloc(n * sizeof(*values) + 1);
-	int64_t		value,
-				bound;
-	int			nvalues = 0,
-				kept = 0;
+	int64_t    *places = malloc(n * sizeof(*places) + 1);
+	int			kept = 0;
 
 	for (int i = 0; i < n; i++)
-		if (limit_value(&right[i], &value))
-			values[nvalues++] = value;
-	qsort(values, nvalues, sizeof(*values), compare_integers);
-	bound = (uint64_t) nvalues <= limit.count ? (limit.descending ? INT64_MIN : INT64_MAX) :
-		values[limit.descending ? nvalues - (int) limit.count : (int) limit.count - 1];
-	for (int i = 0; i < n; i++)
-		if (!limit_value(&right[i], &value) || (limit.descending ? value >= bound : value <= bound))
+		if (meets_conditions(&right[i]))
 			right[kept++] = right[i];
-	free(values);
+	n = kept;
+	for (int i = 0; i < n; i++)
+		places[i] = group_place(&right[i]);
+	qsort(places, n, sizeof(*places), compare_integers);
+	kept = 0;
+	for (int i = 0; i < n; i++)
+		if (limit.count == 0 || limit.count >= (uint64_t) n || group_place(&right[i]) <= places[limit.count - 1])
+			right[kept++] = right[i];
+	free(places);
 	return kept;
 }
 
@@ -705,7 +747,15 @@ check_answer(Peer *peer, const Question *t, Group *right, int n, uint64_t untold
 	if (!request(peer, MESSAGE_FINISH, &limit, limited ? sizeof(limit) : 0, MESSAGE_FINISHED, &finished, sizeof(finished)))
 		return false;
 	if (limited)
+	{
+		int			passed = 0;
+
+		for (int i = 0; i < n; i++)
+			passed += meets_conditions(&right[i]);
 		n = apply_limit(right, n);
+		CHECK(finished.failed == (uint64_t) (all - passed) || (finished.failed == 0 && stub_was_short()), "%s: %d groups failed, expected %d",
+			  what, (int) finished.failed, all - passed);
+	}
 	CHECK(!t->keyed || finished.allgroups == (uint64_t) all, "%s: %d of %d groups", what, (int) finished.allgroups, all);
 	CHECK(finished.untold == untold, "%s: %d rows untold, expected %d", what, (int) finished.untold, (int) untold);
 	groups = calloc(finished.ngroups + 1, sizeof(*groups));

@@ -782,27 +782,6 @@ standin_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *er
 		standin_reduce_rows(query, &rows, (query->q->flags & WIRE_ORDERED) != 0, error) : status;
 }
 
-/* The value of a group that a limit goes by; false: it is returned whatever it is. */
-static bool
-limit_value(const Query *query, const WireLimit *limit, uint64_t g, int64_t *value)
-{
-	const WireQuery *q = query->q;
-	const char *key = query->keys + g * q->key_bytes;
-	int			monoid;
-
-	if (limit->slot < 0)
-	{
-		*value = limit_key(key + q->keys[limit->key].offset, q->keys[limit->key].width);
-		return q->null_offset >= q->key_bytes || !(key[q->null_offset] >> limit->key & 1);
-	}
-	monoid = q->slots[limit->slot].monoid;
-	if (gpuagg_monoids[monoid].state_size == sizeof(int32_t))
-		*value = ((int32_t *) query->slots[limit->slot])[g];
-	else
-		*value = ((int64_t *) query->slots[limit->slot])[g];
-	return !limit_is_identity(monoid, *value);
-}
-
 static int
 compare_codes(const void *a, const void *b)
 {
@@ -812,35 +791,43 @@ compare_codes(const void *a, const void *b)
 	return x > y ? -1 : x < y;
 }
 
-/* Moves the groups within the limit together; all of them stay if there is no memory. */
+/* Moves the groups that a limit leaves together; all of them stay if there is no memory. */
 static void
-apply_limit(Query *query, const WireLimit *limit)
+apply_limit(Query *query, const WireLimit *limit, WireFinished *result)
 {
+	const size_t width = query->q->key_bytes;
+	LimitPlan	plan = limit_plan(query->q, limit, (const void *const *) query->slots);
 	uint64_t   *codes = malloc(query->ngroups * sizeof(*codes) + 1);
 	uint64_t	bound = 0,
 				ncodes = 0,
 				kept = 0;
-	int64_t		value;
 
-	for (uint64_t g = 0; codes && g < query->ngroups; g++)
-		if (limit_value(query, limit, g, &value))
-			codes[ncodes++] = limit_code(value, limit->descending);
-	if (codes && ncodes > limit->count)
+	if (codes == NULL)
+		return;
+	for (uint64_t g = 0; g < query->ngroups; g++)
+	{
+		if (!limit_passes(&plan, g, query->keys + g * width))
+			result->failed++;
+		else if (plan.count > 0)
+			codes[ncodes++] = limit_code(&plan, g, query->keys + g * width);
+	}
+	if (ncodes > (uint64_t) plan.count)
 	{
 		qsort(codes, ncodes, sizeof(*codes), compare_codes);
-		bound = codes[limit->count - 1];
+		bound = codes[plan.count - 1];
 	}
-	for (uint64_t g = 0; codes && g < query->ngroups; g++)
+	for (uint64_t g = 0; g < query->ngroups; g++)
 	{
-		if (limit_value(query, limit, g, &value) && limit_code(value, limit->descending) < bound)
+		if (!limit_passes(&plan, g, query->keys + g * width) ||
+			(plan.count > 0 && limit_code(&plan, g, query->keys + g * width) < bound))
 			continue;
-		memmove(query->keys + kept * query->q->key_bytes, query->keys + g * query->q->key_bytes, query->q->key_bytes);
+		memmove(query->keys + kept * width, query->keys + g * width, width);
 		for (int s = 0; s < query->q->nslots; s++)
 			memmove(query->slots[s] + kept * slot_bytes(query, s), query->slots[s] + g * slot_bytes(query, s),
 					slot_bytes(query, s));
 		kept++;
 	}
-	query->ngroups = codes ? kept : query->ngroups;
+	query->ngroups = kept;
 	free(codes);
 }
 
@@ -851,7 +838,7 @@ standin_finish(Query *query, const WireLimit *limit, WireFinished *result, Devic
 	reduce_kept(query);
 	result->allgroups = query->ngroups;
 	if (limit)
-		apply_limit(query, limit);
+		apply_limit(query, limit, result);
 	result->ngroups = query->ngroups;
 	result->errors = query->errors;
 	result->retries = query->retries;

@@ -824,32 +824,21 @@ device_group_keys(const GroupKeys *keys, const int32_t *list, int64_t n, void *o
 	return GPUAGG_CUDA_OK;
 }
 
-/* The code of a bin: -1 not a group, 0 returned whatever it is, 1 by its code. */
+/* The code of a bin; -1: not a group, 0: it fails a condition, else 1. */
 static int
 top_code(const TopGroups *top, int64_t i, uint64_t *code)
 {
 	char		key[WIRE_MAX_KEY_BYTES];
-	int32_t		bin = (int32_t) i;
-	int64_t		value;
 
 	*code = 0;
 	if (top->counts && top->counts[i] == 0)
 		return -1;
-	if (top->monoid < 0)
-	{
-		unpack_key(&top->keys, bin, key);
-		if (top->keys.null_offset < top->keys.key_bytes && (key[top->keys.null_offset] >> top->key & 1))
-			return 0;
-		value = limit_key(key + top->keys.offset[top->key], top->keys.width[top->key]);
-	}
-	else
-	{
-		value = gpuagg_monoids[top->monoid].state_size == 4 ? ((const int32_t *) top->states)[i] :
-			((const int64_t *) top->states)[i];
-		if (limit_is_identity(top->monoid, value))
-			return 0;
-	}
-	*code = limit_code(value, top->descending);
+	if (top->reads_keys)
+		unpack_key(&top->keys, (int32_t) i, key);
+	if (!limit_passes(&top->plan, i, key))
+		return 0;
+	if (top->plan.count > 0)
+		*code = limit_code(&top->plan, i, key);
 	return 1;
 }
 
@@ -863,29 +852,30 @@ compare_codes(const void *a, const void *b)
 }
 
 GpuaggCudaStatus
-device_top_groups(const TopGroups *top, int64_t n, int32_t *list, int32_t *nlisted, int32_t *nall, void *workspace,
+device_top_groups(const TopGroups *top, int64_t n, int32_t *list, int32_t *nlisted, TopCounts *counts, void *workspace,
 				  size_t *workspace_bytes, gpuagg_stream stream)
 {
+	bool		sorts = top->plan.count > 0 && top->plan.count < n;
 	uint64_t   *codes,
 				code;
 
 	(void) stream;
-	if (top->count < 1 || top->count > n)
-		return GPUAGG_CUDA_INVALID;
 	SIZE(workspace, workspace_bytes);
 	LAUNCH();
 	codes = malloc(n * sizeof(*codes));
-	*nlisted = *nall = 0;
-	for (int64_t i = 0; i < n; i++)
-		*nall += top_code(top, i, &codes[i]) >= 0;
-	qsort(codes, n, sizeof(*codes), compare_codes);
+	*nlisted = 0;
+	*counts = (TopCounts) {0};
 	for (int64_t i = 0; i < n; i++)
 	{
-		int			is = top_code(top, i, &code);
+		int			kind = top_code(top, i, &codes[i]);
 
-		if (is == 0 || (is > 0 && code >= codes[top->count - 1]))
-			list[(*nlisted)++] = (int32_t) i;
+		counts->all += kind >= 0;
+		counts->failed += kind == 0;
 	}
+	qsort(codes, n, sizeof(*codes), compare_codes);
+	for (int64_t i = 0; i < n; i++)
+		if (top_code(top, i, &code) > 0 && (!sorts || code >= codes[top->plan.count - 1]))
+			list[(*nlisted)++] = (int32_t) i;
 	free(codes);
 	return GPUAGG_CUDA_OK;
 }

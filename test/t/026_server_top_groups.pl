@@ -1,0 +1,122 @@
+# HAVING and ORDER BY ... LIMIT on the server: values of every kind, NULLs first and last, ties; and that the groups that
+# are left out do not travel, and are counted.
+use strict;
+use warnings;
+use GpuaggNode;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
+gpuagg.require = 'require'
+gpuagg.engine = 'cuda'
+gpuagg.cache = 'eager'
+gpuagg.cache_memory = '64MB'
+gpuagg.cache_renew = 0
+autovacuum = off
+max_parallel_workers_per_gather = 0
+CONF
+
+$node->safe_psql('postgres', <<SQL);
+CREATE TABLE t AS SELECT (i % 5003)::int AS k, CASE WHEN i % 9 > 0 THEN i % 4001 END AS nk, (i * 7919 % 10007 - 5000)::int AS v,
+	CASE WHEN i % 5003 % 3 > 0 THEN i % 701 END AS rare, (i % 977 * 1000000007::bigint) AS b, (i % 1000)::numeric(10, 2) / 8 AS n,
+	CASE WHEN i % 5003 % 5 > 0 THEN (i % 400 - 200) / 4.0::float8 END AS f, (i % 300 - 100)::float4 AS r, date '2020-01-01' + i % 3001 AS d,
+	((i % 2003) - 1000)::float8 AS kf
+FROM generate_series(1, 60000) i;
+ALTER TABLE t ALTER n TYPE numeric(12, 3);
+VACUUM FREEZE ANALYZE t;
+SELECT gpuagg_cache_prewarm('t');
+SQL
+ok($node->wait_until_ready, 'the server starts');
+
+sub plan_of { return $node->safe_psql('postgres', "EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) $_[0]") }
+
+sub same
+{
+	my ($query) = @_;
+	my $right = $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $query");
+
+	is($node->safe_psql('postgres', $query), $right, $query);
+	return;
+}
+
+# Groups that there were, kB that were fetched, and groups that HAVING left out.
+sub counts
+{
+	my ($query) = @_;
+	my $plan = plan_of($query);
+	my ($groups) = $plan =~ /Groups: (\d+)/;
+	my ($bytes) = $plan =~ /From Device: (\d+) kB/;
+	my ($removed) = $plan =~ /Rows Removed by Filter: (\d+)/;
+
+	return ($groups, $bytes // -1, $removed // 0);
+}
+
+my @values = (
+	'gpu_count(*)', 'gpu_count(rare)', 'gpu_sum(v)', 'gpu_sum(rare)', 'gpu_min(rare)', 'gpu_max(v)', 'gpu_sum(b)', 'gpu_max(b)',
+	'gpu_sum(n)', 'gpu_min(n)', 'gpu_sum(f)', 'gpu_avg(f)', 'gpu_max(f)', 'gpu_min(r)', 'gpu_max(d)', 'gpu_sum(v) FILTER (WHERE v > 4000)');
+
+for my $value (@values)
+{
+	for my $order ('', 'DESC', 'NULLS FIRST', 'DESC NULLS LAST')
+	{
+		my $query = "SELECT k, $value AS x FROM t GROUP BY k ORDER BY x $order, k LIMIT 12";
+
+		same($query);
+		my ($groups, $bytes) = counts($query =~ s/, k LIMIT 12/ LIMIT 12/r);
+
+		is($groups, 5003, '... of all groups');
+		# NULLs that come first, and counts, are many that tie; all would be 79 kB and more
+		cmp_ok($bytes, '<', $value =~ /count\(\*/ ? 200 : 70, "... of which few are fetched ($bytes kB)");
+	}
+}
+# by keys, with NULLs and with a sign
+for my $key ('k', 'nk', 'd')
+{
+	for my $order ('', 'DESC', 'NULLS FIRST', 'DESC NULLS LAST')
+	{
+		my $query = "SELECT $key, gpu_count(*), gpu_sum(v) FROM t GROUP BY $key ORDER BY $key $order LIMIT 7 OFFSET 3";
+
+		same($query);
+		cmp_ok((counts($query))[1], '<=', 2, '... few are fetched');
+	}
+}
+same('SELECT kf, gpu_count(*) FROM t GROUP BY kf ORDER BY kf LIMIT 7');
+same('SELECT nk, k % 7, gpu_count(*) FROM t GROUP BY 1, 2 ORDER BY nk DESC, 2 LIMIT 20');
+same('SELECT k, nk, gpu_sum(v) FROM t GROUP BY k, nk ORDER BY 3 DESC, 1, 2 LIMIT 20');
+
+# conditions: operators, types, NULLs, several; what has no such form is left to the executor
+my @conditions = (
+	'gpu_sum(v) > 20000', 'gpu_sum(v) >= 20000 AND gpu_count(*) = 12', 'gpu_sum(rare) < 2000', 'gpu_min(rare) = 17', '1000 > gpu_sum(rare)',
+	'gpu_avg(f) > 40', 'gpu_sum(f) <= -100.5', 'gpu_max(r) < 150', 'gpu_sum(n) > 1000.125', 'gpu_sum(b) >= 6000000000000',
+	'gpu_max(d) < date \'2025-06-01\'', 'gpu_sum(v) <> 7 AND gpu_sum(v) > 20000', 'gpu_sum(v) > 20000 AND k % 2 = 0',
+	'gpu_sum(v) > 0 AND gpu_count(*) > 5 AND gpu_max(v) > 4900 AND gpu_min(v) < 0 AND gpu_max(b) > 0 AND gpu_sum(rare) > 0',
+	'gpu_sum(b) > 9223372036854775808', 'gpu_count(*) > 1000', 'gpu_min(rare) > 100.5');
+for my $having (@conditions)
+{
+	my $query = "SELECT k, gpu_count(*), gpu_sum(v), gpu_sum(rare) FROM t GROUP BY k HAVING $having";
+	my @ours;
+
+	same("$query ORDER BY k");
+	same("$query ORDER BY 3 DESC, k LIMIT 9");
+	@ours = counts($query);
+	my $cpu = $node->safe_psql('postgres', "SET gpuagg.engine = 'cpu'; EXPLAIN (ANALYZE, COSTS OFF) $query");
+	my ($groups) = $cpu =~ /Groups: (\d+)/;
+	my ($removed) = $cpu =~ /Rows Removed by Filter: (\d+)/;
+
+	is("$ours[0] $ours[2]", "$groups " . ($removed // 0), '... all groups, and those that fail, are counted');
+}
+cmp_ok((counts('SELECT k, gpu_sum(v) FROM t GROUP BY k HAVING gpu_sum(v) > 40000'))[1], '<', 10, 'groups that fail are not fetched');
+# a parameter is known before; a subquery is not asked for early
+same('PREPARE p(int) AS SELECT k, gpu_sum(v) FROM t GROUP BY k HAVING gpu_sum(v) > $1 ORDER BY 2, 1 LIMIT 3; EXECUTE p(20000); EXECUTE p(NULL); DEALLOCATE p');
+same('SELECT k, gpu_sum(v) FROM t GROUP BY k HAVING gpu_sum(v) > (SELECT max(v) * 5 FROM t) ORDER BY 2, 1 LIMIT 3');
+same('SELECT k, gpu_sum(v) FROM t WHERE v > 20000 GROUP BY k HAVING gpu_sum(v) > 1 / (SELECT 0) ORDER BY 2 LIMIT 3');
+# without keys there is one group, whatever it is
+same('SELECT gpu_count(*), gpu_sum(v) FROM t HAVING gpu_sum(v) > 0');
+same('SELECT gpu_count(*), gpu_sum(v) FROM t HAVING gpu_sum(v) < 0');
+same('SELECT gpu_count(*), gpu_sum(v) FROM t WHERE v > 20000 HAVING gpu_count(*) = 0');
+# rows of both tiers, and rescans
+$node->safe_psql('postgres', 'UPDATE t SET v = v + 1 WHERE k = 17');
+same('SELECT k, gpu_sum(v) AS x FROM t GROUP BY k HAVING gpu_max(v) > 100 ORDER BY x DESC, k LIMIT 12');
+same('SELECT g, s.* FROM generate_series(1, 4) g, LATERAL (SELECT k, gpu_sum(v) AS x FROM t WHERE v > g * 1000 GROUP BY k HAVING gpu_sum(v) > g * 10000 ORDER BY x, k LIMIT 3) s');
+
+done_testing();
