@@ -68,7 +68,7 @@ open_run(Run *run)
 	wire.share = 4711;
 	for (int p = 0; p < PARTICIPANTS; p++)
 	{
-		if (!went_well(run, query_enter(&run->query[p], 0, &wire, run->c->thresholds, &error), &error))
+		if (!went_well(run, query_enter(&run->query[p], 0, NULL, &wire, run->c->thresholds, &error), &error))
 			return false;
 		if (!went_well(run, device_ops.lane_open(&run->lane[p], 0, run->arena[p], BUFFER_BYTES,
 												 ARENA_BUFFERS, &error), &error))
@@ -378,7 +378,7 @@ run_with_fault(const Case *c, const Run *whole, const Fault *fault, int n)
 	if (arena == NULL)
 		arena = malloc(ARENA_BUFFERS * BUFFER_BYTES);
 	make_case(1, &small);
-	CHECK(query_enter(&beside, 0, &small.q, small.thresholds, &error) == DEVICE_OK &&
+	CHECK(query_enter(&beside, 0, NULL, &small.q, small.thresholds, &error) == DEVICE_OK &&
 		  device_ops.lane_open(&lane, 0, arena, BUFFER_BYTES, ARENA_BUFFERS, &error) == DEVICE_OK,
 		  "%s: the query beside it: %s", what, error.text);
 	make_batch(&small, 0, 0, arena, &batch);
@@ -725,7 +725,7 @@ run_keys(uint64_t seed, int forms[FORM_HASH + 1], int *untaken)
 	random_state = seed;
 	while (!draw_keys_query(&k))
 		;
-	CHECK(query_enter(&query, 0, &k.q, no_thresholds, &error) == DEVICE_OK &&
+	CHECK(query_enter(&query, 0, NULL, &k.q, no_thresholds, &error) == DEVICE_OK &&
 		  device_ops.lane_open(&lane, 0, arena, BUFFER_BYTES, ARENA_BUFFERS, &error) == DEVICE_OK, "%s", error.text);
 	if (draw(2))
 		stub_fail(STUB_ALLOC, 1 + draw(40), draw(2), cudaErrorMemoryAllocation);
