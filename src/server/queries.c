@@ -178,6 +178,21 @@ give_query(OpenQuery *query, DeviceStatus status, const DeviceError *error)
 }
 
 DeviceStatus
+query_copy(OpenQuery *query, Lane *lane, const WireBatch *batch, size_t *bytes, DeviceError *error)
+{
+	DeviceStatus status;
+
+	if (atomic_load(&query->full))
+		return DEVICE_FULL;
+	status = device_ops.copy(lane, batch, bytes, error);
+	if (status != DEVICE_NO_MEMORY)
+		return status;
+	budget_count_failure(FAILURE_MEMORY, error->text);
+	atomic_store(&query->full, true);
+	return DEVICE_FULL;
+}
+
+DeviceStatus
 query_reduce(OpenQuery *query, Lane *lane, const WireBatch *batch, DeviceError *error)
 {
 	DeviceStatus status = take_query(query, false, "batch after the end", error);

@@ -151,6 +151,8 @@ extern void query_leave(OpenQuery *query);
  * alike, for all connections that share the query.  A call out of order returns
  * DEVICE_UNSUPPORTED and leaves the query as it was.
  */
+/* Without a lock.  DEVICE_FULL: the device has no memory for copies, or the query takes no more batches. */
+extern DeviceStatus query_copy(OpenQuery *query, Lane *lane, const WireBatch *batch, size_t *bytes, DeviceError *error);
 extern DeviceStatus query_reduce(OpenQuery *query, Lane *lane, const WireBatch *batch,
 								 DeviceError *error);
 /* The next two as in spread.h. */

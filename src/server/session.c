@@ -235,20 +235,6 @@ message_waits(int sock)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* Starts the copy; *full: the device has no memory for it, and the query takes no more batches. */
-static bool
-copy_batch(Session *s, const WireBatch *batch, size_t *bytes, bool *full)
-{
-	DeviceStatus status = device_ops.copy(s->lane, batch, bytes, &s->error);
-
-	*full = status == DEVICE_NO_MEMORY;
-	if (!*full)
-		return check(s, status);
-	budget_count_failure(FAILURE_MEMORY, s->error.text);
-	atomic_store(&s->query->full, true);
-	return true;
-}
-
 static bool
 on_batch(Session *s, size_t length)
 {
@@ -256,6 +242,7 @@ on_batch(Session *s, size_t length)
 	const char *wrong = check_batch(&batch, &s->query->wire, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
 	double		ms = 0;
 	size_t		bytes = 0;
+	DeviceStatus status;
 	bool		full;
 
 	if (wrong)
@@ -264,8 +251,9 @@ on_batch(Session *s, size_t length)
 	if (s->pending && s->batch.buffer == batch.buffer && !reduce_pending(s))
 		return false;
 	/* a batch that will not be taken need not be copied */
-	full = atomic_load(&s->query->full);
-	if (!full && !copy_batch(s, &batch, &bytes, &full))
+	status = query_copy(s->query, s->lane, &batch, &bytes, &s->error);
+	full = status == DEVICE_FULL;
+	if (!full && !check(s, status))
 		return false;
 	if (!reduce_pending(s))
 		return false;

@@ -108,8 +108,9 @@ give_batch(Run *run, int b)
 	double		ms;
 
 	make_batch(run->c, b, buffer, run->arena[p] + buffer * BUFFER_BYTES, &batch);
-	if (!went_well(run, device_ops.copy(run->lane[p], &batch, &bytes, &error), &error) ||
-		!went_well(run, device_ops.copy_wait(run->lane[p], buffer, &ms, &error), &error))
+	status = query_copy(run->query[p], run->lane[p], &batch, &bytes, &error);
+	if (status != DEVICE_FULL && (!went_well(run, status, &error) ||
+								  !went_well(run, device_ops.copy_wait(run->lane[p], buffer, &ms, &error), &error)))
 		return false;
 	status = query_reduce(run->query[p], run->lane[p], &batch, &error);
 	if (status == DEVICE_FULL)
@@ -736,8 +737,9 @@ run_keys(uint64_t seed, int forms[FORM_HASH + 1], int *untaken)
 		DeviceStatus status;
 
 		draw_batch(&k, b, arena, &batch, rows + n);
-		CHECK(device_ops.copy(lane, &batch, &bytes, &error) == DEVICE_OK, "seed %d: %s", (int) seed, error.text);
-		status = query_reduce(query, lane, &batch, &error);
+		status = query_copy(query, lane, &batch, &bytes, &error);
+		if (status == DEVICE_OK)
+			status = query_reduce(query, lane, &batch, &error);
 		CHECK(status == DEVICE_OK || status == DEVICE_FULL, "seed %d, batch %d: %s", (int) seed, b, error.text);
 		n += status == DEVICE_OK ? KEYS_ROWS : 0;
 		*untaken += status != DEVICE_OK;
