@@ -184,6 +184,7 @@ typedef struct DeviceStats
 	uint64		uploaded;		/* bytes of copies that were made */
 	size_t		memory;
 	int			retries;
+	int			devices;		/* that had rows; the most of any participant */
 } DeviceStats;
 
 /* For EXPLAIN ANALYZE; those of parallel participants are added up. */

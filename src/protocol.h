@@ -136,6 +136,8 @@ typedef struct WireWelcome
 	uint64_t	arena_bytes;
 	uint32_t	buffer_bytes;
 	uint32_t	buffers;
+	uint32_t	ndevices;		/* over which tables are spread (wire_place) */
+	uint32_t	place_ranges;
 	char		device_name[128];
 } WireWelcome;
 
@@ -281,6 +283,16 @@ typedef struct WireTableKey
 	uint64_t	id;				/* never used again, either */
 } WireTableKey;
 
+/*
+ * The device that has a range: so many ranges that follow each other are on the same one, the next ones on the next
+ * device.  So a small table is on one device, and a larger one on all.
+ */
+static inline uint32_t
+wire_place(WireTableKey table, uint32_t range, uint32_t ndevices, uint32_t place_ranges)
+{
+	return (uint32_t) ((table.id + range / place_ranges) % ndevices);
+}
+
 /* What the copy of a column holds; equal keys, the same values. */
 typedef struct WireColumnKey
 {
@@ -385,6 +397,8 @@ typedef struct WireSpan
 #define WIRE_OUTDATED (UINT64_C(1) << 63)
 /* Rows in order are asked for, and the copies of some ranges do not lie in that of the runs. */
 #define WIRE_UNSORTED (UINT64_C(1) << 62)
+/* Rows in order are asked for, and they are on several devices. */
+#define WIRE_SPREAD (UINT64_C(1) << 61)
 
 /*
  * Reduces rows that the device has, as if they had come in batches.  Column c of the query is
@@ -397,7 +411,7 @@ typedef struct WireSpan
  * buffer has, behind the runs at wire_align, a uint64_t for each run, and after them for each span, in which
  * bit i says that stored column i is lacking, all 0 if the device had no room to reduce the rows.  All columns are lacking
  * of a span whose list the server does not know, and none of those that are sent with their lists.  The first of these
- * numbers may have WIRE_OUTDATED or WIRE_UNSORTED as well.  RESIDED may come before
+ * numbers may have WIRE_OUTDATED, WIRE_UNSORTED or WIRE_SPREAD as well.  RESIDED may come before
  * the rows are reduced.  Rows whose outcome the program cannot tell (VECTOR_UNTOLD) are
  * not counted, but FINISHED says how many there were.
  */
@@ -427,8 +441,7 @@ typedef struct WireResided
 {
 	uint32_t	buffer;
 	uint32_t	taken;
-	uint32_t	refused;		/* bit i: there is no room for parts of stored column i that are lacking */
-	uint32_t	pad;
+	uint32_t	refused[WIRE_MAX_DEVICES];	/* bit i: there is no room for parts of stored column i that are lacking there */
 } WireResided;
 
 /*
@@ -505,12 +518,12 @@ typedef struct WireFinished
 	uint32_t	errors;			/* MonoidError bits */
 	uint32_t	changes;		/* of strategy */
 	uint32_t	retries;		/* times that a table was replaced by one with room for more or longer keys */
-	uint32_t	pad;
+	uint32_t	devices;		/* that had rows */
 	uint64_t	untold;			/* rows of RESIDENT whose outcome the program could not tell */
 	uint64_t	bytes_in;
 	uint64_t	memory_peak;	/* device memory of the query */
 	double		copy_ms;
-	double		kernel_ms;
+	double		kernel_ms;		/* of all devices */
 	double		server_ms;		/* in which the server was busy with this connection's messages */
 	char		strategy[192];
 } WireFinished;

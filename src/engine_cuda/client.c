@@ -311,7 +311,7 @@ dial(Client *client)
 	return dial_socket(client, &address);
 }
 
-/* Is the memory as large as the server says, and sealed against shrinking? */
+/* Is the memory as large as the server says, and sealed against shrinking, and does the rest make sense? */
 static bool
 arena_is_sound(const WireWelcome *welcome, int fd)
 {
@@ -322,6 +322,7 @@ arena_is_sound(const WireWelcome *welcome, int fd)
 		welcome->arena_bytes <= (uint64) st.st_size &&
 		welcome->buffers > 0 && welcome->buffer_bytes >= WIRE_BUFFER_BYTES &&
 		welcome->buffer_bytes % WIRE_ALIGN == 0 &&
+		welcome->ndevices > 0 && welcome->ndevices <= WIRE_MAX_DEVICES && welcome->place_ranges > 0 &&
 		welcome->buffers <= welcome->arena_bytes / welcome->buffer_bytes;
 }
 

@@ -15,6 +15,40 @@
 
 PG_FUNCTION_INFO_V1(gpuagg_device_columns);
 
+static int
+compare_columns(const void *a, const void *b)
+{
+	const WireListedColumn *x = a;
+	const WireListedColumn *y = b;
+
+	if (x->table.id != y->table.id)
+		return x->table.id < y->table.id ? -1 : 1;
+	return memcmp(&x->column, &y->column, sizeof(x->column));
+}
+
+/* Those of several devices become one; returns how many there are then. */
+static int
+join_devices(WireListedColumn *columns, int n)
+{
+	int			joined = 0;
+
+	qsort(columns, n, sizeof(WireListedColumn), compare_columns);
+	for (int i = 0; i < n; i++)
+	{
+		WireListedColumn *last = &columns[joined - 1];
+
+		if (joined > 0 && compare_columns(last, &columns[i]) == 0)
+		{
+			last->rows += columns[i].rows;
+			last->ranges += columns[i].ranges;
+			last->bytes += columns[i].bytes;
+		}
+		else
+			columns[joined++] = columns[i];
+	}
+	return joined;
+}
+
 /* No rows without a server that is ready; copies of tables that the cache has forgotten are left out, as nothing finds them. */
 Datum
 gpuagg_device_columns(PG_FUNCTION_ARGS)
@@ -29,6 +63,7 @@ gpuagg_device_columns(PG_FUNCTION_ARGS)
 	server_snapshot(&server);
 	if (server.state != SERVER_READY || (columns = client_list(&n)) == NULL)
 		return (Datum) 0;
+	n = join_devices(columns, n);
 	for (int i = 0; i < n; i++)
 	{
 		const WireListedColumn *c = &columns[i];

@@ -408,6 +408,7 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	stats->device.server_ms += r->server_ms;
 	stats->device.memory = Max(stats->device.memory, r->memory_peak);
 	stats->device.retries += r->retries;
+	stats->device.devices = Max(stats->device.devices, (int) r->devices);
 	stats->device.rows_aside += cuda->rows_aside;
 	stats->device.rows_resident += cuda->rows_resident;
 	stats->device.uploaded += cuda->uploaded;
@@ -481,6 +482,8 @@ cuda_explain(const EngineStats *stats, ExplainState *es)
 		ExplainPropertyUInteger("Uploaded", "kB", (device->uploaded + 1023) / 1024, es);
 	if (device->memory == 0)
 		return;
+	if (device->devices > 1)
+		ExplainPropertyInteger("Devices", NULL, device->devices, es);
 	ExplainPropertyUInteger("Device Memory", "kB", (device->memory + 1023) / 1024, es);
 	ExplainPropertyUInteger("To Device", "kB", (device->bytes_to + 1023) / 1024, es);
 	ExplainPropertyUInteger("From Device", "kB", (device->bytes_from + 1023) / 1024, es);

@@ -56,7 +56,7 @@ typedef struct Resident
 	Known		known[WIRE_MAX_STORED_COLS];
 	uint16		inputs[WIRE_MAX_COLS];	/* [column of the query] operand with the values of the batch's column */
 	uint16		outputs[WIRE_MAX_COLS]; /* in the form in which the column is sent */
-	bool		refused[WIRE_MAX_STORED_COLS];	/* the server has not kept a part of it */
+	uint32		refused[WIRE_MAX_DEVICES];	/* stored columns of which a part was not kept there, a bit each */
 	WireResident wire;
 } Resident;
 
@@ -499,8 +499,17 @@ typedef struct Upload
 	Resident   *r;
 	int			buffer;			/* to be filled next */
 	int			npending;
-	int			pending[MAX_BUFFERS];	/* stored column that is in each buffer */
+	int			pending[MAX_BUFFERS];	/* stored column that is in each buffer, */
+	uint32		place[MAX_BUFFERS]; /* and the device that it is for */
 } Upload;
+
+static uint32
+place_of(const Resident *r, uint32 range)
+{
+	const WireWelcome *welcome = &r->cuda->client->welcome;
+
+	return wire_place(r->wire.table, range, welcome->ndevices, welcome->place_ranges);
+}
 
 /* Waits for the oldest answer. */
 static bool
@@ -515,7 +524,7 @@ await_stored(Upload *up)
 		return false;
 	up->npending--;
 	if (stored.kept == 0)
-		up->r->refused[up->pending[oldest]] = true;
+		up->r->refused[up->place[oldest]] |= (uint32) 1 << up->pending[oldest];
 	return true;
 }
 
@@ -598,6 +607,7 @@ send_column(Upload *up, const WireRun *run, int s, bool *there)
 	if (!client_send(cuda->client, MESSAGE_STORE, &store, sizeof(store)))
 		return false;
 	up->pending[up->buffer] = s;
+	up->place[up->buffer] = place_of(r, run->range);
 	up->buffer = (up->buffer + 1) % cuda->client->welcome.buffers;
 	up->npending++;
 	/* the next buffer must be free */
@@ -626,7 +636,7 @@ upload(Resident *r, const uint64 *lacking, bool *keep)
 		{
 			if (!(lacking[i] >> s & 1))
 				continue;
-			if (r->refused[s])
+			if (r->refused[place_of(r, run->range)] >> s & 1)
 				keep[i] = false;
 			else if (!send_column(&up, run, s, &there))
 				return false;
@@ -645,7 +655,7 @@ upload(Resident *r, const uint64 *lacking, bool *keep)
 /* What the server says to rows that it has not taken. */
 typedef struct Lacking
 {
-	uint64		flags;			/* WIRE_OUTDATED, WIRE_UNSORTED */
+	uint64		flags;			/* WIRE_OUTDATED, WIRE_UNSORTED, WIRE_SPREAD */
 	uint64		any;			/* of all of these: */
 	uint64	   *runs;			/* stored columns that are lacking, a bit each */
 	uint64	   *spans;			/* the same; all of them: the server may not know the span's list */
@@ -677,7 +687,7 @@ note_lacking(const Resident *r, Lacking *lacking)
 	lacking->runs = palloc(n * sizeof(uint64));
 	lacking->spans = lacking->runs + rows->nruns;
 	memcpy(lacking->runs, r->cuda->client->arena + wire_cells_at(&r->wire), n * sizeof(uint64));
-	lacking->flags = lacking->runs[0] & (WIRE_OUTDATED | WIRE_UNSORTED);
+	lacking->flags = lacking->runs[0] & (WIRE_OUTDATED | WIRE_UNSORTED | WIRE_SPREAD);
 	lacking->runs[0] &= ~lacking->flags;
 	for (Size i = 0; i < n; i++)
 		lacking->any |= lacking->runs[i];
@@ -706,8 +716,8 @@ ask(Resident *r, bool *taken, Lacking *lacking)
 	*taken = resided.taken != 0;
 	if (*taken)
 		return true;
-	for (int s = 0; s < r->program->nstored; s++)
-		r->refused[s] |= resided.refused >> s & 1;
+	for (int d = 0; d < WIRE_MAX_DEVICES; d++)
+		r->refused[d] |= resided.refused[d];
 	note_lacking(r, lacking);
 	return true;
 }
@@ -740,8 +750,9 @@ make_up(Resident *r, Lacking *lacking, bool *uploaded, bool *again)
 	bool	   *keep;
 
 	r->outdated = lacking->flags != 0 || lacking->any != 0;
-	*again = r->outdated && (lacking->flags & WIRE_UNSORTED) == 0;
+	*again = r->outdated && (lacking->flags & (WIRE_UNSORTED | WIRE_SPREAD)) == 0;
 	r->cuda->not_resident = lacking->flags & WIRE_UNSORTED ? "copies that are not in the order of the table" :
+		lacking->flags & WIRE_SPREAD ? "rows in order, and copies on several devices" :
 		r->outdated ? "no room for copies" : "no room on the device";
 	/* spans become runs, of which more can be said */
 	if (!*again || lacking->any == 0 || expand(r, lacking))

@@ -795,6 +795,7 @@ add_stats(EngineStats *total, const EngineStats *stats)
 	total->device.server_ms += stats->device.server_ms;
 	total->device.rows_aside += stats->device.rows_aside;
 	total->device.rows_resident += stats->device.rows_resident;
+	total->device.devices = Max(total->device.devices, stats->device.devices);
 	total->device.uploaded += stats->device.uploaded;
 	total->device.memory += stats->device.memory;
 	total->device.retries += stats->device.retries;

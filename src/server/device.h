@@ -45,6 +45,7 @@ device_say(DeviceError *error, DeviceStatus status, const char *text)
 	return status;
 }
 
+struct StoreHold;
 typedef struct Lane Lane;
 typedef struct Query Query;
 
@@ -72,7 +73,7 @@ typedef struct DeviceOps
 	DeviceStatus (*lane_open) (Lane **lane, int device, char *arena, size_t buffer_bytes,
 							   int buffers, DeviceError *error);
 	void		(*lane_close) (Lane *lane);
-	/* Starts copying a batch's arrays to the device; *bytes is set to their size. */
+	/* Starts copying a batch's arrays to the device; *bytes is set to their size.  DEVICE_NO_MEMORY: nothing has happened. */
 	DeviceStatus (*copy) (Lane *lane, const WireBatch *batch, size_t *bytes, DeviceError *error);
 	/* Waits until the arena's buffer may be written again. */
 	DeviceStatus (*copy_wait) (Lane *lane, int buffer, double *ms, DeviceError *error);
@@ -92,18 +93,20 @@ typedef struct DeviceOps
 	 */
 	DeviceStatus (*reduce) (Query *query, Lane *lane, const WireBatch *batch,
 							DeviceError *error);
-	/* Keeps a column of a range, from the lane's arena; *kept is false if there is no room. */
-	DeviceStatus (*store) (Query *query, Lane *lane, const WireStore *in, bool *kept, DeviceError *error);
-	/* The device that has stored columns of the table; -1: none. */
-	int			(*table_device) (uint64_t table);
 	/*
-	 * Reduces rows that are stored, if all of them are: then *taken is set.  Behind the runs are the cells of tables, as
-	 * RESIDENT has them, but in memory that the client cannot change; the arena's buffer may be
-	 * reused at once.  Else lacking[i] has the bits of WireResident for runs[i].  DEVICE_FULL as of reduce,
-	 * but that groups of rows that did not come may be left: no rows may come after it.
+	 * Reduces stored rows, of columns that it releases when they are not needed any more, at the latest by finish.  Behind
+	 * the runs are the cells of tables, as RESIDENT has them, but in memory that the client cannot change; the arena's buffer
+	 * may be reused at once.  DEVICE_FULL as of reduce, but that groups of rows that did not come may be left: no rows may come
+	 * after it.
 	 */
 	DeviceStatus (*resident) (Query *query, Lane *lane, const WireResident *in, const WireRun *runs,
-							  uint64_t *lacking, bool *taken, DeviceError *error);
+							  struct StoreHold *hold, DeviceError *error);
+	/*
+	 * Adds all groups of `part`, the same query without WIRE_ORDERED on another device, which is finished and has keys
+	 * within key_min and key_max, to this one, which is not.  Any failure leaves a query that can only be closed.  `part` is
+	 * closed after this one is finished or closed.
+	 */
+	DeviceStatus (*absorb) (Query *query, Query *part, const int64_t *key_min, const int64_t *key_max, DeviceError *error);
 	/*
 	 * Waits for all batches.  Fills *result except for bytes_in and copy_ms; kernel_ms
 	 * is without the time that lane_settle reports.  limit: or NULL.

@@ -193,6 +193,7 @@ cuda_start(const char *names, WireStatus *status, DeviceError *error)
 				 status->skipped[0].note);
 		return worst;
 	}
+	DEVICE_CHECK(cuda_absorb_start((int) status->ndevices, error));
 	return cuda_store_start((int) status->ndevices, error);
 }
 
@@ -258,9 +259,8 @@ const DeviceOps device_ops = {
 	.query_open = cuda_query_open,
 	.query_close = cuda_query_close,
 	.reduce = cuda_reduce,
-	.store = cuda_store,
-	.table_device = store_device,
 	.resident = cuda_resident,
+	.absorb = cuda_absorb,
 	.finish = cuda_finish,
 	.fetch = cuda_fetch,
 	.reset = cuda_reset,

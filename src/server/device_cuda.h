@@ -5,6 +5,7 @@
  *	device_cuda.c			device_ops: the start, pinned memory
  *	device_cuda_resident.c	rows of stored columns to slices, masks and programs
  *	device_cuda_query.c		a query: rows in
+ *	device_cuda_absorb.c	groups of a query on another device
  *	device_cuda_results.c	a query: groups out
  *	device_cuda_groups.c	its groups: bins of rows, tables, states
  *	device_cuda_counts.c	slots that count the same
@@ -38,7 +39,7 @@ struct Lane
 	int			device;
 	cudaStream_t stream;		/* copies */
 	char	   *arena;
-	char	   *memory;			/* on the device, as large as the arena */
+	char	   *memory;			/* on the device, as large as the arena; NULL: not yet */
 	size_t		buffer_bytes;
 	int			buffers;
 	cudaEvent_t copy_began[ARENA_BUFFERS];
@@ -177,7 +178,6 @@ struct Query
 	GpuaggRuns	runs;			/* or the runs that they are, if there are heads */
 	bool		sorts;			/* the last rows were sorted */
 
-	uint64_t	use;			/* its number among the uses of stored columns; 0: none yet */
 	StoreHold  *holds;			/* stored columns that it reads */
 	int			residents;		/* messages */
 
@@ -273,6 +273,8 @@ extern void cuda_lane_close(Lane *lane);
 extern DeviceStatus cuda_copy(Lane *lane, const WireBatch *batch, size_t *bytes, DeviceError *error);
 extern DeviceStatus cuda_copy_wait(Lane *lane, int buffer, double *ms, DeviceError *error);
 extern DeviceStatus cuda_lane_settle(Lane *lane, double *kernel_ms, DeviceError *error);
+/* Makes room for the arena's buffers on the device, which only batches and bitmaps need. */
+extern DeviceStatus lane_reserve(Lane *lane, DeviceError *error);
 /* Waits for the reduction of the batch that was last in this buffer, and adds its time. */
 extern DeviceStatus lane_add_timing(Lane *lane, int buffer, DeviceError *error);
 
@@ -345,6 +347,16 @@ extern DeviceStatus cuda_reset(Query *query, DeviceError *error);
 extern DeviceStatus cuda_finish(Query *query, const WireLimit *limit, WireFinished *result, DeviceError *error);
 extern DeviceStatus cuda_fetch(Query *query, Lane *lane, const WireGroups *out,
 							   DeviceError *error);
+extern GroupKeys group_keys(const Query *query);
+/* Groups of a list as the message lays them out, in query->staging; DEVICE_NO_MEMORY: there is no room for them. */
+extern DeviceStatus results_stage(Query *query, const WireGroups *out, size_t *bytes, DeviceError *error);
+
+/* ---- device_cuda_absorb.c ---- */
+
+/* Readies the memory of so many devices for copies between them. */
+extern DeviceStatus cuda_absorb_start(int ndevices, DeviceError *error);
+extern DeviceStatus cuda_absorb(Query *query, Query *part, const int64_t *key_min, const int64_t *key_max,
+								DeviceError *error);
 
 /* ---- device_cuda_runs.c ---- */
 
@@ -361,13 +373,12 @@ extern DeviceStatus runs_sort(Query *query, const Rows *rows, const void *keys, 
 
 /* ---- device_cuda_resident.c ---- */
 
-extern DeviceStatus cuda_resident(Query *query, Lane *lane, const WireResident *in, const WireRun *runs,
-								  uint64_t *lacking, bool *taken, DeviceError *error);
+extern DeviceStatus cuda_resident(Query *query, Lane *lane, const WireResident *in, const WireRun *runs, StoreHold *hold,
+								  DeviceError *error);
 
 /* ---- device_cuda_store.c ---- */
 
 /* Readies the store for so many devices. */
 extern DeviceStatus cuda_store_start(int ndevices, DeviceError *error);
-extern DeviceStatus cuda_store(Query *query, Lane *lane, const WireStore *in, bool *kept, DeviceError *error);
 
 #endif							/* GPUAGG_DEVICE_CUDA_H */

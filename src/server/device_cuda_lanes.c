@@ -116,16 +116,14 @@ cuda_lane_close(Lane *lane)
 		destroy_lane(lane);
 }
 
-/* Streams and events, if the lane has none yet, and its buffers. */
-static DeviceStatus
-lane_fill(Lane *lane, DeviceError *error)
+DeviceStatus
+lane_reserve(Lane *lane, DeviceError *error)
 {
-	size_t		bytes = lane->buffers * lane->buffer_bytes;
 	void	   *memory;
 
-	if (lane->stream == NULL)
-		DEVICE_CHECK(make_lane(lane, error));
-	DEVICE_CHECK(device_allocate(lane->device, bytes, lane->stream, &memory, error));
+	if (lane->memory)
+		return DEVICE_OK;
+	DEVICE_CHECK(device_allocate(lane->device, lane->buffers * lane->buffer_bytes, lane->stream, &memory, error));
 	lane->memory = memory;
 	return DEVICE_OK;
 }
@@ -148,7 +146,7 @@ cuda_lane_open(Lane **lane, int device, char *arena, size_t buffer_bytes, int bu
 	l->buffer_bytes = buffer_bytes;
 	l->buffers = buffers;
 	l->kernel_ms = 0;
-	status = lane_fill(l, error);
+	status = l->stream ? DEVICE_OK : make_lane(l, error);
 	if (status != DEVICE_OK)
 	{
 		cuda_lane_close(l);
@@ -174,6 +172,7 @@ cuda_copy(Lane *lane, const WireBatch *batch, size_t *bytes, DeviceError *error)
 	size_t		base = b * lane->buffer_bytes;
 
 	CUDA_CHECK(cuda_select(lane->device));
+	DEVICE_CHECK(lane_reserve(lane, error));
 	CUDA_CHECK(cudaStreamWaitEvent(lane->stream, lane->reduced[b], 0));
 	CUDA_CHECK(cudaEventRecord(lane->copy_began[b], lane->stream));
 	*bytes = 0;

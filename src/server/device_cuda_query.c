@@ -155,7 +155,6 @@ cuda_reset(Query *query, DeviceError *error)
 	query_release_holds(query);
 	groups_forget(query);
 	ordered_forget(query);
-	query->use = 0;
 	query->residents = 0;
 	query->rows = 0;
 	query->kernel_ms = 0;

@@ -451,21 +451,10 @@ reduce_held(Query *query, Lane *lane, const WireResident *in, const WireRun *run
 }
 
 DeviceStatus
-cuda_resident(Query *query, Lane *lane, const WireResident *in, const WireRun *runs, uint64_t *lacking, bool *taken,
-			  DeviceError *error)
+cuda_resident(Query *query, Lane *lane, const WireResident *in, const WireRun *runs, StoreHold *hold, DeviceError *error)
 {
-	StoreHold  *hold;
-
-	*taken = false;
-	CUDA_CHECK(cuda_select(query->device));
-	if (query->use == 0)
-		query->use = store_use();
-	DEVICE_CHECK(store_hold(query->device, in, runs, query->use, lacking, &hold, error));
-	if (hold == NULL || !resident_in_order(query->q, hold, lacking))
-		return DEVICE_OK;
 	hold->next = query->holds;
 	query->holds = hold;
-	DEVICE_CHECK(reduce_held(query, lane, in, runs, hold, error));
-	*taken = true;
-	return DEVICE_OK;
+	CUDA_CHECK(cuda_select(query->device));
+	return reduce_held(query, lane, in, runs, hold, error);
 }

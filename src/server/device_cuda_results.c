@@ -103,7 +103,7 @@ list_groups(Query *query, DeviceError *error)
 	return DEVICE_OK;
 }
 
-static GroupKeys
+GroupKeys
 group_keys(const Query *query)
 {
 	const WireQuery *q = query->q;
@@ -188,25 +188,34 @@ cuda_finish(Query *query, const WireLimit *limit, WireFinished *result, DeviceEr
 
 /* ---- fetching ---- */
 
-/* Groups of a list: gathered as the buffer has them, and copied in one piece. */
-static DeviceStatus
-fetch_listed(Query *query, const WireGroups *out, char *base, DeviceError *error)
+DeviceStatus
+results_stage(Query *query, const WireGroups *out, size_t *bytes, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	const int32_t *bins = query->listed + out->first;
 	GroupKeys	keys = group_keys(query);
-	size_t		bytes = q->nslots == 0 ? (size_t) out->n * q->key_bytes :
-		out->slots[q->nslots - 1] + out->n * slot_state_bytes(q, q->nslots - 1);
 	char	   *staging;
 
-	DEVICE_CHECK(query_reserve(query, &query->staging, bytes, error));
+	*bytes = q->nslots == 0 ? (size_t) out->n * q->key_bytes :
+		out->slots[q->nslots - 1] + out->n * slot_state_bytes(q, q->nslots - 1);
+	DEVICE_CHECK(query_reserve(query, &query->staging, *bytes, error));
 	staging = query->staging.at;
 	if (q->key_bytes > 0)
 		KERNEL_CHECK(device_group_keys(&keys, bins, out->n, staging + out->keys, query->stream));
 	for (int s = 0; s < q->nslots; s++)
 		KERNEL_CHECK(device_gather(query->groups.slot[s].at, slot_state_bytes(q, s), bins, out->n,
 								   staging + out->slots[s], query->stream));
-	CUDA_CHECK(cudaMemcpyAsync(base, staging, bytes, cudaMemcpyDeviceToHost, query->stream));
+	return DEVICE_OK;
+}
+
+/* Groups of a list: gathered as the buffer has them, and copied in one piece. */
+static DeviceStatus
+fetch_listed(Query *query, const WireGroups *out, char *base, DeviceError *error)
+{
+	size_t		bytes;
+
+	DEVICE_CHECK(results_stage(query, out, &bytes, error));
+	CUDA_CHECK(cudaMemcpyAsync(base, query->staging.at, bytes, cudaMemcpyDeviceToHost, query->stream));
 	return DEVICE_OK;
 }
 

@@ -102,6 +102,13 @@ put_bits(Lane *lane, int buffer, uint32_t from, void *bits, int64_t first, int64
 	return end_call(lane->device, shift_bits(lane, at, given, bits, first, nrows, error), error);
 }
 
+static DeviceStatus
+ready(Lane *lane, DeviceError *error)
+{
+	CUDA_CHECK(cuda_select(lane->device));
+	return lane_reserve(lane, error);
+}
+
 static char *
 lane_buffer(Lane *lane, int buffer)
 {
@@ -113,6 +120,7 @@ static const StoreOps operations = {
 	.allocate = allocate,
 	.release = release,
 	.enlarge = enlarge,
+	.ready = ready,
 	.put = put,
 	.put_bits = put_bits,
 };
@@ -128,19 +136,4 @@ cuda_store_start(int ndevices, DeviceError *error)
 		}
 	store_start(&operations, ndevices);
 	return DEVICE_OK;
-}
-
-/* The number under which a query's uses of columns are counted. */
-static uint64_t
-use_of(Query *query)
-{
-	if (query->use == 0)
-		query->use = store_use();
-	return query->use;
-}
-
-DeviceStatus
-cuda_store(Query *query, Lane *lane, const WireStore *in, bool *kept, DeviceError *error)
-{
-	return store_put(query->device, lane, in, use_of(query), kept, error);
 }

@@ -141,7 +141,7 @@ typedef struct GroupKeys
 	uint8_t		has_null[WIRE_MAX_KEYS];
 } GroupKeys;
 
-/* The packed keys of the n groups in the list. */
+/* The packed keys of the n groups in the list, or of the first n. */
 GpuaggCudaStatus device_group_keys(const GroupKeys *keys, const int32_t *list, int64_t n, void *out,
 								   gpuagg_stream stream);
 /* The groups whose count is above 0, ascending; a workspace as in gpuagg_cuda.h. */
@@ -165,6 +165,35 @@ typedef struct TopCounts
 /* Lists those among n bins; and counts them, and what there is. */
 GpuaggCudaStatus device_top_groups(const TopGroups *top, int64_t n, int32_t *list, int32_t *nlisted, TopCounts *counts,
 								   void *workspace, size_t *workspace_bytes, gpuagg_stream stream);
+
+/* ---- groups of another device ---- */
+
+/* Columns that are made of packed keys: the reverse of PackKeys; validity has whole words of 64 bits. */
+typedef struct UnpackKeys
+{
+	int			nkeys;
+	int			key_bytes;
+	int			null_offset;
+	int			width[WIRE_MAX_KEYS];
+	int			offset[WIRE_MAX_KEYS];
+	void	   *values[WIRE_MAX_KEYS];
+	uint32_t   *validity[WIRE_MAX_KEYS];	/* or NULL: no key is */
+} UnpackKeys;
+
+GpuaggCudaStatus device_unpack_keys(const UnpackKeys *unpack, const void *keys, int64_t n, gpuagg_stream stream);
+
+typedef struct CombineStates
+{
+	int			monoid;			/* commutative */
+	int			width;			/* states a group */
+	void	   *states;
+	const void *from;			/* of n groups; NULL: 1 is added to the counts of each */
+	const int32_t *bins;		/* those that they are in `states`, each another one; or NULL: all as they are */
+	int64_t		n;
+	unsigned   *errors;			/* MonoidError bits are added */
+} CombineStates;
+
+GpuaggCudaStatus device_combine_states(const CombineStates *in, gpuagg_stream stream);
 
 /* ---- rows of stored columns ---- */
 

@@ -278,7 +278,7 @@ group_keys_kernel(const __grid_constant__ GroupKeys keys, const int32_t *list, i
 	{
 		alignas(16) char key[WIRE_MAX_KEY_BYTES] = {0};
 
-		make_key(keys, list[i], key);
+		make_key(keys, list ? list[i] : (int32_t) i, key);
 		write_key(key, keys.key_bytes, out, i);
 	}
 }

@@ -4,6 +4,7 @@
  *
  * Entries are found by a hash with a random seed, in a table of numbers with linear probing.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -13,6 +14,13 @@
 
 struct Dictionary
 {
+	/* of the list */
+	Dictionary *next;
+	int			users;
+	WireTableKey table;
+	WireColumnKey column;
+
+	pthread_mutex_t lock;		/* of the entries */
 	uint64_t	id;
 	uint64_t	seed;
 	uint32_t	n;
@@ -24,6 +32,9 @@ struct Dictionary
 	uint32_t   *offsets;		/* [n + 1] */
 	char	   *images;
 };
+
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static Dictionary *list;
 
 /* Starts with the time, so that a server that follows gives others: it makes fewer than one in a nanosecond. */
 static uint64_t
@@ -39,13 +50,24 @@ next_id(void)
 	return __atomic_add_fetch(&last, 1, __ATOMIC_SEQ_CST);
 }
 
-Dictionary *
-dictionary_create(void)
+static void
+free_dictionary(Dictionary *dict)
+{
+	pthread_mutex_destroy(&dict->lock);
+	free(dict->places);
+	free(dict->offsets);
+	free(dict->images);
+	free(dict);
+}
+
+static Dictionary *
+make_dictionary(void)
 {
 	Dictionary *dict = calloc(1, sizeof(*dict));
 
 	if (dict == NULL)
 		return NULL;
+	pthread_mutex_init(&dict->lock, NULL);
 	dict->id = next_id();
 	if (getrandom(&dict->seed, sizeof(dict->seed), 0) != sizeof(dict->seed))
 		dict->seed = dict->id;
@@ -57,19 +79,49 @@ dictionary_create(void)
 	dict->images = malloc(dict->bytes_room);
 	if (dict->places && dict->offsets && dict->images)
 		return dict;
-	dictionary_free(dict);
+	free_dictionary(dict);
 	return NULL;
 }
 
-void
-dictionary_free(Dictionary *dict)
+Dictionary *
+dictionary_take(WireTableKey table, const WireColumnKey *column, bool make)
 {
+	Dictionary *dict;
+
+	pthread_mutex_lock(&list_lock);
+	dict = list;
+	while (dict && (dict->table.id != table.id || memcmp(&dict->column, column, sizeof(*column)) != 0))
+		dict = dict->next;
+	if (dict == NULL && make && (dict = make_dictionary()) != NULL)
+	{
+		dict->table = table;
+		dict->column = *column;
+		dict->next = list;
+		list = dict;
+	}
+	if (dict)
+		dict->users++;
+	pthread_mutex_unlock(&list_lock);
+	return dict;
+}
+
+void
+dictionary_give(Dictionary *dict)
+{
+	Dictionary **at = &list;
+	bool		last;
+
 	if (dict == NULL)
 		return;
-	free(dict->places);
-	free(dict->offsets);
-	free(dict->images);
-	free(dict);
+	pthread_mutex_lock(&list_lock);
+	last = --dict->users == 0;
+	while (last && *at != dict)
+		at = &(*at)->next;
+	if (last)
+		*at = dict->next;
+	pthread_mutex_unlock(&list_lock);
+	if (last)
+		free_dictionary(dict);
 }
 
 uint64_t
@@ -81,7 +133,7 @@ dictionary_id(const Dictionary *dict)
 uint32_t
 dictionary_entries(const Dictionary *dict)
 {
-	return dict->n;
+	return __atomic_load_n(&dict->n, __ATOMIC_ACQUIRE);
 }
 
 /* ---- entries ---- */
@@ -225,7 +277,9 @@ dictionary_translate(Dictionary *dict, const char *from, uint32_t nentries, uint
 	if (ok)
 	{
 		memcpy(copy, from, size);
+		pthread_mutex_lock(&dict->lock);
 		ok = number_all(dict, copy, nentries, bytes, numbers);
+		pthread_mutex_unlock(&dict->lock);
 	}
 	/* a code without an entry has none in the dictionary, either; that of a NULL may be anything */
 	for (uint32_t i = 0; i < n && ok; i++)
@@ -240,7 +294,7 @@ dictionary_translate(Dictionary *dict, const char *from, uint32_t nentries, uint
 }
 
 void
-dictionary_read(const Dictionary *dict, const WireDictionary *known, char *to, WireEntries *out)
+dictionary_read(Dictionary *dict, const WireDictionary *known, char *to, WireEntries *out)
 {
 	uint32_t   *lengths = (uint32_t *) to;
 	uint32_t	first;
@@ -248,6 +302,7 @@ dictionary_read(const Dictionary *dict, const WireDictionary *known, char *to, W
 	*out = (WireEntries) {.buffer = known->buffer};
 	if (dict == NULL)
 		return;
+	pthread_mutex_lock(&dict->lock);
 	first = known->id == dict->id && known->nentries <= dict->n ? known->nentries : 0;
 	out->id = dict->id;
 	out->first = first;
@@ -256,4 +311,5 @@ dictionary_read(const Dictionary *dict, const WireDictionary *known, char *to, W
 	for (uint32_t i = first; i < dict->n; i++)
 		lengths[i - first] = dict->offsets[i + 1] - dict->offsets[i];
 	memcpy(to + (dict->n - first) * sizeof(uint32_t), dict->images + dict->offsets[first], out->bytes);
+	pthread_mutex_unlock(&dict->lock);
 }

@@ -2,7 +2,8 @@
  * dictionary.h
  *	  The dictionary of a stored column: strings of bytes, numbered from 0 as they come.
  *
- * Plain host memory; whoever has the column has a lock.  It only grows.
+ * Plain host memory.  It only grows.  A column has the same one on all devices: each that has something of it takes it, and
+ * the last one that gives it back frees it.
  */
 #ifndef GPUAGG_SERVER_DICTIONARY_H
 #define GPUAGG_SERVER_DICTIONARY_H
@@ -13,9 +14,10 @@
 
 typedef struct Dictionary Dictionary;
 
-/* With an id that no other has had, or will; NULL: no memory. */
-extern Dictionary *dictionary_create(void);
-extern void dictionary_free(Dictionary *dict);
+/* That of a column, which may be made, with an id that no other has had, or will; NULL: there is none, or no memory. */
+extern Dictionary *dictionary_take(WireTableKey table, const WireColumnKey *column, bool make);
+/* NULL: nothing to do. */
+extern void dictionary_give(Dictionary *dict);
 
 /*
  * Replaces n codes, which are numbers of entries that lie at `from` as WireEntries has them, by those of the
@@ -28,6 +30,6 @@ extern uint64_t dictionary_id(const Dictionary *dict);
 extern uint32_t dictionary_entries(const Dictionary *dict);
 
 /* Writes what a client lacks that knows so much; dict NULL: there is none.  `to` has room for any dictionary. */
-extern void dictionary_read(const Dictionary *dict, const WireDictionary *known, char *to, WireEntries *out);
+extern void dictionary_read(Dictionary *dict, const WireDictionary *known, char *to, WireEntries *out);
 
 #endif							/* GPUAGG_SERVER_DICTIONARY_H */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/server.h"
+#include "server/spread.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* protects the list and `users` */
 static OpenQuery *queries;
@@ -20,7 +20,7 @@ same_query(const OpenQuery *query, const WireQuery *wire, const double *threshol
 }
 
 static OpenQuery *
-make_query(int device, const WireQuery *wire, const double *thresholds)
+make_query(int device, char *arena, const WireQuery *wire, const double *thresholds)
 {
 	OpenQuery  *query = calloc(1, sizeof(*query));
 	size_t		bytes = wire->nthresholds * sizeof(double);
@@ -31,6 +31,7 @@ make_query(int device, const WireQuery *wire, const double *thresholds)
 		return NULL;
 	}
 	query->device = device;
+	query->arena = wire->share == 0 ? arena : NULL;
 	query->wire = *wire;
 	memcpy(query->thresholds, thresholds, bytes);
 	pthread_mutex_init(&query->lock, NULL);
@@ -43,7 +44,7 @@ make_query(int device, const WireQuery *wire, const double *thresholds)
  * until it has been opened on the device.
  */
 static OpenQuery *
-find_or_make(int device, const WireQuery *wire, const double *thresholds, bool *is_new)
+find_or_make(int device, char *arena, const WireQuery *wire, const double *thresholds, bool *is_new)
 {
 	OpenQuery  *query = NULL;
 
@@ -52,7 +53,7 @@ find_or_make(int device, const WireQuery *wire, const double *thresholds, bool *
 		for (query = queries; query && query->wire.share != wire->share; query = query->next)
 			;
 	*is_new = query == NULL;
-	if (query == NULL && (query = make_query(device, wire, thresholds)) != NULL)
+	if (query == NULL && (query = make_query(device, arena, wire, thresholds)) != NULL)
 	{
 		pthread_mutex_lock(&query->lock);
 		query->next = queries;
@@ -74,12 +75,12 @@ earlier_failure(const OpenQuery *query, DeviceError *error)
 }
 
 DeviceStatus
-query_enter(OpenQuery **out, int device, const WireQuery *wire, const double *thresholds,
+query_enter(OpenQuery **out, int device, char *arena, const WireQuery *wire, const double *thresholds,
 			DeviceError *error)
 {
 	DeviceStatus status = DEVICE_OK;
 	bool		is_new;
-	OpenQuery  *query = find_or_make(device, wire, thresholds, &is_new);
+	OpenQuery  *query = find_or_make(device, arena, wire, thresholds, &is_new);
 
 	if (query == NULL)
 		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
@@ -127,6 +128,7 @@ query_leave(OpenQuery *query)
 		return;
 	if (query->query)
 		device_ops.query_close(query->query);
+	spread_close(query);
 	pthread_mutex_destroy(&query->lock);
 	free(query->thresholds);
 	free(query);
@@ -176,6 +178,21 @@ give_query(OpenQuery *query, DeviceStatus status, const DeviceError *error)
 }
 
 DeviceStatus
+query_copy(OpenQuery *query, Lane *lane, const WireBatch *batch, size_t *bytes, DeviceError *error)
+{
+	DeviceStatus status;
+
+	if (atomic_load(&query->full))
+		return DEVICE_FULL;
+	status = device_ops.copy(lane, batch, bytes, error);
+	if (status != DEVICE_NO_MEMORY)
+		return status;
+	budget_count_failure(FAILURE_MEMORY, error->text);
+	atomic_store(&query->full, true);
+	return DEVICE_FULL;
+}
+
+DeviceStatus
 query_reduce(OpenQuery *query, Lane *lane, const WireBatch *batch, DeviceError *error)
 {
 	DeviceStatus status = take_query(query, false, "batch after the end", error);
@@ -189,6 +206,7 @@ query_reduce(OpenQuery *query, Lane *lane, const WireBatch *batch, DeviceError *
 		status = device_ops.reduce(query->query, lane, batch, error);
 		if (status == DEVICE_FULL)
 			budget_count_failure(FAILURE_MEMORY, error->text);
+		query->rows = true;
 	}
 	return give_query(query, status, error);
 }
@@ -200,7 +218,7 @@ query_store(OpenQuery *query, Lane *lane, const WireStore *in, bool *kept, Devic
 
 	if (status != DEVICE_OK)
 		return status;
-	status = device_ops.store(query->query, lane, in, kept, error);
+	status = spread_store(query, lane, in, kept, error);
 	return give_query(query, status, error);
 }
 
@@ -217,22 +235,41 @@ query_resident(OpenQuery *query, Lane *lane, const WireResident *in, const WireR
 		status = DEVICE_FULL;
 	else
 	{
-		status = device_ops.resident(query->query, lane, in, runs, lacking, taken, error);
+		status = spread_resident(query, lane, in, runs, lacking, taken, error);
 		if (status == DEVICE_FULL)
 			budget_count_failure(FAILURE_MEMORY, error->text);
+		query->rows |= *taken;
 	}
 	return give_query(query, status, error);
+}
+
+static void
+add_parts(WireFinished *result, const WireFinished *parts)
+{
+	result->errors |= parts->errors;
+	result->untold += parts->untold;
+	result->changes += parts->changes;
+	result->retries += parts->retries;
+	result->memory_peak += parts->memory_peak;
+	result->kernel_ms += parts->kernel_ms;
+	result->devices = parts->devices;
 }
 
 DeviceStatus
 query_finish(OpenQuery *query, WireFinished *result, DeviceError *error)
 {
+	WireFinished parts = {0};
 	DeviceStatus status = take_query(query, false, "a second end", error);
 
 	if (status != DEVICE_OK)
 		return status;
 	query->finished = true;
-	status = device_ops.finish(query->query, query->limited ? &query->limit : NULL, result, error);
+	parts.devices = 1;
+	status = spread_finish(query, &parts, error);
+	if (status == DEVICE_OK)
+		status = device_ops.finish(query->query, query->limited ? &query->limit : NULL, result, error);
+	add_parts(result, &parts);
+	spread_close(query);
 	return give_query(query, status, error);
 }
 
@@ -256,7 +293,9 @@ query_reset(OpenQuery *query, DeviceError *error)
 	status = earlier_failure(query, error);
 	if (status == DEVICE_OK)
 	{
-		query->finished = false;
+		query->finished = query->rows = false;
+		query->use = 0;
+		spread_close(query);
 		atomic_store(&query->full, false);
 		status = device_ops.reset(query->query, error);
 	}

@@ -7,6 +7,7 @@
  *	watch.c		detects devices that complete nothing any more
  *	session.c	a thread for each connection: messages to device calls
  *	queries.c	queries, which connections may share
+ *	spread.c	queries over stored columns of several devices (spread.h)
  *	store.c		columns of tables that stay on the devices (store.h)
  *	resident.c	from the rows and the program of RESIDENT to what a device has to do (resident.h)
  *	check.c		validation of messages
@@ -122,10 +123,15 @@ typedef struct OpenQuery
 	WireQuery	wire;			/* what it was opened with */
 	double	   *thresholds;
 
+	char	   *arena;			/* of the connection that has it for itself; NULL: it is shared */
+
 	atomic_bool full;			/* the device had no room for rows: no others are taken */
 
 	pthread_mutex_t lock;		/* of what follows; held in every device call on `query` */
 	Query	   *query;
+	bool		rows;			/* some have been reduced */
+	uint64_t	use;			/* its number among the uses of stored columns; 0: none yet */
+	struct QueryPart *parts[WIRE_MAX_DEVICES];	/* on other devices; or NULL */
 	bool		finished;		/* groups may be fetched; batches are refused */
 	bool		limited;		/* not all groups are wanted: */
 	WireLimit	limit;
@@ -135,9 +141,9 @@ typedef struct OpenQuery
 
 /*
  * Opens a query on this device, or joins the one with the same `share` on
- * whichever device it is.  `thresholds` is copied.
+ * whichever device it is.  `thresholds` is copied; the arena stays until query_leave.
  */
-extern DeviceStatus query_enter(OpenQuery **query, int device, const WireQuery *wire,
+extern DeviceStatus query_enter(OpenQuery **query, int device, char *arena, const WireQuery *wire,
 								const double *thresholds, DeviceError *error);
 /* Closes the query if no other connection uses it. */
 extern void query_leave(OpenQuery *query);
@@ -147,8 +153,11 @@ extern void query_leave(OpenQuery *query);
  * alike, for all connections that share the query.  A call out of order returns
  * DEVICE_UNSUPPORTED and leaves the query as it was.
  */
+/* Without a lock.  DEVICE_FULL: the device has no memory for copies, or the query takes no more batches. */
+extern DeviceStatus query_copy(OpenQuery *query, Lane *lane, const WireBatch *batch, size_t *bytes, DeviceError *error);
 extern DeviceStatus query_reduce(OpenQuery *query, Lane *lane, const WireBatch *batch,
 								 DeviceError *error);
+/* The next two as in spread.h. */
 extern DeviceStatus query_store(OpenQuery *query, Lane *lane, const WireStore *in, bool *kept,
 								DeviceError *error);
 extern DeviceStatus query_resident(OpenQuery *query, Lane *lane, const WireResident *in,

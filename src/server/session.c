@@ -24,7 +24,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "server/server.h"
+#include "server/dictionary.h"
+#include "server/spread.h"
 #include "server/store.h"
 
 #define MAX_SESSIONS 512
@@ -132,7 +133,7 @@ leave_device(Session *s)
 static bool
 enter_query(Session *s, const WireQuery *q, const double *thresholds)
 {
-	if (!check(s, query_enter(&s->query, s->device, q, thresholds, &s->error)))
+	if (!check(s, query_enter(&s->query, s->device, s->arena->memory, q, thresholds, &s->error)))
 		return false;
 	if (s->query->device != s->device)
 	{
@@ -149,16 +150,16 @@ open_lane(Session *s)
 													ARENA_BUFFER_BYTES, ARENA_BUFFERS, &s->error));
 }
 
-/* Opens the query anew on the device that has the table, unless it has rows or others use it. */
+/* Opens the query anew on the device that has rows which it reads, or -1, unless it has rows or others use it. */
 static bool
-follow_table(Session *s, uint64_t table)
+follow_rows(Session *s, int device)
 {
-	int			device = s->fresh ? device_ops.table_device(table) : -1;
 	OpenQuery  *old = s->query;
+	bool		fresh = s->fresh;
 	bool		ok;
 
 	s->fresh = false;
-	if (device < 0 || device == s->device)
+	if (!fresh || device < 0 || device == s->device)
 		return true;
 	leave_device(s);
 	s->device = budget_attach(device);
@@ -186,6 +187,8 @@ on_hello(Session *s, size_t length)
 	welcome.arena_bytes = s->arena->bytes;
 	welcome.buffer_bytes = ARENA_BUFFER_BYTES;
 	welcome.buffers = ARENA_BUFFERS;
+	welcome.ndevices = (uint32_t) store_devices();
+	welcome.place_ranges = store_place_ranges;
 	memcpy(welcome.device_name, budget_device(s->device)->name, sizeof(welcome.device_name));
 	return wire_send_fd(s->sock, MESSAGE_WELCOME, &welcome, sizeof(welcome), s->arena->fd);
 }
@@ -239,6 +242,7 @@ on_batch(Session *s, size_t length)
 	const char *wrong = check_batch(&batch, &s->query->wire, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
 	double		ms = 0;
 	size_t		bytes = 0;
+	DeviceStatus status;
 	bool		full;
 
 	if (wrong)
@@ -247,8 +251,9 @@ on_batch(Session *s, size_t length)
 	if (s->pending && s->batch.buffer == batch.buffer && !reduce_pending(s))
 		return false;
 	/* a batch that will not be taken need not be copied */
-	full = atomic_load(&s->query->full);
-	if (!full && !check(s, device_ops.copy(s->lane, &batch, &bytes, &s->error)))
+	status = query_copy(s->query, s->lane, &batch, &bytes, &s->error);
+	full = status == DEVICE_FULL;
+	if (!full && !check(s, status))
 		return false;
 	if (!reduce_pending(s))
 		return false;
@@ -271,7 +276,7 @@ on_store(Session *s, size_t length)
 
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
-	if (!reduce_pending(s) || !follow_table(s, in.table.id) ||
+	if (!reduce_pending(s) || !follow_rows(s, store_place(in.table, in.range)) ||
 		!check(s, query_store(s->query, s->lane, &in, &kept, &s->error)))
 		return false;
 	stored.kept = kept;
@@ -295,12 +300,15 @@ on_dictionary(Session *s, size_t length)
 	WireDictionary in = s->body.dictionary;
 	const char *wrong = check_dictionary(&in, length, ARENA_BUFFERS);
 	WireEntries entries;
+	Dictionary *dict;
 
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
-	if (!reduce_pending(s) || !follow_table(s, in.table.id))
+	if (!reduce_pending(s))
 		return false;
-	store_dictionary(s->device, &in, s->arena->memory + (size_t) in.buffer * ARENA_BUFFER_BYTES, &entries);
+	dict = dictionary_take(in.table, &in.column, false);
+	dictionary_read(dict, &in, s->arena->memory + (size_t) in.buffer * ARENA_BUFFER_BYTES, &entries);
+	dictionary_give(dict);
 	return wire_send(s->sock, MESSAGE_ENTRIES, &entries, sizeof(entries));
 }
 
@@ -319,13 +327,16 @@ reduce_resident(Session *s, const WireResident *in, const WireRun *runs, uint64_
 		wrong = check_cells(in, (const char *) runs);
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
+	if (!follow_rows(s, spread_device(in, runs)))
+		return false;
 	status = query_resident(s->query, s->lane, in, runs, lacking, &taken, &s->error);
 	if (status != DEVICE_FULL && !check(s, status))
 		return false;
 	resided.taken = taken;
 	if (!taken)
 	{
-		resided.refused = store_refused(s->device, in);
+		for (int d = 0; d < store_devices(); d++)
+			resided.refused[d] = store_refused(d, in);
 		memcpy(buffer + wire_align(bytes), lacking, ((size_t) in->nruns + in->nspans) * sizeof(*lacking));
 	}
 	return wire_send(s->sock, MESSAGE_RESIDED, &resided, sizeof(resided));
@@ -343,7 +354,7 @@ on_resident(Session *s, size_t length)
 
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
-	if (!reduce_pending(s) || !follow_table(s, in->table.id))
+	if (!reduce_pending(s))
 		return false;
 	bytes = wire_cell_states_at(in) + in->ncells;
 	runs = malloc(bytes + 1);

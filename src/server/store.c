@@ -18,6 +18,7 @@
 
 static Store stores[WIRE_MAX_DEVICES];
 static int	nstores;
+uint32_t	store_place_ranges = 256;
 static const StoreOps *ops;
 static _Atomic uint64_t limit_setting = UINT64_MAX;
 static _Atomic uint64_t uses;
@@ -44,6 +45,18 @@ uint64_t
 store_use(void)
 {
 	return atomic_fetch_add(&uses, 1) + 1;
+}
+
+int
+store_devices(void)
+{
+	return nstores;
+}
+
+int
+store_place(WireTableKey table, uint32_t range)
+{
+	return (int) wire_place(table, range, (uint32_t) nstores, store_place_ranges);
 }
 
 Store *
@@ -110,7 +123,7 @@ free_column(Store *store, StoreTable *table, StoreColumn *column)
 	free(column->segments);
 	column->segments = NULL;
 	column->nsegments = 0;
-	dictionary_free(column->dictionary);
+	dictionary_give(column->dictionary);
 	column->dictionary = NULL;
 	for (int r = 0; r < table->nranges; r++)
 		table->ranges[r].columns &= ~bit;
@@ -138,7 +151,7 @@ trim_table(Store *store, StoreTable *table)
 		free(table->columns[c].segments);
 		table->columns[c].segments = NULL;
 		table->columns[c].nsegments = 0;
-		dictionary_free(table->columns[c].dictionary);
+		dictionary_give(table->columns[c].dictionary);
 		table->columns[c].dictionary = NULL;
 	}
 	for (int i = 0; i < table->nlists; i++)
@@ -355,7 +368,7 @@ store_make_column(StoreTable *table, const WireColumnKey *key)
 	if (found >= 0)
 	{
 		free(table->columns[found].segments);	/* without arrays */
-		dictionary_free(table->columns[found].dictionary);
+		dictionary_give(table->columns[found].dictionary);
 		table->columns[found] = (StoreColumn) {.key = *key,.used = true};
 	}
 	return found;
@@ -558,7 +571,7 @@ number_values(Lane *lane, const WireStore *in, StoreColumn *column)
 
 	if (!in->column.coded)
 		return true;
-	if (column->dictionary == NULL && (column->dictionary = dictionary_create()) == NULL)
+	if (column->dictionary == NULL && (column->dictionary = dictionary_take(in->table, &in->column, true)) == NULL)
 		return false;
 	return dictionary_translate(column->dictionary, buffer + in->entries, in->nentries, in->bytes,
 								(uint32_t *) (buffer + in->values), in->nrows);
@@ -606,17 +619,16 @@ put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, Dev
 	return DEVICE_OK;
 }
 
-/* A column of a table that lies on another device is not kept. */
 DeviceStatus
 store_put(int device, Lane *lane, const WireStore *in, uint64_t use, bool *kept, DeviceError *error)
 {
 	Store	   *store = &stores[device];
-	int			place = store_device(in->table.id);
 	DeviceStatus status;
 
 	*kept = false;
-	if (place >= 0 && place != device)
-		return DEVICE_OK;
+	status = ops->ready && in->validity != WIRE_NO_ARRAY ? ops->ready(lane, error) : DEVICE_OK;
+	if (status != DEVICE_OK)
+		return status == DEVICE_NO_MEMORY ? DEVICE_OK : status;
 	pthread_mutex_lock(&store->lock);
 	status = put(store, lane, in, use, kept, error);
 	pthread_mutex_unlock(&store->lock);
@@ -722,38 +734,6 @@ store_list(const WireList *from, WireListed *out)
 			return;
 		out->next = (WireList) {0, out->next.device + 1};
 	}
-}
-
-void
-store_dictionary(int device, const WireDictionary *in, char *to, WireEntries *out)
-{
-	Store	   *store = &stores[device];
-	StoreTable *table;
-	int			c;
-
-	pthread_mutex_lock(&store->lock);
-	table = store_find_table(store, in->table.id);
-	c = table ? store_find_column(table, &in->column) : -1;
-	dictionary_read(c < 0 ? NULL : table->columns[c].dictionary, in, to, out);
-	pthread_mutex_unlock(&store->lock);
-}
-
-int
-store_device(uint64_t table)
-{
-	int			found = -1;
-
-	for (int d = 0; d < nstores && found < 0; d++)
-	{
-		StoreTable *t;
-
-		pthread_mutex_lock(&stores[d].lock);
-		t = store_find_table(&stores[d], table);
-		if (t && t->nranges > 0)
-			found = d;
-		pthread_mutex_unlock(&stores[d].lock);
-	}
-	return found;
 }
 
 bool

@@ -6,7 +6,8 @@
  *
  * A table's rows have positions that all of its columns share.  A column is an array for each
  * segment of STORE_SEGMENT_ROWS positions; a range of rows never crosses the end of a segment.
- * Ranges that come in order lie behind each other.
+ * Ranges that come in order lie behind each other.  Each device has the ranges of which it is the place; what is said here
+ * of a table is of those.
  *
  * A query holds the columns that it reads until the device has finished with them: what is
  * held is neither freed nor overwritten.  Arrays that had to be replaced by larger ones are freed
@@ -47,6 +48,8 @@ typedef struct StoreOps
 	/* A larger array in place of another one; bytes behind `used` are set to `rest`. */
 	DeviceStatus (*enlarge) (int device, void *to, size_t bytes, const void *from, size_t used, int rest,
 							 DeviceError *error);
+	/* May be NULL: makes room that put_bits needs.  Called without a lock, as the store may have to give memory for it. */
+	DeviceStatus (*ready) (Lane *lane, DeviceError *error);
 	/* Copies from the lane's buffer, at these offsets: values, and bits of rows `first` and on, from bit 0. */
 	DeviceStatus (*put) (Lane *lane, int buffer, uint32_t from, void *to, size_t bytes, DeviceError *error);
 	DeviceStatus (*put_bits) (Lane *lane, int buffer, uint32_t from, void *bits, int64_t first, int64_t nrows,
@@ -88,8 +91,10 @@ typedef struct StoreHold
 extern void store_start(const StoreOps *ops, int ndevices);
 /* Bytes of stored columns a device; UINT64_MAX: half of the device's memory.  May be called before store_start. */
 extern void store_set_limit(uint64_t bytes);
-/* The device that the table lies on, or -1. */
-extern int	store_device(uint64_t table);
+/* The devices, over which tables are spread (wire_place); tests make the number of ranges smaller. */
+extern int	store_devices(void);
+extern uint32_t store_place_ranges;
+extern int	store_place(WireTableKey table, uint32_t range);
 
 /* A number for the uses of one query. */
 extern uint64_t store_use(void);
@@ -110,13 +115,10 @@ extern void store_release(StoreHold *hold);
 extern bool store_is_disordered(const StoreHold *hold, int stored);
 extern void store_note_disorder(const StoreHold *hold, int stored);
 
-/* Answers DICTIONARY; `to` is its buffer. */
-extern void store_dictionary(int device, const WireDictionary *in, char *to, WireEntries *out);
-
 /* Answers LIST. */
 extern void store_list(const WireList *from, WireListed *out);
 
-/* The message's columns, a bit each, of which a part was not kept, for which there is still no room. */
+/* The message's columns, a bit each, of which a part was not kept there, for which there is still no room. */
 extern uint32_t store_refused(int device, const WireResident *in);
 
 /* Gives so many bytes back to the budget, if columns that nobody holds have them; false: there are none. */

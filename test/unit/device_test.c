@@ -68,7 +68,7 @@ open_run(Run *run)
 	wire.share = 4711;
 	for (int p = 0; p < PARTICIPANTS; p++)
 	{
-		if (!went_well(run, query_enter(&run->query[p], 0, &wire, run->c->thresholds, &error), &error))
+		if (!went_well(run, query_enter(&run->query[p], 0, NULL, &wire, run->c->thresholds, &error), &error))
 			return false;
 		if (!went_well(run, device_ops.lane_open(&run->lane[p], 0, run->arena[p], BUFFER_BYTES,
 												 ARENA_BUFFERS, &error), &error))
@@ -108,8 +108,9 @@ give_batch(Run *run, int b)
 	double		ms;
 
 	make_batch(run->c, b, buffer, run->arena[p] + buffer * BUFFER_BYTES, &batch);
-	if (!went_well(run, device_ops.copy(run->lane[p], &batch, &bytes, &error), &error) ||
-		!went_well(run, device_ops.copy_wait(run->lane[p], buffer, &ms, &error), &error))
+	status = query_copy(run->query[p], run->lane[p], &batch, &bytes, &error);
+	if (status != DEVICE_FULL && (!went_well(run, status, &error) ||
+								  !went_well(run, device_ops.copy_wait(run->lane[p], buffer, &ms, &error), &error)))
 		return false;
 	status = query_reduce(run->query[p], run->lane[p], &batch, &error);
 	if (status == DEVICE_FULL)
@@ -378,7 +379,7 @@ run_with_fault(const Case *c, const Run *whole, const Fault *fault, int n)
 	if (arena == NULL)
 		arena = malloc(ARENA_BUFFERS * BUFFER_BYTES);
 	make_case(1, &small);
-	CHECK(query_enter(&beside, 0, &small.q, small.thresholds, &error) == DEVICE_OK &&
+	CHECK(query_enter(&beside, 0, NULL, &small.q, small.thresholds, &error) == DEVICE_OK &&
 		  device_ops.lane_open(&lane, 0, arena, BUFFER_BYTES, ARENA_BUFFERS, &error) == DEVICE_OK,
 		  "%s: the query beside it: %s", what, error.text);
 	make_batch(&small, 0, 0, arena, &batch);
@@ -725,7 +726,7 @@ run_keys(uint64_t seed, int forms[FORM_HASH + 1], int *untaken)
 	random_state = seed;
 	while (!draw_keys_query(&k))
 		;
-	CHECK(query_enter(&query, 0, &k.q, no_thresholds, &error) == DEVICE_OK &&
+	CHECK(query_enter(&query, 0, NULL, &k.q, no_thresholds, &error) == DEVICE_OK &&
 		  device_ops.lane_open(&lane, 0, arena, BUFFER_BYTES, ARENA_BUFFERS, &error) == DEVICE_OK, "%s", error.text);
 	if (draw(2))
 		stub_fail(STUB_ALLOC, 1 + draw(40), draw(2), cudaErrorMemoryAllocation);
@@ -736,8 +737,9 @@ run_keys(uint64_t seed, int forms[FORM_HASH + 1], int *untaken)
 		DeviceStatus status;
 
 		draw_batch(&k, b, arena, &batch, rows + n);
-		CHECK(device_ops.copy(lane, &batch, &bytes, &error) == DEVICE_OK, "seed %d: %s", (int) seed, error.text);
-		status = query_reduce(query, lane, &batch, &error);
+		status = query_copy(query, lane, &batch, &bytes, &error);
+		if (status == DEVICE_OK)
+			status = query_reduce(query, lane, &batch, &error);
 		CHECK(status == DEVICE_OK || status == DEVICE_FULL, "seed %d, batch %d: %s", (int) seed, b, error.text);
 		n += status == DEVICE_OK ? KEYS_ROWS : 0;
 		*untaken += status != DEVICE_OK;

@@ -9,6 +9,8 @@
 #include "unit.h"
 
 static char buffer[WIRE_BUFFER_BYTES];
+static const WireTableKey table = {1};
+static const WireColumnKey column = {.attno = 1,.coded = 1};
 
 /* Entries as STORE brings them: strings of one length for which the number of each decides. */
 static uint32_t
@@ -29,7 +31,7 @@ make_entries(uint32_t first, uint32_t n, uint32_t length)
 }
 
 static bool
-known(const Dictionary *dict, uint64_t id, uint32_t nentries, WireEntries *out)
+known(Dictionary *dict, uint64_t id, uint32_t nentries, WireEntries *out)
 {
 	WireDictionary ask = {.id = id,.nentries = nentries,.buffer = 2};
 
@@ -40,7 +42,7 @@ known(const Dictionary *dict, uint64_t id, uint32_t nentries, WireEntries *out)
 static void
 numbers(void)
 {
-	Dictionary *dict = dictionary_create();
+	Dictionary *dict = dictionary_take(table, &column, true);
 	uint32_t	codes[4] = {0, 2, 1, 7};
 	WireEntries out;
 	uint32_t	bytes = make_entries(10, 3, 12);
@@ -59,16 +61,16 @@ numbers(void)
 	CHECK(known(dict, out.id, 5, &out) && out.first == 0, "more than there are");
 	CHECK(known(dict, out.id + 1, 3, &out) && out.first == 0, "of another dictionary");
 	CHECK(known(NULL, out.id, 3, &out) && out.id == 0 && out.nentries == 0, "of none");
-	dictionary_free(dict);
-	dict = dictionary_create();
+	dictionary_give(dict);
+	dict = dictionary_take(table, &column, true);
 	CHECK(dictionary_id(dict) != out.id, "ids are not used again");
-	dictionary_free(dict);
+	dictionary_give(dict);
 }
 
 static void
 bounds(void)
 {
-	Dictionary *dict = dictionary_create();
+	Dictionary *dict = dictionary_take(table, &column, true);
 	uint32_t	code = 0;
 	uint32_t   *lengths = (uint32_t *) buffer;
 	bool		ok = true;
@@ -86,9 +88,9 @@ bounds(void)
 	CHECK(!dictionary_translate(dict, buffer, 1, 8, &code, 1) && code == 0, "one more; codes stay");
 	make_entries(77, 1, 8);
 	CHECK(dictionary_translate(dict, buffer, 1, 8, &code, 1) && code == 77, "those that are there are found");
-	dictionary_free(dict);
+	dictionary_give(dict);
 
-	dict = dictionary_create();
+	dict = dictionary_take(table, &column, true);
 	code = 0;
 	make_entries(1, 1, WIRE_MAX_ENTRY_BYTES);
 	CHECK(dictionary_translate(dict, buffer, 1, WIRE_MAX_ENTRY_BYTES, &code, 1), "as many bytes as there may be");
@@ -100,7 +102,7 @@ bounds(void)
 	make_entries(1, 1, 8);
 	lengths[0] = 0;
 	CHECK(!dictionary_translate(dict, buffer, 2, 0, &code, 1) || dictionary_entries(dict) <= 3, "empty entries");
-	dictionary_free(dict);
+	dictionary_give(dict);
 }
 
 int

@@ -56,7 +56,6 @@ struct Query
 	uint64_t	kept_capacity;
 	struct KeptBatch *batches;
 
-	uint64_t	use;			/* its number among the uses of stored columns; 0: none yet */
 	StoreHold  *holds;
 	uint64_t	untold;
 };
@@ -69,9 +68,8 @@ extern DeviceStatus standin_reduce_rows(Query *query, const Rows *rows, bool kee
 /* ---- standin_resident.c ---- */
 
 extern void standin_store_start(int ndevices);
-extern DeviceStatus standin_store(Query *query, Lane *lane, const WireStore *in, bool *kept, DeviceError *error);
-extern DeviceStatus standin_resident(Query *query, Lane *lane, const WireResident *in, const WireRun *runs,
-									 uint64_t *lacking, bool *taken, DeviceError *error);
+extern DeviceStatus standin_resident(Query *query, Lane *lane, const WireResident *in, const WireRun *runs, StoreHold *hold,
+									 DeviceError *error);
 extern void standin_release_holds(Query *query);
 
 /* device_ops.available: the other servers of GPUAGG_STANDIN_SHARED have the rest. */

@@ -17,7 +17,8 @@
  *		keys		groups are returned with keys that no client sent
  *		lane		there is no memory for a lane; the number counts open lanes
  *
- * Environment variables: GPUAGG_STANDIN_DEVICES is the number of devices (default 2; 0: none),
+ * Environment variables: GPUAGG_STANDIN_DEVICES is the number of devices (default 2; 0: none), GPUAGG_STANDIN_RANGES
+ * the number of ranges of a table that follow each other on one of them (default: as on GPUs),
  * GPUAGG_STANDIN_SKIPPED the note of another one that cannot be used, GPUAGG_STANDIN_IDLE the
  * seconds after which idle arenas are freed, GPUAGG_STANDIN_SHARED a file in which the servers that share the devices say
  * how much memory they have.
@@ -148,6 +149,15 @@ READ_MATRIX(5)
 		memcpy(state, &s, sizeof(s)); \
 		return name##_error(a, b, s); \
 	} \
+	static int combine_##name(void *state, const void *other) \
+	{ \
+		state_t a, b, r; \
+		memcpy(&a, state, sizeof(a)); \
+		memcpy(&b, other, sizeof(b)); \
+		r = name##_combine(a, b); \
+		memcpy(state, &r, sizeof(r)); \
+		return name##_error(a, b, r); \
+	} \
 	static void fill_##name(char *state, uint64_t n) \
 	{ \
 		state_t s = name##_identity(); \
@@ -160,11 +170,12 @@ READ_MATRIX(5)
 typedef struct Operator
 {
 	int			(*row) (void *state, const Row *r);
+	int			(*combine) (void *state, const void *other);
 	void		(*fill) (char *state, uint64_t n);
 } Operator;
 
 static const Operator operators[] = {
-#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) {row_##name, fill_##name},
+#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) {row_##name, combine_##name, fill_##name},
 #include "operators/monoid_list.h"
 #undef MONOID
 };
@@ -250,12 +261,15 @@ standin_start(const char *names, WireStatus *status, DeviceError *error)
 {
 	const char *n = getenv("GPUAGG_STANDIN_DEVICES");
 	const char *seconds = getenv("GPUAGG_STANDIN_IDLE");
+	const char *ranges = getenv("GPUAGG_STANDIN_RANGES");
 	const char *note;
 	DeviceList	list;
 	int			count = n ? atoi(n) : 2;
 
 	if (seconds)
 		arena_idle_seconds = atoi(seconds);
+	if (ranges)
+		store_place_ranges = (uint32_t) atoi(ranges);
 	if (!device_list_read(names, &list, error->text, sizeof(error->text)))
 		return DEVICE_UNSUPPORTED;
 	if (count == 0)
@@ -500,7 +514,7 @@ standin_reset(Query *query, DeviceError *error)
 {
 	query->ngroups = query->q->nkeys == 0 ? 1 : 0;
 	query->errors = query->retries = query->given = query->fetched = 0;
-	query->untold = query->use = 0;
+	query->untold = 0;
 	forget_rows(query);
 	standin_release_holds(query);
 	if (query->capacity > 0)
@@ -555,26 +569,16 @@ valid(const Column *col, uint32_t i)
 	return col->validity == NULL || (col->validity[i >> 3] >> (i & 7) & 1);
 }
 
+/* The group of a packed key, which is made if need be. */
 static DeviceStatus
-group_of(Query *query, const Rows *rows, uint32_t i, uint64_t *group, DeviceError *error)
+group_of_key(Query *query, const char *key, uint64_t *group, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	char		key[WIRE_MAX_KEY_BYTES] = {0};
 	uint64_t	at;
 
 	*group = 0;
 	if (q->nkeys == 0)
 		return DEVICE_OK;
-	for (int k = 0; k < q->nkeys; k++)
-	{
-		const Column *col = &rows->cols[q->keys[k].col];
-		int			width = q->keys[k].width;
-
-		if (valid(col, i))
-			memcpy(key + q->keys[k].offset, col->values + (size_t) i * width, width);
-		else
-			key[q->null_offset] |= 1 << k;
-	}
 	if (query->ngroups == query->capacity)
 	{
 		DeviceStatus status = resize(query, 2 * query->capacity, error);
@@ -591,6 +595,25 @@ group_of(Query *query, const Rows *rows, uint32_t i, uint64_t *group, DeviceErro
 	}
 	*group = query->table[at] - 1;
 	return DEVICE_OK;
+}
+
+static DeviceStatus
+group_of(Query *query, const Rows *rows, uint32_t i, uint64_t *group, DeviceError *error)
+{
+	const WireQuery *q = query->q;
+	char		key[WIRE_MAX_KEY_BYTES] = {0};
+
+	for (int k = 0; k < q->nkeys; k++)
+	{
+		const Column *col = &rows->cols[q->keys[k].col];
+		int			width = q->keys[k].width;
+
+		if (valid(col, i))
+			memcpy(key + q->keys[k].offset, col->values + (size_t) i * width, width);
+		else
+			key[q->null_offset] |= 1 << k;
+	}
+	return group_of_key(query, key, group, error);
 }
 
 static void
@@ -851,6 +874,30 @@ standin_finish(Query *query, const WireLimit *limit, WireFinished *result, Devic
 }
 
 static DeviceStatus
+standin_absorb(Query *query, Query *part, const int64_t *key_min, const int64_t *key_max, DeviceError *error)
+{
+	DeviceStatus status = DEVICE_OK;
+
+	(void) key_min, (void) key_max;
+	for (uint64_t g = 0; g < part->ngroups && status == DEVICE_OK; g++)
+	{
+		uint64_t	group;
+
+		status = group_of_key(query, part->keys + g * query->q->key_bytes, &group, error);
+		for (int s = 0; s < query->q->nslots && status == DEVICE_OK; s++)
+		{
+			const WireSlot *slot = &query->q->slots[s];
+			size_t		size = gpuagg_monoids[slot->monoid].state_size;
+
+			for (int w = 0; w < slot->width; w++)
+				query->errors |= operators[slot->monoid].combine(query->slots[s] + group * slot_bytes(query, s) + w * size,
+																 part->slots[s] + g * slot_bytes(query, s) + w * size);
+		}
+	}
+	return status;
+}
+
+static DeviceStatus
 standin_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
 {
 	char	   *base = lane->arena + out->buffer * lane->buffer_bytes;
@@ -886,9 +933,8 @@ const DeviceOps device_ops = {
 	.query_open = standin_query_open,
 	.query_close = standin_query_close,
 	.reduce = standin_reduce,
-	.store = standin_store,
-	.table_device = store_device,
 	.resident = standin_resident,
+	.absorb = standin_absorb,
 	.finish = standin_finish,
 	.fetch = standin_fetch,
 	.reset = standin_reset,

@@ -97,20 +97,6 @@ standin_store_start(int ndevices)
 	store_start(&operations, ndevices);
 }
 
-static uint64_t
-use_of(Query *query)
-{
-	if (query->use == 0)
-		query->use = store_use();
-	return query->use;
-}
-
-DeviceStatus
-standin_store(Query *query, Lane *lane, const WireStore *in, bool *kept, DeviceError *error)
-{
-	return store_put(query->device, lane, in, use_of(query), kept, error);
-}
-
 void
 standin_release_holds(Query *query)
 {
@@ -327,21 +313,13 @@ reduce_held(Query *query, const WireResident *in, const WireRun *runs, const Sto
 }
 
 DeviceStatus
-standin_resident(Query *query, Lane *lane, const WireResident *in, const WireRun *runs, uint64_t *lacking,
-				 bool *taken, DeviceError *error)
+standin_resident(Query *query, Lane *lane, const WireResident *in, const WireRun *runs, StoreHold *hold, DeviceError *error)
 {
-	StoreHold  *hold;
-	DeviceStatus status = store_hold(query->device, in, runs, use_of(query), lacking, &hold, error);
+	DeviceStatus status;
 
 	(void) lane;
-	*taken = false;
-	if (status != DEVICE_OK || hold == NULL || !resident_in_order(query->q, hold, lacking))
-		return status;
 	hold->next = query->holds;
 	query->holds = hold;
 	status = standin_provoke(++query->given, error);
-	if (status == DEVICE_OK)
-		status = reduce_held(query, in, runs, hold, error);
-	*taken = status == DEVICE_OK;
-	return status;
+	return status == DEVICE_OK ? reduce_held(query, in, runs, hold, error) : status;
 }

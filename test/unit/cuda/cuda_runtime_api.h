@@ -52,6 +52,26 @@ typedef enum cudaMemPoolAttr
 	cudaMemPoolAttrUsedMemCurrent = 7
 } cudaMemPoolAttr;
 
+typedef enum cudaMemLocationType
+{
+	cudaMemLocationTypeDevice = 1
+} cudaMemLocationType;
+
+typedef enum cudaMemAccessFlags
+{
+	cudaMemAccessFlagsProtReadWrite = 3
+} cudaMemAccessFlags;
+
+struct cudaMemAccessDesc
+{
+	struct
+	{
+		cudaMemLocationType type;
+		int			id;
+	}			location;
+	cudaMemAccessFlags flags;
+};
+
 enum
 {
 	cudaStreamNonBlocking = 1,
@@ -88,6 +108,9 @@ extern cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr a
 extern cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void *value);
 extern cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep);
 
+extern cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *access, size_t n);
+extern cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer);
+
 extern cudaError_t cudaFree(void *at);
 extern cudaError_t cudaMallocAsync(void **at, size_t bytes, cudaStream_t stream);
 extern cudaError_t cudaFreeAsync(void *at, cudaStream_t stream);
@@ -95,6 +118,8 @@ extern cudaError_t cudaHostRegister(void *at, size_t bytes, unsigned flags);
 extern cudaError_t cudaHostUnregister(void *at);
 extern cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
 								   cudaStream_t stream);
+extern cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
+									   cudaStream_t stream);
 extern cudaError_t cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream_t stream);
 
 extern cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);

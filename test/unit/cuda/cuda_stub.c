@@ -226,6 +226,20 @@ cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep)
 	return sticky;
 }
 
+cudaError_t
+cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *access, size_t n)
+{
+	(void) pool, (void) access, (void) n;
+	return happen(STUB_OTHER);
+}
+
+cudaError_t
+cudaDeviceCanAccessPeer(int *can, int device, int peer)
+{
+	*can = device != peer;
+	return sticky;
+}
+
 /* ---- memory ---- */
 
 cudaError_t
@@ -283,6 +297,13 @@ cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, c
 	if (err == cudaSuccess && bytes > 0)
 		memcpy(to, from, bytes);
 	return err;
+}
+
+cudaError_t
+cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes, cudaStream_t stream)
+{
+	(void) to_device, (void) from_device;
+	return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 }
 
 cudaError_t

@@ -820,7 +820,7 @@ device_group_keys(const GroupKeys *keys, const int32_t *list, int64_t n, void *o
 	(void) stream;
 	LAUNCH();
 	for (int64_t i = 0; i < n; i++)
-		unpack_key(keys, list[i], (char *) out + i * keys->key_bytes);
+		unpack_key(keys, list ? list[i] : (int32_t) i, (char *) out + i * keys->key_bytes);
 	return GPUAGG_CUDA_OK;
 }
 
@@ -1013,6 +1013,64 @@ device_run_program(const ProgramRun *run, int nregisters, int64_t first, int64_t
 		if (wanted && (state == VECTOR_UNTOLD || (state == VECTOR_VALUE && !told)))
 			(*run->untold)++;
 		filter[i] = wanted && state == VECTOR_VALUE && told;
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+/* ---- groups of another device ---- */
+
+GpuaggCudaStatus
+device_unpack_keys(const UnpackKeys *unpack, const void *keys, int64_t n, gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < n; i++)
+		for (int k = 0; k < unpack->nkeys; k++)
+		{
+			const char *key = (const char *) keys + i * unpack->key_bytes;
+			bool		null = unpack->null_offset < unpack->key_bytes && (key[unpack->null_offset] >> k & 1);
+
+			memcpy((char *) unpack->values[k] + i * unpack->width[k], key + unpack->offset[k], unpack->width[k]);
+			if (unpack->validity[k])
+				unpack->validity[k][i / 32] = (unpack->validity[k][i / 32] & ~(1u << i % 32)) | (uint32_t) !null << i % 32;
+		}
+	return GPUAGG_CUDA_OK;
+}
+
+#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
+	static int combine_##name(void *state, const void *other) \
+	{ \
+		state_t a, b, r; \
+		memcpy(&a, state, sizeof(a)); \
+		memcpy(&b, other, sizeof(b)); \
+		r = name##_combine(a, b); \
+		memcpy(state, &r, sizeof(r)); \
+		return name##_error(a, b, r); \
+	}
+#include "operators/monoid_list.h"
+#undef MONOID
+
+static int	(*const combines[]) (void *state, const void *other) = {
+#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) combine_##name,
+#include "operators/monoid_list.h"
+#undef MONOID
+};
+
+GpuaggCudaStatus
+device_combine_states(const CombineStates *in, gpuagg_stream stream)
+{
+	size_t		size = gpuagg_monoids[in->monoid].state_size;
+
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < in->n * in->width; i++)
+	{
+		int64_t		bin = in->bins ? in->bins[i / in->width] * (int64_t) in->width + i % in->width : i;
+
+		if (in->from == NULL)
+			((int64_t *) in->states)[bin]++;
+		else
+			*in->errors |= combines[in->monoid]((char *) in->states + bin * size, (const char *) in->from + i * size);
 	}
 	return GPUAGG_CUDA_OK;
 }

@@ -1,0 +1,284 @@
+/*
+ * device_cuda_absorb.c
+ *	  Groups of a query's part on another device: brought here, and combined with the query's own.
+ *
+ * Where both have the same bins, arrays are combined as they are.  Else keys are looked up like those of rows, some
+ * groups at a time.
+ */
+#include <string.h>
+
+#include "server/device_cuda.h"
+
+/* Of groups that are brought at a time: fewer than rows that would be sorted. */
+#define PIECE_GROUPS (SPLIT_ROWS / 2)
+#define PIECE_BYTES ((size_t) 256 << 20)
+
+/* Copies between devices need no way over the host where the devices can reach each other. */
+static DeviceStatus
+open_memory(int to, int from, DeviceError *error)
+{
+	struct cudaMemAccessDesc access = {
+		.location = {.type = cudaMemLocationTypeDevice,.id = cuda_ordinals[to]},.flags = cudaMemAccessFlagsProtReadWrite
+	};
+	cudaMemPool_t pool;
+	int			can = 0;
+
+	CUDA_CHECK(cudaDeviceCanAccessPeer(&can, cuda_ordinals[to], cuda_ordinals[from]));
+	if (!can)
+		return DEVICE_OK;
+	CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, cuda_ordinals[from]));
+	if (cudaMemPoolSetAccess(pool, &access, 1) != cudaSuccess)
+		cudaGetLastError();		/* then they take that way */
+	return DEVICE_OK;
+}
+
+DeviceStatus
+cuda_absorb_start(int ndevices, DeviceError *error)
+{
+	for (int to = 0; to < ndevices; to++)
+		for (int from = 0; from < ndevices; from++)
+			if (to != from)
+				DEVICE_CHECK(open_memory(to, from, error));
+	return DEVICE_OK;
+}
+
+/* From memory of the part, whose device has finished with it, behind what is queued here. */
+static DeviceStatus
+bring(Query *query, const Query *part, const void *from, void *to, size_t bytes, DeviceError *error)
+{
+	CUDA_CHECK(cudaMemcpyPeerAsync(to, cuda_ordinals[query->device], from, cuda_ordinals[part->device], bytes,
+								   query->stream));
+	return DEVICE_OK;
+}
+
+/* Combines states that lie at `from` on this device, or counts one group each if that is NULL. */
+static DeviceStatus
+combine(Query *query, int monoid, int width, void *states, const void *from, const int32_t *bins, int64_t n,
+		DeviceError *error)
+{
+	CombineStates in = {
+		.monoid = monoid,.width = width,.states = states,.from = from,.bins = bins,.n = n,
+		.errors = ((QueryStatus *) query->status.at)->call[0].errors
+	};
+
+	KERNEL_CHECK(device_combine_states(&in, query->stream));
+	return DEVICE_OK;
+}
+
+/* ---- the same bins ---- */
+
+static bool
+has_same_bins(const Query *query, const Query *part)
+{
+	size_t		keys = query->q->nkeys * sizeof(int64_t);
+
+	if (query->form != part->form)
+		return false;
+	if (query->form == FORM_SINGLE)
+		return true;
+	return query->form == FORM_DIRECT && memcmp(query->ranges.min, part->ranges.min, keys) == 0 &&
+		memcmp(query->ranges.extent, part->ranges.extent, keys) == 0 &&
+		memcmp(query->ranges.has_null, part->ranges.has_null, query->q->nkeys * sizeof(bool)) == 0;
+}
+
+static DeviceStatus
+combine_arrays(Query *query, Query *part, DeviceError *error)
+{
+	const WireQuery *q = query->q;
+	int64_t		n = query->groups.capacity;
+
+	for (int s = -1; s < q->nslots; s++)
+	{
+		const DeviceMemory *to = s < 0 ? &query->groups.present : &query->groups.slot[s];
+		const DeviceMemory *from = s < 0 ? &part->groups.present : &part->groups.slot[s];
+		size_t		bytes = n * (s < 0 ? sizeof(int64_t) : slot_state_bytes(q, s));
+
+		if (s < 0 && to->at == NULL)
+			continue;
+		DEVICE_CHECK(query_reserve(query, &query->staging, bytes, error));
+		DEVICE_CHECK(bring(query, part, from->at, query->staging.at, bytes, error));
+		DEVICE_CHECK(combine(query, s < 0 ? MONOID_COUNT : q->slots[s].monoid, s < 0 ? 1 : q->slots[s].width, to->at,
+							 query->staging.at, NULL, n, error));
+	}
+	return DEVICE_OK;
+}
+
+/* ---- other bins ---- */
+
+/* Lays out the arrays of n groups; their bytes. */
+static size_t
+lay_out(const WireQuery *q, WireGroups *out)
+{
+	size_t		at = wire_align((size_t) out->n * q->key_bytes);
+
+	for (int s = 0; s < q->nslots; s++)
+	{
+		out->slots[s] = (uint32_t) at;
+		at += wire_align(out->n * slot_state_bytes(q, s));
+	}
+	return at;
+}
+
+/* Brings keys and states of some groups to query->staging. */
+static DeviceStatus
+bring_groups(Query *query, Query *part, WireGroups *out, DeviceError *error)
+{
+	const WireQuery *q = query->q;
+	size_t		bytes = lay_out(q, out);
+	GroupKeys	keys = group_keys(part);
+	char	   *to;
+
+	DEVICE_CHECK(query_reserve(query, &query->staging, bytes, error));
+	to = query->staging.at;
+	CUDA_CHECK(cuda_select(part->device));
+	if (part->listed)
+		DEVICE_CHECK(results_stage(part, out, &bytes, error));
+	else
+	{
+		DEVICE_CHECK(query_reserve(part, &part->staging, (size_t) out->n * q->key_bytes, error));
+		keys.table = (const char *) keys.table + out->first * keys.table_bytes;
+		KERNEL_CHECK(device_group_keys(&keys, NULL, out->n, part->staging.at, part->stream));
+		bytes = (size_t) out->n * q->key_bytes;
+	}
+	CUDA_CHECK(cudaStreamSynchronize(part->stream));
+	CUDA_CHECK(cuda_select(query->device));
+	DEVICE_CHECK(bring(query, part, part->staging.at, to, bytes, error));
+	for (int s = 0; s < q->nslots && part->listed == NULL; s++)
+		DEVICE_CHECK(bring(query, part, (const char *) part->groups.slot[s].at + out->first * slot_state_bytes(q, s),
+						   to + out->slots[s], out->n * slot_state_bytes(q, s), error));
+	return DEVICE_OK;
+}
+
+/* May a key of the part be NULL? */
+static bool
+may_be_null(const Query *part, int k)
+{
+	if (!part->q->keys[k].nullable)
+		return false;
+	if (part->form == FORM_DIRECT)
+		return part->ranges.has_null[k];
+	return part->form != FORM_HASH || part->hash.table.key_bytes > (int) part->q->null_offset;
+}
+
+/* Makes columns of packed keys, in query->computed. */
+static DeviceStatus
+unpack_keys(Query *query, const Query *part, int64_t n, Rows *rows, DeviceError *error)
+{
+	static const int types[] = {[1] = WIRE_I8,[2] = WIRE_I16,[4] = WIRE_I32,[8] = WIRE_I64};
+	const WireQuery *q = query->q;
+	UnpackKeys	unpack = {.nkeys = q->nkeys,.key_bytes = q->key_bytes,.null_offset = (int) q->null_offset};
+	size_t		bytes = 0;
+	char	   *at;
+
+	for (int k = 0; k < q->nkeys; k++)
+		bytes += wire_align(n * q->keys[k].width) + wire_align(wire_bitmap_bytes(n));
+	DEVICE_CHECK(query_reserve(query, &query->computed, bytes, error));
+	at = query->computed.at;
+	for (int k = 0; k < q->nkeys; k++)
+	{
+		DeviceColumn *col = &rows->cols[q->keys[k].col];
+
+		*col = (DeviceColumn) {.values = at,.type = types[q->keys[k].width]};
+		unpack.width[k] = q->keys[k].width;
+		unpack.offset[k] = q->keys[k].offset;
+		unpack.values[k] = at;
+		at += wire_align(n * q->keys[k].width);
+		if (may_be_null(part, k))
+		{
+			unpack.validity[k] = (uint32_t *) at;
+			col->validity = (const uint8_t *) at;
+		}
+		at += wire_align(wire_bitmap_bytes(n));
+	}
+	KERNEL_CHECK(device_unpack_keys(&unpack, query->staging.at, n, query->stream));
+	return DEVICE_OK;
+}
+
+/* The bins of the groups, into query->bins; their keys are rows without anything else. */
+static DeviceStatus
+locate(Query *query, const Rows *rows, DeviceError *error)
+{
+	DEVICE_CHECK(groups_locate(query, rows, error));
+	/* no slot counts just these rows */
+	DEVICE_CHECK(counts_settle(query, error));
+	if (query->located.kind != GPUAGG_BIN_RANGE)
+		return DEVICE_OK;
+	DEVICE_CHECK(query_reserve(query, &query->bins, rows->nrows * sizeof(int32_t), error));
+	KERNEL_CHECK(gpuagg_hist_bins(&query->located, rows->nrows, query->bins.at, query->status.at, query->stream));
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+combine_groups(Query *query, Query *part, WireGroups *groups, const int64_t *key_min, const int64_t *key_max,
+			   DeviceError *error)
+{
+	const WireQuery *q = query->q;
+	Rows		rows = {.nrows = groups->n,.key_min = key_min,.key_max = key_max};
+	DeviceMemory staging;
+	DeviceStatus status;
+
+	DEVICE_CHECK(bring_groups(query, part, groups, error));
+	DEVICE_CHECK(unpack_keys(query, part, groups->n, &rows, error));
+	/* a change of form moves states by way of query->staging */
+	staging = query->staging;
+	query->staging = (DeviceMemory) {NULL, 0};
+	status = locate(query, &rows, error);
+	if (status == DEVICE_OK && query->groups.present.at)
+		status = combine(query, MONOID_COUNT, 1, query->groups.present.at, NULL, query->bins.at, groups->n, error);
+	for (int s = 0; s < q->nslots && status == DEVICE_OK; s++)
+		status = combine(query, q->slots[s].monoid, q->slots[s].width, query->groups.slot[s].at,
+						 (const char *) staging.at + groups->slots[s], query->bins.at, groups->n, error);
+	query_release(query, &query->staging);
+	query->staging = staging;
+	query->ngroups = query->found;
+	return status;
+}
+
+static DeviceStatus
+combine_pieces(Query *query, Query *part, const int64_t *key_min, const int64_t *key_max, DeviceError *error)
+{
+	size_t		bytes = wire_group_bytes(query->q);
+	int64_t		most = bytes > 0 ? (int64_t) (PIECE_BYTES / bytes) : PIECE_GROUPS;
+
+	most = most < 1 ? 1 : most > PIECE_GROUPS ? PIECE_GROUPS : most;
+	for (int64_t first = 0; first < part->ngroups; first += most)
+	{
+		WireGroups	groups = {.first = (uint64_t) first};
+
+		groups.n = (uint32_t) (part->ngroups - first < most ? part->ngroups - first : most);
+		DEVICE_CHECK(combine_groups(query, part, &groups, key_min, key_max, error));
+	}
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+absorb(Query *query, Query *part, const int64_t *key_min, const int64_t *key_max, DeviceError *error)
+{
+	CUDA_CHECK(cuda_select(query->device));
+	DEVICE_CHECK(counts_settle(query, error));
+	if (has_same_bins(query, part))
+		DEVICE_CHECK(combine_arrays(query, part, error));
+	else
+		DEVICE_CHECK(combine_pieces(query, part, key_min, key_max, error));
+	query->rows += part->rows;
+	return DEVICE_OK;
+}
+
+DeviceStatus
+cuda_absorb(Query *query, Query *part, const int64_t *key_min, const int64_t *key_max, DeviceError *error)
+{
+	DeviceStatus status;
+
+	if (query->q->flags & WIRE_ORDERED)
+		return device_say(error, DEVICE_UNSUPPORTED, "rows in order on several devices");
+	if (part->ngroups == 0)
+		return DEVICE_OK;
+	status = absorb(query, part, key_min, key_max, error);
+	if (status != DEVICE_OK)
+	{
+		/* the part's memory must not go while it is read */
+		cuda_select(query->device);
+		cudaStreamSynchronize(query->stream);
+	}
+	return status;
+}

@@ -1,0 +1,131 @@
+# Tables that are spread over several devices: answers are core's, whatever happens to the table, the devices and the server.
+use strict;
+use warnings;
+use GpuaggNode;
+use PostgreSQL::Test::Utils;
+use Resident;
+use Test::More;
+
+# each range on another one of three devices
+$ENV{GPUAGG_STANDIN_DEVICES} = 3;
+$ENV{GPUAGG_STANDIN_RANGES} = 1;
+my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
+gpuagg.require = 'require'
+gpuagg.engine = 'cuda'
+gpuagg.cache = 'eager'
+gpuagg.cache_memory = '64MB'
+gpuagg.cache_renew = 0
+autovacuum = off
+extra_float_digits = -3
+CONF
+$Resident::node = $node;
+ok($node->wait_until_ready, 'the server starts');
+$node->safe_psql('postgres', <<SQL);
+CREATE TABLE t (k int, k2 int8, s text, v int, f float8, n numeric(10, 2), b bool) WITH (fillfactor = 20);
+INSERT INTO t SELECT i % 100, i % 7 - 3, 'key ' || i / 4000, i, i / 8.0, i / 100.0, i % 3 = 0 FROM generate_series(1, 60000) i;
+UPDATE t SET k = NULL, f = NULL WHERE v % 53 = 0;
+VACUUM FREEZE ANALYZE t;
+CREATE TABLE small (k int, v int);
+INSERT INTO small SELECT i % 10, i FROM generate_series(1, 1000) i;
+VACUUM FREEZE ANALYZE small;
+SELECT gpuagg_cache_prewarm('t'), gpuagg_cache_prewarm('small');
+SQL
+
+my $sums = 'SELECT k, gpu_count(*), gpu_count(f), gpu_sum(v), gpu_avg(f), gpu_min(n), gpu_max(n) FROM t';
+my @queries = (
+	'SELECT gpu_count(*), gpu_sum(v), gpu_min(f), gpu_stddev(f), gpu_sum(n) FROM t',
+	'SELECT gpu_count(*), gpu_sum(v) FROM t WHERE (v # 1) = -5 AND n > -1',
+	"$sums GROUP BY k ORDER BY k",
+	"$sums WHERE b GROUP BY k ORDER BY k",
+	'SELECT v, gpu_count(*), gpu_sum(f) FROM t GROUP BY v ORDER BY v LIMIT 50',
+	'SELECT k2, k, gpu_count(*) FROM t GROUP BY k2, k ORDER BY 1, 2',
+	'SELECT k, gpu_count(*) AS c FROM t GROUP BY k ORDER BY c DESC, k LIMIT 5',
+	'SELECT v % 20000, gpu_sum(v) AS c FROM t GROUP BY 1 ORDER BY c DESC LIMIT 5',
+	# dictionaries: of which each device has other values
+	'SELECT s, gpu_count(*), gpu_sum(v) FROM t GROUP BY s ORDER BY s',
+	"SELECT gpu_count(*), gpu_sum(v) FROM t WHERE s IN ('key 3', 'key 11') OR s LIKE '%4'",
+	'SELECT s, k2, gpu_max(v) FROM t GROUP BY s, k2 ORDER BY s, k2');
+
+sub all_resident
+{
+	my ($name) = @_;
+
+	foreach my $query (@queries)
+	{
+		my $seen = resident($query);
+		like($seen, qr/Devices: 3/, "$name: on three devices");
+	}
+	return;
+}
+all_resident('at first');
+like(seen($queries[2]), qr/Resident Rows: 60000/, 'all rows');
+unlike(seen($queries[2]), qr/Uploaded/, 'nothing is uploaded again');
+unlike(resident('SELECT k, gpu_sum(v) FROM small GROUP BY k ORDER BY k'), qr/Devices/, 'a small table is on one');
+is($node->safe_psql('postgres', "SELECT rows FROM gpuagg_cache WHERE relation = 't'::regclass AND \"column\" = 'v' AND tier = 'gpu'"), 60000,
+	'one row for the column of all devices');
+
+# histograms and sketches have several states a group
+is(ours($_), do { local $ENV{PGOPTIONS} = '-c gpuagg.engine=cpu'; ours($_) }, $_)
+	for 'SELECT k2, gpu_histogram(f, 0, 8000, 20) FROM t GROUP BY k2 ORDER BY k2',
+	'SELECT k2, gpu_approx_count_distinct(v) FROM t GROUP BY k2 ORDER BY k2', 'SELECT k, gpu_argmax(v, v) FROM t GROUP BY k ORDER BY k';
+
+# rows in order have to be on one device
+{
+	my $query = 'SELECT k2, gpu_max_subarray_sum(v - 30000 ORDER BY v) FROM t GROUP BY k2 ORDER BY k2';
+	is(ours($query), do { local $ENV{PGOPTIONS} = '-c gpuagg.engine=cpu'; ours($query) }, $query);
+	like(seen($query), qr/Resident Rows: none: rows in order, and copies on several devices/, '... as batches');
+}
+
+# changes of the table
+foreach my $change ('DELETE FROM t WHERE v % 1000 = 7', 'VACUUM t', 'UPDATE t SET v = v + 1 WHERE v BETWEEN 20000 AND 25000',
+	"INSERT INTO t SELECT 3, 4, 'new ' || i, i, i, i, true FROM generate_series(1, 20) i", 'VACUUM FREEZE t', 'SELECT gpuagg_cache_prewarm(\'t\')')
+{
+	$node->safe_psql('postgres', $change);
+	is(ours($_), core($_), "$change: $_") for @queries;
+}
+all_resident('after changes');
+
+# what only core can tell
+like(ours('SELECT k, gpu_sum(1 / (v - 30010)) FROM t GROUP BY k'), qr/division by zero/, 'an error on one of the devices');
+
+# devices that have no room: the first RESIDENT of a query that finds none
+$node->provoke('memory');
+is(ours($queries[2]), core($queries[2]), 'no room for rows on the devices');
+like(seen($queries[2]), qr/Resident Rows: none/, '... which the CPU has then');
+$node->provoke;
+$node->provoke('launch');
+is(ours($queries[2]), core($queries[2]), 'a launch that fails on a device');
+$node->provoke;
+like(seen($queries[2]), qr/Devices: 3/, 'all devices again');
+
+# a server that dies in the middle, as with a device that is lost
+foreach my $word ('fault', 'abort')
+{
+	$node->provoke($word);
+	is(ours($queries[2]), core($queries[2]), "a device is lost: $word");
+	$node->provoke;
+	$node->poll_query_until('postgres', "SELECT count(*) = 3 FROM gpuagg_devices() WHERE state = 'ready'");
+	is(ours($queries[2]), core($queries[2]), '... and back');
+	like(seen($queries[2]), qr/Devices: 3/, '... on all devices');
+}
+
+# little room for copies on each device
+foreach my $limit ('64kB', '300kB', '1MB')
+{
+	$node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.device_cache_memory = '$limit'; SELECT pg_reload_conf()");
+	for (1 .. 2)
+	{
+		is(ours($_), core($_), "with $limit: $_") for @queries;
+	}
+}
+$node->safe_psql('postgres', 'ALTER SYSTEM RESET gpuagg.device_cache_memory; SELECT pg_reload_conf()');
+
+# fewer devices
+$node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.devices = '1'");
+$node->restart;
+ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM gpuagg_devices() WHERE state = 'ready'"), 'the server starts with one device');
+$node->safe_psql('postgres', "SELECT gpuagg_cache_prewarm('t')");
+unlike(resident($_), qr/Devices/, 'on one device') for @queries;
+
+$node->stop;
+done_testing();
