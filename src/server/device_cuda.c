@@ -232,5 +232,6 @@ const DeviceOps device_ops = {
 	.resident = cuda_resident,
 	.finish = cuda_finish,
 	.fetch = cuda_fetch,
+	.pick = cuda_pick,
 	.reset = cuda_reset,
 };
