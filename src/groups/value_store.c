@@ -350,12 +350,10 @@ clear_groups(ValueStore *store)
 
 /* ---- values and codes --------------------------------------------------------- */
 
-static Datum
-code_value(const ValueStore *store, uint64 code)
+Datum
+value_of_code(ColumnType type, uint64 code)
 {
-	if (!store->spec->coded)
-		return store->by_rank[code];
-	switch (store->col.type)
+	switch (type)
 	{
 #define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
 		case COLUMN_##NAME: \
@@ -368,8 +366,14 @@ code_value(const ValueStore *store, uint64 code)
 		COLUMN_FLOATS(X)
 #undef X
 		default:
-			elog(ERROR, "column type %d has no 64-bit codes", (int) store->col.type);
+			elog(ERROR, "column type %d has no 64-bit codes", (int) type);
 	}
+}
+
+static Datum
+code_value(const ValueStore *store, uint64 code)
+{
+	return store->spec->coded ? value_of_code(store->col.type, code) : store->by_rank[code];
 }
 
 /* The code of a value that is equal to this one's, and the same for all that are equal. */
