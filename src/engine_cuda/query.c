@@ -67,42 +67,6 @@ static const WantKind want_kind[] = {
 
 /* ---- translation ---- */
 
-int
-cuda_query_add_column(CudaQuery *query, int col, Travel travel, WireType type, int key)
-{
-	CudaColumn *c;
-
-	for (int i = 0; i < query->ncols; i++)
-	{
-		c = &query->cols[i];
-		if (c->col == col && c->travel == travel && c->type == type)
-		{
-			if (key >= 0)
-				c->key = key;
-			return i;
-		}
-	}
-	if (query->ncols == WIRE_MAX_COLS)
-		return -1;
-	c = &query->cols[query->ncols];
-	memset(c, 0, sizeof(*c));
-	c->col = col;
-	c->travel = travel;
-	c->type = type;
-	c->key = key;
-	return query->ncols++;
-}
-
-int
-cuda_native_type(ColumnType type)
-{
-#define X(NAME, value_t, bits_t, WIRE, ...) WIRE,
-	static const int wire[] = {COLUMN_TYPES(X)};
-#undef X
-
-	return wire[type];
-}
-
 /* The column for an input of this kind, or -1; floats for an integer input are sent as `codes`. */
 static int
 add_input(CudaQuery *query, int col, WantKind kind, Travel codes)
@@ -196,19 +160,6 @@ note_safe(CudaQuery *query, const SlotSpec *slot, const WireSlot *out)
 
 			col->safe = col->safe == 0 ? safe : Min(col->safe, safe);
 		}
-}
-
-int
-cuda_query_add_slot(CudaQuery *query, const WireSlot *slot)
-{
-	WireQuery  *wire = query->wire;
-
-	for (int s = 0; s < wire->nslots; s++)
-		if (memcmp(&wire->slots[s], slot, sizeof(*slot)) == 0)
-			return s;
-	if (wire->nslots < WIRE_MAX_SLOTS)
-		wire->slots[wire->nslots] = *slot;
-	return wire->nslots++;
 }
 
 /*

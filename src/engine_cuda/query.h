@@ -4,6 +4,7 @@
  *
  *	query.c		translates an AggSpec, lays out buffers, reads packed keys
  *	query_sets.c	translates its distinct values and ordered sets
+ *	query_parts.c	columns and slots of the message, for both
  *	fill.c		columns of a batch to a buffer
  *	unfill.c	rows of a buffer back to a batch
  */
@@ -83,7 +84,7 @@ typedef struct CudaQuery
  */
 extern CudaQuery *cuda_query_build(const AggSpec *spec, const char **why);
 
-/* Of query.c, for query_sets.c: the number of the message's column, which may be there already; -1: there are too many. */
+/* Of query_parts.c: the number of the message's column, which may be there already; -1: there are too many. */
 extern int	cuda_query_add_column(CudaQuery *query, int col, Travel travel, WireType type, int key);
 /* The same of a slot, of which there may be one too many. */
 extern int	cuda_query_add_slot(CudaQuery *query, const WireSlot *slot);

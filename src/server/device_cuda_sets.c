@@ -249,11 +249,7 @@ sets_finish(Query *query, DeviceError *error)
 	DeviceStatus status = DEVICE_OK;
 
 	if (query->q->nsets > 0)
-	{
-		/* what rows were found with; sorting needs memory */
-		query_release_scratch(query);
 		status = finish_sets(query, spare, error);
-	}
 	for (int i = 0; i < 3; i++)
 		query_release(query, &spare[i]);
 	return status;
