@@ -220,6 +220,8 @@ typedef enum WirePart
 	WIRE_ROWS,
 	WIRE_DISTINCT,				/* the set's values, one of equal ones: col[0] is the set's column, or -1 */
 	WIRE_FIRST,					/* COUNT: where the group's values begin among those of the set; 0 if it has none */
+	WIRE_MODE,					/* COUNT: the most frequent value, as wire_mode_of has it, of several the smallest; 0 if there is none */
+	WIRE_MODE_LAST,				/* the same, of several the greatest */
 	WIRE_PARTS
 } WirePart;
 
@@ -654,6 +656,20 @@ static inline const WireSpan *
 wire_spans(const WireResident *in)
 {
 	return (const WireSpan *) (in + 1);
+}
+
+/* A number of equal values, the first of which has this place: the greater, the better as a mode. */
+GPUAGG_HD int64_t
+wire_mode_of(int64_t n, int64_t place, int last)
+{
+	return (int64_t) ((uint64_t) n << 31) | (last ? place : INT32_MAX - place);
+}
+
+/* The place in it, which is above 0. */
+GPUAGG_HD int64_t
+wire_mode_place(int64_t mode, int last)
+{
+	return last ? mode & INT32_MAX : INT32_MAX - (mode & INT32_MAX);
 }
 
 /* Where the values of PICKED are. */

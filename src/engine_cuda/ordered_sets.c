@@ -22,7 +22,7 @@
 /* What is asked for together. */
 #define PICK_PLACES 65536
 
-/* The calls of a group for one set of values. */
+/* The calls of a group for one set of values, but for modes. */
 typedef struct GroupCalls
 {
 	OrderedSetCall *calls;
@@ -81,7 +81,7 @@ begin_group(CudaEngine *cuda, int v, const GroupBatch *out, int g, GroupCalls *g
 		Datum		fraction = Float8GetDatum(0.5);
 		bool		isnull = false;
 
-		if (set->values != v)
+		if (set->values != v || set->kind == ORDERED_SET_MODE)
 			continue;
 		if (!set->median)
 			fraction = cuda->env.fraction(cuda->env.fraction_arg, o, keys, nulls, &isnull);
@@ -110,7 +110,7 @@ end_group(CudaEngine *cuda, int v, const GroupBatch *out, int g, const GroupCall
 		Datum		result;
 		MemoryContext old;
 
-		if (set->values != v)
+		if (set->values != v || set->kind == ORDERED_SET_MODE)
 			continue;
 		result = ordered_set_result(&group->calls[ncalls++], group->n, group->ranks, values, group->m, (Datum) 0, col->typid,
 									isnull);
@@ -160,6 +160,74 @@ pick_some(CudaEngine *cuda, int v, const int64 *numbers, const int64 *firsts, co
 	return true;
 }
 
+/* The percentiles of these values. */
+static bool
+pick_percentiles(CudaEngine *cuda, int v, const WireGroups *groups, const char *buffer, GroupBatch *out, MemoryContext cxt)
+{
+	const int64 *numbers = (const int64 *) (buffer + groups->slots[cuda->query->number[v]]);
+	const int64 *firsts = (const int64 *) (buffer + groups->slots[cuda->query->first[v]]);
+	bool		ok = true;
+
+	for (int g = 0; g < out->ngroups && ok;)
+	{
+		MemoryContext results = MemoryContextSwitchTo(cxt);
+
+		ok = pick_some(cuda, v, numbers, firsts, out, g, &g, results);
+		MemoryContextSwitchTo(results);
+		MemoryContextReset(cxt);
+	}
+	return ok;
+}
+
+/* The most frequent ones, in one order. */
+static bool
+pick_modes(CudaEngine *cuda, int v, const int64 *modes, bool desc, GroupBatch *out)
+{
+	const AggSpec *spec = cuda->spec;
+	int32	   *places = palloc(sizeof(int32) * (out->ngroups + 1));
+	int64	   *values = palloc(sizeof(int64) * (out->ngroups + 1));
+	ColumnType	type = spec->cols[spec->values[v].col].type;
+	int			n = 0;
+
+	for (int g = 0; g < out->ngroups; g++)
+		if (modes[g] > 0)
+			places[n++] = (int32) wire_mode_place(modes[g], desc);
+	if (!pick_all(cuda, cuda->query->mode_set[v], places, n, values))
+		return false;
+	for (int o = 0; o < spec->nordered_sets; o++)
+	{
+		const OrderedSetSpec *set = &spec->ordered_sets[o];
+
+		if (set->values != v || set->kind != ORDERED_SET_MODE || set->desc != desc)
+			continue;
+		n = 0;
+		for (int g = 0; g < out->ngroups; g++)
+		{
+			bool		isnull = modes[g] <= 0;
+
+			out->fallback_nulls[set->fallback][g] = isnull;
+			out->fallbacks[set->fallback][g] = isnull ? (Datum) 0 : value_of_code(type, select_code_i64(values[n++]));
+		}
+	}
+	pfree(places);
+	pfree(values);
+	return true;
+}
+
+static bool
+pick_values(CudaEngine *cuda, int v, const WireGroups *groups, const char *buffer, GroupBatch *out, MemoryContext cxt)
+{
+	const CudaQuery *query = cuda->query;
+
+	if (query->values[v] >= 0 && !pick_percentiles(cuda, v, groups, buffer, out, cxt))
+		return false;
+	for (int desc = 0; desc < 2; desc++)
+		if (query->mode[desc][v] >= 0 &&
+			!pick_modes(cuda, v, (const int64 *) (buffer + groups->slots[query->mode[desc][v]]), desc, out))
+			return false;
+	return true;
+}
+
 bool
 cuda_pick_ordered_sets(CudaEngine *cuda, const WireGroups *groups, const char *buffer, GroupBatch *out)
 {
@@ -171,19 +239,7 @@ cuda_pick_ordered_sets(CudaEngine *cuda, const WireGroups *groups, const char *b
 	if (!ok)
 		strlcpy(cuda->client->failure, "the GPU server sent what makes no sense", sizeof(cuda->client->failure));
 	for (int v = 0; v < cuda->spec->nvalues && ok; v++)
-	{
-		const int64 *numbers = (const int64 *) (buffer + groups->slots[cuda->query->number[v]]);
-		const int64 *firsts = (const int64 *) (buffer + groups->slots[cuda->query->first[v]]);
-
-		for (int g = 0; g < out->ngroups && ok;)
-		{
-			MemoryContext results = MemoryContextSwitchTo(cxt);
-
-			ok = pick_some(cuda, v, numbers, firsts, out, g, &g, results);
-			MemoryContextSwitchTo(results);
-			MemoryContextReset(cxt);
-		}
-	}
+		ok = pick_values(cuda, v, groups, buffer, out, cxt);
 	MemoryContextDelete(cxt);
 	cuda_add_time(&cuda->times.fetch_ms, since);
 	return ok;

@@ -66,6 +66,8 @@ typedef struct CudaQuery
 	int			values[WIRE_MAX_SETS];	/* [values of the spec] set at the server, for ordered sets; in wire->slots: */
 	int			number[WIRE_MAX_SETS];	/* how many of them a group has */
 	int			first[WIRE_MAX_SETS];	/* where they begin */
+	int			mode_set[WIRE_MAX_SETS];	/* the set in which the most frequent one is looked for */
+	int			mode[2][WIRE_MAX_SETS]; /* [descending] that one */
 	int			matrix_size;	/* of all matrices; 0 until there was one */
 	bool		sizes_differ;	/* there were matrices of another size since the start */
 

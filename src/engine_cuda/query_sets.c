@@ -2,8 +2,8 @@
  * query_sets.c
  *	  Distinct values and ordered sets as the GPU server sees them: sets of values that have integer codes.
  *
- * An ordered set is two slots, the number of a group's values and the place of the first one, by which
- * ordered_sets.c asks for those of its ranks.
+ * An ordered set is slots with the number of a group's values and places, of the first one or the most frequent one, by which
+ * ordered_sets.c asks for those that it wants.
  */
 #include "postgres.h"
 
@@ -115,37 +115,62 @@ cuda_query_distinct_slot(CudaQuery *query, int s, const char **why)
 	return true;
 }
 
+/* A slot that is of no column; it may be one too many. */
+static int
+add_place(CudaQuery *query, int set, WirePart part)
+{
+	WireSlot	slot = {.monoid = MONOID_COUNT,.col = {-1, -1},.filter = -1,.width = 1,.part = part};
+
+	slot.set = set;
+	return cuda_query_add_slot(query, &slot);
+}
+
+/* What is asked of a group's values: their number, where they begin, and the most frequent of them.  Equal floats are one there. */
+static bool
+add_value_slots(CudaQuery *query, int v)
+{
+	const AggSpec *spec = query->spec;
+	const ValuesSpec *values = &spec->values[v];
+	WireSlot	number = {.monoid = MONOID_COUNT,.col = {-1, -1},.filter = -1,.width = 1};
+
+	number.col[0] = cuda_query_add_column(query, values->col, TRAVEL_PRESENCE, WIRE_I8, -1);
+	if (number.col[0] < 0)
+		return false;
+	query->values[v] = query->mode_set[v] = query->mode[0][v] = query->mode[1][v] = -1;
+	for (int o = 0; o < spec->nordered_sets; o++)
+	{
+		const OrderedSetSpec *ordered = &spec->ordered_sets[o];
+		bool		mode = ordered->kind == ORDERED_SET_MODE;
+		int		   *set = mode ? &query->mode_set[v] : &query->values[v];
+
+		if (ordered->values != v)
+			continue;
+		*set = add_set(query, add_values(query, values->col, mode ? TRAVEL_KEY_CODES : TRAVEL_VALUE_CODES), values->filter);
+		if (*set < 0)
+			return false;
+		if (mode)
+			query->mode[ordered->desc][v] = add_place(query, *set, ordered->desc ? WIRE_MODE_LAST : WIRE_MODE);
+		else
+			query->first[v] = add_place(query, *set, WIRE_FIRST);
+		number.filter = query->wire->sets[*set].filter;
+	}
+	query->number[v] = cuda_query_add_slot(query, &number);
+	return true;
+}
+
 bool
 cuda_query_ordered_sets(CudaQuery *query, const char **why)
 {
 	const AggSpec *spec = query->spec;
 
-	*why = "the most frequent value";
-	for (int o = 0; o < spec->nordered_sets; o++)
-		if (spec->ordered_sets[o].kind == ORDERED_SET_MODE)
-			return false;
-	*why = "too many ordered values for the GPU";
-	if (spec->nvalues > WIRE_MAX_SETS)
-		return false;
 	for (int v = 0; v < spec->nvalues; v++)
 	{
-		const ValuesSpec *values = &spec->values[v];
-		WireSlot	slot = {.monoid = MONOID_COUNT,.col = {-1, -1},.filter = -1,.width = 1};
-
-		if (!values->coded)
-		{
-			*why = "ordered values of a type that the GPU does not have";
+		*why = "ordered values of a type that the GPU does not have";
+		if (!spec->values[v].coded)
 			return false;
-		}
-		query->values[v] = add_set(query, add_values(query, values->col, TRAVEL_VALUE_CODES), values->filter);
-		slot.col[0] = cuda_query_add_column(query, values->col, TRAVEL_PRESENCE, WIRE_I8, -1);
-		if (query->values[v] < 0 || slot.col[0] < 0)
+		*why = "too many ordered values for the GPU";
+		if (v == WIRE_MAX_SETS || !add_value_slots(query, v))
 			return false;
-		slot.filter = query->wire->sets[query->values[v]].filter;
-		query->number[v] = cuda_query_add_slot(query, &slot);
-		slot = (WireSlot) {.monoid = MONOID_COUNT,.col = {-1, -1},.filter = -1,.width = 1,.part = WIRE_FIRST};
-		slot.set = query->values[v];
-		query->first[v] = cuda_query_add_slot(query, &slot);
 	}
 	return true;
 }

@@ -93,7 +93,7 @@ check_part(const WireQuery *q, const WireSlot *slot)
 	if (slot->filter >= 0 || slot->bin_kind != WIRE_BIN_NONE || slot->col[1] >= 0 ||
 		!gpuagg_monoids[slot->monoid].commutative || columns_of[slot->monoid] > 1)
 		return "operator over a set";
-	if (slot->part == WIRE_FIRST && slot->monoid != MONOID_COUNT)
+	if (slot->part != WIRE_DISTINCT && slot->monoid != MONOID_COUNT)
 		return "place of a set";
 	return slot->col[0] < 0 || slot->col[0] == q->sets[slot->set].col ? NULL : "operator over another column than its set";
 }

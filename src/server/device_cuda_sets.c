@@ -202,6 +202,13 @@ reduce_set(Query *query, uint32_t number, int64_t nbins, DeviceMemory *distinct,
 			KERNEL_CHECK(device_first_values(set->bins.at, set->n, query->groups.slot[s].at, query->stream));
 			continue;
 		}
+		if (q->slots[s].part != WIRE_DISTINCT)
+		{
+			*picked = true;
+			KERNEL_CHECK(device_modes(set->bins.at, set->values.at, set->n, q->slots[s].part == WIRE_MODE_LAST,
+									  query->groups.slot[s].at, query->stream));
+			continue;
+		}
 		if (!marked)
 		{
 			DEVICE_CHECK(query_reserve(query, distinct, set->n, error));

@@ -130,6 +130,9 @@ GpuaggCudaStatus device_sort_values(bool by_bin, int32_t *bins[2], int64_t *valu
 /* Of sorted values: 1 for each that differs in bin or value from the one before. */
 GpuaggCudaStatus device_distinct_values(const int32_t *bins, const int64_t *values, int64_t n, uint8_t *distinct,
 										gpuagg_stream stream);
+/* modes[b] = wire_mode_of the most frequent value of bin b, of those bins that have one; they are 0 before. */
+GpuaggCudaStatus device_modes(const int32_t *bins, const int64_t *values, int64_t n, bool last, int64_t *modes,
+							  gpuagg_stream stream);
 /* first[b] = the place of the first value of bin b, of those bins that have one. */
 GpuaggCudaStatus device_first_values(const int32_t *bins, int64_t n, int64_t *first, gpuagg_stream stream);
 

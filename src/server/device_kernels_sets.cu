@@ -1,6 +1,6 @@
 /*
  * device_kernels_sets.cu
- *	  Kernels for values of sets: which are kept, which are distinct, where a group's begin; see device_kernels.h.
+ *	  Kernels for values of sets: which are kept, distinct or most frequent, where a group's begin; see device_kernels.h.
  */
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
@@ -173,5 +173,41 @@ device_first_values(const int32_t *bins, int64_t n, int64_t *first, gpuagg_strea
 {
 	first_kernel<<<grid_for(n, THREADS), THREADS, 0, stream>>>(bins, n, first);
 	CUDA_TRY_LAUNCH("first_kernel");
+	return GPUAGG_CUDA_OK;
+}
+
+/*
+ * The last of equal values looks for the first one, in steps that double and then halve: most are near.  A state is only
+ * changed where that makes it greater.
+ */
+__global__ static void
+mode_kernel(const int32_t *bins, const int64_t *values, int64_t n, bool last, int64_t *modes)
+{
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
+	{
+		int32_t		bin = bins[i];
+		int64_t		value = values[i];
+		int64_t		first = i,
+					step = 1,
+					mode;
+
+		if (i + 1 < n && values[i + 1] == value && bins[i + 1] == bin)
+			continue;
+		for (; first >= step && values[first - step] == value && bins[first - step] == bin; step *= 2)
+			first -= step;
+		for (; step > 0; step /= 2)
+			if (first >= step && values[first - step] == value && bins[first - step] == bin)
+				first -= step;
+		mode = wire_mode_of(i - first + 1, first, last);
+		if (mode > *(volatile int64_t *) &modes[bin])
+			atomicMax((long long *) &modes[bin], (long long) mode);
+	}
+}
+
+GpuaggCudaStatus
+device_modes(const int32_t *bins, const int64_t *values, int64_t n, bool last, int64_t *modes, gpuagg_stream stream)
+{
+	mode_kernel<<<grid_for(n, THREADS), THREADS, 0, stream>>>(bins, values, n, last, modes);
+	CUDA_TRY_LAUNCH("mode_kernel");
 	return GPUAGG_CUDA_OK;
 }

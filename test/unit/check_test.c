@@ -198,6 +198,7 @@ queries(void)
 	QUERY(with_set(); query.slots[1].col[0] = 0);
 	QUERY(with_set(); query.slots[1].col[1] = 1);
 	QUERY(with_set(); query.slots[1].part = WIRE_FIRST);
+	QUERY(with_set(); query.slots[1].part = WIRE_MODE_LAST);
 	QUERY(with_set(); query.slots[1].monoid = MONOID_MAXSUB_I64; query.flags = WIRE_ORDERED);
 	QUERY(with_set(); query.slots[2].part = WIRE_DISTINCT);
 	QUERY(query.slots[2].hi = 1.0 / 0.0);

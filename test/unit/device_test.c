@@ -231,11 +231,14 @@ check_sets(Run *run)
 	for (uint64_t g = 0; g < run->finished.ngroups; g += 1 + run->finished.ngroups / 16)
 	{
 		const char *at = run->groups + g * run->group_bytes;
-		int64_t		states[5];
+		int64_t		states[6];
 		int			n,
-					distinct = 0;
+					distinct = 0,
+					run_length = 0,
+					most = 0;
 		int64_t    *values = values_of(run, read_key(at, q->key_bytes), true, &n);
-		int64_t		sum = 0;
+		int64_t		sum = 0,
+					mode = 0;
 		WirePick	pick = {.set = 1,.n = 3};
 		int32_t		places[3];
 		const int64_t *picked = (const int64_t *) (run->arena[0] + wire_picked_at(3));
@@ -243,11 +246,25 @@ check_sets(Run *run)
 
 		memcpy(states, at + q->key_bytes, sizeof(states));
 		for (int i = 0; i < n; i++)
+		{
 			if (i == 0 || values[i] != values[i - 1])
-				distinct++, sum += values[i];
+				distinct++, sum += values[i], run_length = 0;
+			if (++run_length >= most)
+				most = run_length, mode = values[i];
+		}
 		CHECK(states[2] == distinct && states[3] == sum, "%s: %d distinct values, not %d", run->c->name, (int) states[2],
 			  distinct);
 		free(values);
+		if (most > 0)
+		{
+			WirePick	one = {.n = 1};
+
+			places[0] = (int32_t) wire_mode_place(states[5], 1);
+			if (!went_well(run, query_pick(run->query[0], run->lane[0], &one, places, &error), &error))
+				return false;
+			CHECK(states[5] >> 31 == most && *(const int64_t *) (run->arena[0] + wire_picked_at(1)) == mode,
+				  "%s: the most frequent value", run->c->name);
+		}
 		values = values_of(run, read_key(at, q->key_bytes), false, &n);
 		for (int i = 0; i < 3; i++)
 			places[i] = (int32_t) (states[4] + (n - 1) / 2 * i);

@@ -86,7 +86,7 @@ reduce_values(Query *query, int s)
 	const WireSlot *slot = &query->q->slots[s];
 	const SetValue *values = query->values[slot->set];
 
-	for (size_t i = 0; i < query->nvalues[slot->set]; i++)
+	for (size_t i = 0, first = 0; i < query->nvalues[slot->set]; i++)
 	{
 		bool		begins = i == 0 || values[i].group != values[i - 1].group;
 
@@ -94,6 +94,16 @@ reduce_values(Query *query, int s)
 			((int64_t *) query->slots[s])[values[i].group] = (int64_t) i;
 		else if (slot->part == WIRE_DISTINCT && (begins || values[i].value != values[i - 1].value))
 			standin_add_value(query, s, values[i].group, values[i].value);
+		else if (slot->part >= WIRE_MODE)
+		{
+			int64_t    *state = (int64_t *) query->slots[s] + values[i].group;
+			int64_t		mode;
+
+			if (begins || values[i].value != values[i - 1].value)
+				first = i;
+			mode = wire_mode_of(i - first + 1, first, slot->part == WIRE_MODE_LAST);
+			*state = mode > *state ? mode : *state;
+		}
 	}
 }
 

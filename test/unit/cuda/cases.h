@@ -231,6 +231,8 @@ add_sets(Case *c)
 	q->slots[2].part = q->slots[3].part = WIRE_DISTINCT;
 	q->slots[4].part = WIRE_FIRST;
 	q->slots[4].set = 1;
+	add_slot(q, MONOID_COUNT, -1);
+	q->slots[5].part = WIRE_MODE_LAST;
 }
 
 /* count(column) instead of count(*), of a column without NULLs. */

@@ -138,3 +138,20 @@ device_first_values(const int32_t *bins, int64_t n, int64_t *first, gpuagg_strea
 			first[bins[i]] = i;
 	return GPUAGG_CUDA_OK;
 }
+
+GpuaggCudaStatus
+device_modes(const int32_t *bins, const int64_t *values, int64_t n, bool last, int64_t *modes, gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0, first = 0; i < n; i++)
+	{
+		int64_t		mode;
+
+		if (i > 0 && (values[i] != values[i - 1] || bins[i] != bins[i - 1]))
+			first = i;
+		mode = wire_mode_of(i - first + 1, first, last);
+		modes[bins[i]] = mode > modes[bins[i]] ? mode : modes[bins[i]];
+	}
+	return GPUAGG_CUDA_OK;
+}
