@@ -73,6 +73,9 @@ typedef struct EngineWork
 	Cost		local;			/* of sorting and spilling, which rows in this process need */
 } EngineWork;
 
+/* The direct argument of ordered set `set` of the spec in a group of these keys, in the current context. */
+typedef Datum (*OrderedSetFraction) (void *arg, int set, const Datum *keys, const bool *nulls, bool *isnull);
+
 typedef struct EngineEnv
 {
 	MemoryContext cxt;			/* lasts as long as the engine */
@@ -86,6 +89,8 @@ typedef struct EngineEnv
 	uint64		seed[2];		/* of the hashes of keys in exports, the same in all participants */
 	bool		read_once;		/* the input has volatile functions: no engine can start over */
 	GpuaggStrategy forced;		/* gpuagg.strategy */
+	OrderedSetFraction fraction;	/* for engines with EngineOps.sets */
+	void	   *fraction_arg;
 } EngineEnv;
 
 /* Finished groups, column by column; valid until the next call on the engine. */
@@ -215,6 +220,11 @@ typedef struct EngineOps
 	bool		sorts;			/* reduces rows in AggSpec.order itself; else the feed must sort them */
 	bool		adds_in_order;	/* adds floats in the order of rows, see AggSpec.ordered_floats */
 	bool		runs_fallbacks; /* runs the transition functions of fallback aggregates */
+	/*
+	 * Reduces DISTINCT values, and finds those of ordered sets, of specs that refusal() allows, where it can start over; else
+	 * engines are put together for these (exec/distinct.c, exec/ordered_set.c).
+	 */
+	bool		sets;
 	SlotSupport support;
 
 	/*

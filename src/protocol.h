@@ -18,6 +18,7 @@
  *		LEAVE -> LEFT				of a shared query: this connection's batches are reduced
  *		FINISH -> FINISHED			all groups are known; those beyond a limit are left out
  *		{ FETCH -> GROUPS }
+ *		{ PICK -> PICKED }			values of sets, by their places
  *		RESET -> OPENED				the same query from its start, for rescans
  *
  * STATUS -> STATUS_REPLY and LIST -> LISTED may come at any point and need no HELLO.  FAILED may answer any
@@ -26,7 +27,7 @@
  *
  * Ownership of the arena: it is one mapping of arena_bytes, cut into `buffers`
  * pieces of buffer_bytes.  All of it is the client's after WELCOME.  A buffer is
- * the server's from the BATCH or FETCH that names it until the DONE or GROUPS
+ * the server's from the BATCH, FETCH or PICK that names it until the DONE, GROUPS or PICKED
  * that names it.  A batch whose groups or rows the device has no room for is not
  * taken, nor is any after it: the client keeps their rows, and the server the
  * groups of those before.  The server never reads a count, an offset or a type from the
@@ -61,6 +62,7 @@
 #define WIRE_MAX_KEYS 8
 #define WIRE_MAX_SLOTS 48
 #define WIRE_MAX_ORDER 8
+#define WIRE_MAX_SETS 16
 #define WIRE_MAX_THRESHOLDS 65536
 #define WIRE_MAX_DEVICES 16
 #define WIRE_MAX_BODY (1u << 20)
@@ -90,6 +92,7 @@ typedef enum MessageType
 	MESSAGE_RESIDENT,
 	MESSAGE_DICTIONARY,
 	MESSAGE_LIST,
+	MESSAGE_PICK,
 
 	/* server to client */
 	MESSAGE_WELCOME = 64,
@@ -104,6 +107,7 @@ typedef enum MessageType
 	MESSAGE_RESIDED,
 	MESSAGE_ENTRIES,
 	MESSAGE_LISTED,
+	MESSAGE_PICKED,
 
 	/* between the server and its supervisor, over the pipe it was started with */
 	MESSAGE_READY = 128,			/* WireStatus: devices are open, the socket accepts connections */
@@ -203,6 +207,27 @@ typedef struct WireOrder
 } WireOrder;
 
 /*
+ * Values of a column, integers of up to 64 bits, of rows for which the filter is true, NULLs aside.  The server keeps
+ * them by group until the last row, and sorts them then: each group's lie together, ascending.
+ */
+typedef struct WireSet
+{
+	int16_t		col;
+	int16_t		filter;			/* WIRE_I8 without NULLs, or -1 */
+} WireSet;
+
+/* Of which rows a slot is. */
+typedef enum WirePart
+{
+	WIRE_ROWS,
+	WIRE_DISTINCT,				/* the set's values, one of equal ones: col[0] is the set's column, or -1 */
+	WIRE_FIRST,					/* COUNT: where the group's values begin among those of the set; 0 if it has none */
+	WIRE_MODE,					/* COUNT: the most frequent value, as wire_mode_of has it, of several the smallest; 0 if there is none */
+	WIRE_MODE_LAST,				/* the same, of several the greatest */
+	WIRE_PARTS
+} WirePart;
+
+/*
  * SlotSpec of spec.h; thresholds are an offset into the doubles after WireQuery.
  * NULLs of col[0] count for LONGEST_ASC, as in slot_takes_nulls.
  */
@@ -217,6 +242,9 @@ typedef struct WireSlot
 	uint32_t	thresholds;
 	double		lo,
 				hi;
+	uint16_t	part;			/* WirePart; others than WIRE_ROWS have neither filter nor bins */
+	uint16_t	set;			/* which, unless WIRE_ROWS */
+	uint32_t	pad;
 } WireSlot;
 
 #define WIRE_ORDERED 1			/* some operator does not commute */
@@ -235,7 +263,10 @@ typedef struct WireQuery
 	uint32_t	null_offset;	/* of the NULL byte in the key; key_bytes if there is none */
 	uint32_t	nthresholds;
 	uint32_t	norder;			/* 0: input order is the order */
+	uint32_t	nsets;
+	uint32_t	pad;
 	WireOrder	order[WIRE_MAX_ORDER];
+	WireSet		sets[WIRE_MAX_SETS];
 	WireKey		keys[WIRE_MAX_KEYS];
 	WireSlot	slots[WIRE_MAX_SLOTS];
 } WireQuery;
@@ -545,6 +576,24 @@ typedef struct WireGroups
 	uint32_t	slots[WIRE_MAX_SLOTS];
 } WireGroups;
 
+/*
+ * Values of a set, after FINISH: in the buffer are n places, int32_t from 0, and behind them at wire_align, after
+ * PICKED, n int64_t.
+ */
+typedef struct WirePick
+{
+	uint32_t	set;
+	uint32_t	n;
+	uint32_t	buffer;
+	uint32_t	pad;
+} WirePick;
+
+typedef struct WirePicked
+{
+	uint32_t	buffer;
+	uint32_t	n;
+} WirePicked;
+
 typedef enum WireFailure
 {
 	FAILURE_PROTOCOL,			/* a message made no sense */
@@ -665,6 +714,27 @@ static inline const WireSpan *
 wire_spans(const WireResident *in)
 {
 	return (const WireSpan *) (in + 1);
+}
+
+/* A number of equal values, the first of which has this place: the greater, the better as a mode. */
+GPUAGG_HD int64_t
+wire_mode_of(int64_t n, int64_t place, int last)
+{
+	return (int64_t) ((uint64_t) n << 31) | (last ? place : INT32_MAX - place);
+}
+
+/* The place in it, which is above 0. */
+GPUAGG_HD int64_t
+wire_mode_place(int64_t mode, int last)
+{
+	return last ? mode & INT32_MAX : INT32_MAX - (mode & INT32_MAX);
+}
+
+/* Where the values of PICKED are. */
+static inline size_t
+wire_picked_at(uint32_t n)
+{
+	return wire_align((size_t) n * sizeof(int32_t));
 }
 
 /* Bytes of one group in a GROUPS buffer, alignment gaps aside. */

@@ -129,7 +129,7 @@ typedef struct OrderSpec
 /*
  * Rows that some aggregates take by themselves: those of DISTINCT values, of a group's rows for which the filter is
  * true, one for each combination of the values; those with an ORDER BY, all of these rows in the order of
- * the values.  exec/distinct.c sees to that; engines know nothing of it.
+ * the values.  exec/distinct.c sees to that, and engines know nothing of it, but for those that have EngineOps.sets.
  */
 typedef struct DistinctSpec
 {
@@ -162,7 +162,7 @@ typedef enum OrderedSetKind
 
 /*
  * An ordered-set aggregate.  exec/ordered_set.c finds its value, which becomes that of a fallback aggregate;
- * engines know nothing of it.
+ * engines know nothing of it, but for those that have EngineOps.sets.
  */
 typedef struct OrderedSetSpec
 {
@@ -224,6 +224,23 @@ typedef struct AggSpec
 	bool		others;			/* some aggregate is not min(), max() or count(*) of all rows */
 	bool		ordered_floats; /* a float sum has an ORDER BY, which determines its last digits */
 } AggSpec;
+
+/* Has it aggregates of DISTINCT values, or with an order of their own, or of ordered sets? */
+static inline bool
+spec_has_sets(const AggSpec *spec)
+{
+	return spec->ndistincts > 0 || spec->nordered_sets > 0;
+}
+
+/* The ordered set whose results this fallback aggregate has, or -1. */
+static inline int
+spec_set_of_fallback(const AggSpec *spec, int fallback)
+{
+	for (int o = 0; o < spec->nordered_sets; o++)
+		if (spec->ordered_sets[o].fallback == fallback)
+			return o;
+	return -1;
+}
 
 /*
  * Does another row of a group change nothing if one with the same bytes came before?  That is so of extremes whose

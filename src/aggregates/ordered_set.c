@@ -211,6 +211,36 @@ ordered_set_begin(OrderedSetCall *call, const OrderedSetSpec *set, Datum fractio
 	}
 }
 
+static int
+compare_ranks(const void *a, const void *b)
+{
+	int64		x = *(const int64 *) a;
+	int64		y = *(const int64 *) b;
+
+	return (x > y) - (x < y);
+}
+
+int
+ordered_set_ranks(const OrderedSetCall *calls, int ncalls, int64 **ranks)
+{
+	int			most = 0,
+				n = 0,
+				unique = 0;
+
+	for (int c = 0; c < ncalls; c++)
+		most += 2 * calls[c].nfractions;
+	*ranks = palloc(sizeof(int64) * (most + 1));
+	for (int c = 0; c < ncalls; c++)
+		for (int i = 0; !calls[c].isnull && i < 2 * calls[c].nfractions; i++)
+			if (!calls[c].nulls[i / 2])
+				(*ranks)[n++] = calls[c].ranks[i];
+	qsort(*ranks, n, sizeof(int64), compare_ranks);
+	for (int i = 0; i < n; i++)
+		if (i == 0 || (*ranks)[i] != (*ranks)[unique - 1])
+			(*ranks)[unique++] = (*ranks)[i];
+	return unique;
+}
+
 /* ---- results ------------------------------------------------------------ */
 
 static Datum

@@ -42,6 +42,9 @@ typedef struct OrderedSetCall
  */
 extern void ordered_set_begin(OrderedSetCall *call, const OrderedSetSpec *set, Datum fraction, bool isnull, int64 n);
 
+/* All ranks that the calls want, ascending and different, in the current context; returns how many. */
+extern int	ordered_set_ranks(const OrderedSetCall *calls, int ncalls, int64 **ranks);
+
 /* The result, of values[i], which has the rank ranks[i], ascending; or of the mode.  typid is that of the values. */
 extern Datum ordered_set_result(const OrderedSetCall *call, int64 n, const int64 *ranks, const Datum *values, int nranks,
 								Datum mode, Oid typid, bool *isnull);

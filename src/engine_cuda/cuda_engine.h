@@ -3,6 +3,7 @@
  *	  What the files of the CUDA engine share.
  *
  * session.c		sessions with the server: opened for a query, given back
+ * ordered_sets.c	values of ordered sets, which are picked among those of groups
  * groups.c			groups of the server, brought here in chunks
  * rows.c			rows to the server, or to the merger
  * resident.c		rows of which the server has copies
@@ -119,6 +120,9 @@ extern bool cuda_is_exhausted(const CudaEngine *cuda);
 extern size_t cuda_groups_end(const CudaEngine *cuda, const WireGroups *groups);
 extern void cuda_keep_returned(CudaEngine *cuda);
 extern EngineStatus cuda_ensure_open(CudaEngine *cuda, const Batch *first);
+
+/* ordered_sets.c: fills in out->fallbacks; false: the session is lost.  Results are allocated in the current context. */
+extern bool cuda_pick_ordered_sets(CudaEngine *cuda, const WireGroups *groups, const char *buffer, GroupBatch *out);
 
 /* groups.c */
 extern bool cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out);

@@ -81,6 +81,8 @@ refusal_of_single_pass(const CudaEngine *cuda)
 		return NULL;
 	if (spec->ordered)
 		return "rows in order must all have room on the GPU, and they come once";
+	if (spec_has_sets(spec))
+		return "distinct or ordered values must all have room on the GPU, and rows come once";
 	for (int k = 0; k < spec->nkeys; k++)
 		if (spec->keys[k].varies)
 			return "equal keys may look different, and rows come once";
@@ -536,6 +538,7 @@ const EngineOps engine_cuda_ops = {
 	.name = "cuda",
 	.place = "the GPU",
 	.sorts = true,
+	.sets = true,
 	.support = {.many_bins = true, .matrices = true},
 	.available = cuda_available,
 	.refusal = cuda_refusal,

@@ -103,7 +103,7 @@ copy_keys(CudaEngine *cuda, const char *packed, GroupBatch *out)
 
 /*
  * Fallback aggregates are here for unrepresentable numerics alone, and no row that
- * the server got has one: their states are the initial ones.
+ * the server got has one: their states are the initial ones.  Others have results of ordered sets.
  */
 static void
 copy_fallbacks(CudaEngine *cuda, GroupBatch *out)
@@ -169,6 +169,12 @@ cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out)
 		out->slots[s] = cuda->query->sum[s] >= 0 ? make_means(cuda, &groups, buffer, s) :
 			unconstify(char *, buffer) + groups.slots[cuda->query->slot[s]];
 	copy_fallbacks(cuda, out);
+	if (cuda->spec->nordered_sets > 0 && !cuda_pick_ordered_sets(cuda, &groups, buffer, out))
+	{
+		MemoryContextSwitchTo(old);
+		cuda_fail_client(cuda);
+		return false;
+	}
 	MemoryContextSwitchTo(old);
 	cuda->returned = groups;
 	cuda->returned_slots = cuda->spool ? NULL : out->slots;
@@ -197,6 +203,9 @@ cuda_release(EState *estate, bool in_steps)
 		{
 			if (!in_steps)
 				cuda->next_group = cuda->result.ngroups;
+			/* values are picked when groups are fetched */
+			else if (cuda->spec->nordered_sets > 0)
+				continue;
 			else if (!spool_groups(cuda))
 				continue;
 		}

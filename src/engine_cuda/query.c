@@ -67,42 +67,6 @@ static const WantKind want_kind[] = {
 
 /* ---- translation ---- */
 
-static int
-add_column(CudaQuery *query, int col, Travel travel, WireType type, int key)
-{
-	CudaColumn *c;
-
-	for (int i = 0; i < query->ncols; i++)
-	{
-		c = &query->cols[i];
-		if (c->col == col && c->travel == travel && c->type == type)
-		{
-			if (key >= 0)
-				c->key = key;
-			return i;
-		}
-	}
-	if (query->ncols == WIRE_MAX_COLS)
-		return -1;
-	c = &query->cols[query->ncols];
-	memset(c, 0, sizeof(*c));
-	c->col = col;
-	c->travel = travel;
-	c->type = type;
-	c->key = key;
-	return query->ncols++;
-}
-
-int
-cuda_native_type(ColumnType type)
-{
-#define X(NAME, value_t, bits_t, WIRE, ...) WIRE,
-	static const int wire[] = {COLUMN_TYPES(X)};
-#undef X
-
-	return wire[type];
-}
-
 /* The column for an input of this kind, or -1; floats for an integer input are sent as `codes`. */
 static int
 add_input(CudaQuery *query, int col, WantKind kind, Travel codes)
@@ -118,15 +82,15 @@ add_input(CudaQuery *query, int col, WantKind kind, Travel codes)
 			if (native < 0 || (type == COLUMN_DEC && kind != WANT_WIDE))
 				return -1;
 			if (isfloat)
-				return kind == WANT_INTEGER ? add_column(query, col, codes, WIRE_I64, -1) : -1;
+				return kind == WANT_INTEGER ? cuda_query_add_column(query, col, codes, WIRE_I64, -1) : -1;
 			/* unsigned values need a wider signed type */
-			return add_column(query, col, TRAVEL_VALUES, type == COLUMN_U32 ? WIRE_I64 : native, -1);
+			return cuda_query_add_column(query, col, TRAVEL_VALUES, type == COLUMN_U32 ? WIRE_I64 : native, -1);
 		case WANT_SINGLE:
-			return type == COLUMN_F32 ? add_column(query, col, TRAVEL_VALUES, WIRE_F32, -1) : -1;
+			return type == COLUMN_F32 ? cuda_query_add_column(query, col, TRAVEL_VALUES, WIRE_F32, -1) : -1;
 		case WANT_DOUBLE:
 			if (native < 0 || type == COLUMN_DEC)
 				return -1;
-			return add_column(query, col, TRAVEL_VALUES, isfloat ? native : WIRE_F64, -1);
+			return cuda_query_add_column(query, col, TRAVEL_VALUES, isfloat ? native : WIRE_F64, -1);
 		default:
 			return -1;
 	}
@@ -198,20 +162,6 @@ note_safe(CudaQuery *query, const SlotSpec *slot, const WireSlot *out)
 		}
 }
 
-/* The slot of the message, which may be there already; it may be one too many. */
-static int
-add_wire_slot(CudaQuery *query, const WireSlot *slot)
-{
-	WireQuery  *wire = query->wire;
-
-	for (int s = 0; s < wire->nslots; s++)
-		if (memcmp(&wire->slots[s], slot, sizeof(*slot)) == 0)
-			return s;
-	if (wire->nslots < WIRE_MAX_SLOTS)
-		wire->slots[wire->nslots] = *slot;
-	return wire->nslots++;
-}
-
 /*
  * A mean, of which nobody asks for squared deviations: a count and a sum, which the GPU is faster at, and which
  * other aggregates may have as well.
@@ -222,13 +172,13 @@ translate_mean(CudaQuery *query, int s, const WireSlot *accum)
 	WireSlot	out = *accum;
 
 	out.monoid = MONOID_COUNT;
-	out.col[0] = add_column(query, query->spec->slots[s].col[0], TRAVEL_PRESENCE, WIRE_I8, -1);
+	out.col[0] = cuda_query_add_column(query, query->spec->slots[s].col[0], TRAVEL_PRESENCE, WIRE_I8, -1);
 	if (out.col[0] < 0)
 		return false;
-	query->slot[s] = add_wire_slot(query, &out);
+	query->slot[s] = cuda_query_add_slot(query, &out);
 	out.monoid = MONOID_SUM_F64;
 	out.col[0] = accum->col[0];
-	query->sum[s] = add_wire_slot(query, &out);
+	query->sum[s] = cuda_query_add_slot(query, &out);
 	return true;
 }
 
@@ -238,6 +188,10 @@ translate_slot(CudaQuery *query, int s, const char **why)
 	const SlotSpec *slot = &query->spec->slots[s];
 	WantKind	kind = want_kind[slot->monoid];
 	WireSlot	out;
+
+	query->sum[s] = -1;
+	if (slot->set > 0)
+		return cuda_query_distinct_slot(query, s, why);
 
 	*why = "an operator that the GPU does not have";
 	memset(&out, 0, sizeof(out));
@@ -252,11 +206,11 @@ translate_slot(CudaQuery *query, int s, const char **why)
 		if (c == 0 && slot->bins.kind != BIN_NONE)
 			input = slot->bins.kind == BIN_HLL ? WANT_INTEGER : WANT_DOUBLE;
 		if (input == WANT_INTEGER && slot->monoid == MONOID_COUNT && slot->bins.kind == BIN_NONE)
-			out.col[c] = add_column(query, slot->col[c], TRAVEL_PRESENCE, WIRE_I8, -1);
+			out.col[c] = cuda_query_add_column(query, slot->col[c], TRAVEL_PRESENCE, WIRE_I8, -1);
 		else if (slot->monoid == MONOID_MAT2)
-			out.col[c] = add_column(query, slot->col[c], TRAVEL_MATRIX, WIRE_MAT5, -1);
+			out.col[c] = cuda_query_add_column(query, slot->col[c], TRAVEL_MATRIX, WIRE_MAT5, -1);
 		else if (slot->monoid == MONOID_LONGEST_RUN)
-			out.col[c] = add_column(query, slot->col[c], TRAVEL_FILTER, WIRE_I8, -1);
+			out.col[c] = cuda_query_add_column(query, slot->col[c], TRAVEL_FILTER, WIRE_I8, -1);
 		else
 			out.col[c] = add_input(query, slot->col[c], input,
 								   c == 0 ? TRAVEL_KEY_CODES : TRAVEL_VALUE_CODES);
@@ -268,15 +222,14 @@ translate_slot(CudaQuery *query, int s, const char **why)
 		query->cols[out.col[slot->bins.kind == BIN_NONE ? 0 : 1]].extreme = true;
 	note_safe(query, slot, &out);
 	if (slot->filter >= 0 &&
-		(out.filter = add_column(query, slot->filter, TRAVEL_FILTER, WIRE_I8, -1)) < 0)
+		(out.filter = cuda_query_add_column(query, slot->filter, TRAVEL_FILTER, WIRE_I8, -1)) < 0)
 		return false;
 	*why = "too many thresholds for the GPU";
 	if (!translate_bins(query, slot, &out))
 		return false;
-	query->sum[s] = -1;
 	if (slot->monoid == MONOID_ACCUM_F64 && slot->mean_only)
 		return translate_mean(query, s, &out);
-	query->slot[s] = add_wire_slot(query, &out);
+	query->slot[s] = cuda_query_add_slot(query, &out);
 	return true;
 }
 
@@ -292,7 +245,7 @@ key_is_raw(const AggSpec *spec, const KeySpec *key)
  * Which keys are sent as values: all that may be, unless the packed key would pass 16
  * bytes; then the widest become codes, from the last.  *nulls: there is a byte for the
  * NULLs of those keys.  Where it would be the seventeenth there is none, and batches with a
- * NULL key go to the merger (cuda_query_null_keys); rows in order cannot go there.
+ * NULL key go to the merger (cuda_query_null_keys); rows in order, and of sets, cannot go there.
  */
 static bool
 choose_raw(const AggSpec *spec, bool *raw, bool *nulls)
@@ -318,7 +271,7 @@ choose_raw(const AggSpec *spec, bool *raw, bool *nulls)
 			if (raw[k] && width > sizeof(int32))
 				widest = k;
 		}
-		if (bytes == WIRE_MAX_KEY_BYTES && !spec->ordered)
+		if (bytes == WIRE_MAX_KEY_BYTES && !spec->ordered && !spec_has_sets(spec))
 			*nulls = false;
 		if (bytes + *nulls <= WIRE_MAX_KEY_BYTES)
 			return true;
@@ -346,7 +299,7 @@ translate_keys(CudaQuery *query, const char **why)
 		int			type = raw[k] ? cuda_native_type(spec->cols[key->col].type) : WIRE_I32;
 		int			col;
 
-		col = add_column(query, key->col, raw[k] ? TRAVEL_VALUES : TRAVEL_CODES, type, k);
+		col = cuda_query_add_column(query, key->col, raw[k] ? TRAVEL_VALUES : TRAVEL_CODES, type, k);
 		query->keycol[k] = col;
 		wire->keys[k].col = col;
 		wire->keys[k].width = wire_width(type);
@@ -398,6 +351,8 @@ cuda_query_build(const AggSpec *spec, const char **why)
 	for (int s = 0; s < spec->nslots; s++)
 		if (!translate_slot(query, s, why))
 			return NULL;
+	if (!cuda_query_ordered_sets(query, why))
+		return NULL;
 	*why = "too many aggregates for the GPU";
 	if (query->wire->nslots > WIRE_MAX_SLOTS)
 		return NULL;
@@ -631,7 +586,7 @@ sends_any_as(const CudaQuery *query, Travel travel)
 bool
 cuda_query_shareable(const CudaQuery *query)
 {
-	return !query->spec->ordered && !sends_any_as(query, TRAVEL_CODES) &&
+	return !query->spec->ordered && !spec_has_sets(query->spec) && !sends_any_as(query, TRAVEL_CODES) &&
 		!cuda_query_needs_batch(query);
 }
 

@@ -3,6 +3,8 @@
  *	  A query as the GPU server sees it: which columns are sent, and in which form.
  *
  *	query.c		translates an AggSpec, lays out buffers, reads packed keys
+ *	query_sets.c	translates its distinct values and ordered sets
+ *	query_parts.c	columns and slots of the message, for both
  *	fill.c		columns of a batch to a buffer
  *	unfill.c	rows of a buffer back to a batch
  */
@@ -61,6 +63,11 @@ typedef struct CudaQuery
 	int			keycol[WIRE_MAX_KEYS];	/* of cols */
 	int			slot[WIRE_MAX_SLOTS];	/* [slot of the spec] in wire->slots */
 	int			sum[WIRE_MAX_SLOTS];	/* means travel as a count, in `slot`, and a sum; else -1 */
+	int			values[WIRE_MAX_SETS];	/* [values of the spec] set at the server, for ordered sets; in wire->slots: */
+	int			number[WIRE_MAX_SETS];	/* how many of them a group has */
+	int			first[WIRE_MAX_SETS];	/* where they begin */
+	int			mode_set[WIRE_MAX_SETS];	/* the set in which the most frequent one is looked for */
+	int			mode[2][WIRE_MAX_SETS]; /* [descending] that one */
 	int			matrix_size;	/* of all matrices; 0 until there was one */
 	bool		sizes_differ;	/* there were matrices of another size since the start */
 
@@ -78,6 +85,14 @@ typedef struct CudaQuery
  * Calls no server, so that EXPLAIN may use it.
  */
 extern CudaQuery *cuda_query_build(const AggSpec *spec, const char **why);
+
+/* Of query_parts.c: the number of the message's column, which may be there already; -1: there are too many. */
+extern int	cuda_query_add_column(CudaQuery *query, int col, Travel travel, WireType type, int key);
+/* The same of a slot, of which there may be one too many. */
+extern int	cuda_query_add_slot(CudaQuery *query, const WireSlot *slot);
+/* Of query_sets.c: a slot of distinct values, and all ordered sets; false: the GPU cannot, for the reason in *why. */
+extern bool cuda_query_distinct_slot(CudaQuery *query, int s, const char **why);
+extern bool cuda_query_ordered_sets(CudaQuery *query, const char **why);
 
 /* Lays out buffers of this size, by the estimates in query->wire; dictionaries are made in `cxt`. */
 extern void cuda_query_layout(CudaQuery *query, MemoryContext cxt, uint32 buffer_bytes,

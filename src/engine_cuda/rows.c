@@ -47,10 +47,13 @@ cuda_note_merger_errors(CudaEngine *cuda)
 static EngineStatus
 set_aside(CudaEngine *cuda, const Batch *batch)
 {
-	Engine	   *merger = cuda_get_merger(cuda);
+	Engine	   *merger;
 
 	if (cuda->spec->ordered)
 		return cuda_fail(cuda, "rows that only the CPU can take, among rows in order");
+	if (spec_has_sets(cuda->spec))
+		return cuda_fail(cuda, "rows that only the CPU can take, among distinct or ordered values");
+	merger = cuda_get_merger(cuda);
 	cuda_query_note_negative_zero(cuda->query, batch);
 	if (cuda_can_start_over(cuda) && cuda->query->negative_zero)
 		return cuda_fail(cuda, "a minimum or maximum of -0 and 0 depends on row order");
@@ -76,6 +79,8 @@ read_back(CudaEngine *cuda, int buffer)
 
 	if (cuda->spec->ordered)
 		return cuda_fail(cuda, "the GPU has no room for all rows in order");
+	if (spec_has_sets(cuda->spec))
+		return cuda_fail(cuda, "the GPU has no room for all distinct or ordered values");
 	for (int k = 0; k < cuda->spec->nkeys; k++)
 		if (cuda->spec->keys[k].varies && cuda_can_start_over(cuda))
 			return cuda_fail(cuda, "no room on the GPU, and equal keys may look different");

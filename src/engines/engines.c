@@ -60,6 +60,22 @@ is_available(const EngineOps *ops, char *note, size_t note_size)
 	return ops->available == NULL || ops->available(note, note_size);
 }
 
+/* Why the engine does not reduce distinct values and ordered sets by itself, or NULL; the default one never does. */
+static const char *
+refusal_of_sets(const EngineOps *ops, const EngineQuery *query)
+{
+	const AggSpec *spec = query->spec;
+	bool		sets = spec ? spec_has_sets(spec) : query->ordered_sets;
+
+	if (!sets)
+		return NULL;
+	if (!ops->sets)
+		return spec && spec->ndistincts > 0 ? "an aggregate of distinct values" : "an aggregate of ordered values";
+	if (query->once)
+		return "distinct or ordered values must all have room, and rows come once";
+	return spec && spec->nsets > 0 ? "grouping sets of distinct values" : NULL;
+}
+
 /* Why the engine cannot run the query, or NULL. */
 static const char *
 refusal(const EngineOps *ops, const EngineQuery *query)
@@ -68,8 +84,8 @@ refusal(const EngineOps *ops, const EngineQuery *query)
 		return "the input is ordered";
 	if (query->spec && query->spec->ordered_floats && !ops->adds_in_order)
 		return "a sum of floats has an order";
-	if (query->spec && query->spec->ndistincts > 0 && ops != engines_default())
-		return "an aggregate of distinct values";
+	if (ops != engines_default() && refusal_of_sets(ops, query))
+		return refusal_of_sets(ops, query);
 	if (query->engines > MOST_ENGINES && ops != engines_default())
 		return "many grouping sets that cannot be made from one another";
 	if (query->fallbacks && !ops->runs_fallbacks)

@@ -105,13 +105,29 @@ has_fallbacks(const GpuAggState *state)
 	Oid			transfn;
 
 	for (int o = 0; spec && o < spec->nfallbacks; o++)
-		if (!spec->fallbacks[o].unrepresentable_only)
+		if (!spec->fallbacks[o].unrepresentable_only && spec_set_of_fallback(spec, o) < 0)
 			return true;
 	for (int a = 0; !spec && a < state->plan->naggs; a++)
 	{
 		TargetEntry *tle = list_nth(cscan->custom_scan_tlist, state->plan->nkeys + a);
 
-		if (aggmap_is_fallback(partial_aggref(castNode(Aggref, tle->expr))->aggfnoid, &transfn))
+		if (!aggmap_is_ordered_set(castNode(Aggref, tle->expr)) &&
+			aggmap_is_fallback(partial_aggref(castNode(Aggref, tle->expr))->aggfnoid, &transfn))
+			return true;
+	}
+	return false;
+}
+
+static bool
+has_ordered_sets(const GpuAggState *state)
+{
+	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
+
+	for (int a = 0; a < state->plan->naggs; a++)
+	{
+		TargetEntry *tle = list_nth(cscan->custom_scan_tlist, state->plan->nkeys + a);
+
+		if (aggmap_is_ordered_set(castNode(Aggref, tle->expr)))
 			return true;
 	}
 	return false;
@@ -126,6 +142,8 @@ exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 		.spec = spec,
 		.grouped = state->plan->grouped,
 		.fallbacks = has_fallbacks(state),
+		.ordered_sets = has_ordered_sets(state),
+		.once = state->shared != NULL || state->plan->read_once,
 		.engines = 1,
 		.work.rows = rows,
 		/* before execution as for a common query */
@@ -223,8 +241,11 @@ exec_open_engine(GpuAggState *state, const EngineOps *ops)
 	memcpy(env.seed, state->seed, sizeof(env.seed));
 	env.read_once = state->plan->read_once;
 	env.forced = gpuagg_strategy;
+	env.fraction = eval_fraction;
+	env.fraction_arg = state;
 	state->engine = state->spec->nsets > 0 ? grouping_sets_open(ops, state->spec, &env) :
-		state->spec->nordered_sets > 0 ? ordered_set_open(ops, state->spec, &env, eval_fraction, state) :
+		ops->sets ? ops->open(state->spec, &env) :
+		state->spec->nordered_sets > 0 ? ordered_set_open(ops, state->spec, &env) :
 		state->spec->ndistincts > 0 ? distinct_open(ops, state->spec, &env, choose) :
 		ops->open(state->spec, &env);
 }

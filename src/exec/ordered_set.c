@@ -14,7 +14,7 @@
  *
  * Participants of a parallel plan export what the inner engine has, and then groups, stores and rows of partitions.
  *
- * For a GPU this is a sort of (group, code) and a look at places of the sorted codes.
+ * A GPU sorts (group, code) and looks at places of the sorted codes (EngineOps.sets).
  */
 #include "postgres.h"
 
@@ -57,16 +57,6 @@ copy_entries(const void *from, int n, int more, size_t size)
 	return copy;
 }
 
-/* The ordered set whose results this fallback aggregate has, or -1. */
-static int
-set_of_fallback(const AggSpec *spec, int fallback)
-{
-	for (int o = 0; o < spec->nordered_sets; o++)
-		if (spec->ordered_sets[o].fallback == fallback)
-			return o;
-	return -1;
-}
-
 static void
 make_inner_spec(OrderedSetEngine *engine)
 {
@@ -86,7 +76,7 @@ make_inner_spec(OrderedSetEngine *engine)
 		inner->distincts[d].filter = inner_filter(engine, inner->distincts[d].filter);
 	inner->fallbacks = copy_entries(spec->fallbacks, spec->nfallbacks, 0, sizeof(FallbackAgg));
 	for (int f = 0; f < spec->nfallbacks; f++)
-		if (set_of_fallback(spec, f) < 0 && inner->fallbacks[f].set == 0)
+		if (spec_set_of_fallback(spec, f) < 0 && inner->fallbacks[f].set == 0)
 			inner->fallbacks[f].filter = inner_filter(engine, inner->fallbacks[f].filter);
 	inner->cols = copy_entries(spec->cols, spec->ncols, 1 + engine->nfilters + spec->nordered_sets, sizeof(ColumnSpec));
 	/* no two are of one input */
@@ -215,37 +205,6 @@ flush_results(OrderedSetEngine *engine)
 	return status;
 }
 
-static int
-compare_ranks(const void *a, const void *b)
-{
-	int64		x = *(const int64 *) a;
-	int64		y = *(const int64 *) b;
-
-	return (x > y) - (x < y);
-}
-
-/* All ranks that the calls want, ascending and different; returns how many. */
-static int
-collect_ranks(const OrderedSetCall *calls, int ncalls, int64 **ranks)
-{
-	int			most = 0,
-				n = 0,
-				unique = 0;
-
-	for (int c = 0; c < ncalls; c++)
-		most += 2 * calls[c].nfractions;
-	*ranks = palloc(sizeof(int64) * (most + 1));
-	for (int c = 0; c < ncalls; c++)
-		for (int i = 0; !calls[c].isnull && i < 2 * calls[c].nfractions; i++)
-			if (!calls[c].nulls[i / 2])
-				(*ranks)[n++] = calls[c].ranks[i];
-	qsort(*ranks, n, sizeof(int64), compare_ranks);
-	for (int i = 0; i < n; i++)
-		if (i == 0 || (*ranks)[i] != (*ranks)[unique - 1])
-			(*ranks)[unique++] = (*ranks)[i];
-	return unique;
-}
-
 /* Adds the row with the results of a group in the store, which is about to be asked for its values. */
 static void
 add_result(OrderedSetEngine *engine, int v, uint32 group, int64 n, OrderedSetCall *calls, Datum *keys, bool *nulls)
@@ -276,11 +235,11 @@ add_result(OrderedSetEngine *engine, int v, uint32 group, int64 n, OrderedSetCal
 		if (set->values != v)
 			continue;
 		if (!set->median && set->kind != ORDERED_SET_MODE)
-			fraction = engine->fraction(engine->fraction_arg, o, keys, nulls, &isnull);
+			fraction = engine->env.fraction(engine->env.fraction_arg, o, keys, nulls, &isnull);
 		ordered_set_begin(&calls[ncalls++], set, fraction, isnull, n);
 		modes |= set->kind == ORDERED_SET_MODE;
 	}
-	m = collect_ranks(calls, ncalls, &ranks);
+	m = ordered_set_ranks(calls, ncalls, &ranks);
 	values = palloc(sizeof(Datum) * (m + 1));
 	value_store_fetch(engine->stores[v], ranks, m, values, modes ? mode : NULL);
 	ncalls = 0;
@@ -506,7 +465,7 @@ make_batches(OrderedSetEngine *engine)
 }
 
 Engine *
-ordered_set_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env, OrderedSetFraction fraction, void *arg)
+ordered_set_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env)
 {
 	MemoryContext old = MemoryContextSwitchTo(env->cxt);
 	OrderedSetEngine *engine = palloc0(sizeof(OrderedSetEngine));
@@ -534,8 +493,6 @@ ordered_set_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env
 	engine->env.grouped = false;
 	/* as each of core's sorts has */
 	engine->env.mem_limit = Max(env->mem_limit / (spec->nvalues + 2), work_mem * (size_t) 1024);
-	engine->fraction = fraction;
-	engine->fraction_arg = arg;
 	initStringInfo(&engine->record);
 	make_inner_spec(engine);
 	make_own_spec(engine);

@@ -9,14 +9,10 @@
 
 #include "engine.h"
 
-/* The direct argument of ordered set `set` of the spec in a group of these keys. */
-typedef Datum (*OrderedSetFraction) (void *arg, int set, const Datum *keys, const bool *nulls, bool *isnull);
-
 /*
- * An engine for a spec with ordered sets, made around one of these ops for its other aggregates; `fraction` is called for
+ * An engine for a spec with ordered sets, made around one of these ops for its other aggregates; env->fraction is called for
  * each group when all rows are there.
  */
-extern Engine *ordered_set_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env, OrderedSetFraction fraction,
-								void *arg);
+extern Engine *ordered_set_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env);
 
 #endif							/* GPUAGG_ORDERED_SET_H */

@@ -32,8 +32,6 @@ typedef struct OrderedSetEngine
 	EngineOps	ops;
 	const AggSpec *spec;
 	EngineEnv	env;
-	OrderedSetFraction fraction;
-	void	   *fraction_arg;
 	uint64		rows;
 	uint64		batches;
 

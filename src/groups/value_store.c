@@ -218,11 +218,9 @@ values_clear(ValueStore *store)
 /* ---- values and codes --------------------------------------------------------- */
 
 Datum
-values_of_code(const ValueStore *store, uint64 code)
+value_of_code(ColumnType type, uint64 code)
 {
-	if (!store->spec->coded)
-		return store->by_rank[code];
-	switch (store->col.type)
+	switch (type)
 	{
 #define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
 		case COLUMN_##NAME: \
@@ -235,8 +233,14 @@ values_of_code(const ValueStore *store, uint64 code)
 		COLUMN_FLOATS(X)
 #undef X
 		default:
-			elog(ERROR, "column type %d has no 64-bit codes", (int) store->col.type);
+			elog(ERROR, "column type %d has no 64-bit codes", (int) type);
 	}
+}
+
+Datum
+values_of_code(const ValueStore *store, uint64 code)
+{
+	return store->spec->coded ? value_of_code(store->col.type, code) : store->by_rank[code];
 }
 
 size_t

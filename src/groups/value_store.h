@@ -36,6 +36,9 @@ extern uint64 value_store_spilled(const ValueStore *store);
 /* Forgets all values. */
 extern void value_store_reset(ValueStore *store);
 
+/* The value of a column of this type whose 64-bit code (operators/select.h) this is. */
+extern Datum value_of_code(ColumnType type, uint64 code);
+
 /* ---- groups out ---------------------------------------------------------- */
 
 /* No more values come, of groups with numbers below ngroups. */

@@ -30,6 +30,7 @@
 #include "common/compat.h"
 #include "engines/engines.h"
 #include "plan/group_query.h"
+#include "plan/supported.h"
 #include "settings.h"
 
 /* Values of which the GPU has copies: 3 TB/s or more, against some GB/s of those that are brought there. */
@@ -197,8 +198,8 @@ fallback_cost(GroupQuery *query, bool *any)
 
 		/* values of ordered sets are kept without a call, once for all aggregates of them */
 		if (aggmap_is_ordered_set(aggref))
-			*any = true;
-		else if (aggmap_is_fallback(aggref->aggfnoid, &transfn))
+			continue;
+		if (aggmap_is_fallback(aggref->aggfnoid, &transfn))
 		{
 			add_function_cost(query->root, transfn, NULL, &cost);
 			*any = true;
@@ -222,6 +223,8 @@ engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *re
 		if (lfirst_node(Aggref, lc)->aggdistinct != NIL)
 			engine.work.values += 4 * (list_length(query->keys) + 1);
 	engine.work.fallbacks = fallback_cost(query, &engine.fallbacks);
+	engine.ordered_sets = supported_any_ordered_set(query->aggs);
+	engine.once = child->parallel_aware || child->parallel_workers > 0;
 	if (sorts)
 		engine.work.local = sort_cost(child);
 	else if (!grouped)

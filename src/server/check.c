@@ -80,6 +80,35 @@ has_columns(const WireSlot *slot)
 	}
 }
 
+/* Slots of a set's values. */
+static const char *
+check_part(const WireQuery *q, const WireSlot *slot)
+{
+	if (slot->part >= WIRE_PARTS)
+		return "no such part of the rows";
+	if (slot->part == WIRE_ROWS)
+		return NULL;
+	if (slot->set >= q->nsets)
+		return "slot names no set";
+	if (slot->filter >= 0 || slot->bin_kind != WIRE_BIN_NONE || slot->col[1] >= 0 ||
+		!gpuagg_monoids[slot->monoid].commutative || columns_of[slot->monoid] > 1)
+		return "operator over a set";
+	if (slot->part != WIRE_DISTINCT && slot->monoid != MONOID_COUNT)
+		return "place of a set";
+	return slot->col[0] < 0 || slot->col[0] == q->sets[slot->set].col ? NULL : "operator over another column than its set";
+}
+
+static const char *
+check_sets(const WireQuery *q)
+{
+	if (q->nsets > WIRE_MAX_SETS)
+		return "too many sets";
+	for (uint32_t s = 0; s < q->nsets; s++)
+		if (q->sets[s].col < 0 || q->sets[s].col >= q->ncols || q->sets[s].filter < -1 || q->sets[s].filter >= q->ncols)
+			return "set names no column";
+	return NULL;
+}
+
 static const char *
 check_slot(const WireQuery *q, const WireSlot *slot)
 {
@@ -99,6 +128,8 @@ check_slot(const WireQuery *q, const WireSlot *slot)
 	if (!gpuagg_monoids[slot->monoid].commutative &&
 		(!(q->flags & WIRE_ORDERED) || slot->bin_kind != WIRE_BIN_NONE || slot->col[0] < 0))
 		return "ordered operator";
+	if (check_part(q, slot))
+		return check_part(q, slot);
 	switch (slot->bin_kind)
 	{
 		case WIRE_BIN_NONE:
@@ -140,6 +171,8 @@ check_query(const WireQuery *q, size_t length)
 	for (uint32_t o = 0; o < q->norder; o++)
 		if (q->order[o].col < 0 || q->order[o].col >= q->ncols)
 			return "order names no column";
+	if ((wrong = check_sets(q)) != NULL)
+		return wrong;
 	for (int s = 0; s < q->nslots; s++)
 		if ((wrong = check_slot(q, &q->slots[s])) != NULL)
 			return wrong;
@@ -179,6 +212,12 @@ is_number(uint32_t type)
 	return type <= WIRE_I64 || type == WIRE_F32 || type == WIRE_F64;
 }
 
+static bool
+is_filter(const WireColumn *col)
+{
+	return col->values != WIRE_NO_ARRAY && col->type == WIRE_I8 && col->validity == WIRE_NO_ARRAY;
+}
+
 static const char *
 check_slot_columns(const WireColumn *cols, const WireSlot *slot)
 {
@@ -198,10 +237,17 @@ check_slot_columns(const WireColumn *cols, const WireSlot *slot)
 		if (col && reads && !operator_reads(slot->monoid, col->type))
 			return "matrices of another size";
 	}
-	if (f >= 0 && (cols[f].values == WIRE_NO_ARRAY || cols[f].type != WIRE_I8 ||
-				   cols[f].validity != WIRE_NO_ARRAY))
-		return "filter is no boolean without NULLs";
-	return NULL;
+	return f < 0 || is_filter(&cols[f]) ? NULL : "filter is no boolean without NULLs";
+}
+
+static const char *
+check_set_columns(const WireColumn *cols, const WireSet *set)
+{
+	const WireColumn *col = &cols[set->col];
+
+	if (col->values == WIRE_NO_ARRAY || col->type > WIRE_I128)
+		return "set of what is no integer";
+	return set->filter < 0 || is_filter(&cols[set->filter]) ? NULL : "filter is no boolean without NULLs";
 }
 
 /* Do columns of these types, with these arrays, suit the query? */
@@ -225,6 +271,9 @@ check_columns(const WireColumn *cols, const WireQuery *q)
 		if (col->values == WIRE_NO_ARRAY || col->type > WIRE_I64)
 			return "order column without integers";
 	}
+	for (uint32_t s = 0; s < q->nsets; s++)
+		if (check_set_columns(cols, &q->sets[s]))
+			return check_set_columns(cols, &q->sets[s]);
 	for (int s = 0; s < q->nslots; s++)
 	{
 		const char *wrong = check_slot_columns(cols, &q->slots[s]);
@@ -508,4 +557,19 @@ check_limit(const WireLimit *limit, const WireQuery *q, size_t length)
 	for (uint32_t c = 0; c < limit->nconditions && wrong == NULL; c++)
 		wrong = check_value(&limit->conditions[c].value, q);
 	return wrong;
+}
+
+const char *
+check_pick(const WirePick *in, const WireQuery *q, size_t length, size_t buffer_bytes, int buffers)
+{
+	if (length != sizeof(*in))
+		return "pick length";
+	if (in->buffer >= (uint32_t) buffers)
+		return "no such buffer";
+	if (in->set >= q->nsets)
+		return "pick of no set";
+	if (in->n < 1 || in->n > buffer_bytes / sizeof(int64_t) ||
+		wire_picked_at(in->n) + in->n * sizeof(int64_t) > buffer_bytes)
+		return "number of places";
+	return NULL;
 }

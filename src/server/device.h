@@ -114,6 +114,11 @@ typedef struct DeviceOps
 	DeviceStatus (*finish) (Query *query, const WireLimit *limit, WireFinished *result, DeviceError *error);
 	/* Copies groups to a buffer of the arena, with the arrays at the offsets in *out. */
 	DeviceStatus (*fetch) (Query *query, Lane *lane, const WireGroups *out, DeviceError *error);
+	/*
+	 * After finish: copies values of a set to a buffer of the arena, where WirePick has them, by their places, which are in
+	 * memory that the client cannot change.  DEVICE_UNSUPPORTED: there is no such place.
+	 */
+	DeviceStatus (*pick) (Query *query, Lane *lane, const WirePick *in, const int32_t *places, DeviceError *error);
 	/* Returns the query to its state after query_open. */
 	DeviceStatus (*reset) (Query *query, DeviceError *error);
 } DeviceOps;

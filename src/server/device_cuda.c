@@ -263,5 +263,6 @@ const DeviceOps device_ops = {
 	.absorb = cuda_absorb,
 	.finish = cuda_finish,
 	.fetch = cuda_fetch,
+	.pick = cuda_pick,
 	.reset = cuda_reset,
 };

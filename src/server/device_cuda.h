@@ -11,14 +11,16 @@
  *	device_cuda_counts.c	slots that count the same
  *	device_cuda_runs.c		rows in the order of the keys
  *	device_cuda_ordered.c	rows that are kept, sorted and reduced in order
+ *	device_cuda_sets.c		values that are kept and sorted by group: distinct ones, and those of a place
  *	device_cuda_lanes.c		copies, and the buffers on the device
  *	device_cuda_store.c		the memory of stored columns
  *	device_cuda_streams.c	streams of queries, which are kept
  *	device_cuda_common.c	errors, numbers of devices, memory of queries, columns
  *	device_kernels.cu		small kernels
  *	device_kernels_resident.cu	those for rows of stored columns
+ *	device_kernels_sets.cu	those for values of sets
  *
- * Each calls those below it alone; groups and ordered do not call each other, and neither calls lanes
+ * Each calls those below it alone; groups, ordered and sets do not call each other, and none of them calls lanes
  * or the store.
  * Plain C on the CUDA run-time.  Device memory is allocated in stream order
  * from the device's pool, after budget_take().
@@ -122,7 +124,9 @@ typedef struct HashTable
 
 /* Histogram calls take so many slots; more take several calls. */
 #define CALL_SLOTS GPUAGG_MAX_SLOTS
-#define MAX_CALLS (WIRE_MAX_SLOTS / CALL_SLOTS + WIRE_MAX_SLOTS + 1)
+#define MAX_CALLS (WIRE_MAX_SLOTS / CALL_SLOTS + WIRE_MAX_SLOTS + 2)
+/* The last of them is that of sets. */
+#define SET_CALL (MAX_CALLS - 1)
 
 /* Calls of so many rows have few slots; tests make it smaller. */
 #ifndef SPLIT_ROWS
@@ -130,6 +134,17 @@ typedef struct HashTable
 #endif
 
 typedef struct OrderedRows OrderedRows;
+
+/* Values of a WireSet. */
+typedef struct SetValues
+{
+	int64_t		most;			/* rows that came, of which some may have had no value */
+	int64_t		capacity;
+	int64_t		n;				/* values; known when they are sorted */
+	DeviceMemory bins;			/* int32 of each value's group; and */
+	DeviceMemory values;		/* int64 */
+	DeviceMemory counts;		/* SetCounts */
+} SetValues;
 
 /* What kernels note, in device memory. */
 typedef struct QueryStatus
@@ -149,7 +164,7 @@ struct Query
 	int			count_slot;		/* of count(*), which shows the direct bins that have rows; or -1 */
 	uint64_t	seed;			/* of the hash of its keys */
 	cudaStream_t stream;
-	cudaEvent_t began,			/* of ordered_finish; NULL without WIRE_ORDERED */
+	cudaEvent_t began,			/* of ordered_finish and sets_finish; NULL unless rows are kept */
 				ended;
 	double		kernel_ms;
 	uint64_t	memory;			/* taken from the budget */
@@ -193,6 +208,7 @@ struct Query
 
 	GpuaggHistChoice choice;	/* of the last call, for EXPLAIN */
 	OrderedRows *rows_kept;		/* for operators that do not commute, or NULL */
+	SetValues	sets[WIRE_MAX_SETS];	/* those of percentiles stay until the end */
 
 	/* set by groups_finish */
 	DeviceMemory top;			/* the list of groups within a limit */
@@ -264,6 +280,10 @@ extern GpuaggColumn kernel_column(const Rows *rows, int col);
 extern size_t slot_state_bytes(const WireQuery *q, int s);
 /* Is slot s reduced when all rows are there, as its operator does not commute? */
 extern bool slot_is_ordered(const WireQuery *q, int s);
+/* Is it reduced only then, for whatever reason? */
+extern bool slot_is_late(const WireQuery *q, int s);
+/* Is something kept of each row, so that the bins of groups must not change? */
+extern bool query_keeps_rows(const WireQuery *q);
 
 /* ---- device_cuda_lanes.c ---- */
 
@@ -324,6 +344,18 @@ extern DeviceStatus ordered_keep(Query *query, const Rows *in, DeviceError *erro
 extern DeviceStatus ordered_finish(Query *query, DeviceError *error);
 /* Releases the rows kept. */
 extern void ordered_forget(Query *query);
+
+/* ---- device_cuda_sets.c ---- */
+
+/* Makes room for the values of these rows; if that fails, nothing has changed. */
+extern DeviceStatus sets_make_room(Query *query, const Rows *rows, DeviceError *error);
+/* Keeps their values, for which there is room, and whose bins are in query->bins. */
+extern DeviceStatus sets_keep(Query *query, const Rows *rows, DeviceError *error);
+/* Sorts all values, and reduces the slots that are of them. */
+extern DeviceStatus sets_finish(Query *query, DeviceError *error);
+extern void sets_forget(Query *query);
+/* A function of device_ops. */
+extern DeviceStatus cuda_pick(Query *query, Lane *lane, const WirePick *in, const int32_t *places, DeviceError *error);
 
 /* ---- device_cuda_query.c: functions of device_ops ---- */
 

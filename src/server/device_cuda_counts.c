@@ -10,7 +10,8 @@ counts_all(const WireQuery *q, const Rows *rows, int s)
 {
 	const WireSlot *slot = &q->slots[s];
 
-	if (slot->monoid != MONOID_COUNT || slot->bin_kind != WIRE_BIN_NONE || slot->filter >= 0)
+	if (slot->monoid != MONOID_COUNT || slot->bin_kind != WIRE_BIN_NONE || slot->filter >= 0 ||
+		slot_is_late(q, s))
 		return false;
 	for (int c = 0; c < 2; c++)
 		if (slot->col[c] >= 0 && rows->cols[slot->col[c]].validity)

@@ -56,6 +56,7 @@ cuda_query_close(Query *query)
 	query_release_holds(query);
 	groups_forget(query);
 	ordered_forget(query);
+	sets_forget(query);
 	query_release_scratch(query);
 	query_release(query, &query->thresholds);
 	query_release(query, &query->status);
@@ -81,7 +82,7 @@ fill_query(Query *query, const double *thresholds, DeviceError *error)
 	size_t		bytes = query->q->nthresholds * sizeof(double);
 
 	CUDA_CHECK(stream_take(query->device, &query->stream));
-	if (query->q->flags & WIRE_ORDERED)
+	if (query_keeps_rows(query->q))
 	{
 		CUDA_CHECK(cudaEventCreateWithFlags(&query->began, cudaEventDefault));
 		CUDA_CHECK(cudaEventCreateWithFlags(&query->ended, cudaEventBlockingSync));
@@ -106,7 +107,7 @@ find_count(const WireQuery *q)
 		const WireSlot *slot = &q->slots[s];
 
 		if (slot->monoid == MONOID_COUNT && slot->bin_kind == WIRE_BIN_NONE && slot->col[0] < 0 &&
-			slot->col[1] < 0 && slot->filter < 0)
+			slot->col[1] < 0 && slot->filter < 0 && slot->part == WIRE_ROWS)
 			return s;
 	}
 	return -1;
@@ -155,6 +156,7 @@ cuda_reset(Query *query, DeviceError *error)
 	query_release_holds(query);
 	groups_forget(query);
 	ordered_forget(query);
+	sets_forget(query);
 	query->residents = 0;
 	query->rows = 0;
 	query->kernel_ms = 0;
@@ -255,7 +257,7 @@ reduce_plain(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
 		GpuaggSlot	slot = {.op = MONOID_COUNT,.states = query->groups.present.at};
 
 		if (s < 0 ? query->groups.present.at == NULL :
-			q->slots[s].bin_kind != WIRE_BIN_NONE || slot_is_ordered(q, s) || query->alias[s] != ALIAS_NONE)
+			q->slots[s].bin_kind != WIRE_BIN_NONE || slot_is_late(q, s) || query->alias[s] != ALIAS_NONE)
 			continue;
 		if (s >= 0)
 			slot = kernel_slot(query, rows, s);
@@ -336,7 +338,7 @@ prepare(Query *query, const Rows *rows, DeviceError *error)
 	DEVICE_CHECK(query_reserve(query, &query->workspace, pass.workspace, error));
 	if (query->q->flags & WIRE_ORDERED)
 		DEVICE_CHECK(ordered_make_room(query, rows->nrows, error));
-	return DEVICE_OK;
+	return sets_make_room(query, rows, error);
 }
 
 /* Reduces the rows that were prepared; without a group, none of them counts. */
@@ -350,7 +352,7 @@ apply(Query *query, const Rows *rows, DeviceError *error)
 	DEVICE_CHECK(reduce_slots(query, &pass, rows, error));
 	if (query->q->flags & WIRE_ORDERED)
 		DEVICE_CHECK(ordered_keep(query, rows, error));
-	return DEVICE_OK;
+	return sets_keep(query, rows, error);
 }
 
 DeviceStatus

@@ -38,6 +38,8 @@ describe(const Query *query, char *text, size_t size)
 		snprintf(text, size, "single (one group%s)", how);
 	if (query->q->flags & WIRE_ORDERED)
 		snprintf(text + strlen(text), size - strlen(text), ", segments of sorted rows");
+	if (query->q->nsets > 0)
+		snprintf(text + strlen(text), size - strlen(text), ", values sorted by group");
 }
 
 /* What the kernels noted of all rows: errors of values, rows without a bin, rows without an outcome, groups with rows. */
@@ -170,6 +172,10 @@ cuda_finish(Query *query, const WireLimit *limit, WireFinished *result, DeviceEr
 {
 	CUDA_CHECK(cuda_select(query->device));
 	DEVICE_CHECK(ordered_finish(query, error));
+	/* sorting needs the memory of what rows were found with */
+	if (query->q->nsets > 0)
+		query_release_scratch(query);
+	DEVICE_CHECK(sets_finish(query, error));
 	DEVICE_CHECK(counts_settle(query, error));
 	DEVICE_CHECK(list_groups(query, error));
 	/* fetching may need the memory */

@@ -13,10 +13,10 @@ runs_wanted(const Query *query)
 {
 	const WireQuery *q = query->q;
 
-	if (query->form != FORM_UNKNOWN || q->nkeys == 0 || q->key_bytes == 0 || (q->flags & WIRE_ORDERED))
+	if (query->form != FORM_UNKNOWN || q->nkeys == 0 || q->key_bytes == 0 || query_keeps_rows(q))
 		return false;
 	for (int s = 0; s < q->nslots; s++)
-		if (q->slots[s].bin_kind != WIRE_BIN_NONE || slot_is_ordered(q, s))
+		if (q->slots[s].bin_kind != WIRE_BIN_NONE)
 			return false;
 	return q->forced == STRATEGY_AUTO || q->forced == STRATEGY_SEGMENTED || q->forced == STRATEGY_SORT;
 }
@@ -66,8 +66,10 @@ sorts_rows(const Query *query, const Rows *rows)
 {
 	const WireQuery *q = query->q;
 
+	if (query_keeps_rows(q))
+		return false;
 	for (int s = 0; s < q->nslots; s++)
-		if (q->slots[s].bin_kind != WIRE_BIN_NONE || slot_is_ordered(q, s))
+		if (q->slots[s].bin_kind != WIRE_BIN_NONE)
 			return false;
 	/* a filter would leave keys without rows */
 	return q->forced == STRATEGY_SORT && rows->nrows >= SPLIT_ROWS && rows->filter == NULL &&

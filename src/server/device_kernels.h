@@ -8,6 +8,7 @@
 #ifndef GPUAGG_DEVICE_KERNELS_H
 #define GPUAGG_DEVICE_KERNELS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -95,6 +96,46 @@ GpuaggCudaStatus device_pack_inputs(const PackInput *pack, int64_t nrows, void *
 /* An order key in 64 bits, 0 where it is NULL, and the rank that puts NULLs first or last. */
 GpuaggCudaStatus device_pack_order(const DeviceColumn *column, int64_t nrows, int nulls_first,
 								   int64_t *codes, int8_t *ranks, gpuagg_stream stream);
+
+/* ---- values of sets ---- */
+
+/* What is known of values that were kept. */
+typedef struct SetCounts
+{
+	int64_t		n;
+	int64_t		min,			/* of the values */
+				max;
+} SetCounts;
+
+/* Rows whose values are kept. */
+typedef struct SetRows
+{
+	DeviceColumn column;		/* of integers of up to 64 bits */
+	const uint8_t *filter;		/* or NULL */
+	const int32_t *bins;		/* negative: the row is not there */
+} SetRows;
+
+/* Before the first rows: no values. */
+GpuaggCudaStatus device_init_set(SetCounts *counts, gpuagg_stream stream);
+/* Appends the values that are not NULL, in any order, and counts them. */
+GpuaggCudaStatus device_keep_values(const SetRows *rows, int64_t nrows, int32_t *bins, int64_t *values, SetCounts *counts,
+									gpuagg_stream stream);
+/*
+ * Sorts n pairs (below 2^31) of bins and values by the bin, or by the value; keys agree in all bits but the lowest `bits`, of
+ * which there are some, or these are all their bits.  Pairs with equal keys stay in their order.  Each pointer is to two
+ * arrays of n, of which the first have the pairs; the call swaps the pointers if need be, so that after it the first have
+ * them in order, and the others nothing.  A workspace as in gpuagg_cuda.h.
+ */
+GpuaggCudaStatus device_sort_values(bool by_bin, int32_t *bins[2], int64_t *values[2], int64_t n, int bits, void *workspace,
+									size_t *workspace_bytes, gpuagg_stream stream);
+/* Of sorted values: 1 for each that differs in bin or value from the one before. */
+GpuaggCudaStatus device_distinct_values(const int32_t *bins, const int64_t *values, int64_t n, uint8_t *distinct,
+										gpuagg_stream stream);
+/* modes[b] = wire_mode_of the most frequent value of bin b, of those bins that have one; they are 0 before. */
+GpuaggCudaStatus device_modes(const int32_t *bins, const int64_t *values, int64_t n, bool last, int64_t *modes,
+							  gpuagg_stream stream);
+/* first[b] = the place of the first value of bin b, of those bins that have one. */
+GpuaggCudaStatus device_first_values(const int32_t *bins, int64_t n, int64_t *first, gpuagg_stream stream);
 
 /* ---- groups ---- */
 

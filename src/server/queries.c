@@ -285,6 +285,17 @@ query_fetch(OpenQuery *query, Lane *lane, const WireGroups *out, DeviceError *er
 }
 
 DeviceStatus
+query_pick(OpenQuery *query, Lane *lane, const WirePick *in, const int32_t *places, DeviceError *error)
+{
+	DeviceStatus status = take_query(query, true, "pick before the end", error);
+
+	if (status != DEVICE_OK)
+		return status;
+	status = device_ops.pick(query->query, lane, in, places, error);
+	return give_query(query, status, error);
+}
+
+DeviceStatus
 query_reset(OpenQuery *query, DeviceError *error)
 {
 	DeviceStatus status;

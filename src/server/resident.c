@@ -37,6 +37,9 @@ only_counted(const WireQuery *q, int c)
 	for (uint32_t o = 0; o < q->norder; o++)
 		if (q->order[o].col == c)
 			return false;
+	for (uint32_t s = 0; s < q->nsets; s++)
+		if (q->sets[s].col == c || q->sets[s].filter == c)
+			return false;
 	for (int s = 0; s < q->nslots; s++)
 	{
 		const WireSlot *slot = &q->slots[s];
@@ -130,6 +133,9 @@ filters(const WireQuery *q, int col)
 {
 	for (int s = 0; s < q->nslots; s++)
 		if (q->slots[s].filter == col)
+			return true;
+	for (uint32_t s = 0; s < q->nsets; s++)
+		if (q->sets[s].filter == col)
 			return true;
 	return false;
 }

@@ -61,6 +61,7 @@ extern const char *check_resident(const WireResident *in, const WireQuery *q, si
 								  size_t buffer_bytes, int buffers);
 extern const char *check_runs(const WireRun *runs, uint32_t n, const WireSpan *spans, uint32_t nspans);
 extern const char *check_limit(const WireLimit *limit, const WireQuery *q, size_t length);
+extern const char *check_pick(const WirePick *in, const WireQuery *q, size_t length, size_t buffer_bytes, int buffers);
 
 /* ---- arena.c ---- */
 
@@ -163,6 +164,7 @@ extern DeviceStatus query_store(OpenQuery *query, Lane *lane, const WireStore *i
 extern DeviceStatus query_resident(OpenQuery *query, Lane *lane, const WireResident *in,
 								   const WireRun *runs, uint64_t *lacking, bool *taken, DeviceError *error);
 extern DeviceStatus query_finish(OpenQuery *query, WireFinished *result, DeviceError *error);
+extern DeviceStatus query_pick(OpenQuery *query, Lane *lane, const WirePick *in, const int32_t *places, DeviceError *error);
 extern DeviceStatus query_fetch(OpenQuery *query, Lane *lane, const WireGroups *out,
 								DeviceError *error);
 extern DeviceStatus query_reset(OpenQuery *query, DeviceError *error);

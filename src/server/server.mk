@@ -10,7 +10,7 @@ SERVER_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter-out src/server
 SERVER_KERNEL_OBJS = $(patsubst $(TOP)src/server/%.cu,build/server/%.o,$(wildcard $(TOP)src/server/*.cu))
 SERVER_CUDA_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter src/server/device_cuda%,$(SERVER_SRCS))) \
                    $(SERVER_KERNEL_OBJS) build/server/strategy.o build/server/device_list.o
-STANDIN_OBJS = $(SERVER_OBJS) build/server/monoid.o build/server/device_list.o build/server/standin_device.o build/server/standin_resident.o
+STANDIN_OBJS = $(SERVER_OBJS) build/server/monoid.o build/server/device_list.o build/server/standin_device.o build/server/standin_resident.o build/server/standin_sets.o
 
 .PHONY: all server server-standin install install-server uninstall uninstall-server
 all: server

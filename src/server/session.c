@@ -62,6 +62,7 @@ typedef struct Session
 		WireDictionary dictionary;
 		WireList	list;
 		WireLimit	limit;
+		WirePick	pick;
 		WireResident resident;	/* and WIRE_MAX_SPANS of WireSpan, which take less: */
 		char		bytes[sizeof(WireQuery) + WIRE_MAX_THRESHOLDS * sizeof(double)];
 	}			body;
@@ -457,6 +458,27 @@ on_fetch(Session *s, size_t length)
 		wire_send(s->sock, MESSAGE_GROUPS, &groups, sizeof(groups));
 }
 
+/* With a copy of the places, which the client cannot change. */
+static bool
+on_pick(Session *s, size_t length)
+{
+	WirePick	in = s->body.pick;
+	WirePicked	picked = {in.buffer, in.n};
+	const char *wrong = check_pick(&in, &s->query->wire, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
+	int32_t    *places;
+	bool		ok;
+
+	if (wrong)
+		return fail(s, FAILURE_PROTOCOL, wrong);
+	places = malloc(in.n * sizeof(*places));
+	if (places == NULL)
+		return fail(s, FAILURE_MEMORY, "out of memory in the GPU server");
+	memcpy(places, s->arena->memory + (size_t) in.buffer * ARENA_BUFFER_BYTES, in.n * sizeof(*places));
+	ok = check(s, query_pick(s->query, s->lane, &in, places, &s->error));
+	free(places);
+	return ok && wire_send(s->sock, MESSAGE_PICKED, &picked, sizeof(picked));
+}
+
 static bool
 on_reset(Session *s, size_t length)
 {
@@ -509,6 +531,8 @@ on_message(Session *s, const MessageHeader *header)
 			return on_finish(s, header->length);
 		case MESSAGE_FETCH:
 			return on_fetch(s, header->length);
+		case MESSAGE_PICK:
+			return on_pick(s, header->length);
 		case MESSAGE_RESET:
 			return on_reset(s, header->length);
 		default:

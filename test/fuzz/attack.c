@@ -151,6 +151,7 @@ make_message(Connection *c, int type)
 {
 	WireHello	hello = {GPUAGG_PROTOCOL_VERSION, (int) getpid()};
 	WireFetch	fetch = {chance(0.8) ? 0 : random_below(20), between(1, 100), random_below(WIRE_BUFFERS)};
+	WirePick	pick = {.set = c->query.nsets > 0 ? random_below(c->query.nsets) : 0,.n = between(1, 50),.buffer = random_below(WIRE_BUFFERS)};
 
 	switch (type)
 	{
@@ -171,6 +172,12 @@ make_message(Connection *c, int type)
 		case MESSAGE_FETCH:
 			memcpy(body, &fetch, sizeof(fetch));
 			return sizeof(fetch);
+		case MESSAGE_PICK:
+			memcpy(body, &pick, sizeof(pick));
+			if (c->arena)
+				for (uint32_t i = 0; i < pick.n; i++)
+					((int32_t *) (c->arena + (size_t) pick.buffer * WIRE_BUFFER_BYTES))[i] = chance(0.999) ? between(0, 20) : (int32_t) random_u64();
+			return sizeof(pick);
 		default:
 			return 0;
 	}
@@ -336,7 +343,7 @@ next_type(Connection *c)
 	if (c->step < 12 && !c->finished && chance(0.8))
 		return MESSAGE_BATCH;
 	if (c->finished && chance(0.6))
-		return MESSAGE_FETCH;
+		return c->query.nsets > 0 && chance(0.5) ? MESSAGE_PICK : MESSAGE_FETCH;
 	switch (random_below(8))
 	{
 		case 0:

@@ -137,6 +137,36 @@ make_slot(Connection *c, WireSlot *slot)
 	return slot->col[0] >= 0;
 }
 
+/* Sets of values of integer columns, and what is asked of them. */
+static void
+make_sets(Connection *c)
+{
+	static const MonoidId over[] = {MONOID_COUNT, MONOID_SUM_I64, MONOID_SUM_I128, MONOID_MAX_I64, MONOID_SUM_DEC, MONOID_MIN_I32};
+	WireQuery  *q = &c->query;
+
+	for (int n = between(1, 3); n > 0; n--)
+	{
+		int			col = pick_column(c, WIRE_I8, WIRE_I64);
+		int			filter = chance(0.3) ? pick_column(c, WIRE_I8, WIRE_I8) : -1;
+
+		if (col >= 0)
+			q->sets[q->nsets++] = (WireSet) {col, filter};
+	}
+	for (int n = q->nsets > 0 ? between(1, 4) : 0; n > 0 && q->nslots < WIRE_MAX_SLOTS; n--)
+	{
+		WireSlot	slot = {.monoid = MONOID_COUNT,.col = {-1, -1},.filter = -1,.width = 1,.part = between(WIRE_FIRST, WIRE_PARTS - 1)};
+
+		slot.set = random_below(q->nsets);
+		if (chance(0.7))
+		{
+			slot.part = WIRE_DISTINCT;
+			slot.monoid = over[random_below(sizeof(over) / sizeof(over[0]))];
+			slot.col[0] = slot.monoid == MONOID_COUNT && chance(0.5) ? -1 : q->sets[slot.set].col;
+		}
+		q->slots[q->nslots++] = slot;
+	}
+}
+
 static void
 make_query(Connection *c)
 {
@@ -161,6 +191,8 @@ make_query(Connection *c)
 			if (col >= 0)
 				q->order[q->norder++] = (WireOrder) {.col = col,.desc = chance(0.5),.nulls_first = chance(0.5)};
 		}
+	if (chance(0.3))
+		make_sets(c);
 	q->est_rows = random_below(1000000);
 	q->est_groups = random_below(1000);
 }
@@ -223,6 +255,9 @@ only_counted(const WireQuery *q, int col)
 	for (uint32_t o = 0; o < q->norder; o++)
 		if (q->order[o].col == col)
 			return false;
+	for (uint32_t s = 0; s < q->nsets; s++)
+		if (q->sets[s].col == col || q->sets[s].filter == col)
+			return false;
 	for (int s = 0; s < q->nslots; s++)
 		if ((q->slots[s].monoid != MONOID_COUNT || q->slots[s].bin_kind != WIRE_BIN_NONE) &&
 			(q->slots[s].col[0] == col || q->slots[s].col[1] == col))
@@ -250,6 +285,8 @@ make_batch(Connection *c, WireBatch *b)
 	{
 		bool		nulls = chance(0.5);
 
+		for (uint32_t s = 0; s < c->query.nsets; s++)
+			nulls &= c->query.sets[s].filter != (int) i;
 		for (int k = 0; k < c->query.nkeys; k++)
 			nulls &= c->query.keys[k].col != (int) i || c->query.keys[k].nullable;
 		b->cols[i] = (WireColumn) {c->types[i], at, WIRE_NO_ARRAY};

@@ -103,6 +103,9 @@ has_no_nulls(const WireQuery *q, int col)
 	for (int s = 0; s < q->nslots; s++)
 		if (q->slots[s].filter == col)
 			return true;
+	for (uint32_t s = 0; s < q->nsets; s++)
+		if (q->sets[s].filter == col)
+			return true;
 	return false;
 }
 

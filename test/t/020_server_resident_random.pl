@@ -134,6 +134,22 @@ my %aggregates = (
 	int => [qw(sum avg min max count bit_or)], big => [qw(sum min max count)], num => [qw(sum avg min max count)], float => [qw(min max count)],
 	text => [qw(count)], single => [qw(min max count)], bool => [qw(bool_and bool_or count)], date => [qw(min max count)], time => [qw(min max count)]);
 
+# An aggregate of distinct values, or a percentile.  Of 0 and -0 either may be shown.
+sub set_aggregate
+{
+	my ($depth) = @_;
+	my $kind = one_of(qw(int int big float date time));
+	my $argument = expr($kind, $depth);
+	my $fraction = one_of(0, 0.5, 0.5, 0.99, 1, 'NULL', "'{0.1,0.5,NULL,1}'::float8[]");
+
+	$argument = "($argument)::int" if $kind eq 'int';
+	return "gpu_count(DISTINCT $argument)" if rand() < 0.3;
+	return 'gpu_' . one_of(qw(sum avg bit_xor max)) . "(DISTINCT $argument)" if $kind eq 'int' && rand() < 0.5;
+	$fraction = one_of(0, 0.25, 0.5, 1) if $kind eq 'float';
+	return "gpu_percentile_cont($fraction) WITHIN GROUP (ORDER BY $argument)" if $kind eq 'float';
+	return "gpu_percentile_disc($fraction) WITHIN GROUP (ORDER BY $argument" . one_of('', ' DESC') . ')';
+}
+
 sub query
 {
 	my $depth = int_in(1, 3);
@@ -144,12 +160,15 @@ sub query
 		# a constant is no key of a column
 		$kind eq 'text' ? of_text($key =~ /\bC\b/ ? $key : 'C') : $key
 	} 1 .. one_of(0, 1, 1, 1, 2);
+	my $sets = rand() < 0.3;
 	my @outputs = map {
 		my $kind = one_of(keys %aggregates);
 		my $argument = expr($kind, $depth);
 		$argument = "($argument)" . one_of('::int', '::int', '') if $kind eq 'int' && $argument =~ /^-?\d+$/;
 		$argument = of_text($argument) if $kind eq 'text';
-		'gpu_' . one_of(@{ $aggregates{$kind} }) . "($argument)" . (rand() < 0.2 ? ' FILTER (WHERE ' . expr('bool', 1) . ')' : '')
+		my $call = $sets && rand() < 0.5 ? set_aggregate($depth) : 'gpu_' . one_of(@{ $aggregates{$kind} }) . "($argument)";
+		my $none = $call =~ /^gpu_percentile_cont/ ? ' + 0' : '';
+		$call . (rand() < 0.2 ? ' FILTER (WHERE ' . expr('bool', 1) . ')' : '') . $none
 	} 1 .. int_in(1, 3);
 	my $where = rand() < 0.5 ? ' WHERE ' . join(' AND ', map { expr('bool', 2) } 1 .. int_in(1, 2)) : '';
 
@@ -215,5 +234,11 @@ my ($drawn, $there) = split /\|/, $node->safe_psql('postgres',
 note "$there of $drawn queries with columns of other types";
 cmp_ok($drawn, '>', $n * 0.4, 'many queries have columns of other types');
 cmp_ok($there, '>', $drawn * 0.7, 'of which most have rows on the GPU');
+
+($drawn, $there) = split /\|/, $node->safe_psql('postgres',
+	"SELECT count(*), count(*) FILTER (WHERE plan ~ 'Resident Rows: [1-9]') FROM queries WHERE q ~ '\\(DISTINCT|percentile_' AND core !~ '^[0-9A-Z]{5} '");
+note "$there of $drawn queries with distinct values or percentiles";
+cmp_ok($drawn, '>', $n * 0.1, 'many queries have distinct values or percentiles');
+cmp_ok($there, '>', $drawn * 0.6, 'of which most have rows on the GPU');
 
 done_testing();

@@ -130,6 +130,15 @@ good(void)
 	CHECK(wrong_query() == NULL, "two columns: %s", wrong_query());
 }
 
+/* Slot 1 is of the distinct values of its column. */
+static void
+with_set(void)
+{
+	query.nsets = 1;
+	query.sets[0] = (WireSet) {1, -1};
+	query.slots[1].part = WIRE_DISTINCT;
+}
+
 static void
 queries(void)
 {
@@ -177,14 +186,48 @@ queries(void)
 	QUERY(query.slots[2].bin_kind = WIRE_BIN_HLL; query.slots[2].monoid = MONOID_HLL_MAX; query.slots[2].width = 1);
 	QUERY(query.slots[2].bin_n = INT32_MAX);
 	QUERY(query.slots[2].lo = 0.0 / 0.0);
+	QUERY(query.nsets = WIRE_MAX_SETS + 1);
+	QUERY(query.nsets = 1; query.sets[0].col = 3);
+	QUERY(query.nsets = 1; query.sets[0].col = -1);
+	QUERY(query.nsets = 1; query.sets[0].filter = 3);
+	QUERY(query.nsets = 1; query.sets[0].filter = -2);
+	QUERY(query.slots[0].part = WIRE_PARTS);
+	QUERY(query.slots[0].part = WIRE_DISTINCT);
+	QUERY(with_set(); query.slots[1].set = 1);
+	QUERY(with_set(); query.slots[1].filter = 0);
+	QUERY(with_set(); query.slots[1].col[0] = 0);
+	QUERY(with_set(); query.slots[1].col[1] = 1);
+	QUERY(with_set(); query.slots[1].part = WIRE_FIRST);
+	QUERY(with_set(); query.slots[1].part = WIRE_MODE_LAST);
+	QUERY(with_set(); query.slots[1].monoid = MONOID_MAXSUB_I64; query.flags = WIRE_ORDERED);
+	QUERY(with_set(); query.slots[2].part = WIRE_DISTINCT);
 	QUERY(query.slots[2].hi = 1.0 / 0.0);
 	QUERY(query.slots[2].lo = query.slots[2].hi);
 	QUERY(query.slots[2].bin_n = 1 << 25; query.slots[2].width = (1 << 25) + 2);
 }
 
 static void
+picks(void)
+{
+	WireQuery	q = {.nsets = 2};
+	WirePick	pick = {.set = 1,.n = 100,.buffer = 3};
+	const WirePick wrong[] = {
+		{.set = 2,.n = 100}, {.n = 0}, {.n = 100,.buffer = 4}, {.n = UINT32_MAX}, {.n = BUFFER / sizeof(int64_t)},
+		{.n = BUFFER / 12}
+	};
+
+	CHECK(check_pick(&pick, &q, sizeof(pick), BUFFER, 4) == NULL, "places");
+	CHECK(check_pick(&pick, &q, sizeof(pick) - 1, BUFFER, 4) != NULL, "a short message");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		CHECK(check_pick(&wrong[i], &q, sizeof(pick), BUFFER, 4) != NULL, "pick %d", (int) i);
+}
+
+static void
 batches(void)
 {
+	BATCH(query.nsets = 1; query.sets[0].col = 2);
+	BATCH(query.nsets = 1; query.sets[0].col = 1; batch.cols[1].values = WIRE_NO_ARRAY; query.slots[1].monoid = MONOID_COUNT);
+	BATCH(query.nsets = 1; query.sets[0] = ((WireSet) {1, 2}));
 	BATCH(batch.buffer = 4);
 	BATCH(batch.bytes = BUFFER + 1);
 	BATCH(batch.ncols = 2);
@@ -339,5 +382,6 @@ main(void)
 	RUN("batches that make none", batches);
 	RUN("stored columns and programs that make none", stored);
 	RUN("limits", limits);
+	RUN("picks", picks);
 	return unit_done();
 }

@@ -198,12 +198,109 @@ fetch_groups(Run *run)
 	return true;
 }
 
+static int
+compare_integers(const void *a, const void *b)
+{
+	int64_t		x = *(const int64_t *) a;
+	int64_t		y = *(const int64_t *) b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Values of a group in order, in malloc'ed memory. */
+static int64_t *
+values_of(const Run *run, uint64_t key, bool v, int *n)
+{
+	const Case *c = run->c;
+	int64_t    *values = malloc(sizeof(int64_t) * (c->nbatches * c->nrows + 1));
+
+	*n = 0;
+	for (int b = 0; b < c->nbatches; b++)
+		for (int r = 0; r < c->nrows && run->taken >> b & 1; r++)
+			if (packed_key(c, b, r) == key && (!v || row_has_v(r)))
+				values[(*n)++] = v ? row_v(b, r) : (r * 37) % 101;
+	qsort(values, *n, sizeof(*values), compare_integers);
+	return values;
+}
+
+/* Of a query with sets of values: what add_sets asks for, by other means; false: a call has failed. */
+static bool
+check_sets(Run *run)
+{
+	const WireQuery *q = &run->c->q;
+
+	for (uint64_t g = 0; g < run->finished.ngroups; g += 1 + run->finished.ngroups / 16)
+	{
+		const char *at = run->groups + g * run->group_bytes;
+		int64_t		states[6];
+		int			n,
+					distinct = 0,
+					run_length = 0,
+					most = 0;
+		int64_t    *values = values_of(run, read_key(at, q->key_bytes), true, &n);
+		int64_t		sum = 0,
+					mode = 0;
+		WirePick	pick = {.set = 1,.n = 3};
+		int32_t		places[3];
+		const int64_t *picked = (const int64_t *) (run->arena[0] + wire_picked_at(3));
+		DeviceError error = {""};
+
+		memcpy(states, at + q->key_bytes, sizeof(states));
+		for (int i = 0; i < n; i++)
+		{
+			if (i == 0 || values[i] != values[i - 1])
+				distinct++, sum += values[i], run_length = 0;
+			if (++run_length >= most)
+				most = run_length, mode = values[i];
+		}
+		CHECK(states[2] == distinct && states[3] == sum, "%s: %d distinct values, not %d", run->c->name, (int) states[2],
+			  distinct);
+		free(values);
+		if (most > 0)
+		{
+			WirePick	one = {.n = 1};
+
+			places[0] = (int32_t) wire_mode_place(states[5], 1);
+			if (!went_well(run, query_pick(run->query[0], run->lane[0], &one, places, &error), &error))
+				return false;
+			CHECK(states[5] >> 31 == most && *(const int64_t *) (run->arena[0] + wire_picked_at(1)) == mode,
+				  "%s: the most frequent value", run->c->name);
+		}
+		values = values_of(run, read_key(at, q->key_bytes), false, &n);
+		for (int i = 0; i < 3; i++)
+			places[i] = (int32_t) (states[4] + (n - 1) / 2 * i);
+		if (!went_well(run, query_pick(run->query[0], run->lane[0], &pick, places, &error), &error))
+		{
+			free(values);
+			return false;
+		}
+		for (int i = 0; i < 3; i++)
+			CHECK(picked[i] == values[(n - 1) / 2 * i], "%s: value %d of a group", run->c->name, i);
+		free(values);
+	}
+	return true;
+}
+
+/* There is no such place. */
+static void
+pick_too_far(Run *run)
+{
+	WirePick	pick = {.set = 1,.n = 2};
+	int32_t		places[2] = {0, (int32_t) run->query[0]->query->sets[1].n};
+	DeviceError error = {""};
+
+	CHECK(query_pick(run->query[0], run->lane[0], &pick, places, &error) == DEVICE_UNSUPPORTED, "a place behind all");
+}
+
 /* A query whose groups wait to be fetched has no other memory than theirs. */
 static void
 check_finished_memory(const Query *query)
 {
 	size_t		groups = query->hash.memory.bytes + query->groups.present.bytes + query->groups.list.bytes +
 		query->groups.keys.bytes + query->top.bytes;
+
+	for (uint32_t s = 0; s < query->q->nsets; s++)
+		groups += query->sets[s].values.bytes;
 
 	for (int s = 0; s < query->q->nslots; s++)
 		groups += query->groups.slot[s].bytes;
@@ -223,7 +320,7 @@ check_form(const Run *run)
 
 	/* a batch that is not taken may have changed the form */
 	if (query->form == FORM_HASH && (all || nulls))
-		CHECK(query->hash.table.key_bytes == (nulls || c->q.flags & WIRE_ORDERED ? c->q.key_bytes : 4),
+		CHECK(query->hash.table.key_bytes == (nulls || query_keeps_rows(&c->q) ? c->q.key_bytes : 4),
 			  "%s: keys of %d bytes in the table", c->name, query->hash.table.key_bytes);
 	if (query->form == FORM_DIRECT && (all || nulls))
 		CHECK(query->ranges.has_null[0] == nulls, "%s: a bin for NULLs", c->name);
@@ -269,7 +366,8 @@ do_run(Run *run, const Case *c, uint32_t wanted)
 	{
 		check_finished_memory(run->query[0]->query);
 		check_form(run);
-		fetch_groups(run);
+		if (fetch_groups(run) && c->q.nsets > 0 && check_sets(run))
+			pick_too_far(run);
 	}
 	for (int p = 0; p < PARTICIPANTS; p++)
 	{
@@ -400,7 +498,7 @@ run_with_fault(const Case *c, const Run *whole, const Fault *fault, int n)
 	CHECK(run.status == DEVICE_OK || run.error.text[0] != '\0', "%s: no text", what);
 	/* lack of memory after the query was opened means batches that are not taken, and no failure */
 	CHECK(run.status == DEVICE_OK || !run.opened || fault->call != STUB_ALLOC ||
-		  fault->err != cudaErrorMemoryAllocation || c->q.flags & WIRE_ORDERED, "%s: %s", what, run.error.text);
+		  fault->err != cudaErrorMemoryAllocation || query_keeps_rows(&c->q), "%s: %s", what, run.error.text);
 	if (run.status == DEVICE_OK)
 	{
 		refused += run.taken != whole->taken;

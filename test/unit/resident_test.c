@@ -213,6 +213,7 @@ typedef enum Kind
 	NO_NULLS_SAID,				/* count(*), sum(s) BY k, of which NULLs are untold */
 	NO_COLUMNS,					/* count(*), sum(7) */
 	HISTOGRAM,					/* count(*), count(*) by bins of x WHERE b, BY k */
+	DISTINCT_VALUES,			/* count(*), sum(DISTINCT s), and another slot of the set, BY k */
 	NOTHING_LEFT,				/* count(*), sum(s) WHERE false BY k */
 	KINDS
 } Kind;
@@ -346,6 +347,15 @@ make_question(Question *t, const Model *m, Kind kind)
 		case NO_COLUMNS:
 			add_slot(q, MONOID_SUM_I64, column(t, constant(in, 7), WIRE_I64, false), -1);
 			break;
+		case DISTINCT_VALUES:
+			c = column(t, load(in, COL_S), WIRE_I16, false);
+			q->nsets = 1;
+			q->sets[0] = (WireSet) {c, -1};
+			add_slot(q, MONOID_SUM_I64, c, -1);
+			add_slot(q, MONOID_COUNT, -1, -1);
+			q->slots[1].part = WIRE_DISTINCT;
+			q->slots[2].part = WIRE_DISTINCT + random_below(WIRE_PARTS - WIRE_DISTINCT);
+			break;
 		case HISTOGRAM:
 			in->program.filter = load(in, COL_B);
 			add_slot(q, MONOID_COUNT, column(t, load(in, COL_X), WIRE_F64, random_below(2)), -1);
@@ -419,20 +429,23 @@ compare_groups(const void *a, const void *b)
 	uint64_t	x = ((const Group *) a)->key;
 	uint64_t	y = ((const Group *) b)->key;
 
-	return x < y ? -1 : x > y;
+	if (x != y)
+		return x < y ? -1 : 1;
+	return ((const Group *) a)->sum < ((const Group *) b)->sum ? -1 : ((const Group *) a)->sum > ((const Group *) b)->sum;
 }
 
 static int
-combine(Group *groups, int n)
+combine(Group *groups, int n, bool distinct)
 {
 	int			made = 0;
+	int64_t		last = 0;
 
 	qsort(groups, n, sizeof(*groups), compare_groups);
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; last = groups[i++].sum)
 		if (made > 0 && groups[made - 1].key == groups[i].key)
 		{
 			groups[made - 1].count += groups[i].count;
-			groups[made - 1].sum += groups[i].sum;
+			groups[made - 1].sum += distinct && groups[i].sum == last ? 0 : groups[i].sum;
 		}
 		else
 			groups[made++] = groups[i];
@@ -814,7 +827,7 @@ run_question(Peer *peer, Model *m, Kind kind, bool must, const char *where)
 	make_question(&t, m, kind);
 	draw_runs(&t, m);
 	right = expect(&t, m, &n, &untold);
-	n = combine(right, n);
+	n = combine(right, n, kind == DISTINCT_VALUES);
 	if (!open_question(peer, &t) || !ask(peer, &t, &taken))
 		failed++;
 	else if (!taken && (!store_lacking(peer, &t, m, &any, &all_kept) || !ask(peer, &t, &taken)))
@@ -835,7 +848,10 @@ run_question(Peer *peer, Model *m, Kind kind, bool must, const char *where)
 			if (!ask(peer, &t, &again))
 				failed++;
 			for (int g = 0; g < n && again; g++)
-				right[g].count *= 2, right[g].sum *= 2;
+			{
+				right[g].count *= 2;
+				right[g].sum *= kind == DISTINCT_VALUES ? 1 : 2;
+			}
 			untold *= again ? 2 : 1;
 		}
 		if (!check_answer(peer, &t, right, n, untold, what))
@@ -922,7 +938,7 @@ two_queries(void)
 		make_question(&t, &m, round % KINDS);
 		draw_runs(&t, &m);
 		right = expect(&t, &m, &n, &untold);
-		n = combine(right, n);
+		n = combine(right, n, t.kind == DISTINCT_VALUES);
 		before = m;
 		CHECK(open_question(&peer, &t) && ask(&peer, &t, &taken) && (taken || (store_lacking(&peer, &t, &m, &any, &kept) &&
 			  ask(&peer, &t, &taken))) && taken, "%s", peer.failed.text);

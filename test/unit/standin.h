@@ -4,6 +4,7 @@
  *
  *	standin_device.c	device_ops, groups and operators
  *	standin_resident.c	stored columns, and rows of them
+ *	standin_sets.c		values of sets
  */
 #ifndef GPUAGG_STANDIN_H
 #define GPUAGG_STANDIN_H
@@ -56,14 +57,30 @@ struct Query
 	uint64_t	kept_capacity;
 	struct KeptBatch *batches;
 
+	struct SetValue *values[WIRE_MAX_SETS];
+	size_t		nvalues[WIRE_MAX_SETS];
+
 	StoreHold  *holds;
 	uint64_t	untold;
 };
 
 /* Lets the fault happen that is requested for the query's batch of this number. */
 extern DeviceStatus standin_provoke(int batch, DeviceError *error);
+/* Adds a value to a group's state of slot s, which reads one column of integers or none. */
+extern void standin_add_value(Query *query, int s, uint64_t group, int64_t value);
 /* Reduces all of the rows, or none: DEVICE_FULL. */
 extern DeviceStatus standin_reduce_rows(Query *query, const Rows *rows, bool keep, DeviceError *error);
+
+/* ---- standin_sets.c ---- */
+
+/* Have the values of these rows 64 bits? */
+extern bool standin_values_fit(const Query *query, const Rows *rows);
+/* Keeps the values of these rows. */
+extern void standin_keep_values(Query *query, const Rows *rows, const uint64_t *groups);
+/* Sorts all values, and reduces the slots that are of them. */
+extern void standin_finish_sets(Query *query);
+extern void standin_forget_values(Query *query);
+extern DeviceStatus standin_pick(Query *query, Lane *lane, const WirePick *in, const int32_t *places, DeviceError *error);
 
 /* ---- standin_resident.c ---- */
 

@@ -516,6 +516,7 @@ standin_reset(Query *query, DeviceError *error)
 	query->errors = query->retries = query->given = query->fetched = 0;
 	query->untold = 0;
 	forget_rows(query);
+	standin_forget_values(query);
 	standin_release_holds(query);
 	if (query->capacity > 0)
 		memset(query->table, 0, 2 * query->capacity * sizeof(uint64_t));
@@ -554,6 +555,7 @@ standin_query_close(Query *query)
 {
 	budget_give(query->device, query->bytes);
 	forget_rows(query);
+	standin_forget_values(query);
 	standin_release_holds(query);
 	free(query->kept);
 	for (int s = 0; s < query->q->nslots; s++)
@@ -658,6 +660,16 @@ reduce_row(Query *query, int s, const Rows *rows, uint32_t i, uint64_t group)
 												 gpuagg_monoids[slot->monoid].state_size, &row);
 }
 
+void
+standin_add_value(Query *query, int s, uint64_t group, int64_t value)
+{
+	const WireSlot *slot = &query->q->slots[s];
+	Column		column = {.values = (const char *) &value,.type = WIRE_I64};
+	Row			row = {.col = {slot->col[0] >= 0 ? &column : NULL},.valid = 1};
+
+	query->errors |= operators[slot->monoid].row(query->slots[s] + group * slot_bytes(query, s), &row);
+}
+
 /* ---- rows in order ---- */
 
 static bool
@@ -760,7 +772,7 @@ standin_reduce_rows(Query *query, const Rows *rows, bool keep, DeviceError *erro
 {
 	uint64_t   *groups = malloc(rows->nrows * sizeof(uint64_t) + 1);
 	uint64_t	before = query->ngroups;
-	DeviceStatus status = DEVICE_OK;
+	DeviceStatus status = standin_values_fit(query, rows) ? DEVICE_OK : DEVICE_FULL;
 	KeptBatch  *kept = NULL;
 
 	/* finds all groups before it reduces any row */
@@ -775,11 +787,15 @@ standin_reduce_rows(Query *query, const Rows *rows, bool keep, DeviceError *erro
 	for (uint32_t i = 0; i < rows->nrows && status == DEVICE_OK; i++)
 	{
 		for (int s = 0; s < query->q->nslots; s++)
-			if (!ordered(query, s))
+			if (!ordered(query, s) && query->q->slots[s].part == WIRE_ROWS)
 				reduce_row(query, s, rows, i, groups[i]);
 		if (kept)
 			keep_row(query, kept, i, groups[i]);
 	}
+	if (status != DEVICE_OK)
+		device_say(error, status, "no room for the rows");
+	else
+		standin_keep_values(query, rows, groups);
 	free(groups);
 	return status;
 }
@@ -859,6 +875,7 @@ standin_finish(Query *query, const WireLimit *limit, WireFinished *result, Devic
 {
 	(void) error;
 	reduce_kept(query);
+	standin_finish_sets(query);
 	result->allgroups = query->ngroups;
 	if (limit)
 		apply_limit(query, limit, result);
@@ -937,5 +954,6 @@ const DeviceOps device_ops = {
 	.absorb = standin_absorb,
 	.finish = standin_finish,
 	.fetch = standin_fetch,
+	.pick = standin_pick,
 	.reset = standin_reset,
 };

@@ -24,6 +24,7 @@ sub core
 {
 	my ($query) = @_;
 
+	$query =~ s/gpu_median\(((?:[^()]|\([^()]*\))*)\)/percentile_cont(0.5) WITHIN GROUP (ORDER BY $1)/g;
 	$query =~ s/gpu_(?=\w+\()//g;
 	return answer("SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $query");
 }

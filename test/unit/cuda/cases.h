@@ -216,6 +216,25 @@ add_ordered(Case *c)
 	add_slot(q, MONOID_MAXSUB_I64, COL_V);
 }
 
+/* Distinct values of a column, and values of places of another one. */
+static void
+add_sets(Case *c)
+{
+	WireQuery  *q = &c->q;
+
+	q->nsets = 2;
+	q->sets[0] = (WireSet) {COL_V, -1};
+	q->sets[1] = (WireSet) {COL_ORDER, -1};
+	add_slot(q, MONOID_COUNT, -1);
+	add_slot(q, MONOID_SUM_I64, COL_V);
+	add_slot(q, MONOID_COUNT, -1);
+	q->slots[2].part = q->slots[3].part = WIRE_DISTINCT;
+	q->slots[4].part = WIRE_FIRST;
+	q->slots[4].set = 1;
+	add_slot(q, MONOID_COUNT, -1);
+	q->slots[5].part = WIRE_MODE_LAST;
+}
+
 /* count(column) instead of count(*), of a column without NULLs. */
 static void
 count_column(Case *c)
@@ -256,6 +275,9 @@ make_case(int n, Case *c)
 		{"direct bins with NULLs to a hash table", STRATEGY_AUTO, key_scattered_late, 4, 300, 1, NULL},
 		{"direct bins without count(*)", STRATEGY_DIRECT, key_shifting, 6, 300, 4, count_column},
 		{"rows in order, and a first NULL", STRATEGY_AUTO, key_spread, 6, 300, 3, add_ordered},
+		{"sets of values", STRATEGY_AUTO, key_spread, 6, 12000, 0, add_sets},
+		{"sets of values without keys", STRATEGY_AUTO, NULL, 6, 300, 0, add_sets},
+		{"sets of values, and a first NULL", STRATEGY_AUTO, key_distinct, 6, 300, 3, add_sets},
 	};
 	const CaseRow *row = &rows[n];
 	WireQuery  *q = &c->q;

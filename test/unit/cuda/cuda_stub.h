@@ -45,7 +45,18 @@ extern size_t stub_others;
 extern size_t stub_reserved;
 extern size_t stub_used;
 
-/* For cuda_stub_kernels.c: what a launch returns. */
+/* For cuda_stub_kernels.c and cuda_stub_sets.c: what a launch returns, and the last one that failed has returned. */
 extern cudaError_t stub_launch(void);
+extern _Thread_local cudaError_t stub_last_code;
+
+#define LAUNCH() \
+	do { \
+		cudaError_t launch_err = stub_launch(); \
+		if (launch_err != cudaSuccess) \
+		{ \
+			stub_last_code = launch_err; \
+			return GPUAGG_CUDA_ERROR; \
+		} \
+	} while (0)
 
 #endif							/* GPUAGG_CUDA_STUB_H */

@@ -20,29 +20,19 @@
 
 #define WORKSPACE 4096
 
-static _Thread_local cudaError_t last_code;
+_Thread_local cudaError_t stub_last_code;
 
 const char *
 gpuagg_cuda_last_error(void)
 {
-	return cudaGetErrorName(last_code);
+	return cudaGetErrorName(stub_last_code);
 }
 
 int
 gpuagg_cuda_last_code(void)
 {
-	return last_code;
+	return stub_last_code;
 }
-
-#define LAUNCH() \
-	do { \
-		cudaError_t launch_err = stub_launch(); \
-		if (launch_err != cudaSuccess) \
-		{ \
-			last_code = launch_err; \
-			return GPUAGG_CUDA_ERROR; \
-		} \
-	} while (0)
 
 /* Answers how much memory is wanted; writes to all of it later, so that too little shows. */
 #define SIZE(workspace, workspace_bytes) \

@@ -1,0 +1,287 @@
+/*
+ * device_cuda_sets.c
+ *	  Values of sets: kept with the bins of their rows until the last row, sorted by bin and value, and reduced.
+ *
+ * Of equal neighbours the first is the distinct value: slots of distinct values are histograms of these.  Values of
+ * percentiles stay, as the client asks for those of some places.
+ *
+ * Two sorts, by value and then by bin, of pairs of the two: as many bits as tell the values apart, and the bins.
+ */
+#include <limits.h>
+#include <string.h>
+
+#include "server/device_cuda.h"
+
+/* The arrays have room for at least so many values; places have 31 bits. */
+#define LEAST_VALUES (1 << 16)
+#define MOST_VALUES (INT32_MAX - 1)
+
+/* ---- keeping values ---- */
+
+static int64_t
+wanted_capacity(const SetValues *set, double est_rows, int64_t n)
+{
+	int64_t		capacity = set->capacity > 0 ? set->capacity : LEAST_VALUES;
+
+	if (set->capacity == 0 && est_rows * 1.1 > capacity && est_rows < MOST_VALUES / 2)
+		capacity = (int64_t) (est_rows * 1.1);
+	while (capacity < set->most + n)
+		capacity *= 2;
+	return capacity > MOST_VALUES && set->most + n <= MOST_VALUES ? MOST_VALUES : capacity;
+}
+
+static DeviceStatus
+start_set(Query *query, SetValues *set, DeviceError *error)
+{
+	GpuaggCudaStatus status;
+
+	if (set->counts.at)
+		return DEVICE_OK;
+	DEVICE_CHECK(query_reserve(query, &set->counts, sizeof(SetCounts), error));
+	status = device_init_set(set->counts.at, query->stream);
+	if (status == GPUAGG_CUDA_OK)
+		return DEVICE_OK;
+	query_release(query, &set->counts);
+	return kernel_status(status, "device_init_set", error);
+}
+
+DeviceStatus
+sets_make_room(Query *query, const Rows *rows, DeviceError *error)
+{
+	for (uint32_t s = 0; s < query->q->nsets; s++)
+	{
+		SetValues  *set = &query->sets[s];
+		int64_t		capacity = wanted_capacity(set, query->q->est_rows, rows->nrows);
+
+		if (rows->cols[query->q->sets[s].col].type > WIRE_I64)
+			return device_say(error, DEVICE_UNSUPPORTED, "values of more than 64 bits to sort");
+		if (capacity > MOST_VALUES)
+			return device_say(error, DEVICE_UNSUPPORTED, "too many values to sort");
+		DEVICE_CHECK(start_set(query, set, error));
+		DEVICE_CHECK(query_extend(query, &set->bins, set->most * sizeof(int32_t), capacity * sizeof(int32_t), error));
+		DEVICE_CHECK(query_extend(query, &set->values, set->most * sizeof(int64_t), capacity * sizeof(int64_t), error));
+		set->capacity = capacity;
+	}
+	return DEVICE_OK;
+}
+
+DeviceStatus
+sets_keep(Query *query, const Rows *rows, DeviceError *error)
+{
+	for (uint32_t s = 0; s < query->q->nsets; s++)
+	{
+		const WireSet *wire = &query->q->sets[s];
+		SetValues  *set = &query->sets[s];
+		SetRows		in = {
+			.column = rows->cols[wire->col],.filter = wire->filter < 0 ? NULL : rows->cols[wire->filter].values,
+			.bins = query->bins.at
+		};
+
+		KERNEL_CHECK(device_keep_values(&in, rows->nrows, set->bins.at, set->values.at, set->counts.at, query->stream));
+		set->most += rows->nrows;
+	}
+	return DEVICE_OK;
+}
+
+static void
+forget_set(Query *query, SetValues *set)
+{
+	query_release(query, &set->bins);
+	query_release(query, &set->values);
+	query_release(query, &set->counts);
+	memset(set, 0, sizeof(*set));
+}
+
+void
+sets_forget(Query *query)
+{
+	for (uint32_t s = 0; s < query->q->nsets; s++)
+		forget_set(query, &query->sets[s]);
+}
+
+/* ---- sorting ---- */
+
+/* Of numbers from min to max: the bits, from the lowest on, in which some of them differ. */
+static int
+bits_that_differ(int64_t min, int64_t max)
+{
+	uint64_t	differ = (uint64_t) min ^ (uint64_t) max;
+
+	return differ == 0 ? 0 : 64 - __builtin_clzll(differ);
+}
+
+/* One sort of the pairs, by value or by bin. */
+static DeviceStatus
+sort_values(Query *query, bool by_bin, int32_t *bins[2], int64_t *values[2], int64_t n, int bits, DeviceError *error)
+{
+	size_t		bytes = 0;
+
+	if (bits == 0)
+		return DEVICE_OK;
+	KERNEL_CHECK(device_sort_values(by_bin, bins, values, n, bits, NULL, &bytes, query->stream));
+	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
+	bytes = query->workspace.bytes;
+	KERNEL_CHECK(device_sort_values(by_bin, bins, values, n, bits, query->workspace.at, &bytes, query->stream));
+	return DEVICE_OK;
+}
+
+static void
+swap_memory(DeviceMemory *a, DeviceMemory *b)
+{
+	DeviceMemory swap = *a;
+
+	*a = *b;
+	*b = swap;
+}
+
+static DeviceStatus
+sort_set(Query *query, SetValues *set, int64_t nbins, DeviceMemory spare[2], DeviceError *error)
+{
+	SetCounts	counts;
+	int64_t    *values[2];
+	int32_t    *bins[2];
+
+	CUDA_CHECK(cudaMemcpyAsync(&counts, set->counts.at, sizeof(counts), cudaMemcpyDeviceToHost, query->stream));
+	CUDA_CHECK(cudaStreamSynchronize(query->stream));
+	set->n = counts.n;
+	if (set->n == 0)
+		return DEVICE_OK;
+	DEVICE_CHECK(query_reserve(query, &spare[0], set->n * sizeof(int64_t), error));
+	DEVICE_CHECK(query_reserve(query, &spare[1], set->n * sizeof(int32_t), error));
+	values[0] = set->values.at, values[1] = spare[0].at;
+	bins[0] = set->bins.at, bins[1] = spare[1].at;
+	DEVICE_CHECK(sort_values(query, false, bins, values, set->n, bits_that_differ(counts.min, counts.max), error));
+	DEVICE_CHECK(sort_values(query, true, bins, values, set->n, bits_that_differ(0, nbins - 1), error));
+	if (values[0] != set->values.at)
+		swap_memory(&set->values, &spare[0]);
+	if (bins[0] != set->bins.at)
+		swap_memory(&set->bins, &spare[1]);
+	return DEVICE_OK;
+}
+
+/* ---- reducing ---- */
+
+/* A slot of the distinct values: a histogram over the first of equal ones. */
+static DeviceStatus
+reduce_distinct(Query *query, const SetValues *set, int s, int64_t nbins, const DeviceMemory *distinct, DeviceError *error)
+{
+	const WireSlot *slot = &query->q->slots[s];
+	GpuaggHist	hist = {
+		.bins = {.kind = GPUAGG_BIN_INDEX,.ncolumns = 1,.nbins = nbins,.filter = distinct->at},.nslots = 1,.nrows = set->n,
+		.status = ((QueryStatus *) query->status.at)->call + SET_CALL
+	};
+	size_t		bytes = 0;
+
+	hist.bins.column[0] = (GpuaggColumn) {set->bins.at, NULL, GPUAGG_VALUE_I32};
+	hist.slot[0].op = (MonoidId) slot->monoid;
+	hist.slot[0].states = query->groups.slot[s].at;
+	if (slot->col[0] >= 0 && slot->monoid != MONOID_COUNT)
+		hist.slot[0].x = (GpuaggColumn) {set->values.at, NULL, GPUAGG_VALUE_I64};
+	KERNEL_CHECK(gpuagg_hist_update(&hist, NULL, &bytes, query->stream));
+	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
+	bytes = query->workspace.bytes;
+	KERNEL_CHECK(gpuagg_hist_update(&hist, query->workspace.at, &bytes, query->stream));
+	return DEVICE_OK;
+}
+
+/* The slots of a set; *picked: its values will be asked for. */
+static DeviceStatus
+reduce_set(Query *query, uint32_t number, int64_t nbins, DeviceMemory *distinct, bool *picked, DeviceError *error)
+{
+	const WireQuery *q = query->q;
+	SetValues  *set = &query->sets[number];
+	bool		marked = false;
+
+	for (int s = 0; s < q->nslots; s++)
+	{
+		if (q->slots[s].part == WIRE_ROWS || q->slots[s].set != number)
+			continue;
+		if (q->slots[s].part == WIRE_FIRST)
+		{
+			*picked = true;
+			KERNEL_CHECK(device_first_values(set->bins.at, set->n, query->groups.slot[s].at, query->stream));
+			continue;
+		}
+		if (q->slots[s].part != WIRE_DISTINCT)
+		{
+			*picked = true;
+			KERNEL_CHECK(device_modes(set->bins.at, set->values.at, set->n, q->slots[s].part == WIRE_MODE_LAST,
+									  query->groups.slot[s].at, query->stream));
+			continue;
+		}
+		if (!marked)
+		{
+			DEVICE_CHECK(query_reserve(query, distinct, set->n, error));
+			KERNEL_CHECK(device_distinct_values(set->bins.at, set->values.at, set->n, distinct->at, query->stream));
+			marked = true;
+		}
+		DEVICE_CHECK(reduce_distinct(query, set, s, nbins, distinct, error));
+	}
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+finish_sets(Query *query, DeviceMemory spare[3], DeviceError *error)
+{
+	/* bins do not change any more */
+	int64_t		nbins = query->form == FORM_HASH ? query->found : query->groups.capacity;
+	float		ms;
+
+	CUDA_CHECK(cudaEventRecord(query->began, query->stream));
+	for (uint32_t s = 0; s < query->q->nsets; s++)
+	{
+		SetValues  *set = &query->sets[s];
+		bool		picked = false;
+
+		if (set->counts.at)
+			DEVICE_CHECK(sort_set(query, set, nbins, spare, error));
+		if (set->n > 0)
+			DEVICE_CHECK(reduce_set(query, s, nbins, &spare[2], &picked, error));
+		query_release(query, &set->bins);
+		query_release(query, &set->counts);
+		if (!picked)
+			forget_set(query, set);
+	}
+	CUDA_CHECK(cudaEventRecord(query->ended, query->stream));
+	CUDA_CHECK(cudaEventSynchronize(query->ended));
+	CUDA_CHECK(cudaEventElapsedTime(&ms, query->began, query->ended));
+	query->kernel_ms += ms;
+	return DEVICE_OK;
+}
+
+DeviceStatus
+sets_finish(Query *query, DeviceError *error)
+{
+	DeviceMemory spare[3] = {{NULL}};
+	DeviceStatus status = DEVICE_OK;
+
+	if (query->q->nsets > 0)
+		status = finish_sets(query, spare, error);
+	for (int i = 0; i < 3; i++)
+		query_release(query, &spare[i]);
+	return status;
+}
+
+/* ---- picking ---- */
+
+DeviceStatus
+cuda_pick(Query *query, Lane *lane, const WirePick *in, const int32_t *places, DeviceError *error)
+{
+	const SetValues *set = &query->sets[in->set];
+	char	   *buffer = lane->arena + in->buffer * lane->buffer_bytes;
+	char	   *staging;
+
+	CUDA_CHECK(cuda_select(query->device));
+	for (uint32_t i = 0; i < in->n; i++)
+		if (places[i] < 0 || places[i] >= set->n)
+			return device_say(error, DEVICE_UNSUPPORTED, "no such value");
+	DEVICE_CHECK(query_reserve(query, &query->staging, wire_picked_at(in->n) + in->n * sizeof(int64_t), error));
+	staging = query->staging.at;
+	CUDA_CHECK(cudaMemcpyAsync(staging, places, in->n * sizeof(int32_t), cudaMemcpyHostToDevice, query->stream));
+	KERNEL_CHECK(device_gather(set->values.at, sizeof(int64_t), (const int32_t *) staging, in->n,
+							   staging + wire_picked_at(in->n), query->stream));
+	CUDA_CHECK(cudaMemcpyAsync(buffer + wire_picked_at(in->n), staging + wire_picked_at(in->n), in->n * sizeof(int64_t),
+							   cudaMemcpyDeviceToHost, query->stream));
+	CUDA_CHECK(cudaStreamSynchronize(query->stream));
+	return DEVICE_OK;
+}

@@ -1,0 +1,157 @@
+/*
+ * cuda_stub_sets.c
+ *	  The kernels of sets on the host, as those of cuda_stub_kernels.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_stub.h"
+#include "server/device_kernels.h"
+
+#define WORKSPACE 4096
+
+GpuaggCudaStatus
+device_init_set(SetCounts *counts, gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	*counts = (SetCounts) {0, INT64_MAX, INT64_MIN};
+	return GPUAGG_CUDA_OK;
+}
+
+static int64_t
+load(const DeviceColumn *c, int64_t i)
+{
+	switch (c->type)
+	{
+		case WIRE_I8:
+			return ((const int8_t *) c->values)[i];
+		case WIRE_I16:
+			return ((const int16_t *) c->values)[i];
+		case WIRE_I32:
+			return ((const int32_t *) c->values)[i];
+		default:
+			return ((const int64_t *) c->values)[i];
+	}
+}
+
+/* From the last row on, as the order is undefined. */
+GpuaggCudaStatus
+device_keep_values(const SetRows *rows, int64_t nrows, int32_t *bins, int64_t *values, SetCounts *counts,
+				   gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = nrows - 1; i >= 0; i--)
+	{
+		const uint8_t *bits = rows->column.validity;
+		int64_t		x;
+
+		if ((rows->filter && !rows->filter[i]) || (bits && !(bits[i >> 3] >> (i & 7) & 1)) || rows->bins[i] < 0)
+			continue;
+		x = load(&rows->column, i);
+		counts->min = x < counts->min ? x : counts->min;
+		counts->max = x > counts->max ? x : counts->max;
+		bins[counts->n] = rows->bins[i];
+		values[counts->n++] = x;
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+typedef struct Pair
+{
+	uint64_t	key;
+	int64_t		number;
+} Pair;
+
+static int
+compare_pairs(const void *a, const void *b)
+{
+	const Pair *x = a,
+			   *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Keys go by their lowest bits alone; what is sorted changes places with the spare arrays, which are spoiled. */
+GpuaggCudaStatus
+device_sort_values(bool by_bin, int32_t *bins[2], int64_t *values[2], int64_t n, int bits, void *workspace,
+				   size_t *workspace_bytes, gpuagg_stream stream)
+{
+	int			all = by_bin ? 32 : 64;
+	int32_t    *b = bins[0];
+	int64_t    *v = values[0];
+	Pair	   *pairs;
+
+	(void) stream;
+	if (workspace == NULL)
+	{
+		*workspace_bytes = WORKSPACE;
+		return GPUAGG_CUDA_OK;
+	}
+	if (*workspace_bytes < WORKSPACE || bits < 1 || bits > all)
+		return GPUAGG_CUDA_INVALID;
+	memset(workspace, 0x77, WORKSPACE);
+	LAUNCH();
+	pairs = malloc(n * sizeof(*pairs));
+	for (int64_t i = 0; i < n; i++)
+	{
+		uint64_t	key = (uint64_t) (by_bin ? b[i] : v[i]);
+
+		if (bits == all)
+			key ^= UINT64_C(1) << (all - 1);
+		pairs[i] = (Pair) {key << (64 - bits), i};
+	}
+	qsort(pairs, n, sizeof(*pairs), compare_pairs);
+	for (int64_t i = 0; i < n; i++)
+	{
+		bins[1][i] = b[pairs[i].number];
+		values[1][i] = v[pairs[i].number];
+	}
+	free(pairs);
+	memset(b, 0x55, n * sizeof(*b));
+	memset(v, 0x55, n * sizeof(*v));
+	bins[0] = bins[1], bins[1] = b;
+	values[0] = values[1], values[1] = v;
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_distinct_values(const int32_t *bins, const int64_t *values, int64_t n, uint8_t *distinct, gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < n; i++)
+		distinct[i] = i == 0 || values[i] != values[i - 1] || bins[i] != bins[i - 1];
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_first_values(const int32_t *bins, int64_t n, int64_t *first, gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < n; i++)
+		if (i == 0 || bins[i] != bins[i - 1])
+			first[bins[i]] = i;
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_modes(const int32_t *bins, const int64_t *values, int64_t n, bool last, int64_t *modes, gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0, first = 0; i < n; i++)
+	{
+		int64_t		mode;
+
+		if (i > 0 && (values[i] != values[i - 1] || bins[i] != bins[i - 1]))
+			first = i;
+		mode = wire_mode_of(i - first + 1, first, last);
+		modes[bins[i]] = mode > modes[bins[i]] ? mode : modes[bins[i]];
+	}
+	return GPUAGG_CUDA_OK;
+}
