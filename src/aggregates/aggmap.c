@@ -312,13 +312,14 @@ aggmap_state_aggregate(Oid aggfnoid)
 {
 	Oid			transfn;
 	Oid			finalfn;
+	Oid			combinefn;
 	Oid			found = InvalidOid;
 	Oid		   *types;
 	int			ntypes;
 	char	   *name;
 	CatCList   *list;
 
-	if (!aggregate_functions(aggfnoid, &transfn, &finalfn))
+	if (!aggregate_functions(aggfnoid, &transfn, &finalfn, &combinefn))
 		return InvalidOid;
 	name = psprintf("%s%s_state", transfn < FirstNormalObjectId ? "gpuagg_" : "", get_func_name(transfn));
 	get_func_signature(aggfnoid, &types, &ntypes);

@@ -172,11 +172,11 @@ reduce_distinct(Query *query, const SetValues *set, int s, int64_t nbins, const 
 	};
 	size_t		bytes = 0;
 
-	hist.bins.column[0] = (GpuaggColumn) {set->bins.at, NULL, GPUAGG_VALUE_I32};
+	hist.bins.column[0] = (GpuaggColumn) {.values = set->bins.at,.type = GPUAGG_VALUE_I32};
 	hist.slot[0].op = (MonoidId) slot->monoid;
 	hist.slot[0].states = query->groups.slot[s].at;
 	if (slot->col[0] >= 0 && slot->monoid != MONOID_COUNT)
-		hist.slot[0].x = (GpuaggColumn) {set->values.at, NULL, GPUAGG_VALUE_I64};
+		hist.slot[0].x = (GpuaggColumn) {.values = set->values.at,.type = GPUAGG_VALUE_I64};
 	KERNEL_CHECK(gpuagg_hist_update(&hist, NULL, &bytes, query->stream));
 	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
 	bytes = query->workspace.bytes;
