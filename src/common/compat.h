@@ -359,29 +359,38 @@ compat_begin_bitmap_scan(Relation rel, Snapshot snapshot)
 #define compat_lossy_pages(node) ((node)->lossy_pages)
 #endif
 
-#if PG_VERSION_NUM >= 180000
-typedef TBMPrivateIterator *CompatBitmapIterator;
-#else
-typedef TBMIterator *CompatBitmapIterator;
-#endif
-
-static inline CompatBitmapIterator
-compat_bitmap_begin(TIDBitmap *bitmap)
+/* Of a bitmap of this process's own, or of one that participants of a parallel plan share. */
+typedef struct CompatBitmapIterator
 {
 #if PG_VERSION_NUM >= 180000
-	return tbm_begin_private_iterate(bitmap);
+	TBMPrivateIterator *own;
 #else
-	return tbm_begin_iterate(bitmap);
+	TBMIterator *own;
+#endif
+	TBMSharedIterator *shared;
+} CompatBitmapIterator;
+
+static inline void
+compat_bitmap_begin(CompatBitmapIterator *iterator, TIDBitmap *bitmap)
+{
+	iterator->shared = NULL;
+#if PG_VERSION_NUM >= 180000
+	iterator->own = tbm_begin_private_iterate(bitmap);
+#else
+	iterator->own = tbm_begin_iterate(bitmap);
 #endif
 }
 
 static inline void
-compat_bitmap_end(CompatBitmapIterator iterator)
+compat_bitmap_end(CompatBitmapIterator *iterator)
 {
+	if (iterator->shared)
+		tbm_end_shared_iterate(iterator->shared);
+	else
 #if PG_VERSION_NUM >= 180000
-	tbm_end_private_iterate(iterator);
+		tbm_end_private_iterate(iterator->own);
 #else
-	tbm_end_iterate(iterator);
+		tbm_end_iterate(iterator->own);
 #endif
 }
 
@@ -390,18 +399,18 @@ compat_bitmap_end(CompatBitmapIterator iterator)
  * tuples need not pass the indexes' conditions.
  */
 static inline bool
-compat_bitmap_next(CompatBitmapIterator iterator, BlockNumber *block, OffsetNumber *offsets, int *n, bool *recheck)
+compat_bitmap_next(CompatBitmapIterator *iterator, BlockNumber *block, OffsetNumber *offsets, int *n, bool *recheck)
 {
 #if PG_VERSION_NUM >= 180000
 	TBMIterateResult page;
 
-	if (!tbm_private_iterate(iterator, &page))
+	if (!(iterator->shared ? tbm_shared_iterate(iterator->shared, &page) : tbm_private_iterate(iterator->own, &page)))
 		return false;
 	*block = page.blockno;
 	*recheck = page.recheck;
 	*n = page.lossy ? -1 : tbm_extract_page_tuple(&page, offsets, MaxHeapTuplesPerPage);
 #else
-	TBMIterateResult *page = tbm_iterate(iterator);
+	TBMIterateResult *page = iterator->shared ? tbm_shared_iterate(iterator->shared) : tbm_iterate(iterator->own);
 
 	if (page == NULL)
 		return false;

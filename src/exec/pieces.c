@@ -22,8 +22,7 @@ void
 pieces_write(PieceSink *pieces, GroupSink *sink)
 {
 	/* an export in pieces is not partitioned */
-	pieces->base.group = NULL;
-	pieces->base.write = write_piece;
+	pieces->base = (GroupSink) {.write = write_piece};
 	pieces->sink = sink;
 }
 

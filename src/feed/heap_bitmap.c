@@ -6,6 +6,9 @@
  * taken in order, some ahead of the scan, so that they can be prefetched (effective_io_concurrency).  As in core, tuples
  * are held against the indexes' conditions again only where the bitmap asks for that, unless another expression wants the
  * result of such a condition as well; heap_refusal.c says why that changes nothing.
+ *
+ * Participants of a parallel scan share a bitmap as they do in core: the first one reads the indexes, while the
+ * others wait, and each takes one of its pages after another.
  */
 #include "postgres.h"
 
@@ -13,8 +16,11 @@
 #include "executor/executor.h"
 #include "nodes/tidbitmap.h"
 #include "storage/bufmgr.h"
+#include "storage/condition_variable.h"
+#include "storage/spin.h"
 #include "utils/rel.h"
 #include "utils/spccache.h"
+#include "utils/wait_event.h"
 
 #include "common/compat.h"
 #include "feed/heap_bitmap.h"
@@ -34,7 +40,8 @@ struct HeapBitmap
 {
 	BitmapHeapScanState *node;
 	int			ahead;			/* pages to prefetch */
-	TIDBitmap  *tbm;			/* NULL: the indexes have not been read */
+	bool		begun;			/* the indexes have been read */
+	TIDBitmap  *tbm;			/* NULL: another participant has */
 	CompatBitmapIterator iterator;
 	bool		ended;			/* the iterator has */
 	int			first;			/* pages[first] is next, */
@@ -74,13 +81,62 @@ heap_bitmap_create(BitmapHeapScanState *node)
 static void
 read_indexes(HeapBitmap *bitmap)
 {
-	EState	   *estate = bitmap->node->ss.ps.state;
-	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
-
 	bitmap->tbm = (TIDBitmap *) MultiExecProcNode(outerPlanState(bitmap->node));
 	if (bitmap->tbm == NULL || !IsA(bitmap->tbm, TIDBitmap))
 		elog(ERROR, "unrecognized result from subplan");
-	bitmap->iterator = compat_bitmap_begin(bitmap->tbm);
+}
+
+/* Is it this participant that makes the bitmap?  If not, waits until it is made. */
+static bool
+makes_bitmap(ParallelBitmapHeapState *shared)
+{
+	SharedBitmapState state;
+
+	for (;;)
+	{
+		SpinLockAcquire(&shared->mutex);
+		state = shared->state;
+		if (state == BM_INITIAL)
+			shared->state = BM_INPROGRESS;
+		SpinLockRelease(&shared->mutex);
+		if (state != BM_INPROGRESS)
+			break;
+		ConditionVariableSleep(&shared->cv, WAIT_EVENT_PARALLEL_BITMAP_SCAN);
+	}
+	ConditionVariableCancelSleep();
+	return state == BM_INITIAL;
+}
+
+/* The bitmap of all participants. */
+static void
+begin_shared(HeapBitmap *bitmap, ParallelBitmapHeapState *shared)
+{
+	if (makes_bitmap(shared))
+	{
+		read_indexes(bitmap);
+		shared->tbmiterator = tbm_prepare_shared_iterate(bitmap->tbm);
+		SpinLockAcquire(&shared->mutex);
+		shared->state = BM_FINISHED;
+		SpinLockRelease(&shared->mutex);
+		ConditionVariableBroadcast(&shared->cv);
+	}
+	bitmap->iterator.shared = tbm_attach_shared_iterate(bitmap->node->ss.ps.state->es_query_dsa, shared->tbmiterator);
+}
+
+static void
+begin_bitmap(HeapBitmap *bitmap)
+{
+	MemoryContext old = MemoryContextSwitchTo(bitmap->node->ss.ps.state->es_query_cxt);
+
+	bitmap->tbm = NULL;
+	if (bitmap->node->pstate)
+		begin_shared(bitmap, bitmap->node->pstate);
+	else
+	{
+		read_indexes(bitmap);
+		compat_bitmap_begin(&bitmap->iterator, bitmap->tbm);
+	}
+	bitmap->begun = true;
 	bitmap->ended = false;
 	bitmap->first = bitmap->npages = 0;
 	MemoryContextSwitchTo(old);
@@ -95,7 +151,7 @@ queue_page(HeapBitmap *bitmap, BlockNumber nblocks)
 	/* pages that came after the scan's begin have nothing that the snapshot sees */
 	do
 	{
-		if (!compat_bitmap_next(bitmap->iterator, &page->block, page->wanted, &page->n, &page->recheck))
+		if (!compat_bitmap_next(&bitmap->iterator, &page->block, page->wanted, &page->n, &page->recheck))
 		{
 			bitmap->ended = true;
 			return;
@@ -115,9 +171,9 @@ heap_bitmap_next(HeapBitmap *bitmap, BlockNumber nblocks, OffsetNumber *wanted, 
 {
 	BitmapPage *page = &bitmap->pages[bitmap->first];
 
-	if (bitmap->tbm == NULL)
+	if (!bitmap->begun)
 	{
-		read_indexes(bitmap);
+		begin_bitmap(bitmap);
 		page = &bitmap->pages[0];
 	}
 	while (bitmap->npages <= bitmap->ahead && !bitmap->ended)
@@ -135,9 +191,11 @@ heap_bitmap_next(HeapBitmap *bitmap, BlockNumber nblocks, OffsetNumber *wanted, 
 void
 heap_bitmap_stop(HeapBitmap *bitmap)
 {
-	if (bitmap->tbm == NULL)
+	if (!bitmap->begun)
 		return;
-	compat_bitmap_end(bitmap->iterator);
-	tbm_free(bitmap->tbm);
+	compat_bitmap_end(&bitmap->iterator);
+	if (bitmap->tbm)
+		tbm_free(bitmap->tbm);
 	bitmap->tbm = NULL;
+	bitmap->begun = false;
 }

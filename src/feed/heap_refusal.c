@@ -55,8 +55,6 @@ refuse_bitmap(PlanState *node)
 {
 	Node	   *quals = (Node *) ((BitmapHeapScan *) node->plan)->bitmapqualorig;
 
-	if (node->plan->parallel_aware)
-		return "the input is a parallel bitmap scan";
 	if (IsolationIsSerializable())
 		return "the input is a bitmap scan in a serializable transaction";
 	if (has_or(quals, NULL) && !expr_cannot_fail(quals, node->state->es_param_list_info))

@@ -154,7 +154,7 @@ heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
 		/* participants may share whole tables among them */
 		return saving * (rows > child->rows ? child->rows / rows : 1);
 	}
-	if ((child->pathtype != T_SeqScan && (child->pathtype != T_BitmapHeapScan || child->parallel_aware)) ||
+	if ((child->pathtype != T_SeqScan && child->pathtype != T_BitmapHeapScan) ||
 		!is_heap_table(planner_rt_fetch(rel->relid, root)->relid) ||
 		contain_volatile_functions((Node *) child->pathtarget) ||
 		contain_volatile_functions((Node *) rel->baserestrictinfo))

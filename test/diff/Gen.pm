@@ -483,6 +483,8 @@ sub source
 	@both = (
 		{ sql => 'p', columns => [ @tc, chance(0.3) ? @oid : () ] },
 		{ sql => "(SELECT $narrow FROM t WHERE " . condition(@tc) . ') s', columns => \@narrow, orderly => 1 },
+		{ sql => "(SELECT $narrow FROM t" . (chance(0.5) ? ' WHERE ' . condition(@tc) : '') . ' LIMIT ' . pick('1000000', '1000000', '1000000', 'NULL', '0') . ') s',
+			columns => \@narrow, orderly => 1 },
 		{ sql => "(SELECT $narrow FROM t UNION ALL " . arm(pick('p', 'p', 't'), @narrow) . ') s', columns => \@narrow, is => 'UNION ALL' },
 		{ sql => "(SELECT $narrow FROM t WHERE " . condition(@tc) . ' UNION ALL ' . arm('t', @narrow) . ') s', columns => \@narrow, is => 'UNION ALL' },
 		{ sql => 'v', columns => \@narrow, view => "v$barrier AS SELECT $narrow FROM t WHERE " . condition(@tc), orderly => 1, is => 'views' });
