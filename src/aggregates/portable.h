@@ -30,7 +30,7 @@ extern Datum portable_get_value(StringInfo buf, Oid type, bool *isnull);
 extern char *portable_get_name(StringInfo buf);
 
 /* Raises the error of bytes that are not what they should be; `what` names that. */
-extern void portable_invalid(const char *what) pg_attribute_noreturn();
+extern void portable_invalid(const char *what);
 
 /* A number of `bytes` each, which must be there to be read. */
 extern int	portable_get_count(StringInfo buf, int bytes, int most, const char *what);

@@ -64,10 +64,9 @@ $$;
 -- One pair of aggregate and argument types, in all groupings.
 CREATE TABLE result (call text, grouping_of text, wrong text, place text);
 
--- May gather rows when grouped by another key than the distribution column: what needs all rows of a group, or their order; and
--- extremes of arrays, which Citus cannot find in parts.
+-- May gather rows when grouped by another key than the distribution column: what needs all rows of a group, or their order.
 CREATE FUNCTION may_gather(call text) RETURNS bool LANGUAGE sql AS $$
-	SELECT call ~ 'ORDER BY' OR starts_with(call, 'gpu_median') OR call ~ '^gpu_m(in|ax)\(ia'
+	SELECT call ~ 'ORDER BY' OR starts_with(call, 'gpu_median')
 $$;
 
 CREATE VIEW report AS
@@ -112,7 +111,7 @@ WITH columns(type, name) AS (VALUES ('smallint', 'i2'), ('integer', 'i4'), ('big
 		('numeric', 'n'), ('numeric', 'nn'), ('text', 't'), ('character', 'bp'), ('date', 'd'), ('time without time zone', 'tm'),
 		('time with time zone', 'tmz'), ('timestamp without time zone', 'ts'), ('timestamp with time zone', 'tz'),
 		('interval', 'iv'), ('money', 'm'), ('oid', 'o'), ('boolean', 'b'), ('bit', 'bi'), ('bit varying', 'vb'), ('inet', 'ip'), ('pg_lsn', 'lsn'),
-		('tid', 'tid'), ('xid8', 'x8'), ('bigint[]', 'ia'), ('double precision[]', 'fa'), ('numeric[]', 'na'), ('anyarray', 'ia'),
+		('tid', 'tid'), ('xid8', 'x8'), ('bigint[]', 'ia'), ('double precision[]', 'fa'), ('numeric[]', 'na'), ('anyarray', 'ia'), ('anyenum', 'en'),
 		('"any"', 'i4'), ('"any"', 'i8'), ('"any"', 'f8'), ('"any"', 'n'), ('"any"', 't'), ('"any"', 'd'), ('"any"', 'ts'), ('"any"', 'b'),
 		('anyelement', 'i4'), ('anyelement', 'i8'), ('anyelement', 'f8'), ('anyelement', 'n'), ('anyelement', 't'), ('anyelement', 'd'),
 		('double precision', 'f8x')),
@@ -153,7 +152,7 @@ WITH columns(type, name) AS (VALUES ('smallint', 'i2'), ('integer', 'i4'), ('big
 		SELECT proname, format('%s(%s%s)', proname, c.name, CASE pronargs WHEN 2 THEN ', ' || coalesce(nullif(second.name, 'f8'), 'i4::float8') END), result
 		FROM ours JOIN columns c ON c.type = format_type(types[0], NULL)
 			LEFT JOIN columns second ON pronargs = 2 AND second.type = format_type(types[1], NULL) AND second.name NOT IN ('f8x', 'nn')
-		WHERE aggkind = 'n' AND pronargs BETWEEN 1 AND 2 AND types[0] <> 'anyenum'::regtype AND (pronargs = 1 OR second.name IS NOT NULL)
+		WHERE aggkind = 'n' AND pronargs BETWEEN 1 AND 2 AND (pronargs = 1 OR second.name IS NOT NULL)
 			AND NOT (pronargs = 2 AND c.name IN ('f8x', 'nn'))
 			AND proname NOT IN ('gpu_max_subarray_sum', 'gpu_longest_run', 'gpu_longest_ascending_run', 'gpu_compose_linear', 'gpu_matrix_product',
 				'gpu_histogram', 'gpu_histogram_log', 'gpu_approx_percentile', 'gpu_product')

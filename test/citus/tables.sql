@@ -2,6 +2,7 @@
 -- Sums of these floats are exact in any order, but for f8x with its NaN, infinity and -0.
 SET citus.shard_count = 8;
 SET client_min_messages = warning;
+CREATE TYPE kind AS ENUM ('low', 'middle', 'high');
 CREATE TABLE local_rows AS
 SELECT i AS id, i % 499 AS k, CASE WHEN i % 97 = 0 THEN NULL ELSE (i * 7919::bigint % 53)::int END AS g,
 	'h' || i * 31 % 5 AS h, (i % 201 - 100)::int2 AS i2, nullif(i % 1009 - 500, 7) AS i4,
@@ -17,7 +18,7 @@ SELECT i AS id, i % 499 AS k, CASE WHEN i % 97 = 0 THEN NULL ELSE (i * 7919::big
 	(i % 1000)::numeric::money AS m, (i % 5000)::oid AS o, i % 3 = 0 AS b, (i % 256)::bit(8) AS bi, (i % 256)::bit(8)::varbit AS vb,
 	'10.0.0.0'::inet + i % 999 AS ip, '0/0'::pg_lsn + i % 4000 AS lsn, format('(%s,1)', i % 100)::tid AS tid, (i % 5000)::text::xid8 AS x8,
 	ARRAY[i % 10, 3, i % 7]::int8[] AS ia, ARRAY[i % 10, 0.5, i % 7]::float8[] AS fa, ARRAY[i % 10, 0.5, i % 7]::numeric[] AS na,
-	ARRAY[[1, i % 2], [0, 1]]::float8[] AS mat
+	(enum_range(NULL::kind))[1 + i * 7 % 3] AS en, ARRAY[[1, i % 2], [0, 1]]::float8[] AS mat
 FROM generate_series(1, :rows) i;
 CREATE TABLE dist_rows (LIKE local_rows);
 SELECT create_distributed_table('dist_rows', 'k');

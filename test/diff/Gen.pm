@@ -345,7 +345,18 @@ sub own_aggregate
 		$call = "gpu:$arguments{$kind} ORDER BY "
 		  . (chance(0.5) ? $key->{name} . pick('', ' DESC', ' NULLS FIRST') . ', ' : '') . 'id)';
 	}
+	# the same in parts, as they are computed for other servers
+	my $parts;
+	if ($kind eq 'extreme' && $value->{type} !~ /wide/ && chance(0.3))
+	{
+		my ($name) = $call =~ /gpu:(\w+)/;
+
+		$parts = "'gpu_$name(anyelement, anycompatible)'::regprocedure";
+		$call = "gpuagg_merge(gpuagg_pack($parts, $value->{name}, $key->{name}))";
+		Tally::draw('aggregates in parts');
+	}
 	$call .= ' FILTER (WHERE ' . condition(@columns) . ')' if chance(0.2);
+	$call = "gpuagg_finish($call, $parts, NULL::$value->{type})" if $parts;
 	return { call => $call, sql => $norm ? sprintf($norm, $call) : $call, float => $float };
 }
 

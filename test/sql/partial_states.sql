@@ -152,5 +152,36 @@ BEGIN
 	RETURN accepted;
 END $$;
 SELECT n, tampered(c, (SELECT state::text FROM states s WHERE s.n = c.n AND k = 1 AND part = 1), 1000) BETWEEN 0 AND 999 FROM calls c WHERE n <> 9 ORDER BY n;
+-- likewise rows
+CREATE FUNCTION tampered_row(r text, rounds int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	bytes bytea;
+	accepted int := 0;
+	state gpuagg_state;
+BEGIN
+	FOR i IN 1 .. rounds LOOP
+		bytes := r::bytea;
+		FOR j IN 0 .. i % 3 LOOP
+			bytes := set_byte(bytes, abs(hashint8(i * 1000 + j) % length(bytes))::int,
+				CASE i % 4 WHEN 0 THEN 255 WHEN 1 THEN 0 WHEN 2 THEN 23 ELSE abs(hashint8(j * 1000 + i) % 256) END::int);
+		END LOOP;
+		IF i % 7 = 0 THEN
+			bytes := substr(bytes, 1, abs(hashint8(i) % (length(bytes) + 1))::int);
+		END IF;
+		BEGIN
+			EXECUTE format('SELECT gpuagg_merge(s) FROM (VALUES (%L::gpuagg_row), (%L)) v(s)', bytes, r) INTO state;
+			accepted := accepted + 1;
+		EXCEPTION WHEN OTHERS THEN
+			IF SQLSTATE LIKE 'XX%' AND SQLERRM !~ 'invalid memory alloc|cache lookup failed for type' THEN
+				RAISE NOTICE '%: % %', bytes, SQLSTATE, SQLERRM;
+			END IF;
+		END;
+	END LOOP;
+	RETURN accepted;
+END $$;
+SELECT tampered_row(gpuagg_pack('gpu_last(anyelement, anycompatible)'::regprocedure, 3.5::numeric, 'x'::text)::text, 1000) < 1000,
+	tampered_row(gpuagg_pack('gpu_stddev(numeric)'::regprocedure, 3.5::numeric)::text, 1000) < 1000,
+	tampered_row(gpuagg_pack('gpu_histogram(float8, float8[])'::regprocedure, 3::float8, '{1, 2}'::float8[])::text, 1000) < 1000;
 DROP TABLE parts, calls, states, travelled CASCADE;
+DROP FUNCTION tampered_row;
 DROP TYPE feeling;

@@ -2,7 +2,7 @@
 -- Rows are equal in two databases whose extensions are.
 SET search_path = pg_catalog;
 SELECT i.type, i.identity, CASE WHEN d.classid = 'pg_proc'::regclass AND a.aggfnoid IS NULL THEN pg_get_functiondef(d.objid)
-		WHEN a.aggfnoid IS NOT NULL THEN concat_ws(' ', to_jsonb(a), p.proparallel, p.provolatile, pg_get_function_arguments(p.oid))
+		WHEN a.aggfnoid IS NOT NULL THEN concat_ws(' ', to_jsonb(a) || jsonb_build_object('aggtranstype', a.aggtranstype::regtype), p.proparallel, p.provolatile, pg_get_function_arguments(p.oid))
 		WHEN c.relkind = 'v' THEN pg_get_viewdef(c.oid) END AS definition,
 	p.proacl, c.relacl, n.initprivs, obj_description(d.objid, d.classid::regclass::text) AS comment,
 	(SELECT string_agg(concat(o.deptype, ' ', described), ', ' ORDER BY o.deptype, described COLLATE "C")
