@@ -750,6 +750,7 @@ distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env, b
 
 	distinct->ops = *ops;
 	distinct->ops.bind_buffers = NULL;
+	distinct->ops.take_resident = NULL;
 	distinct->ops.add_batch = add_batch;
 	distinct->ops.finish = finish;
 	distinct->ops.next_groups = next_groups;

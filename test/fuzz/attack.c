@@ -36,6 +36,9 @@
 /* Arenas that the server may keep (arena.c), each with its descriptor. */
 #define KEPT_ARENAS 66
 
+#define LAST_REQUEST MESSAGE_LIST
+#define LAST_ANSWER MESSAGE_LISTED
+
 static const char *socket_path;
 static pid_t server;
 static Connection connections[CONNECTIONS];
@@ -120,7 +123,7 @@ receive_message(Connection *c, void *to, size_t size, size_t *length)
 	if (!receive_bytes(c->sock, &header, sizeof(header), &fd))
 		return 0;
 	if (header.magic != GPUAGG_PROTOCOL_MAGIC || header.reserved != 0 || header.length > size ||
-		header.type < MESSAGE_WELCOME || header.type > MESSAGE_RESIDED)
+		header.type < MESSAGE_WELCOME || header.type > LAST_ANSWER)
 	{
 		give_up("the server sent what is no message");
 		return 0;
@@ -169,6 +172,12 @@ make_message(Connection *c, int type)
 			return make_store(c, (WireStore *) body);
 		case MESSAGE_RESIDENT:
 			return make_resident(c, (WireResident *) body);
+		case MESSAGE_DICTIONARY:
+			return make_dictionary((WireDictionary *) body);
+		case MESSAGE_LIST:
+			return make_list((WireList *) body);
+		case MESSAGE_FINISH:
+			return make_limit(c, (WireLimit *) body);
 		case MESSAGE_FETCH:
 			memcpy(body, &fetch, sizeof(fetch));
 			return sizeof(fetch);
@@ -339,13 +348,15 @@ next_type(Connection *c)
 	if (c->step == 1)
 		return MESSAGE_OPEN;
 	if (c->step < 12 && !c->finished && chance(0.5))
-		return chance(0.5) || !suits_programs(c) ? MESSAGE_STORE : MESSAGE_RESIDENT;
+		return chance(0.1) ? MESSAGE_DICTIONARY : chance(0.5) || !suits_programs(c) ? MESSAGE_STORE : MESSAGE_RESIDENT;
 	if (c->step < 12 && !c->finished && chance(0.8))
 		return MESSAGE_BATCH;
 	if (c->finished && chance(0.6))
 		return c->query.nsets > 0 && chance(0.5) ? MESSAGE_PICK : MESSAGE_FETCH;
-	switch (random_below(8))
+	switch (random_below(9))
 	{
+		case 8:
+			return MESSAGE_LIST;
 		case 0:
 			return MESSAGE_LEAVE;
 		case 1:
@@ -390,7 +401,7 @@ static void
 attack(Connection *c)
 {
 	bool		mutate = c->step > 0 ? chance(0.15) : chance(0.03);
-	int			type = mutate && chance(0.2) ? between(1, MESSAGE_RESIDENT) : next_type(c);
+	int			type = mutate && chance(0.2) ? between(1, LAST_REQUEST) : next_type(c);
 
 	if (c->sock < 0)
 	{
@@ -728,7 +739,7 @@ fuzz(void)
 		   (unsigned long long) answers[MESSAGE_GROUPS], (unsigned long long) answers[MESSAGE_FAILED],
 		   (unsigned long long) answers[MESSAGE_STORED], (unsigned long long) answers[MESSAGE_RESIDED],
 		   (unsigned long long) stored_rows, memory, of_process("VmRSS:"), (unsigned long long) rounds);
-	for (int type = MESSAGE_WELCOME; type <= MESSAGE_RESIDED && rounds > 2000; type++)
+	for (int type = MESSAGE_WELCOME; type <= LAST_ANSWER && rounds > 2000; type++)
 		CHECK(answers[type] > 0, "no answer of type %d came", type);
 }
 

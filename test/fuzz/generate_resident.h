@@ -29,6 +29,88 @@ table_column(int col)
 	return (WireColumnKey) {.typid = 20,.typmod = -1,.attno = col + 1,.scale = -1,.type = types[col % 6]};
 }
 
+/* The same column, kept as numbers in a dictionary. */
+static WireColumnKey
+coded_column(int col)
+{
+	WireColumnKey key = table_column(col);
+
+	key.typid = 25;
+	key.type = WIRE_I32;
+	key.coded = 1;
+	return key;
+}
+
+/* Numbers of the message's own entries, with those behind them. */
+static void
+make_entries(Connection *c, WireStore *in)
+{
+	char	   *buffer = c->arena ? c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES : NULL;
+	uint32_t	lengths[20];
+
+	in->nentries = random_below(20);
+	in->entries = wire_align(2 * wire_align((size_t) in->nrows * sizeof(int32_t)));
+	for (uint32_t i = 0; i < in->nentries; i++)
+	{
+		lengths[i] = between(0, 9);
+		if (buffer)
+			memset(buffer + in->entries + in->nentries * sizeof(uint32_t) + in->bytes, 'a' + between(0, 25), lengths[i]);
+		in->bytes += lengths[i];
+	}
+	if (buffer == NULL)
+		return;
+	memcpy(buffer + in->entries, lengths, in->nentries * sizeof(uint32_t));
+	for (uint32_t i = 0; i < in->nrows; i++)
+		((uint32_t *) buffer)[i] = random_below(in->nentries + 1);
+}
+
+static size_t
+make_dictionary(WireDictionary *in)
+{
+	*in = (WireDictionary) {.table = {1 + random_below(TABLES)},.column = coded_column(between(0, TABLE_COLUMNS - 1)),
+		.id = random_below(4),.nentries = random_below(30),.buffer = random_below(WIRE_BUFFERS)};
+	return sizeof(*in);
+}
+
+static size_t
+make_list(WireList *in)
+{
+	*in = (WireList) {.after = random_below(TABLES + 1),.device = random_below(2)};
+	return sizeof(*in);
+}
+
+static WireValue
+make_value(const WireQuery *q)
+{
+	WireValue	value = {.slot = -1,.counted = -1};
+	int			s = q->nslots > 0 ? between(-1, q->nslots - 1) : -1;
+
+	if (s >= 0 && (!wire_limit_takes(q->slots[s].monoid) || q->slots[s].bin_kind != WIRE_BIN_NONE))
+		s = -1;
+	if (s < 0 && q->nkeys > 0)
+		value.key = random_below(q->nkeys);
+	value.slot = s;
+	for (int n = 0; s >= 0 && n < q->nslots; n++)
+		if (q->slots[n].monoid == MONOID_COUNT && q->slots[n].bin_kind == WIRE_BIN_NONE && chance(0.5))
+			value.counted = n;
+	value.mean = value.counted >= 0 && q->slots[s].monoid == MONOID_SUM_F64 && chance(0.5);
+	return value;
+}
+
+/* The body of FINISH; maybe none. */
+static size_t
+make_limit(const Connection *c, WireLimit *in)
+{
+	if (c->query.nkeys == 0 || chance(0.4))
+		return 0;
+	*in = (WireLimit) {.by = make_value(&c->query),.descending = random_below(2),.nulls_first = random_below(2),
+		.count = chance(0.2) ? 0 : 1 + random_below(50),.nconditions = between(0, WIRE_MAX_CONDITIONS)};
+	for (uint32_t i = 0; i < in->nconditions; i++)
+		in->conditions[i] = (WireCondition) {make_value(&c->query), chance(0.5) ? INT64_MIN : between(-50, 50),
+			chance(0.5) ? INT64_MAX : between(0, 1000)};
+	return in->count > 0 || in->nconditions > 0 ? sizeof(*in) : 0;
+}
+
 static size_t
 make_store(Connection *c, WireStore *in)
 {
@@ -40,8 +122,12 @@ make_store(Connection *c, WireStore *in)
 		.nrows = range_rows(range, stamp),.column = table_column(between(0, TABLE_COLUMNS - 1)),
 		.buffer = random_below(WIRE_BUFFERS),.validity = WIRE_NO_ARRAY
 	};
+	if (chance(0.3))
+		in->column = coded_column(between(0, TABLE_COLUMNS - 1));
 	width = wire_width(in->column.type);
-	if (c->arena)
+	if (in->column.coded)
+		make_entries(c, in);
+	else if (c->arena)
 		fill_values(c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES, in->column.type, in->nrows);
 	if (chance(0.4))
 	{
@@ -62,8 +148,11 @@ pick_operand(const VectorProgram *p)
 
 /* Random operations over what is there; those that would make the program invalid are left out. */
 static void
-make_program(VectorProgram *p, uint32_t nstored)
+make_program(WireResident *in)
 {
+	VectorProgram *p = &in->program;
+	const uint32_t nstored = in->nstored;
+	const uint32_t ntables = in->ntables;
 	uint64_t	set;
 
 	p->nregisters = VECTOR_MAX_REGISTERS;
@@ -73,7 +162,7 @@ make_program(VectorProgram *p, uint32_t nstored)
 		p->constants[i] = (VectorConstant) {chance(0.5) ? between(-20, 20) : (int64_t) random_u64(), random_below(3), 0};
 	for (uint32_t i = 0; i < nstored; i++)
 		p->instructions[p->ninstructions++] = (VectorInstruction) {
-			VECTOR_LOAD, between(0, VECTOR_MAX_REGISTERS - 1), i, 0, 0, table_column(i).type
+			VECTOR_LOAD, between(0, VECTOR_MAX_REGISTERS - 1), i, 0, 0, in->stored[i].type
 		};
 	for (int i = chance(0.3) ? 0 : between(1, 300); i > 0 && p->ninstructions < VECTOR_MAX_INSTRUCTIONS; i--)
 	{
@@ -81,6 +170,11 @@ make_program(VectorProgram *p, uint32_t nstored)
 			between(1, VECTOR_OPS - 1), between(0, VECTOR_MAX_REGISTERS - 1), pick_operand(p), pick_operand(p),
 			chance(0.3) ? between(0, 4) : pick_operand(p), chance(0.5) ? between(0, 31) : random_below(65536)
 		};
+		/* of tables that there are */
+		if (p->instructions[p->ninstructions].op == VECTOR_LOOKUP && ntables == 0)
+			continue;
+		if (p->instructions[p->ninstructions].op == VECTOR_LOOKUP)
+			p->instructions[p->ninstructions].data = random_below(ntables);
 		p->ninstructions++;
 		if (!vector_program_valid(p, (int) nstored, WIRE_TYPES, &set))
 			p->ninstructions--;
@@ -119,10 +213,60 @@ suits_programs(const Connection *c)
 	return !(c->query.flags & WIRE_ORDERED);
 }
 
+/*
+ * Spans of two ranges each, all rows of them, with their lists or by the id that stands for these; ids say which stamps the
+ * ranges have.  The ranges before `first_range` are theirs.
+ */
 static void
-make_runs(WireRun *runs, uint32_t *nruns)
+make_spans(WireResident *in, WireRun *runs, int *first_range)
 {
-	for (int range = 0; range < TABLE_RANGES; range++)
+	WireSpan   *spans = (WireSpan *) (in + 1);
+
+	*first_range = 0;
+	while (*first_range + 2 <= TABLE_RANGES && chance(0.3))
+	{
+		WireSpan   *span = &spans[in->nspans++];
+		int			stamps[2] = {between(1, RANGE_STAMPS), between(1, RANGE_STAMPS)};
+
+		*span = (WireSpan) {.id = 1 + (*first_range * RANGE_STAMPS + stamps[0]) * 10 + stamps[1] + 1000 * in->table.id,
+			.first = *first_range,.nranges = 2,.run = WIRE_NO_ARRAY};
+		for (int r = 0; r < 2; r++)
+			span->nrows += range_rows(*first_range + r, stamps[r]);
+		if (chance(0.6))
+		{
+			span->run = in->nruns;
+			span->nruns = 2;
+			for (int r = 0; r < 2; r++)
+				runs[in->nruns++] = (WireRun) {stamps[r], *first_range + r, 0, range_rows(*first_range + r, stamps[r]), 0};
+		}
+		*first_range += 2;
+	}
+}
+
+/* Tables for VECTOR_LOOKUP, behind the runs. */
+static void
+make_tables(Connection *c, WireResident *in)
+{
+	char	   *buffer = c->arena ? c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES : NULL;
+
+	for (int t = chance(0.5) ? 0 : between(1, 3); t > 0; t--)
+	{
+		uint32_t	n = random_below(20);
+
+		in->tables[in->ntables++] = (VectorTable) {0, in->ncells, n};
+		in->ncells += n + 1;
+	}
+	for (uint32_t i = 0; buffer && i < in->ncells; i++)
+	{
+		((int64_t *) (buffer + wire_cells_at(in)))[i] = between(-5, 100);
+		buffer[wire_cell_states_at(in) + i] = random_below(3);
+	}
+}
+
+static void
+make_runs(WireRun *runs, uint32_t *nruns, int from)
+{
+	for (int range = from; range < TABLE_RANGES; range++)
 	{
 		int			stamp = between(1, RANGE_STAMPS);
 		uint32_t	nrows = range_rows(range, stamp);
@@ -139,6 +283,7 @@ make_resident(Connection *c, WireResident *in)
 {
 	WireRun		runs[TABLE_RANGES];
 	uint64_t	set;
+	int			from;
 
 	memset(in, 0, sizeof(*in));
 	in->table.id = 1 + random_below(TABLES);
@@ -146,8 +291,17 @@ make_resident(Connection *c, WireResident *in)
 	in->nstored = between(0, 4);
 	in->ncols = c->query.ncols;
 	for (uint32_t i = 0; i < in->nstored; i++)
-		in->stored[i] = table_column(i);
-	make_program(&in->program, in->nstored);
+	{
+		in->stored[i] = chance(0.2) ? coded_column(i) : table_column(i);
+		if (in->stored[i].coded)
+			in->known[i] = (WireKnown) {1 + random_below(4), random_below(30)};
+	}
+	make_spans(in, runs, &from);
+	make_runs(runs, &in->nruns, from);
+	if (c->arena)
+		memcpy(c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES, runs, in->nruns * sizeof(WireRun));
+	make_tables(c, in);
+	make_program(in);
 	vector_program_valid(&in->program, (int) in->nstored, WIRE_TYPES, &set);
 	for (uint32_t i = 0; i < in->ncols; i++)
 	{
@@ -160,10 +314,7 @@ make_resident(Connection *c, WireResident *in)
 	}
 	for (int k = 0; k < c->query.nkeys; k++)
 		in->key_max[k] = between(-1, 100);
-	make_runs(runs, &in->nruns);
-	if (c->arena)
-		memcpy(c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES, runs, in->nruns * sizeof(WireRun));
-	return sizeof(*in);
+	return sizeof(*in) + in->nspans * sizeof(WireSpan);
 }
 
 #endif							/* GPUAGG_FUZZ_GENERATE_RESIDENT_H */

@@ -79,7 +79,9 @@ GPU_TEST(segmented_regular)
 		uint64_t	seed = 700;
 
 		if (gpu_test_quick())
+		{
 			EACH_NARROW(CHECK_ONE)
+		}
 		else
 			check_all(geometry, seed, options);
 	}
