@@ -83,6 +83,24 @@ sql "CREATE TABLE own PARTITION OF t FOR VALUES IN (4)" "INSERT INTO own SELECT 
 	"ALTER DATABASE postgres SET enable_partitionwise_aggregate = on"
 psql -XqAt -f "$top/test/fdw.sql" 2>&1 | sed 's/^not ok permission: permission denied for table .*/ok permission/'
 
+# a tree of servers: a database whose only partition is the partitioned table here
+tree="SELECT k, gpu_avg(num), gpu_sum(i8), gpu_avg(i4), gpu_count(*), gpu_stddev(i4), gpu_histogram(f8, -50, 50, 7), gpu_approx_count_distinct(txt)
+	FROM t GROUP BY k ORDER BY k"
+sql "CREATE DATABASE top"
+expected=$(sql "SET gpuagg.enabled = off" "${tree/FROM t/FROM flat}")
+export PGDATABASE=top
+sql "CREATE EXTENSION gpuagg" "CREATE EXTENSION postgres_fdw" "CREATE TABLE t ($columns) PARTITION BY LIST (region)" \
+	"CREATE SERVER middle FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$PGHOST', port '$PGPORT', dbname 'postgres', extensions 'gpuagg')" \
+	"CREATE USER MAPPING FOR PUBLIC SERVER middle OPTIONS (user 'postgres')" \
+	"CREATE FOREIGN TABLE m PARTITION OF t DEFAULT SERVER middle OPTIONS (table_name 't')" "ANALYZE m" \
+	"ALTER DATABASE top SET enable_partitionwise_aggregate = on"
+plan=$(sql "EXPLAIN (VERBOSE, COSTS off) $tree")
+[[ $(sql "$tree") == "$expected" && $plan == *"PARTIAL gpu_avg"* ]] && echo "ok a tree of servers" || echo "not ok a tree of servers"
+remote=$(sed -n 's/.*Remote SQL: //p' <<<"$plan")
+PGDATABASE=postgres sql "EXPLAIN (VERBOSE, COSTS off) $remote" | grep -q 'PARTIAL gpuagg_numeric_avg_accum_state' &&
+	echo "ok states of states" || echo "not ok states of states"
+export PGDATABASE=postgres
+
 # the servers ran what they were sent by the custom scan, but for what they thought cheaper otherwise
 for i in 0 1; do
 	PGHOST=${roots[i]}/sock PGPORT=$((5441 + i)) sql "SELECT CASE WHEN sum(calls) FILTER (WHERE event = 'taken') > 300 AND
