@@ -494,6 +494,68 @@ COMMENT ON AGGREGATE gpu_approx_percentile(float8, float8[]) IS
 'the same for several fractions: an array of one dimension, with null elements for null fractions';
 
 /*
+ * Aggregates in parts.  An aggregate with an internal state, or with arguments of any type, becomes one whose types
+ * are declared, and whose state can be sent to another server: gpuagg_finish(gpuagg_merge(gpuagg_pack(...))).
+ */
+CREATE TYPE gpuagg_state;
+CREATE FUNCTION gpuagg_state_in(cstring) RETURNS gpuagg_state
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_state_in(cstring) IS 'I/O';
+CREATE FUNCTION gpuagg_state_out(gpuagg_state) RETURNS cstring
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_state_out(gpuagg_state) IS 'I/O';
+CREATE FUNCTION gpuagg_state_recv(internal) RETURNS gpuagg_state
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_state_recv(internal) IS 'I/O';
+CREATE FUNCTION gpuagg_state_send(gpuagg_state) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_state_send(gpuagg_state) IS 'I/O';
+CREATE TYPE gpuagg_state (INPUT = gpuagg_state_in, OUTPUT = gpuagg_state_out, RECEIVE = gpuagg_state_recv,
+	SEND = gpuagg_state_send, STORAGE = extended);
+COMMENT ON TYPE gpuagg_state IS
+'the state of an aggregate over some of its rows, as it travels between servers: hexadecimal text, or the same bytes in binary; what is no state is an error';
+
+CREATE TYPE gpuagg_row;
+CREATE FUNCTION gpuagg_row_in(cstring) RETURNS gpuagg_row
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_row_in(cstring) IS 'I/O';
+CREATE FUNCTION gpuagg_row_out(gpuagg_row) RETURNS cstring
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_row_out(gpuagg_row) IS 'I/O';
+CREATE FUNCTION gpuagg_row_recv(internal) RETURNS gpuagg_row
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_row_recv(internal) IS 'I/O';
+CREATE FUNCTION gpuagg_row_send(gpuagg_row) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_row_send(gpuagg_row) IS 'I/O';
+CREATE TYPE gpuagg_row (INPUT = gpuagg_row_in, OUTPUT = gpuagg_row_out, RECEIVE = gpuagg_row_recv,
+	SEND = gpuagg_row_send, STORAGE = extended);
+COMMENT ON TYPE gpuagg_row IS
+'an aggregate and its arguments in one row, see gpuagg_pack: hexadecimal text, or the same bytes in binary, with names instead of object identifiers';
+
+-- STABLE: a constant would hide the aggregate and its arguments from the custom scan
+CREATE FUNCTION gpuagg_pack(aggregate regprocedure, VARIADIC arguments "any") RETURNS gpuagg_row
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_pack(regprocedure, "any") IS
+'an aggregate and its arguments in one row, of exactly the types that it is declared for, as a value for gpuagg_merge; null without an aggregate';
+CREATE FUNCTION gpuagg_merge_accum(gpuagg_state, gpuagg_row) RETURNS gpuagg_state
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
+COMMENT ON FUNCTION gpuagg_merge_accum(gpuagg_state, gpuagg_row) IS
+'transition function of gpuagg_merge; null rows change nothing';
+CREATE FUNCTION gpuagg_merge_combine(gpuagg_state, gpuagg_state) RETURNS gpuagg_state
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_merge_combine(gpuagg_state, gpuagg_state) IS
+'combine function of gpuagg_merge; a null state is an empty one';
+CREATE AGGREGATE gpuagg_merge(gpuagg_row) (
+	SFUNC = gpuagg_merge_accum, STYPE = gpuagg_state, COMBINEFUNC = gpuagg_merge_combine, PARALLEL = SAFE);
+COMMENT ON AGGREGATE gpuagg_merge(gpuagg_row) IS
+'state of the aggregate that gpuagg_pack names, over all rows: of sum and avg of bigint and numeric, variances and standard deviations of integers and numeric, histograms, gpu_approx_count_distinct, gpu_approx_percentile, gpu_argmax, gpu_argmin, gpu_first and gpu_last; null without one';
+CREATE FUNCTION gpuagg_finish(state gpuagg_state, aggregate regprocedure, result anyelement) RETURNS anyelement
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_finish(gpuagg_state, regprocedure, anyelement) IS
+'result of an aggregate of this state; the third argument is a null of the result''s type; for a null state, the result without rows';
+
+/*
  * States for other servers: for each transition function whose aggregates have a final function, an aggregate that
  * returns the transition value, serialized if it is internal.  Where partitions of a table are foreign, their servers
  * run these, and the one that is asked merges the states (src/plan/foreign.c).
@@ -521,7 +583,7 @@ BEGIN
 			JOIN pg_extension x ON d.refclassid = 'pg_extension'::regclass AND x.oid = d.refobjid AND extname = 'gpuagg'
 			JOIN pg_proc p ON p.oid = aggfnoid JOIN pg_proc t ON t.oid = aggtransfn
 		WHERE aggkind = 'n' AND aggcombinefn <> 0 AND aggfinalfn <> 0
-			AND (aggtranstype <> 'internal'::regtype OR t.prosrc !~ '_(median|argmax|argmin)_')
+			AND (aggtranstype <> 'internal'::regtype OR t.prosrc !~ '_median_')
 		ORDER BY 1, p.proname
 	LOOP
 		EXECUTE format('CREATE AGGREGATE %s (%s)', item.signature, item.definition);

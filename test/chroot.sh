@@ -4,6 +4,7 @@
 #	bare			the bare system of the suite, in $chroots/$suite/bare, by debootstrap from the mirror that apt uses
 #	fresh NAME		a new copy of it, $root, entered as if just installed; with CUDA=1 the toolkit is lent to it, but for NAME install
 #	enter USER COMMAND	runs a command of bash in $root
+#	kept PACKAGES	the chroot $root of the suite with PACKAGES (a comma between two), made once and mounted; needs no $chroots
 #	sources FOLDER	copies the source tree, without what was built in it
 #	mount_in NAME, unmount	what fresh mounts in $root
 
@@ -56,6 +57,31 @@ fresh() {
 	chmod +x "$root/usr/sbin/policy-rc.d"
 	mount_in "$1"
 	enter root "apt-get update -qq"
+}
+
+# kept PACKAGES: the chroot $root, which stays
+kept() {
+	local mirror
+
+	if [[ ! -e $root/ready ]]; then
+		command -v debootstrap >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends debootstrap >/dev/null; }
+		# shellcheck disable=SC2016
+		mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m1 '/debian/$' || true)
+		echo "making a chroot of Debian ${suite:?} in $root"
+		rm -rf --one-file-system "$root"
+		debootstrap --variant=minbase "$suite" "$root" ${mirror:+"$mirror"} >"$root.log" 2>&1 ||
+			{ tail -20 "$root.log" >&2; return 1; }
+		# packages must not start services in there
+		printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+		chmod +x "$root/usr/sbin/policy-rc.d"
+		chroot "$root" sh -c "apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+			apt-get install -y -qq --no-install-recommends ${1//,/ }" >>"$root.log" 2>&1 ||
+			{ tail -20 "$root.log" >&2; return 1; }
+		touch "$root/ready"
+	fi
+	mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
+	mkdir -p "$root/dev/shm"
+	mountpoint -q "$root/dev/shm" || mount -t tmpfs -o mode=1777 shm "$root/dev/shm"
 }
 
 # The source tree, without what was built in it, goes to FOLDER.

@@ -49,7 +49,8 @@ same "README: functions" "$(sql "
 				LEFT JOIN pg_type e ON e.oid = t.typelem), '') END
 	FROM pg_proc p JOIN pg_depend d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
 		JOIN pg_extension x ON x.oid = d.refobjid AND x.extname = 'gpuagg' LEFT JOIN pg_aggregate a ON a.aggfnoid = p.oid
-	WHERE p.proname !~ '^gpuagg_.*_state$' AND p.prorettype <> 'internal'::regtype AND NOT 'internal'::regtype = ANY (p.proargtypes::oid[])
+	WHERE p.proname !~ '^gpuagg_.*_state$' AND NOT EXISTS (SELECT FROM pg_type t WHERE p.oid IN (t.typinput, t.typoutput, t.typreceive, t.typsend))
+		AND p.prorettype <> 'internal'::regtype AND NOT 'internal'::regtype = ANY (p.proargtypes::oid[])
 		AND NOT EXISTS (SELECT FROM pg_aggregate o WHERE p.oid IN (o.aggtransfn, o.aggfinalfn, o.aggcombinefn, o.aggmtransfn,
 				o.aggminvtransfn, o.aggmfinalfn)
 			AND p.pronamespace <> 'pg_catalog'::regnamespace)")" \

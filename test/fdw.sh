@@ -101,6 +101,32 @@ PGDATABASE=postgres sql "EXPLAIN (VERBOSE, COSTS off) $remote" | grep -q 'PARTIA
 	echo "ok states of states" || echo "not ok states of states"
 export PGDATABASE=postgres
 
+# a server that sends what is no state: errors, and no crash
+sql "CREATE DATABASE evil"
+export PGDATABASE=evil
+sql "CREATE TABLE r (k int, i4 int, i8 int8, num numeric, f8 float8, txt text)" "CREATE TABLE sent (bytes bytea)" "INSERT INTO sent VALUES ('')" \
+	"INSERT INTO r SELECT i % 3, i, i, i, i, i FROM generate_series(1, 20000) i"
+while IFS='|' read -r name args; do
+	sql "CREATE FUNCTION f_$name(bytea, $args) RETURNS bytea LANGUAGE plpgsql AS 'BEGIN RETURN coalesce(\$1, (SELECT bytes FROM sent)); END'" \
+		"CREATE AGGREGATE gpuagg_${name}_state ($args) (SFUNC = f_$name, STYPE = bytea)"
+done <<'STATES'
+numeric_avg_accum|numeric
+int8_avg_accum|int8
+int4_accum|int4
+numeric_accum|numeric
+sketch_transfn|float8, float8
+histogram_accum|float8, float8, float8, int4
+argmax_transfn|anyelement, anycompatible
+interval_avg_accum|interval
+STATES
+export PGDATABASE=postgres
+sql "CREATE SERVER evil FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$PGHOST', port '$PGPORT', dbname 'evil', extensions 'gpuagg')" \
+	"CREATE USER MAPPING FOR PUBLIC SERVER evil OPTIONS (user 'postgres')" \
+	"CREATE TABLE bad (k int, i4 int, i8 int8, num numeric, f8 float8, txt text) PARTITION BY LIST (i4)" \
+	"CREATE FOREIGN TABLE bad1 PARTITION OF bad DEFAULT SERVER evil OPTIONS (table_name 'r')" "ANALYZE bad1" \
+	"CREATE FOREIGN TABLE sent (bytes bytea) SERVER evil"
+psql -XqAt -f "$top/test/fdw_evil.sql" 2>&1
+
 # the servers ran what they were sent by the custom scan, but for what they thought cheaper otherwise
 for i in 0 1; do
 	PGHOST=${roots[i]}/sock PGPORT=$((5441 + i)) sql "SELECT CASE WHEN sum(calls) FILTER (WHERE event = 'taken') > 300 AND

@@ -9,42 +9,16 @@
 # each time, so nothing of a build for another version gets mixed in.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-chroot=${CHROOT:-/var/tmp/gpuagg-trixie}
-packages=ca-certificates,gcc,make,libc6-dev,perl,postgresql-17,postgresql-server-dev-17,libipc-run-perl
+root=${CHROOT:-/var/tmp/gpuagg-trixie}
+suite=trixie
 [[ $(id -u) == 0 ]] || { echo "$0 needs root, for the chroot" >&2; exit 2; }
+# shellcheck source=test/chroot.sh
+source "$top/test/chroot.sh"
 
-if [[ ! -e $chroot/ready ]]; then
-	command -v debootstrap >/dev/null || {
-		apt-get update -qq
-		apt-get install -y -qq --no-install-recommends debootstrap >/dev/null
-	}
-	# shellcheck disable=SC2016
-	mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m1 '/debian/$' || true)
-	echo "making a chroot of Debian 13 in $chroot"
-	rm -rf "$chroot"
-	debootstrap --variant=minbase trixie "$chroot" ${mirror:+"$mirror"} >"$chroot.log" 2>&1 ||
-		{ tail -20 "$chroot.log" >&2; exit 1; }
-	# Packages must not start services in there.
-	printf '#!/bin/sh\nexit 101\n' >"$chroot/usr/sbin/policy-rc.d"
-	chmod +x "$chroot/usr/sbin/policy-rc.d"
-	chroot "$chroot" sh -c "apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
-		apt-get install -y -qq --no-install-recommends ${packages//,/ }" >>"$chroot.log" 2>&1 ||
-		{ tail -20 "$chroot.log" >&2; exit 1; }
-	touch "$chroot/ready"
-fi
-
-unmount() {
-	umount "$chroot/dev/shm" "$chroot/proc" 2>/dev/null || true
-}
 trap unmount EXIT
-mountpoint -q "$chroot/proc" || mount -t proc proc "$chroot/proc"
-mkdir -p "$chroot/dev/shm"
-mountpoint -q "$chroot/dev/shm" || mount -t tmpfs -o mode=1777 shm "$chroot/dev/shm"
-mkdir -p "$chroot/src/gpuagg"
-rm -rf "$chroot/src/gpuagg"
-mkdir "$chroot/src/gpuagg"
-tar cf - -C "$top" --exclude=./.git --exclude=./build --exclude=./tmp_install --exclude=./test/results \
-	--exclude='*.o' --exclude='*.d' --exclude='*.bc' --exclude='*.so' . | tar xf - -C "$chroot/src/gpuagg"
+kept ca-certificates,gcc,make,libc6-dev,perl,postgresql-17,postgresql-server-dev-17,libipc-run-perl
+rm -rf "$root/src/gpuagg"
+sources "$root/src/gpuagg"
 # The chroot has no CUDA: this is a build without GPU support.
-chroot "$chroot" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
 	DIFF_QUERIES="${DIFF_QUERIES:-500}" STRESS_SECONDS="${STRESS_SECONDS:-30}" make -C /src/gpuagg -s test PARTS="$*"

@@ -22,6 +22,7 @@
 #				many of the heap feed over tables with a history
 #	stress		writers in every way against readers of the column cache (test/stress/cache.sh),
 #				STRESS_SECONDS (default 30) from STRESS_SEED on (default 1)
+#	citus		aggregates over tables of Citus, where it is installed (test/citus.sh)
 #	fdw			aggregates over foreign partitions, on three clusters (test/fdw.sh)
 #	docs		README against the catalog; its SQL is run
 #	gpu			the GPU tests
@@ -282,6 +283,12 @@ part_stress() {
 	grep -v '^ok ' "$results/stress.log" | grep -v '^# \(writer\|reader\) '
 }
 
+part_citus() {
+	"$top/test/citus.sh" >"$results/citus.log" 2>&1
+	tap_lines citus <"$results/citus.log" || fail citus
+	grep -v '^ok ' "$results/citus.log"
+}
+
 part_fdw() {
 	"$top/test/fdw.sh" >"$results/fdw.log" 2>&1
 	tap_lines fdw <"$results/fdw.log" || fail fdw
@@ -320,11 +327,11 @@ trap finish EXIT
 mkdir -p "$results"
 pg_need || exit 2
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(strict build layers unit sanitize regress cached isolation server tap fuzz diff stress fdw docs gpu)
+[[ $# -gt 0 ]] || parts=(strict build layers unit sanitize regress cached isolation server tap fuzz diff stress fdw citus docs gpu)
 pg_make_args=
 for part in "${parts[@]}"; do
 	case $part in
-	regress | cached | isolation | server | tap | fuzz | diff | stress | fdw | docs)
+	regress | cached | isolation | server | tap | fuzz | diff | stress | fdw | citus | docs)
 		if [[ -z ${installed:-} ]]; then
 			check "build and install" pg_install
 			installed=1

@@ -24,6 +24,7 @@
 #include "access/transam.h"
 #include "catalog/dependency.h"
 #include "catalog/objectaccess.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -103,6 +104,8 @@ typedef struct AggEntry
 	Oid			aggfnoid;		/* hash key */
 	bool		ours;
 	Oid			finalfn;		/* core's final function, or InvalidOid */
+	AggRole		role;
+	PartialKind partial;
 	const AggRow *row;			/* of agg_list.h, or fallback_row */
 } AggEntry;
 
@@ -129,17 +132,20 @@ reset_cache(void)
 }
 
 static bool
-aggregate_functions(Oid aggfnoid, Oid *transfn, Oid *finalfn)
+aggregate_functions(Oid aggfnoid, Oid *transfn, Oid *finalfn, Oid *combinefn)
 {
 	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggfnoid));
 	Form_pg_aggregate form;
 
-	*transfn = *finalfn = InvalidOid;
+	*transfn = *finalfn = *combinefn = InvalidOid;
 	if (!HeapTupleIsValid(tuple))
 		return false;
 	form = (Form_pg_aggregate) GETSTRUCT(tuple);
 	*transfn = form->aggtransfn;
 	*finalfn = form->aggfinalfn;
+	/* of internal states */
+	if (form->aggtranstype == INTERNALOID)
+		*combinefn = form->aggcombinefn;
 	ReleaseSysCache(tuple);
 	return true;
 }
@@ -209,15 +215,30 @@ find_row(Oid transfn)
 	return NULL;
 }
 
+/* One of the aggregates by which Citus has a part of another one computed? */
+static AggRole
+citus_role(Oid aggfnoid, Oid extension)
+{
+	Oid			citus = get_extension_oid("citus", true);
+	char	   *name = get_func_name(aggfnoid);
+
+	if (!OidIsValid(citus) || extension != citus || name == NULL || get_func_namespace(aggfnoid) != PG_CATALOG_NAMESPACE)
+		return AGG_ROLE_NONE;
+	if (strcmp(name, "worker_partial_agg") == 0)
+		return AGG_ROLE_CITUS_TEXT;
+	return strcmp(name, "worker_binary_partial_agg") == 0 ? AGG_ROLE_CITUS_BINARY : AGG_ROLE_NONE;
+}
+
 static AggEntry
 look_up(Oid aggfnoid)
 {
 	AggEntry   *entry;
-	AggEntry	made = {aggfnoid, false, InvalidOid, &fallback_row};
+	AggEntry	made = {aggfnoid, false, InvalidOid, AGG_ROLE_NONE, PARTIAL_NONE, &fallback_row};
 	const AggRow *row;
 	Oid			extension;
 	Oid			transfn;
 	Oid			finalfn;
+	Oid			combinefn;
 	char	   *symbol;
 
 	if (!agg_cache_valid)
@@ -228,14 +249,23 @@ look_up(Oid aggfnoid)
 
 	if (aggfnoid >= FirstNormalObjectId)
 	{
-		extension = get_extension_oid("gpuagg", true);
-		made.ours = OidIsValid(extension) &&
-			getExtensionOfObject(ProcedureRelationId, aggfnoid) == extension;
+		extension = getExtensionOfObject(ProcedureRelationId, aggfnoid);
+		made.ours = OidIsValid(extension) && extension == get_extension_oid("gpuagg", true);
+		if (!made.ours && OidIsValid(extension))
+			made.role = citus_role(aggfnoid, extension);
 	}
 	/* a user's aggregate may have another initial value or final function */
 	if ((made.ours || aggfnoid < FirstNormalObjectId) &&
-		aggregate_functions(aggfnoid, &transfn, &finalfn))
+		aggregate_functions(aggfnoid, &transfn, &finalfn, &combinefn))
 	{
+		if (OidIsValid(combinefn))
+		{
+			Oid			core = aggmap_core_function(combinefn, &symbol);
+
+			made.partial = partial_kind_of(core, symbol);
+		}
+		if (made.ours && strcmp(function_symbol(transfn), "gpuagg_merge_accum") == 0)
+			made.role = AGG_ROLE_MERGE;
 		row = find_row(transfn);
 		made.row = row ? row : &fallback_row;
 		made.finalfn = aggmap_core_function(finalfn, &symbol);
@@ -251,6 +281,18 @@ look_up(Oid aggfnoid)
 	if (agg_cache_valid)
 		*(AggEntry *) hash_search(agg_cache, &aggfnoid, HASH_ENTER, NULL) = made;
 	return made;
+}
+
+AggRole
+aggmap_role(Oid aggfnoid)
+{
+	return aggfnoid < FirstNormalObjectId ? AGG_ROLE_NONE : look_up(aggfnoid).role;
+}
+
+PartialKind
+aggmap_partial_kind(Oid aggfnoid)
+{
+	return look_up(aggfnoid).partial;
 }
 
 bool
@@ -270,13 +312,14 @@ aggmap_state_aggregate(Oid aggfnoid)
 {
 	Oid			transfn;
 	Oid			finalfn;
+	Oid			combinefn;
 	Oid			found = InvalidOid;
 	Oid		   *types;
 	int			ntypes;
 	char	   *name;
 	CatCList   *list;
 
-	if (!aggregate_functions(aggfnoid, &transfn, &finalfn))
+	if (!aggregate_functions(aggfnoid, &transfn, &finalfn, &combinefn))
 		return InvalidOid;
 	name = psprintf("%s%s_state", transfn < FirstNormalObjectId ? "gpuagg_" : "", get_func_name(transfn));
 	get_func_signature(aggfnoid, &types, &ntypes);
@@ -297,8 +340,9 @@ bool
 aggmap_is_fallback(Oid aggfnoid, Oid *transfn)
 {
 	Oid			finalfn;
+	Oid			combinefn;
 
-	aggregate_functions(aggfnoid, transfn, &finalfn);
+	aggregate_functions(aggfnoid, transfn, &finalfn, &combinefn);
 	switch (look_up(aggfnoid).row->kind)
 	{
 		case FINALIZE_FALLBACK:
@@ -421,12 +465,8 @@ check_permissions(const Aggref *aggref, Form_pg_aggregate form)
 	check_execute(form->aggdeserialfn, owner, OBJECT_FUNCTION);
 }
 
-/*
- * Makes *info ready to call a function, with the types of its arguments for
- * get_fn_expr_argtype.  Without a function (fn InvalidOid), only sets fn_oid to that.
- */
-static void
-init_function(FmgrInfo *info, Oid fn, Oid result, int nargs, const Oid *types, Oid collation)
+void
+aggmap_init_function(FmgrInfo *info, Oid fn, Oid result, int nargs, const Oid *types, Oid collation)
 {
 	List	   *args = NIL;
 
@@ -466,8 +506,9 @@ initial_value(HeapTuple tuple, Oid transtype, bool *isnull)
 
 /* Fills *out with what the catalog says of the aggregate. */
 static void
-load_aggregate(AggOutput *out, Aggref *aggref)
+load_aggregate(AggOutput *out, const PartialCall *call)
 {
+	Aggref	   *aggref = call->aggref;
 	FallbackAgg *agg = &out->agg;
 	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggref->aggfnoid));
 	Form_pg_aggregate form;
@@ -482,18 +523,21 @@ load_aggregate(AggOutput *out, Aggref *aggref)
 		elog(ERROR, "cache lookup failed for aggregate %u", aggref->aggfnoid);
 	form = (Form_pg_aggregate) GETSTRUCT(tuple);
 	check_permissions(aggref, form);
+	if (call->called != aggref->aggfnoid)
+		check_execute(call->called, GetUserId(), OBJECT_AGGREGATE);
 
 	types[0] = trans;
 	nargs = get_aggregate_argtypes(aggref, types + 1);
 	out->nfinalargs = form->aggfinalextra ? nargs + 1 : 1;
-	init_function(&out->finalfn, form->aggfinalfn, aggref->aggtype, out->nfinalargs, types, coll);
+	aggmap_init_function(&out->finalfn, call->form == PARTIAL_RESULT ? form->aggfinalfn : InvalidOid, aggref->aggtype,
+						 out->nfinalargs, types, coll);
 
 	agg->aggfnoid = aggref->aggfnoid;
 	agg->builtin = aggref->aggfnoid < FirstNormalObjectId || aggmap_is_ours(aggref->aggfnoid);
-	init_function(&agg->transfn, form->aggtransfn, trans, nargs + 1, types, coll);
-	init_function(&agg->combinefn, form->aggcombinefn, trans, 2, two, coll);
-	init_function(&agg->serialfn, form->aggserialfn, BYTEAOID, 1, &types[0], InvalidOid);
-	init_function(&agg->deserialfn, form->aggdeserialfn, INTERNALOID, 2, stored, InvalidOid);
+	aggmap_init_function(&agg->transfn, form->aggtransfn, trans, nargs + 1, types, coll);
+	aggmap_init_function(&agg->combinefn, form->aggcombinefn, trans, 2, two, coll);
+	aggmap_init_function(&agg->serialfn, form->aggserialfn, BYTEAOID, 1, &types[0], InvalidOid);
+	aggmap_init_function(&agg->deserialfn, form->aggdeserialfn, INTERNALOID, 2, stored, InvalidOid);
 	agg->collation = coll;
 	agg->transtype = trans;
 	get_typlenbyval(trans, &agg->translen, &agg->transbyval);
@@ -702,6 +746,8 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 				out->decimals = true;
 			if (row->kind == FINALIZE_ARG && use->arg[j] == 0)
 				out->value = spec->cols[col[j]].type;
+			if (row->kind == FINALIZE_ARG && use->arg[j] == 1)
+				out->key = spec->cols[col[j]].type;
 		}
 		if ((aggref->aggorder != NIL || set > 0) && depends_on_order(use->monoid))
 			spec->ordered_floats = true;
@@ -712,6 +758,8 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		slot->mean_only = (slot->mean_only || spec->nslots > nslots) &&
 			out->float8_mean;
 	}
+	if (binned)
+		out->bins = bins;
 	out->kind = row->kind;
 	out->counted = row->slots[0].monoid == MONOID_COUNT;
 	return true;
@@ -748,18 +796,40 @@ is_extreme(const AggRow *row, const Aggref *aggref)
 	return extreme;
 }
 
+/* How the value leaves that the call asks for. */
+static void
+init_form(AggOutput *out, const PartialCall *call)
+{
+	Oid			fn;
+	bool		varlena;
+
+	out->form = call->form;
+	if (call->merged)
+		out->partial = aggmap_partial_kind(call->aggref->aggfnoid);
+	else if (call->form == PARTIAL_TEXT || call->form == PARTIAL_BINARY)
+	{
+		if (call->form == PARTIAL_TEXT)
+			getTypeOutputInfo(out->agg.transtype, &fn, &varlena);
+		else
+			getTypeBinaryOutputInfo(out->agg.transtype, &fn, &varlena);
+		fmgr_info(fn, &out->output);
+	}
+}
+
 AggOutput *
-aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, int set,
+aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, int filter, int set,
 			 PlanState *parent, ExprContext *econtext)
 {
 	AggOutput  *out = palloc0(sizeof(AggOutput));
+	Aggref	   *aggref = call->aggref;
 	FallbackAgg fallback;
 	AggEntry	entry = look_up(aggref->aggfnoid);
 	const AggRow *row = entry.row;
 	bool		by_slots;
 
-	out->float8_mean = row->kind == FINALIZE_ACCUM && entry.finalfn == F_FLOAT8_AVG;
-	load_aggregate(out, aggref);
+	out->float8_mean = row->kind == FINALIZE_ACCUM && entry.finalfn == F_FLOAT8_AVG && call->form == PARTIAL_RESULT;
+	load_aggregate(out, call);
+	init_form(out, call);
 	fallback = out->agg;
 	out->fallback = -1;
 	out->aggstate = stand_in(aggref);

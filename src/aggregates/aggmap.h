@@ -19,6 +19,34 @@
 #include "engine.h"
 #include "spec.h"
 
+/* What is special about some aggregates. */
+typedef enum AggRole
+{
+	AGG_ROLE_NONE,
+	AGG_ROLE_MERGE,					/* gpuagg_merge */
+	AGG_ROLE_CITUS_TEXT,				/* Citus's worker_partial_agg */
+	AGG_ROLE_CITUS_BINARY			/* and worker_binary_partial_agg */
+} AggRole;
+
+extern AggRole aggmap_role(Oid aggfnoid);
+
+/* What an aggregate of a query returns. */
+typedef enum PartialForm
+{
+	PARTIAL_RESULT,				/* its result */
+	PARTIAL_STATE,				/* of gpuagg_merge: a gpuagg_state */
+	PARTIAL_TEXT,				/* of Citus's partial aggregates: the transition value's text, as cstring, */
+	PARTIAL_BINARY				/* or its binary form, as bytea */
+} PartialForm;
+
+typedef struct PartialCall
+{
+	Aggref	   *aggref;			/* the aggregate that rows are grouped with */
+	Oid			called;			/* what the query calls: it, or what it stands in */
+	PartialForm form;
+	bool		merged;			/* the transition value of that is the argument of gpuagg_merge, as gpuagg_state */
+} PartialCall;
+
 /* Is this one of the extension's aggregates (gpu_*)? */
 extern bool aggmap_is_ours(Oid aggfnoid);
 
@@ -50,11 +78,11 @@ typedef struct AggOutput AggOutput;
 
 /*
  * Adds what the aggregate needs to *spec.  args[i] and filter are input
- * expression numbers (filter -1: none); argument i of the Aggref is input
+ * expression numbers (filter -1: none); argument i of the call's Aggref is input
  * args[i].  `set` is SlotSpec.set: which rows it takes.  Constant parameters (histogram bounds) whose evaluation cannot
  * fail are evaluated here.  The result is allocated in the current context.
  */
-extern AggOutput *aggmap_build(AggSpec *spec, Aggref *aggref, const int *args, int filter, int set,
+extern AggOutput *aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, int filter, int set,
 							   PlanState *parent, ExprContext *econtext);
 
 /* May the order of its rows show in the aggregate's value? */

@@ -11,6 +11,7 @@
 #include "nodes/execnodes.h"
 
 #include "aggregates/aggmap.h"
+#include "aggregates/partial_state.h"
 
 /* Slots of one aggregate. */
 #define MAX_SLOTS 3
@@ -59,6 +60,12 @@ struct AggOutput
 	int			width;			/* bins of a histogram */
 	ColumnType	value;			/* FINALIZE_ARG: what its codes stand for */
 
+	ColumnType	key;			/* FINALIZE_ARG: likewise, of the key */
+	PartialForm form;
+	PartialKind partial;		/* kind of the gpuagg_state that is wanted; PARTIAL_NONE: the transition value */
+	BinSpec		bins;			/* of a histogram, in the state that is wanted */
+	FmgrInfo	output;			/* for PARTIAL_TEXT and PARTIAL_BINARY of a transition value */
+
 	FallbackAgg agg;			/* what the catalog says; without columns */
 	FmgrInfo	finalfn;		/* fn_oid InvalidOid: the transition value is the result */
 	int			nfinalargs;
@@ -73,6 +80,14 @@ finalize_has_bins(FinalizeKind kind)
 		kind == FINALIZE_HIST_THRESHOLDS || kind == FINALIZE_HIST_LOG || kind == FINALIZE_HLL;
 }
 
+/* The kind of states of an aggregate of core's or the extension's. */
+extern PartialKind aggmap_partial_kind(Oid aggfnoid);
+
+/*
+ * Makes *info ready to call a function, with the types of its arguments for
+ * get_fn_expr_argtype.  Without a function (fn InvalidOid), only sets fn_oid to that.
+ */
+extern void aggmap_init_function(FmgrInfo *info, Oid fn, Oid result, int nargs, const Oid *types, Oid collation);
 /* Do its slots become the result, and never a transition value? */
 static inline bool
 finalize_is_direct(FinalizeKind kind)

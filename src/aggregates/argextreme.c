@@ -12,11 +12,13 @@
 #include "postgres.h"
 
 #include "fmgr.h"
+#include "libpq/pqformat.h"
 #include "utils/datum.h"
-#include "utils/lsyscache.h"
 
 #include "aggregates/aggcall.h"
+#include "aggregates/argextreme.h"
 #include "aggregates/argtype.h"
+#include "aggregates/portable.h"
 #include "common/compat.h"
 
 typedef struct ArgDatum
@@ -25,12 +27,13 @@ typedef struct ArgDatum
 	bool		isnull;
 } ArgDatum;
 
-/* The types are in the state because combine and serialize do not get them as arguments. */
+/* The types are in the state because combine and serialize do not get them as arguments; nor need they get a collation. */
 typedef struct ArgState
 {
 	bool		found;
 	Oid			keytype;
 	Oid			valuetype;
+	Oid			collation;
 	ArgDatum	key;
 	ArgDatum	value;
 } ArgState;
@@ -136,6 +139,7 @@ arg_transition(FunctionCallInfo fcinfo, int sign)
 		state = MemoryContextAllocZero(cxt, sizeof(ArgState));
 		state->valuetype = get_fn_expr_argtype(fcinfo->flinfo, 1);
 		state->keytype = get_fn_expr_argtype(fcinfo->flinfo, 2);
+		state->collation = PG_GET_COLLATION();
 	}
 	else
 		state = (ArgState *) PG_GETARG_POINTER(0);
@@ -170,10 +174,13 @@ arg_combine(FunctionCallInfo fcinfo, int sign)
 		into = MemoryContextAllocZero(cxt, sizeof(ArgState));
 		into->keytype = from->keytype;
 		into->valuetype = from->valuetype;
+		into->collation = from->collation;
 	}
+	else if (from &&
+			 (into->keytype != from->keytype || into->valuetype != from->valuetype || into->collation != from->collation))
+		portable_invalid("type");
 	if (from && from->found)
-		arg_offer(into, from->key, from->value, sign, arg_types(fcinfo, from),
-				  PG_GET_COLLATION(), cxt);
+		arg_offer(into, from->key, from->value, sign, arg_types(fcinfo, from), from->collation, cxt);
 	PG_RETURN_POINTER(into);
 }
 
@@ -189,58 +196,73 @@ gpuagg_argmin_combine(PG_FUNCTION_ARGS)
 	return arg_combine(fcinfo, -1);
 }
 
-/* Wire form: the ArgState's scalars, then key and value by datumSerialize if found. */
+/*
+ * Serialized: the types and the collation, whether there is a key, and key and value.  States travel in it to other
+ * processes, and to other servers (partial_state.c): what is read is checked.
+ */
+static void
+send_state(StringInfo buf, const ArgState *state)
+{
+	portable_put_type(buf, state->valuetype);
+	portable_put_type(buf, state->keytype);
+	portable_put_collation(buf, state->collation);
+	pq_sendbyte(buf, state->found);
+	if (state->found)
+	{
+		portable_put_value(buf, state->keytype, state->key.value, false);
+		portable_put_value(buf, state->valuetype, state->value.value, state->value.isnull);
+	}
+}
+
 Datum
 gpuagg_arg_serialize(PG_FUNCTION_ARGS)
 {
-	ArgState   *state = (ArgState *) PG_GETARG_POINTER(0);
-	Size		size = VARHDRSZ + sizeof(ArgState);
-	bytea	   *result;
-	char	   *p;
-	int16		keylen,
-				valuelen;
-	bool		keybyval,
-				valuebyval;
+	StringInfoData buf;
 
 	aggregate_context(fcinfo);
-	get_typlenbyval(state->keytype, &keylen, &keybyval);
-	get_typlenbyval(state->valuetype, &valuelen, &valuebyval);
-	if (state->found)
-	{
-		size += datumEstimateSpace(state->key.value, false, keybyval, keylen);
-		size += datumEstimateSpace(state->value.value, state->value.isnull, valuebyval, valuelen);
-	}
-	result = palloc(size);
-	SET_VARSIZE(result, size);
-	p = VARDATA(result);
-	memcpy(p, state, sizeof(ArgState));
-	p += sizeof(ArgState);
-	if (state->found)
-	{
-		datumSerialize(state->key.value, false, keybyval, keylen, &p);
-		datumSerialize(state->value.value, state->value.isnull, valuebyval, valuelen, &p);
-	}
-	PG_RETURN_BYTEA_P(result);
+	pq_begintypsend(&buf);
+	send_state(&buf, (ArgState *) PG_GETARG_POINTER(0));
+	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
+}
+
+bytea *
+argextreme_state(Oid valuetype, Oid keytype, Oid collation, Datum value, bool isnull, Datum key)
+{
+	ArgState	state = {true, keytype, valuetype, collation, {key, false}, {value, isnull}};
+	StringInfoData buf;
+
+	pq_begintypsend(&buf);
+	send_state(&buf, &state);
+	return pq_endtypsend(&buf);
+}
+
+Oid
+argextreme_value_type(const void *state)
+{
+	return ((const ArgState *) state)->valuetype;
 }
 
 Datum
 gpuagg_arg_deserialize(PG_FUNCTION_ARGS)
 {
-	bytea	   *bytes;
+	StringInfoData buf;
 	ArgState   *state;
-	char	   *p;
 
 	aggregate_context(fcinfo);
-	bytes = PG_GETARG_BYTEA_PP(0);
-	p = VARDATA_ANY(bytes);
-	state = palloc(sizeof(ArgState));
-	memcpy(state, p, sizeof(ArgState));
-	p += sizeof(ArgState);
+	state = palloc0(sizeof(ArgState));
+	portable_read(&buf, PG_GETARG_BYTEA_PP(0));
+	state->valuetype = portable_get_type(&buf);
+	state->keytype = portable_get_type(&buf);
+	state->collation = portable_get_collation(&buf);
+	state->found = pq_getmsgbyte(&buf) != 0;
 	if (state->found)
 	{
-		state->key.value = datumRestore(&p, &state->key.isnull);
-		state->value.value = datumRestore(&p, &state->value.isnull);
+		state->key.value = portable_get_value(&buf, state->keytype, &state->key.isnull);
+		state->value.value = portable_get_value(&buf, state->valuetype, &state->value.isnull);
+		if (state->key.isnull)
+			portable_invalid("key");
 	}
+	pq_getmsgend(&buf);
 	PG_RETURN_POINTER(state);
 }
 

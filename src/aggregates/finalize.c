@@ -11,12 +11,15 @@
 #include <math.h>
 
 #include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/expandeddatum.h"
 
 #include "aggregates/aggmap_internal.h"
+#include "aggregates/argextreme.h"
 #include "aggregates/histogram.h"
+#include "aggregates/hll_value.h"
 #include "aggregates/matrix.h"
 #include "aggregates/state_forms.h"
 #include "columns/decimal.h"
@@ -74,6 +77,24 @@ internal_state(AggOutput *out, Datum serialised)
 	return call_support(out, &out->agg.deserialfn, 2, args, &isnull);
 }
 
+/* The serialized form of an internal state of core's. */
+static Datum
+slots_form(AggOutput *out, const GroupBatch *groups, int g)
+{
+	switch (out->kind)
+	{
+		case FINALIZE_INT8_AVG:
+			return form_int8_avg(STATE(int64, 0), STATE(gpuagg_i128, 1));
+		case FINALIZE_POLY_VAR:
+			return form_poly_var(STATE(int64, 0), STATE(gpuagg_i128, 1), STATE(gpuagg_i128, 2));
+		case FINALIZE_NUMERIC_VAR:
+			return form_numeric_var(STATE(int64, 0), STATE(gpuagg_i128, 1), STATE(gpuagg_i192, 2));
+		default:
+			Assert(out->kind == FINALIZE_DEC_AVG);
+			return form_numeric_avg(STATE(int64, 0), STATE(gpuagg_i128, 1), out->scale);
+	}
+}
+
 /* The transition value that the slots of a group stand for. */
 static Datum
 slots_value(AggOutput *out, const GroupBatch *groups, int g)
@@ -97,16 +118,10 @@ slots_value(AggOutput *out, const GroupBatch *groups, int g)
 				return form_array(INT8OID, state, 2);
 			}
 		case FINALIZE_INT8_AVG:
-			return internal_state(out, form_int8_avg(STATE(int64, 0), STATE(gpuagg_i128, 1)));
 		case FINALIZE_POLY_VAR:
-			return internal_state(out, form_poly_var(STATE(int64, 0), STATE(gpuagg_i128, 1),
-													 STATE(gpuagg_i128, 2)));
 		case FINALIZE_NUMERIC_VAR:
-			return internal_state(out, form_numeric_var(STATE(int64, 0), STATE(gpuagg_i128, 1),
-														STATE(gpuagg_i192, 2)));
 		case FINALIZE_DEC_AVG:
-			return internal_state(out, form_numeric_avg(STATE(int64, 0), STATE(gpuagg_i128, 1),
-														out->scale));
+			return internal_state(out, slots_form(out, groups, g));
 		case FINALIZE_DEC:
 			return decimal_to_numeric(STATE(gpuagg_i128, 1), out->scale);
 		case FINALIZE_ACCUM:
@@ -290,12 +305,100 @@ direct_value(AggOutput *out, const GroupBatch *groups, int g, Datum *value, bool
 	return true;
 }
 
+/* ---- states for other servers -------------------------------------------------- */
+
+/* The extreme key, and of its rows the smallest value; NULL if no row has a key. */
+static bytea *
+arg_state(AggOutput *out, const GroupBatch *groups, int g)
+{
+	gpuagg_kv	kv = STATE(gpuagg_kv, 1);
+	int64		key = STATE(int64, 2);
+	bool		no_value = STATE(int64, 0) == 0 || kv.key != key;
+	const List *args = out->agg.aggref->args;
+
+	/* what no key leaves there is as bad as any key, and no row has a value */
+	if (STATE(int64, 0) == 0 && (key == PG_INT64_MIN || key == PG_INT64_MAX))
+		return NULL;
+	return argextreme_state(exprType((Node *) linitial_node(TargetEntry, args)->expr),
+							exprType((Node *) lsecond_node(TargetEntry, args)->expr), out->agg.collation,
+							no_value ? (Datum) 0 : code_datum(out->value, kv.value), no_value, code_datum(out->key, key));
+}
+
+/* The state that slots stand for as its serialization function would have it; NULL if it has no rows. */
+static bytea *
+slots_serialized(AggOutput *out, const GroupBatch *groups, int g)
+{
+	if (out->counted && STATE(int64, 0) == 0 && out->kind != FINALIZE_ARG)
+		return NULL;
+	switch (out->kind)
+	{
+		case FINALIZE_INT8_AVG:
+		case FINALIZE_POLY_VAR:
+		case FINALIZE_NUMERIC_VAR:
+		case FINALIZE_DEC_AVG:
+			return (bytea *) DatumGetPointer(slots_form(out, groups, g));
+		case FINALIZE_HIST_UNIFORM:
+		case FINALIZE_HIST_WEIGHTED:
+		case FINALIZE_HIST_THRESHOLDS:
+		case FINALIZE_HIST_LOG:
+			return histogram_state(&out->bins, out->kind == FINALIZE_HIST_WEIGHTED, out->kind == FINALIZE_HIST_LOG,
+								   (const int64 *) groups->slots[out->slots[1]] + (Size) g * out->width);
+		case FINALIZE_HLL:
+			return hll_state((const int32 *) groups->slots[out->slots[1]] + (Size) g * out->width);
+		case FINALIZE_ARG:
+			return arg_state(out, groups, g);
+		default:
+			elog(ERROR, "aggregate has no partial state in slots");
+	}
+}
+
+/* The gpuagg_state of a group. */
+static Datum
+group_state(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
+{
+	bool		no_rest = out->fallback < 0 || groups->fallback_nulls[out->fallback][g];
+	NullableDatum internal;
+	bytea	   *state;
+
+	*isnull = true;
+	if (out->kind != FINALIZE_FALLBACK && no_rest)
+		state = slots_serialized(out, groups, g);
+	else
+	{
+		internal.value = transition_value(out, groups, g, &internal.isnull);
+		if (internal.isnull)
+			return (Datum) 0;
+		state = DatumGetByteaPP(call_support(out, &out->agg.serialfn, 1, &internal, isnull));
+	}
+	*isnull = state == NULL;
+	return *isnull ? (Datum) 0 : partial_make(out->partial, state);
+}
+
+/* What the call of a partial aggregate returns for a group. */
+static Datum
+partial_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
+{
+	Datum		value = out->partial != PARTIAL_NONE ? group_state(out, groups, g, isnull) :
+		transition_value(out, groups, g, isnull);
+
+	if (*isnull)
+		return (Datum) 0;
+	/* the binary form of a gpuagg_state is the bytes that it has */
+	if (out->partial != PARTIAL_NONE)
+		return out->form == PARTIAL_TEXT ? CStringGetDatum(partial_hex((bytea *) DatumGetPointer(value))) : value;
+	if (out->form == PARTIAL_TEXT)
+		return CStringGetDatum(OutputFunctionCall(&out->output, value));
+	return PointerGetDatum(SendFunctionCall(&out->output, value));
+}
+
 Datum
 aggmap_finalize(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 {
 	NullableDatum args[FUNC_MAX_ARGS + 1];
 	Datum		value;
 
+	if (out->form != PARTIAL_RESULT)
+		return partial_value(out, groups, g, isnull);
 	if (direct_value(out, groups, g, &value, isnull))
 		return value;
 

@@ -19,6 +19,7 @@
 #include <math.h>
 
 #include "catalog/pg_type.h"
+#include "common/int.h"
 #include "fmgr.h"
 #include "libpq/pqformat.h"
 #include "miscadmin.h"
@@ -27,6 +28,7 @@
 
 #include "aggregates/aggcall.h"
 #include "aggregates/histogram.h"
+#include "aggregates/portable.h"
 #include "aggregates/state_forms.h"
 #include "operators/bins.h"
 #include "operators/log_edges.h"
@@ -398,56 +400,126 @@ gpuagg_histogram_combine(PG_FUNCTION_ARGS)
 		a = histogram_create(cxt, &b->bins, b->weighted);
 		a->log = b->log;
 	}
-	if (!same_parameters(&a->bins, &b->bins))
+	if (!same_parameters(&a->bins, &b->bins) || a->weighted != b->weighted)
 		changed_parameters(parameter_names(a));
 	for (int i = 0; i < a->width; i++)
 	{
 		if (a->weighted)
 			a->u.weights[i] = float8_pl(a->u.weights[i], b->u.weights[i]);
 		else
-			a->u.counts[i] += b->u.counts[i];
+		{
+			if (pg_add_s64_overflow(a->u.counts[i], b->u.counts[i], &a->u.counts[i]))
+				ereport(ERROR,
+						(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+						 errmsg("bigint out of range")));
+		}
 	}
 	PG_RETURN_POINTER(a);
 }
 
-/* Bytes for another process of the same server: the struct, thresholds, bins. */
+/* ---- states that travel ------------------------------------------------------ */
+
+enum
+{
+	STATE_WEIGHTED = 1,
+	STATE_THRESHOLDS = 2,
+	STATE_LOG = 4
+};
+
+/* Parameters, and then the bins, in network order; those of a log-spaced histogram without its edges. */
+bytea *
+histogram_state(const BinSpec *bins, bool weighted, bool log, const void *values)
+{
+	int			width = spec_bins_width(bins);
+	const uint64 *words = values;
+	StringInfoData buf;
+
+	pq_begintypsend(&buf);
+	pq_sendbyte(&buf, (weighted ? STATE_WEIGHTED : 0) | (bins->kind == BIN_THRESHOLDS ? STATE_THRESHOLDS : 0) |
+				(log ? STATE_LOG : 0));
+	pq_sendint32(&buf, bins->n);
+	if (bins->kind == BIN_UNIFORM || log)
+	{
+		pq_sendfloat8(&buf, bins->lo);
+		pq_sendfloat8(&buf, bins->hi);
+	}
+	else
+		for (int i = 0; i < bins->n; i++)
+			pq_sendfloat8(&buf, bins->thresholds[i]);
+	enlargeStringInfo(&buf, width * sizeof(uint64));
+	for (int i = 0; i < width; i++)
+		pq_writeint64(&buf, words[i]);
+	return pq_endtypsend(&buf);
+}
+
 Datum
 gpuagg_histogram_serialize(PG_FUNCTION_ARGS)
 {
 	Histogram  *h = (Histogram *) PG_GETARG_POINTER(0);
-	StringInfoData buf;
 
 	aggregate_context(fcinfo);
-	pq_begintypsend(&buf);
-	pq_sendbytes(&buf, (char *) h, sizeof(*h));
-	if (h->bins.kind == BIN_THRESHOLDS)
-		pq_sendbytes(&buf, (char *) h->bins.thresholds, h->bins.n * sizeof(double));
-	pq_sendbytes(&buf, (char *) h->u.counts, h->width * sizeof(int64));
-	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
+	PG_RETURN_BYTEA_P(histogram_state(&h->bins, h->weighted, h->log, h->u.counts));
+}
+
+/* The bins, of checked parameters; the edges of log-spaced ones are kept for the next state. */
+static const BinSpec *
+read_bins(FunctionCallInfo fcinfo, StringInfo buf, int flags)
+{
+	BinSpec    *bins = palloc0(sizeof(BinSpec));
+	double	   *t;
+
+	bins->n = (int) pq_getmsgint(buf, 4);
+	if (!(flags & STATE_THRESHOLDS) || (flags & STATE_LOG))
+	{
+		bins->kind = BIN_UNIFORM;
+		bins->lo = pq_getmsgfloat8(buf);
+		bins->hi = pq_getmsgfloat8(buf);
+		if (flags & STATE_LOG)
+		{
+			bins->n--;
+			if (!histogram_log_valid(bins->lo, bins->hi, bins->n))
+				portable_invalid("histogram");
+			return log_bins(fcinfo->flinfo, bins);
+		}
+		if (!histogram_uniform_valid(bins->lo, bins->hi, bins->n))
+			portable_invalid("histogram");
+		return bins;
+	}
+	if (bins->n < 1 || bins->n > HISTOGRAM_MAX_BINS || bins->n > (buf->len - buf->cursor) / (int) sizeof(float8))
+		portable_invalid("histogram");
+	bins->kind = BIN_THRESHOLDS;
+	bins->thresholds = t = palloc(bins->n * sizeof(double));
+	for (int i = 0; i < bins->n; i++)
+		t[i] = pq_getmsgfloat8(buf);
+	if (!ascending(t, bins->n))
+		portable_invalid("histogram");
+	return bins;
 }
 
 Datum
 gpuagg_histogram_deserialize(PG_FUNCTION_ARGS)
 {
-	bytea	   *data = PG_GETARG_BYTEA_PP(0);
-	const char *p = VARDATA_ANY(data);
-	Histogram	head;
-	double	   *thresholds = NULL;
+	StringInfoData buf;
 	Histogram  *h;
+	int			flags;
+	const BinSpec *bins;
 
 	aggregate_context(fcinfo);
-	memcpy(&head, p, sizeof(head));
-	p += sizeof(head);
-	if (head.bins.kind == BIN_THRESHOLDS)
+	portable_read(&buf, PG_GETARG_BYTEA_PP(0));
+	flags = pq_getmsgbyte(&buf);
+	if (flags & ~(STATE_WEIGHTED | STATE_THRESHOLDS | STATE_LOG) || ((flags & STATE_LOG) && flags != (STATE_LOG | STATE_THRESHOLDS)))
+		portable_invalid("histogram");
+	bins = read_bins(fcinfo, &buf, flags);
+	if (buf.len - buf.cursor != spec_bins_width(bins) * sizeof(uint64))
+		portable_invalid("histogram");
+	h = histogram_create(CurrentMemoryContext, bins, flags & STATE_WEIGHTED);
+	h->log = flags & STATE_LOG;
+	for (int i = 0; i < h->width; i++)
 	{
-		thresholds = palloc(head.bins.n * sizeof(double));
-		memcpy(thresholds, p, head.bins.n * sizeof(double));
-		p += head.bins.n * sizeof(double);
-		head.bins.thresholds = thresholds;
+		h->u.counts[i] = pq_getmsgint64(&buf);
+		if (!h->weighted && h->u.counts[i] < 0)
+			portable_invalid("histogram");
 	}
-	h = histogram_create(CurrentMemoryContext, &head.bins, head.weighted);
-	h->log = head.log;
-	memcpy(h->u.counts, p, h->width * sizeof(int64));
 	PG_RETURN_POINTER(h);
 }
 

@@ -32,6 +32,9 @@ extern const double *histogram_check_thresholds(const char *function, ArrayType 
 /* The n + 1 edges of n log-spaced bins, which are the thresholds of gpu_histogram_log. */
 extern double *histogram_log_thresholds(double lo, double hi, int n);
 
+/* The serialized state of a histogram, of a count or a weight for each bin. */
+extern bytea *histogram_state(const BinSpec *bins, bool weighted, bool log, const void *values);
+
 /* One-dimensional arrays of all bins. */
 extern Datum histogram_count_array(const int64 *counts, int width);
 extern Datum histogram_weight_array(const double *weights, int width);

@@ -19,6 +19,7 @@
 #include "aggregates/aggcall.h"
 #include "aggregates/argtype.h"
 #include "aggregates/hll_value.h"
+#include "aggregates/portable.h"
 #include "common/compat.h"
 #include "operators/hll.h"
 
@@ -93,6 +94,21 @@ hll_grow(HllState *state)
 		if (old[i])
 			*hll_entry(state, old[i] >> 8) = old[i];
 	pfree(old);
+}
+
+/* Makes room for so many pairs in a state that has none, if they are few enough for a table. */
+static void
+hll_reserve(HllState *state, int n)
+{
+	int			capacity = state->capacity;
+
+	while (n * 4 > capacity * 3 && capacity * 2 < HLL_SPARSE_MAX)
+		capacity *= 2;
+	if (capacity == state->capacity)
+		return;
+	pfree(state->sparse);
+	state->sparse = MemoryContextAllocZero(GetMemoryChunkContext(state), sizeof(uint32) * capacity);
+	state->capacity = capacity;
 }
 
 /* Raises one register to `rank` if it is lower. */
@@ -276,6 +292,7 @@ gpuagg_hll_combine(PG_FUNCTION_ARGS)
 }
 
 /* Wire form: nsparse, then that many pairs, or all registers if it is -1. */
+/* The pairs in the order of registers, so that equal sketches have equal bytes, or all registers. */
 Datum
 gpuagg_hll_serialize(PG_FUNCTION_ARGS)
 {
@@ -286,41 +303,82 @@ gpuagg_hll_serialize(PG_FUNCTION_ARGS)
 	hll_flush(state);
 	pq_begintypsend(&buf);
 	pq_sendint32(&buf, state->nsparse);
-	if (state->nsparse > 0)
+	if (state->nsparse >= 0)
 	{
+		uint8		ranks[GPUAGG_HLL_REGISTERS] = {0};
+
 		for (int i = 0; i < state->capacity; i++)
 			if (state->sparse[i])
-				pq_sendint32(&buf, state->sparse[i]);
+				ranks[state->sparse[i] >> 8] = state->sparse[i] & 0xFF;
+		for (int i = 0; i < GPUAGG_HLL_REGISTERS; i += sizeof(uint64))
+		{
+			uint64		some;
+
+			memcpy(&some, ranks + i, sizeof(some));
+			for (int j = i; some != 0 && j < i + (int) sizeof(uint64); j++)
+				if (ranks[j])
+					pq_sendint32(&buf, j << 8 | ranks[j]);
+		}
 	}
-	if (state->nsparse < 0)
+	else
 		pq_sendbytes(&buf, (char *) state->dense, GPUAGG_HLL_REGISTERS);
 	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
 }
 
+/* The serialized state of an array of registers. */
+bytea *
+hll_state(const int32 *registers)
+{
+	StringInfoData buf;
+	int			n = 0;
+
+	for (int i = 0; i < GPUAGG_HLL_REGISTERS; i++)
+		n += registers[i] != 0;
+	pq_begintypsend(&buf);
+	pq_sendint32(&buf, n < HLL_SPARSE_MAX * 3 / 4 ? n : -1);
+	for (int i = 0; i < GPUAGG_HLL_REGISTERS; i++)
+	{
+		/* they may come from the GPU server */
+		if (unlikely((uint32) registers[i] > GPUAGG_HLL_MAX_RANK))
+			portable_invalid("sketch");
+		if (n >= HLL_SPARSE_MAX * 3 / 4)
+			pq_sendbyte(&buf, registers[i]);
+		else if (registers[i] != 0)
+			pq_sendint32(&buf, i << 8 | registers[i]);
+	}
+	return pq_endtypsend(&buf);
+}
+
+/* States also come from other servers (partial_state.c): what is read is checked. */
 Datum
 gpuagg_hll_deserialize(PG_FUNCTION_ARGS)
 {
-	bytea	   *bytes;
 	HllState   *state;
 	StringInfoData buf;
 	int			n;
 
 	aggregate_context(fcinfo);
-	bytes = PG_GETARG_BYTEA_PP(0);
-	initStringInfo(&buf);
-	appendBinaryStringInfo(&buf, VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));
+	portable_read(&buf, PG_GETARG_BYTEA_PP(0));
 	state = hll_new(CurrentMemoryContext);
 	n = (int) pq_getmsgint(&buf, 4);
+	if (n < -1 || n > HLL_SPARSE_MAX)
+		portable_invalid("sketch");
+	hll_reserve(state, n);
 	for (int i = 0; i < n; i++)
 	{
 		uint32		entry = pq_getmsgint(&buf, 4);
 
+		if (entry >> 8 >= GPUAGG_HLL_REGISTERS || (entry & 0xFF) == 0 || (entry & 0xFF) > GPUAGG_HLL_MAX_RANK)
+			portable_invalid("sketch");
 		hll_raise(state, entry >> 8, entry & 0xFF);
 	}
 	if (n < 0)
 	{
 		hll_make_dense(state);
 		pq_copymsgbytes(&buf, (char *) state->dense, GPUAGG_HLL_REGISTERS);
+		for (int i = 0; i < GPUAGG_HLL_REGISTERS; i++)
+			if (state->dense[i] > GPUAGG_HLL_MAX_RANK)
+				portable_invalid("sketch");
 	}
 	pq_getmsgend(&buf);
 	PG_RETURN_POINTER(state);

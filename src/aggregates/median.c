@@ -15,6 +15,7 @@
 #include "utils/timestamp.h"
 
 #include "aggregates/aggcall.h"
+#include "common/compat.h"
 #include "operators/select.h"
 
 PG_FUNCTION_INFO_V1(gpuagg_median_transfn);

@@ -25,11 +25,15 @@
 #include <math.h>
 
 #include "catalog/pg_type_d.h"
+#include "common/int.h"
 #include "fmgr.h"
+#include "libpq/pqformat.h"
+#include "port/pg_bitutils.h"
 #include "utils/array.h"
 #include "utils/float.h"
 
 #include "aggregates/aggcall.h"
+#include "aggregates/portable.h"
 #include "operators/quantiles.h"
 
 PG_FUNCTION_INFO_V1(gpuagg_sketch_transfn);
@@ -48,7 +52,7 @@ typedef struct Bucket
 	int64		count;			/* 0: none */
 } Bucket;
 
-/* What is serialized as it is; fractions and buckets follow. */
+/* What is serialized, but for nbuckets before the buckets, and n, which is their sum. */
 typedef struct SketchHead
 {
 	int			level;
@@ -164,12 +168,15 @@ create_sketch(MemoryContext cxt, const double *fractions, int n)
 static void
 merge(Sketch *to, const Sketch *from)
 {
+	if (pg_add_s64_overflow(to->head.n, from->head.n, &to->head.n))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("bigint out of range")));
 	while (to->head.level < from->head.level)
 		coarsen(to);
 	for (int i = 0; i < from->nslots; i++)
 		if (from->slots[i].count != 0)
 			count_bucket(to, from->slots[i].number >> (to->head.level - from->head.level), from->slots[i].count);
-	to->head.n += from->head.n;
 	to->head.zeros += from->head.zeros;
 	to->head.infinite[0] += from->head.infinite[0];
 	to->head.infinite[1] += from->head.infinite[1];
@@ -333,48 +340,105 @@ ordered_buckets(const Sketch *sketch)
 	return buckets;
 }
 
+/* States also go to other servers (partial_state.c): every number in network order, and what is read is checked. */
 Datum
 gpuagg_sketch_serialize(PG_FUNCTION_ARGS)
 {
 	Sketch	   *sketch = (Sketch *) PG_GETARG_POINTER(0);
-	Size		fractions = Max(sketch->head.nfractions, 0) * sizeof(double);
-	Size		buckets = sketch->head.nbuckets * sizeof(Bucket);
-	Size		size = VARHDRSZ + sizeof(SketchHead) + fractions + buckets;
-	bytea	   *result = palloc(size);
-	char	   *to = VARDATA(result);
+	const SketchHead *head = &sketch->head;
+	StringInfoData buf;
 
 	aggregate_context(fcinfo);
-	SET_VARSIZE(result, size);
-	memcpy(to, &sketch->head, sizeof(SketchHead));
-	memcpy(to + sizeof(SketchHead), sketch->fractions, fractions);
-	memcpy(to + sizeof(SketchHead) + fractions, ordered_buckets(sketch), buckets);
-	PG_RETURN_BYTEA_P(result);
+	pq_begintypsend(&buf);
+	pq_sendint32(&buf, head->nfractions);
+	for (int i = 0; i < head->nfractions; i++)
+		pq_sendfloat8(&buf, sketch->fractions[i]);
+	pq_sendint32(&buf, head->level);
+	pq_sendint64(&buf, head->zeros);
+	pq_sendint64(&buf, head->infinite[0]);
+	pq_sendint64(&buf, head->infinite[1]);
+	pq_sendint64(&buf, head->nans);
+	pq_sendfloat8(&buf, head->min);
+	pq_sendfloat8(&buf, head->max);
+	pq_sendint32(&buf, head->nbuckets);
+	for (int i = 0; i < sketch->nslots; i++)
+		if (sketch->slots[i].count != 0)
+		{
+			pq_sendint64(&buf, sketch->slots[i].number);
+			pq_sendint64(&buf, sketch->slots[i].count);
+		}
+	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
+}
+
+/* A number of values, added to *n. */
+static int64
+get_values(StringInfo buf, int64 *n)
+{
+	int64		count = pq_getmsgint64(buf);
+
+	if (count < 0 || pg_add_s64_overflow(*n, count, n))
+		portable_invalid("count");
+	return count;
+}
+
+static Sketch *
+get_fractions(StringInfo buf)
+{
+	int			n = (int) pq_getmsgint(buf, 4);
+	double	   *fractions;
+
+	if (n < -1 || n > (buf->len - buf->cursor) / (int) sizeof(float8))
+		portable_invalid("number of fractions");
+	fractions = palloc((Max(n, 0) + 1) * sizeof(double));
+	for (int i = 0; i < n; i++)
+	{
+		fractions[i] = pq_getmsgfloat8(buf);
+		if (!isnan(fractions[i]))
+			check_fraction(fractions[i]);
+	}
+	return create_sketch(CurrentMemoryContext, fractions, n);
 }
 
 Datum
 gpuagg_sketch_deserialize(PG_FUNCTION_ARGS)
 {
-	bytea	   *data = PG_GETARG_BYTEA_PP(0);
-	const char *from = VARDATA_ANY(data);
-	SketchHead	head;
-	double	   *fractions;
+	StringInfoData buf;
+	SketchHead *head;
 	Sketch	   *sketch;
-	Bucket		bucket;
+	int			nbuckets;
 
 	aggregate_context(fcinfo);
-	memcpy(&head, from, sizeof(head));
-	from += sizeof(head);
-	fractions = palloc((Max(head.nfractions, 0) + 1) * sizeof(double));
-	memcpy(fractions, from, Max(head.nfractions, 0) * sizeof(double));
-	from += Max(head.nfractions, 0) * sizeof(double);
-	sketch = create_sketch(CurrentMemoryContext, fractions, head.nfractions);
-	sketch->head = head;
-	sketch->head.nbuckets = 0;
-	for (int i = 0; i < head.nbuckets; i++, from += sizeof(Bucket))
+	portable_read(&buf, PG_GETARG_BYTEA_PP(0));
+	sketch = get_fractions(&buf);
+	head = &sketch->head;
+	head->level = (int) pq_getmsgint(&buf, 4);
+	if (head->level < 0 || head->level > QUANTILES_MAX_LEVEL)
+		portable_invalid("level");
+	head->zeros = get_values(&buf, &head->n);
+	head->infinite[0] = get_values(&buf, &head->n);
+	head->infinite[1] = get_values(&buf, &head->n);
+	head->nans = get_values(&buf, &head->n);
+	head->min = pq_getmsgfloat8(&buf);
+	head->max = pq_getmsgfloat8(&buf);
+	nbuckets = portable_get_count(&buf, sizeof(int64) * 2, QUANTILES_BUCKETS, "number of buckets");
+	/* without a bucket they are infinities that any value replaces */
+	if (nbuckets > 0 ? !isfinite(head->min) || !isfinite(head->max) || head->min > head->max :
+		head->min != get_float8_infinity() || head->max != -get_float8_infinity())
+		portable_invalid("range");
+	if (nbuckets * 2 >= FIRST_SLOTS)
+		rebuild(sketch, pg_nextpower2_32(nbuckets * 2 + 1), 0);
+	for (int i = 0; i < nbuckets; i++)
 	{
-		memcpy(&bucket, from, sizeof(Bucket));
-		count_bucket(sketch, bucket.number, bucket.count);
+		uint64		number = pq_getmsgint64(&buf);
+		int64		count = get_values(&buf, &head->n);
+
+		if (count == 0 || (head->level > 0 && number >> (64 - head->level) != 0))
+			portable_invalid("bucket");
+		count_bucket(sketch, number, count);
 	}
+	if (head->n == 0)
+		portable_invalid("count");
+	pq_getmsgend(&buf);
 	PG_RETURN_POINTER(sketch);
 }
 

@@ -14,6 +14,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "aggregates/partial_call.h"
 #include "exec/distinct.h"
 #include "exec/exec.h"
 #include "exec/grouping_sets.h"
@@ -76,11 +77,12 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 	{
 		Aggref	   *aggref = castNode(Aggref, list_nth_node(TargetEntry, cscan->custom_scan_tlist,
 															 plan->nkeys + a)->expr);
+		PartialCall call = partial_call(aggref);
 		int			set = distinct_add(spec, aggref, plan->agg_args[a], plan->agg_filter[a],
 										   plan->agg_sorts[a]);
 
 		/* the set has the filter's rows alone */
-		state->outputs[a] = aggmap_build(spec, aggref, plan->agg_args[a],
+		state->outputs[a] = aggmap_build(spec, &call, plan->agg_args[a],
 										 set > 0 ? -1 : plan->agg_filter[a], set,
 										 &state->css.ss.ps, state->css.ss.ps.ps_ExprContext);
 		if (set > 0 && aggmap_shows_order(state->outputs[a], spec))
@@ -109,7 +111,7 @@ has_fallbacks(const GpuAggState *state)
 	{
 		TargetEntry *tle = list_nth(cscan->custom_scan_tlist, state->plan->nkeys + a);
 
-		if (aggmap_is_fallback(castNode(Aggref, tle->expr)->aggfnoid, &transfn))
+		if (aggmap_is_fallback(partial_aggref(castNode(Aggref, tle->expr))->aggfnoid, &transfn))
 			return true;
 	}
 	return false;

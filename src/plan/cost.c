@@ -25,6 +25,7 @@
 #include "utils/syscache.h"
 
 #include "aggregates/aggmap.h"
+#include "aggregates/partial_call.h"
 #include "cache/store.h"
 #include "common/compat.h"
 #include "engines/engines.h"
@@ -192,7 +193,7 @@ fallback_cost(GroupQuery *query, bool *any)
 
 	foreach(lc, query->aggs)
 	{
-		Aggref	   *aggref = lfirst_node(Aggref, lc);
+		Aggref	   *aggref = partial_aggref(lfirst_node(Aggref, lc));
 
 		/* values of ordered sets are kept without a call, once for all aggregates of them */
 		if (aggmap_is_ordered_set(aggref))

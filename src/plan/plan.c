@@ -26,9 +26,11 @@
 #include "utils/typcache.h"
 
 #include "aggregates/aggmap.h"
+#include "aggregates/partial_call.h"
 #include "common/compat.h"
 #include "engines/engines.h"
 #include "expr/expr.h"
+#include "plan/citus.h"
 #include "plan/estimate.h"
 #include "plan/foreign.h"
 #include "plan/group_query.h"
@@ -233,7 +235,7 @@ collect_inputs(GroupQuery *query)
 
 		inputs = list_make2_int(aggref->aggfilter ?
 								add_input(query, (Node *) aggref->aggfilter, 0) : -1, sorts);
-		foreach(lc2, aggref->args)
+		foreach(lc2, partial_aggref(aggref)->args)
 		{
 			TargetEntry *tle = lfirst_node(TargetEntry, lc2);
 
@@ -385,6 +387,13 @@ path_of_inputs(GroupQuery *query, Path *path)
 }
 
 /* ---- paths ------------------------------------------------------------ */
+
+/* Must the custom scan be used, here or where this is a task of? */
+static bool
+is_required(void)
+{
+	return gpuagg_require == GPUAGG_REQUIRE || citus_task_is_required();
+}
 
 /* The order of groups that are returned in the order of sorted input: that of the keys. */
 static List *
@@ -591,7 +600,7 @@ add_paths(GroupQuery *query)
 	Path	   *cheapest = query->input_rel->cheapest_total_path;
 
 	refusal_offered();
-	if (gpuagg_require == GPUAGG_REQUIRE)
+	if (is_required())
 	{
 		query->grouped_rel->pathlist = NIL;
 		query->grouped_rel->partial_pathlist = NIL;
@@ -617,7 +626,7 @@ static void
 refuse(PlannerInfo *root, bool ours, const char *why)
 {
 	refusal_note(root, why);
-	if (ours && gpuagg_require == GPUAGG_REQUIRE)
+	if (ours && is_required())
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("query cannot be executed by the custom scan \"GpuAgg\""),
@@ -645,9 +654,9 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 	/* sets have no order of rows in common in which equal keys lie together */
 	query.pathkeys = root->parse->groupingSets != NIL ? NIL : compat_group_pathkeys(root);
 	collect_aggregates(&query);
-	ours = supported_any_ours(query.aggs);
+	ours = supported_any_ours(query.aggs) || (citus_task_is_required() && query.aggs != NIL);
 	/* a query may also have HAVING alone, or GROUP BY () */
-	if (!ours && (!gpuagg_replace_builtin || (query.aggs == NIL && root->parse->groupClause == NIL)))
+	if (!ours && (!supported_core_too() || (query.aggs == NIL && root->parse->groupClause == NIL)))
 		return;
 	if (!gpuagg_enabled)
 	{
@@ -698,7 +707,7 @@ distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_re
 	const char *why = NULL;
 	ListCell   *lc;
 
-	if (!gpuagg_replace_builtin || !gpuagg_enabled || gpuagg_require == GPUAGG_FORBID || parse->hasDistinctOn)
+	if (!supported_core_too() || !gpuagg_enabled || gpuagg_require == GPUAGG_FORBID || parse->hasDistinctOn)
 		return;
 	query.root = root;
 	query.input_rel = input_rel;
@@ -752,5 +761,7 @@ plan_install_hooks(void)
 	create_upper_paths_hook = gpuagg_create_upper_paths;
 	refusal_install_hooks();
 	union_install_hook();
+	/* the last one installed is called first */
+	citus_install_hook();
 	foreign_install_hook();
 }

@@ -16,6 +16,7 @@
 
 #include "common/compat.h"
 #include "common/stats.h"
+#include "plan/citus.h"
 #include "plan/refusal.h"
 #include "settings.h"
 
@@ -75,7 +76,8 @@ plan(Query *query, const char *query_string, int cursor_options, ParamListInfo p
 	PG_TRY();
 	{
 		result = (prev_planner_hook ? prev_planner_hook : standard_planner) (query, query_string, cursor_options, params);
-		if (offers > 0)
+		/* Citus plans a query as if its tables had the rows, for what it learns of it on the way */
+		if (offers > 0 && !citus_distributes())
 			note((int64) result->queryId, "another plan is estimated to be cheaper");
 	}
 	PG_FINALLY();

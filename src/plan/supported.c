@@ -20,12 +20,21 @@
 #include "utils/typcache.h"
 
 #include "aggregates/aggmap.h"
+#include "aggregates/partial_call.h"
 #include "common/compat.h"
-#include "settings.h"
+#include "plan/citus.h"
 #include "plan/supported.h"
+#include "settings.h"
 
 /* Each of GROUPING SETS may need a table of groups while rows are read. */
 #define MOST_SETS 256
+
+/* One of the extension's, or a part of one of them? */
+static bool
+is_ours(const Aggref *aggref)
+{
+	return aggmap_is_ours(aggref->aggfnoid) || aggmap_is_ours(partial_aggref(aggref)->aggfnoid);
+}
 
 bool
 supported_any_ours(List *aggrefs)
@@ -34,10 +43,17 @@ supported_any_ours(List *aggrefs)
 
 	foreach(lc, aggrefs)
 	{
-		if (aggmap_is_ours(lfirst_node(Aggref, lc)->aggfnoid))
+		if (is_ours(lfirst_node(Aggref, lc)))
 			return true;
 	}
 	return false;
+}
+
+/* May core's own aggregates make a query one for the custom scan? */
+bool
+supported_core_too(void)
+{
+	return gpuagg_replace_builtin || citus_is_task();
 }
 
 /*
@@ -53,10 +69,10 @@ supported_interest(List *aggrefs, const char **why)
 	foreach(lc, aggrefs)
 	{
 		Aggref	   *aggref = lfirst_node(Aggref, lc);
-		Oid			agg = aggref->aggfnoid;
+		Oid			agg = partial_aggref(aggref)->aggfnoid;
 
-		if (aggmap_is_ours(agg) ||
-			(gpuagg_replace_builtin &&
+		if (is_ours(aggref) ||
+			(supported_core_too() &&
 			 (aggmap_is_listed(agg) || aggref->aggdistinct != NIL || aggref->aggorder != NIL)))
 			return true;
 	}
@@ -141,7 +157,7 @@ supported_aggregates(List *aggrefs, bool parallel, const char **why)
 	{
 		Aggref	   *aggref = lfirst_node(Aggref, lc);
 
-		if (!aggmap_supported(aggref, parallel, why) || !supported_distinct(aggref, why))
+		if (!aggmap_supported(partial_aggref(aggref), parallel, why) || !supported_distinct(aggref, why))
 			return false;
 		if (ordered_sets && supported_orders_rows(aggref))
 		{
@@ -255,7 +271,7 @@ shows_input_order(const Aggref *aggref)
 	Oid			transfn;
 
 	return !supported_orders_rows(aggref) && aggref->aggdistinct == NIL && !aggmap_is_ours(aggref->aggfnoid) &&
-		(aggmap_is_fallback(aggref->aggfnoid, &transfn) ||
+		(aggmap_is_fallback(partial_aggref(aggref)->aggfnoid, &transfn) ||
 		 aggref->aggtype == FLOAT4OID || aggref->aggtype == FLOAT8OID);
 }
 

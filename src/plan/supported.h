@@ -12,6 +12,9 @@
 /* Does any of these aggregates belong to the extension? */
 extern bool supported_any_ours(List *aggrefs);
 
+/* May core's own aggregates make a query one for the custom scan? */
+extern bool supported_core_too(void);
+
 /* Is any of them of DISTINCT values? */
 extern bool supported_any_distinct(List *aggrefs);
 

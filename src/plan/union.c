@@ -22,6 +22,7 @@
 #include "optimizer/planner.h"
 #include "rewrite/rewriteManip.h"
 
+#include "plan/citus.h"
 #include "plan/supported.h"
 #include "plan/union.h"
 #include "settings.h"
@@ -313,7 +314,8 @@ rewrite_walker(Node *node, void *context)
 static PlannedStmt *
 plan(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
-	if (gpuagg_replace_builtin && gpuagg_enabled && gpuagg_require != GPUAGG_FORBID)
+	/* Citus has ways of its own with a UNION of its tables */
+	if (supported_core_too() && gpuagg_enabled && gpuagg_require != GPUAGG_FORBID && !citus_distributes())
 		rewrite_walker((Node *) query, NULL);
 	return (prev_planner_hook ? prev_planner_hook : standard_planner) (query, query_string, cursor_options, params);
 }

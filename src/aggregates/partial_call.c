@@ -1,0 +1,352 @@
+/*
+ * partial_call.c
+ *	  What calls of partial aggregates stand for, and an aggregate as a call of gpuagg_merge.
+ *
+ * Citus computes a part of an aggregate on each worker by worker_partial_agg(oid, anyelement), or in binary form by
+ * worker_binary_partial_agg, whose second argument is that of the aggregate, or ROW() of several.  The result is the
+ * transition value's text or binary form.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_agg.h"
+#include "parser/parse_coerce.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "aggregates/aggmap_internal.h"
+#include "aggregates/partial_call.h"
+#include "aggregates/partial_state.h"
+
+/* A function of the extension, by its C function. */
+static bool
+is_own_function(Node *node, const char *name)
+{
+	FuncExpr   *func = (FuncExpr *) node;
+	Oid			extension = get_extension_oid("gpuagg", true);
+	char	   *actual;
+
+	if (!IsA(node, FuncExpr) || !OidIsValid(extension))
+		return false;
+	actual = get_func_name(func->funcid);
+	return actual && strcmp(actual, name) == 0 && getExtensionOfObject(ProcedureRelationId, func->funcid) == extension;
+}
+
+/* The OID of an aggregate in an argument: oid or regprocedure. */
+static Oid
+constant_oid(Node *node)
+{
+	Const	   *value = (Const *) node;
+
+	while (node && IsA(node, RelabelType))
+		node = (Node *) ((RelabelType *) node)->arg;
+	value = (Const *) node;
+	if (node == NULL || !IsA(node, Const) || value->constisnull ||
+		(value->consttype != OIDOID && value->consttype != REGPROCEDUREOID))
+		return InvalidOid;
+	return DatumGetObjectId(value->constvalue);
+}
+
+/* agg(args...) with the filter of an outer aggregate; NULL if it is not called so. */
+static Aggref *
+make_call(const Aggref *outer, Oid agg, List *args, Oid collation, bool internal)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(agg));
+	Aggref	   *aggref = makeNode(Aggref);
+	Form_pg_aggregate form;
+	Oid			types[FUNC_MAX_ARGS];
+	int			n = 0;
+	bool		usable;
+	ListCell   *lc;
+
+	if (!HeapTupleIsValid(tuple) || list_length(args) > FUNC_MAX_ARGS)
+	{
+		if (HeapTupleIsValid(tuple))
+			ReleaseSysCache(tuple);
+		return NULL;
+	}
+	form = (Form_pg_aggregate) GETSTRUCT(tuple);
+	usable = form->aggkind == AGGKIND_NORMAL && OidIsValid(form->aggcombinefn) &&
+		(form->aggtranstype == INTERNALOID) == internal;
+	aggref->aggtranstype = form->aggtranstype;
+	ReleaseSysCache(tuple);
+	foreach(lc, args)
+	{
+		Node	   *arg = lfirst(lc);
+
+		types[n++] = exprType(arg);
+		aggref->args = lappend(aggref->args, makeTargetEntry((Expr *) arg, n, NULL, false));
+		aggref->aggargtypes = lappend_oid(aggref->aggargtypes, exprType(arg));
+	}
+	if (!usable || !partial_accepts(agg, types, n) || (!internal && get_typtype(aggref->aggtranstype) == TYPTYPE_PSEUDO))
+		return NULL;
+	aggref->aggfnoid = agg;
+	/* only the final function's, which is not called */
+	aggref->aggtype = get_func_rettype(agg);
+	aggref->inputcollid = collation;
+	aggref->aggfilter = outer->aggfilter;
+	aggref->aggstar = args == NIL;
+	aggref->aggkind = AGGKIND_NORMAL;
+	aggref->aggsplit = outer->aggsplit;
+	aggref->agglevelsup = outer->agglevelsup;
+	aggref->location = -1;
+	return aggref;
+}
+
+static Node *
+argument(const Aggref *aggref, int i)
+{
+	return (Node *) list_nth_node(TargetEntry, aggref->args, i)->expr;
+}
+
+/* gpuagg_merge(gpuagg_pack(agg, args...)), of which `arg` is the argument. */
+static Aggref *
+merge_call(const Aggref *outer, Node *arg)
+{
+	FuncExpr   *pack = (FuncExpr *) arg;
+	Oid			agg;
+
+	if (!is_own_function(arg, "gpuagg_pack") || pack->funcvariadic)
+		return NULL;
+	agg = constant_oid(linitial(pack->args));
+	if (!OidIsValid(agg) || aggmap_partial_kind(agg) == PARTIAL_NONE)
+		return NULL;
+	return make_call(outer, agg, list_copy_tail(pack->args, 1), pack->inputcollid, true);
+}
+
+static PartialCall
+citus_call(const Aggref *aggref, AggRole role)
+{
+	PartialCall call = {NULL, aggref->aggfnoid, role == AGG_ROLE_CITUS_TEXT ? PARTIAL_TEXT : PARTIAL_BINARY, false};
+	Oid			agg = constant_oid(argument(aggref, 0));
+	Node	   *arg = argument(aggref, 1);
+
+	if (!OidIsValid(agg))
+		return call;
+	if (aggmap_role(agg) == AGG_ROLE_MERGE)
+	{
+		call.merged = true;
+		call.aggref = merge_call(aggref, arg);
+	}
+	else if (aggmap_role(agg) == AGG_ROLE_NONE)
+		call.aggref = make_call(aggref, agg, IsA(arg, RowExpr) ? ((RowExpr *) arg)->args : list_make1(arg),
+								aggref->inputcollid, false);
+	return call;
+}
+
+PartialCall
+partial_call(const Aggref *aggref)
+{
+	PartialCall whole = {unconstify(Aggref *, aggref), aggref->aggfnoid, PARTIAL_RESULT, false};
+	PartialCall call = whole;
+	AggRole		role = aggmap_role(aggref->aggfnoid);
+
+	if (role == AGG_ROLE_NONE || aggref->aggdistinct != NIL || aggref->aggorder != NIL)
+		return whole;
+	if (role == AGG_ROLE_MERGE)
+	{
+		call.form = PARTIAL_STATE;
+		call.merged = true;
+		call.aggref = merge_call(aggref, argument(aggref, 0));
+	}
+	else
+		call = citus_call(aggref, role);
+	return call.aggref ? call : whole;
+}
+
+Aggref *
+partial_aggref(const Aggref *aggref)
+{
+	return partial_call(aggref).aggref;
+}
+
+/* ---- aggregates as calls ----------------------------------------------------- */
+
+/* The schema of an extension's objects, which core tells only in later releases. */
+static Oid
+extension_schema(Oid extension)
+{
+	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	Oid			schema = InvalidOid;
+
+	ScanKeyInit(&key, Anum_pg_extension_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(extension));
+	scan = systable_beginscan(rel, ExtensionOidIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		schema = ((Form_pg_extension) GETSTRUCT(tuple))->extnamespace;
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return schema;
+}
+
+/* A function or aggregate of the extension; InvalidOid in an older version of it. */
+static Oid
+own_function(const char *name, const Oid *argtypes, int nargs)
+{
+	Oid			extension = get_extension_oid("gpuagg", true);
+
+	if (!OidIsValid(extension))
+		return InvalidOid;
+	return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(name),
+						   PointerGetDatum(buildoidvector(argtypes, nargs)),
+						   ObjectIdGetDatum(extension_schema(extension)));
+}
+
+static Oid
+own_type(const char *name)
+{
+	Oid			extension = get_extension_oid("gpuagg", true);
+
+	if (!OidIsValid(extension))
+		return InvalidOid;
+	return GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum(name),
+						   ObjectIdGetDatum(extension_schema(extension)));
+}
+
+/* Are values of the type hashed by what they look like?  Enums are hashed by identifiers, which servers do not share. */
+static bool
+hashes_alike(Oid type)
+{
+	Oid			element;
+
+	type = getBaseType(type);
+	element = get_element_type(type);
+	if (OidIsValid(element))
+		return hashes_alike(element);
+	return get_typtype(type) == TYPTYPE_BASE;
+}
+
+/*
+ * The aggregate with whose gpuagg_states one is computed, and how many times it takes the same argument.  min and max of
+ * any array or enum, whose state is of that type, are the value in the row with the least or greatest one.
+ */
+static Oid
+aggregate_of_states(const Aggref *aggref, int *times)
+{
+	char	   *name = get_func_name(aggref->aggfnoid);
+	Oid			types[] = {ANYELEMENTOID, ANYCOMPATIBLEOID};
+
+	*times = 1;
+	if (aggmap_partial_kind(aggref->aggfnoid) != PARTIAL_NONE)
+		return aggref->aggfnoid;
+	if (!aggmap_is_ours(aggref->aggfnoid) || list_length(aggref->args) != 1 ||
+		!IsPolymorphicType(get_func_rettype(aggref->aggfnoid)))
+		return InvalidOid;
+	*times = 2;
+	if (name && strcmp(name, "gpu_min") == 0)
+		return own_function("gpu_argmin", types, 2);
+	return name && strcmp(name, "gpu_max") == 0 ? own_function("gpu_argmax", types, 2) : InvalidOid;
+}
+
+/* May the aggregate be computed from gpuagg_states, of an aggregate, of several servers? */
+static bool
+may_travel(const Aggref *aggref, Oid states)
+{
+	PartialKind kind = aggmap_partial_kind(states);
+	ListCell   *lc;
+
+	if (kind == PARTIAL_NONE || aggref->aggkind != AGGKIND_NORMAL || aggref->aggvariadic || aggref->aggdistinct != NIL ||
+		aggref->aggorder != NIL || aggref->agglevelsup != 0)
+		return false;
+	/* Citus makes no parts of an aggregate without an argument that differs between rows */
+	if (!contain_var_clause((Node *) aggref->args))
+		return false;
+	foreach(lc, aggref->args)
+	{
+		Oid			type = exprType((Node *) lfirst_node(TargetEntry, lc)->expr);
+
+		if (get_typtype(type) == TYPTYPE_PSEUDO || (kind == PARTIAL_HLL && !hashes_alike(type)))
+			return false;
+	}
+	/* a null of a domain may not be allowed */
+	return get_typtype(aggref->aggtype) != TYPTYPE_DOMAIN;
+}
+
+static Const *
+aggregate_constant(Oid aggfnoid)
+{
+	return makeConst(REGPROCEDUREOID, -1, InvalidOid, sizeof(Oid), ObjectIdGetDatum(aggfnoid), false, true);
+}
+
+Node *
+partial_expression(const Aggref *aggref)
+{
+	Oid			row = own_type("gpuagg_row");
+	Oid			state = own_type("gpuagg_state");
+	Oid			pack_types[] = {REGPROCEDUREOID, ANYOID};
+	Oid			finish_types[] = {state, REGPROCEDUREOID, ANYELEMENTOID};
+	Oid			pack = own_function("gpuagg_pack", pack_types, 2);
+	Oid			merge = own_function("gpuagg_merge", &row, 1);
+	Oid			finish = own_function("gpuagg_finish", finish_types, 3);
+	int			times;
+	Oid			states = aggregate_of_states(aggref, &times);
+	List	   *args;
+	Oid			types[FUNC_MAX_ARGS];
+	int			n = 0;
+	Aggref	   *merged;
+	ListCell   *lc;
+
+	if (!OidIsValid(pack) || !OidIsValid(merge) || !OidIsValid(finish) || !OidIsValid(states) || !may_travel(aggref, states))
+		return NULL;
+	args = list_make1(aggregate_constant(states));
+	foreach(lc, aggref->args)
+		for (int i = 0; i < times; i++)
+		{
+			Expr	   *arg = lfirst_node(TargetEntry, lc)->expr;
+
+			types[n++] = exprType((Node *) arg);
+			args = lappend(args, copyObject(arg));
+		}
+	if (!partial_accepts(states, types, n))
+		return NULL;
+	merged = makeNode(Aggref);
+	merged->aggfnoid = merge;
+	merged->aggtype = state;
+	merged->aggargtypes = list_make1_oid(row);
+	merged->args = list_make1(makeTargetEntry((Expr *) makeFuncExpr(pack, row, args, InvalidOid, aggref->inputcollid,
+																	COERCE_EXPLICIT_CALL), 1, NULL, false));
+	merged->aggfilter = aggref->aggfilter;
+	merged->aggkind = AGGKIND_NORMAL;
+	merged->aggsplit = AGGSPLIT_SIMPLE;
+	merged->aggno = merged->aggtransno = -1;
+	merged->location = aggref->location;
+	return (Node *) makeFuncExpr(finish, aggref->aggtype,
+								 list_make3(merged, aggregate_constant(states),
+											makeNullConst(aggref->aggtype, -1, aggref->aggcollid)),
+								 aggref->aggcollid, aggref->inputcollid, COERCE_EXPLICIT_CALL);
+}
+
+Aggref *
+partial_restored(Node *node)
+{
+	FuncExpr   *finish = (FuncExpr *) node;
+	PartialCall call;
+
+	if (!is_own_function(node, "gpuagg_finish") || list_length(finish->args) != 3 || !IsA(linitial(finish->args), Aggref))
+		return NULL;
+	call = partial_call(linitial_node(Aggref, finish->args));
+	if (call.form != PARTIAL_STATE || constant_oid(lsecond(finish->args)) != call.aggref->aggfnoid)
+		return NULL;
+	/* as the parser would have it */
+	call.aggref->aggtype = finish->funcresulttype;
+	call.aggref->aggcollid = finish->funccollid;
+	call.aggref->aggtranstype = InvalidOid;
+	call.aggref->aggno = call.aggref->aggtransno = -1;
+	return call.aggref;
+}

@@ -1,0 +1,364 @@
+/*
+ * partial_row.c
+ *	  gpuagg_pack, gpuagg_merge and gpuagg_finish: any aggregate that has a gpuagg_state, in parts.
+ *
+ * gpuagg_pack makes a value of type gpuagg_row of an aggregate and its arguments; gpuagg_merge takes such values, and its
+ * state is a gpuagg_state; gpuagg_finish makes the result of that.  In the custom scan none of this runs for a row: it groups
+ * with the aggregate that is meant (partial_call.c).  Elsewhere each row takes the state apart and puts it together again,
+ * which is right, and slow.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "libpq/pqformat.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "parser/parse_coerce.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/regproc.h"
+#include "utils/syscache.h"
+
+#include "aggregates/aggmap.h"
+#include "aggregates/aggmap_internal.h"
+#include "aggregates/argextreme.h"
+#include "aggregates/partial_state.h"
+#include "aggregates/portable.h"
+#include "common/compat.h"
+
+PG_FUNCTION_INFO_V1(gpuagg_row_in);
+PG_FUNCTION_INFO_V1(gpuagg_row_out);
+PG_FUNCTION_INFO_V1(gpuagg_row_recv);
+PG_FUNCTION_INFO_V1(gpuagg_row_send);
+PG_FUNCTION_INFO_V1(gpuagg_pack);
+PG_FUNCTION_INFO_V1(gpuagg_merge_accum);
+PG_FUNCTION_INFO_V1(gpuagg_finish);
+
+/* In memory: this, and for each argument its type and what datumSerialize makes of it. */
+typedef struct RowHead
+{
+	int32		vl_len_;
+	Oid			agg;
+	Oid			collation;
+	int32		nargs;
+} RowHead;
+
+/* What the catalog says of an aggregate. */
+typedef struct Parts
+{
+	PartialKind kind;
+	Oid			transfn;
+	Oid			finalfn;
+	int			nargs;
+	bool		finalextra;
+} Parts;
+
+/* The user may call the aggregate, and it is one with states of a kind. */
+static Parts
+find_parts(Oid agg)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(agg));
+	Parts		parts = {aggmap_partial_kind(agg)};
+	Form_pg_aggregate form;
+	AclResult	allowed;
+
+	if (!HeapTupleIsValid(tuple) || parts.kind == PARTIAL_NONE)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("function %s is no aggregate with partial states of type %s", format_procedure(agg), "gpuagg_state")));
+	form = (Form_pg_aggregate) GETSTRUCT(tuple);
+	parts.transfn = form->aggtransfn;
+	parts.finalfn = form->aggfinalfn;
+	parts.finalextra = form->aggfinalextra;
+	parts.nargs = get_func_nargs(agg);
+	ReleaseSysCache(tuple);
+	allowed = compat_proc_aclcheck(agg, GetUserId());
+	if (allowed != ACLCHECK_OK)
+		aclcheck_error(allowed, OBJECT_AGGREGATE, get_func_name(agg));
+	return parts;
+}
+
+bool
+partial_accepts(Oid agg, const Oid *types, int nargs)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(agg));
+	Form_pg_proc form;
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	result = form->pronargs == nargs && !OidIsValid(form->provariadic) &&
+		check_generic_type_consistency(types, form->proargtypes.values, nargs);
+	for (int i = 0; i < nargs && result; i++)
+		result = form->proargtypes.values[i] == types[i] || form->proargtypes.values[i] == ANYOID ||
+			IsPolymorphicType(form->proargtypes.values[i]);
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/* ---- rows ----------------------------------------------------------------------- */
+
+/* Makes a row; types[i] is that of values[i]. */
+static RowHead *
+make_row(Oid agg, Oid collation, int nargs, const Oid *types, const NullableDatum *values)
+{
+	Size		size = sizeof(RowHead);
+	RowHead    *row;
+	char	   *p;
+	int16		len[FUNC_MAX_ARGS];
+	bool		byval[FUNC_MAX_ARGS];
+
+	for (int i = 0; i < nargs; i++)
+	{
+		get_typlenbyval(types[i], &len[i], &byval[i]);
+		size += sizeof(Oid) + datumEstimateSpace(values[i].value, values[i].isnull, byval[i], len[i]);
+	}
+	row = palloc0(size);
+	SET_VARSIZE(row, size);
+	row->agg = agg;
+	row->collation = collation;
+	row->nargs = nargs;
+	p = (char *) (row + 1);
+	for (int i = 0; i < nargs; i++)
+	{
+		memcpy(p, &types[i], sizeof(Oid));
+		p += sizeof(Oid);
+		datumSerialize(values[i].value, values[i].isnull, byval[i], len[i], &p);
+	}
+	return row;
+}
+
+/* The arguments of a row, whose bytes are ours. */
+static void
+read_row(RowHead *row, Oid *types, NullableDatum *values)
+{
+	char	   *p = (char *) (row + 1);
+
+	for (int i = 0; i < row->nargs; i++)
+	{
+		memcpy(&types[i], p, sizeof(Oid));
+		p += sizeof(Oid);
+		values[i].value = datumRestore(&p, &values[i].isnull);
+	}
+}
+
+/* (regprocedure, VARIADIC "any") */
+Datum
+gpuagg_pack(PG_FUNCTION_ARGS)
+{
+	Oid			types[FUNC_MAX_ARGS];
+	NullableDatum values[FUNC_MAX_ARGS];
+	int			n = PG_NARGS() - 1;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	if (get_fn_expr_variadic(fcinfo->flinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("%s takes no array for its arguments", "gpuagg_pack")));
+	for (int i = 0; i < n; i++)
+	{
+		types[i] = get_fn_expr_argtype(fcinfo->flinfo, i + 1);
+		values[i].isnull = PG_ARGISNULL(i + 1);
+		values[i].value = values[i].isnull ? (Datum) 0 : PG_GETARG_DATUM(i + 1);
+		if (!values[i].isnull && get_typlen(types[i]) == -1)
+			values[i].value = PointerGetDatum(PG_DETOAST_DATUM(values[i].value));
+	}
+	if (!partial_accepts(PG_GETARG_OID(0), types, n))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("arguments are not those of aggregate %s", format_procedure(PG_GETARG_OID(0)))));
+	PG_RETURN_POINTER(make_row(PG_GETARG_OID(0), PG_GET_COLLATION(), n, types, values));
+}
+
+static void
+send_row(StringInfo buf, RowHead *row)
+{
+	Oid			types[FUNC_MAX_ARGS];
+	NullableDatum values[FUNC_MAX_ARGS];
+	char	   *name = format_procedure_qualified(row->agg);
+
+	read_row(row, types, values);
+	pq_sendint32(buf, strlen(name));
+	appendBinaryStringInfo(buf, name, strlen(name));
+	portable_put_collation(buf, row->collation);
+	pq_sendint32(buf, row->nargs);
+	for (int i = 0; i < row->nargs; i++)
+	{
+		portable_put_type(buf, types[i]);
+		portable_put_value(buf, types[i], values[i].value, values[i].isnull);
+	}
+}
+
+static RowHead *
+receive_row(StringInfo buf)
+{
+	Oid			types[FUNC_MAX_ARGS];
+	NullableDatum values[FUNC_MAX_ARGS];
+	Oid			agg = DatumGetObjectId(DirectFunctionCall1(regprocedurein, CStringGetDatum(portable_get_name(buf))));
+	Oid			collation = portable_get_collation(buf);
+	int			n = portable_get_count(buf, 1, FUNC_MAX_ARGS, "number of arguments");
+
+	for (int i = 0; i < n; i++)
+	{
+		types[i] = portable_get_type(buf);
+		values[i].value = portable_get_value(buf, types[i], &values[i].isnull);
+	}
+	pq_getmsgend(buf);
+	if (!partial_accepts(agg, types, n))
+		portable_invalid("argument");
+	return make_row(agg, collation, n, types, values);
+}
+
+Datum
+gpuagg_row_in(PG_FUNCTION_ARGS)
+{
+	StringInfoData buf;
+
+	portable_read(&buf, DatumGetByteaPP(DirectFunctionCall1(byteain, PG_GETARG_DATUM(0))));
+	PG_RETURN_POINTER(receive_row(&buf));
+}
+
+Datum
+gpuagg_row_recv(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_POINTER(receive_row((StringInfo) PG_GETARG_POINTER(0)));
+}
+
+Datum
+gpuagg_row_send(PG_FUNCTION_ARGS)
+{
+	StringInfoData buf;
+
+	pq_begintypsend(&buf);
+	send_row(&buf, (RowHead *) PG_DETOAST_DATUM(PG_GETARG_DATUM(0)));
+	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
+}
+
+Datum
+gpuagg_row_out(PG_FUNCTION_ARGS)
+{
+	StringInfoData buf;
+
+	pq_begintypsend(&buf);
+	send_row(&buf, (RowHead *) PG_DETOAST_DATUM(PG_GETARG_DATUM(0)));
+	PG_RETURN_CSTRING(partial_hex(pq_endtypsend(&buf)));
+}
+
+/* ---- the aggregate ----------------------------------------------------------------- */
+
+/* Calls a function with a state in memory (NULL without `state`) and further arguments, with the context of an aggregate. */
+static Datum
+call_with_state(Oid fn, Oid collation, Oid result, const bytea *state, int nargs, const Oid *types, const NullableDatum *args,
+				bool *isnull)
+{
+	LOCAL_FCINFO(fcinfo, FUNC_MAX_ARGS + 1);
+	Oid			all[FUNC_MAX_ARGS + 1] = {INTERNALOID};
+	FmgrInfo	flinfo;
+	PartialContext context;
+	Datum		value;
+
+	*isnull = true;
+	memcpy(all + 1, types, nargs * sizeof(Oid));
+	aggmap_init_function(&flinfo, fn, result, nargs + 1, all, collation);
+	InitFunctionCallInfoData(*fcinfo, &flinfo, nargs + 1, collation, partial_context(&context), NULL);
+	fcinfo->args[0].isnull = state == NULL;
+	fcinfo->args[0].value = state ? partial_load(state) : (Datum) 0;
+	for (int i = 0; i < nargs; i++)
+		fcinfo->args[i + 1] = args[i];
+	for (int i = 0; i <= nargs && flinfo.fn_strict; i++)
+		if (fcinfo->args[i].isnull)
+			return (Datum) 0;
+	value = FunctionCallInvoke(fcinfo);
+	*isnull = fcinfo->isnull;
+	return value;
+}
+
+/* (gpuagg_state, gpuagg_row) */
+Datum
+gpuagg_merge_accum(PG_FUNCTION_ARGS)
+{
+	bytea	   *state = PG_ARGISNULL(0) ? NULL : PG_GETARG_BYTEA_PP(0);
+	Oid			types[FUNC_MAX_ARGS];
+	NullableDatum values[FUNC_MAX_ARGS];
+	RowHead    *row;
+	Parts		parts;
+	Datum		internal;
+	bool		isnull;
+
+	if (!AggCheckCallContext(fcinfo, NULL))
+		elog(ERROR, "aggregate function called in non-aggregate context");
+	if (PG_ARGISNULL(1) && state == NULL)
+		PG_RETURN_NULL();
+	if (PG_ARGISNULL(1))
+		PG_RETURN_POINTER(state);
+	row = (RowHead *) PG_DETOAST_DATUM(PG_GETARG_DATUM(1));
+	parts = find_parts(row->agg);
+	if (state && partial_state_kind(state) != parts.kind)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("partial states of different aggregates cannot be combined")));
+	read_row(row, types, values);
+	/* a state that was read is one to combine: core's transition functions would not add squares to it */
+	internal = call_with_state(parts.transfn, row->collation, INTERNALOID, NULL, row->nargs, types, values, &isnull);
+	if (isnull && state == NULL)
+		PG_RETURN_NULL();
+	if (isnull)
+		PG_RETURN_POINTER(state);
+	PG_RETURN_DATUM(state ? partial_combine(state, internal) : partial_store(parts.kind, internal));
+}
+
+/* Is the type that the caller names that of the result? */
+static void
+check_result(const Parts *parts, const bytea *state, Oid type)
+{
+	Oid			result = get_func_rettype(parts->finalfn);
+
+	if (result == ANYELEMENTOID)
+		result = state ? argextreme_value_type(DatumGetPointer(partial_load(state))) : type;
+	if (result != type)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("result of the aggregate is of type %s, not %s", format_type_be(result), format_type_be(type))));
+}
+
+/* (gpuagg_state, regprocedure, anyelement) */
+Datum
+gpuagg_finish(PG_FUNCTION_ARGS)
+{
+	bytea	   *state = PG_ARGISNULL(0) ? NULL : PG_GETARG_BYTEA_PP(0);
+	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, 2);
+	Oid			types[FUNC_MAX_ARGS] = {InvalidOid};
+	NullableDatum args[FUNC_MAX_ARGS];
+	Parts		parts;
+	Datum		result;
+	bool		isnull;
+
+	if (PG_ARGISNULL(1))
+		PG_RETURN_NULL();
+	parts = find_parts(PG_GETARG_OID(1));
+	if (state && partial_state_kind(state) != parts.kind)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("partial state is not one of aggregate %s", format_procedure(PG_GETARG_OID(1)))));
+	check_result(&parts, state, type);
+	for (int i = 0; i < FUNC_MAX_ARGS; i++)
+	{
+		args[i].value = (Datum) 0;
+		args[i].isnull = true;
+		types[i] = type;
+	}
+	result = call_with_state(parts.finalfn, PG_GET_COLLATION(), type, state, parts.finalextra ? parts.nargs : 0, types, args,
+							 &isnull);
+	if (isnull)
+		PG_RETURN_NULL();
+	PG_RETURN_DATUM(result);
+}

@@ -1,0 +1,273 @@
+/*
+ * portable.c
+ *	  Values of any type, types and collations as bytes that mean the same in another database.
+ *
+ * A type's send and receive functions convert text to and from the encoding of the session's client, which is another
+ * one for each node's session: here they are called with the encoding of the database on both sides.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "libpq/pqformat.h"
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+
+#include "aggregates/portable.h"
+
+void
+portable_invalid(const char *what)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+			 errmsg("invalid %s in a partial state", what)));
+}
+
+void
+portable_read(StringInfo buf, bytea *bytes)
+{
+	buf->data = VARDATA_ANY(bytes);
+	buf->len = buf->maxlen = VARSIZE_ANY_EXHDR(bytes);
+	buf->cursor = 0;
+}
+
+int
+portable_get_count(StringInfo buf, int bytes, int most, const char *what)
+{
+	int			n = (int) pq_getmsgint(buf, 4);
+
+	if (n < 0 || n > most || n > (buf->len - buf->cursor) / bytes)
+		portable_invalid(what);
+	return n;
+}
+
+/* A copy of the next bytes, whose number stands before them, with a zero behind. */
+static char *
+get_bytes(StringInfo buf, const char *what, int *n)
+{
+	char	   *copy;
+
+	*n = portable_get_count(buf, 1, buf->len, what);
+	copy = palloc(*n + 1);
+	memcpy(copy, pq_getmsgbytes(buf, *n), *n);
+	copy[*n] = '\0';
+	return copy;
+}
+
+char *
+portable_get_name(StringInfo buf)
+{
+	int			n;
+	char	   *name = get_bytes(buf, "name", &n);
+
+	if (strlen(name) != n)
+		portable_invalid("name");
+	pg_verify_mbstr(GetDatabaseEncoding(), name, n, false);
+	return name;
+}
+
+static void
+put_name(StringInfo buf, const char *name)
+{
+	pq_sendint32(buf, strlen(name));
+	appendBinaryStringInfo(buf, name, strlen(name));
+}
+
+void
+portable_put_type(StringInfo buf, Oid type)
+{
+	if (type < FirstGenbkiObjectId)
+	{
+		pq_sendint32(buf, type);
+		return;
+	}
+	pq_sendint32(buf, InvalidOid);
+	put_name(buf, format_type_extended(type, -1, FORMAT_TYPE_FORCE_QUALIFY));
+}
+
+Oid
+portable_get_type(StringInfo buf)
+{
+	Oid			type = pq_getmsgint(buf, 4);
+
+	if (!OidIsValid(type))
+		type = DatumGetObjectId(DirectFunctionCall1(regtypein, CStringGetDatum(portable_get_name(buf))));
+	else if (type >= FirstGenbkiObjectId || !SearchSysCacheExists1(TYPEOID, ObjectIdGetDatum(type)))
+		portable_invalid("type");
+	/* shell types and pseudotypes have no values; those of domains and composites may have no input here */
+	if (!get_typisdefined(type) || get_typtype(type) == TYPTYPE_PSEUDO)
+		portable_invalid("type");
+	return type;
+}
+
+void
+portable_put_collation(StringInfo buf, Oid collation)
+{
+	HeapTuple	tuple;
+	Form_pg_collation form;
+
+	pq_sendbyte(buf, OidIsValid(collation) && collation >= FirstGenbkiObjectId);
+	if (collation < FirstGenbkiObjectId)
+	{
+		pq_sendint32(buf, collation);
+		return;
+	}
+	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for collation %u", collation);
+	form = (Form_pg_collation) GETSTRUCT(tuple);
+	put_name(buf, quote_qualified_identifier(get_namespace_name(form->collnamespace), NameStr(form->collname)));
+	ReleaseSysCache(tuple);
+}
+
+Oid
+portable_get_collation(StringInfo buf)
+{
+	Oid			collation;
+
+	if (pq_getmsgbyte(buf))
+		return DatumGetObjectId(DirectFunctionCall1(regcollationin, CStringGetDatum(portable_get_name(buf))));
+	collation = pq_getmsgint(buf, 4);
+	if (OidIsValid(collation) &&
+		(collation >= FirstGenbkiObjectId || !SearchSysCacheExists1(COLLOID, ObjectIdGetDatum(collation))))
+		portable_invalid("collation");
+	return collation;
+}
+
+/* ---- values ----------------------------------------------------------------- */
+
+/*
+ * Have values of a type a binary form without identifiers of other types, which may differ between databases?  Arrays
+ * and composites of types that users made travel as text.
+ */
+static bool
+has_binary_form(Oid type)
+{
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	Form_pg_type form;
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for type %u", type);
+	form = (Form_pg_type) GETSTRUCT(tuple);
+	result = OidIsValid(form->typsend) && OidIsValid(form->typreceive) &&
+		(type < FirstGenbkiObjectId ||
+		 (form->typtype != TYPTYPE_COMPOSITE && !OidIsValid(form->typelem) && form->typtype != TYPTYPE_RANGE &&
+		  form->typtype != TYPTYPE_MULTIRANGE));
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/* A value of a type, and its bytes: text, or the binary form. */
+typedef struct Conversion
+{
+	Oid			type;
+	bool		binary;
+	Datum		value;
+	char	   *bytes;			/* with a zero behind them */
+	int			n;
+} Conversion;
+
+static void
+value_to_bytes(Conversion *c)
+{
+	Oid			fn;
+	bool		varlena;
+
+	if (c->binary)
+	{
+		bytea	   *sent;
+
+		getTypeBinaryOutputInfo(c->type, &fn, &varlena);
+		sent = OidSendFunctionCall(fn, c->value);
+		c->bytes = VARDATA(sent);
+		c->n = VARSIZE(sent) - VARHDRSZ;
+		return;
+	}
+	getTypeOutputInfo(c->type, &fn, &varlena);
+	c->bytes = OidOutputFunctionCall(fn, c->value);
+	c->n = strlen(c->bytes);
+}
+
+static void
+bytes_to_value(Conversion *c)
+{
+	StringInfoData buf;
+	Oid			fn,
+				ioparam;
+
+	if (!c->binary)
+	{
+		if (strlen(c->bytes) != c->n)
+			portable_invalid("value");
+		pg_verify_mbstr(GetDatabaseEncoding(), c->bytes, c->n, false);
+		getTypeInputInfo(c->type, &fn, &ioparam);
+		c->value = OidInputFunctionCall(fn, c->bytes, ioparam, -1);
+		return;
+	}
+	buf.data = c->bytes;
+	buf.len = c->n;
+	buf.maxlen = c->n + 1;
+	buf.cursor = 0;
+	getTypeBinaryInputInfo(c->type, &fn, &ioparam);
+	c->value = OidReceiveFunctionCall(fn, &buf, ioparam, -1);
+	if (buf.cursor != buf.len)
+		portable_invalid("value");
+}
+
+/* Converts while the encoding of the client is that of the database. */
+static void
+convert_value(void (*convert) (Conversion *), Conversion *c)
+{
+	int			client = pg_get_client_encoding();
+
+	c->type = getBaseType(c->type);
+	c->binary = has_binary_form(c->type);
+	if (client == GetDatabaseEncoding())
+	{
+		convert(c);
+		return;
+	}
+	SetClientEncoding(GetDatabaseEncoding());
+	PG_TRY();
+	{
+		convert(c);
+	}
+	PG_FINALLY();
+	{
+		SetClientEncoding(client);
+	}
+	PG_END_TRY();
+}
+
+void
+portable_put_value(StringInfo buf, Oid type, Datum value, bool isnull)
+{
+	Conversion	c = {.type = type,.value = value};
+
+	pq_sendbyte(buf, isnull);
+	if (isnull)
+		return;
+	convert_value(value_to_bytes, &c);
+	pq_sendint32(buf, c.n);
+	appendBinaryStringInfo(buf, c.bytes, c.n);
+}
+
+Datum
+portable_get_value(StringInfo buf, Oid type, bool *isnull)
+{
+	Conversion	c = {.type = type};
+
+	*isnull = pq_getmsgbyte(buf) != 0;
+	if (*isnull)
+		return (Datum) 0;
+	c.bytes = get_bytes(buf, "value", &c.n);
+	convert_value(bytes_to_value, &c);
+	return c.value;
+}

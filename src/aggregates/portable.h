@@ -1,0 +1,38 @@
+/*
+ * portable.h
+ *	  Values of any type, types and collations as bytes that mean the same in another database of the same extension.
+ *
+ * Object identifiers below FirstGenbkiObjectId are the same everywhere; types and collations with others travel by name.
+ * Values travel in the binary form of their type; what a reader gets is checked by the type's own input functions, so
+ * that bytes from anywhere are a value or an error.  Readers allocate in the current context.
+ */
+#ifndef GPUAGG_PORTABLE_H
+#define GPUAGG_PORTABLE_H
+
+#include "postgres.h"
+
+#include "lib/stringinfo.h"
+
+/* Makes a message of bytes, to be read by pq_getmsg functions. */
+extern void portable_read(StringInfo buf, bytea *bytes);
+
+extern void portable_put_type(StringInfo buf, Oid type);
+extern Oid	portable_get_type(StringInfo buf);
+
+/* InvalidOid: none */
+extern void portable_put_collation(StringInfo buf, Oid collation);
+extern Oid	portable_get_collation(StringInfo buf);
+
+extern void portable_put_value(StringInfo buf, Oid type, Datum value, bool isnull);
+extern Datum portable_get_value(StringInfo buf, Oid type, bool *isnull);
+
+/* A name, with its length before it. */
+extern char *portable_get_name(StringInfo buf);
+
+/* Raises the error of bytes that are not what they should be; `what` names that. */
+extern void portable_invalid(const char *what) pg_attribute_noreturn();
+
+/* A number of `bytes` each, which must be there to be read. */
+extern int	portable_get_count(StringInfo buf, int bytes, int most, const char *what);
+
+#endif							/* GPUAGG_PORTABLE_H */

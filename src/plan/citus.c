@@ -1,0 +1,402 @@
+/*
+ * citus.c
+ *	  Aggregates over tables that Citus distributes.
+ *
+ * Citus plans a query over its tables by the names of aggregates and by what the catalog says of them: avg, count, sum and
+ * others of these names become partial aggregates on the workers, and so do aggregates with a combine function whose
+ * state is of a type that can travel; for any other one all rows travel to the coordinator.  So, before Citus's planner
+ * sees the query (it insists on being the first library, and the hook that is installed last is called first), an
+ * aggregate of the extension that is core's under another name becomes core's where Citus can distribute that one, and
+ * others that can be merged become calls of gpuagg_merge (merge.c).
+ *
+ * A worker is to compute these with the custom scan though they have core's names.  It gets nothing from the coordinator
+ * but the text of its task: Citus propagates no session's settings, connections are shared by all statements of a session,
+ * and tasks on shards of the coordinator's own have no connection at all.  So the text itself says so, by a condition
+ * that is always true, in the FILTER of each aggregate:
+ *
+ *		count(*) FILTER (WHERE concat('gpuagg.require=allow') IS NOT NULL)
+ *
+ * Citus leaves a FILTER where it is, whether it pushes down the query or a part of the aggregate.  It simplifies what is
+ * immutable, which concat() is not, and evaluates functions on their own for some tasks, but not the test around them.
+ * The hook takes these marks away from queries without a Citus table, shards among them, and plans
+ * the statement as if gpuagg.replace_builtin was on; the value of gpuagg.require comes along.
+ *
+ * Whether a table is Citus's is looked up in its catalog, for statements with such aggregates alone.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/transam.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/planner.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "aggregates/aggmap.h"
+#include "plan/citus.h"
+#include "plan/merge.h"
+#include "settings.h"
+
+#define MARK "gpuagg.require="
+#define MARK_ALLOW MARK "allow"
+#define MARK_REQUIRE MARK "require"
+
+/* What is being planned. */
+typedef struct Statement
+{
+	bool		distributed;	/* over a Citus table */
+	bool		task;			/* with a mark, and not over a Citus table */
+	bool		required;		/* by one of the marks */
+} Statement;
+
+static Statement statement;
+static planner_hook_type prev_planner_hook;
+
+bool
+citus_distributes(void)
+{
+	return statement.distributed;
+}
+
+bool
+citus_is_task(void)
+{
+	return statement.task;
+}
+
+bool
+citus_task_is_required(void)
+{
+	return statement.required;
+}
+
+/* ---- marks ----------------------------------------------------------------- */
+
+static Node *
+make_mark(const char *value)
+{
+	NullTest   *mark = makeNode(NullTest);
+	Oid			collation = get_typcollation(TEXTOID);
+	Const	   *text = makeConst(TEXTOID, -1, collation, -1, CStringGetTextDatum(value), false, false);
+
+	mark->arg = (Expr *) makeFuncExpr(F_CONCAT, TEXTOID, list_make1(text), collation, collation, COERCE_EXPLICIT_CALL);
+	mark->nulltesttype = IS_NOT_NULL;
+	mark->location = -1;
+	return (Node *) mark;
+}
+
+/* The text of a mark, or NULL for any other expression.  Citus may have evaluated the function. */
+static char *
+mark_text(Node *node)
+{
+	NullTest   *mark = (NullTest *) node;
+	Node	   *arg;
+	Const	   *value;
+	char	   *result;
+
+	if (node == NULL || !IsA(node, NullTest) || mark->nulltesttype != IS_NOT_NULL)
+		return NULL;
+	arg = (Node *) mark->arg;
+	if (IsA(arg, FuncExpr) && ((FuncExpr *) arg)->funcid == F_CONCAT && list_length(((FuncExpr *) arg)->args) == 1)
+		arg = linitial(((FuncExpr *) arg)->args);
+	if (!IsA(arg, Const))
+		return NULL;
+	value = (Const *) arg;
+	if (value->consttype != TEXTOID || value->constisnull)
+		return NULL;
+	result = TextDatumGetCString(value->constvalue);
+	return strncmp(result, MARK, strlen(MARK)) == 0 ? result : NULL;
+}
+
+static char *
+mark_of_filter(Expr *filter)
+{
+	ListCell   *lc;
+
+	if (filter == NULL || !IsA(filter, BoolExpr) || ((BoolExpr *) filter)->boolop != AND_EXPR)
+		return mark_text((Node *) filter);
+	foreach(lc, ((BoolExpr *) filter)->args)
+	{
+		char	   *text = mark_text(lfirst(lc));
+
+		if (text)
+			return text;
+	}
+	return NULL;
+}
+
+static Expr *
+filter_without_mark(Expr *filter)
+{
+	List	   *others = NIL;
+	ListCell   *lc;
+
+	if (!IsA(filter, BoolExpr))
+		return NULL;
+	foreach(lc, ((BoolExpr *) filter)->args)
+		if (mark_text(lfirst(lc)) == NULL)
+			others = lappend(others, lfirst(lc));
+	return list_length(others) > 1 ? makeBoolExpr(AND_EXPR, others, -1) : linitial(others);
+}
+
+static void
+set_mark(Aggref *aggref, const char *text)
+{
+	Node	   *mark;
+
+	if (mark_of_filter(aggref->aggfilter))
+		return;
+	mark = make_mark(text);
+	aggref->aggfilter = aggref->aggfilter == NULL ? (Expr *) mark :
+		makeBoolExpr(AND_EXPR, list_make2(aggref->aggfilter, mark), -1);
+}
+
+/* ---- which aggregates ------------------------------------------------------ */
+
+/* An aggregate of core's, of this name, these types of arguments and this result; or InvalidOid. */
+static Oid
+find_core(const char *name, const Oid *argtypes, int nargs, Oid result)
+{
+	HeapTuple	tuple = SearchSysCache3(PROCNAMEARGSNSP, CStringGetDatum(name),
+										PointerGetDatum(buildoidvector(argtypes, nargs)),
+										ObjectIdGetDatum(PG_CATALOG_NAMESPACE));
+	Oid			found = InvalidOid;
+	Form_pg_proc form;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	if (form->prokind == PROKIND_AGGREGATE && form->prorettype == result)
+		found = form->oid;
+	ReleaseSysCache(tuple);
+	return found;
+}
+
+/*
+ * gpu_NAME(types) is core's NAME(types).  Citus finds what it puts in place of min and others by the very types of arguments,
+ * and fails for core's polymorphic ones; but not for count("any").
+ */
+static Oid
+core_of(const Aggref *aggref)
+{
+	char	   *name = get_func_name(aggref->aggfnoid);
+	Oid			argtypes[FUNC_MAX_ARGS];
+	Oid			any = ANYOID;
+	int			nargs = 0;
+	Oid			core;
+	ListCell   *lc;
+
+	if (name == NULL || strncmp(name, "gpu_", 4) != 0)
+		return InvalidOid;
+	foreach(lc, aggref->aggargtypes)
+		argtypes[nargs++] = lfirst_oid(lc);
+	core = find_core(name + 4, argtypes, nargs, aggref->aggtype);
+	if (!OidIsValid(core) && nargs == 1)
+		core = find_core(name + 4, &any, 1, aggref->aggtype);
+	return core;
+}
+
+/* Is it an aggregate that gpuagg.replace_builtin means? */
+static bool
+is_replaced(const Aggref *aggref)
+{
+	return gpuagg_replace_builtin &&
+		(aggmap_is_listed(aggref->aggfnoid) || aggref->aggdistinct != NIL || aggref->aggorder != NIL);
+}
+
+/*
+ * With an order of its rows an aggregate is left as it is: Citus adds up parts of core's whatever their order, and gathers
+ * rows for ours.
+ */
+static void
+rewrite_aggregate(Aggref *aggref)
+{
+	bool		ours = aggmap_is_ours(aggref->aggfnoid);
+	bool		taken = gpuagg_enabled && gpuagg_require != GPUAGG_FORBID;
+	bool		marked = taken && (ours ? gpuagg_require == GPUAGG_REQUIRE : is_replaced(aggref));
+
+	if (ours && aggref->aggkind == AGGKIND_NORMAL && aggref->aggorder == NIL)
+	{
+		Oid			core = core_of(aggref);
+
+		if (OidIsValid(core) && merge_has_parts(core))
+		{
+			aggref->aggfnoid = core;
+			marked = taken;
+		}
+	}
+	if (marked)
+		set_mark(aggref, ours && gpuagg_require == GPUAGG_REQUIRE ? MARK_REQUIRE : MARK_ALLOW);
+}
+
+/* ---- which tables ---------------------------------------------------------- */
+
+static bool
+is_in_catalog(Relation catalog, Oid index, Oid relid)
+{
+	ScanKeyData key;
+	SysScanDesc scan;
+	bool		found;
+
+	/* its first column is logicalrelid, in all releases */
+	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(catalog, index, OidIsValid(index), NULL, 1, &key);
+	found = HeapTupleIsValid(systable_getnext(scan));
+	systable_endscan(scan);
+	return found;
+}
+
+typedef struct TableContext
+{
+	Relation	catalog;
+	Oid			index;
+} TableContext;
+
+static bool
+table_walker(Node *node, void *context)
+{
+	TableContext *tables = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		RangeTblEntry *rte = (RangeTblEntry *) node;
+
+		return rte->rtekind == RTE_RELATION && rte->relid >= FirstNormalObjectId &&
+			is_in_catalog(tables->catalog, tables->index, rte->relid);
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, table_walker, context, QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, table_walker, context);
+}
+
+/* Has the query, at any depth, a table that Citus distributes?  Views have become their queries by now. */
+static bool
+has_citus_table(Query *query)
+{
+	Oid			catalog = get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE);
+	TableContext context;
+	bool		result;
+
+	if (!OidIsValid(catalog))
+		return false;
+	context.catalog = table_open(catalog, AccessShareLock);
+	context.index = get_relname_relid("pg_dist_partition_logical_relid_index", PG_CATALOG_NAMESPACE);
+	result = table_walker((Node *) query, &context);
+	table_close(context.catalog, AccessShareLock);
+	return result;
+}
+
+/* ---- the hook -------------------------------------------------------------- */
+
+/* Is there an aggregate that might be rewritten, or has a mark? */
+static bool
+interest_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref))
+	{
+		Aggref	   *aggref = (Aggref *) node;
+
+		if (aggmap_is_ours(aggref->aggfnoid) || is_replaced(aggref) || mark_of_filter(aggref->aggfilter))
+			return true;
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, interest_walker, context, 0);
+	return expression_tree_walker(node, interest_walker, context);
+}
+
+static bool
+rewrite_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref))
+		rewrite_aggregate((Aggref *) node);
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, rewrite_walker, context, 0);
+	return expression_tree_walker(node, rewrite_walker, context);
+}
+
+/* Takes marks away; the context is a Statement. */
+static bool
+unmark_walker(Node *node, void *context)
+{
+	Statement  *found = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref))
+	{
+		Aggref	   *aggref = (Aggref *) node;
+		char	   *text = mark_of_filter(aggref->aggfilter);
+
+		if (text)
+		{
+			found->task = true;
+			found->required |= strcmp(text, MARK_REQUIRE) == 0;
+			aggref->aggfilter = filter_without_mark(aggref->aggfilter);
+		}
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, unmark_walker, context, 0);
+	return expression_tree_walker(node, unmark_walker, context);
+}
+
+static PlannedStmt *
+plan(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
+{
+	Statement	outer = statement;
+	Statement	inner = {false, false, false};
+	PlannedStmt *result;
+
+	if (interest_walker((Node *) query, NULL))
+	{
+		inner.distributed = has_citus_table(query);
+		if (inner.distributed)
+		{
+			rewrite_walker((Node *) query, NULL);
+			merge_rewrite(query);
+		}
+		else
+		{
+			unmark_walker((Node *) query, &inner);
+			merge_restore(query);
+		}
+	}
+	else if (gpuagg_replace_builtin)
+		inner.distributed = has_citus_table(query);
+	statement = inner;
+	PG_TRY();
+	{
+		result = (prev_planner_hook ? prev_planner_hook : standard_planner) (query, query_string, cursor_options, params);
+	}
+	PG_FINALLY();
+	{
+		statement = outer;
+	}
+	PG_END_TRY();
+	return result;
+}
+
+void
+citus_install_hook(void)
+{
+	/* a setting of any release; its library is there from the start, and before this one, or not at all */
+	if (GetConfigOption("citus.shard_count", true, false) == NULL)
+		return;
+	prev_planner_hook = planner_hook;
+	planner_hook = plan;
+}

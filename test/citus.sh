@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# Aggregates over tables that Citus distributes, against core's over local tables of the same rows.
+#
+#	test/citus.sh				with the Citus that is installed; says so where there is none
+#	test/citus.sh ARCHIVE		with a Citus of this source archive, on PostgreSQL 17 in a chroot of Debian 13 (trixie)
+#
+# The chroot is $CHROOT (default /var/tmp/gpuagg-NAME of the archive), made and built once and used again; needs root, a mirror of
+# Debian and 2 GB of disk.
+#
+# A coordinator and two workers on loopback addresses, tables of ROWS (default 300000) rows in 8 shards (citus/tables.sql).
+# citus/compare.sql compares each aggregate of the extension over each type of arguments, grouped by the distribution column,
+# by another, by none and by two; citus/shapes.sql and citus/statements.sql whole statements.  EXPLAIN says where
+# each is aggregated: what may gather rows is stated in compare.sql, all else must be taken by the custom scan of the
+# workers.  Prints TAP, and how many of the pairs are aggregated where.
+set -uo pipefail
+
+chrooted() {
+	local archive=$1 name packages
+
+	name=$(basename "$archive" | sed 's/\.tar.*//')
+	top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+	root=${CHROOT:-/var/tmp/gpuagg-$name}
+	suite=trixie
+	[[ $(id -u) == 0 ]] || { echo "$0 needs root, for the chroot" >&2; exit 2; }
+	# shellcheck source=test/chroot.sh
+	source "$top/test/chroot.sh"
+	trap unmount EXIT
+	packages=$(printf %s, lib{lz4,zstd,ssl,krb5,icu,xml2,xslt1,pam0g,selinux1,readline}-dev)
+	kept "${packages}zlib1g-dev,flex,bison,autoconf,xz-utils,ca-certificates,gcc,make,libc6-dev,perl,postgresql-17,postgresql-server-dev-17,libipc-run-perl" || exit 1
+	if [[ ! -e $root/usr/lib/postgresql/17/lib/citus.so ]]; then
+		echo "# building $name"
+		mkdir -p "$root/src/citus" && tar xf "$archive" -C "$root/src/citus" --strip-components=1 &&
+			chroot "$root" sh -c "cd /src/citus && PG_CONFIG=/usr/lib/postgresql/17/bin/pg_config ./configure -q --without-libcurl &&
+				make -s -j$(nproc) with_llvm=no && make -s install with_llvm=no" >"$root/citus.log" 2>&1 ||
+			{ tail -20 "$root/citus.log" >&2; exit 1; }
+	fi
+	sources "$root/src/gpuagg"
+	chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 ROWS="${ROWS:-}" /src/gpuagg/test/citus.sh
+	exit
+}
+
+[[ $# == 0 ]] || chrooted "$1"
+
+# shellcheck source=test/pg.sh
+source "$(dirname "${BASH_SOURCE[0]}")/pg.sh"
+pg_need || exit 2
+if [[ ! -e $("$PG_CONFIG" --pkglibdir)/citus.so ]]; then
+	echo "ok 1 - citus # SKIP Citus is not installed"
+	exit 0
+fi
+[[ -n ${GPUAGG_INSTALLED:-} ]] || pg_install || exit 1
+
+roots=()
+finish() {
+	for pg_root in ${roots[@]+"${roots[@]}"}; do
+		pg_stop
+	done
+}
+trap finish EXIT
+
+# Three ports that nobody listens to.
+port=$((20000 + $$ % 10000))
+while (: </dev/tcp/127.0.0.1/$port || : </dev/tcp/127.0.0.1/$((port + 1)) || : </dev/tcp/127.0.0.1/$((port + 2))) 2>/dev/null; do
+	port=$((port + 3))
+done
+
+# node N
+node() {
+	pg_start "port=$((port + $1))" "listen_addresses='127.0.0.1'" "shared_preload_libraries='citus,gpuagg'" gpuagg.server=off \
+		"citus.node_conninfo='sslmode=disable'" citus.enable_statistics_collection=off wal_level=logical max_connections=150 \
+		max_worker_processes=32 max_prepared_transactions=150 shared_buffers=256MB jit=off autovacuum=off || return
+	roots+=("$pg_root")
+	export PGPORT=$((port + $1))
+	psql -Xqc "CREATE EXTENSION citus" || return
+}
+
+# psql on the coordinator, which is the last node
+sql() {
+	PGOPTIONS="-c client_min_messages=error" psql -XqAt -v ON_ERROR_STOP=1 -P pager=off "$@"
+}
+
+node 1 && node 2 && node 0 || { echo "not ok - three nodes"; tail -5 "$pg_root/log"; exit 1; }
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/citus" && pwd)
+{
+	sql -c "SELECT citus_set_coordinator_host('127.0.0.1', $port)" -c "SELECT citus_add_node('127.0.0.1', $((port + 1)))" \
+		-c "SELECT citus_add_node('127.0.0.1', $((port + 2)))" -c "CREATE EXTENSION gpuagg" &&
+		sql -v rows="${ROWS:-300000}" -f "$here/tables.sql" && sql -f "$here/compare.sql" && sql -f "$here/shapes.sql" && sql -f "$here/statements.sql"
+} >/dev/null || { echo "not ok - tables"; exit 1; }
+echo "# $(sql -c "SELECT split_part(citus_version(), ' on ', 1) || ', PostgreSQL ' || current_setting('server_version')")"
+sql -c "SELECT format('CALL compare_pair(%L, %L, %L);', call, core, exact) FROM pairs" | sql -v ON_ERROR_STOP=0 2>&1 | sed 's/^[^ ]*ERROR: /not ok - &/'
+sql -c "SELECT line FROM report"
+[[ $(sql -c "SELECT count(*) FROM result") == $((4 * $(sql -c "SELECT count(*) FROM pairs"))) ]] || echo "not ok - all pairs in all groupings"
+sql -c "SELECT format('SELECT compare_shape(s) FROM shapes s WHERE n = %s;', n) FROM shapes ORDER BY n" | sql -v ON_ERROR_STOP=0 2>&1 |
+	sed 's/^[^ ]*ERROR: /not ok - &/'
+sql -c "SELECT format('SELECT %I();', proname) FROM pg_proc WHERE proname LIKE 'statement\\_%' ORDER BY proname" | sql -v ON_ERROR_STOP=0 2>&1 |
+	sed 's/^[^ ]*ERROR: /not ok - &/'
+for pg_root in "${roots[@]}"; do
+	grep -E 'PANIC|was terminated by signal|TRAP' "$pg_root/log" && echo "not ok - no node crashed"
+done
+echo "ok - no node crashed"
