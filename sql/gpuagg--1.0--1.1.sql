@@ -583,7 +583,7 @@ BEGIN
 			JOIN pg_extension x ON d.refclassid = 'pg_extension'::regclass AND x.oid = d.refobjid AND extname = 'gpuagg'
 			JOIN pg_proc p ON p.oid = aggfnoid JOIN pg_proc t ON t.oid = aggtransfn
 		WHERE aggkind = 'n' AND aggcombinefn <> 0 AND aggfinalfn <> 0
-			AND (aggtranstype <> 'internal'::regtype OR t.prosrc !~ '_(median|argmax|argmin)_')
+			AND (aggtranstype <> 'internal'::regtype OR t.prosrc !~ '_median_')
 		ORDER BY 1, p.proname
 	LOOP
 		EXECUTE format('CREATE AGGREGATE %s (%s)', item.signature, item.definition);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tables with foreign partitions: three private clusters, of which one has a table with partitions at the other two.
 # Every aggregate, grouped by the partition key, by others and by none, against core on a local copy, and where the
-# aggregation runs (test/fdw.sql).  Prints "ok" and "not ok" lines.
+# aggregation runs (test/fdw.sql); and what a server sends that is no state (test/fdw_evil.sql).  Prints "ok" and "not ok" lines.
 #
 #	test/fdw.sh [rows]		default 20000
 set -uo pipefail
@@ -82,6 +82,50 @@ sql "CREATE TABLE own PARTITION OF t FOR VALUES IN (4)" "INSERT INTO own SELECT 
 	"CREATE POLICY most ON t FOR SELECT TO reader USING (region <> 2)" "ANALYZE" \
 	"ALTER DATABASE postgres SET enable_partitionwise_aggregate = on"
 psql -XqAt -f "$top/test/fdw.sql" 2>&1 | sed 's/^not ok permission: permission denied for table .*/ok permission/'
+
+# a tree of servers: a database whose only partition is the partitioned table here
+tree="SELECT k, gpu_avg(num), gpu_sum(i8), gpu_avg(i4), gpu_count(*), gpu_stddev(i4), gpu_histogram(f8, -50, 50, 7), gpu_approx_count_distinct(txt)
+	FROM t GROUP BY k ORDER BY k"
+sql "CREATE DATABASE top"
+expected=$(sql "SET gpuagg.enabled = off" "${tree/FROM t/FROM flat}")
+export PGDATABASE=top
+sql "CREATE EXTENSION gpuagg" "CREATE EXTENSION postgres_fdw" "CREATE TABLE t ($columns) PARTITION BY LIST (region)" \
+	"CREATE SERVER middle FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$PGHOST', port '$PGPORT', dbname 'postgres', extensions 'gpuagg')" \
+	"CREATE USER MAPPING FOR PUBLIC SERVER middle OPTIONS (user 'postgres')" \
+	"CREATE FOREIGN TABLE m PARTITION OF t DEFAULT SERVER middle OPTIONS (table_name 't')" "ANALYZE m" \
+	"ALTER DATABASE top SET enable_partitionwise_aggregate = on"
+plan=$(sql "EXPLAIN (VERBOSE, COSTS off) $tree")
+[[ $(sql "$tree") == "$expected" && $plan == *"PARTIAL gpu_avg"* ]] && echo "ok a tree of servers" || echo "not ok a tree of servers"
+remote=$(sed -n 's/.*Remote SQL: //p' <<<"$plan")
+plan=$(PGDATABASE=postgres sql "EXPLAIN (VERBOSE, COSTS off) $remote")
+[[ $plan == *"PARTIAL gpuagg_numeric_avg_accum_state"* ]] && echo "ok states of states" || echo "not ok states of states"
+export PGDATABASE=postgres
+
+# a server that sends what is no state: errors, and no crash
+sql "CREATE DATABASE evil"
+export PGDATABASE=evil
+sql "CREATE TABLE r (k int, i4 int, i8 int8, num numeric, f8 float8, txt text)" "CREATE TABLE sent (bytes bytea)" "INSERT INTO sent VALUES ('')" \
+	"INSERT INTO r SELECT i % 3, i, i, i, i, i FROM generate_series(1, 100) i"
+while IFS='|' read -r name args; do
+	sql "CREATE FUNCTION f_$name(bytea, $args) RETURNS bytea LANGUAGE plpgsql AS 'BEGIN RETURN coalesce(\$1, (SELECT bytes FROM public.sent)); END'" \
+		"CREATE AGGREGATE gpuagg_${name}_state ($args) (SFUNC = f_$name, STYPE = bytea)"
+done <<'STATES'
+numeric_avg_accum|numeric
+int8_avg_accum|int8
+int4_accum|int4
+numeric_accum|numeric
+sketch_transfn|float8, float8
+histogram_accum|float8, float8, float8, int4
+argmax_transfn|anyelement, anycompatible
+interval_avg_accum|interval
+STATES
+export PGDATABASE=postgres
+sql "CREATE SERVER evil FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$PGHOST', port '$PGPORT', dbname 'evil', extensions 'gpuagg', fdw_tuple_cost '1000')" \
+	"CREATE USER MAPPING FOR PUBLIC SERVER evil OPTIONS (user 'postgres')" \
+	"CREATE TABLE bad (k int, i4 int, i8 int8, num numeric, f8 float8, txt text) PARTITION BY LIST (i4)" \
+	"CREATE FOREIGN TABLE bad1 PARTITION OF bad DEFAULT SERVER evil OPTIONS (table_name 'r')" "ANALYZE bad1" \
+	"CREATE FOREIGN TABLE sent (bytes bytea) SERVER evil"
+psql -XqAt -f "$top/test/fdw_evil.sql" 2>&1
 
 # the servers ran what they were sent by the custom scan, but for what they thought cheaper otherwise
 for i in 0 1; do

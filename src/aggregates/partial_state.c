@@ -192,6 +192,22 @@ check_numbers(StringInfo buf, const KindInfo *kind)
 	pq_getmsgend(buf);
 }
 
+/* In place of core's, as core_functions.c has the others: other servers send serialized states too (plan/foreign.c). */
+#define CHECKED(name, kind) \
+	PG_FUNCTION_INFO_V1(gpuagg_##name); \
+	Datum gpuagg_##name(PG_FUNCTION_ARGS) \
+	{ \
+		StringInfoData buf; \
+		portable_read(&buf, PG_GETARG_BYTEA_PP(0)); \
+		check_numbers(&buf, &kinds[kind]); \
+		return name(fcinfo); \
+	}
+CHECKED(int8_avg_deserialize, PARTIAL_INT8_AVG)
+CHECKED(numeric_avg_deserialize, PARTIAL_NUMERIC_AVG)
+CHECKED(numeric_poly_deserialize, PARTIAL_POLY_VAR)
+CHECKED(numeric_deserialize, PARTIAL_NUMERIC_VAR)
+#undef CHECKED
+
 /* Makes a state of bytes from anywhere, which are read to check them. */
 static Datum
 check_state(const char *bytes, int n)

@@ -68,6 +68,9 @@ remote_aggregate(const Aggref *partial)
 	remote->aggsplit = AGGSPLIT_SIMPLE;
 	if (is_state)
 		return remote;
+	/* what is no state may crash core's own deserialization functions, which the extension's are not to */
+	if (partial->aggtranstype == INTERNALOID && !aggmap_is_ours(partial->aggfnoid))
+		return NULL;
 	foreach(lc, partial->aggargtypes)
 		if (lfirst_oid(lc) >= FirstNormalObjectId)
 			return NULL;

@@ -1,0 +1,38 @@
+-- On the coordinator of test/fdw.sh: states from a server that sends any bytes.
+CREATE TABLE outcomes (call text, answer text);
+DO $$
+DECLARE
+	item record;
+	answer text;
+BEGIN
+	PERFORM setseed(0.5);
+	FOR item IN
+		SELECT call, bytes FROM unnest(ARRAY['gpu_avg(num)', 'gpu_sum(i8)', 'gpu_stddev(i4)', 'gpu_variance(num)', 'gpu_approx_percentile(f8, 0.5)',
+				'gpu_histogram(f8, 0, 1, 5)', 'gpu_argmax(txt, i4)', 'gpu_avg(i4 * interval ''1 s'')']) call,
+			LATERAL (
+				-- of each length, zeros, ones, small numbers, and numbers with a few wrong ones among them
+				SELECT decode(repeat(unit, length), 'hex') AS bytes FROM unnest(ARRAY['00', 'ff', '01', '00000001', '7fffffff', '80000000', '0000000000000001'])
+					unit, unnest(ARRAY[0, 1, 2, 3, 5, 8, 9, 12, 20, 40, 100, 5000]) length
+				UNION ALL
+				-- a count, and a number of one digit, each with weight, sign and scale of all kinds; and what may follow
+				SELECT decode('0000000000000005' || digits || weight || sign || scale || digit || rest, 'hex')
+				FROM unnest(ARRAY['00000000', '00000001', '00000002', 'ffffffff']) digits,
+					unnest(ARRAY['00000000', '7fffffff', '80000000', '00010000', 'ffff0000']) weight, unnest(ARRAY['00000000', '00004000', '0000c000']) sign,
+					unnest(ARRAY['00000000', 'ffffffff']) scale, unnest(ARRAY['0001', '7fff', 'ffff']) digit,
+					unnest(ARRAY['', repeat('00', 36), '00000001000000000000000000000000' || '0001', '0000000180000000000000000000000000017fffffff' || repeat('00', 32)]) rest
+				WHERE random() < 0.03
+			) b
+	LOOP
+		UPDATE sent SET bytes = item.bytes;
+		BEGIN
+			EXECUTE format('SELECT string_agg(a::text, '','') FROM (SELECT k, %s AS a FROM bad GROUP BY k) s', item.call) INTO answer;
+			INSERT INTO outcomes VALUES (item.call, NULL);
+		EXCEPTION WHEN OTHERS THEN
+			INSERT INTO outcomes VALUES (item.call, sqlstate || ' ' || sqlerrm);
+		END;
+	END LOOP;
+END $$;
+-- an internal error is one that nobody thought of
+SELECT CASE WHEN count(*) > 500 AND count(*) FILTER (WHERE answer ~ '^XX000') = 0 AND count(answer) > count(*) / 2 THEN 'ok' ELSE 'not ok' END ||
+	format(' %s states that are none, %s errors', count(*), count(answer)) FROM outcomes;
+SELECT DISTINCT '# ' || call || ': ' || answer FROM outcomes WHERE answer ~ '^XX000' LIMIT 5;
