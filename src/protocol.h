@@ -16,7 +16,7 @@
  *		{ RESIDENT -> RESIDED }		rows that the device has
  *		{ BATCH ... -> DONE }		a DONE for each batch, in order
  *		LEAVE -> LEFT				of a shared query: this connection's batches are reduced
- *		FINISH -> FINISHED			all groups are known; those beyond a limit are left out
+ *		FINISH -> FINISHED [ GROUPS ]	all groups are known; those beyond a limit are left out
  *		{ FETCH -> GROUPS }
  *		RESET -> OPENED				the same query from its start, for rescans
  *
@@ -445,7 +445,7 @@ typedef struct WireResided
 } WireResided;
 
 /*
- * May be the body of FINISH: of all groups only those are wanted whose value is among the `count` greatest
+ * Of all groups only those are wanted whose value is among the `count` greatest
  * (descending) or smallest, those that tie with the last of these, and those whose value may be NULL: of
  * slots, groups whose state is the operator's identity.  The server may return more than these, and in any order.
  */
@@ -455,8 +455,19 @@ typedef struct WireLimit
 	int32_t		key;			/* then its number; keys that travel as they are, as integers */
 	uint32_t	descending;
 	uint32_t	pad;
-	uint64_t	count;			/* above 0 */
+	uint64_t	count;			/* 0: there is no limit */
 } WireLimit;
+
+/*
+ * The body of FINISH, or nothing, which is all zeros.  With if_taken it may be sent with RESIDENT, whose answer need not have
+ * come, and is ignored unless those rows are taken.
+ */
+typedef struct WireFinish
+{
+	WireLimit	limit;
+	uint32_t	if_taken;
+	uint32_t	first;			/* if there are groups, GROUPS follows at once, in buffer 0, of at most so many; 0: none */
+} WireFinish;
 
 /* Can groups be ordered by states of the operator: is there one integer, that compares as the value does? */
 static inline int

@@ -51,6 +51,7 @@ typedef struct CudaEngine
 
 	bool		joined;			/* the server's query is shared */
 	bool		owner;			/* ... and its groups are this engine's to fetch */
+	bool		ending;			/* FINISH was sent with RESIDENT, whose rows are all */
 	bool		finished;
 	bool		variants;		/* equal keys that look different were met */
 	WireFinished result;
@@ -61,6 +62,7 @@ typedef struct CudaEngine
 	WireGroups	returned;		/* that chunk, if its states are in the arena: */
 	void	  **returned_slots; /* the pointers to them that the caller has; else NULL */
 	uint64		next_group;
+	WireGroups	ahead;			/* came with FINISHED and was not returned yet; n 0: none */
 	CudaSpool  *spool;			/* chunks of a session that was given back; or NULL */
 
 	Engine	   *merger;			/* or NULL */
@@ -121,6 +123,9 @@ extern void cuda_keep_returned(CudaEngine *cuda);
 extern EngineStatus cuda_ensure_open(CudaEngine *cuda, const Batch *first);
 
 /* groups.c */
+/* FINISH, and its answer: all groups, or those within the limit. */
+extern bool cuda_send_finish(CudaEngine *cuda, bool limited, bool if_taken);
+extern bool cuda_receive_finished(CudaEngine *cuda);
 extern bool cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out);
 extern void cuda_release(EState *estate, bool in_steps);
 

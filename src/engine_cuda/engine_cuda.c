@@ -47,8 +47,8 @@ forget_rows(CudaEngine *cuda)
 	memset(cuda->busy, 0, sizeof(cuda->busy));
 	cuda->full = false;
 	cuda->joined = cuda->owner = false;
-	cuda->finished = cuda->variants = false;
-	cuda->next_group = 0;
+	cuda->finished = cuda->variants = cuda->ending = false;
+	cuda->next_group = cuda->ahead.n = 0;
 	cuda->returned_slots = NULL;
 	cuda->limit.count = 0;
 	if (cuda->spool)
@@ -120,40 +120,16 @@ cuda_limit(Engine *engine, const EngineLimit *limit)
 	((CudaEngine *) engine)->limit = *limit;
 }
 
-/* The limit in the server's terms, if it can go by the slot. */
-static bool
-describe_limit(const CudaEngine *cuda, WireLimit *out)
-{
-	const EngineLimit *limit = &cuda->limit;
-	const WireSlot *slot;
-
-	if (limit->count < 1 || cuda->joined || cuda->query->sum[limit->slot] >= 0)
-		return false;
-	slot = &cuda->query->wire->slots[cuda->query->slot[limit->slot]];
-	if (!wire_limit_takes(slot->monoid) || slot->bin_kind != WIRE_BIN_NONE)
-		return false;
-	memset(out, 0, sizeof(*out));
-	out->slot = cuda->query->slot[limit->slot];
-	out->descending = limit->descending;
-	out->count = limit->count;
-	return true;
-}
-
 /* Has the server finish its groups, which can be fetched after this: all, or those within the limit. */
 static EngineStatus
 finish_device(CudaEngine *cuda, bool limited)
 {
 	instr_time	since;
-	WireLimit	limit;
-	bool		sent;
 
 	if (cuda_send_all(cuda) != ENGINE_OK)
 		return ENGINE_FAILED;
 	since = cuda_clock();
-	sent = limited && describe_limit(cuda, &limit) ?
-		client_send(cuda->client, MESSAGE_FINISH, &limit, sizeof(limit)) :
-		client_send(cuda->client, MESSAGE_FINISH, NULL, 0);
-	if (!sent || !client_receive(cuda->client, MESSAGE_FINISHED, &cuda->result, sizeof(cuda->result)))
+	if ((!cuda->ending && !cuda_send_finish(cuda, limited, false)) || !cuda_receive_finished(cuda))
 		return cuda_fail_client(cuda);
 	cuda_add_time(&cuda->times.finish_ms, since);
 	cuda->result.strategy[sizeof(cuda->result.strategy) - 1] = '\0';
@@ -385,7 +361,7 @@ static void
 cuda_reset(Engine *engine)
 {
 	CudaEngine *cuda = (CudaEngine *) engine;
-	bool		in_flight = cuda->joined;	/* the next scan joins another query */
+	bool		in_flight = cuda->joined || (cuda->ending && !cuda->finished);	/* the next scan joins another query */
 
 	for (int b = 0; b < MAX_BUFFERS; b++)
 		in_flight |= cuda->busy[b];

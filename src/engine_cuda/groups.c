@@ -41,9 +41,60 @@ groups_are_sound(const CudaEngine *cuda, const WireGroups *groups)
 	return cuda_query_keys_known(cuda->query, cuda->client->arena + groups->keys, groups->n);
 }
 
+/* The limit in the server's terms, if it can go by the slot. */
+static void
+describe_limit(const CudaEngine *cuda, WireLimit *out)
+{
+	const EngineLimit *limit = &cuda->limit;
+	const WireSlot *slot;
+
+	if (limit->count < 1 || cuda->joined || cuda->query->sum[limit->slot] >= 0)
+		return;
+	slot = &cuda->query->wire->slots[cuda->query->slot[limit->slot]];
+	if (!wire_limit_takes(slot->monoid) || slot->bin_kind != WIRE_BIN_NONE)
+		return;
+	out->slot = cuda->query->slot[limit->slot];
+	out->descending = limit->descending;
+	out->count = limit->count;
+}
+
+bool
+cuda_send_finish(CudaEngine *cuda, bool limited, bool if_taken)
+{
+	WireFinish	finish = {.if_taken = if_taken,.first = FETCH_GROUPS};
+
+	if (limited)
+		describe_limit(cuda, &finish.limit);
+	return client_send(cuda->client, MESSAGE_FINISH, &finish, sizeof(finish));
+}
+
+static bool
+makes_no_sense(CudaEngine *cuda)
+{
+	strlcpy(cuda->client->failure, "the GPU server sent what makes no sense",
+			sizeof(cuda->client->failure));
+	return false;
+}
+
+bool
+cuda_receive_finished(CudaEngine *cuda)
+{
+	WireGroups *ahead = &cuda->ahead;
+
+	ahead->n = 0;
+	if (!client_receive(cuda->client, MESSAGE_FINISHED, &cuda->result, sizeof(cuda->result)))
+		return false;
+	if (cuda->result.ngroups == 0)
+		return true;
+	if (!client_receive(cuda->client, MESSAGE_GROUPS, ahead, sizeof(*ahead)))
+		return false;
+	return (ahead->first == 0 && ahead->n >= 1 && ahead->n <= FETCH_GROUPS && ahead->n <= cuda->result.ngroups &&
+			groups_are_sound(cuda, ahead)) || makes_no_sense(cuda);
+}
+
 /*
  * Has the server write at most so many of the next groups to buffer 0, over the
- * chunk before.
+ * chunk before; the first ones are there already.
  */
 static bool
 fetch_groups(CudaEngine *cuda, WireGroups *groups, uint32 most)
@@ -52,6 +103,12 @@ fetch_groups(CudaEngine *cuda, WireGroups *groups, uint32 most)
 	WireFetch	fetch = {cuda->next_group, Min(left, Min(most, FETCH_GROUPS)), 0};
 	instr_time	since = cuda_clock();
 
+	if (cuda->ahead.n > 0)
+	{
+		*groups = cuda->ahead;
+		cuda->ahead.n = 0;
+		return true;
+	}
 	if (!client_send(cuda->client, MESSAGE_FETCH, &fetch, sizeof(fetch)) ||
 		!client_receive(cuda->client, MESSAGE_GROUPS, groups, sizeof(*groups)))
 		return false;
@@ -59,9 +116,7 @@ fetch_groups(CudaEngine *cuda, WireGroups *groups, uint32 most)
 	if (groups->first == fetch.first && groups->n >= 1 && groups->n <= fetch.max &&
 		groups_are_sound(cuda, groups))
 		return true;
-	strlcpy(cuda->client->failure, "the GPU server sent what makes no sense",
-			sizeof(cuda->client->failure));
-	return false;
+	return makes_no_sense(cuda);
 }
 
 /* Fetches all groups that are left; false if the engine failed. */

@@ -473,18 +473,24 @@ check_runs(const WireRun *runs, uint32_t n, const WireSpan *spans, uint32_t nspa
 	return wrong ? wrong : rows <= STORE_MAX_ROWS ? NULL : "too many rows";
 }
 
-const char *
-check_limit(const WireLimit *limit, const WireQuery *q, size_t length)
+static const char *
+check_limit(const WireLimit *limit, const WireQuery *q)
 {
 	const WireSlot *slot = &q->slots[limit->slot >= 0 && limit->slot < q->nslots ? limit->slot : 0];
 
-	if (length != sizeof(*limit))
-		return "limit length";
-	if (limit->count < 1)
-		return "limit of no groups";
+	if (limit->count == 0)
+		return NULL;
 	if (limit->slot < 0)
 		return limit->key >= 0 && limit->key < q->nkeys ? NULL : "limit by a key that there is not";
 	if (limit->slot >= q->nslots || !wire_limit_takes(slot->monoid) || slot->bin_kind != WIRE_BIN_NONE)
 		return "limit by a slot that is no integer";
 	return NULL;
+}
+
+const char *
+check_finish(const WireFinish *in, const WireQuery *q, size_t length)
+{
+	if (length != 0 && length != sizeof(*in))
+		return "finish length";
+	return check_limit(&in->limit, q);
 }

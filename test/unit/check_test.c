@@ -305,21 +305,26 @@ static void
 limits(void)
 {
 	static const WireLimit wrong[] = {
-		{.slot = 0,.count = 0}, {.slot = 3,.count = 1}, {.slot = 1,.count = 1}, {.slot = 2,.count = 1},
-		{.slot = -1,.key = 1,.count = 1}, {.slot = -1,.key = -1,.count = 1}
+		{.slot = 3,.count = 1}, {.slot = 1,.count = 1}, {.slot = 2,.count = 1}, {.slot = -1,.key = 1,.count = 1},
+		{.slot = -1,.key = -1,.count = 1}
 	};
 	WireQuery	q = {.nkeys = 1,.nslots = 3};
-	WireLimit	limit = {.slot = 0,.key = -7,.count = 5};
+	WireFinish	in = {.limit = {.slot = 0,.key = -7,.count = 5}};
 
 	q.slots[0] = (WireSlot) {.monoid = MONOID_COUNT,.width = 1};
 	q.slots[1] = (WireSlot) {.monoid = MONOID_SUM_F64,.width = 1};
 	q.slots[2] = (WireSlot) {.monoid = MONOID_COUNT,.width = 8,.bin_kind = WIRE_BIN_UNIFORM};
-	CHECK(check_limit(&limit, &q, sizeof(limit)) == NULL, "by a count");
-	CHECK(check_limit(&limit, &q, sizeof(limit) - 1) != NULL, "a short message");
-	limit = (WireLimit) {.slot = -1,.key = 0,.count = 5};
-	CHECK(check_limit(&limit, &q, sizeof(limit)) == NULL, "by a key");
+	CHECK(check_finish(&in, &q, sizeof(in)) == NULL, "by a count");
+	CHECK(check_finish(&in, &q, sizeof(in) - 1) != NULL, "a short message");
+	in.limit = (WireLimit) {.slot = -1,.key = 0,.count = 5};
+	CHECK(check_finish(&in, &q, sizeof(in)) == NULL, "by a key");
+	in.limit = (WireLimit) {.slot = 3};
+	CHECK(check_finish(&in, &q, 0) == NULL, "none");
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		CHECK(check_limit(&wrong[i], &q, sizeof(limit)) != NULL, "limit %d", (int) i);
+	{
+		in.limit = wrong[i];
+		CHECK(check_finish(&in, &q, sizeof(in)) != NULL, "limit %d", (int) i);
+	}
 }
 
 int
