@@ -16,7 +16,7 @@
  *		{ RESIDENT -> RESIDED }		rows that the device has
  *		{ BATCH ... -> DONE }		a DONE for each batch, in order
  *		LEAVE -> LEFT				of a shared query: this connection's batches are reduced
- *		FINISH -> FINISHED			all groups are known; those beyond a limit are left out
+ *		FINISH -> FINISHED [ GROUPS ]	all groups are known; those beyond a limit are left out
  *		{ FETCH -> GROUPS }
  *		{ PICK -> PICKED }			values of sets, by their places
  *		RESET -> OPENED				the same query from its start, for rescans
@@ -498,7 +498,7 @@ typedef struct WireCondition
 #define WIRE_MAX_CONDITIONS 4
 
 /*
- * May be the body of FINISH: of all groups only those are wanted that meet the conditions, and of these, those whose
+ * Of all groups only those are wanted that meet the conditions, and of these, those whose
  * value is among the `count` greatest (descending) or smallest, and those that tie with the last of them.  The server
  * may return more than these, and in any order.
  */
@@ -512,6 +512,17 @@ typedef struct WireLimit
 	uint32_t	pad;
 	WireCondition conditions[WIRE_MAX_CONDITIONS];
 } WireLimit;
+
+/*
+ * The body of FINISH, or nothing, which is all zeros.  With if_taken it may be sent with RESIDENT, whose answer need not have
+ * come, and is ignored unless those rows are taken.
+ */
+typedef struct WireFinish
+{
+	WireLimit	limit;
+	uint32_t	if_taken;
+	uint32_t	first;			/* if there are groups, GROUPS follows at once, in buffer 0, of at most so many; 0: none */
+} WireFinish;
 
 /* Can groups be ordered by states of the operator: is there one number, that compares as the value does? */
 static inline int

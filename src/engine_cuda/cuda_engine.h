@@ -52,6 +52,7 @@ typedef struct CudaEngine
 
 	bool		joined;			/* the server's query is shared */
 	bool		owner;			/* ... and its groups are this engine's to fetch */
+	bool		ending;			/* FINISH was sent with RESIDENT, whose rows are all */
 	bool		finished;
 	bool		variants;		/* equal keys that look different were met */
 	WireFinished result;
@@ -62,6 +63,7 @@ typedef struct CudaEngine
 	WireGroups	returned;		/* that chunk, if its states are in the arena: */
 	void	  **returned_slots; /* the pointers to them that the caller has; else NULL */
 	uint64		next_group;
+	WireGroups	ahead;			/* came with FINISHED and was not returned yet; n 0: none */
 	CudaSpool  *spool;			/* chunks of a session that was given back; or NULL */
 
 	Engine	   *merger;			/* or NULL */
@@ -125,6 +127,9 @@ extern EngineStatus cuda_ensure_open(CudaEngine *cuda, const Batch *first);
 extern bool cuda_pick_ordered_sets(CudaEngine *cuda, const WireGroups *groups, const char *buffer, GroupBatch *out);
 
 /* groups.c */
+/* FINISH, and its answer: all groups, or those within the limit. */
+extern bool cuda_send_finish(CudaEngine *cuda, bool limited, bool if_taken);
+extern bool cuda_receive_finished(CudaEngine *cuda);
 extern bool cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out);
 extern void cuda_release(EState *estate, bool in_steps);
 

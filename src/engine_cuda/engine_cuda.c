@@ -47,8 +47,8 @@ forget_rows(CudaEngine *cuda)
 	memset(cuda->busy, 0, sizeof(cuda->busy));
 	cuda->full = false;
 	cuda->joined = cuda->owner = false;
-	cuda->finished = cuda->variants = false;
-	cuda->next_group = 0;
+	cuda->finished = cuda->variants = cuda->ending = false;
+	cuda->next_group = cuda->ahead.n = 0;
 	cuda->returned_slots = NULL;
 	cuda->limit.count = cuda->limit.nconditions = 0;
 	cuda->base.left_out = cuda->base.failed = 0;
@@ -123,85 +123,16 @@ cuda_limit(Engine *engine, const EngineLimit *limit)
 	((CudaEngine *) engine)->limit = *limit;
 }
 
-/* A value in the server's terms; false: it has none that compare so. */
-static bool
-describe_value(const CudaEngine *cuda, const EngineValue *value, WireValue *out)
-{
-	const CudaQuery *query = cuda->query;
-	const WireSlot *slot;
-
-	*out = (WireValue) {.slot = -1,.counted = -1};
-	if (value->slot < 0)
-	{
-		const CudaColumn *col = &query->cols[query->keycol[value->key]];
-
-		out->key = value->key;
-		return col->travel == TRAVEL_KEY_CODES ||
-			(col->travel == TRAVEL_VALUES && column_is_integer(cuda->spec->cols[col->col].type));
-	}
-	out->slot = query->slot[value->slot];
-	if (query->sum[value->slot] >= 0)
-	{
-		out->counted = out->slot;
-		out->slot = query->sum[value->slot];
-		out->mean = 1;
-	}
-	else if (value->counted >= 0)
-		out->counted = query->slot[value->counted];
-	slot = &query->wire->slots[out->slot];
-	return wire_limit_takes(slot->monoid) && slot->bin_kind == WIRE_BIN_NONE &&
-		(out->counted < 0 || query->wire->slots[out->counted].monoid == MONOID_COUNT);
-}
-
-/* A bound in 64 bits; false: the server's values, cut to these, do not tell. */
-static bool
-describe_bound(gpuagg_i128 bound, int64 *out)
-{
-	*out = bound == ENGINE_NO_MIN ? PG_INT64_MIN : bound == ENGINE_NO_MAX ? PG_INT64_MAX : (int64) bound;
-	return bound == ENGINE_NO_MIN || bound == ENGINE_NO_MAX || (bound > PG_INT64_MIN && bound < PG_INT64_MAX);
-}
-
-/* The limit in the server's terms, or what can be said so; false: nothing. */
-static bool
-describe_limit(const CudaEngine *cuda, WireLimit *out)
-{
-	const EngineLimit *limit = &cuda->limit;
-
-	memset(out, 0, sizeof(*out));
-	if (cuda->joined)
-		return false;
-	for (int c = 0; c < limit->nconditions; c++)
-	{
-		const EngineCondition *condition = &limit->conditions[c];
-		WireCondition *to = &out->conditions[out->nconditions];
-
-		out->nconditions += describe_value(cuda, &condition->value, &to->value) &&
-			describe_bound(condition->min, &to->min) && describe_bound(condition->max, &to->max);
-	}
-	if (out->nconditions == limit->nconditions && limit->count > 0 && describe_value(cuda, &limit->by, &out->by))
-	{
-		out->descending = limit->descending;
-		out->nulls_first = limit->nulls_first;
-		out->count = limit->count;
-	}
-	return out->count > 0 || out->nconditions > 0;
-}
-
 /* Has the server finish its groups, which can be fetched after this: all, or those within the limit. */
 static EngineStatus
 finish_device(CudaEngine *cuda, bool limited)
 {
 	instr_time	since;
-	WireLimit	limit;
-	bool		sent;
 
 	if (cuda_send_all(cuda) != ENGINE_OK)
 		return ENGINE_FAILED;
 	since = cuda_clock();
-	sent = limited && describe_limit(cuda, &limit) ?
-		client_send(cuda->client, MESSAGE_FINISH, &limit, sizeof(limit)) :
-		client_send(cuda->client, MESSAGE_FINISH, NULL, 0);
-	if (!sent || !client_receive(cuda->client, MESSAGE_FINISHED, &cuda->result, sizeof(cuda->result)))
+	if ((!cuda->ending && !cuda_send_finish(cuda, limited, false)) || !cuda_receive_finished(cuda))
 		return cuda_fail_client(cuda);
 	cuda_add_time(&cuda->times.finish_ms, since);
 	cuda->result.strategy[sizeof(cuda->result.strategy) - 1] = '\0';
@@ -435,7 +366,7 @@ static void
 cuda_reset(Engine *engine)
 {
 	CudaEngine *cuda = (CudaEngine *) engine;
-	bool		in_flight = cuda->joined;	/* the next scan joins another query */
+	bool		in_flight = cuda->joined || (cuda->ending && !cuda->finished);	/* the next scan joins another query */
 
 	for (int b = 0; b < MAX_BUFFERS; b++)
 		in_flight |= cuda->busy[b];

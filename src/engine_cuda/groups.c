@@ -41,9 +41,105 @@ groups_are_sound(const CudaEngine *cuda, const WireGroups *groups)
 	return cuda_query_keys_known(cuda->query, cuda->client->arena + groups->keys, groups->n);
 }
 
+/* A value in the server's terms; false: it has none that compare so. */
+static bool
+describe_value(const CudaEngine *cuda, const EngineValue *value, WireValue *out)
+{
+	const CudaQuery *query = cuda->query;
+	const WireSlot *slot;
+
+	*out = (WireValue) {.slot = -1,.counted = -1};
+	if (value->slot < 0)
+	{
+		const CudaColumn *col = &query->cols[query->keycol[value->key]];
+
+		out->key = value->key;
+		return col->travel == TRAVEL_KEY_CODES ||
+			(col->travel == TRAVEL_VALUES && column_is_integer(cuda->spec->cols[col->col].type));
+	}
+	out->slot = query->slot[value->slot];
+	if (query->sum[value->slot] >= 0)
+	{
+		out->counted = out->slot;
+		out->slot = query->sum[value->slot];
+		out->mean = 1;
+	}
+	else if (value->counted >= 0)
+		out->counted = query->slot[value->counted];
+	slot = &query->wire->slots[out->slot];
+	return wire_limit_takes(slot->monoid) && slot->bin_kind == WIRE_BIN_NONE &&
+		(out->counted < 0 || query->wire->slots[out->counted].monoid == MONOID_COUNT);
+}
+
+/* A bound in 64 bits; false: the server's values, cut to these, do not tell. */
+static bool
+describe_bound(gpuagg_i128 bound, int64 *out)
+{
+	*out = bound == ENGINE_NO_MIN ? PG_INT64_MIN : bound == ENGINE_NO_MAX ? PG_INT64_MAX : (int64) bound;
+	return bound == ENGINE_NO_MIN || bound == ENGINE_NO_MAX || (bound > PG_INT64_MIN && bound < PG_INT64_MAX);
+}
+
+/* The limit in the server's terms, or what can be said so; all zeros: nothing. */
+static void
+describe_limit(const CudaEngine *cuda, WireLimit *out)
+{
+	const EngineLimit *limit = &cuda->limit;
+
+	if (cuda->joined)
+		return;
+	for (int c = 0; c < limit->nconditions; c++)
+	{
+		const EngineCondition *condition = &limit->conditions[c];
+		WireCondition *to = &out->conditions[out->nconditions];
+
+		out->nconditions += describe_value(cuda, &condition->value, &to->value) &&
+			describe_bound(condition->min, &to->min) && describe_bound(condition->max, &to->max);
+	}
+	if (out->nconditions == limit->nconditions && limit->count > 0 && describe_value(cuda, &limit->by, &out->by))
+	{
+		out->descending = limit->descending;
+		out->nulls_first = limit->nulls_first;
+		out->count = limit->count;
+	}
+}
+
+bool
+cuda_send_finish(CudaEngine *cuda, bool limited, bool if_taken)
+{
+	WireFinish	finish = {.if_taken = if_taken,.first = FETCH_GROUPS};
+
+	if (limited)
+		describe_limit(cuda, &finish.limit);
+	return client_send(cuda->client, MESSAGE_FINISH, &finish, sizeof(finish));
+}
+
+static bool
+makes_no_sense(CudaEngine *cuda)
+{
+	strlcpy(cuda->client->failure, "the GPU server sent what makes no sense",
+			sizeof(cuda->client->failure));
+	return false;
+}
+
+bool
+cuda_receive_finished(CudaEngine *cuda)
+{
+	WireGroups *ahead = &cuda->ahead;
+
+	ahead->n = 0;
+	if (!client_receive(cuda->client, MESSAGE_FINISHED, &cuda->result, sizeof(cuda->result)))
+		return false;
+	if (cuda->result.ngroups == 0)
+		return true;
+	if (!client_receive(cuda->client, MESSAGE_GROUPS, ahead, sizeof(*ahead)))
+		return false;
+	return (ahead->first == 0 && ahead->n >= 1 && ahead->n <= FETCH_GROUPS && ahead->n <= cuda->result.ngroups &&
+			groups_are_sound(cuda, ahead)) || makes_no_sense(cuda);
+}
+
 /*
  * Has the server write at most so many of the next groups to buffer 0, over the
- * chunk before.
+ * chunk before; the first ones are there already.
  */
 static bool
 fetch_groups(CudaEngine *cuda, WireGroups *groups, uint32 most)
@@ -52,6 +148,12 @@ fetch_groups(CudaEngine *cuda, WireGroups *groups, uint32 most)
 	WireFetch	fetch = {cuda->next_group, Min(left, Min(most, FETCH_GROUPS)), 0};
 	instr_time	since = cuda_clock();
 
+	if (cuda->ahead.n > 0)
+	{
+		*groups = cuda->ahead;
+		cuda->ahead.n = 0;
+		return true;
+	}
 	if (!client_send(cuda->client, MESSAGE_FETCH, &fetch, sizeof(fetch)) ||
 		!client_receive(cuda->client, MESSAGE_GROUPS, groups, sizeof(*groups)))
 		return false;
@@ -59,9 +161,7 @@ fetch_groups(CudaEngine *cuda, WireGroups *groups, uint32 most)
 	if (groups->first == fetch.first && groups->n >= 1 && groups->n <= fetch.max &&
 		groups_are_sound(cuda, groups))
 		return true;
-	strlcpy(cuda->client->failure, "the GPU server sent what makes no sense",
-			sizeof(cuda->client->failure));
-	return false;
+	return makes_no_sense(cuda);
 }
 
 /* Fetches all groups that are left; false if the engine failed. */

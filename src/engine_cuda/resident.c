@@ -677,6 +677,15 @@ send_resident(Resident *r)
 	return sent;
 }
 
+/* Are the collected rows all that the query has, so that FINISH need not wait for the answer? */
+static bool
+are_all(const Resident *r)
+{
+	const CudaEngine *cuda = r->cuda;
+
+	return cuda->rows_given == 0 && cuda->merger == NULL && !cuda->joined && feed_resident_complete(r->rows);
+}
+
 /* What is lacking, by what is in the buffer: a copy, as that is used for uploads. */
 static void
 note_lacking(const Resident *r, Lacking *lacking)
@@ -700,6 +709,7 @@ ask(Resident *r, bool *taken, Lacking *lacking)
 	Client	   *client = r->cuda->client;
 	FeedResident *rows = r->rows;
 	WireResided resided;
+	bool		ending = are_all(r);
 
 	*taken = false;
 	*lacking = (Lacking) {0};
@@ -711,9 +721,10 @@ ask(Resident *r, bool *taken, Lacking *lacking)
 	/* no room for the tables: as if the device had none */
 	if (!write_cells(r, client->arena))
 		return true;
-	if (!send_resident(r) || !client_receive(client, MESSAGE_RESIDED, &resided, sizeof(resided)))
+	if (!send_resident(r) || (ending && !cuda_send_finish(r->cuda, true, true)) || !client_receive(client, MESSAGE_RESIDED, &resided, sizeof(resided)))
 		return false;
 	*taken = resided.taken != 0;
+	r->cuda->ending = *taken && ending;
 	if (*taken)
 		return true;
 	for (int d = 0; d < WIRE_MAX_DEVICES; d++)

@@ -201,6 +201,8 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 	bool		aside,
 				large;
 
+	if (cuda->ending)
+		return cuda_fail(cuda, "rows behind the last ones");
 	if (!cuda->full && cuda_ensure_open(cuda, batch) != ENGINE_OK)
 	{
 		/* the session was given back or lost, and there is no other: the merger can do without */

@@ -543,15 +543,13 @@ check_value(const WireValue *value, const WireQuery *q)
 		"limit by what is no mean";
 }
 
-const char *
-check_limit(const WireLimit *limit, const WireQuery *q, size_t length)
+static const char *
+check_limit(const WireLimit *limit, const WireQuery *q)
 {
 	const char *wrong = NULL;
 
-	if (length != sizeof(*limit))
-		return "limit length";
-	if (limit->nconditions > WIRE_MAX_CONDITIONS || (limit->count == 0 && limit->nconditions == 0))
-		return "limit of no groups";
+	if (limit->nconditions > WIRE_MAX_CONDITIONS)
+		return "number of conditions";
 	if (limit->count > 0)
 		wrong = check_value(&limit->by, q);
 	for (uint32_t c = 0; c < limit->nconditions && wrong == NULL; c++)
@@ -572,4 +570,12 @@ check_pick(const WirePick *in, const WireQuery *q, size_t length, size_t buffer_
 		wire_picked_at(in->n) + in->n * sizeof(int64_t) > buffer_bytes)
 		return "number of places";
 	return NULL;
+}
+
+const char *
+check_finish(const WireFinish *in, const WireQuery *q, size_t length)
+{
+	if (length != 0 && length != sizeof(*in))
+		return "finish length";
+	return check_limit(&in->limit, q);
 }

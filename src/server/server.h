@@ -60,8 +60,8 @@ extern const char *check_cells(const WireResident *in, const char *buffer);
 extern const char *check_resident(const WireResident *in, const WireQuery *q, size_t length,
 								  size_t buffer_bytes, int buffers);
 extern const char *check_runs(const WireRun *runs, uint32_t n, const WireSpan *spans, uint32_t nspans);
-extern const char *check_limit(const WireLimit *limit, const WireQuery *q, size_t length);
 extern const char *check_pick(const WirePick *in, const WireQuery *q, size_t length, size_t buffer_bytes, int buffers);
+extern const char *check_finish(const WireFinish *in, const WireQuery *q, size_t length);
 
 /* ---- arena.c ---- */
 

@@ -48,6 +48,7 @@ typedef struct Session
 	double		server_ms;		/* since the query was opened */
 	struct timespec since;		/* when the message came that is handled */
 	bool		fresh;			/* the query has had no rows: it may move to another device */
+	bool		taken;			/* the rows of the last RESIDENT were */
 	bool		pending;		/* `batch` is copied, and not yet reduced */
 	WireBatch	batch;
 	Watch		watch;			/* of the message that is being handled */
@@ -61,8 +62,8 @@ typedef struct Session
 		WireStore	store;
 		WireDictionary dictionary;
 		WireList	list;
-		WireLimit	limit;
 		WirePick	pick;
+		WireFinish	finish;
 		WireResident resident;	/* and WIRE_MAX_SPANS of WireSpan, which take less: */
 		char		bytes[sizeof(WireQuery) + WIRE_MAX_THRESHOLDS * sizeof(double)];
 	}			body;
@@ -202,6 +203,7 @@ on_open(Session *s, size_t length)
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
 	leave_query(s);
+	s->taken = false;
 	s->fresh = s->body.query.share == 0;
 	return enter_query(s, &s->body.query, (double *) (&s->body.query + 1)) && open_lane(s) &&
 		wire_send(s->sock, MESSAGE_OPENED, NULL, 0);
@@ -252,6 +254,7 @@ on_batch(Session *s, size_t length)
 	if (s->pending && s->batch.buffer == batch.buffer && !reduce_pending(s))
 		return false;
 	/* a batch that will not be taken need not be copied */
+	s->taken = false;
 	status = query_copy(s->query, s->lane, &batch, &bytes, &s->error);
 	full = status == DEVICE_FULL;
 	if (!full && !check(s, status))
@@ -333,7 +336,7 @@ reduce_resident(Session *s, const WireResident *in, const WireRun *runs, uint64_
 	status = query_resident(s->query, s->lane, in, runs, lacking, &taken, &s->error);
 	if (status != DEVICE_FULL && !check(s, status))
 		return false;
-	resided.taken = taken;
+	resided.taken = s->taken = taken;
 	if (!taken)
 	{
 		for (int d = 0; d < store_devices(); d++)
@@ -409,22 +412,6 @@ on_leave(Session *s, size_t length)
 		wire_send(s->sock, MESSAGE_LEFT, &left, sizeof(left));
 }
 
-static bool
-on_finish(Session *s, size_t length)
-{
-	WireFinished finished = {0};
-
-	const char *wrong = length > 0 ? check_limit(&s->body.limit, &s->query->wire, length) : NULL;
-
-	if (wrong)
-		return fail(s, FAILURE_PROTOCOL, wrong);
-	s->query->limited = length > 0;
-	if (length > 0)
-		s->query->limit = s->body.limit;
-	return reduce_pending(s) && check(s, query_finish(s->query, &finished, &s->error)) &&
-		settle(s, &finished) && wire_send(s->sock, MESSAGE_FINISHED, &finished, sizeof(finished));
-}
-
 /* Lays out the groups asked for, or as many as fit the buffer. */
 static WireGroups
 groups_layout(const WireQuery *q, const WireFetch *fetch)
@@ -447,13 +434,10 @@ groups_layout(const WireQuery *q, const WireFetch *fetch)
 }
 
 static bool
-on_fetch(Session *s, size_t length)
+send_groups(Session *s, const WireFetch *fetch)
 {
-	WireGroups	groups;
+	WireGroups	groups = groups_layout(&s->query->wire, fetch);
 
-	if (length != sizeof(WireFetch) || s->body.fetch.buffer >= ARENA_BUFFERS)
-		return fail(s, FAILURE_PROTOCOL, "fetch");
-	groups = groups_layout(&s->query->wire, &s->body.fetch);
 	return check(s, query_fetch(s->query, s->lane, &groups, &s->error)) &&
 		wire_send(s->sock, MESSAGE_GROUPS, &groups, sizeof(groups));
 }
@@ -480,6 +464,38 @@ on_pick(Session *s, size_t length)
 }
 
 static bool
+on_finish(Session *s, size_t length)
+{
+	WireFinish	in = {0};
+	WireFinished finished = {0};
+	const char *wrong;
+
+	if (length > 0)
+		in = s->body.finish;
+	wrong = check_finish(&in, &s->query->wire, length);
+	if (wrong)
+		return fail(s, FAILURE_PROTOCOL, wrong);
+	if (in.if_taken && !s->taken)
+		return true;
+	s->query->limited = in.limit.count > 0 || in.limit.nconditions > 0;
+	s->query->limit = in.limit;
+	if (!reduce_pending(s) || !check(s, query_finish(s->query, &finished, &s->error)) || !settle(s, &finished) ||
+		!wire_send(s->sock, MESSAGE_FINISHED, &finished, sizeof(finished)))
+		return false;
+	if (in.first > finished.ngroups)
+		in.first = (uint32_t) finished.ngroups;
+	return in.first == 0 || send_groups(s, &(WireFetch) {.max = in.first});
+}
+
+static bool
+on_fetch(Session *s, size_t length)
+{
+	if (length != sizeof(WireFetch) || s->body.fetch.buffer >= ARENA_BUFFERS)
+		return fail(s, FAILURE_PROTOCOL, "fetch");
+	return send_groups(s, &s->body.fetch);
+}
+
+static bool
 on_reset(Session *s, size_t length)
 {
 	WireFinished past = {0};
@@ -488,6 +504,7 @@ on_reset(Session *s, size_t length)
 		return fail(s, FAILURE_PROTOCOL, "reset");
 	if (!settle(s, &past))
 		return false;
+	s->taken = false;
 	s->bytes_in = 0;
 	s->copy_ms = s->kernel_ms = s->server_ms = 0;
 	return check(s, query_reset(s->query, &s->error)) && wire_send(s->sock, MESSAGE_OPENED, NULL, 0);

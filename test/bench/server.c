@@ -369,7 +369,7 @@ ask(Question *t, int repeat)
 		if (!request(&peer, MESSAGE_RESIDENT, &t->in, sizeof(t->in), MESSAGE_RESIDED, &resided, sizeof(resided)) ||
 			!resided.taken)
 			fail("resident");
-		if (!request(&peer, MESSAGE_FINISH, &t->limit, t->limit.count > 0 ? sizeof(t->limit) : 0, MESSAGE_FINISHED, &finished, sizeof(finished)))
+		if (!request(&peer, MESSAGE_FINISH, &(WireFinish) {.limit = t->limit}, sizeof(WireFinish), MESSAGE_FINISHED, &finished, sizeof(finished)))
 			fail("finish");
 		done = now_ms();
 		server[i] = done - from;

@@ -348,7 +348,7 @@ static void
 limits(void)
 {
 	static const WireLimit wrong[] = {
-		{.by = {0, 0, -1, 0},.count = 0}, {.by = {4, 0, -1, 0},.count = 1}, {.by = {1, 0, -1, 0},.count = 1},
+		{.by = {4, 0, -1, 0},.count = 1}, {.by = {1, 0, -1, 0},.count = 1},
 		{.by = {2, 0, -1, 0},.count = 1}, {.by = {-1, 1, -1, 0},.count = 1}, {.by = {-1, -1, -1, 0},.count = 1},
 		{.by = {-1, 0, 0, 0},.count = 1}, {.by = {-1, 0, -1, 1},.count = 1}, {.by = {3, 0, 4, 0},.count = 1},
 		{.by = {3, 0, 3, 0},.count = 1}, {.by = {3, 0, 2, 0},.count = 1}, {.by = {3, 0, -1, 1},.count = 1},
@@ -356,22 +356,27 @@ limits(void)
 		{.by = {0, 0, -1, 0},.count = 1,.nconditions = 1,.conditions = {{.value = {1, 0, -1, 0}}}}
 	};
 	WireQuery	q = {.nkeys = 1,.nslots = 4};
-	WireLimit	limit = {.by = {0, -7, -1, 0},.count = 5};
+	WireFinish	in = {.limit = {.by = {0, -7, -1, 0},.count = 5}};
 
 	q.slots[0] = (WireSlot) {.monoid = MONOID_COUNT,.width = 1};
 	q.slots[1] = (WireSlot) {.monoid = MONOID_ACCUM_F64,.width = 1};
 	q.slots[2] = (WireSlot) {.monoid = MONOID_COUNT,.width = 8,.bin_kind = WIRE_BIN_UNIFORM};
 	q.slots[3] = (WireSlot) {.monoid = MONOID_SUM_F64,.width = 1};
-	CHECK(check_limit(&limit, &q, sizeof(limit)) == NULL, "by a count");
-	CHECK(check_limit(&limit, &q, sizeof(limit) - 1) != NULL, "a short message");
-	limit = (WireLimit) {.by = {-1, 0, -1, 0},.count = 5};
-	CHECK(check_limit(&limit, &q, sizeof(limit)) == NULL, "by a key");
-	limit = (WireLimit) {.by = {3, 0, 0, 1},.count = 5};
-	CHECK(check_limit(&limit, &q, sizeof(limit)) == NULL, "by a mean");
-	limit = (WireLimit) {.nconditions = 1,.conditions = {{.value = {3, 0, 0, 0}}}};
-	CHECK(check_limit(&limit, &q, sizeof(limit)) == NULL, "conditions alone");
+	CHECK(check_finish(&in, &q, sizeof(in)) == NULL, "by a count");
+	CHECK(check_finish(&in, &q, sizeof(in) - 1) != NULL, "a short message");
+	in.limit = (WireLimit) {.by = {-1, 0, -1, 0},.count = 5};
+	CHECK(check_finish(&in, &q, sizeof(in)) == NULL, "by a key");
+	in.limit = (WireLimit) {.by = {3, 0, 0, 1},.count = 5};
+	CHECK(check_finish(&in, &q, sizeof(in)) == NULL, "by a mean");
+	in.limit = (WireLimit) {.nconditions = 1,.conditions = {{.value = {3, 0, 0, 0}}}};
+	CHECK(check_finish(&in, &q, sizeof(in)) == NULL, "conditions alone");
+	in.limit = (WireLimit) {0};
+	CHECK(check_finish(&in, &q, sizeof(in)) == NULL && check_finish(&in, &q, 0) == NULL, "none");
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		CHECK(check_limit(&wrong[i], &q, sizeof(limit)) != NULL, "limit %d", (int) i);
+	{
+		in.limit = wrong[i];
+		CHECK(check_finish(&in, &q, sizeof(in)) != NULL, "limit %d", (int) i);
+	}
 }
 
 int

@@ -71,10 +71,9 @@ peer_close(Peer *peer)
 	close(peer->sock);
 }
 
-/* Sends a message, and receives an answer of this type, or a failure. */
+/* Receives an answer of this type, or a failure. */
 __attribute__((unused)) static bool
-request(Peer *peer, MessageType type, const void *body, size_t length, MessageType wanted, void *answer,
-		size_t size)
+receive_answer(Peer *peer, MessageType wanted, void *answer, size_t size)
 {
 	MessageHeader header;
 	bool		garbage;
@@ -85,8 +84,7 @@ request(Peer *peer, MessageType type, const void *body, size_t length, MessageTy
 	}			in;
 
 	peer->failed.text[0] = '\0';
-	if (!wire_send(peer->sock, type, body, length) ||
-		!wire_receive(peer->sock, &header, &in, sizeof(in), -1, &garbage))
+	if (!wire_receive(peer->sock, &header, &in, sizeof(in), -1, &garbage))
 	{
 		strcpy(peer->failed.text, "the connection was closed");
 		return false;
@@ -101,6 +99,17 @@ request(Peer *peer, MessageType type, const void *body, size_t length, MessageTy
 		  wanted);
 	memcpy(answer, &in, size);
 	return true;
+}
+
+/* Sends a message, and receives its answer. */
+__attribute__((unused)) static bool
+request(Peer *peer, MessageType type, const void *body, size_t length, MessageType wanted, void *answer,
+		size_t size)
+{
+	if (wire_send(peer->sock, type, body, length))
+		return receive_answer(peer, wanted, answer, size);
+	strcpy(peer->failed.text, "the connection was closed");
+	return false;
 }
 
 #endif							/* GPUAGG_UNIT_PEER_H */

@@ -559,6 +559,8 @@ open_question(Peer *peer, const Question *t)
 	return request(peer, MESSAGE_OPEN, &q, sizeof(q), MESSAGE_OPENED, &q, 0);
 }
 
+static bool last_taken;			/* the last question's rows were */
+
 static bool
 ask_once(Peer *peer, Question *t, bool *taken)
 {
@@ -573,7 +575,7 @@ ask_once(Peer *peer, Question *t, bool *taken)
 				 &resided, sizeof(resided)))
 		return false;
 	CHECK(resided.buffer == t->in.buffer, "another buffer");
-	*taken = resided.taken != 0;
+	*taken = last_taken = resided.taken != 0;
 	return true;
 }
 
@@ -756,8 +758,18 @@ check_answer(Peer *peer, const Question *t, Group *right, int n, uint64_t untold
 				all = n;
 	bool		ok = true;
 
+	WireFinish	finish = {.first = 0};
+	WireGroups	ahead = {.n = 0};
+
 	draw_limit(t);
-	if (!request(peer, MESSAGE_FINISH, &limit, limited ? sizeof(limit) : 0, MESSAGE_FINISHED, &finished, sizeof(finished)))
+	if (limited)
+		finish.limit = limit;
+	finish.if_taken = last_taken && random_below(2);
+	finish.first = random_below(2) ? 1 + random_below(1000) : 0;
+	if (!request(peer, MESSAGE_FINISH, &finish, limited || finish.if_taken || finish.first ? sizeof(finish) : 0,
+				 MESSAGE_FINISHED, &finished, sizeof(finished)))
+		return false;
+	if (finish.first > 0 && finished.ngroups > 0 && !receive_answer(peer, MESSAGE_GROUPS, &ahead, sizeof(ahead)))
 		return false;
 	if (limited)
 	{
@@ -777,7 +789,10 @@ check_answer(Peer *peer, const Question *t, Group *right, int n, uint64_t untold
 		WireFetch	fetch = {at, finished.ngroups - at, 0};
 		WireGroups	got;
 
-		ok = request(peer, MESSAGE_FETCH, &fetch, sizeof(fetch), MESSAGE_GROUPS, &got, sizeof(got)) && got.n > 0;
+		if (at == 0 && ahead.n > 0)
+			got = ahead;
+		else
+			ok = request(peer, MESSAGE_FETCH, &fetch, sizeof(fetch), MESSAGE_GROUPS, &got, sizeof(got)) && got.n > 0;
 		for (uint32_t g = 0; ok && g < got.n; g++, at++)
 		{
 			const int64_t *states = (int64_t *) (peer->arena + got.slots[1]);
