@@ -123,7 +123,9 @@ extern size_t cuda_groups_end(const CudaEngine *cuda, const WireGroups *groups);
 extern void cuda_keep_returned(CudaEngine *cuda);
 extern EngineStatus cuda_ensure_open(CudaEngine *cuda, const Batch *first);
 
-/* ordered_sets.c: fills in out->fallbacks; false: the session is lost.  Results are allocated in the current context. */
+/* ordered_sets.c: raises core's error if a fraction of a query without keys, which has met no row, is out of range. */
+extern void cuda_check_fractions(CudaEngine *cuda);
+/* Fills in out->fallbacks; false: the session is lost.  Results are allocated in the current context. */
 extern bool cuda_pick_ordered_sets(CudaEngine *cuda, const WireGroups *groups, const char *buffer, GroupBatch *out);
 
 /* groups.c */

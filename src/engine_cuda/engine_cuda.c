@@ -199,6 +199,9 @@ finish(CudaEngine *cuda)
 		cuda->rows_given = 0;
 		cuda_get_merger(cuda);
 	}
+	/* distinct and ordered values have no other merger than that */
+	if (cuda->spec->nkeys == 0)
+		cuda_check_fractions(cuda);
 	status = merge_device_groups(cuda);
 	if (status != ENGINE_OK)
 		return status;

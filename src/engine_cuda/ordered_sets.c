@@ -160,6 +160,26 @@ pick_some(CudaEngine *cuda, int v, const int64 *numbers, const int64 *firsts, co
 	return true;
 }
 
+void
+cuda_check_fractions(CudaEngine *cuda)
+{
+	const AggSpec *spec = cuda->spec;
+	bool		none = false;
+
+	for (int o = 0; o < spec->nordered_sets; o++)
+	{
+		const OrderedSetSpec *set = &spec->ordered_sets[o];
+		OrderedSetCall call;
+		bool		isnull = false;
+		Datum		fraction;
+
+		if (set->kind == ORDERED_SET_MODE || set->median)
+			continue;
+		fraction = cuda->env.fraction(cuda->env.fraction_arg, o, NULL, &none, &isnull);
+		ordered_set_begin(&call, set, fraction, isnull, 0);
+	}
+}
+
 /* The percentiles of these values. */
 static bool
 pick_percentiles(CudaEngine *cuda, int v, const WireGroups *groups, const char *buffer, GroupBatch *out, MemoryContext cxt)

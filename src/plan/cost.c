@@ -13,6 +13,7 @@
 #include "access/table.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_type_d.h"
 #include "executor/nodeHash.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
@@ -208,6 +209,34 @@ fallback_cost(GroupQuery *query, bool *any)
 	return cost.per_tuple;
 }
 
+/* Can a GPU reduce the distinct values and the ordered sets among these by itself?  As far as their types tell. */
+static bool
+sets_suit(List *aggs)
+{
+	ListCell   *lc;
+
+	foreach(lc, aggs)
+	{
+		Aggref	   *aggref = lfirst_node(Aggref, lc);
+		bool		ordered = aggmap_is_ordered_set(aggref);
+		Node	   *arg;
+		ColumnType	type;
+		int16		scale;
+
+		if (aggref->aggdistinct == NIL && !ordered)
+			continue;
+		if (list_length(aggref->args) != 1)
+			return false;
+		arg = (Node *) linitial_node(TargetEntry, aggref->args)->expr;
+		type = spec_column_type(exprType(arg), exprTypmod(arg), &scale);
+		/* sums of floats show the order of the values */
+		if (ordered ? !spec_type_has_codes(exprType(arg)) :
+			type == COLUMN_DATUM || (column_is_float(type) && aggref->aggtype != INT8OID))
+			return false;
+	}
+	return true;
+}
+
 /* What the engine adds to reading; *resident: the share of the rows of which it has copies, or can make them. */
 static Cost
 engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *resident)
@@ -229,7 +258,8 @@ engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *re
 		engine.work.local = sort_cost(child);
 	else if (!grouped)
 		engine.work.local = spill_cost(query, child);
-	*resident = grouped || sorts || !engines_take_resident(&engine) ? 0 : plan_resident_share(query, child);
+	*resident = grouped || sorts || !sets_suit(query->aggs) || !engines_take_resident(&engine) ? 0 :
+		plan_resident_share(query, child);
 	return engines_cost(&engine);
 }
 

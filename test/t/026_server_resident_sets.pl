@@ -91,6 +91,9 @@ is(ours($_), core($_), $_) foreach (
 	"SELECT k, gpu_mode() WITHIN GROUP (ORDER BY txt), gpu_count(*) FROM t GROUP BY k ORDER BY k",
 	"SELECT k, gpu_median(v * interval '1 s'), gpu_count(*) FROM t GROUP BY k ORDER BY k",
 	"SELECT k, gpu_percentile_cont(2) WITHIN GROUP (ORDER BY f8), gpu_count(*) FROM t GROUP BY k",
+	"SELECT gpu_percentile_cont('NaN') WITHIN GROUP (ORDER BY f8), gpu_count(*) FROM t WHERE i4 + 1 > 1000000",
+	"SELECT gpu_percentile_cont('NaN') WITHIN GROUP (ORDER BY f8), gpu_count(*) FROM t WHERE false",
+	"SELECT gpu_percentile_cont('{7}'::float8[]) WITHIN GROUP (ORDER BY f8), gpu_count(*) FROM t WHERE false",
 	"SELECT k, k2, gpu_count(DISTINCT i4) FROM t GROUP BY ROLLUP (k, k2) ORDER BY k, k2, 3");
 
 # rows that come as batches, alone and behind others
