@@ -683,7 +683,7 @@ are_all(const Resident *r)
 {
 	const CudaEngine *cuda = r->cuda;
 
-	return cuda->rows_given == 0 && cuda->merger == NULL && !cuda->joined && feed_resident_complete(r->rows);
+	return r->rows->alone && cuda->rows_given == 0 && cuda->merger == NULL && !cuda->joined && feed_resident_complete(r->rows);
 }
 
 /* What is lacking, by what is in the buffer: a copy, as that is used for uploads. */

@@ -574,6 +574,7 @@ heap_resident_create(HeapFeed *feed)
 	resident->cols = table->cached->cols;
 	resident->slots = table->cached->slots;
 	resident->follows = feed->passed;
+	resident->alone = feed->append == NULL;
 	resident->set = table->set;
 	resident->nquals = table->nquals;
 	resident->quals = table->quals;

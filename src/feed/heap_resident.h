@@ -25,6 +25,7 @@ typedef struct FeedResident
 	const int  *slots;			/* [attribute number - 1] index into cols, and chunks, or -1 */
 
 	bool		follows;		/* rows of tables before it come by the feed, behind these */
+	bool		alone;			/* there are no other tables */
 	ExprSet    *set;
 	int			nquals;
 	ExprRoot  **quals;			/* WHERE, in the order in which they are evaluated */

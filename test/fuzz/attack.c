@@ -177,7 +177,7 @@ make_message(Connection *c, int type)
 		case MESSAGE_LIST:
 			return make_list((WireList *) body);
 		case MESSAGE_FINISH:
-			return make_limit(c, (WireLimit *) body);
+			return make_finish(c, (WireFinish *) body);
 		case MESSAGE_FETCH:
 			memcpy(body, &fetch, sizeof(fetch));
 			return sizeof(fetch);

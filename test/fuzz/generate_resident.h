@@ -97,18 +97,28 @@ make_value(const WireQuery *q)
 	return value;
 }
 
-/* The body of FINISH; maybe none. */
-static size_t
+/* Maybe one of nothing. */
+static void
 make_limit(const Connection *c, WireLimit *in)
 {
 	if (c->query.nkeys == 0 || chance(0.4))
-		return 0;
+		return;
 	*in = (WireLimit) {.by = make_value(&c->query),.descending = random_below(2),.nulls_first = random_below(2),
 		.count = chance(0.2) ? 0 : 1 + random_below(50),.nconditions = between(0, WIRE_MAX_CONDITIONS)};
 	for (uint32_t i = 0; i < in->nconditions; i++)
 		in->conditions[i] = (WireCondition) {make_value(&c->query), chance(0.5) ? INT64_MIN : between(-50, 50),
 			chance(0.5) ? INT64_MAX : between(0, 1000)};
-	return in->count > 0 || in->nconditions > 0 ? sizeof(*in) : 0;
+}
+
+/* The body of FINISH; maybe none. */
+static size_t
+make_finish(const Connection *c, WireFinish *in)
+{
+	if (chance(0.2))
+		return 0;
+	*in = (WireFinish) {.if_taken = chance(0.1),.first = chance(0.5) ? 0 : 1 + random_below(5000)};
+	make_limit(c, &in->limit);
+	return sizeof(*in);
 }
 
 static size_t
