@@ -428,7 +428,7 @@ typedef struct WireSpan
 #define WIRE_OUTDATED (UINT64_C(1) << 63)
 /* Rows in order are asked for, and the copies of some ranges do not lie in that of the runs. */
 #define WIRE_UNSORTED (UINT64_C(1) << 62)
-/* Rows in order are asked for, and they are on several devices. */
+/* Rows that the query keeps, in order or for sets, are on several devices. */
 #define WIRE_SPREAD (UINT64_C(1) << 61)
 
 /*

@@ -269,8 +269,8 @@ cuda_absorb(Query *query, Query *part, const int64_t *key_min, const int64_t *ke
 {
 	DeviceStatus status;
 
-	if (query->q->flags & WIRE_ORDERED)
-		return device_say(error, DEVICE_UNSUPPORTED, "rows in order on several devices");
+	if (query_keeps_rows(query->q))
+		return device_say(error, DEVICE_UNSUPPORTED, "kept rows on several devices");
 	if (part->ngroups == 0)
 		return DEVICE_OK;
 	status = absorb(query, part, key_min, key_max, error);

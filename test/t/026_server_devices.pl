@@ -73,7 +73,7 @@ is(ours($_), do { local $ENV{PGOPTIONS} = '-c gpuagg.engine=cpu'; ours($_) }, $_
 {
 	my $query = 'SELECT k2, gpu_max_subarray_sum(v - 30000 ORDER BY v) FROM t GROUP BY k2 ORDER BY k2';
 	is(ours($query), do { local $ENV{PGOPTIONS} = '-c gpuagg.engine=cpu'; ours($query) }, $query);
-	like(seen($query), qr/Resident Rows: none: rows in order, and copies on several devices/, '... as batches');
+	like(seen($query), qr/Resident Rows: none: rows that are kept, and copies on several devices/, '... as batches');
 }
 
 # changes of the table
