@@ -550,6 +550,9 @@ gpuagg_histogram_counts(PG_FUNCTION_ARGS)
 
 	if (h == NULL)
 		PG_RETURN_NULL();
+	/* gpuagg_finish() may be given a state of the other aggregate */
+	if (h->weighted)
+		portable_invalid("histogram");
 	PG_RETURN_DATUM(histogram_count_array(h->u.counts, h->width));
 }
 
@@ -560,6 +563,8 @@ gpuagg_histogram_weights(PG_FUNCTION_ARGS)
 
 	if (h == NULL)
 		PG_RETURN_NULL();
+	if (!h->weighted)
+		portable_invalid("histogram");
 	PG_RETURN_DATUM(histogram_weight_array(h->u.weights, h->width));
 }
 

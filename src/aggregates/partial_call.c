@@ -332,6 +332,24 @@ partial_expression(const Aggref *aggref)
 								 aggref->aggcollid, aggref->inputcollid, COERCE_EXPLICIT_CALL);
 }
 
+/* The type that the parser gives to a call whose arguments partial_accepts(). */
+static Oid
+result_type(const Aggref *aggref)
+{
+	Oid			types[FUNC_MAX_ARGS];
+	Oid			result = get_func_rettype(aggref->aggfnoid);
+	Oid		   *declared;
+	int			nargs;
+	ListCell   *lc;
+
+	if (!IsPolymorphicType(result))
+		return result;
+	(void) get_func_signature(aggref->aggfnoid, &declared, &nargs);
+	foreach(lc, aggref->aggargtypes)
+		types[foreach_current_index(lc)] = lfirst_oid(lc);
+	return enforce_generic_type_consistency(types, declared, nargs, result, false);
+}
+
 Aggref *
 partial_restored(Node *node)
 {
@@ -341,7 +359,9 @@ partial_restored(Node *node)
 	if (!is_own_function(node, "gpuagg_finish") || list_length(finish->args) != 3 || !IsA(linitial(finish->args), Aggref))
 		return NULL;
 	call = partial_call(linitial_node(Aggref, finish->args));
-	if (call.form != PARTIAL_STATE || constant_oid(lsecond(finish->args)) != call.aggref->aggfnoid)
+	/* with another type gpuagg_finish() raises its error */
+	if (call.form != PARTIAL_STATE || constant_oid(lsecond(finish->args)) != call.aggref->aggfnoid ||
+		finish->funcresulttype != result_type(call.aggref))
 		return NULL;
 	/* as the parser would have it */
 	call.aggref->aggtype = finish->funcresulttype;

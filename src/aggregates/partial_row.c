@@ -98,8 +98,9 @@ partial_accepts(Oid agg, const Oid *types, int nargs)
 	result = form->pronargs == nargs && !OidIsValid(form->provariadic) &&
 		check_generic_type_consistency(types, form->proargtypes.values, nargs);
 	for (int i = 0; i < nargs && result; i++)
-		result = form->proargtypes.values[i] == types[i] || form->proargtypes.values[i] == ANYOID ||
-			IsPolymorphicType(form->proargtypes.values[i]);
+		result = form->proargtypes.values[i] == types[i] ||
+			(types[i] != UNKNOWNOID &&
+			 (form->proargtypes.values[i] == ANYOID || IsPolymorphicType(form->proargtypes.values[i])));
 	ReleaseSysCache(tuple);
 	return result;
 }

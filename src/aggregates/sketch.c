@@ -486,6 +486,9 @@ gpuagg_sketch_final(PG_FUNCTION_ARGS)
 {
 	Sketch	   *sketch = state_argument(fcinfo, 0);
 
+	/* gpuagg_finish() may be given a state of the other aggregate */
+	if (sketch && sketch->head.nfractions != 1)
+		portable_invalid("number of fractions");
 	if (sketch == NULL || isnan(sketch->fractions[0]))
 		PG_RETURN_NULL();
 	PG_RETURN_FLOAT8(fraction_value(sketch, ordered_buckets(sketch), sketch->fractions[0]));

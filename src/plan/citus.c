@@ -135,6 +135,7 @@ mark_of_filter(Expr *filter)
 	return NULL;
 }
 
+/* NULL if there is nothing else. */
 static Expr *
 filter_without_mark(Expr *filter)
 {
@@ -146,6 +147,8 @@ filter_without_mark(Expr *filter)
 	foreach(lc, ((BoolExpr *) filter)->args)
 		if (mark_text(lfirst(lc)) == NULL)
 			others = lappend(others, lfirst(lc));
+	if (others == NIL)
+		return NULL;
 	return list_length(others) > 1 ? makeBoolExpr(AND_EXPR, others, -1) : linitial(others);
 }
 

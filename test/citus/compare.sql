@@ -118,7 +118,9 @@ WITH columns(type, name) AS (VALUES ('smallint', 'i2'), ('integer', 'i4'), ('big
 	ours AS (
 		SELECT p.oid, proname, aggkind, p.proargtypes::oid[] AS types, pronargs, prorettype::regtype::text AS result
 		FROM pg_aggregate a JOIN pg_proc p ON p.oid = aggfnoid JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
-			JOIN pg_extension x ON d.refclassid = 'pg_extension'::regclass AND x.oid = d.refobjid AND extname = 'gpuagg'),
+			JOIN pg_extension x ON d.refclassid = 'pg_extension'::regclass AND x.oid = d.refobjid AND extname = 'gpuagg'
+		-- others are for foreign servers alone
+		WHERE proname LIKE 'gpu\_%'),
 	calls AS (
 		SELECT proname, 'gpu_count(*)' AS call, result FROM ours WHERE pronargs = 0 AND aggkind = 'n'
 		UNION ALL

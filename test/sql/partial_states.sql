@@ -104,6 +104,13 @@ SELECT gpuagg_merge(gpuagg_pack('int4pl(int4, int4)'::regprocedure, 1, 1));
 SELECT gpuagg_finish(gpuagg_merge(gpuagg_pack('gpu_stddev(int4)'::regprocedure, 1)), 'gpu_sum(int8)', NULL::numeric);
 SELECT gpuagg_finish(gpuagg_merge(gpuagg_pack('gpu_stddev(int4)'::regprocedure, 1)), 'gpu_stddev(int4)', NULL::int);
 SELECT gpuagg_finish(gpuagg_merge(gpuagg_pack('gpu_argmax(anyelement, anycompatible)'::regprocedure, 1, 1)), 'gpu_argmax(anyelement, anycompatible)', NULL::text);
+SELECT gpuagg_finish(gpuagg_merge(gpuagg_pack('gpu_histogram(float8, float8, float8, int4, float8)'::regprocedure, 1::float8, 0::float8, 2::float8, 2, 1::float8)),
+	'gpu_histogram(float8, float8, float8, int4)', NULL::int8[]);
+SELECT gpuagg_finish(gpuagg_merge(gpuagg_pack('gpu_histogram(float8, float8, float8, int4)'::regprocedure, 1::float8, 0::float8, 2::float8, 2)),
+	'gpu_histogram(float8, float8, float8, int4, float8)', NULL::float8[]);
+SELECT gpuagg_finish(gpuagg_merge(gpuagg_pack('gpu_approx_percentile(float8, float8[])'::regprocedure, 1::float8, '{}'::float8[])),
+	'gpu_approx_percentile(float8, float8)', NULL::float8);
+SELECT gpuagg_pack('gpu_argmax(anyelement, anycompatible)', 'a literal without a type', 1);
 SELECT together(state) FROM states WHERE n IN (1, 2) AND k = 1;
 SELECT together(state) FROM states WHERE n IN (10, 12) AND k = 1;
 SELECT together(state) FROM states WHERE n IN (18, 22) AND k = 1;
