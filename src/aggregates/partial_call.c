@@ -13,6 +13,7 @@
 #include "access/table.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_aggregate.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -232,6 +233,21 @@ hashes_alike(Oid type)
 	return get_typtype(type) == TYPTYPE_BASE;
 }
 
+/* Are values rows of a table, or arrays of such?  Those of a distributed table are of the types of its shards on the workers. */
+static bool
+is_row_of_table(Oid type)
+{
+	Oid			element;
+	Oid			relid;
+
+	type = getBaseType(type);
+	element = get_element_type(type);
+	if (OidIsValid(element))
+		return is_row_of_table(element);
+	relid = get_typ_typrelid(type);
+	return OidIsValid(relid) && get_rel_relkind(relid) != RELKIND_COMPOSITE_TYPE;
+}
+
 /*
  * The aggregate with whose gpuagg_states one is computed, and how many times it takes the same argument.  min and max of
  * any array or enum, whose state is of that type, are the value in the row with the least or greatest one.
@@ -271,7 +287,7 @@ may_travel(const Aggref *aggref, Oid states)
 	{
 		Oid			type = exprType((Node *) lfirst_node(TargetEntry, lc)->expr);
 
-		if (get_typtype(type) == TYPTYPE_PSEUDO || (kind == PARTIAL_HLL && !hashes_alike(type)))
+		if (get_typtype(type) == TYPTYPE_PSEUDO || is_row_of_table(type) || (kind == PARTIAL_HLL && !hashes_alike(type)))
 			return false;
 	}
 	/* a null of a domain may not be allowed */

@@ -33,9 +33,11 @@
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/planner.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
@@ -43,6 +45,7 @@
 #include "utils/syscache.h"
 
 #include "aggregates/aggmap.h"
+#include "common/compat.h"
 #include "plan/citus.h"
 #include "plan/merge.h"
 #include "settings.h"
@@ -234,6 +237,11 @@ rewrite_aggregate(Aggref *aggref)
 
 		if (OidIsValid(core) && merge_has_parts(core))
 		{
+			/* of which the executor hears no more */
+			AclResult	allowed = compat_proc_aclcheck(aggref->aggfnoid, GetUserId());
+
+			if (allowed != ACLCHECK_OK)
+				aclcheck_error(allowed, OBJECT_AGGREGATE, get_func_name(aggref->aggfnoid));
 			aggref->aggfnoid = core;
 			marked = taken;
 		}

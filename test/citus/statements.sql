@@ -133,3 +133,17 @@ BEGIN
 	RETURN NEXT tap(plan !~ 'GpuAgg', 'core''s over local tables', plan);
 END
 $$;
+
+-- What becomes core's still needs EXECUTE on the aggregate that was called.
+CREATE FUNCTION statement_privileges() RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+	CREATE ROLE citus_nobody LOGIN;
+	GRANT SELECT ON dist_rows TO citus_nobody;
+	REVOKE EXECUTE ON FUNCTION gpu_sum(int4) FROM PUBLIC;
+	SET LOCAL ROLE citus_nobody;
+	PERFORM gpu_sum(i4) FROM dist_rows;
+	RETURN NEXT tap(false, 'EXECUTE', 'no error');
+EXCEPTION WHEN OTHERS THEN
+	RETURN NEXT tap(SQLERRM = 'permission denied for aggregate gpu_sum', 'EXECUTE', SQLERRM);
+END
+$$;
