@@ -8,7 +8,6 @@
 
 #include <math.h>
 
-#include "access/stratnum.h"
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parse_oper.h"
@@ -21,6 +20,7 @@
 #include "utils/typcache.h"
 
 #include "aggregates/ordered_set.h"
+#include "common/compat.h"
 
 /* ---- specs -------------------------------------------------------------- */
 
@@ -77,26 +77,11 @@ answers_of(FallbackAgg *fallback, const Aggref *aggref, int set)
 static Oid
 ascending_operator(const Aggref *aggref, Oid typid, bool *desc)
 {
-	SortGroupClause *clause;
-	Oid			opfamily,
-				opcintype;
-	int16		strategy;
-	Oid			ltop;
-
 	*desc = false;
 	/* gpu_median */
 	if (aggref->aggorder == NIL)
 		return lookup_type_cache(typid, TYPECACHE_LT_OPR)->lt_opr;
-	clause = linitial_node(SortGroupClause, aggref->aggorder);
-	if (!get_ordering_op_properties(clause->sortop, &opfamily, &opcintype, &strategy))
-		elog(ERROR, "operator %u is not a valid ordering operator", clause->sortop);
-	*desc = strategy == BTGreaterStrategyNumber;
-	if (!*desc)
-		return clause->sortop;
-	ltop = get_opfamily_member(opfamily, opcintype, opcintype, BTLessStrategyNumber);
-	if (!OidIsValid(ltop))
-		elog(ERROR, "missing operator of family %u", opfamily);
-	return ltop;
+	return compat_ascending_operator(linitial_node(SortGroupClause, aggref->aggorder)->sortop, desc);
 }
 
 int

@@ -14,6 +14,7 @@
 #endif
 
 #include "access/heapam.h"
+#include "access/stratnum.h"
 #include "catalog/storage.h"
 #include "commands/explain.h"
 #include "common/relpath.h"
@@ -42,6 +43,7 @@
 #endif
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
@@ -121,6 +123,33 @@ typedef RelFileNode CompatLocator;
 #define compat_locator_number(l) ((l).relNode)
 #define compat_relation_locator(rel) ((rel)->rd_node)
 #endif
+
+/* The ascending operator of an ordering operator's family and types; *desc: the operator given is the descending one. */
+static inline Oid
+compat_ascending_operator(Oid sortop, bool *desc)
+{
+	Oid			opfamily,
+				opcintype,
+				ltop;
+#if PG_VERSION_NUM >= 180000
+	CompareType order;
+#else
+	int16		order;
+#endif
+
+	if (!get_ordering_op_properties(sortop, &opfamily, &opcintype, &order))
+		elog(ERROR, "operator %u is not a valid ordering operator", sortop);
+#if PG_VERSION_NUM >= 180000
+	*desc = order == COMPARE_GT;
+	ltop = *desc ? get_opfamily_member_for_cmptype(opfamily, opcintype, opcintype, COMPARE_LT) : sortop;
+#else
+	*desc = order == BTGreaterStrategyNumber;
+	ltop = *desc ? get_opfamily_member(opfamily, opcintype, opcintype, BTLessStrategyNumber) : sortop;
+#endif
+	if (!OidIsValid(ltop))
+		elog(ERROR, "missing operator of family %u", opfamily);
+	return ltop;
+}
 
 /* The path of a relation's main fork, not of a temporary one's. */
 static inline void

@@ -8,7 +8,7 @@ CREATE SEQUENCE calls;
 -- counts its calls: what it returns is not what it does
 CREATE FUNCTION costly(i int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
 BEGIN
-	PERFORM nextval('calls');
+	PERFORM nextval('public.calls');
 	RETURN i % 100;
 END $$;
 CREATE TABLE bits AS SELECT i, i % 3 AS k FROM generate_series(1, 3000) i;

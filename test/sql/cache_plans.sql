@@ -54,7 +54,7 @@ SET gpuagg.cache = eager;
 BEGIN;
 ALTER TABLE plans ALTER v TYPE bigint;
 ANALYZE plans;
-SELECT abs(kv / cost('SELECT k, gpu_sum(v) FROM plans GROUP BY k') - 1) < 0.01 AS uncached FROM before;
+SELECT abs(kv / cost('SELECT k, gpu_sum(v) FROM plans GROUP BY k') - 1) < 0.1 AS uncached FROM before;
 ROLLBACK;
 
 -- an index that reads a part of the pages is dearer than columns of all of them that are cached

@@ -150,7 +150,7 @@ SET gpuagg.require = 'require';
 RESET work_mem;
 RESET gpuagg.batch_rows;
 -- two orders: the rows are sorted for each
-SELECT gpu_longest_run(c ORDER BY ts), gpu_longest_run(c ORDER BY x) FROM ord;
+SELECT gpu_longest_run(c ORDER BY ts, g), gpu_longest_run(c ORDER BY x, g, ts) FROM ord;
 -- sums of floats in their order are core's to the last digit: no row
 SELECT gpu_sum(x::float8 / 3 ORDER BY x) AS here FROM ord WHERE x > 0
 EXCEPT SELECT sum(x::float8 / 3) FROM (SELECT x FROM ord WHERE x > 0 ORDER BY x) q;
