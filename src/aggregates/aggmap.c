@@ -22,6 +22,7 @@
 
 #include "access/htup_details.h"
 #include "access/transam.h"
+#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_namespace.h"
@@ -624,6 +625,18 @@ add_filter(AggSpec *spec, int filter)
 }
 
 /*
+ * The parameters, for expr_cannot_fail.  Workers have nothing but their values, as all were evaluated when the plan was sent; what
+ * fails or not is then the same in the leader, whose states are to be those of the workers.
+ */
+static ParamListInfo
+known_parameters(const PlanState *parent)
+{
+	static ParamListInfoData values;
+
+	return parent->plan->parallel_aware && IsInParallelMode() ? &values : parent->state->es_param_list_info;
+}
+
+/*
  * Evaluates argument i, even if no row will need it; false if it is NULL, may differ
  * between rows, or may raise an error.
  */
@@ -633,7 +646,7 @@ fixed_argument(Aggref *aggref, int i, PlanState *parent, ExprContext *econtext, 
 	Expr	   *expr = list_nth_node(TargetEntry, aggref->args, i)->expr;
 	bool		isnull;
 
-	if (contain_var_clause((Node *) expr) || !expr_cannot_fail((Node *) expr, parent->state->es_param_list_info))
+	if (contain_var_clause((Node *) expr) || !expr_cannot_fail((Node *) expr, known_parameters(parent)))
 		return false;
 	*value = ExecEvalExpr(ExecInitExpr(expr, parent), econtext, &isnull);
 	return !isnull;
