@@ -36,8 +36,8 @@
 /* Arenas that the server may keep (arena.c), each with its descriptor. */
 #define KEPT_ARENAS 66
 
-#define LAST_REQUEST MESSAGE_LIST
-#define LAST_ANSWER MESSAGE_LISTED
+#define LAST_REQUEST MESSAGE_PICK
+#define LAST_ANSWER MESSAGE_PICKED
 
 static const char *socket_path;
 static pid_t server;

@@ -140,7 +140,7 @@ sub set_aggregate
 	my ($depth) = @_;
 	my $kind = one_of(qw(int int big float date time));
 	my $argument = expr($kind, $depth);
-	my $fraction = one_of(0, 0.5, 0.5, 0.99, 1, 'NULL', "'{0.1,0.5,NULL,1}'::float8[]");
+	my $fraction = one_of(0, 0.5, 0.5, 0.99, 1, 'NULL::float8', "'{0.1,0.5,NULL,1}'::float8[]");
 
 	$argument = "($argument)::int" if $kind eq 'int';
 	return "gpu_count(DISTINCT $argument)" if rand() < 0.3;
