@@ -7,7 +7,8 @@
 # The chroot is $CHROOT (default /var/tmp/gpuagg-NAME of the archive), made and built once and used again; needs root, a mirror of
 # Debian and 2 GB of disk.
 #
-# A coordinator and two workers on loopback addresses, tables of ROWS (default 300000) rows in 8 shards (citus/tables.sql).
+# A coordinator and two workers on loopback addresses, tables of ROWS (default 300000) rows in 8 shards (citus/tables.sql); of fewer than
+# some 60000 the workers rightly leave some to core, which is told as a failure.
 # citus/compare.sql compares each aggregate of the extension over each type of arguments, grouped by the distribution column,
 # by another, by none and by two; citus/shapes.sql and citus/statements.sql whole statements.  EXPLAIN says where
 # each is aggregated: what may gather rows is stated in compare.sql, all else must be taken by the custom scan of the
