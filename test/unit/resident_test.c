@@ -68,7 +68,7 @@ static const uint32_t types[COLS] = {WIRE_I32, WIRE_I64, WIRE_I16, WIRE_I8, WIRE
 /* Rows of a range, and rounds of a test; on a GPU there may be more of the one, and fewer of the other. */
 #ifndef TEST_ROWS
 #define TEST_ROWS 900
-#define TEST_ROUNDS 40
+#define TEST_ROUNDS 15
 #endif
 
 typedef struct Range
@@ -1139,7 +1139,7 @@ every_call_fails(void)
 
 	for (size_t f = 0; f < sizeof(faults) / sizeof(faults[0]); f++)
 		for (int kind = 0; kind < KINDS; kind++)
-			for (int n = 1; n < 400; n += 1 + n / 10)
+			for (int n = 1; n < 400; n += 1 + n / 5)
 			{
 				Peer		peer,
 							beside;
