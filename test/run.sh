@@ -112,11 +112,12 @@ part_unit() {
 	local prefix=${1:-unit} dir=$top/build/unit${1:+-$1} t status
 
 	check "$prefix build" make -C "$top" -s -j"$(nproc)" PG_CONFIG="$PG_CONFIG" ${1:+SANITIZE=1} unit-tests
+	# as many side by side as there are processors
+	basename -s .c -a "$top"/test/unit/*_test.c | ASAN_OPTIONS=detect_leaks=0 xargs -P"$(nproc)" -I{} sh -c \
+		'"$0/{}" >"$1-{}.log" 2>&1; echo $? >"$1-{}.status"' "$dir" "$results/$prefix"
 	for t in "$top"/test/unit/*_test.c; do
-		[[ -e $t ]] || continue
 		t=$(basename "$t" .c)
-		ASAN_OPTIONS=detect_leaks=0 "$dir/$t" >"$results/$prefix-$t.log" 2>&1
-		status=$?
+		status=$(cat "$results/$prefix-$t.status")
 		tap_lines "$prefix/$t" <"$results/$prefix-$t.log" || [[ $status != 0 ]] || pass "$prefix/$t"
 		if [[ $status != 0 ]]; then
 			fail "$prefix/$t (exit status $status)"
