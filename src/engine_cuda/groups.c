@@ -85,7 +85,8 @@ describe_limit(const CudaEngine *cuda, WireLimit *out)
 {
 	const EngineLimit *limit = &cuda->limit;
 
-	if (cuda->joined)
+	/* fractions of groups that are left out may be wrong ones, too */
+	if (cuda->joined || cuda->spec->nordered_sets > 0)
 		return;
 	for (int c = 0; c < limit->nconditions; c++)
 	{

@@ -125,7 +125,7 @@ add_place(CudaQuery *query, int set, WirePart part)
 	return cuda_query_add_slot(query, &slot);
 }
 
-/* What is asked of a group's values: their number, where they begin, and the most frequent of them.  Equal floats are one there. */
+/* What is asked of a group's values: their number, where they begin, and the most frequent of them. */
 static bool
 add_value_slots(CudaQuery *query, int v)
 {
@@ -163,6 +163,12 @@ cuda_query_ordered_sets(CudaQuery *query, const char **why)
 {
 	const AggSpec *spec = query->spec;
 
+	/* a zero has its sign in core's modes */
+	*why = "modes of floats";
+	for (int o = 0; o < spec->nordered_sets; o++)
+		if (spec->ordered_sets[o].kind == ORDERED_SET_MODE &&
+			column_is_float(spec->cols[spec->values[spec->ordered_sets[o].values].col].type))
+			return false;
 	for (int v = 0; v < spec->nvalues; v++)
 	{
 		*why = "ordered values of a type that the GPU does not have";

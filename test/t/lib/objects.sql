@@ -31,7 +31,7 @@ BEGIN
 			CASE WHEN aggnumdirectargs = 1 THEN CASE proargtypes[0] WHEN 'float8'::regtype THEN '0.5' ELSE '''{0.25,0.75}''::float8[]' END ELSE '' END AS direct
 		FROM pg_proc p JOIN pg_aggregate ON aggfnoid = p.oid JOIN pg_depend d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
 			JOIN pg_extension x ON x.oid = d.refobjid AND extname = 'gpuagg'
-		WHERE prokind = 'a'
+		WHERE prokind = 'a' AND proname !~ '_state$'	-- those are for other servers
 	LOOP
 		call := CASE WHEN f.is_ordered_set THEN format('%s) WITHIN GROUP (ORDER BY %s', f.direct, f.columns)
 			WHEN f.name = 'gpu_approx_percentile' THEN replace(replace(f.columns, ', c_float8s', ', ''{0.25,0.75}''::float8[]'), ', c_float8', ', 0.5')
