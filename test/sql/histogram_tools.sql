@@ -69,7 +69,7 @@ RESET gpuagg.require;
 
 -- merging: of days, and of workers
 CREATE TABLE daily AS SELECT k, day, gpu_histogram(x, 0, 100, 8) AS counts, gpu_histogram(x, 0, 100, 8, w) AS weights,
-	gpu_histogram(x, 0, 100, 8)::numeric[] AS numbers, gpu_histogram_log(x, 1, 100, 8) AS logs FROM histograms GROUP BY k, day;
+	gpu_histogram(x, 0, 100, 8)::numeric[] AS numbers, gpu_histogram_log(x, 1, 100, 8) AS logs FROM histograms GROUP BY k, day ORDER BY k, day;
 INSERT INTO daily VALUES (0, NULL, NULL, NULL, NULL, NULL), (99, NULL, NULL, NULL, NULL, NULL);
 ANALYZE daily;
 CREATE TEMP TABLE whole AS SELECT k, gpu_histogram(x, 0, 100, 8) AS counts, gpu_histogram(x, 0, 100, 8, w) AS weights,
