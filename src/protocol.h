@@ -271,6 +271,13 @@ typedef struct WireQuery
 	WireSlot	slots[WIRE_MAX_SLOTS];
 } WireQuery;
 
+/* Is something kept of each row until the end, on one device, so that the bins of groups must not change? */
+static inline int
+wire_keeps_rows(const WireQuery *q)
+{
+	return (q->flags & WIRE_ORDERED) != 0 || q->nsets > 0;
+}
+
 #define WIRE_NO_ARRAY UINT32_MAX
 
 typedef struct WireColumn

@@ -282,8 +282,6 @@ extern size_t slot_state_bytes(const WireQuery *q, int s);
 extern bool slot_is_ordered(const WireQuery *q, int s);
 /* Is it reduced only then, for whatever reason? */
 extern bool slot_is_late(const WireQuery *q, int s);
-/* Is something kept of each row, so that the bins of groups must not change? */
-extern bool query_keeps_rows(const WireQuery *q);
 
 /* ---- device_cuda_lanes.c ---- */
 

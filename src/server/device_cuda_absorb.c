@@ -269,7 +269,7 @@ cuda_absorb(Query *query, Query *part, const int64_t *key_min, const int64_t *ke
 {
 	DeviceStatus status;
 
-	if (query_keeps_rows(query->q))
+	if (wire_keeps_rows(query->q))
 		return device_say(error, DEVICE_UNSUPPORTED, "kept rows on several devices");
 	if (part->ngroups == 0)
 		return DEVICE_OK;

@@ -212,9 +212,3 @@ slot_is_late(const WireQuery *q, int s)
 {
 	return slot_is_ordered(q, s) || q->slots[s].part != WIRE_ROWS;
 }
-
-bool
-query_keeps_rows(const WireQuery *q)
-{
-	return (q->flags & WIRE_ORDERED) != 0 || q->nsets > 0;
-}

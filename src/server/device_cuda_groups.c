@@ -210,7 +210,7 @@ choose_strategy(const Query *query, double bins)
 	StrategyChoice choice;
 
 	/* the bins of rows that are kept must not change */
-	if (bins > MOST_DIRECT_BINS || bins >= most_groups(q) || query_keeps_rows(q))
+	if (bins > MOST_DIRECT_BINS || bins >= most_groups(q) || wire_keeps_rows(q))
 		return STRATEGY_HASH;
 	strategy_choose(&device, &input, &choice);
 	return choice.strategy == STRATEGY_DIRECT ? STRATEGY_DIRECT : STRATEGY_HASH;
@@ -331,7 +331,7 @@ narrow_key_bytes(const WireQuery *q)
 static int
 table_key_bytes(const WireQuery *q, bool null_keys)
 {
-	return null_keys || query_keeps_rows(q) ? q->key_bytes : narrow_key_bytes(q);
+	return null_keys || wire_keeps_rows(q) ? q->key_bytes : narrow_key_bytes(q);
 }
 
 void
@@ -869,7 +869,7 @@ needs_bins(const WireQuery *q)
 	for (int s = 0; s < q->nslots; s++)
 		if (q->slots[s].bin_kind != WIRE_BIN_NONE)
 			return true;
-	return query_keeps_rows(q);
+	return wire_keeps_rows(q);
 }
 
 /*

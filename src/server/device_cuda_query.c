@@ -82,7 +82,7 @@ fill_query(Query *query, const double *thresholds, DeviceError *error)
 	size_t		bytes = query->q->nthresholds * sizeof(double);
 
 	CUDA_CHECK(stream_take(query->device, &query->stream));
-	if (query_keeps_rows(query->q))
+	if (wire_keeps_rows(query->q))
 	{
 		CUDA_CHECK(cudaEventCreateWithFlags(&query->began, cudaEventDefault));
 		CUDA_CHECK(cudaEventCreateWithFlags(&query->ended, cudaEventBlockingSync));

@@ -13,7 +13,7 @@ runs_wanted(const Query *query)
 {
 	const WireQuery *q = query->q;
 
-	if (query->form != FORM_UNKNOWN || q->nkeys == 0 || q->key_bytes == 0 || query_keeps_rows(q))
+	if (query->form != FORM_UNKNOWN || q->nkeys == 0 || q->key_bytes == 0 || wire_keeps_rows(q))
 		return false;
 	for (int s = 0; s < q->nslots; s++)
 		if (q->slots[s].bin_kind != WIRE_BIN_NONE)
@@ -66,7 +66,7 @@ sorts_rows(const Query *query, const Rows *rows)
 {
 	const WireQuery *q = query->q;
 
-	if (query_keeps_rows(q))
+	if (wire_keeps_rows(q))
 		return false;
 	for (int s = 0; s < q->nslots; s++)
 		if (q->slots[s].bin_kind != WIRE_BIN_NONE)

@@ -150,18 +150,12 @@ load_double(const DeviceColumn &c, int64_t i)
 {
 	switch (c.type)
 	{
-		case WIRE_I8:
-			return ((const int8_t *) c.values)[i];
-		case WIRE_I16:
-			return ((const int16_t *) c.values)[i];
-		case WIRE_I32:
-			return ((const int32_t *) c.values)[i];
-		case WIRE_I64:
-			return (double) ((const int64_t *) c.values)[i];
 		case WIRE_F32:
 			return ((const float *) c.values)[i];
-		default:
+		case WIRE_F64:
 			return ((const double *) c.values)[i];
+		default:
+			return (double) load_integer(c, i);
 	}
 }
 

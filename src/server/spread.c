@@ -444,13 +444,6 @@ is_on_one(const Cut *cut)
 	return n == 1 && !cut->lost;
 }
 
-/* Are rows kept until the end, on one device? */
-static bool
-keeps_rows(const WireQuery *q)
-{
-	return (q->flags & WIRE_ORDERED) != 0 || q->nsets > 0;
-}
-
 DeviceStatus
 spread_resident(OpenQuery *query, Lane *lane, const WireResident *in, const WireRun *runs, uint64_t *lacking, bool *taken,
 				DeviceError *error)
@@ -469,7 +462,7 @@ spread_resident(OpenQuery *query, Lane *lane, const WireResident *in, const Wire
 	count_shares(cut);
 	if (is_on_one(cut) && spread_device(in, runs) == query->device)
 		status = reduce_here(query, lane, in, runs, lacking, taken, error);
-	else if (keeps_rows(&query->wire))
+	else if (wire_keeps_rows(&query->wire))
 		lacking[0] = WIRE_SPREAD;
 	else if (!make_messages(cut))
 		status = device_say(error, DEVICE_FULL, "out of memory in the GPU server");

@@ -320,7 +320,7 @@ check_form(const Run *run)
 
 	/* a batch that is not taken may have changed the form */
 	if (query->form == FORM_HASH && (all || nulls))
-		CHECK(query->hash.table.key_bytes == (nulls || query_keeps_rows(&c->q) ? c->q.key_bytes : 4),
+		CHECK(query->hash.table.key_bytes == (nulls || wire_keeps_rows(&c->q) ? c->q.key_bytes : 4),
 			  "%s: keys of %d bytes in the table", c->name, query->hash.table.key_bytes);
 	if (query->form == FORM_DIRECT && (all || nulls))
 		CHECK(query->ranges.has_null[0] == nulls, "%s: a bin for NULLs", c->name);
@@ -498,7 +498,7 @@ run_with_fault(const Case *c, const Run *whole, const Fault *fault, int n)
 	CHECK(run.status == DEVICE_OK || run.error.text[0] != '\0', "%s: no text", what);
 	/* lack of memory after the query was opened means batches that are not taken, and no failure */
 	CHECK(run.status == DEVICE_OK || !run.opened || fault->call != STUB_ALLOC ||
-		  fault->err != cudaErrorMemoryAllocation || query_keeps_rows(&c->q), "%s: %s", what, run.error.text);
+		  fault->err != cudaErrorMemoryAllocation || wire_keeps_rows(&c->q), "%s: %s", what, run.error.text);
 	if (run.status == DEVICE_OK)
 	{
 		refused += run.taken != whole->taken;
