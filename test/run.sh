@@ -21,7 +21,8 @@
 #	diff		the differential test, DIFF_QUERIES queries (default 2000), and half as
 #				many of the heap feed over tables with a history
 #	stress		writers in every way against readers of the column cache (test/stress/cache.sh),
-#				STRESS_SECONDS (default 30) from STRESS_SEED on (default 1)
+#				STRESS_SECONDS (default 24) from STRESS_SEED on (default 1); half as long of the
+#				cache in GPU memory, by a stand-in for the GPU
 #	citus		aggregates over tables of Citus, where it is installed (test/citus.sh)
 #	fdw			aggregates over foreign partitions, on three clusters (test/fdw.sh)
 #	docs		README against the catalog; its SQL is run
@@ -278,10 +279,17 @@ part_fuzz() {
 	grep -v '^ok ' "$results/fuzz.log"
 }
 
+# stress NAME SECONDS [option...]
+stress() {
+	"$top/test/stress/cache.sh" --seconds "$2" --seed "${STRESS_SEED:-1}" "${@:3}" >"$results/$1.log" 2>&1
+	tap_lines "$1" < <(grep -E '^(not )?ok ' "$results/$1.log") || fail "$1"
+	grep -v '^ok ' "$results/$1.log" | grep -v '^# \(writer\|reader\) '
+}
+
 part_stress() {
-	"$top/test/stress/cache.sh" --seconds "${STRESS_SECONDS:-30}" --seed "${STRESS_SEED:-1}" >"$results/stress.log" 2>&1
-	tap_lines stress < <(grep -E '^(not )?ok ' "$results/stress.log") || fail stress
-	grep -v '^ok ' "$results/stress.log" | grep -v '^# \(writer\|reader\) '
+	stress stress "${STRESS_SECONDS:-24}"
+	make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-standin >/dev/null || fail "stress/server-standin (does not build)"
+	stress stress-server "$((${STRESS_SECONDS:-24} / 2))" --memory 256 --server "$top/build/test/gpuagg-server"
 }
 
 part_citus() {

@@ -9,9 +9,9 @@ use Shapes;
 *pick = \&Shapes::pick;
 *upto = \&Shapes::upto;
 
-# What answers without the extension, and with it.
+# What answers without the extension, and with it, beside the engine.
 my $core = 'SET LOCAL gpuagg.enabled = off \; SET LOCAL max_parallel_workers_per_gather = 0';
-my $scan = join(' \; ', map { "SET LOCAL $_" } 'gpuagg.enabled = on', "gpuagg.require = 'require'", "gpuagg.engine = 'cpu'",
+my $scan = join(' \; ', map { "SET LOCAL $_" } 'gpuagg.enabled = on', "gpuagg.require = 'require'",
 	'gpuagg.replace_builtin = on', 'gpuagg.startup_cost = 0', 'gpuagg.row_cost = 0', 'gpuagg.slot_cost = 0');
 
 sub new
@@ -108,7 +108,8 @@ sub draw_settings
 	my ($self) = @_;
 
 	return join(' \; ', $scan, map { "SET LOCAL $_" }
-		  'gpuagg.cache = ' . (chance(0.7) ? 'eager' : 'on'),
+		  'gpuagg.engine = ' . ($self->{engine} eq 'cpu' ? 'cpu' : pick('cuda', 'cuda', 'auto')),
+		'gpuagg.cache = ' . (chance(0.7) ? 'eager' : 'on'),
 		'max_parallel_workers_per_gather = ' . (chance(0.25) ? 2 : 0),
 		'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0',
 		'enable_indexscan = off', 'enable_indexonlyscan = off', 'enable_bitmapscan = off',
@@ -149,6 +150,8 @@ sub explain
 	my $text = join("\n", map { $_->[0] } @{ $self->run("$settings \\; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $sql") });
 
 	$self->count('explained');
+	$self->count('at the GPU server') if $text =~ /^ *Engine: cuda/m;
+	$self->count('GPU memory', $1) while $text =~ /GPU memory \((\d+) of \d+ blocks\)/g;
 	while ($text =~ /column cache \((\d+) of (\d+) blocks\)/g)
 	{
 		$self->count('blocks', $2);
@@ -317,7 +320,7 @@ sub step
 		$self->reconnect;
 		return;
 	}
-	if ($error =~ /^0A000.*(?:gpuagg|custom scan)/i)
+	if ($error =~ /^0A000.*(?:gpuagg|custom scan|engine "cuda" is not available)/i)
 	{
 		$self->count('refused');
 	}

@@ -1,7 +1,7 @@
 #!/usr/bin/env perl
 # One session of the stress test of the column cache (cache.sh starts many).
 #
-# cache.pl setup|reader|writer --name N --seed S --until SECONDS [--standby] [--patience SECONDS] [--directory DIR]
+# cache.pl setup|reader|writer --name N --seed S --until SECONDS [--standby] [--patience SECONDS] [--directory DIR] [--engine cpu|cuda]
 #
 #	setup	makes the tables
 #	reader	compares answers until that time (seconds since 1970)
@@ -21,8 +21,8 @@ use Shapes;
 use Writer;
 
 my $role = shift @ARGV // '';
-my %option = (name => 'x', seed => 1, until => 0, standby => 0, patience => 4, directory => '/tmp');
-GetOptions(\%option, 'name=s', 'seed=i', 'until=i', 'standby', 'patience=f', 'directory=s') or exit 2;
+my %option = (name => 'x', seed => 1, until => 0, standby => 0, patience => 4, directory => '/tmp', engine => 'cpu');
+GetOptions(\%option, 'name=s', 'seed=i', 'until=i', 'standby', 'patience=f', 'directory=s', 'engine=s') or exit 2;
 STDOUT->autoflush(1);
 srand($option{seed});
 

@@ -3,7 +3,10 @@
 # definitions in every way, while readers compare the cache's answers with core's, each pair
 # with one snapshot; in a private cluster with a standby, through crashes and a promotion.
 #
-#	cache.sh [--seconds N] [--sessions N] [--seed S] [--memory "MB..."]
+#	cache.sh [--seconds N] [--sessions N] [--seed S] [--memory "MB..."] [--server PROGRAM]
+#
+# With --server, readers ask the GPU engine, by that server program, which is killed and
+# stopped now and then and is given other limits of memory.
 #
 # The time is divided among rounds, one for each cache_memory of the list (default "256 8 2").
 # A round: tables, a standby, half of the sessions write and half read; a backend
@@ -16,7 +19,7 @@ set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=test/pg.sh
 source "$here/../pg.sh"
-seconds=30 sessions=6 seed=1 memory="256 8 2"
+seconds=30 sessions=6 seed=1 memory="256 8 2" server= engine=cpu
 
 while [[ $# -gt 1 ]]; do
 	case $1 in
@@ -24,15 +27,18 @@ while [[ $# -gt 1 ]]; do
 	--sessions) sessions=$2 ;;
 	--seed) seed=$2 ;;
 	--memory) memory=$2 ;;
+	--server) server=$2 engine=cuda ;;
 	*) exit 2 ;;
 	esac
 	shift 2
 done
 results=$top/test/results/stress
 failed=0
+[[ -z $server || -x $server ]] || { echo "no program: $server"; exit 2; }
 settings=("shared_preload_libraries='gpuagg'" jit=off max_worker_processes=16 max_parallel_workers=6 max_prepared_transactions=40
 	max_connections=80 shared_buffers=96MB wal_level=replica max_standby_streaming_delay=500ms wal_keep_size=1GB
 	restart_after_crash=on allow_in_place_tablespaces=on autovacuum_naptime=1s deadlock_timeout=200ms)
+[[ -z $server ]] || settings+=("gpuagg.server_program='$server'" gpuagg.server_timeout=1000)
 
 fail() {
 	echo "not ok $1"
@@ -69,6 +75,25 @@ kill_backend() {
 	[[ -z $pid ]] || kill -9 "$pid"
 }
 
+# Kills the GPU server, stops it, or changes what memory it may use, every few seconds until $until.
+trouble() {
+	local pid n=0
+
+	while (($(date +%s) + 2 < until)); do
+		sleep "$((1 + RANDOM % 3))"
+		pid=$(psql -XAtqc 'SELECT server_pid FROM gpuagg_status' 2>/dev/null)
+		case $((n++ % 6)) in
+		0 | 3) [[ -z $pid ]] || kill -KILL "$pid" ;;
+		4) [[ -z $pid ]] || kill -STOP "$pid" ;;
+		1) psql -XAtqc "ALTER SYSTEM SET gpuagg.device_cache_memory = '2MB'" -c 'SELECT pg_reload_conf()' ;;
+		2) psql -XAtqc "ALTER SYSTEM SET gpuagg.device_memory_limit = '64MB'" -c 'SELECT pg_reload_conf()' ;;
+		5) psql -XAtqc 'ALTER SYSTEM RESET gpuagg.device_cache_memory' -c 'ALTER SYSTEM RESET gpuagg.device_memory_limit' \
+			-c 'SELECT pg_reload_conf()' ;;
+		esac >/dev/null 2>&1
+	done
+	echo "count trouble: $n" >"$out/trouble.log"
+}
+
 # at PERCENT: waits until so much of the round is over
 at() {
 	local pause=$((begun + length * $1 / 100 - $(date +%s)))
@@ -102,8 +127,9 @@ round() {
 	begun=$(date +%s) until=$(($(date +%s) + length))
 	for ((n = 1; n <= sessions / 2; n++)); do
 		session writer "w$n"
-		session reader "r$n" --patience "$(((length + 9) / 10))"
+		session reader "r$n" --patience "$(((length + 9) / 10))" --engine $engine
 	done
+	[[ -z $server ]] || { trouble & pids+=($!); }
 	[[ -z $standby ]] || PGPORT=5433 session reader s1 --standby --patience 2
 	at 40
 	kill_backend
@@ -150,6 +176,7 @@ cat "$results"/*/*.log | sed -n 's/^count //p' | awk -F': ' '{ n[$1] += $2 } END
 	sort >"$results/counts"
 sed 's/^/# /' "$results/counts"
 needed=(queries 'visibility map' lsn built)
+[[ -z $server ]] || needed=(queries 'at the GPU server' 'GPU memory')
 grep -qE '^reader queries: ([5-9][0-9]{2}|[0-9]{4,})' "$results/counts" && needed+=(changed 'old snapshots' 'own changes')
 for what in "${needed[@]}"; do
 	grep -q "^reader $what: [1-9]" "$results/counts" || fail "none of: $what"
