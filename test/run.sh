@@ -328,13 +328,13 @@ finish() {
 	pg_stop
 }
 
-# What parts need is built before them, once and by all processors, and not by several of them at the same time.
+# What parts need is built before them, once and by all processors, and not by several of them at the same time;
+# sets $strict if all of src/ compiles without a warning.
 prepare() {
 	local part plain=() sanitized=()
 
 	for part; do
 		case $part in
-		strict) plain+=(strict) ;;
 		layers) plain+=(layers-objects) ;;
 		unit) plain+=(unit-tests) ;;
 		server | tap) plain+=(server-standin) ;;
@@ -342,6 +342,7 @@ prepare() {
 		fuzz) sanitized+=(fuzz-programs) ;;
 		esac
 	done
+	make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" strict && strict=1
 	[[ ${#plain[@]} == 0 ]] || make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" "${plain[@]}"
 	[[ ${#sanitized[@]} == 0 ]] || make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" SANITIZE=1 "${sanitized[@]}"
 }
@@ -364,8 +365,8 @@ for part in "${parts[@]}"; do
 	rm -f "$results/part-$part.count"
 done
 prepare "${parts[@]}" >"$results/prepare.log" 2>&1
-# The library of the objects of part strict; under sanitizers the compiler warns of what is not so.
-pg_make_args=$([[ -n ${SANITIZE:-} ]] || echo STRICT=1)
+# The library of the objects of part strict, unless the compiler warns.
+pg_make_args=${strict:+STRICT=1}
 for part in "${parts[@]}"; do
 	case $part in
 	regress | cached | isolation | server | tap | fuzz | diff | stress | fdw | citus | docs)
