@@ -80,7 +80,7 @@ is($node->device('memory_used'), 0, '... without memory left behind');
 	like($node->safe_psql('postgres', "$parallel $explain $query{decimals}"),
 		qr/Engine: cuda.*Input Rows: 200000.*Participants: 3.*Rows on CPU: [1-9]\d{4,5}\b/s, '... and in a parallel plan');
 	$node->provoke('memory');
-	like($node->safe_psql('postgres', "$parallel $explain $query{decimals}"), qr/Engine: cuda.*Rows on CPU: 400000\b/s, '... or all of them');
+	like($node->safe_psql('postgres', "$parallel $explain $query{decimals}"), qr/Engine: cuda.*Rows on CPU: 200000\b/s, '... or all of them');
 	$node->provoke(undef);
 	like($node->safe_psql('postgres', "$parallel $explain $query{decimals}"), qr/Engine: cuda(?!.*Rows on CPU)/s, '... or none');
 }
@@ -137,12 +137,12 @@ is($node->device('memory_used'), 0, '... without memory left behind');
 	my $rows = "SELECT count(*), sum(c) FROM (SELECT k, gpu_count(*) AS c FROM rows GROUP BY k) g";
 
 	$node->provoke('launch 2');
-	is($node->safe_psql('postgres', $rows), '1000|400000', 'a failed launch: the CPU engine starts over');
+	is($node->safe_psql('postgres', $rows), '1000|200000', 'a failed launch: the CPU engine starts over');
 	$node->psql('postgres', "SET gpuagg.batch_rows = 1000; $parallel $rows", stdout => \$out, stderr => \$err);
 	$node->provoke(undef);
 	like($err, qr/engine "cuda" failed: too many resources requested for launch\n.*cannot be read again/s, '... or a clear error, in a parallel plan');
 	is($out, '', '... and no answer');
-	is($node->safe_psql('postgres', "$parallel $rows"), '1000|400000', 'the next query runs');
+	is($node->safe_psql('postgres', "$parallel $rows"), '1000|200000', 'the next query runs');
 	is($node->device('restarts'), $restarts, '... at the same server');
 	is($node->device('memory_used'), 0, '... without memory left behind');
 }
