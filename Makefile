@@ -1,5 +1,5 @@
 # gpuagg: make, make install (PGXS); make test, make demo, make bench; make dist.  In another directory: make -f PATH/Makefile.
-# Settings: PG_CONFIG, NVCC, CUDA_ARCHS, WERROR=1, OPTIMIZE=-O3, SANITIZE=1 (for test/sanitize.sh, which builds a copy of the tree).
+# Settings: PG_CONFIG, NVCC, CUDA_ARCHS, WERROR=1, OPTIMIZE=-O3, STRICT=1 (of the objects of make strict), SANITIZE=1 (for test/sanitize.sh, which builds a copy of the tree).
 EXTENSION = gpuagg
 MODULE_big = gpuagg
 # The source tree with a slash, or nothing where it is the current directory.
@@ -8,7 +8,7 @@ TOP := $(if $(filter-out $(realpath .),$(realpath $(TOP))),$(TOP))
 DATA = $(patsubst $(TOP)%,%,$(wildcard $(TOP)sql/gpuagg--*.sql))
 # src/server/ is a program of its own.
 SRCS = $(filter-out $(TOP)src/server/%,$(wildcard $(TOP)src/*.c $(TOP)src/*/*.c))
-OBJS = $(SRCS:$(TOP)%.c=%.o)
+OBJS = $(if $(STRICT),$(STRICT_OBJS),$(SRCS:$(TOP)%.c=%.o))
 EXTRA_CLEAN = $(OBJS:.o=.d) build tmp_install test/results test/bench/kernels $(wildcard gpuagg-*.zip)
 
 PG_CONFIG ?= pg_config
@@ -62,7 +62,7 @@ clean-folders:
 	if [ -d test ]; then find test -type d -empty -delete; fi
 endif
 
-src/extension/status.o src/common/progress.o: gpuagg.control
+src/extension/status.o src/common/progress.o build/strict/extension/status.o build/strict/common/progress.o: gpuagg.control
 
 # Header dependencies are those of the objects; bitcode follows its object.
 $(OBJS:.o=.bc): %.bc: %.o

@@ -74,6 +74,7 @@ my @sources = grep { /\.c$/ } @files;
 my @of_server = grep { m{^server/} } @sources;
 my @of_library = grep { !m{^server/} } @sources;
 my @missing = grep { !-e object($_) } @sources;
+my %symbols;					# object -> what nm prints of it
 read_symbols(\@of_library, \@of_library);
 read_symbols(\@of_server, [ @of_server, grep { $_ eq 'strategy.c' || m{^operators/} } @of_library ]);
 
@@ -86,7 +87,7 @@ sub slurp
 	return scalar <$handle>;
 }
 
-sub object { return 'build/strict/' . ($_[0] =~ s/\.c$/.o/r) }
+sub object { return ($_[0] =~ m{^server/} ? 'build/unit/stub/src/' : 'build/strict/') . ($_[0] =~ s/\.c$/.o/r) }
 sub folder { return $_[0] =~ m{^(\.\./\w+|\w+)/} ? $1 : '.' }
 
 # Fills %calls for the first files; the others define.
@@ -111,13 +112,23 @@ sub read_symbols
 	return;
 }
 
+# The lines that nm prints of the object of a file; of all objects at the first call.
 sub nm
 {
 	my ($file) = @_;
-	my @symbols = split /\n/, qx(nm ${\ object($file)});
 
-	die "nm ${\ object($file)} failed" if $?;
-	return @symbols;
+	unless (%symbols)
+	{
+		my $of;
+
+		foreach my $line (split /\n/, qx(nm ${\ join ' ', grep { -e } map { object($_) } @sources }))
+		{
+			if ($line =~ /^(\S+):$/) { $of = $1 }
+			elsif ($line ne '') { push @{ $symbols{$of} }, $line }
+		}
+		die 'nm failed' if $?;
+	}
+	return @{ $symbols{ object($file) } // [] };
 }
 
 # ---------------------------------------------------------------------------------------------

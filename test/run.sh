@@ -3,7 +3,7 @@
 #
 #	test/run.sh [part...]
 #
-# Parts, in order (default: all of them):
+# Parts (default: all of them), of which as many run side by side as there are processors, each in clusters of its own:
 #	strict		all of src/ compiles under -Wall -Wextra -Werror
 #	build		a build elsewhere, by clang where there is one; install, uninstall, clean; META.json (test/build.sh)
 #	layers		folders of src/ include and call downwards only (test/layers.pl)
@@ -28,7 +28,7 @@
 #	docs		README against the catalog; its SQL is run
 #	gpu			the GPU tests
 #
-# A part that cannot run here names what it skips.  Ends with one line
+# A part is told when it has ended; one that cannot run here names what it skips.  Ends with one line
 # "N passed, N failed[, N skipped]"; the exit status says whether all passed.
 # Logs are kept in test/results.
 set -uo pipefail
@@ -74,10 +74,13 @@ tap_lines() {
 	while IFS= read -r line; do
 		case $line in
 		"ok "* | "not ok "*)
-			name=$(sed -E 's/^(not )?ok *[0-9]* *[-+]* *//; s/ {2,}[0-9]+ ms$//' <<<"$line")
+			[[ $line =~ ^(not\ )?ok\ *[0-9]*\ *[-+]*\ *(.*)$ ]]
+			name=${BASH_REMATCH[2]}
+			[[ ! $name =~ ^(.*[^ ])\ {2,}[0-9]+\ ms$ ]] || name=${BASH_REMATCH[1]}
 			;;
 		"test "*"... "*)
-			name=$(awk '{print $2}' <<<"$line")
+			[[ $line =~ ^test\ +([^ ]*) ]]
+			name=${BASH_REMATCH[1]}
 			[[ $line == *"... ok"* ]] && line="ok $name" || line="not ok $name"
 			;;
 		*) continue ;;
@@ -161,7 +164,8 @@ part_regress() {
 
 # The differential test draws other queries than in part diff.
 part_cached() {
-	local results=$results/cached PG_CONF="gpuagg.cache=eager;gpuagg.cache_memory=64MB"
+	local results=$results/cached
+	local -x PG_CONF="gpuagg.cache=eager;gpuagg.cache_memory=64MB"
 	local DIFF_QUERIES=$((${DIFF_QUERIES:-2000} / 2)) DIFF_SEED=$((${DIFF_SEED:-1} + 5000))
 
 	mkdir -p "$results"
@@ -288,7 +292,6 @@ stress() {
 
 part_stress() {
 	stress stress "${STRESS_SECONDS:-24}"
-	make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-standin >/dev/null || fail "stress/server-standin (does not build)"
 	stress stress-server "$((${STRESS_SECONDS:-24} / 2))" --memory 256 --server "$top/build/test/gpuagg-server"
 }
 
@@ -331,30 +334,69 @@ part_gpu() {
 finish() {
 	pg_stop
 }
-trap finish EXIT
+
+# What parts need is built before them, once and by all processors, and not by several of them at the same time;
+# sets $strict if all of src/ compiles without a warning.
+prepare() {
+	local part plain=() sanitized=()
+
+	for part; do
+		case $part in
+		layers) plain+=(layers-objects) ;;
+		unit) plain+=(unit-tests) ;;
+		server | tap | stress) plain+=(server-standin) ;;
+		sanitize) sanitized+=(unit-tests) ;;
+		fuzz) sanitized+=(fuzz-programs) ;;
+		esac
+	done
+	make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" strict && strict=1
+	[[ ${#plain[@]} == 0 ]] || make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" "${plain[@]}"
+	[[ ${#sanitized[@]} == 0 ]] || make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" SANITIZE=1 "${sanitized[@]}"
+}
+
+# run_part NAME: in a process of its own; what it has counted goes to a file
+run_part() {
+	trap finish EXIT
+	passed=0 failed=0 skipped=0
+	echo "# $1"
+	"part_$1"
+	echo "$passed $failed $skipped" >"$results/part-$1.count"
+}
 
 mkdir -p "$results"
 pg_need || exit 2
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(strict build layers unit sanitize regress cached isolation server tap fuzz diff stress fdw citus docs gpu)
-pg_make_args=
+[[ $# -gt 0 ]] || parts=(regress tap cached server diff sanitize build isolation stress fuzz unit fdw docs citus gpu layers strict)
+for part in "${parts[@]}"; do
+	[[ $(type -t "part_$part") == function ]] || { echo "no such part: $part" >&2; exit 2; }
+	rm -f "$results/part-$part.count"
+done
+prepare "${parts[@]}" >"$results/prepare.log" 2>&1
+# The library of the objects of part strict, unless the compiler warns.
+pg_make_args=${strict:+STRICT=1}
 for part in "${parts[@]}"; do
 	case $part in
 	regress | cached | isolation | server | tap | fuzz | diff | stress | fdw | citus | docs)
-		if [[ -z ${installed:-} ]]; then
-			check "build and install" pg_install
-			installed=1
-			export GPUAGG_INSTALLED=1
-		fi
-		;;
-	strict | build | layers | unit | sanitize | gpu) ;;
-	*)
-		echo "no such part: $part" >&2
-		exit 2
+		check "build and install" pg_install
+		export GPUAGG_INSTALLED=1
+		break
 		;;
 	esac
-	echo "# $part"
-	"part_$part"
+done
+trap 'trap - INT TERM; kill 0; exit 130' INT TERM
+for part in "${parts[@]}"; do
+	while (($(jobs -rp | wc -l) >= $(nproc))); do
+		wait -n
+	done
+	{
+		(run_part "$part") >"$results/part-$part.out" 2>&1
+		flock "$results" cat "$results/part-$part.out"
+	} &
+done
+wait
+for part in "${parts[@]}"; do
+	read -r -a counts < <(cat "$results/part-$part.count" 2>/dev/null) || fail "$part (did not end)"
+	passed=$((passed + ${counts[0]:-0})) failed=$((failed + ${counts[1]:-0})) skipped=$((skipped + ${counts[2]:-0}))
 done
 echo "$passed passed, $failed failed$([[ $skipped == 0 ]] || echo ", $skipped skipped")"
 [[ $failed == 0 && $passed != 0 ]]

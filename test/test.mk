@@ -31,86 +31,91 @@ bench:
 difftest:
 	@PG_CONFIG=$(if $(PGXS_FOUND),$(PG_CONFIG)) $(TOP)test/diff/run.sh $(if $(N),--queries $(N)) $(if $(SEED),--seed $(SEED)) $(if $(PAGES),--pages) $(if $(JOBS),--jobs $(JOBS))
 
-# Objects of their own, so that a warning shows again although the library is built.
+# Objects of their own, so that a warning shows again although the library is built.  With STRICT=1 the library is made of
+# these: what is tested is compiled once.
 STRICT_OBJS = $(SRCS:$(TOP)src/%.c=build/strict/%.o)
 
 strict: $(STRICT_OBJS)
 
 build/strict/%.o: src/%.c
 	@mkdir -p $(@D)
-	$(CC) -Wall -Wextra -Werror $(filter-out -g,$(CFLAGS)) $(CPPFLAGS) -c $< -o $@
+	$(CC) -Wall -Wextra -Werror $(CFLAGS) $(CPPFLAGS) -c $< -o $@
 
-# Objects of every source, the server's too over the stub of the CUDA run time, for test/layers.pl.
-LAYERS_OBJS = $(STRICT_OBJS) $(SERVER_SRCS:src/%.c=build/strict/%.o)
-
-.PHONY: layers-objects
-layers-objects: $(LAYERS_OBJS)
-
-build/strict/server/%.o: src/server/%.c
-	@mkdir -p $(@D)
-	$(CC) $(UNIT_CFLAGS) $(STUB_CFLAGS) -MMD -MP -c $< -o $@
-
-# A unit test links every source of src/ that does not include postgres.h.
+# Unit tests: objects of the tests, of every source of src/ that does not include postgres.h, and of the server over a stub
+# of the CUDA run time and kernels on the host, or over the stand-in for the device; each compiled once for all who link it.
 UNIT_DIR = build/unit$(if $(SANITIZE),-sanitize)
 UNIT_TESTS = $(patsubst $(TOP)test/unit/%.c,$(UNIT_DIR)/%,$(wildcard $(TOP)test/unit/*_test.c))
-UNIT_LIBS = $(shell grep -L '"postgres.h"' $(SRCS))
-UNIT_CFLAGS = -std=gnu11 -g -O2 -ffp-contract=off -Wall -Wextra -Werror -I$(TOP)src -I$(TOP)test/unit \
-              $(CLANG_FLAGS) $(if $(SANITIZE),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
-
-# What a test may include.  One call of the compiler makes all of its objects, and would write the dependencies of one alone.
-UNIT_INCLUDES = $(wildcard $(addprefix $(TOP),src/*.h src/*/*.h src/server/*.c kernels/*.h test/unit/*.h test/unit/cuda/*.h))
+UNIT_CFLAGS = -std=gnu11 -g -O2 -ffp-contract=off -Wall -Wextra -Werror -I$(TOP)src -I$(TOP)test/unit -I$(TOP)kernels \
+              $(CLANG_FLAGS) -MMD -MP
+UNIT_SANITIZE = -fno-omit-frame-pointer -fsanitize=address$(comma)undefined -fno-sanitize-recover=all
+STUB_CFLAGS = -I$(TOP)test/unit/cuda -Ddlopen=stub_dlopen -DGPUAGG_LEAST_CAPABILITY=80 '-DGPUAGG_CUDA_ARCHS="80 90"'
+# Segments and slices of stored columns so small that few rows have several.
+RESIDENT_CFLAGS = -DSTORE_SEGMENT_ROWS=4096 -DSTORE_LEAST_ROWS=256 -DSTORE_LEAST_GAPS=512 -DRESIDENT_MAX_GAP=700 \
+                  -DRESIDENT_LEAST_SLICE=128 -DSPLIT_ROWS=300
 
 unit-tests: $(UNIT_TESTS)
 
-$(UNIT_DIR)/%: test/unit/%.c $(UNIT_LIBS) $(UNIT_INCLUDES)
+build/unit/stub/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(UNIT_CFLAGS) $< $(UNIT_LIBS) -o $@ -lm
+	$(CC) $(UNIT_CFLAGS) $(STUB_CFLAGS) -c $< -o $@
 
-# The server without its start and its supervisor, over a stub of the CUDA run time and kernels on the host.
-STUB_SRCS = $(addprefix $(TOP),$(filter-out src/server/main.c src/server/control.c,$(SERVER_SRCS))) $(wildcard $(TOP)test/unit/cuda/*.c)
-STUB_CFLAGS = -I$(TOP)kernels -I$(TOP)test/unit/cuda -Ddlopen=stub_dlopen -DGPUAGG_LEAST_CAPABILITY=80 '-DGPUAGG_CUDA_ARCHS="80 90"'
-
-$(UNIT_DIR)/device_test $(UNIT_DIR)/session_test: $(UNIT_DIR)/%: test/unit/%.c $(STUB_SRCS) $(UNIT_LIBS) $(UNIT_INCLUDES)
+build/unit/few/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(UNIT_CFLAGS) $(STUB_CFLAGS) $< $(STUB_SRCS) $(UNIT_LIBS) -o $@ -lpthread -lm
+	$(CC) $(UNIT_CFLAGS) $(STUB_CFLAGS) $(RESIDENT_CFLAGS) -c $< -o $@
 
-# The same with segments and slices of stored columns so small that few rows have several, over the stub and over the stand-in.
-RESIDENT_CFLAGS = -DSTORE_SEGMENT_ROWS=4096 -DSTORE_LEAST_ROWS=256 -DSTORE_LEAST_GAPS=512 -DRESIDENT_MAX_GAP=700 \
-                  -DRESIDENT_LEAST_SLICE=128 -DSPLIT_ROWS=300
-STANDIN_SRCS = $(addprefix $(TOP),$(filter-out src/server/main.c src/server/control.c src/server/device_cuda%,$(SERVER_SRCS))) \
-               $(wildcard $(TOP)test/unit/standin_*.c)
-
-$(UNIT_DIR)/resident_test: test/unit/resident_test.c $(STUB_SRCS) $(UNIT_LIBS) $(UNIT_INCLUDES)
+build/unit-sanitize/stub/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(UNIT_CFLAGS) $(STUB_CFLAGS) $(RESIDENT_CFLAGS) $< $(STUB_SRCS) $(UNIT_LIBS) -o $@ -lpthread -lm
+	$(CC) $(UNIT_CFLAGS) $(UNIT_SANITIZE) $(STUB_CFLAGS) -c $< -o $@
 
-$(UNIT_DIR)/resident_standin_test: test/unit/resident_standin_test.c $(STANDIN_SRCS) test/unit/resident_test.c $(UNIT_LIBS) $(UNIT_INCLUDES)
+build/unit-sanitize/few/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(UNIT_CFLAGS) -I$(TOP)kernels $(RESIDENT_CFLAGS) $< $(STANDIN_SRCS) $(UNIT_LIBS) -o $@ -lpthread -lm
+	$(CC) $(UNIT_CFLAGS) $(UNIT_SANITIZE) $(STUB_CFLAGS) $(RESIDENT_CFLAGS) -c $< -o $@
+
+# objects KIND SOURCES: in UNIT_DIR
+unit_objects = $(patsubst $(TOP)%.c,$(UNIT_DIR)/$1/%.o,$2)
+UNIT_LIBS = $(shell grep -L '"postgres.h"' $(SRCS))
+SERVED_SRCS = $(addprefix $(TOP),$(filter-out src/server/main.c src/server/control.c,$(SERVER_SRCS)))
+STUB_SRCS = $(SERVED_SRCS) $(wildcard $(TOP)test/unit/cuda/*.c)
+STANDIN_SRCS = $(filter-out $(TOP)src/server/device_cuda%,$(SERVED_SRCS)) $(wildcard $(TOP)test/unit/standin_*.c)
+UNIT_LINK = $(CC) $(UNIT_CFLAGS) $(if $(SANITIZE),$(UNIT_SANITIZE)) $^ -o $@ -lpthread -lm
+
+$(UNIT_TESTS): $(UNIT_DIR)/%: $(call unit_objects,stub,$(UNIT_LIBS))
+	$(UNIT_LINK)
+
+$(filter-out %/resident_test %/resident_standin_test,$(UNIT_TESTS)): $(UNIT_DIR)/%: $(UNIT_DIR)/stub/test/unit/%.o
+$(UNIT_DIR)/device_test $(UNIT_DIR)/session_test: $(call unit_objects,stub,$(STUB_SRCS))
+$(UNIT_DIR)/resident_test: $(call unit_objects,few,$(TOP)test/unit/resident_test.c $(STUB_SRCS))
+$(UNIT_DIR)/resident_standin_test: $(call unit_objects,few,$(TOP)test/unit/resident_standin_test.c $(STANDIN_SRCS))
 
 # Chunks need PostgreSQL's headers; the test stands in for its functions.
-CHUNK_SRCS = $(addprefix $(TOP)src/cache/,chunk.c chunk_build.c)
 CHUNK_CFLAGS = -O3 -fno-strict-aliasing -fwrapv -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
+CHUNK_OBJS = $(call unit_objects,stub,$(TOP)test/unit/chunk_test.c $(addprefix $(TOP)src/cache/,chunk.c chunk_build.c))
 
-$(UNIT_DIR)/chunk_test: test/unit/chunk_test.c $(CHUNK_SRCS) $(UNIT_INCLUDES)
+$(CHUNK_OBJS): UNIT_CFLAGS += $(CHUNK_CFLAGS) $(CPPFLAGS)
+$(UNIT_DIR)/chunk_test: $(filter-out %/chunk_test.o,$(CHUNK_OBJS))
+
+# Of every source, for test/layers.pl.
+.PHONY: layers-objects
+layers-objects: $(STRICT_OBJS) $(SERVER_SRCS:%.c=build/unit/stub/%.o)
+
+# The server with the stand-in, as TAP tests run it.
+STANDIN_OBJS = $(call unit_objects,stub,$(STANDIN_SRCS) $(TOP)src/server/main.c $(TOP)src/server/control.c $(UNIT_LIBS))
+.PHONY: server-standin
+server-standin: build/test/gpuagg-server
+
+build/test/gpuagg-server: $(STANDIN_OBJS)
 	@mkdir -p $(@D)
-	$(CC) $(UNIT_CFLAGS) $(CHUNK_CFLAGS) $(CPPFLAGS) $< $(CHUNK_SRCS) -o $@ -lm
-
--include $(LAYERS_OBJS:.o=.d)
+	$(UNIT_LINK)
 
 # Programs of test/fuzz.sh; the server is the one with the stand-in, under sanitizers.
-FUZZ_CFLAGS = $(filter-out -Werror,$(UNIT_CFLAGS)) -I$(TOP)kernels
-FUZZ_SERVER = $(addprefix $(TOP),$(filter-out src/server/device_cuda%,$(SERVER_SRCS)) src/operators/monoid.c src/device_list.c) \
-              $(wildcard $(TOP)test/unit/standin_*.c)
-FUZZ_HEADERS = $(wildcard $(addprefix $(TOP),src/*.h src/*/*.h test/unit/*.h test/fuzz/*.h))
-
 .PHONY: fuzz-programs
 fuzz-programs: build/fuzz/gpuagg-server build/fuzz/attack build/fuzz/proxy
 
-build/fuzz/gpuagg-server: $(FUZZ_SERVER) $(FUZZ_HEADERS)
+build/fuzz/gpuagg-server: $(STANDIN_OBJS:$(UNIT_DIR)/%=build/unit-sanitize/%)
 	@mkdir -p $(@D)
-	$(CC) $(FUZZ_CFLAGS) -fno-omit-frame-pointer -fsanitize=address,undefined $(FUZZ_SERVER) -o $@ -lpthread -lm
+	$(CC) $(UNIT_SANITIZE) $^ -o $@ -lpthread -lm
 
-build/fuzz/%: test/fuzz/%.c $(TOP)src/operators/monoid.c $(FUZZ_HEADERS)
-	@mkdir -p $(@D)
-	$(CC) $(FUZZ_CFLAGS) $< $(TOP)src/operators/monoid.c -o $@ -lpthread -lm
+build/fuzz/attack build/fuzz/proxy: build/fuzz/%: build/unit/stub/test/fuzz/%.o build/unit/stub/src/operators/monoid.o
+	$(CC) $^ -o $@ -lpthread -lm
+
+-include $(shell find build/strict build/unit build/unit-sanitize -name '*.d' 2>/dev/null)

@@ -184,7 +184,7 @@ evaluate_guarded(Evaluator *e)
 {
 	MemoryContext cxt = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
-	bool		failed = false;
+	volatile bool failed = false;
 
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(cxt);

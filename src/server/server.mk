@@ -1,7 +1,6 @@
 # The GPU server: build/gpuagg-server, installed beside the extension's library where nvcc is present.
 #
 #	make server				build/gpuagg-server
-#	make server-standin		build/test/gpuagg-server, the same on a device layer that computes on the host, for tests
 CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(realpath $(firstword $(shell command -v $(NVCC) 2>/dev/null))))
 SERVER_CFLAGS = -std=gnu11 -O2 -g -ffp-contract=off -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -I$(TOP)src -I$(TOP)kernels \
                 $(SANITIZE_FLAGS)
@@ -10,17 +9,14 @@ SERVER_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter-out src/server
 SERVER_KERNEL_OBJS = $(patsubst $(TOP)src/server/%.cu,build/server/%.o,$(wildcard $(TOP)src/server/*.cu))
 SERVER_CUDA_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter src/server/device_cuda%,$(SERVER_SRCS))) \
                    $(SERVER_KERNEL_OBJS) build/server/strategy.o build/server/device_list.o
-STANDIN_OBJS = $(SERVER_OBJS) build/server/monoid.o build/server/device_list.o build/server/standin_device.o build/server/standin_resident.o build/server/standin_sets.o
 
-.PHONY: all server server-standin install install-server uninstall uninstall-server
+.PHONY: all server install install-server uninstall uninstall-server
 all: server
 install: install-server
 uninstall: uninstall-server
 
 uninstall-server:
 	rm -f '$(DESTDIR)$(pkglibdir)/gpuagg-server'
-
-server-standin: build/test/gpuagg-server
 
 ifneq ($(and $(NVCC),$(wildcard $(TOP)kernels/group.cu)),)
 
@@ -78,17 +74,8 @@ build/server/%.o: src/server/%.c
 
 build/server/strategy.o: src/strategy.c
 build/server/device_list.o: src/device_list.c
-build/server/monoid.o: src/operators/monoid.c
-build/server/strategy.o build/server/device_list.o build/server/monoid.o:
+build/server/strategy.o build/server/device_list.o:
 	@mkdir -p $(@D)
 	$(CC) $(SERVER_CFLAGS) -c $< -o $@
-
-build/server/standin_%.o: test/unit/standin_%.c
-	@mkdir -p $(@D)
-	$(CC) $(SERVER_CFLAGS) -I$(TOP)test/unit -c $< -o $@
-
-build/test/gpuagg-server: $(STANDIN_OBJS)
-	@mkdir -p $(@D)
-	$(CC) $(SANITIZE_FLAGS) $^ -lpthread -lm -o $@
 
 -include $(wildcard build/server/*.d)

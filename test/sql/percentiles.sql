@@ -62,7 +62,7 @@ SELECT 'all orders', x, CASE WHEN x % 2 = 0 THEN -1 ELSE 1 END * 1.5 * 2.0::floa
 SELECT 'special', x, CASE x % 5 WHEN 0 THEN 'NaN' WHEN 1 THEN 'Infinity' WHEN 2 THEN '-Infinity' WHEN 3 THEN -0.0 ELSE x END FROM generate_series(1, 30000) x;
 VACUUM ANALYZE hard;
 -- powers of two that the values have, each sign for itself
-CREATE TABLE orders AS SELECT data, count(DISTINCT (sign(v), floor(log(2, abs(v)::numeric)))) AS n FROM hard
+CREATE TABLE orders AS SELECT data, count(DISTINCT get_byte(float8send(v), 0) * 16 + get_byte(float8send(v), 1) / 16) AS n FROM hard
 	WHERE v NOT IN ('NaN', 'Infinity', '-Infinity', 0) GROUP BY data;
 CREATE TABLE answers AS
 SELECT data, p, about, exactly FROM

@@ -140,12 +140,14 @@ build(void)
 			if (state[i] == VEC_FALLBACK)
 				chunk_builder_exception(builder, done + i,
 										PointerGetDatum(exception_image(done + i, (done + i) % 2)));
-		memset(page, 0x55, sizeof(page));
+		if (by_reference())
+			memset(page, 0x55, (size_t) n * MAXALIGN(MAX_IMAGE));
 		done += n;
 	}
 	size = chunk_builder_size(builder);
-	CHECK(size == MAXALIGN(size) && size < sizeof(storage[0]), "size %zu", size);
-	memset(storage, 0x33, sizeof(storage));
+	CHECK(size == MAXALIGN(size) && size + 8 < sizeof(storage[0]), "size %zu", size);
+	memset(storage[0], 0x33, size + 8);
+	memset(storage[1], 0x33, Min(sizeof(storage[1]), size + 4096));
 	chunk_builder_write(builder, (CacheChunk *) storage[0]);
 	CHECK(storage[0][size] == 0x33, "written beyond its size");
 	/* elsewhere, and only what belongs to it */
