@@ -13,7 +13,7 @@ counts_all(const WireQuery *q, const Rows *rows, int s)
 	if (slot->monoid != MONOID_COUNT || slot->bin_kind != WIRE_BIN_NONE || slot->filter >= 0)
 		return false;
 	for (int c = 0; c < 2; c++)
-		if (slot->col[c] >= 0 && rows->cols[slot->col[c]].validity)
+		if (slot->col[c] >= 0 && may_have_nulls(&rows->cols[slot->col[c]]))
 			return false;
 	return true;
 }

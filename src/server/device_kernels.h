@@ -8,6 +8,7 @@
 #ifndef GPUAGG_DEVICE_KERNELS_H
 #define GPUAGG_DEVICE_KERNELS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,9 @@ typedef struct DeviceColumn
 	const void *values;
 	const uint8_t *validity;
 	int			type;			/* WireType */
+	uint16_t	computed;		/* as in GpuaggColumn */
+	uint16_t	operand;
+	bool		nullable;		/* computed: some value may be NULL */
 } DeviceColumn;
 
 typedef struct PackKeys
