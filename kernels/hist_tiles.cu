@@ -8,6 +8,8 @@
  * those of the other kernels in shared memory.  A result that only the next instruction reads stays in
  * registers; others are temporaries in shared memory, behind the bins.
  */
+/* values of rows are in registers if loops over them and calls vanish */
+#define VECTOR_INLINE
 #ifdef __CUDA_ARCH__
 #define VECTOR_UNROLL _Pragma("unroll")
 #endif
@@ -392,18 +394,12 @@ tile_bins(const Tile &tile, const GpuaggBins &b, const Lanes &last, u32 ok, int3
 
 /* Extremes of decimals, whose identity is no value of 64 bits: where a code is that of none. */
 static __device__ __noinline__ void
-change_decimals(const HistArgs &args, int s, const int32_t (&bin)[ITEMS], const u64 (&v)[ITEMS], u32 in)
+change_decimal(const HistArgs &args, int s, u32 bin, int64_t x)
 {
-	for (int j = 0; j < ITEMS; j++)
-		if (in >> j & 1)
-		{
-			gpuagg_i128 x = (int64_t) v[j];
-
-			if (args.slot[s].op == MONOID_MIN_DEC)
-				change_bin<Op_min_dec>(args, s, bin[j], min_dec_lift(x));
-			else
-				change_bin<Op_max_dec>(args, s, bin[j], max_dec_lift(x));
-		}
+	if (args.slot[s].op == MONOID_MIN_DEC)
+		change_bin<Op_min_dec>(args, s, bin, min_dec_lift(x));
+	else
+		change_bin<Op_max_dec>(args, s, bin, max_dec_lift(x));
 }
 
 template <typename W> static __device__ __forceinline__ void
@@ -419,13 +415,10 @@ tile_maxima(const HistArgs &args, int s, const FastShared &place, const u32 (&at
 	add_maxima(place, at, code, in);
 	if (sizeof(W) == sizeof(u64) && slot.wide_state)
 	{
-		u32			none = 0;
-
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
-			none |= code[j] == 0 ? in & 1u << j : 0;
-		if (none)
-			change_decimals(args, s, bin, v, none);
+			if ((in >> j & 1) && code[j] == 0)
+				change_decimal(args, s, bin[j], (int64_t) v[j]);
 		__syncwarp();
 	}
 }

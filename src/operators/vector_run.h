@@ -13,7 +13,9 @@
 #include "operators/vector_functions.h"
 #include "operators/vector_program.h"
 
-#ifdef __CUDACC__
+#if defined(__CUDACC__) && defined(VECTOR_INLINE)
+#define VECTOR_FUNCTION static __forceinline__ __host__ __device__
+#elif defined(__CUDACC__)
 #define VECTOR_FUNCTION static inline __host__ __device__
 #else
 #define VECTOR_FUNCTION static inline

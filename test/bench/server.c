@@ -1,8 +1,8 @@
 /*
  * server.c
  *	  The GPU server's part of queries over stored columns, by itself: a session in this process stores 48 M rows
- *	  (or as many as the first argument says), asks each query nine times, checks its groups, and prints the
- *	  medians of RESIDENT to FINISHED and of the fetching of all groups.
+ *	  (or as many as the first argument says), asks each query nine times (the second), or the first of them (the
+ *	  third), checks its groups, and prints the medians of RESIDENT to FINISHED and of the fetching of all groups.
  *
  * `make bench-server`; the messages are those of the standard queries (queries.txt), and of sorted keys.
  */
@@ -431,7 +431,9 @@ main(int argc, char **argv)
 	WireStatus	status = {0};
 	DeviceError error;
 	int			repeat = argc > 2 ? atoi(argv[2]) : 9;
+	size_t		most = argc > 3 ? (size_t) atoi(argv[3]) : SIZE_MAX;
 
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	nrows = argc > 1 ? atoll(argv[1]) : nrows;
 	make_data();
 	if (device_ops.start("all", &status, &error) != DEVICE_OK)
@@ -469,7 +471,7 @@ main(int argc, char **argv)
 			three_by("runs of 5, hash", COL_RUN5, nrows / 5 * 3, nrows / 5, STRATEGY_HASH),
 		};
 
-		for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && i < most; i++)
 			ask(&all[i], repeat);
 	}
 	peer_close(&peer);
