@@ -243,7 +243,7 @@ typedef enum GpuaggHistStrategy
 	GPUAGG_HIST_PARTITION,		/* partition by bin range, then shared memory */
 	GPUAGG_HIST_GLOBAL,			/* states changed in the L2 cache, M copies of them */
 	GPUAGG_HIST_EXCHANGE,		/* shared memory of all multiprocessors together, rows exchanged through the L2 cache */
-	GPUAGG_HIST_TILES			/* shared memory, all operators in one pass that reads each column once; only by name */
+	GPUAGG_HIST_TILES			/* shared memory, a program and all operators in one pass; only by name */
 } GpuaggHistStrategy;
 
 /*
@@ -283,7 +283,7 @@ typedef struct GpuaggHist
 	int64_t		nrows;			/* below 2^32 in one call */
 	GpuaggHistStatus *status;
 	GpuaggHistStrategy strategy;	/* AUTO: by the model in hist_model.h */
-	const GpuaggProgram *program;	/* TILES: in device memory, or NULL */
+	const GpuaggProgram *program;	/* TILES: in device memory */
 	int			temporaries;	/* that it has */
 	int64_t		input_row;		/* of its inputs, the call's first row: a multiple of 64 below 2^31 */
 } GpuaggHist;

@@ -648,7 +648,7 @@ plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	int			bits = log2_ceil(hist->nrows / facts.sms + 4096 * 2);
 
 	STATUS_TRY(hist_check_bins(hist->bins, 0));
-	if (hist->bins.kind != GPUAGG_BIN_RANGE)
+	if (hist->bins.kind != GPUAGG_BIN_RANGE || hist->program == nullptr)
 		return GPUAGG_CUDA_UNSUPPORTED;
 	args.bins = hist->bins;
 	args.report = true;
@@ -661,10 +661,7 @@ plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		HistSlot   &slot = args.slot[s];
 
 		STATUS_TRY(set_slot(hist, s, slot));
-		if ((slot.op == MONOID_MIN_DEC || slot.op == MONOID_MAX_DEC) && slot.extend)
-			slot.form = HIST_MAX64;
-		/* values that are no codes of theirs take locks */
-		args.locks = args.locks || locks_out_of_window(slot.op) || (slot.form == HIST_MAX64 && slot.wide_state);
+		args.locks = args.locks || locks_out_of_window(slot.op);
 	}
 	order_slots(args);
 	for (int i = 0; i < HIST_WIDTHS; i++)

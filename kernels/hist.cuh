@@ -155,7 +155,7 @@ struct HistArgs
 	int64_t		out_of_window_threads;	/* how many may change copies at a time, if out-of-window rows do; or 0 */
 	int			hot_entries;	/* of a warp, a power of two, or 0; see hist_change.cuh */
 	/* hist_tiles.cu */
-	const GpuaggProgram *program;	/* or NULL */
+	const GpuaggProgram *program;
 	int			temporaries;
 	u32			input_row;
 	HistPartitioned part;
@@ -766,10 +766,8 @@ max_code(int op, u64 v)
 	switch (op)
 	{
 		case MONOID_MIN_I64:
-		case MONOID_MIN_DEC:
 			return ~(v ^ 1ULL << 63);
 		case MONOID_MAX_I64:
-		case MONOID_MAX_DEC:
 			return v ^ 1ULL << 63;
 		case MONOID_MIN_F64:
 			return ~order_f64(v);

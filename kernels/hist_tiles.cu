@@ -1,7 +1,7 @@
 /*
  * hist_tiles.cu
- *	  Histograms of several operators at once: each column is read once, tile by tile, and what a
- *	  program computes of columns goes to bins and sums without a way through memory.
+ *	  Histograms of several operators at once: what a program computes of columns goes to bins
+ *	  and sums without a way through memory, tile by tile.
  *
  * A thread has four rows in a row of a tile for itself, so that nothing waits for another thread; each step, of the
  * program or of an operator, is chosen once for all rows of a tile.  The words, limbs and states are
@@ -44,7 +44,7 @@ struct Tile
 static inline size_t
 program_bytes(const HistArgs &args)
 {
-	return args.program ? ((sizeof(GpuaggProgram) + 15) & ~(size_t) 15) + (size_t) args.temporaries * THREADS * (ITEMS * 8 + 1) : 0;
+	return ((sizeof(GpuaggProgram) + 15) & ~(size_t) 15) + (size_t) args.temporaries * THREADS * (ITEMS * 8 + 1);
 }
 
 size_t
@@ -323,13 +323,13 @@ rows_that_count(const Tile &tile, const Lanes &last, u32 wanted, u32 &untold)
 /* ---- bins and inputs ---------------------------------------------------------------- */
 
 /* A column's values as load_items has them, and the rows that have one. */
-template <bool PROGRAM> static __device__ __forceinline__ u32
+static __device__ __forceinline__ u32
 column_values(const Tile &tile, const GpuaggColumn &c, const Lanes &last, u64 (&v)[ITEMS])
 {
 	int64_t		raw[ITEMS];
 	u32			valid = 0;
 
-	if (PROGRAM && c.computed)
+	if (c.computed)
 	{
 		Lanes		x;
 
@@ -358,7 +358,7 @@ column_values(const Tile &tile, const GpuaggColumn &c, const Lanes &last, u64 (&
 }
 
 /* As find_bins. */
-template <bool PROGRAM> static __device__ __forceinline__ u32
+static __device__ __forceinline__ u32
 tile_bins(const Tile &tile, const GpuaggBins &b, const Lanes &last, u32 ok, int32_t (&bin)[ITEMS], u32 &outside)
 {
 	u32			out = 0;
@@ -369,7 +369,7 @@ tile_bins(const Tile &tile, const GpuaggBins &b, const Lanes &last, u32 ok, int3
 	for (int c = 0; c < b.ncolumns; c++)
 	{
 		u64			v[ITEMS];
-		u32			valid = column_values<PROGRAM>(tile, b.column[c], last, v);
+		u32			valid = column_values(tile, b.column[c], last, v);
 		u32			values = (u32) (b.extent[c] - (b.null_bin[c] != 0));
 
 		if (!b.null_bin[c])
@@ -392,35 +392,15 @@ tile_bins(const Tile &tile, const GpuaggBins &b, const Lanes &last, u32 ok, int3
 
 /* ---- operators ---------------------------------------------------------------------- */
 
-/* Extremes of decimals, whose identity is no value of 64 bits: where a code is that of none. */
-static __device__ __noinline__ void
-change_decimal(const HistArgs &args, int s, u32 bin, int64_t x)
-{
-	if (args.slot[s].op == MONOID_MIN_DEC)
-		change_bin<Op_min_dec>(args, s, bin, min_dec_lift(x));
-	else
-		change_bin<Op_max_dec>(args, s, bin, max_dec_lift(x));
-}
-
 template <typename W> static __device__ __forceinline__ void
-tile_maxima(const HistArgs &args, int s, const FastShared &place, const u32 (&at)[ITEMS], const int32_t (&bin)[ITEMS],
-			const u64 (&v)[ITEMS], u32 in)
+tile_maxima(int op, const FastShared &place, const u32 (&at)[ITEMS], const u64 (&v)[ITEMS], u32 in)
 {
-	const HistSlot &slot = args.slot[s];
 	W			code[ITEMS];
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
-		code[j] = (W) max_code(slot.op, v[j]);
+		code[j] = (W) max_code(op, v[j]);
 	add_maxima(place, at, code, in);
-	if (sizeof(W) == sizeof(u64) && slot.wide_state)
-	{
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			if ((in >> j & 1) && code[j] == 0)
-				change_decimal(args, s, bin[j], (int64_t) v[j]);
-		__syncwarp();
-	}
 }
 
 template <int DIGITS> static __device__ __forceinline__ void
@@ -514,10 +494,10 @@ add_slot(const HistArgs &args, int s, const FastShared &place, int e0, const u32
 			tile_fixes<4>(args, fast, place, e0, at, v, in);
 			break;
 		case TILE_MAX32:
-			tile_maxima<u32>(args, s, place, at, bin, v, in);
+			tile_maxima<u32>(args.slot[s].op, place, at, v, in);
 			break;
 		case TILE_MAX64:
-			tile_maxima<u64>(args, s, place, at, bin, v, in);
+			tile_maxima<u64>(args.slot[s].op, place, at, v, in);
 			break;
 		default:				/* TILE_SQUARES */
 			tile_squares(args, s, place, e0, bin, v, in);
@@ -525,7 +505,7 @@ add_slot(const HistArgs &args, int s, const FastShared &place, int e0, const u32
 }
 
 /* All slots. */
-template <bool PROGRAM> static __device__ __forceinline__ void
+static __device__ __forceinline__ void
 add_slots(const HistArgs &args, const Tile &tile, u32 *shared, const int *window, int lc, const Lanes &last,
 		  const int32_t (&bin)[ITEMS], u32 ok)
 {
@@ -549,11 +529,11 @@ add_slots(const HistArgs &args, const Tile &tile, u32 *shared, const int *window
 		FastShared	place = {};
 
 		if (!slot.again)
-			valid = column_values<PROGRAM>(tile, slot.x, last, v);
+			valid = column_values(tile, slot.x, last, v);
 		in &= valid;
 		if (slot.filter)
 			in &= load_filter(tile, slot.filter);
-		else if (PROGRAM && slot.filter_operand >= 0)
+		else if (slot.filter_operand >= 0)
 		{
 			Lanes		x;
 
@@ -590,7 +570,7 @@ fetch_program(const HistArgs &args, u32 *shared, Tile &tile)
 	tile.states = (uint8_t *) (at + bytes + (size_t) args.temporaries * THREADS * ITEMS * sizeof(int64_t));
 }
 
-template <bool PROGRAM> static __global__ void __launch_bounds__(THREADS, 1)
+static __global__ void __launch_bounds__(THREADS, 1)
 tiles_kernel(const __grid_constant__ HistArgs args)
 {
 	extern __shared__ __align__(16) u32 shared[];
@@ -610,8 +590,7 @@ tiles_kernel(const __grid_constant__ HistArgs args)
 	wait_for_predecessor();
 	if (threadIdx.x < 2 * args.nslots)
 		window[threadIdx.x] = args.window[threadIdx.x];
-	if (PROGRAM)
-		fetch_program(args, shared, tile);
+	fetch_program(args, shared, tile);
 	__syncthreads();
 	lc = log2_copies(args);
 	for (u64 base = begin; base < end; base += THREADS * ITEMS)
@@ -628,17 +607,14 @@ tiles_kernel(const __grid_constant__ HistArgs args)
 		ok = tile.there;
 		if (args.bins.filter)
 			ok &= load_filter(tile, args.bins.filter);
-		if (PROGRAM)
-		{
-			run_steps(tile, last);
-			ok = rows_that_count(tile, last, ok, untold);
-		}
-		ok = tile_bins<PROGRAM>(tile, args.bins, last, ok, bin, outside);
-		add_slots<PROGRAM>(args, tile, shared, window, lc, last, bin, ok);
+		run_steps(tile, last);
+		ok = rows_that_count(tile, last, ok, untold);
+		ok = tile_bins(tile, args.bins, last, ok, bin, outside);
+		add_slots(args, tile, shared, window, lc, last, bin, ok);
 	}
 	if (outside)
 		atomicAdd(&args.status->outside, (u64) outside);
-	if (PROGRAM && untold)
+	if (untold)
 		atomicAdd(tile.program->untold, (unsigned long long) untold);
 	__syncthreads();
 	flush_to_limbs(args, shared, lc, (u32) args.bins.nbins, args.limb, 0);
@@ -648,10 +624,9 @@ tiles_kernel(const __grid_constant__ HistArgs args)
 GpuaggCudaStatus
 hist_launch_tiles(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	void	  (*kernel) (HistArgs) = args.program ? tiles_kernel<true> : tiles_kernel<false>;
 	size_t		bytes = program_at(args) + program_bytes(args);
 
-	CUDA_TRY(allow_shared(kernel, facts));
-	CUDA_TRY(launch_early(kernel, facts.sms, THREADS, bytes, facts, stream, args));
+	CUDA_TRY(allow_shared(tiles_kernel, facts));
+	CUDA_TRY(launch_early(tiles_kernel, facts.sms, THREADS, bytes, facts, stream, args));
 	return hist_launch_fold(args, facts, stream);
 }

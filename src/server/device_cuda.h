@@ -383,8 +383,7 @@ typedef struct TileProgram
 /* May the query's rows be reduced in tiles?  Then *out is set. */
 extern bool tiles_wanted(const Query *query, const ResidentPlan *plan, TileProgram *out);
 /*
- * Reduces rows, of which some columns are computed by the program in device memory (or NULL: none are), of inputs
- * from row `first` on.  *taken: they were; else nothing has changed.  *applied as in query_reduce_rows.
+ * Reduces rows, of which some columns are computed by the program in device memory, of inputs from row `first` on.  *taken: they were; else nothing has changed.  *applied as in query_reduce_rows.
  */
 extern DeviceStatus tiles_reduce(Query *query, const Rows *rows, const GpuaggProgram *program, int temporaries, int64_t first,
 								 bool *taken, bool *applied, DeviceError *error);

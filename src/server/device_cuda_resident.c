@@ -415,7 +415,7 @@ reduce_tiles(Query *query, Resident *r, int64_t *position, int *span, bool *appl
 		Rows		rows;
 
 		DEVICE_CHECK(make_rows(query, r, &slice, &rows, error));
-		DEVICE_CHECK(tiles_reduce(query, &rows, r->plan.runs ? programs + slice.first / STORE_SEGMENT_ROWS : NULL,
+		DEVICE_CHECK(tiles_reduce(query, &rows, programs + slice.first / STORE_SEGMENT_ROWS,
 								  r->program.temporaries, slice.first % STORE_SEGMENT_ROWS, &taken, applied, error));
 		if (!taken)
 			return leave_tiles(query, r, error);

@@ -1,7 +1,7 @@
 /*
  * device_cuda_tiles.c
- *	  Rows of stored columns in one pass: where the bins of all slots fit the shared memory of a multiprocessor, one
- *	  kernel runs the program, finds the bins and reduces all slots, so that each column is read once.
+ *	  Rows of a program over stored columns in one pass: where the bins of slots fit the shared memory of a
+ *	  multiprocessor, one kernel runs the program, finds the bins and reduces the slots.
  */
 #include <string.h>
 
@@ -133,6 +133,9 @@ tiles_wanted(const Query *query, const ResidentPlan *plan, TileProgram *out)
 {
 	const WireQuery *q = query->q;
 
+	/* columns as they are stored are reduced faster by an operator at a time */
+	if (!plan->runs)
+		return false;
 	for (int s = 0; s < q->nslots; s++)
 		if (q->slots[s].bin_kind != WIRE_BIN_NONE || slot_is_ordered(q, s))
 			return false;
@@ -211,18 +214,6 @@ make_calls(Query *query, const Rows *rows, Calls *calls, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* One call with a lone key as it is stored is what other kernels are faster for. */
-static bool
-is_simple(const Query *query, const GpuaggBins *bins, const GpuaggProgram *program)
-{
-	int			n = 0;
-
-	for (int s = -1; s < query->q->nslots; s++)
-		n += query_has_slot(query, s);
-	return program == NULL && n <= 2 && bins->ncolumns == 1 && bins->column[0].type == GPUAGG_VALUE_I32 &&
-		bins->column[0].validity == NULL && bins->filter == NULL;
-}
-
 DeviceStatus
 tiles_reduce(Query *query, const Rows *rows, const GpuaggProgram *program, int temporaries, int64_t first, bool *taken,
 			 bool *applied, DeviceError *error)
@@ -240,8 +231,6 @@ tiles_reduce(Query *query, const Rows *rows, const GpuaggProgram *program, int t
 	hist->program = program;
 	hist->temporaries = temporaries;
 	hist->input_row = first;
-	if (is_simple(query, &hist->bins, program))
-		return DEVICE_OK;
 	DEVICE_CHECK(make_calls(query, rows, &calls, error));
 	if (calls.refused)
 		return DEVICE_OK;

@@ -299,7 +299,9 @@ twelve(void)
 	add_slot(&t, MONOID_COUNT, -1);
 	for (int c = 0; c < 3; c++)
 	{
-		int			x = column(&t, load(&t, cols[c]), types[cols[c]]);
+		int			v = load(&t, cols[c]);
+		int			x = column(&t, cols[c] == COL_V2 ? operate(&t, VECTOR_F64_BELOW, v, double_constant(&t, 1e150), 1) : v,
+							   types[cols[c]]);
 
 		for (int m = 0; m < 3; m++)
 			add_slot(&t, monoids[c][m], x);
