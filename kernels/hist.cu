@@ -92,9 +92,9 @@ type_feeds(GpuaggValueType type, GpuaggValueType native)
 }
 
 GpuaggCudaStatus
-hist_check_bins(const GpuaggBins &b)
+hist_check_bins(const GpuaggBins &b, int least_columns)
 {
-	if (b.nbins < 1 || b.nbins >= INT32_MAX || b.ncolumns < 1 || b.ncolumns > GPUAGG_MAX_KEYS)
+	if (b.nbins < 1 || b.nbins >= INT32_MAX || b.ncolumns < least_columns || b.ncolumns > GPUAGG_MAX_KEYS)
 		return GPUAGG_CUDA_INVALID;
 	for (int c = 0; c < b.ncolumns; c++)
 	{
@@ -146,6 +146,7 @@ set_slot(const GpuaggHist *hist, int s, HistSlot &slot)
 	slot.x = in.x;
 	slot.y = in.y;
 	slot.filter = in.filter;
+	slot.filter_operand = in.filter_computed ? in.filter_operand : -1;
 	slot.states = in.states;
 	slot.number = s;
 	slot.wide_state = gpuagg_monoids[in.op].state_size == 16;
@@ -158,7 +159,7 @@ set_slot(const GpuaggHist *hist, int s, HistSlot &slot)
 		slot.x.values = slot.y.values = nullptr;
 		return GPUAGG_CUDA_OK;
 	}
-	if (slot.x.values == nullptr)
+	if (slot.x.values == nullptr && !slot.x.computed)
 		return GPUAGG_CUDA_INVALID;
 	if (!type_feeds(slot.x.type, native))
 		return GPUAGG_CUDA_UNSUPPORTED;
@@ -172,14 +173,37 @@ set_slot(const GpuaggHist *hist, int s, HistSlot &slot)
 	return GPUAGG_CUDA_OK;
 }
 
+/* How wide the sums of slots are. */
+struct HistWidth
+{
+	int			fix_words;		/* of float sums, in digits or words */
+	int			digit_bits;		/* of ACCUM */
+	bool		spill;			/* device memory takes the carries of FIX and of narrow INT */
+};
+
+/* From wide ones on to those that take least shared memory. */
+static const HistWidth widths[] = {{4, 24, false}, {4, 28, false}, {3, 28, true}};
+
+#define HIST_WIDTHS ((int) (sizeof(widths) / sizeof(widths[0])))
+
+/* The words of a sum of numbers of `bits` bits by digits: the top one, of value_bits bits, has room for all rows. */
+static int
+digit_words(int bits, int digit_bits, int block_bits, int value_bits)
+{
+	int			more = bits + block_bits - value_bits;
+
+	return max(1 + (max(more, 0) + digit_bits - 1) / digit_bits, (bits - 1) / digit_bits + 1);
+}
+
 /*
- * Words and limbs of a slot.  fix_words is the width of float sums, in digits or words; block_bits
- * bounds the rows of one block, which may all fall into one bin; total_bits
- * those of the call, whose float sums must fit 128 bits.
+ * Words and limbs of a slot.  block_bits bounds the rows of one block, which may all fall into one bin;
+ * total_bits those of the call, whose float sums must fit 128 bits.
  */
 static void
-size_slot(HistSlot &slot, int fix_words, int block_bits, int total_bits, bool spill, int &words, int &limbs)
+size_slot(HistSlot &slot, const HistWidth &width, int block_bits, int total_bits, int &words, int &limbs)
 {
+	int			fix_words = width.fix_words;
+	bool		spill = width.spill;
 	int			bytes = type_bytes(slot.x.type);
 	int			w = 0,
 				l = 1;
@@ -220,9 +244,13 @@ size_slot(HistSlot &slot, int fix_words, int block_bits, int total_bits, bool sp
 			slot.words = fix_words;
 			slot.max_shift = min(32 * fix_words - block_bits, 127 - total_bits) - 54;
 			slot.words2 = (107 + 2 * slot.max_shift + block_bits + 31) / 32;
-			w = slot.form == HIST_ACCUM ? 1 + slot.words + slot.words2
-				: 1 + 2 * slot.words + 3 * slot.words2;
-			l = w;
+			w = l = 1 + 2 * slot.words + 3 * slot.words2;
+			if (slot.form == HIST_REGR)
+				break;
+			slot.digit_bits = width.digit_bits;
+			slot.words = digit_words(53 + slot.max_shift, slot.digit_bits, block_bits, 30);
+			slot.words2 = digit_words(106 + 2 * slot.max_shift, slot.digit_bits, block_bits, 31);
+			w = l = 1 + slot.words + slot.words2;
 	}
 	slot.word = words;
 	slot.limb = limbs;
@@ -243,7 +271,7 @@ log2_ceil(int64_t n)
 
 /* 64-bit words first, so that every plane pair is aligned. */
 static void
-size_slots(HistArgs &args, int fix_words, int block_bits, int total_bits, bool spill)
+size_slots(HistArgs &args, const HistWidth &width, int block_bits, int total_bits)
 {
 	args.words = args.limbs = 0;
 	for (int wide = 1; wide >= 0; wide--)
@@ -253,8 +281,7 @@ size_slots(HistArgs &args, int fix_words, int block_bits, int total_bits, bool s
 			bool		is_wide = form == HIST_MAX64 || form == HIST_CAS;
 
 			if (is_wide == (wide == 1))
-				size_slot(args.slot[s], fix_words, block_bits, total_bits, spill, args.words,
-						  args.limbs);
+				size_slot(args.slot[s], width, block_bits, total_bits, args.words, args.limbs);
 		}
 }
 
@@ -313,7 +340,7 @@ choose_exchange(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan
 	trial.bins = column_of_bins(hist->bins);
 	if (!always && (hist->strategy != GPUAGG_HIST_AUTO || plan.model.form != HIST_FORM_PARTITION))
 		return;
-	size_slots(trial, 3, block_bits, log2_ceil(hist->nrows + 1), false);
+	size_slots(trial, {3, 28, false}, block_bits, log2_ceil(hist->nrows + 1));
 	if (!hist_exchange_takes(trial, facts, always))
 		return;
 	plan.args = trial;
@@ -335,14 +362,14 @@ choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	int64_t		best = INT64_MAX;
 	HistModel	m;
 
-	for (int narrow = 0; narrow < 2; narrow++)
+	for (int i = 0; i < HIST_WIDTHS; i++)
 	{
 		HistArgs	trial = args;
 
-		size_slots(trial, narrow ? 3 : 4, bits, log2_ceil(hist->nrows + 1), narrow);
+		size_slots(trial, widths[i], bits, log2_ceil(hist->nrows + 1));
 		m = hist_model(&dev, hist->bins.nbins, trial.words, hist->nrows, kind_of_bins(args));
 		/* spilled carries need limbs that the whole device shares */
-		if (narrow && (m.form != HIST_FORM_SHARED || hist->strategy == GPUAGG_HIST_PARTITION))
+		if (widths[i].spill && (m.form != HIST_FORM_SHARED || hist->strategy == GPUAGG_HIST_PARTITION))
 			break;
 		if (m.passes < best)
 		{
@@ -547,6 +574,126 @@ choose_rest(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	plan.rest.report = plan.args.nslots == 0;
 }
 
+/* What tiles do of a slot. */
+static HistTile
+tile_of(const HistSlot &slot)
+{
+	if (slot.y.values || type_bytes(slot.x.type) > 8)
+		return TILE_NONE;
+	if (sums_floats(slot.op) && slot.x.computed)
+		return TILE_NONE;
+	switch (slot.form)
+	{
+		case HIST_COUNT:
+			return TILE_COUNT;
+		case HIST_INT:
+			return type_bytes(slot.x.type) <= 4 ? TILE_INT_I32 : TILE_INT_I64;
+		case HIST_FIX:
+			return slot.digits == 3 ? TILE_FIX3 : TILE_FIX4;
+		case HIST_MAX32:
+			return TILE_MAX32;
+		case HIST_MAX64:
+			return TILE_MAX64;
+		case HIST_INTSQ:
+		case HIST_ACCUM:
+			return TILE_SQUARES;
+		default:
+			return TILE_NONE;
+	}
+}
+
+static bool
+same_column(const GpuaggColumn &a, const GpuaggColumn &b)
+{
+	return a.values == b.values && a.validity == b.validity && a.type == b.type && a.computed == b.computed &&
+		a.operand == b.operand;
+}
+
+/* Slots of a column behind each other, so that it is read once. */
+static void
+order_slots(HistArgs &args)
+{
+	for (int s = 1; s < args.nslots; s++)
+	{
+		int			like = s;
+
+		while (like > 0 && !same_column(args.slot[like - 1].x, args.slot[s].x))
+			like--;
+		for (int i = s; like > 0 && i > like; i--)
+		{
+			HistSlot	other = args.slot[i];
+
+			args.slot[i] = args.slot[i - 1];
+			args.slot[i - 1] = other;
+		}
+	}
+	for (int s = 1; s < args.nslots; s++)
+		args.slot[s].again = same_column(args.slot[s - 1].x, args.slot[s].x);
+}
+
+/* Does a program compute some key? */
+static bool
+bins_computed(const GpuaggBins &b)
+{
+	for (int c = 0; c < b.ncolumns; c++)
+		if (b.column[c].computed)
+			return true;
+	return false;
+}
+
+static GpuaggCudaStatus
+plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
+{
+	HistArgs   &args = plan.args;
+	int			bits = log2_ceil(hist->nrows / facts.sms + 4096 * 2);
+
+	STATUS_TRY(hist_check_bins(hist->bins, 0));
+	if (hist->bins.kind != GPUAGG_BIN_RANGE || hist->program == nullptr)
+		return GPUAGG_CUDA_UNSUPPORTED;
+	args.bins = hist->bins;
+	args.report = true;
+	args.program = hist->program;
+	args.temporaries = hist->temporaries;
+	args.input_row = (u32) hist->input_row;
+	args.nslots = hist->nslots;
+	for (int s = 0; s < args.nslots; s++)
+	{
+		HistSlot   &slot = args.slot[s];
+
+		STATUS_TRY(set_slot(hist, s, slot));
+		args.locks = args.locks || locks_out_of_window(slot.op);
+	}
+	order_slots(args);
+	for (int i = 0; i < HIST_WIDTHS; i++)
+	{
+		HistDevice	dev = hist_device(facts, args);
+		bool		all = true;
+
+		dev.shared_bytes -= (int) hist_tile_bytes(args);
+		size_slots(args, widths[i], bits, log2_ceil(hist->nrows + 1));
+		for (int s = 0; s < args.nslots; s++)
+		{
+			args.slot[s].tile = tile_of(args.slot[s]);
+			all = all && args.slot[s].tile != TILE_NONE;
+		}
+		if (!all)
+			break;
+		if (dev.shared_bytes / 4 / args.words < hist->bins.nbins + 1)
+			continue;
+		plan.model = hist_model(&dev, hist->bins.nbins, args.words, hist->nrows, HIST_BINS_ANY);
+		if (plan.model.form != HIST_FORM_SHARED || plan.model.passes > 1)
+			continue;
+		/* a program's bins are in no memory that could be sampled */
+		if (bins_computed(args.bins) || args.bins.ncolumns == 0)
+			plan.model.log2_copies = plan.model.log2_most;
+		set_model(plan.model, args);
+		args.pass_bins += args.pass_bins & 1;
+		args.spread = HIST_SPREAD_BINS;
+		return GPUAGG_CUDA_OK;
+	}
+	return GPUAGG_CUDA_UNSUPPORTED;
+}
+
 /* What of the arguments is the call's, but for bins and slots. */
 static GpuaggCudaStatus
 begin_args(const GpuaggHist *hist, HistArgs &args)
@@ -568,6 +715,8 @@ make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 
 	plan = HistPlan();
 	STATUS_TRY(begin_args(hist, args));
+	if (hist->strategy == GPUAGG_HIST_TILES)
+		return plan_tiles(hist, facts, plan);
 	STATUS_TRY(hist_check_bins(hist->bins));
 	args.bins = hist->bins;
 	args.report = true;
@@ -608,7 +757,7 @@ hist_slots(const GpuaggHist *hist, const DeviceFacts &facts, int digits, HistArg
 	args.nslots = hist->nslots;
 	for (int s = 0; s < hist->nslots; s++)
 		STATUS_TRY(set_slot(hist, s, args.slot[s]));
-	size_slots(args, digits, log2_ceil(hist->nrows / facts.sms + 4096 * 2), log2_ceil(hist->nrows + 1), false);
+	size_slots(args, {digits, 28, false}, log2_ceil(hist->nrows / facts.sms + 4096 * 2), log2_ceil(hist->nrows + 1));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -628,7 +777,7 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 		choice->bin_bytes = 0;
 		return GPUAGG_CUDA_OK;
 	}
-	choice->strategy = plan.exchange.owners ? GPUAGG_HIST_EXCHANGE
+	choice->strategy = hist->strategy == GPUAGG_HIST_TILES ? GPUAGG_HIST_TILES : plan.exchange.owners ? GPUAGG_HIST_EXCHANGE
 		: plan.model.form == HIST_FORM_PARTITION ? GPUAGG_HIST_PARTITION : GPUAGG_HIST_SHARED;
 	choice->copies = 1 << plan.model.log2_copies;
 	choice->passes = choice->strategy == GPUAGG_HIST_PARTITION ? (int) plan.model.partitions
@@ -648,7 +797,7 @@ plan_workspace(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 		plan_partition(hist, facts, plan, ws);
 	else if (plan.model.form == HIST_FORM_BYTES)
 		*bytes = ws.take<u32>((size_t) hist_count_blocks(args.nrows, facts) * args.pass_bins / 4);
-	else if (!hist_narrow_takes(args))
+	else if (hist->strategy == GPUAGG_HIST_TILES || !hist_narrow_takes(args))
 	{
 		args.limb_bins = (u32) hist->bins.nbins + 2;
 		args.limb_bins &= ~1u;
@@ -669,7 +818,8 @@ plan_hot_entries(const DeviceFacts &facts, HistArgs &args, int most)
 	if (!args.locks)
 		return;
 	args.hot_entries = most;
-	while (args.hot_entries > HOT_LEAST && bytes_with_hot(args, HIST_THREADS) > facts.smem_per_block - SHARED_RESERVE)
+	while (args.hot_entries > HOT_LEAST &&
+		   bytes_with_hot(args, HIST_THREADS) + hist_tile_bytes(args) > facts.smem_per_block - SHARED_RESERVE)
 		args.hot_entries /= 2;
 }
 
@@ -741,7 +891,9 @@ launch_forms(const GpuaggHist *hist, HistPlan &plan, u32 *bytes, const DeviceFac
 		return hist_launch_narrow(args, facts, stream);
 	STATUS_TRY(hist_launch_prepare(args, facts, stream));
 	STATUS_TRY(hist_launch_init_copies(args, facts, stream));
-	if (plan.model.form == HIST_FORM_SHARED)
+	if (hist->strategy == GPUAGG_HIST_TILES)
+		STATUS_TRY(hist_launch_tiles(args, facts, stream));
+	else if (plan.model.form == HIST_FORM_SHARED)
 		STATUS_TRY(hist_launch_shared(args, facts, stream));
 	else
 	{

@@ -461,8 +461,8 @@ hist_launch_prepare(const HistArgs &args, const DeviceFacts &facts, cudaStream_t
 	return GPUAGG_CUDA_OK;
 }
 
-static GpuaggCudaStatus
-launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
+GpuaggCudaStatus
+hist_launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
 	u64			work = (u64) args.bins.nbins * args.nslots;
 
@@ -483,7 +483,7 @@ hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t 
 		CUDA_TRY(allow_shared(shared_kernel, facts));
 		CUDA_TRY(launch_early(shared_kernel, facts.sms, THREADS, bytes, facts, stream, args));
 	}
-	return launch_fold(args, facts, stream);
+	return hist_launch_fold(args, facts, stream);
 }
 
 GpuaggCudaStatus

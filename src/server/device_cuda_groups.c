@@ -169,7 +169,7 @@ count_bins(const WireQuery *q, KeyRanges *ranges)
 static bool
 key_has_nulls(const WireQuery *q, const Rows *rows, int k)
 {
-	return rows->cols[q->keys[k].col].validity != NULL;
+	return may_have_nulls(&rows->cols[q->keys[k].col]);
 }
 
 /* Widens the ranges by the keys of the rows; true if that changed them. */
@@ -216,15 +216,15 @@ choose_strategy(const Query *query, double bins)
 	return choice.strategy == STRATEGY_DIRECT ? STRATEGY_DIRECT : STRATEGY_HASH;
 }
 
-static GpuaggBins
-direct_bins(const Query *query, const Rows *rows)
+GpuaggBins
+groups_bins(const Query *query, const Rows *rows)
 {
 	const WireQuery *q = query->q;
 	GpuaggBins	bins = {.kind = GPUAGG_BIN_RANGE,.ncolumns = q->nkeys,.nbins = query->groups.capacity,.filter = rows->filter};
 
 	for (int k = 0; k < q->nkeys; k++)
 	{
-		bins.column[k] = kernel_column(rows, q->keys[k].col);
+		bins.column[k] = kernel_column(&rows->cols[q->keys[k].col]);
 		bins.min[k] = query->ranges.min[k];
 		bins.extent[k] = query->ranges.extent[k];
 		bins.null_bin[k] = query->ranges.has_null[k];
@@ -832,7 +832,7 @@ locate_sorted(Query *query, const Rows *rows, int64_t n, DeviceError *error)
 	int			key_bytes = query->hash.table.key_bytes;
 	PackKeys	pack = {.nkeys = 1,.key_bytes = key_bytes,.null_offset = key_bytes,.width = {key_bytes}};
 
-	pack.column[0] = (DeviceColumn) {query->sorted.at, NULL, key_bytes == 4 ? WIRE_I32 : WIRE_I64};
+	pack.column[0] = (DeviceColumn) {.values = query->sorted.at,.type = key_bytes == 4 ? WIRE_I32 : WIRE_I64};
 	/* the rows' own packed keys are in order now, and not needed any more */
 	DEVICE_CHECK(query_reserve(query, &query->keys, n * key_bytes, error));
 	KERNEL_CHECK(device_head_keys(&pack, query->heads.at, query->before.at, rows->nrows, query->keys.at, query->stream));
@@ -879,7 +879,7 @@ needs_bins(const WireQuery *q)
 static DeviceStatus
 locate_direct(Query *query, const Rows *rows, DeviceError *error)
 {
-	GpuaggBins	bins = direct_bins(query, rows);
+	GpuaggBins	bins = groups_bins(query, rows);
 
 	if (bins.ncolumns == 1 && bins.column[0].type == GPUAGG_VALUE_I32 && bins.column[0].validity == NULL &&
 		bins.filter == NULL && !needs_bins(query->q))
@@ -911,10 +911,8 @@ locate_single(Query *query, const Rows *rows, DeviceError *error)
 }
 
 DeviceStatus
-groups_locate(Query *query, const Rows *rows, DeviceError *error)
+groups_fit(Query *query, const Rows *rows, DeviceError *error)
 {
-	DeviceStatus status;
-
 	if (query->form == FORM_UNKNOWN)
 		DEVICE_CHECK(choose_form(query, rows, error));
 	else
@@ -923,6 +921,15 @@ groups_locate(Query *query, const Rows *rows, DeviceError *error)
 		counts_find(query, rows);
 	else
 		DEVICE_CHECK(counts_check(query, rows, error));
+	return DEVICE_OK;
+}
+
+DeviceStatus
+groups_locate(Query *query, const Rows *rows, DeviceError *error)
+{
+	DeviceStatus status;
+
+	DEVICE_CHECK(groups_fit(query, rows, error));
 	query->runs = (GpuaggRuns) {.heads = rows->heads,.before = rows->before};
 	query->located = (GpuaggBins) {.kind = GPUAGG_BIN_INDEX,.ncolumns = 1};
 	if (query->form == FORM_DIRECT)
@@ -934,7 +941,7 @@ groups_locate(Query *query, const Rows *rows, DeviceError *error)
 	else
 		status = locate_single(query, rows, error);
 	if (query->located.kind == GPUAGG_BIN_INDEX)
-		query->located.column[0] = (GpuaggColumn) {query->bins.at, NULL, GPUAGG_VALUE_I32};
+		query->located.column[0] = (GpuaggColumn) {.values = query->bins.at,.type = GPUAGG_VALUE_I32};
 	query->located.nbins = query->form == FORM_HASH ? query->found : query->groups.capacity;
 	return status;
 }

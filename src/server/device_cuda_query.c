@@ -166,18 +166,38 @@ cuda_reset(Query *query, DeviceError *error)
 
 /* ---- rows ---- */
 
-static GpuaggSlot
-kernel_slot(const Query *query, const Rows *rows, int s)
+bool
+query_has_slot(const Query *query, int s)
+{
+	const WireQuery *q = query->q;
+
+	if (s < 0)
+		return query->groups.present.at != NULL;
+	return q->slots[s].bin_kind == WIRE_BIN_NONE && !slot_is_late(q, s) && query->alias[s] == ALIAS_NONE;
+}
+
+GpuaggSlot
+query_slot(const Query *query, const Rows *rows, int s)
 {
 	const WireSlot *slot = &query->q->slots[s];
-	GpuaggSlot	out = {.op = (MonoidId) slot->monoid,.states = query->groups.slot[s].at};
+	GpuaggSlot	out = {.op = MONOID_COUNT,.states = query->groups.present.at};
 
+	if (s < 0)
+		return out;
+	out.op = (MonoidId) slot->monoid;
+	out.states = query->groups.slot[s].at;
 	if (slot->col[0] >= 0)
-		out.x = kernel_column(rows, slot->col[0]);
+		out.x = kernel_column(&rows->cols[slot->col[0]]);
 	if (slot->col[1] >= 0)
-		out.y = kernel_column(rows, slot->col[1]);
+		out.y = kernel_column(&rows->cols[slot->col[1]]);
 	if (slot->filter >= 0)
-		out.filter = rows->cols[slot->filter].values;
+	{
+		const DeviceColumn *filter = &rows->cols[slot->filter];
+
+		out.filter = filter->values;
+		out.filter_computed = filter->computed;
+		out.filter_operand = filter->operand;
+	}
 	return out;
 }
 
@@ -254,13 +274,11 @@ reduce_plain(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
 
 	for (int s = -1; s < q->nslots; s++)
 	{
-		GpuaggSlot	slot = {.op = MONOID_COUNT,.states = query->groups.present.at};
+		GpuaggSlot	slot;
 
-		if (s < 0 ? query->groups.present.at == NULL :
-			q->slots[s].bin_kind != WIRE_BIN_NONE || slot_is_late(q, s) || query->alias[s] != ALIAS_NONE)
+		if (!query_has_slot(query, s))
 			continue;
-		if (s >= 0)
-			slot = kernel_slot(query, rows, s);
+		slot = query_slot(query, rows, s);
 		if (query->runs.heads)
 		{
 			DEVICE_CHECK(update_run(query, pass, &slot, rows, error));
@@ -294,13 +312,13 @@ reduce_binned(Query *query, Pass *pass, const Rows *rows, int s, DeviceError *er
 	};
 
 	DEVICE_CHECK(query_reserve(query, &query->slot_bins, bytes, error));
-	index.column[0] = (GpuaggColumn) {query->slot_bins.at, NULL, GPUAGG_VALUE_I32};
+	index.column[0] = (GpuaggColumn) {.values = query->slot_bins.at,.type = GPUAGG_VALUE_I32};
 	hist.slot[0].op = (MonoidId) slot->monoid;
 	hist.slot[0].states = query->groups.slot[s].at;
 	if (slot->filter >= 0)
 		bins.filter = rows->cols[slot->filter].values;
 	if (slot->col[1] >= 0)
-		hist.slot[0].x = kernel_column(rows, slot->col[1]);
+		hist.slot[0].x = kernel_column(&rows->cols[slot->col[1]]);
 	if (slot->bin_kind == WIRE_BIN_HLL)
 	{
 		DEVICE_CHECK(query_reserve(query, &query->ranks, bytes, error));

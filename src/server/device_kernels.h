@@ -34,6 +34,9 @@ typedef struct DeviceColumn
 	const void *values;
 	const uint8_t *validity;
 	int			type;			/* WireType */
+	uint16_t	computed;		/* as in GpuaggColumn */
+	uint16_t	operand;
+	bool		nullable;		/* computed: some value may be NULL */
 } DeviceColumn;
 
 typedef struct PackKeys

@@ -215,6 +215,7 @@ typedef enum Kind
 	HISTOGRAM,					/* count(*), count(*) by bins of x WHERE b, BY k */
 	DISTINCT_VALUES,			/* count(*), sum(DISTINCT s), and another slot of the set, BY k */
 	NOTHING_LEFT,				/* count(*), sum(s) WHERE false BY k */
+	MANY_SLOTS,					/* count(*), sum(s * (s + 1) - (s + 1)), count(v), extremes and sums, some FILTER (WHERE v < 200), WHERE s <> 7 OR b, BY k */
 	KINDS
 } Kind;
 
@@ -304,6 +305,34 @@ below(WireResident *in, int v)
 	return operate(in, VECTOR_F_INT8LT, v, constant(in, 200));
 }
 
+/* Results that several instructions read, and columns that several slots read. */
+static void
+many_slots(Question *t)
+{
+	WireResident *in = &t->in;
+	WireQuery  *q = &t->q;
+	int			s = load(in, COL_S),
+				v = load(in, COL_V),
+				b = load(in, COL_B),
+				above,
+				filter,
+				x,
+				y;
+
+	above = operate(in, VECTOR_F_INT4PL, s, constant(in, 1));
+	in->program.filter = operate(in, VECTOR_OR, operate(in, VECTOR_F_INT4NE, s, constant(in, 7)), b);
+	x = column(t, operate(in, VECTOR_F_INT4MI, operate(in, VECTOR_F_INT4MUL, s, above), above), WIRE_I32, random_below(2));
+	add_slot(q, MONOID_SUM_I64, x, -1);
+	filter = column(t, below(in, v), WIRE_I8, false);
+	add_slot(q, MONOID_MAX_I32, x, -1);
+	y = column(t, v, WIRE_I64, true);
+	add_slot(q, MONOID_COUNT, y, -1);
+	add_slot(q, MONOID_MIN_DEC, y, filter);
+	add_slot(q, MONOID_MAX_DEC, y, -1);
+	add_slot(q, MONOID_ACCUM_F64, column(t, load(in, COL_X), WIRE_F64, true), -1);
+	add_slot(q, MONOID_SUMSQ_I128, x, filter);
+}
+
 static void
 make_question(Question *t, const Model *m, Kind kind)
 {
@@ -364,6 +393,9 @@ make_question(Question *t, const Model *m, Kind kind)
 			q->slots[1].width = 8;
 			q->slots[1].hi = 60;
 			break;
+		case MANY_SLOTS:
+			many_slots(t);
+			break;
 		default:
 			add_slot(q, MONOID_SUM_I64, column(t, load(in, COL_S), WIRE_I16, random_below(2)), -1);
 			if (kind == NOTHING_LEFT)
@@ -411,6 +443,9 @@ outcome(const Question *t, const Model *m, const Range *r, uint32_t row, uint64_
 			return (int) value(m, r, COL_B, row);
 		case NOTHING_LEFT:
 			return 0;
+		case MANY_SLOTS:
+			*sum = (*sum + 1) * *sum - (*sum + 1);
+			return value(m, r, COL_S, row) != 7 || value(m, r, COL_B, row);
 		default:
 			return 1;
 	}
