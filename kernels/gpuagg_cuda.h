@@ -248,10 +248,14 @@ typedef enum GpuaggHistStrategy
 
 /*
  * What computes columns of a call in TILES.  Registers of its steps are `temporaries` of the call, and VECTOR_NONE
- * where only the next instruction reads a result, as GPUAGG_LAST; so does what comes after the last one.
- * Operand b of instructions with one operand is VECTOR_NONE.  Rows that the filter of the steps leaves out do not count.
+ * where only the next instruction reads a result, as GPUAGG_LAST; so does what comes after the last one.  Inputs are
+ * operands, GPUAGG_INPUT + their number, and there is no VECTOR_LOAD.  Operand b of instructions with one
+ * operand is VECTOR_NONE.  Rows do not count where the filter is not true, nor where a result is not of which the
+ * operation has the bit GPUAGG_CONDITION; these are the arguments of an AND, in its order.
  */
 #define GPUAGG_LAST 0x7fff
+#define GPUAGG_INPUT 0x4000
+#define GPUAGG_CONDITION 0x8000
 #define GPUAGG_MAX_INPUTS 32
 #define GPUAGG_MAX_TABLES 32
 #define GPUAGG_MAX_CHECKS 48
@@ -266,7 +270,7 @@ typedef struct GpuaggCheck
 typedef struct GpuaggProgram
 {
 	VectorProgram steps;
-	GpuaggColumn input[GPUAGG_MAX_INPUTS];	/* of VECTOR_LOAD */
+	GpuaggColumn input[GPUAGG_MAX_INPUTS];
 	VectorTable tables[GPUAGG_MAX_TABLES];	/* of VECTOR_LOOKUP; in device memory: */
 	const int64_t *cells;
 	const uint8_t *cell_states;
@@ -299,6 +303,7 @@ typedef struct GpuaggHistChoice
 	int			copies;			/* M, sub-histograms a block; GLOBAL: of the device */
 	int			passes;			/* S, or the partitions */
 	int			bin_bytes;		/* shared memory of one bin */
+	int			together;		/* one of the fastest kernels takes all operators at once: it reads each column once */
 } GpuaggHistChoice;
 
 GpuaggCudaStatus gpuagg_hist_init(MonoidId op, void *states, int64_t nbins,

@@ -173,6 +173,23 @@ set_slot(const GpuaggHist *hist, int s, HistSlot &slot)
 	return GPUAGG_CUDA_OK;
 }
 
+/* Of so many bins that these bytes a bin fit shared memory, extremes of decimals are faster there. */
+#define DECIMAL_BYTES 16
+
+/* Extremes of decimals that are integers of 64 bits; those whose code is that of none change states themselves. */
+static void
+set_extreme(HistSlot &slot)
+{
+	if ((slot.op == MONOID_MIN_DEC || slot.op == MONOID_MAX_DEC) && slot.extend)
+		slot.form = HIST_MAX64;
+}
+
+static bool
+takes_locks(const HistSlot &slot)
+{
+	return locks_out_of_window(slot.op) || (slot.form == HIST_MAX64 && slot.wide_state);
+}
+
 /* How wide the sums of slots are. */
 struct HistWidth
 {
@@ -661,7 +678,8 @@ plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		HistSlot   &slot = args.slot[s];
 
 		STATUS_TRY(set_slot(hist, s, slot));
-		args.locks = args.locks || locks_out_of_window(slot.op);
+		set_extreme(slot);
+		args.locks = args.locks || takes_locks(slot);
 	}
 	order_slots(args);
 	for (int i = 0; i < HIST_WIDTHS; i++)
@@ -726,14 +744,15 @@ make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		HistSlot	slot;
 
 		STATUS_TRY(set_slot(hist, s, slot));
+		if (hist->bins.nbins <= (int64_t) facts.smem_per_block / DECIMAL_BYTES)
+			set_extreme(slot);
 		if (slot.form == HIST_GENERIC || hist->strategy == GPUAGG_HIST_GLOBAL)
 			plan.rest.slot[plan.rest.nslots++] = slot;
 		else
 			args.slot[args.nslots++] = slot;
 	}
 	for (int s = 0; s < args.nslots; s++)
-		if (locks_out_of_window(args.slot[s].op))
-			args.locks = true;
+		args.locks = args.locks || takes_locks(args.slot[s]);
 	if (args.nslots > 0)
 		choose(hist, facts, plan);
 	if (plan.model.form == HIST_FORM_GLOBAL)
@@ -775,6 +794,7 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 		choice->copies = 1 << plan.rest_model.log2_copies;
 		choice->passes = plan.rest_model.passes;
 		choice->bin_bytes = 0;
+		choice->together = false;
 		return GPUAGG_CUDA_OK;
 	}
 	choice->strategy = hist->strategy == GPUAGG_HIST_TILES ? GPUAGG_HIST_TILES : plan.exchange.owners ? GPUAGG_HIST_EXCHANGE
@@ -783,6 +803,8 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 	choice->passes = choice->strategy == GPUAGG_HIST_PARTITION ? (int) plan.model.partitions
 		: plan.exchange.owners ? 1 : plan.model.passes;
 	choice->bin_bytes = plan.model.form == HIST_FORM_BYTES ? 1 : 4 * plan.args.words;
+	choice->together = plan.model.form == HIST_FORM_SHARED && plan.model.passes == 1 && plan.rest.nslots == 0 &&
+		hist_fast_takes(plan.args);
 	return GPUAGG_CUDA_OK;
 }
 
@@ -850,6 +872,8 @@ plan_out_of_window(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &p
 	for (int s = 0; s < args.nslots; s++)
 		if (locks_out_of_window(args.slot[s].op))
 			bytes += gpuagg_monoids[args.slot[s].op].state_size;
+	if (bytes == 0)
+		return;
 	most = hist_model_global(&dev, hist->bins.nbins, bytes, hist->nrows, false).log2_most;
 	/* a block changes one of them */
 	while (1 << most > blocks)

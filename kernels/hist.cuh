@@ -766,8 +766,10 @@ max_code(int op, u64 v)
 	switch (op)
 	{
 		case MONOID_MIN_I64:
+		case MONOID_MIN_DEC:
 			return ~(v ^ 1ULL << 63);
 		case MONOID_MAX_I64:
+		case MONOID_MAX_DEC:
 			return v ^ 1ULL << 63;
 		case MONOID_MIN_F64:
 			return ~order_f64(v);

@@ -225,4 +225,38 @@ add_maxima(const FastShared &place, const u32 (&at)[ITEMS], const W (&code)[ITEM
 	__syncwarp();
 }
 
+/* Extremes of 64-bit integers, or of floats as they are. */
+template <int ITEMS> static __device__ __forceinline__ void
+add_extremes(const HistArgs &args, int s, const FastShared &place, const u32 (&at)[ITEMS], const u64 (&v)[ITEMS], u32 in)
+{
+	const HistSlot &slot = args.slot[s];
+	u64			code[ITEMS];
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		code[j] = max_code(slot.op, v[j]);
+	add_maxima(place, at, code, in);
+	if (slot.wide_state)
+	{
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			if ((in >> j & 1) && code[j] == 0)
+				change_decimal(args, s, place.bin_at(at[j]), (int64_t) v[j]);
+		__syncwarp();
+	}
+}
+
+/* The same of 32-bit integers. */
+template <int ITEMS> static __device__ __forceinline__ void
+add_extremes(const HistArgs &args, int s, const FastShared &place, const u32 (&at)[ITEMS], const int32_t (&v)[ITEMS], u32 in)
+{
+	u32			flip = args.slot[s].op == MONOID_MIN_I32 ? 0x7fffffffu : 0x80000000u,
+				code[ITEMS];
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		code[j] = (u32) v[j] ^ flip;
+	add_maxima(place, at, code, in);
+}
+
 #endif							/* GPUAGG_HIST_ADD_CUH */

@@ -109,24 +109,33 @@ add_tile(const HistArgs &args, const FastArgs &fast, const FastShared &place,
 		add_integers<ITEMS>(args, fast, place, at, tile.v, in);
 	else if constexpr (KIND == FAST_INT_I64)
 		add_wide_integers<ITEMS>(args, fast, place, at, tile.v, in);
-	else if constexpr (KIND == FAST_MAX_I32)
+	else if constexpr (KIND == FAST_MAX_I32 || KIND == FAST_MAX_64)
+		add_extremes<ITEMS>(args, fast.slot, place, at, tile.v, in);
+}
+
+/* The extremes that go along. */
+template <int KIND> static __device__ __forceinline__ void
+add_more(const HistArgs &args, const FastArgs &fast, u32 *shared, FastShared place, const u32 (&at)[tile_items(KIND)],
+		 const FastTile<KIND> &tile, u32 in)
+{
+	constexpr int ITEMS = tile_items(KIND);
+
+#pragma unroll 1
+	for (int k = 0; k < FAST_MORE && fast.more[k] >= 0; k++)
 	{
-		u32			flip = args.slot[fast.slot].op == MONOID_MIN_I32 ? 0x7fffffffu : 0x80000000u,
-					code[ITEMS];
+		place.word = args.slot[fast.more[k]].word;
+		place.words = shared + place.word * place.plane;
+		if constexpr (KIND == FAST_INT_I32 || KIND == FAST_MAX_I32 || KIND == FAST_INT_I64 || KIND == FAST_MAX_64)
+			add_extremes<ITEMS>(args, fast.more[k], place, at, tile.v, in);
+		else if constexpr (KIND == FAST_FIX3_F64 || KIND == FAST_FIX4_F64)
+		{
+			u64			bits[ITEMS];
 
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			code[j] = (u32) tile.v[j] ^ flip;
-		add_maxima(place, at, code, in);
-	}
-	else if constexpr (KIND == FAST_MAX_64)
-	{
-		u64			code[ITEMS];
-
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			code[j] = max_code(args.slot[fast.slot].op, tile.v[j]);
-		add_maxima(place, at, code, in);
+			for (int j = 0; j < ITEMS; j++)
+				bits[j] = (u64) __double_as_longlong(tile.v[j]);
+			add_extremes<ITEMS>(args, fast.more[k], place, at, bits, in);
+		}
 	}
 }
 
@@ -194,6 +203,8 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 				outside++;
 		}
 		add_tile<KIND, PARTITIONED>(args, fast, place, window, at, tile, in, in_hot, hot);
+		if constexpr (!PARTITIONED)
+			add_more<KIND>(args, fast, shared, place, at, tile, in);
 		hot.rows += __popc(in_hot);
 	}
 	if (outside)
@@ -309,6 +320,15 @@ launch_kind(int kind, const HistArgs &args, const FastArgs &fast, const DeviceFa
 		default:
 			return launch_fast<FAST_NONE>(args, fast, facts, stream);
 	}
+}
+
+bool
+hist_fast_takes(const HistArgs &args)
+{
+	FastArgs	fast = FastArgs();
+	int			kind;
+
+	return fast_shape(args, fast, kind);
 }
 
 GpuaggCudaStatus

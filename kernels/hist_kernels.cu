@@ -285,7 +285,11 @@ add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (
 		case HIST_MAX32:
 			EACH_ROW(max_u32(p + at, (u32) max_code(slot.op, lo[j])););
 		case HIST_MAX64:
-			ROW_AFTER_ROW(if (has) max_u64((u64 *) p + at, max_code(slot.op, l)););
+			ROW_AFTER_ROW(u64 code = max_code(slot.op, l);
+						  if (has && code == 0 && slot.wide_state)
+							  change_decimal(args, s, bin0 + b, (int64_t) l);
+						  else if (has)
+							  max_u64((u64 *) p + at, code););
 		case HIST_CAS:
 			add_kept<ITEMS>(args, slot, (u64 *) p, lc, ok, bin, lo, hi);
 			break;

@@ -35,6 +35,7 @@ GpuaggCudaStatus hist_check_bins(const GpuaggBins &bins, int least_columns = 1);
 GpuaggCudaStatus hist_slots(const GpuaggHist *hist, const DeviceFacts &facts, int digits, HistArgs &args);
 
 /* Where the shape is a common one; *taken says whether. */
+bool hist_fast_takes(const HistArgs &args);
 GpuaggCudaStatus hist_launch_fast(const HistArgs &args, const DeviceFacts &facts,
 								  cudaStream_t stream, bool *taken);
 /* A lone count in bytes, of a simple column of bins; pass_bins bytes a block. */

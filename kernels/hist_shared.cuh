@@ -236,6 +236,16 @@ add_floats(const HistArgs &args, const HistSlot &slot, int s, u32 *p, u32 plane,
 	return true;
 }
 
+/* Extremes of decimals, whose identity is no integer of 64 bits: where a code is that of none. */
+static __device__ __noinline__ void
+change_decimal(const HistArgs &args, int s, u32 bin, int64_t x)
+{
+	if (args.slot[s].op == MONOID_MIN_DEC)
+		change_bin<Op_min_dec>(args, s, bin, min_dec_lift(x));
+	else
+		change_bin<Op_max_dec>(args, s, bin, max_dec_lift(x));
+}
+
 /* ---- flush ------------------------------------------------------------------ */
 
 static __device__ __forceinline__ u32

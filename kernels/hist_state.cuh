@@ -327,6 +327,12 @@ part_of_code(int op, u64 code, HistPart &p)
 		case MONOID_BIT_AND:
 			p.i64 = (int64_t) ~code;
 			break;
+		case MONOID_MIN_DEC:
+			p.i128 = (int64_t) (~code ^ 1ULL << 63);
+			break;
+		case MONOID_MAX_DEC:
+			p.i128 = (int64_t) (code ^ 1ULL << 63);
+			break;
 		default:				/* BIT_OR, BIT_XOR; of form CAS, as it is kept */
 			p.i64 = (int64_t) code;
 	}
@@ -453,7 +459,7 @@ fold_limbs(const HistArgs &args, int s, u32 bin, const u64 *limb)
 			part_of_code(slot.op, limb[0], part);
 	}
 	with_operator(slot.op, [&](auto op) {
-		if constexpr (form_of(op.id) != HIST_GENERIC)
+		if constexpr (form_of(op.id) != HIST_GENERIC || op.id == MONOID_MIN_DEC || op.id == MONOID_MAX_DEC)
 			err |= combine_part<decltype(op)>(slot.states, bin, part);
 	});
 	if (err)

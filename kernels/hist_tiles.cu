@@ -21,12 +21,53 @@
 #define ITEMS 4
 #define ALL_ITEMS ((1u << ITEMS) - 1)
 
-/* Values and states of a thread's rows. */
+/* Values and states of a thread's rows, these two bits each: a state of all rows is one number. */
 struct Lanes
 {
 	int64_t		v[ITEMS];
-	uint8_t		s[ITEMS];
+	u32			s;
 };
+
+#define LANE_BITS 2
+/* The states of rows that are all NULL, times a VectorState. */
+#define ALL_STATES 0x55u
+
+static __device__ __forceinline__ u32
+lane_state(u32 states, int j)
+{
+	return states >> LANE_BITS * j & 3;
+}
+
+/* A bit for each row whose state has that bit. */
+static __device__ __forceinline__ u32
+rows_of_state(u32 states, u32 state)
+{
+	u32			bits = 0;
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		bits |= states >> LANE_BITS * j & state ? 1u << j : 0;
+	return bits;
+}
+
+/* The rows that have a value. */
+static __device__ __forceinline__ u32
+rows_of_values(u32 states)
+{
+	return states == 0 ? ALL_ITEMS : ALL_ITEMS & ~rows_of_state(states, VECTOR_NULL | VECTOR_UNTOLD);
+}
+
+/* The rows whose value is not 0. */
+static __device__ __forceinline__ u32
+rows_of_truth(const int64_t (&v)[ITEMS])
+{
+	u32			bits = 0;
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		bits |= v[j] != 0 ? 1u << j : 0;
+	return bits;
+}
 
 /* Where a thread is. */
 struct Tile
@@ -166,14 +207,27 @@ load_filter(const Tile &tile, const uint8_t *filter)
 static __device__ __forceinline__ void
 put_temporary(const Tile &tile, int r, const Lanes &from)
 {
-	u32			states = 0;
-
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-		states |= (u32) from.s[j] << 2 * j;
 	tile.values[2 * r * THREADS + threadIdx.x] = make_ulonglong2(from.v[0], from.v[1]);
 	tile.values[(2 * r + 1) * THREADS + threadIdx.x] = make_ulonglong2(from.v[2], from.v[3]);
-	tile.states[r * THREADS + threadIdx.x] = (uint8_t) states;
+	tile.states[r * THREADS + threadIdx.x] = (uint8_t) from.s;
+}
+
+static __device__ __forceinline__ void
+load_lanes(const Tile &tile, const GpuaggColumn &c, Lanes &to)
+{
+	Tile		there = tile;
+
+	there.row += tile.input;
+	to.s = 0;
+	if (c.validity)
+	{
+		u32			valid = load_validity(there, c.validity);
+
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			to.s |= (valid >> j & 1 ? VECTOR_VALUE : VECTOR_NULL) << LANE_BITS * j;
+	}
+	load_values(there, c, to.v);
 }
 
 static __device__ __forceinline__ void
@@ -187,47 +241,22 @@ get_operand(const Tile &tile, int operand, const Lanes &last, Lanes &to)
 
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
-		{
 			to.v[j] = c.bits;
-			to.s[j] = (uint8_t) c.state;
-		}
+		to.s = c.state * ALL_STATES;
 	}
+	else if (operand >= GPUAGG_INPUT)
+		load_lanes(tile, tile.program->input[operand - GPUAGG_INPUT], to);
 	else
 	{
 		ulonglong2	low = tile.values[2 * operand * THREADS + threadIdx.x],
 					high = tile.values[(2 * operand + 1) * THREADS + threadIdx.x];
-		u32			states = tile.states[operand * THREADS + threadIdx.x];
 
 		to.v[0] = low.x;
 		to.v[1] = low.y;
 		to.v[2] = high.x;
 		to.v[3] = high.y;
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			to.s[j] = (uint8_t) (states >> 2 * j & 3);
+		to.s = tile.states[operand * THREADS + threadIdx.x];
 	}
-}
-
-static __device__ __forceinline__ void
-load_lanes(const Tile &tile, const GpuaggColumn &c, Lanes &to)
-{
-	Tile		there = tile;
-	u32			valid;
-
-	there.row += tile.input;
-	valid = load_validity(there, c.validity);
-	load_values(there, c, to.v);
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-		to.s[j] = valid >> j & 1 ? VECTOR_VALUE : VECTOR_NULL;
-}
-
-static __device__ __forceinline__ VectorOperand
-operand_of(const Lanes &lanes)
-{
-	VectorOperand o = {lanes.v, lanes.s, 0, 0};
-
-	return o;
 }
 
 static __device__ __forceinline__ void
@@ -236,50 +265,113 @@ look_up(const Tile &tile, const VectorInstruction &in, const Lanes &a, Lanes &to
 	const GpuaggProgram *p = tile.program;
 	VectorTable t = p->tables[in.data];
 
+	to.s = 0;
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		VectorCell	cell = vector_table_cell(t, p->cells, p->cell_states, a.v[j], a.s[j]);
+		VectorCell	cell = vector_table_cell(t, p->cells, p->cell_states, a.v[j], (uint8_t) lane_state(a.s, j));
 
 		to.v[j] = cell.value;
-		to.s[j] = cell.state;
+		to.s |= (u32) cell.state << LANE_BITS * j;
+	}
+}
+
+/* An instruction over operands that, if not STATES, all have values. */
+template <bool STATES> static __device__ __forceinline__ void
+apply(const VectorInstruction &in, const VectorConstant *list, const Lanes &a, const Lanes &b, const Lanes &c, Lanes &r)
+{
+	uint8_t		sa[ITEMS],
+				sb[ITEMS],
+				sc[ITEMS],
+				sr[ITEMS];
+	VectorOperand oa = {a.v, sa, 0, 0},
+				ob = {b.v, sb, 0, 0},
+				oc = {c.v, sc, 0, 0};
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		sa[j] = STATES ? (uint8_t) lane_state(a.s, j) : VECTOR_VALUE;
+		sb[j] = STATES ? (uint8_t) lane_state(b.s, j) : VECTOR_VALUE;
+		sc[j] = STATES ? (uint8_t) lane_state(c.s, j) : VECTOR_VALUE;
+	}
+	vector_apply(&in, list, oa, ob, oc, r.v, sr, 0, 1, ITEMS);
+	r.s = 0;
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		r.s |= (u32) sr[j] << LANE_BITS * j;
+}
+
+/* Which rows count, so far. */
+struct Conditions
+{
+	u32			hold;			/* those where all conditions were true */
+	u32			open;			/* where none was false */
+	u32			unclear;		/* where one was untold before any was false */
+};
+
+static __device__ __forceinline__ void
+meet_condition(const Lanes &x, Conditions &c)
+{
+	u32			truth = rows_of_truth(x.v);
+
+	if (x.s)
+	{
+		u32			values = rows_of_values(x.s);
+
+		c.unclear |= c.open & rows_of_state(x.s, VECTOR_UNTOLD);
+		c.open &= truth | ~values;
+		c.hold &= truth & values;
+	}
+	else
+	{
+		c.open &= truth;
+		c.hold &= truth;
 	}
 }
 
 /* Runs all instructions; `last` has the result of the last one. */
 static __device__ __forceinline__ void
-run_steps(const Tile &tile, Lanes &last)
+run_steps(const Tile &tile, Lanes &last, Conditions &conditions)
 {
 	const VectorProgram &steps = tile.program->steps;
 
 #pragma unroll 1
 	for (u32 p = 0; p < steps.ninstructions; p++)
 	{
-		const VectorInstruction in = steps.instructions[p];
+		VectorInstruction in = steps.instructions[p];
+		bool		condition = in.op & GPUAGG_CONDITION;
 		Lanes		a,
 					b,
 					c,
 					r;
 
-		if (in.op == VECTOR_LOAD)
-			load_lanes(tile, tile.program->input[in.a], r);
+		in.op &= ~GPUAGG_CONDITION;
+		get_operand(tile, in.a, last, a);
+		b.s = c.s = a.s;
+		if (in.op == VECTOR_LOOKUP)
+			look_up(tile, in, a, r);
 		else
 		{
-			get_operand(tile, in.a, last, a);
-			b = c = a;
-			if (in.op == VECTOR_LOOKUP)
-				look_up(tile, in, a, r);
+			const VectorConstant *list = steps.constants + (in.b >= VECTOR_CONSTANT ? in.b - VECTOR_CONSTANT : 0);
+
+			if (in.b != VECTOR_NONE)
+				get_operand(tile, in.b, last, b);
+			if (in.op == VECTOR_SELECT || in.op == VECTOR_DISTINCT || in.op == VECTOR_GREATEST)
+				get_operand(tile, in.c, last, c);
+			if (__any_sync(~0u, a.s | b.s | c.s))
+				apply<true>(in, list, a, b, c, r);
 			else
-			{
-				if (in.b != VECTOR_NONE)
-					get_operand(tile, in.b, last, b);
-				if (in.op == VECTOR_SELECT || in.op == VECTOR_DISTINCT || in.op == VECTOR_GREATEST)
-					get_operand(tile, in.c, last, c);
-				vector_apply(&in, steps.constants + (in.b >= VECTOR_CONSTANT ? in.b - VECTOR_CONSTANT : 0), operand_of(a),
-							 operand_of(b), operand_of(c), r.v, r.s, 0, 1, ITEMS);
-			}
+				apply<false>(in, list, a, b, c, r);
 		}
 		last = r;
+		if (condition)
+		{
+			meet_condition(last, conditions);
+			/* what follows is of no row */
+			if (!__any_sync(~0u, conditions.open | conditions.unclear))
+				return;
+		}
 		if (in.r != VECTOR_NONE)
 			put_temporary(tile, in.r, last);
 	}
@@ -287,37 +379,24 @@ run_steps(const Tile &tile, Lanes &last)
 
 /* The rows of `wanted` that count, after the program; untold: how many of them only core can tell. */
 static __device__ __forceinline__ u32
-rows_that_count(const Tile &tile, const Lanes &last, u32 wanted, u32 &untold)
+rows_that_count(const Tile &tile, const Lanes &last, Conditions &conditions, u32 &untold)
 {
 	const GpuaggProgram *p = tile.program;
+	u32			unclear = 0;
 	Lanes		x;
-	u32			counts = wanted,
-				unclear = 0;
 
 	if (p->steps.filter != VECTOR_NONE)
 	{
 		get_operand(tile, p->steps.filter, last, x);
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-		{
-			if (x.s[j] == VECTOR_UNTOLD)
-				unclear |= 1u << j;
-			if (x.s[j] != VECTOR_VALUE || x.v[j] == 0)
-				counts &= ~(1u << j);
-		}
-		untold += __popc(unclear & wanted);
-		unclear = 0;
+		meet_condition(x, conditions);
 	}
 	for (int c = 0; c < p->nchecks; c++)
 	{
 		get_operand(tile, p->check[c].operand, last, x);
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			if (x.s[j] == VECTOR_UNTOLD || (x.s[j] == VECTOR_NULL && !p->check[c].nullable))
-				unclear |= 1u << j;
+		unclear |= rows_of_state(x.s, p->check[c].nullable ? VECTOR_UNTOLD : VECTOR_UNTOLD | VECTOR_NULL);
 	}
-	untold += __popc(unclear & counts);
-	return counts & ~unclear;
+	untold += __popc(conditions.unclear | (unclear & conditions.hold));
+	return conditions.hold & ~unclear;
 }
 
 /* ---- bins and inputs ---------------------------------------------------------------- */
@@ -336,10 +415,8 @@ column_values(const Tile &tile, const GpuaggColumn &c, const Lanes &last, u64 (&
 		get_operand(tile, c.operand, last, x);
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
-		{
 			raw[j] = x.v[j];
-			valid |= x.s[j] == VECTOR_VALUE ? 1u << j : 0;
-		}
+		valid = rows_of_values(x.s);
 	}
 	else
 	{
@@ -392,14 +469,14 @@ tile_bins(const Tile &tile, const GpuaggBins &b, const Lanes &last, u32 ok, int3
 
 /* ---- operators ---------------------------------------------------------------------- */
 
-template <typename W> static __device__ __forceinline__ void
+static __device__ __forceinline__ void
 tile_maxima(int op, const FastShared &place, const u32 (&at)[ITEMS], const u64 (&v)[ITEMS], u32 in)
 {
-	W			code[ITEMS];
+	u32			code[ITEMS];
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
-		code[j] = (W) max_code(op, v[j]);
+		code[j] = (u32) max_code(op, v[j]);
 	add_maxima(place, at, code, in);
 }
 
@@ -494,10 +571,10 @@ add_slot(const HistArgs &args, int s, const FastShared &place, int e0, const u32
 			tile_fixes<4>(args, fast, place, e0, at, v, in);
 			break;
 		case TILE_MAX32:
-			tile_maxima<u32>(args.slot[s].op, place, at, v, in);
+			tile_maxima(args.slot[s].op, place, at, v, in);
 			break;
 		case TILE_MAX64:
-			tile_maxima<u64>(args.slot[s].op, place, at, v, in);
+			add_extremes(args, s, place, at, v, in);
 			break;
 		default:				/* TILE_SQUARES */
 			tile_squares(args, s, place, e0, bin, v, in);
@@ -538,10 +615,7 @@ add_slots(const HistArgs &args, const Tile &tile, u32 *shared, const int *window
 			Lanes		x;
 
 			get_operand(tile, slot.filter_operand, last, x);
-#pragma unroll
-			for (int j = 0; j < ITEMS; j++)
-				if (x.s[j] != VECTOR_VALUE || x.v[j] == 0)
-					in &= ~(1u << j);
+			in &= rows_of_truth(x.v) & rows_of_values(x.s);
 		}
 		place.word = slot.word;
 		place.words = shared + slot.word * plane;
@@ -598,6 +672,7 @@ tiles_kernel(const __grid_constant__ HistArgs args)
 		u64			row = base + threadIdx.x * ITEMS;
 		Lanes		last = Lanes();
 		int32_t		bin[ITEMS];
+		Conditions	conditions;
 		u32			ok;
 
 		tile.row = (u32) row;
@@ -607,8 +682,11 @@ tiles_kernel(const __grid_constant__ HistArgs args)
 		ok = tile.there;
 		if (args.bins.filter)
 			ok &= load_filter(tile, args.bins.filter);
-		run_steps(tile, last);
-		ok = rows_that_count(tile, last, ok, untold);
+		conditions = {ok, ok, 0};
+		run_steps(tile, last, conditions);
+		ok = rows_that_count(tile, last, conditions, untold);
+		if (!__any_sync(~0u, ok))
+			continue;
 		ok = tile_bins(tile, args.bins, last, ok, bin, outside);
 		add_slots(args, tile, shared, window, lc, last, bin, ok);
 	}

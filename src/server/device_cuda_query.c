@@ -262,7 +262,47 @@ call_is_full(const GpuaggHist *hist, const Rows *rows)
 {
 	if (rows->nrows < SPLIT_ROWS)
 		return hist->nslots == CALL_SLOTS;
-	return hist->nslots == 2 || (hist->nslots == 1 && hist->slot[0].op != MONOID_COUNT);
+	return hist->nslots >= 2 || (hist->nslots == 1 && hist->slot[0].op != MONOID_COUNT);
+}
+
+/* Do both slots read one column, and all its rows? */
+static bool
+read_alike(const Query *query, const Rows *rows, int s, int t)
+{
+	const WireSlot *a = &query->q->slots[s],
+			   *b = &query->q->slots[t];
+	const DeviceColumn *x,
+			   *y;
+
+	if (a->filter >= 0 || b->filter >= 0 || a->col[0] < 0 || b->col[0] < 0)
+		return false;
+	x = &rows->cols[a->col[0]];
+	y = &rows->cols[b->col[0]];
+	return x->values && x->values == y->values && x->type == y->type;
+}
+
+/* Adds those slots after s of the same column to the call that are faster with it; *done gets a bit for each. */
+static void
+add_alike(const Query *query, GpuaggHist *hist, int s, const Rows *rows, uint64_t *done)
+{
+	const WireSlot *slots = query->q->slots;
+
+	if (s < 0 || rows->nrows < SPLIT_ROWS || slots[s].monoid == MONOID_COUNT)
+		return;
+	hist->bins = query->located;
+	hist->nrows = rows->nrows;
+	for (int t = s + 1; t < query->q->nslots && hist->nslots < GPUAGG_MAX_SLOTS; t++)
+	{
+		GpuaggHistChoice choice;
+
+		if (!query_has_slot(query, t) || slots[t].monoid == MONOID_COUNT || !read_alike(query, rows, s, t))
+			continue;
+		hist->slot[hist->nslots++] = query_slot(query, rows, t);
+		if (gpuagg_hist_choose(hist, &choice) == GPUAGG_CUDA_OK && choice.together)
+			*done |= UINT64_C(1) << t;
+		else
+			hist->nslots--;
+	}
 }
 
 /* All slots with one state a group. */
@@ -271,12 +311,13 @@ reduce_plain(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	GpuaggHist	hist = {.nslots = 0};
+	uint64_t	done = 0;
 
 	for (int s = -1; s < q->nslots; s++)
 	{
 		GpuaggSlot	slot;
 
-		if (!query_has_slot(query, s))
+		if (!query_has_slot(query, s) || (s >= 0 && (done >> s & 1)))
 			continue;
 		slot = query_slot(query, rows, s);
 		if (query->runs.heads)
@@ -290,6 +331,7 @@ reduce_plain(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
 			memset(&hist, 0, sizeof(hist));
 		}
 		hist.slot[hist.nslots++] = slot;
+		add_alike(query, &hist, s, rows, &done);
 	}
 	if (hist.nslots == 0)
 		return DEVICE_OK;

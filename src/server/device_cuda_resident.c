@@ -94,7 +94,7 @@ reserve_slice(Query *query, Resident *r, DeviceError *error)
 		size_t		computed = r->tiles ? 0 : lay_out(r);
 
 		status = DEVICE_OK;
-		if ((r->plan.runs && !r->tiles) || is_masked(r->hold, r->most))
+		if ((r->plan.computes && !r->tiles) || is_masked(r->hold, r->most))
 			status = query_reserve(query, &query->filter, align256(r->most), error);
 		if (status == DEVICE_OK && computed > 0)
 			status = query_reserve(query, &query->computed, computed, error);
@@ -168,7 +168,7 @@ static DeviceStatus
 upload_plan(Query *query, Resident *r, DeviceError *error)
 {
 	size_t		spans = is_masked(r->hold, r->most) ? r->hold->nspans * sizeof(StoreSpan) : 0;
-	int			nruns = r->plan.runs ? count_segments(r->hold) : 0;
+	int			nruns = r->plan.computes ? count_segments(r->hold) : 0;
 	size_t		cells = nruns > 0 ? (size_t) r->in->ncells * (sizeof(int64_t) + 1) : 0;
 	size_t		width = r->tiles ? sizeof(GpuaggProgram) : sizeof(ProgramRun);
 	size_t		bytes = align256(align256(spans) + nruns * width) + cells;
@@ -231,6 +231,52 @@ slice_column(Query *query, const Resident *r, const ResidentSlice *slice, int c,
 	}
 }
 
+/* Is it checked with a column before it? */
+static bool
+checked_before(const ResidentPlan *plan, int c)
+{
+	for (int b = 0; b < c; b++)
+		if (plan->cols[b].checked && plan->cols[b].stored == plan->cols[c].stored)
+			return true;
+	return false;
+}
+
+/* Adds what another column asks of the same values. */
+static void
+add_check(FloatCheck *check, const ResidentColumn *col, const ResidentColumn *other)
+{
+	if (!other->checked || other->stored != col->stored)
+		return;
+	check->below = other->below < check->below ? other->below : check->below;
+	check->no_zeros |= other->no_zeros;
+}
+
+/* Counts the rows of a slice that only core can tell the outcome of; mask: those that there are, or NULL. */
+static DeviceStatus
+check_columns(Query *query, const Resident *r, const ResidentSlice *slice, const uint8_t *mask, DeviceError *error)
+{
+	int64_t		first = slice->first % STORE_SEGMENT_ROWS;
+
+	for (int c = 0; c < r->plan.ncols; c++)
+	{
+		const ResidentColumn *col = &r->plan.cols[c];
+		FloatCheck	check = {.mask = mask,.below = col->below,.no_zeros = col->no_zeros};
+		const StoreSegment *s;
+
+		if (!col->checked || checked_before(&r->plan, c))
+			continue;
+		for (int d = c + 1; d < r->plan.ncols; d++)
+			add_check(&check, col, &r->plan.cols[d]);
+		s = &r->hold->segments[(size_t) col->stored * r->hold->nsegments + slice->first / STORE_SEGMENT_ROWS];
+		check.column.type = (int) r->in->stored[col->stored].type;
+		check.column.values = s->values + first * wire_width(r->in->stored[col->stored].type);
+		check.column.validity = s->validity ? s->validity + first / 8 : NULL;
+		check.untold = &((QueryStatus *) query->status.at)->untold;
+		KERNEL_CHECK(device_check_floats(&check, slice->nrows, query->stream));
+	}
+	return DEVICE_OK;
+}
+
 /* Runs the program, and describes the slice's rows. */
 static DeviceStatus
 make_rows(Query *query, const Resident *r, const ResidentSlice *slice, Rows *rows, DeviceError *error)
@@ -244,7 +290,7 @@ make_rows(Query *query, const Resident *r, const ResidentSlice *slice, Rows *row
 	rows->key_max = r->in->key_max;
 	if (slice->masked)
 		KERNEL_CHECK(device_mask(spans + slice->span, slice->nspans, slice->first, slice->nrows, filter, query->stream));
-	if (r->plan.runs && !r->tiles)
+	if (r->plan.computes && !r->tiles)
 	{
 		const ProgramRun *runs = (const ProgramRun *) ((char *) query->plan.at + r->runs_at);
 
@@ -252,7 +298,9 @@ make_rows(Query *query, const Resident *r, const ResidentSlice *slice, Rows *row
 										slice->first % STORE_SEGMENT_ROWS, slice->nrows,
 										slice->masked ? filter : NULL, filter, query->stream));
 	}
-	if (slice->masked || (r->plan.runs && !r->tiles))
+	if (!r->plan.computes)
+		DEVICE_CHECK(check_columns(query, r, slice, slice->masked ? filter : NULL, error));
+	if (slice->masked || (r->plan.computes && !r->tiles))
 		rows->filter = filter;
 	for (int c = 0; c < r->plan.ncols; c++)
 		slice_column(query, r, slice, c, &rows->cols[c]);
@@ -370,7 +418,7 @@ try_runs(Query *query, Resident *r, bool *are, DeviceError *error)
 	if (!*are)
 		return DEVICE_OK;
 	*are = false;
-	DEVICE_CHECK(groups_start_runs(query, n, r->plan.runs, error));
+	DEVICE_CHECK(groups_start_runs(query, n, r->plan.computes, error));
 	*are = true;
 	return make_run_keys(query, r, error);
 }

@@ -12,96 +12,196 @@
 /* Results of a program by their instructions, for their way to what reads them. */
 typedef struct Results
 {
-	int			setter[VECTOR_MAX_REGISTERS];	/* the instruction that set the register last, or -1 */
+	VectorProgram *to;			/* each result is an operand, of its instruction's number, until these are placed */
+	uint16_t	value[VECTOR_MAX_REGISTERS];	/* what a register has: a result or an input */
+	int			uses[VECTOR_MAX_INSTRUCTIONS];
 	int			last_use[VECTOR_MAX_INSTRUCTIONS];
 	uint16_t	place[VECTOR_MAX_INSTRUCTIONS]; /* the temporary */
-	uint32_t	used;			/* temporaries */
 } Results;
 
-/* The operands that an instruction reads from registers or constants, as many as it has. */
+static bool
+is_result(uint16_t operand)
+{
+	return operand < VECTOR_MAX_INSTRUCTIONS;
+}
+
+/* The operands that an instruction reads, as many as it has. */
 static int
 operands_of(VectorInstruction *in, uint16_t **operand)
 {
 	operand[0] = &in->a;
 	operand[1] = &in->b;
 	operand[2] = &in->c;
-	return in->op == VECTOR_LOAD ? 0 : vector_operands(in->op);
+	return vector_operands(in->op & ~GPUAGG_CONDITION);
+}
+
+/* An operand of the plan's program, after all its instructions. */
+static uint16_t
+value_of(const Results *results, uint16_t operand)
+{
+	return operand < VECTOR_MAX_REGISTERS ? results->value[operand] : operand;
+}
+
+/* Copies the instructions that are no loads. */
+static void
+copy_steps(const VectorProgram *from, Results *results)
+{
+	VectorProgram *to = results->to;
+
+	*to = *from;
+	to->ninstructions = 0;
+	for (uint32_t i = 0; i < from->ninstructions; i++)
+	{
+		VectorInstruction in = from->instructions[i];
+		uint16_t   *operand[3];
+		int			n = operands_of(&in, operand);
+
+		if (in.op == VECTOR_LOAD)
+		{
+			results->value[in.r] = GPUAGG_INPUT + in.a;
+			continue;
+		}
+		for (int k = 0; k < n; k++)
+			*operand[k] = value_of(results, *operand[k]);
+		if (n < 2)
+			in.b = VECTOR_NONE;
+		results->value[in.r] = (uint16_t) to->ninstructions;
+		to->instructions[to->ninstructions++] = in;
+	}
+	to->filter = value_of(results, from->filter);
 }
 
 static void
-note_use(Results *results, int operand, int by)
+note_use(Results *results, uint16_t operand, int by)
 {
-	if (operand < VECTOR_MAX_REGISTERS)
-		results->last_use[results->setter[operand]] = by;
+	if (!is_result(operand))
+		return;
+	results->uses[operand]++;
+	results->last_use[operand] = by;
+}
+
+/* Finds the last use of each result; what is computed is used at the end. */
+static void
+find_uses(const ResidentPlan *plan, Results *results)
+{
+	VectorProgram *p = results->to;
+	int			end = (int) p->ninstructions;
+
+	memset(results->uses, 0, sizeof(results->uses));
+	memset(results->last_use, 0, sizeof(results->last_use));
+	for (int i = 0; i < end; i++)
+	{
+		uint16_t   *operand[3];
+		int			n = operands_of(&p->instructions[i], operand);
+
+		for (int k = 0; k < n; k++)
+			note_use(results, *operand[k], i);
+	}
+	note_use(results, p->filter, end);
+	for (int c = 0; c < plan->ncols; c++)
+		if (resident_is_written(plan, c) || plan->cols[c].checked)
+			note_use(results, value_of(results, plan->cols[c].operand), end);
+}
+
+/* The arguments of an AND, in its order, each a result that comes after the one before; false: some is not. */
+static bool
+find_conditions(const Results *results, uint16_t operand, uint16_t *leaf, int *n)
+{
+	const VectorInstruction *in = &results->to->instructions[operand];
+
+	if (!is_result(operand))
+		return false;
+	if (in->op == VECTOR_AND && results->uses[operand] == 1)
+		return find_conditions(results, in->a, leaf, n) && find_conditions(results, in->b, leaf, n);
+	if (*n > 0 && leaf[*n - 1] >= operand)
+		return false;
+	leaf[(*n)++] = operand;
+	return true;
+}
+
+/* Removes an instruction whose result nothing reads. */
+static void
+remove_step(Results *results, int step)
+{
+	VectorProgram *p = results->to;
+
+	p->ninstructions--;
+	memmove(p->instructions + step, p->instructions + step + 1, (p->ninstructions - step) * sizeof(VectorInstruction));
+	for (uint32_t i = 0; i < p->ninstructions; i++)
+	{
+		uint16_t   *operand[3];
+		int			n = operands_of(&p->instructions[i], operand);
+
+		for (int k = 0; k < n; k++)
+			if (is_result(*operand[k]) && *operand[k] > step)
+				(*operand[k])--;
+	}
+	for (int r = 0; r < VECTOR_MAX_REGISTERS; r++)
+		if (is_result(results->value[r]) && results->value[r] > step)
+			results->value[r]--;
+}
+
+/* Makes conditions of the filter, if it is made of such: then the ANDs need not be run. */
+static void
+make_conditions(const ResidentPlan *plan, Results *results)
+{
+	VectorProgram *p = results->to;
+	uint16_t	leaf[VECTOR_MAX_INSTRUCTIONS];
+	int			n = 0;
+
+	if (p->filter == VECTOR_NONE || !find_conditions(results, p->filter, leaf, &n))
+		return;
+	for (int i = 0; i < n; i++)
+		p->instructions[leaf[i]].op |= GPUAGG_CONDITION;
+	p->filter = VECTOR_NONE;
+	find_uses(plan, results);
+	for (int i = (int) p->ninstructions - 1; i >= 0; i--)
+		if (p->instructions[i].op == VECTOR_AND && results->uses[i] == 0)
+		{
+			remove_step(results, i);
+			find_uses(plan, results);
+		}
 }
 
 /* Where instruction `by` finds an operand. */
 static uint16_t
 place_of(const Results *results, uint16_t operand, int by)
 {
-	int			setter;
-
-	if (operand >= VECTOR_MAX_REGISTERS)
+	if (!is_result(operand))
 		return operand;
-	setter = results->setter[operand];
-	return setter == by - 1 ? GPUAGG_LAST : results->place[setter];
-}
-
-/* Finds the last use of each result. */
-static void
-find_uses(const ResidentPlan *plan, Results *results)
-{
-	VectorProgram p = plan->program;
-
-	memset(results, 0, sizeof(*results));
-	for (int i = 0; i < (int) p.ninstructions; i++)
-	{
-		uint16_t   *operand[3];
-		int			n = operands_of(&p.instructions[i], operand);
-
-		for (int k = 0; k < n; k++)
-			note_use(results, *operand[k], i);
-		results->setter[p.instructions[i].r] = i;
-	}
-	note_use(results, p.filter, (int) p.ninstructions);
-	for (int c = 0; c < plan->ncols; c++)
-		if (resident_is_written(plan, c) || plan->cols[c].checked)
-			note_use(results, plan->cols[c].operand, (int) p.ninstructions);
+	return operand == by - 1 ? GPUAGG_LAST : results->place[operand];
 }
 
 /* Gives results that are not read at once a temporary, for as long as they are read. */
 static void
-place_results(VectorProgram *p, Results *results, int *temporaries)
+place_results(Results *results, int *temporaries)
 {
+	VectorProgram *p = results->to;
+	uint32_t	used = 0;
+
 	*temporaries = 0;
 	for (int i = 0; i < (int) p->ninstructions; i++)
 	{
 		VectorInstruction *in = &p->instructions[i];
 		uint16_t   *operand[3];
 		int			n = operands_of(in, operand);
-		int			r = in->r;
-		uint32_t	ended = 0;
 
 		for (int k = 0; k < n; k++)
 		{
-			int			setter = *operand[k] < VECTOR_MAX_REGISTERS ? results->setter[*operand[k]] : -1;
+			uint16_t	from = *operand[k];
 
-			if (setter >= 0 && results->last_use[setter] == i && results->place[setter] != VECTOR_NONE)
-				ended |= UINT32_C(1) << results->place[setter];
-			*operand[k] = place_of(results, *operand[k], i);
+			if (is_result(from) && results->last_use[from] == i && results->place[from] != VECTOR_NONE)
+				used &= ~(UINT32_C(1) << results->place[from]);
+			*operand[k] = place_of(results, from, i);
 		}
-		if (n < 2)
-			in->b = VECTOR_NONE;
-		results->used &= ~ended;
 		in->r = VECTOR_NONE;
 		if (results->last_use[i] > i + 1)
 		{
-			in->r = (uint16_t) __builtin_ctz(~results->used);
-			results->used |= UINT32_C(1) << in->r;
+			in->r = (uint16_t) __builtin_ctz(~used);
+			used |= UINT32_C(1) << in->r;
 			*temporaries = in->r >= *temporaries ? in->r + 1 : *temporaries;
 		}
 		results->place[i] = in->r;
-		results->setter[r] = i;
 	}
 }
 
@@ -109,21 +209,23 @@ static void
 make_program(const ResidentPlan *plan, TileProgram *out)
 {
 	GpuaggProgram *g = &out->program;
-	Results		results;
-	int			end = (int) plan->program.ninstructions;
+	Results		results = {.to = &g->steps};
+	int			end;
 
 	memset(out, 0, sizeof(*out));
-	g->steps = plan->program;
+	copy_steps(&plan->program, &results);
 	find_uses(plan, &results);
-	place_results(&g->steps, &results, &out->temporaries);
-	g->steps.filter = place_of(&results, plan->program.filter, end);
+	make_conditions(plan, &results);
+	place_results(&results, &out->temporaries);
+	end = (int) g->steps.ninstructions;
+	g->steps.filter = place_of(&results, g->steps.filter, end);
 	for (int c = 0; c < plan->ncols; c++)
 	{
 		const ResidentColumn *col = &plan->cols[c];
 
 		if (!resident_is_written(plan, c) && !col->checked)
 			continue;
-		out->operand[c] = place_of(&results, col->operand, end);
+		out->operand[c] = place_of(&results, value_of(&results, col->operand), end);
 		g->check[g->nchecks++] = (GpuaggCheck) {out->operand[c], col->nullable || col->filter};
 	}
 }
@@ -134,7 +236,7 @@ tiles_wanted(const Query *query, const ResidentPlan *plan, TileProgram *out)
 	const WireQuery *q = query->q;
 
 	/* columns as they are stored are reduced faster by an operator at a time */
-	if (!plan->runs || q->nsets > 0)
+	if (!plan->computes || q->nsets > 0)
 		return false;
 	for (int s = 0; s < q->nslots; s++)
 		if (q->slots[s].bin_kind != WIRE_BIN_NONE || slot_is_late(q, s))

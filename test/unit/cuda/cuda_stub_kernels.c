@@ -171,6 +171,7 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 {
 	memset(choice, 0, sizeof(*choice));
 	choice->strategy = GPUAGG_HIST_GLOBAL;
+	choice->together = hist->nslots <= 3 && hist->bins.nbins % 3 != 2;
 	/* a call of each two slots, and now and then none */
 	if (hist->strategy == GPUAGG_HIST_TILES && (hist->nslots > 2 || hist->bins.nbins % 4 == 3))
 		return GPUAGG_CUDA_UNSUPPORTED;
@@ -190,18 +191,41 @@ typedef struct Made
 
 /* An operand's value in a row. */
 static VectorCell
-operand_cell(const GpuaggProgram *p, int operand, const VectorCell *temporaries, VectorCell last)
+operand_cell(const GpuaggProgram *p, int operand, int64_t position, const VectorCell *temporaries, VectorCell last)
 {
 	if (operand == GPUAGG_LAST)
 		return last;
+	if (operand >= GPUAGG_INPUT && operand < GPUAGG_LAST)
+	{
+		const GpuaggColumn *c = &p->input[operand - GPUAGG_INPUT];
+
+		return vector_cell(c->type == GPUAGG_VALUE_F32 ? ((const uint32_t *) c->values)[position] : load_integer(c, position),
+						   is_valid(c->validity, position) ? VECTOR_VALUE : VECTOR_NULL);
+	}
 	if (operand >= VECTOR_CONSTANT)
 		return vector_cell(p->steps.constants[operand - VECTOR_CONSTANT].bits, (int) p->steps.constants[operand - VECTOR_CONSTANT].state);
 	return temporaries[operand];
 }
 
+/* A row after conditions. */
+typedef struct RowState
+{
+	bool		holds;			/* all were true */
+	bool		open;			/* none was false */
+	bool		unclear;		/* one was untold before */
+} RowState;
+
+static void
+meet_condition(VectorCell x, RowState *row)
+{
+	row->unclear |= row->open && x.state == VECTOR_UNTOLD;
+	row->open &= x.state != VECTOR_VALUE || x.value != 0;
+	row->holds &= x.state == VECTOR_VALUE && x.value != 0;
+}
+
 /* Runs the steps for a row of the inputs; returns the last one's result. */
 static VectorCell
-run_steps(const GpuaggProgram *p, int64_t position, VectorCell *temporaries)
+run_steps(const GpuaggProgram *p, int64_t position, VectorCell *temporaries, RowState *row)
 {
 	VectorCell	last = {0, VECTOR_UNTOLD};
 
@@ -211,36 +235,31 @@ run_steps(const GpuaggProgram *p, int64_t position, VectorCell *temporaries)
 		int64_t		values[4];
 		uint8_t		states[4];
 
-		if (in.op == VECTOR_LOAD)
-		{
-			const GpuaggColumn *c = &p->input[in.a];
+		uint16_t	from[3] = {in.a, in.b, in.c};
+		bool		condition = in.op & GPUAGG_CONDITION;
+		VectorInstruction local = in;
+		int			n;
 
-			last.value = c->type == GPUAGG_VALUE_F32 ? ((const uint32_t *) c->values)[position] : load_integer(c, position);
-			last.state = is_valid(c->validity, position) ? VECTOR_VALUE : VECTOR_NULL;
+		local.op &= ~GPUAGG_CONDITION;
+		n = vector_operands(local.op);
+		for (int k = 0; k < n; k++)
+		{
+			VectorCell	cell = operand_cell(p, from[k], position, temporaries, last);
+
+			values[k] = cell.value;
+			states[k] = cell.state;
 		}
+		local.a = 0;
+		local.b = in.b >= VECTOR_CONSTANT ? in.b : 1;
+		local.c = n > 2 ? 2 : in.c;
+		local.r = 3;
+		if (local.op == VECTOR_LOOKUP)
+			vector_lookup(&local, p->tables, p->cells, p->cell_states, p->steps.constants, values, states, 1, 0, 1, 1);
 		else
-		{
-			uint16_t	from[3] = {in.a, in.b, in.c};
-			int			n = vector_operands(in.op);
-			VectorInstruction local = in;
-
-			for (int k = 0; k < n; k++)
-			{
-				VectorCell	cell = operand_cell(p, from[k], temporaries, last);
-
-				values[k] = cell.value;
-				states[k] = cell.state;
-			}
-			local.a = 0;
-			local.b = in.b >= VECTOR_CONSTANT ? in.b : 1;
-			local.c = n > 2 ? 2 : in.c;
-			local.r = 3;
-			if (in.op == VECTOR_LOOKUP)
-				vector_lookup(&local, p->tables, p->cells, p->cell_states, p->steps.constants, values, states, 1, 0, 1, 1);
-			else
-				vector_run(&local, p->steps.constants, values, states, 1, 0, 1, 1);
-			last = vector_cell(values[3], states[3]);
-		}
+			vector_run(&local, p->steps.constants, values, states, 1, 0, 1, 1);
+		last = vector_cell(values[3], states[3]);
+		if (condition)
+			meet_condition(last, row);
 		if (in.r != VECTOR_NONE)
 			temporaries[in.r] = last;
 	}
@@ -249,26 +268,20 @@ run_steps(const GpuaggProgram *p, int64_t position, VectorCell *temporaries)
 
 /* Does the row count, after the program? */
 static bool
-ends_well(const GpuaggProgram *p, const VectorCell *temporaries, VectorCell last)
+ends_well(const GpuaggProgram *p, int64_t position, const VectorCell *temporaries, VectorCell last, RowState row)
 {
 	bool		told = true;
 
 	if (p->steps.filter != VECTOR_NONE)
-	{
-		VectorCell	cell = operand_cell(p, p->steps.filter, temporaries, last);
-
-		*p->untold += cell.state == VECTOR_UNTOLD;
-		if (cell.state != VECTOR_VALUE || cell.value == 0)
-			return false;
-	}
+		meet_condition(operand_cell(p, p->steps.filter, position, temporaries, last), &row);
 	for (int c = 0; c < p->nchecks; c++)
 	{
-		VectorCell	cell = operand_cell(p, p->check[c].operand, temporaries, last);
+		VectorCell	cell = operand_cell(p, p->check[c].operand, position, temporaries, last);
 
 		told &= cell.state == VECTOR_VALUE || (cell.state == VECTOR_NULL && p->check[c].nullable);
 	}
-	*p->untold += !told;
-	return told;
+	*p->untold += row.unclear || (row.holds && !told);
+	return row.holds && told;
 }
 
 static int
@@ -316,15 +329,16 @@ make_columns(GpuaggHist *hist, Made *made, uint8_t *filter)
 	{
 		VectorCell	temporaries[VECTOR_MAX_REGISTERS];
 		VectorCell	last;
+		RowState	row = {true, true, false};
 
 		filter[i] = 0;
 		if (hist->bins.filter && !hist->bins.filter[i])
 			continue;
-		last = run_steps(p, hist->input_row + i, temporaries);
-		filter[i] = ends_well(p, temporaries, last);
+		last = run_steps(p, hist->input_row + i, temporaries, &row);
+		filter[i] = ends_well(p, hist->input_row + i, temporaries, last, row);
 		for (int m = 0; m < n; m++)
 		{
-			VectorCell	cell = operand_cell(p, made[m].operand, temporaries, last);
+			VectorCell	cell = operand_cell(p, made[m].operand, hist->input_row + i, temporaries, last);
 			int64_t		value = cell.state == VECTOR_VALUE ? cell.value : 0;
 
 			memcpy(made[m].values + i * made[m].width, &value, made[m].width);
@@ -1102,6 +1116,24 @@ device_put_bits(const void *from, void *bits, int64_t first, int64_t nrows, gpua
 			to[(first + i) >> 3] |= bit;
 		else
 			to[(first + i) >> 3] &= ~bit;
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_check_floats(const FloatCheck *check, int64_t nrows, gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < nrows; i++)
+	{
+		VectorRow	x = {.b = {vector_bits_F64(check->below), VECTOR_VALUE}};
+		double		value = check->column.type == WIRE_F32 ? ((const float *) check->column.values)[i] :
+			((const double *) check->column.values)[i];
+
+		if ((!check->mask || check->mask[i]) && is_valid(check->column.validity, i) &&
+			vector_below(x, value, check->no_zeros).state == VECTOR_UNTOLD)
+			(*check->untold)++;
 	}
 	return GPUAGG_CUDA_OK;
 }
