@@ -20,6 +20,7 @@ enum FastKind
 	FAST_INT_I64,
 	FAST_MAX_I32,
 	FAST_MAX_64,				/* 64-bit integers or float8 */
+	FAST_ACCUM_F64,				/* not of partitions */
 	FAST_KINDS
 };
 
@@ -38,14 +39,14 @@ digits_of(int kind)
 static constexpr __host__ __device__ int
 sm_threads(int kind)
 {
-	return digits_of(kind) ? 512 : 1024;
+	return digits_of(kind) || kind == FAST_ACCUM_F64 ? 512 : 1024;
 }
 
 /* Rows of a thread in a tile, as registers allow; the next tile is loaded meanwhile. */
 static constexpr __host__ __device__ int
 tile_items(int kind)
 {
-	return kind == FAST_NONE ? 8 : kind == FAST_INT_I32 || kind == FAST_MAX_I32 ? 6 : 4;
+	return kind == FAST_NONE ? 8 : kind == FAST_ACCUM_F64 ? 2 : kind == FAST_INT_I32 || kind == FAST_MAX_I32 ? 6 : 4;
 }
 
 template <int KIND> struct FastInput
@@ -57,6 +58,10 @@ template <> struct FastInput<FAST_FIX3_F64>
 	typedef double type;
 };
 template <> struct FastInput<FAST_FIX4_F64>
+{
+	typedef double type;
+};
+template <> struct FastInput<FAST_ACCUM_F64>
 {
 	typedef double type;
 };
@@ -198,6 +203,8 @@ fast_kind(const HistSlot &slot)
 			return slot.op != MONOID_HLL_MAX && t == GPUAGG_VALUE_I32 ? FAST_MAX_I32 : FAST_KINDS;
 		case HIST_MAX64:
 			return t == GPUAGG_VALUE_I64 || t == GPUAGG_VALUE_F64 ? FAST_MAX_64 : FAST_KINDS;
+		case HIST_ACCUM:
+			return t == GPUAGG_VALUE_F64 ? FAST_ACCUM_F64 : FAST_KINDS;
 		default:
 			return FAST_KINDS;
 	}
@@ -258,6 +265,8 @@ fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 	}
 	kind = fast.slot < 0 ? FAST_NONE : fast_kind(args.slot[fast.slot]);
 	fast.bins = simple_bins(args.bins);
+	if (kind == FAST_ACCUM_F64 && args.part.item)
+		return false;
 	return kind != FAST_KINDS;
 }
 
