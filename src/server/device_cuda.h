@@ -8,7 +8,8 @@
  *	device_cuda_query.c		a query: rows in
  *	device_cuda_absorb.c	groups of a query on another device
  *	device_cuda_results.c	a query: groups out
- *	device_cuda_groups.c	its groups: bins of rows, tables, states
+ *	device_cuda_groups.c	its groups: bins of rows, tables
+ *	device_cuda_states.c	their states
  *	device_cuda_counts.c	slots that count the same
  *	device_cuda_runs.c		rows in the order of the keys
  *	device_cuda_ordered.c	rows that are kept, sorted and reduced in order
@@ -299,10 +300,21 @@ extern DeviceStatus lane_reserve(Lane *lane, DeviceError *error);
 /* Waits for the reduction of the batch that was last in this buffer, and adds its time. */
 extern DeviceStatus lane_add_timing(Lane *lane, int buffer, DeviceError *error);
 
-/* ---- device_cuda_groups.c ---- */
+/* ---- device_cuda_states.c ---- */
 
 /* The most bins of one histogram; tests may lower it. */
 extern int64_t cuda_most_bins;
+/* With so many groups at most, no slot has more bins. */
+extern int64_t states_most_groups(const WireQuery *q);
+/* Allocates and initializes the states of `capacity` groups; if it fails, nothing stays allocated. */
+extern DeviceStatus states_make(Query *query, GroupForm form, int64_t capacity, GroupStates *states, DeviceError *error);
+/* The states of the query's groups from_bins[i] become those of groups to_bins[i] of *to. */
+extern DeviceStatus states_move(Query *query, GroupStates *to, const int32_t *from_bins, const int32_t *to_bins, int64_t n,
+								DeviceError *error);
+extern void states_release(Query *query, GroupStates *states);
+
+/* ---- device_cuda_groups.c ---- */
+
 /*
  * Finds the bins of the rows: query->located says where; into query->bins if rows are kept
  * or slots have bins.  The states have room for all of them.  If that fails, the

@@ -1,6 +1,6 @@
 /*
  * device_cuda_groups.c
- *	  The groups of a query on the device: bins of rows, tables, states.
+ *	  The groups of a query on the device: bins of rows, tables.
  *
  * In every form each slot has one array of states, `capacity` groups long.  A row's bin is
  * its index.  Tables change when they have no bin for a key of the next batch:
@@ -37,113 +37,6 @@ static DeviceStatus
 out_of_memory(DeviceError *error)
 {
 	return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
-}
-
-/* Histograms have bin numbers of 31 bits, and hash tables need some for themselves. */
-int64_t		cuda_most_bins = INT32_MAX - 64;
-
-static int64_t
-most_groups(const WireQuery *q)
-{
-	int32_t		widest = 1;
-
-	for (int s = 0; s < q->nslots; s++)
-		widest = q->slots[s].width > widest ? q->slots[s].width : widest;
-	return cuda_most_bins / widest;
-}
-
-/* ---- states ---- */
-
-static void
-release_states(Query *query, GroupStates *states)
-{
-	for (int s = 0; s < query->q->nslots; s++)
-		query_release(query, &states->slot[s]);
-	query_release(query, &states->present);
-	query_release(query, &states->list);
-	query_release(query, &states->keys);
-	states->capacity = 0;
-}
-
-/* Of groups that may have no rows: how many each has, and room for the list of those that have some. */
-static DeviceStatus
-init_counts(Query *query, int64_t capacity, GroupStates *states, DeviceError *error)
-{
-	size_t		bytes = capacity * sizeof(int64_t);
-	size_t		work = 0;
-
-	if (query->count_slot < 0)
-	{
-		DEVICE_CHECK(query_reserve(query, &states->present, bytes, error));
-		CUDA_CHECK(cudaMemsetAsync(states->present.at, 0, bytes, query->stream));
-	}
-	KERNEL_CHECK(device_list_groups(NULL, capacity, NULL, NULL, NULL, &work, query->stream));
-	return query_reserve(query, &states->list, groups_list_bytes(capacity) + work, error);
-}
-
-/* Allocates and initializes the states of `capacity` groups; if that fails, some stay allocated. */
-static DeviceStatus
-init_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
-			DeviceError *error)
-{
-	const WireQuery *q = query->q;
-
-	if (capacity > most_groups(q))
-		return device_say(error, DEVICE_UNSUPPORTED, "too many bins for one histogram");
-	for (int s = 0; s < q->nslots; s++)
-	{
-		DEVICE_CHECK(query_reserve(query, &states->slot[s], capacity * slot_state_bytes(q, s), error));
-		KERNEL_CHECK(gpuagg_hist_init(q->slots[s].monoid, states->slot[s].at,
-									  capacity * q->slots[s].width, query->stream));
-	}
-	if (form == FORM_DIRECT || (form == FORM_RUNS && query->sparse))
-		DEVICE_CHECK(init_counts(query, capacity, states, error));
-	if (form == FORM_RUNS)
-		DEVICE_CHECK(query_reserve(query, &states->keys, capacity * q->key_bytes, error));
-	states->capacity = capacity;
-	return DEVICE_OK;
-}
-
-/* The same; if it fails, nothing stays allocated. */
-static DeviceStatus
-make_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
-			DeviceError *error)
-{
-	DeviceStatus status;
-
-	memset(states, 0, sizeof(*states));
-	status = init_states(query, form, capacity, states, error);
-	if (status != DEVICE_OK)
-		release_states(query, states);
-	return status;
-}
-
-/* Rows from_bins[i] of one array become rows to_bins[i] of another. */
-static DeviceStatus
-move_array(Query *query, const void *from, void *to, size_t row_bytes, const int32_t *from_bins,
-		   const int32_t *to_bins, int64_t n, DeviceError *error)
-{
-	DEVICE_CHECK(query_reserve(query, &query->staging, n * row_bytes, error));
-	KERNEL_CHECK(device_gather(from, row_bytes, from_bins, n, query->staging.at, query->stream));
-	KERNEL_CHECK(device_scatter(query->staging.at, row_bytes, to_bins, n, to, query->stream));
-	return DEVICE_OK;
-}
-
-/* The states of the query's groups from_bins[i] become those of groups to_bins[i] of *to. */
-static DeviceStatus
-move_states(Query *query, GroupStates *to, const int32_t *from_bins, const int32_t *to_bins,
-			int64_t n, DeviceError *error)
-{
-	const WireQuery *q = query->q;
-	GroupStates *from = &query->groups;
-
-	for (int s = 0; s < q->nslots; s++)
-		DEVICE_CHECK(move_array(query, from->slot[s].at, to->slot[s].at, slot_state_bytes(q, s),
-								from_bins, to_bins, n, error));
-	if (to->present.at)
-		DEVICE_CHECK(move_array(query, from->present.at, to->present.at, sizeof(int64_t), from_bins,
-								to_bins, n, error));
-	return DEVICE_OK;
 }
 
 /* ---- direct bins ---- */
@@ -210,7 +103,7 @@ choose_strategy(const Query *query, double bins)
 	StrategyChoice choice;
 
 	/* the bins of rows that are kept must not change */
-	if (bins > MOST_DIRECT_BINS || bins >= most_groups(q) || wire_keeps_rows(q))
+	if (bins > MOST_DIRECT_BINS || bins >= states_most_groups(q) || wire_keeps_rows(q))
 		return STRATEGY_HASH;
 	strategy_choose(&device, &input, &choice);
 	return choice.strategy == STRATEGY_DIRECT ? STRATEGY_DIRECT : STRATEGY_HASH;
@@ -359,7 +252,7 @@ static DeviceStatus
 abandon(Query *query, HashTable *hash, GroupStates *states, DeviceStatus status)
 {
 	release_hash(query, hash);
-	release_states(query, states);
+	states_release(query, states);
 	return status;
 }
 
@@ -389,7 +282,7 @@ make_both(Query *query, int64_t capacity, HashTable *hash, GroupStates *states, 
 	DeviceStatus status;
 
 	DEVICE_CHECK(make_hash(query, capacity, hash, error));
-	status = make_states(query, FORM_HASH, capacity, states, error);
+	status = states_make(query, FORM_HASH, capacity, states, error);
 	if (status != DEVICE_OK)
 		query_release(query, &hash->memory);
 	return status;
@@ -402,7 +295,7 @@ static DeviceStatus
 make_room(Query *query, int64_t capacity, int64_t least, HashTable *hash, GroupStates *states,
 		  DeviceError *error)
 {
-	int64_t		most = most_groups(query->q);
+	int64_t		most = states_most_groups(query->q);
 	DeviceStatus status;
 
 	if (least > most)
@@ -448,7 +341,7 @@ static void
 replace_groups(Query *query, GroupForm form, HashTable *hash, GroupStates *states)
 {
 	release_hash(query, &query->hash);
-	release_states(query, &query->groups);
+	states_release(query, &query->groups);
 	query->form = form;
 	query->groups = *states;
 	if (hash)
@@ -549,11 +442,11 @@ move_to_direct(Query *query, OldBins *old, const KeyRanges *ranges, int64_t bins
 	for (int64_t i = 0; i < old->n; i++)
 		old->list[i] = moved_bin(query, ranges, old->list[i]);
 	DEVICE_CHECK(upload(query, &old->to, old->list, old->n * sizeof(int32_t), error));
-	DEVICE_CHECK(make_states(query, FORM_DIRECT, bins, &states, error));
-	status = move_states(query, &states, old->from.at, old->to.at, old->n, error);
+	DEVICE_CHECK(states_make(query, FORM_DIRECT, bins, &states, error));
+	status = states_move(query, &states, old->from.at, old->to.at, old->n, error);
 	if (status != DEVICE_OK)
 	{
-		release_states(query, &states);
+		states_release(query, &states);
 		return status;
 	}
 	replace_groups(query, FORM_DIRECT, NULL, &states);
@@ -572,7 +465,7 @@ fill_hash(Query *query, OldBins *old, HashTable *hash, GroupStates *states, int6
 	KERNEL_CHECK(gpuagg_group_lookup(&hash->table, query->keys.at, NULL, NULL, old->n, 0, old->to.at,
 									 query->stream));
 	KERNEL_CHECK(gpuagg_group_status(&hash->table, ngroups, &pending, &null_bin, query->stream));
-	return move_states(query, states, old->from.at, old->to.at, old->n, error);
+	return states_move(query, states, old->from.at, old->to.at, old->n, error);
 }
 
 /* Packed keys of the old groups, of this length, in malloc'ed memory. */
@@ -765,7 +658,7 @@ choose_form(Query *query, const Rows *rows, DeviceError *error)
 		DEVICE_CHECK(start_hash(query, 0, &hash, &states, error));
 	}
 	else
-		DEVICE_CHECK(make_states(query, form, (int64_t) bins, &states, error));
+		DEVICE_CHECK(states_make(query, form, (int64_t) bins, &states, error));
 	replace_groups(query, form, &hash, &states);
 	if (form == FORM_DIRECT)
 		query->ranges = ranges;
@@ -779,7 +672,7 @@ groups_start_runs(Query *query, int64_t n, bool sparse, DeviceError *error)
 	GroupStates states;
 
 	query->sparse = sparse;
-	DEVICE_CHECK(make_states(query, FORM_RUNS, n, &states, error));
+	DEVICE_CHECK(states_make(query, FORM_RUNS, n, &states, error));
 	replace_groups(query, FORM_RUNS, &none, &states);
 	return DEVICE_OK;
 }
@@ -949,7 +842,7 @@ groups_locate(Query *query, const Rows *rows, DeviceError *error)
 void
 groups_forget(Query *query)
 {
-	release_states(query, &query->groups);
+	states_release(query, &query->groups);
 	release_hash(query, &query->hash);
 	query_release(query, &query->top);
 	query->listed = NULL;
