@@ -102,12 +102,13 @@ program_at(const HistArgs &args)
 
 /* ---- columns ------------------------------------------------------------------- */
 
+/* Has the next tile's line under way; one lane does for each, as an instruction takes its lanes one by one. */
 template <typename T> static __device__ __forceinline__ T
 fetch(const Tile &tile, const void *values, int width, int piece)
 {
 	const T    *p = (const T *) ((const char *) values + (size_t) tile.row * width) + piece;
 
-	if (tile.more)
+	if (tile.more && piece == 0 && threadIdx.x % (32 / width) == 0)
 		asm volatile("prefetch.global.L2 [%0];" : : "l"((const char *) p + THREADS * ITEMS * width));
 	return __ldg(p);
 }
