@@ -33,6 +33,7 @@
 #include <stdint.h>
 
 #include "operators/monoid.h"
+#include "operators/vector_program.h"
 
 #ifdef __cplusplus
 extern "C"
@@ -179,6 +180,8 @@ typedef struct GpuaggColumn
 	const void *values;
 	const uint8_t *validity;	/* LSB-first bits, 1 = not NULL; NULL: all valid */
 	GpuaggValueType type;		/* of a key: not NATIVE */
+	uint16_t	computed;		/* 1: by the program of a call in TILES; then values and validity are NULL, */
+	uint16_t	operand;		/* and this is what it is */
 } GpuaggColumn;
 
 typedef enum GpuaggBinKind
@@ -220,7 +223,9 @@ typedef struct GpuaggSlot
 	MonoidId	op;
 	GpuaggColumn x;
 	GpuaggColumn y;
-	const uint8_t *filter;		/* as in GpuaggBins, for this operator alone */
+	const uint8_t *filter;		/* as in GpuaggBins, for this operator alone; or NULL: */
+	uint16_t	filter_computed;	/* 1: by the program, NULL is false */
+	uint16_t	filter_operand;
 	void	   *states;
 } GpuaggSlot;
 
@@ -237,8 +242,42 @@ typedef enum GpuaggHistStrategy
 	GPUAGG_HIST_SHARED,			/* shared memory: M sub-histograms, S passes */
 	GPUAGG_HIST_PARTITION,		/* partition by bin range, then shared memory */
 	GPUAGG_HIST_GLOBAL,			/* states changed in the L2 cache, M copies of them */
-	GPUAGG_HIST_EXCHANGE		/* shared memory of all multiprocessors together, rows exchanged through the L2 cache */
+	GPUAGG_HIST_EXCHANGE,		/* shared memory of all multiprocessors together, rows exchanged through the L2 cache */
+	GPUAGG_HIST_TILES			/* shared memory, a program and all operators in one pass; only by name */
 } GpuaggHistStrategy;
+
+/*
+ * What computes columns of a call in TILES.  Registers of its steps are `temporaries` of the call, and VECTOR_NONE
+ * where only the next instruction reads a result, as GPUAGG_LAST; so does what comes after the last one.  Inputs are
+ * operands, GPUAGG_INPUT + their number, and there is no VECTOR_LOAD.  Operand b of instructions with one
+ * operand is VECTOR_NONE.  Rows do not count where the filter is not true, nor where a result is not of which the
+ * operation has the bit GPUAGG_CONDITION; these are the arguments of an AND, in its order.
+ */
+#define GPUAGG_LAST 0x7fff
+#define GPUAGG_INPUT 0x4000
+#define GPUAGG_CONDITION 0x8000
+#define GPUAGG_MAX_INPUTS 32
+#define GPUAGG_MAX_TABLES 32
+#define GPUAGG_MAX_CHECKS 48
+
+/* A row does not count, but as untold, where the operand is VECTOR_UNTOLD, or NULL unless it may be. */
+typedef struct GpuaggCheck
+{
+	uint16_t	operand;
+	uint16_t	nullable;
+} GpuaggCheck;
+
+typedef struct GpuaggProgram
+{
+	VectorProgram steps;
+	GpuaggColumn input[GPUAGG_MAX_INPUTS];
+	VectorTable tables[GPUAGG_MAX_TABLES];	/* of VECTOR_LOOKUP; in device memory: */
+	const int64_t *cells;
+	const uint8_t *cell_states;
+	unsigned long long *untold; /* rows are added whose outcome the program cannot tell */
+	int			nchecks;
+	GpuaggCheck check[GPUAGG_MAX_CHECKS];
+} GpuaggProgram;
 
 typedef struct GpuaggHist
 {
@@ -248,6 +287,9 @@ typedef struct GpuaggHist
 	int64_t		nrows;			/* below 2^32 in one call */
 	GpuaggHistStatus *status;
 	GpuaggHistStrategy strategy;	/* AUTO: by the model in hist_model.h */
+	const GpuaggProgram *program;	/* TILES: in device memory */
+	int			temporaries;	/* that it has */
+	int64_t		input_row;		/* of its inputs, the call's first row: a multiple of 64 below 2^31 */
 } GpuaggHist;
 
 /*
@@ -261,11 +303,17 @@ typedef struct GpuaggHistChoice
 	int			copies;			/* M, sub-histograms a block; GLOBAL: of the device */
 	int			passes;			/* S, or the partitions */
 	int			bin_bytes;		/* shared memory of one bin */
+	int			together;		/* one of the fastest kernels takes all operators at once: it reads each column once */
 } GpuaggHistChoice;
 
 GpuaggCudaStatus gpuagg_hist_init(MonoidId op, void *states, int64_t nbins,
 								  gpuagg_stream stream);
 GpuaggCudaStatus gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice);
+/*
+ * TILES is UNSUPPORTED where the bins of all operators together do not fit shared memory, for operators without
+ * a form there, second inputs, and sums of floats that are computed.  Bins are of kind RANGE, of no column for one bin
+ * in all; columns and filters start at a multiple of 16 bytes.
+ */
 /*
  * Operators with a form in shared memory (hist_list.h) take the strategy chosen; the others
  * change their states in the L2 cache in any case.

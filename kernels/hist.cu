@@ -1,11 +1,12 @@
 /*
  * hist.cu
- *	  Generalized histograms, host side: checks, the layout of bins in shared
- *	  memory, the choice of a strategy, and the workspace.
+ *	  Generalized histograms, host side: the layout of bins in shared memory, the choice of a
+ *	  strategy, and the workspace.
  */
 #include "hist_change.cuh"
 #include "hist_kernels.cuh"
 #include "hist_model.h"
+#include "hist_slots.cuh"
 #include "partition.cuh"
 
 /* Threads of kernels need some shared memory of their own. */
@@ -17,6 +18,9 @@
 #define HOT_RESERVE (HOT_LEAST * HIST_THREADS / 32 * (int) sizeof(HotEntry))
 /* The same of states in the L2 cache, which have copies, too. */
 #define HOT_GLOBAL 8
+
+/* Of so many bins that these bytes a bin fit shared memory, extremes of decimals are faster there. */
+#define DECIMAL_BYTES 16
 
 /* Operators with a form in one way, the others in the L2 cache: each reads the bins by itself. */
 struct HistPlan
@@ -30,234 +34,6 @@ struct HistPlan
 	HistModel	rest_model;
 };
 
-/* The column type that is a monoid's own input, or, of pairs, the type of either. */
-static GpuaggValueType
-native_type(MonoidId op)
-{
-	if (op == MONOID_SUM_DEC || op == MONOID_MIN_DEC || op == MONOID_MAX_DEC)
-		return GPUAGG_VALUE_I128;
-	if (op == MONOID_SUM_F32 || op == MONOID_MIN_F32 || op == MONOID_MAX_F32)
-		return GPUAGG_VALUE_F32;
-	if (op == MONOID_SUM_F64 || op == MONOID_ACCUM_F64 || op == MONOID_REGR_F64 ||
-		op == MONOID_MIN_F64 || op == MONOID_MAX_F64 || op == MONOID_PRODUCT_F64)
-		return GPUAGG_VALUE_F64;
-	switch (gpuagg_monoids[op].input_size)
-	{
-		case 1:
-			return GPUAGG_VALUE_I8;
-		case 4:
-			return GPUAGG_VALUE_I32;
-		default:
-			return GPUAGG_VALUE_I64;
-	}
-}
-
-static int
-type_bytes(GpuaggValueType type)
-{
-	switch (type)
-	{
-		case GPUAGG_VALUE_I8:
-			return 1;
-		case GPUAGG_VALUE_I16:
-			return 2;
-		case GPUAGG_VALUE_I32:
-		case GPUAGG_VALUE_F32:
-			return 4;
-		case GPUAGG_VALUE_I64:
-		case GPUAGG_VALUE_F64:
-			return 8;
-		default:
-			return 16;
-	}
-}
-
-/* Whether a column of this type may feed the operator. */
-static bool
-type_feeds(GpuaggValueType type, GpuaggValueType native)
-{
-	bool		integer = type >= GPUAGG_VALUE_I8 && type <= GPUAGG_VALUE_I64;
-
-	switch (native)
-	{
-		case GPUAGG_VALUE_F32:
-			return type == GPUAGG_VALUE_F32;
-		case GPUAGG_VALUE_F64:
-			return type == GPUAGG_VALUE_F64 || type == GPUAGG_VALUE_F32;
-		case GPUAGG_VALUE_I128:
-			return integer || type == GPUAGG_VALUE_I128;
-		default:
-			return integer && type_bytes(type) <= type_bytes(native);
-	}
-}
-
-GpuaggCudaStatus
-hist_check_bins(const GpuaggBins &b)
-{
-	if (b.nbins < 1 || b.nbins >= INT32_MAX || b.ncolumns < 1 || b.ncolumns > GPUAGG_MAX_KEYS)
-		return GPUAGG_CUDA_INVALID;
-	for (int c = 0; c < b.ncolumns; c++)
-	{
-		GpuaggValueType t = b.column[c].type;
-
-		if (b.kind == GPUAGG_BIN_INDEX ? t != GPUAGG_VALUE_I32 : t < GPUAGG_VALUE_I8 || t > GPUAGG_VALUE_I64)
-			return GPUAGG_CUDA_UNSUPPORTED;
-		if (b.kind == GPUAGG_BIN_INDEX && b.column[c].validity)
-			return GPUAGG_CUDA_UNSUPPORTED;
-	}
-	if (b.kind == GPUAGG_BIN_RANGE)
-	{
-		int64_t		product = 1;
-
-		/* no product of what has passed can overflow */
-		for (int c = 0; c < b.ncolumns; c++)
-			if (b.extent[c] < 1 || b.extent[c] > b.nbins || (product *= b.extent[c]) > b.nbins)
-				return GPUAGG_CUDA_INVALID;
-	}
-	return GPUAGG_CUDA_OK;
-}
-
-/* Of 16 bytes, a state is changed in one piece. */
-static size_t
-state_alignment(MonoidId op)
-{
-	size_t		size = gpuagg_monoids[op].state_size;
-
-	return size % 16 == 0 ? 16 : size % 8 == 0 ? 8 : size;
-}
-
-static GpuaggCudaStatus
-set_slot(const GpuaggHist *hist, int s, HistSlot &slot)
-{
-	const GpuaggSlot &in = hist->slot[s];
-	GpuaggValueType native;
-	bool		pairs = in.op == MONOID_REGR_F64 || in.op == MONOID_ARGMAX || in.op == MONOID_ARGMIN;
-
-	slot = HistSlot();
-	if (in.op < 0 || in.op >= MONOID_COUNT_OF_IDS)
-		return GPUAGG_CUDA_INVALID;
-	if (!gpuagg_monoids[in.op].commutative)
-		return GPUAGG_CUDA_UNSUPPORTED;
-	if ((uintptr_t) in.states % state_alignment(in.op) != 0)
-		return GPUAGG_CUDA_INVALID;
-	native = native_type(in.op);
-	slot.op = in.op;
-	slot.form = form_of(in.op);
-	slot.x = in.x;
-	slot.y = in.y;
-	slot.filter = in.filter;
-	slot.states = in.states;
-	slot.number = s;
-	slot.wide_state = gpuagg_monoids[in.op].state_size == 16;
-	if (slot.x.type == GPUAGG_VALUE_NATIVE)
-		slot.x.type = native;
-	if (slot.y.type == GPUAGG_VALUE_NATIVE)
-		slot.y.type = native;
-	if (slot.form == HIST_COUNT)
-	{
-		slot.x.values = slot.y.values = nullptr;
-		return GPUAGG_CUDA_OK;
-	}
-	if (slot.x.values == nullptr)
-		return GPUAGG_CUDA_INVALID;
-	if (!type_feeds(slot.x.type, native))
-		return GPUAGG_CUDA_UNSUPPORTED;
-	slot.extend = native == GPUAGG_VALUE_I128 && slot.x.type != native;
-	if (!pairs)
-		slot.y.values = nullptr, slot.y.validity = nullptr;
-	else if (slot.y.values == nullptr)
-		return GPUAGG_CUDA_INVALID;
-	else if (!type_feeds(slot.y.type, native))
-		return GPUAGG_CUDA_UNSUPPORTED;
-	return GPUAGG_CUDA_OK;
-}
-
-/*
- * Words and limbs of a slot.  fix_words is the width of float sums, in digits or words; block_bits
- * bounds the rows of one block, which may all fall into one bin; total_bits
- * those of the call, whose float sums must fit 128 bits.
- */
-static void
-size_slot(HistSlot &slot, int fix_words, int block_bits, int total_bits, bool spill, int &words, int &limbs)
-{
-	int			bytes = type_bytes(slot.x.type);
-	int			w = 0,
-				l = 1;
-
-	switch (slot.form)
-	{
-		case HIST_COUNT:
-		case HIST_MAX32:
-			w = 1;
-			break;
-		case HIST_MAX64:
-		case HIST_CAS:
-		case HIST_OR64:
-		case HIST_XOR64:
-			w = 2;
-			break;
-		case HIST_INT:
-			slot.input_words = bytes <= 4 ? 1 : bytes == 8 ? 2 : 4;
-			slot.spill = spill && slot.input_words == 1;
-			slot.words = slot.spill ? 1 : slot.input_words == 1 ? 2
-				: slot.input_words == 2 ? (slot.wide_state ? 3 : 2) : 4;
-			w = slot.words;
-			l = w + slot.spill;
-			break;
-		case HIST_INTSQ:
-			slot.input_words = slot.op == MONOID_SUMSQ_I192 ? 4 : 2;
-			w = l = slot.words = slot.input_words + 1;
-			break;
-		case HIST_FIX:
-			/* three digits have room for any float4 that comes near the greatest */
-			slot.digits = slot.x.type == GPUAGG_VALUE_F32 ? 3 : fix_words;
-			slot.spill = spill;
-			w = slot.words = slot.digits + !spill;
-			slot.max_shift = min(fix_weight(slot.digits, slot.digits) - 1, 126 - total_bits) - 53;
-			l = slot.digits + 1;
-			break;
-		default:
-			slot.words = fix_words;
-			slot.max_shift = min(32 * fix_words - block_bits, 127 - total_bits) - 54;
-			slot.words2 = (107 + 2 * slot.max_shift + block_bits + 31) / 32;
-			w = slot.form == HIST_ACCUM ? 1 + slot.words + slot.words2
-				: 1 + 2 * slot.words + 3 * slot.words2;
-			l = w;
-	}
-	slot.word = words;
-	slot.limb = limbs;
-	slot.nlimbs = l;
-	words += w;
-	limbs += l;
-}
-
-static int
-log2_ceil(int64_t n)
-{
-	int			bits = 0;
-
-	while ((int64_t) 1 << bits < n)
-		bits++;
-	return bits;
-}
-
-/* 64-bit words first, so that every plane pair is aligned. */
-static void
-size_slots(HistArgs &args, int fix_words, int block_bits, int total_bits, bool spill)
-{
-	args.words = args.limbs = 0;
-	for (int wide = 1; wide >= 0; wide--)
-		for (int s = 0; s < args.nslots; s++)
-		{
-			int			form = args.slot[s].form;
-			bool		is_wide = form == HIST_MAX64 || form == HIST_CAS;
-
-			if (is_wide == (wide == 1))
-				size_slot(args.slot[s], fix_words, block_bits, total_bits, spill, args.words,
-						  args.limbs);
-		}
-}
-
 static int
 widest_column(const HistArgs &args)
 {
@@ -268,8 +44,8 @@ widest_column(const HistArgs &args)
 		{
 			const GpuaggColumn &c = k ? args.slot[s].y : args.slot[s].x;
 
-			if (c.values && type_bytes(c.type) > widest)
-				widest = type_bytes(c.type);
+			if (c.values && hist_type_bytes(c.type) > widest)
+				widest = hist_type_bytes(c.type);
 		}
 	return widest;
 }
@@ -313,7 +89,7 @@ choose_exchange(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan
 	trial.bins = column_of_bins(hist->bins);
 	if (!always && (hist->strategy != GPUAGG_HIST_AUTO || plan.model.form != HIST_FORM_PARTITION))
 		return;
-	size_slots(trial, 3, block_bits, log2_ceil(hist->nrows + 1), false);
+	hist_size_slots(trial, {3, 28, false}, block_bits, hist_log2_ceil(hist->nrows + 1));
 	if (!hist_exchange_takes(trial, facts, always))
 		return;
 	plan.args = trial;
@@ -331,18 +107,18 @@ choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
 	HistArgs   &args = plan.args;
 	HistDevice	dev = hist_device(facts, args);
-	int			bits = log2_ceil(hist->nrows / facts.sms + 4096 * 2);
+	int			bits = hist_log2_ceil(hist->nrows / facts.sms + 4096 * 2);
 	int64_t		best = INT64_MAX;
 	HistModel	m;
 
-	for (int narrow = 0; narrow < 2; narrow++)
+	for (int i = 0; i < HIST_WIDTHS; i++)
 	{
 		HistArgs	trial = args;
 
-		size_slots(trial, narrow ? 3 : 4, bits, log2_ceil(hist->nrows + 1), narrow);
+		hist_size_slots(trial, hist_widths[i], bits, hist_log2_ceil(hist->nrows + 1));
 		m = hist_model(&dev, hist->bins.nbins, trial.words, hist->nrows, kind_of_bins(args));
 		/* spilled carries need limbs that the whole device shares */
-		if (narrow && (m.form != HIST_FORM_SHARED || hist->strategy == GPUAGG_HIST_PARTITION))
+		if (hist_widths[i].spill && (m.form != HIST_FORM_SHARED || hist->strategy == GPUAGG_HIST_PARTITION))
 			break;
 		if (m.passes < best)
 		{
@@ -386,12 +162,12 @@ add_column(PartColumns &cols, const GpuaggColumn &c)
 	if (c.values == nullptr)
 		return true;
 	for (int i = 0; i < cols.n; i++)
-		if (cols.from[i] == c.values && cols.bytes[i] == type_bytes(c.type))
+		if (cols.from[i] == c.values && cols.bytes[i] == hist_type_bytes(c.type))
 			return true;
 	if (cols.n == PART_MAX_COLUMNS)
 		return false;
 	cols.from[cols.n] = c.values;
-	cols.bytes[cols.n] = type_bytes(c.type);
+	cols.bytes[cols.n] = hist_type_bytes(c.type);
 	cols.n++;
 	return true;
 }
@@ -465,7 +241,7 @@ redirect_columns(HistPlan &plan)
 			GpuaggColumn &c = k ? plan.args.slot[s].y : plan.args.slot[s].x;
 
 			for (int i = 0; i < cols.n; i++)
-				if (c.values == cols.from[i] && type_bytes(c.type) == cols.bytes[i])
+				if (c.values == cols.from[i] && hist_type_bytes(c.type) == cols.bytes[i])
 				{
 					c.values = cols.to[i];
 					break;
@@ -485,7 +261,7 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	part = PartPlan();
 	part.parts = (u32) plan.model.partitions;
 	part.part_bins = (u32) plan.model.pass_bins;
-	part.shift = log2_ceil(part.part_bins);
+	part.shift = hist_log2_ceil(part.part_bins);
 	part.piece_rows = (u32) (hist->nrows / facts.sms / 8 + 4096);
 	part.max_item_rows = max(4 * part.piece_rows, (u32) (hist->nrows / part.parts / 4 * 5));
 	part.max_splits = (u32) (hist->nrows / part.max_item_rows + 1);
@@ -547,6 +323,127 @@ choose_rest(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	plan.rest.report = plan.args.nslots == 0;
 }
 
+/* What tiles do of a slot. */
+static HistTile
+tile_of(const HistSlot &slot)
+{
+	if (slot.y.values || hist_type_bytes(slot.x.type) > 8)
+		return TILE_NONE;
+	if (sums_floats(slot.op) && slot.x.computed)
+		return TILE_NONE;
+	switch (slot.form)
+	{
+		case HIST_COUNT:
+			return TILE_COUNT;
+		case HIST_INT:
+			return hist_type_bytes(slot.x.type) <= 4 ? TILE_INT_I32 : TILE_INT_I64;
+		case HIST_FIX:
+			return slot.digits == 3 ? TILE_FIX3 : TILE_FIX4;
+		case HIST_MAX32:
+			return TILE_MAX32;
+		case HIST_MAX64:
+			return TILE_MAX64;
+		case HIST_INTSQ:
+		case HIST_ACCUM:
+			return TILE_SQUARES;
+		default:
+			return TILE_NONE;
+	}
+}
+
+static bool
+same_column(const GpuaggColumn &a, const GpuaggColumn &b)
+{
+	return a.values == b.values && a.validity == b.validity && a.type == b.type && a.computed == b.computed &&
+		a.operand == b.operand;
+}
+
+/* Slots of a column behind each other, so that it is read once. */
+static void
+order_slots(HistArgs &args)
+{
+	for (int s = 1; s < args.nslots; s++)
+	{
+		int			like = s;
+
+		while (like > 0 && !same_column(args.slot[like - 1].x, args.slot[s].x))
+			like--;
+		for (int i = s; like > 0 && i > like; i--)
+		{
+			HistSlot	other = args.slot[i];
+
+			args.slot[i] = args.slot[i - 1];
+			args.slot[i - 1] = other;
+		}
+	}
+	for (int s = 1; s < args.nslots; s++)
+		args.slot[s].again = same_column(args.slot[s - 1].x, args.slot[s].x);
+}
+
+/* Does a program compute some key? */
+static bool
+bins_computed(const GpuaggBins &b)
+{
+	for (int c = 0; c < b.ncolumns; c++)
+		if (b.column[c].computed)
+			return true;
+	return false;
+}
+
+static GpuaggCudaStatus
+plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
+{
+	HistArgs   &args = plan.args;
+	int			bits = hist_log2_ceil(hist->nrows / facts.sms + 4096 * 2);
+
+	STATUS_TRY(hist_check_bins(hist->bins, 0));
+	if (hist->bins.kind != GPUAGG_BIN_RANGE || hist->program == nullptr)
+		return GPUAGG_CUDA_UNSUPPORTED;
+	args.bins = hist->bins;
+	args.report = true;
+	args.program = hist->program;
+	args.temporaries = hist->temporaries;
+	args.input_row = (u32) hist->input_row;
+	args.nslots = hist->nslots;
+	for (int s = 0; s < args.nslots; s++)
+	{
+		HistSlot   &slot = args.slot[s];
+
+		STATUS_TRY(hist_set_slot(hist, s, slot));
+		hist_set_extreme(slot);
+		args.locks = args.locks || hist_takes_locks(slot);
+	}
+	order_slots(args);
+	for (int i = 0; i < HIST_WIDTHS; i++)
+	{
+		HistDevice	dev = hist_device(facts, args);
+		bool		all = true;
+
+		dev.shared_bytes -= (int) hist_tile_bytes(args);
+		hist_size_slots(args, hist_widths[i], bits, hist_log2_ceil(hist->nrows + 1));
+		for (int s = 0; s < args.nslots; s++)
+		{
+			args.slot[s].tile = tile_of(args.slot[s]);
+			all = all && args.slot[s].tile != TILE_NONE;
+		}
+		if (!all)
+			break;
+		if (dev.shared_bytes / 4 / args.words < hist->bins.nbins + 1)
+			continue;
+		plan.model = hist_model(&dev, hist->bins.nbins, args.words, hist->nrows, HIST_BINS_ANY);
+		if (plan.model.form != HIST_FORM_SHARED || plan.model.passes > 1)
+			continue;
+		/* a program's bins are in no memory that could be sampled */
+		if (bins_computed(args.bins) || args.bins.ncolumns == 0)
+			plan.model.log2_copies = plan.model.log2_most;
+		set_model(plan.model, args);
+		args.pass_bins += args.pass_bins & 1;
+		args.spread = HIST_SPREAD_BINS;
+		return GPUAGG_CUDA_OK;
+	}
+	return GPUAGG_CUDA_UNSUPPORTED;
+}
+
 /* What of the arguments is the call's, but for bins and slots. */
 static GpuaggCudaStatus
 begin_args(const GpuaggHist *hist, HistArgs &args)
@@ -568,6 +465,8 @@ make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 
 	plan = HistPlan();
 	STATUS_TRY(begin_args(hist, args));
+	if (hist->strategy == GPUAGG_HIST_TILES)
+		return plan_tiles(hist, facts, plan);
 	STATUS_TRY(hist_check_bins(hist->bins));
 	args.bins = hist->bins;
 	args.report = true;
@@ -576,15 +475,16 @@ make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	{
 		HistSlot	slot;
 
-		STATUS_TRY(set_slot(hist, s, slot));
+		STATUS_TRY(hist_set_slot(hist, s, slot));
+		if (hist->bins.nbins <= (int64_t) facts.smem_per_block / DECIMAL_BYTES)
+			hist_set_extreme(slot);
 		if (slot.form == HIST_GENERIC || hist->strategy == GPUAGG_HIST_GLOBAL)
 			plan.rest.slot[plan.rest.nslots++] = slot;
 		else
 			args.slot[args.nslots++] = slot;
 	}
 	for (int s = 0; s < args.nslots; s++)
-		if (locks_out_of_window(args.slot[s].op))
-			args.locks = true;
+		args.locks = args.locks || hist_takes_locks(args.slot[s]);
 	if (args.nslots > 0)
 		choose(hist, facts, plan);
 	if (plan.model.form == HIST_FORM_GLOBAL)
@@ -607,8 +507,8 @@ hist_slots(const GpuaggHist *hist, const DeviceFacts &facts, int digits, HistArg
 	STATUS_TRY(begin_args(hist, args));
 	args.nslots = hist->nslots;
 	for (int s = 0; s < hist->nslots; s++)
-		STATUS_TRY(set_slot(hist, s, args.slot[s]));
-	size_slots(args, digits, log2_ceil(hist->nrows / facts.sms + 4096 * 2), log2_ceil(hist->nrows + 1), false);
+		STATUS_TRY(hist_set_slot(hist, s, args.slot[s]));
+	hist_size_slots(args, {digits, 28, false}, hist_log2_ceil(hist->nrows / facts.sms + 4096 * 2), hist_log2_ceil(hist->nrows + 1));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -626,14 +526,17 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 		choice->copies = 1 << plan.rest_model.log2_copies;
 		choice->passes = plan.rest_model.passes;
 		choice->bin_bytes = 0;
+		choice->together = false;
 		return GPUAGG_CUDA_OK;
 	}
-	choice->strategy = plan.exchange.owners ? GPUAGG_HIST_EXCHANGE
+	choice->strategy = hist->strategy == GPUAGG_HIST_TILES ? GPUAGG_HIST_TILES : plan.exchange.owners ? GPUAGG_HIST_EXCHANGE
 		: plan.model.form == HIST_FORM_PARTITION ? GPUAGG_HIST_PARTITION : GPUAGG_HIST_SHARED;
 	choice->copies = 1 << plan.model.log2_copies;
 	choice->passes = choice->strategy == GPUAGG_HIST_PARTITION ? (int) plan.model.partitions
 		: plan.exchange.owners ? 1 : plan.model.passes;
 	choice->bin_bytes = plan.model.form == HIST_FORM_BYTES ? 1 : 4 * plan.args.words;
+	choice->together = plan.model.form == HIST_FORM_SHARED && plan.model.passes == 1 && plan.rest.nslots == 0 &&
+		hist_fast_takes(plan.args);
 	return GPUAGG_CUDA_OK;
 }
 
@@ -648,7 +551,7 @@ plan_workspace(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 		plan_partition(hist, facts, plan, ws);
 	else if (plan.model.form == HIST_FORM_BYTES)
 		*bytes = ws.take<u32>((size_t) hist_count_blocks(args.nrows, facts) * args.pass_bins / 4);
-	else if (!hist_narrow_takes(args))
+	else if (hist->strategy == GPUAGG_HIST_TILES || !hist_narrow_takes(args))
 	{
 		args.limb_bins = (u32) hist->bins.nbins + 2;
 		args.limb_bins &= ~1u;
@@ -669,7 +572,8 @@ plan_hot_entries(const DeviceFacts &facts, HistArgs &args, int most)
 	if (!args.locks)
 		return;
 	args.hot_entries = most;
-	while (args.hot_entries > HOT_LEAST && bytes_with_hot(args, HIST_THREADS) > facts.smem_per_block - SHARED_RESERVE)
+	while (args.hot_entries > HOT_LEAST &&
+		   bytes_with_hot(args, HIST_THREADS) + hist_tile_bytes(args) > facts.smem_per_block - SHARED_RESERVE)
 		args.hot_entries /= 2;
 }
 
@@ -700,6 +604,8 @@ plan_out_of_window(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &p
 	for (int s = 0; s < args.nslots; s++)
 		if (locks_out_of_window(args.slot[s].op))
 			bytes += gpuagg_monoids[args.slot[s].op].state_size;
+	if (bytes == 0)
+		return;
 	most = hist_model_global(&dev, hist->bins.nbins, bytes, hist->nrows, false).log2_most;
 	/* a block changes one of them */
 	while (1 << most > blocks)
@@ -741,7 +647,9 @@ launch_forms(const GpuaggHist *hist, HistPlan &plan, u32 *bytes, const DeviceFac
 		return hist_launch_narrow(args, facts, stream);
 	STATUS_TRY(hist_launch_prepare(args, facts, stream));
 	STATUS_TRY(hist_launch_init_copies(args, facts, stream));
-	if (plan.model.form == HIST_FORM_SHARED)
+	if (hist->strategy == GPUAGG_HIST_TILES)
+		STATUS_TRY(hist_launch_tiles(args, facts, stream));
+	else if (plan.model.form == HIST_FORM_SHARED)
 		STATUS_TRY(hist_launch_shared(args, facts, stream));
 	else
 	{

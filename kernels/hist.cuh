@@ -11,7 +11,7 @@
  *	INT		two's complement sum; the carry goes to the next word, past the last
  *			one ("spill", FIX too) to the limb in device memory
  *	FIX		sum of doubles as multiples of 2^e0, in signed digits of 24 or 27 bits (see below)
- *	ACCUM	COUNT, wide sum of x, of x * x (exact, so no cancellation)
+ *	ACCUM	COUNT, sums of x and of x * x in fixed point (exact, so no cancellation), by digits of 24 or 28 bits
  *	REGR	COUNT, wide sums of x, y, and of x * x, y * y, x * y
  *			(a wide sum is a two's complement sum in fixed point; a value spans three words)
  *	MAX32/64 order-preserving codes, complemented for minima
@@ -54,6 +54,20 @@ enum HistSlotForm
 	HIST_CAS
 };
 
+/* What hist_tiles.cu does of a slot. */
+enum HistTile
+{
+	TILE_NONE,					/* it cannot */
+	TILE_COUNT,
+	TILE_INT_I32,
+	TILE_INT_I64,
+	TILE_FIX3,
+	TILE_FIX4,
+	TILE_MAX32,
+	TILE_MAX64,
+	TILE_SQUARES
+};
+
 /* A slot as kernels see it. */
 struct HistSlot
 {
@@ -68,9 +82,13 @@ struct HistSlot
 	int			limb;			/* first limb plane in device memory */
 	int			nlimbs;
 	int			input_words;	/* INT: 1, 2 or 4 words of input */
-	int			words;			/* words of INT, FIX and wide sums */
-	int			words2;			/* words of wide sums of products */
+	int			words;			/* words of INT, FIX and wide sums, and of ACCUM's x */
+	int			words2;			/* words of wide sums of products, and of ACCUM's x * x */
 	int			digits;			/* FIX: digits of a value */
+	int			digit_bits;		/* ACCUM */
+	int			tile;			/* HistTile, */
+	int			filter_operand;	/* of a program, or -1, */
+	int			again;			/* x is that of the slot before: see hist_tiles.cu */
 	int			extend;			/* a narrow column for a 128-bit input */
 	int			wide_state;		/* INT: a 128-bit state */
 	int			spill;			/* the limb past the words takes carries */
@@ -136,6 +154,10 @@ struct HistArgs
 	bool		locks;			/* some row may need one */
 	int64_t		out_of_window_threads;	/* how many may change copies at a time, if out-of-window rows do; or 0 */
 	int			hot_entries;	/* of a warp, a power of two, or 0; see hist_change.cuh */
+	/* hist_tiles.cu */
+	const GpuaggProgram *program;
+	int			temporaries;
+	u32			input_row;
 	HistPartitioned part;
 };
 
@@ -451,6 +473,89 @@ add_fix(u32 *p, u32 plane, int words, const FixPart &f)
 	add_words<3, false>(p, plane, words, a, f.negative ? ~0u : 0, f.shift >> 5);
 }
 
+/*
+ * ACCUM: digits of a value at its place in the window, added to a word each, independent of each
+ * other; those of x have its sign, those of x * x none.  A word overflows seldom, and the thread that sees
+ * it carries on; the top words never do.
+ */
+static __device__ __noinline__ void
+carry_moments(u32 at, u32 plane_bytes, bool is_signed, u32 carry)
+{
+	u32			old,
+				sum;
+
+	do
+	{
+		old = shared_add(at, carry);
+		sum = old + carry;
+		at += plane_bytes;
+	} while (is_signed ? (int) ((old ^ sum) & (carry ^ sum)) < 0 : sum < carry);
+}
+
+/* Adds a value to the words at shared address `at`, in planes; `words` of them are of x. */
+template <int BITS> static __device__ __forceinline__ void
+add_moments(u32 at, u32 plane_bytes, int words, const FixPart &f)
+{
+	constexpr u32 MASK = (1u << BITS) - 1;
+	/* of 53 and 106 bits behind up to BITS - 1 others */
+	constexpr int X = (53 + BITS - 1 + BITS - 1) / BITS;
+	constexpr int XX = (106 + BITS - 1 + BITS - 1) / BITS;
+	u32			d[X + XX],
+				old[X + XX],
+				place[2],
+				over = 0;
+	u32			s = (u32) f.shift % BITS;
+	u64			lo = f.m << s,
+				hi = (f.m >> 1) >> (63 - s),
+				top;
+
+	shared_count(at);
+	at += plane_bytes;
+	place[0] = at + (u32) f.shift / BITS * plane_bytes;
+	place[1] = at + (words + 2 * (u32) f.shift / BITS) * plane_bytes;
+#pragma unroll
+	for (int k = 0; k < X; k++)
+	{
+		d[k] = (u32) lo & MASK;
+		d[k] = f.negative ? -d[k] : d[k];
+		lo = lo >> BITS | hi << (64 - BITS);
+		hi >>= BITS;
+	}
+	s = 2 * (u32) f.shift % BITS;
+	lo = f.m * f.m;
+	hi = __umul64hi(f.m, f.m);
+	top = (hi >> 1) >> (63 - s);
+	hi = hi << s | (lo >> 1) >> (63 - s);
+	lo <<= s;
+#pragma unroll
+	for (int k = X; k < X + XX; k++)
+	{
+		d[k] = (u32) lo & MASK;
+		lo = lo >> BITS | hi << (64 - BITS);
+		hi = hi >> BITS | top << (64 - BITS);
+		top >>= BITS;
+	}
+#pragma unroll
+	for (int k = 0; k < X + XX; k++)
+		old[k] = d[k] ? shared_add(k < X ? place[0] + k * plane_bytes : place[1] + (k - X) * plane_bytes, d[k]) : 0;
+#pragma unroll
+	for (int k = 0; k < X + XX; k++)
+	{
+		u32			sum = old[k] + d[k];
+
+		if (k < X ? (int) ((old[k] ^ sum) & (d[k] ^ sum)) < 0 : sum < d[k])
+			over |= 1u << k;
+	}
+	for (; over; over &= over - 1)
+	{
+		int			k = __ffs(over) - 1;
+		u32			carry = 1u << (32 - BITS);
+
+		carry_moments(k < X ? place[0] + (k + 1) * plane_bytes : place[1] + (k - X + 1) * plane_bytes, plane_bytes, k < X,
+					  k < X && f.negative ? -carry : carry);
+	}
+}
+
 static __device__ __forceinline__ void
 add_product(u32 *p, u32 plane, int words, const FixPart &f, const FixPart &g)
 {
@@ -542,14 +647,16 @@ template <int DIGITS> struct FixWindow
 	u32			limit;
 
 	__device__ __forceinline__
-	FixWindow(const HistArgs &args, int s)
+	FixWindow(const HistArgs &args, int s) : FixWindow(DIGITS > 0 ? args.window[2 * s] : 0, DIGITS > 0 ? args.slot[s].max_shift : 0)
+	{
+	}
+	__device__ __forceinline__
+	FixWindow(int e0, int max_shift)
 	{
 		limit = 0;
 		if constexpr (DIGITS > 0)
 		{
-			int			e0 = args.window[2 * s];
-
-			limit = fix_limit(e0, args.slot[s].max_shift);
+			limit = fix_limit(e0, max_shift);
 #pragma unroll
 			for (int k = 0; k < DIGITS; k++)
 				magic[k] = fix_magic(e0, DIGITS, k);
@@ -659,8 +766,10 @@ max_code(int op, u64 v)
 	switch (op)
 	{
 		case MONOID_MIN_I64:
+		case MONOID_MIN_DEC:
 			return ~(v ^ 1ULL << 63);
 		case MONOID_MAX_I64:
+		case MONOID_MAX_DEC:
 			return v ^ 1ULL << 63;
 		case MONOID_MIN_F64:
 			return ~order_f64(v);

@@ -645,7 +645,7 @@ fold_hot_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ H
 static bool
 exchange_shape(const HistArgs &args, FastArgs &fast, int &kind)
 {
-	return fast_shape(args, fast, kind) && (kind == FAST_FIX3_F64 || kind == FAST_INT_I64);
+	return args.nslots <= 2 && fast_shape(args, fast, kind) && (kind == FAST_FIX3_F64 || kind == FAST_INT_I64);
 }
 
 static void

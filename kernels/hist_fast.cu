@@ -8,26 +8,7 @@
  * memory, same limbs; what differs is that no choice is left to the inner
  * loop, so that it runs at memory bandwidth.
  */
-#include "hist_fast.cuh"
-
-/* ---- adding a tile ------------------------------------------------------------- */
-
-/*
- * All rows of a tile take a step before any takes the next, so that their
- * atomics overlap.  `in` has one bit an item, whether it has a bin here; at[]
- * is where in a plane.
- */
-
-/*
- * The hot bin of a partition that had to be split: its rows are summed up in
- * registers, where they do not queue for the same words of memory.
- */
-template <int DIGITS> struct HotBin
-{
-	u32			bin;			/* or NO_BIN */
-	u32			rows;
-	int64_t		digit[DIGITS + 1];
-};
+#include "hist_add.cuh"
 
 /* The bin that two of three rows have. */
 static __device__ __forceinline__ u32
@@ -59,203 +40,147 @@ flush_hot(const HistArgs &args, const FastArgs &fast, HotBin<DIGITS> &hot, u64 *
 		atomicAdd(limbs + (size_t) (args.slot[fast.slot].limb + k) * args.limb_bins + hot.bin, (u64) hot.digit[k]);
 }
 
-/* Carries of the digits that overflowed when d was added to old. */
-template <int DIGITS, int ITEMS> static __device__ __forceinline__ void
-add_carries(const HistArgs &args, const HistSlot &slot, const FastShared &place, const u32 (&at)[ITEMS],
-			const u32 (&d)[ITEMS][DIGITS], const u32 (&old)[ITEMS][DIGITS])
+/* ---- deviations ------------------------------------------------------------------ */
+
+/* The digits of a value and its square, and where they go: see add_moments. */
+template <int BITS> struct MomentDigits
 {
+	static constexpr int X = (53 + BITS - 1 + BITS - 1) / BITS;
+	static constexpr int N = X + (106 + BITS - 1 + BITS - 1) / BITS;
+	u32			d[N],
+				old[N];
+	u32			at[2];
+
+	__device__ __forceinline__ void
+	cut(const FixPart &f, u32 words_at, u32 plane_bytes, int words)
+	{
+		constexpr u32 MASK = (1u << BITS) - 1;
+		u32			s = (u32) f.shift % BITS,
+					t = 2 * (u32) f.shift % BITS;
+		u64			lo = f.m << s,
+					hi = (f.m >> 1) >> (63 - s),
+					top;
+
+		at[0] = words_at + (1 + (u32) f.shift / BITS) * plane_bytes;
+		at[1] = words_at + (1 + words + 2 * (u32) f.shift / BITS) * plane_bytes;
+#pragma unroll
+		for (int k = 0; k < X; k++)
+		{
+			d[k] = (u32) lo & MASK;
+			d[k] = f.negative ? -d[k] : d[k];
+			lo = lo >> BITS | hi << (64 - BITS);
+			hi >>= BITS;
+		}
+		lo = f.m * f.m;
+		hi = __umul64hi(f.m, f.m);
+		top = (hi >> 1) >> (63 - t);
+		hi = hi << t | (lo >> 1) >> (63 - t);
+		lo <<= t;
+#pragma unroll
+		for (int k = X; k < N; k++)
+		{
+			d[k] = (u32) lo & MASK;
+			lo = lo >> BITS | hi << (64 - BITS);
+			hi = hi >> BITS | top << (64 - BITS);
+			top >>= BITS;
+		}
+	}
+
+	__device__ __forceinline__ u32
+	word(int k, u32 plane_bytes) const
+	{
+		return k < X ? at[0] + k * plane_bytes : at[1] + (k - X) * plane_bytes;
+	}
+
+	__device__ __forceinline__ void
+	add(u32 plane_bytes)
+	{
+#pragma unroll
+		for (int k = 0; k < N; k++)
+			old[k] = d[k] ? shared_add(word(k, plane_bytes), d[k]) : 0;
+	}
+
+	__device__ __forceinline__ void
+	carry(u32 plane_bytes, bool negative)
+	{
+		u32			over = 0;
+
+#pragma unroll
+		for (int k = 0; k < N; k++)
+		{
+			u32			sum = old[k] + d[k];
+
+			if (k < X ? (int) ((old[k] ^ sum) & (d[k] ^ sum)) < 0 : sum < d[k])
+				over |= 1u << k;
+		}
+		for (; over; over &= over - 1)
+		{
+			int			k = __ffs(over) - 1;
+			u32			unit = 1u << (32 - BITS);
+
+			carry_moments(word(k, plane_bytes) + plane_bytes, plane_bytes, k < X, k < X && negative ? -unit : unit);
+		}
+	}
+};
+
+/* Rows of a tile; returns those that do not fit the window. */
+template <int BITS, int ITEMS> static __device__ __forceinline__ u32
+add_deviations(const HistSlot &slot, const FastShared &place, int e0, const u32 (&at)[ITEMS], const double (&v)[ITEMS], u32 in)
+{
+	u32			plane_bytes = place.plane * (u32) sizeof(u32),
+				out_of_window = 0,
+				negative = 0;
+	MomentDigits<BITS> m[ITEMS];
+
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
-#pragma unroll
-		for (int k = 0; k < DIGITS; k++)
+	{
+		FixPart		f;
+		u32			words_at = place.words_at + at[j] * (u32) sizeof(u32);
+
+		if ((in >> j & 1) && !fix_split(__double_as_longlong(v[j]), e0, slot.max_shift, f))
 		{
-			int			carry = (int) d[j][k] < 0 ? -fix_carry(DIGITS, k) : fix_carry(DIGITS, k);
-			int			to = k + 1;
-
-			if (!fix_overflows(k, old[j][k], d[j][k], old[j][k] + d[j][k]))
-				continue;
-			/* the usual case without a call: a middle digit, and its neighbor has room */
-			if (k > 0 && to < DIGITS)
-			{
-				u32			was = atomicAdd(place.words + to * place.plane + at[j], (u32) carry);
-
-				if (!fix_overflows(to, was, (u32) carry, was + carry))
-					continue;
-				carry = carry < 0 ? -fix_carry(DIGITS, to) : fix_carry(DIGITS, to);
-				to++;
-			}
-			carry_digit(args, slot, place.word * place.plane + at[j], place.plane,
-						place.bin_at(at[j]), to, carry);
-		}
-}
-
-/* Floats that have no digits in the window, straight to their states; -0 is the identity. */
-template <int ITEMS, typename T> static __device__ __forceinline__ void
-change_floats(const HistArgs &args, const FastArgs &fast, const FastShared &place, const u32 (&at)[ITEMS],
-			  const T (&v)[ITEMS], u32 out_of_window)
-{
-	if (__any_sync(~0u, out_of_window))
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-		{
-			u64			bits = __double_as_longlong((double) v[j]);
-
-			change_rows<CHANGE_SUMS>(args, fast.slot, place.bin_at(at[j]),
-									 (out_of_window >> j & 1) && bits != 1ULL << 63, bits, 0);
-		}
-}
-
-template <int DIGITS, int ITEMS, bool PARTITIONED, typename T> static __device__ __forceinline__ void
-add_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place, const FixWindow<DIGITS> &window,
-		  const u32 (&at)[ITEMS], const T (&v)[ITEMS], u32 in, u32 in_hot, HotBin<DIGITS> &hot)
-{
-	u32			d[ITEMS][DIGITS],
-				old[ITEMS][DIGITS];
-	u32			out_of_window = 0;
-	bool		same = true;
-	auto		cut = [&](int j) {
-		bool		fits = window.cut((double) v[j], d[j]);
-
-		/* the identity, -0, is left out there */
-		if (((in | in_hot) >> j & 1) && !(fits && (u32) __double2hiint((double) v[j]) != 0x80000000))
 			out_of_window |= 1u << j;
-	};
-	auto		add = [&](int j) {
-#pragma unroll
-		for (int k = 0; k < DIGITS; k++)
-			old[j][k] = 0;
-		if (in & ~out_of_window & 1u << j)
-		{
-#pragma unroll
-			for (int k = 0; k < DIGITS; k++)
-				old[j][k] = atomicAdd(place.words + k * place.plane + at[j], d[j][k]);
+			in &= ~(1u << j);
 		}
-		else if (in_hot & ~out_of_window & 1u << j)
+		if (!(in >> j & 1))
 		{
-#pragma unroll
-			for (int k = 0; k < DIGITS; k++)
-				hot.digit[k] += k == 0 ? (int64_t) d[j][k] : (int64_t) (int32_t) d[j][k];
+			f.m = 0;
+			f.shift = 0;
+			f.negative = false;
 		}
-	};
-
-	/* partitions have their hot bin in registers, and are faster row by row */
-	if constexpr (PARTITIONED)
-	{
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-		{
-			cut(j);
-			add(j);
-		}
+		else
+			shared_count(words_at);
+		negative |= f.negative ? 1u << j : 0;
+		m[j].cut(f, words_at, plane_bytes, slot.words);
 	}
-	else
-	{
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-		{
-			cut(j);
-			same = same && at[j] == at[0];
-		}
-		/* rows of one bin, as of sorted or hot keys, are one addition: four digits fit a word with ease */
-		if (same && out_of_window == 0 && in == (1u << ITEMS) - 1)
-		{
+	for (int j = 0; j < ITEMS; j++)
+		m[j].add(plane_bytes);
 #pragma unroll
-			for (int j = 1; j < ITEMS; j++)
-#pragma unroll
-				for (int k = 0; k < DIGITS; k++)
-					d[0][k] += d[j][k];
-			in = 1;
-		}
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			add(j);
-	}
-	if (digits_overflow(old, d))
-		add_carries<DIGITS, ITEMS>(args, args.slot[fast.slot], place, at, d, old);
-	change_floats(args, fast, place, at, v, out_of_window);
-	/* lanes that came apart here would stay so for the rest of the loop */
+	for (int j = 0; j < ITEMS; j++)
+		m[j].carry(plane_bytes, negative >> j & 1);
 	__syncwarp();
+	return out_of_window;
 }
 
-/* What leaves the first word of a sum. */
-static __device__ __forceinline__ void
-add_rest(const HistArgs &args, const HistSlot &slot, const FastShared &place, u32 at, u32 rest)
-{
-	if (rest && slot.spill)
-		add_carry(args.limb + (slot.limb + 1) * (size_t) args.limb_bins, place.bin_at(at),
-				  (int) rest < 0, 1);
-	else if (rest)
-		shared_add(place.words_at + (place.plane + at) * (u32) sizeof(u32), rest);
-}
-
-/* Narrow integers: one word, and seldom a carry. */
 template <int ITEMS> static __device__ __forceinline__ void
-add_integers(const HistArgs &args, const FastArgs &fast, const FastShared &place, const u32 (&at)[ITEMS],
-			 const int32_t (&v)[ITEMS], u32 in)
+add_accums(const HistArgs &args, const FastArgs &fast, const FastShared &place, int e0, const u32 (&at)[ITEMS],
+		   const double (&v)[ITEMS], u32 in)
 {
 	const HistSlot &slot = args.slot[fast.slot];
-	u32			w[ITEMS],
-				old[ITEMS];
-	u32			over = 0;
+	u32			out_of_window;
 
-#pragma unroll
+	if (slot.digit_bits == 24)
+		out_of_window = add_deviations<24, ITEMS>(slot, place, e0, at, v, in);
+	else
+		out_of_window = add_deviations<28, ITEMS>(slot, place, e0, at, v, in);
+	if (!__any_sync(~0u, out_of_window))
+		return;
+#pragma unroll 1
 	for (int j = 0; j < ITEMS; j++)
-	{
-		w[j] = (u32) v[j];
-		old[j] = 0;
-		if (in >> j & 1)
-			old[j] = shared_add(place.words_at + at[j] * (u32) sizeof(u32), w[j]);
-		else
-			w[j] = 0;
-	}
-	/* the carry out of the unsigned sum, less one for a negative addend */
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-	{
-		u32			s = old[j] + w[j];
-
-		over |= ((old[j] & w[j]) | ((old[j] | w[j]) & ~s)) ^ w[j];
-	}
-	if ((int) over < 0)
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-		{
-			u32			carry = (u32) (old[j] + w[j]) < w[j];
-
-			add_rest(args, slot, place, at[j], (u32) ((int32_t) w[j] >> 31) + carry);
-		}
-	__syncwarp();
-}
-
-/* Maxima of codes of 32 or 64 bits; most rows only read.  Shared memory has no native maximum of 64 bits. */
-template <typename W, int ITEMS> static __device__ __forceinline__ void
-add_maxima(const FastShared &place, const u32 (&at)[ITEMS], const W (&code)[ITEMS], u32 in)
-{
-	W		   *p = (W *) place.words;
-	W			seen[ITEMS];
-
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-	{
-		seen[j] = ~(W) 0;
-		if (in >> j & 1)
-			seen[j] = *(volatile W *) (p + at[j]);
-	}
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-		if constexpr (sizeof(W) == sizeof(u32))
-		{
-			if (seen[j] < code[j])
-				atomicMax(p + at[j], code[j]);
-		}
-		else
-			while (seen[j] < code[j])
-			{
-				W			now = atomicCAS(p + at[j], seen[j], code[j]);
-
-				seen[j] = now == seen[j] ? code[j] : now;
-			}
-	__syncwarp();
+		change_rows<CHANGE_OUT_OF_WINDOW>(args, fast.slot, bin_of_block(args, fast.slot, place.bin_at(at[j])),
+										  out_of_window >> j & 1, __double_as_longlong(v[j]), 0);
 }
 
 /* A thread's rows of one tile, loaded ahead of their turn. */
@@ -321,30 +246,41 @@ add_tile(const HistArgs &args, const FastArgs &fast, const FastShared &place,
 	constexpr int ITEMS = tile_items(KIND);
 	constexpr int DIGITS = digits_of(KIND);
 
-	if constexpr (DIGITS > 0)
+	if constexpr (KIND == FAST_ACCUM_F64)
+		add_accums<ITEMS>(args, fast, place, args.window[2 * fast.slot], at, tile.v, in);
+	else if constexpr (DIGITS > 0)
 		add_fixes<DIGITS, ITEMS, PARTITIONED>(args, fast, place, window, at, tile.v, in, in_hot, hot);
 	else if constexpr (KIND == FAST_INT_I32)
 		add_integers<ITEMS>(args, fast, place, at, tile.v, in);
 	else if constexpr (KIND == FAST_INT_I64)
 		add_wide_integers<ITEMS>(args, fast, place, at, tile.v, in);
-	else if constexpr (KIND == FAST_MAX_I32)
+	else if constexpr (KIND == FAST_MAX_I32 || KIND == FAST_MAX_64)
+		add_extremes<ITEMS>(args, fast.slot, place, at, tile.v, in);
+}
+
+/* The extremes that go along. */
+template <int KIND> static __device__ __forceinline__ void
+add_more(const HistArgs &args, const FastArgs &fast, u32 *shared, FastShared place, const u32 (&at)[tile_items(KIND)],
+		 const FastTile<KIND> &tile, u32 in)
+{
+	constexpr int ITEMS = tile_items(KIND);
+
+#pragma unroll 1
+	for (int k = 0; k < FAST_MORE && fast.more[k] >= 0; k++)
 	{
-		u32			flip = args.slot[fast.slot].op == MONOID_MIN_I32 ? 0x7fffffffu : 0x80000000u,
-					code[ITEMS];
+		place.word = args.slot[fast.more[k]].word;
+		place.words = shared + place.word * place.plane;
+		if constexpr (KIND == FAST_INT_I32 || KIND == FAST_MAX_I32 || KIND == FAST_INT_I64 || KIND == FAST_MAX_64)
+			add_extremes<ITEMS>(args, fast.more[k], place, at, tile.v, in);
+		else if constexpr (KIND == FAST_FIX3_F64 || KIND == FAST_FIX4_F64 || KIND == FAST_ACCUM_F64)
+		{
+			u64			bits[ITEMS];
 
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			code[j] = (u32) tile.v[j] ^ flip;
-		add_maxima(place, at, code, in);
-	}
-	else if constexpr (KIND == FAST_MAX_64)
-	{
-		u64			code[ITEMS];
-
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			code[j] = max_code(args.slot[fast.slot].op, tile.v[j]);
-		add_maxima(place, at, code, in);
+			for (int j = 0; j < ITEMS; j++)
+				bits[j] = (u64) __double_as_longlong(tile.v[j]);
+			add_extremes<ITEMS>(args, fast.more[k], place, at, bits, in);
+		}
 	}
 }
 
@@ -412,6 +348,8 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 				outside++;
 		}
 		add_tile<KIND, PARTITIONED>(args, fast, place, window, at, tile, in, in_hot, hot);
+		if constexpr (!PARTITIONED)
+			add_more<KIND>(args, fast, shared, place, at, tile, in);
 		hot.rows += __popc(in_hot);
 	}
 	if (outside)
@@ -431,6 +369,8 @@ fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastA
 				end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) args.nrows);
 
 	let_successor_start();
+	if constexpr (KIND == FAST_ACCUM_F64)
+		hot_begin(args);
 	for (int pass = 0; pass < args.passes; pass++)
 	{
 		u32			bin0 = pass * args.pass_bins;
@@ -443,6 +383,8 @@ fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastA
 		wait_for_predecessor();
 		flush_to_limbs(args, shared, log2_copies(args), n, args.limb, bin0);
 	}
+	if constexpr (KIND == FAST_ACCUM_F64)
+		hot_end(args);
 }
 
 /* Two blocks a multiprocessor, or one of twice the threads where bins take more than half of its memory. */
@@ -493,13 +435,16 @@ fast_partition_kernel(const __grid_constant__ HistArgs args, const __grid_consta
 template <int KIND> static cudaError_t
 launch_fast(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts, cudaStream_t stream)
 {
-	void	  (*kernel) (HistArgs, FastArgs) = fast_partition_kernel<KIND>;
-	size_t		bytes = (size_t) args.words * (args.pass_bins << args.log2_most) * sizeof(u32);
+	void	  (*kernel) (HistArgs, FastArgs) = nullptr;
+	size_t		bytes = KIND == FAST_ACCUM_F64 ? bytes_with_hot(args, sm_threads(KIND))
+		: (size_t) args.words * (args.pass_bins << args.log2_most) * sizeof(u32);
 	/* the system keeps 1 KB of each block */
 	int			blocks = args.part.item && 2 * (bytes + 1024 + STATIC_BYTES) <= facts.smem_per_sm ? 2 : 1;
 	cudaError_t err;
 
-	/* counts alone come here partitioned only */
+	/* counts alone come here partitioned only, deviations never */
+	if constexpr (KIND != FAST_ACCUM_F64)
+		kernel = fast_partition_kernel<KIND>;
 	if constexpr (KIND != FAST_NONE)
 		if (!args.part.item)
 			kernel = fast_kernel<KIND>;
@@ -523,10 +468,20 @@ launch_kind(int kind, const HistArgs &args, const FastArgs &fast, const DeviceFa
 		CASE(FAST_INT_I64);
 		CASE(FAST_MAX_I32);
 		CASE(FAST_MAX_64);
+		CASE(FAST_ACCUM_F64);
 #undef CASE
 		default:
 			return launch_fast<FAST_NONE>(args, fast, facts, stream);
 	}
+}
+
+bool
+hist_fast_takes(const HistArgs &args)
+{
+	FastArgs	fast = FastArgs();
+	int			kind;
+
+	return fast_shape(args, fast, kind);
 }
 
 GpuaggCudaStatus

@@ -20,6 +20,7 @@ enum FastKind
 	FAST_INT_I64,
 	FAST_MAX_I32,
 	FAST_MAX_64,				/* 64-bit integers or float8 */
+	FAST_ACCUM_F64,				/* not of partitions */
 	FAST_KINDS
 };
 
@@ -38,14 +39,14 @@ digits_of(int kind)
 static constexpr __host__ __device__ int
 sm_threads(int kind)
 {
-	return digits_of(kind) ? 512 : 1024;
+	return digits_of(kind) || kind == FAST_ACCUM_F64 ? 512 : 1024;
 }
 
 /* Rows of a thread in a tile, as registers allow; the next tile is loaded meanwhile. */
 static constexpr __host__ __device__ int
 tile_items(int kind)
 {
-	return kind == FAST_NONE ? 8 : kind == FAST_INT_I32 || kind == FAST_MAX_I32 ? 6 : 4;
+	return kind == FAST_NONE ? 8 : kind == FAST_ACCUM_F64 ? 2 : kind == FAST_INT_I32 || kind == FAST_MAX_I32 ? 6 : 4;
 }
 
 template <int KIND> struct FastInput
@@ -57,6 +58,10 @@ template <> struct FastInput<FAST_FIX3_F64>
 	typedef double type;
 };
 template <> struct FastInput<FAST_FIX4_F64>
+{
+	typedef double type;
+};
+template <> struct FastInput<FAST_ACCUM_F64>
 {
 	typedef double type;
 };
@@ -73,11 +78,14 @@ template <> struct FastInput<FAST_FIX3_F32>
 	typedef float type;
 };
 
+#define FAST_MORE 2
+
 struct FastArgs
 {
 	SimpleBins	bins;			/* of rows that were not partitioned */
 	int			count;			/* slot numbers, or -1 */
 	int			slot;
+	int			more[FAST_MORE];	/* extremes of the slot's column */
 };
 
 /* Where a block adds: planes of its bins in shared memory. */
@@ -195,6 +203,8 @@ fast_kind(const HistSlot &slot)
 			return slot.op != MONOID_HLL_MAX && t == GPUAGG_VALUE_I32 ? FAST_MAX_I32 : FAST_KINDS;
 		case HIST_MAX64:
 			return t == GPUAGG_VALUE_I64 || t == GPUAGG_VALUE_F64 ? FAST_MAX_64 : FAST_KINDS;
+		case HIST_ACCUM:
+			return t == GPUAGG_VALUE_F64 ? FAST_ACCUM_F64 : FAST_KINDS;
 		default:
 			return FAST_KINDS;
 	}
@@ -206,24 +216,57 @@ plain_count(const HistSlot &slot)
 	return slot.form == HIST_COUNT && !slot.filter && !slot.x.validity && !slot.y.validity;
 }
 
+static inline bool
+is_extreme(int kind)
+{
+	return kind == FAST_MAX_I32 || kind == FAST_MAX_64;
+}
+
+/* Whether slot s may go along with the first: an extreme of the same column. */
+static inline bool
+fast_joins(const HistArgs &args, int first, int s)
+{
+	const GpuaggColumn &a = args.slot[first].x,
+			   &b = args.slot[s].x;
+
+	return is_extreme(fast_kind(args.slot[s])) && a.values == b.values && a.type == b.type && !args.part.item;
+}
+
 /* Whether fast kernels take the histogram; fills in how. */
 static inline bool
 fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 {
-	if (args.nslots > 2 || args.part.row || (!args.part.item && !hist_simple_bins(args.bins)))
+	int			n = 0;
+
+	if (args.nslots > 2 + FAST_MORE || args.part.row || (!args.part.item && !hist_simple_bins(args.bins)))
 		return false;
 	fast.count = fast.slot = -1;
+	for (int k = 0; k < FAST_MORE; k++)
+		fast.more[k] = -1;
 	for (int s = 0; s < args.nslots; s++)
 	{
+		int			other = s;
+
 		if (plain_count(args.slot[s]) && fast.count < 0)
+		{
 			fast.count = s;
-		else if (fast.slot < 0)
+			continue;
+		}
+		/* what is no extreme comes first */
+		if (fast.slot < 0 || (is_extreme(fast_kind(args.slot[fast.slot])) && !is_extreme(fast_kind(args.slot[s]))))
+		{
+			other = fast.slot;
 			fast.slot = s;
-		else
+		}
+		if (other >= 0 && (n == FAST_MORE || !fast_joins(args, fast.slot, other)))
 			return false;
+		if (other >= 0)
+			fast.more[n++] = other;
 	}
 	kind = fast.slot < 0 ? FAST_NONE : fast_kind(args.slot[fast.slot]);
 	fast.bins = simple_bins(args.bins);
+	if (kind == FAST_ACCUM_F64 && args.part.item)
+		return false;
 	return kind != FAST_KINDS;
 }
 

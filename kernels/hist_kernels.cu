@@ -285,7 +285,11 @@ add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (
 		case HIST_MAX32:
 			EACH_ROW(max_u32(p + at, (u32) max_code(slot.op, lo[j])););
 		case HIST_MAX64:
-			ROW_AFTER_ROW(if (has) max_u64((u64 *) p + at, max_code(slot.op, l)););
+			ROW_AFTER_ROW(u64 code = max_code(slot.op, l);
+						  if (has && code == 0 && slot.wide_state)
+							  change_decimal(args, s, bin0 + b, (int64_t) l);
+						  else if (has)
+							  max_u64((u64 *) p + at, code););
 		case HIST_CAS:
 			add_kept<ITEMS>(args, slot, (u64 *) p, lc, ok, bin, lo, hi);
 			break;
@@ -461,8 +465,8 @@ hist_launch_prepare(const HistArgs &args, const DeviceFacts &facts, cudaStream_t
 	return GPUAGG_CUDA_OK;
 }
 
-static GpuaggCudaStatus
-launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
+GpuaggCudaStatus
+hist_launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
 	u64			work = (u64) args.bins.nbins * args.nslots;
 
@@ -483,7 +487,7 @@ hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t 
 		CUDA_TRY(allow_shared(shared_kernel, facts));
 		CUDA_TRY(launch_early(shared_kernel, facts.sms, THREADS, bytes, facts, stream, args));
 	}
-	return launch_fold(args, facts, stream);
+	return hist_launch_fold(args, facts, stream);
 }
 
 GpuaggCudaStatus

@@ -17,19 +17,25 @@ GpuaggCudaStatus hist_launch_shared(const HistArgs &args, const DeviceFacts &fac
 									cudaStream_t stream);
 GpuaggCudaStatus hist_launch_partition(const HistArgs &args, const DeviceFacts &facts,
 									   cudaStream_t stream);
+/* All slots, tile by tile; what it needs of shared memory beside bins. */
+size_t hist_tile_bytes(const HistArgs &args);
+GpuaggCudaStatus hist_launch_tiles(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
+/* Limbs to states. */
+GpuaggCudaStatus hist_launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
 /* Slots without a form. */
 GpuaggCudaStatus hist_launch_global(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
 /* Copies of states: before rows, and after all that changes the states. */
 GpuaggCudaStatus hist_launch_init_copies(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
 GpuaggCudaStatus hist_launch_merge_copies(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
 
-/* Whether the bins make sense. */
-GpuaggCudaStatus hist_check_bins(const GpuaggBins &bins);
+/* Whether the bins make sense, and have so many columns. */
+GpuaggCudaStatus hist_check_bins(const GpuaggBins &bins, int least_columns = 1);
 
 /* Slots alone, checked; float sums of so many digits.  For what finds its bins by itself. */
 GpuaggCudaStatus hist_slots(const GpuaggHist *hist, const DeviceFacts &facts, int digits, HistArgs &args);
 
 /* Where the shape is a common one; *taken says whether. */
+bool hist_fast_takes(const HistArgs &args);
 GpuaggCudaStatus hist_launch_fast(const HistArgs &args, const DeviceFacts &facts,
 								  cudaStream_t stream, bool *taken);
 /* A lone count in bytes, of a simple column of bins; pass_bins bytes a block. */

@@ -218,9 +218,10 @@ add_floats(const HistArgs &args, const HistSlot &slot, int s, u32 *p, u32 plane,
 		return false;
 	if (slot.form == HIST_ACCUM)
 	{
-		atomicAdd(p, 1u);
-		add_fix(p + plane, plane, w, f);
-		add_product(p + (size_t) (1 + w) * plane, plane, w2, f, f);
+		if (slot.digit_bits == 24)
+			add_moments<24>(shared_address(p), plane * (u32) sizeof(u32), w, f);
+		else
+			add_moments<28>(shared_address(p), plane * (u32) sizeof(u32), w, f);
 		return true;
 	}
 	if (!fix_split(hi, args.window[2 * s + 1], slot.max_shift, g))
@@ -233,6 +234,16 @@ add_floats(const HistArgs &args, const HistSlot &slot, int s, u32 *p, u32 plane,
 	add_product(p + (size_t) w2 * plane, plane, w2, g, g);
 	add_product(p + (size_t) (2 * w2) * plane, plane, w2, f, g);
 	return true;
+}
+
+/* Extremes of decimals, whose identity is no integer of 64 bits: where a code is that of none. */
+static __device__ __noinline__ void
+change_decimal(const HistArgs &args, int s, u32 bin, int64_t x)
+{
+	if (args.slot[s].op == MONOID_MIN_DEC)
+		change_bin<Op_min_dec>(args, s, bin, min_dec_lift(x));
+	else
+		change_bin<Op_max_dec>(args, s, bin, max_dec_lift(x));
 }
 
 /* ---- flush ------------------------------------------------------------------ */
@@ -259,7 +270,7 @@ rotated(u32 i, u32 n)
 
 /*
  * Limb k of a slot's bin from its words in shared memory, all 1 << lc copies.  The top
- * word of a two's complement sum is signed, and so are the digits above the lowest.
+ * word of a two's complement sum is signed, and so are the digits above the lowest, and ACCUM's of x.
  */
 static __device__ __forceinline__ u64
 limb_of_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, int k)
@@ -307,7 +318,7 @@ limb_of_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, in
 		u32			v = p[(size_t) k * plane + ((bin << lc) | ((m + bin) & mask))];
 		bool		top = slot.form == HIST_INT ? k == slot.words - 1 && !slot.spill
 			: slot.form == HIST_FIX ? k > 0
-			: slot.form == HIST_ACCUM ? k == slot.words || k == slot.words + slot.words2
+			: slot.form == HIST_ACCUM ? k > 0 && k <= slot.words
 			: slot.form == HIST_REGR && k > 0 && (k <= 2 * slot.words ? k % slot.words == 0
 												  : (k - 2 * slot.words) % slot.words2 == 0);
 

@@ -119,28 +119,36 @@ multiply_add(u32 *r, int n, const u32 *a, int na, const u32 *b, int nb, bool sub
 	}
 }
 
+/* The same from limbs of weight 2^bits, signed ones. */
+static __device__ void
+digits_to_words(const u64 *limb, int nlimbs, int bits, u32 *w, int n)
+{
+	gpuagg_i128 carry = 0;
+	int			k = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		for (; k < nlimbs && bits * k < 32 * (i + 1); k++)
+			carry += (gpuagg_i128) (int64_t) limb[k] << (bits * k - 32 * i);
+		w[i] = (u32) carry;
+		carry >>= 32;
+	}
+}
+
 /*
  * sum(xy) - sum(x) sum(y) / n, exact up to the last division and rounding, from
- * limbs of the three sums.
+ * words of the three sums, which it changes.
  */
 static __device__ double
-deviation(u64 n, const u64 *lx, const u64 *ly, int words, const u64 *lxy, int words2, int e)
+deviation_of_words(u64 n, u32 *x, u32 *y, int w, u32 *xy, int w2, int e)
 {
-	u32			x[HIST_BIG],
-				y[HIST_BIG],
-				xy[HIST_BIG],
-				r[HIST_BIG];
+	u32			r[HIST_BIG];
 	u32			count[2] = {(u32) n, (u32) (n >> 32)};
 	bool		nx,
 				ny,
 				nxy;
-	int			w = words + 2,
-				w2 = words2 + 2,
-				big = HIST_BIG;
+	int			big = HIST_BIG;
 
-	limbs_to_words(lx, words, x, w);
-	limbs_to_words(ly, words, y, w);
-	limbs_to_words(lxy, words2, xy, w2);
 	nx = words_absolute(x, w);
 	ny = words_absolute(y, w);
 	nxy = words_absolute(xy, w2);
@@ -149,6 +157,20 @@ deviation(u64 n, const u64 *lx, const u64 *ly, int words, const u64 *lxy, int wo
 	multiply_add(r, big, xy, w2, count, 2, nxy);
 	multiply_add(r, big, x, w, y, w, nx == ny);
 	return scalbn(words_to_double(r, big, 0) / (double) n, e);
+}
+
+/* The same from limbs. */
+static __device__ double
+deviation(u64 n, const u64 *lx, const u64 *ly, int words, const u64 *lxy, int words2, int e)
+{
+	u32			x[HIST_BIG],
+				y[HIST_BIG],
+				xy[HIST_BIG];
+
+	limbs_to_words(lx, words, x, words + 2);
+	limbs_to_words(ly, words, y, words + 2);
+	limbs_to_words(lxy, words2, xy, words2 + 2);
+	return deviation_of_words(n, x, y, words + 2, xy, words2 + 2, e);
 }
 
 /*
@@ -305,6 +327,12 @@ part_of_code(int op, u64 code, HistPart &p)
 		case MONOID_BIT_AND:
 			p.i64 = (int64_t) ~code;
 			break;
+		case MONOID_MIN_DEC:
+			p.i128 = (int64_t) (~code ^ 1ULL << 63);
+			break;
+		case MONOID_MAX_DEC:
+			p.i128 = (int64_t) (code ^ 1ULL << 63);
+			break;
 		default:				/* BIT_OR, BIT_XOR; of form CAS, as it is kept */
 			p.i64 = (int64_t) code;
 	}
@@ -320,12 +348,23 @@ part_of_floats(const HistSlot &slot, const u64 *limb, int ex, int ey, HistPart &
 
 	if (slot.form == HIST_ACCUM)
 	{
+		/* below 2^128 and 2^256 */
+		u32			xs[5],
+					ys[5],
+					xx[9];
+		gpuagg_u128 sum = 0;
 		double		n = (double) limb[0],
-					sx = fix_sum(x, w, ex);
+					sx;
 
+		for (int k = 0; k < w; k++)
+			sum += (gpuagg_u128) (gpuagg_i128) (int64_t) x[k] << (slot.digit_bits * k);
+		sx = i128_to_double((gpuagg_i128) sum, ex);
+		digits_to_words(x, w, slot.digit_bits, xs, 5);
+		digits_to_words(x, w, slot.digit_bits, ys, 5);
+		digits_to_words(x + w, w2, slot.digit_bits, xx, 9);
 		p.accum.n = n;
 		p.accum.sx = sx;
-		p.accum.sxx = deviation(limb[0], x, x, w, x + w, w2, 2 * ex);
+		p.accum.sxx = deviation_of_words(limb[0], xs, ys, 5, xx, 9, 2 * ex);
 		return isinf(sx) || isinf(p.accum.sxx) ? MONOID_ERR_OVERFLOW : 0;
 	}
 	const u64  *y = x + w,
@@ -420,7 +459,7 @@ fold_limbs(const HistArgs &args, int s, u32 bin, const u64 *limb)
 			part_of_code(slot.op, limb[0], part);
 	}
 	with_operator(slot.op, [&](auto op) {
-		if constexpr (form_of(op.id) != HIST_GENERIC)
+		if constexpr (form_of(op.id) != HIST_GENERIC || op.id == MONOID_MIN_DEC || op.id == MONOID_MAX_DEC)
 			err |= combine_part<decltype(op)>(slot.states, bin, part);
 	});
 	if (err)

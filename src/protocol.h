@@ -568,7 +568,7 @@ typedef struct WireFinished
 	uint32_t	changes;		/* of strategy */
 	uint32_t	retries;		/* times that a table was replaced by one with room for more or longer keys */
 	uint32_t	devices;		/* that had rows */
-	uint64_t	untold;			/* rows of RESIDENT whose outcome the program could not tell */
+	uint64_t	untold;			/* rows of RESIDENT whose outcome the program could not tell: they may be in groups or not */
 	uint64_t	bytes_in;
 	uint64_t	memory_peak;	/* device memory of the query */
 	double		copy_ms;

@@ -19,10 +19,8 @@
 #include "utils/memutils.h"
 
 #include "columns/column_value.h"
-#include "engine_cuda/cuda_engine.h"
 #include "engine_cuda/dictionaries.h"
-#include "expr/program.h"
-#include "feed/heap_resident.h"
+#include "engine_cuda/resident.h"
 #include "settings.h"
 
 /*
@@ -31,34 +29,6 @@
  * dictionaries meanwhile.
  */
 #define ATTEMPTS 8
-
-/* Rows that are decoded at a time. */
-#define PIECE 4096
-
-/* What is known of a stored column's values in the rows that are collected. */
-typedef struct Known
-{
-	bool		any;			/* some row has a value: */
-	bool		nulls;
-	ExprInterval integers;		/* as a register has them */
-	double		least,
-				greatest;
-} Known;
-
-typedef struct Resident
-{
-	CudaEngine *cuda;
-	FeedResident *rows;
-	ExprProgram *program;
-	ExprProgram *translated;	/* the same before its tables and outputs were described */
-	bool		outdated;		/* dictionaries have to be asked for again */
-	int			chunk[WIRE_MAX_STORED_COLS];	/* [stored column] in the chunks of a range */
-	Known		known[WIRE_MAX_STORED_COLS];
-	uint16		inputs[WIRE_MAX_COLS];	/* [column of the query] operand with the values of the batch's column */
-	uint16		outputs[WIRE_MAX_COLS]; /* in the form in which the column is sent */
-	uint32		refused[WIRE_MAX_DEVICES];	/* stored columns of which a part was not kept there, a bit each */
-	WireResident wire;
-} Resident;
 
 /* ---- which queries ----------------------------------------------------------- */
 
@@ -311,8 +281,8 @@ describe_stored(Resident *r)
 
 /* ---- tables of values -------------------------------------------------------- */
 
-static Form_pg_attribute
-stored_attribute(const Resident *r, int s)
+Form_pg_attribute
+resident_attribute(const Resident *r, int s)
 {
 	return TupleDescAttr(r->program->set->desc, r->program->stored[s].attno - 1);
 }
@@ -385,7 +355,7 @@ fill_lookups(Resident *r)
 
 		if (!p->stored[s].coded)
 			continue;
-		dict = cuda_dictionary(r->cuda->client, r->wire.table, &r->wire.stored[s], stored_attribute(r, s), r->outdated);
+		dict = cuda_dictionary(r->cuda->client, r->wire.table, &r->wire.stored[s], resident_attribute(r, s), r->outdated);
 		if (dict == NULL)
 			return false;
 		r->wire.known[s] = dict->known;
@@ -489,164 +459,6 @@ describe(Resident *r, bool *refused)
 	for (int c = 0; c < query->ncols; c++)
 		r->wire.cols[c] = r->outputs[c];
 	r->wire.ncols = query->ncols;
-	return true;
-}
-
-/* ---- uploads ----------------------------------------------------------------- */
-
-typedef struct Upload
-{
-	Resident   *r;
-	int			buffer;			/* to be filled next */
-	int			npending;
-	int			pending[MAX_BUFFERS];	/* stored column that is in each buffer, */
-	uint32		place[MAX_BUFFERS]; /* and the device that it is for */
-} Upload;
-
-static uint32
-place_of(const Resident *r, uint32 range)
-{
-	const WireWelcome *welcome = &r->cuda->client->welcome;
-
-	return wire_place(r->wire.table, range, welcome->ndevices, welcome->place_ranges);
-}
-
-/* Waits for the oldest answer. */
-static bool
-await_stored(Upload *up)
-{
-	CudaEngine *cuda = up->r->cuda;
-	int			buffers = cuda->client->welcome.buffers;
-	int			oldest = (up->buffer + buffers - up->npending) % buffers;
-	WireStored	stored;
-
-	if (!client_receive(cuda->client, MESSAGE_STORED, &stored, sizeof(stored)))
-		return false;
-	up->npending--;
-	if (stored.kept == 0)
-		up->r->refused[up->place[oldest]] |= (uint32) 1 << up->pending[oldest];
-	return true;
-}
-
-/* Decodes a chunk into a buffer; sets what the message says of it. */
-static void
-decode(const CacheChunk *chunk, const ExprStored *stored, char *buffer, WireStore *out)
-{
-	int			width = stored->type == COLUMN_DEC ? sizeof(int64) : column_width(stored->type);
-	uint64	   *bits;
-	gpuagg_i128 wide[PIECE];
-	uint8		state[PIECE];
-	bool		nulls = false;
-
-	out->values = 0;
-	out->validity = wire_align((size_t) chunk->nrows * width);
-	bits = (uint64 *) (buffer + out->validity);
-	memset(bits, 0xff, wire_bitmap_bytes(chunk->nrows));
-	if (stored->presence)
-	{
-		memset(buffer, 1, chunk->nrows);
-		if (chunk_validity(chunk))
-			memcpy(bits, chunk_validity(chunk), wire_bitmap_bytes(chunk->nrows));
-		else
-			out->validity = WIRE_NO_ARRAY;
-		return;
-	}
-	for (uint32 at = 0; at < chunk->nrows; at += PIECE)
-	{
-		int			n = Min(PIECE, chunk->nrows - at);
-		char	   *to = buffer + (size_t) at * width;
-		bool		all;
-
-		CHECK_FOR_INTERRUPTS();
-		all = chunk_read(chunk, at, n, stored->type, stored->scale, stored->type == COLUMN_DEC ? (void *) wide : to,
-						 state);
-		for (int i = 0; stored->type == COLUMN_DEC && i < n; i++)
-			((int64 *) to)[i] = (int64) wide[i];
-		for (int i = 0; !all && i < n; i++)
-			if (state[i] != VEC_VALUE)
-			{
-				bitmap_clear(bits, at + i);
-				nulls = true;
-			}
-	}
-	if (!nulls)
-		out->validity = WIRE_NO_ARRAY;
-}
-
-/* Sends one column of the range of a run; false: the session is lost.  *there: it is still in the cache. */
-static bool
-send_column(Upload *up, const WireRun *run, int s, bool *there)
-{
-	Resident   *r = up->r;
-	CudaEngine *cuda = r->cuda;
-	CachePin   *pin = feed_resident_pin(r->rows, run);
-	WireStore	store = {0};
-	const CacheChunk *chunk;
-	char	   *buffer = cuda->client->arena + (size_t) up->buffer * cuda->client->welcome.buffer_bytes;
-
-	*there = pin != NULL;
-	if (pin == NULL)
-		return true;
-	chunk = pin->chunks[r->chunk[s]];
-	store.table = r->wire.table;
-	store.stamp = run->stamp;
-	store.range = run->range;
-	store.nrows = chunk->nrows;
-	store.column = r->wire.stored[s];
-	store.buffer = up->buffer;
-	if (!store.column.coded)
-		decode(chunk, &r->program->stored[s], buffer, &store);
-	else if (!cuda_encode_chunk(chunk, stored_attribute(r, s), buffer, cuda->client->welcome.buffer_bytes, &store))
-	{
-		*there = false;
-		cache_unpin(pin);
-		return true;
-	}
-	cuda->uploaded += (size_t) chunk->nrows * wire_width(store.column.type);
-	cache_unpin(pin);
-	if (!client_send(cuda->client, MESSAGE_STORE, &store, sizeof(store)))
-		return false;
-	up->pending[up->buffer] = s;
-	up->place[up->buffer] = place_of(r, run->range);
-	up->buffer = (up->buffer + 1) % cuda->client->welcome.buffers;
-	up->npending++;
-	/* the next buffer must be free */
-	return up->npending < cuda->client->welcome.buffers || await_stored(up);
-}
-
-/*
- * Uploads the columns that are lacking (a bit a stored column, for each run), and clears keep[] of runs of which
- * one could not be; false: the session is lost.
- */
-static bool
-upload(Resident *r, const uint64 *lacking, bool *keep)
-{
-	Upload		up = {r};
-	bool		there = true;
-
-	for (uint32 i = 0; i < r->rows->nruns; i++)
-	{
-		const WireRun *run = &r->rows->runs[i];
-		bool		again = i > 0 && run->range == run[-1].range;
-
-		CHECK_FOR_INTERRUPTS();
-		if (again)
-			keep[i] = keep[i - 1];
-		for (int s = 0; !again && s < r->program->nstored; s++)
-		{
-			if (!(lacking[i] >> s & 1))
-				continue;
-			if (r->refused[place_of(r, run->range)] >> s & 1)
-				keep[i] = false;
-			else if (!send_column(&up, run, s, &there))
-				return false;
-			else
-				keep[i] &= there;
-		}
-	}
-	while (up.npending > 0)
-		if (!await_stored(&up))
-			return false;
 	return true;
 }
 
@@ -774,7 +586,7 @@ make_up(Resident *r, Lacking *lacking, bool *uploaded, bool *again)
 	for (uint32 i = 0; i < rows->nruns; i++)
 		keep[i] = first || lacking->runs[i] == 0;
 	*uploaded = true;
-	if (first && !upload(r, lacking->runs, keep))
+	if (first && !resident_upload(r, lacking->runs, keep))
 		return false;
 	feed_resident_keep(rows, keep, true);
 	pfree(keep);

@@ -13,10 +13,17 @@
 #include "operators/vector_functions.h"
 #include "operators/vector_program.h"
 
-#ifdef __CUDACC__
+#if defined(__CUDACC__) && defined(VECTOR_INLINE)
+#define VECTOR_FUNCTION static __forceinline__ __host__ __device__
+#elif defined(__CUDACC__)
 #define VECTOR_FUNCTION static inline __host__ __device__
 #else
 #define VECTOR_FUNCTION static inline
+#endif
+
+/* Before loops over rows, for who knows how many these are. */
+#ifndef VECTOR_UNROLL
+#define VECTOR_UNROLL
 #endif
 
 /* ---- values of a register -------------------------------------------------- */
@@ -408,23 +415,15 @@ vector_other(VectorRow x, int op, int data)
 /* ---- instructions ---------------------------------------------------------- */
 
 /*
- * Runs one instruction for rows first, first + step, ... below n of a tile: values of
- * register x are at values[x * tile + row], states alike.
+ * The operation of an instruction for rows first, first + step, ... below n of its operands, of which ob is
+ * oa where there is only one; list: the constants from operand b on.
  */
 VECTOR_FUNCTION void
-vector_run(const VectorInstruction *in, const VectorConstant *constants, int64_t *values, uint8_t *states, int tile,
-		   int first, int step, int n)
+vector_apply(const VectorInstruction *in, const VectorConstant *list, VectorOperand oa, VectorOperand ob, VectorOperand oc,
+			 int64_t *to, uint8_t *told, int first, int step, int n)
 {
-	int			operands = vector_operands(in->op);
-	VectorOperand oa = vector_operand(in->a, constants, values, states, tile);
-	VectorOperand ob = vector_operand(operands > 1 ? in->b : in->a, constants, values, states, tile);
-	VectorOperand oc = vector_operand(operands > 2 ? in->c : in->a, constants, values, states, tile);
-	int64_t    *to = values + (size_t) in->r * tile;
-	uint8_t    *told = states + (size_t) in->r * tile;
-	const VectorConstant *list = constants + (in->b >= VECTOR_CONSTANT ? in->b - VECTOR_CONSTANT : 0);
-
 #define VECTOR_ROWS(...) \
-	for (int i = first; i < n; i += step) \
+	VECTOR_UNROLL for (int i = first; i < n; i += step) \
 	{ \
 		VectorRow	x; \
 		VectorCell	r; \
@@ -439,7 +438,7 @@ vector_run(const VectorInstruction *in, const VectorConstant *constants, int64_t
 	break
 
 #define VECTOR_SCALAR(R, condition, formula, ...) \
-	for (int i = first; i < n; i += step) \
+	VECTOR_UNROLL for (int i = first; i < n; i += step) \
 	{ \
 		uint8_t		sa = vector_state(&oa, i); \
 		uint8_t		sb = vector_state(&ob, i); \
@@ -507,6 +506,34 @@ vector_run(const VectorInstruction *in, const VectorConstant *constants, int64_t
 #undef VECTOR_SCALAR
 }
 
+/*
+ * Runs one instruction for rows first, first + step, ... below n of a tile: values of
+ * register x are at values[x * tile + row], states alike.
+ */
+VECTOR_FUNCTION void
+vector_run(const VectorInstruction *in, const VectorConstant *constants, int64_t *values, uint8_t *states, int tile,
+		   int first, int step, int n)
+{
+	int			operands = vector_operands(in->op);
+	VectorOperand oa = vector_operand(in->a, constants, values, states, tile);
+	VectorOperand ob = vector_operand(operands > 1 ? in->b : in->a, constants, values, states, tile);
+	VectorOperand oc = vector_operand(operands > 2 ? in->c : in->a, constants, values, states, tile);
+
+	vector_apply(in, constants + (in->b >= VECTOR_CONSTANT ? in->b - VECTOR_CONSTANT : 0), oa, ob, oc,
+				 values + (size_t) in->r * tile, states + (size_t) in->r * tile, first, step, n);
+}
+
+/* The cell of a table for an integer, or for NULL. */
+GPUAGG_HD VectorCell
+vector_table_cell(VectorTable t, const int64_t *cells, const uint8_t *cell_states, int64_t value, uint8_t state)
+{
+	uint64_t	at = state == VECTOR_NULL ? t.n : (uint64_t) value - (uint64_t) t.base;
+
+	if (state == VECTOR_UNTOLD || (state == VECTOR_VALUE && at >= t.n))
+		return vector_cell(0, VECTOR_UNTOLD);
+	return vector_cell(cells[t.first + at], cell_states[t.first + at]);
+}
+
 /* The same for VECTOR_LOOKUP; the cells are those of all tables. */
 VECTOR_FUNCTION void
 vector_lookup(const VectorInstruction *in, const VectorTable *tables, const int64_t *cells, const uint8_t *cell_states,
@@ -519,12 +546,10 @@ vector_lookup(const VectorInstruction *in, const VectorTable *tables, const int6
 
 	for (int i = first; i < n; i += step)
 	{
-		uint8_t		state = vector_state(&oa, i);
-		uint64_t	at = state == VECTOR_NULL ? t.n : (uint64_t) vector_value(&oa, i) - (uint64_t) t.base;
-		int			outside = state == VECTOR_UNTOLD || (state == VECTOR_VALUE && at >= t.n);
+		VectorCell	cell = vector_table_cell(t, cells, cell_states, vector_value(&oa, i), vector_state(&oa, i));
 
-		to[i] = outside ? 0 : cells[t.first + at];
-		told[i] = outside ? VECTOR_UNTOLD : cell_states[t.first + at];
+		to[i] = cell.value;
+		told[i] = cell.state;
 	}
 }
 

@@ -4,10 +4,12 @@
  *
  *	device_cuda.c			device_ops: the start, pinned memory
  *	device_cuda_resident.c	rows of stored columns to slices, masks and programs
+ *	device_cuda_tiles.c		the same in one pass, where bins fit shared memory
  *	device_cuda_query.c		a query: rows in
  *	device_cuda_absorb.c	groups of a query on another device
  *	device_cuda_results.c	a query: groups out
- *	device_cuda_groups.c	its groups: bins of rows, tables, states
+ *	device_cuda_groups.c	its groups: bins of rows, tables
+ *	device_cuda_states.c	their states
  *	device_cuda_counts.c	slots that count the same
  *	device_cuda_runs.c		rows in the order of the keys
  *	device_cuda_ordered.c	rows that are kept, sorted and reduced in order
@@ -32,6 +34,7 @@
 
 #include "server/device_kernels.h"
 #include "gpuagg_cuda.h"
+#include "server/resident.h"
 #include "server/server.h"
 #include "server/store.h"
 #include "strategy.h"
@@ -275,7 +278,8 @@ extern void query_release(Query *query, DeviceMemory *memory);
 
 /* The rows of a batch whose buffer starts at `base` on the device. */
 extern void batch_rows(const char *base, const WireBatch *batch, Rows *rows);
-extern GpuaggColumn kernel_column(const Rows *rows, int col);
+extern GpuaggColumn kernel_column(const DeviceColumn *c);
+extern bool may_have_nulls(const DeviceColumn *c);
 /* Bytes of one group's states of slot s. */
 extern size_t slot_state_bytes(const WireQuery *q, int s);
 /* Is slot s reduced when all rows are there, as its operator does not commute? */
@@ -296,10 +300,21 @@ extern DeviceStatus lane_reserve(Lane *lane, DeviceError *error);
 /* Waits for the reduction of the batch that was last in this buffer, and adds its time. */
 extern DeviceStatus lane_add_timing(Lane *lane, int buffer, DeviceError *error);
 
-/* ---- device_cuda_groups.c ---- */
+/* ---- device_cuda_states.c ---- */
 
 /* The most bins of one histogram; tests may lower it. */
 extern int64_t cuda_most_bins;
+/* With so many groups at most, no slot has more bins. */
+extern int64_t states_most_groups(const WireQuery *q);
+/* Allocates and initializes the states of `capacity` groups; if it fails, nothing stays allocated. */
+extern DeviceStatus states_make(Query *query, GroupForm form, int64_t capacity, GroupStates *states, DeviceError *error);
+/* The states of the query's groups from_bins[i] become those of groups to_bins[i] of *to. */
+extern DeviceStatus states_move(Query *query, GroupStates *to, const int32_t *from_bins, const int32_t *to_bins, int64_t n,
+								DeviceError *error);
+extern void states_release(Query *query, GroupStates *states);
+
+/* ---- device_cuda_groups.c ---- */
+
 /*
  * Finds the bins of the rows: query->located says where; into query->bins if rows are kept
  * or slots have bins.  The states have room for all of them.  If that fails, the
@@ -308,6 +323,10 @@ extern int64_t cuda_most_bins;
 extern DeviceStatus groups_locate(Query *query, const Rows *rows, DeviceError *error);
 /* FORM_RUNS with n groups, of a query that has no rows yet; if that fails, nothing has changed. */
 extern DeviceStatus groups_start_runs(Query *query, int64_t n, bool sparse, DeviceError *error);
+/* The first part of that: the form, and room in it for the rows' keys. */
+extern DeviceStatus groups_fit(Query *query, const Rows *rows, DeviceError *error);
+/* The bins of FORM_DIRECT and FORM_SINGLE, by ranges. */
+extern GpuaggBins groups_bins(const Query *query, const Rows *rows);
 /* May some groups have no rows?  Then this says how many each has. */
 extern const DeviceMemory *groups_row_counts(const Query *query);
 /* The packed key of a direct bin; key_bytes may leave no byte for NULLs if no key is NULL. */
@@ -367,6 +386,10 @@ extern DeviceStatus cuda_reduce(Query *query, Lane *lane, const WireBatch *batch
  * leaves the groups as they were, DEVICE_NO_MEMORY and DEVICE_UNSUPPORTED that is.
  */
 extern DeviceStatus query_reduce_rows(Query *query, const Rows *rows, bool *applied, DeviceError *error);
+/* A slot as kernels have it, or if s is -1 the rows that each group has. */
+extern GpuaggSlot query_slot(const Query *query, const Rows *rows, int s);
+/* Are its states computed from rows, one a group? */
+extern bool query_has_slot(const Query *query, int s);
 /* Frees memory whose content does not outlast rows. */
 extern void query_release_scratch(Query *query);
 extern void query_release_holds(Query *query);
@@ -400,6 +423,24 @@ extern DeviceStatus runs_number(Query *query, int64_t words, double rows, int64_
  * heads and before; else 0.  Waits.
  */
 extern DeviceStatus runs_sort(Query *query, const Rows *rows, const void *keys, int64_t *nruns, DeviceError *error);
+
+/* ---- device_cuda_tiles.c ---- */
+
+/* A program in the order of a kernel that keeps results in registers. */
+typedef struct TileProgram
+{
+	GpuaggProgram program;		/* but for pointers, and columns of inputs */
+	int			temporaries;
+	uint16_t	operand[WIRE_MAX_COLS]; /* of each column that it computes */
+} TileProgram;
+
+/* May the query's rows be reduced in tiles?  Then *out is set. */
+extern bool tiles_wanted(const Query *query, const ResidentPlan *plan, TileProgram *out);
+/*
+ * Reduces rows, of which some columns are computed by the program in device memory, of inputs from row `first` on.  *taken: they were; else nothing has changed.  *applied as in query_reduce_rows.
+ */
+extern DeviceStatus tiles_reduce(Query *query, const Rows *rows, const GpuaggProgram *program, int temporaries, int64_t first,
+								 bool *taken, bool *applied, DeviceError *error);
 
 /* ---- device_cuda_resident.c ---- */
 

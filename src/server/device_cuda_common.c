@@ -188,17 +188,22 @@ batch_rows(const char *base, const WireBatch *batch, Rows *rows)
 	}
 }
 
+bool
+may_have_nulls(const DeviceColumn *c)
+{
+	return c->validity != NULL || c->nullable;
+}
+
 GpuaggColumn
-kernel_column(const Rows *rows, int col)
+kernel_column(const DeviceColumn *c)
 {
 	static const GpuaggValueType types[WIRE_TYPES] = {
 		GPUAGG_VALUE_I8, GPUAGG_VALUE_I16, GPUAGG_VALUE_I32, GPUAGG_VALUE_I64,
 		GPUAGG_VALUE_I128, GPUAGG_VALUE_F32, GPUAGG_VALUE_F64,
 		GPUAGG_VALUE_NATIVE, GPUAGG_VALUE_NATIVE, GPUAGG_VALUE_NATIVE, GPUAGG_VALUE_NATIVE
 	};
-	const DeviceColumn *c = &rows->cols[col];
 
-	return (GpuaggColumn) {c->values, c->validity, types[c->type]};
+	return (GpuaggColumn) {c->values, c->validity, types[c->type], c->computed, c->operand};
 }
 
 bool

@@ -14,7 +14,7 @@ counts_all(const WireQuery *q, const Rows *rows, int s)
 		slot_is_late(q, s))
 		return false;
 	for (int c = 0; c < 2; c++)
-		if (slot->col[c] >= 0 && rows->cols[slot->col[c]].validity)
+		if (slot->col[c] >= 0 && may_have_nulls(&rows->cols[slot->col[c]]))
 			return false;
 	return true;
 }

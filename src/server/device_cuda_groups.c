@@ -1,6 +1,6 @@
 /*
  * device_cuda_groups.c
- *	  The groups of a query on the device: bins of rows, tables, states.
+ *	  The groups of a query on the device: bins of rows, tables.
  *
  * In every form each slot has one array of states, `capacity` groups long.  A row's bin is
  * its index.  Tables change when they have no bin for a key of the next batch:
@@ -39,113 +39,6 @@ out_of_memory(DeviceError *error)
 	return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 }
 
-/* Histograms have bin numbers of 31 bits, and hash tables need some for themselves. */
-int64_t		cuda_most_bins = INT32_MAX - 64;
-
-static int64_t
-most_groups(const WireQuery *q)
-{
-	int32_t		widest = 1;
-
-	for (int s = 0; s < q->nslots; s++)
-		widest = q->slots[s].width > widest ? q->slots[s].width : widest;
-	return cuda_most_bins / widest;
-}
-
-/* ---- states ---- */
-
-static void
-release_states(Query *query, GroupStates *states)
-{
-	for (int s = 0; s < query->q->nslots; s++)
-		query_release(query, &states->slot[s]);
-	query_release(query, &states->present);
-	query_release(query, &states->list);
-	query_release(query, &states->keys);
-	states->capacity = 0;
-}
-
-/* Of groups that may have no rows: how many each has, and room for the list of those that have some. */
-static DeviceStatus
-init_counts(Query *query, int64_t capacity, GroupStates *states, DeviceError *error)
-{
-	size_t		bytes = capacity * sizeof(int64_t);
-	size_t		work = 0;
-
-	if (query->count_slot < 0)
-	{
-		DEVICE_CHECK(query_reserve(query, &states->present, bytes, error));
-		CUDA_CHECK(cudaMemsetAsync(states->present.at, 0, bytes, query->stream));
-	}
-	KERNEL_CHECK(device_list_groups(NULL, capacity, NULL, NULL, NULL, &work, query->stream));
-	return query_reserve(query, &states->list, groups_list_bytes(capacity) + work, error);
-}
-
-/* Allocates and initializes the states of `capacity` groups; if that fails, some stay allocated. */
-static DeviceStatus
-init_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
-			DeviceError *error)
-{
-	const WireQuery *q = query->q;
-
-	if (capacity > most_groups(q))
-		return device_say(error, DEVICE_UNSUPPORTED, "too many bins for one histogram");
-	for (int s = 0; s < q->nslots; s++)
-	{
-		DEVICE_CHECK(query_reserve(query, &states->slot[s], capacity * slot_state_bytes(q, s), error));
-		KERNEL_CHECK(gpuagg_hist_init(q->slots[s].monoid, states->slot[s].at,
-									  capacity * q->slots[s].width, query->stream));
-	}
-	if (form == FORM_DIRECT || (form == FORM_RUNS && query->sparse))
-		DEVICE_CHECK(init_counts(query, capacity, states, error));
-	if (form == FORM_RUNS)
-		DEVICE_CHECK(query_reserve(query, &states->keys, capacity * q->key_bytes, error));
-	states->capacity = capacity;
-	return DEVICE_OK;
-}
-
-/* The same; if it fails, nothing stays allocated. */
-static DeviceStatus
-make_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
-			DeviceError *error)
-{
-	DeviceStatus status;
-
-	memset(states, 0, sizeof(*states));
-	status = init_states(query, form, capacity, states, error);
-	if (status != DEVICE_OK)
-		release_states(query, states);
-	return status;
-}
-
-/* Rows from_bins[i] of one array become rows to_bins[i] of another. */
-static DeviceStatus
-move_array(Query *query, const void *from, void *to, size_t row_bytes, const int32_t *from_bins,
-		   const int32_t *to_bins, int64_t n, DeviceError *error)
-{
-	DEVICE_CHECK(query_reserve(query, &query->staging, n * row_bytes, error));
-	KERNEL_CHECK(device_gather(from, row_bytes, from_bins, n, query->staging.at, query->stream));
-	KERNEL_CHECK(device_scatter(query->staging.at, row_bytes, to_bins, n, to, query->stream));
-	return DEVICE_OK;
-}
-
-/* The states of the query's groups from_bins[i] become those of groups to_bins[i] of *to. */
-static DeviceStatus
-move_states(Query *query, GroupStates *to, const int32_t *from_bins, const int32_t *to_bins,
-			int64_t n, DeviceError *error)
-{
-	const WireQuery *q = query->q;
-	GroupStates *from = &query->groups;
-
-	for (int s = 0; s < q->nslots; s++)
-		DEVICE_CHECK(move_array(query, from->slot[s].at, to->slot[s].at, slot_state_bytes(q, s),
-								from_bins, to_bins, n, error));
-	if (to->present.at)
-		DEVICE_CHECK(move_array(query, from->present.at, to->present.at, sizeof(int64_t), from_bins,
-								to_bins, n, error));
-	return DEVICE_OK;
-}
-
 /* ---- direct bins ---- */
 
 /* Sets the extents of the ranges; the number of their bins, which may be more than there can be. */
@@ -169,7 +62,7 @@ count_bins(const WireQuery *q, KeyRanges *ranges)
 static bool
 key_has_nulls(const WireQuery *q, const Rows *rows, int k)
 {
-	return rows->cols[q->keys[k].col].validity != NULL;
+	return may_have_nulls(&rows->cols[q->keys[k].col]);
 }
 
 /* Widens the ranges by the keys of the rows; true if that changed them. */
@@ -210,21 +103,21 @@ choose_strategy(const Query *query, double bins)
 	StrategyChoice choice;
 
 	/* the bins of rows that are kept must not change */
-	if (bins > MOST_DIRECT_BINS || bins >= most_groups(q) || wire_keeps_rows(q))
+	if (bins > MOST_DIRECT_BINS || bins >= states_most_groups(q) || wire_keeps_rows(q))
 		return STRATEGY_HASH;
 	strategy_choose(&device, &input, &choice);
 	return choice.strategy == STRATEGY_DIRECT ? STRATEGY_DIRECT : STRATEGY_HASH;
 }
 
-static GpuaggBins
-direct_bins(const Query *query, const Rows *rows)
+GpuaggBins
+groups_bins(const Query *query, const Rows *rows)
 {
 	const WireQuery *q = query->q;
 	GpuaggBins	bins = {.kind = GPUAGG_BIN_RANGE,.ncolumns = q->nkeys,.nbins = query->groups.capacity,.filter = rows->filter};
 
 	for (int k = 0; k < q->nkeys; k++)
 	{
-		bins.column[k] = kernel_column(rows, q->keys[k].col);
+		bins.column[k] = kernel_column(&rows->cols[q->keys[k].col]);
 		bins.min[k] = query->ranges.min[k];
 		bins.extent[k] = query->ranges.extent[k];
 		bins.null_bin[k] = query->ranges.has_null[k];
@@ -359,7 +252,7 @@ static DeviceStatus
 abandon(Query *query, HashTable *hash, GroupStates *states, DeviceStatus status)
 {
 	release_hash(query, hash);
-	release_states(query, states);
+	states_release(query, states);
 	return status;
 }
 
@@ -389,7 +282,7 @@ make_both(Query *query, int64_t capacity, HashTable *hash, GroupStates *states, 
 	DeviceStatus status;
 
 	DEVICE_CHECK(make_hash(query, capacity, hash, error));
-	status = make_states(query, FORM_HASH, capacity, states, error);
+	status = states_make(query, FORM_HASH, capacity, states, error);
 	if (status != DEVICE_OK)
 		query_release(query, &hash->memory);
 	return status;
@@ -402,7 +295,7 @@ static DeviceStatus
 make_room(Query *query, int64_t capacity, int64_t least, HashTable *hash, GroupStates *states,
 		  DeviceError *error)
 {
-	int64_t		most = most_groups(query->q);
+	int64_t		most = states_most_groups(query->q);
 	DeviceStatus status;
 
 	if (least > most)
@@ -448,7 +341,7 @@ static void
 replace_groups(Query *query, GroupForm form, HashTable *hash, GroupStates *states)
 {
 	release_hash(query, &query->hash);
-	release_states(query, &query->groups);
+	states_release(query, &query->groups);
 	query->form = form;
 	query->groups = *states;
 	if (hash)
@@ -549,11 +442,11 @@ move_to_direct(Query *query, OldBins *old, const KeyRanges *ranges, int64_t bins
 	for (int64_t i = 0; i < old->n; i++)
 		old->list[i] = moved_bin(query, ranges, old->list[i]);
 	DEVICE_CHECK(upload(query, &old->to, old->list, old->n * sizeof(int32_t), error));
-	DEVICE_CHECK(make_states(query, FORM_DIRECT, bins, &states, error));
-	status = move_states(query, &states, old->from.at, old->to.at, old->n, error);
+	DEVICE_CHECK(states_make(query, FORM_DIRECT, bins, &states, error));
+	status = states_move(query, &states, old->from.at, old->to.at, old->n, error);
 	if (status != DEVICE_OK)
 	{
-		release_states(query, &states);
+		states_release(query, &states);
 		return status;
 	}
 	replace_groups(query, FORM_DIRECT, NULL, &states);
@@ -572,7 +465,7 @@ fill_hash(Query *query, OldBins *old, HashTable *hash, GroupStates *states, int6
 	KERNEL_CHECK(gpuagg_group_lookup(&hash->table, query->keys.at, NULL, NULL, old->n, 0, old->to.at,
 									 query->stream));
 	KERNEL_CHECK(gpuagg_group_status(&hash->table, ngroups, &pending, &null_bin, query->stream));
-	return move_states(query, states, old->from.at, old->to.at, old->n, error);
+	return states_move(query, states, old->from.at, old->to.at, old->n, error);
 }
 
 /* Packed keys of the old groups, of this length, in malloc'ed memory. */
@@ -765,7 +658,7 @@ choose_form(Query *query, const Rows *rows, DeviceError *error)
 		DEVICE_CHECK(start_hash(query, 0, &hash, &states, error));
 	}
 	else
-		DEVICE_CHECK(make_states(query, form, (int64_t) bins, &states, error));
+		DEVICE_CHECK(states_make(query, form, (int64_t) bins, &states, error));
 	replace_groups(query, form, &hash, &states);
 	if (form == FORM_DIRECT)
 		query->ranges = ranges;
@@ -779,7 +672,7 @@ groups_start_runs(Query *query, int64_t n, bool sparse, DeviceError *error)
 	GroupStates states;
 
 	query->sparse = sparse;
-	DEVICE_CHECK(make_states(query, FORM_RUNS, n, &states, error));
+	DEVICE_CHECK(states_make(query, FORM_RUNS, n, &states, error));
 	replace_groups(query, FORM_RUNS, &none, &states);
 	return DEVICE_OK;
 }
@@ -832,7 +725,7 @@ locate_sorted(Query *query, const Rows *rows, int64_t n, DeviceError *error)
 	int			key_bytes = query->hash.table.key_bytes;
 	PackKeys	pack = {.nkeys = 1,.key_bytes = key_bytes,.null_offset = key_bytes,.width = {key_bytes}};
 
-	pack.column[0] = (DeviceColumn) {query->sorted.at, NULL, key_bytes == 4 ? WIRE_I32 : WIRE_I64};
+	pack.column[0] = (DeviceColumn) {.values = query->sorted.at,.type = key_bytes == 4 ? WIRE_I32 : WIRE_I64};
 	/* the rows' own packed keys are in order now, and not needed any more */
 	DEVICE_CHECK(query_reserve(query, &query->keys, n * key_bytes, error));
 	KERNEL_CHECK(device_head_keys(&pack, query->heads.at, query->before.at, rows->nrows, query->keys.at, query->stream));
@@ -879,7 +772,7 @@ needs_bins(const WireQuery *q)
 static DeviceStatus
 locate_direct(Query *query, const Rows *rows, DeviceError *error)
 {
-	GpuaggBins	bins = direct_bins(query, rows);
+	GpuaggBins	bins = groups_bins(query, rows);
 
 	if (bins.ncolumns == 1 && bins.column[0].type == GPUAGG_VALUE_I32 && bins.column[0].validity == NULL &&
 		bins.filter == NULL && !needs_bins(query->q))
@@ -911,10 +804,8 @@ locate_single(Query *query, const Rows *rows, DeviceError *error)
 }
 
 DeviceStatus
-groups_locate(Query *query, const Rows *rows, DeviceError *error)
+groups_fit(Query *query, const Rows *rows, DeviceError *error)
 {
-	DeviceStatus status;
-
 	if (query->form == FORM_UNKNOWN)
 		DEVICE_CHECK(choose_form(query, rows, error));
 	else
@@ -923,6 +814,15 @@ groups_locate(Query *query, const Rows *rows, DeviceError *error)
 		counts_find(query, rows);
 	else
 		DEVICE_CHECK(counts_check(query, rows, error));
+	return DEVICE_OK;
+}
+
+DeviceStatus
+groups_locate(Query *query, const Rows *rows, DeviceError *error)
+{
+	DeviceStatus status;
+
+	DEVICE_CHECK(groups_fit(query, rows, error));
 	query->runs = (GpuaggRuns) {.heads = rows->heads,.before = rows->before};
 	query->located = (GpuaggBins) {.kind = GPUAGG_BIN_INDEX,.ncolumns = 1};
 	if (query->form == FORM_DIRECT)
@@ -934,7 +834,7 @@ groups_locate(Query *query, const Rows *rows, DeviceError *error)
 	else
 		status = locate_single(query, rows, error);
 	if (query->located.kind == GPUAGG_BIN_INDEX)
-		query->located.column[0] = (GpuaggColumn) {query->bins.at, NULL, GPUAGG_VALUE_I32};
+		query->located.column[0] = (GpuaggColumn) {.values = query->bins.at,.type = GPUAGG_VALUE_I32};
 	query->located.nbins = query->form == FORM_HASH ? query->found : query->groups.capacity;
 	return status;
 }
@@ -942,7 +842,7 @@ groups_locate(Query *query, const Rows *rows, DeviceError *error)
 void
 groups_forget(Query *query)
 {
-	release_states(query, &query->groups);
+	states_release(query, &query->groups);
 	release_hash(query, &query->hash);
 	query_release(query, &query->top);
 	query->listed = NULL;

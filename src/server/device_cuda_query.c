@@ -166,18 +166,38 @@ cuda_reset(Query *query, DeviceError *error)
 
 /* ---- rows ---- */
 
-static GpuaggSlot
-kernel_slot(const Query *query, const Rows *rows, int s)
+bool
+query_has_slot(const Query *query, int s)
+{
+	const WireQuery *q = query->q;
+
+	if (s < 0)
+		return query->groups.present.at != NULL;
+	return q->slots[s].bin_kind == WIRE_BIN_NONE && !slot_is_late(q, s) && query->alias[s] == ALIAS_NONE;
+}
+
+GpuaggSlot
+query_slot(const Query *query, const Rows *rows, int s)
 {
 	const WireSlot *slot = &query->q->slots[s];
-	GpuaggSlot	out = {.op = (MonoidId) slot->monoid,.states = query->groups.slot[s].at};
+	GpuaggSlot	out = {.op = MONOID_COUNT,.states = query->groups.present.at};
 
+	if (s < 0)
+		return out;
+	out.op = (MonoidId) slot->monoid;
+	out.states = query->groups.slot[s].at;
 	if (slot->col[0] >= 0)
-		out.x = kernel_column(rows, slot->col[0]);
+		out.x = kernel_column(&rows->cols[slot->col[0]]);
 	if (slot->col[1] >= 0)
-		out.y = kernel_column(rows, slot->col[1]);
+		out.y = kernel_column(&rows->cols[slot->col[1]]);
 	if (slot->filter >= 0)
-		out.filter = rows->cols[slot->filter].values;
+	{
+		const DeviceColumn *filter = &rows->cols[slot->filter];
+
+		out.filter = filter->values;
+		out.filter_computed = filter->computed;
+		out.filter_operand = filter->operand;
+	}
 	return out;
 }
 
@@ -242,7 +262,47 @@ call_is_full(const GpuaggHist *hist, const Rows *rows)
 {
 	if (rows->nrows < SPLIT_ROWS)
 		return hist->nslots == CALL_SLOTS;
-	return hist->nslots == 2 || (hist->nslots == 1 && hist->slot[0].op != MONOID_COUNT);
+	return hist->nslots >= 2 || (hist->nslots == 1 && hist->slot[0].op != MONOID_COUNT);
+}
+
+/* Do both slots read one column, and all its rows? */
+static bool
+read_alike(const Query *query, const Rows *rows, int s, int t)
+{
+	const WireSlot *a = &query->q->slots[s],
+			   *b = &query->q->slots[t];
+	const DeviceColumn *x,
+			   *y;
+
+	if (a->filter >= 0 || b->filter >= 0 || a->col[0] < 0 || b->col[0] < 0)
+		return false;
+	x = &rows->cols[a->col[0]];
+	y = &rows->cols[b->col[0]];
+	return x->values && x->values == y->values && x->type == y->type;
+}
+
+/* Adds those slots after s of the same column to the call that are faster with it; *done gets a bit for each. */
+static void
+add_alike(const Query *query, GpuaggHist *hist, int s, const Rows *rows, uint64_t *done)
+{
+	const WireSlot *slots = query->q->slots;
+
+	if (s < 0 || rows->nrows < SPLIT_ROWS || slots[s].monoid == MONOID_COUNT)
+		return;
+	hist->bins = query->located;
+	hist->nrows = rows->nrows;
+	for (int t = s + 1; t < query->q->nslots && hist->nslots < GPUAGG_MAX_SLOTS; t++)
+	{
+		GpuaggHistChoice choice;
+
+		if (!query_has_slot(query, t) || slots[t].monoid == MONOID_COUNT || !read_alike(query, rows, s, t))
+			continue;
+		hist->slot[hist->nslots++] = query_slot(query, rows, t);
+		if (gpuagg_hist_choose(hist, &choice) == GPUAGG_CUDA_OK && choice.together)
+			*done |= UINT64_C(1) << t;
+		else
+			hist->nslots--;
+	}
 }
 
 /* All slots with one state a group. */
@@ -251,16 +311,15 @@ reduce_plain(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	GpuaggHist	hist = {.nslots = 0};
+	uint64_t	done = 0;
 
 	for (int s = -1; s < q->nslots; s++)
 	{
-		GpuaggSlot	slot = {.op = MONOID_COUNT,.states = query->groups.present.at};
+		GpuaggSlot	slot;
 
-		if (s < 0 ? query->groups.present.at == NULL :
-			q->slots[s].bin_kind != WIRE_BIN_NONE || slot_is_late(q, s) || query->alias[s] != ALIAS_NONE)
+		if (!query_has_slot(query, s) || (s >= 0 && (done >> s & 1)))
 			continue;
-		if (s >= 0)
-			slot = kernel_slot(query, rows, s);
+		slot = query_slot(query, rows, s);
 		if (query->runs.heads)
 		{
 			DEVICE_CHECK(update_run(query, pass, &slot, rows, error));
@@ -272,6 +331,7 @@ reduce_plain(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
 			memset(&hist, 0, sizeof(hist));
 		}
 		hist.slot[hist.nslots++] = slot;
+		add_alike(query, &hist, s, rows, &done);
 	}
 	if (hist.nslots == 0)
 		return DEVICE_OK;
@@ -294,13 +354,13 @@ reduce_binned(Query *query, Pass *pass, const Rows *rows, int s, DeviceError *er
 	};
 
 	DEVICE_CHECK(query_reserve(query, &query->slot_bins, bytes, error));
-	index.column[0] = (GpuaggColumn) {query->slot_bins.at, NULL, GPUAGG_VALUE_I32};
+	index.column[0] = (GpuaggColumn) {.values = query->slot_bins.at,.type = GPUAGG_VALUE_I32};
 	hist.slot[0].op = (MonoidId) slot->monoid;
 	hist.slot[0].states = query->groups.slot[s].at;
 	if (slot->filter >= 0)
 		bins.filter = rows->cols[slot->filter].values;
 	if (slot->col[1] >= 0)
-		hist.slot[0].x = kernel_column(rows, slot->col[1]);
+		hist.slot[0].x = kernel_column(&rows->cols[slot->col[1]]);
 	if (slot->bin_kind == WIRE_BIN_HLL)
 	{
 		DEVICE_CHECK(query_reserve(query, &query->ranks, bytes, error));

@@ -18,8 +18,10 @@ typedef struct Resident
 	const WireResident *in;
 	const StoreHold *hold;
 	ResidentPlan plan;
+	bool		tiles;			/* reduced in tiles, by: */
+	TileProgram program;
 	int64_t		most;			/* rows of a slice */
-	size_t		runs_at;		/* offset in query->plan: a ProgramRun of each segment; the spans are before them */
+	size_t		runs_at;		/* offset in query->plan: a GpuaggProgram of each segment for tiles, or a ProgramRun; spans are before them */
 	const char *cells;			/* of the program's tables, and their states */
 	size_t		cells_at;		/* offset in query->plan */
 	int64_t		word;			/* of query->heads, the next slice's first */
@@ -89,10 +91,10 @@ reserve_slice(Query *query, Resident *r, DeviceError *error)
 
 	for (r->most = first_size(query, r);; r->most = r->most / 128 * 64)
 	{
-		size_t		computed = lay_out(r);
+		size_t		computed = r->tiles ? 0 : lay_out(r);
 
 		status = DEVICE_OK;
-		if (r->plan.runs || is_masked(r->hold, r->most))
+		if ((r->plan.computes && !r->tiles) || is_masked(r->hold, r->most))
 			status = query_reserve(query, &query->filter, align256(r->most), error);
 		if (status == DEVICE_OK && computed > 0)
 			status = query_reserve(query, &query->computed, computed, error);
@@ -119,7 +121,7 @@ describe_run(Query *query, const Resident *r, int segment, ProgramRun *run)
 	{
 		const StoreSegment *s = &r->hold->segments[(size_t) i * r->hold->nsegments + segment];
 
-		run->input[i] = (DeviceColumn) {s->values, s->validity, (int) r->in->stored[i].type};
+		run->input[i] = (DeviceColumn) {.values = s->values,.validity = s->validity,.type = (int) r->in->stored[i].type};
 	}
 	for (int c = 0; c < plan->ncols; c++)
 	{
@@ -136,6 +138,24 @@ describe_run(Query *query, const Resident *r, int segment, ProgramRun *run)
 	}
 }
 
+/* The same for tiles. */
+static void
+describe_tiles(Query *query, const Resident *r, int segment, GpuaggProgram *program)
+{
+	*program = r->program.program;
+	program->untold = &((QueryStatus *) query->status.at)->untold;
+	program->cells = (const int64_t *) ((char *) query->plan.at + r->cells_at);
+	program->cell_states = (const uint8_t *) (program->cells + r->in->ncells);
+	memcpy(program->tables, r->in->tables, sizeof(program->tables));
+	for (uint32_t i = 0; i < r->in->nstored && segment < r->hold->nsegments; i++)
+	{
+		const StoreSegment *s = &r->hold->segments[(size_t) i * r->hold->nsegments + segment];
+		DeviceColumn column = {.values = s->values,.validity = s->validity,.type = (int) r->in->stored[i].type};
+
+		program->input[i] = kernel_column(&column);
+	}
+}
+
 /* Segments 0 .. n - 1 have all rows. */
 static int
 count_segments(const StoreHold *hold)
@@ -148,14 +168,15 @@ static DeviceStatus
 upload_plan(Query *query, Resident *r, DeviceError *error)
 {
 	size_t		spans = is_masked(r->hold, r->most) ? r->hold->nspans * sizeof(StoreSpan) : 0;
-	int			nruns = r->plan.runs ? count_segments(r->hold) : 0;
+	int			nruns = r->plan.computes ? count_segments(r->hold) : 0;
 	size_t		cells = nruns > 0 ? (size_t) r->in->ncells * (sizeof(int64_t) + 1) : 0;
-	size_t		bytes = align256(align256(spans) + nruns * sizeof(ProgramRun)) + cells;
+	size_t		width = r->tiles ? sizeof(GpuaggProgram) : sizeof(ProgramRun);
+	size_t		bytes = align256(align256(spans) + nruns * width) + cells;
 	char	   *host;
 	cudaError_t err;
 
 	r->runs_at = align256(spans);
-	r->cells_at = align256(r->runs_at + nruns * sizeof(ProgramRun));
+	r->cells_at = align256(r->runs_at + nruns * width);
 	if (bytes == 0)
 		return DEVICE_OK;
 	DEVICE_CHECK(query_reserve(query, &query->plan, bytes, error));
@@ -164,7 +185,10 @@ upload_plan(Query *query, Resident *r, DeviceError *error)
 		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 	memcpy(host, r->hold->spans, spans);
 	for (int s = 0; s < nruns; s++)
-		describe_run(query, r, s, (ProgramRun *) (host + r->runs_at) + s);
+		if (r->tiles)
+			describe_tiles(query, r, s, (GpuaggProgram *) (host + r->runs_at) + s);
+		else
+			describe_run(query, r, s, (ProgramRun *) (host + r->runs_at) + s);
 	if (cells > 0)
 	{
 		memcpy(host + r->cells_at, r->cells, r->in->ncells * sizeof(int64_t));
@@ -194,11 +218,63 @@ slice_column(Query *query, const Resident *r, const ResidentSlice *slice, int c,
 		out->values = col->presence ? NULL : s->values + first * wire_width(col->type);
 		out->validity = s->validity ? s->validity + first / 8 : NULL;
 	}
+	else if (resident_is_written(&r->plan, c) && r->tiles)
+	{
+		out->computed = 1;
+		out->operand = r->program.operand[c];
+		out->nullable = col->nullable;
+	}
 	else if (resident_is_written(&r->plan, c))
 	{
 		out->values = (char *) query->computed.at + r->output_at[c];
 		out->validity = col->nullable ? (uint8_t *) query->computed.at + r->validity_at[c] : NULL;
 	}
+}
+
+/* Is it checked with a column before it? */
+static bool
+checked_before(const ResidentPlan *plan, int c)
+{
+	for (int b = 0; b < c; b++)
+		if (plan->cols[b].checked && plan->cols[b].stored == plan->cols[c].stored)
+			return true;
+	return false;
+}
+
+/* Adds what another column asks of the same values. */
+static void
+add_check(FloatCheck *check, const ResidentColumn *col, const ResidentColumn *other)
+{
+	if (!other->checked || other->stored != col->stored)
+		return;
+	check->below = other->below < check->below ? other->below : check->below;
+	check->no_zeros |= other->no_zeros;
+}
+
+/* Counts the rows of a slice that only core can tell the outcome of; mask: those that there are, or NULL. */
+static DeviceStatus
+check_columns(Query *query, const Resident *r, const ResidentSlice *slice, const uint8_t *mask, DeviceError *error)
+{
+	int64_t		first = slice->first % STORE_SEGMENT_ROWS;
+
+	for (int c = 0; c < r->plan.ncols; c++)
+	{
+		const ResidentColumn *col = &r->plan.cols[c];
+		FloatCheck	check = {.mask = mask,.below = col->below,.no_zeros = col->no_zeros};
+		const StoreSegment *s;
+
+		if (!col->checked || checked_before(&r->plan, c))
+			continue;
+		for (int d = c + 1; d < r->plan.ncols; d++)
+			add_check(&check, col, &r->plan.cols[d]);
+		s = &r->hold->segments[(size_t) col->stored * r->hold->nsegments + slice->first / STORE_SEGMENT_ROWS];
+		check.column.type = (int) r->in->stored[col->stored].type;
+		check.column.values = s->values + first * wire_width(r->in->stored[col->stored].type);
+		check.column.validity = s->validity ? s->validity + first / 8 : NULL;
+		check.untold = &((QueryStatus *) query->status.at)->untold;
+		KERNEL_CHECK(device_check_floats(&check, slice->nrows, query->stream));
+	}
+	return DEVICE_OK;
 }
 
 /* Runs the program, and describes the slice's rows. */
@@ -214,7 +290,7 @@ make_rows(Query *query, const Resident *r, const ResidentSlice *slice, Rows *row
 	rows->key_max = r->in->key_max;
 	if (slice->masked)
 		KERNEL_CHECK(device_mask(spans + slice->span, slice->nspans, slice->first, slice->nrows, filter, query->stream));
-	if (r->plan.runs)
+	if (r->plan.computes && !r->tiles)
 	{
 		const ProgramRun *runs = (const ProgramRun *) ((char *) query->plan.at + r->runs_at);
 
@@ -222,7 +298,9 @@ make_rows(Query *query, const Resident *r, const ResidentSlice *slice, Rows *row
 										slice->first % STORE_SEGMENT_ROWS, slice->nrows,
 										slice->masked ? filter : NULL, filter, query->stream));
 	}
-	if (slice->masked || r->plan.runs)
+	if (!r->plan.computes)
+		DEVICE_CHECK(check_columns(query, r, slice, slice->masked ? filter : NULL, error));
+	if (slice->masked || (r->plan.computes && !r->tiles))
 		rows->filter = filter;
 	for (int c = 0; c < r->plan.ncols; c++)
 		slice_column(query, r, slice, c, &rows->cols[c]);
@@ -340,7 +418,7 @@ try_runs(Query *query, Resident *r, bool *are, DeviceError *error)
 	if (!*are)
 		return DEVICE_OK;
 	*are = false;
-	DEVICE_CHECK(groups_start_runs(query, n, r->plan.runs, error));
+	DEVICE_CHECK(groups_start_runs(query, n, r->plan.computes, error));
 	*are = true;
 	return make_run_keys(query, r, error);
 }
@@ -362,6 +440,39 @@ start_runs(Query *query, Resident *r, bool *are, DeviceError *error)
 	return status == DEVICE_NO_MEMORY && !*are ? DEVICE_OK : status;
 }
 
+/* Readies all for the slices that tiles did not take. */
+static DeviceStatus
+leave_tiles(Query *query, Resident *r, DeviceError *error)
+{
+	r->tiles = false;
+	DEVICE_CHECK(reserve_slice(query, r, error));
+	return upload_plan(query, r, error);
+}
+
+/* Reduces slices in tiles, from *position on, until one of them is not taken. */
+static DeviceStatus
+reduce_tiles(Query *query, Resident *r, int64_t *position, int *span, bool *applied, DeviceError *error)
+{
+	ResidentSlice slice;
+	int64_t		next = *position;
+
+	while (resident_slice(r->hold, r->most, &next, span, &slice))
+	{
+		const GpuaggProgram *programs = (const GpuaggProgram *) ((char *) query->plan.at + r->runs_at);
+		bool		taken;
+		Rows		rows;
+
+		DEVICE_CHECK(make_rows(query, r, &slice, &rows, error));
+		DEVICE_CHECK(tiles_reduce(query, &rows, programs + slice.first / STORE_SEGMENT_ROWS,
+								  r->program.temporaries, slice.first % STORE_SEGMENT_ROWS, &taken, applied, error));
+		if (!taken)
+			return leave_tiles(query, r, error);
+		*position = next;
+	}
+	*position = next;
+	return DEVICE_OK;
+}
+
 static DeviceStatus
 reduce_prepared(Query *query, Resident *r, bool runs, bool *applied, DeviceError *error)
 {
@@ -369,6 +480,8 @@ reduce_prepared(Query *query, Resident *r, bool runs, bool *applied, DeviceError
 	int64_t		position = 0;
 	int			span = 0;
 
+	if (r->tiles)
+		DEVICE_CHECK(reduce_tiles(query, r, &position, &span, applied, error));
 	while (resident_slice(r->hold, r->most, &position, &span, &slice))
 	{
 		Rows		rows;
@@ -391,9 +504,12 @@ reduce_slices(Query *query, Resident *r, bool *applied, DeviceError *error)
 	bool		runs = false;
 	DeviceStatus status;
 
+	r->tiles = tiles_wanted(query, &r->plan, &r->program);
 	DEVICE_CHECK(reserve_slice(query, r, error));
 	DEVICE_CHECK(upload_plan(query, r, error));
 	status = start_runs(query, r, &runs, error);
+	if (status == DEVICE_OK && runs && r->tiles)
+		status = leave_tiles(query, r, error);
 	if (status == DEVICE_OK)
 		status = reduce_prepared(query, r, runs, applied, error);
 	/* runs are groups before their rows come */

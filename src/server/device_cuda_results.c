@@ -18,13 +18,13 @@ static void
 describe(const Query *query, char *text, size_t size)
 {
 	static const char *const places[] = {"", "shared memory", "partitions in shared memory",
-	"global memory", "shared memory of all multiprocessors"};
+	"global memory", "shared memory of all multiprocessors", "shared memory"};
 	const GpuaggHistChoice *c = &query->choice;
 	char		how[96] = "";
 
-	if (query->rows > 0 && c->strategy >= GPUAGG_HIST_SHARED && c->strategy <= GPUAGG_HIST_EXCHANGE)
+	if (query->rows > 0 && c->strategy >= GPUAGG_HIST_SHARED && c->strategy <= GPUAGG_HIST_TILES)
 		snprintf(how, sizeof(how), ", histogram in %s", places[c->strategy]);
-	if (how[0] && c->strategy == GPUAGG_HIST_SHARED)
+	if (how[0] && (c->strategy == GPUAGG_HIST_SHARED || c->strategy == GPUAGG_HIST_TILES))
 		snprintf(how + strlen(how), sizeof(how) - strlen(how), ", %d sub-histogram%s, %d pass%s",
 				 c->copies, c->copies == 1 ? "" : "s", c->passes, c->passes == 1 ? "" : "es");
 	if (query->form == FORM_DIRECT)

@@ -34,6 +34,9 @@ typedef struct DeviceColumn
 	const void *values;
 	const uint8_t *validity;
 	int			type;			/* WireType */
+	uint16_t	computed;		/* as in GpuaggColumn */
+	uint16_t	operand;
+	bool		nullable;		/* computed: some value may be NULL */
 } DeviceColumn;
 
 typedef struct PackKeys
@@ -250,6 +253,18 @@ GpuaggCudaStatus device_mask(const StoreSpan *spans, int nspans, int64_t first, 
  * NULL; the others stay.
  */
 GpuaggCudaStatus device_put_bits(const void *from, void *bits, int64_t first, int64_t nrows, gpuagg_stream stream);
+
+/* A column of floats, of which some may be core's to judge. */
+typedef struct FloatCheck
+{
+	DeviceColumn column;		/* WIRE_F32 or WIRE_F64 */
+	const uint8_t *mask;		/* 0: the row is not there; or NULL */
+	double		below;			/* as in VECTOR_F64_BELOW */
+	int			no_zeros;
+	unsigned long long *untold; /* such rows are added */
+} FloatCheck;
+
+GpuaggCudaStatus device_check_floats(const FloatCheck *check, int64_t nrows, gpuagg_stream stream);
 
 /* A column that a program computes; validity has whole words of 64 bits. */
 typedef struct ProgramOutput

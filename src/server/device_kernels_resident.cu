@@ -137,6 +137,59 @@ device_put_bits(const void *from, void *bits, int64_t first, int64_t nrows, gpua
 	return GPUAGG_CUDA_OK;
 }
 
+/* ---- checks of floats ---- */
+
+/* Rows that a thread has on their way at a time. */
+#define CHECK_ROWS 4
+
+template <typename T, typename V> __device__ static bool
+is_untold(const FloatCheck &check, int64_t i, V bits)
+{
+	VectorRow	x = {};
+	T			value;
+
+	memcpy(&value, &bits, sizeof(value));
+	x.b.value = __double_as_longlong(check.below);
+	return vector_below(x, value, check.no_zeros).state == VECTOR_UNTOLD && is_valid(check.column, i) &&
+		(!check.mask || check.mask[i]);
+}
+
+/* V: an integer of T's width */
+template <typename T, typename V> __global__ static void
+check_kernel(const FloatCheck check, int64_t nrows)
+{
+	const V    *values = (const V *) check.column.values;
+	int64_t		step = (int64_t) gridDim.x * THREADS;
+	unsigned	untold = 0;
+
+	for (int64_t at = blockIdx.x * (int64_t) THREADS + threadIdx.x; at < nrows; at += CHECK_ROWS * step)
+	{
+		V			v[CHECK_ROWS];
+
+#pragma unroll
+		for (int j = 0; j < CHECK_ROWS; j++)
+			v[j] = at + j * step < nrows ? values[at + j * step] : 0;
+#pragma unroll
+		for (int j = 0; j < CHECK_ROWS; j++)
+			untold += at + j * step < nrows && is_untold<T>(check, at + j * step, v[j]);
+	}
+	if (untold > 0)
+		atomicAdd(check.untold, (unsigned long long) untold);
+}
+
+GpuaggCudaStatus
+device_check_floats(const FloatCheck *check, int64_t nrows, gpuagg_stream stream)
+{
+	int			blocks = grid_for((nrows + CHECK_ROWS - 1) / CHECK_ROWS, 132 * 8 * 4);
+
+	if (check->column.type == WIRE_F32)
+		check_kernel<float, uint32_t><<<blocks, THREADS, 0, stream>>>(*check, nrows);
+	else
+		check_kernel<double, uint64_t><<<blocks, THREADS, 0, stream>>>(*check, nrows);
+	CUDA_TRY_LAUNCH("check_kernel");
+	return GPUAGG_CUDA_OK;
+}
+
 /* ---- programs ---- */
 
 /* Rows of a tile are a thread's for all instructions, so that no instruction waits for another thread. */

@@ -52,6 +52,14 @@ only_counted(const WireQuery *q, int c)
 	return true;
 }
 
+/* Does it pass a float on that is below a constant? */
+static bool
+is_check(const VectorProgram *p, const VectorInstruction *in)
+{
+	return (in->op == VECTOR_F32_BELOW || in->op == VECTOR_F64_BELOW) && in->b >= VECTOR_CONSTANT &&
+		p->constants[in->b - VECTOR_CONSTANT].state == VECTOR_VALUE;
+}
+
 /*
  * Finds the stored column that this column of the query is as it stands: also where an instruction passes values
  * on, and only its outcome may be untold.
@@ -61,19 +69,26 @@ find_stored(const WireResident *in, const StoreHold *hold, ResidentColumn *col)
 {
 	const VectorProgram *p = &in->program;
 	int			i = last_setter(p, col->operand, (int) p->ninstructions);
-	uint16_t	op = i < 0 ? VECTOR_LOAD : p->instructions[i].op;
+	VectorInstruction setter = {.op = VECTOR_LOAD};
+	bool		below;
 	int			stored;
 
 	col->stored = -1;
-	if (i >= 0 && (op == VECTOR_F32_BELOW || op == VECTOR_F64_BELOW || (op == VECTOR_PRESENCE && col->presence)))
-		i = last_setter(p, p->instructions[i].a, i);
+	if (i >= 0)
+		setter = p->instructions[i];
+	below = is_check(p, &setter);
+	if (below || (setter.op == VECTOR_PRESENCE && col->presence))
+		i = last_setter(p, setter.a, i);
 	if (i < 0 || p->instructions[i].op != VECTOR_LOAD)
 		return;
 	stored = p->instructions[i].a;
 	if ((!col->presence && in->stored[stored].type != col->type) || (!col->nullable && may_be_null(hold, stored)))
 		return;
 	col->stored = stored;
-	col->checked = op == VECTOR_F32_BELOW || op == VECTOR_F64_BELOW;
+	col->checked = below;
+	col->no_zeros = setter.data != 0;
+	if (below)
+		memcpy(&col->below, &p->constants[setter.b - VECTOR_CONSTANT].bits, sizeof(col->below));
 }
 
 static void
@@ -148,7 +163,7 @@ resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold,
 	memset(plan, 0, sizeof(*plan));
 	plan->program = in->program;
 	plan->ncols = (int) in->ncols;
-	plan->runs = in->program.filter != VECTOR_NONE;
+	plan->runs = plan->computes = in->program.filter != VECTOR_NONE;
 	need(&registers, in->program.filter);
 	for (int c = 0; c < plan->ncols; c++)
 	{
@@ -161,7 +176,10 @@ resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold,
 		col->presence = only_counted(q, c);
 		find_stored(in, hold, col);
 		if (resident_is_written(plan, c))
+		{
 			plan->row_bits += 8 * wire_width(col->type) + col->nullable;
+			plan->computes = true;
+		}
 		else if (!col->checked)
 			continue;
 		plan->runs = true;

@@ -18,13 +18,16 @@ typedef struct ResidentColumn
 	bool		nullable;
 	bool		filter;			/* of a slot: NULL is false */
 	bool		presence;		/* nothing reads its values: it has those of the stored column, or nowhere a NULL */
-	bool		checked;		/* the program decides which rows are untold, though it is stored */
+	bool		checked;		/* rows are untold where a float of the stored column is so large, */
+	double		below;			/* that its magnitude is not below this, */
+	bool		no_zeros;		/* or, if so, -0 */
 } ResidentColumn;
 
 typedef struct ResidentPlan
 {
 	VectorProgram program;		/* with the instructions that are needed */
-	bool		runs;			/* the program decides which rows count, or computes columns */
+	bool		runs;			/* the program decides which rows count, or computes or checks columns, */
+	bool		computes;		/* and does more than to check them */
 	uint64_t	loads;			/* columns of the message that it loads, a bit each */
 	int			ncols;
 	ResidentColumn cols[WIRE_MAX_COLS];

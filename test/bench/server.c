@@ -1,8 +1,8 @@
 /*
  * server.c
  *	  The GPU server's part of queries over stored columns, by itself: a session in this process stores 48 M rows
- *	  (or as many as the first argument says), asks each query nine times, checks its groups, and prints the
- *	  medians of RESIDENT to FINISHED and of the fetching of all groups.
+ *	  (or as many as the first argument says), asks each query nine times (the second), or the first of them (the
+ *	  third), checks its groups, and prints the medians of RESIDENT to FINISHED and of the fetching of all groups.
  *
  * `make bench-server`; the messages are those of the standard queries (queries.txt), and of sorted keys.
  */
@@ -284,6 +284,51 @@ query8(void)
 	return t;
 }
 
+/* 12 aggregates by k4: three each, and the mean, of an int4, a float8 and a numeric */
+static Question
+twelve(void)
+{
+	static const int cols[3] = {COL_V1, COL_V2, COL_V3};
+	static const MonoidId monoids[3][3] = {
+		{MONOID_SUM_I64, MONOID_MIN_I32, MONOID_MAX_I32}, {MONOID_SUM_F64, MONOID_MIN_F64, MONOID_MAX_F64},
+		{MONOID_SUM_DEC, MONOID_MIN_DEC, MONOID_MAX_DEC}
+	};
+	Question	t = begin("12 aggregates by k4", 4, 0);
+
+	add_key(&t, load(&t, COL_K4), 3);
+	add_slot(&t, MONOID_COUNT, -1);
+	for (int c = 0; c < 3; c++)
+	{
+		int			v = load(&t, cols[c]);
+		int			x = column(&t, cols[c] == COL_V2 ? operate(&t, VECTOR_F64_BELOW, v, double_constant(&t, 1e150), 1) : v,
+							   types[cols[c]]);
+
+		for (int m = 0; m < 3; m++)
+			add_slot(&t, monoids[c][m], x);
+	}
+	return t;
+}
+
+/* TPC-H's query 1: four columns of numerics, products of them, two keys, WHERE; v1 and k4 stand for discount and tax */
+static Question
+products(void)
+{
+	Question	t = begin("products of numerics, WHERE", 4, 0);
+	int			price = load(&t, COL_V3);
+	int			charge;
+
+	t.in.program.filter = operate(&t, VECTOR_F_INT4LE, load(&t, COL_K1K), constant(&t, 980), 0);
+	add_key(&t, load(&t, COL_K4), 3);
+	add_slot(&t, MONOID_COUNT, -1);
+	add_slot(&t, MONOID_SUM_DEC, column(&t, load(&t, COL_V1), WIRE_I32));
+	add_slot(&t, MONOID_SUM_DEC, column(&t, price, WIRE_I64));
+	charge = operate(&t, VECTOR_DEC_MUL, price, operate(&t, VECTOR_DEC_SUB, constant(&t, 100), load(&t, COL_V1), 0), 0);
+	add_slot(&t, MONOID_SUM_DEC, column(&t, charge, WIRE_I64));
+	charge = operate(&t, VECTOR_DEC_MUL, charge, operate(&t, VECTOR_DEC_ADD, constant(&t, 100), load(&t, COL_K4), 0), 0);
+	add_slot(&t, MONOID_SUM_DEC, column(&t, charge, WIRE_I64));
+	return t;
+}
+
 static Question
 three_keys(const char *name, int forced)
 {
@@ -388,7 +433,9 @@ main(int argc, char **argv)
 	WireStatus	status = {0};
 	DeviceError error;
 	int			repeat = argc > 2 ? atoi(argv[2]) : 9;
+	size_t		most = argc > 3 ? (size_t) atoi(argv[3]) : SIZE_MAX;
 
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	nrows = argc > 1 ? atoll(argv[1]) : nrows;
 	make_data();
 	if (device_ops.start("all", &status, &error) != DEVICE_OK)
@@ -405,7 +452,7 @@ main(int argc, char **argv)
 	{
 		Question	all[] = {
 			query1(), three_by("2 4 groups", COL_K4, 3, 4, 0), three_by("3 1 K groups", COL_K1K, 999, 1000, 0),
-			three_by("4 1 M groups", COL_K1M, 999999, 1e6, 0), query5(), query6(), query7(), query8(),
+			three_by("4 1 M groups", COL_K1M, 999999, 1e6, 0), query5(), query6(), query7(), query8(), twelve(), products(),
 			three_by("4 1 M groups, hash", COL_K1M, 999999, 1e6, STRATEGY_HASH),
 			three_by("4 1 M groups, sort", COL_K1M, 999999, 1e6, STRATEGY_SORT),
 			with_limit(three_by("", COL_K1M, 999999, 1e6, 0), "4 1 M groups, 10 largest counts", 0),
@@ -426,7 +473,7 @@ main(int argc, char **argv)
 			three_by("runs of 5, hash", COL_RUN5, nrows / 5 * 3, nrows / 5, STRATEGY_HASH),
 		};
 
-		for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && i < most; i++)
 			ask(&all[i], repeat);
 	}
 	peer_close(&peer);

@@ -43,9 +43,10 @@ struct BatchSize
 	GpuaggHistStrategy strategy;
 };
 
-/* Batches one after another into the same states. */
+/* Batches one after another into the same states; `together`: all slots but the first read one column. */
 static void
-run_batches(const std::vector<SlotCase> &slots, int64_t nbins, const std::vector<BatchSize> &batches, bool skew, uint64_t seed)
+run_batches(const std::vector<SlotCase> &slots, int64_t nbins, const std::vector<BatchSize> &batches, bool skew, uint64_t seed,
+			bool together = false)
 {
 	Random		r(seed);
 	HistExpected expected(slots, nbins);
@@ -60,9 +61,21 @@ run_batches(const std::vector<SlotCase> &slots, int64_t nbins, const std::vector
 
 		rows.attach(h, nbins);
 		batch.attach(h);
+		for (size_t s = 2; together && s < slots.size(); s++)
+		{
+			batch.x[s].in = batch.x[1].in;
+			h.slot[s].x = h.slot[1].x;
+		}
 		batch.expect(expected, rows.bin);
 		h.strategy = b.strategy;
 		actual.attach(h);
+		if (together)
+		{
+			GpuaggHistChoice choice;
+
+			STATUS_MUST(gpuagg_hist_choose(&h, &choice));
+			CHECK(choice.together, "%zu slots of one column are not together", slots.size());
+		}
 		hist_update(h);
 		text += std::to_string(b.n) + " rows by strategy " + std::to_string(b.strategy) + ", ";
 	}
@@ -275,6 +288,39 @@ GPU_TEST(hist_integer_edges)
 								nbins > 1 && !global, seed++);
 				}
 		}
+}
+
+/* Sums and extremes of one column in one kernel. */
+GPU_TEST(hist_together)
+{
+	const size_t n = gpu_test_quick() ? 5003 : 300007;
+	const SlotCase count = {MONOID_COUNT, GPUAGG_VALUE_I8};
+	const struct
+	{
+		GpuaggValueType type;
+		MonoidId	op[3];
+	}			cases[] = {
+		{GPUAGG_VALUE_I32, {MONOID_SUM_I64, MONOID_MIN_I32, MONOID_MAX_I32}},
+		{GPUAGG_VALUE_I32, {MONOID_MAX_I32, MONOID_SUM_I64, MONOID_MIN_I32}},
+		{GPUAGG_VALUE_I64, {MONOID_MIN_I64, MONOID_MAX_I64, MONOID_SUM_I128}},
+		{GPUAGG_VALUE_I64, {MONOID_SUM_DEC, MONOID_MIN_DEC, MONOID_MAX_DEC}},
+		{GPUAGG_VALUE_F64, {MONOID_SUM_F64, MONOID_MIN_F64, MONOID_MAX_F64}},
+		{GPUAGG_VALUE_F64, {MONOID_MAX_F64, MONOID_ACCUM_F64, MONOID_MIN_F64}}
+	};
+	uint64_t	seed = 9500;
+
+	for (const auto &c : cases)
+		for (int64_t nbins : {1L, 4L, 1000L, 2500L})
+			for (bool edges : {false, true})
+			{
+				Spread		spread = edges && c.type != GPUAGG_VALUE_F64 ? EDGES : PLAIN;
+
+				run_batches({count, {c.op[0], c.type, false, false, spread}, {c.op[1], c.type, false, false, spread},
+							 {c.op[2], c.type, false, false, spread}}, nbins,
+							{{n, GPUAGG_HIST_AUTO}, {n / 7, GPUAGG_HIST_SHARED}}, edges, seed++, true);
+				run_batches({count, {c.op[0], c.type, false, false, spread}, {c.op[2], c.type, false, false, spread}}, nbins,
+							{{n, GPUAGG_HIST_AUTO}}, edges, seed++, true);
+			}
 }
 
 /* The same value in all rows, so that sums go as far as they can either way. */

@@ -1,0 +1,261 @@
+/*
+ * hist_slots.cu
+ *	  Generalized histograms, host side: checks of bins and slots, and the words that slots need.
+ */
+#include "hist_change.cuh"
+#include "hist_kernels.cuh"
+#include "hist_slots.cuh"
+
+/* The column type that is a monoid's own input, or, of pairs, the type of either. */
+static GpuaggValueType
+native_type(MonoidId op)
+{
+	if (op == MONOID_SUM_DEC || op == MONOID_MIN_DEC || op == MONOID_MAX_DEC)
+		return GPUAGG_VALUE_I128;
+	if (op == MONOID_SUM_F32 || op == MONOID_MIN_F32 || op == MONOID_MAX_F32)
+		return GPUAGG_VALUE_F32;
+	if (op == MONOID_SUM_F64 || op == MONOID_ACCUM_F64 || op == MONOID_REGR_F64 ||
+		op == MONOID_MIN_F64 || op == MONOID_MAX_F64 || op == MONOID_PRODUCT_F64)
+		return GPUAGG_VALUE_F64;
+	switch (gpuagg_monoids[op].input_size)
+	{
+		case 1:
+			return GPUAGG_VALUE_I8;
+		case 4:
+			return GPUAGG_VALUE_I32;
+		default:
+			return GPUAGG_VALUE_I64;
+	}
+}
+
+int
+hist_type_bytes(GpuaggValueType type)
+{
+	switch (type)
+	{
+		case GPUAGG_VALUE_I8:
+			return 1;
+		case GPUAGG_VALUE_I16:
+			return 2;
+		case GPUAGG_VALUE_I32:
+		case GPUAGG_VALUE_F32:
+			return 4;
+		case GPUAGG_VALUE_I64:
+		case GPUAGG_VALUE_F64:
+			return 8;
+		default:
+			return 16;
+	}
+}
+
+/* Whether a column of this type may feed the operator. */
+static bool
+type_feeds(GpuaggValueType type, GpuaggValueType native)
+{
+	bool		integer = type >= GPUAGG_VALUE_I8 && type <= GPUAGG_VALUE_I64;
+
+	switch (native)
+	{
+		case GPUAGG_VALUE_F32:
+			return type == GPUAGG_VALUE_F32;
+		case GPUAGG_VALUE_F64:
+			return type == GPUAGG_VALUE_F64 || type == GPUAGG_VALUE_F32;
+		case GPUAGG_VALUE_I128:
+			return integer || type == GPUAGG_VALUE_I128;
+		default:
+			return integer && hist_type_bytes(type) <= hist_type_bytes(native);
+	}
+}
+
+GpuaggCudaStatus
+hist_check_bins(const GpuaggBins &b, int least_columns)
+{
+	if (b.nbins < 1 || b.nbins >= INT32_MAX || b.ncolumns < least_columns || b.ncolumns > GPUAGG_MAX_KEYS)
+		return GPUAGG_CUDA_INVALID;
+	for (int c = 0; c < b.ncolumns; c++)
+	{
+		GpuaggValueType t = b.column[c].type;
+
+		if (b.kind == GPUAGG_BIN_INDEX ? t != GPUAGG_VALUE_I32 : t < GPUAGG_VALUE_I8 || t > GPUAGG_VALUE_I64)
+			return GPUAGG_CUDA_UNSUPPORTED;
+		if (b.kind == GPUAGG_BIN_INDEX && b.column[c].validity)
+			return GPUAGG_CUDA_UNSUPPORTED;
+	}
+	if (b.kind == GPUAGG_BIN_RANGE)
+	{
+		int64_t		product = 1;
+
+		/* no product of what has passed can overflow */
+		for (int c = 0; c < b.ncolumns; c++)
+			if (b.extent[c] < 1 || b.extent[c] > b.nbins || (product *= b.extent[c]) > b.nbins)
+				return GPUAGG_CUDA_INVALID;
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+/* Of 16 bytes, a state is changed in one piece. */
+static size_t
+state_alignment(MonoidId op)
+{
+	size_t		size = gpuagg_monoids[op].state_size;
+
+	return size % 16 == 0 ? 16 : size % 8 == 0 ? 8 : size;
+}
+
+GpuaggCudaStatus
+hist_set_slot(const GpuaggHist *hist, int s, HistSlot &slot)
+{
+	const GpuaggSlot &in = hist->slot[s];
+	GpuaggValueType native;
+	bool		pairs = in.op == MONOID_REGR_F64 || in.op == MONOID_ARGMAX || in.op == MONOID_ARGMIN;
+
+	slot = HistSlot();
+	if (in.op < 0 || in.op >= MONOID_COUNT_OF_IDS)
+		return GPUAGG_CUDA_INVALID;
+	if (!gpuagg_monoids[in.op].commutative)
+		return GPUAGG_CUDA_UNSUPPORTED;
+	if ((uintptr_t) in.states % state_alignment(in.op) != 0)
+		return GPUAGG_CUDA_INVALID;
+	native = native_type(in.op);
+	slot.op = in.op;
+	slot.form = form_of(in.op);
+	slot.x = in.x;
+	slot.y = in.y;
+	slot.filter = in.filter;
+	slot.filter_operand = in.filter_computed ? in.filter_operand : -1;
+	slot.states = in.states;
+	slot.number = s;
+	slot.wide_state = gpuagg_monoids[in.op].state_size == 16;
+	if (slot.x.type == GPUAGG_VALUE_NATIVE)
+		slot.x.type = native;
+	if (slot.y.type == GPUAGG_VALUE_NATIVE)
+		slot.y.type = native;
+	if (slot.form == HIST_COUNT)
+	{
+		slot.x.values = slot.y.values = nullptr;
+		return GPUAGG_CUDA_OK;
+	}
+	if (slot.x.values == nullptr && !slot.x.computed)
+		return GPUAGG_CUDA_INVALID;
+	if (!type_feeds(slot.x.type, native))
+		return GPUAGG_CUDA_UNSUPPORTED;
+	slot.extend = native == GPUAGG_VALUE_I128 && slot.x.type != native;
+	if (!pairs)
+		slot.y.values = nullptr, slot.y.validity = nullptr;
+	else if (slot.y.values == nullptr)
+		return GPUAGG_CUDA_INVALID;
+	else if (!type_feeds(slot.y.type, native))
+		return GPUAGG_CUDA_UNSUPPORTED;
+	return GPUAGG_CUDA_OK;
+}
+
+void
+hist_set_extreme(HistSlot &slot)
+{
+	if ((slot.op == MONOID_MIN_DEC || slot.op == MONOID_MAX_DEC) && slot.extend)
+		slot.form = HIST_MAX64;
+}
+
+bool
+hist_takes_locks(const HistSlot &slot)
+{
+	return locks_out_of_window(slot.op) || (slot.form == HIST_MAX64 && slot.wide_state);
+}
+
+/* The words of a sum of numbers of `bits` bits by digits: the top one, of value_bits bits, has room for all rows. */
+static int
+digit_words(int bits, int digit_bits, int block_bits, int value_bits)
+{
+	int			more = bits + block_bits - value_bits;
+
+	return max(1 + (max(more, 0) + digit_bits - 1) / digit_bits, (bits - 1) / digit_bits + 1);
+}
+
+/*
+ * Words and limbs of a slot.  block_bits bounds the rows of one block, which may all fall into one bin;
+ * total_bits those of the call, whose float sums must fit 128 bits.
+ */
+static void
+size_slot(HistSlot &slot, const HistWidth &width, int block_bits, int total_bits, int &words, int &limbs)
+{
+	int			fix_words = width.fix_words;
+	bool		spill = width.spill;
+	int			bytes = hist_type_bytes(slot.x.type);
+	int			w = 0,
+				l = 1;
+
+	switch (slot.form)
+	{
+		case HIST_COUNT:
+		case HIST_MAX32:
+			w = 1;
+			break;
+		case HIST_MAX64:
+		case HIST_CAS:
+		case HIST_OR64:
+		case HIST_XOR64:
+			w = 2;
+			break;
+		case HIST_INT:
+			slot.input_words = bytes <= 4 ? 1 : bytes == 8 ? 2 : 4;
+			slot.spill = spill && slot.input_words == 1;
+			slot.words = slot.spill ? 1 : slot.input_words == 1 ? 2
+				: slot.input_words == 2 ? (slot.wide_state ? 3 : 2) : 4;
+			w = slot.words;
+			l = w + slot.spill;
+			break;
+		case HIST_INTSQ:
+			slot.input_words = slot.op == MONOID_SUMSQ_I192 ? 4 : 2;
+			w = l = slot.words = slot.input_words + 1;
+			break;
+		case HIST_FIX:
+			/* three digits have room for any float4 that comes near the greatest */
+			slot.digits = slot.x.type == GPUAGG_VALUE_F32 ? 3 : fix_words;
+			slot.spill = spill;
+			w = slot.words = slot.digits + !spill;
+			slot.max_shift = min(fix_weight(slot.digits, slot.digits) - 1, 126 - total_bits) - 53;
+			l = slot.digits + 1;
+			break;
+		default:
+			slot.words = fix_words;
+			slot.max_shift = min(32 * fix_words - block_bits, 127 - total_bits) - 54;
+			slot.words2 = (107 + 2 * slot.max_shift + block_bits + 31) / 32;
+			w = l = 1 + 2 * slot.words + 3 * slot.words2;
+			if (slot.form == HIST_REGR)
+				break;
+			slot.digit_bits = width.digit_bits;
+			slot.words = digit_words(53 + slot.max_shift, slot.digit_bits, block_bits, 30);
+			slot.words2 = digit_words(106 + 2 * slot.max_shift, slot.digit_bits, block_bits, 31);
+			w = l = 1 + slot.words + slot.words2;
+	}
+	slot.word = words;
+	slot.limb = limbs;
+	slot.nlimbs = l;
+	words += w;
+	limbs += l;
+}
+
+int
+hist_log2_ceil(int64_t n)
+{
+	int			bits = 0;
+
+	while ((int64_t) 1 << bits < n)
+		bits++;
+	return bits;
+}
+
+void
+hist_size_slots(HistArgs &args, const HistWidth &width, int block_bits, int total_bits)
+{
+	args.words = args.limbs = 0;
+	for (int wide = 1; wide >= 0; wide--)
+		for (int s = 0; s < args.nslots; s++)
+		{
+			int			form = args.slot[s].form;
+			bool		is_wide = form == HIST_MAX64 || form == HIST_CAS;
+
+			if (is_wide == (wide == 1))
+				size_slot(args.slot[s], width, block_bits, total_bits, args.words, args.limbs);
+		}
+}

@@ -1,0 +1,110 @@
+/*
+ * device_cuda_states.c
+ *	  Arrays of states: those of groups are made, moved to others and released.
+ */
+#include <string.h>
+
+#include "server/device_cuda.h"
+
+/* Histograms have bin numbers of 31 bits, and hash tables need some for themselves. */
+int64_t		cuda_most_bins = INT32_MAX - 64;
+
+int64_t
+states_most_groups(const WireQuery *q)
+{
+	int32_t		widest = 1;
+
+	for (int s = 0; s < q->nslots; s++)
+		widest = q->slots[s].width > widest ? q->slots[s].width : widest;
+	return cuda_most_bins / widest;
+}
+
+void
+states_release(Query *query, GroupStates *states)
+{
+	for (int s = 0; s < query->q->nslots; s++)
+		query_release(query, &states->slot[s]);
+	query_release(query, &states->present);
+	query_release(query, &states->list);
+	query_release(query, &states->keys);
+	states->capacity = 0;
+}
+
+/* Of groups that may have no rows: how many each has, and room for the list of those that have some. */
+static DeviceStatus
+init_counts(Query *query, int64_t capacity, GroupStates *states, DeviceError *error)
+{
+	size_t		bytes = capacity * sizeof(int64_t);
+	size_t		work = 0;
+
+	if (query->count_slot < 0)
+	{
+		DEVICE_CHECK(query_reserve(query, &states->present, bytes, error));
+		CUDA_CHECK(cudaMemsetAsync(states->present.at, 0, bytes, query->stream));
+	}
+	KERNEL_CHECK(device_list_groups(NULL, capacity, NULL, NULL, NULL, &work, query->stream));
+	return query_reserve(query, &states->list, groups_list_bytes(capacity) + work, error);
+}
+
+/* The same as states_make; if it fails, some stay allocated. */
+static DeviceStatus
+init_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
+			DeviceError *error)
+{
+	const WireQuery *q = query->q;
+
+	if (capacity > states_most_groups(q))
+		return device_say(error, DEVICE_UNSUPPORTED, "too many bins for one histogram");
+	for (int s = 0; s < q->nslots; s++)
+	{
+		DEVICE_CHECK(query_reserve(query, &states->slot[s], capacity * slot_state_bytes(q, s), error));
+		KERNEL_CHECK(gpuagg_hist_init(q->slots[s].monoid, states->slot[s].at,
+									  capacity * q->slots[s].width, query->stream));
+	}
+	if (form == FORM_DIRECT || (form == FORM_RUNS && query->sparse))
+		DEVICE_CHECK(init_counts(query, capacity, states, error));
+	if (form == FORM_RUNS)
+		DEVICE_CHECK(query_reserve(query, &states->keys, capacity * q->key_bytes, error));
+	states->capacity = capacity;
+	return DEVICE_OK;
+}
+
+DeviceStatus
+states_make(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
+			DeviceError *error)
+{
+	DeviceStatus status;
+
+	memset(states, 0, sizeof(*states));
+	status = init_states(query, form, capacity, states, error);
+	if (status != DEVICE_OK)
+		states_release(query, states);
+	return status;
+}
+
+/* Rows from_bins[i] of one array become rows to_bins[i] of another. */
+static DeviceStatus
+move_array(Query *query, const void *from, void *to, size_t row_bytes, const int32_t *from_bins,
+		   const int32_t *to_bins, int64_t n, DeviceError *error)
+{
+	DEVICE_CHECK(query_reserve(query, &query->staging, n * row_bytes, error));
+	KERNEL_CHECK(device_gather(from, row_bytes, from_bins, n, query->staging.at, query->stream));
+	KERNEL_CHECK(device_scatter(query->staging.at, row_bytes, to_bins, n, to, query->stream));
+	return DEVICE_OK;
+}
+
+DeviceStatus
+states_move(Query *query, GroupStates *to, const int32_t *from_bins, const int32_t *to_bins,
+			int64_t n, DeviceError *error)
+{
+	const WireQuery *q = query->q;
+	GroupStates *from = &query->groups;
+
+	for (int s = 0; s < q->nslots; s++)
+		DEVICE_CHECK(move_array(query, from->slot[s].at, to->slot[s].at, slot_state_bytes(q, s),
+								from_bins, to_bins, n, error));
+	if (to->present.at)
+		DEVICE_CHECK(move_array(query, from->present.at, to->present.at, sizeof(int64_t), from_bins,
+								to_bins, n, error));
+	return DEVICE_OK;
+}

@@ -1,0 +1,347 @@
+/*
+ * device_cuda_tiles.c
+ *	  Rows of a program over stored columns in one pass: where the bins of slots fit the shared memory of a
+ *	  multiprocessor, one kernel runs the program, finds the bins and reduces the slots.
+ */
+#include <string.h>
+
+#include "server/device_cuda.h"
+
+/* ---- the program ---- */
+
+/* Results of a program by their instructions, for their way to what reads them. */
+typedef struct Results
+{
+	VectorProgram *to;			/* each result is an operand, of its instruction's number, until these are placed */
+	uint16_t	value[VECTOR_MAX_REGISTERS];	/* what a register has: a result or an input */
+	int			uses[VECTOR_MAX_INSTRUCTIONS];
+	int			last_use[VECTOR_MAX_INSTRUCTIONS];
+	uint16_t	place[VECTOR_MAX_INSTRUCTIONS]; /* the temporary */
+} Results;
+
+static bool
+is_result(uint16_t operand)
+{
+	return operand < VECTOR_MAX_INSTRUCTIONS;
+}
+
+/* The operands that an instruction reads, as many as it has. */
+static int
+operands_of(VectorInstruction *in, uint16_t **operand)
+{
+	operand[0] = &in->a;
+	operand[1] = &in->b;
+	operand[2] = &in->c;
+	return vector_operands(in->op & ~GPUAGG_CONDITION);
+}
+
+/* An operand of the plan's program, after all its instructions. */
+static uint16_t
+value_of(const Results *results, uint16_t operand)
+{
+	return operand < VECTOR_MAX_REGISTERS ? results->value[operand] : operand;
+}
+
+/* Copies the instructions that are no loads. */
+static void
+copy_steps(const VectorProgram *from, Results *results)
+{
+	VectorProgram *to = results->to;
+
+	*to = *from;
+	to->ninstructions = 0;
+	for (uint32_t i = 0; i < from->ninstructions; i++)
+	{
+		VectorInstruction in = from->instructions[i];
+		uint16_t   *operand[3];
+		int			n = operands_of(&in, operand);
+
+		if (in.op == VECTOR_LOAD)
+		{
+			results->value[in.r] = GPUAGG_INPUT + in.a;
+			continue;
+		}
+		for (int k = 0; k < n; k++)
+			*operand[k] = value_of(results, *operand[k]);
+		if (n < 2)
+			in.b = VECTOR_NONE;
+		results->value[in.r] = (uint16_t) to->ninstructions;
+		to->instructions[to->ninstructions++] = in;
+	}
+	to->filter = value_of(results, from->filter);
+}
+
+static void
+note_use(Results *results, uint16_t operand, int by)
+{
+	if (!is_result(operand))
+		return;
+	results->uses[operand]++;
+	results->last_use[operand] = by;
+}
+
+/* Finds the last use of each result; what is computed is used at the end. */
+static void
+find_uses(const ResidentPlan *plan, Results *results)
+{
+	VectorProgram *p = results->to;
+	int			end = (int) p->ninstructions;
+
+	memset(results->uses, 0, sizeof(results->uses));
+	memset(results->last_use, 0, sizeof(results->last_use));
+	for (int i = 0; i < end; i++)
+	{
+		uint16_t   *operand[3];
+		int			n = operands_of(&p->instructions[i], operand);
+
+		for (int k = 0; k < n; k++)
+			note_use(results, *operand[k], i);
+	}
+	note_use(results, p->filter, end);
+	for (int c = 0; c < plan->ncols; c++)
+		if (resident_is_written(plan, c) || plan->cols[c].checked)
+			note_use(results, value_of(results, plan->cols[c].operand), end);
+}
+
+/* The arguments of an AND, in its order, each a result that comes after the one before; false: some is not. */
+static bool
+find_conditions(const Results *results, uint16_t operand, uint16_t *leaf, int *n)
+{
+	const VectorInstruction *in = &results->to->instructions[operand];
+
+	if (!is_result(operand))
+		return false;
+	if (in->op == VECTOR_AND && results->uses[operand] == 1)
+		return find_conditions(results, in->a, leaf, n) && find_conditions(results, in->b, leaf, n);
+	if (*n > 0 && leaf[*n - 1] >= operand)
+		return false;
+	leaf[(*n)++] = operand;
+	return true;
+}
+
+/* Removes an instruction whose result nothing reads. */
+static void
+remove_step(Results *results, int step)
+{
+	VectorProgram *p = results->to;
+
+	p->ninstructions--;
+	memmove(p->instructions + step, p->instructions + step + 1, (p->ninstructions - step) * sizeof(VectorInstruction));
+	for (uint32_t i = 0; i < p->ninstructions; i++)
+	{
+		uint16_t   *operand[3];
+		int			n = operands_of(&p->instructions[i], operand);
+
+		for (int k = 0; k < n; k++)
+			if (is_result(*operand[k]) && *operand[k] > step)
+				(*operand[k])--;
+	}
+	for (int r = 0; r < VECTOR_MAX_REGISTERS; r++)
+		if (is_result(results->value[r]) && results->value[r] > step)
+			results->value[r]--;
+}
+
+/* Makes conditions of the filter, if it is made of such: then the ANDs need not be run. */
+static void
+make_conditions(const ResidentPlan *plan, Results *results)
+{
+	VectorProgram *p = results->to;
+	uint16_t	leaf[VECTOR_MAX_INSTRUCTIONS];
+	int			n = 0;
+
+	if (p->filter == VECTOR_NONE || !find_conditions(results, p->filter, leaf, &n))
+		return;
+	for (int i = 0; i < n; i++)
+		p->instructions[leaf[i]].op |= GPUAGG_CONDITION;
+	p->filter = VECTOR_NONE;
+	find_uses(plan, results);
+	for (int i = (int) p->ninstructions - 1; i >= 0; i--)
+		if (p->instructions[i].op == VECTOR_AND && results->uses[i] == 0)
+		{
+			remove_step(results, i);
+			find_uses(plan, results);
+		}
+}
+
+/* Where instruction `by` finds an operand. */
+static uint16_t
+place_of(const Results *results, uint16_t operand, int by)
+{
+	if (!is_result(operand))
+		return operand;
+	return operand == by - 1 ? GPUAGG_LAST : results->place[operand];
+}
+
+/* Gives results that are not read at once a temporary, for as long as they are read. */
+static void
+place_results(Results *results, int *temporaries)
+{
+	VectorProgram *p = results->to;
+	uint32_t	used = 0;
+
+	*temporaries = 0;
+	for (int i = 0; i < (int) p->ninstructions; i++)
+	{
+		VectorInstruction *in = &p->instructions[i];
+		uint16_t   *operand[3];
+		int			n = operands_of(in, operand);
+
+		for (int k = 0; k < n; k++)
+		{
+			uint16_t	from = *operand[k];
+
+			if (is_result(from) && results->last_use[from] == i && results->place[from] != VECTOR_NONE)
+				used &= ~(UINT32_C(1) << results->place[from]);
+			*operand[k] = place_of(results, from, i);
+		}
+		in->r = VECTOR_NONE;
+		if (results->last_use[i] > i + 1)
+		{
+			in->r = (uint16_t) __builtin_ctz(~used);
+			used |= UINT32_C(1) << in->r;
+			*temporaries = in->r >= *temporaries ? in->r + 1 : *temporaries;
+		}
+		results->place[i] = in->r;
+	}
+}
+
+static void
+make_program(const ResidentPlan *plan, TileProgram *out)
+{
+	GpuaggProgram *g = &out->program;
+	Results		results = {.to = &g->steps};
+	int			end;
+
+	memset(out, 0, sizeof(*out));
+	copy_steps(&plan->program, &results);
+	find_uses(plan, &results);
+	make_conditions(plan, &results);
+	place_results(&results, &out->temporaries);
+	end = (int) g->steps.ninstructions;
+	g->steps.filter = place_of(&results, g->steps.filter, end);
+	for (int c = 0; c < plan->ncols; c++)
+	{
+		const ResidentColumn *col = &plan->cols[c];
+
+		if (!resident_is_written(plan, c) && !col->checked)
+			continue;
+		out->operand[c] = place_of(&results, value_of(&results, col->operand), end);
+		g->check[g->nchecks++] = (GpuaggCheck) {out->operand[c], col->nullable || col->filter};
+	}
+}
+
+bool
+tiles_wanted(const Query *query, const ResidentPlan *plan, TileProgram *out)
+{
+	const WireQuery *q = query->q;
+
+	/* columns as they are stored are reduced faster by an operator at a time */
+	if (!plan->computes || q->nsets > 0)
+		return false;
+	for (int s = 0; s < q->nslots; s++)
+		if (q->slots[s].bin_kind != WIRE_BIN_NONE || slot_is_late(q, s))
+			return false;
+	make_program(plan, out);
+	return true;
+}
+
+/* ---- calls ---- */
+
+/* Slots of rows, in as few calls as have room for their bins. */
+typedef struct Calls
+{
+	GpuaggHist	hist;			/* the next call, with the slots so far */
+	bool		sizing;
+	bool		refused;		/* some slot has no call */
+	size_t		workspace;		/* bytes that the largest call needs */
+	int			n;
+} Calls;
+
+static DeviceStatus
+end_call(Query *query, Calls *calls, DeviceError *error)
+{
+	GpuaggHist *hist = &calls->hist;
+	size_t		bytes = query->workspace.bytes;
+
+	hist->status = ((QueryStatus *) query->status.at)->call + calls->n++;
+	KERNEL_CHECK(gpuagg_hist_update(hist, calls->sizing ? NULL : query->workspace.at, &bytes, query->stream));
+	if (calls->sizing && bytes > calls->workspace)
+		calls->workspace = bytes;
+	if (!calls->sizing)
+		KERNEL_CHECK(gpuagg_hist_choose(hist, &query->choice));
+	hist->nslots = 0;
+	return DEVICE_OK;
+}
+
+static bool
+fits(const GpuaggHist *hist)
+{
+	GpuaggHistChoice choice;
+
+	return gpuagg_hist_choose(hist, &choice) == GPUAGG_CUDA_OK;
+}
+
+static DeviceStatus
+add_slot(Query *query, Calls *calls, const GpuaggSlot *slot, DeviceError *error)
+{
+	GpuaggHist *hist = &calls->hist;
+
+	if (hist->nslots == GPUAGG_MAX_SLOTS)
+		DEVICE_CHECK(end_call(query, calls, error));
+	hist->slot[hist->nslots++] = *slot;
+	if (fits(hist))
+		return DEVICE_OK;
+	hist->nslots--;
+	if (hist->nslots > 0)
+		DEVICE_CHECK(end_call(query, calls, error));
+	hist->slot[hist->nslots++] = *slot;
+	calls->refused = !fits(hist);
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+make_calls(Query *query, const Rows *rows, Calls *calls, DeviceError *error)
+{
+	for (int s = -1; s < query->q->nslots && !calls->refused; s++)
+		if (query_has_slot(query, s))
+		{
+			GpuaggSlot	slot = query_slot(query, rows, s);
+
+			if (slot.states == NULL)
+				return device_say(error, DEVICE_UNSUPPORTED, "no memory for the states of a group");
+			DEVICE_CHECK(add_slot(query, calls, &slot, error));
+		}
+	if (calls->hist.nslots > 0 && !calls->refused)
+		DEVICE_CHECK(end_call(query, calls, error));
+	return DEVICE_OK;
+}
+
+DeviceStatus
+tiles_reduce(Query *query, const Rows *rows, const GpuaggProgram *program, int temporaries, int64_t first, bool *taken,
+			 bool *applied, DeviceError *error)
+{
+	Calls		calls = {.sizing = true};
+	GpuaggHist *hist = &calls.hist;
+
+	*taken = false;
+	DEVICE_CHECK(groups_fit(query, rows, error));
+	if (query->form != FORM_DIRECT && query->form != FORM_SINGLE)
+		return DEVICE_OK;
+	hist->strategy = GPUAGG_HIST_TILES;
+	hist->bins = groups_bins(query, rows);
+	hist->nrows = rows->nrows;
+	hist->program = program;
+	hist->temporaries = temporaries;
+	hist->input_row = first;
+	DEVICE_CHECK(make_calls(query, rows, &calls, error));
+	if (calls.refused)
+		return DEVICE_OK;
+	DEVICE_CHECK(query_reserve(query, &query->workspace, calls.workspace, error));
+	calls.sizing = false;
+	calls.n = 0;
+	*taken = *applied = true;
+	DEVICE_CHECK(make_calls(query, rows, &calls, error));
+	query->rows += rows->nrows;
+	query->ngroups = query->found;
+	return DEVICE_OK;
+}
