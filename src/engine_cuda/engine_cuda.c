@@ -123,16 +123,16 @@ cuda_limit(Engine *engine, const EngineLimit *limit)
 	((CudaEngine *) engine)->limit = *limit;
 }
 
-/* Has the server finish its groups, which can be fetched after this: all, or those within the limit. */
+/* Has the server finish its groups, which can be fetched after this; `final` as of cuda_send_finish(). */
 static EngineStatus
-finish_device(CudaEngine *cuda, bool limited)
+finish_device(CudaEngine *cuda, bool final)
 {
 	instr_time	since;
 
 	if (cuda_send_all(cuda) != ENGINE_OK)
 		return ENGINE_FAILED;
 	since = cuda_clock();
-	if ((!cuda->ending && !cuda_send_finish(cuda, limited, false)) || !cuda_receive_finished(cuda))
+	if ((!cuda->ending && !cuda_send_finish(cuda, final, false)) || !cuda_receive_finished(cuda))
 		return cuda_fail_client(cuda);
 	cuda_add_time(&cuda->times.finish_ms, since);
 	cuda->result.strategy[sizeof(cuda->result.strategy) - 1] = '\0';

@@ -8,7 +8,7 @@
  *	device_cuda_absorb.c	groups of a query on another device
  *	device_cuda_results.c	a query: groups out
  *	device_cuda_groups.c	its groups: bins of rows, tables, states
- *	device_cuda_counts.c	slots that count the same
+ *	device_cuda_counts.c	slots whose states others tell
  *	device_cuda_runs.c		rows in the order of the keys
  *	device_cuda_ordered.c	rows that are kept, sorted and reduced in order
  *	device_cuda_sets.c		values that are kept and sorted by group: distinct ones, and those of a place
@@ -179,7 +179,6 @@ struct Query
 	DeviceMemory bins;			/* int32 of each row */
 	int64_t		zeros;			/* FORM_SINGLE: so many entries of bins are 0 */
 	DeviceMemory slot_bins;		/* the same for a slot with many bins a group */
-	DeviceMemory ranks;
 	DeviceMemory keys;			/* packed, of each row */
 	DeviceMemory staging;
 	DeviceMemory filter;		/* a byte of each row of a slice */
@@ -202,7 +201,7 @@ struct Query
 	KeyRanges	ranges;			/* FORM_DIRECT */
 	HashTable	hash;			/* FORM_HASH */
 	bool		sparse;			/* FORM_RUNS: some may have no rows */
-	int			alias[WIRE_MAX_SLOTS];	/* the slot that has the same states so far; ALIAS_* */
+	int			alias[WIRE_MAX_SLOTS];	/* the slot whose states tell this one's so far; ALIAS_* */
 	int64_t		found;			/* FORM_HASH: groups in the table */
 	int64_t		ngroups;		/* FORM_HASH: groups of batches that were reduced; else set by groups_finish */
 
@@ -322,7 +321,7 @@ extern void lengthen_keys(char *keys, size_t n, int from, int to);
 
 /* ---- device_cuda_counts.c ---- */
 
-/* Before the first rows: slots that count all of them are aliases of one. */
+/* Before the first rows: slots whose states others tell become aliases of these. */
 extern void counts_find(Query *query, const Rows *rows);
 /* Before other rows: those with NULLs end what does not hold any more. */
 extern DeviceStatus counts_check(Query *query, const Rows *rows, DeviceError *error);

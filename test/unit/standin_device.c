@@ -931,8 +931,15 @@ standin_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *erro
 	if (strcmp(word, "keys") == 0)
 		memset(base + out->keys, 0x6f, (size_t) out->n * q->key_bytes);
 	for (int s = 0; s < q->nslots; s++)
-		memcpy(base + out->slots[s], query->slots[s] + out->first * slot_bytes(query, s),
-			   out->n * slot_bytes(query, s));
+	{
+		const char *from = query->slots[s] + out->first * slot_bytes(query, s);
+
+		if (!wire_has_ranks(&q->slots[s], out->ranks))
+			memcpy(base + out->slots[s], from, out->n * slot_bytes(query, s));
+		for (uint32_t g = 0; wire_has_ranks(&q->slots[s], out->ranks) && g < out->n; g++)
+			gpuagg_hll_count_ranks((const int32_t *) (from + g * slot_bytes(query, s)),
+								   (int32_t *) (base + out->slots[s]) + (size_t) g * GPUAGG_HLL_RANKS);
+	}
 	return DEVICE_OK;
 }
 
