@@ -272,7 +272,7 @@ typedef struct WireQuery
 	WireSlot	slots[WIRE_MAX_SLOTS];
 } WireQuery;
 
-/* Is something kept of each row until the end, on one device, so that the bins of groups must not change? */
+/* Is something kept of each row until the end, so that the bins of groups must not change? */
 static inline int
 wire_keeps_rows(const WireQuery *q)
 {
@@ -436,7 +436,7 @@ typedef struct WireSpan
 #define WIRE_OUTDATED (UINT64_C(1) << 63)
 /* Rows in order are asked for, and the copies of some ranges do not lie in that of the runs. */
 #define WIRE_UNSORTED (UINT64_C(1) << 62)
-/* Rows that the query keeps, in order or for sets, are on several devices. */
+/* Rows that the query keeps in order are on several devices. */
 #define WIRE_SPREAD (UINT64_C(1) << 61)
 
 /*
@@ -585,7 +585,7 @@ typedef struct WireFetch
 	uint64_t	first;
 	uint32_t	max;
 	uint32_t	buffer;
-	uint32_t	ranks;			/* 1: the client combines no states, so that those of WIRE_BIN_HLL need not come: wire_slot_bytes() */
+	uint32_t	ranks;			/* 1: no states will be combined, and wire_has_ranks() slots come as counts */
 	uint32_t	pad;
 } WireFetch;
 

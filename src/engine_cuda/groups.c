@@ -146,7 +146,7 @@ static bool
 fetch_groups(CudaEngine *cuda, WireGroups *groups, uint32 most)
 {
 	uint64		left = cuda->result.ngroups - cuda->next_group;
-	WireFetch	fetch = {cuda->next_group, Min(left, Min(most, FETCH_GROUPS)), 0, cuda->ranks};
+	WireFetch	fetch = {.first = cuda->next_group,.max = Min(left, Min(most, FETCH_GROUPS)),.ranks = cuda->ranks};
 	instr_time	since = cuda_clock();
 
 	if (cuda->ahead.n > 0)

@@ -348,6 +348,9 @@ extern void ordered_forget(Query *query);
 extern DeviceStatus sets_make_room(Query *query, const Rows *rows, DeviceError *error);
 /* Keeps their values, for which there is room, and whose bins are in query->bins. */
 extern DeviceStatus sets_keep(Query *query, const Rows *rows, DeviceError *error);
+/* Keeps n more values of a set, with the bins that they are in. */
+extern DeviceStatus sets_add(Query *query, uint32_t number, const int32_t *bins, const int64_t *values, int64_t n,
+							 DeviceError *error);
 /* Sorts all values, and reduces the slots that are of them. */
 extern DeviceStatus sets_finish(Query *query, DeviceError *error);
 extern void sets_forget(Query *query);
@@ -373,7 +376,7 @@ extern DeviceStatus cuda_reset(Query *query, DeviceError *error);
 
 /* ---- device_cuda_results.c: functions of device_ops ---- */
 
-extern DeviceStatus cuda_finish(Query *query, const WireLimit *limit, WireFinished *result, DeviceError *error);
+extern DeviceStatus cuda_finish(Query *query, const WireLimit *limit, bool part, WireFinished *result, DeviceError *error);
 extern DeviceStatus cuda_fetch(Query *query, Lane *lane, const WireGroups *out,
 							   DeviceError *error);
 extern GroupKeys group_keys(const Query *query);

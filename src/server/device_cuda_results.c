@@ -168,14 +168,15 @@ apply_limit(Query *query, const WireLimit *limit, DeviceError *error)
 }
 
 DeviceStatus
-cuda_finish(Query *query, const WireLimit *limit, WireFinished *result, DeviceError *error)
+cuda_finish(Query *query, const WireLimit *limit, bool part, WireFinished *result, DeviceError *error)
 {
 	CUDA_CHECK(cuda_select(query->device));
 	DEVICE_CHECK(ordered_finish(query, error));
 	/* sorting needs the memory of what rows were found with */
 	if (query->q->nsets > 0)
 		query_release_scratch(query);
-	DEVICE_CHECK(sets_finish(query, error));
+	if (!part)
+		DEVICE_CHECK(sets_finish(query, error));
 	DEVICE_CHECK(counts_settle(query, error));
 	DEVICE_CHECK(list_groups(query, error));
 	/* fetching may need the memory */
