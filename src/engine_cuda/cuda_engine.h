@@ -68,6 +68,7 @@ typedef struct CudaEngine
 	CudaSpool  *spool;			/* chunks of a session that was given back; or NULL */
 
 	Engine	   *merger;			/* or NULL */
+	Engine	   *idle_merger;	/* of an earlier scan, empty; or NULL */
 
 	uint64		rows_given;		/* to the server */
 	uint64		batches;

@@ -60,8 +60,13 @@ forget_rows(CudaEngine *cuda)
 	cuda->rows_resident = cuda->uploaded = 0;
 	cuda->not_resident = NULL;
 	memset(&cuda->times, 0, sizeof(cuda->times));
+	/* a merger that is there counts as one that has groups */
 	if (cuda->merger)
+	{
 		cuda->merger->ops->reset(cuda->merger);
+		cuda->idle_merger = cuda->merger;
+		cuda->merger = NULL;
+	}
 }
 
 /*
@@ -401,6 +406,8 @@ cuda_close(Engine *engine)
 	cuda->spool = NULL;
 	if (cuda->merger)
 		cuda->merger->ops->close(cuda->merger);
+	if (cuda->idle_merger)
+		cuda->idle_merger->ops->close(cuda->idle_merger);
 }
 
 static void

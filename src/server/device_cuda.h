@@ -19,6 +19,7 @@
  *	device_kernels.cu		small kernels
  *	device_kernels_resident.cu	those for rows of stored columns
  *	device_kernels_sets.cu	those for values of sets
+ *	device_kernels_sketches.cu	those for sketches
  *
  * Each calls those below it alone; groups, ordered and sets do not call each other, and none of them calls lanes
  * or the store.
