@@ -89,6 +89,7 @@ typedef struct EngineEnv
 	uint64		seed[2];		/* of the hashes of keys in exports, the same in all participants */
 	bool		read_once;		/* the input has volatile functions: no engine can start over */
 	GpuaggStrategy forced;		/* gpuagg.strategy */
+	bool		ranks;			/* of groups that next_groups returns, GroupBatch.ranks does */
 	OrderedSetFraction fraction;	/* for engines with EngineOps.sets */
 	void	   *fraction_arg;
 } EngineEnv;
@@ -104,6 +105,7 @@ typedef struct GroupBatch
 	bool	  **fallback_nulls;
 	int			matrix_size;	/* of slots of MONOID_MAT2, which only rows can tell */
 	int			set;			/* of AggSpec.sets; engines leave it 0 */
+	bool		ranks;			/* slots of BIN_HLL have no states, but GPUAGG_HLL_RANKS of int32 a group: registers of each rank */
 } GroupBatch;
 
 /* A key, or the state of a slot, that compares as a value of the query does: as integers, or floats in their total order. */

@@ -45,11 +45,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "operators/hll.h"
 #include "operators/monoid.h"
 #include "operators/vector_program.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 9
+#define GPUAGG_PROTOCOL_VERSION 10
 
 /*
  * Relative to the data directory, which is the working directory of both sides.
@@ -271,7 +272,7 @@ typedef struct WireQuery
 	WireSlot	slots[WIRE_MAX_SLOTS];
 } WireQuery;
 
-/* Is something kept of each row until the end, on one device, so that the bins of groups must not change? */
+/* Is something kept of each row until the end, so that the bins of groups must not change? */
 static inline int
 wire_keeps_rows(const WireQuery *q)
 {
@@ -435,7 +436,7 @@ typedef struct WireSpan
 #define WIRE_OUTDATED (UINT64_C(1) << 63)
 /* Rows in order are asked for, and the copies of some ranges do not lie in that of the runs. */
 #define WIRE_UNSORTED (UINT64_C(1) << 62)
-/* Rows that the query keeps, in order or for sets, are on several devices. */
+/* Rows that the query keeps in order are on several devices. */
 #define WIRE_SPREAD (UINT64_C(1) << 61)
 
 /*
@@ -529,6 +530,8 @@ typedef struct WireFinish
 	WireLimit	limit;
 	uint32_t	if_taken;
 	uint32_t	first;			/* if there are groups, GROUPS follows at once, in buffer 0, of at most so many; 0: none */
+	uint32_t	ranks;			/* as in WireFetch, of these */
+	uint32_t	pad;
 } WireFinish;
 
 /* Can groups be ordered by states of the operator: is there one number, that compares as the value does? */
@@ -582,14 +585,17 @@ typedef struct WireFetch
 	uint64_t	first;
 	uint32_t	max;
 	uint32_t	buffer;
+	uint32_t	ranks;			/* 1: no states will be combined, and wire_has_ranks() slots come as counts */
+	uint32_t	pad;
 } WireFetch;
 
-/* Groups first .. first + n - 1: n packed keys, then n * width states a slot. */
+/* Groups first .. first + n - 1: n packed keys, then n times wire_slot_bytes() a slot, its states or ranks. */
 typedef struct WireGroups
 {
 	uint64_t	first;
 	uint32_t	n;
 	uint32_t	buffer;
+	uint32_t	ranks;			/* of WireFetch */
 	uint32_t	keys;			/* offset in the buffer */
 	uint32_t	slots[WIRE_MAX_SLOTS];
 } WireGroups;
@@ -755,15 +761,37 @@ wire_picked_at(uint32_t n)
 	return wire_align((size_t) n * sizeof(int32_t));
 }
 
+/* Does GROUPS have, instead of the slot's states, an int32_t for each rank: how many registers of the group have it? */
+static inline int
+wire_has_ranks(const WireSlot *slot, uint32_t ranks)
+{
+	return ranks != 0 && slot->bin_kind == WIRE_BIN_HLL;
+}
+
+/* Bytes of one group's part of a slot in GROUPS. */
+static inline size_t
+wire_slot_bytes(const WireSlot *slot, uint32_t ranks)
+{
+	return wire_has_ranks(slot, ranks) ? GPUAGG_HLL_RANKS * sizeof(int32_t) :
+		(size_t) slot->width * gpuagg_monoids[slot->monoid].state_size;
+}
+
 /* Bytes of one group in a GROUPS buffer, alignment gaps aside. */
 static inline size_t
-wire_group_bytes(const WireQuery *q)
+wire_fetched_bytes(const WireQuery *q, uint32_t ranks)
 {
 	size_t		bytes = q->key_bytes;
 
 	for (int s = 0; s < q->nslots; s++)
-		bytes += (size_t) q->slots[s].width * gpuagg_monoids[q->slots[s].monoid].state_size;
+		bytes += wire_slot_bytes(&q->slots[s], ranks);
 	return bytes;
+}
+
+/* The same with all states. */
+static inline size_t
+wire_group_bytes(const WireQuery *q)
+{
+	return wire_fetched_bytes(q, 0);
 }
 
 /* Does a group fit a buffer, with the gaps that align its arrays? */

@@ -112,6 +112,9 @@ typedef struct AggEntry
 
 static HTAB *agg_cache = NULL;
 static bool agg_cache_valid = false;
+/* The extensions whose aggregates are known; InvalidOid: there is no such.  They change with functions, as the cache does. */
+static Oid	own_extension;
+static Oid	citus_extension;
 
 static void
 forget_aggregates(Datum arg, int cacheid, uint32 hashvalue)
@@ -130,6 +133,8 @@ reset_cache(void)
 		hash_destroy(agg_cache);
 	agg_cache = hash_create("gpuagg aggregates", 128, &ctl, HASH_ELEM | HASH_BLOBS);
 	agg_cache_valid = true;
+	own_extension = get_extension_oid("gpuagg", true);
+	citus_extension = get_extension_oid("citus", true);
 }
 
 static bool
@@ -220,10 +225,9 @@ find_row(Oid transfn)
 static AggRole
 citus_role(Oid aggfnoid, Oid extension)
 {
-	Oid			citus = get_extension_oid("citus", true);
 	char	   *name = get_func_name(aggfnoid);
 
-	if (!OidIsValid(citus) || extension != citus || name == NULL || get_func_namespace(aggfnoid) != PG_CATALOG_NAMESPACE)
+	if (!OidIsValid(citus_extension) || extension != citus_extension || name == NULL || get_func_namespace(aggfnoid) != PG_CATALOG_NAMESPACE)
 		return AGG_ROLE_NONE;
 	if (strcmp(name, "worker_partial_agg") == 0)
 		return AGG_ROLE_CITUS_TEXT;
@@ -251,7 +255,7 @@ look_up(Oid aggfnoid)
 	if (aggfnoid >= FirstNormalObjectId)
 	{
 		extension = getExtensionOfObject(ProcedureRelationId, aggfnoid);
-		made.ours = OidIsValid(extension) && extension == get_extension_oid("gpuagg", true);
+		made.ours = OidIsValid(extension) && extension == own_extension;
 		if (!made.ours && OidIsValid(extension))
 			made.role = citus_role(aggfnoid, extension);
 	}

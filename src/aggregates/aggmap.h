@@ -88,6 +88,9 @@ extern AggOutput *aggmap_build(AggSpec *spec, const PartialCall *call, const int
 /* May the order of its rows show in the aggregate's value? */
 extern bool aggmap_shows_order(const AggOutput *out, const AggSpec *spec);
 
+/* Does it return a state that has the registers of a sketch, so that GroupBatch.ranks does not do? */
+extern bool aggmap_reads_registers(const AggOutput *out);
+
 /*
  * The aggregate's value for group `g` of *groups, in the current (per-tuple)
  * memory context.

@@ -190,39 +190,43 @@ transition_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 	return merge_values(out, slots, fallback, isnull);
 }
 
-/* The estimate of a sketch.  Few ranks are frequent: four counters of each, as additions to one wait for each other. */
+/* The estimate of a sketch: of its registers, or if `ranks` of how many of them have each rank. */
 static Datum
-sketch_value(const int32 *registers)
+sketch_value(const int32 *states, bool ranks)
 {
-	int			part[4][GPUAGG_HLL_MAX_RANK + 1] = {0};
-	int			counts[GPUAGG_HLL_MAX_RANK + 1];
-	uint32		most = 0;
+	int32		counts[GPUAGG_HLL_RANKS];
+	int64		registers = 0;
 
-	for (int i = 0; i < GPUAGG_HLL_REGISTERS; i++)
-		most = Max(most, (uint32) registers[i]);
 	/* they may come from the GPU server */
-	if (unlikely(most > GPUAGG_HLL_MAX_RANK))
+	if (!ranks)
+	{
+		uint32		most = gpuagg_hll_count_ranks(states, counts);
+
+		if (unlikely(most > GPUAGG_HLL_MAX_RANK))
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("rank %u of a sketch is out of range", most)));
+		return Int64GetDatum((int64) rint(gpuagg_hll_estimate(counts)));
+	}
+	for (int r = 0; r < GPUAGG_HLL_RANKS; r++)
+		registers += (uint32) states[r];
+	if (unlikely(registers != GPUAGG_HLL_REGISTERS))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("rank %u of a sketch is out of range", most)));
-	for (int i = 0; i < GPUAGG_HLL_REGISTERS; i += 4)
-		for (int p = 0; p < 4; p++)
-			part[p][registers[i + p]]++;
-	for (int r = 0; r <= GPUAGG_HLL_MAX_RANK; r++)
-		counts[r] = part[0][r] + part[1][r] + part[2][r] + part[3][r];
-	return Int64GetDatum((int64) rint(gpuagg_hll_estimate(counts)));
+				 errmsg("number of registers of a sketch is out of range: %lld", (long long) registers)));
+	return Int64GetDatum((int64) rint(gpuagg_hll_estimate(states)));
 }
 
 /* A histogram is NULL if no row counted. */
 static Datum
 binned_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 {
-	const char *bins = (const char *) groups->slots[out->slots[1]] +
-		(Size) g * out->width * (out->kind == FINALIZE_HLL ? sizeof(int32) : sizeof(int64));
+	const char *bins = (const char *) groups->slots[out->slots[1]] + (Size) g * out->width * sizeof(int64);
 
 	*isnull = false;
 	if (out->kind == FINALIZE_HLL)
-		return sketch_value((const int32 *) bins);
+		return sketch_value((const int32 *) groups->slots[out->slots[1]] +
+							(Size) g * (groups->ranks ? GPUAGG_HLL_RANKS : out->width), groups->ranks);
 	*isnull = STATE(int64, 0) == 0;
 	if (*isnull)
 		return (Datum) 0;
@@ -392,6 +396,12 @@ partial_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 	if (out->form == PARTIAL_TEXT)
 		return CStringGetDatum(OutputFunctionCall(&out->output, value));
 	return PointerGetDatum(SendFunctionCall(&out->output, value));
+}
+
+bool
+aggmap_reads_registers(const AggOutput *out)
+{
+	return out->kind == FINALIZE_HLL && out->form != PARTIAL_RESULT;
 }
 
 Datum

@@ -62,11 +62,13 @@ typedef struct CudaEngine
 	MemoryContext group_cxt;	/* of the chunk that was returned last */
 	WireGroups	returned;		/* that chunk, if its states are in the arena: */
 	void	  **returned_slots; /* the pointers to them that the caller has; else NULL */
+	uint32		ranks;			/* groups come with counts of ranks: WireFetch */
 	uint64		next_group;
 	WireGroups	ahead;			/* came with FINISHED and was not returned yet; n 0: none */
 	CudaSpool  *spool;			/* chunks of a session that was given back; or NULL */
 
 	Engine	   *merger;			/* or NULL */
+	Engine	   *idle_merger;	/* of an earlier scan, empty; or NULL */
 
 	uint64		rows_given;		/* to the server */
 	uint64		batches;
@@ -129,8 +131,8 @@ extern void cuda_check_fractions(CudaEngine *cuda);
 extern bool cuda_pick_ordered_sets(CudaEngine *cuda, const WireGroups *groups, const char *buffer, GroupBatch *out);
 
 /* groups.c */
-/* FINISH, and its answer: all groups, or those within the limit. */
-extern bool cuda_send_finish(CudaEngine *cuda, bool limited, bool if_taken);
+/* FINISH, and its answer.  final: no states are combined with others, so that groups beyond the limit are not needed. */
+extern bool cuda_send_finish(CudaEngine *cuda, bool final, bool if_taken);
 extern bool cuda_receive_finished(CudaEngine *cuda);
 extern bool cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out);
 extern void cuda_release(EState *estate, bool in_steps);

@@ -60,8 +60,13 @@ forget_rows(CudaEngine *cuda)
 	cuda->rows_resident = cuda->uploaded = 0;
 	cuda->not_resident = NULL;
 	memset(&cuda->times, 0, sizeof(cuda->times));
+	/* a merger that is there counts as one that has groups */
 	if (cuda->merger)
+	{
 		cuda->merger->ops->reset(cuda->merger);
+		cuda->idle_merger = cuda->merger;
+		cuda->merger = NULL;
+	}
 }
 
 /*
@@ -123,16 +128,16 @@ cuda_limit(Engine *engine, const EngineLimit *limit)
 	((CudaEngine *) engine)->limit = *limit;
 }
 
-/* Has the server finish its groups, which can be fetched after this: all, or those within the limit. */
+/* Has the server finish its groups, which can be fetched after this; `final` as of cuda_send_finish(). */
 static EngineStatus
-finish_device(CudaEngine *cuda, bool limited)
+finish_device(CudaEngine *cuda, bool final)
 {
 	instr_time	since;
 
 	if (cuda_send_all(cuda) != ENGINE_OK)
 		return ENGINE_FAILED;
 	since = cuda_clock();
-	if ((!cuda->ending && !cuda_send_finish(cuda, limited, false)) || !cuda_receive_finished(cuda))
+	if ((!cuda->ending && !cuda_send_finish(cuda, final, false)) || !cuda_receive_finished(cuda))
 		return cuda_fail_client(cuda);
 	cuda_add_time(&cuda->times.finish_ms, since);
 	cuda->result.strategy[sizeof(cuda->result.strategy) - 1] = '\0';
@@ -401,6 +406,8 @@ cuda_close(Engine *engine)
 	cuda->spool = NULL;
 	if (cuda->merger)
 		cuda->merger->ops->close(cuda->merger);
+	if (cuda->idle_merger)
+		cuda->idle_merger->ops->close(cuda->idle_merger);
 }
 
 static void

@@ -26,13 +26,12 @@ groups_are_sound(const CudaEngine *cuda, const WireGroups *groups)
 	const WireQuery *wire = cuda->query->wire;
 	size_t		room = cuda->client->welcome.buffer_bytes;
 
-	if (groups->keys % WIRE_ALIGN != 0 || groups->keys > room ||
+	if (groups->ranks != cuda->ranks || groups->keys % WIRE_ALIGN != 0 || groups->keys > room ||
 		(size_t) groups->n * wire->key_bytes > room - groups->keys)
 		return false;
 	for (int s = 0; s < wire->nslots; s++)
 	{
-		size_t		bytes = (size_t) groups->n * wire->slots[s].width *
-			gpuagg_monoids[wire->slots[s].monoid].state_size;
+		size_t		bytes = (size_t) groups->n * wire_slot_bytes(&wire->slots[s], groups->ranks);
 
 		if (groups->slots[s] % WIRE_ALIGN != 0 || groups->slots[s] > room ||
 			bytes > room - groups->slots[s])
@@ -105,11 +104,12 @@ describe_limit(const CudaEngine *cuda, WireLimit *out)
 }
 
 bool
-cuda_send_finish(CudaEngine *cuda, bool limited, bool if_taken)
+cuda_send_finish(CudaEngine *cuda, bool final, bool if_taken)
 {
 	WireFinish	finish = {.if_taken = if_taken,.first = FETCH_GROUPS};
 
-	if (limited)
+	cuda->ranks = finish.ranks = final && cuda->env.ranks;
+	if (final)
 		describe_limit(cuda, &finish.limit);
 	return client_send(cuda->client, MESSAGE_FINISH, &finish, sizeof(finish));
 }
@@ -146,7 +146,7 @@ static bool
 fetch_groups(CudaEngine *cuda, WireGroups *groups, uint32 most)
 {
 	uint64		left = cuda->result.ngroups - cuda->next_group;
-	WireFetch	fetch = {cuda->next_group, Min(left, Min(most, FETCH_GROUPS)), 0};
+	WireFetch	fetch = {.first = cuda->next_group,.max = Min(left, Min(most, FETCH_GROUPS)),.ranks = cuda->ranks};
 	instr_time	since = cuda_clock();
 
 	if (cuda->ahead.n > 0)
@@ -170,7 +170,7 @@ static bool
 spool_groups(CudaEngine *cuda)
 {
 	uint64		next = cuda->next_group;
-	uint32		most = Max(SPOOL_BYTES / Max(wire_group_bytes(cuda->query->wire), 1), 1);
+	uint32		most = Max(SPOOL_BYTES / Max(wire_fetched_bytes(cuda->query->wire, cuda->ranks), 1), 1);
 	CudaSpool  *spool = cuda_spool_create(cuda->env.cxt, cuda->env.mem_limit / 2);
 
 	while (cuda->next_group < cuda->result.ngroups)
@@ -265,6 +265,7 @@ cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out)
 	group_batch_init(out, cuda->spec, groups.n, false);
 	out->ngroups = groups.n;
 	out->matrix_size = cuda->query->matrix_size;
+	out->ranks = groups.ranks;
 	copy_keys(cuda, buffer + groups.keys, out);
 	for (int s = 0; s < cuda->spec->nslots; s++)
 		out->slots[s] = cuda->query->sum[s] >= 0 ? make_means(cuda, &groups, buffer, s) :
@@ -280,7 +281,7 @@ cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out)
 	cuda->returned = groups;
 	cuda->returned_slots = cuda->spool ? NULL : out->slots;
 	cuda->next_group += groups.n;
-	cuda->bytes_from_device += groups.n * wire_group_bytes(cuda->query->wire);
+	cuda->bytes_from_device += groups.n * wire_fetched_bytes(cuda->query->wire, groups.ranks);
 	return true;
 }
 

@@ -575,7 +575,7 @@ make_up(Resident *r, Lacking *lacking, bool *uploaded, bool *again)
 	r->outdated = lacking->flags != 0 || lacking->any != 0;
 	*again = r->outdated && (lacking->flags & (WIRE_UNSORTED | WIRE_SPREAD)) == 0;
 	r->cuda->not_resident = lacking->flags & WIRE_UNSORTED ? "copies that are not in the order of the table" :
-		lacking->flags & WIRE_SPREAD ? "rows that are kept, and copies on several devices" :
+		lacking->flags & WIRE_SPREAD ? "rows in order, and copies on several devices" :
 		r->outdated ? "no room for copies" : "no room on the device";
 	/* spans become runs, of which more can be said */
 	if (!*again || lacking->any == 0 || expand(r, lacking))

@@ -25,7 +25,8 @@ cuda_get_merger(CudaEngine *cuda)
 	/* rows with equal keys do not arrive together */
 	env.grouped = false;
 	if (cuda->merger == NULL)
-		cuda->merger = engine_cpu_ops.open(cuda->spec, &env);
+		cuda->merger = cuda->idle_merger ? cuda->idle_merger : engine_cpu_ops.open(cuda->spec, &env);
+	cuda->idle_merger = NULL;
 	return cuda->merger;
 }
 

@@ -45,8 +45,7 @@ cuda_groups_end(const CudaEngine *cuda, const WireGroups *groups)
 	size_t		end = groups->keys + (size_t) groups->n * wire->key_bytes;
 
 	for (int s = 0; s < wire->nslots; s++)
-		end = Max(end, groups->slots[s] + (size_t) groups->n * wire->slots[s].width *
-				  gpuagg_monoids[wire->slots[s].monoid].state_size);
+		end = Max(end, groups->slots[s] + groups->n * wire_slot_bytes(&wire->slots[s], groups->ranks));
 	return end;
 }
 

@@ -241,6 +241,10 @@ exec_open_engine(GpuAggState *state, const EngineOps *ops)
 	memcpy(env.seed, state->seed, sizeof(env.seed));
 	env.read_once = state->plan->read_once;
 	env.forced = gpuagg_strategy;
+	/* coarser sets of keys are made of states */
+	env.ranks = state->spec->nsets == 0;
+	for (int a = 0; a < state->plan->naggs; a++)
+		env.ranks &= !aggmap_reads_registers(state->outputs[a]);
 	env.fraction = eval_fraction;
 	env.fraction_arg = state;
 	state->engine = state->spec->nsets > 0 ? grouping_sets_open(ops, state->spec, &env) :

@@ -22,6 +22,7 @@
 #define GPUAGG_HLL_BITS 14
 #define GPUAGG_HLL_REGISTERS (1 << GPUAGG_HLL_BITS)
 #define GPUAGG_HLL_MAX_RANK (64 - GPUAGG_HLL_BITS + 1)
+#define GPUAGG_HLL_RANKS (GPUAGG_HLL_MAX_RANK + 1)	/* 0: no hash has come to the register */
 
 /*
  * The register of a hash, and its rank.  The hash is mixed first, as a type's hash
@@ -41,6 +42,29 @@ gpuagg_bin_hll(uint64_t hash, int *reg, int *rank)
 	r = rest ? __builtin_clzll(rest) + 1 : GPUAGG_HLL_MAX_RANK;
 #endif
 	*rank = r;
+}
+
+/*
+ * counts[r] = how many of a sketch's registers have rank r, and the greatest of these ranks.  If that is above
+ * GPUAGG_HLL_MAX_RANK, which no hash has, there are no counts.  Few ranks are frequent: four counters of each, as
+ * additions to one wait for each other.
+ */
+static inline uint32_t
+gpuagg_hll_count_ranks(const int32_t *registers, int32_t *counts)
+{
+	int32_t		part[4][GPUAGG_HLL_RANKS] = {{0}};
+	uint32_t	most = 0;
+
+	for (int i = 0; i < GPUAGG_HLL_REGISTERS; i++)
+		most = (uint32_t) registers[i] > most ? (uint32_t) registers[i] : most;
+	if (most > GPUAGG_HLL_MAX_RANK)
+		return most;
+	for (int i = 0; i < GPUAGG_HLL_REGISTERS; i += 4)
+		for (int p = 0; p < 4; p++)
+			part[p][registers[i + p]]++;
+	for (int r = 0; r < GPUAGG_HLL_RANKS; r++)
+		counts[r] = part[0][r] + part[1][r] + part[2][r] + part[3][r];
+	return most;
 }
 
 /* Ertl's sigma: contribution of the registers still at zero. */
@@ -83,12 +107,9 @@ gpuagg_hll_tau(double x)
 	return z / 3.0;
 }
 
-/*
- * Estimated number of distinct hashes, from how many registers hold each rank:
- * counts[0 .. GPUAGG_HLL_MAX_RANK].
- */
+/* Estimated number of distinct hashes, from how many registers hold each rank: GPUAGG_HLL_RANKS counts. */
 GPUAGG_HD double
-gpuagg_hll_estimate(const int *counts)
+gpuagg_hll_estimate(const int32_t *counts)
 {
 	const double m = GPUAGG_HLL_REGISTERS;
 	const double alpha = 0.72134752044448170368;	/* 1 / (2 ln 2) */

@@ -577,5 +577,7 @@ check_finish(const WireFinish *in, const WireQuery *q, size_t length)
 {
 	if (length != 0 && length != sizeof(*in))
 		return "finish length";
+	if (in->ranks > 1)
+		return "ranks";
 	return check_limit(&in->limit, q);
 }

@@ -102,16 +102,17 @@ typedef struct DeviceOps
 	DeviceStatus (*resident) (Query *query, Lane *lane, const WireResident *in, const WireRun *runs,
 							  struct StoreHold *hold, DeviceError *error);
 	/*
-	 * Adds all groups of `part`, the same query without WIRE_ORDERED on another device, which is finished and has keys
-	 * within key_min and key_max, to this one, which is not.  Any failure leaves a query that can only be closed.  `part` is
+	 * Adds all groups and values of sets of `part`, the same query without WIRE_ORDERED on another device, which is finished
+	 * as a part and has keys within key_min and key_max, to this one, which is not.  Any failure leaves a query that can only be closed.  `part` is
 	 * closed after this one is finished or closed.
 	 */
 	DeviceStatus (*absorb) (Query *query, Query *part, const int64_t *key_min, const int64_t *key_max, DeviceError *error);
 	/*
 	 * Waits for all batches.  Fills *result except for bytes_in and copy_ms; kernel_ms
-	 * is without the time that lane_settle reports.  limit: or NULL.
+	 * is without the time that lane_settle reports.  limit: or NULL.  part: the query is for absorb alone, so that values of
+	 * sets stay as they are, and slots of them have no states.
 	 */
-	DeviceStatus (*finish) (Query *query, const WireLimit *limit, WireFinished *result, DeviceError *error);
+	DeviceStatus (*finish) (Query *query, const WireLimit *limit, bool part, WireFinished *result, DeviceError *error);
 	/* Copies groups to a buffer of the arena, with the arrays at the offsets in *out. */
 	DeviceStatus (*fetch) (Query *query, Lane *lane, const WireGroups *out, DeviceError *error);
 	/*

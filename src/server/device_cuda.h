@@ -10,7 +10,7 @@
  *	device_cuda_results.c	a query: groups out
  *	device_cuda_groups.c	its groups: bins of rows, tables
  *	device_cuda_states.c	their states
- *	device_cuda_counts.c	slots that count the same
+ *	device_cuda_counts.c	slots whose states others tell
  *	device_cuda_runs.c		rows in the order of the keys
  *	device_cuda_ordered.c	rows that are kept, sorted and reduced in order
  *	device_cuda_sets.c		values that are kept and sorted by group: distinct ones, and those of a place
@@ -21,6 +21,7 @@
  *	device_kernels.cu		small kernels
  *	device_kernels_resident.cu	those for rows of stored columns
  *	device_kernels_sets.cu	those for values of sets
+ *	device_kernels_sketches.cu	those for sketches
  *
  * Each calls those below it alone; groups, ordered and sets do not call each other, and none of them calls lanes
  * or the store.
@@ -182,7 +183,6 @@ struct Query
 	DeviceMemory bins;			/* int32 of each row */
 	int64_t		zeros;			/* FORM_SINGLE: so many entries of bins are 0 */
 	DeviceMemory slot_bins;		/* the same for a slot with many bins a group */
-	DeviceMemory ranks;
 	DeviceMemory keys;			/* packed, of each row */
 	DeviceMemory staging;
 	DeviceMemory filter;		/* a byte of each row of a slice */
@@ -205,7 +205,7 @@ struct Query
 	KeyRanges	ranges;			/* FORM_DIRECT */
 	HashTable	hash;			/* FORM_HASH */
 	bool		sparse;			/* FORM_RUNS: some may have no rows */
-	int			alias[WIRE_MAX_SLOTS];	/* the slot that has the same states so far; ALIAS_* */
+	int			alias[WIRE_MAX_SLOTS];	/* the slot whose states tell this one's so far; ALIAS_* */
 	int64_t		found;			/* FORM_HASH: groups in the table */
 	int64_t		ngroups;		/* FORM_HASH: groups of batches that were reduced; else set by groups_finish */
 
@@ -341,7 +341,7 @@ extern void lengthen_keys(char *keys, size_t n, int from, int to);
 
 /* ---- device_cuda_counts.c ---- */
 
-/* Before the first rows: slots that count all of them are aliases of one. */
+/* Before the first rows: slots whose states others tell become aliases of these. */
 extern void counts_find(Query *query, const Rows *rows);
 /* Before other rows: those with NULLs end what does not hold any more. */
 extern DeviceStatus counts_check(Query *query, const Rows *rows, DeviceError *error);
@@ -368,6 +368,9 @@ extern void ordered_forget(Query *query);
 extern DeviceStatus sets_make_room(Query *query, const Rows *rows, DeviceError *error);
 /* Keeps their values, for which there is room, and whose bins are in query->bins. */
 extern DeviceStatus sets_keep(Query *query, const Rows *rows, DeviceError *error);
+/* Keeps n more values of a set, with the bins that they are in. */
+extern DeviceStatus sets_add(Query *query, uint32_t number, const int32_t *bins, const int64_t *values, int64_t n,
+							 DeviceError *error);
 /* Sorts all values, and reduces the slots that are of them. */
 extern DeviceStatus sets_finish(Query *query, DeviceError *error);
 extern void sets_forget(Query *query);
@@ -397,7 +400,7 @@ extern DeviceStatus cuda_reset(Query *query, DeviceError *error);
 
 /* ---- device_cuda_results.c: functions of device_ops ---- */
 
-extern DeviceStatus cuda_finish(Query *query, const WireLimit *limit, WireFinished *result, DeviceError *error);
+extern DeviceStatus cuda_finish(Query *query, const WireLimit *limit, bool part, WireFinished *result, DeviceError *error);
 extern DeviceStatus cuda_fetch(Query *query, Lane *lane, const WireGroups *out,
 							   DeviceError *error);
 extern GroupKeys group_keys(const Query *query);

@@ -3,7 +3,7 @@
  *	  Groups of a query's part on another device: brought here, and combined with the query's own.
  *
  * Where both have the same bins, arrays are combined as they are.  Else keys are looked up like those of rows, some
- * groups at a time.
+ * groups at a time.  Values of sets come with the bins that their groups have here, and are sorted with the query's own.
  */
 #include <string.h>
 
@@ -12,6 +12,7 @@
 /* Of groups that are brought at a time: fewer than rows that would be sorted. */
 #define PIECE_GROUPS (SPLIT_ROWS / 2)
 #define PIECE_BYTES ((size_t) 256 << 20)
+#define PIECE_VALUES ((int64_t) 1 << 24)
 
 /* Copies between devices need no way over the host where the devices can reach each other. */
 static DeviceStatus
@@ -208,9 +209,28 @@ locate(Query *query, const Rows *rows, DeviceError *error)
 	return DEVICE_OK;
 }
 
+/* Notes which bins these groups, whose keys were looked up last, have here: map[bin of the part]. */
+static DeviceStatus
+note_bins(Query *query, const Query *part, const WireGroups *groups, DeviceMemory *map, DeviceError *error)
+{
+	size_t		bytes = groups->n * sizeof(int32_t);
+
+	DEVICE_CHECK(query_reserve(query, map, part->groups.capacity * sizeof(int32_t), error));
+	if (part->listed == NULL)
+	{
+		CUDA_CHECK(cudaMemcpyAsync((int32_t *) map->at + groups->first, query->bins.at, bytes, cudaMemcpyDeviceToDevice,
+								   query->stream));
+		return DEVICE_OK;
+	}
+	DEVICE_CHECK(query_reserve(query, &query->keys, bytes, error));
+	DEVICE_CHECK(bring(query, part, part->listed + groups->first, query->keys.at, bytes, error));
+	KERNEL_CHECK(device_scatter(query->bins.at, sizeof(int32_t), query->keys.at, groups->n, map->at, query->stream));
+	return DEVICE_OK;
+}
+
 static DeviceStatus
 combine_groups(Query *query, Query *part, WireGroups *groups, const int64_t *key_min, const int64_t *key_max,
-			   DeviceError *error)
+			   DeviceMemory *map, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	Rows		rows = {.nrows = groups->n,.key_min = key_min,.key_max = key_max};
@@ -228,6 +248,8 @@ combine_groups(Query *query, Query *part, WireGroups *groups, const int64_t *key
 	for (int s = 0; s < q->nslots && status == DEVICE_OK; s++)
 		status = combine(query, q->slots[s].monoid, q->slots[s].width, query->groups.slot[s].at,
 						 (const char *) staging.at + groups->slots[s], query->bins.at, groups->n, error);
+	if (status == DEVICE_OK && q->nsets > 0)
+		status = note_bins(query, part, groups, map, error);
 	query_release(query, &query->staging);
 	query->staging = staging;
 	query->ngroups = query->found;
@@ -235,7 +257,8 @@ combine_groups(Query *query, Query *part, WireGroups *groups, const int64_t *key
 }
 
 static DeviceStatus
-combine_pieces(Query *query, Query *part, const int64_t *key_min, const int64_t *key_max, DeviceError *error)
+combine_pieces(Query *query, Query *part, const int64_t *key_min, const int64_t *key_max, DeviceMemory *map,
+			   DeviceError *error)
 {
 	size_t		bytes = wire_group_bytes(query->q);
 	int64_t		most = bytes > 0 ? (int64_t) (PIECE_BYTES / bytes) : PIECE_GROUPS;
@@ -246,20 +269,65 @@ combine_pieces(Query *query, Query *part, const int64_t *key_min, const int64_t 
 		WireGroups	groups = {.first = (uint64_t) first};
 
 		groups.n = (uint32_t) (part->ngroups - first < most ? part->ngroups - first : most);
-		DEVICE_CHECK(combine_groups(query, part, &groups, key_min, key_max, error));
+		DEVICE_CHECK(combine_groups(query, part, &groups, key_min, key_max, map, error));
 	}
 	return DEVICE_OK;
 }
 
+/* ---- values of sets ---- */
+
+/* Some values of a set; map: of the bins, or NULL: they are the same. */
 static DeviceStatus
-absorb(Query *query, Query *part, const int64_t *key_min, const int64_t *key_max, DeviceError *error)
+bring_values(Query *query, const Query *part, uint32_t number, int64_t first, int64_t n, const int32_t *map,
+			 DeviceError *error)
+{
+	const SetValues *set = &part->sets[number];
+	const int32_t *bins;
+
+	DEVICE_CHECK(query_reserve(query, &query->computed, n * sizeof(int64_t), error));
+	DEVICE_CHECK(query_reserve(query, &query->keys, n * sizeof(int32_t), error));
+	DEVICE_CHECK(bring(query, part, (const int64_t *) set->values.at + first, query->computed.at, n * sizeof(int64_t), error));
+	DEVICE_CHECK(bring(query, part, (const int32_t *) set->bins.at + first, query->keys.at, n * sizeof(int32_t), error));
+	bins = query->keys.at;
+	if (map)
+	{
+		DEVICE_CHECK(query_reserve(query, &query->slot_bins, n * sizeof(int32_t), error));
+		KERNEL_CHECK(device_gather(map, sizeof(int32_t), bins, n, query->slot_bins.at, query->stream));
+		bins = query->slot_bins.at;
+	}
+	return sets_add(query, number, bins, query->computed.at, n, error);
+}
+
+static DeviceStatus
+bring_set(Query *query, const Query *part, uint32_t number, const int32_t *map, DeviceError *error)
+{
+	SetCounts	counts;
+
+	if (part->sets[number].counts.at == NULL)
+		return DEVICE_OK;
+	CUDA_CHECK(cuda_select(part->device));
+	CUDA_CHECK(cudaMemcpyAsync(&counts, part->sets[number].counts.at, sizeof(counts), cudaMemcpyDeviceToHost, part->stream));
+	CUDA_CHECK(cudaStreamSynchronize(part->stream));
+	CUDA_CHECK(cuda_select(query->device));
+	for (int64_t first = 0; first < counts.n; first += PIECE_VALUES)
+		DEVICE_CHECK(bring_values(query, part, number, first, counts.n - first < PIECE_VALUES ? counts.n - first : PIECE_VALUES,
+								  map, error));
+	return DEVICE_OK;
+}
+
+/* ---- a part ---- */
+
+static DeviceStatus
+absorb(Query *query, Query *part, const int64_t *key_min, const int64_t *key_max, DeviceMemory *map, DeviceError *error)
 {
 	CUDA_CHECK(cuda_select(query->device));
 	DEVICE_CHECK(counts_settle(query, error));
 	if (has_same_bins(query, part))
 		DEVICE_CHECK(combine_arrays(query, part, error));
 	else
-		DEVICE_CHECK(combine_pieces(query, part, key_min, key_max, error));
+		DEVICE_CHECK(combine_pieces(query, part, key_min, key_max, map, error));
+	for (uint32_t s = 0; s < query->q->nsets; s++)
+		DEVICE_CHECK(bring_set(query, part, s, map->at, error));
 	query->rows += part->rows;
 	return DEVICE_OK;
 }
@@ -267,13 +335,15 @@ absorb(Query *query, Query *part, const int64_t *key_min, const int64_t *key_max
 DeviceStatus
 cuda_absorb(Query *query, Query *part, const int64_t *key_min, const int64_t *key_max, DeviceError *error)
 {
+	DeviceMemory map = {NULL, 0};
 	DeviceStatus status;
 
-	if (wire_keeps_rows(query->q))
-		return device_say(error, DEVICE_UNSUPPORTED, "kept rows on several devices");
+	if (query->q->flags & WIRE_ORDERED)
+		return device_say(error, DEVICE_UNSUPPORTED, "rows in order on several devices");
 	if (part->ngroups == 0)
 		return DEVICE_OK;
-	status = absorb(query, part, key_min, key_max, error);
+	status = absorb(query, part, key_min, key_max, &map, error);
+	query_release(query, &map);
 	if (status != DEVICE_OK)
 	{
 		/* the part's memory must not go while it is read */

@@ -1,6 +1,9 @@
 /*
  * device_cuda_counts.c
- *	  Slots that count all rows of a group, as those of columns without NULLs do: only one of them is computed.
+ *	  Slots whose states those of others tell: only the others are computed.
+ *
+ * Slots that count all rows of a group, as those of columns without NULLs do, are one.  The greatest key is in the states
+ * of ARGMAX if each row with a key has a value, too; so is the smallest one in those of ARGMIN.
  */
 #include "server/device_cuda.h"
 
@@ -19,6 +22,38 @@ counts_all(const WireQuery *q, const Rows *rows, int s)
 	return true;
 }
 
+/* Is slot s the key in the states of slot t, as far as these rows go? */
+static bool
+is_key_of(const WireQuery *q, const Rows *rows, int s, int t)
+{
+	const WireSlot *key = &q->slots[s];
+	const WireSlot *pair = &q->slots[t];
+
+	return ((key->monoid == MONOID_MAX_I64 && pair->monoid == MONOID_ARGMAX) ||
+			(key->monoid == MONOID_MIN_I64 && pair->monoid == MONOID_ARGMIN)) &&
+		key->bin_kind == WIRE_BIN_NONE && pair->bin_kind == WIRE_BIN_NONE && key->part == WIRE_ROWS && pair->part == WIRE_ROWS &&
+		key->col[0] == pair->col[0] && key->filter == pair->filter && rows->cols[pair->col[1]].validity == NULL;
+}
+
+/* A slot whose states have those of slot s as keys; or ALIAS_NONE. */
+static int
+find_pair(const WireQuery *q, const Rows *rows, int s)
+{
+	for (int t = 0; t < q->nslots; t++)
+		if (is_key_of(q, rows, s, t))
+			return t;
+	return ALIAS_NONE;
+}
+
+/* Does slot s still have the states of its alias, with these rows? */
+static bool
+alias_holds(const WireQuery *q, const Rows *rows, int s, int alias)
+{
+	if (q->slots[s].monoid != MONOID_COUNT)
+		return is_key_of(q, rows, s, alias);
+	return counts_all(q, rows, s) && (alias == ALIAS_PRESENT || counts_all(q, rows, alias));
+}
+
 void
 counts_find(Query *query, const Rows *rows)
 {
@@ -26,7 +61,7 @@ counts_find(Query *query, const Rows *rows)
 
 	for (int s = 0; s < query->q->nslots; s++)
 	{
-		query->alias[s] = ALIAS_NONE;
+		query->alias[s] = find_pair(query->q, rows, s);
 		if (s == leader || !counts_all(query->q, rows, s))
 			continue;
 		if (leader >= 0)
@@ -47,7 +82,10 @@ counts_settle(Query *query, DeviceError *error)
 
 		if (alias == ALIAS_NONE || states->capacity == 0)
 			continue;
-		CUDA_CHECK(cudaMemcpyAsync(states->slot[s].at, alias == ALIAS_PRESENT ? states->present.at : states->slot[alias].at,
+		if (query->q->slots[s].monoid != MONOID_COUNT)
+			KERNEL_CHECK(device_take_keys(states->slot[alias].at, states->capacity, states->slot[s].at, query->stream));
+		else
+			CUDA_CHECK(cudaMemcpyAsync(states->slot[s].at, alias == ALIAS_PRESENT ? states->present.at : states->slot[alias].at,
 								   states->capacity * sizeof(int64_t), cudaMemcpyDeviceToDevice, query->stream));
 	}
 	for (int s = 0; s < query->q->nslots; s++)
@@ -62,8 +100,7 @@ counts_check(Query *query, const Rows *rows, DeviceError *error)
 	{
 		int			alias = query->alias[s];
 
-		if (alias != ALIAS_NONE &&
-			(!counts_all(query->q, rows, s) || (alias != ALIAS_PRESENT && !counts_all(query->q, rows, alias))))
+		if (alias != ALIAS_NONE && !alias_holds(query->q, rows, s, alias))
 			return counts_settle(query, error);
 	}
 	return DEVICE_OK;

@@ -21,7 +21,6 @@ query_release_scratch(Query *query)
 	query_release(query, &query->workspace);
 	query_release(query, &query->bins);
 	query_release(query, &query->slot_bins);
-	query_release(query, &query->ranks);
 	query_release(query, &query->keys);
 	query_release(query, &query->staging);
 	query_release(query, &query->filter);
@@ -338,6 +337,29 @@ reduce_plain(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
 	return update(query, pass, &hist, &query->located, rows, error);
 }
 
+/* The bin of each row's group, or NULL: it is 0. */
+static const int32_t *
+group_of_rows(const Query *query, const Rows *rows)
+{
+	return query->form == FORM_SINGLE && rows->filter == NULL ? NULL : query->bins.at;
+}
+
+/* A slot with a sketch a group. */
+static DeviceStatus
+reduce_sketch(Query *query, const Pass *pass, const Rows *rows, int s, DeviceError *error)
+{
+	const WireSlot *slot = &query->q->slots[s];
+	SketchRows	in = {.column = rows->cols[slot->col[0]],.group = group_of_rows(query, rows)};
+
+	if (query->groups.slot[s].at == NULL)
+		return device_say(error, DEVICE_UNSUPPORTED, "no memory for the states of a group");
+	if (slot->filter >= 0)
+		in.filter = rows->cols[slot->filter].values;
+	if (!pass->sizing)
+		KERNEL_CHECK(device_update_sketches(&in, rows->nrows, query->groups.slot[s].at, query->stream));
+	return DEVICE_OK;
+}
+
 /* A slot with many states a group: its bin is group * width + bin. */
 static DeviceStatus
 reduce_binned(Query *query, Pass *pass, const Rows *rows, int s, DeviceError *error)
@@ -348,7 +370,7 @@ reduce_binned(Query *query, Pass *pass, const Rows *rows, int s, DeviceError *er
 	GpuaggHist	hist = {.nslots = 1};
 	SlotBins	bins = {
 		.kind = slot->bin_kind,.column = rows->cols[slot->col[0]],
-		.group = query->form == FORM_SINGLE && rows->filter == NULL ? NULL : query->bins.at,
+		.group = group_of_rows(query, rows),
 		.width = slot->width,.n = slot->bin_n,.lo = slot->lo,.hi = slot->hi,
 		.thresholds = (const double *) query->thresholds.at + slot->thresholds
 	};
@@ -361,13 +383,6 @@ reduce_binned(Query *query, Pass *pass, const Rows *rows, int s, DeviceError *er
 		bins.filter = rows->cols[slot->filter].values;
 	if (slot->col[1] >= 0)
 		hist.slot[0].x = kernel_column(&rows->cols[slot->col[1]]);
-	if (slot->bin_kind == WIRE_BIN_HLL)
-	{
-		DEVICE_CHECK(query_reserve(query, &query->ranks, bytes, error));
-		bins.rank = query->ranks.at;
-		hist.slot[0].x.values = query->ranks.at;
-		hist.slot[0].x.type = GPUAGG_VALUE_I32;
-	}
 	if (!pass->sizing)
 		KERNEL_CHECK(device_slot_bins(&bins, rows->nrows, query->slot_bins.at, query->stream));
 	return update(query, pass, &hist, &index, rows, error);
@@ -380,8 +395,12 @@ reduce_slots(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
 
 	DEVICE_CHECK(reduce_plain(query, pass, rows, error));
 	for (int s = 0; s < q->nslots; s++)
-		if (q->slots[s].bin_kind != WIRE_BIN_NONE)
+	{
+		if (q->slots[s].bin_kind == WIRE_BIN_HLL)
+			DEVICE_CHECK(reduce_sketch(query, pass, rows, s, error));
+		else if (q->slots[s].bin_kind != WIRE_BIN_NONE)
 			DEVICE_CHECK(reduce_binned(query, pass, rows, s, error));
+	}
 	return DEVICE_OK;
 }
 

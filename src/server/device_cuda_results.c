@@ -168,14 +168,15 @@ apply_limit(Query *query, const WireLimit *limit, DeviceError *error)
 }
 
 DeviceStatus
-cuda_finish(Query *query, const WireLimit *limit, WireFinished *result, DeviceError *error)
+cuda_finish(Query *query, const WireLimit *limit, bool part, WireFinished *result, DeviceError *error)
 {
 	CUDA_CHECK(cuda_select(query->device));
 	DEVICE_CHECK(ordered_finish(query, error));
 	/* sorting needs the memory of what rows were found with */
 	if (query->q->nsets > 0)
 		query_release_scratch(query);
-	DEVICE_CHECK(sets_finish(query, error));
+	if (!part)
+		DEVICE_CHECK(sets_finish(query, error));
 	DEVICE_CHECK(counts_settle(query, error));
 	DEVICE_CHECK(list_groups(query, error));
 	/* fetching may need the memory */
@@ -203,14 +204,20 @@ results_stage(Query *query, const WireGroups *out, size_t *bytes, DeviceError *e
 	char	   *staging;
 
 	*bytes = q->nslots == 0 ? (size_t) out->n * q->key_bytes :
-		out->slots[q->nslots - 1] + out->n * slot_state_bytes(q, q->nslots - 1);
+		out->slots[q->nslots - 1] + out->n * wire_slot_bytes(&q->slots[q->nslots - 1], out->ranks);
 	DEVICE_CHECK(query_reserve(query, &query->staging, *bytes, error));
 	staging = query->staging.at;
 	if (q->key_bytes > 0)
 		KERNEL_CHECK(device_group_keys(&keys, bins, out->n, staging + out->keys, query->stream));
 	for (int s = 0; s < q->nslots; s++)
-		KERNEL_CHECK(device_gather(query->groups.slot[s].at, slot_state_bytes(q, s), bins, out->n,
-								   staging + out->slots[s], query->stream));
+	{
+		if (wire_has_ranks(&q->slots[s], out->ranks))
+			KERNEL_CHECK(device_count_ranks(query->groups.slot[s].at, bins, out->n, (int32_t *) (staging + out->slots[s]),
+											query->stream));
+		else
+			KERNEL_CHECK(device_gather(query->groups.slot[s].at, slot_state_bytes(q, s), bins, out->n,
+									   staging + out->slots[s], query->stream));
+	}
 	return DEVICE_OK;
 }
 
@@ -223,6 +230,26 @@ fetch_listed(Query *query, const WireGroups *out, char *base, DeviceError *error
 	DEVICE_CHECK(results_stage(query, out, &bytes, error));
 	CUDA_CHECK(cudaMemcpyAsync(base, query->staging.at, bytes, cudaMemcpyDeviceToHost, query->stream));
 	return DEVICE_OK;
+}
+
+/* Counts of ranks of a group, whose registers the host counts. */
+static DeviceStatus
+fetch_counted(Query *query, int s, int64_t bin, int32_t *counts, DeviceError *error)
+{
+	size_t		bytes = slot_state_bytes(query->q, s);
+	int32_t    *registers = malloc(bytes);
+	cudaError_t err;
+
+	if (registers == NULL)
+		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
+	err = cudaMemcpyAsync(registers, (const char *) query->groups.slot[s].at + (size_t) bin * bytes, bytes,
+						  cudaMemcpyDeviceToHost, query->stream);
+	if (err == cudaSuccess)
+		err = cudaStreamSynchronize(query->stream);
+	if (err == cudaSuccess)
+		gpuagg_hll_count_ranks(registers, counts);
+	free(registers);
+	return err == cudaSuccess ? DEVICE_OK : cuda_status(err, "copy of a sketch", error);
 }
 
 /* The same one by one, without memory on the device: what was reduced must not be lost. */
@@ -245,10 +272,13 @@ fetch_one_by_one(Query *query, const WireGroups *out, const int32_t *bins, char 
 		for (int s = 0; s < q->nslots; s++)
 		{
 			size_t		row = slot_state_bytes(q, s);
+			char	   *to = base + out->slots[s] + g * wire_slot_bytes(&q->slots[s], out->ranks);
 
-			CUDA_CHECK(cudaMemcpyAsync(base + out->slots[s] + g * row,
-									   (const char *) query->groups.slot[s].at + bins[g] * row, row,
-									   cudaMemcpyDeviceToHost, query->stream));
+			if (wire_has_ranks(&q->slots[s], out->ranks))
+				DEVICE_CHECK(fetch_counted(query, s, bins[g], (int32_t *) to, error));
+			else
+				CUDA_CHECK(cudaMemcpyAsync(to, (const char *) query->groups.slot[s].at + bins[g] * row, row,
+										   cudaMemcpyDeviceToHost, query->stream));
 		}
 	}
 	return DEVICE_OK;
@@ -273,6 +303,28 @@ fetch_without_memory(Query *query, const WireGroups *out, char *base, DeviceErro
 	return status;
 }
 
+/* Counts of ranks of groups whose numbers are their bins. */
+static DeviceStatus
+fetch_ranks(Query *query, int s, const WireGroups *out, char *base, DeviceError *error)
+{
+	int32_t    *counts = (int32_t *) (base + out->slots[s]);
+	size_t		bytes = out->n * wire_slot_bytes(&query->q->slots[s], out->ranks);
+	DeviceStatus status = query_reserve(query, &query->staging, bytes, error);
+
+	if (status == DEVICE_NO_MEMORY)
+	{
+		status = DEVICE_OK;
+		for (uint32_t g = 0; g < out->n && status == DEVICE_OK; g++)
+			status = fetch_counted(query, s, (int64_t) out->first + g, counts + (size_t) g * GPUAGG_HLL_RANKS, error);
+		return status;
+	}
+	DEVICE_CHECK(status);
+	KERNEL_CHECK(device_count_ranks((const char *) query->groups.slot[s].at + out->first * slot_state_bytes(query->q, s), NULL,
+									out->n, query->staging.at, query->stream));
+	CUDA_CHECK(cudaMemcpyAsync(counts, query->staging.at, bytes, cudaMemcpyDeviceToHost, query->stream));
+	return DEVICE_OK;
+}
+
 /* Groups whose numbers are their bins, from where they lie. */
 static DeviceStatus
 fetch_in_place(Query *query, const WireGroups *out, char *base, DeviceError *error)
@@ -287,8 +339,11 @@ fetch_in_place(Query *query, const WireGroups *out, char *base, DeviceError *err
 	{
 		size_t		row = slot_state_bytes(q, s);
 
-		CUDA_CHECK(cudaMemcpyAsync(base + out->slots[s], (const char *) query->groups.slot[s].at + out->first * row,
-								   out->n * row, cudaMemcpyDeviceToHost, query->stream));
+		if (wire_has_ranks(&q->slots[s], out->ranks))
+			DEVICE_CHECK(fetch_ranks(query, s, out, base, error));
+		else
+			CUDA_CHECK(cudaMemcpyAsync(base + out->slots[s], (const char *) query->groups.slot[s].at + out->first * row,
+									   out->n * row, cudaMemcpyDeviceToHost, query->stream));
 	}
 	return DEVICE_OK;
 }

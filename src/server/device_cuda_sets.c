@@ -45,22 +45,29 @@ start_set(Query *query, SetValues *set, DeviceError *error)
 	return kernel_status(status, "device_init_set", error);
 }
 
+/* Makes room for n more values. */
+static DeviceStatus
+make_room(Query *query, SetValues *set, int64_t n, DeviceError *error)
+{
+	int64_t		capacity = wanted_capacity(set, query->q->est_rows, n);
+
+	if (capacity > MOST_VALUES)
+		return device_say(error, DEVICE_UNSUPPORTED, "too many values to sort");
+	DEVICE_CHECK(start_set(query, set, error));
+	DEVICE_CHECK(query_extend(query, &set->bins, set->most * sizeof(int32_t), capacity * sizeof(int32_t), error));
+	DEVICE_CHECK(query_extend(query, &set->values, set->most * sizeof(int64_t), capacity * sizeof(int64_t), error));
+	set->capacity = capacity;
+	return DEVICE_OK;
+}
+
 DeviceStatus
 sets_make_room(Query *query, const Rows *rows, DeviceError *error)
 {
 	for (uint32_t s = 0; s < query->q->nsets; s++)
 	{
-		SetValues  *set = &query->sets[s];
-		int64_t		capacity = wanted_capacity(set, query->q->est_rows, rows->nrows);
-
 		if (rows->cols[query->q->sets[s].col].type > WIRE_I64)
 			return device_say(error, DEVICE_UNSUPPORTED, "values of more than 64 bits to sort");
-		if (capacity > MOST_VALUES)
-			return device_say(error, DEVICE_UNSUPPORTED, "too many values to sort");
-		DEVICE_CHECK(start_set(query, set, error));
-		DEVICE_CHECK(query_extend(query, &set->bins, set->most * sizeof(int32_t), capacity * sizeof(int32_t), error));
-		DEVICE_CHECK(query_extend(query, &set->values, set->most * sizeof(int64_t), capacity * sizeof(int64_t), error));
-		set->capacity = capacity;
+		DEVICE_CHECK(make_room(query, &query->sets[s], rows->nrows, error));
 	}
 	return DEVICE_OK;
 }
@@ -80,6 +87,18 @@ sets_keep(Query *query, const Rows *rows, DeviceError *error)
 		KERNEL_CHECK(device_keep_values(&in, rows->nrows, set->bins.at, set->values.at, set->counts.at, query->stream));
 		set->most += rows->nrows;
 	}
+	return DEVICE_OK;
+}
+
+DeviceStatus
+sets_add(Query *query, uint32_t number, const int32_t *bins, const int64_t *values, int64_t n, DeviceError *error)
+{
+	SetValues  *set = &query->sets[number];
+	SetRows		in = {.column = {.values = values,.type = WIRE_I64},.bins = bins};
+
+	DEVICE_CHECK(make_room(query, set, n, error));
+	KERNEL_CHECK(device_keep_values(&in, n, set->bins.at, set->values.at, set->counts.at, query->stream));
+	set->most += n;
 	return DEVICE_OK;
 }
 

@@ -7,7 +7,6 @@
 #include "operators/bins.h"
 #include "server/device_column.cuh"
 #include "server/device_kernels.h"
-#include "operators/hll.h"
 
 #define THREADS 256
 
@@ -145,6 +144,21 @@ device_gather(const void *from, size_t row_bytes, const int32_t *map, int64_t n,
 	return move_rows<false>(from, row_bytes, map, n, to, stream);
 }
 
+__global__ static void
+keys_kernel(const gpuagg_kv *states, int64_t n, int64_t *to)
+{
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
+		to[i] = states[i].key;
+}
+
+GpuaggCudaStatus
+device_take_keys(const void *states, int64_t n, int64_t *to, gpuagg_stream stream)
+{
+	keys_kernel<<<grid_for(n), THREADS, 0, stream>>>((const gpuagg_kv *) states, n, to);
+	CUDA_TRY_LAUNCH("keys_kernel");
+	return GPUAGG_CUDA_OK;
+}
+
 __device__ static double
 load_double(const DeviceColumn &c, int64_t i)
 {
@@ -170,17 +184,11 @@ slot_bins_kernel(SlotBins b, int64_t nrows, int32_t *out)
 
 		if (group >= 0 && is_valid(b.column, i) && (b.filter == nullptr || b.filter[i]))
 		{
-			int			rank = 0;
-
-			if (b.kind == WIRE_BIN_HLL)
-				gpuagg_bin_hll((uint64_t) load_integer(b.column, i), &bin, &rank);
-			else if (b.kind == WIRE_BIN_UNIFORM)
+			if (b.kind == WIRE_BIN_UNIFORM)
 				bin = gpuagg_bin_uniform(load_double(b.column, i), b.lo, b.hi, b.n);
 			else
 				bin = gpuagg_bin_thresholds(load_double(b.column, i), b.thresholds, b.n);
 			bin += group * b.width;
-			if (b.rank)
-				b.rank[i] = rank;
 		}
 		out[i] = bin;
 	}

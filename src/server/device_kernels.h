@@ -63,9 +63,12 @@ GpuaggCudaStatus device_scatter(const void *from, size_t row_bytes, const int32_
 GpuaggCudaStatus device_gather(const void *from, size_t row_bytes, const int32_t *map, int64_t n,
 							   void *to, gpuagg_stream stream);
 
+/* to[i] = the key of state i, of n states of ARGMAX or ARGMIN. */
+GpuaggCudaStatus device_take_keys(const void *states, int64_t n, int64_t *to, gpuagg_stream stream);
+
 typedef struct SlotBins
 {
-	int			kind;			/* WireBinKind, not NONE */
+	int			kind;			/* WIRE_BIN_UNIFORM or WIRE_BIN_THRESHOLDS */
 	DeviceColumn column;
 	const uint8_t *filter;		/* or NULL */
 	const int32_t *group;		/* of each row; NULL: 0 */
@@ -74,12 +77,25 @@ typedef struct SlotBins
 	double		lo,
 				hi;
 	const double *thresholds;
-	int32_t    *rank;			/* WIRE_BIN_HLL: the rank of each row goes here */
 } SlotBins;
 
 /* group * width + bin of every row, -1 where the column is NULL or the filter fails. */
 GpuaggCudaStatus device_slot_bins(const SlotBins *bins, int64_t nrows, int32_t *out,
 								  gpuagg_stream stream);
+
+/* Rows whose values, which are hashes, go into sketches. */
+typedef struct SketchRows
+{
+	DeviceColumn column;
+	const uint8_t *filter;		/* or NULL */
+	const int32_t *group;		/* of each row, negative: the row is not there; NULL: 0 */
+} SketchRows;
+
+/* Raises registers, GPUAGG_HLL_REGISTERS a group, to the ranks of values that are not NULL. */
+GpuaggCudaStatus device_update_sketches(const SketchRows *rows, int64_t nrows, int32_t *registers, gpuagg_stream stream);
+/* How many registers of each of n groups, those of the list or the first ones, have each rank: GPUAGG_HLL_RANKS counts a group. */
+GpuaggCudaStatus device_count_ranks(const void *registers, const int32_t *list, int64_t n, int32_t *counts,
+									gpuagg_stream stream);
 
 /* What an operator that does not commute reads of a row. */
 typedef struct PackInput

@@ -286,7 +286,7 @@ run_once(Lane *lane, int device, DeviceError *error)
 	if (status == DEVICE_OK)
 		status = device_ops.reduce(query, lane, &batch, error);
 	if (status == DEVICE_OK)
-		status = device_ops.finish(query, NULL, &finished, error);
+		status = device_ops.finish(query, NULL, false, &finished, error);
 	if (query)
 		device_ops.query_close(query);
 	return status;

@@ -267,7 +267,7 @@ query_finish(OpenQuery *query, WireFinished *result, DeviceError *error)
 	parts.devices = 1;
 	status = spread_finish(query, &parts, error);
 	if (status == DEVICE_OK)
-		status = device_ops.finish(query->query, query->limited ? &query->limit : NULL, result, error);
+		status = device_ops.finish(query->query, query->limited ? &query->limit : NULL, false, result, error);
 	add_parts(result, &parts);
 	spread_close(query);
 	return give_query(query, status, error);

@@ -416,9 +416,9 @@ on_leave(Session *s, size_t length)
 static WireGroups
 groups_layout(const WireQuery *q, const WireFetch *fetch)
 {
-	WireGroups	out = {.first = fetch->first,.buffer = fetch->buffer};
-	size_t		fits = (ARENA_BUFFER_BYTES - (q->nslots + 1) * WIRE_ALIGN) /
-		(wire_group_bytes(q) > 0 ? wire_group_bytes(q) : 1);
+	WireGroups	out = {.first = fetch->first,.buffer = fetch->buffer,.ranks = fetch->ranks};
+	size_t		bytes = wire_fetched_bytes(q, fetch->ranks);
+	size_t		fits = (ARENA_BUFFER_BYTES - (q->nslots + 1) * WIRE_ALIGN) / (bytes > 0 ? bytes : 1);
 	size_t		at;
 
 	out.n = fetch->max < fits ? fetch->max : fits;
@@ -427,8 +427,7 @@ groups_layout(const WireQuery *q, const WireFetch *fetch)
 	for (int i = 0; i < q->nslots; i++)
 	{
 		out.slots[i] = at;
-		at += wire_align((size_t) out.n * q->slots[i].width *
-						 gpuagg_monoids[q->slots[i].monoid].state_size);
+		at += wire_align(out.n * wire_slot_bytes(&q->slots[i], out.ranks));
 	}
 	return out;
 }
@@ -484,13 +483,13 @@ on_finish(Session *s, size_t length)
 		return false;
 	if (in.first > finished.ngroups)
 		in.first = (uint32_t) finished.ngroups;
-	return in.first == 0 || send_groups(s, &(WireFetch) {.max = in.first});
+	return in.first == 0 || send_groups(s, &(WireFetch) {.max = in.first,.ranks = in.ranks});
 }
 
 static bool
 on_fetch(Session *s, size_t length)
 {
-	if (length != sizeof(WireFetch) || s->body.fetch.buffer >= ARENA_BUFFERS)
+	if (length != sizeof(WireFetch) || s->body.fetch.buffer >= ARENA_BUFFERS || s->body.fetch.ranks > 1)
 		return fail(s, FAILURE_PROTOCOL, "fetch");
 	return send_groups(s, &s->body.fetch);
 }

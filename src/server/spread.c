@@ -462,7 +462,7 @@ spread_resident(OpenQuery *query, Lane *lane, const WireResident *in, const Wire
 	count_shares(cut);
 	if (is_on_one(cut) && spread_device(in, runs) == query->device)
 		status = reduce_here(query, lane, in, runs, lacking, taken, error);
-	else if (wire_keeps_rows(&query->wire))
+	else if (query->wire.flags & WIRE_ORDERED)
 		lacking[0] = WIRE_SPREAD;
 	else if (!make_messages(cut))
 		status = device_say(error, DEVICE_FULL, "out of memory in the GPU server");
@@ -483,7 +483,7 @@ finish_part(OpenQuery *query, QueryPart *part, WireFinished *result, DeviceError
 {
 	WireFinished end = {0};
 	double		ms = 0;
-	DeviceStatus status = device_ops.finish(part->query, NULL, &end, error);
+	DeviceStatus status = device_ops.finish(part->query, NULL, true, &end, error);
 
 	if (status == DEVICE_OK)
 		status = device_ops.lane_settle(part->lane, &ms, error);

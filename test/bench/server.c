@@ -374,7 +374,7 @@ fetch_all(const Question *t, uint64_t ngroups)
 
 	for (uint64_t at = 0; at < ngroups;)
 	{
-		WireFetch	fetch = {at, ngroups - at > UINT32_MAX ? UINT32_MAX : ngroups - at, 0};
+		WireFetch	fetch = {.first = at,.max = ngroups - at > UINT32_MAX ? UINT32_MAX : ngroups - at};
 		WireGroups	got;
 
 		if (!request(&peer, MESSAGE_FETCH, &fetch, sizeof(fetch), MESSAGE_GROUPS, &got, sizeof(got)))

@@ -153,7 +153,7 @@ static size_t
 make_message(Connection *c, int type)
 {
 	WireHello	hello = {GPUAGG_PROTOCOL_VERSION, (int) getpid()};
-	WireFetch	fetch = {chance(0.8) ? 0 : random_below(20), between(1, 100), random_below(WIRE_BUFFERS)};
+	WireFetch	fetch = {chance(0.8) ? 0 : random_below(20), between(1, 100), random_below(WIRE_BUFFERS), chance(0.5), 0};
 	WirePick	pick = {.set = c->query.nsets > 0 ? random_below(c->query.nsets) : 0,.n = between(1, 50),.buffer = random_below(WIRE_BUFFERS)};
 
 	switch (type)

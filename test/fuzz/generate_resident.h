@@ -116,7 +116,7 @@ make_finish(const Connection *c, WireFinish *in)
 {
 	if (chance(0.2))
 		return 0;
-	*in = (WireFinish) {.if_taken = chance(0.1),.first = chance(0.5) ? 0 : 1 + random_below(5000)};
+	*in = (WireFinish) {.if_taken = chance(0.1),.first = chance(0.5) ? 0 : 1 + random_below(5000),.ranks = chance(0.5)};
 	make_limit(c, &in->limit);
 	return sizeof(*in);
 }

@@ -197,8 +197,11 @@ spoil_groups(Link *l)
 	WireGroups *g = (WireGroups *) l->body;
 	uint32_t   *offset = below(l, 2) ? &g->keys : &g->slots[0];
 
-	switch (below(l, 4))
+	switch (below(l, 5))
 	{
+		case 4:
+			g->ranks ^= 1 + below(l, 2);
+			break;
 		case 0:
 			g->first += 1 + below(l, 1000);
 			break;

@@ -61,6 +61,17 @@ check("gpu_histogram(f, ARRAY[1, 5, 20.5, 100]::float8[]), gpu_histogram_log(f +
 check("gpu_argmax(i, l), gpu_argmin(i, l), gpu_argmax(s, n::float8), gpu_argmin(seq, ts)");
 check("gpu_first(i, l), gpu_last(i, ts)");
 check("gpu_approx_count_distinct($_)") foreach qw(i l d);
+# of sketches that are estimated at once only counts of ranks travel, not 64 kB a group; those of combined states do
+foreach my $case (['gpu_approx_count_distinct(i), gpu_approx_count_distinct(l)', 1], ['gpu_approx_count_distinct(i), gpu_count(DISTINCT s)', 1],
+	['gpu_approx_count_distinct(i), k % 2', 0, 'GROUPING SETS ((k), (k % 2))'])
+{
+	my ($what, $ranks, $sets) = @$case;
+	my $query = "SELECT k, $what FROM t GROUP BY " . ($sets // 'k') . ' ORDER BY 1, 3';
+
+	is($node->safe_psql('postgres', "SET gpuagg.require = 'require'; $query"), $node->safe_psql('postgres', "SET gpuagg.enabled = off; $query"), $query);
+	my ($bytes) = $node->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $query") =~ /From Device: (\d+) kB/;
+	cmp_ok($bytes, $ranks ? '<' : '>=', $ranks ? 16 : 640, "... $bytes kB fetched");
+}
 check("gpu_approx_count_distinct($_)", 'an aggregate that only its own functions can compute') foreach qw(f txt);
 check("gpu_max_subarray_sum(i ORDER BY l, seq)");
 check("gpu_max_subarray_sum(i ORDER BY seq DESC), gpu_longest_run(i > 0 ORDER BY seq DESC), gpu_count(*)");

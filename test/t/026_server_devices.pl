@@ -44,7 +44,13 @@ my @queries = (
 	# dictionaries: of which each device has other values
 	'SELECT s, gpu_count(*), gpu_sum(v) FROM t GROUP BY s ORDER BY s',
 	"SELECT gpu_count(*), gpu_sum(v) FROM t WHERE s IN ('key 3', 'key 11') OR s LIKE '%4'",
-	'SELECT s, k2, gpu_max(v) FROM t GROUP BY s, k2 ORDER BY s, k2');
+	'SELECT s, k2, gpu_max(v) FROM t GROUP BY s, k2 ORDER BY s, k2',
+	# values of sets, which are moved to one of the devices
+	'SELECT k, gpu_count(DISTINCT v % 17), gpu_sum(DISTINCT v / 1000), gpu_count(*) FROM t GROUP BY k ORDER BY k',
+	'SELECT gpu_count(DISTINCT k), gpu_sum(DISTINCT v % 9), gpu_count(DISTINCT f) FROM t',
+	'SELECT k2, gpu_median(f), gpu_max(v) FROM t WHERE v % 5 > 0 GROUP BY k2 ORDER BY k2',
+	'SELECT v % 3000, gpu_median(f) FROM t GROUP BY 1 ORDER BY 1',
+	'SELECT b, gpu_mode() WITHIN GROUP (ORDER BY k2), gpu_percentile_disc(0.3) WITHIN GROUP (ORDER BY v) FROM t GROUP BY b ORDER BY b');
 
 sub all_resident
 {
@@ -73,7 +79,7 @@ is(ours($_), do { local $ENV{PGOPTIONS} = '-c gpuagg.engine=cpu'; ours($_) }, $_
 {
 	my $query = 'SELECT k2, gpu_max_subarray_sum(v - 30000 ORDER BY v) FROM t GROUP BY k2 ORDER BY k2';
 	is(ours($query), do { local $ENV{PGOPTIONS} = '-c gpuagg.engine=cpu'; ours($query) }, $query);
-	like(seen($query), qr/Resident Rows: none: rows that are kept, and copies on several devices/, '... as batches');
+	like(seen($query), qr/Resident Rows: none: rows in order, and copies on several devices/, '... as batches');
 }
 
 # changes of the table

@@ -119,4 +119,15 @@ $node->safe_psql('postgres', 'UPDATE t SET v = v + 1 WHERE k = 17');
 same('SELECT k, gpu_sum(v) AS x FROM t GROUP BY k HAVING gpu_max(v) > 100 ORDER BY x DESC, k LIMIT 12');
 same('SELECT g, s.* FROM generate_series(1, 4) g, LATERAL (SELECT k, gpu_sum(v) AS x FROM t WHERE v > g * 1000 GROUP BY k HAVING gpu_sum(v) > g * 10000 ORDER BY x, k LIMIT 3) s');
 
+# a rescan after one without rows has its limit, too
+{
+	my $query = 'SELECT g, s.* FROM (VALUES (3), (1)) g(g), LATERAL (SELECT k, gpu_sum(v) AS x FROM t WHERE v > (g - 2) * 20000 GROUP BY k ORDER BY x, k LIMIT 3) s';
+
+	same($query);
+	my ($groups, $bytes) = counts($query);
+
+	is($groups, 5003, 'a rescan after one without rows: all groups');
+	cmp_ok($bytes, '<', 30, '... of which few are fetched');
+}
+
 done_testing();

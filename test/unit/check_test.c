@@ -372,6 +372,11 @@ limits(void)
 	CHECK(check_finish(&in, &q, sizeof(in)) == NULL, "conditions alone");
 	in.limit = (WireLimit) {0};
 	CHECK(check_finish(&in, &q, sizeof(in)) == NULL && check_finish(&in, &q, 0) == NULL, "none");
+	in.ranks = 1;
+	CHECK(check_finish(&in, &q, sizeof(in)) == NULL, "ranks");
+	in.ranks = 2;
+	CHECK(check_finish(&in, &q, sizeof(in)) != NULL, "ranks of another kind");
+	in.ranks = 0;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 	{
 		in.limit = wrong[i];

@@ -155,6 +155,38 @@ compare_long_keys(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* The same groups with counts of ranks, if the query has sketches; run->groups has their registers. */
+static bool
+check_ranks(Run *run, WireGroups out)
+{
+	const WireQuery *q = &run->c->q;
+	size_t		at = q->key_bytes;
+	DeviceError error = {""};
+
+	for (int s = 0; s < q->nslots; at += slot_state_bytes(q, s++))
+	{
+		if (q->slots[s].bin_kind != WIRE_BIN_HLL)
+			continue;
+		out.ranks = 1;
+		if (!went_well(run, query_fetch(run->query[0], run->lane[0], &out, &error), &error))
+			return false;
+		for (uint32_t g = 0; g < out.n; g++)
+		{
+			const char *group = run->groups + (out.first + g) * run->group_bytes;
+			int32_t    *registers = malloc(slot_state_bytes(q, s));
+			int32_t		counts[GPUAGG_HLL_RANKS];
+
+			memcpy(registers, group + at, slot_state_bytes(q, s));
+			gpuagg_hll_count_ranks(registers, counts);
+			CHECK(memcmp(run->arena[0] + out.slots[s] + g * sizeof(counts), counts, sizeof(counts)) == 0 &&
+				  memcmp(run->arena[0] + out.keys + g * q->key_bytes, group, q->key_bytes) == 0,
+				  "%s: ranks of group %d", run->c->name, (int) (out.first + g));
+			free(registers);
+		}
+	}
+	return true;
+}
+
 static bool
 fetch_groups(Run *run)
 {
@@ -190,6 +222,8 @@ fetch_groups(Run *run)
 				to += slot_state_bytes(q, s);
 			}
 		}
+		if (!check_ranks(run, out))
+			return false;
 		first += out.n;
 	}
 	if (key_bytes > 0)
@@ -281,6 +315,29 @@ check_sets(Run *run)
 	return true;
 }
 
+/* Of a query with ARGMAX: the greatest v, of rows that have one, and the smallest of another column, of all rows. */
+static void
+check_extremes(const Run *run)
+{
+	for (uint64_t g = 0; g < run->finished.ngroups; g += 1 + run->finished.ngroups / 16)
+	{
+		const char *at = run->groups + g * run->group_bytes;
+		size_t		key_bytes = run->c->q.key_bytes;
+
+		for (int v = 0; v < 2; v++)
+		{
+			int			n;
+			int64_t    *values = values_of(run, read_key(at, key_bytes), v, &n);
+			int64_t		extreme;
+
+			memcpy(&extreme, at + key_bytes + (v ? 4 : 7) * sizeof(int64_t), sizeof(extreme));
+			CHECK(extreme == (v ? n > 0 ? values[n - 1] : INT64_MIN : values[0]), "%s: extreme %d of group %d", run->c->name,
+				  v, (int) g);
+			free(values);
+		}
+	}
+}
+
 /* There is no such place. */
 static void
 pick_too_far(Run *run)
@@ -366,8 +423,11 @@ do_run(Run *run, const Case *c, uint32_t wanted)
 	{
 		check_finished_memory(run->query[0]->query);
 		check_form(run);
-		if (fetch_groups(run) && c->q.nsets > 0 && check_sets(run))
+		ok = fetch_groups(run);
+		if (ok && c->q.nsets > 0 && check_sets(run))
 			pick_too_far(run);
+		if (ok && c->q.nslots == 6 && c->q.slots[2].monoid == MONOID_ARGMAX)
+			check_extremes(run);
 	}
 	for (int p = 0; p < PARTICIPANTS; p++)
 	{

@@ -582,33 +582,6 @@ draw_runs(Question *t, Model *m)
 	t->nruns = n;
 }
 
-/* Does the query keep rows, which then have to be on one device, and are they on several? */
-static bool
-is_spread(const Question *t)
-{
-	for (uint32_t i = 1; i < t->nruns && t->q.nsets > 0; i++)
-		if (store_place(t->in.table, t->runs[i].range) != store_place(t->in.table, t->runs[0].range))
-			return true;
-	return false;
-}
-
-/* Leaves out the rows that are on another device than the first one. */
-static void
-stay_on_one(Question *t)
-{
-	int			device = store_place(t->in.table, t->runs[0].range);
-	uint32_t	n = 0;
-
-	if (!is_spread(t))
-		return;
-	for (uint32_t i = 0; i < t->nruns; i++)
-		if (store_place(t->in.table, t->runs[i].range) == device)
-			t->runs[n++] = t->runs[i];
-	t->nruns = n;
-	memset(t->whole, 0, sizeof(t->whole));
-	memset(t->named, 0, sizeof(t->named));
-}
-
 /* What the message has of the runs. */
 static void
 lay_out(Question *t)
@@ -735,11 +708,6 @@ store_lacking(Peer *peer, const Question *t, const Model *m, bool *any, bool *al
 		   wire_align(t->in.nruns * sizeof(WireRun)), t->in.nruns * sizeof(uint64_t));
 	*any = false;
 	*all_kept = true;
-	if (is_spread(t))
-	{
-		CHECK(t->in.nruns == 0 || lacking[0] == WIRE_SPREAD, "rows of sets on several devices");
-		return true;
-	}
 	for (uint32_t i = 0; i < t->in.nruns; i++)
 		for (uint32_t c = 0; c < t->in.nstored; c++)
 		{
@@ -907,7 +875,7 @@ check_answer(Peer *peer, const Question *t, Group *right, int n, uint64_t untold
 	groups = calloc(finished.ngroups + 1, sizeof(*groups));
 	while (ok && (uint64_t) at < finished.ngroups)
 	{
-		WireFetch	fetch = {at, finished.ngroups - at, 0};
+		WireFetch	fetch = {.first = at,.max = finished.ngroups - at};
 		WireGroups	got;
 
 		if (at == 0 && ahead.n > 0)
@@ -962,8 +930,6 @@ run_question(Peer *peer, Model *m, Kind kind, bool must, const char *where)
 	snprintf(what, sizeof(what), "%s, kind %d", where, kind);
 	make_question(&t, m, kind);
 	draw_runs(&t, m);
-	if (random_below(2))
-		stay_on_one(&t);
 	right = expect(&t, m, &n, &untold);
 	n = combine(right, n, kind == DISTINCT_VALUES);
 	if (!open_question(peer, &t) || !ask(peer, &t, &taken))
@@ -972,7 +938,7 @@ run_question(Peer *peer, Model *m, Kind kind, bool must, const char *where)
 		failed++;
 	else
 	{
-		CHECK(is_spread(&t) ? !taken : taken || !must, "%s: the rows were%s taken", what, taken ? "" : " not");
+		CHECK(taken || !must, "%s: the rows were%s taken", what, taken ? "" : " not");
 		taken_at_once += taken && !any;
 		taken_later += taken && any;
 		not_taken += !taken;
@@ -1075,7 +1041,6 @@ two_queries(void)
 		CHECK(peer_open(&peer) && peer_open(&other), "greetings");
 		make_question(&t, &m, round % KINDS);
 		draw_runs(&t, &m);
-		stay_on_one(&t);
 		right = expect(&t, &m, &n, &untold);
 		n = combine(right, n, t.kind == DISTINCT_VALUES);
 		before = m;

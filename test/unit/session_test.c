@@ -78,7 +78,7 @@ sum_groups(Peer *peer, uint64_t *ngroups, int64_t *count, int64_t *sum)
 	*ngroups = finished.ngroups;
 	for (uint64_t first = 0; first < finished.ngroups;)
 	{
-		WireFetch	fetch = {first, finished.ngroups - first, 0};
+		WireFetch	fetch = {.first = first,.max = finished.ngroups - first};
 		WireGroups	groups;
 
 		if (!request(peer, MESSAGE_FETCH, &fetch, sizeof(fetch), MESSAGE_GROUPS, &groups, sizeof(groups)))

@@ -77,6 +77,8 @@ extern DeviceStatus standin_reduce_rows(Query *query, const Rows *rows, bool kee
 extern bool standin_values_fit(const Query *query, const Rows *rows);
 /* Keeps the values of these rows. */
 extern void standin_keep_values(Query *query, const Rows *rows, const uint64_t *groups);
+/* Keeps all values of a part of the query, too; groups[g] is the group that the part's group g has here. */
+extern void standin_bring_values(Query *query, const Query *part, const uint64_t *groups);
 /* Sorts all values, and reduces the slots that are of them. */
 extern void standin_finish_sets(Query *query);
 extern void standin_forget_values(Query *query);

@@ -871,11 +871,12 @@ apply_limit(Query *query, const WireLimit *limit, WireFinished *result)
 }
 
 static DeviceStatus
-standin_finish(Query *query, const WireLimit *limit, WireFinished *result, DeviceError *error)
+standin_finish(Query *query, const WireLimit *limit, bool part, WireFinished *result, DeviceError *error)
 {
 	(void) error;
 	reduce_kept(query);
-	standin_finish_sets(query);
+	if (!part)
+		standin_finish_sets(query);
 	result->allgroups = query->ngroups;
 	if (limit)
 		apply_limit(query, limit, result);
@@ -893,6 +894,7 @@ standin_finish(Query *query, const WireLimit *limit, WireFinished *result, Devic
 static DeviceStatus
 standin_absorb(Query *query, Query *part, const int64_t *key_min, const int64_t *key_max, DeviceError *error)
 {
+	uint64_t   *groups = malloc(part->ngroups * sizeof(*groups) + 1);
 	DeviceStatus status = DEVICE_OK;
 
 	(void) key_min, (void) key_max;
@@ -901,6 +903,7 @@ standin_absorb(Query *query, Query *part, const int64_t *key_min, const int64_t 
 		uint64_t	group;
 
 		status = group_of_key(query, part->keys + g * query->q->key_bytes, &group, error);
+		groups[g] = group;
 		for (int s = 0; s < query->q->nslots && status == DEVICE_OK; s++)
 		{
 			const WireSlot *slot = &query->q->slots[s];
@@ -911,6 +914,9 @@ standin_absorb(Query *query, Query *part, const int64_t *key_min, const int64_t 
 																 part->slots[s] + g * slot_bytes(query, s) + w * size);
 		}
 	}
+	if (status == DEVICE_OK)
+		standin_bring_values(query, part, groups);
+	free(groups);
 	return status;
 }
 
@@ -931,8 +937,15 @@ standin_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *erro
 	if (strcmp(word, "keys") == 0)
 		memset(base + out->keys, 0x6f, (size_t) out->n * q->key_bytes);
 	for (int s = 0; s < q->nslots; s++)
-		memcpy(base + out->slots[s], query->slots[s] + out->first * slot_bytes(query, s),
-			   out->n * slot_bytes(query, s));
+	{
+		const char *from = query->slots[s] + out->first * slot_bytes(query, s);
+
+		if (!wire_has_ranks(&q->slots[s], out->ranks))
+			memcpy(base + out->slots[s], from, out->n * slot_bytes(query, s));
+		for (uint32_t g = 0; wire_has_ranks(&q->slots[s], out->ranks) && g < out->n; g++)
+			gpuagg_hll_count_ranks((const int32_t *) (from + g * slot_bytes(query, s)),
+								   (int32_t *) (base + out->slots[s]) + (size_t) g * GPUAGG_HLL_RANKS);
+	}
 	return DEVICE_OK;
 }
 

@@ -59,6 +59,14 @@ standin_keep_values(Query *query, const Rows *rows, const uint64_t *groups)
 }
 
 void
+standin_bring_values(Query *query, const Query *part, const uint64_t *groups)
+{
+	for (uint32_t s = 0; s < query->q->nsets; s++)
+		for (size_t i = 0; i < part->nvalues[s]; i++)
+			keep_value(query, s, groups[part->values[s][i].group], part->values[s][i].value);
+}
+
+void
 standin_forget_values(Query *query)
 {
 	for (int s = 0; s < WIRE_MAX_SETS; s++)

@@ -168,6 +168,10 @@ add_argmax(Case *c)
 {
 	add_slot(&c->q, MONOID_ARGMAX, COL_V);
 	c->q.slots[2].col[1] = COL_ORDER;
+	add_slot(&c->q, MONOID_MAX_I64, COL_V);
+	add_slot(&c->q, MONOID_ARGMIN, COL_ORDER);
+	c->q.slots[4].col[1] = COL_V;
+	add_slot(&c->q, MONOID_MIN_I64, COL_ORDER);
 }
 
 static void

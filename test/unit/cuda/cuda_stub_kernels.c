@@ -740,6 +740,16 @@ device_gather(const void *from, size_t row_bytes, const int32_t *map, int64_t n,
 }
 
 GpuaggCudaStatus
+device_take_keys(const void *states, int64_t n, int64_t *to, gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < n; i++)
+		to[i] = ((const gpuagg_kv *) states)[i].key;
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
 device_slot_bins(const SlotBins *b, int64_t nrows, int32_t *out, gpuagg_stream stream)
 {
 	GpuaggColumn column = column_of(&b->column);
@@ -749,22 +759,51 @@ device_slot_bins(const SlotBins *b, int64_t nrows, int32_t *out, gpuagg_stream s
 	for (int64_t i = 0; i < nrows; i++)
 	{
 		int			group = b->group ? b->group[i] : 0;
-		int			bin,
-					rank = 0;
+		int			bin;
 
 		out[i] = -1;
 		if (group < 0 || !is_valid(b->column.validity, i) || (b->filter && !b->filter[i]))
 			continue;
-		if (b->kind == WIRE_BIN_HLL)
-			gpuagg_bin_hll((uint64_t) load_integer(&column, i), &bin, &rank);
-		else if (b->kind == WIRE_BIN_UNIFORM)
+		if (b->kind == WIRE_BIN_UNIFORM)
 			bin = gpuagg_bin_uniform(load_double(&column, i), b->lo, b->hi, b->n);
 		else
 			bin = gpuagg_bin_thresholds(load_double(&column, i), b->thresholds, b->n);
 		out[i] = group * b->width + bin;
-		if (b->rank)
-			b->rank[i] = rank;
 	}
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_update_sketches(const SketchRows *rows, int64_t nrows, int32_t *registers, gpuagg_stream stream)
+{
+	GpuaggColumn column = column_of(&rows->column);
+
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < nrows; i++)
+	{
+		int			group = rows->group ? rows->group[i] : 0;
+		int			bin,
+					rank;
+		int32_t    *to;
+
+		if (group < 0 || !is_valid(column.validity, i) || (rows->filter && !rows->filter[i]))
+			continue;
+		gpuagg_bin_hll((uint64_t) load_integer(&column, i), &bin, &rank);
+		to = &registers[(size_t) group * GPUAGG_HLL_REGISTERS + bin];
+		*to = hll_max_combine(*to, rank);
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_count_ranks(const void *registers, const int32_t *list, int64_t n, int32_t *counts, gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < n; i++)
+		gpuagg_hll_count_ranks((const int32_t *) registers + (list ? list[i] : i) * GPUAGG_HLL_REGISTERS,
+							   counts + i * GPUAGG_HLL_RANKS);
 	return GPUAGG_CUDA_OK;
 }
 
