@@ -362,20 +362,20 @@ limits(void)
 	q.slots[1] = (WireSlot) {.monoid = MONOID_ACCUM_F64,.width = 1};
 	q.slots[2] = (WireSlot) {.monoid = MONOID_COUNT,.width = 8,.bin_kind = WIRE_BIN_UNIFORM};
 	q.slots[3] = (WireSlot) {.monoid = MONOID_SUM_F64,.width = 1};
-	CHECK(check_finish(&in, &q, sizeof(in)) == NULL, "by a count");
-	CHECK(check_finish(&in, &q, sizeof(in) - 1) != NULL, "a short message");
+	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "by a count");
+	CHECK(check_finish(&in, &q, sizeof(in) - 1, 3) != NULL, "a short message");
 	in.limit = (WireLimit) {.by = {-1, 0, -1, 0},.count = 5};
-	CHECK(check_finish(&in, &q, sizeof(in)) == NULL, "by a key");
+	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "by a key");
 	in.limit = (WireLimit) {.by = {3, 0, 0, 1},.count = 5};
-	CHECK(check_finish(&in, &q, sizeof(in)) == NULL, "by a mean");
+	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "by a mean");
 	in.limit = (WireLimit) {.nconditions = 1,.conditions = {{.value = {3, 0, 0, 0}}}};
-	CHECK(check_finish(&in, &q, sizeof(in)) == NULL, "conditions alone");
+	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "conditions alone");
 	in.limit = (WireLimit) {0};
-	CHECK(check_finish(&in, &q, sizeof(in)) == NULL && check_finish(&in, &q, 0) == NULL, "none");
+	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL && check_finish(&in, &q, 0, 3) == NULL, "none");
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 	{
 		in.limit = wrong[i];
-		CHECK(check_finish(&in, &q, sizeof(in)) != NULL, "limit %d", (int) i);
+		CHECK(check_finish(&in, &q, sizeof(in), 3) != NULL, "limit %d", (int) i);
 	}
 }
 

@@ -886,7 +886,7 @@ standin_finish(Query *query, const WireLimit *limit, WireFinished *result, Devic
 	standin_release_holds(query);
 	result->memory_peak = query->peak;
 	snprintf(result->strategy, sizeof(result->strategy), "%s (stand-in)",
-			 query->q->nkeys == 0 ? "single" : "hash");
+			 query->q->nkeys == 0 ? "single" : query->q->flags & WIRE_GROUPED ? "segmented" : "hash");
 	return DEVICE_OK;
 }
 
