@@ -347,6 +347,8 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	stats->changes += r->changes;
 	if (r->strategy[0] != '\0')
 		strlcpy(stats->strategy, r->strategy, sizeof(stats->strategy));
+	else if (cuda->sorted && cuda->merger == NULL)
+		strlcpy(stats->strategy, "segmented (rows arrive grouped)", sizeof(stats->strategy));
 	stats->device.bytes_to += r->bytes_in;
 	stats->device.bytes_from += cuda->bytes_from_device;
 	stats->device.copy_ms += r->copy_ms;
