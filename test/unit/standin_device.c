@@ -513,7 +513,10 @@ static DeviceStatus
 standin_reset(Query *query, DeviceError *error)
 {
 	query->ngroups = query->q->nkeys == 0 ? 1 : 0;
-	query->errors = query->retries = query->given = query->fetched = 0;
+	query->errors = query->retries = 0;
+	/* of grouped rows each batch is followed by a reset */
+	if (!(query->q->flags & WIRE_GROUPED))
+		query->given = query->fetched = 0;
 	query->untold = 0;
 	forget_rows(query);
 	standin_forget_values(query);
