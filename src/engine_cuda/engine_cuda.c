@@ -483,12 +483,19 @@ cuda_refusal(const AggSpec *spec, bool grouped)
 	return cuda_query_build(spec, grouped, &why) ? NULL : why;
 }
 
+/*
+ * Of rows that arrive grouped, beside their boundaries: numbers of runs and the groups of each buffer, in slots.  The
+ * engines are about equal then with three aggregates.
+ */
+#define GROUPED_SLOTS 2
+
 /* A session, and every value of a column that is copied; boundaries are found in this process. */
 static Cost
 cuda_cost(const EngineWork *work)
 {
-	return gpuagg_gpu_startup_cost +
-		work->rows * (work->columns * gpuagg_gpu_column_cost + work->boundaries * gpuagg_slot_cost);
+	int			slots = work->boundaries > 0 ? work->boundaries + GROUPED_SLOTS : 0;
+
+	return gpuagg_gpu_startup_cost + work->rows * (work->columns * gpuagg_gpu_column_cost + slots * gpuagg_slot_cost);
 }
 
 const EngineOps engine_cuda_ops = {

@@ -364,6 +364,9 @@ limits(void)
 	q.slots[3] = (WireSlot) {.monoid = MONOID_SUM_F64,.width = 1};
 	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "by a count");
 	CHECK(check_finish(&in, &q, sizeof(in) - 1, 3) != NULL, "a short message");
+	in.buffer = 3;
+	CHECK(check_finish(&in, &q, sizeof(in), 3) != NULL, "no such buffer");
+	in.buffer = 2;
 	in.limit = (WireLimit) {.by = {-1, 0, -1, 0},.count = 5};
 	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "by a key");
 	in.limit = (WireLimit) {.by = {3, 0, 0, 1},.count = 5};
@@ -379,6 +382,34 @@ limits(void)
 	}
 }
 
+/* Rows that arrive grouped. */
+static void
+grouped(void)
+{
+	make_good();
+	query.nslots = 2;
+	query.flags = WIRE_GROUPED;
+	CHECK(check_query(&query, sizeof(query)) != NULL, "a key that may be NULL");
+	query.keys[0].nullable = 0;
+	query.key_bytes = query.null_offset = 4;
+	CHECK(check_query(&query, sizeof(query)) == NULL, "numbers of runs");
+	query.share = 1;
+	CHECK(check_query(&query, sizeof(query)) != NULL, "shared");
+	query.share = 0;
+	query.flags |= WIRE_ORDERED;
+	CHECK(check_query(&query, sizeof(query)) != NULL, "rows that are kept");
+	query.flags = WIRE_GROUPED;
+	query.nslots = 3;
+	CHECK(check_query(&query, sizeof(query)) != NULL, "bins");
+	query.nslots = 2;
+	query.nkeys = 0;
+	query.key_bytes = query.null_offset = 0;
+	CHECK(check_query(&query, sizeof(query)) != NULL, "no number");
+	make_stored();
+	query.flags = WIRE_GROUPED;
+	CHECK(check_resident(&resident, &query, sizeof(resident), BUFFER, 3) != NULL, "stored rows");
+}
+
 int
 main(void)
 {
@@ -388,5 +419,6 @@ main(void)
 	RUN("stored columns and programs that make none", stored);
 	RUN("limits", limits);
 	RUN("picks", picks);
+	RUN("rows that arrive grouped", grouped);
 	return unit_done();
 }
