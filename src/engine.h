@@ -68,6 +68,7 @@ typedef struct EngineWork
 {
 	double		rows;
 	int			values;			/* keys and slots that a row updates */
+	int			boundaries;		/* keys in which rows that arrive grouped are compared */
 	int			columns;		/* that a row brings */
 	Cost		fallbacks;		/* of a row's calls of transition functions */
 	Cost		local;			/* of sorting and spilling, which rows in this process need */
@@ -100,7 +101,7 @@ typedef struct GroupBatch
 	int			ngroups;
 	Datum	  **keys;			/* [key][group] */
 	bool	  **keynulls;
-	void	  **slots;			/* [slot]: ngroups * width states, at a multiple of 16 bytes */
+	void	  **slots;			/* [slot]: ngroups * width states, aligned as they are */
 	Datum	  **fallbacks;		/* [fallback aggregate][group]: transition values */
 	bool	  **fallback_nulls;
 	int			matrix_size;	/* of slots of MONOID_MAT2, which only rows can tell */
@@ -234,8 +235,8 @@ typedef struct EngineOps
 	 * for EXPLAIN, or says why not.
 	 */
 	bool		(*available) (char *note, size_t note_size);
-	/* May be NULL: none.  Why it cannot run a spec that the above allows, or NULL if it can. */
-	const char *(*refusal) (const AggSpec *spec);
+	/* May be NULL: none.  Why it cannot run a spec that the above allows, or NULL if it can.  grouped: see keeps_order. */
+	const char *(*refusal) (const AggSpec *spec, bool grouped);
 	/* In the planner's units, beyond reading the rows. */
 	Cost		(*cost) (const EngineWork *work);
 

@@ -249,6 +249,11 @@ typedef struct WireSlot
 } WireSlot;
 
 #define WIRE_ORDERED 1			/* some operator does not commute */
+/*
+ * Rows arrive grouped.  The only key is a number of WIRE_I32 that is 0 in the first row, and the same as in the row
+ * before or one more in every other.  There is one batch between OPENED and FINISH; its groups are returned by number.
+ */
+#define WIRE_GROUPED 2
 
 typedef struct WireQuery
 {
@@ -529,9 +534,9 @@ typedef struct WireFinish
 {
 	WireLimit	limit;
 	uint32_t	if_taken;
-	uint32_t	first;			/* if there are groups, GROUPS follows at once, in buffer 0, of at most so many; 0: none */
+	uint32_t	first;			/* if there are groups, GROUPS follows at once, of at most so many; 0: none */
+	uint32_t	buffer;			/* in which they are */
 	uint32_t	ranks;			/* as in WireFetch, of these */
-	uint32_t	pad;
 } WireFinish;
 
 /* Can groups be ordered by states of the operator: is there one number, that compares as the value does? */

@@ -304,6 +304,15 @@ spill_batch(CpuEngine *engine, const Batch *batch)
 		spill_row(engine, batch, i);
 }
 
+void
+cpu_forget_groups(CpuEngine *engine)
+{
+	group_table_reset(engine->table);
+	slots_reset(engine->slots);
+	if (engine->fallbacks)
+		fallbacks_reset(engine->fallbacks);
+}
+
 /* Moves all groups of the table to the partitions. */
 static void
 spill_table(CpuEngine *engine)
@@ -323,10 +332,7 @@ spill_table(CpuEngine *engine)
 		}
 	}
 	engine->spilled_groups += table->ngroups;
-	group_table_reset(table);
-	slots_reset(engine->slots);
-	if (engine->fallbacks)
-		fallbacks_reset(engine->fallbacks);
+	cpu_forget_groups(engine);
 }
 
 /*
@@ -518,7 +524,12 @@ cpu_reduce_segments(CpuEngine *engine)
 void
 cpu_carry_segment(CpuEngine *engine)
 {
-	if (engine->table->ngroups > 1)
+	if (engine->closed)
+	{
+		cpu_forget_groups(engine);
+		engine->closed = false;
+	}
+	else if (engine->table->ngroups > 1)
 	{
 		if (engine->fallbacks)
 			fallbacks_carry_last(engine->fallbacks);

@@ -94,10 +94,7 @@ next_table(CpuEngine *engine)
 	cpu_finish_partitions(engine);
 	if (!partition_list_pop(&engine->pending, &engine->in))
 		return false;
-	group_table_reset(engine->table);
-	slots_reset(engine->slots);
-	if (engine->fallbacks)
-		fallbacks_reset(engine->fallbacks);
+	cpu_forget_groups(engine);
 	engine->level = engine->in.level;
 	if (engine->in.groups)
 		cpu_read_groups(engine, engine->in.groups);
@@ -280,11 +277,8 @@ cpu_reset(Engine *base)
 
 	close_files(engine);
 	free_bits(engine);
-	group_table_reset(engine->table);
-	slots_reset(engine->slots);
-	if (engine->fallbacks)
-		fallbacks_reset(engine->fallbacks);
-	engine->as_bits = false;
+	cpu_forget_groups(engine);
+	engine->closed = engine->as_bits = false;
 	engine->base.errors = 0;
 	engine->level = engine->unmeasured = 0;
 	engine->finished = false;

@@ -21,4 +21,10 @@ extern void cpu_merge_groups(Engine *cpu, const GroupBatch *groups);
  */
 extern void cpu_combine_groups(Engine *cpu, const GroupBatch *groups);
 
+/*
+ * Grouped input, all of whose complete groups have been returned: these come next, and combine with the last group if that
+ * has their key.  Then the complete ones leave by next_groups: the last one, too, if `closed`, when no later row has its key.
+ */
+extern void cpu_append_groups(Engine *cpu, const GroupBatch *groups, bool closed);
+
 #endif							/* GPUAGG_ENGINE_CPU_H */

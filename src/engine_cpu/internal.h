@@ -175,6 +175,7 @@ typedef struct CpuEngine
 	/* segmented: the batch that is being reduced */
 	Batch		batch;
 	int			batch_pos;
+	bool		closed;			/* the last group is complete as well */
 
 	/* memory used up: other rows go to partitions of the current level */
 	int			level;
@@ -223,6 +224,8 @@ extern void cpu_absorb(CpuEngine *engine, const Batch *batch);
 extern bool cpu_absorb_bits(CpuEngine *engine, const Batch *batch);
 /* There are bits: moves the groups to the table, for this reason. */
 extern void cpu_leave_bits(CpuEngine *engine, const char *why);
+/* Empties the table. */
+extern void cpu_forget_groups(CpuEngine *engine);
 /* Sets how many groups the table may have now. */
 extern void cpu_budget(CpuEngine *engine);
 /* The set of what has no place in the table, made when first needed. */
@@ -243,7 +246,7 @@ extern void cpu_bypass(CpuEngine *engine, const Batch *batch);
  * last are complete.
  */
 extern void cpu_reduce_segments(CpuEngine *engine);
-/* Grouped input: forgets the complete groups, keeps the last one. */
+/* Grouped input: forgets the complete groups, keeps the last one unless that is complete, too. */
 extern void cpu_carry_segment(CpuEngine *engine);
 
 /* ---- exchange.c --------------------------------------------------------- */

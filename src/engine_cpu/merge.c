@@ -184,6 +184,19 @@ cpu_combine_groups(Engine *cpu, const GroupBatch *groups)
 	merge_groups((CpuEngine *) cpu, groups, true);
 }
 
+void
+cpu_append_groups(Engine *cpu, const GroupBatch *groups, bool closed)
+{
+	CpuEngine  *engine = (CpuEngine *) cpu;
+
+	Assert(engine->table->mode == TABLE_SEGMENTED);
+	cpu_carry_segment(engine);
+	cpu_merge_groups(cpu, groups);
+	engine->closed = closed;
+	engine->emit_pos = 0;
+	engine->emit_end = engine->table->ngroups - !closed;
+}
+
 /* Combines what the reader holds. */
 static void
 merge_read(CpuEngine *engine, GroupReader *reader)

@@ -43,6 +43,8 @@ client_fail(Client *client, const char *failure)
 {
 	strlcpy(client->failure, failure, sizeof(client->failure));
 	server_note_error(failure);
+	if (client->failing)
+		client->failing(client->failing_arg);
 	client_close(client);
 	return false;
 }

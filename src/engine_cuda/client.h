@@ -26,6 +26,9 @@ typedef struct Client
 	instr_time	since;			/* when the wait for the answer began */
 	bool		waiting;		/* ... if one is waited for */
 	char		failure[256];	/* why the last call returned false */
+	/* May be NULL: called before a connection that failed is closed, after which the arena may be another session's. */
+	void		(*failing) (void *arg);
+	void	   *failing_arg;
 	MemoryContextCallback callback;
 } Client;
 

@@ -6,6 +6,7 @@
  * ordered_sets.c	values of ordered sets, which are picked among those of groups
  * groups.c			groups of the server, brought here in chunks
  * rows.c			rows to the server, or to the merger
+ * sorted.c			rows that arrive grouped, and whose groups leave in their order
  * resident.c		rows of which the server has copies
  * engine_cuda.c	the engine: drives the others, in this order each using those above
  *
@@ -31,6 +32,8 @@
 
 /* Most groups of one chunk. */
 #define FETCH_GROUPS 16384
+
+typedef struct CudaSorted CudaSorted;
 
 typedef struct CudaEngine
 {
@@ -66,6 +69,7 @@ typedef struct CudaEngine
 	uint64		next_group;
 	WireGroups	ahead;			/* came with FINISHED and was not returned yet; n 0: none */
 	CudaSpool  *spool;			/* chunks of a session that was given back; or NULL */
+	CudaSorted *sorted;			/* of rows that arrive grouped; or NULL */
 
 	Engine	   *merger;			/* or NULL */
 	Engine	   *idle_merger;	/* of an earlier scan, empty; or NULL */
@@ -143,6 +147,23 @@ extern EngineStatus cuda_note_merger_errors(CudaEngine *cuda);
 extern void cuda_bind_buffers(Engine *engine, Batch *batch);
 extern EngineStatus cuda_add_batch(Engine *engine, const Batch *batch);
 extern EngineStatus cuda_send_all(CudaEngine *cuda);
+
+/* Are the arrays of these groups aligned, and within their buffer? */
+extern bool cuda_groups_fit(const CudaEngine *cuda, const WireGroups *groups);
+/* Sets the states of out->ngroups groups from this one on; what is made of them is allocated in the current context. */
+extern void cuda_set_states(CudaEngine *cuda, const WireGroups *groups, const char *buffer, uint32 from, GroupBatch *out);
+
+/* sorted.c */
+extern CudaSorted *cuda_sorted_create(const CudaEngine *cuda);
+/* With a new session; why it does not suit, or NULL. */
+extern const char *cuda_sorted_begin(CudaEngine *cuda);
+/* These never fail: the merger takes what the server cannot. */
+extern EngineStatus cuda_sorted_add(CudaEngine *cuda, const Batch *batch);
+extern void cuda_sorted_finish(CudaEngine *cuda);
+extern bool cuda_sorted_next(CudaEngine *cuda, GroupBatch *out);
+/* True: the session is in the middle of something. */
+extern bool cuda_sorted_reset(CudaEngine *cuda);
+extern size_t cuda_sorted_memory(const CudaEngine *cuda);
 
 /* resident.c */
 extern EngineStatus cuda_take_resident(Engine *engine, Feed *feed);

@@ -9,6 +9,8 @@
  * a parallel scan, the merger takes such batches; its sums are then combined with
  * others as core combines those of its workers.
  *
+ * Rows that arrive grouped, and whose groups leave in their order, have ways of their own: sorted.c.
+ *
  * Whatever goes wrong at the server (it ends, a sum leaves its range) is
  * ENGINE_FAILED with the reason: the executor then starts over with the CPU engine,
  * which also raises the error that core would raise.
@@ -78,7 +80,7 @@ refusal_of_single_pass(const CudaEngine *cuda)
 {
 	const AggSpec *spec = cuda->spec;
 
-	if (cuda_can_start_over(cuda))
+	if (cuda_can_start_over(cuda) || cuda->env.grouped)
 		return NULL;
 	if (cuda_query_multiplies(cuda->query))
 		return "whether a product overflows depends on the order of rows, and they come once";
@@ -104,17 +106,21 @@ cuda_open(const AggSpec *spec, const EngineEnv *env)
 	cuda->base.ops = &engine_cuda_ops;
 	cuda->spec = spec;
 	cuda->env = *env;
+	cuda->env.grouped = env->grouped && !env->parallel && spec->nkeys > 0;
 	cuda_register(cuda);
-	cuda->query = cuda_query_build(spec, &why);
+	cuda->query = cuda_query_build(spec, cuda->env.grouped, &why);
 	if (cuda->query && (why = refusal_of_single_pass(cuda)) != NULL)
 		cuda->query = NULL;
 	if (cuda->query == NULL)
 		cuda_fail(cuda, why);
 	cuda->group_cxt = AllocSetContextCreate(env->cxt, "GPU groups", ALLOCSET_DEFAULT_SIZES);
 	forget_rows(cuda);
+	if (cuda->query && cuda->env.grouped)
+		cuda->sorted = cuda_sorted_create(cuda);
 	if (cuda->query && !cuda_query_needs_batch(cuda->query) &&
-		!(env->parallel && cuda_query_shareable(cuda->query)))
-		cuda_ensure_open(cuda, NULL);
+		!(env->parallel && cuda_query_shareable(cuda->query)) && cuda_ensure_open(cuda, NULL) == ENGINE_OK &&
+		cuda->sorted && (why = cuda_sorted_begin(cuda)) != NULL)
+		cuda_fail(cuda, why);
 	MemoryContextSwitchTo(old);
 	return &cuda->base;
 }
@@ -218,7 +224,14 @@ static EngineStatus
 cuda_finish(Engine *engine)
 {
 	CudaEngine *cuda = (CudaEngine *) engine;
-	EngineStatus status = finish(cuda);
+	EngineStatus status;
+
+	if (cuda->sorted)
+	{
+		cuda_sorted_finish(cuda);
+		return ENGINE_OK;
+	}
+	status = finish(cuda);
 
 	/*
 	 * Not before: functions of the keys' types, which finish may call, may run queries,
@@ -233,6 +246,8 @@ cuda_next_groups(Engine *engine, GroupBatch *out)
 {
 	CudaEngine *cuda = (CudaEngine *) engine;
 
+	if (cuda->sorted)
+		return cuda_sorted_next(cuda, out);
 	if (!cuda->finished)
 		return false;
 	if (cuda->merger)
@@ -337,6 +352,8 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	stats->changes += r->changes;
 	if (r->strategy[0] != '\0')
 		strlcpy(stats->strategy, r->strategy, sizeof(stats->strategy));
+	else if (cuda->sorted && cuda->merger == NULL)
+		strlcpy(stats->strategy, "segmented (rows arrive grouped)", sizeof(stats->strategy));
 	stats->device.bytes_to += r->bytes_in;
 	stats->device.bytes_from += cuda->bytes_from_device;
 	stats->device.copy_ms += r->copy_ms;
@@ -355,14 +372,15 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	stats->device.uploaded += cuda->uploaded;
 	if (cuda->not_resident)
 		strlcpy(stats->not_resident, cuda->not_resident, sizeof(stats->not_resident));
-	stats->mem_peak = Max(stats->mem_peak, dictionaries_memory(cuda));
+	stats->mem_peak = Max(stats->mem_peak, cuda->sorted ? cuda_sorted_memory(cuda) : dictionaries_memory(cuda));
 	if (cuda->merger)
 	{
 		EngineStats merger;
 
 		cuda->merger->ops->stats(cuda->merger, &merger);
 		stats->groups = Max(stats->groups, merger.groups);
-		stats->mem_peak = Max(stats->mem_peak, dictionaries_memory(cuda) + merger.mem_peak);
+		stats->mem_peak = Max(stats->mem_peak, merger.mem_peak +
+							  (cuda->sorted ? cuda_sorted_memory(cuda) : dictionaries_memory(cuda)));
 		stats->spilled_bytes = Max(stats->spilled_bytes, merger.spilled_bytes);
 		stats->spill_partitions = Max(stats->spill_partitions, merger.spill_partitions);
 		if (stats->strategy[0] == '\0')
@@ -382,12 +400,16 @@ cuda_reset(Engine *engine)
 	forget_rows(cuda);
 	if (cuda->query == NULL)
 		return;
+	if (cuda->sorted)
+		in_flight |= cuda_sorted_reset(cuda);
 	cuda_query_reset(cuda->query);
 	cuda->query->wire->share = 0;
 	if (cuda->client == NULL)
 		return;
 
-	/* a session in the middle of something is given up */
+	/* a session in the middle of something is given up; of rows that arrive grouped, RESET goes with the first of them */
+	if (cuda->sorted && !in_flight && cuda->client->sock >= 0)
+		return;
 	if (in_flight || cuda->client->sock < 0 ||
 		!client_send(cuda->client, MESSAGE_RESET, NULL, 0) ||
 		!client_receive(cuda->client, MESSAGE_OPENED, NULL, 0))
@@ -461,23 +483,32 @@ cuda_available(char *note, size_t note_size)
 }
 
 static const char *
-cuda_refusal(const AggSpec *spec)
+cuda_refusal(const AggSpec *spec, bool grouped)
 {
 	const char *why;
 
-	return cuda_query_build(spec, &why) ? NULL : why;
+	return cuda_query_build(spec, grouped, &why) ? NULL : why;
 }
 
-/* A session, and every value of a column that is copied. */
+/*
+ * Of rows that arrive grouped, beside their boundaries: numbers of runs and the groups of each buffer, in slots.  The
+ * engines are about equal then with three aggregates.
+ */
+#define GROUPED_SLOTS 2
+
+/* A session, and every value of a column that is copied; boundaries are found in this process. */
 static Cost
 cuda_cost(const EngineWork *work)
 {
-	return gpuagg_gpu_startup_cost + work->rows * work->columns * gpuagg_gpu_column_cost;
+	int			slots = work->boundaries > 0 ? work->boundaries + GROUPED_SLOTS : 0;
+
+	return gpuagg_gpu_startup_cost + work->rows * (work->columns * gpuagg_gpu_column_cost + slots * gpuagg_slot_cost);
 }
 
 const EngineOps engine_cuda_ops = {
 	.name = "cuda",
 	.place = "the GPU",
+	.keeps_order = true,
 	.sorts = true,
 	.sets = true,
 	.support = {.many_bins = true, .matrices = true},

@@ -377,6 +377,8 @@ cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const Batch *batch,
 			case TRAVEL_VALUE_CODES:
 				fill_codes(col, buffer, rows, in, from, n);
 				break;
+			case TRAVEL_RUNS:
+				break;
 			case TRAVEL_MATRIX:
 				query->sizes_differ |= !fill_matrices(col, buffer, rows, in, from, n);
 				break;

@@ -19,9 +19,8 @@
 /* A query that holds so much device memory is ended when all its groups were fetched, and not kept for a rescan. */
 #define LARGE_QUERY (16 << 20)
 
-/* The server may be wrong: are keys and states within the buffer, aligned, and the keys of this query? */
-static bool
-groups_are_sound(const CudaEngine *cuda, const WireGroups *groups)
+bool
+cuda_groups_fit(const CudaEngine *cuda, const WireGroups *groups)
 {
 	const WireQuery *wire = cuda->query->wire;
 	size_t		room = cuda->client->welcome.buffer_bytes;
@@ -37,7 +36,15 @@ groups_are_sound(const CudaEngine *cuda, const WireGroups *groups)
 			bytes > room - groups->slots[s])
 			return false;
 	}
-	return cuda_query_keys_known(cuda->query, cuda->client->arena + groups->keys, groups->n);
+	return true;
+}
+
+/* The server may be wrong: are keys and states within the buffer, aligned, and the keys of this query? */
+static bool
+groups_are_sound(const CudaEngine *cuda, const WireGroups *groups)
+{
+	return cuda_groups_fit(cuda, groups) &&
+		cuda_query_keys_known(cuda->query, cuda->client->arena + groups->keys, groups->n);
 }
 
 /* A value in the server's terms; false: it has none that compare so. */
@@ -222,15 +229,31 @@ copy_fallbacks(CudaEngine *cuda, GroupBatch *out)
  * negative zeros are -0, and 0 in a mean.
  */
 static char *
-make_means(const CudaEngine *cuda, const WireGroups *groups, const char *buffer, int s)
+make_means(const CudaEngine *cuda, const WireGroups *groups, const char *buffer, uint32 from, int n, int s)
 {
-	const int64 *count = (const int64 *) (buffer + groups->slots[cuda->query->slot[s]]);
-	const double *sum = (const double *) (buffer + groups->slots[cuda->query->sum[s]]);
-	gpuagg_accum *means = palloc(groups->n * sizeof(gpuagg_accum));
+	const int64 *count = (const int64 *) (buffer + groups->slots[cuda->query->slot[s]]) + from;
+	const double *sum = (const double *) (buffer + groups->slots[cuda->query->sum[s]]) + from;
+	gpuagg_accum *means = palloc(n * sizeof(gpuagg_accum));
 
-	for (uint32 g = 0; g < groups->n; g++)
+	for (int g = 0; g < n; g++)
 		means[g] = (gpuagg_accum) {(double) count[g], count[g] > 0 ? sum[g] + 0.0 : 0, 0};
 	return (char *) means;
+}
+
+void
+cuda_set_states(CudaEngine *cuda, const WireGroups *groups, const char *buffer, uint32 from, GroupBatch *out)
+{
+	const CudaQuery *query = cuda->query;
+
+	for (int s = 0; s < cuda->spec->nslots; s++)
+	{
+		const WireSlot *slot = &query->wire->slots[query->slot[s]];
+
+		out->slots[s] = query->sum[s] >= 0 ? make_means(cuda, groups, buffer, from, out->ngroups, s) :
+			unconstify(char *, buffer) + groups->slots[query->slot[s]] +
+			(size_t) from * slot->width * gpuagg_monoids[slot->monoid].state_size;
+	}
+	copy_fallbacks(cuda, out);
 }
 
 /* The next groups of the server; false at their end, or if the engine failed. */
@@ -267,10 +290,7 @@ cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out)
 	out->matrix_size = cuda->query->matrix_size;
 	out->ranks = groups.ranks;
 	copy_keys(cuda, buffer + groups.keys, out);
-	for (int s = 0; s < cuda->spec->nslots; s++)
-		out->slots[s] = cuda->query->sum[s] >= 0 ? make_means(cuda, &groups, buffer, s) :
-			unconstify(char *, buffer) + groups.slots[cuda->query->slot[s]];
-	copy_fallbacks(cuda, out);
+	cuda_set_states(cuda, &groups, buffer, 0, out);
 	if (cuda->spec->nordered_sets > 0 && !cuda_pick_ordered_sets(cuda, &groups, buffer, out))
 	{
 		MemoryContextSwitchTo(old);

@@ -32,7 +32,7 @@
 #define FILL_BYTES (2 << 20)
 #define FILL_BYTES_PARALLEL (4 << 20)
 
-/* With more groups buffers are used whole, as each batch costs a pass over the groups. */
+/* With more groups buffers are used whole, as each batch costs a pass over the groups, but of rows that arrive grouped. */
 #define MANY_GROUPS 65536
 
 /* The kind of values that an operator reads. */
@@ -315,6 +315,40 @@ translate_keys(CudaQuery *query, const char **why)
 	return true;
 }
 
+/* Rows that arrive grouped: the number of a row's run stands for its keys. */
+static bool
+translate_runs(CudaQuery *query, const char **why)
+{
+	const AggSpec *spec = query->spec;
+	WireQuery  *wire = query->wire;
+	int			col = cuda_query_add_column(query, spec->keys[0].col, TRAVEL_RUNS, WIRE_I32, 0);
+
+	*why = "an operator that depends on the order of rows";
+	if (spec->ordered)
+		return false;
+	*why = "distinct or ordered values of groups that leave in order";
+	if (spec_has_sets(spec))
+		return false;
+	*why = "no aggregate of groups that leave in order";
+	if (spec->nslots == 0)
+		return false;
+	*why = "several states a group, of groups that leave in order";
+	for (int s = 0; s < spec->nslots; s++)
+		if (spec->slots[s].bins.kind != BIN_NONE)
+			return false;
+	/* may overflow in one order of rows and not in another, and groups that have left cannot be taken back */
+	*why = "products of groups that leave in order";
+	for (int s = 0; s < spec->nslots; s++)
+		if (spec->slots[s].monoid == MONOID_PRODUCT_F64)
+			return false;
+	for (int k = 0; k < Min(spec->nkeys, WIRE_MAX_KEYS); k++)
+		query->keycol[k] = col;
+	wire->keys[0].col = col;
+	wire->keys[0].width = wire->key_bytes = wire->null_offset = sizeof(int32);
+	wire->nkeys = 1;
+	return true;
+}
+
 static bool
 translate_order(CudaQuery *query, const char **why)
 {
@@ -339,14 +373,16 @@ translate_order(CudaQuery *query, const char **why)
 }
 
 CudaQuery *
-cuda_query_build(const AggSpec *spec, const char **why)
+cuda_query_build(const AggSpec *spec, bool grouped, const char **why)
 {
 	CudaQuery  *query = palloc0(sizeof(CudaQuery));
 
 	query->spec = spec;
 	query->wire = palloc0(sizeof(WireQuery));
 	*why = "too many aggregates for the GPU";
-	if (spec->nslots > WIRE_MAX_SLOTS || !translate_keys(query, why))
+	if (spec->nslots > WIRE_MAX_SLOTS)
+		return NULL;
+	if (grouped ? !translate_runs(query, why) : !translate_keys(query, why))
 		return NULL;
 	for (int s = 0; s < spec->nslots; s++)
 		if (!translate_slot(query, s, why))
@@ -362,7 +398,7 @@ cuda_query_build(const AggSpec *spec, const char **why)
 	if (!wire_group_fits(query->wire))
 		return NULL;
 	query->wire->ncols = query->ncols;
-	query->wire->flags = spec->ordered ? WIRE_ORDERED : 0;
+	query->wire->flags = (spec->ordered ? WIRE_ORDERED : 0) | (grouped ? WIRE_GROUPED : 0);
 	query->wire_bytes = sizeof(WireQuery) + query->wire->nthresholds * sizeof(double);
 	return query;
 }
@@ -394,7 +430,7 @@ cuda_query_layout(CudaQuery *query, MemoryContext cxt, uint32 buffer_bytes, int 
 	for (int c = 0; c < query->ncols; c++)
 		bits += 8 * (query->cols[c].travel == TRAVEL_PRESENCE ? 0 :
 					 wire_width(query->cols[c].type)) + 1;
-	if (query->wire->est_groups <= MANY_GROUPS)
+	if (query->wire->est_groups <= MANY_GROUPS || (query->wire->flags & WIRE_GROUPED))
 		buffer_bytes = Min(buffer_bytes, parallel ? FILL_BYTES_PARALLEL : FILL_BYTES);
 	rows = (buffer_bytes - 2 * query->ncols * WIRE_ALIGN) / bits * 8;
 	rows = Min(rows, MAX_BUFFER_ROWS) / 64 * 64;

@@ -28,7 +28,8 @@ typedef enum Travel
 	TRAVEL_PRESENCE,			/* the validity bitmap only */
 	TRAVEL_KEY_CODES,			/* gpuagg_f64_code of floats, with -0 as 0 */
 	TRAVEL_VALUE_CODES,			/* the same, with -0 and 0 distinct */
-	TRAVEL_MATRIX				/* square matrices, read from arrays */
+	TRAVEL_MATRIX,				/* square matrices, read from arrays */
+	TRAVEL_RUNS					/* of grouped rows: the number of the run of equal keys, which sorted.c writes */
 } Travel;
 
 typedef struct CudaColumn
@@ -81,10 +82,10 @@ typedef struct CudaQuery
 } CudaQuery;
 
 /*
- * Translates the query; NULL if the GPU cannot run it, for the reason in *why.
- * Calls no server, so that EXPLAIN may use it.
+ * Translates the query; NULL if the GPU cannot run it, for the reason in *why.  grouped: rows arrive grouped, and
+ * groups leave in their order; keys do not travel then.  Calls no server, so that EXPLAIN may use it.
  */
-extern CudaQuery *cuda_query_build(const AggSpec *spec, const char **why);
+extern CudaQuery *cuda_query_build(const AggSpec *spec, bool grouped, const char **why);
 
 /* Of query_parts.c: the number of the message's column, which may be there already; -1: there are too many. */
 extern int	cuda_query_add_column(CudaQuery *query, int col, Travel travel, WireType type, int key);

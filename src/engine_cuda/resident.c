@@ -708,7 +708,7 @@ cuda_take_resident(Engine *engine, Feed *feed)
 	CudaEngine *cuda = (CudaEngine *) engine;
 	EngineStatus status = ENGINE_OK;
 
-	if (cuda->query == NULL || feed->ops->resident == NULL || (cuda->not_resident = refusal(cuda)) != NULL)
+	if (cuda->query == NULL || cuda->sorted || feed->ops->resident == NULL || (cuda->not_resident = refusal(cuda)) != NULL)
 		return ENGINE_OK;
 	if (cuda_ensure_open(cuda, NULL) != ENGINE_OK)
 		return ENGINE_FAILED;

@@ -22,8 +22,7 @@ cuda_get_merger(CudaEngine *cuda)
 {
 	EngineEnv	env = cuda->env;
 
-	/* rows with equal keys do not arrive together */
-	env.grouped = false;
+	env.grouped = cuda->sorted != NULL;
 	if (cuda->merger == NULL)
 		cuda->merger = cuda->idle_merger ? cuda->idle_merger : engine_cpu_ops.open(cuda->spec, &env);
 	cuda->idle_merger = NULL;
@@ -202,6 +201,8 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 	bool		aside,
 				large;
 
+	if (cuda->sorted)
+		return cuda_sorted_add(cuda, batch);
 	if (cuda->ending)
 		return cuda_fail(cuda, "rows behind the last ones");
 	if (!cuda->full && cuda_ensure_open(cuda, batch) != ENGINE_OK)

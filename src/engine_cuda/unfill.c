@@ -30,6 +30,8 @@ form_rank(const CudaColumn *col, ColumnType type)
 			return 4;
 		case TRAVEL_FILTER:
 			return 6;
+		case TRAVEL_RUNS:
+			return 8;
 		default:
 			return 7;
 	}
@@ -156,6 +158,7 @@ read_values(const CudaColumn *col, const char *values, WireType type, int n, Col
 			memcpy(out->values, values, n);
 			break;
 		case TRAVEL_PRESENCE:
+		case TRAVEL_RUNS:
 			break;
 		case TRAVEL_MATRIX:
 			elog(ERROR, "matrices are not read back");

@@ -93,7 +93,7 @@ refusal(const EngineOps *ops, const EngineQuery *query)
 	/* of a parallel plan, whose participants have agreed on another engine's support */
 	if (query->spec && query->spec->mixed_scales && !ops->support.usual_scales)
 		return "sums of numerics without a declared scale";
-	return query->spec && ops->refusal ? ops->refusal(query->spec) : NULL;
+	return query->spec && ops->refusal ? ops->refusal(query->spec, query->grouped) : NULL;
 }
 
 const EngineOps *

@@ -148,7 +148,8 @@ exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 		.work.rows = rows,
 		/* before execution as for a common query */
 		.work.values = spec ? spec->nslots + spec->nkeys : 3,
-		.work.columns = spec ? spec->ncols : 2
+		.work.columns = spec ? spec->ncols : 2,
+		.work.boundaries = state->plan->grouped ? state->plan->nkeys : 0
 	};
 
 	if (spec && spec->nsets > 0)

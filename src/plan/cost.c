@@ -247,6 +247,7 @@ engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *re
 	engine.work.rows = child->rows;
 	engine.work.values = plan_finest_sets(query) * (list_length(query->keys) + list_length(query->aggs));
 	engine.work.columns = list_length(query->inputs);
+	engine.work.boundaries = grouped ? list_length(query->keys) : 0;
 	/* each set of distinct values is grouped by keys and values */
 	foreach(lc, query->aggs)
 		if (lfirst_node(Aggref, lc)->aggdistinct != NIL)

@@ -98,6 +98,23 @@ check_part(const WireQuery *q, const WireSlot *slot)
 	return slot->col[0] < 0 || slot->col[0] == q->sets[slot->set].col ? NULL : "operator over another column than its set";
 }
 
+/* Rows that arrive grouped: numbers of groups are all that there is of keys. */
+static const char *
+check_grouped(const WireQuery *q)
+{
+	const WireKey *key = &q->keys[0];
+
+	if (!(q->flags & WIRE_GROUPED))
+		return NULL;
+	if (wire_keeps_rows(q) || q->share != 0 || q->nkeys != 1 || q->key_bytes != sizeof(int32_t) ||
+		key->width != sizeof(int32_t) || key->offset != 0 || key->nullable)
+		return "grouped rows";
+	for (int s = 0; s < q->nslots; s++)
+		if (q->slots[s].bin_kind != WIRE_BIN_NONE)
+			return "bins of grouped rows";
+	return NULL;
+}
+
 static const char *
 check_sets(const WireQuery *q)
 {
@@ -171,7 +188,7 @@ check_query(const WireQuery *q, size_t length)
 	for (uint32_t o = 0; o < q->norder; o++)
 		if (q->order[o].col < 0 || q->order[o].col >= q->ncols)
 			return "order names no column";
-	if ((wrong = check_sets(q)) != NULL)
+	if ((wrong = check_sets(q)) != NULL || (wrong = check_grouped(q)) != NULL)
 		return wrong;
 	for (int s = 0; s < q->nslots; s++)
 		if ((wrong = check_slot(q, &q->slots[s])) != NULL)
@@ -440,6 +457,8 @@ check_resident(const WireResident *in, const WireQuery *q, size_t length, size_t
 		return "resident length";
 	if (in->buffer >= (uint32_t) buffers)
 		return "no such buffer";
+	if (q->flags & WIRE_GROUPED)
+		return "stored rows that arrive grouped";
 	if (in->nruns + in->nspans < 1 || in->nruns > buffer_bytes / sizeof(WireRun) ||
 		wire_align(in->nruns * sizeof(WireRun)) + ((size_t) in->nruns + in->nspans) * sizeof(uint64_t) > buffer_bytes)
 		return "number of runs";
@@ -573,11 +592,13 @@ check_pick(const WirePick *in, const WireQuery *q, size_t length, size_t buffer_
 }
 
 const char *
-check_finish(const WireFinish *in, const WireQuery *q, size_t length)
+check_finish(const WireFinish *in, const WireQuery *q, size_t length, int buffers)
 {
 	if (length != 0 && length != sizeof(*in))
 		return "finish length";
 	if (in->ranks > 1)
 		return "ranks";
+	if (in->buffer >= (uint32_t) buffers)
+		return "no such buffer";
 	return check_limit(&in->limit, q);
 }

@@ -467,7 +467,12 @@ cuda_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error
 	DEVICE_CHECK(lane_add_timing(lane, b, error));
 	CUDA_CHECK(cudaStreamWaitEvent(query->stream, lane->copied[b], 0));
 	CUDA_CHECK(cudaEventRecord(lane->reduce_began[b], query->stream));
-	status = query_reduce_rows(query, &rows, &applied, error);
+	status = query->q->flags & WIRE_GROUPED ? runs_of_grouped(query, &rows, error) : DEVICE_OK;
+	if (status == DEVICE_OK)
+		status = query_reduce_rows(query, &rows, &applied, error);
+	/* runs are groups before their rows are */
+	if (status != DEVICE_OK && !applied && query->form == FORM_RUNS)
+		groups_forget(query);
 	if (!applied && (status == DEVICE_NO_MEMORY || status == DEVICE_UNSUPPORTED))
 		return give_up_batch(query, DEVICE_FULL, error);
 	if (status != DEVICE_OK)

@@ -61,7 +61,7 @@ extern const char *check_resident(const WireResident *in, const WireQuery *q, si
 								  size_t buffer_bytes, int buffers);
 extern const char *check_runs(const WireRun *runs, uint32_t n, const WireSpan *spans, uint32_t nspans);
 extern const char *check_pick(const WirePick *in, const WireQuery *q, size_t length, size_t buffer_bytes, int buffers);
-extern const char *check_finish(const WireFinish *in, const WireQuery *q, size_t length);
+extern const char *check_finish(const WireFinish *in, const WireQuery *q, size_t length, int buffers);
 
 /* ---- arena.c ---- */
 

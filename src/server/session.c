@@ -471,7 +471,7 @@ on_finish(Session *s, size_t length)
 
 	if (length > 0)
 		in = s->body.finish;
-	wrong = check_finish(&in, &s->query->wire, length);
+	wrong = check_finish(&in, &s->query->wire, length, ARENA_BUFFERS);
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
 	if (in.if_taken && !s->taken)
@@ -483,7 +483,7 @@ on_finish(Session *s, size_t length)
 		return false;
 	if (in.first > finished.ngroups)
 		in.first = (uint32_t) finished.ngroups;
-	return in.first == 0 || send_groups(s, &(WireFetch) {.max = in.first,.ranks = in.ranks});
+	return in.first == 0 || send_groups(s, &(WireFetch) {.max = in.first,.buffer = in.buffer,.ranks = in.ranks});
 }
 
 static bool

@@ -52,7 +52,7 @@ sub expect
 	%paths = ('custom scan' => 90, rescans => 2, 'workers launched' => 1.5);
 	if (($ENV{PGOPTIONS} // '') =~ /gpuagg\.engine=cuda/)
 	{
-		%paths = (%paths, 'engine cuda' => 12, 'feed heap' => 12, 'feed tuples' => 15, 'rows on the GPU' => 0.4);
+		%paths = (%paths, 'engine cuda' => 12, 'feed heap' => 12, 'feed tuples' => 15, 'rows on the GPU' => 0.4, 'sorted on the GPU' => 1);
 	}
 	else
 	{
@@ -127,6 +127,7 @@ sub watch
 	$seen{"engine $1"} = 1 while $text =~ /^ *Engine: (\w+)/mg;
 	$seen{'feed heap'} = 1 if $text =~ /^ *Feed: .*heap pages/m;
 	$seen{'cached blocks'} = 1 if $text =~ /^ *Feed: .*column cache \([1-9]/m;
+	$seen{'sorted on the GPU'} = 1 if $text =~ /^ *Engine: cuda.*(?:\n(?!.*Custom Scan).*)*?\n *Strategy: segmented \(rows arrive grouped/m;
 	$seen{'rows on the GPU'} = 1 if $text =~ /^ *Feed: GPU memory \([1-9]/m;
 	$seen{'cached and changed blocks'} = 1 if $text =~ /^ *Cached Blocks: .*changed=[1-9]/m;
 	$seen{'feed bitmap'} = 1 if $seen{'feed heap'} && $text =~ /Bitmap Heap Scan/;

@@ -362,26 +362,57 @@ limits(void)
 	q.slots[1] = (WireSlot) {.monoid = MONOID_ACCUM_F64,.width = 1};
 	q.slots[2] = (WireSlot) {.monoid = MONOID_COUNT,.width = 8,.bin_kind = WIRE_BIN_UNIFORM};
 	q.slots[3] = (WireSlot) {.monoid = MONOID_SUM_F64,.width = 1};
-	CHECK(check_finish(&in, &q, sizeof(in)) == NULL, "by a count");
-	CHECK(check_finish(&in, &q, sizeof(in) - 1) != NULL, "a short message");
+	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "by a count");
+	CHECK(check_finish(&in, &q, sizeof(in) - 1, 3) != NULL, "a short message");
+	in.buffer = 3;
+	CHECK(check_finish(&in, &q, sizeof(in), 3) != NULL, "no such buffer");
+	in.buffer = 2;
 	in.limit = (WireLimit) {.by = {-1, 0, -1, 0},.count = 5};
-	CHECK(check_finish(&in, &q, sizeof(in)) == NULL, "by a key");
+	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "by a key");
 	in.limit = (WireLimit) {.by = {3, 0, 0, 1},.count = 5};
-	CHECK(check_finish(&in, &q, sizeof(in)) == NULL, "by a mean");
+	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "by a mean");
 	in.limit = (WireLimit) {.nconditions = 1,.conditions = {{.value = {3, 0, 0, 0}}}};
-	CHECK(check_finish(&in, &q, sizeof(in)) == NULL, "conditions alone");
+	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "conditions alone");
 	in.limit = (WireLimit) {0};
-	CHECK(check_finish(&in, &q, sizeof(in)) == NULL && check_finish(&in, &q, 0) == NULL, "none");
+	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL && check_finish(&in, &q, 0, 3) == NULL, "none");
 	in.ranks = 1;
-	CHECK(check_finish(&in, &q, sizeof(in)) == NULL, "ranks");
+	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "ranks");
 	in.ranks = 2;
-	CHECK(check_finish(&in, &q, sizeof(in)) != NULL, "ranks of another kind");
+	CHECK(check_finish(&in, &q, sizeof(in), 3) != NULL, "ranks of another kind");
 	in.ranks = 0;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 	{
 		in.limit = wrong[i];
-		CHECK(check_finish(&in, &q, sizeof(in)) != NULL, "limit %d", (int) i);
+		CHECK(check_finish(&in, &q, sizeof(in), 3) != NULL, "limit %d", (int) i);
 	}
+}
+
+/* Rows that arrive grouped. */
+static void
+grouped(void)
+{
+	make_good();
+	query.nslots = 2;
+	query.flags = WIRE_GROUPED;
+	CHECK(check_query(&query, sizeof(query)) != NULL, "a key that may be NULL");
+	query.keys[0].nullable = 0;
+	query.key_bytes = query.null_offset = 4;
+	CHECK(check_query(&query, sizeof(query)) == NULL, "numbers of runs");
+	query.share = 1;
+	CHECK(check_query(&query, sizeof(query)) != NULL, "shared");
+	query.share = 0;
+	query.flags |= WIRE_ORDERED;
+	CHECK(check_query(&query, sizeof(query)) != NULL, "rows that are kept");
+	query.flags = WIRE_GROUPED;
+	query.nslots = 3;
+	CHECK(check_query(&query, sizeof(query)) != NULL, "bins");
+	query.nslots = 2;
+	query.nkeys = 0;
+	query.key_bytes = query.null_offset = 0;
+	CHECK(check_query(&query, sizeof(query)) != NULL, "no number");
+	make_stored();
+	query.flags = WIRE_GROUPED;
+	CHECK(check_resident(&resident, &query, sizeof(resident), BUFFER, 3) != NULL, "stored rows");
 }
 
 int
@@ -393,5 +424,6 @@ main(void)
 	RUN("stored columns and programs that make none", stored);
 	RUN("limits", limits);
 	RUN("picks", picks);
+	RUN("rows that arrive grouped", grouped);
 	return unit_done();
 }

@@ -513,7 +513,10 @@ static DeviceStatus
 standin_reset(Query *query, DeviceError *error)
 {
 	query->ngroups = query->q->nkeys == 0 ? 1 : 0;
-	query->errors = query->retries = query->given = query->fetched = 0;
+	query->errors = query->retries = 0;
+	/* of grouped rows each batch is followed by a reset */
+	if (!(query->q->flags & WIRE_GROUPED))
+		query->given = query->fetched = 0;
 	query->untold = 0;
 	forget_rows(query);
 	standin_forget_values(query);
@@ -887,7 +890,7 @@ standin_finish(Query *query, const WireLimit *limit, bool part, WireFinished *re
 	standin_release_holds(query);
 	result->memory_peak = query->peak;
 	snprintf(result->strategy, sizeof(result->strategy), "%s (stand-in)",
-			 query->q->nkeys == 0 ? "single" : "hash");
+			 query->q->nkeys == 0 ? "single" : query->q->flags & WIRE_GROUPED ? "segmented" : "hash");
 	return DEVICE_OK;
 }
 

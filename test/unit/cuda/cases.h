@@ -151,6 +151,21 @@ key_spread(int batch, int row)
 	return (batch + row) % 20 * 1000;
 }
 
+/* Numbers of runs, as grouped rows have them. */
+static int32_t
+key_runs(int batch, int row)
+{
+	return row / 7 + 0 * batch;
+}
+
+static void
+arrive_grouped(Case *c)
+{
+	c->q.flags = WIRE_GROUPED;
+	add_slot(&c->q, MONOID_ACCUM_F64, COL_X);
+	add_slot(&c->q, MONOID_MAX_F64, COL_X);
+}
+
 static void
 add_max(Case *c)
 {
@@ -281,6 +296,7 @@ make_case(int n, Case *c)
 		{"rows in order, and a first NULL", STRATEGY_AUTO, key_spread, 6, 300, 3, add_ordered},
 		{"sets of values", STRATEGY_AUTO, key_spread, 6, 12000, 0, add_sets},
 		{"sets of values without keys", STRATEGY_AUTO, NULL, 6, 300, 0, add_sets},
+		{"rows that arrive grouped", STRATEGY_AUTO, key_runs, 1, 3000, 0, arrive_grouped},
 		{"sets of values, and a first NULL", STRATEGY_AUTO, key_distinct, 6, 300, 3, add_sets},
 	};
 	const CaseRow *row = &rows[n];

@@ -1,0 +1,646 @@
+/*
+ * sorted.c
+ *	  Rows of the CUDA engine that arrive grouped: groups leave in their order, each when it is complete.
+ *
+ * Equal keys lie together, so that boundaries between them are all that the server needs to know of keys: they are found
+ * here, as the CPU engine finds them, and rows travel with the numbers of their runs.  A buffer of the arena is a query of
+ * the server's, which reduces the runs as segments and returns their states by number; their keys stay here.  While it does, the
+ * next buffer is filled.
+ *
+ * The first and the last group of a buffer may go on in its neighbours.  They go to the merger, a CPU engine for
+ * grouped input, which combines them.  It also takes the rows that the server cannot take, or has reduced with an error that
+ * may depend on the order of rows, in their place among the others.  If the server is lost or has no room, it takes the
+ * rows that are not answered, which are saved before the arena goes, and all that follow.  So nothing fails once there
+ * were rows: groups that have left cannot be taken back.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "engine_cpu/engine_cpu.h"
+#include "engine_cuda/cuda_engine.h"
+#include "groups/record.h"
+#include "groups/table.h"
+
+/* Buffers of rows, and the one for groups behind them. */
+#define ROW_BUFFERS 2
+#define GROUP_BUFFER ROW_BUFFERS
+
+/* The first buffer is sent with so many rows, and each with twice as many as the one before: a LIMIT may want few groups. */
+#define FIRST_ROWS 4096
+
+/* Most groups that leave at a time. */
+#define LEAVING_GROUPS 1024
+
+struct CudaSorted
+{
+	AggSpec		keys;			/* the query's keys alone */
+	GroupTable *table[ROW_BUFFERS]; /* the runs of a buffer: their keys */
+	bool		begun;			/* with the session that there is */
+	uint32		least_room;		/* rows of a batch */
+	uint32		most_rows;		/* of the buffer being filled */
+	uint32		most_groups;	/* of any */
+	bool		used;			/* the server has had a batch since OPENED */
+	bool		reset;			/* RESET was sent with the last one */
+	int			sent;			/* buffer that is not answered, or -1 */
+	bool		filled;			/* that of cuda->buffer is to be sent */
+	bool		lost;			/* the merger takes all rows that follow */
+	bool		ending;			/* there are none */
+	int			leaving;		/* buffer whose groups leave, or -1 */
+	WireGroups	groups;			/* of it */
+	uint32		next;			/* the next of them */
+	int			back[ROW_BUFFERS];	/* buffers whose rows go to the merger, */
+	int			nback;
+	uint32		back_row;		/* from this row of the first one on */
+	char	   *saved[ROW_BUFFERS]; /* their content, if the arena is gone */
+	MemoryContext back_cxt;		/* rows read back, and those of: */
+	Batch		aside;			/* for the merger, behind those of cuda->buffer */
+	bool		has_aside;
+	GroupBatch	out;			/* LEAVING_GROUPS */
+	uint64		runs;			/* that were reduced */
+	uint64		run_rows;
+	size_t		mem_peak;
+	char		why[128];		/* it is lost */
+};
+
+/* ---- opening ---- */
+
+CudaSorted *
+cuda_sorted_create(const CudaEngine *cuda)
+{
+	CudaSorted *sorted = palloc0(sizeof(CudaSorted));
+
+	sorted->keys = *cuda->spec;
+	sorted->keys.nslots = sorted->keys.nfallbacks = 0;
+	for (int b = 0; b < ROW_BUFFERS; b++)
+		sorted->table[b] = group_table_create(cuda->env.cxt, &sorted->keys, TABLE_SEGMENTED, Max(cuda->env.batch_rows, 256));
+	group_batch_init(&sorted->out, cuda->spec, LEAVING_GROUPS, false);
+	sorted->back_cxt = AllocSetContextCreate(cuda->env.cxt, "GPU rows read back", ALLOCSET_DEFAULT_SIZES);
+	sorted->sent = sorted->leaving = -1;
+	return sorted;
+}
+
+/* Before the connection is closed: saves the rows of the buffers. */
+static void
+save_rows(void *arg)
+{
+	CudaEngine *cuda = arg;
+	CudaSorted *sorted = cuda->sorted;
+	const Client *client = cuda->client;
+
+	for (int b = 0; b < ROW_BUFFERS && client->arena; b++)
+	{
+		if (sorted->saved[b] == NULL)
+			sorted->saved[b] = MemoryContextAlloc(cuda->env.cxt, cuda->query->buffer_bytes + 1);
+		memcpy(sorted->saved[b], client->arena + (size_t) b * client->welcome.buffer_bytes, cuda->query->buffer_bytes);
+	}
+}
+
+const char *
+cuda_sorted_begin(CudaEngine *cuda)
+{
+	CudaSorted *sorted = cuda->sorted;
+	const CudaQuery *query = cuda->query;
+	const WireWelcome *welcome = &cuda->client->welcome;
+
+	sorted->begun = true;
+	sorted->used = false;
+	sorted->least_room = cuda->env.batch_rows;
+	sorted->most_groups = (welcome->buffer_bytes - (query->wire->nslots + 1) * WIRE_ALIGN) / wire_group_bytes(query->wire);
+	sorted->most_rows = Min(Max(FIRST_ROWS, sorted->least_room), query->buffer_rows);
+	cuda->client->failing = save_rows;
+	cuda->client->failing_arg = cuda;
+	if (welcome->buffers <= GROUP_BUFFER || sorted->least_room > query->buffer_rows || sorted->least_room > sorted->most_groups)
+		return "rows too wide for groups that leave in order";
+	return NULL;
+}
+
+/* ---- groups out ---- */
+
+/* Groups from .. from + n - 1 of the buffer whose groups leave. */
+static void
+make_groups(CudaEngine *cuda, uint32 from, int n, GroupBatch *out)
+{
+	CudaSorted *sorted = cuda->sorted;
+	const GroupTable *table = sorted->table[sorted->leaving];
+	const char *buffer = cuda->client->arena + (size_t) sorted->groups.buffer * cuda->client->welcome.buffer_bytes;
+	MemoryContext old;
+
+	MemoryContextReset(cuda->group_cxt);
+	old = MemoryContextSwitchTo(cuda->group_cxt);
+	out->ngroups = n;
+	for (int k = 0; k < cuda->spec->nkeys; k++)
+		for (int g = 0; g < n; g++)
+			out->keys[k][g] = group_key_datum(&table->keys, group_row(table, from + g), k, &out->keynulls[k][g]);
+	cuda_set_states(cuda, &sorted->groups, buffer, from, out);
+	MemoryContextSwitchTo(old);
+}
+
+/* Has the merger take a group in, which comes behind all others. */
+static void
+append_group(CudaEngine *cuda, uint32 group, bool closed)
+{
+	make_groups(cuda, group, 1, &cuda->sorted->out);
+	cpu_append_groups(cuda_get_merger(cuda), &cuda->sorted->out, closed);
+}
+
+/* The groups between the first and the last one, where they lie; false: they have left, and the last one is the merger's. */
+static bool
+leave(CudaEngine *cuda, GroupBatch *out)
+{
+	CudaSorted *sorted = cuda->sorted;
+	uint32		last = sorted->groups.n - 1;
+
+	if (sorted->next < last)
+	{
+		make_groups(cuda, sorted->next, Min(LEAVING_GROUPS, last - sorted->next), &sorted->out);
+		*out = sorted->out;
+		sorted->next += out->ngroups;
+		return true;
+	}
+	if (last > 0)
+		append_group(cuda, last, false);
+	sorted->leaving = -1;
+	return false;
+}
+
+/* ---- rows to the merger ---- */
+
+/* For EXPLAIN. */
+static void
+note_strategy(CudaEngine *cuda)
+{
+	const CudaSorted *sorted = cuda->sorted;
+	char	   *text = cuda->result.strategy;
+	size_t		size = sizeof(cuda->result.strategy);
+
+	snprintf(text, size, "segmented (rows arrive grouped, %.1f in a run)", sorted->run_rows / (double) Max(sorted->runs, 1));
+	if (sorted->why[0] != '\0')
+		snprintf(text + strlen(text), size - strlen(text), ", then on the CPU: %s", sorted->why);
+}
+
+/* The server takes no more rows: those of its buffers, of which there may be none, go to the merger. */
+static void
+lose(CudaEngine *cuda, const char *why)
+{
+	CudaSorted *sorted = cuda->sorted;
+
+	ereport(DEBUG1, (errmsg_internal("gpuagg: rows are reduced on the CPU from here on: %s", why)));
+	strlcpy(sorted->why, why, sizeof(sorted->why));
+	sorted->lost = true;
+	if (sorted->sent >= 0)
+		sorted->back[sorted->nback++] = sorted->sent;
+	if (sorted->filled)
+		sorted->back[sorted->nback++] = cuda->buffer;
+	sorted->sent = -1;
+	sorted->filled = false;
+	cuda->base.failure[0] = '\0';
+	if (sorted->runs > 0)
+		note_strategy(cuda);
+}
+
+/* The same where the connection is still there. */
+static void
+give_up(CudaEngine *cuda, const char *why)
+{
+	save_rows(cuda);
+	cuda_end_session(cuda);
+	lose(cuda, why);
+}
+
+/* The keys of rows that were read back. */
+static void
+restore_keys(const CudaEngine *cuda, const GroupTable *table, const int32 *runs, Batch *batch)
+{
+	for (int k = 0; k < cuda->spec->nkeys; k++)
+	{
+		Column	   *col = &batch->cols[cuda->spec->keys[k].col];
+
+		col->values = palloc0((size_t) batch->nrows * column_width(col->type));
+		col->validity = palloc0(BITMAP_WORDS(batch->nrows) * sizeof(uint64));
+		for (int i = 0; i < batch->nrows; i++)
+		{
+			bool		isnull;
+			Datum		value = group_key_datum(&table->keys, group_row(table, runs[i]), k, &isnull);
+
+			if (isnull)
+				continue;
+			bitmap_set(col->validity, i);
+			column_store(col->type, col->scale, col->values, i, value);
+		}
+	}
+}
+
+static void
+merge_rows(CudaEngine *cuda, const Batch *batch)
+{
+	Engine	   *merger = cuda_get_merger(cuda);
+
+	cuda->rows_aside += batch->nrows;
+	merger->ops->add_batch(merger, batch);
+}
+
+/* Some rows of the first of the buffers that go to the merger. */
+static void
+take_back(CudaEngine *cuda)
+{
+	CudaSorted *sorted = cuda->sorted;
+	int			b = sorted->back[0];
+	const WireBatch *wire = &cuda->sent[b];
+	int			most = Max(cuda->env.batch_rows / 64 * 64, 64);
+	int			n = Min(wire->nrows - sorted->back_row, most);
+	const char *buffer = sorted->saved[b] ? sorted->saved[b] :
+		cuda->client->arena + (size_t) b * cuda->client->welcome.buffer_bytes;
+	const int32 *runs = (const int32 *) (buffer + wire->cols[cuda->query->keycol[0]].values) + sorted->back_row;
+	MemoryContext old;
+	Batch		batch = {0};
+
+	MemoryContextReset(sorted->back_cxt);
+	old = MemoryContextSwitchTo(sorted->back_cxt);
+	cuda_query_unfill(cuda->query, buffer, wire, sorted->back_row, n, &batch);
+	restore_keys(cuda, sorted->table[b], runs, &batch);
+	MemoryContextSwitchTo(old);
+	cuda->rows_given -= n;
+	merge_rows(cuda, &batch);
+	sorted->back_row += n;
+	if (sorted->back_row < wire->nrows)
+		return;
+	sorted->back_row = 0;
+	sorted->nback--;
+	memmove(sorted->back, sorted->back + 1, sorted->nback * sizeof(int));
+}
+
+/*
+ * Keeps a batch for the merger until the rows before it have left.  It lasts until the feed's next one, but for what the feed
+ * has written into the arena.
+ */
+static void
+keep_aside(CudaEngine *cuda, const Batch *batch)
+{
+	CudaSorted *sorted = cuda->sorted;
+	const char *arena = cuda_has_session(cuda) ? cuda->client->arena : NULL;
+	MemoryContext old;
+
+	MemoryContextReset(sorted->back_cxt);
+	old = MemoryContextSwitchTo(sorted->back_cxt);
+	sorted->aside = *batch;
+	sorted->aside.cols = palloc((batch->ncols + 1) * sizeof(Column));
+	memcpy(sorted->aside.cols, batch->cols, batch->ncols * sizeof(Column));
+	for (int c = 0; c < batch->ncols && arena; c++)
+	{
+		Column	   *col = &sorted->aside.cols[c];
+		size_t		bytes = (size_t) batch->nrows * column_width(col->type);
+		const char *values = col->values;
+
+		if (values < arena || values >= arena + cuda->client->welcome.arena_bytes)
+			continue;
+		col->values = palloc(bytes);
+		memcpy(col->values, values, bytes);
+	}
+	MemoryContextSwitchTo(old);
+	sorted->has_aside = true;
+}
+
+/* ---- a buffer to the server, and back ---- */
+
+/* The buffer is to be sent. */
+static void
+end_buffer(CudaEngine *cuda)
+{
+	CudaSorted *sorted = cuda->sorted;
+	CudaColumn *run = &cuda->query->cols[cuda->query->keycol[0]];
+	WireBatch  *batch = &cuda->sent[cuda->buffer];
+
+	run->min = 0;
+	run->max = (int64) sorted->table[cuda->buffer]->ngroups - 1;
+	cuda_query_describe(cuda->query, cuda->rows, batch);
+	batch->buffer = cuda->buffer;
+	sorted->filled = true;
+}
+
+/* Sends it, and turns to the other one. */
+static void
+send_buffer(CudaEngine *cuda)
+{
+	CudaSorted *sorted = cuda->sorted;
+	Client	   *client = cuda->client;
+	const WireBatch *batch = &cuda->sent[cuda->buffer];
+	WireFinish	finish = {.first = batch->key_max[0] + 1,.buffer = GROUP_BUFFER};
+
+	sorted->reset = sorted->used;
+	if ((sorted->reset && !client_send(client, MESSAGE_RESET, NULL, 0)) ||
+		!client_send(client, MESSAGE_BATCH, batch, sizeof(*batch)) ||
+		!client_send(client, MESSAGE_FINISH, &finish, sizeof(finish)))
+	{
+		lose(cuda, client->failure);
+		return;
+	}
+	sorted->used = true;
+	sorted->sent = cuda->buffer;
+	sorted->filled = false;
+	sorted->most_rows = Min(2 * sorted->most_rows, cuda->query->buffer_rows);
+	cuda->batches++;
+	cuda->buffer = (cuda->buffer + 1) % ROW_BUFFERS;
+	cuda->rows = 0;
+	group_table_reset(sorted->table[cuda->buffer]);
+}
+
+/* Are these the states of all groups, within the buffer, and in order? */
+static bool
+groups_are_sound(const CudaEngine *cuda, const WireGroups *groups, uint32 n)
+{
+	const int32 *numbers = (const int32 *) (cuda->client->arena +
+											(size_t) GROUP_BUFFER * cuda->client->welcome.buffer_bytes + groups->keys);
+
+	if (groups->first != 0 || groups->n != n || groups->buffer != GROUP_BUFFER || !cuda_groups_fit(cuda, groups))
+		return false;
+	for (uint32 g = 0; g < n; g++)
+		if (numbers[g] != (int32) g)
+			return false;
+	return true;
+}
+
+/* The answer to a batch of n groups; *full: there was no room for it.  False: the connection is lost. */
+static bool
+receive_answer(CudaEngine *cuda, uint32 n, WireFinished *result, bool *full)
+{
+	CudaSorted *sorted = cuda->sorted;
+	Client	   *client = cuda->client;
+	WireDone	done;
+
+	if ((sorted->reset && !client_receive(client, MESSAGE_OPENED, NULL, 0)) ||
+		!client_receive(client, MESSAGE_DONE, &done, sizeof(done)) ||
+		!client_receive(client, MESSAGE_FINISHED, result, sizeof(*result)))
+		return false;
+	*full = !done.taken;
+	if (done.buffer != (uint32) sorted->sent || result->ngroups != (*full ? 0 : n))
+		return client_fail(client, "the GPU server sent what makes no sense");
+	if (*full)
+		return true;
+	if (!client_receive(client, MESSAGE_GROUPS, &sorted->groups, sizeof(sorted->groups)))
+		return false;
+	return groups_are_sound(cuda, &sorted->groups, n) || client_fail(client, "the GPU server sent what makes no sense");
+}
+
+static void
+add_result(CudaEngine *cuda, const WireFinished *from)
+{
+	WireFinished *to = &cuda->result;
+
+	to->bytes_in += from->bytes_in;
+	to->copy_ms += from->copy_ms;
+	to->kernel_ms += from->kernel_ms;
+	to->server_ms += from->server_ms;
+	to->memory_peak = Max(to->memory_peak, from->memory_peak);
+	to->devices = Max(to->devices, from->devices);
+	to->ngroups += from->ngroups;
+}
+
+/* Waits for the answer to the buffer that was sent: its groups leave, or its rows go to the merger. */
+static void
+receive_buffer(CudaEngine *cuda)
+{
+	CudaSorted *sorted = cuda->sorted;
+	int			b = sorted->sent;
+	WireFinished result;
+	bool		full;
+	instr_time	since = cuda_clock();
+	bool		ok = receive_answer(cuda, (uint32) cuda->sent[b].key_max[0] + 1, &result, &full);
+
+	cuda_add_time(&cuda->times.finish_ms, since);
+	if (!ok)
+	{
+		lose(cuda, cuda->client->failure);
+		return;
+	}
+	add_result(cuda, &result);
+	if (full)
+	{
+		give_up(cuda, "the GPU has no room");
+		return;
+	}
+	sorted->sent = -1;
+	if (result.errors != 0)
+	{
+		/* a sum that left its range: in the order of rows it may not */
+		sorted->back[sorted->nback++] = b;
+		return;
+	}
+	sorted->runs += sorted->groups.n;
+	sorted->run_rows += cuda->sent[b].nrows;
+	note_strategy(cuda);
+	cuda->bytes_from_device += sorted->groups.n * wire_group_bytes(cuda->query->wire);
+	sorted->leaving = b;
+	sorted->next = 1;
+	append_group(cuda, 0, sorted->groups.n > 1);
+}
+
+/* ---- for the engine ---- */
+
+/* Must the CPU take these rows?  See rows.c. */
+static bool
+needs_cpu(CudaEngine *cuda, const Batch *batch)
+{
+	CudaQuery  *query = cuda->query;
+	bool		negative;
+
+	if ((uint32) batch->nrows > query->buffer_rows - cuda->rows || cuda_query_large(query, batch) ||
+		cuda_query_unrepresentable(query, batch))
+		return true;
+	/* of -0 and 0 the one that came last is the minimum or maximum */
+	cuda_query_note_negative_zero(query, batch);
+	negative = query->negative_zero;
+	query->negative_zero = false;
+	return negative;
+}
+
+/* Appends rows to the buffer, with the numbers of their runs. */
+static void
+fill(CudaEngine *cuda, const Batch *batch)
+{
+	CudaSorted *sorted = cuda->sorted;
+	CudaQuery  *query = cuda->query;
+	GroupTable *table = sorted->table[cuda->buffer];
+	char	   *buffer = cuda->client->arena + (size_t) cuda->buffer * cuda->client->welcome.buffer_bytes;
+	int32	   *out = (int32 *) (buffer + query->cols[query->keycol[0]].values) + cuda->rows;
+
+	group_table_locate(table, batch);
+	for (int r = 0; r < table->nruns; r++)
+	{
+		int32		number = table->run_at[r] / table->row_cells;
+
+		for (uint32 i = table->run_start[r]; i < table->run_start[r + 1]; i++)
+			out[i] = number;
+	}
+	cuda_query_fill(query, buffer, cuda->rows, batch, 0, batch->nrows);
+	query->negative_zero = false;
+	cuda->rows += batch->nrows;
+	cuda->rows_given += batch->nrows;
+}
+
+/* Is there no room for another batch, or not to be? */
+static bool
+is_full(const CudaEngine *cuda, size_t memory)
+{
+	const CudaSorted *sorted = cuda->sorted;
+
+	return cuda->rows + sorted->least_room > sorted->most_rows ||
+		sorted->table[cuda->buffer]->ngroups + sorted->least_room > sorted->most_groups || memory > cuda->env.mem_limit;
+}
+
+/* Connects, if that has not been done. */
+static void
+open_session(CudaEngine *cuda)
+{
+	CudaSorted *sorted = cuda->sorted;
+	const char *why = NULL;
+
+	if (!cuda_has_session(cuda))
+		sorted->begun = false;
+	if (cuda_ensure_open(cuda, NULL) != ENGINE_OK)
+		why = cuda->base.failure[0] ? cuda->base.failure : "the session was lost";
+	else if (!sorted->begun)
+		why = cuda_sorted_begin(cuda);
+	if (why)
+	{
+		lose(cuda, why);
+		if (cuda_has_session(cuda))
+			cuda_end_session(cuda);
+		return;
+	}
+	if (!cuda->prepared)
+		client_prepare(cuda->client, cuda->query->buffer_bytes,
+					   Min(floor(cuda->query->wire->est_rows / cuda->query->buffer_rows), ROW_BUFFERS));
+	cuda->prepared = true;
+}
+
+EngineStatus
+cuda_sorted_add(CudaEngine *cuda, const Batch *batch)
+{
+	CudaSorted *sorted = cuda->sorted;
+
+	if (batch->nrows == 0)
+		return ENGINE_OK;
+	if (!sorted->lost)
+		open_session(cuda);
+	if (sorted->lost || needs_cpu(cuda, batch))
+	{
+		if (cuda->rows > 0 && !sorted->lost)
+			end_buffer(cuda);
+		keep_aside(cuda, batch);
+	}
+	else
+	{
+		size_t		memory;
+
+		fill(cuda, batch);
+		memory = group_table_memory(sorted->table[0]) + group_table_memory(sorted->table[1]);
+		sorted->mem_peak = Max(sorted->mem_peak, memory);
+		if (is_full(cuda, memory))
+			end_buffer(cuda);
+	}
+	return ENGINE_OK;
+}
+
+void
+cuda_sorted_finish(CudaEngine *cuda)
+{
+	CudaSorted *sorted = cuda->sorted;
+
+	if (cuda->rows > 0 && !sorted->lost)
+		end_buffer(cuda);
+	sorted->ending = true;
+}
+
+/* The last group leaves, and then there are no more. */
+static void
+end_rows(CudaEngine *cuda)
+{
+	cuda->finished = true;
+	if (cuda->merger)
+		cuda->merger->ops->finish(cuda->merger);
+}
+
+/* Takes the next step towards groups; false: there is none before the next batch. */
+static bool
+step(CudaEngine *cuda)
+{
+	CudaSorted *sorted = cuda->sorted;
+
+	if (sorted->nback > 0)
+		take_back(cuda);
+	else if (sorted->sent >= 0 && (sorted->filled || sorted->has_aside || sorted->ending))
+		receive_buffer(cuda);
+	else if (sorted->filled)
+		send_buffer(cuda);
+	else if (sorted->has_aside)
+	{
+		sorted->has_aside = false;
+		merge_rows(cuda, &sorted->aside);
+	}
+	else if (sorted->ending && !cuda->finished)
+		end_rows(cuda);
+	else
+		return false;
+	return true;
+}
+
+bool
+cuda_sorted_next(CudaEngine *cuda, GroupBatch *out)
+{
+	CudaSorted *sorted = cuda->sorted;
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (cuda->merger)
+		{
+			bool		more = cuda->merger->ops->next_groups(cuda->merger, out);
+
+			cuda->base.errors |= cuda->merger->errors;
+			if (more)
+				return true;
+		}
+		if (sorted->leaving >= 0)
+		{
+			if (leave(cuda, out))
+				return true;
+			continue;
+		}
+	} while (sorted->leaving >= 0 || step(cuda));
+	return false;
+}
+
+bool
+cuda_sorted_reset(CudaEngine *cuda)
+{
+	CudaSorted *sorted = cuda->sorted;
+	bool		in_flight = sorted->sent >= 0;
+
+	for (int b = 0; b < ROW_BUFFERS; b++)
+	{
+		group_table_reset(sorted->table[b]);
+		if (sorted->saved[b])
+			pfree(sorted->saved[b]);
+		sorted->saved[b] = NULL;
+	}
+	MemoryContextReset(sorted->back_cxt);
+	sorted->sent = sorted->leaving = -1;
+	sorted->nback = 0;
+	sorted->back_row = 0;
+	sorted->filled = sorted->has_aside = sorted->lost = sorted->ending = false;
+	sorted->runs = sorted->run_rows = 0;
+	sorted->why[0] = '\0';
+	if (cuda_has_session(cuda))
+		sorted->most_rows = Min(Max(FIRST_ROWS, sorted->least_room), cuda->query->buffer_rows);
+	return in_flight;
+}
+
+size_t
+cuda_sorted_memory(const CudaEngine *cuda)
+{
+	return cuda->sorted->mem_peak;
+}
