@@ -406,8 +406,6 @@ aggmap_supported(const Aggref *aggref, bool parallel, const char **why)
 		*why = psprintf("hypothetical-set aggregate %s", name);
 	else if (aggref->aggkind != AGGKIND_NORMAL && !is_ordered_set(entry.row, aggref))
 		*why = psprintf("ordered-set aggregate %s", name);
-	else if (contain_subplans((Node *) aggref->aggdirectargs))
-		*why = psprintf("subquery in an argument of %s", name);
 	/* distinct values are sorted by themselves */
 	else if (aggref->aggkind == AGGKIND_NORMAL && aggref->aggorder != NIL && aggref->aggdistinct == NIL && parallel)
 		*why = psprintf("ORDER BY inside %s, and no order between participants", name);

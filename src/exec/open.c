@@ -59,7 +59,6 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 	GpuAggPlan *plan = state->plan;
 	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
 	AggSpec    *spec = palloc0(sizeof(AggSpec));
-	int			direct = plan->nconsts + (plan->nlimit > 0 ? 2 : 0);
 
 	spec->support = *support;
 	spec->usual_scale = plan->input_scale;
@@ -88,8 +87,7 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 		if (set > 0 && aggmap_shows_order(state->outputs[a], spec))
 			spec->distincts[set - 1].sorted = true;
 		if (aggref->aggdirectargs != NIL)
-			state->fractions[spec->nordered_sets - 1] = ExecInitExpr(list_nth(cscan->custom_exprs, direct++),
-																	 &state->css.ss.ps);
+			state->fractions[spec->nordered_sets - 1] = state->directs[a];
 	}
 	state->spec = spec;
 }

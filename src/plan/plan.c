@@ -691,11 +691,6 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 		refuse(root, ours, "an expression above the aggregation needs a column of its key");
 		return;
 	}
-	if (query.sets != NIL && supported_any_ordered_set(query.aggs))
-	{
-		refuse(root, ours, "an ordered-set aggregate of several grouping sets");
-		return;
-	}
 	if (!supported_query(query.keys, query.key_eqops, query.aggs, &why) ||
 		!supported_sets(query.sets, query.keys, &why))
 	{

@@ -150,7 +150,6 @@ supported_distinct(const Aggref *aggref, const char **why)
 static bool
 supported_aggregates(List *aggrefs, bool parallel, const char **why)
 {
-	bool		ordered_sets = supported_any_ordered_set(aggrefs);
 	ListCell   *lc;
 
 	foreach(lc, aggrefs)
@@ -159,11 +158,6 @@ supported_aggregates(List *aggrefs, bool parallel, const char **why)
 
 		if (!aggmap_supported(partial_aggref(aggref), parallel, why) || !supported_distinct(aggref, why))
 			return false;
-		if (ordered_sets && supported_orders_rows(aggref))
-		{
-			*why = psprintf("ORDER BY inside %s beside an ordered-set aggregate", get_func_name(aggref->aggfnoid));
-			return false;
-		}
 		/* equal expressions are evaluated once, which volatile ones must not be */
 		if (contain_volatile_functions((Node *) aggref))
 		{
@@ -278,7 +272,7 @@ shows_input_order(const Aggref *aggref)
 /*
  * Can one sort of the input serve all aggregates with an ORDER BY?  Then *order is the longest of theirs, and the
  * others are leading parts of it.  Otherwise *order is NIL, and *apart says that the rows of each order are sorted
- * apart, as they are where distinct values are found as well, or others must see the rows in the order of the input.
+ * apart, as they are where distinct values or ordered sets are found as well, or others must see the rows in the order of the input.
  */
 void
 supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg, bool *apart)
@@ -293,7 +287,7 @@ supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg, bo
 		Aggref	   *aggref = lfirst_node(Aggref, lc);
 		List	   *pathkeys;
 
-		others |= aggref->aggdistinct != NIL || shows_input_order(aggref);
+		others |= aggref->aggdistinct != NIL || aggmap_is_ordered_set(aggref) || shows_input_order(aggref);
 		if (!supported_orders_rows(aggref))
 			continue;
 		pathkeys = make_pathkeys_for_sortclauses(root, aggref->aggorder, aggref->args);
