@@ -16,7 +16,8 @@
  * makes the other sets.  Where there is one such engine, it may share a query with those of other participants, and
  * take rows of which it has copies.
  *
- * Memory: each engine has its share of EngineEnv.mem_limit, but no less than the least work_mem, and spills beyond.
+ * Memory: each engine has its share of EngineEnv.mem_limit, but no less than the least work_mem, and spills beyond.  Those
+ * that keep values (DISTINCT, ordered sets, orders) may use work_mem for each kind of these, as core's sorts do for each set.
  */
 #include "postgres.h"
 
@@ -33,6 +34,8 @@
 
 /* Least memory of an engine: that of the least work_mem. */
 #define MIN_MEMORY (64 * 1024)
+/* So many sets may keep values in work_mem each, as many as a ROLLUP mostly has; of more they share that. */
+#define FULL_SETS 4
 
 typedef struct SetEngine
 {
@@ -290,6 +293,7 @@ open_set(GroupingEngine *grouping, const EngineOps *ops, SetEngine *set)
 
 	env.est_groups = spec->sets[set->number].groups;
 	env.mem_limit = engine_memory(grouping, env.est_groups);
+	env.mem_least = Max(env.mem_least * FULL_SETS / Max(grouping->nsets, FULL_SETS), MIN_MEMORY);
 	env.fraction = set_fraction;
 	env.fraction_arg = set;
 	if (set->parent >= 0)

@@ -229,6 +229,7 @@ exec_open_engine(GpuAggState *state, const EngineOps *ops)
 	env.cxt = AllocSetContextCreate(state->cxt, "gpuagg engine", ALLOCSET_DEFAULT_SIZES);
 	env.estate = state->css.ss.ps.state;
 	env.mem_limit = get_hash_memory_limit();
+	env.mem_least = work_mem * (size_t) 1024;
 	env.batch_rows = gpuagg_batch_rows;
 	env.est_rows = state->plan->est_rows;
 	env.est_groups = state->plan->est_groups;

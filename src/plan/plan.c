@@ -158,10 +158,10 @@ collect_keys(GroupQuery *query)
 	plan_collect_sets(query);
 	collect_walker((Node *) query->root->processed_tlist, &context);
 	collect_walker((Node *) query->having, &context);
-	plan_complete_sets(query);
 	/* direct arguments of ordered-set aggregates */
 	foreach(lc, query->aggs)
 		collect_walker((Node *) lfirst_node(Aggref, lc)->aggdirectargs, &context);
+	plan_complete_sets(query);
 	nkeys = list_length(query->keys);
 	collect_walker((Node *) query->target->exprs, &context);
 	return list_length(query->keys) == nkeys && !context.undetermined;

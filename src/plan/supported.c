@@ -221,6 +221,30 @@ supported_query(List *keys, List *eqops, List *aggrefs, const char **why)
 		supported_keys(keys, eqops, why);
 }
 
+/* Is the key in all sets? */
+static bool
+in_all_sets(List *sets, int key)
+{
+	ListCell   *lc;
+
+	foreach(lc, sets)
+		if (!list_member_int(lfirst(lc), key))
+			return false;
+	return true;
+}
+
+/* Do all sets have both keys, or neither? */
+static bool
+together_in_sets(List *sets, int key, int other)
+{
+	ListCell   *lc;
+
+	foreach(lc, sets)
+		if (list_member_int(lfirst(lc), key) != list_member_int(lfirst(lc), other))
+			return false;
+	return true;
+}
+
 /*
  * Above the custom scan a key is found by what it is: of two equal ones the first, and a constant not at
  * all.  In a set without them that would show.
@@ -243,13 +267,14 @@ supported_sets(List *sets, List *keys, const char **why)
 		/* from 18 on a constant is marked as what sets may leave out */
 		if (IsA(expr, PlaceHolderVar))
 			expr = (Node *) ((PlaceHolderVar *) expr)->phexpr;
-		if (IsA(expr, Const))
+		if (IsA(expr, Const) && !in_all_sets(sets, foreach_current_index(key)))
 		{
 			*why = "GROUPING SETS with a constant as a key";
 			return false;
 		}
 		for_each_cell(other, keys, lnext(keys, key))
-			if (equal(lfirst(key), lfirst(other)))
+			if (equal(lfirst(key), lfirst(other)) &&
+				!together_in_sets(sets, foreach_current_index(key), foreach_current_index(other)))
 			{
 				*why = "GROUPING SETS with the same key under two names";
 				return false;

@@ -76,6 +76,28 @@ FETCH 1 FROM c;
 FETCH ALL FROM c;
 COMMIT;
 
+-- a fraction that depends on a key, and is no key; constants and equal keys that all sets have
+CREATE TABLE fractions AS SELECT i AS id, i / 10.0::float8 AS frac, i % 3 AS c FROM generate_series(0, 9) i;
+ALTER TABLE fractions ADD PRIMARY KEY (id);
+SELECT u.id, percentile_disc(frac) WITHIN GROUP (ORDER BY v) FROM fractions u JOIN g ON g.b = u.id GROUP BY GROUPING SETS ((u.id), (u.id)) ORDER BY 1;
+SELECT u.id, a, percentile_disc(frac) WITHIN GROUP (ORDER BY v) FROM fractions u JOIN g ON g.b = u.id WHERE a < 2 AND u.id < 3
+	GROUP BY u.id, ROLLUP (a) ORDER BY 1, 2;
+SELECT 1 AS one, c, GROUPING(c), gpu_count(*) FROM fractions GROUP BY GROUPING SETS ((1, 2), (1)) ORDER BY 1, 2;
+SELECT c AS x, c AS y, GROUPING(c), gpu_count(*) FROM fractions GROUP BY CUBE ((1, 2)) ORDER BY 1, 2;
+
+-- variadic arguments
+CREATE FUNCTION tally_add(int, VARIADIC int[]) RETURNS int LANGUAGE sql AS 'SELECT coalesce($1, 0) + cardinality($2) + $2[1]';
+CREATE FUNCTION last_type(text, VARIADIC "any") RETURNS text LANGUAGE internal IMMUTABLE AS 'text_concat_ws';
+CREATE AGGREGATE tally(VARIADIC int[]) (SFUNC = tally_add, STYPE = int, INITCOND = '0');
+CREATE AGGREGATE joined(VARIADIC "any") (SFUNC = last_type, STYPE = text, INITCOND = '-');
+SELECT c, tally(id, id, id), tally(VARIADIC ARRAY[c]), gpu_median(id) FROM fractions GROUP BY c ORDER BY 1;
+SELECT c, tally(id, id ORDER BY id), joined(id, frac ORDER BY id), joined(VARIADIC ARRAY[id, 7] ORDER BY id), gpu_count(*)
+	FROM fractions WHERE id < 5 GROUP BY ROLLUP (c) ORDER BY 1;
+DROP AGGREGATE tally(VARIADIC int[]);
+DROP AGGREGATE joined(VARIADIC "any");
+DROP FUNCTION tally_add, last_type;
+DROP TABLE fractions;
+
 -- errors are core's
 SELECT b, percentile_cont(b / 2.0) WITHIN GROUP (ORDER BY f) FROM g WHERE b IN (0, 3) GROUP BY ROLLUP (b);
 SELECT a, percentile_cont((SELECT count(*) FROM generate_series(0, a))) WITHIN GROUP (ORDER BY f) FROM g WHERE a < 2 GROUP BY a;
