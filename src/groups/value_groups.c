@@ -14,8 +14,6 @@
 
 /* Most parts that one is divided into. */
 #define SUBPARTS 32
-/* Of values whose range is no larger, in relation to their number, the mode is found by counting. */
-#define COUNTED_RANGE 4
 
 /* ---- groups out ---------------------------------------------------------------------------- */
 
@@ -241,102 +239,6 @@ value_store_next(ValueStore *store, uint32 *group, int64 *n)
 	return true;
 }
 
-/* The code of a value that is equal to this one's, and the same for all that are equal. */
-static inline uint64
-code_class(const ValueStore *store, uint64 code)
-{
-	if (!store->spec->coded)
-		return store->class_of[code];
-	/* -0 = 0 */
-	return column_is_float(store->col.type) && code == select_code_f64(-0.0) ? select_code_f64(0.0) : code;
-}
-
-/* ---- the mode ------------------------------------------------------------------------------------ */
-
-#define ST_SORT sort_codes
-#define ST_ELEMENT_TYPE uint64
-#define ST_COMPARE(a, b) ((*(a) > *(b)) - (*(a) < *(b)))
-#define ST_SCOPE static
-#define ST_CHECK_FOR_INTERRUPTS
-#define ST_DEFINE
-#include "lib/sort_template.h"
-
-static inline void
-end_run(ValueRuns *runs)
-{
-	if (runs->n > runs->best[0])
-	{
-		runs->best[0] = runs->n;
-		runs->mode[0] = runs->code;
-	}
-	if (runs->n > 0 && runs->n >= runs->best[1])
-	{
-		runs->best[1] = runs->n;
-		runs->mode[1] = runs->code;
-	}
-}
-
-void
-values_add_run(const ValueStore *store, ValueRuns *runs, uint64 code, int64 n)
-{
-	if (runs->n > 0 && code_class(store, runs->code) == code_class(store, code))
-	{
-		runs->n += n;
-		return;
-	}
-	end_run(runs);
-	runs->code = code;
-	runs->n = n;
-}
-
-void
-values_sort_codes(uint64 *codes, int64 n)
-{
-	sort_codes(codes, n);
-}
-
-static void
-finish_modes(const ValueStore *store, ValueRuns *runs, Datum *mode)
-{
-	end_run(runs);
-	mode[0] = values_of_code(store, runs->mode[0]);
-	mode[1] = values_of_code(store, runs->mode[1]);
-}
-
-/* Codes may be sorted by it. */
-static void
-find_mode(ValueStore *store, uint64 *codes, int64 n, Datum *mode)
-{
-	ValueRuns	runs = {0};
-	uint64		min = codes[0],
-				max = codes[0];
-
-	for (int64 i = 1; i < n; i++)
-	{
-		min = Min(min, codes[i]);
-		max = Max(max, codes[i]);
-	}
-	if (n < PG_UINT32_MAX && max - min < (uint64) n * COUNTED_RANGE)
-	{
-		uint32	   *counts = MemoryContextAllocExtended(store->value_cxt, (max - min + 1) * sizeof(uint32),
-														MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-
-		for (int64 i = 0; i < n; i++)
-			counts[codes[i] - min]++;
-		for (uint64 c = 0; c <= max - min; c++)
-			if (counts[c] > 0)
-				values_add_run(store, &runs, min + c, counts[c]);
-		pfree(counts);
-	}
-	else
-	{
-		sort_codes(codes, n);
-		for (int64 i = 0; i < n; i++)
-			values_add_run(store, &runs, codes[i], 1);
-	}
-	finish_modes(store, &runs, mode);
-}
-
 /* ---- values of ranks -------------------------------------------------------------------------------- */
 
 static Datum
@@ -399,22 +301,6 @@ fetch_sorted(ValueStore *store, const int64 *ranks, int m, Datum *values, Datum 
 	MemoryContextDelete(scratch);
 }
 
-/* Makes room for n codes in store->codes, and as many in store->spare. */
-void
-values_reserve_codes(ValueStore *store, int64 n)
-{
-	if (n <= store->codes_size)
-		return;
-	if (store->codes)
-	{
-		pfree(store->codes);
-		pfree(store->spare);
-	}
-	store->codes_size = Max(n + n / 8, 1024);
-	store->codes = MemoryContextAllocHuge(store->cxt, store->codes_size * sizeof(uint64));
-	store->spare = MemoryContextAllocHuge(store->cxt, store->codes_size * sizeof(uint64));
-}
-
 /* Copies the group's codes to one place; of a dictionary's values they become their ranks. */
 static void
 collect_codes(ValueStore *store)
@@ -459,13 +345,13 @@ value_store_fetch(ValueStore *store, const int64 *ranks, int m, Datum *values, D
 
 		values_fetch_large(store, store->parts[store->part].file, store->group_n, ranks, m, found, mode ? &runs : NULL);
 		if (mode)
-			finish_modes(store, &runs, mode);
+			values_end_runs(store, &runs, mode);
 	}
 	else
 	{
 		collect_codes(store);
 		if (mode)
-			find_mode(store, store->codes, store->group_n, mode);
+			values_find_mode(store, store->codes, store->group_n, mode);
 		if (m > 0)
 			select_ranks(store->codes, store->spare, store->group_n, ranks, 0, m, found);
 	}

@@ -228,6 +228,22 @@ values_free(ValueStore *store)
 	values_clear(store);
 }
 
+/* Makes room for n codes in store->codes, and as many in store->spare. */
+void
+values_reserve_codes(ValueStore *store, int64 n)
+{
+	if (n <= store->codes_size)
+		return;
+	if (store->codes)
+	{
+		pfree(store->codes);
+		pfree(store->spare);
+	}
+	store->codes_size = Max(n + n / 8, 1024);
+	store->codes = MemoryContextAllocHuge(store->cxt, store->codes_size * sizeof(uint64));
+	store->spare = MemoryContextAllocHuge(store->cxt, store->codes_size * sizeof(uint64));
+}
+
 /* ---- values and codes --------------------------------------------------------- */
 
 Datum

@@ -2,8 +2,8 @@
  * value_store_internal.h
  *	  The store of values: what its files share.
  *
- * value_store.c takes values in, in chains, files and a sort; value_groups.c hands out groups, value_large.c those that are more than the
- * memory; value_exchange.c writes values for other stores and reads theirs.
+ * value_store.c takes values in, in chains, files and a sort; value_groups.c hands out groups, with value_modes.c, and value_large.c for those
+ * that are more than the memory; value_exchange.c writes values for other stores and reads theirs.
  */
 #ifndef GPUAGG_VALUE_STORE_INTERNAL_H
 #define GPUAGG_VALUE_STORE_INTERNAL_H
@@ -121,6 +121,8 @@ extern void values_extend_chain(ValueStore *store, GroupCodes *group);
 extern void values_clear(ValueStore *store);
 /* The same, and frees it. */
 extern void values_free(ValueStore *store);
+/* Makes room for n codes in store->codes, and as many in store->spare. */
+extern void values_reserve_codes(ValueStore *store, int64 n);
 
 static inline void
 append_code(ValueStore *store, uint32 g, uint64 code)
@@ -210,9 +212,11 @@ typedef struct ValueRuns
 
 /* Adds n equal codes, no less than those before. */
 extern void values_add_run(const ValueStore *store, ValueRuns *runs, uint64 code, int64 n);
+/* After all: mode[0] and mode[1] as in value_store_fetch. */
+extern void values_end_runs(const ValueStore *store, ValueRuns *runs, Datum *mode);
+/* The same of codes in one place, which may be sorted by it. */
+extern void values_find_mode(ValueStore *store, uint64 *codes, int64 n, Datum *mode);
 extern void values_sort_codes(uint64 *codes, int64 n);
-/* Makes room for n codes in store->codes, and as many in store->spare. */
-extern void values_reserve_codes(ValueStore *store, int64 n);
 /* found[i] = the code of rank ranks[i] among the n of one group in a file; adds all of them to runs, unless that is NULL. */
 extern void values_fetch_large(ValueStore *store, BufFile *file, int64 n, const int64 *ranks, int m, uint64 *found,
 							   ValueRuns *runs);
