@@ -337,6 +337,8 @@ value_store_fetch(ValueStore *store, const int64 *ranks, int m, Datum *values, D
 		fetch_sorted(store, ranks, m, values, mode);
 		return;
 	}
+	if (m == 0 && mode == NULL)
+		return;
 	CHECK_FOR_INTERRUPTS();
 	found = MemoryContextAlloc(store->value_cxt, (m + 1) * sizeof(uint64));
 	if (store->large)

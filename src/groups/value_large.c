@@ -68,12 +68,6 @@ read_codes(LargeGroup *large, CodeFile *from, uint64 *codes)
 	return n;
 }
 
-static inline bool
-wants_next(const LargeGroup *large, int64 n)
-{
-	return large->runs || (large->next < large->m && large->ranks[large->next] < large->before + n);
-}
-
 /* n codes that are all the same. */
 static void
 take_equal(LargeGroup *large, uint64 code, int64 n)
@@ -252,14 +246,11 @@ values_fetch_large(ValueStore *store, BufFile *file, int64 n, const int64 *ranks
 			from.min = Min(from.min, codes[i]);
 			from.max = Max(from.max, codes[i]);
 		}
-	if (wants_next(&large, n))
-	{
-		if (from.min == from.max)
-			take_equal(&large, from.min, n);
-		else if (n <= large.capacity)
-			take_few(&large, &from);
-		else
-			divide(&large, &from);
-	}
+	if (from.min == from.max)
+		take_equal(&large, from.min, n);
+	else if (n <= large.capacity)
+		take_few(&large, &from);
+	else
+		divide(&large, &from);
 	MemoryContextSwitchTo(old);
 }
