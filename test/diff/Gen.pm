@@ -201,7 +201,7 @@ sub aggregate
 	}
 	# which of equal values that look different is the one is open
 	if ($call !~ /[*]\)\z|jsonb_agg|bag\(|lossy_sum|unsafe_sum/ && $kind ne 'regr' && chance(0.12) && !$wild
-		&& !grep { ($_->{info}{nokey} || $_->{info}{loose} && !$_->{info}{float}) && $call =~ /\b$_->{name}\b/ } @columns)
+		&& !grep { ($_->{info}{nokey} || $_->{info}{loose} && (!$_->{info}{float} || $call =~ /array_agg/)) && $call =~ /\b$_->{name}\b/ } @columns)
 	{
 		$call =~ s/\(/(DISTINCT /;
 		Tally::draw('DISTINCT in aggregates');
