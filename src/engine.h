@@ -82,6 +82,7 @@ typedef struct EngineEnv
 	MemoryContext cxt;			/* lasts as long as the engine */
 	EState	   *estate;
 	size_t		mem_limit;		/* bytes: work_mem times hash_mem_multiplier */
+	size_t		mem_least;		/* what each part of an engine made of engines may have: work_mem */
 	int			batch_rows;		/* most rows of one batch */
 	double		est_rows;
 	double		est_groups;

@@ -410,13 +410,9 @@ aggmap_supported(const Aggref *aggref, bool parallel, const char **why)
 		*why = psprintf("hypothetical-set aggregate %s", name);
 	else if (aggref->aggkind != AGGKIND_NORMAL && !is_ordered_set(entry.row, aggref))
 		*why = psprintf("ordered-set aggregate %s", name);
-	else if (contain_subplans((Node *) aggref->aggdirectargs))
-		*why = psprintf("subquery in an argument of %s", name);
 	/* distinct values are sorted by themselves */
 	else if (aggref->aggkind == AGGKIND_NORMAL && aggref->aggorder != NIL && aggref->aggdistinct == NIL && parallel)
 		*why = psprintf("ORDER BY inside %s, and no order between participants", name);
-	else if (aggref->aggvariadic)
-		*why = psprintf("VARIADIC inside %s", name);
 	else if (aggref->agglevelsup != 0 || aggref->aggsplit != AGGSPLIT_SIMPLE)
 		*why = psprintf("%s belongs to another query level", name);
 	else if (parallel && (entry.row->kind == FINALIZE_FALLBACK || needs_order(entry.row)) &&
@@ -540,6 +536,7 @@ load_aggregate(AggOutput *out, const PartialCall *call)
 	agg->aggfnoid = aggref->aggfnoid;
 	agg->builtin = aggref->aggfnoid < FirstNormalObjectId || aggmap_is_ours(aggref->aggfnoid);
 	aggmap_init_function(&agg->transfn, form->aggtransfn, trans, nargs + 1, types, coll);
+	castNode(FuncExpr, agg->transfn.fn_expr)->funcvariadic = aggref->aggvariadic;
 	aggmap_init_function(&agg->combinefn, form->aggcombinefn, trans, 2, two, coll);
 	aggmap_init_function(&agg->serialfn, form->aggserialfn, BYTEAOID, 1, &types[0], InvalidOid);
 	aggmap_init_function(&agg->deserialfn, form->aggdeserialfn, INTERNALOID, 2, stored, InvalidOid);

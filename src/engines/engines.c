@@ -73,7 +73,7 @@ refusal_of_sets(const EngineOps *ops, const EngineQuery *query)
 		return spec && spec->ndistincts > 0 ? "an aggregate of distinct values" : "an aggregate of ordered values";
 	if (query->once)
 		return "distinct or ordered values must all have room, and rows come once";
-	return spec && spec->nsets > 0 ? "grouping sets of distinct values" : NULL;
+	return NULL;
 }
 
 /* Why the engine cannot run the query, or NULL. */

@@ -768,7 +768,7 @@ distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env, b
 	distinct->spec = spec;
 	distinct->choose = choose;
 	distinct->env = *env;
-	distinct->env.mem_limit = Max(env->mem_limit / (spec->ndistincts + 1), work_mem * (size_t) 1024);
+	distinct->env.mem_limit = Max(env->mem_limit / (spec->ndistincts + 1), env->mem_least);
 	make_inner_spec(distinct);
 	make_batches(distinct);
 	distinct->inner = ops->open(&distinct->inner_spec, &distinct->env);

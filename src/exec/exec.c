@@ -66,6 +66,26 @@ create_state(CustomScan *cscan)
 	return (Node *) state;
 }
 
+/* Expressions of this node are here for all rescans: core keeps a list of the subplans in them. */
+static void
+init_expressions(GpuAggState *state)
+{
+	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
+	GpuAggPlan *plan = state->plan;
+	int			next = plan->nconsts;
+
+	for (int i = 0; plan->nlimit > 0 && i < 2; i++)
+		state->limit_exprs[i] = ExecInitExpr(list_nth(cscan->custom_exprs, next++), &state->css.ss.ps);
+	state->directs = palloc0(sizeof(ExprState *) * (plan->naggs + 1));
+	for (int a = 0; a < plan->naggs; a++)
+	{
+		TargetEntry *tle = list_nth_node(TargetEntry, cscan->custom_scan_tlist, plan->nkeys + a);
+
+		if (castNode(Aggref, tle->expr)->aggdirectargs != NIL)
+			state->directs[a] = ExecInitExpr(list_nth(cscan->custom_exprs, next++), &state->css.ss.ps);
+	}
+}
+
 static void
 begin_scan(CustomScanState *node, EState *estate, int eflags)
 {
@@ -77,8 +97,7 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 	state->plan = plan_decode(cscan);
 	state->child = ExecInitNode(linitial(cscan->custom_plans), estate, eflags);
 	node->custom_ps = list_make1(state->child);
-	for (int i = 0; state->plan->nlimit > 0 && i < 2; i++)
-		state->limit_exprs[i] = ExecInitExpr(list_nth(cscan->custom_exprs, state->plan->nconsts + i), &node->ss.ps);
+	init_expressions(state);
 }
 
 /* ---- opening and closing ----------------------------------------------- */

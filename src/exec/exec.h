@@ -35,6 +35,7 @@ typedef struct GpuAggState
 	GpuAggPlan *plan;
 	PlanState  *child;
 	ExprState  *limit_exprs[2];	/* LIMIT and OFFSET, with plan->nlimit */
+	ExprState **directs;		/* [agg] the direct argument of an ordered-set aggregate, or NULL */
 	ExprSubplans subplans;		/* of the child's expressions, for all rescans */
 
 	/* Opened for the first tuple, in cxt. */

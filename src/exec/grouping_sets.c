@@ -7,8 +7,8 @@
  * groups of the sets that are made from them, in engines of the default kind; these are returned next, and so on.  A
  * set is made from the one with the fewest groups, as the planner expects them, of those that have all of its keys.
  *
- * Every set gets all rows where groups cannot be combined, or not to the same answer: DISTINCT
- * and ordered aggregates, those that only their own functions compute, unless they are exact sums, and, where one
+ * Every set gets all rows where groups cannot be combined, or not to the same answer: DISTINCT,
+ * ordered and ordered-set aggregates, those that only their own functions compute, unless they are exact sums, and, where one
  * process adds rows up in their order, sums of floats, whose last digits that order decides, and their extremes, as
  * that of 0 and -0 which came last is shown.
  *
@@ -16,7 +16,8 @@
  * makes the other sets.  Where there is one such engine, it may share a query with those of other participants, and
  * take rows of which it has copies.
  *
- * Memory: each engine has its share of EngineEnv.mem_limit, but no less than the least work_mem, and spills beyond.
+ * Memory: each engine has its share of EngineEnv.mem_limit, but no less than the least work_mem, and spills beyond.  Those
+ * that keep values (DISTINCT, ordered sets, orders) may use work_mem for each kind of these, as core's sorts do for each set.
  */
 #include "postgres.h"
 
@@ -28,13 +29,17 @@
 #include "engines/engines.h"
 #include "exec/distinct.h"
 #include "exec/grouping_sets.h"
+#include "exec/ordered_set.h"
 #include "exec/pieces.h"
 
 /* Least memory of an engine: that of the least work_mem. */
 #define MIN_MEMORY (64 * 1024)
+/* So many sets may keep values in work_mem each, as many as a ROLLUP mostly has; of more they share that. */
+#define FULL_SETS 4
 
 typedef struct SetEngine
 {
+	struct GroupingEngine *grouping;
 	int			number;			/* of AggSpec.sets, the first that is equal */
 	int			times;			/* how often its groups are returned */
 	int			parent;			/* which of the engines it is made from, or -1: from rows */
@@ -116,7 +121,7 @@ can_combine(const EngineOps *ops, const AggSpec *spec, bool parallel)
 {
 	bool		in_order = ops->adds_in_order && !parallel;
 
-	if (spec->ordered || spec->norder > 0 || spec->ordered_floats || spec->ndistincts > 0)
+	if (spec->ordered || spec->norder > 0 || spec->ordered_floats || spec_has_sets(spec))
 		return false;
 	for (int s = 0; in_order && s < spec->nslots; s++)
 		if (!slot_is_exact(spec->slots[s].monoid))
@@ -127,12 +132,12 @@ can_combine(const EngineOps *ops, const AggSpec *spec, bool parallel)
 	return true;
 }
 
-/* Must the groups of a set that occurs twice be made twice?  A final function may change a state. */
+/* Must the groups of a set that occurs twice be made twice?  A final function may change a state; ordered sets have none. */
 static bool
 returns_once(const AggSpec *spec)
 {
 	for (int f = 0; f < spec->nfallbacks; f++)
-		if (!fallback_is_exact(&spec->fallbacks[f]))
+		if (spec_set_of_fallback(spec, f) < 0 && !fallback_is_exact(&spec->fallbacks[f]))
 			return true;
 	return false;
 }
@@ -259,6 +264,26 @@ make_spec(GroupingEngine *grouping, SetEngine *set)
 	}
 }
 
+/* The direct argument of an ordered set in a group of the set: an OrderedSetFraction. */
+static Datum
+set_fraction(void *arg, int ordered_set, const Datum *keys, const bool *nulls, bool *isnull)
+{
+	const SetEngine *set = arg;
+	const GroupingEngine *grouping = set->grouping;
+	Datum	   *all = palloc0(sizeof(Datum) * (grouping->spec->nkeys + 1));
+	bool	   *all_nulls = palloc(sizeof(bool) * (grouping->spec->nkeys + 1));
+
+	for (int k = 0; k < grouping->spec->nkeys; k++)
+	{
+		int			key = set->key_of[k];
+
+		all_nulls[k] = key < 0 || nulls[key];
+		if (!all_nulls[k])
+			all[k] = keys[key];
+	}
+	return grouping->env.fraction(grouping->env.fraction_arg, ordered_set, all, all_nulls, isnull);
+}
+
 /* Opens the engine of a set: of these ops where it gets rows, and of the default ones where it gets groups. */
 static void
 open_set(GroupingEngine *grouping, const EngineOps *ops, SetEngine *set)
@@ -268,12 +293,17 @@ open_set(GroupingEngine *grouping, const EngineOps *ops, SetEngine *set)
 
 	env.est_groups = spec->sets[set->number].groups;
 	env.mem_limit = engine_memory(grouping, env.est_groups);
+	env.mem_least = Max(env.mem_least * FULL_SETS / Max(grouping->nsets, FULL_SETS), MIN_MEMORY);
+	env.fraction = set_fraction;
+	env.fraction_arg = set;
 	if (set->parent >= 0)
 	{
 		env.parallel = false;
 		env.est_rows = spec->sets[grouping->sets[set->parent].number].groups;
 	}
-	set->engine = set->spec.ndistincts > 0 ? distinct_open(ops, &set->spec, &env, false) : ops->open(&set->spec, &env);
+	set->engine = ops->sets ? ops->open(&set->spec, &env) :
+		set->spec.nordered_sets > 0 ? ordered_set_open(ops, &set->spec, &env) :
+		set->spec.ndistincts > 0 ? distinct_open(ops, &set->spec, &env, false) : ops->open(&set->spec, &env);
 	note(grouping, set, ENGINE_OK);
 }
 
@@ -647,6 +677,7 @@ grouping_sets_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *e
 	grouping->nsets = arrange_sets(ops, spec, env->parallel, grouping->sets);
 	for (int s = 0; s < grouping->nsets; s++)
 	{
+		grouping->sets[s].grouping = grouping;
 		make_spec(grouping, &grouping->sets[s]);
 		if (grouping->sets[s].parent < 0)
 		{

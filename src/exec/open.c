@@ -59,7 +59,6 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 	GpuAggPlan *plan = state->plan;
 	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
 	AggSpec    *spec = palloc0(sizeof(AggSpec));
-	int			direct = plan->nconsts + (plan->nlimit > 0 ? 2 : 0);
 
 	spec->support = *support;
 	spec->usual_scale = plan->input_scale;
@@ -88,8 +87,7 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 		if (set > 0 && aggmap_shows_order(state->outputs[a], spec))
 			spec->distincts[set - 1].sorted = true;
 		if (aggref->aggdirectargs != NIL)
-			state->fractions[spec->nordered_sets - 1] = ExecInitExpr(list_nth(cscan->custom_exprs, direct++),
-																	 &state->css.ss.ps);
+			state->fractions[spec->nordered_sets - 1] = state->directs[a];
 	}
 	state->spec = spec;
 }
@@ -232,6 +230,7 @@ exec_open_engine(GpuAggState *state, const EngineOps *ops)
 	env.cxt = AllocSetContextCreate(state->cxt, "gpuagg engine", ALLOCSET_DEFAULT_SIZES);
 	env.estate = state->css.ss.ps.state;
 	env.mem_limit = get_hash_memory_limit();
+	env.mem_least = work_mem * (size_t) 1024;
 	env.batch_rows = gpuagg_batch_rows;
 	env.est_rows = state->plan->est_rows;
 	env.est_groups = state->plan->est_groups;

@@ -492,7 +492,7 @@ ordered_set_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env
 	engine->env = *env;
 	engine->env.grouped = false;
 	/* as each of core's sorts has */
-	engine->env.mem_limit = Max(env->mem_limit / (spec->nvalues + 2), work_mem * (size_t) 1024);
+	engine->env.mem_limit = Max(env->mem_limit / (spec->nvalues + 2), env->mem_least);
 	initStringInfo(&engine->record);
 	make_inner_spec(engine);
 	make_own_spec(engine);

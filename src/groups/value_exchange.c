@@ -61,8 +61,8 @@ value_store_export(ValueStore *store, GroupSink *sink)
 	}
 	for (int p = 0; p < store->nparts; p++)
 	{
-		values_rewind(store->files[p]);
-		while (values_read_run(store->files[p], &group, codes, &n))
+		values_rewind(store->parts[p].file);
+		while (values_read_run(store->parts[p].file, &group, codes, &n))
 			write_run(sink, group, codes, n);
 		CHECK_FOR_INTERRUPTS();
 	}

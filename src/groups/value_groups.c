@@ -12,8 +12,8 @@
 #include "groups/value_store_internal.h"
 #include "operators/select.h"
 
-/* Of values whose range is no larger, in relation to their number, the mode is found by counting. */
-#define COUNTED_RANGE 4
+/* Most parts that one is divided into. */
+#define SUBPARTS 32
 
 /* ---- groups out ---------------------------------------------------------------------------- */
 
@@ -71,38 +71,55 @@ order_dictionary(ValueStore *store)
 	pfree(order);
 }
 
+/* The number of the part's groups. */
 static uint32
-local_groups(const ValueStore *store, int part)
+local_groups(const ValueStore *store, const ValuePart *part)
 {
-	uint32		parts = Max(store->nparts, 1);
-
-	return store->nall > (uint32) part ? (store->nall - part - 1) / parts + 1 : 0;
+	return store->nall > part->first ? (store->nall - part->first - 1) / part->stride + 1 : 0;
 }
 
-/* Sorts a partition that is too large. */
 static void
-sort_part(ValueStore *store, BufFile *file)
+close_part(ValuePart *part)
+{
+	if (part->file)
+		BufFileClose(part->file);
+	part->file = NULL;
+}
+
+/* Divides a part of several groups, that is too large, into others by group, which come after all that there are. */
+static void
+divide_part(ValueStore *store, int p)
 {
 	uint64		codes[LAST_CHUNK];
-	uint32		group,
-				n;
+	uint32		run[2];
+	int			n = (int) Min(store->nlocal, SUBPARTS);
+	int			at = store->nall_parts;
+	MemoryContext old = MemoryContextSwitchTo(store->cxt);
 
-	values_begin_sort(store);
-	values_reserve_counts(store, store->nlocal);
-	memset(store->sort_counts, 0, store->nlocal * sizeof(int64));
-	while (values_read_run(file, &group, codes, &n))
+	store->parts = repalloc_huge(store->parts, (at + n) * sizeof(ValuePart));
+	for (int i = 0; i < n; i++)
+		store->parts[at + i] = (ValuePart) {.stride = store->parts[p].stride * n,
+			.first = store->parts[p].first + store->parts[p].stride * i};
+	store->nall_parts += n;
+	while (values_read_run(store->parts[p].file, &run[0], codes, &run[1]))
 	{
-		for (uint32 i = 0; i < n; i++)
-			values_sort(store, group / store->nparts,
-						 store->spec->coded ? values_of_code(store, codes[i]) : values_of_dictionary(store, (int32) codes[i]));
+		ValuePart  *to = &store->parts[at + (run[0] - store->parts[p].first) / store->parts[p].stride % n];
+
 		CHECK_FOR_INTERRUPTS();
+		if (to->file == NULL)
+			to->file = BufFileCreateTemp(false);
+		BufFileWrite(to->file, run, sizeof(run));
+		BufFileWrite(to->file, codes, run[1] * sizeof(uint64));
+		store->spilled += sizeof(run) + run[1] * sizeof(uint64);
+		to->codes += run[1];
 	}
-	tuplesort_performsort(store->sort);
+	close_part(&store->parts[p]);
+	MemoryContextSwitchTo(old);
 }
 
-/* Reads a partition; its groups are numbered anew. */
+/* Reads a part; its groups are numbered anew. */
 static void
-load_part(ValueStore *store, BufFile *file)
+load_part(ValueStore *store, ValuePart *part)
 {
 	uint64		codes[LAST_CHUNK];
 	uint32		group,
@@ -110,36 +127,50 @@ load_part(ValueStore *store, BufFile *file)
 
 	values_clear(store);
 	values_reserve_groups(store, store->nlocal);
-	while (values_read_run(file, &group, codes, &n))
+	while (values_read_run(part->file, &group, codes, &n))
 	{
 		for (uint32 i = 0; i < n; i++)
-			append_code(store, group / store->nparts, codes[i]);
+			append_code(store, (group - part->first) / part->stride, codes[i]);
 		CHECK_FOR_INTERRUPTS();
 	}
+	close_part(part);
 }
 
-/* Prepares the next partition; false if there is none. */
+/* Prepares the next part; false if there is none. */
 static bool
 next_part(ValueStore *store)
 {
+	ValuePart	whole = {.stride = 1};
+	ValuePart  *part = &whole;
+
 	if (store->streams)
 		values_end_sort(store);
-	store->streams = false;
-	if (++store->part >= Max(store->nparts, 1))
+	if (store->large)
+		close_part(&store->parts[store->part]);
+	store->streams = store->large = false;
+	if (++store->part >= Max(store->nall_parts, 1))
 		return false;
-	store->nlocal = local_groups(store, store->part);
+	if (store->nparts > 0)
+		part = &store->parts[store->part];
+	store->stride = part->stride;
+	store->first = part->first;
+	store->nlocal = local_groups(store, part);
 	store->next_local = 0;
 	store->group_n = store->group_read = 0;
-	if (store->nparts > 0)
+	if (store->nparts == 0)
+		return true;
+	values_rewind(part->file);
+	if (part->codes * (int64) (2 * sizeof(uint64)) <= (int64) store->mem_limit)
+		load_part(store, part);
+	else if (store->nlocal > 1)
 	{
-		BufFile    *file = store->files[store->part];
-
-		values_rewind(file);
-		store->streams = store->file_codes[store->part] * (int64) (2 * sizeof(uint64)) > (int64) store->mem_limit;
-		if (store->streams)
-			sort_part(store, file);
-		else
-			load_part(store, file);
+		divide_part(store, store->part);
+		store->nlocal = 0;
+	}
+	else
+	{
+		store->large = true;
+		values_free(store);
 	}
 	return true;
 }
@@ -151,6 +182,8 @@ value_store_begin(ValueStore *store, uint32 ngroups)
 	store->part = -1;
 	store->nlocal = store->next_local = 0;
 	store->group_n = store->group_read = 0;
+	store->stride = 1;
+	store->first = 0;
 	if (store->sort)
 	{
 		/* all in one */
@@ -197,105 +230,13 @@ value_store_next(ValueStore *store, uint32 *group, int64 *n)
 		if (!next_part(store))
 			return false;
 	store->local = store->next_local++;
-	*group = store->local * Max(store->nparts, 1) + store->part;
+	*group = (uint32) (store->first + store->local * store->stride);
 	store->group_n = store->streams ? store->sort_counts[store->local] :
+		store->large ? store->parts[store->part].codes :
 		count_codes(&store->groups[store->local]);
 	store->group_read = 0;
 	*n = store->group_n;
 	return true;
-}
-
-/* The code of a value that is equal to this one's, and the same for all that are equal. */
-static inline uint64
-code_class(const ValueStore *store, uint64 code)
-{
-	if (!store->spec->coded)
-		return store->class_of[code];
-	/* -0 = 0 */
-	return column_is_float(store->col.type) && code == select_code_f64(-0.0) ? select_code_f64(0.0) : code;
-}
-
-/* ---- the mode ------------------------------------------------------------------------------------ */
-
-#define ST_SORT sort_codes
-#define ST_ELEMENT_TYPE uint64
-#define ST_COMPARE(a, b) ((*(a) > *(b)) - (*(a) < *(b)))
-#define ST_SCOPE static
-#define ST_CHECK_FOR_INTERRUPTS
-#define ST_DEFINE
-#include "lib/sort_template.h"
-
-/* Runs of equal values, in their order. */
-typedef struct Runs
-{
-	uint64		code;			/* the first of the run */
-	int64		n;
-	int64		best[2];		/* the longest; of several the first and the last one */
-	uint64		mode[2];
-} Runs;
-
-static inline void
-end_run(Runs *runs)
-{
-	if (runs->n > runs->best[0])
-	{
-		runs->best[0] = runs->n;
-		runs->mode[0] = runs->code;
-	}
-	if (runs->n > 0 && runs->n >= runs->best[1])
-	{
-		runs->best[1] = runs->n;
-		runs->mode[1] = runs->code;
-	}
-}
-
-static inline void
-add_to_run(const ValueStore *store, Runs *runs, uint64 code, int64 n)
-{
-	if (runs->n > 0 && code_class(store, runs->code) == code_class(store, code))
-	{
-		runs->n += n;
-		return;
-	}
-	end_run(runs);
-	runs->code = code;
-	runs->n = n;
-}
-
-/* Codes may be sorted by it. */
-static void
-find_mode(ValueStore *store, uint64 *codes, int64 n, Datum *mode)
-{
-	Runs		runs = {0};
-	uint64		min = codes[0],
-				max = codes[0];
-
-	for (int64 i = 1; i < n; i++)
-	{
-		min = Min(min, codes[i]);
-		max = Max(max, codes[i]);
-	}
-	if (n < PG_UINT32_MAX && max - min < (uint64) n * COUNTED_RANGE)
-	{
-		uint32	   *counts = MemoryContextAllocExtended(store->value_cxt, (max - min + 1) * sizeof(uint32),
-														MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-
-		for (int64 i = 0; i < n; i++)
-			counts[codes[i] - min]++;
-		for (uint64 c = 0; c <= max - min; c++)
-			if (counts[c] > 0)
-				add_to_run(store, &runs, min + c, counts[c]);
-		pfree(counts);
-	}
-	else
-	{
-		sort_codes(codes, n);
-		for (int64 i = 0; i < n; i++)
-			add_to_run(store, &runs, codes[i], 1);
-	}
-	end_run(&runs);
-	mode[0] = values_of_code(store, runs.mode[0]);
-	mode[1] = values_of_code(store, runs.mode[1]);
 }
 
 /* ---- values of ranks -------------------------------------------------------------------------------- */
@@ -369,17 +310,7 @@ collect_codes(ValueStore *store)
 	uint64	   *to;
 	uint32		n;
 
-	if (scan.left > store->codes_size)
-	{
-		if (store->codes)
-		{
-			pfree(store->codes);
-			pfree(store->spare);
-		}
-		store->codes_size = Max(scan.left + scan.left / 8, 1024);
-		store->codes = MemoryContextAllocHuge(store->cxt, store->codes_size * sizeof(uint64));
-		store->spare = MemoryContextAllocHuge(store->cxt, store->codes_size * sizeof(uint64));
-	}
+	values_reserve_codes(store, scan.left);
 	to = store->codes;
 	while ((n = next_chunk(&scan, &chunk)) > 0)
 	{
@@ -406,14 +337,26 @@ value_store_fetch(ValueStore *store, const int64 *ranks, int m, Datum *values, D
 		fetch_sorted(store, ranks, m, values, mode);
 		return;
 	}
-	CHECK_FOR_INTERRUPTS();
-	collect_codes(store);
-	if (mode)
-		find_mode(store, store->codes, store->group_n, mode);
-	if (m == 0)
+	if (m == 0 && mode == NULL)
 		return;
-	found = MemoryContextAlloc(store->value_cxt, m * sizeof(uint64));
-	select_ranks(store->codes, store->spare, store->group_n, ranks, 0, m, found);
+	CHECK_FOR_INTERRUPTS();
+	found = MemoryContextAlloc(store->value_cxt, (m + 1) * sizeof(uint64));
+	if (store->large)
+	{
+		ValueRuns	runs = {0};
+
+		values_fetch_large(store, store->parts[store->part].file, store->group_n, ranks, m, found, mode ? &runs : NULL);
+		if (mode)
+			values_end_runs(store, &runs, mode);
+	}
+	else
+	{
+		collect_codes(store);
+		if (mode)
+			values_find_mode(store, store->codes, store->group_n, mode);
+		if (m > 0)
+			select_ranks(store->codes, store->spare, store->group_n, ranks, 0, m, found);
+	}
 	for (int i = 0; i < m; i++)
 		values[i] = values_of_code(store, found[i]);
 }

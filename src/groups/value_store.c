@@ -4,7 +4,7 @@
  *
  * A group's codes are in a chain of chunks, each twice as long as the one before, so that a value is written once where
  * it stays, and memory is touched once.  To hand out a group they are copied to one place, and the wanted ranks are
- * selected there (select.h).  Codes in files are runs of one group each.
+ * selected there (select.h).  Codes in files are runs of one group each; value_large.c selects among those of a group that stay there.
  */
 #include "postgres.h"
 
@@ -77,10 +77,10 @@ value_store_create(MemoryContext parent, const ValuesSpec *spec, const ColumnSpe
 static void
 close_files(ValueStore *store)
 {
-	for (int p = 0; p < store->nparts; p++)
-		if (store->files[p])
-			BufFileClose(store->files[p]);
-	store->nparts = 0;
+	for (int p = 0; p < store->nall_parts; p++)
+		if (store->parts[p].file)
+			BufFileClose(store->parts[p].file);
+	store->nparts = store->nall_parts = 0;
 }
 
 void
@@ -114,7 +114,7 @@ value_store_reset(ValueStore *store)
 	store->sort_groups = 0;
 	store->codes = store->spare = NULL;
 	store->codes_size = 0;
-	store->streams = false;
+	store->streams = store->large = false;
 	begin_empty(store);
 }
 
@@ -213,6 +213,35 @@ values_clear(ValueStore *store)
 	store->ngroups = 0;
 	store->slab = 0;
 	store->slab_used = store->used = 0;
+}
+
+/* The same, and frees it. */
+void
+values_free(ValueStore *store)
+{
+	for (int s = 0; s < store->nslabs; s++)
+		pfree(store->slabs[s].words);
+	if (store->slabs)
+		pfree(store->slabs);
+	store->slabs = NULL;
+	store->nslabs = 0;
+	values_clear(store);
+}
+
+/* Makes room for n codes in store->codes, and as many in store->spare. */
+void
+values_reserve_codes(ValueStore *store, int64 n)
+{
+	if (n <= store->codes_size)
+		return;
+	if (store->codes)
+	{
+		pfree(store->codes);
+		pfree(store->spare);
+	}
+	store->codes_size = Max(n + n / 8, 1024);
+	store->codes = MemoryContextAllocHuge(store->cxt, store->codes_size * sizeof(uint64));
+	store->spare = MemoryContextAllocHuge(store->cxt, store->codes_size * sizeof(uint64));
 }
 
 /* ---- values and codes --------------------------------------------------------- */
@@ -351,26 +380,30 @@ values_flush(ValueStore *store)
 
 	if (store->nparts == 0)
 	{
-		store->nparts = (int) Max(2, Min(64, store->mem_limit / 4 / BLCKSZ));
-		store->files = palloc0(store->nparts * sizeof(BufFile *));
-		store->file_codes = palloc0(store->nparts * sizeof(int64));
+		store->nparts = store->nall_parts = (int) Max(2, Min(64, store->mem_limit / 4 / BLCKSZ));
+		store->parts = palloc0(store->nparts * sizeof(ValuePart));
+		for (int p = 0; p < store->nparts; p++)
+		{
+			store->parts[p].stride = store->nparts;
+			store->parts[p].first = p;
+		}
 	}
 	for (uint32 g = 0; g < store->ngroups; g++)
 	{
-		int			p = g % store->nparts;
+		ValuePart  *part = &store->parts[g % store->nparts];
 		ChunkScan	scan = scan_chunks(&store->groups[g]);
 		const uint64 *codes;
 		uint32		run[2] = {g};
 
-		if (scan.left > 0 && store->files[p] == NULL)
-			store->files[p] = BufFileCreateTemp(false);
+		if (scan.left > 0 && part->file == NULL)
+			part->file = BufFileCreateTemp(false);
 		if (g % 1024 == 0)
 			CHECK_FOR_INTERRUPTS();
-		store->file_codes[p] += scan.left;
+		part->codes += scan.left;
 		while ((run[1] = next_chunk(&scan, &codes)) > 0)
 		{
-			BufFileWrite(store->files[p], run, sizeof(run));
-			BufFileWrite(store->files[p], unconstify(uint64 *, codes), run[1] * sizeof(uint64));
+			BufFileWrite(part->file, run, sizeof(run));
+			BufFileWrite(part->file, unconstify(uint64 *, codes), run[1] * sizeof(uint64));
 			store->spilled += sizeof(run) + run[1] * sizeof(uint64);
 		}
 	}
@@ -425,8 +458,8 @@ codes_to_sort(ValueStore *store)
 	values_clear(store);
 	for (int p = 0; p < store->nparts; p++)
 	{
-		values_rewind(store->files[p]);
-		while (values_read_run(store->files[p], &group, codes, &n))
+		values_rewind(store->parts[p].file);
+		while (values_read_run(store->parts[p].file, &group, codes, &n))
 		{
 			for (uint32 i = 0; i < n; i++)
 				values_sort(store, group, values_of_dictionary(store, (int32) codes[i]));

@@ -4,8 +4,8 @@
  *
  * Groups are numbered from 0; the store knows nothing of keys.  Values are kept as 64-bit codes; those of types without codes are numbers in a dictionary of their images, which takes its order
  * when all are there.  Beyond the memory limit codes go to files by their group's number, and come back one
- * partition at a time, where core's tuplesort sorts one that is still too large.  If the dictionary has no more
- * room, that sorts all values.
+ * partition at a time; one that is still too large is divided by group, and a group by ranges of codes, as far as they are wanted.
+ * If the dictionary has no more room, core's tuplesort sorts all values.
  *
  * Files belong to the current resource owner.
  */

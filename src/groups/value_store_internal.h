@@ -2,8 +2,8 @@
  * value_store_internal.h
  *	  The store of values: what its files share.
  *
- * value_store.c takes values in, in chains, files and a sort; value_groups.c hands out groups; value_exchange.c writes values for
- * other stores and reads theirs.
+ * value_store.c takes values in, in chains, files and a sort; value_groups.c hands out groups, with value_modes.c, and value_large.c for those
+ * that are more than the memory; value_exchange.c writes values for other stores and reads theirs.
  */
 #ifndef GPUAGG_VALUE_STORE_INTERNAL_H
 #define GPUAGG_VALUE_STORE_INTERNAL_H
@@ -39,6 +39,15 @@ typedef struct Slab
 	size_t		size;
 } Slab;
 
+/* A file of codes: of the groups first, first + stride, ... */
+typedef struct ValuePart
+{
+	BufFile    *file;			/* NULL: no codes */
+	int64		codes;
+	uint64		stride;
+	uint64		first;
+} ValuePart;
+
 struct ValueStore
 {
 	const ValuesSpec *spec;
@@ -68,9 +77,9 @@ struct ValueStore
 	uint32	   *class_of;		/* [rank]: the first rank of an equal value */
 
 	/* beyond memory: codes by group */
-	int			nparts;			/* 0: none */
-	BufFile   **files;
-	int64	   *file_codes;
+	int			nparts;			/* 0: none; group g is in part g % nparts */
+	int			nall_parts;		/* with those that others were divided into, on their way out */
+	ValuePart  *parts;
 	/* the dictionary is full: all values by group and value */
 	Tuplesortstate *sort;
 	TupleDesc	desc;
@@ -83,12 +92,15 @@ struct ValueStore
 	/* groups out */
 	uint32		nall;
 	int			part;			/* that is being read */
-	uint32		next_local;		/* its next group, by number / nparts */
+	uint64		stride;			/* its groups: first, first + stride, ... */
+	uint64		first;
+	uint32		next_local;		/* its next one of these */
 	uint32		nlocal;
 	uint64	   *codes;			/* of the group, in one place, and as many more */
 	uint64	   *spare;
 	int64		codes_size;
 	bool		streams;		/* the part is in `sort` */
+	bool		large;			/* the part is one group, too large for the memory, and in its file */
 	int64		group_n;		/* of the group at hand, */
 	int64		group_read;		/* and how many were read from `sort` */
 	uint32		local;
@@ -107,6 +119,10 @@ extern void values_reserve_groups(ValueStore *store, uint32 n);
 extern void values_extend_chain(ValueStore *store, GroupCodes *group);
 /* Forgets all codes, and keeps the memory. */
 extern void values_clear(ValueStore *store);
+/* The same, and frees it. */
+extern void values_free(ValueStore *store);
+/* Makes room for n codes in store->codes, and as many in store->spare. */
+extern void values_reserve_codes(ValueStore *store, int64 n);
 
 static inline void
 append_code(ValueStore *store, uint32 g, uint64 code)
@@ -182,5 +198,27 @@ extern void values_rewind(BufFile *file);
 extern bool values_read_sorted(ValueStore *store, Datum *value);
 /* Before some values: moves those that are there to files if memory is used up. */
 extern void values_make_room(ValueStore *store, uint32 n);
+
+/* ---- groups out ------------------------------------------------------------------ */
+
+/* Runs of equal values, in their order. */
+typedef struct ValueRuns
+{
+	uint64		code;			/* the first of the run */
+	int64		n;
+	int64		best[2];		/* the longest; of several the first and the last one */
+	uint64		mode[2];
+} ValueRuns;
+
+/* Adds n equal codes, no less than those before. */
+extern void values_add_run(const ValueStore *store, ValueRuns *runs, uint64 code, int64 n);
+/* After all: mode[0] and mode[1] as in value_store_fetch. */
+extern void values_end_runs(const ValueStore *store, ValueRuns *runs, Datum *mode);
+/* The same of codes in one place, which may be sorted by it. */
+extern void values_find_mode(ValueStore *store, uint64 *codes, int64 n, Datum *mode);
+extern void values_sort_codes(uint64 *codes, int64 n);
+/* found[i] = the code of rank ranks[i] among the n of one group in a file; adds all of them to runs, unless that is NULL. */
+extern void values_fetch_large(ValueStore *store, BufFile *file, int64 n, const int64 *ranks, int m, uint64 *found,
+							   ValueRuns *runs);
 
 #endif							/* GPUAGG_VALUE_STORE_INTERNAL_H */

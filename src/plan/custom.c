@@ -83,7 +83,8 @@ query_is_volatile(PlannerInfo *root)
 
 	if (contain_volatile_functions((Node *) parse))
 		return true;
-	if (!contain_subplans((Node *) parse->targetList) && !contain_subplans((Node *) parse->jointree))
+	if (!contain_subplans((Node *) parse->targetList) && !contain_subplans((Node *) parse->jointree) &&
+		!contain_subplans(parse->havingQual))
 		return false;
 	foreach(lc, root->glob->subroots)
 		if (contain_volatile_functions((Node *) lfirst_node(PlannerInfo, lc)->parse))

@@ -77,7 +77,7 @@ extern double plan_resident_share(GroupQuery *query, Path *child);
 extern void plan_collect_sets(GroupQuery *query);
 /* Adds the columns that depend on keys, once they are there, to all sets. */
 extern void plan_complete_sets(GroupQuery *query);
-/* How many are not part of others? */
+/* How many are made from rows: those that are not part of others, or all? */
 extern int	plan_finest_sets(GroupQuery *query);
 /* Estimates the groups of each set, and of all together. */
 extern double plan_estimate_sets(GroupQuery *query, double rows);

@@ -158,10 +158,10 @@ collect_keys(GroupQuery *query)
 	plan_collect_sets(query);
 	collect_walker((Node *) query->root->processed_tlist, &context);
 	collect_walker((Node *) query->having, &context);
-	plan_complete_sets(query);
 	/* direct arguments of ordered-set aggregates */
 	foreach(lc, query->aggs)
 		collect_walker((Node *) lfirst_node(Aggref, lc)->aggdirectargs, &context);
+	plan_complete_sets(query);
 	nkeys = list_length(query->keys);
 	collect_walker((Node *) query->target->exprs, &context);
 	return list_length(query->keys) == nkeys && !context.undetermined;
@@ -689,11 +689,6 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 	if (!collect_keys(&query))
 	{
 		refuse(root, ours, "an expression above the aggregation needs a column of its key");
-		return;
-	}
-	if (query.sets != NIL && supported_any_ordered_set(query.aggs))
-	{
-		refuse(root, ours, "an ordered-set aggregate of several grouping sets");
 		return;
 	}
 	if (!supported_query(query.keys, query.key_eqops, query.aggs, &why) ||

@@ -15,6 +15,7 @@
 #include "common/compat.h"
 #include "plan/estimate.h"
 #include "plan/group_query.h"
+#include "plan/supported.h"
 
 /* The number of the key with this reference. */
 static int
@@ -96,6 +97,9 @@ plan_finest_sets(GroupQuery *query)
 	int			n = 0;
 	ListCell   *lc;
 
+	/* those are made from rows in each set */
+	if (supported_any_distinct(query->aggs) || supported_any_ordered_set(query->aggs) || query->orders_apart)
+		return Max(list_length(query->sets), 1);
 	foreach(lc, query->sets)
 		n += !is_made_of_another(query->sets, lfirst(lc), foreach_current_index(lc));
 	return Max(n, 1);

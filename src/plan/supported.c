@@ -150,7 +150,6 @@ supported_distinct(const Aggref *aggref, const char **why)
 static bool
 supported_aggregates(List *aggrefs, bool parallel, const char **why)
 {
-	bool		ordered_sets = supported_any_ordered_set(aggrefs);
 	ListCell   *lc;
 
 	foreach(lc, aggrefs)
@@ -159,11 +158,6 @@ supported_aggregates(List *aggrefs, bool parallel, const char **why)
 
 		if (!aggmap_supported(partial_aggref(aggref), parallel, why) || !supported_distinct(aggref, why))
 			return false;
-		if (ordered_sets && supported_orders_rows(aggref))
-		{
-			*why = psprintf("ORDER BY inside %s beside an ordered-set aggregate", get_func_name(aggref->aggfnoid));
-			return false;
-		}
 		/* equal expressions are evaluated once, which volatile ones must not be */
 		if (contain_volatile_functions((Node *) aggref))
 		{
@@ -227,6 +221,30 @@ supported_query(List *keys, List *eqops, List *aggrefs, const char **why)
 		supported_keys(keys, eqops, why);
 }
 
+/* Is the key in all sets? */
+static bool
+in_all_sets(List *sets, int key)
+{
+	ListCell   *lc;
+
+	foreach(lc, sets)
+		if (!list_member_int(lfirst(lc), key))
+			return false;
+	return true;
+}
+
+/* Do all sets have both keys, or neither? */
+static bool
+together_in_sets(List *sets, int key, int other)
+{
+	ListCell   *lc;
+
+	foreach(lc, sets)
+		if (list_member_int(lfirst(lc), key) != list_member_int(lfirst(lc), other))
+			return false;
+	return true;
+}
+
 /*
  * Above the custom scan a key is found by what it is: of two equal ones the first, and a constant not at
  * all.  In a set without them that would show.
@@ -249,13 +267,14 @@ supported_sets(List *sets, List *keys, const char **why)
 		/* from 18 on a constant is marked as what sets may leave out */
 		if (IsA(expr, PlaceHolderVar))
 			expr = (Node *) ((PlaceHolderVar *) expr)->phexpr;
-		if (IsA(expr, Const))
+		if (IsA(expr, Const) && !in_all_sets(sets, foreach_current_index(key)))
 		{
 			*why = "GROUPING SETS with a constant as a key";
 			return false;
 		}
 		for_each_cell(other, keys, lnext(keys, key))
-			if (equal(lfirst(key), lfirst(other)))
+			if (equal(lfirst(key), lfirst(other)) &&
+				!together_in_sets(sets, foreach_current_index(key), foreach_current_index(other)))
 			{
 				*why = "GROUPING SETS with the same key under two names";
 				return false;
@@ -278,7 +297,7 @@ shows_input_order(const Aggref *aggref)
 /*
  * Can one sort of the input serve all aggregates with an ORDER BY?  Then *order is the longest of theirs, and the
  * others are leading parts of it.  Otherwise *order is NIL, and *apart says that the rows of each order are sorted
- * apart, as they are where distinct values are found as well, or others must see the rows in the order of the input.
+ * apart, as they are where distinct values or ordered sets are found as well, or others must see the rows in the order of the input.
  */
 void
 supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg, bool *apart)
@@ -293,7 +312,7 @@ supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg, bo
 		Aggref	   *aggref = lfirst_node(Aggref, lc);
 		List	   *pathkeys;
 
-		others |= aggref->aggdistinct != NIL || shows_input_order(aggref);
+		others |= aggref->aggdistinct != NIL || aggmap_is_ordered_set(aggref) || shows_input_order(aggref);
 		if (!supported_orders_rows(aggref))
 			continue;
 		pathkeys = make_pathkeys_for_sortclauses(root, aggref->aggorder, aggref->args);

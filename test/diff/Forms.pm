@@ -36,6 +36,7 @@ sub reshape
 	fill($query, $form);
 	# a Gather runs the subqueries that are below it, whether or not they are reached
 	$query->{serial} = 1 if grep { $_ eq 'subqueries that are not reached' } Tally::drawn();
+	$query->{serial} = 1 if grep { /generate_series\(1, [12]\) i/ } @{ $query->{setup} };
 	# core folds constants when it plans, and meets their errors there
 	push @{ $query->{settings} }, "plan_cache_mode = '" . pick('auto', 'force_generic_plan', 'force_custom_plan') . "'"
 	  if @{ $query->{places} };

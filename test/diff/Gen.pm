@@ -201,7 +201,7 @@ sub aggregate
 	}
 	# which of equal values that look different is the one is open
 	if ($call !~ /[*]\)\z|jsonb_agg|bag\(|lossy_sum|unsafe_sum/ && $kind ne 'regr' && chance(0.12) && !$wild
-		&& !grep { ($_->{info}{nokey} || $_->{info}{loose} && !$_->{info}{float}) && $call =~ /\b$_->{name}\b/ } @columns)
+		&& !grep { ($_->{info}{nokey} || $_->{info}{loose} && (!$_->{info}{float} || $call =~ /array_agg/)) && $call =~ /\b$_->{name}\b/ } @columns)
 	{
 		$call =~ s/\(/(DISTINCT /;
 		Tally::draw('DISTINCT in aggregates');
@@ -219,6 +219,15 @@ sub fractions
 	return pick("'{0, 0.3, 1}'::float8[]", "'{NULL, 0.5}'::float8[]", "'{}'::float8[]", 'ARRAY[0.25, 0.75]::float8[]') if chance(0.25);
 	return pick('1.5', "'NaN'::float8") if chance(0.02);
 	return 'NULL::float8' if chance(0.03);
+	if (chance(0.1))
+	{
+		my ($column) = grep { /\A\w+\z/ && !/\A(?:NULL|true|false|\d+)\z/i } map { $_->{sql} } @$keys;
+
+		Tally::draw('subqueries as fractions');
+		return pick('(SELECT 0.75)', '(SELECT avg(v) FROM (VALUES (0.25), (0.5)) q(v))') if !$column || chance(0.3);
+		return "(SELECT max(v) FROM (VALUES (0.25), (0.5)) q(v) WHERE $column IS NOT NULL OR v < 0.4)" if chance(0.7);
+		return "(SELECT array_agg(v ORDER BY v) FROM (VALUES (0.25), (0.5)) q(v) WHERE $column IS NOT NULL OR v < 0.4)::float8[]";
+	}
 	if (@$keys && chance(0.15))
 	{
 		my $key = pick(@$keys)->{sql};
@@ -545,7 +554,14 @@ sub make_query
 	my $grouping;
 	my @own = chance(0.25) ? map { own_aggregate($tables->{wild}, $from) } 1 .. pick(1, 2, 3) : ();
 	push @own, map { ordered_aggregate($from) } 1 .. pick(1, 1, 2, 3) if $from->{base} && !$tables->{wild} && chance(0.12);
-	push @own, grep { $_ } map { ordered_set($sets ? [] : \@keys, @columns) } 1 .. pick(1, 1, 2, 4) if chance(0.15);
+	push @own, grep { $_ } map { ordered_set(\@keys, @columns) } 1 .. pick(1, 1, 2, 4) if chance($sets ? 0.4 : 0.15);
+	if (grep { $_->{call} =~ /WITHIN GROUP|gpu:median/ } @own)
+	{
+		Tally::draw('ordered sets in grouping sets') if $sets;
+		# both in one query
+		push @own, ordered_aggregate($from) if $from->{base} && !$tables->{wild} && chance(0.3);
+		Tally::draw('ordered sets beside orders') if grep { $_->{call} =~ /ORDER BY/ && $_->{call} !~ /WITHIN GROUP/ } @own;
+	}
 	# core sorts for them
 	my $sorts = $order_by || $sets || grep { $_->{call} =~ /ORDER BY|median/ } @own;
 	local $common_filter = chance(0.2) ? condition(@columns) : undef;

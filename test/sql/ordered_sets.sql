@@ -106,8 +106,6 @@ CREATE AGGREGATE own_percentile(float8 ORDER BY float8) (SFUNC = ordered_set_tra
 SELECT rank(3) WITHIN GROUP (ORDER BY v) FROM o;
 SELECT count(*), dense_rank(3) WITHIN GROUP (ORDER BY v) FROM o;
 SELECT count(*), own_percentile(0.5) WITHIN GROUP (ORDER BY v) FROM o;
-SELECT k, percentile_cont((SELECT avg(k) / 10 FROM o x WHERE x.k = o.k)) WITHIN GROUP (ORDER BY v) FROM o WHERE k = 2 GROUP BY k;
-SELECT k, percentile_cont(0.5) WITHIN GROUP (ORDER BY v), gpu_max_subarray_sum(v ORDER BY id) FROM o GROUP BY k;
 
 DROP TABLE o, queries;
 DROP TYPE os_mood;

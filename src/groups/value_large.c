@@ -1,0 +1,256 @@
+/*
+ * value_large.c
+ *	  A group whose values are more than the memory: those of given ranks, and modes.
+ *
+ * Its codes are in a file.  They are divided into files by the range that they are in, of which only those are written that
+ * have a wanted rank, or all for a mode, and so on with each of these until it fits into memory, or has one code.
+ * What is read and written in vain is little: for a rank, most codes are read three times.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "groups/value_store_internal.h"
+#include "operators/select.h"
+
+/* Parts of a range in which codes are counted. */
+#define PARTS 4096
+/* Most ranges that a file is divided into. */
+#define MAX_RANGES 64
+
+typedef struct LargeGroup
+{
+	ValueStore *store;
+	const int64 *ranks;
+	int			m;
+	int			next;			/* rank */
+	int64		before;			/* codes that are less than those at hand */
+	uint64	   *found;
+	ValueRuns  *runs;			/* for a mode; or NULL */
+	int64		capacity;		/* codes that fit into memory */
+	int			max_ranges;
+} LargeGroup;
+
+/* Codes of one file; `raw`: of a dictionary, not their places in its order yet. */
+typedef struct CodeFile
+{
+	BufFile    *file;
+	bool		raw;
+	int64		n;
+	uint64		min,
+				max;
+} CodeFile;
+
+/* Some parts of a range, one after the other. */
+typedef struct CodeRange
+{
+	CodeFile	to;
+	bool		wanted;
+	bool		single;			/* all codes are to.min */
+	uint64	   *buffer;
+	uint32		buffered;
+} CodeRange;
+
+/* The next codes of a file, at most LAST_CHUNK; 0 at its end. */
+static uint32
+read_codes(LargeGroup *large, CodeFile *from, uint64 *codes)
+{
+	const uint32 *rank_of = large->store->rank_of;
+	uint32		group,
+				n;
+
+	CHECK_FOR_INTERRUPTS();
+	if (!values_read_run(from->file, &group, codes, &n))
+		return 0;
+	for (uint32 i = 0; i < n && from->raw && rank_of; i++)
+		codes[i] = rank_of[codes[i]];
+	return n;
+}
+
+/* n codes that are all the same. */
+static void
+take_equal(LargeGroup *large, uint64 code, int64 n)
+{
+	if (large->runs)
+		values_add_run(large->store, large->runs, code, n);
+	for (; large->next < large->m && large->ranks[large->next] < large->before + n; large->next++)
+		large->found[large->next] = code;
+	large->before += n;
+}
+
+/* Codes that fit into memory. */
+static void
+take_few(LargeGroup *large, CodeFile *from)
+{
+	ValueStore *store = large->store;
+	uint64	   *codes;
+	int64		n = 0;
+	int			end = large->next;
+
+	values_reserve_codes(store, from->n + LAST_CHUNK);
+	codes = store->codes;
+	values_rewind(from->file);
+	for (uint32 more; (more = read_codes(large, from, codes + n)) > 0;)
+		n += more;
+	while (end < large->m && large->ranks[end] < large->before + n)
+		end++;
+	if (large->runs)
+	{
+		values_sort_codes(codes, n);
+		for (int64 i = 0; i < n; i++)
+			values_add_run(store, large->runs, codes[i], 1);
+		for (int i = large->next; i < end; i++)
+			large->found[i] = codes[large->ranks[i] - large->before];
+	}
+	else
+		select_ranks(codes, store->spare, n, large->ranks + large->next, large->before, end - large->next,
+					 large->found + large->next);
+	large->next = end;
+	large->before += n;
+}
+
+/* Divides PARTS parts of 1 << shift codes each, from `min` on, into ranges; returns how many. */
+static int
+make_ranges(LargeGroup *large, const CodeFile *from, const int64 *counts, int shift, CodeRange *ranges, uint8 *range_of)
+{
+	int64		target = Max(large->capacity, from->n / (large->max_ranges / 2));
+	int64		before = large->before;
+	int			next = large->next;
+	int			n = 0;
+
+	for (int p = 0; p < PARTS; n++)
+	{
+		CodeRange  *range = &ranges[n];
+		int			first = p;
+
+		memset(range, 0, sizeof(*range));
+		while (p < PARTS && (p == first || range->to.n + counts[p] <= target))
+		{
+			range_of[p] = n;
+			range->to.n += counts[p++];
+		}
+		range->single = shift == 0 && p == first + 1;
+		range->to.min = range->single ? from->min + first : PG_UINT64_MAX;
+		range->wanted = range->to.n > 0 &&
+			(large->runs || (next < large->m && large->ranks[next] < before + range->to.n));
+		before += range->to.n;
+		while (next < large->m && large->ranks[next] < before)
+			next++;
+	}
+	return n;
+}
+
+static void
+write_range(LargeGroup *large, CodeRange *range)
+{
+	uint32		run[2] = {0, range->buffered};
+
+	if (range->buffered == 0)
+		return;
+	if (range->to.file == NULL)
+		range->to.file = BufFileCreateTemp(false);
+	BufFileWrite(range->to.file, run, sizeof(run));
+	BufFileWrite(range->to.file, range->buffer, range->buffered * sizeof(uint64));
+	large->store->spilled += sizeof(run) + range->buffered * sizeof(uint64);
+	range->buffered = 0;
+}
+
+/* Writes the codes of ranges that are wanted to files of their own. */
+static void
+scatter(LargeGroup *large, CodeFile *from, int shift, CodeRange *ranges, int nranges, const uint8 *range_of)
+{
+	uint64		codes[LAST_CHUNK];
+	uint32		n;
+
+	for (int r = 0; r < nranges; r++)
+		if (ranges[r].wanted && !ranges[r].single)
+			ranges[r].buffer = palloc(LAST_CHUNK * sizeof(uint64));
+	values_rewind(from->file);
+	while ((n = read_codes(large, from, codes)) > 0)
+		for (uint32 i = 0; i < n; i++)
+		{
+			CodeRange  *range = &ranges[range_of[(codes[i] - from->min) >> shift]];
+
+			if (range->buffer == NULL)
+				continue;
+			range->to.min = Min(range->to.min, codes[i]);
+			range->to.max = Max(range->to.max, codes[i]);
+			range->buffer[range->buffered++] = codes[i];
+			if (range->buffered == LAST_CHUNK - 1)
+				write_range(large, range);
+		}
+	for (int r = 0; r < nranges; r++)
+		if (ranges[r].buffer)
+		{
+			write_range(large, &ranges[r]);
+			pfree(ranges[r].buffer);
+		}
+}
+
+static void
+divide(LargeGroup *large, CodeFile *from)
+{
+	/* of any two that are neighbours, one has more codes than the target, or both together */
+	CodeRange  *ranges = palloc((2 * large->max_ranges + 2) * sizeof(CodeRange));
+	uint8	   *range_of = palloc(PARTS);
+	int64	   *counts = palloc0(PARTS * sizeof(int64));
+	uint64		codes[LAST_CHUNK];
+	uint32		n;
+	int			nranges,
+				shift = 0;
+
+	while ((from->max - from->min) >> shift >= PARTS)
+		shift++;
+	values_rewind(from->file);
+	while ((n = read_codes(large, from, codes)) > 0)
+		for (uint32 i = 0; i < n; i++)
+			counts[(codes[i] - from->min) >> shift]++;
+	nranges = make_ranges(large, from, counts, shift, ranges, range_of);
+	pfree(counts);
+	scatter(large, from, shift, ranges, nranges, range_of);
+	pfree(range_of);
+	for (int r = 0; r < nranges; r++)
+	{
+		CodeFile   *to = &ranges[r].to;
+
+		if (!ranges[r].wanted)
+			large->before += to->n;
+		else if (ranges[r].single || to->min == to->max)
+			take_equal(large, to->min, to->n);
+		else if (to->n <= large->capacity)
+			take_few(large, to);
+		else
+			divide(large, to);
+		if (to->file)
+			BufFileClose(to->file);
+	}
+	pfree(ranges);
+}
+
+void
+values_fetch_large(ValueStore *store, BufFile *file, int64 n, const int64 *ranks, int m, uint64 *found, ValueRuns *runs)
+{
+	MemoryContext old = MemoryContextSwitchTo(store->value_cxt);
+	LargeGroup	large = {.store = store,.ranks = ranks,.m = m,.found = found,.runs = runs};
+	CodeFile	from = {.file = file,.raw = true,.n = n,.min = PG_UINT64_MAX};
+	uint64		codes[LAST_CHUNK];
+	uint32		some;
+
+	large.capacity = Max(store->mem_limit / (2 * sizeof(uint64)), 2 * LAST_CHUNK);
+	large.max_ranges = (int) Max(4, Min(MAX_RANGES, store->mem_limit / 4 / (BLCKSZ + LAST_CHUNK * sizeof(uint64))));
+	values_rewind(file);
+	while ((some = read_codes(&large, &from, codes)) > 0)
+		for (uint32 i = 0; i < some; i++)
+		{
+			from.min = Min(from.min, codes[i]);
+			from.max = Max(from.max, codes[i]);
+		}
+	if (from.min == from.max)
+		take_equal(&large, from.min, n);
+	else if (n <= large.capacity)
+		take_few(&large, &from);
+	else
+		divide(&large, &from);
+	MemoryContextSwitchTo(old);
+}

@@ -1,0 +1,107 @@
+/*
+ * value_modes.c
+ *	  The most frequent of a group's values; see value_store.h.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "groups/value_store_internal.h"
+#include "operators/select.h"
+
+/* Of values whose range is no larger, in relation to their number, the mode is found by counting. */
+#define COUNTED_RANGE 4
+
+/* The code of a value that is equal to this one's, and the same for all that are equal. */
+static inline uint64
+code_class(const ValueStore *store, uint64 code)
+{
+	if (!store->spec->coded)
+		return store->class_of[code];
+	/* -0 = 0 */
+	return column_is_float(store->col.type) && code == select_code_f64(-0.0) ? select_code_f64(0.0) : code;
+}
+
+#define ST_SORT sort_codes
+#define ST_ELEMENT_TYPE uint64
+#define ST_COMPARE(a, b) ((*(a) > *(b)) - (*(a) < *(b)))
+#define ST_SCOPE static
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+static inline void
+end_run(ValueRuns *runs)
+{
+	if (runs->n > runs->best[0])
+	{
+		runs->best[0] = runs->n;
+		runs->mode[0] = runs->code;
+	}
+	if (runs->n > 0 && runs->n >= runs->best[1])
+	{
+		runs->best[1] = runs->n;
+		runs->mode[1] = runs->code;
+	}
+}
+
+void
+values_add_run(const ValueStore *store, ValueRuns *runs, uint64 code, int64 n)
+{
+	if (runs->n > 0 && code_class(store, runs->code) == code_class(store, code))
+	{
+		runs->n += n;
+		return;
+	}
+	end_run(runs);
+	runs->code = code;
+	runs->n = n;
+}
+
+void
+values_sort_codes(uint64 *codes, int64 n)
+{
+	sort_codes(codes, n);
+}
+
+void
+values_end_runs(const ValueStore *store, ValueRuns *runs, Datum *mode)
+{
+	end_run(runs);
+	mode[0] = values_of_code(store, runs->mode[0]);
+	mode[1] = values_of_code(store, runs->mode[1]);
+}
+
+void
+values_find_mode(ValueStore *store, uint64 *codes, int64 n, Datum *mode)
+{
+	ValueRuns	runs = {0};
+	uint64		min = codes[0],
+				max = codes[0];
+
+	for (int64 i = 1; i < n; i++)
+	{
+		min = Min(min, codes[i]);
+		max = Max(max, codes[i]);
+	}
+	if (n < PG_UINT32_MAX && max - min < (uint64) n * COUNTED_RANGE)
+	{
+		uint32	   *counts = MemoryContextAllocExtended(store->value_cxt, (max - min + 1) * sizeof(uint32),
+														MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+
+		for (int64 i = 0; i < n; i++)
+			counts[codes[i] - min]++;
+		for (uint64 c = 0; c <= max - min; c++)
+			if (counts[c] > 0)
+				values_add_run(store, &runs, min + c, counts[c]);
+		pfree(counts);
+	}
+	else
+	{
+		sort_codes(codes, n);
+		for (int64 i = 0; i < n; i++)
+			values_add_run(store, &runs, codes[i], 1);
+	}
+	values_end_runs(store, &runs, mode);
+}
