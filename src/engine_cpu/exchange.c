@@ -34,13 +34,15 @@ cpu_write_rows(CpuEngine *engine, GroupSink *sink)
 	resetStringInfo(record);
 	enlargeStringInfo(record, sizeof(len) + table->row_size);
 	memcpy(record->data, &len, sizeof(len));
-	slots_complete(engine->slots, table, 0, table->ngroups);
 	for (uint32 g = 0; g < table->ngroups; g++)
 	{
 		const char *row = group_row(table, g);
 
 		if (g % EXCHANGE_ROWS == 0)
+		{
 			CHECK_FOR_INTERRUPTS();
+			slots_complete(engine->slots, table, g, Min(g + EXCHANGE_ROWS, table->ngroups));
+		}
 		if (sink->group)
 			sink->group(sink, group_keys_row_hash(&table->keys, row));
 		memcpy(record->data + sizeof(len), row, table->row_size);
@@ -88,11 +90,14 @@ cpu_share_rows(CpuEngine *engine, GroupSink *sink)
 			ends[p] = to;
 			to += counts[p] * size;
 		}
-		slots_complete(engine->slots, table, 0, n);
 		for (uint32 g = 0; g < n; g++)
 		{
-			if (g % 65536 == 0)
+			/* states are completed while caches have them */
+			if (g % EXCHANGE_ROWS == 0)
+			{
 				CHECK_FOR_INTERRUPTS();
+				slots_complete(engine->slots, table, g, Min(g + EXCHANGE_ROWS, n));
+			}
 			memcpy(ends[part[g]], group_row(table, g), size);
 			ends[part[g]] += size;
 		}
