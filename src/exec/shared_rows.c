@@ -94,15 +94,6 @@ have_room(const SharedRows *shared, size_t size)
 		fs.f_bavail / shared->n > size / fs.f_frsize + 1;
 }
 
-/* Has a new segment's pages mapped at once, which costs a fraction of a fault for each of them. */
-static void
-map_pages(char *start, size_t size)
-{
-#ifdef MADV_POPULATE_WRITE
-	(void) madvise(start, size, MADV_POPULATE_WRITE);
-#endif
-}
-
 /* The mapping of a participant's segment. */
 static dsm_segment **
 mapping(SharedRows *shared, MappedRows **mapped, int participant)
@@ -137,7 +128,6 @@ shared_rows_create(SharedRows *shared, MappedRows **mapped, int participant, con
 	dsm_pin_segment(*segment);
 	shared->handles[participant] = dsm_segment_handle(*segment);
 	header = dsm_segment_address(*segment);
-	map_pages((char *) header, size);
 	header->row_size = row_size;
 	header->starts[0] = 0;
 	for (int p = 0; p < nparts; p++)
