@@ -59,7 +59,7 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 	GpuAggPlan *plan = state->plan;
 	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
 	AggSpec    *spec = palloc0(sizeof(AggSpec));
-	int			direct = plan->nconsts + (plan->nlimit > 0 ? 2 : 0);
+	int			direct = plan->nconsts + (plan->nlimit > 0 || plan->first_groups ? 2 : 0);
 
 	spec->support = *support;
 	spec->usual_scale = plan->input_scale;
