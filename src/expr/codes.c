@@ -236,6 +236,23 @@ code_of_decimal(Codes *codes, gpuagg_i128 value, int *missed)
 	return NO_ENTRY;
 }
 
+/* Where all decimals are small and have been looked up before; else false. */
+static bool
+small_codes(const Codes *codes, const gpuagg_i128 *values, int n, int32 *r)
+{
+	bool		all = true;
+
+	for (int i = 0; i < n; i++)
+	{
+		bool		small = (gpuagg_u128) values[i] < SMALL_DECIMALS;
+		uint32		code = codes->small[small ? (int) values[i] : 0];
+
+		r[i] = code;
+		all &= small && code != NO_ENTRY;
+	}
+	return all;
+}
+
 /* r: the numbers of a's values; data: Codes */
 static void
 run_codes(const ExprOp *op, int n)
@@ -251,6 +268,13 @@ run_codes(const ExprOp *op, int n)
 	if (!expr_window_open(&codes->window, n))
 	{
 		memset(state, VEC_FALLBACK, n);
+		return;
+	}
+	if (decimals && op->a->all_values && small_codes(codes, op->a->values, n, r))
+	{
+		memset(state, VEC_VALUE, n);
+		op->r->all_values = true;
+		expr_window_note(&codes->window, n, 0);
 		return;
 	}
 	for (int i = 0; i < n; i++)
