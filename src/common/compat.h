@@ -13,6 +13,7 @@
 #error "gpuagg supports PostgreSQL 15 to 18"
 #endif
 
+#include "access/genam.h"
 #include "access/heapam.h"
 #include "access/stratnum.h"
 #include "catalog/storage.h"
@@ -377,6 +378,17 @@ compat_begin_bitmap_scan(Relation rel, Snapshot snapshot)
 #else
 	return table_beginscan_bm(rel, snapshot, 0, NULL);
 #endif
+}
+
+/* The scan of an index scan's node without ORDER BY operators; it is counted from 18 on. */
+static inline struct IndexScanDescData *
+compat_begin_index_scan(IndexScanState *node)
+{
+	return index_beginscan(node->ss.ss_currentRelation, node->iss_RelationDesc, node->ss.ps.state->es_snapshot,
+#if PG_VERSION_NUM >= 180000
+						   &node->iss_Instrument,
+#endif
+						   node->iss_NumScanKeys, 0);
 }
 
 /* What EXPLAIN counts of a bitmap heap scan. */

@@ -8,9 +8,19 @@
  */
 #include "postgres.h"
 
+#ifdef __linux__
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "miscadmin.h"
 
 #include "engine_cpu/internal.h"
+
+#define CACHE_LINE 64
 
 bool
 cpu_exchanges_rows(const CpuEngine *engine)
@@ -34,13 +44,15 @@ cpu_write_rows(CpuEngine *engine, GroupSink *sink)
 	resetStringInfo(record);
 	enlargeStringInfo(record, sizeof(len) + table->row_size);
 	memcpy(record->data, &len, sizeof(len));
-	slots_complete(engine->slots, table, 0, table->ngroups);
 	for (uint32 g = 0; g < table->ngroups; g++)
 	{
 		const char *row = group_row(table, g);
 
 		if (g % EXCHANGE_ROWS == 0)
+		{
 			CHECK_FOR_INTERRUPTS();
+			slots_complete(engine->slots, table, g, Min(g + EXCHANGE_ROWS, table->ngroups));
+		}
 		if (sink->group)
 			sink->group(sink, group_keys_row_hash(&table->keys, row));
 		memcpy(record->data + sizeof(len), row, table->row_size);
@@ -60,6 +72,77 @@ count_parts(const CpuEngine *engine, const GroupSink *sink, uint16 *part, uint32
 		part[g] = group_part(sink, group_keys_row_hash(&table->keys, group_row(table, g)));
 		counts[part[g]]++;
 	}
+}
+
+/*
+ * Are rows of this size to be written past the caches?  Others will read them much later; and whole cache lines need not be read
+ * before they are written.
+ */
+static inline bool
+streams_rows(size_t size)
+{
+#ifdef __SSE2__
+	return size % CACHE_LINE == 0;
+#else
+	return false;
+#endif
+}
+
+/* Has the pages of new memory mapped at once: what faults bring into the caches, page by page, is of no use for streams. */
+static void
+map_pages(char *start, size_t size)
+{
+#ifdef MADV_POPULATE_WRITE
+	char	   *page = (char *) TYPEALIGN_DOWN(sysconf(_SC_PAGESIZE), (uintptr_t) start);
+
+	(void) madvise(page, start + size - page, MADV_POPULATE_WRITE);
+#endif
+}
+
+static inline void
+stream_row(char *to, const char *row, size_t size)
+{
+#ifdef __SSE2__
+	for (size_t at = 0; at < size; at += sizeof(__m128i))
+		_mm_stream_si128((__m128i *) (to + at), _mm_load_si128((const __m128i *) (row + at)));
+#endif
+}
+
+/* Others may read what was streamed. */
+static inline void
+end_streams(void)
+{
+#ifdef __SSE2__
+	_mm_sfence();
+#endif
+}
+
+/* Copies all groups, completed, to the ends of their parts. */
+static void
+scatter_rows(CpuEngine *engine, const uint16 *part, char **ends)
+{
+	GroupTable *table = engine->table;
+	size_t		size = table->row_size;
+	bool		streams = streams_rows(size);
+
+	for (uint32 g = 0; g < table->ngroups; g++)
+	{
+		const char *row = group_row(table, g);
+		char	   *to = ends[part[g]];
+
+		/* states are completed while caches have them */
+		if (g % EXCHANGE_ROWS == 0)
+		{
+			CHECK_FOR_INTERRUPTS();
+			slots_complete(engine->slots, table, g, Min(g + EXCHANGE_ROWS, table->ngroups));
+		}
+		if (streams)
+			stream_row(to, row, size);
+		else
+			memcpy(to, row, size);
+		ends[part[g]] = to + size;
+	}
+	end_streams();
 }
 
 bool
@@ -82,20 +165,15 @@ cpu_share_rows(CpuEngine *engine, GroupSink *sink)
 	to = sink->rows(sink, counts, size);
 	if (to)
 	{
+		if (streams_rows(size))
+			map_pages(to, n * size);
 		ends = palloc(sink->nparts * sizeof(*ends));
 		for (int p = 0; p < sink->nparts; p++)
 		{
 			ends[p] = to;
 			to += counts[p] * size;
 		}
-		slots_complete(engine->slots, table, 0, n);
-		for (uint32 g = 0; g < n; g++)
-		{
-			if (g % 65536 == 0)
-				CHECK_FOR_INTERRUPTS();
-			memcpy(ends[part[g]], group_row(table, g), size);
-			ends[part[g]] += size;
-		}
+		scatter_rows(engine, part, ends);
 		pfree(ends);
 	}
 	pfree(counts);

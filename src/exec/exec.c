@@ -74,7 +74,7 @@ init_expressions(GpuAggState *state)
 	GpuAggPlan *plan = state->plan;
 	int			next = plan->nconsts;
 
-	for (int i = 0; plan->nlimit > 0 && i < 2; i++)
+	for (int i = 0; (plan->nlimit > 0 || plan->first_groups) && i < 2; i++)
 		state->limit_exprs[i] = ExecInitExpr(list_nth(cscan->custom_exprs, next++), &state->css.ss.ps);
 	state->directs = palloc0(sizeof(ExprState *) * (plan->naggs + 1));
 	for (int a = 0; a < plan->naggs; a++)
@@ -227,6 +227,26 @@ report_groups(GpuAggState *state)
 	progress_groups(stats.groups);
 }
 
+/*
+ * After a batch, now and then: has the LIMIT above the groups that it wants?  Rows of a parallel scan that one participant does
+ * not read would be others' groups.
+ */
+static bool
+has_enough(GpuAggState *state)
+{
+	uint64		batches = state->feed->batches;
+	EngineStats stats;
+	int64		wanted;
+
+	if (!state->plan->first_groups || state->plan->read_once || state->shared)
+		return false;
+	if (batches == 0 || ((batches & (batches - 1)) != 0 && batches % PROGRESS_BATCHES != 0))
+		return false;
+	wanted = returned_limit(state);
+	state->engine->ops->stats(state->engine, &stats);
+	return wanted >= 0 && stats.groups >= (uint64) wanted;
+}
+
 #ifdef __SANITIZE_ADDRESS__
 
 /* Reads by-reference values as functions of core will, whose reads the sanitizer does not watch. */
@@ -349,7 +369,7 @@ run_until_groups(GpuAggState *state)
 			ops->bind_buffers(state->engine, state->feed->batch);
 		if (state->feed->batches == 0)
 			progress_phase(PROGRESS_SCANNING);
-		batch = state->feed->ops->next(state->feed);
+		batch = has_enough(state) ? NULL : state->feed->ops->next(state->feed);
 		if (batch)
 			read_values(batch, state->spec);
 		status = batch ? ops->add_batch(state->engine, batch) : end_of_input(state);

@@ -34,7 +34,7 @@ typedef struct GpuAggState
 	CustomScanState css;		/* must be first */
 	GpuAggPlan *plan;
 	PlanState  *child;
-	ExprState  *limit_exprs[2];	/* LIMIT and OFFSET, with plan->nlimit */
+	ExprState  *limit_exprs[2];	/* LIMIT and OFFSET, with plan->nlimit or first_groups */
 	ExprState **directs;		/* [agg] the direct argument of an ordered-set aggregate, or NULL */
 	ExprSubplans subplans;		/* of the child's expressions, for all rescans */
 

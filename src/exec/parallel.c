@@ -559,6 +559,7 @@ parallel_next_part(GpuAggState *state, bool *more)
 		if (status != ENGINE_OK)
 			return status;
 	}
+	shared_rows_release(shared_rows(shared), state->mapped, part, shared->nparts);
 	state->parts++;
 	return ops->finish(state->engine);
 }

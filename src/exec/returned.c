@@ -285,29 +285,37 @@ make_keys(Returned *returned)
 	}
 }
 
-/* LIMIT plus OFFSET as they are now, if the heap fits the memory. */
+int64
+returned_limit(GpuAggState *state)
+{
+	int64		count = 0;
+
+	for (int i = 0; i < 2; i++)
+	{
+		bool		isnull;
+		int64		value = DatumGetInt64(ExecEvalExprSwitchContext(state->limit_exprs[i], state->css.ss.ps.ps_ExprContext,
+																	&isnull));
+
+		if (isnull && i == 0)
+			return -1;
+		if (!isnull && (value < 0 || pg_add_s64_overflow(count, value, &count)))
+			return -1;
+	}
+	return count;
+}
+
+/* Is there a LIMIT now whose heap fits the memory? */
 static void
 evaluate_limit(Returned *returned)
 {
-	GpuAggState *scan = returned->scan;
-	ExprContext *econtext = scan->css.ss.ps.ps_ExprContext;
-	int64		count = 0;
+	int64		count;
 
 	returned->evaluated = true;
 	returned->limit = -1;
 	returned->n = 0;
 	if (returned->nkeys == 0)
 		return;
-	for (int i = 0; i < 2; i++)
-	{
-		bool		isnull;
-		int64		value = DatumGetInt64(ExecEvalExprSwitchContext(scan->limit_exprs[i], econtext, &isnull));
-
-		if (isnull && i == 0)
-			return;
-		if (!isnull && (value < 0 || pg_add_s64_overflow(count, value, &count)))
-			return;
-	}
+	count = returned_limit(returned->scan);
 	if (count > 0 && count <= get_hash_memory_limit() / 4 / (returned->nkeys * sizeof(SortCode)))
 		returned->limit = count;
 }

@@ -15,6 +15,9 @@ typedef struct Returned Returned;
 /* For state->spec and its outputs, in the current context; NULL: all groups are returned, if they pass the quals. */
 extern Returned *returned_open(struct GpuAggState *state);
 
+/* LIMIT plus OFFSET as they are now; -1: none, or not to be told here. */
+extern int64 returned_limit(struct GpuAggState *state);
+
 /* Before the first batch of a run: tells the engine that the best groups are enough, if that is so and it cares. */
 extern void returned_offer(Returned *returned, Engine *engine);
 

@@ -10,7 +10,9 @@
  */
 #include "postgres.h"
 
+#include <sys/mman.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "storage/dsm_impl.h"
 
@@ -149,6 +151,35 @@ shared_rows_find(SharedRows *shared, MappedRows **mapped, int participant, int p
 	header = dsm_segment_address(*segment);
 	*n = (uint32) (header->starts[part + 1] - header->starts[part]);
 	return (const char *) header + header_size(nparts) + header->starts[part] * header->row_size;
+}
+
+void
+shared_rows_release(SharedRows *shared, MappedRows *mapped, int part, int nparts)
+{
+#ifdef MADV_REMOVE
+	uintptr_t	page = sysconf(_SC_PAGESIZE);
+
+	if (dynamic_shared_memory_type != DSM_IMPL_POSIX)
+		return;
+	for (int p = 0; mapped && p < mapped->n; p++)
+	{
+		dsm_segment *segment = mapped->segments[p];
+		const RowsHeader *header;
+		char	   *rows,
+				   *start,
+				   *end;
+
+		/* an odd handle: in the main shared memory, which stays */
+		if (segment == NULL || dsm_segment_handle(segment) % 2 != 0)
+			continue;
+		header = dsm_segment_address(segment);
+		rows = (char *) header + header_size(nparts);
+		start = (char *) TYPEALIGN(page, (uintptr_t) rows + header->starts[part] * header->row_size);
+		end = (char *) TYPEALIGN_DOWN(page, (uintptr_t) rows + header->starts[part + 1] * header->row_size);
+		if (start < end)
+			(void) madvise(start, end - start, MADV_REMOVE);
+	}
+#endif
 }
 
 void

@@ -37,6 +37,8 @@ extern char *shared_rows_create(SharedRows *shared, MappedRows **mapped, int par
 /* What a participant has left of a part: *n rows; NULL if none. */
 extern const char *shared_rows_find(SharedRows *shared, MappedRows **mapped, int participant, int part, int nparts,
 									uint32 *n);
+/* Gives back the memory of a part, which has been merged: else the last process to end would free all of it alone. */
+extern void shared_rows_release(SharedRows *shared, MappedRows *mapped, int part, int nparts);
 /* Unmaps all. */
 extern void shared_rows_unmap(MappedRows **mapped);
 

@@ -24,6 +24,8 @@
 #define MOST_CODES 16384
 #define FIRST_CODES 256
 #define LONGEST_VALUE 64
+/* Codes of decimals from 0 up to here, fields of times among them, are found without a hash. */
+#define SMALL_DECIMALS 4096
 /* More than this share of a window's rows that were not there begins a pause of so many rows or more. */
 #define MOST_MISSED(rows) ((rows) / 4)
 #define FIRST_PAUSE (4 * EXPR_WINDOW)
@@ -48,6 +50,7 @@ typedef struct Codes
 	uint32		capacity;		/* of dictionary.values */
 	int16		typlen;
 	int16		scale;			/* of decimals */
+	uint32	   *small;			/* [decimal]: its code, or NO_ENTRY: not looked up yet; NULL: of other values */
 	ExprWindow	window;
 } Codes;
 
@@ -219,10 +222,35 @@ code_of_bytes(Codes *codes, Datum value, int *missed)
 static inline uint32
 code_of_decimal(Codes *codes, gpuagg_i128 value, int *missed)
 {
+	if ((gpuagg_u128) value < SMALL_DECIMALS)
+	{
+		uint32	   *code = &codes->small[value];
+
+		if (unlikely(*code == NO_ENTRY))
+			*code = find_code(codes, NULL, 0, (uint64) value, missed);
+		return *code;
+	}
 	if (value == (int64) value)
 		return find_code(codes, NULL, 0, (uint64) value, missed);
 	(*missed)++;
 	return NO_ENTRY;
+}
+
+/* Where all decimals are small and have been looked up before; else false. */
+static bool
+small_codes(const Codes *codes, const gpuagg_i128 *values, int n, int32 *r)
+{
+	bool		all = true;
+
+	for (int i = 0; i < n; i++)
+	{
+		bool		small = (gpuagg_u128) values[i] < SMALL_DECIMALS;
+		uint32		code = codes->small[small ? (int) values[i] : 0];
+
+		r[i] = code;
+		all &= small && code != NO_ENTRY;
+	}
+	return all;
 }
 
 /* r: the numbers of a's values; data: Codes */
@@ -240,6 +268,13 @@ run_codes(const ExprOp *op, int n)
 	if (!expr_window_open(&codes->window, n))
 	{
 		memset(state, VEC_FALLBACK, n);
+		return;
+	}
+	if (decimals && op->a->all_values && small_codes(codes, op->a->values, n, r))
+	{
+		memset(state, VEC_VALUE, n);
+		op->r->all_values = true;
+		expr_window_note(&codes->window, n, 0);
 		return;
 	}
 	for (int i = 0; i < n; i++)
@@ -286,6 +321,11 @@ expr_codes(ExprSet *set, Vec *vec, int stage)
 	codes->dictionary.id = expr_new_dictionary();
 	codes->dictionary.values = MemoryContextAlloc(codes->cxt, codes->capacity * sizeof(Datum));
 	make_table(codes, 4 * FIRST_CODES);
+	if (vec->type == COLUMN_DEC)
+	{
+		codes->small = palloc(SMALL_DECIMALS * sizeof(uint32));
+		memset(codes->small, 0xff, SMALL_DECIMALS * sizeof(uint32));
+	}
 	r = expr_new_vec(set, COLUMN_I32, 0, InvalidOid, NULL, stage);
 	/* of all rows, whatever the mask */
 	r->mask = NULL;

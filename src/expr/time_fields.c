@@ -122,6 +122,50 @@ fixed_offset(int64 *usecs)
 	return true;
 }
 
+/*
+ * The commonest case: a field that is a small number, of timestamps without time zone, to decimals; false: some time is
+ * core's to tell, or it is another case.
+ */
+static bool
+run_plain_field(const ExprOp *op, int n)
+{
+	TimeOp	   *t = op->data;
+	const int64 *ts = op->a->values;
+	gpuagg_i128 *r = op->r->values;
+	const uint64 first = (uint64) (-VECTOR_DAY_MIN * VECTOR_DAY_USECS);
+	const uint64 span = (uint64) ((VECTOR_DAY_MAX - VECTOR_DAY_MIN) * VECTOR_DAY_USECS);
+	bool		bad = false;
+
+	if (t->zoned || t->trunc || t->field == VECTOR_EPOCH || op->a->type != COLUMN_I64 || op->r->type != COLUMN_DEC)
+		return false;
+	/* from the first day on, so that nothing is negative */
+	for (int i = 0; i < n; i++)
+		bad |= (uint64) ts[i] + first > span;
+	if (bad)
+		return false;
+	switch (t->field)
+	{
+		case VECTOR_SECOND:
+			for (int i = 0; i < n; i++)
+				r[i] = ((uint64) ts[i] + first) % (60 * VECTOR_USECS);
+			break;
+		case VECTOR_MINUTE:
+			for (int i = 0; i < n; i++)
+				r[i] = ((uint64) ts[i] + first) % (3600 * VECTOR_USECS) / (60 * VECTOR_USECS);
+			break;
+		case VECTOR_HOUR:
+			for (int i = 0; i < n; i++)
+				r[i] = ((uint64) ts[i] + first) % VECTOR_DAY_USECS / (3600 * VECTOR_USECS);
+			break;
+		default:
+			for (int i = 0; i < n; i++)
+				r[i] = calendar_cached(t, (int32) (((uint64) ts[i] + first) / VECTOR_DAY_USECS + VECTOR_DAY_MIN), NULL);
+			break;
+	}
+	expr_strict(op, n, NULL);
+	return true;
+}
+
 static void
 run_time(const ExprOp *op, int n)
 {
@@ -130,6 +174,8 @@ run_time(const ExprOp *op, int n)
 	uint8		fallback[EXPR_ROWS];
 	uint8		any = 0;
 
+	if (run_plain_field(op, n))
+		return;
 	if (t->zoned && t->cached_zone != t->zone->tz)
 	{
 		memset(t->cache, 0, sizeof(t->cache));

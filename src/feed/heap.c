@@ -2,8 +2,9 @@
  * heap.c
  *	  The feed that reads heap pages itself, instead of the executor.
  *
- * Used where the child plan is a sequential or a bitmap scan of a heap table, or an Append
- * of such scans, perhaps with a projection on top; without one, an Append's other subplans are executed.  The plan nodes below stay
+ * Used where the child plan is a sequential, bitmap or index scan of a heap table, or an Append
+ * of such scans, perhaps with a projection on top; without one, an Append's other subplans are executed, and of index scans what
+ * is scattered over many pages.  The plan nodes below stay
  * what the planner made them: they open the tables, hold the quals, target lists
  * and scan descriptors, share blocks among parallel participants and prune
  * partitions; but ExecProcNode is not called for them.
@@ -303,13 +304,22 @@ next_table(HeapFeed *feed)
 	return true;
 }
 
+/* false: there is none; but there may be tuples, as the node goes on. */
 static bool
 next_page(HeapFeed *feed)
 {
 	HeapTable  *table = feed->table;
 
-	return table->by_cache ? heap_cached_next(table->cached, &feed->page) :
-		heap_scan_next_page(table->scan, &feed->page);
+	if (table->by_cache)
+		return heap_cached_next(table->cached, &feed->page);
+	if (heap_scan_next_page(table->scan, &feed->page))
+		return true;
+	if (heap_scan_ended_early(table->scan))
+	{
+		table->tuples = &table->scan->node->ps;
+		table->ended = false;
+	}
+	return false;
 }
 
 /* Does the batch end here, as columns cannot grow, or what they refer to goes with the next page? */
@@ -384,7 +394,8 @@ add_tuples(HeapFeed *feed, HeapTable *table)
 		}
 	while (batch->nrows < batch->capacity && !heap_batch_is_full(feed))
 	{
-		TupleTableSlot *slot = ExecProcNode(table->tuples);
+		/* the feed's child is counted by the feed */
+		TupleTableSlot *slot = feed->append ? ExecProcNode(table->tuples) : table->tuples->ExecProcNodeReal(table->tuples);
 
 		table->ended = TupIsNull(slot);
 		if (table->ended)
@@ -420,7 +431,7 @@ next_tuples(HeapFeed *feed)
 	{
 		if (feed->table)
 			leave_page(feed);
-		if (feed->table == NULL || feed->table->tuples || !next_page(feed))
+		if (feed->table == NULL || feed->table->tuples || (!next_page(feed) && !has_tuples(feed)))
 		{
 			if (!next_table(feed))
 				return false;

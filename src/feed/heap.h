@@ -2,7 +2,7 @@
  * heap.h
  *	  The heap feed: what its files share.
  *
- * From bottom to top: heap_bitmap.c knows the tuples that a bitmap scan wants, heap_page.c reads pages, heap_columns.c their columns,
+ * From bottom to top: heap_bitmap.c and heap_index.c know the tuples that bitmap and index scans want, heap_page.c reads pages, heap_columns.c their columns,
  * heap_build.c puts them into the column cache, heap_cached.c reads from that,
  * heap_table.c compiles what the query wants of one table, heap_output.c writes
  * a table's rows into the batch, heap_resident.c leaves rows of the cache to an
@@ -66,7 +66,7 @@ typedef struct HeapTable
 	ExprRoot  **quals;
 	HeapMemo  **memos;			/* [qual]; NULL: it is evaluated for each row */
 	bool	   *closed;			/* [qual] expr_stage_is_closed */
-	bool	   *rechecks;		/* [qual] a condition of the bitmap's indexes */
+	bool	   *rechecks;		/* [qual] a condition of the indexes */
 	bool	   *indexed;		/* [qual] such a one, and nothing else */
 	int			noutputs;
 	HeapRoot   *outputs;		/* [column of the batch] */

@@ -50,20 +50,23 @@ struct HeapBitmap
 };
 
 List *
+heap_index_quals(const ScanState *node)
+{
+	if (IsA(node, BitmapHeapScanState))
+		return ((BitmapHeapScan *) node->ps.plan)->bitmapqualorig;
+	return IsA(node, IndexScanState) ? ((IndexScan *) node->ps.plan)->indexqualorig : NIL;
+}
+
+List *
 heap_scan_quals(const ScanState *node)
 {
-	List	   *quals = node->ps.plan->qual;
-
-	if (!IsA(node, BitmapHeapScanState))
-		return quals;
-	return list_concat_copy(((BitmapHeapScan *) node->ps.plan)->bitmapqualorig, quals);
+	return list_concat_copy(heap_index_quals(node), node->ps.plan->qual);
 }
 
 bool
-heap_bitmap_implies(const ScanState *node, const Expr *qual)
+heap_index_implies(const ScanState *node, const Expr *qual)
 {
-	return IsA(node, BitmapHeapScanState) &&
-		list_member_ptr(((BitmapHeapScan *) node->ps.plan)->bitmapqualorig, qual);
+	return list_member_ptr(heap_index_quals(node), qual);
 }
 
 HeapBitmap *

@@ -13,11 +13,14 @@
 
 typedef struct HeapBitmap HeapBitmap;
 
-/* The quals that rows of a scan must pass: for a bitmap scan those of the indexes as well. */
+/* The conditions of the indexes that a bitmap or index scan reads. */
+extern List *heap_index_quals(const ScanState *node);
+
+/* The quals that rows of a scan must pass, with these. */
 extern List *heap_scan_quals(const ScanState *node);
 
-/* Is the qual, one of these, a condition of the indexes of a bitmap scan? */
-extern bool heap_bitmap_implies(const ScanState *node, const Expr *qual);
+/* Is the qual, one of the latter, one of the former? */
+extern bool heap_index_implies(const ScanState *node, const Expr *qual);
 
 /* In the current memory context; no index is read yet. */
 extern HeapBitmap *heap_bitmap_create(BitmapHeapScanState *node);

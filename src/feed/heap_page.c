@@ -29,10 +29,11 @@
 
 #include "common/compat.h"
 #include "feed/heap_bitmap.h"
+#include "feed/heap_index.h"
 #include "feed/heap_page.h"
 
 HeapScan *
-heap_scan_create(ScanState *node)
+heap_scan_create(ScanState *node, bool may_end_early)
 {
 	HeapScan   *scan = palloc0(sizeof(HeapScan));
 
@@ -40,16 +41,43 @@ heap_scan_create(ScanState *node)
 	scan->rel = node->ss_currentRelation;
 	if (IsA(node, BitmapHeapScanState))
 		scan->bitmap = heap_bitmap_create((BitmapHeapScanState *) node);
+	if (IsA(node, IndexScanState))
+		scan->index = heap_index_create((IndexScanState *) node, may_end_early);
 	return scan;
 }
 
 /* ---- pages ------------------------------------------------------------------- */
+
+/* Does something else than the order of blocks choose the tuples? */
+static inline bool
+has_named_tuples(const HeapScan *scan)
+{
+	return scan->bitmap || scan->index;
+}
+
+/* What is needed of a descriptor that an index scan does not have. */
+static HeapScanDesc
+describe_scan(HeapScan *scan)
+{
+	HeapScanDesc desc = palloc0(sizeof(HeapScanDescData));
+
+	desc->rs_base.rs_rd = scan->rel;
+	desc->rs_base.rs_snapshot = scan->node->ps.state->es_snapshot;
+	desc->rs_nblocks = RelationGetNumberOfBlocks(scan->rel);
+	return desc;
+}
 
 BlockNumber
 heap_scan_begin(HeapScan *scan)
 {
 	ScanState  *node = scan->node;
 
+	if (scan->index)
+	{
+		if (scan->scan == NULL)
+			scan->scan = describe_scan(scan);
+		return scan->scan->rs_nblocks;
+	}
 	if (node->ss_currentScanDesc == NULL)
 	{
 		EState	   *estate = node->ps.state;
@@ -83,6 +111,8 @@ next_block(HeapScan *scan)
 	if (scan->bitmap)
 		return heap_bitmap_next(scan->bitmap, desc->rs_nblocks, scan->wanted_ahead, &scan->nahead,
 								&scan->recheck_ahead);
+	if (scan->index)
+		return heap_index_next(scan->index, scan->wanted_ahead, &scan->nahead, &scan->recheck_ahead);
 	if (scan->list)
 		return scan->nlist-- > 0 ? *scan->list++ : InvalidBlockNumber;
 	if (desc->rs_base.rs_parallel != NULL)
@@ -168,7 +198,7 @@ open_ahead(HeapScan *scan)
 	if (block == InvalidBlockNumber)
 		return;
 	scan->ahead = pin_block(scan, block);
-	if (COMPAT_READ_STREAM && scan->misses == MAX_MISSES && scan->list == NULL && scan->bitmap == NULL)
+	if (COMPAT_READ_STREAM && scan->misses == MAX_MISSES && scan->list == NULL && !has_named_tuples(scan))
 	{
 		compat_read_stream_start(scan->scan, block);
 		scan->streaming = true;
@@ -183,6 +213,8 @@ heap_scan_stop(HeapScan *scan)
 	scan->ahead = InvalidBuffer;
 	if (scan->bitmap)
 		heap_bitmap_stop(scan->bitmap);
+	if (scan->index)
+		heap_index_stop(scan->index);
 }
 
 void
@@ -259,7 +291,7 @@ collect_visible(HeapScan *scan, HeapPage *page, int lines, bool all_visible, boo
 }
 
 /*
- * Tuples that a bitmap names and the snapshot sees, as core's bitmap scan finds them: an index leads to the first
+ * Tuples that are named and the snapshot sees, as core finds them: an index leads to the first
  * member of a chain of updated tuples, of which at most one is seen.
  */
 static int
@@ -291,7 +323,7 @@ collect_tuples(HeapScan *scan, HeapPage *page)
 	bool		all_visible = PageIsAllVisible((Page) page->start) && !snapshot->takenDuringRecovery;
 	bool		serializable = CheckForSerializableConflictOutNeeded(scan->rel, snapshot);
 
-	if (scan->bitmap && page->nwanted >= 0)
+	if (has_named_tuples(scan) && page->nwanted >= 0)
 		page->ntuples = collect_wanted(scan, page);
 	else if (likely(all_visible && !serializable))
 		page->ntuples = collect_all(page, lines, scan->counts_only);
@@ -410,7 +442,7 @@ heap_scan_read_page(HeapScan *scan, HeapPage *page)
 	page->block = BufferGetBlockNumber(page->buffer);
 	page->start = (const uint8 *) BufferGetPage(page->buffer);
 	scan->ahead = InvalidBuffer;
-	if (scan->bitmap)
+	if (has_named_tuples(scan))
 	{
 		page->nwanted = scan->nahead;
 		page->recheck = scan->recheck_ahead;
@@ -437,9 +469,17 @@ heap_scan_read_page(HeapScan *scan, HeapPage *page)
 		examine_headers(scan, page);
 	if (scan->bitmap)
 		compat_count_fetches(scan->rel, page->ntuples);
+	else if (scan->index)
+		compat_count_fetches(((IndexScanState *) scan->node)->iss_RelationDesc, page->ntuples);
 	else if (scan->proof == NULL)
 		compat_count_tuples(scan->rel, page->ntuples);
 	return true;
+}
+
+bool
+heap_scan_ended_early(const HeapScan *scan)
+{
+	return scan->index && heap_index_ended_early(scan->index);
 }
 
 bool

@@ -19,9 +19,9 @@ typedef struct HeapPage
 	BlockNumber block;
 	const uint8 *start;
 	int			ntuples;
-	int			nwanted;		/* of a bitmap scan: tuples that the bitmap names; -1: all of the page */
+	int			nwanted;		/* of a bitmap or index scan: tuples that are named; -1: all of the page */
 	OffsetNumber wanted[MaxHeapTuplesPerPage];
-	bool		recheck;		/* of a bitmap scan: tuples need not pass the conditions of the indexes */
+	bool		recheck;		/* of these: tuples need not pass the conditions of the indexes */
 	bool		cached;			/* these are rows of the cache, which the fields below do not describe, from this one on: */
 	uint32		first_row;
 
@@ -46,9 +46,10 @@ heap_page_tuple(const HeapPage *page, int i)
 /* Reading one table. */
 typedef struct HeapScan
 {
-	ScanState  *node;			/* a SeqScanState, or a BitmapHeapScanState */
+	ScanState  *node;			/* a SeqScanState, BitmapHeapScanState or IndexScanState */
 	Relation	rel;
-	struct HeapBitmap *bitmap;	/* of the latter: which tuples it wants; else NULL */
+	struct HeapBitmap *bitmap;	/* of the second: which tuples it wants; else NULL */
+	struct HeapIndex *index;	/* of the third, likewise */
 	bool		counts_only;	/* set by the owner: of a page only ntuples is wanted */
 	bool		whole_tuples;	/* set by the owner: most of each tuple will be read */
 	int			ncolumns;		/* set by the owner: columns read of every tuple */
@@ -75,8 +76,11 @@ typedef struct HeapScan
 	int			fetched;		/* bytes of each of its tuples that are fetched */
 } HeapScan;
 
-/* The scan of a plan node, which has opened the table; nothing is read yet. */
-extern HeapScan *heap_scan_create(ScanState *node);
+/*
+ * The scan of a plan node, which has opened the table; nothing is read yet.  may_end_early: an index scan may leave its last
+ * tuples to the node.
+ */
+extern HeapScan *heap_scan_create(ScanState *node, bool may_end_early);
 /* Begins the scan, unless the node has a scan descriptor already; returns how many blocks the table has. */
 extern BlockNumber heap_scan_begin(HeapScan *scan);
 /* After the node has been rescanned. */
@@ -86,6 +90,8 @@ extern void heap_scan_restart(HeapScan *scan);
  * end.  The new page stays pinned until the next call or heap_page_release.
  */
 extern bool heap_scan_next_page(HeapScan *scan, HeapPage *page);
+/* At the end: has the node more tuples, which it is to return? */
+extern bool heap_scan_ended_early(const HeapScan *scan);
 /* The same for the very next page, which may have no tuples. */
 extern bool heap_scan_read_page(HeapScan *scan, HeapPage *page);
 /* Reads these blocks next, and then no more until this is called again. */

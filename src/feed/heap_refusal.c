@@ -24,7 +24,7 @@
 static const char *
 refuse_expressions(PlanState *node, bool volatile_query)
 {
-	List	   *quals = IsA(node, BitmapHeapScanState) ? heap_scan_quals((ScanState *) node) : node->plan->qual;
+	List	   *quals = heap_scan_quals((ScanState *) node);
 	Node	   *exprs[] = {(Node *) node->plan->targetlist, (Node *) quals};
 
 	for (int i = 0; i < lengthof(exprs); i++)
@@ -46,17 +46,19 @@ has_or(Node *node, void *context)
 }
 
 /*
- * What is particular to a bitmap heap scan.  The feed may hold all rows against the conditions of the indexes, core
- * only those for which the bitmap asks for it.  A tuple that it names passes its index's condition,
+ * What is particular to scans that read an index.  The feed may hold all rows against the conditions of the indexes, core
+ * only those for which bitmap or index ask for it.  A tuple that these name passes its index's condition,
  * so that cannot fail for it, but for that of another index under an OR it may.
  */
 static const char *
-refuse_bitmap(PlanState *node)
+refuse_indexed(PlanState *node)
 {
-	Node	   *quals = (Node *) ((BitmapHeapScan *) node->plan)->bitmapqualorig;
+	Node	   *quals = (Node *) heap_index_quals((ScanState *) node);
 
 	if (IsolationIsSerializable())
-		return "the input is a bitmap scan in a serializable transaction";
+		return "the input is a bitmap or index scan in a serializable transaction";
+	if (IsA(node, IndexScanState) && ((IndexScan *) node->plan)->indexorderby != NIL)
+		return "the input is an index scan in the order of distances";
 	if (has_or(quals, NULL) && !expr_cannot_fail(quals, node->state->es_param_list_info))
 		return "a condition of several indexes may fail";
 	return NULL;
@@ -67,11 +69,11 @@ heap_refuse_subplan(PlanState *node, bool volatile_query)
 {
 	const char *why;
 
-	if (!IsA(node, SeqScanState) && !IsA(node, BitmapHeapScanState))
-		return "the input is not a sequential or bitmap scan";
+	if (!IsA(node, SeqScanState) && !IsA(node, BitmapHeapScanState) && !IsA(node, IndexScanState))
+		return "the input is not a sequential, bitmap or index scan";
 	if (((ScanState *) node)->ss_currentRelation->rd_tableam != GetHeapamTableAmRoutine())
 		return "the table's access method is not heap";
-	why = IsA(node, BitmapHeapScanState) ? refuse_bitmap(node) : NULL;
+	why = IsA(node, SeqScanState) ? NULL : refuse_indexed(node);
 	return why ? why : refuse_expressions(node, volatile_query);
 }
 

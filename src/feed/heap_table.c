@@ -231,8 +231,8 @@ init_cached(HeapFeed *feed, HeapTable *table)
 		add_attnos(table, table->outputs[c].root, &attnos);
 	foreach(lc, table->checks)
 		add_attnos(table, lfirst(lc), &attnos);
-	/* a bitmap has chosen the blocks */
-	if (table->scan->bitmap == NULL)
+	/* an index has chosen the tuples */
+	if (table->scan->bitmap == NULL && table->scan->index == NULL)
 		table->cached = heap_cached_create(table->scan, attnos, table->set, &feed->base.stats);
 	if (table->cached)
 	{
@@ -250,7 +250,7 @@ init_cached(HeapFeed *feed, HeapTable *table)
 	for (int q = 0; q < table->nquals; q++)
 	{
 		table->closed[q] = expr_stage_is_closed(table->set, q);
-		table->rechecks[q] = heap_bitmap_implies(table->scan->node, table->quals[q]->expr);
+		table->rechecks[q] = heap_index_implies(table->scan->node, table->quals[q]->expr);
 		table->indexed[q] = table->closed[q] && table->rechecks[q];
 	}
 	for (int q = 0; table->cached && q < table->nquals; q++)
@@ -275,7 +275,7 @@ heap_table_create(HeapFeed *feed, ScanState *node)
 	int			q = 0;
 	ListCell   *lc;
 
-	table->scan = heap_scan_create(node);
+	table->scan = heap_scan_create(node, feed->result == NULL);
 	table->nquals = list_length(quals);
 	table->nstages = table->nquals + 2;
 	table->set = expr_set_create(&node->ps, RelationGetDescr(table->scan->rel),

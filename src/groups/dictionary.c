@@ -584,13 +584,16 @@ lookup_coded(Dictionary *dict, const Column *col, int nrows, int64 max_codes, si
 			 int32 *codes, uint32 *hashes)
 {
 	const Datum *values = col->values;
+	const uint64 *validity = col->validity;
+	const uint32 *numbers = col->codes;
+	bool		variant = false;
 
 	prepare_known(dict, col);
 	for (int i = 0; i < nrows; i++)
 	{
 		Known	   *known;
 
-		if (unlikely(column_is_null(col, i)))
+		if (unlikely(validity && !bitmap_get(validity, i)))
 		{
 			if (dict->null_code == NO_CODE && room(dict, max_codes, max_bytes))
 				dict->null_code = add_code(dict, (Datum) 0, true);
@@ -598,13 +601,14 @@ lookup_coded(Dictionary *dict, const Column *col, int nrows, int64 max_codes, si
 			hashes[i] = NULL_VALUE_HASH;
 			continue;
 		}
-		known = &dict->known[col->codes[i]];
+		known = &dict->known[numbers[i]];
 		if (unlikely(known->code == NO_CODE))
 			learn_value(dict, values[i], max_codes, max_bytes, known);
 		codes[i] = known->code;
 		hashes[i] = known->hash;
-		dict->variant |= known->variant;
+		variant |= known->variant;
 	}
+	dict->variant |= variant;
 }
 
 void

@@ -126,7 +126,7 @@ page_cost(RelOptInfo *rel)
 
 /*
  * What the heap feed saves of the cost of a child that it reads in the
- * executor's place: sequential and bitmap scans, perhaps under an Append, by itself or projected.  What the column cache has is neither
+ * executor's place: sequential, bitmap and index scans, perhaps under an Append, by itself or projected.  What the column cache has is neither
  * read from pages nor row by row.  *heap becomes false for any other child.
  */
 static Cost
@@ -155,7 +155,7 @@ heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
 		/* participants may share whole tables among them */
 		return saving * (rows > child->rows ? child->rows / rows : 1);
 	}
-	if ((child->pathtype != T_SeqScan && child->pathtype != T_BitmapHeapScan) ||
+	if ((child->pathtype != T_SeqScan && child->pathtype != T_BitmapHeapScan && child->pathtype != T_IndexScan) ||
 		!is_heap_table(planner_rt_fetch(rel->relid, root)->relid) ||
 		contain_volatile_functions((Node *) child->pathtarget) ||
 		contain_volatile_functions((Node *) rel->baserestrictinfo))
@@ -163,7 +163,7 @@ heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
 		*heap = false;
 		return 0;
 	}
-	if (child->pathtype == T_BitmapHeapScan)
+	if (child->pathtype != T_SeqScan)
 		return child->rows * Max(cpu_tuple_cost - gpuagg_page_row_cost, 0);
 	cached = plan_cached_share(root, rel);
 	saving = rel->tuples * ((1 - cached) * Max(cpu_tuple_cost - gpuagg_page_row_cost, 0) +

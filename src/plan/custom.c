@@ -386,6 +386,7 @@ plan_decode(const CustomScan *cscan)
 		plan->limit_ties = linitial_int(list_nth(private, PLAN_LIMIT));
 		plan->limit = ints_of_list(list_nth(private, PLAN_LIMIT), 1);
 		plan->nlimit = list_length(list_nth(private, PLAN_LIMIT)) / 3;
+		plan->first_groups = plan->nlimit == 0;
 	}
 	plan->ninputs = list_length(list_nth(private, PLAN_INPUT_RESNOS));
 	plan->key_eq = palloc0(sizeof(Oid) * (plan->nkeys + 1));

@@ -45,7 +45,7 @@ typedef struct GroupQuery
 	List	   *set_groups;		/* estimates, as Floats */
 	List	   *common_keys;	/* those of the keys that are in all sets */
 	List	   *groupings;		/* distinct GROUPING() of target list and HAVING */
-	List	   *limit;			/* limit_ties, then three a sort key, see GpuAggPlan; NIL: none */
+	List	   *limit;			/* limit_ties, then three a sort key, see GpuAggPlan; NIL: no LIMIT */
 	List	   *limit_exprs;	/* LIMIT and OFFSET, neither NULL */
 	double		limit_groups;	/* their sum, if it is known; or -1 */
 } GroupQuery;

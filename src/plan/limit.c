@@ -1,12 +1,15 @@
 /*
  * limit.c
- *	  ORDER BY ... LIMIT above an aggregation: the scan returns no more groups than needed.
+ *	  LIMIT above an aggregation: the scan returns no more groups than needed.
  *
  * Core passes the bound of a LIMIT down from node to node at run time
  * (ExecSetTupleBound), which knows no custom scans.  The scan therefore gets the
  * expressions of LIMIT and OFFSET themselves, with what groups are sorted by.  That is right where
  * nothing between the two adds, removes or joins rows: no window function,
  * DISTINCT, set-returning function or row lock.  Core's Sort and Limit stay above.
+ *
+ * Without ORDER BY, and where groups have nothing but keys, the first groups will do, and a scan by one process reads no more
+ * rows once it has them.
  *
  * An expression of the targets is not evaluated for groups that are not returned.
  * Core postpones volatile ones until after the sort for the same reason, and where there are such, there or in HAVING,
@@ -63,7 +66,7 @@ may_limit(const GroupQuery *query, bool distinct)
 	if (parse->limitCount == NULL ||
 		(IsA(parse->limitCount, Const) && ((Const *) parse->limitCount)->constisnull))
 		return false;
-	return query->keys != NIL && parse->sortClause != NIL && parse->commandType == CMD_SELECT &&
+	return query->keys != NIL && parse->commandType == CMD_SELECT &&
 		!parse->hasTargetSRFs && parse->rowMarks == NIL &&
 		parse->groupingSets == NIL && parse->setOperations == NULL &&
 		(distinct || (parse->distinctClause == NIL && !parse->hasWindowFuncs)) &&
@@ -112,6 +115,9 @@ plan_find_limit(GroupQuery *query, bool distinct)
 	query->limit_groups = -1;
 	if (!may_limit(query, distinct))
 		return;
+	/* any groups will do, if nothing of them is known later than their keys */
+	if (parse->sortClause == NIL && (query->aggs != NIL || query->having != NIL))
+		return;
 	foreach(lc, parse->sortClause)
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
@@ -128,7 +134,7 @@ plan_find_limit(GroupQuery *query, bool distinct)
 		limit = lappend_int(limit, descending);
 		limit = lappend_int(limit, clause->nulls_first);
 	}
-	if (limit == NIL)
+	if (limit == NIL && parse->sortClause != NIL)
 		return;
 	query->limit = lcons_int(ties, limit);
 	query->limit_exprs = list_make2(limit_expr(parse->limitCount), limit_expr(parse->limitOffset));

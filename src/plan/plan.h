@@ -23,7 +23,7 @@ typedef struct GpuAggPlan
 	int			nkeys;
 	int			naggs;
 	int			ninputs;
-	int			nconsts;		/* leading expressions of custom_exprs; with nlimit, LIMIT and OFFSET follow, then direct arguments of aggregates */
+	int			nconsts;		/* leading expressions of custom_exprs; with nlimit or first_groups, LIMIT and OFFSET follow, then direct arguments of aggregates */
 	bool		grouped;		/* equal keys arrive together */
 	bool		read_once;		/* volatile functions: reading the input again would show */
 	double		est_rows;		/* of one participant */
@@ -39,6 +39,7 @@ typedef struct GpuAggPlan
 	int		   *order;			/* [order] input, descending?, nulls first? */
 	int			nlimit;			/* 0: no LIMIT, or none that chooses among groups */
 	int		   *limit;			/* [sort key] column of custom_scan_tlist, descending?, nulls first? */
+	bool		first_groups;	/* LIMIT wants so many groups, whichever they are */
 	bool		limit_ties;		/* groups that are equal in these are all wanted */
 	int		   *input_resno;	/* [input] column of the child plan, or 0: a constant */
 	int		   *input_scale;	/* [input] usual scale of a numeric, or -1; see AggSpec */

@@ -370,10 +370,11 @@ sub scan_settings
 	}
 	Tally::draw('parallel') if !$query->{serial};
 	push @settings, 'enable_sort = off' if $query->{orderly} || $pages;
-	my $bitmaps = $pages && chance(0.3);
+	# an index scan's rows are in another order
+	my $scan = $pages ? pick('seqscan', 'seqscan', 'seqscan', 'bitmapscan', 'bitmapscan', $query->{orderly} ? 'seqscan' : 'indexscan') : '';
 
-	push @settings, map { "$_ = off" } qw(enable_indexscan enable_indexonlyscan), $bitmaps ? () : 'enable_bitmapscan' if $pages;
-	push @settings, 'enable_seqscan = ' . ($pages ? ($bitmaps ? 'off' : 'on') : pick('on', 'off')), 'enable_hashjoin = ' . pick('on', 'off')
+	push @settings, map { "enable_$_ = off" } grep { $_ ne $scan } qw(indexscan indexonlyscan bitmapscan) if $pages;
+	push @settings, 'enable_seqscan = ' . ($pages ? ($scan ne 'seqscan' ? 'off' : 'on') : pick('on', 'off')), 'enable_hashjoin = ' . pick('on', 'off')
 	  if !$query->{orderly};
 	# combined, the states of these give another answer, in core as well
 	push @settings, 'enable_partitionwise_aggregate = on' if chance(0.2) && $query->{sql} !~ /\b(?:lossy|null|unsafe)_sum\(/;

@@ -1,0 +1,141 @@
+/*
+ * heap_index.c
+ *	  Which tuples an index scan wants.
+ *
+ * The index's access method names them, in its order, to the scan that core's node would have begun, which participants of a
+ * parallel scan share.  Those that it names one after another on one page are read together: many where the table
+ * lies nearly in the order of the index.  Where there are one or a few on a page, the executor is faster: the scan ends, and the
+ * node goes on from its descriptor, after the last tuple that was read here.
+ *
+ * Tuples are read after the index has been left, as a bitmap scan's are: an MVCC snapshot sees nothing of what has
+ * taken the place of a tuple meanwhile.  Entries of dead tuples are not marked for the index to skip them later.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relscan.h"
+#include "executor/nodeIndexscan.h"
+#include "miscadmin.h"
+
+#include "common/compat.h"
+#include "feed/heap_index.h"
+
+/* Of so many pages one after another, those that have fewer tuples on average are left to the executor. */
+#define WINDOW_PAGES 64
+#define FEW_TUPLES 8
+
+struct HeapIndex
+{
+	IndexScanState *node;
+	bool		may_end_early;
+	bool		ended_early;
+	int			npages;			/* of the window */
+	int			ntuples;		/* on these */
+	bool		begun;
+	bool		ended;
+	bool		held;			/* there is a tuple of the next page: */
+	ItemPointerData tid;
+	bool		recheck;
+};
+
+HeapIndex *
+heap_index_create(IndexScanState *node, bool may_end_early)
+{
+	HeapIndex  *index = palloc0(sizeof(HeapIndex));
+
+	index->node = node;
+	index->may_end_early = may_end_early;
+	return index;
+}
+
+/* As nodeIndexscan.c does: evaluates the keys that are no constants, and begins the scan unless it has a descriptor. */
+static void
+begin(HeapIndex *index)
+{
+	IndexScanState *node = index->node;
+	bool		evaluate = node->iss_NumRuntimeKeys != 0 && !node->iss_RuntimeKeysReady;
+	bool		fresh = node->iss_ScanDesc == NULL;
+
+	if (evaluate)
+	{
+		ResetExprContext(node->iss_RuntimeContext);
+		ExecIndexEvalRuntimeKeys(node->iss_RuntimeContext, node->iss_RuntimeKeys, node->iss_NumRuntimeKeys);
+		node->iss_RuntimeKeysReady = true;
+	}
+	if (fresh)
+	{
+		MemoryContext old = MemoryContextSwitchTo(node->ss.ps.state->es_query_cxt);
+
+		node->iss_ScanDesc = compat_begin_index_scan(node);
+		MemoryContextSwitchTo(old);
+	}
+	if (fresh || evaluate)
+		index_rescan(node->iss_ScanDesc, node->iss_ScanKeys, node->iss_NumScanKeys, NULL, 0);
+	index->begun = true;
+}
+
+/* Holds the next tuple that the index names; false if there is none. */
+static bool
+hold_next(HeapIndex *index)
+{
+	IndexScanDesc scan = index->node->iss_ScanDesc;
+	/* that of an index without an order is none */
+	bool		backward = ScanDirectionIsBackward(((IndexScan *) index->node->ss.ps.plan)->indexorderdir);
+	ItemPointer tid = index->ended || index->ended_early ? NULL :
+		index_getnext_tid(scan, backward ? BackwardScanDirection : ForwardScanDirection);
+
+	index->held = tid != NULL;
+	index->ended |= tid == NULL;
+	if (tid)
+	{
+		index->tid = *tid;
+		index->recheck = scan->xs_recheck;
+	}
+	return index->held;
+}
+
+/* Counts the page that was read last; decides whether the scan goes on. */
+static void
+watch_density(HeapIndex *index, int ntuples)
+{
+	index->ntuples += ntuples;
+	if (++index->npages < WINDOW_PAGES)
+		return;
+	index->ended_early = index->may_end_early && !index->ended && index->ntuples < WINDOW_PAGES * FEW_TUPLES;
+	index->npages = index->ntuples = 0;
+}
+
+BlockNumber
+heap_index_next(HeapIndex *index, OffsetNumber *wanted, int *n, bool *recheck)
+{
+	BlockNumber block;
+
+	if (!index->begun)
+		begin(index);
+	*n = 0;
+	*recheck = false;
+	if (!index->held && !hold_next(index))
+		return InvalidBlockNumber;
+	block = ItemPointerGetBlockNumber(&index->tid);
+	do
+	{
+		wanted[(*n)++] = ItemPointerGetOffsetNumber(&index->tid);
+		*recheck |= index->recheck;
+	} while (hold_next(index) && ItemPointerGetBlockNumber(&index->tid) == block && *n < MaxHeapTuplesPerPage);
+	watch_density(index, *n);
+	return block;
+}
+
+bool
+heap_index_ended_early(const HeapIndex *index)
+{
+	return index->ended_early;
+}
+
+void
+heap_index_stop(HeapIndex *index)
+{
+	index->begun = index->ended = index->held = index->ended_early = false;
+	index->npages = index->ntuples = 0;
+}
