@@ -13,6 +13,10 @@
 # by another, by none and by two; citus/shapes.sql and citus/statements.sql whole statements.  EXPLAIN says where
 # each is aggregated: what may gather rows is stated in compare.sql, all else must be taken by the custom scan of the
 # workers.  Prints TAP, and how many of the pairs are aggregated where.
+#
+# SERVER=PROGRAM runs this GPU server on every node, and SERVER=standin the one with a stand-in for the GPU, which the nodes
+# then share; the GPU engine and the column cache are on.  The tasks must have the engine that a local table has, the servers of the
+# workers must get queries of each pair, and citus/gpu.sql asks for copies of columns and for settings.
 set -uo pipefail
 
 chrooted() {
@@ -36,7 +40,7 @@ chrooted() {
 			{ tail -20 "$root/citus.log" >&2; exit 1; }
 	fi
 	sources "$root/src/gpuagg"
-	chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 ROWS="${ROWS:-}" /src/gpuagg/test/citus.sh
+	chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 ROWS="${ROWS:-}" SERVER="${SERVER:-}" /src/gpuagg/test/citus.sh
 	exit
 }
 
@@ -52,12 +56,27 @@ fi
 [[ -n ${GPUAGG_INSTALLED:-} ]] || pg_install || exit 1
 
 roots=()
+program=
 finish() {
 	for pg_root in ${roots[@]+"${roots[@]}"}; do
 		pg_stop
 	done
+	rm -rf "$program"
 }
 trap finish EXIT
+
+settings=(gpuagg.server=off)
+if [[ -n ${SERVER:-} ]]; then
+	if [[ $SERVER == standin ]]; then
+		# where "nobody" can enter, with what the nodes' servers know of each other
+		make -C "$top" -s PG_CONFIG="$PG_CONFIG" NVCC= server-standin || exit 1
+		program=$(mktemp -d "$pg_tmp/gpuagg-server.XXXXXX")
+		chmod 777 "$program"
+		cp "$top/build/test/gpuagg-server" "$program" && SERVER=$program/gpuagg-server
+		export GPUAGG_STANDIN_DEVICES=1 GPUAGG_STANDIN_IDLE=1 GPUAGG_STANDIN_SHARED=$program/device
+	fi
+	settings=("gpuagg.server_program='$SERVER'" gpuagg.engine=cuda gpuagg.cache=eager gpuagg.cache_memory=256MB)
+fi
 
 # Three ports that nobody listens to.
 port=$((20000 + $$ % 10000))
@@ -67,7 +86,7 @@ done
 
 # node N
 node() {
-	pg_start "port=$((port + $1))" "listen_addresses='127.0.0.1'" "shared_preload_libraries='citus,gpuagg'" gpuagg.server=off \
+	pg_start "port=$((port + $1))" "listen_addresses='127.0.0.1'" "shared_preload_libraries='citus,gpuagg'" "${settings[@]}" \
 		"citus.node_conninfo='sslmode=disable'" citus.enable_statistics_collection=off wal_level=logical max_connections=150 \
 		max_worker_processes=32 max_prepared_transactions=150 shared_buffers=256MB jit=off autovacuum=off || return
 	roots+=("$pg_root")
@@ -95,6 +114,7 @@ sql -c "SELECT format('SELECT compare_shape(s) FROM shapes s WHERE n = %s;', n) 
 	sed 's/^[^ ]*ERROR: /not ok - &/'
 sql -c "SELECT format('SELECT %I();', proname) FROM pg_proc WHERE proname LIKE 'statement\\_%' AND pronamespace = 'public'::regnamespace ORDER BY proname" | sql -v ON_ERROR_STOP=0 2>&1 |
 	sed 's/^[^ ]*ERROR: /not ok - &/'
+[[ -z ${SERVER:-} ]] || sql -v ON_ERROR_STOP=0 -f "$here/gpu.sql" 2>&1 | sed 's/^[^ ]*ERROR: /not ok - &/'
 for pg_root in "${roots[@]}"; do
 	grep -E 'PANIC|was terminated by signal|TRAP' "$pg_root/log" && echo "not ok - no node crashed"
 done

@@ -250,7 +250,8 @@ is_row_of_table(Oid type)
 
 /*
  * The aggregate with whose gpuagg_states one is computed, and how many times it takes the same argument.  min and max of
- * any array or enum, whose state is of that type, are the value in the row with the least or greatest one.
+ * any array or enum, whose state is of that type, are the value in the row with the least or greatest one, if both are
+ * the same.
  */
 static Oid
 aggregate_of_states(const Aggref *aggref, int *times)
@@ -262,7 +263,7 @@ aggregate_of_states(const Aggref *aggref, int *times)
 	if (aggmap_partial_kind(aggref->aggfnoid) != PARTIAL_NONE)
 		return aggref->aggfnoid;
 	if (!aggmap_is_ours(aggref->aggfnoid) || list_length(aggref->args) != 1 ||
-		!IsPolymorphicType(get_func_rettype(aggref->aggfnoid)))
+		!IsPolymorphicType(get_func_rettype(aggref->aggfnoid)) || contain_volatile_functions((Node *) aggref->args))
 		return InvalidOid;
 	*times = 2;
 	if (name && strcmp(name, "gpu_min") == 0)

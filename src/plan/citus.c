@@ -220,12 +220,26 @@ is_replaced(const Aggref *aggref)
 		(aggmap_is_listed(aggref->aggfnoid) || aggref->aggdistinct != NIL || aggref->aggorder != NIL);
 }
 
+/* The worker is told, or with `marks` false is not: an error if it had to be. */
+static void
+tell_worker(Aggref *aggref, bool required, bool marks)
+{
+	if (marks)
+		set_mark(aggref, required ? MARK_REQUIRE : MARK_ALLOW);
+	else if (required)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("query cannot be executed by the custom scan \"GpuAgg\""),
+				 errdetail("The reason is: %s.", "INSERT ... RETURNING of a query over a Citus table"),
+				 errhint("Set \"%s\" to \"allow\" to execute it without.", "gpuagg.require")));
+}
+
 /*
  * With an order of its rows an aggregate is left as it is: Citus adds up parts of core's whatever their order, and gathers
  * rows for ours.
  */
 static void
-rewrite_aggregate(Aggref *aggref)
+rewrite_aggregate(Aggref *aggref, bool marks)
 {
 	bool		ours = aggmap_is_ours(aggref->aggfnoid);
 	bool		taken = gpuagg_enabled && gpuagg_require != GPUAGG_FORBID;
@@ -247,7 +261,7 @@ rewrite_aggregate(Aggref *aggref)
 		}
 	}
 	if (marked)
-		set_mark(aggref, ours && gpuagg_require == GPUAGG_REQUIRE ? MARK_REQUIRE : MARK_ALLOW);
+		tell_worker(aggref, ours && gpuagg_require == GPUAGG_REQUIRE, marks);
 }
 
 /* ---- which tables ---------------------------------------------------------- */
@@ -329,15 +343,26 @@ interest_walker(Node *node, void *context)
 	return expression_tree_walker(node, interest_walker, context);
 }
 
+/*
+ * The context is a bool: may there be marks?  Not in an INSERT with RETURNING: where such a query has a function that is not
+ * immutable, whatever it is, Citus writes tasks that fail ("missing FROM-clause entry").
+ */
 static bool
 rewrite_walker(Node *node, void *context)
 {
+	bool		marks = *(bool *) context;
+
 	if (node == NULL)
 		return false;
 	if (IsA(node, Aggref))
-		rewrite_aggregate((Aggref *) node);
+		rewrite_aggregate((Aggref *) node, marks);
 	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, rewrite_walker, context, 0);
+	{
+		Query	   *query = (Query *) node;
+
+		marks = marks && (query->commandType != CMD_INSERT || query->returningList == NIL);
+		return query_tree_walker(query, rewrite_walker, &marks, 0);
+	}
 	return expression_tree_walker(node, rewrite_walker, context);
 }
 
@@ -378,7 +403,9 @@ plan(Query *query, const char *query_string, int cursor_options, ParamListInfo p
 		inner.distributed = has_citus_table(query);
 		if (inner.distributed)
 		{
-			rewrite_walker((Node *) query, NULL);
+			bool		marks = true;
+
+			rewrite_walker((Node *) query, &marks);
 			merge_rewrite(query);
 		}
 		else

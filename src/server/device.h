@@ -62,7 +62,8 @@ typedef struct DeviceOps
 
 	/*
 	 * How much of the device's memory this process may have: what it has, and what nobody has.  Gives memory that it keeps
-	 * for later back, for other processes, but for a little; `idle`: no query uses the device.  False if that is not known.
+	 * for later back, for other processes, but for a little, if it is more than the limit or no query uses the device
+	 * (`idle`).  False if that is not known.
 	 */
 	bool		(*available) (int device, bool idle, uint64_t *bytes);
 

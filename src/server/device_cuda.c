@@ -200,12 +200,15 @@ cuda_start(const char *names, WireStatus *status, DeviceError *error)
 /* ---- memory that other processes may have ---- */
 
 /*
- * The pool keeps what queries have freed, as taking it anew and giving it back synchronize the device.  Where no query runs
- * a sixty-fourth of the memory stays.
+ * The pool keeps what queries have freed, as taking it anew and giving it back synchronize the device.  Where no query runs,
+ * or the pool has more than the limit, which other processes have lowered, a sixty-fourth of the memory stays.
+ *
+ * The pool's memory is read after the free one: what it takes in between must not seem to be another process's.
  */
 static bool
 cuda_available(int device, bool idle, uint64_t *bytes)
 {
+	const WireDevice *d = budget_device(device);
 	cudaMemPool_t pool;
 	uint64_t	used,
 				reserved;
@@ -215,9 +218,10 @@ cuda_available(int device, bool idle, uint64_t *bytes)
 	if (cuda_select(device) != cudaSuccess ||
 		cudaDeviceGetDefaultMemPool(&pool, cuda_ordinals[device]) != cudaSuccess ||
 		cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used) != cudaSuccess ||
-		(idle && cudaMemPoolTrimTo(pool, used + budget_device(device)->memory / 64) != cudaSuccess) ||
 		cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved) != cudaSuccess ||
-		cudaMemGetInfo(&free_bytes, &total) != cudaSuccess)
+		((idle || reserved > d->limit) && cudaMemPoolTrimTo(pool, used + d->memory / 64) != cudaSuccess) ||
+		cudaMemGetInfo(&free_bytes, &total) != cudaSuccess ||
+		cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved) != cudaSuccess)
 	{
 		/* the error of this call must not be the next one's */
 		cudaGetLastError();

@@ -69,9 +69,12 @@ static uint64_t
 store_limit(const Store *store)
 {
 	uint64_t	setting = atomic_load(&limit_setting);
+	uint64_t	limit = budget_device(store->device)->limit;
 
 	/* five eighths of what is at most four fifths of the memory: half of it */
-	return setting == UINT64_MAX ? budget_device(store->device)->limit / 8 * 5 : setting;
+	if (setting == UINT64_MAX)
+		return limit / 8 * 5;
+	return setting < limit ? setting : limit;
 }
 
 /* ---- memory ---- */

@@ -41,6 +41,21 @@ CREATE FUNCTION place_of(plan text) RETURNS text LANGUAGE sql AS $$
 	FROM (SELECT coalesce(string_agg(t, E'\n'), '') AS tasks FROM regexp_split_to_table(plan, 'Tasks Shown') WITH ORDINALITY s(t, n) WHERE n > 1) s
 $$;
 
+-- The engine of a plan's first custom scan, with the reason or the device; with Citus it is a task's.
+CREATE FUNCTION engine_of(plan text) RETURNS text LANGUAGE sql AS $$
+	SELECT substring(plan, 'Engine: ([^\n]*)')
+$$;
+
+-- How many queries the GPU servers of the workers got, or the coordinator's; 0 without servers.
+CREATE FUNCTION queries_at_servers() RETURNS bigint LANGUAGE sql AS $$
+	SELECT coalesce(sum(nullif(result, '')::bigint) FILTER (WHERE success), 0)
+	FROM run_command_on_workers('SELECT sum(queries) FROM gpuagg_devices()')
+$$;
+
+CREATE FUNCTION queries_here() RETURNS bigint LANGUAGE sql AS $$
+	SELECT coalesce(sum(queries), 0)::bigint FROM gpuagg_devices()
+$$;
+
 -- Compares; the answer is '' or what is wrong.
 CREATE FUNCTION difference(ours text, cores text, exact bool) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -62,7 +77,7 @@ END
 $$;
 
 -- One pair of aggregate and argument types, in all groupings.
-CREATE TABLE result (call text, grouping_of text, wrong text, place text);
+CREATE TABLE result (call text, grouping_of text, wrong text, place text, gpu bool);
 
 -- May gather rows when grouped by another key than the distribution column: what needs all rows of a group, or their order.
 CREATE FUNCTION may_gather(call text) RETURNS bool LANGUAGE sql AS $$
@@ -79,27 +94,48 @@ SELECT line FROM (
 	SELECT 2, grouping_of, format('# grouped by %s: %s of %s pairs by the custom scan on the workers, %s gather rows: %s', CASE grouping_of WHEN '' THEN 'nothing' ELSE grouping_of END,
 		count(*) FILTER (WHERE place = 'workers'), count(*), count(*) FILTER (WHERE place = 'rows'),
 		coalesce((SELECT string_agg(DISTINCT name, ', ') FROM (SELECT substring(call, '\w+') AS name FROM result r WHERE r.grouping_of = result.grouping_of AND place = 'rows') n), 'none'))
-	FROM result GROUP BY grouping_of) l
+	FROM result GROUP BY grouping_of
+	UNION ALL
+	SELECT 3, grouping_of, format('# grouped by %s: %s of %s pairs on the workers by the GPU engine, %s by the other one%s', CASE grouping_of WHEN '' THEN 'nothing' ELSE grouping_of END,
+		count(*) FILTER (WHERE gpu), count(*), count(*) FILTER (WHERE NOT gpu), CASE grouping_of WHEN 'k' THEN ': ' || string_agg(call, ', ' ORDER BY call) FILTER (WHERE NOT gpu) END)
+	FROM result WHERE place = 'workers' AND gpu IS NOT NULL GROUP BY grouping_of) l
 ORDER BY part, call;
 
 CREATE PROCEDURE compare_pair(call text, core text, exact bool) LANGUAGE plpgsql AS $$
 DECLARE
 	keys text;
 	ours text;
+	cores text;
 	wrong text;
 	place text;
+	before bigint;
+	asked bigint;
+	before_here bigint;
+	asked_here bigint;
 BEGIN
 	FOREACH keys IN ARRAY ARRAY['k', 'g', '', 'g, h'] LOOP
 		ours := format('SELECT %s %s AS a FROM dist_rows %s', keys || CASE WHEN keys <> '' THEN ',' END, call,
 			CASE WHEN keys <> '' THEN 'GROUP BY ' || keys END);
-		wrong := difference(ours, format('SELECT %s %s AS a FROM local_rows %s', keys || CASE WHEN keys <> '' THEN ',' END, core,
-			CASE WHEN keys <> '' THEN 'GROUP BY ' || keys END), exact);
+		cores := format('SELECT %s %s AS a FROM local_rows %s', keys || CASE WHEN keys <> '' THEN ',' END, core,
+			CASE WHEN keys <> '' THEN 'GROUP BY ' || keys END);
+		before := queries_at_servers();
+		wrong := difference(ours, cores, exact);
+		asked := queries_at_servers() - before;
 		BEGIN
 			place := place_of(plan_of(ours));
+			-- a query of each of the 8 tasks, if a local table's goes to the server
+			IF place = 'workers' AND current_setting('gpuagg.server')::bool THEN
+				before_here := queries_here();
+				PERFORM rows_of(replace(ours, 'dist_rows', 'local_rows'));
+				asked_here := queries_here() - before_here;
+				IF (CASE WHEN asked_here > 0 THEN asked < 8 OR engine_of(plan_of(ours)) !~ '^cuda' ELSE asked > 0 END) THEN
+					wrong := wrong || format('%s queries at the GPU servers, %s of a local table', asked, asked_here);
+				END IF;
+			END IF;
 		EXCEPTION WHEN OTHERS THEN
 			place := 'error';
 		END;
-		INSERT INTO result VALUES (call, keys, wrong, place);
+		INSERT INTO result VALUES (call, keys, wrong, place, CASE WHEN asked_here IS NOT NULL THEN asked > 0 END);
 	END LOOP;
 END
 $$;

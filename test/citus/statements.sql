@@ -147,3 +147,30 @@ EXCEPTION WHEN OTHERS THEN
 	RETURN NEXT tap(SQLERRM = 'permission denied for aggregate gpu_sum', 'EXECUTE', SQLERRM);
 END
 $$;
+
+-- Arguments that are evaluated once for each row: the least of many random numbers, and the greatest, are near the ends.
+CREATE FUNCTION statement_volatile() RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	least float8;
+	greatest float8;
+BEGIN
+	SELECT (gpu_min(ARRAY[random() + i4 * 0]))[1], (gpu_max(ARRAY[random() + i4 * 0]))[1] INTO least, greatest FROM dist_rows WHERE i4 IS NOT NULL;
+	RETURN NEXT tap(least < 0.01 AND greatest > 0.99, 'volatile arguments', format('%s .. %s', least, greatest));
+END
+$$;
+
+-- Citus cannot tell the workers of such a statement.
+CREATE FUNCTION statement_returning() RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	got text;
+BEGIN
+	WITH made AS (INSERT INTO dist_out SELECT k, gpu_count(*), gpu_sum(i4), gpu_avg(n) FROM dist_rows GROUP BY k RETURNING c, s)
+		SELECT format('%s %s', gpu_sum(c), gpu_sum(s)) INTO got FROM made;
+	RETURN NEXT tap(got = (SELECT format('%s %s', count(*), sum(i4)) FROM local_rows), 'INSERT ... RETURNING', got);
+	SET LOCAL gpuagg.require = require;
+	INSERT INTO dist_out SELECT k, gpu_count(*) FROM dist_rows WHERE k = 3 GROUP BY k RETURNING c INTO got;
+	RETURN NEXT tap(false, 'INSERT ... RETURNING, required', 'no error');
+EXCEPTION WHEN OTHERS THEN
+	RETURN NEXT tap(SQLERRM LIKE '%cannot be executed by the custom scan%', 'INSERT ... RETURNING, required', SQLERRM);
+END
+$$;

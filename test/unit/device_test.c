@@ -1039,6 +1039,13 @@ other_processes(void)
 	CHECK(budget_device(0)->limit == memory / 2 / 5 * 4, "the limit follows");
 	CHECK(device_ops.available(0, true, &bytes) && bytes == memory / 2, "half is left");
 	CHECK(stub_reserved == memory / 8 + memory / 64, "what is not used is given back, but for a little");
+	stub_reserved = memory / 4;
+	budget_set_available(0, memory / 4);
+	CHECK(device_ops.available(0, false, &bytes) && bytes == memory / 2, "half is left");
+	CHECK(stub_reserved == memory / 8 + memory / 64, "while queries run, what is more than the limit");
+	stub_grows = memory / 64;
+	CHECK(device_ops.available(0, false, &bytes) && bytes == memory / 2, "what queries take meanwhile is not another process's");
+	stub_grows = 0;
 	stub_fail(STUB_OTHER, 1, true, cudaErrorIllegalAddress);
 	device_ops.pin(&bytes, sizeof(bytes), &(DeviceError) {""});
 	CHECK(!device_ops.available(0, true, &bytes), "nothing is known of a device that is lost");

@@ -1148,6 +1148,20 @@ eviction(void)
 	budget_status(&status);
 	for (uint32_t d = 0; d < status.ndevices; d++)
 		CHECK(status.devices[d].stored <= 1000, "%d bytes beyond a lower limit", (int) status.devices[d].stored);
+
+	/* the device's limit is one of copies as well, whatever their own */
+	store_set_limit(300000);
+	read_all(&peer, &a, false, true, "a once more");
+	CHECK(open_question(&peer, &(Question) {.q = {.nslots = 0}}), "%s", peer.failed.text);
+	for (uint32_t d = 0; d < status.ndevices; d++)
+		budget_set_available(d, 1000);
+	store_trim();
+	budget_status(&status);
+	for (uint32_t d = 0; d < status.ndevices; d++)
+	{
+		CHECK(status.devices[d].stored <= 800, "%d bytes beyond the device's limit", (int) status.devices[d].stored);
+		budget_set_available(d, status.devices[d].memory);
+	}
 	store_set_limit(UINT64_MAX);
 	store_place_ranges = place_ranges;
 	peer_close(&peer);

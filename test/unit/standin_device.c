@@ -540,19 +540,6 @@ standin_reset(Query *query, DeviceError *error)
 	return DEVICE_OK;
 }
 
-static DeviceStatus
-standin_query_open(Query **query, int device, const WireQuery *q, const double *thresholds,
-				   DeviceError *error)
-{
-	Query	   *made = calloc(1, sizeof(*made));
-
-	*query = made;
-	made->device = device;
-	made->q = q;
-	made->thresholds = thresholds;
-	return standin_reset(made, error);
-}
-
 static void
 standin_query_close(Query *query)
 {
@@ -566,6 +553,24 @@ standin_query_close(Query *query)
 	free(query->keys);
 	free(query->table);
 	free(query);
+}
+
+static DeviceStatus
+standin_query_open(Query **query, int device, const WireQuery *q, const double *thresholds,
+				   DeviceError *error)
+{
+	Query	   *made = calloc(1, sizeof(*made));
+	DeviceStatus status;
+
+	made->device = device;
+	made->q = q;
+	made->thresholds = thresholds;
+	status = standin_reset(made, error);
+	if (status == DEVICE_OK)
+		*query = made;
+	else
+		standin_query_close(made);
+	return status;
 }
 
 static bool

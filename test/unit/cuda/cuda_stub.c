@@ -154,6 +154,7 @@ cudaDriverGetVersion(int *version)
 size_t		stub_others;
 size_t		stub_reserved;
 size_t		stub_used;
+size_t		stub_grows;
 
 cudaError_t
 cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
@@ -212,6 +213,8 @@ cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void *value)
 {
 	(void) pool;
 	*(uint64_t *) value = attr == cudaMemPoolAttrUsedMemCurrent ? stub_used : stub_reserved;
+	if (attr == cudaMemPoolAttrReservedMemCurrent)
+		stub_reserved += stub_grows;
 	return sticky;
 }
 

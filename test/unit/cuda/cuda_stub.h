@@ -44,6 +44,8 @@ extern int	stub_live(void);
 extern size_t stub_others;
 extern size_t stub_reserved;
 extern size_t stub_used;
+/* What the pool takes after each question for what it has. */
+extern size_t stub_grows;
 
 /* For cuda_stub_kernels.c and cuda_stub_sets.c: what a launch returns, and the last one that failed has returned. */
 extern cudaError_t stub_launch(void);

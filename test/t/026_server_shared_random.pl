@@ -1,0 +1,86 @@
+# Two clusters share two devices, of which a third process takes memory and gives it back all the time, while queries run
+# in many sessions: none fails or answers wrongly, no server ends, and no memory is left.
+use strict;
+use warnings;
+use File::Temp;
+use GpuaggNode;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $seconds = $ENV{SHARED_SECONDS} // 15;
+my $directory = File::Temp::tempdir(CLEANUP => 1);
+chmod 0777, $directory;
+$ENV{GPUAGG_STANDIN_IDLE} = 0;		# limits follow at once
+$ENV{GPUAGG_STANDIN_DEVICES} = 2;
+$ENV{GPUAGG_STANDIN_RANGES} = 1;
+$ENV{GPUAGG_STANDIN_SHARED} = "$directory/device";
+
+my @nodes = map { GpuaggNode->start_new($_, server => 1, conf => <<CONF) } 'one', 'two';
+gpuagg.require = 'require'
+gpuagg.engine = 'cuda'
+gpuagg.cache = 'eager'
+gpuagg.cache_memory = '64MB'
+gpuagg.cache_renew = 0
+autovacuum = off
+CONF
+my @queries = (
+	'SELECT count(*), sum(c), sum(s) FROM (SELECT k, gpu_count(*) AS c, gpu_sum(a + b) AS s FROM rows GROUP BY k) g',
+	'SELECT count(*), sum(c), sum(s) FROM (SELECT a, gpu_count(*) AS c, gpu_sum(b) AS s FROM rows GROUP BY a) g',
+	'SELECT count(*), sum(c), sum(s) FROM (SELECT t, gpu_count(*) AS c, gpu_sum(b) AS s FROM rows GROUP BY t) g',
+	'SELECT gpu_count(*), gpu_sum(a), gpu_min(b), gpu_max(b) FROM rows WHERE a % 3 = 0',
+	'SELECT k % 10, gpu_percentile_disc(0.5) WITHIN GROUP (ORDER BY b) FROM rows GROUP BY 1 ORDER BY 1',
+	'SELECT k % 10, gpu_count(DISTINCT b) FROM rows GROUP BY 1 ORDER BY 1',
+	'SELECT k % 10, gpu_histogram(b::float8, 0, 100000, 50) FROM rows GROUP BY 1 ORDER BY 1');
+foreach my $node (@nodes)
+{
+	$node->safe_psql('postgres', "CREATE TABLE rows AS SELECT i % 1000 AS k, i::int8 AS a, i::int8 AS b, 'text ' || i % 500 AS t FROM generate_series(1, 100000) i");
+	$node->safe_psql('postgres', 'VACUUM FREEZE ANALYZE rows');
+	ok($node->wait_until_ready, $node->name . ': the server starts');
+}
+
+# Each query with the answer of the CPU engine; another one is an error.
+my $script = '';
+foreach my $query (@queries)
+{
+	my $rows = "SELECT string_agg(q::text, ';') FROM ($query) q";
+	my $answer = $nodes[0]->safe_psql('postgres', "SET gpuagg.engine = 'cpu'; $rows");
+	$script .= "SELECT 1 / (($rows) = '$answer')::int;\n";
+}
+append_to_file("$directory/script", $script);
+
+# The third process: a device of 1 GB has all, none or little left.
+my $third = fork;
+if ($third == 0)
+{
+	my $slots = 16;
+	open my $file, '+<:raw', $ENV{GPUAGG_STANDIN_SHARED} or die $!;
+	srand 7;
+	while (1)
+	{
+		my @left = map { my $r = rand; $r < 0.3 ? 1 << 30 : $r < 0.6 ? int rand 1 << 20 : int rand 60 << 20 } 0, 1;
+		sysseek $file, 5 * (-s $file) / $slots, 0;
+		syswrite $file, pack 'lx4Q2', $$, map { (1 << 30) - $_ } @left;
+		usleep(rand 30_000);
+	}
+}
+my @running = map {
+	IPC::Run::start(['pgbench', '-n', '-f', "$directory/script", '-c', 3, '-T', $seconds, '-h', $_->host, '-p', $_->port, 'postgres'],
+		'>&', "$directory/" . $_->name) } @nodes;
+foreach my $n (0 .. 1)
+{
+	my $said = "$directory/" . $nodes[$n]->name;
+	ok($running[$n]->finish, $nodes[$n]->name . ': answers') or diag(slurp_file($said));
+}
+kill 'KILL', $third;
+waitpid $third, 0;
+foreach my $node (@nodes)
+{
+	my $name = $node->name;
+	is($node->safe_psql('postgres', 'SELECT restarts FROM gpuagg_status'), 0, "$name: the server is the first one");
+	ok($node->wait_for_devices('sum(sessions)', 0, 20), "$name: no session is left");
+	cmp_ok($node->safe_psql('postgres', "SELECT sum(calls) FROM gpuagg_stats WHERE event = 'taken' AND engine = 'cuda'"), '>', 5, "$name: at the server");
+	$node->safe_psql('postgres', 'DROP TABLE rows');
+}
+$_->stop foreach @nodes;
+done_testing();
