@@ -338,9 +338,10 @@ finish() {
 # What parts need is built before them, once and by all processors, and not by several of them at the same time;
 # sets $strict if all of src/ compiles without a warning.
 prepare() {
-	local part plain=() sanitized=()
+	local part library= plain=() sanitized=()
 
 	for part; do
+		[[ $part == @(unit|sanitize|build|gpu) ]] || library=1
 		case $part in
 		layers) plain+=(layers-objects) ;;
 		unit) plain+=(unit-tests) ;;
@@ -349,7 +350,7 @@ prepare() {
 		fuzz) sanitized+=(fuzz-programs) ;;
 		esac
 	done
-	make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" strict && strict=1
+	[[ -n $library ]] && make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" strict && strict=1
 	[[ ${#plain[@]} == 0 ]] || make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" "${plain[@]}"
 	[[ ${#sanitized[@]} == 0 ]] || make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" SANITIZE=1 "${sanitized[@]}"
 }

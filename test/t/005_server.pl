@@ -239,7 +239,7 @@ $node->provoke(undef);
 	$node->provoke('hang');
 	my $psql = $node->background_psql('postgres');
 	my $pid = $node->server_pid;
-	$psql->query_until(qr/started/, "SET gpuagg.batch_rows = 1024;\n\\echo started\n$query;\n");
+	$psql->query_until(qr/started/, "\\echo started\n$query;\n");
 	$node->poll_query_until('postgres', 'SELECT sum(sessions) > 0 FROM gpuagg_devices()');
 	usleep(300_000);
 	kill 'KILL', $pid;
@@ -282,10 +282,10 @@ is($node->device('memory_used'), 0, 'no device memory is left over');
 # A backend is cancelled, and killed, in the middle of a query.
 foreach my $how ('pg_cancel_backend', 'pg_terminate_backend')
 {
-	$node->provoke('slow');
+	$node->provoke('slower');
 	my $psql = $node->background_psql('postgres', on_error_stop => 0);
 	my $backend = $psql->query('SELECT pg_backend_pid()');
-	$psql->query_until(qr/started/, "SET gpuagg.batch_rows = 1024;\n\\echo started\n$query;\n");
+	$psql->query_until(qr/started/, "\\echo started\n$query;\n");
 	$node->poll_query_until('postgres', 'SELECT sum(sessions) > 0 FROM gpuagg_devices()');
 	$node->safe_psql('postgres', "SELECT $how($backend)");
 	ok( $node->poll_query_until('postgres', 'SELECT sum(sessions) = 0 AND sum(memory_used) = 0 FROM gpuagg_devices()'),

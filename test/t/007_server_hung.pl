@@ -80,9 +80,9 @@ is($node->safe_psql('postgres', $query), $answer, 'queries run there');
 {
 	my ($out, $err);
 	my $pid = $node->server_pid;
-	$node->provoke('slow');
+	$node->provoke('slower');
 	my $psql = $node->background_psql('postgres', on_error_stop => 0);
-	$psql->query_until(qr/started/, "SET gpuagg.server_timeout = 0; SET gpuagg.batch_rows = 1024;\n\\echo started\n$query;\n");
+	$psql->query_until(qr/started/, "SET gpuagg.server_timeout = 0;\n\\echo started\n$query;\n");
 	$node->poll_query_until('postgres', 'SELECT sum(sessions) > 0 FROM gpuagg_devices()');
 	kill 'STOP', $pid;
 	my $since = time;

@@ -21,7 +21,7 @@ CREATE TABLE rows AS SELECT i, i % 1000 AS k, (i % 900)::int2 AS k2,
 	CASE WHEN i % 23 > 0 THEN (i % 5000)::numeric(12, 2) / 4 END::numeric(12, 2) AS n,
 	CASE WHEN i % 50000 = 0 THEN 1e20 + i ELSE i END::numeric(30, 2) AS wide,
 	(4294967295 - i % 500)::oid AS o, date '2024-01-01' + i % 366 AS d
-FROM generate_series(1, 200000) i;
+FROM generate_series(1, 400000) i;
 ANALYZE rows;
 SQL
 my $parallel = 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;';
@@ -75,12 +75,12 @@ is($node->device('memory_used'), 0, '... without memory left behind');
 	my $explain = 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF)';
 
 	$node->provoke('memory 3');
-	like($node->safe_psql('postgres', "$explain $query{decimals}"), qr/Engine: cuda.*Input Rows: 200000.*Rows on CPU: [1-9]\d{4,5}\b/s,
+	like($node->safe_psql('postgres', "$explain $query{decimals}"), qr/Engine: cuda.*Input Rows: 400000.*Rows on CPU: [1-9]\d{4,5}\b/s,
 		'some rows stay with the CPU');
 	like($node->safe_psql('postgres', "$parallel $explain $query{decimals}"),
-		qr/Engine: cuda.*Input Rows: 200000.*Participants: 3.*Rows on CPU: [1-9]\d{4,5}\b/s, '... and in a parallel plan');
+		qr/Engine: cuda.*Input Rows: 400000.*Participants: 3.*Rows on CPU: [1-9]\d{4,5}\b/s, '... and in a parallel plan');
 	$node->provoke('memory');
-	like($node->safe_psql('postgres', "$parallel $explain $query{decimals}"), qr/Engine: cuda.*Rows on CPU: 200000\b/s, '... or all of them');
+	like($node->safe_psql('postgres', "$parallel $explain $query{decimals}"), qr/Engine: cuda.*Rows on CPU: 400000\b/s, '... or all of them');
 	$node->provoke(undef);
 	like($node->safe_psql('postgres', "$parallel $explain $query{decimals}"), qr/Engine: cuda(?!.*Rows on CPU)/s, '... or none');
 }
@@ -137,12 +137,12 @@ is($node->device('memory_used'), 0, '... without memory left behind');
 	my $rows = "SELECT count(*), sum(c) FROM (SELECT k, gpu_count(*) AS c FROM rows GROUP BY k) g";
 
 	$node->provoke('launch 2');
-	is($node->safe_psql('postgres', $rows), '1000|200000', 'a failed launch: the CPU engine starts over');
+	is($node->safe_psql('postgres', $rows), '1000|400000', 'a failed launch: the CPU engine starts over');
 	$node->psql('postgres', "SET gpuagg.batch_rows = 1000; $parallel $rows", stdout => \$out, stderr => \$err);
 	$node->provoke(undef);
 	like($err, qr/engine "cuda" failed: too many resources requested for launch\n.*cannot be read again/s, '... or a clear error, in a parallel plan');
 	is($out, '', '... and no answer');
-	is($node->safe_psql('postgres', "$parallel $rows"), '1000|200000', 'the next query runs');
+	is($node->safe_psql('postgres', "$parallel $rows"), '1000|400000', 'the next query runs');
 	is($node->device('restarts'), $restarts, '... at the same server');
 	is($node->device('memory_used'), 0, '... without memory left behind');
 }

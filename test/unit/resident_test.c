@@ -520,12 +520,46 @@ compare_groups(const void *a, const void *b)
 	return ((const Group *) a)->sum < ((const Group *) b)->sum ? -1 : ((const Group *) a)->sum > ((const Group *) b)->sum;
 }
 
+/* One group for each key, in no order.  To sort rows takes longer. */
+static int
+gather(Group *groups, int n)
+{
+	uint64_t	size = 16;
+	int			made = 0;
+	int		   *places;			/* of keys: the number of their group, from 1 on */
+
+	while (size < 2 * (uint64_t) n)
+		size *= 2;
+	places = calloc(size, sizeof(*places));
+	for (int i = 0; i < n; i++)
+	{
+		uint64_t	at = groups[i].key * UINT64_C(0x9E3779B97F4A7C15) >> 32 & (size - 1);
+
+		while (places[at] != 0 && groups[places[at] - 1].key != groups[i].key)
+			at = (at + 1) & (size - 1);
+		if (places[at] == 0)
+		{
+			groups[made++] = groups[i];
+			places[at] = made;
+		}
+		else
+		{
+			groups[places[at] - 1].count += groups[i].count;
+			groups[places[at] - 1].sum += groups[i].sum;
+		}
+	}
+	free(places);
+	return made;
+}
+
 static int
 combine(Group *groups, int n, bool distinct)
 {
 	int			made = 0;
 	int64_t		last = 0;
 
+	if (!distinct)
+		n = gather(groups, n);
 	qsort(groups, n, sizeof(*groups), compare_groups);
 	for (int i = 0; i < n; last = groups[i++].sum)
 		if (made > 0 && groups[made - 1].key == groups[i].key)

@@ -8,6 +8,7 @@
  * the batch of a query from which on it applies (default: the first)
  *
  *		slow		each batch takes 20 ms
+ *		slower		each batch takes a second
  *		hang		each batch takes a minute
  *		segv, abort	the process is killed by that signal
  *		fault		the device is lost
@@ -343,6 +344,8 @@ standin_provoke(int batch, DeviceError *error)
 	requested_fault(word, batch);
 	if (strcmp(word, "slow") == 0)
 		usleep(20000);
+	else if (strcmp(word, "slower") == 0)
+		sleep(1);
 	else if (strcmp(word, "hang") == 0)
 		sleep(60);
 	else if (strcmp(word, "segv") == 0)

@@ -64,15 +64,26 @@ typedef struct Pair
 	int64_t		number;
 } Pair;
 
-static int
-compare_pairs(const void *a, const void *b)
+/* By the highest `bits` bits of the keys; pairs of one key stay as they are.  A test sorts many: this is faster than qsort. */
+static void
+sort_pairs(Pair *pairs, int64_t n, int bits)
 {
-	const Pair *x = a,
-			   *y = b;
+	Pair	   *sorted = malloc(n * sizeof(*sorted));
 
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return x->number < y->number ? -1 : x->number > y->number;
+	for (int shift = (64 - bits) & ~7; shift < 64; shift += 8)
+	{
+		int64_t		first[257] = {0};
+
+		for (int64_t i = 0; i < n; i++)
+			first[(pairs[i].key >> shift & 255) + 1]++;
+		for (int byte = 0; byte < 255; byte++)
+			first[byte + 1] += first[byte];
+		for (int64_t i = 0; i < n; i++)
+			sorted[first[pairs[i].key >> shift & 255]++] = pairs[i];
+		for (int64_t i = 0; i < n; i++)
+			pairs[i] = sorted[i];
+	}
+	free(sorted);
 }
 
 /* Keys go by their lowest bits alone; what is sorted changes places with the spare arrays, which are spoiled. */
@@ -104,7 +115,7 @@ device_sort_values(bool by_bin, int32_t *bins[2], int64_t *values[2], int64_t n,
 			key ^= UINT64_C(1) << (all - 1);
 		pairs[i] = (Pair) {key << (64 - bits), i};
 	}
-	qsort(pairs, n, sizeof(*pairs), compare_pairs);
+	sort_pairs(pairs, n, bits);
 	for (int64_t i = 0; i < n; i++)
 	{
 		bins[1][i] = b[pairs[i].number];
