@@ -281,12 +281,6 @@ describe_stored(Resident *r)
 
 /* ---- tables of values -------------------------------------------------------- */
 
-Form_pg_attribute
-resident_attribute(const Resident *r, int s)
-{
-	return TupleDescAttr(r->program->set->desc, r->program->stored[s].attno - 1);
-}
-
 /* Values of a key as numbers of its own dictionary; false: there is no room for that, or equal ones look different. */
 static bool
 number_keys(Resident *r, ExprLookup *lookup, const Datum *values, uint32 n)

@@ -35,7 +35,12 @@ typedef struct Resident
 } Resident;
 
 /* The attribute that a stored column is. */
-extern Form_pg_attribute resident_attribute(const Resident *r, int s);
+static inline Form_pg_attribute
+resident_attribute(const Resident *r, int s)
+{
+	return TupleDescAttr(r->program->set->desc, r->program->stored[s].attno - 1);
+}
+
 /*
  * Uploads the columns that are lacking (a bit a stored column, for each run), and clears keep[] of runs of which
  * one could not be; false: the session is lost.
