@@ -107,7 +107,7 @@ typedef struct GroupBatch
 	bool	  **fallback_nulls;
 	int			matrix_size;	/* of slots of MONOID_MAT2, which only rows can tell */
 	int			set;			/* of AggSpec.sets; engines leave it 0 */
-	bool		ranks;			/* slots of BIN_HLL have no states, but GPUAGG_HLL_RANKS of int32 a group: registers of each rank */
+	bool		ranks;			/* slots of BIN_HLL have GPUAGG_HLL_RANKS int32 a group: registers of each rank */
 } GroupBatch;
 
 /* A key, or the state of a slot, that compares as a value of the query does: as integers, or floats in their total order. */

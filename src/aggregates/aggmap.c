@@ -112,7 +112,7 @@ typedef struct AggEntry
 
 static HTAB *agg_cache = NULL;
 static bool agg_cache_valid = false;
-/* The extensions whose aggregates are known; InvalidOid: there is no such.  They change with functions, as the cache does. */
+/* The extensions whose aggregates are known, or InvalidOid.  They change with functions, as the cache does. */
 static Oid	own_extension;
 static Oid	citus_extension;
 
@@ -227,7 +227,8 @@ citus_role(Oid aggfnoid, Oid extension)
 {
 	char	   *name = get_func_name(aggfnoid);
 
-	if (!OidIsValid(citus_extension) || extension != citus_extension || name == NULL || get_func_namespace(aggfnoid) != PG_CATALOG_NAMESPACE)
+	if (!OidIsValid(citus_extension) || extension != citus_extension || name == NULL ||
+		get_func_namespace(aggfnoid) != PG_CATALOG_NAMESPACE)
 		return AGG_ROLE_NONE;
 	if (strcmp(name, "worker_partial_agg") == 0)
 		return AGG_ROLE_CITUS_TEXT;

@@ -135,7 +135,7 @@ extern void cuda_check_fractions(CudaEngine *cuda);
 extern bool cuda_pick_ordered_sets(CudaEngine *cuda, const WireGroups *groups, const char *buffer, GroupBatch *out);
 
 /* groups.c */
-/* FINISH, and its answer.  final: no states are combined with others, so that groups beyond the limit are not needed. */
+/* FINISH, and its answer.  final: no states are combined any more, so groups beyond the limit are not needed. */
 extern bool cuda_send_finish(CudaEngine *cuda, bool final, bool if_taken);
 extern bool cuda_receive_finished(CudaEngine *cuda);
 extern bool cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out);

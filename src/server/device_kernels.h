@@ -93,7 +93,7 @@ typedef struct SketchRows
 
 /* Raises registers, GPUAGG_HLL_REGISTERS a group, to the ranks of values that are not NULL. */
 GpuaggCudaStatus device_update_sketches(const SketchRows *rows, int64_t nrows, int32_t *registers, gpuagg_stream stream);
-/* How many registers of each of n groups, those of the list or the first ones, have each rank: GPUAGG_HLL_RANKS counts a group. */
+/* Registers of each rank, GPUAGG_HLL_RANKS counts a group, of the n groups of the list, or of the first n. */
 GpuaggCudaStatus device_count_ranks(const void *registers, const int32_t *list, int64_t n, int32_t *counts,
 									gpuagg_stream stream);
 
