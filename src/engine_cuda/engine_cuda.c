@@ -125,6 +125,14 @@ cuda_open(const AggSpec *spec, const EngineEnv *env)
 	return &cuda->base;
 }
 
+static EngineStatus
+add_batch(Engine *engine, const Batch *batch)
+{
+	CudaEngine *cuda = (CudaEngine *) engine;
+
+	return cuda->sorted ? cuda_sorted_add(cuda, batch) : cuda_add_batch(engine, batch);
+}
+
 /* ---- groups ---- */
 
 /* EngineOps.limit */
@@ -519,7 +527,7 @@ const EngineOps engine_cuda_ops = {
 	.bind_buffers = cuda_bind_buffers,
 	.take_resident = cuda_take_resident,
 	.limit = cuda_limit,
-	.add_batch = cuda_add_batch,
+	.add_batch = add_batch,
 	.finish = cuda_finish,
 	.next_groups = cuda_next_groups,
 	.export_groups = cuda_export_groups,

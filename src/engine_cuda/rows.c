@@ -201,8 +201,6 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 	bool		aside,
 				large;
 
-	if (cuda->sorted)
-		return cuda_sorted_add(cuda, batch);
 	if (cuda->ending)
 		return cuda_fail(cuda, "rows behind the last ones");
 	if (!cuda->full && cuda_ensure_open(cuda, batch) != ENGINE_OK)

@@ -422,11 +422,6 @@ extern bool runs_wanted(const Query *query);
 extern DeviceStatus runs_number(Query *query, int64_t words, double rows, int64_t *n, uint32_t *order, bool *is,
 								DeviceError *error);
 /*
- * The rows of a query of WIRE_GROUPED, in which these are the first: makes their runs the groups, and says in *rows which
- * they are.  DEVICE_UNSUPPORTED: they are not as WIRE_GROUPED says.  If it fails, the query has no groups.  Waits.
- */
-extern DeviceStatus runs_of_grouped(Query *query, Rows *rows, DeviceError *error);
-/*
  * Sorts rows of a hash table by key, if that is the strategy and there is memory: *nruns runs, in query->sorted, order,
  * heads and before; else 0.  Waits.
  */

@@ -445,6 +445,60 @@ query_reduce_rows(Query *query, const Rows *rows, bool *applied, DeviceError *er
 	return DEVICE_OK;
 }
 
+/* ---- rows that arrive grouped ---- */
+
+/* The key of each run. */
+static DeviceStatus
+make_run_keys(Query *query, const Rows *rows, DeviceError *error)
+{
+	const WireQuery *q = query->q;
+	PackKeys	pack = {.nkeys = 1,.key_bytes = q->key_bytes,.null_offset = (int) q->null_offset,.width = {q->keys[0].width}};
+
+	pack.column[0] = rows->cols[q->keys[0].col];
+	KERNEL_CHECK(device_head_keys(&pack, query->heads.at, query->before.at, rows->nrows, query->groups.keys.at,
+								  query->stream));
+	return DEVICE_OK;
+}
+
+static DeviceStatus
+number_grouped(Query *query, const Rows *rows, int64_t *n, DeviceError *error)
+{
+	int64_t		words = (rows->nrows + 31) / 32;
+	uint32_t   *order = &((QueryStatus *) query->status.at)->order;
+	HeadRows	in = {.nkeys = 1,.last_before = -1};
+	uint32_t	seen;
+	bool		is;
+
+	in.column[0] = rows->cols[query->q->keys[0].col];
+	DEVICE_CHECK(query_reserve(query, &query->heads, words * sizeof(uint32_t), error));
+	DEVICE_CHECK(query_reserve(query, &query->before, (words + 1) * sizeof(int32_t), error));
+	CUDA_CHECK(cudaMemsetAsync(order, 0, sizeof(*order), query->stream));
+	KERNEL_CHECK(device_find_heads(&in, rows->nrows, query->heads.at, order, query->stream));
+	DEVICE_CHECK(runs_number(query, words, (double) rows->nrows, n, &seen, &is, error));
+	/* numbers that ascend by one from 0: as many runs as numbers */
+	if (rows->key_min[0] != 0 || (seen & HEADS_DESCEND) || *n < 1 || *n != rows->key_max[0] + 1)
+		return device_say(error, DEVICE_UNSUPPORTED, "rows that do not arrive grouped");
+	return DEVICE_OK;
+}
+
+/*
+ * Makes the runs of a batch the groups, and says in *rows which they are.  DEVICE_UNSUPPORTED: its rows are not as
+ * WIRE_GROUPED says.  If it fails, the query has no groups.  Waits.
+ */
+static DeviceStatus
+start_grouped(Query *query, Rows *rows, DeviceError *error)
+{
+	int64_t		n;
+
+	if (query->form != FORM_UNKNOWN)
+		return device_say(error, DEVICE_UNSUPPORTED, "a second batch of grouped rows");
+	DEVICE_CHECK(number_grouped(query, rows, &n, error));
+	DEVICE_CHECK(groups_start_runs(query, n, false, error));
+	rows->heads = query->heads.at;
+	rows->before = query->before.at;
+	return make_run_keys(query, rows, error);
+}
+
 /* After a batch that was not reduced: waits for what still reads the lane's buffer. */
 static DeviceStatus
 give_up_batch(Query *query, DeviceStatus status, DeviceError *error)
@@ -467,7 +521,7 @@ cuda_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error
 	DEVICE_CHECK(lane_add_timing(lane, b, error));
 	CUDA_CHECK(cudaStreamWaitEvent(query->stream, lane->copied[b], 0));
 	CUDA_CHECK(cudaEventRecord(lane->reduce_began[b], query->stream));
-	status = query->q->flags & WIRE_GROUPED ? runs_of_grouped(query, &rows, error) : DEVICE_OK;
+	status = query->q->flags & WIRE_GROUPED ? start_grouped(query, &rows, error) : DEVICE_OK;
 	if (status == DEVICE_OK)
 		status = query_reduce_rows(query, &rows, &applied, error);
 	/* runs are groups before their rows are */

@@ -58,56 +58,6 @@ runs_number(Query *query, int64_t words, double rows, int64_t *n, uint32_t *orde
 	return DEVICE_OK;
 }
 
-/* ---- rows that arrive grouped ---- */
-
-/* The key of each run. */
-static DeviceStatus
-make_keys(Query *query, const Rows *rows, DeviceError *error)
-{
-	const WireQuery *q = query->q;
-	PackKeys	pack = {.nkeys = 1,.key_bytes = q->key_bytes,.null_offset = (int) q->null_offset,.width = {q->keys[0].width}};
-
-	pack.column[0] = rows->cols[q->keys[0].col];
-	KERNEL_CHECK(device_head_keys(&pack, query->heads.at, query->before.at, rows->nrows, query->groups.keys.at,
-								  query->stream));
-	return DEVICE_OK;
-}
-
-static DeviceStatus
-number_grouped(Query *query, const Rows *rows, int64_t *n, DeviceError *error)
-{
-	int64_t		words = (rows->nrows + 31) / 32;
-	uint32_t   *order = &((QueryStatus *) query->status.at)->order;
-	HeadRows	in = {.nkeys = 1,.last_before = -1};
-	uint32_t	seen;
-	bool		is;
-
-	in.column[0] = rows->cols[query->q->keys[0].col];
-	DEVICE_CHECK(query_reserve(query, &query->heads, words * sizeof(uint32_t), error));
-	DEVICE_CHECK(query_reserve(query, &query->before, (words + 1) * sizeof(int32_t), error));
-	CUDA_CHECK(cudaMemsetAsync(order, 0, sizeof(*order), query->stream));
-	KERNEL_CHECK(device_find_heads(&in, rows->nrows, query->heads.at, order, query->stream));
-	DEVICE_CHECK(runs_number(query, words, (double) rows->nrows, n, &seen, &is, error));
-	/* numbers that ascend by one from 0: as many runs as numbers */
-	if (rows->key_min[0] != 0 || (seen & HEADS_DESCEND) || *n < 1 || *n != rows->key_max[0] + 1)
-		return device_say(error, DEVICE_UNSUPPORTED, "rows that do not arrive grouped");
-	return DEVICE_OK;
-}
-
-DeviceStatus
-runs_of_grouped(Query *query, Rows *rows, DeviceError *error)
-{
-	int64_t		n;
-
-	if (query->form != FORM_UNKNOWN)
-		return device_say(error, DEVICE_UNSUPPORTED, "a second batch of grouped rows");
-	DEVICE_CHECK(number_grouped(query, rows, &n, error));
-	DEVICE_CHECK(groups_start_runs(query, n, false, error));
-	rows->heads = query->heads.at;
-	rows->before = query->before.at;
-	return make_keys(query, rows, error);
-}
-
 /* ---- rows that are put in order ---- */
 
 /* Are the rows sorted by key, and their runs looked up, instead of each of them? */
