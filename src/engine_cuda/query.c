@@ -674,11 +674,12 @@ cuda_query_describe(CudaQuery *query, uint32 rows, WireBatch *out)
 		out->cols[c].type = dec && col->travel == TRAVEL_VALUES && !col->wide ? WIRE_I64 : col->type;
 		out->cols[c].values = col->travel == TRAVEL_PRESENCE ? WIRE_NO_ARRAY : col->values;
 		out->cols[c].validity = col->has_nulls ? col->validity : WIRE_NO_ARRAY;
-		if (col->key >= 0)
-		{
-			out->key_min[col->key] = col->min;
-			out->key_max[col->key] = col->max;
-		}
+	}
+	/* a column may be several keys */
+	for (int k = 0; k < query->wire->nkeys; k++)
+	{
+		out->key_min[k] = query->cols[query->wire->keys[k].col].min;
+		out->key_max[k] = query->cols[query->wire->keys[k].col].max;
 	}
 	start_buffer(query);
 }

@@ -107,10 +107,11 @@ find_uses(const ResidentPlan *plan, Results *results)
 static bool
 find_conditions(const Results *results, uint16_t operand, uint16_t *leaf, int *n)
 {
-	const VectorInstruction *in = &results->to->instructions[operand];
+	const VectorInstruction *in;
 
 	if (!is_result(operand))
 		return false;
+	in = &results->to->instructions[operand];
 	if (in->op == VECTOR_AND && results->uses[operand] == 1)
 		return find_conditions(results, in->a, leaf, n) && find_conditions(results, in->b, leaf, n);
 	if (*n > 0 && leaf[*n - 1] >= operand)

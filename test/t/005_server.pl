@@ -38,6 +38,7 @@ is($node->safe_psql('postgres', 'SELECT count(*), min(name) FROM gpuagg_devices(
 like($node->safe_psql('postgres', $engine), qr/Engine: cuda.*Strategy: hash \(stand-in\)/s, 'queries run there');
 is($node->safe_psql('postgres', $query), $answer, 'with the right answer');
 is($node->safe_psql('postgres', "$parallel $query"), $answer, 'and by several workers');
+like($node->safe_psql('postgres', $engine =~ s/k, gpu_sum/k, k, gpu_sum/r =~ s/BY k/BY 1, 2/r), qr/Engine: cuda(?!.*Rows on CPU)/s, 'one column is two keys');
 
 # The planner's choice of engine, on both sides of the crossover.
 like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; $engine"), qr/Engine: cuda/, 'a large query goes to the GPU');
