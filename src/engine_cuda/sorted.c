@@ -56,7 +56,8 @@ struct CudaSorted
 	int			nback;
 	uint32		back_row;		/* from this row of the first one on */
 	char	   *saved[ROW_BUFFERS]; /* their content, if the arena is gone */
-	MemoryContext back_cxt;		/* rows read back, and those of: */
+	MemoryContext back_cxt;		/* rows read back */
+	MemoryContext aside_cxt;	/* of: */
 	Batch		aside;			/* for the merger, behind those of cuda->buffer */
 	bool		has_aside;
 	GroupBatch	out;			/* LEAVING_GROUPS */
@@ -79,6 +80,7 @@ cuda_sorted_create(const CudaEngine *cuda)
 		sorted->table[b] = group_table_create(cuda->env.cxt, &sorted->keys, TABLE_SEGMENTED, Max(cuda->env.batch_rows, 256));
 	group_batch_init(&sorted->out, cuda->spec, LEAVING_GROUPS, false);
 	sorted->back_cxt = AllocSetContextCreate(cuda->env.cxt, "GPU rows read back", ALLOCSET_DEFAULT_SIZES);
+	sorted->aside_cxt = AllocSetContextCreate(cuda->env.cxt, "rows beside the GPU", ALLOCSET_DEFAULT_SIZES);
 	sorted->sent = sorted->leaving = -1;
 	return sorted;
 }
@@ -211,6 +213,17 @@ give_up(CudaEngine *cuda, const char *why)
 	lose(cuda, why);
 }
 
+/* Was the column sent as it is, as aggregates read it?  Then each row has its own value: 0 and -0 are equal keys. */
+static bool
+was_sent(const CudaQuery *query, int c)
+{
+	for (int i = 0; i < query->ncols; i++)
+		if (query->cols[i].col == c && query->cols[i].travel == TRAVEL_VALUES &&
+			query->cols[i].type == cuda_native_type(query->spec->cols[c].type))
+			return true;
+	return false;
+}
+
 /* The keys of rows that were read back. */
 static void
 restore_keys(const CudaEngine *cuda, const GroupTable *table, const int32 *runs, Batch *batch)
@@ -219,6 +232,8 @@ restore_keys(const CudaEngine *cuda, const GroupTable *table, const int32 *runs,
 	{
 		Column	   *col = &batch->cols[cuda->spec->keys[k].col];
 
+		if (was_sent(cuda->query, cuda->spec->keys[k].col))
+			continue;
 		col->values = palloc0((size_t) batch->nrows * column_width(col->type));
 		col->validity = palloc0(BITMAP_WORDS(batch->nrows) * sizeof(uint64));
 		for (int i = 0; i < batch->nrows; i++)
@@ -284,8 +299,8 @@ keep_aside(CudaEngine *cuda, const Batch *batch)
 	const char *arena = cuda_has_session(cuda) ? cuda->client->arena : NULL;
 	MemoryContext old;
 
-	MemoryContextReset(sorted->back_cxt);
-	old = MemoryContextSwitchTo(sorted->back_cxt);
+	MemoryContextReset(sorted->aside_cxt);
+	old = MemoryContextSwitchTo(sorted->aside_cxt);
 	sorted->aside = *batch;
 	sorted->aside.cols = palloc((batch->ncols + 1) * sizeof(Column));
 	memcpy(sorted->aside.cols, batch->cols, batch->ncols * sizeof(Column));
@@ -447,8 +462,7 @@ needs_cpu(CudaEngine *cuda, const Batch *batch)
 	CudaQuery  *query = cuda->query;
 	bool		negative;
 
-	if ((uint32) batch->nrows > query->buffer_rows - cuda->rows || cuda_query_large(query, batch) ||
-		cuda_query_unrepresentable(query, batch))
+	if ((uint32) batch->nrows > query->buffer_rows - cuda->rows || cuda_query_unrepresentable(query, batch))
 		return true;
 	/* of -0 and 0 the one that came last is the minimum or maximum */
 	cuda_query_note_negative_zero(query, batch);
@@ -521,16 +535,21 @@ EngineStatus
 cuda_sorted_add(CudaEngine *cuda, const Batch *batch)
 {
 	CudaSorted *sorted = cuda->sorted;
+	bool		large;
 
 	if (batch->nrows == 0)
 		return ENGINE_OK;
 	if (!sorted->lost)
 		open_session(cuda);
-	if (sorted->lost || needs_cpu(cuda, batch))
+	large = !sorted->lost && cuda_query_large(cuda->query, batch);
+	if (sorted->lost || large || needs_cpu(cuda, batch))
 	{
 		if (cuda->rows > 0 && !sorted->lost)
 			end_buffer(cuda);
 		keep_aside(cuda, batch);
+		/* combining states that the server makes of rows behind these might overflow, where adding the rows does not */
+		if (large)
+			give_up(cuda, "large floats");
 	}
 	else
 	{
@@ -628,6 +647,7 @@ cuda_sorted_reset(CudaEngine *cuda)
 		sorted->saved[b] = NULL;
 	}
 	MemoryContextReset(sorted->back_cxt);
+	MemoryContextReset(sorted->aside_cxt);
 	sorted->sent = sorted->leaving = -1;
 	sorted->nback = 0;
 	sorted->back_row = 0;

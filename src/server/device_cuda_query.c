@@ -524,8 +524,8 @@ cuda_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error
 	status = query->q->flags & WIRE_GROUPED ? start_grouped(query, &rows, error) : DEVICE_OK;
 	if (status == DEVICE_OK)
 		status = query_reduce_rows(query, &rows, &applied, error);
-	/* runs are groups before their rows are */
-	if (status != DEVICE_OK && !applied && query->form == FORM_RUNS)
+	/* runs are groups before their rows are; of other queries those that there are came before this batch */
+	if (status != DEVICE_OK && !applied && (query->q->flags & WIRE_GROUPED) && query->form == FORM_RUNS)
 		groups_forget(query);
 	if (!applied && (status == DEVICE_NO_MEMORY || status == DEVICE_UNSUPPORTED))
 		return give_up_batch(query, DEVICE_FULL, error);

@@ -502,14 +502,19 @@ static DeviceStatus
 reduce_slices(Query *query, Resident *r, bool *applied, DeviceError *error)
 {
 	bool		runs = false;
+	int64_t		most;
 	DeviceStatus status;
 
 	r->tiles = tiles_wanted(query, &r->plan, &r->program);
 	DEVICE_CHECK(reserve_slice(query, r, error));
 	DEVICE_CHECK(upload_plan(query, r, error));
 	status = start_runs(query, r, &runs, error);
+	most = r->most;
 	if (status == DEVICE_OK && runs && r->tiles)
 		status = leave_tiles(query, r, error);
+	/* where runs begin is known by slices of that size */
+	if (status == DEVICE_OK && runs && r->most != most)
+		status = device_say(error, DEVICE_NO_MEMORY, "no memory for slices of runs");
 	if (status == DEVICE_OK)
 		status = reduce_prepared(query, r, runs, applied, error);
 	/* runs are groups before their rows come */

@@ -130,4 +130,14 @@ same('SELECT g, s.* FROM generate_series(1, 4) g, LATERAL (SELECT k, gpu_sum(v) 
 	cmp_ok($bytes, '<', 30, '... of which few are fetched');
 }
 
+# a rescan without an order looks for groups of its own
+{
+	my $settings = "SET gpuagg.cache = 'off'; SET gpuagg.batch_rows = 64; SET enable_material = off; SET gpuagg.replace_builtin = on";
+	my $query = 'SELECT g, count(*) FROM generate_series(1, 3) g LEFT JOIN LATERAL (SELECT k FROM firsts GROUP BY k LIMIT 5) s ON true GROUP BY g ORDER BY g';
+
+	$node->safe_psql('postgres', 'CREATE TABLE firsts AS SELECT i / 100 AS k FROM generate_series(0, 9999) i; VACUUM ANALYZE firsts');
+	like($node->safe_psql('postgres', "$settings; EXPLAIN (ANALYZE, COSTS OFF) $query"), qr/Nested Loop.*Custom Scan[^\n]*loops=3\).*Engine: cuda/s, 'rescans without an order');
+	is($node->safe_psql('postgres', "$settings; $query"), "1|5\n2|5\n3|5", '... have all their groups');
+}
+
 done_testing();

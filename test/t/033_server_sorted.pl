@@ -91,6 +91,15 @@ compare('Gather Merge', 'SELECT k, gpu_sum(v) FROM (SELECT k, v FROM s ORDER BY 
 like($node->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT k, $_->[0] FROM s GROUP BY k ORDER BY k"), qr/Engine: cpu \(.*$_->[1]/, "$_->[0] is the CPU engine's")
   foreach [ 'gpu_product(1 + f / 1e6)', 'products' ], [ 'gpu_histogram(v, -5000, 5000, 4)', 'several states' ];
 
+# one float that is so large that its square only just has room, and many small ones behind it
+$node->safe_psql('postgres', 'CREATE TABLE large AS SELECT i / 20000 AS k, i, CASE WHEN i = 20000 THEN 1e154 ELSE i % 2 END::float8 AS f FROM generate_series(0, 59999) i; CREATE INDEX ON large (k, i); VACUUM ANALYZE large');
+compare("large floats, batches of $_", 'SELECT k, gpu_count(*), gpu_sum(f), gpu_avg(f) FROM large GROUP BY k ORDER BY k', undef, "SET gpuagg.batch_rows = $_") foreach 64, 4096;
+# zeros with either sign in a group, of which the server takes none
+$node->safe_psql('postgres', "CREATE TABLE zeros AS SELECT CASE i % 4 WHEN 0 THEN -0.0::float8 ELSE i % 4 / 2 END * (i / 1000) AS f FROM generate_series(0, 9999) i; CREATE INDEX ON zeros (f); VACUUM ANALYZE zeros");
+$node->provoke('memory');
+compare('zeros taken back', 'SELECT gpu_count(*), gpu_sum(f) FROM zeros GROUP BY f ORDER BY f', qr/Engine: cuda/);
+$node->provoke(undef);
+
 # a cursor, with other queries of the server between its fetches
 {
 	my $fetches = join(' ', map { "FETCH 400 FROM c; SELECT gpu_count(*) FROM s WHERE i < $_ * 10;" } 1 .. 5);
@@ -119,6 +128,24 @@ foreach my $fault (qw(memory launch abort segv fetch keys))
 	}
 }
 ok($node->wait_until_ready, 'the server is there again');
+
+# the same with rows beside those that come back
+foreach my $fault ('abort', 'memory')
+{
+	foreach my $from (1 .. 5)
+	{
+		my ($out, $err);
+		my $query = "SELECT t, $values{odd} FROM s WHERE i > 18000 GROUP BY t ORDER BY t";
+		(my $plain = $query) =~ s/gpu_//g;
+
+		ok($node->wait_until_ready, "the server is there before $fault $from");
+		$node->provoke("$fault $from");
+		$node->psql('postgres', "SET gpuagg.batch_rows = 400; $query", stdout => \$out, stderr => \$err);
+		$node->provoke(undef);
+		is($out, $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $plain"), "$fault at batch $from, rows beside it") or diag($err);
+	}
+}
+ok($node->wait_until_ready, 'the server is there once more');
 
 # an overflow that core reports
 foreach my $engine ('cuda', 'cpu')

@@ -1223,6 +1223,101 @@ refusals(void)
 }
 
 #ifdef OVER_STUB
+/* Opens a question for rows of a table in the order of its keys, which become runs, and stores all columns. */
+static void
+open_runs(Peer *peer, Model *m, Question *t, Kind kind)
+{
+	bool		taken,
+				any,
+				kept;
+
+	make_model(m);
+	m->ordered = true;
+	for (int r = 0; r < RANGES; r++)
+		m->ranges[r].ordered = r + 1;
+	make_question(t, m, kind);
+	t->q.forced = STRATEGY_SEGMENTED;
+	/* all but some in the middle of each range */
+	for (int r = 0; r < RANGES; r++)
+	{
+		const Range *range = &m->ranges[r];
+		uint32_t	part = range->nrows / 3 + 1;
+
+		t->runs[t->nruns++] = (WireRun) {range->stamp, r * 3, 0, part, 0};
+		if (range->nrows > 2 * part)
+			t->runs[t->nruns++] = (WireRun) {range->stamp, r * 3, range->nrows - part, part, 0};
+	}
+	CHECK(peer_open(peer) && open_question(peer, t) && ask(peer, t, &taken) && !taken &&
+		  store_lacking(peer, t, m, &any, &kept), "%s", peer->failed.text);
+}
+
+/* There is no memory for a batch behind runs: their groups stay. */
+static void
+batch_behind_runs(void)
+{
+	int			refused = 0;
+	WireDone	done = {.taken = 0};
+
+	for (int n = 1; !done.taken; n++)
+	{
+		Peer		peer;
+		Model		m;
+		Question	t;
+		Group	   *right;
+		int			groups;
+		bool		taken;
+		uint64_t	untold = 0;
+		WireBatch	batch = {.buffer = 1,.nrows = 64,.bytes = 512,.ncols = 2,.key_max = {63},
+			.cols = {{WIRE_I32, 0, WIRE_NO_ARRAY}, {WIRE_I16, 256, WIRE_NO_ARRAY}}
+		};
+
+		open_runs(&peer, &m, &t, PLAIN_KEYS);
+		CHECK(ask(&peer, &t, &taken) && taken, "%s", peer.failed.text);
+		right = expect(&t, &m, &groups, &untold);
+		groups = combine(right, groups, false);
+		memset(peer.arena + ARENA_BUFFER_BYTES, 0, batch.bytes);
+		stub_fail(STUB_ALLOC, n, true, cudaErrorMemoryAllocation);
+		CHECK(request(&peer, MESSAGE_BATCH, &batch, sizeof(batch), MESSAGE_DONE, &done, sizeof(done)), "%s", peer.failed.text);
+		stub_mend();
+		refused += !done.taken;
+		last_taken = false;
+		if (!done.taken)
+			CHECK(check_answer(&peer, &t, right, groups, untold, "a batch that was not taken"), "%s", peer.failed.text);
+		free(right);
+		peer_close(&peer);
+	}
+	CHECK(refused > 3, "%d batches not taken", refused);
+	CHECK(is_empty(), "something is left");
+}
+
+/* There is less memory for the program of runs than there was when they were found. */
+static void
+program_behind_runs(void)
+{
+	for (int n = 1; n < 30; n++)
+	{
+		Peer		peer;
+		Model		m;
+		Question	t;
+		Group	   *right;
+		int			groups;
+		bool		taken;
+		uint64_t	untold = 0;
+
+		open_runs(&peer, &m, &t, FILTERED_KEYS);
+		right = expect(&t, &m, &groups, &untold);
+		groups = combine(right, groups, false);
+		stub_fail(STUB_ALLOC, n, false, cudaErrorMemoryAllocation);
+		CHECK(ask(&peer, &t, &taken), "%s", peer.failed.text);
+		stub_mend();
+		if (taken)
+			CHECK(check_answer(&peer, &t, right, groups, untold, "runs of a program"), "%s", peer.failed.text);
+		free(right);
+		peer_close(&peer);
+		CHECK(is_empty(), "something is left");
+	}
+}
+
 static void
 every_call_fails(void)
 {
@@ -1288,6 +1383,8 @@ main(void)
 	}
 	RUN("what is not kept", refusals);
 #ifdef OVER_STUB
+	RUN("a batch without memory behind runs", batch_behind_runs);
+	RUN("a program without memory behind runs", program_behind_runs);
 	RUN("every call fails", every_call_fails);
 #endif
 	if (status.ndevices > 1)
