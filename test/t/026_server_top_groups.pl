@@ -130,4 +130,12 @@ same('SELECT g, s.* FROM generate_series(1, 4) g, LATERAL (SELECT k, gpu_sum(v) 
 	cmp_ok($bytes, '<', 30, '... of which few are fetched');
 }
 
+# without ORDER BY: a rescan does not count the groups of the run before
+{
+	my $settings = 'SET gpuagg.replace_builtin = on; SET gpuagg.cache = off; SET enable_material = off;';
+	my $query = 'SELECT g, s.n FROM generate_series(1, 3) g LEFT JOIN (SELECT count(*) AS n FROM (SELECT DISTINCT k FROM t LIMIT 4990 OFFSET 3) x OFFSET 0) s ON true';
+
+	like($node->safe_psql('postgres', "$settings EXPLAIN (ANALYZE) $query"), qr/loops=3/, 'rescans of first groups');
+	same("$settings $query");
+}
 done_testing();
