@@ -405,7 +405,7 @@ cuda_reset(Engine *engine)
 	for (int b = 0; b < MAX_BUFFERS; b++)
 		in_flight |= cuda->busy[b];
 	cuda_stats(engine, &cuda->past);
-	/* a scan's groups are its own: has it enough of them? */
+	/* groups are those of the rows since; has_enough() in exec.c asks how many */
 	cuda->past.groups = 0;
 	forget_rows(cuda);
 	if (cuda->query == NULL)

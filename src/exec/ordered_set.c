@@ -288,7 +288,6 @@ move_results(OrderedSetEngine *engine)
 				status = flush_results(engine);
 		}
 		/* its memory is not needed any more */
-		engine->spilled_bytes += value_store_spilled(engine->stores[v]);
 		value_store_reset(engine->stores[v]);
 	}
 	MemoryContextDelete(cxt);

@@ -30,7 +30,8 @@ struct HeapIndex
 	IndexScanState *node;
 	bool		may_end_early;
 	bool		ended_early;
-	int			npages;			/* of the window */
+	bool		scattered;		/* the scan, or those before it, had few tuples on a page */
+	int			npages;			/* of the window, which short scans share */
 	int			ntuples;		/* on these */
 	bool		begun;
 	bool		ended;
@@ -102,7 +103,8 @@ watch_density(HeapIndex *index, int ntuples)
 	index->ntuples += ntuples;
 	if (++index->npages < WINDOW_PAGES)
 		return;
-	index->ended_early = index->may_end_early && !index->ended && index->ntuples < WINDOW_PAGES * FEW_TUPLES;
+	index->scattered = index->may_end_early && index->ntuples < WINDOW_PAGES * FEW_TUPLES;
+	index->ended_early = index->scattered && !index->ended;
 	index->npages = index->ntuples = 0;
 }
 
@@ -111,10 +113,15 @@ heap_index_next(HeapIndex *index, OffsetNumber *wanted, int *n, bool *recheck)
 {
 	BlockNumber block;
 
-	if (!index->begun)
-		begin(index);
 	*n = 0;
 	*recheck = false;
+	if (!index->begun)
+	{
+		index->ended_early = index->scattered;
+		if (index->ended_early)
+			return InvalidBlockNumber;
+		begin(index);
+	}
 	if (!index->held && !hold_next(index))
 		return InvalidBlockNumber;
 	block = ItemPointerGetBlockNumber(&index->tid);
@@ -137,5 +144,4 @@ void
 heap_index_stop(HeapIndex *index)
 {
 	index->begun = index->ended = index->held = index->ended_early = false;
-	index->npages = index->ntuples = 0;
 }

@@ -32,29 +32,6 @@
 #include "feed/heap_index.h"
 #include "feed/heap_page.h"
 
-HeapScan *
-heap_scan_create(ScanState *node, bool may_end_early)
-{
-	HeapScan   *scan = palloc0(sizeof(HeapScan));
-
-	scan->node = node;
-	scan->rel = node->ss_currentRelation;
-	if (IsA(node, BitmapHeapScanState))
-		scan->bitmap = heap_bitmap_create((BitmapHeapScanState *) node);
-	if (IsA(node, IndexScanState))
-		scan->index = heap_index_create((IndexScanState *) node, may_end_early);
-	return scan;
-}
-
-/* ---- pages ------------------------------------------------------------------- */
-
-/* Does something else than the order of blocks choose the tuples? */
-static inline bool
-has_named_tuples(const HeapScan *scan)
-{
-	return scan->bitmap || scan->index;
-}
-
 /* What is needed of a descriptor that an index scan does not have. */
 static HeapScanDesc
 describe_scan(HeapScan *scan)
@@ -67,17 +44,40 @@ describe_scan(HeapScan *scan)
 	return desc;
 }
 
+HeapScan *
+heap_scan_create(ScanState *node, bool may_end_early)
+{
+	HeapScan   *scan = palloc0(sizeof(HeapScan));
+
+	scan->node = node;
+	scan->rel = node->ss_currentRelation;
+	if (IsA(node, BitmapHeapScanState))
+		scan->bitmap = heap_bitmap_create((BitmapHeapScanState *) node);
+	if (IsA(node, IndexScanState))
+	{
+		scan->index = heap_index_create((IndexScanState *) node, may_end_early);
+		/* that of the node is the index's */
+		scan->scan = describe_scan(scan);
+	}
+	return scan;
+}
+
+/* ---- pages ------------------------------------------------------------------- */
+
+/* Does something else than the order of blocks choose the tuples? */
+static inline bool
+has_named_tuples(const HeapScan *scan)
+{
+	return scan->bitmap || scan->index;
+}
+
 BlockNumber
 heap_scan_begin(HeapScan *scan)
 {
 	ScanState  *node = scan->node;
 
 	if (scan->index)
-	{
-		if (scan->scan == NULL)
-			scan->scan = describe_scan(scan);
 		return scan->scan->rs_nblocks;
-	}
 	if (node->ss_currentScanDesc == NULL)
 	{
 		EState	   *estate = node->ps.state;

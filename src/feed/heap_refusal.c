@@ -24,8 +24,9 @@
 static const char *
 refuse_expressions(PlanState *node, bool volatile_query)
 {
-	List	   *quals = heap_scan_quals((ScanState *) node);
-	Node	   *exprs[] = {(Node *) node->plan->targetlist, (Node *) quals};
+	/* no list is made of these, as a query may have many rescans */
+	Node	   *exprs[] = {(Node *) node->plan->targetlist, (Node *) node->plan->qual,
+	(Node *) heap_index_quals((ScanState *) node)};
 
 	for (int i = 0; i < lengthof(exprs); i++)
 	{

@@ -76,6 +76,17 @@ may_limit(const GroupQuery *query, bool distinct)
 		!contain_subplans(parse->limitCount) && !contain_subplans(parse->limitOffset);
 }
 
+/* Does a subquery lock its rows?  Then all are to be read. */
+static bool
+locks_rows(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+		return ((Query *) node)->rowMarks != NIL || query_tree_walker((Query *) node, locks_rows, context, 0);
+	return expression_tree_walker(node, locks_rows, context);
+}
+
 static Expr *
 limit_expr(Node *expr)
 {
@@ -116,7 +127,8 @@ plan_find_limit(GroupQuery *query, bool distinct)
 	if (!may_limit(query, distinct))
 		return;
 	/* any groups will do, if nothing of them is known later than their keys */
-	if (parse->sortClause == NIL && (query->aggs != NIL || query->having != NIL))
+	if (parse->sortClause == NIL &&
+		(query->aggs != NIL || query->having != NIL || query_tree_walker(parse, locks_rows, NULL, 0)))
 		return;
 	foreach(lc, parse->sortClause)
 	{

@@ -26,6 +26,10 @@ SELECT count(*) FROM (SELECT DISTINCT k FROM firsts LIMIT 0) s;
 SELECT read('SELECT DISTINCT t FROM firsts LIMIT 10'), read('SELECT DISTINCT k FROM firsts LIMIT NULL'), read('SELECT DISTINCT k FROM firsts ORDER BY k LIMIT 10'),
 	read('SELECT k, count(*) FROM firsts GROUP BY k LIMIT 10'), read('SELECT k FROM firsts GROUP BY k HAVING sum(v) > 0 LIMIT 10'),
 	read('SELECT DISTINCT k FROM firsts WHERE random() >= 0 LIMIT 10');
+-- rows that a subquery locks
+BEGIN;
+SELECT read('SELECT DISTINCT k FROM (SELECT k FROM firsts FOR UPDATE) s LIMIT 10'), read('WITH w AS MATERIALIZED (SELECT k FROM firsts FOR SHARE) SELECT DISTINCT k FROM w LIMIT 10');
+ROLLBACK;
 -- parameters, and rescans with others
 PREPARE p(int) AS SELECT count(*) FROM (SELECT DISTINCT k FROM firsts LIMIT $1) s;
 SET plan_cache_mode = force_generic_plan;

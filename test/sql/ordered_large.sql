@@ -30,6 +30,18 @@ SELECT pg_temp.same_as_core(q), id FROM queries ORDER BY id;
 SET work_mem = '300kB';
 SELECT pg_temp.same_as_core(q), id FROM queries ORDER BY id;
 
+-- what is written is counted once: all values, then half of them, and so on
+SET work_mem = '64kB';
+CREATE FUNCTION pg_temp.spilled(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF) ' || query LOOP
+		IF line ~ 'Spilled' THEN RETURN substring(line FROM 'Spilled: (\d+) kB'); END IF;
+	END LOOP;
+END $$;
+SELECT pg_temp.spilled('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY i) FROM large') BETWEEN 40000 * 8 / 1024 AND 40000 * 20 / 1024 AS once;
+
 -- in parallel
 SET work_mem = '64kB';
 SET parallel_setup_cost = 0;
