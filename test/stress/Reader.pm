@@ -320,7 +320,8 @@ sub step
 		$self->reconnect;
 		return;
 	}
-	if ($error =~ /^0A000.*(?:gpuagg|custom scan|engine "cuda" is not available)/i)
+	# rows of a parallel scan are not read again where the GPU server is lost
+	if ($error =~ /^0A000.*(?:gpuagg|custom scan|engine "cuda" is not available)|^38000 engine "cuda" failed: the GPU server (?:ended|did not answer)/i)
 	{
 		$self->count('refused');
 	}
