@@ -336,11 +336,14 @@ cuda_detach(Engine *engine, bool owner)
 
 /* ---- statistics and the end ---- */
 
+/* Of this process, beside the merger's. */
 static size_t
-dictionaries_memory(CudaEngine *cuda)
+own_memory(const CudaEngine *cuda)
 {
 	size_t		bytes = 0;
 
+	if (cuda->sorted)
+		return cuda_sorted_memory(cuda);
 	for (int c = 0; cuda->query && c < cuda->query->ncols; c++)
 		if (cuda->query->cols[c].dict)
 			bytes += dictionary_memory(cuda->query->cols[c].dict);
@@ -352,6 +355,7 @@ cuda_stats(Engine *engine, EngineStats *stats)
 {
 	CudaEngine *cuda = (CudaEngine *) engine;
 	const WireFinished *r = &cuda->result;
+	size_t		memory = own_memory(cuda);
 
 	*stats = cuda->past;
 	stats->rows += cuda->rows_given + cuda->rows_aside;
@@ -380,15 +384,14 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	stats->device.uploaded += cuda->uploaded;
 	if (cuda->not_resident)
 		strlcpy(stats->not_resident, cuda->not_resident, sizeof(stats->not_resident));
-	stats->mem_peak = Max(stats->mem_peak, cuda->sorted ? cuda_sorted_memory(cuda) : dictionaries_memory(cuda));
+	stats->mem_peak = Max(stats->mem_peak, memory);
 	if (cuda->merger)
 	{
 		EngineStats merger;
 
 		cuda->merger->ops->stats(cuda->merger, &merger);
 		stats->groups = Max(stats->groups, merger.groups);
-		stats->mem_peak = Max(stats->mem_peak, merger.mem_peak +
-							  (cuda->sorted ? cuda_sorted_memory(cuda) : dictionaries_memory(cuda)));
+		stats->mem_peak = Max(stats->mem_peak, memory + merger.mem_peak);
 		stats->spilled_bytes = Max(stats->spilled_bytes, merger.spilled_bytes);
 		stats->spill_partitions = Max(stats->spill_partitions, merger.spill_partitions);
 		if (stats->strategy[0] == '\0')

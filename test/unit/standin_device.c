@@ -811,21 +811,19 @@ standin_reduce_rows(Query *query, const Rows *rows, bool keep, DeviceError *erro
 	return status;
 }
 
-/* Are integers in column c below min or above max? */
+/* Are integers in a column below min or above max? */
 static bool
-leaves_range(const Rows *rows, int c, int width, int64_t min, int64_t max)
+leaves_range(const Rows *rows, int c, int64_t min, int64_t max)
 {
-	const Column *col = &rows->cols[c];
+	Row			row = {.col = {&rows->cols[c]}};
 
-	if (col->type > WIRE_I64 || min > max)
+	if (row.col[0]->type > WIRE_I64 || min > max)
 		return false;
-	for (uint32_t i = 0; i < rows->nrows; i++)
+	for (row.i = 0; row.i < rows->nrows; row.i++)
 	{
-		const char *at = col->values + (size_t) i * width;
-		int64_t		v = col->type == WIRE_I8 ? *(const int8_t *) at : col->type == WIRE_I16 ? *(const int16_t *) at :
-			col->type == WIRE_I32 ? *(const int32_t *) at : *(const int64_t *) at;
+		int64_t		v = read_integer(&row, 0);
 
-		if (valid(col, i) && (v < min || v > max))
+		if (valid(row.col[0], row.i) && (v < min || v > max))
 			return true;
 	}
 	return false;
@@ -849,7 +847,7 @@ standin_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *er
 		rows.cols[c].type = col->type;
 	}
 	for (int k = 0; k < query->q->nkeys && !warm_up; k++)
-		if (leaves_range(&rows, query->q->keys[k].col, query->q->keys[k].width, batch->key_min[k], batch->key_max[k]))
+		if (leaves_range(&rows, query->q->keys[k].col, batch->key_min[k], batch->key_max[k]))
 		{
 			snprintf(error->text, sizeof(error->text), "keys outside of their range");
 			return DEVICE_UNSUPPORTED;
