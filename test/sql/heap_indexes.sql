@@ -17,24 +17,10 @@ CREATE INDEX ix_point ON ix USING gist (point(v, r));
 CREATE INDEX ix_hash ON ix USING hash (t);
 VACUUM ANALYZE ix;
 -- does the answer equal core's?  From where rows came
-CREATE FUNCTION same(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	ours text;
-	cores text;
-	line text;
-	words text := '';
-BEGIN
-	SET LOCAL gpuagg.require = 'require';
-	EXECUTE format('SELECT string_agg(s::text, '';'' ORDER BY s::text) FROM (%s) s', query) INTO ours;
-	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-		words := words || coalesce(' ' || substring(line FROM 'Feed: .*|Index Scan.*using \w+|Rows Removed by.*'), '');
-	END LOOP;
-	SET LOCAL gpuagg.require = 'allow';
-	SET LOCAL gpuagg.enabled = off;
-	EXECUTE format('SELECT string_agg(s::text, '';'' ORDER BY s::text) FROM (%s) s', query) INTO cores;
-	SET LOCAL gpuagg.enabled = on;
-	RETURN CASE WHEN ours IS NOT DISTINCT FROM cores THEN 'same' ELSE format('%s, core: %s', ours, cores) END || words;
-END $$;
+\set shown 'Feed: .*|Index Scan.*using \\w+|Rows Removed by.*'
+\getenv srcdir PG_ABS_SRCDIR
+\set include :srcdir '/include/same_from.sql'
+\i :include
 SELECT same('SELECT k, count(*), sum(v), sum(w), max(t) FROM ix WHERE v BETWEEN 5000 AND 15000 GROUP BY k');
 -- another condition, columns that the index has not, no columns at all
 SELECT same('SELECT k, count(*), sum(w), min(t) FROM ix WHERE v BETWEEN 5000 AND 15000 AND t <> ''text 3'' GROUP BY k');

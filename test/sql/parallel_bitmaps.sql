@@ -19,24 +19,10 @@ UPDATE pbits SET t = 'hot' WHERE v % 3 = 0;
 DELETE FROM pbits WHERE v % 11 = 0;
 VACUUM ANALYZE pbits;
 -- does the answer equal core's?  From where rows came
-CREATE FUNCTION same(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	ours text;
-	cores text;
-	line text;
-	words text := '';
-BEGIN
-	SET LOCAL gpuagg.require = 'require';
-	EXECUTE format('SELECT string_agg(s::text, '';'' ORDER BY s::text) FROM (%s) s', query) INTO ours;
-	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-		words := words || coalesce(' ' || substring(line FROM 'Feed: .*|Parallel Bitmap Heap Scan|Rows Removed by Index Recheck'), '');
-	END LOOP;
-	SET LOCAL gpuagg.require = 'allow';
-	SET LOCAL gpuagg.enabled = off;
-	EXECUTE format('SELECT string_agg(s::text, '';'' ORDER BY s::text) FROM (%s) s', query) INTO cores;
-	SET LOCAL gpuagg.enabled = on;
-	RETURN CASE WHEN ours = cores THEN 'same' ELSE format('%s, core: %s', ours, cores) END || words;
-END $$;
+\set shown 'Feed: .*|Parallel Bitmap Heap Scan|Rows Removed by Index Recheck'
+\getenv srcdir PG_ABS_SRCDIR
+\set include :srcdir '/include/same_from.sql'
+\i :include
 SELECT same('SELECT k, count(*), sum(v), max(t) FROM pbits WHERE v BETWEEN 5000 AND 45000 GROUP BY k');
 SELECT same('SELECT t, count(*), sum(w) FROM pbits WHERE (k = 2 OR v < 9000 OR v > 50000) AND t <> ''text 3'' GROUP BY t');
 SELECT same('SELECT v, count(*) FROM pbits WHERE v > 100 GROUP BY v');
