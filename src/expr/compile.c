@@ -650,3 +650,16 @@ expr_add_root(ExprSet *set, Expr *expr, int stage)
 	MemoryContextDelete(cxt);
 	return root;
 }
+
+ExprRoot *
+expr_add_scales_root(ExprSet *set, Expr *expr, int stage)
+{
+	ExprRoot   *root = expr_add_root(set, expr, stage);
+
+	if (root->vec && root->vec->type == COLUMN_DEC)
+	{
+		root->vec = expr_scales(set, root->vec, stage);
+		expr_use(root->vec, stage);
+	}
+	return root;
+}

@@ -344,19 +344,6 @@ expr_scales_of_choice(ExprSet *set, Vec *r, void (*run) (const ExprOp *, int), V
 	return r;
 }
 
-ExprRoot *
-expr_add_scales_root(ExprSet *set, Expr *expr, int stage)
-{
-	ExprRoot   *root = expr_add_root(set, expr, stage);
-
-	if (root->vec && root->vec->type == COLUMN_DEC)
-	{
-		root->vec = expr_scales(set, root->vec, stage);
-		expr_use(root->vec, stage);
-	}
-	return root;
-}
-
 /* ---- for the GPU ------------------------------------------------------------------ */
 
 uint16
