@@ -258,8 +258,11 @@ extern bool expr_is_text_equality(Oid funcid);
 
 /* Scales beyond this leave too few digits to the left of the point. */
 #define EXPR_MAX_SCALE 24
-/* That of quotients.  Core's is 16, 20 or 12 where numbers have about as many digits before the point. */
-#define EXPR_QUOTIENT_SCALE 20
+/*
+ * That of quotients: core's is 16 or 20 for most, and 24 below about 10^-4.  With fewer digits these would take the scalar fallback;
+ * with as many as these, it is sums of quotients beyond 10^4 that are made of numerics.
+ */
+#define EXPR_QUOTIENT_SCALE 24
 
 /* The display scales of decimals: Vec.scales, or a new vector. */
 extern Vec *expr_scales(ExprSet *set, Vec *vec, int stage);
