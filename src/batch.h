@@ -52,7 +52,7 @@ typedef struct Column
 
 	/*
 	 * COLUMN_DEC: numerics that a decimal of this scale cannot represent (NaN,
-	 * infinities, too large ones, another display scale).  A bitmap like validity, or
+	 * infinities, too large ones, another display scale, but see NumericForm).  A bitmap like validity, or
 	 * NULL for none.  Such rows are not NULL, but have no value in `values`;
 	 * unrepresentable_values[row] is their Datum.
 	 */

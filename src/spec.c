@@ -30,7 +30,7 @@ spec_find_column(const AggSpec *spec, const ColumnSpec *col)
 {
 	for (int i = 0; i < spec->ncols; i++)
 		if (spec->cols[i].input == col->input && spec->cols[i].type == col->type &&
-			spec->cols[i].scale == col->scale)
+			spec->cols[i].scale == col->scale && spec->cols[i].form == col->form)
 			return i;
 	return -1;
 }

@@ -23,11 +23,20 @@
 #include "batch.h"
 #include "operators/monoid.h"
 
+/* What a column has of a numeric. */
+typedef enum NumericForm
+{
+	NUMERIC_ONE_SCALE,			/* the value; COLUMN_DEC: that of another display scale is unrepresentable */
+	NUMERIC_ANY_SCALE,			/* COLUMN_DEC: a value of no larger display scale than the column's */
+	NUMERIC_SHOWN_SCALE			/* COLUMN_I32: its display scale; NULL of NULL, NaN and infinities */
+} NumericForm;
+
 typedef struct ColumnSpec
 {
 	int			input;			/* which input expression of the plan */
 	ColumnType	type;
 	int16		scale;			/* COLUMN_DEC */
+	NumericForm form;
 	Oid			typid;			/* SQL type of the input */
 	int32		typmod;
 	Oid			collation;

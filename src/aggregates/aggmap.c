@@ -10,7 +10,8 @@
  * A numeric column of a declared scale is a column of decimals; for sums and averages, so is
  * one whose values mostly have one scale.  The few values that such a decimal cannot
  * represent go to a FallbackAgg in addition, whose transition value is merged with that of
- * the slots by the aggregate's combine function.
+ * the slots by the aggregate's combine function.  Sums and averages of expressions whose values have display scales that
+ * are known but for a largest one are of decimals of that, and one more slot has the largest that a group's values display.
  *
  * What the catalog says of an aggregate is cached for the session, until pg_proc
  * changes.  An AggOutput is allocated in the memory context in which aggmap_build is
@@ -557,7 +558,8 @@ typedef enum ArgumentForm
 {
 	ARGUMENT_DATUM,
 	ARGUMENT_VALUE,				/* a value of the type that expr_column_type() gives */
-	ARGUMENT_DECIMAL,			/* the same, and numerics without a declared scale at their usual one */
+	ARGUMENT_DECIMAL,			/* the same, and numerics of several scales at the largest, or at their usual one */
+	ARGUMENT_SCALE,				/* the display scale of these */
 	ARGUMENT_PRESENCE			/* whether it is NULL */
 } ArgumentForm;
 
@@ -576,23 +578,37 @@ argument_form(FinalizeKind kind)
 	}
 }
 
-static ColumnType
-argument_type(const AggSpec *spec, Node *expr, int input, ArgumentForm form, int16 *scale)
+/* Sets type, scale and form of a column for an argument. */
+static void
+argument_type(const AggSpec *spec, Node *expr, ArgumentForm form, ColumnSpec *col)
 {
-	ColumnType	type = expr_column_type(expr, scale);
+	int16		least;
 
-	if (form == ARGUMENT_DECIMAL && type == COLUMN_DATUM && spec->support.usual_scales &&
-		spec->usual_scale[input] >= 0)
+	col->type = expr_column_type(expr, &col->scale);
+	if (form == ARGUMENT_SCALE)
 	{
-		*scale = spec->usual_scale[input];
-		return COLUMN_DEC;
+		col->type = COLUMN_I32;
+		col->scale = 0;
+		col->form = NUMERIC_SHOWN_SCALE;
 	}
-	if (form == ARGUMENT_DATUM)
+	else if (form == ARGUMENT_DATUM)
 	{
-		*scale = 0;
-		return COLUMN_DATUM;
+		col->type = COLUMN_DATUM;
+		col->scale = 0;
 	}
-	return type;
+	else if (form == ARGUMENT_DECIMAL && col->type == COLUMN_DATUM)
+	{
+		if (expr_decimal_scales(expr, &least, &col->scale))
+		{
+			col->type = COLUMN_DEC;
+			col->form = NUMERIC_ANY_SCALE;
+		}
+		else if (spec->support.usual_scales && spec->usual_scale[col->input] >= 0)
+		{
+			col->type = COLUMN_DEC;
+			col->scale = spec->usual_scale[col->input];
+		}
+	}
 }
 
 static int
@@ -605,7 +621,13 @@ add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, ArgumentForm
 	col.typmod = exprTypmod(expr);
 	col.collation = exprCollation(expr);
 	get_typlenbyval(col.typid, &col.typlen, &col.typbyval);
-	col.type = argument_type(spec, expr, args[i], form, &col.scale);
+	argument_type(spec, expr, form, &col);
+	if (form == ARGUMENT_SCALE)
+	{
+		col.typid = INT4OID;
+		col.typlen = 4;
+		col.typbyval = true;
+	}
 	if (form == ARGUMENT_PRESENCE && col.type == COLUMN_DATUM && spec_find_column(spec, &col) < 0)
 	{
 		/* any byte of it will do, and is not copied */
@@ -738,12 +760,16 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 	if (row->kind == FINALIZE_DEC || row->kind == FINALIZE_DEC_AVG)
 	{
 		Node	   *expr = (Node *) list_nth_node(TargetEntry, aggref->args, 0)->expr;
+		ColumnSpec	col = {.input = args[0]};
 		int16		scale;
 
-		if (argument_type(spec, expr, args[0], form, &scale) != COLUMN_DEC)
+		argument_type(spec, expr, form, &col);
+		/* which one of equal values is distinct shows in its scale */
+		if (col.type != COLUMN_DEC || (col.form == NUMERIC_ANY_SCALE && set > 0))
 			return false;
-		out->scale = scale;
-		if (expr_column_type(expr, &scale) != COLUMN_DEC)
+		out->scale = col.scale;
+		out->shows_scales = col.form == NUMERIC_ANY_SCALE;
+		if (!out->shows_scales && expr_column_type(expr, &scale) != COLUMN_DEC)
 			spec->mixed_scales = true;
 	}
 
@@ -773,6 +799,9 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		slot->mean_only = (slot->mean_only || spec->nslots > nslots) &&
 			out->float8_mean;
 	}
+	if (out->shows_scales)
+		out->slots[SCALE_SLOT] = spec_add_slot(spec, MONOID_MAX_I32, add_argument(spec, aggref, args, 0, ARGUMENT_SCALE),
+											   -1, filter, set, NULL);
 	if (binned)
 		out->bins = bins;
 	out->kind = row->kind;

@@ -16,6 +16,9 @@
 /* Slots of one aggregate. */
 #define MAX_SLOTS 3
 
+/* The slot of AggOutput.shows_scales. */
+#define SCALE_SLOT 2
+
 /* How the states of slots become a transition value, or the result itself. */
 typedef enum FinalizeKind
 {
@@ -57,6 +60,7 @@ struct AggOutput
 	bool		decimals;		/* numerics that are no decimals go to a FallbackAgg */
 	int			fallback;		/* index in AggSpec.fallbacks, or -1 */
 	int			scale;			/* FINALIZE_DEC and _DEC_AVG: of the argument */
+	bool		shows_scales;	/* FINALIZE_DEC_AVG: slot SCALE_SLOT has the largest display scale of the group */
 	int			width;			/* bins of a histogram */
 	ColumnType	value;			/* FINALIZE_ARG: what its codes stand for */
 

@@ -25,6 +25,9 @@
 #include "columns/decimal.h"
 #include "operators/hll.h"
 
+/* The largest display scale that a numeric can store. */
+#define MAX_SHOWN_SCALE 0x3FFF
+
 /* The state of group g in the aggregate's i-th slot. */
 #define STATE(type, i) (((const type *) groups->slots[out->slots[i]])[g])
 
@@ -77,6 +80,19 @@ internal_state(AggOutput *out, Datum serialised)
 	return call_support(out, &out->agg.deserialfn, 2, args, &isnull);
 }
 
+/* The largest display scale of the values of a group that has any; it may come from the GPU server. */
+static int
+shown_scale(const AggOutput *out, const GroupBatch *groups, int g)
+{
+	int32		scale = out->shows_scales ? STATE(int32, SCALE_SLOT) : out->scale;
+
+	if (unlikely(scale < 0 || scale > MAX_SHOWN_SCALE))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("display scale %d of a sum is out of range", scale)));
+	return scale;
+}
+
 /* The serialized form of an internal state of core's. */
 static Datum
 slots_form(AggOutput *out, const GroupBatch *groups, int g)
@@ -91,7 +107,7 @@ slots_form(AggOutput *out, const GroupBatch *groups, int g)
 			return form_numeric_var(STATE(int64, 0), STATE(gpuagg_i128, 1), STATE(gpuagg_i192, 2));
 		default:
 			Assert(out->kind == FINALIZE_DEC_AVG);
-			return form_numeric_avg(STATE(int64, 0), STATE(gpuagg_i128, 1), out->scale);
+			return form_numeric_avg(STATE(int64, 0), STATE(gpuagg_i128, 1), out->scale, shown_scale(out, groups, g));
 	}
 }
 

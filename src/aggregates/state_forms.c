@@ -48,11 +48,12 @@ send_decimal(StringInfo buf, const Decimal *dec)
 }
 
 static void
-send_i128(StringInfo buf, gpuagg_i128 value, int scale)
+send_i128(StringInfo buf, gpuagg_i128 value, int scale, int dscale)
 {
 	Decimal		dec;
 
 	decimal_from_i128(&dec, value, scale);
+	dec.dscale = dscale;
 	send_decimal(buf, &dec);
 }
 
@@ -74,7 +75,7 @@ form_int8_avg(int64 n, gpuagg_i128 sum)
 
 	pq_begintypsend(&buf);
 	pq_sendint64(&buf, n);
-	send_i128(&buf, sum, 0);
+	send_i128(&buf, sum, 0, 0);
 	return PointerGetDatum(pq_endtypsend(&buf));
 }
 
@@ -85,8 +86,8 @@ form_poly_var(int64 n, gpuagg_i128 sum, gpuagg_i128 sumsq)
 
 	pq_begintypsend(&buf);
 	pq_sendint64(&buf, n);
-	send_i128(&buf, sum, 0);
-	send_i128(&buf, sumsq, 0);
+	send_i128(&buf, sum, 0, 0);
+	send_i128(&buf, sumsq, 0, 0);
 	return PointerGetDatum(pq_endtypsend(&buf));
 }
 
@@ -98,7 +99,7 @@ form_numeric_var(int64 n, gpuagg_i128 sum, gpuagg_i192 sumsq)
 
 	pq_begintypsend(&buf);
 	pq_sendint64(&buf, n);
-	send_i128(&buf, sum, 0);
+	send_i128(&buf, sum, 0, 0);
 	decimal_from_u192(&dec, sumsq.hi, sumsq.lo);
 	send_decimal(&buf, &dec);
 	send_numeric_tail(&buf, n, 0);
@@ -106,13 +107,13 @@ form_numeric_var(int64 n, gpuagg_i128 sum, gpuagg_i192 sumsq)
 }
 
 Datum
-form_numeric_avg(int64 n, gpuagg_i128 sum, int scale)
+form_numeric_avg(int64 n, gpuagg_i128 sum, int scale, int dscale)
 {
 	StringInfoData buf;
 
 	pq_begintypsend(&buf);
 	pq_sendint64(&buf, n);
-	send_i128(&buf, sum, scale);
-	send_numeric_tail(&buf, n, scale);
+	send_i128(&buf, sum, scale, dscale);
+	send_numeric_tail(&buf, n, dscale);
 	return PointerGetDatum(pq_endtypsend(&buf));
 }

@@ -30,6 +30,7 @@ column_writer_init(ColumnWriter *writer, Column *col, const ColumnSpec *spec, in
 	writer->capacity = capacity;
 	writer->typlen = spec->typlen;
 	writer->typbyval = spec->typbyval;
+	writer->form = spec->form;
 	writer->arena = arena;
 	writer->cxt = CurrentMemoryContext;
 	writer->validity = palloc0(BITMAP_WORDS(capacity) * sizeof(uint64));
@@ -62,6 +63,40 @@ column_write_unrepresentable(ColumnWriter *writer, int row, Datum value)
 	column_mark_unrepresentable(writer, row, arena_copy(writer->arena, value, -1));
 }
 
+/* A numeric as the form of the column has it; false: it is unrepresentable. */
+static bool
+store_numeric(ColumnWriter *writer, int row, Datum value)
+{
+	Column	   *col = writer->col;
+	struct varlena *stored = (struct varlena *) DatumGetPointer(value);
+	struct varlena *numeric = pg_detoast_datum_packed(stored);
+	const uint8_t *data = (const uint8_t *) VARDATA_ANY(numeric);
+	int			len = VARSIZE_ANY_EXHDR(numeric);
+	gpuagg_i128 *to = (gpuagg_i128 *) col->values + row;
+	DecodeHeader header;
+	bool		number = decode_header(data, len, &header);
+	bool		fits = true;
+
+	if (writer->form == NUMERIC_ANY_SCALE)
+		fits = number && header.dscale <= col->scale && decode_numeric(data, len, header.dscale, to) &&
+			!__builtin_mul_overflow(*to, decimal_power10(col->scale - header.dscale), to) &&
+			*to < DECODE_NUMERIC_LIMIT && *to > -DECODE_NUMERIC_LIMIT;
+	else if (number)
+		((int32 *) col->values)[row] = header.dscale;
+	else
+		column_write_null(writer, row);
+	if (numeric != stored)
+		pfree(numeric);
+	return fits;
+}
+
+void
+column_write_numeric(ColumnWriter *writer, int row, Datum value)
+{
+	if (!store_numeric(writer, row, value))
+		column_write_unrepresentable(writer, row, value);
+}
+
 void
 column_write_constant(ColumnWriter *writer, ExprState *constant, ExprContext *econtext)
 {
@@ -69,11 +104,11 @@ column_write_constant(ColumnWriter *writer, ExprState *constant, ExprContext *ec
 	bool		isnull;
 	Datum		value = ExecEvalExprSwitchContext(constant, econtext, &isnull);
 
-	if (!isnull && !writer->typbyval)
+	if (!isnull && (!writer->typbyval || writer->form == NUMERIC_SHOWN_SCALE))
 	{
 		MemoryContext old = MemoryContextSwitchTo(writer->cxt);
 
-		value = writer->typlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
+		value = writer->typlen == -1 || writer->form == NUMERIC_SHOWN_SCALE ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
 			datumCopy(value, false, writer->typlen);
 		MemoryContextSwitchTo(old);
 	}
@@ -81,7 +116,8 @@ column_write_constant(ColumnWriter *writer, ExprState *constant, ExprContext *ec
 	{
 		if (isnull)
 			column_write_null(writer, row);
-		else if (!column_store(col->type, col->scale, col->values, row, value))
+		else if (writer->form != NUMERIC_ONE_SCALE ? !store_numeric(writer, row, value) :
+				 !column_store(col->type, col->scale, col->values, row, value))
 			column_mark_unrepresentable(writer, row, value);
 	}
 }

@@ -24,6 +24,7 @@ typedef struct ColumnWriter
 	int			capacity;		/* rows of a batch */
 	int16		typlen;
 	bool		typbyval;
+	NumericForm form;
 	Arena	   *arena;			/* of the batch's by-reference values */
 	MemoryContext cxt;			/* of the writer */
 	uint64	   *validity;		/* buffers behind the column's bitmaps */
@@ -43,6 +44,9 @@ extern void column_write_constant(ColumnWriter *writer, ExprState *constant,
 extern void column_mark_unrepresentable(ColumnWriter *writer, int row, Datum value);
 /* The same with a copy of the value. */
 extern void column_write_unrepresentable(ColumnWriter *writer, int row, Datum value);
+
+/* Writes what a column that is not NUMERIC_ONE_SCALE has of a numeric. */
+extern void column_write_numeric(ColumnWriter *writer, int row, Datum value);
 
 /* Starts a batch, without NULLs and unrepresentable values. */
 static inline void
@@ -71,6 +75,11 @@ column_write(ColumnWriter *writer, int row, Datum value)
 {
 	Column	   *col = writer->col;
 
+	if (unlikely(writer->form != NUMERIC_ONE_SCALE))
+	{
+		column_write_numeric(writer, row, value);
+		return;
+	}
 	if (col->type == COLUMN_DATUM && !writer->typbyval)
 		value = arena_copy(writer->arena, value, writer->typlen);
 	if (unlikely(!column_store(col->type, col->scale, col->values, row, value)))

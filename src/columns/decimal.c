@@ -4,14 +4,14 @@
  */
 #include "postgres.h"
 
-#include "libpq/pqformat.h"
-#include "utils/builtins.h"
-#include "utils/numeric.h"
-
 #include "columns/decimal.h"
+#include "operators/decode_numeric.h"
 
 #define DIGIT_BASE 10000		/* of a numeric's digit */
 #define DIGIT_WIDTH 4			/* decimal digits in it */
+
+/* Digits of a number below 2^112, with up to three zeros appended, in fours. */
+#define SMALL_DIGITS 12
 
 /*
  * Writes the digits of limb[2..0] (64 bits each, the least significant first) so
@@ -62,11 +62,9 @@ decimal_from_u192(Decimal *dec, uint64 hi, gpuagg_u128 lo)
 gpuagg_i128
 decimal_power10(int n)
 {
-	gpuagg_i128 r = 1;
+	gpuagg_i128 r = decode_pow10(Min(n, 19));
 
-	while (n-- > 0)
-		r *= 10;
-	return r;
+	return n > 19 ? r * decode_pow10(n - 19) : r;
 }
 
 void
@@ -100,24 +98,73 @@ decimal_from_i128(Decimal *dec, gpuagg_i128 value, int scale)
 	memmove(dec->digit, dec->digit + skip, dec->ndigits * sizeof(int16));
 }
 
+/* A numeric of these digits, as core stores one whose weight and scale are small. */
+static Datum
+make_numeric(bool negative, int weight, int dscale, const int16 *digit, int ndigits)
+{
+	Size		size = VARHDRSZ + sizeof(uint16) + ndigits * sizeof(int16);
+	char	   *numeric = palloc(size);
+	uint16		header = 0x8000 | (negative ? 0x2000 : 0) | dscale << 7 | (weight & 0x7F);
+
+	SET_VARSIZE(numeric, size);
+	memcpy(numeric + VARHDRSZ, &header, sizeof(header));
+	memcpy(numeric + VARHDRSZ + sizeof(header), digit, ndigits * sizeof(int16));
+	return PointerGetDatum(numeric);
+}
+
+/* The digits of a magnitude below 2^112, which is brought to a scale that is a multiple of DIGIT_WIDTH. */
+static Datum
+small_to_numeric(gpuagg_u128 value, bool negative, int scale, int dscale)
+{
+	static const int16 unit[DIGIT_WIDTH] = {1, 10, 100, 1000};
+	const uint64 chunk = UINT64CONST(10000000000000000);	/* four digits */
+	int			groups = (scale + DIGIT_WIDTH - 1) / DIGIT_WIDTH;
+	int16		digit[SMALL_DIGITS];
+	int			first = SMALL_DIGITS;
+	int			last = SMALL_DIGITS;
+	int			weight;
+
+	value *= unit[groups * DIGIT_WIDTH - scale];
+	while (value != 0)
+	{
+		gpuagg_u128 next = value >> 64 == 0 ? (uint64) value / chunk : value / chunk;
+		uint64		rest = (uint64) value - (uint64) next * chunk;
+		uint32		high = (uint32) (rest / (DIGIT_BASE * DIGIT_BASE));
+		uint32		low = (uint32) (rest - (uint64) high * (DIGIT_BASE * DIGIT_BASE));
+
+		first -= 4;
+		digit[first] = high / DIGIT_BASE;
+		digit[first + 1] = high % DIGIT_BASE;
+		digit[first + 2] = low / DIGIT_BASE;
+		digit[first + 3] = low % DIGIT_BASE;
+		value = next;
+	}
+	/* no zero digits at either end */
+	while (first < last && digit[first] == 0)
+		first++;
+	weight = SMALL_DIGITS - first - 1 - groups;
+	while (last > first && digit[last - 1] == 0)
+		last--;
+	if (first == last)
+		return make_numeric(false, 0, dscale, digit, 0);
+	return make_numeric(negative, weight, dscale, digit + first, last - first);
+}
+
+Datum
+decimal_to_numeric_shown(gpuagg_i128 value, int scale, int dscale)
+{
+	gpuagg_u128 magnitude = value < 0 ? -(gpuagg_u128) value : (gpuagg_u128) value;
+	Decimal		dec;
+
+	Assert(dscale >= 0 && dscale <= DECIMAL_MAX_SHOWN);
+	if (likely(magnitude >> 112 == 0))
+		return small_to_numeric(magnitude, value < 0, scale, dscale);
+	decimal_from_i128(&dec, value, scale);
+	return make_numeric(dec.negative, dec.weight, dscale, dec.digit, dec.ndigits);
+}
+
 Datum
 decimal_to_numeric(gpuagg_i128 value, int scale)
 {
-	StringInfoData buf;
-	Decimal		dec;
-
-	if (value == (int64) value)
-		return NumericGetDatum(scale > 0 ? int64_div_fast_to_numeric((int64) value, scale) :
-							   int64_to_numeric((int64) value));
-
-	decimal_from_i128(&dec, value, scale);
-	initStringInfo(&buf);
-	pq_sendint16(&buf, dec.ndigits);
-	pq_sendint16(&buf, dec.weight);
-	pq_sendint16(&buf, decimal_sign_word(&dec));
-	pq_sendint16(&buf, dec.dscale);
-	for (int i = 0; i < dec.ndigits; i++)
-		pq_sendint16(&buf, dec.digit[i]);
-	return DirectFunctionCall3(numeric_recv, PointerGetDatum(&buf),
-							   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+	return decimal_to_numeric_shown(value, scale, scale);
 }

@@ -38,7 +38,13 @@ decimal_sign_word(const Decimal *dec)
 	return dec->negative ? 0x4000 : 0x0000;
 }
 
-/* value times 10^-scale as a numeric that displays `scale` digits, in the current context. */
+/* value times 10^-scale as a numeric that displays `scale` digits, up to 30, in the current context. */
 extern Datum decimal_to_numeric(gpuagg_i128 value, int scale);
+
+/* Most digits behind the point that the next one displays. */
+#define DECIMAL_MAX_SHOWN 63
+
+/* The same with another display scale; digits beyond that must be zeros. */
+extern Datum decimal_to_numeric_shown(gpuagg_i128 value, int scale, int dscale);
 
 #endif							/* GPUAGG_DECIMAL_H */

@@ -57,7 +57,7 @@ constant_operand(Resident *r, int col)
 		return expr_program_constant(r->program, 0, true);
 	if (spec->type == COLUMN_DATUM)
 		return expr_program_refuse(r->program, "values of a type that the GPU does not have");
-	if (!expr_register_bits(spec->type, spec->scale, r->rows->constants[col], &bits))
+	if (spec->form != NUMERIC_ONE_SCALE || !expr_register_bits(spec->type, spec->scale, r->rows->constants[col], &bits))
 		return expr_program_refuse(r->program, "a constant that the GPU does not have");
 	return expr_program_constant(r->program, bits, false);
 }
@@ -98,6 +98,8 @@ translate(Resident *r)
 			r->inputs[c] = expr_program_presence(r->program, root);
 		else if (root->vec && (root->vec->type != spec->type || root->vec->scale != spec->scale))
 			expr_program_refuse(r->program, "values in another form than the aggregate reads");
+		else if (root->vec == NULL && spec->form != NUMERIC_ONE_SCALE)
+			expr_program_refuse(r->program, "a value that is computed row by row");
 		else
 			r->inputs[c] = expr_program_root(r->program, root, spec->type, spec->scale);
 	}

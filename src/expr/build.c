@@ -26,7 +26,7 @@ expr_new_vec(ExprSet *set, ColumnType type, int16 scale, Oid typid, Expr *expr, 
 	Vec		   *vec = palloc0(sizeof(Vec));
 
 	vec->type = type;
-	vec->scale = scale;
+	vec->scale = vec->least_scale = scale;
 	vec->typid = typid;
 	vec->expr = expr;
 	vec->stage = vec->last_stage = stage;
@@ -46,6 +46,8 @@ expr_use(Vec *vec, int stage)
 {
 	if (vec && vec->last_stage < stage)
 		vec->last_stage = stage;
+	if (vec && vec->scales)
+		expr_use(vec->scales, stage);
 }
 
 Vec *

@@ -307,7 +307,8 @@ expr_codes(ExprSet *set, Vec *vec, int stage)
 		expr_use(vec->codes, stage);
 		return vec->codes;
 	}
-	if (vec->constant || (vec->type == COLUMN_DATUM ? vec->attno == 0 : vec->type != COLUMN_DEC))
+	/* numbers are of integers, which do not tell display scales apart */
+	if (vec->constant || vec->scales || (vec->type == COLUMN_DATUM ? vec->attno == 0 : vec->type != COLUMN_DEC))
 		return NULL;
 	get_typlenbyval(vec->type == COLUMN_DEC ? NUMERICOID : vec->typid, &typlen, &typbyval);
 	if (typbyval || typlen < -1 || typlen > LONGEST_VALUE)

@@ -258,6 +258,20 @@ null_like(ExprSet *set, const Vec *a, CaseExpr *expr, int stage)
 	return vec;
 }
 
+/* Brings decimals to one scale; some may be NULL. */
+static void
+align_scales(ExprSet *set, Vec **vecs, int n, int stage)
+{
+	int16		scale = 0;
+
+	for (int i = 0; i < n; i++)
+		if (vecs[i])
+			scale = Max(scale, vecs[i]->scale);
+	for (int i = 0; i < n; i++)
+		if (vecs[i] && vecs[i]->type == COLUMN_DEC)
+			vecs[i] = expr_rescale(set, vecs[i], scale, stage);
+}
+
 static bool
 is_null(Expr *expr)
 {
@@ -271,7 +285,7 @@ compile_case(ExprSet *set, CaseExpr *expr, int stage)
 	ExprMask   *outer = set->mask;
 	int			n = list_length(expr->args);
 	Vec		  **whens = palloc(n * sizeof(Vec *));
-	Vec		  **thens = palloc(n * sizeof(Vec *));
+	Vec		  **thens = palloc0((n + 1) * sizeof(Vec *));	/* and ELSE */
 	Vec		   *like = NULL;	/* a branch that is not NULL */
 	Vec		   *result = NULL;
 
@@ -297,12 +311,20 @@ compile_case(ExprSet *set, CaseExpr *expr, int stage)
 		push_mask(set, whens[i], MASK_FALSE | MASK_NULL);
 	}
 	if (!is_null(expr->defresult) &&
-		(like = expr_compile(set, expr->defresult, stage)) == NULL)
+		(like = thens[n] = expr_compile(set, expr->defresult, stage)) == NULL)
 		goto done;
+	if (like && like->type == COLUMN_DEC)
+	{
+		align_scales(set, thens, n + 1, stage);
+		for (int i = 0; i <= n; i++)
+			like = thens[i] ? thens[i] : like;
+	}
 	if (like)
-		result = is_null(expr->defresult) ? null_like(set, like, expr, stage) : like;
+		result = thens[n] ? thens[n] : null_like(set, like, expr, stage);
 	for (int i = n - 1; result && i >= 0; i--)
 	{
+		Vec		   *otherwise = result;
+
 		if (thens[i] == NULL)
 			thens[i] = null_like(set, like, expr, stage);
 		if (!same_shape(thens[i], result))
@@ -313,7 +335,8 @@ compile_case(ExprSet *set, CaseExpr *expr, int stage)
 		result = expr_emit(set, stage, expr_run_select,
 						   new_like(set, thens[i],
 									i == 0 && !expr_facts(set, (Expr *) expr).case_value ?
-									(Expr *) expr : NULL, stage), whens[i], thens[i], result, NULL);
+									(Expr *) expr : NULL, stage), whens[i], thens[i], otherwise, NULL);
+		expr_scales_of_choice(set, result, expr_run_select, whens[i], thens[i], otherwise, stage);
 	}
 done:
 	set->case_value = saved;
@@ -328,6 +351,8 @@ compile_replaces(ExprSet *set, MinMaxOp op, Vec *a, Vec *b, Oid typid, int stage
 	Oid			opr = op == IS_GREATEST ? type->lt_opr : type->gt_opr;
 	Vec		   *args[2] = {a, b};
 
+	if (a->type == COLUMN_DEC && OidIsValid(opr))
+		return expr_decimal_call(set, get_opcode(opr), NULL, a, b, stage);
 	return OidIsValid(opr) ?
 		compile_call_of(set, get_opcode(opr), InvalidOid, NULL, 2, args, stage) : NULL;
 }
@@ -345,6 +370,7 @@ compile_choice(ExprSet *set, Expr *expr, List *args, int stage)
 	{
 		Vec		   *replaces = NULL;
 		Vec		   *vec;
+		Vec		   *both[2];
 
 		if (acc && !minmax)
 			push_mask(set, acc, MASK_NULL);
@@ -357,14 +383,20 @@ compile_choice(ExprSet *set, Expr *expr, List *args, int stage)
 			acc = vec;
 			continue;
 		}
-		if (!same_shape(acc, vec))
+		both[0] = acc;
+		both[1] = vec;
+		if (acc->type == COLUMN_DEC && vec->type == COLUMN_DEC)
+			align_scales(set, both, 2, stage);
+		if (!same_shape(both[0], both[1]))
 			return NULL;
-		if (minmax && (replaces = compile_replaces(set, minmax->op, acc, vec, minmax->minmaxtype,
+		if (minmax && (replaces = compile_replaces(set, minmax->op, both[0], both[1], minmax->minmaxtype,
 												   stage)) == NULL)
 			return NULL;
 		acc = expr_emit(set, stage, minmax ? expr_run_greatest : expr_run_coalesce,
-						new_like(set, acc, lnext(args, lc) ? NULL : expr, stage), acc, vec, replaces,
-						NULL);
+						new_like(set, both[0], lnext(args, lc) ? NULL : expr, stage), both[0], both[1],
+						replaces, NULL);
+		expr_scales_of_choice(set, acc, minmax ? expr_run_greatest : expr_run_coalesce, both[0], both[1],
+							  replaces, stage);
 	}
 	return minmax ? acc : end_masks(set, outer, acc);
 }
@@ -394,8 +426,8 @@ compile_by_equality(ExprSet *set, OpExpr *op, int stage)
 		return NULL;
 	if (IsA(op, DistinctExpr))
 		return expr_emit_bool(set, stage, expr_run_distinct, (Expr *) op, a, b, equal, NULL);
-	return expr_emit(set, stage, expr_run_nullif, new_like(set, a, (Expr *) op, stage), a, equal, NULL,
-					 NULL);
+	return expr_scales_of_choice(set, expr_emit(set, stage, expr_run_nullif, new_like(set, a, (Expr *) op, stage),
+												a, equal, NULL, NULL), expr_run_nullif, a, equal, NULL, stage);
 }
 
 /* ---- all expressions ------------------------------------------------------- */
@@ -616,5 +648,18 @@ expr_add_root(ExprSet *set, Expr *expr, int stage)
 	*tail = NULL;
 	set->stages[stage].tail = tail;
 	MemoryContextDelete(cxt);
+	return root;
+}
+
+ExprRoot *
+expr_add_scales_root(ExprSet *set, Expr *expr, int stage)
+{
+	ExprRoot   *root = expr_add_root(set, expr, stage);
+
+	if (root->vec && root->vec->type == COLUMN_DEC)
+	{
+		root->vec = expr_scales(set, root->vec, stage);
+		expr_use(root->vec, stage);
+	}
 	return root;
 }

@@ -2,179 +2,17 @@
  * decimal.c
  *	  Exact numeric arithmetic on 128-bit integers of a scale known beforehand.
  *
- * In core, a sum has the larger display scale of its arguments and a product
- * the sum of theirs, so where columns have a declared scale, that of an
- * expression is known without any value.  Rows whose result exceeds 128 bits, and
+ * The scale is the largest that a value may display, which scales.c knows.  Rows whose result exceeds 128 bits, and
  * values that a decimal cannot represent, take the scalar fallback.
  */
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "miscadmin.h"
-#include "nodes/nodeFuncs.h"
 #include "utils/fmgroids.h"
 
 #include "columns/decimal.h"
 #include "expr/internal.h"
 #include "expr/program.h"
-#include "operators/decode_numeric.h"
-#include "spec.h"
-
-/* Scales beyond this leave too few digits to the left of the point. */
-#define DECIMAL_MAX_SCALE 24
-
-/* ---- scales ---------------------------------------------------------------- */
-
-/* The display scale of a numeric constant, if a decimal can represent it. */
-static bool
-const_scale(Const *con, int16 *scale)
-{
-	struct varlena *num;
-	gpuagg_i128 value;
-
-	if (con->constisnull)
-		return false;
-	num = PG_DETOAST_DATUM(con->constvalue);
-	for (int s = 0; s <= DECIMAL_MAX_SCALE; s++)
-		if (decode_numeric((uint8_t *) VARDATA_ANY(num), VARSIZE_ANY_EXHDR(num), s, &value))
-		{
-			*scale = s;
-			return true;
-		}
-	return false;
-}
-
-static bool
-const_int4(Node *node, int32 *value)
-{
-	if (!IsA(node, Const) || ((Const *) node)->constisnull)
-		return false;
-	*value = DatumGetInt32(((Const *) node)->constvalue);
-	return true;
-}
-
-static bool
-function_scale(Oid funcid, List *args, int16 *scale)
-{
-	Node	   *first = args ? linitial(args) : NULL;
-	int16		s1,
-				s2;
-	int32		n;
-
-	switch (funcid)
-	{
-		case F_NUMERIC_ADD:
-		case F_NUMERIC_SUB:
-		case F_NUMERIC_MUL:
-			if (!expr_decimal_shape(first, &s1) || !expr_decimal_shape(lsecond(args), &s2))
-				return false;
-			*scale = funcid == F_NUMERIC_MUL ? s1 + s2 : Max(s1, s2);
-			return *scale <= DECIMAL_MAX_SCALE;
-		case F_NUMERIC_UMINUS:
-		case F_NUMERIC_UPLUS:
-		case F_NUMERIC_ABS:
-		case F_ABS_NUMERIC:
-			return expr_decimal_shape(first, scale);
-		case F_NUMERIC_INT2:
-		case F_NUMERIC_INT4:
-		case F_NUMERIC_INT8:
-			*scale = 0;
-			return true;
-		case F_ROUND_NUMERIC_INT4:
-		case F_TRUNC_NUMERIC_INT4:
-			if (!const_int4(lsecond(args), &n) || n > DECIMAL_MAX_SCALE)
-				return false;
-			*scale = Max(n, 0);
-			return true;
-		case F_ROUND_NUMERIC:
-		case F_TRUNC_NUMERIC:
-		case F_CEIL_NUMERIC:
-		case F_CEILING_NUMERIC:
-		case F_FLOOR_NUMERIC:
-			*scale = 0;
-			return true;
-		case F_NUMERIC_NUMERIC_INT4:
-			return const_int4(lsecond(args), &n) &&
-				spec_column_type(NUMERICOID, n, scale) == COLUMN_DEC;
-		default:
-			return expr_interval_scale(funcid, args, scale) || expr_extract_scale(funcid, args, scale);
-	}
-}
-
-/* Do all of these that are not NULL constants have one scale?  False if all are NULL. */
-static bool
-common_scale(List *exprs, int16 *scale)
-{
-	ListCell   *lc;
-	int16		s;
-
-	*scale = -1;
-	foreach(lc, exprs)
-	{
-		if (lfirst(lc) == NULL ||
-			(IsA(lfirst(lc), Const) && ((Const *) lfirst(lc))->constisnull))
-			continue;
-		if (!expr_decimal_shape(lfirst(lc), &s) || (*scale >= 0 && *scale != s))
-			return false;
-		*scale = s;
-	}
-	return *scale >= 0;
-}
-
-bool
-expr_decimal_shape(Node *expr, int16 *scale)
-{
-	if (exprType(expr) != NUMERICOID)
-		return false;
-	check_stack_depth();
-	switch (nodeTag(expr))
-	{
-		case T_Var:
-			return spec_column_type(exprType(expr), exprTypmod(expr), scale) == COLUMN_DEC;
-		case T_Const:
-			return ((Const *) expr)->consttype == NUMERICOID && const_scale((Const *) expr, scale);
-		case T_RelabelType:
-			return exprType(expr) == NUMERICOID &&
-				expr_decimal_shape((Node *) ((RelabelType *) expr)->arg, scale);
-		case T_FuncExpr:
-			return function_scale(((FuncExpr *) expr)->funcid, ((FuncExpr *) expr)->args, scale);
-		case T_OpExpr:
-			set_opfuncid((OpExpr *) expr);
-			return function_scale(((OpExpr *) expr)->opfuncid, ((OpExpr *) expr)->args, scale);
-		case T_CaseExpr:
-			{
-				List	   *results = list_make1(((CaseExpr *) expr)->defresult);
-				ListCell   *lc;
-
-				foreach(lc, ((CaseExpr *) expr)->args)
-					results = lappend(results, ((CaseWhen *) lfirst(lc))->result);
-				return common_scale(results, scale);
-			}
-		case T_CoalesceExpr:
-			return common_scale(((CoalesceExpr *) expr)->args, scale);
-		case T_MinMaxExpr:
-			return common_scale(((MinMaxExpr *) expr)->args, scale);
-		case T_NullIfExpr:
-			return expr_decimal_shape(linitial(((NullIfExpr *) expr)->args), scale);
-		default:
-			return false;
-	}
-}
-
-ColumnType
-expr_column_type(Node *expr, int16 *scale)
-{
-	if (exprType(expr) == NUMERICOID && expr_decimal_shape(expr, scale))
-		return COLUMN_DEC;
-	return spec_column_type(exprType(expr), exprTypmod(expr), scale);
-}
-
-ColumnType
-expr_value_type(Expr *expr, int16 *scale)
-{
-	return expr_decimal_shape((Node *) expr, scale) ? COLUMN_DEC :
-		spec_column_type(exprType((Node *) expr), -1, scale);
-}
 
 /* ---- loops ----------------------------------------------------------------- */
 
@@ -325,15 +163,18 @@ expr_is_decimal(Oid funcid)
 
 /* ---- compiling ------------------------------------------------------------- */
 
-static Vec *
-compile_two(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
+/* Operators of two decimals. */
+typedef struct DecimalOperator
 {
-	static const struct
-	{
-		Oid			funcid;
-		void		(*run) (const ExprOp *op, int n);
-		int			compare;
-	}			ops[] = {
+	Oid			funcid;
+	void		(*run) (const ExprOp *op, int n);
+	int			compare;
+} DecimalOperator;
+
+static const DecimalOperator *
+find_operator(Oid funcid)
+{
+	static const DecimalOperator operators[] = {
 		{F_NUMERIC_ADD, run_add},
 		{F_NUMERIC_SUB, run_sub},
 		{F_NUMERIC_MUL, run_mul},
@@ -344,32 +185,47 @@ compile_two(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 		{F_NUMERIC_NE, run_compare, 5},
 		{F_NUMERIC_GE, run_compare, 6},
 	};
-	Vec		   *a,
-			   *b;
+
+	for (int i = 0; i < lengthof(operators); i++)
+		if (operators[i].funcid == funcid)
+			return &operators[i];
+	return NULL;
+}
+
+Vec *
+expr_decimal_call(ExprSet *set, Oid funcid, Expr *expr, Vec *a, Vec *b, int stage)
+{
+	const DecimalOperator *found = find_operator(funcid);
 	DecimalArgs *d;
 	int16		scale = 0;
+	Vec		   *r;
 
-	for (int i = 0; i < lengthof(ops); i++)
-	{
-		if (ops[i].funcid != funcid)
-			continue;
-		a = expr_compile_as(set, linitial(args), COLUMN_DEC, stage);
-		b = a ? expr_compile_as(set, lsecond(args), COLUMN_DEC, stage) : NULL;
-		if (b == NULL)
-			return NULL;
-		if (!ops[i].compare)
-			scale = funcid == F_NUMERIC_MUL ? a->scale + b->scale : Max(a->scale, b->scale);
-		if (scale > DECIMAL_MAX_SCALE)
-			return NULL;
-		d = expr_alloc(sizeof(DecimalArgs));
-		d->fa = decimal_power10(Max(b->scale - a->scale, 0));
-		d->fb = decimal_power10(Max(a->scale - b->scale, 0));
-		d->compare = ops[i].compare;
-		return expr_emit(set, stage, ops[i].run,
-						 expr_new_vec(set, d->compare ? COLUMN_I8 : COLUMN_DEC, scale, NUMERICOID, expr,
-									  stage), a, b, NULL, d);
-	}
-	return NULL;
+	if (found == NULL || a->type != COLUMN_DEC || b->type != COLUMN_DEC)
+		return NULL;
+	if (!found->compare)
+		scale = funcid == F_NUMERIC_MUL ? a->scale + b->scale : Max(a->scale, b->scale);
+	if (scale > EXPR_MAX_SCALE)
+		return NULL;
+	d = expr_alloc(sizeof(DecimalArgs));
+	d->fa = decimal_power10(Max(b->scale - a->scale, 0));
+	d->fb = decimal_power10(Max(a->scale - b->scale, 0));
+	d->compare = found->compare;
+	r = expr_emit(set, stage, found->run,
+				  expr_new_vec(set, d->compare ? COLUMN_I8 : COLUMN_DEC, scale, NUMERICOID, expr, stage), a, b, NULL, d);
+	return d->compare ? r : expr_scales_of_two(set, r, a, b, funcid == F_NUMERIC_MUL, stage);
+}
+
+static Vec *
+compile_two(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
+{
+	Vec		   *a;
+	Vec		   *b;
+
+	if (find_operator(funcid) == NULL)
+		return NULL;
+	a = expr_compile_as(set, linitial(args), COLUMN_DEC, stage);
+	b = a ? expr_compile_as(set, lsecond(args), COLUMN_DEC, stage) : NULL;
+	return b ? expr_decimal_call(set, funcid, expr, a, b, stage) : NULL;
 }
 
 Vec *
@@ -399,27 +255,19 @@ expr_compile_decimal(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage
 		if (ops[i].funcid != funcid)
 			continue;
 		a = expr_compile_as(set, linitial(args), ops[i].arg, stage);
-		if (a == NULL || (to_float8 && a->scale > 22))
+		/* what has several scales mostly has more digits than a double */
+		if (a == NULL || (to_float8 && (a->scale > 22 || a->scales)))
 			return NULL;
 		r = to_float8 ? expr_new_vec(set, COLUMN_F64, 0, FLOAT8OID, expr, stage) :
 			expr_new_vec(set, COLUMN_DEC, a->scale, NUMERICOID, expr, stage);
+		r->least_scale = a->least_scale;
+		r->scales = a->scales;
 		return expr_emit(set, stage, ops[i].run, r, a, NULL, NULL, NULL);
 	}
 	return list_length(args) == 2 ? compile_two(set, funcid, expr, args, stage) : NULL;
 }
 
 /* ---- for the GPU ------------------------------------------------------------ */
-
-/* A vector brought to a scale that is not below its own. */
-static uint16
-rescaled(ExprProgram *p, Vec *vec, int16 scale)
-{
-	uint16		a = expr_program_vec(p, vec);
-
-	if (scale - vec->scale > 18)
-		return expr_program_refuse(p, "decimals of scales too far apart for the GPU");
-	return scale == vec->scale ? a : expr_program_emit(p, VECTOR_DEC_RESCALE, scale - vec->scale, a, 0, 0);
-}
 
 bool
 expr_translate_decimal(ExprProgram *p, const ExprOp *op, uint16 *r)
@@ -454,9 +302,9 @@ expr_translate_decimal(ExprProgram *p, const ExprOp *op, uint16 *r)
 
 		if (ops[i].run != op->run)
 			continue;
-		a = ops[i].aligned ? rescaled(p, op->a, scale) : expr_program_vec(p, op->a);
+		a = ops[i].aligned ? expr_translate_rescaled(p, op->a, scale) : expr_program_vec(p, op->a);
 		if (op->b)
-			b = ops[i].aligned ? rescaled(p, op->b, scale) : expr_program_vec(p, op->b);
+			b = ops[i].aligned ? expr_translate_rescaled(p, op->b, scale) : expr_program_vec(p, op->b);
 		if (op->run == run_compare)
 			data = ((DecimalArgs *) op->data)->compare;
 		if (op->run == run_to_float8)

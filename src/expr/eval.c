@@ -486,6 +486,9 @@ expr_run_like(const ExprOp *op, int n)
 Datum
 expr_datum(const Vec *vec, int row)
 {
+	if (vec->scales)
+		return decimal_to_numeric_shown(((const gpuagg_i128 *) vec->values)[row], vec->scale,
+										((const int32 *) vec->scales->values)[row]);
 	return column_datum(vec->type, vec->scale, vec->values, row);
 }
 

@@ -59,7 +59,9 @@ typedef enum VecState
 typedef struct Vec
 {
 	ColumnType	type;
-	int16		scale;			/* COLUMN_DEC: display scale of every value */
+	int16		scale;			/* COLUMN_DEC: display scale of every value, or the largest */
+	int16		least_scale;	/* COLUMN_DEC: no value has a smaller one */
+	struct Vec *scales;			/* COLUMN_I32: the display scale of each value; NULL: `scale` */
 	bool		all_values;		/* every row is VEC_VALUE; `state` is undefined */
 	void	   *values;			/* initialized for every row, whatever its state */
 	void	   *memory;			/* the vector's own array for them */
@@ -179,6 +181,12 @@ extern ExprRoot *expr_add_root(ExprSet *set, Expr *expr, int stage);
 extern ExprRoot *expr_add_column_root(ExprSet *set, Var *var, ColumnType type, int16 scale,
 									  int stage);
 
+/*
+ * The same, but the vector has the display scales of a numeric expression; it may be one of COLUMN_DATUM, of the values.
+ * The scalar fallback evaluates the expression.
+ */
+extern ExprRoot *expr_add_scales_root(ExprSet *set, Expr *expr, int stage);
+
 /* Numbers the values of a root, a by-reference column or decimals (Vec.codes), if that can be done. */
 extern void expr_add_codes(ExprSet *set, ExprRoot *root);
 
@@ -214,6 +222,9 @@ extern Datum expr_datum(const Vec *vec, int row);
  * decimal cannot represent?  Takes expressions of the planner and of plans.
  */
 extern bool expr_decimal_shape(Node *expr, int16 *scale);
+
+/* The least display scale and the largest one, where these are known. */
+extern bool expr_decimal_scales(Node *expr, int16 *least, int16 *most);
 
 /*
  * The column type for values of an expression; a numeric expression over columns

@@ -3,7 +3,7 @@
  *	  What the files of expr/ share.
  *
  * From bottom to top: eval.c (loops), share.c (common subexpressions), build.c (makes
- * vectors and operations), codes.c (numbers of values), then one file for each kind of function that has an
+ * vectors and operations), codes.c (numbers of values), scales.c (display scales), then one file for each kind of function that has an
  * operation of its own (bucket.c, decimal.c, quotient.c, intervals.c, match.c, time_fields.c over zones.c), memo.c
  * (results that are kept), and compile.c, which calls them.  They compile their arguments by ExprSet.compile.  Programs for the GPU likewise:
  * program_build.c, the translations beside the operations, and program.c.
@@ -254,6 +254,32 @@ extern bool expr_deterministic(Oid collation);
 /* Is this = or <> of text or bpchar, which are operations under a deterministic collation? */
 extern bool expr_is_text_equality(Oid funcid);
 
+/* ---- scales.c --------------------------------------------------------------- */
+
+/* Scales beyond this leave too few digits to the left of the point. */
+#define EXPR_MAX_SCALE 24
+/*
+ * That of quotients: core's is 16 or 20 for most, and 24 below about 10^-4.  With fewer digits these would take the scalar fallback;
+ * with as many as these, it is sums of quotients beyond 10^4 that are made of numerics.
+ */
+#define EXPR_QUOTIENT_SCALE 24
+
+/* The display scales of decimals: Vec.scales, or a new vector. */
+extern Vec *expr_scales(ExprSet *set, Vec *vec, int stage);
+
+/* Decimals as those of a scale that is not below their own. */
+extern Vec *expr_rescale(ExprSet *set, Vec *vec, int16 scale, int stage);
+
+/* Sets the display scales of r, decimals, which are the sum of those of a and b, or the larger ones; returns r. */
+extern Vec *expr_scales_of_two(ExprSet *set, Vec *r, Vec *a, Vec *b, bool product, int stage);
+
+/*
+ * Sets those of r, which an operation chooses row by row from arguments; if these are decimals, they are of one scale.
+ * Returns r, which may be of any type.
+ */
+extern Vec *expr_scales_of_choice(ExprSet *set, Vec *r, void (*run) (const ExprOp *, int), Vec *a, Vec *b, Vec *c,
+								  int stage);
+
 /* ---- codes.c, memo.c ---------------------------------------------------------- */
 
 /* The numbers of a vector of by-reference values (Vec.codes); NULL: its type has none. */
@@ -287,6 +313,8 @@ extern void expr_window_note(ExprWindow *window, int n, int missed);
 /* Each returns NULL if funcid is none of its functions or the call cannot be compiled. */
 extern Vec *expr_compile_bucket(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 extern Vec *expr_compile_decimal(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
+/* An operator of two compiled decimals; NULL if it is none, or the scale too large. */
+extern Vec *expr_decimal_call(ExprSet *set, Oid funcid, Expr *expr, Vec *a, Vec *b, int stage);
 extern Vec *expr_compile_quotient(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 extern Vec *expr_compile_interval(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 extern Vec *expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
@@ -298,8 +326,12 @@ extern Vec *expr_compile_in(ExprSet *set, ScalarArrayOpExpr *saop, int stage);
 struct ExprProgram;
 extern bool expr_translate_bucket(struct ExprProgram *p, const ExprOp *op, uint16 *r);
 extern bool expr_translate_decimal(struct ExprProgram *p, const ExprOp *op, uint16 *r);
+extern bool expr_translate_scales(struct ExprProgram *p, const ExprOp *op, uint16 *r);
 extern bool expr_translate_time(struct ExprProgram *p, const ExprOp *op, uint16 *r);
 extern bool expr_translate_in(struct ExprProgram *p, const ExprOp *op, uint16 *r);
+
+/* The operand with decimals brought to a scale that is not below their own. */
+extern uint16 expr_translate_rescaled(struct ExprProgram *p, Vec *vec, int16 scale);
 
 /* The column type of values that core computes; they need not conform to a typmod. */
 extern ColumnType expr_value_type(Expr *expr, int16 *scale);

@@ -552,7 +552,8 @@ compile_inner(ExprSet *set, Memo *memo, Expr *expr, ExprMask *mask, int stage)
 	set->memo_columns = memo->ncols;
 	inner = expr_compile(set, expr, stage);
 	set->memo_columns = columns;
-	if (inner == NULL)
+	/* display scales are not kept */
+	if (inner == NULL || inner->scales)
 	{
 		set->failed = false;
 		expr_share_undo(set, before);

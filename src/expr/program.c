@@ -314,8 +314,8 @@ translate_op(ExprProgram *p, const ExprOp *op)
 
 		return expr_program_emit(p, f->code, 0, a, b, 0);
 	}
-	if (translate_choice(p, op, &r) || expr_translate_decimal(p, op, &r) || expr_translate_time(p, op, &r) ||
-		expr_translate_bucket(p, op, &r) || expr_translate_in(p, op, &r))
+	if (translate_choice(p, op, &r) || expr_translate_decimal(p, op, &r) || expr_translate_scales(p, op, &r) ||
+		expr_translate_time(p, op, &r) || expr_translate_bucket(p, op, &r) || expr_translate_in(p, op, &r))
 		return r;
 	return expr_program_refuse(p, "a function that the GPU does not have");
 }
@@ -347,7 +347,7 @@ translate(ExprProgram *p, Vec *vec)
 		operand = translate_constant(p, vec);
 	else if (vec->attno != 0)
 		operand = translate_column(p, vec);
-	else if (vec->expr == NULL || vec->type == COLUMN_DATUM ||
+	else if (vec->expr == NULL || vec->type == COLUMN_DATUM || vec->scales ||
 			 (operand = expr_program_lookup(p, vec->expr, vec->type, vec->scale, -1)) == VECTOR_NONE)
 	{
 		op = find_op(p->set, vec);

@@ -3,13 +3,14 @@
  *	  Quotients of numerics whose scales are known beforehand.
  *
  * The display scale of a quotient depends on both values: core wants at least 16 significant digits
- * (select_div_scale).  So results are numerics, not decimals of one scale; they are in an array of the operation
- * (by-reference values of a page), in the stored form that decode_numeric.h reads.  Divisions by zero, and quotients
- * of which a step leaves 128 bits, take the scalar fallback.
+ * (select_div_scale).  Results are decimals of a scale that most quotients do not exceed, and their display scales are a
+ * vector.  Divisions by zero, quotients that display more digits, and those of which a step leaves 128 bits, take the
+ * scalar fallback.
  */
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "port/pg_bitutils.h"
 #include "utils/fmgroids.h"
 
 #include "columns/decimal.h"
@@ -20,9 +21,6 @@
 #define BASE 10000
 #define BASE_DIGITS 4
 #define MOST_POWER 38
-#define MOST_SCALE 30
-/* Digits of base 10000 of a quotient below 2^112, with up to three zeros appended. */
-#define MOST_DIGITS 12
 
 typedef struct Magnitude
 {
@@ -30,164 +28,191 @@ typedef struct Magnitude
 	int			first;			/* that digit */
 } Magnitude;
 
-/* Of value times 10^-scale; `shift` is 10^n that makes the scale a multiple of 4.  False: beyond 128 bits. */
+/* Of value times 10^-scale; `shift` is 10^n that makes the scale, `groups` times 4, a multiple of 4.  False: beyond 128 bits. */
 static inline bool
-get_magnitude(gpuagg_u128 value, int scale, gpuagg_u128 shift, Magnitude *m)
+get_magnitude(gpuagg_u128 value, int groups, uint64 shift, Magnitude *m)
 {
 	gpuagg_u128 wide;
 	uint64		v;
-	int			groups = (scale + BASE_DIGITS - 1) / BASE_DIGITS;
 	int			ndigits = 1;
 
 	*m = (Magnitude) {0, 0};
 	if (value == 0)
 		return true;
-	if (__builtin_mul_overflow(value, shift, &wide))
+	if (value >> 64 == 0)
+		wide = value * shift;
+	else if (__builtin_mul_overflow(value, (gpuagg_u128) shift, &wide))
 		return false;
 	while (wide >> 64 != 0)
 	{
 		wide /= BASE;
 		ndigits++;
 	}
-	for (v = (uint64) wide; v >= BASE; v /= BASE)
+	v = (uint64) wide;
+	if (v >= (uint64) BASE * BASE)
+	{
+		v /= (uint64) BASE * BASE;
+		ndigits += 2;
+	}
+	for (; v >= BASE; v /= BASE)
 		ndigits++;
 	m->weight = ndigits - 1 - groups;
 	m->first = (int) v;
 	return true;
 }
 
-/* A numeric of a small scale and weight. */
-typedef struct Quotient
-{
-	int32		header;			/* of the varlena */
-	uint16		form;			/* sign, display scale and weight */
-	uint16		digit[MOST_DIGITS];
-} Quotient;
-
 typedef struct QuotientOp
 {
-	gpuagg_u128 shift[2];		/* see get_magnitude */
+	int			scale;			/* of results */
+	Vec		   *scales;			/* their display scales */
+	int			groups[2];		/* see get_magnitude */
+	uint64		shift[2];
 	gpuagg_u128 power[MOST_POWER + 1];	/* of ten */
-	Quotient	results[EXPR_ROWS];
 } QuotientOp;
 
-/* value times 10^-scale, below 2^112, as core stores it */
-static inline Datum
-make_numeric(const QuotientOp *data, Quotient *to, gpuagg_u128 value, bool negative, int scale)
+/* a * 10^digits / b, rounded, with halves away from zero, for b that is less than 2^60; false: beyond 64 bits. */
+static inline bool
+divide_small(const QuotientOp *data, uint64 a, int digits, uint64 b, gpuagg_u128 *q)
 {
-	const uint64 chunk = UINT64CONST(10000000000000000);	/* four digits */
-	int			groups = (scale + BASE_DIGITS - 1) / BASE_DIGITS;
-	uint16		digit[MOST_DIGITS];
-	int			first = MOST_DIGITS;
-	int			last = MOST_DIGITS;
-	int			weight = 0;
+	/* as many digits at a time as the product of a remainder with a power of ten leaves 64 bits: log10(2) is above 1233 / 4096 */
+	int			most = (63 - pg_leftmost_one_pos64(b)) * 1233 >> 12;
+	gpuagg_u128 quotient = a / b;
+	uint64		rest = a % b;
 
-	value *= data->power[groups * BASE_DIGITS - scale];
-	while (value != 0)
+	while (digits > 0)
 	{
-		gpuagg_u128 next = value >> 64 == 0 ? (uint64) value / chunk : value / chunk;
-		uint64		rest = (uint64) value - (uint64) next * chunk;
-		uint32		high = (uint32) (rest / (BASE * BASE));
-		uint32		low = (uint32) (rest - (uint64) high * (BASE * BASE));
+		int			n = Min(digits, most);
+		uint64		power = (uint64) data->power[n];
 
-		first -= 4;
-		digit[first] = high / BASE;
-		digit[first + 1] = high % BASE;
-		digit[first + 2] = low / BASE;
-		digit[first + 3] = low % BASE;
-		value = next;
+		rest *= power;
+		if (quotient >> 64 == 0)
+			quotient = (gpuagg_u128) (uint64) quotient * power;
+		else if (__builtin_mul_overflow(quotient, (gpuagg_u128) power, &quotient))
+			return false;
+		quotient += rest / b;
+		rest %= b;
+		digits -= n;
 	}
-	/* no zero digits at either end */
-	while (first < last && digit[first] == 0)
-		first++;
-	weight = MOST_DIGITS - first - 1 - groups;
-	while (last > first && digit[last - 1] == 0)
-		last--;
-	if (first == last)
-		weight = negative = 0;
-	to->form = 0x8000 | (negative ? 0x2000 : 0) | scale << 7 | (weight & 0x7F);
-	memcpy(to->digit, digit + first, (last - first) * sizeof(uint16));
-	SET_VARSIZE(to, offsetof(Quotient, digit) + (last - first) * sizeof(uint16));
-	return PointerGetDatum(to);
+	*q = quotient + (rest >= b - rest);
+	return true;
 }
 
-/* The size of the quotient of two numbers of these scales in *q, with *scale digits; false: core must tell. */
+/* a * 10^digits / b likewise; digits may be negative. */
 static inline bool
-divide(const QuotientOp *data, gpuagg_i128 a, int sa, gpuagg_i128 b, int sb, gpuagg_u128 *q, int *scale)
+divide_large(const QuotientOp *data, gpuagg_u128 a, int digits, gpuagg_u128 b, gpuagg_u128 *q)
+{
+	gpuagg_u128 quotient;
+	gpuagg_u128 rest;
+
+	if (digits > MOST_POWER || digits < -MOST_POWER ||
+		(digits >= 0 ? __builtin_mul_overflow(a, data->power[digits], &a) :
+		 __builtin_mul_overflow(b, data->power[-digits], &b)))
+		return false;
+	quotient = a / b;
+	rest = a - quotient * b;
+	*q = quotient + (rest >= b - rest);
+	return true;
+}
+
+/* A quotient of two numbers of these scales, which display these, as a decimal; false: core must tell. */
+static inline bool
+divide(const QuotientOp *data, gpuagg_i128 a, int sa, int da, gpuagg_i128 b, int sb, int db, gpuagg_i128 *r, int32 *scale)
 {
 	gpuagg_u128 ua = a < 0 ? -(gpuagg_u128) a : (gpuagg_u128) a;
 	gpuagg_u128 ub = b < 0 ? -(gpuagg_u128) b : (gpuagg_u128) b;
-	gpuagg_u128 dividend,
-				quotient,
-				rest;
+	gpuagg_u128 quotient;
 	Magnitude	ma,
 				mb;
 	int			weight;
+	int			digits;
 
-	if (b == 0 || !get_magnitude(ua, sa, data->shift[0], &ma) || !get_magnitude(ub, sb, data->shift[1], &mb))
+	if (b == 0 || !get_magnitude(ua, data->groups[0], data->shift[0], &ma) ||
+		!get_magnitude(ub, data->groups[1], data->shift[1], &mb))
 		return false;
 	weight = ma.weight - mb.weight - (ma.first <= mb.first);
-	*scale = Max(Max(LEAST_DIGITS - weight * BASE_DIGITS, 0), Max(sa, sb));
-	if (*scale > MOST_SCALE || *scale - sa + sb > MOST_POWER ||
-		__builtin_mul_overflow(ua, data->power[*scale - sa + sb], &dividend))
+	*scale = Max(Max(LEAST_DIGITS - weight * BASE_DIGITS, 0), Max(da, db));
+	if (*scale > data->scale)
 		return false;
-	quotient = dividend / ub;
-	rest = dividend - quotient * ub;
-	/* halves away from zero */
-	quotient += rest >= ub - rest;
-	*q = quotient;
-	return quotient >> 112 == 0;
+	digits = *scale - sa + sb;
+	if (digits >= 0 && ua >> 64 == 0 && ub >> 60 == 0)
+	{
+		if (!divide_small(data, (uint64) ua, digits, (uint64) ub, &quotient))
+			return false;
+	}
+	else if (!divide_large(data, ua, digits, ub, &quotient))
+		return false;
+	if (*scale < data->scale &&
+		__builtin_mul_overflow(quotient, data->power[data->scale - *scale], &quotient))
+		return false;
+	*r = (a < 0) != (b < 0) ? -(gpuagg_i128) quotient : (gpuagg_i128) quotient;
+	return quotient >> 127 == 0;
 }
 
+/* r and data->scales */
 static void
 run_quotient(const ExprOp *op, int n)
 {
 	const gpuagg_i128 *as = op->a->values;
 	const gpuagg_i128 *bs = op->b->values;
+	const int32 *as_scales = op->a->scales ? op->a->scales->values : NULL;
+	const int32 *bs_scales = op->b->scales ? op->b->scales->values : NULL;
 	QuotientOp *data = op->data;
+	gpuagg_i128 *r = op->r->values;
+	int32	   *scales = data->scales->values;
 	uint8		fallback[EXPR_ROWS];
 	uint8		any = 0;
 
 	expr_strict(op, n, NULL);
 	for (int i = 0; i < n; i++)
 	{
-		gpuagg_u128 q;
-		int			scale;
-
 		fallback[i] = 0;
 		if (expr_state(op->r, i) != VEC_VALUE)
 			continue;
-		if (divide(data, as[i], op->a->scale, bs[i], op->b->scale, &q, &scale))
-			((Datum *) op->r->values)[i] = make_numeric(data, &data->results[i], q, (as[i] < 0) != (bs[i] < 0), scale);
-		else
+		if (!divide(data, as[i], op->a->scale, as_scales ? as_scales[i] : op->a->scale,
+					bs[i], op->b->scale, bs_scales ? bs_scales[i] : op->b->scale, &r[i], &scales[i]))
 			fallback[i] = any = 1;
 	}
 	if (any)
 		expr_strict(op, n, fallback);
+	data->scales->all_values = op->r->all_values;
+	if (!op->r->all_values)
+		memcpy(data->scales->state, op->r->state, n);
 }
 
 Vec *
 expr_compile_quotient(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 {
 	QuotientOp *data;
-	int16		scale;
+	int16		least,
+				scale;
 	Vec		   *a;
 	Vec		   *b;
+	Vec		   *r;
 
 	/* other numerics are divided by core, row by row */
-	if (funcid != F_NUMERIC_DIV || !expr_decimal_shape(linitial(args), &scale) ||
-		!expr_decimal_shape(lsecond(args), &scale))
+	if (funcid != F_NUMERIC_DIV || !expr_decimal_scales(linitial(args), &least, &scale) ||
+		!expr_decimal_scales(lsecond(args), &least, &scale))
 		return NULL;
 	a = expr_compile_as(set, linitial(args), COLUMN_DEC, stage);
 	b = a ? expr_compile_as(set, lsecond(args), COLUMN_DEC, stage) : NULL;
 	if (b == NULL)
 		return NULL;
 	data = expr_alloc(sizeof(QuotientOp));
-	set->bytes += sizeof(QuotientOp);
+	data->scale = Max(Max(a->scale, b->scale), EXPR_QUOTIENT_SCALE);
 	for (int n = 0; n <= MOST_POWER; n++)
 		data->power[n] = decimal_power10(n);
-	data->shift[0] = decimal_power10((BASE_DIGITS - a->scale % BASE_DIGITS) % BASE_DIGITS);
-	data->shift[1] = decimal_power10((BASE_DIGITS - b->scale % BASE_DIGITS) % BASE_DIGITS);
-	return expr_emit(set, stage, run_quotient, expr_new_vec(set, COLUMN_DATUM, 0, NUMERICOID, expr, stage), a, b, NULL,
-					 data);
+	for (int i = 0; i < 2; i++)
+	{
+		int			s = i == 0 ? a->scale : b->scale;
+
+		data->groups[i] = (s + BASE_DIGITS - 1) / BASE_DIGITS;
+		data->shift[i] = (uint64) data->power[data->groups[i] * BASE_DIGITS - s];
+	}
+	r = expr_new_vec(set, COLUMN_DEC, data->scale, NUMERICOID, expr, stage);
+	r->least_scale = Max(a->least_scale, b->least_scale);
+	if (r->least_scale == r->scale)
+		data->scales = expr_new_vec(set, COLUMN_I32, 0, INT4OID, NULL, stage);
+	else
+		data->scales = r->scales = expr_new_vec(set, COLUMN_I32, 0, INT4OID, NULL, stage);
+	return expr_emit(set, stage, run_quotient, r, a, b, NULL, data);
 }

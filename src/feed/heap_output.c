@@ -127,7 +127,7 @@ store_numbered(HeapFeed *feed, HeapOutput *output, const Vec *vec, int at, int n
 static void
 check_decimals(HeapFeed *feed, HeapOutput *output, const Vec *vec, int at, int n)
 {
-	static const gpuagg_i128 limit = (gpuagg_i128) 100000000000000 * 100000000000000;
+	const gpuagg_i128 limit = DECODE_NUMERIC_LIMIT;
 	const gpuagg_i128 *values = (gpuagg_i128 *) output->writer.col->values + at;
 
 	if (vec->attno != 0)
@@ -137,7 +137,7 @@ check_decimals(HeapFeed *feed, HeapOutput *output, const Vec *vec, int at, int n
 			(vec->all_values || vec->state[i] == VEC_VALUE))
 		{
 			MemoryContext old = MemoryContextSwitchTo(feed->table->set->page_cxt);
-			Datum		value = decimal_to_numeric(values[i], vec->scale);
+			Datum		value = expr_datum(vec, i);
 
 			MemoryContextSwitchTo(old);
 			column_write_unrepresentable(&output->writer, at + i, value);
@@ -156,7 +156,9 @@ store_output(HeapFeed *feed, int c, int at, int n)
 	Column	   *col = output->writer.col;
 	Vec		   *vec = hroot->root->vec;
 	int			width = column_width(col->type);
-	bool		same = vec && vec->type == col->type && vec->scale == col->scale;	/* nothing is to be converted */
+	/* nothing is to be converted */
+	bool		same = vec && vec->type == col->type && vec->scale == col->scale &&
+		(vec->scales == NULL || output->writer.form == NUMERIC_ANY_SCALE);
 
 	if (same)
 	{
@@ -186,6 +188,8 @@ store_output(HeapFeed *feed, int c, int at, int n)
 	else
 		for (int o = c; o >= 0; o = feed->table->outputs[o].next)
 			feed->outputs[o].dictionary = 0;
+	/* of values that are only counted any byte will do */
+	same |= vec && vec->type == COLUMN_DEC && col->type == COLUMN_I8;
 	for (int i = 0; i < n; i++)
 	{
 		uint8		state = vec == NULL ? VEC_FALLBACK : vec->all_values ? VEC_VALUE : vec->state[i];

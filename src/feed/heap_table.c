@@ -113,6 +113,8 @@ output_root(HeapFeed *feed, HeapTable *table, const HeapOutput *output, int stag
 	Expr	   *whole = output_expr(feed, table, output->resno);
 	Expr	   *expr = strip_relabels(whole);
 
+	if (output->writer.form == NUMERIC_SHOWN_SCALE)
+		return expr_add_scales_root(table->set, whole, stage);
 	/* a bare column is decoded into the type of the batch's column */
 	if (IsA(expr, Var) && ((Var *) expr)->varattno > 0)
 		return expr_add_column_root(table->set, (Var *) expr, output->writer.col->type,

@@ -13,6 +13,7 @@
 
 /* Most decimal digits that a decoded value may have: 10^28 < 2^96. */
 #define DECODE_NUMERIC_DIGITS 28
+#define DECODE_NUMERIC_LIMIT ((gpuagg_i128) 100000000000000 * 100000000000000)
 
 GPUAGG_HD unsigned
 decode_u16(const uint8_t *p)

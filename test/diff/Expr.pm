@@ -103,6 +103,11 @@ my %make;
 		return $column if $depth <= 0;
 		my $constant = constant(pick('numeric', 'numeric(10,2)', 'numeric(40,2)'));
 		my ($a, $b) = ($make{num}->($depth - 1, @c), chance(0.5) ? $column : chance(0.5) ? $constant : pick('1', '0.5', '2.25', '-3'));
+		# of several display scales, of which a sum shows the largest
+		return pick('CASE WHEN ' . $make{bool}->($depth - 1, @c) . " THEN $a ELSE 0 END",
+			'CASE WHEN ' . $make{bool}->($depth - 1, @c) . " THEN $b WHEN " . $make{bool}->(0, @c) . " THEN $a * 1.25 ELSE 3 END",
+			"coalesce($b, $a, 1.5)", "least($a, $b, 2.125)", "($a / (abs($b) + 100.0))", "(CASE WHEN $b > 0 THEN $a / nullif($b, 0) ELSE 0.00 END)")
+		  if chance(0.4);
 		return pick($column, "($a + $b)", "($a - $b)", "($a * $b)", "(- $a)", "abs($a)", "coalesce($a, 0)", "nullif($a, $b)",
 			"greatest($a, $b)", "(1 - $a)", "($a / nullif($b, 0))", '(' . $make{int}->(0, @c) . " / (1.5 + abs($a)))", "round($a, " . int_between(0, 3) . ')', "trunc($a)",
 			'CASE WHEN ' . $make{bool}->($depth - 1, @c) . " THEN $a END",

@@ -49,6 +49,10 @@ check("gpu_count(*), gpu_count(i)");
 check("gpu_count($_)") foreach qw(txt a v);
 check("gpu_sum($_)") foreach qw(s i l f r n);
 check("gpu_avg($_)") foreach qw(s i l f r n);
+# of several display scales, with that of the row that displays most
+check("gpu_sum($_), gpu_avg($_)") foreach "CASE WHEN i > 0 THEN 0 ELSE n * 1.25 END", "CASE WHEN k < 3 THEN n WHEN i < 0 THEN s::numeric END * n", "coalesce(n, s, 0.125)",
+	"CASE WHEN txt < 't3' THEN 1.5 ELSE n END + CASE WHEN b THEN n ELSE 1.125 END", "greatest(n, 50.5, s) - nullif(n, 3)";
+check("gpu_sum(n / (s + 200.0)), gpu_avg(n / 3)", 'a function that the GPU does not have');
 check("gpu_$_(i), gpu_$_(s), gpu_$_(f)") foreach qw(stddev variance stddev_pop var_pop);
 check("gpu_variance(l)");
 check("gpu_min($_), gpu_max($_)") foreach qw(s i l f r n d ts m);
