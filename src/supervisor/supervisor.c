@@ -664,8 +664,8 @@ supervisor_ensure(void)
 	if (!gpuagg_server || !server_is_orphaned() || !supervisor_has_program())
 		return;
 	describe_worker(&worker);
-	if (RegisterDynamicBackgroundWorker(&worker, NULL))
-		server_set_state(SERVER_STARTING, "");
-	else
+	/* before it runs: it may know better by the time that this process goes on */
+	server_set_state(SERVER_STARTING, "");
+	if (!RegisterDynamicBackgroundWorker(&worker, NULL))
 		server_set_state(SERVER_UNAVAILABLE, NO_SLOT);
 }
