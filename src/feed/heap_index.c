@@ -8,8 +8,9 @@
  * node goes on from its descriptor, after the last tuple that was read here.
  *
  * Tuples are read after the index has been left, as a bitmap scan's are: an MVCC snapshot sees nothing of what has
- * taken the place of a tuple meanwhile.  Entries of dead tuples are not marked for the index to skip them later: the index is
- * past an entry when its tuple is read.
+ * taken the place of a tuple meanwhile.  But of a tuple that looks dead it is found out before the index goes on whether it is
+ * so to all, and then the index marks its entry, for later scans to skip, as in core.  Where a page is not known to have deleted
+ * tuples only its line pointers are looked at, so that entries of aborted insertions wait for VACUUM.
  */
 #include "postgres.h"
 
@@ -18,6 +19,7 @@
 #include "access/relscan.h"
 #include "executor/nodeIndexscan.h"
 #include "miscadmin.h"
+#include "storage/bufmgr.h"
 
 #include "common/compat.h"
 #include "feed/heap_index.h"
@@ -110,12 +112,8 @@ watch_density(HeapIndex *index, int ntuples)
 }
 
 BlockNumber
-heap_index_next(HeapIndex *index, OffsetNumber *wanted, int *n, bool *recheck)
+heap_index_next(HeapIndex *index)
 {
-	BlockNumber block;
-
-	*n = 0;
-	*recheck = false;
 	if (!index->begun)
 	{
 		index->ended_early = index->scattered;
@@ -125,14 +123,86 @@ heap_index_next(HeapIndex *index, OffsetNumber *wanted, int *n, bool *recheck)
 	}
 	if (!index->held && !hold_next(index))
 		return InvalidBlockNumber;
-	block = ItemPointerGetBlockNumber(&index->tid);
+	return ItemPointerGetBlockNumber(&index->tid);
+}
+
+/*
+ * May the tuple of a line pointer be dead, with all of the chain of updated ones that begins there?  It only says where to
+ * look properly; deleted: the page has some that are.  The page is pinned, but not locked: until the pin goes no line pointer of
+ * a tuple changes, and others have an offset within the page or none.  A chain that is being updated may have any next member.
+ */
+static bool
+may_be_dead(Page page, OffsetNumber line, bool deleted)
+{
+	for (int i = 0; i < MaxHeapTuplesPerPage && line >= FirstOffsetNumber && line <= PageGetMaxOffsetNumber(page); i++)
+	{
+		ItemIdData	item = *PageGetItemId(page, line);
+		HeapTupleHeader tuple = (HeapTupleHeader) (page + ItemIdGetOffset(&item));
+
+		if (ItemIdIsRedirected(&item))
+		{
+			line = ItemIdGetRedirect(&item);
+			continue;
+		}
+		if (!ItemIdIsNormal(&item))
+			return true;
+		if (!deleted || (tuple->t_infomask & HEAP_XMAX_INVALID) || HEAP_XMAX_IS_LOCKED_ONLY(tuple->t_infomask))
+			return false;
+		if (!HeapTupleHeaderIsHotUpdated(tuple))
+			return true;
+		line = ItemPointerGetOffsetNumberNoCheck(&tuple->t_ctid);
+	}
+	return true;
+}
+
+/*
+ * Is the tuple held dead to all, with all of the chain?  The page is not locked when the index goes on: for a unique
+ * index pages are locked while one of its own is.
+ */
+static bool
+is_dead_to_all(HeapIndex *index, Buffer buffer)
+{
+	IndexScanDesc scan = index->node->iss_ScanDesc;
+	ItemPointerData tid = index->tid;
+	HeapTupleData tuple;
+	bool		all_dead;
+	bool		found;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	found = heap_hot_search_buffer(&tid, scan->heapRelation, buffer, scan->xs_snapshot, &tuple, &all_dead, true);
+	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+	return !found && all_dead;
+}
+
+void
+heap_index_take(HeapIndex *index, Buffer buffer, OffsetNumber *wanted, int *n, bool *recheck)
+{
+	IndexScanDesc scan = index->node->iss_ScanDesc;
+	Page		page = BufferGetPage(buffer);
+	BlockNumber block = ItemPointerGetBlockNumber(&index->tid);
+	bool		marks;
+	bool		deleted;
+	int			nnamed = 0;
+
+	Assert(index->held);
+	heap_page_prune_opt(scan->heapRelation, buffer);
+	/* as index_fetch_heap does: what is dead on a standby need not be so to the primary's snapshots */
+	marks = !scan->xactStartedInRecovery && !PageIsAllVisible(page);
+	deleted = TransactionIdIsValid(((PageHeader) page)->pd_prune_xid);
+	*n = 0;
+	*recheck = false;
 	do
 	{
-		wanted[(*n)++] = ItemPointerGetOffsetNumber(&index->tid);
+		OffsetNumber line = ItemPointerGetOffsetNumber(&index->tid);
+
+		/* for the access method, when it is asked for the next one */
+		scan->kill_prior_tuple = marks && may_be_dead(page, line, deleted) && is_dead_to_all(index, buffer);
+		if (!scan->kill_prior_tuple)
+			wanted[(*n)++] = line;
 		*recheck |= index->recheck;
-	} while (hold_next(index) && ItemPointerGetBlockNumber(&index->tid) == block && *n < MaxHeapTuplesPerPage);
-	watch_density(index, *n);
-	return block;
+		nnamed++;
+	} while (hold_next(index) && ItemPointerGetBlockNumber(&index->tid) == block && nnamed < MaxHeapTuplesPerPage);
+	watch_density(index, nnamed);
 }
 
 bool

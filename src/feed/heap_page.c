@@ -118,7 +118,7 @@ next_block(HeapScan *scan)
 		return heap_bitmap_next(scan->bitmap, desc->rs_nblocks, scan->wanted_ahead, &scan->nahead,
 								&scan->recheck_ahead);
 	if (scan->index)
-		return heap_index_next(scan->index, scan->wanted_ahead, &scan->nahead, &scan->recheck_ahead);
+		return heap_index_next(scan->index);
 	if (scan->list)
 		return scan->nlist-- > 0 ? *scan->list++ : InvalidBlockNumber;
 	if (desc->rs_base.rs_parallel != NULL)
@@ -204,6 +204,8 @@ open_ahead(HeapScan *scan)
 	if (block == InvalidBlockNumber)
 		return;
 	scan->ahead = pin_block(scan, block);
+	if (scan->index)
+		heap_index_take(scan->index, scan->ahead, scan->wanted_ahead, &scan->nahead, &scan->recheck_ahead);
 	if (COMPAT_READ_STREAM && scan->misses == MAX_MISSES && scan->list == NULL && !has_named_tuples(scan))
 	{
 		compat_read_stream_start(scan->scan, block);
@@ -455,7 +457,8 @@ heap_scan_read_page(HeapScan *scan, HeapPage *page)
 		memcpy(page->wanted, scan->wanted_ahead, Max(scan->nahead, 0) * sizeof(OffsetNumber));
 	}
 	open_ahead(scan);
-	heap_page_prune_opt(scan->rel, page->buffer);
+	if (scan->index == NULL)
+		heap_page_prune_opt(scan->rel, page->buffer);
 	LockBuffer(page->buffer, BUFFER_LOCK_SHARE);
 	compat_test_old_snapshot(scan->scan->rs_base.rs_snapshot, scan->rel, (Page) page->start);
 	collect_tuples(scan, page);

@@ -371,7 +371,7 @@ sub scan_settings
 	Tally::draw('parallel') if !$query->{serial};
 	push @settings, 'enable_sort = off' if $query->{orderly} || $pages;
 	# an index scan's rows are in another order
-	my $scan = $pages ? pick('seqscan', 'seqscan', 'seqscan', 'bitmapscan', 'bitmapscan', $query->{orderly} ? 'seqscan' : 'indexscan') : '';
+	my $scan = $query->{indexed} ? 'indexscan' : $pages ? pick('seqscan', 'seqscan', 'seqscan', 'bitmapscan', 'bitmapscan', $query->{orderly} ? 'seqscan' : 'indexscan') : '';
 
 	push @settings, map { "enable_$_ = off" } grep { $_ ne $scan } qw(indexscan indexonlyscan bitmapscan) if $pages;
 	push @settings, 'enable_seqscan = ' . ($pages ? ($scan ne 'seqscan' ? 'off' : 'on') : pick('on', 'off')), 'enable_hashjoin = ' . pick('on', 'off')

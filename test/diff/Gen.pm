@@ -545,7 +545,9 @@ sub make_query
 	my @columns = @{ $from->{columns} };
 	my $serial = $tables->{wild} || chance(0.6);
 	my $within = $Tables::pages && !$tables->{wild} && chance(0.15) ? Pages::own_changes() : undef;
-	my $orderly = $from->{orderly} && $serial && !$within;
+	my $indexed = $Tables::pages && !$tables->{wild} && chance(0.2) && grep { $_->{name} eq 'aj' } @columns;
+	# an index scan's rows are in another order
+	my $orderly = $from->{orderly} && $serial && !$within && !$indexed;
 	my $nkeys = pick(0, 1, 1, 1, 2, 2, 3, 4);
 	# each may sort the rows, into another order
 	my $order_by = $nkeys && chance(0.25);
@@ -566,7 +568,7 @@ sub make_query
 	my $sorts = $order_by || $sets || grep { $_->{call} =~ /ORDER BY|median/ } @own;
 	local $common_filter = chance(0.2) ? condition(@columns) : undef;
 	my @aggs = map { aggregate($tables->{wild}, $orderly && !$sorts, @columns) } 1 .. pick(1, 1, 2, 3, 5, 8);
-	my $where = chance(0.4) ? condition(@columns) : undef;
+	my $where = join(' AND ', ($indexed ? Pages::index_condition('aj', $from->{base}) : ()), chance(0.4) ? '(' . condition(@columns) . ')' : ());
 	my (@out, @float, @constant, $sql, %query);
 
 	# no aggregates at all
@@ -654,7 +656,7 @@ sub make_query
 		$sql .= ' LIMIT ' . int_between(1, 20) if chance(0.5) && !$sets && !grep { $_->{lossy} } @keys;
 		$query{ordered} = 1;
 	}
-	%query = (%query, sql => $sql, float => \@float, constant => \@constant, orderly => $orderly, serial => $serial, setup => [], teardown => []);
+	%query = (%query, sql => $sql, float => \@float, constant => \@constant, orderly => $orderly, serial => $serial, indexed => $indexed, setup => [], teardown => []);
 	if ($from->{view})
 	{
 		push @{ $query{setup} }, 'CREATE OR REPLACE TEMP VIEW ' . Values::literals($from->{view});

@@ -140,6 +140,28 @@ sub padding
 	return 'pad' . ++$paddings . " $type$default";
 }
 
+# Indexes of several columns, of some rows, and of an expression, which conditions of index_condition() name.
+sub more_indexes
+{
+	my ($name, $join, @short) = @_;
+
+	return map { "CREATE INDEX ON $name $_" } grep { chance(0.4) } "($join" . pick('', ' DESC') . ', ' . pick('id', @short) . ')',
+	  "(id) WHERE $join > 3", "($join, id) WHERE id % 2 = 0", "(($join % 5))", "($join) INCLUDE (id)";
+}
+
+# A condition that an index on the join column, "id" or an expression serves: of a column that the source has.
+sub index_condition
+{
+	my ($join, $has_id) = @_;
+	my ($low, $high) = (int_between(-1, 20), int_between(0, 25));
+	my $range = pick("$join BETWEEN $low AND $high", "$join >= $low", "$join > 3 AND $join <= $high", "$join = $low",
+		"$join IN ($low, $high, 7)", "$join IS NOT NULL AND $join <> $high", "$join % 5 = " . int_between(0, 4));
+	my $rows = int_between(0, 3000);
+
+	return $range if !$has_id;
+	return pick($range, $range, "id > $rows", "$join > 3 AND id BETWEEN $rows AND $rows + 1500", "$range AND id % 2 = 0", "$range AND id > $rows");
+}
+
 # A table as Gen::make_table makes it.
 sub make_table
 {
@@ -160,9 +182,11 @@ sub make_table
 	push @statements, "DROP TABLE IF EXISTS $name CASCADE",
 	  'CREATE ' . pick(@kinds) . "TABLE $name (" . join(', ', @declared) . ')' . (chance(0.3) ? ' WITH (fillfactor = 60)' : '');
 	push @statements, "CREATE INDEX ON $name (id)" if chance(0.3);
-	# for bitmap scans
+	# for bitmap and index scans
+	my @short = map { $_->{name} } grep { $_->{type} =~ /^(?:int[248]|date|float8)$/ } @columns;
 	push @statements, "CREATE INDEX ON $name USING " . pick('btree', 'btree', 'brin', 'hash') . " ($_)"
-	  foreach grep { chance(0.5) } "${prefix}j", map { $_->{name} } grep { $_->{type} =~ /^(?:int[248]|date|float8)$/ } @columns;
+	  foreach grep { chance(0.5) } "${prefix}j", grep { $_ ne "${prefix}j" } @short;
+	push @statements, more_indexes($name, "${prefix}j", @short);
 	foreach my $part (1 .. $parts)
 	{
 		my $last = int($nrows * $part / $parts);
@@ -225,6 +249,7 @@ sub families
 		'CREATE TABLE i1 (' . $other->() . ')',
 		'ALTER TABLE i1 INHERIT i',
 		'CREATE TABLE i2 (more int) INHERITS (i)',
+		map({ chance(0.5) ? "CREATE INDEX ON $_ (aj)" : () } qw(p p i i1 i2)),
 		map({ "INSERT INTO $_->[0] ($names) SELECT $names FROM t WHERE id % 3 = $_->[1]" } [ 'i', 0 ], [ 'i1', 1 ], [ 'i2', 2 ]),
 		chance(0.5) ? 'VACUUM (ANALYZE) p, i, i1, i2' : 'ANALYZE p');
 }

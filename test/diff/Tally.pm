@@ -56,7 +56,7 @@ sub expect
 	}
 	else
 	{
-		%paths = (%paths, %cpu_paths, $pages ? ('feed heap' => 60, 'feed bitmap' => 0.4, 'feed index' => 0.2, 'feed tuples' => 0, 'strategy segmented' => 1) : ());
+		%paths = (%paths, %cpu_paths, $pages ? ('feed heap' => 60, 'feed bitmap' => 0.4, 'feed index' => 2, 'feed tuples' => 0, 'strategy segmented' => 1) : ());
 	}
 	return;
 }
@@ -122,7 +122,7 @@ sub watch
 	return if $text !~ /^\w+:  duration: .* plan:/m;
 	$watched++;
 	# a query that calls a function for each row has a plan for each, and patterns with ^ are slow in long texts
-	$text = join("\n", grep { /GpuAgg|Bitmap Heap Scan|(?:Strategy|Engine|Feed|Cached Blocks|Spilled|Participants|Workers Launched|Batches): / } split(/\n/, $text));
+	$text = join("\n", grep { /GpuAgg|Bitmap Heap Scan|Index Scan|(?:Strategy|Engine|Feed|Cached Blocks|Spilled|Participants|Workers Launched|Batches): / } split(/\n/, $text));
 	$seen{'custom scan'} = $text =~ /Custom Scan \(GpuAgg\)/;
 	$seen{'no custom scan'} = !$seen{'custom scan'};
 	$seen{"strategy $1"} = 1 while $text =~ /^ *Strategy: (\w+)(?!.*\(planned\))/mg;
@@ -132,7 +132,7 @@ sub watch
 	$seen{'sorted on the GPU'} = 1 if $text =~ /^ *Engine: cuda.*(?:\n(?!.*Custom Scan).*)*?\n *Strategy: segmented \(rows arrive grouped/m;
 	$seen{'rows on the GPU'} = 1 if $text =~ /^ *Feed: GPU memory \([1-9]/m;
 	$seen{'cached and changed blocks'} = 1 if $text =~ /^ *Cached Blocks: .*changed=[1-9]/m;
-	$seen{'feed index'} = 1 if $seen{'feed heap'} && $text =~ /(?<!Bitmap )Index Scan/;
+	$seen{'feed index'} = 1 if $text =~ /^ *Feed: .*heap pages.*(?:\n(?!.*Custom Scan).*)*?\n.*(?<!Bitmap )Index Scan/m;
 	$seen{'feed bitmap'} = 1 if $seen{'feed heap'} && $text =~ /Bitmap Heap Scan/;
 	$seen{'feed tuples'} = 1 if $text =~ /^ *Feed: tuples/m;
 	$seen{'spilled'} = 1 if $text =~ /^ *Spilled: [1-9]/m;
