@@ -4,11 +4,11 @@
  */
 #include "postgres.h"
 
-#include "libpq/pqformat.h"
 #include "utils/builtins.h"
 #include "utils/numeric.h"
 
 #include "columns/decimal.h"
+#include "operators/decode_numeric.h"
 
 #define DIGIT_BASE 10000		/* of a numeric's digit */
 #define DIGIT_WIDTH 4			/* decimal digits in it */
@@ -100,24 +100,119 @@ decimal_from_i128(Decimal *dec, gpuagg_i128 value, int scale)
 	memmove(dec->digit, dec->digit + skip, dec->ndigits * sizeof(int16));
 }
 
+/* A numeric in its stored form, with the short header: for scales up to 63 and weights from -64 to 63. */
+static Datum
+make_numeric(bool negative, int weight, int dscale, const int16 *digit, int ndigits)
+{
+	Size		size = VARHDRSZ + sizeof(uint16) + ndigits * sizeof(int16);
+	char	   *numeric = palloc(size);
+	uint16		header = 0x8000 | (uint16) dscale << 7;
+
+	if (ndigits > 0)
+		header |= (negative ? 0x2000 : 0) | (weight & 0x007F);
+	SET_VARSIZE(numeric, size);
+	memcpy(numeric + VARHDRSZ, &header, sizeof(header));
+	memcpy(numeric + VARHDRSZ + sizeof(header), digit, ndigits * sizeof(int16));
+	return PointerGetDatum(numeric);
+}
+
+/* Zeros that align so many decimal places with digits of base 10000, as a factor. */
+static const int alignment[DIGIT_WIDTH] = {1, 1000, 100, 10};
+
+/* Values up to this have room for the alignment. */
+#define MOST_ALIGNED (~(gpuagg_u128) 0 / 1000)
+
 Datum
 decimal_to_numeric(gpuagg_i128 value, int scale)
 {
-	StringInfoData buf;
-	Decimal		dec;
+	gpuagg_u128 magnitude = value < 0 ? -(gpuagg_u128) value : (gpuagg_u128) value;
+	const uint64 chunk = UINT64CONST(10000000000000000);	/* four digits */
+	int16		digit[DECIMAL_MAX_DIGITS];
+	int16	   *p = digit + DECIMAL_MAX_DIGITS;
+	int			weight;
+	int			ndigits;
+	uint64		low;
 
-	if (value == (int64) value)
-		return NumericGetDatum(scale > 0 ? int64_div_fast_to_numeric((int64) value, scale) :
-							   int64_to_numeric((int64) value));
+	if (unlikely(magnitude > MOST_ALIGNED))
+	{
+		Decimal		dec;
 
-	decimal_from_i128(&dec, value, scale);
-	initStringInfo(&buf);
-	pq_sendint16(&buf, dec.ndigits);
-	pq_sendint16(&buf, dec.weight);
-	pq_sendint16(&buf, decimal_sign_word(&dec));
-	pq_sendint16(&buf, dec.dscale);
-	for (int i = 0; i < dec.ndigits; i++)
-		pq_sendint16(&buf, dec.digit[i]);
-	return DirectFunctionCall3(numeric_recv, PointerGetDatum(&buf),
-							   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+		decimal_from_i128(&dec, value, scale);
+		return make_numeric(dec.negative, dec.weight, scale, dec.digit, dec.ndigits);
+	}
+	magnitude *= alignment[scale % DIGIT_WIDTH];
+	while (unlikely(magnitude >> 64 != 0))
+	{
+		gpuagg_u128 quotient = magnitude / chunk;
+
+		low = (uint64) (magnitude - quotient * chunk);
+		magnitude = quotient;
+		for (int i = 0; i < 4; i++, low /= DIGIT_BASE)
+			*--p = (int16) (low % DIGIT_BASE);
+	}
+	for (low = (uint64) magnitude; low > 0; low /= DIGIT_BASE)
+		*--p = (int16) (low % DIGIT_BASE);
+
+	/* numerics store no zero digits at either end */
+	ndigits = (int) (digit + DECIMAL_MAX_DIGITS - p);
+	while (ndigits > 0 && *p == 0)
+		p++, ndigits--;
+	weight = ndigits - 1 - (scale + DIGIT_WIDTH - 1) / DIGIT_WIDTH;
+	while (ndigits > 0 && p[ndigits - 1] == 0)
+		ndigits--;
+	return make_numeric(value < 0, weight, scale, p, ndigits);
+}
+
+/* The first digit of base 10000, and its weight, of a number with so many of these digits behind the point. */
+static int
+first_digit(gpuagg_u128 aligned, int nfrac, int *weight)
+{
+	uint64		low;
+
+	*weight = aligned > 0 ? -nfrac : 0;
+	while (aligned >> 64 != 0)
+	{
+		aligned /= DIGIT_BASE;
+		++*weight;
+	}
+	for (low = (uint64) aligned; low >= DIGIT_BASE; low /= DIGIT_BASE)
+		++*weight;
+	return (int) low;
+}
+
+/* Digits that core wants of a quotient, and most decimal places of one that is made here. */
+#define SIGNIFICANT_DIGITS 16
+#define MOST_PLACES 60
+
+Datum
+decimal_mean(gpuagg_i128 sum, int64 n, int scale)
+{
+	gpuagg_u128 magnitude = sum < 0 ? -(gpuagg_u128) sum : (gpuagg_u128) sum;
+	int			weight[2],
+				first[2],
+				places = MOST_PLACES + 1;
+
+	/* as select_div_scale() of numeric.c has it */
+	if (magnitude <= MOST_ALIGNED)
+	{
+		first[0] = first_digit(magnitude * alignment[scale % DIGIT_WIDTH], (scale + DIGIT_WIDTH - 1) / DIGIT_WIDTH,
+							   &weight[0]);
+		first[1] = first_digit(n, 0, &weight[1]);
+		places = SIGNIFICANT_DIGITS - (weight[0] - weight[1] - (first[0] <= first[1])) * DIGIT_WIDTH;
+		places = Max(places, scale);
+	}
+	if (places <= MOST_PLACES && places - scale <= 36)
+	{
+		gpuagg_u128 factor = (gpuagg_u128) decode_pow10(Min(places - scale, 18)) *
+			decode_pow10(Max(places - scale - 18, 0));
+
+		/* half of n has room, too: halves are rounded away from zero */
+		if (magnitude <= (MOST_ALIGNED >> 1) / factor)
+		{
+			gpuagg_i128 mean = (gpuagg_i128) ((magnitude * factor + (uint64) n / 2) / (uint64) n);
+
+			return decimal_to_numeric(sum < 0 ? -mean : mean, places);
+		}
+	}
+	return DirectFunctionCall2(numeric_div, decimal_to_numeric(sum, scale), NumericGetDatum(int64_to_numeric(n)));
 }

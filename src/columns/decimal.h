@@ -41,4 +41,7 @@ decimal_sign_word(const Decimal *dec)
 /* value times 10^-scale as a numeric that displays `scale` digits, in the current context. */
 extern Datum decimal_to_numeric(gpuagg_i128 value, int scale);
 
+/* What core's division gives for that and n, which is positive: the same digits. */
+extern Datum decimal_mean(gpuagg_i128 sum, int64 n, int scale);
+
 #endif							/* GPUAGG_DECIMAL_H */

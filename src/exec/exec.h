@@ -6,6 +6,7 @@
  * shared_rows.c	rows of groups between participants, in shared memory
  * parallel.c	participants of a parallel plan
  * returned.c	which groups become tuples
+ * tuples.c		makes the tuples
  * explain.c	what EXPLAIN prints
  * count.c		what gpuagg_stats counts
  * exec.c		the callbacks, which use all of these
@@ -46,6 +47,7 @@ typedef struct GpuAggState
 	Feed	   *feed;
 	Engine	   *engine;
 	struct Returned *returned;	/* which groups may be returned; NULL: all */
+	struct Tuples *tuples;
 	char		engine_reason[160];
 
 	/* Progress. */
