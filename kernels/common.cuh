@@ -210,6 +210,7 @@ struct Workspace
 /*
  * Each operator of the list as a type, for templates:
  *	 Input, State, id, commutative
+ *	 reduces_rows: histograms and runs have it; registers of sketches are raised by a kernel of the server's own
  *	 identity(), lift(x), combine(a, b), step(a, x) and error(a, b, r)
  */
 #define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
@@ -219,6 +220,7 @@ struct Workspace
 		typedef state_t State; \
 		static constexpr MonoidId id = MONOID_##NAME; \
 		static constexpr bool commutative = (comm) != 0; \
+		static constexpr bool reduces_rows = (comm) && MONOID_##NAME != MONOID_HLL_MAX; \
 		static __host__ __device__ __forceinline__ State identity() { return name##_identity(); } \
 		static __host__ __device__ __forceinline__ State lift(Input x) { return name##_lift(x); } \
 		static __host__ __device__ __forceinline__ State combine(State a, State b) { return name##_combine(a, b); } \

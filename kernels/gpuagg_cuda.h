@@ -90,20 +90,14 @@ typedef struct GpuaggSegments
 } GpuaggSegments;
 
 /*
- * Reduces each segment in element order (the operator need not be
- * commutative): states[s] for each segment, identities for empty ones.  Error
- * bits (MonoidError) are or'ed into *errors, which the caller has set; errors
- * may be NULL.
- *
- * Types: NATIVE for every operator; sum_i64 takes I16 and I32, sum_f64 and
- * accum_f64 take F32; UNSUPPORTED otherwise.  Deterministic.  Float sums are
- * folded in an order that depends on the device and the sizes only.
+ * Reduces each segment in element order, by an operator that does not commute (UNSUPPORTED otherwise):
+ * states[s] for each segment, identities for empty ones.  Values are of the operator's input type.  Error
+ * bits (MonoidError) are or'ed into *errors, which the caller has set; errors may be NULL.
+ * Deterministic: what is combined in which order depends on the device and the sizes only.
  */
-GpuaggCudaStatus gpuagg_cuda_segmented_reduce(const GpuaggSegments *segments, MonoidId op,
-											  GpuaggValueType type, const void *values,
-											  void *states, uint32_t *errors,
-											  void *workspace, size_t *workspace_bytes,
-											  gpuagg_stream stream);
+GpuaggCudaStatus gpuagg_cuda_segmented_reduce(const GpuaggSegments *segments, MonoidId op, const void *values,
+											  void *states, uint32_t *errors, void *workspace,
+											  size_t *workspace_bytes, gpuagg_stream stream);
 
 /*
  * Segments of equal neighbouring keys (sorted or merely grouped) of 1, 2, 4, 8

@@ -781,10 +781,8 @@ max_code(int op, u64 v)
 			return (u32) v ^ 0x80000000u;
 		case MONOID_MIN_F32:
 			return (u32) ~order_f32(v);
-		case MONOID_MAX_F32:
+		default:				/* MAX_F32 */
 			return order_f32(v);
-		default:				/* HLL_MAX: ranks are not negative */
-			return (int) v > 0 ? (u32) v : 0;
 	}
 }
 

@@ -391,7 +391,7 @@ hot_begin(const HistArgs &args)
 template <typename Op> static __device__ __forceinline__ int
 put_kept_state(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3], ulonglong2 (*into)[3])
 {
-	if constexpr (Op::commutative && uses_hot_entries(Op::id))
+	if constexpr (Op::reduces_rows && uses_hot_entries(Op::id))
 	{
 		typename Op::State a,
 					v;
@@ -602,9 +602,9 @@ change_rows(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
 	with_operator(slot.op, [&](auto op) {
 		typedef decltype(op) Op;
 
-		if constexpr (Op::commutative && changes(WHICH, Op::id) && mostly_reads(Op::id))
+		if constexpr (Op::reduces_rows && changes(WHICH, Op::id) && mostly_reads(Op::id))
 			err = has ? change_bin<Op>(args, s, bin, lift_row<Op>(lo, hi)) : 0;
-		else if constexpr (Op::commutative && changes(WHICH, Op::id))
+		else if constexpr (Op::reduces_rows && changes(WHICH, Op::id))
 			err = change_together<Op>(args, s, bin, has, lo, hi);
 	});
 	if (err)

@@ -200,7 +200,7 @@ fast_kind(const HistSlot &slot)
 			return t == GPUAGG_VALUE_I32 && slot.words <= 2 ? FAST_INT_I32
 				: t == GPUAGG_VALUE_I64 ? FAST_INT_I64 : FAST_KINDS;
 		case HIST_MAX32:
-			return slot.op != MONOID_HLL_MAX && t == GPUAGG_VALUE_I32 ? FAST_MAX_I32 : FAST_KINDS;
+			return t == GPUAGG_VALUE_I32 ? FAST_MAX_I32 : FAST_KINDS;
 		case HIST_MAX64:
 			return t == GPUAGG_VALUE_I64 || t == GPUAGG_VALUE_F64 ? FAST_MAX_64 : FAST_KINDS;
 		case HIST_ACCUM:

@@ -143,7 +143,7 @@ launch_merge(const HistArgs &args, int s, int blocks, const DeviceFacts &facts, 
 	with_operator(args.slot[s].op, [&](auto op) {
 		typedef typename decltype(op)::State S;
 
-		if constexpr (op.commutative)
+		if constexpr (op.reduces_rows)
 			err = launch_early(merge_kernel<decltype(op)>, blocks, THREADS, 0, facts, stream, (S *) args.slot[s].states,
 							   (const S *) args.extra[s].states, (u32) args.bins.nbins,
 							   (const int *) args.extra[s].log2, &args.status->errors[args.slot[s].number]);

@@ -112,7 +112,7 @@ hist_set_slot(const GpuaggHist *hist, int s, HistSlot &slot)
 	slot = HistSlot();
 	if (in.op < 0 || in.op >= MONOID_COUNT_OF_IDS)
 		return GPUAGG_CUDA_INVALID;
-	if (!gpuagg_monoids[in.op].commutative)
+	if (!gpuagg_monoids[in.op].commutative || in.op == MONOID_HLL_MAX)
 		return GPUAGG_CUDA_UNSUPPORTED;
 	if ((uintptr_t) in.states % state_alignment(in.op) != 0)
 		return GPUAGG_CUDA_INVALID;

@@ -303,9 +303,6 @@ part_of_code(int op, u64 code, HistPart &p)
 		case MONOID_MAX_I32:
 			p.i32 = (int32_t) ((u32) code ^ 0x80000000u);
 			break;
-		case MONOID_HLL_MAX:
-			p.i32 = (int32_t) code;
-			break;
 		case MONOID_MIN_F32:
 			p.f32 = unorder_f32(~(u32) code);
 			break;

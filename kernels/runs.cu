@@ -477,9 +477,9 @@ launch(const RunsArgs &a, cudaStream_t stream)
 
 /* An operator that does not commute has no instance: its rows come in an order of their own. */
 template <class Op> static GpuaggCudaStatus
-launch_commutative(const RunsArgs &a, cudaStream_t stream)
+launch_instance(const RunsArgs &a, cudaStream_t stream)
 {
-	if constexpr (Op::commutative)
+	if constexpr (Op::reduces_rows)
 		return launch<Op>(a, stream);
 	else
 		return GPUAGG_CUDA_UNSUPPORTED;
@@ -505,7 +505,7 @@ slot_is_read(const GpuaggSlot &slot, bool pairs)
 	{
 #define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
 		case MONOID_##NAME: \
-			return (comm) && (MONOID_##NAME == MONOID_COUNT || (slot.x.values && reads<input_t>(slot.x.type) && \
+			return Op_##name::reduces_rows && (MONOID_##NAME == MONOID_COUNT || (slot.x.values && reads<input_t>(slot.x.type) && \
 				(!pairs || (slot.y.values && reads<input_t>(slot.y.type)))));
 #include "operators/monoid_list.h"
 #undef MONOID
@@ -548,7 +548,7 @@ gpuagg_runs_update(const GpuaggRuns *runs, const GpuaggSlot *slot, uint32_t *err
 	{
 #define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
 		case MONOID_##NAME: \
-			return launch_commutative<Op_##name>(a, stream);
+			return launch_instance<Op_##name>(a, stream);
 #include "operators/monoid_list.h"
 #undef MONOID
 		default:

@@ -8,7 +8,7 @@ extern const SegmentedPart segmented_part0, segmented_part1, segmented_part2, se
 	segmented_part4, segmented_part5;
 
 static const SegmentedInstance *
-find_instance(MonoidId op, GpuaggValueType type)
+find_instance(MonoidId op)
 {
 	const SegmentedPart parts[SEGMENTED_PARTS] = {segmented_part0, segmented_part1, segmented_part2,
 	segmented_part3, segmented_part4, segmented_part5};
@@ -16,7 +16,7 @@ find_instance(MonoidId op, GpuaggValueType type)
 	const SegmentedInstance *table = parts[op % SEGMENTED_PARTS] (&count);
 
 	for (int i = 0; i < count; i++)
-		if (table[i].id == op && table[i].type == type)
+		if (table[i].id == op)
 			return &table[i];
 	return nullptr;
 }
@@ -47,9 +47,8 @@ choose_chunks(const GpuaggSegments *g, const SegmentedInstance *instance, int bl
 }
 
 GPUAGG_API GpuaggCudaStatus
-gpuagg_cuda_segmented_reduce(const GpuaggSegments *g, MonoidId op, GpuaggValueType type,
-							 const void *values, void *states, uint32_t *errors,
-							 void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
+gpuagg_cuda_segmented_reduce(const GpuaggSegments *g, MonoidId op, const void *values, void *states,
+							 uint32_t *errors, void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
 {
 	const SegmentedInstance *instance;
 	SegmentedArgs args = {};
@@ -58,7 +57,7 @@ gpuagg_cuda_segmented_reduce(const GpuaggSegments *g, MonoidId op, GpuaggValueTy
 
 	if ((unsigned) op >= MONOID_COUNT_OF_IDS || !segments_valid(g))
 		return GPUAGG_CUDA_INVALID;
-	instance = find_instance(op, type);
+	instance = find_instance(op);
 	if (instance == nullptr)
 		return GPUAGG_CUDA_UNSUPPORTED;
 	STATUS_TRY(instance->occupancy(&blocks));

@@ -14,9 +14,7 @@
  *				last elements; each lane folds its own consecutive elements in
  *				order and stages a result at each mark; a segmented scan over
  *				the lanes brings the left part of each lane's first result
- *	inner tile	the same without marks: no segment ends inside.  If the operator
- *				commutes, lanes keep their own states from tile to tile, and are
- *				added up when the next mark comes
+ *	inner tile	the same without marks: no segment ends inside
  *
  * What the chunks of a block leave open is put together at its end; what a
  * block leaves open goes to the workspace, and segmented_fixup puts the left
@@ -47,10 +45,10 @@ struct SegFound
 };
 
 /* Where the elements of a tile are in shared memory, row by row. */
-template <class Op, class InT>
+template <class Op>
 struct SegRows
 {
-	typedef SegShape<Op, InT> Shape;
+	typedef SegShape<Op> Shape;
 
 	/*
 	 * Elements before the one at p that share its 128 bytes: a tile fetches
@@ -87,16 +85,16 @@ struct SegRows
  * One tile is at work while the next one's elements and segment ends are on
  * their way to shared memory.
  */
-template <class Op, class InT>
+template <class Op>
 struct SegWarp
 {
-	typedef SegShape<Op, InT> Shape;
+	typedef SegShape<Op> Shape;
 	typedef typename Op::State State;
 	typedef typename Op::Input Input;
-	typedef SegRows<Op, InT> Rows;
+	typedef SegRows<Op> Rows;
 
 	const SegmentedArgs &a;
-	SegShared<Op, InT> &s;
+	SegShared<Op> &s;
 	int			lane;
 	int			err;
 	int64_t		seg0,			/* the chunk's start */
@@ -108,8 +106,6 @@ struct SegWarp
 	int			open;			/* the open segment surely has this many elements left */
 	int			want_elems,		/* size of the next mixed tile, from the last one's */
 				want_ends;
-	State		kept;			/* this lane's part of the tiles since the last mark */
-	bool		pending;		/* whether there were any */
 	/* the tile on its way */
 	int			buffer,
 				lead,			/* unused elements before the first */
@@ -118,10 +114,10 @@ struct SegWarp
 
 	/* Takes the chunk's cut, guesses the first tile from its mean length. */
 	__device__ __forceinline__
-	SegWarp(const SegmentedArgs &args, SegShared<Op, InT> &shared, const int64_t *cut)
+	SegWarp(const SegmentedArgs &args, SegShared<Op> &shared, const int64_t *cut)
 		: a(args), s(shared), lane(threadIdx.x & 31), err(0), seg0(cut[0]), elem0(cut[1]), seg(0), elem(0),
 		  seg_end((int) (cut[2] - cut[0])), elem_end((int) (cut[3] - cut[1])), want_elems(Shape::tile),
-		  want_ends(Shape::ends), kept(Op::identity()), pending(false), buffer(0)
+		  want_ends(Shape::ends), buffer(0)
 	{
 		open = seg_end == 0 ? elem_end : 0;
 		if ((int64_t) elem_end * Shape::ends < (int64_t) seg_end * Shape::tile)
@@ -203,7 +199,7 @@ struct SegWarp
 	}
 
 	__device__ __forceinline__ void
-	read_row(InT *x)
+	read_row(Input *x)
 	{
 		typedef typename SegUnit<Shape::unit>::type Unit;
 		Unit		raw[Shape::units];
@@ -326,13 +322,13 @@ struct SegWarp
 	/* A row's elements from g on, with marks, and if `partial` with elements that do not count. */
 	template <bool bounded, bool partial>
 	__device__ __forceinline__ State
-	fold_marked(State v, const InT *x, uint32_t valid, uint32_t marks, int g, char **stage)
+	fold_marked(State v, const Input *x, uint32_t valid, uint32_t marks, int g, char **stage)
 	{
 #pragma unroll
 		for (int k = g; k < g + Shape::group; k++)
 		{
 			if (!partial || (valid >> k & 1))
-				v = SegStep<Op, InT, bounded>::step(v, x[k], &err);
+				v = SegStep<Op, bounded>::step(v, x[k], &err);
 			if (marks >> k & 1)
 			{
 				*reinterpret_cast<State *>(*stage) = v;
@@ -351,7 +347,7 @@ struct SegWarp
 	 */
 	template <bool bounded>
 	__device__ __forceinline__ State
-	fold_row(State v, const InT *x, uint32_t valid, uint32_t marks, uint32_t marked, uint32_t partial,
+	fold_row(State v, const Input *x, uint32_t valid, uint32_t marks, uint32_t marked, uint32_t partial,
 			 char *stage)
 	{
 		constexpr int group = Shape::group;
@@ -364,7 +360,7 @@ struct SegWarp
 			{
 #pragma unroll
 				for (int k = g; k < g + group; k++)
-					v = SegStep<Op, InT, bounded>::step(v, x[k], &err);
+					v = SegStep<Op, bounded>::step(v, x[k], &err);
 			}
 			else if (sizeof(State) <= 16 && (partial >> g & bits) == 0)
 				v = fold_marked<bounded, false>(v, x, valid, marks, g, &stage);
@@ -391,7 +387,7 @@ struct SegWarp
 		char	   *results = s.rows[buffer];
 		char	   *stage = results;
 		int			saved = err;
-		InT			x[Shape::items];
+		Input		x[Shape::items];
 		State		v = Op::identity();
 
 		if (ends < 0)
@@ -412,7 +408,6 @@ struct SegWarp
 			if (marks != 0)
 				stage += s.first[lane] * Shape::state_size + lane * Shape::pad;
 			marked = __reduce_or_sync(0xFFFFFFFFu, marks);
-			flush();
 		}
 		to = here - from;		/* elements of the row up to the tile's end */
 		if (lead > 0 || here < Shape::tile)
@@ -429,26 +424,19 @@ struct SegWarp
 		__syncwarp();
 		if (unfinished())
 			fetch();
-		if (Op::commutative && found.count == 0)
-			v = kept;
-		if (SegStep<Op, InT, true>::exists &&
-			__all_sync(0xFFFFFFFFu, valid == 0 || SegStep<Op, InT, true>::covers(x)))
+		if (SegStep<Op, true>::exists &&
+			__all_sync(0xFFFFFFFFu, valid == 0 || SegStep<Op, true>::covers(x)))
 			v = fold_row<true>(v, x, valid, marks, marked, partial, stage);
 		else
 			v = fold_row<false>(v, x, valid, marks, marked, partial, stage);
 		if (valid == 0)
 		{
 			/* a row that is not used: what was folded is none of the tile's */
-			v = Op::commutative && found.count == 0 ? kept : Op::identity();
+			v = Op::identity();
 			err = saved;
 		}
 		if (found.count > 0)
 			finish(v, marks, results, stage, first_seg, found);
-		else if (Op::commutative)
-		{
-			kept = v;
-			pending = true;
-		}
 		else
 			carry_on(v);
 	}
@@ -492,10 +480,10 @@ struct SegWarp
 	__device__ __forceinline__ Input
 	element(const char *rows, int i)
 	{
-		InT			x;
+		Input		x;
 
-		memcpy(&x, rows + Rows::offset(i * Shape::in_size), sizeof(InT));
-		return (Input) x;
+		memcpy(&x, rows + Rows::offset(i * Shape::in_size), sizeof(Input));
+		return x;
 	}
 
 	/* Writes the states of `count` lanes, by way of the tile's end so that neighbours write neighbours. */
@@ -525,7 +513,6 @@ struct SegWarp
 		int			shift = lead;
 		int			last = found.last - elem;
 
-		flush();
 		seg += found.count;
 		elem += here;
 		buffer ^= 1;
@@ -601,18 +588,6 @@ struct SegWarp
 			s.carry = seg_combine<Op>(s.carry, v, &err);
 	}
 
-	/* Adds what commutative tiles left in the lanes to the carry. */
-	__device__ __forceinline__ void
-	flush()
-	{
-		if (Op::commutative && pending)
-		{
-			carry_on(kept);
-			kept = Op::identity();
-			pending = false;
-		}
-	}
-
 	/*
 	 * Completes each lane's first result, which is at `stage` if the lane has
 	 * marks, writes the results, sets the carry.
@@ -679,7 +654,6 @@ struct SegWarp
 			work();
 		}
 		__syncwarp();
-		flush();
 		if (err != 0 && a.errors != nullptr)
 			atomicOr(a.errors, (unsigned) err);
 	}
@@ -688,9 +662,9 @@ struct SegWarp
 /* ---- kernels ----------------------------------------------------------- */
 
 /* By one thread, once a block's warps are through: puts their chunks together. */
-template <class Op, class InT>
+template <class Op>
 static __device__ __forceinline__ void
-seg_close_block(const SegmentedArgs &a, const SegShared<Op, InT> *warps)
+seg_close_block(const SegmentedArgs &a, const SegShared<Op> *warps)
 {
 	typedef typename Op::State State;
 	State	   *states = static_cast<State *>(a.states);
@@ -699,9 +673,9 @@ seg_close_block(const SegmentedArgs &a, const SegShared<Op, InT> *warps)
 	State		v = Op::identity();
 
 #pragma unroll 1
-	for (int w = 0; w < SegShape<Op, InT>::warps; w++)
+	for (int w = 0; w < SegShape<Op>::warps; w++)
 	{
-		const SegShared<Op, InT> &s = warps[w];
+		const SegShared<Op> &s = warps[w];
 
 		v = seg_combine<Op>(v, s.head_segment >= 0 ? s.head : s.carry, &err);
 		if (s.head_segment < 0)
@@ -727,13 +701,13 @@ seg_close_block(const SegmentedArgs &a, const SegShared<Op, InT> *warps)
 		atomicOr(a.errors, (unsigned) err);
 }
 
-template <class Op, class InT>
-__global__ void __launch_bounds__((SegShape<Op, InT>::warps * 32), (SegShape<Op, InT>::least_blocks))
+template <class Op>
+__global__ void __launch_bounds__((SegShape<Op>::warps * 32))
 segmented_tiles(SegmentedArgs a)
 {
-	typedef SegShape<Op, InT> Shape;
+	typedef SegShape<Op> Shape;
 	extern __shared__ __align__(16) char seg_memory[];
-	SegShared<Op, InT> *shared = reinterpret_cast<SegShared<Op, InT> *>(seg_memory);
+	SegShared<Op> *shared = reinterpret_cast<SegShared<Op> *>(seg_memory);
 	int64_t		nsegments = a.nsegments;
 	int			warp = threadIdx.x >> 5;
 	int			chunk = blockIdx.x * Shape::warps + warp;
@@ -745,12 +719,12 @@ segmented_tiles(SegmentedArgs a)
 	if (chunk < a.chunks)
 		seg_cut_chunk(a, nsegments, Shape::weight, chunk, cut);
 
-	SegWarp<Op, InT> walk(a, shared[warp], cut);
+	SegWarp<Op> walk(a, shared[warp], cut);
 
 	walk.run();
 	__syncthreads();
 	if (threadIdx.x == 0)
-		seg_close_block<Op, InT>(a, shared);
+		seg_close_block<Op>(a, shared);
 }
 
 /* The state before a warp: the totals of the warps before it back to the nearest that had an end. */

@@ -7,7 +7,7 @@
 
 #include "common.cuh"
 
-/* Kernel arguments; arrays are of the instance's types. */
+/* Kernel arguments; arrays are of the operator's types. */
 struct SegmentedArgs
 {
 	const void *values;
@@ -39,11 +39,10 @@ struct SegFixup
 	static constexpr int threads = sizeof(typename Op::State) > 64 ? 128 : 512;
 };
 
-/* One operator over one stored type. */
+/* One operator. */
 struct SegmentedInstance
 {
 	MonoidId	id;
-	GpuaggValueType type;
 	size_t		state_size;
 	/* blocks of the chunk kernel that a multiprocessor runs at once */
 	GpuaggCudaStatus (*occupancy) (int *blocks);

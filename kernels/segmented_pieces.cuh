@@ -13,17 +13,16 @@
 /* ---- shapes ------------------------------------------------------------ */
 
 /* Tuning as data; measurements in kernels/TUNING.md. */
-template <class Op, class InT>
+template <class Op>
 struct SegShape
 {
 	typedef typename Op::State State;
-	static constexpr int in_size = sizeof(InT);
+	static constexpr int in_size = sizeof(typename Op::Input);
 	static constexpr int state_size = sizeof(State);
 	/* warps of a block; each works on its own, so they are few */
 	static constexpr int warps = 2;
 	/* consecutive elements of a thread, its row: a power of two, at most 32 */
-	static constexpr int items = in_size <= 4 ? 32 : in_size == 8 ? (Op::commutative ? 16 : 32) :
-		in_size == 16 ? 8 : in_size <= 72 ? 4 : in_size <= 128 ? 2 : 1;
+	static constexpr int items = in_size <= 8 ? 32 : in_size == 16 ? 8 : in_size <= 72 ? 4 : in_size <= 128 ? 2 : 1;
 	static constexpr int tile = 32 * items;
 	/* elements between two tests for marks */
 	static constexpr int group = items < 4 ? items : 4;
@@ -60,8 +59,6 @@ struct SegShape
 	static constexpr int tiny_most = stage_at / stride * items;
 	/* bytes of marks of a row */
 	static constexpr int mark_row = items < 4 ? 4 : items;
-	/* small elements and states: shared memory has room for nine blocks, so registers should, too; 0: no bound */
-	static constexpr int least_blocks = Op::commutative && state_size <= 16 && in_size <= 16 ? 9 : 0;
 	/* weight of a segment's end against an element: what a tile full of ends takes longer */
 	static constexpr int weight = in_size <= 8 ? 16 : in_size == 16 ? 8 : 4;
 	static_assert((items & (items - 1)) == 0 && items <= 32, "a row's marks are a word");
@@ -71,10 +68,10 @@ struct SegShape
 };
 
 /* A warp's shared memory. */
-template <class Op, class InT>
+template <class Op>
 struct SegShared
 {
-	typedef SegShape<Op, InT> Shape;
+	typedef SegShape<Op> Shape;
 
 	/* the elements' rows: of the tile at work, then its results, and of the next tile on its way */
 	alignas(16) char rows[2][Shape::buffer];
@@ -127,23 +124,23 @@ seg_step(typename Op::State a, typename Op::Input x, int *err)
  * One more element.  Some operators have a shorter step, "bounded", for rows
  * of elements that cannot lead far from the identity.
  */
-template <class Op, class InT, bool bounded>
+template <class Op, bool bounded>
 struct SegStep
 {
 	static constexpr bool exists = !bounded;
 
-	static __device__ __forceinline__ bool covers(const InT *) { return false; }
+	static __device__ __forceinline__ bool covers(const typename Op::Input *) { return false; }
 
 	static __device__ __forceinline__ typename Op::State
-	step(typename Op::State a, InT x, int *err)
+	step(typename Op::State a, typename Op::Input x, int *err)
 	{
-		return seg_step<Op>(a, (typename Op::Input) x, err);
+		return seg_step<Op>(a, x, err);
 	}
 };
 
 #define SEG_BOUNDED_STEP(name, input_t, items) \
 	template <> \
-	struct SegStep<Op_##name, input_t, true> \
+	struct SegStep<Op_##name, true> \
 	{ \
 		static constexpr bool exists = true; \
 		static __device__ __forceinline__ bool \
@@ -173,14 +170,6 @@ seg_shfl(T value, int delta)
 	return shuffle_words(value, [=](uint32_t word) {
 		return up ? __shfl_up_sync(0xFFFFFFFFu, word, delta) : __shfl_down_sync(0xFFFFFFFFu, word, delta);
 	});
-}
-
-/* A state from the lane whose number differs in the bits of d. */
-template <class T>
-static __device__ __forceinline__ T
-seg_shfl_xor(T value, int d)
-{
-	return shuffle_words(value, [=](uint32_t word) { return __shfl_xor_sync(0xFFFFFFFFu, word, d); });
 }
 
 /*

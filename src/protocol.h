@@ -20,13 +20,18 @@
  *		{ FETCH -> GROUPS }
  *		{ PICK -> PICKED }			values of sets, by their places
  *		RESET -> OPENED				the same query from its start, for rescans
+ *		CLOSE						the query is over; the connection is kept for another OPEN
+ *
+ * Messages may be sent before earlier ones are answered; answers come in the order of the messages.  A connection that is kept
+ * holds neither an arena nor a place on a device: after CLOSE the client does not touch its arena, which may be another
+ * connection's, until OPENED.  That brings the descriptor of another arena in its place, or none: it is the same one.
  *
  * STATUS -> STATUS_REPLY and LIST -> LISTED may come at any point and need no HELLO.  FAILED may answer any
  * message: the query is of no use any more, and the server closes the connection.  A
  * client may close the socket at any point; the server then frees what the connection held.
  *
  * Ownership of the arena: it is one mapping of arena_bytes, cut into `buffers`
- * pieces of buffer_bytes.  All of it is the client's after WELCOME.  A buffer is
+ * pieces of buffer_bytes.  All of it is the client's after WELCOME, until CLOSE.  A buffer is
  * the server's from the BATCH, FETCH or PICK that names it until the DONE, GROUPS or PICKED
  * that names it.  A batch whose groups or rows the device has no room for is not
  * taken, nor is any after it: the client keeps their rows, and the server the
@@ -50,7 +55,7 @@
 #include "operators/vector_program.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 10
+#define GPUAGG_PROTOCOL_VERSION 11
 
 /*
  * Relative to the data directory, which is the working directory of both sides.
@@ -94,6 +99,7 @@ typedef enum MessageType
 	MESSAGE_DICTIONARY,
 	MESSAGE_LIST,
 	MESSAGE_PICK,
+	MESSAGE_CLOSE,				/* is not answered */
 
 	/* server to client */
 	MESSAGE_WELCOME = 64,
@@ -662,7 +668,7 @@ typedef struct WireStatus
 	int32_t		pid;
 	int32_t		driver;			/* 13000 is 13.0 */
 	uint32_t	ndevices;
-	uint32_t	sessions;		/* connections past HELLO */
+	uint32_t	sessions;		/* connections past HELLO, but those that are kept after CLOSE */
 	uint64_t	queries;		/* opened since the start */
 	uint64_t	failures;		/* of them */
 	uint64_t	memory_failures;

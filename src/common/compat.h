@@ -514,6 +514,13 @@ compat_read_file(BufFile *file, void *data, size_t size, bool eof_ok)
 #endif
 }
 
+/* Of this process, and no resource owner's.  The header that declares it is the caller's to include. */
+#if PG_VERSION_NUM >= 170000
+#define compat_create_wait_event_set(n) CreateWaitEventSet(NULL, n)
+#else
+#define compat_create_wait_event_set(n) CreateWaitEventSet(TopMemoryContext, n)
+#endif
+
 /* From 17 on core's sum and avg of intervals have an internal state. */
 #define COMPAT_INTERVAL_STATES (PG_VERSION_NUM >= 170000)
 

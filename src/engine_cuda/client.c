@@ -17,12 +17,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "access/xact.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
 #include "utils/memutils.h"
+#include "utils/timeout.h"
 
+#include "common/compat.h"
 #include "engine_cuda/client.h"
 #include "settings.h"
 #include "supervisor/state.h"
@@ -49,15 +53,19 @@ client_fail(Client *client, const char *failure)
 	return false;
 }
 
-void
-client_close(Client *client)
+/* Closes the connection, and nothing else: there may be another one. */
+static void
+hang_up(Client *client)
 {
-	if (client->arena)
-		munmap(client->arena, client->welcome.arena_bytes);
-	client->arena = NULL;
+	if (client->mapped)
+		munmap(client->mapped, client->welcome.arena_bytes);
+	client->arena = client->mapped = NULL;
 	if (client->arena_fd >= 0)
 		close(client->arena_fd);
 	client->arena_fd = -1;
+	if (client->waits)
+		FreeWaitEventSet(client->waits);
+	client->waits = NULL;
 	if (client->sock >= 0)
 	{
 		close(client->sock);
@@ -65,12 +73,22 @@ client_close(Client *client)
 		nsessions--;
 	}
 	client->sock = -1;
+	client->from = client->to = 0;
+}
+
+void
+client_close(Client *client)
+{
+	hang_up(client);
+	client->opening = client->reused = false;
+	client->sent = 0;
+	resetStringInfo(&client->out);
 }
 
 static void
 close_callback(void *arg)
 {
-	client_close(arg);
+	hang_up(arg);
 }
 
 /* ---- sending and receiving ---- */
@@ -91,13 +109,26 @@ time_left(Client *client)
 	return Max(client->patience - (long) INSTR_TIME_GET_MILLISEC(now), 0);
 }
 
+#define SOCKET_EVENT 2
+
+/* What is waited for, which would take a descriptor for each wait. */
+static void
+make_waits(Client *client)
+{
+	client->waits = compat_create_wait_event_set(3);
+	AddWaitEventToSet(client->waits, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
+	AddWaitEventToSet(client->waits, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
+	AddWaitEventToSet(client->waits, WL_SOCKET_READABLE, client->sock, NULL, NULL);
+	client->waits_for = WL_SOCKET_READABLE;
+}
+
 /* Waits for the event or the latch.  False, with the connection closed, after the time limit. */
 static bool
 wait_for(Client *client, int event)
 {
 	long		left = time_left(client);
+	WaitEvent	occurred;
 	char		failure[64];
-	int			rc;
 
 	if (left == 0)
 	{
@@ -105,10 +136,13 @@ wait_for(Client *client, int event)
 				 client->patience);
 		return client_fail(client, failure);
 	}
-	rc = WaitLatchOrSocket(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | event |
-						   (left > 0 ? WL_TIMEOUT : 0),
-						   client->sock, left, PG_WAIT_EXTENSION);
-	if (rc & WL_LATCH_SET)
+	if (client->waits == NULL)
+		make_waits(client);
+	if (client->waits_for != event)
+		ModifyWaitEvent(client->waits, SOCKET_EVENT, event, NULL);
+	client->waits_for = event;
+	if (WaitEventSetWait(client->waits, left, &occurred, 1, PG_WAIT_EXTENSION) > 0 &&
+		(occurred.events & WL_LATCH_SET))
 		ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();
 	return true;
@@ -138,44 +172,68 @@ hung_up(Client *client)
 	return client_fail(client, last.failed.text);
 }
 
-static bool
-send_all(Client *client, const void *data, size_t length)
-{
-	const char *at = data;
+static bool redial(Client *client);
 
-	while (length > 0)
+/*
+ * The connection is lost.  One that was kept may have been lost for long; then another one takes its place, to which all
+ * is sent again, as the server had nothing of this query.
+ */
+static bool
+lost(Client *client)
+{
+	return client->opening && client->reused ? redial(client) : hung_up(client);
+}
+
+static bool
+send_all(Client *client, const char *data, size_t length, size_t *sent)
+{
+	while (*sent < length)
 	{
-		ssize_t		n = send(client->sock, at, length, MSG_NOSIGNAL);
+		ssize_t		n = send(client->sock, data + *sent, length - *sent, MSG_NOSIGNAL);
 
 		if (n >= 0)
-		{
-			at += n;
-			length -= n;
-		}
+			*sent += n;
 		else if (!would_block())
-			return hung_up(client);
+			return false;
 		else if (!wait_for(client, WL_SOCKET_WRITEABLE))
 			return false;
 	}
 	return true;
 }
 
-/* A short message is sent in one piece, so that the server wakes up once. */
+/* Sends what is queued. */
+static bool
+flush(Client *client)
+{
+	if (send_all(client, client->out.data, client->out.len, &client->sent))
+		return true;
+	return client->sock >= 0 && lost(client);
+}
+
 bool
-client_send(Client *client, MessageType type, const void *body, size_t length)
+client_queue(Client *client, MessageType type, const void *body, size_t length)
 {
 	MessageHeader header = {GPUAGG_PROTOCOL_MAGIC, type, length, 0};
-	char		piece[4096];
 
 	if (client->sock < 0)
 		return false;
+	client->midway = true;
+	/* until OPENED has come it may have to be sent again */
+	if (!client->opening && client->sent == (size_t) client->out.len)
+	{
+		resetStringInfo(&client->out);
+		client->sent = 0;
+	}
+	appendBinaryStringInfo(&client->out, (char *) &header, sizeof(header));
+	appendBinaryStringInfo(&client->out, body, length);
+	return true;
+}
+
+bool
+client_send(Client *client, MessageType type, const void *body, size_t length)
+{
 	client->waiting = false;
-	if (length > sizeof(piece) - sizeof(header))
-		return send_all(client, &header, sizeof(header)) && send_all(client, body, length);
-	memcpy(piece, &header, sizeof(header));
-	if (length > 0)
-		memcpy(piece + sizeof(header), body, length);
-	return send_all(client, piece, sizeof(header) + length);
+	return client_queue(client, type, body, length) && flush(client);
 }
 
 /*
@@ -195,41 +253,58 @@ take_fd(Client *client, struct msghdr *msg)
 	}
 }
 
-/* Receives bytes and, with `fd`, a file descriptor if one comes along. */
+/* As recv, with a descriptor if one comes along. */
+static ssize_t
+receive_some(Client *client, void *to, size_t size)
+{
+	struct iovec iov = {to, size};
+	union
+	{
+		char		space[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	}			control;
+	struct msghdr msg = {.msg_iov = &iov,.msg_iovlen = 1,.msg_control = control.space,
+		.msg_controllen = sizeof(control.space)
+	};
+	ssize_t		n = recvmsg(client->sock, &msg, MSG_CMSG_CLOEXEC);
+
+	if (n > 0)
+		take_fd(client, &msg);
+	return n;
+}
+
+/* Receives bytes: what has come ahead, and what fits behind it. */
 static bool
-receive_all(Client *client, void *data, size_t length, bool fd)
+receive_all(Client *client, void *data, size_t length)
 {
 	char	   *at = data;
 
 	while (length > 0)
 	{
-		struct iovec iov = {at, length};
-		union
-		{
-			char		space[CMSG_SPACE(sizeof(int))];
-			struct cmsghdr align;
-		}			control;
-		struct msghdr msg = {.msg_iov = &iov,.msg_iovlen = 1};
-		ssize_t		n;
+		size_t		n = Min(client->to - client->from, length);
+		ssize_t		got;
 
-		if (fd)
+		if (n > 0)
 		{
-			msg.msg_control = control.space;
-			msg.msg_controllen = sizeof(control.space);
+			memcpy(at, client->in + client->from, n);
+			client->from += n;
+			at += n;
+			length -= n;
+			continue;
 		}
-		n = recvmsg(client->sock, &msg, MSG_CMSG_CLOEXEC);
-		if (n < 0 && would_block())
+		client->from = client->to = 0;
+		got = receive_some(client, client->in, sizeof(client->in));
+		if (got > 0)
+			client->to = got;
+		else if (got < 0 && would_block())
 		{
 			if (!wait_for(client, WL_SOCKET_READABLE))
 				return false;
-			continue;
 		}
-		if (n <= 0)
+		else if (at != data || !client->opening || !client->reused)
 			return client_fail(client, "the GPU server ended");
-		if (fd)
-			take_fd(client, &msg);
-		at += n;
-		length -= n;
+		else if (!redial(client))
+			return false;
 	}
 	return true;
 }
@@ -242,7 +317,7 @@ receive_failed(Client *client, size_t length)
 
 	if (length != sizeof(failed))
 		return client_fail(client, "the GPU server sent what makes no sense");
-	if (!receive_all(client, &failed, sizeof(failed), false))
+	if (!receive_all(client, &failed, sizeof(failed)))
 		return false;
 	failed.text[sizeof(failed.text) - 1] = '\0';
 	/* an empty text would mean that nothing failed */
@@ -251,24 +326,24 @@ receive_failed(Client *client, size_t length)
 }
 
 static bool
-receive(Client *client, MessageType type, void *body, size_t length, bool fd)
+receive(Client *client, MessageType type, void *body, size_t length)
 {
 	MessageHeader header;
 
 	client->waiting = false;
-	if (client->sock < 0 || !receive_all(client, &header, sizeof(header), fd))
+	if (client->sock < 0 || !receive_all(client, &header, sizeof(header)))
 		return false;
 	if (header.magic == GPUAGG_PROTOCOL_MAGIC && header.type == MESSAGE_FAILED)
 		return receive_failed(client, header.length);
 	if (header.magic != GPUAGG_PROTOCOL_MAGIC || header.type != type || header.length != length)
 		return client_fail(client, "the GPU server sent what makes no sense");
-	return length == 0 || receive_all(client, body, length, false);
+	return length == 0 || receive_all(client, body, length);
 }
 
 bool
 client_receive(Client *client, MessageType type, void *body, size_t length)
 {
-	return receive(client, type, body, length, false);
+	return client_opened(client) && receive(client, type, body, length);
 }
 
 /* ---- connecting ---- */
@@ -313,56 +388,206 @@ dial(Client *client)
 	return dial_socket(client, &address);
 }
 
-/* Is the memory as large as the server says, and sealed against shrinking, and does the rest make sense? */
-static bool
-arena_is_sound(const WireWelcome *welcome, int fd)
-{
-	struct stat st;
-	int			seals = fcntl(fd, F_GET_SEALS);
+/* ---- a connection that is kept between queries ---- */
 
-	return fstat(fd, &st) == 0 && seals >= 0 && (seals & F_SEAL_SHRINK) != 0 &&
-		welcome->arena_bytes <= (uint64) st.st_size &&
-		welcome->buffers > 0 && welcome->buffer_bytes >= WIRE_BUFFER_BYTES &&
+/*
+ * One for the next query of this process, for a while: to connect takes longer than many a query.  It holds
+ * neither device memory nor an arena at the server, but has one mapped, whose memory a server that has ended could not give back.
+ */
+#define KEEP_MS 30000
+
+static Client kept = {.sock = -1};
+static volatile sig_atomic_t has_kept;	/* expire() may close it */
+static bool keeps_fd;			/* it is counted as an external descriptor */
+
+/* In a signal handler. */
+static void
+expire(void)
+{
+	if (!has_kept)
+		return;
+	munmap(kept.mapped, kept.welcome.arena_bytes);
+	close(kept.sock);
+	kept.mapped = NULL;
+	kept.sock = -1;
+	has_kept = false;
+}
+
+static void
+set_alarm(void)
+{
+	static TimeoutId timeout = MAX_TIMEOUTS;
+
+	if (timeout == MAX_TIMEOUTS)
+		timeout = RegisterTimeout(USER_TIMEOUT, expire);
+	enable_timeout_after(timeout, KEEP_MS);
+}
+
+/* After an error core has disabled all timeouts. */
+static void
+after_abort(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_ABORT && has_kept)
+		set_alarm();
+}
+
+static void
+move_link(Client *to, Client *from)
+{
+	to->sock = from->sock;
+	to->mapped = from->mapped;
+	to->welcome = from->welcome;
+	to->waits = from->waits;
+	to->waits_for = from->waits_for;
+	from->sock = -1;
+	from->mapped = NULL;
+	from->waits = NULL;
+}
+
+/* What is left of one that has expired. */
+static void
+tidy_kept(void)
+{
+	if (has_kept || !keeps_fd)
+		return;
+	if (kept.waits)
+		FreeWaitEventSet(kept.waits);
+	kept.waits = NULL;
+	ReleaseExternalFD();
+	keeps_fd = false;
+}
+
+/* Gives the connection that is kept to the client; false: there is none. */
+static bool
+take_kept(Client *client)
+{
+	bool		found = has_kept;
+
+	/* from here on it does not expire */
+	has_kept = false;
+	pg_compiler_barrier();
+	if (!found || kept.sock < 0)
+	{
+		tidy_kept();
+		return false;
+	}
+	move_link(client, &kept);
+	keeps_fd = false;
+	nsessions++;
+	return true;
+}
+
+void
+client_end(Client *client)
+{
+	static bool registered = false;
+	MessageHeader header = {GPUAGG_PROTOCOL_MAGIC, MESSAGE_CLOSE, 0, 0};
+
+	tidy_kept();
+	if (client->sock < 0 || client->midway || client->opening || client->from < client->to || client->arena_fd >= 0 ||
+		has_kept || send(client->sock, &header, sizeof(header), MSG_NOSIGNAL) != sizeof(header))
+	{
+		client_close(client);
+		return;
+	}
+	if (!registered)
+		RegisterXactCallback(after_abort, NULL);
+	registered = true;
+	set_alarm();
+	client->arena = NULL;
+	move_link(&kept, client);
+	nsessions--;
+	keeps_fd = true;
+	pg_compiler_barrier();
+	has_kept = true;
+	client_close(client);
+}
+
+/* Does the welcome make sense? */
+static bool
+welcome_is_sound(const WireWelcome *welcome)
+{
+	return welcome->buffers > 0 && welcome->buffer_bytes >= WIRE_BUFFER_BYTES &&
 		welcome->buffer_bytes % WIRE_ALIGN == 0 &&
 		welcome->ndevices > 0 && welcome->ndevices <= WIRE_MAX_DEVICES && welcome->place_ranges > 0 &&
 		welcome->buffers <= welcome->arena_bytes / welcome->buffer_bytes;
 }
 
+/* Maps the memory that has come, if it is as large as the server has said, and sealed against shrinking. */
 static bool
-greet(Client *client, const void *open, size_t length)
+map_arena(Client *client)
 {
-	WireHello	hello = {GPUAGG_PROTOCOL_VERSION, MyProcPid};
-	WireWelcome *welcome = &client->welcome;
+	struct stat st;
+	int			seals = fcntl(client->arena_fd, F_GET_SEALS);
 	void	   *arena;
 
-	if (!client_send(client, MESSAGE_HELLO, &hello, sizeof(hello)) ||
-		!client_send(client, MESSAGE_OPEN, open, length) ||
-		!receive(client, MESSAGE_WELCOME, welcome, sizeof(*welcome), true))
-		return false;
-	if (client->arena_fd < 0)
-		return client_fail(client, "the GPU server sent no memory");
-	if (!arena_is_sound(welcome, client->arena_fd))
+	if (client->mapped)
+		munmap(client->mapped, client->welcome.arena_bytes);
+	client->mapped = NULL;
+	if (fstat(client->arena_fd, &st) != 0 || seals < 0 || (seals & F_SEAL_SHRINK) == 0 ||
+		client->welcome.arena_bytes > (uint64) st.st_size)
 		return client_fail(client, "the GPU server sent what makes no sense");
-	arena = mmap(NULL, welcome->arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-				 client->arena_fd, 0);
+	arena = mmap(NULL, client->welcome.arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, client->arena_fd, 0);
 	if (arena == MAP_FAILED)
 		return client_fail(client, "could not map the GPU server's memory");
-	client->arena = arena;
+	client->mapped = arena;
 	close(client->arena_fd);
 	client->arena_fd = -1;
-	welcome->device_name[sizeof(welcome->device_name) - 1] = '\0';
 	return true;
+}
+
+/* Greets the server, sends what is queued, and gets the memory. */
+static bool
+greet(Client *client)
+{
+	struct
+	{
+		MessageHeader header;
+		WireHello	hello;
+	}			message = {{GPUAGG_PROTOCOL_MAGIC, MESSAGE_HELLO, sizeof(WireHello), 0}, {GPUAGG_PROTOCOL_VERSION, MyProcPid}};
+	WireWelcome welcome;
+	size_t		sent = 0;
+
+	if (!send_all(client, (char *) &message, sizeof(message), &sent))
+		return client->sock >= 0 && hung_up(client);
+	if (!flush(client) || !receive(client, MESSAGE_WELCOME, &welcome, sizeof(welcome)))
+		return false;
+	welcome.device_name[sizeof(welcome.device_name) - 1] = '\0';
+	if (!welcome_is_sound(&welcome))
+		return client_fail(client, "the GPU server sent what makes no sense");
+	client->welcome = welcome;
+	if (client->arena_fd < 0)
+		return client_fail(client, "the GPU server sent no memory");
+	return map_arena(client);
+}
+
+static bool
+redial(Client *client)
+{
+	uint32		buffers = client->welcome.buffers;
+	uint32		buffer_bytes = client->welcome.buffer_bytes;
+
+	hang_up(client);
+	client->reused = false;
+	client->sent = 0;
+	if (!dial(client) || !greet(client))
+		return false;
+	return (client->welcome.buffers == buffers && client->welcome.buffer_bytes == buffer_bytes) ||
+		client_fail(client, "another GPU server has taken the place of the first one");
 }
 
 Client *
 client_create(MemoryContext cxt)
 {
-	Client	   *client = MemoryContextAllocZero(cxt, sizeof(Client));
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	Client	   *client = palloc0(sizeof(Client));
 
 	client->sock = client->arena_fd = -1;
+	initStringInfo(&client->out);
 	client->callback.func = close_callback;
 	client->callback.arg = client;
 	MemoryContextRegisterResetCallback(cxt, &client->callback);
+	MemoryContextSwitchTo(old);
 	return client;
 }
 
@@ -374,10 +599,34 @@ client_connect(Client *client, const void *open, size_t length)
 	client->failure[0] = '\0';
 	/* not by client_fail: this is no error of the server */
 	if (client_full())
+	{
 		strlcpy(client->failure, "this process has too many sessions at the GPU server",
 				sizeof(client->failure));
-	else if (dial(client))
-		greet(client, open, length);
+		return;
+	}
+	client->reused = take_kept(client);
+	if (!client->reused && !dial(client))
+		return;
+	client->opening = true;
+	client->waiting = false;
+	if (!client_queue(client, MESSAGE_OPEN, open, length))
+		return;
+	if (client->reused)
+		flush(client);
+	else
+		greet(client);
+}
+
+bool
+client_opened(Client *client)
+{
+	if (!client->opening)
+		return true;
+	if (!receive(client, MESSAGE_OPENED, NULL, 0) || (client->arena_fd >= 0 && !map_arena(client)))
+		return false;
+	client->opening = client->reused = false;
+	client->arena = client->mapped;
+	return true;
 }
 
 bool

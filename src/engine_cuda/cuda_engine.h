@@ -127,6 +127,8 @@ extern void cuda_end_session(CudaEngine *cuda);
 extern bool cuda_is_exhausted(const CudaEngine *cuda);
 extern size_t cuda_groups_end(const CudaEngine *cuda, const WireGroups *groups);
 extern void cuda_keep_returned(CudaEngine *cuda);
+/* Sends OPEN, if that has not been done, and does not wait for the answer. */
+extern EngineStatus cuda_begin_open(CudaEngine *cuda, const Batch *first);
 extern EngineStatus cuda_ensure_open(CudaEngine *cuda, const Batch *first);
 
 /* ordered_sets.c: raises core's error if a fraction of a query without keys, which has met no row, is out of range. */

@@ -96,6 +96,21 @@ refusal_of_single_pass(const CudaEngine *cuda)
 	return NULL;
 }
 
+/*
+ * Before the first row: the server has time for OPEN then.  Where the executor cannot start over, whether there is
+ * a session must be known before there are rows.
+ */
+static void
+open_early(CudaEngine *cuda)
+{
+	const char *why;
+
+	if (!cuda->sorted && cuda_can_start_over(cuda))
+		cuda_begin_open(cuda, NULL);
+	else if (cuda_ensure_open(cuda, NULL) == ENGINE_OK && cuda->sorted && (why = cuda_sorted_begin(cuda)) != NULL)
+		cuda_fail(cuda, why);
+}
+
 static Engine *
 cuda_open(const AggSpec *spec, const EngineEnv *env)
 {
@@ -117,10 +132,8 @@ cuda_open(const AggSpec *spec, const EngineEnv *env)
 	forget_rows(cuda);
 	if (cuda->query && cuda->env.grouped)
 		cuda->sorted = cuda_sorted_create(cuda);
-	if (cuda->query && !cuda_query_needs_batch(cuda->query) &&
-		!(env->parallel && cuda_query_shareable(cuda->query)) && cuda_ensure_open(cuda, NULL) == ENGINE_OK &&
-		cuda->sorted && (why = cuda_sorted_begin(cuda)) != NULL)
-		cuda_fail(cuda, why);
+	if (cuda->query && !cuda_query_needs_batch(cuda->query) && !(env->parallel && cuda_query_shareable(cuda->query)))
+		open_early(cuda);
 	MemoryContextSwitchTo(old);
 	return &cuda->base;
 }
@@ -427,6 +440,8 @@ cuda_reset(Engine *engine)
 		!client_send(cuda->client, MESSAGE_RESET, NULL, 0) ||
 		!client_receive(cuda->client, MESSAGE_OPENED, NULL, 0))
 		cuda_end_session(cuda);
+	else
+		client_settle(cuda->client);
 }
 
 static void
@@ -435,7 +450,7 @@ cuda_close(Engine *engine)
 	CudaEngine *cuda = (CudaEngine *) engine;
 
 	if (cuda->client)
-		client_close(cuda->client);
+		client_end(cuda->client);
 	if (cuda->spool)
 		cuda_spool_free(cuda->spool);
 	cuda->spool = NULL;

@@ -137,10 +137,11 @@ cuda_receive_finished(CudaEngine *cuda)
 	ahead->n = 0;
 	if (!client_receive(cuda->client, MESSAGE_FINISHED, &cuda->result, sizeof(cuda->result)))
 		return false;
+	if (cuda->result.ngroups > 0 && !client_receive(cuda->client, MESSAGE_GROUPS, ahead, sizeof(*ahead)))
+		return false;
+	client_settle(cuda->client);
 	if (cuda->result.ngroups == 0)
 		return true;
-	if (!client_receive(cuda->client, MESSAGE_GROUPS, ahead, sizeof(*ahead)))
-		return false;
 	return (ahead->first == 0 && ahead->n >= 1 && ahead->n <= FETCH_GROUPS && ahead->n <= cuda->result.ngroups &&
 			groups_are_sound(cuda, ahead)) || makes_no_sense(cuda);
 }
@@ -165,6 +166,7 @@ fetch_groups(CudaEngine *cuda, WireGroups *groups, uint32 most)
 	if (!client_send(cuda->client, MESSAGE_FETCH, &fetch, sizeof(fetch)) ||
 		!client_receive(cuda->client, MESSAGE_GROUPS, groups, sizeof(*groups)))
 		return false;
+	client_settle(cuda->client);
 	cuda_add_time(&cuda->times.fetch_ms, since);
 	if (groups->first == fetch.first && groups->n >= 1 && groups->n <= fetch.max &&
 		groups_are_sound(cuda, groups))

@@ -44,6 +44,7 @@ pick(CudaEngine *cuda, int set, const int32 *places, uint32 n, int64 *values)
 	if (!client_send(client, MESSAGE_PICK, &message, sizeof(message)) ||
 		!client_receive(client, MESSAGE_PICKED, &picked, sizeof(picked)))
 		return false;
+	client_settle(client);
 	memcpy(values, buffer + wire_picked_at(n), n * sizeof(int64));
 	cuda->bytes_from_device += n * sizeof(int64);
 	return true;

@@ -375,9 +375,13 @@ fill_lookups(Resident *r)
 static bool
 write_cells(const Resident *r, char *buffer)
 {
-	int64	   *values = (int64 *) (buffer + wire_cells_at(&r->wire));
-	uint8	   *states = (uint8 *) (buffer + wire_cell_states_at(&r->wire));
+	int64	   *values;
+	uint8	   *states;
 
+	if (r->wire.ncells == 0)
+		return true;
+	values = (int64 *) (buffer + wire_cells_at(&r->wire));
+	states = (uint8 *) (buffer + wire_cell_states_at(&r->wire));
 	if (wire_cell_states_at(&r->wire) + r->wire.ncells > r->cuda->client->welcome.buffer_bytes)
 		return false;
 	for (int t = 0; t < r->program->nlookups; t++)
@@ -467,9 +471,9 @@ typedef struct Lacking
 	uint64	   *spans;			/* the same; all of them: the server may not know the span's list */
 } Lacking;
 
-/* Sends RESIDENT; the spans are its end. */
+/* Sends RESIDENT, or lets it wait for the message that follows; the spans are its end. */
 static bool
-send_resident(Resident *r)
+send_resident(Resident *r, bool more)
 {
 	Size		bytes = sizeof(WireResident) + r->rows->nspans * sizeof(WireSpan);
 	char	   *message = palloc(bytes);
@@ -478,7 +482,7 @@ send_resident(Resident *r)
 	memcpy(message, &r->wire, sizeof(WireResident));
 	if (r->rows->nspans > 0)
 		memcpy(message + sizeof(WireResident), r->rows->spans, r->rows->nspans * sizeof(WireSpan));
-	sent = client_send(r->cuda->client, MESSAGE_RESIDENT, message, bytes);
+	sent = (more ? client_queue : client_send) (r->cuda->client, MESSAGE_RESIDENT, message, bytes);
 	pfree(message);
 	return sent;
 }
@@ -519,6 +523,9 @@ ask(Resident *r, bool *taken, Lacking *lacking)
 
 	*taken = false;
 	*lacking = (Lacking) {0};
+	/* else the answer to OPEN may come with that to RESIDENT */
+	if ((rows->nruns > 0 || r->wire.ncells > 0) && !client_opened(client))
+		return false;
 	if (rows->nruns > 0)
 		memcpy(client->arena, rows->runs, rows->nruns * sizeof(WireRun));
 	r->wire.buffer = 0;
@@ -527,7 +534,7 @@ ask(Resident *r, bool *taken, Lacking *lacking)
 	/* no room for the tables: as if the device had none */
 	if (!write_cells(r, client->arena))
 		return true;
-	if (!send_resident(r) || (ending && !cuda_send_finish(r->cuda, true, true)) || !client_receive(client, MESSAGE_RESIDED, &resided, sizeof(resided)))
+	if (!send_resident(r, ending) || (ending && !cuda_send_finish(r->cuda, true, true)) || !client_receive(client, MESSAGE_RESIDED, &resided, sizeof(resided)))
 		return false;
 	*taken = resided.taken != 0;
 	r->cuda->ending = *taken && ending;
@@ -704,7 +711,7 @@ cuda_take_resident(Engine *engine, Feed *feed)
 
 	if (cuda->query == NULL || cuda->sorted || feed->ops->resident == NULL || (cuda->not_resident = refusal(cuda)) != NULL)
 		return ENGINE_OK;
-	if (cuda_ensure_open(cuda, NULL) != ENGINE_OK)
+	if (cuda_begin_open(cuda, NULL) != ENGINE_OK)
 		return ENGINE_FAILED;
 	while (status == ENGINE_OK)
 	{

@@ -160,7 +160,7 @@ cuda_bind_buffers(Engine *engine, Batch *batch)
 
 	if (cuda->query == NULL)
 		return;
-	if (cuda_has_session(cuda) && !cuda->full &&
+	if (cuda_has_session(cuda) && cuda->client->arena && !cuda->full &&
 		batch->capacity <= cuda->query->buffer_rows - cuda->rows)
 		buffer = cuda->client->arena +
 			(size_t) cuda->buffer * cuda->client->welcome.buffer_bytes;

@@ -32,7 +32,7 @@ cuda_fail_client(CudaEngine *cuda)
 void
 cuda_end_session(CudaEngine *cuda)
 {
-	client_close(cuda->client);
+	client_end(cuda->client);
 	cuda->spare = cuda->client;
 	cuda->client = NULL;
 }
@@ -127,7 +127,7 @@ connect_to_server(CudaEngine *cuda)
  * are, and again after a reset that ended the session.
  */
 EngineStatus
-cuda_ensure_open(CudaEngine *cuda, const Batch *first)
+cuda_begin_open(CudaEngine *cuda, const Batch *first)
 {
 	CudaQuery  *query = cuda->query;
 	instr_time	since;
@@ -150,7 +150,21 @@ cuda_ensure_open(CudaEngine *cuda, const Batch *first)
 	cuda_query_layout(query, cuda->env.cxt, cuda->client->welcome.buffer_bytes,
 					  cuda->env.batch_rows, cuda->env.parallel);
 	cuda->prepared = false;
-	if (!client_receive(cuda->client, MESSAGE_OPENED, NULL, 0))
+	cuda_add_time(&cuda->times.open_ms, since);
+	return ENGINE_OK;
+}
+
+EngineStatus
+cuda_ensure_open(CudaEngine *cuda, const Batch *first)
+{
+	instr_time	since;
+
+	if (cuda_begin_open(cuda, first) != ENGINE_OK)
+		return ENGINE_FAILED;
+	if (!cuda->client->opening)
+		return ENGINE_OK;
+	since = cuda_clock();
+	if (!client_opened(cuda->client))
 		return cuda_fail_client(cuda);
 	cuda_add_time(&cuda->times.open_ms, since);
 	return ENGINE_OK;

@@ -393,10 +393,11 @@ receive_answer(CudaEngine *cuda, uint32 n, WireFinished *result, bool *full)
 	*full = !done.taken;
 	if (done.buffer != (uint32) sorted->sent || result->ngroups != (*full ? 0 : n))
 		return client_fail(client, "the GPU server sent what makes no sense");
+	if (!*full && !client_receive(client, MESSAGE_GROUPS, &sorted->groups, sizeof(sorted->groups)))
+		return false;
+	client_settle(client);
 	if (*full)
 		return true;
-	if (!client_receive(client, MESSAGE_GROUPS, &sorted->groups, sizeof(sorted->groups)))
-		return false;
 	return groups_are_sound(cuda, &sorted->groups, n) || client_fail(client, "the GPU server sent what makes no sense");
 }
 

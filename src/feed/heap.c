@@ -259,6 +259,7 @@ next_table(HeapFeed *feed)
 {
 	AppendState *append = feed->append;
 	PlanState  *node = feed->child;
+	BlockNumber nblocks;
 	int			which = 0;
 
 	if (append == NULL && feed->begun)
@@ -290,7 +291,8 @@ next_table(HeapFeed *feed)
 		progress_table(InvalidOid, 0);
 		return true;
 	}
-	progress_table(RelationGetRelid(feed->table->scan->rel), heap_scan_begin(feed->table->scan));
+	nblocks = heap_scan_begin(feed->table->scan);
+	progress_table(RelationGetRelid(feed->table->scan->rel), heap_scan_counts_blocks(feed->table->scan) ? nblocks : 0);
 	heap_scan_restart(feed->table->scan);
 	if (feed->table->cached)
 		feed->table->cached->shared_out = append && append->as_pstate;
@@ -651,7 +653,8 @@ feed_next(Feed *base)
 		return NULL;
 	base->rows += batch->nrows;
 	base->batches++;
-	progress_update(feed->table && feed->table->scan ? feed->table->scan->blocks_done : 0, base->rows);
+	progress_update(feed->table && feed->table->scan && heap_scan_counts_blocks(feed->table->scan) ?
+					feed->table->scan->blocks_done : 0, base->rows);
 	return batch;
 }
 

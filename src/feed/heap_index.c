@@ -8,7 +8,8 @@
  * node goes on from its descriptor, after the last tuple that was read here.
  *
  * Tuples are read after the index has been left, as a bitmap scan's are: an MVCC snapshot sees nothing of what has
- * taken the place of a tuple meanwhile.  Entries of dead tuples are not marked for the index to skip them later.
+ * taken the place of a tuple meanwhile.  Entries of dead tuples are not marked for the index to skip them later: the index is
+ * past an entry when its tuple is read.
  */
 #include "postgres.h"
 

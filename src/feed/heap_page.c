@@ -91,6 +91,12 @@ heap_scan_begin(HeapScan *scan)
 	return scan->scan->rs_nblocks;
 }
 
+bool
+heap_scan_counts_blocks(const HeapScan *scan)
+{
+	return scan->index == NULL;
+}
+
 void
 heap_scan_restart(HeapScan *scan)
 {

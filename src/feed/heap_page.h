@@ -83,6 +83,8 @@ typedef struct HeapScan
 extern HeapScan *heap_scan_create(ScanState *node, bool may_end_early);
 /* Begins the scan, unless the node has a scan descriptor already; returns how many blocks the table has. */
 extern BlockNumber heap_scan_begin(HeapScan *scan);
+/* Does it read each block once at most?  An index scan may come back to one. */
+extern bool heap_scan_counts_blocks(const HeapScan *scan);
 /* After the node has been rescanned. */
 extern void heap_scan_restart(HeapScan *scan);
 /*

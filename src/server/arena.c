@@ -5,7 +5,8 @@
  * An arena is a memfd, which is mapped and pinned here once and serves one connection at a
  * time.  Pinning takes milliseconds and blocks other threads' calls of the driver, so
  * arenas are kept when a connection ends, and a few are made in advance.  The one used
- * last is reused first; those that were idle for a minute are freed.
+ * last is reused first; those that were idle for a minute are freed.  A connection that is kept between queries gives its
+ * arena back as well, but has it mapped: it gets the same one again if nobody has had it meanwhile.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -31,10 +32,12 @@ static int	nidle;
 static uint64_t made;			/* bytes of all arenas, idle or not */
 static uint64_t limit = UINT64_MAX;
 
-/* The memory must not be pinned any more. */
+/* The memory must not be pinned any more.  It goes now, even if a client that is idle has it mapped. */
 static void
 arena_free(Arena *arena)
 {
+	if (arena->fd >= 0)
+		(void) fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, ARENA_BYTES);
 	if (arena->memory)
 		munmap(arena->memory, arena->bytes);
 	if (arena->fd >= 0)
@@ -126,21 +129,42 @@ arena_prepare(int count, DeviceError *error)
 			give_room();
 			return false;
 		}
-		arena_give(arena);
+		arena_give(arena, 0);
 	}
 	return true;
 }
 
-Arena *
-arena_take(DeviceError *error)
+/* Where in the list the arena is that this connection had last; else the first one that no connection has mapped; else the last. */
+static Arena **
+find_idle(uint64_t owner)
 {
+	Arena	  **at = &idle;
+	Arena	  **unowned = NULL;
+
+	for (; *at; at = &(*at)->next)
+	{
+		if (owner != 0 && (*at)->owner == owner)
+			return at;
+		if (unowned == NULL && (*at)->owner == 0)
+			unowned = at;
+		if ((*at)->next == NULL)
+			break;
+	}
+	return unowned ? unowned : at;
+}
+
+Arena *
+arena_take(uint64_t owner, DeviceError *error)
+{
+	Arena	  **at;
 	Arena	   *arena;
 
 	pthread_mutex_lock(&lock);
-	arena = idle;
+	at = find_idle(owner);
+	arena = *at;
 	if (arena)
 	{
-		idle = arena->next;
+		*at = arena->next;
 		nidle--;
 	}
 	pthread_mutex_unlock(&lock);
@@ -212,13 +236,24 @@ arena_trim(void)
 }
 
 void
-arena_give(Arena *arena)
+arena_give(Arena *arena, uint64_t owner)
 {
 	arena->idle_since = seconds_now();
+	arena->owner = owner;
 	pthread_mutex_lock(&lock);
 	arena->next = idle;
 	idle = arena;
 	nidle++;
 	pthread_mutex_unlock(&lock);
 	arena_trim();
+}
+
+void
+arena_disown(uint64_t owner)
+{
+	pthread_mutex_lock(&lock);
+	for (Arena *arena = idle; arena; arena = arena->next)
+		if (arena->owner == owner)
+			arena->owner = 0;
+	pthread_mutex_unlock(&lock);
 }

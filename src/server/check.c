@@ -147,6 +147,9 @@ check_slot(const WireQuery *q, const WireSlot *slot)
 		return "ordered operator";
 	if (check_part(q, slot))
 		return check_part(q, slot);
+	/* the library's histograms and runs do not have it */
+	if (slot->monoid == MONOID_HLL_MAX && slot->bin_kind != WIRE_BIN_HLL)
+		return "registers of no sketch";
 	switch (slot->bin_kind)
 	{
 		case WIRE_BIN_NONE:

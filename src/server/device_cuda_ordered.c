@@ -327,8 +327,8 @@ reduce_slot(Query *query, Scratch *scratch, const KeptSlot *slot, DeviceError *e
 									NULL, scratch->inputs.at, query->stream));
 	DEVICE_CHECK(query_reserve(query, &scratch->states, segments.nsegments * info->state_size,
 							   error));
-	CALL_WITH_WORKSPACE(gpuagg_cuda_segmented_reduce, &segments, monoid, GPUAGG_VALUE_NATIVE,
-						scratch->inputs.at, scratch->states.at, NULL);
+	CALL_WITH_WORKSPACE(gpuagg_cuda_segmented_reduce, &segments, monoid, scratch->inputs.at, scratch->states.at,
+						NULL);
 	KERNEL_CHECK(device_scatter(scratch->states.at, info->state_size, scratch->heads.at,
 								segments.nsegments, query->groups.slot[slot->slot].at, query->stream));
 	return DEVICE_OK;

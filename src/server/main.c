@@ -299,7 +299,7 @@ run_once(Lane *lane, int device, DeviceError *error)
 static bool
 warm_up(const WireStatus *devices, DeviceError *error)
 {
-	Arena	   *arena = arena_take(error);
+	Arena	   *arena = arena_take(0, error);
 	DeviceStatus status = DEVICE_OK;
 
 	if (arena == NULL)
@@ -315,7 +315,7 @@ warm_up(const WireStatus *devices, DeviceError *error)
 		if (lane)
 			device_ops.lane_close(lane);
 	}
-	arena_give(arena);
+	arena_give(arena, 0);
 	/* other failures, of a memory limit too low for this, say, will be those of queries */
 	return status != DEVICE_LOST;
 }

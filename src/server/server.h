@@ -14,6 +14,7 @@
  *	arena.c		memory shared with clients
  *	budget.c	devices: load, memory accounting, counters
  *	wire.c		sending and receiving
+ *	stream.c	the same for sessions: reads ahead, and sends answers together
  *	device.h	the GPU (device_cuda.h lists the files of the CUDA device layer)
  *
  * No PostgreSQL here.  Threads share queries, budget.c's counters, arena.c's free list,
@@ -36,6 +37,7 @@
 
 /* False if the connection is lost, or the peer does not read within the socket's SO_SNDTIMEO. */
 extern bool wire_send(int sock, MessageType type, const void *body, size_t length);
+extern bool wire_send_bytes(int sock, const void *data, size_t length);
 extern bool wire_send_fd(int sock, MessageType type, const void *body, size_t length, int fd);
 /*
  * Receives a message with at most `size` bytes of body.  Waits wait_ms for its first byte
@@ -45,6 +47,32 @@ extern bool wire_send_fd(int sock, MessageType type, const void *body, size_t le
 extern bool wire_receive(int sock, MessageHeader *header, void *body, size_t size, int wait_ms,
 						 bool *garbage);
 #define WIRE_REST_MS 30000
+/* Is it a header, of a message with at most `size` bytes of body? */
+extern bool wire_header_fits(const MessageHeader *header, size_t size);
+
+/* ---- stream.c: the same for sessions ---- */
+
+/* A socket with what was read ahead, and answers that are held back. */
+typedef struct Stream
+{
+	int			sock;
+	bool		spins;			/* looks a little longer for a message before it sleeps */
+	size_t		from,			/* of in[] */
+				to;
+	size_t		held;			/* of out[] */
+	char		in[8192];
+	char		out[2048];
+} Stream;
+
+/* As wire_receive; sends what was held back before it sleeps. */
+extern bool stream_receive(Stream *stream, MessageHeader *header, void *body, size_t size, int wait_ms, bool *garbage);
+/* Has another message come, or the beginning of one? */
+extern bool stream_waits(const Stream *stream);
+/* Sends what was held back, and this. */
+extern bool stream_send(Stream *stream, MessageType type, const void *body, size_t length);
+extern bool stream_send_fd(Stream *stream, MessageType type, const void *body, size_t length, int fd);
+/* Holds a short message back: it goes with the next one, or when the next message is waited for. */
+extern bool stream_hold(Stream *stream, MessageType type, const void *body, size_t length);
 
 /* ---- check.c ---- */
 
@@ -72,6 +100,7 @@ typedef struct Arena
 	char	   *memory;
 	size_t		bytes;
 	time_t		idle_since;		/* of the monotonic clock */
+	uint64_t	owner;			/* the kept connection whose client has it mapped, while it is idle; or 0 */
 } Arena;
 
 #define ARENA_BUFFERS WIRE_BUFFERS
@@ -81,9 +110,15 @@ typedef struct Arena
 
 /* Makes `count` arenas in advance, so that the first queries need not wait for pinning. */
 extern bool arena_prepare(int count, DeviceError *error);
-/* NULL if there is no memory, or the limit would be passed. */
-extern Arena *arena_take(DeviceError *error);
-extern void arena_give(Arena *arena);
+/*
+ * NULL if there is no memory, or the limit would be passed.  The one that this owner has given back last, if nobody has had it
+ * since: its `owner` says so.
+ */
+extern Arena *arena_take(uint64_t owner, DeviceError *error);
+/* The owner, a number that is not 0, may ask for it again. */
+extern void arena_give(Arena *arena, uint64_t owner);
+/* This owner will not. */
+extern void arena_disown(uint64_t owner);
 /* Frees an arena into which a client may still write, instead of keeping it for the next one. */
 extern void arena_discard(Arena *arena);
 /* Limits the bytes of all arenas; those beyond a lower limit are freed when sessions end. */

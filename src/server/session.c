@@ -29,6 +29,7 @@
 #include "server/store.h"
 
 #define MAX_SESSIONS 512
+#define MAX_KEPT 512
 
 /* How long a client may take to send HELLO, to read an answer, and to close the socket after a failure. */
 #define GREET_MS 10000
@@ -37,7 +38,10 @@
 
 typedef struct Session
 {
-	int			sock;
+	uint64_t	number;			/* of all sessions; from 1 */
+	Stream		stream;
+	bool		greeted;
+	bool		kept;			/* since CLOSE: there is neither a query nor an arena */
 	int			device;			/* -1: not attached */
 	Arena	   *arena;
 	Lane	   *lane;
@@ -72,7 +76,8 @@ typedef struct Session
 _Static_assert(sizeof(WireResident) + WIRE_MAX_SPANS * sizeof(WireSpan) <=
 			   sizeof(WireQuery) + WIRE_MAX_THRESHOLDS * sizeof(double), "spans behind RESIDENT");
 
-static atomic_int nsessions;
+static atomic_int nsessions;	/* but those that are kept: */
+static atomic_int nkept;
 
 /* ---- failing ---- */
 
@@ -84,7 +89,7 @@ fail(Session *s, WireFailure failure, const char *text)
 
 	snprintf(failed.text, sizeof(failed.text), "%.250s", text);
 	budget_count_failure(failure, text);
-	wire_send(s->sock, MESSAGE_FAILED, &failed, sizeof(failed));
+	stream_send(&s->stream, MESSAGE_FAILED, &failed, sizeof(failed));
 	return false;
 }
 
@@ -179,11 +184,12 @@ on_hello(Session *s, size_t length)
 	WireWelcome welcome = {.version = GPUAGG_PROTOCOL_VERSION};
 
 	if (length != sizeof(WireHello) || s->body.hello.version != GPUAGG_PROTOCOL_VERSION ||
-		s->arena != NULL)
+		s->greeted)
 		return fail(s, FAILURE_PROTOCOL, "greeting of another version");
-	s->arena = arena_take(&s->error);
+	s->arena = arena_take(0, &s->error);
 	if (s->arena == NULL)
 		return fail(s, FAILURE_MEMORY, s->error.text);
+	s->greeted = true;
 	s->device = budget_attach(-1);
 	welcome.device = s->device;
 	welcome.arena_bytes = s->arena->bytes;
@@ -192,21 +198,63 @@ on_hello(Session *s, size_t length)
 	welcome.ndevices = (uint32_t) store_devices();
 	welcome.place_ranges = store_place_ranges;
 	memcpy(welcome.device_name, budget_device(s->device)->name, sizeof(welcome.device_name));
-	return wire_send_fd(s->sock, MESSAGE_WELCOME, &welcome, sizeof(welcome), s->arena->fd);
+	return stream_send_fd(&s->stream, MESSAGE_WELCOME, &welcome, sizeof(welcome), s->arena->fd);
+}
+
+/* Gives up all but the connection; false: enough others are kept. */
+static bool
+keep(Session *s)
+{
+	leave_query(s);
+	leave_device(s);
+	arena_give(s->arena, s->number);
+	s->arena = NULL;
+	s->kept = atomic_fetch_add(&nkept, 1) < MAX_KEPT;
+	if (s->kept)
+		atomic_fetch_sub(&nsessions, 1);
+	else
+		atomic_fetch_sub(&nkept, 1);
+	return s->kept;
+}
+
+/* After keep(), before a query: *fd is the arena's, if the client has another one, or -1. */
+static bool
+resume(Session *s, int *fd)
+{
+	s->kept = false;
+	atomic_fetch_sub(&nkept, 1);
+	if (atomic_fetch_add(&nsessions, 1) >= MAX_SESSIONS)
+		return fail(s, FAILURE_BUSY, "too many sessions at the GPU server");
+	s->arena = arena_take(s->number, &s->error);
+	if (s->arena == NULL)
+		return fail(s, FAILURE_MEMORY, s->error.text);
+	*fd = s->arena->owner == s->number ? -1 : s->arena->fd;
+	s->device = budget_attach(-1);
+	return true;
 }
 
 static bool
 on_open(Session *s, size_t length)
 {
 	const char *wrong = check_query(&s->body.query, length);
+	int			fd = -1;
 
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
+	if (s->kept && !resume(s, &fd))
+		return false;
 	leave_query(s);
 	s->taken = false;
 	s->fresh = s->body.query.share == 0;
-	return enter_query(s, &s->body.query, (double *) (&s->body.query + 1)) && open_lane(s) &&
-		wire_send(s->sock, MESSAGE_OPENED, NULL, 0);
+	if (!enter_query(s, &s->body.query, (double *) (&s->body.query + 1)) || !open_lane(s))
+		return false;
+	return fd < 0 ? stream_hold(&s->stream, MESSAGE_OPENED, NULL, 0) : stream_send_fd(&s->stream, MESSAGE_OPENED, NULL, 0, fd);
+}
+
+static bool
+on_close(Session *s, size_t length)
+{
+	return length == 0 ? keep(s) : fail(s, FAILURE_PROTOCOL, "close length");
 }
 
 static bool
@@ -214,7 +262,7 @@ send_done(Session *s, uint32_t buffer, bool taken)
 {
 	WireDone	done = {buffer, taken};
 
-	return wire_send(s->sock, MESSAGE_DONE, &done, sizeof(done));
+	return stream_send(&s->stream, MESSAGE_DONE, &done, sizeof(done));
 }
 
 static bool
@@ -228,14 +276,6 @@ reduce_pending(Session *s)
 	status = query_reduce(s->query, s->lane, &s->batch, &s->error);
 	return (status == DEVICE_FULL || check(s, status)) &&
 		send_done(s, s->batch.buffer, status == DEVICE_OK);
-}
-
-static bool
-message_waits(int sock)
-{
-	struct pollfd p = {.fd = sock,.events = POLLIN};
-
-	return poll(&p, 1, 0) > 0;
 }
 
 static bool
@@ -267,7 +307,7 @@ on_batch(Session *s, size_t length)
 	s->pending = true;
 	s->bytes_in += bytes;
 	s->copy_ms += ms;
-	return message_waits(s->sock) ? true : reduce_pending(s);
+	return stream_waits(&s->stream) ? true : reduce_pending(s);
 }
 
 static bool
@@ -284,7 +324,7 @@ on_store(Session *s, size_t length)
 		!check(s, query_store(s->query, s->lane, &in, &kept, &s->error)))
 		return false;
 	stored.kept = kept;
-	return wire_send(s->sock, MESSAGE_STORED, &stored, sizeof(stored));
+	return stream_send(&s->stream, MESSAGE_STORED, &stored, sizeof(stored));
 }
 
 static bool
@@ -295,7 +335,7 @@ on_list(Session *s, size_t length)
 	if (length != sizeof(WireList))
 		return fail(s, FAILURE_PROTOCOL, "list length");
 	store_list(&s->body.list, &listed);
-	return wire_send(s->sock, MESSAGE_LISTED, &listed, sizeof(listed));
+	return stream_send(&s->stream, MESSAGE_LISTED, &listed, sizeof(listed));
 }
 
 static bool
@@ -313,7 +353,7 @@ on_dictionary(Session *s, size_t length)
 	dict = dictionary_take(in.table, &in.column, false);
 	dictionary_read(dict, &in, s->arena->memory + (size_t) in.buffer * ARENA_BUFFER_BYTES, &entries);
 	dictionary_give(dict);
-	return wire_send(s->sock, MESSAGE_ENTRIES, &entries, sizeof(entries));
+	return stream_send(&s->stream, MESSAGE_ENTRIES, &entries, sizeof(entries));
 }
 
 /* With a copy of the runs and cells, which the client cannot change. */
@@ -343,7 +383,7 @@ reduce_resident(Session *s, const WireResident *in, const WireRun *runs, uint64_
 			resided.refused[d] = store_refused(d, in);
 		memcpy(buffer + wire_align(bytes), lacking, ((size_t) in->nruns + in->nspans) * sizeof(*lacking));
 	}
-	return wire_send(s->sock, MESSAGE_RESIDED, &resided, sizeof(resided));
+	return stream_hold(&s->stream, MESSAGE_RESIDED, &resided, sizeof(resided));
 }
 
 static bool
@@ -409,7 +449,7 @@ on_leave(Session *s, size_t length)
 		return fail(s, FAILURE_PROTOCOL, "leave length");
 	/* another connection's failure may have lost the rows of this one */
 	return check(s, query_failure(s->query, &s->error)) && settle(s, &left) &&
-		wire_send(s->sock, MESSAGE_LEFT, &left, sizeof(left));
+		stream_send(&s->stream, MESSAGE_LEFT, &left, sizeof(left));
 }
 
 /* Lays out the groups asked for, or as many as fit the buffer. */
@@ -438,7 +478,7 @@ send_groups(Session *s, const WireFetch *fetch)
 	WireGroups	groups = groups_layout(&s->query->wire, fetch);
 
 	return check(s, query_fetch(s->query, s->lane, &groups, &s->error)) &&
-		wire_send(s->sock, MESSAGE_GROUPS, &groups, sizeof(groups));
+		stream_send(&s->stream, MESSAGE_GROUPS, &groups, sizeof(groups));
 }
 
 /* With a copy of the places, which the client cannot change. */
@@ -459,7 +499,7 @@ on_pick(Session *s, size_t length)
 	memcpy(places, s->arena->memory + (size_t) in.buffer * ARENA_BUFFER_BYTES, in.n * sizeof(*places));
 	ok = check(s, query_pick(s->query, s->lane, &in, places, &s->error));
 	free(places);
-	return ok && wire_send(s->sock, MESSAGE_PICKED, &picked, sizeof(picked));
+	return ok && stream_send(&s->stream, MESSAGE_PICKED, &picked, sizeof(picked));
 }
 
 static bool
@@ -479,7 +519,7 @@ on_finish(Session *s, size_t length)
 	s->query->limited = in.limit.count > 0 || in.limit.nconditions > 0;
 	s->query->limit = in.limit;
 	if (!reduce_pending(s) || !check(s, query_finish(s->query, &finished, &s->error)) || !settle(s, &finished) ||
-		!wire_send(s->sock, MESSAGE_FINISHED, &finished, sizeof(finished)))
+		!stream_hold(&s->stream, MESSAGE_FINISHED, &finished, sizeof(finished)))
 		return false;
 	if (in.first > finished.ngroups)
 		in.first = (uint32_t) finished.ngroups;
@@ -506,7 +546,7 @@ on_reset(Session *s, size_t length)
 	s->taken = false;
 	s->bytes_in = 0;
 	s->copy_ms = s->kernel_ms = s->server_ms = 0;
-	return check(s, query_reset(s->query, &s->error)) && wire_send(s->sock, MESSAGE_OPENED, NULL, 0);
+	return check(s, query_reset(s->query, &s->error)) && stream_send(&s->stream, MESSAGE_OPENED, NULL, 0);
 }
 
 static bool
@@ -520,11 +560,11 @@ on_message(Session *s, const MessageHeader *header)
 			return on_hello(s, header->length);
 		case MESSAGE_STATUS:
 			budget_status(&status);
-			return wire_send(s->sock, MESSAGE_STATUS_REPLY, &status, sizeof(status));
+			return stream_send(&s->stream, MESSAGE_STATUS_REPLY, &status, sizeof(status));
 		case MESSAGE_LIST:
 			return on_list(s, header->length);
 		case MESSAGE_OPEN:
-			return s->arena ? on_open(s, header->length)
+			return s->greeted ? on_open(s, header->length)
 				: fail(s, FAILURE_PROTOCOL, "query without a greeting");
 		default:
 			break;
@@ -551,6 +591,8 @@ on_message(Session *s, const MessageHeader *header)
 			return on_pick(s, header->length);
 		case MESSAGE_RESET:
 			return on_reset(s, header->length);
+		case MESSAGE_CLOSE:
+			return on_close(s, header->length);
 		default:
 			return fail(s, FAILURE_PROTOCOL, "no such message");
 	}
@@ -596,16 +638,17 @@ session_end(Session *s)
 	leave_query(s);
 	leave_device(s);
 	watch_end(&s->watch);
-	if (await_end(s->sock))
+	if (await_end(s->stream.sock))
 	{
 		if (s->arena)
-			arena_give(s->arena);
+			arena_give(s->arena, 0);
 	}
 	else if (s->arena)
 		arena_discard(s->arena);
-	close(s->sock);
+	arena_disown(s->number);
+	close(s->stream.sock);
+	atomic_fetch_sub(s->kept ? &nkept : &nsessions, 1);
 	free(s);
-	atomic_fetch_sub(&nsessions, 1);
 }
 
 static void *
@@ -617,12 +660,13 @@ session_main(void *arg)
 	bool		go_on = true;
 
 	/* after HELLO there is no time limit: cursors may rest for long */
-	while (go_on && wire_receive(s->sock, &header, &s->body, sizeof(s->body),
-								 s->arena ? -1 : GREET_MS, &garbage))
+	while (go_on && stream_receive(&s->stream, &header, &s->body, sizeof(s->body), s->greeted ? -1 : GREET_MS, &garbage))
 	{
 		watch_begin(&s->watch, s->device);
 		clock_gettime(CLOCK_MONOTONIC, &s->since);
 		go_on = on_message(s, &header);
+		/* what it is opened for comes soon */
+		s->stream.spins = header.type == MESSAGE_OPEN;
 		s->server_ms += ms_since(&s->since);
 		watch_end(&s->watch);
 	}
@@ -667,13 +711,15 @@ thread_start(void *(*main) (void *), void *arg)
 void
 session_start(int sock)
 {
+	static atomic_uint_fast64_t number;
 	struct timeval patience = {.tv_sec = SEND_SECONDS};
 	Session    *s = calloc(1, sizeof(*s));
 	bool		room = atomic_fetch_add(&nsessions, 1) < MAX_SESSIONS && s != NULL;
 
 	if (room)
 	{
-		s->sock = sock;
+		s->number = atomic_fetch_add(&number, 1) + 1;
+		s->stream.sock = sock;
 		s->device = -1;
 		setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 		if (thread_start(session_main, s))

@@ -69,6 +69,15 @@ wire_send_fd(int sock, MessageType type, const void *body, size_t length, int fd
 }
 
 bool
+wire_send_bytes(int sock, const void *data, size_t length)
+{
+	struct iovec iov = {(void *) data, length};
+	struct msghdr msg = {.msg_iov = &iov,.msg_iovlen = 1};
+
+	return send_all(sock, &msg);
+}
+
+bool
 wire_send(int sock, MessageType type, const void *body, size_t length)
 {
 	return wire_send_fd(sock, type, body, length, -1);
@@ -102,16 +111,17 @@ receive_all(int sock, void *data, size_t length, int wait_ms)
 }
 
 bool
+wire_header_fits(const MessageHeader *header, size_t size)
+{
+	return header->magic == GPUAGG_PROTOCOL_MAGIC && header->reserved == 0 && header->length <= size;
+}
+
+bool
 wire_receive(int sock, MessageHeader *header, void *body, size_t size, int wait_ms, bool *garbage)
 {
 	*garbage = false;
 	if (!receive_all(sock, header, sizeof(*header), wait_ms))
 		return false;
-	if (header->magic != GPUAGG_PROTOCOL_MAGIC || header->reserved != 0 ||
-		header->length > size)
-	{
-		*garbage = true;
-		return false;
-	}
-	return receive_all(sock, body, header->length, WIRE_REST_MS);
+	*garbage = !wire_header_fits(header, size);
+	return !*garbage && receive_all(sock, body, header->length, WIRE_REST_MS);
 }

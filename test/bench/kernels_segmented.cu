@@ -1,14 +1,12 @@
 /*
  * kernels_segmented.cu
- *	  Parts (a) and (b) of the kernel benchmark: segmented reductions beside
- *	  cub::DeviceSegmentedReduce and cub::DeviceReduce::ReduceByKey.
+ *	  Part (b) of the kernel benchmark: segmented reductions beside cub::DeviceReduce::ReduceByKey.
  *
  * Values come from a hash of their index, so that the host checks results
  * without copying inputs; they are such that any order of combination gives
  * the same state.  The roofline counts values, 8-byte offsets and states.
  */
 #include <cub/device/device_reduce.cuh>
-#include <cub/device/device_segmented_reduce.cuh>
 #include <thrust/iterator/transform_iterator.h>
 
 #include <math.h>
@@ -32,16 +30,8 @@ mix(uint64_t x)
 }
 
 static __host__ __device__ inline void value_at(int64_t i, int8_t *x) { *x = (mix(i) & 15) != 0; }
-static __host__ __device__ inline void value_at(int64_t i, int32_t *x) { *x = (int32_t) (mix(i) >> 20); }
 static __host__ __device__ inline void value_at(int64_t i, int64_t *x) { *x = (int64_t) (mix(i) >> 30) - (1ll << 33); }
 static __host__ __device__ inline void value_at(int64_t i, double *x) { *x = (double) (int) (mix(i) & 0xFFFFF) - 524288.0; }
-
-static __host__ __device__ inline void
-value_at(int64_t i, gpuagg_kv *x)
-{
-	x->key = (int64_t) (mix(i) >> 40);
-	x->value = i;
-}
 
 static __host__ __device__ inline void
 value_at(int64_t i, gpuagg_f64x2 *x)
@@ -96,7 +86,6 @@ same_doubles(const T &a, const T &b)
 			return false;
 	return true;
 }
-static bool same_state(const double &a, const double &b) { return a == b; }
 static bool same_state(const gpuagg_f64x2 &a, const gpuagg_f64x2 &b) { return same_doubles(a, b); }
 static bool same_state(const gpuagg_mat2 &a, const gpuagg_mat2 &b) { return same_doubles(a, b); }
 static bool same_state(const gpuagg_mat3 &a, const gpuagg_mat3 &b) { return same_doubles(a, b); }
@@ -158,7 +147,7 @@ irregular_geometries(int64_t n)
 /* ---- checking ---------------------------------------------------------- */
 
 /* The state of elements begin to end, on the CPU. */
-template <class Op, class InT>
+template <class Op>
 static typename Op::State
 fold_values(int64_t begin, int64_t end)
 {
@@ -166,10 +155,10 @@ fold_values(int64_t begin, int64_t end)
 
 	for (int64_t i = begin; i < end; i++)
 	{
-		InT			x;
+		typename Op::Input x;
 
 		value_at(i, &x);
-		v = Op::step(v, (typename Op::Input) x);
+		v = Op::step(v, x);
 	}
 	return v;
 }
@@ -178,7 +167,7 @@ fold_values(int64_t begin, int64_t end)
  * The CPU monoids over pieces of the elements, in parallel: segments inside a
  * piece are compared there, the others' partial states are put together after.
  */
-template <class Op, class InT>
+template <class Op>
 struct Check
 {
 	typedef typename Op::State State;
@@ -226,7 +215,7 @@ struct Check
 			if (offsets[s] < begin && offsets[s + 1] == begin)
 				continue;
 
-			State		v = fold_values<Op, InT>(std::max(begin, offsets[s]), std::min(end, offsets[s + 1]));
+			State		v = fold_values<Op>(std::max(begin, offsets[s]), std::min(end, offsets[s + 1]));
 
 			if (offsets[s] >= begin && offsets[s + 1] <= end)
 				compare(p, s, v);
@@ -295,20 +284,20 @@ struct Values
 
 static BenchHost host_states;
 
-template <class Op, class InT>
+template <class Op>
 struct Problem
 {
 	typedef typename Op::State State;
+	typedef typename Op::Input Input;
 
-	const Values<InT> &values;
+	const Values<Input> &values;
 	const Geometry &geometry;
-	GpuaggValueType type;
 	int64_t		nseg;
 	BenchMemory offsets;
 	BenchMemory states;
 
-	Problem(const Values<InT> &v, const Geometry &g, GpuaggValueType t)
-		: values(v), geometry(g), type(t), nseg((int64_t) g.offsets.size() - 1),
+	Problem(const Values<Input> &v, const Geometry &g)
+		: values(v), geometry(g), nseg((int64_t) g.offsets.size() - 1),
 		  offsets((nseg + 1) * sizeof(int64_t)), states(nseg * sizeof(State))
 	{
 		CUDA_MUST(cudaMemcpy(offsets.memory, g.offsets.data(), (nseg + 1) * sizeof(int64_t),
@@ -321,7 +310,7 @@ struct Problem
 	bool
 	correct()
 	{
-		return Check<Op, InT>(geometry.offsets, host_states.fetch<State>(states.memory, nseg)).run();
+		return Check<Op>(geometry.offsets, host_states.fetch<State>(states.memory, nseg)).run();
 	}
 
 	BenchRow
@@ -331,12 +320,12 @@ struct Problem
 		size_t		bytes;
 		BenchRow	row;
 
-		STATUS_MUST(gpuagg_cuda_segmented_reduce(&segments, Op::id, type, values.copy(0), states.memory, nullptr,
+		STATUS_MUST(gpuagg_cuda_segmented_reduce(&segments, Op::id, values.copy(0), states.memory, nullptr,
 												 nullptr, &bytes, 0));
 
 		BenchMemory workspace(bytes);
 		auto		ours = [&](int copy) {
-			STATUS_MUST(gpuagg_cuda_segmented_reduce(&segments, Op::id, type, values.copy(copy), states.memory,
+			STATUS_MUST(gpuagg_cuda_segmented_reduce(&segments, Op::id, values.copy(copy), states.memory,
 													 nullptr, workspace.memory, &bytes, 0));
 		};
 
@@ -344,7 +333,7 @@ struct Problem
 		row.correct = correct();
 		row.problem = std::string(what) + ", 2^" + std::to_string((int) log2((double) values.n)) + " in " +
 			geometry.name;
-		row.bytes = (double) values.n * sizeof(InT) + (nseg + 1) * 8.0 + (double) nseg * sizeof(State);
+		row.bytes = (double) values.n * sizeof(Input) + (nseg + 1) * 8.0 + (double) nseg * sizeof(State);
 		row.rows = (double) values.n;
 		row.ours_ms = bench_time(values.copies, ours);
 		return row;
@@ -358,10 +347,8 @@ static const int64_t most_bytes = (int64_t) 24 << 30;
 struct Line
 {
 	const char *what;
-	GpuaggValueType type;
 	int			most_segments;	/* log2 */
 	double		roofline;		/* per cent aimed at from 2^26 elements on, up to 2^26 segments; 0: none */
-	bool		beat_peer;		/* not slower than the peer from 2^26 elements on, nor by 10 % at 2^18 */
 };
 
 /* Sizes as bounded by --max and the memory, as log2. */
@@ -393,17 +380,13 @@ set_aims(const Line &line, int64_t n, int64_t nseg, BenchRow *row)
 
 	if (line.roofline > 0 && n >= large && nseg <= large)
 		row->aims.push_back({BENCH_ROOFLINE, line.roofline});
-	if (line.beat_peer && n >= large)
-		row->aims.push_back({BENCH_PEER1, 1.0});
-	else if (line.beat_peer && n <= 1 << 18)
-		row->aims.push_back({BENCH_PEER1, 0.9});
 }
 
-template <class Op, class InT, class Peer>
+template <class Op, class Peer>
 static void
-one_geometry(const Line &line, const Values<InT> &values, const Geometry &g, Peer peer)
+one_geometry(const Line &line, const Values<typename Op::Input> &values, const Geometry &g, Peer peer)
 {
-	Problem<Op, InT> problem(values, g, line.type);
+	Problem<Op> problem(values, g);
 	BenchRow	row = problem.measure(line.what);
 
 	problem.poison();
@@ -416,13 +399,13 @@ one_geometry(const Line &line, const Values<InT> &values, const Geometry &g, Pee
 	bench_print(row);
 }
 
-template <class Op, class InT, class Peer>
+template <class Op, class Peer>
 static void
 all_geometries(const Line &line, Peer peer)
 {
-	for (int log2 : sizes(line.what, sizeof(InT)))
+	for (int log2 : sizes(line.what, sizeof(typename Op::Input)))
 	{
-		Values<InT> values((int64_t) 1 << log2);
+		Values<typename Op::Input> values((int64_t) 1 << log2);
 
 		for (int s = 0; s <= std::min(log2, line.most_segments); s += bench_quick() ? 6 : 2)
 			one_geometry<Op>(line, values, regular(values.n, s), peer);
@@ -431,40 +414,7 @@ all_geometries(const Line &line, Peer peer)
 	}
 }
 
-/* ---- (a) sums beside cub::DeviceSegmentedReduce ------------------------- */
-
-template <class State>
-struct Plus
-{
-	__device__ __forceinline__ State operator()(State a, State b) const { return a + b; }
-};
-
-static const auto cub_segmented = [](auto &problem, BenchRow *row) {
-	typedef typename std::remove_reference<decltype(problem)>::type P;
-	typedef typename P::State State;
-	size_t		bytes = 0;
-	const int64_t *offsets = problem.offsets.template as<int64_t>();
-	auto		call = [&](void *temp, int copy) {
-		CUDA_MUST(cub::DeviceSegmentedReduce::Reduce(temp, bytes, problem.values.copy(copy),
-													 problem.states.template as<State>(), problem.nseg, offsets,
-													 offsets + 1, Plus<State>(), State(0)));
-	};
-
-	call(nullptr, 0);
-
-	BenchMemory temp(bytes);
-
-	row->peer1 = "CUB segmented";
-	row->peer1_ms = bench_time(problem.values.copies, [&](int copy) { call(temp.memory, copy); });
-};
-
-BENCH_PART(a, "segmented sums; peer cub::DeviceSegmentedReduce")
-{
-	all_geometries<Op_sum_i64, int32_t>({"sum int4", GPUAGG_VALUE_I32, 28, 85, true}, cub_segmented);
-	all_geometries<Op_sum_f64, double>({"sum float8", GPUAGG_VALUE_NATIVE, 28, 85, true}, cub_segmented);
-}
-
-/* ---- (b) ordered operators beside cub::DeviceReduce::ReduceByKey --------- */
+/* ---- (b) beside cub::DeviceReduce::ReduceByKey --------- */
 
 template <class Op>
 struct Combine
@@ -473,10 +423,10 @@ struct Combine
 	__device__ __forceinline__ State operator()(State a, State b) const { return Op::combine(a, b); }
 };
 
-template <class Op, class InT>
+template <class Op>
 struct Lift
 {
-	__device__ __forceinline__ typename Op::State operator()(InT x) const { return Op::lift(x); }
+	__device__ __forceinline__ typename Op::State operator()(typename Op::Input x) const { return Op::lift(x); }
 };
 
 /* The key of each element: its segment. */
@@ -501,9 +451,9 @@ fill_keys(const int64_t *offsets, int64_t nseg, int64_t n, int32_t *keys)
 	}
 }
 
-template <class Op, class InT>
+template <class Op>
 static void
-cub_by_key(Problem<Op, InT> &problem, BenchRow *row)
+cub_by_key(Problem<Op> &problem, BenchRow *row)
 {
 	int64_t		n = problem.values.n;
 	BenchMemory keys(n * 4);
@@ -511,7 +461,7 @@ cub_by_key(Problem<Op, InT> &problem, BenchRow *row)
 	BenchMemory runs(8);
 	size_t		bytes = 0;
 	auto		call = [&](void *temp, int copy) {
-		thrust::transform_iterator<Lift<Op, InT>, const InT *> in(problem.values.copy(copy), Lift<Op, InT>());
+		thrust::transform_iterator<Lift<Op>, const typename Op::Input *> in(problem.values.copy(copy), Lift<Op>());
 
 		CUDA_MUST(cub::DeviceReduce::ReduceByKey(temp, bytes, keys.as<int32_t>(), unique.as<int32_t>(), in,
 												 problem.states.template as<typename Op::State>(),
@@ -528,21 +478,20 @@ cub_by_key(Problem<Op, InT> &problem, BenchRow *row)
 	row->peer1_ms = bench_time(problem.values.copies, [&](int copy) { call(temp.memory, copy); });
 }
 
-template <class Op, class InT>
+template <class Op>
 static void
 beside_cub(const char *what, double roofline)
 {
-	all_geometries<Op, InT>({what, GPUAGG_VALUE_NATIVE, 26, roofline, false}, cub_by_key<Op, InT>);
+	all_geometries<Op>({what, 26, roofline}, cub_by_key<Op>);
 }
 
-BENCH_PART(b, "other operators, up to 2^26 segments; peer cub::DeviceReduce::ReduceByKey over int4 keys")
+BENCH_PART(b, "segmented reductions, up to 2^26 segments; peer cub::DeviceReduce::ReduceByKey over int4 keys")
 {
-	beside_cub<Op_argmax, gpuagg_kv>("argmax", 60);
-	beside_cub<Op_maxsub_i64, int64_t>("max_subarray int8", 60);
-	beside_cub<Op_maxsub_f64, double>("max_subarray float8", 60);
-	beside_cub<Op_linear, gpuagg_f64x2>("linear", 60);
-	beside_cub<Op_longest_run, int8_t>("longest_run", 0);
-	beside_cub<Op_mat2, gpuagg_mat2>("2x2 product", 0);
-	beside_cub<Op_mat3, gpuagg_mat3>("3x3 product", 0);
-	beside_cub<Op_mat5, gpuagg_mat5>("5x5 product", 0);
+	beside_cub<Op_maxsub_i64>("max_subarray int8", 60);
+	beside_cub<Op_maxsub_f64>("max_subarray float8", 60);
+	beside_cub<Op_linear>("linear", 60);
+	beside_cub<Op_longest_run>("longest_run", 0);
+	beside_cub<Op_mat2>("2x2 product", 0);
+	beside_cub<Op_mat3>("3x3 product", 0);
+	beside_cub<Op_mat5>("5x5 product", 0);
 }

@@ -309,7 +309,7 @@ sub report_difference
 {
 	my ($what, $variant, $set, $number, $tables, $query, $scan) = @_;
 	my $file = "$option{scripts}/diff-$option{seed}-$set-$number.sql";
-	my $mode = $option{pages} ? ' --pages' : '';
+	my $mode = ($option{pages} ? ' --pages' : '') . ($option{gpu} ? ' --gpu' : '');
 
 	$count{mismatches}++;
 	write_script($file, $tables, $query, $scan, 'core', $variant);

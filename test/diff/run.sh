@@ -2,7 +2,10 @@
 # Runs the differential test in a private cluster, or in the running server that
 # PGHOST names; there it needs psql and perl alone.
 #
-#	run.sh [--jobs N] [--queries N] [--seed S] ...
+#	run.sh [--jobs N] [--queries N] [--seed S] [--server PROGRAM] ...
+#
+# With --server the private cluster has that GPU server program (build/test/gpuagg-server is the one with a stand-in
+# for the GPU), and queries ask the GPU engine.  PG_CONF has settings of the cluster (test/pg.sh).
 #
 # A test runs in a database of its own, gpuagg_diff_<seed>.  --jobs N runs N tests
 # side by side, with seeds from S on, and divides the queries among them; the
@@ -11,7 +14,7 @@
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 results=$here/../results
-pages= jobs=1 seed=1 queries=2000 rest=()
+pages= jobs=1 seed=1 queries=2000 server= rest=()
 
 while [[ $# -gt 0 ]]; do
 	case $1 in
@@ -19,6 +22,7 @@ while [[ $# -gt 0 ]]; do
 	--seed) seed=$2 ;;
 	--queries) queries=$2 ;;
 	--scripts) results=$2 ;;
+	--server) server=$2 rest+=(--gpu) ;;
 	--pages | --gpu | --show)
 		[[ $1 == --pages ]] && pages=-pages
 		rest+=("$1")
@@ -35,8 +39,25 @@ if [[ -z ${PGHOST:-} ]]; then
 	source "$here/../pg.sh"
 	trap pg_stop EXIT
 	pg_need && { [[ -n ${GPUAGG_INSTALLED:-} ]] || pg_install; } || exit 1
-	pg_start "shared_preload_libraries='gpuagg'" max_worker_processes=32 max_parallel_workers=16 jit=off \
-		autovacuum=off || exit 1
+	settings=("shared_preload_libraries='gpuagg'" max_worker_processes=32 max_parallel_workers=16 jit=off autovacuum=off)
+	if [[ -n $server ]]; then
+		program=$(mktemp "$pg_tmp/gpuagg-server.XXXXXX")
+		trap 'pg_stop; rm -f "$program"' EXIT
+		install -m 755 "$server" "$program" || exit 2
+		settings+=("gpuagg.server_program='$program'")
+	fi
+	pg_start "${settings[@]}" || exit 1
+elif [[ -n $server ]]; then
+	echo "--server is for a private cluster" >&2
+	exit 2
+fi
+if [[ -n $server ]]; then
+	psql -Xqc 'CREATE EXTENSION gpuagg'
+	for _ in $(seq 400); do
+		[[ $(psql -XAtqc 'SELECT state FROM gpuagg_devices() LIMIT 1') == ready ]] && break
+		sleep 0.05
+	done
+	export PGOPTIONS='-c gpuagg.engine=cuda'
 fi
 mkdir -p "$results"
 

@@ -186,4 +186,6 @@ SET gpuagg.feed = 'tuples';
 SELECT feed_of('SELECT gpu_count(*) FROM empty');
 SET gpuagg.feed = 'heap';
 SELECT feed_of('SELECT gpu_count(*) FROM empty');
-DROP FUNCTION agrees;
+DROP FUNCTION agrees, layouts, feed_of;
+DROP MATERIALIZED VIEW mv;
+DROP TABLE child, h, toasted, w, ul, tt, empty, nothing, many, wide, part;

@@ -25,6 +25,16 @@ SET gpuagg.feed = 'heap';
 SET gpuagg.cache = off;
 SELECT max(s) FROM (SELECT gpu_max(seen_late(v)) AS s FROM work GROUP BY k) g;
 SELECT DISTINCT seen(k) FROM (SELECT k, gpu_sum(v) AS s FROM work GROUP BY k OFFSET 0) g WHERE s IS NOT NULL;
+-- an index scan, which comes back to pages: rows alone say how far it is
+CREATE TABLE back WITH (fillfactor = 50) AS SELECT i * 7919::bigint % 20011 AS r, i AS v FROM generate_series(1, 20000) i;
+CREATE INDEX ON back (r);
+ANALYZE back;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SELECT max(s) FROM (SELECT gpu_max(CASE WHEN v = 17 THEN seen(v) END) AS s FROM back WHERE r BETWEEN 0 AND 20010 GROUP BY v % 3) g;
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+DROP TABLE back;
 RESET gpuagg.cache;
 
 -- groups in files: all read, and not all merged

@@ -29,7 +29,9 @@ CREATE TABLE parted (k int) PARTITION BY RANGE (k);
 CREATE TABLE parted1 PARTITION OF parted FOR VALUES FROM (0) TO (5000);
 CREATE TABLE parted2 PARTITION OF parted FOR VALUES FROM (5000) TO (10000);
 INSERT INTO parted SELECT generate_series(0, 9999);
-CREATE TABLE few AS SELECT (random() * 1000000000)::int AS k FROM generate_series(1, 50000);
+-- not by CREATE TABLE AS: with wal_level = minimal that may write pages without WAL, which are not cached
+CREATE TABLE few (k int);
+INSERT INTO few SELECT random() * 1000000000 FROM generate_series(1, 50000);
 SQL
 $node->safe_psql('postgres', 'VACUUM');
 

@@ -41,7 +41,7 @@ foreach my $run (1 .. 4)
 	my ($rc, $out, $err) = $node->psql('postgres', 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF)
 		SELECT k, count(*), bool_or(slow) FROM rows WHERE wait(slow) GROUP BY k');
 	unlike($err, qr/timeout/, "run $run: nobody waits for ever");
-	like($out, qr/Gather \(actual rows=50021 /, '... and all groups are there');
+	like($out, qr/Gather \(actual rows=50021(?:\.00)? /, '... and all groups are there');
 	$parts++ if $out =~ /Merged Parts/;
 }
 cmp_ok($parts, '>', 0, 'groups were merged in parts');

@@ -38,17 +38,17 @@ test_limit(void)
 
 	arena_set_limit(3 * ARENA_BYTES);
 	for (int i = 0; i < 3; i++)
-		CHECK((a[i] = arena_take(&error)) != NULL, "arena %d", i);
-	CHECK(arena_take(&error) == NULL, "a fourth");
+		CHECK((a[i] = arena_take(0, &error)) != NULL, "arena %d", i);
+	CHECK(arena_take(0, &error) == NULL, "a fourth");
 	CHECK(strcmp(error.text, "gpuagg.pinned_memory_limit reached") == 0, "%s", error.text);
-	arena_give(a[0]);
-	CHECK((a[3] = arena_take(&error)) == a[0], "what was given back");
+	arena_give(a[0], 0);
+	CHECK((a[3] = arena_take(0, &error)) == a[0], "what was given back");
 	CHECK(pinned == 3, "%d pinned", pinned);
 
 	/* a lower limit holds as soon as sessions end */
 	arena_set_limit(ARENA_BYTES);
 	for (int i = 1; i < 4; i++)
-		arena_give(a[i]);
+		arena_give(a[i], 0);
 	CHECK(pinned == 1, "%d pinned", pinned);
 	arena_set_limit(0);
 	arena_trim();
@@ -61,10 +61,10 @@ test_discard(void)
 	Arena	   *a;
 
 	arena_set_limit(ARENA_BYTES);
-	CHECK((a = arena_take(&error)) != NULL, "one");
+	CHECK((a = arena_take(0, &error)) != NULL, "one");
 	arena_discard(a);
 	CHECK(pinned == 0, "%d pinned", pinned);
-	CHECK((a = arena_take(&error)) != NULL, "another in its room");
+	CHECK((a = arena_take(0, &error)) != NULL, "another in its room");
 	arena_discard(a);
 }
 
@@ -76,10 +76,10 @@ test_failure(void)
 	arena_set_limit(ARENA_BYTES);
 	no_pin = true;
 	for (int i = 0; i < 3; i++)
-		CHECK(arena_take(&error) == NULL && strcmp(error.text, "no pin") == 0, "%s", error.text);
+		CHECK(arena_take(0, &error) == NULL && strcmp(error.text, "no pin") == 0, "%s", error.text);
 	CHECK(!arena_prepare(1, &error), "nor ahead");
 	no_pin = false;
-	CHECK((a = arena_take(&error)) != NULL, "failures take no room");
+	CHECK((a = arena_take(0, &error)) != NULL, "failures take no room");
 	arena_discard(a);
 }
 

@@ -184,6 +184,8 @@ queries(void)
 	QUERY(query.slots[2].bin_kind = WIRE_BIN_THRESHOLDS; query.slots[2].width = 9);
 	QUERY(query.slots[2].bin_kind = WIRE_BIN_HLL);
 	QUERY(query.slots[2].bin_kind = WIRE_BIN_HLL; query.slots[2].monoid = MONOID_HLL_MAX; query.slots[2].width = 1);
+	QUERY(query.slots[1].monoid = MONOID_HLL_MAX);
+	QUERY(query.slots[2].monoid = MONOID_HLL_MAX; query.slots[2].col[1] = 1);
 	QUERY(query.slots[2].bin_n = INT32_MAX);
 	QUERY(query.slots[2].lo = 0.0 / 0.0);
 	QUERY(query.nsets = WIRE_MAX_SETS + 1);

@@ -123,7 +123,7 @@ all_operators()
 	std::vector<MonoidId> ops;
 
 	for (int op = 0; op < MONOID_COUNT_OF_IDS; op++)
-		if (gpuagg_monoids[op].commutative)
+		if (in_histograms(op))
 			ops.push_back((MonoidId) op);
 	return ops;
 }

@@ -261,7 +261,7 @@ GPU_TEST(hist_integer_edges)
 	const size_t n = gpu_test_quick() ? 1003 : 7001;
 	const MonoidId ops[] = {MONOID_SUM_I64, MONOID_SUM_I128, MONOID_SUMSQ_I128, MONOID_SUMSQ_I192, MONOID_MIN_I32,
 		MONOID_MAX_I32, MONOID_MIN_I64, MONOID_MAX_I64, MONOID_MIN_DEC, MONOID_MAX_DEC, MONOID_BIT_AND, MONOID_BIT_OR,
-		MONOID_BIT_XOR, MONOID_HLL_MAX, MONOID_ARGMAX, MONOID_ARGMIN};
+		MONOID_BIT_XOR, MONOID_ARGMAX, MONOID_ARGMIN};
 	const GpuaggValueType types[] = {GPUAGG_VALUE_I8, GPUAGG_VALUE_I16, GPUAGG_VALUE_I32, GPUAGG_VALUE_I64, GPUAGG_VALUE_I128};
 	uint64_t	seed = 9000;
 
@@ -444,7 +444,7 @@ GPU_TEST(hist_sixteen_slots)
 	uint64_t	seed = 11000;
 
 	for (int op = 0; op < MONOID_COUNT_OF_IDS; op++)
-		if (gpuagg_monoids[op].commutative)
+		if (in_histograms(op))
 		{
 			SlotCase	slot = plain_slot((MonoidId) op);
 

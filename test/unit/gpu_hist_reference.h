@@ -51,6 +51,13 @@ static inline void host_input(Input in, float &x) { x = (float) as_double(in.lo)
 static inline void host_input(Input in, gpuagg_f64x2 &x) { x.x = as_double(in.lo), x.y = as_double(in.hi); }
 static inline void host_input(Input in, gpuagg_kv &x) { x.key = in.lo, x.value = in.hi; }
 
+/* Does the operator take rows of histograms? */
+static inline bool
+in_histograms(int op)
+{
+	return gpuagg_monoids[op].commutative && op != MONOID_HLL_MAX;
+}
+
 template <typename Op> static inline void
 host_step(char *states, int64_t bin, Input in)
 {

@@ -16,11 +16,7 @@
 /* ---- inputs and comparison by type -------------------------------------- */
 
 static inline void make(Random &r, int8_t *x) { *x = (int8_t) (r.below(8) != 0); }
-static inline void make(Random &r, int16_t *x) { *x = (int16_t) r.next(); }
-static inline void make(Random &r, int32_t *x) { *x = (int32_t) r.next(); }
 static inline void make(Random &r, int64_t *x) { *x = (int64_t) r.next() >> (20 + r.below(43)); }
-static inline void make(Random &r, gpuagg_i128 *x) { *x = ((gpuagg_i128) (int64_t) r.next() << 20) + (int64_t) r.next(); }
-static inline void make(Random &r, float *x) { *x = (float) ((int) r.below(2001) - 1000); }
 static inline void make(Random &r, double *x) { *x = (double) ((int) r.below(2000001) - 1000000); }
 static inline void make(Random &r, gpuagg_kv *x) { *x = {(int64_t) r.below(1000), (int64_t) r.next()}; }
 
@@ -71,10 +67,7 @@ same(const T &a, const T &b)
 {
 	return memcmp(&a, &b, sizeof(T)) == 0;
 }
-static inline bool same(const float &a, const float &b) { return a == b || (isnan(a) && isnan(b)); }
 static inline bool same(const double &a, const double &b) { return close_doubles(&a, &b, 1); }
-static inline bool same(const gpuagg_accum &a, const gpuagg_accum &b) { return close_doubles(&a.n, &b.n, 3); }
-static inline bool same(const gpuagg_regr &a, const gpuagg_regr &b) { return close_doubles(&a.n, &b.n, 6); }
 static inline bool
 same(const gpuagg_maxsub_f64 &a, const gpuagg_maxsub_f64 &b)
 {
@@ -162,40 +155,40 @@ struct Options
 };
 
 static inline void
-reduce(const GpuaggSegments *segments, MonoidId op, GpuaggValueType type, const void *values, void *states,
-	   uint32_t *errors)
+reduce(const GpuaggSegments *segments, MonoidId op, const void *values, void *states, uint32_t *errors)
 {
 	size_t		bytes;
 
-	STATUS_MUST(gpuagg_cuda_segmented_reduce(segments, op, type, values, states, errors, nullptr, &bytes, 0));
+	STATUS_MUST(gpuagg_cuda_segmented_reduce(segments, op, values, states, errors, nullptr, &bytes, 0));
 
 	DeviceArray<char> workspace(bytes);
 
-	STATUS_MUST(gpuagg_cuda_segmented_reduce(segments, op, type, values, states, errors, workspace.get(),
-											 &bytes, 0));
+	STATUS_MUST(gpuagg_cuda_segmented_reduce(segments, op, values, states, errors, workspace.get(), &bytes, 0));
 	CUDA_MUST(cudaDeviceSynchronize());
 	CHECK(workspace.guards_intact(), "workspace overrun");
 }
 
-template <class InT, class In, class State>
+template <class Op>
 static inline void
-check_monoid(const char *name, MonoidId op, GpuaggValueType type, State (*identity) (), State (*step) (State, In),
-			 const Geometry &g, uint64_t seed, Options o = Options())
+check_monoid(const char *name, const Geometry &g, uint64_t seed, Options o)
 {
+	typedef typename Op::Input Input;
+	typedef typename Op::State State;
+
 	Random		r(seed);
 	int64_t		nseg = (int64_t) g.offsets.size() - 1;
 	int64_t		n = g.offsets.back();
 	int64_t		lead = (int64_t) r.below(5);	/* offsets[0] */
-	std::vector<InT> values(n + lead);
+	std::vector<Input> values(n + lead);
 	std::vector<int64_t> offsets(g.offsets);
 	std::vector<State> first;
 
-	for (InT &x : values)
+	for (Input &x : values)
 		make(r, &x);
 	for (int64_t &e : offsets)
 		e += lead;
 
-	DeviceArray<InT> d_values(values, r.below(4));
+	DeviceArray<Input> d_values(values, r.below(4));
 	DeviceArray<int64_t> d_offsets(offsets);
 	DeviceArray<int64_t> d_count(std::vector<int64_t>(1, nseg));
 	GpuaggSegments segments = {n, nseg, nullptr, d_offsets};
@@ -210,7 +203,7 @@ check_monoid(const char *name, MonoidId op, GpuaggValueType type, State (*identi
 		DeviceArray<State> d_states(nseg, r.below(2));
 		DeviceArray<uint32_t> d_errors(std::vector<uint32_t>(1, 0));
 
-		reduce(&segments, op, type, d_values, d_states, d_errors);
+		reduce(&segments, Op::id, d_values, d_states, d_errors);
 
 		std::vector<State> states = d_states.take();
 
@@ -222,25 +215,14 @@ check_monoid(const char *name, MonoidId op, GpuaggValueType type, State (*identi
 	}
 	for (int64_t s = 0; s < nseg; s++)
 	{
-		State		expected = identity();
+		State		expected = Op::identity();
 
 		for (int64_t e = 0; e < offsets[s + 1] - offsets[s]; e++)
-			expected = step(expected, (In) values[offsets[s] + e]);
+			expected = Op::step(expected, values[offsets[s] + e]);
 		CHECK(same(expected, first[s]), "%s, %s, segment %ld of %ld (%ld elements): wrong state", name, g.name,
 			  (long) s, (long) nseg, (long) (offsets[s + 1] - offsets[s]));
 	}
 }
-
-/* The stored types beside the native one: name, NAME, input, state, stored type, its enum. */
-#define EACH_NARROW(CALL) \
-	CALL(sum_i64, SUM_I64, int64_t, int64_t, int16_t, GPUAGG_VALUE_I16) \
-	CALL(sum_i64, SUM_I64, int64_t, int64_t, int32_t, GPUAGG_VALUE_I32) \
-	CALL(sum_f64, SUM_F64, double, double, float, GPUAGG_VALUE_F32) \
-	CALL(accum_f64, ACCUM_F64, double, gpuagg_accum, float, GPUAGG_VALUE_F32)
-
-#define CHECK_ONE(name, NAME, input_t, state_t, stored_t, type) \
-	check_monoid<stored_t, input_t, state_t>(#name, MONOID_##NAME, type, name##_identity, name##_step, \
-											 geometry, seed++, options);
 
 /* Lengths from `least` on, `spread` of them, with one that is longer. */
 static inline Geometry

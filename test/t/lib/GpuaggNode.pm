@@ -26,7 +26,11 @@ sub start_new
 	my ($class, $name, %options) = @_;
 	plan skip_all => 'build/test/gpuagg-server is not built' if $options{server} && !-x server_program();
 	my $node = $class->new($name);
-	$node->init(@{ $options{init} // [] });
+	# ICU's collations need an encoding, which SQL_ASCII, that of a system without a locale, is not
+	my @initdb = ('--encoding=UTF8', '--no-locale');
+	# checksums, the default from 18 on, give pages that VACUUM marks all-visible another LSN, so that they are cached
+	push @initdb, grep { `initdb --help` =~ /$_/ } '--no-data-checksums';
+	$node->init(extra => \@initdb, @{ $options{init} // [] });
 	$node->append_conf('postgresql.conf', <<CONF);
 shared_preload_libraries = 'gpuagg'
 fsync = off

@@ -665,11 +665,12 @@ gpuagg_cuda_segments_from_keys(int key_size, const void *keys, int64_t n, int64_
 }
 
 GpuaggCudaStatus
-gpuagg_cuda_segmented_reduce(const GpuaggSegments *segments, MonoidId op, GpuaggValueType type,
-							 const void *values, void *states, uint32_t *errors, void *workspace,
-							 size_t *workspace_bytes, gpuagg_stream stream)
+gpuagg_cuda_segmented_reduce(const GpuaggSegments *segments, MonoidId op, const void *values, void *states,
+							 uint32_t *errors, void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
 {
-	(void) type, (void) errors, (void) stream;
+	(void) errors, (void) stream;
+	if (gpuagg_monoids[op].commutative)
+		return GPUAGG_CUDA_UNSUPPORTED;
 	SIZE(workspace, workspace_bytes);
 	LAUNCH();
 	for (int64_t s = 0; s < segments->nsegments; s++)

@@ -1,0 +1,172 @@
+/*
+ * stream.c
+ *	  Messages of a session, several with one system call.
+ *
+ * A client that sends several messages at once waits for the last answer: so the others go with it (stream_hold).
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "server/server.h"
+
+/*
+ * To go to sleep and to wake up takes longer than a client may need for its next message.  Where processors are few,
+ * others need them.
+ */
+#define SPIN_NS 50000
+#define SPIN_PROCESSORS 4
+
+/* ---- sending ---- */
+
+static bool
+flush(Stream *stream)
+{
+	size_t		n = stream->held;
+
+	stream->held = 0;
+	return n == 0 || wire_send_bytes(stream->sock, stream->out, n);
+}
+
+bool
+stream_hold(Stream *stream, MessageType type, const void *body, size_t length)
+{
+	MessageHeader header = {GPUAGG_PROTOCOL_MAGIC, type, (uint32_t) length, 0};
+	size_t		bytes = sizeof(header) + length;
+
+	if (stream->held + bytes > sizeof(stream->out) && !flush(stream))
+		return false;
+	if (bytes > sizeof(stream->out))
+		return wire_send(stream->sock, type, body, length);
+	memcpy(stream->out + stream->held, &header, sizeof(header));
+	if (length > 0)
+		memcpy(stream->out + stream->held + sizeof(header), body, length);
+	stream->held += bytes;
+	return true;
+}
+
+bool
+stream_send(Stream *stream, MessageType type, const void *body, size_t length)
+{
+	return stream_hold(stream, type, body, length) && flush(stream);
+}
+
+bool
+stream_send_fd(Stream *stream, MessageType type, const void *body, size_t length, int fd)
+{
+	return flush(stream) && wire_send_fd(stream->sock, type, body, length, fd);
+}
+
+/* ---- receiving ---- */
+
+bool
+stream_waits(const Stream *stream)
+{
+	struct pollfd p = {.fd = stream->sock,.events = POLLIN};
+
+	return stream->from < stream->to || poll(&p, 1, 0) > 0;
+}
+
+/* As recv, for a moment. */
+static ssize_t
+receive_soon(int sock, void *to, size_t size)
+{
+	struct timespec start,
+				now;
+	ssize_t		n;
+
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	do
+	{
+		n = recv(sock, to, size, MSG_DONTWAIT);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) &&
+			 (now.tv_sec - start.tv_sec) * 1000000000 + (now.tv_nsec - start.tv_nsec) < SPIN_NS);
+	return n;
+}
+
+static bool
+processors_suffice(void)
+{
+	static int	processors;		/* any thread may find out */
+	cpu_set_t	set;
+
+	if (processors == 0)
+		processors = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+	return processors >= SPIN_PROCESSORS;
+}
+
+/* Receives some bytes, 0 at the end of the file, after wait_ms or an error.  Sends what was held back before it sleeps. */
+static size_t
+receive_some(Stream *stream, void *to, size_t size, int wait_ms)
+{
+	struct pollfd p = {.fd = stream->sock,.events = POLLIN};
+	bool		spins = stream->spins && processors_suffice();
+
+	for (;;)
+	{
+		ssize_t		n = recv(stream->sock, to, size, MSG_DONTWAIT);
+
+		if (n >= 0)
+			return n;
+		if (errno == EINTR)
+			continue;
+		if ((errno != EAGAIN && errno != EWOULDBLOCK) || !flush(stream))
+			return 0;
+		if (spins && (n = receive_soon(stream->sock, to, size)) > 0)
+			return n;
+		spins = false;
+		if (poll(&p, 1, wait_ms) == 0)
+			return 0;
+	}
+}
+
+static bool
+receive_all(Stream *stream, void *data, size_t length, int wait_ms)
+{
+	char	   *at = data;
+
+	while (length > 0)
+	{
+		size_t		n = stream->to - stream->from;
+
+		if (n == 0 && length >= sizeof(stream->in))
+		{
+			n = receive_some(stream, at, length, at == data ? wait_ms : WIRE_REST_MS);
+			if (n == 0)
+				return false;
+		}
+		else if (n == 0)
+		{
+			stream->from = 0;
+			stream->to = receive_some(stream, stream->in, sizeof(stream->in), at == data ? wait_ms : WIRE_REST_MS);
+			if (stream->to == 0)
+				return false;
+			continue;
+		}
+		else
+		{
+			n = n < length ? n : length;
+			memcpy(at, stream->in + stream->from, n);
+			stream->from += n;
+		}
+		at += n;
+		length -= n;
+	}
+	return true;
+}
+
+bool
+stream_receive(Stream *stream, MessageHeader *header, void *body, size_t size, int wait_ms, bool *garbage)
+{
+	*garbage = false;
+	if (!receive_all(stream, header, sizeof(*header), wait_ms))
+		return false;
+	*garbage = !wire_header_fits(header, size);
+	return !*garbage && receive_all(stream, body, header->length, WIRE_REST_MS);
+}
