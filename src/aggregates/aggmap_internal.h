@@ -58,9 +58,13 @@ typedef enum ValuesForm
 	VALUES_F32,
 	VALUES_F64,
 	VALUES_F64_MEAN,
-	VALUES_FLOATS,				/* calls the final function with an array of floats */
+	VALUES_REGRESSION,			/* calls the final function with an array of floats */
 	VALUES_SUM,					/* numerics of 128-bit integers */
-	VALUES_MEAN					/* quotients of sum and count */
+	VALUES_MEAN,				/* quotients of sum and count */
+	VALUES_VAR_POP,				/* of floats, or numerics of integers; see values_sample() and values_root() */
+	VALUES_VAR_SAMP,
+	VALUES_STDDEV_POP,
+	VALUES_STDDEV_SAMP
 } ValuesForm;
 
 struct AggOutput
@@ -86,7 +90,7 @@ struct AggOutput
 	int			nfinalargs;
 	AggState   *aggstate;		/* fmgr context of the aggregate's functions */
 	ValuesForm	values;
-	void	   *floats;			/* VALUES_FLOATS: the array */
+	void	   *floats;			/* VALUES_REGRESSION: the array */
 };
 
 /* Sets out->values, when all else is set; finalfn: the final function of core's that the aggregate has. */

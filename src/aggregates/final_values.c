@@ -8,6 +8,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "catalog/pg_type.h"
 #include "utils/array.h"
 #include "utils/fmgroids.h"
@@ -28,22 +30,29 @@ static const struct
 	{FINALIZE_INT8_AVG, F_NUMERIC_POLY_AVG, VALUES_MEAN},
 	{FINALIZE_DEC_AVG, F_NUMERIC_SUM, VALUES_SUM},
 	{FINALIZE_DEC_AVG, F_NUMERIC_AVG, VALUES_MEAN},
-	{FINALIZE_ACCUM, F_FLOAT8_AVG, VALUES_FLOATS},
-	{FINALIZE_ACCUM, F_FLOAT8_VAR_POP, VALUES_FLOATS},
-	{FINALIZE_ACCUM, F_FLOAT8_VAR_SAMP, VALUES_FLOATS},
-	{FINALIZE_ACCUM, F_FLOAT8_STDDEV_POP, VALUES_FLOATS},
-	{FINALIZE_ACCUM, F_FLOAT8_STDDEV_SAMP, VALUES_FLOATS},
-	{FINALIZE_REGR, F_FLOAT8_REGR_SXX, VALUES_FLOATS},
-	{FINALIZE_REGR, F_FLOAT8_REGR_SYY, VALUES_FLOATS},
-	{FINALIZE_REGR, F_FLOAT8_REGR_SXY, VALUES_FLOATS},
-	{FINALIZE_REGR, F_FLOAT8_REGR_AVGX, VALUES_FLOATS},
-	{FINALIZE_REGR, F_FLOAT8_REGR_AVGY, VALUES_FLOATS},
-	{FINALIZE_REGR, F_FLOAT8_REGR_R2, VALUES_FLOATS},
-	{FINALIZE_REGR, F_FLOAT8_REGR_SLOPE, VALUES_FLOATS},
-	{FINALIZE_REGR, F_FLOAT8_REGR_INTERCEPT, VALUES_FLOATS},
-	{FINALIZE_REGR, F_FLOAT8_COVAR_POP, VALUES_FLOATS},
-	{FINALIZE_REGR, F_FLOAT8_COVAR_SAMP, VALUES_FLOATS},
-	{FINALIZE_REGR, F_FLOAT8_CORR, VALUES_FLOATS}
+	{FINALIZE_ACCUM, F_FLOAT8_VAR_POP, VALUES_VAR_POP},
+	{FINALIZE_ACCUM, F_FLOAT8_VAR_SAMP, VALUES_VAR_SAMP},
+	{FINALIZE_ACCUM, F_FLOAT8_STDDEV_POP, VALUES_STDDEV_POP},
+	{FINALIZE_ACCUM, F_FLOAT8_STDDEV_SAMP, VALUES_STDDEV_SAMP},
+	{FINALIZE_POLY_VAR, F_NUMERIC_POLY_VAR_POP, VALUES_VAR_POP},
+	{FINALIZE_POLY_VAR, F_NUMERIC_POLY_VAR_SAMP, VALUES_VAR_SAMP},
+	{FINALIZE_POLY_VAR, F_NUMERIC_POLY_STDDEV_POP, VALUES_STDDEV_POP},
+	{FINALIZE_POLY_VAR, F_NUMERIC_POLY_STDDEV_SAMP, VALUES_STDDEV_SAMP},
+	{FINALIZE_NUMERIC_VAR, F_NUMERIC_VAR_POP, VALUES_VAR_POP},
+	{FINALIZE_NUMERIC_VAR, F_NUMERIC_VAR_SAMP, VALUES_VAR_SAMP},
+	{FINALIZE_NUMERIC_VAR, F_NUMERIC_STDDEV_POP, VALUES_STDDEV_POP},
+	{FINALIZE_NUMERIC_VAR, F_NUMERIC_STDDEV_SAMP, VALUES_STDDEV_SAMP},
+	{FINALIZE_REGR, F_FLOAT8_REGR_SXX, VALUES_REGRESSION},
+	{FINALIZE_REGR, F_FLOAT8_REGR_SYY, VALUES_REGRESSION},
+	{FINALIZE_REGR, F_FLOAT8_REGR_SXY, VALUES_REGRESSION},
+	{FINALIZE_REGR, F_FLOAT8_REGR_AVGX, VALUES_REGRESSION},
+	{FINALIZE_REGR, F_FLOAT8_REGR_AVGY, VALUES_REGRESSION},
+	{FINALIZE_REGR, F_FLOAT8_REGR_R2, VALUES_REGRESSION},
+	{FINALIZE_REGR, F_FLOAT8_REGR_SLOPE, VALUES_REGRESSION},
+	{FINALIZE_REGR, F_FLOAT8_REGR_INTERCEPT, VALUES_REGRESSION},
+	{FINALIZE_REGR, F_FLOAT8_COVAR_POP, VALUES_REGRESSION},
+	{FINALIZE_REGR, F_FLOAT8_COVAR_SAMP, VALUES_REGRESSION},
+	{FINALIZE_REGR, F_FLOAT8_CORR, VALUES_REGRESSION}
 };
 
 /* Of states that are values already. */
@@ -85,21 +94,82 @@ final_values_init(AggOutput *out, Oid finalfn)
 	/* the value of an empty group is made of the initial one, which is NULL, or 0 for counts and means */
 	if (out->counted && out->kind != FINALIZE_INT && out->values != VALUES_MEAN && !out->agg.initnull)
 		out->values = VALUES_NONE;
-	if (out->values == VALUES_FLOATS)
+	if (out->values == VALUES_REGRESSION)
 	{
 		static const double none[6];
 
 		Assert(out->nfinalargs == 1);
-		out->floats = DatumGetPointer(form_array(FLOAT8OID, none, out->kind == FINALIZE_ACCUM ? 3 : 6));
+		out->floats = DatumGetPointer(form_array(FLOAT8OID, none, lengthof(none)));
+	}
+}
+
+/* Of a sample, or of all rows? */
+static inline bool
+values_sample(ValuesForm form)
+{
+	return form == VALUES_VAR_SAMP || form == VALUES_STDDEV_SAMP;
+}
+
+static inline bool
+values_root(ValuesForm form)
+{
+	return form == VALUES_STDDEV_POP || form == VALUES_STDDEV_SAMP;
+}
+
+/* What float8_var_samp() and the like compute. */
+static void
+float_variances(const AggOutput *out, const gpuagg_accum *states, const int *which, int n, Datum *values, bool *nulls,
+				int stride)
+{
+	double		fewer = values_sample(out->values) ? 1.0 : 0.0;
+	bool		root = values_root(out->values);
+
+	for (int i = 0; i < n; i++)
+	{
+		const gpuagg_accum *state = &states[which[i]];
+		double		variance = state->sxx / (state->n - fewer);
+
+		nulls[(Size) i * stride] = state->n <= fewer;
+		values[(Size) i * stride] = state->n <= fewer ? (Datum) 0 : Float8GetDatum(root ? sqrt(variance) : variance);
+	}
+}
+
+/* The same of integers; the aggregate's functions compute what takes too many digits. */
+static void
+integer_variances(AggOutput *out, const GroupBatch *groups, const int *which, int n, Datum *values, bool *nulls,
+				  int stride)
+{
+	const int64 *counts = groups->slots[out->slots[0]];
+	const gpuagg_i128 *sums = groups->slots[out->slots[1]];
+	bool		sample = values_sample(out->values);
+
+	for (int i = 0; i < n; i++)
+	{
+		int			g = which[i];
+		gpuagg_i192 sumsq = {0};
+		Datum	   *value = &values[(Size) i * stride];
+		bool	   *isnull = &nulls[(Size) i * stride];
+
+		*value = (Datum) 0;
+		*isnull = counts[g] <= (sample ? 1 : 0);
+		if (*isnull)
+			continue;
+		if (out->kind == FINALIZE_NUMERIC_VAR)
+			sumsq = ((const gpuagg_i192 *) groups->slots[out->slots[2]])[g];
+		else
+			sumsq.lo = ((const gpuagg_i128 *) groups->slots[out->slots[2]])[g];
+		if (sumsq.hi != 0 ||
+			!decimal_variance(counts[g], sums[g], sumsq.lo, sample, values_root(out->values), value))
+			*value = aggmap_finalize(out, groups, g, isnull);
 	}
 }
 
 /* A group's states with the result of the final function; the array is the same each time. */
 static void
-float_values(AggOutput *out, const char *states, const int *which, int n, Datum *values, bool *nulls, int stride)
+regression_values(AggOutput *out, const gpuagg_regr *states, const int *which, int n, Datum *values, bool *nulls,
+				  int stride)
 {
 	LOCAL_FCINFO(fcinfo, 1);
-	int			count = out->kind == FINALIZE_ACCUM ? 3 : 6;
 	ArrayType  *array = out->floats;
 
 	InitFunctionCallInfoData(*fcinfo, &out->finalfn, 1, out->agg.collation, (Node *) out->aggstate, NULL);
@@ -107,7 +177,7 @@ float_values(AggOutput *out, const char *states, const int *which, int n, Datum 
 	out->aggstate->curaggcontext->ecxt_per_tuple_memory = CurrentMemoryContext;
 	for (int i = 0; i < n; i++)
 	{
-		memcpy(ARR_DATA_PTR(array), states + (Size) which[i] * count * sizeof(double), count * sizeof(double));
+		memcpy(ARR_DATA_PTR(array), &states[which[i]], sizeof(gpuagg_regr));
 		fcinfo->args[0].value = PointerGetDatum(array);
 		fcinfo->isnull = false;
 		values[(Size) i * stride] = FunctionCallInvoke(fcinfo);
@@ -181,8 +251,8 @@ aggmap_finalize_many(AggOutput *out, const GroupBatch *groups, const int *which,
 				values[(Size) i * stride] = state->n == 0 ? (Datum) 0 : Float8GetDatum(state->sx / state->n);
 			}
 			return true;
-		case VALUES_FLOATS:
-			float_values(out, states, which, n, values, nulls, stride);
+		case VALUES_REGRESSION:
+			regression_values(out, states, which, n, values, nulls, stride);
 			return true;
 		case VALUES_SUM:
 			FOR_GROUPS(decimal_to_numeric(((const gpuagg_i128 *) states)[g], out->scale));
@@ -192,6 +262,15 @@ aggmap_finalize_many(AggOutput *out, const GroupBatch *groups, const int *which,
 				FOR_GROUPS(decimal_mean(((const int64 *) states)[g], counts[g], 0));
 			}
 			FOR_GROUPS(decimal_mean(((const gpuagg_i128 *) states)[g], counts[g], out->scale));
+		case VALUES_VAR_POP:
+		case VALUES_VAR_SAMP:
+		case VALUES_STDDEV_POP:
+		case VALUES_STDDEV_SAMP:
+			if (out->kind == FINALIZE_ACCUM)
+				float_variances(out, states, which, n, values, nulls, stride);
+			else
+				integer_variances(out, groups, which, n, values, nulls, stride);
+			return true;
 	}
 	return false;
 }

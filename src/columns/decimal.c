@@ -4,6 +4,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "utils/builtins.h"
 #include "utils/numeric.h"
 
@@ -184,35 +186,116 @@ first_digit(gpuagg_u128 aligned, int nfrac, int *weight)
 #define SIGNIFICANT_DIGITS 16
 #define MOST_PLACES 60
 
+/* 10^n, for n up to 36. */
+static gpuagg_u128
+power10(int n)
+{
+	return (gpuagg_u128) decode_pow10(Min(n, 18)) * decode_pow10(Max(n - 18, 0));
+}
+
+/* False if the product has more than 128 bits. */
+static bool
+multiply(gpuagg_u128 a, gpuagg_u128 b, gpuagg_u128 *product)
+{
+	*product = a * b;
+	return (a | b) >> 64 == 0 || b == 0 || *product / b == a;
+}
+
+/*
+ * sum * 10^-scale / n as core's division gives it, *quotient * 10^-*places, for positive n; false: it has more digits than are
+ * made here.
+ */
+static bool
+divide(gpuagg_i128 sum, int64 n, int scale, gpuagg_i128 *quotient, int *places)
+{
+	gpuagg_u128 magnitude = sum < 0 ? -(gpuagg_u128) sum : (gpuagg_u128) sum;
+	const gpuagg_u128 most = ~(gpuagg_u128) 0 >> 1;
+	gpuagg_u128 factor,
+				whole = 0;
+	int			weight[2],
+				first[2];
+
+	if (magnitude > MOST_ALIGNED)
+		return false;
+	/* as select_div_scale() of numeric.c has it */
+	first[0] = first_digit(magnitude * alignment[scale % DIGIT_WIDTH], (scale + DIGIT_WIDTH - 1) / DIGIT_WIDTH,
+						   &weight[0]);
+	first[1] = first_digit(n, 0, &weight[1]);
+	*places = SIGNIFICANT_DIGITS - (weight[0] - weight[1] - (first[0] <= first[1])) * DIGIT_WIDTH;
+	*places = Max(*places, scale);
+	if (*places > MOST_PLACES || *places - scale > 36)
+		return false;
+	factor = power10(*places - scale);
+	if (magnitude > most / factor)
+	{
+		whole = magnitude / (uint64) n;
+		magnitude -= whole * (uint64) n;
+		if (magnitude > most / factor || whole >= most / factor)
+			return false;
+	}
+	/* halves are rounded away from zero */
+	*quotient = (gpuagg_i128) (whole * factor + (magnitude * factor + (uint64) n / 2) / (uint64) n);
+	if (sum < 0)
+		*quotient = -*quotient;
+	return true;
+}
+
 Datum
 decimal_mean(gpuagg_i128 sum, int64 n, int scale)
 {
-	gpuagg_u128 magnitude = sum < 0 ? -(gpuagg_u128) sum : (gpuagg_u128) sum;
-	int			weight[2],
-				first[2],
-				places = MOST_PLACES + 1;
+	gpuagg_i128 mean;
+	int			places;
 
-	/* as select_div_scale() of numeric.c has it */
-	if (magnitude <= MOST_ALIGNED)
-	{
-		first[0] = first_digit(magnitude * alignment[scale % DIGIT_WIDTH], (scale + DIGIT_WIDTH - 1) / DIGIT_WIDTH,
-							   &weight[0]);
-		first[1] = first_digit(n, 0, &weight[1]);
-		places = SIGNIFICANT_DIGITS - (weight[0] - weight[1] - (first[0] <= first[1])) * DIGIT_WIDTH;
-		places = Max(places, scale);
-	}
-	if (places <= MOST_PLACES && places - scale <= 36)
-	{
-		gpuagg_u128 factor = (gpuagg_u128) decode_pow10(Min(places - scale, 18)) *
-			decode_pow10(Max(places - scale - 18, 0));
-
-		/* half of n has room, too: halves are rounded away from zero */
-		if (magnitude <= (MOST_ALIGNED >> 1) / factor)
-		{
-			gpuagg_i128 mean = (gpuagg_i128) ((magnitude * factor + (uint64) n / 2) / (uint64) n);
-
-			return decimal_to_numeric(sum < 0 ? -mean : mean, places);
-		}
-	}
+	if (divide(sum, n, scale, &mean, &places))
+		return decimal_to_numeric(mean, places);
 	return DirectFunctionCall2(numeric_div, decimal_to_numeric(sum, scale), NumericGetDatum(int64_to_numeric(n)));
+}
+
+/* The square root, rounded to the nearest integer; of less than 2^126. */
+static uint64
+rounded_root(gpuagg_u128 x)
+{
+	uint64		root = (uint64) sqrt((double) x);
+
+	if (x == 0)
+		return 0;
+	/* has half of the bits; this gives the others, but for the last one */
+	root = (uint64) ((root + x / root) / 2);
+	while ((gpuagg_u128) root * root > x)
+		root--;
+	while (x - (gpuagg_u128) root * root > 2 * (gpuagg_u128) root)
+		root++;
+	return x - (gpuagg_u128) root * root > root ? root + 1 : root;
+}
+
+bool
+decimal_variance(int64 n, gpuagg_i128 sum, gpuagg_u128 sumsq, bool sample, bool root, Datum *result)
+{
+	gpuagg_u128 magnitude = sum < 0 ? -(gpuagg_u128) sum : (gpuagg_u128) sum;
+	gpuagg_u128 square,
+				product,
+				radicand;
+	gpuagg_i128 variance;
+	int			places;
+
+	Assert(n > (sample ? 1 : 0));
+	/* as numeric_stddev_internal() of numeric.c has it */
+	if (n > PG_INT32_MAX || !multiply(magnitude, magnitude, &square) || !multiply(sumsq, n, &product) ||
+		product >> 127 != 0)
+		return false;
+	if (product <= square)
+	{
+		*result = decimal_to_numeric(0, 0);
+		return true;
+	}
+	if (!divide((gpuagg_i128) (product - square), sample ? n * (n - 1) : n * n, 0, &variance, &places))
+		return false;
+	if (root)
+	{
+		if (places > 36 || !multiply(variance, power10(places), &radicand) || radicand >> 126 != 0)
+			return false;
+		variance = rounded_root(radicand);
+	}
+	*result = decimal_to_numeric(variance, places);
+	return true;
 }

@@ -90,10 +90,12 @@ extern void exec_register(void);
 /* open.c */
 
 /*
- * The engine for state->spec, or without one that EXPLAIN expects; `reason` as in
+ * The engine for state->spec, or without one that a common query would get; `reason` as in
  * engines_choose().
  */
 extern const EngineOps *exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size);
+/* Before the engine is open: the one that the query will get, for EXPLAIN. */
+extern const EngineOps *exec_planned_engine(GpuAggState *state, char *reason, size_t reason_size);
 /* The support of the engine that is open, or that this process would choose now. */
 extern SlotSupport exec_slot_support(GpuAggState *state);
 /* Both allocate in the current context.  With ops NULL the engine is chosen. */
