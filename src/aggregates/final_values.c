@@ -2,9 +2,9 @@
  * final_values.c
  *	  Values of many groups at once, of the aggregates that most queries have.
  *
- * These need no call for each group but what their final function computes: of sums and means of numbers nothing,
- * as numerics are made from states here, digit by digit as core's functions make them; functions of floats are called with an
- * array that is made once.  None of them raises errors or has side effects, so that groups that nobody will read may have values.
+ * These need no call for each group: sums, means and spreads of numbers are made of states here, digit by digit as
+ * core's functions make them (columns/decimal.c).  Only the final functions of regression are called, with an array that
+ * is made once.  None of them raises errors or has side effects, so that groups that nobody will read may have values.
  */
 #include "postgres.h"
 

@@ -202,8 +202,8 @@ multiply(gpuagg_u128 a, gpuagg_u128 b, gpuagg_u128 *product)
 }
 
 /*
- * sum * 10^-scale / n as core's division gives it, *quotient * 10^-*places, for positive n; false: it has more digits than are
- * made here.
+ * sum * 10^-scale / n as core's division gives it, *quotient * 10^-*places, for positive n; false: it has more digits
+ * than are made here.
  */
 static bool
 divide(gpuagg_i128 sum, int64 n, int scale, gpuagg_i128 *quotient, int *places)

@@ -2,8 +2,8 @@
  * tuples.c
  *	  Groups as tuples: keys and results of many groups are made column by column, and copied to the slot row by row.
  *
- * Only what raises no errors and has no side effects is made ahead, as a LIMIT above may leave groups unread.  Other aggregates get their
- * values group by group (aggmap_finalize).
+ * Only what raises no errors, has no side effects and is small is made ahead, as a LIMIT above may leave groups unread.
+ * Other aggregates get their values group by group (aggmap_finalize).
  */
 #include "postgres.h"
 
@@ -16,6 +16,7 @@
 /* Groups that are made at a time: few at first, as they may be all that is read. */
 #define FIRST_GROUPS 16
 #define MOST_GROUPS 256
+#define MOST_VALUES 16384		/* of theirs */
 
 struct Tuples
 {
@@ -124,7 +125,7 @@ make_groups(Tuples *tuples, int i)
 	MemoryContextReset(tuples->cxt);
 	tuples->first = i;
 	tuples->n = Min(tuples->next_n, state->nchosen - i);
-	tuples->next_n = Min(2 * tuples->next_n, MOST_GROUPS);
+	tuples->next_n = Min(2 * tuples->next_n, Max(FIRST_GROUPS, Min(MOST_GROUPS, MOST_VALUES / Max(tuples->ncols, 1))));
 	make_room(tuples, tuples->n);
 	for (int j = 0; j < tuples->n; j++)
 		tuples->which[j] = state->chosen ? state->chosen[i + j] : i + j;
