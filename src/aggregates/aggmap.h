@@ -97,6 +97,13 @@ extern bool aggmap_reads_registers(const AggOutput *out);
  */
 extern Datum aggmap_finalize(AggOutput *out, const GroupBatch *groups, int g, bool *isnull);
 
+/*
+ * The same for the n groups of these numbers, the i-th at values[i * stride] and nulls[i * stride]; false: that is not for
+ * this aggregate, or not for these groups.
+ */
+extern bool aggmap_finalize_many(AggOutput *out, const GroupBatch *groups, const int *which, int n,
+								 Datum *values, bool *nulls, int stride);
+
 /* Raises the errors that MonoidError bits stand for, worded like core's. */
 extern void aggmap_raise(int errors);
 

@@ -51,6 +51,25 @@ typedef enum FinalizeKind
 	FINALIZE_ASCENDING
 } FinalizeKind;
 
+/* How values of many groups are made at once: of states, at slot 1 if slot 0 counts; see final_values.c. */
+typedef enum ValuesForm
+{
+	VALUES_NONE,				/* they are not */
+	VALUES_I64,
+	VALUES_LOW32,				/* the lower half */
+	VALUES_I32,
+	VALUES_F32,
+	VALUES_F64,
+	VALUES_F64_MEAN,
+	VALUES_REGRESSION,			/* calls the final function with an array of floats */
+	VALUES_SUM,					/* numerics of 128-bit integers */
+	VALUES_MEAN,				/* quotients of sum and count */
+	VALUES_VAR_POP,				/* of floats, or numerics of integers; see values_sample() and values_root() */
+	VALUES_VAR_SAMP,
+	VALUES_STDDEV_POP,
+	VALUES_STDDEV_SAMP
+} ValuesForm;
+
 struct AggOutput
 {
 	FinalizeKind kind;
@@ -74,7 +93,18 @@ struct AggOutput
 	FmgrInfo	finalfn;		/* fn_oid InvalidOid: the transition value is the result */
 	int			nfinalargs;
 	AggState   *aggstate;		/* fmgr context of the aggregate's functions */
+	ValuesForm	values;
+	void	   *floats;			/* VALUES_REGRESSION: the array */
 };
+
+/* Sets out->values, when all else is set; finalfn: the final function of core's that the aggregate has. */
+extern void final_values_init(AggOutput *out, Oid finalfn);
+
+/*
+ * The largest display scale of the values of a group that has any: an error if it is more than `most`, as states may come
+ * from the GPU server.
+ */
+extern int	aggmap_shown_scale(const AggOutput *out, const GroupBatch *groups, int g, int most);
 
 /* Has it slots with bins, whose bounds are arguments of the aggregate? */
 static inline bool

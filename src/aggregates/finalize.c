@@ -80,13 +80,12 @@ internal_state(AggOutput *out, Datum serialised)
 	return call_support(out, &out->agg.deserialfn, 2, args, &isnull);
 }
 
-/* The largest display scale of the values of a group that has any; it may come from the GPU server. */
-static int
-shown_scale(const AggOutput *out, const GroupBatch *groups, int g)
+int
+aggmap_shown_scale(const AggOutput *out, const GroupBatch *groups, int g, int most)
 {
 	int32		scale = out->shows_scales ? STATE(int32, SCALE_SLOT) : out->scale;
 
-	if (unlikely(scale < 0 || scale > MAX_SHOWN_SCALE))
+	if (unlikely(scale < 0 || scale > most))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("display scale %d of a sum is out of range", scale)));
@@ -107,7 +106,8 @@ slots_form(AggOutput *out, const GroupBatch *groups, int g)
 			return form_numeric_var(STATE(int64, 0), STATE(gpuagg_i128, 1), STATE(gpuagg_i192, 2));
 		default:
 			Assert(out->kind == FINALIZE_DEC_AVG);
-			return form_numeric_avg(STATE(int64, 0), STATE(gpuagg_i128, 1), out->scale, shown_scale(out, groups, g));
+			return form_numeric_avg(STATE(int64, 0), STATE(gpuagg_i128, 1), out->scale,
+									 aggmap_shown_scale(out, groups, g, MAX_SHOWN_SCALE));
 	}
 }
 

@@ -4,14 +4,16 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
+#include "utils/builtins.h"
+#include "utils/numeric.h"
+
 #include "columns/decimal.h"
 #include "operators/decode_numeric.h"
 
 #define DIGIT_BASE 10000		/* of a numeric's digit */
 #define DIGIT_WIDTH 4			/* decimal digits in it */
-
-/* Digits of a number below 2^112, with up to three zeros appended, in fours. */
-#define SMALL_DIGITS 12
 
 /*
  * Writes the digits of limb[2..0] (64 bits each, the least significant first) so
@@ -98,73 +100,202 @@ decimal_from_i128(Decimal *dec, gpuagg_i128 value, int scale)
 	memmove(dec->digit, dec->digit + skip, dec->ndigits * sizeof(int16));
 }
 
-/* A numeric of these digits, as core stores one whose weight and scale are small. */
+/* A numeric in its stored form, with the short header: for scales up to 63 and weights from -64 to 63. */
 static Datum
 make_numeric(bool negative, int weight, int dscale, const int16 *digit, int ndigits)
 {
 	Size		size = VARHDRSZ + sizeof(uint16) + ndigits * sizeof(int16);
 	char	   *numeric = palloc(size);
-	uint16		header = 0x8000 | (negative ? 0x2000 : 0) | dscale << 7 | (weight & 0x7F);
+	uint16		header = 0x8000 | (uint16) dscale << 7;
 
+	if (ndigits > 0)
+		header |= (negative ? 0x2000 : 0) | (weight & 0x007F);
 	SET_VARSIZE(numeric, size);
 	memcpy(numeric + VARHDRSZ, &header, sizeof(header));
 	memcpy(numeric + VARHDRSZ + sizeof(header), digit, ndigits * sizeof(int16));
 	return PointerGetDatum(numeric);
 }
 
-/* The digits of a magnitude below 2^112, which is brought to a scale that is a multiple of DIGIT_WIDTH. */
-static Datum
-small_to_numeric(gpuagg_u128 value, bool negative, int scale, int dscale)
-{
-	static const int16 unit[DIGIT_WIDTH] = {1, 10, 100, 1000};
-	const uint64 chunk = UINT64CONST(10000000000000000);	/* four digits */
-	int			groups = (scale + DIGIT_WIDTH - 1) / DIGIT_WIDTH;
-	int16		digit[SMALL_DIGITS];
-	int			first = SMALL_DIGITS;
-	int			last = SMALL_DIGITS;
-	int			weight;
+/* Zeros that align so many decimal places with digits of base 10000, as a factor. */
+static const int alignment[DIGIT_WIDTH] = {1, 1000, 100, 10};
 
-	value *= unit[groups * DIGIT_WIDTH - scale];
-	while (value != 0)
-	{
-		gpuagg_u128 next = value >> 64 == 0 ? (uint64) value / chunk : value / chunk;
-		uint64		rest = (uint64) value - (uint64) next * chunk;
-		uint32		high = (uint32) (rest / (DIGIT_BASE * DIGIT_BASE));
-		uint32		low = (uint32) (rest - (uint64) high * (DIGIT_BASE * DIGIT_BASE));
-
-		first -= 4;
-		digit[first] = high / DIGIT_BASE;
-		digit[first + 1] = high % DIGIT_BASE;
-		digit[first + 2] = low / DIGIT_BASE;
-		digit[first + 3] = low % DIGIT_BASE;
-		value = next;
-	}
-	/* no zero digits at either end */
-	while (first < last && digit[first] == 0)
-		first++;
-	weight = SMALL_DIGITS - first - 1 - groups;
-	while (last > first && digit[last - 1] == 0)
-		last--;
-	if (first == last)
-		return make_numeric(false, 0, dscale, digit, 0);
-	return make_numeric(negative, weight, dscale, digit + first, last - first);
-}
+/* Values up to this have room for the alignment. */
+#define MOST_ALIGNED (~(gpuagg_u128) 0 / 1000)
 
 Datum
 decimal_to_numeric_shown(gpuagg_i128 value, int scale, int dscale)
 {
 	gpuagg_u128 magnitude = value < 0 ? -(gpuagg_u128) value : (gpuagg_u128) value;
-	Decimal		dec;
+	const uint64 chunk = UINT64CONST(10000000000000000);	/* four digits */
+	int16		digit[DECIMAL_MAX_DIGITS];
+	int16	   *p = digit + DECIMAL_MAX_DIGITS;
+	int			weight;
+	int			ndigits;
+	uint64		low;
 
 	Assert(dscale >= 0 && dscale <= DECIMAL_MAX_SHOWN);
-	if (likely(magnitude >> 112 == 0))
-		return small_to_numeric(magnitude, value < 0, scale, dscale);
-	decimal_from_i128(&dec, value, scale);
-	return make_numeric(dec.negative, dec.weight, dscale, dec.digit, dec.ndigits);
+	if (unlikely(magnitude > MOST_ALIGNED))
+	{
+		Decimal		dec;
+
+		decimal_from_i128(&dec, value, scale);
+		return make_numeric(dec.negative, dec.weight, dscale, dec.digit, dec.ndigits);
+	}
+	magnitude *= alignment[scale % DIGIT_WIDTH];
+	while (unlikely(magnitude >> 64 != 0))
+	{
+		gpuagg_u128 quotient = magnitude / chunk;
+
+		low = (uint64) (magnitude - quotient * chunk);
+		magnitude = quotient;
+		for (int i = 0; i < 4; i++, low /= DIGIT_BASE)
+			*--p = (int16) (low % DIGIT_BASE);
+	}
+	for (low = (uint64) magnitude; low > 0; low /= DIGIT_BASE)
+		*--p = (int16) (low % DIGIT_BASE);
+
+	/* numerics store no zero digits at either end */
+	ndigits = (int) (digit + DECIMAL_MAX_DIGITS - p);
+	while (ndigits > 0 && *p == 0)
+		p++, ndigits--;
+	weight = ndigits - 1 - (scale + DIGIT_WIDTH - 1) / DIGIT_WIDTH;
+	while (ndigits > 0 && p[ndigits - 1] == 0)
+		ndigits--;
+	return make_numeric(value < 0, weight, dscale, p, ndigits);
 }
 
 Datum
 decimal_to_numeric(gpuagg_i128 value, int scale)
 {
 	return decimal_to_numeric_shown(value, scale, scale);
+}
+
+/* The first digit of base 10000, and its weight, of a number with so many of these digits behind the point. */
+static int
+first_digit(gpuagg_u128 aligned, int nfrac, int *weight)
+{
+	uint64		low;
+
+	*weight = aligned > 0 ? -nfrac : 0;
+	while (aligned >> 64 != 0)
+	{
+		aligned /= DIGIT_BASE;
+		++*weight;
+	}
+	for (low = (uint64) aligned; low >= DIGIT_BASE; low /= DIGIT_BASE)
+		++*weight;
+	return (int) low;
+}
+
+/* Digits that core wants of a quotient, and most decimal places of one that is made here. */
+#define SIGNIFICANT_DIGITS 16
+#define MOST_PLACES 60
+
+/* False if the product has more than 128 bits. */
+static bool
+multiply(gpuagg_u128 a, gpuagg_u128 b, gpuagg_u128 *product)
+{
+	*product = a * b;
+	return (a | b) >> 64 == 0 || b == 0 || *product / b == a;
+}
+
+/*
+ * sum * 10^-scale / n as core's division gives it, *quotient * 10^-*places, for positive n; false: it has more digits
+ * than are made here.
+ */
+static bool
+divide(gpuagg_i128 sum, int64 n, int scale, gpuagg_i128 *quotient, int *places)
+{
+	gpuagg_u128 magnitude = sum < 0 ? -(gpuagg_u128) sum : (gpuagg_u128) sum;
+	const gpuagg_u128 most = ~(gpuagg_u128) 0 >> 1;
+	gpuagg_u128 factor,
+				whole = 0;
+	int			weight[2],
+				first[2];
+
+	if (magnitude > MOST_ALIGNED)
+		return false;
+	/* as select_div_scale() of numeric.c has it */
+	first[0] = first_digit(magnitude * alignment[scale % DIGIT_WIDTH], (scale + DIGIT_WIDTH - 1) / DIGIT_WIDTH,
+						   &weight[0]);
+	first[1] = first_digit(n, 0, &weight[1]);
+	*places = SIGNIFICANT_DIGITS - (weight[0] - weight[1] - (first[0] <= first[1])) * DIGIT_WIDTH;
+	*places = Max(*places, scale);
+	if (*places > MOST_PLACES || *places - scale > 36)
+		return false;
+	factor = decimal_power10(*places - scale);
+	if (magnitude > most / factor)
+	{
+		whole = magnitude / (uint64) n;
+		magnitude -= whole * (uint64) n;
+		if (magnitude > most / factor || whole >= most / factor)
+			return false;
+	}
+	/* halves are rounded away from zero */
+	*quotient = (gpuagg_i128) (whole * factor + (magnitude * factor + (uint64) n / 2) / (uint64) n);
+	if (sum < 0)
+		*quotient = -*quotient;
+	return true;
+}
+
+Datum
+decimal_mean(gpuagg_i128 sum, int64 n, int scale, int dscale)
+{
+	gpuagg_i128 mean;
+	int			places;
+
+	/* where the sum displays fewer digits than it has places, so may the mean */
+	if (dscale == scale && divide(sum, n, scale, &mean, &places))
+		return decimal_to_numeric(mean, places);
+	return DirectFunctionCall2(numeric_div, decimal_to_numeric_shown(sum, scale, dscale),
+							   NumericGetDatum(int64_to_numeric(n)));
+}
+
+/* The square root, rounded to the nearest integer; of less than 2^126. */
+static uint64
+rounded_root(gpuagg_u128 x)
+{
+	uint64		root = (uint64) sqrt((double) x);
+
+	if (x == 0)
+		return 0;
+	/* has half of the bits; this gives the others, but for the last one */
+	root = (uint64) ((root + x / root) / 2);
+	while ((gpuagg_u128) root * root > x)
+		root--;
+	while (x - (gpuagg_u128) root * root > 2 * (gpuagg_u128) root)
+		root++;
+	return x - (gpuagg_u128) root * root > root ? root + 1 : root;
+}
+
+bool
+decimal_variance(int64 n, gpuagg_i128 sum, gpuagg_u128 sumsq, bool sample, bool root, Datum *result)
+{
+	gpuagg_u128 magnitude = sum < 0 ? -(gpuagg_u128) sum : (gpuagg_u128) sum;
+	gpuagg_u128 square,
+				product,
+				radicand;
+	gpuagg_i128 variance;
+	int			places;
+
+	Assert(n > (sample ? 1 : 0));
+	/* as numeric_stddev_internal() of numeric.c has it */
+	if (n > PG_INT32_MAX || !multiply(magnitude, magnitude, &square) || !multiply(sumsq, n, &product) ||
+		product >> 127 != 0)
+		return false;
+	if (product <= square)
+	{
+		*result = decimal_to_numeric(0, 0);
+		return true;
+	}
+	if (!divide((gpuagg_i128) (product - square), sample ? n * (n - 1) : n * n, 0, &variance, &places))
+		return false;
+	if (root)
+	{
+		if (places > 36 || !multiply(variance, decimal_power10(places), &radicand) || radicand >> 126 != 0)
+			return false;
+		variance = rounded_root(radicand);
+	}
+	*result = decimal_to_numeric(variance, places);
+	return true;
 }

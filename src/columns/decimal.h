@@ -47,4 +47,13 @@ extern Datum decimal_to_numeric(gpuagg_i128 value, int scale);
 /* The same with another display scale; digits beyond that must be zeros. */
 extern Datum decimal_to_numeric_shown(gpuagg_i128 value, int scale, int dscale);
 
+/* What core's division gives for that and n, which is positive: the same digits. */
+extern Datum decimal_mean(gpuagg_i128 sum, int64 n, int scale, int dscale);
+
+/*
+ * What core gives for the variance of n integers, or with `root` for its square root, of their sum and that of their
+ * squares: of a sample, of at least 2, or of all, of at least 1.  False: it takes more digits than are computed with here.
+ */
+extern bool decimal_variance(int64 n, gpuagg_i128 sum, gpuagg_u128 sumsq, bool sample, bool root, Datum *result);
+
 #endif							/* GPUAGG_DECIMAL_H */

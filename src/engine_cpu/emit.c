@@ -58,9 +58,7 @@ cpu_emit(CpuEngine *engine, uint32 from, uint32 end)
 	out->ngroups = n;
 	slots_complete(engine->slots, table, from, from + n);
 	for (int k = 0; k < spec->nkeys; k++)
-		for (int g = 0; g < n; g++)
-			out->keys[k][g] = group_key_datum(&table->keys, group_row(table, from + g), k,
-											  &out->keynulls[k][g]);
+		group_key_datums(&table->keys, group_row(table, from), table->row_size, n, k, out->keys[k], out->keynulls[k]);
 	for (int o = 0; o < spec->nfallbacks; o++)
 		for (int g = 0; g < n; g++)
 		{

@@ -205,10 +205,7 @@ static void
 copy_keys(CudaEngine *cuda, const char *packed, GroupBatch *out)
 {
 	for (int k = 0; k < cuda->spec->nkeys; k++)
-		for (int g = 0; g < out->ngroups; g++)
-			out->keys[k][g] = cuda_query_key(cuda->query, k,
-											 packed + (size_t) g * cuda->query->wire->key_bytes,
-											 &out->keynulls[k][g]);
+		cuda_query_keys(cuda->query, k, packed, out->ngroups, out->keys[k], out->keynulls[k]);
 }
 
 /*

@@ -706,23 +706,43 @@ cuda_query_keys_known(const CudaQuery *query, const char *packed, int n)
 	return true;
 }
 
-Datum
-cuda_query_key(const CudaQuery *query, int k, const char *packed, bool *isnull)
+void
+cuda_query_keys(const CudaQuery *query, int k, const char *packed, int n, Datum *values, bool *nulls)
 {
 	const WireKey *key = &query->wire->keys[k];
 	const CudaColumn *col = &query->cols[query->keycol[k]];
-	const char *at = packed + key->offset;
-	uint64		bits = 0;		/* little-endian, as the server's */
-	int32		code;
+	size_t		stride = query->wire->key_bytes;
 
 	if (col->travel == TRAVEL_CODES)
 	{
-		memcpy(&code, at, sizeof(code));
-		return dictionary_value(col->dict, code, isnull);
+		for (int g = 0; g < n; g++)
+		{
+			int32		code;
+
+			memcpy(&code, packed + g * stride + key->offset, sizeof(code));
+			values[g] = dictionary_value(col->dict, code, &nulls[g]);
+		}
+		return;
 	}
-	*isnull = key->nullable && (packed[query->wire->null_offset] >> k & 1);
-	if (*isnull)
-		return (Datum) 0;
-	memcpy(&bits, at, key->width);
-	return column_bits_datum(query->spec->cols[col->col].type, bits);
+	for (int g = 0; g < n; g++)
+		nulls[g] = key->nullable && (packed[g * stride + query->wire->null_offset] >> k & 1);
+	switch (query->spec->cols[col->col].type)
+	{
+		/* bits are little-endian, as the server's */
+#define X(NAME, ...) \
+		case COLUMN_##NAME: \
+			for (int g = 0; g < n; g++) \
+			{ \
+				uint64		bits = 0; \
+\
+				if (!nulls[g]) \
+					memcpy(&bits, packed + g * stride + key->offset, key->width); \
+				values[g] = nulls[g] ? (Datum) 0 : column_bits_datum(COLUMN_##NAME, bits); \
+			} \
+			break;
+		COLUMN_SCALARS(X)
+#undef X
+		default:
+			elog(ERROR, "key %d of a group is no number", k);
+	}
 }

@@ -150,9 +150,9 @@ extern void cuda_query_describe(CudaQuery *query, uint32 rows, WireBatch *out);
 /* Back to the state after cuda_query_layout. */
 extern void cuda_query_reset(CudaQuery *query);
 
-/* Are all dictionary codes in n packed keys valid?  To be called before cuda_query_key. */
+/* Are all dictionary codes in n packed keys valid?  To be called before cuda_query_keys. */
 extern bool cuda_query_keys_known(const CudaQuery *query, const char *packed, int n);
-/* Key `k` of a packed group key. */
-extern Datum cuda_query_key(const CudaQuery *query, int k, const char *packed, bool *isnull);
+/* Key `k` of n packed group keys. */
+extern void cuda_query_keys(const CudaQuery *query, int k, const char *packed, int n, Datum *values, bool *nulls);
 
 #endif							/* GPUAGG_CUDA_QUERY_H */

@@ -93,7 +93,10 @@ save_rows(void *arg)
 	CudaSorted *sorted = cuda->sorted;
 	const Client *client = cuda->client;
 
-	for (int b = 0; b < ROW_BUFFERS && client->arena; b++)
+	/* a server may have fewer than are used here: then none had rows */
+	if (client->arena == NULL || client->welcome.buffers <= GROUP_BUFFER)
+		return;
+	for (int b = 0; b < ROW_BUFFERS; b++)
 	{
 		if (sorted->saved[b] == NULL)
 			sorted->saved[b] = MemoryContextAlloc(cuda->env.cxt, cuda->query->buffer_bytes + 1);
@@ -135,8 +138,7 @@ make_groups(CudaEngine *cuda, uint32 from, int n, GroupBatch *out)
 	old = MemoryContextSwitchTo(cuda->group_cxt);
 	out->ngroups = n;
 	for (int k = 0; k < cuda->spec->nkeys; k++)
-		for (int g = 0; g < n; g++)
-			out->keys[k][g] = group_key_datum(&table->keys, group_row(table, from + g), k, &out->keynulls[k][g]);
+		group_key_datums(&table->keys, group_row(table, from), table->row_size, n, k, out->keys[k], out->keynulls[k]);
 	cuda_set_states(cuda, &sorted->groups, buffer, from, out);
 	MemoryContextSwitchTo(old);
 }

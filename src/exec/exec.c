@@ -21,6 +21,7 @@
 #include "common/progress.h"
 #include "exec/exec.h"
 #include "exec/returned.h"
+#include "exec/tuples.h"
 
 #define PROGRESS_BATCHES 16
 
@@ -145,6 +146,7 @@ open_scan(GpuAggState *state, const EngineOps *ops)
 	}
 	exec_open_feed(state);
 	state->returned = returned_open(state);
+	state->tuples = tuples_open(state);
 	MemoryContextSwitchTo(old);
 }
 
@@ -161,6 +163,7 @@ close_scan(GpuAggState *state)
 	state->spec = NULL;
 	state->outputs = NULL;
 	state->returned = NULL;
+	state->tuples = NULL;
 	if (state->cxt)
 		MemoryContextDelete(state->cxt);
 	state->cxt = NULL;
@@ -302,6 +305,7 @@ choose_groups(GpuAggState *state)
 {
 	state->chosen = NULL;
 	state->nchosen = state->groups.ngroups;
+	tuples_restart(state->tuples);
 	if (state->returned)
 	{
 		int			failed;
@@ -402,42 +406,6 @@ fetch_groups(GpuAggState *state)
 	return more;
 }
 
-/* GROUPING(): a bit for each of its keys, set where a set does not have the key. */
-static Datum
-grouping_value(const GpuAggPlan *plan, int grouping, int set)
-{
-	int32		value = 0;
-
-	for (int k = 0; k < plan->grouping_nkeys[grouping]; k++)
-		value = (value << 1) |
-			(plan->nsets > 0 && !bms_is_member(plan->groupings[grouping][k], plan->sets[set].keys));
-	return Int32GetDatum(value);
-}
-
-/* Puts a group's keys and results into the scan slot. */
-static void
-store_group(GpuAggState *state, TupleTableSlot *slot, int g)
-{
-	GpuAggPlan *plan = state->plan;
-	GroupBatch *groups = &state->groups;
-
-	ExecClearTuple(slot);
-	for (int k = 0; k < plan->nkeys; k++)
-	{
-		slot->tts_values[k] = groups->keys[k][g];
-		slot->tts_isnull[k] = groups->keynulls[k][g];
-	}
-	for (int a = 0; a < plan->naggs; a++)
-		slot->tts_values[plan->nkeys + a] =
-			aggmap_finalize(state->outputs[a], groups, g, &slot->tts_isnull[plan->nkeys + a]);
-	for (int f = 0; f < plan->ngroupings; f++)
-	{
-		slot->tts_values[plan->nkeys + plan->naggs + f] = grouping_value(plan, f, groups->set);
-		slot->tts_isnull[plan->nkeys + plan->naggs + f] = false;
-	}
-	ExecStoreVirtualTuple(slot);
-}
-
 static TupleTableSlot *
 exec_scan(CustomScanState *node)
 {
@@ -448,7 +416,8 @@ exec_scan(CustomScanState *node)
 	for (;;)
 	{
 		MemoryContext old;
-		int			g;
+		int			i,
+					g;
 
 		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(econtext);
@@ -458,13 +427,12 @@ exec_scan(CustomScanState *node)
 				return NULL;
 			continue;
 		}
-		g = state->next_group++;
-		if (state->chosen)
-			g = state->chosen[g];
+		i = state->next_group++;
+		g = state->chosen ? state->chosen[i] : i;
 		if (state->returned && node->ss.ps.qual == NULL && !returned_confirm(state->returned, &state->groups, g))
 			continue;
 		old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-		store_group(state, slot, g);
+		tuples_store(state->tuples, slot, i);
 		MemoryContextSwitchTo(old);
 		econtext->ecxt_scantuple = slot;
 		if (!ExecQual(node->ss.ps.qual, econtext))

@@ -6,6 +6,7 @@
  * shared_rows.c	rows of groups between participants, in shared memory
  * parallel.c	participants of a parallel plan
  * returned.c	which groups become tuples
+ * tuples.c		makes the tuples
  * explain.c	what EXPLAIN prints
  * count.c		what gpuagg_stats counts
  * exec.c		the callbacks, which use all of these
@@ -46,6 +47,7 @@ typedef struct GpuAggState
 	Feed	   *feed;
 	Engine	   *engine;
 	struct Returned *returned;	/* which groups may be returned; NULL: all */
+	struct Tuples *tuples;
 	char		engine_reason[160];
 
 	/* Progress. */
@@ -88,10 +90,12 @@ extern void exec_register(void);
 /* open.c */
 
 /*
- * The engine for state->spec, or without one that EXPLAIN expects; `reason` as in
+ * The engine for state->spec, or without one that a common query would get; `reason` as in
  * engines_choose().
  */
 extern const EngineOps *exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size);
+/* Before the engine is open: the one that the query will get, for EXPLAIN. */
+extern const EngineOps *exec_planned_engine(GpuAggState *state, char *reason, size_t reason_size);
 /* The support of the engine that is open, or that this process would choose now. */
 extern SlotSupport exec_slot_support(GpuAggState *state);
 /* Both allocate in the current context.  With ops NULL the engine is chosen. */

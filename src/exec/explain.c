@@ -124,7 +124,7 @@ explain_engine(GpuAggState *state, ExplainState *es)
 		strlcpy(reason, state->engine_reason, sizeof(reason));
 	}
 	else
-		ops = exec_choose_engine(state, reason, sizeof(reason));
+		ops = exec_planned_engine(state, reason, sizeof(reason));
 	if (es->format != EXPLAIN_FORMAT_TEXT)
 	{
 		ExplainPropertyText("Engine", ops->name, es);

@@ -174,29 +174,60 @@ choose_engine(GpuAggState *state, const SlotSupport *agreed)
 	return ops;
 }
 
-SlotSupport
-exec_slot_support(GpuAggState *state)
+/* The engine that the query would get, and why; state stays as it is but for engine_reason. */
+static const EngineOps *
+would_choose(GpuAggState *state)
 {
-	const EngineOps *ops = engines_default();
+	const EngineOps *ops;
 	AggSpec    *spec = state->spec;
 	AggOutput **outputs = state->outputs;
 	ExprState **fractions = state->fractions;
-	MemoryContext cxt,
-				old;
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "GpuAgg choice", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
 
-	if (state->engine)
-		return spec->support;
-	if (engines_candidate() == ops)
-		return ops->support;
-	cxt = AllocSetContextCreate(CurrentMemoryContext, "GpuAgg choice", ALLOCSET_DEFAULT_SIZES);
-	old = MemoryContextSwitchTo(cxt);
 	ops = choose_engine(state, NULL);
 	state->spec = spec;
 	state->outputs = outputs;
 	state->fractions = fractions;
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);
-	return ops->support;
+	return ops;
+}
+
+SlotSupport
+exec_slot_support(GpuAggState *state)
+{
+	if (state->engine)
+		return state->spec->support;
+	if (engines_candidate() == engines_default())
+		return engines_default()->support;
+	return would_choose(state)->support;
+}
+
+/* Does an expression need parameters that have no value before the query runs? */
+static bool
+needs_run(Node *node, void *params)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param) && (((Param *) node)->paramkind != PARAM_EXTERN || params == NULL))
+		return true;
+	return expression_tree_walker(node, needs_run, params);
+}
+
+const EngineOps *
+exec_planned_engine(GpuAggState *state, char *reason, size_t reason_size)
+{
+	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
+	const EngineOps *ops;
+
+	/* bounds of histograms are evaluated for a spec */
+	if (engines_candidate() == engines_default() ||
+		needs_run((Node *) cscan->custom_scan_tlist, state->css.ss.ps.state->es_param_list_info))
+		return exec_choose_engine(state, reason, reason_size);
+	ops = would_choose(state);
+	strlcpy(reason, state->engine_reason, reason_size);
+	return ops;
 }
 
 /* The direct argument of an ordered-set aggregate in a group, in the current context: an OrderedSetFraction. */

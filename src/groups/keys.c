@@ -625,6 +625,36 @@ group_key_datum(const GroupKeys *keys, const char *row, int key, bool *isnull)
 	return column_bits_datum(keys->spec->cols[spec->col].type, bits);
 }
 
+void
+group_key_datums(const GroupKeys *keys, const char *row, Size row_size, int n, int key, Datum *values, bool *nulls)
+{
+	const KeySpec *spec = &keys->spec->keys[key];
+
+	if (spec->kind == KEY_DATUM)
+	{
+		for (int i = 0; i < n; i++, row += row_size)
+			values[i] = group_key_datum(keys, row, key, &nulls[i]);
+		return;
+	}
+	switch (keys->spec->cols[spec->col].type)
+	{
+#define X(NAME, ...) \
+		case COLUMN_##NAME: \
+			for (int i = 0; i < n; i++, row += row_size) \
+			{ \
+				uint64		bits = key_bits(keys, row, key, &nulls[i]); \
+\
+				values[i] = nulls[i] ? (Datum) 0 : column_bits_datum(COLUMN_##NAME, bits); \
+			} \
+			break;
+		COLUMN_SCALARS(X)
+#undef X
+		default:
+			for (int i = 0; i < n; i++, row += row_size)
+				values[i] = group_key_datum(keys, row, key, &nulls[i]);
+	}
+}
+
 int64
 group_key_integer(const GroupKeys *keys, const char *row, int key, bool *isnull)
 {

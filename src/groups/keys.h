@@ -101,6 +101,9 @@ extern bool group_keys_row_matches(const GroupKeys *keys, const char *row, const
 extern void group_keys_carry(GroupKeys *keys, char *row);
 /* A key's SQL value.  By-reference values stay the table's. */
 extern Datum group_key_datum(const GroupKeys *keys, const char *row, int key, bool *isnull);
+/* The same of n rows, each row_size bytes behind the one before. */
+extern void group_key_datums(const GroupKeys *keys, const char *row, Size row_size, int n, int key,
+							 Datum *values, bool *nulls);
 /* An integer key as a signed number. */
 extern int64 group_key_integer(const GroupKeys *keys, const char *row, int key, bool *isnull);
 /* What group_keys_spill_hash gives for this row's keys. */

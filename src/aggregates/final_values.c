@@ -1,0 +1,278 @@
+/*
+ * final_values.c
+ *	  Values of many groups at once, of the aggregates that most queries have.
+ *
+ * These need no call for each group: sums, means and spreads of numbers are made of states here, digit by digit as
+ * core's functions make them (columns/decimal.c).  Only the final functions of regression are called, with an array that
+ * is made once.  None of them raises errors or has side effects, so that groups that nobody will read may have values.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_type.h"
+#include "utils/array.h"
+#include "utils/fmgroids.h"
+
+#include "aggregates/aggmap_internal.h"
+#include "aggregates/state_forms.h"
+#include "columns/decimal.h"
+
+/* What core's final functions make of a kind of states. */
+static const struct
+{
+	FinalizeKind kind;
+	Oid			finalfn;
+	ValuesForm	form;
+}			forms[] = {
+	{FINALIZE_INT_AVG, F_INT8_AVG, VALUES_MEAN},
+	{FINALIZE_INT8_AVG, F_NUMERIC_POLY_SUM, VALUES_SUM},
+	{FINALIZE_INT8_AVG, F_NUMERIC_POLY_AVG, VALUES_MEAN},
+	{FINALIZE_DEC_AVG, F_NUMERIC_SUM, VALUES_SUM},
+	{FINALIZE_DEC_AVG, F_NUMERIC_AVG, VALUES_MEAN},
+	{FINALIZE_ACCUM, F_FLOAT8_VAR_POP, VALUES_VAR_POP},
+	{FINALIZE_ACCUM, F_FLOAT8_VAR_SAMP, VALUES_VAR_SAMP},
+	{FINALIZE_ACCUM, F_FLOAT8_STDDEV_POP, VALUES_STDDEV_POP},
+	{FINALIZE_ACCUM, F_FLOAT8_STDDEV_SAMP, VALUES_STDDEV_SAMP},
+	{FINALIZE_POLY_VAR, F_NUMERIC_POLY_VAR_POP, VALUES_VAR_POP},
+	{FINALIZE_POLY_VAR, F_NUMERIC_POLY_VAR_SAMP, VALUES_VAR_SAMP},
+	{FINALIZE_POLY_VAR, F_NUMERIC_POLY_STDDEV_POP, VALUES_STDDEV_POP},
+	{FINALIZE_POLY_VAR, F_NUMERIC_POLY_STDDEV_SAMP, VALUES_STDDEV_SAMP},
+	{FINALIZE_NUMERIC_VAR, F_NUMERIC_VAR_POP, VALUES_VAR_POP},
+	{FINALIZE_NUMERIC_VAR, F_NUMERIC_VAR_SAMP, VALUES_VAR_SAMP},
+	{FINALIZE_NUMERIC_VAR, F_NUMERIC_STDDEV_POP, VALUES_STDDEV_POP},
+	{FINALIZE_NUMERIC_VAR, F_NUMERIC_STDDEV_SAMP, VALUES_STDDEV_SAMP},
+	{FINALIZE_REGR, F_FLOAT8_REGR_SXX, VALUES_REGRESSION},
+	{FINALIZE_REGR, F_FLOAT8_REGR_SYY, VALUES_REGRESSION},
+	{FINALIZE_REGR, F_FLOAT8_REGR_SXY, VALUES_REGRESSION},
+	{FINALIZE_REGR, F_FLOAT8_REGR_AVGX, VALUES_REGRESSION},
+	{FINALIZE_REGR, F_FLOAT8_REGR_AVGY, VALUES_REGRESSION},
+	{FINALIZE_REGR, F_FLOAT8_REGR_R2, VALUES_REGRESSION},
+	{FINALIZE_REGR, F_FLOAT8_REGR_SLOPE, VALUES_REGRESSION},
+	{FINALIZE_REGR, F_FLOAT8_REGR_INTERCEPT, VALUES_REGRESSION},
+	{FINALIZE_REGR, F_FLOAT8_COVAR_POP, VALUES_REGRESSION},
+	{FINALIZE_REGR, F_FLOAT8_COVAR_SAMP, VALUES_REGRESSION},
+	{FINALIZE_REGR, F_FLOAT8_CORR, VALUES_REGRESSION}
+};
+
+/* Of states that are values already. */
+static ValuesForm
+form_of_states(const AggOutput *out)
+{
+	switch (out->kind)
+	{
+		case FINALIZE_INT:
+		case FINALIZE_COUNTED_INT:
+			return out->agg.translen == sizeof(int64) ? VALUES_I64 : out->agg.translen == sizeof(int32) ? VALUES_LOW32 :
+				VALUES_NONE;
+		case FINALIZE_COUNTED_I32:
+			return VALUES_I32;
+		case FINALIZE_COUNTED_F32:
+			return VALUES_F32;
+		case FINALIZE_COUNTED_F64:
+			return VALUES_F64;
+		case FINALIZE_DEC:
+			return VALUES_SUM;
+		default:
+			return VALUES_NONE;
+	}
+}
+
+void
+final_values_init(AggOutput *out, Oid finalfn)
+{
+	out->values = VALUES_NONE;
+	if (out->form != PARTIAL_RESULT || out->kind == FINALIZE_FALLBACK)
+		return;
+	if (out->float8_mean)
+		out->values = VALUES_F64_MEAN;
+	else if (!OidIsValid(out->finalfn.fn_oid))
+		out->values = form_of_states(out);
+	for (int i = 0; i < lengthof(forms) && out->values == VALUES_NONE && OidIsValid(finalfn); i++)
+		if (forms[i].kind == out->kind && forms[i].finalfn == finalfn)
+			out->values = forms[i].form;
+	/* the value of an empty group is made of the initial one, which is NULL, or 0 for counts and means */
+	if (out->counted && out->kind != FINALIZE_INT && out->values != VALUES_MEAN && !out->agg.initnull)
+		out->values = VALUES_NONE;
+	if (out->values == VALUES_REGRESSION)
+	{
+		static const double none[6];
+
+		Assert(out->nfinalargs == 1);
+		out->floats = DatumGetPointer(form_array(FLOAT8OID, none, lengthof(none)));
+	}
+}
+
+/* Of a sample, or of all rows? */
+static inline bool
+values_sample(ValuesForm form)
+{
+	return form == VALUES_VAR_SAMP || form == VALUES_STDDEV_SAMP;
+}
+
+static inline bool
+values_root(ValuesForm form)
+{
+	return form == VALUES_STDDEV_POP || form == VALUES_STDDEV_SAMP;
+}
+
+/* What float8_var_samp() and the like compute. */
+static void
+float_variances(const AggOutput *out, const gpuagg_accum *states, const int *which, int n, Datum *values, bool *nulls,
+				int stride)
+{
+	double		fewer = values_sample(out->values) ? 1.0 : 0.0;
+	bool		root = values_root(out->values);
+
+	for (int i = 0; i < n; i++)
+	{
+		const gpuagg_accum *state = &states[which[i]];
+		double		variance = state->sxx / (state->n - fewer);
+
+		nulls[(Size) i * stride] = state->n <= fewer;
+		values[(Size) i * stride] = state->n <= fewer ? (Datum) 0 : Float8GetDatum(root ? sqrt(variance) : variance);
+	}
+}
+
+/* The same of integers; the aggregate's functions compute what takes too many digits. */
+static void
+integer_variances(AggOutput *out, const GroupBatch *groups, const int *which, int n, Datum *values, bool *nulls,
+				  int stride)
+{
+	const int64 *counts = groups->slots[out->slots[0]];
+	const gpuagg_i128 *sums = groups->slots[out->slots[1]];
+	bool		sample = values_sample(out->values);
+
+	for (int i = 0; i < n; i++)
+	{
+		int			g = which[i];
+		gpuagg_i192 sumsq = {0};
+		Datum	   *value = &values[(Size) i * stride];
+		bool	   *isnull = &nulls[(Size) i * stride];
+
+		*value = (Datum) 0;
+		*isnull = counts[g] <= (sample ? 1 : 0);
+		if (*isnull)
+			continue;
+		if (out->kind == FINALIZE_NUMERIC_VAR)
+			sumsq = ((const gpuagg_i192 *) groups->slots[out->slots[2]])[g];
+		else
+			sumsq.lo = ((const gpuagg_i128 *) groups->slots[out->slots[2]])[g];
+		if (sumsq.hi != 0 ||
+			!decimal_variance(counts[g], sums[g], sumsq.lo, sample, values_root(out->values), value))
+			*value = aggmap_finalize(out, groups, g, isnull);
+	}
+}
+
+/* A group's states with the result of the final function; the array is the same each time. */
+static void
+regression_values(AggOutput *out, const gpuagg_regr *states, const int *which, int n, Datum *values, bool *nulls,
+				  int stride)
+{
+	LOCAL_FCINFO(fcinfo, 1);
+	ArrayType  *array = out->floats;
+
+	InitFunctionCallInfoData(*fcinfo, &out->finalfn, 1, out->agg.collation, (Node *) out->aggstate, NULL);
+	fcinfo->args[0].isnull = false;
+	out->aggstate->curaggcontext->ecxt_per_tuple_memory = CurrentMemoryContext;
+	for (int i = 0; i < n; i++)
+	{
+		memcpy(ARR_DATA_PTR(array), &states[which[i]], sizeof(gpuagg_regr));
+		fcinfo->args[0].value = PointerGetDatum(array);
+		fcinfo->isnull = false;
+		values[(Size) i * stride] = FunctionCallInvoke(fcinfo);
+		nulls[(Size) i * stride] = fcinfo->isnull;
+	}
+}
+
+/* Is there a group of which a fallback aggregate has some rows? */
+static bool
+has_fallbacks(const AggOutput *out, const GroupBatch *groups, const int *which, int n)
+{
+	const bool *nulls;
+
+	if (out->fallback < 0)
+		return false;
+	nulls = groups->fallback_nulls[out->fallback];
+	for (int i = 0; i < n; i++)
+		if (!nulls[which[i]])
+			return true;
+	return false;
+}
+
+/* value(g) of each group, NULL where there are no rows. */
+#define FOR_GROUPS(value) \
+	for (int i = 0; i < n; i++) \
+	{ \
+		int			g = which[i]; \
+		bool		empty = counts && counts[g] == 0; \
+\
+		nulls[(Size) i * stride] = empty; \
+		values[(Size) i * stride] = empty ? (Datum) 0 : (value); \
+	} \
+	return true
+
+bool
+aggmap_finalize_many(AggOutput *out, const GroupBatch *groups, const int *which, int n,
+					 Datum *values, bool *nulls, int stride)
+{
+	const int64 *counts = out->counted ? groups->slots[out->slots[0]] : NULL;
+	const void *states;
+
+	if (out->values == VALUES_NONE || has_fallbacks(out, groups, which, n))
+		return false;
+	states = groups->slots[out->slots[out->counted && out->kind != FINALIZE_INT ? 1 : 0]];
+	switch (out->values)
+	{
+		case VALUES_NONE:
+			return false;
+		case VALUES_I64:
+			if (out->kind == FINALIZE_INT)
+				counts = NULL;
+			FOR_GROUPS(Int64GetDatum(((const int64 *) states)[g]));
+		case VALUES_LOW32:
+			if (out->agg.transtype == OIDOID)
+			{
+				FOR_GROUPS(ObjectIdGetDatum((Oid) ((const int64 *) states)[g]));
+			}
+			FOR_GROUPS(Int32GetDatum((int32) ((const int64 *) states)[g]));
+		case VALUES_I32:
+			FOR_GROUPS(Int32GetDatum(((const int32 *) states)[g]));
+		case VALUES_F32:
+			FOR_GROUPS(Float4GetDatum(((const float *) states)[g]));
+		case VALUES_F64:
+			FOR_GROUPS(Float8GetDatum(((const double *) states)[g]));
+		case VALUES_F64_MEAN:
+			for (int i = 0; i < n; i++)
+			{
+				const gpuagg_accum *state = (const gpuagg_accum *) states + which[i];
+
+				nulls[(Size) i * stride] = state->n == 0;
+				values[(Size) i * stride] = state->n == 0 ? (Datum) 0 : Float8GetDatum(state->sx / state->n);
+			}
+			return true;
+		case VALUES_REGRESSION:
+			regression_values(out, states, which, n, values, nulls, stride);
+			return true;
+		case VALUES_SUM:
+			FOR_GROUPS(decimal_to_numeric_shown(((const gpuagg_i128 *) states)[g], out->scale,
+												aggmap_shown_scale(out, groups, g, out->scale)));
+		case VALUES_MEAN:
+			if (out->kind == FINALIZE_INT_AVG)
+			{
+				FOR_GROUPS(decimal_mean(((const int64 *) states)[g], counts[g], 0, 0));
+			}
+			FOR_GROUPS(decimal_mean(((const gpuagg_i128 *) states)[g], counts[g], out->scale,
+									aggmap_shown_scale(out, groups, g, out->scale)));
+		case VALUES_VAR_POP:
+		case VALUES_VAR_SAMP:
+		case VALUES_STDDEV_POP:
+		case VALUES_STDDEV_SAMP:
+			if (out->kind == FINALIZE_ACCUM)
+				float_variances(out, states, which, n, values, nulls, stride);
+			else
+				integer_variances(out, groups, which, n, values, nulls, stride);
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,166 @@
+/*
+ * tuples.c
+ *	  Groups as tuples: keys and results of many groups are made column by column, and copied to the slot row by row.
+ *
+ * Only what raises no errors, has no side effects and is small is made ahead, as a LIMIT above may leave groups unread.
+ * Other aggregates get their values group by group (aggmap_finalize).
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "utils/memutils.h"
+
+#include "exec/exec.h"
+#include "exec/tuples.h"
+
+/* Groups that are made at a time: few at first, as they may be all that is read. */
+#define FIRST_GROUPS 16
+#define MOST_GROUPS 256
+#define MOST_VALUES 16384		/* of theirs */
+
+struct Tuples
+{
+	GpuAggState *state;
+	MemoryContext cxt;			/* numerics of the groups that are made */
+	int			ncols;			/* keys, aggregates, GROUPING()s */
+	Datum	   *values;			/* [group][column] */
+	bool	   *nulls;
+	int			first;			/* group that is made */
+	int			n;				/* how many are */
+	int			next_n;			/* and will be */
+	int			capacity;
+	int			nlater;
+	int		   *later;			/* aggregates that are not among them */
+	int			which[MOST_GROUPS];
+};
+
+Tuples *
+tuples_open(GpuAggState *state)
+{
+	GpuAggPlan *plan = state->plan;
+	Tuples	   *tuples = palloc0(sizeof(Tuples));
+
+	tuples->state = state;
+	tuples->ncols = plan->nkeys + plan->naggs + plan->ngroupings;
+	tuples->later = palloc(sizeof(int) * (plan->naggs + 1));
+	tuples->next_n = FIRST_GROUPS;
+	tuples->cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg values of groups", ALLOCSET_DEFAULT_SIZES);
+	return tuples;
+}
+
+void
+tuples_restart(Tuples *tuples)
+{
+	tuples->first = tuples->n = 0;
+}
+
+/* GROUPING(): a bit for each of its keys, set where a set does not have the key. */
+static Datum
+grouping_value(const GpuAggPlan *plan, int grouping, int set)
+{
+	int32		value = 0;
+
+	for (int k = 0; k < plan->grouping_nkeys[grouping]; k++)
+		value = (value << 1) |
+			(plan->nsets > 0 && !bms_is_member(plan->groupings[grouping][k], plan->sets[set].keys));
+	return Int32GetDatum(value);
+}
+
+static void
+make_room(Tuples *tuples, int n)
+{
+	MemoryContext cxt = GetMemoryChunkContext(tuples);
+
+	if (n <= tuples->capacity)
+		return;
+	if (tuples->values)
+	{
+		pfree(tuples->values);
+		pfree(tuples->nulls);
+	}
+	tuples->values = MemoryContextAlloc(cxt, sizeof(Datum) * (tuples->ncols + 1) * n);
+	tuples->nulls = MemoryContextAlloc(cxt, sizeof(bool) * (tuples->ncols + 1) * n);
+	tuples->capacity = n;
+}
+
+/* Keys and GROUPING()s, of all groups of tuples->which. */
+static void
+copy_keys(Tuples *tuples)
+{
+	GpuAggState *state = tuples->state;
+	GpuAggPlan *plan = state->plan;
+	const GroupBatch *groups = &state->groups;
+
+	for (int k = 0; k < plan->nkeys; k++)
+	{
+		const Datum *keys = groups->keys[k];
+		const bool *nulls = groups->keynulls[k];
+
+		for (int i = 0, at = k; i < tuples->n; i++, at += tuples->ncols)
+		{
+			tuples->values[at] = keys[tuples->which[i]];
+			tuples->nulls[at] = nulls[tuples->which[i]];
+		}
+	}
+	for (int f = 0; f < plan->ngroupings; f++)
+	{
+		Datum		value = grouping_value(plan, f, groups->set);
+
+		for (int i = 0, at = plan->nkeys + plan->naggs + f; i < tuples->n; i++, at += tuples->ncols)
+		{
+			tuples->values[at] = value;
+			tuples->nulls[at] = false;
+		}
+	}
+}
+
+/* Makes the groups from the i-th chosen one on. */
+static void
+make_groups(Tuples *tuples, int i)
+{
+	GpuAggState *state = tuples->state;
+	GpuAggPlan *plan = state->plan;
+	MemoryContext old;
+
+	MemoryContextReset(tuples->cxt);
+	tuples->first = i;
+	tuples->n = Min(tuples->next_n, state->nchosen - i);
+	tuples->next_n = Min(2 * tuples->next_n, Max(FIRST_GROUPS, Min(MOST_GROUPS, MOST_VALUES / Max(tuples->ncols, 1))));
+	make_room(tuples, tuples->n);
+	for (int j = 0; j < tuples->n; j++)
+		tuples->which[j] = state->chosen ? state->chosen[i + j] : i + j;
+	copy_keys(tuples);
+	old = MemoryContextSwitchTo(tuples->cxt);
+	tuples->nlater = 0;
+	for (int a = 0; a < plan->naggs; a++)
+		if (!aggmap_finalize_many(state->outputs[a], &state->groups, tuples->which, tuples->n,
+								  tuples->values + plan->nkeys + a, tuples->nulls + plan->nkeys + a, tuples->ncols))
+			tuples->later[tuples->nlater++] = a;
+	MemoryContextSwitchTo(old);
+}
+
+void
+tuples_store(Tuples *tuples, TupleTableSlot *slot, int i)
+{
+	GpuAggState *state = tuples->state;
+	Size		at;
+
+	ExecClearTuple(slot);
+	if (i >= tuples->first + tuples->n || i < tuples->first)
+		make_groups(tuples, i);
+	at = (Size) (i - tuples->first) * tuples->ncols;
+	for (int c = 0; c < tuples->ncols; c++)
+	{
+		slot->tts_values[c] = tuples->values[at + c];
+		slot->tts_isnull[c] = tuples->nulls[at + c];
+	}
+	for (int l = 0; l < tuples->nlater; l++)
+	{
+		int			a = tuples->later[l];
+		int			column = state->plan->nkeys + a;
+
+		slot->tts_values[column] = aggmap_finalize(state->outputs[a], &state->groups, tuples->which[i - tuples->first],
+												   &slot->tts_isnull[column]);
+	}
+	ExecStoreVirtualTuple(slot);
+}

@@ -1,0 +1,51 @@
+# EXPLAIN names the engine that runs the query, and why, before it runs as after.
+use strict;
+use warnings;
+use GpuaggNode;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
+gpuagg.require = 'require'
+gpuagg.engine = 'cuda'
+autovacuum = off
+max_parallel_workers_per_gather = 0
+CONF
+
+$node->safe_psql('postgres', <<SQL);
+CREATE TABLE rows AS SELECT i % 10 AS k, i AS v, i / 7.0::float8 AS f, (i / 8.0)::numeric AS n, array[[i, 1], [0, 1]]::float8[] AS m
+FROM generate_series(1, 20000) i;
+ANALYZE rows;
+SQL
+ok($node->wait_until_ready, 'the server starts');
+
+sub engine
+{
+	my ($engine) = $node->safe_psql('postgres', $_[0]) =~ /Engine: (.*)/;
+
+	return $engine // 'none';
+}
+
+my $sums = join(', ', map { "gpu_sum(v + $_), gpu_max(v * $_)" } 2 .. 90);
+
+for (
+	['SELECT k, gpu_sum(v), gpu_stddev(f) FROM rows GROUP BY k', qr/^cuda \(2 x stand-in\)$/],
+	['SELECT k, gpu_sum(n) FROM rows GROUP BY k', qr/^cpu \(an aggregate that only its own functions can compute\)$/],
+	["SELECT k, $sums FROM rows GROUP BY k", qr/^cpu \(too many aggregates for the GPU\)$/],
+	['SELECT k, gpu_count(*), mode() WITHIN GROUP (ORDER BY f) FROM rows GROUP BY k', qr/^cpu \(modes of floats\)$/],
+	['SELECT k, gpu_count(*), gpu_sum(f ORDER BY v DESC) FROM rows GROUP BY k', qr/^cpu \(/],
+	['SELECT k, gpu_histogram(f, 0, 3000, 20) FROM rows GROUP BY k', qr/^cuda \(2 x stand-in\)$/])
+{
+	my ($query, $wanted) = @$_;
+	my $name = substr($query, 0, 70);
+
+	like(engine("EXPLAIN (COSTS OFF) $query"), $wanted, "EXPLAIN: $name");
+	is(engine("EXPLAIN (COSTS OFF) $query"), engine("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $query"), '... and that is what runs');
+}
+
+# What needs a value that there is not before the query runs is left until then.
+is(engine('EXPLAIN SELECT gpu_histogram(f, 0, (SELECT max(1 / (v - v)) FROM rows), 20) FROM rows'), 'cuda (2 x stand-in)', 'bounds of a subquery, which is not run');
+is(engine('PREPARE bounds(float8) AS SELECT gpu_histogram(f, 0, $1, 20) FROM rows; SET plan_cache_mode = force_generic_plan; EXPLAIN EXECUTE bounds(3000)'),
+	'cuda (2 x stand-in)', 'bounds of a parameter');
+
+done_testing();
