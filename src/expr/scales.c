@@ -52,7 +52,7 @@ const_scale(Const *con, int16 *scale)
 bool
 expr_const_int4(Node *node, int32 *value)
 {
-	if (!IsA(node, Const) || ((Const *) node)->constisnull)
+	if (!IsA(node, Const) || ((Const *) node)->consttype != INT4OID || ((Const *) node)->constisnull)
 		return false;
 	*value = DatumGetInt32(((Const *) node)->constvalue);
 	return true;
