@@ -181,6 +181,8 @@ compile_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, in
 	if (r == NULL)
 		r = expr_compile_quotient(set, funcid, expr, args, stage);
 	if (r == NULL)
+		r = expr_compile_rounding(set, funcid, expr, args, stage);
+	if (r == NULL)
 		r = expr_compile_time(set, funcid, expr, args, stage);
 	if (r == NULL)
 		r = expr_compile_interval(set, funcid, expr, args, stage);

@@ -4,7 +4,7 @@
  *
  * From bottom to top: eval.c (loops), share.c (common subexpressions), build.c (makes
  * vectors and operations), codes.c (numbers of values), scales.c (display scales), then one file for each kind of function that has an
- * operation of its own (bucket.c, decimal.c, quotient.c, intervals.c, match.c, time_fields.c over zones.c), memo.c
+ * operation of its own (bucket.c, decimal.c, quotient.c, rounding.c, intervals.c, match.c, time_fields.c over zones.c), memo.c
  * (results that are kept), and compile.c, which calls them.  They compile their arguments by ExprSet.compile.  Programs for the GPU likewise:
  * program_build.c, the translations beside the operations, and program.c.
  */
@@ -264,6 +264,9 @@ extern bool expr_is_text_equality(Oid funcid);
  */
 #define EXPR_QUOTIENT_SCALE 24
 
+/* The value of a constant int4 that is not NULL; false: the expression is none. */
+extern bool expr_const_int4(Node *node, int32 *value);
+
 /* The display scales of decimals: Vec.scales, or a new vector. */
 extern Vec *expr_scales(ExprSet *set, Vec *vec, int stage);
 
@@ -316,6 +319,7 @@ extern Vec *expr_compile_decimal(ExprSet *set, Oid funcid, Expr *expr, List *arg
 /* An operator of two compiled decimals; NULL if it is none, or the scale too large. */
 extern Vec *expr_decimal_call(ExprSet *set, Oid funcid, Expr *expr, Vec *a, Vec *b, int stage);
 extern Vec *expr_compile_quotient(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
+extern Vec *expr_compile_rounding(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 extern Vec *expr_compile_interval(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 extern Vec *expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 extern Vec *expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args,
@@ -326,6 +330,7 @@ extern Vec *expr_compile_in(ExprSet *set, ScalarArrayOpExpr *saop, int stage);
 struct ExprProgram;
 extern bool expr_translate_bucket(struct ExprProgram *p, const ExprOp *op, uint16 *r);
 extern bool expr_translate_decimal(struct ExprProgram *p, const ExprOp *op, uint16 *r);
+extern bool expr_translate_rounding(struct ExprProgram *p, const ExprOp *op, uint16 *r);
 extern bool expr_translate_scales(struct ExprProgram *p, const ExprOp *op, uint16 *r);
 extern bool expr_translate_time(struct ExprProgram *p, const ExprOp *op, uint16 *r);
 extern bool expr_translate_in(struct ExprProgram *p, const ExprOp *op, uint16 *r);
@@ -345,6 +350,8 @@ extern bool expr_is_simple_like(List *args);
 extern bool expr_is_decimal(Oid funcid);
 extern bool expr_is_time(Oid funcid);
 extern bool expr_is_interval(Oid funcid);
+/* Is this a function of rounding.c, over decimals, and to a number of digits that is known? */
+extern bool expr_is_rounding(Oid funcid, List *args);
 
 /* The display scale of extract(field FROM ...); false where it depends on the value. */
 extern bool expr_extract_scale(Oid funcid, List *args, int16 *scale);

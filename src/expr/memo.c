@@ -485,8 +485,11 @@ is_slow(Node *node)
 			/* arithmetic is decimal.c's; its arguments have many values */
 			if (exprType(node) == NUMERICOID)
 				return false;
-			/* fall through */
+			return check_functions_in_node(node, is_slow_function, NULL);
 		case T_FuncExpr:
+			if (expr_is_rounding(((FuncExpr *) node)->funcid, ((FuncExpr *) node)->args))
+				return false;
+			/* fall through */
 		case T_ScalarArrayOpExpr:
 			return check_functions_in_node(node, is_slow_function, NULL);
 		default:

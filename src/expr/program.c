@@ -315,7 +315,7 @@ translate_op(ExprProgram *p, const ExprOp *op)
 		return expr_program_emit(p, f->code, 0, a, b, 0);
 	}
 	if (translate_choice(p, op, &r) || expr_translate_decimal(p, op, &r) || expr_translate_scales(p, op, &r) ||
-		expr_translate_time(p, op, &r) || expr_translate_bucket(p, op, &r) || expr_translate_in(p, op, &r))
+		expr_translate_rounding(p, op, &r) || expr_translate_time(p, op, &r) || expr_translate_bucket(p, op, &r) || expr_translate_in(p, op, &r))
 		return r;
 	return expr_program_refuse(p, "a function that the GPU does not have");
 }

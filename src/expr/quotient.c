@@ -70,7 +70,7 @@ typedef struct QuotientOp
 	gpuagg_u128 power[MOST_POWER + 1];	/* of ten */
 } QuotientOp;
 
-/* a * 10^digits / b, rounded, with halves away from zero, for b that is less than 2^60; false: beyond 64 bits. */
+/* a * 10^digits / b, rounded, with halves away from zero, for b that is less than 2^60; false: beyond 127 bits. */
 static inline bool
 divide_small(const QuotientOp *data, uint64 a, int digits, uint64 b, gpuagg_u128 *q)
 {
@@ -87,7 +87,7 @@ divide_small(const QuotientOp *data, uint64 a, int digits, uint64 b, gpuagg_u128
 		rest *= power;
 		if (quotient >> 64 == 0)
 			quotient = (gpuagg_u128) (uint64) quotient * power;
-		else if (__builtin_mul_overflow(quotient, (gpuagg_u128) power, &quotient))
+		else if (__builtin_mul_overflow(quotient, (gpuagg_u128) power, &quotient) || quotient >> 127 != 0)
 			return false;
 		quotient += rest / b;
 		rest %= b;

@@ -49,10 +49,10 @@ const_scale(Const *con, int16 *scale)
 	return false;
 }
 
-static bool
-const_int4(Node *node, int32 *value)
+bool
+expr_const_int4(Node *node, int32 *value)
 {
-	if (!IsA(node, Const) || ((Const *) node)->constisnull)
+	if (!IsA(node, Const) || ((Const *) node)->consttype != INT4OID || ((Const *) node)->constisnull)
 		return false;
 	*value = DatumGetInt32(((Const *) node)->constvalue);
 	return true;
@@ -73,19 +73,18 @@ function_scale(Oid funcid, List *args, int16 *scale)
 			return true;
 		case F_ROUND_NUMERIC_INT4:
 		case F_TRUNC_NUMERIC_INT4:
-			if (!const_int4(lsecond(args), &n) || n > EXPR_MAX_SCALE)
+			if (!expr_const_int4(lsecond(args), &n) || n > EXPR_MAX_SCALE)
 				return false;
 			*scale = Max(n, 0);
 			return true;
-		case F_ROUND_NUMERIC:
-		case F_TRUNC_NUMERIC:
 		case F_CEIL_NUMERIC:
 		case F_CEILING_NUMERIC:
 		case F_FLOOR_NUMERIC:
+		case F_SIGN_NUMERIC:
 			*scale = 0;
 			return true;
 		case F_NUMERIC_NUMERIC_INT4:
-			return const_int4(lsecond(args), &n) &&
+			return expr_const_int4(lsecond(args), &n) &&
 				spec_column_type(NUMERICOID, n, scale) == COLUMN_DEC;
 		default:
 			return expr_interval_scale(funcid, args, scale) || expr_extract_scale(funcid, args, scale);
@@ -104,6 +103,8 @@ function_scales(Oid funcid, List *args, Scales *scales)
 		case F_NUMERIC_SUB:
 		case F_NUMERIC_MUL:
 		case F_NUMERIC_DIV:
+		case F_NUMERIC_MOD:
+		case F_MOD_NUMERIC_NUMERIC:
 			if (!find_scales(linitial(args), &a) || !find_scales(lsecond(args), &b))
 				return false;
 			if (funcid == F_NUMERIC_MUL)

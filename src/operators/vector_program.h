@@ -64,12 +64,15 @@ typedef enum VectorOp
 	VECTOR_IN,					/* a integer: is it one of constants b ... b + c - 1, ascending?  data: VECTOR_IN_* */
 
 	/* decimals; strict */
-	VECTOR_DEC_RESCALE,			/* a * 10^data, data up to 18 */
+	VECTOR_DEC_RESCALE,			/* a * 10^data, data up to VECTOR_MOST_POWER */
 	VECTOR_DEC_ADD,
 	VECTOR_DEC_SUB,
 	VECTOR_DEC_MUL,
 	VECTOR_DEC_NEGATE,
 	VECTOR_DEC_ABS,
+	VECTOR_DEC_SIGN,			/* -1, 0 or 1 */
+	VECTOR_DEC_MOD,				/* a % b, with the sign of a; untold if b is 0 */
+	VECTOR_DEC_ROUND,			/* a / 10^n as an integer; data: n up to VECTOR_MOST_POWER, and VectorRounding << VECTOR_ROUND_SHIFT */
 	VECTOR_DEC_COMPARE,			/* data: bit 0 "<", bit 1 "=", bit 2 ">" */
 	VECTOR_DEC_FLOAT8,			/* a, of scale data up to 22, as a float8 */
 
@@ -98,6 +101,21 @@ typedef enum VectorOp
 #undef HOST2
 	VECTOR_OPS
 } VectorOp;
+
+/* Of ten, in 64 bits with a sign. */
+#define VECTOR_MOST_POWER 18
+
+/* VECTOR_DEC_ROUND */
+typedef enum VectorRounding
+{
+	VECTOR_ROUND_HALF,			/* to the nearest integer, halves away from zero */
+	VECTOR_ROUND_TRUNC,
+	VECTOR_ROUND_FLOOR,
+	VECTOR_ROUND_CEIL
+} VectorRounding;
+
+#define VECTOR_ROUND_SHIFT 5
+#define VECTOR_ROUND_DIGITS 0x1f
 
 #define VECTOR_IN_NEGATE 1		/* NOT IN */
 #define VECTOR_IN_NULL 2		/* there is a NULL in the list, too */
@@ -165,6 +183,7 @@ vector_operands(int op)
 		case VECTOR_DEC_ADD:
 		case VECTOR_DEC_SUB:
 		case VECTOR_DEC_MUL:
+		case VECTOR_DEC_MOD:
 		case VECTOR_DEC_COMPARE:
 		case VECTOR_TIME:
 		case VECTOR_BUCKET:
@@ -212,7 +231,9 @@ vector_instruction_valid(const VectorProgram *p, uint64_t set, const VectorInstr
 		case VECTOR_BUCKET:
 			return in->b >= VECTOR_CONSTANT && 3 <= p->nconstants - (in->b - VECTOR_CONSTANT);
 		case VECTOR_DEC_RESCALE:
-			return in->data <= 18;
+			return in->data <= VECTOR_MOST_POWER;
+		case VECTOR_DEC_ROUND:
+			return (in->data & VECTOR_ROUND_DIGITS) <= VECTOR_MOST_POWER && in->data >> VECTOR_ROUND_SHIFT <= VECTOR_ROUND_CEIL;
 		case VECTOR_DEC_FLOAT8:
 			return in->data <= 22;
 		default:

@@ -305,9 +305,40 @@ vector_decimal(VectorRow x, int op, int data)
 			return vector_strict(x, a == INT64_MIN ? a : -a, a == INT64_MIN);
 		case VECTOR_DEC_ABS:
 			return vector_strict(x, a < 0 && a != INT64_MIN ? -a : a, a == INT64_MIN);
+		case VECTOR_DEC_SIGN:
+			return vector_strict(x, (a > 0) - (a < 0), 0);
+		case VECTOR_DEC_MOD:
+			return vector_strict(x, b == 0 || b == -1 ? 0 : a % b, b == 0);
 		default:
 			return vector_strict(x, data >> (a < b ? 0 : a == b ? 1 : 2) & 1, 0);
 	}
+}
+
+/* a / 10^(data's power), see VECTOR_DEC_ROUND. */
+GPUAGG_HD VectorCell
+vector_decimal_round(VectorRow x, int data)
+{
+	int64_t		unit = vector_power10(data & VECTOR_ROUND_DIGITS);
+	int64_t		a = x.a.value;
+	int64_t		r = a / unit;
+	int64_t		rest = a - r * unit;	/* with the sign of a */
+	uint64_t	far = rest < 0 ? -(uint64_t) rest : (uint64_t) rest;
+
+	switch (data >> VECTOR_ROUND_SHIFT)
+	{
+		case VECTOR_ROUND_HALF:
+			r += far >= (uint64_t) unit - far ? (a < 0 ? -1 : 1) : 0;
+			break;
+		case VECTOR_ROUND_FLOOR:
+			r -= rest < 0;
+			break;
+		case VECTOR_ROUND_CEIL:
+			r += rest > 0;
+			break;
+		default:
+			break;
+	}
+	return vector_strict(x, r, 0);
 }
 
 /*
@@ -477,8 +508,12 @@ vector_apply(const VectorInstruction *in, const VectorConstant *list, VectorOper
 		case VECTOR_DEC_MUL:
 		case VECTOR_DEC_NEGATE:
 		case VECTOR_DEC_ABS:
+		case VECTOR_DEC_SIGN:
+		case VECTOR_DEC_MOD:
 		case VECTOR_DEC_COMPARE:
 			VECTOR_ROWS(vector_decimal(x, in->op, in->data));
+		case VECTOR_DEC_ROUND:
+			VECTOR_ROWS(vector_decimal_round(x, in->data));
 		case VECTOR_DEC_FLOAT8:
 			VECTOR_ROWS(vector_decimal_float8(x, in->data));
 		case VECTOR_TIME:

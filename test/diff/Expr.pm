@@ -109,7 +109,8 @@ my %make;
 			"coalesce($b, $a, 1.5)", "least($a, $b, 2.125)", "($a / (abs($b) + 100.0))", "(CASE WHEN $b > 0 THEN $a / nullif($b, 0) ELSE 0.00 END)")
 		  if chance(0.4);
 		return pick($column, "($a + $b)", "($a - $b)", "($a * $b)", "(- $a)", "abs($a)", "coalesce($a, 0)", "nullif($a, $b)",
-			"greatest($a, $b)", "(1 - $a)", "($a / nullif($b, 0))", '(' . $make{int}->(0, @c) . " / (1.5 + abs($a)))", "round($a, " . int_between(0, 3) . ')', "trunc($a)",
+			"greatest($a, $b)", "(1 - $a)", "($a / nullif($b, 0))", '(' . $make{int}->(0, @c) . " / (1.5 + abs($a)))", "round($a, " . int_between(-2, 6) . ')', "trunc($a, " . int_between(-2, 4) . ')', pick(qw(round trunc ceil floor sign)) . "($a)",
+			"($a % nullif($b, 0))", "mod($a, " . pick('7', '0.3', '2.50') . ')', "round($a / (abs($b) + 1.5), " . int_between(0, 3) . ')',
 			'CASE WHEN ' . $make{bool}->($depth - 1, @c) . " THEN $a END",
 			'CASE WHEN ' . $make{bool}->($depth - 1, @c) . " THEN $a ELSE $constant END", "coalesce($a, $constant)");
 	},

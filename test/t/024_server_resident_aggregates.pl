@@ -52,6 +52,10 @@ check("gpu_avg($_)") foreach qw(s i l f r n);
 # of several display scales, with that of the row that displays most
 check("gpu_sum($_), gpu_avg($_)") foreach "CASE WHEN i > 0 THEN 0 ELSE n * 1.25 END", "CASE WHEN k < 3 THEN n WHEN i < 0 THEN s::numeric END * n", "coalesce(n, s, 0.125)",
 	"CASE WHEN txt < 't3' THEN 1.5 ELSE n END + CASE WHEN b THEN n ELSE 1.125 END", "greatest(n, 50.5, s) - nullif(n, 3)";
+# digits that are rounded away, and zeros in their place
+check("gpu_sum($_), gpu_avg($_)") foreach "round(n * 1.25, 1)", "round(n, 0)", "round(n * n, -3)", "trunc(n, 1) + trunc(n * 3, -1)", "round(n, 5)", "ceil(n) - floor(-n)",
+	"mod(n, 7) + n % (s + 200.25)", "sign(n)", "round(CASE WHEN i > 0 THEN 0 ELSE n * 1.25 END, 1)", "CASE WHEN s <> 0 THEN n % s ELSE round(n, 1) END";
+check("gpu_sum(round(n, -30))", 'digits too far apart for the GPU');
 check("gpu_sum(n / (s + 200.0)), gpu_avg(n / 3)", 'a function that the GPU does not have');
 check("gpu_$_(i), gpu_$_(s), gpu_$_(f)") foreach qw(stddev variance stddev_pop var_pop);
 check("gpu_variance(l)");

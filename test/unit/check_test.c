@@ -337,6 +337,8 @@ stored(void)
 	STORED(p->instructions[4] = ((VectorInstruction) {VECTOR_IN, 1, 1, VECTOR_CONSTANT + 1, 2, 0}));
 	STORED(p->instructions[4] = ((VectorInstruction) {VECTOR_BUCKET, 1, 1, VECTOR_CONSTANT, 0, 0}));
 	STORED(p->instructions[4] = ((VectorInstruction) {VECTOR_DEC_RESCALE, 1, 1, 0, 0, 19}));
+	STORED(p->instructions[4] = ((VectorInstruction) {VECTOR_DEC_ROUND, 1, 1, 0, 0, 19}));
+	STORED(p->instructions[4] = ((VectorInstruction) {VECTOR_DEC_ROUND, 1, 1, 0, 0, 4 << VECTOR_ROUND_SHIFT}));
 	STORED(p->instructions[4] = ((VectorInstruction) {VECTOR_SELECT, 1, 1, 1, VECTOR_NONE, 0}));
 	STORED(runs[0].nrows = 0);
 	STORED(runs[0].nrows = 101);

@@ -350,8 +350,11 @@ GPU_TEST(resident_other_operations)
 		check_op(r, OpInfo{"in", VECTOR_IN, KIND_I64, KIND_I8, KIND_I8}, data, 6);
 	for (int scale = 0; scale <= 18; scale++)
 		check_op(r, OpInfo{"rescale", VECTOR_DEC_RESCALE, KIND_I64, KIND_I64, KIND_I64}, scale, -1);
-	for (int op = VECTOR_DEC_ADD; op <= VECTOR_DEC_ABS; op++)
+	for (int op = VECTOR_DEC_ADD; op <= VECTOR_DEC_MOD; op++)
 		check_op(r, OpInfo{"decimal", op, KIND_I64, KIND_I64, KIND_I64}, 0, -1);
+	for (int digits = 0; digits <= VECTOR_MOST_POWER; digits++)
+		for (int mode = VECTOR_ROUND_HALF; mode <= VECTOR_ROUND_CEIL; mode++)
+			check_op(r, OpInfo{"round", VECTOR_DEC_ROUND, KIND_I64, KIND_I64, KIND_I64}, digits | mode << VECTOR_ROUND_SHIFT, -1);
 	for (int data = 0; data < 8; data++)
 		check_op(r, OpInfo{"compare", VECTOR_DEC_COMPARE, KIND_I64, KIND_I64, KIND_I64}, data, -1);
 	for (int scale = 0; scale <= 22; scale++)

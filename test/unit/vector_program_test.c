@@ -204,6 +204,26 @@ some_answers(void)
 			   value_of(vector_bits_F64(-1.5))), "float4 as float8");
 	CHECK(same(run_one(VECTOR_DEC_RESCALE, 3, value_of(-12), no_value, no_value), value_of(-12000)), "rescale");
 	CHECK(same(run_one(VECTOR_DEC_RESCALE, 18, value_of(10), no_value, no_value), untold), "rescale too far");
+	for (int mode = VECTOR_ROUND_HALF; mode <= VECTOR_ROUND_CEIL; mode++)
+	{
+		/* of 2.4, 2.5 and 2.6, and the same below zero */
+		static const int64_t rounded[][6] = {{2, 3, 3, -2, -3, -3}, {2, 2, 2, -2, -2, -2}, {2, 2, 2, -3, -3, -3},
+		{3, 3, 3, -2, -2, -2}};
+		static const int64_t values[] = {24, 25, 26, -24, -25, -26};
+
+		for (int i = 0; i < 6; i++)
+			CHECK(same(run_one(VECTOR_DEC_ROUND, 1 | mode << VECTOR_ROUND_SHIFT, value_of(values[i]), no_value, no_value),
+					   value_of(rounded[mode][i])), "rounding %d of %d", mode, (int) values[i]);
+		CHECK(same(run_one(VECTOR_DEC_ROUND, 0 | mode << VECTOR_ROUND_SHIFT, value_of(INT64_MIN), no_value, no_value),
+				   value_of(INT64_MIN)), "nothing to round");
+		CHECK(same(run_one(VECTOR_DEC_ROUND, 18 | mode << VECTOR_ROUND_SHIFT, value_of(INT64_C(-9000000000000000000)), no_value,
+						   no_value), value_of(-9)), "eighteen digits");
+	}
+	CHECK(same(run_one(VECTOR_DEC_ROUND, 18, value_of(INT64_MAX), no_value, no_value), value_of(9)), "the largest value");
+	CHECK(same(run_one(VECTOR_DEC_MOD, 0, value_of(-7), value_of(4), no_value), value_of(-3)), "remainder");
+	CHECK(same(run_one(VECTOR_DEC_MOD, 0, value_of(INT64_MIN), value_of(-1), no_value), value_of(0)), "remainder of -1");
+	CHECK(same(run_one(VECTOR_DEC_MOD, 0, value_of(7), value_of(0), no_value), untold), "remainder of zero");
+	CHECK(same(run_one(VECTOR_DEC_SIGN, 0, value_of(-7), no_value, no_value), value_of(-1)), "sign");
 	CHECK(same(run_one(VECTOR_DEC_FLOAT8, 1, value_of(15), no_value, no_value), value_of(vector_bits_F64(1.5))),
 		  "decimal as float8");
 	CHECK(same(run_one(VECTOR_DEC_FLOAT8, 22, value_of(15), no_value, no_value),
