@@ -149,6 +149,8 @@ typedef struct WireWelcome
 	uint32_t	buffers;
 	uint32_t	ndevices;		/* over which tables are spread (wire_place) */
 	uint32_t	place_ranges;
+	uint32_t	keep_ms;		/* so long after CLOSE the client keeps the connection, if it has no other query */
+	uint32_t	reserved;
 	char		device_name[128];
 } WireWelcome;
 

@@ -263,8 +263,9 @@ receive_some(Client *client, void *to, size_t size)
 		char		space[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
 	}			control;
+	/* no padding, in which a second descriptor would fit */
 	struct msghdr msg = {.msg_iov = &iov,.msg_iovlen = 1,.msg_control = control.space,
-		.msg_controllen = sizeof(control.space)
+		.msg_controllen = CMSG_LEN(sizeof(int))
 	};
 	ssize_t		n = recvmsg(client->sock, &msg, MSG_CMSG_CLOEXEC);
 
@@ -391,10 +392,10 @@ dial(Client *client)
 /* ---- a connection that is kept between queries ---- */
 
 /*
- * One for the next query of this process, for a while: to connect takes longer than many a query.  It holds
+ * One for the next query of this process, for as long as the server has said: to connect takes longer than many a query.  It holds
  * neither device memory nor an arena at the server, but has one mapped, whose memory a server that has ended could not give back.
  */
-#define KEEP_MS 30000
+#define MOST_KEEP_MS 30000
 
 static Client kept = {.sock = -1};
 static volatile sig_atomic_t has_kept;	/* expire() may close it */
@@ -420,15 +421,33 @@ set_alarm(void)
 
 	if (timeout == MAX_TIMEOUTS)
 		timeout = RegisterTimeout(USER_TIMEOUT, expire);
-	enable_timeout_after(timeout, KEEP_MS);
+	enable_timeout_after(timeout, kept.welcome.keep_ms);
 }
 
-/* After an error core has disabled all timeouts. */
+static void
+set_alarm_again(void *arg)
+{
+	if (has_kept)
+		set_alarm();
+}
+
+/*
+ * After an error core has disabled all timeouts; and it does so again for each statement in a transaction that has failed, so that
+ * the alarm is set anew also when that ends.
+ */
 static void
 after_abort(XactEvent event, void *arg)
 {
-	if (event == XACT_EVENT_ABORT && has_kept)
-		set_alarm();
+	MemoryContextCallback *at_end;
+
+	if (event != XACT_EVENT_ABORT || !has_kept)
+		return;
+	set_alarm();
+	at_end = MemoryContextAllocExtended(TopTransactionContext, sizeof(MemoryContextCallback), MCXT_ALLOC_NO_OOM | MCXT_ALLOC_ZERO);
+	if (at_end == NULL)
+		return;
+	at_end->func = set_alarm_again;
+	MemoryContextRegisterResetCallback(TopTransactionContext, at_end);
 }
 
 static void
@@ -493,9 +512,9 @@ client_end(Client *client)
 	if (!registered)
 		RegisterXactCallback(after_abort, NULL);
 	registered = true;
-	set_alarm();
 	client->arena = NULL;
 	move_link(&kept, client);
+	set_alarm();
 	nsessions--;
 	keeps_fd = true;
 	pg_compiler_barrier();
@@ -555,6 +574,7 @@ greet(Client *client)
 	welcome.device_name[sizeof(welcome.device_name) - 1] = '\0';
 	if (!welcome_is_sound(&welcome))
 		return client_fail(client, "the GPU server sent what makes no sense");
+	welcome.keep_ms = Min(Max(welcome.keep_ms, 1), MOST_KEEP_MS);
 	client->welcome = welcome;
 	if (client->arena_fd < 0)
 		return client_fail(client, "the GPU server sent no memory");

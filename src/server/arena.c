@@ -32,12 +32,10 @@ static int	nidle;
 static uint64_t made;			/* bytes of all arenas, idle or not */
 static uint64_t limit = UINT64_MAX;
 
-/* The memory must not be pinned any more.  It goes now, even if a client that is idle has it mapped. */
+/* The memory must not be pinned any more. */
 static void
 arena_free(Arena *arena)
 {
-	if (arena->fd >= 0)
-		(void) fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, ARENA_BYTES);
 	if (arena->memory)
 		munmap(arena->memory, arena->bytes);
 	if (arena->fd >= 0)
@@ -231,8 +229,12 @@ arena_trim(void)
 	time_t		now = seconds_now();
 	Arena	   *arena;
 
+	/* the memory goes now, even if clients that are idle have it mapped */
 	while ((arena = take_surplus(now)) != NULL)
+	{
+		(void) fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, ARENA_BYTES);
 		arena_discard(arena);
+	}
 }
 
 void

@@ -224,6 +224,10 @@ extern uint64_t watch_stalled_ms(void);
 
 /* ---- session.c ---- */
 
+/* Connections that may be kept between queries at once, and how long each; tests may lower them before there is a session. */
+extern int	session_most_kept;
+extern int	session_keep_ms;
+
 /* Starts the thread of a connection, which will close the socket. */
 extern void session_start(int sock);
 /* Starts a detached thread; false, with errno set, if that fails. */

@@ -29,7 +29,6 @@
 #include "server/store.h"
 
 #define MAX_SESSIONS 512
-#define MAX_KEPT 512
 
 /* How long a client may take to send HELLO, to read an answer, and to close the socket after a failure. */
 #define GREET_MS 10000
@@ -75,6 +74,9 @@ typedef struct Session
 
 _Static_assert(sizeof(WireResident) + WIRE_MAX_SPANS * sizeof(WireSpan) <=
 			   sizeof(WireQuery) + WIRE_MAX_THRESHOLDS * sizeof(double), "spans behind RESIDENT");
+
+int			session_most_kept = 512;
+int			session_keep_ms = 30000;
 
 static atomic_int nsessions;	/* but those that are kept: */
 static atomic_int nkept;
@@ -197,6 +199,7 @@ on_hello(Session *s, size_t length)
 	welcome.buffers = ARENA_BUFFERS;
 	welcome.ndevices = (uint32_t) store_devices();
 	welcome.place_ranges = store_place_ranges;
+	welcome.keep_ms = (uint32_t) session_keep_ms;
 	memcpy(welcome.device_name, budget_device(s->device)->name, sizeof(welcome.device_name));
 	return stream_send_fd(&s->stream, MESSAGE_WELCOME, &welcome, sizeof(welcome), s->arena->fd);
 }
@@ -209,7 +212,7 @@ keep(Session *s)
 	leave_device(s);
 	arena_give(s->arena, s->number);
 	s->arena = NULL;
-	s->kept = atomic_fetch_add(&nkept, 1) < MAX_KEPT;
+	s->kept = atomic_fetch_add(&nkept, 1) < session_most_kept;
 	if (s->kept)
 		atomic_fetch_sub(&nsessions, 1);
 	else
@@ -632,23 +635,35 @@ await_end(int sock)
 }
 
 static void
+give_unowned(Arena *arena)
+{
+	arena_give(arena, 0);
+}
+
+/* Without an arena there is nothing that the client could still write into. */
+static void
 session_end(Session *s)
 {
 	watch_begin(&s->watch, s->device);
 	leave_query(s);
 	leave_device(s);
 	watch_end(&s->watch);
-	if (await_end(s->stream.sock))
-	{
-		if (s->arena)
-			arena_give(s->arena, 0);
-	}
-	else if (s->arena)
-		arena_discard(s->arena);
+	if (s->arena)
+		(await_end(s->stream.sock) ? give_unowned : arena_discard) (s->arena);
 	arena_disown(s->number);
 	close(s->stream.sock);
 	atomic_fetch_sub(s->kept ? &nkept : &nsessions, 1);
 	free(s);
+}
+
+/*
+ * How long the client may take for the next message.  After HELLO there is no limit: cursors may rest for long.  One that is kept is
+ * closed by the client after session_keep_ms; this is for clients that lost their timer.
+ */
+static int
+patience(const Session *s)
+{
+	return s->kept ? 2 * session_keep_ms : s->greeted ? -1 : GREET_MS;
 }
 
 static void *
@@ -659,8 +674,7 @@ session_main(void *arg)
 	bool		garbage = false;
 	bool		go_on = true;
 
-	/* after HELLO there is no time limit: cursors may rest for long */
-	while (go_on && stream_receive(&s->stream, &header, &s->body, sizeof(s->body), s->greeted ? -1 : GREET_MS, &garbage))
+	while (go_on && stream_receive(&s->stream, &header, &s->body, sizeof(s->body), patience(s), &garbage))
 	{
 		watch_begin(&s->watch, s->device);
 		clock_gettime(CLOCK_MONOTONIC, &s->since);

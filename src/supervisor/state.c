@@ -113,8 +113,18 @@ server_state_name(ServerState state)
 bool
 server_ready(char *reason, size_t reason_size)
 {
+	ServerState state;
 	ServerSnapshot snapshot;
 
+	/* the state alone: the snapshot is large, and a query asks several times */
+	if (shared)
+	{
+		LWLockAcquire(shared->lock, LW_SHARED);
+		state = shared->snapshot.state;
+		LWLockRelease(shared->lock);
+		if (state == SERVER_READY)
+			return true;
+	}
 	server_snapshot(&snapshot);
 	switch (snapshot.state)
 	{
@@ -139,13 +149,20 @@ server_ready(char *reason, size_t reason_size)
 void
 server_device_name(char *name, size_t size)
 {
-	ServerSnapshot snapshot;
+	char		first[sizeof(shared->snapshot.status.devices[0].name)] = "";
+	uint32		n = 0;
 
-	server_snapshot(&snapshot);
-	if (snapshot.status.ndevices > 1)
-		snprintf(name, size, "%u x %s", snapshot.status.ndevices, snapshot.status.devices[0].name);
+	if (shared)
+	{
+		LWLockAcquire(shared->lock, LW_SHARED);
+		n = shared->snapshot.status.ndevices;
+		memcpy(first, shared->snapshot.status.devices[0].name, sizeof(first));
+		LWLockRelease(shared->lock);
+	}
+	if (n > 1)
+		snprintf(name, size, "%u x %s", n, first);
 	else
-		strlcpy(name, snapshot.status.devices[0].name, size);
+		strlcpy(name, first, size);
 }
 
 void

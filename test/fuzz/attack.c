@@ -36,7 +36,7 @@
 /* Arenas that the server may keep (arena.c), each with its descriptor. */
 #define KEPT_ARENAS 66
 
-#define LAST_REQUEST MESSAGE_PICK
+#define LAST_REQUEST MESSAGE_CLOSE
 #define LAST_ANSWER MESSAGE_PICKED
 
 static const char *socket_path;
@@ -76,13 +76,22 @@ dial(void)
 	return sock;
 }
 
+/* From CLOSE on it may be another connection's. */
 static void
-hang_up(Connection *c)
+forget_arena(Connection *c)
 {
 	if (c->arena)
 		munmap(c->arena, (size_t) WIRE_BUFFERS * WIRE_BUFFER_BYTES);
 	if (c->arena_fd >= 0)
 		close(c->arena_fd);
+	c->arena = NULL;
+	c->arena_fd = -1;
+}
+
+static void
+hang_up(Connection *c)
+{
+	forget_arena(c);
 	if (c->sock >= 0)
 		close(c->sock);
 	memset(c, 0, sizeof(*c));
@@ -134,11 +143,18 @@ receive_message(Connection *c, void *to, size_t size, size_t *length)
 		return 0;
 	if (fd >= 0)
 	{
-		if (header.type != MESSAGE_WELCOME || c->arena)
+		if (header.type == MESSAGE_OPENED ? c->closes == 0 : header.type != MESSAGE_WELCOME || (c->arena && c->closes == 0))
 			give_up("a descriptor with a message that has none");
-		c->arena_fd = fd;
 		if (ftruncate(fd, 4096) == 0)
 			give_up("a client can shrink its arena");
+		/* it may be that of an OPEN after which another CLOSE was sent, or come with the answer to HELLO after CLOSE was sent */
+		if (c->closes != (header.type == MESSAGE_OPENED))
+		{
+			close(fd);
+			return header.type;
+		}
+		forget_arena(c);
+		c->arena_fd = fd;
 		c->arena = mmap(NULL, (size_t) WIRE_BUFFERS * WIRE_BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (c->arena == MAP_FAILED)
 			c->arena = NULL;
@@ -311,7 +327,7 @@ send_message(Connection *c, int type, bool mutate)
 				header.length = chance(0.5) ? interesting() : length + between(-8, 8);
 				break;
 			case 2:
-				header.type = chance(0.8) ? between(0, 11) : between(60, 140);
+				header.type = chance(0.8) ? between(0, LAST_REQUEST) : between(60, 140);
 				break;
 			case 3:
 				times = between(2, 60);
@@ -333,6 +349,11 @@ send_message(Connection *c, int type, bool mutate)
 	for (int i = 0; i < times; i++)
 	{
 		sent++;
+		if (header.type == MESSAGE_CLOSE)
+		{
+			forget_arena(c);
+			c->closes++;
+		}
 		send_bytes(c, message, total, mutate && chance(0.1) ? between(1, 8) : 0);
 	}
 }
@@ -345,7 +366,7 @@ next_type(Connection *c)
 {
 	if (c->step == 0)
 		return MESSAGE_HELLO;
-	if (c->step == 1)
+	if (c->step == 1 || (c->closes > 0 && !c->opened))
 		return MESSAGE_OPEN;
 	if (c->step < 12 && !c->finished && chance(0.5))
 		return chance(0.1) ? MESSAGE_DICTIONARY : chance(0.5) || !suits_programs(c) ? MESSAGE_STORE : MESSAGE_RESIDENT;
@@ -353,8 +374,10 @@ next_type(Connection *c)
 		return MESSAGE_BATCH;
 	if (c->finished && chance(0.6))
 		return c->query.nsets > 0 && chance(0.5) ? MESSAGE_PICK : MESSAGE_FETCH;
-	switch (random_below(9))
+	switch (random_below(10))
 	{
+		case 9:
+			return MESSAGE_CLOSE;
 		case 8:
 			return MESSAGE_LIST;
 		case 0:
@@ -423,6 +446,7 @@ attack(Connection *c)
 	}
 	send_message(c, type, mutate);
 	c->step++;
+	c->opened = type == MESSAGE_OPEN || (c->opened && type != MESSAGE_CLOSE);
 	c->finished = type == MESSAGE_FINISH || (c->finished && type != MESSAGE_OPEN && type != MESSAGE_RESET);
 	if (chance(0.02))
 		shutdown(c->sock, chance(0.5) ? SHUT_WR : SHUT_RD);
@@ -593,7 +617,37 @@ right_groups(Connection *c, const Expected *e)
 	return right == present;
 }
 
-/* A whole conversation, with a reset in the middle. */
+/* The query is over, and the connection is kept; *mapped, if it is not NULL, is the arena meanwhile. */
+static bool
+send_close(Connection *c, char **mapped)
+{
+	MessageHeader header = {GPUAGG_PROTOCOL_MAGIC, MESSAGE_CLOSE, 0, 0};
+
+	*mapped = c->arena;
+	c->arena = NULL;
+	c->closes = 1;
+	return send(c->sock, &header, sizeof(header), MSG_NOSIGNAL) == sizeof(header);
+}
+
+/* OPEN after CLOSE, with other connections between them: OPENED may bring another arena. */
+static bool
+open_again(Connection *c, const WireQuery *q)
+{
+	char	   *mapped;
+	bool		right = send_close(c, &mapped);
+
+	if (chance(0.5))
+		usleep(random_below(2000));
+	memcpy(body, q, sizeof(*q));
+	right = right && request(c, MESSAGE_OPEN, sizeof(*q), MESSAGE_OPENED, NULL, 0);
+	if (c->arena == NULL)
+		c->arena = mapped;
+	else
+		munmap(mapped, (size_t) WIRE_BUFFERS * WIRE_BUFFER_BYTES);
+	return right;
+}
+
+/* A whole conversation, with a reset in the middle, and further queries over the same connection. */
 static bool
 behave_well(void)
 {
@@ -614,14 +668,16 @@ behave_well(void)
 		request(&c, MESSAGE_HELLO, sizeof(hello), MESSAGE_WELCOME, &welcome, sizeof(welcome)) && c.arena;
 	memcpy(body, &q, sizeof(q));
 	right = right && request(&c, MESSAGE_OPEN, sizeof(q), MESSAGE_OPENED, NULL, 0);
-	for (int pass = 0; pass < 2 && right; pass++)
+	for (int pass = 0; pass < 6 && right; pass++)
 	{
 		expect_none(&e);
 		for (int i = between(1, 6); i > 0 && right; i--)
 			right = chance(0.5) ? send_rows(&c, &e) : send_stored_rows(&c, &e, 77);
 		if (right && chance(0.3))
 			right = request(&c, MESSAGE_LEAVE, 0, MESSAGE_LEFT, &left, sizeof(left));
-		right = right && right_groups(&c, &e) && request(&c, MESSAGE_RESET, 0, MESSAGE_OPENED, NULL, 0);
+		right = right && right_groups(&c, &e);
+		if (right)
+			right = pass % 2 ? open_again(&c, &q) : request(&c, MESSAGE_RESET, 0, MESSAGE_OPENED, NULL, 0);
 	}
 	hang_up(&c);
 	checks++;

@@ -20,6 +20,8 @@ typedef struct Connection
 	bool		deaf;			/* never reads */
 	int			step;			/* messages sent */
 	bool		finished;		/* groups may be fetched */
+	bool		opened;			/* OPEN was sent, and no CLOSE since */
+	int			closes;			/* sent */
 	WireQuery	query;
 	uint8_t		types[WIRE_MAX_COLS];
 	double		thresholds[64];

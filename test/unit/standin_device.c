@@ -263,12 +263,18 @@ standin_start(const char *names, WireStatus *status, DeviceError *error)
 	const char *n = getenv("GPUAGG_STANDIN_DEVICES");
 	const char *seconds = getenv("GPUAGG_STANDIN_IDLE");
 	const char *ranges = getenv("GPUAGG_STANDIN_RANGES");
+	const char *most_kept = getenv("GPUAGG_STANDIN_KEPT");
+	const char *keep_ms = getenv("GPUAGG_STANDIN_KEEP_MS");
 	const char *note;
 	DeviceList	list;
 	int			count = n ? atoi(n) : 2;
 
 	if (seconds)
 		arena_idle_seconds = atoi(seconds);
+	if (most_kept)
+		session_most_kept = atoi(most_kept);
+	if (keep_ms)
+		session_keep_ms = atoi(keep_ms);
 	if (ranges)
 		store_place_ranges = (uint32_t) atoi(ranges);
 	if (!device_list_read(names, &list, error->text, sizeof(error->text)))
