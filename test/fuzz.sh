@@ -87,7 +87,8 @@ serial="SET max_parallel_workers_per_gather = 0;"
 
 # script ROUNDS SETTINGS: a session that runs the queries so often, after one that shows its descriptors and mappings
 script() {
-	local held="SELECT 0, (SELECT count(*) FROM regexp_split_to_table(pg_read_file('/proc/self/maps'), E'\n') l WHERE l LIKE '%memfd%'),
+	# the connection that is kept for the next query has one arena mapped
+	local held="SELECT 0, (SELECT count(*) > 1 FROM regexp_split_to_table(pg_read_file('/proc/self/maps'), E'\n') l WHERE l LIKE '%memfd%'),
 		(SELECT count(*) > 40 FROM pg_ls_dir('/proc/self/fd')), (SELECT count(*) > 40 FROM pg_ls_dir('/proc/self/fd') f);"
 
 	echo "\\set VERBOSITY verbose
@@ -113,7 +114,7 @@ session() {
 		wrong=$(sort -u "$out" | comm -23 - "$work/expected")
 		[[ -z $wrong ]] || { head -5 <<<"$wrong" | sed "s/^/# $1 $2: wrong answer /"; return 1; }
 	fi
-	grep -qx '0|0|f|f' "$out" || [[ $1 == any ]] && ! grep -q '^0|[1-9]\|^0|.*t' "$out" ||
+	grep -qx '0|f|f|f' "$out" || [[ $1 == any ]] && ! grep -q '^0|.*t' "$out" ||
 		{ grep '^0|' "$out" | sed "s/^/# $1 $2: memory mapped, many descriptors: /"; return 1; }
 }
 
@@ -139,7 +140,7 @@ SQL
 		[[ $(psql -XAtqc 'SELECT state FROM gpuagg_devices() LIMIT 1') == ready ]] && break
 		sleep 0.1
 	done
-	{ echo 'SET gpuagg.engine = cpu;'; queries; echo "SELECT 9;"; echo "SELECT 0, 0, false, false;"; } | psql -XAtq | sort -u >"$work/expected"
+	{ echo 'SET gpuagg.engine = cpu;'; queries; echo "SELECT 9;"; echo "SELECT 0, false, false, false;"; } | psql -XAtq | sort -u >"$work/expected"
 	[[ $(grep -c '' "$work/expected") == 10 ]]
 	say $? "expected answers"
 	rm -f "$pg_root/data/gpuagg.fuzz"

@@ -116,6 +116,7 @@ build/fuzz/gpuagg-server: $(STANDIN_OBJS:$(UNIT_DIR)/%=build/unit-sanitize/%)
 	$(CC) $(UNIT_SANITIZE) $^ -o $@ -lpthread -lm
 
 build/fuzz/attack build/fuzz/proxy: build/fuzz/%: build/unit/stub/test/fuzz/%.o build/unit/stub/src/operators/monoid.o
+	@mkdir -p $(@D)
 	$(CC) $^ -o $@ -lpthread -lm
 
 -include $(shell find build/strict build/unit build/unit-sanitize -name '*.d' 2>/dev/null)
