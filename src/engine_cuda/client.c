@@ -414,40 +414,55 @@ expire(void)
 	has_kept = false;
 }
 
+static TimeoutId alarm_id = MAX_TIMEOUTS;
+
 static void
 set_alarm(void)
 {
-	static TimeoutId timeout = MAX_TIMEOUTS;
-
-	if (timeout == MAX_TIMEOUTS)
-		timeout = RegisterTimeout(USER_TIMEOUT, expire);
-	enable_timeout_after(timeout, kept.welcome.keep_ms);
+	if (alarm_id == MAX_TIMEOUTS)
+		alarm_id = RegisterTimeout(USER_TIMEOUT, expire);
+	enable_timeout_after(alarm_id, kept.welcome.keep_ms);
 }
 
+/* Unless it is still set: then the connection goes at its time, however many errors there are. */
 static void
 set_alarm_again(void *arg)
 {
-	if (has_kept)
+	if (has_kept && !get_timeout_active(alarm_id))
 		set_alarm();
 }
 
 /*
- * After an error core has disabled all timeouts; and it does so again for each statement in a transaction that has failed, so that
- * the alarm is set anew also when that ends.
+ * After an error core has disabled all timeouts; and it does so again for each statement in a transaction, or subtransaction, that has
+ * failed, so that the alarm is set anew also when that ends.
  */
 static void
-after_abort(XactEvent event, void *arg)
+after_error(void)
 {
 	MemoryContextCallback *at_end;
 
-	if (event != XACT_EVENT_ABORT || !has_kept)
+	if (!has_kept)
 		return;
-	set_alarm();
-	at_end = MemoryContextAllocExtended(TopTransactionContext, sizeof(MemoryContextCallback), MCXT_ALLOC_NO_OOM | MCXT_ALLOC_ZERO);
+	set_alarm_again(NULL);
+	at_end = MemoryContextAllocExtended(CurTransactionContext, sizeof(MemoryContextCallback), MCXT_ALLOC_NO_OOM | MCXT_ALLOC_ZERO);
 	if (at_end == NULL)
 		return;
 	at_end->func = set_alarm_again;
-	MemoryContextRegisterResetCallback(TopTransactionContext, at_end);
+	MemoryContextRegisterResetCallback(CurTransactionContext, at_end);
+}
+
+static void
+after_abort(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_ABORT)
+		after_error();
+}
+
+static void
+after_abort_sub(SubXactEvent event, SubTransactionId sub, SubTransactionId parent, void *arg)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		after_error();
 }
 
 static void
@@ -504,21 +519,24 @@ client_end(Client *client)
 
 	tidy_kept();
 	if (client->sock < 0 || client->midway || client->opening || client->from < client->to || client->arena_fd >= 0 ||
-		has_kept || send(client->sock, &header, sizeof(header), MSG_NOSIGNAL) != sizeof(header))
+		keeps_fd || send(client->sock, &header, sizeof(header), MSG_NOSIGNAL) != sizeof(header))
 	{
 		client_close(client);
 		return;
 	}
 	if (!registered)
+	{
 		RegisterXactCallback(after_abort, NULL);
+		RegisterSubXactCallback(after_abort_sub, NULL);
+	}
 	registered = true;
 	client->arena = NULL;
 	move_link(&kept, client);
-	set_alarm();
 	nsessions--;
 	keeps_fd = true;
 	pg_compiler_barrier();
 	has_kept = true;
+	set_alarm();
 	client_close(client);
 }
 

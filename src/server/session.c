@@ -233,6 +233,9 @@ resume(Session *s, int *fd)
 		return fail(s, FAILURE_MEMORY, s->error.text);
 	*fd = s->arena->owner == s->number ? -1 : s->arena->fd;
 	s->device = budget_attach(-1);
+	/* what follows waits for this device */
+	watch_end(&s->watch);
+	watch_begin(&s->watch, s->device);
 	return true;
 }
 

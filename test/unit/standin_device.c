@@ -21,8 +21,9 @@
  * Environment variables: GPUAGG_STANDIN_DEVICES is the number of devices (default 2; 0: none), GPUAGG_STANDIN_RANGES
  * the number of ranges of a table that follow each other on one of them (default: as on GPUs),
  * GPUAGG_STANDIN_SKIPPED the note of another one that cannot be used, GPUAGG_STANDIN_IDLE the
- * seconds after which idle arenas are freed, GPUAGG_STANDIN_SHARED a file in which the servers that share the devices say
- * how much memory they have.
+ * seconds after which idle arenas are freed, GPUAGG_STANDIN_KEPT the most connections that are kept between queries,
+ * GPUAGG_STANDIN_KEEP_MS the milliseconds for which a client keeps one, GPUAGG_STANDIN_SHARED a file in which the servers
+ * that share the devices say how much memory they have.
  */
 #include <errno.h>
 #include <fcntl.h>
