@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "access/htup_details.h"
 #include "utils/builtins.h"
 #include "utils/numeric.h"
 
