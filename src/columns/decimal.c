@@ -171,34 +171,8 @@ decimal_to_numeric(gpuagg_i128 value, int scale)
 	return decimal_to_numeric_shown(value, scale, scale);
 }
 
-/* The first digit of base 10000, and its weight, of a number with so many of these digits behind the point. */
-static int
-first_digit(gpuagg_u128 aligned, int nfrac, int *weight)
-{
-	uint64		low;
-
-	*weight = aligned > 0 ? -nfrac : 0;
-	while (aligned >> 64 != 0)
-	{
-		aligned /= DIGIT_BASE;
-		++*weight;
-	}
-	for (low = (uint64) aligned; low >= DIGIT_BASE; low /= DIGIT_BASE)
-		++*weight;
-	return (int) low;
-}
-
-/* Digits that core wants of a quotient, and most decimal places of one that is made here. */
-#define SIGNIFICANT_DIGITS 16
+/* Most decimal places of a quotient that is made here. */
 #define MOST_PLACES 60
-
-/* False if the product has more than 128 bits. */
-static bool
-multiply(gpuagg_u128 a, gpuagg_u128 b, gpuagg_u128 *product)
-{
-	*product = a * b;
-	return (a | b) >> 64 == 0 || b == 0 || *product / b == a;
-}
 
 /*
  * sum * 10^-scale / n as core's division gives it, *quotient * 10^-*places, for positive n; false: it has more digits
@@ -216,12 +190,10 @@ divide(gpuagg_i128 sum, int64 n, int scale, gpuagg_i128 *quotient, int *places)
 
 	if (magnitude > MOST_ALIGNED)
 		return false;
-	/* as select_div_scale() of numeric.c has it */
-	first[0] = first_digit(magnitude * alignment[scale % DIGIT_WIDTH], (scale + DIGIT_WIDTH - 1) / DIGIT_WIDTH,
-						   &weight[0]);
-	first[1] = first_digit(n, 0, &weight[1]);
-	*places = SIGNIFICANT_DIGITS - (weight[0] - weight[1] - (first[0] <= first[1])) * DIGIT_WIDTH;
-	*places = Max(*places, scale);
+	first[0] = decimal_first_digit(magnitude * alignment[scale % DIGIT_WIDTH], (scale + DIGIT_WIDTH - 1) / DIGIT_WIDTH,
+								   &weight[0]);
+	first[1] = decimal_first_digit(n, 0, &weight[1]);
+	*places = decimal_quotient_scale(first[0], weight[0], first[1], weight[1], scale);
 	if (*places > MOST_PLACES || *places - scale > 36)
 		return false;
 	factor = decimal_power10(*places - scale);
@@ -281,7 +253,8 @@ decimal_variance(int64 n, gpuagg_i128 sum, gpuagg_u128 sumsq, bool sample, bool 
 
 	Assert(n > (sample ? 1 : 0));
 	/* as numeric_stddev_internal() of numeric.c has it */
-	if (n > PG_INT32_MAX || !multiply(magnitude, magnitude, &square) || !multiply(sumsq, n, &product) ||
+	if (n > PG_INT32_MAX || __builtin_mul_overflow(magnitude, magnitude, &square) ||
+		__builtin_mul_overflow(sumsq, (gpuagg_u128) n, &product) ||
 		product >> 127 != 0)
 		return false;
 	if (product <= square)
@@ -293,7 +266,7 @@ decimal_variance(int64 n, gpuagg_i128 sum, gpuagg_u128 sumsq, bool sample, bool 
 		return false;
 	if (root)
 	{
-		if (places > 36 || !multiply(variance, decimal_power10(places), &radicand) || radicand >> 126 != 0)
+		if (places > 36 || __builtin_mul_overflow((gpuagg_u128) variance, (gpuagg_u128) decimal_power10(places), &radicand) || radicand >> 126 != 0)
 			return false;
 		variance = rounded_root(radicand);
 	}

@@ -47,6 +47,37 @@ extern Datum decimal_to_numeric(gpuagg_i128 value, int scale);
 /* The same with another display scale; digits beyond that must be zeros. */
 extern Datum decimal_to_numeric_shown(gpuagg_i128 value, int scale, int dscale);
 
+/* The first digit of base 10000 of a magnitude that has `nfrac` of these behind the point, and its weight; 0 and 0 of zero. */
+static inline int
+decimal_first_digit(gpuagg_u128 magnitude, int nfrac, int *weight)
+{
+	int			ndigits = 1;
+	uint64		low;
+
+	for (; magnitude >> 64 != 0; ndigits++)
+		magnitude /= 10000;
+	low = (uint64) magnitude;
+	if (low >= UINT64CONST(100000000))
+	{
+		low /= UINT64CONST(100000000);
+		ndigits += 2;
+	}
+	for (; low >= 10000; ndigits++)
+		low /= 10000;
+	*weight = low > 0 ? ndigits - 1 - nfrac : 0;
+	return (int) low;
+}
+
+/*
+ * The display scale of a quotient of numbers with these first digits and weights, as select_div_scale() of core's
+ * numeric.c has it: at least 16 significant digits, and at least `least`, the larger scale of the two.
+ */
+static inline int
+decimal_quotient_scale(int first_a, int weight_a, int first_b, int weight_b, int least)
+{
+	return Max(16 - (weight_a - weight_b - (first_a <= first_b)) * 4, least);
+}
+
 /* What core's division gives for that and n, which is positive: the same digits. */
 extern Datum decimal_mean(gpuagg_i128 sum, int64 n, int scale, int dscale);
 

@@ -16,9 +16,7 @@
 #include "columns/decimal.h"
 #include "expr/internal.h"
 
-/* Core's NUMERIC_MIN_SIG_DIGITS and digits of the base 10000. */
-#define LEAST_DIGITS 16
-#define BASE 10000
+/* Decimal digits in one of base 10000. */
 #define BASE_DIGITS 4
 #define MOST_POWER 38
 
@@ -33,8 +31,6 @@ static inline bool
 get_magnitude(gpuagg_u128 value, int groups, uint64 shift, Magnitude *m)
 {
 	gpuagg_u128 wide;
-	uint64		v;
-	int			ndigits = 1;
 
 	*m = (Magnitude) {0, 0};
 	if (value == 0)
@@ -43,21 +39,7 @@ get_magnitude(gpuagg_u128 value, int groups, uint64 shift, Magnitude *m)
 		wide = value * shift;
 	else if (__builtin_mul_overflow(value, (gpuagg_u128) shift, &wide))
 		return false;
-	while (wide >> 64 != 0)
-	{
-		wide /= BASE;
-		ndigits++;
-	}
-	v = (uint64) wide;
-	if (v >= (uint64) BASE * BASE)
-	{
-		v /= (uint64) BASE * BASE;
-		ndigits += 2;
-	}
-	for (; v >= BASE; v /= BASE)
-		ndigits++;
-	m->weight = ndigits - 1 - groups;
-	m->first = (int) v;
+	m->first = decimal_first_digit(wide, groups, &m->weight);
 	return true;
 }
 
@@ -123,14 +105,12 @@ divide(const QuotientOp *data, gpuagg_i128 a, int sa, int da, gpuagg_i128 b, int
 	gpuagg_u128 quotient;
 	Magnitude	ma,
 				mb;
-	int			weight;
 	int			digits;
 
 	if (b == 0 || !get_magnitude(ua, data->groups[0], data->shift[0], &ma) ||
 		!get_magnitude(ub, data->groups[1], data->shift[1], &mb))
 		return false;
-	weight = ma.weight - mb.weight - (ma.first <= mb.first);
-	*scale = Max(Max(LEAST_DIGITS - weight * BASE_DIGITS, 0), Max(da, db));
+	*scale = decimal_quotient_scale(ma.first, ma.weight, mb.first, mb.weight, Max(da, db));
 	if (*scale > data->scale)
 		return false;
 	digits = *scale - sa + sb;
@@ -210,9 +190,8 @@ expr_compile_quotient(ExprSet *set, Oid funcid, Expr *expr, List *args, int stag
 	}
 	r = expr_new_vec(set, COLUMN_DEC, data->scale, NUMERICOID, expr, stage);
 	r->least_scale = Max(a->least_scale, b->least_scale);
-	if (r->least_scale == r->scale)
-		data->scales = expr_new_vec(set, COLUMN_I32, 0, INT4OID, NULL, stage);
-	else
-		data->scales = r->scales = expr_new_vec(set, COLUMN_I32, 0, INT4OID, NULL, stage);
+	data->scales = expr_new_vec(set, COLUMN_I32, 0, INT4OID, NULL, stage);
+	if (r->least_scale < r->scale)
+		r->scales = data->scales;
 	return expr_emit(set, stage, run_quotient, r, a, b, NULL, data);
 }
