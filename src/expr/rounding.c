@@ -14,7 +14,7 @@
 #include "columns/decimal.h"
 #include "expr/internal.h"
 #include "expr/program.h"
-#include "operators/vector_program.h"
+#include "operators/vector_run.h"
 
 typedef gpuagg_i128 i128;
 typedef gpuagg_u128 u128;
@@ -53,20 +53,7 @@ remove_digits(const RoundOp *d, i128 a)
 		quotient = magnitude / d->unit;
 		rest = magnitude - quotient * d->unit;
 	}
-	switch (d->mode)
-	{
-		case VECTOR_ROUND_HALF:
-			quotient += rest >= d->unit - rest;
-			break;
-		case VECTOR_ROUND_FLOOR:
-			quotient += a < 0 && rest != 0;
-			break;
-		case VECTOR_ROUND_CEIL:
-			quotient += a > 0 && rest != 0;
-			break;
-		case VECTOR_ROUND_TRUNC:
-			break;
-	}
+	quotient += vector_rounds_away(d->mode, a < 0, rest != 0, rest >= d->unit - rest);
 	return a < 0 ? -(i128) quotient : (i128) quotient;
 }
 

@@ -314,6 +314,13 @@ vector_decimal(VectorRow x, int op, int data)
 	}
 }
 
+/* Does a quotient go away from zero by one, of a number that is `negative`, with a rest (`inexact`), of half or more? */
+GPUAGG_HD int
+vector_rounds_away(int mode, int negative, int inexact, int half)
+{
+	return mode == VECTOR_ROUND_HALF ? half : inexact && mode == (negative ? VECTOR_ROUND_FLOOR : VECTOR_ROUND_CEIL);
+}
+
 /* a / 10^(data's power), see VECTOR_DEC_ROUND. */
 GPUAGG_HD VectorCell
 vector_decimal_round(VectorRow x, int data)
@@ -324,20 +331,8 @@ vector_decimal_round(VectorRow x, int data)
 	int64_t		rest = a - r * unit;	/* with the sign of a */
 	uint64_t	far = rest < 0 ? -(uint64_t) rest : (uint64_t) rest;
 
-	switch (data >> VECTOR_ROUND_SHIFT)
-	{
-		case VECTOR_ROUND_HALF:
-			r += far >= (uint64_t) unit - far ? (a < 0 ? -1 : 1) : 0;
-			break;
-		case VECTOR_ROUND_FLOOR:
-			r -= rest < 0;
-			break;
-		case VECTOR_ROUND_CEIL:
-			r += rest > 0;
-			break;
-		default:
-			break;
-	}
+	if (vector_rounds_away(data >> VECTOR_ROUND_SHIFT, a < 0, rest != 0, far >= (uint64_t) unit - far))
+		r += a < 0 ? -1 : 1;
 	return vector_strict(x, r, 0);
 }
 
