@@ -1,6 +1,6 @@
 /*
  * aggmap_internal.h
- *	  What aggmap.c, which makes AggOutputs, and finalize.c, which reads them, share.
+ *	  What agg_catalog.c, which knows the aggregates, aggmap.c, which makes AggOutputs, and finalize.c, which reads them, share.
  */
 #ifndef GPUAGG_AGGMAP_INTERNAL_H
 #define GPUAGG_AGGMAP_INTERNAL_H
@@ -114,9 +114,6 @@ finalize_has_bins(FinalizeKind kind)
 		kind == FINALIZE_HIST_THRESHOLDS || kind == FINALIZE_HIST_LOG || kind == FINALIZE_HLL;
 }
 
-/* The kind of states of an aggregate of core's or the extension's. */
-extern PartialKind aggmap_partial_kind(Oid aggfnoid);
-
 /*
  * Makes *info ready to call a function, with the types of its arguments for
  * get_fn_expr_argtype.  Without a function (fn InvalidOid), only sets fn_oid to that.
@@ -129,6 +126,53 @@ finalize_is_direct(FinalizeKind kind)
 	return finalize_has_bins(kind) || kind == FINALIZE_ARG || kind == FINALIZE_MATRIX || kind == FINALIZE_RUN ||
 		kind == FINALIZE_ASCENDING;
 }
+
+/* ---- agg_catalog.c ---- */
+
+/* A monoid over arguments of the aggregate; -1: none. */
+typedef struct SlotUse
+{
+	bool		used;
+	MonoidId	monoid;
+	int			arg[2];
+} SlotUse;
+
+/* A row of agg_list.h. */
+typedef struct AggRow
+{
+	Oid			transfn;		/* InvalidOid: the extension's function `symbol` */
+	const char *symbol;
+	FinalizeKind kind;
+	SlotUse		slots[MAX_SLOTS];
+} AggRow;
+
+/* Of all other aggregates. */
+extern const AggRow aggmap_fallback_row;
+
+/* What is known of an aggregate. */
+typedef struct AggEntry
+{
+	Oid			aggfnoid;		/* hash key of the cache */
+	bool		ours;
+	Oid			finalfn;		/* core's final function, or InvalidOid */
+	AggRole		role;
+	PartialKind partial;
+	const AggRow *row;			/* of agg_list.h, or aggmap_fallback_row */
+} AggEntry;
+
+extern AggEntry aggmap_look_up(Oid aggfnoid);
+
+/*
+ * Is it found by exec/ordered_set.c?  Not where gpu_median takes DISTINCT values, or its rows in an order: it is a fallback
+ * aggregate then.
+ */
+extern bool aggmap_row_is_ordered_set(const AggRow *row, const Aggref *aggref);
+
+/* Has it a slot whose states depend on the order of rows by definition? */
+extern bool aggmap_row_needs_order(const AggRow *row);
+
+/* The kind of states of an aggregate of core's or the extension's. */
+extern PartialKind aggmap_partial_kind(Oid aggfnoid);
 
 /*
  * The function of core's that a function of an aggregate of core's or the extension's is: itself,

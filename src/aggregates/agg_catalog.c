@@ -1,0 +1,359 @@
+/*
+ * agg_catalog.c
+ *	  Which aggregates there are: the rows of agg_list.h, and what the catalog says of an aggregate.
+ *
+ * It is cached for the session, until pg_proc changes.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/builtins.h"
+#include "utils/catcache.h"
+#include "utils/fmgroids.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "aggregates/aggmap_internal.h"
+#include "aggregates/ordered_set.h"
+#include "common/compat.h"
+
+#define S0(m) {true, MONOID_##m, {-1, -1}}
+#define S1(m, a) {true, MONOID_##m, {a, -1}}
+#define S2(m, a, b) {true, MONOID_##m, {a, b}}
+#define AGG(fn, kind, ...) {F_##fn, NULL, FINALIZE_##kind, {__VA_ARGS__}},
+#define AGG_OURS(symbol, kind, ...) {InvalidOid, symbol, FINALIZE_##kind, {__VA_ARGS__}},
+#define AGG_FALLBACK(fn) {F_##fn, NULL, FINALIZE_FALLBACK, {{false}}},
+static const AggRow agg_rows[] = {
+#include "aggregates/agg_list.h"
+};
+#undef S0
+#undef S1
+#undef S2
+#undef AGG
+#undef AGG_OURS
+#undef AGG_FALLBACK
+
+const AggRow aggmap_fallback_row = {InvalidOid, NULL, FINALIZE_FALLBACK, {{false}}};
+
+static HTAB *agg_cache = NULL;
+static bool agg_cache_valid = false;
+/* The extensions whose aggregates are known, or InvalidOid.  They change with functions, as the cache does. */
+static Oid	own_extension;
+static Oid	citus_extension;
+
+static void
+forget_aggregates(Datum arg, int cacheid, uint32 hashvalue)
+{
+	agg_cache_valid = false;
+}
+
+static void
+reset_cache(void)
+{
+	HASHCTL		ctl = {.keysize = sizeof(Oid), .entrysize = sizeof(AggEntry)};
+
+	if (agg_cache == NULL)
+		CacheRegisterSyscacheCallback(PROCOID, forget_aggregates, (Datum) 0);
+	else
+		hash_destroy(agg_cache);
+	agg_cache = hash_create("gpuagg aggregates", 128, &ctl, HASH_ELEM | HASH_BLOBS);
+	agg_cache_valid = true;
+	own_extension = get_extension_oid("gpuagg", true);
+	citus_extension = get_extension_oid("citus", true);
+}
+
+static bool
+aggregate_functions(Oid aggfnoid, Oid *transfn, Oid *finalfn, Oid *combinefn)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggfnoid));
+	Form_pg_aggregate form;
+
+	*transfn = *finalfn = *combinefn = InvalidOid;
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_aggregate) GETSTRUCT(tuple);
+	*transfn = form->aggtransfn;
+	*finalfn = form->aggfinalfn;
+	/* of internal states */
+	if (form->aggtranstype == INTERNALOID)
+		*combinefn = form->aggcombinefn;
+	ReleaseSysCache(tuple);
+	return true;
+}
+
+/* Is the result the transition value, as it is or serialized? */
+static bool
+returns_state(Oid aggfnoid)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggfnoid));
+	Form_pg_aggregate form;
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for aggregate %u", aggfnoid);
+	form = (Form_pg_aggregate) GETSTRUCT(tuple);
+	result = !OidIsValid(form->aggfinalfn) || form->aggfinalfn == form->aggserialfn;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/* The link symbol of a C function, or the name of an internal one. */
+static char *
+function_symbol(Oid fn)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(fn));
+	bool		isnull;
+	char	   *symbol;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", fn);
+	symbol = TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull));
+	ReleaseSysCache(tuple);
+	return symbol;
+}
+
+/* As gpuagg_NAME (core_list.h), or NAME in version 1.0 of the SQL objects, LANGUAGE internal. */
+Oid
+aggmap_core_function(Oid fn, char **symbol)
+{
+	Oid			core;
+
+	*symbol = NULL;
+	if (fn < FirstNormalObjectId)
+		return fn;
+	*symbol = function_symbol(fn);
+	core = fmgr_internal_function(*symbol);
+	if (!OidIsValid(core) && strncmp(*symbol, "gpuagg_", 7) == 0)
+		core = fmgr_internal_function(*symbol + 7);
+	return core;
+}
+
+/* The row of an aggregate's transition function, or NULL. */
+static const AggRow *
+find_row(Oid transfn)
+{
+	char	   *symbol;
+	Oid			core = aggmap_core_function(transfn, &symbol);
+
+	for (int i = 0; i < lengthof(agg_rows); i++)
+	{
+		const AggRow *row = &agg_rows[i];
+
+		if (OidIsValid(core) ? row->transfn == core :
+			row->symbol && symbol && strcmp(symbol, row->symbol) == 0)
+			return row;
+	}
+	return NULL;
+}
+
+/* One of the aggregates by which Citus has a part of another one computed? */
+static AggRole
+citus_role(Oid aggfnoid, Oid extension)
+{
+	char	   *name = get_func_name(aggfnoid);
+
+	if (!OidIsValid(citus_extension) || extension != citus_extension || name == NULL ||
+		get_func_namespace(aggfnoid) != PG_CATALOG_NAMESPACE)
+		return AGG_ROLE_NONE;
+	if (strcmp(name, "worker_partial_agg") == 0)
+		return AGG_ROLE_CITUS_TEXT;
+	return strcmp(name, "worker_binary_partial_agg") == 0 ? AGG_ROLE_CITUS_BINARY : AGG_ROLE_NONE;
+}
+
+AggEntry
+aggmap_look_up(Oid aggfnoid)
+{
+	AggEntry   *entry;
+	AggEntry	made = {aggfnoid, false, InvalidOid, AGG_ROLE_NONE, PARTIAL_NONE, &aggmap_fallback_row};
+	const AggRow *row;
+	Oid			extension;
+	Oid			transfn;
+	Oid			finalfn;
+	Oid			combinefn;
+	char	   *symbol;
+
+	if (!agg_cache_valid)
+		reset_cache();
+	entry = hash_search(agg_cache, &aggfnoid, HASH_FIND, NULL);
+	if (entry)
+		return *entry;
+
+	if (aggfnoid >= FirstNormalObjectId)
+	{
+		extension = getExtensionOfObject(ProcedureRelationId, aggfnoid);
+		made.ours = OidIsValid(extension) && extension == own_extension;
+		if (!made.ours && OidIsValid(extension))
+			made.role = citus_role(aggfnoid, extension);
+	}
+	/* a user's aggregate may have another initial value or final function */
+	if ((made.ours || aggfnoid < FirstNormalObjectId) &&
+		aggregate_functions(aggfnoid, &transfn, &finalfn, &combinefn))
+	{
+		if (OidIsValid(combinefn))
+		{
+			Oid			core = aggmap_core_function(combinefn, &symbol);
+
+			made.partial = partial_kind_of(core, symbol);
+		}
+		if (made.ours && strcmp(function_symbol(transfn), "gpuagg_merge_accum") == 0)
+			made.role = AGG_ROLE_MERGE;
+		row = find_row(transfn);
+		made.row = row ? row : &aggmap_fallback_row;
+		made.finalfn = aggmap_core_function(finalfn, &symbol);
+		/* slots of these make the result, not the transition value */
+		if (finalize_is_direct(made.row->kind) && returns_state(aggfnoid))
+			made.row = &aggmap_fallback_row;
+		/* others with core's transition function, and hypothetical sets, are left to core */
+		if (made.row->kind == FINALIZE_ORDERED_SET && made.row->symbol == NULL && !ordered_set_is_final(made.finalfn))
+			made.row = &aggmap_fallback_row;
+	}
+
+	/* reading the catalog may have invalidated the cache */
+	if (agg_cache_valid)
+		*(AggEntry *) hash_search(agg_cache, &aggfnoid, HASH_ENTER, NULL) = made;
+	return made;
+}
+
+AggRole
+aggmap_role(Oid aggfnoid)
+{
+	return aggfnoid < FirstNormalObjectId ? AGG_ROLE_NONE : aggmap_look_up(aggfnoid).role;
+}
+
+PartialKind
+aggmap_partial_kind(Oid aggfnoid)
+{
+	return aggmap_look_up(aggfnoid).partial;
+}
+
+bool
+aggmap_is_ours(Oid aggfnoid)
+{
+	return aggfnoid >= FirstNormalObjectId && aggmap_look_up(aggfnoid).ours;
+}
+
+bool
+aggmap_is_listed(Oid aggfnoid)
+{
+	return aggmap_look_up(aggfnoid).row != &aggmap_fallback_row;
+}
+
+Oid
+aggmap_state_aggregate(Oid aggfnoid)
+{
+	Oid			transfn;
+	Oid			finalfn;
+	Oid			combinefn;
+	Oid			found = InvalidOid;
+	Oid		   *types;
+	int			ntypes;
+	char	   *name;
+	CatCList   *list;
+
+	if (!aggregate_functions(aggfnoid, &transfn, &finalfn, &combinefn))
+		return InvalidOid;
+	name = psprintf("%s%s_state", transfn < FirstNormalObjectId ? "gpuagg_" : "", get_func_name(transfn));
+	get_func_signature(aggfnoid, &types, &ntypes);
+	list = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(name));
+	for (int i = 0; i < list->n_members && !OidIsValid(found); i++)
+	{
+		Form_pg_proc proc = (Form_pg_proc) GETSTRUCT(&list->members[i]->tuple);
+
+		if (proc->prokind == PROKIND_AGGREGATE && proc->pronargs == ntypes &&
+			memcmp(proc->proargtypes.values, types, ntypes * sizeof(Oid)) == 0 && aggmap_is_ours(proc->oid))
+			found = proc->oid;
+	}
+	ReleaseSysCacheList(list);
+	return found;
+}
+
+bool
+aggmap_is_fallback(Oid aggfnoid, Oid *transfn)
+{
+	Oid			finalfn;
+	Oid			combinefn;
+
+	aggregate_functions(aggfnoid, transfn, &finalfn, &combinefn);
+	switch (aggmap_look_up(aggfnoid).row->kind)
+	{
+		case FINALIZE_FALLBACK:
+		case FINALIZE_ORDERED_SET:
+			return true;
+		default:
+			return false;
+	}
+}
+
+bool
+aggmap_row_is_ordered_set(const AggRow *row, const Aggref *aggref)
+{
+	return row->kind == FINALIZE_ORDERED_SET &&
+		(aggref->aggkind == AGGKIND_ORDERED_SET || (aggref->aggdistinct == NIL && aggref->aggorder == NIL));
+}
+
+bool
+aggmap_is_ordered_set(const Aggref *aggref)
+{
+	return aggmap_row_is_ordered_set(aggmap_look_up(aggref->aggfnoid).row, aggref);
+}
+
+/* Can transition values of the aggregate's own function be merged?  As in preprocess_aggref. */
+static bool
+mergeable(const Aggref *aggref)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggref->aggfnoid));
+	Form_pg_aggregate form;
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for aggregate %u", aggref->aggfnoid);
+	form = (Form_pg_aggregate) GETSTRUCT(tuple);
+	result = OidIsValid(form->aggcombinefn) &&
+		(form->aggtranstype != INTERNALOID ||
+		 (OidIsValid(form->aggserialfn) && OidIsValid(form->aggdeserialfn) &&
+		  compat_agg_args_can_travel(unconstify(Aggref *, aggref))));
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+bool
+aggmap_row_needs_order(const AggRow *row)
+{
+	for (int i = 0; i < MAX_SLOTS && row->slots[i].used; i++)
+		if (!gpuagg_monoids[row->slots[i].monoid].commutative)
+			return true;
+	return false;
+}
+
+bool
+aggmap_supported(const Aggref *aggref, bool parallel, const char **why)
+{
+	AggEntry	entry = aggmap_look_up(aggref->aggfnoid);
+	const char *name = get_func_name(aggref->aggfnoid);
+
+	if (aggref->aggkind == AGGKIND_HYPOTHETICAL)
+		*why = psprintf("hypothetical-set aggregate %s", name);
+	else if (aggref->aggkind != AGGKIND_NORMAL && !aggmap_row_is_ordered_set(entry.row, aggref))
+		*why = psprintf("ordered-set aggregate %s", name);
+	/* distinct values are sorted by themselves */
+	else if (aggref->aggkind == AGGKIND_NORMAL && aggref->aggorder != NIL && aggref->aggdistinct == NIL && parallel)
+		*why = psprintf("ORDER BY inside %s, and no order between participants", name);
+	else if (aggref->agglevelsup != 0 || aggref->aggsplit != AGGSPLIT_SIMPLE)
+		*why = psprintf("%s belongs to another query level", name);
+	else if (parallel && (entry.row->kind == FINALIZE_FALLBACK || aggmap_row_needs_order(entry.row)) &&
+			 !mergeable(aggref))
+		*why = psprintf("states of %s cannot be merged", name);
+	else
+		return true;
+	return false;
+}
