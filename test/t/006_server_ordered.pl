@@ -6,7 +6,8 @@ use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = GpuaggNode->start_new('main', server => 1);
+# what is tested are batches: autovacuum may let the table be cached in the middle
+my $node = GpuaggNode->start_new('main', server => 1, conf => 'gpuagg.cache = off');
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE steps AS
 SELECT i::int8 * 7919 % 37 AS g, i AS ts, CASE WHEN i % 11 > 0 THEN i::int8 * 104729 % 1000 - 500 END AS v,
