@@ -77,6 +77,14 @@ typedef struct EngineWork
 /* The direct argument of ordered set `set` of the spec in a group of these keys, in the current context. */
 typedef Datum (*OrderedSetFraction) (void *arg, int set, const Datum *keys, const bool *nulls, bool *isnull);
 
+/* How the rows of a query come. */
+typedef struct EngineInput
+{
+	bool		grouped;		/* equal keys arrive together, and groups are to be returned in that order */
+	bool		parallel;		/* to several participants */
+	bool		once;			/* they cannot be read again: of a parallel plan, or made by volatile functions */
+} EngineInput;
+
 typedef struct EngineEnv
 {
 	MemoryContext cxt;			/* lasts as long as the engine */
@@ -236,8 +244,8 @@ typedef struct EngineOps
 	 * for EXPLAIN, or says why not.
 	 */
 	bool		(*available) (char *note, size_t note_size);
-	/* May be NULL: none.  Why it cannot run a spec that the above allows, or NULL if it can.  grouped: see keeps_order. */
-	const char *(*refusal) (const AggSpec *spec, bool grouped);
+	/* May be NULL: none.  Why it cannot run a spec that the above allows over such rows, or NULL if it can. */
+	const char *(*refusal) (const AggSpec *spec, const EngineInput *input);
 	/* In the planner's units, beyond reading the rows. */
 	Cost		(*cost) (const EngineWork *work);
 

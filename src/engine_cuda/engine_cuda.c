@@ -71,20 +71,25 @@ forget_rows(CudaEngine *cuda)
 	}
 }
 
+/* Are groups returned in the order of their rows?  Those of several participants are hashed. */
+static bool
+keeps_groups(const AggSpec *spec, const EngineInput *input)
+{
+	return input->grouped && !input->parallel && spec->nkeys > 0;
+}
+
 /*
  * Why the query cannot run where rows come only once, or NULL: with some queries the
  * engine may find half-way that only the CPU engine has the right answer.
  */
 static const char *
-refusal_of_single_pass(const CudaEngine *cuda)
+refusal_of_single_pass(const AggSpec *spec, const CudaQuery *query, const EngineInput *input)
 {
-	const AggSpec *spec = cuda->spec;
-
-	if (cuda_can_start_over(cuda) || cuda->env.grouped)
+	if (!input->once || keeps_groups(spec, input))
 		return NULL;
-	if (cuda_query_multiplies(cuda->query))
+	if (cuda_query_multiplies(query))
 		return "whether a product overflows depends on the order of rows, and they come once";
-	if (cuda->env.parallel)
+	if (input->parallel)
 		return NULL;
 	if (spec->ordered)
 		return "rows in order must all have room on the GPU, and they come once";
@@ -94,6 +99,15 @@ refusal_of_single_pass(const CudaEngine *cuda)
 		if (spec->keys[k].varies)
 			return "equal keys may look different, and rows come once";
 	return NULL;
+}
+
+/* The query over such rows, or NULL, and *why the GPU cannot run it. */
+static CudaQuery *
+build_query(const AggSpec *spec, const EngineInput *input, const char **why)
+{
+	CudaQuery  *query = cuda_query_build(spec, keeps_groups(spec, input), why);
+
+	return query && (*why = refusal_of_single_pass(spec, query, input)) != NULL ? NULL : query;
 }
 
 /*
@@ -116,16 +130,15 @@ cuda_open(const AggSpec *spec, const EngineEnv *env)
 {
 	MemoryContext old = MemoryContextSwitchTo(env->cxt);
 	CudaEngine *cuda = palloc0(sizeof(CudaEngine));
+	EngineInput input = {.grouped = env->grouped, .parallel = env->parallel, .once = env->parallel || env->read_once};
 	const char *why = NULL;
 
 	cuda->base.ops = &engine_cuda_ops;
 	cuda->spec = spec;
 	cuda->env = *env;
-	cuda->env.grouped = env->grouped && !env->parallel && spec->nkeys > 0;
+	cuda->env.grouped = keeps_groups(spec, &input);
 	cuda_register(cuda);
-	cuda->query = cuda_query_build(spec, cuda->env.grouped, &why);
-	if (cuda->query && (why = refusal_of_single_pass(cuda)) != NULL)
-		cuda->query = NULL;
+	cuda->query = build_query(spec, &input, &why);
 	if (cuda->query == NULL)
 		cuda_fail(cuda, why);
 	cuda->group_cxt = AllocSetContextCreate(env->cxt, "GPU groups", ALLOCSET_DEFAULT_SIZES);
@@ -511,11 +524,11 @@ cuda_available(char *note, size_t note_size)
 }
 
 static const char *
-cuda_refusal(const AggSpec *spec, bool grouped)
+cuda_refusal(const AggSpec *spec, const EngineInput *input)
 {
 	const char *why;
 
-	return cuda_query_build(spec, grouped, &why) ? NULL : why;
+	return build_query(spec, input, &why) ? NULL : why;
 }
 
 /*

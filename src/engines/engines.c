@@ -71,7 +71,7 @@ refusal_of_sets(const EngineOps *ops, const EngineQuery *query)
 		return NULL;
 	if (!ops->sets)
 		return spec && spec->ndistincts > 0 ? "an aggregate of distinct values" : "an aggregate of ordered values";
-	if (query->once)
+	if (query->input.once)
 		return "distinct or ordered values must all have room, and rows come once";
 	return NULL;
 }
@@ -80,7 +80,7 @@ refusal_of_sets(const EngineOps *ops, const EngineQuery *query)
 static const char *
 refusal(const EngineOps *ops, const EngineQuery *query)
 {
-	if (query->grouped && !ops->keeps_order)
+	if (query->input.grouped && !ops->keeps_order)
 		return "the input is ordered";
 	if (query->spec && query->spec->ordered_floats && !ops->adds_in_order)
 		return "a sum of floats has an order";
@@ -93,7 +93,7 @@ refusal(const EngineOps *ops, const EngineQuery *query)
 	/* of a parallel plan, whose participants have agreed on another engine's support */
 	if (query->spec && query->spec->mixed_scales && !ops->support.usual_scales)
 		return "sums of numerics without a declared scale";
-	return query->spec && ops->refusal ? ops->refusal(query->spec, query->grouped) : NULL;
+	return query->spec && ops->refusal ? ops->refusal(query->spec, &query->input) : NULL;
 }
 
 const EngineOps *

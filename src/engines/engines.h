@@ -15,10 +15,9 @@ struct config_enum_entry;
 typedef struct EngineQuery
 {
 	const AggSpec *spec;		/* NULL before execution */
-	bool		grouped;		/* groups are to be returned in the order of grouped input */
+	EngineInput input;
 	bool		fallbacks;		/* there are fallback aggregates, whose transition functions are called */
 	bool		ordered_sets;	/* there are aggregates of ordered sets */
-	bool		once;			/* rows cannot be read again: of a parallel plan, or made by volatile functions */
 	int			engines;		/* that get all rows, one for each of several sets of keys */
 	EngineWork	work;
 } EngineQuery;

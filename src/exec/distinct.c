@@ -209,6 +209,8 @@ choose_set_engine(const DistinctEngine *distinct, const EngineOps *ops, const Di
 {
 	EngineQuery query = {
 		.spec = &set->spec,
+		.input.parallel = distinct->env.parallel,
+		.input.once = distinct->env.parallel || distinct->env.read_once,
 		.work.rows = distinct->env.est_rows,
 		.work.values = set->spec.nkeys,
 		.work.columns = set->spec.ncols

@@ -136,12 +136,16 @@ exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 {
 	const AggSpec *spec = state->spec;
 	double		rows = state->plan->est_rows;
+	/* EXPLAIN has the plan alone */
+	bool		parallel = state->shared != NULL ||
+		(state->css.ss.ps.plan->parallel_aware && (state->css.ss.ps.state->es_top_eflags & EXEC_FLAG_EXPLAIN_ONLY));
 	EngineQuery query = {
 		.spec = spec,
-		.grouped = state->plan->grouped,
+		.input.grouped = state->plan->grouped,
+		.input.parallel = parallel,
+		.input.once = parallel || state->plan->read_once,
 		.fallbacks = has_fallbacks(state),
 		.ordered_sets = has_ordered_sets(state),
-		.once = state->shared != NULL || state->plan->read_once,
 		.engines = 1,
 		.work.rows = rows,
 		/* before execution as for a common query */
@@ -152,7 +156,7 @@ exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 
 	if (spec && spec->nsets > 0)
 	{
-		query.engines = grouping_sets_engines(engines_candidate(), spec, state->shared != NULL);
+		query.engines = grouping_sets_engines(engines_candidate(), spec, parallel);
 		query.work.values *= query.engines;
 	}
 	if (spec && spec->norder > 0)

@@ -34,6 +34,9 @@ for (
 	["SELECT k, $sums FROM rows GROUP BY k", qr/^cpu \(too many aggregates for the GPU\)$/],
 	['SELECT k, gpu_count(*), mode() WITHIN GROUP (ORDER BY f) FROM rows GROUP BY k', qr/^cpu \(modes of floats\)$/],
 	['SELECT k, gpu_count(*), gpu_sum(f ORDER BY v DESC) FROM rows GROUP BY k', qr/^cpu \(/],
+	['SELECT k, gpu_product(1 + f * 1e-9) FROM rows GROUP BY k', qr/^cuda \(2 x stand-in\)$/],
+	['SELECT k, gpu_product(r) FROM (SELECT k, 1 + random() * 1e-9 AS r FROM rows OFFSET 0) s GROUP BY k', qr/^cpu \(whether a product overflows depends on the order of rows, and they come once\)$/],
+	['SELECT n, gpu_count(*) FROM (SELECT n, random() FROM rows OFFSET 0) s GROUP BY n', qr/^cpu \(equal keys may look different, and rows come once\)$/],
 	['SELECT k, gpu_histogram(f, 0, 3000, 20) FROM rows GROUP BY k', qr/^cuda \(2 x stand-in\)$/])
 {
 	my ($query, $wanted) = @$_;
@@ -41,6 +44,19 @@ for (
 
 	like(engine("EXPLAIN (COSTS OFF) $query"), $wanted, "EXPLAIN: $name");
 	is(engine("EXPLAIN (COSTS OFF) $query"), engine("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $query"), '... and that is what runs');
+}
+
+# In a parallel plan rows come once, and workers are told by the plan alone.
+my $workers = 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET gpuagg.cache = off;';
+
+for (['gpu_product(1 + f * 1e-9)', qr/^cpu \(whether a product/], ['gpu_sum(f)', qr/^cuda/])
+{
+	my ($call, $wanted) = @$_;
+	my $plan = $node->safe_psql('postgres', "$workers EXPLAIN (COSTS OFF) SELECT k, $call FROM rows GROUP BY k");
+
+	like($plan, qr/Parallel/, "$call, in parallel");
+	like(engine("$workers EXPLAIN (COSTS OFF) SELECT k, $call FROM rows GROUP BY k"), $wanted, '... EXPLAIN');
+	like(engine("$workers EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT k, $call FROM rows GROUP BY k"), $wanted, '... and that is what runs');
 }
 
 # What needs a value that there is not before the query runs is left until then.
