@@ -41,7 +41,7 @@ SELECT same('SELECT k, count(*), sum(v) FROM ix WHERE circle ''((100, 100), 5000
 SELECT same('SELECT count(*), sum(v) FROM ix WHERE v < 0'), same('SELECT count(*), sum(v) FROM ix WHERE v > NULL::int');
 -- the order of the index, forward and backward, which groups and aggregates want
 SELECT same('SELECT v / 10, count(*), sum(r) FROM ix WHERE v BETWEEN 5000 AND 5500 GROUP BY 1');
-SELECT same('SELECT string_agg(t, '','' ORDER BY v DESC) FROM ix WHERE v BETWEEN 5000 AND 5200');
+SELECT same('SELECT string_agg(t, '','' ORDER BY -v) FROM ix WHERE v BETWEEN 5000 AND 5200');
 SELECT same('SELECT string_agg(t, '','' ORDER BY r) FROM ix WHERE r BETWEEN 5000 AND 5200');
 SELECT same('SELECT k, array_agg(v ORDER BY v) FROM ix WHERE k = 2 AND v < 300 GROUP BY k');
 -- chains of updated tuples, dead ones, own changes, tuples that the snapshot does not see
