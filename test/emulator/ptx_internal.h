@@ -105,6 +105,7 @@ struct Function
 				results;
 	char	   *constants;		/* rows of immediates */
 	std::vector<char> constant_bytes;
+	std::vector<Operand> dynamic_rows;	/* immediates in the dynamic part of shared memory; base: width */
 	std::vector<std::unique_ptr<Operand[]>> lists;
 	mutable std::vector<Frame *> spare;
 };
@@ -195,16 +196,26 @@ struct Warp
 	Group		groups[LANES];
 	int			ngroups;
 	int			current;
-	bool		polled;			/* read what others may write, ... */
-	bool		wrote;			/* wrote what others may read, since this was cleared */
+	bool		polled;			/* read what others may write, in this turn of a loop */
+	bool		wrote;			/* wrote what others may read */
+	bool		spins;			/* only the former, in all of this run */
+	bool		progress;		/* not so */
 	unsigned	number;
 	unsigned	cluster_phase;
 	const Insn *barrier_site[16];	/* where lanes wait with an aligned barrier */
 	unsigned	batch[LANES];	/* of cp.async */
 	std::vector<AsyncCopy> copies[LANES];
-	unsigned	ncopies;
 	alignas(64) uint32_t special[SPECIALS][LANES];
 	alignas(64) char sink[LANES * 16];
+};
+
+/* Insn.imm of a barrier with a result. */
+enum BarrierResult
+{
+	BARRIER_PLAIN,
+	BARRIER_COUNT,
+	BARRIER_AND,
+	BARRIER_OR
 };
 
 struct Barrier
@@ -256,7 +267,8 @@ struct EmuKernel
 	std::vector<std::unique_ptr<Function>> functions;	/* the kernel itself is first */
 	std::unordered_map<std::string, Function *> by_name;
 	std::map<std::string, uint32_t> shared_at;
-	size_t		static_shared;
+	size_t		static_shared,
+				dynamic_at;
 	unsigned	max_threads;
 	char	   *params;			/* as the kernel sees them */
 	size_t		param_bytes;

@@ -31,7 +31,11 @@ turn_is_over(Warp *w)
 
 	if (w->ngroups == 1)
 		return false;
-	if (++g->turns < (w->polled && !w->wrote ? TURNS_POLLING : TURNS))
+	g->turns += w->polled && !w->wrote ? TURNS / TURNS_POLLING : 1;
+	w->spins |= w->polled;
+	w->progress |= w->wrote;
+	w->polled = w->wrote = false;
+	if (g->turns < TURNS)
 		return false;
 	g->turns = 0;
 	g->yielded = true;

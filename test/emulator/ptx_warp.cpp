@@ -129,7 +129,7 @@ end_lanes(Warp *w, const Insn *i)
 {
 	uint32_t	ended = w->groups[w->current].mask;
 
-	for (uint32_t left = ended; left && w->ncopies; left &= left - 1)
+	for (uint32_t left = ended; left && w->block->ncopies; left &= left - 1)
 		finish_copies(w, __builtin_ctz(left), UINT32_MAX);
 	for (Frame *f = w->frame, *parent; f; f = parent)
 	{
