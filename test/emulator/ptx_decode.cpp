@@ -270,7 +270,7 @@ Decoder::special_register(const std::string &name, Operand *o) const
 		{"%cluster_ctaid", SPECIAL_CLUSTER_CTAID}, {"%cluster_nctaid", SPECIAL_CLUSTER_NCTAID},
 		{"%cluster_ctarank", SPECIAL_CLUSTER_CTARANK}, {"%cluster_nctarank", SPECIAL_CLUSTER_NCTARANK},
 		{"%smid", SPECIAL_SMID}, {"%nsmid", SPECIAL_NSMID}, {"%dynamic_smem_size", SPECIAL_DYNAMIC_SMEM},
-		{"%total_smem_size", SPECIAL_TOTAL_SMEM}, {"%gridid", SPECIAL_ZERO},
+		{"%total_smem_size", SPECIAL_TOTAL_SMEM}, {"%gridid", SPECIAL_ZERO}, {"%envreg1", SPECIAL_ENVREG1}, {"%envreg2", SPECIAL_ENVREG2},
 	};
 	size_t		dot = name.find('.');
 	auto		found = rows.find(name.substr(0, dot));

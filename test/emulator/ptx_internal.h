@@ -176,6 +176,8 @@ enum Special
 	SPECIAL_NSMID,
 	SPECIAL_DYNAMIC_SMEM,
 	SPECIAL_TOTAL_SMEM,
+	SPECIAL_ENVREG1,			/* address of the workspace of cooperative groups: high and low part */
+	SPECIAL_ENVREG2,
 	SPECIAL_ZERO,
 	SPECIALS
 };
@@ -258,6 +260,7 @@ struct Launch
 				cluster;
 	size_t		dynamic_shared;
 	EmuCounts  *counts;
+	uint32_t   *workspace;		/* of cooperative groups */
 };
 
 struct EmuKernel

@@ -293,8 +293,14 @@ block_of_rank(Block *block, uint32_t rank)
 bool
 emu_launch(EmuKernel *kernel, const EmuLaunch *config, EmuCounts *counts, EmuError *error)
 {
-	Launch		launch = {kernel, config->grid, config->block, config->cluster, config->dynamic_shared, counts};
+	static uint32_t workspace[16];
+	uint64_t	at,
+				bytes;
+	Launch		launch = {kernel, config->grid, config->block, config->cluster, config->dynamic_shared, counts, workspace};
 
+	if (!memory_find((uint64_t) workspace, &at, &bytes))
+		emu_memory_add(workspace, sizeof(workspace));
+	memset(workspace, 0, sizeof(workspace));
 	error->text = check_launch(kernel, config);
 	if (!error->text.empty())
 		return false;

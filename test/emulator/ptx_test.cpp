@@ -14,7 +14,6 @@
 #include <iterator>
 #include <limits>
 #include <string>
-#include <vector>
 
 #include "emulator.h"
 
@@ -36,13 +35,23 @@ static int	failures;
 template <class T> class Array
 {
 public:
-	explicit Array(size_t n, T value = T()): data(n, value) { emu_memory_add(data.data(), n * sizeof(T)); }
-	~Array() { emu_memory_remove(data.data()); }
+	explicit Array(size_t n): data((T *) aligned_alloc(256, (n * sizeof(T) + 255) / 256 * 256))
+	{
+		memset((void *) data, 0, n * sizeof(T));
+		emu_memory_add(data, n * sizeof(T));
+	}
+
+	~Array()
+	{
+		emu_memory_remove(data);
+		free(data);
+	}
+
 	T		   &operator[](size_t i) { return data[i]; }
-	T		   *at() { return data.data(); }
+	T		   *at() { return data; }
 
 private:
-	std::vector<T> data;
+	T		   *data;
 };
 
 struct Shape
@@ -354,12 +363,12 @@ static void
 test_wrong()
 {
 	static const char *const texts[WRONGS] = {"outside of allocations", "not aligned", "shared memory", "do not come", "different places",
-		"", "trap"};
-	Array<char> memory(32);
+		"nobody writes", "trap"};
+	Array<char> memory(128);
 
 	for (int kind = 0; kind < WRONGS; kind++)
 	{
-		std::string why = launch("wrong", {1, kind == WRONG_BARRIER ? 33u : 32u, 64}, NULL, memory.at(), kind, kind == WRONG_SHARED ? 40 : 32);
+		std::string why = launch("wrong", {1, kind == WRONG_BARRIER ? 33u : 32u, 64}, NULL, memory.at(), kind, kind == WRONG_SHARED ? 40 : 128);
 
 		CHECK(!why.empty() && why.find(texts[kind]) != std::string::npos, "error %d: \"%s\"", kind, why.c_str());
 		if (kind == WRONG_BOUNDS)

@@ -391,6 +391,8 @@ set_specials(Warp *w)
 	set_special(w, SPECIAL_NSMID, 132);
 	set_special(w, SPECIAL_DYNAMIC_SMEM, (uint32_t) launch->dynamic_shared);
 	set_special(w, SPECIAL_TOTAL_SMEM, (uint32_t) block->shared_bytes);
+	set_special(w, SPECIAL_ENVREG1, (uint32_t) ((uint64_t) launch->workspace >> 32));
+	set_special(w, SPECIAL_ENVREG2, (uint32_t) (uint64_t) launch->workspace);
 	set_special(w, SPECIAL_ZERO, 0);
 }
 
