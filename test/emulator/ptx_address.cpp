@@ -178,6 +178,69 @@ local_access(Warp *w, const Insn *i, int lane, uint64_t at)
 	return false;
 }
 
+/* Whether all lie in the lanes' own parts of one frame. */
+bool
+same_frame(Warp *w, const Insn *i, uint32_t mask, const uint64_t *at)
+{
+	for (const Frame *f = w->frame; f; f = f->parent)
+	{
+		uint64_t	bad = 0,
+					base = (uint64_t) f->local,
+					stride = f->function->local_bytes,
+					most = stride - i->bytes;
+
+		if (stride < i->bytes)
+			continue;
+		FOR_LANES(mask, k, bad |= (uint64_t) (at[k] - base - stride * (uint64_t) k > most));
+		if (bad == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Whether all lie in the block's shared memory. */
+inline bool
+all_shared(const Block *block, const Insn *i, uint32_t mask, const uint64_t *at)
+{
+	uint64_t	bad = 0,
+				base = (uint64_t) block->shared,
+				most = block->shared_bytes - i->bytes;
+
+	if (block->shared_bytes < i->bytes)
+		return false;
+	FOR_LANES(mask, k, bad |= (uint64_t) (at[k] - base > most));
+	return bad == 0;
+}
+
+/* Slower: lanes in different memories.  What is counted by which. */
+void
+mixed_memories(Warp *w, const Insn *i, uint32_t mask, const uint64_t *at, uint32_t *global, uint32_t *shared, uint32_t *local)
+{
+	Block	   *block = w->block;
+
+	for (uint32_t left = mask; left; left &= left - 1)
+	{
+		int			k = __builtin_ctz(left);
+		uint32_t	bit = 1u << k;
+
+		if (all_shared(block, i, bit, at))
+			*shared |= bit;
+		else if (local_access(w, i, k, at[k]))
+			*local |= bit;
+		else if (global_access(i, at[k]))
+			*global |= bit;
+		else
+		{
+			bool		found = false;
+
+			for (Block *other : block->cluster->blocks)
+				found |= other->threads && all_shared(other, i, bit, at);
+			if (!found)
+				bad_address(w, i, k, at[k], "access outside of allocations");
+		}
+	}
+}
+
 }								/* namespace */
 
 uint64_t
@@ -324,52 +387,29 @@ void
 resolve_generic(Warp *w, const Insn *i, uint32_t mask, uint64_t *at)
 {
 	Block	   *block = w->block;
-	uint32_t	elsewhere = 0,
-				shared = 0;
-	bool		local = false;
+	uint32_t	global = 0,
+				shared = 0,
+				local = 0;
 
 	plain_addresses<uint64_t>(w, i, mask, at);
 	if (same_allocation(i, mask, at))
-	{
-		check_alignment(w, i, mask, at);
-		if (w->counts)
-			count_global(w, i, mask, at);
-		return;
-	}
-	for (uint32_t left = mask; left; left &= left - 1)
-	{
-		int			k = __builtin_ctz(left);
-		size_t		offset = at[k] - (uint64_t) block->shared;
-
-		if (offset < block->shared_bytes && offset + i->bytes <= block->shared_bytes)
-			shared |= 1u << k;
-		else if (local_access(w, i, k, at[k]))
-			local = true;
-		else if (global_access(i, at[k]))
-			elsewhere |= 1u << k;
-		else
-		{
-			bool		found = false;
-
-			for (Block *other : block->cluster->blocks)
-			{
-				offset = at[k] - (uint64_t) other->shared;
-				found |= offset < other->shared_bytes && offset + i->bytes <= other->shared_bytes;
-			}
-			if (!found)
-				bad_address(w, i, k, at[k], "access outside of allocations");
-		}
-	}
+		global = mask;
+	else if (all_shared(block, i, mask, at))
+		shared = mask;
+	else if (same_frame(w, i, mask, at))
+		local = mask;
+	else
+		mixed_memories(w, i, mask, at, &global, &shared, &local);
 	check_alignment(w, i, mask, at);
 	if (shared && block->ncopies)
 		note_landing(w, i, shared, at);
 	if (w->counts)
 	{
-		if (elsewhere)
-			count_global(w, i, elsewhere, at);
+		if (global)
+			count_global(w, i, global, at);
 		if (shared)
 			count_shared(w, i, shared, at);
-		w->counts->local_accesses += local;
+		w->counts->local_accesses += local != 0;
 	}
 }
 
@@ -377,7 +417,7 @@ void
 resolve_local(Warp *w, const Insn *i, uint32_t mask, uint64_t *at)
 {
 	plain_addresses<uint64_t>(w, i, mask, at);
-	for (uint32_t left = mask; left; left &= left - 1)
+	for (uint32_t left = same_frame(w, i, mask, at) ? 0 : mask; left; left &= left - 1)
 	{
 		int			k = __builtin_ctz(left);
 

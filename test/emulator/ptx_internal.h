@@ -261,6 +261,7 @@ struct Launch
 	size_t		dynamic_shared;
 	EmuCounts  *counts;
 	uint32_t   *workspace;		/* of cooperative groups */
+	std::vector<std::vector<uint32_t>> specials;	/* registers of each warp, but for the block's place */
 };
 
 struct EmuKernel

@@ -296,7 +296,7 @@ emu_launch(EmuKernel *kernel, const EmuLaunch *config, EmuCounts *counts, EmuErr
 	static uint32_t workspace[16];
 	uint64_t	at,
 				bytes;
-	Launch		launch = {kernel, config->grid, config->block, config->cluster, config->dynamic_shared, counts, workspace};
+	Launch		launch = {kernel, config->grid, config->block, config->cluster, config->dynamic_shared, counts, workspace, {}};
 
 	if (!memory_find((uint64_t) workspace, &at, &bytes))
 		emu_memory_add(workspace, sizeof(workspace));

@@ -56,14 +56,13 @@ get_frame(const Function *function, Frame *parent, const Insn *site)
 		frame->rows = memory;
 		frame->params = memory + rows;
 		frame->local = memory + rows + params;
+		memset(frame->rows, POISON, rows);
 	}
 	else
 	{
 		frame = function->spare.back();
 		function->spare.pop_back();
 	}
-	if (parent == NULL)
-		memset(frame->rows, POISON, rows);
 	memset(frame->params, POISON, params + local);
 	frame->parent = parent;
 	frame->site = site;
@@ -332,25 +331,64 @@ run_warp(Warp *w, uint64_t steps)
 	return true;
 }
 
+typedef uint32_t SpecialRows[SPECIALS][LANES];
+
 static void
-set_special(Warp *w, int which, uint32_t value)
+set_special(SpecialRows rows, int which, uint32_t value)
 {
 	for (int lane = 0; lane < LANES; lane++)
-		w->special[which][lane] = value;
+		rows[which][lane] = value;
 }
 
 static void
-set_dim(Warp *w, int which, EmuDim value)
+set_dim(SpecialRows rows, int which, EmuDim value)
 {
-	set_special(w, which, value.x);
-	set_special(w, which + 1, value.y);
-	set_special(w, which + 2, value.z);
+	set_special(rows, which, value.x);
+	set_special(rows, which + 1, value.y);
+	set_special(rows, which + 2, value.z);
 }
 
 static EmuDim
 divided(EmuDim a, EmuDim b)
 {
 	return EmuDim{a.x / b.x, a.y / b.y, a.z / b.z};
+}
+
+/* What is the same for this warp of all blocks. */
+static void
+set_specials_of_launch(const Launch *launch, unsigned number, SpecialRows rows)
+{
+	EmuDim		cluster = launch->cluster;
+	unsigned	threads = launch->block.x * launch->block.y * launch->block.z;
+	size_t		shared = launch->kernel->dynamic_at + launch->dynamic_shared;
+
+	for (unsigned lane = 0; lane < LANES; lane++)
+	{
+		unsigned	thread = number * LANES + lane;
+
+		rows[SPECIAL_TID][lane] = thread % launch->block.x;
+		rows[SPECIAL_TID + 1][lane] = thread / launch->block.x % launch->block.y;
+		rows[SPECIAL_TID + 2][lane] = thread / launch->block.x / launch->block.y;
+		rows[SPECIAL_LANEID][lane] = lane;
+		rows[SPECIAL_LANEMASK_EQ][lane] = 1u << lane;
+		rows[SPECIAL_LANEMASK_LT][lane] = (1u << lane) - 1;
+		rows[SPECIAL_LANEMASK_LE][lane] = (1u << lane) | ((1u << lane) - 1);
+		rows[SPECIAL_LANEMASK_GE][lane] = ~((1u << lane) - 1);
+		rows[SPECIAL_LANEMASK_GT][lane] = ~((1u << lane) | ((1u << lane) - 1));
+	}
+	set_dim(rows, SPECIAL_NTID, launch->block);
+	set_dim(rows, SPECIAL_NCTAID, launch->grid);
+	set_special(rows, SPECIAL_WARPID, number);
+	set_special(rows, SPECIAL_NWARPID, (threads + LANES - 1) / LANES);
+	set_dim(rows, SPECIAL_NCLUSTERID, divided(launch->grid, cluster));
+	set_dim(rows, SPECIAL_CLUSTER_NCTAID, cluster);
+	set_special(rows, SPECIAL_CLUSTER_NCTARANK, cluster.x * cluster.y * cluster.z);
+	set_special(rows, SPECIAL_NSMID, 132);
+	set_special(rows, SPECIAL_DYNAMIC_SMEM, (uint32_t) launch->dynamic_shared);
+	set_special(rows, SPECIAL_TOTAL_SMEM, (uint32_t) shared);
+	set_special(rows, SPECIAL_ENVREG1, (uint32_t) ((uint64_t) launch->workspace >> 32));
+	set_special(rows, SPECIAL_ENVREG2, (uint32_t) (uint64_t) launch->workspace);
+	set_special(rows, SPECIAL_ZERO, 0);
 }
 
 static void
@@ -360,40 +398,21 @@ set_specials(Warp *w)
 	Launch	   *launch = block->launch;
 	EmuDim		cluster = launch->cluster,
 				index = block->index;
-	unsigned	threads = launch->block.x * launch->block.y * launch->block.z;
+	std::vector<std::vector<uint32_t>> &made = launch->specials;
 
-	for (unsigned lane = 0; lane < LANES; lane++)
+	if (made.size() <= w->number)
+		made.resize(w->number + 1);
+	if (made[w->number].empty())
 	{
-		unsigned	thread = w->number * LANES + lane;
-
-		w->special[SPECIAL_TID][lane] = thread % launch->block.x;
-		w->special[SPECIAL_TID + 1][lane] = thread / launch->block.x % launch->block.y;
-		w->special[SPECIAL_TID + 2][lane] = thread / launch->block.x / launch->block.y;
-		w->special[SPECIAL_LANEID][lane] = lane;
-		w->special[SPECIAL_LANEMASK_EQ][lane] = 1u << lane;
-		w->special[SPECIAL_LANEMASK_LT][lane] = (1u << lane) - 1;
-		w->special[SPECIAL_LANEMASK_LE][lane] = (1u << lane) | ((1u << lane) - 1);
-		w->special[SPECIAL_LANEMASK_GE][lane] = ~((1u << lane) - 1);
-		w->special[SPECIAL_LANEMASK_GT][lane] = ~((1u << lane) | ((1u << lane) - 1));
+		made[w->number].resize(SPECIALS * LANES);
+		set_specials_of_launch(launch, w->number, (uint32_t (*)[LANES]) made[w->number].data());
 	}
-	set_dim(w, SPECIAL_NTID, launch->block);
-	set_dim(w, SPECIAL_CTAID, index);
-	set_dim(w, SPECIAL_NCTAID, launch->grid);
-	set_special(w, SPECIAL_WARPID, w->number);
-	set_special(w, SPECIAL_NWARPID, (threads + LANES - 1) / LANES);
-	set_dim(w, SPECIAL_CLUSTERID, divided(index, cluster));
-	set_dim(w, SPECIAL_NCLUSTERID, divided(launch->grid, cluster));
-	set_dim(w, SPECIAL_CLUSTER_CTAID, EmuDim{index.x % cluster.x, index.y % cluster.y, index.z % cluster.z});
-	set_dim(w, SPECIAL_CLUSTER_NCTAID, cluster);
-	set_special(w, SPECIAL_CLUSTER_CTARANK, block->rank);
-	set_special(w, SPECIAL_CLUSTER_NCTARANK, cluster.x * cluster.y * cluster.z);
-	set_special(w, SPECIAL_SMID, (index.x + index.y * launch->grid.x) % 132);
-	set_special(w, SPECIAL_NSMID, 132);
-	set_special(w, SPECIAL_DYNAMIC_SMEM, (uint32_t) launch->dynamic_shared);
-	set_special(w, SPECIAL_TOTAL_SMEM, (uint32_t) block->shared_bytes);
-	set_special(w, SPECIAL_ENVREG1, (uint32_t) ((uint64_t) launch->workspace >> 32));
-	set_special(w, SPECIAL_ENVREG2, (uint32_t) (uint64_t) launch->workspace);
-	set_special(w, SPECIAL_ZERO, 0);
+	memcpy(w->special, made[w->number].data(), sizeof(w->special));
+	set_dim(w->special, SPECIAL_CTAID, index);
+	set_special(w->special, SPECIAL_SMID, (index.x + index.y * launch->grid.x) % 132);
+	set_dim(w->special, SPECIAL_CLUSTERID, divided(index, cluster));
+	set_dim(w->special, SPECIAL_CLUSTER_CTAID, EmuDim{index.x % cluster.x, index.y % cluster.y, index.z % cluster.z});
+	set_special(w->special, SPECIAL_CLUSTER_CTARANK, block->rank);
 }
 
 Warp *
