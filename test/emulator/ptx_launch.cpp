@@ -156,17 +156,17 @@ private:
 	}
 
 	[[noreturn]] void
-	first_waiting(const char *what)
+	first_waiting(bool ready, const char *what)
 	{
 		for (Cluster *cluster : resident)
 			for (Block *block : cluster->blocks)
 				for (Warp *w : block->warps)
-					if (w->ngroups)
+					for (int k = 0; k < w->ngroups; k++)
 					{
-						Group	   *g = &w->groups[0];
-						const Insn *at = g->pc;
+						const Group *g = &w->groups[k];
 
-						fault(w, at, g->mask, "%s (%u of the block's threads have not ended)", what, block->threads);
+						if ((g->state == GROUP_READY) == ready)
+							fault(w, g->pc, g->mask, "%s (%u of the block's threads have not ended)", what, block->threads);
 					}
 		throw Fault{what};
 	}
@@ -174,13 +174,13 @@ private:
 	[[noreturn]] void
 	deadlock()
 	{
-		first_waiting("all threads wait: this one for others that do not come");
+		first_waiting(false, "all threads wait: this one for others that do not come");
 	}
 
 	[[noreturn]] void
 	endless()
 	{
-		first_waiting("threads wait for memory that nobody writes");
+		first_waiting(true, "threads wait for memory that nobody writes");
 	}
 };
 

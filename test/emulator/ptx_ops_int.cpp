@@ -278,13 +278,11 @@ extract_bits(Warp *w, const Insn *i)
 	FOR_LANES(w->mask, k,
 			  unsigned at = from[k] & 0xff;
 			  unsigned n = count[k] & 0xff;
-			  U value = at >= bits ? 0 : (U) a[k] >> at;
-			  unsigned top = at + n - 1 < bits - 1 ? at + n - 1 : bits - 1;
-			  bool sign = std::is_signed<T>::value && n && ((U) a[k] >> top & 1);
-			  U keep = n >= bits ? ~(U) 0 : ((U) 1 << n) - 1;
-			  if (std::is_signed<T>::value && n && at < bits && at + n > bits) keep = ((U) 1 << (bits - at)) - 1;
-			  if (std::is_signed<T>::value && at >= bits) keep = 0;
-			  d[k] = (T) ((value & keep) | (sign ? ~keep : 0)));
+			  bool past = at >= bits;
+			  bool fill = std::is_signed<T>::value && past && a[k] < 0;
+			  unsigned left = past || n == 0 ? 0 : n < bits - at ? bits - at - n : 0;
+			  unsigned right = past || n == 0 ? 0 : n < bits - at ? bits - n : at;
+			  d[k] = n == 0 ? (T) 0 : past ? (T) (fill ? -1 : 0) : (T) ((T) ((U) a[k] << left) >> right));
 	return i + 1;
 }
 

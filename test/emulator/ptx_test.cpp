@@ -229,6 +229,162 @@ test_carries()
 	}
 }
 
+/* Bits by their definition; a of width bits. */
+static uint64_t
+extracted(uint64_t a, unsigned at, unsigned n, unsigned width, bool sign)
+{
+	uint64_t	r = 0;
+	unsigned	top = at + n - 1 < width - 1 ? at + n - 1 : width - 1;
+	bool		fill = sign && n && (a >> top & 1);
+
+	for (unsigned k = 0; k < width; k++)
+		r |= (uint64_t) (k < n && at + k < width ? a >> (at + k) & 1 : fill) << k;
+	return r;
+}
+
+static uint64_t
+inserted(uint64_t a, uint64_t b, unsigned at, unsigned n, unsigned width)
+{
+	for (unsigned k = 0; k < n && at + k < width; k++)
+		b = (b & ~(1ull << (at + k))) | (a >> k & 1) << (at + k);
+	return b;
+}
+
+static uint32_t
+highest(uint64_t a)
+{
+	return a ? 63 - (uint32_t) __builtin_clzll(a) : UINT32_MAX;
+}
+
+/* Nearest values at most and at least exact, from the nearest one and the sign of its error. */
+template <class T> static void
+directed(T nearest, double error, double *to)
+{
+	T			down = error < 0 ? (T) nextafter(nearest, (T) -INFINITY) : nearest,
+				up = error > 0 ? (T) nextafter(nearest, (T) INFINITY) : nearest;
+
+	if (sizeof(T) == 4)
+	{
+		down = error < 0 ? (T) nextafterf((float) nearest, -INFINITY) : nearest;
+		up = error > 0 ? (T) nextafterf((float) nearest, INFINITY) : nearest;
+	}
+	to[0] = nearest < 0 ? up : down;
+	to[1] = down;
+	to[2] = up;
+}
+
+static uint32_t
+float_bits(float f)
+{
+	uint32_t	bits;
+
+	memcpy(&bits, &f, 4);
+	return bits;
+}
+
+static void
+odd_results(uint64_t a, uint64_t b, unsigned lane, uint64_t *to)
+{
+	uint32_t	a32 = (uint32_t) a,
+				b32 = (uint32_t) b,
+				c32 = (uint32_t) (a >> 32),
+				at = b32 & 0x7f,
+				n = b32 >> 8 & 0x7f;
+	int32_t		sa = (int32_t) a32,
+				sb = (int32_t) b32,
+				divisor = (int32_t) (b32 % 3) - 1;
+	int64_t		wide = (int64_t) a,
+				wide_divisor = (int64_t) (b % 3) - 1;
+	bool		r = c32 & 1;
+	double		f[3];
+
+	*to++ = extracted(a32, at, n, 32, false);
+	*to++ = extracted(a32, at, n, 32, true);
+	*to++ = extracted(a, at, n, 64, false);
+	*to++ = extracted(a, at, n, 64, true);
+	*to++ = (uint32_t) inserted(a32, c32, at, n, 32);
+	*to++ = inserted(a, b, at, n, 64);
+	*to++ = (a32 & b32) | (~a32 & c32);
+	*to++ = (uint32_t) ((~a32 & ~b32 & ~c32) | (~a32 & b32 & ~c32) | (~a32 & b32 & c32) | (a32 & ~b32 & ~c32));
+	*to++ = (uint32_t) (c32 + (sa < sb ? b32 - a32 : a32 - b32));
+	*to++ = (int32_t) c32 >= 0 ? a32 : b32;
+	*to++ = (sa < sb && r) + 2 * (!(sa < sb) && r) + 4 * !((a32 < b32) ^ !r);
+	*to++ = highest(sa < 0 ? ~a32 : a32);
+	*to++ = highest(a);
+	*to++ = highest(wide < 0 ? ~a : a) == UINT32_MAX ? UINT32_MAX : 63 - highest(wide < 0 ? ~a : a);
+	*to++ = (uint32_t) (n >= 32 ? UINT32_MAX << (at < 32 ? at : 0) : ((1ull << n) - 1) << (at < 32 ? at : 0)) * (at < 32);
+	*to++ = divisor ? (uint32_t) ((int64_t) sa / divisor) : UINT32_MAX;
+	*to++ = divisor ? 0 : a32;
+	*to++ = b & 1 ? a : UINT64_MAX;
+	*to++ = wide_divisor ? 0 : a;
+	*to++ = (uint32_t) ((uint32_t) ((int64_t) sa * sb >> 32) + c32);
+	*to++ = (uint64_t) ((int64_t) sa * sb) + b;
+	*to++ = a << 32 | a >> 32;
+	*to++ = at < 32 ? a32 << at : 0;
+	*to++ = (uint32_t) (sa >> (at < 32 ? at : 31));
+	*to++ = at < 64 ? a >> at : 0;
+	*to++ = float_bits((float) wide);
+	directed<float>((float) wide, (double) ((__int128) wide - (__int128) (float) wide), f);
+	*to++ = float_bits((float) f[0]);
+	*to++ = float_bits((float) f[1]);
+	directed<float>((float) a, (double) ((__int128) a - (__int128) (float) a), f);
+	*to++ = float_bits((float) f[2]);
+	*to++ = 1;
+	*to++ = lane ? 0 : 100;
+}
+
+static void
+test_odds()
+{
+	Array<uint64_t> in(64), out(32 * ODD_RESULTS);
+	Array<double> x(64), rounded(32 * ROUNDING_RESULTS);
+	Array<int>	targets(32);
+
+	for (int turn = 0; turn < 200; turn++)
+	{
+		for (int k = 0; k < 64; k++)
+		{
+			in[k] = some_integer();
+			x[k] = ((double) (int64_t) random_bits()) / (double) (1ull << (random_bits() & 63));
+		}
+		RUN("odds", {1, 32}, NULL, in.at(), out.at());
+		RUN("roundings", {1, 32}, NULL, x.at(), rounded.at());
+		for (int k = 0; k < 32; k++)
+		{
+			uint64_t	want[ODD_RESULTS];
+			double		r[ROUNDING_RESULTS],
+						a = x[2 * k],
+						b = x[2 * k + 1],
+						sum = a + b,
+						part = sum - a,
+						root = sqrt(fabs(a));
+			float		f = (float) a,
+						g = (float) b;
+
+			odd_results(in[2 * k], in[2 * k + 1], (unsigned) k, want);
+			for (int n = 0; n < ODD_RESULTS; n++)
+				CHECK(out[k * ODD_RESULTS + n] == want[n], "odd %d of %llx, %llx: %llx, not %llx", n, (unsigned long long) in[2 * k],
+					  (unsigned long long) in[2 * k + 1], (unsigned long long) out[k * ODD_RESULTS + n], (unsigned long long) want[n]);
+			directed(sum, (a - (sum - part)) + (b - part), r);
+			directed(a * b, fma(a, b, -(a * b)), r + 3);
+			directed(a / b, fma(-(a / b), b, a) * (b < 0 ? -1 : 1), r + 6);
+			directed(root, fma(-root, root, fabs(a)), r + 9);
+			directed<float>(f * g, (double) f * g - (double) (f * g), r + 12);
+			directed<float>(f, a - (double) f, r + 15);
+			r[18] = f + g > 0 ? f + g < 1 ? f + g : 1 : 0;
+			r[19] = -0.0;
+			r[20] = trunc(a);
+			r[21] = a > 0 ? a < 1 ? a : 1 : 0;
+			for (int n = 0; n < ROUNDING_RESULTS; n++)
+				CHECK(same(rounded[k * ROUNDING_RESULTS + n], r[n]), "rounding %d of %a, %a: %a, not %a", n, a, b,
+					  rounded[k * ROUNDING_RESULTS + n], r[n]);
+		}
+	}
+	RUN("indexed", {1, 32}, NULL, targets.at());
+	for (int k = 0; k < 32; k++)
+		CHECK(targets[k] == (k % 4 + 1) * 10 + k + 23, "target of lane %d: %d", k, targets[k]);
+}
+
 static int
 depth_of(int n)
 {
@@ -363,7 +519,7 @@ static void
 test_wrong()
 {
 	static const char *const texts[WRONGS] = {"outside of allocations", "not aligned", "shared memory", "do not come", "different places",
-		"nobody writes", "trap"};
+		"nobody writes", "local memory", "do not come", "trap"};
 	Array<char> memory(128);
 
 	for (int kind = 0; kind < WRONGS; kind++)
@@ -412,6 +568,7 @@ main(int argc, char **argv)
 	test_arithmetic();
 	test_conversions();
 	test_carries();
+	test_odds();
 	test_divergence();
 	test_lanes();
 	test_barriers();

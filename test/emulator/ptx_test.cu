@@ -60,6 +60,111 @@ conversions(const double *in, int64_t *out, int n)
 	to[11] = w;
 }
 
+#define PTX32(text, ...) \
+	do \
+	{ \
+		unsigned	d_; \
+		asm volatile(text : "=r"(d_) : __VA_ARGS__); \
+		*to++ = d_; \
+	} while (0)
+#define PTX64(text, ...) \
+	do \
+	{ \
+		uint64_t	d_; \
+		asm volatile(text : "=l"(d_) : __VA_ARGS__); \
+		*to++ = d_; \
+	} while (0)
+
+/* What nvcc has no other way to; in the order of odd_results() in ptx_test.cpp. */
+extern "C" __global__ void
+odds(const uint64_t *in, uint64_t *out)
+{
+	uint64_t	a = in[2 * threadIdx.x],
+				b = in[2 * threadIdx.x + 1],
+			   *to = out + threadIdx.x * ODD_RESULTS;
+	unsigned	a32 = (unsigned) a,
+				b32 = (unsigned) b,
+				c32 = (unsigned) (a >> 32),
+				at = b32 & 0x7f,
+				n = b32 >> 8 & 0x7f;
+
+	PTX32("bfe.u32 %0, %1, %2, %3;", "r"(a32), "r"(at), "r"(n));
+	PTX32("bfe.s32 %0, %1, %2, %3;", "r"(a32), "r"(at), "r"(n));
+	PTX64("bfe.u64 %0, %1, %2, %3;", "l"(a), "r"(at), "r"(n));
+	PTX64("bfe.s64 %0, %1, %2, %3;", "l"(a), "r"(at), "r"(n));
+	PTX32("bfi.b32 %0, %1, %2, %3, %4;", "r"(a32), "r"(c32), "r"(at), "r"(n));
+	PTX64("bfi.b64 %0, %1, %2, %3, %4;", "l"(a), "l"(b), "r"(at), "r"(n));
+	PTX32("lop3.b32 %0, %1, %2, %3, 0xca;", "r"(a32), "r"(b32), "r"(c32));
+	PTX32("lop3.b32 %0, %1, %2, %3, 0x1d;", "r"(a32), "r"(b32), "r"(c32));
+	PTX32("sad.s32 %0, %1, %2, %3;", "r"(a32), "r"(b32), "r"(c32));
+	PTX32("slct.u32.s32 %0, %1, %2, %3;", "r"(a32), "r"(b32), "r"(c32));
+	PTX32("{ .reg .pred p, q, r; setp.ne.u32 r, %3, 0; setp.lt.and.s32 p|q, %1, %2, r; selp.u32 %0, 1, 0, p; @q add.u32 %0, %0, 2; "
+		  "setp.lt.xor.u32 p, %1, %2, !r; @!p add.u32 %0, %0, 4; }", "r"(a32), "r"(b32), "r"(c32 & 1));
+	PTX32("bfind.s32 %0, %1;", "r"(a32));
+	PTX32("bfind.u64 %0, %1;", "l"(a));
+	PTX32("bfind.shiftamt.s64 %0, %1;", "l"(a));
+	PTX32("bmsk.clamp.b32 %0, %1, %2;", "r"(at), "r"(n));
+	PTX32("div.s32 %0, %1, %2;", "r"(a32), "r"((int) (b32 % 3) - 1));
+	PTX32("rem.s32 %0, %1, %2;", "r"(a32), "r"((int) (b32 % 3) - 1));
+	PTX64("div.u64 %0, %1, %2;", "l"(a), "l"(b & 1));
+	PTX64("rem.s64 %0, %1, %2;", "l"(a), "l"((int64_t) (b % 3) - 1));
+	PTX32("mad.hi.s32 %0, %1, %2, %3;", "r"(a32), "r"(b32), "r"(c32));
+	PTX64("mad.wide.s32 %0, %1, %2, %3;", "r"(a32), "r"(b32), "l"(b));
+	PTX64("{ .reg .b32 x, y; mov.b64 {x, y}, %1; mov.b64 %0, {y, x}; }", "l"(a));
+	PTX32("shl.b32 %0, %1, %2;", "r"(a32), "r"(at));
+	PTX32("shr.s32 %0, %1, %2;", "r"(a32), "r"(at));
+	PTX64("shr.u64 %0, %1, %2;", "l"(a), "r"(at));
+	PTX32("cvt.rn.f32.s64 %0, %1;", "l"(a));
+	PTX32("cvt.rz.f32.s64 %0, %1;", "l"(a));
+	PTX32("cvt.rm.f32.s64 %0, %1;", "l"(a));
+	PTX32("cvt.rp.f32.u64 %0, %1;", "l"(a));
+	PTX32("{ .reg .pred p; setp.lt.u32 p, %1, %2; vote.sync.uni.pred p, p, -1; selp.u32 %0, 1, 0, p; }", "r"(a32 & 1), "r"(2));
+	PTX32("{ .reg .pred p; elect.sync %0|p, -1; @p add.u32 %0, %0, 100; }", "r"(a32));
+}
+
+/* Rounding: add, mul, div, fma, sqrt of doubles, mul of floats, each by zero, down and up; then saturation and flushing. */
+extern "C" __global__ void
+roundings(const double *in, double *out)
+{
+	double		a = in[2 * threadIdx.x],
+				b = in[2 * threadIdx.x + 1],
+			   *to = out + threadIdx.x * ROUNDING_RESULTS;
+	float		f = (float) a,
+				g = (float) b,
+				r;
+
+	*to++ = __dadd_rz(a, b), *to++ = __dadd_rd(a, b), *to++ = __dadd_ru(a, b);
+	*to++ = __dmul_rz(a, b), *to++ = __dmul_rd(a, b), *to++ = __dmul_ru(a, b);
+	*to++ = __ddiv_rz(a, b), *to++ = __ddiv_rd(a, b), *to++ = __ddiv_ru(a, b);
+	*to++ = __dsqrt_rz(fabs(a)), *to++ = __dsqrt_rd(fabs(a)), *to++ = __dsqrt_ru(fabs(a));
+	*to++ = __fmul_rz(f, g), *to++ = __fmul_rd(f, g), *to++ = __fmul_ru(f, g);
+	*to++ = __double2float_rz(a), *to++ = __double2float_rd(a), *to++ = __double2float_ru(a);
+	asm volatile("add.sat.f32 %0, %1, %2;" : "=f"(r) : "f"(f), "f"(g));
+	*to++ = r;
+	asm volatile("mul.ftz.f32 %0, %1, %2;" : "=f"(r) : "f"(1e-30f), "f"(-1e-10f));
+	*to++ = r;
+	asm volatile("cvt.rzi.f64.f64 %0, %1;" : "=d"(*to) : "d"(a));
+	to++;
+	asm volatile("cvt.sat.f64.f64 %0, %1;" : "=d"(*to) : "d"(a));
+}
+
+/* A branch by index, by lanes that take each of the targets. */
+extern "C" __global__ void
+indexed(int *out)
+{
+	int			r;
+
+	asm volatile("{ .reg .u32 n; and.b32 n, %1, 3;\n"
+				 "W: .branchtargets A, B, C, D;\n"
+				 "brx.idx n, W;\n"
+				 "A: mov.u32 %0, 10; bra E;\n"
+				 "B: mov.u32 %0, 20; bra E;\n"
+				 "C: mov.u32 %0, 30; bra E;\n"
+				 "D: mov.u32 %0, 40;\n"
+				 "E: add.u32 %0, %0, %1; }" : "=&r"(r) : "r"(threadIdx.x));
+	out[threadIdx.x] = r + __popc(__ballot_sync(0xffffffff, r > 30));
+}
+
 /* a of 256 bits plus b, and a product of 128 bits. */
 extern "C" __global__ void
 carries(const uint64_t *a, const uint64_t *b, uint64_t *out)
@@ -321,6 +426,21 @@ wrong(char *memory, int kind, int n)
 					;
 			else
 				__syncwarp();
+			break;
+		case WRONG_LOCAL:
+			{
+				char		own[16];
+
+				for (int k = 0; k < 16; k++)
+					own[k] = (char) (memory[k] + k);
+				memory[0] = own[n & 15] + *(volatile char *) (own + (threadIdx.x == 5 ? n : 3));
+			}
+			break;
+		case WRONG_SHUFFLE:
+			if (threadIdx.x < 16)
+				memory[threadIdx.x] = (char) __shfl_sync(0xffffffff, n, 0);
+			else
+				asm volatile("bar.sync 0;" ::: "memory");
 			break;
 		case WRONG_TRAP:
 			__trap();
