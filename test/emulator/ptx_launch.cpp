@@ -1,6 +1,9 @@
 /*
  * ptx_launch.cpp
  *	  Launches: blocks, their barriers, and whose turn it is.
+ *
+ * What a kernel computes does not depend on the order in which warps run, unless it lacks a barrier: EMULATOR_STEPS, the
+ * instructions of a warp's turn, and EMULATOR_BACKWARDS, which lets the last warp of a block run first, show some of that.
  */
 #include <stdlib.h>
 
@@ -9,7 +12,7 @@
 
 #include "ptx_ops.h"
 
-#define QUANTUM 4000			/* instructions of a warp's turn */
+#define QUANTUM 4000			/* instructions of a warp's turn, without EMULATOR_STEPS */
 #define SPINNING_ROUNDS 16		/* in which all warps only wait, until a later block may run too */
 #define MOST_RESIDENT 256		/* clusters, of launches that are not cooperative */
 #define MOST_SPINNING 100000000	/* instructions that only wait, until that is an error */
@@ -35,6 +38,10 @@ class Run
 public:
 	Run(Launch *launch, bool cooperative): launch(launch), started(0), spinning(0), waited(0)
 	{
+		const char *steps = getenv("EMULATOR_STEPS");
+
+		quantum = steps && atoi(steps) > 0 ? (uint64_t) atoi(steps) : QUANTUM;
+		backwards = getenv("EMULATOR_BACKWARDS") != NULL;
 		EmuDim		size = launch->cluster;
 
 		clusters = EmuDim{launch->grid.x / size.x, launch->grid.y / size.y, launch->grid.z / size.z};
@@ -64,7 +71,9 @@ private:
 	unsigned	started,
 				limit,
 				spinning;
-	uint64_t	waited;
+	uint64_t	waited,
+				quantum;
+	bool		backwards;		/* the last warp of a block runs first */
 	std::vector<Cluster *> resident;
 
 	void
@@ -119,14 +128,15 @@ private:
 
 		for (Cluster *cluster : resident)
 			for (Block *block : cluster->blocks)
-				for (Warp *w : block->warps)
+				for (size_t k = 0, n = block->warps.size(); k < n; k++)
 				{
+					Warp	   *w = block->warps[backwards ? n - 1 - k : k];
 					uint64_t	before = w->steps;
 
 					if (w->ngroups == 0)
 						continue;
 					w->polled = w->wrote = w->spins = w->progress = false;
-					run_warp(w, QUANTUM);
+					run_warp(w, quantum);
 					steps += w->steps - before;
 					progress |= w->steps > before && (w->wrote || w->progress || !(w->polled || w->spins) || w->ngroups == 0);
 				}

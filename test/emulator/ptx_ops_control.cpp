@@ -61,9 +61,16 @@ branch_if(Warp *w, const Insn *i)
 		return i + 1;
 	if (taken == w->mask)
 		return branch(w, i);
-	if (i->target <= i)
-		turn_is_over(w);
-	return split_group(w, taken, i->target + 1, i + 2);
+	if (i->target > i)
+		return split_group(w, taken, i->target + 1, i + 2);
+
+	/* the others have left the loop */
+	Group	   *rest = &w->groups[w->current];
+
+	split_group(w, taken, i->target + 1, i + 2);
+	w->groups[w->ngroups - 1].turns = rest->turns;
+	rest->turns = 0;
+	return NULL;
 }
 
 /* One of the targets; an index past them is an error. */
