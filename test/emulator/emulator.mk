@@ -1,0 +1,46 @@
+# The emulator: the kernels, their tests and the GPU server as PTX that the CPU interprets (test/emulator/README.md).
+#
+#	make emulator		build/emulator/gpu-tests, gpu-resident-few and gpuagg-server
+#
+# Objects of host code alone are those of the GPU server and its tests.
+EMULATOR_SRCS = $(wildcard $(TOP)test/emulator/*.cpp)
+EMULATOR_OBJS = $(EMULATOR_SRCS:$(TOP)%.cpp=build/emulator/%.o)
+EMULATOR_KERNEL_OBJS = $(patsubst build/kernels/%,build/emulator/kernels/%,$(filter-out build/kernels/monoid.o,$(KERNEL_OBJS)))
+EMULATOR_SERVER_OBJS = $(patsubst build/%,build/emulator/%,$(SERVER_KERNEL_OBJS))
+EMULATOR_TEST_OBJS = $(patsubst build/%,build/emulator/%,$(GPU_TEST_OBJS))
+EMULATOR_CXXFLAGS = -std=c++17 -O2 -g -ffp-contract=off -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -I$(CUDA_HOME)/include
+EMULATOR_LINK = $(CXX) $^ -lpthread -ldl -lm -o $@
+
+.PHONY: emulator
+ifneq ($(NVCC),)
+
+emulator: $(addprefix build/emulator/,gpu-tests gpu-resident-few gpuagg-server)
+
+# PTX alone, as text
+build/emulator/%: CUDA_GENCODE = -gencode arch=compute_90,code=compute_90 --no-compress
+
+$(EMULATOR_OBJS): build/emulator/%.o: %.cpp
+	@mkdir -p $(@D)
+	$(CXX) $(EMULATOR_CXXFLAGS) -c $< -o $@
+
+build/emulator/libgpuagg_kernels.a: $(EMULATOR_KERNEL_OBJS) build/kernels/monoid.o $(EMULATOR_OBJS)
+	@rm -f $@
+	ar rcs $@ $^
+
+build/emulator/gpu-tests: $(EMULATOR_TEST_OBJS) build/emulator/server/device_kernels_resident.o build/emulator/libgpuagg_kernels.a
+	$(EMULATOR_LINK)
+
+build/emulator/gpuagg-server: $(SERVER_OBJS) $(SERVER_HOST_OBJS) $(EMULATOR_SERVER_OBJS) build/emulator/libgpuagg_kernels.a
+	$(EMULATOR_LINK)
+
+build/emulator/gpu-resident-few: $(GPU_RESIDENT_OBJS:%=build/few/%) $(EMULATOR_SERVER_OBJS) build/emulator/libgpuagg_kernels.a
+	$(EMULATOR_LINK)
+
+-include $(wildcard build/emulator/*.d build/emulator/*/*.d build/emulator/*/*/*.d)
+
+else
+
+emulator:
+	@echo "nvcc not found: $@ needs the CUDA toolkit" >&2; exit 1
+
+endif
