@@ -9,6 +9,7 @@ EMULATOR_KERNEL_OBJS = $(patsubst build/kernels/%,build/emulator/kernels/%,$(fil
 EMULATOR_SERVER_OBJS = $(patsubst build/%,build/emulator/%,$(SERVER_KERNEL_OBJS))
 EMULATOR_TEST_OBJS = $(patsubst build/%,build/emulator/%,$(GPU_TEST_OBJS))
 EMULATOR_CXXFLAGS = -std=c++17 -O2 -g -ffp-contract=off -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -I$(CUDA_HOME)/include
+EMULATOR_LIBS = build/emulator/libgpuagg_kernels.a $(EMULATOR_OBJS)
 EMULATOR_LINK = $(CXX) $^ -lpthread -ldl -lm -o $@
 
 .PHONY: emulator
@@ -23,17 +24,17 @@ $(EMULATOR_OBJS): build/emulator/%.o: %.cpp
 	@mkdir -p $(@D)
 	$(CXX) $(EMULATOR_CXXFLAGS) -c $< -o $@
 
-build/emulator/libgpuagg_kernels.a: $(EMULATOR_KERNEL_OBJS) build/kernels/monoid.o $(EMULATOR_OBJS)
+build/emulator/libgpuagg_kernels.a: $(EMULATOR_KERNEL_OBJS) build/kernels/monoid.o
 	@rm -f $@
 	ar rcs $@ $^
 
-build/emulator/gpu-tests: $(EMULATOR_TEST_OBJS) build/emulator/server/device_kernels_resident.o build/emulator/libgpuagg_kernels.a
+build/emulator/gpu-tests: $(EMULATOR_TEST_OBJS) build/emulator/server/device_kernels_resident.o $(EMULATOR_LIBS)
 	$(EMULATOR_LINK)
 
-build/emulator/gpuagg-server: $(SERVER_OBJS) $(SERVER_HOST_OBJS) $(EMULATOR_SERVER_OBJS) build/emulator/libgpuagg_kernels.a
+build/emulator/gpuagg-server: $(SERVER_OBJS) $(SERVER_HOST_OBJS) $(EMULATOR_SERVER_OBJS) $(EMULATOR_LIBS)
 	$(EMULATOR_LINK)
 
-build/emulator/gpu-resident-few: $(GPU_RESIDENT_OBJS:%=build/few/%) $(EMULATOR_SERVER_OBJS) build/emulator/libgpuagg_kernels.a
+build/emulator/gpu-resident-few: $(GPU_RESIDENT_OBJS:%=build/few/%) $(EMULATOR_SERVER_OBJS) $(EMULATOR_LIBS)
 	$(EMULATOR_LINK)
 
 -include $(wildcard build/emulator/*.d build/emulator/*/*.d build/emulator/*/*/*.d)

@@ -2,7 +2,8 @@
  * runtime_launch.cpp
  *	  Modules and kernels as nvcc's host code registers them, occupancy, launches and what they count.
  *
- *	EMULATOR_REPORT		a file to which each launch adds a line, and the process, at its end, one for each kernel
+ *	EMULATOR_REPORT		a file to which each launch adds a line, and the process, at its end, one for each of its
+ *						kernels, launched or not
  */
 #include <cxxabi.h>
 #include <fatbinary_section.h>
@@ -394,6 +395,17 @@ sums()
 	return all;
 }
 
+static std::string
+readable(const std::string &name)
+{
+	int			status;
+	char	   *text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+	std::string result = status == 0 ? text : name;
+
+	free(text);
+	return result;
+}
+
 static void
 write_counts(double seconds, const EmuCounts &c)
 {
@@ -406,6 +418,8 @@ write_counts(double seconds, const EmuCounts &c)
 static void
 write_sums()
 {
+	for (const auto &k : kernels())
+		sums()[readable(k.second->name)];
 	for (const auto &s : sums())
 	{
 		fprintf(report, "kernel\t%s\t%llu", s.first.c_str(), (unsigned long long) s.second.launches);
@@ -432,22 +446,11 @@ reporting()
 		}
 		if (asked)
 		{
-			sums();				/* made before, so that it is gone after, what follows */
+			sums();				/* made before what uses it at the end, so that it is gone after that */
 			atexit(write_sums);
 		}
 	}
 	return asked;
-}
-
-static std::string
-readable(const std::string &name)
-{
-	int			status;
-	char	   *text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-	std::string result = status == 0 ? text : name;
-
-	free(text);
-	return result;
 }
 
 static void
