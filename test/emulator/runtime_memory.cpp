@@ -313,6 +313,19 @@ cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, c
 	return runtime_stream_call(stream, [&](RuntimeDevice &) { return copy(to, from, bytes, kind); });
 }
 
+cudaError_t
+cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+				  cudaMemcpyKind kind, cudaStream_t stream)
+{
+	return runtime_stream_call(stream, [&](RuntimeDevice &) {
+		cudaError_t error = width > to_pitch || width > from_pitch ? cudaErrorInvalidValue : cudaSuccess;
+
+		for (size_t y = 0; y < height && error == cudaSuccess; y++)
+			error = copy((char *) to + y * to_pitch, (const char *) from + y * from_pitch, width, kind);
+		return error;
+	});
+}
+
 /* Whether memory of one allocation is this device's. */
 static bool
 lies_on(const void *at, int number)
