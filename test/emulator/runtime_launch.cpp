@@ -220,27 +220,20 @@ load(CUkern_st *kernel, int device)
 	return cudaSuccess;
 }
 
-/* The kernel of a host stub; a handle of __cudaGetKernel() will do. */
 static CUkern_st *
 find(const void *stub)
 {
 	auto		found = kernels().find(stub);
 
-	if (found != kernels().end())
-		return found->second;
-	for (const auto &k : kernels())
-		if (k.second == stub)
-			return k.second;
-	return nullptr;
+	return found == kernels().end() ? nullptr : found->second;
 }
 
-/* A call about a kernel on the thread's device. */
+/* A call about a kernel, NULL if there is none, on the thread's device. */
 template <typename F>
 static cudaError_t
-kernel_call(const void *stub, F do_it)
+kernel_call(CUkern_st *kernel, F do_it)
 {
 	return runtime_call([&](RuntimeDevice &device) {
-		CUkern_st  *kernel = find(stub);
 		cudaError_t error = kernel ? load(kernel, device.number) : cudaErrorInvalidDeviceFunction;
 
 		return error == cudaSuccess ? do_it(device, *kernel) : error;
@@ -259,7 +252,7 @@ __cudaGetKernel(cudaKernel_t *kernel, const void *stub)
 cudaError_t
 cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *stub)
 {
-	return kernel_call(stub, [&](RuntimeDevice &device, CUkern_st &kernel) {
+	return kernel_call(find(stub), [&](RuntimeDevice &device, CUkern_st &kernel) {
 		const auto &on = kernel.on[device.number];
 
 		memset(attributes, 0, sizeof(*attributes));
@@ -277,7 +270,7 @@ cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *stub)
 cudaError_t
 cudaFuncSetAttribute(const void *stub, cudaFuncAttribute attribute, int value)
 {
-	return kernel_call(stub, [&](RuntimeDevice &device, CUkern_st &kernel) {
+	return kernel_call(find(stub), [&](RuntimeDevice &device, CUkern_st &kernel) {
 		auto	   &on = kernel.on[device.number];
 
 		switch (attribute)
@@ -315,7 +308,7 @@ blocks_that_fit(const EmuKernelFacts &facts, int threads, size_t dynamic)
 cudaError_t
 cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *stub, int threads, size_t dynamic, unsigned)
 {
-	return kernel_call(stub, [&](RuntimeDevice &device, CUkern_st &kernel) {
+	return kernel_call(find(stub), [&](RuntimeDevice &device, CUkern_st &kernel) {
 		if (threads < 1)
 			return cudaErrorInvalidValue;
 		*blocks = blocks_that_fit(kernel.on[device.number].facts, threads, dynamic);
@@ -359,7 +352,7 @@ read_attributes(const cudaLaunchConfig_t &config, dim3 *cluster, bool *cooperati
 cudaError_t
 cudaOccupancyMaxActiveClusters(int *clusters, const void *stub, const cudaLaunchConfig_t *config)
 {
-	return kernel_call(stub, [&](RuntimeDevice &device, CUkern_st &kernel) {
+	return kernel_call(find(stub), [&](RuntimeDevice &device, CUkern_st &kernel) {
 		dim3		cluster(1, 1, 1);
 		bool		cooperative = false;
 		const auto &on = kernel.on[device.number];
@@ -525,9 +518,9 @@ run(RuntimeDevice &device, const CUkern_st &kernel, const EmuLaunch &launch)
 }
 
 static cudaError_t
-launch_kernel(const void *stub, const cudaLaunchConfig_t &config, void **params)
+launch_kernel(CUkern_st *found, const cudaLaunchConfig_t &config, void **params)
 {
-	return kernel_call(stub, [&](RuntimeDevice &device, CUkern_st &kernel) {
+	return kernel_call(found, [&](RuntimeDevice &device, CUkern_st &kernel) {
 		cudaError_t error = cudaSuccess;
 		RuntimeDevice *streams = runtime_stream(config.stream, &error);
 		dim3		cluster(1, 1, 1);
@@ -552,17 +545,17 @@ launch_kernel(const void *stub, const cudaLaunchConfig_t &config, void **params)
 cudaError_t
 cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *stub, void **params)
 {
-	return launch_kernel(stub, *config, params);
+	return launch_kernel(find(stub), *config, params);
 }
 
 cudaError_t
 cudaLaunchKernel(const void *stub, dim3 grid, dim3 block, void **params, size_t shared, cudaStream_t stream)
 {
-	return launch_kernel(stub, {grid, block, shared, stream, nullptr, 0}, params);
+	return launch_kernel(find(stub), {grid, block, shared, stream, nullptr, 0}, params);
 }
 
 cudaError_t
 __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **params, size_t shared, cudaStream_t stream)
 {
-	return cudaLaunchKernel(kernel, grid, block, params, shared, stream);
+	return launch_kernel(kernel, {grid, block, shared, stream, nullptr, 0}, params);
 }
