@@ -4,7 +4,9 @@
 #	test/emulator/kernels.sh REPORT
 #
 # Sums up the reports of programs that ran with EMULATOR_REPORT=REPORT (README.md), by kernel without its template's
-# arguments: launches, seconds, instructions of warps, sectors of global memory.  Fails if there is a kernel that none launched.
+# arguments: launches, seconds, instructions of warps, sectors of global memory.  Fails if there is a kernel that none launched,
+# but for CUB's, which chooses among its own, pair_kernel, which is asked about and never launched, and those of tests of
+# arrays too large for the emulator.
 set -uo pipefail
 
 awk -F '\t' '
@@ -18,7 +20,7 @@ awk -F '\t' '
 	END {
 		for (name in launches) {
 			printf "%9d %9.3f %14d %12d  %s\n", launches[name], seconds[name], instructions[name], sectors[name], name
-			if (launches[name] == 0) {
+			if (launches[name] == 0 && name !~ /^(cub::.*|pair_kernel|big_rows|fill_huge|fill_runs)$/) {
 				never = never "\nnot ok - " name " is never launched"
 			}
 		}
