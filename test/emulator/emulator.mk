@@ -1,9 +1,9 @@
 # The emulator: the kernels, their tests and the GPU server as PTX that the CPU interprets (test/emulator/README.md).
 #
-#	make emulator		build/emulator/gpu-tests, gpu-resident-few and gpuagg-server
+#	make emulator		build/emulator/ptx-test, gpu-tests, gpu-resident-few and gpuagg-server
 #
 # Objects of host code alone are those of the GPU server and its tests.
-EMULATOR_SRCS = $(wildcard $(TOP)test/emulator/*.cpp)
+EMULATOR_SRCS = $(filter-out %/ptx_test.cpp,$(wildcard $(TOP)test/emulator/*.cpp))
 EMULATOR_OBJS = $(EMULATOR_SRCS:$(TOP)%.cpp=build/emulator/%.o)
 EMULATOR_KERNEL_OBJS = $(patsubst build/kernels/%,build/emulator/kernels/%,$(filter-out build/kernels/monoid.o,$(KERNEL_OBJS)))
 EMULATOR_SERVER_OBJS = $(patsubst build/%,build/emulator/%,$(SERVER_KERNEL_OBJS))
@@ -15,14 +15,22 @@ EMULATOR_LINK = $(CXX) $^ -lpthread -ldl -lm -o $@
 .PHONY: emulator
 ifneq ($(NVCC),)
 
-emulator: $(addprefix build/emulator/,gpu-tests gpu-resident-few gpuagg-server)
+emulator: $(addprefix build/emulator/,ptx-test ptx_test.ptx gpu-tests gpu-resident-few gpuagg-server)
 
 # PTX alone, as text
 build/emulator/%: CUDA_GENCODE = -gencode arch=compute_90,code=compute_90 --no-compress
 
-$(EMULATOR_OBJS): build/emulator/%.o: %.cpp
+$(EMULATOR_OBJS) build/emulator/test/emulator/ptx_test.o: build/emulator/%.o: %.cpp
 	@mkdir -p $(@D)
 	$(CXX) $(EMULATOR_CXXFLAGS) -c $< -o $@
+
+# the interpreter by itself
+build/emulator/ptx-test: build/emulator/test/emulator/ptx_test.o $(filter-out %/runtime_device.o %/runtime_launch.o %/runtime_memory.o,$(EMULATOR_OBJS))
+	$(EMULATOR_LINK)
+
+build/emulator/ptx_test.ptx: test/emulator/ptx_test.cu
+	@mkdir -p $(@D)
+	$(NVCC) $(CUDA_FLAGS) -MMD -MP -MF $(@:.ptx=.d) -ptx $< -o $@
 
 build/emulator/libgpuagg_kernels.a: $(EMULATOR_KERNEL_OBJS) build/kernels/monoid.o
 	@rm -f $@
