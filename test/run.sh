@@ -351,6 +351,8 @@ part_emulator() {
 		return
 	fi
 	check "emulator build" make -C "$top" -s -j"$(nproc)" PG_CONFIG="$PG_CONFIG" emulator
+	check "emulator: instructions" "$dir/ptx-test" "$dir/ptx_test.ptx"
+	check "emulator: instructions, other order" env EMULATOR_STEPS=50 EMULATOR_BACKWARDS=1 "$dir/ptx-test" "$dir/ptx_test.ptx"
 	rm -f "$EMULATOR_REPORT"
 	GPU_TESTS=$dir/gpu-tests "$top/test/gpu.sh" --emulated >"$results/emulator-gpu.log" 2>&1
 	gpu_lines emulator-gpu $?
