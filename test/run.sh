@@ -356,7 +356,10 @@ part_emulator() {
 	rm -f "$EMULATOR_REPORT"
 	GPU_TESTS=$dir/gpu-tests "$top/test/gpu.sh" --emulated >"$results/emulator-gpu.log" 2>&1
 	gpu_lines emulator-gpu $?
-	"$dir/gpu-resident-few" >"$results/emulator-resident.log" 2>&1
+	EMULATOR_MULTIPROCESSORS=132 "$dir/gpu-tests" --emulated hist_choice hist_exchange_auto hist_exchange_skew \
+		>"$results/emulator-132.log" 2>&1
+	gpu_lines emulator-132 $?
+	"$dir/gpu-resident-few" 3 >"$results/emulator-resident.log" 2>&1
 	tap_lines emulator-resident <"$results/emulator-resident.log" || fail emulator-resident
 	check "emulator: each kernel ran" "$top/test/emulator/kernels.sh" "$EMULATOR_REPORT"
 	unset EMULATOR_REPORT

@@ -233,7 +233,7 @@ GPU_TEST(hist_many_bins)
 GPU_TEST(hist_outside)
 {
 	for (GpuaggHistStrategy strategy : strategies)
-		for (int64_t nbins : {100L, 70000L, 300000L, 9000000L})
+		for (int64_t nbins : {(int64_t) 100, (int64_t) 70000, (int64_t) 300000, (int64_t) gpu_test_rows(9000000, 9000000, 2000000)})
 			for (size_t n : {(size_t) 1, (size_t) 3, (size_t) 4095, (size_t) 4099, gpu_test_rows(100002, 100002, 10002)})
 				for (size_t shift = 0; shift < 4; shift++)
 				{
