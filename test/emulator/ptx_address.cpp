@@ -9,6 +9,24 @@
 namespace
 {
 
+/* All bits of the lanes in mask, of expressions that may be computed for the others, too. */
+#define ALL_BITS(mask, k, bits) \
+	({ \
+		uint64_t	all_ = 0; \
+		uint32_t	in_ = (mask); \
+		if (in_ == ALL_LANES) \
+			for (int k = 0; k < LANES; k++) \
+				all_ |= (bits); \
+		else \
+			for (int k = 0; k < LANES; k++) \
+				all_ |= (bits) & (0 - (uint64_t) (in_ >> k & 1)); \
+		all_; \
+	})
+
+/* Whether an offset of a lane is more than most, which is less than 2^63: then there is a sign. */
+#define ANY_ABOVE(mask, k, offset, most) \
+	((int64_t) ALL_BITS(mask, k, (uint64_t) (offset) | ((uint64_t) (most) - (uint64_t) (offset))) < 0)
+
 struct Interval
 {
 	uint64_t	lo,
@@ -94,11 +112,9 @@ bad_address(Warp *w, const Insn *i, int lane, uint64_t at, const char *what)
 inline void
 check_alignment(Warp *w, const Insn *i, uint32_t mask, const uint64_t *at)
 {
-	uint64_t	bad = 0;
 	uint64_t	low = i->bytes - 1;
 
-	FOR_LANES(mask, k, bad |= at[k] & low);
-	if (__builtin_expect(bad != 0, 0))
+	if (__builtin_expect(ALL_BITS(mask, k, at[k] & low) != 0, 0))
 		FOR_LANES(mask, k,
 				  if (at[k] & low) bad_address(w, i, k, at[k], "access that is not aligned"));
 }
@@ -110,7 +126,9 @@ plain_addresses(Warp *w, const Insn *i, uint32_t mask, uint64_t *at)
 	const A    *base = row<A>(w, i->a);
 	int64_t		imm = i->imm;
 
-	FOR_LANES(mask, k, at[k] = (uint64_t) (A) (base[k] + (A) imm));
+	(void) mask;
+	for (int k = 0; k < LANES; k++)
+		at[k] = (uint64_t) (A) (base[k] + (A) imm);
 }
 
 bool
@@ -132,14 +150,12 @@ global_access(const Insn *i, uint64_t at)
 inline bool
 same_allocation(const Insn *i, uint32_t mask, const uint64_t *at)
 {
-	uint64_t	bad = 0,
-				lo = i->lo,
+	uint64_t	lo = i->lo,
 				most = i->len - i->bytes;
 
 	if (i->version != version || i->len < i->bytes)
 		return false;
-	FOR_LANES(mask, k, bad |= (uint64_t) (at[k] - lo > most));
-	return bad == 0;
+	return !ANY_ABOVE(mask, k, at[k] - lo, most);
 }
 
 void
@@ -154,9 +170,9 @@ note_landing(Warp *w, const Insn *i, uint32_t mask, const uint64_t *at)
 
 		if (offset >= block->shared_bytes)
 			continue;
-		for (size_t b = offset; b < offset + i->bytes; b++)
-			if (block->landing[b])
-				bad_address(w, i, lane, b - i->bytes, "access to what a cp.async still writes");
+		for (size_t word = offset / 4; word <= (offset + i->bytes - 1) / 4; word++)
+			if (block->landing[word])
+				bad_address(w, i, lane, offset, "access to what a cp.async still writes");
 	}
 }
 
@@ -184,15 +200,13 @@ same_frame(Warp *w, const Insn *i, uint32_t mask, const uint64_t *at)
 {
 	for (const Frame *f = w->frame; f; f = f->parent)
 	{
-		uint64_t	bad = 0,
-					base = (uint64_t) f->local,
+		uint64_t	base = (uint64_t) f->local,
 					stride = f->function->local_bytes,
 					most = stride - i->bytes;
 
 		if (stride < i->bytes)
 			continue;
-		FOR_LANES(mask, k, bad |= (uint64_t) (at[k] - base - stride * (uint64_t) k > most));
-		if (bad == 0)
+		if (!ANY_ABOVE(mask, k, at[k] - base - stride * (uint64_t) k, most))
 			return true;
 	}
 	return false;
@@ -202,14 +216,12 @@ same_frame(Warp *w, const Insn *i, uint32_t mask, const uint64_t *at)
 inline bool
 all_shared(const Block *block, const Insn *i, uint32_t mask, const uint64_t *at)
 {
-	uint64_t	bad = 0,
-				base = (uint64_t) block->shared,
+	uint64_t	base = (uint64_t) block->shared,
 				most = block->shared_bytes - i->bytes;
 
 	if (block->shared_bytes < i->bytes)
 		return false;
-	FOR_LANES(mask, k, bad |= (uint64_t) (at[k] - base > most));
-	return bad == 0;
+	return !ANY_ABOVE(mask, k, at[k] - base, most);
 }
 
 /* Slower: lanes in different memories.  What is counted by which. */
@@ -314,14 +326,12 @@ template <class A> static void
 resolve_shared_of(Warp *w, const Insn *i, uint32_t mask, uint64_t *at)
 {
 	Block	   *block = w->block;
-	uint64_t	bad = 0,
-				base = (uint64_t) block->shared,
+	uint64_t	base = (uint64_t) block->shared,
 				bytes = i->bytes,
 				size = block->shared_bytes;
 
 	plain_addresses<A>(w, i, mask, at);
-	FOR_LANES(mask, k, bad |= (uint64_t) (at[k] + bytes > size); bad |= (uint64_t) (at[k] > size));
-	if (bad)
+	if (size < bytes || ANY_ABOVE(mask, k, at[k], size - bytes))
 		for (uint32_t left = mask; left; left &= left - 1)
 		{
 			int			k = __builtin_ctz(left);
@@ -332,7 +342,8 @@ resolve_shared_of(Warp *w, const Insn *i, uint32_t mask, uint64_t *at)
 	check_alignment(w, i, mask, at);
 	if (w->counts)
 		count_shared(w, i, mask, at);
-	FOR_LANES(mask, k, at[k] += base);
+	for (int k = 0; k < LANES; k++)
+		at[k] += base;
 	if (block->ncopies)
 		note_landing(w, i, mask, at);
 }
@@ -436,5 +447,7 @@ resolve_param(Warp *w, const Insn *i, uint32_t mask, uint64_t *at)
 	uint64_t	base = (uint64_t) w->frame->params + (uint64_t) i->imm,
 				stride = w->frame->function->param_bytes;
 
-	FOR_LANES(mask, k, at[k] = base + stride * (uint64_t) k);
+	(void) mask;
+	for (int k = 0; k < LANES; k++)
+		at[k] = base + stride * (uint64_t) k;
 }

@@ -149,6 +149,7 @@ struct AsyncCopy
 	uint32_t	bytes,
 				zeros;
 	unsigned	batch;			/* of its lane's commits */
+	uint8_t		lane;
 };
 
 /* Rows of special registers. */
@@ -206,7 +207,7 @@ struct Warp
 	unsigned	cluster_phase;
 	const Insn *barrier_site[16];	/* where lanes wait with an aligned barrier */
 	unsigned	batch[LANES];	/* of cp.async */
-	std::vector<AsyncCopy> copies[LANES];
+	std::vector<AsyncCopy> copies;
 	alignas(64) uint32_t special[SPECIALS][LANES];
 	alignas(64) char sink[LANES * 16];
 };
@@ -245,7 +246,7 @@ struct Block
 	unsigned	rank;			/* in the cluster */
 	char	   *shared;
 	size_t		shared_bytes;
-	std::vector<uint8_t> landing;	/* bytes of shared that a cp.async still writes */
+	std::vector<uint8_t> landing;	/* by words of shared memory: copies that cp.async still makes */
 	unsigned	ncopies;
 	std::vector<Warp *> warps;
 	unsigned	threads;		/* that have not ended */
@@ -311,7 +312,7 @@ Block	   *block_of_rank(Block *block, uint32_t rank);
 /* ptx_address.cpp, ptx_ops_memory.cpp */
 uint64_t	memory_version();
 bool		memory_find(uint64_t at, uint64_t *lo, uint64_t *len);
-void		finish_copies(Warp *w, int lane, unsigned up_to);
+void		finish_copies(Warp *w, uint32_t lanes, unsigned kept_batches);
 
 template <class T> static inline T *
 row(Warp *w, Operand o)
@@ -344,6 +345,24 @@ predicate(Warp *w, Operand o)
 				int			lane = __builtin_ctz(lanes_left_); \
 				statement; \
 			} \
+		} \
+	} while (0)
+
+/*
+ * d[lane] = value for each lane of mask, where value is defined for whatever the other lanes' registers hold: for many lanes
+ * a straight loop over all.
+ */
+#define SET_LANES(mask, lane, d, value) \
+	do \
+	{ \
+		if ((mask) == ALL_LANES || __builtin_popcount(mask) < 6) \
+			FOR_LANES(mask, lane, d[lane] = value); \
+		else \
+		{ \
+			uint32_t	set_ = (mask); \
+			_Pragma("GCC ivdep") \
+			for (int lane = 0; lane < LANES; lane++) \
+				d[lane] = set_ >> lane & 1 ? value : d[lane]; \
 		} \
 	} while (0)
 

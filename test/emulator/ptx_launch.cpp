@@ -52,6 +52,8 @@ public:
 	{
 		for (Cluster *cluster : resident)
 			free_cluster(cluster);
+		for (char *shared : spare_shared)
+			free(shared);
 	}
 
 	void
@@ -75,6 +77,7 @@ private:
 				quantum;
 	bool		backwards;		/* the last warp of a block runs first */
 	std::vector<Cluster *> resident;
+	std::vector<char *> spare_shared;
 
 	void
 	start()
@@ -98,21 +101,27 @@ private:
 			block->shared_bytes = launch->kernel->dynamic_at + launch->dynamic_shared;
 			if (launch->dynamic_shared == 0)
 				block->shared_bytes = launch->kernel->static_shared;
-			block->shared = (char *) aligned_alloc(1024, block->shared_bytes / 1024 * 1024 + 1024);
+			if (spare_shared.empty())
+				block->shared = (char *) aligned_alloc(1024, block->shared_bytes / 1024 * 1024 + 1024);
+			else
+			{
+				block->shared = spare_shared.back();
+				spare_shared.pop_back();
+			}
 			memset(block->shared, POISON, block->shared_bytes);
 			for (unsigned n = 0; n * LANES < block->threads; n++)
 				block->warps.push_back(make_warp(block, n));
 		}
 	}
 
-	static void
+	void
 	free_cluster(Cluster *cluster)
 	{
 		for (Block *block : cluster->blocks)
 		{
 			for (Warp *w : block->warps)
 				free_warp(w);
-			free(block->shared);
+			spare_shared.push_back(block->shared);
 			delete block;
 		}
 		delete cluster;

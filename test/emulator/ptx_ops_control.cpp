@@ -244,6 +244,7 @@ shuffle(Warp *w, const Insn *i)
 {
 	uint32_t	value[LANES],
 				p = 0;
+	int			from[LANES];
 
 	TOGETHER(w, i);
 
@@ -254,18 +255,25 @@ shuffle(Warp *w, const Insn *i)
 			   *c = row<uint32_t>(w, i->c);
 
 	memcpy(value, a, sizeof(value));
-	FOR_LANES(mask, k,
-			  uint32_t segment = c[k] >> 8 & 31;
-			  uint32_t bound = c[k] & 31;
-			  uint32_t most = ((uint32_t) k & segment) | (bound & ~segment);
-			  uint32_t least = (uint32_t) k & segment;
-			  uint32_t n = b[k] & 31;
-			  int from = MODE == SHUFFLE_UP ? k - (int) n : MODE == SHUFFLE_DOWN ? k + (int) n :
-			  MODE == SHUFFLE_BUTTERFLY ? (int) ((uint32_t) k ^ n) : (int) (least | (n & ~segment));
-			  bool inside = MODE == SHUFFLE_UP ? from >= (int) most : from <= (int) most;
-			  from = inside ? from : k;
-			  p |= (uint32_t) inside << k;
-			  d[k] = mask >> from & 1 ? value[from] : 0xa5a5a5a5u);
+	for (int k = 0; k < LANES; k++)
+	{
+		uint32_t	segment = c[k] >> 8 & 31,
+					bound = c[k] & 31,
+					least = (uint32_t) k & segment,
+					most = least | (bound & ~segment),
+					n = b[k] & 31;
+		int			to = MODE == SHUFFLE_UP ? k - (int) n : MODE == SHUFFLE_DOWN ? k + (int) n :
+			MODE == SHUFFLE_BUTTERFLY ? (int) ((uint32_t) k ^ n) : (int) (least | (n & ~segment));
+		bool		inside = MODE == SHUFFLE_UP ? to >= (int) most : to <= (int) most;
+
+		from[k] = inside ? to : k;
+		p |= (uint32_t) inside << k;
+	}
+	if (mask == ALL_LANES)
+		for (int k = 0; k < LANES; k++)
+			d[k] = value[from[k]];
+	else
+		FOR_LANES(mask, k, d[k] = mask >> from[k] & 1 ? value[from[k]] : 0xa5a5a5a5u);
 	if (i->count)
 	{
 		uint32_t   &q = predicate(w, i->list[0]);

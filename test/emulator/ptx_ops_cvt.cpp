@@ -188,7 +188,7 @@ convert(Warp *w, const Insn *i)
 		D		   *d = row<D>(w, i->d);
 		const S    *a = row<S>(w, i->a);
 
-		FOR_LANES(w->mask, k, d[k] = (convert_value<D, S>(a[k], ROUNDING, SATURATE)));
+		SET_LANES(w->mask, k, d, (convert_value<D, S>(a[k], ROUNDING, SATURATE)));
 		return i + 1;
 	}
 	read_register(w, i->a, from_bytes, in);
@@ -244,19 +244,18 @@ template <class D, class S> const Insn *
 pack(Warp *w, const Insn *i)
 {
 	D		   *d = row<D>(w, i->d);
-	const S    *part[8];
+	const S    *part[8] = {};
 
 	for (int n = 0; n < i->count; n++)
 		part[n] = row<S>(w, i->list[n]);
-	for (uint32_t left = w->mask; left; left &= left - 1)
-	{
-		int			k = __builtin_ctz(left);
-		D			whole = 0;
+	D			whole[LANES];
 
-		for (int n = 0; n < i->count; n++)
-			whole = (D) (whole | (D) ((D) part[n][k] << (n * (int) sizeof(S) * 8)));
-		d[k] = whole;
-	}
+	for (int k = 0; k < LANES; k++)
+		whole[k] = part[0][k];
+	for (int n = 1; n < i->count; n++)
+		for (int k = 0; k < LANES; k++)
+			whole[k] = (D) (whole[k] | (D) ((D) part[n][k] << (n * (int) sizeof(S) * 8)));
+	SET_LANES(w->mask, k, d, whole[k]);
 	return i + 1;
 }
 
@@ -266,18 +265,12 @@ unpack(Warp *w, const Insn *i)
 	const D    *a = row<D>(w, i->a);
 	D			whole[LANES];
 
-	for (uint32_t left = w->mask; left; left &= left - 1)
-		whole[__builtin_ctz(left)] = a[__builtin_ctz(left)];
+	memcpy(whole, a, sizeof(whole));
 	for (int n = 0; n < i->count; n++)
 	{
 		S		   *part = row<S>(w, i->list[n]);
 
-		for (uint32_t left = w->mask; left; left &= left - 1)
-		{
-			int			k = __builtin_ctz(left);
-
-			part[k] = (S) (whole[k] >> (n * (int) sizeof(S) * 8));
-		}
+		SET_LANES(w->mask, k, part, (S) (whole[k] >> (n * (int) sizeof(S) * 8)));
 	}
 	return i + 1;
 }

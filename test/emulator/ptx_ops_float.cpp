@@ -88,7 +88,7 @@ unary(Warp *w, const Insn *i)
 	T		   *d = row<T>(w, i->d);
 	const T    *a = row<T>(w, i->a);
 
-	FOR_LANES(w->mask, k, d[k] = F::template f<T>(a[k]));
+	SET_LANES(w->mask, k, d, F::template f<T>(a[k]));
 	return i + 1;
 }
 
@@ -99,7 +99,7 @@ binary(Warp *w, const Insn *i)
 	const T    *a = row<T>(w, i->a),
 			   *b = row<T>(w, i->b);
 
-	FOR_LANES(w->mask, k, d[k] = F::template f<T>(a[k], b[k]));
+	SET_LANES(w->mask, k, d, (F::template f<T>(a[k], b[k])));
 	return i + 1;
 }
 
@@ -111,7 +111,7 @@ ternary(Warp *w, const Insn *i)
 			   *b = row<T>(w, i->b),
 			   *c = row<T>(w, i->c);
 
-	FOR_LANES(w->mask, k, d[k] = F::template f<T>(a[k], b[k], c[k]));
+	SET_LANES(w->mask, k, d, (F::template f<T>(a[k], b[k], c[k])));
 	return i + 1;
 }
 

@@ -80,7 +80,7 @@ unary(Warp *w, const Insn *i)
 	T		   *d = row<T>(w, i->d);
 	const T    *a = row<T>(w, i->a);
 
-	FOR_LANES(w->mask, k, d[k] = F::template f<T>(a[k]));
+	SET_LANES(w->mask, k, d, F::template f<T>(a[k]));
 	return i + 1;
 }
 
@@ -91,7 +91,7 @@ binary(Warp *w, const Insn *i)
 	const T    *a = row<T>(w, i->a),
 			   *b = row<T>(w, i->b);
 
-	FOR_LANES(w->mask, k, d[k] = F::template f<T>(a[k], b[k]));
+	SET_LANES(w->mask, k, d, (F::template f<T>(a[k], b[k])));
 	return i + 1;
 }
 
@@ -103,7 +103,7 @@ ternary(Warp *w, const Insn *i)
 			   *b = row<T>(w, i->b),
 			   *c = row<T>(w, i->c);
 
-	FOR_LANES(w->mask, k, d[k] = F::template f<T>(a[k], b[k], c[k]));
+	SET_LANES(w->mask, k, d, (F::template f<T>(a[k], b[k], c[k])));
 	return i + 1;
 }
 
@@ -135,7 +135,7 @@ shift(Warp *w, const Insn *i)
 	const T    *a = row<T>(w, i->a);
 	const uint32_t *n = row<uint32_t>(w, i->b);
 
-	FOR_LANES(w->mask, k, d[k] = F::template f<T>(a[k], n[k]));
+	SET_LANES(w->mask, k, d, (F::template f<T>(a[k], n[k])));
 	return i + 1;
 }
 
@@ -148,7 +148,7 @@ multiply_wide(Warp *w, const Insn *i)
 	const T    *a = row<T>(w, i->a),
 			   *b = row<T>(w, i->b);
 
-	FOR_LANES(w->mask, k, d[k] = (W) a[k] * (W) b[k]);
+	SET_LANES(w->mask, k, d, (W) a[k] * (W) b[k]);
 	return i + 1;
 }
 
@@ -247,7 +247,7 @@ to_32_bits(Warp *w, const Insn *i)
 	uint32_t   *d = row<uint32_t>(w, i->d);
 	const T    *a = row<T>(w, i->a);
 
-	FOR_LANES(w->mask, k, d[k] = F::template f<T>(a[k]));
+	SET_LANES(w->mask, k, d, F::template f<T>(a[k]));
 	return i + 1;
 }
 
@@ -404,7 +404,7 @@ move(Warp *w, const Insn *i)
 	T		   *d = row<T>(w, i->d);
 	const T    *a = row<T>(w, i->a);
 
-	FOR_LANES(w->mask, k, d[k] = a[k]);
+	SET_LANES(w->mask, k, d, a[k]);
 	return i + 1;
 }
 
@@ -418,7 +418,7 @@ select(Warp *w, const Insn *i)
 
 	if (i->flags & INSN_NEGATED)
 		p = ~p;
-	FOR_LANES(w->mask, k, d[k] = p >> k & 1 ? a[k] : b[k]);
+	SET_LANES(w->mask, k, d, (p >> k & 1 ? a[k] : b[k]));
 	return i + 1;
 }
 
@@ -448,7 +448,8 @@ compare(Warp *w, const Insn *i)
 	uint32_t   &d = predicate(w, i->d);
 	uint32_t	r = 0;
 
-	FOR_LANES(w->mask, k, r |= (uint32_t) F::template f<T>(a[k], b[k]) << k);
+	for (int k = 0; k < LANES; k++)
+		r |= (uint32_t) F::template f<T>(a[k], b[k]) << k;
 	d = (d & ~w->mask) | (r & w->mask);
 	return i + 1;
 }

@@ -153,32 +153,34 @@ const Insn *
 async_copy(Warp *w, const Insn *i)
 {
 	uint64_t	to[LANES],
-				from[LANES];
+				from[LANES] = {};
 	Insn		source = *i;
 	const uint32_t *count = i->count ? row<uint32_t>(w, i->c) : NULL;
 	Block	   *block = w->block;
+	uint32_t	reading = w->mask;
 
 	i->resolve(w, i, w->mask, to);
 	source.a = i->b;
 	source.imm = (int64_t) i->list[0].offset | (int64_t) i->list[0].base << 32;
-	source.version = 0;
+	for (uint32_t left = count ? w->mask : 0; left; left &= left - 1)
+		if (count[__builtin_ctz(left)] == 0)
+			reading &= ~(1u << __builtin_ctz(left));
+	if (reading)
+		resolve_global(w, &source, reading, from);
+	i->lo = source.lo;
+	i->len = source.len;
+	i->version = source.version;
 	if (block->landing.empty())
-		block->landing.resize(block->shared_bytes);
+		block->landing.resize(block->shared_bytes / 4 + 1);
 	for (uint32_t left = w->mask; left; left &= left - 1)
 	{
 		int			k = __builtin_ctz(left);
 		uint32_t	n = count ? std::min<uint32_t>(count[k], i->bytes) : i->bytes;
 
-		from[k] = 0;
-		if (n)
-		{
-			source.bytes = i->bytes;
-			resolve_global(w, &source, 1u << k, from);
-		}
-		w->copies[k].push_back(AsyncCopy{from[k], to[k], n, i->bytes - n, w->batch[k]});
+		w->copies.push_back(AsyncCopy{from[k], to[k], n, i->bytes - n, w->batch[k], (uint8_t) k});
 		memset((void *) to[k], POISON, i->bytes);
-		for (unsigned b = 0; b < i->bytes; b++)
-			block->landing[to[k] - (uint64_t) block->shared + b]++;
+		for (unsigned word = 0; word < i->bytes / 4u; word++)
+			block->landing[(to[k] - (uint64_t) block->shared) / 4 + word]++;
 		block->ncopies++;
 	}
 	w->wrote = true;
@@ -196,15 +198,9 @@ async_commit(Warp *w, const Insn *i)
 const Insn *
 async_wait(Warp *w, const Insn *i)
 {
-	for (uint32_t left = w->mask; left; left &= left - 1)
-	{
-		int			k = __builtin_ctz(left);
-
-		if (i->imm < 0)
-			finish_copies(w, k, UINT32_MAX);
-		else if (w->batch[k] > i->imm)
-			finish_copies(w, k, w->batch[k] - (unsigned) i->imm);
-	}
+	if (i->imm < 0)
+		FOR_LANES(w->mask, k, w->batch[k]++);
+	finish_copies(w, w->mask, i->imm < 0 ? 0 : (unsigned) i->imm);
 	return i + 1;
 }
 
@@ -310,28 +306,28 @@ store_of(unsigned register_bytes, bool vector)
 
 }								/* namespace */
 
-/* Copies of batches below up_to land. */
+/* The lanes' copies of all batches but the last committed ones land. */
 void
-finish_copies(Warp *w, int lane, unsigned up_to)
+finish_copies(Warp *w, uint32_t lanes, unsigned kept_batches)
 {
-	std::vector<AsyncCopy> &copies = w->copies[lane];
 	Block	   *block = w->block;
 	size_t		kept = 0;
 
-	for (const AsyncCopy &copy : copies)
+	for (const AsyncCopy &copy : w->copies)
 	{
-		if (copy.batch >= up_to)
+		if (!(lanes >> copy.lane & 1) || copy.batch + kept_batches >= w->batch[copy.lane])
 		{
-			copies[kept++] = copy;
+			w->copies[kept++] = copy;
 			continue;
 		}
-		memcpy((void *) copy.to, (const void *) copy.from, copy.bytes);
+		if (copy.bytes)
+			memcpy((void *) copy.to, (const void *) copy.from, copy.bytes);
 		memset((char *) copy.to + copy.bytes, 0, copy.zeros);
-		for (unsigned b = 0; b < copy.bytes + copy.zeros; b++)
-			block->landing[copy.to - (uint64_t) block->shared + b]--;
+		for (unsigned word = 0; word < (copy.bytes + copy.zeros) / 4; word++)
+			block->landing[(copy.to - (uint64_t) block->shared) / 4 + word]--;
 		block->ncopies--;
 	}
-	copies.resize(kept);
+	w->copies.resize(kept);
 }
 
 Handler

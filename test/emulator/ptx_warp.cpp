@@ -128,8 +128,9 @@ end_lanes(Warp *w, const Insn *i)
 {
 	uint32_t	ended = w->groups[w->current].mask;
 
-	for (uint32_t left = ended; left && w->block->ncopies; left &= left - 1)
-		finish_copies(w, __builtin_ctz(left), UINT32_MAX);
+	for (int lane = 0; lane < LANES && !w->copies.empty(); lane++)
+		w->batch[lane]++;
+	finish_copies(w, ended, 0);
 	for (Frame *f = w->frame, *parent; f; f = parent)
 	{
 		parent = f->parent;
