@@ -31,6 +31,7 @@ PGXS_FOUND := $(wildcard $(PGXS))
 include $(TOP)kernels/kernels.mk
 include $(TOP)src/server/server.mk
 include $(TOP)test/test.mk
+include $(TOP)test/emulator/emulator.mk
 include $(TOP).packaging/packaging.mk
 
 # Without PostgreSQL only the targets that install it first can run.
@@ -45,6 +46,7 @@ srcdir := $(srcdir)
 override VPATH =
 vpath %.c $(or $(TOP:/=),.)
 vpath %.cu $(or $(TOP:/=),.)
+vpath %.cpp $(or $(TOP:/=),.)
 vpath %.control $(or $(TOP:/=),.)
 $(OBJS) $(OBJS:.o=.bc): | $(sort $(dir $(OBJS)))
 $(sort $(dir $(OBJS))):

@@ -40,17 +40,26 @@ build/kernels/monoid.o: src/operators/monoid.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O3 -ffp-contract=off -fPIC -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -I$(TOP)src -c $< -o $@
 
-$(SEGMENTED_OBJS): build/kernels/segmented_part%.o: kernels/segmented_part.cu
-	@mkdir -p $(@D)
-	$(NVCC) $(CUDA_FLAGS) -DSEGMENTED_PART=$* -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+# cuda_rules FOLDER: objects of kernels and their tests, below it
+define cuda_rules
+$(SEGMENTED_OBJS:build/%=$1/%): $1/kernels/segmented_part%.o: kernels/segmented_part.cu
+	@mkdir -p $$(@D)
+	$$(NVCC) $$(CUDA_FLAGS) -DSEGMENTED_PART=$$* -MMD -MP -MF $$(@:.o=.d) -c $$< -o $$@
 
-build/kernels/%.o: kernels/%.cu
-	@mkdir -p $(@D)
-	$(NVCC) $(CUDA_FLAGS) -MMD -MP -MF build/kernels/$*.d -c $< -o $@
+$1/kernels/%.o: kernels/%.cu
+	@mkdir -p $$(@D)
+	$$(NVCC) $$(CUDA_FLAGS) -MMD -MP -MF $$(@:.o=.d) -c $$< -o $$@
 
-build/test/%.o: test/%.cu
-	@mkdir -p $(@D)
-	$(NVCC) $(CUDA_FLAGS) -MMD -MP -MF build/test/$*.d -c $< -o $@
+$1/server/%.o: src/server/%.cu
+	@mkdir -p $$(@D)
+	$$(NVCC) $$(CUDA_FLAGS) -MMD -MP -MF $$(@:.o=.d) -c $$< -o $$@
+
+$1/test/%.o: test/%.cu
+	@mkdir -p $$(@D)
+	$$(NVCC) $$(CUDA_FLAGS) -MMD -MP -MF $$(@:.o=.d) -c $$< -o $$@
+endef
+$(eval $(call cuda_rules,build))
+$(eval $(call cuda_rules,build/emulator))
 
 build/gpu-tests: $(GPU_TEST_OBJS) build/server/device_kernels_resident.o $(KERNEL_LIB)
 	$(NVCC) $(CUDA_GENCODE) $^ -o $@

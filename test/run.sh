@@ -27,6 +27,9 @@
 #	fdw			aggregates over foreign partitions, on three clusters (test/fdw.sh)
 #	docs		README against the catalog; its SQL is run
 #	gpu			the GPU tests
+#	emulator	the GPU tests at reduced sizes, and some of the regression and differential tests, with
+#				kernels that the CPU interprets (test/emulator/README.md); not run by default.
+#				EMULATOR_TESTS, EMULATOR_QUERIES (default 300)
 #
 # A part is told when it has ended; one that cannot run here names what it skips.  Ends with one line
 # "N passed, N failed[, N skipped]"; the exit status says whether all passed.
@@ -190,25 +193,29 @@ part_isolation() {
 	pg_stop
 }
 
-part_server() {
-	local out=$results/server program status
+# through_server NAME PROGRAM QUERIES: the regression tests, TESTS or all, and so many differential ones through a GPU server
+through_server() {
+	local out=$results/$1 program status
 
-	check "server build" make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-standin
 	program=$(mktemp -d "$pg_tmp/gpuagg-server.XXXXXX")
 	chmod 755 "$program"
-	cp "$top/build/test/gpuagg-server" "$program"
+	cp "$2" "$program/gpuagg-server"
 	rm -rf "$out"
 	mkdir -p "$out"
 	pg_start "shared_preload_libraries='gpuagg'" "gpuagg.server_program='$program/gpuagg-server'" \
-		max_worker_processes=32 max_parallel_workers=16 jit=off autovacuum=off || { fail "server (no cluster)"; return; }
-	OUT_DIR=$out QUERIES=$((${DIFF_QUERIES:-2000} / 4)) SEED=${DIFF_SEED:-1} \
-		"$top/test/gpu_server.sh" regress diff >"$results/server.log" 2>&1
+		max_worker_processes=32 max_parallel_workers=16 jit=off autovacuum=off || { fail "$1 (no cluster)"; return; }
+	OUT_DIR=$out QUERIES=$3 SEED=${DIFF_SEED:-1} "$top/test/gpu_server.sh" regress diff >"$results/$1.log" 2>&1
 	status=$?
-	tap_lines server <"$results/server.log" || status=1
-	[[ $status == 0 ]] || { fail server; tail -n 200 "$results/server.log"; }
-	server_alive server
+	tap_lines "$1" <"$results/$1.log" || status=1
+	[[ $status == 0 ]] || { fail "$1"; tail -n 200 "$results/$1.log"; }
+	server_alive "$1"
 	pg_stop
 	rm -rf "$program"
+}
+
+part_server() {
+	check "server build" make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-standin
+	through_server server "$top/build/test/gpuagg-server" $((${DIFF_QUERIES:-2000} / 4))
 }
 
 # The server must have lived through the part without a crash.
@@ -315,20 +322,48 @@ part_docs() {
 	pg_stop
 }
 
+# gpu_lines NAME STATUS: what test/gpu.sh printed to NAME.log
+gpu_lines() {
+	tap_lines "$1" < <(sed -e 's/^FAILED /not ok - /' -e 's/^skipped \(.*\) (\(.*\))$/ok - \1 # SKIP \2/' "$results/$1.log") &&
+		[[ $2 == 0 ]] || fail "$1 (exit status $2)"
+}
+
 part_gpu() {
 	local t
 
 	if [[ -e /dev/nvidiactl && -n $(command -v nvcc) ]]; then
 		make -C "$top" -s PG_CONFIG="$PG_CONFIG" gpu-tests >"$results/gpu.log" 2>&1 &&
 			"$top/test/gpu.sh" >>"$results/gpu.log" 2>&1
-		t=$?
-		tap_lines gpu < <(sed -e 's/^FAILED /not ok - /' -e 's/^skipped \(.*\) (\(.*\))$/ok - \1 # SKIP \2/' \
-						  "$results/gpu.log") && [[ $t == 0 ]] || fail "gpu (exit status $t)"
+		gpu_lines gpu $?
 		return
 	fi
 	for t in "$top"/test/unit/gpu_*.cu; do
 		[[ $t == */gpu_main.cu ]] || skip "gpu/$(basename "${t%.*}")" "no GPU"
 	done
+}
+
+part_emulator() {
+	local dir=$top/build/emulator
+	local -x EMULATOR_REPORT=$results/emulator-report TESTS=${EMULATOR_TESTS:-aggregates histogram sketch ordered sorted}
+
+	if [[ -z $(command -v nvcc) ]]; then
+		skip emulator "no nvcc"
+		return
+	fi
+	check "emulator build" make -C "$top" -s -j"$(nproc)" PG_CONFIG="$PG_CONFIG" emulator
+	check "emulator: instructions" "$dir/ptx-test" "$dir/ptx_test.ptx"
+	check "emulator: instructions, other order" env EMULATOR_STEPS=50 EMULATOR_BACKWARDS=1 "$dir/ptx-test" "$dir/ptx_test.ptx"
+	rm -f "$EMULATOR_REPORT"
+	GPU_TESTS=$dir/gpu-tests "$top/test/gpu.sh" --emulated >"$results/emulator-gpu.log" 2>&1
+	gpu_lines emulator-gpu $?
+	EMULATOR_MULTIPROCESSORS=132 "$dir/gpu-tests" --emulated hist_choice hist_exchange_auto hist_exchange_skew \
+		>"$results/emulator-132.log" 2>&1
+	gpu_lines emulator-132 $?
+	"$dir/gpu-resident-few" 3 >"$results/emulator-resident.log" 2>&1
+	tap_lines emulator-resident <"$results/emulator-resident.log" || fail emulator-resident
+	check "emulator: each kernel ran" "$top/test/emulator/kernels.sh" "$EMULATOR_REPORT"
+	unset EMULATOR_REPORT
+	through_server emulator "$dir/gpuagg-server" "${EMULATOR_QUERIES:-300}"
 }
 
 finish() {
@@ -348,6 +383,7 @@ prepare() {
 		server | tap | stress) plain+=(server-standin) ;;
 		sanitize) sanitized+=(unit-tests) ;;
 		fuzz) sanitized+=(fuzz-programs) ;;
+		emulator) [[ -z $(command -v nvcc) ]] || plain+=(emulator) ;;
 		esac
 	done
 	[[ -n $library ]] && make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" strict && strict=1
@@ -377,7 +413,7 @@ prepare "${parts[@]}" >"$results/prepare.log" 2>&1
 pg_make_args=${strict:+STRICT=1}
 for part in "${parts[@]}"; do
 	case $part in
-	regress | cached | isolation | server | tap | fuzz | diff | stress | fdw | citus | docs)
+	regress | cached | isolation | server | tap | fuzz | diff | stress | fdw | citus | docs | emulator)
 		check "build and install" pg_install
 		export GPUAGG_INSTALLED=1
 		break

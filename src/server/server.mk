@@ -7,8 +7,9 @@ SERVER_CFLAGS = -std=gnu11 -O2 -g -ffp-contract=off -Wall -Wextra $(if $(WERROR)
 SERVER_SRCS = $(patsubst $(TOP)%,%,$(wildcard $(TOP)src/server/*.c))
 SERVER_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter-out src/server/device_cuda%,$(SERVER_SRCS)))
 SERVER_KERNEL_OBJS = $(patsubst $(TOP)src/server/%.cu,build/server/%.o,$(wildcard $(TOP)src/server/*.cu))
-SERVER_CUDA_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter src/server/device_cuda%,$(SERVER_SRCS))) \
-                   $(SERVER_KERNEL_OBJS) build/server/strategy.o build/server/device_list.o
+SERVER_HOST_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter src/server/device_cuda%,$(SERVER_SRCS))) \
+                   build/server/strategy.o build/server/device_list.o
+SERVER_CUDA_OBJS = $(SERVER_HOST_OBJS) $(SERVER_KERNEL_OBJS)
 
 .PHONY: all server install install-server uninstall uninstall-server
 all: server
@@ -25,29 +26,29 @@ server: build/gpuagg-server
 $(SERVER_CUDA_OBJS): SERVER_CFLAGS += -I$(CUDA_HOME)/include -DGPUAGG_LEAST_CAPABILITY=$(patsubst %a,%,$(firstword $(CUDA_ARCHS))) \
                                     '-DGPUAGG_CUDA_ARCHS="$(strip $(CUDA_ARCHS))"'
 
-$(SERVER_KERNEL_OBJS): build/server/%.o: src/server/%.cu
-	@mkdir -p $(@D)
-	$(NVCC) $(CUDA_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
-
 build/gpuagg-server: $(SERVER_OBJS) $(SERVER_CUDA_OBJS) $(KERNEL_LIB)
 	$(NVCC) $(CUDA_GENCODE) $^ -lpthread -ldl -lm -o $@
 
 # test/unit/resident_test.c over a GPU, with few rows in many segments and slices, and with many rows.
-GPU_RESIDENT_SRCS = $(addprefix $(TOP),$(filter-out src/server/main.c src/server/control.c,$(SERVER_SRCS)) src/strategy.c src/device_list.c)
-GPU_RESIDENT_CC = $(CC) $(SERVER_CFLAGS) -I$(CUDA_HOME)/include -I$(TOP)test/unit -DOVER_GPU \
-                  -DGPUAGG_LEAST_CAPABILITY=$(patsubst %a,%,$(firstword $(CUDA_ARCHS))) '-DGPUAGG_CUDA_ARCHS="$(strip $(CUDA_ARCHS))"'
+GPU_RESIDENT_OBJS = $(patsubst %.c,%.o,test/unit/resident_test.c $(filter-out src/server/main.c src/server/control.c,$(SERVER_SRCS)) \
+                    src/strategy.c src/device_list.c)
+GPU_RESIDENT_CFLAGS = $(SERVER_CFLAGS) -I$(CUDA_HOME)/include -I$(TOP)test/unit -DOVER_GPU \
+                      -DGPUAGG_LEAST_CAPABILITY=$(patsubst %a,%,$(firstword $(CUDA_ARCHS))) '-DGPUAGG_CUDA_ARCHS="$(strip $(CUDA_ARCHS))"'
 
 gpu-tests: build/gpu-resident-few build/gpu-resident-many
 
-build/gpu-resident-few: GPU_RESIDENT_CC += $(RESIDENT_CFLAGS)
-build/gpu-resident-many: GPU_RESIDENT_CC += -DTEST_ROWS=100000 -DTEST_ROUNDS=3
+build/few/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(GPU_RESIDENT_CFLAGS) $(RESIDENT_CFLAGS) -c $< -o $@
 
-build/gpu-resident-%: test/unit/resident_test.c $(GPU_RESIDENT_SRCS) $(SERVER_KERNEL_OBJS) $(KERNEL_LIB)
-	@mkdir -p build/$*
-	for f in $< $(GPU_RESIDENT_SRCS); do \
-		$(GPU_RESIDENT_CC) -c $$f -o build/$*/$$(basename $$f .c).o || exit; \
-	done
-	$(NVCC) $(CUDA_GENCODE) build/$*/*.o $(SERVER_KERNEL_OBJS) $(KERNEL_LIB) -lpthread -ldl -lm -o $@
+build/many/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(GPU_RESIDENT_CFLAGS) -DTEST_ROWS=100000 -DTEST_ROUNDS=3 -c $< -o $@
+
+build/gpu-resident-few: $(GPU_RESIDENT_OBJS:%=build/few/%)
+build/gpu-resident-many: $(GPU_RESIDENT_OBJS:%=build/many/%)
+build/gpu-resident-few build/gpu-resident-many: $(SERVER_KERNEL_OBJS) $(KERNEL_LIB)
+	$(NVCC) $(CUDA_GENCODE) $^ -lpthread -ldl -lm -o $@
 
 # test/bench/server.c: the server's part of queries over stored columns.
 .PHONY: bench-server
@@ -78,4 +79,4 @@ build/server/strategy.o build/server/device_list.o:
 	@mkdir -p $(@D)
 	$(CC) $(SERVER_CFLAGS) -c $< -o $@
 
--include $(wildcard build/server/*.d)
+-include $(wildcard build/server/*.d build/few/*/*.d build/few/*/*/*.d build/many/*/*.d build/many/*/*/*.d)

@@ -14,6 +14,7 @@ static int failures_here;
 static bool skipped_here;
 static char skip_reason[200];
 static bool quick;
+static bool emulated;
 static bool unpoisoned;
 
 GpuTest::GpuTest(const char *test_name, GpuTestFunction function) : name(test_name), run(function), next(nullptr)
@@ -45,6 +46,12 @@ bool
 gpu_test_quick()
 {
 	return quick;
+}
+
+size_t
+gpu_test_rows(size_t usual, size_t when_quick, size_t when_emulated)
+{
+	return emulated ? when_emulated : quick ? when_quick : usual;
 }
 
 bool
@@ -131,7 +138,8 @@ main(int argc, char **argv)
 
 	for (int i = 1; i < argc; i++)
 	{
-		quick = quick || strcmp(argv[i], "--quick") == 0;
+		emulated = emulated || strcmp(argv[i], "--emulated") == 0;
+		quick = quick || emulated || strcmp(argv[i], "--quick") == 0;
 		unpoisoned = unpoisoned || strcmp(argv[i], "--unpoisoned") == 0;
 		list = list || strcmp(argv[i], "-l") == 0;
 	}

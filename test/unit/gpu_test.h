@@ -6,7 +6,7 @@
  * checks with CHECK(condition, format, ...).  Device memory comes from
  * DeviceArray, which poisons what it allocates and guards both ends.
  * Arguments of the executable select tests by substring; -l lists them, --quick
- * and --unpoisoned are for compute-sanitizer (see below).
+ * and --unpoisoned are for compute-sanitizer, --emulated for the emulator (see below).
  */
 #ifndef GPUAGG_GPU_TEST_H
 #define GPUAGG_GPU_TEST_H
@@ -66,8 +66,11 @@ void		gpu_test_fail(const char *file, int line, const char *format, ...)
 		} \
 	} while (0)
 
-/* True when run with --quick, as under compute-sanitizer. */
+/* True when run with --quick, as under compute-sanitizer, or with --emulated (test/emulator/README.md). */
 bool		gpu_test_quick();
+
+/* How many rows, or rounds, a test takes: usually, with --quick and with --emulated. */
+size_t		gpu_test_rows(size_t usual, size_t when_quick, size_t when_emulated);
 
 /*
  * True when run with --unpoisoned, as under initcheck, which takes a memset for

@@ -71,6 +71,9 @@ static const uint32_t types[COLS] = {WIRE_I32, WIRE_I64, WIRE_I16, WIRE_I8, WIRE
 #define TEST_ROUNDS 15
 #endif
 
+/* Or as the first argument says, for the emulator (test/emulator/README.md). */
+static int	rounds = TEST_ROUNDS;
+
 typedef struct Range
 {
 	uint64_t	stamp;
@@ -1032,7 +1035,7 @@ all_kinds(void)
 	Peer		peer;
 	Model		m;
 
-	for (int round = 0; round < TEST_ROUNDS; round++)
+	for (int round = 0; round < rounds; round++)
 	{
 		make_model(&m);
 		CHECK(peer_open(&peer), "a greeting");
@@ -1046,8 +1049,8 @@ all_kinds(void)
 		peer_close(&peer);
 	}
 	CHECK(is_empty(), "something is left");
-	CHECK(named_taken > TEST_ROUNDS || store_place_ranges % (3 * SPAN_RANGES) != 0, "%d spans taken by their ids", named_taken);
-	CHECK(taken_at_once > TEST_ROUNDS && taken_later > 12 * TEST_ROUNDS, "%d questions taken at once, %d later", taken_at_once, taken_later);
+	CHECK(named_taken > rounds || store_place_ranges % (3 * SPAN_RANGES) != 0, "%d spans taken by their ids", named_taken);
+	CHECK(taken_at_once > rounds && taken_later > 12 * rounds, "%d questions taken at once, %d later", taken_at_once, taken_later);
 	printf("# %d questions taken at once, %d later\n", taken_at_once, taken_later);
 	named_taken = taken_at_once = taken_later = 0;
 }
@@ -1060,7 +1063,7 @@ two_queries(void)
 				other;
 	Model		m;
 
-	for (int round = 0; round < TEST_ROUNDS; round++)
+	for (int round = 0; round < rounds; round++)
 	{
 		Question	t;
 		Group	   *right;
@@ -1103,7 +1106,7 @@ little_memory(void)
 	Model		m[3];
 	int			before = not_taken;
 
-	for (int round = 0; round < 40; round++)
+	for (int round = 0; round < 40; round += (TEST_ROUNDS + rounds - 1) / rounds)
 	{
 		uint64_t	limit = 4000 + 9000 * (uint64_t) round;
 
@@ -1363,10 +1366,13 @@ every_call_fails(void)
 #endif
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	WireStatus	status = {0};
 	DeviceError error = {""};
+
+	if (argc > 1)
+		rounds = atoi(argv[1]);
 
 #ifdef OVER_STUB
 	stub_devices = 3;
