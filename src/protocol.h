@@ -55,7 +55,7 @@
 #include "operators/vector_program.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 11
+#define GPUAGG_PROTOCOL_VERSION 12
 
 /*
  * Relative to the data directory, which is the working directory of both sides.
@@ -262,6 +262,11 @@ typedef struct WireSlot
  * before or one more in every other.  There is one batch between OPENED and FINISH; its groups are returned by number.
  */
 #define WIRE_GROUPED 2
+/*
+ * OPENED may come before a device has the query: the server opens it when a message needs one, on the device that has the rows
+ * which that message names.  What cannot be opened fails then.  Not of a shared query.
+ */
+#define WIRE_LATE 4
 
 typedef struct WireQuery
 {

@@ -142,6 +142,9 @@ cuda_begin_open(CudaEngine *cuda, const Batch *first)
 	query->wire->est_rows = Max(cuda->env.est_rows, 0);
 	query->wire->est_groups = Max(cuda->env.est_groups, 0);
 	query->wire->forced = cuda->env.forced;
+	query->wire->flags &= ~WIRE_LATE;
+	if (cuda_can_start_over(cuda) && query->wire->share == 0)
+		query->wire->flags |= WIRE_LATE;
 	connect_to_server(cuda);
 	if (cuda->client->sock < 0)
 		return cuda_fail_client(cuda);

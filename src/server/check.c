@@ -182,6 +182,8 @@ check_query(const WireQuery *q, size_t length)
 	if (q->nthresholds > WIRE_MAX_THRESHOLDS ||
 		length != sizeof(*q) + q->nthresholds * sizeof(double))
 		return "query length";
+	if ((q->flags & ~(WIRE_ORDERED | WIRE_GROUPED | WIRE_LATE)) || ((q->flags & WIRE_LATE) && q->share != 0))
+		return "flags";
 	if (!(q->est_rows >= 0) || !(q->est_groups >= 0))
 		return "estimates";
 	if ((wrong = check_keys(q)) != NULL)

@@ -155,7 +155,7 @@ typedef struct OpenQuery
 {
 	struct OpenQuery *next;
 	int			users;			/* connections */
-	int			device;
+	int			device;			/* where it is, or may be opened */
 	WireQuery	wire;			/* what it was opened with */
 	double	   *thresholds;
 
@@ -164,7 +164,7 @@ typedef struct OpenQuery
 	atomic_bool full;			/* the device had no room for rows: no others are taken */
 
 	pthread_mutex_t lock;		/* of what follows; held in every device call on `query` */
-	Query	   *query;
+	Query	   *query;			/* NULL: it is not open yet, and not shared */
 	bool		rows;			/* some have been reduced */
 	uint64_t	use;			/* its number among the uses of stored columns; 0: none yet */
 	struct QueryPart *parts[WIRE_MAX_DEVICES];	/* on other devices; or NULL */
@@ -176,11 +176,13 @@ typedef struct OpenQuery
 } OpenQuery;
 
 /*
- * Opens a query on this device, or joins the one with the same `share` on
- * whichever device it is.  `thresholds` is copied; the arena stays until query_leave.
+ * Makes a query, which query_place opens, or joins the one with the same `share` on whichever device it is; the first one of these
+ * opens it on this device.  `thresholds` is copied; the arena stays until query_leave.
  */
 extern DeviceStatus query_enter(OpenQuery **query, int device, char *arena, const WireQuery *wire,
 								const double *thresholds, DeviceError *error);
+/* Opens the query on this device, unless it is open. */
+extern DeviceStatus query_place(OpenQuery *query, int device, DeviceError *error);
 /* Closes the query if no other connection uses it. */
 extern void query_leave(OpenQuery *query);
 

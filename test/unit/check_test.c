@@ -391,6 +391,19 @@ limits(void)
 	}
 }
 
+static void
+late(void)
+{
+	make_good();
+	query.flags |= WIRE_LATE;
+	CHECK(check_query(&query, sizeof(query)) == NULL, "opened late");
+	query.share = 1;
+	CHECK(check_query(&query, sizeof(query)) != NULL, "opened late, and shared");
+	query.share = 0;
+	query.flags |= 8;
+	CHECK(check_query(&query, sizeof(query)) != NULL, "a flag that there is not");
+}
+
 /* Rows that arrive grouped. */
 static void
 grouped(void)
@@ -428,6 +441,7 @@ main(void)
 	RUN("stored columns and programs that make none", stored);
 	RUN("limits", limits);
 	RUN("picks", picks);
+	RUN("queries that are opened late", late);
 	RUN("rows that arrive grouped", grouped);
 	return unit_done();
 }

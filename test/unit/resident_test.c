@@ -676,6 +676,8 @@ open_question(Peer *peer, const Question *t)
 {
 	WireQuery	q = t->q;
 
+	if (random_below(2))
+		q.flags |= WIRE_LATE;
 	return request(peer, MESSAGE_OPEN, &q, sizeof(q), MESSAGE_OPENED, &q, 0);
 }
 
@@ -1222,6 +1224,47 @@ refusals(void)
 	CHECK(is_empty(), "something is left");
 }
 
+/* A query that is opened late takes memory only of the device that has its rows, or that its first message names. */
+static void
+late_opening(void)
+{
+	Peer		peer,
+				late;
+	Model		m;
+	Question	t;
+	WireStatus	before,
+				after;
+	bool		kept,
+				taken = false;
+
+	make_model(&m);
+	for (int span = 0; span < SPANS; span++)
+	{
+		int			range = span * SPAN_RANGES;
+		int			place = store_place((WireTableKey) {m.id}, range * 3);
+
+		CHECK(peer_open(&peer) && peer_open(&late), "a greeting");
+		make_question(&t, &m, PLAIN_NO_KEYS);
+		CHECK(open_question(&peer, &t) && store(&peer, &m, range, COL_S, &kept) && kept, "%s", peer.failed.text);
+		t.runs[t.nruns++] = (WireRun) {m.ranges[range].stamp, range * 3, 0, m.ranges[range].nrows, 0};
+		memset(t.whole, 0, sizeof(t.whole));
+		t.q.flags |= WIRE_LATE;
+		budget_status(&before);
+		CHECK(request(&late, MESSAGE_OPEN, &t.q, sizeof(t.q), MESSAGE_OPENED, &t.q, 0), "%s", late.failed.text);
+		budget_status(&after);
+		for (uint32_t d = 0; d < after.ndevices; d++)
+			CHECK(after.devices[d].used <= before.devices[d].used, "device %d before there is a message", (int) d);
+		CHECK(ask(&late, &t, &taken) && taken, "%s", late.failed.text);
+		budget_status(&after);
+		for (int d = 0; d < (int) after.ndevices; d++)
+			CHECK((after.devices[d].used > before.devices[d].used) == (d == place), "device %d, where the rows are on device %d", d, place);
+		CHECK(request(&late, MESSAGE_FINISH, NULL, 0, MESSAGE_FINISHED, &(WireFinished) {0}, sizeof(WireFinished)), "%s", late.failed.text);
+		peer_close(&late);
+		peer_close(&peer);
+		CHECK(is_empty(), "something is left");
+	}
+}
+
 #ifdef OVER_STUB
 /* Opens a question for rows of a table in the order of its keys, which become runs, and stores all columns. */
 static void
@@ -1392,6 +1435,7 @@ main(void)
 		store_place_ranges = 3 * SPAN_RANGES;
 		RUN("questions of all kinds, each span on another device", all_kinds);
 		RUN("a query on several devices that goes on while ranges are replaced", two_queries);
+		RUN("queries that are opened where their rows are", late_opening);
 		store_place_ranges = 7;
 		RUN("questions of all kinds, spans on several devices", all_kinds);
 		if (TEST_ROWS <= 900)
