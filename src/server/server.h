@@ -15,6 +15,7 @@
  *	budget.c	devices: load, memory accounting, counters
  *	wire.c		sending and receiving
  *	stream.c	the same for sessions: reads ahead, and sends answers together
+ *	spin.c		looks for a moment before it sleeps
  *	device.h	the GPU (device_cuda.h lists the files of the CUDA device layer)
  *
  * No PostgreSQL here.  Threads share queries, budget.c's counters, arena.c's free list,
@@ -56,7 +57,7 @@ extern bool wire_header_fits(const MessageHeader *header, size_t size);
 typedef struct Stream
 {
 	int			sock;
-	bool		spins;			/* looks a little longer for a message before it sleeps */
+	bool		spins;			/* looks for the next message before it sleeps: spin_until() */
 	size_t		from,			/* of in[] */
 				to;
 	size_t		held;			/* of out[] */
@@ -73,6 +74,16 @@ extern bool stream_send(Stream *stream, MessageType type, const void *body, size
 extern bool stream_send_fd(Stream *stream, MessageType type, const void *body, size_t length, int fd);
 /* Holds a short message back: it goes with the next one, or when the next message is waited for. */
 extern bool stream_hold(Stream *stream, MessageType type, const void *body, size_t length);
+
+/* ---- spin.c ---- */
+
+/*
+ * Looks whether it is found, again and again for some 50 us if so many processors are there that this thread may.  False: go to
+ * sleep for it.
+ */
+extern bool spin_until(bool (*found) (void *arg), void *arg);
+/* Those of this process; 0: not counted yet.  Tests set it. */
+extern atomic_int spin_processors;
 
 /* ---- check.c ---- */
 

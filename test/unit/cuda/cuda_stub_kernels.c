@@ -480,7 +480,7 @@ static void
 clear_table(const GpuaggGroupTable *table)
 {
 	memset(table->slots, 0xff, gpuagg_group_slot_bytes(table->key_bytes, table->capacity));
-	table->counters->groups = table->counters->pending = 0;
+	table->counters->groups = table->counters->pending = table->counters->lost = 0;
 	table->counters->null_bin = -1;
 }
 
@@ -542,19 +542,6 @@ gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8
 		table->counters->pending += bins[i] < 0;
 	}
 	return GPUAGG_CUDA_OK;
-}
-
-GpuaggCudaStatus
-gpuagg_group_status(const GpuaggGroupTable *table, int64_t *groups, int64_t *pending,
-					int64_t *null_bin, gpuagg_stream stream)
-{
-	(void) stream;
-	LAUNCH();
-	*groups = table->counters->groups < (uint64_t) table->capacity ?
-		(int64_t) table->counters->groups : table->capacity;
-	*pending = (int64_t) table->counters->pending;
-	*null_bin = table->counters->null_bin;
-	return *pending > 0 ? GPUAGG_CUDA_FULL : GPUAGG_CUDA_OK;
 }
 
 GpuaggCudaStatus
