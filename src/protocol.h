@@ -523,19 +523,29 @@ typedef struct WireCondition
 
 #define WIRE_MAX_CONDITIONS 4
 
+/* What groups are ordered by. */
+typedef struct WireSort
+{
+	WireValue	value;
+	uint16_t	descending;
+	uint16_t	nulls_first;
+} WireSort;
+
+#define WIRE_MAX_SORT 4
+
 /*
- * Of all groups only those are wanted that meet the conditions, and of these, those whose
- * value is among the `count` greatest (descending) or smallest, and those that tie with the last of them.  The server
- * may return more than these, and in any order.
+ * Of all groups only those are wanted that meet the conditions, and of these the first `count` in the order of the values, by[0]
+ * before by[1] and so on; of groups that have all values alike, any, or with `ties` all that are like the last of the first.
+ * The server may return more than these, and in any order.
  */
 typedef struct WireLimit
 {
-	WireValue	by;
-	uint32_t	descending;
-	uint32_t	nulls_first;
 	uint64_t	count;			/* 0: all that meet the conditions, of which there are some */
+	uint32_t	nsort;			/* at least 1, if there is a count */
+	uint32_t	ties;
 	uint32_t	nconditions;
 	uint32_t	pad;
+	WireSort	by[WIRE_MAX_SORT];
 	WireCondition conditions[WIRE_MAX_CONDITIONS];
 } WireLimit;
 

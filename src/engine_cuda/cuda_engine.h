@@ -60,6 +60,7 @@ typedef struct CudaEngine
 	bool		variants;		/* equal keys that look different were met */
 	WireFinished result;
 	EngineLimit limit;			/* count 0, and no conditions: all groups are wanted */
+	WireLimit	asked;			/* of the server, by the last FINISH */
 
 	/* groups */
 	MemoryContext group_cxt;	/* of the chunk that was returned last */

@@ -574,8 +574,10 @@ check_limit(const WireLimit *limit, const WireQuery *q)
 
 	if (limit->nconditions > WIRE_MAX_CONDITIONS)
 		return "number of conditions";
-	if (limit->count > 0)
-		wrong = check_value(&limit->by, q);
+	if (limit->nsort > WIRE_MAX_SORT || limit->ties > 1 || (limit->count > 0 && limit->nsort == 0))
+		return "what a limit is by";
+	for (uint32_t s = 0; s < limit->nsort && wrong == NULL; s++)
+		wrong = check_value(&limit->by[s].value, q);
 	for (uint32_t c = 0; c < limit->nconditions && wrong == NULL; c++)
 		wrong = check_value(&limit->conditions[c].value, q);
 	return wrong;
