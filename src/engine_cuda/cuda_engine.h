@@ -28,7 +28,7 @@
 #include "engine_cuda/spool.h"
 #include "feed.h"
 
-#define MAX_BUFFERS 8
+#define MAX_BUFFERS WIRE_BUFFERS
 
 /* Most groups of one chunk. */
 #define FETCH_GROUPS 16384
