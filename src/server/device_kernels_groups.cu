@@ -491,40 +491,43 @@ top_digit_kernel(const __grid_constant__ TopGroups top, int64_t n, int w, LimitS
 		find_digit(top, search);
 }
 
+/* search: zeros, or NULL. */
 __global__ static void
-top_begin_kernel(LimitSearch *search, int64_t count)
+top_begin_kernel(const __grid_constant__ TopGroups top, TopGroups *copy, LimitSearch *search)
 {
-	search->wanted = count;
+	*copy = top;
+	if (search == nullptr)
+		return;
+	search->wanted = top.plan.count;
 	limit_search_word(search, 0);
 }
 
+/* In memory, as each thread of CUB's kernel would have copies. */
 struct InTop
 {
-	TopGroups	top;
+	const TopGroups *top;
 	const LimitSearch *search;	/* or NULL: all that meet the conditions */
 
 	__device__ __forceinline__ bool
 	operator()(int32_t bin) const
 	{
-		TopKey		key(top, bin);
+		TopKey		key(*top, bin);
 		uint64_t	word;
 
-		return key.passes && (search == nullptr || limit_compare(&top.plan, search, bin, key.bytes, &word) >= 0);
+		return key.passes && (search == nullptr || limit_compare(&top->plan, search, bin, key.bytes, &word) >= 0);
 	}
 };
 
 /* All passes that there may be; those behind the end do nothing. */
 static GpuaggCudaStatus
-search_bound(const TopGroups *top, int64_t n, LimitSearch *search, TopCounts *counts, cudaStream_t stream)
+search_bound(const TopGroups *top, int64_t n, TopGroups *copy, LimitSearch *search, TopCounts *counts, cudaStream_t stream)
 {
 	int			grid = grid_for(n, 1024);
 
 	if (search)
-	{
 		CUDA_TRY(cudaMemsetAsync(search, 0, sizeof(*search), stream));
-		top_begin_kernel<<<1, 1, 0, stream>>>(search, top->plan.count);
-		CUDA_TRY_LAUNCH("top_begin_kernel");
-	}
+	top_begin_kernel<<<1, 1, 0, stream>>>(*top, copy, search);
+	CUDA_TRY_LAUNCH("top_begin_kernel");
 	for (int w = 0; w == 0 || (search && w < top->plan.nsort + !top->plan.ties); w++)
 	{
 		top_range_kernel<<<grid, THREADS, 0, stream>>>(*top, n, w, search, counts);
@@ -546,15 +549,16 @@ device_top_groups(const TopGroups *top, int64_t n, int32_t *list, int32_t *nlist
 	thrust::counting_iterator<int32_t> bins(0);
 	bool		seeks = top->plan.count > 0 && top->plan.count < n;
 	Workspace	ws(workspace);
+	TopGroups  *copy = ws.take<TopGroups>(1);
 	LimitSearch *search = seeks ? ws.take<LimitSearch>(1) : nullptr;
 	size_t		bytes = 0;
 	char	   *temp;
 
-	CUDA_TRY(cub::DeviceSelect::If(nullptr, bytes, bins, list, nlisted, (int) n, InTop{*top, nullptr}, stream));
+	CUDA_TRY(cub::DeviceSelect::If(nullptr, bytes, bins, list, nlisted, (int) n, InTop{copy, search}, stream));
 	temp = ws.take<char>(bytes);
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);
 	CUDA_TRY(cudaMemsetAsync(counts, 0, sizeof(*counts), stream));
-	STATUS_TRY(search_bound(top, n, search, counts, stream));
-	CUDA_TRY(cub::DeviceSelect::If(temp, bytes, bins, list, nlisted, (int) n, InTop{*top, search}, stream));
+	STATUS_TRY(search_bound(top, n, copy, search, counts, stream));
+	CUDA_TRY(cub::DeviceSelect::If(temp, bytes, bins, list, nlisted, (int) n, InTop{copy, search}, stream));
 	return GPUAGG_CUDA_OK;
 }
