@@ -414,6 +414,16 @@ GpuaggCudaStatus gpuagg_group_lookup(const GpuaggGroupTable *table, const void *
 GpuaggCudaStatus gpuagg_group_status(const GpuaggGroupTable *table, int64_t *groups,
 									 int64_t *pending, int64_t *null_bin,
 									 gpuagg_stream stream);
+/* The same of counters that the caller has copied from the device. */
+static inline GpuaggCudaStatus
+gpuagg_group_outcome(const GpuaggGroupTable *table, const GpuaggGroupCounters *counters, int64_t *groups,
+					 int64_t *pending, int64_t *null_bin)
+{
+	*groups = counters->groups < (unsigned long long) table->capacity ? (int64_t) counters->groups : table->capacity;
+	*pending = (int64_t) counters->pending;
+	*null_bin = counters->null_bin;
+	return counters->lost ? GPUAGG_CUDA_DEGENERATE : counters->pending ? GPUAGG_CUDA_FULL : GPUAGG_CUDA_OK;
+}
 /*
  * Copies a table into an empty one, no smaller, maybe of another seed, which must be secret from
  * users that choose keys; `to` needs no gpuagg_group_init.

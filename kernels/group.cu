@@ -473,10 +473,7 @@ gpuagg_group_status(const GpuaggGroupTable *table, int64_t *groups, int64_t *pen
 
 	CUDA_TRY(cudaMemcpyAsync(&c, table->counters, sizeof(c), cudaMemcpyDeviceToHost, stream));
 	CUDA_TRY(cudaStreamSynchronize(stream));
-	*groups = c.groups < (unsigned long long) table->capacity ? (int64_t) c.groups : table->capacity;
-	*pending = (int64_t) c.pending;
-	*null_bin = c.null_bin;
-	return c.lost ? GPUAGG_CUDA_DEGENERATE : c.pending ? GPUAGG_CUDA_FULL : GPUAGG_CUDA_OK;
+	return gpuagg_group_outcome(table, &c, groups, pending, null_bin);
 }
 
 GPUAGG_API GpuaggCudaStatus

@@ -61,7 +61,7 @@ endef
 $(eval $(call cuda_rules,build))
 $(eval $(call cuda_rules,build/emulator))
 
-build/gpu-tests: $(GPU_TEST_OBJS) build/server/device_kernels_resident.o $(KERNEL_LIB)
+build/gpu-tests: $(GPU_TEST_OBJS) build/server/device_kernels_resident.o build/server/device_kernels_groups.o $(KERNEL_LIB)
 	$(NVCC) $(CUDA_GENCODE) $^ -o $@
 
 test/bench/kernels: $(KERNEL_BENCH_OBJS) $(KERNEL_LIB)

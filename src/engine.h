@@ -138,16 +138,27 @@ typedef struct EngineCondition
 #define ENGINE_NO_MIN (-ENGINE_NO_MAX - 1)
 #define ENGINE_MAX_CONDITIONS 4
 
+/* What groups are ordered by. */
+typedef struct EngineSort
+{
+	EngineValue value;
+	bool		descending;
+	bool		nulls_first;
+} EngineSort;
+
+#define ENGINE_MAX_SORT 4
+
 /*
- * Of all groups the caller needs only those that meet the conditions, and of these only those whose values are
- * among the `count` greatest (descending) or smallest, and those that tie with the last of them.
+ * Of all groups the caller needs only those that meet the conditions, and of these only the first `count` in the order of the
+ * values, by[0] before by[1] and so on; of groups that have all values alike, any, or with `ties` all that are like the last of the
+ * first.
  */
 typedef struct EngineLimit
 {
 	int64		count;			/* 0: all that meet the conditions */
-	EngineValue by;
-	bool		descending;
-	bool		nulls_first;
+	int			nsort;
+	EngineSort	by[ENGINE_MAX_SORT];
+	bool		ties;
 	int			nconditions;
 	EngineCondition conditions[ENGINE_MAX_CONDITIONS];
 } EngineLimit;
@@ -202,6 +213,9 @@ typedef struct DeviceStats
 	size_t		memory;
 	int			retries;
 	int			devices;		/* that had rows; the most of any participant */
+	int64		limit;			/* groups that the device was asked for; 0: it had no limit; */
+	int			limit_keys;		/* by so many of what they are ordered by, */
+	bool		limit_ties;		/* with those that are like the last one */
 } DeviceStats;
 
 /* For EXPLAIN ANALYZE; those of parallel participants are added up. */

@@ -55,7 +55,7 @@
 #include "operators/vector_program.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 11
+#define GPUAGG_PROTOCOL_VERSION 12
 
 /*
  * Relative to the data directory, which is the working directory of both sides.
@@ -262,6 +262,11 @@ typedef struct WireSlot
  * before or one more in every other.  There is one batch between OPENED and FINISH; its groups are returned by number.
  */
 #define WIRE_GROUPED 2
+/*
+ * OPENED may come before a device has the query: the server opens it when a message needs one, on the device that has the rows
+ * which that message names.  What cannot be opened fails then.  Not of a shared query.
+ */
+#define WIRE_LATE 4
 
 typedef struct WireQuery
 {
@@ -518,19 +523,29 @@ typedef struct WireCondition
 
 #define WIRE_MAX_CONDITIONS 4
 
+/* What groups are ordered by. */
+typedef struct WireSort
+{
+	WireValue	value;
+	uint16_t	descending;
+	uint16_t	nulls_first;
+} WireSort;
+
+#define WIRE_MAX_SORT 4
+
 /*
- * Of all groups only those are wanted that meet the conditions, and of these, those whose
- * value is among the `count` greatest (descending) or smallest, and those that tie with the last of them.  The server
- * may return more than these, and in any order.
+ * Of all groups only those are wanted that meet the conditions, and of these the first `count` in the order of the values, by[0]
+ * before by[1] and so on; of groups that have all values alike, any, or with `ties` all that are like the last of the first.
+ * The server may return more than these, and in any order.
  */
 typedef struct WireLimit
 {
-	WireValue	by;
-	uint32_t	descending;
-	uint32_t	nulls_first;
 	uint64_t	count;			/* 0: all that meet the conditions, of which there are some */
+	uint32_t	nsort;			/* at least 1, if there is a count */
+	uint32_t	ties;
 	uint32_t	nconditions;
 	uint32_t	pad;
+	WireSort	by[WIRE_MAX_SORT];
 	WireCondition conditions[WIRE_MAX_CONDITIONS];
 } WireLimit;
 

@@ -130,7 +130,7 @@ leaves_engine() {
 
 # Answers without the lines of plans that tell engines apart, and without what depends on their width.
 without_engines() {
-	sed -E '/^ *(Engine|Strategy|Strategy Changes|Memory|Batches|Groups|Spilled|Spill Partitions|Device Memory|To Device|From Device|Retries)[:=]/d
+	sed -E '/^ *(Engine|Strategy|Strategy Changes|Memory|Batches|Groups|Spilled|Spill Partitions|Device Memory|Device Limit|To Device|From Device|Retries)[:=]/d
 		/^-+$/d; /^\([0-9]+ rows?\)$/d; s/^ +//; s/ *\+?$//' "$1"
 }
 

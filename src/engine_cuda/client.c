@@ -80,7 +80,7 @@ void
 client_close(Client *client)
 {
 	hang_up(client);
-	client->opening = client->reused = false;
+	client->opening = client->greeting = client->reused = false;
 	client->sent = 0;
 	resetStringInfo(&client->out);
 }
@@ -544,7 +544,7 @@ client_end(Client *client)
 static bool
 welcome_is_sound(const WireWelcome *welcome)
 {
-	return welcome->buffers > 0 && welcome->buffer_bytes >= WIRE_BUFFER_BYTES &&
+	return welcome->buffers > 0 && welcome->buffers <= WIRE_BUFFERS && welcome->buffer_bytes >= WIRE_BUFFER_BYTES &&
 		welcome->buffer_bytes % WIRE_ALIGN == 0 &&
 		welcome->ndevices > 0 && welcome->ndevices <= WIRE_MAX_DEVICES && welcome->place_ranges > 0 &&
 		welcome->buffers <= welcome->arena_bytes / welcome->buffer_bytes;
@@ -573,22 +573,15 @@ map_arena(Client *client)
 	return true;
 }
 
-/* Greets the server, sends what is queued, and gets the memory. */
+/* Waits for the answer to HELLO, which brings the memory. */
 static bool
-greet(Client *client)
+receive_welcome(Client *client)
 {
-	struct
-	{
-		MessageHeader header;
-		WireHello	hello;
-	}			message = {{GPUAGG_PROTOCOL_MAGIC, MESSAGE_HELLO, sizeof(WireHello), 0}, {GPUAGG_PROTOCOL_VERSION, MyProcPid}};
 	WireWelcome welcome;
-	size_t		sent = 0;
 
-	if (!send_all(client, (char *) &message, sizeof(message), &sent))
-		return client->sock >= 0 && hung_up(client);
-	if (!flush(client) || !receive(client, MESSAGE_WELCOME, &welcome, sizeof(welcome)))
+	if (!receive(client, MESSAGE_WELCOME, &welcome, sizeof(welcome)))
 		return false;
+	client->greeting = false;
 	welcome.device_name[sizeof(welcome.device_name) - 1] = '\0';
 	if (!welcome_is_sound(&welcome))
 		return client_fail(client, "the GPU server sent what makes no sense");
@@ -599,16 +592,27 @@ greet(Client *client)
 	return map_arena(client);
 }
 
+/* Of all that is sent after this, HELLO is the first. */
 static bool
 redial(Client *client)
 {
 	uint32		buffers = client->welcome.buffers;
 	uint32		buffer_bytes = client->welcome.buffer_bytes;
+	struct
+	{
+		MessageHeader header;
+		WireHello	hello;
+	}			message = {{GPUAGG_PROTOCOL_MAGIC, MESSAGE_HELLO, sizeof(WireHello), 0}, {GPUAGG_PROTOCOL_VERSION, MyProcPid}};
+	size_t		sent = 0;
 
 	hang_up(client);
 	client->reused = false;
 	client->sent = 0;
-	if (!dial(client) || !greet(client))
+	if (!dial(client))
+		return false;
+	if (!send_all(client, (char *) &message, sizeof(message), &sent))
+		return client->sock >= 0 && hung_up(client);
+	if (!flush(client) || !receive_welcome(client))
 		return false;
 	return (client->welcome.buffers == buffers && client->welcome.buffer_bytes == buffer_bytes) ||
 		client_fail(client, "another GPU server has taken the place of the first one");
@@ -632,6 +636,8 @@ client_create(MemoryContext cxt)
 void
 client_connect(Client *client, const void *open, size_t length)
 {
+	WireHello	hello = {GPUAGG_PROTOCOL_VERSION, MyProcPid};
+
 	Assert(client->sock < 0);
 	client->patience = gpuagg_server_timeout;
 	client->failure[0] = '\0';
@@ -646,13 +652,11 @@ client_connect(Client *client, const void *open, size_t length)
 	if (!client->reused && !dial(client))
 		return;
 	client->opening = true;
+	client->greeting = !client->reused;
 	client->waiting = false;
-	if (!client_queue(client, MESSAGE_OPEN, open, length))
-		return;
-	if (client->reused)
+	if ((!client->greeting || client_queue(client, MESSAGE_HELLO, &hello, sizeof(hello))) &&
+		client_queue(client, MESSAGE_OPEN, open, length))
 		flush(client);
-	else
-		greet(client);
 }
 
 bool
@@ -660,7 +664,7 @@ client_opened(Client *client)
 {
 	if (!client->opening)
 		return true;
-	if (!receive(client, MESSAGE_OPENED, NULL, 0) || (client->arena_fd >= 0 && !map_arena(client)))
+	if ((client->greeting && !receive_welcome(client)) || !receive(client, MESSAGE_OPENED, NULL, 0) || (client->arena_fd >= 0 && !map_arena(client)))
 		return false;
 	client->opening = client->reused = false;
 	client->arena = client->mapped;

@@ -27,6 +27,7 @@ typedef struct Client
 	uint32		waits_for;		/* of the socket */
 	bool		reused;			/* OPEN was sent over a connection of an earlier query */
 	bool		opening;		/* ... and is not answered */
+	bool		greeting;		/* nor is HELLO, which was sent with it: nothing of `welcome` is known */
 	bool		midway;			/* something was sent since client_settle() */
 	StringInfoData out;			/* what was queued, also what was sent since OPEN while that is not answered */
 	size_t		sent;			/* of it */
@@ -48,7 +49,7 @@ typedef struct Client
 extern Client *client_create(MemoryContext cxt);
 /*
  * Connects a client that is closed, and sends OPEN with this body, whose answer is still to come: until client_opened()
- * the arena is not there.  client->sock is -1 if there is no server, or this process has as many sessions as it may have.  A server
+ * the arena and the welcome are not there.  client->sock is -1 if there is no server, or this process has as many sessions as it may have.  A server
  * that does not answer within gpuagg.server_timeout is treated like one that ended.
  */
 extern void client_connect(Client *client, const void *open, size_t length);

@@ -28,7 +28,7 @@
 #include "engine_cuda/spool.h"
 #include "feed.h"
 
-#define MAX_BUFFERS 8
+#define MAX_BUFFERS WIRE_BUFFERS
 
 /* Most groups of one chunk. */
 #define FETCH_GROUPS 16384
@@ -60,6 +60,7 @@ typedef struct CudaEngine
 	bool		variants;		/* equal keys that look different were met */
 	WireFinished result;
 	EngineLimit limit;			/* count 0, and no conditions: all groups are wanted */
+	WireLimit	asked;			/* of the server, by the last FINISH */
 
 	/* groups */
 	MemoryContext group_cxt;	/* of the chunk that was returned last */

@@ -408,6 +408,12 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	stats->device.rows_aside += cuda->rows_aside;
 	stats->device.rows_resident += cuda->rows_resident;
 	stats->device.uploaded += cuda->uploaded;
+	if (cuda->asked.count > 0)
+	{
+		stats->device.limit = cuda->asked.count;
+		stats->device.limit_keys = cuda->asked.nsort;
+		stats->device.limit_ties = cuda->asked.ties != 0;
+	}
 	if (cuda->not_resident)
 		strlcpy(stats->not_resident, cuda->not_resident, sizeof(stats->not_resident));
 	stats->mem_peak = Max(stats->mem_peak, memory);
@@ -486,6 +492,9 @@ cuda_explain(const EngineStats *stats, ExplainState *es)
 		ExplainPropertyText("Resident Rows", psprintf("none: %s", stats->not_resident), es);
 	if (device->uploaded > 0)
 		ExplainPropertyUInteger("Uploaded", "kB", (device->uploaded + 1023) / 1024, es);
+	if (device->limit > 0)
+		ExplainPropertyText("Device Limit", psprintf(INT64_FORMAT " by %d key%s%s", device->limit, device->limit_keys,
+													 device->limit_keys == 1 ? "" : "s", device->limit_ties ? ", with ties" : ""), es);
 	if (device->memory == 0)
 		return;
 	if (device->devices > 1)

@@ -102,12 +102,18 @@ describe_limit(const CudaEngine *cuda, WireLimit *out)
 		out->nconditions += describe_value(cuda, &condition->value, &to->value) &&
 			describe_bound(condition->min, &to->min) && describe_bound(condition->max, &to->max);
 	}
-	if (out->nconditions == limit->nconditions && limit->count > 0 && describe_value(cuda, &limit->by, &out->by))
+	if (out->nconditions < limit->nconditions || limit->count == 0)
+		return;
+	while (out->nsort < Min(limit->nsort, WIRE_MAX_SORT) &&
+		   describe_value(cuda, &limit->by[out->nsort].value, &out->by[out->nsort].value))
 	{
-		out->descending = limit->descending;
-		out->nulls_first = limit->nulls_first;
-		out->count = limit->count;
+		out->by[out->nsort].descending = limit->by[out->nsort].descending;
+		out->by[out->nsort].nulls_first = limit->by[out->nsort].nulls_first;
+		out->nsort++;
 	}
+	if (out->nsort > 0)
+		out->count = limit->count;
+	out->ties = limit->ties || out->nsort < limit->nsort;
 }
 
 bool
@@ -118,6 +124,7 @@ cuda_send_finish(CudaEngine *cuda, bool final, bool if_taken)
 	cuda->ranks = finish.ranks = final && cuda->env.ranks;
 	if (final)
 		describe_limit(cuda, &finish.limit);
+	cuda->asked = finish.limit;
 	return client_send(cuda->client, MESSAGE_FINISH, &finish, sizeof(finish));
 }
 

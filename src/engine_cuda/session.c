@@ -142,13 +142,14 @@ cuda_begin_open(CudaEngine *cuda, const Batch *first)
 	query->wire->est_rows = Max(cuda->env.est_rows, 0);
 	query->wire->est_groups = Max(cuda->env.est_groups, 0);
 	query->wire->forced = cuda->env.forced;
+	query->wire->flags &= ~WIRE_LATE;
+	if (cuda_can_start_over(cuda) && query->wire->share == 0)
+		query->wire->flags |= WIRE_LATE;
 	connect_to_server(cuda);
 	if (cuda->client->sock < 0)
 		return cuda_fail_client(cuda);
-	if (cuda->client->welcome.buffers > MAX_BUFFERS || cuda->client->welcome.buffers < 1)
-		return cuda_fail(cuda, "the GPU server sent what makes no sense");
-	cuda_query_layout(query, cuda->env.cxt, cuda->client->welcome.buffer_bytes,
-					  cuda->env.batch_rows, cuda->env.parallel);
+	/* the server's buffers are as large at least */
+	cuda_query_layout(query, cuda->env.cxt, WIRE_BUFFER_BYTES, cuda->env.batch_rows, cuda->env.parallel);
 	cuda->prepared = false;
 	cuda_add_time(&cuda->times.open_ms, since);
 	return ENGINE_OK;

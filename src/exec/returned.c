@@ -499,11 +499,29 @@ offer_condition(Returned *returned, Condition *condition, EngineCondition *out)
 	return true;
 }
 
+/* The limit by the first keys that have such a form, if any. */
+static void
+offer_keys(const Returned *returned, EngineLimit *limit)
+{
+	for (int k = 0; k < Min(returned->nkeys, ENGINE_MAX_SORT); k++)
+	{
+		const SortKey *key = &returned->keys[k];
+		EngineSort *by = &limit->by[k];
+
+		*by = (EngineSort) {{-1, key->key, -1}, key->descending, key->nulls_first};
+		if (key->key < 0 && !codes_slots(returned->scan->outputs[key->agg], &by->value.slot, &by->value.counted))
+			break;
+		limit->nsort++;
+	}
+	if (limit->nsort > 0)
+		limit->count = returned->limit;
+	limit->ties = returned->ties || limit->nsort < returned->nkeys;
+}
+
 void
 returned_offer(Returned *returned, Engine *engine)
 {
-	const SortKey *key = &returned->keys[0];
-	EngineLimit limit = {.by = {-1, key->key, -1},.descending = key->descending,.nulls_first = key->nulls_first};
+	EngineLimit limit = {0};
 	bool		all = true;
 
 	if (!returned->evaluated)
@@ -519,9 +537,8 @@ returned_offer(Returned *returned, Engine *engine)
 			all = false;
 	}
 	/* the best are among those that pass all quals */
-	if (all && !returned->quals_left && returned->limit > 0 &&
-		(key->key >= 0 || codes_slots(returned->scan->outputs[key->agg], &limit.by.slot, &limit.by.counted)))
-		limit.count = returned->limit;
+	if (all && !returned->quals_left && returned->limit > 0)
+		offer_keys(returned, &limit);
 	if (limit.count > 0 || limit.nconditions > 0)
 		engine->ops->limit(engine, &limit);
 }

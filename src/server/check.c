@@ -182,6 +182,8 @@ check_query(const WireQuery *q, size_t length)
 	if (q->nthresholds > WIRE_MAX_THRESHOLDS ||
 		length != sizeof(*q) + q->nthresholds * sizeof(double))
 		return "query length";
+	if ((q->flags & ~(WIRE_ORDERED | WIRE_GROUPED | WIRE_LATE)) || ((q->flags & WIRE_LATE) && q->share != 0))
+		return "flags";
 	if (!(q->est_rows >= 0) || !(q->est_groups >= 0))
 		return "estimates";
 	if ((wrong = check_keys(q)) != NULL)
@@ -572,8 +574,10 @@ check_limit(const WireLimit *limit, const WireQuery *q)
 
 	if (limit->nconditions > WIRE_MAX_CONDITIONS)
 		return "number of conditions";
-	if (limit->count > 0)
-		wrong = check_value(&limit->by, q);
+	if (limit->nsort > WIRE_MAX_SORT || limit->ties > 1 || (limit->count > 0 && limit->nsort == 0))
+		return "what a limit is by";
+	for (uint32_t s = 0; s < limit->nsort && wrong == NULL; s++)
+		wrong = check_value(&limit->by[s].value, q);
 	for (uint32_t c = 0; c < limit->nconditions && wrong == NULL; c++)
 		wrong = check_value(&limit->conditions[c].value, q);
 	return wrong;

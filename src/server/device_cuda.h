@@ -16,7 +16,7 @@
  *	device_cuda_sets.c		values that are kept and sorted by group: distinct ones, and those of a place
  *	device_cuda_lanes.c		copies, and the buffers on the device
  *	device_cuda_store.c		the memory of stored columns
- *	device_cuda_streams.c	streams of queries, which are kept
+ *	device_cuda_streams.c	streams of queries, which are kept, and waiting for them
  *	device_cuda_common.c	errors, numbers of devices, memory of queries, columns
  *	device_kernels.cu		small kernels
  *	device_kernels_resident.cu	those for rows of stored columns
@@ -57,9 +57,18 @@ struct Lane
 	Lane	   *next;			/* of the idle ones */
 };
 
-/* device_cuda_streams.c: a stream on which nothing is queued, and back. */
-extern cudaError_t stream_take(int device, cudaStream_t *stream);
-extern void stream_give(int device, cudaStream_t stream);
+/* ---- device_cuda_streams.c ---- */
+
+/* A stream on which nothing is queued, with so many bytes of pinned memory, and back. */
+#define STREAM_PAGE_BYTES 4096
+extern cudaError_t stream_take(int device, cudaStream_t *stream, char **page);
+extern void stream_give(int device, cudaStream_t stream, char *page);
+/*
+ * Wait, as all waits on the way to a query's answer do: the end of short kernels is seen sooner than a thread that sleeps is
+ * woken up.  Not for copies of much.
+ */
+extern cudaError_t stream_wait(cudaStream_t stream);
+extern cudaError_t event_wait(cudaEvent_t event);
 
 /*
  * A piece of device memory and its bytes in the budget.  Only query_reserve, query_extend
@@ -161,6 +170,8 @@ typedef struct QueryStatus
 	TopCounts	top;			/* if there is a limit */
 } QueryStatus;
 
+_Static_assert(sizeof(QueryStatus) <= STREAM_PAGE_BYTES, "what kernels note is read at once");
+
 struct Query
 {
 	int			device;
@@ -168,6 +179,7 @@ struct Query
 	int			count_slot;		/* of count(*), which shows the direct bins that have rows; or -1 */
 	uint64_t	seed;			/* of the hash of its keys */
 	cudaStream_t stream;
+	char	   *page;			/* pinned memory of the stream */
 	cudaEvent_t began,			/* of ordered_finish and sets_finish; NULL unless rows are kept */
 				ended;
 	double		kernel_ms;
@@ -273,6 +285,14 @@ extern DeviceStatus query_reserve(Query *query, DeviceMemory *memory, size_t byt
 extern DeviceStatus query_extend(Query *query, DeviceMemory *memory, size_t used, size_t bytes,
 								 DeviceError *error);
 extern void query_release(Query *query, DeviceMemory *memory);
+
+/* ---- ... what it notes on the device (device_cuda_streams.c): at most STREAM_PAGE_BYTES */
+
+/* Waits for all that is queued, and reads. */
+extern DeviceStatus query_read(Query *query, void *to, const void *from, size_t bytes, DeviceError *error);
+/* The same in steps, for several pieces: they are at query->page + at after the wait. */
+extern DeviceStatus query_copy_out(Query *query, const void *from, size_t bytes, size_t at, DeviceError *error);
+extern DeviceStatus query_wait(Query *query, DeviceError *error);
 
 /* ---- ... columns and slots ---- */
 

@@ -141,7 +141,7 @@ bring_groups(Query *query, Query *part, WireGroups *out, DeviceError *error)
 		KERNEL_CHECK(device_group_keys(&keys, NULL, out->n, part->staging.at, part->stream));
 		bytes = (size_t) out->n * q->key_bytes;
 	}
-	CUDA_CHECK(cudaStreamSynchronize(part->stream));
+	CUDA_CHECK(stream_wait(part->stream));
 	CUDA_CHECK(cuda_select(query->device));
 	DEVICE_CHECK(bring(query, part, part->staging.at, to, bytes, error));
 	for (int s = 0; s < q->nslots && part->listed == NULL; s++)
@@ -307,7 +307,7 @@ bring_set(Query *query, const Query *part, uint32_t number, const int32_t *map, 
 		return DEVICE_OK;
 	CUDA_CHECK(cuda_select(part->device));
 	CUDA_CHECK(cudaMemcpyAsync(&counts, part->sets[number].counts.at, sizeof(counts), cudaMemcpyDeviceToHost, part->stream));
-	CUDA_CHECK(cudaStreamSynchronize(part->stream));
+	CUDA_CHECK(stream_wait(part->stream));
 	CUDA_CHECK(cuda_select(query->device));
 	for (int64_t first = 0; first < counts.n; first += PIECE_VALUES)
 		DEVICE_CHECK(bring_values(query, part, number, first, counts.n - first < PIECE_VALUES ? counts.n - first : PIECE_VALUES,

@@ -368,6 +368,19 @@ grow_hash(Query *query, DeviceError *error)
 	return DEVICE_OK;
 }
 
+/* How the last lookup in the table went; waits for it. */
+static DeviceStatus
+read_outcome(Query *query, const GpuaggGroupTable *table, GpuaggCudaStatus *status, int64_t *groups, DeviceError *error)
+{
+	GpuaggGroupCounters counters;
+	int64_t		pending,
+				null_bin;
+
+	DEVICE_CHECK(query_read(query, &counters, table->counters, sizeof(counters), error));
+	*status = gpuagg_group_outcome(table, &counters, groups, &pending, &null_bin);
+	return DEVICE_OK;
+}
+
 /*
  * Bins of packed keys, for which the table grows as often as needed.  If that fails, the
  * table has new keys whose rows are not counted; their bins are query->ngroups and above.
@@ -378,20 +391,18 @@ look_up(Query *query, const void *keys, const uint8_t *filter, int64_t n, int32_
 	for (int retry = 0;; retry = 1)
 	{
 		GpuaggCudaStatus status;
-		int64_t		groups,
-					pending,
-					null_bin;
+		int64_t		groups;
 
 		KERNEL_CHECK(gpuagg_group_lookup(&query->hash.table, keys, NULL, filter, n, retry, bins,
 										 query->stream));
-		status = gpuagg_group_status(&query->hash.table, &groups, &pending, &null_bin, query->stream);
+		DEVICE_CHECK(read_outcome(query, &query->hash.table, &status, &groups, error));
 		if (status == GPUAGG_CUDA_OK)
 		{
 			query->found = groups;
 			return DEVICE_OK;
 		}
 		if (status != GPUAGG_CUDA_FULL)
-			return kernel_status(status, "gpuagg_group_status", error);
+			return kernel_status(status, "gpuagg_group_lookup", error);
 		DEVICE_CHECK(grow_hash(query, error));
 	}
 }
@@ -459,12 +470,12 @@ static DeviceStatus
 fill_hash(Query *query, OldBins *old, HashTable *hash, GroupStates *states, int64_t *ngroups,
 		  DeviceError *error)
 {
-	int64_t		pending,
-				null_bin;
+	GpuaggCudaStatus status;
 
 	KERNEL_CHECK(gpuagg_group_lookup(&hash->table, query->keys.at, NULL, NULL, old->n, 0, old->to.at,
 									 query->stream));
-	KERNEL_CHECK(gpuagg_group_status(&hash->table, ngroups, &pending, &null_bin, query->stream));
+	DEVICE_CHECK(read_outcome(query, &hash->table, &status, ngroups, error));
+	KERNEL_CHECK(status);
 	return states_move(query, states, old->from.at, old->to.at, old->n, error);
 }
 
@@ -504,7 +515,7 @@ move_to_hash(Query *query, OldBins *old, bool null_keys, DeviceError *error)
 	HashTable	hash = {.table = {.key_bytes = table_key_bytes(query->q, null_keys)}};
 	char	   *keys;
 	GroupStates states;
-	int64_t		ngroups;
+	int64_t		ngroups = 0;
 	DeviceStatus status = read_keys(query, old, hash.table.key_bytes, &keys, error);
 
 	if (status == DEVICE_OK)

@@ -216,7 +216,7 @@ lane_add_timing(Lane *lane, int buffer, DeviceError *error)
 	if (!lane->timing[buffer])
 		return DEVICE_OK;
 	lane->timing[buffer] = false;
-	CUDA_CHECK(cudaEventSynchronize(lane->reduced[buffer]));
+	CUDA_CHECK(event_wait(lane->reduced[buffer]));
 	CUDA_CHECK(cudaEventElapsedTime(&ms, lane->reduce_began[buffer], lane->reduced[buffer]));
 	lane->kernel_ms += ms;
 	return DEVICE_OK;

@@ -210,10 +210,7 @@ typedef struct Scratch
 static DeviceStatus
 read_counts(Query *query, Scratch *scratch, int64_t *counts, DeviceError *error)
 {
-	CUDA_CHECK(cudaMemcpyAsync(counts, scratch->counts.at, 2 * sizeof(int64_t),
-							   cudaMemcpyDeviceToHost, query->stream));
-	CUDA_CHECK(cudaStreamSynchronize(query->stream));
-	return DEVICE_OK;
+	return query_read(query, counts, scratch->counts.at, 2 * sizeof(int64_t), error);
 }
 
 /* A sort word of an array of integers, with as few bits as its values need. */
@@ -346,7 +343,7 @@ reduce_rows(Query *query, Scratch *scratch, DeviceError *error)
 	for (int s = 0; s < rows->nslots; s++)
 		DEVICE_CHECK(reduce_slot(query, scratch, &rows->slots[s], error));
 	CUDA_CHECK(cudaEventRecord(query->ended, query->stream));
-	CUDA_CHECK(cudaEventSynchronize(query->ended));
+	CUDA_CHECK(event_wait(query->ended));
 	CUDA_CHECK(cudaEventElapsedTime(&ms, query->began, query->ended));
 	query->kernel_ms += ms;
 	return DEVICE_OK;

@@ -64,7 +64,7 @@ cuda_query_close(Query *query)
 	if (query->ended)
 		cudaEventDestroy(query->ended);
 	if (query->stream)
-		stream_give(query->device, query->stream);
+		stream_give(query->device, query->stream, query->page);
 	free(query);
 }
 
@@ -80,7 +80,7 @@ fill_query(Query *query, const double *thresholds, DeviceError *error)
 {
 	size_t		bytes = query->q->nthresholds * sizeof(double);
 
-	CUDA_CHECK(stream_take(query->device, &query->stream));
+	CUDA_CHECK(stream_take(query->device, &query->stream, &query->page));
 	if (wire_keeps_rows(query->q))
 	{
 		CUDA_CHECK(cudaEventCreateWithFlags(&query->began, cudaEventDefault));
@@ -140,18 +140,11 @@ cuda_query_open(Query **query, int device, const WireQuery *q, const double *thr
 	return status;
 }
 
-static DeviceStatus
-cuda_sync(Query *query, DeviceError *error)
-{
-	CUDA_CHECK(cudaStreamSynchronize(query->stream));
-	return DEVICE_OK;
-}
-
 DeviceStatus
 cuda_reset(Query *query, DeviceError *error)
 {
 	CUDA_CHECK(cuda_select(query->device));
-	DEVICE_CHECK(cuda_sync(query, error));
+	DEVICE_CHECK(query_wait(query, error));
 	query_release_holds(query);
 	groups_forget(query);
 	ordered_forget(query);

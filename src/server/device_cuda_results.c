@@ -46,34 +46,26 @@ describe(const Query *query, char *text, size_t size)
 static DeviceStatus
 read_status(Query *query, WireFinished *result, DeviceError *error)
 {
-	QueryStatus *status = malloc(sizeof(*status));
+	const QueryStatus *status = (const QueryStatus *) query->page;
 	unsigned long long outside = 0;
-	cudaError_t err;
 
-	if (status == NULL)
-		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
-	err = cudaMemcpyAsync(status, query->status.at, sizeof(*status),
-						  cudaMemcpyDeviceToHost, query->stream);
-	if (err == cudaSuccess)
-		err = cudaStreamSynchronize(query->stream);
-	for (int c = 0; c < MAX_CALLS && err == cudaSuccess; c++)
+	DEVICE_CHECK(query_copy_out(query, query->status.at, sizeof(*status), 0, error));
+	DEVICE_CHECK(query_wait(query, error));
+	for (int c = 0; c < MAX_CALLS; c++)
 	{
 		outside += status->call[c].outside;
 		for (int s = 0; s < GPUAGG_MAX_SLOTS; s++)
 			result->errors |= status->call[c].errors[s];
 	}
-	result->untold = err == cudaSuccess ? status->untold : 0;
+	result->untold = status->untold;
 	if (query->listed)
-		query->ngroups = err == cudaSuccess ? status->listed : 0;
+		query->ngroups = status->listed;
 	result->allgroups = query->ngroups;
-	if (query->top.at && err == cudaSuccess)
+	if (query->top.at)
 	{
 		result->allgroups = status->top.all;
 		result->failed = status->top.failed;
 	}
-	free(status);
-	if (err != cudaSuccess)
-		return cuda_status(err, "copy of the histograms' status", error);
 	if (outside > 0)
 	{
 		/* only if a client's key_min and key_max are wrong; no rows may get lost silently */
@@ -368,7 +360,7 @@ cuda_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
 			status = fetch_without_memory(query, out, base, error);
 	}
 	DEVICE_CHECK(status);
-	CUDA_CHECK(cudaStreamSynchronize(query->stream));
+	DEVICE_CHECK(query_wait(query, error));
 	if (query->listed == NULL && query->form == FORM_HASH)
 		lengthen_keys(base + out->keys, out->n, query->hash.table.key_bytes, query->q->key_bytes);
 	return DEVICE_OK;

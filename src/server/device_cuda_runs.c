@@ -48,10 +48,11 @@ runs_number(Query *query, int64_t words, double rows, int64_t *n, uint32_t *orde
 	KERNEL_CHECK(gpuagg_runs_number(query->heads.at, words, query->before.at, NULL, &bytes, query->stream));
 	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
 	KERNEL_CHECK(gpuagg_runs_number(query->heads.at, words, query->before.at, query->workspace.at, &bytes, query->stream));
-	CUDA_CHECK(cudaMemcpyAsync(&runs, (int32_t *) query->before.at + words, sizeof(runs), cudaMemcpyDeviceToHost,
-							   query->stream));
-	CUDA_CHECK(cudaMemcpyAsync(order, &status->order, sizeof(*order), cudaMemcpyDeviceToHost, query->stream));
-	CUDA_CHECK(cudaStreamSynchronize(query->stream));
+	DEVICE_CHECK(query_copy_out(query, (int32_t *) query->before.at + words, sizeof(runs), 0, error));
+	DEVICE_CHECK(query_copy_out(query, &status->order, sizeof(*order), sizeof(runs), error));
+	DEVICE_CHECK(query_wait(query, error));
+	memcpy(&runs, query->page, sizeof(runs));
+	memcpy(order, query->page + sizeof(runs), sizeof(*order));
 	*n = runs;
 	*is = runs > 0 && (*order & (HEADS_ASCEND | HEADS_DESCEND)) != (HEADS_ASCEND | HEADS_DESCEND) &&
 		runs_are_good(query, rows, runs);
@@ -118,9 +119,7 @@ sort_rows(Query *query, const Rows *rows, const void *keys, int64_t *nruns, Devi
 	KERNEL_CHECK(device_find_heads(&sorted, rows->nrows, query->heads.at, order, query->stream));
 	KERNEL_CHECK(gpuagg_runs_number(query->heads.at, words, query->before.at, query->workspace.at, &number_bytes,
 									query->stream));
-	CUDA_CHECK(cudaMemcpyAsync(&n, (int32_t *) query->before.at + words, sizeof(n), cudaMemcpyDeviceToHost,
-							   query->stream));
-	CUDA_CHECK(cudaStreamSynchronize(query->stream));
+	DEVICE_CHECK(query_read(query, &n, (int32_t *) query->before.at + words, sizeof(n), error));
 	*nruns = n;
 	return DEVICE_OK;
 }

@@ -160,8 +160,7 @@ sort_set(Query *query, SetValues *set, int64_t nbins, DeviceMemory spare[2], Dev
 	int64_t    *values[2];
 	int32_t    *bins[2];
 
-	CUDA_CHECK(cudaMemcpyAsync(&counts, set->counts.at, sizeof(counts), cudaMemcpyDeviceToHost, query->stream));
-	CUDA_CHECK(cudaStreamSynchronize(query->stream));
+	DEVICE_CHECK(query_read(query, &counts, set->counts.at, sizeof(counts), error));
 	set->n = counts.n;
 	if (set->n == 0)
 		return DEVICE_OK;
@@ -262,7 +261,7 @@ finish_sets(Query *query, DeviceMemory spare[3], DeviceError *error)
 			forget_set(query, set);
 	}
 	CUDA_CHECK(cudaEventRecord(query->ended, query->stream));
-	CUDA_CHECK(cudaEventSynchronize(query->ended));
+	CUDA_CHECK(event_wait(query->ended));
 	CUDA_CHECK(cudaEventElapsedTime(&ms, query->began, query->ended));
 	query->kernel_ms += ms;
 	return DEVICE_OK;
@@ -301,6 +300,5 @@ cuda_pick(Query *query, Lane *lane, const WirePick *in, const int32_t *places, D
 							   staging + wire_picked_at(in->n), query->stream));
 	CUDA_CHECK(cudaMemcpyAsync(buffer + wire_picked_at(in->n), staging + wire_picked_at(in->n), in->n * sizeof(int64_t),
 							   cudaMemcpyDeviceToHost, query->stream));
-	CUDA_CHECK(cudaStreamSynchronize(query->stream));
-	return DEVICE_OK;
+	return query_wait(query, error);
 }

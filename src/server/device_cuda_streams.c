@@ -1,10 +1,11 @@
 /*
  * device_cuda_streams.c
- *	  Streams of queries.
+ *	  Streams of queries, each with a little pinned memory, and waiting for them.
  *
  * Making and destroying one takes longer than many a query's kernels, so those that are idle are kept for the next.
  */
 #include <pthread.h>
+#include <string.h>
 
 #include "server/device_cuda.h"
 
@@ -15,26 +16,54 @@ static struct
 {
 	int			device;
 	cudaStream_t stream;
+	char	   *page;
 }			idle[IDLE_STREAMS];
 static int	nidle;
 
-cudaError_t
-stream_take(int device, cudaStream_t *stream)
+/* ---- streams ---- */
+
+static void
+destroy_stream(cudaStream_t stream, char *page)
 {
+	if (page)
+		cudaFreeHost(page);
+	cudaStreamDestroy(stream);
+}
+
+cudaError_t
+stream_take(int device, cudaStream_t *stream, char **page)
+{
+	void	   *memory = NULL;
+	cudaError_t err;
+
 	*stream = NULL;
+	*page = NULL;
 	pthread_mutex_lock(&lock);
 	for (int i = nidle - 1; i >= 0 && *stream == NULL; i--)
 		if (idle[i].device == device)
 		{
 			*stream = idle[i].stream;
+			*page = idle[i].page;
 			idle[i] = idle[--nidle];
 		}
 	pthread_mutex_unlock(&lock);
-	return *stream ? cudaSuccess : cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
+	if (*stream)
+		return cudaSuccess;
+	err = cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
+	if (err != cudaSuccess)
+		return err;
+	err = cudaHostAlloc(&memory, STREAM_PAGE_BYTES, cudaHostAllocPortable);
+	if (err != cudaSuccess)
+	{
+		destroy_stream(*stream, NULL);
+		*stream = NULL;
+	}
+	*page = memory;
+	return err;
 }
 
 void
-stream_give(int device, cudaStream_t stream)
+stream_give(int device, cudaStream_t stream, char *page)
 {
 	bool		room;
 
@@ -43,9 +72,82 @@ stream_give(int device, cudaStream_t stream)
 	if (room)
 	{
 		idle[nidle].device = device;
+		idle[nidle].page = page;
 		idle[nidle++].stream = stream;
 	}
 	pthread_mutex_unlock(&lock);
 	if (!room)
-		cudaStreamDestroy(stream);
+		destroy_stream(stream, page);
+}
+
+/* ---- waiting ---- */
+
+/* What is looked at: either of them. */
+typedef struct Look
+{
+	cudaStream_t stream;
+	cudaEvent_t event;
+	cudaError_t err;
+} Look;
+
+static bool
+has_ended(void *arg)
+{
+	Look	   *look = arg;
+
+	look->err = look->event ? cudaEventQuery(look->event) : cudaStreamQuery(look->stream);
+	return look->err != cudaErrorNotReady;
+}
+
+/* False: it has not ended soon. */
+static bool
+look_for_end(Look *look)
+{
+	bool		ended;
+
+	ended = spin_until(has_ended, look);
+	/* the run time may take "not ready" for an error, which the next launch would report */
+	cudaGetLastError();
+	return ended;
+}
+
+cudaError_t
+stream_wait(cudaStream_t stream)
+{
+	Look		look = {.stream = stream};
+
+	return look_for_end(&look) ? look.err : cudaStreamSynchronize(stream);
+}
+
+cudaError_t
+event_wait(cudaEvent_t event)
+{
+	Look		look = {.event = event};
+
+	return look_for_end(&look) ? look.err : cudaEventSynchronize(event);
+}
+
+DeviceStatus
+query_copy_out(Query *query, const void *from, size_t bytes, size_t at, DeviceError *error)
+{
+	if (at + bytes > STREAM_PAGE_BYTES)
+		return device_say(error, DEVICE_UNSUPPORTED, "too much for the stream's memory");
+	CUDA_CHECK(cudaMemcpyAsync(query->page + at, from, bytes, cudaMemcpyDeviceToHost, query->stream));
+	return DEVICE_OK;
+}
+
+DeviceStatus
+query_wait(Query *query, DeviceError *error)
+{
+	CUDA_CHECK(stream_wait(query->stream));
+	return DEVICE_OK;
+}
+
+DeviceStatus
+query_read(Query *query, void *to, const void *from, size_t bytes, DeviceError *error)
+{
+	DEVICE_CHECK(query_copy_out(query, from, bytes, 0, error));
+	DEVICE_CHECK(query_wait(query, error));
+	memcpy(to, query->page, bytes);
+	return DEVICE_OK;
 }

@@ -2,7 +2,6 @@
  * device_kernels_groups.cu
  *	  Kernels for groups: boundaries of runs of equal keys, lists of groups and their keys; see device_kernels.h.
  */
-#include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_select.cuh>
 #include <thrust/iterator/counting_iterator.h>
 
@@ -323,96 +322,243 @@ device_list_groups(const int64_t *counts, int64_t n, int32_t *list, int32_t *nli
 
 /* ---- the groups within a limit ---- */
 
-typedef enum TopKind
+/* The bin's packed key, if the plan reads it; is it a group, and does that meet the conditions? */
+struct TopKey
 {
-	TOP_NONE,					/* not a group */
-	TOP_FAILS,					/* a condition */
-	TOP_CODE
-} TopKind;
+	alignas(16) char bytes[WIRE_MAX_KEY_BYTES];
+	bool		is;
+	bool		passes;
 
-/* What the bin is; its code, the greater the earlier it comes, and the least of all where it has none. */
-__device__ static TopKind
-top_code(const TopGroups &top, int64_t bin, uint64_t *code)
+	__device__ __forceinline__
+	TopKey(const TopGroups &top, int64_t bin) : bytes{}, is(top.counts == nullptr || top.counts[bin] != 0), passes(false)
+	{
+		if (!is)
+			return;
+		if (top.reads_keys)
+			make_key(top.keys, bin, bytes);
+		passes = limit_passes(&top.plan, bin, bytes);
+	}
+};
+
+/* Of all blocks, is this the last that comes here?  It sees what the others have done before. */
+__device__ static bool
+is_last_block(LimitSearch *search)
 {
-	alignas(16) char key[WIRE_MAX_KEY_BYTES] = {0};
+	__shared__ bool last;
 
-	*code = 0;
-	if (top.counts && top.counts[bin] == 0)
-		return TOP_NONE;
-	if (top.reads_keys)
-		make_key(top.keys, bin, key);
-	if (!limit_passes(&top.plan, bin, key))
-		return TOP_FAILS;
-	if (top.plan.count > 0)
-		*code = limit_code(&top.plan, bin, key);
-	return TOP_CODE;
+	__threadfence();
+	__syncthreads();
+	if (threadIdx.x == 0)
+	{
+		last = atomicAdd(&search->blocks, 1u) == gridDim.x - 1;
+		if (last)
+			search->blocks = 0;
+		__threadfence();
+	}
+	__syncthreads();
+	return last;
 }
 
-/* codes: or NULL, if nothing is sorted. */
+/* The pass for the range of the present word; the first one counts groups as well.  Where nothing is sought it only counts. */
 __global__ static void
-top_codes_kernel(const __grid_constant__ TopGroups top, int64_t n, uint64_t *codes, TopCounts *counts)
+top_range_kernel(const __grid_constant__ TopGroups top, int64_t n, int w, LimitSearch *search, TopCounts *counts)
 {
+	__shared__ uint64_t least,
+				greatest;
+	bool		seeks = search != nullptr;
 	int			groups = 0,
 				failed = 0;
-	uint64_t	code;
+
+	if (w > 0 && (search->ended || search->word != w || search->ranged))
+		return;
+	if (threadIdx.x == 0)
+	{
+		least = UINT64_MAX;
+		greatest = 0;
+	}
+	__syncthreads();
+	uint64_t	low = UINT64_MAX,
+				high = 0,
+				word;
 
 	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
 	{
-		TopKind		kind = top_code(top, i, &code);
+		TopKey		key(top, i);
 
-		groups += kind != TOP_NONE;
-		failed += kind == TOP_FAILS;
-		if (codes)
-			codes[i] = code;
+		groups += key.is;
+		failed += key.is && !key.passes;
+		if (seeks && key.passes && limit_compare(&top.plan, search, i, key.bytes, &word) == 0)
+		{
+			low = word < low ? word : low;
+			high = word > high ? word : high;
+		}
 	}
 	groups = __reduce_add_sync(~0u, groups);
 	failed = __reduce_add_sync(~0u, failed);
-	if (threadIdx.x % 32 != 0)
-		return;
-	if (groups > 0)
+	if (w == 0 && threadIdx.x % 32 == 0)
+	{
 		atomicAdd(&counts->all, groups);
-	if (failed > 0)
 		atomicAdd(&counts->failed, failed);
+	}
+	if (!seeks)
+		return;
+	if (low <= high)
+	{
+		atomicMin((unsigned long long *) &least, (unsigned long long) low);
+		atomicMax((unsigned long long *) &greatest, (unsigned long long) high);
+	}
+	__syncthreads();
+	if (threadIdx.x == 0 && least <= greatest)
+	{
+		atomicMin((unsigned long long *) &search->least, (unsigned long long) least);
+		atomicMax((unsigned long long *) &search->greatest, (unsigned long long) greatest);
+	}
+	if (!is_last_block(search) || threadIdx.x != 0)
+		return;
+	if (w == 0 && __ldcg(&counts->all) - __ldcg(&counts->failed) <= search->wanted)
+		search->ended = 1;
+	else
+	{
+		search->least = __ldcg(&search->least);
+		search->greatest = __ldcg(&search->greatest);
+		limit_search_range(&top.plan, search);
+	}
 }
 
+/* The digit with which `wanted` groups are reached from the greatest on: a block finds it in sums of sums. */
+__device__ static void
+find_digit(const TopGroups &top, LimitSearch *search)
+{
+	constexpr int EACH = LIMIT_DIGITS / THREADS;
+	__shared__ uint32_t sums[THREADS];
+	uint32_t	mine = 0;
+
+	/* thread t has the t-th greatest ones */
+	for (int i = 0; i < EACH; i++)
+		mine += __ldcg(&search->digits[LIMIT_DIGITS - 1 - threadIdx.x * EACH - i]);
+	sums[threadIdx.x] = mine;
+	__syncthreads();
+	for (int step = 1; step < THREADS; step *= 2)
+	{
+		uint32_t	other = threadIdx.x >= step ? sums[threadIdx.x - step] : 0;
+
+		__syncthreads();
+		sums[threadIdx.x] += other;
+		__syncthreads();
+	}
+	int64_t		before = (int64_t) sums[threadIdx.x] - mine;
+	bool		here = before < search->wanted && search->wanted <= (int64_t) sums[threadIdx.x];
+
+	__syncthreads();
+	if (here)
+	{
+		int			digit = LIMIT_DIGITS - 1 - threadIdx.x * EACH;
+		uint32_t	tie;
+
+		for (; before + (tie = __ldcg(&search->digits[digit])) < search->wanted; digit--)
+			before += tie;
+		limit_search_digit(&top.plan, search, digit, before, tie);
+	}
+	__syncthreads();
+	for (int i = threadIdx.x; i < LIMIT_DIGITS; i += THREADS)
+		search->digits[i] = 0;
+}
+
+/* A pass for a digit of word w. */
+__global__ static void
+top_digit_kernel(const __grid_constant__ TopGroups top, int64_t n, int w, LimitSearch *search)
+{
+	__shared__ uint32_t digits[LIMIT_DIGITS];
+
+	if (search->ended || search->word != w || !search->ranged)
+		return;
+	for (int i = threadIdx.x; i < LIMIT_DIGITS; i += THREADS)
+		digits[i] = 0;
+	__syncthreads();
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
+	{
+		TopKey		key(top, i);
+		uint64_t	word;
+
+		if (key.passes && limit_compare(&top.plan, search, i, key.bytes, &word) == 0)
+			atomicAdd(&digits[limit_digit(search, word)], 1u);
+	}
+	__syncthreads();
+	for (int i = threadIdx.x; i < LIMIT_DIGITS; i += THREADS)
+		if (digits[i] > 0)
+			atomicAdd(&search->digits[i], digits[i]);
+	if (is_last_block(search))
+		find_digit(top, search);
+}
+
+/* search: zeros, or NULL. */
+__global__ static void
+top_begin_kernel(const __grid_constant__ TopGroups top, TopGroups *copy, LimitSearch *search)
+{
+	*copy = top;
+	if (search == nullptr)
+		return;
+	search->wanted = top.plan.count;
+	limit_search_word(search, 0);
+}
+
+/* In memory, as each thread of CUB's kernel would have copies. */
 struct InTop
 {
-	TopGroups	top;
-	const uint64_t *bound;		/* the least code that is wanted; or NULL */
+	const TopGroups *top;
+	const LimitSearch *search;	/* or NULL: all that meet the conditions */
 
 	__device__ __forceinline__ bool
 	operator()(int32_t bin) const
 	{
-		uint64_t	code;
+		TopKey		key(*top, bin);
+		uint64_t	word;
 
-		return top_code(top, bin, &code) == TOP_CODE && (bound == nullptr || code >= *bound);
+		return key.passes && (search == nullptr || limit_compare(&top->plan, search, bin, key.bytes, &word) >= 0);
 	}
 };
+
+/* All passes that there may be; those behind the end do nothing. */
+static GpuaggCudaStatus
+search_bound(const TopGroups *top, int64_t n, TopGroups *copy, LimitSearch *search, TopCounts *counts, cudaStream_t stream)
+{
+	int			grid = grid_for(n, 1024);
+
+	if (search)
+		CUDA_TRY(cudaMemsetAsync(search, 0, sizeof(*search), stream));
+	top_begin_kernel<<<1, 1, 0, stream>>>(*top, copy, search);
+	CUDA_TRY_LAUNCH("top_begin_kernel");
+	for (int w = 0; w == 0 || (search && w < top->plan.nsort + !top->plan.ties); w++)
+	{
+		top_range_kernel<<<grid, THREADS, 0, stream>>>(*top, n, w, search, counts);
+		CUDA_TRY_LAUNCH("top_range_kernel");
+		/* the numbers of groups have 31 bits */
+		for (int pass = 1; search && pass < (w < top->plan.nsort ? LIMIT_PASSES : 4); pass++)
+		{
+			top_digit_kernel<<<grid, THREADS, 0, stream>>>(*top, n, w, search);
+			CUDA_TRY_LAUNCH("top_digit_kernel");
+		}
+	}
+	return GPUAGG_CUDA_OK;
+}
 
 GpuaggCudaStatus
 device_top_groups(const TopGroups *top, int64_t n, int32_t *list, int32_t *nlisted, TopCounts *counts, void *workspace,
 				  size_t *workspace_bytes, gpuagg_stream stream)
 {
 	thrust::counting_iterator<int32_t> bins(0);
-	bool		sorts = top->plan.count > 0 && top->plan.count < n;
+	bool		seeks = top->plan.count > 0 && top->plan.count < n;
 	Workspace	ws(workspace);
-	size_t		sort_bytes = 0,
-				select_bytes = 0;
+	TopGroups  *copy = ws.take<TopGroups>(1);
+	LimitSearch *search = seeks ? ws.take<LimitSearch>(1) : nullptr;
+	size_t		bytes = 0;
 	char	   *temp;
 
-	cub::DoubleBuffer<uint64_t> codes(sorts ? ws.take<uint64_t>(n) : nullptr, sorts ? ws.take<uint64_t>(n) : nullptr);
-
-	if (sorts)
-		CUDA_TRY(cub::DeviceRadixSort::SortKeysDescending(nullptr, sort_bytes, codes, (int) n, 0, 64, stream));
-	CUDA_TRY(cub::DeviceSelect::If(nullptr, select_bytes, bins, list, nlisted, (int) n, InTop{*top, nullptr}, stream));
-	temp = ws.take<char>(sort_bytes > select_bytes ? sort_bytes : select_bytes);
+	CUDA_TRY(cub::DeviceSelect::If(nullptr, bytes, bins, list, nlisted, (int) n, InTop{copy, search}, stream));
+	temp = ws.take<char>(bytes);
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);
 	CUDA_TRY(cudaMemsetAsync(counts, 0, sizeof(*counts), stream));
-	top_codes_kernel<<<grid_for(n, 4096), THREADS, 0, stream>>>(*top, n, sorts ? codes.Current() : nullptr, counts);
-	CUDA_TRY_LAUNCH("top_codes_kernel");
-	if (sorts)
-		CUDA_TRY(cub::DeviceRadixSort::SortKeysDescending(temp, sort_bytes, codes, (int) n, 0, 64, stream));
-	CUDA_TRY(cub::DeviceSelect::If(temp, select_bytes, bins, list, nlisted, (int) n,
-								   InTop{*top, sorts ? codes.Current() + (top->plan.count - 1) : nullptr}, stream));
+	STATUS_TRY(search_bound(top, n, copy, search, counts, stream));
+	CUDA_TRY(cub::DeviceSelect::If(temp, bytes, bins, list, nlisted, (int) n, InTop{copy, search}, stream));
 	return GPUAGG_CUDA_OK;
 }

@@ -1,6 +1,10 @@
 /*
  * limit.h
- *	  WireLimit: which groups meet its conditions, and their order by a state or a key.
+ *	  WireLimit: which groups meet its conditions, and which of these are the first in its order.
+ *
+ * A group has a word of 64 bits for each value of the order, the greater the earlier the group comes; where ties are not wanted
+ * its number is the last word.  The bound that `count` groups reach is found digit by digit from the first word's highest bits
+ * on (LimitSearch), in passes over all groups: they count the digits of those that tie with what is known of the bound.
  *
  * Plain C for gcc and nvcc.
  */
@@ -26,10 +30,12 @@ typedef struct LimitSource
 
 typedef struct LimitPlan
 {
-	LimitSource by;
-	int			descending;
-	int			nulls_first;
 	int64_t		count;
+	int			ties;
+	int			nsort;
+	LimitSource by[WIRE_MAX_SORT];
+	uint8_t		descending[WIRE_MAX_SORT];
+	uint8_t		nulls_first[WIRE_MAX_SORT];
 	int			nconditions;
 	LimitSource of[WIRE_MAX_CONDITIONS];
 	int64_t		min[WIRE_MAX_CONDITIONS],
@@ -108,25 +114,141 @@ limit_passes(const LimitPlan *plan, int64_t g, const char *key)
 	return 1;
 }
 
-/* A number that is the greater, the earlier the group comes; NULL, and the first or last value, may have the same. */
+/* ---- the order ---- */
+
+/* Words that stand for NULLs alone, and those next to them, which may stand for several values. */
+#define LIMIT_LEAST 0
+#define LIMIT_GREATEST UINT64_MAX
+
+/* A number that is the greater, the earlier the group comes by value w of the order; behind those the group's number. */
 GPUAGG_HD uint64_t
-limit_code(const LimitPlan *plan, int64_t g, const char *key)
+limit_word(const LimitPlan *plan, int w, int64_t g, const char *key)
 {
 	int64_t		value;
-	uint64_t	ascending;
+	uint64_t	word;
 
-	if (!limit_value(&plan->by, g, key, &value))
-		return plan->nulls_first ? UINT64_MAX : 0;
-	ascending = (uint64_t) value ^ (uint64_t) 1 << 63;
-	return plan->descending ? ascending : ~ascending;
+	if (w == plan->nsort)
+		return ~(uint64_t) g;
+	if (!limit_value(&plan->by[w], g, key, &value))
+		return plan->nulls_first[w] ? LIMIT_GREATEST : LIMIT_LEAST;
+	word = (uint64_t) value ^ (uint64_t) 1 << 63;
+	word = plan->descending[w] ? word : ~word;
+	return word == LIMIT_LEAST ? LIMIT_LEAST + 1 : word == LIMIT_GREATEST ? LIMIT_GREATEST - 1 : word;
 }
 
-/* Do limit_code() or limit_passes() read packed keys? */
+#define LIMIT_DIGIT_BITS 11
+#define LIMIT_DIGITS (1 << LIMIT_DIGIT_BITS)
+/* The most passes over a word: for its range, and its digits. */
+#define LIMIT_PASSES (1 + (64 + LIMIT_DIGIT_BITS - 1) / LIMIT_DIGIT_BITS)
+/* So many groups more than are wanted take less time than another pass; tests make it smaller. */
+#ifndef LIMIT_SPARE
+#define LIMIT_SPARE 64
+#endif
+
+typedef struct LimitSearch
+{
+	int64_t		wanted;			/* so many of those that tie with the bound as far as it is known, the greatest */
+	int			ended;
+	int			word;			/* that is searched; words before it are known */
+	int			ranged;			/* its range is, and the bits above the `open` lowest ones */
+	int			open;
+	uint32_t	blocks;			/* of a kernel that have ended */
+	uint64_t	bound[WIRE_MAX_SORT + 1];	/* bits that are not known are 0 */
+	/* what a pass finds, of groups that tie: */
+	uint64_t	least,
+				greatest;
+	uint32_t	digits[LIMIT_DIGITS];
+} LimitSearch;
+
+/* All is zero before it, and the digits before each pass. */
+GPUAGG_HD void
+limit_search_word(LimitSearch *search, int word)
+{
+	search->word = word;
+	search->ranged = 0;
+	search->open = 64;
+	search->least = UINT64_MAX;
+	search->greatest = 0;
+}
+
+/* -1, 0, 1: the group is behind the bound, ties with it as far as it is known, or is before it; *word: its present word. */
+GPUAGG_HD int
+limit_compare(const LimitPlan *plan, const LimitSearch *search, int64_t g, const char *key, uint64_t *word)
+{
+	int			open = search->open;
+	uint64_t	bound;
+
+	for (int w = 0; w < search->word; w++)
+	{
+		*word = limit_word(plan, w, g, key);
+		if (*word != search->bound[w])
+			return *word > search->bound[w] ? 1 : -1;
+	}
+	*word = limit_word(plan, search->word, g, key);
+	if (open == 64)
+		return 0;
+	bound = search->bound[search->word] >> open;
+	return *word >> open > bound ? 1 : *word >> open < bound ? -1 : 0;
+}
+
+/* The present word is known: goes to the next one, unless that would not tell ties apart, or they are wanted. */
+GPUAGG_HD void
+limit_search_next(const LimitPlan *plan, LimitSearch *search)
+{
+	uint64_t	bound = search->bound[search->word];
+
+	if (search->word >= plan->nsort - (plan->ties != 0) || bound == LIMIT_LEAST + 1 || bound == LIMIT_GREATEST - 1)
+		search->ended = 1;
+	else
+		limit_search_word(search, search->word + 1);
+}
+
+/* After a pass for the range, which has found `least` and `greatest`. */
+GPUAGG_HD void
+limit_search_range(const LimitPlan *plan, LimitSearch *search)
+{
+	uint64_t	differ = search->least ^ search->greatest;
+
+	search->ranged = 1;
+	for (search->open = 0; search->open < 64 && differ >> search->open != 0; search->open++)
+		;
+	search->bound[search->word] = search->open == 64 ? 0 : search->least >> search->open << search->open;
+	if (search->open == 0)
+		limit_search_next(plan, search);
+}
+
+/* A pass for digits counts these. */
+GPUAGG_HD uint32_t
+limit_digit(const LimitSearch *search, uint64_t word)
+{
+	int			width = search->open < LIMIT_DIGIT_BITS ? search->open : LIMIT_DIGIT_BITS;
+
+	return (uint32_t) (word >> (search->open - width)) & ((1u << width) - 1);
+}
+
+/* After it: with `before` groups of greater digits, fewer than are wanted, and `tie` of this one, the bound has this digit. */
+GPUAGG_HD void
+limit_search_digit(const LimitPlan *plan, LimitSearch *search, uint32_t digit, int64_t before, int64_t tie)
+{
+	search->open -= search->open < LIMIT_DIGIT_BITS ? search->open : LIMIT_DIGIT_BITS;
+	search->bound[search->word] |= (uint64_t) digit << search->open;
+	search->wanted -= before;
+	if (tie - search->wanted <= LIMIT_SPARE)
+		search->ended = 1;
+	else if (search->open == 0)
+		limit_search_next(plan, search);
+}
+
+/* ---- plans ---- */
+
+/* Do limit_word() or limit_passes() read packed keys? */
 static inline int
 limit_reads_keys(const LimitPlan *plan)
 {
-	int			reads = plan->count > 0 && plan->by.monoid < 0;
+	int			reads = 0;
 
+	for (int w = 0; w < plan->nsort; w++)
+		reads |= plan->by[w].monoid < 0;
 	for (int c = 0; c < plan->nconditions; c++)
 		reads |= plan->of[c].monoid < 0;
 	return reads;
@@ -159,11 +281,15 @@ limit_source(const WireQuery *q, const WireValue *value, const void *const *slot
 static inline LimitPlan
 limit_plan(const WireQuery *q, const WireLimit *limit, const void *const *slots)
 {
-	LimitPlan	plan = {.descending = limit->descending != 0,.nulls_first = limit->nulls_first != 0,
-		.count = (int64_t) (limit->count < INT64_MAX ? limit->count : INT64_MAX),.nconditions = (int) limit->nconditions};
+	LimitPlan	plan = {.count = (int64_t) (limit->count < INT64_MAX ? limit->count : INT64_MAX),.ties = limit->ties != 0,
+		.nsort = limit->count > 0 ? (int) limit->nsort : 0,.nconditions = (int) limit->nconditions};
 
-	if (plan.count > 0)
-		plan.by = limit_source(q, &limit->by, slots);
+	for (int w = 0; w < plan.nsort; w++)
+	{
+		plan.by[w] = limit_source(q, &limit->by[w].value, slots);
+		plan.descending[w] = limit->by[w].descending != 0;
+		plan.nulls_first[w] = limit->by[w].nulls_first != 0;
+	}
 	for (int c = 0; c < plan.nconditions; c++)
 	{
 		plan.of[c] = limit_source(q, &limit->conditions[c].value, slots);

@@ -266,29 +266,47 @@ raise_file_limit(void)
 	}
 }
 
-/* One row through one query: count(*). */
+/* One row through a query that counts it. */
 static DeviceStatus
-run_once(Lane *lane, int device, DeviceError *error)
+run_once(Query *query, Lane *lane, DeviceError *error)
 {
-	WireQuery	q = {.nslots = 1};
 	WireBatch	batch = {.nrows = 1};
 	WireFinished finished = {0};
-	Query	   *query = NULL;
-	DeviceStatus status;
 	size_t		bytes;
+	DeviceStatus status = device_ops.copy(lane, &batch, &bytes, error);
+
+	if (status == DEVICE_OK)
+		status = device_ops.reduce(query, lane, &batch, error);
+	return status == DEVICE_OK ? device_ops.finish(query, NULL, false, &finished, error) : status;
+}
+
+/* As many queries at once as there are arenas: the streams and events of all are kept for clients. */
+static DeviceStatus
+warm_device(int device, Arena *arena, DeviceError *error)
+{
+	WireQuery	q = {.nslots = 1};
+	Lane	   *lanes[ARENAS_AHEAD] = {NULL};
+	Query	   *queries[ARENAS_AHEAD] = {NULL};
+	DeviceStatus status = DEVICE_OK;
 
 	q.slots[0].monoid = MONOID_COUNT;
 	q.slots[0].col[0] = q.slots[0].col[1] = q.slots[0].filter = -1;
 	q.slots[0].width = 1;
-	status = device_ops.query_open(&query, device, &q, NULL, error);
+	for (int i = 0; i < ARENAS_AHEAD && status == DEVICE_OK; i++)
+	{
+		status = device_ops.lane_open(&lanes[i], device, arena->memory, ARENA_BUFFER_BYTES, ARENA_BUFFERS, error);
+		if (status == DEVICE_OK)
+			status = device_ops.query_open(&queries[i], device, &q, NULL, error);
+	}
 	if (status == DEVICE_OK)
-		status = device_ops.copy(lane, &batch, &bytes, error);
-	if (status == DEVICE_OK)
-		status = device_ops.reduce(query, lane, &batch, error);
-	if (status == DEVICE_OK)
-		status = device_ops.finish(query, NULL, false, &finished, error);
-	if (query)
-		device_ops.query_close(query);
+		status = run_once(queries[0], lanes[0], error);
+	for (int i = 0; i < ARENAS_AHEAD; i++)
+	{
+		if (queries[i])
+			device_ops.query_close(queries[i]);
+		if (lanes[i])
+			device_ops.lane_close(lanes[i]);
+	}
 	return status;
 }
 
@@ -305,16 +323,7 @@ warm_up(const WireStatus *devices, DeviceError *error)
 	if (arena == NULL)
 		return false;
 	for (uint32_t d = 0; d < devices->ndevices && status == DEVICE_OK; d++)
-	{
-		Lane	   *lane = NULL;
-
-		status = device_ops.lane_open(&lane, d, arena->memory, ARENA_BUFFER_BYTES, ARENA_BUFFERS,
-									  error);
-		if (status == DEVICE_OK)
-			status = run_once(lane, d, error);
-		if (lane)
-			device_ops.lane_close(lane);
-	}
+		status = warm_device((int) d, arena, error);
 	arena_give(arena, 0);
 	/* other failures, of a memory limit too low for this, say, will be those of queries */
 	return status != DEVICE_LOST;

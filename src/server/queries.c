@@ -87,8 +87,8 @@ query_enter(OpenQuery **out, int device, char *arena, const WireQuery *wire, con
 	if (is_new)
 	{
 		budget_count_query();
-		status = device_ops.query_open(&query->query, device, &query->wire,
-									   query->thresholds, error);
+		if (wire->share != 0)
+			status = device_ops.query_open(&query->query, device, &query->wire, query->thresholds, error);
 	}
 	else
 	{
@@ -106,6 +106,15 @@ query_enter(OpenQuery **out, int device, char *arena, const WireQuery *wire, con
 	else
 		query_leave(query);
 	return status;
+}
+
+DeviceStatus
+query_place(OpenQuery *query, int device, DeviceError *error)
+{
+	if (query->query)
+		return DEVICE_OK;
+	query->device = device;
+	return device_ops.query_open(&query->query, device, &query->wire, query->thresholds, error);
 }
 
 void

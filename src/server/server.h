@@ -15,6 +15,7 @@
  *	budget.c	devices: load, memory accounting, counters
  *	wire.c		sending and receiving
  *	stream.c	the same for sessions: reads ahead, and sends answers together
+ *	spin.c		looks for a moment before it sleeps
  *	device.h	the GPU (device_cuda.h lists the files of the CUDA device layer)
  *
  * No PostgreSQL here.  Threads share queries, budget.c's counters, arena.c's free list,
@@ -56,7 +57,7 @@ extern bool wire_header_fits(const MessageHeader *header, size_t size);
 typedef struct Stream
 {
 	int			sock;
-	bool		spins;			/* looks a little longer for a message before it sleeps */
+	bool		spins;			/* looks for the next message before it sleeps: spin_until() */
 	size_t		from,			/* of in[] */
 				to;
 	size_t		held;			/* of out[] */
@@ -73,6 +74,16 @@ extern bool stream_send(Stream *stream, MessageType type, const void *body, size
 extern bool stream_send_fd(Stream *stream, MessageType type, const void *body, size_t length, int fd);
 /* Holds a short message back: it goes with the next one, or when the next message is waited for. */
 extern bool stream_hold(Stream *stream, MessageType type, const void *body, size_t length);
+
+/* ---- spin.c ---- */
+
+/*
+ * Looks whether it is found, again and again for some 50 us if so many processors are there that this thread may.  False: go to
+ * sleep for it.
+ */
+extern bool spin_until(bool (*found) (void *arg), void *arg);
+/* Those of this process; 0: not counted yet.  Tests set it. */
+extern atomic_int spin_processors;
 
 /* ---- check.c ---- */
 
@@ -155,7 +166,7 @@ typedef struct OpenQuery
 {
 	struct OpenQuery *next;
 	int			users;			/* connections */
-	int			device;
+	int			device;			/* where it is, or may be opened */
 	WireQuery	wire;			/* what it was opened with */
 	double	   *thresholds;
 
@@ -164,7 +175,7 @@ typedef struct OpenQuery
 	atomic_bool full;			/* the device had no room for rows: no others are taken */
 
 	pthread_mutex_t lock;		/* of what follows; held in every device call on `query` */
-	Query	   *query;
+	Query	   *query;			/* NULL: it is not open yet, and not shared */
 	bool		rows;			/* some have been reduced */
 	uint64_t	use;			/* its number among the uses of stored columns; 0: none yet */
 	struct QueryPart *parts[WIRE_MAX_DEVICES];	/* on other devices; or NULL */
@@ -176,11 +187,13 @@ typedef struct OpenQuery
 } OpenQuery;
 
 /*
- * Opens a query on this device, or joins the one with the same `share` on
- * whichever device it is.  `thresholds` is copied; the arena stays until query_leave.
+ * Makes a query, which query_place opens, or joins the one with the same `share` on whichever device it is; the first one of these
+ * opens it on this device.  `thresholds` is copied; the arena stays until query_leave.
  */
 extern DeviceStatus query_enter(OpenQuery **query, int device, char *arena, const WireQuery *wire,
 								const double *thresholds, DeviceError *error);
+/* Opens the query on this device, unless it is open. */
+extern DeviceStatus query_place(OpenQuery *query, int device, DeviceError *error);
 /* Closes the query if no other connection uses it. */
 extern void query_leave(OpenQuery *query);
 

@@ -50,7 +50,6 @@ typedef struct Session
 	double		kernel_ms;
 	double		server_ms;		/* since the query was opened */
 	struct timespec since;		/* when the message came that is handled */
-	bool		fresh;			/* the query has had no rows: it may move to another device */
 	bool		taken;			/* the rows of the last RESIDENT were */
 	bool		pending;		/* `batch` is copied, and not yet reduced */
 	WireBatch	batch;
@@ -138,18 +137,14 @@ leave_device(Session *s)
 	s->device = -1;
 }
 
-/* Opens or joins the query; one that is joined may be on another device, to which this session then moves. */
-static bool
-enter_query(Session *s, const WireQuery *q, const double *thresholds)
+static void
+move_to_device(Session *s, int device)
 {
-	if (!check(s, query_enter(&s->query, s->device, s->arena->memory, q, thresholds, &s->error)))
-		return false;
-	if (s->query->device != s->device)
-	{
-		leave_device(s);
-		s->device = budget_attach(s->query->device);
-	}
-	return true;
+	leave_device(s);
+	s->device = budget_attach(device);
+	/* what follows waits for this one */
+	watch_end(&s->watch);
+	watch_begin(&s->watch, s->device);
 }
 
 static bool
@@ -159,23 +154,26 @@ open_lane(Session *s)
 													ARENA_BUFFER_BYTES, ARENA_BUFFERS, &s->error));
 }
 
-/* Opens the query anew on the device that has rows which it reads, or -1, unless it has rows or others use it. */
+/* Joins the query, or makes it; one that is joined may be on another device, to which this session then moves. */
 static bool
-follow_rows(Session *s, int device)
+enter_query(Session *s, const WireQuery *q, const double *thresholds)
 {
-	OpenQuery  *old = s->query;
-	bool		fresh = s->fresh;
-	bool		ok;
+	if (!check(s, query_enter(&s->query, s->device, s->arena->memory, q, thresholds, &s->error)))
+		return false;
+	if (s->query->device != s->device)
+		move_to_device(s, s->query->device);
+	return true;
+}
 
-	s->fresh = false;
-	if (!fresh || device < 0 || device == s->device)
+/* Opens the query, unless it is open, on the device that has rows which it reads; -1: on any. */
+static bool
+place_query(Session *s, int device)
+{
+	if (s->query->query && s->lane)
 		return true;
-	leave_device(s);
-	s->device = budget_attach(device);
-	s->query = NULL;
-	ok = enter_query(s, &old->wire, old->thresholds) && open_lane(s);
-	query_leave(old);
-	return ok;
+	if (device >= 0 && device != s->device && s->query->query == NULL)
+		move_to_device(s, device);
+	return check(s, query_place(s->query, s->device, &s->error)) && open_lane(s);
 }
 
 /* ---- messages ---- */
@@ -232,10 +230,7 @@ resume(Session *s, int *fd)
 	if (s->arena == NULL)
 		return fail(s, FAILURE_MEMORY, s->error.text);
 	*fd = s->arena->owner == s->number ? -1 : s->arena->fd;
-	s->device = budget_attach(-1);
-	/* what follows waits for this device */
-	watch_end(&s->watch);
-	watch_begin(&s->watch, s->device);
+	move_to_device(s, -1);
 	return true;
 }
 
@@ -251,8 +246,10 @@ on_open(Session *s, size_t length)
 		return false;
 	leave_query(s);
 	s->taken = false;
-	s->fresh = s->body.query.share == 0;
-	if (!enter_query(s, &s->body.query, (double *) (&s->body.query + 1)) || !open_lane(s))
+	if (!enter_query(s, &s->body.query, (double *) (&s->body.query + 1)))
+		return false;
+	/* with one device there is nothing to wait for, and the client has other things to do meanwhile */
+	if (((s->body.query.flags & WIRE_LATE) == 0 || store_devices() == 1) && !place_query(s, -1))
 		return false;
 	return fd < 0 ? stream_hold(&s->stream, MESSAGE_OPENED, NULL, 0) : stream_send_fd(&s->stream, MESSAGE_OPENED, NULL, 0, fd);
 }
@@ -296,7 +293,6 @@ on_batch(Session *s, size_t length)
 
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
-	s->fresh = false;
 	if (s->pending && s->batch.buffer == batch.buffer && !reduce_pending(s))
 		return false;
 	/* a batch that will not be taken need not be copied */
@@ -326,7 +322,7 @@ on_store(Session *s, size_t length)
 
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
-	if (!reduce_pending(s) || !follow_rows(s, store_place(in.table, in.range)) ||
+	if (!reduce_pending(s) || !place_query(s, store_place(in.table, in.range)) ||
 		!check(s, query_store(s->query, s->lane, &in, &kept, &s->error)))
 		return false;
 	stored.kept = kept;
@@ -377,7 +373,7 @@ reduce_resident(Session *s, const WireResident *in, const WireRun *runs, uint64_
 		wrong = check_cells(in, (const char *) runs);
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
-	if (!follow_rows(s, spread_device(in, runs)))
+	if (!place_query(s, spread_device(in, runs)))
 		return false;
 	status = query_resident(s->query, s->lane, in, runs, lacking, &taken, &s->error);
 	if (status != DEVICE_FULL && !check(s, status))
@@ -579,14 +575,23 @@ on_message(Session *s, const MessageHeader *header)
 		return fail(s, FAILURE_PROTOCOL, "message without a query");
 	switch (header->type)
 	{
-		case MESSAGE_BATCH:
-			return on_batch(s, header->length);
 		case MESSAGE_STORE:
 			return on_store(s, header->length);
 		case MESSAGE_RESIDENT:
 			return on_resident(s, header->length);
 		case MESSAGE_DICTIONARY:
 			return on_dictionary(s, header->length);
+		case MESSAGE_CLOSE:
+			return on_close(s, header->length);
+		default:
+			break;
+	}
+	if (!place_query(s, -1))
+		return false;
+	switch (header->type)
+	{
+		case MESSAGE_BATCH:
+			return on_batch(s, header->length);
 		case MESSAGE_LEAVE:
 			return on_leave(s, header->length);
 		case MESSAGE_FINISH:
@@ -597,8 +602,6 @@ on_message(Session *s, const MessageHeader *header)
 			return on_pick(s, header->length);
 		case MESSAGE_RESET:
 			return on_reset(s, header->length);
-		case MESSAGE_CLOSE:
-			return on_close(s, header->length);
 		default:
 			return fail(s, FAILURE_PROTOCOL, "no such message");
 	}

@@ -4,23 +4,13 @@
  *
  * A client that sends several messages at once waits for the last answer: so the others go with it (stream_hold).
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "server/server.h"
-
-/*
- * To go to sleep and to wake up takes longer than a client may need for its next message.  Where processors are few,
- * others need them.
- */
-#define SPIN_NS 50000
-#define SPIN_PROCESSORS 4
 
 /* ---- sending ---- */
 
@@ -72,33 +62,22 @@ stream_waits(const Stream *stream)
 	return stream->from < stream->to || poll(&p, 1, 0) > 0;
 }
 
-/* As recv, for a moment. */
-static ssize_t
-receive_soon(int sock, void *to, size_t size)
+/* A receive that does not wait. */
+typedef struct Receive
 {
-	struct timespec start,
-				now;
+	int			sock;
+	void	   *to;
+	size_t		size;
 	ssize_t		n;
-
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	do
-	{
-		n = recv(sock, to, size, MSG_DONTWAIT);
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) &&
-			 (now.tv_sec - start.tv_sec) * 1000000000 + (now.tv_nsec - start.tv_nsec) < SPIN_NS);
-	return n;
-}
+} Receive;
 
 static bool
-processors_suffice(void)
+has_come(void *arg)
 {
-	static int	processors;		/* any thread may find out */
-	cpu_set_t	set;
+	Receive    *r = arg;
 
-	if (processors == 0)
-		processors = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-	return processors >= SPIN_PROCESSORS;
+	r->n = recv(r->sock, r->to, r->size, MSG_DONTWAIT);
+	return r->n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
 }
 
 /* Receives some bytes, 0 at the end of the file, after wait_ms or an error.  Sends what was held back before it sleeps. */
@@ -106,20 +85,19 @@ static size_t
 receive_some(Stream *stream, void *to, size_t size, int wait_ms)
 {
 	struct pollfd p = {.fd = stream->sock,.events = POLLIN};
-	bool		spins = stream->spins && processors_suffice();
+	Receive		r = {stream->sock, to, size, -1};
+	bool		spins = stream->spins;
 
 	for (;;)
 	{
-		ssize_t		n = recv(stream->sock, to, size, MSG_DONTWAIT);
-
-		if (n >= 0)
-			return n;
-		if (errno == EINTR)
+		if (has_come(&r) && r.n < 0 && errno == EINTR)
 			continue;
+		if (r.n >= 0)
+			return r.n;
 		if ((errno != EAGAIN && errno != EWOULDBLOCK) || !flush(stream))
 			return 0;
-		if (spins && (n = receive_soon(stream->sock, to, size)) > 0)
-			return n;
+		if (spins && spin_until(has_come, &r) && r.n > 0)
+			return r.n;
 		spins = false;
 		if (poll(&p, 1, wait_ms) == 0)
 			return 0;

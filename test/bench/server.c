@@ -344,7 +344,16 @@ static Question
 with_limit(Question t, const char *name, int slot)
 {
 	t.name = name;
-	t.limit = (WireLimit) {.by = {slot, 0, -1, 0},.descending = slot >= 0,.count = 10};
+	t.limit = (WireLimit) {.count = 10,.nsort = 1,.by = {{{slot, 0, -1, 0}, slot >= 0, 0}}};
+	return t;
+}
+
+/* And by the first key among equal ones. */
+static Question
+with_key_behind(Question t, const char *name)
+{
+	t.name = name;
+	t.limit.by[t.limit.nsort++] = (WireSort) {.value = {-1, 0, -1, 0}};
 	return t;
 }
 
@@ -456,6 +465,7 @@ main(int argc, char **argv)
 			three_by("4 1 M groups, hash", COL_K1M, 999999, 1e6, STRATEGY_HASH),
 			three_by("4 1 M groups, sort", COL_K1M, 999999, 1e6, STRATEGY_SORT),
 			with_limit(three_by("", COL_K1M, 999999, 1e6, 0), "4 1 M groups, 10 largest counts", 0),
+			with_key_behind(with_limit(three_by("", COL_K1M, 999999, 1e6, 0), "", 0), "the same, then by key"),
 			with_limit(three_by("", COL_K1M, 999999, 1e6, STRATEGY_HASH), "the same, hash", 0),
 			with_limit(three_by("", COL_RUN48, nrows / 48, nrows / 48, 0), "runs of 48, 10 first keys", -1),
 			with_limit(three_by("", COL_RUN5, nrows / 5 * 3, nrows / 5, 0), "runs of 5, 10 first keys", -1),

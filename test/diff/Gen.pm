@@ -637,13 +637,15 @@ sub make_query
 			$grouping ? ("$grouping > 0", "$grouping <> 1 AND agg:count(*) > 1") : (),
 			'agg:max(' . pick(of_kind('int', @columns))->{name} . ') > ' . Values::int_constant(0, 3));
 	}
-	# the best groups by a value, and by all keys among equal ones
+	# the best groups by values, and by all keys among equal ones
 	if ($order_by && !$alone && !$sets && chance(0.4) && !grep { $_->{lossy} } @keys)
 	{
 		my $int = pick(of_kind('int', @columns))->{name};
-		my $value = pick('agg:count(*)', "agg:count($int)", "agg:sum($int)", "agg:max($int)", "agg:min($int)", "agg:avg($int)");
+		my @values = map { pick('agg:count(*)', "agg:count($int)", "agg:sum($int)", "agg:max($int)", "agg:min($int)", "agg:avg($int)") }
+			1 .. (chance(0.4) ? int_between(2, 3) : 1);
 		Tally::draw('ORDER BY aggregate LIMIT');
-		$sql .= " ORDER BY $value " . pick('', 'DESC', 'NULLS FIRST', 'DESC NULLS LAST');
+		Tally::draw('ORDER BY aggregates LIMIT') if @values > 1;
+		$sql .= ' ORDER BY ' . join(', ', map { "$_ " . pick('', 'DESC', 'NULLS FIRST', 'DESC NULLS LAST') } @values);
 		$sql .= ", $_ " . pick('', 'DESC') foreach 1 .. @keys;
 		$sql .= pick(' LIMIT ' . int_between(0, 20), ' LIMIT ' . int_between(1, 20) . ' OFFSET ' . int_between(0, 9),
 			' FETCH FIRST ' . int_between(1, 9) . ' ROWS WITH TIES');

@@ -30,7 +30,7 @@ my %usual = (
 	(map { ("form $_" => 0.3) } qw(correlated exists execute_into lateral nested made rescan subquery union view with_twice)),
 	'form cursor' => 3, 'form do_block' => 1.4, 'form function' => 1.8, 'form prepared' => 4, 'form sql_function' => 1, 'form plain' => 16,
 	(map { ($_ => 0.4) } 'errors behind FILTER', 'histogram bounds', 'longer values', 'never evaluated', 'volatile calls', 'volatile values', q{users' states}),
-	'keys that look different' => 2.5, 'ordered aggregates' => 1, 'ordered sets' => 2, 'ordered sets in grouping sets' => 0.6, 'ordered sets beside orders' => 0.6, 'subqueries as fractions' => 0.5, 'own aggregates' => 8, q{users' aggregates} => 4, q{orders of core's aggregates} => 1,
+	'ORDER BY aggregates LIMIT' => 0.6, 'keys that look different' => 2.5, 'ordered aggregates' => 1, 'ordered sets' => 2, 'ordered sets in grouping sets' => 0.6, 'ordered sets beside orders' => 0.6, 'subqueries as fractions' => 0.5, 'own aggregates' => 8, q{users' aggregates} => 4, q{orders of core's aggregates} => 1,
 	parallel => 8,
 	q{setting GB'} => 1, 'setting batch_rows = 1048576' => 0.6, 'setting batch_rows = 64' => 10, q{setting work_mem = '64kB'} => 15,
 	q{setting work_mem = '2147483647kB'} => 0.3);
@@ -52,7 +52,7 @@ sub expect
 	%paths = ('custom scan' => 90, rescans => 2, 'workers launched' => 1.5);
 	if (($ENV{PGOPTIONS} // '') =~ /gpuagg\.engine=cuda/)
 	{
-		%paths = (%paths, 'engine cuda' => 12, 'feed heap' => 12, 'feed tuples' => 15, 'rows on the GPU' => 0.4, $pages ? () : ('sorted on the GPU' => 1));
+		%paths = (%paths, 'engine cuda' => 12, 'feed heap' => 12, 'feed tuples' => 15, 'rows on the GPU' => 0.4, 'limits on the GPU' => 0.2, 'limits by several keys on the GPU' => 0.1, $pages ? () : ('sorted on the GPU' => 1));
 	}
 	else
 	{
@@ -122,7 +122,7 @@ sub watch
 	return if $text !~ /^\w+:  duration: .* plan:/m;
 	$watched++;
 	# a query that calls a function for each row has a plan for each, and patterns with ^ are slow in long texts
-	$text = join("\n", grep { /GpuAgg|Bitmap Heap Scan|Index Scan|(?:Strategy|Engine|Feed|Cached Blocks|Spilled|Participants|Workers Launched|Batches): / } split(/\n/, $text));
+	$text = join("\n", grep { /GpuAgg|Bitmap Heap Scan|Index Scan|(?:Strategy|Engine|Feed|Cached Blocks|Spilled|Participants|Workers Launched|Batches|Device Limit): / } split(/\n/, $text));
 	$seen{'custom scan'} = $text =~ /Custom Scan \(GpuAgg\)/;
 	$seen{'no custom scan'} = !$seen{'custom scan'};
 	$seen{"strategy $1"} = 1 while $text =~ /^ *Strategy: (\w+)(?!.*\(planned\))/mg;
@@ -130,6 +130,8 @@ sub watch
 	$seen{'feed heap'} = 1 if $text =~ /^ *Feed: .*heap pages/m;
 	$seen{'cached blocks'} = 1 if $text =~ /^ *Feed: .*column cache \([1-9]/m;
 	$seen{'sorted on the GPU'} = 1 if $text =~ /^ *Engine: cuda.*(?:\n(?!.*Custom Scan).*)*?\n *Strategy: segmented \(rows arrive grouped/m;
+	$seen{'limits on the GPU'} = 1 if $text =~ /^ *Device Limit: /m;
+	$seen{'limits by several keys on the GPU'} = 1 if $text =~ /^ *Device Limit: \d+ by [2-9] keys/m;
 	$seen{'rows on the GPU'} = 1 if $text =~ /^ *Feed: GPU memory \([1-9]/m;
 	$seen{'cached and changed blocks'} = 1 if $text =~ /^ *Cached Blocks: .*changed=[1-9]/m;
 	$seen{'feed index'} = 1 if $text =~ /^ *Feed: .*heap pages.*(?:\n(?!.*Custom Scan).*)*?\n.*(?<!Bitmap )Index Scan/m;

@@ -209,6 +209,7 @@ choose_query(Connection *c)
 	if (chance(0.6))
 	{
 		make_query(c);
+		c->query.flags |= chance(0.5) ? WIRE_LATE : 0;
 		return;
 	}
 	if (!shared_made[n] || chance(0.02))

@@ -103,8 +103,10 @@ make_limit(const Connection *c, WireLimit *in)
 {
 	if (c->query.nkeys == 0 || chance(0.4))
 		return;
-	*in = (WireLimit) {.by = make_value(&c->query),.descending = random_below(2),.nulls_first = random_below(2),
-		.count = chance(0.2) ? 0 : 1 + random_below(50),.nconditions = between(0, WIRE_MAX_CONDITIONS)};
+	*in = (WireLimit) {.count = chance(0.2) ? 0 : 1 + random_below(50),.nsort = between(1, WIRE_MAX_SORT),
+		.ties = random_below(2),.nconditions = between(0, WIRE_MAX_CONDITIONS)};
+	for (uint32_t i = 0; i < in->nsort; i++)
+		in->by[i] = (WireSort) {make_value(&c->query), random_below(2), random_below(2)};
 	for (uint32_t i = 0; i < in->nconditions; i++)
 		in->conditions[i] = (WireCondition) {make_value(&c->query), chance(0.5) ? INT64_MIN : between(-50, 50),
 			chance(0.5) ? INT64_MAX : between(0, 1000)};

@@ -40,6 +40,8 @@ my @queries = (
 	'SELECT v, gpu_count(*), gpu_sum(f) FROM t GROUP BY v ORDER BY v LIMIT 50',
 	'SELECT k2, k, gpu_count(*) FROM t GROUP BY k2, k ORDER BY 1, 2',
 	'SELECT k, gpu_count(*) AS c FROM t GROUP BY k ORDER BY c DESC, k LIMIT 5',
+	'SELECT k, gpu_count(f), gpu_count(*) FROM t GROUP BY k ORDER BY 2 DESC, 3, k DESC NULLS LAST LIMIT 7',
+	'SELECT v, gpu_count(*), gpu_max(n) FROM t GROUP BY v ORDER BY 2 DESC, 3 DESC, v LIMIT 20',
 	'SELECT v % 20000, gpu_sum(v) AS c FROM t GROUP BY 1 ORDER BY c DESC LIMIT 5',
 	# dictionaries: of which each device has other values
 	'SELECT s, gpu_count(*), gpu_sum(v) FROM t GROUP BY s ORDER BY s',

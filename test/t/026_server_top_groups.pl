@@ -119,6 +119,52 @@ $node->safe_psql('postgres', 'UPDATE t SET v = v + 1 WHERE k = 17');
 same('SELECT k, gpu_sum(v) AS x FROM t GROUP BY k HAVING gpu_max(v) > 100 ORDER BY x DESC, k LIMIT 12');
 same('SELECT g, s.* FROM generate_series(1, 4) g, LATERAL (SELECT k, gpu_sum(v) AS x FROM t WHERE v > g * 1000 GROUP BY k HAVING gpu_sum(v) > g * 10000 ORDER BY x, k LIMIT 3) s');
 
+# the device's limit goes by as many values as there are, and brings no more than a few groups of those that tie
+{
+	my $limit_of = sub { return plan_of($_[0]) =~ /Device Limit: ([^\n]*)/ ? $1 : 'none' };
+	my $few = sub
+	{
+		my ($query, $limit) = @_;
+
+		same($query);
+		is($limit_of->($query), $limit, "... by $limit");
+		my ($groups, $bytes) = counts($query);
+		cmp_ok($bytes, '<=', 8, "... of $groups groups few are fetched ($bytes kB)");
+		return;
+	};
+
+	$node->safe_psql('postgres', <<SQL);
+CREATE TABLE equals AS SELECT i AS k, i % 50000 AS half, CASE WHEN i % 3 = 0 THEN i % 10 END AS x, 7 AS c, (i % 5)::float8 AS f,
+	(9e18 + i % 4)::numeric(30) AS wide FROM generate_series(1, 100000) i;
+VACUUM FREEZE ANALYZE equals;
+SELECT gpuagg_cache_prewarm('equals');
+SQL
+	$few->('SELECT k, gpu_count(*) FROM equals GROUP BY k ORDER BY 2 DESC, k LIMIT 10', '10 by 2 keys');
+	$few->('SELECT half, gpu_count(*), gpu_sum(x) FROM equals GROUP BY half ORDER BY 2 DESC, 3 DESC, half DESC LIMIT 10', '10 by 3 keys');
+	$few->('SELECT half, gpu_count(*), gpu_sum(x) FROM equals GROUP BY half ORDER BY 2, 3 DESC NULLS LAST, half LIMIT 10 OFFSET 7', '17 by 3 keys');
+	$few->('SELECT half, gpu_sum(c), gpu_sum(x), gpu_avg(f) FROM equals GROUP BY half ORDER BY 2, 3 NULLS FIRST, 4 DESC, half DESC LIMIT 5', '5 by 4 keys');
+	# nobody asks which of them
+	{
+		my $query = 'SELECT k, gpu_count(*) FROM equals GROUP BY k ORDER BY 2 DESC LIMIT 10';
+
+		is($limit_of->($query), '10 by 1 key', 'ties are not wanted');
+		cmp_ok((counts($query))[1], '<=', 8, '... and few of them are fetched');
+		is($node->safe_psql('postgres', "SELECT count(*), sum(c) FROM ($query) q(k, c)"), '10|10', '... the query has as many as it asks for');
+	}
+	# with ties, all are; so they are where the order goes on behind what the device knows, or is longer than it takes
+	same('SELECT count(*) FROM (SELECT half, gpu_count(*) FROM equals GROUP BY half ORDER BY 2 DESC FETCH FIRST 10 ROWS WITH TIES) q');
+	is($limit_of->('SELECT half, gpu_count(*) FROM equals GROUP BY half ORDER BY 2 DESC FETCH FIRST 10 ROWS WITH TIES'), '10 by 1 key, with ties', '... by one value, with ties');
+	same('SELECT half, gpu_count(*), gpu_sum(x) FROM equals GROUP BY half ORDER BY 2, half % 7, half LIMIT 10');
+	is($limit_of->('SELECT half, gpu_count(*), gpu_sum(x) FROM equals GROUP BY half ORDER BY 2, half % 7, half LIMIT 10'), '10 by 1 key, with ties', '... before an expression');
+	same('SELECT half, gpu_count(*) FROM equals GROUP BY half ORDER BY gpu_count(*), gpu_sum(c), gpu_max(c), gpu_min(x), half DESC LIMIT 10');
+	is($limit_of->('SELECT half, gpu_count(*) FROM equals GROUP BY half ORDER BY gpu_count(*), gpu_sum(c), gpu_max(c), gpu_min(x), half DESC LIMIT 10'), '10 by 4 keys, with ties', '... before a fifth value');
+	# values beyond 64 bits tie in what the device compares
+	same('SELECT half, gpu_sum(wide) FROM equals GROUP BY half ORDER BY 2 DESC, half LIMIT 10');
+	same('SELECT k, gpu_max(wide) FROM equals GROUP BY k ORDER BY 2 DESC, k LIMIT 10');
+	# conditions before it
+	$few->('SELECT half, gpu_count(*), gpu_sum(x) FROM equals GROUP BY half HAVING gpu_sum(x) > 3 ORDER BY 2 DESC, 3, half DESC LIMIT 10', '10 by 3 keys');
+}
+
 # a rescan after one without rows has its limit, too
 {
 	my $query = 'SELECT g, s.* FROM (VALUES (3), (1)) g(g), LATERAL (SELECT k, gpu_sum(v) AS x FROM t WHERE v > (g - 2) * 20000 GROUP BY k ORDER BY x, k LIMIT 3) s';

@@ -352,15 +352,17 @@ static void
 limits(void)
 {
 	static const WireLimit wrong[] = {
-		{.by = {4, 0, -1, 0},.count = 1}, {.by = {1, 0, -1, 0},.count = 1},
-		{.by = {2, 0, -1, 0},.count = 1}, {.by = {-1, 1, -1, 0},.count = 1}, {.by = {-1, -1, -1, 0},.count = 1},
-		{.by = {-1, 0, 0, 0},.count = 1}, {.by = {-1, 0, -1, 1},.count = 1}, {.by = {3, 0, 4, 0},.count = 1},
-		{.by = {3, 0, 3, 0},.count = 1}, {.by = {3, 0, 2, 0},.count = 1}, {.by = {3, 0, -1, 1},.count = 1},
-		{.by = {3, 0, 0, 2},.count = 1}, {.by = {0, 0, 0, 1},.count = 1}, {.nconditions = WIRE_MAX_CONDITIONS + 1},
-		{.by = {0, 0, -1, 0},.count = 1,.nconditions = 1,.conditions = {{.value = {1, 0, -1, 0}}}}
+		{.nsort = 1,.by = {{{4, 0, -1, 0}}},.count = 1}, {.nsort = 1,.by = {{{1, 0, -1, 0}}},.count = 1},
+		{.nsort = 1,.by = {{{2, 0, -1, 0}}},.count = 1}, {.nsort = 1,.by = {{{-1, 1, -1, 0}}},.count = 1}, {.nsort = 1,.by = {{{-1, -1, -1, 0}}},.count = 1},
+		{.nsort = 1,.by = {{{-1, 0, 0, 0}}},.count = 1}, {.nsort = 1,.by = {{{-1, 0, -1, 1}}},.count = 1}, {.nsort = 1,.by = {{{3, 0, 4, 0}}},.count = 1},
+		{.nsort = 1,.by = {{{3, 0, 3, 0}}},.count = 1}, {.nsort = 1,.by = {{{3, 0, 2, 0}}},.count = 1}, {.nsort = 1,.by = {{{3, 0, -1, 1}}},.count = 1},
+		{.nsort = 1,.by = {{{3, 0, 0, 2}}},.count = 1}, {.nsort = 1,.by = {{{0, 0, 0, 1}}},.count = 1}, {.nconditions = WIRE_MAX_CONDITIONS + 1},
+		{.count = 1}, {.nsort = 1,.by = {{{0, 0, -1, 0}}},.count = 1,.ties = 2},
+		{.nsort = 2,.by = {{{0, 0, -1, 0}}, {{1, 0, -1, 0}}},.count = 1}, {.nsort = WIRE_MAX_SORT + 1,.count = 1},
+		{.nsort = 1,.by = {{{0, 0, -1, 0}}},.count = 1,.nconditions = 1,.conditions = {{.value = {1, 0, -1, 0}}}}
 	};
 	WireQuery	q = {.nkeys = 1,.nslots = 4};
-	WireFinish	in = {.limit = {.by = {0, -7, -1, 0},.count = 5}};
+	WireFinish	in = {.limit = {.nsort = 1,.by = {{{0, -7, -1, 0}}},.count = 5}};
 
 	q.slots[0] = (WireSlot) {.monoid = MONOID_COUNT,.width = 1};
 	q.slots[1] = (WireSlot) {.monoid = MONOID_ACCUM_F64,.width = 1};
@@ -371,12 +373,14 @@ limits(void)
 	in.buffer = 3;
 	CHECK(check_finish(&in, &q, sizeof(in), 3) != NULL, "no such buffer");
 	in.buffer = 2;
-	in.limit = (WireLimit) {.by = {-1, 0, -1, 0},.count = 5};
+	in.limit = (WireLimit) {.nsort = 1,.by = {{{-1, 0, -1, 0}}},.count = 5};
 	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "by a key");
-	in.limit = (WireLimit) {.by = {3, 0, 0, 1},.count = 5};
+	in.limit = (WireLimit) {.nsort = 1,.by = {{{3, 0, 0, 1}}},.count = 5};
 	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "by a mean");
 	in.limit = (WireLimit) {.nconditions = 1,.conditions = {{.value = {3, 0, 0, 0}}}};
 	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "conditions alone");
+	in.limit = (WireLimit) {.nsort = 2,.by = {{{3, 0, 0, 1}, 1, 0}, {{-1, 0, -1, 0}}},.count = 5,.ties = 1};
+	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "by a mean and a key, with ties");
 	in.limit = (WireLimit) {0};
 	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL && check_finish(&in, &q, 0, 3) == NULL, "none");
 	in.ranks = 1;
@@ -389,6 +393,19 @@ limits(void)
 		in.limit = wrong[i];
 		CHECK(check_finish(&in, &q, sizeof(in), 3) != NULL, "limit %d", (int) i);
 	}
+}
+
+static void
+late(void)
+{
+	make_good();
+	query.flags |= WIRE_LATE;
+	CHECK(check_query(&query, sizeof(query)) == NULL, "opened late");
+	query.share = 1;
+	CHECK(check_query(&query, sizeof(query)) != NULL, "opened late, and shared");
+	query.share = 0;
+	query.flags |= 8;
+	CHECK(check_query(&query, sizeof(query)) != NULL, "a flag that there is not");
 }
 
 /* Rows that arrive grouped. */
@@ -428,6 +445,7 @@ main(void)
 	RUN("stored columns and programs that make none", stored);
 	RUN("limits", limits);
 	RUN("picks", picks);
+	RUN("queries that are opened late", late);
 	RUN("rows that arrive grouped", grouped);
 	return unit_done();
 }

@@ -538,6 +538,7 @@ run_with_fault(const Case *c, const Run *whole, const Fault *fault, int n)
 		arena = malloc(ARENA_BUFFERS * BUFFER_BYTES);
 	make_case(1, &small);
 	CHECK(query_enter(&beside, 0, NULL, &small.q, small.thresholds, &error) == DEVICE_OK &&
+		  query_place(beside, 0, &error) == DEVICE_OK &&
 		  device_ops.lane_open(&lane, 0, arena, BUFFER_BYTES, ARENA_BUFFERS, &error) == DEVICE_OK,
 		  "%s: the query beside it: %s", what, error.text);
 	make_batch(&small, 0, 0, arena, &batch);
@@ -885,6 +886,7 @@ run_keys(uint64_t seed, int forms[FORM_HASH + 1], int *untaken)
 	while (!draw_keys_query(&k))
 		;
 	CHECK(query_enter(&query, 0, NULL, &k.q, no_thresholds, &error) == DEVICE_OK &&
+		  query_place(query, 0, &error) == DEVICE_OK &&
 		  device_ops.lane_open(&lane, 0, arena, BUFFER_BYTES, ARENA_BUFFERS, &error) == DEVICE_OK, "%s", error.text);
 	if (draw(2))
 		stub_fail(STUB_ALLOC, 1 + draw(40), draw(2), cudaErrorMemoryAllocation);

@@ -38,7 +38,7 @@
 #include "operators/bins.h"
 #include "operators/hll.h"
 #include "device_list.h"
-#include "server/limit.h"
+#include "limit_host.h"
 #include "standin.h"
 
 /* A copy of a batch's rows. */
@@ -863,44 +863,46 @@ standin_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *er
 		standin_reduce_rows(query, &rows, (query->q->flags & WIRE_ORDERED) != 0, error) : status;
 }
 
-static int
-compare_codes(const void *a, const void *b)
+/* Groups and a limit on them. */
+typedef struct Limited
 {
-	uint64_t	x = *(const uint64_t *) a;
-	uint64_t	y = *(const uint64_t *) b;
+	const Query *query;
+	LimitPlan	plan;
+} Limited;
 
-	return x > y ? -1 : x < y;
+/* LimitKey */
+static const char *
+key_within(const void *arg, int64_t g, char *space)
+{
+	const Limited *limited = arg;
+	const char *key = limited->query->keys + g * limited->query->q->key_bytes;
+
+	(void) space;
+	return limit_passes(&limited->plan, g, key) ? key : NULL;
 }
 
-/* Moves the groups that a limit leaves together; all of them stay if there is no memory. */
+/* Moves the groups that a limit leaves together. */
 static void
 apply_limit(Query *query, const WireLimit *limit, WireFinished *result)
 {
 	const size_t width = query->q->key_bytes;
-	LimitPlan	plan = limit_plan(query->q, limit, (const void *const *) query->slots);
-	uint64_t   *codes = malloc(query->ngroups * sizeof(*codes) + 1);
-	uint64_t	bound = 0,
-				ncodes = 0,
-				kept = 0;
+	Limited		limited = {query, limit_plan(query->q, limit, (const void *const *) query->slots)};
+	uint8_t    *left = calloc(1, query->ngroups + 1);
+	LimitSearch search;
+	uint64_t	kept = 0;
 
-	if (codes == NULL)
-		return;
+	for (uint64_t g = 0; g < query->ngroups; g++)
+		result->failed += key_within(&limited, g, NULL) == NULL;
+	limit_search(&limited.plan, key_within, &limited, query->ngroups, query->ngroups - result->failed, &search);
 	for (uint64_t g = 0; g < query->ngroups; g++)
 	{
-		if (!limit_passes(&plan, g, query->keys + g * width))
-			result->failed++;
-		else if (plan.count > 0)
-			codes[ncodes++] = limit_code(&plan, g, query->keys + g * width);
-	}
-	if (ncodes > (uint64_t) plan.count)
-	{
-		qsort(codes, ncodes, sizeof(*codes), compare_codes);
-		bound = codes[plan.count - 1];
+		const char *key = key_within(&limited, g, NULL);
+
+		left[g] = key && limit_has(&limited.plan, &search, g, key);
 	}
 	for (uint64_t g = 0; g < query->ngroups; g++)
 	{
-		if (!limit_passes(&plan, g, query->keys + g * width) ||
-			(plan.count > 0 && limit_code(&plan, g, query->keys + g * width) < bound))
+		if (!left[g])
 			continue;
 		memmove(query->keys + kept * width, query->keys + g * width, width);
 		for (int s = 0; s < query->q->nslots; s++)
@@ -909,7 +911,7 @@ apply_limit(Query *query, const WireLimit *limit, WireFinished *result)
 		kept++;
 	}
 	query->ngroups = kept;
-	free(codes);
+	free(left);
 }
 
 static DeviceStatus

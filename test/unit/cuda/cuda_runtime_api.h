@@ -27,6 +27,7 @@ typedef enum cudaError
 	cudaErrorJitCompilerNotFound = 221,
 	cudaErrorUnsupportedPtxVersion = 222,
 	cudaErrorJitCompilationDisabled = 223,
+	cudaErrorNotReady = 600,
 	cudaErrorIllegalAddress = 700,
 	cudaErrorLaunchOutOfResources = 701,
 	cudaErrorCooperativeLaunchTooLarge = 720,
@@ -78,7 +79,8 @@ enum
 	cudaEventDefault = 0,
 	cudaEventBlockingSync = 1,
 	cudaDeviceScheduleBlockingSync = 4,
-	cudaHostRegisterPortable = 1
+	cudaHostRegisterPortable = 1,
+	cudaHostAllocPortable = 1
 };
 
 struct cudaDeviceProp
@@ -114,6 +116,8 @@ extern cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer);
 extern cudaError_t cudaFree(void *at);
 extern cudaError_t cudaMallocAsync(void **at, size_t bytes, cudaStream_t stream);
 extern cudaError_t cudaFreeAsync(void *at, cudaStream_t stream);
+extern cudaError_t cudaHostAlloc(void **at, size_t bytes, unsigned flags);
+extern cudaError_t cudaFreeHost(void *at);
 extern cudaError_t cudaHostRegister(void *at, size_t bytes, unsigned flags);
 extern cudaError_t cudaHostUnregister(void *at);
 extern cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
@@ -124,11 +128,13 @@ extern cudaError_t cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream
 
 extern cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
 extern cudaError_t cudaStreamDestroy(cudaStream_t stream);
+extern cudaError_t cudaStreamQuery(cudaStream_t stream);
 extern cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 extern cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
 extern cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags);
 extern cudaError_t cudaEventDestroy(cudaEvent_t event);
 extern cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+extern cudaError_t cudaEventQuery(cudaEvent_t event);
 extern cudaError_t cudaEventSynchronize(cudaEvent_t event);
 extern cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t began, cudaEvent_t ended);
 

@@ -278,6 +278,24 @@ cudaFreeAsync(void *at, cudaStream_t stream)
 }
 
 cudaError_t
+cudaHostAlloc(void **at, size_t bytes, unsigned flags)
+{
+	cudaError_t err = happen(STUB_OTHER);
+
+	(void) flags;
+	if (err == cudaSuccess)
+		*at = malloc(bytes);
+	return err;
+}
+
+cudaError_t
+cudaFreeHost(void *at)
+{
+	free(at);
+	return sticky;
+}
+
+cudaError_t
 cudaHostRegister(void *at, size_t bytes, unsigned flags)
 {
 	(void) at, (void) bytes, (void) flags;
@@ -338,6 +356,31 @@ cudaStreamDestroy(cudaStream_t stream)
 {
 	free(stream);
 	return sticky;
+}
+
+/* What is asked for is not ready the first time; the run time takes that for an error. */
+static cudaError_t
+ready_later(void)
+{
+	static _Thread_local bool asked;
+	cudaError_t err = happen(STUB_OTHER);
+
+	asked = err == cudaSuccess && !asked;
+	return asked ? (last = cudaErrorNotReady) : err;
+}
+
+cudaError_t
+cudaStreamQuery(cudaStream_t stream)
+{
+	*(volatile char *) stream = 0;
+	return ready_later();
+}
+
+cudaError_t
+cudaEventQuery(cudaEvent_t event)
+{
+	*(volatile char *) event = 0;
+	return ready_later();
 }
 
 cudaError_t

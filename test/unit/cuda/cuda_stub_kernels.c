@@ -14,7 +14,7 @@
 #include "operators/bins.h"
 #include "cuda_stub.h"
 #include "server/device_kernels.h"
-#include "server/limit.h"
+#include "limit_host.h"
 #include "operators/hll.h"
 #include "operators/vector_run.h"
 
@@ -480,7 +480,7 @@ static void
 clear_table(const GpuaggGroupTable *table)
 {
 	memset(table->slots, 0xff, gpuagg_group_slot_bytes(table->key_bytes, table->capacity));
-	table->counters->groups = table->counters->pending = 0;
+	table->counters->groups = table->counters->pending = table->counters->lost = 0;
 	table->counters->null_bin = -1;
 }
 
@@ -542,19 +542,6 @@ gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8
 		table->counters->pending += bins[i] < 0;
 	}
 	return GPUAGG_CUDA_OK;
-}
-
-GpuaggCudaStatus
-gpuagg_group_status(const GpuaggGroupTable *table, int64_t *groups, int64_t *pending,
-					int64_t *null_bin, gpuagg_stream stream)
-{
-	(void) stream;
-	LAUNCH();
-	*groups = table->counters->groups < (uint64_t) table->capacity ?
-		(int64_t) table->counters->groups : table->capacity;
-	*pending = (int64_t) table->counters->pending;
-	*null_bin = table->counters->null_bin;
-	return *pending > 0 ? GPUAGG_CUDA_FULL : GPUAGG_CUDA_OK;
 }
 
 GpuaggCudaStatus
@@ -1046,59 +1033,42 @@ device_group_keys(const GroupKeys *keys, const int32_t *list, int64_t n, void *o
 	return GPUAGG_CUDA_OK;
 }
 
-/* The code of a bin; -1: not a group, 0: it fails a condition, else 1. */
-static int
-top_code(const TopGroups *top, int64_t i, uint64_t *code)
+/* LimitKey */
+static const char *
+key_within(const void *arg, int64_t i, char *space)
 {
-	char		key[WIRE_MAX_KEY_BYTES];
+	const TopGroups *top = arg;
 
-	*code = 0;
 	if (top->counts && top->counts[i] == 0)
-		return -1;
+		return NULL;
 	if (top->reads_keys)
-		unpack_key(&top->keys, (int32_t) i, key);
-	if (!limit_passes(&top->plan, i, key))
-		return 0;
-	if (top->plan.count > 0)
-		*code = limit_code(&top->plan, i, key);
-	return 1;
-}
-
-static int
-compare_codes(const void *a, const void *b)
-{
-	uint64_t	x = *(const uint64_t *) a;
-	uint64_t	y = *(const uint64_t *) b;
-
-	return x > y ? -1 : x < y;
+		unpack_key(&top->keys, (int32_t) i, space);
+	return limit_passes(&top->plan, i, space) ? space : NULL;
 }
 
 GpuaggCudaStatus
 device_top_groups(const TopGroups *top, int64_t n, int32_t *list, int32_t *nlisted, TopCounts *counts, void *workspace,
 				  size_t *workspace_bytes, gpuagg_stream stream)
 {
-	bool		sorts = top->plan.count > 0 && top->plan.count < n;
-	uint64_t   *codes,
-				code;
+	LimitSearch search;
+	char		space[WIRE_MAX_KEY_BYTES];
 
 	(void) stream;
 	SIZE(workspace, workspace_bytes);
 	LAUNCH();
-	codes = malloc(n * sizeof(*codes));
 	*nlisted = 0;
 	*counts = (TopCounts) {0};
 	for (int64_t i = 0; i < n; i++)
 	{
-		int			kind = top_code(top, i, &codes[i]);
+		bool		is = top->counts == NULL || top->counts[i] > 0;
 
-		counts->all += kind >= 0;
-		counts->failed += kind == 0;
+		counts->all += is;
+		counts->failed += is && key_within(top, i, space) == NULL;
 	}
-	qsort(codes, n, sizeof(*codes), compare_codes);
+	limit_search(&top->plan, key_within, top, n, counts->all - counts->failed, &search);
 	for (int64_t i = 0; i < n; i++)
-		if (top_code(top, i, &code) > 0 && (!sorts || code >= codes[top->plan.count - 1]))
+		if (key_within(top, i, space) && limit_has(&top->plan, &search, i, space))
 			list[(*nlisted)++] = (int32_t) i;
-	free(codes);
 	return GPUAGG_CUDA_OK;
 }
 

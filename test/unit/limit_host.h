@@ -1,0 +1,59 @@
+/*
+ * limit_host.h
+ *	  The groups within a limit, by passes over all of them, for device layers on the host.
+ */
+#ifndef GPUAGG_UNIT_LIMIT_HOST_H
+#define GPUAGG_UNIT_LIMIT_HOST_H
+
+#include "server/limit.h"
+
+/* The key of group g, maybe in `space`; NULL: it is none, or fails a condition. */
+typedef const char *(*LimitKey) (const void *groups, int64_t g, char *space);
+
+/* Finds the bound, of which all `passing` groups have a key. */
+__attribute__((unused)) static void
+limit_search(const LimitPlan *plan, LimitKey key_of, const void *groups, int64_t n, int64_t passing, LimitSearch *search)
+{
+	memset(search, 0, sizeof(*search));
+	search->wanted = plan->count;
+	limit_search_word(search, 0);
+	search->ended = plan->count == 0 || passing <= plan->count;
+	while (!search->ended)
+	{
+		int64_t		before = 0;
+		uint32_t	digit = LIMIT_DIGITS;
+
+		for (int64_t g = 0; g < n; g++)
+		{
+			char		space[WIRE_MAX_KEY_BYTES];
+			const char *key = key_of(groups, g, space);
+			uint64_t	word;
+
+			if (key == NULL || limit_compare(plan, search, g, key, &word) != 0)
+				continue;
+			search->least = word < search->least ? word : search->least;
+			search->greatest = word > search->greatest ? word : search->greatest;
+			search->digits[search->ranged ? limit_digit(search, word) : 0]++;
+		}
+		if (search->ranged)
+		{
+			while (before + search->digits[digit - 1] < search->wanted)
+				before += search->digits[--digit];
+			limit_search_digit(plan, search, digit - 1, before, search->digits[digit - 1]);
+		}
+		else
+			limit_search_range(plan, search);
+		memset(search->digits, 0, sizeof(search->digits));
+	}
+}
+
+/* Is the group, which has a key, within the limit? */
+__attribute__((unused)) static int
+limit_has(const LimitPlan *plan, const LimitSearch *search, int64_t g, const char *key)
+{
+	uint64_t	word;
+
+	return plan->count == 0 || limit_compare(plan, search, g, key, &word) >= 0;
+}
+
+#endif							/* GPUAGG_UNIT_LIMIT_HOST_H */
