@@ -101,7 +101,7 @@ template <int BITS> struct MomentDigits
 	}
 
 	__device__ __forceinline__ void
-	carry(u32 plane_bytes, bool negative)
+	carry(const HistArgs &args, const HistSlot &slot, u32 bin, u32 words_at, u32 plane_bytes, bool negative)
 	{
 		u32			over = 0;
 
@@ -116,16 +116,16 @@ template <int BITS> struct MomentDigits
 		for (; over; over &= over - 1)
 		{
 			int			k = __ffs(over) - 1;
-			u32			unit = 1u << (32 - BITS);
 
-			carry_moments(word(k, plane_bytes) + plane_bytes, plane_bytes, k < X, k < X && negative ? -unit : unit);
+			carry_moment(args, slot, bin, words_at, word(k, plane_bytes), plane_bytes, 1u << (32 - BITS), k < X, k < X && negative);
 		}
 	}
 };
 
 /* Rows of a tile; returns those that do not fit the window. */
 template <int BITS, int ITEMS> static __device__ __forceinline__ u32
-add_deviations(const HistSlot &slot, const FastShared &place, int e0, const u32 (&at)[ITEMS], const double (&v)[ITEMS], u32 in)
+add_deviations(const HistArgs &args, const HistSlot &slot, const FastShared &place, int e0, const u32 (&at)[ITEMS],
+			   const double (&v)[ITEMS], u32 in)
 {
 	u32			plane_bytes = place.plane * (u32) sizeof(u32),
 				out_of_window = 0,
@@ -159,9 +159,16 @@ add_deviations(const HistSlot &slot, const FastShared &place, int e0, const u32 
 		m[j].add(plane_bytes);
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
-		m[j].carry(plane_bytes, negative >> j & 1);
+		m[j].carry(args, slot, place.bin_at(at[j]), place.words_at + at[j] * (u32) sizeof(u32), plane_bytes, negative >> j & 1);
 	__syncwarp();
 	return out_of_window;
+}
+
+/* A row of a count, past shared memory; limbs have two counts to a word. */
+static __device__ __forceinline__ void
+count_in_limb(const HistArgs &args, const HistSlot &slot, u32 bin)
+{
+	atomicAdd(args.limb + (size_t) slot.limb * args.limb_bins + bin / 2, bin % 2 ? 1ULL << 32 : 1ULL);
 }
 
 template <int ITEMS> static __device__ __forceinline__ void
@@ -172,11 +179,16 @@ add_accums(const HistArgs &args, const FastArgs &fast, const FastShared &place, 
 	u32			out_of_window;
 
 	if (slot.digit_bits == 24)
-		out_of_window = add_deviations<24, ITEMS>(slot, place, e0, at, v, in);
+		out_of_window = add_deviations<24, ITEMS>(args, slot, place, e0, at, v, in);
 	else
-		out_of_window = add_deviations<28, ITEMS>(slot, place, e0, at, v, in);
+		out_of_window = add_deviations<28, ITEMS>(args, slot, place, e0, at, v, in);
 	if (!__any_sync(~0u, out_of_window))
 		return;
+	if (fast.in_moments >= 0)
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			if (out_of_window >> j & 1)
+				count_in_limb(args, args.slot[fast.in_moments], place.bin_at(at[j]));
 #pragma unroll 1
 	for (int j = 0; j < ITEMS; j++)
 		change_rows<CHANGE_OUT_OF_WINDOW>(args, fast.slot, bin_of_block(args, fast.slot, place.bin_at(at[j])),

@@ -527,9 +527,9 @@ tile_squares(const HistArgs &args, int s, const FastShared &place, int e0, const
 						plane = place.plane * (u32) sizeof(u32);
 
 			if (has && fits && slot.digit_bits == 24)
-				add_moments<24>(address, plane, slot.words, f);
+				add_moments<24>(args, slot, (u32) b, address, plane, f);
 			else if (has && fits)
-				add_moments<28>(address, plane, slot.words, f);
+				add_moments<28>(args, slot, (u32) b, address, plane, f);
 			out_of_window = has && !fits;
 			__syncwarp();
 		}
@@ -542,7 +542,7 @@ static __device__ __forceinline__ void
 add_slot(const HistArgs &args, int s, const FastShared &place, int e0, const u32 (&at)[ITEMS], const int32_t (&bin)[ITEMS],
 		 const u64 (&v)[ITEMS], u32 in)
 {
-	FastArgs	fast = {{}, -1, s};
+	FastArgs	fast = {{}, -1, -1, s};
 
 	switch (args.slot[s].tile)
 	{
