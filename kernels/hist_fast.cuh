@@ -31,6 +31,12 @@ digits_of(int kind)
 	return kind == FAST_FIX4_F64 ? 4 : kind == FAST_FIX3_F64 || kind == FAST_FIX3_F32 ? 3 : 0;
 }
 
+static constexpr __host__ __device__ bool
+is_extreme(int kind)
+{
+	return kind == FAST_MAX_I32 || kind == FAST_MAX_64;
+}
+
 /*
  * Threads of a multiprocessor: float sums need 128 registers, or they spill,
  * and with fewer rows at a time their atomics do not overlap.  Partitions run
@@ -215,12 +221,6 @@ static inline bool
 plain_count(const HistSlot &slot)
 {
 	return slot.form == HIST_COUNT && !slot.filter && !slot.x.validity && !slot.y.validity;
-}
-
-static inline bool
-is_extreme(int kind)
-{
-	return kind == FAST_MAX_I32 || kind == FAST_MAX_64;
 }
 
 /* Whether slot s may go along with the first: an extreme of the same column. */
