@@ -9,9 +9,6 @@
 #include "hist_slots.cuh"
 #include "partition.cuh"
 
-/* Threads of kernels need some shared memory of their own. */
-#define SHARED_RESERVE 1024
-
 /* Entries of a warp for hot bins: at least so many where rows may be outside a window, more where there is room. */
 #define HOT_LEAST 4
 #define HOT_MOST 64
@@ -405,6 +402,7 @@ plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	args.report = true;
 	args.program = hist->program;
 	args.temporaries = hist->temporaries;
+	args.input_bytes = hist->input_bytes;
 	args.input_row = (u32) hist->input_row;
 	args.nslots = hist->nslots;
 	for (int s = 0; s < args.nslots; s++)

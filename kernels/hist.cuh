@@ -159,6 +159,7 @@ struct HistArgs
 	/* hist_tiles.cu */
 	const GpuaggProgram *program;
 	int			temporaries;
+	int			input_bytes;
 	u32			input_row;
 	HistPartitioned part;
 };

@@ -84,7 +84,7 @@ sampled_rows(size_t n)
  */
 GPU_TEST(hist_moments_spill)
 {
-	const size_t n = 300007;
+	const size_t n = gpu_test_quick() ? 20011 : 300007;
 	const int64_t nbins = 5682;
 	std::vector<bool> sampled = sampled_rows(n);
 
@@ -107,7 +107,7 @@ GPU_TEST(hist_moments_spill)
 /* A count whose word is that of the deviations, where some rows, or most, are outside the window. */
 GPU_TEST(hist_moments_count)
 {
-	const size_t n = gpu_test_quick() ? 50021 : 300007;
+	const size_t n = gpu_test_quick() ? 12007 : 300007;
 	const int64_t nbins = 4058;
 
 	for (int out = 0; out < 3; out++)
