@@ -283,6 +283,7 @@ typedef struct GpuaggHist
 	GpuaggHistStrategy strategy;	/* AUTO: by the model in hist_model.h */
 	const GpuaggProgram *program;	/* TILES: in device memory */
 	int			temporaries;	/* that it has */
+	int			input_bytes;	/* of a row's inputs that it reads, about: room to have them read ahead */
 	int64_t		input_row;		/* of its inputs, the call's first row: a multiple of 64 below 2^31 */
 } GpuaggHist;
 

@@ -9,9 +9,6 @@
 #include "hist_slots.cuh"
 #include "partition.cuh"
 
-/* Threads of kernels need some shared memory of their own. */
-#define SHARED_RESERVE 1024
-
 /* Entries of a warp for hot bins: at least so many where rows may be outside a window, more where there is room. */
 #define HOT_LEAST 4
 #define HOT_MOST 64
@@ -89,7 +86,7 @@ choose_exchange(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan
 	trial.bins = column_of_bins(hist->bins);
 	if (!always && (hist->strategy != GPUAGG_HIST_AUTO || plan.model.form != HIST_FORM_PARTITION))
 		return;
-	hist_size_slots(trial, {3, 28, false}, block_bits, hist_log2_ceil(hist->nrows + 1));
+	hist_size_slots(trial, {3, 28, false, false}, block_bits, hist_log2_ceil(hist->nrows + 1));
 	if (!hist_exchange_takes(trial, facts, always))
 		return;
 	plan.args = trial;
@@ -99,8 +96,8 @@ choose_exchange(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan
 
 /*
  * The layout and the strategy of slots with a form.  Float sums take four digits where that costs no
- * further pass, else three; they and narrow integer sums keep their carries in
- * shared memory likewise.
+ * further pass, else three; they, deviations and narrow integer sums keep their carries in
+ * shared memory likewise, and counts beside deviations a word.
  */
 static void
 choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
@@ -119,6 +116,8 @@ choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		m = hist_model(&dev, hist->bins.nbins, trial.words, hist->nrows, kind_of_bins(args));
 		/* spilled carries need limbs that the whole device shares */
 		if (hist_widths[i].spill && (m.form != HIST_FORM_SHARED || hist->strategy == GPUAGG_HIST_PARTITION))
+			break;
+		if (hist_widths[i].in_moments && !hist_fast_takes(trial))
 			break;
 		if (m.passes < best)
 		{
@@ -403,6 +402,7 @@ plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	args.report = true;
 	args.program = hist->program;
 	args.temporaries = hist->temporaries;
+	args.input_bytes = hist->input_bytes;
 	args.input_row = (u32) hist->input_row;
 	args.nslots = hist->nslots;
 	for (int s = 0; s < args.nslots; s++)
@@ -419,6 +419,8 @@ plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		HistDevice	dev = hist_device(facts, args);
 		bool		all = true;
 
+		if (hist_widths[i].in_moments)
+			break;
 		dev.shared_bytes -= (int) hist_tile_bytes(args);
 		hist_size_slots(args, hist_widths[i], bits, hist_log2_ceil(hist->nrows + 1));
 		for (int s = 0; s < args.nslots; s++)
@@ -508,7 +510,7 @@ hist_slots(const GpuaggHist *hist, const DeviceFacts &facts, int digits, HistArg
 	args.nslots = hist->nslots;
 	for (int s = 0; s < hist->nslots; s++)
 		STATUS_TRY(hist_set_slot(hist, s, args.slot[s]));
-	hist_size_slots(args, {digits, 28, false}, hist_log2_ceil(hist->nrows / facts.sms + 4096 * 2), hist_log2_ceil(hist->nrows + 1));
+	hist_size_slots(args, {digits, 28, false, false}, hist_log2_ceil(hist->nrows / facts.sms + 4096 * 2), hist_log2_ceil(hist->nrows + 1));
 	return GPUAGG_CUDA_OK;
 }
 

@@ -11,7 +11,8 @@
  *	INT		two's complement sum; the carry goes to the next word, past the last
  *			one ("spill", FIX too) to the limb in device memory
  *	FIX		sum of doubles as multiples of 2^e0, in signed digits of 24 or 27 bits (see below)
- *	ACCUM	COUNT, sums of x and of x * x in fixed point (exact, so no cancellation), by digits of 24 or 28 bits
+ *	ACCUM	COUNT, sums of x and of x * x in fixed point (exact, so no cancellation), by digits of 24 or 28 bits;
+ *			what leaves the top word of either goes to that word's limb in device memory
  *	REGR	COUNT, wide sums of x, y, and of x * x, y * y, x * y
  *			(a wide sum is a two's complement sum in fixed point; a value spans three words)
  *	MAX32/64 order-preserving codes, complemented for minima
@@ -92,6 +93,7 @@ struct HistSlot
 	int			extend;			/* a narrow column for a 128-bit input */
 	int			wide_state;		/* INT: a 128-bit state */
 	int			spill;			/* the limb past the words takes carries */
+	int			in_moments;		/* COUNT: its word is ACCUM's, which counts the rows in its window, and hist_fast.cu the others */
 	int			max_shift;		/* FIX, wide sums: window above 2^e0 */
 };
 
@@ -157,6 +159,7 @@ struct HistArgs
 	/* hist_tiles.cu */
 	const GpuaggProgram *program;
 	int			temporaries;
+	int			input_bytes;
 	u32			input_row;
 	HistPartitioned part;
 };
@@ -476,25 +479,56 @@ add_fix(u32 *p, u32 plane, int words, const FixPart &f)
 /*
  * ACCUM: digits of a value at its place in the window, added to a word each, independent of each
  * other; those of x have its sign, those of x * x none.  A word overflows seldom, and the thread that sees
- * it carries on; the top words never do.
+ * it carries on.  Where top words have no room for all rows of a block (HistWidth.spill), what leaves them, which
+ * is 2^32 of theirs, goes to their limbs.
  */
 static __device__ __noinline__ void
-carry_moments(u32 at, u32 plane_bytes, bool is_signed, u32 carry)
+carry_moments(const HistArgs &args, const HistSlot &slot, u32 bin, u32 words_at, u32 at, u32 plane_bytes, bool borrow)
 {
-	u32			old,
-				sum;
+	/* `at` is the word that overflowed, of x or of x * x behind that */
+	bool		is_signed = at <= words_at + slot.words * plane_bytes;
+	u32			top = (u32) (is_signed ? slot.words : slot.words + slot.words2),
+				end = words_at + top * plane_bytes,
+				unit = 1u << (32 - slot.digit_bits),
+				carry = borrow ? -unit : unit;
 
-	do
+	while (at != end)
 	{
+		u32			old,
+					sum;
+
+		at += plane_bytes;
 		old = shared_add(at, carry);
 		sum = old + carry;
-		at += plane_bytes;
-	} while (is_signed ? (int) ((old ^ sum) & (carry ^ sum)) < 0 : sum < carry);
+		if (!(is_signed ? (int) ((old ^ sum) & (carry ^ sum)) < 0 : sum < carry))
+			return;
+	}
+	atomicAdd(&args.limb[(size_t) (slot.limb + top) * args.limb_bins + bin], borrow ? -(1ULL << 32) : 1ULL << 32);
 }
 
-/* Adds a value to the words at shared address `at`, in planes; `words` of them are of x. */
+/* The same where the next word takes the carry, as nearly always, without a call. */
+static __device__ __forceinline__ void
+carry_moment(const HistArgs &args, const HistSlot &slot, u32 bin, u32 words_at, u32 at, u32 plane_bytes, u32 unit, bool is_signed,
+			 bool borrow)
+{
+	u32			end = words_at + (u32) (is_signed ? slot.words : slot.words + slot.words2) * plane_bytes,
+				carry = borrow ? -unit : unit;
+
+	if (at != end)
+	{
+		u32			old = shared_add(at + plane_bytes, carry),
+					sum = old + carry;
+
+		at += plane_bytes;
+		if (!(is_signed ? (int) ((old ^ sum) & (carry ^ sum)) < 0 : sum < carry))
+			return;
+	}
+	carry_moments(args, slot, bin, words_at, at, plane_bytes, borrow);
+}
+
+/* Adds a value to the words at shared address words_at, in planes; `bin` is the limbs'. */
 template <int BITS> static __device__ __forceinline__ void
-add_moments(u32 at, u32 plane_bytes, int words, const FixPart &f)
+add_moments(const HistArgs &args, const HistSlot &slot, u32 bin, u32 words_at, u32 plane_bytes, const FixPart &f)
 {
 	constexpr u32 MASK = (1u << BITS) - 1;
 	/* of 53 and 106 bits behind up to BITS - 1 others */
@@ -503,16 +537,16 @@ add_moments(u32 at, u32 plane_bytes, int words, const FixPart &f)
 	u32			d[X + XX],
 				old[X + XX],
 				place[2],
+				at = words_at + plane_bytes,
 				over = 0;
 	u32			s = (u32) f.shift % BITS;
 	u64			lo = f.m << s,
 				hi = (f.m >> 1) >> (63 - s),
 				top;
 
-	shared_count(at);
-	at += plane_bytes;
+	shared_count(words_at);
 	place[0] = at + (u32) f.shift / BITS * plane_bytes;
-	place[1] = at + (words + 2 * (u32) f.shift / BITS) * plane_bytes;
+	place[1] = at + (slot.words + 2 * (u32) f.shift / BITS) * plane_bytes;
 #pragma unroll
 	for (int k = 0; k < X; k++)
 	{
@@ -549,10 +583,9 @@ add_moments(u32 at, u32 plane_bytes, int words, const FixPart &f)
 	for (; over; over &= over - 1)
 	{
 		int			k = __ffs(over) - 1;
-		u32			carry = 1u << (32 - BITS);
 
-		carry_moments(k < X ? place[0] + (k + 1) * plane_bytes : place[1] + (k - X + 1) * plane_bytes, plane_bytes, k < X,
-					  k < X && f.negative ? -carry : carry);
+		carry_moment(args, slot, bin, words_at, k < X ? place[0] + k * plane_bytes : place[1] + (k - X) * plane_bytes, plane_bytes,
+					 1u << (32 - BITS), k < X, k < X && f.negative);
 	}
 }
 

@@ -101,7 +101,7 @@ template <int BITS> struct MomentDigits
 	}
 
 	__device__ __forceinline__ void
-	carry(u32 plane_bytes, bool negative)
+	carry(const HistArgs &args, const HistSlot &slot, u32 bin, u32 words_at, u32 plane_bytes, bool negative)
 	{
 		u32			over = 0;
 
@@ -116,16 +116,16 @@ template <int BITS> struct MomentDigits
 		for (; over; over &= over - 1)
 		{
 			int			k = __ffs(over) - 1;
-			u32			unit = 1u << (32 - BITS);
 
-			carry_moments(word(k, plane_bytes) + plane_bytes, plane_bytes, k < X, k < X && negative ? -unit : unit);
+			carry_moment(args, slot, bin, words_at, word(k, plane_bytes), plane_bytes, 1u << (32 - BITS), k < X, k < X && negative);
 		}
 	}
 };
 
 /* Rows of a tile; returns those that do not fit the window. */
 template <int BITS, int ITEMS> static __device__ __forceinline__ u32
-add_deviations(const HistSlot &slot, const FastShared &place, int e0, const u32 (&at)[ITEMS], const double (&v)[ITEMS], u32 in)
+add_deviations(const HistArgs &args, const HistSlot &slot, const FastShared &place, int e0, const u32 (&at)[ITEMS],
+			   const double (&v)[ITEMS], u32 in)
 {
 	u32			plane_bytes = place.plane * (u32) sizeof(u32),
 				out_of_window = 0,
@@ -159,9 +159,16 @@ add_deviations(const HistSlot &slot, const FastShared &place, int e0, const u32 
 		m[j].add(plane_bytes);
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
-		m[j].carry(plane_bytes, negative >> j & 1);
+		m[j].carry(args, slot, place.bin_at(at[j]), place.words_at + at[j] * (u32) sizeof(u32), plane_bytes, negative >> j & 1);
 	__syncwarp();
 	return out_of_window;
+}
+
+/* A row of a count, past shared memory; limbs have two counts to a word. */
+static __device__ __forceinline__ void
+count_in_limb(const HistArgs &args, const HistSlot &slot, u32 bin)
+{
+	atomicAdd(args.limb + (size_t) slot.limb * args.limb_bins + bin / 2, bin % 2 ? 1ULL << 32 : 1ULL);
 }
 
 template <int ITEMS> static __device__ __forceinline__ void
@@ -172,11 +179,16 @@ add_accums(const HistArgs &args, const FastArgs &fast, const FastShared &place, 
 	u32			out_of_window;
 
 	if (slot.digit_bits == 24)
-		out_of_window = add_deviations<24, ITEMS>(slot, place, e0, at, v, in);
+		out_of_window = add_deviations<24, ITEMS>(args, slot, place, e0, at, v, in);
 	else
-		out_of_window = add_deviations<28, ITEMS>(slot, place, e0, at, v, in);
+		out_of_window = add_deviations<28, ITEMS>(args, slot, place, e0, at, v, in);
 	if (!__any_sync(~0u, out_of_window))
 		return;
+	if (fast.in_moments >= 0)
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			if (out_of_window >> j & 1)
+				count_in_limb(args, args.slot[fast.in_moments], place.bin_at(at[j]));
 #pragma unroll 1
 	for (int j = 0; j < ITEMS; j++)
 		change_rows<CHANGE_OUT_OF_WINDOW>(args, fast.slot, bin_of_block(args, fast.slot, place.bin_at(at[j])),
@@ -237,6 +249,135 @@ bins_of(const HistArgs &args, const FastArgs &fast)
 		return fast.bins.column;
 }
 
+/* ---- extremes of few bins --------------------------------------------------------- */
+
+/*
+ * Of few bins hardly a row raises an extreme.  So a block keeps bounds in shared memory: the first values, as integers or as
+ * the bits of doubles, that may be a minimum and a maximum of some bin.  All slots of extremes read one column.  Extremes
+ * only come nearer to the ends, so old bounds hold, and only make more rows look.  Of a bin without rows any value may be one.
+ */
+#define BOUNDED_BINS 64
+/* Tiles between two looks for a better bound, but for the first ones; the block's warps take turns. */
+#define BOUND_TILES 8
+
+static __device__ __forceinline__ bool
+is_minimum(int op)
+{
+	return op == MONOID_MIN_I32 || op == MONOID_MIN_I64 || op == MONOID_MIN_DEC || op == MONOID_MIN_F64;
+}
+
+/* The bound where all bins have extremes of at least this code (max_code). */
+static __device__ __forceinline__ u64
+bound_of_code(int op, u64 code, u64 greatest)
+{
+	bool		least = is_minimum(op);
+
+	if (op == MONOID_MIN_F64 || op == MONOID_MAX_F64)
+	{
+		u64			bits = unorder_f64(least ? ~code : code);
+
+		/* no number: all are beyond it; zeros, which compare as equal and have two codes, are beyond the number before */
+		if (code == 0)
+			return 0x7ff8000000000000ULL;
+		return bits << 1 ? bits : least ? 1 : 1ULL << 63 | 1;
+	}
+	/* the next code, if there is one; that of a bin without rows is also the least value's */
+	if (code != 0 && code != greatest)
+		code++;
+	code = least ? greatest - code : code;
+	return op == MONOID_MIN_I32 || op == MONOID_MAX_I32 ? (u64) (int64_t) (int32_t) ((u32) code ^ 0x80000000u) : code ^ 1ULL << 63;
+}
+
+/* By a warp: the bound of a slot by the codes that the block's bins have at p. */
+static __device__ __noinline__ u64
+find_bound(int op, bool wide, const volatile u32 *p, int lc, u32 nbins)
+{
+	u32			copy = threadIdx.x % 32 & ((1u << lc) - 1);
+	u64			least = ~0ULL;
+
+	for (u32 b = 0; b < nbins; b++)
+	{
+		u32			at = (b << lc) | copy;
+		u64			code = wide ? ((const volatile u64 *) p)[at] : p[at];
+		u32			high = __reduce_max_sync(~0u, (u32) (code >> 32)),
+					low = __reduce_max_sync(~0u, (u32) (code >> 32) == high ? (u32) code : 0);
+
+		least = min(least, (u64) high << 32 | low);
+	}
+	return bound_of_code(op, least, wide ? ~0ULL : 0xffffffffULL);
+}
+
+struct Bounds
+{
+	u64			low,
+				high;
+};
+
+/* Are the slot's column's values doubles? */
+template <int KIND> static __device__ __forceinline__ bool
+has_doubles(const HistArgs &args, const FastArgs &fast)
+{
+	return digits_of(KIND) > 0 || KIND == FAST_ACCUM_F64 ||
+		(KIND == FAST_MAX_64 && args.slot[fast.slot].x.type == GPUAGG_VALUE_F64);
+}
+
+/* By a warp: finds the bounds. */
+template <int KIND> static __device__ __forceinline__ void
+set_bounds(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 plane, int lc, u32 nbins, Bounds &bounds)
+{
+	bool		doubles = has_doubles<KIND>(args, fast);
+	u64			low = doubles ? 0xfff0000000000000ULL : 1ULL << 63,
+				high = doubles ? 0x7ff0000000000000ULL : ~(1ULL << 63);
+
+#pragma unroll 1
+	for (int k = is_extreme(KIND) ? -1 : 0; k < FAST_MORE && (k < 0 || fast.more[k] >= 0); k++)
+	{
+		const HistSlot &slot = args.slot[k < 0 ? fast.slot : fast.more[k]];
+		u64			bound = find_bound(slot.op, slot.form == HIST_MAX64, shared + (size_t) slot.word * plane, lc, nbins);
+
+		if (is_minimum(slot.op))
+			low = bound;
+		else
+			high = bound;
+	}
+	if (threadIdx.x % 32 == 0)
+	{
+		atomicExch(&bounds.low, low);
+		atomicExch(&bounds.high, high);
+	}
+}
+
+/* Whether any value of the warp's may be an extreme of some bin; what are no numbers always may. */
+template <int KIND> static __device__ __forceinline__ bool
+some_beyond(const HistArgs &args, const FastArgs &fast, const Bounds &bounds, const FastTile<KIND> &tile)
+{
+	u64			low = *(const volatile u64 *) &bounds.low,
+				high = *(const volatile u64 *) &bounds.high;
+	bool		some = false;
+
+	if (has_doubles<KIND>(args, fast))
+#pragma unroll
+		for (int j = 0; j < tile_items(KIND); j++)
+		{
+			double		x;
+
+			if constexpr (KIND == FAST_MAX_64)
+				x = __longlong_as_double((long long) tile.v[j]);
+			else
+				x = (double) tile.v[j];
+			some = some || !(x >= __longlong_as_double((long long) low) && x <= __longlong_as_double((long long) high));
+		}
+	else if constexpr (sizeof(tile.v[0]) == sizeof(int32_t))
+#pragma unroll
+		for (int j = 0; j < tile_items(KIND); j++)
+			some = some || (int32_t) tile.v[j] <= (int32_t) low || (int32_t) tile.v[j] >= (int32_t) high;
+	else
+#pragma unroll
+		for (int j = 0; j < tile_items(KIND); j++)
+			some = some || (int64_t) tile.v[j] <= (int64_t) low || (int64_t) tile.v[j] >= (int64_t) high;
+	return __any_sync(~0u, some);
+}
+
 /* Adds a tile whose bins are below place.nbins where `in` says so. */
 template <int KIND, bool PARTITIONED> static __device__ __forceinline__ void
 add_tile(const HistArgs &args, const FastArgs &fast, const FastShared &place,
@@ -289,11 +430,11 @@ add_more(const HistArgs &args, const FastArgs &fast, u32 *shared, FastShared pla
 /*
  * Rows [begin, end) into the block's bins; clears them first, while the first
  * rows are on their way.  THREADS of the block, or 0 if not known ahead.  Rows
- * of a hot bin are not added, but summed up in `hot`.
+ * of a hot bin are not added, but summed up in `hot`.  bounds: room for them in shared memory.
  */
 template <int KIND, int THREADS, bool PARTITIONED> static __device__ __forceinline__ void
 add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32 nbins,
-		  u64 begin, u64 end, bool report, HotBin<digits_of(KIND)> &hot)
+		  u64 begin, u64 end, bool report, HotBin<digits_of(KIND)> &hot, Bounds *bounds)
 {
 	typedef typename FastInput<KIND>::type T;
 	constexpr int ITEMS = tile_items(KIND);
@@ -318,8 +459,17 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 
 	FastShared	place = place_of<KIND>(args, fast, counting, shared, PARTITIONED ? 0 : log2_copies(args), bin0, nbins);
 	FixWindow<DIGITS> window(args, fast.slot);
+	const bool	bounded = !PARTITIONED && nbins <= BOUNDED_BINS && (is_extreme(KIND) || fast.more[0] >= 0);
+	u32			turn = 0;
 
 	__syncthreads();
+	if (bounded)
+	{
+		/* those of empty bins */
+		if (threadIdx.x < 32)
+			set_bounds<KIND>(args, fast, shared, place.plane, place.log2_copies, nbins, *bounds);
+		__syncthreads();
+	}
 	for (u64 base = begin; base < end; base += step)
 	{
 		FastTile<KIND> tile = next;
@@ -347,9 +497,21 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 			else if (b + bin0 + bias > most && base + j * threads + threadIdx.x < end)
 				outside++;
 		}
-		add_tile<KIND, PARTITIONED>(args, fast, place, window, at, tile, in, in_hot, hot);
+
+		bool		look = !bounded || some_beyond<KIND>(args, fast, *bounds, tile);
+
+		if (look || !is_extreme(KIND))
+			add_tile<KIND, PARTITIONED>(args, fast, place, window, at, tile, in, in_hot, hot);
 		if constexpr (!PARTITIONED)
-			add_more<KIND>(args, fast, shared, place, at, tile, in);
+			if (look)
+				add_more<KIND>(args, fast, shared, place, at, tile, in);
+		if (bounded)
+		{
+			turn++;
+			if ((turn % BOUND_TILES == 0 || (turn & (turn - 1)) == 0) &&
+				turn / BOUND_TILES % (threads / 32) == threadIdx.x / 32)
+				set_bounds<KIND>(args, fast, shared, place.plane, place.log2_copies, nbins, *bounds);
+		}
 		hot.rows += __popc(in_hot);
 	}
 	if (outside)
@@ -362,6 +524,7 @@ template <int KIND> static __global__ void __launch_bounds__(sm_threads(KIND), 1
 fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast)
 {
 	extern __shared__ __align__(16) u32 shared[];
+	__shared__ Bounds bounds;
 	HotBin<digits_of(KIND)> none = {NO_BIN, 0, {}};
 	/* equal shares, each from a line of memory on */
 	u64			lines = ((u64) args.nrows + 31) / 32;
@@ -378,7 +541,8 @@ fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastA
 
 		if (pass > 0)
 			__syncthreads();
-		add_range<KIND, sm_threads(KIND), false>(args, fast, shared, bin0, n, begin, end, pass == 0 && args.report, none);
+		add_range<KIND, sm_threads(KIND), false>(args, fast, shared, bin0, n, begin, end, pass == 0 && args.report, none,
+												 &bounds);
 		__syncthreads();
 		wait_for_predecessor();
 		flush_to_limbs(args, shared, log2_copies(args), n, args.limb, bin0);
@@ -418,7 +582,7 @@ fast_partition_kernel(const __grid_constant__ HistArgs args, const __grid_consta
 
 		if (digits_of(KIND) > 0 && item.split >= 0)
 			hot.bin = hot_bin(args.part.bin, item);
-		add_range<KIND, 0, true>(args, fast, shared, bin0, n, item.row0, item.row1, false, hot);
+		add_range<KIND, 0, true>(args, fast, shared, bin0, n, item.row0, item.row1, false, hot, nullptr);
 		if (hot.bin != NO_BIN)
 			flush_hot(args, fast, hot, args.limb + (size_t) item.split * args.limbs * args.limb_bins);
 		__syncthreads();

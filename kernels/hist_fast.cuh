@@ -31,6 +31,12 @@ digits_of(int kind)
 	return kind == FAST_FIX4_F64 ? 4 : kind == FAST_FIX3_F64 || kind == FAST_FIX3_F32 ? 3 : 0;
 }
 
+static constexpr __host__ __device__ bool
+is_extreme(int kind)
+{
+	return kind == FAST_MAX_I32 || kind == FAST_MAX_64;
+}
+
 /*
  * Threads of a multiprocessor: float sums need 128 registers, or they spill,
  * and with fewer rows at a time their atomics do not overlap.  Partitions run
@@ -84,6 +90,7 @@ struct FastArgs
 {
 	SimpleBins	bins;			/* of rows that were not partitioned */
 	int			count;			/* slot numbers, or -1 */
+	int			in_moments;		/* instead of count, where ACCUM's word has it */
 	int			slot;
 	int			more[FAST_MORE];	/* extremes of the slot's column */
 };
@@ -216,12 +223,6 @@ plain_count(const HistSlot &slot)
 	return slot.form == HIST_COUNT && !slot.filter && !slot.x.validity && !slot.y.validity;
 }
 
-static inline bool
-is_extreme(int kind)
-{
-	return kind == FAST_MAX_I32 || kind == FAST_MAX_64;
-}
-
 /* Whether slot s may go along with the first: an extreme of the same column. */
 static inline bool
 fast_joins(const HistArgs &args, int first, int s)
@@ -240,7 +241,7 @@ fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 
 	if (args.nslots > 2 + FAST_MORE || args.part.row || (!args.part.item && !hist_simple_bins(args.bins)))
 		return false;
-	fast.count = fast.slot = -1;
+	fast.count = fast.in_moments = fast.slot = -1;
 	for (int k = 0; k < FAST_MORE; k++)
 		fast.more[k] = -1;
 	for (int s = 0; s < args.nslots; s++)
@@ -267,6 +268,11 @@ fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 	fast.bins = simple_bins(args.bins);
 	if (kind == FAST_ACCUM_F64 && args.part.item)
 		return false;
+	if (fast.count >= 0 && args.slot[fast.count].in_moments)
+	{
+		fast.in_moments = fast.count;
+		fast.count = -1;
+	}
 	return kind != FAST_KINDS;
 }
 

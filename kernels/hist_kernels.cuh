@@ -7,6 +7,8 @@
 
 #include "hist.cuh"
 
+/* Kernels need some shared memory of their own. */
+#define SHARED_RESERVE 1024
 /* Threads of a block of the general kernels in shared memory; blocks a multiprocessor of that for partitions. */
 #define HIST_THREADS 512
 #define HIST_PARTITION_BLOCKS 2

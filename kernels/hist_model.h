@@ -137,6 +137,24 @@ hist_model_out_of_window(int64_t distinct, int64_t out, int64_t sampled, int64_t
 	return hist_model_copies(distinct, busy < threads ? busy : threads, most);
 }
 
+/*
+ * The words of a sum, over 2^block_bits rows, of numbers of `bits` bits that are cut into digits of digit_bits (28 at
+ * most), a word for each, which carry into the next.  There are as many as digits, and as many that the top one, which
+ * does not carry, has room for all rows: the sum is below 2^(bits + block_bits), so in the top word's units, of
+ * 2^(digit_bits * (words - 1)), below 2^value_bits.  Words below the top one are worth up to 2^(32 - digit_bits) and a
+ * little of its units, as carries on their way are one a thread: so a signed top word may leave 2^value_bits by some
+ * thousands, for which it keeps a bit (30 of 31), while of sums of squares, whose words are all positive, it stays below.
+ */
+static inline int
+hist_model_digit_words(int bits, int digit_bits, int block_bits, int value_bits)
+{
+	int			digits = (bits - 1) / digit_bits + 1,
+				above = bits + block_bits - value_bits,
+				words = above > 0 ? 1 + (above + digit_bits - 1) / digit_bits : 1;
+
+	return words > digits ? words : digits;
+}
+
 /* nbins bins of bin_words 32-bit words each, all of them in use. */
 static inline HistModel
 hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, HistBins kind)

@@ -219,9 +219,9 @@ add_floats(const HistArgs &args, const HistSlot &slot, int s, u32 *p, u32 plane,
 	if (slot.form == HIST_ACCUM)
 	{
 		if (slot.digit_bits == 24)
-			add_moments<24>(shared_address(p), plane * (u32) sizeof(u32), w, f);
+			add_moments<24>(args, slot, bin, shared_address(p), plane * (u32) sizeof(u32), f);
 		else
-			add_moments<28>(shared_address(p), plane * (u32) sizeof(u32), w, f);
+			add_moments<28>(args, slot, bin, shared_address(p), plane * (u32) sizeof(u32), f);
 		return true;
 	}
 	if (!fix_split(hi, args.window[2 * s + 1], slot.max_shift, g))

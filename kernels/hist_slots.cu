@@ -4,6 +4,7 @@
  */
 #include "hist_change.cuh"
 #include "hist_kernels.cuh"
+#include "hist_model.h"
 #include "hist_slots.cuh"
 
 /* The column type that is a monoid's own input, or, of pairs, the type of either. */
@@ -162,15 +163,6 @@ hist_takes_locks(const HistSlot &slot)
 	return locks_out_of_window(slot.op) || (slot.form == HIST_MAX64 && slot.wide_state);
 }
 
-/* The words of a sum of numbers of `bits` bits by digits: the top one, of value_bits bits, has room for all rows. */
-static int
-digit_words(int bits, int digit_bits, int block_bits, int value_bits)
-{
-	int			more = bits + block_bits - value_bits;
-
-	return max(1 + (max(more, 0) + digit_bits - 1) / digit_bits, (bits - 1) / digit_bits + 1);
-}
-
 /*
  * Words and limbs of a slot.  block_bits bounds the rows of one block, which may all fall into one bin;
  * total_bits those of the call, whose float sums must fit 128 bits.
@@ -187,6 +179,8 @@ size_slot(HistSlot &slot, const HistWidth &width, int block_bits, int total_bits
 	switch (slot.form)
 	{
 		case HIST_COUNT:
+			w = !slot.in_moments;
+			break;
 		case HIST_MAX32:
 			w = 1;
 			break;
@@ -224,8 +218,9 @@ size_slot(HistSlot &slot, const HistWidth &width, int block_bits, int total_bits
 			if (slot.form == HIST_REGR)
 				break;
 			slot.digit_bits = width.digit_bits;
-			slot.words = digit_words(53 + slot.max_shift, slot.digit_bits, block_bits, 30);
-			slot.words2 = digit_words(106 + 2 * slot.max_shift, slot.digit_bits, block_bits, 31);
+			/* limbs take what leaves the top words: these need room for digits alone */
+			slot.words = hist_model_digit_words(53 + slot.max_shift, slot.digit_bits, spill ? 0 : block_bits, 30);
+			slot.words2 = hist_model_digit_words(106 + 2 * slot.max_shift, slot.digit_bits, spill ? 0 : block_bits, 31);
 			w = l = 1 + slot.words + slot.words2;
 	}
 	slot.word = words;
@@ -245,10 +240,39 @@ hist_log2_ceil(int64_t n)
 	return bits;
 }
 
+/* Lets a count of all rows do without a word if there are moments of all rows, which it returns; or NULL. */
+static const HistSlot *
+join_count(HistArgs &args)
+{
+	HistSlot   *count = nullptr,
+			   *moments = nullptr;
+
+	for (int s = 0; s < args.nslots; s++)
+	{
+		HistSlot   &slot = args.slot[s];
+
+		if (slot.filter || slot.filter_operand >= 0 || slot.x.validity || slot.y.validity)
+			continue;
+		if (slot.form == HIST_COUNT && !count)
+			count = &slot;
+		if (slot.form == HIST_ACCUM && !moments)
+			moments = &slot;
+	}
+	if (!count || !moments)
+		return nullptr;
+	count->in_moments = true;
+	return moments;
+}
+
 void
 hist_size_slots(HistArgs &args, const HistWidth &width, int block_bits, int total_bits)
 {
+	const HistSlot *moments;
+
 	args.words = args.limbs = 0;
+	for (int s = 0; s < args.nslots; s++)
+		args.slot[s].in_moments = false;
+	moments = width.in_moments ? join_count(args) : nullptr;
 	for (int wide = 1; wide >= 0; wide--)
 		for (int s = 0; s < args.nslots; s++)
 		{
@@ -258,4 +282,7 @@ hist_size_slots(HistArgs &args, const HistWidth &width, int block_bits, int tota
 			if (is_wide == (wide == 1))
 				size_slot(args.slot[s], width, block_bits, total_bits, args.words, args.limbs);
 		}
+	for (int s = 0; moments && s < args.nslots; s++)
+		if (args.slot[s].in_moments)
+			args.slot[s].word = moments->word;
 }

@@ -12,11 +12,12 @@ struct HistWidth
 {
 	int			fix_words;		/* of float sums, in digits or words */
 	int			digit_bits;		/* of ACCUM */
-	bool		spill;			/* device memory takes the carries of FIX and of narrow INT */
+	bool		spill;			/* device memory takes the carries of FIX, of narrow INT and of ACCUM */
+	bool		in_moments;		/* a count of all rows has no word beside ACCUM's; for hist_fast.cu alone */
 };
 
 /* From wide ones on to those that take least shared memory. */
-static const HistWidth hist_widths[] = {{4, 24, false}, {4, 28, false}, {3, 28, true}};
+static const HistWidth hist_widths[] = {{4, 24, false, false}, {4, 28, false, false}, {3, 28, true, false}, {3, 28, true, true}};
 
 #define HIST_WIDTHS ((int) (sizeof(hist_widths) / sizeof(hist_widths[0])))
 

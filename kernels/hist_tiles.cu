@@ -6,7 +6,8 @@
  * A thread has four rows in a row of a tile for itself, so that nothing waits for another thread; each step, of the
  * program or of an operator, is chosen once for all rows of a tile.  The words, limbs and states are
  * those of the other kernels in shared memory.  A result that only the next instruction reads stays in
- * registers; others are temporaries in shared memory, behind the bins.
+ * registers; others are temporaries in shared memory, behind the bins.  Behind these are the columns of two tiles,
+ * as far as there is room: of the one that is computed, and of the next, on their way meanwhile.
  */
 /* values of rows are in registers if loops over them and calls vanish */
 #define VECTOR_INLINE
@@ -20,6 +21,7 @@
 #define THREADS HIST_THREADS
 #define ITEMS 4
 #define ALL_ITEMS ((1u << ITEMS) - 1)
+#define TILE_ROWS (THREADS * ITEMS)
 
 /* Values and states of a thread's rows, these two bits each: a state of all rows is one number. */
 struct Lanes
@@ -69,10 +71,35 @@ rows_of_truth(const int64_t (&v)[ITEMS])
 	return bits;
 }
 
+#define MOST_STAGED 16
+#define NOT_STAGED (~0u)
+
+/* What is copied of a thread's rows at a time: all of a column of up to 4 bytes, half of one of 8. */
+struct alignas(16) Piece
+{
+	const char *values;			/* of the call's first row */
+	u32			width;			/* of the column */
+	u32			offset;			/* in a stage */
+};
+
+/* Columns that are copied to shared memory before their tile's turn, and where in that: a stage. */
+struct Staged
+{
+	Piece		piece[MOST_STAGED];
+	int			n;
+	u32			bytes;			/* of a stage, so far */
+	/* offsets of what is read, or NOT_STAGED */
+	u32			input[GPUAGG_MAX_INPUTS];
+	u32			bin[GPUAGG_MAX_KEYS];
+	u32			slot[GPUAGG_MAX_SLOTS];
+};
+
 /* Where a thread is. */
 struct Tile
 {
 	const GpuaggProgram *program;	/* these are in shared memory */
+	const Staged *staged;
+	const char *stage;			/* of this tile */
 	ulonglong2 *values;
 	uint8_t    *states;
 	u32			row;			/* the first one, */
@@ -82,7 +109,7 @@ struct Tile
 };
 
 /* Bytes behind the bins and the entries of hot ones. */
-static inline size_t
+static __host__ __device__ __forceinline__ size_t
 program_bytes(const HistArgs &args)
 {
 	return ((sizeof(GpuaggProgram) + 15) & ~(size_t) 15) + (size_t) args.temporaries * THREADS * (ITEMS * 8 + 1);
@@ -100,14 +127,131 @@ program_at(const HistArgs &args)
 	return (words_before_hot(args) * sizeof(u32) + (size_t) (THREADS / 32) * args.hot_entries * sizeof(HotEntry) + 15) & ~(size_t) 15;
 }
 
+/* Two stages behind all that. */
+static __host__ __device__ __forceinline__ size_t
+stages_at(const HistArgs &args)
+{
+	return (program_at(args) + program_bytes(args) + 15) & ~(size_t) 15;
+}
+
 /* ---- columns ------------------------------------------------------------------- */
 
-/* Has the next tile's line under way; one lane does for each, as an instruction takes its lanes one by one. */
-template <typename T> static __device__ __forceinline__ T
-fetch(const Tile &tile, const void *values, int width, int piece)
+static __host__ __device__ __forceinline__ u32
+column_width(GpuaggValueType type)
 {
-	const T    *p = (const T *) ((const char *) values + (size_t) tile.row * width) + piece;
+	switch (type)
+	{
+		case GPUAGG_VALUE_I8:
+			return 1;
+		case GPUAGG_VALUE_I16:
+			return 2;
+		case GPUAGG_VALUE_I32:
+		case GPUAGG_VALUE_F32:
+			return 4;
+		default:
+			return 8;
+	}
+}
 
+/* A place in the stages for a column, which may have one already. */
+static __device__ __forceinline__ u32
+stage_column(Staged &s, const GpuaggColumn &c, size_t first, u32 room)
+{
+	u32			width = column_width(c.type);
+	u32			offset = s.bytes;
+	const char *values = (const char *) c.values + first * width;
+
+	if (c.values == nullptr)
+		return NOT_STAGED;
+	for (int i = 0; i < s.n; i++)
+		if (s.piece[i].values == values && s.piece[i].width == width)
+			return s.piece[i].offset;
+	if (s.n + 2 > MOST_STAGED || offset + TILE_ROWS * width > room)
+		return NOT_STAGED;
+	s.piece[s.n++] = {values, width, offset};
+	if (width == 8)
+		s.piece[s.n++] = {values + 16, width, offset + THREADS * 16};
+	s.bytes += TILE_ROWS * width;
+	return offset;
+}
+
+static __device__ __forceinline__ u32
+input_bit(u32 operand)
+{
+	return operand - GPUAGG_INPUT < GPUAGG_MAX_INPUTS ? 1u << (operand - GPUAGG_INPUT) : 0;
+}
+
+/* By a warp: finds the columns that are read, those that come first in a tile first. */
+static __device__ __noinline__ void
+find_columns(const HistArgs &args, const GpuaggProgram &p, u32 room, Staged &s)
+{
+	u32			inputs = 0;
+
+	for (u32 i = threadIdx.x % 32; i < p.steps.ninstructions; i += 32)
+	{
+		const VectorInstruction &in = p.steps.instructions[i];
+
+		inputs |= input_bit(in.a) | input_bit(in.b) | input_bit(in.c);
+	}
+	for (int i = threadIdx.x % 32; i < p.nchecks; i += 32)
+		inputs |= input_bit(p.check[i].operand);
+	for (int c = 0; c < args.bins.ncolumns; c++)
+		if (args.bins.column[c].computed)
+			inputs |= input_bit(args.bins.column[c].operand);
+	for (int i = 0; i < args.nslots; i++)
+	{
+		if (args.slot[i].x.computed)
+			inputs |= input_bit(args.slot[i].x.operand);
+		if (args.slot[i].filter_operand >= 0)
+			inputs |= input_bit(args.slot[i].filter_operand);
+	}
+	inputs = __reduce_or_sync(~0u, inputs | input_bit(p.steps.filter));
+	if (threadIdx.x % 32 != 0)
+		return;
+	s.n = 0;
+	s.bytes = 0;
+	for (int i = 0; i < GPUAGG_MAX_INPUTS; i++)
+		s.input[i] = inputs >> i & 1 ? stage_column(s, p.input[i], args.input_row, room) : NOT_STAGED;
+	for (int c = 0; c < args.bins.ncolumns; c++)
+		s.bin[c] = stage_column(s, args.bins.column[c], 0, room);
+	for (int i = 0; i < args.nslots; i++)
+		s.slot[i] = stage_column(s, args.slot[i].x, 0, room);
+}
+
+/* Has a thread's rows on their way to a stage, if there are ITEMS of them, as one group of copies. */
+static __device__ __forceinline__ void
+copy_ahead(const Staged &s, u32 stage_at, u64 row, u64 end)
+{
+	if (row + ITEMS <= end)
+#pragma unroll 1
+		for (int i = 0; i < s.n; i++)
+		{
+			Piece		p = s.piece[i];
+			const char *from = p.values + (u64) (u32) row * p.width;
+			u32			to = stage_at + p.offset;
+
+			if (p.width >= 4)
+				asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to + threadIdx.x * 16), "l"(from) : "memory");
+			else if (p.width == 2)
+				asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" : : "r"(to + threadIdx.x * 8), "l"(from) : "memory");
+			else
+				asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"(to + threadIdx.x * 4), "l"(from) : "memory");
+		}
+	asm volatile("cp.async.commit_group;" : : : "memory");
+}
+
+/*
+ * A thread's rows of a column, where they are staged or where they are stored.  Of the latter it has the next tile's line
+ * under way; one lane does for each, as an instruction takes its lanes one by one.
+ */
+template <typename T> static __device__ __forceinline__ T
+fetch(const Tile &tile, const void *values, u32 staged, int width, int piece)
+{
+	const T    *p;
+
+	if (staged != NOT_STAGED)
+		return ((const T *) (tile.stage + staged))[piece * THREADS + threadIdx.x];
+	p = (const T *) ((const char *) values + (size_t) tile.row * width) + piece;
 	if (tile.more && piece == 0 && threadIdx.x % (32 / width) == 0)
 		asm volatile("prefetch.global.L2 [%0];" : : "l"((const char *) p + THREADS * ITEMS * width));
 	return __ldg(p);
@@ -115,7 +259,7 @@ fetch(const Tile &tile, const void *values, int width, int piece)
 
 /* Values as registers of programs have them. */
 static __device__ __forceinline__ void
-load_values(const Tile &tile, const GpuaggColumn &c, int64_t (&v)[ITEMS])
+load_values(const Tile &tile, const GpuaggColumn &c, u32 staged, int64_t (&v)[ITEMS])
 {
 	if (tile.there != ALL_ITEMS)
 	{
@@ -133,7 +277,7 @@ load_values(const Tile &tile, const GpuaggColumn &c, int64_t (&v)[ITEMS])
 	{
 		case GPUAGG_VALUE_I8:
 			{
-				u32			w = fetch<u32>(tile, c.values, 1, 0);
+				u32			w = fetch<u32>(tile, c.values, staged, 1, 0);
 
 #pragma unroll
 				for (int j = 0; j < ITEMS; j++)
@@ -142,7 +286,7 @@ load_values(const Tile &tile, const GpuaggColumn &c, int64_t (&v)[ITEMS])
 			}
 		case GPUAGG_VALUE_I16:
 			{
-				uint2		w = fetch<uint2>(tile, c.values, 2, 0);
+				uint2		w = fetch<uint2>(tile, c.values, staged, 2, 0);
 
 				v[0] = (int16_t) w.x;
 				v[1] = (int16_t) (w.x >> 16);
@@ -153,7 +297,7 @@ load_values(const Tile &tile, const GpuaggColumn &c, int64_t (&v)[ITEMS])
 		case GPUAGG_VALUE_I32:
 		case GPUAGG_VALUE_F32:
 			{
-				int4		w = fetch<int4>(tile, c.values, 4, 0);
+				int4		w = fetch<int4>(tile, c.values, staged, 4, 0);
 				int64_t		mask = c.type == GPUAGG_VALUE_F32 ? INT64_C(0xffffffff) : INT64_C(-1);
 
 				v[0] = w.x & mask;
@@ -164,7 +308,8 @@ load_values(const Tile &tile, const GpuaggColumn &c, int64_t (&v)[ITEMS])
 			}
 		default:
 			{
-				ulonglong2	w[2] = {fetch<ulonglong2>(tile, c.values, 8, 0), fetch<ulonglong2>(tile, c.values, 8, 1)};
+				ulonglong2	w[2] = {fetch<ulonglong2>(tile, c.values, staged, 8, 0),
+					fetch<ulonglong2>(tile, c.values, staged, 8, 1)};
 
 				v[0] = w[0].x;
 				v[1] = w[0].y;
@@ -189,7 +334,7 @@ load_filter(const Tile &tile, const uint8_t *filter)
 
 	if (tile.there == ALL_ITEMS)
 	{
-		u32			w = fetch<u32>(tile, filter, 1, 0);
+		u32			w = fetch<u32>(tile, filter, NOT_STAGED, 1, 0);
 
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
@@ -214,8 +359,9 @@ put_temporary(const Tile &tile, int r, const Lanes &from)
 }
 
 static __device__ __forceinline__ void
-load_lanes(const Tile &tile, const GpuaggColumn &c, Lanes &to)
+load_lanes(const Tile &tile, int input, Lanes &to)
 {
+	const GpuaggColumn &c = tile.program->input[input];
 	Tile		there = tile;
 
 	there.row += tile.input;
@@ -228,7 +374,7 @@ load_lanes(const Tile &tile, const GpuaggColumn &c, Lanes &to)
 		for (int j = 0; j < ITEMS; j++)
 			to.s |= (valid >> j & 1 ? VECTOR_VALUE : VECTOR_NULL) << LANE_BITS * j;
 	}
-	load_values(there, c, to.v);
+	load_values(there, c, tile.staged->input[input], to.v);
 }
 
 static __device__ __forceinline__ void
@@ -246,7 +392,7 @@ get_operand(const Tile &tile, int operand, const Lanes &last, Lanes &to)
 		to.s = c.state * ALL_STATES;
 	}
 	else if (operand >= GPUAGG_INPUT)
-		load_lanes(tile, tile.program->input[operand - GPUAGG_INPUT], to);
+		load_lanes(tile, operand - GPUAGG_INPUT, to);
 	else
 	{
 		ulonglong2	low = tile.values[2 * operand * THREADS + threadIdx.x],
@@ -404,7 +550,7 @@ rows_that_count(const Tile &tile, const Lanes &last, Conditions &conditions, u32
 
 /* A column's values as load_items has them, and the rows that have one. */
 static __device__ __forceinline__ u32
-column_values(const Tile &tile, const GpuaggColumn &c, const Lanes &last, u64 (&v)[ITEMS])
+column_values(const Tile &tile, const GpuaggColumn &c, u32 staged, const Lanes &last, u64 (&v)[ITEMS])
 {
 	int64_t		raw[ITEMS];
 	u32			valid = 0;
@@ -423,7 +569,7 @@ column_values(const Tile &tile, const GpuaggColumn &c, const Lanes &last, u64 (&
 	{
 		valid = load_validity(tile, c.validity);
 		if (c.values)
-			load_values(tile, c, raw);
+			load_values(tile, c, staged, raw);
 		else
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
@@ -431,7 +577,11 @@ column_values(const Tile &tile, const GpuaggColumn &c, const Lanes &last, u64 (&
 	}
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
-		v[j] = c.type == GPUAGG_VALUE_F32 ? __double_as_longlong((double) __uint_as_float((u32) raw[j])) : (u64) raw[j];
+		v[j] = (u64) raw[j];
+	if (c.type == GPUAGG_VALUE_F32)
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			v[j] = __double_as_longlong((double) __uint_as_float((u32) raw[j]));
 	return valid;
 }
 
@@ -447,7 +597,7 @@ tile_bins(const Tile &tile, const GpuaggBins &b, const Lanes &last, u32 ok, int3
 	for (int c = 0; c < b.ncolumns; c++)
 	{
 		u64			v[ITEMS];
-		u32			valid = column_values(tile, b.column[c], last, v);
+		u32			valid = column_values(tile, b.column[c], tile.staged->bin[c], last, v);
 		u32			values = (u32) (b.extent[c] - (b.null_bin[c] != 0));
 
 		if (!b.null_bin[c])
@@ -527,9 +677,9 @@ tile_squares(const HistArgs &args, int s, const FastShared &place, int e0, const
 						plane = place.plane * (u32) sizeof(u32);
 
 			if (has && fits && slot.digit_bits == 24)
-				add_moments<24>(address, plane, slot.words, f);
+				add_moments<24>(args, slot, (u32) b, address, plane, f);
 			else if (has && fits)
-				add_moments<28>(address, plane, slot.words, f);
+				add_moments<28>(args, slot, (u32) b, address, plane, f);
 			out_of_window = has && !fits;
 			__syncwarp();
 		}
@@ -542,7 +692,7 @@ static __device__ __forceinline__ void
 add_slot(const HistArgs &args, int s, const FastShared &place, int e0, const u32 (&at)[ITEMS], const int32_t (&bin)[ITEMS],
 		 const u64 (&v)[ITEMS], u32 in)
 {
-	FastArgs	fast = {{}, -1, s};
+	FastArgs	fast = {{}, -1, -1, s};
 
 	switch (args.slot[s].tile)
 	{
@@ -606,8 +756,10 @@ add_slots(const HistArgs &args, const Tile &tile, u32 *shared, const int *window
 		u32			in = ok;
 		FastShared	place = {};
 
-		if (!slot.again)
-			valid = column_values(tile, slot.x, last, v);
+		if (slot.tile == TILE_COUNT && !slot.x.computed)
+			valid = load_validity(tile, slot.x.validity);
+		else if (!slot.again)
+			valid = column_values(tile, slot.x, tile.staged->slot[s], last, v);
 		in &= valid;
 		if (slot.filter)
 			in &= load_filter(tile, slot.filter);
@@ -646,10 +798,13 @@ fetch_program(const HistArgs &args, u32 *shared, Tile &tile)
 }
 
 static __global__ void __launch_bounds__(THREADS, 1)
-tiles_kernel(const __grid_constant__ HistArgs args)
+tiles_kernel(const __grid_constant__ HistArgs args, u32 stage_bytes)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	__shared__ int window[2 * GPUAGG_MAX_SLOTS];
+	__shared__ Staged staged;
+	char	   *stages = (char *) shared + stages_at(args);
+	u32			stage = 0;
 	/* equal shares, in whole rows of warps */
 	u64			lines = ((u64) args.nrows + 127) / 128,
 				begin = lines * blockIdx.x / gridDim.x * 128,
@@ -667,8 +822,13 @@ tiles_kernel(const __grid_constant__ HistArgs args)
 		window[threadIdx.x] = args.window[threadIdx.x];
 	fetch_program(args, shared, tile);
 	__syncthreads();
+	if (threadIdx.x < 32)
+		find_columns(args, *tile.program, stage_bytes, staged);
+	__syncthreads();
+	tile.staged = &staged;
 	lc = log2_copies(args);
-	for (u64 base = begin; base < end; base += THREADS * ITEMS)
+	copy_ahead(staged, shared_address(stages), begin + threadIdx.x * ITEMS, end);
+	for (u64 base = begin; base < end; base += TILE_ROWS)
 	{
 		u64			row = base + threadIdx.x * ITEMS;
 		Lanes		last = Lanes();
@@ -676,10 +836,15 @@ tiles_kernel(const __grid_constant__ HistArgs args)
 		Conditions	conditions;
 		u32			ok;
 
+		/* a thread reads only what it copied itself, so no other has to be waited for */
+		tile.stage = stages + stage;
+		stage ^= stage_bytes;
+		copy_ahead(staged, shared_address(stages) + stage, row + TILE_ROWS, end);
+		asm volatile("cp.async.wait_group 1;" : : : "memory");
 		tile.row = (u32) row;
 		tile.input = args.input_row;
 		tile.there = row >= end ? 0 : end - row >= ITEMS ? ALL_ITEMS : (1u << (end - row)) - 1;
-		tile.more = row + THREADS * ITEMS + ITEMS <= end;
+		tile.more = row + TILE_ROWS + ITEMS <= end;
 		ok = tile.there;
 		if (args.bins.filter)
 			ok &= load_filter(tile, args.bins.filter);
@@ -700,12 +865,29 @@ tiles_kernel(const __grid_constant__ HistArgs args)
 	hot_end(args);
 }
 
+/* Bytes of a tile's columns, at most. */
+static u32
+columns_bytes(const HistArgs &args)
+{
+	u32			bytes = (u32) args.input_bytes;
+
+	for (int c = 0; c < args.bins.ncolumns; c++)
+		if (args.bins.column[c].values)
+			bytes += column_width(args.bins.column[c].type);
+	for (int s = 0; s < args.nslots; s++)
+		if (args.slot[s].x.values && !args.slot[s].again)
+			bytes += column_width(args.slot[s].x.type);
+	return TILE_ROWS * bytes;
+}
+
 GpuaggCudaStatus
 hist_launch_tiles(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	size_t		bytes = program_at(args) + program_bytes(args);
+	size_t		bytes = stages_at(args),
+				most = facts.smem_per_block - SHARED_RESERVE,
+				stage = min((size_t) columns_bytes(args), most > bytes ? (most - bytes) / 2 : 0) & ~(size_t) 15;
 
 	CUDA_TRY(allow_shared(tiles_kernel, facts));
-	CUDA_TRY(launch_early(tiles_kernel, facts.sms, THREADS, bytes, facts, stream, args));
+	CUDA_TRY(launch_early(tiles_kernel, facts.sms, THREADS, bytes + 2 * stage, facts, stream, args, (u32) stage));
 	return hist_launch_fold(args, facts, stream);
 }

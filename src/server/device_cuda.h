@@ -454,16 +454,17 @@ typedef struct TileProgram
 {
 	GpuaggProgram program;		/* but for pointers, and columns of inputs */
 	int			temporaries;
+	int			input_bytes;	/* of the columns of a row that it loads */
 	uint16_t	operand[WIRE_MAX_COLS]; /* of each column that it computes */
 } TileProgram;
 
 /* May the query's rows be reduced in tiles?  Then *out is set. */
-extern bool tiles_wanted(const Query *query, const ResidentPlan *plan, TileProgram *out);
+extern bool tiles_wanted(const Query *query, const WireResident *in, const ResidentPlan *plan, TileProgram *out);
 /*
- * Reduces rows, of which some columns are computed by the program in device memory, of inputs from row `first` on.  *taken: they were; else nothing has changed.  *applied as in query_reduce_rows.
+ * Reduces rows, of which some columns are computed by `tiles`, as the program in device memory, of inputs from row `first` on.  *taken: they were; else nothing has changed.  *applied as in query_reduce_rows.
  */
-extern DeviceStatus tiles_reduce(Query *query, const Rows *rows, const GpuaggProgram *program, int temporaries, int64_t first,
-								 bool *taken, bool *applied, DeviceError *error);
+extern DeviceStatus tiles_reduce(Query *query, const Rows *rows, const TileProgram *tiles, const GpuaggProgram *program,
+								 int64_t first, bool *taken, bool *applied, DeviceError *error);
 
 /* ---- device_cuda_resident.c ---- */
 

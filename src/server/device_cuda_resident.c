@@ -463,8 +463,8 @@ reduce_tiles(Query *query, Resident *r, int64_t *position, int *span, bool *appl
 		Rows		rows;
 
 		DEVICE_CHECK(make_rows(query, r, &slice, &rows, error));
-		DEVICE_CHECK(tiles_reduce(query, &rows, programs + slice.first / STORE_SEGMENT_ROWS,
-								  r->program.temporaries, slice.first % STORE_SEGMENT_ROWS, &taken, applied, error));
+		DEVICE_CHECK(tiles_reduce(query, &rows, &r->program, programs + slice.first / STORE_SEGMENT_ROWS,
+								  slice.first % STORE_SEGMENT_ROWS, &taken, applied, error));
 		if (!taken)
 			return leave_tiles(query, r, error);
 		*position = next;
@@ -505,7 +505,7 @@ reduce_slices(Query *query, Resident *r, bool *applied, DeviceError *error)
 	int64_t		most;
 	DeviceStatus status;
 
-	r->tiles = tiles_wanted(query, &r->plan, &r->program);
+	r->tiles = tiles_wanted(query, r->in, &r->plan, &r->program);
 	DEVICE_CHECK(reserve_slice(query, r, error));
 	DEVICE_CHECK(upload_plan(query, r, error));
 	status = start_runs(query, r, &runs, error);

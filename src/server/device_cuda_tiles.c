@@ -207,13 +207,16 @@ place_results(Results *results, int *temporaries)
 }
 
 static void
-make_program(const ResidentPlan *plan, TileProgram *out)
+make_program(const WireResident *in, const ResidentPlan *plan, TileProgram *out)
 {
 	GpuaggProgram *g = &out->program;
 	Results		results = {.to = &g->steps};
 	int			end;
 
 	memset(out, 0, sizeof(*out));
+	for (uint32_t i = 0; i < in->nstored; i++)
+		if (plan->loads >> i & 1)
+			out->input_bytes += wire_width(in->stored[i].type);
 	copy_steps(&plan->program, &results);
 	find_uses(plan, &results);
 	make_conditions(plan, &results);
@@ -232,7 +235,7 @@ make_program(const ResidentPlan *plan, TileProgram *out)
 }
 
 bool
-tiles_wanted(const Query *query, const ResidentPlan *plan, TileProgram *out)
+tiles_wanted(const Query *query, const WireResident *in, const ResidentPlan *plan, TileProgram *out)
 {
 	const WireQuery *q = query->q;
 
@@ -242,7 +245,7 @@ tiles_wanted(const Query *query, const ResidentPlan *plan, TileProgram *out)
 	for (int s = 0; s < q->nslots; s++)
 		if (q->slots[s].bin_kind != WIRE_BIN_NONE || slot_is_late(q, s))
 			return false;
-	make_program(plan, out);
+	make_program(in, plan, out);
 	return true;
 }
 
@@ -318,8 +321,8 @@ make_calls(Query *query, const Rows *rows, Calls *calls, DeviceError *error)
 }
 
 DeviceStatus
-tiles_reduce(Query *query, const Rows *rows, const GpuaggProgram *program, int temporaries, int64_t first, bool *taken,
-			 bool *applied, DeviceError *error)
+tiles_reduce(Query *query, const Rows *rows, const TileProgram *tiles, const GpuaggProgram *program, int64_t first,
+			 bool *taken, bool *applied, DeviceError *error)
 {
 	Calls		calls = {.sizing = true};
 	GpuaggHist *hist = &calls.hist;
@@ -332,7 +335,8 @@ tiles_reduce(Query *query, const Rows *rows, const GpuaggProgram *program, int t
 	hist->bins = groups_bins(query, rows);
 	hist->nrows = rows->nrows;
 	hist->program = program;
-	hist->temporaries = temporaries;
+	hist->temporaries = tiles->temporaries;
+	hist->input_bytes = tiles->input_bytes;
 	hist->input_row = first;
 	DEVICE_CHECK(make_calls(query, rows, &calls, error));
 	if (calls.refused)

@@ -109,6 +109,8 @@ static const SlotCase count_slot = {MONOID_COUNT, GPUAGG_VALUE_I8},
 			arg_slot = {MONOID_ARGMAX, GPUAGG_VALUE_I64, false, false, PLAIN, GPUAGG_VALUE_I64},
 			max_slot = {MONOID_MAX_I32, GPUAGG_VALUE_I32},
 			accum_slot = {MONOID_ACCUM_F64, GPUAGG_VALUE_F64},
+			least_slot = {MONOID_MIN_F64, GPUAGG_VALUE_F64},
+			greatest_slot = {MONOID_MAX_F64, GPUAGG_VALUE_F64},
 			product_slot = plain_slot(MONOID_PRODUCT_F64),
 			decimal_slot = {MONOID_MIN_DEC, GPUAGG_VALUE_I128};
 
@@ -162,6 +164,14 @@ form_cases()
 		{{max_slot}, SIMPLE, 115712, shared, 2, 4},
 		{{max_slot}, RANGE_I64, 173568, shared, 3, 4},
 		{{max_slot}, RANGE_I64, 173569, partition, -1, 4},
+		/* deviations with wide windows, with ones that spill carries, and then a count beside them without a word */
+		{{accum_slot}, SIMPLE, 3788, shared, 1, 60},
+		{{accum_slot}, SIMPLE, 4058, shared, 1, 56},
+		{{accum_slot}, SIMPLE, 5682, shared, 1, 40},
+		{{count_slot, least_slot, greatest_slot, accum_slot}, SIMPLE, 3788, shared, 1, 60},
+		{{count_slot, least_slot, greatest_slot, accum_slot}, SIMPLE, 4058, shared, 1, 56},
+		{{count_slot, least_slot, greatest_slot, accum_slot}, SIMPLE, 4059, shared, 2, -1},
+		{{count_slot, least_slot, greatest_slot, accum_slot}, RANGE_I64, 4058, shared, 2, -1},
 		/* the state itself */
 		{{product_slot}, SIMPLE, 28928, shared, 1, 8},
 		{{product_slot}, SIMPLE, 28929, shared, 2, 8},
@@ -310,7 +320,7 @@ GPU_TEST(hist_together)
 	uint64_t	seed = 9500;
 
 	for (const auto &c : cases)
-		for (int64_t nbins : {1L, 4L, 1000L, 2500L})
+		for (int64_t nbins : {1L, 4L, 1000L, 2500L, 4058L})
 			for (bool edges : {false, true})
 			{
 				Spread		spread = edges && c.type != GPUAGG_VALUE_F64 ? EDGES : PLAIN;

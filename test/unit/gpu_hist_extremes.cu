@@ -1,0 +1,165 @@
+/*
+ * gpu_hist_extremes.cu
+ *	  Extremes of few bins, whose blocks keep bounds of what may raise one: values that rise with every row, that come
+ *	  late, to bins that had none, and those at the ends of what there is.
+ */
+#include <type_traits>
+
+#include "gpu_hist_run.h"
+
+/* What the values of rows are. */
+enum ExtremesOrder
+{
+	EXTREMES_RANDOM,
+	EXTREMES_APART,				/* each row's beyond those before it, either way */
+	EXTREMES_LATE,				/* one value until the last rows, which have the ends of what there is, or the next values */
+	EXTREMES_ENDS,				/* one end in all rows, the other in some */
+	EXTREMES_ORDERS
+};
+
+/* The ends of integers; of floats, zeros, which have two codes, infinities and numbers that are none. */
+template <typename T> static T
+end_value(int k)
+{
+	if constexpr (std::is_same<T, double>::value)
+	{
+		const double ends[] = {-0.0, 0.0, -INFINITY, INFINITY, NAN, -0x1p-1074, 0x1p-1074, -1e308};
+
+		return ends[k % 8];
+	}
+	else
+	{
+		const T		least = (T) (sizeof(T) == 4 ? (int64_t) INT32_MIN : INT64_MIN),
+					ends[] = {least, (T) ~least, (T) (least + 1), (T) (~least - 1), 0, -1, 1, 2};
+
+		return ends[k % 8];
+	}
+}
+
+template <typename T> static T
+next_value(T v, bool up)
+{
+	if constexpr (std::is_same<T, double>::value)
+		return nextafter(v, up ? INFINITY : -INFINITY);
+	else
+		return (T) (up ? v + 1 : v - 1);
+}
+
+template <typename T> static T
+extreme_value(ExtremesOrder order, Random &r, size_t i, size_t n, int round)
+{
+	switch (order)
+	{
+		case EXTREMES_RANDOM:
+			return (T) ((double) (int64_t) r.below(2000000) - 1e6);
+		case EXTREMES_APART:
+			return (T) (i % 2 ? (int64_t) i : -(int64_t) i);
+		case EXTREMES_LATE:
+			return i + 40 < n ? (T) 5 : round ? next_value<T>(5, i % 2) : end_value<T>((int) (n - i));
+		default:
+			return end_value<T>(r.below(round == 0 ? 20 : n / 20) == 0 ? round + 1 : round);
+	}
+}
+
+/* Where floats are zeros alone, 0 is the greatest and -0 the least, whatever the order of rows. */
+static void
+check_zeros(const HistActual &actual, const std::vector<SlotCase> &slots, int64_t nbins, const char *what)
+{
+	for (size_t s = 1; s < slots.size(); s++)
+	{
+		std::vector<char> got = actual.states[s]->take();
+
+		if (slots[s].op != MONOID_MIN_F64 && slots[s].op != MONOID_MAX_F64)
+			continue;
+		for (int64_t b = 0; b < nbins; b++)
+		{
+			uint64_t	bits;
+
+			memcpy(&bits, &got[8 * b], 8);
+			CHECK(bits == (slots[s].op == MONOID_MIN_F64 ? 1ULL << 63 : 0), "%s: zero %016lx of bin %ld", what,
+				  (unsigned long) bits, (long) b);
+		}
+	}
+}
+
+/* One batch. */
+template <typename T> static void
+check_extremes(GpuaggValueType type, const std::vector<MonoidId> &ops, int64_t nbins, ExtremesOrder order, int round)
+{
+	const size_t n = gpu_test_quick() ? 90001 : 4000037;
+	Random		r(nbins + order + round);
+	std::vector<SlotCase> slots = {{MONOID_COUNT, GPUAGG_VALUE_I8}};
+	std::vector<int32_t> bin(n);
+	std::vector<T> values(n);
+	char		what[100];
+
+	for (MonoidId op : ops)
+		slots.push_back({op, type});
+
+	HistExpected expect(slots, nbins);
+	HistActual	actual(slots, nbins, 16);
+
+	for (size_t i = 0; i < n; i++)
+	{
+		Input		in = {0, 0};
+
+		/* the last bin has no row at first; some rows have none */
+		bin[i] = r.below(50) == 0 ? -1 : (int32_t) r.below(i < n / 2 && nbins > 1 ? nbins - 1 : nbins);
+		values[i] = extreme_value<T>(order, r, i, n, round);
+		if constexpr (std::is_same<T, double>::value)
+			in.lo = as_bits(values[i]);
+		else
+			in.lo = (uint64_t) (int64_t) values[i];
+		in.hi = (uint64_t) ((int64_t) in.lo >> 63);
+		for (size_t s = 0; bin[i] >= 0 && s < slots.size(); s++)
+			expect.step(s, bin[i], in);
+	}
+
+	DeviceArray<int32_t> index(bin);
+	DeviceArray<T> x(values);
+	GpuaggHist	h = GpuaggHist();
+	GpuaggHistChoice choice;
+
+	h.bins.kind = GPUAGG_BIN_INDEX;
+	h.bins.ncolumns = 1;
+	h.bins.column[0] = {index.get(), nullptr, GPUAGG_VALUE_I32};
+	h.bins.nbins = nbins;
+	h.nslots = (int) slots.size();
+	h.nrows = (int64_t) n;
+	for (size_t s = 0; s < slots.size(); s++)
+	{
+		h.slot[s].op = slots[s].op;
+		h.slot[s].x = s == 0 ? GpuaggColumn() : GpuaggColumn{x.get(), nullptr, type};
+	}
+	actual.attach(h);
+	STATUS_MUST(gpuagg_hist_choose(&h, &choice));
+	CHECK(choice.together, "%zu slots of one column are not together", slots.size());
+	hist_update(h);
+	snprintf(what, sizeof(what), "order %d, round %d, %ld bins", order, round, (long) nbins);
+	actual.check(expect, what);
+	if (order == EXTREMES_ENDS && round == 0)
+		check_zeros(actual, slots, nbins, what);
+}
+
+GPU_TEST(hist_extremes)
+{
+	for (int64_t nbins : {1L, 4L, 64L, 65L})
+		for (int order = 0; order < EXTREMES_ORDERS; order++)
+			for (int round = 0; round < (order == EXTREMES_ENDS ? 7 : order == EXTREMES_LATE ? 2 : 1); round++)
+			{
+				ExtremesOrder o = (ExtremesOrder) order;
+
+				if (nbins > 4 && round > 1)
+					break;
+				check_extremes<int32_t>(GPUAGG_VALUE_I32, {MONOID_SUM_I64, MONOID_MIN_I32, MONOID_MAX_I32}, nbins, o, round);
+				check_extremes<int32_t>(GPUAGG_VALUE_I32, {MONOID_MAX_I32, MONOID_MIN_I32}, nbins, o, round);
+				check_extremes<int64_t>(GPUAGG_VALUE_I64, {MONOID_SUM_DEC, MONOID_MIN_DEC, MONOID_MAX_DEC}, nbins, o, round);
+				check_extremes<int64_t>(GPUAGG_VALUE_I64, {MONOID_MIN_I64, MONOID_MAX_I64}, nbins, o, round);
+				check_extremes<double>(GPUAGG_VALUE_F64, {MONOID_MAX_F64, MONOID_MIN_F64}, nbins, o, round);
+				if (order == EXTREMES_RANDOM || order == EXTREMES_APART)
+				{
+					check_extremes<double>(GPUAGG_VALUE_F64, {MONOID_SUM_F64, MONOID_MIN_F64, MONOID_MAX_F64}, nbins, o, round);
+					check_extremes<double>(GPUAGG_VALUE_F64, {MONOID_ACCUM_F64, MONOID_MIN_F64, MONOID_MAX_F64}, nbins, o, round);
+				}
+			}
+}

@@ -1,0 +1,130 @@
+/*
+ * gpu_hist_moments.cu
+ *	  Deviations in as few words as there can be: carries that leave the top words for limbs in device memory,
+ *	  and a count of rows that has no word for itself.
+ */
+#include "operators/gpu_hash.h"
+
+#include "gpu_hist_run.h"
+
+static const SlotCase count = {MONOID_COUNT, GPUAGG_VALUE_I8},
+			accum = {MONOID_ACCUM_F64, GPUAGG_VALUE_F64},
+			least = {MONOID_MIN_F64, GPUAGG_VALUE_F64},
+			greatest = {MONOID_MAX_F64, GPUAGG_VALUE_F64};
+
+/* Rows of bins and a column that all slots read. */
+struct MomentRows
+{
+	std::vector<int32_t> bin;
+	std::vector<double> x;
+};
+
+/* Batches of the rows into states, by the strategies; the words of a bin, if the device is an H100 or one like it. */
+static void
+check_moments(const MomentRows &rows, int64_t nbins, const std::vector<SlotCase> &slots, int words, const char *what)
+{
+	DeviceArray<int32_t> bin(rows.bin);
+	DeviceArray<double> x(rows.x);
+	HistExpected expect(slots, nbins);
+	const DeviceFacts *facts;
+
+	STATUS_MUST(gpuagg_device_facts(&facts));
+	for (size_t s = 0; s < slots.size(); s++)
+		for (size_t i = 0; i < 2 * rows.x.size(); i++)
+			expect.step(s, rows.bin[i % rows.x.size()], Input{as_bits(rows.x[i % rows.x.size()]), 0});
+	for (GpuaggHistStrategy strategy : {GPUAGG_HIST_AUTO, GPUAGG_HIST_SHARED})
+	{
+		HistActual	actual(slots, nbins, 16);
+		GpuaggHist	h = GpuaggHist();
+		GpuaggHistChoice choice;
+
+		h.bins.kind = GPUAGG_BIN_INDEX;
+		h.bins.ncolumns = 1;
+		h.bins.column[0] = {bin.get(), nullptr, GPUAGG_VALUE_I32};
+		h.bins.nbins = nbins;
+		h.nslots = (int) slots.size();
+		h.nrows = (int64_t) rows.x.size();
+		h.strategy = strategy;
+		for (size_t s = 0; s < slots.size(); s++)
+		{
+			h.slot[s].op = slots[s].op;
+			h.slot[s].x = slots[s].op == MONOID_COUNT ? GpuaggColumn() : GpuaggColumn{x.get(), nullptr, GPUAGG_VALUE_F64};
+		}
+		actual.attach(h);
+		STATUS_MUST(gpuagg_hist_choose(&h, &choice));
+		if (facts->smem_per_block == 232448)
+			CHECK(choice.passes == 1 && choice.bin_bytes == 4 * words && (strategy != GPUAGG_HIST_AUTO || choice.together),
+				  "%s: %d passes, %d bytes a bin, together: %d", what, choice.passes, choice.bin_bytes, choice.together);
+		hist_update(h);
+		hist_update(h);
+		actual.check(expect, what);
+	}
+}
+
+/* The rows of which the device takes its sample. */
+static std::vector<bool>
+sampled_rows(size_t n)
+{
+	const uint64_t samples = 4096;
+	std::vector<bool> is(n);
+
+	for (uint64_t i = 0; i < samples; i++)
+	{
+		uint64_t	from = n * i / samples,
+					to = n * (i + 1) / samples;
+
+		is[from + (uint64_t) ((unsigned __int128) gpuagg_mix64(i) * (to - from) >> 64)] = true;
+	}
+	return is;
+}
+
+/*
+ * All rows in a few bins, of the greatest magnitude that the window takes: three bits above the sample's.  Of
+ * few rows windows are widest, so that the top word of x is full after 64 rows, of x * x after 1024.
+ */
+GPU_TEST(hist_moments_spill)
+{
+	const size_t n = gpu_test_quick() ? 20011 : 300007;
+	const int64_t nbins = 5682;
+	std::vector<bool> sampled = sampled_rows(n);
+
+	for (int signs = 0; signs < 3; signs++)
+	{
+		MomentRows	rows = {std::vector<int32_t>(n), std::vector<double>(n)};
+
+		for (size_t i = 0; i < n; i++)
+		{
+			double		v = sampled[i] ? 1 : 0x1.fffffffffffffp3 - (double) (i % 8) * 0x1p-49;
+			bool		negative = signs == 1 || (signs == 2 && i % 1000 < 700);
+
+			rows.x[i] = negative ? -v : v;
+			rows.bin[i] = i % 100 == 0 ? (int32_t) (i % (size_t) nbins) : 7;
+		}
+		check_moments(rows, nbins, {accum}, 10, signs == 0 ? "positive" : signs == 1 ? "negative" : "of both signs");
+	}
+}
+
+/* A count whose word is that of the deviations, where some rows, or most, are outside the window. */
+GPU_TEST(hist_moments_count)
+{
+	const size_t n = gpu_test_quick() ? 12007 : 300007;
+	const int64_t nbins = 4058;
+
+	for (int out = 0; out < 3; out++)
+		for (bool hot : {false, true})
+		{
+			MomentRows	rows = {std::vector<int32_t>(n), std::vector<double>(n)};
+			Random		r(31 + out);
+			char		what[100];
+
+			for (size_t i = 0; i < n; i++)
+			{
+				bool		outside = out == 2 ? r.below(4) != 0 : out == 1 && r.below(1000) == 0;
+
+				rows.bin[i] = hot && r.below(3) ? 11 : (int32_t) r.below(nbins);
+				rows.x[i] = ldexp(r.uniform() - 0.5, outside ? -80 : 0);
+			}
+			snprintf(what, sizeof(what), "out of window: %d, hot bin: %d", out, hot);
+			check_moments(rows, nbins, {count, least, greatest, accum}, 14, what);
+		}
+}
