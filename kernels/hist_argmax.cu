@@ -1,0 +1,408 @@
+/*
+ * hist_argmax.cu
+ *	  Histograms of ARGMAX and ARGMIN, whose states are pairs of a key and a value.
+ *
+ * Nearly all rows lose by their keys, so that path is short: the bin, the key, and the key of the best row so far.  Values
+ * are read of rows that do not.  Where the bins fit shared memory, a block has the best of its own rows there, and of
+ * those before the call ("entries": keys, then values), so that a row that wins changes no memory that others see; after
+ * its last row the block combines them with the states.  Else the states themselves are what rows are compared with, by way of
+ * the L1 cache.  Either way rows of a thread, then of a warp, that have one bin are put together before they change
+ * anything: in order of time, each row wins.
+ *
+ * A block has equal shares of neighbouring rows, not every so many tiles: of rows whose keys ascend over the whole column,
+ * the last block's win, and no two blocks contend.
+ */
+#include "hist_change.cuh"
+#include "hist_kernels.cuh"
+#include "hist_shared.cuh"
+
+#define THREADS 1024
+#define ITEMS 4
+
+static_assert(sizeof(gpuagg_kv) == HIST_ARGMAX_BYTES, "the model's entries");
+
+struct ArgmaxArgs
+{
+	SimpleBins	bins;			/* of kernels with vectors */
+	int			slot;
+	int			log2_copies;	/* of entries, each for some of the block's warps */
+};
+
+/* Whether a row of this key may change the best one: if its value were the best of all. */
+template <typename Op> static __device__ __forceinline__ bool
+may_win(int64_t best, int64_t key)
+{
+	gpuagg_kv	a = {best, INT64_MAX},
+				b = {key, INT64_MIN};
+
+	return Op::combine(a, b).value == INT64_MIN;
+}
+
+/* ---- where the best rows are ----------------------------------------------------- */
+
+/*
+ * The block's entries.  A lock guards changes; who reads without one reads the key before the value, and who
+ * changes them writes the value before the key.  So a reader that finds a row's own key has a value that is at least as
+ * good as the one that was kept with it, or the key is about to be beaten.
+ */
+struct Entries
+{
+	volatile int64_t *keys,
+			   *values;
+	u32		   *locks;
+
+	__device__ __forceinline__
+	Entries(u32 n)
+	{
+		extern __shared__ __align__(16) u32 shared[];
+
+		keys = (volatile int64_t *) shared;
+		values = keys + n;
+		locks = (u32 *) (keys + 2 * n);
+	}
+
+	__device__ __forceinline__ int64_t key(u32 at) const { return keys[at]; }
+
+	__device__ __forceinline__ gpuagg_kv
+	pair(u32 at) const
+	{
+		gpuagg_kv	v;
+
+		v.key = keys[at];
+		v.value = values[at];
+		return v;
+	}
+
+	/* Of each lane that has one: a row into its entry. */
+	template <typename Op> __device__ __forceinline__ void
+	change(u32 at, bool has, const gpuagg_kv &v)
+	{
+		u32		   *lock = locks + at % HIST_ARGMAX_LOCKS;
+
+		while (has)
+			if (atomicCAS(lock, 0, 1) == 0)
+			{
+				gpuagg_kv	a,
+							r;
+
+				__threadfence_block();
+				a = pair(at);
+				r = Op::combine(a, v);
+				if (!same_bits(a, r))
+				{
+					values[at] = r.value;
+					__threadfence_block();
+					keys[at] = r.key;
+				}
+				__threadfence_block();
+				atomicExch(lock, 0);
+				has = false;
+			}
+		__syncwarp();
+	}
+};
+
+/* The states themselves. */
+struct States
+{
+	gpuagg_kv  *states;
+	const HistArgs &args;
+
+	__device__ __forceinline__ States(const HistArgs &a, int s) : states((gpuagg_kv *) a.slot[s].states), args(a) {}
+
+	__device__ __forceinline__ int64_t key(u32 at) const { return states[at].key; }
+
+	__device__ __forceinline__ gpuagg_kv
+	pair(u32 at) const
+	{
+		ulonglong2	bits = load_whole(states + at);
+		gpuagg_kv	v = {(int64_t) bits.x, (int64_t) bits.y};
+
+		return v;
+	}
+
+	template <typename Op> __device__ __forceinline__ void
+	change(u32 at, bool has, const gpuagg_kv &v)
+	{
+		if (has)
+			change_state<Op>(states + at, v, bin_lock(args, at));
+		__syncwarp();
+	}
+};
+
+/* ---- rows ------------------------------------------------------------------------ */
+
+/*
+ * A thread's rows of those `in`, whose keys and places are known, into the best ones.  The whole warp must come here.
+ */
+template <typename Op, typename Best> static __device__ __forceinline__ void
+add_pairs(const HistSlot &slot, Best &best, const u32 (&row)[ITEMS], const u32 (&at)[ITEMS], const int64_t (&key)[ITEMS],
+		  u32 in)
+{
+	gpuagg_kv	v[ITEMS];
+	int64_t		found[ITEMS];
+	u64			value[ITEMS],
+				unused[ITEMS];
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		found[j] = in >> j & 1 ? best.key(at[j]) : 0;
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		if (!may_win<Op>(found[j], key[j]))
+			in &= ~(1u << j);
+	if (!__any_sync(~0u, in))
+		return;
+	load_items<ITEMS>(slot.y, row, in, value, unused);
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		v[j].key = key[j];
+		v[j].value = (int64_t) value[j];
+		if (in >> j & 1)
+		{
+			gpuagg_kv	a = best.pair(at[j]);
+
+			if (same_bits(a, Op::combine(a, v[j])))
+				in &= ~(1u << j);
+		}
+		/* neighbours of one bin */
+		if (j > 0 && (in >> (j - 1) & 3) == 3 && at[j - 1] == at[j])
+		{
+			v[j] = Op::combine(v[j - 1], v[j]);
+			in &= ~(1u << (j - 1));
+		}
+	}
+#pragma unroll 1
+	while (__any_sync(~0u, in))
+	{
+		gpuagg_kv	one = v[0];
+		u32			place = at[0];
+		bool		has = in != 0;
+		u32			peers;
+
+#pragma unroll
+		for (int j = ITEMS - 1; j >= 0; j--)
+			if (in >> j & 1)
+			{
+				one = v[j];
+				place = at[j];
+			}
+		in &= in - 1;
+		peers = __match_any_sync(~0u, has ? place : ~0u);
+		put_together<Op>(peers, has, one);
+		best.template change<Op>(place, has, one);
+	}
+}
+
+/* A block's rows, in vectors: simple bins and keys K, without filter or NULLs, from multiples of 16 bytes on. */
+template <typename Op, typename K, typename Best> static __device__ __forceinline__ void
+add_vectors(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
+{
+	const HistSlot &slot = args.slot[argmax.slot];
+	const int32_t *bins = argmax.bins.column;
+	const K    *keys = (const K *) slot.x.values;
+	u32			bias = argmax.bins.skip_negative ? 0x80000000u : 0,
+				most = args.report ? argmax.bins.n - 1 + bias : ~0u,
+				outside = 0;
+	u64			vectors = ((u64) args.nrows + ITEMS - 1) / ITEMS,
+				lines = (vectors + 31) / 32,
+				begin = lines * blockIdx.x / gridDim.x * 32,
+				end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, vectors);
+
+	for (u64 base = begin; base < end; base += THREADS)
+	{
+		u32			first = (u32) (base + threadIdx.x) * ITEMS,
+					n = base + threadIdx.x < end ? min(args.nrows - first, (u32) ITEMS) : 0,
+					row[ITEMS],
+					at[ITEMS],
+					in = 0;
+		int32_t		bin[ITEMS] = {0};
+		K			k[ITEMS] = {0};
+		int64_t		key[ITEMS];
+
+		if (n == ITEMS)
+		{
+			*(int4 *) bin = *(const int4 *) (bins + first);
+#pragma unroll
+			for (int i = 0; i < (int) sizeof(k) / 16; i++)
+				((int4 *) k)[i] = ((const int4 *) (keys + first))[i];
+		}
+		else
+#pragma unroll
+			for (int j = 0; j < ITEMS; j++)
+				if (j < (int) n)
+				{
+					bin[j] = bins[first + j];
+					k[j] = keys[first + j];
+				}
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+		{
+			u32			b = (u32) bin[j] - argmax.bins.min;
+
+			row[j] = first + j;
+			at[j] = (b << argmax.log2_copies) | copy;
+			key[j] = (int64_t) k[j];
+			if (j < (int) n && b < argmax.bins.n)
+				in |= 1u << j;
+			else if (j < (int) n && b + bias > most)
+				outside++;
+		}
+		add_pairs<Op>(slot, best, row, at, key, in);
+	}
+	if (outside)
+		atomicAdd(&args.status->outside, (u64) outside);
+}
+
+/* A block's rows of any bins and columns. */
+template <typename Op, typename Best> static __device__ __forceinline__ void
+add_rows(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
+{
+	const HistSlot &slot = args.slot[argmax.slot];
+	u64			lines = ((u64) args.nrows + 31) / 32,
+				begin = lines * blockIdx.x / gridDim.x * 32,
+				end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) args.nrows);
+
+	for (u64 base = begin; base < end; base += ITEMS * THREADS)
+	{
+		u32			row[ITEMS],
+					at[ITEMS],
+					in = 0;
+		int32_t		bin[ITEMS];
+		u64			key[ITEMS],
+					unused[ITEMS];
+
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+		{
+			u64			r = base + (u64) j * THREADS + threadIdx.x;
+
+			row[j] = (u32) r;
+			if (r < end)
+				in |= 1u << j;
+		}
+		in = find_bins<ITEMS>(args.bins, row, in, bin, args.report ? args.status : nullptr);
+		in = slot_rows<ITEMS>(slot, row, in);
+		load_items<ITEMS>(slot.x, row, in, key, unused);
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			at[j] = ((u32) bin[j] << argmax.log2_copies) | copy;
+		add_pairs<Op>(slot, best, row, at, (const int64_t (&)[ITEMS]) key, in);
+	}
+}
+
+/* ---- the kernels ----------------------------------------------------------------- */
+
+/* Keys of kernels without vectors. */
+struct AnyKeys
+{
+};
+
+template <typename Op, typename K, typename Best> static __device__ __forceinline__ void
+add_share(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
+{
+	if constexpr (sizeof(K) < 4)
+		add_rows<Op>(args, argmax, best, copy);
+	else
+		add_vectors<Op, K>(args, argmax, best, copy);
+}
+
+template <typename Op, typename K> static __global__ void __launch_bounds__(THREADS, 1)
+argmax_shared_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ ArgmaxArgs argmax)
+{
+	u32			nbins = (u32) args.bins.nbins,
+				n = nbins << argmax.log2_copies,
+				mask = (1u << argmax.log2_copies) - 1;
+	States		states(args, argmax.slot);
+	Entries		entries(n);
+
+	wait_for_predecessor();
+	let_successor_start();
+	for (u32 i = threadIdx.x; i < n; i += THREADS)
+	{
+		longlong2	v = __ldcg((const longlong2 *) states.states + (i >> argmax.log2_copies));
+
+		entries.keys[i] = v.x;
+		entries.values[i] = v.y;
+	}
+	for (u32 i = threadIdx.x; i < HIST_ARGMAX_LOCKS; i += THREADS)
+		entries.locks[i] = 0;
+	__syncthreads();
+	add_share<Op, K>(args, argmax, entries, threadIdx.x / 32 & mask);
+	__syncthreads();
+	for (u32 i = threadIdx.x; i < nbins; i += THREADS)
+	{
+		u32			b = rotated(i, nbins);
+		gpuagg_kv	v = Op::identity();
+
+		for (u32 m = 0; m <= mask; m++)
+			v = Op::combine(v, entries.pair((b << argmax.log2_copies) | ((m + b) & mask)));
+		change_state<Op>(states.states + b, v, bin_lock(args, b));
+	}
+}
+
+template <typename Op, typename K> static __global__ void __launch_bounds__(THREADS, 1)
+argmax_global_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ ArgmaxArgs argmax)
+{
+	States		states(args, argmax.slot);
+
+	wait_for_predecessor();
+	let_successor_start();
+	add_share<Op, K>(args, argmax, states, 0);
+}
+
+/* ---- launches -------------------------------------------------------------------- */
+
+template <typename Op, typename K> static cudaError_t
+launch(const HistArgs &args, const HistModel &model, const ArgmaxArgs &argmax, const DeviceFacts &facts, cudaStream_t stream)
+{
+	bool		shared = model.form == HIST_FORM_SHARED;
+	void	  (*kernel) (HistArgs, ArgmaxArgs) = shared ? argmax_shared_kernel<Op, K> : argmax_global_kernel<Op, K>;
+	size_t		bytes = shared ? hist_argmax_shared_bytes(args.bins.nbins << argmax.log2_copies) : 0;
+	cudaError_t err = allow_shared(kernel, facts);
+
+	if (err != cudaSuccess)
+		return err;
+	return launch_early(kernel, facts.sms, THREADS, bytes, facts, stream, args, argmax);
+}
+
+/* Whether vectors of four rows read the bins and the keys. */
+static bool
+takes_vectors(const HistArgs &args, const HistSlot &slot)
+{
+	return hist_simple_bins(args.bins) && !slot.filter && !slot.x.validity && !slot.y.validity &&
+		(uintptr_t) args.bins.column[0].values % 16 == 0 && (uintptr_t) slot.x.values % 16 == 0;
+}
+
+template <typename Op> static cudaError_t
+launch_keys(const HistArgs &args, const HistModel &model, const ArgmaxArgs &argmax, const DeviceFacts &facts,
+			cudaStream_t stream)
+{
+	const HistSlot &slot = args.slot[argmax.slot];
+
+	if (takes_vectors(args, slot) && slot.x.type == GPUAGG_VALUE_I32)
+		return launch<Op, int32_t>(args, model, argmax, facts, stream);
+	if (takes_vectors(args, slot) && slot.x.type == GPUAGG_VALUE_I64)
+		return launch<Op, int64_t>(args, model, argmax, facts, stream);
+	return launch<Op, AnyKeys>(args, model, argmax, facts, stream);
+}
+
+GpuaggCudaStatus
+hist_launch_argmax(const HistArgs &args, const HistModel &model, const DeviceFacts &facts, cudaStream_t stream)
+{
+	HistArgs	one = args;
+
+	/* locks of states, where the device has no atomics of 16 bytes */
+	if (!facts.built_for_90)
+		STATUS_TRY(hist_launch_prepare(args, facts, stream));
+	for (int s = 0; s < args.nslots; s++)
+	{
+		ArgmaxArgs	argmax = {simple_bins(args.bins), s, model.log2_copies};
+
+		CUDA_TRY(args.slot[s].op == MONOID_ARGMAX ? launch_keys<Op_argmax>(one, model, argmax, facts, stream)
+				 : launch_keys<Op_argmin>(one, model, argmax, facts, stream));
+		one.report = false;
+	}
+	return GPUAGG_CUDA_OK;
+}
