@@ -52,7 +52,7 @@ build/test/%.o: test/%.cu
 	@mkdir -p $(@D)
 	$(NVCC) $(CUDA_FLAGS) -MMD -MP -MF build/test/$*.d -c $< -o $@
 
-build/gpu-tests: $(GPU_TEST_OBJS) build/server/device_kernels_resident.o $(KERNEL_LIB)
+build/gpu-tests: $(GPU_TEST_OBJS) build/server/device_kernels_resident.o build/server/device_kernels_sketches.o $(KERNEL_LIB)
 	$(NVCC) $(CUDA_GENCODE) $^ -o $@
 
 test/bench/kernels: $(KERNEL_BENCH_OBJS) $(KERNEL_LIB)

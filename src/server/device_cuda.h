@@ -280,7 +280,9 @@ extern void query_release(Query *query, DeviceMemory *memory);
 extern void batch_rows(const char *base, const WireBatch *batch, Rows *rows);
 extern GpuaggColumn kernel_column(const DeviceColumn *c);
 extern bool may_have_nulls(const DeviceColumn *c);
-/* Bytes of one group's states of slot s. */
+/* Is it a sketch a group?  On a device its registers are bytes. */
+extern bool slot_is_sketch(const WireQuery *q, int s);
+/* Bytes of one group's states of slot s, on a device. */
 extern size_t slot_state_bytes(const WireQuery *q, int s);
 /* Is slot s reduced when all rows are there, as its operator does not commute? */
 extern bool slot_is_ordered(const WireQuery *q, int s);
@@ -404,8 +406,11 @@ extern DeviceStatus cuda_finish(Query *query, const WireLimit *limit, bool part,
 extern DeviceStatus cuda_fetch(Query *query, Lane *lane, const WireGroups *out,
 							   DeviceError *error);
 extern GroupKeys group_keys(const Query *query);
-/* Groups of a list as the message lays them out, in query->staging; DEVICE_NO_MEMORY: there is no room for them. */
-extern DeviceStatus results_stage(Query *query, const WireGroups *out, size_t *bytes, DeviceError *error);
+/*
+ * Groups of a list as the message lays them out, in query->staging; kept: with sketches as devices have them.
+ * DEVICE_NO_MEMORY: there is no room for them.
+ */
+extern DeviceStatus results_stage(Query *query, const WireGroups *out, bool kept, size_t *bytes, DeviceError *error);
 
 /* ---- device_cuda_absorb.c ---- */
 

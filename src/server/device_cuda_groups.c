@@ -755,12 +755,12 @@ locate_hash(Query *query, const Rows *rows, DeviceError *error)
 	return look_up(query, keys, rows->filter, rows->nrows, query->bins.at, error);
 }
 
-/* Does something need the bins themselves? */
+/* Does something need the bins themselves?  Rows of sketches find their group as those of histograms do. */
 static bool
 needs_bins(const WireQuery *q)
 {
 	for (int s = 0; s < q->nslots; s++)
-		if (q->slots[s].bin_kind != WIRE_BIN_NONE)
+		if (q->slots[s].bin_kind != WIRE_BIN_NONE && !slot_is_sketch(q, s))
 			return true;
 	return wire_keeps_rows(q);
 }

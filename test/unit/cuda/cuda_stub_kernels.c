@@ -775,7 +775,7 @@ device_slot_bins(const SlotBins *b, int64_t nrows, int32_t *out, gpuagg_stream s
 }
 
 GpuaggCudaStatus
-device_update_sketches(const SketchRows *rows, int64_t nrows, int32_t *registers, gpuagg_stream stream)
+device_update_sketches(const SketchRows *rows, int64_t nrows, void *registers, gpuagg_stream stream)
 {
 	GpuaggColumn column = column_of(&rows->column);
 
@@ -783,16 +783,16 @@ device_update_sketches(const SketchRows *rows, int64_t nrows, int32_t *registers
 	LAUNCH();
 	for (int64_t i = 0; i < nrows; i++)
 	{
-		int			group = rows->group ? rows->group[i] : 0;
+		int64_t		group = rows->group ? rows->group[i] - rows->min : 0;
 		int			bin,
 					rank;
-		int32_t    *to;
+		uint8_t    *to;
 
-		if (group < 0 || !is_valid(column.validity, i) || (rows->filter && !rows->filter[i]))
+		if (group < 0 || group >= rows->ngroups || !is_valid(column.validity, i) || (rows->filter && !rows->filter[i]))
 			continue;
 		gpuagg_bin_hll((uint64_t) load_integer(&column, i), &bin, &rank);
-		to = &registers[(size_t) group * GPUAGG_HLL_REGISTERS + bin];
-		*to = hll_max_combine(*to, rank);
+		to = (uint8_t *) registers + (size_t) group * GPUAGG_HLL_REGISTERS + bin;
+		*to = (uint8_t) hll_max_combine(*to, rank);
 	}
 	return GPUAGG_CUDA_OK;
 }
@@ -803,8 +803,42 @@ device_count_ranks(const void *registers, const int32_t *list, int64_t n, int32_
 	(void) stream;
 	LAUNCH();
 	for (int64_t i = 0; i < n; i++)
-		gpuagg_hll_count_ranks((const int32_t *) registers + (list ? list[i] : i) * GPUAGG_HLL_REGISTERS,
-							   counts + i * GPUAGG_HLL_RANKS);
+	{
+		const uint8_t *from = (const uint8_t *) registers + (list ? list[i] : i) * GPUAGG_HLL_REGISTERS;
+
+		memset(counts + i * GPUAGG_HLL_RANKS, 0, GPUAGG_HLL_RANKS * sizeof(*counts));
+		for (int r = 0; r < GPUAGG_HLL_REGISTERS; r++)
+			counts[i * GPUAGG_HLL_RANKS + from[r]]++;
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_widen_registers(const void *registers, const int32_t *list, int64_t n, int32_t *to, gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < n * GPUAGG_HLL_REGISTERS; i++)
+	{
+		int64_t		group = i / GPUAGG_HLL_REGISTERS;
+
+		to[i] = ((const uint8_t *) registers)[(list ? list[group] : group) * GPUAGG_HLL_REGISTERS + i % GPUAGG_HLL_REGISTERS];
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_combine_sketches(const void *from, const int32_t *bins, int64_t n, void *registers, gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < n * GPUAGG_HLL_REGISTERS; i++)
+	{
+		int64_t		group = i / GPUAGG_HLL_REGISTERS;
+		uint8_t    *to = (uint8_t *) registers + (bins ? bins[group] : group) * GPUAGG_HLL_REGISTERS + i % GPUAGG_HLL_REGISTERS;
+
+		*to = (uint8_t) hll_max_combine(*to, ((const uint8_t *) from)[i]);
+	}
 	return GPUAGG_CUDA_OK;
 }
 
