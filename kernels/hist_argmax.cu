@@ -28,14 +28,14 @@ struct ArgmaxArgs
 	int			log2_copies;	/* of entries, each for some of the block's warps */
 };
 
-/* Whether a row of this key may change the best one: if its value were the best of all. */
+/* Whether a row of this key wins, or ties, so that its value decides. */
 template <typename Op> static __device__ __forceinline__ bool
 may_win(int64_t best, int64_t key)
 {
-	gpuagg_kv	a = {best, INT64_MAX},
-				b = {key, INT64_MIN};
+	gpuagg_kv	a = {best, 0},
+				b = {key, 0};
 
-	return Op::combine(a, b).value == INT64_MIN;
+	return Op::combine(a, b).key == key;
 }
 
 /* ---- where the best rows are ----------------------------------------------------- */
@@ -133,7 +133,8 @@ struct States
 /* ---- rows ------------------------------------------------------------------------ */
 
 /*
- * A thread's rows of those `in`, whose keys and places are known, into the best ones.  The whole warp must come here.
+ * A thread's rows of those `in`, whose keys and places are known, into the best ones; places of the others are some that
+ * there are.  The whole warp must come here.
  */
 template <typename Op, typename Best> static __device__ __forceinline__ void
 add_pairs(const HistSlot &slot, Best &best, const u32 (&row)[ITEMS], const u32 (&at)[ITEMS], const int64_t (&key)[ITEMS],
@@ -146,7 +147,7 @@ add_pairs(const HistSlot &slot, Best &best, const u32 (&row)[ITEMS], const u32 (
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
-		found[j] = in >> j & 1 ? best.key(at[j]) : 0;
+		found[j] = best.key(at[j]);
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 		if (!may_win<Op>(found[j], key[j]))
@@ -216,7 +217,8 @@ add_vectors(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy
 					n = base + threadIdx.x < end ? min(args.nrows - first, (u32) ITEMS) : 0,
 					row[ITEMS],
 					at[ITEMS],
-					in = 0;
+					in = (1u << ITEMS) - 1,
+					greatest = 0;
 		int32_t		bin[ITEMS] = {0};
 		K			k[ITEMS] = {0};
 		int64_t		key[ITEMS];
@@ -241,14 +243,24 @@ add_vectors(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy
 		{
 			u32			b = (u32) bin[j] - argmax.bins.min;
 
+			greatest = max(greatest, b);
 			row[j] = first + j;
 			at[j] = (b << argmax.log2_copies) | copy;
 			key[j] = (int64_t) k[j];
-			if (j < (int) n && b < argmax.bins.n)
-				in |= 1u << j;
-			else if (j < (int) n && b + bias > most)
-				outside++;
 		}
+		/* seldom: some are no rows, or have no bin */
+		if (n < ITEMS || greatest >= argmax.bins.n)
+#pragma unroll
+			for (int j = 0; j < ITEMS; j++)
+			{
+				u32			b = (u32) bin[j] - argmax.bins.min;
+
+				if (j < (int) n && b < argmax.bins.n)
+					continue;
+				outside += j < (int) n && b + bias > most;
+				in &= ~(1u << j);
+				at[j] = 0;
+			}
 		add_pairs<Op>(slot, best, row, at, key, in);
 	}
 	if (outside)
@@ -287,7 +299,7 @@ add_rows(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
 		load_items<ITEMS>(slot.x, row, in, key, unused);
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
-			at[j] = ((u32) bin[j] << argmax.log2_copies) | copy;
+			at[j] = in >> j & 1 ? ((u32) bin[j] << argmax.log2_copies) | copy : 0;
 		add_pairs<Op>(slot, best, row, at, (const int64_t (&)[ITEMS]) key, in);
 	}
 }
