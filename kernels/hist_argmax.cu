@@ -16,8 +16,19 @@
 #include "hist_kernels.cuh"
 #include "hist_shared.cuh"
 
-#define THREADS 1024
 #define ITEMS 4
+
+/* Keys of kernels without vectors. */
+struct AnyKeys
+{
+};
+
+/* Threads of a block, as registers allow. */
+template <typename K> static constexpr __host__ __device__ int
+threads_for()
+{
+	return sizeof(K) < 4 ? 512 : 1024;
+}
 
 static_assert(sizeof(gpuagg_kv) == HIST_ARGMAX_BYTES, "the model's entries");
 
@@ -36,6 +47,37 @@ may_win(int64_t best, int64_t key)
 				b = {key, 0};
 
 	return Op::combine(a, b).key == key;
+}
+
+/* The code of a key, or of a value as load_items has it: floats have their order's. */
+static __device__ __forceinline__ int64_t
+code_of(int64_t key)
+{
+	return key;
+}
+
+static __device__ __forceinline__ int64_t
+code_of(int32_t key)
+{
+	return key;
+}
+
+static __device__ __forceinline__ int64_t
+code_of(double key)
+{
+	return gpuagg_f64_code(key + 0.0);
+}
+
+static __device__ __forceinline__ int64_t
+code_of(float key)
+{
+	return code_of((double) key);
+}
+
+static __device__ __forceinline__ int64_t
+value_code(GpuaggValueType type, u64 bits)
+{
+	return hist_is_float(type) ? gpuagg_f64_code(__longlong_as_double(bits)) : (int64_t) bits;
 }
 
 /* ---- where the best rows are ----------------------------------------------------- */
@@ -159,7 +201,7 @@ add_pairs(const HistSlot &slot, Best &best, const u32 (&row)[ITEMS], const u32 (
 	for (int j = 0; j < ITEMS; j++)
 	{
 		v[j].key = key[j];
-		v[j].value = (int64_t) value[j];
+		v[j].value = value_code(slot.y.type, value[j]);
 		if (in >> j & 1)
 		{
 			gpuagg_kv	a = best.pair(at[j]);
@@ -211,7 +253,7 @@ add_vectors(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy
 				begin = lines * blockIdx.x / gridDim.x * 32,
 				end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, vectors);
 
-	for (u64 base = begin; base < end; base += THREADS)
+	for (u64 base = begin; base < end; base += threads_for<K>())
 	{
 		u32			first = (u32) (base + threadIdx.x) * ITEMS,
 					n = base + threadIdx.x < end ? min(args.nrows - first, (u32) ITEMS) : 0,
@@ -246,7 +288,7 @@ add_vectors(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy
 			greatest = max(greatest, b);
 			row[j] = first + j;
 			at[j] = (b << argmax.log2_copies) | copy;
-			key[j] = (int64_t) k[j];
+			key[j] = code_of(k[j]);
 		}
 		/* seldom: some are no rows, or have no bin */
 		if (n < ITEMS || greatest >= argmax.bins.n)
@@ -276,19 +318,20 @@ add_rows(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
 				begin = lines * blockIdx.x / gridDim.x * 32,
 				end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) args.nrows);
 
-	for (u64 base = begin; base < end; base += ITEMS * THREADS)
+	for (u64 base = begin; base < end; base += ITEMS * threads_for<AnyKeys>())
 	{
 		u32			row[ITEMS],
 					at[ITEMS],
 					in = 0;
 		int32_t		bin[ITEMS];
-		u64			key[ITEMS],
+		int64_t		key[ITEMS];
+		u64			read[ITEMS],
 					unused[ITEMS];
 
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			u64			r = base + (u64) j * THREADS + threadIdx.x;
+			u64			r = base + (u64) j * threads_for<AnyKeys>() + threadIdx.x;
 
 			row[j] = (u32) r;
 			if (r < end)
@@ -296,20 +339,18 @@ add_rows(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
 		}
 		in = find_bins<ITEMS>(args.bins, row, in, bin, args.report ? args.status : nullptr);
 		in = slot_rows<ITEMS>(slot, row, in);
-		load_items<ITEMS>(slot.x, row, in, key, unused);
+		load_items<ITEMS>(slot.x, row, in, read, unused);
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
+		{
 			at[j] = in >> j & 1 ? ((u32) bin[j] << argmax.log2_copies) | copy : 0;
-		add_pairs<Op>(slot, best, row, at, (const int64_t (&)[ITEMS]) key, in);
+			key[j] = hist_is_float(slot.x.type) ? code_of(__longlong_as_double(read[j])) : code_of((int64_t) read[j]);
+		}
+		add_pairs<Op>(slot, best, row, at, key, in);
 	}
 }
 
 /* ---- the kernels ----------------------------------------------------------------- */
-
-/* Keys of kernels without vectors. */
-struct AnyKeys
-{
-};
 
 template <typename Op, typename K, typename Best> static __device__ __forceinline__ void
 add_share(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
@@ -320,7 +361,7 @@ add_share(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
 		add_vectors<Op, K>(args, argmax, best, copy);
 }
 
-template <typename Op, typename K> static __global__ void __launch_bounds__(THREADS, 1)
+template <typename Op, typename K> static __global__ void __launch_bounds__(threads_for<K>(), 1)
 argmax_shared_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ ArgmaxArgs argmax)
 {
 	u32			nbins = (u32) args.bins.nbins,
@@ -331,19 +372,19 @@ argmax_shared_kernel(const __grid_constant__ HistArgs args, const __grid_constan
 
 	wait_for_predecessor();
 	let_successor_start();
-	for (u32 i = threadIdx.x; i < n; i += THREADS)
+	for (u32 i = threadIdx.x; i < n; i += threads_for<K>())
 	{
 		longlong2	v = __ldcg((const longlong2 *) states.states + (i >> argmax.log2_copies));
 
 		entries.keys[i] = v.x;
 		entries.values[i] = v.y;
 	}
-	for (u32 i = threadIdx.x; i < HIST_ARGMAX_LOCKS; i += THREADS)
+	for (u32 i = threadIdx.x; i < HIST_ARGMAX_LOCKS; i += threads_for<K>())
 		entries.locks[i] = 0;
 	__syncthreads();
 	add_share<Op, K>(args, argmax, entries, threadIdx.x / 32 & mask);
 	__syncthreads();
-	for (u32 i = threadIdx.x; i < nbins; i += THREADS)
+	for (u32 i = threadIdx.x; i < nbins; i += threads_for<K>())
 	{
 		u32			b = rotated(i, nbins);
 		gpuagg_kv	v = Op::identity();
@@ -354,7 +395,7 @@ argmax_shared_kernel(const __grid_constant__ HistArgs args, const __grid_constan
 	}
 }
 
-template <typename Op, typename K> static __global__ void __launch_bounds__(THREADS, 1)
+template <typename Op, typename K> static __global__ void __launch_bounds__(threads_for<K>(), 1)
 argmax_global_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ ArgmaxArgs argmax)
 {
 	States		states(args, argmax.slot);
@@ -376,7 +417,7 @@ launch(const HistArgs &args, const HistModel &model, const ArgmaxArgs &argmax, c
 
 	if (err != cudaSuccess)
 		return err;
-	return launch_early(kernel, facts.sms, THREADS, bytes, facts, stream, args, argmax);
+	return launch_early(kernel, facts.sms, threads_for<K>(), bytes, facts, stream, args, argmax);
 }
 
 /* Whether vectors of four rows read the bins and the keys. */
@@ -397,6 +438,10 @@ launch_keys(const HistArgs &args, const HistModel &model, const ArgmaxArgs &argm
 		return launch<Op, int32_t>(args, model, argmax, facts, stream);
 	if (takes_vectors(args, slot) && slot.x.type == GPUAGG_VALUE_I64)
 		return launch<Op, int64_t>(args, model, argmax, facts, stream);
+	if (takes_vectors(args, slot) && slot.x.type == GPUAGG_VALUE_F32)
+		return launch<Op, float>(args, model, argmax, facts, stream);
+	if (takes_vectors(args, slot) && slot.x.type == GPUAGG_VALUE_F64)
+		return launch<Op, double>(args, model, argmax, facts, stream);
 	return launch<Op, AnyKeys>(args, model, argmax, facts, stream);
 }
 

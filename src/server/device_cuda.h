@@ -345,6 +345,11 @@ extern void lengthen_keys(char *keys, size_t n, int from, int to);
 
 /* Before the first rows: slots whose states others tell become aliases of these. */
 extern void counts_find(Query *query, const Rows *rows);
+/*
+ * A bit for each slot of greatest or smallest keys that will be, or stay, an alias with rows that have NULLs as these
+ * columns may have.
+ */
+extern uint64_t counts_told(const Query *query, const Rows *rows);
 /* Before other rows: those with NULLs end what does not hold any more. */
 extern DeviceStatus counts_check(Query *query, const Rows *rows, DeviceError *error);
 /* Gives all slots their own states. */

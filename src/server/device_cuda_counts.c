@@ -72,6 +72,26 @@ counts_find(Query *query, const Rows *rows)
 	}
 }
 
+uint64_t
+counts_told(const Query *query, const Rows *rows)
+{
+	uint64_t	told = 0;
+
+	for (int s = 0; s < query->q->nslots; s++)
+	{
+		int			alias = query->rows > 0 ? query->alias[s] : find_pair(query->q, rows, s);
+
+		if (alias == ALIAS_NONE)
+			continue;
+		/* then none holds any more */
+		if (!alias_holds(query->q, rows, s, alias))
+			return 0;
+		if (query->q->slots[s].monoid != MONOID_COUNT)
+			told |= UINT64_C(1) << s;
+	}
+	return told;
+}
+
 DeviceStatus
 counts_settle(Query *query, DeviceError *error)
 {

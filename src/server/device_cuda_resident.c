@@ -547,6 +547,40 @@ restore_untold(Query *query, DeviceError *error)
 	return DEVICE_OK;
 }
 
+/* Says in *rows which columns may have NULLs, of each slice the same; false: some have some in one segment alone. */
+static bool
+find_nulls(const Resident *r, Rows *rows)
+{
+	const StoreHold *hold = r->hold;
+
+	memset(rows, 0, sizeof(*rows));
+	for (int c = 0; c < r->plan.ncols; c++)
+	{
+		const ResidentColumn *col = &r->plan.cols[c];
+		int			n = 0;
+
+		for (int s = 0; s < hold->nsegments && col->stored >= 0; s++)
+			n += hold->segments[(size_t) col->stored * hold->nsegments + s].validity != NULL;
+		if (n > 0 && n < hold->nsegments)
+			return false;
+		rows->cols[c].nullable = col->stored >= 0 ? n > 0 : col->nullable;
+	}
+	return true;
+}
+
+/* Makes the plan, and again if keys that only pairs are to tell need not be made then. */
+static void
+make_plan(Query *query, Resident *r)
+{
+	Rows		rows;
+	uint64_t	told;
+
+	resident_plan(query->q, r->in, r->hold, 0, &r->plan);
+	told = find_nulls(r, &rows) ? counts_told(query, &rows) : 0;
+	if (told != 0)
+		resident_plan(query->q, r->in, r->hold, told, &r->plan);
+}
+
 static DeviceStatus
 reduce_held(Query *query, Lane *lane, const WireResident *in, const WireRun *runs, const StoreHold *hold,
 			DeviceError *error)
@@ -556,7 +590,7 @@ reduce_held(Query *query, Lane *lane, const WireResident *in, const WireRun *run
 	bool		applied = false;
 	DeviceStatus status;
 
-	resident_plan(query->q, in, hold, &r.plan);
+	make_plan(query, &r);
 	DEVICE_CHECK(lane_add_timing(lane, b, error));
 	CUDA_CHECK(cudaEventRecord(lane->reduce_began[b], query->stream));
 	DEVICE_CHECK(save_untold(query, error));

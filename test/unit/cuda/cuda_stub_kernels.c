@@ -97,6 +97,15 @@ load_double(const GpuaggColumn *c, int64_t i)
 	return (double) load_integer(c, i);
 }
 
+/* Of a float that of its order; only a zero of 0.0 changes -0. */
+static int64_t
+load_code(const GpuaggColumn *c, int64_t i, double zero)
+{
+	if (c->type == GPUAGG_VALUE_F32 || c->type == GPUAGG_VALUE_F64)
+		return gpuagg_f64_code(load_double(c, i) + zero);
+	return load_integer(c, i);
+}
+
 #define INPUT_int8_t(r) (int8_t) ((r)->x.values ? load_integer(&(r)->x, (r)->row) : 1)
 #define INPUT_int32_t(r) (int32_t) load_integer(&(r)->x, (r)->row)
 #define INPUT_int64_t(r) load_integer(&(r)->x, (r)->row)
@@ -104,8 +113,7 @@ load_double(const GpuaggColumn *c, int64_t i)
 #define INPUT_float(r) (float) load_double(&(r)->x, (r)->row)
 #define INPUT_double(r) load_double(&(r)->x, (r)->row)
 #define INPUT_gpuagg_f64x2(r) ((gpuagg_f64x2) {load_double(&(r)->x, (r)->row), load_double(&(r)->y, (r)->row)})
-#define INPUT_gpuagg_kv(r) ((gpuagg_kv) {load_integer(&(r)->x, (r)->row), \
-	load_integer(&(r)->y, (r)->row)})
+#define INPUT_gpuagg_kv(r) ((gpuagg_kv) {load_code(&(r)->x, (r)->row, 0.0), load_code(&(r)->y, (r)->row, -0.0)})
 #define INPUT_gpuagg_mat2(r) ((const gpuagg_mat2 *) (r)->x.values)[(r)->row]
 #define INPUT_gpuagg_mat3(r) ((const gpuagg_mat3 *) (r)->x.values)[(r)->row]
 #define INPUT_gpuagg_mat4(r) ((const gpuagg_mat4 *) (r)->x.values)[(r)->row]
