@@ -345,15 +345,12 @@ extern void lengthen_keys(char *keys, size_t n, int from, int to);
 
 /* Before the first rows: slots whose states others tell become aliases of these. */
 extern void counts_find(Query *query, const Rows *rows);
-/*
- * A bit for each slot of greatest or smallest keys that will be, or stay, an alias with rows that have NULLs as these
- * columns may have.
- */
+/* A bit for each slot of greatest or smallest keys that will be, or stay, an alias with rows of these columns. */
 extern uint64_t counts_told(const Query *query, const Rows *rows);
-/* Before other rows: those with NULLs end what does not hold any more. */
+/* Before other rows: those with NULLs give slots of which it does not hold any more their own states. */
 extern DeviceStatus counts_check(Query *query, const Rows *rows, DeviceError *error);
-/* Gives all slots their own states. */
-extern DeviceStatus counts_settle(Query *query, DeviceError *error);
+/* Gives all slots of counts their own states, and with `keys` all slots.  Counts of rows may go with a form of the groups. */
+extern DeviceStatus counts_settle(Query *query, bool keys, DeviceError *error);
 
 /* ---- device_cuda_ordered.c ---- */
 

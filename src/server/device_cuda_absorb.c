@@ -209,7 +209,7 @@ locate(Query *query, const Rows *rows, DeviceError *error)
 {
 	DEVICE_CHECK(groups_locate(query, rows, error));
 	/* no slot counts just these rows */
-	DEVICE_CHECK(counts_settle(query, error));
+	DEVICE_CHECK(counts_settle(query, true, error));
 	if (query->located.kind != GPUAGG_BIN_RANGE)
 		return DEVICE_OK;
 	DEVICE_CHECK(query_reserve(query, &query->bins, rows->nrows * sizeof(int32_t), error));
@@ -328,7 +328,7 @@ static DeviceStatus
 absorb(Query *query, Query *part, const int64_t *key_min, const int64_t *key_max, DeviceMemory *map, DeviceError *error)
 {
 	CUDA_CHECK(cuda_select(query->device));
-	DEVICE_CHECK(counts_settle(query, error));
+	DEVICE_CHECK(counts_settle(query, true, error));
 	if (has_same_bins(query, part))
 		DEVICE_CHECK(combine_arrays(query, part, error));
 	else

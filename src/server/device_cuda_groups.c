@@ -357,7 +357,7 @@ grow_hash(Query *query, DeviceError *error)
 	GroupStates states;
 	DeviceStatus status;
 
-	DEVICE_CHECK(counts_settle(query, error));
+	DEVICE_CHECK(counts_settle(query, false, error));
 	DEVICE_CHECK(make_room(query, 4 * old, old + (old < LEAST_GROWTH ? 1 : LEAST_GROWTH), &hash, &states,
 						   error));
 	status = move_groups(query, &hash, &states, error);
@@ -614,7 +614,7 @@ fit_form(Query *query, const Rows *rows, DeviceError *error)
 
 	if (!runs && !outside && !narrow)
 		return DEVICE_OK;
-	DEVICE_CHECK(counts_settle(query, error));
+	DEVICE_CHECK(counts_settle(query, false, error));
 	if (runs)
 		status = leave_runs(query, &old, error);
 	else if (outside)

@@ -177,7 +177,7 @@ cuda_finish(Query *query, const WireLimit *limit, bool part, WireFinished *resul
 		query_release_scratch(query);
 	if (!part)
 		DEVICE_CHECK(sets_finish(query, error));
-	DEVICE_CHECK(counts_settle(query, error));
+	DEVICE_CHECK(counts_settle(query, true, error));
 	DEVICE_CHECK(list_groups(query, error));
 	/* fetching may need the memory */
 	query_release_scratch(query);

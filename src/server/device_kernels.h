@@ -36,7 +36,7 @@ typedef struct DeviceColumn
 	int			type;			/* WireType */
 	uint16_t	computed;		/* as in GpuaggColumn */
 	uint16_t	operand;
-	bool		nullable;		/* computed: some value may be NULL */
+	bool		nullable;		/* some value may be NULL, here or in rows that come with these */
 } DeviceColumn;
 
 typedef struct PackKeys

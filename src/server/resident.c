@@ -135,8 +135,6 @@ find_stored(const WireQuery *q, const WireResident *in, const StoreHold *hold, i
 	col->stored = stored;
 	col->codes = codes;
 	col->zeros = codes && setter.data != 0;
-	if (codes)
-		col->type = in->stored[stored].type;
 	col->checked = below;
 	col->no_zeros = setter.data != 0;
 	if (below)

@@ -18,7 +18,7 @@ typedef struct ResidentColumn
 	bool		nullable;
 	bool		filter;			/* of a slot: NULL is false */
 	bool		presence;		/* nothing reads its values: it has those of the stored column, or nowhere a NULL */
-	bool		codes;			/* its values are floats, for whose codes it stands, */
+	bool		codes;			/* the stored column's values are floats, and it is their codes, */
 	bool		zeros;			/* and that of -0 is that of 0 */
 	bool		checked;		/* rows are untold where a float of the stored column is so large, */
 	double		below;			/* that its magnitude is not below this, */

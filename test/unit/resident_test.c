@@ -218,6 +218,7 @@ typedef enum Kind
 	MANY_SLOTS,					/* count(*), sum(s * (s + 1) - (s + 1)), count(v), extremes and sums, some FILTER (WHERE v < 200), WHERE s <> 7 OR b, BY k */
 	CONDITIONS,					/* count(*), sum(s) WHERE s <> 7 AND v + 1 < 200 AND b BY k */
 	FLOATS,						/* count(*), sum(s), sum(x), max(x) BY k; a large x is untold */
+	PAIRS,						/* count(*), sum(s), argmax(v or s, x), and the greatest code of an x, BY k */
 	KINDS
 } Kind;
 
@@ -226,6 +227,7 @@ typedef struct Question
 	Kind		kind;
 	bool		keyed;
 	int			limit;			/* of FLOATS */
+	int			payload;		/* of PAIRS: the column */
 	WireQuery	q;
 	WireResident in;
 	WireRun		runs[3 * RANGES];	/* all, in order */
@@ -374,6 +376,24 @@ floats(Question *t)
 	add_slot(&t->q, MONOID_MAX_F64, random_below(2) ? (int) t->in.ncols - 1 : column(t, x, WIRE_F64, true), -1);
 }
 
+/* The payload has NULLs in some ranges, or none. */
+static void
+pairs(Question *t)
+{
+	WireResident *in = &t->in;
+	int			x = operate(in, VECTOR_F64_CODE, load(in, COL_X), VECTOR_NONE),
+				code,
+				payload;
+
+	in->program.instructions[in->program.ninstructions - 1].data = 1;
+	t->payload = random_below(2) ? COL_V : COL_S;
+	code = column(t, x, WIRE_I64, random_below(2));
+	payload = column(t, load(in, t->payload), types[t->payload], t->payload == COL_V);
+	add_slot(&t->q, MONOID_ARGMAX, code, -1);
+	t->q.slots[t->q.nslots - 1].col[1] = payload;
+	add_slot(&t->q, MONOID_MAX_I64, code, -1);
+}
+
 static void
 make_question(Question *t, const Model *m, Kind kind)
 {
@@ -443,6 +463,8 @@ make_question(Question *t, const Model *m, Kind kind)
 				conditions(t, (int) in->program.nregisters - 1);
 			if (kind == FLOATS)
 				floats(t);
+			if (kind == PAIRS)
+				pairs(t);
 			if (kind == NOTHING_LEFT)
 				in->program.filter = operate(in, VECTOR_F_INT2LT, (int) in->program.nregisters - 1, constant(in, -1000));
 	}
@@ -507,7 +529,24 @@ typedef struct Group
 	uint64_t	key;
 	int64_t		count;
 	int64_t		sum;
+	gpuagg_kv	best;			/* of PAIRS, */
+	int64_t		most;			/* and the greatest code */
 } Group;
+
+/* Of no pairs. */
+static void
+no_pairs(Group *g)
+{
+	g->best = argmax_identity();
+	g->most = max_i64_identity();
+}
+
+static void
+add_pairs(Group *to, const Group *from)
+{
+	to->best = argmax_combine(to->best, from->best);
+	to->most = max_i64_combine(to->most, from->most);
+}
 
 static int
 compare_groups(const void *a, const void *b)
@@ -546,6 +585,7 @@ gather(Group *groups, int n)
 		{
 			groups[places[at] - 1].count += groups[i].count;
 			groups[places[at] - 1].sum += groups[i].sum;
+			add_pairs(&groups[places[at] - 1], &groups[i]);
 		}
 	}
 	free(places);
@@ -645,6 +685,14 @@ lay_out(Question *t)
 	}
 }
 
+static void
+note_pair(const Question *t, const Model *m, const Range *r, uint32_t row, Group *g)
+{
+	g->most = gpuagg_f64_code((double) value(m, r, COL_X, row));
+	if (!is_null(r, t->payload, row))
+		g->best = (gpuagg_kv) {g->most, value(m, r, t->payload, row)};
+}
+
 /* The groups of the question's rows. */
 static Group *
 expect(const Question *t, const Model *m, int *n, uint64_t *untold)
@@ -663,6 +711,9 @@ expect(const Question *t, const Model *m, int *n, uint64_t *untold)
 			int			is = outcome(t, m, &m->ranges[t->runs[i].range / 3], row, &g->key, &g->sum);
 
 			g->count = 1;
+			no_pairs(g);
+			if (t->kind == PAIRS)
+				note_pair(t, m, &m->ranges[t->runs[i].range / 3], row, g);
 			*n += is > 0;
 			*untold += is < 0;
 		}
@@ -922,6 +973,12 @@ check_answer(Peer *peer, const Question *t, Group *right, int n, uint64_t untold
 
 			memcpy(&groups[at].key, peer->arena + got.keys + g * t->q.key_bytes, t->q.key_bytes);
 			groups[at].count = ((int64_t *) (peer->arena + got.slots[0]))[g];
+			no_pairs(&groups[at]);
+			if (t->kind == PAIRS)
+			{
+				groups[at].best = ((gpuagg_kv *) (peer->arena + got.slots[2]))[g];
+				groups[at].most = ((int64_t *) (peer->arena + got.slots[3]))[g];
+			}
 			for (int b = 0; b < t->q.slots[1].width; b++)
 				groups[at].sum += states[g * t->q.slots[1].width + b] * (t->q.slots[1].width > 1 ? b : 1);
 		}

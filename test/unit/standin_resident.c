@@ -150,11 +150,11 @@ read_value(const char *values, uint32_t type, int64_t i)
 
 /* The code of a float. */
 static int64_t
-read_code(const char *values, const ResidentColumn *col, int64_t i)
+read_code(const char *values, uint32_t type, bool zeros, int64_t i)
 {
-	double		v = col->type == WIRE_F32 ? ((const float *) values)[i] : ((const double *) values)[i];
+	double		v = type == WIRE_F32 ? ((const float *) values)[i] : ((const double *) values)[i];
 
-	return gpuagg_f64_code(col->zeros ? v + 0.0 : v);
+	return gpuagg_f64_code(zeros ? v + 0.0 : v);
 }
 
 static const StoreSegment *
@@ -208,8 +208,10 @@ column_cell(const Made *m, int c, int64_t position, int row)
 		const StoreSegment *s = segment_of(m, col->stored, position);
 		int64_t		at = position % STORE_SEGMENT_ROWS + row;
 
-		return vector_cell(col->presence ? 1 : col->codes ? read_code(s->values, col, at) : read_value(s->values, col->type, at),
-						   bit(s->validity, at) ? VECTOR_VALUE : VECTOR_NULL);
+		int64_t		value = col->presence ? 1 :
+			col->codes ? read_code(s->values, m->in->stored[col->stored].type, col->zeros, at) : read_value(s->values, col->type, at);
+
+		return vector_cell(value, bit(s->validity, at) ? VECTOR_VALUE : VECTOR_NULL);
 	}
 	o = vector_operand(col->operand, m->plan.program.constants, m->tile.values, m->tile.states, TILE);
 	return vector_cell(vector_value(&o, row), vector_state(&o, row));

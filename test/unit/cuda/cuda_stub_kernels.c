@@ -394,6 +394,17 @@ bin_of(const GpuaggBins *bins, int64_t i, GpuaggHistStatus *status)
 		range_bin(bins, i, status);
 }
 
+/* The library refuses floats for integers, other than of pairs. */
+static void
+check_input(const GpuaggSlot *slot)
+{
+	if ((slot->x.type != GPUAGG_VALUE_F32 && slot->x.type != GPUAGG_VALUE_F64) ||
+		(slot->op != MONOID_MAX_I64 && slot->op != MONOID_MIN_I64 && slot->op != MONOID_SUM_I64))
+		return;
+	printf("Bail out! floats for an operator of integers\n");
+	exit(1);
+}
+
 GpuaggCudaStatus
 gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_bytes,
 				   gpuagg_stream stream)
@@ -401,6 +412,8 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 	(void) stream;
 	if (hist->bins.nbins < 1)
 		return GPUAGG_CUDA_INVALID;
+	for (int s = 0; s < hist->nslots; s++)
+		check_input(&hist->slot[s]);
 	SIZE(workspace, workspace_bytes);
 	LAUNCH();
 	if (hist->program)
@@ -959,6 +972,7 @@ gpuagg_runs_update(const GpuaggRuns *runs, const GpuaggSlot *slot, uint32_t *err
 	int64_t		run = runs->nrows > 0 ? runs->before[0] - 1 : 0;
 
 	(void) stream;
+	check_input(slot);
 	SIZE(workspace, workspace_bytes);
 	LAUNCH();
 	if (runs->bins && runs->nrows > 0 && !runs_have_own_bins(runs))
