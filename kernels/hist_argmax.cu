@@ -9,8 +9,9 @@
  * the L1 cache.  Either way rows of a thread, then of a warp, that have one bin are put together before they change
  * anything: in order of time, each row wins.
  *
- * A block has equal shares of neighbouring rows, not every so many tiles: of rows whose keys ascend over the whole column,
- * the last block's win, and no two blocks contend.
+ * A block has an equal share of neighbouring rows, and begins with some of the last of them, the last first: where keys
+ * ascend, as in order of time, those win, and nearly all others lose to them.  Then it goes on from the first, so that few
+ * rows win where keys descend, too.
  */
 #include "hist_change.cuh"
 #include "hist_kernels.cuh"
@@ -37,6 +38,7 @@ struct ArgmaxArgs
 	SimpleBins	bins;			/* of kernels with vectors */
 	int			slot;
 	int			log2_copies;	/* of entries, each for some of the block's warps */
+	u32			last_rows;		/* of a block's share, that are its first */
 };
 
 /* Whether a row of this key wins, or ties, so that its value decides. */
@@ -238,6 +240,13 @@ add_pairs(const HistSlot &slot, Best &best, const u32 (&row)[ITEMS], const u32 (
 	}
 }
 
+/* The place of a share's tile number t, of so many, of which `last` are taken from the end. */
+static __device__ __forceinline__ u32
+tile_place(u32 t, u32 tiles, u32 last)
+{
+	return t < last ? tiles - 1 - t : t - last;
+}
+
 /* A block's rows, in vectors: simple bins and keys K, without filter or NULLs, from multiples of 16 bytes on. */
 template <typename Op, typename K, typename Best> static __device__ __forceinline__ void
 add_vectors(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
@@ -252,9 +261,12 @@ add_vectors(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy
 				lines = (vectors + 31) / 32,
 				begin = lines * blockIdx.x / gridDim.x * 32,
 				end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, vectors);
+	u32			tiles = (u32) ((end - begin + threads_for<K>() - 1) / threads_for<K>()),
+				last = min((tiles + 1) / 2, argmax.last_rows / (ITEMS * threads_for<K>()) + 1);
 
-	for (u64 base = begin; base < end; base += threads_for<K>())
+	for (u32 t = 0; t < tiles; t++)
 	{
+		u64			base = begin + (u64) tile_place(t, tiles, last) * threads_for<K>();
 		u32			first = (u32) (base + threadIdx.x) * ITEMS,
 					n = base + threadIdx.x < end ? min(args.nrows - first, (u32) ITEMS) : 0,
 					row[ITEMS],
@@ -313,13 +325,17 @@ add_vectors(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy
 template <typename Op, typename Best> static __device__ __forceinline__ void
 add_rows(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
 {
+	constexpr u32 TILE = ITEMS * threads_for<AnyKeys>();
 	const HistSlot &slot = args.slot[argmax.slot];
 	u64			lines = ((u64) args.nrows + 31) / 32,
 				begin = lines * blockIdx.x / gridDim.x * 32,
 				end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) args.nrows);
+	u32			tiles = (u32) ((end - begin + TILE - 1) / TILE),
+				last = min((tiles + 1) / 2, argmax.last_rows / TILE + 1);
 
-	for (u64 base = begin; base < end; base += ITEMS * threads_for<AnyKeys>())
+	for (u32 t = 0; t < tiles; t++)
 	{
+		u64			base = begin + (u64) tile_place(t, tiles, last) * TILE;
 		u32			row[ITEMS],
 					at[ITEMS],
 					in = 0;
@@ -455,7 +471,8 @@ hist_launch_argmax(const HistArgs &args, const HistModel &model, const DeviceFac
 		STATUS_TRY(hist_launch_prepare(args, facts, stream));
 	for (int s = 0; s < args.nslots; s++)
 	{
-		ArgmaxArgs	argmax = {simple_bins(args.bins), s, model.log2_copies};
+		ArgmaxArgs	argmax = {simple_bins(args.bins), s, model.log2_copies,
+			(u32) min(HIST_ARGMAX_LAST * (args.bins.nbins << model.log2_copies), (int64_t) args.nrows)};
 
 		CUDA_TRY(args.slot[s].op == MONOID_ARGMAX ? launch_keys<Op_argmax>(one, model, argmax, facts, stream)
 				 : launch_keys<Op_argmin>(one, model, argmax, facts, stream));

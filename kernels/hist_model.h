@@ -192,6 +192,8 @@ hist_model_global(const HistDevice *dev, int64_t nbins, int bin_bytes, int64_t n
 #define HIST_ARGMAX_BYTES 16
 #define HIST_ARGMAX_LOCKS 1024
 #define HIST_ARGMAX_SPREAD 1024
+/* So many rows an entry are taken from the end of a block's share. */
+#define HIST_ARGMAX_LAST 8
 /* A block reads and changes this many states at its ends in the time of one row. */
 #define HIST_ARGMAX_STATES 4
 
