@@ -11,6 +11,7 @@
 
 #include "operators/vector_run.h"
 #include "operators/bins.h"
+#include "operators/hll.h"
 #include "peer.h"
 #include "server/store.h"
 #include "strategy.h"
@@ -219,6 +220,7 @@ typedef enum Kind
 	CONDITIONS,					/* count(*), sum(s) WHERE s <> 7 AND v + 1 < 200 AND b BY k */
 	FLOATS,						/* count(*), sum(s), sum(x), max(x) BY k; a large x is untold */
 	PAIRS,						/* count(*), sum(s), argmax(v or s, x), and the greatest code of an x, BY k */
+	SKETCH,						/* count(*), sum(s), a sketch of v, BY k or not */
 	KINDS
 } Kind;
 
@@ -409,7 +411,7 @@ make_question(Question *t, const Model *m, Kind kind)
 	in->buffer = random_below(ARENA_BUFFERS);
 	in->program.filter = VECTOR_NONE;
 	if (kind == PLAIN_KEYS || kind == FILTERED_KEYS || kind >= NULL_SLOT_FILTER || kind == COMPUTED_KEYS)
-		k = kind == NO_COLUMNS ? -1 : load(in, COL_K);
+		k = kind == NO_COLUMNS || (kind == SKETCH && random_below(8) > 0) ? -1 : load(in, COL_K);
 	if (kind == COMPUTED_KEYS)
 		k = operate(in, VECTOR_F_INT4PL, k, constant(in, 5));
 	if (k >= 0)
@@ -465,6 +467,12 @@ make_question(Question *t, const Model *m, Kind kind)
 				floats(t);
 			if (kind == PAIRS)
 				pairs(t);
+			if (kind == SKETCH)
+			{
+				add_slot(q, MONOID_HLL_MAX, column(t, load(in, COL_V), WIRE_I64, true), -1);
+				q->slots[2].bin_kind = WIRE_BIN_HLL;
+				q->slots[2].bin_n = q->slots[2].width = GPUAGG_HLL_REGISTERS;
+			}
 			if (kind == NOTHING_LEFT)
 				in->program.filter = operate(in, VECTOR_F_INT2LT, (int) in->program.nregisters - 1, constant(in, -1000));
 	}
@@ -847,6 +855,33 @@ group_value(const Group *g, const WireValue *of, int64_t *value)
 	return of->slot < 0 ? g->key >> 32 == 0 : of->counted < 0 || g->count > 0;
 }
 
+/* Are these the registers of a group's rows? */
+static void
+check_sketch(const Question *t, const Model *m, const Group *g, const int32_t *registers, const char *what)
+{
+	static uint8_t right[GPUAGG_HLL_REGISTERS];
+	int			bad = 0;
+
+	memset(right, 0, sizeof(right));
+	for (uint32_t i = 0; i < t->nruns; i++)
+		for (uint32_t row = t->runs[i].first; row < t->runs[i].first + t->runs[i].nrows; row++)
+		{
+			const Range *r = &m->ranges[t->runs[i].range / 3];
+			uint64_t	key;
+			int64_t		sum;
+			int			reg,
+						rank;
+
+			if (outcome(t, m, r, row, &key, &sum) != 1 || key != g->key || is_null(r, COL_V, row))
+				continue;
+			gpuagg_bin_hll((uint64_t) value(m, r, COL_V, row), &reg, &rank);
+			right[reg] = (uint8_t) hll_max_combine(right[reg], rank);
+		}
+	for (int r = 0; r < GPUAGG_HLL_REGISTERS; r++)
+		bad += registers[r] != right[r];
+	CHECK(bad == 0, "%s: %d registers of group %d", what, bad, (int) g->key);
+}
+
 /* A number that is the less, the earlier the group comes. */
 static int64_t
 group_place(const Group *g)
@@ -921,7 +956,7 @@ leave_out(const Group *right, int n, Group *groups, int made)
 
 /* Fetches the groups, and compares; false: the connection failed. */
 static bool
-check_answer(Peer *peer, const Question *t, Group *right, int n, uint64_t untold, const char *what)
+check_answer(Peer *peer, const Question *t, const Model *m, Group *right, int n, uint64_t untold, const char *what)
 {
 	WireFinished finished;
 	Group	   *groups;
@@ -974,6 +1009,8 @@ check_answer(Peer *peer, const Question *t, Group *right, int n, uint64_t untold
 			memcpy(&groups[at].key, peer->arena + got.keys + g * t->q.key_bytes, t->q.key_bytes);
 			groups[at].count = ((int64_t *) (peer->arena + got.slots[0]))[g];
 			no_pairs(&groups[at]);
+			if (t->kind == SKETCH && groups[at].count > 0)
+				check_sketch(t, m, &groups[at], (int32_t *) (peer->arena + got.slots[2]) + g * GPUAGG_HLL_REGISTERS, what);
 			if (t->kind == PAIRS)
 			{
 				groups[at].best = ((gpuagg_kv *) (peer->arena + got.slots[2]))[g];
@@ -1049,7 +1086,7 @@ run_question(Peer *peer, Model *m, Kind kind, bool must, const char *where)
 			}
 			untold *= again ? 2 : 1;
 		}
-		if (!check_answer(peer, &t, right, n, untold, what))
+		if (!check_answer(peer, &t, m, right, n, untold, what))
 			failed++;
 	}
 	CHECK(!must || peer->failed.text[0] == '\0', "%s: %s", what, peer->failed.text);
@@ -1142,7 +1179,7 @@ two_queries(void)
 				change(&m, r);
 		for (int i = 0; i < 4; i++)
 			run_question(&other, &m, (round + i) % KINDS, true, "beside another");
-		CHECK(check_answer(&peer, &t, right, n, untold, "while ranges were replaced"), "%s", peer.failed.text);
+		CHECK(check_answer(&peer, &t, &before, right, n, untold, "while ranges were replaced"), "%s", peer.failed.text);
 		/* the old contents may come back */
 		run_question(&peer, &before, FILTERED_KEYS, true, "old stamps");
 		free(right);
@@ -1339,7 +1376,7 @@ batch_behind_runs(void)
 		refused += !done.taken;
 		last_taken = false;
 		if (!done.taken)
-			CHECK(check_answer(&peer, &t, right, groups, untold, "a batch that was not taken"), "%s", peer.failed.text);
+			CHECK(check_answer(&peer, &t, &m, right, groups, untold, "a batch that was not taken"), "%s", peer.failed.text);
 		free(right);
 		peer_close(&peer);
 	}
@@ -1368,7 +1405,7 @@ program_behind_runs(void)
 		CHECK(ask(&peer, &t, &taken), "%s", peer.failed.text);
 		stub_mend();
 		if (taken)
-			CHECK(check_answer(&peer, &t, right, groups, untold, "runs of a program"), "%s", peer.failed.text);
+			CHECK(check_answer(&peer, &t, &m, right, groups, untold, "runs of a program"), "%s", peer.failed.text);
 		free(right);
 		peer_close(&peer);
 		CHECK(is_empty(), "something is left");
