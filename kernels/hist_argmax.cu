@@ -146,7 +146,10 @@ struct Entries
 	}
 };
 
-/* The states themselves. */
+/*
+ * The states themselves, which are read as they were at some time: where the device has no accesses of 16 bytes that cannot
+ * be torn, their keys alone.
+ */
 struct States
 {
 	gpuagg_kv  *states;
@@ -156,13 +159,28 @@ struct States
 
 	__device__ __forceinline__ int64_t key(u32 at) const { return states[at].key; }
 
+	/* No better than the state. */
 	__device__ __forceinline__ gpuagg_kv
 	pair(u32 at) const
 	{
+#if __CUDA_ARCH__ >= 900
 		ulonglong2	bits = load_whole(states + at);
 		gpuagg_kv	v = {(int64_t) bits.x, (int64_t) bits.y};
-
+#else
+		gpuagg_kv	v = {key(at), INT64_MAX};
+#endif
 		return v;
+	}
+
+	/* A state that was, to start from; other blocks may be at their end. */
+	template <typename Op> __device__ __forceinline__ gpuagg_kv
+	known(u32 at) const
+	{
+#if __CUDA_ARCH__ >= 900
+		return pair(at);
+#else
+		return Op::identity();
+#endif
 	}
 
 	template <typename Op> __device__ __forceinline__ void
@@ -390,10 +408,10 @@ argmax_shared_kernel(const __grid_constant__ HistArgs args, const __grid_constan
 	let_successor_start();
 	for (u32 i = threadIdx.x; i < n; i += threads_for<K>())
 	{
-		longlong2	v = __ldcg((const longlong2 *) states.states + (i >> argmax.log2_copies));
+		gpuagg_kv	v = states.template known<Op>(i >> argmax.log2_copies);
 
-		entries.keys[i] = v.x;
-		entries.values[i] = v.y;
+		entries.keys[i] = v.key;
+		entries.values[i] = v.value;
 	}
 	for (u32 i = threadIdx.x; i < HIST_ARGMAX_LOCKS; i += threads_for<K>())
 		entries.locks[i] = 0;
