@@ -208,7 +208,8 @@ typedef struct GpuaggBins
 /*
  * One operator.  x is the input; the second input y is the Y of a regression
  * (x the X) or the payload of argmax and argmin (x the key).  Integer columns may be
- * narrower than the monoid's input, and float4 may feed float8.  A row with a NULL
+ * narrower than the monoid's input, and float4 may feed float8.  Floats of argmax and argmin stand for their
+ * gpuagg_f64_code(), a key of -0 for that of 0.  A row with a NULL
  * in x or y is left out.  COUNT with x.values = NULL counts rows; x.validity then
  * still counts.
  */

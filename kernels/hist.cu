@@ -5,7 +5,6 @@
  */
 #include "hist_change.cuh"
 #include "hist_kernels.cuh"
-#include "hist_model.h"
 #include "hist_slots.cuh"
 #include "partition.cuh"
 
@@ -19,7 +18,7 @@
 /* Of so many bins that these bytes a bin fit shared memory, extremes of decimals are faster there. */
 #define DECIMAL_BYTES 16
 
-/* Operators with a form in one way, the others in the L2 cache: each reads the bins by itself. */
+/* Operators with a form in one way, argmax and argmin in theirs, the others in the L2 cache: each reads the bins by itself. */
 struct HistPlan
 {
 	HistArgs	args;
@@ -27,7 +26,9 @@ struct HistPlan
 	PartPlan	part;
 	PartPlan	groups;			/* of partitions; no parts: none */
 	HistExchange exchange;		/* instead of the partition, if rows are even */
-	HistArgs	rest;			/* slots without a form */
+	HistArgs	argmax;			/* slots of argmax and argmin */
+	HistModel	argmax_model;
+	HistArgs	rest;			/* other slots without a form */
 	HistModel	rest_model;
 };
 
@@ -318,8 +319,18 @@ choose_rest(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	plan.rest.spread = hist_model_spread(&dev);
 	plan.rest.locks = true;
 	plan.rest.hot_entries = reads ? 0 : HOT_GLOBAL;
-	/* rows out of range are reported once */
-	plan.rest.report = plan.args.nslots == 0;
+}
+
+static void
+choose_argmax(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
+{
+	HistDevice	dev = hist_device(facts, plan.argmax);
+
+	plan.argmax_model = HistModel();
+	plan.argmax_model.form = HIST_FORM_GLOBAL;
+	if (hist->strategy != GPUAGG_HIST_GLOBAL)
+		plan.argmax_model = hist_model_argmax(&dev, hist->bins.nbins, hist->nrows, hist->strategy == GPUAGG_HIST_SHARED);
+	plan.argmax.locks = true;
 }
 
 /* What tiles do of a slot. */
@@ -472,7 +483,7 @@ make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	STATUS_TRY(hist_check_bins(hist->bins));
 	args.bins = hist->bins;
 	args.report = true;
-	plan.rest = args;
+	plan.rest = plan.argmax = args;
 	for (int s = 0; s < hist->nslots; s++)
 	{
 		HistSlot	slot;
@@ -480,7 +491,9 @@ make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		STATUS_TRY(hist_set_slot(hist, s, slot));
 		if (hist->bins.nbins <= (int64_t) facts.smem_per_block / DECIMAL_BYTES)
 			hist_set_extreme(slot);
-		if (slot.form == HIST_GENERIC || hist->strategy == GPUAGG_HIST_GLOBAL)
+		if (is_argmax(slot.op))
+			plan.argmax.slot[plan.argmax.nslots++] = slot;
+		else if (slot.form == HIST_GENERIC || hist->strategy == GPUAGG_HIST_GLOBAL)
 			plan.rest.slot[plan.rest.nslots++] = slot;
 		else
 			args.slot[args.nslots++] = slot;
@@ -500,6 +513,11 @@ make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	args.spread = HIST_SPREAD_BINS;
 	if (plan.rest.nslots > 0)
 		choose_rest(hist, facts, plan);
+	if (plan.argmax.nslots > 0)
+		choose_argmax(hist, facts, plan);
+	/* rows out of range are reported once */
+	plan.rest.report = plan.args.nslots == 0;
+	plan.argmax.report = plan.args.nslots == 0 && plan.rest.nslots == 0;
 	return GPUAGG_CUDA_OK;
 }
 
@@ -522,6 +540,17 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	STATUS_TRY(make_plan(hist, *facts, plan));
+	if (plan.args.nslots == 0 && plan.rest.nslots == 0)
+	{
+		bool		shared = plan.argmax_model.form == HIST_FORM_SHARED;
+
+		choice->strategy = shared ? GPUAGG_HIST_SHARED : GPUAGG_HIST_GLOBAL;
+		choice->copies = 1 << plan.argmax_model.log2_copies;
+		choice->passes = 1;
+		choice->bin_bytes = shared ? HIST_ARGMAX_BYTES : 0;
+		choice->together = false;
+		return GPUAGG_CUDA_OK;
+	}
 	if (plan.args.nslots == 0)
 	{
 		choice->strategy = GPUAGG_HIST_GLOBAL;
@@ -538,6 +567,7 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 		: plan.exchange.owners ? 1 : plan.model.passes;
 	choice->bin_bytes = plan.model.form == HIST_FORM_BYTES ? 1 : 4 * plan.args.words;
 	choice->together = plan.model.form == HIST_FORM_SHARED && plan.model.passes == 1 && plan.rest.nslots == 0 &&
+		plan.argmax.nslots == 0 &&
 		hist_fast_takes(plan.args);
 	return GPUAGG_CUDA_OK;
 }
@@ -675,8 +705,8 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	STATUS_TRY(make_plan(hist, *facts, plan));
-	plan.args.window = plan.rest.window = ws.take<int>(2 * GPUAGG_MAX_SLOTS);
-	plan.args.lock = plan.rest.lock = ws.take<u32>(HIST_LOCKS);
+	plan.args.window = plan.rest.window = plan.argmax.window = ws.take<int>(2 * GPUAGG_MAX_SLOTS);
+	plan.args.lock = plan.rest.lock = plan.argmax.lock = ws.take<u32>(HIST_LOCKS);
 	if (plan.args.nslots > 0)
 	{
 		plan_workspace(hist, *facts, plan, ws, &bytes);
@@ -692,5 +722,7 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 		STATUS_TRY(launch_forms(hist, plan, bytes, *facts, stream));
 	if (plan.rest.nslots > 0)
 		STATUS_TRY(hist_launch_global(plan.rest, *facts, stream));
+	if (plan.argmax.nslots > 0)
+		STATUS_TRY(hist_launch_argmax(plan.argmax, plan.argmax_model, *facts, stream));
 	return GPUAGG_CUDA_OK;
 }

@@ -177,6 +177,19 @@ enum HistCounter
 #define HIST_LOCKS (1 << HIST_LOG2_LOCKS)
 #define HIST_SAMPLE 4096
 
+/* Those whose states are pairs of a key and a value: see hist_argmax.cu. */
+static constexpr __host__ __device__ bool
+is_argmax(int op)
+{
+	return op == MONOID_ARGMAX || op == MONOID_ARGMIN;
+}
+
+static constexpr __host__ __device__ bool
+hist_is_float(GpuaggValueType type)
+{
+	return type == GPUAGG_VALUE_F32 || type == GPUAGG_VALUE_F64;
+}
+
 /* body(Op()) with the operator's type. */
 #pragma nv_exec_check_disable
 template <typename Body> static __host__ __device__ __forceinline__ void

@@ -311,7 +311,7 @@ static constexpr __host__ __device__ bool
 mostly_reads(int op)
 {
 	return form_of(op) == HIST_MAX32 || form_of(op) == HIST_MAX64 || form_of(op) == HIST_OR64 ||
-		op == MONOID_MIN_DEC || op == MONOID_MAX_DEC || op == MONOID_ARGMAX || op == MONOID_ARGMIN;
+		op == MONOID_MIN_DEC || op == MONOID_MAX_DEC || is_argmax(op);
 }
 
 /* Whether they take locks, so that states have copies. */
@@ -581,7 +581,7 @@ change_together(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
 /* Which operators there may be. */
 enum HistChange
 {
-	CHANGE_ANY,
+	CHANGE_ANY,					/* but those that have a kernel of their own */
 	CHANGE_OUT_OF_WINDOW,				/* those that have out-of-window rows */
 	CHANGE_SUMS					/* float sums without deviations, which need no entries */
 };
@@ -589,7 +589,9 @@ enum HistChange
 static constexpr __host__ __device__ bool
 changes(HistChange which, int op)
 {
-	return which == CHANGE_ANY || (which == CHANGE_OUT_OF_WINDOW && sums_floats(op)) || form_of(op) == HIST_FIX;
+	if (which == CHANGE_ANY)
+		return !is_argmax(op);
+	return (which == CHANGE_OUT_OF_WINDOW && sums_floats(op)) || form_of(op) == HIST_FIX;
 }
 
 /* The same of any operator. */

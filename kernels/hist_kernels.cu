@@ -8,7 +8,6 @@
  * starts while its predecessor drains and waits where it needs the predecessor's results.
  */
 #include "hist_kernels.cuh"
-#include "hist_model.h"
 #include "hist_shared.cuh"
 
 #define THREADS HIST_THREADS

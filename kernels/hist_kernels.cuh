@@ -6,6 +6,7 @@
 #define GPUAGG_HIST_KERNELS_CUH
 
 #include "hist.cuh"
+#include "hist_model.h"
 
 /* Kernels need some shared memory of their own. */
 #define SHARED_RESERVE 1024
@@ -26,6 +27,9 @@ GpuaggCudaStatus hist_launch_tiles(const HistArgs &args, const DeviceFacts &fact
 GpuaggCudaStatus hist_launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
 /* Slots without a form. */
 GpuaggCudaStatus hist_launch_global(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
+/* Slots of ARGMAX and ARGMIN. */
+GpuaggCudaStatus hist_launch_argmax(const HistArgs &args, const HistModel &model, const DeviceFacts &facts,
+									cudaStream_t stream);
 /* Copies of states: before rows, and after all that changes the states. */
 GpuaggCudaStatus hist_launch_init_copies(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
 GpuaggCudaStatus hist_launch_merge_copies(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);

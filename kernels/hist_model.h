@@ -203,4 +203,38 @@ hist_model_global(const HistDevice *dev, int64_t nbins, int bin_bytes, int64_t n
 	return m;
 }
 
+/*
+ * ARGMAX and ARGMIN: a pair a bin in shared memory, and locks; see hist_argmax.cu.  More entries than these would win
+ * nothing as copies: an entry that few rows have met is beaten often.
+ */
+#define HIST_ARGMAX_BYTES 16
+#define HIST_ARGMAX_LOCKS 1024
+#define HIST_ARGMAX_SPREAD 1024
+/* So many rows an entry are taken from the end of a block's share. */
+#define HIST_ARGMAX_LAST 8
+/* A block reads and changes this many states at its ends in the time of one row. */
+#define HIST_ARGMAX_STATES 4
+
+static inline int64_t
+hist_argmax_shared_bytes(int64_t entries)
+{
+	return entries * HIST_ARGMAX_BYTES + HIST_ARGMAX_LOCKS * 4;
+}
+
+/* In shared memory, or on the states in the L2 cache; shared: wherever the bins fit. */
+static inline HistModel
+hist_model_argmax(const HistDevice *dev, int64_t nbins, int64_t nrows, bool shared)
+{
+	HistModel	m = {HIST_FORM_GLOBAL, 0, 0, 1, nbins, 1};
+	int64_t		block_rows = nrows / dev->sms + 1;
+
+	if (hist_argmax_shared_bytes(nbins) > dev->shared_bytes || (!shared && nbins > HIST_ARGMAX_STATES * block_rows))
+		return m;
+	m.form = HIST_FORM_SHARED;
+	while (m.log2_copies < HIST_MAX_LOG2_COPIES && nbins << (m.log2_copies + 1) <= HIST_ARGMAX_SPREAD)
+		m.log2_copies++;
+	m.log2_most = m.log2_copies;
+	return m;
+}
+
 #endif							/* GPUAGG_HIST_MODEL_H */

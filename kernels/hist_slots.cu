@@ -138,14 +138,14 @@ hist_set_slot(const GpuaggHist *hist, int s, HistSlot &slot)
 	}
 	if (slot.x.values == nullptr && !slot.x.computed)
 		return GPUAGG_CUDA_INVALID;
-	if (!type_feeds(slot.x.type, native))
+	if (!type_feeds(slot.x.type, native) && !(is_argmax(in.op) && hist_is_float(slot.x.type)))
 		return GPUAGG_CUDA_UNSUPPORTED;
 	slot.extend = native == GPUAGG_VALUE_I128 && slot.x.type != native;
 	if (!pairs)
 		slot.y.values = nullptr, slot.y.validity = nullptr;
 	else if (slot.y.values == nullptr)
 		return GPUAGG_CUDA_INVALID;
-	else if (!type_feeds(slot.y.type, native))
+	else if (!type_feeds(slot.y.type, native) && !(is_argmax(in.op) && hist_is_float(slot.y.type)))
 		return GPUAGG_CUDA_UNSUPPORTED;
 	return GPUAGG_CUDA_OK;
 }

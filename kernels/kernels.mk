@@ -61,7 +61,10 @@ endef
 $(eval $(call cuda_rules,build))
 $(eval $(call cuda_rules,build/emulator))
 
-build/gpu-tests: $(GPU_TEST_OBJS) build/server/device_kernels_resident.o build/server/device_kernels_groups.o $(KERNEL_LIB)
+# the small kernels of the server that have tests here
+GPU_TEST_SERVER_OBJS = $(patsubst %,build/server/device_kernels_%.o,resident groups sketches)
+
+build/gpu-tests: $(GPU_TEST_OBJS) $(GPU_TEST_SERVER_OBJS) $(KERNEL_LIB)
 	$(NVCC) $(CUDA_GENCODE) $^ -o $@
 
 test/bench/kernels: $(KERNEL_BENCH_OBJS) $(KERNEL_LIB)

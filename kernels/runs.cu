@@ -171,6 +171,12 @@ load_eight(const GpuaggColumn &c, const int64_t *row, uint32_t ok, bool together
 			}
 }
 
+static constexpr __host__ __device__ bool
+is_float(GpuaggValueType type)
+{
+	return type == GPUAGG_VALUE_F32 || type == GPUAGG_VALUE_F64;
+}
+
 static __device__ __forceinline__ double
 as_double(GpuaggValueType type, int64_t bits)
 {
@@ -193,7 +199,13 @@ struct RowInput
 	__device__ __forceinline__ void get(float &v) const { v = __uint_as_float((uint32_t) lo); }
 	__device__ __forceinline__ void get(double &v) const { v = as_double(x, lo); }
 	__device__ __forceinline__ void get(gpuagg_f64x2 &v) const { v.x = as_double(x, lo); v.y = as_double(y, second); }
-	__device__ __forceinline__ void get(gpuagg_kv &v) const { v.key = lo; v.value = second; }
+	/* floats have their order's codes, a key of -0 that of 0 */
+	__device__ __forceinline__ void
+	get(gpuagg_kv &v) const
+	{
+		v.key = is_float(x) ? gpuagg_f64_code(as_double(x, lo) + 0.0) : lo;
+		v.value = is_float(y) ? gpuagg_f64_code(as_double(y, second)) : second;
+	}
 };
 
 /* ---- reduction -------------------------------------------------------------------- */
@@ -494,7 +506,9 @@ reads(GpuaggValueType type)
 	if (std::is_same<Input, float>::value)
 		return type == GPUAGG_VALUE_F32;
 	if (std::is_same<Input, double>::value || std::is_same<Input, gpuagg_f64x2>::value)
-		return type == GPUAGG_VALUE_F32 || type == GPUAGG_VALUE_F64;
+		return is_float(type);
+	if (std::is_same<Input, gpuagg_kv>::value && is_float(type))
+		return true;
 	return integer || (std::is_same<Input, gpuagg_i128>::value && type == GPUAGG_VALUE_I128);
 }
 

@@ -300,7 +300,9 @@ extern DeviceStatus query_wait(Query *query, DeviceError *error);
 extern void batch_rows(const char *base, const WireBatch *batch, Rows *rows);
 extern GpuaggColumn kernel_column(const DeviceColumn *c);
 extern bool may_have_nulls(const DeviceColumn *c);
-/* Bytes of one group's states of slot s. */
+/* Is it a sketch a group?  On a device its registers are bytes. */
+extern bool slot_is_sketch(const WireQuery *q, int s);
+/* Bytes of one group's states of slot s, on a device. */
 extern size_t slot_state_bytes(const WireQuery *q, int s);
 /* Is slot s reduced when all rows are there, as its operator does not commute? */
 extern bool slot_is_ordered(const WireQuery *q, int s);
@@ -363,10 +365,12 @@ extern void lengthen_keys(char *keys, size_t n, int from, int to);
 
 /* Before the first rows: slots whose states others tell become aliases of these. */
 extern void counts_find(Query *query, const Rows *rows);
-/* Before other rows: those with NULLs end what does not hold any more. */
+/* A bit for each slot of greatest or smallest keys that will be, or stay, an alias with rows of these columns. */
+extern uint64_t counts_told(const Query *query, const Rows *rows);
+/* Before other rows: those with NULLs give slots of which it does not hold any more their own states. */
 extern DeviceStatus counts_check(Query *query, const Rows *rows, DeviceError *error);
-/* Gives all slots their own states. */
-extern DeviceStatus counts_settle(Query *query, DeviceError *error);
+/* Gives all slots of counts their own states, and with `keys` all slots.  Counts of rows may go with a form of the groups. */
+extern DeviceStatus counts_settle(Query *query, bool keys, DeviceError *error);
 
 /* ---- device_cuda_ordered.c ---- */
 
@@ -424,8 +428,11 @@ extern DeviceStatus cuda_finish(Query *query, const WireLimit *limit, bool part,
 extern DeviceStatus cuda_fetch(Query *query, Lane *lane, const WireGroups *out,
 							   DeviceError *error);
 extern GroupKeys group_keys(const Query *query);
-/* Groups of a list as the message lays them out, in query->staging; DEVICE_NO_MEMORY: there is no room for them. */
-extern DeviceStatus results_stage(Query *query, const WireGroups *out, size_t *bytes, DeviceError *error);
+/*
+ * Groups of a list as the message lays them out, in query->staging; kept: with sketches as devices have them.
+ * DEVICE_NO_MEMORY: there is no room for them.
+ */
+extern DeviceStatus results_stage(Query *query, const WireGroups *out, bool kept, size_t *bytes, DeviceError *error);
 
 /* ---- device_cuda_absorb.c ---- */
 

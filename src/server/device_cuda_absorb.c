@@ -52,17 +52,26 @@ bring(Query *query, const Query *part, const void *from, void *to, size_t bytes,
 	return DEVICE_OK;
 }
 
-/* Combines states that lie at `from` on this device, or counts one group each if that is NULL. */
+/* Combines states of a slot, or of the counts of rows if that is -1, that lie at `from` on this device; NULL: adds 1 to each. */
 static DeviceStatus
-combine(Query *query, int monoid, int width, void *states, const void *from, const int32_t *bins, int64_t n,
-		DeviceError *error)
+combine(Query *query, int s, const void *from, const int32_t *bins, int64_t n, DeviceError *error)
 {
+	const WireQuery *q = query->q;
 	CombineStates in = {
-		.monoid = monoid,.width = width,.states = states,.from = from,.bins = bins,.n = n,
+		.monoid = MONOID_COUNT,.width = 1,.states = query->groups.present.at,.from = from,.bins = bins,.n = n,
 		.errors = ((QueryStatus *) query->status.at)->call[0].errors
 	};
 
-	KERNEL_CHECK(device_combine_states(&in, query->stream));
+	if (s >= 0)
+	{
+		in.monoid = q->slots[s].monoid;
+		in.width = q->slots[s].width;
+		in.states = query->groups.slot[s].at;
+	}
+	if (s >= 0 && slot_is_sketch(q, s))
+		KERNEL_CHECK(device_combine_sketches(from, bins, n, in.states, query->stream));
+	else
+		KERNEL_CHECK(device_combine_states(&in, query->stream));
 	return DEVICE_OK;
 }
 
@@ -98,8 +107,7 @@ combine_arrays(Query *query, Query *part, DeviceError *error)
 			continue;
 		DEVICE_CHECK(query_reserve(query, &query->staging, bytes, error));
 		DEVICE_CHECK(bring(query, part, from->at, query->staging.at, bytes, error));
-		DEVICE_CHECK(combine(query, s < 0 ? MONOID_COUNT : q->slots[s].monoid, s < 0 ? 1 : q->slots[s].width, to->at,
-							 query->staging.at, NULL, n, error));
+		DEVICE_CHECK(combine(query, s, query->staging.at, NULL, n, error));
 	}
 	return DEVICE_OK;
 }
@@ -133,7 +141,7 @@ bring_groups(Query *query, Query *part, WireGroups *out, DeviceError *error)
 	to = query->staging.at;
 	CUDA_CHECK(cuda_select(part->device));
 	if (part->listed)
-		DEVICE_CHECK(results_stage(part, out, &bytes, error));
+		DEVICE_CHECK(results_stage(part, out, true, &bytes, error));
 	else
 	{
 		DEVICE_CHECK(query_reserve(part, &part->staging, (size_t) out->n * q->key_bytes, error));
@@ -201,7 +209,7 @@ locate(Query *query, const Rows *rows, DeviceError *error)
 {
 	DEVICE_CHECK(groups_locate(query, rows, error));
 	/* no slot counts just these rows */
-	DEVICE_CHECK(counts_settle(query, error));
+	DEVICE_CHECK(counts_settle(query, true, error));
 	if (query->located.kind != GPUAGG_BIN_RANGE)
 		return DEVICE_OK;
 	DEVICE_CHECK(query_reserve(query, &query->bins, rows->nrows * sizeof(int32_t), error));
@@ -244,10 +252,9 @@ combine_groups(Query *query, Query *part, WireGroups *groups, const int64_t *key
 	query->staging = (DeviceMemory) {NULL, 0};
 	status = locate(query, &rows, error);
 	if (status == DEVICE_OK && query->groups.present.at)
-		status = combine(query, MONOID_COUNT, 1, query->groups.present.at, NULL, query->bins.at, groups->n, error);
+		status = combine(query, -1, NULL, query->bins.at, groups->n, error);
 	for (int s = 0; s < q->nslots && status == DEVICE_OK; s++)
-		status = combine(query, q->slots[s].monoid, q->slots[s].width, query->groups.slot[s].at,
-						 (const char *) staging.at + groups->slots[s], query->bins.at, groups->n, error);
+		status = combine(query, s, (const char *) staging.at + groups->slots[s], query->bins.at, groups->n, error);
 	if (status == DEVICE_OK && q->nsets > 0)
 		status = note_bins(query, part, groups, map, error);
 	query_release(query, &query->staging);
@@ -321,7 +328,7 @@ static DeviceStatus
 absorb(Query *query, Query *part, const int64_t *key_min, const int64_t *key_max, DeviceMemory *map, DeviceError *error)
 {
 	CUDA_CHECK(cuda_select(query->device));
-	DEVICE_CHECK(counts_settle(query, error));
+	DEVICE_CHECK(counts_settle(query, true, error));
 	if (has_same_bins(query, part))
 		DEVICE_CHECK(combine_arrays(query, part, error));
 	else

@@ -165,10 +165,16 @@ query_extend(Query *query, DeviceMemory *memory, size_t used, size_t bytes, Devi
 
 /* ---- columns and slots ---- */
 
+bool
+slot_is_sketch(const WireQuery *q, int s)
+{
+	return q->slots[s].bin_kind == WIRE_BIN_HLL;
+}
+
 size_t
 slot_state_bytes(const WireQuery *q, int s)
 {
-	return (size_t) q->slots[s].width * gpuagg_monoids[q->slots[s].monoid].state_size;
+	return (size_t) q->slots[s].width * (slot_is_sketch(q, s) ? 1 : gpuagg_monoids[q->slots[s].monoid].state_size);
 }
 
 void

@@ -72,25 +72,46 @@ counts_find(Query *query, const Rows *rows)
 	}
 }
 
-DeviceStatus
-counts_settle(Query *query, DeviceError *error)
+uint64_t
+counts_told(const Query *query, const Rows *rows)
 {
-	GroupStates *states = &query->groups;
+	uint64_t	told = 0;
 
 	for (int s = 0; s < query->q->nslots; s++)
 	{
-		int			alias = query->alias[s];
+		int			alias = query->rows > 0 ? query->alias[s] : find_pair(query->q, rows, s);
 
-		if (alias == ALIAS_NONE || states->capacity == 0)
-			continue;
+		if (alias != ALIAS_NONE && query->q->slots[s].monoid != MONOID_COUNT && is_key_of(query->q, rows, s, alias))
+			told |= UINT64_C(1) << s;
+	}
+	return told;
+}
+
+/* Gives a slot its own states. */
+static DeviceStatus
+settle(Query *query, int s, DeviceError *error)
+{
+	GroupStates *states = &query->groups;
+	int			alias = query->alias[s];
+
+	if (alias != ALIAS_NONE && states->capacity > 0)
+	{
 		if (query->q->slots[s].monoid != MONOID_COUNT)
 			KERNEL_CHECK(device_take_keys(states->slot[alias].at, states->capacity, states->slot[s].at, query->stream));
 		else
 			CUDA_CHECK(cudaMemcpyAsync(states->slot[s].at, alias == ALIAS_PRESENT ? states->present.at : states->slot[alias].at,
-								   states->capacity * sizeof(int64_t), cudaMemcpyDeviceToDevice, query->stream));
+									   states->capacity * sizeof(int64_t), cudaMemcpyDeviceToDevice, query->stream));
 	}
+	query->alias[s] = ALIAS_NONE;
+	return DEVICE_OK;
+}
+
+DeviceStatus
+counts_settle(Query *query, bool keys, DeviceError *error)
+{
 	for (int s = 0; s < query->q->nslots; s++)
-		query->alias[s] = ALIAS_NONE;
+		if (keys || query->q->slots[s].monoid == MONOID_COUNT)
+			DEVICE_CHECK(settle(query, s, error));
 	return DEVICE_OK;
 }
 
@@ -102,7 +123,7 @@ counts_check(Query *query, const Rows *rows, DeviceError *error)
 		int			alias = query->alias[s];
 
 		if (alias != ALIAS_NONE && !alias_holds(query->q, rows, s, alias))
-			return counts_settle(query, error);
+			DEVICE_CHECK(settle(query, s, error));
 	}
 	return DEVICE_OK;
 }

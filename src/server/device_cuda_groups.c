@@ -357,7 +357,7 @@ grow_hash(Query *query, DeviceError *error)
 	GroupStates states;
 	DeviceStatus status;
 
-	DEVICE_CHECK(counts_settle(query, error));
+	DEVICE_CHECK(counts_settle(query, false, error));
 	DEVICE_CHECK(make_room(query, 4 * old, old + (old < LEAST_GROWTH ? 1 : LEAST_GROWTH), &hash, &states,
 						   error));
 	status = move_groups(query, &hash, &states, error);
@@ -625,7 +625,7 @@ fit_form(Query *query, const Rows *rows, DeviceError *error)
 
 	if (!runs && !outside && !narrow)
 		return DEVICE_OK;
-	DEVICE_CHECK(counts_settle(query, error));
+	DEVICE_CHECK(counts_settle(query, false, error));
 	if (runs)
 		status = leave_runs(query, &old, error);
 	else if (outside)
@@ -766,12 +766,12 @@ locate_hash(Query *query, const Rows *rows, DeviceError *error)
 	return look_up(query, keys, rows->filter, rows->nrows, query->bins.at, error);
 }
 
-/* Does something need the bins themselves? */
+/* Does something need the bins themselves?  Rows of sketches find their group as those of histograms do. */
 static bool
 needs_bins(const WireQuery *q)
 {
 	for (int s = 0; s < q->nslots; s++)
-		if (q->slots[s].bin_kind != WIRE_BIN_NONE)
+		if (q->slots[s].bin_kind != WIRE_BIN_NONE && !slot_is_sketch(q, s))
 			return true;
 	return wire_keeps_rows(q);
 }

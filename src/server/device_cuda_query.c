@@ -342,8 +342,16 @@ static DeviceStatus
 reduce_sketch(Query *query, const Pass *pass, const Rows *rows, int s, DeviceError *error)
 {
 	const WireSlot *slot = &query->q->slots[s];
-	SketchRows	in = {.column = rows->cols[slot->col[0]],.group = group_of_rows(query, rows)};
+	SketchRows	in = {.column = rows->cols[slot->col[0]],.ngroups = query->located.nbins};
 
+	if (query->located.kind == GPUAGG_BIN_RANGE)
+	{
+		/* a lone int32 key */
+		in.group = query->located.column[0].values;
+		in.min = query->located.min[0];
+	}
+	else
+		in.group = group_of_rows(query, rows);
 	if (query->groups.slot[s].at == NULL)
 		return device_say(error, DEVICE_UNSUPPORTED, "no memory for the states of a group");
 	if (slot->filter >= 0)
@@ -389,7 +397,7 @@ reduce_slots(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
 	DEVICE_CHECK(reduce_plain(query, pass, rows, error));
 	for (int s = 0; s < q->nslots; s++)
 	{
-		if (q->slots[s].bin_kind == WIRE_BIN_HLL)
+		if (slot_is_sketch(q, s))
 			DEVICE_CHECK(reduce_sketch(query, pass, rows, s, error));
 		else if (q->slots[s].bin_kind != WIRE_BIN_NONE)
 			DEVICE_CHECK(reduce_binned(query, pass, rows, s, error));

@@ -25,6 +25,7 @@ typedef struct Resident
 	const char *cells;			/* of the program's tables, and their states */
 	size_t		cells_at;		/* offset in query->plan */
 	int64_t		word;			/* of query->heads, the next slice's first */
+	uint64_t	payload_nulls;	/* values of pairs that may be NULL in some slice, a bit each column */
 	size_t		output_at[WIRE_MAX_COLS];	/* offsets in query->computed: values, */
 	size_t		validity_at[WIRE_MAX_COLS]; /* and bits */
 } Resident;
@@ -215,7 +216,11 @@ slice_column(Query *query, const Resident *r, const ResidentSlice *slice, int c,
 	{
 		const StoreSegment *s = &r->hold->segments[(size_t) col->stored * r->hold->nsegments + segment];
 
-		out->values = col->presence ? NULL : s->values + first * wire_width(col->type);
+		/* who reads codes makes them of floats */
+		if (col->codes)
+			out->type = (int) r->in->stored[col->stored].type;
+		out->values = col->presence ? NULL : s->values + first * wire_width(out->type);
+		out->nullable = r->payload_nulls >> c & 1;
 		out->validity = s->validity ? s->validity + first / 8 : NULL;
 	}
 	else if (resident_is_written(&r->plan, c) && r->tiles)
@@ -547,6 +552,53 @@ restore_untold(Query *query, DeviceError *error)
 	return DEVICE_OK;
 }
 
+/* Is the column a value of pairs? */
+static bool
+is_payload(const WireQuery *q, int c)
+{
+	for (int s = 0; s < q->nslots; s++)
+		if (q->slots[s].col[1] == c && (q->slots[s].monoid == MONOID_ARGMAX || q->slots[s].monoid == MONOID_ARGMIN))
+			return true;
+	return false;
+}
+
+/* Finds the values of pairs that may be NULL, so that what of them is told by others is the same for all slices. */
+static void
+find_payload_nulls(const Query *query, Resident *r)
+{
+	r->payload_nulls = 0;
+	for (int c = 0; c < r->plan.ncols; c++)
+	{
+		const ResidentColumn *col = &r->plan.cols[c];
+
+		if (!is_payload(query->q, c))
+			continue;
+		if (col->stored < 0 && col->nullable)
+			r->payload_nulls |= UINT64_C(1) << c;
+		for (int s = 0; s < r->hold->nsegments && col->stored >= 0; s++)
+			if (r->hold->segments[(size_t) col->stored * r->hold->nsegments + s].validity)
+				r->payload_nulls |= UINT64_C(1) << c;
+	}
+}
+
+/* Makes the plan, and again if keys that only pairs are to tell need not be made then. */
+static void
+make_plan(Query *query, Resident *r)
+{
+	Rows		rows = {.nrows = 0};
+	uint64_t	told;
+
+	resident_plan(query->q, r->in, r->hold, 0, &r->plan);
+	find_payload_nulls(query, r);
+	for (int c = 0; c < r->plan.ncols; c++)
+		rows.cols[c].nullable = r->payload_nulls >> c & 1;
+	told = counts_told(query, &rows);
+	if (told == 0)
+		return;
+	resident_plan(query->q, r->in, r->hold, told, &r->plan);
+	find_payload_nulls(query, r);
+}
+
 static DeviceStatus
 reduce_held(Query *query, Lane *lane, const WireResident *in, const WireRun *runs, const StoreHold *hold,
 			DeviceError *error)
@@ -556,7 +608,7 @@ reduce_held(Query *query, Lane *lane, const WireResident *in, const WireRun *run
 	bool		applied = false;
 	DeviceStatus status;
 
-	resident_plan(query->q, in, hold, &r.plan);
+	make_plan(query, &r);
 	DEVICE_CHECK(lane_add_timing(lane, b, error));
 	CUDA_CHECK(cudaEventRecord(lane->reduce_began[b], query->stream));
 	DEVICE_CHECK(save_untold(query, error));

@@ -169,7 +169,7 @@ cuda_finish(Query *query, const WireLimit *limit, bool part, WireFinished *resul
 		query_release_scratch(query);
 	if (!part)
 		DEVICE_CHECK(sets_finish(query, error));
-	DEVICE_CHECK(counts_settle(query, error));
+	DEVICE_CHECK(counts_settle(query, true, error));
 	DEVICE_CHECK(list_groups(query, error));
 	/* fetching may need the memory */
 	query_release_scratch(query);
@@ -187,8 +187,30 @@ cuda_finish(Query *query, const WireLimit *limit, bool part, WireFinished *resul
 
 /* ---- fetching ---- */
 
+/* Bytes of a slot's states or ranks a group, where they are staged. */
+static size_t
+staged_bytes(const WireQuery *q, int s, const WireGroups *out, bool kept)
+{
+	return kept ? slot_state_bytes(q, s) : wire_slot_bytes(&q->slots[s], out->ranks);
+}
+
+/* Sketches of n groups of the list, or of the first n from `first` on, as a client wants them. */
+static DeviceStatus
+read_sketches(Query *query, int s, const int32_t *list, const WireGroups *out, void *to, DeviceError *error)
+{
+	const char *registers = query->groups.slot[s].at;
+
+	if (list == NULL)
+		registers += out->first * slot_state_bytes(query->q, s);
+	if (out->ranks)
+		KERNEL_CHECK(device_count_ranks(registers, list, out->n, to, query->stream));
+	else
+		KERNEL_CHECK(device_widen_registers(registers, list, out->n, to, query->stream));
+	return DEVICE_OK;
+}
+
 DeviceStatus
-results_stage(Query *query, const WireGroups *out, size_t *bytes, DeviceError *error)
+results_stage(Query *query, const WireGroups *out, bool kept, size_t *bytes, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	const int32_t *bins = query->listed + out->first;
@@ -196,16 +218,15 @@ results_stage(Query *query, const WireGroups *out, size_t *bytes, DeviceError *e
 	char	   *staging;
 
 	*bytes = q->nslots == 0 ? (size_t) out->n * q->key_bytes :
-		out->slots[q->nslots - 1] + out->n * wire_slot_bytes(&q->slots[q->nslots - 1], out->ranks);
+		out->slots[q->nslots - 1] + out->n * staged_bytes(q, q->nslots - 1, out, kept);
 	DEVICE_CHECK(query_reserve(query, &query->staging, *bytes, error));
 	staging = query->staging.at;
 	if (q->key_bytes > 0)
 		KERNEL_CHECK(device_group_keys(&keys, bins, out->n, staging + out->keys, query->stream));
 	for (int s = 0; s < q->nslots; s++)
 	{
-		if (wire_has_ranks(&q->slots[s], out->ranks))
-			KERNEL_CHECK(device_count_ranks(query->groups.slot[s].at, bins, out->n, (int32_t *) (staging + out->slots[s]),
-											query->stream));
+		if (slot_is_sketch(q, s) && !kept)
+			DEVICE_CHECK(read_sketches(query, s, bins, out, staging + out->slots[s], error));
 		else
 			KERNEL_CHECK(device_gather(query->groups.slot[s].at, slot_state_bytes(q, s), bins, out->n,
 									   staging + out->slots[s], query->stream));
@@ -219,28 +240,31 @@ fetch_listed(Query *query, const WireGroups *out, char *base, DeviceError *error
 {
 	size_t		bytes;
 
-	DEVICE_CHECK(results_stage(query, out, &bytes, error));
+	DEVICE_CHECK(results_stage(query, out, false, &bytes, error));
 	CUDA_CHECK(cudaMemcpyAsync(base, query->staging.at, bytes, cudaMemcpyDeviceToHost, query->stream));
 	return DEVICE_OK;
 }
 
-/* Counts of ranks of a group, whose registers the host counts. */
+/* A group's sketch as a client wants it, which the host makes. */
 static DeviceStatus
-fetch_counted(Query *query, int s, int64_t bin, int32_t *counts, DeviceError *error)
+fetch_sketch(Query *query, int s, int64_t bin, uint32_t ranks, void *to, DeviceError *error)
 {
-	size_t		bytes = slot_state_bytes(query->q, s);
-	int32_t    *registers = malloc(bytes);
+	uint8_t		kept[GPUAGG_HLL_REGISTERS];
+	int32_t    *registers = ranks ? malloc(GPUAGG_HLL_REGISTERS * sizeof(int32_t)) : to;
 	cudaError_t err;
 
 	if (registers == NULL)
 		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
-	err = cudaMemcpyAsync(registers, (const char *) query->groups.slot[s].at + (size_t) bin * bytes, bytes,
+	err = cudaMemcpyAsync(kept, (const char *) query->groups.slot[s].at + (size_t) bin * sizeof(kept), sizeof(kept),
 						  cudaMemcpyDeviceToHost, query->stream);
 	if (err == cudaSuccess)
 		err = cudaStreamSynchronize(query->stream);
-	if (err == cudaSuccess)
-		gpuagg_hll_count_ranks(registers, counts);
-	free(registers);
+	for (int r = 0; r < GPUAGG_HLL_REGISTERS && err == cudaSuccess; r++)
+		registers[r] = kept[r];
+	if (err == cudaSuccess && ranks)
+		gpuagg_hll_count_ranks(registers, to);
+	if (ranks)
+		free(registers);
 	return err == cudaSuccess ? DEVICE_OK : cuda_status(err, "copy of a sketch", error);
 }
 
@@ -266,8 +290,8 @@ fetch_one_by_one(Query *query, const WireGroups *out, const int32_t *bins, char 
 			size_t		row = slot_state_bytes(q, s);
 			char	   *to = base + out->slots[s] + g * wire_slot_bytes(&q->slots[s], out->ranks);
 
-			if (wire_has_ranks(&q->slots[s], out->ranks))
-				DEVICE_CHECK(fetch_counted(query, s, bins[g], (int32_t *) to, error));
+			if (slot_is_sketch(q, s))
+				DEVICE_CHECK(fetch_sketch(query, s, bins[g], out->ranks, to, error));
 			else
 				CUDA_CHECK(cudaMemcpyAsync(to, (const char *) query->groups.slot[s].at + bins[g] * row, row,
 										   cudaMemcpyDeviceToHost, query->stream));
@@ -295,25 +319,23 @@ fetch_without_memory(Query *query, const WireGroups *out, char *base, DeviceErro
 	return status;
 }
 
-/* Counts of ranks of groups whose numbers are their bins. */
+/* Sketches of groups whose numbers are their bins. */
 static DeviceStatus
-fetch_ranks(Query *query, int s, const WireGroups *out, char *base, DeviceError *error)
+fetch_sketches(Query *query, int s, const WireGroups *out, char *base, DeviceError *error)
 {
-	int32_t    *counts = (int32_t *) (base + out->slots[s]);
-	size_t		bytes = out->n * wire_slot_bytes(&query->q->slots[s], out->ranks);
-	DeviceStatus status = query_reserve(query, &query->staging, bytes, error);
+	size_t		row = wire_slot_bytes(&query->q->slots[s], out->ranks);
+	DeviceStatus status = query_reserve(query, &query->staging, out->n * row, error);
 
 	if (status == DEVICE_NO_MEMORY)
 	{
 		status = DEVICE_OK;
 		for (uint32_t g = 0; g < out->n && status == DEVICE_OK; g++)
-			status = fetch_counted(query, s, (int64_t) out->first + g, counts + (size_t) g * GPUAGG_HLL_RANKS, error);
+			status = fetch_sketch(query, s, (int64_t) out->first + g, out->ranks, base + out->slots[s] + g * row, error);
 		return status;
 	}
 	DEVICE_CHECK(status);
-	KERNEL_CHECK(device_count_ranks((const char *) query->groups.slot[s].at + out->first * slot_state_bytes(query->q, s), NULL,
-									out->n, query->staging.at, query->stream));
-	CUDA_CHECK(cudaMemcpyAsync(counts, query->staging.at, bytes, cudaMemcpyDeviceToHost, query->stream));
+	DEVICE_CHECK(read_sketches(query, s, NULL, out, query->staging.at, error));
+	CUDA_CHECK(cudaMemcpyAsync(base + out->slots[s], query->staging.at, out->n * row, cudaMemcpyDeviceToHost, query->stream));
 	return DEVICE_OK;
 }
 
@@ -331,8 +353,8 @@ fetch_in_place(Query *query, const WireGroups *out, char *base, DeviceError *err
 	{
 		size_t		row = slot_state_bytes(q, s);
 
-		if (wire_has_ranks(&q->slots[s], out->ranks))
-			DEVICE_CHECK(fetch_ranks(query, s, out, base, error));
+		if (slot_is_sketch(q, s))
+			DEVICE_CHECK(fetch_sketches(query, s, out, base, error));
 		else
 			CUDA_CHECK(cudaMemcpyAsync(base + out->slots[s], (const char *) query->groups.slot[s].at + out->first * row,
 									   out->n * row, cudaMemcpyDeviceToHost, query->stream));

@@ -58,8 +58,11 @@ init_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
 	for (int s = 0; s < q->nslots; s++)
 	{
 		DEVICE_CHECK(query_reserve(query, &states->slot[s], capacity * slot_state_bytes(q, s), error));
-		KERNEL_CHECK(gpuagg_hist_init(q->slots[s].monoid, states->slot[s].at,
-									  capacity * q->slots[s].width, query->stream));
+		if (slot_is_sketch(q, s))
+			CUDA_CHECK(cudaMemsetAsync(states->slot[s].at, 0, capacity * slot_state_bytes(q, s), query->stream));
+		else
+			KERNEL_CHECK(gpuagg_hist_init(q->slots[s].monoid, states->slot[s].at,
+										  capacity * q->slots[s].width, query->stream));
 	}
 	if (form == FORM_DIRECT || (form == FORM_RUNS && query->sparse))
 		DEVICE_CHECK(init_counts(query, capacity, states, error));

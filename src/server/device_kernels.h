@@ -36,7 +36,7 @@ typedef struct DeviceColumn
 	int			type;			/* WireType */
 	uint16_t	computed;		/* as in GpuaggColumn */
 	uint16_t	operand;
-	bool		nullable;		/* computed: some value may be NULL */
+	bool		nullable;		/* some value may be NULL, here or in rows that come with these */
 } DeviceColumn;
 
 typedef struct PackKeys
@@ -83,19 +83,32 @@ typedef struct SlotBins
 GpuaggCudaStatus device_slot_bins(const SlotBins *bins, int64_t nrows, int32_t *out,
 								  gpuagg_stream stream);
 
+/*
+ * Sketches: GPUAGG_HLL_REGISTERS registers a group, each a byte.  Those of no rows are zeros.  The arrays start at a
+ * multiple of 16 bytes.
+ */
+
 /* Rows whose values, which are hashes, go into sketches. */
 typedef struct SketchRows
 {
-	DeviceColumn column;
+	DeviceColumn column;		/* of integers of up to 64 bits */
 	const uint8_t *filter;		/* or NULL */
-	const int32_t *group;		/* of each row, negative: the row is not there; NULL: 0 */
+	const int32_t *group;		/* of each row, counted from min on; another one than 0 .. ngroups - 1: the row is not there; NULL: 0 */
+	int64_t		min;
+	int64_t		ngroups;
 } SketchRows;
 
-/* Raises registers, GPUAGG_HLL_REGISTERS a group, to the ranks of values that are not NULL. */
-GpuaggCudaStatus device_update_sketches(const SketchRows *rows, int64_t nrows, int32_t *registers, gpuagg_stream stream);
+/* Raises registers to the ranks of values that are not NULL. */
+GpuaggCudaStatus device_update_sketches(const SketchRows *rows, int64_t nrows, void *registers, gpuagg_stream stream);
+/* Combines the sketches of n groups with those at their bins, no two the same, or NULL: with the first n. */
+GpuaggCudaStatus device_combine_sketches(const void *from, const int32_t *bins, int64_t n, void *registers,
+										 gpuagg_stream stream);
 /* Registers of each rank, GPUAGG_HLL_RANKS counts a group, of the n groups of the list, or of the first n. */
 GpuaggCudaStatus device_count_ranks(const void *registers, const int32_t *list, int64_t n, int32_t *counts,
 									gpuagg_stream stream);
+/* The registers of these groups as states of HLL_MAX, which travel. */
+GpuaggCudaStatus device_widen_registers(const void *registers, const int32_t *list, int64_t n, int32_t *to,
+										gpuagg_stream stream);
 
 /* What an operator that does not commute reads of a row. */
 typedef struct PackInput

@@ -27,19 +27,28 @@ may_be_null(const StoreHold *hold, int stored)
 	return false;
 }
 
+/* Is it a key, an order, or of a set? */
+static bool
+is_no_argument(const WireQuery *q, int c)
+{
+	for (int k = 0; k < q->nkeys; k++)
+		if (q->keys[k].col == c)
+			return true;
+	for (uint32_t o = 0; o < q->norder; o++)
+		if (q->order[o].col == c)
+			return true;
+	for (uint32_t s = 0; s < q->nsets; s++)
+		if (q->sets[s].col == c || q->sets[s].filter == c)
+			return true;
+	return false;
+}
+
 /* Does the query only count the rows where the column is not NULL?  Then its values are nobody's concern. */
 static bool
 only_counted(const WireQuery *q, int c)
 {
-	for (int k = 0; k < q->nkeys; k++)
-		if (q->keys[k].col == c)
-			return false;
-	for (uint32_t o = 0; o < q->norder; o++)
-		if (q->order[o].col == c)
-			return false;
-	for (uint32_t s = 0; s < q->nsets; s++)
-		if (q->sets[s].col == c || q->sets[s].filter == c)
-			return false;
+	if (is_no_argument(q, c))
+		return false;
 	for (int s = 0; s < q->nslots; s++)
 	{
 		const WireSlot *slot = &q->slots[s];
@@ -48,6 +57,41 @@ only_counted(const WireQuery *q, int c)
 			((slot->col[0] == c || slot->col[1] == c) &&
 			 (slot->monoid != MONOID_COUNT || slot->bin_kind != WIRE_BIN_NONE)))
 			return false;
+	}
+	return true;
+}
+
+/* Does the slot, which reads the column as its n-th, take codes of floats, or only whether they are NULL? */
+static bool
+takes_codes(const WireSlot *slot, int n, bool zeros, bool told)
+{
+	if (slot->bin_kind != WIRE_BIN_NONE || slot->part != WIRE_ROWS)
+		return false;
+	switch (slot->monoid)
+	{
+		case MONOID_COUNT:
+			return true;
+		case MONOID_ARGMAX:
+		case MONOID_ARGMIN:
+			return zeros == (n == 0);
+		default:
+			return told;
+	}
+}
+
+/* Do all who read the column make codes of floats themselves, of keys that of 0 for -0? */
+static bool
+only_codes(const WireQuery *q, int c, bool zeros, uint64_t told)
+{
+	if (is_no_argument(q, c))
+		return false;
+	for (int s = 0; s < q->nslots; s++)
+	{
+		if (q->slots[s].filter == c)
+			return false;
+		for (int n = 0; n < 2; n++)
+			if (q->slots[s].col[n] == c && !takes_codes(&q->slots[s], n, zeros, told >> s & 1))
+				return false;
 	}
 	return true;
 }
@@ -61,30 +105,36 @@ is_check(const VectorProgram *p, const VectorInstruction *in)
 }
 
 /*
- * Finds the stored column that this column of the query is as it stands: also where an instruction passes values
- * on, and only its outcome may be untold.
+ * Finds the stored column that this column of the query, c, is as it stands: also where an instruction passes values
+ * on, and only its outcome may be untold, and where it makes codes.
  */
 static void
-find_stored(const WireResident *in, const StoreHold *hold, ResidentColumn *col)
+find_stored(const WireQuery *q, const WireResident *in, const StoreHold *hold, int c, uint64_t told, ResidentColumn *col)
 {
 	const VectorProgram *p = &in->program;
 	int			i = last_setter(p, col->operand, (int) p->ninstructions);
 	VectorInstruction setter = {.op = VECTOR_LOAD};
-	bool		below;
+	bool		below,
+				codes;
 	int			stored;
 
 	col->stored = -1;
 	if (i >= 0)
 		setter = p->instructions[i];
 	below = is_check(p, &setter);
-	if (below || (setter.op == VECTOR_PRESENCE && col->presence))
+	codes = (setter.op == VECTOR_F32_CODE || setter.op == VECTOR_F64_CODE) && only_codes(q, c, setter.data != 0, told);
+	if (below || codes || (setter.op == VECTOR_PRESENCE && col->presence))
 		i = last_setter(p, setter.a, i);
 	if (i < 0 || p->instructions[i].op != VECTOR_LOAD)
 		return;
 	stored = p->instructions[i].a;
-	if ((!col->presence && in->stored[stored].type != col->type) || (!col->nullable && may_be_null(hold, stored)))
+	if ((!col->presence && !codes && in->stored[stored].type != col->type) || (!col->nullable && may_be_null(hold, stored)))
+		return;
+	if (codes && in->stored[stored].type != (setter.op == VECTOR_F32_CODE ? WIRE_F32 : WIRE_F64))
 		return;
 	col->stored = stored;
+	col->codes = codes;
+	col->zeros = codes && setter.data != 0;
 	col->checked = below;
 	col->no_zeros = setter.data != 0;
 	if (below)
@@ -156,7 +206,7 @@ filters(const WireQuery *q, int col)
 }
 
 void
-resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold, ResidentPlan *plan)
+resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold, uint64_t told, ResidentPlan *plan)
 {
 	uint64_t	registers = 0;
 
@@ -174,7 +224,7 @@ resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold,
 		col->nullable = in->nullable >> c & 1;
 		col->filter = filters(q, c);
 		col->presence = only_counted(q, c);
-		find_stored(in, hold, col);
+		find_stored(q, in, hold, c, told, col);
 		if (resident_is_written(plan, c))
 		{
 			plan->row_bits += 8 * wire_width(col->type) + col->nullable;

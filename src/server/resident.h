@@ -18,6 +18,8 @@ typedef struct ResidentColumn
 	bool		nullable;
 	bool		filter;			/* of a slot: NULL is false */
 	bool		presence;		/* nothing reads its values: it has those of the stored column, or nowhere a NULL */
+	bool		codes;			/* the stored column's values are floats, and it is their codes, */
+	bool		zeros;			/* and that of -0 is that of 0 */
 	bool		checked;		/* rows are untold where a float of the stored column is so large, */
 	double		below;			/* that its magnitude is not below this, */
 	bool		no_zeros;		/* or, if so, -0 */
@@ -39,7 +41,9 @@ extern bool resident_in_order(const WireQuery *q, StoreHold *hold, uint64_t *lac
 
 /* Does the program write the column to memory? */
 extern bool resident_is_written(const ResidentPlan *plan, int c);
-extern void resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold, ResidentPlan *plan);
+/* told: a bit for each slot of greatest or smallest keys whose states those of ARGMAX or ARGMIN will tell. */
+extern void resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold, uint64_t told,
+						  ResidentPlan *plan);
 
 /* Rows first .. first + nrows - 1 of one segment; first is a multiple of 64. */
 typedef struct ResidentSlice

@@ -67,6 +67,7 @@ check("gpu_histogram(f, 0, 130, 10000)");
 check("gpu_histogram(i, -5000, 5000, 50), gpu_histogram(f, 0, 130, 7, r)");
 check("gpu_histogram(f, ARRAY[1, 5, 20.5, 100]::float8[]), gpu_histogram_log(f + 1, 1, 1000, 9)");
 check("gpu_argmax(i, l), gpu_argmin(i, l), gpu_argmax(s, n::float8), gpu_argmin(seq, ts)");
+check("gpu_argmax(i, f), gpu_argmin(f, l), gpu_argmax(r, f), gpu_argmin(f, r)");
 check("gpu_first(i, l), gpu_last(i, ts)");
 check("gpu_approx_count_distinct($_)") foreach qw(i l d);
 # of sketches that are estimated at once only counts of ranks travel, not 64 kB a group; those of combined states do

@@ -163,7 +163,7 @@ check_ranks(Run *run, WireGroups out)
 	size_t		at = q->key_bytes;
 	DeviceError error = {""};
 
-	for (int s = 0; s < q->nslots; at += slot_state_bytes(q, s++))
+	for (int s = 0; s < q->nslots; at += wire_slot_bytes(&q->slots[s++], 0))
 	{
 		if (q->slots[s].bin_kind != WIRE_BIN_HLL)
 			continue;
@@ -173,10 +173,10 @@ check_ranks(Run *run, WireGroups out)
 		for (uint32_t g = 0; g < out.n; g++)
 		{
 			const char *group = run->groups + (out.first + g) * run->group_bytes;
-			int32_t    *registers = malloc(slot_state_bytes(q, s));
+			int32_t    *registers = malloc(wire_slot_bytes(&q->slots[s], 0));
 			int32_t		counts[GPUAGG_HLL_RANKS];
 
-			memcpy(registers, group + at, slot_state_bytes(q, s));
+			memcpy(registers, group + at, wire_slot_bytes(&q->slots[s], 0));
 			gpuagg_hll_count_ranks(registers, counts);
 			CHECK(memcmp(run->arena[0] + out.slots[s] + g * sizeof(counts), counts, sizeof(counts)) == 0 &&
 				  memcmp(run->arena[0] + out.keys + g * q->key_bytes, group, q->key_bytes) == 0,
@@ -206,7 +206,7 @@ fetch_groups(Run *run)
 		for (int s = 0; s < q->nslots; s++)
 		{
 			out.slots[s] = at;
-			at += wire_align(out.n * slot_state_bytes(q, s));
+			at += wire_align(out.n * wire_slot_bytes(&q->slots[s], 0));
 		}
 		if (!went_well(run, query_fetch(run->query[0], run->lane[0], &out, &error), &error))
 			return false;
@@ -218,8 +218,8 @@ fetch_groups(Run *run)
 			to += key_bytes;
 			for (int s = 0; s < q->nslots; s++)
 			{
-				memcpy(to, run->arena[0] + out.slots[s] + g * slot_state_bytes(q, s), slot_state_bytes(q, s));
-				to += slot_state_bytes(q, s);
+				memcpy(to, run->arena[0] + out.slots[s] + g * wire_slot_bytes(&q->slots[s], 0), wire_slot_bytes(&q->slots[s], 0));
+				to += wire_slot_bytes(&q->slots[s], 0);
 			}
 		}
 		if (!check_ranks(run, out))

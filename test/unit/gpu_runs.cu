@@ -116,10 +116,19 @@ get(const Columns &c, size_t i, gpuagg_f64x2 *v)
 {
 	*v = {double_at(c.values[0], c.type[0], i), double_at(c.values[1], c.type[1], i)};
 }
+/* Floats by their codes. */
+static int64_t
+code_at(const std::vector<char> &values, GpuaggValueType type, size_t i, double zero)
+{
+	if (type == GPUAGG_VALUE_F32 || type == GPUAGG_VALUE_F64)
+		return gpuagg_f64_code(double_at(values, type, i) + zero);
+	return integer_at(values, type, i);
+}
+
 static void
 get(const Columns &c, size_t i, gpuagg_kv *v)
 {
-	*v = {integer_at(c.values[0], c.type[0], i), integer_at(c.values[1], c.type[1], i)};
+	*v = {code_at(c.values[0], c.type[0], i, 0.0), code_at(c.values[1], c.type[1], i, -0.0)};
 }
 template <class T> static void get(const Columns &, size_t, T *) {}
 
@@ -153,6 +162,8 @@ draw_type(Random &r, GpuaggValueType wide)
 		return r.below(2) ? GPUAGG_VALUE_F32 : GPUAGG_VALUE_F64;
 	if (std::is_same<Input, gpuagg_i128>::value && r.below(3) == 0)
 		return wide;
+	if (std::is_same<Input, gpuagg_kv>::value && r.below(3) == 0)
+		return r.below(2) ? GPUAGG_VALUE_F32 : GPUAGG_VALUE_F64;
 	return integers[r.below(std::is_same<Input, int32_t>::value ? 3 : 4)];
 }
 

@@ -145,6 +145,46 @@ model_global(void)
 	}
 }
 
+/* Pairs: entries in shared memory where they fit and rows pay for them, several a bin where bins are few. */
+static void
+model_argmax(void)
+{
+	static const struct
+	{
+		int64_t		bins,
+					rows;
+		bool		shared;		/* asked for */
+		HistForm	form;
+		int			log2_copies;
+	}			argmax[] = {
+		{1, 50000000, false, HIST_FORM_SHARED, 5},
+		{32, 50000000, false, HIST_FORM_SHARED, 5},
+		{33, 50000000, false, HIST_FORM_SHARED, 4},
+		{512, 50000000, false, HIST_FORM_SHARED, 1},
+		{513, 50000000, false, HIST_FORM_SHARED, 0},
+		{1000, 50000000, false, HIST_FORM_SHARED, 0},
+		{14208, 50000000, false, HIST_FORM_SHARED, 0},
+		{14209, 50000000, false, HIST_FORM_GLOBAL, 0},
+		{14209, 50000000, true, HIST_FORM_GLOBAL, 0},
+		/* few rows do not pay for many entries */
+		{4, 1, false, HIST_FORM_SHARED, 5},
+		{5, 1, false, HIST_FORM_GLOBAL, 0},
+		{1000, 132 * 248, false, HIST_FORM_GLOBAL, 0},
+		{1000, 132 * 249, false, HIST_FORM_SHARED, 0},
+		{14208, 1, true, HIST_FORM_SHARED, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(argmax) / sizeof(argmax[0]); i++)
+	{
+		HistModel	m = hist_model_argmax(&h100, argmax[i].bins, argmax[i].rows, argmax[i].shared);
+
+		CHECK(m.form == argmax[i].form && m.log2_copies == argmax[i].log2_copies &&
+			  (m.form == HIST_FORM_GLOBAL ||
+			   hist_argmax_shared_bytes(argmax[i].bins << m.log2_copies) <= h100.shared_bytes),
+			  "%ld bins, %ld rows: form %d, 2^%d copies", (long) argmax[i].bins, (long) argmax[i].rows, m.form, m.log2_copies);
+	}
+}
+
 /* What a pass or partition takes fits, and together they take every bin. */
 static void
 model_covers(void)
@@ -212,6 +252,7 @@ main(void)
 	RUN("copies for out-of-window rows", model_out_of_window);
 	RUN("copies in the L2 cache", model_global);
 	RUN("digits of deviations", model_digits);
+	RUN("pairs of argmax", model_argmax);
 	RUN("partitions", model_partitions);
 	RUN("passes and partitions fit and cover", model_covers);
 	return unit_done();

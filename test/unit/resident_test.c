@@ -11,6 +11,7 @@
 
 #include "operators/vector_run.h"
 #include "operators/bins.h"
+#include "operators/hll.h"
 #include "peer.h"
 #include "server/limit.h"
 #include "server/store.h"
@@ -222,6 +223,8 @@ typedef enum Kind
 	MANY_SLOTS,					/* count(*), sum(s * (s + 1) - (s + 1)), count(v), extremes and sums, some FILTER (WHERE v < 200), WHERE s <> 7 OR b, BY k */
 	CONDITIONS,					/* count(*), sum(s) WHERE s <> 7 AND v + 1 < 200 AND b BY k */
 	FLOATS,						/* count(*), sum(s), sum(x), max(x) BY k; a large x is untold */
+	PAIRS,						/* count(*), sum(s), argmax(v or s, x), and the greatest code of an x, BY k */
+	SKETCH,						/* count(*), sum(s), a sketch of v, BY k or not */
 	KINDS
 } Kind;
 
@@ -230,6 +233,7 @@ typedef struct Question
 	Kind		kind;
 	bool		keyed;
 	int			limit;			/* of FLOATS */
+	int			payload;		/* of PAIRS: the column */
 	WireQuery	q;
 	WireResident in;
 	WireRun		runs[3 * RANGES];	/* all, in order */
@@ -378,6 +382,24 @@ floats(Question *t)
 	add_slot(&t->q, MONOID_MAX_F64, random_below(2) ? (int) t->in.ncols - 1 : column(t, x, WIRE_F64, true), -1);
 }
 
+/* The payload has NULLs in some ranges, or none. */
+static void
+pairs(Question *t)
+{
+	WireResident *in = &t->in;
+	int			x = operate(in, VECTOR_F64_CODE, load(in, COL_X), VECTOR_NONE),
+				code,
+				payload;
+
+	in->program.instructions[in->program.ninstructions - 1].data = 1;
+	t->payload = random_below(2) ? COL_V : COL_S;
+	code = column(t, x, WIRE_I64, random_below(2));
+	payload = column(t, load(in, t->payload), types[t->payload], t->payload == COL_V);
+	add_slot(&t->q, MONOID_ARGMAX, code, -1);
+	t->q.slots[t->q.nslots - 1].col[1] = payload;
+	add_slot(&t->q, MONOID_MAX_I64, code, -1);
+}
+
 static void
 make_question(Question *t, const Model *m, Kind kind)
 {
@@ -393,7 +415,7 @@ make_question(Question *t, const Model *m, Kind kind)
 	in->buffer = random_below(ARENA_BUFFERS);
 	in->program.filter = VECTOR_NONE;
 	if (kind == PLAIN_KEYS || kind == FILTERED_KEYS || kind >= NULL_SLOT_FILTER || kind == COMPUTED_KEYS)
-		k = kind == NO_COLUMNS ? -1 : load(in, COL_K);
+		k = kind == NO_COLUMNS || (kind == SKETCH && random_below(8) > 0) ? -1 : load(in, COL_K);
 	if (kind == COMPUTED_KEYS)
 		k = operate(in, VECTOR_F_INT4PL, k, constant(in, 5));
 	if (k >= 0)
@@ -447,6 +469,14 @@ make_question(Question *t, const Model *m, Kind kind)
 				conditions(t, (int) in->program.nregisters - 1);
 			if (kind == FLOATS)
 				floats(t);
+			if (kind == PAIRS)
+				pairs(t);
+			if (kind == SKETCH)
+			{
+				add_slot(q, MONOID_HLL_MAX, column(t, load(in, COL_V), WIRE_I64, true), -1);
+				q->slots[2].bin_kind = WIRE_BIN_HLL;
+				q->slots[2].bin_n = q->slots[2].width = GPUAGG_HLL_REGISTERS;
+			}
 			if (kind == NOTHING_LEFT)
 				in->program.filter = operate(in, VECTOR_F_INT2LT, (int) in->program.nregisters - 1, constant(in, -1000));
 	}
@@ -511,7 +541,24 @@ typedef struct Group
 	uint64_t	key;
 	int64_t		count;
 	int64_t		sum;
+	gpuagg_kv	best;			/* of PAIRS, */
+	int64_t		most;			/* and the greatest code */
 } Group;
+
+/* Of no pairs. */
+static void
+no_pairs(Group *g)
+{
+	g->best = argmax_identity();
+	g->most = max_i64_identity();
+}
+
+static void
+add_pairs(Group *to, const Group *from)
+{
+	to->best = argmax_combine(to->best, from->best);
+	to->most = max_i64_combine(to->most, from->most);
+}
 
 static int
 compare_groups(const void *a, const void *b)
@@ -550,6 +597,7 @@ gather(Group *groups, int n)
 		{
 			groups[places[at] - 1].count += groups[i].count;
 			groups[places[at] - 1].sum += groups[i].sum;
+			add_pairs(&groups[places[at] - 1], &groups[i]);
 		}
 	}
 	free(places);
@@ -649,6 +697,14 @@ lay_out(Question *t)
 	}
 }
 
+static void
+note_pair(const Question *t, const Model *m, const Range *r, uint32_t row, Group *g)
+{
+	g->most = gpuagg_f64_code((double) value(m, r, COL_X, row));
+	if (!is_null(r, t->payload, row))
+		g->best = (gpuagg_kv) {g->most, value(m, r, t->payload, row)};
+}
+
 /* The groups of the question's rows. */
 static Group *
 expect(const Question *t, const Model *m, int *n, uint64_t *untold)
@@ -667,6 +723,9 @@ expect(const Question *t, const Model *m, int *n, uint64_t *untold)
 			int			is = outcome(t, m, &m->ranges[t->runs[i].range / 3], row, &g->key, &g->sum);
 
 			g->count = 1;
+			no_pairs(g);
+			if (t->kind == PAIRS)
+				note_pair(t, m, &m->ranges[t->runs[i].range / 3], row, g);
 			*n += is > 0;
 			*untold += is < 0;
 		}
@@ -811,6 +870,33 @@ group_value(const Group *g, const WireValue *of, int64_t *value)
 	return of->slot < 0 ? g->key >> 32 == 0 : of->counted < 0 || g->count > 0;
 }
 
+/* Are these the registers of a group's rows? */
+static void
+check_sketch(const Question *t, const Model *m, const Group *g, const int32_t *registers, const char *what)
+{
+	static uint8_t right[GPUAGG_HLL_REGISTERS];
+	int			bad = 0;
+
+	memset(right, 0, sizeof(right));
+	for (uint32_t i = 0; i < t->nruns; i++)
+		for (uint32_t row = t->runs[i].first; row < t->runs[i].first + t->runs[i].nrows; row++)
+		{
+			const Range *r = &m->ranges[t->runs[i].range / 3];
+			uint64_t	key;
+			int64_t		sum;
+			int			reg,
+						rank;
+
+			if (outcome(t, m, r, row, &key, &sum) != 1 || key != g->key || is_null(r, COL_V, row))
+				continue;
+			gpuagg_bin_hll((uint64_t) value(m, r, COL_V, row), &reg, &rank);
+			right[reg] = (uint8_t) hll_max_combine(right[reg], rank);
+		}
+	for (int r = 0; r < GPUAGG_HLL_REGISTERS; r++)
+		bad += registers[r] != right[r];
+	CHECK(bad == 0, "%s: %d registers of group %d", what, bad, (int) g->key);
+}
+
 /* In the order of the limit. */
 static int
 compare_places(const void *a, const void *b)
@@ -898,7 +984,7 @@ is_within(const Group *right, int n, const Group *groups, int made)
 
 /* Fetches the groups, and compares; false: the connection failed. */
 static bool
-check_answer(Peer *peer, const Question *t, Group *right, int n, uint64_t untold, const char *what)
+check_answer(Peer *peer, const Question *t, const Model *m, Group *right, int n, uint64_t untold, const char *what)
 {
 	WireFinished finished;
 	Group	   *groups;
@@ -947,6 +1033,14 @@ check_answer(Peer *peer, const Question *t, Group *right, int n, uint64_t untold
 
 			memcpy(&groups[at].key, peer->arena + got.keys + g * t->q.key_bytes, t->q.key_bytes);
 			groups[at].count = ((int64_t *) (peer->arena + got.slots[0]))[g];
+			no_pairs(&groups[at]);
+			if (t->kind == SKETCH && groups[at].count > 0)
+				check_sketch(t, m, &groups[at], (int32_t *) (peer->arena + got.slots[2]) + g * GPUAGG_HLL_REGISTERS, what);
+			if (t->kind == PAIRS)
+			{
+				groups[at].best = ((gpuagg_kv *) (peer->arena + got.slots[2]))[g];
+				groups[at].most = ((int64_t *) (peer->arena + got.slots[3]))[g];
+			}
 			for (int b = 0; b < t->q.slots[1].width; b++)
 				groups[at].sum += states[g * t->q.slots[1].width + b] * (t->q.slots[1].width > 1 ? b : 1);
 		}
@@ -1015,7 +1109,7 @@ run_question(Peer *peer, Model *m, Kind kind, bool must, const char *where)
 			}
 			untold *= again ? 2 : 1;
 		}
-		if (!check_answer(peer, &t, right, n, untold, what))
+		if (!check_answer(peer, &t, m, right, n, untold, what))
 			failed++;
 	}
 	CHECK(!must || peer->failed.text[0] == '\0', "%s: %s", what, peer->failed.text);
@@ -1108,7 +1202,7 @@ two_queries(void)
 				change(&m, r);
 		for (int i = 0; i < 4; i++)
 			run_question(&other, &m, (round + i) % KINDS, true, "beside another");
-		CHECK(check_answer(&peer, &t, right, n, untold, "while ranges were replaced"), "%s", peer.failed.text);
+		CHECK(check_answer(&peer, &t, &before, right, n, untold, "while ranges were replaced"), "%s", peer.failed.text);
 		/* the old contents may come back */
 		run_question(&peer, &before, FILTERED_KEYS, true, "old stamps");
 		free(right);
@@ -1346,7 +1440,7 @@ batch_behind_runs(void)
 		refused += !done.taken;
 		last_taken = false;
 		if (!done.taken)
-			CHECK(check_answer(&peer, &t, right, groups, untold, "a batch that was not taken"), "%s", peer.failed.text);
+			CHECK(check_answer(&peer, &t, &m, right, groups, untold, "a batch that was not taken"), "%s", peer.failed.text);
 		free(right);
 		peer_close(&peer);
 	}
@@ -1375,7 +1469,7 @@ program_behind_runs(void)
 		CHECK(ask(&peer, &t, &taken), "%s", peer.failed.text);
 		stub_mend();
 		if (taken)
-			CHECK(check_answer(&peer, &t, right, groups, untold, "runs of a program"), "%s", peer.failed.text);
+			CHECK(check_answer(&peer, &t, &m, right, groups, untold, "runs of a program"), "%s", peer.failed.text);
 		free(right);
 		peer_close(&peer);
 		CHECK(is_empty(), "something is left");

@@ -148,6 +148,15 @@ read_value(const char *values, uint32_t type, int64_t i)
 	}
 }
 
+/* The code of a float. */
+static int64_t
+read_code(const char *values, uint32_t type, bool zeros, int64_t i)
+{
+	double		v = type == WIRE_F32 ? ((const float *) values)[i] : ((const double *) values)[i];
+
+	return gpuagg_f64_code(zeros ? v + 0.0 : v);
+}
+
 static const StoreSegment *
 segment_of(const Made *m, int stored, int64_t position)
 {
@@ -199,8 +208,10 @@ column_cell(const Made *m, int c, int64_t position, int row)
 		const StoreSegment *s = segment_of(m, col->stored, position);
 		int64_t		at = position % STORE_SEGMENT_ROWS + row;
 
-		return vector_cell(col->presence ? 1 : read_value(s->values, col->type, at),
-						   bit(s->validity, at) ? VECTOR_VALUE : VECTOR_NULL);
+		int64_t		value = col->presence ? 1 :
+			col->codes ? read_code(s->values, m->in->stored[col->stored].type, col->zeros, at) : read_value(s->values, col->type, at);
+
+		return vector_cell(value, bit(s->validity, at) ? VECTOR_VALUE : VECTOR_NULL);
 	}
 	o = vector_operand(col->operand, m->plan.program.constants, m->tile.values, m->tile.states, TILE);
 	return vector_cell(vector_value(&o, row), vector_state(&o, row));
@@ -298,7 +309,8 @@ reduce_held(Query *query, const WireResident *in, const WireRun *runs, const Sto
 	m->in = in;
 	m->cells = (const char *) runs + wire_cells_at(in);
 	m->hold = hold;
-	resident_plan(query->q, in, hold, &m->plan);
+	/* whoever reads codes gets them */
+	resident_plan(query->q, in, hold, ~UINT64_C(0), &m->plan);
 	if (make_rows(m))
 		status = standin_reduce_rows(query, &m->rows, query->q->flags & WIRE_ORDERED, error);
 	if (status != DEVICE_OK)

@@ -97,6 +97,15 @@ load_double(const GpuaggColumn *c, int64_t i)
 	return (double) load_integer(c, i);
 }
 
+/* Of a float that of its order; only a zero of 0.0 changes -0. */
+static int64_t
+load_code(const GpuaggColumn *c, int64_t i, double zero)
+{
+	if (c->type == GPUAGG_VALUE_F32 || c->type == GPUAGG_VALUE_F64)
+		return gpuagg_f64_code(load_double(c, i) + zero);
+	return load_integer(c, i);
+}
+
 #define INPUT_int8_t(r) (int8_t) ((r)->x.values ? load_integer(&(r)->x, (r)->row) : 1)
 #define INPUT_int32_t(r) (int32_t) load_integer(&(r)->x, (r)->row)
 #define INPUT_int64_t(r) load_integer(&(r)->x, (r)->row)
@@ -104,8 +113,7 @@ load_double(const GpuaggColumn *c, int64_t i)
 #define INPUT_float(r) (float) load_double(&(r)->x, (r)->row)
 #define INPUT_double(r) load_double(&(r)->x, (r)->row)
 #define INPUT_gpuagg_f64x2(r) ((gpuagg_f64x2) {load_double(&(r)->x, (r)->row), load_double(&(r)->y, (r)->row)})
-#define INPUT_gpuagg_kv(r) ((gpuagg_kv) {load_integer(&(r)->x, (r)->row), \
-	load_integer(&(r)->y, (r)->row)})
+#define INPUT_gpuagg_kv(r) ((gpuagg_kv) {load_code(&(r)->x, (r)->row, 0.0), load_code(&(r)->y, (r)->row, -0.0)})
 #define INPUT_gpuagg_mat2(r) ((const gpuagg_mat2 *) (r)->x.values)[(r)->row]
 #define INPUT_gpuagg_mat3(r) ((const gpuagg_mat3 *) (r)->x.values)[(r)->row]
 #define INPUT_gpuagg_mat4(r) ((const gpuagg_mat4 *) (r)->x.values)[(r)->row]
@@ -386,6 +394,17 @@ bin_of(const GpuaggBins *bins, int64_t i, GpuaggHistStatus *status)
 		range_bin(bins, i, status);
 }
 
+/* The library refuses floats for integers, other than of pairs. */
+static void
+check_input(const GpuaggSlot *slot)
+{
+	if ((slot->x.type != GPUAGG_VALUE_F32 && slot->x.type != GPUAGG_VALUE_F64) ||
+		(slot->op != MONOID_MAX_I64 && slot->op != MONOID_MIN_I64 && slot->op != MONOID_SUM_I64))
+		return;
+	printf("Bail out! floats for an operator of integers\n");
+	exit(1);
+}
+
 GpuaggCudaStatus
 gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_bytes,
 				   gpuagg_stream stream)
@@ -393,6 +412,8 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 	(void) stream;
 	if (hist->bins.nbins < 1)
 		return GPUAGG_CUDA_INVALID;
+	for (int s = 0; s < hist->nslots; s++)
+		check_input(&hist->slot[s]);
 	SIZE(workspace, workspace_bytes);
 	LAUNCH();
 	if (hist->program)
@@ -762,7 +783,7 @@ device_slot_bins(const SlotBins *b, int64_t nrows, int32_t *out, gpuagg_stream s
 }
 
 GpuaggCudaStatus
-device_update_sketches(const SketchRows *rows, int64_t nrows, int32_t *registers, gpuagg_stream stream)
+device_update_sketches(const SketchRows *rows, int64_t nrows, void *registers, gpuagg_stream stream)
 {
 	GpuaggColumn column = column_of(&rows->column);
 
@@ -770,16 +791,16 @@ device_update_sketches(const SketchRows *rows, int64_t nrows, int32_t *registers
 	LAUNCH();
 	for (int64_t i = 0; i < nrows; i++)
 	{
-		int			group = rows->group ? rows->group[i] : 0;
+		int64_t		group = rows->group ? rows->group[i] - rows->min : 0;
 		int			bin,
 					rank;
-		int32_t    *to;
+		uint8_t    *to;
 
-		if (group < 0 || !is_valid(column.validity, i) || (rows->filter && !rows->filter[i]))
+		if (group < 0 || group >= rows->ngroups || !is_valid(column.validity, i) || (rows->filter && !rows->filter[i]))
 			continue;
 		gpuagg_bin_hll((uint64_t) load_integer(&column, i), &bin, &rank);
-		to = &registers[(size_t) group * GPUAGG_HLL_REGISTERS + bin];
-		*to = hll_max_combine(*to, rank);
+		to = (uint8_t *) registers + (size_t) group * GPUAGG_HLL_REGISTERS + bin;
+		*to = (uint8_t) hll_max_combine(*to, rank);
 	}
 	return GPUAGG_CUDA_OK;
 }
@@ -790,8 +811,42 @@ device_count_ranks(const void *registers, const int32_t *list, int64_t n, int32_
 	(void) stream;
 	LAUNCH();
 	for (int64_t i = 0; i < n; i++)
-		gpuagg_hll_count_ranks((const int32_t *) registers + (list ? list[i] : i) * GPUAGG_HLL_REGISTERS,
-							   counts + i * GPUAGG_HLL_RANKS);
+	{
+		const uint8_t *from = (const uint8_t *) registers + (list ? list[i] : i) * GPUAGG_HLL_REGISTERS;
+
+		memset(counts + i * GPUAGG_HLL_RANKS, 0, GPUAGG_HLL_RANKS * sizeof(*counts));
+		for (int r = 0; r < GPUAGG_HLL_REGISTERS; r++)
+			counts[i * GPUAGG_HLL_RANKS + from[r]]++;
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_widen_registers(const void *registers, const int32_t *list, int64_t n, int32_t *to, gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < n * GPUAGG_HLL_REGISTERS; i++)
+	{
+		int64_t		group = i / GPUAGG_HLL_REGISTERS;
+
+		to[i] = ((const uint8_t *) registers)[(list ? list[group] : group) * GPUAGG_HLL_REGISTERS + i % GPUAGG_HLL_REGISTERS];
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+device_combine_sketches(const void *from, const int32_t *bins, int64_t n, void *registers, gpuagg_stream stream)
+{
+	(void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < n * GPUAGG_HLL_REGISTERS; i++)
+	{
+		int64_t		group = i / GPUAGG_HLL_REGISTERS;
+		uint8_t    *to = (uint8_t *) registers + (bins ? bins[group] : group) * GPUAGG_HLL_REGISTERS + i % GPUAGG_HLL_REGISTERS;
+
+		*to = (uint8_t) hll_max_combine(*to, ((const uint8_t *) from)[i]);
+	}
 	return GPUAGG_CUDA_OK;
 }
 
@@ -904,6 +959,7 @@ gpuagg_runs_update(const GpuaggRuns *runs, const GpuaggSlot *slot, uint32_t *err
 	int64_t		run = runs->nrows > 0 ? runs->before[0] - 1 : 0;
 
 	(void) stream;
+	check_input(slot);
 	SIZE(workspace, workspace_bytes);
 	LAUNCH();
 	if (runs->bins && runs->nrows > 0 && !runs_have_own_bins(runs))
