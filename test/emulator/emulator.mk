@@ -38,7 +38,7 @@ build/emulator/libgpuagg_kernels.a: $(EMULATOR_KERNEL_OBJS) build/kernels/monoid
 	@rm -f $@
 	ar rcs $@ $^
 
-build/emulator/gpu-tests: $(EMULATOR_TEST_OBJS) build/emulator/server/device_kernels_resident.o $(EMULATOR_LIBS)
+build/emulator/gpu-tests: $(EMULATOR_TEST_OBJS) $(GPU_TEST_SERVER_OBJS:build/%=build/emulator/%) $(EMULATOR_LIBS)
 	$(EMULATOR_LINK)
 
 build/emulator/gpuagg-server: $(SERVER_OBJS) $(SERVER_HOST_OBJS) $(EMULATOR_SERVER_OBJS) $(EMULATOR_LIBS)
