@@ -402,6 +402,22 @@ cudaStreamSynchronize(cudaStream_t stream)
 	});
 }
 
+/* All has ended when it was queued; but every second look in a thread says that it has not, as a device would. */
+static cudaError_t
+looked_at(cudaError_t ended)
+{
+	static thread_local bool looked;
+
+	looked = !looked;
+	return looked && ended == cudaSuccess ? cudaErrorNotReady : ended;
+}
+
+cudaError_t
+cudaStreamQuery(cudaStream_t stream)
+{
+	return looked_at(cudaStreamSynchronize(stream));
+}
+
 cudaError_t
 cudaDeviceSynchronize()
 {
@@ -460,6 +476,12 @@ cudaEventSynchronize(cudaEvent_t event)
 			return cudaErrorInvalidResourceHandle;
 		return runtime_device(event->device).broken;
 	});
+}
+
+cudaError_t
+cudaEventQuery(cudaEvent_t event)
+{
+	return looked_at(cudaEventSynchronize(event));
 }
 
 cudaError_t

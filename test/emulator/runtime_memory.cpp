@@ -398,3 +398,25 @@ cudaHostUnregister(void *at)
 		return cudaSuccess;
 	});
 }
+
+/* ---- pinned memory of the runtime's ---- */
+
+cudaError_t
+cudaHostAlloc(void **at, size_t bytes, unsigned flags)
+{
+	*at = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+	if (*at == nullptr)
+		return cudaErrorMemoryAllocation;
+	memset(*at, 0xA5, bytes);
+	return cudaHostRegister(*at, bytes, flags);
+}
+
+cudaError_t
+cudaFreeHost(void *at)
+{
+	cudaError_t err = at ? cudaHostUnregister(at) : cudaSuccess;
+
+	if (err == cudaSuccess)
+		free(at);
+	return err;
+}
