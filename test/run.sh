@@ -344,7 +344,7 @@ part_gpu() {
 
 part_emulator() {
 	local dir=$top/build/emulator
-	local -x EMULATOR_REPORT=$results/emulator-report TESTS=${EMULATOR_TESTS:-aggregates histogram sketch ordered sorted}
+	local -x EMULATOR_REPORT TESTS=${EMULATOR_TESTS:-aggregates histogram sketch ordered sorted top_groups distinct_values}
 
 	if [[ -z $(command -v nvcc) ]]; then
 		skip emulator "no nvcc"
@@ -353,17 +353,19 @@ part_emulator() {
 	check "emulator build" make -C "$top" -s -j"$(nproc)" PG_CONFIG="$PG_CONFIG" emulator
 	check "emulator: instructions" "$dir/ptx-test" "$dir/ptx_test.ptx"
 	check "emulator: instructions, other order" env EMULATOR_STEPS=50 EMULATOR_BACKWARDS=1 "$dir/ptx-test" "$dir/ptx_test.ptx"
-	rm -f "$EMULATOR_REPORT"
+	# which the server can write
+	EMULATOR_REPORT=$(mktemp "$pg_tmp/emulator-report.XXXXXX")
+	chmod 666 "$EMULATOR_REPORT"
 	GPU_TESTS=$dir/gpu-tests "$top/test/gpu.sh" --emulated >"$results/emulator-gpu.log" 2>&1
 	gpu_lines emulator-gpu $?
 	EMULATOR_MULTIPROCESSORS=132 "$dir/gpu-tests" --emulated hist_choice hist_exchange_auto hist_exchange_skew \
 		>"$results/emulator-132.log" 2>&1
 	gpu_lines emulator-132 $?
-	"$dir/gpu-resident-few" 3 >"$results/emulator-resident.log" 2>&1
+	EMULATOR_DEVICES=2 "$dir/gpu-resident-few" 3 >"$results/emulator-resident.log" 2>&1
 	tap_lines emulator-resident <"$results/emulator-resident.log" || fail emulator-resident
-	check "emulator: each kernel ran" "$top/test/emulator/kernels.sh" "$EMULATOR_REPORT"
-	unset EMULATOR_REPORT
 	through_server emulator "$dir/gpuagg-server" "${EMULATOR_QUERIES:-300}"
+	check "emulator: each kernel ran" "$top/test/emulator/kernels.sh" "$EMULATOR_REPORT"
+	rm -f "$EMULATOR_REPORT"
 }
 
 finish() {

@@ -10,13 +10,14 @@
 set -uo pipefail
 
 awk -F '\t' '
-	$1 == "kernel" {
+	$1 == "launch" || $1 == "kernel" {
 		name = $2
 		sub(/^void /, "", name)
 		gsub(/\(anonymous namespace\)::/, "", name)
 		sub(/[<(].*/, "", name)
-		launches[name] += $3; seconds[name] += $4; instructions[name] += $5; sectors[name] += $7
+		launches[name] += $1 == "launch"
 	}
+	$1 == "launch" { seconds[name] += $7; instructions[name] += $8; sectors[name] += $10 }
 	END {
 		for (name in launches) {
 			printf "%9d %9.3f %14d %12d  %s\n", launches[name], seconds[name], instructions[name], sectors[name], name

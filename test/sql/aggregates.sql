@@ -73,3 +73,11 @@ SELECT p.oid::regprocedure FROM pg_proc p
 WHERE p.proname LIKE 'gpu%' AND p.pronamespace = (SELECT extnamespace FROM pg_extension WHERE extname = 'gpuagg')
 	AND (obj_description(p.oid, 'pg_proc') IS NULL OR (p.prokind = 'a' AND p.proparallel <> 's'))
 ORDER BY 1;
+
+-- the greatest key beside what lies there: on a GPU one is taken from the other's states
+CREATE TABLE greatest_beside AS SELECT i % 3 AS k, i::int8 AS v, (i * 7 % 1000)::int8 AS x FROM generate_series(1, 300) i;
+ALTER TABLE greatest_beside ALTER v SET NOT NULL, ALTER x SET NOT NULL;
+SET gpuagg.require = 'require';
+SELECT k, gpu_max(v), gpu_argmax(x, v) FROM greatest_beside GROUP BY k ORDER BY k;
+RESET gpuagg.require;
+DROP TABLE greatest_beside;
