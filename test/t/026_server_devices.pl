@@ -100,6 +100,7 @@ like(ours('SELECT k, gpu_sum(1 / (v - 30010)) FROM t GROUP BY k'), qr/division b
 $node->provoke('memory');
 is(ours($queries[2]), core($queries[2]), 'no room for rows on the devices');
 like(seen($queries[2]), qr/Resident Rows: none/, '... which the CPU has then');
+unlike(seen($queries[6]), qr/Device Limit/, '... without a limit on a device');
 $node->provoke;
 $node->provoke('launch');
 is(ours($queries[2]), core($queries[2]), 'a launch that fails on a device');
