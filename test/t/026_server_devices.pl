@@ -139,5 +139,15 @@ ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM gpuagg_devices(
 $node->safe_psql('postgres', "SELECT gpuagg_cache_prewarm('t')");
 unlike(resident($_), qr/Devices/, 'on one device') for @queries;
 
+# the device is lost while a new connection's query is opened: why is known, although WELCOME was not waited for
+{
+	my $slow = 'EXPLAIN (ANALYZE, COSTS OFF) SELECT k, gpu_count(*) FROM t GROUP BY k ORDER BY k LIMIT slow(5)';
+
+	$node->safe_psql('postgres', "CREATE FUNCTION slow(n int) RETURNS int STABLE LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.5); RETURN n; END'");
+	$node->provoke('lost');
+	like($node->safe_psql('postgres', "SET gpuagg.require = 'allow'; $slow"), qr/cuda failed: an illegal memory access/, 'a device that is lost at OPEN');
+	$node->provoke;
+}
+
 $node->stop;
 done_testing();
