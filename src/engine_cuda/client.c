@@ -154,22 +154,54 @@ would_block(void)
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
-/* The server closed the connection: reports its last message, if that is FAILED. */
+/* Takes bytes that have come; false: there are not as many. */
+static bool
+take_rest(Client *client, void *data, size_t length)
+{
+	char	   *at = data;
+
+	while (length > 0)
+	{
+		size_t		n = Min(client->to - client->from, length);
+		ssize_t		got;
+
+		memcpy(at, client->in + client->from, n);
+		client->from += n;
+		at += n;
+		length -= n;
+		if (length == 0)
+			break;
+		client->from = client->to = 0;
+		got = recv(client->sock, client->in, sizeof(client->in), MSG_DONTWAIT);
+		if (got <= 0)
+			return false;
+		client->to = got;
+	}
+	return true;
+}
+
+/* The server closed the connection: reports its last message, behind answers that were not waited for, if that is FAILED. */
 static bool
 hung_up(Client *client)
 {
-	struct
+	MessageHeader header;
+	union
 	{
-		MessageHeader header;
 		WireFailed	failed;
-	}			last;
+		char		bytes[4096];
+	}			body;
 
-	if (recv(client->sock, &last, sizeof(last), MSG_DONTWAIT) != sizeof(last) ||
-		last.header.magic != GPUAGG_PROTOCOL_MAGIC || last.header.type != MESSAGE_FAILED ||
-		last.failed.text[0] == '\0')
-		return client_fail(client, "the GPU server ended");
-	last.failed.text[sizeof(last.failed.text) - 1] = '\0';
-	return client_fail(client, last.failed.text);
+	while (take_rest(client, &header, sizeof(header)) && header.magic == GPUAGG_PROTOCOL_MAGIC &&
+		   header.length <= sizeof(body) && take_rest(client, &body, header.length))
+		if (header.type == MESSAGE_FAILED && header.length == sizeof(WireFailed) && body.failed.text[0] != '\0')
+		{
+			char		text[sizeof(body.failed.text)];
+
+			body.failed.text[sizeof(text) - 1] = '\0';
+			strlcpy(text, body.failed.text, sizeof(text));
+			return client_fail(client, text);
+		}
+	return client_fail(client, "the GPU server ended");
 }
 
 static bool redial(Client *client);

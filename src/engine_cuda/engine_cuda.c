@@ -53,6 +53,7 @@ forget_rows(CudaEngine *cuda)
 	cuda->next_group = cuda->ahead.n = 0;
 	cuda->returned_slots = NULL;
 	cuda->limit.count = cuda->limit.nconditions = 0;
+	cuda->asked.count = 0;
 	cuda->base.left_out = cuda->base.failed = 0;
 	if (cuda->spool)
 		cuda_spool_free(cuda->spool);

@@ -542,6 +542,8 @@ ask(Resident *r, bool *taken, Lacking *lacking)
 	r->cuda->ending = *taken && ending;
 	if (*taken)
 		return true;
+	/* then FINISH was not heeded either */
+	r->cuda->asked.count = 0;
 	for (int d = 0; d < WIRE_MAX_DEVICES; d++)
 		r->refused[d] |= resided.refused[d];
 	note_lacking(r, lacking);

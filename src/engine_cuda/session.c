@@ -143,7 +143,8 @@ cuda_begin_open(CudaEngine *cuda, const Batch *first)
 	query->wire->est_groups = Max(cuda->env.est_groups, 0);
 	query->wire->forced = cuda->env.forced;
 	query->wire->flags &= ~WIRE_LATE;
-	if (cuda_can_start_over(cuda) && query->wire->share == 0)
+	/* rows that arrive grouped are never stored ones, and OPENED says whether the GPU takes them */
+	if (cuda_can_start_over(cuda) && query->wire->share == 0 && cuda->sorted == NULL)
 		query->wire->flags |= WIRE_LATE;
 	connect_to_server(cuda);
 	if (cuda->client->sock < 0)

@@ -110,6 +110,11 @@ $node->provoke(undef);
 		$node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $plain"), 'a cursor');
 }
 
+# A query that the server has no room for is the CPU engine's, which says why.
+$node->provoke('lane');
+compare('no lane', "SELECT k, $values{integers} FROM s GROUP BY k ORDER BY k", qr/Engine: cpu \(cuda failed: device memory limit reached\)/);
+$node->provoke(undef);
+
 # What goes wrong at the server, at each batch: the rest comes from the CPU.
 foreach my $fault (qw(memory launch abort segv fetch keys))
 {

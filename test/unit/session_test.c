@@ -178,7 +178,7 @@ is_empty(void)
 		WireStatus	status;
 
 		budget_status(&status);
-		if (status.sessions == 0 && status.devices[0].used == 0 && stub_live() == 0)
+		if (status.sessions == 0 && status.devices[0].used + status.devices[1].used == 0 && stub_live() == 0)
 			return true;
 		usleep(1000);
 	}
@@ -379,12 +379,126 @@ many_under_way(void)
 	}
 }
 
+/* ---- queries that are opened late ---- */
+
+/* Opens it with WIRE_LATE, of which no device hears. */
+static bool
+open_late(Peer *peer, const Case *c)
+{
+	Case		late = *c;
+
+	late.q.flags |= WIRE_LATE;
+	return open_query(peer, &late, 0);
+}
+
+/* All batches, and the groups; *taken: whether all were taken. */
+static bool
+run_late(Peer *peer, const Case *c, const char *what)
+{
+	uint32_t	batches = 0;
+	bool		taken;
+
+	for (int b = 0; b < c->nbatches; b++)
+	{
+		if (!give_batch(peer, c, b, &taken))
+			return false;
+		batches |= (uint32_t) taken << b;
+	}
+	check_groups(peer, c, batches, what);
+	return peer->failed.text[0] == '\0';
+}
+
+/* Every call fails once: the first message that needs a device is answered with a failure, or later ones, and nothing is left. */
+static void
+late_calls_fail(void)
+{
+	static const struct
+	{
+		StubCall	call;
+		cudaError_t err;
+	}			faults[] = {
+		{STUB_ALLOC, cudaErrorMemoryAllocation},
+		{STUB_OTHER, cudaErrorMemoryAllocation},
+		{STUB_LAUNCH, cudaErrorLaunchOutOfResources},
+	};
+	Case		c;
+
+	make_case(3, &c);
+	for (size_t f = 0; f < sizeof(faults) / sizeof(faults[0]); f++)
+		for (int n = 1, failed = 1; failed; n++)
+		{
+			Peer		peer;
+			char		what[64];
+			bool		ok;
+
+			snprintf(what, sizeof(what), "late, call %d of kind %d", n, faults[f].call);
+			CHECK(peer_open(&peer), "%s: a greeting", what);
+			stub_fail(faults[f].call, n, false, faults[f].err);
+			CHECK(open_late(&peer, &c), "%s: OPEN needs no device: %s", what, peer.failed.text);
+			CHECK(!stub_has_failed(), "%s: OPEN calls a device", what);
+			ok = run_late(&peer, &c, what);
+			failed = stub_has_failed();
+			stub_mend();
+			CHECK(ok || (failed && strcmp(peer.failed.text, "the connection was closed") != 0), "%s: %s", what, peer.failed.text);
+			peer_close(&peer);
+			CHECK(is_empty(), "%s: something is left", what);
+			runs++;
+			failures += !ok;
+		}
+}
+
+/* Messages that come first, after which the connection goes on, ends, or is hung up. */
+static void
+late_first_messages(void)
+{
+	static const char zeros[sizeof(WireBatch)];
+	Case		c;
+	Peer		peer;
+	char		answer[sizeof(WireStatus)];
+	int			types[] = {MESSAGE_FETCH, MESSAGE_PICK, MESSAGE_LEAVE, MESSAGE_BATCH, MESSAGE_STORE, MESSAGE_RESIDENT,
+	MESSAGE_DICTIONARY, MESSAGE_CLOSE, 999};
+
+	make_case(3, &c);
+	for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++)
+		for (int length = 0; length <= 4; length += 4)
+		{
+			CHECK(peer_open(&peer) && open_late(&peer, &c), "%s", peer.failed.text);
+			if (types[t] != MESSAGE_LEAVE && (types[t] != MESSAGE_CLOSE || length > 0))
+				CHECK(!request(&peer, types[t], zeros, length, MESSAGE_OPENED, answer, 0) && peer.failed.failure == FAILURE_PROTOCOL,
+					  "message %d of %d bytes: %s", types[t], length, peer.failed.text);
+			else if (length == 0)
+				CHECK(wire_send(peer.sock, types[t], zeros, 0), "message %d", types[t]);
+			peer_close(&peer);
+			CHECK(is_empty(), "message %d of %d bytes: something is left", types[t], length);
+		}
+	/* half a message */
+	CHECK(peer_open(&peer) && open_late(&peer, &c), "%s", peer.failed.text);
+	CHECK(send(peer.sock, &(MessageHeader) {GPUAGG_PROTOCOL_MAGIC, MESSAGE_BATCH, sizeof(WireBatch), 0}, sizeof(MessageHeader), 0) > 0,
+		  "half a message");
+	peer_close(&peer);
+	CHECK(is_empty(), "half a message: something is left");
+
+	/* no rows; one query behind another, of which the first is never used; from the start; on a connection that was kept */
+	CHECK(peer_open(&peer) && open_late(&peer, &c), "%s", peer.failed.text);
+	check_groups(&peer, &c, 0, "no rows");
+	CHECK(open_late(&peer, &c) && open_late(&peer, &c) && run_late(&peer, &c, "the second of two"), "%s", peer.failed.text);
+	CHECK(open_late(&peer, &c) && request(&peer, MESSAGE_RESET, NULL, 0, MESSAGE_OPENED, answer, 0) &&
+		  run_late(&peer, &c, "from its start"), "%s", peer.failed.text);
+	CHECK(open_late(&peer, &c) && wire_send(peer.sock, MESSAGE_CLOSE, NULL, 0), "a connection that is kept");
+	CHECK(is_empty(), "a connection that is kept has something");
+	CHECK(open_late(&peer, &c) && run_late(&peer, &c, "kept"), "%s", peer.failed.text);
+	peer_close(&peer);
+	CHECK(is_empty(), "something is left");
+}
+
 int
 main(void)
 {
 	WireStatus	status = {0};
 	DeviceError error = {""};
 
+	/* with one device nothing is opened late */
+	stub_devices = 2;
 	if (device_ops.start("all", &status, &error) != DEVICE_OK)
 		return 1;
 	budget_start(&status);
@@ -393,6 +507,8 @@ main(void)
 		if (current.q.flags == 0)
 			RUN(current.name, every_call_fails);
 	RUN("many batches under way", many_under_way);
+	RUN("queries that are opened late, and calls fail", late_calls_fail);
+	RUN("queries that are opened late, and what comes first", late_first_messages);
 	printf("# %d runs: in %d the query failed, %d batches were not taken\n", runs, failures, refusals);
 	return unit_done();
 }

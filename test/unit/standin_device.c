@@ -17,6 +17,7 @@
  *		fetch		the process aborts when groups are fetched; the number counts fetches
  *		keys		groups are returned with keys that no client sent
  *		lane		there is no memory for a lane; the number counts open lanes
+ *		lost		the device is lost when a lane is opened, likewise
  *
  * Environment variables: GPUAGG_STANDIN_DEVICES is the number of devices (default 2; 0: none), GPUAGG_STANDIN_RANGES
  * the number of ranges of a table that follow each other on one of them (default: as on GPUs),
@@ -378,11 +379,12 @@ standin_lane_open(Lane **lane, int device, char *arena, size_t buffer_bytes, int
 	char		word[32];
 
 	requested_fault(word, atomic_fetch_add(&lanes, 1) + 1);
-	if (strcmp(word, "lane") == 0)
+	if (strcmp(word, "lane") == 0 || strcmp(word, "lost") == 0)
 	{
 		free(l);
 		atomic_fetch_sub(&lanes, 1);
-		return device_say(error, DEVICE_NO_MEMORY, "device memory limit reached");
+		return word[1] == 'a' ? device_say(error, DEVICE_NO_MEMORY, "device memory limit reached") :
+			device_say(error, DEVICE_LOST, "an illegal memory access was encountered");
 	}
 	if (l == NULL || (l->memory = malloc(buffer_bytes * buffers)) == NULL)
 		return device_say(error, DEVICE_NO_MEMORY, "out of memory");
