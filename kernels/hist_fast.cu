@@ -325,9 +325,11 @@ has_doubles(const HistArgs &args, const FastArgs &fast)
 template <int KIND> static __device__ __forceinline__ void
 set_bounds(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 plane, int lc, u32 nbins, Bounds &bounds)
 {
-	bool		doubles = has_doubles<KIND>(args, fast);
-	u64			low = doubles ? 0xfff0000000000000ULL : 1ULL << 63,
-				high = doubles ? 0x7ff0000000000000ULL : ~(1ULL << 63);
+	bool		doubles = has_doubles<KIND>(args, fast),
+				narrow = sizeof(typename FastInput<KIND>::type) == sizeof(int32_t);
+	/* where no slot is of an end, nothing is beyond it but the last value itself */
+	u64			low = doubles ? 0xfff0000000000000ULL : (u64) (narrow ? INT32_MIN : INT64_MIN),
+				high = doubles ? 0x7ff0000000000000ULL : (u64) (narrow ? INT32_MAX : INT64_MAX);
 
 #pragma unroll 1
 	for (int k = is_extreme(KIND) ? -1 : 0; k < FAST_MORE && (k < 0 || fast.more[k] >= 0); k++)

@@ -82,9 +82,10 @@ check_zeros(const HistActual &actual, const std::vector<SlotCase> &slots, int64_
 	}
 }
 
-/* One batch. */
+/* One batch.  together: in one pass. */
 template <typename T> static void
-check_extremes(GpuaggValueType type, const std::vector<MonoidId> &ops, int64_t nbins, ExtremesOrder order, int round)
+check_extremes(GpuaggValueType type, const std::vector<MonoidId> &ops, int64_t nbins, ExtremesOrder order, int round,
+			   bool together = true)
 {
 	const size_t n = gpu_test_quick() ? 90001 : 4000037;
 	Random		r(nbins + order + round);
@@ -105,6 +106,8 @@ check_extremes(GpuaggValueType type, const std::vector<MonoidId> &ops, int64_t n
 
 		/* the last bin has no row at first; some rows have none */
 		bin[i] = r.below(50) == 0 ? -1 : (int32_t) r.below(i < n / 2 && nbins > 1 ? nbins - 1 : nbins);
+		if (!together && bin[i] > 0 && i % 4 != 0)
+			bin[i] = (int32_t) nbins - 1 - bin[i] % 70;
 		values[i] = extreme_value<T>(order, r, i, n, round);
 		if constexpr (std::is_same<T, double>::value)
 			in.lo = as_bits(values[i]);
@@ -133,7 +136,8 @@ check_extremes(GpuaggValueType type, const std::vector<MonoidId> &ops, int64_t n
 	}
 	actual.attach(h);
 	STATUS_MUST(gpuagg_hist_choose(&h, &choice));
-	CHECK(choice.together, "%zu slots of one column are not together", slots.size());
+	CHECK(choice.together == together, "%zu slots of one column, %ld bins: together: %d", slots.size(), (long) nbins,
+		  choice.together);
 	hist_update(h);
 	snprintf(what, sizeof(what), "order %d, round %d, %ld bins", order, round, (long) nbins);
 	actual.check(expect, what);
@@ -161,5 +165,37 @@ GPU_TEST(hist_extremes)
 					check_extremes<double>(GPUAGG_VALUE_F64, {MONOID_SUM_F64, MONOID_MIN_F64, MONOID_MAX_F64}, nbins, o, round);
 					check_extremes<double>(GPUAGG_VALUE_F64, {MONOID_ACCUM_F64, MONOID_MIN_F64, MONOID_MAX_F64}, nbins, o, round);
 				}
+			}
+}
+
+/* The last of two passes has few bins, and so bounds. */
+GPU_TEST(hist_extremes_passes)
+{
+	const DeviceFacts *facts;
+
+	STATUS_MUST(gpuagg_device_facts(&facts));
+	for (int last : {1, 5, 64, 65})
+		for (ExtremesOrder order : {EXTREMES_APART, EXTREMES_LATE})
+		{
+			auto		most = [&](int words) { return (int64_t) ((facts->smem_per_block - 1024) / 4 / words & ~(size_t) 1); };
+
+			check_extremes<int32_t>(GPUAGG_VALUE_I32, {MONOID_MIN_I32, MONOID_MAX_I32}, most(3) + last, order, 0, false);
+			check_extremes<double>(GPUAGG_VALUE_F64, {MONOID_MIN_F64, MONOID_MAX_F64}, most(5) + last, order, 0, false);
+		}
+}
+
+/* One end alone, so that no slot is of the other. */
+GPU_TEST(hist_extremes_alone)
+{
+	for (int order = 0; order < EXTREMES_ORDERS; order++)
+		for (int round = 0; round < (order == EXTREMES_ENDS ? 7 : order == EXTREMES_LATE ? 2 : 1); round++)
+			for (bool least : {false, true})
+			{
+				ExtremesOrder o = (ExtremesOrder) order;
+
+				check_extremes<int32_t>(GPUAGG_VALUE_I32, {least ? MONOID_MIN_I32 : MONOID_MAX_I32}, 4, o, round);
+				check_extremes<int64_t>(GPUAGG_VALUE_I64, {least ? MONOID_MIN_I64 : MONOID_MAX_I64}, 4, o, round);
+				check_extremes<double>(GPUAGG_VALUE_F64, {least ? MONOID_MIN_F64 : MONOID_MAX_F64}, 4, o, round);
+				check_extremes<int32_t>(GPUAGG_VALUE_I32, {MONOID_SUM_I64, least ? MONOID_MIN_I32 : MONOID_MAX_I32}, 4, o, round);
 			}
 }

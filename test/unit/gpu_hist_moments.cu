@@ -104,6 +104,86 @@ GPU_TEST(hist_moments_spill)
 	}
 }
 
+/* How the same rows come to other kernels than the fast one, and in passes. */
+enum MomentWay
+{
+	MOMENTS_NULLABLE,			/* the column might have NULLs: the general kernel */
+	MOMENTS_PASSES,				/* more bins than fit */
+	MOMENTS_NULLABLE_PASSES,
+	MOMENTS_TILES,
+	MOMENT_WAYS
+};
+
+static void
+check_moments_way(const MomentRows &rows, int64_t nbins, MomentWay way, const char *what)
+{
+	const std::vector<SlotCase> slots = {accum};
+	bool		nullable = way == MOMENTS_NULLABLE || way == MOMENTS_NULLABLE_PASSES;
+	DeviceArray<int32_t> bin(rows.bin);
+	DeviceArray<double> x(rows.x);
+	DeviceArray<uint8_t> valid(std::vector<uint8_t>(rows.x.size() / 8 + 1, 0xff));
+	DeviceArray<unsigned long long> untold(std::vector<unsigned long long>{0});
+	std::vector<GpuaggProgram> host(1);
+	HistExpected expect(slots, nbins);
+	HistActual	actual(slots, nbins, 16);
+	GpuaggHist	h = GpuaggHist();
+	GpuaggHistChoice choice;
+
+	for (size_t i = 0; i < rows.x.size(); i++)
+		expect.step(0, rows.bin[i], Input{as_bits(rows.x[i]), 0});
+	memset((void *) host.data(), 0, sizeof(host[0]));
+	host[0].steps.filter = VECTOR_NONE;
+	host[0].untold = untold.get();
+	DeviceArray<GpuaggProgram> program(host);
+
+	h.bins.kind = GPUAGG_BIN_RANGE;
+	h.bins.ncolumns = 1;
+	h.bins.column[0] = {bin.get(), nullptr, GPUAGG_VALUE_I32};
+	h.bins.extent[0] = h.bins.nbins = nbins;
+	h.nslots = 1;
+	h.nrows = (int64_t) rows.x.size();
+	h.strategy = way == MOMENTS_TILES ? GPUAGG_HIST_TILES : GPUAGG_HIST_SHARED;
+	h.program = program.get();
+	h.input_bytes = 12;
+	h.slot[0].op = MONOID_ACCUM_F64;
+	h.slot[0].x = {x.get(), nullable ? valid.get() : nullptr, GPUAGG_VALUE_F64};
+	actual.attach(h);
+	STATUS_MUST(gpuagg_hist_choose(&h, &choice));
+	CHECK(choice.bin_bytes == 40, "%s, way %d: %d bytes a bin", what, way, choice.bin_bytes);
+	hist_update(h);
+	actual.check(expect, what);
+}
+
+/* Sums that hover where the top words are full, in every kernel that has them. */
+GPU_TEST(hist_moments_ways)
+{
+	const size_t n = gpu_test_quick() ? 20011 : 300007;
+	const DeviceFacts *facts;
+	std::vector<bool> sampled = sampled_rows(n);
+
+	STATUS_MUST(gpuagg_device_facts(&facts));
+	if (facts->smem_per_block != 232448)
+		return;
+	for (int way = 0; way < MOMENT_WAYS; way++)
+		for (int signs = 0; signs < 4; signs++)
+		{
+			const int64_t nbins = way == MOMENTS_TILES ? 5300 : way == MOMENTS_NULLABLE ? 5682 : 11000;
+			MomentRows	rows = {std::vector<int32_t>(n), std::vector<double>(n)};
+			char		what[100];
+
+			for (size_t i = 0; i < n; i++)
+			{
+				double		v = sampled[i] ? 1 : 0x1.fffffffffffffp3 - (double) (i % 8) * 0x1p-49;
+				bool		negative = signs == 1 || (signs == 2 && i % 1000 < 700) || (signs == 3 && i % 500 > 63 && i % 2);
+
+				rows.x[i] = negative ? -v : v;
+				rows.bin[i] = i % 100 == 0 ? (int32_t) (i % (size_t) nbins) : i % 2 ? 7 : (int32_t) nbins - 1;
+			}
+			snprintf(what, sizeof(what), "way %d, signs %d", way, signs);
+			check_moments_way(rows, nbins, (MomentWay) way, what);
+		}
+}
+
 /* A count whose word is that of the deviations, where some rows, or most, are outside the window. */
 GPU_TEST(hist_moments_count)
 {
