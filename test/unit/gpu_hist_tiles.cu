@@ -176,3 +176,100 @@ GPU_TEST(hist_tiles)
 		check_tiles(c, 4096, gpu_test_quick() ? 9000 : 600000, seed++);
 	}
 }
+
+/* More columns than are staged, of which some are the same and some are inputs, too; temporaries beside them. */
+static void
+check_many_columns(int64_t nbins, bool nulls, int input_bytes, size_t n, uint64_t seed)
+{
+	const int	ncolumns = 14;
+	Random		r(seed);
+	std::vector<SlotCase> slots;
+	std::vector<std::unique_ptr<Column>> column;
+	Column		key;
+	std::vector<GpuaggProgram> host(1);
+	DeviceArray<unsigned long long> untold(std::vector<unsigned long long>{0});
+	GpuaggHist	h = GpuaggHist();
+	const GpuaggValueType types[] = {GPUAGG_VALUE_I64, GPUAGG_VALUE_I8, GPUAGG_VALUE_I32, GPUAGG_VALUE_I16};
+	char		what[100];
+
+	fill_column(key, r, GPUAGG_VALUE_I32, n, PLAIN, false);
+	for (size_t i = 0; i < n; i++)
+	{
+		key.in[i].lo = r.below(nbins);
+		memcpy(&key.bytes[i * 4], &key.in[i].lo, 4);
+	}
+	key.upload(0);
+	for (int c = 0; c < ncolumns; c++)
+	{
+		column.emplace_back(new Column());
+		fill_column(*column[c], r, types[c % 4], n, EDGES, nulls && c % 3 == 0);
+		column[c]->upload(0);
+	}
+	for (int s = 0; s < GPUAGG_MAX_SLOTS; s++)
+		slots.push_back({s % 2 ? MONOID_MIN_I64 : MONOID_MAX_I64, GPUAGG_VALUE_I64});
+	memset((void *) host.data(), 0, sizeof(host[0]));
+	host[0].untold = untold.get();
+	host[0].steps.filter = VECTOR_NONE;
+	for (int c = 0; c < ncolumns; c++)
+		host[0].input[c] = column[c]->get();
+	/* temporaries 0 and 1: the least of two small columns and itself */
+	host[0].steps.instructions[0] = {VECTOR_DEC_ADD, 0, GPUAGG_INPUT + 1, GPUAGG_INPUT + 2, 0, 0};
+	host[0].steps.instructions[1] = {VECTOR_DEC_ADD, 1, GPUAGG_INPUT + 3, GPUAGG_INPUT + 5, 0, 0};
+	host[0].steps.instructions[2] = {VECTOR_DEC_SUB, VECTOR_NONE, 0, 1, 0, 0};
+	host[0].steps.ninstructions = 3;
+	DeviceArray<GpuaggProgram> program(host);
+	HistExpected expect(slots, nbins);
+	HistActual	actual(slots, nbins, 16);
+
+	h.strategy = GPUAGG_HIST_TILES;
+	h.program = program.get();
+	h.temporaries = 2;
+	h.input_bytes = input_bytes;
+	h.bins.kind = GPUAGG_BIN_RANGE;
+	h.bins.ncolumns = 1;
+	h.bins.column[0] = key.get();
+	h.bins.extent[0] = h.bins.nbins = nbins;
+	h.nslots = (int) slots.size();
+	h.nrows = (int64_t) n;
+	for (size_t s = 0; s < slots.size(); s++)
+	{
+		h.slot[s].op = slots[s].op;
+		if (s < 3)
+			h.slot[s].x = {nullptr, nullptr, GPUAGG_VALUE_I64, 1, s == 2 ? (uint16_t) GPUAGG_LAST : (uint16_t) s};
+		else
+			h.slot[s].x = column[(s * 5) % ncolumns]->get();
+	}
+	for (size_t i = 0; i < n; i++)
+		for (size_t s = 0; s < slots.size(); s++)
+		{
+			auto		v = [&](int c) { return (int64_t) column[c]->in[i].lo; };
+			bool		left = column[1]->ok(i) && column[2]->ok(i),
+						right = column[3]->ok(i) && column[5]->ok(i);
+			int64_t		a = v(1) + v(2),
+						b = v(3) + v(5);
+
+			if (s == 0 && left)
+				expect.step(s, key.in[i].lo, {(uint64_t) a, 0});
+			if (s == 1 && right)
+				expect.step(s, key.in[i].lo, {(uint64_t) b, 0});
+			if (s == 2 && left && right)
+				expect.step(s, key.in[i].lo, {(uint64_t) (a - b), 0});
+			if (s >= 3 && column[(s * 5) % ncolumns]->ok(i))
+				expect.step(s, key.in[i].lo, column[(s * 5) % ncolumns]->in[i]);
+		}
+	actual.attach(h);
+	hist_update(h);
+	snprintf(what, sizeof(what), "%ld bins, NULLs %d, %d bytes of inputs, %zu rows", (long) nbins, nulls, input_bytes, n);
+	actual.check(expect, what);
+}
+
+GPU_TEST(hist_tiles_columns)
+{
+	uint64_t	seed = 8800;
+	const size_t n = gpu_test_quick() ? 20011 : 1000003;
+
+	for (int64_t nbins : {1L, 30L, 700L, 1100L})
+		for (bool nulls : {false, true})
+			for (int input_bytes : {0, 20, 1000})
+				check_many_columns(nbins, nulls, input_bytes, n, seed++);
+}
