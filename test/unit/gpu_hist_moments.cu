@@ -3,6 +3,8 @@
  *	  Deviations in as few words as there can be: carries that leave the top words for limbs in device memory,
  *	  and a count of rows that has no word for itself.
  */
+#include <algorithm>
+
 #include "operators/gpu_hash.h"
 
 #include "gpu_hist_run.h"
@@ -31,7 +33,8 @@ check_moments(const MomentRows &rows, int64_t nbins, const std::vector<SlotCase>
 	STATUS_MUST(gpuagg_device_facts(&facts));
 	for (size_t s = 0; s < slots.size(); s++)
 		for (size_t i = 0; i < 2 * rows.x.size(); i++)
-			expect.step(s, rows.bin[i % rows.x.size()], Input{as_bits(rows.x[i % rows.x.size()]), 0});
+			if (rows.bin[i % rows.x.size()] >= 0)
+				expect.step(s, rows.bin[i % rows.x.size()], Input{as_bits(rows.x[i % rows.x.size()]), 0});
 	for (GpuaggHistStrategy strategy : {GPUAGG_HIST_AUTO, GPUAGG_HIST_SHARED})
 	{
 		HistActual	actual(slots, nbins, 16);
@@ -207,4 +210,32 @@ GPU_TEST(hist_moments_count)
 			snprintf(what, sizeof(what), "out of window: %d, hot bin: %d", out, hot);
 			check_moments(rows, nbins, {count, least, greatest, accum}, 14, what);
 		}
+}
+
+/* The same with slots in any order, infinities and numbers that are none, and rows without a bin. */
+GPU_TEST(hist_moments_orders)
+{
+	const size_t n = gpu_test_quick() ? 12007 : 300007;
+	const double values[] = {NAN, INFINITY, -INFINITY, -0.0, 0x1p-1074, 1e-310, 1e100, -1e100};
+	std::vector<SlotCase> slots = {count, least, greatest, accum};
+
+	for (int order = 0; order < 4; order++)
+		for (int special : {0, 1, 4, 8})
+			for (int64_t nbins : {3789L, 4057L, 4058L})
+			{
+				MomentRows	rows = {std::vector<int32_t>(n), std::vector<double>(n)};
+				Random		r(31 + order);
+				char		what[100];
+
+				for (size_t i = 0; i < n; i++)
+				{
+					bool		none = r.below(20) == 0;
+
+					rows.bin[i] = none ? -1 : r.below(3) ? (int32_t) (nbins - 1 - r.below(3)) : (int32_t) r.below(nbins);
+					rows.x[i] = r.below(8) < (uint64_t) special && rows.bin[i] % 5 ? values[r.below(8)] : r.uniform() - 0.5;
+				}
+				snprintf(what, sizeof(what), "order %d, special %d, %ld bins", order, special, (long) nbins);
+				check_moments(rows, nbins, slots, 14, what);
+				std::rotate(slots.begin(), slots.begin() + 1, slots.end());
+			}
 }
