@@ -14,6 +14,7 @@ enum ExtremesOrder
 	EXTREMES_APART,				/* each row's beyond those before it, either way */
 	EXTREMES_LATE,				/* one value until the last rows, which have the ends of what there is, or the next values */
 	EXTREMES_ENDS,				/* one end in all rows, the other in some */
+	EXTREMES_ZEROS,				/* -0 or 0, and the other of them in the last rows */
 	EXTREMES_ORDERS
 };
 
@@ -56,9 +57,17 @@ extreme_value(ExtremesOrder order, Random &r, size_t i, size_t n, int round)
 			return (T) (i % 2 ? (int64_t) i : -(int64_t) i);
 		case EXTREMES_LATE:
 			return i + 40 < n ? (T) 5 : round ? next_value<T>(5, i % 2) : end_value<T>((int) (n - i));
+		case EXTREMES_ZEROS:
+			return end_value<T>(i + 40 < n ? round : 1 - round);
 		default:
 			return end_value<T>(r.below(round == 0 ? 20 : n / 20) == 0 ? round + 1 : round);
 	}
+}
+
+static int
+rounds_of(int order)
+{
+	return order == EXTREMES_ENDS ? 7 : order == EXTREMES_LATE || order == EXTREMES_ZEROS ? 2 : 1;
 }
 
 /* Where floats are zeros alone, 0 is the greatest and -0 the least, whatever the order of rows. */
@@ -104,8 +113,8 @@ check_extremes(GpuaggValueType type, const std::vector<MonoidId> &ops, int64_t n
 	{
 		Input		in = {0, 0};
 
-		/* the last bin has no row at first; some rows have none */
-		bin[i] = r.below(50) == 0 ? -1 : (int32_t) r.below(i < n / 2 && nbins > 1 ? nbins - 1 : nbins);
+		/* the last bin has no row up to the middle of a block's; some rows have no bin */
+		bin[i] = r.below(50) == 0 ? -1 : (int32_t) r.below(i < n / 8 * 5 && nbins > 1 ? nbins - 1 : nbins);
 		if (!together && bin[i] > 0 && i % 4 != 0)
 			bin[i] = (int32_t) nbins - 1 - bin[i] % 70;
 		values[i] = extreme_value<T>(order, r, i, n, round);
@@ -141,7 +150,7 @@ check_extremes(GpuaggValueType type, const std::vector<MonoidId> &ops, int64_t n
 	hist_update(h);
 	snprintf(what, sizeof(what), "order %d, round %d, %ld bins", order, round, (long) nbins);
 	actual.check(expect, what);
-	if (order == EXTREMES_ENDS && round == 0)
+	if ((order == EXTREMES_ENDS && round == 0) || (order == EXTREMES_ZEROS && nbins == 1))
 		check_zeros(actual, slots, nbins, what);
 }
 
@@ -149,7 +158,7 @@ GPU_TEST(hist_extremes)
 {
 	for (int64_t nbins : {1L, 4L, 64L, 65L})
 		for (int order = 0; order < EXTREMES_ORDERS; order++)
-			for (int round = 0; round < (order == EXTREMES_ENDS ? 7 : order == EXTREMES_LATE ? 2 : 1); round++)
+			for (int round = 0; round < (rounds_of(order)); round++)
 			{
 				ExtremesOrder o = (ExtremesOrder) order;
 
@@ -188,13 +197,14 @@ GPU_TEST(hist_extremes_passes)
 GPU_TEST(hist_extremes_alone)
 {
 	for (int order = 0; order < EXTREMES_ORDERS; order++)
-		for (int round = 0; round < (order == EXTREMES_ENDS ? 7 : order == EXTREMES_LATE ? 2 : 1); round++)
+		for (int round = 0; round < (rounds_of(order)); round++)
 			for (bool least : {false, true})
 			{
 				ExtremesOrder o = (ExtremesOrder) order;
 
 				check_extremes<int32_t>(GPUAGG_VALUE_I32, {least ? MONOID_MIN_I32 : MONOID_MAX_I32}, 4, o, round);
 				check_extremes<int64_t>(GPUAGG_VALUE_I64, {least ? MONOID_MIN_I64 : MONOID_MAX_I64}, 4, o, round);
+				check_extremes<int64_t>(GPUAGG_VALUE_I64, {least ? MONOID_MIN_DEC : MONOID_MAX_DEC}, 4, o, round);
 				check_extremes<double>(GPUAGG_VALUE_F64, {least ? MONOID_MIN_F64 : MONOID_MAX_F64}, 4, o, round);
 				check_extremes<int32_t>(GPUAGG_VALUE_I32, {MONOID_SUM_I64, least ? MONOID_MIN_I32 : MONOID_MAX_I32}, 4, o, round);
 			}
