@@ -361,6 +361,10 @@ part_emulator() {
 	EMULATOR_MULTIPROCESSORS=132 "$dir/gpu-tests" --emulated hist_choice hist_exchange_auto hist_exchange_skew \
 		>"$results/emulator-132.log" 2>&1
 	gpu_lines emulator-132 $?
+	# many tiles a block, with warps that take short turns in another order
+	EMULATOR_MULTIPROCESSORS=1 EMULATOR_STEPS=50 EMULATOR_BACKWARDS=1 "$dir/gpu-tests" --emulated \
+		hist_extremes hist_moments hist_tiles >"$results/emulator-1.log" 2>&1
+	gpu_lines emulator-1 $?
 	EMULATOR_DEVICES=2 "$dir/gpu-resident-few" 3 >"$results/emulator-resident.log" 2>&1
 	tap_lines emulator-resident <"$results/emulator-resident.log" || fail emulator-resident
 	through_server emulator "$dir/gpuagg-server" "${EMULATOR_QUERIES:-300}"
