@@ -1380,6 +1380,30 @@ late_opening(void)
 	}
 }
 
+/* All rows are on one device, which may be another one than the query's: that takes many groups of it, a piece at a time. */
+static void
+rows_elsewhere(void)
+{
+	Peer		peer;
+	Model		m;
+	uint32_t	place_ranges = store_place_ranges;
+
+	store_place_ranges = 3 * RANGES;
+	CHECK(peer_open(&peer), "a greeting");
+	for (int i = 0; i < 24; i++)
+	{
+		/* on each device in turn */
+		make_model(&m);
+		m.ordered = m.scattered = true;
+		for (int r = 0; r < RANGES; r++)
+			m.ranges[r].ordered = r + 1;
+		run_question(&peer, &m, PAIRS, true, "rows on one of several devices");
+	}
+	peer_close(&peer);
+	store_place_ranges = place_ranges;
+	CHECK(is_empty(), "something is left");
+}
+
 #ifdef OVER_STUB
 /* Opens a question for rows of a table in the order of its keys, which become runs, and stores all columns. */
 static void
@@ -1554,6 +1578,7 @@ main(int argc, char **argv)
 		RUN("questions of all kinds, each span on another device", all_kinds);
 		RUN("a query on several devices that goes on while ranges are replaced", two_queries);
 		RUN("queries that are opened where their rows are", late_opening);
+		RUN("queries all of whose rows are on another device", rows_elsewhere);
 		store_place_ranges = 7;
 		RUN("questions of all kinds, spans on several devices", all_kinds);
 		if (TEST_ROWS <= 900)
