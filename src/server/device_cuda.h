@@ -371,8 +371,6 @@ extern uint64_t counts_told(const Query *query, const Rows *rows);
 extern DeviceStatus counts_check(Query *query, const Rows *rows, DeviceError *error);
 /* Gives all slots of counts their own states, and with `keys` all slots.  Counts of rows may go with a form of the groups. */
 extern DeviceStatus counts_settle(Query *query, bool keys, DeviceError *error);
-/* No slot is an alias any more, and all have states of their own already. */
-extern void counts_forget(Query *query);
 
 /* ---- device_cuda_ordered.c ---- */
 

@@ -208,8 +208,8 @@ static DeviceStatus
 locate(Query *query, const Rows *rows, DeviceError *error)
 {
 	DEVICE_CHECK(groups_locate(query, rows, error));
-	/* each slot has states of its own, with those of earlier pieces: what these rows, which are groups, would tell is nothing */
-	counts_forget(query);
+	/* no slot counts just these rows */
+	DEVICE_CHECK(counts_settle(query, true, error));
 	if (query->located.kind != GPUAGG_BIN_RANGE)
 		return DEVICE_OK;
 	DEVICE_CHECK(query_reserve(query, &query->bins, rows->nrows * sizeof(int32_t), error));
@@ -329,13 +329,14 @@ absorb(Query *query, Query *part, const int64_t *key_min, const int64_t *key_max
 {
 	CUDA_CHECK(cuda_select(query->device));
 	DEVICE_CHECK(counts_settle(query, true, error));
+	/* before its groups come: they are not the first rows, by which slots would be found whose states others tell */
+	query->rows += part->rows;
 	if (has_same_bins(query, part))
 		DEVICE_CHECK(combine_arrays(query, part, error));
 	else
 		DEVICE_CHECK(combine_pieces(query, part, key_min, key_max, map, error));
 	for (uint32_t s = 0; s < query->q->nsets; s++)
 		DEVICE_CHECK(bring_set(query, part, s, map->at, error));
-	query->rows += part->rows;
 	return DEVICE_OK;
 }
 

@@ -115,13 +115,6 @@ counts_settle(Query *query, bool keys, DeviceError *error)
 	return DEVICE_OK;
 }
 
-void
-counts_forget(Query *query)
-{
-	for (int s = 0; s < query->q->nslots; s++)
-		query->alias[s] = ALIAS_NONE;
-}
-
 DeviceStatus
 counts_check(Query *query, const Rows *rows, DeviceError *error)
 {

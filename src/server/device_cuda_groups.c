@@ -24,7 +24,9 @@
 #include "server/device_cuda.h"
 
 /* The first hash table has room for at least so many groups, and for no more because of an estimate. */
+#ifndef LEAST_CAPACITY
 #define LEAST_CAPACITY 4096
+#endif
 #define MOST_FIRST_CAPACITY (1 << 20)
 
 /* Where memory is short, growth adds at least so many groups. */

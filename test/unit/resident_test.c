@@ -223,7 +223,7 @@ typedef enum Kind
 	MANY_SLOTS,					/* count(*), sum(s * (s + 1) - (s + 1)), count(v), extremes and sums, some FILTER (WHERE v < 200), WHERE s <> 7 OR b, BY k */
 	CONDITIONS,					/* count(*), sum(s) WHERE s <> 7 AND v + 1 < 200 AND b BY k */
 	FLOATS,						/* count(*), sum(s), sum(x), max(x) BY k; a large x is untold */
-	PAIRS,						/* count(*), sum(s), argmax(v or s, x), and the greatest code of an x, BY k */
+	PAIRS,						/* count(*), sum(s), argmax(v or s, x), and the greatest code of an x, count(v or s), BY k */
 	SKETCH,						/* count(*), sum(s), a sketch of v, BY k or not */
 	KINDS
 } Kind;
@@ -398,6 +398,7 @@ pairs(Question *t)
 	add_slot(&t->q, MONOID_ARGMAX, code, -1);
 	t->q.slots[t->q.nslots - 1].col[1] = payload;
 	add_slot(&t->q, MONOID_MAX_I64, code, -1);
+	add_slot(&t->q, MONOID_COUNT, payload, -1);
 }
 
 static void
@@ -542,7 +543,8 @@ typedef struct Group
 	int64_t		count;
 	int64_t		sum;
 	gpuagg_kv	best;			/* of PAIRS, */
-	int64_t		most;			/* and the greatest code */
+	int64_t		most;			/* the greatest code, */
+	int64_t		payloads;		/* and values that are not NULL */
 } Group;
 
 /* Of no pairs. */
@@ -551,6 +553,7 @@ no_pairs(Group *g)
 {
 	g->best = argmax_identity();
 	g->most = max_i64_identity();
+	g->payloads = 0;
 }
 
 static void
@@ -558,6 +561,7 @@ add_pairs(Group *to, const Group *from)
 {
 	to->best = argmax_combine(to->best, from->best);
 	to->most = max_i64_combine(to->most, from->most);
+	to->payloads += from->payloads;
 }
 
 static int
@@ -701,7 +705,8 @@ static void
 note_pair(const Question *t, const Model *m, const Range *r, uint32_t row, Group *g)
 {
 	g->most = gpuagg_f64_code((double) value(m, r, COL_X, row));
-	if (!is_null(r, t->payload, row))
+	g->payloads = !is_null(r, t->payload, row);
+	if (g->payloads > 0)
 		g->best = (gpuagg_kv) {g->most, value(m, r, t->payload, row)};
 }
 
@@ -1040,6 +1045,7 @@ check_answer(Peer *peer, const Question *t, const Model *m, Group *right, int n,
 			{
 				groups[at].best = ((gpuagg_kv *) (peer->arena + got.slots[2]))[g];
 				groups[at].most = ((int64_t *) (peer->arena + got.slots[3]))[g];
+				groups[at].payloads = ((int64_t *) (peer->arena + got.slots[4]))[g];
 			}
 			for (int b = 0; b < t->q.slots[1].width; b++)
 				groups[at].sum += states[g * t->q.slots[1].width + b] * (t->q.slots[1].width > 1 ? b : 1);
@@ -1105,6 +1111,7 @@ run_question(Peer *peer, Model *m, Kind kind, bool must, const char *where)
 			for (int g = 0; g < n && again; g++)
 			{
 				right[g].count *= 2;
+				right[g].payloads *= 2;
 				right[g].sum *= kind == DISTINCT_VALUES ? 1 : 2;
 			}
 			untold *= again ? 2 : 1;
@@ -1380,6 +1387,36 @@ late_opening(void)
 	}
 }
 
+/*
+ * All rows are on one device, which may be another one than the query's: that takes many groups of it, a piece at a time,
+ * and its table grows.
+ */
+static void
+rows_elsewhere(void)
+{
+	Peer		peer;
+	Model		m;
+	uint32_t	place_ranges = store_place_ranges;
+
+	store_place_ranges = 3 * RANGES;
+	CHECK(peer_open(&peer), "a greeting");
+	for (int i = 0; i < 24; i++)
+	{
+		/* on each device in turn */
+		make_model(&m);
+		m.ordered = m.scattered = true;
+		for (int r = 0; r < RANGES; r++)
+		{
+			m.ranges[r].ordered = r + 1;
+			m.ranges[r].nrows = TEST_ROWS;
+		}
+		run_question(&peer, &m, PAIRS, true, "rows on one of several devices");
+	}
+	peer_close(&peer);
+	store_place_ranges = place_ranges;
+	CHECK(is_empty(), "something is left");
+}
+
 #ifdef OVER_STUB
 /* Opens a question for rows of a table in the order of its keys, which become runs, and stores all columns. */
 static void
@@ -1554,6 +1591,7 @@ main(int argc, char **argv)
 		RUN("questions of all kinds, each span on another device", all_kinds);
 		RUN("a query on several devices that goes on while ranges are replaced", two_queries);
 		RUN("queries that are opened where their rows are", late_opening);
+		RUN("queries all of whose rows are on another device", rows_elsewhere);
 		store_place_ranges = 7;
 		RUN("questions of all kinds, spans on several devices", all_kinds);
 		if (TEST_ROWS <= 900)
