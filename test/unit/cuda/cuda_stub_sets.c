@@ -1,14 +1,11 @@
 /*
  * cuda_stub_sets.c
- *	  The kernels of sets on the host, as those of cuda_stub_kernels.c.
+ *	  The server's small kernels on values of sets, on the host; see cuda_stub_kernels.h.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda_stub.h"
-#include "server/device_kernels.h"
-
-#define WORKSPACE 4096
+#include "cuda_stub_kernels.h"
 
 GpuaggCudaStatus
 device_init_set(SetCounts *counts, gpuagg_stream stream)
