@@ -1,6 +1,6 @@
 /*
  * standin_resident.c
- *	  The stand-in's stored columns, in host memory, and rows of them; see standin_device.c.
+ *	  The stand-in's stored columns, in host memory, and rows of them; see standin.h.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
  * standin_sets.c
- *	  The stand-in's values of sets, in an array for each; see standin_device.c.
+ *	  The stand-in's values of sets, in an array for each; see standin.h.
  */
 #include <stdlib.h>
 #include <string.h>
