@@ -10,28 +10,13 @@
  */
 #include <pthread.h>
 
+#include "abandon.h"
 #include "cuda/cases.h"
 #include "cuda/cuda_stub.h"
 #include "server/device_cuda.h"
 
 #define PARTICIPANTS 3
 #define BUFFER_BYTES (1 << 20)
-
-/* ---- in place of control.c ---- */
-
-void
-server_abandon(const char *reason)
-{
-	printf("Bail out! the server ends: %s\n", reason);
-	exit(1);
-}
-
-void *
-stub_dlopen(const char *name, int flags)
-{
-	(void) name, (void) flags;
-	return &stub_devices;
-}
 
 /* ---- a run of a query ---- */
 

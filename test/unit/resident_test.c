@@ -12,6 +12,7 @@
 #include "operators/vector_run.h"
 #include "operators/bins.h"
 #include "operators/hll.h"
+#include "abandon.h"
 #include "peer.h"
 #include "server/limit.h"
 #include "server/store.h"
@@ -32,24 +33,6 @@ stub_was_short(void)
 	return false;
 #endif
 }
-
-/* ---- in place of control.c ---- */
-
-void
-server_abandon(const char *reason)
-{
-	printf("Bail out! the server ends: %s\n", reason);
-	exit(1);
-}
-
-#ifdef OVER_STUB
-void *
-stub_dlopen(const char *name, int flags)
-{
-	(void) name, (void) flags;
-	return &stub_devices;
-}
-#endif
 
 /* ---- the model ---- */
 
