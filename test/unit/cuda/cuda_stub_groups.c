@@ -9,25 +9,27 @@
 
 /* ---- keys ---- */
 
+static void
+pack_one(const PackKeys *pack, int64_t i, char *key)
+{
+	memset(key, 0, pack->key_bytes);
+	for (int k = 0; k < pack->nkeys; k++)
+		if (stub_is_valid(pack->column[k].validity, i))
+			memcpy(key + pack->offset[k], (const char *) pack->column[k].values + i * pack->width[k], pack->width[k]);
+		else
+			key[pack->null_offset] |= 1 << k;
+}
+
 GpuaggCudaStatus
 device_pack_keys(const PackKeys *pack, int64_t nrows, void *out, gpuagg_stream stream)
 {
 	(void) stream;
 	LAUNCH();
-	memset(out, 0, nrows * pack->key_bytes);
 	for (int64_t i = 0; i < nrows; i++)
-	{
-		char	   *key = (char *) out + i * pack->key_bytes;
-
-		for (int k = 0; k < pack->nkeys; k++)
-			if (stub_is_valid(pack->column[k].validity, i))
-				memcpy(key + pack->offset[k],
-					   (const char *) pack->column[k].values + i * pack->width[k], pack->width[k]);
-			else
-				key[pack->null_offset] |= 1 << k;
-	}
+		pack_one(pack, i, (char *) out + i * pack->key_bytes);
 	return GPUAGG_CUDA_OK;
 }
+
 static int
 compare_values(const DeviceColumn *a, int64_t i, const DeviceColumn *b, int64_t j)
 {
@@ -78,17 +80,6 @@ device_find_heads(const HeadRows *rows, int64_t nrows, uint32_t *heads, uint32_t
 		last = i;
 	}
 	return GPUAGG_CUDA_OK;
-}
-
-static void
-pack_one(const PackKeys *pack, int64_t i, char *key)
-{
-	memset(key, 0, pack->key_bytes);
-	for (int k = 0; k < pack->nkeys; k++)
-		if (stub_is_valid(pack->column[k].validity, i))
-			memcpy(key + pack->offset[k], (const char *) pack->column[k].values + i * pack->width[k], pack->width[k]);
-		else
-			key[pack->null_offset] |= 1 << k;
 }
 
 GpuaggCudaStatus
