@@ -77,15 +77,17 @@ UNIT_LIBS = $(shell grep -L '"postgres.h"' $(SRCS))
 SERVED_SRCS = $(addprefix $(TOP),$(filter-out src/server/main.c src/server/control.c,$(SERVER_SRCS)))
 STUB_SRCS = $(SERVED_SRCS) $(wildcard $(TOP)test/unit/cuda/*.c)
 STANDIN_SRCS = $(filter-out $(TOP)src/server/device_cuda%,$(SERVED_SRCS)) $(wildcard $(TOP)test/unit/standin_*.c)
+RESIDENT_SRCS = $(addprefix $(TOP),$(RESIDENT_PARTS))
 UNIT_LINK = $(CC) $(UNIT_CFLAGS) $(if $(SANITIZE),$(UNIT_SANITIZE)) $^ -o $@ -lpthread -lm
 
 $(UNIT_TESTS): $(UNIT_DIR)/%: $(call unit_objects,stub,$(UNIT_LIBS))
 	$(UNIT_LINK)
 
 $(filter-out %/resident_test %/resident_standin_test,$(UNIT_TESTS)): $(UNIT_DIR)/%: $(UNIT_DIR)/stub/test/unit/%.o
-$(UNIT_DIR)/device_test $(UNIT_DIR)/session_test: $(call unit_objects,stub,$(STUB_SRCS))
-$(UNIT_DIR)/resident_test: $(call unit_objects,few,$(TOP)test/unit/resident_test.c $(STUB_SRCS))
-$(UNIT_DIR)/resident_standin_test: $(call unit_objects,few,$(TOP)test/unit/resident_standin_test.c $(STANDIN_SRCS))
+$(addprefix $(UNIT_DIR)/,device_test device_keys_test device_start_test session_test): $(call unit_objects,stub,$(STUB_SRCS))
+$(UNIT_DIR)/device_test: $(call unit_objects,stub,$(TOP)test/unit/device_run.c)
+$(UNIT_DIR)/resident_test: $(call unit_objects,few,$(TOP)test/unit/resident_test.c $(RESIDENT_SRCS) $(STUB_SRCS))
+$(UNIT_DIR)/resident_standin_test: $(call unit_objects,few,$(TOP)test/unit/resident_standin_test.c $(RESIDENT_SRCS) $(STANDIN_SRCS))
 
 # Chunks need PostgreSQL's headers; the test stands in for its functions.
 CHUNK_CFLAGS = -O3 -fno-strict-aliasing -fwrapv -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers

@@ -10,6 +10,8 @@ SERVER_KERNEL_OBJS = $(patsubst $(TOP)src/server/%.cu,build/server/%.o,$(wildcar
 SERVER_HOST_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter src/server/device_cuda%,$(SERVER_SRCS))) \
                    build/server/strategy.o build/server/device_list.o
 SERVER_CUDA_OBJS = $(SERVER_HOST_OBJS) $(SERVER_KERNEL_OBJS)
+# What test/unit/resident_test.c is linked with.
+RESIDENT_PARTS = $(filter-out %_test.c,$(patsubst $(TOP)%,%,$(wildcard $(TOP)test/unit/resident_*.c)))
 
 .PHONY: all server install install-server uninstall uninstall-server
 all: server
@@ -30,8 +32,8 @@ build/gpuagg-server: $(SERVER_OBJS) $(SERVER_CUDA_OBJS) $(KERNEL_LIB)
 	$(NVCC) $(CUDA_GENCODE) $^ -lpthread -ldl -lm -o $@
 
 # test/unit/resident_test.c over a GPU, with few rows in many segments and slices, and with many rows.
-GPU_RESIDENT_OBJS = $(patsubst %.c,%.o,test/unit/resident_test.c $(filter-out src/server/main.c src/server/control.c,$(SERVER_SRCS)) \
-                    src/strategy.c src/device_list.c)
+GPU_RESIDENT_OBJS = $(patsubst %.c,%.o,test/unit/resident_test.c $(RESIDENT_PARTS) \
+                    $(filter-out src/server/main.c src/server/control.c,$(SERVER_SRCS)) src/strategy.c src/device_list.c)
 GPU_RESIDENT_CFLAGS = $(SERVER_CFLAGS) -I$(CUDA_HOME)/include -I$(TOP)test/unit -DOVER_GPU \
                       -DGPUAGG_LEAST_CAPABILITY=$(patsubst %a,%,$(firstword $(CUDA_ARCHS))) '-DGPUAGG_CUDA_ARCHS="$(strip $(CUDA_ARCHS))"'
 

@@ -12,27 +12,13 @@
  * while the query runs out of room: the groups are those of the batches whose DONE said
  * that they were taken.
  */
+#include "abandon.h"
 #include "cuda/cases.h"
 #include "cuda/cuda_stub.h"
 #include "peer.h"
 #include "server/device_cuda.h"
 
 #define PARTICIPANTS 3
-
-/* No fault here loses the device. */
-void
-server_abandon(const char *reason)
-{
-	printf("Bail out! the server ends: %s\n", reason);
-	exit(1);
-}
-
-void *
-stub_dlopen(const char *name, int flags)
-{
-	(void) name, (void) flags;
-	return &stub_devices;
-}
 
 /* ---- a client ---- */
 

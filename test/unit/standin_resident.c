@@ -1,6 +1,6 @@
 /*
  * standin_resident.c
- *	  The stand-in's stored columns, in host memory, and rows of them; see standin_device.c.
+ *	  The stand-in's stored columns, in host memory, and rows of them; see standin.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -50,17 +50,11 @@ lane_buffer(Lane *lane, int buffer)
 	return lane->arena + buffer * lane->buffer_bytes;
 }
 
-static const char *
-buffer_of(const Lane *lane, int buffer)
-{
-	return lane->arena + buffer * lane->buffer_bytes;
-}
-
 static DeviceStatus
 put(Lane *lane, int buffer, uint32_t from, void *to, size_t bytes, DeviceError *error)
 {
 	(void) error;
-	memcpy(to, buffer_of(lane, buffer) + from, bytes);
+	memcpy(to, lane_buffer(lane, buffer) + from, bytes);
 	return DEVICE_OK;
 }
 
@@ -79,7 +73,7 @@ set_bit(uint8_t *bits, int64_t i, bool value)
 static DeviceStatus
 put_bits(Lane *lane, int buffer, uint32_t from, void *bits, int64_t first, int64_t nrows, DeviceError *error)
 {
-	const char *given = from == WIRE_NO_ARRAY ? NULL : buffer_of(lane, buffer) + from;
+	const char *given = from == WIRE_NO_ARRAY ? NULL : lane_buffer(lane, buffer) + from;
 
 	(void) error;
 	for (int64_t i = 0; i < nrows; i++)

@@ -1,6 +1,6 @@
 /*
  * standin_sets.c
- *	  The stand-in's values of sets, in an array for each; see standin_device.c.
+ *	  The stand-in's values of sets, in an array for each; see standin.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -52,8 +52,7 @@ standin_keep_values(Query *query, const Rows *rows, const uint64_t *groups)
 		const Column *col = &rows->cols[set->col];
 
 		for (uint32_t i = 0; i < rows->nrows; i++)
-			if ((col->validity == NULL || (col->validity[i >> 3] >> (i & 7) & 1)) &&
-				(set->filter < 0 || rows->cols[set->filter].values[i] != 0))
+			if (standin_valid(col, i) && (set->filter < 0 || rows->cols[set->filter].values[i] != 0))
 				keep_value(query, s, groups[i], read_value(col, i));
 	}
 }

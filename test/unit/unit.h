@@ -5,6 +5,8 @@
  * A test is a function run by RUN(name, function).  It calls CHECK(condition,
  * format, ...) as often as it likes; the first failures are explained.  main
  * ends with "return unit_done();".
+ *
+ * A test may have several files: all of them count, and draw random numbers, in the same variables.
  */
 #ifndef GPUAGG_UNIT_H
 #define GPUAGG_UNIT_H
@@ -15,9 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int	unit_tests;
-static int	unit_failed_tests;
-static int	unit_failures;		/* of the running test */
+/* Weak: one for all files. */
+__attribute__((weak)) int unit_tests;
+__attribute__((weak)) int unit_failed_tests;
+__attribute__((weak)) int unit_failures;	/* of the running test */
 
 __attribute__((format(printf, 3, 4), unused)) static void
 unit_fail(const char *file, int line, const char *format,...)
@@ -56,7 +59,7 @@ unit_done(void)
 }
 
 /* Reproducible random numbers: splitmix64 (Steele, Lea and Flood, 2014). */
-static uint64_t unit_random_state = 20240229;
+__attribute__((weak)) uint64_t unit_random_state = 20240229;
 
 __attribute__((unused)) static uint64_t
 random_u64(void)

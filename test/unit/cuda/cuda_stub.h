@@ -47,7 +47,7 @@ extern size_t stub_used;
 /* What the pool takes after each question for what it has. */
 extern size_t stub_grows;
 
-/* For cuda_stub_kernels.c and cuda_stub_sets.c: what a launch returns, and the last one that failed has returned. */
+/* For the kernels (cuda_stub_kernels.h): what a launch returns, and the last one that failed has returned. */
 extern cudaError_t stub_launch(void);
 extern _Thread_local cudaError_t stub_last_code;
 

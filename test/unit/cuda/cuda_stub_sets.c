@@ -1,14 +1,11 @@
 /*
  * cuda_stub_sets.c
- *	  The kernels of sets on the host, as those of cuda_stub_kernels.c.
+ *	  The server's small kernels on values of sets, on the host; see cuda_stub_kernels.h.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda_stub.h"
-#include "server/device_kernels.h"
-
-#define WORKSPACE 4096
+#include "cuda_stub_kernels.h"
 
 GpuaggCudaStatus
 device_init_set(SetCounts *counts, gpuagg_stream stream)
@@ -19,37 +16,22 @@ device_init_set(SetCounts *counts, gpuagg_stream stream)
 	return GPUAGG_CUDA_OK;
 }
 
-static int64_t
-load(const DeviceColumn *c, int64_t i)
-{
-	switch (c->type)
-	{
-		case WIRE_I8:
-			return ((const int8_t *) c->values)[i];
-		case WIRE_I16:
-			return ((const int16_t *) c->values)[i];
-		case WIRE_I32:
-			return ((const int32_t *) c->values)[i];
-		default:
-			return ((const int64_t *) c->values)[i];
-	}
-}
-
 /* From the last row on, as the order is undefined. */
 GpuaggCudaStatus
 device_keep_values(const SetRows *rows, int64_t nrows, int32_t *bins, int64_t *values, SetCounts *counts,
 				   gpuagg_stream stream)
 {
+	GpuaggColumn column = stub_column_of(&rows->column);
+
 	(void) stream;
 	LAUNCH();
 	for (int64_t i = nrows - 1; i >= 0; i--)
 	{
-		const uint8_t *bits = rows->column.validity;
 		int64_t		x;
 
-		if ((rows->filter && !rows->filter[i]) || (bits && !(bits[i >> 3] >> (i & 7) & 1)) || rows->bins[i] < 0)
+		if ((rows->filter && !rows->filter[i]) || !stub_is_valid(column.validity, i) || rows->bins[i] < 0)
 			continue;
-		x = load(&rows->column, i);
+		x = stub_load_integer(&column, i);
 		counts->min = x < counts->min ? x : counts->min;
 		counts->max = x > counts->max ? x : counts->max;
 		bins[counts->n] = rows->bins[i];

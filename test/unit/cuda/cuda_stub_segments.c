@@ -1,0 +1,218 @@
+/*
+ * cuda_stub_segments.c
+ *	  Rows in order, and segments and runs of them, on the host; see cuda_stub_kernels.h.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_stub_kernels.h"
+
+/* ---- rows in order ---- */
+
+typedef struct Sort
+{
+	int			nwords;
+	const GpuaggSortWord *words;
+	uint64_t	without;		/* bits that are not looked at, of the one word */
+} Sort;
+
+static _Thread_local Sort sorting;
+
+static int
+compare_rows(const void *a, const void *b)
+{
+	int64_t		x = *(const int64_t *) a;
+	int64_t		y = *(const int64_t *) b;
+
+	for (int w = 0; w < sorting.nwords; w++)
+	{
+		GpuaggColumn column = {.values = sorting.words[w].values,.type = sorting.words[w].type};
+		int64_t		u = stub_load_integer(&column, x) & ~sorting.without;
+		int64_t		v = stub_load_integer(&column, y) & ~sorting.without;
+
+		if (u != v)
+			return (u < v) != sorting.words[w].descending ? -1 : 1;
+	}
+	return x < y ? -1 : x > y;
+}
+
+GpuaggCudaStatus
+gpuagg_cuda_sort_rows(int64_t n, int nwords, const GpuaggSortWord *words, int64_t *permutation,
+					  void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
+{
+	(void) stream;
+	SIZE(workspace, workspace_bytes);
+	LAUNCH();
+	for (int64_t i = 0; i < n; i++)
+		permutation[i] = i;
+	sorting = (Sort) {nwords, words, 0};
+	qsort(permutation, n, sizeof(int64_t), compare_rows);
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+gpuagg_cuda_select_rows(int64_t n, const int64_t *permutation, const uint8_t *keep,
+						int64_t *selected, int64_t *nselected_device, void *workspace,
+						size_t *workspace_bytes, gpuagg_stream stream)
+{
+	(void) stream;
+	SIZE(workspace, workspace_bytes);
+	LAUNCH();
+	*nselected_device = 0;
+	for (int64_t i = 0; i < n; i++)
+		if (keep[permutation[i]])
+			selected[(*nselected_device)++] = permutation[i];
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+gpuagg_cuda_gather(int row_size, const void *in, const int64_t *index, int64_t n,
+				   const int64_t *n_device, void *out, gpuagg_stream stream)
+{
+	(void) n_device, (void) stream;
+	LAUNCH();
+	for (int64_t i = 0; i < n; i++)
+		memcpy((char *) out + i * row_size, (const char *) in + index[i] * row_size, row_size);
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+gpuagg_cuda_segments_from_keys(int key_size, const void *keys, int64_t n, int64_t *offsets,
+							   int64_t *nsegments_device, GpuaggSegments *segments,
+							   void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
+{
+	int64_t		nsegments = 0;
+
+	(void) stream;
+	SIZE(workspace, workspace_bytes);
+	LAUNCH();
+	for (int64_t i = 0; i < n; i++)
+		if (i == 0 || memcmp((const char *) keys + (i - 1) * key_size,
+							 (const char *) keys + i * key_size, key_size) != 0)
+			offsets[nsegments++] = i;
+	offsets[nsegments] = n;
+	*nsegments_device = nsegments;
+	memset(segments, 0, sizeof(*segments));
+	segments->nvalues = n;
+	segments->nsegments = n;
+	segments->nsegments_device = nsegments_device;
+	segments->offsets = offsets;
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+gpuagg_cuda_segmented_reduce(const GpuaggSegments *segments, MonoidId op, const void *values, void *states,
+							 uint32_t *errors, void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
+{
+	(void) errors, (void) stream;
+	if (gpuagg_monoids[op].commutative)
+		return GPUAGG_CUDA_UNSUPPORTED;
+	SIZE(workspace, workspace_bytes);
+	LAUNCH();
+	for (int64_t s = 0; s < segments->nsegments; s++)
+	{
+		char	   *state = (char *) states + s * gpuagg_monoids[op].state_size;
+
+		stub_operators[op].fill(state, 1);
+		for (int64_t i = segments->offsets[s]; i < segments->offsets[s + 1]; i++)
+			stub_operators[op].step(state, (const char *) values + i * gpuagg_monoids[op].input_size);
+	}
+	return GPUAGG_CUDA_OK;
+}
+
+/* ---- runs ---- */
+
+GpuaggCudaStatus
+gpuagg_runs_number(const uint32_t *heads, int64_t words, int32_t *before, void *workspace, size_t *workspace_bytes,
+				   gpuagg_stream stream)
+{
+	(void) stream;
+	SIZE(workspace, workspace_bytes);
+	LAUNCH();
+	before[0] = 0;
+	for (int64_t w = 0; w < words; w++)
+		before[w + 1] = before[w] + __builtin_popcount(heads[w]);
+	return GPUAGG_CUDA_OK;
+}
+
+GpuaggCudaStatus
+gpuagg_runs_sort(int key_bytes, const void *keys, int64_t nrows, int bits, void *sorted, uint32_t *order,
+				 void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
+{
+	GpuaggSortWord word = {.values = keys,.type = key_bytes == 4 ? GPUAGG_VALUE_I32 : GPUAGG_VALUE_I64};
+	int64_t    *rows;
+
+	(void) stream;
+	SIZE(workspace, workspace_bytes);
+	LAUNCH();
+	rows = malloc(nrows * sizeof(*rows));
+	for (int64_t i = 0; i < nrows; i++)
+		rows[i] = i;
+	sorting = (Sort) {1, &word, bits < 8 * key_bytes ? ~(uint64_t) 0 << bits : 0};
+	qsort(rows, nrows, sizeof(*rows), compare_rows);
+	for (int64_t i = 0; i < nrows; i++)
+	{
+		order[i] = (uint32_t) rows[i];
+		memcpy((char *) sorted + i * key_bytes, (const char *) keys + rows[i] * key_bytes, key_bytes);
+	}
+	free(rows);
+	return GPUAGG_CUDA_OK;
+}
+
+static int
+compare_bins(const void *a, const void *b)
+{
+	int32_t		x = *(const int32_t *) a;
+	int32_t		y = *(const int32_t *) b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Has every run a state of its own?  The kernels join a run to its state without atomics. */
+static bool
+runs_have_own_bins(const GpuaggRuns *runs)
+{
+	int64_t		first = runs->before[0];
+	int64_t		n = runs->before[(runs->nrows + 31) / 32] - first;
+	int32_t    *bins = malloc((n + 1) * sizeof(*bins));
+	bool		ok = true;
+
+	memcpy(bins, runs->bins + first, n * sizeof(*bins));
+	qsort(bins, n, sizeof(*bins), compare_bins);
+	for (int64_t i = 1; i < n; i++)
+		ok = ok && bins[i] != bins[i - 1];
+	free(bins);
+	return ok;
+}
+
+GpuaggCudaStatus
+gpuagg_runs_update(const GpuaggRuns *runs, const GpuaggSlot *slot, uint32_t *errors, void *workspace,
+				   size_t *workspace_bytes, gpuagg_stream stream)
+{
+	int64_t		run = runs->nrows > 0 ? runs->before[0] - 1 : 0;
+
+	(void) stream;
+	stub_check_input(slot);
+	SIZE(workspace, workspace_bytes);
+	LAUNCH();
+	if (runs->bins && runs->nrows > 0 && !runs_have_own_bins(runs))
+	{
+		printf("Bail out! two runs have one state\n");
+		exit(1);
+	}
+	for (int64_t i = 0; i < runs->nrows; i++)
+	{
+		int64_t		row = runs->order ? runs->order[i] : i;
+		StubInput		in = {slot->x, slot->y, row};
+		char	   *state;
+
+		run += runs->heads[i / 32] >> (i % 32) & 1;
+		if ((runs->filter && !runs->filter[row]) || (slot->filter && !slot->filter[row]) ||
+			!stub_is_valid(slot->x.validity, row) || !stub_is_valid(slot->y.validity, row))
+			continue;
+		state = (char *) slot->states + (runs->bins ? runs->bins[run] : run) * gpuagg_monoids[slot->op].state_size;
+		*errors |= stub_operators[slot->op].row(state, &in);
+	}
+	return GPUAGG_CUDA_OK;
+}

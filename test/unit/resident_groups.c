@@ -1,0 +1,121 @@
+/*
+ * resident_groups.c
+ *	  The groups of a question, by what the model has.
+ */
+#include "operators/vector_run.h"
+#include "resident_test.h"
+
+void
+groups_no_pairs(Group *g)
+{
+	g->best = argmax_identity();
+	g->most = max_i64_identity();
+	g->payloads = 0;
+}
+
+static void
+add_pairs(Group *to, const Group *from)
+{
+	to->best = argmax_combine(to->best, from->best);
+	to->most = max_i64_combine(to->most, from->most);
+	to->payloads += from->payloads;
+}
+
+int
+groups_compare(const void *a, const void *b)
+{
+	uint64_t	x = ((const Group *) a)->key;
+	uint64_t	y = ((const Group *) b)->key;
+
+	if (x != y)
+		return x < y ? -1 : 1;
+	return ((const Group *) a)->sum < ((const Group *) b)->sum ? -1 : ((const Group *) a)->sum > ((const Group *) b)->sum;
+}
+
+/* One group for each key, in no order.  To sort rows takes longer. */
+static int
+gather(Group *groups, int n)
+{
+	uint64_t	size = 16;
+	int			made = 0;
+	int		   *places;			/* of keys: the number of their group, from 1 on */
+
+	while (size < 2 * (uint64_t) n)
+		size *= 2;
+	places = calloc(size, sizeof(*places));
+	for (int i = 0; i < n; i++)
+	{
+		uint64_t	at = groups[i].key * UINT64_C(0x9E3779B97F4A7C15) >> 32 & (size - 1);
+
+		while (places[at] != 0 && groups[places[at] - 1].key != groups[i].key)
+			at = (at + 1) & (size - 1);
+		if (places[at] == 0)
+		{
+			groups[made++] = groups[i];
+			places[at] = made;
+		}
+		else
+		{
+			groups[places[at] - 1].count += groups[i].count;
+			groups[places[at] - 1].sum += groups[i].sum;
+			add_pairs(&groups[places[at] - 1], &groups[i]);
+		}
+	}
+	free(places);
+	return made;
+}
+
+int
+groups_combine(Group *groups, int n, bool distinct)
+{
+	int			made = 0;
+	int64_t		last = 0;
+
+	if (!distinct)
+		n = gather(groups, n);
+	qsort(groups, n, sizeof(*groups), groups_compare);
+	for (int i = 0; i < n; last = groups[i++].sum)
+		if (made > 0 && groups[made - 1].key == groups[i].key)
+		{
+			groups[made - 1].count += groups[i].count;
+			groups[made - 1].sum += distinct && groups[i].sum == last ? 0 : groups[i].sum;
+		}
+		else
+			groups[made++] = groups[i];
+	return made;
+}
+
+static void
+note_pair(const Question *t, const Model *m, const Range *r, uint32_t row, Group *g)
+{
+	g->most = gpuagg_f64_code((double) model_value(m, r, COL_X, row));
+	g->payloads = !model_is_null(r, t->payload, row);
+	if (g->payloads > 0)
+		g->best = (gpuagg_kv) {g->most, model_value(m, r, t->payload, row)};
+}
+
+Group *
+groups_expect(const Question *t, const Model *m, int *n, uint64_t *untold)
+{
+	Group	   *groups;
+	size_t		rows = 0;
+
+	for (uint32_t r = 0; r < t->nruns; r++)
+		rows += t->runs[r].nrows;
+	groups = malloc((rows + 1) * sizeof(*groups));
+	*n = 0;
+	for (uint32_t i = 0; i < t->nruns; i++)
+		for (uint32_t row = t->runs[i].first; row < t->runs[i].first + t->runs[i].nrows; row++)
+		{
+			Group	   *g = &groups[*n];
+			int			is = question_outcome(t, m, &m->ranges[t->runs[i].range / 3], row, &g->key, &g->sum);
+
+			g->count = 1;
+			groups_no_pairs(g);
+			if (t->kind == PAIRS)
+				note_pair(t, m, &m->ranges[t->runs[i].range / 3], row, g);
+			*n += is > 0;
+			*untold += is < 0;
+		}
+	return groups;
+}

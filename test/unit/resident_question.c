@@ -1,0 +1,372 @@
+/*
+ * resident_question.c
+ *	  Queries over rows of the model: their messages, and what each of its rows is to them.
+ */
+#include "operators/bins.h"
+#include "operators/hll.h"
+#include "operators/vector_run.h"
+#include "resident_test.h"
+
+static void
+add_slot(WireQuery *q, MonoidId monoid, int x, int filter)
+{
+	q->slots[q->nslots++] = (WireSlot) {.monoid = monoid,.col = {x, -1},.filter = filter,.width = 1};
+}
+
+/* A load of a column of the model, into the next register, which is returned. */
+static int
+load(WireResident *in, int col)
+{
+	VectorProgram *p = &in->program;
+	int			r = (int) p->nregisters++;
+
+	in->stored[in->nstored] = (WireColumnKey) {.typid = 20 + col,.attno = col + 1,.scale = -1,.type = model_types[col]};
+	p->instructions[p->ninstructions++] = (VectorInstruction) {
+		.op = VECTOR_LOAD,.r = r,.a = in->nstored++,.data = model_types[col]
+	};
+	return r;
+}
+
+static int
+constant(WireResident *in, int64_t bits)
+{
+	in->program.constants[in->program.nconstants] = (VectorConstant) {bits, VECTOR_VALUE, 0};
+	return VECTOR_CONSTANT + (int) in->program.nconstants++;
+}
+
+static int
+operate(WireResident *in, int op, int a, int b)
+{
+	VectorProgram *p = &in->program;
+	int			r = (int) p->nregisters++;
+
+	p->instructions[p->ninstructions++] = (VectorInstruction) {.op = op,.r = r,.a = a,.b = b,.c = VECTOR_NONE};
+	return r;
+}
+
+static int
+column(Question *t, int operand, uint32_t type, bool nullable)
+{
+	int			c = (int) t->in.ncols++;
+
+	t->in.cols[c] = operand;
+	t->in.types[c] = type;
+	t->in.nullable |= (uint64_t) nullable << c;
+	return c;
+}
+
+static void
+make_key(Question *t, const Model *m, int operand, bool nullable)
+{
+	WireQuery  *q = &t->q;
+
+	t->keyed = true;
+	q->nkeys = 1;
+	q->key_bytes = nullable ? 8 : 4;
+	q->null_offset = 4;
+	q->keys[0] = (WireKey) {.col = column(t, operand, WIRE_I32, nullable),.width = 4,.nullable = nullable};
+	q->forced = random_below(3) == 0 ? STRATEGY_SORT : m->scattered || m->ordered ? STRATEGY_AUTO :
+		random_below(2) ? STRATEGY_DIRECT : STRATEGY_HASH;
+	t->in.key_min[0] = m->least;
+	t->in.key_max[0] = m->ordered ? INT32_MAX : (m->scattered ? 39 * INT64_C(50000017) : 39) + m->least + 5;
+}
+
+/* The operand of v < 200. */
+static int
+below(WireResident *in, int v)
+{
+	return operate(in, VECTOR_F_INT8LT, v, constant(in, 200));
+}
+
+/* Results that several instructions read, and columns that several slots read. */
+static void
+many_slots(Question *t)
+{
+	WireResident *in = &t->in;
+	WireQuery  *q = &t->q;
+	int			s = load(in, COL_S),
+				v = load(in, COL_V),
+				b = load(in, COL_B),
+				above,
+				filter,
+				x,
+				y;
+
+	above = operate(in, VECTOR_F_INT4PL, s, constant(in, 1));
+	in->program.filter = operate(in, VECTOR_OR, operate(in, VECTOR_F_INT4NE, s, constant(in, 7)), b);
+	x = column(t, operate(in, VECTOR_F_INT4MI, operate(in, VECTOR_F_INT4MUL, s, above), above), WIRE_I32, random_below(2));
+	add_slot(q, MONOID_SUM_I64, x, -1);
+	filter = column(t, below(in, v), WIRE_I8, false);
+	add_slot(q, MONOID_MAX_I32, x, -1);
+	y = column(t, v, WIRE_I64, true);
+	add_slot(q, MONOID_COUNT, y, -1);
+	add_slot(q, MONOID_MIN_DEC, y, filter);
+	add_slot(q, MONOID_MAX_DEC, y, -1);
+	add_slot(q, MONOID_ACCUM_F64, column(t, load(in, COL_X), WIRE_F64, true), -1);
+	add_slot(q, MONOID_SUMSQ_I128, x, filter);
+}
+
+/* ANDs in either order, of which an argument may be untold; also where they are not computed in their order. */
+static void
+conditions(Question *t, int s)
+{
+	WireResident *in = &t->in;
+	int			first = -1,
+				second,
+				third;
+
+	if (random_below(2))
+		first = operate(in, VECTOR_F_INT4NE, s, constant(in, 7));
+	second = below(in, operate(in, VECTOR_F_INT8PL, load(in, COL_V), constant(in, 1)));
+	if (first < 0)
+		first = operate(in, VECTOR_F_INT4NE, s, constant(in, 7));
+	third = load(in, COL_B);
+	if (random_below(2))
+		third = operate(in, VECTOR_TRUTH, third, VECTOR_NONE);
+	if (random_below(2))
+		in->program.filter = operate(in, VECTOR_AND, operate(in, VECTOR_AND, first, second), third);
+	else
+		in->program.filter = operate(in, VECTOR_AND, first, operate(in, VECTOR_AND, second, third));
+}
+
+static void
+floats(Question *t)
+{
+	WireResident *in = &t->in;
+	double		limit = t->limit = random_below(2) ? 100 : 1000;
+	int64_t		bits;
+	int			x = load(in, COL_X),
+				checked;
+
+	memcpy(&bits, &limit, sizeof(bits));
+	checked = operate(in, VECTOR_F64_BELOW, x, constant(in, bits));
+	add_slot(&t->q, MONOID_SUM_F64, column(t, checked, WIRE_F64, true), -1);
+	add_slot(&t->q, MONOID_MAX_F64, random_below(2) ? (int) t->in.ncols - 1 : column(t, x, WIRE_F64, true), -1);
+}
+
+/* The payload has NULLs in some ranges, or none. */
+static void
+pairs(Question *t)
+{
+	WireResident *in = &t->in;
+	int			x = operate(in, VECTOR_F64_CODE, load(in, COL_X), VECTOR_NONE),
+				code,
+				payload;
+
+	in->program.instructions[in->program.ninstructions - 1].data = 1;
+	t->payload = random_below(2) ? COL_V : COL_S;
+	code = column(t, x, WIRE_I64, random_below(2));
+	payload = column(t, load(in, t->payload), model_types[t->payload], t->payload == COL_V);
+	add_slot(&t->q, MONOID_ARGMAX, code, -1);
+	t->q.slots[t->q.nslots - 1].col[1] = payload;
+	add_slot(&t->q, MONOID_MAX_I64, code, -1);
+	add_slot(&t->q, MONOID_COUNT, payload, -1);
+}
+
+void
+question_make(Question *t, const Model *m, Kind kind)
+{
+	WireResident *in = &t->in;
+	WireQuery  *q = &t->q;
+	int			k = -1,
+				v,
+				c;
+
+	memset(t, 0, sizeof(*t));
+	t->kind = kind;
+	in->table.id = m->id;
+	in->buffer = random_below(ARENA_BUFFERS);
+	in->program.filter = VECTOR_NONE;
+	if (kind == PLAIN_KEYS || kind == FILTERED_KEYS || kind >= NULL_SLOT_FILTER || kind == COMPUTED_KEYS)
+		k = kind == NO_COLUMNS || (kind == SKETCH && random_below(8) > 0) ? -1 : load(in, COL_K);
+	if (kind == COMPUTED_KEYS)
+		k = operate(in, VECTOR_F_INT4PL, k, constant(in, 5));
+	if (k >= 0)
+		make_key(t, m, k, kind != NO_NULLS_SAID);
+	add_slot(q, MONOID_COUNT, -1, -1);
+	switch (kind)
+	{
+		case FILTERED_NO_KEYS:
+		case FILTERED_KEYS:
+		case SUM_UNTOLD:
+			v = load(in, COL_V);
+			if (kind != SUM_UNTOLD)
+				in->program.filter = below(in, v);
+			c = column(t, operate(in, VECTOR_F_INT8PL, v, constant(in, 1)), WIRE_I64, true);
+			add_slot(q, MONOID_SUM_I64, c, -1);
+			break;
+		case ONE_SLOT_FILTER:
+			c = column(t, load(in, COL_B), WIRE_I8, false);
+			add_slot(q, MONOID_SUM_I64, column(t, load(in, COL_S), WIRE_I16, false), c);
+			break;
+		case NULL_SLOT_FILTER:
+			c = column(t, below(in, load(in, COL_V)), WIRE_I8, false);
+			add_slot(q, MONOID_SUM_I64, column(t, load(in, COL_S), WIRE_I16, false), c);
+			break;
+		case NO_COLUMNS:
+			add_slot(q, MONOID_SUM_I64, column(t, constant(in, 7), WIRE_I64, false), -1);
+			break;
+		case DISTINCT_VALUES:
+			c = column(t, load(in, COL_S), WIRE_I16, false);
+			q->nsets = 1;
+			q->sets[0] = (WireSet) {c, -1};
+			add_slot(q, MONOID_SUM_I64, c, -1);
+			add_slot(q, MONOID_COUNT, -1, -1);
+			q->slots[1].part = WIRE_DISTINCT;
+			q->slots[2].part = WIRE_DISTINCT + random_below(WIRE_PARTS - WIRE_DISTINCT);
+			break;
+		case HISTOGRAM:
+			in->program.filter = load(in, COL_B);
+			add_slot(q, MONOID_COUNT, column(t, load(in, COL_X), WIRE_F64, random_below(2)), -1);
+			q->slots[1].bin_kind = WIRE_BIN_UNIFORM;
+			q->slots[1].bin_n = 6;
+			q->slots[1].width = 8;
+			q->slots[1].hi = 60;
+			break;
+		case MANY_SLOTS:
+			many_slots(t);
+			break;
+		default:
+			add_slot(q, MONOID_SUM_I64, column(t, load(in, COL_S), WIRE_I16, random_below(2)), -1);
+			if (kind == CONDITIONS)
+				conditions(t, (int) in->program.nregisters - 1);
+			if (kind == FLOATS)
+				floats(t);
+			if (kind == PAIRS)
+				pairs(t);
+			if (kind == SKETCH)
+			{
+				add_slot(q, MONOID_HLL_MAX, column(t, load(in, COL_V), WIRE_I64, true), -1);
+				q->slots[2].bin_kind = WIRE_BIN_HLL;
+				q->slots[2].bin_n = q->slots[2].width = GPUAGG_HLL_REGISTERS;
+			}
+			if (kind == NOTHING_LEFT)
+				in->program.filter = operate(in, VECTOR_F_INT2LT, (int) in->program.nregisters - 1, constant(in, -1000));
+	}
+	q->ncols = in->ncols;
+}
+
+int
+question_outcome(const Question *t, const Model *m, const Range *r, uint32_t row, uint64_t *key, int64_t *sum)
+{
+	int64_t		k = model_value(m, r, COL_K, row) + (t->kind == COMPUTED_KEYS ? 5 : 0);
+	bool		null_key = model_is_null(r, COL_K, row);
+	int64_t		v = model_value(m, r, COL_V, row);
+	bool		null_v = model_is_null(r, COL_V, row);
+
+	*key = t->keyed ? (uint32_t) k : 0;
+	if (t->keyed && null_key)
+		*key = (uint64_t) 1 << 32;
+	*sum = model_value(m, r, COL_S, row);
+	switch (t->kind)
+	{
+		case FILTERED_NO_KEYS:
+		case FILTERED_KEYS:
+			*sum = (int64_t) ((uint64_t) v + 1);
+			return !null_v && v < 200;
+		case SUM_UNTOLD:
+			*sum = null_v ? 0 : v == INT64_MAX ? 0 : v + 1;
+			return null_v || v != INT64_MAX ? 1 : -1;
+		case ONE_SLOT_FILTER:
+			*sum = model_value(m, r, COL_B, row) ? *sum : 0;
+			return 1;
+		case NULL_SLOT_FILTER:
+			*sum = !null_v && v < 200 ? *sum : 0;
+			return 1;
+		case NO_NULLS_SAID:
+			return null_key ? -1 : 1;
+		case NO_COLUMNS:
+			*sum = 7;
+			return 1;
+		case HISTOGRAM:
+			/* the bins below 30, weighted */
+			*sum = gpuagg_bin_uniform(model_value(m, r, COL_X, row), 0, 60, 6);
+			return (int) model_value(m, r, COL_B, row);
+		case NOTHING_LEFT:
+			return 0;
+		case CONDITIONS:
+			if (*sum == 7 || null_v || (v != INT64_MAX && v >= 199))
+				return 0;
+			return v == INT64_MAX ? -1 : (int) model_value(m, r, COL_B, row);
+		case FLOATS:
+			return model_is_null(r, COL_X, row) || model_value(m, r, COL_X, row) < t->limit ? 1 : -1;
+		case MANY_SLOTS:
+			*sum = (*sum + 1) * *sum - (*sum + 1);
+			return model_value(m, r, COL_S, row) != 7 || model_value(m, r, COL_B, row);
+		default:
+			return 1;
+	}
+}
+
+/* ---- rows ---- */
+
+void
+question_draw_runs(Question *t, Model *m)
+{
+	int			density = 1 + (int) random_below(10);
+	uint32_t	n = 0;
+
+	for (int range = 0; range < RANGES; range++)
+	{
+		uint32_t	nrows = m->ranges[range].nrows;
+		uint32_t	at = 0;
+		int			span = range / SPAN_RANGES;
+		int			pieces = random_below(3) ? 1 : 3;
+
+		if (range % SPAN_RANGES == 0)
+		{
+			t->whole[span] = random_below(3) == 0;
+			t->named[span] = t->whole[span] && random_below(3) > 0;
+			if (t->whole[span] && m->spans[span] == 0)
+				m->spans[span] = ++model_last_stamp;
+			t->ids[span] = m->spans[span];
+		}
+		if (!t->whole[span] && random_below(10) >= density && (range > 0 || density < 5))
+			continue;
+		if (t->whole[span])
+			pieces = 1;
+		for (int p = 0; p < pieces && at < nrows; p++)
+		{
+			WireRun    *run = &t->runs[n];
+
+			if (pieces > 1)
+				at += random_below(nrows - at);
+			*run = (WireRun) {m->ranges[range].stamp, range * 3, at, nrows - at, 0};
+			if (pieces > 1)
+				run->nrows = 1 + random_below(nrows - at);
+			at += run->nrows;
+			n++;
+		}
+	}
+	if (n == 0)
+		t->runs[n++] = (WireRun) {m->ranges[7].stamp, 21, 0, m->ranges[7].nrows, 0};
+	t->nruns = n;
+}
+
+void
+question_lay_out(Question *t)
+{
+	t->in.nruns = t->in.nspans = 0;
+	for (int span = -1, i = 0; i < (int) t->nruns; i++)
+	{
+		const WireRun *run = &t->runs[i];
+		int			of = run->range / (3 * SPAN_RANGES);
+
+		if (t->whole[of])
+		{
+			WireSpan   *out = &t->spans[t->in.nspans - (of == span)];
+
+			if (of != span)
+			{
+				t->in.nspans++;
+				*out = (WireSpan) {t->ids[of], 0, of * SPAN_RANGES * 3, SPAN_RANGES * 3,
+				t->named[of] ? WIRE_NO_ARRAY : t->in.nruns, 0};
+			}
+			out->nrows += run->nrows;
+			out->nruns += !t->named[of];
+			span = of;
+		}
+		if (!t->whole[of] || !t->named[of])
+			t->sent[t->in.nruns++] = *run;
+	}
+}
