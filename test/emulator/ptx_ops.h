@@ -82,4 +82,39 @@ void		resolve_generic(Warp *w, const Insn *i, uint32_t mask, uint64_t *at);
 void		resolve_local(Warp *w, const Insn *i, uint32_t mask, uint64_t *at);
 void		resolve_param(Warp *w, const Insn *i, uint32_t mask, uint64_t *at);
 
+/* ---- handlers of operations that are a function of a lane's operands: F::f<T>() ---- */
+
+template <class T, class F> const Insn *
+unary(Warp *w, const Insn *i)
+{
+	T		   *d = row<T>(w, i->d);
+	const T    *a = row<T>(w, i->a);
+
+	SET_LANES(w->mask, k, d, F::template f<T>(a[k]));
+	return i + 1;
+}
+
+template <class T, class F> const Insn *
+binary(Warp *w, const Insn *i)
+{
+	T		   *d = row<T>(w, i->d);
+	const T    *a = row<T>(w, i->a),
+			   *b = row<T>(w, i->b);
+
+	SET_LANES(w->mask, k, d, (F::template f<T>(a[k], b[k])));
+	return i + 1;
+}
+
+template <class T, class F> const Insn *
+ternary(Warp *w, const Insn *i)
+{
+	T		   *d = row<T>(w, i->d);
+	const T    *a = row<T>(w, i->a),
+			   *b = row<T>(w, i->b),
+			   *c = row<T>(w, i->c);
+
+	SET_LANES(w->mask, k, d, (F::template f<T>(a[k], b[k], c[k])));
+	return i + 1;
+}
+
 #endif							/* GPUAGG_PTX_OPS_H */

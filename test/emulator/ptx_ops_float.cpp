@@ -82,39 +82,6 @@ struct FCos { template <class T> static inline T f(T a) { return canonical(std::
 struct FTanh { template <class T> static inline T f(T a) { return canonical(std::tanh(a)); } };
 struct FMulAdd { template <class T> static inline T f(T a, T b, T c) { return canonical(std::fma(a, b, c)); } };
 
-template <class T, class F> const Insn *
-unary(Warp *w, const Insn *i)
-{
-	T		   *d = row<T>(w, i->d);
-	const T    *a = row<T>(w, i->a);
-
-	SET_LANES(w->mask, k, d, F::template f<T>(a[k]));
-	return i + 1;
-}
-
-template <class T, class F> const Insn *
-binary(Warp *w, const Insn *i)
-{
-	T		   *d = row<T>(w, i->d);
-	const T    *a = row<T>(w, i->a),
-			   *b = row<T>(w, i->b);
-
-	SET_LANES(w->mask, k, d, (F::template f<T>(a[k], b[k])));
-	return i + 1;
-}
-
-template <class T, class F> const Insn *
-ternary(Warp *w, const Insn *i)
-{
-	T		   *d = row<T>(w, i->d);
-	const T    *a = row<T>(w, i->a),
-			   *b = row<T>(w, i->b),
-			   *c = row<T>(w, i->c);
-
-	SET_LANES(w->mask, k, d, (F::template f<T>(a[k], b[k], c[k])));
-	return i + 1;
-}
-
 enum RoundedOperation
 {
 	R_ADD,

@@ -74,39 +74,6 @@ struct Rem
 	}
 };
 
-template <class T, class F> const Insn *
-unary(Warp *w, const Insn *i)
-{
-	T		   *d = row<T>(w, i->d);
-	const T    *a = row<T>(w, i->a);
-
-	SET_LANES(w->mask, k, d, F::template f<T>(a[k]));
-	return i + 1;
-}
-
-template <class T, class F> const Insn *
-binary(Warp *w, const Insn *i)
-{
-	T		   *d = row<T>(w, i->d);
-	const T    *a = row<T>(w, i->a),
-			   *b = row<T>(w, i->b);
-
-	SET_LANES(w->mask, k, d, (F::template f<T>(a[k], b[k])));
-	return i + 1;
-}
-
-template <class T, class F> const Insn *
-ternary(Warp *w, const Insn *i)
-{
-	T		   *d = row<T>(w, i->d);
-	const T    *a = row<T>(w, i->a),
-			   *b = row<T>(w, i->b),
-			   *c = row<T>(w, i->c);
-
-	SET_LANES(w->mask, k, d, (F::template f<T>(a[k], b[k], c[k])));
-	return i + 1;
-}
-
 /* Shifts by more than the width give what shifting by single bits does. */
 struct ShiftLeft
 {
