@@ -128,7 +128,7 @@ foreach my $signal ('KILL', 'SEGV', 'ABRT')
 	kill $signal, $pid;
 	my $since = time;
 	usleep(1000) while kill(0, $pid) && time - $since < 5;
-	cmp_ok($node->wait_for_device('state', 'ready', 10), '<', 2, "SIG$signal while idle: the server is back");
+	cmp_ok($node->wait_for_another_server($pid, 10), '<', 2, "SIG$signal while idle: the server is back");
 	isnt($node->server_pid, $pid, '... as another process');
 	is($node->safe_psql('postgres', $query), $answer, '... and queries run');
 }
@@ -137,23 +137,25 @@ foreach my $what ('segv', 'abort', 'fault')
 {
 	foreach my $batch (1, 3)
 	{
+		my $pid = $node->server_pid;
 		$node->provoke("$what $batch");
 		my ($out, $err);
 		$node->psql('postgres', "SET client_min_messages = 'debug1';\n$query;", stdout => \$out, stderr => \$err);
 		$node->provoke(undef);
 		is($out, $answer, "$what at batch $batch of a query: answered by the CPU engine");
 		like($err, qr/engine "cuda" failed/, '... and said so');
-		cmp_ok($node->wait_for_device('state', 'ready', 10), '<', 2, '... the server is back');
+		cmp_ok($node->wait_for_another_server($pid, 10), '<', 2, '... the server is back');
 		like($node->device('last_error'), qr/terminated by signal|exited with status|the GPU server ended|illegal memory access/, '... the error is told');
 	}
 }
 {
 	my ($out, $err);
+	my $pid = $node->server_pid;
 	$node->provoke('abort');
 	$node->psql('postgres', "\\set VERBOSITY verbose\nCREATE TEMP SEQUENCE s; SELECT gpu_max(v) FROM (SELECT nextval('s') AS v FROM rows OFFSET 0) q", stdout => \$out, stderr => \$err);
 	$node->provoke(undef);
 	like($err, qr/ERROR: +38000: engine "cuda" failed: the GPU server ended\n.*DETAIL: .*[Vv]olatile/s, 'an input that cannot be read again: an error');
-	$node->wait_for_device('state', 'ready', 10);
+	$node->wait_for_another_server($pid, 10);
 	my $supervisor = $node->supervisor_pid;
 	my $old = $node->server_pid;
 	kill 'TERM', $supervisor;
@@ -161,15 +163,17 @@ foreach my $what ('segv', 'abort', 'fault')
 	usleep(10_000) while kill(0, $old) && time - $since < 5;
 	cmp_ok($node->wait_for_device('state', 'ready', 10), '<', 3, 'a supervisor that is told to end comes back, with its server');
 }
+my $pid = $node->server_pid;
 $node->provoke('abort 3');
 like($node->safe_psql('postgres', $engine =~ s/BY k/BY k, t/r), qr/Engine: cpu \(cuda failed: the GPU server ended\)/, 'EXPLAIN says that the server was lost');
 $node->provoke(undef);
-$node->wait_for_device('state', 'ready', 10);
+$node->wait_for_another_server($pid, 10);
 
 # ... or where groups are returned: while none was, the rows can be read again.
 foreach my $from ('', ' 2')
 {
 	my ($out, $err);
+	my $pid = $node->server_pid;
 	$node->provoke("fetch$from");
 	$node->psql('postgres', "\\set VERBOSITY verbose\nSET client_min_messages = 'debug1';\n$query;", stdout => \$out, stderr => \$err);
 	$node->provoke(undef);
@@ -183,19 +187,21 @@ foreach my $from ('', ' 2')
 		like($err, qr/ERROR: +38000: engine "cuda" failed: the GPU server ended\n.*DETAIL: .*returned already.*HINT: .*"gpuagg.engine"/s,
 			'lost between groups: an error that says what to do');
 	}
-	$node->wait_for_device('state', 'ready', 10);
+	$node->wait_for_another_server($pid, 10);
 }
 {
+	my $pid = $node->server_pid;
 	$node->provoke('fetch');
 	my ($out, $err);
 	$node->psql('postgres', "SET client_min_messages = 'debug1';\n$odd;", stdout => \$out, stderr => \$err);
 	is($out, '1000', 'lost while groups meet those of odd rows: answered by the CPU engine');
 	like($err, qr/engine "cuda" failed: the GPU server ended/, '... and said so');
-	$node->wait_for_device('state', 'ready', 10);
+	$node->wait_for_another_server($pid, 10);
+	$pid = $node->server_pid;
 	$node->psql('postgres', "$parallel\n$engine;", stderr => \$err);
 	$node->provoke(undef);
 	like($err, qr/engine "cuda" failed: the GPU server ended\n.*cannot be read again/s, '... or, in a parallel plan, an error');
-	$node->wait_for_device('state', 'ready', 10);
+	$node->wait_for_another_server($pid, 10);
 }
 
 $node->provoke('keys');
@@ -207,23 +213,26 @@ $node->provoke(undef);
 # comes before the last participant leaves, however they share the rows.
 {
 	my ($out, $err);
+	my $pid = $node->server_pid;
 	$node->provoke('abort');
 	$node->psql('postgres', "\\set VERBOSITY verbose\n$parallel\n$query;", stdout => \$out, stderr => \$err);
 	$node->provoke(undef);
 	like($err, qr/ERROR: +38000: engine "cuda" failed: the GPU server ended\n.*DETAIL: .*cannot be read again.*HINT: .*"gpuagg.engine"/s,
 		'a server lost by a parallel query is an error that says what to do');
-	$node->wait_for_device('state', 'ready', 10);
+	$node->wait_for_another_server($pid, 10);
 	is($node->safe_psql('postgres', "$parallel $query"), $answer, '... and the next query runs');
+	$pid = $node->server_pid;
 	$node->provoke('abort 2');
 	$node->psql('postgres', "\\set VERBOSITY verbose\n$parallel\n$engine;", stdout => \$out, stderr => \$err);
 	$node->provoke(undef);
 	like($err, qr/ERROR: +38000: engine "cuda" failed: the GPU server ended/, 'so is one that is shared');
-	$node->wait_for_device('state', 'ready', 10);
+	$node->wait_for_another_server($pid, 10);
 
 	# a supervisor that stands still believes in a server that is dead
 	my $supervisor = $node->supervisor_pid;
 	kill 'STOP', $supervisor;
-	kill 'KILL', $node->server_pid;
+	$pid = $node->server_pid;
+	kill 'KILL', $pid;
 	usleep(100_000);
 	foreach my $plan ('', $parallel)
 	{
@@ -232,7 +241,7 @@ $node->provoke(undef);
 		like($err, qr/engine "cuda" failed: could not connect to the GPU server/, '... and says so');
 	}
 	kill 'CONT', $supervisor;
-	cmp_ok($node->wait_for_device('state', 'ready', 10), '<', 2, '... and the server is back');
+	cmp_ok($node->wait_for_another_server($pid, 10), '<', 2, '... and the server is back');
 }
 
 {
@@ -247,7 +256,7 @@ $node->provoke(undef);
 	$node->provoke(undef);
 	is($psql->query('SELECT 1'), "$answer\n1", 'SIGKILL in the middle of a query: the session goes on');
 	$psql->quit;
-	$node->wait_for_device('state', 'ready', 10);
+	$node->wait_for_another_server($pid, 10);
 }
 
 # A server that does not answer can be left.

@@ -85,6 +85,20 @@ sub wait_for_device
 	return time - $since;
 }
 
+# Waits for a server that is ready and another one than this, whose end may not have been noticed yet; the seconds it took.
+sub wait_for_another_server
+{
+	my ($self, $pid, $limit) = @_;
+	my $since = time;
+
+	while ($self->device('state') ne 'ready' || $self->server_pid == 0 || $self->server_pid == $pid)
+	{
+		return 1e9 if time - $since > $limit;
+		usleep(20_000);
+	}
+	return time - $since;
+}
+
 # ... of all devices; says whether it came to that
 sub wait_for_devices
 {
