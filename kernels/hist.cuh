@@ -215,6 +215,26 @@ log2_copies(const HistArgs &args)
 
 /* ---- reading ------------------------------------------------------------ */
 
+static __host__ __device__ __forceinline__ int
+hist_type_bytes(GpuaggValueType type)
+{
+	switch (type)
+	{
+		case GPUAGG_VALUE_I8:
+			return 1;
+		case GPUAGG_VALUE_I16:
+			return 2;
+		case GPUAGG_VALUE_I32:
+		case GPUAGG_VALUE_F32:
+			return 4;
+		case GPUAGG_VALUE_I64:
+		case GPUAGG_VALUE_F64:
+			return 8;
+		default:
+			return 16;
+	}
+}
+
 static __device__ __forceinline__ bool
 bit_set(const uint8_t *bits, u32 row)
 {

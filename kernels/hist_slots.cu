@@ -29,26 +29,6 @@ native_type(MonoidId op)
 	}
 }
 
-int
-hist_type_bytes(GpuaggValueType type)
-{
-	switch (type)
-	{
-		case GPUAGG_VALUE_I8:
-			return 1;
-		case GPUAGG_VALUE_I16:
-			return 2;
-		case GPUAGG_VALUE_I32:
-		case GPUAGG_VALUE_F32:
-			return 4;
-		case GPUAGG_VALUE_I64:
-		case GPUAGG_VALUE_F64:
-			return 8;
-		default:
-			return 16;
-	}
-}
-
 /* Whether a column of this type may feed the operator. */
 static bool
 type_feeds(GpuaggValueType type, GpuaggValueType native)

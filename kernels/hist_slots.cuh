@@ -23,7 +23,6 @@ static const HistWidth hist_widths[] = {{4, 24, false, false}, {4, 28, false, fa
 
 /* The least n of which 2^n is not less. */
 int			hist_log2_ceil(int64_t n);
-int			hist_type_bytes(GpuaggValueType type);
 /* Slot s of a call, but for its words. */
 GpuaggCudaStatus hist_set_slot(const GpuaggHist *hist, int s, HistSlot &slot);
 /* Extremes of decimals that are integers of 64 bits get a form; those whose code is that of none change states themselves. */

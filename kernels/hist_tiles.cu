@@ -136,28 +136,11 @@ stages_at(const HistArgs &args)
 
 /* ---- columns ------------------------------------------------------------------- */
 
-static __host__ __device__ __forceinline__ u32
-column_width(GpuaggValueType type)
-{
-	switch (type)
-	{
-		case GPUAGG_VALUE_I8:
-			return 1;
-		case GPUAGG_VALUE_I16:
-			return 2;
-		case GPUAGG_VALUE_I32:
-		case GPUAGG_VALUE_F32:
-			return 4;
-		default:
-			return 8;
-	}
-}
-
 /* A place in the stages for a column, which may have one already. */
 static __device__ __forceinline__ u32
 stage_column(Staged &s, const GpuaggColumn &c, size_t first, u32 room)
 {
-	u32			width = column_width(c.type);
+	u32			width = hist_type_bytes(c.type);
 	u32			offset = s.bytes;
 	const char *values = (const char *) c.values + first * width;
 
@@ -873,10 +856,10 @@ columns_bytes(const HistArgs &args)
 
 	for (int c = 0; c < args.bins.ncolumns; c++)
 		if (args.bins.column[c].values)
-			bytes += column_width(args.bins.column[c].type);
+			bytes += hist_type_bytes(args.bins.column[c].type);
 	for (int s = 0; s < args.nslots; s++)
 		if (args.slot[s].x.values && !args.slot[s].again)
-			bytes += column_width(args.slot[s].x.type);
+			bytes += hist_type_bytes(args.slot[s].x.type);
 	return TILE_ROWS * bytes;
 }
 
