@@ -208,8 +208,6 @@ static DeviceStatus
 locate(Query *query, const Rows *rows, DeviceError *error)
 {
 	DEVICE_CHECK(groups_locate(query, rows, error));
-	/* no slot counts just these rows */
-	DEVICE_CHECK(counts_settle(query, true, error));
 	if (query->located.kind != GPUAGG_BIN_RANGE)
 		return DEVICE_OK;
 	DEVICE_CHECK(query_reserve(query, &query->bins, rows->nrows * sizeof(int32_t), error));
