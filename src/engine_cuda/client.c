@@ -195,11 +195,8 @@ hung_up(Client *client)
 		   header.length <= sizeof(body) && take_rest(client, &body, header.length))
 		if (header.type == MESSAGE_FAILED && header.length == sizeof(WireFailed) && body.failed.text[0] != '\0')
 		{
-			char		text[sizeof(body.failed.text)];
-
-			body.failed.text[sizeof(text) - 1] = '\0';
-			strlcpy(text, body.failed.text, sizeof(text));
-			return client_fail(client, text);
+			body.failed.text[sizeof(body.failed.text) - 1] = '\0';
+			return client_fail(client, body.failed.text);
 		}
 	return client_fail(client, "the GPU server ended");
 }
