@@ -80,10 +80,24 @@ typedef Datum (*OrderedSetFraction) (void *arg, int set, const Datum *keys, cons
 /* How the rows of a query come. */
 typedef struct EngineInput
 {
-	bool		grouped;		/* equal keys arrive together, and groups are to be returned in that order */
-	bool		parallel;		/* to several participants */
-	bool		once;			/* they cannot be read again: of a parallel plan, or made by volatile functions */
+	bool		grouped;		/* the plan promises: equal keys arrive together; groups are to be returned in that order */
+	bool		parallel;		/* to several participants: export or import may follow */
+	bool		read_once;		/* made by volatile functions */
 } EngineInput;
+
+/* They cannot be read again: no engine can start over. */
+static inline bool
+engine_input_once(const EngineInput *input)
+{
+	return input->parallel || input->read_once;
+}
+
+/* Are groups returned in the order of their rows?  Those of several participants are hashed. */
+static inline bool
+engine_keeps_groups(const AggSpec *spec, const EngineInput *input)
+{
+	return input->grouped && !input->parallel && spec->nkeys > 0;
+}
 
 typedef struct EngineEnv
 {
@@ -94,10 +108,8 @@ typedef struct EngineEnv
 	int			batch_rows;		/* most rows of one batch */
 	double		est_rows;
 	double		est_groups;
-	bool		grouped;		/* the plan promises: equal keys arrive together */
-	bool		parallel;		/* export or import may follow */
+	EngineInput input;
 	uint64		seed[2];		/* of the hashes of keys in exports, the same in all participants */
-	bool		read_once;		/* the input has volatile functions: no engine can start over */
 	GpuaggStrategy forced;		/* gpuagg.strategy */
 	bool		ranks;			/* of groups that next_groups returns, GroupBatch.ranks does */
 	OrderedSetFraction fraction;	/* for engines with EngineOps.sets */

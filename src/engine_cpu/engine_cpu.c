@@ -238,7 +238,7 @@ cpu_open(const AggSpec *spec, const EngineEnv *env)
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	CpuEngine  *engine = palloc0(sizeof(CpuEngine));
 	int			batch_rows = Max(env->batch_rows, 256);
-	bool		segmented = env->grouped && !env->parallel && spec->nkeys > 0;
+	bool		segmented = engine_keeps_groups(spec, &env->input);
 	StrategyInput input = {.groups = env->est_groups, .rows = env->est_rows};
 	TableMode	mode = TABLE_HASH;
 
@@ -254,7 +254,7 @@ cpu_open(const AggSpec *spec, const EngineEnv *env)
 	engine->cxt = cxt;
 	initStringInfo(&engine->record);
 	engine->table = group_table_create(cxt, spec, mode, batch_rows);
-	if (env->parallel)
+	if (env->input.parallel)
 		group_keys_set_seed(&engine->table->keys, hash_seed(env->seed[0], env->seed[1]));
 	engine->slots = slots_create(spec, batch_rows);
 	if (spec->nfallbacks > 0)

@@ -94,7 +94,7 @@ typedef struct CudaEngine
 static inline bool
 cuda_can_start_over(const CudaEngine *cuda)
 {
-	return !cuda->env.parallel && !cuda->env.read_once;
+	return !engine_input_once(&cuda->env.input);
 }
 
 static inline instr_time

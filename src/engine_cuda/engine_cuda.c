@@ -72,13 +72,6 @@ forget_rows(CudaEngine *cuda)
 	}
 }
 
-/* Are groups returned in the order of their rows?  Those of several participants are hashed. */
-static bool
-keeps_groups(const AggSpec *spec, const EngineInput *input)
-{
-	return input->grouped && !input->parallel && spec->nkeys > 0;
-}
-
 /*
  * Why the query cannot run where rows come only once, or NULL: with some queries the
  * engine may find half-way that only the CPU engine has the right answer.
@@ -86,7 +79,7 @@ keeps_groups(const AggSpec *spec, const EngineInput *input)
 static const char *
 refusal_of_single_pass(const AggSpec *spec, const CudaQuery *query, const EngineInput *input)
 {
-	if (!input->once || keeps_groups(spec, input))
+	if (!engine_input_once(input) || engine_keeps_groups(spec, input))
 		return NULL;
 	if (cuda_query_multiplies(query))
 		return "whether a product overflows depends on the order of rows, and they come once";
@@ -106,7 +99,7 @@ refusal_of_single_pass(const AggSpec *spec, const CudaQuery *query, const Engine
 static CudaQuery *
 build_query(const AggSpec *spec, const EngineInput *input, const char **why)
 {
-	CudaQuery  *query = cuda_query_build(spec, keeps_groups(spec, input), why);
+	CudaQuery  *query = cuda_query_build(spec, engine_keeps_groups(spec, input), why);
 
 	return query && (*why = refusal_of_single_pass(spec, query, input)) != NULL ? NULL : query;
 }
@@ -131,22 +124,21 @@ cuda_open(const AggSpec *spec, const EngineEnv *env)
 {
 	MemoryContext old = MemoryContextSwitchTo(env->cxt);
 	CudaEngine *cuda = palloc0(sizeof(CudaEngine));
-	EngineInput input = {.grouped = env->grouped, .parallel = env->parallel, .once = env->parallel || env->read_once};
 	const char *why = NULL;
 
 	cuda->base.ops = &engine_cuda_ops;
 	cuda->spec = spec;
 	cuda->env = *env;
-	cuda->env.grouped = keeps_groups(spec, &input);
+	cuda->env.input.grouped = engine_keeps_groups(spec, &env->input);
 	cuda_register(cuda);
-	cuda->query = build_query(spec, &input, &why);
+	cuda->query = build_query(spec, &env->input, &why);
 	if (cuda->query == NULL)
 		cuda_fail(cuda, why);
 	cuda->group_cxt = AllocSetContextCreate(env->cxt, "GPU groups", ALLOCSET_DEFAULT_SIZES);
 	forget_rows(cuda);
-	if (cuda->query && cuda->env.grouped)
+	if (cuda->query && cuda->env.input.grouped)
 		cuda->sorted = cuda_sorted_create(cuda);
-	if (cuda->query && !cuda_query_needs_batch(cuda->query) && !(env->parallel && cuda_query_shareable(cuda->query)))
+	if (cuda->query && !cuda_query_needs_batch(cuda->query) && !(env->input.parallel && cuda_query_shareable(cuda->query)))
 		open_early(cuda);
 	MemoryContextSwitchTo(old);
 	return &cuda->base;

@@ -22,7 +22,7 @@ cuda_get_merger(CudaEngine *cuda)
 {
 	EngineEnv	env = cuda->env;
 
-	env.grouped = cuda->sorted != NULL;
+	env.input.grouped = cuda->sorted != NULL;
 	if (cuda->merger == NULL)
 		cuda->merger = cuda->idle_merger ? cuda->idle_merger : engine_cpu_ops.open(cuda->spec, &env);
 	cuda->idle_merger = NULL;

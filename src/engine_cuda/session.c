@@ -150,7 +150,7 @@ cuda_begin_open(CudaEngine *cuda, const Batch *first)
 	if (cuda->client->sock < 0)
 		return cuda_fail_client(cuda);
 	/* the server's buffers are as large at least */
-	cuda_query_layout(query, cuda->env.cxt, WIRE_BUFFER_BYTES, cuda->env.batch_rows, cuda->env.parallel);
+	cuda_query_layout(query, cuda->env.cxt, WIRE_BUFFER_BYTES, cuda->env.batch_rows, cuda->env.input.parallel);
 	cuda->prepared = false;
 	cuda_add_time(&cuda->times.open_ms, since);
 	return ENGINE_OK;

@@ -71,7 +71,7 @@ refusal_of_sets(const EngineOps *ops, const EngineQuery *query)
 		return NULL;
 	if (!ops->sets)
 		return spec && spec->ndistincts > 0 ? "an aggregate of distinct values" : "an aggregate of ordered values";
-	if (query->input.once)
+	if (engine_input_once(&query->input))
 		return "distinct or ordered values must all have room, and rows come once";
 	return NULL;
 }

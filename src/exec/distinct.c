@@ -209,8 +209,8 @@ choose_set_engine(const DistinctEngine *distinct, const EngineOps *ops, const Di
 {
 	EngineQuery query = {
 		.spec = &set->spec,
-		.input.parallel = distinct->env.parallel,
-		.input.once = distinct->env.parallel || distinct->env.read_once,
+		.input.parallel = distinct->env.input.parallel,
+		.input.read_once = distinct->env.input.read_once,
 		.work.rows = distinct->env.est_rows,
 		.work.values = set->spec.nkeys,
 		.work.columns = set->spec.ncols

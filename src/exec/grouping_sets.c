@@ -298,7 +298,7 @@ open_set(GroupingEngine *grouping, const EngineOps *ops, SetEngine *set)
 	env.fraction_arg = set;
 	if (set->parent >= 0)
 	{
-		env.parallel = false;
+		env.input.parallel = false;
 		env.est_rows = spec->sets[grouping->sets[set->parent].number].groups;
 	}
 	set->engine = ops->sets ? ops->open(&set->spec, &env) :
@@ -672,9 +672,9 @@ grouping_sets_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *e
 
 	grouping->spec = spec;
 	grouping->env = *env;
-	grouping->env.grouped = false;
+	grouping->env.input.grouped = false;
 	grouping->sets = palloc0(sizeof(SetEngine) * spec->nsets);
-	grouping->nsets = arrange_sets(ops, spec, env->parallel, grouping->sets);
+	grouping->nsets = arrange_sets(ops, spec, env->input.parallel, grouping->sets);
 	for (int s = 0; s < grouping->nsets; s++)
 	{
 		grouping->sets[s].grouping = grouping;

@@ -143,7 +143,7 @@ exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 		.spec = spec,
 		.input.grouped = state->plan->grouped,
 		.input.parallel = parallel,
-		.input.once = parallel || state->plan->read_once,
+		.input.read_once = state->plan->read_once,
 		.fallbacks = has_fallbacks(state),
 		.ordered_sets = has_ordered_sets(state),
 		.engines = 1,
@@ -270,11 +270,11 @@ exec_open_engine(GpuAggState *state, const EngineOps *ops)
 	env.est_rows = state->plan->est_rows;
 	env.est_groups = state->plan->est_groups;
 	/* a feed that sorts does so by keys first */
-	env.grouped = state->plan->grouped ||
+	env.input.grouped = state->plan->grouped ||
 		(!ops->sorts && state->plan->norder > 0 && state->plan->nkeys > 0 && state->plan->nsets == 0);
-	env.parallel = state->shared != NULL;
+	env.input.parallel = state->shared != NULL;
 	memcpy(env.seed, state->seed, sizeof(env.seed));
-	env.read_once = state->plan->read_once;
+	env.input.read_once = state->plan->read_once;
 	env.forced = gpuagg_strategy;
 	/* coarser sets of keys are made of states */
 	env.ranks = state->spec->nsets == 0;

@@ -489,7 +489,7 @@ ordered_set_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env
 	engine->base.ops = &engine->ops;
 	engine->spec = spec;
 	engine->env = *env;
-	engine->env.grouped = false;
+	engine->env.input.grouped = false;
 	/* as each of core's sorts has */
 	engine->env.mem_limit = Max(env->mem_limit / (spec->nvalues + 2), env->mem_least);
 	initStringInfo(&engine->record);

@@ -254,7 +254,7 @@ engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *re
 			engine.work.values += 4 * (list_length(query->keys) + 1);
 	engine.work.fallbacks = fallback_cost(query, &engine.fallbacks);
 	engine.ordered_sets = supported_any_ordered_set(query->aggs);
-	engine.input.parallel = engine.input.once = child->parallel_aware || child->parallel_workers > 0;
+	engine.input.parallel = child->parallel_aware || child->parallel_workers > 0;
 	if (sorts)
 		engine.work.local = sort_cost(child);
 	else if (!grouped)
