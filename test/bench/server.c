@@ -254,6 +254,20 @@ query6(void)
 	return t;
 }
 
+/* stddev(v2) by a column */
+static Question
+deviations(const char *name, int col, int64_t max)
+{
+	Question	t = begin(name, (double) max + 1, 0);
+	int			v2;
+
+	add_key(&t, load(&t, col), max);
+	v2 = column(&t, operate(&t, VECTOR_F64_BELOW, load(&t, COL_V2), double_constant(&t, 1e150), 1), WIRE_F64);
+	add_slot(&t, MONOID_COUNT, -1);
+	add_slot(&t, MONOID_ACCUM_F64, v2);
+	return t;
+}
+
 static Question
 query7(void)
 {
@@ -462,6 +476,7 @@ main(int argc, char **argv)
 		Question	all[] = {
 			query1(), three_by("2 4 groups", COL_K4, 3, 4, 0), three_by("3 1 K groups", COL_K1K, 999, 1000, 0),
 			three_by("4 1 M groups", COL_K1M, 999999, 1e6, 0), query5(), query6(), query7(), query8(), twelve(), products(),
+			deviations("stddev, 4 groups", COL_K4, 3), deviations("stddev, 1 K groups", COL_K1K, 999),
 			three_by("4 1 M groups, hash", COL_K1M, 999999, 1e6, STRATEGY_HASH),
 			three_by("4 1 M groups, sort", COL_K1M, 999999, 1e6, STRATEGY_SORT),
 			with_limit(three_by("", COL_K1M, 999999, 1e6, 0), "4 1 M groups, 10 largest counts", 0),
