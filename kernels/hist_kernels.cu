@@ -442,16 +442,35 @@ partition_kernel(const __grid_constant__ HistArgs args)
 	}
 }
 
-static __global__ void
+/* Rows of a thread at a time, whose loads are under way together. */
+#define BINS_THREADS 256
+#define BINS_ITEMS 8
+
+static __global__ void __launch_bounds__(BINS_THREADS)
 bins_kernel(const __grid_constant__ GpuaggBins bins, u32 nrows, int32_t *out, GpuaggHistStatus *status)
 {
-	for (u64 r = blockIdx.x * (u64) blockDim.x + threadIdx.x; r < nrows; r += (u64) gridDim.x * blockDim.x)
-	{
-		u32			row[1] = {(u32) r};
-		int32_t		bin[1];
-		u32			ok = find_bins<1>(bins, row, 1, bin, status);
+	constexpr u64 TILE = BINS_THREADS * BINS_ITEMS;
 
-		out[r] = ok ? bin[0] : -1;
+	for (u64 first = blockIdx.x * TILE; first < nrows; first += gridDim.x * TILE)
+	{
+		u32			row[BINS_ITEMS],
+					there = 0,
+					ok;
+		int32_t		bin[BINS_ITEMS];
+
+#pragma unroll
+		for (int j = 0; j < BINS_ITEMS; j++)
+		{
+			u64			r = first + j * BINS_THREADS + threadIdx.x;
+
+			row[j] = (u32) r;
+			there |= r < nrows ? 1u << j : 0;
+		}
+		ok = find_bins<BINS_ITEMS>(bins, row, there, bin, status);
+#pragma unroll
+		for (int j = 0; j < BINS_ITEMS; j++)
+			if (there >> j & 1)
+				out[row[j]] = (ok >> j & 1) ? bin[j] : -1;
 	}
 }
 
@@ -518,7 +537,7 @@ gpuagg_hist_bins(const GpuaggBins *bins, int64_t nrows, int32_t *out, GpuaggHist
 	if (nrows == 0)
 		return GPUAGG_CUDA_OK;
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	bins_kernel<<<8 * facts->sms, 256, 0, stream>>>(*bins, (u32) nrows, out, status);
+	bins_kernel<<<8 * facts->sms, BINS_THREADS, 0, stream>>>(*bins, (u32) nrows, out, status);
 	CUDA_TRY_LAUNCH("bins_kernel");
 	return GPUAGG_CUDA_OK;
 }
