@@ -594,6 +594,8 @@ plan_workspace(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 			args.log2_most = plan.model.log2_most;
 			args.copies = ws.take<int>(1);
 		}
+		if (hist->strategy != GPUAGG_HIST_TILES)
+			args.out_of_window = ws.take<u32>(hist_deviation_marks(args));
 	}
 }
 

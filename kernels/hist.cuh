@@ -11,8 +11,8 @@
  *	INT		two's complement sum; the carry goes to the next word, past the last
  *			one ("spill", FIX too) to the limb in device memory
  *	FIX		sum of doubles as multiples of 2^e0, in signed digits of 24 or 27 bits (see below)
- *	ACCUM	COUNT, sums of x and of x * x in fixed point (exact, so no cancellation), by digits of 24 or 28 bits;
- *			what leaves the top word of either goes to that word's limb in device memory
+ *	ACCUM	COUNT, sums of x and of x * x in fixed point (exact, so no cancellation), by signed digits of 24 or 28 bits
+ *			(hist_moments.cuh); what leaves the top word of either goes to that word's limb in device memory
  *	REGR	COUNT, wide sums of x, y, and of x * x, y * y, x * y
  *			(a wide sum is a two's complement sum in fixed point; a value spans three words)
  *	MAX32/64 order-preserving codes, complemented for minima
@@ -155,6 +155,7 @@ struct HistArgs
 	u32		   *lock;			/* HIST_LOCKS of them */
 	bool		locks;			/* some row may need one */
 	int64_t		out_of_window_threads;	/* how many may change copies at a time, if out-of-window rows do; or 0 */
+	u32		   *out_of_window;	/* hist_deviations.cu: a bit for each row */
 	int			hot_entries;	/* of a warp, a power of two, or 0; see hist_change.cuh */
 	/* hist_tiles.cu */
 	const GpuaggProgram *program;
@@ -457,28 +458,17 @@ fix_split(u64 bits, int e0, int max_shift, FixPart &f)
 {
 	int			e = (int) (bits >> 52) & 0x7ff;
 
-	f.m = bits & 0xfffffffffffffULL;
+	f.m = (bits & 0xfffffffffffffULL) | (u64) (e != 0) << 52;
 	f.negative = bits >> 63;
-	if (e == 0x7ff)
+	f.shift = max(e, 1) - (1075 + e0);
+	if ((u32) f.shift <= (u32) max_shift)
+		return e != 0x7ff;
+	/* seldom: zero, low bits that are all zero, or none of the window's */
+	if (f.m != 0 && (e == 0x7ff || f.shift > 0 || f.shift < -52 || (f.m & ((1ULL << -f.shift) - 1))))
 		return false;
-	if (e)
-		f.m |= 0x10000000000000ULL;
-	else
-		e = 1;
-	f.shift = e - 1075 - e0;
-	if (f.m == 0)
-	{
-		f.shift = 0;
-		return true;
-	}
-	if (f.shift < 0)
-	{
-		if (f.shift < -52 || (f.m & ((1ULL << -f.shift) - 1)))
-			return false;
-		f.m >>= -f.shift;
-		f.shift = 0;
-	}
-	return f.shift <= max_shift;
+	f.m = f.m ? f.m >> -f.shift : 0;
+	f.shift = 0;
+	return true;
 }
 
 template <int CNT> static __device__ __forceinline__ void
@@ -507,119 +497,6 @@ add_fix(u32 *p, u32 plane, int words, const FixPart &f)
 		negate_words(a);
 	/* the window leaves room for all three words */
 	add_words<3, false>(p, plane, words, a, f.negative ? ~0u : 0, f.shift >> 5);
-}
-
-/*
- * ACCUM: digits of a value at its place in the window, added to a word each, independent of each
- * other; those of x have its sign, those of x * x none.  A word overflows seldom, and the thread that sees
- * it carries on.  Where top words have no room for all rows of a block (HistWidth.spill), what leaves them, which
- * is 2^32 of theirs, goes to their limbs.
- */
-static __device__ __noinline__ void
-carry_moments(const HistArgs &args, const HistSlot &slot, u32 bin, u32 words_at, u32 at, u32 plane_bytes, bool borrow)
-{
-	/* `at` is the word that overflowed, of x or of x * x behind that */
-	bool		is_signed = at <= words_at + slot.words * plane_bytes;
-	u32			top = (u32) (is_signed ? slot.words : slot.words + slot.words2),
-				end = words_at + top * plane_bytes,
-				unit = 1u << (32 - slot.digit_bits),
-				carry = borrow ? -unit : unit;
-
-	while (at != end)
-	{
-		u32			old,
-					sum;
-
-		at += plane_bytes;
-		old = shared_add(at, carry);
-		sum = old + carry;
-		if (!(is_signed ? (int) ((old ^ sum) & (carry ^ sum)) < 0 : sum < carry))
-			return;
-	}
-	atomicAdd(&args.limb[(size_t) (slot.limb + top) * args.limb_bins + bin], borrow ? -(1ULL << 32) : 1ULL << 32);
-}
-
-/* The same where the next word takes the carry, as nearly always, without a call. */
-static __device__ __forceinline__ void
-carry_moment(const HistArgs &args, const HistSlot &slot, u32 bin, u32 words_at, u32 at, u32 plane_bytes, u32 unit, bool is_signed,
-			 bool borrow)
-{
-	u32			end = words_at + (u32) (is_signed ? slot.words : slot.words + slot.words2) * plane_bytes,
-				carry = borrow ? -unit : unit;
-
-	if (at != end)
-	{
-		u32			old = shared_add(at + plane_bytes, carry),
-					sum = old + carry;
-
-		at += plane_bytes;
-		if (!(is_signed ? (int) ((old ^ sum) & (carry ^ sum)) < 0 : sum < carry))
-			return;
-	}
-	carry_moments(args, slot, bin, words_at, at, plane_bytes, borrow);
-}
-
-/* Adds a value to the words at shared address words_at, in planes; `bin` is the limbs'. */
-template <int BITS> static __device__ __forceinline__ void
-add_moments(const HistArgs &args, const HistSlot &slot, u32 bin, u32 words_at, u32 plane_bytes, const FixPart &f)
-{
-	constexpr u32 MASK = (1u << BITS) - 1;
-	/* of 53 and 106 bits behind up to BITS - 1 others */
-	constexpr int X = (53 + BITS - 1 + BITS - 1) / BITS;
-	constexpr int XX = (106 + BITS - 1 + BITS - 1) / BITS;
-	u32			d[X + XX],
-				old[X + XX],
-				place[2],
-				at = words_at + plane_bytes,
-				over = 0;
-	u32			s = (u32) f.shift % BITS;
-	u64			lo = f.m << s,
-				hi = (f.m >> 1) >> (63 - s),
-				top;
-
-	shared_count(words_at);
-	place[0] = at + (u32) f.shift / BITS * plane_bytes;
-	place[1] = at + (slot.words + 2 * (u32) f.shift / BITS) * plane_bytes;
-#pragma unroll
-	for (int k = 0; k < X; k++)
-	{
-		d[k] = (u32) lo & MASK;
-		d[k] = f.negative ? -d[k] : d[k];
-		lo = lo >> BITS | hi << (64 - BITS);
-		hi >>= BITS;
-	}
-	s = 2 * (u32) f.shift % BITS;
-	lo = f.m * f.m;
-	hi = __umul64hi(f.m, f.m);
-	top = (hi >> 1) >> (63 - s);
-	hi = hi << s | (lo >> 1) >> (63 - s);
-	lo <<= s;
-#pragma unroll
-	for (int k = X; k < X + XX; k++)
-	{
-		d[k] = (u32) lo & MASK;
-		lo = lo >> BITS | hi << (64 - BITS);
-		hi = hi >> BITS | top << (64 - BITS);
-		top >>= BITS;
-	}
-#pragma unroll
-	for (int k = 0; k < X + XX; k++)
-		old[k] = d[k] ? shared_add(k < X ? place[0] + k * plane_bytes : place[1] + (k - X) * plane_bytes, d[k]) : 0;
-#pragma unroll
-	for (int k = 0; k < X + XX; k++)
-	{
-		u32			sum = old[k] + d[k];
-
-		if (k < X ? (int) ((old[k] ^ sum) & (d[k] ^ sum)) < 0 : sum < d[k])
-			over |= 1u << k;
-	}
-	for (; over; over &= over - 1)
-	{
-		int			k = __ffs(over) - 1;
-
-		carry_moment(args, slot, bin, words_at, k < X ? place[0] + k * plane_bytes : place[1] + (k - X) * plane_bytes, plane_bytes,
-					 1u << (32 - BITS), k < X, k < X && f.negative);
-	}
 }
 
 static __device__ __forceinline__ void

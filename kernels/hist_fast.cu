@@ -40,161 +40,6 @@ flush_hot(const HistArgs &args, const FastArgs &fast, HotBin<DIGITS> &hot, u64 *
 		atomicAdd(limbs + (size_t) (args.slot[fast.slot].limb + k) * args.limb_bins + hot.bin, (u64) hot.digit[k]);
 }
 
-/* ---- deviations ------------------------------------------------------------------ */
-
-/* The digits of a value and its square, and where they go: see add_moments. */
-template <int BITS> struct MomentDigits
-{
-	static constexpr int X = (53 + BITS - 1 + BITS - 1) / BITS;
-	static constexpr int N = X + (106 + BITS - 1 + BITS - 1) / BITS;
-	u32			d[N],
-				old[N];
-	u32			at[2];
-
-	__device__ __forceinline__ void
-	cut(const FixPart &f, u32 words_at, u32 plane_bytes, int words)
-	{
-		constexpr u32 MASK = (1u << BITS) - 1;
-		u32			s = (u32) f.shift % BITS,
-					t = 2 * (u32) f.shift % BITS;
-		u64			lo = f.m << s,
-					hi = (f.m >> 1) >> (63 - s),
-					top;
-
-		at[0] = words_at + (1 + (u32) f.shift / BITS) * plane_bytes;
-		at[1] = words_at + (1 + words + 2 * (u32) f.shift / BITS) * plane_bytes;
-#pragma unroll
-		for (int k = 0; k < X; k++)
-		{
-			d[k] = (u32) lo & MASK;
-			d[k] = f.negative ? -d[k] : d[k];
-			lo = lo >> BITS | hi << (64 - BITS);
-			hi >>= BITS;
-		}
-		lo = f.m * f.m;
-		hi = __umul64hi(f.m, f.m);
-		top = (hi >> 1) >> (63 - t);
-		hi = hi << t | (lo >> 1) >> (63 - t);
-		lo <<= t;
-#pragma unroll
-		for (int k = X; k < N; k++)
-		{
-			d[k] = (u32) lo & MASK;
-			lo = lo >> BITS | hi << (64 - BITS);
-			hi = hi >> BITS | top << (64 - BITS);
-			top >>= BITS;
-		}
-	}
-
-	__device__ __forceinline__ u32
-	word(int k, u32 plane_bytes) const
-	{
-		return k < X ? at[0] + k * plane_bytes : at[1] + (k - X) * plane_bytes;
-	}
-
-	__device__ __forceinline__ void
-	add(u32 plane_bytes)
-	{
-#pragma unroll
-		for (int k = 0; k < N; k++)
-			old[k] = d[k] ? shared_add(word(k, plane_bytes), d[k]) : 0;
-	}
-
-	__device__ __forceinline__ void
-	carry(const HistArgs &args, const HistSlot &slot, u32 bin, u32 words_at, u32 plane_bytes, bool negative)
-	{
-		u32			over = 0;
-
-#pragma unroll
-		for (int k = 0; k < N; k++)
-		{
-			u32			sum = old[k] + d[k];
-
-			if (k < X ? (int) ((old[k] ^ sum) & (d[k] ^ sum)) < 0 : sum < d[k])
-				over |= 1u << k;
-		}
-		for (; over; over &= over - 1)
-		{
-			int			k = __ffs(over) - 1;
-
-			carry_moment(args, slot, bin, words_at, word(k, plane_bytes), plane_bytes, 1u << (32 - BITS), k < X, k < X && negative);
-		}
-	}
-};
-
-/* Rows of a tile; returns those that do not fit the window. */
-template <int BITS, int ITEMS> static __device__ __forceinline__ u32
-add_deviations(const HistArgs &args, const HistSlot &slot, const FastShared &place, int e0, const u32 (&at)[ITEMS],
-			   const double (&v)[ITEMS], u32 in)
-{
-	u32			plane_bytes = place.plane * (u32) sizeof(u32),
-				out_of_window = 0,
-				negative = 0;
-	MomentDigits<BITS> m[ITEMS];
-
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-	{
-		FixPart		f;
-		u32			words_at = place.words_at + at[j] * (u32) sizeof(u32);
-
-		if ((in >> j & 1) && !fix_split(__double_as_longlong(v[j]), e0, slot.max_shift, f))
-		{
-			out_of_window |= 1u << j;
-			in &= ~(1u << j);
-		}
-		if (!(in >> j & 1))
-		{
-			f.m = 0;
-			f.shift = 0;
-			f.negative = false;
-		}
-		else
-			shared_count(words_at);
-		negative |= f.negative ? 1u << j : 0;
-		m[j].cut(f, words_at, plane_bytes, slot.words);
-	}
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-		m[j].add(plane_bytes);
-#pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-		m[j].carry(args, slot, place.bin_at(at[j]), place.words_at + at[j] * (u32) sizeof(u32), plane_bytes, negative >> j & 1);
-	__syncwarp();
-	return out_of_window;
-}
-
-/* A row of a count, past shared memory; limbs have two counts to a word. */
-static __device__ __forceinline__ void
-count_in_limb(const HistArgs &args, const HistSlot &slot, u32 bin)
-{
-	atomicAdd(args.limb + (size_t) slot.limb * args.limb_bins + bin / 2, bin % 2 ? 1ULL << 32 : 1ULL);
-}
-
-template <int ITEMS> static __device__ __forceinline__ void
-add_accums(const HistArgs &args, const FastArgs &fast, const FastShared &place, int e0, const u32 (&at)[ITEMS],
-		   const double (&v)[ITEMS], u32 in)
-{
-	const HistSlot &slot = args.slot[fast.slot];
-	u32			out_of_window;
-
-	if (slot.digit_bits == 24)
-		out_of_window = add_deviations<24, ITEMS>(args, slot, place, e0, at, v, in);
-	else
-		out_of_window = add_deviations<28, ITEMS>(args, slot, place, e0, at, v, in);
-	if (!__any_sync(~0u, out_of_window))
-		return;
-	if (fast.in_moments >= 0)
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-			if (out_of_window >> j & 1)
-				count_in_limb(args, args.slot[fast.in_moments], place.bin_at(at[j]));
-#pragma unroll 1
-	for (int j = 0; j < ITEMS; j++)
-		change_rows<CHANGE_OUT_OF_WINDOW>(args, fast.slot, bin_of_block(args, fast.slot, place.bin_at(at[j])),
-										  out_of_window >> j & 1, __double_as_longlong(v[j]), 0);
-}
-
 /* A thread's rows of one tile, loaded ahead of their turn. */
 template <int KIND> struct FastTile
 {
@@ -317,8 +162,7 @@ struct Bounds
 template <int KIND> static __device__ __forceinline__ bool
 has_doubles(const HistArgs &args, const FastArgs &fast)
 {
-	return digits_of(KIND) > 0 || KIND == FAST_ACCUM_F64 ||
-		(KIND == FAST_MAX_64 && args.slot[fast.slot].x.type == GPUAGG_VALUE_F64);
+	return digits_of(KIND) > 0 || (KIND == FAST_MAX_64 && args.slot[fast.slot].x.type == GPUAGG_VALUE_F64);
 }
 
 /* By a warp: finds the bounds. */
@@ -389,9 +233,7 @@ add_tile(const HistArgs &args, const FastArgs &fast, const FastShared &place,
 	constexpr int ITEMS = tile_items(KIND);
 	constexpr int DIGITS = digits_of(KIND);
 
-	if constexpr (KIND == FAST_ACCUM_F64)
-		add_accums<ITEMS>(args, fast, place, args.window[2 * fast.slot], at, tile.v, in);
-	else if constexpr (DIGITS > 0)
+	if constexpr (DIGITS > 0)
 		add_fixes<DIGITS, ITEMS, PARTITIONED>(args, fast, place, window, at, tile.v, in, in_hot, hot);
 	else if constexpr (KIND == FAST_INT_I32)
 		add_integers<ITEMS>(args, fast, place, at, tile.v, in);
@@ -415,7 +257,7 @@ add_more(const HistArgs &args, const FastArgs &fast, u32 *shared, FastShared pla
 		place.words = shared + place.word * place.plane;
 		if constexpr (KIND == FAST_INT_I32 || KIND == FAST_MAX_I32 || KIND == FAST_INT_I64 || KIND == FAST_MAX_64)
 			add_extremes<ITEMS>(args, fast.more[k], place, at, tile.v, in);
-		else if constexpr (KIND == FAST_FIX3_F64 || KIND == FAST_FIX4_F64 || KIND == FAST_ACCUM_F64)
+		else if constexpr (KIND == FAST_FIX3_F64 || KIND == FAST_FIX4_F64)
 		{
 			u64			bits[ITEMS];
 
@@ -534,8 +376,6 @@ fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastA
 				end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) args.nrows);
 
 	let_successor_start();
-	if constexpr (KIND == FAST_ACCUM_F64)
-		hot_begin(args);
 	for (int pass = 0; pass < args.passes; pass++)
 	{
 		u32			bin0 = pass * args.pass_bins;
@@ -549,8 +389,6 @@ fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastA
 		wait_for_predecessor();
 		flush_to_limbs(args, shared, log2_copies(args), n, args.limb, bin0);
 	}
-	if constexpr (KIND == FAST_ACCUM_F64)
-		hot_end(args);
 }
 
 /* Two blocks a multiprocessor, or one of twice the threads where bins take more than half of its memory. */
@@ -601,16 +439,14 @@ fast_partition_kernel(const __grid_constant__ HistArgs args, const __grid_consta
 template <int KIND> static cudaError_t
 launch_fast(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts, cudaStream_t stream)
 {
-	void	  (*kernel) (HistArgs, FastArgs) = nullptr;
-	size_t		bytes = KIND == FAST_ACCUM_F64 ? bytes_with_hot(args, sm_threads(KIND))
-		: (size_t) args.words * (args.pass_bins << args.log2_most) * sizeof(u32);
+
+	void	  (*kernel) (HistArgs, FastArgs) = fast_partition_kernel<KIND>;
+	size_t		bytes = (size_t) args.words * (args.pass_bins << args.log2_most) * sizeof(u32);
 	/* the system keeps 1 KB of each block */
 	int			blocks = args.part.item && 2 * (bytes + 1024 + STATIC_BYTES) <= facts.smem_per_sm ? 2 : 1;
 	cudaError_t err;
 
-	/* counts alone come here partitioned only, deviations never */
-	if constexpr (KIND != FAST_ACCUM_F64)
-		kernel = fast_partition_kernel<KIND>;
+	/* counts alone come here partitioned only */
 	if constexpr (KIND != FAST_NONE)
 		if (!args.part.item)
 			kernel = fast_kernel<KIND>;
@@ -634,8 +470,9 @@ launch_kind(int kind, const HistArgs &args, const FastArgs &fast, const DeviceFa
 		CASE(FAST_INT_I64);
 		CASE(FAST_MAX_I32);
 		CASE(FAST_MAX_64);
-		CASE(FAST_ACCUM_F64);
 #undef CASE
+		case FAST_ACCUM_F64:
+			return hist_launch_deviations(args, fast, facts, stream);
 		default:
 			return launch_fast<FAST_NONE>(args, fast, facts, stream);
 	}

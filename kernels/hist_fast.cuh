@@ -20,7 +20,7 @@ enum FastKind
 	FAST_INT_I64,
 	FAST_MAX_I32,
 	FAST_MAX_64,				/* 64-bit integers or float8 */
-	FAST_ACCUM_F64,				/* not of partitions */
+	FAST_ACCUM_F64,				/* by hist_deviations.cu; not of partitions */
 	FAST_KINDS
 };
 
@@ -45,14 +45,14 @@ is_extreme(int kind)
 static constexpr __host__ __device__ int
 sm_threads(int kind)
 {
-	return digits_of(kind) || kind == FAST_ACCUM_F64 ? 512 : 1024;
+	return digits_of(kind) ? 512 : 1024;
 }
 
 /* Rows of a thread in a tile, as registers allow; the next tile is loaded meanwhile. */
 static constexpr __host__ __device__ int
 tile_items(int kind)
 {
-	return kind == FAST_NONE ? 8 : kind == FAST_ACCUM_F64 ? 2 : kind == FAST_INT_I32 || kind == FAST_MAX_I32 ? 6 : 4;
+	return kind == FAST_NONE ? 8 : kind == FAST_INT_I32 || kind == FAST_MAX_I32 ? 6 : 4;
 }
 
 template <int KIND> struct FastInput
@@ -64,10 +64,6 @@ template <> struct FastInput<FAST_FIX3_F64>
 	typedef double type;
 };
 template <> struct FastInput<FAST_FIX4_F64>
-{
-	typedef double type;
-};
-template <> struct FastInput<FAST_ACCUM_F64>
 {
 	typedef double type;
 };
@@ -275,5 +271,8 @@ fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 	}
 	return kind != FAST_KINDS;
 }
+
+/* FAST_ACCUM_F64 */
+cudaError_t hist_launch_deviations(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts, cudaStream_t stream);
 
 #endif							/* GPUAGG_HIST_FAST_CUH */

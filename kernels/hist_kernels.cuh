@@ -44,6 +44,8 @@ GpuaggCudaStatus hist_slots(const GpuaggHist *hist, const DeviceFacts &facts, in
 bool hist_fast_takes(const HistArgs &args);
 GpuaggCudaStatus hist_launch_fast(const HistArgs &args, const DeviceFacts &facts,
 								  cudaStream_t stream, bool *taken);
+/* Words of HistArgs.out_of_window that this takes. */
+size_t hist_deviation_marks(const HistArgs &args);
 /* A lone count in bytes, of a simple column of bins; pass_bins bytes a block. */
 int hist_count_blocks(u32 nrows, const DeviceFacts &facts);
 GpuaggCudaStatus hist_launch_counts(const HistArgs &args, u32 *bytes, const DeviceFacts &facts, cudaStream_t stream);

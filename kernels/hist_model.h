@@ -141,15 +141,15 @@ hist_model_out_of_window(int64_t distinct, int64_t out, int64_t sampled, int64_t
  * The words of a sum, over 2^block_bits rows, of numbers of `bits` bits that are cut into digits of digit_bits (28 at
  * most), a word for each, which carry into the next.  There are as many as digits, and as many that the top one, which
  * does not carry, has room for all rows: the sum is below 2^(bits + block_bits), so in the top word's units, of
- * 2^(digit_bits * (words - 1)), below 2^value_bits.  Words below the top one are worth up to 2^(32 - digit_bits) and a
- * little of its units, as carries on their way are one a thread: so a signed top word may leave 2^value_bits by some
- * thousands, for which it keeps a bit (30 of 31), while of sums of squares, whose words are all positive, it stays below.
+ * 2^(digit_bits * (words - 1)), below 2^30.  All words are signed, and those below the top one are worth up to
+ * 2^(31 - digit_bits) of its units and a little, as carries on their way are one a thread: so the top word may leave 2^30
+ * by some thousands, for which it has a bit.
  */
 static inline int
-hist_model_digit_words(int bits, int digit_bits, int block_bits, int value_bits)
+hist_model_digit_words(int bits, int digit_bits, int block_bits)
 {
 	int			digits = (bits - 1) / digit_bits + 1,
-				above = bits + block_bits - value_bits,
+				above = bits + block_bits - 30,
 				words = above > 0 ? 1 + (above + digit_bits - 1) / digit_bits : 1;
 
 	return words > digits ? words : digits;

@@ -7,6 +7,7 @@
 #define GPUAGG_HIST_SHARED_CUH
 
 #include "hist_kernels.cuh"
+#include "hist_moments.cuh"
 #include "hist_state.cuh"
 
 /* ---- rows of a slot --------------------------------------------------------- */
@@ -270,7 +271,7 @@ rotated(u32 i, u32 n)
 
 /*
  * Limb k of a slot's bin from its words in shared memory, all 1 << lc copies.  The top
- * word of a two's complement sum is signed, and so are the digits above the lowest, and ACCUM's of x.
+ * word of a two's complement sum is signed, and so are the digits above the lowest, and ACCUM's.
  */
 static __device__ __forceinline__ u64
 limb_of_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, int k)
@@ -318,7 +319,7 @@ limb_of_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, in
 		u32			v = p[(size_t) k * plane + ((bin << lc) | ((m + bin) & mask))];
 		bool		top = slot.form == HIST_INT ? k == slot.words - 1 && !slot.spill
 			: slot.form == HIST_FIX ? k > 0
-			: slot.form == HIST_ACCUM ? k > 0 && k <= slot.words
+			: slot.form == HIST_ACCUM ? k > 0
 			: slot.form == HIST_REGR && k > 0 && (k <= 2 * slot.words ? k % slot.words == 0
 												  : (k - 2 * slot.words) % slot.words2 == 0);
 

@@ -199,8 +199,8 @@ size_slot(HistSlot &slot, const HistWidth &width, int block_bits, int total_bits
 				break;
 			slot.digit_bits = width.digit_bits;
 			/* limbs take what leaves the top words: these need room for digits alone */
-			slot.words = hist_model_digit_words(53 + slot.max_shift, slot.digit_bits, spill ? 0 : block_bits, 30);
-			slot.words2 = hist_model_digit_words(106 + 2 * slot.max_shift, slot.digit_bits, spill ? 0 : block_bits, 31);
+			slot.words = hist_model_digit_words(53 + slot.max_shift, slot.digit_bits, spill ? 0 : block_bits);
+			slot.words2 = hist_model_digit_words(106 + 2 * slot.max_shift, slot.digit_bits, spill ? 0 : block_bits);
 			w = l = 1 + slot.words + slot.words2;
 	}
 	slot.word = words;

@@ -211,21 +211,20 @@ model_digits(void)
 	for (int digit_bits = 24; digit_bits <= 28; digit_bits += 4)
 		for (int rows = 0; rows <= 32; rows++)
 			for (int bits = 53; bits <= 220; bits++)
-				for (int value_bits = 30; value_bits <= 31; value_bits++)
-				{
-					int			words = hist_model_digit_words(bits, digit_bits, rows, value_bits);
-					int			below = digit_bits * (words - 1);
+			{
+				int			words = hist_model_digit_words(bits, digit_bits, rows);
+				int			below = digit_bits * (words - 1);
 
-					CHECK(bits <= digit_bits * words && bits + rows - below <= value_bits,
-						  "2^%d numbers of %d bits do not fit %d digits of %d", rows, bits, words, digit_bits);
-					CHECK(bits > below || bits + rows - (below - digit_bits) > value_bits,
-						  "2^%d numbers of %d bits: %d digits of %d are too many", rows, bits, words, digit_bits);
-				}
+				CHECK(bits <= digit_bits * words && bits + rows - below <= 30,
+					  "2^%d numbers of %d bits do not fit %d digits of %d", rows, bits, words, digit_bits);
+				CHECK(bits > below || bits + rows - (below - digit_bits) > 30,
+					  "2^%d numbers of %d bits: %d digits of %d are too many", rows, bits, words, digit_bits);
+			}
 	/* 2^25 rows on 132 multiprocessors, up to 2^19 a block, windows of 76 bits; the same with carries spilled */
-	CHECK(hist_model_digit_words(76, 28, 19, 30) == 4 && hist_model_digit_words(152, 28, 19, 31) == 6, "deviations");
-	CHECK(hist_model_digit_words(76, 28, 0, 30) == 3 && hist_model_digit_words(152, 28, 0, 31) == 6, "spilled carries");
+	CHECK(hist_model_digit_words(76, 28, 19) == 4 && hist_model_digit_words(152, 28, 19) == 6, "deviations");
+	CHECK(hist_model_digit_words(76, 28, 0) == 3 && hist_model_digit_words(152, 28, 0) == 6, "spilled carries");
 	/* the widest windows of spilled carries, of few rows */
-	CHECK(hist_model_digit_words(84, 28, 0, 30) == 3 && hist_model_digit_words(168, 28, 0, 31) == 6, "full digits");
+	CHECK(hist_model_digit_words(84, 28, 0) == 3 && hist_model_digit_words(168, 28, 0) == 6, "full digits");
 }
 
 /* Enough partitions to keep a device busy, each a power of two of bins. */

@@ -1,0 +1,253 @@
+/*
+ * hist_deviations.cu
+ *	  Deviations (ACCUM) of a float8 column in shared memory, of the common shapes: an int32 column of bins, or of keys with one range, no
+ *	  NULLs or filter, with or without a count of the rows and extremes of the column.
+ *
+ * A block has 1024 threads with a row each and so 64 registers, which suffices as its loop has no calls: what is
+ * alive across a call is in local memory all along, which the L2 cache has where bins take the L1's room.  Rows out
+ * of the window, which need calls, are marked by bits and changed by a kernel after it.
+ */
+#include "hist_fast.cuh"
+
+#define THREADS 1024
+
+/*
+ * Least and greatest doubles in words of 64 bits, of which shared memory has no native maximum.  A bin that a block
+ * has met n times is changed about ln n times by each of them, so that nearly every warp has a row that changes one.
+ */
+struct FloatExtremes
+{
+	u32			word_at[FAST_MORE];		/* in shared memory */
+	u64			code[FAST_MORE];
+	u64			seen[FAST_MORE];
+
+	/* The row's codes, and what its bin has; nothing of that is below the codes if not in. */
+	__device__ __forceinline__ void
+	look(const HistArgs &args, const FastArgs &fast, u32 shared_at, u32 plane, u32 at, double v, bool in)
+	{
+		u64			order = order_f64((u64) __double_as_longlong(v));
+
+#pragma unroll
+		for (int k = 0; k < FAST_MORE; k++)
+		{
+			bool		there = fast.more[k] >= 0;
+			const HistSlot &slot = args.slot[there ? fast.more[k] : 0];
+
+			word_at[k] = shared_at + (slot.word * plane + 2 * at) * (u32) sizeof(u32);
+			code[k] = slot.op == MONOID_MIN_F64 ? ~order : order;
+			seen[k] = ~0ULL;
+			if (there && in)
+				asm volatile("ld.volatile.shared.u64 %0, [%1];" : "=l"(seen[k]) : "r"(word_at[k]) : "memory");
+		}
+	}
+
+	__device__ __forceinline__ void
+	change()
+	{
+#pragma unroll
+		for (int k = 0; k < FAST_MORE; k++)
+			while (seen[k] < code[k])
+			{
+				u64			now;
+
+				asm volatile("atom.shared.cas.b64 %0, [%1], %2, %3;"
+							 : "=l"(now) : "r"(word_at[k]), "l"(seen[k]), "l"(code[k]) : "memory");
+				seen[k] = now == seen[k] ? ~0ULL : now;
+			}
+		__syncwarp();
+	}
+};
+
+/* Where a block's bins are. */
+struct DeviationPlaces
+{
+	FastShared	place;
+	u32			shared_at;
+	u32			plane_bytes;
+	u32			origin;			/* of bins, and */
+	u32			most;			/* what is above it is outside, plus */
+	u32			bias;
+};
+
+/* A row to its bin, if it is in; returns whether it is out of the window. */
+template <int BITS, bool EXTREMES> static __device__ __forceinline__ bool
+add_deviation(const HistArgs &args, const FastArgs &fast, const DeviationPlaces &p, int e0, u32 b, double v, bool in)
+{
+	const HistSlot &slot = args.slot[fast.slot];
+	u32			at = in ? (b << p.place.log2_copies) | p.place.copy : 0,
+				words_at = p.place.words_at + at * (u32) sizeof(u32);
+	FixPart		f;
+	MomentDigits<BITS> m;
+	FloatExtremes extremes;
+	bool		fits = fix_split((u64) __double_as_longlong(v), e0, slot.max_shift, f);
+
+	if (EXTREMES)
+		extremes.look(args, fast, p.shared_at, p.place.plane, at, v, in);
+	if (in && fast.count >= 0)
+		shared_count(p.place.count_at + at * (u32) sizeof(u32));
+	if (in && fits)
+		shared_count(words_at);
+	else
+	{
+		/* no digit of it is added */
+		f.m = 0;
+		f.shift = 0;
+	}
+	m.cut(f, words_at, p.plane_bytes, slot.words);
+	m.add(p.plane_bytes);
+	if (EXTREMES)
+		extremes.change();
+	m.carry(args, slot, p.place.bin_at(at), words_at, p.plane_bytes);
+	__syncwarp();
+	return in && !fits;
+}
+
+/* A block's rows [begin, end) of bins [bin0, bin0 + nbins); begin is a multiple of 32. */
+template <int BITS, bool EXTREMES> static __device__ __forceinline__ void
+add_deviations(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32 nbins, u64 begin, u64 end, bool first)
+{
+	const int32_t *bins = fast.bins.column;
+	const double *values = (const double *) args.slot[fast.slot].x.values;
+	DeviationPlaces p = {place_of<FAST_ACCUM_F64>(args, fast, fast.count >= 0, shared, log2_copies(args), bin0, nbins)};
+	int			e0 = args.window[2 * fast.slot];
+	u32			outside = 0;
+	u32			bin,
+				next_bin = 0;
+	double		v,
+				next = 0;
+
+	p.shared_at = shared_address(shared);
+	p.plane_bytes = p.place.plane * (u32) sizeof(u32);
+	p.origin = fast.bins.min + bin0;
+	/* outside: at or above the number of bins, as signed numbers where negative ones are skipped */
+	p.bias = fast.bins.skip_negative ? 0x80000000u : 0;
+	p.most = first && args.report ? fast.bins.n - 1 + p.bias : ~0u;
+	if (begin + threadIdx.x < end)
+	{
+		next_bin = (u32) __ldcs(bins + begin + threadIdx.x);
+		next = __ldcs(values + begin + threadIdx.x);
+	}
+	for (u64 row = begin + threadIdx.x; row - threadIdx.x < end; row += THREADS)
+	{
+		bool		there = row < end;
+		u32			b,
+					out;
+
+		bin = next_bin;
+		v = next;
+		if (row + THREADS < end)
+		{
+			next_bin = (u32) __ldcs(bins + row + THREADS);
+			next = __ldcs(values + row + THREADS);
+		}
+		b = bin - p.origin;
+		out = __ballot_sync(~0u, add_deviation<BITS, EXTREMES>(args, fast, p, e0, b, v, there && b < nbins));
+		if (there && b >= nbins && b + bin0 + p.bias > p.most)
+			outside++;
+		if (threadIdx.x % 32 == 0 && there && (first || out))
+			args.out_of_window[row / 32] = (first ? 0 : args.out_of_window[row / 32]) | out;
+	}
+	if (outside)
+		atomicAdd(&args.status->outside, (u64) outside);
+}
+
+template <int BITS, bool EXTREMES> static __global__ void __launch_bounds__(THREADS, 1)
+deviations_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast)
+{
+	extern __shared__ __align__(16) u32 shared[];
+	/* equal shares, each from a line of memory on */
+	u64			lines = ((u64) args.nrows + 31) / 32;
+	u64			begin = lines * blockIdx.x / gridDim.x * 32,
+				end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) args.nrows);
+
+	let_successor_start();
+	for (int pass = 0; pass < args.passes; pass++)
+	{
+		u32			bin0 = pass * args.pass_bins;
+		u32			n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
+
+		__syncthreads();
+		clear_shared(shared, (size_t) args.words * (args.pass_bins << args.log2_most));
+		if (pass == 0)
+			wait_for_predecessor();
+		__syncthreads();
+		add_deviations<BITS, EXTREMES>(args, fast, shared, bin0, n, begin, end, pass == 0);
+		__syncthreads();
+		flush_to_limbs(args, shared, log2_copies(args), n, args.limb, bin0);
+	}
+}
+
+/* A row of a count, past shared memory; limbs have two counts to a word. */
+static __device__ __forceinline__ void
+count_in_limb(const HistArgs &args, const HistSlot &slot, u32 bin)
+{
+	atomicAdd(args.limb + (size_t) slot.limb * args.limb_bins + bin / 2, bin % 2 ? 1ULL << 32 : 1ULL);
+}
+
+/* The rows that are marked, to their states or copies of these. */
+static __global__ void __launch_bounds__(HIST_THREADS, 1)
+out_of_window_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast)
+{
+	const double *values = (const double *) args.slot[fast.slot].x.values;
+	u32			words = (args.nrows + 31) / 32,
+				warps = gridDim.x * (HIST_THREADS / 32),
+				lane = threadIdx.x % 32;
+
+	wait_for_predecessor();
+	let_successor_start();
+	hot_begin(args);
+	/* 32 words at a time, so that those without a mark cost little */
+	for (u32 first = (blockIdx.x * (HIST_THREADS / 32) + threadIdx.x / 32) * 32; first < words; first += warps * 32)
+	{
+		u32			mine = first + lane < words ? args.out_of_window[first + lane] : 0;
+
+		for (u32 some = __ballot_sync(~0u, mine); some; some &= some - 1)
+		{
+			u32			w = __ffs(some) - 1,
+						row = (first + w) * 32 + lane;
+			bool		has = __shfl_sync(~0u, mine, w) >> lane & 1;
+			u32			bin = has ? (u32) fast.bins.column[row] - fast.bins.min : 0;
+			u64			bits = has ? (u64) __double_as_longlong(values[row]) : 0;
+
+			if (has && fast.in_moments >= 0)
+				count_in_limb(args, args.slot[fast.in_moments], bin);
+			change_rows<CHANGE_OUT_OF_WINDOW>(args, fast.slot, bin_of_block(args, fast.slot, bin), has, bits, 0);
+		}
+	}
+	hot_end(args);
+}
+
+template <bool EXTREMES> static cudaError_t
+launch_deviations(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts, cudaStream_t stream)
+{
+	void	  (*kernel) (HistArgs, FastArgs) = args.slot[fast.slot].digit_bits == 24 ? deviations_kernel<24, EXTREMES>
+		: deviations_kernel<28, EXTREMES>;
+	cudaError_t err = allow_shared(kernel, facts);
+
+	if (err != cudaSuccess)
+		return err;
+	return launch_early(kernel, facts.sms, THREADS, (size_t) args.words * (args.pass_bins << args.log2_most) * sizeof(u32), facts,
+						stream, args, fast);
+}
+
+cudaError_t
+hist_launch_deviations(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts, cudaStream_t stream)
+{
+	cudaError_t err = fast.more[0] >= 0 ? launch_deviations<true>(args, fast, facts, stream)
+		: launch_deviations<false>(args, fast, facts, stream);
+
+	if (err == cudaSuccess)
+		err = allow_shared(out_of_window_kernel, facts);
+	if (err == cudaSuccess)
+		err = launch_early(out_of_window_kernel, facts.sms, HIST_THREADS, bytes_with_hot(args, HIST_THREADS), facts, stream, args, fast);
+	return err;
+}
+
+size_t
+hist_deviation_marks(const HistArgs &args)
+{
+	FastArgs	fast = FastArgs();
+	int			kind;
+
+	return fast_shape(args, fast, kind) && kind == FAST_ACCUM_F64 ? ((size_t) args.nrows + 31) / 32 : 0;
+}
