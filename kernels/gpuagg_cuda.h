@@ -180,7 +180,7 @@ typedef struct GpuaggColumn
 
 typedef enum GpuaggBinKind
 {
-	GPUAGG_BIN_INDEX,			/* column[0] is the bin, int32; negative: skip the row */
+	GPUAGG_BIN_INDEX,			/* column[0] is the bin, int32; negative: skip the row; its values NULL: 0 for all, of one bin */
 	GPUAGG_BIN_RANGE			/* product of integer ranges, first column outermost */
 } GpuaggBinKind;
 

@@ -70,11 +70,17 @@ hist_device(const DeviceFacts &facts, const HistArgs &args)
 	return dev;
 }
 
+static bool
+has_column_of_bins(const GpuaggBins &b)
+{
+	return hist_simple_bins(b) && b.column[0].values;
+}
+
 /* Bins as partitions and exchanges take them: if they are not simple, a column of indexes that is made before. */
 static GpuaggBins
 column_of_bins(const GpuaggBins &b)
 {
-	return hist_simple_bins(b) ? b : index_bins(nullptr, b.nbins);
+	return has_column_of_bins(b) ? b : index_bins(nullptr, b.nbins);
 }
 
 /* An exchange where there would be a partition; sums of three digits, for registers. */
@@ -256,7 +262,7 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	HistArgs   &args = plan.args;
 	size_t		exchange_zeros;
 
-	if (!hist_simple_bins(hist->bins))
+	if (!has_column_of_bins(hist->bins))
 		args.bins.column[0].values = ws.take<int32_t>(hist->nrows);
 	part = PartPlan();
 	part.parts = (u32) plan.model.partitions;
@@ -672,7 +678,7 @@ launch_forms(const GpuaggHist *hist, HistPlan &plan, u32 *bytes, const DeviceFac
 {
 	HistArgs   &args = plan.args;
 
-	if (plan.model.form == HIST_FORM_PARTITION && !hist_simple_bins(hist->bins))
+	if (plan.model.form == HIST_FORM_PARTITION && !has_column_of_bins(hist->bins))
 		STATUS_TRY(gpuagg_hist_bins(&hist->bins, hist->nrows, (int32_t *) args.bins.column[0].values, hist->status,
 									stream));
 	if (plan.model.form == HIST_FORM_BYTES)

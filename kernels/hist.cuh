@@ -317,7 +317,7 @@ find_bins(const GpuaggBins &b, const u32 (&row)[ITEMS], u32 ok, int32_t (&bin)[I
 	{
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
-			bin[j] = (ok >> j & 1) ? ((const int32_t *) b.column[0].values)[row[j]] : -1;
+			bin[j] = !(ok >> j & 1) ? -1 : b.column[0].values ? ((const int32_t *) b.column[0].values)[row[j]] : 0;
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{

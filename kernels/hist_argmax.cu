@@ -297,7 +297,7 @@ add_vectors(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy
 
 		if (n == ITEMS)
 		{
-			*(int4 *) bin = *(const int4 *) (bins + first);
+			*(int4 *) bin = bins ? *(const int4 *) (bins + first) : make_int4(0, 0, 0, 0);
 #pragma unroll
 			for (int i = 0; i < (int) sizeof(k) / 16; i++)
 				((int4 *) k)[i] = ((const int4 *) (keys + first))[i];
@@ -307,7 +307,7 @@ add_vectors(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy
 			for (int j = 0; j < ITEMS; j++)
 				if (j < (int) n)
 				{
-					bin[j] = bins[first + j];
+					bin[j] = bins ? bins[first + j] : 0;
 					k[j] = keys[first + j];
 				}
 #pragma unroll

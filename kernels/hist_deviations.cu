@@ -124,7 +124,7 @@ add_deviations(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0
 	p.most = first && args.report ? fast.bins.n - 1 + p.bias : ~0u;
 	if (begin + threadIdx.x < end)
 	{
-		next_bin = (u32) __ldcs(bins + begin + threadIdx.x);
+		next_bin = bins ? (u32) __ldcs(bins + begin + threadIdx.x) : 0;
 		next = __ldcs(values + begin + threadIdx.x);
 	}
 	for (u64 row = begin + threadIdx.x; row - threadIdx.x < end; row += THREADS)
@@ -137,7 +137,7 @@ add_deviations(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0
 		v = next;
 		if (row + THREADS < end)
 		{
-			next_bin = (u32) __ldcs(bins + row + THREADS);
+			next_bin = bins ? (u32) __ldcs(bins + row + THREADS) : 0;
 			next = __ldcs(values + row + THREADS);
 		}
 		b = bin - p.origin;
@@ -206,7 +206,7 @@ out_of_window_kernel(const __grid_constant__ HistArgs args, const __grid_constan
 			u32			w = __ffs(some) - 1,
 						row = (first + w) * 32 + lane;
 			bool		has = __shfl_sync(~0u, mine, w) >> lane & 1;
-			u32			bin = has ? (u32) fast.bins.column[row] - fast.bins.min : 0;
+			u32			bin = has && fast.bins.column ? (u32) fast.bins.column[row] - fast.bins.min : 0;
 			u64			bits = has ? (u64) __double_as_longlong(values[row]) : 0;
 
 			if (has && fast.in_moments >= 0)

@@ -48,21 +48,22 @@ template <int KIND> struct FastTile
 	u32			bin[ITEMS];
 	T			v[ITEMS];
 
-	/* Rows past the end get a bin that is none. */
+	/* Rows past the end get a bin that is none; without bins the others' is 0. */
 	template <typename B> __device__ __forceinline__ void
 	load(const B *bins, const T *values, u64 base, u64 end, int threads, u32 none)
 	{
 		u64			left = base < end ? end - base : 0;
 
 		base += threadIdx.x;
-		bins += base;
 		values += base;
+		if (bins)
+			bins += base;
 		if (left >= (u64) ITEMS * threads)
 		{
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
 			{
-				bin[j] = (u32) __ldcs(bins + j * threads);
+				bin[j] = bins ? (u32) __ldcs(bins + j * threads) : 0;
 				if (KIND != FAST_NONE)
 					v[j] = __ldcs(values + j * threads);
 			}
@@ -75,7 +76,7 @@ template <int KIND> struct FastTile
 				bin[j] = none;
 				if (j * threads + threadIdx.x < left)
 				{
-					bin[j] = (u32) __ldcs(bins + j * threads);
+					bin[j] = bins ? (u32) __ldcs(bins + j * threads) : 0;
 					if (KIND != FAST_NONE)
 						v[j] = __ldcs(values + j * threads);
 				}

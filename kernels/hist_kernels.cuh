@@ -84,7 +84,7 @@ index_bins(const int32_t *bins, int64_t nbins)
 /* Simple bins, as kernels that take no others see them. */
 struct SimpleBins
 {
-	const int32_t *column;
+	const int32_t *column;		/* or NULL: 0 for all rows */
 	u32			min;			/* the value of bin 0 */
 	bool		skip_negative;	/* negative bins are no error */
 	u32			n;

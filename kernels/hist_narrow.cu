@@ -280,7 +280,7 @@ template <bool SUM, bool COUNT> static __device__ __forceinline__ void
 add_vectors(const NarrowArgs &args, NarrowShared &place, u32 *shared, u32 lead, u32 begin, u32 end)
 {
 	constexpr int AHEAD = vectors_ahead<SUM>();
-	const int4 *bins = (const int4 *) (args.bins.column + lead),
+	const int4 *bins = args.bins.column ? (const int4 *) (args.bins.column + lead) : nullptr,
 			   *values = (const int4 *) (args.value + lead);
 	int4		next[AHEAD],
 				next_value[AHEAD];
@@ -290,7 +290,7 @@ add_vectors(const NarrowArgs &args, NarrowShared &place, u32 *shared, u32 lead, 
 	for (int k = 0; k < AHEAD; k++)
 		if (at + k * THREADS < end)
 		{
-			next[k] = __ldcs(bins + at + k * THREADS);
+			next[k] = bins ? __ldcs(bins + at + k * THREADS) : make_int4(0, 0, 0, 0);
 			if (SUM)
 				next_value[k] = __ldcs(values + at + k * THREADS);
 		}
@@ -307,7 +307,7 @@ add_vectors(const NarrowArgs &args, NarrowShared &place, u32 *shared, u32 lead, 
 
 			if (at + AHEAD * THREADS < end)
 			{
-				next[k] = __ldcs(bins + at + AHEAD * THREADS);
+				next[k] = bins ? __ldcs(bins + at + AHEAD * THREADS) : make_int4(0, 0, 0, 0);
 				if (SUM)
 					next_value[k] = __ldcs(values + at + AHEAD * THREADS);
 			}
@@ -326,7 +326,7 @@ add_end(const NarrowArgs &args, NarrowShared &place, u32 row)
 	/* bins that are none, and are not reported */
 	int			none = (int) (place.origin + place.nbins);
 	NarrowShared alone = place;
-	int4		bin = {args.bins.column[row], none, none, none},
+	int4		bin = {args.bins.column ? args.bins.column[row] : 0, none, none, none},
 				value = {SUM ? args.value[row] : 0, 0, 0, 0};
 
 	alone.outside = 0;

@@ -61,6 +61,8 @@ hist_check_bins(const GpuaggBins &b, int least_columns)
 			return GPUAGG_CUDA_UNSUPPORTED;
 		if (b.kind == GPUAGG_BIN_INDEX && b.column[c].validity)
 			return GPUAGG_CUDA_UNSUPPORTED;
+		if (b.kind == GPUAGG_BIN_INDEX && b.column[c].values == nullptr && b.nbins > 1)
+			return GPUAGG_CUDA_INVALID;
 	}
 	if (b.kind == GPUAGG_BIN_RANGE)
 	{

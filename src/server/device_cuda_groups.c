@@ -798,10 +798,12 @@ locate_direct(Query *query, const Rows *rows, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* All rows are in bin 0, but those that the filter leaves out. */
+/* All rows are in bin 0, but those that the filter leaves out.  Bins are written only if something reads them. */
 static DeviceStatus
 locate_single(Query *query, const Rows *rows, DeviceError *error)
 {
+	if (!rows->filter && !wire_keeps_rows(query->q))
+		return DEVICE_OK;
 	DEVICE_CHECK(reserve_bins(query, rows, error));
 	if (rows->filter)
 	{
@@ -814,6 +816,12 @@ locate_single(Query *query, const Rows *rows, DeviceError *error)
 		query->zeros = rows->nrows;
 	}
 	return DEVICE_OK;
+}
+
+const int32_t *
+groups_of_rows(const Query *query, const Rows *rows)
+{
+	return query->form == FORM_SINGLE && rows->filter == NULL ? NULL : query->bins.at;
 }
 
 DeviceStatus
@@ -847,7 +855,7 @@ groups_locate(Query *query, const Rows *rows, DeviceError *error)
 	else
 		status = locate_single(query, rows, error);
 	if (query->located.kind == GPUAGG_BIN_INDEX)
-		query->located.column[0] = (GpuaggColumn) {.values = query->bins.at,.type = GPUAGG_VALUE_I32};
+		query->located.column[0] = (GpuaggColumn) {.values = groups_of_rows(query, rows),.type = GPUAGG_VALUE_I32};
 	query->located.nbins = query->form == FORM_HASH ? query->found : query->groups.capacity;
 	return status;
 }

@@ -330,13 +330,6 @@ reduce_plain(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
 	return update(query, pass, &hist, &query->located, rows, error);
 }
 
-/* The bin of each row's group, or NULL: it is 0. */
-static const int32_t *
-group_of_rows(const Query *query, const Rows *rows)
-{
-	return query->form == FORM_SINGLE && rows->filter == NULL ? NULL : query->bins.at;
-}
-
 /* A slot with a sketch a group. */
 static DeviceStatus
 reduce_sketch(Query *query, const Pass *pass, const Rows *rows, int s, DeviceError *error)
@@ -351,7 +344,7 @@ reduce_sketch(Query *query, const Pass *pass, const Rows *rows, int s, DeviceErr
 		in.min = query->located.min[0];
 	}
 	else
-		in.group = group_of_rows(query, rows);
+		in.group = groups_of_rows(query, rows);
 	if (query->groups.slot[s].at == NULL)
 		return device_say(error, DEVICE_UNSUPPORTED, "no memory for the states of a group");
 	if (slot->filter >= 0)
@@ -371,7 +364,7 @@ reduce_binned(Query *query, Pass *pass, const Rows *rows, int s, DeviceError *er
 	GpuaggHist	hist = {.nslots = 1};
 	SlotBins	bins = {
 		.kind = slot->bin_kind,.column = rows->cols[slot->col[0]],
-		.group = group_of_rows(query, rows),
+		.group = groups_of_rows(query, rows),
 		.width = slot->width,.n = slot->bin_n,.lo = slot->lo,.hi = slot->hi,
 		.thresholds = (const double *) query->thresholds.at + slot->thresholds
 	};

@@ -173,6 +173,61 @@ GPU_TEST(hist_operators)
 				}
 }
 
+/* All rows in one bin, without a column that says so: each operator alone, and with what its kernels take beside it. */
+GPU_TEST(hist_one_bin)
+{
+	static const std::vector<MonoidId> beside[] = {{}, {MONOID_COUNT}, {MONOID_COUNT, MONOID_MIN_F64, MONOID_MAX_F64}};
+	uint64_t	seed = 1500;
+
+	for (MonoidId op : all_operators())
+		for (const std::vector<MonoidId> &others : beside)
+			for (size_t n : {0, 1, 33, 4099, 70001})
+				for (size_t shift : {0, 3})
+					for (GpuaggHistStrategy strategy : strategies)
+					{
+						Random		r(seed++);
+						std::vector<SlotCase> slots = {plain_slot(op)};
+						GpuaggHist	h = GpuaggHist();
+						char		what[100];
+
+						if (gpu_test_quick() && n > 33 && (seed % 5 || n > 5000))
+							continue;
+						for (MonoidId other : others)
+							slots.push_back(plain_slot(other));
+
+						HistBatch	batch(r, slots, n, shift);
+						HistExpected expected(slots, 1);
+						HistActual	actual(slots, 1);
+
+						h.bins.kind = GPUAGG_BIN_INDEX;
+						h.bins.ncolumns = 1;
+						h.bins.column[0].type = GPUAGG_VALUE_I32;
+						h.bins.nbins = 1;
+						h.strategy = strategy;
+						batch.attach(h);
+						for (size_t s = 0; s < slots.size(); s++)
+						{
+							/* extremes go along with a sum of their column */
+							bool		same = own_type(op) == GPUAGG_VALUE_F64 && slots[s].op != MONOID_COUNT;
+
+							if (same)
+								h.slot[s].x = h.slot[0].x;
+							for (size_t i = 0; i < n; i++)
+							{
+								Input		in;
+
+								if (batch.input(same ? 0 : s, i, in))
+									expected.step(s, 0, in);
+							}
+						}
+						actual.attach(h);
+						hist_update(h);
+						snprintf(what, sizeof(what), "%s and %zu, %zu rows, shift %zu, strategy %d", gpuagg_monoids[op].name,
+								 others.size(), n, shift, strategy);
+						actual.check(expected, what);
+					}
+}
+
 GPU_TEST(hist_sizes)
 {
 	uint64_t	seed = 1000;
