@@ -432,7 +432,6 @@ plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 
 		if (hist_widths[i].in_moments)
 			break;
-		dev.shared_bytes -= (int) hist_tile_bytes(args);
 		hist_size_slots(args, hist_widths[i], bits, hist_log2_ceil(hist->nrows + 1));
 		for (int s = 0; s < args.nslots; s++)
 		{
@@ -441,6 +440,8 @@ plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		}
 		if (!all)
 			break;
+		args.tiles = hist_choose_tiles(args, hist->steps);
+		dev.shared_bytes -= (int) hist_tile_bytes(args);
 		if (dev.shared_bytes / 4 / args.words < hist->bins.nbins + 1)
 			continue;
 		plan.model = hist_model(&dev, hist->bins.nbins, args.words, hist->nrows, HIST_BINS_ANY);
