@@ -368,10 +368,12 @@ half_of_lane(u32 lane, u32 half)
 }
 
 /* The rows of a warp that are fewer than a line, the others as zeros; one by one. */
-static __device__ __noinline__ void
+static __device__ __forceinline__ void
 copy_rest(const TileTable &t, char *stage, u32 row, u32 end)
 {
+#pragma unroll 1
 	for (u32 i = 0; i < t.npieces; i++)
+#pragma unroll 1
 		for (u32 k = threadIdx.x % 32; k < LINE_ROWS; k += 32)
 		{
 			Piece		p = t.piece[i];
@@ -937,20 +939,18 @@ add_slot(const HistArgs &args, int s, const FastShared &place, int e0, const u32
 			w[j] = (int32_t) v[j];
 		add_integers(args, fast, place, at, w, in);
 	}
+	else if (tile == TILE_INT_I64)
+		add_wide_integers(args, fast, place, at, v, in);
+	else if (tile == TILE_MAX32)
+		tile_maxima(args.slot[s].op, place, at, v, in);
 	if constexpr (KERNEL != TILES_LIGHT)
 		switch (tile)
 		{
-			case TILE_INT_I64:
-				add_wide_integers(args, fast, place, at, v, in);
-				break;
 			case TILE_FIX3:
 				tile_fixes<3>(args, fast, place, e0, at, v, in);
 				break;
 			case TILE_FIX4:
 				tile_fixes<4>(args, fast, place, e0, at, v, in);
-				break;
-			case TILE_MAX32:
-				tile_maxima(args.slot[s].op, place, at, v, in);
 				break;
 			case TILE_MAX64:
 				add_extremes(args, s, place, at, v, in);
@@ -1022,6 +1022,13 @@ add_slots(const HistArgs &args, const Tile<THREADS> &tile, u32 *shared, const in
 	}
 }
 
+/* Not inlined, as it takes registers from the loop before it. */
+static __device__ __noinline__ void
+end_hot(const HistArgs &args)
+{
+	hot_end(args);
+}
+
 /* ---- the kernel ---------------------------------------------------------------------- */
 
 template <int KERNEL, int THREADS> __global__ void __launch_bounds__(THREADS, 1)
@@ -1042,7 +1049,8 @@ tiles_kernel(const __grid_constant__ HistArgs args, u32 stage_bytes)
 	Tile<THREADS> tile = Tile<THREADS>();
 
 	let_successor_start();
-	hot_begin(args);
+	if (KERNEL != TILES_LIGHT)
+		hot_begin(args);
 	clear_shared(shared, (size_t) args.words * (args.pass_bins << args.log2_most));
 	wait_for_predecessor();
 	if (threadIdx.x < 2 * args.nslots)
@@ -1088,7 +1096,8 @@ tiles_kernel(const __grid_constant__ HistArgs args, u32 stage_bytes)
 		atomicAdd(args.program->untold, (unsigned long long) untold);
 	__syncthreads();
 	flush_to_limbs(args, shared, lc, (u32) args.bins.nbins, args.limb, 0);
-	hot_end(args);
+	if (KERNEL != TILES_LIGHT)
+		end_hot(args);
 }
 
 #endif							/* GPUAGG_HIST_TILES_CUH */
