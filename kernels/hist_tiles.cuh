@@ -124,6 +124,30 @@ struct alignas(16) Piece
 	u32			offset;			/* in a stage */
 };
 
+/* A key's column, and what of it are bins. */
+struct alignas(16) TileKey
+{
+	int64_t		min;
+	u32			extent;
+	u32			word;			/* the operand, and NULL_HAS_BIN */
+};
+
+#define NULL_HAS_BIN (1u << 31)
+
+struct alignas(16) TileSlot
+{
+	u32			word;			/* the operand */
+	u32			filter;			/* that of a filter, or OPERAND_NONE */
+	u32			words;			/* bytes to its words in shared memory */
+	u32			what;			/* HistTile, and these: */
+};
+
+#define SLOT_AGAIN 0x100		/* of the slot before, values are */
+#define SLOT_NO_VALUES 0x200	/* a count, which needs none: */
+#define SLOT_VALIDITY 0x400		/* but whether they are NULL */
+#define SLOT_FILTER 0x800		/* a column of bytes */
+#define SLOT_F32 0x1000
+
 /* What a block knows of a program, in shared memory. */
 struct alignas(16) TileTable
 {
@@ -138,9 +162,8 @@ struct alignas(16) TileTable
 	u32			nchecks;
 	u32			filter;
 	u32			check[GPUAGG_MAX_CHECKS];
-	u32			bin[GPUAGG_MAX_KEYS];
-	u32			slot[GPUAGG_MAX_SLOTS];
-	u32			slot_filter[GPUAGG_MAX_SLOTS];
+	TileKey		key[GPUAGG_MAX_KEYS];
+	TileSlot	slot[GPUAGG_MAX_SLOTS];
 	bool		nullable[GPUAGG_MAX_CHECKS];
 };
 
@@ -149,7 +172,8 @@ template <int THREADS> struct Tile
 {
 	const GpuaggProgram *program;
 	const TileTable *table;		/* these are in shared memory */
-	const char *stage;			/* of this tile, the thread's 16 bytes of columns of 4 */
+	const char *stage;			/* of this tile */
+	u32			thread;			/* of the block */
 	ulonglong2 *values;
 	uint8_t    *states;
 	u32			row;			/* the first one */
@@ -311,9 +335,28 @@ make_step(const TileTable &t, VectorInstruction in)
 					  word_of(t, in.a) | (in.r == VECTOR_NONE ? NO_RESULT : in.r) << RESULT_SHIFT, b, c);
 }
 
+static __device__ __forceinline__ TileSlot
+make_slot(const TileTable &t, const HistArgs &args, int s, int lc)
+{
+	const HistSlot &slot = args.slot[s];
+	u32			what = (u32) slot.tile;
+
+	if (slot.tile == TILE_COUNT && !slot.x.computed)
+		what |= SLOT_NO_VALUES | (slot.x.validity ? SLOT_VALIDITY : 0);
+	else if (slot.again)
+		what |= SLOT_AGAIN;
+	if (slot.filter)
+		what |= SLOT_FILTER;
+	if (slot.x.type == GPUAGG_VALUE_F32)
+		what |= SLOT_F32;
+	return {column_word(t, slot.x, SLOT_SOURCES + s),
+		slot.filter_operand < 0 ? (u32) OPERAND_NONE : word_of(t, (u32) slot.filter_operand),
+		slot.word * (args.pass_bins << lc) * (u32) sizeof(u32), what};
+}
+
 /* By the block: fills in the table; room: of a stage. */
 static __device__ __noinline__ void
-make_table(const HistArgs &args, u32 room, TileTable &t)
+make_table(const HistArgs &args, u32 room, int lc, TileTable &t)
 {
 	const GpuaggProgram &p = *args.program;
 	u32			i = threadIdx.x;
@@ -340,12 +383,10 @@ make_table(const HistArgs &args, u32 room, TileTable &t)
 		t.nullable[i] = p.check[i].nullable;
 	}
 	if (i < (u32) args.bins.ncolumns)
-		t.bin[i] = column_word(t, args.bins.column[i], BIN_SOURCES + (int) i);
+		t.key[i] = {args.bins.min[i], (u32) args.bins.extent[i],
+			column_word(t, args.bins.column[i], BIN_SOURCES + (int) i) | (args.bins.null_bin[i] ? NULL_HAS_BIN : 0)};
 	if (i < (u32) args.nslots)
-	{
-		t.slot[i] = column_word(t, args.slot[i].x, SLOT_SOURCES + (int) i);
-		t.slot_filter[i] = args.slot[i].filter_operand < 0 ? OPERAND_NONE : word_of(t, (u32) args.slot[i].filter_operand);
-	}
+		t.slot[i] = make_slot(t, args, (int) i, lc);
 	if (i == 0)
 	{
 		t.filter = word_of(t, p.steps.filter);
@@ -357,16 +398,6 @@ make_table(const HistArgs &args, u32 room, TileTable &t)
 
 /* ---- columns ------------------------------------------------------------------- */
 
-/*
- * In a stage a warp's rows of a column lie together; of 8 bytes, two rows of each lane and then the two others, with
- * each four of these exchanged, so that 16 bytes of eight lanes are in different banks however they come.
- */
-static __device__ __forceinline__ u32
-half_of_lane(u32 lane, u32 half)
-{
-	return half * 512 + (lane ^ half * 4) * 16;
-}
-
 /* The rows of a warp that are fewer than a line, the others as zeros; one by one. */
 static __device__ __forceinline__ void
 copy_rest(const TileTable &t, char *stage, u32 row, u32 end)
@@ -377,8 +408,7 @@ copy_rest(const TileTable &t, char *stage, u32 row, u32 end)
 		for (u32 k = threadIdx.x % 32; k < LINE_ROWS; k += 32)
 		{
 			Piece		p = t.piece[i];
-			char	   *to = stage + p.offset + threadIdx.x / 32 * LINE_ROWS * p.width +
-				(p.width == 8 ? half_of_lane(k / 4, k / 2 & 1) + k % 2 * 8 : k * p.width);
+			char	   *to = stage + p.offset + (threadIdx.x / 32 * LINE_ROWS + k) * p.width;
 			bool		is = row + k < end;
 
 			if (p.width == 8)
@@ -392,34 +422,39 @@ copy_rest(const TileTable &t, char *stage, u32 row, u32 end)
 		}
 }
 
-/* Has a warp's rows on their way to a stage, as one group of copies; row: the warp's first. */
-static __device__ __forceinline__ void
-copy_ahead(const TileTable &t, char *stage, u32 line, u32 end_line, u32 nrows)
+/*
+ * Has a warp's line of rows on its way to a stage, as one group of copies.  In the stage rows lie as in the column, since copies
+ * to places in another order come one by one.
+ */
+template <int THREADS> static __device__ __forceinline__ void
+copy_ahead(const Tile<THREADS> &tile, char *stage, u32 line, u32 end_line, u32 nrows)
 {
-	u32			lane = threadIdx.x % 32,
-				warp = threadIdx.x / 32,
-				row = line * LINE_ROWS;
+	const TileTable &t = *tile.table;
+	u32			row = line * LINE_ROWS;
 
 	if (line < end_line && row + LINE_ROWS > nrows)
 		copy_rest(t, stage, row, nrows);
 	else if (line < end_line)
 	{
-		u32			stage_at = shared_address(stage),
-					half = half_of_lane(lane >> 1, lane & 1);
+		u32			n = t.npieces,
+					lane = tile.thread % 32,
+					warp_row = tile.thread / 32 * LINE_ROWS,
+					stage_at = shared_address(stage);
 
 #pragma unroll 1
-		for (u32 i = 0; i < t.npieces; i++)
+		for (u32 i = 0; i < n; i++)
 		{
 			Piece		p = t.piece[i];
 			const char *from = p.values + (u64) row * p.width;
-			u32			to = stage_at + p.offset + warp * LINE_ROWS * p.width;
+			u32			to = stage_at + p.offset + warp_row * p.width;
 
-			if (p.width == 4)
-				asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to + lane * 16), "l"(from + lane * 16) : "memory");
-			else if (p.width == 8)
+			if (p.width >= 4)
 			{
-				asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to + half), "l"(from + lane * 16) : "memory");
-				asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to + half + 256), "l"(from + lane * 16 + 512) : "memory");
+				from += lane * 16;
+				to += lane * 16;
+				asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(from) : "memory");
+				if (p.width == 8)
+					asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to + 512), "l"(from + 512) : "memory");
 			}
 			else if (p.width == 2)
 				asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" : : "r"(to + lane * 8), "l"(from + lane * 8) : "memory");
@@ -430,20 +465,18 @@ copy_ahead(const TileTable &t, char *stage, u32 line, u32 end_line, u32 nrows)
 	asm volatile("cp.async.commit_group;" : : : "memory");
 }
 
-/* Of a stage, a thread's four rows of 4 bytes. */
+/* Of a stage, a thread's four rows of a column of 4 bytes; */
 template <typename Tile> static __device__ __forceinline__ int4
 staged_int4(const Tile &tile, u32 offset)
 {
-	return *(const int4 *) (tile.stage + offset);
+	return *(const int4 *) (tile.stage + (offset + tile.thread * 16));
 }
 
-/* Two of 8 bytes; tile.stage is 512 bytes of each warp before this and 16 of each lane in. */
+/* two of one of 8. */
 template <typename Tile> static __device__ __forceinline__ ulonglong2
 staged_int8(const Tile &tile, u32 offset, u32 half)
 {
-	u32			lane = threadIdx.x % 32;
-
-	return *(const ulonglong2 *) (tile.stage + (offset + threadIdx.x / 32 * 512 + half_of_lane(lane, half) - lane * 16));
+	return *(const ulonglong2 *) (tile.stage + (offset + tile.thread * 32 + half * 16));
 }
 
 /*
@@ -455,7 +488,7 @@ fetch(const Tile &tile, const void *values, int width, int piece, u32 tile_rows)
 {
 	const T    *p = (const T *) ((const char *) values + (size_t) tile.row * width) + piece;
 
-	if (tile.more && piece == 0 && threadIdx.x % (32 / width) == 0)
+	if (tile.more && piece == 0 && tile.thread % (32 / width) == 0)
 		asm volatile("prefetch.global.L2 [%0];" : : "l"((const char *) p + tile_rows * width));
 	return __ldg(p);
 }
@@ -482,7 +515,7 @@ load_values(const Tile<THREADS> &tile, const Source &c, int64_t (&v)[ITEMS])
 	{
 		case GPUAGG_VALUE_I8:
 			{
-				u32			w = staged ? *(const u32 *) (tile.stage + c.staged - threadIdx.x * 12)
+				u32			w = staged ? *(const u32 *) (tile.stage + (c.staged + tile.thread * 4))
 					: fetch<u32>(tile, c.values, 1, 0, THREADS * ITEMS);
 
 #pragma unroll
@@ -492,7 +525,7 @@ load_values(const Tile<THREADS> &tile, const Source &c, int64_t (&v)[ITEMS])
 			}
 		case GPUAGG_VALUE_I16:
 			{
-				uint2		w = staged ? *(const uint2 *) (tile.stage + c.staged - threadIdx.x * 8)
+				uint2		w = staged ? *(const uint2 *) (tile.stage + (c.staged + tile.thread * 8))
 					: fetch<uint2>(tile, c.values, 2, 0, THREADS * ITEMS);
 
 				v[0] = (int16_t) w.x;
@@ -563,9 +596,9 @@ load_filter(const Tile<THREADS> &tile, const uint8_t *filter)
 template <int THREADS> static __device__ __forceinline__ void
 put_temporary(const Tile<THREADS> &tile, u32 r, const Lanes &from)
 {
-	tile.values[2 * r * THREADS + threadIdx.x] = make_ulonglong2(from.v[0], from.v[1]);
-	tile.values[(2 * r + 1) * THREADS + threadIdx.x] = make_ulonglong2(from.v[2], from.v[3]);
-	tile.states[r * THREADS + threadIdx.x] = (uint8_t) from.s;
+	tile.values[2 * r * THREADS + tile.thread] = make_ulonglong2(from.v[0], from.v[1]);
+	tile.values[(2 * r + 1) * THREADS + tile.thread] = make_ulonglong2(from.v[2], from.v[3]);
+	tile.states[r * THREADS + tile.thread] = (uint8_t) from.s;
 }
 
 template <int THREADS> static __device__ __forceinline__ void
@@ -606,14 +639,14 @@ get_operand(const Tile<THREADS> &tile, u32 word, const Lanes &last, Lanes &to)
 			}
 		case OPERAND_TEMPORARY:
 			{
-				ulonglong2	low = tile.values[2 * number * THREADS + threadIdx.x],
-							high = tile.values[(2 * number + 1) * THREADS + threadIdx.x];
+				ulonglong2	low = tile.values[2 * number * THREADS + tile.thread],
+							high = tile.values[(2 * number + 1) * THREADS + tile.thread];
 
 				to.v[0] = low.x;
 				to.v[1] = low.y;
 				to.v[2] = high.x;
 				to.v[3] = high.y;
-				to.s = tile.states[number * THREADS + threadIdx.x];
+				to.s = tile.states[number * THREADS + tile.thread];
 				break;
 			}
 		case OPERAND_INT4:
@@ -812,7 +845,7 @@ rows_that_count(const Tile<THREADS> &tile, const Lanes &last, Conditions &condit
 
 /* As find_bins. */
 template <int THREADS> static __device__ __forceinline__ u32
-tile_bins(const Tile<THREADS> &tile, const GpuaggBins &b, const Lanes &last, u32 ok, int32_t (&bin)[ITEMS], u32 &outside)
+tile_bins(const Tile<THREADS> &tile, int nkeys, const Lanes &last, u32 ok, int32_t (&bin)[ITEMS], u32 &outside)
 {
 	u32			out = 0;
 
@@ -820,25 +853,27 @@ tile_bins(const Tile<THREADS> &tile, const GpuaggBins &b, const Lanes &last, u32
 	for (int j = 0; j < ITEMS; j++)
 		bin[j] = 0;
 #pragma unroll 1
-	for (int c = 0; c < b.ncolumns; c++)
+	for (int c = 0; c < nkeys; c++)
 	{
-		Lanes		x;
-		u32			values = (u32) (b.extent[c] - (b.null_bin[c] != 0)),
+		TileKey		key = tile.table->key[c];
+		u32			null_bin = key.word >> 31,
+					values = key.extent - null_bin,
 					valid;
+		Lanes		x;
 
-		get_operand(tile, tile.table->bin[c], last, x);
+		get_operand(tile, key.word & ~NULL_HAS_BIN, last, x);
 		valid = rows_of_values(x.s);
-		if (!b.null_bin[c])
+		if (!null_bin)
 			ok &= valid;
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			u64			k = (u64) x.v[j] - (u64) b.min[c];
+			u64			k = (u64) x.v[j] - (u64) key.min;
 			bool		is_value = valid >> j & 1;
 
 			if (is_value && k >= values)
 				out |= 1u << j;
-			bin[j] = (int32_t) ((u32) bin[j] * (u32) b.extent[c] + (is_value ? (u32) k : values));
+			bin[j] = (int32_t) ((u32) bin[j] * key.extent + (is_value ? (u32) k : values));
 		}
 	}
 	out &= ok;
@@ -917,11 +952,10 @@ tile_squares(const HistArgs &args, int s, const FastShared &place, int e0, const
 }
 
 template <int KERNEL> static __device__ __forceinline__ void
-add_slot(const HistArgs &args, int s, const FastShared &place, int e0, const u32 (&at)[ITEMS], const int32_t (&bin)[ITEMS],
-		 const u64 (&v)[ITEMS], u32 in)
+add_slot(const HistArgs &args, int s, int tile, const FastShared &place, int e0, const u32 (&at)[ITEMS],
+		 const int32_t (&bin)[ITEMS], const u64 (&v)[ITEMS], u32 in)
 {
 	FastArgs	fast = {{}, -1, -1, s};
-	int			tile = args.slot[s].tile;
 
 	if (tile == TILE_COUNT)
 	{
@@ -967,7 +1001,7 @@ add_slots(const HistArgs &args, const Tile<THREADS> &tile, u32 *shared, const in
 		  const int32_t (&bin)[ITEMS], u32 ok)
 {
 	u32			plane = args.pass_bins << lc,
-				copy = threadIdx.x & ((1u << lc) - 1),
+				copy = tile.thread & ((1u << lc) - 1),
 				valid = ALL_ITEMS;
 	u32			at[ITEMS];
 	u64			v[ITEMS];
@@ -981,44 +1015,44 @@ add_slots(const HistArgs &args, const Tile<THREADS> &tile, u32 *shared, const in
 #pragma unroll 1
 	for (int s = 0; s < args.nslots; s++)
 	{
-		const HistSlot &slot = args.slot[s];
+		TileSlot	slot = tile.table->slot[s];
 		u32			in = ok;
 		FastShared	place = {};
 
-		if (slot.tile == TILE_COUNT && !slot.x.computed)
-			valid = load_validity(tile, slot.x.validity);
-		else if (!slot.again)
+		if (slot.what & SLOT_NO_VALUES)
+			valid = slot.what & SLOT_VALIDITY ? load_validity(tile, args.slot[s].x.validity) : ALL_ITEMS;
+		else if (!(slot.what & SLOT_AGAIN))
 		{
 			Lanes		x;
 
-			get_operand(tile, tile.table->slot[s], last, x);
+			get_operand(tile, slot.word, last, x);
 			valid = rows_of_values(x.s);
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
 				v[j] = (u64) x.v[j];
-			if (KERNEL != TILES_LIGHT && slot.x.type == GPUAGG_VALUE_F32)
+			if (KERNEL != TILES_LIGHT && (slot.what & SLOT_F32))
 #pragma unroll
 				for (int j = 0; j < ITEMS; j++)
 					v[j] = __double_as_longlong((double) __uint_as_float((u32) x.v[j]));
 		}
 		in &= valid;
-		if (slot.filter)
-			in &= load_filter(tile, slot.filter);
-		else if (slot.filter_operand >= 0)
+		if (slot.what & SLOT_FILTER)
+			in &= load_filter(tile, args.slot[s].filter);
+		else if (slot.filter != OPERAND_NONE)
 		{
 			Lanes		x;
 
-			get_operand(tile, tile.table->slot_filter[s], last, x);
+			get_operand(tile, slot.filter, last, x);
 			in &= rows_of_truth(x.v) & rows_of_values(x.s);
 		}
-		place.word = slot.word;
-		place.words = shared + slot.word * plane;
-		place.words_at = shared_address(place.words);
+		place.word = args.slot[s].word;
+		place.words = (u32 *) ((char *) shared + slot.words);
+		place.words_at = shared_address(shared) + slot.words;
 		place.plane = plane;
 		place.nbins = (u32) args.bins.nbins;
 		place.log2_copies = lc;
 		place.copy = copy;
-		add_slot<KERNEL>(args, s, place, window[2 * s], at, bin, v, in);
+		add_slot<KERNEL>(args, s, (int) (slot.what & 0xff), place, window[2 * s], at, bin, v, in);
 	}
 }
 
@@ -1055,13 +1089,15 @@ tiles_kernel(const __grid_constant__ HistArgs args, u32 stage_bytes)
 	wait_for_predecessor();
 	if (threadIdx.x < 2 * args.nslots)
 		window[threadIdx.x] = args.window[threadIdx.x];
-	make_table(args, stage_bytes, *table);
+	lc = log2_copies(args);
+	make_table(args, stage_bytes, lc, *table);
+	/* not threadIdx.x, which is read anew wherever registers are scarce */
+	asm volatile("mov.u32 %0, %%tid.x;" : "=r"(tile.thread));
 	tile.program = args.program;
 	tile.table = table;
 	tile.values = (ulonglong2 *) (table + 1);
 	tile.states = (uint8_t *) (tile.values + (size_t) args.temporaries * THREADS * 2);
-	lc = log2_copies(args);
-	copy_ahead(*table, stages, line, end, args.nrows);
+	copy_ahead(tile, stages, line, end, args.nrows);
 	for (; line < end; line += THREADS / 32)
 	{
 		Lanes		last = Lanes();
@@ -1070,13 +1106,13 @@ tiles_kernel(const __grid_constant__ HistArgs args, u32 stage_bytes)
 		u32			ok;
 
 		/* a warp reads only what it copied itself, so no other has to be waited for */
-		tile.stage = stages + stage + threadIdx.x * 16;
+		tile.stage = stages + stage;
 		stage ^= stage_bytes;
 		__syncwarp();
-		copy_ahead(*table, stages + stage, line + THREADS / 32, end, args.nrows);
+		copy_ahead(tile, stages + stage, line + THREADS / 32, end, args.nrows);
 		asm volatile("cp.async.wait_group 1;" : : : "memory");
 		__syncwarp();
-		tile.row = line * LINE_ROWS + threadIdx.x % 32 * ITEMS;
+		tile.row = line * LINE_ROWS + tile.thread % 32 * ITEMS;
 		tile.there = tile.row >= args.nrows ? 0 : args.nrows - tile.row >= ITEMS ? ALL_ITEMS : (1u << (args.nrows - tile.row)) - 1;
 		tile.more = line + THREADS / 32 < end;
 		ok = tile.there;
@@ -1087,7 +1123,7 @@ tiles_kernel(const __grid_constant__ HistArgs args, u32 stage_bytes)
 		ok = rows_that_count(tile, last, conditions, untold);
 		if (!__any_sync(~0u, ok))
 			continue;
-		ok = tile_bins(tile, args.bins, last, ok, bin, outside);
+		ok = tile_bins(tile, args.bins.ncolumns, last, ok, bin, outside);
 		add_slots<KERNEL>(args, tile, shared, window, lc, last, bin, ok);
 	}
 	if (outside)
