@@ -6,6 +6,7 @@
 #include "hist_change.cuh"
 #include "hist_kernels.cuh"
 #include "hist_slots.cuh"
+#include "hist_tiles_args.h"
 #include "partition.cuh"
 
 /* Entries of a warp for hot bins: at least so many where rows may be outside a window, more where there is room. */
@@ -400,6 +401,13 @@ bins_computed(const GpuaggBins &b)
 	return false;
 }
 
+/* How many bins fit shared memory beside what a program needs; may be negative. */
+static int
+bins_beside_tiles(const HistArgs &args, const HistDevice &dev)
+{
+	return (dev.shared_bytes - (int) hist_tile_bytes(args)) / 4 / args.words;
+}
+
 static GpuaggCudaStatus
 plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
@@ -441,9 +449,12 @@ plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		if (!all)
 			break;
 		args.tiles = hist_choose_tiles(args, hist->steps);
-		dev.shared_bytes -= (int) hist_tile_bytes(args);
-		if (dev.shared_bytes / 4 / args.words < hist->bins.nbins + 1)
+		/* fewer threads have fewer temporaries */
+		if (args.tiles == TILES_LIGHT && bins_beside_tiles(args, dev) < hist->bins.nbins + 1)
+			args.tiles = TILES_MIDDLE;
+		if (bins_beside_tiles(args, dev) < hist->bins.nbins + 1)
 			continue;
+		dev.shared_bytes -= (int) hist_tile_bytes(args);
 		plan.model = hist_model(&dev, hist->bins.nbins, args.words, hist->nrows, HIST_BINS_ANY);
 		if (plan.model.form != HIST_FORM_SHARED || plan.model.passes > 1)
 			continue;
