@@ -422,8 +422,9 @@ check_simplified(int op, int64_t (*draw_a) (void), int64_t (*draw_b) (void))
 	CHECK(to.op == VECTOR_DEC_COMPARE && to.r == in.r && to.a == in.a && to.b == in.b, "operation %d", op);
 	for (int i = 0; i < 2000; i++)
 	{
-		VectorCell	a = vector_cell(draw_a(), (int) random_below(9) % 3);
-		VectorCell	b = vector_cell(random_below(3) ? draw_b() : a.value, (int) random_below(9) % 3);
+		int			small = random_below(3) == 0;
+		VectorCell	a = vector_cell(small ? (int64_t) random_below(3) : draw_a(), random_below(4) ? VECTOR_VALUE : (int) random_below(3));
+		VectorCell	b = vector_cell(small ? (int64_t) random_below(3) : draw_b(), random_below(4) ? VECTOR_VALUE : (int) random_below(3));
 
 		CHECK(same(run_one(op, 0, a, b, a), run_one(to.op, to.data, a, b, a)), "operation %d of %ld and %ld", op, (long) a.value,
 			  (long) b.value);
