@@ -283,6 +283,7 @@ typedef struct GpuaggHist
 	GpuaggHistStatus *status;
 	GpuaggHistStrategy strategy;	/* AUTO: by the model in hist_model.h */
 	const GpuaggProgram *program;	/* TILES: in device memory */
+	const VectorProgram *steps;	/* its steps in the host's memory: what knows no more operations is faster; NULL: unknown */
 	int			temporaries;	/* that it has */
 	int			input_bytes;	/* of a row's inputs that it reads, about: room to have them read ahead */
 	int64_t		input_row;		/* of its inputs, the call's first row: a multiple of 64 below 2^31 */

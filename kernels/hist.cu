@@ -6,6 +6,7 @@
 #include "hist_change.cuh"
 #include "hist_kernels.cuh"
 #include "hist_slots.cuh"
+#include "hist_tiles_args.h"
 #include "partition.cuh"
 
 /* Entries of a warp for hot bins: at least so many where rows may be outside a window, more where there is room. */
@@ -406,6 +407,13 @@ bins_computed(const GpuaggBins &b)
 	return false;
 }
 
+/* How many bins fit shared memory beside what a program needs; may be negative. */
+static int
+bins_beside_tiles(const HistArgs &args, const HistDevice &dev)
+{
+	return (dev.shared_bytes - (int) hist_tile_bytes(args)) / 4 / args.words;
+}
+
 static GpuaggCudaStatus
 plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
@@ -438,7 +446,6 @@ plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 
 		if (hist_widths[i].in_moments)
 			break;
-		dev.shared_bytes -= (int) hist_tile_bytes(args);
 		hist_size_slots(args, hist_widths[i], bits, hist_log2_ceil(hist->nrows + 1));
 		for (int s = 0; s < args.nslots; s++)
 		{
@@ -447,8 +454,13 @@ plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		}
 		if (!all)
 			break;
-		if (dev.shared_bytes / 4 / args.words < hist->bins.nbins + 1)
+		args.tiles = hist_choose_tiles(args, hist->steps);
+		/* fewer threads have fewer temporaries */
+		if (args.tiles == TILES_LIGHT && bins_beside_tiles(args, dev) < hist->bins.nbins + 1)
+			args.tiles = TILES_MIDDLE;
+		if (bins_beside_tiles(args, dev) < hist->bins.nbins + 1)
 			continue;
+		dev.shared_bytes -= (int) hist_tile_bytes(args);
 		plan.model = hist_model(&dev, hist->bins.nbins, args.words, hist->nrows, HIST_BINS_ANY);
 		if (plan.model.form != HIST_FORM_SHARED || plan.model.passes > 1)
 			continue;

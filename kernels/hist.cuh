@@ -159,6 +159,7 @@ struct HistArgs
 	int			hot_entries;	/* of a warp, a power of two, or 0; see hist_change.cuh */
 	/* hist_tiles.cu */
 	const GpuaggProgram *program;
+	int			tiles;			/* TileKernel */
 	int			temporaries;
 	int			input_bytes;
 	u32			input_row;

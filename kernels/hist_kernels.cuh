@@ -22,6 +22,8 @@ GpuaggCudaStatus hist_launch_partition(const HistArgs &args, const DeviceFacts &
 									   cudaStream_t stream);
 /* All slots, tile by tile; what it needs of shared memory beside bins. */
 size_t hist_tile_bytes(const HistArgs &args);
+/* The fastest kernel that knows all slots and steps; NULL: any steps. */
+int hist_choose_tiles(const HistArgs &args, const VectorProgram *steps);
 GpuaggCudaStatus hist_launch_tiles(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
 /* Limbs to states. */
 GpuaggCudaStatus hist_launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);

@@ -18,8 +18,10 @@ CUDA_FLAGS = -std=c++17 -O3 -fmad=false $(CUDA_GENCODE) -I$(TOP)src -I$(TOP)kern
 KERNEL_LIB = build/libgpuagg_kernels.a
 # The instances of the segmented reduction, in as many parts as SEGMENTED_PARTS of segmented_args.h says.
 SEGMENTED_OBJS = $(patsubst %,build/kernels/segmented_part%.o,0 1 2 3 4 5)
-KERNEL_OBJS = $(filter-out build/kernels/segmented_part.o,$(patsubst $(TOP)%.cu,build/%.o,$(wildcard $(TOP)kernels/*.cu))) \
-              $(SEGMENTED_OBJS) build/kernels/monoid.o
+# The kernels of histograms by tiles, as many as TILE_KERNELS of hist_tiles_args.h says.
+TILES_OBJS = $(patsubst %,build/kernels/hist_tiles_part%.o,0 1 2)
+KERNEL_OBJS = $(filter-out build/kernels/segmented_part.o build/kernels/hist_tiles_part.o,$(patsubst $(TOP)%.cu,build/%.o,$(wildcard $(TOP)kernels/*.cu))) \
+              $(SEGMENTED_OBJS) $(TILES_OBJS) build/kernels/monoid.o
 GPU_TEST_OBJS = $(patsubst $(TOP)%.cu,build/%.o,$(wildcard $(TOP)test/unit/gpu_*.cu))
 KERNEL_BENCH_OBJS = $(patsubst $(TOP)%.cu,build/%.o,$(wildcard $(TOP)test/bench/kernels*.cu))
 
@@ -45,6 +47,10 @@ define cuda_rules
 $(SEGMENTED_OBJS:build/%=$1/%): $1/kernels/segmented_part%.o: kernels/segmented_part.cu
 	@mkdir -p $$(@D)
 	$$(NVCC) $$(CUDA_FLAGS) -DSEGMENTED_PART=$$* -MMD -MP -MF $$(@:.o=.d) -c $$< -o $$@
+
+$(TILES_OBJS:build/%=$1/%): $1/kernels/hist_tiles_part%.o: kernels/hist_tiles_part.cu
+	@mkdir -p $$(@D)
+	$$(NVCC) $$(CUDA_FLAGS) -DTILES_PART=$$* -MMD -MP -MF $$(@:.o=.d) -c $$< -o $$@
 
 $1/kernels/%.o: kernels/%.cu
 	@mkdir -p $$(@D)

@@ -204,6 +204,66 @@ vector_operands(int op)
 	}
 }
 
+/*
+ * The same operation by fewer names: comparisons of signed integers of any width are VECTOR_DEC_COMPARE, as registers have
+ * these extended to 64 bits.
+ */
+VECTOR_SHARED VectorInstruction
+vector_simplify(VectorInstruction in)
+{
+	int			data = 0;
+
+	switch (in.op)
+	{
+#define VECTOR_EQUALITY(P) \
+		case VECTOR_##P##EQ: \
+			data = 2; \
+			break; \
+		case VECTOR_##P##NE: \
+			data = 5; \
+			break;
+#define VECTOR_COMPARISON(P) \
+		VECTOR_EQUALITY(P) \
+		case VECTOR_##P##LT: \
+			data = 1; \
+			break; \
+		case VECTOR_##P##LE: \
+			data = 3; \
+			break; \
+		case VECTOR_##P##GT: \
+			data = 4; \
+			break; \
+		case VECTOR_##P##GE: \
+			data = 6; \
+			break;
+			VECTOR_COMPARISON(F_INT2)
+			VECTOR_COMPARISON(F_INT4)
+			VECTOR_COMPARISON(F_INT8)
+			VECTOR_COMPARISON(F_INT24)
+			VECTOR_COMPARISON(F_INT42)
+			VECTOR_COMPARISON(F_INT28)
+			VECTOR_COMPARISON(F_INT82)
+			VECTOR_COMPARISON(F_INT48)
+			VECTOR_COMPARISON(F_INT84)
+			VECTOR_COMPARISON(F_BOOL)
+			VECTOR_COMPARISON(F_DATE_)
+			VECTOR_COMPARISON(F_TIME_)
+			VECTOR_COMPARISON(F_TIMESTAMP_)
+			VECTOR_COMPARISON(F_TIMESTAMPTZ_)
+			VECTOR_COMPARISON(F_CASH_)
+			VECTOR_EQUALITY(F_CHAR)
+			VECTOR_EQUALITY(F_OID)
+			VECTOR_EQUALITY(F_ENUM_)
+#undef VECTOR_EQUALITY
+#undef VECTOR_COMPARISON
+		default:
+			return in;
+	}
+	in.op = VECTOR_DEC_COMPARE;
+	in.data = (uint16_t) data;
+	return in;
+}
+
 /* Is it a register that the instructions before have set, or a constant that there is? */
 static inline int
 vector_operand_valid(const VectorProgram *p, uint64_t set, int operand)

@@ -335,6 +335,7 @@ tiles_reduce(Query *query, const Rows *rows, const TileProgram *tiles, const Gpu
 	hist->bins = groups_bins(query, rows);
 	hist->nrows = rows->nrows;
 	hist->program = program;
+	hist->steps = &tiles->program.steps;
 	hist->temporaries = tiles->temporaries;
 	hist->input_bytes = tiles->input_bytes;
 	hist->input_row = first;

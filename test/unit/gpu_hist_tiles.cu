@@ -3,6 +3,8 @@
  *	  Histograms by tiles: programs over columns of all widths, staged in shared memory or not, from rows of any segment on.
  */
 #include "gpu_hist_run.h"
+#include "hist_tiles_args.h"
+#include "operators/vector_run.h"
 
 /* What is asked for: WHERE a < 300 AND b <> 7, of computed and of stored columns by a key. */
 struct TileCase
@@ -272,4 +274,346 @@ GPU_TEST(hist_tiles_columns)
 		for (bool nulls : {false, true})
 			for (int input_bytes : {0, 20, 1000})
 				check_many_columns(nbins, nulls, input_bytes, n, seed++);
+}
+
+/* ---- random programs ------------------------------------------------------------------ */
+
+/* What operands and results are: i integers, w those of 32 bits, f float8, b booleans, x any, l a list, - none. */
+struct DrawnOp
+{
+	int			op;
+	char		a,
+				b,
+				c,
+				result;
+};
+
+/* The light kernel has them all. */
+static const DrawnOp light_ops[] = {
+	{VECTOR_AND, 'b', 'b', '-', 'b'}, {VECTOR_OR, 'b', 'b', '-', 'b'}, {VECTOR_NOT, 'b', '-', '-', 'b'},
+	{VECTOR_ISNULL, 'x', '-', '-', 'b'}, {VECTOR_ISNOTNULL, 'x', '-', '-', 'b'}, {VECTOR_DEC_COMPARE, 'i', 'i', '-', 'b'},
+	{VECTOR_F_INT8LT, 'i', 'i', '-', 'b'}, {VECTOR_F_INT8NE, 'i', 'i', '-', 'b'}, {VECTOR_F_INT48GE, 'w', 'i', '-', 'b'},
+	{VECTOR_F_INT4LE, 'w', 'w', '-', 'b'}, {VECTOR_F_FLOAT8EQ, 'f', 'f', '-', 'b'}, {VECTOR_F_FLOAT8NE, 'f', 'f', '-', 'b'},
+	{VECTOR_F_FLOAT8LT, 'f', 'f', '-', 'b'}, {VECTOR_F_FLOAT8LE, 'f', 'f', '-', 'b'}, {VECTOR_F_FLOAT8GT, 'f', 'f', '-', 'b'},
+	{VECTOR_F_FLOAT8GE, 'f', 'f', '-', 'b'}, {VECTOR_BUCKET, 'f', 'l', '-', 'i'}, {VECTOR_F64_BELOW, 'f', 'f', '-', 'f'},
+	{VECTOR_PRESENCE, 'x', '-', '-', 'i'}, {VECTOR_TOLD, 'x', '-', '-', 'b'}, {VECTOR_DEC_ADD, 'i', 'i', '-', 'i'},
+	{VECTOR_DEC_SUB, 'i', 'i', '-', 'i'}, {VECTOR_DEC_MUL, 'i', 'i', '-', 'i'}
+};
+
+/* The light kernel has none of them. */
+static const DrawnOp other_ops[] = {
+	{VECTOR_SELECT, 'b', 'i', 'i', 'i'}, {VECTOR_COALESCE, 'i', 'i', '-', 'i'}, {VECTOR_DEC_MOD, 'i', 'i', '-', 'i'},
+	{VECTOR_F_INT8PL, 'i', 'i', '-', 'i'}, {VECTOR_F_FLOAT8PL, 'f', 'f', '-', 'f'}, {VECTOR_IN, 'i', 'l', '-', 'b'},
+	{VECTOR_F_INT4PL, 'w', 'w', '-', 'w'}
+};
+
+/* Columns that programs read, by number, and constants. */
+static const GpuaggValueType drawn_inputs[] = {GPUAGG_VALUE_I32, GPUAGG_VALUE_I64, GPUAGG_VALUE_F64, GPUAGG_VALUE_I16,
+	GPUAGG_VALUE_F64, GPUAGG_VALUE_I64};
+#define DRAWN_INPUTS 6
+#define CONSTANT_LIST 6
+static const char constant_kinds[] = "wifbbi";
+
+struct DrawnProgram
+{
+	GpuaggProgram p;
+	char		kind[16];		/* of each result */
+	int			n;
+
+	static bool
+	fits(char wanted, char is)
+	{
+		return wanted == 'x' || wanted == is || (wanted == 'i' && (is == 'w' || is == 'b'));
+	}
+	/* An operand that instruction i, or what comes after the last one, may read. */
+	uint16_t
+	draw_operand(Random &r, char wanted, int i) const
+	{
+		std::vector<uint16_t> all;
+
+		for (int k = 0; k < DRAWN_INPUTS; k++)
+			if (fits(wanted, drawn_inputs[k] == GPUAGG_VALUE_F64 ? 'f' : drawn_inputs[k] == GPUAGG_VALUE_I32 ? 'w' : 'i'))
+				all.push_back((uint16_t) (GPUAGG_INPUT + k));
+		for (int k = 0; constant_kinds[k]; k++)
+			if (fits(wanted, constant_kinds[k]))
+				all.push_back((uint16_t) (VECTOR_CONSTANT + k));
+		for (int k = 0; k < i; k++)
+			for (int often = 0; often < 3 && fits(wanted, kind[k]); often++)
+				if (k == i - 1)
+					all.push_back(GPUAGG_LAST);
+				else if (p.steps.instructions[k].r != VECTOR_NONE)
+					all.push_back((uint16_t) k);
+		return all[r.below(all.size())];
+	}
+	void
+	draw_instruction(Random &r, const DrawnOp &d, int i)
+	{
+		VectorInstruction &in = p.steps.instructions[i];
+
+		in.op = (uint16_t) d.op;
+		in.r = r.below(4) ? (uint16_t) i : VECTOR_NONE;
+		in.data = d.op == VECTOR_DEC_COMPARE ? (uint16_t) r.below(8) : (uint16_t) r.below(2);
+		in.a = draw_operand(r, d.a, i);
+		in.b = d.b == 'l' ? (uint16_t) (VECTOR_CONSTANT + CONSTANT_LIST) : d.b == '-' ? VECTOR_NONE : draw_operand(r, d.b, i);
+		in.c = d.op == VECTOR_IN ? 3 : d.c == '-' ? VECTOR_NONE : draw_operand(r, d.c, i);
+		if (d.op == VECTOR_IN)
+			in.b += 3;
+		kind[i] = d.result;
+		if (d.result == 'b' && r.below(2))
+			in.op |= GPUAGG_CONDITION;
+	}
+	DrawnProgram(Random &r, bool light)
+	{
+		const double doubles[] = {1.5, -1000, 1000};
+
+		memset((void *) this, 0, sizeof(*this));
+		n = 1 + (int) r.below(7);
+		p.steps.ninstructions = (uint32_t) n;
+		p.steps.nconstants = 12;
+		p.steps.constants[0].bits = 300;
+		p.steps.constants[1].state = VECTOR_NULL;
+		memcpy(&p.steps.constants[2].bits, doubles, 8);
+		p.steps.constants[3].bits = 1;
+		p.steps.constants[4].state = r.below(3) ? VECTOR_VALUE : VECTOR_NULL;
+		p.steps.constants[5].bits = -7;
+		memcpy(&p.steps.constants[CONSTANT_LIST].bits, doubles + 1, 8);
+		memcpy(&p.steps.constants[CONSTANT_LIST + 1].bits, doubles + 2, 8);
+		p.steps.constants[CONSTANT_LIST + 2].bits = 37;
+		for (int k = 0; k < 3; k++)
+			p.steps.constants[CONSTANT_LIST + 3 + k].bits = k * 2 - 1;
+		for (int i = 0; i < n; i++)
+			draw_instruction(r, light || (i > 0 && r.below(2)) ? light_ops[r.below(sizeof(light_ops) / sizeof(*light_ops))]
+							 : other_ops[r.below(sizeof(other_ops) / sizeof(*other_ops))], i);
+		p.steps.filter = r.below(2) ? draw_operand(r, 'b', n) : VECTOR_NONE;
+		p.nchecks = (int) r.below(3);
+		for (int c = 0; c < p.nchecks; c++)
+			p.check[c] = {draw_operand(r, 'x', n), (uint16_t) r.below(2)};
+	}
+};
+
+/* A row of a program on the host. */
+struct DrawnRow
+{
+	const DrawnProgram &d;
+	const std::vector<Column> &inputs;
+	size_t		row;
+	VectorCell	result[16];
+	bool		holds = true,
+				open = true,
+				unclear = false;
+
+	VectorCell
+	operand(uint16_t o, int i) const
+	{
+		if (o >= VECTOR_CONSTANT)
+			return vector_cell(d.p.steps.constants[o - VECTOR_CONSTANT].bits, (int) d.p.steps.constants[o - VECTOR_CONSTANT].state);
+		if (o == GPUAGG_LAST)
+			return result[i - 1];
+		if (o >= GPUAGG_INPUT)
+			return vector_cell((int64_t) inputs[o - GPUAGG_INPUT].in[row].lo, inputs[o - GPUAGG_INPUT].ok(row) ? VECTOR_VALUE : VECTOR_NULL);
+		return result[o];
+	}
+	void
+	meet(VectorCell x)
+	{
+		bool		truth = x.state == VECTOR_VALUE && x.value != 0;
+
+		unclear = unclear || (open && x.state == VECTOR_UNTOLD);
+		open = open && (x.state != VECTOR_VALUE || truth);
+		holds = holds && truth;
+	}
+	/* Whether it counts; *told: whether the program can tell. */
+	bool
+	run(bool *told)
+	{
+		bool		clear = true;
+
+		for (int i = 0; i < d.n; i++)
+		{
+			VectorInstruction in = d.p.steps.instructions[i];
+			uint16_t	from[3] = {in.a, in.b, in.c};
+			bool		condition = in.op & GPUAGG_CONDITION;
+			int64_t		values[4] = {};
+			uint8_t		states[4] = {};
+			int			operands;
+
+			in.op &= ~GPUAGG_CONDITION;
+			operands = vector_operands(in.op);
+			for (int k = 0; k < operands && !(k == 1 && (in.op == VECTOR_IN || in.op == VECTOR_BUCKET)); k++)
+			{
+				values[k] = operand(from[k], i).value;
+				states[k] = operand(from[k], i).state;
+			}
+			in.a = 0;
+			in.b = in.b >= VECTOR_CONSTANT && in.b != VECTOR_NONE ? in.b : 1;
+			in.c = operands > 2 ? 2 : in.c;
+			in.r = 3;
+			vector_run(&in, d.p.steps.constants, values, states, 1, 0, 1, 1);
+			result[i] = vector_cell(values[3], states[3]);
+			if (condition)
+				meet(result[i]);
+		}
+		if (d.p.steps.filter != VECTOR_NONE)
+			meet(operand(d.p.steps.filter, d.n));
+		for (int c = 0; c < d.p.nchecks; c++)
+		{
+			VectorCell	x = operand(d.p.check[c].operand, d.n);
+
+			clear = clear && (x.state == VECTOR_VALUE || (x.state == VECTOR_NULL && d.p.check[c].nullable));
+		}
+		*told = !unclear && (clear || !holds);
+		return holds && clear;
+	}
+};
+
+/* What is asked of a kernel: the light one's operators first, then the middle one's, then those of the full one alone. */
+static const std::vector<SlotCase> drawn_slots = {
+	{MONOID_COUNT, GPUAGG_VALUE_I8}, {MONOID_SUM_I64, GPUAGG_VALUE_I32}, {MONOID_COUNT, GPUAGG_VALUE_I64},
+	{MONOID_SUM_DEC, GPUAGG_VALUE_I64}, {MONOID_MAX_I32, GPUAGG_VALUE_I32}, {MONOID_SUM_F64, GPUAGG_VALUE_F64},
+	{MONOID_MIN_I64, GPUAGG_VALUE_I64}, {MONOID_ACCUM_F64, GPUAGG_VALUE_F64}
+};
+static const int slots_of_kernel[TILE_KERNELS] = {5, 7, 8};
+/* The column of each, or the computed operand. */
+static const int drawn_columns[] = {-1, 0, -2, -2, 0, 4, 5, 4};
+
+/* A random program, by the kernel that is enough for it and by one that is for any. */
+static void
+check_program(int kernel, uint64_t seed)
+{
+	Random		r(seed);
+	const size_t first = 64 * r.below(3),
+				n = 1 + r.below(r.below(3) ? 3000 : 30000);
+	const int64_t nbins = 1 + (int64_t) r.below(60);
+	std::vector<SlotCase> slots(drawn_slots.begin(), drawn_slots.begin() + slots_of_kernel[kernel]);
+	std::vector<Column> inputs(DRAWN_INPUTS);
+	Column		key;
+	DeviceArray<unsigned long long> untold(std::vector<unsigned long long>{0});
+	DrawnProgram d(r, kernel == TILES_LIGHT);
+	std::vector<GpuaggProgram> host(1);
+	HistExpected expect(slots, nbins);
+	HistActual	actual(slots, nbins, 16);
+	GpuaggHist	h = GpuaggHist();
+	unsigned long long expect_untold = 0;
+	uint16_t	computed = d.draw_operand(r, 'i', d.n),
+				filter = d.draw_operand(r, 'b', d.n);
+	char		what[100];
+
+	for (int i = 0; i < DRAWN_INPUTS; i++)
+	{
+		fill_column(inputs[i], r, drawn_inputs[i], first + n, r.below(3) ? PLAIN : EDGES, r.below(3) == 0);
+		inputs[i].upload(0);
+		d.p.input[i] = inputs[i].get();
+	}
+	fill_column(key, r, GPUAGG_VALUE_I32, first + n, PLAIN, r.below(2));
+	for (size_t i = 0; i < first + n; i++)
+	{
+		key.in[i].lo = r.below((uint64_t) nbins);
+		memcpy(&key.bytes[i * 4], &key.in[i].lo, 4);
+	}
+	key.upload(0);
+	d.p.untold = untold.get();
+	host[0] = d.p;
+	DeviceArray<GpuaggProgram> program(host);
+
+	auto		of_call = [&](const Column &x) {
+		GpuaggColumn c = x.get();
+
+		c.values = (const char *) c.values + first * size_of(c.type);
+		c.validity = c.validity ? c.validity + first / 8 : nullptr;
+		return c;
+	};
+
+	h.strategy = GPUAGG_HIST_TILES;
+	h.program = program.get();
+	h.temporaries = d.n;
+	h.input_bytes = (int) r.below(50);
+	h.input_row = (int64_t) first;
+	h.nrows = (int64_t) n;
+	h.bins.kind = GPUAGG_BIN_RANGE;
+	h.bins.ncolumns = 1;
+	h.bins.column[0] = of_call(key);
+	h.bins.extent[0] = h.bins.nbins = nbins;
+	h.nslots = (int) slots.size();
+	for (size_t s = 0; s < slots.size(); s++)
+	{
+		h.slot[s].op = slots[s].op;
+		if (drawn_columns[s] >= 0)
+			h.slot[s].x = of_call(inputs[drawn_columns[s]]);
+		else if (drawn_columns[s] == -2)
+			h.slot[s].x = {nullptr, nullptr, slots[s].type, 1, computed};
+	}
+	h.slot[1].filter_computed = 1;
+	h.slot[1].filter_operand = filter;
+	actual.attach(h);
+	for (int any = 0; any < 2; any++)
+	{
+		h.steps = any ? nullptr : &host[0].steps;
+		hist_update(h);
+		for (size_t i = first; i < first + n; i++)
+		{
+			DrawnRow	row = {d, inputs, i};
+			bool		told,
+						counts = row.run(&told);
+			VectorCell	x = row.operand(computed, d.n),
+						f = row.operand(filter, d.n);
+
+			expect_untold += !told;
+			if (!counts || !key.ok(i))
+				continue;
+			for (size_t s = 0; s < slots.size(); s++)
+			{
+				int			c = drawn_columns[s];
+				Input		in = c >= 0 ? inputs[c].in[i] : Input{(uint64_t) x.value, (uint64_t) (x.value >> 63)};
+				bool		ok = c >= 0 ? inputs[c].ok(i) : c == -1 || x.state == VECTOR_VALUE;
+
+				if (ok && (s != 1 || (f.state == VECTOR_VALUE && f.value)))
+					expect.step(s, (int64_t) key.in[i].lo, in);
+			}
+		}
+	}
+	snprintf(what, sizeof(what), "kernel %d, seed %lu, %zu rows from %zu on", kernel, (unsigned long) seed, n, first);
+	actual.check(expect, what);
+	CHECK(untold.take()[0] == expect_untold, "%s: %llu rows untold, expected %llu", what, untold.take()[0], expect_untold);
+}
+
+GPU_TEST(hist_tiles_programs)
+{
+	const int	programs = gpu_test_quick() ? 60 : 600;
+
+	for (int kernel = 0; kernel < TILE_KERNELS; kernel++)
+		for (int i = 0; i < programs; i++)
+			check_program(kernel, 9900 + (uint64_t) (kernel * programs + i));
+}
+
+/* Which kernel is chosen, by operators and by operations. */
+GPU_TEST(hist_tiles_choice)
+{
+	const int	light = 1 << TILE_COUNT | 1 << TILE_INT_I32 | 1 << TILE_INT_I64 | 1 << TILE_MAX32;
+	std::vector<HistArgs> args(1);
+	VectorProgram p = VectorProgram();
+
+	args[0].nslots = 2;
+	args[0].slot[0].tile = TILE_COUNT;
+	for (int tile = TILE_COUNT; tile <= TILE_SQUARES; tile++)
+	{
+		int			least = light >> tile & 1 ? TILES_LIGHT : tile == TILE_SQUARES ? TILES_FULL : TILES_MIDDLE;
+
+		args[0].slot[1].tile = tile;
+		p.ninstructions = 0;
+		CHECK(hist_choose_tiles(args[0], &p) == least, "operator %d", tile);
+		CHECK(hist_choose_tiles(args[0], nullptr) == (least > TILES_MIDDLE ? least : TILES_MIDDLE), "operator %d, any steps", tile);
+		p.ninstructions = 2;
+		p.instructions[0].op = VECTOR_AND | GPUAGG_CONDITION;
+		for (const DrawnOp &d : light_ops)
+		{
+			p.instructions[1].op = (uint16_t) d.op;
+			CHECK(hist_choose_tiles(args[0], &p) == least, "operator %d, operation %d", tile, d.op);
+		}
+		for (const DrawnOp &d : other_ops)
+		{
+			p.instructions[1].op = (uint16_t) d.op;
+			CHECK(hist_choose_tiles(args[0], &p) == (least > TILES_MIDDLE ? least : TILES_MIDDLE), "operator %d, operation %d", tile,
+				  d.op);
+		}
+	}
 }

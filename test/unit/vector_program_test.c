@@ -410,9 +410,49 @@ lookups(void)
 	CHECK(states[6] == VECTOR_UNTOLD, "untold stays untold");
 }
 
+/* An instruction and the same by fewer names, over values of its operands' types. */
+static int
+check_simplified(int op, int64_t (*draw_a) (void), int64_t (*draw_b) (void))
+{
+	VectorInstruction in = {(uint16_t) op, 3, 0, 1, 2, 0};
+	VectorInstruction to = vector_simplify(in);
+
+	if (memcmp(&in, &to, sizeof(in)) == 0)
+		return 0;
+	CHECK(to.op == VECTOR_DEC_COMPARE && to.r == in.r && to.a == in.a && to.b == in.b, "operation %d", op);
+	for (int i = 0; i < 2000; i++)
+	{
+		int			small = random_below(3) == 0;
+		VectorCell	a = vector_cell(small ? (int64_t) random_below(3) : draw_a(), random_below(4) ? VECTOR_VALUE : (int) random_below(3));
+		VectorCell	b = vector_cell(small ? (int64_t) random_below(3) : draw_b(), random_below(4) ? VECTOR_VALUE : (int) random_below(3));
+
+		CHECK(same(run_one(op, 0, a, b, a), run_one(to.op, to.data, a, b, a)), "operation %d of %ld and %ld", op, (long) a.value,
+			  (long) b.value);
+	}
+	return 1;
+}
+
+static void
+simplified(void)
+{
+	int			n = 0;
+
+#define OP1(FUNC, R, A, rare, value) n += check_simplified(VECTOR_##FUNC, random_##A, random_##A);
+#define OP2(FUNC, R, A, B, rare, value) n += check_simplified(VECTOR_##FUNC, random_##A, random_##B);
+#define HOST1(...)
+#define HOST2(...)
+#include "operators/vector_ops.h"
+#undef OP1
+#undef OP2
+#undef HOST1
+#undef HOST2
+	CHECK(n == 15 * 6 + 3 * 2, "%d comparisons of integers", n);
+}
+
 int
 main(void)
 {
+	RUN("comparisons by fewer names", simplified);
 	RUN("lookups in tables", lookups);
 	RUN("scalar operations keep to their types and are strict", scalar_operations);
 	RUN("some answers", some_answers);

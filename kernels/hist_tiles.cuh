@@ -1,0 +1,1139 @@
+/*
+ * hist_tiles.cuh
+ *	  Histograms of several operators at once: what a program computes of columns goes to bins
+ *	  and sums without a way through memory, tile by tile.
+ *
+ * A thread has four rows in a row of a tile for itself, a warp 128, so that nothing waits for another warp; each step, of the
+ * program or of an operator, is chosen once for all rows of a tile.  The words, limbs and states are
+ * those of the other kernels in shared memory.  A result that only the next instruction reads stays in
+ * registers; others are temporaries in shared memory, behind the bins.  Behind these are the columns of two tiles,
+ * as far as there is room: of the one that is computed, and of the next, on their way meanwhile.
+ *
+ * What the steps read, and where that is, is found once, before the first tile: a word for each operand.
+ *
+ * The fewer operations a kernel knows, the fewer registers it needs, and the more warps run: there are several (TileKernel),
+ * of which hist_tiles.cu chooses.
+ */
+#ifndef GPUAGG_HIST_TILES_CUH
+#define GPUAGG_HIST_TILES_CUH
+
+/* values of rows are in registers if loops over them and calls vanish */
+#define VECTOR_INLINE
+#ifdef __CUDA_ARCH__
+#define VECTOR_UNROLL _Pragma("unroll")
+#endif
+#include "operators/vector_run.h"
+
+#include "hist_add.cuh"
+#include "hist_tiles_args.h"
+
+#define ITEMS TILE_ITEMS
+#define ALL_ITEMS ((1u << ITEMS) - 1)
+/* Rows of a warp in a tile. */
+#define LINE_ROWS (32 * ITEMS)
+/* Values and states of a thread's rows, these two bits each: a state of all rows is one number. */
+struct Lanes
+{
+	int64_t		v[ITEMS];
+	u32			s;
+};
+
+#define LANE_BITS 2
+/* The states of rows that are all NULL, times a VectorState. */
+#define ALL_STATES 0x55u
+
+static __device__ __forceinline__ u32
+lane_state(u32 states, int j)
+{
+	return states >> LANE_BITS * j & 3;
+}
+
+/* A bit for each row whose state has that bit. */
+static __device__ __forceinline__ u32
+rows_of_state(u32 states, u32 state)
+{
+	u32			bits = 0;
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		bits |= states >> LANE_BITS * j & state ? 1u << j : 0;
+	return bits;
+}
+
+/* The rows that have a value. */
+static __device__ __forceinline__ u32
+rows_of_values(u32 states)
+{
+	return states == 0 ? ALL_ITEMS : ALL_ITEMS & ~rows_of_state(states, VECTOR_NULL | VECTOR_UNTOLD);
+}
+
+/* The rows whose value is not 0. */
+static __device__ __forceinline__ u32
+rows_of_truth(const int64_t (&v)[ITEMS])
+{
+	u32			bits = 0;
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		bits |= v[j] != 0 ? 1u << j : 0;
+	return bits;
+}
+
+/* ---- where operands are ------------------------------------------------------------ */
+
+#define MOST_STAGED 16
+#define NOT_STAGED (~0u)
+
+/* A column, from the call's first row on. */
+struct Source
+{
+	const char *values;
+	const uint8_t *validity;
+	u32			type;			/* GpuaggValueType */
+	u32			staged;			/* offset in a stage, or NOT_STAGED */
+};
+
+#define INPUT_SOURCES 0
+#define BIN_SOURCES GPUAGG_MAX_INPUTS
+#define SLOT_SOURCES (BIN_SOURCES + GPUAGG_MAX_KEYS)
+#define SOURCES (SLOT_SOURCES + GPUAGG_MAX_SLOTS)
+
+/* Where an operand is: a number, and in the lowest bits, which it is. */
+enum OperandKind
+{
+	OPERAND_LAST,				/* the last result */
+	OPERAND_CONSTANT,			/* a constant's number */
+	OPERAND_TEMPORARY,			/* a temporary's */
+	OPERAND_INT4,				/* int32 without NULLs at this offset in a stage */
+	OPERAND_INT8,				/* 8 bytes without NULLs */
+	OPERAND_COLUMN,				/* any column: a source's number */
+	OPERAND_LIST,				/* constants from a number on, which the operation reads by itself */
+	OPERAND_NONE
+};
+
+#define OPERAND_BITS 3
+/* An instruction's register is in the word of its operand a, from this bit on. */
+#define RESULT_SHIFT 24
+#define NO_RESULT 0xffu
+
+/* A column that is copied to shared memory before its tile's turn. */
+struct alignas(16) Piece
+{
+	const char *values;
+	u32			width;
+	u32			offset;			/* in a stage */
+};
+
+/* A key's column, and what of it are bins. */
+struct alignas(16) TileKey
+{
+	int64_t		min;
+	u32			extent;
+	u32			word;			/* the operand, and NULL_HAS_BIN */
+};
+
+#define NULL_HAS_BIN (1u << 31)
+
+struct alignas(16) TileSlot
+{
+	u32			word;			/* the operand */
+	u32			filter;			/* that of a filter, or OPERAND_NONE */
+	u32			words;			/* bytes to its words in shared memory */
+	u32			what;			/* HistTile, and these: */
+};
+
+#define SLOT_AGAIN 0x100		/* of the slot before, values are */
+#define SLOT_NO_VALUES 0x200	/* a count, which needs none: */
+#define SLOT_VALIDITY 0x400		/* but whether they are NULL */
+#define SLOT_FILTER 0x800		/* a column of bytes */
+#define SLOT_F32 0x1000
+
+/* What a block knows of a program, in shared memory. */
+struct alignas(16) TileTable
+{
+	uint4		step[VECTOR_MAX_INSTRUCTIONS];	/* operation and data, operands a, b, c */
+	VectorConstant constant[VECTOR_MAX_CONSTANTS];
+	VectorTable table[GPUAGG_MAX_TABLES];
+	Piece		piece[MOST_STAGED];
+	Source		source[SOURCES];
+	u32			npieces;
+	u32			stage_bytes;	/* of a stage, so far */
+	u32			nsteps;
+	u32			nchecks;
+	u32			filter;
+	u32			check[GPUAGG_MAX_CHECKS];
+	TileKey		key[GPUAGG_MAX_KEYS];
+	TileSlot	slot[GPUAGG_MAX_SLOTS];
+	bool		nullable[GPUAGG_MAX_CHECKS];
+};
+
+/* Where a thread is. */
+template <int THREADS> struct Tile
+{
+	const GpuaggProgram *program;
+	const TileTable *table;		/* these are in shared memory */
+	const char *stage;			/* of this tile */
+	u32			thread;			/* of the block */
+	ulonglong2 *values;
+	uint8_t    *states;
+	u32			row;			/* the first one */
+	u32			there;			/* a bit for each row that there is */
+	bool		more;			/* there are as many rows in the next tile */
+};
+
+/* Bytes behind the bins and the entries of hot ones. */
+static __host__ __device__ __forceinline__ size_t
+program_bytes(const HistArgs &args, int threads)
+{
+	return sizeof(TileTable) + (size_t) args.temporaries * threads * (ITEMS * 8 + 1);
+}
+
+static __host__ __device__ __forceinline__ size_t
+program_at(const HistArgs &args, int threads)
+{
+	return (words_before_hot(args) * sizeof(u32) + (size_t) (threads / 32) * args.hot_entries * sizeof(HotEntry) + 15) & ~(size_t) 15;
+}
+
+/* Two stages behind all that. */
+static __host__ __device__ __forceinline__ size_t
+stages_at(const HistArgs &args, int threads)
+{
+	return (program_at(args, threads) + program_bytes(args, threads) + 127) & ~(size_t) 127;
+}
+
+static __device__ __forceinline__ u32
+operand_word(int kind, u32 number)
+{
+	return (u32) kind | number << OPERAND_BITS;
+}
+
+static __device__ __forceinline__ Source
+make_source(const GpuaggColumn &c, u64 first)
+{
+	const char *values = (const char *) c.values;
+
+	return {values ? values + first * hist_type_bytes(c.type) : nullptr, c.validity ? c.validity + first / 8 : nullptr,
+		(u32) c.type, NOT_STAGED};
+}
+
+/* A place in the stages for a column, which may have one already. */
+static __device__ __forceinline__ void
+stage_column(TileTable &t, Source &s, u32 rows, u32 room)
+{
+	u32			width = hist_type_bytes((GpuaggValueType) s.type);
+
+	if (s.values == nullptr)
+		return;
+	for (u32 i = 0; i < t.npieces; i++)
+		if (t.piece[i].values == s.values && t.piece[i].width == width)
+		{
+			s.staged = t.piece[i].offset;
+			return;
+		}
+	if (t.npieces == MOST_STAGED || t.stage_bytes + rows * width > room)
+		return;
+	s.staged = t.stage_bytes;
+	t.piece[t.npieces++] = {s.values, width, t.stage_bytes};
+	t.stage_bytes += rows * width;
+}
+
+static __device__ __forceinline__ u32
+input_bit(u32 operand)
+{
+	return operand - GPUAGG_INPUT < GPUAGG_MAX_INPUTS ? 1u << (operand - GPUAGG_INPUT) : 0;
+}
+
+/* By a warp: finds the columns that are read, those that come first in a tile first. */
+static __device__ __noinline__ void
+stage_columns(const HistArgs &args, const GpuaggProgram &p, u32 rows, u32 room, TileTable &t)
+{
+	u32			inputs = 0;
+
+	for (u32 i = threadIdx.x % 32; i < p.steps.ninstructions; i += 32)
+	{
+		const VectorInstruction &in = p.steps.instructions[i];
+
+		inputs |= input_bit(in.a) | input_bit(in.b) | input_bit(in.c);
+	}
+	for (int i = threadIdx.x % 32; i < p.nchecks; i += 32)
+		inputs |= input_bit(p.check[i].operand);
+	for (int c = 0; c < args.bins.ncolumns; c++)
+		if (args.bins.column[c].computed)
+			inputs |= input_bit(args.bins.column[c].operand);
+	for (int i = 0; i < args.nslots; i++)
+	{
+		if (args.slot[i].x.computed)
+			inputs |= input_bit(args.slot[i].x.operand);
+		if (args.slot[i].filter_operand >= 0)
+			inputs |= input_bit(args.slot[i].filter_operand);
+	}
+	inputs = __reduce_or_sync(~0u, inputs | input_bit(p.steps.filter));
+	if (threadIdx.x % 32 != 0)
+		return;
+	t.npieces = 0;
+	t.stage_bytes = 0;
+	for (int i = 0; i < GPUAGG_MAX_INPUTS; i++)
+		if (inputs >> i & 1)
+			stage_column(t, t.source[INPUT_SOURCES + i], rows, room);
+	for (int c = 0; c < args.bins.ncolumns; c++)
+		stage_column(t, t.source[BIN_SOURCES + c], rows, room);
+	for (int i = 0; i < args.nslots; i++)
+		stage_column(t, t.source[SLOT_SOURCES + i], rows, room);
+}
+
+static __device__ __forceinline__ u32
+source_word(const TileTable &t, int i)
+{
+	const Source &s = t.source[i];
+
+	if (s.values == nullptr)
+		return OPERAND_NONE;
+	if (s.staged != NOT_STAGED && s.validity == nullptr && s.type == GPUAGG_VALUE_I32)
+		return operand_word(OPERAND_INT4, s.staged);
+	if (s.staged != NOT_STAGED && s.validity == nullptr && (s.type == GPUAGG_VALUE_I64 || s.type == GPUAGG_VALUE_F64))
+		return operand_word(OPERAND_INT8, s.staged);
+	return operand_word(OPERAND_COLUMN, i);
+}
+
+static __device__ __forceinline__ u32
+word_of(const TileTable &t, u32 operand)
+{
+	if (operand == VECTOR_NONE)
+		return OPERAND_NONE;
+	if (operand == GPUAGG_LAST)
+		return OPERAND_LAST;
+	if (operand >= VECTOR_CONSTANT)
+		return operand_word(OPERAND_CONSTANT, operand - VECTOR_CONSTANT);
+	return operand >= GPUAGG_INPUT ? source_word(t, INPUT_SOURCES + (int) (operand - GPUAGG_INPUT))
+		: operand_word(OPERAND_TEMPORARY, operand);
+}
+
+/* A column of bins or slots. */
+static __device__ __forceinline__ u32
+column_word(const TileTable &t, const GpuaggColumn &c, int source)
+{
+	return c.computed ? word_of(t, c.operand) : source_word(t, source);
+}
+
+static __device__ __forceinline__ uint4
+make_step(const TileTable &t, VectorInstruction in)
+{
+	u32			condition = in.op & GPUAGG_CONDITION,
+				b = word_of(t, in.b),
+				c = OPERAND_NONE;
+
+	in.op &= ~GPUAGG_CONDITION;
+	in = vector_simplify(in);
+	if (in.op == VECTOR_IN || in.op == VECTOR_BUCKET)
+	{
+		b = operand_word(OPERAND_LIST, in.b - VECTOR_CONSTANT);
+		c = in.c;
+	}
+	else if (in.op == VECTOR_SELECT || in.op == VECTOR_DISTINCT || in.op == VECTOR_GREATEST)
+		c = word_of(t, in.c);
+	return make_uint4(in.op | condition | (u32) in.data << 16,
+					  word_of(t, in.a) | (in.r == VECTOR_NONE ? NO_RESULT : in.r) << RESULT_SHIFT, b, c);
+}
+
+static __device__ __forceinline__ TileSlot
+make_slot(const TileTable &t, const HistArgs &args, int s, int lc)
+{
+	const HistSlot &slot = args.slot[s];
+	u32			what = (u32) slot.tile;
+
+	if (slot.tile == TILE_COUNT && !slot.x.computed)
+		what |= SLOT_NO_VALUES | (slot.x.validity ? SLOT_VALIDITY : 0);
+	else if (slot.again)
+		what |= SLOT_AGAIN;
+	if (slot.filter)
+		what |= SLOT_FILTER;
+	if (slot.x.type == GPUAGG_VALUE_F32)
+		what |= SLOT_F32;
+	return {column_word(t, slot.x, SLOT_SOURCES + s),
+		slot.filter_operand < 0 ? (u32) OPERAND_NONE : word_of(t, (u32) slot.filter_operand),
+		slot.word * (args.pass_bins << lc) * (u32) sizeof(u32), what};
+}
+
+/* By the block: fills in the table; room: of a stage. */
+static __device__ __noinline__ void
+make_table(const HistArgs &args, u32 room, int lc, TileTable &t)
+{
+	const GpuaggProgram &p = *args.program;
+	u32			i = threadIdx.x;
+
+	for (u32 k = i; k < VECTOR_MAX_CONSTANTS; k += blockDim.x)
+		t.constant[k] = p.steps.constants[k];
+	if (i < GPUAGG_MAX_INPUTS)
+		t.source[INPUT_SOURCES + i] = make_source(p.input[i], args.input_row);
+	if (i < GPUAGG_MAX_KEYS)
+		t.source[BIN_SOURCES + i] = make_source(args.bins.column[i], 0);
+	if (i < GPUAGG_MAX_SLOTS)
+		t.source[SLOT_SOURCES + i] = make_source(args.slot[i].x, 0);
+	if (i < GPUAGG_MAX_TABLES)
+		t.table[i] = p.tables[i];
+	__syncthreads();
+	if (i < 32)
+		stage_columns(args, p, blockDim.x * ITEMS, room, t);
+	__syncthreads();
+	for (u32 k = i; k < p.steps.ninstructions; k += blockDim.x)
+		t.step[k] = make_step(t, p.steps.instructions[k]);
+	if (i < (u32) p.nchecks)
+	{
+		t.check[i] = word_of(t, p.check[i].operand);
+		t.nullable[i] = p.check[i].nullable;
+	}
+	if (i < (u32) args.bins.ncolumns)
+		t.key[i] = {args.bins.min[i], (u32) args.bins.extent[i],
+			column_word(t, args.bins.column[i], BIN_SOURCES + (int) i) | (args.bins.null_bin[i] ? NULL_HAS_BIN : 0)};
+	if (i < (u32) args.nslots)
+		t.slot[i] = make_slot(t, args, (int) i, lc);
+	if (i == 0)
+	{
+		t.filter = word_of(t, p.steps.filter);
+		t.nsteps = p.steps.ninstructions;
+		t.nchecks = (u32) p.nchecks;
+	}
+	__syncthreads();
+}
+
+/* ---- columns ------------------------------------------------------------------- */
+
+/* The rows of a warp that are fewer than a line, the others as zeros; one by one. */
+static __device__ __forceinline__ void
+copy_rest(const TileTable &t, char *stage, u32 row, u32 end)
+{
+#pragma unroll 1
+	for (u32 i = 0; i < t.npieces; i++)
+#pragma unroll 1
+		for (u32 k = threadIdx.x % 32; k < LINE_ROWS; k += 32)
+		{
+			Piece		p = t.piece[i];
+			char	   *to = stage + p.offset + (threadIdx.x / 32 * LINE_ROWS + k) * p.width;
+			bool		is = row + k < end;
+
+			if (p.width == 8)
+				*(u64 *) to = is ? ((const u64 *) p.values)[row + k] : 0;
+			else if (p.width == 4)
+				*(u32 *) to = is ? ((const u32 *) p.values)[row + k] : 0;
+			else if (p.width == 2)
+				*(uint16_t *) to = is ? ((const uint16_t *) p.values)[row + k] : 0;
+			else
+				*to = is ? p.values[row + k] : 0;
+		}
+}
+
+/*
+ * Has a warp's line of rows on its way to a stage, as one group of copies.  In the stage rows lie as in the column, since copies
+ * to places in another order come one by one.
+ */
+template <int THREADS> static __device__ __forceinline__ void
+copy_ahead(const Tile<THREADS> &tile, char *stage, u32 line, u32 end_line, u32 nrows)
+{
+	const TileTable &t = *tile.table;
+	u32			row = line * LINE_ROWS;
+
+	if (line < end_line && row + LINE_ROWS > nrows)
+		copy_rest(t, stage, row, nrows);
+	else if (line < end_line)
+	{
+		u32			n = t.npieces,
+					lane = tile.thread % 32,
+					warp_row = tile.thread / 32 * LINE_ROWS,
+					stage_at = shared_address(stage);
+
+#pragma unroll 1
+		for (u32 i = 0; i < n; i++)
+		{
+			Piece		p = t.piece[i];
+			const char *from = p.values + (u64) row * p.width;
+			u32			to = stage_at + p.offset + warp_row * p.width;
+
+			if (p.width >= 4)
+			{
+				from += lane * 16;
+				to += lane * 16;
+				asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(from) : "memory");
+				if (p.width == 8)
+					asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to + 512), "l"(from + 512) : "memory");
+			}
+			else if (p.width == 2)
+				asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" : : "r"(to + lane * 8), "l"(from + lane * 8) : "memory");
+			else
+				asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"(to + lane * 4), "l"(from + lane * 4) : "memory");
+		}
+	}
+	asm volatile("cp.async.commit_group;" : : : "memory");
+}
+
+/* Of a stage, a thread's four rows of a column of 4 bytes; */
+template <typename Tile> static __device__ __forceinline__ int4
+staged_int4(const Tile &tile, u32 offset)
+{
+	return *(const int4 *) (tile.stage + (offset + tile.thread * 16));
+}
+
+/* two of one of 8. */
+template <typename Tile> static __device__ __forceinline__ ulonglong2
+staged_int8(const Tile &tile, u32 offset, u32 half)
+{
+	return *(const ulonglong2 *) (tile.stage + (offset + tile.thread * 32 + half * 16));
+}
+
+/*
+ * A thread's rows of a column as it is stored.  It has the next tile's line under way; one lane does for each, as an
+ * instruction takes its lanes one by one.
+ */
+template <typename T, typename Tile> static __device__ __forceinline__ T
+fetch(const Tile &tile, const void *values, int width, int piece, u32 tile_rows)
+{
+	const T    *p = (const T *) ((const char *) values + (size_t) tile.row * width) + piece;
+
+	if (tile.more && piece == 0 && tile.thread % (32 / width) == 0)
+		asm volatile("prefetch.global.L2 [%0];" : : "l"((const char *) p + tile_rows * width));
+	return __ldg(p);
+}
+
+/* Values as registers of programs have them. */
+template <int THREADS> static __device__ __forceinline__ void
+load_values(const Tile<THREADS> &tile, const Source &c, int64_t (&v)[ITEMS])
+{
+	bool		staged = c.staged != NOT_STAGED;
+
+	if (!staged && tile.there != ALL_ITEMS)
+	{
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+		{
+			v[j] = 0;
+			if (tile.there >> j & 1)
+				v[j] = c.type == GPUAGG_VALUE_F32 ? (int64_t) ((const u32 *) c.values)[tile.row + j]
+					: load_integer(c.values, (GpuaggValueType) c.type, tile.row + j);
+		}
+		return;
+	}
+	switch (c.type)
+	{
+		case GPUAGG_VALUE_I8:
+			{
+				u32			w = staged ? *(const u32 *) (tile.stage + (c.staged + tile.thread * 4))
+					: fetch<u32>(tile, c.values, 1, 0, THREADS * ITEMS);
+
+#pragma unroll
+				for (int j = 0; j < ITEMS; j++)
+					v[j] = (int8_t) (w >> 8 * j);
+				break;
+			}
+		case GPUAGG_VALUE_I16:
+			{
+				uint2		w = staged ? *(const uint2 *) (tile.stage + (c.staged + tile.thread * 8))
+					: fetch<uint2>(tile, c.values, 2, 0, THREADS * ITEMS);
+
+				v[0] = (int16_t) w.x;
+				v[1] = (int16_t) (w.x >> 16);
+				v[2] = (int16_t) w.y;
+				v[3] = (int16_t) (w.y >> 16);
+				break;
+			}
+		case GPUAGG_VALUE_I32:
+		case GPUAGG_VALUE_F32:
+			{
+				int4		w = staged ? staged_int4(tile, c.staged) : fetch<int4>(tile, c.values, 4, 0, THREADS * ITEMS);
+				int64_t		mask = c.type == GPUAGG_VALUE_F32 ? INT64_C(0xffffffff) : INT64_C(-1);
+
+				v[0] = w.x & mask;
+				v[1] = w.y & mask;
+				v[2] = w.z & mask;
+				v[3] = w.w & mask;
+				break;
+			}
+		default:
+			{
+				ulonglong2	w[2];
+
+#pragma unroll
+				for (int half = 0; half < 2; half++)
+					w[half] = staged ? staged_int8(tile, c.staged, half)
+						: fetch<ulonglong2>(tile, c.values, 8, half, THREADS * ITEMS);
+				v[0] = w[0].x;
+				v[1] = w[0].y;
+				v[2] = w[1].x;
+				v[3] = w[1].y;
+			}
+	}
+}
+
+/* The rows that are not NULL. */
+template <typename Tile> static __device__ __forceinline__ u32
+load_validity(const Tile &tile, const uint8_t *validity)
+{
+	return validity && tile.there ? validity[tile.row / 8] >> (tile.row & 7) & ALL_ITEMS : ALL_ITEMS;
+}
+
+/* The rows of those there whose byte is not 0. */
+template <int THREADS> static __device__ __forceinline__ u32
+load_filter(const Tile<THREADS> &tile, const uint8_t *filter)
+{
+	u32			bits = 0;
+
+	if (tile.there == ALL_ITEMS)
+	{
+		u32			w = fetch<u32>(tile, filter, 1, 0, THREADS * ITEMS);
+
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			bits |= (w >> 8 * j & 0xff) ? 1u << j : 0;
+		return bits;
+	}
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		if ((tile.there >> j & 1) && filter[tile.row + j])
+			bits |= 1u << j;
+	return bits;
+}
+
+/* ---- the program ----------------------------------------------------------------- */
+
+template <int THREADS> static __device__ __forceinline__ void
+put_temporary(const Tile<THREADS> &tile, u32 r, const Lanes &from)
+{
+	tile.values[2 * r * THREADS + tile.thread] = make_ulonglong2(from.v[0], from.v[1]);
+	tile.values[(2 * r + 1) * THREADS + tile.thread] = make_ulonglong2(from.v[2], from.v[3]);
+	tile.states[r * THREADS + tile.thread] = (uint8_t) from.s;
+}
+
+template <int THREADS> static __device__ __forceinline__ void
+get_column(const Tile<THREADS> &tile, const Source &c, Lanes &to)
+{
+	to.s = 0;
+	if (c.validity)
+	{
+		u32			valid = load_validity(tile, c.validity);
+
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			to.s |= (valid >> j & 1 ? VECTOR_VALUE : VECTOR_NULL) << LANE_BITS * j;
+	}
+	load_values(tile, c, to.v);
+}
+
+template <int THREADS> static __device__ __forceinline__ void
+get_operand(const Tile<THREADS> &tile, u32 word, const Lanes &last, Lanes &to)
+{
+	u32			number = word >> OPERAND_BITS;
+
+	to.s = 0;
+	switch (word & ((1u << OPERAND_BITS) - 1))
+	{
+		case OPERAND_LAST:
+			to = last;
+			break;
+		case OPERAND_CONSTANT:
+			{
+				const VectorConstant &c = tile.table->constant[number];
+
+#pragma unroll
+				for (int j = 0; j < ITEMS; j++)
+					to.v[j] = c.bits;
+				to.s = c.state * ALL_STATES;
+				break;
+			}
+		case OPERAND_TEMPORARY:
+			{
+				ulonglong2	low = tile.values[2 * number * THREADS + tile.thread],
+							high = tile.values[(2 * number + 1) * THREADS + tile.thread];
+
+				to.v[0] = low.x;
+				to.v[1] = low.y;
+				to.v[2] = high.x;
+				to.v[3] = high.y;
+				to.s = tile.states[number * THREADS + tile.thread];
+				break;
+			}
+		case OPERAND_INT4:
+			{
+				int4		w = staged_int4(tile, number);
+
+				to.v[0] = w.x;
+				to.v[1] = w.y;
+				to.v[2] = w.z;
+				to.v[3] = w.w;
+				break;
+			}
+		case OPERAND_INT8:
+			{
+				ulonglong2	low = staged_int8(tile, number, 0),
+							high = staged_int8(tile, number, 1);
+
+				to.v[0] = low.x;
+				to.v[1] = low.y;
+				to.v[2] = high.x;
+				to.v[3] = high.y;
+				break;
+			}
+		case OPERAND_COLUMN:
+			get_column(tile, tile.table->source[number], to);
+			break;
+		default:				/* there is none */
+#pragma unroll
+			for (int j = 0; j < ITEMS; j++)
+				to.v[j] = 0;
+	}
+}
+
+template <int THREADS> static __device__ __forceinline__ void
+look_up(const Tile<THREADS> &tile, u32 table, const Lanes &a, Lanes &to)
+{
+	const GpuaggProgram *p = tile.program;
+	VectorTable t = tile.table->table[table];
+
+	to.s = 0;
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		VectorCell	cell = vector_table_cell(t, p->cells, p->cell_states, a.v[j], (uint8_t) lane_state(a.s, j));
+
+		to.v[j] = cell.value;
+		to.s |= (u32) cell.state << LANE_BITS * j;
+	}
+}
+
+/* An instruction over operands that, if not STATES, all have values. */
+template <bool STATES> static __device__ __forceinline__ void
+apply_any(const VectorInstruction &in, const VectorConstant *list, const Lanes &a, const Lanes &b, const Lanes &c, Lanes &r)
+{
+	uint8_t		sa[ITEMS],
+				sb[ITEMS],
+				sc[ITEMS],
+				sr[ITEMS];
+	VectorOperand oa = {a.v, sa, 0, 0},
+				ob = {b.v, sb, 0, 0},
+				oc = {c.v, sc, 0, 0};
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		sa[j] = STATES ? (uint8_t) lane_state(a.s, j) : VECTOR_VALUE;
+		sb[j] = STATES ? (uint8_t) lane_state(b.s, j) : VECTOR_VALUE;
+		sc[j] = STATES ? (uint8_t) lane_state(c.s, j) : VECTOR_VALUE;
+	}
+	vector_apply(&in, list, oa, ob, oc, r.v, sr, 0, 1, ITEMS);
+	r.s = 0;
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		r.s |= (u32) sr[j] << LANE_BITS * j;
+}
+
+/* The same by a kernel that knows some operations only. */
+template <int KERNEL, bool STATES> static __device__ __forceinline__ void
+apply(VectorInstruction in, const VectorConstant *list, const Lanes &a, const Lanes &b, const Lanes &c, Lanes &r)
+{
+	if constexpr (KERNEL == TILES_LIGHT)
+		switch (in.op)
+		{
+#define LIGHT(OP) \
+			case OP: \
+				in.op = OP; \
+				apply_any<STATES>(in, list, a, b, c, r); \
+				break;
+			TILES_LIGHT_OPERATIONS
+#undef LIGHT
+		}
+	else
+		apply_any<STATES>(in, list, a, b, c, r);
+}
+
+/* Which rows count, so far. */
+struct Conditions
+{
+	u32			hold;			/* those where all conditions were true */
+	u32			open;			/* where none was false */
+	u32			unclear;		/* where one was untold before any was false */
+};
+
+static __device__ __forceinline__ void
+meet_condition(const Lanes &x, Conditions &c)
+{
+	u32			truth = rows_of_truth(x.v);
+
+	if (x.s)
+	{
+		u32			values = rows_of_values(x.s);
+
+		c.unclear |= c.open & rows_of_state(x.s, VECTOR_UNTOLD);
+		c.open &= truth | ~values;
+		c.hold &= truth & values;
+	}
+	else
+	{
+		c.open &= truth;
+		c.hold &= truth;
+	}
+}
+
+/* Runs all instructions; `last` has the result of the last one. */
+template <int KERNEL, int THREADS> static __device__ __forceinline__ void
+run_steps(const Tile<THREADS> &tile, Lanes &last, Conditions &conditions)
+{
+	const TileTable *t = tile.table;
+
+#pragma unroll 1
+	for (u32 p = 0; p < t->nsteps; p++)
+	{
+		uint4		step = t->step[p];
+		u32			op = step.x & (GPUAGG_CONDITION - 1),
+					result = step.y >> RESULT_SHIFT;
+		Lanes		a,
+					b,
+					c,
+					r;
+
+		get_operand(tile, step.y & ((1u << RESULT_SHIFT) - 1), last, a);
+		b.s = c.s = a.s;
+		if (op == VECTOR_LOOKUP)
+			look_up(tile, step.x >> 16, a, r);
+		else
+		{
+			VectorInstruction in = {(uint16_t) op, 0, 0, 0, (uint16_t) step.w, (uint16_t) (step.x >> 16)};
+			const VectorConstant *list = t->constant + (step.z >> OPERAND_BITS);
+
+			if ((step.z & OPERAND_LIST) != OPERAND_LIST)
+				get_operand(tile, step.z, last, b);
+			if (KERNEL != TILES_LIGHT && (op == VECTOR_SELECT || op == VECTOR_DISTINCT || op == VECTOR_GREATEST))
+				get_operand(tile, step.w, last, c);
+			if (__any_sync(~0u, a.s | b.s | c.s))
+				apply<KERNEL, true>(in, list, a, b, c, r);
+			else
+				apply<KERNEL, false>(in, list, a, b, c, r);
+		}
+		last = r;
+		if (step.x & GPUAGG_CONDITION)
+		{
+			meet_condition(last, conditions);
+			/* what follows is of no row */
+			if (!__any_sync(~0u, conditions.open | conditions.unclear))
+				return;
+		}
+		if (result != NO_RESULT)
+			put_temporary(tile, result, last);
+	}
+}
+
+/* The rows of `wanted` that count, after the program; untold: how many of them only core can tell. */
+template <int THREADS> static __device__ __forceinline__ u32
+rows_that_count(const Tile<THREADS> &tile, const Lanes &last, Conditions &conditions, u32 &untold)
+{
+	const TileTable *t = tile.table;
+	u32			unclear = 0;
+	Lanes		x;
+
+	if (t->filter != OPERAND_NONE)
+	{
+		get_operand(tile, t->filter, last, x);
+		meet_condition(x, conditions);
+	}
+#pragma unroll 1
+	for (u32 c = 0; c < t->nchecks; c++)
+	{
+		get_operand(tile, t->check[c], last, x);
+		unclear |= rows_of_state(x.s, t->nullable[c] ? VECTOR_UNTOLD : VECTOR_UNTOLD | VECTOR_NULL);
+	}
+	untold += __popc(conditions.unclear | (unclear & conditions.hold));
+	return conditions.hold & ~unclear;
+}
+
+/* ---- bins and inputs ---------------------------------------------------------------- */
+
+/* As find_bins. */
+template <int THREADS> static __device__ __forceinline__ u32
+tile_bins(const Tile<THREADS> &tile, int nkeys, const Lanes &last, u32 ok, int32_t (&bin)[ITEMS], u32 &outside)
+{
+	u32			out = 0;
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		bin[j] = 0;
+#pragma unroll 1
+	for (int c = 0; c < nkeys; c++)
+	{
+		TileKey		key = tile.table->key[c];
+		u32			null_bin = key.word >> 31,
+					values = key.extent - null_bin,
+					valid;
+		Lanes		x;
+
+		get_operand(tile, key.word & ~NULL_HAS_BIN, last, x);
+		valid = rows_of_values(x.s);
+		if (!null_bin)
+			ok &= valid;
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+		{
+			u64			k = (u64) x.v[j] - (u64) key.min;
+			bool		is_value = valid >> j & 1;
+
+			if (is_value && k >= values)
+				out |= 1u << j;
+			bin[j] = (int32_t) ((u32) bin[j] * key.extent + (is_value ? (u32) k : values));
+		}
+	}
+	out &= ok;
+	outside += __popc(out);
+	return ok & ~out;
+}
+
+/* ---- operators ---------------------------------------------------------------------- */
+
+static __device__ __forceinline__ void
+tile_maxima(int op, const FastShared &place, const u32 (&at)[ITEMS], const u64 (&v)[ITEMS], u32 in)
+{
+	u32			code[ITEMS];
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		code[j] = (u32) max_code(op, v[j]);
+	add_maxima(place, at, code, in);
+}
+
+template <int DIGITS> static __device__ __forceinline__ void
+tile_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place, int e0, const u32 (&at)[ITEMS],
+		   const u64 (&v)[ITEMS], u32 in)
+{
+	FixWindow<DIGITS> window(e0, args.slot[fast.slot].max_shift);
+	HotBin<DIGITS> none = {NO_BIN, 0, {}};
+	double		x[ITEMS];
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+		x[j] = __longlong_as_double(v[j]);
+	add_fixes<DIGITS, ITEMS, false>(args, fast, place, window, at, x, in, 0, none);
+}
+
+/* Deviations and squares, whose code is long: row after row. */
+static __device__ __forceinline__ void
+tile_squares(const HistArgs &args, int s, const FastShared &place, int e0, const int32_t (&bin)[ITEMS], const u64 (&v)[ITEMS],
+			 u32 in)
+{
+	const HistSlot &slot = args.slot[s];
+	u64			lo[ITEMS],
+				hi[ITEMS];
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		lo[j] = v[j];
+		hi[j] = 0;
+	}
+	row_after_row<ITEMS>(in, bin, lo, hi, [&](bool has, int32_t b, u64 l, u64 h) {
+		u32			at = ((u32) b << place.log2_copies) | place.copy;
+		bool		out_of_window = false;
+
+		if (slot.form == HIST_INTSQ)
+		{
+			if (has)
+				add_square(slot, place.words + at, place.plane, l);
+		}
+		else
+		{
+			FixPart		f;
+			bool		fits = fix_split(l, e0, slot.max_shift, f);
+			u32			address = place.words_at + at * (u32) sizeof(u32),
+						plane = place.plane * (u32) sizeof(u32);
+
+			if (has && fits && slot.digit_bits == 24)
+				add_moments<24>(args, slot, (u32) b, address, plane, f);
+			else if (has && fits)
+				add_moments<28>(args, slot, (u32) b, address, plane, f);
+			out_of_window = has && !fits;
+			__syncwarp();
+		}
+		if (__any_sync(~0u, out_of_window))
+			change_rows<CHANGE_OUT_OF_WINDOW>(args, s, bin_of_block(args, s, b), out_of_window, l, h);
+	});
+}
+
+template <int KERNEL> static __device__ __forceinline__ void
+add_slot(const HistArgs &args, int s, int tile, const FastShared &place, int e0, const u32 (&at)[ITEMS],
+		 const int32_t (&bin)[ITEMS], const u64 (&v)[ITEMS], u32 in)
+{
+	FastArgs	fast = {{}, -1, -1, s};
+
+	if (tile == TILE_COUNT)
+	{
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			if (in >> j & 1)
+				shared_count(place.words_at + at[j] * (u32) sizeof(u32));
+	}
+	else if (tile == TILE_INT_I32)
+	{
+		int32_t		w[ITEMS];
+
+#pragma unroll
+		for (int j = 0; j < ITEMS; j++)
+			w[j] = (int32_t) v[j];
+		add_integers(args, fast, place, at, w, in);
+	}
+	else if (tile == TILE_INT_I64)
+		add_wide_integers(args, fast, place, at, v, in);
+	else if (tile == TILE_MAX32)
+		tile_maxima(args.slot[s].op, place, at, v, in);
+	if constexpr (KERNEL != TILES_LIGHT)
+		switch (tile)
+		{
+			case TILE_FIX3:
+				tile_fixes<3>(args, fast, place, e0, at, v, in);
+				break;
+			case TILE_FIX4:
+				tile_fixes<4>(args, fast, place, e0, at, v, in);
+				break;
+			case TILE_MAX64:
+				add_extremes(args, s, place, at, v, in);
+				break;
+		}
+	if constexpr (KERNEL == TILES_FULL)
+		if (tile == TILE_SQUARES)
+			tile_squares(args, s, place, e0, bin, v, in);
+}
+
+/* All slots. */
+template <int KERNEL, int THREADS> static __device__ __forceinline__ void
+add_slots(const HistArgs &args, const Tile<THREADS> &tile, u32 *shared, const int *window, int lc, const Lanes &last,
+		  const int32_t (&bin)[ITEMS], u32 ok)
+{
+	u32			plane = args.pass_bins << lc,
+				copy = tile.thread & ((1u << lc) - 1),
+				valid = ALL_ITEMS;
+	u32			at[ITEMS];
+	u64			v[ITEMS];
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		at[j] = ((u32) bin[j] << lc) | copy;
+		v[j] = 0;
+	}
+#pragma unroll 1
+	for (int s = 0; s < args.nslots; s++)
+	{
+		TileSlot	slot = tile.table->slot[s];
+		u32			in = ok;
+		FastShared	place = {};
+
+		if (slot.what & SLOT_NO_VALUES)
+			valid = slot.what & SLOT_VALIDITY ? load_validity(tile, args.slot[s].x.validity) : ALL_ITEMS;
+		else if (!(slot.what & SLOT_AGAIN))
+		{
+			Lanes		x;
+
+			get_operand(tile, slot.word, last, x);
+			valid = rows_of_values(x.s);
+#pragma unroll
+			for (int j = 0; j < ITEMS; j++)
+				v[j] = (u64) x.v[j];
+			if (KERNEL != TILES_LIGHT && (slot.what & SLOT_F32))
+#pragma unroll
+				for (int j = 0; j < ITEMS; j++)
+					v[j] = __double_as_longlong((double) __uint_as_float((u32) x.v[j]));
+		}
+		in &= valid;
+		if (slot.what & SLOT_FILTER)
+			in &= load_filter(tile, args.slot[s].filter);
+		else if (slot.filter != OPERAND_NONE)
+		{
+			Lanes		x;
+
+			get_operand(tile, slot.filter, last, x);
+			in &= rows_of_truth(x.v) & rows_of_values(x.s);
+		}
+		place.word = args.slot[s].word;
+		place.words = (u32 *) ((char *) shared + slot.words);
+		place.words_at = shared_address(shared) + slot.words;
+		place.plane = plane;
+		place.nbins = (u32) args.bins.nbins;
+		place.log2_copies = lc;
+		place.copy = copy;
+		add_slot<KERNEL>(args, s, (int) (slot.what & 0xff), place, window[2 * s], at, bin, v, in);
+	}
+}
+
+/* Not inlined, as it takes registers from the loop before it. */
+static __device__ __noinline__ void
+end_hot(const HistArgs &args)
+{
+	hot_end(args);
+}
+
+/* ---- the kernel ---------------------------------------------------------------------- */
+
+template <int KERNEL, int THREADS> __global__ void __launch_bounds__(THREADS, 1)
+tiles_kernel(const __grid_constant__ HistArgs args, u32 stage_bytes)
+{
+	extern __shared__ __align__(16) u32 shared[];
+	__shared__ int window[2 * GPUAGG_MAX_SLOTS];
+	TileTable  *table = (TileTable *) ((char *) shared + program_at(args, THREADS));
+	char	   *stages = (char *) shared + stages_at(args, THREADS);
+	u32			stage = 0;
+	/* equal shares of lines, one of a warp each */
+	u32			lines = (u32) (((u64) args.nrows + LINE_ROWS - 1) / LINE_ROWS),
+				line = (u32) ((u64) lines * blockIdx.x / gridDim.x) + threadIdx.x / 32,
+				end = (u32) ((u64) lines * (blockIdx.x + 1) / gridDim.x);
+	u32			outside = 0,
+				untold = 0;
+	int			lc;
+	Tile<THREADS> tile = Tile<THREADS>();
+
+	let_successor_start();
+	if (KERNEL != TILES_LIGHT)
+		hot_begin(args);
+	clear_shared(shared, (size_t) args.words * (args.pass_bins << args.log2_most));
+	wait_for_predecessor();
+	if (threadIdx.x < 2 * args.nslots)
+		window[threadIdx.x] = args.window[threadIdx.x];
+	lc = log2_copies(args);
+	make_table(args, stage_bytes, lc, *table);
+	/* not threadIdx.x, which is read anew wherever registers are scarce */
+	asm volatile("mov.u32 %0, %%tid.x;" : "=r"(tile.thread));
+	tile.program = args.program;
+	tile.table = table;
+	tile.values = (ulonglong2 *) (table + 1);
+	tile.states = (uint8_t *) (tile.values + (size_t) args.temporaries * THREADS * 2);
+	copy_ahead(tile, stages, line, end, args.nrows);
+	for (; line < end; line += THREADS / 32)
+	{
+		Lanes		last = Lanes();
+		int32_t		bin[ITEMS];
+		Conditions	conditions;
+		u32			ok;
+
+		/* a warp reads only what it copied itself, so no other has to be waited for */
+		tile.stage = stages + stage;
+		stage ^= stage_bytes;
+		__syncwarp();
+		copy_ahead(tile, stages + stage, line + THREADS / 32, end, args.nrows);
+		asm volatile("cp.async.wait_group 1;" : : : "memory");
+		__syncwarp();
+		tile.row = line * LINE_ROWS + tile.thread % 32 * ITEMS;
+		tile.there = tile.row >= args.nrows ? 0 : args.nrows - tile.row >= ITEMS ? ALL_ITEMS : (1u << (args.nrows - tile.row)) - 1;
+		tile.more = line + THREADS / 32 < end;
+		ok = tile.there;
+		if (args.bins.filter)
+			ok &= load_filter(tile, args.bins.filter);
+		conditions = {ok, ok, 0};
+		run_steps<KERNEL>(tile, last, conditions);
+		ok = rows_that_count(tile, last, conditions, untold);
+		if (!__any_sync(~0u, ok))
+			continue;
+		ok = tile_bins(tile, args.bins.ncolumns, last, ok, bin, outside);
+		add_slots<KERNEL>(args, tile, shared, window, lc, last, bin, ok);
+	}
+	if (outside)
+		atomicAdd(&args.status->outside, (u64) outside);
+	if (untold)
+		atomicAdd(args.program->untold, (unsigned long long) untold);
+	__syncthreads();
+	flush_to_limbs(args, shared, lc, (u32) args.bins.nbins, args.limb, 0);
+	if (KERNEL != TILES_LIGHT)
+		end_hot(args);
+}
+
+#endif							/* GPUAGG_HIST_TILES_CUH */

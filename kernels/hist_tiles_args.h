@@ -1,0 +1,67 @@
+/*
+ * hist_tiles_args.h
+ *	  The kernels of histograms by tiles, and what each of them knows.
+ */
+#ifndef GPUAGG_HIST_TILES_ARGS_H
+#define GPUAGG_HIST_TILES_ARGS_H
+
+#include "hist_kernels.cuh"
+
+enum TileKernel
+{
+	TILES_LIGHT,				/* the operations and operators below */
+	TILES_MIDDLE,				/* all but squares and deviations */
+	TILES_FULL,
+	TILE_KERNELS
+};
+
+/* Rows of a thread in a tile. */
+#define TILE_ITEMS 4
+
+#ifndef LIGHT_THREADS
+#define LIGHT_THREADS 1024
+#endif
+/* Threads of a block, as registers allow. */
+static constexpr __host__ __device__ int
+tile_threads(int kernel)
+{
+	return kernel == TILES_LIGHT ? LIGHT_THREADS : HIST_THREADS;
+}
+
+/* Bytes of a block behind its bins and the entries of hot ones, but for columns on their way. */
+struct TileInstance
+{
+	size_t		(*stages_at) (const HistArgs &args);	/* where these begin in shared memory */
+	size_t		(*program_bytes) (const HistArgs &args);
+	GpuaggCudaStatus (*launch) (const HistArgs &args, const DeviceFacts &facts, size_t bytes, u32 stage_bytes, cudaStream_t stream);
+};
+
+extern const TileInstance hist_tiles_part0,
+			hist_tiles_part1,
+			hist_tiles_part2;
+
+/* Operations that take few registers; LIGHT(OP) for each.  vector_simplify() makes comparisons of integers VECTOR_DEC_COMPARE. */
+#define TILES_LIGHT_OPERATIONS \
+	LIGHT(VECTOR_AND) \
+	LIGHT(VECTOR_OR) \
+	LIGHT(VECTOR_NOT) \
+	LIGHT(VECTOR_ISNULL) \
+	LIGHT(VECTOR_ISNOTNULL) \
+	LIGHT(VECTOR_DEC_COMPARE) \
+	LIGHT(VECTOR_F_FLOAT8EQ) \
+	LIGHT(VECTOR_F_FLOAT8NE) \
+	LIGHT(VECTOR_F_FLOAT8LT) \
+	LIGHT(VECTOR_F_FLOAT8LE) \
+	LIGHT(VECTOR_F_FLOAT8GT) \
+	LIGHT(VECTOR_F_FLOAT8GE) \
+	LIGHT(VECTOR_BUCKET) \
+	LIGHT(VECTOR_F64_BELOW) \
+	LIGHT(VECTOR_PRESENCE) \
+	LIGHT(VECTOR_TOLD) \
+	LIGHT(VECTOR_DEC_ADD) \
+	LIGHT(VECTOR_DEC_SUB) \
+	LIGHT(VECTOR_DEC_MUL)
+
+#define TILES_LIGHT_SLOTS (1u << TILE_COUNT | 1u << TILE_INT_I32 | 1u << TILE_INT_I64 | 1u << TILE_MAX32)
+
+#endif							/* GPUAGG_HIST_TILES_ARGS_H */
