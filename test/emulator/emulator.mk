@@ -47,6 +47,10 @@ build/emulator/gpuagg-server: $(SERVER_OBJS) $(SERVER_HOST_OBJS) $(EMULATOR_SERV
 build/emulator/gpu-resident-few: $(GPU_RESIDENT_OBJS:%=build/few/%) $(EMULATOR_SERVER_OBJS) $(EMULATOR_LIBS)
 	$(EMULATOR_LINK)
 
+# takes minutes, so it is made and run by hand
+build/emulator/gpu-resident-many: $(GPU_RESIDENT_OBJS:%=build/many/%) $(EMULATOR_SERVER_OBJS) $(EMULATOR_LIBS)
+	$(EMULATOR_LINK)
+
 -include $(wildcard build/emulator/*.d build/emulator/*/*.d build/emulator/*/*/*.d)
 
 else
