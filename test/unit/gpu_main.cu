@@ -7,6 +7,7 @@
  */
 #include "gpu_test.h"
 
+#include <malloc.h>
 #include <stdarg.h>
 #include <time.h>
 
@@ -156,6 +157,9 @@ main(int argc, char **argv)
 		list = list || strcmp(argv[i], "-l") == 0;
 	}
 	setvbuf(stdout, nullptr, _IOLBF, 0);
+	/* columns are large, and made and given back all the time: the system's part of that took half of some tests' time */
+	mallopt(M_MMAP_MAX, 0);
+	mallopt(M_TRIM_THRESHOLD, 1 << 30);
 	for (GpuTest *test = tests; test; test = test->next)
 	{
 		if (!selected(test, argc, argv))
