@@ -21,7 +21,16 @@
 /* Of a bin among deferred rows: no count has it. */
 #define UNCOUNTED 0x80000000u
 
-/* Named barriers; 0 is the block's. */
+/*
+ * Named barriers; 0 is the block's.  What a thread did before it arrived at one, by bar.arrive as by bar.sync, is done for
+ * all that take part when the barrier completes (PTX ISA, "bar").  compute-sanitizer's racecheck does not know that of bar.arrive, so
+ * test/gpu.sh has it leave the kernel out.  For a round and the next of the same parity, whose parts of a tile are the same:
+ *
+ *	counts		added up before COUNTED, read and cleared before RESERVED; the next are added up after a later RESERVED
+ *	base, delta	written before RESERVED, read after it and before WRITTEN, which the reserving warp waits for before it
+ *				writes the next
+ *	rows		written before SORTED, read after it and before the next RESERVED, which waits for all producers
+ */
 enum Barrier
 {
 	COUNTED = 1,				/* a tile's rows; the reserving warp waits */

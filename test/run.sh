@@ -367,6 +367,8 @@ part_emulator() {
 	gpu_lines emulator-1 $?
 	EMULATOR_DEVICES=2 "$dir/gpu-resident-few" 3 >"$results/emulator-resident.log" 2>&1
 	tap_lines emulator-resident <"$results/emulator-resident.log" || fail emulator-resident
+	"$dir/gpu-resident-many" 1 >"$results/emulator-many.log" 2>&1
+	tap_lines emulator-many <"$results/emulator-many.log" || fail emulator-many
 	through_server emulator "$dir/gpuagg-server" "${EMULATOR_QUERIES:-300}"
 	check "emulator: each kernel ran" "$top/test/emulator/kernels.sh" "$EMULATOR_REPORT"
 	rm -f "$EMULATOR_REPORT"

@@ -9,8 +9,10 @@
 
 #include "server/device_cuda.h"
 
-/* Of groups that are brought at a time: fewer than rows that would be sorted. */
+/* Of groups that are brought at a time: fewer than rows that would be sorted; tests make it smaller. */
+#ifndef PIECE_GROUPS
 #define PIECE_GROUPS (SPLIT_ROWS / 2)
+#endif
 #define PIECE_BYTES ((size_t) 256 << 20)
 #define PIECE_VALUES ((int64_t) 1 << 24)
 
@@ -137,6 +139,9 @@ bring_groups(Query *query, Query *part, WireGroups *out, DeviceError *error)
 	GroupKeys	keys = group_keys(part);
 	char	   *to;
 
+	/* those before are here, before their memory over there is used for others */
+	if (out->first > 0)
+		DEVICE_CHECK(query_wait(query, error));
 	DEVICE_CHECK(query_reserve(query, &query->staging, bytes, error));
 	to = query->staging.at;
 	CUDA_CHECK(cuda_select(part->device));
@@ -350,11 +355,10 @@ cuda_absorb(Query *query, Query *part, const int64_t *key_min, const int64_t *ke
 		return DEVICE_OK;
 	status = absorb(query, part, key_min, key_max, &map, error);
 	query_release(query, &map);
-	if (status != DEVICE_OK)
-	{
-		/* the part's memory must not go while it is read */
-		cuda_select(query->device);
-		cudaStreamSynchronize(query->stream);
-	}
+	/* the part's memory must not go while it is read, whatever fails */
+	cuda_select(query->device);
+	if (status == DEVICE_OK)
+		return query_wait(query, error);
+	cudaStreamSynchronize(query->stream);
 	return status;
 }

@@ -428,7 +428,10 @@ try_runs(Query *query, Resident *r, bool *are, DeviceError *error)
 	return make_run_keys(query, r, error);
 }
 
-/* Makes the runs the query's groups, if the rows are in the order of its keys, and there is memory. */
+/*
+ * Makes the runs the query's groups, if the rows are in the order of its keys, and there is memory.  More runs than there are
+ * bins are too many groups, unless the program may leave none of some runs' rows.
+ */
 static DeviceStatus
 start_runs(Query *query, Resident *r, bool *are, DeviceError *error)
 {
@@ -442,7 +445,9 @@ start_runs(Query *query, Resident *r, bool *are, DeviceError *error)
 		query_release(query, &query->heads);
 		query_release(query, &query->before);
 	}
-	return status == DEVICE_NO_MEMORY && !*are ? DEVICE_OK : status;
+	if (!*are && (status == DEVICE_NO_MEMORY || (status == DEVICE_UNSUPPORTED && r->plan.computes)))
+		return DEVICE_OK;
+	return status;
 }
 
 /* Readies all for the slices that tiles did not take. */

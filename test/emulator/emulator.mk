@@ -1,6 +1,6 @@
 # The emulator: the kernels, their tests and the GPU server as PTX that the CPU interprets (test/emulator/README.md).
 #
-#	make emulator		build/emulator/ptx-test, gpu-tests, gpu-resident-few and gpuagg-server
+#	make emulator		build/emulator/ptx-test, gpu-tests, gpu-resident-few, gpu-resident-many and gpuagg-server
 #
 # Objects of host code alone are those of the GPU server and its tests.
 EMULATOR_SRCS = $(filter-out %/ptx_test.cpp,$(wildcard $(TOP)test/emulator/*.cpp))
@@ -17,7 +17,7 @@ EMULATOR_LINK = $(CXX) $^ -lpthread -ldl -lm -o $@
 .PHONY: emulator
 ifneq ($(NVCC),)
 
-emulator: $(addprefix build/emulator/,ptx-test ptx_test.ptx gpu-tests gpu-resident-few gpuagg-server)
+emulator: $(addprefix build/emulator/,ptx-test ptx_test.ptx gpu-tests gpu-resident-few gpu-resident-many gpuagg-server)
 
 # PTX alone, as text
 build/emulator/%: CUDA_GENCODE = -gencode arch=compute_90,code=compute_90 --no-compress
@@ -45,6 +45,9 @@ build/emulator/gpuagg-server: $(SERVER_OBJS) $(SERVER_HOST_OBJS) $(EMULATOR_SERV
 	$(EMULATOR_LINK)
 
 build/emulator/gpu-resident-few: $(GPU_RESIDENT_OBJS:%=build/few/%) $(EMULATOR_SERVER_OBJS) $(EMULATOR_LIBS)
+	$(EMULATOR_LINK)
+
+build/emulator/gpu-resident-many: $(GPU_RESIDENT_OBJS:%=build/many/%) $(EMULATOR_SERVER_OBJS) $(EMULATOR_LIBS)
 	$(EMULATOR_LINK)
 
 -include $(wildcard build/emulator/*.d build/emulator/*/*.d build/emulator/*/*/*.d)

@@ -287,35 +287,37 @@ GPU_TEST(hist_many_bins)
 /* Rows without a bin are left out; those beyond the last bin are counted, once. */
 GPU_TEST(hist_outside)
 {
-	for (GpuaggHistStrategy strategy : strategies)
-		for (int64_t nbins : {(int64_t) 100, (int64_t) 70000, (int64_t) 300000, (int64_t) gpu_test_rows(9000000, 9000000, 2000000)})
-			for (size_t n : {(size_t) 1, (size_t) 3, (size_t) 4095, (size_t) 4099, gpu_test_rows(100002, 100002, 10002)})
-				for (size_t shift = 0; shift < 4; shift++)
+	for (int64_t nbins : {(int64_t) 100, (int64_t) 70000, (int64_t) 300000, (int64_t) gpu_test_rows(9000000, 9000000, 2000000)})
+		for (size_t n : {(size_t) 1, (size_t) 3, (size_t) 4095, (size_t) 4099, gpu_test_rows(100002, 100002, 10002)})
+			for (size_t shift = 0; shift < 4; shift++)
+			{
+				Random		r(n + shift);
+				std::vector<int32_t> keys(n);
+				std::vector<int64_t> expect(nbins, 0);
+				unsigned long long outside = 0;
+				DeviceArray<int64_t> states(nbins);
+				DeviceArray<GpuaggHistStatus> status(1);
+
+				for (int32_t &k : keys)
 				{
-					Random		r(n + shift);
-					std::vector<int32_t> keys(n);
-					std::vector<int64_t> expect(nbins, 0);
-					unsigned long long outside = 0;
-					DeviceArray<int64_t> states(nbins);
-					DeviceArray<GpuaggHistStatus> status(1);
+					k = (int32_t) r.below(nbins);
+					if (r.below(8) == 0)
+						k = r.below(2) ? -1 - (int32_t) r.below(100) : (int32_t) (nbins + r.below(100));
+					outside += k >= nbins;
+					if (k >= 0 && k < nbins)
+						expect[k]++;
+				}
+				DeviceArray<int32_t> device_keys(keys, shift);
 
-					for (int32_t &k : keys)
-					{
-						k = (int32_t) r.below(nbins);
-						if (r.below(8) == 0)
-							k = r.below(2) ? -1 - (int32_t) r.below(100) : (int32_t) (nbins + r.below(100));
-						outside += k >= nbins;
-						if (k >= 0 && k < nbins)
-							expect[k]++;
-					}
-					DeviceArray<int32_t> device_keys(keys, shift);
-
+				for (GpuaggHistStrategy strategy : strategies)
+				{
 					one_batch(MONOID_COUNT, {device_keys.get(), nullptr, GPUAGG_VALUE_I32}, GpuaggColumn(), n, nbins, states.get(),
 							  status.get(), nbins > 100 && strategy == GPUAGG_HIST_SHARED ? GPUAGG_HIST_AUTO : strategy);
 					CHECK(states.take() == expect && status.take()[0].outside == outside,
 						  "strategy %d, %ld bins, %zu rows, shift %zu: %llu outside, expected %llu", strategy,
 						  (long) nbins, n, shift, status.take()[0].outside, outside);
 				}
+			}
 }
 
 /*

@@ -91,68 +91,91 @@ check_zeros(const HistActual &actual, const std::vector<SlotCase> &slots, int64_
 	}
 }
 
-/* One batch.  together: in one pass. */
-template <typename T> static void
-check_extremes(GpuaggValueType type, const std::vector<MonoidId> &ops, int64_t nbins, ExtremesOrder order, int round,
-			   bool together = true)
+/* Rows of one batch, for any operators of the type. */
+template <typename T> struct ExtremesRows
 {
-	const size_t n = gpu_test_quick() ? 90001 : 4000037;
-	Random		r(nbins + order + round);
-	std::vector<SlotCase> slots = {{MONOID_COUNT, GPUAGG_VALUE_I8}};
-	std::vector<int32_t> bin(n);
-	std::vector<T> values(n);
-	char		what[100];
+	GpuaggValueType type;
+	int64_t		nbins;
+	ExtremesOrder order;
+	int			round;
+	bool		together;		/* in one pass */
+	std::vector<int32_t> bin;
+	std::vector<T> values;
+	std::unique_ptr<DeviceArray<int32_t>> index;
+	std::unique_ptr<DeviceArray<T>> x;
 
-	for (MonoidId op : ops)
-		slots.push_back({op, type});
+	ExtremesRows(GpuaggValueType t, int64_t n_bins, ExtremesOrder o, int number, bool one_pass = true)
+		: type(t), nbins(n_bins), order(o), round(number), together(one_pass)
+	{
+		const size_t n = gpu_test_quick() ? 90001 : 4000037;
+		Random		r(nbins + order + round);
 
-	HistExpected expect(slots, nbins);
-	HistActual	actual(slots, nbins, 16);
-
-	for (size_t i = 0; i < n; i++)
+		bin.resize(n);
+		values.resize(n);
+		for (size_t i = 0; i < n; i++)
+		{
+			/* the last bin has no row up to the middle of a block's; some rows have no bin */
+			bin[i] = r.below(50) == 0 ? -1 : (int32_t) r.below(i < n / 8 * 5 && nbins > 1 ? nbins - 1 : nbins);
+			if (!together && bin[i] > 0 && i % 4 != 0)
+				bin[i] = (int32_t) nbins - 1 - bin[i] % 70;
+			values[i] = extreme_value<T>(order, r, i, n, round);
+		}
+		index.reset(new DeviceArray<int32_t>(bin));
+		x.reset(new DeviceArray<T>(values));
+	}
+	Input
+	input(size_t i) const
 	{
 		Input		in = {0, 0};
 
-		/* the last bin has no row up to the middle of a block's; some rows have no bin */
-		bin[i] = r.below(50) == 0 ? -1 : (int32_t) r.below(i < n / 8 * 5 && nbins > 1 ? nbins - 1 : nbins);
-		if (!together && bin[i] > 0 && i % 4 != 0)
-			bin[i] = (int32_t) nbins - 1 - bin[i] % 70;
-		values[i] = extreme_value<T>(order, r, i, n, round);
 		if constexpr (std::is_same<T, double>::value)
 			in.lo = as_bits(values[i]);
 		else
 			in.lo = (uint64_t) (int64_t) values[i];
 		in.hi = (uint64_t) ((int64_t) in.lo >> 63);
-		for (size_t s = 0; bin[i] >= 0 && s < slots.size(); s++)
-			expect.step(s, bin[i], in);
+		return in;
 	}
-
-	DeviceArray<int32_t> index(bin);
-	DeviceArray<T> x(values);
-	GpuaggHist	h = GpuaggHist();
-	GpuaggHistChoice choice;
-
-	h.bins.kind = GPUAGG_BIN_INDEX;
-	h.bins.ncolumns = 1;
-	h.bins.column[0] = {index.get(), nullptr, GPUAGG_VALUE_I32};
-	h.bins.nbins = nbins;
-	h.nslots = (int) slots.size();
-	h.nrows = (int64_t) n;
-	for (size_t s = 0; s < slots.size(); s++)
+	/* A call of a count and these operators. */
+	void
+	check(const std::vector<MonoidId> &ops) const
 	{
-		h.slot[s].op = slots[s].op;
-		h.slot[s].x = s == 0 ? GpuaggColumn() : GpuaggColumn{x.get(), nullptr, type};
+		std::vector<SlotCase> slots = {{MONOID_COUNT, GPUAGG_VALUE_I8}};
+		GpuaggHist	h = GpuaggHist();
+		GpuaggHistChoice choice;
+		char		what[100];
+
+		for (MonoidId op : ops)
+			slots.push_back({op, type});
+
+		HistExpected expect(slots, nbins);
+		HistActual	actual(slots, nbins, 16);
+
+		for (size_t s = 0; s < slots.size(); s++)
+			for (size_t i = 0; i < bin.size(); i++)
+				if (bin[i] >= 0)
+					expect.step(s, bin[i], input(i));
+		h.bins.kind = GPUAGG_BIN_INDEX;
+		h.bins.ncolumns = 1;
+		h.bins.column[0] = {index->get(), nullptr, GPUAGG_VALUE_I32};
+		h.bins.nbins = nbins;
+		h.nslots = (int) slots.size();
+		h.nrows = (int64_t) bin.size();
+		for (size_t s = 0; s < slots.size(); s++)
+		{
+			h.slot[s].op = slots[s].op;
+			h.slot[s].x = s == 0 ? GpuaggColumn() : GpuaggColumn{x->get(), nullptr, type};
+		}
+		actual.attach(h);
+		STATUS_MUST(gpuagg_hist_choose(&h, &choice));
+		CHECK(choice.together == together, "%zu slots of one column, %ld bins: together: %d", slots.size(), (long) nbins,
+			  choice.together);
+		hist_update(h);
+		snprintf(what, sizeof(what), "order %d, round %d, %ld bins", order, round, (long) nbins);
+		actual.check(expect, what);
+		if ((order == EXTREMES_ENDS && round == 0) || (order == EXTREMES_ZEROS && nbins == 1))
+			check_zeros(actual, slots, nbins, what);
 	}
-	actual.attach(h);
-	STATUS_MUST(gpuagg_hist_choose(&h, &choice));
-	CHECK(choice.together == together, "%zu slots of one column, %ld bins: together: %d", slots.size(), (long) nbins,
-		  choice.together);
-	hist_update(h);
-	snprintf(what, sizeof(what), "order %d, round %d, %ld bins", order, round, (long) nbins);
-	actual.check(expect, what);
-	if ((order == EXTREMES_ENDS && round == 0) || (order == EXTREMES_ZEROS && nbins == 1))
-		check_zeros(actual, slots, nbins, what);
-}
+};
 
 GPU_TEST(hist_extremes)
 {
@@ -164,15 +187,19 @@ GPU_TEST(hist_extremes)
 
 				if (nbins > 4 && round > 1)
 					break;
-				check_extremes<int32_t>(GPUAGG_VALUE_I32, {MONOID_SUM_I64, MONOID_MIN_I32, MONOID_MAX_I32}, nbins, o, round);
-				check_extremes<int32_t>(GPUAGG_VALUE_I32, {MONOID_MAX_I32, MONOID_MIN_I32}, nbins, o, round);
-				check_extremes<int64_t>(GPUAGG_VALUE_I64, {MONOID_SUM_DEC, MONOID_MIN_DEC, MONOID_MAX_DEC}, nbins, o, round);
-				check_extremes<int64_t>(GPUAGG_VALUE_I64, {MONOID_MIN_I64, MONOID_MAX_I64}, nbins, o, round);
-				check_extremes<double>(GPUAGG_VALUE_F64, {MONOID_MAX_F64, MONOID_MIN_F64}, nbins, o, round);
+				ExtremesRows<int32_t> ints(GPUAGG_VALUE_I32, nbins, o, round);
+				ExtremesRows<int64_t> longs(GPUAGG_VALUE_I64, nbins, o, round);
+				ExtremesRows<double> floats(GPUAGG_VALUE_F64, nbins, o, round);
+
+				ints.check({MONOID_SUM_I64, MONOID_MIN_I32, MONOID_MAX_I32});
+				ints.check({MONOID_MAX_I32, MONOID_MIN_I32});
+				longs.check({MONOID_SUM_DEC, MONOID_MIN_DEC, MONOID_MAX_DEC});
+				longs.check({MONOID_MIN_I64, MONOID_MAX_I64});
+				floats.check({MONOID_MAX_F64, MONOID_MIN_F64});
 				if (order == EXTREMES_RANDOM || order == EXTREMES_APART)
 				{
-					check_extremes<double>(GPUAGG_VALUE_F64, {MONOID_SUM_F64, MONOID_MIN_F64, MONOID_MAX_F64}, nbins, o, round);
-					check_extremes<double>(GPUAGG_VALUE_F64, {MONOID_ACCUM_F64, MONOID_MIN_F64, MONOID_MAX_F64}, nbins, o, round);
+					floats.check({MONOID_SUM_F64, MONOID_MIN_F64, MONOID_MAX_F64});
+					floats.check({MONOID_ACCUM_F64, MONOID_MIN_F64, MONOID_MAX_F64});
 				}
 			}
 }
@@ -188,8 +215,8 @@ GPU_TEST(hist_extremes_passes)
 		{
 			auto		most = [&](int words) { return (int64_t) ((facts->smem_per_block - 1024) / 4 / words & ~(size_t) 1); };
 
-			check_extremes<int32_t>(GPUAGG_VALUE_I32, {MONOID_MIN_I32, MONOID_MAX_I32}, most(3) + last, order, 0, false);
-			check_extremes<double>(GPUAGG_VALUE_F64, {MONOID_MIN_F64, MONOID_MAX_F64}, most(5) + last, order, 0, false);
+			ExtremesRows<int32_t>(GPUAGG_VALUE_I32, most(3) + last, order, 0, false).check({MONOID_MIN_I32, MONOID_MAX_I32});
+			ExtremesRows<double>(GPUAGG_VALUE_F64, most(5) + last, order, 0, false).check({MONOID_MIN_F64, MONOID_MAX_F64});
 		}
 }
 
@@ -198,14 +225,18 @@ GPU_TEST(hist_extremes_alone)
 {
 	for (int order = 0; order < EXTREMES_ORDERS; order++)
 		for (int round = 0; round < (rounds_of(order)); round++)
+		{
+			ExtremesRows<int32_t> ints(GPUAGG_VALUE_I32, 4, (ExtremesOrder) order, round);
+			ExtremesRows<int64_t> longs(GPUAGG_VALUE_I64, 4, (ExtremesOrder) order, round);
+			ExtremesRows<double> floats(GPUAGG_VALUE_F64, 4, (ExtremesOrder) order, round);
+
 			for (bool least : {false, true})
 			{
-				ExtremesOrder o = (ExtremesOrder) order;
-
-				check_extremes<int32_t>(GPUAGG_VALUE_I32, {least ? MONOID_MIN_I32 : MONOID_MAX_I32}, 4, o, round);
-				check_extremes<int64_t>(GPUAGG_VALUE_I64, {least ? MONOID_MIN_I64 : MONOID_MAX_I64}, 4, o, round);
-				check_extremes<int64_t>(GPUAGG_VALUE_I64, {least ? MONOID_MIN_DEC : MONOID_MAX_DEC}, 4, o, round);
-				check_extremes<double>(GPUAGG_VALUE_F64, {least ? MONOID_MIN_F64 : MONOID_MAX_F64}, 4, o, round);
-				check_extremes<int32_t>(GPUAGG_VALUE_I32, {MONOID_SUM_I64, least ? MONOID_MIN_I32 : MONOID_MAX_I32}, 4, o, round);
+				ints.check({least ? MONOID_MIN_I32 : MONOID_MAX_I32});
+				longs.check({least ? MONOID_MIN_I64 : MONOID_MAX_I64});
+				longs.check({least ? MONOID_MIN_DEC : MONOID_MAX_DEC});
+				floats.check({least ? MONOID_MIN_F64 : MONOID_MAX_F64});
+				ints.check({MONOID_SUM_I64, least ? MONOID_MIN_I32 : MONOID_MAX_I32});
 			}
+		}
 }

@@ -2,8 +2,10 @@
  * cuda_stub.c
  *	  A CUDA run time that works in host memory; see cuda_stub.h.
  */
+#include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -243,6 +245,55 @@ cudaDeviceCanAccessPeer(int *can, int device, int peer)
 	return sticky;
 }
 
+/* ---- memory that copies between devices may still be reading ---- */
+
+typedef struct Reading
+{
+	const char *from;
+	size_t		bytes;
+	cudaStream_t stream;
+} Reading;
+
+static Reading readings[256];
+static int	nreadings;
+
+static void
+note_reading(const void *from, size_t bytes, cudaStream_t stream)
+{
+	pthread_mutex_lock(&lock);
+	if (nreadings < (int) (sizeof(readings) / sizeof(readings[0])))
+		readings[nreadings++] = (Reading) {from, bytes, stream};
+	pthread_mutex_unlock(&lock);
+}
+
+/* All that was asked of the stream is done. */
+static void
+end_readings(cudaStream_t stream)
+{
+	int			kept = 0;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < nreadings; i++)
+		if (readings[i].stream != stream)
+			readings[kept++] = readings[i];
+	nreadings = kept;
+	pthread_mutex_unlock(&lock);
+}
+
+void
+stub_write(const void *at, size_t bytes, cudaStream_t stream)
+{
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < nreadings; i++)
+		if (readings[i].stream != stream && readings[i].from < (const char *) at + bytes &&
+			(const char *) at < readings[i].from + readings[i].bytes)
+		{
+			fprintf(stderr, "memory changes that another device's stream may still be reading\n");
+			abort();
+		}
+	pthread_mutex_unlock(&lock);
+}
+
 /* ---- memory ---- */
 
 cudaError_t
@@ -271,7 +322,7 @@ cudaMallocAsync(void **at, size_t bytes, cudaStream_t stream)
 cudaError_t
 cudaFreeAsync(void *at, cudaStream_t stream)
 {
-	(void) stream;
+	stub_write(at, malloc_usable_size(at), stream);
 	free(at);
 	__atomic_fetch_sub(&live, 1, __ATOMIC_SEQ_CST);
 	return sticky;
@@ -323,8 +374,12 @@ cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, c
 cudaError_t
 cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes, cudaStream_t stream)
 {
+	cudaError_t err = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+
 	(void) to_device, (void) from_device;
-	return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+	if (err == cudaSuccess)
+		note_reading(from, bytes, stream);
+	return err;
 }
 
 cudaError_t
@@ -354,6 +409,7 @@ cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 cudaError_t
 cudaStreamDestroy(cudaStream_t stream)
 {
+	end_readings(stream);
 	free(stream);
 	return sticky;
 }
@@ -372,8 +428,13 @@ ready_later(void)
 cudaError_t
 cudaStreamQuery(cudaStream_t stream)
 {
+	cudaError_t err;
+
 	*(volatile char *) stream = 0;
-	return ready_later();
+	err = ready_later();
+	if (err == cudaSuccess)
+		end_readings(stream);
+	return err;
 }
 
 cudaError_t
@@ -387,6 +448,7 @@ cudaError_t
 cudaStreamSynchronize(cudaStream_t stream)
 {
 	*(volatile char *) stream = 0;
+	end_readings(stream);
 	return happen(STUB_OTHER);
 }
 

@@ -47,6 +47,12 @@ extern size_t stub_used;
 /* What the pool takes after each question for what it has. */
 extern size_t stub_grows;
 
+/*
+ * Something that is asked of the stream changes this memory: no copy between devices may still be reading it, as one does
+ * until its own stream was waited for.
+ */
+extern void stub_write(const void *at, size_t bytes, cudaStream_t stream);
+
 /* For the kernels (cuda_stub_kernels.h): what a launch returns, and the last one that failed has returned. */
 extern cudaError_t stub_launch(void);
 extern _Thread_local cudaError_t stub_last_code;

@@ -25,8 +25,8 @@ GpuaggCudaStatus
 device_gather(const void *from, size_t row_bytes, const int32_t *map, int64_t n, void *to,
 			  gpuagg_stream stream)
 {
-	(void) stream;
 	LAUNCH();
+	stub_write(to, n * row_bytes, stream);
 	for (int64_t i = 0; i < n; i++)
 		memcpy((char *) to + i * row_bytes, (const char *) from + map[i] * row_bytes, row_bytes);
 	return GPUAGG_CUDA_OK;
