@@ -93,7 +93,7 @@ struct HistSlot
 	int			extend;			/* a narrow column for a 128-bit input */
 	int			wide_state;		/* INT: a 128-bit state */
 	int			spill;			/* the limb past the words takes carries */
-	int			in_moments;		/* COUNT: its word is ACCUM's, which counts the rows in its window, and hist_fast.cu the others */
+	int			in_moments;		/* COUNT: its word is ACCUM's, which counts the rows in its window, and hist_deviations.cu the others */
 	int			max_shift;		/* FIX, wide sums: window above 2^e0 */
 };
 

@@ -189,7 +189,7 @@ static __global__ void __launch_bounds__(HIST_THREADS, 1)
 out_of_window_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast)
 {
 	const double *values = (const double *) args.slot[fast.slot].x.values;
-	u32			words = (args.nrows + 31) / 32,
+	u32			words = (u32) (((u64) args.nrows + 31) / 32),
 				warps = gridDim.x * (HIST_THREADS / 32),
 				lane = threadIdx.x % 32;
 

@@ -13,7 +13,7 @@ struct HistWidth
 	int			fix_words;		/* of float sums, in digits or words */
 	int			digit_bits;		/* of ACCUM */
 	bool		spill;			/* device memory takes the carries of FIX, of narrow INT and of ACCUM */
-	bool		in_moments;		/* a count of all rows has no word beside ACCUM's; for hist_fast.cu alone */
+	bool		in_moments;		/* a count of all rows has no word beside ACCUM's; for hist_deviations.cu alone */
 };
 
 /* From wide ones on to those that take least shared memory. */

@@ -8,6 +8,7 @@
 #include "operators/gpu_hash.h"
 
 #include "gpu_hist_run.h"
+#include "hist_moments.cuh"
 
 static const SlotCase count = {MONOID_COUNT, GPUAGG_VALUE_I8},
 			accum = {MONOID_ACCUM_F64, GPUAGG_VALUE_F64},
@@ -21,7 +22,7 @@ struct MomentRows
 	std::vector<double> x;
 };
 
-/* Batches of the rows into states, by the strategies; the words of a bin, if the device is an H100 or one like it. */
+/* Batches of the rows into states, by the strategies; the words of a bin, if the device is an H100 or one like it, or 0. */
 static void
 check_moments(const MomentRows &rows, int64_t nbins, const std::vector<SlotCase> &slots, int words, const char *what)
 {
@@ -33,7 +34,9 @@ check_moments(const MomentRows &rows, int64_t nbins, const std::vector<SlotCase>
 	STATUS_MUST(gpuagg_device_facts(&facts));
 	for (size_t s = 0; s < slots.size(); s++)
 		for (size_t i = 0; i < 2 * rows.x.size(); i++)
-			if (rows.bin[i % rows.x.size()] >= 0)
+			if (rows.bin[i % rows.x.size()] >= nbins)
+				expect.outside += s == 0;
+			else if (rows.bin[i % rows.x.size()] >= 0)
 				expect.step(s, rows.bin[i % rows.x.size()], Input{as_bits(rows.x[i % rows.x.size()]), 0});
 	for (GpuaggHistStrategy strategy : {GPUAGG_HIST_AUTO, GPUAGG_HIST_SHARED})
 	{
@@ -55,7 +58,7 @@ check_moments(const MomentRows &rows, int64_t nbins, const std::vector<SlotCase>
 		}
 		actual.attach(h);
 		STATUS_MUST(gpuagg_hist_choose(&h, &choice));
-		if (facts->smem_per_block == 232448)
+		if (words && facts->smem_per_block == 232448)
 			CHECK(choice.passes == 1 && choice.bin_bytes == 4 * words && (strategy != GPUAGG_HIST_AUTO || choice.together),
 				  "%s: %d passes, %d bytes a bin, together: %d", what, choice.passes, choice.bin_bytes, choice.together);
 		hist_update(h);
@@ -133,7 +136,10 @@ check_moments_way(const MomentRows &rows, int64_t nbins, MomentWay way, const ch
 	GpuaggHistChoice choice;
 
 	for (size_t i = 0; i < rows.x.size(); i++)
-		expect.step(0, rows.bin[i], Input{as_bits(rows.x[i]), 0});
+		if (rows.bin[i] >= 0 && rows.bin[i] < nbins)
+			expect.step(0, rows.bin[i], Input{as_bits(rows.x[i]), 0});
+		else
+			expect.outside++;
 	memset((void *) host.data(), 0, sizeof(host[0]));
 	host[0].steps.filter = VECTOR_NONE;
 	host[0].untold = untold.get();
@@ -157,7 +163,45 @@ check_moments_way(const MomentRows &rows, int64_t nbins, MomentWay way, const ch
 	actual.check(expect, what);
 }
 
-/* Sums that hover where the top words are full, in every kernel that has them. */
+/*
+ * Row k of a part of the rows that are not in the sample: the words of some bins become full by small
+ * digits, so that a lost carry is most of the sum.  In units of the window, if it has 28 bits above 53 as of up to a million rows.
+ */
+static void
+carry_row(int part, size_t k, int64_t nbins, int32_t &bin, double &v)
+{
+	const double digit = 0x7ffffff;
+
+	/* word 1 of x up to 2^31 - 1; a thousand rows later word 0 carries into it, and so it into word 2 */
+	if (k < 31 || (k >= 1100 && k < 1117))
+	{
+		bin = 100 + part;
+		v = k < 16 ? digit * 0x1p28 : k < 31 ? 0x1p28 : digit;
+	}
+	/* word 0 of x */
+	else if (k < 71)
+	{
+		bin = 1000 + part;
+		v = digit;
+	}
+	/* word 0 of x * x */
+	else if (k < 111)
+	{
+		bin = 2000 + part;
+		v = k % 2 ? 11585 : -11585;
+	}
+	else if (k % 50 == 0)
+	{
+		/* no bin */
+		bin = k % 100 ? -1 : (int32_t) (nbins + (int64_t) (k % 3));
+		return;
+	}
+	else
+		return;
+	v = ldexp(part % 2 ? -v : v, -77);
+}
+
+/* Sums that hover where the top words are full, in every kernel that has them, and carries out of the others. */
 GPU_TEST(hist_moments_ways)
 {
 	const size_t n = gpu_test_quick() ? 20011 : 300007;
@@ -168,11 +212,12 @@ GPU_TEST(hist_moments_ways)
 	if (facts->smem_per_block != 232448)
 		return;
 	for (int way = 0; way < MOMENT_WAYS; way++)
-		for (int signs = 0; signs < 4; signs++)
+		for (int signs = 0; signs < 5; signs++)
 		{
 			const int64_t nbins = way == MOMENTS_TILES ? 5300 : way == MOMENTS_NULLABLE ? 5682 : 11000;
 			MomentRows	rows = {std::vector<int32_t>(n), std::vector<double>(n)};
 			char		what[100];
+			size_t		k = 0;
 
 			for (size_t i = 0; i < n; i++)
 			{
@@ -184,6 +229,9 @@ GPU_TEST(hist_moments_ways)
 					v = ldexp((double) (i % 7 + 1), -80);
 				rows.x[i] = negative ? -v : v;
 				rows.bin[i] = i % 100 == 0 ? (int32_t) (i % (size_t) nbins) : i % 2 ? 7 : (int32_t) nbins - 1;
+				k = i % 2048 ? k : 0;
+				if (signs == 4 && !sampled[i])
+					carry_row((int) (i / 2048), k++, nbins, rows.bin[i], rows.x[i]);
 			}
 			snprintf(what, sizeof(what), "way %d, signs %d", way, signs);
 			check_moments_way(rows, nbins, (MomentWay) way, what);
@@ -241,4 +289,133 @@ GPU_TEST(hist_moments_orders)
 				check_moments(rows, nbins, slots, 14, what);
 				std::rotate(slots.begin(), slots.begin() + 1, slots.end());
 			}
+}
+
+/* Few bins, whose counts have words of their own, and windows at the least exponents, with rows below them and rows out of range. */
+GPU_TEST(hist_moments_few)
+{
+	const size_t most = gpu_test_quick() ? 12007 : 300007;
+
+	for (int exponent : {-1073, -1060, -1022, -1010, -900, 0, 400})
+		for (int64_t nbins : {3L, 1000L})
+			for (size_t kind = 0; kind < 4; kind++)
+			{
+				bool		out = kind > 0;
+				size_t		n = kind == 2 ? 1 : kind == 3 ? 33 : most;
+				MomentRows	rows = {std::vector<int32_t>(n), std::vector<double>(n)};
+				Random		r(17 + exponent);
+				char		what[100];
+
+				for (size_t i = 0; i < n; i++)
+				{
+					bool		low = r.below(4) == 0;
+
+					rows.bin[i] = (int32_t) r.below(nbins + nbins / 3) - (i % 50 == 0);
+					rows.x[i] = ldexp(r.uniform() - 0.25, exponent);
+					/* few bits, at and below the window's least ones */
+					if (low || (out && rows.bin[i] % 3 == 0))
+						rows.x[i] = ldexp((double) r.below(8) - 2, exponent - 50 - (int) r.below(low ? 20 : 60));
+				}
+				snprintf(what, sizeof(what), "exponent %d, %ld bins, out of window: %d, %zu rows", exponent, (long) nbins, out, n);
+				check_moments(rows, nbins, {count, accum}, 0, what);
+				check_moments(rows, nbins, {count, greatest, accum, greatest}, 0, what);
+			}
+}
+
+/* ---- digits alone -------------------------------------------------------------------- */
+
+/* Cuts one value at each shift. */
+template <int BITS> static __global__ void
+digits_kernel(const FixPart *part, int n, MomentDigits<BITS> *out)
+{
+	int			i = (int) (blockIdx.x * blockDim.x + threadIdx.x);
+
+	if (i < n)
+		out[i].cut(part[i], 0, 1, 100);
+}
+
+/* magnitude * 2^shift, as words of two's complement */
+static void
+add_shifted(uint32_t (&w)[8], unsigned __int128 magnitude, bool negative, int shift)
+{
+	int64_t		carry = 0;
+
+	for (int i = 0; i < 8; i++)
+	{
+		int			at = 32 * i - shift;
+		uint32_t	v = at <= -32 || at >= 128 ? 0 : (uint32_t) (at < 0 ? magnitude << -at : magnitude >> at);
+
+		carry += negative ? (int64_t) w[i] - v : (int64_t) w[i] + v;
+		w[i] = (uint32_t) carry;
+		carry >>= 32;
+	}
+}
+
+/* Digits of which the highest has `bits` bits left. */
+template <int BITS> static bool
+digits_make(const uint32_t *d, int n, int bits, unsigned __int128 magnitude, bool negative, int shift)
+{
+	uint32_t	sum[8] = {0},
+				expect[8] = {0};
+	int			top = (bits - 1) / BITS;
+
+	add_shifted(expect, magnitude, negative, shift);
+	for (int k = 0; k < n; k++)
+	{
+		int64_t		v = (int32_t) d[k],
+					most = (int64_t) 1 << (k < top ? BITS - 1 : bits - BITS * top);
+
+		/* no word past those that hist_model_digit_words gives the window */
+		if (v < -most || v > most || (k > top && v != 0))
+			return false;
+		add_shifted(sum, (unsigned __int128) (v < 0 ? -v : v), v < 0, BITS * k);
+	}
+	return memcmp(sum, expect, sizeof(sum)) == 0;
+}
+
+template <int BITS> static void
+check_digits()
+{
+	typedef MomentDigits<BITS> Digits;
+	const uint64_t edges[] = {0, 1, 0x1fffffffffffff, 0x10000000000000, 0x1ffffffffffffe, 0x18000000000000, 0x10000000000001, 0x17ffffffffffff,
+		0x7fffff, 0x800000, 0x7ffffff, 0x8000000, 0x10000000, 0x15555555555555, 0x1aaaaaaaaaaaaa, 0x17fffff7fffff7};
+	std::vector<FixPart> parts;
+	Random		r(3);
+
+	for (int shift = 0; shift <= 67; shift++)
+		for (size_t i = 0; i < 2 * (sizeof(edges) / sizeof(edges[0])) + 200; i++)
+		{
+			FixPart		f;
+
+			f.m = i < 2 * (sizeof(edges) / sizeof(edges[0])) ? edges[i / 2] : r.below((uint64_t) 1 << (1 + r.below(53)));
+			f.shift = shift;
+			f.negative = i % 2;
+			parts.push_back(f);
+		}
+	DeviceArray<FixPart> part(parts);
+	DeviceArray<Digits> out(parts.size());
+
+	digits_kernel<BITS><<<(unsigned) (parts.size() / 256 + 1), 256>>>(part.get(), (int) parts.size(), out.get());
+	CUDA_MUST(cudaDeviceSynchronize());
+
+	std::vector<Digits> got = out.take();
+
+	for (size_t i = 0; i < parts.size(); i++)
+	{
+		const FixPart &f = parts[i];
+		int			s = f.shift % BITS,
+					t = 2 * f.shift % BITS;
+
+		CHECK(got[i].at[0] == 1u + f.shift / BITS && got[i].at[1] == 101u + 2 * f.shift / BITS, "%d bits, shift %d: first words", BITS, f.shift);
+		CHECK(digits_make<BITS>(got[i].d, Digits::X, 53 + s, f.m, f.negative, s) &&
+			  digits_make<BITS>(got[i].d + Digits::X, Digits::XX, 106 + t, (unsigned __int128) f.m * f.m, false, t),
+			  "%d bits: %s%llx at shift %d", BITS, f.negative ? "-" : "", (unsigned long long) f.m, f.shift);
+	}
+}
+
+/* Digits of values and squares at every shift: balanced, none past the highest that the window has, and worth the number. */
+GPU_TEST(hist_moments_digits)
+{
+	check_digits<24>();
+	check_digits<28>();
 }
