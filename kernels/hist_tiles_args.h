@@ -18,21 +18,18 @@ enum TileKernel
 /* Rows of a thread in a tile. */
 #define TILE_ITEMS 4
 
-#ifndef LIGHT_THREADS
-#define LIGHT_THREADS 1024
-#endif
 /* Threads of a block, as registers allow. */
 static constexpr __host__ __device__ int
 tile_threads(int kernel)
 {
-	return kernel == TILES_LIGHT ? LIGHT_THREADS : HIST_THREADS;
+	return kernel == TILES_LIGHT ? 1024 : HIST_THREADS;
 }
 
-/* Bytes of a block behind its bins and the entries of hot ones, but for columns on their way. */
+/* A kernel. */
 struct TileInstance
 {
-	size_t		(*stages_at) (const HistArgs &args);	/* where these begin in shared memory */
-	size_t		(*program_bytes) (const HistArgs &args);
+	size_t		(*program_bytes) (const HistArgs &args);	/* of a block, behind its bins and the entries of hot ones */
+	size_t		(*stages_at) (const HistArgs &args);	/* behind these, where columns go ahead of their tile's turn */
 	GpuaggCudaStatus (*launch) (const HistArgs &args, const DeviceFacts &facts, size_t bytes, u32 stage_bytes, cudaStream_t stream);
 };
 
@@ -40,7 +37,7 @@ extern const TileInstance hist_tiles_part0,
 			hist_tiles_part1,
 			hist_tiles_part2;
 
-/* Operations that take few registers; LIGHT(OP) for each.  vector_simplify() makes comparisons of integers VECTOR_DEC_COMPARE. */
+/* What the light kernel knows.  LIGHT(OP) for each operation; vector_simplify() makes comparisons of integers VECTOR_DEC_COMPARE. */
 #define TILES_LIGHT_OPERATIONS \
 	LIGHT(VECTOR_AND) \
 	LIGHT(VECTOR_OR) \

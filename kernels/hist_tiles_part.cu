@@ -28,4 +28,4 @@ part_launch(const HistArgs &args, const DeviceFacts &facts, size_t bytes, u32 st
 
 #define TILES_PART_NAME2(n) hist_tiles_part##n
 #define TILES_PART_NAME(n) TILES_PART_NAME2(n)
-const TileInstance TILES_PART_NAME(TILES_PART) = {part_stages_at, part_program_bytes, part_launch};
+const TileInstance TILES_PART_NAME(TILES_PART) = {part_program_bytes, part_stages_at, part_launch};
