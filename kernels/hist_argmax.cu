@@ -90,8 +90,8 @@ value_code(GpuaggValueType type, u64 bits)
  * value that is at least as good as the one that was kept with it, or the key is about to be beaten.
  *
  * Such reads race with changes, and are meant to: keys and values are words of 8 bytes that are read and written whole
- * (volatile: relaxed accesses, in the words of the PTX ISA's memory model).  compute-sanitizer's racecheck reports them, as it does
- * all accesses without a barrier between, so test/gpu.sh has it leave this kernel out.
+ * (volatile: relaxed accesses, in the words of the PTX ISA's memory model).  compute-sanitizer's racecheck reports them, as it
+ * does all accesses without a barrier between, so test/gpu.sh has it leave this kernel out.
  */
 struct Entries
 {

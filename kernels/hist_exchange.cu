@@ -23,8 +23,9 @@
 
 /*
  * Named barriers; 0 is the block's.  What a thread did before it arrived at one, by bar.arrive as by bar.sync, is done for
- * all that take part when the barrier completes (PTX ISA, "bar").  compute-sanitizer's racecheck does not know that of bar.arrive, so
- * test/gpu.sh has it leave the kernel out.  For a round and the next of the same parity, whose parts of a tile are the same:
+ * all that take part when the barrier completes (PTX ISA, "bar").  compute-sanitizer's racecheck does not know that of
+ * bar.arrive, so test/gpu.sh has it leave the kernel out.  For a round and the next of the same parity, whose parts of a tile
+ * are the same:
  *
  *	counts		added up before COUNTED, read and cleared before RESERVED; the next are added up after a later RESERVED
  *	base, delta	written before RESERVED, read after it and before WRITTEN, which the reserving warp waits for before it
