@@ -276,6 +276,74 @@ GPU_TEST(hist_tiles_columns)
 				check_many_columns(nbins, nulls, input_bytes, n, seed++);
 }
 
+/* Extremes of float4, beside a program and operators that the light kernel knows. */
+static void
+check_singles(int64_t nbins, bool nulls, size_t n, uint64_t seed)
+{
+	const std::vector<SlotCase> slots = {
+		{MONOID_COUNT, GPUAGG_VALUE_I8}, {MONOID_SUM_I64, GPUAGG_VALUE_I32}, {MONOID_MIN_F32, GPUAGG_VALUE_F32},
+		{MONOID_MAX_F32, GPUAGG_VALUE_F32}, {MONOID_COUNT, GPUAGG_VALUE_F32}
+	};
+	const TileCase c = {GPUAGG_VALUE_I32, GPUAGG_VALUE_I32, GPUAGG_VALUE_I32, GPUAGG_VALUE_F32, nbins, nulls, 8};
+	Random		r(seed);
+	TileRows	rows(c, 64, n, r);
+	DeviceArray<unsigned long long> untold(std::vector<unsigned long long>{0});
+	std::vector<GpuaggProgram> host(1);
+	HistExpected expect(slots, nbins);
+	HistActual	actual(slots, nbins, 16);
+	GpuaggHist	h = GpuaggHist();
+	char		what[100];
+
+	make_tile_program(rows, untold.get(), host[0]);
+	host[0].steps.ninstructions = 2;
+	DeviceArray<GpuaggProgram> program(host);
+
+	h.strategy = GPUAGG_HIST_TILES;
+	h.program = program.get();
+	h.input_bytes = c.input_bytes;
+	h.input_row = (int64_t) rows.first;
+	h.bins.kind = GPUAGG_BIN_RANGE;
+	h.bins.ncolumns = 1;
+	h.bins.column[0] = rows.of_call(rows.key);
+	h.bins.extent[0] = h.bins.nbins = nbins;
+	h.nslots = (int) slots.size();
+	h.nrows = (int64_t) n;
+	for (size_t s = 0; s < slots.size(); s++)
+	{
+		h.slot[s].op = slots[s].op;
+		h.slot[s].x = s == 0 ? GpuaggColumn() : rows.of_call(s == 1 ? rows.b : rows.f);
+	}
+	actual.attach(h);
+	for (int any = 0; any < 2; any++)
+	{
+		h.steps = any ? nullptr : &host[0].steps;
+		hist_update(h);
+		for (size_t i = rows.first; i < rows.first + n; i++)
+		{
+			int64_t		bin = (int64_t) rows.key.in[i].lo;
+
+			if (!rows.a.ok(i) || (int64_t) rows.a.in[i].lo >= 300 || (int64_t) rows.b.in[i].lo == 7)
+				continue;
+			expect.step(0, bin, {0, 0});
+			expect.step(1, bin, rows.b.in[i]);
+			for (size_t s = 2; s < slots.size() && rows.f.ok(i); s++)
+				expect.step(s, bin, rows.f.in[i]);
+		}
+	}
+	snprintf(what, sizeof(what), "%ld bins, NULLs %d, %zu rows", (long) nbins, nulls, n);
+	actual.check(expect, what);
+}
+
+GPU_TEST(hist_tiles_singles)
+{
+	uint64_t	seed = 8900;
+
+	for (int64_t nbins : {1, 5, 600})
+		for (bool nulls : {false, true})
+			for (size_t n : {(size_t) 3, (size_t) 5003})
+				check_singles(nbins, nulls, n, seed++);
+}
+
 /* ---- random programs ------------------------------------------------------------------ */
 
 /* What operands and results are: i integers, w those of 32 bits, f float8, b booleans, x any, l a list, - none. */
@@ -618,4 +686,11 @@ GPU_TEST(hist_tiles_choice)
 				  d.op);
 		}
 	}
+	/* of float4 the light kernel knows whether they are NULL */
+	p.ninstructions = 0;
+	args[0].slot[1].x.type = GPUAGG_VALUE_F32;
+	args[0].slot[1].tile = TILE_COUNT;
+	CHECK(hist_choose_tiles(args[0], &p) == TILES_LIGHT, "a count of float4");
+	args[0].slot[1].tile = TILE_MAX32;
+	CHECK(hist_choose_tiles(args[0], &p) == TILES_MIDDLE, "an extreme of float4");
 }
