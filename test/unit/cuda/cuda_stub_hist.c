@@ -235,8 +235,9 @@ bin_of(const GpuaggBins *bins, int64_t i, GpuaggHistStatus *status)
 {
 	if (bins->filter && !bins->filter[i])
 		return -1;
-	return bins->kind == GPUAGG_BIN_INDEX ? ((const int32_t *) bins->column[0].values)[i] :
-		range_bin(bins, i, status);
+	if (bins->kind == GPUAGG_BIN_RANGE)
+		return range_bin(bins, i, status);
+	return bins->column[0].values ? ((const int32_t *) bins->column[0].values)[i] : 0;
 }
 
 GpuaggCudaStatus
