@@ -344,6 +344,65 @@ GPU_TEST(hist_tiles_singles)
 				check_singles(nbins, nulls, n, seed++);
 }
 
+/* Copies of an odd number of bins fit beside temporaries, of which there are as many as leave little room. */
+GPU_TEST(hist_tiles_copies)
+{
+	const int	ncolumns = 12;
+	Random		r(9050);
+	const size_t n = 300;
+	std::vector<SlotCase> slots;
+	Column		x,
+				key;
+	std::vector<GpuaggProgram> host(1);
+	DeviceArray<unsigned long long> untold(std::vector<unsigned long long>{0});
+
+	fill_column(x, r, GPUAGG_VALUE_I64, n, PLAIN, false);
+	fill_column(key, r, GPUAGG_VALUE_I32, n, PLAIN, false);
+	memset((void *) key.bytes.data(), 0, key.bytes.size());
+	x.upload(0);
+	key.upload(0);
+	memset((void *) host.data(), 0, sizeof(host[0]));
+	host[0].untold = untold.get();
+	host[0].steps.filter = VECTOR_NONE;
+	DeviceArray<GpuaggProgram> program(host);
+
+	for (int s = 0; s < ncolumns; s++)
+		slots.push_back({MONOID_SUM_I128, GPUAGG_VALUE_I64});
+	for (int temporaries = 11; temporaries <= 13; temporaries++)
+		for (int64_t nbins = 1; nbins <= 301; nbins += 2)
+		{
+			HistExpected expect(slots, nbins);
+			HistActual	actual(slots, nbins, 16);
+			GpuaggHist	h = GpuaggHist();
+			GpuaggHistChoice choice;
+			char		what[100];
+
+			h.strategy = GPUAGG_HIST_TILES;
+			h.program = program.get();
+			h.temporaries = temporaries;
+			h.bins.kind = GPUAGG_BIN_RANGE;
+			h.bins.ncolumns = 1;
+			h.bins.column[0] = key.get();
+			h.bins.extent[0] = h.bins.nbins = nbins;
+			h.nslots = ncolumns;
+			h.nrows = (int64_t) n;
+			for (int s = 0; s < ncolumns; s++)
+			{
+				h.slot[s].op = slots[s].op;
+				h.slot[s].x = x.get();
+			}
+			actual.attach(h);
+			if (gpuagg_hist_choose(&h, &choice) != GPUAGG_CUDA_OK)
+				break;
+			hist_update(h);
+			for (size_t i = 0; i < n; i++)
+				for (int s = 0; s < ncolumns; s++)
+					expect.step(s, 0, x.in[i]);
+			snprintf(what, sizeof(what), "%ld bins, %d temporaries", (long) nbins, temporaries);
+			actual.check(expect, what);
+		}
+}
+
 /* ---- random programs ------------------------------------------------------------------ */
 
 /* What operands and results are: i integers, w those of 32 bits, f float8, b booleans, x any, l a list, - none. */
