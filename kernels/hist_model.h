@@ -162,6 +162,8 @@ hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, H
 	HistModel	m = {HIST_FORM_SHARED, 0, 0, 1, nbins, 1};
 	int64_t		fit = dev->shared_bytes / 4 / bin_words;
 	int64_t		block_rows = nrows / dev->sms + 1;
+	/* bins of a pass are even in number, each with all its copies */
+	int64_t		even = nbins + (nbins & 1);
 
 	fit &= ~(int64_t) 1;
 	if (nbins > fit)
@@ -178,7 +180,7 @@ hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, H
 	}
 	/* as many as fit, while the copies' words stay below an eighth of the block's rows */
 	while (m.log2_most < HIST_MAX_LOG2_COPIES &&
-		   nbins << (m.log2_most + 1) <= fit &&
+		   even << (m.log2_most + 1) <= fit &&
 		   (nbins * bin_words) << (m.log2_most + 1) <= block_rows / 8 + 4096)
 		m.log2_most++;
 	m.log2_copies = hist_model_copies(nbins, HIST_SPREAD_BINS, m.log2_most);

@@ -38,16 +38,25 @@ is_light(const VectorProgram *steps)
 	return true;
 }
 
+/* Of a column of float4 it knows only whether values are NULL. */
+static bool
+is_light_slot(const HistSlot &slot)
+{
+	return (TILES_LIGHT_SLOTS >> slot.tile & 1) && (slot.tile == TILE_COUNT || slot.x.type != GPUAGG_VALUE_F32);
+}
+
 int
 hist_choose_tiles(const HistArgs &args, const VectorProgram *steps)
 {
-	u32			tiles = 0;
+	bool		light = is_light(steps),
+				squares = false;
 
 	for (int s = 0; s < args.nslots; s++)
-		tiles |= 1u << args.slot[s].tile;
-	if (!(tiles & ~TILES_LIGHT_SLOTS) && is_light(steps))
-		return TILES_LIGHT;
-	return tiles & 1u << TILE_SQUARES ? TILES_FULL : TILES_MIDDLE;
+	{
+		light = light && is_light_slot(args.slot[s]);
+		squares = squares || args.slot[s].tile == TILE_SQUARES;
+	}
+	return light ? TILES_LIGHT : squares ? TILES_FULL : TILES_MIDDLE;
 }
 
 size_t

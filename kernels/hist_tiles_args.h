@@ -59,6 +59,7 @@ extern const TileInstance hist_tiles_part0,
 	LIGHT(VECTOR_DEC_SUB) \
 	LIGHT(VECTOR_DEC_MUL)
 
+/* Operators of columns that are no float4, which is made a double before. */
 #define TILES_LIGHT_SLOTS (1u << TILE_COUNT | 1u << TILE_INT_I32 | 1u << TILE_INT_I64 | 1u << TILE_MAX32)
 
 #endif							/* GPUAGG_HIST_TILES_ARGS_H */

@@ -208,7 +208,7 @@ unpack_keys(Query *query, const Query *part, int64_t n, Rows *rows, DeviceError 
 	return DEVICE_OK;
 }
 
-/* The bins of the groups, into query->bins; their keys are rows without anything else. */
+/* The bins of the groups, into query->bins, or none if there is a single group; their keys are rows without anything else. */
 static DeviceStatus
 locate(Query *query, const Rows *rows, DeviceError *error)
 {
@@ -246,6 +246,7 @@ combine_groups(Query *query, Query *part, WireGroups *groups, const int64_t *key
 	const WireQuery *q = query->q;
 	Rows		rows = {.nrows = groups->n,.key_min = key_min,.key_max = key_max};
 	DeviceMemory staging;
+	const int32_t *bins;
 	DeviceStatus status;
 
 	DEVICE_CHECK(bring_groups(query, part, groups, error));
@@ -254,10 +255,11 @@ combine_groups(Query *query, Query *part, WireGroups *groups, const int64_t *key
 	staging = query->staging;
 	query->staging = (DeviceMemory) {NULL, 0};
 	status = locate(query, &rows, error);
+	bins = groups_of_rows(query, &rows);
 	if (status == DEVICE_OK && query->groups.present.at)
-		status = combine(query, -1, NULL, query->bins.at, groups->n, error);
+		status = combine(query, -1, NULL, bins, groups->n, error);
 	for (int s = 0; s < q->nslots && status == DEVICE_OK; s++)
-		status = combine(query, s, (const char *) staging.at + groups->slots[s], query->bins.at, groups->n, error);
+		status = combine(query, s, (const char *) staging.at + groups->slots[s], bins, groups->n, error);
 	if (status == DEVICE_OK && q->nsets > 0)
 		status = note_bins(query, part, groups, map, error);
 	query_release(query, &query->staging);

@@ -276,6 +276,133 @@ GPU_TEST(hist_tiles_columns)
 				check_many_columns(nbins, nulls, input_bytes, n, seed++);
 }
 
+/* Extremes of float4, beside a program and operators that the light kernel knows. */
+static void
+check_singles(int64_t nbins, bool nulls, size_t n, uint64_t seed)
+{
+	const std::vector<SlotCase> slots = {
+		{MONOID_COUNT, GPUAGG_VALUE_I8}, {MONOID_SUM_I64, GPUAGG_VALUE_I32}, {MONOID_MIN_F32, GPUAGG_VALUE_F32},
+		{MONOID_MAX_F32, GPUAGG_VALUE_F32}, {MONOID_COUNT, GPUAGG_VALUE_F32}
+	};
+	const TileCase c = {GPUAGG_VALUE_I32, GPUAGG_VALUE_I32, GPUAGG_VALUE_I32, GPUAGG_VALUE_F32, nbins, nulls, 8};
+	Random		r(seed);
+	TileRows	rows(c, 64, n, r);
+	DeviceArray<unsigned long long> untold(std::vector<unsigned long long>{0});
+	std::vector<GpuaggProgram> host(1);
+	HistExpected expect(slots, nbins);
+	HistActual	actual(slots, nbins, 16);
+	GpuaggHist	h = GpuaggHist();
+	char		what[100];
+
+	make_tile_program(rows, untold.get(), host[0]);
+	host[0].steps.ninstructions = 2;
+	DeviceArray<GpuaggProgram> program(host);
+
+	h.strategy = GPUAGG_HIST_TILES;
+	h.program = program.get();
+	h.input_bytes = c.input_bytes;
+	h.input_row = (int64_t) rows.first;
+	h.bins.kind = GPUAGG_BIN_RANGE;
+	h.bins.ncolumns = 1;
+	h.bins.column[0] = rows.of_call(rows.key);
+	h.bins.extent[0] = h.bins.nbins = nbins;
+	h.nslots = (int) slots.size();
+	h.nrows = (int64_t) n;
+	for (size_t s = 0; s < slots.size(); s++)
+	{
+		h.slot[s].op = slots[s].op;
+		h.slot[s].x = s == 0 ? GpuaggColumn() : rows.of_call(s == 1 ? rows.b : rows.f);
+	}
+	actual.attach(h);
+	for (int any = 0; any < 2; any++)
+	{
+		h.steps = any ? nullptr : &host[0].steps;
+		hist_update(h);
+		for (size_t i = rows.first; i < rows.first + n; i++)
+		{
+			int64_t		bin = (int64_t) rows.key.in[i].lo;
+
+			if (!rows.a.ok(i) || (int64_t) rows.a.in[i].lo >= 300 || (int64_t) rows.b.in[i].lo == 7)
+				continue;
+			expect.step(0, bin, {0, 0});
+			expect.step(1, bin, rows.b.in[i]);
+			for (size_t s = 2; s < slots.size() && rows.f.ok(i); s++)
+				expect.step(s, bin, rows.f.in[i]);
+		}
+	}
+	snprintf(what, sizeof(what), "%ld bins, NULLs %d, %zu rows", (long) nbins, nulls, n);
+	actual.check(expect, what);
+}
+
+GPU_TEST(hist_tiles_singles)
+{
+	uint64_t	seed = 8900;
+
+	for (int64_t nbins : {1, 5, 600})
+		for (bool nulls : {false, true})
+			for (size_t n : {(size_t) 3, (size_t) 5003})
+				check_singles(nbins, nulls, n, seed++);
+}
+
+/* Copies of an odd number of bins fit beside temporaries, of which there are as many as leave little room. */
+GPU_TEST(hist_tiles_copies)
+{
+	const int	ncolumns = 12;
+	Random		r(9050);
+	const size_t n = 300;
+	std::vector<SlotCase> slots;
+	Column		x,
+				key;
+	std::vector<GpuaggProgram> host(1);
+	DeviceArray<unsigned long long> untold(std::vector<unsigned long long>{0});
+
+	fill_column(x, r, GPUAGG_VALUE_I64, n, PLAIN, false);
+	fill_column(key, r, GPUAGG_VALUE_I32, n, PLAIN, false);
+	memset((void *) key.bytes.data(), 0, key.bytes.size());
+	x.upload(0);
+	key.upload(0);
+	memset((void *) host.data(), 0, sizeof(host[0]));
+	host[0].untold = untold.get();
+	host[0].steps.filter = VECTOR_NONE;
+	DeviceArray<GpuaggProgram> program(host);
+
+	for (int s = 0; s < ncolumns; s++)
+		slots.push_back({MONOID_SUM_I128, GPUAGG_VALUE_I64});
+	for (int temporaries = 11; temporaries <= 13; temporaries++)
+		for (int64_t nbins = 1; nbins <= 301; nbins += 2)
+		{
+			HistExpected expect(slots, nbins);
+			HistActual	actual(slots, nbins, 16);
+			GpuaggHist	h = GpuaggHist();
+			GpuaggHistChoice choice;
+			char		what[100];
+
+			h.strategy = GPUAGG_HIST_TILES;
+			h.program = program.get();
+			h.temporaries = temporaries;
+			h.bins.kind = GPUAGG_BIN_RANGE;
+			h.bins.ncolumns = 1;
+			h.bins.column[0] = key.get();
+			h.bins.extent[0] = h.bins.nbins = nbins;
+			h.nslots = ncolumns;
+			h.nrows = (int64_t) n;
+			for (int s = 0; s < ncolumns; s++)
+			{
+				h.slot[s].op = slots[s].op;
+				h.slot[s].x = x.get();
+			}
+			actual.attach(h);
+			if (gpuagg_hist_choose(&h, &choice) != GPUAGG_CUDA_OK)
+				break;
+			hist_update(h);
+			for (size_t i = 0; i < n; i++)
+				for (int s = 0; s < ncolumns; s++)
+					expect.step(s, 0, x.in[i]);
+			snprintf(what, sizeof(what), "%ld bins, %d temporaries", (long) nbins, temporaries);
+			actual.check(expect, what);
+		}
+}
+
 /* ---- random programs ------------------------------------------------------------------ */
 
 /* What operands and results are: i integers, w those of 32 bits, f float8, b booleans, x any, l a list, - none. */
@@ -618,4 +745,11 @@ GPU_TEST(hist_tiles_choice)
 				  d.op);
 		}
 	}
+	/* of float4 the light kernel knows whether they are NULL */
+	p.ninstructions = 0;
+	args[0].slot[1].x.type = GPUAGG_VALUE_F32;
+	args[0].slot[1].tile = TILE_COUNT;
+	CHECK(hist_choose_tiles(args[0], &p) == TILES_LIGHT, "a count of float4");
+	args[0].slot[1].tile = TILE_MAX32;
+	CHECK(hist_choose_tiles(args[0], &p) == TILES_MIDDLE, "an extreme of float4");
 }

@@ -204,6 +204,21 @@ model_covers(void)
 		}
 }
 
+/* The copies that there may be fit, too, of an even number of bins. */
+static void
+model_copies_fit(void)
+{
+	for (int words = 1; words <= 200; words++)
+		for (int64_t bins = 1; bins * words * 4 <= h100.shared_bytes; bins++)
+		{
+			HistModel	m = hist_model(&h100, bins, words, 134217728, HIST_BINS_ANY);
+
+			if (m.form == HIST_FORM_SHARED && m.passes == 1)
+				CHECK(((bins + (bins & 1)) << m.log2_most) * words * 4 <= h100.shared_bytes, "%ld bins of %d words: 2^%d copies", (long) bins,
+					  words, m.log2_most);
+		}
+}
+
 /* The words of deviations' sums: as many that the top one has room for all rows, or for a row where it spills, and no more. */
 static void
 model_digits(void)
@@ -248,6 +263,7 @@ main(void)
 {
 	RUN("the model's table", model_table);
 	RUN("copies in shared memory", model_copies);
+	RUN("copies fit", model_copies_fit);
 	RUN("copies for out-of-window rows", model_out_of_window);
 	RUN("copies in the L2 cache", model_global);
 	RUN("digits of deviations", model_digits);

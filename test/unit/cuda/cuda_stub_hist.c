@@ -235,7 +235,7 @@ bin_of(const GpuaggBins *bins, int64_t i, GpuaggHistStatus *status)
 {
 	if (bins->filter && !bins->filter[i])
 		return -1;
-	if (bins->kind != GPUAGG_BIN_INDEX)
+	if (bins->kind == GPUAGG_BIN_RANGE)
 		return range_bin(bins, i, status);
 	return bins->column[0].values ? ((const int32_t *) bins->column[0].values)[i] : 0;
 }
