@@ -155,10 +155,7 @@ template <int BITS, bool EXTREMES> static __global__ void __launch_bounds__(THRE
 deviations_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast)
 {
 	extern __shared__ __align__(16) u32 shared[];
-	/* equal shares, each from a line of memory on */
-	u64			lines = ((u64) args.nrows + 31) / 32;
-	u64			begin = lines * blockIdx.x / gridDim.x * 32,
-				end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) args.nrows);
+	BlockRows	rows(args.nrows);
 
 	let_successor_start();
 	for (int pass = 0; pass < args.passes; pass++)
@@ -171,7 +168,7 @@ deviations_kernel(const __grid_constant__ HistArgs args, const __grid_constant__
 		if (pass == 0)
 			wait_for_predecessor();
 		__syncthreads();
-		add_deviations<BITS, EXTREMES>(args, fast, shared, bin0, n, begin, end, pass == 0);
+		add_deviations<BITS, EXTREMES>(args, fast, shared, bin0, n, rows.begin, rows.end, pass == 0);
 		__syncthreads();
 		flush_to_limbs(args, shared, log2_copies(args), n, args.limb, bin0);
 	}

@@ -371,10 +371,7 @@ fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastA
 	extern __shared__ __align__(16) u32 shared[];
 	__shared__ Bounds bounds;
 	HotBin<digits_of(KIND)> none = {NO_BIN, 0, {}};
-	/* equal shares, each from a line of memory on */
-	u64			lines = ((u64) args.nrows + 31) / 32;
-	u64			begin = lines * blockIdx.x / gridDim.x * 32,
-				end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) args.nrows);
+	BlockRows	rows(args.nrows);
 
 	let_successor_start();
 	for (int pass = 0; pass < args.passes; pass++)
@@ -384,7 +381,7 @@ fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastA
 
 		if (pass > 0)
 			__syncthreads();
-		add_range<KIND, sm_threads(KIND), false>(args, fast, shared, bin0, n, begin, end, pass == 0 && args.report, none,
+		add_range<KIND, sm_threads(KIND), false>(args, fast, shared, bin0, n, rows.begin, rows.end, pass == 0 && args.report, none,
 												 &bounds);
 		__syncthreads();
 		wait_for_predecessor();

@@ -109,6 +109,22 @@ struct FastShared
 	__device__ __forceinline__ u32 bin_at(u32 at) const { return bin0 + (at >> log2_copies); }
 };
 
+/* A block's rows [begin, end): equal shares, each from a line of memory on. */
+struct BlockRows
+{
+	u64			begin,
+				end;
+
+	__device__ __forceinline__ explicit
+	BlockRows(u32 nrows)
+	{
+		u64			lines = ((u64) nrows + 31) / 32;
+
+		begin = lines * blockIdx.x / gridDim.x * 32;
+		end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) nrows);
+	}
+};
+
 /* No bin, and not what rows past the end get. */
 #define NO_BIN (~1u)
 
