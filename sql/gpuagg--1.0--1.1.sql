@@ -1,6 +1,9 @@
 /* gpuagg--1.0--1.1.sql */
 \echo Use "ALTER EXTENSION gpuagg UPDATE TO '1.1'" to load this file. \quit
 
+/* Queries of this script are core's to run: settings may demand an engine that is not there, or not yet. */
+SET LOCAL gpuagg.replace_builtin = off;
+
 /*
  * Progress in phases, of every scan.  The view gets a column at its end, so that views of users upon it stay.
  */

@@ -3,6 +3,9 @@
 -- complain if the script is sourced in psql rather than by CREATE EXTENSION
 \echo Use "CREATE EXTENSION gpuagg" to load this file. \quit
 
+/* Queries of this script are core's to run: settings may demand an engine that is not there, or not yet. */
+SET LOCAL gpuagg.replace_builtin = off;
+
 /*
  * The planner asks the support function of an aggregate's transition function
  * for its cost, and by that loads the library in time for the same query.

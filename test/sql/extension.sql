@@ -39,7 +39,15 @@ DROP VIEW sums;
 -- drop and create: the new functions are known at once
 DROP EXTENSION gpuagg;
 SELECT public.total();
+-- whatever engine settings demand, for core's aggregates too: its script's queries are core's to run
+SET gpuagg.engine = 'cuda';
+SET gpuagg.require = 'require';
+SET gpuagg.replace_builtin = on;
 CREATE EXTENSION gpuagg WITH SCHEMA elsewhere;
+SHOW gpuagg.replace_builtin;
+RESET gpuagg.engine;
+RESET gpuagg.require;
+RESET gpuagg.replace_builtin;
 SET search_path = elsewhere, public;
 SELECT public.total();
 RESET search_path;

@@ -10,8 +10,10 @@ my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
 $node->append_conf('postgresql.conf', "fsync = off\njit = off\nmax_parallel_workers_per_gather = 0\ngpuagg.cache_memory = 32MB\n");
 $node->start;
+# Settings made before the library is loaded, which its script's queries do not follow, and which are kept.
+is($node->safe_psql('postgres', "SET gpuagg.engine = 'cuda'; SET gpuagg.require = 'require'; SET gpuagg.replace_builtin = on;
+	CREATE EXTENSION gpuagg; SHOW gpuagg.replace_builtin; SHOW gpuagg.engine"), "on\ncuda", 'created while settings demand a GPU');
 $node->safe_psql('postgres', <<SQL);
-CREATE EXTENSION gpuagg;
 CREATE TABLE t AS SELECT i % 10 AS k, i AS v FROM generate_series(1, 200000) i;
 ANALYZE t;
 CREATE ROLE plain;
