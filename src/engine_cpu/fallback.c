@@ -362,6 +362,10 @@ fallbacks_combine(FallbackWork *work, GroupTable *table, char *row, int fallback
 	fcinfo->args[1].value = value;
 	fcinfo->args[1].isnull = isnull;
 	advance(work, fallback, fcinfo, work->states, state);
+	/* older releases of core, of two that are NULL: no state, but not NULL either, which nothing could serialize */
+	if (work->spec->fallbacks[fallback].builtin && work->spec->fallbacks[fallback].transtype == INTERNALOID &&
+		state->value == (Datum) 0)
+		state->isnull = true;
 }
 
 /* Calls a function of the fallback aggregate in temporary memory (fallbacks_end_temp). */
