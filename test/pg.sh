@@ -11,6 +11,8 @@
 #	pg_start [conf...]	a new cluster with each "name=value" line of settings, and those of
 #				$PG_CONF, which has ; between them; sets PGHOST, PGPORT, ...
 #	pg_stop				stops it and removes its data
+#	pg_core_files		lets what this shell starts leave core files, where the system has them in the working directory
+#	pg_crashes path...	what a cluster's logs at or below these say of crashes, and where its processes crashed
 #	as_pg command...	runs a command as the user who owns the cluster
 #
 # Works as root (the cluster then runs as "nobody") and as any other user.  Where
@@ -102,6 +104,22 @@ as_pg() {
 	fi
 }
 
+pg_core_files() {
+	ulimit -S -c "$(ulimit -H -c)"
+}
+
+# A stack for each core file, if gdb is there: the frames next to the crash.
+pg_crashes() {
+	local core
+
+	find "$@" -name '*log*' -type f -exec grep -hE -A1 'PANIC:|was terminated by signal|TRAP:' {} + | cut -c1-240 | tail -n 6
+	[[ -n $(command -v gdb) ]] || return 0
+	find "$@" -name 'core*' -size +0 -type f | head -n 2 | while read -r core; do
+		gdb -batch -nx -ex bt "$pg_bindir/postgres" "$core" 2>/dev/null | grep -E '^(Core was|#[0-9]+ )' | awk '!seen[$0]++' |
+			cut -c1-240 | head -n 11
+	done
+}
+
 pg_start() {
 	pg_root=$(mktemp -d "$pg_tmp/gpuagg.XXXXXX")
 	chmod 755 "$pg_root"
@@ -117,7 +135,7 @@ pg_start() {
 		printf '%s\n' "$@"
 		tr ';' '\n' <<<"${PG_CONF:-}"
 	} >>"$pg_root/data/postgresql.conf"
-	(cd "$pg_root" && as_pg pg_ctl -D "$pg_root/data" -l "$pg_root/log" -w start >/dev/null) || {
+	(cd "$pg_root" && pg_core_files && as_pg pg_ctl -D "$pg_root/data" -l "$pg_root/log" -w start >/dev/null) || {
 		tail -20 "$pg_root/log" >&2
 		return 1
 	}

@@ -221,9 +221,30 @@ part_server() {
 # The server must have lived through the part without a crash.
 server_alive() {
 	cp "$pg_root/log" "$results/$1-server.log"
-	if grep -E 'PANIC|was terminated by signal|TRAP' "$results/$1-server.log"; then
+	if grep -qE 'PANIC|was terminated by signal|TRAP' "$results/$1-server.log"; then
 		fail "$1: the server crashed"
+		pg_crashes "$pg_root"
 	fi
+}
+
+# tap_cause WORK TEST: why a TAP test failed, in about 20 lines: what it says of its first failure, or of its end; crashes; the
+# last errors in its clusters' logs, of which some may have been wanted.
+tap_cause() {
+	local log=$1/tmp_check/log/regress_log_$2
+
+	# without initdb's words, and the times that newer releases put before each line
+	sed -E -e 's/^\[[0-9:.]+\]\([0-9.]+s\) //' -e '/^The files belonging to this database/,/-l logfile start$/d' \
+		-e '/^(# (Running|Checking|Postmaster PID|No postmaster|issuing query)|###|waiting for server|server st|ok |$)/d' "$log" |
+		awk '/^not ok|^error running SQL|^connection error|^psql|Bail out|timed out| at [^ ]+ line [0-9]+\.$/ && !from { from = NR }
+			{ line[NR] = $0 }
+			END {
+				if (!from) from = NR > 10 ? NR - 9 : 1
+				for (n = from; n <= NR && n < from + 10; n++) print substr(line[n], 1, 400)
+			}'
+	pg_crashes "$1/tmp_check/log/$2"_*.log "$1/tmp_check/t_$2"_*
+	find "$1/tmp_check/log" -name "$2_*.log" -exec grep -hE -A2 ' (ERROR|FATAL): ' {} + | cut -c1-240 | tail -n 8
+	echo "--- the last lines:"
+	tail -n 30 "$results/tap-$2.log" "$log"
 }
 
 part_tap() {
@@ -247,6 +268,7 @@ part_tap() {
 		t=$(basename "$t")
 		(
 			cd "$work" || exit 1
+			pg_core_files
 			as_pg TESTDIR="$work" PERL5LIB="$perl:$work/lib" PG_REGRESS="$PG_REGRESS" TMPDIR="$pg_tmp" \
 				PG_TEST_TIMEOUT_DEFAULT=60 TOP="$work" perl "$t" >"$results/tap-${t%.pl}.log" 2>&1
 			echo $? >"$results/tap-${t%.pl}.status"
@@ -263,7 +285,7 @@ part_tap() {
 		tap_lines "tap/${t%.pl}" < <(sed -n '/^\(not \)\{0,1\}ok /p' "$results/tap-${t%.pl}.log") || status=1
 		if [[ $status != 0 ]]; then
 			fail "tap/${t%.pl} (exit status $status)"
-			tail -n 30 "$results/tap-${t%.pl}.log" "$work/tmp_check/log/regress_log_${t%.pl}"
+			tap_cause "$work" "${t%.pl}"
 		fi
 	done
 	rm -rf "$work"

@@ -73,6 +73,8 @@ struct Query
 extern void standin_requested_fault(char word[32], int number);
 /* Lets the fault happen that is requested for the query's batch of this number. */
 extern DeviceStatus standin_provoke(int batch, DeviceError *error);
+/* Ends the process by this signal, without a core file: these are for crashes that nobody asked for. */
+extern void standin_crash(int signal);
 /* device_ops.available: the other servers of GPUAGG_STANDIN_SHARED have the rest. */
 extern bool standin_available(int device, bool idle, uint64_t *bytes);
 

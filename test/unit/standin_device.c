@@ -34,6 +34,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "device_list.h"
@@ -196,6 +197,15 @@ standin_requested_fault(char word[32], int number)
 	fclose(f);
 }
 
+void
+standin_crash(int signal)
+{
+	static const struct rlimit none = {0, 0};
+
+	setrlimit(RLIMIT_CORE, &none);
+	raise(signal);
+}
+
 DeviceStatus
 standin_provoke(int batch, DeviceError *error)
 {
@@ -209,9 +219,9 @@ standin_provoke(int batch, DeviceError *error)
 	else if (strcmp(word, "hang") == 0)
 		sleep(60);
 	else if (strcmp(word, "segv") == 0)
-		raise(SIGSEGV);
+		standin_crash(SIGSEGV);
 	else if (strcmp(word, "abort") == 0)
-		abort();
+		standin_crash(SIGABRT);
 	else if (strcmp(word, "fault") == 0)
 		return device_say(error, DEVICE_LOST, "an illegal memory access was encountered");
 	else if (strcmp(word, "memory") == 0)

@@ -2,6 +2,7 @@
  * standin_groups.c
  *	  The stand-in's groups, by packed key in a hash table: made, limited, fetched; see standin.h.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -294,7 +295,7 @@ standin_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *erro
 
 	standin_requested_fault(word, ++query->fetched);
 	if (strcmp(word, "fetch") == 0)
-		abort();
+		standin_crash(SIGABRT);
 	if (out->first > query->ngroups || out->n > query->ngroups - out->first)
 		return device_say(error, DEVICE_UNSUPPORTED, "no such groups");
 	memcpy(base + out->keys, query->keys + out->first * q->key_bytes,
