@@ -269,7 +269,7 @@ $node->provoke(undef);
 	is($node->safe_psql('postgres', $query), $answer, '... and another runs beside it');
 	kill 'KILL', $node->server_pid;
 	usleep(100_000);
-	$node->wait_for_device('state', 'ready', 10);
+	$node->wait_until_ready;
 }
 
 # Device memory is exhausted.

@@ -160,7 +160,7 @@ SKIP:
 	$node->provoke('', $node->data_dir . '/gpuagg.halfway');
 	kill 'KILL', $node->server_pid;	# the library reads the file in the server, which has the environment of the postmaster
 	usleep(200_000);
-	$node->wait_for_device('state', 'ready', 10);
+	$node->wait_until_ready;
 	$psql->query("SET statement_timeout = 1000");
 	$psql->query($query);
 	like($psql->{stderr}, qr/canceling statement due to statement timeout/, '... and another, cancelled while it is greeted');
@@ -169,7 +169,7 @@ SKIP:
 	$psql->quit;
 
 	# A process that no signal ends is not waited for: neither by the supervisor nor at shutdown.
-	$node->wait_for_device('state', 'ready', 15);
+	$node->wait_until_ready;
 	my $pid = $node->server_pid;
 	$node->provoke('', $node->data_dir . '/gpuagg.immortal');
 	kill 'STOP', $pid;

@@ -33,7 +33,7 @@ CREATE FUNCTION wait(slow boolean) RETURNS boolean LANGUAGE plpgsql PARALLEL SAF
 	RETURN true;
 END';
 SQL
-$node->wait_for_device('state', 'ready', 10);
+$node->wait_until_ready;
 
 my $parts = 0;
 foreach my $run (1 .. 4)
