@@ -235,7 +235,7 @@ tap_cause() {
 	# without initdb's words, and the times that newer releases put before each line
 	sed -E -e 's/^\[[0-9:.]+\]\([0-9.]+s\) //' -e '/^The files belonging to this database/,/-l logfile start$/d' \
 		-e '/^(# (Running|Checking|Postmaster PID|No postmaster|issuing query)|###|waiting for server|server st|ok |$)/d' "$log" |
-		awk '/^not ok|^error running SQL|^connection error|^psql|Bail out|timed out| at [^ ]+ line [0-9]+\.$/ && !from { from = NR }
+		awk '/^not ok|^error running SQL|^connection error|^psql (error|exited|timed out|returns)|Bail out|timed out| at [^ ]+ line [0-9]+\.$/ && !from { from = NR }
 			{ line[NR] = $0 }
 			END {
 				if (!from) from = NR > 10 ? NR - 9 : 1

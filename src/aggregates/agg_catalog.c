@@ -47,6 +47,7 @@ const AggRow aggmap_fallback_row = {InvalidOid, NULL, FINALIZE_FALLBACK, {{false
 
 static HTAB *agg_cache = NULL;
 static bool agg_cache_valid = false;
+static uint64 agg_changes = 0;	/* how often it became invalid */
 /* The extensions whose aggregates are known, or InvalidOid.  They change with functions, as the cache does. */
 static Oid	own_extension;
 static Oid	citus_extension;
@@ -55,21 +56,27 @@ static void
 forget_aggregates(Datum arg, int cacheid, uint32 hashvalue)
 {
 	agg_cache_valid = false;
+	agg_changes++;
 }
 
+/* An error here leaves it invalid. */
 static void
 reset_cache(void)
 {
 	HASHCTL		ctl = {.keysize = sizeof(Oid), .entrysize = sizeof(AggEntry)};
+	HTAB	   *empty = hash_create("gpuagg aggregates", 128, &ctl, HASH_ELEM | HASH_BLOBS);
+	uint64		changes;
 
 	if (agg_cache == NULL)
 		CacheRegisterSyscacheCallback(PROCOID, forget_aggregates, (Datum) 0);
 	else
 		hash_destroy(agg_cache);
-	agg_cache = hash_create("gpuagg aggregates", 128, &ctl, HASH_ELEM | HASH_BLOBS);
-	agg_cache_valid = true;
+	agg_cache = empty;
+	changes = agg_changes;
 	own_extension = get_extension_oid("gpuagg", true);
 	citus_extension = get_extension_oid("citus", true);
+	/* reading the catalog may have told of changes */
+	agg_cache_valid = agg_changes == changes;
 }
 
 static bool

@@ -88,6 +88,17 @@ is($session->query('SELECT gpu_sum(v) FROM t'), '20000100000', 'the session goes
 $session->quit;
 $node->append_conf('postgresql.conf', "gpuagg.engine = 'auto'\n");
 
+# A session that is interrupted while it asks whose the aggregates are asks again.
+my $locker = $node->background_psql('postgres');
+$session = $node->background_psql('postgres', on_error_stop => 0);
+$session->query("SET statement_timeout = '200ms'");
+$locker->query('BEGIN; LOCK pg_extension');
+$session->query($plan);
+like($session->{stderr}, qr/canceling statement due to statement timeout/, 'the catalog of extensions is locked');
+$locker->quit;
+like($session->query("SET statement_timeout = 0; $plan"), qr/Custom Scan/, '... and then it is not, and the aggregates are known');
+$session->quit;
+
 # The library stays usable after the extension is dropped and made again.
 is($node->safe_psql('postgres', 'DROP EXTENSION gpuagg; CREATE EXTENSION gpuagg; SELECT gpu_sum(v) FROM t'),
 	'20000100000', 'DROP and CREATE EXTENSION in one session');
