@@ -246,7 +246,7 @@ typedef enum GpuaggHistStrategy
  * where only the next instruction reads a result, as GPUAGG_LAST; so does what comes after the last one.  Inputs are
  * operands, GPUAGG_INPUT + their number, and there is no VECTOR_LOAD.  Operand b of instructions with one
  * operand is VECTOR_NONE.  Rows do not count where the filter is not true, nor where a result is not of which the
- * operation has the bit GPUAGG_CONDITION; these are the arguments of an AND, in its order.
+ * operation has the bit GPUAGG_CONDITION; they are untold where the first of these that is not true, the filter last, is untold.
  */
 #define GPUAGG_LAST 0x7fff
 #define GPUAGG_INPUT 0x4000

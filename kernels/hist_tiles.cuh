@@ -440,28 +440,18 @@ apply(VectorInstruction in, const VectorConstant *list, const Lanes &a, const La
 struct Conditions
 {
 	u32			hold;			/* those where all conditions were true */
-	u32			open;			/* where none was false */
-	u32			unclear;		/* where one was untold before any was false */
+	u32			unclear;		/* where all were true before one that was untold */
 };
 
 static __device__ __forceinline__ void
 meet_condition(const Lanes &x, Conditions &c)
 {
-	u32			truth = rows_of_truth(x.v);
-
 	if (x.s)
 	{
-		u32			values = rows_of_values(x.s);
-
-		c.unclear |= c.open & rows_of_state(x.s, VECTOR_UNTOLD);
-		c.open &= truth | ~values;
-		c.hold &= truth & values;
+		c.unclear |= c.hold & rows_of_state(x.s, VECTOR_UNTOLD);
+		c.hold &= rows_of_values(x.s);
 	}
-	else
-	{
-		c.open &= truth;
-		c.hold &= truth;
-	}
+	c.hold &= rows_of_truth(x.v);
 }
 
 /* Runs all instructions; `last` has the result of the last one. */
@@ -504,7 +494,7 @@ run_steps(const Tile<THREADS> &tile, Lanes &last, Conditions &conditions)
 		{
 			meet_condition(last, conditions);
 			/* what follows is of no row */
-			if (!__any_sync(~0u, conditions.open | conditions.unclear))
+			if (!__any_sync(~0u, conditions.hold))
 				return;
 		}
 		if (result != NO_RESULT)
@@ -812,7 +802,7 @@ tiles_kernel(const __grid_constant__ HistArgs args, u32 stage_bytes)
 		ok = tile.there;
 		if (args.bins.filter)
 			ok &= load_filter(tile, args.bins.filter);
-		conditions = {ok, ok, 0};
+		conditions = {ok, 0};
 		run_steps<KERNEL>(tile, last, conditions);
 		ok = rows_that_count(tile, last, conditions, untold);
 		if (!__any_sync(~0u, ok))

@@ -384,15 +384,18 @@ expr_program_root(ExprProgram *p, const ExprRoot *root, ColumnType type, int16 s
 	return operand == VECTOR_NONE ? expr_program_vec(p, root->vec) : operand;
 }
 
-/* Core evaluates `then` for rows that pass the filter so far. */
+/*
+ * Core evaluates `then` for rows that pass the filter so far.  Each condition is a result, not a column or a constant, so that a
+ * server can take rows out where it is computed (GPUAGG_CONDITION).
+ */
 static void
 filter_by(ExprProgram *p, uint16 then)
 {
+	if (then >= VECTOR_CONSTANT || expr_program_stored(p, then) >= 0)
+		then = expr_program_emit(p, VECTOR_IS_TRUE, 0, then, 0, 0);
 	if (p->flat.filter != VECTOR_NONE)
-		p->flat.filter = expr_program_emit(p, VECTOR_SELECT, 0, p->flat.filter, then,
-										   expr_program_constant(p, 0, false));
-	else
-		p->flat.filter = then < VECTOR_CONSTANT ? then : expr_program_emit(p, VECTOR_IS_TRUE, 0, then, 0, 0);
+		then = expr_program_emit(p, VECTOR_SELECT, 0, p->flat.filter, then, expr_program_constant(p, 0, false));
+	p->flat.filter = then;
 }
 
 void

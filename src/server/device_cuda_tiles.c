@@ -103,20 +103,35 @@ find_uses(const ResidentPlan *plan, Results *results)
 			note_use(results, value_of(results, plan->cols[c].operand), end);
 }
 
-/* The arguments of an AND, in its order, each a result that comes after the one before; false: some is not. */
 static bool
-find_conditions(const Results *results, uint16_t operand, uint16_t *leaf, int *n)
+is_false(const VectorProgram *p, uint16_t operand)
+{
+	int			constant = operand - VECTOR_CONSTANT;
+
+	return constant >= 0 && p->constants[constant].state == VECTOR_VALUE && p->constants[constant].bits == 0;
+}
+
+/*
+ * The conditions of a filter, in their order, of which one is evaluated where those before it are true: a choice between it
+ * and false.  Each must be a result that comes after the one before; false: some is not.
+ */
+static bool
+find_conditions(const Results *results, uint16_t operand, uint16_t *condition, int *n)
 {
 	const VectorInstruction *in;
 
 	if (!is_result(operand))
 		return false;
 	in = &results->to->instructions[operand];
-	if (in->op == VECTOR_AND && results->uses[operand] == 1)
-		return find_conditions(results, in->a, leaf, n) && find_conditions(results, in->b, leaf, n);
-	if (*n > 0 && leaf[*n - 1] >= operand)
+	if (in->op == VECTOR_SELECT && is_false(results->to, in->c) && results->uses[operand] == 1)
+	{
+		if (!find_conditions(results, in->a, condition, n))
+			return false;
+		operand = in->b;
+	}
+	if (!is_result(operand) || (*n > 0 && condition[*n - 1] >= operand))
 		return false;
-	leaf[(*n)++] = operand;
+	condition[(*n)++] = operand;
 	return true;
 }
 
@@ -142,22 +157,22 @@ remove_step(Results *results, int step)
 			results->value[r]--;
 }
 
-/* Makes conditions of the filter, if it is made of such: then the ANDs need not be run. */
+/* Makes conditions of the filter, if it is made of such: then the choices need not be run. */
 static void
 make_conditions(const ResidentPlan *plan, Results *results)
 {
 	VectorProgram *p = results->to;
-	uint16_t	leaf[VECTOR_MAX_INSTRUCTIONS];
+	uint16_t	condition[VECTOR_MAX_INSTRUCTIONS];
 	int			n = 0;
 
-	if (p->filter == VECTOR_NONE || !find_conditions(results, p->filter, leaf, &n))
+	if (p->filter == VECTOR_NONE || !find_conditions(results, p->filter, condition, &n))
 		return;
 	for (int i = 0; i < n; i++)
-		p->instructions[leaf[i]].op |= GPUAGG_CONDITION;
+		p->instructions[condition[i]].op |= GPUAGG_CONDITION;
 	p->filter = VECTOR_NONE;
 	find_uses(plan, results);
 	for (int i = (int) p->ninstructions - 1; i >= 0; i--)
-		if (p->instructions[i].op == VECTOR_AND && results->uses[i] == 0)
+		if (p->instructions[i].op == VECTOR_SELECT && results->uses[i] == 0)
 		{
 			remove_step(results, i);
 			find_uses(plan, results);

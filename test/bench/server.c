@@ -290,7 +290,8 @@ query8(void)
 
 	a = operate(&t, VECTOR_F_FLOAT8LT, load(&t, COL_V2), double_constant(&t, 0.5), 0);
 	b = operate(&t, VECTOR_F_INT4NE, load(&t, COL_K1K), constant(&t, 7), 0);
-	t.in.program.filter = operate(&t, VECTOR_AND, a, b, 0);
+	t.in.program.filter = operate(&t, VECTOR_SELECT, a, b, 0);
+	t.in.program.instructions[t.in.program.ninstructions - 1].c = (uint16_t) constant(&t, 0);
 	add_key(&t, load(&t, COL_K4), 3);
 	add_slot(&t, MONOID_COUNT, -1);
 	add_slot(&t, MONOID_COUNT, column(&t, constant(&t, 1), WIRE_I8));

@@ -338,7 +338,8 @@ sub script
 
 		return (@before, [ must => 'DROP TABLE IF EXISTS made' ], [ ask => "CREATE TEMP TABLE made ($names) AS $sql" ], [ rows => 'SELECT * FROM made' ], @also);
 	}
-	return (@before, [ rows => $sql ], @also);
+	# what the first one stores and the second one copies to a device, the third one finds there
+	return (@before, map({ [ rows => $sql ] } 1 .. ($query->{cached} ? 3 : 1)), @also);
 }
 
 # ---- settings ---------------------------------------------------------------
@@ -353,16 +354,18 @@ sub scan_settings
 {
 	my ($query) = @_;
 	my $pages = $Tables::pages;
+	my $cached = $query->{cached} && chance(0.8);
 	my @settings = (
-		"gpuagg.strategy = '" . pick(@strategies) . "'",
-		"gpuagg.feed = '" . ($pages ? 'heap' : pick('auto', 'heap', 'tuples')) . "'",
+		"gpuagg.strategy = '" . pick($cached ? qw(auto auto auto direct hash) : @strategies) . "'",
+		"gpuagg.feed = '" . ($pages ? 'heap' : $cached ? 'auto' : pick('auto', 'heap', 'tuples')) . "'",
 		'gpuagg.batch_rows = '
 		  . ($query->{small_batches} ? pick(64, 64, 128, 1000) : pick(64, 64, 128, 1000, 4096, 65536, chance(0.1) ? 1048576 : 4096)),
 		"work_mem = '" . pick('64kB', '64kB', '64kB', '256kB', '4MB', '64MB', pick('64kB', '1GB', '16GB', '200GB', '2147483647kB')) . "'",
 		'hash_mem_multiplier = ' . pick(1, 2, chance(0.1) ? 1000 : 1),
 		# or as the server has it
-		map({ "gpuagg.cache = $_" } pick(qw(off on eager eager), '') || ()),
-		'enable_hashagg = ' . pick('on', 'on', 'off'));
+		map({ "gpuagg.cache = $_" } $cached ? 'eager' : pick(qw(off on eager eager), '') || ()),
+		$cached ? 'enable_sort = off' : (),
+		'enable_hashagg = ' . pick('on', 'on', $cached ? 'on' : 'off'));
 
 	foreach my $extreme ('batch_rows = 64', 'batch_rows = 1048576', q{work_mem = '64kB'}, q{GB'}, q{work_mem = '2147483647kB'})
 	{

@@ -539,7 +539,7 @@ sub make_query
 	my ($tables) = @_;
 
 	Tally::begin_query();
-	return Special::make_query($tables) if !$tables->{wild} && chance(0.2);
+	return Special::make_query($tables) if !$tables->{wild} && chance($gpu ? 0.35 : 0.23);
 
 	my $from = source($tables);
 	my @columns = @{ $from->{columns} };

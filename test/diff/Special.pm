@@ -172,7 +172,65 @@ sub longer_values
 	};
 }
 
+# A condition of a column as it stands, and a constant.
+sub plain_condition
+{
+	my @columns = @_;
+	my $column = pick(@columns);
+	my ($name, $type) = ($column->{name}, Values::bare_type($column->{type}));
+
+	return $name if $column->{info}{bool};
+	return "$name IS NOT NULL" if !$type || !$column->{info}{minmax} || chance(0.1);
+	return "$name " . pick('<', '<=', '>', '>=', chance(0.3) ? '=' : '<>', '<>') . ' ' . constant($type, Values::literal($type, chance(0.1)));
+}
+
+# An aggregate of a column as it stands, as Gen::aggregate makes them; $light: not of squares, nor a sum of floats.
+sub plain_aggregate
+{
+	my ($light, @columns) = @_;
+	my $column = pick(@columns);
+	my ($name, $info) = ($column->{name}, $column->{info});
+	my $number = $info->{num} && !($light && $info->{float});
+	my @names = ('count', $info->{minmax} ? qw(min max min max) : (), $number ? qw(sum avg) : (), $number && !$light ? 'stddev' : ());
+	my $of = pick(@names);
+	my $filter = chance(0.2) ? ' FILTER (WHERE ' . plain_condition(@columns) . ')' : '';
+	my $call = chance(0.15) ? "agg:count(*)$filter" : "agg:$of($name)$filter";
+
+	return [ $call, 0 ] if $call =~ /count/;
+	return [ $info->{norm} ? sprintf($info->{norm}, $call) : $call, 0 ] if $of =~ /^m/;
+	return [ $call, $info->{float} ? ($of eq 'sum' && $column->{type} eq 'float4' ? 2 : 1) : 0 ];
+}
+
+# What runs over stored columns on a device without a way through memory: columns as they stand, few groups, conditions of
+# columns and constants.
+sub dashboards
+{
+	my ($t) = @_;
+	my $numbers = chance(0.6);
+	my @columns = $numbers ? Tables::number_columns()
+	  : grep { $_->{type} =~ /^(?:int[248]|float[48]|numeric\([125]\d?,\d+\)|bool|date|timestamp|timestamptz)$/ } @{ $t->{columns} };
+	my ($from, $key) = $numbers ? ('m', 'mj') : ('t', 'aj');
+	my $light = chance(0.5);
+	my @bools = map { $_->{name} } grep { $_->{info}{bool} } @columns;
+	my @keys = some(pick(0, 1, 1, 2), $key, "$key % 4", pick(@bools, "$key > 3"));
+	my @few = some(int_between(1, 3), @columns);
+	my @out = map { plain_aggregate($light, @few) } 1 .. int_between(1, 5);
+	my @where = map { plain_condition(@columns) } 1 .. pick(0, 1, 1, 2, 2, 3);
+
+	push @where, '(' . plain_condition(@columns) . ' OR ' . plain_condition(@columns) . ')' if chance(0.1);
+	return {
+		sql => 'SELECT ' . join(', ', @keys, map { $_->[0] } @out) . " FROM $from"
+		  . (@where ? ' WHERE ' . join(' AND ', @where) : '') . (@keys ? ' GROUP BY ' . join(', ', 1 .. @keys) : ''),
+		float => [ (0) x @keys, map { $_->[1] } @out ],
+		cached => 1,
+		only_forms => [qw(plain prepared)],
+		# all blocks are stored, and as they are now
+		reset => $Gen::gpu && !$Tables::pages ? [ "VACUUM $from", "SELECT gpuagg_cache_prewarm('$from')" ] : []
+	};
+}
+
 my %kinds = (
+	dashboards => \&dashboards,
 	'volatile values' => \&volatile_values,
 	'volatile calls' => \&volatile_calls,
 	'never evaluated' => \&not_reached,
@@ -185,7 +243,7 @@ my %kinds = (
 sub make_query
 {
 	my ($tables) = @_;
-	my $kind = pick(sort(keys %kinds), 'longer values', 'volatile values', 'volatile calls');
+	my $kind = pick(sort(keys %kinds), 'longer values', 'volatile values', 'volatile calls', ('dashboards') x ($Gen::gpu ? 20 : 2));
 	my $t = $tables->{t};
 	my @ints = map { $_->{name} } grep { $_->{info}{int} } @{ $t->{columns} };
 	my $query = $kinds{$kind}->($t, @ints[ int(rand(@ints)), 0 ]);

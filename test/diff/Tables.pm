@@ -126,6 +126,7 @@ our @fixture_checks = (
 	[ 'SELECT count(w2) FROM w', 206 ],
 	[ 'SELECT count(DISTINCT w4) FROM w', 20 ],
 	[ 'SELECT count(*) FROM o', 150 ],
+	[ 'SELECT count(*) FILTER (WHERE m30 > 0 AND m31 < 0) FROM m', 4000 ],
 	[ "SELECT count(*) FROM pg_aggregate WHERE aggtransfn::regproc::text IN ('lossy_add', 'plain_add', 'bag_add')", 4 ]);
 
 sub wide_columns
@@ -156,6 +157,29 @@ sub odd_columns
 	my $n = 0;
 
 	return map { { name => 'o' . ++$n, type => $_, info => $Types::types{$_} } } @odd_types;
+}
+
+# The table of numbers: columns of each type that a device has, above 0, below 0, and from below to above with NULLs.
+my @number_types = qw(int2 int4 int8 float4 float8 numeric(12,2));
+my $number_rows = 4000;
+
+sub number_table
+{
+	my @values = ('i * 37 % 199 + 1', '-1 - i * 53 % 211', 'nullif(i * 37 % 199, 77) - 99');
+	my @columns = map { my $n = $_; map { ["m$n$_", $number_types[$n]] } 0 .. 2 } 0 .. $#number_types;
+	my @terms = map { my $type = $_; map { $type =~ /int/ ? "($_)::$type" : "(($_) / 8.0)::$type" } @values } @number_types;
+
+	return (
+		'DROP TABLE IF EXISTS m CASCADE',
+		'CREATE TABLE m (id int, mj int4, mb bool, md date, ' . join(', ', map { "$_->[0] $_->[1]" } @columns) . ')',
+		"INSERT INTO m SELECT i, i * 7 % 26, nullif(i % 5, 3) > 1, date '2001-01-01' + i % 400, " . join(', ', @terms) . " FROM generate_series(1, $number_rows) i",
+		'VACUUM (ANALYZE) m');
+}
+
+sub number_columns
+{
+	return map { { name => $_->[0], type => $_->[1], info => $Types::types{ $_->[1] } } } [ 'mj', 'int4' ], [ 'mb', 'bool' ], [ 'md', 'date' ],
+	  map { my $n = $_; map { ["m$n$_", $number_types[$n]] } 0 .. 2 } 0 .. $#number_types;
 }
 
 # A user's aggregates.  The answer of none depends on the order of rows, as long
@@ -192,7 +216,7 @@ sub fixtures
 			'BEGIN PERFORM nextval(''sq''); RETURN $1; END'},
 		@aggregates,
 		@wide,
-		odd_table());
+		odd_table(), number_table());
 }
 
 1;

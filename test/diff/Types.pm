@@ -44,10 +44,12 @@ sub float_maker
 {
 	my ($wild, $single) = @_;
 	my $specials = chance(0.4) ? 0.05 : 0;
-	my $kind = $wild ? pick(qw(unit huge mixed)) : pick(qw(eighths small));
+	my $kind = $wild ? pick(qw(unit huge mixed)) : pick(qw(eighths small positive negative));
 	my %kinds = (
 		eighths => sub { int_between(-4000, 4000) / 8 },
 		small => sub { int_between(-3, 3) },
+		positive => sub { int_between(8, 4000) / 8 },
+		negative => sub { int_between(-4000, -8) / 8 },
 		unit => sub { sprintf('%.9f', rand()) },
 		huge => sub { pick('1e308', '-1e308', '1.5e307', '3', '-2') },
 		mixed => sub { sprintf('%.12fe%d', rand(2) - 1, int_between(-30, 30)) });

@@ -418,7 +418,7 @@ struct DrawnOp
 /* The light kernel has them all. */
 static const DrawnOp light_ops[] = {
 	{VECTOR_AND, 'b', 'b', '-', 'b'}, {VECTOR_OR, 'b', 'b', '-', 'b'}, {VECTOR_NOT, 'b', '-', '-', 'b'},
-	{VECTOR_ISNULL, 'x', '-', '-', 'b'}, {VECTOR_ISNOTNULL, 'x', '-', '-', 'b'}, {VECTOR_DEC_COMPARE, 'i', 'i', '-', 'b'},
+	{VECTOR_ISNULL, 'x', '-', '-', 'b'}, {VECTOR_ISNOTNULL, 'x', '-', '-', 'b'}, {VECTOR_IS_TRUE, 'b', '-', '-', 'b'}, {VECTOR_DEC_COMPARE, 'i', 'i', '-', 'b'},
 	{VECTOR_F_INT8LT, 'i', 'i', '-', 'b'}, {VECTOR_F_INT8NE, 'i', 'i', '-', 'b'}, {VECTOR_F_INT48GE, 'w', 'i', '-', 'b'},
 	{VECTOR_F_INT4LE, 'w', 'w', '-', 'b'}, {VECTOR_F_FLOAT8EQ, 'f', 'f', '-', 'b'}, {VECTOR_F_FLOAT8NE, 'f', 'f', '-', 'b'},
 	{VECTOR_F_FLOAT8LT, 'f', 'f', '-', 'b'}, {VECTOR_F_FLOAT8LE, 'f', 'f', '-', 'b'}, {VECTOR_F_FLOAT8GT, 'f', 'f', '-', 'b'},
@@ -526,7 +526,6 @@ struct DrawnRow
 	size_t		row;
 	VectorCell	result[16];
 	bool		holds = true,
-				open = true,
 				unclear = false;
 
 	VectorCell
@@ -545,8 +544,7 @@ struct DrawnRow
 	{
 		bool		truth = x.state == VECTOR_VALUE && x.value != 0;
 
-		unclear = unclear || (open && x.state == VECTOR_UNTOLD);
-		open = open && (x.state != VECTOR_VALUE || truth);
+		unclear = unclear || (holds && x.state == VECTOR_UNTOLD);
 		holds = holds && truth;
 	}
 	/* Whether it counts; *told: whether the program can tell. */

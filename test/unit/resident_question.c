@@ -106,27 +106,49 @@ many_slots(Question *t)
 	add_slot(q, MONOID_SUMSQ_I128, x, filter);
 }
 
-/* ANDs in either order, of which an argument may be untold; also where they are not computed in their order. */
+/* A choice between `then` and false. */
+static void
+filter_by(WireResident *in, int then)
+{
+	VectorProgram *p = &in->program;
+
+	p->filter = operate(in, VECTOR_SELECT, p->filter, then);
+	p->instructions[p->ninstructions - 1].c = (uint16_t) constant(in, 0);
+}
+
+/* As SQL's WHERE: each condition counts where those before it are true.  Also where they are not computed in their order. */
 static void
 conditions(Question *t, int s)
 {
 	WireResident *in = &t->in;
-	int			first = -1,
+	int			v,
+				untold,
 				second,
 				third;
 
+	t->guarded = random_below(2);
+	in->program.filter = VECTOR_NONE;
 	if (random_below(2))
-		first = operate(in, VECTOR_F_INT4NE, s, constant(in, 7));
-	second = below(in, operate(in, VECTOR_F_INT8PL, load(in, COL_V), constant(in, 1)));
-	if (first < 0)
-		first = operate(in, VECTOR_F_INT4NE, s, constant(in, 7));
+		in->program.filter = operate(in, VECTOR_F_INT4NE, s, constant(in, 7));
+	v = load(in, COL_V);
+	/* where v is NULL the guard is, and the other would be untold */
+	second = t->guarded ? below(in, v) : -1;
+	untold = t->guarded ? operate(in, VECTOR_COALESCE, v, constant(in, INT64_MAX)) : v;
+	untold = below(in, operate(in, VECTOR_F_INT8PL, untold, constant(in, 1)));
+	if (in->program.filter == VECTOR_NONE)
+		in->program.filter = operate(in, VECTOR_F_INT4NE, s, constant(in, 7));
 	third = load(in, COL_B);
 	if (random_below(2))
 		third = operate(in, VECTOR_TRUTH, third, VECTOR_NONE);
+	if (t->guarded)
+		filter_by(in, second);
 	if (random_below(2))
-		in->program.filter = operate(in, VECTOR_AND, operate(in, VECTOR_AND, first, second), third);
+	{
+		filter_by(in, untold);
+		filter_by(in, third);
+	}
 	else
-		in->program.filter = operate(in, VECTOR_AND, first, operate(in, VECTOR_AND, second, third));
+		filter_by(in, operate(in, VECTOR_AND, untold, third));
 }
 
 static void
@@ -287,7 +309,9 @@ question_outcome(const Question *t, const Model *m, const Range *r, uint32_t row
 		case CONDITIONS:
 			if (*sum == 7 || null_v || (v != INT64_MAX && v >= 199))
 				return 0;
-			return v == INT64_MAX ? -1 : (int) model_value(m, r, COL_B, row);
+			if (v == INT64_MAX)
+				return t->guarded ? 0 : -1;
+			return (int) model_value(m, r, COL_B, row);
 		case FLOATS:
 			return model_is_null(r, COL_X, row) || model_value(m, r, COL_X, row) < t->limit ? 1 : -1;
 		case MANY_SLOTS:

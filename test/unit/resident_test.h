@@ -90,7 +90,7 @@ typedef enum Kind
 	DISTINCT_VALUES,			/* count(*), sum(DISTINCT s), and another slot of the set, BY k */
 	NOTHING_LEFT,				/* count(*), sum(s) WHERE false BY k */
 	MANY_SLOTS,					/* count(*), sum(s * (s + 1) - (s + 1)), count(v), extremes and sums, some FILTER (WHERE v < 200), WHERE s <> 7 OR b, BY k */
-	CONDITIONS,					/* count(*), sum(s) WHERE s <> 7 AND v + 1 < 200 AND b BY k */
+	CONDITIONS,					/* count(*), sum(s) WHERE s <> 7 [AND v < 200] AND v + 1 < 200 AND b BY k */
 	FLOATS,						/* count(*), sum(s), sum(x), max(x) BY k; a large x is untold */
 	PAIRS,						/* count(*), sum(s), argmax(v or s, x), and the greatest code of an x, count(v or s), BY k */
 	SKETCH,						/* count(*), sum(s), a sketch of v, BY k or not */
@@ -103,6 +103,7 @@ typedef struct Question
 	bool		keyed;
 	int			limit;			/* of FLOATS */
 	int			payload;		/* of PAIRS: the column */
+	bool		guarded;		/* CONDITIONS: v < 200 is among them, before what may be untold */
 	WireQuery	q;
 	WireResident in;
 	WireRun		runs[3 * RANGES];	/* all, in order */

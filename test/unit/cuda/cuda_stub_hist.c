@@ -64,15 +64,13 @@ operand_cell(const GpuaggProgram *p, int operand, int64_t position, const Vector
 typedef struct RowState
 {
 	bool		holds;			/* all were true */
-	bool		open;			/* none was false */
-	bool		unclear;		/* one was untold before */
+	bool		unclear;		/* all were true before one that was untold */
 } RowState;
 
 static void
 meet_condition(VectorCell x, RowState *row)
 {
-	row->unclear |= row->open && x.state == VECTOR_UNTOLD;
-	row->open &= x.state != VECTOR_VALUE || x.value != 0;
+	row->unclear |= row->holds && x.state == VECTOR_UNTOLD;
 	row->holds &= x.state == VECTOR_VALUE && x.value != 0;
 }
 
@@ -182,7 +180,7 @@ make_columns(GpuaggHist *hist, Made *made, uint8_t *filter)
 	{
 		VectorCell	temporaries[VECTOR_MAX_REGISTERS];
 		VectorCell	last;
-		RowState	row = {true, true, false};
+		RowState	row = {true, false};
 
 		filter[i] = 0;
 		if (hist->bins.filter && !hist->bins.filter[i])
