@@ -89,6 +89,8 @@ struct FastArgs
 	int			in_moments;		/* instead of count, where ACCUM's word has it */
 	int			slot;
 	int			more[FAST_MORE];	/* extremes of the slot's column */
+	bool		paired;			/* bins are made of two keys, and `bins` has their number alone */
+	PairedKeys	keys;
 };
 
 /* Where a block adds: planes of its bins in shared memory. */

@@ -100,6 +100,53 @@ simple_bins(const GpuaggBins &b)
 	return {(const int32_t *) b.column[0].values, index ? 0 : (u32) (int32_t) b.min[0], index, (u32) b.nbins};
 }
 
+/* Does the column have int32 keys with a range in 32 bits, and no NULL? */
+static inline bool
+hist_plain_key(const GpuaggBins &b, int c)
+{
+	return b.column[c].type == GPUAGG_VALUE_I32 && b.column[c].values && !b.column[c].validity && !b.null_bin[c] &&
+		b.min[c] >= INT32_MIN && b.min[c] <= INT32_MAX - (b.extent[c] - 1);
+}
+
+/* Bins that are made of two such keys, for all rows. */
+static inline bool
+hist_paired_bins(const GpuaggBins &b)
+{
+	return b.kind == GPUAGG_BIN_RANGE && !b.filter && b.ncolumns == 2 && hist_plain_key(b, 0) && hist_plain_key(b, 1) &&
+		b.extent[0] * b.extent[1] == b.nbins;
+}
+
+/* Two keys of which a kernel makes the bins. */
+struct PairedKeys
+{
+	const int32_t *column[2];
+	u32			min[2];
+	u32			extent[2];
+
+	/* The bin of two keys; above all bins if one of them is out of its range, whatever the other is. */
+	__device__ __forceinline__ u32
+	bin(u32 outer, u32 inner) const
+	{
+		outer -= min[0];
+		inner -= min[1];
+		return outer < extent[0] && inner < extent[1] ? outer * extent[1] + inner : ~0u;
+	}
+};
+
+static inline PairedKeys
+paired_keys(const GpuaggBins &b)
+{
+	PairedKeys	keys;
+
+	for (int c = 0; c < 2; c++)
+	{
+		keys.column[c] = (const int32_t *) b.column[c].values;
+		keys.min[c] = (u32) (int32_t) b.min[c];
+		keys.extent[c] = (u32) b.extent[c];
+	}
+	return keys;
+}
+
 /* Columns that move along with a partition. */
 #define PART_MAX_COLUMNS 8
 struct PartColumns
