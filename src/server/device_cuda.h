@@ -419,6 +419,8 @@ extern DeviceStatus query_reduce_rows(Query *query, const Rows *rows, bool *appl
 extern GpuaggSlot query_slot(const Query *query, const Rows *rows, int s);
 /* Are its states computed from rows, one a group? */
 extern bool query_has_slot(const Query *query, int s);
+/* Are all slots reduced in one call, by a kernel that takes these bins as they are? */
+extern bool query_is_one_call(const Query *query, const Rows *rows, const GpuaggBins *bins);
 /* Frees memory whose content does not outlast rows. */
 extern void query_release_scratch(Query *query);
 extern void query_release_holds(Query *query);

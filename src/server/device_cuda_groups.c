@@ -779,16 +779,26 @@ needs_bins(const WireQuery *q)
 }
 
 /*
- * Histograms read a lone int32 key as fast as a column of bins; of other keys, NULLs and filters
- * it is made, as several calls may read it.
+ * Do the keys take the place of bins?  Histograms read a lone int32 key as fast as a column of bins, and two of them
+ * faster, if one call reads them.  Of other keys, NULLs and filters the column is made, as several calls may read it.
  */
+static bool
+read_in_place(const Query *query, const Rows *rows, const GpuaggBins *bins)
+{
+	if (bins->filter != NULL || needs_bins(query->q))
+		return false;
+	for (int k = 0; k < bins->ncolumns; k++)
+		if (bins->column[k].type != GPUAGG_VALUE_I32 || bins->column[k].validity != NULL)
+			return false;
+	return bins->ncolumns == 1 || (bins->ncolumns == 2 && query_is_one_call(query, rows, bins));
+}
+
 static DeviceStatus
 locate_direct(Query *query, const Rows *rows, DeviceError *error)
 {
 	GpuaggBins	bins = groups_bins(query, rows);
 
-	if (bins.ncolumns == 1 && bins.column[0].type == GPUAGG_VALUE_I32 && bins.column[0].validity == NULL &&
-		bins.filter == NULL && !needs_bins(query->q))
+	if (read_in_place(query, rows, &bins))
 	{
 		query->located = bins;
 		return DEVICE_OK;
