@@ -273,7 +273,7 @@ read_alike(const Query *query, const Rows *rows, int s, int t)
 	return x->values && x->values == y->values && x->type == y->type;
 }
 
-/* Adds those slots after s of the same column to the call, whose bins it has, that are faster with it; *done gets a bit for each. */
+/* Adds those slots after s of the same column to the call, which has its bins, that are faster with it; *done gets a bit for each. */
 static void
 add_alike(const Query *query, GpuaggHist *hist, int s, const Rows *rows, uint64_t *done)
 {
@@ -295,7 +295,7 @@ add_alike(const Query *query, GpuaggHist *hist, int s, const Rows *rows, uint64_
 	}
 }
 
-/* The next of the calls for slots with one state a group: those from *s on that are not in *done; false: there are no more. */
+/* The next call for slots with one state a group, of those from *s on that are not in *done; false: there are no more. */
 static bool
 fill_call(const Query *query, const Rows *rows, const GpuaggBins *bins, int *s, uint64_t *done, GpuaggHist *hist)
 {

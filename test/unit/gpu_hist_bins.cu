@@ -398,6 +398,37 @@ GPU_TEST(hist_update_simple_range)
 	}
 }
 
+/*
+ * Two such keys, of which the fast kernels make the bins: of either the range may begin or end with int32 itself.  In passes, too,
+ * and partitioned; of rows in whole lines, and not.
+ */
+GPU_TEST(hist_update_paired)
+{
+	uint64_t	seed = 150;
+
+	for (int64_t inner : {20L, 601L})
+		for (size_t more : {0, 1, 13})
+		{
+			const int64_t outer = inner < 100 ? 15 : 20,
+						least[] = {-7, INT32_MIN, INT32_MAX - inner + 1};
+			auto		sets = slot_sets(false);
+
+			sets.push_back({{MONOID_COUNT, GPUAGG_VALUE_I8}, {MONOID_ACCUM_F64, GPUAGG_VALUE_F64, false, false, EXTREME}});
+			sets.push_back({{MONOID_SUM_F64, GPUAGG_VALUE_F64, false, false, EXTREME}, {MONOID_COUNT, GPUAGG_VALUE_I8}});
+			sets.push_back({{MONOID_SUM_F32, GPUAGG_VALUE_F32}});
+			sets.push_back({{MONOID_SUM_DEC, GPUAGG_VALUE_I64, false, false, EXTREME}});
+			sets.push_back({{MONOID_MAX_I64, GPUAGG_VALUE_I64, false, false, EXTREME}});
+			for (size_t k = 0; k < sets.size(); k++, seed++)
+			{
+				HistKeys	keys(key_rows() / 32 * 32 + more, outer * inner, false, seed);
+
+				keys.range({{GPUAGG_VALUE_I32, least[(seed / 3 + 1) % 3] - (seed / 3 % 3 == 1 ? outer - inner : 0), outer, false, false},
+						   {GPUAGG_VALUE_I32, least[seed % 3], inner, false, false}});
+				update_all_ways(keys, sets[k], seed / 2 % 2, ways_for(outer * inner, keys, seed));
+			}
+		}
+}
+
 /* The n-th of the ranges that take the general way, with at most nbins bins. */
 static std::vector<RangeKey>
 general_range(uint64_t n, int64_t nbins)
