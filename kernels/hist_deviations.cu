@@ -1,7 +1,7 @@
 /*
  * hist_deviations.cu
- *	  Deviations (ACCUM) of a float8 column in shared memory, of the common shapes: an int32 column of bins, or of keys with one range, no
- *	  NULLs or filter, with or without a count of the rows and extremes of the column.
+ *	  Deviations (ACCUM) of a float8 column in shared memory, of the common shapes: an int32 column of bins, or of keys with one range,
+ *	  or two of these, no NULLs or filter, with or without a count of the rows and extremes of the column.
  *
  * A block has 1024 threads with a row each and so 64 registers, which suffices as its loop has no calls: what is
  * alive across a call is in local memory all along, which the L2 cache has where bins take the L1's room.  Rows out

@@ -1,7 +1,7 @@
 /*
  * hist_fast.cu
  *	  Accumulating kernels for the common shapes: an int32 column of bins, or
- *	  of keys with one range, and one operator, with or without a count, over a
+ *	  of keys with one range, or two of these, and one operator, with or without a count, over a
  *	  column without NULLs or filter.
  *
  * Everything else goes through the kernels of hist_kernels.cu.  Same layout of shared

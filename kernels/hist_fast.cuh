@@ -1,6 +1,6 @@
 /*
  * hist_fast.cuh
- *	  The common shapes: int32 bins without NULLs or filter, and one operator, with or without a
+ *	  The common shapes: int32 bins, or two int32 keys of ranges, without NULLs or filter, and one operator, with or without a
  *	  count.  What hist_fast.cu and hist_exchange.cu share.
  */
 #ifndef GPUAGG_HIST_FAST_CUH

@@ -409,8 +409,8 @@ GPU_TEST(hist_update_paired)
 	for (int64_t inner : {20L, 601L})
 		for (size_t more : {0, 1, 13})
 		{
-			const int64_t outer = inner < 100 ? 15 : 20,
-						least[] = {-7, INT32_MIN, INT32_MAX - inner + 1};
+			const int64_t outer = inner < 100 ? 15 : 20;
+			auto		least = [](uint64_t n, int64_t values) { return n % 3 == 0 ? -7 : n % 3 == 1 ? INT32_MIN : INT32_MAX - values + 1; };
 			auto		sets = slot_sets(false);
 
 			sets.push_back({{MONOID_COUNT, GPUAGG_VALUE_I8}, {MONOID_ACCUM_F64, GPUAGG_VALUE_F64, false, false, EXTREME}});
@@ -422,8 +422,8 @@ GPU_TEST(hist_update_paired)
 			{
 				HistKeys	keys(key_rows() / 32 * 32 + more, outer * inner, false, seed);
 
-				keys.range({{GPUAGG_VALUE_I32, least[(seed / 3 + 1) % 3] - (seed / 3 % 3 == 1 ? outer - inner : 0), outer, false, false},
-						   {GPUAGG_VALUE_I32, least[seed % 3], inner, false, false}});
+				keys.range({{GPUAGG_VALUE_I32, least(seed / 3, outer), outer, false, false},
+						   {GPUAGG_VALUE_I32, least(seed, inner), inner, false, false}});
 				update_all_ways(keys, sets[k], seed / 2 % 2, ways_for(outer * inner, keys, seed));
 			}
 		}
