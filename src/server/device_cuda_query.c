@@ -297,10 +297,10 @@ add_alike(const Query *query, GpuaggHist *hist, int s, const Rows *rows, uint64_
 
 /* The next call for slots with one state a group, of those from *s on that are not in *done; false: there are no more. */
 static bool
-fill_call(const Query *query, const Rows *rows, const GpuaggBins *bins, int *s, uint64_t *done, GpuaggHist *hist)
+fill_call(const Query *query, const Rows *rows, int *s, uint64_t *done, GpuaggHist *hist)
 {
 	memset(hist, 0, sizeof(*hist));
-	hist->bins = *bins;
+	hist->bins = query->located;
 	hist->nrows = rows->nrows;
 	for (; *s < query->q->nslots && !call_is_full(hist, rows); (*s)++)
 	{
@@ -312,8 +312,9 @@ fill_call(const Query *query, const Rows *rows, const GpuaggBins *bins, int *s, 
 	return hist->nslots > 0;
 }
 
-bool
-query_is_one_call(const Query *query, const Rows *rows, const GpuaggBins *bins)
+/* Are all slots reduced in one call, by a kernel that takes the bins as they are found? */
+static bool
+is_one_call(const Query *query, const Rows *rows)
 {
 	GpuaggHist	hist;
 	GpuaggHistChoice choice;
@@ -323,8 +324,8 @@ query_is_one_call(const Query *query, const Rows *rows, const GpuaggBins *bins)
 	for (int i = 0; i < query->q->nslots; i++)
 		if (query->q->slots[i].bin_kind != WIRE_BIN_NONE)
 			return false;
-	return fill_call(query, rows, bins, &s, &done, &hist) && gpuagg_hist_choose(&hist, &choice) == GPUAGG_CUDA_OK &&
-		choice.together && !fill_call(query, rows, bins, &s, &done, &hist);
+	return fill_call(query, rows, &s, &done, &hist) && gpuagg_hist_choose(&hist, &choice) == GPUAGG_CUDA_OK &&
+		choice.together && !fill_call(query, rows, &s, &done, &hist);
 }
 
 /* All slots with one state a group. */
@@ -334,7 +335,7 @@ reduce_plain(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
 	GpuaggHist	hist;
 	uint64_t	done = 0;
 
-	for (int s = -1; fill_call(query, rows, &query->located, &s, &done, &hist);)
+	for (int s = -1; fill_call(query, rows, &s, &done, &hist);)
 		DEVICE_CHECK(update(query, pass, &hist, &query->located, rows, error));
 	return DEVICE_OK;
 }
@@ -430,6 +431,9 @@ prepare(Query *query, const Rows *rows, DeviceError *error)
 	DEVICE_CHECK(groups_locate(query, rows, error));
 	if (query->located.nbins == 0)
 		return DEVICE_OK;
+	/* several calls would read both keys each */
+	if (query->located.ncolumns == 2 && !is_one_call(query, rows))
+		DEVICE_CHECK(groups_make_bins(query, rows, error));
 	DEVICE_CHECK(reduce_slots(query, &pass, rows, error));
 	DEVICE_CHECK(query_reserve(query, &query->workspace, pass.workspace, error));
 	if (query->q->flags & WIRE_ORDERED)
