@@ -429,6 +429,35 @@ GPU_TEST(hist_update_paired)
 		}
 }
 
+/* Two int32 keys that the general way takes: NULLs or a bin for them, ranges that leave int32, a filter, more states than bins. */
+GPU_TEST(hist_update_not_paired)
+{
+	const GpuaggValueType i32 = GPUAGG_VALUE_I32;
+	const std::vector<std::vector<RangeKey>> ranges = {
+		{{i32, -7, 15, true, true}, {i32, 3, 20, false, false}},
+		{{i32, -7, 15, false, false}, {i32, 3, 20, true, false}},
+		{{i32, -7, 15, false, true}, {i32, 3, 20, false, false}},
+		{{i32, -7, 15, false, false}, {i32, INT32_MAX - 10, 20, false, false}},
+		{{i32, (int64_t) INT32_MIN - 3, 15, false, false}, {i32, 3, 20, false, false}},
+		{{i32, -7, 15, false, false}, {i32, 3, 20, false, false}},
+		{{i32, -7, 14, false, false}, {i32, 3, 20, false, false}},
+	};
+	const std::vector<SlotCase> sums = {{MONOID_COUNT, GPUAGG_VALUE_I8}, {MONOID_SUM_F64, GPUAGG_VALUE_F64}},
+				moments = {{MONOID_ACCUM_F64, GPUAGG_VALUE_F64}};
+
+	for (size_t k = 0; k < ranges.size(); k++)
+	{
+		const RangeKey &outer = ranges[k][0],
+				   &inner = ranges[k][1];
+		int64_t		nbins = (outer.extent + outer.null_bin) * (inner.extent + inner.null_bin);
+		HistKeys	keys(key_rows(), outer.extent == 14 ? nbins + 20 : nbins, k == 5, 170 + k);
+
+		keys.range(ranges[k]);
+		update_all_ways(keys, sums, 0, every_way);
+		update_all_ways(keys, moments, 0, every_way);
+	}
+}
+
 /* The n-th of the ranges that take the general way, with at most nbins bins. */
 static std::vector<RangeKey>
 general_range(uint64_t n, int64_t nbins)
